@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/driver/command.h"
+#include "compiler/driver/compare.h"
+#include "compiler/driver/text.h"
+
+static const wk_compare_opts defaults = {
+    .run = {.random = 1, .repeat = 1, .threads = 1}, .rtol = -1, .atol = -1};
+
+static const char *const target_names[] = {"cpu", NULL}; /* indices as in wk_target_choices */
+
+static const wk_option options[] = {
+    {"target", 0, "TARGET", "what is compared with the evaluator", .kind = WK_OPTION_CHOICE,
+     .offset = offsetof(wk_compare_opts, run.target), .choices = target_names},
+    {"passes", 0, NULL,
+     "evaluate after every compiler pass instead, and name the first that changes "
+     "the result",
+     .kind = WK_OPTION_FLAG, .offset = offsetof(wk_compare_opts, passes)},
+    {"cpu", 0, "NAME", "processor to compile for (default: this one)", .kind = WK_OPTION_STRING,
+     .offset = offsetof(wk_compare_opts, run.cpu)},
+    {"threads", 0, "N", "threads (default 1; 0: all processors)", .kind = WK_OPTION_INT,
+     .offset = offsetof(wk_compare_opts, run.threads), .min = 0, .max = WICK_MAX_THREADS},
+    {"input", 'i', "NAME=FILE", "a .npy or .pb file for an input; without NAME= for the next one",
+     .kind = WK_OPTION_LIST, .offset = offsetof(wk_compare_opts, run.input)},
+    {"random", 0, "SEED", "seed of the inputs without a file (default 1)", .kind = WK_OPTION_INT,
+     .offset = offsetof(wk_compare_opts, run.random), .min = 0, .max = INT64_MAX},
+    {"rtol", 0, "R", "relative tolerance (default: by class of operator)", .kind = WK_OPTION_DOUBLE,
+     .offset = offsetof(wk_compare_opts, rtol)},
+    {"atol", 0, "A", "absolute tolerance (default: by class of operator)", .kind = WK_OPTION_DOUBLE,
+     .offset = offsetof(wk_compare_opts, atol)},
+    {"verbose", 'v', NULL, "also print what agrees, with the largest error", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(wk_compare_opts, verbose)},
+    WK_BINDING_OPTIONS(wk_compare_opts, run.binding),
+    {0}};
+
+/* What moves data is exact; sums in another order and approximated functions are not. */
+wk_tolerance wk_compare_tolerance(const wk_compare_opts *o, wk_op op) {
+  static const wk_tolerance usual = {1e-3, 1e-7, 1e-5}, pointwise = {1e-4, 1e-7, 1e-5},
+                            exact = {0, 0, 0};
+  static const wk_tolerance *const by_class[WK_CLASS_COUNT] = {
+      [WK_CLASS_ELEMENTWISE] = &pointwise, [WK_CLASS_MOVEMENT] = &exact,
+      [WK_CLASS_POOL] = &pointwise, [WK_CLASS_REDUCTION] = &pointwise,
+      [WK_CLASS_PRIMITIVE] = &pointwise, [WK_CLASS_INDEXING] = &pointwise};
+  const wk_tolerance *t = by_class[wk_op_get(op)->cls];
+  if (op == WK_OP_COPY || op == WK_OP_FILL || op == WK_OP_GATHER) t = &exact;
+  wk_tolerance out = t ? *t : usual;
+  if (o->rtol >= 0) out.rtol = o->rtol;
+  if (o->atol >= 0) out = (wk_tolerance){out.rtol, o->atol, 0};
+  return out;
+}
+
+static wk_status run(const void *options_, const wk_strings *args) {
+  const wk_compare_opts *o = options_;
+  const char *path = args->data[0];
+  wk_run_opts on_eval = o->run;
+  wk_run_job job;
+  on_eval.target = WK_RUN_EVAL;
+  wk_status s = wk_run_load(&on_eval, path, &job);
+  if (!s) s = o->passes ? wk_compare_passes(o, &job) : wk_compare_layers(o, &job);
+  wk_progress_end();
+  wk_run_job_free(&job);
+  return wk_status_place(s, path);
+}
+
+const wk_cmd wk_cmd_compare = {
+    .command = {.name = "compare", .synopsis = "MODEL.onnx",
+                .summary = "find the operator or the pass that makes a result wrong",
+                .description =
+                    "Runs the target and the evaluator instruction by instruction, each on the "
+                    "evaluator's values, and names those that differ, the first one first. With "
+                    "--passes, evaluates the model after every compiler pass and names the first "
+                    "that changes the result.\n"
+                    "\n"
+                    "  wick compare net.onnx --target cpu --input image=cat.npy\n"
+                    "  wick compare net.onnx --passes",
+                .options = options, .min_args = 1, .max_args = 1},
+    .size = sizeof(wk_compare_opts), .defaults = &defaults, .run = run};

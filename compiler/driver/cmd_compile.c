@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * wick compile: every binding of the model through the pipeline, then one output from all. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "compiler/driver/command.h"
+#include "compiler/driver/compile.h"
+#include "compiler/driver/runner.h"
+#include "compiler/driver/text.h"
+
+typedef struct {
+  wk_binding_args binding;
+  int target, emit; /* emit -1: not given */
+  const char *cpu, *output, *print_after, *stop_after, *report;
+  bool time_passes, quiet;
+} compile_opts;
+
+static const compile_opts defaults = {.emit = -1};
+
+/* ---- what can be written --------------------------------------------------------------------- */
+
+typedef enum { FROM_TARGET, FROM_MODULE, FROM_PROGRAM } source;
+
+static const char *const emit_names[] = {"package", "bundle",  "object", "asm",  "llvm-ir",
+                                         "graph",   "program", "dot",    "onnx", NULL};
+
+static const struct {
+  source from;
+  wk_emit_kind kind;  /* FROM_TARGET */
+  const char *suffix; /* of the default output; NULL: standard output */
+} emits[] = {{FROM_TARGET, WK_EMIT_PACKAGE, ".wick"}, {FROM_TARGET, WK_EMIT_BUNDLE, ""},
+             {FROM_TARGET, WK_EMIT_OBJECT, ".o"},     {FROM_TARGET, WK_EMIT_ASM, ".s"},
+             {FROM_TARGET, WK_EMIT_LLVM_IR, ".ll"},   {.from = FROM_MODULE},
+             {.from = FROM_PROGRAM},                  {.from = FROM_MODULE},
+             {.from = FROM_MODULE, .suffix = ".optimised.onnx"}};
+enum { EMIT_PACKAGE = 0, EMIT_BUNDLE = 1, EMIT_GRAPH = 5, EMIT_PROGRAM = 6, EMIT_DOT = 7,
+       EMIT_ONNX = 8 };
+
+static const char *const target_names[] = {"cpu", NULL};
+
+static const wk_option options[] = {
+    {.kind = WK_OPTION_GROUP, .help = "Output"},
+    {"output", 'o', "FILE", "write to FILE (default: named after the model; text to standard "
+     "output); a bundle is FILE.o, FILE.h and FILE.weights, its functions are named after FILE",
+     .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, output)},
+    {"emit", 0, "KIND", "what to write (default package)", .kind = WK_OPTION_CHOICE,
+     .offset = offsetof(compile_opts, emit), .choices = emit_names},
+    {"target", 0, "TARGET", "what to compile for", .kind = WK_OPTION_CHOICE,
+     .offset = offsetof(compile_opts, target), .choices = target_names},
+    {"cpu", 0, "NAME", "processor or instruction set (default: this machine's)",
+     .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, cpu)},
+    WK_BINDING_OPTIONS(compile_opts, binding),
+    {.kind = WK_OPTION_GROUP, .help = "Looking inside"},
+    {"print-after", 0, "PASS", "print the code after this pass to standard error; 'all': after "
+     "every one, 'changed': after those that changed it", .kind = WK_OPTION_STRING,
+     .offset = offsetof(compile_opts, print_after)},
+    {"stop-after", 0, "PASS", "stop there; writes the graph or the program as text",
+     .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, stop_after)},
+    {"time-passes", 0, NULL, "print how long every step took", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(compile_opts, time_passes)},
+    {"report", 0, "FILE", "write every figure as JSON", .kind = WK_OPTION_STRING,
+     .offset = offsetof(compile_opts, report)},
+    {"quiet", 'q', NULL, "no summary", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(compile_opts, quiet)},
+    {0}};
+
+/* ---- the steps of one binding ---------------------------------------------------------------- */
+
+typedef struct {
+  const compile_opts *o;
+  const char *name;
+  wk_compiled *part;
+  uint64_t last; /* hash of the text after the step before, for --print-after=changed */
+  bool lowered;
+} watcher;
+
+static void record_insts(wk_compiled *part, const wk_program *p) {
+  wk_inst_pos *all;
+  wk_str text = {0};
+  wk_arena *scratch = wk_arena_new();
+  size_t n = wk_program_flatten(p, scratch, &all);
+  for (size_t i = 0; i < n; i++) {
+    const wk_inst *x = all[i].inst;
+    wk_inst_record r = {.node = wk_arena_strdup(part->arena, x->name), .op = wk_op_get(x->op)->name,
+                        .macs = wk_inst_macs(x)};
+    for (uint32_t k = 0; k < x->n_operands; k++)
+      if (x->operands[k].buffer != WK_NONE)
+        r.bytes += wk_view_count(&x->operands[k]) * wk_dtype_size(x->operands[k].dtype);
+    text.n = 0;
+    wk_inst_text(&text, p, x);
+    r.text = wk_arena_strdup(part->arena, text.s);
+    wk_vec_push(&part->insts, r);
+  }
+  wk_str_free(&text);
+  wk_arena_free(scratch);
+}
+
+static void print_step(watcher *w, const wk_step_record *step, const wk_module *m,
+                       const wk_program *p) {
+  bool all = !strcmp(w->o->print_after, "all"), changed = !strcmp(w->o->print_after, "changed");
+  if (!all && !changed && strcmp(w->o->print_after, step->name) != 0) return;
+  wk_str b = {0};
+  if (p) wk_program_print(&b, p, WK_PRINT_SHORT);
+  else wk_module_print(&b, m, WK_PRINT_SHORT);
+  uint64_t hash = wk_hash64(b.s, b.n, 0);
+  if (!changed || hash != w->last)
+    fprintf(stderr, "// after %s: %lld changes\n%s\n", step->name, (long long)step->changes, b.s);
+  w->last = hash;
+  wk_str_free(&b);
+}
+
+static wk_status after_step(void *ctx, const wk_step_record *step, const wk_module *m,
+                            const wk_program *p) {
+  watcher *w = ctx;
+  wk_progress("%s: %s", w->name, step->name);
+  w->lowered = w->lowered || !strcmp(step->name, "lower");
+  if (m && !w->lowered) w->part->nodes_after = wk_module_nodes(m);
+  if (p && !strcmp(step->name, wk_inst_passes[wk_inst_passes_count - 1].name))
+    record_insts(w->part, p);
+  if (w->o->print_after) print_step(w, step, m, p);
+  return NULL;
+}
+
+static wk_status compile_part(const compile_opts *o, const char *model, int emit,
+                              const wk_emit_options *eo, wk_compiled *part) {
+  double started = wk_clock();
+  watcher w = {.o = o, .name = eo->model_name, .part = part};
+  wk_pipeline_options po = {.emit = eo, .stop_after = o->stop_after, .hook = after_step, .ctx = &w};
+  po.graph_only = emits[emit].from == FROM_MODULE && !o->stop_after;
+  po.portable = emits[emit].from == FROM_PROGRAM && !o->stop_after;
+  part->arena = wk_arena_new();
+  WK_TRY(wk_target_find(target_names[o->target], &po.target));
+  wk_progress("%s: import", eo->model_name);
+  WK_TRY(wk_model_import(model, &part->binding, &part->module));
+  part->import_seconds = wk_clock() - started;
+  part->nodes_after = wk_module_nodes(part->module);
+  return wk_status_place(wk_pipeline_run(part->module, &po, &part->report, &part->program), model);
+}
+
+static void free_part(wk_compiled *part) {
+  wk_program_free(part->program);
+  wk_module_free(part->module);
+  wk_pipeline_report_free(&part->report);
+  wk_binding_set_free(&part->binding);
+  wk_vec_free(&part->insts);
+  wk_arena_free(part->arena);
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static wk_status write_text(const wk_compiled *part, int emit, const char *path) {
+  wk_str b = {0};
+  if (emit == EMIT_PROGRAM && !part->program)
+    return wk_error(WK_USAGE, "--stop-after ends before there is a program to write");
+  if (emit == EMIT_PROGRAM) wk_program_print(&b, part->program, WK_PRINT_FULL);
+  else if (emit == EMIT_DOT) wk_module_dot(&b, part->module);
+  else wk_module_print(&b, part->module, WK_PRINT_FULL);
+  wk_status s = wk_write_file(path, b.s, b.n);
+  wk_str_free(&b);
+  return s;
+}
+
+static wk_status write_code(wk_compilation *c, int emit, int target, const wk_emit_options *eo,
+                            const char *path) {
+  wk_program *programs[WK_MAX_BINDINGS];
+  const wk_target *t;
+  WK_TRY(wk_target_find(target_names[target], &t));
+  for (size_t i = 0; i < c->n; i++) {
+    programs[i] = c->parts[i].program;
+    programs[i]->name = wk_arena_strdup(programs[i]->arena, c->parts[i].binding.name);
+  }
+  wk_progress("%s: code", c->name);
+  return t->emit(t, emits[emit].kind, programs, c->n, eo, path);
+}
+
+static int64_t file_bytes(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
+}
+
+/* Sizes that are known only from what was written. */
+static void measure_output(wk_compilation *c, int emit, const char *path, wk_arena *a) {
+  wick_model *m;
+  wick_load_options o = {.flags = WICK_LOAD_DESCRIBE | WICK_LOAD_UNCHECKED};
+  c->output_bytes = file_bytes(path);
+  if (emit == EMIT_BUNDLE) {
+    static const char *const endings[] = {".o", ".h", ".weights"};
+    c->output_bytes = 0;
+    for (size_t i = 0; i < WK_COUNTOF(endings); i++) {
+      int64_t n = file_bytes(wk_arena_printf(a, "%s%s", path, endings[i]));
+      c->output_bytes += n > 0 ? n : 0;
+    }
+  }
+  if (emit != EMIT_PACKAGE || wick_model_load(path, &o, &m) != WICK_OK) return;
+  for (uint32_t i = 0; i < wick_model_describe(m)->entry_count; i++) {
+    int64_t n = (int64_t)wick_model_entry(m, i)->scratch_bytes;
+    if (n > c->scratch_bytes) c->scratch_bytes = n;
+  }
+  wick_model_free(m);
+}
+
+static wk_status write_output(wk_compilation *c, int emit, int target, const wk_emit_options *eo,
+                              const char *path, wk_arena *a) {
+  double started = wk_clock();
+  wk_status s;
+  if (emits[emit].from == FROM_TARGET) s = write_code(c, emit, target, eo, path);
+  else if (emit == EMIT_ONNX) s = wk_export_onnx(c->parts[0].module, path);
+  else s = write_text(&c->parts[0], emit, path);
+  c->emit_seconds = wk_clock() - started;
+  if (!s && c->output) measure_output(c, emit, path, a);
+  return s;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* What the output depends on, without paths: the same input gives the same bytes in any folder. */
+static const char *command_text(const compile_opts *o, wk_arena *a) {
+  wk_str b = {0};
+  if (o->cpu) wk_str_printf(&b, " --cpu=%s", o->cpu);
+  for (size_t i = 0; i < o->binding.bind.n; i++)
+    wk_str_printf(&b, " --bind=%s", o->binding.bind.data[i]);
+  for (size_t i = 0; i < o->binding.shape.n; i++)
+    wk_str_printf(&b, " --shape=%s", o->binding.shape.data[i]);
+  for (size_t i = 0; i < o->binding.value.n; i++) {
+    const char *v = o->binding.value.data[i], *slash = strrchr(v, '/');
+    wk_str_printf(&b, " --value=%.*s=%s", (int)strcspn(v, "="), v,
+                  slash ? slash + 1 : v + strcspn(v, "=") + 1);
+  }
+  const char *text = wk_arena_strdup(a, b.n ? b.s + 1 : "");
+  wk_str_free(&b);
+  return text;
+}
+
+static wk_status check_options(const compile_opts *o, int emit, size_t bindings) {
+  bool special =
+      o->print_after && (!strcmp(o->print_after, "all") || !strcmp(o->print_after, "changed"));
+  if (o->print_after && !special)
+    WK_TRY(wk_pipeline_check_step("--print-after", o->print_after));
+  if (o->stop_after) WK_TRY(wk_pipeline_check_step("--stop-after", o->stop_after));
+  if (o->stop_after && emits[emit].from == FROM_TARGET)
+    return wk_error(WK_USAGE, "--emit %s needs every pass: leave out --stop-after",
+                    emit_names[emit]);
+  if (bindings > 1 && emits[emit].from != FROM_TARGET)
+    return wk_error(WK_USAGE, "--emit %s shows one binding: give --bind and --shape once",
+                    emit_names[emit]);
+  return NULL;
+}
+
+static bool is_same_file(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* With --stop-after alone, what there is then is shown as text. */
+static int default_emit(const compile_opts *o) {
+  const char *names[64];
+  size_t n = wk_pipeline_steps(names, WK_COUNTOF(names));
+  bool generated = false;
+  if (!o->stop_after) return EMIT_PACKAGE;
+  for (size_t i = 0; i < n; i++) {
+    generated = generated || !strcmp(names[i], "generate");
+    if (!strcmp(names[i], o->stop_after)) return generated ? EMIT_PROGRAM : EMIT_GRAPH;
+  }
+  return EMIT_GRAPH;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void show(const compile_opts *o, const wk_compilation *c) {
+  FILE *f = c->output ? stdout : stderr;
+  if (o->time_passes) wk_compile_times(f, c);
+  if (o->time_passes && !o->quiet) fputc('\n', f);
+  if (!o->quiet) wk_compile_summary(f, c);
+}
+
+/* The report is opened first: what cannot be written shall not cost a compilation. */
+static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, const char *path,
+                         wk_arena *a) {
+  wk_out *report = NULL;
+  double started = wk_clock();
+  wk_emit_options eo = {.cpu = o->cpu, .model_name = c->name, .command = c->command,
+                        .input_hash = c->input_hash};
+  if (o->report) WK_TRY(wk_out_open(o->report, &report));
+  wk_status s = NULL;
+  for (size_t i = 0; !s && i < c->n; i++) s = compile_part(o, c->model, emit, &eo, &c->parts[i]);
+  if (!s) s = write_output(c, emit, o->target, &eo, path, a);
+  c->seconds = wk_clock() - started;
+  wk_progress_end();
+  if (s) {
+    wk_out_abort(report);
+    return s;
+  }
+  if (report) {
+    wk_compile_json(report, c);
+    WK_TRY(wk_out_commit(report));
+  }
+  show(o, c);
+  return NULL;
+}
+
+static wk_status start(const compile_opts *o, wk_compilation *c, wk_arena *a) {
+  wk_binding_set sets[WK_MAX_BINDINGS];
+  wk_file f;
+  int emit = o->emit >= 0 ? o->emit : default_emit(o);
+  WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &c->n));
+  for (size_t i = 0; i < c->n; i++) c->parts[i].binding = sets[i];
+  WK_TRY(check_options(o, emit, c->n));
+  WK_TRY(wk_file_map(c->model, &f));
+  c->input_hash = wk_hash64(f.data, f.size, 0);
+  c->input_bytes = (int64_t)f.size;
+  wk_file_unmap(&f);
+  const char *suffix = emits[emit].suffix, *path = o->output;
+  if (!path) path = suffix ? wk_arena_printf(a, "%s%s", c->name, suffix) : "-";
+  if (is_same_file(path, c->model))
+    return wk_error_at(WK_USAGE, path, "the output would replace the model");
+  c->output = strcmp(path, "-") ? path : NULL;
+  c->emit = emit_names[emit];
+  return compile(o, c, emit, path, a);
+}
+
+static wk_status run(const void *options_, const wk_strings *args) {
+  const compile_opts *o = options_;
+  wk_arena *a = wk_arena_new();
+  wk_compilation c = {.model = args->data[0], .name = wk_model_name(a, args->data[0]),
+                      .target = target_names[o->target], .cpu = o->cpu,
+                      .command = command_text(o, a), .output_bytes = -1, .scratch_bytes = -1};
+  c.parts = wk_xcalloc(WK_MAX_BINDINGS, sizeof *c.parts);
+  wk_status s = start(o, &c, a);
+  for (size_t i = 0; i < c.n; i++) free_part(&c.parts[i]);
+  free(c.parts);
+  wk_arena_free(a);
+  return s;
+}
+
+const wk_cmd wk_cmd_compile = {
+    .command =
+        {.name = "compile", .synopsis = "MODEL.onnx",
+         .summary = "compile an ONNX model",
+         .description =
+             "Writes a package that 'wick run' and the runtime load, or whatever --emit says. "
+             "Every dimension must be known: give symbolic ones with --bind or --shape. Several "
+             "bindings go into one package and share their weights.\n"
+             "\n"
+             "  wick compile bert.onnx --bind batch=1,seq=128 --bind batch=8,seq=128\n"
+             "  wick compile net.onnx --emit bundle -o build/net --cpu x86-64\n"
+             "  wick compile net.onnx --emit graph --stop-after fold-constants",
+         .options = options, .min_args = 1, .max_args = 1},
+    .size = sizeof(compile_opts), .defaults = &defaults, .run = run};

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * wick inspect: what a model file or a package says about itself. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "compiler/driver/command.h"
+#include "compiler/driver/runner.h"
+#include "compiler/driver/text.h"
+
+typedef struct {
+  bool steps;
+} inspect_opts;
+
+static const wk_option options[] = {
+    {"steps", 0, NULL, "also list a package's instructions, or a model's operators",
+     .kind = WK_OPTION_FLAG, .offset = offsetof(inspect_opts, steps)},
+    {0}};
+
+static void row(wk_table *t, const char *key, const char *value) {
+  if (value && *value) wk_table_row(t, "%s\t%s", key, value);
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static void add_io(wk_table *t, const char *kind, const wk_onnx_io *io) {
+  wk_str b = {0};
+  bool is_tensor = io->dtype != WK_DTYPE_NONE;
+  wk_str_add(&b, is_tensor ? wk_dtype_name(io->dtype) : "no tensor of numbers");
+  if (is_tensor && io->rank < 0) wk_str_add(&b, " of any shape");
+  for (int i = 0; is_tensor && i < io->rank; i++) {
+    wk_str_add(&b, i ? "," : "[");
+    if (io->dims[i] >= 0) wk_str_printf(&b, "%lld", (long long)io->dims[i]);
+    else wk_str_add(&b, io->symbols[i] ? io->symbols[i] : "?");
+  }
+  if (is_tensor && io->rank >= 0) wk_str_add(&b, io->rank ? "]" : "[]");
+  wk_table_row(t, "%s %s\t%s%s", kind, io->name, b.s, io->has_default ? ", has a default" : "");
+  wk_str_free(&b);
+}
+
+static void add_opsets(wk_table *t, const wk_onnx_info *m) {
+  wk_str b = {0};
+  for (size_t i = 0; i < m->opsets.n; i++)
+    wk_str_printf(&b, "%s%s %lld", i ? ", " : "",
+                  *m->opsets.data[i].domain ? m->opsets.data[i].domain : "ai.onnx",
+                  (long long)m->opsets.data[i].version);
+  row(t, "opsets", b.s);
+  wk_str_free(&b);
+}
+
+static void add_ops(wk_table *t, const wk_onnx_info *m, bool all) {
+  wk_str b = {0};
+  for (size_t i = 0; i < m->ops.n && !all; i++)
+    wk_str_printf(&b, "%s%s %lld", i ? ", " : "", m->ops.data[i].op,
+                  (long long)m->ops.data[i].count);
+  row(t, "operators", b.s);
+  for (size_t i = 0; i < m->ops.n && all; i++)
+    wk_table_row(t, "  %s\t%lld", m->ops.data[i].op, (long long)m->ops.data[i].count);
+  wk_str_free(&b);
+}
+
+static wk_status inspect_model(const char *path, const wk_file *f, bool all) {
+  wk_onnx_info m;
+  wk_table t = {0};
+  WK_TRY(wk_onnx_inspect(path, &m));
+  wk_table_row(&t, "file\t%s", path);
+  wk_table_row(&t, "format\tONNX, IR version %lld", (long long)m.ir_version);
+  wk_table_row(&t, "size\t%s", wk_bytes_text(f->size).s);
+  wk_table_row(&t, "hash\t%016" PRIx64 " (XXH3)", wk_hash64(f->data, f->size, 0));
+  if (*m.producer) wk_table_row(&t, "producer\t%s %s", m.producer, m.producer_version);
+  row(&t, "graph", m.graph_name);
+  add_opsets(&t, &m);
+  for (size_t i = 0; i < m.inputs.n; i++) add_io(&t, "input", &m.inputs.data[i]);
+  for (size_t i = 0; i < m.outputs.n; i++) add_io(&t, "output", &m.outputs.data[i]);
+  wk_table_row(&t, "nodes\t%lld", (long long)m.nodes);
+  wk_table_row(&t, "parameters\t%s (%s)", wk_text_count(m.parameters).s,
+               wk_bytes_text((uint64_t)m.parameter_bytes).s);
+  add_ops(&t, &m, all);
+  wk_table_print(stdout, &t, "ll");
+  wk_onnx_info_free(&m);
+  return NULL;
+}
+
+/* ---- packages -------------------------------------------------------------------------------- */
+
+static void add_tensor(wk_table *t, const char *kind, const wick_tensor_info *x) {
+  wk_type type = wk_type_make((wk_dtype)x->dtype, (int)x->rank, x->dims);
+  wk_str b = {0};
+  wk_type_print(&b, &type);
+  wk_table_row(t, "  %s %s\t%s (%s)", kind, x->name, b.s, wk_bytes_text(x->bytes).s);
+  wk_str_free(&b);
+}
+
+static void add_entry(wk_table *t, const wick_entry_info *e, uint32_t index) {
+  uint64_t macs = 0;
+  for (uint32_t i = 0; i < e->step_count; i++) macs += e->steps[i].macs;
+  wk_table_row(t, "entry %u\t%s", index, *e->name ? e->name : "-");
+  for (uint32_t i = 0; i < e->input_count; i++) add_tensor(t, "input", &e->inputs[i]);
+  for (uint32_t i = 0; i < e->output_count; i++) add_tensor(t, "output", &e->outputs[i]);
+  wk_table_row(t, "  instructions\t%u", e->step_count);
+  wk_table_row(t, "  multiply-accumulates\t%s", wk_text_count((int64_t)macs).s);
+  wk_table_row(t, "  activations\t%s (at least %s)", wk_bytes_text(e->arena_bytes).s,
+               wk_bytes_text(e->arena_bound).s);
+  wk_table_row(t, "  scratch of each thread\t%s", wk_bytes_text(e->scratch_bytes).s);
+}
+
+static void print_steps(const wick_entry_info *e, uint32_t index) {
+  wk_table t = {0};
+  wk_table_row(&t, "\nSTEP %u.\tNODE\tMACS\tBYTES\tINSTRUCTION", index);
+  for (uint32_t i = 0; i < e->step_count; i++)
+    wk_table_row(&t, "%u\t%s\t%s\t%s\t%s", i, e->steps[i].node,
+                 wk_text_count((int64_t)e->steps[i].macs).s, wk_bytes_text(e->steps[i].bytes).s,
+                 e->steps[i].text);
+  wk_table_print(stdout, &t, "rlrrl");
+}
+
+static void print_package(const char *path, const wick_model *model, bool steps) {
+  const wick_model_info *m = wick_model_describe(model);
+  wk_table t = {0};
+  wk_table_row(&t, "file\t%s", path);
+  wk_table_row(&t, "format\twick package, version %u", m->format_version);
+  wk_table_row(&t, "size\t%s", wk_bytes_text(m->file_bytes).s);
+  row(&t, "model", m->name);
+  wk_table_row(&t, "model hash\t%016" PRIx64 " (XXH3)", m->input_hash);
+  wk_table_row(&t, "compiler\twick %s", m->compiler);
+  row(&t, "options", m->flags);
+  wk_table_row(&t, "target\t%s, %s", m->target, m->machine);
+  row(&t, "features", m->features);
+  for (uint32_t i = 0; i < m->entry_count; i++) add_entry(&t, wick_model_entry(model, i), i);
+  for (int i = 0; i < WICK_SECTION_COUNT; i++)
+    wk_table_row(&t, "section %s\t%s at %" PRIu64 ", CRC32C %08x", m->sections[i].name,
+                 wk_bytes_text(m->sections[i].size).s, m->sections[i].offset, m->sections[i].crc);
+  wk_table_print(stdout, &t, "ll");
+  for (uint32_t i = 0; i < m->entry_count && steps; i++) print_steps(wick_model_entry(model, i), i);
+}
+
+static wk_status inspect_package(const char *path, bool steps) {
+  wick_model *model;
+  wick_error_detail detail = {{0}};
+  wick_load_options o = {.flags = WICK_LOAD_DESCRIBE, .detail = &detail};
+  WK_TRY(wk_wick_error(wick_model_load(path, &o, &model), detail.text, path));
+  print_package(path, model, steps);
+  wick_model_free(model);
+  return NULL;
+}
+
+static wk_status run(const void *options_, const wk_strings *args) {
+  const inspect_opts *o = options_;
+  const char *path = args->data[0];
+  wk_file f;
+  WK_TRY(wk_file_map(path, &f));
+  bool package = wk_is_package(&f);
+  wk_status s = package ? inspect_package(path, o->steps) : inspect_model(path, &f, o->steps);
+  wk_file_unmap(&f);
+  return s;
+}
+
+const wk_cmd wk_cmd_inspect = {
+    .command = {.name = "inspect", .synopsis = "FILE",
+                .summary = "show what is in a model or a package",
+                .description = "Checks a package's checksums. Packages for other processors can be "
+                               "looked at too.",
+                .options = options, .min_args = 1, .max_args = 1},
+    .size = sizeof(inspect_opts), .run = run};

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * wick run: a model or a package on given or random inputs. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/command.h"
+#include "compiler/driver/run.h"
+#include "compiler/driver/text.h"
+
+static const wk_run_opts defaults = {.random = 1, .repeat = 1};
+
+static const wk_option options[] = {
+    {.kind = WK_OPTION_GROUP, .help = "What runs"},
+    {"target", 0, "TARGET", "what executes a model", .kind = WK_OPTION_CHOICE,
+     .offset = offsetof(wk_run_opts, target), .choices = wk_target_choices},
+    {"cpu", 0, "NAME", "processor to compile for (default: this one)", .kind = WK_OPTION_STRING,
+     .offset = offsetof(wk_run_opts, cpu)},
+    {"threads", 0, "N", "threads (default: all processors); results do not depend on it",
+     .kind = WK_OPTION_INT, .offset = offsetof(wk_run_opts, threads), .min = 0,
+     .max = WICK_MAX_THREADS},
+    {"entry", 0, "NAME",
+     "which binding of a package, by name or number (default: the first that "
+     "fits the inputs)",
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_run_opts, entry)},
+    WK_BINDING_OPTIONS(wk_run_opts, binding),
+    {.kind = WK_OPTION_GROUP, .help = "Inputs and outputs"},
+    {"input", 'i', "NAME=FILE", "a .npy or .pb file for an input; without NAME= for the next one",
+     .kind = WK_OPTION_LIST, .offset = offsetof(wk_run_opts, input)},
+    {"random", 0, "SEED", "seed of the inputs without a file (default 1)", .kind = WK_OPTION_INT,
+     .offset = offsetof(wk_run_opts, random), .min = 0, .max = INT64_MAX},
+    {"output-dir", 0, "DIR", "write each output to DIR/NAME.npy", .kind = WK_OPTION_STRING,
+     .offset = offsetof(wk_run_opts, output_dir)},
+    {.kind = WK_OPTION_GROUP, .help = "Looking closer"},
+    {"repeat", 0, "N", "run N times after one run to warm up; print least, median and most time",
+     .kind = WK_OPTION_INT, .offset = offsetof(wk_run_opts, repeat), .min = 1, .max = 1000000},
+    {"profile", 0, NULL, "time of each instruction", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(wk_run_opts, profile)},
+    {"dump-tensors", 0, "DIR",
+     "write intermediate tensors to DIR as .npy: with --target eval every "
+     "tensor of the model, otherwise those that the compiled program still has",
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_run_opts, dump)},
+    {0}};
+
+/* ---- timing ---------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static wk_status run_timed(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
+  size_t n = (size_t)o->repeat;
+  double *t = wk_xcalloc(n, sizeof *t);
+  wk_status s = n > 1 ? wk_runner_run(job->runner, job->in, out) : NULL;
+  for (size_t i = 0; !s && i < n; i++) {
+    t[i] = wk_clock();
+    s = wk_runner_run(job->runner, job->in, out);
+    t[i] = wk_clock() - t[i];
+  }
+  qsort(t, n, sizeof *t, by_value);
+  if (!s && n == 1) printf("time %s\n", wk_text_seconds(t[0]).s);
+  else if (!s)
+    printf("time min %s, median %s, max %s of %zu runs\n", wk_text_seconds(t[0]).s,
+           wk_text_seconds(n % 2 ? t[n / 2] : (t[n / 2 - 1] + t[n / 2]) / 2).s,
+           wk_text_seconds(t[n - 1]).s, n);
+  free(t);
+  return s;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* One axis with ten entries or more, nothing else: scores of classes. */
+static bool is_scores(const wk_type *t) {
+  int long_axes = 0;
+  for (int i = 0; i < t->rank; i++) long_axes += t->dims[i] != 1;
+  return wk_dtype_is_float(t->dtype) && long_axes == 1 && wk_type_count(t) >= 10;
+}
+
+static void print_top(const wk_tensor *t) {
+  enum { TOP = 5 };
+  int64_t best[TOP], n = wk_type_count(&t->type);
+  int found = 0;
+  for (int64_t i = 0; i < n; i++) {
+    double v = wk_load_f64(t->data, t->type.dtype, i);
+    int at = found;
+    while (at > 0 && wk_load_f64(t->data, t->type.dtype, best[at - 1]) < v) at--;
+    if (at == TOP || isnan(v)) continue;
+    if (found < TOP) found++;
+    memmove(&best[at + 1], &best[at], (size_t)(found - 1 - at) * sizeof *best);
+    best[at] = i;
+  }
+  fputs("  top", stdout);
+  for (int k = 0; k < found; k++)
+    printf("%s %lld (%.6g)", k ? "," : "", (long long)best[k],
+           wk_load_f64(t->data, t->type.dtype, best[k]));
+  putchar('\n');
+}
+
+static void print_output(const char *name, const wk_tensor *t) {
+  wk_arena *a = wk_arena_new();
+  int64_t n = wk_type_count(&t->type), nan = 0, counted = 0;
+  double least = INFINITY, most = -INFINITY, sum = 0;
+  for (int64_t i = 0; i < n; i++) {
+    double v = wk_load_f64(t->data, t->type.dtype, i);
+    if (isnan(v)) {
+      nan++;
+      continue;
+    }
+    least = fmin(least, v);
+    most = fmax(most, v);
+    sum += v;
+    counted++;
+  }
+  printf("%s %s", name, wk_type_text(a, &t->type));
+  if (counted) printf(" min %.6g max %.6g mean %.6g", least, most, sum / (double)counted);
+  if (nan) printf(" NaN %lld", (long long)nan);
+  putchar('\n');
+  if (is_scores(&t->type)) print_top(t);
+  wk_arena_free(a);
+}
+
+static wk_status write_output(const wk_run_opts *o, wk_arena *a, const char *name,
+                              const wk_tensor *t) {
+  const char *file = wk_text_file_name(a, name);
+  return wk_tensor_write_npy(wk_arena_printf(a, "%s/%s.npy", o->output_dir, file), t);
+}
+
+static wk_status show_outputs(const wk_run_opts *o, wk_run_job *job, const wk_tensor *out) {
+  if (o->output_dir) WK_TRY(wk_make_folder(o->output_dir));
+  for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) {
+    const char *name = wk_runner_output_name(job->runner, i);
+    print_output(name, &out[i]);
+    if (o->output_dir) WK_TRY(write_output(o, job->arena, name, &out[i]));
+  }
+  return NULL;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static wk_status execute(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
+  if (o->dump) WK_TRY(wk_run_dump(o, job, out));
+  if (o->profile) WK_TRY(wk_run_profile(o, job, out));
+  if (!o->dump && !o->profile) WK_TRY(run_timed(o, job, out));
+  return show_outputs(o, job, out);
+}
+
+static wk_status run(const void *options_, const wk_strings *args) {
+  const wk_run_opts *o = options_;
+  wk_run_job job;
+  wk_status s = wk_run_load(o, args->data[0], &job);
+  size_t n = job.runner ? wk_runner_outputs(job.runner) : 0;
+  wk_tensor *out = wk_xcalloc(n + 1, sizeof *out);
+  if (!s) s = wk_status_place(execute(o, &job, out), args->data[0]);
+  for (size_t i = 0; i < n; i++) wk_tensor_free(&out[i]);
+  free(out);
+  wk_run_job_free(&job);
+  return s;
+}
+
+const wk_cmd wk_cmd_run = {
+    .command = {.name = "run", .synopsis = "MODEL.onnx|PACKAGE",
+                .summary = "run a model or a package",
+                .description =
+                    "A model is compiled first, with the shapes of the input files; inputs without "
+                    "a file are random.\n"
+                    "\n"
+                    "  wick run net.wick --input image=cat.npy --threads 2\n"
+                    "  wick run net.onnx --target eval --dump-tensors expected\n"
+                    "  wick run net.onnx --profile --repeat 10",
+                .options = options, .min_args = 1, .max_args = 1},
+    .size = sizeof(wk_run_opts), .defaults = &defaults, .run = run};

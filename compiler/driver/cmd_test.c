@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * wick test: model folders with recorded inputs and outputs. */
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "compiler/driver/command.h"
+#include "compiler/driver/test_case.h"
+#include "compiler/driver/text.h"
+
+typedef struct {
+  int target;
+  const char *cpu, *filter, *junit;
+  int64_t threads, jobs, timeout, random_weights;
+  double rtol, atol; /* negative: not given */
+  bool verbose;
+} test_opts;
+
+static const test_opts defaults = {.target = WK_RUN_CPU, .threads = 1, .jobs = 2, .timeout = 600,
+                                   .random_weights = -1, .rtol = -1, .atol = -1};
+
+static const wk_option options[] = {
+    {.kind = WK_OPTION_GROUP, .help = "What runs"},
+    {"target", 0, "TARGET", "what executes the models", .kind = WK_OPTION_CHOICE,
+     .offset = offsetof(test_opts, target), .choices = wk_target_choices},
+    {"cpu", 0, "NAME", "processor to compile for (default: this one)", .kind = WK_OPTION_STRING,
+     .offset = offsetof(test_opts, cpu)},
+    {"threads", 0, "N", "threads of each run (default 1; 0: all processors)", .kind = WK_OPTION_INT,
+     .offset = offsetof(test_opts, threads), .min = 0, .max = WICK_MAX_THREADS},
+    {"filter", 0, "GLOB", "only cases whose name matches", .kind = WK_OPTION_STRING,
+     .offset = offsetof(test_opts, filter)},
+    {"random-weights", 0, "SEED",
+     "replace weights that are all equal by random ones and compare with the evaluator instead of "
+     "with the stored outputs",
+     .kind = WK_OPTION_INT, .offset = offsetof(test_opts, random_weights), .min = 0,
+     .max = INT64_MAX},
+    {"jobs", 'j', "N",
+     "cases at a time, each in a process of its own (default 2); 0: one after the "
+     "other in this process",
+     .kind = WK_OPTION_INT, .offset = offsetof(test_opts, jobs), .min = 0, .max = 64},
+    {"timeout", 0, "SECONDS", "give a case up after this time (default 600)", .kind = WK_OPTION_INT,
+     .offset = offsetof(test_opts, timeout), .min = 1, .max = 86400},
+    {.kind = WK_OPTION_GROUP, .help = "Tolerance"},
+    {"rtol", 0, "R", "relative part (default 1e-3)", .kind = WK_OPTION_DOUBLE,
+     .offset = offsetof(test_opts, rtol)},
+    {"atol", 0, "A", "absolute part (default max(1e-7, 1e-5 * largest |want| of the tensor))",
+     .kind = WK_OPTION_DOUBLE, .offset = offsetof(test_opts, atol)},
+    {.kind = WK_OPTION_GROUP, .help = "Output"},
+    {"verbose", 'v', NULL, "also a line for each case that passed or was skipped",
+     .kind = WK_OPTION_FLAG, .offset = offsetof(test_opts, verbose)},
+    {"junit", 0, "FILE", "write the results as JUnit XML", .kind = WK_OPTION_STRING,
+     .offset = offsetof(test_opts, junit)},
+    {0}};
+
+/* ---- finding cases --------------------------------------------------------------------------- */
+
+typedef WK_VEC(wk_test_case) case_list;
+
+static bool is_file(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static const char *base_name(wk_arena *a, const char *path) {
+  char *real = realpath(path, NULL);
+  const char *slash = real ? strrchr(real, '/') : NULL;
+  const char *name = wk_arena_strdup(a, slash && slash[1] ? slash + 1 : path);
+  free(real);
+  return name;
+}
+
+static void add_case(case_list *list, const test_opts *o, const char *dir, const char *name) {
+  wk_test_case c = {.dir = dir, .name = name};
+  if (!o->filter || fnmatch(o->filter, name, 0) == 0) wk_vec_push(list, c);
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static wk_status find_in(case_list *list, const test_opts *o, const char *dir, wk_arena *a) {
+  WK_VEC(const char *) names = {0};
+  if (is_file(wk_arena_printf(a, "%s/model.onnx", dir))) {
+    add_case(list, o, wk_arena_strdup(a, dir), base_name(a, dir));
+    return NULL;
+  }
+  DIR *f = opendir(dir);
+  if (!f) return wk_error_at(WK_IO, dir, "cannot read the folder: %s", strerror(errno));
+  for (const struct dirent *e; (e = readdir(f));)
+    if (e->d_name[0] != '.' && is_file(wk_arena_printf(a, "%s/%s/model.onnx", dir, e->d_name)))
+      wk_vec_push(&names, wk_arena_strdup(a, e->d_name));
+  closedir(f);
+  bool found = names.n > 0;
+  if (found) qsort(names.data, names.n, sizeof *names.data, by_name);
+  for (size_t i = 0; i < names.n; i++)
+    add_case(list, o, wk_arena_printf(a, "%s/%s", dir, names.data[i]), names.data[i]);
+  wk_vec_free(&names);
+  return found ? NULL : wk_error_at(WK_INPUT, dir, "no model.onnx here nor in the folders below");
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+typedef struct {
+  const test_opts *o;
+  size_t total, done, count[3];
+} tally;
+
+static void show(void *ctx, const wk_test_case *c) {
+  static const char *const words[] = {"ok", "FAIL", "skip"};
+  tally *t = ctx;
+  t->count[c->verdict]++;
+  t->done++;
+  if (c->verdict == WK_TEST_FAILED || t->o->verbose) {
+    wk_progress_end();
+    printf("%-4s %s", words[c->verdict], c->name);
+    if (c->text) printf(": %s", c->text);
+    if (t->o->verbose) printf(" (%s)", wk_text_seconds(c->seconds).s);
+    putchar('\n');
+    fflush(stdout);
+  }
+  wk_progress("%zu of %zu, %zu failed", t->done, t->total, t->count[WK_TEST_FAILED]);
+}
+
+typedef struct {
+  const char *text;
+  size_t count;
+} reason;
+
+static int by_count(const void *a, const void *b) {
+  const reason *x = a, *y = b;
+  if (x->count != y->count) return x->count < y->count ? 1 : -1;
+  return strcmp(x->text, y->text);
+}
+
+static void print_reasons(const case_list *list) {
+  WK_VEC(reason) reasons = {0};
+  for (size_t i = 0; i < list->n; i++) {
+    const wk_test_case *c = &list->data[i];
+    size_t k = 0;
+    if (c->verdict != WK_TEST_SKIPPED) continue;
+    while (k < reasons.n && strcmp(reasons.data[k].text, c->text) != 0) k++;
+    reason fresh = {c->text, 0};
+    if (k == reasons.n) wk_vec_push(&reasons, fresh);
+    reasons.data[k].count++;
+  }
+  if (reasons.n) {
+    qsort(reasons.data, reasons.n, sizeof *reasons.data, by_count);
+    puts("skipped:");
+  }
+  for (size_t i = 0; i < reasons.n; i++)
+    printf("%6zu  %s\n", reasons.data[i].count, reasons.data[i].text);
+  wk_vec_free(&reasons);
+}
+
+static wk_tolerance tolerance(const test_opts *o) {
+  return (wk_tolerance){.rtol = o->rtol < 0 ? 1e-3 : o->rtol, .atol = o->atol < 0 ? 1e-7 : o->atol,
+                        .scale = o->atol < 0 ? 1e-5 : 0};
+}
+
+static wk_status run_cases(const test_opts *o, case_list *list) {
+  tally t = {.o = o, .total = list->n};
+  wk_test_options to = {.target = (wk_run_target)o->target, .cpu = o->cpu, .threads = o->threads,
+                        .tolerance = tolerance(o),
+                        .is_default = o->rtol < 0 && o->atol < 0,
+                        .random_weights = o->random_weights,
+                        .jobs = o->jobs, .timeout = o->timeout};
+  wk_out *junit = NULL; /* opened first: what cannot be written shall not cost a run */
+  if (o->junit) WK_TRY(wk_out_open(o->junit, &junit));
+  wk_status s = wk_test_jobs_run(&to, list->data, list->n, show, &t);
+  wk_progress_end();
+  if (s) {
+    wk_out_abort(junit);
+    return s;
+  }
+  print_reasons(list);
+  if (junit) {
+    wk_test_junit_write(wk_out_stdio(junit), list->data, list->n);
+    WK_TRY(wk_out_commit(junit));
+  }
+  printf("%zu passed, %zu failed, %zu skipped\n", t.count[WK_TEST_PASSED], t.count[WK_TEST_FAILED],
+         t.count[WK_TEST_SKIPPED]);
+  bool good = t.count[WK_TEST_FAILED] == 0 && t.count[WK_TEST_PASSED] > 0;
+  return good ? NULL : wk_exit_with(WK_FAILED);
+}
+
+static wk_status run(const void *options_, const wk_strings *args) {
+  const test_opts *o = options_;
+  wk_arena *a = wk_arena_new();
+  case_list list = {0};
+  wk_status s = NULL;
+  if (o->random_weights >= 0 && o->target == WK_RUN_EVAL)
+    s = wk_error(WK_USAGE, "--random-weights compares a target with the evaluator: choose another "
+                           "--target than eval");
+  for (size_t i = 0; !s && i < args->n; i++) s = find_in(&list, o, args->data[i], a);
+  if (!s && list.n == 0) s = wk_error(WK_USAGE, "--filter %s matches no case", o->filter);
+  if (!s) s = run_cases(o, &list);
+  for (size_t i = 0; i < list.n; i++) free(list.data[i].text);
+  wk_vec_free(&list);
+  wk_arena_free(a);
+  return s;
+}
+
+const wk_cmd wk_cmd_test = {
+    .command =
+        {.name = "test",
+         .synopsis = "DIR…",
+         .summary = "run models on recorded inputs and compare with recorded outputs",
+         .description =
+             "DIR holds model.onnx and test_data_set_N/{input,output}_K.pb, or is a folder of "
+             "such folders (the layout of the ONNX suites). Dimensions are bound from the "
+             "inputs, and so are inputs whose values decide shapes.\n"
+             "\n"
+             "A case is one model folder and passes when all of its data sets do. A result is "
+             "right when |got - want| <= rtol * |want| + atol; integers and bools are exact, "
+             "NaN equals NaN, a bf16 may be off by one in its last place, what depends on a random "
+             "operator is compared by type alone. "
+             "Models that are refused count as skipped.\n"
+             "\n"
+             "Succeeds only when nothing failed and something passed.\n"
+             "\n"
+             "  wick test models/ --target eval --filter 'light_*'",
+         .options = options,
+         .min_args = 1,
+         .max_args = -1},
+    .size = sizeof(test_opts),
+    .defaults = &defaults,
+    .run = run};

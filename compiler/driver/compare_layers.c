@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Layer by layer. The model goes through all passes that are not the target's own. Each instruction
+ * of the result becomes a program of its own, and all of these one package. Then the evaluator runs
+ * the program; before each instruction the target's code for it runs on the same memory, and
+ * afterwards both results are compared. An error stays where it arises: everybody is fed by the
+ * evaluator. A branch is not an instruction to compare; its body's are, when it is taken. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/driver/compare.h"
+#include "compiler/driver/compile.h"
+#include "compiler/driver/text.h"
+#include "compiler/driver/view.h"
+
+typedef struct {
+  const wk_compare_opts *o;
+  const wk_program *p;
+  WK_VEC(const wk_inst *) insts; /* every one to compare */
+  wk_isolated *layers; /* one for each */
+  wick_model *model;   /* an entry for each */
+  void **bases;        /* per buffer of p, the evaluator's memory */
+  void **own;          /* the part of it to free */
+  size_t bad, done;
+} layers;
+
+/* ---- the instructions ------------------------------------------------------------------------ */
+
+typedef struct {
+  const wk_block *block;
+  size_t at;
+} position;
+typedef struct {
+  WK_VEC(position) stack;
+} walker;
+
+static void enter(walker *w, const wk_block *b) {
+  position p = {b, 0};
+  wk_vec_push(&w->stack, p);
+}
+
+static bool is_taken(const layers *l, const wk_inst *branch, uint32_t body) {
+  const wk_view *cond = &branch->operands[0];
+  const uint8_t *base = l->bases[cond->buffer];
+  return base[cond->offset] ? body == 0 : body == 1;
+}
+
+/* The next instruction that is no branch; NULL at the end. Of a branch both bodies, or the one that
+ * is taken when there is memory to look at. */
+static const wk_inst *next_inst(walker *w, const layers *l) {
+  while (w->stack.n) {
+    position *p = &w->stack.data[w->stack.n - 1];
+    if (p->at == p->block->insts.n) {
+      w->stack.n--;
+      continue;
+    }
+    const wk_inst *i = p->block->insts.data[p->at++];
+    if (i->op != WK_OP_IF) return i;
+    for (uint32_t b = i->n_bodies; b-- > 0;)
+      if (!l->bases || is_taken(l, i, b)) enter(w, &i->bodies[b]);
+  }
+  wk_vec_free(&w->stack);
+  return NULL;
+}
+
+static void list_insts(layers *l) {
+  walker w = {0};
+  enter(&w, &l->p->body);
+  for (const wk_inst *i; (i = next_inst(&w, l));) wk_vec_push(&l->insts, i);
+}
+
+static size_t index_of(const layers *l, const wk_inst *inst) {
+  size_t i = 0;
+  while (l->insts.data[i] != inst) i++;
+  return i;
+}
+
+/* ---- compile --------------------------------------------------------------------------------- */
+
+static wk_status isolate_all(layers *l, const wk_target *t, const wk_emit_options *eo) {
+  for (size_t i = 0; i < l->insts.n; i++) {
+    WK_TRY(wk_isolate(l->p, l->insts.data[i], &l->layers[i]));
+    WK_TRY(wk_pipeline_finish(l->layers[i].program, t, eo));
+  }
+  return NULL;
+}
+
+static wk_status load_package(layers *l, const wk_target *t, const wk_emit_options *eo,
+                              const char *path) {
+  wick_error_detail detail = {{0}};
+  wick_load_options lo = {.flags = WICK_LOAD_UNCHECKED, .detail = &detail};
+  wk_program **programs = wk_xcalloc(l->insts.n + 1, sizeof *programs);
+  for (size_t i = 0; i < l->insts.n; i++) programs[i] = l->layers[i].program;
+  wk_status s = t->emit(t, WK_EMIT_PACKAGE, programs, l->insts.n, eo, path);
+  free(programs);
+  return s ? s : wk_wick_error(wick_model_load(path, &lo, &l->model), detail.text, NULL);
+}
+
+static wk_status compile(layers *l, wk_arena *a) {
+  const wk_target *t;
+  wk_emit_options eo = {.cpu = l->o->run.cpu, .model_name = "compare", .command = ""};
+  char *path;
+  WK_TRY(wk_target_find(wk_target_choices[l->o->run.target], &t));
+  WK_TRY(isolate_all(l, t, &eo));
+  WK_TRY(wk_temporary_file(a, &path));
+  wk_status s = load_package(l, t, &eo, path);
+  unlink(path);
+  return s;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static wk_status make_memory(layers *l, const wk_run_job *job) {
+  l->bases = wk_xcalloc(l->p->buffers.n + 1, sizeof *l->bases);
+  l->own = wk_xcalloc(l->p->buffers.n + 1, sizeof *l->own);
+  for (size_t b = 0; b < l->p->buffers.n; b++) {
+    const wk_buffer *buffer = &l->p->buffers.data[b];
+    if (buffer->region == WK_REGION_CONST) {
+      l->bases[b] = (void *)(uintptr_t)buffer->data;
+    } else if (buffer->region == WK_REGION_INPUT) {
+      l->bases[b] = job->in[buffer->io].data;
+    } else {
+      WK_TRY(wk_try_malloc((size_t)buffer->size + 1, &l->own[b]));
+      l->bases[b] = l->own[b];
+    }
+  }
+  return NULL;
+}
+
+/* ---- one layer ------------------------------------------------------------------------------- */
+
+static wk_status run_target(const layers *l, size_t i, void **before, void **out) {
+  const void *inputs[WK_RUNNER_MAX_IO];
+  const wk_isolated *x = &l->layers[i];
+  wick_session *session;
+  if (x->inputs.n > WK_RUNNER_MAX_IO)
+    return wk_error(WK_UNSUPPORTED, "an instruction with more than %d operands", WK_RUNNER_MAX_IO);
+  for (size_t k = 0; k < x->inputs.n; k++) {
+    const wk_isolated_input *in = &x->inputs.data[k];
+    inputs[k] = in->before ? before[in->buffer] : l->bases[in->buffer];
+  }
+  WK_TRY(wk_wick_error(
+      wick_session_create(l->model, (uint32_t)i, (uint32_t)l->o->run.threads, &session), NULL,
+      NULL));
+  wick_status s = wick_session_run(session, inputs, out);
+  wick_session_free(session);
+  return wk_wick_error(s, NULL, l->insts.data[i]->name);
+}
+
+/* A loop's views show one iteration: there the whole buffer is compared. */
+static wk_view compared_view(const layers *l, const wk_view *v) {
+  if (v->step == 0) return *v;
+  int64_t n = l->p->buffers.data[v->buffer].size / wk_dtype_size(v->dtype);
+  wk_type t = wk_type_make(v->dtype, 1, &n);
+  return wk_view_dense(v->buffer, &t, WK_ROLE_IN);
+}
+
+static wk_status compare_view(layers *l, size_t i, const wk_inst *inst, const wk_view *written,
+                              const void *got_base, bool *differs) {
+  const wk_inst *top = l->insts.data[i];
+  wk_view v = compared_view(l, written);
+  /* inside a body copies move what was computed there */
+  wk_tolerance tolerance = wk_compare_tolerance(l->o, inst == top ? inst->op : WK_OP_LOOP);
+  wk_tensor got, want = {0};
+  WK_TRY(wk_view_gather(&v, got_base, &got));
+  wk_status s = wk_view_gather(&v, l->bases[v.buffer], &want);
+  if (!s) {
+    wk_diff d = wk_tensor_diff(&got, &want, &tolerance);
+    wk_str text = {0};
+    if (!d.equal) {
+      wk_text_diff(&text, &got, &want, &d);
+      printf("%s %s (instruction %zu, %s): %s\n", l->bad || *differs ? "also" : "first", top->name,
+             i, wk_op_get(inst->op)->name, text.s);
+    } else if (l->o->verbose) {
+      printf("ok   %s (instruction %zu, %s): largest error %.3g absolute, %.3g relative\n",
+             top->name, i, wk_op_get(inst->op)->name, d.max_abs, d.max_rel);
+    }
+    *differs = *differs || !d.equal;
+    wk_str_free(&text);
+  }
+  wk_tensor_free(&got);
+  wk_tensor_free(&want);
+  return s;
+}
+
+/* Everything that the instruction or its bodies write, but scratch. */
+static wk_status compare_written(layers *l, size_t i, void *const *got) {
+  WK_VEC(const wk_inst *) todo = {0};
+  bool differs = false;
+  wk_status s = NULL;
+  wk_vec_push(&todo, l->insts.data[i]);
+  for (size_t at = 0; at < todo.n && !s; at++) {
+    const wk_inst *inst = todo.data[at];
+    for (uint32_t k = 0; k < inst->n_operands && !s; k++) {
+      const wk_view *v = &inst->operands[k];
+      if (v->buffer == WK_NONE || v->role == WK_ROLE_IN || !got[v->buffer]) continue;
+      s = compare_view(l, i, inst, v, got[v->buffer], &differs);
+    }
+    for (uint32_t b = 0; b < inst->n_bodies; b++)
+      for (size_t k = 0; k < inst->bodies[b].insts.n; k++)
+        wk_vec_push(&todo, inst->bodies[b].insts.data[k]);
+  }
+  if (differs && !s) {
+    wk_str text = {0};
+    wk_inst_text(&text, l->p, l->insts.data[i]);
+    printf("     %s\n", text.s);
+    wk_str_free(&text);
+  }
+  l->bad += differs;
+  wk_vec_free(&todo);
+  return s;
+}
+
+static wk_status run_layer(layers *l, size_t i) {
+  const wk_isolated *x = &l->layers[i];
+  void **before = wk_xcalloc(l->p->buffers.n + 1, sizeof *before);
+  void **got = wk_xcalloc(l->p->buffers.n + 1, sizeof *got); /* per buffer that it writes */
+  void **out = wk_xcalloc(x->outputs.n + 1, sizeof *out);
+  wk_status s = NULL;
+  for (size_t k = 0; k < x->outputs.n && !s; k++) {
+    uint32_t b = x->outputs.data[k];
+    size_t size = (size_t)l->p->buffers.data[b].size;
+    s = wk_try_malloc(size + 1, &before[b]);
+    if (!s) s = wk_try_malloc(size + 1, &got[b]);
+    if (!s) memcpy(before[b], l->bases[b], size);
+    out[k] = got[b];
+  }
+  if (!s) s = run_target(l, i, before, out);
+  if (!s) s = wk_eval_inst(l->p, l->insts.data[i], l->bases, 0);
+  if (!s) s = compare_written(l, i, got);
+  for (size_t b = 0; b < l->p->buffers.n; b++) {
+    free(before[b]);
+    free(got[b]);
+  }
+  free(before);
+  free(got);
+  free(out);
+  return s;
+}
+
+static wk_status walk(layers *l, const wk_run_job *job) {
+  walker w = {0};
+  wk_status s = make_memory(l, job);
+  enter(&w, &l->p->body);
+  for (const wk_inst *i; !s && (i = next_inst(&w, l));) {
+    wk_progress("%zu of %zu instructions", l->done++, l->insts.n);
+    s = run_layer(l, index_of(l, i));
+  }
+  wk_vec_free(&w.stack);
+  WK_TRY(s);
+  wk_progress_end();
+  if (l->bad) printf("%zu of %zu instructions differ\n", l->bad, l->done);
+  else printf("all %zu instructions agree\n", l->done);
+  return l->bad ? wk_error(WK_FAILED, "%s", "") : NULL;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static wk_status run_program(const wk_compare_opts *o, const wk_run_job *job, const wk_program *p) {
+  layers l = {.o = o, .p = p};
+  list_insts(&l);
+  l.layers = wk_xcalloc(l.insts.n + 1, sizeof *l.layers);
+  wk_progress("compiling %zu instructions", l.insts.n);
+  wk_status s = compile(&l, job->arena);
+  if (!s) s = walk(&l, job);
+  for (size_t b = 0; l.own && b < p->buffers.n; b++) free(l.own[b]);
+  for (size_t i = 0; i < l.insts.n; i++) wk_isolated_free(&l.layers[i]);
+  wick_model_free(l.model);
+  wk_vec_free(&l.insts);
+  free(l.own);
+  free(l.bases);
+  free(l.layers);
+  return s;
+}
+
+wk_status wk_compare_layers(const wk_compare_opts *o, const wk_run_job *job) {
+  wk_pipeline_report report;
+  wk_program *p = NULL;
+  wk_pipeline_options po = {.portable = true,
+                            .stop_after = wk_inst_passes[wk_inst_passes_count - 1].name};
+  WK_TRY(wk_target_find(wk_target_choices[o->run.target], &po.target));
+  wk_module *m = wk_module_clone(wk_runner_module(job->runner));
+  wk_status s = wk_pipeline_run(m, &po, &report, &p);
+  if (!s) s = run_program(o, job, p);
+  wk_pipeline_report_free(&report);
+  wk_program_free(p);
+  wk_module_free(m);
+  return s;
+}

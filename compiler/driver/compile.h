@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to driver/: what `wick compile` finds out, and how it is shown.
+ *
+ *   cmd_compile.c     options, one compilation per binding, output
+ *   compile_report.c  the summary, --time-passes, --report */
+#ifndef WICK_DRIVER_COMPILE_H
+#define WICK_DRIVER_COMPILE_H
+
+#include "compiler/driver/model.h"
+
+/* One instruction, as it was before the target's own preparation. */
+typedef struct {
+  const char *node, *op, *text;
+  int64_t macs, bytes;
+} wk_inst_record;
+
+/* One binding of the model's shapes, compiled. */
+typedef struct {
+  wk_binding_set binding;
+  wk_arena *arena;
+  wk_module *module;
+  wk_program *program; /* NULL: stopped before */
+  wk_pipeline_report report;
+  double import_seconds;
+  int64_t nodes_after; /* of the graph passes */
+  WK_VEC(wk_inst_record) insts;
+} wk_compiled;
+
+typedef struct {
+  const char *model, *name;   /* file, and the name made of it */
+  const char *emit, *target, *cpu, *command;
+  const char *output;         /* NULL: standard output */
+  uint64_t input_hash;
+  int64_t input_bytes, output_bytes; /* output: of all files together; -1: not known */
+  int64_t scratch_bytes;      /* per thread; -1: not known */
+  double emit_seconds, seconds;
+  wk_compiled *parts;
+  size_t n;
+} wk_compilation;
+
+/* Multiply-accumulates of an instruction before preparation, without its bodies. */
+int64_t wk_inst_macs(const wk_inst *i);
+/* One line: the operator and its operands. */
+void wk_inst_text(wk_str *b, const wk_program *p, const wk_inst *i);
+
+void wk_compile_summary(FILE *f, const wk_compilation *c);
+void wk_compile_times(FILE *f, const wk_compilation *c);
+void wk_compile_json(wk_out *out, const wk_compilation *c);
+
+#endif

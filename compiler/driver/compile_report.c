@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/driver/compile.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/text.h"
+
+/* ---- steps added up by name ------------------------------------------------------------------ */
+
+typedef struct {
+  const char *name;
+  int64_t runs, changes;
+  double seconds;
+} step_sum;
+typedef WK_VEC(step_sum) step_sums;
+
+static step_sum *sum_of(step_sums *s, const char *name) {
+  for (size_t i = 0; i < s->n; i++)
+    if (!strcmp(s->data[i].name, name)) return &s->data[i];
+  step_sum fresh = {.name = name};
+  wk_vec_push(s, fresh);
+  return &s->data[s->n - 1];
+}
+
+static void add_steps(step_sums *s, const wk_pipeline_report *r) {
+  for (size_t i = 0; i < r->steps.n; i++) {
+    step_sum *x = sum_of(s, r->steps.data[i].name);
+    x->runs++;
+    x->changes += r->steps.data[i].changes;
+    x->seconds += r->steps.data[i].seconds;
+  }
+}
+
+/* ---- summary --------------------------------------------------------------------------------- */
+
+static void add_memory(wk_table *t, const wk_compilation *c, const wk_program *p) {
+  int64_t peak = p->region_size[WK_REGION_ACT], bound = p->act_bound;
+  if (bound > 0)
+    wk_table_row(t, "activation peak\t%s, lower bound %s (%.3f x)", wk_bytes_text((uint64_t)peak).s,
+                 wk_bytes_text((uint64_t)bound).s, (double)peak / (double)bound);
+  else wk_table_row(t, "activation peak\t%s", wk_bytes_text((uint64_t)peak).s);
+  int64_t scratch = c->scratch_bytes >= 0 ? c->scratch_bytes : p->region_size[WK_REGION_SCRATCH];
+  wk_table_row(t, "scratch per thread\t%s", wk_bytes_text((uint64_t)scratch).s);
+  wk_table_row(t, "copies\t%lld (%s) before, %lld (%s) after", (long long)p->copies_before,
+               wk_bytes_text((uint64_t)p->copy_bytes_before).s, (long long)p->copies_after,
+               wk_bytes_text((uint64_t)p->copy_bytes_after).s);
+}
+
+static void add_fired(wk_table *t, const wk_pipeline_report *r) {
+  step_sums sums = {0};
+  wk_str b = {0};
+  add_steps(&sums, r);
+  for (size_t i = 0; i < sums.n; i++)
+    if (sums.data[i].changes)
+      wk_str_printf(&b, "%s%s %lld", b.n ? ", " : "", sums.data[i].name,
+                    (long long)sums.data[i].changes);
+  if (b.n) wk_table_row(t, "passes that fired\t%s", b.s);
+  wk_str_free(&b);
+  wk_vec_free(&sums);
+}
+
+static void add_part(wk_table *t, const wk_compilation *c, const wk_compiled *part) {
+  const wk_pipeline_report *r = &part->report;
+  if (c->n > 1) wk_table_row(t, "binding\t%s", part->binding.name);
+  if (part->program)
+    wk_table_row(t, "operators\t%lld in the model, %lld after graph passes, %lld instructions",
+                 (long long)r->nodes, (long long)part->nodes_after, (long long)r->instructions);
+  else
+    wk_table_row(t, "operators\t%lld in the model, %lld now", (long long)r->nodes,
+                 (long long)wk_module_nodes(part->module));
+  wk_table_row(t, "multiply-accumulates\t%s", wk_text_count(r->macs).s);
+  wk_table_row(t, "weights\t%s", wk_bytes_text((uint64_t)r->weights).s);
+  if (part->program) add_memory(t, c, part->program);
+  add_fired(t, r);
+}
+
+void wk_compile_summary(FILE *f, const wk_compilation *c) {
+  wk_table t = {0};
+  double import = 0, passes = 0;
+  wk_table_row(&t, "model\t%s", c->name);
+  wk_table_row(&t, "target\t%s%s%s", c->target, c->cpu ? ", " : "", c->cpu ? c->cpu : "");
+  for (size_t i = 0; i < c->n; i++) {
+    add_part(&t, c, &c->parts[i]);
+    import += c->parts[i].import_seconds;
+    passes += c->parts[i].report.seconds;
+  }
+  wk_table_row(&t, "compile time\t%s (import %s, passes %s, output %s)",
+               wk_text_seconds(c->seconds).s, wk_text_seconds(import).s, wk_text_seconds(passes).s,
+               wk_text_seconds(c->emit_seconds).s);
+  if (c->output && c->output_bytes >= 0)
+    wk_table_row(&t, "output\t%s, %s", c->output, wk_bytes_text((uint64_t)c->output_bytes).s);
+  wk_table_print(f, &t, "ll");
+}
+
+/* ---- --time-passes --------------------------------------------------------------------------- */
+
+static void time_row(wk_table *t, const char *name, int64_t runs, int64_t changes, double seconds,
+                     double all) {
+  wk_table_row(t, "%s\t%lld\t%lld\t%.2f\t%.1f", name, (long long)runs, (long long)changes,
+               seconds * 1e3, all > 0 ? 100 * seconds / all : 0);
+}
+
+void wk_compile_times(FILE *f, const wk_compilation *c) {
+  step_sums sums = {0};
+  wk_table t = {0};
+  double import = 0;
+  for (size_t i = 0; i < c->n; i++) {
+    import += c->parts[i].import_seconds;
+    add_steps(&sums, &c->parts[i].report);
+  }
+  wk_table_row(&t, "STEP\tRUNS\tCHANGES\tMS\t%%");
+  time_row(&t, "import", (int64_t)c->n, 0, import, c->seconds);
+  for (size_t i = 0; i < sums.n; i++)
+    time_row(&t, sums.data[i].name, sums.data[i].runs, sums.data[i].changes, sums.data[i].seconds,
+             c->seconds);
+  time_row(&t, "output", 1, 0, c->emit_seconds, c->seconds);
+  time_row(&t, "total", 1, 0, c->seconds, c->seconds);
+  wk_table_print(f, &t, "lrrrr");
+  wk_vec_free(&sums);
+}
+
+/* ---- --report -------------------------------------------------------------------------------- */
+
+static void put(json_t *o, const char *key, int64_t v) {
+  json_object_set_new(o, key, json_integer(v));
+}
+
+static void put_real(json_t *o, const char *key, double v) {
+  json_object_set_new(o, key, json_real(v));
+}
+
+/* Names from a model file need not be UTF-8, which JSON must be. */
+static void put_text(json_t *o, const char *key, const char *v) {
+  json_t *s = v ? json_string(v) : json_null();
+  if (!s) {
+    wk_str b = {0};
+    for (; *v; v++) wk_str_printf(&b, *v & 0x80 ? "\\x%02x" : "%c", (unsigned char)*v);
+    s = json_string(b.s);
+    wk_str_free(&b);
+  }
+  json_object_set_new(o, key, s);
+}
+
+static json_t *json_steps(const wk_pipeline_report *r) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < r->steps.n; i++) {
+    json_t *o = json_object();
+    put_text(o, "name", r->steps.data[i].name);
+    put(o, "changes", r->steps.data[i].changes);
+    put_real(o, "seconds", r->steps.data[i].seconds);
+    json_array_append_new(list, o);
+  }
+  return list;
+}
+
+static json_t *json_bindings(const wk_binding *b, size_t n) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < n; i++) {
+    json_t *o = json_object(), *dims = json_array();
+    for (int k = 0; k < b[i].type.rank; k++)
+      json_array_append_new(dims, json_integer(b[i].type.dims[k]));
+    put_text(o, "name", b[i].name);
+    put_text(o, "dtype", wk_dtype_name(b[i].type.dtype));
+    json_object_set_new(o, "dims", dims);
+    json_array_append_new(list, o);
+  }
+  return list;
+}
+
+static json_t *json_memory(const wk_compilation *c, const wk_compiled *part) {
+  const wk_program *p = part->program;
+  json_t *o = json_object();
+  put(o, "activation_peak", p->region_size[WK_REGION_ACT]);
+  put(o, "activation_lower_bound", p->act_bound);
+  put(o, "scratch_per_thread",
+      c->scratch_bytes >= 0 ? c->scratch_bytes : p->region_size[WK_REGION_SCRATCH]);
+  put(o, "constants", p->region_size[WK_REGION_CONST]);
+  put(o, "estimate_in_model_order", part->report.peak_in_model_order);
+  put(o, "estimate_ordered", part->report.peak_ordered);
+  put(o, "copies_before", p->copies_before);
+  put(o, "copies_after", p->copies_after);
+  put(o, "copy_bytes_before", p->copy_bytes_before);
+  put(o, "copy_bytes_after", p->copy_bytes_after);
+  return o;
+}
+
+static json_t *json_insts(const wk_compiled *part) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < part->insts.n; i++) {
+    const wk_inst_record *r = &part->insts.data[i];
+    json_t *o = json_object();
+    put_text(o, "node", r->node);
+    put_text(o, "op", r->op);
+    put_text(o, "text", r->text);
+    put(o, "macs", r->macs);
+    put(o, "bytes", r->bytes);
+    json_array_append_new(list, o);
+  }
+  return list;
+}
+
+static json_t *json_part(const wk_compilation *c, const wk_compiled *part) {
+  json_t *o = json_object();
+  put_text(o, "binding", part->binding.name);
+  put(o, "operators_in_model", part->report.nodes);
+  put(o, "operators_after_passes", part->nodes_after);
+  put(o, "instructions", part->report.instructions);
+  put(o, "macs", part->report.macs);
+  put(o, "weight_bytes", part->report.weights);
+  put_real(o, "import_seconds", part->import_seconds);
+  put_real(o, "pipeline_seconds", part->report.seconds);
+  json_object_set_new(o, "steps", json_steps(&part->report));
+  if (!part->program) return o;
+  json_object_set_new(o, "inputs",
+                      json_bindings(part->program->inputs.data, part->program->inputs.n));
+  json_object_set_new(o, "outputs",
+                      json_bindings(part->program->outputs.data, part->program->outputs.n));
+  json_object_set_new(o, "memory", json_memory(c, part));
+  json_object_set_new(o, "instruction_list", json_insts(part));
+  return o;
+}
+
+static int write_some(const char *data, size_t n, void *out) {
+  wk_out_write(out, data, n);
+  return 0;
+}
+
+void wk_compile_json(wk_out *out, const wk_compilation *c) {
+  json_t *o = json_object(), *parts = json_array();
+  char hash[20];
+  snprintf(hash, sizeof hash, "%016" PRIx64, c->input_hash);
+  put_text(o, "model", c->model);
+  put_text(o, "name", c->name);
+  put(o, "model_bytes", c->input_bytes);
+  put_text(o, "model_hash", hash);
+  put_text(o, "target", c->target);
+  put_text(o, "cpu", c->cpu);
+  put_text(o, "options", c->command);
+  put_text(o, "emit", c->emit);
+  put_text(o, "output", c->output);
+  put(o, "output_bytes", c->output_bytes);
+  put_real(o, "emit_seconds", c->emit_seconds);
+  put_real(o, "seconds", c->seconds);
+  for (size_t i = 0; i < c->n; i++) json_array_append_new(parts, json_part(c, &c->parts[i]));
+  json_object_set_new(o, "bindings", parts);
+  json_dump_callback(o, write_some, out, JSON_INDENT(2));
+  wk_out_write(out, "\n", 1);
+  json_decref(o);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/driver/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- bindings -------------------------------------------------------------------------------- */
+
+static wk_status parse_count(const char *text, const char *end, const char *option, int64_t *out) {
+  char *stop;
+  long long v = strtoll(text, &stop, 10);
+  if (stop != end || text == end || v < 0)
+    return wk_error(WK_USAGE, "%s: '%.*s' is no size", option, (int)(end - text), text);
+  *out = v;
+  return NULL;
+}
+
+static wk_status add_binds(wk_binding_set *b, const char *text) {
+  for (const char *p = text; *p;) {
+    const char *eq = strchr(p, '='), *end = strchr(p, ',');
+    if (!end) end = p + strlen(p);
+    if (!eq || eq > end || eq == p)
+      return wk_error(WK_USAGE, "--bind %s: write SYMBOL=N, several joined by commas", text);
+    wk_bind bind = {.symbol = wk_arena_strndup(b->arena, p, (size_t)(eq - p))};
+    WK_TRY(parse_count(eq + 1, end, "--bind", &bind.value));
+    wk_vec_push(&b->binds, bind);
+    p = *end ? end + 1 : end;
+  }
+  return NULL;
+}
+
+static wk_status add_shape(wk_binding_set *b, const char *text) {
+  const char *eq = strrchr(text, '=');
+  wk_bind_shape s = {0};
+  if (!eq || eq == text) return wk_error(WK_USAGE, "--shape %s: write INPUT=1x3x224x224", text);
+  s.input = wk_arena_strndup(b->arena, text, (size_t)(eq - text));
+  for (const char *p = eq + 1; *p;) {
+    const char *end = p + strcspn(p, "x,");
+    if (s.rank == WK_MAX_RANK)
+      return wk_error(WK_USAGE, "--shape %s: more than %d dimensions", text, WK_MAX_RANK);
+    WK_TRY(parse_count(p, end, "--shape", &s.dims[s.rank++]));
+    p = *end ? end + 1 : end;
+  }
+  wk_vec_push(&b->shapes, s);
+  return NULL;
+}
+
+static wk_status add_value(wk_binding_set *b, const char *text) {
+  const char *eq = strchr(text, '=');
+  wk_bind_value v = {0};
+  if (!eq || eq == text) return wk_error(WK_USAGE, "--value %s: write INPUT=FILE", text);
+  v.input = wk_arena_strndup(b->arena, text, (size_t)(eq - text));
+  WK_TRY(wk_tensor_read(eq + 1, &v.value, NULL));
+  wk_vec_push(&b->values, v);
+  return NULL;
+}
+
+void wk_binding_set_free(wk_binding_set *b) {
+  for (size_t i = 0; i < b->values.n; i++) wk_tensor_free(&b->values.data[i].value);
+  wk_vec_free(&b->binds);
+  wk_vec_free(&b->shapes);
+  wk_vec_free(&b->values);
+  wk_arena_free(b->arena);
+  *b = (wk_binding_set){0};
+}
+
+/* How often the input of --shape number i was shaped before: that is the set it belongs to. */
+static size_t set_of_shape(const wk_strings *shapes, size_t i) {
+  const char *eq = strrchr(shapes->data[i], '=');
+  size_t n = eq ? (size_t)(eq - shapes->data[i]) + 1 : 0, set = 0;
+  for (size_t k = 0; k < i; k++) set += n && !strncmp(shapes->data[k], shapes->data[i], n);
+  return set;
+}
+
+static wk_status fill_set(const wk_binding_args *a, size_t set, size_t n_sets, wk_binding_set *b) {
+  wk_str name = {0};
+  b->arena = wk_arena_new();
+  for (size_t i = 0; i < a->bind.n; i++) {
+    if (a->bind.n > 1 && i != set) continue;
+    WK_TRY(add_binds(b, a->bind.data[i]));
+    wk_str_printf(&name, "%s%s", name.n ? "," : "", a->bind.data[i]);
+  }
+  for (size_t i = 0; i < a->shape.n; i++) {
+    size_t mine = set_of_shape(&a->shape, i), times = 0;
+    for (size_t k = 0; k < a->shape.n; k++)
+      times = set_of_shape(&a->shape, k) > times ? set_of_shape(&a->shape, k) : times;
+    if (times > 0 && n_sets > 1 && mine != set) continue;
+    WK_TRY(add_shape(b, a->shape.data[i]));
+    wk_str_printf(&name, "%s%s", name.n ? "," : "", a->shape.data[i]);
+  }
+  for (size_t i = 0; i < a->value.n; i++) WK_TRY(add_value(b, a->value.data[i]));
+  b->name = wk_arena_strdup(b->arena, name.n ? name.s : "");
+  wk_str_free(&name);
+  return NULL;
+}
+
+wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, size_t max,
+                                size_t *n) {
+  size_t sets = a->bind.n ? a->bind.n : 1;
+  for (size_t i = 0; i < a->shape.n; i++)
+    if (set_of_shape(&a->shape, i) + 1 > sets) sets = set_of_shape(&a->shape, i) + 1;
+  if (sets > max) return wk_error(WK_USAGE, "more than %zu bindings", max);
+  *n = sets;
+  for (size_t i = 0; i < sets; i++) out[i] = (wk_binding_set){0};
+  for (size_t i = 0; i < sets; i++) {
+    wk_status s = fill_set(a, i, sets, &out[i]);
+    if (!s) continue;
+    for (size_t k = 0; k <= i; k++) wk_binding_set_free(&out[k]);
+    *n = 0;
+    return s;
+  }
+  return NULL;
+}
+
+/* ---- import ---------------------------------------------------------------------------------- */
+
+/* True when the report asks for a value that is there and was not given yet. */
+static bool fix_needed(const wk_import_report *r, const wk_bind_value *data, bool *fixed,
+                       size_t n) {
+  bool any = false;
+  for (size_t i = 0; i < r->need_value.n; i++)
+    for (size_t k = 0; k < n; k++) {
+      if (fixed[k] || strcmp(data[k].input, r->need_value.data[i]) != 0) continue;
+      fixed[k] = any = true;
+    }
+  return any;
+}
+
+wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
+                              const wk_bind_value *data, bool *fixed, size_t n,
+                              wk_import_report *report, wk_module **out) {
+  WK_VEC(wk_bind_value) values = {0};
+  for (;;) {
+    wk_import_options with = *o;
+    values.n = 0;
+    for (size_t i = 0; i < o->n_values; i++) wk_vec_push(&values, o->values[i]);
+    for (size_t i = 0; i < n; i++)
+      if (fixed[i]) wk_vec_push(&values, data[i]);
+    with.values = values.data;
+    with.n_values = values.n;
+    wk_status s = wk_import_onnx(path, &with, report, out);
+    if (!s || s->code != WK_UNSUPPORTED || !fix_needed(report, data, fixed, n)) {
+      wk_vec_free(&values);
+      return wk_status_place(s, path);
+    }
+    wk_status_free(s);
+    wk_import_report_free(report);
+  }
+}
+
+wk_status wk_model_import(const char *path, const wk_binding_set *b, wk_module **out) {
+  wk_import_options o = {0};
+  wk_import_report report = {0};
+  if (b)
+    o = (wk_import_options){.binds = b->binds.data, .n_binds = b->binds.n, .shapes = b->shapes.data,
+                            .n_shapes = b->shapes.n, .values = b->values.data,
+                            .n_values = b->values.n};
+  wk_status s = wk_import_onnx(path, &o, &report, out);
+  wk_import_report_free(&report);
+  return wk_status_place(s, path);
+}
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+wk_status wk_tensor_read(const char *path, wk_tensor *out, char **name) {
+  wk_file f;
+  WK_TRY(wk_file_map(path, &f));
+  bool npy = f.size >= 6 && !memcmp(f.data, "\x93NUMPY", 6);
+  wk_file_unmap(&f);
+  if (name) *name = NULL;
+  return npy ? wk_tensor_read_npy(path, out) : wk_tensor_read_pb(path, out, name);
+}
+
+wk_status wk_tensor_random(const wk_type *t, wk_rng *rng, wk_tensor *out) {
+  WK_TRY(wk_tensor_alloc(t, out));
+  int64_t n = wk_type_count(t);
+  for (int64_t i = 0; i < n; i++) {
+    if (wk_dtype_is_float(t->dtype)) wk_store_f64(out->data, t->dtype, i, wk_rng_normal(rng));
+    else wk_store_i64(out->data, t->dtype, i, wk_rng_range(rng, 0, 1));
+  }
+  return NULL;
+}
+
+char *wk_type_text(wk_arena *a, const wk_type *t) {
+  wk_str s = {0};
+  wk_type_print(&s, t);
+  char *out = wk_arena_strdup(a, s.s);
+  wk_str_free(&s);
+  return out;
+}
+
+char *wk_model_name(wk_arena *a, const char *path) {
+  const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+  if (slash && !strcmp(base, "model.onnx")) {
+    const char *begin = slash;
+    while (begin > path && begin[-1] != '/') begin--;
+    if (begin < slash && *begin != '.') return wk_arena_strndup(a, begin, (size_t)(slash - begin));
+  }
+  const char *dot = strrchr(base, '.');
+  return wk_arena_strndup(a, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to driver/: what several commands do with a model file: bind it, import it, feed it. */
+#ifndef WICK_DRIVER_MODEL_H
+#define WICK_DRIVER_MODEL_H
+
+#include "compiler/driver/pipeline.h"
+#include "compiler/import/import.h"
+#include "compiler/support/options.h"
+
+/* --bind, --shape, --value as typed by the user. */
+typedef struct {
+  wk_strings bind, shape, value;
+} wk_binding_args;
+
+/* Rows of an option table whose struct has a wk_binding_args member `member`. */
+#define WK_BINDING_OPTIONS(type, member)                                                       \
+  {.kind = WK_OPTION_GROUP, .help = "Shapes"},                                                 \
+  {"bind", 0, "SYMBOL=N,…",                                                                    \
+   "fix symbolic dimensions; each occurrence is a binding of its own", .kind = WK_OPTION_LIST, \
+   .offset = offsetof(type, member.bind)},                                                     \
+  {"shape", 0, "INPUT=1x3x224x224", "fix the whole shape of an input", .kind = WK_OPTION_LIST, \
+   .offset = offsetof(type, member.shape)},                                                    \
+  {"value", 0, "INPUT=FILE",                                                                   \
+   "fix an input to the contents of a .npy or .pb file; needed where its values decide "       \
+   "shapes", .kind = WK_OPTION_LIST, .offset = offsetof(type, member.value)}
+
+/* Parsed form; everything in the arena (tensor data malloc'ed and freed with it). */
+typedef struct {
+  wk_arena *arena;
+  WK_VEC(wk_bind) binds;
+  WK_VEC(wk_bind_shape) shapes;
+  WK_VEC(wk_bind_value) values;
+  const char *name; /* "batch=1,seq=64", for entries of a package */
+} wk_binding_set;
+void wk_binding_set_free(wk_binding_set *b);
+
+/* Several --bind, or several --shape of the same input, make several sets; otherwise there is one.
+ * *n sets are written to out[0..max). */
+wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, size_t max,
+                                size_t *n) WK_MUST_CHECK;
+#define WK_MAX_BINDINGS 64
+
+/* Imports; an unsupported model's nodes are listed in the status' notes, all of them. */
+wk_status wk_model_import(const char *path, const wk_binding_set *b, wk_module **out) WK_MUST_CHECK;
+
+/* The same when there are tensors for inputs: those that the importer finds to decide shapes become
+ * constants. fixed[i] says that data[i] is one; entries that are true from the start are given in
+ * any case. data and o are borrowed; the report is the caller's to free, also after an error. */
+wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
+                              const wk_bind_value *data, bool *fixed, size_t n,
+                              wk_import_report *report, wk_module **out) WK_MUST_CHECK;
+
+/* .npy by its magic bytes, otherwise a TensorProto. */
+wk_status wk_tensor_read(const char *path, wk_tensor *out, char **name) WK_MUST_CHECK;
+/* Reproducible contents for a type: normal floats; integers 0 or 1, valid as most indices and
+ * flags. */
+wk_status wk_tensor_random(const wk_type *t, wk_rng *rng, wk_tensor *out) WK_MUST_CHECK;
+/* "f32[1,3,224,224]" */
+char *wk_type_text(wk_arena *a, const wk_type *t);
+
+/* The file's name without folder and extension, or its folder's when it is called model.onnx. */
+char *wk_model_name(wk_arena *a, const char *path);
+
+#endif

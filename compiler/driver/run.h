@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to driver/: the parts of `wick run`.
+ *
+ *   cmd_run.c      options, running, results
+ *   run_inputs.c   where the inputs come from; loading the model with their shapes
+ *   run_profile.c  --profile
+ *   run_dump.c     --dump-tensors */
+#ifndef WICK_DRIVER_RUN_H
+#define WICK_DRIVER_RUN_H
+
+#include "compiler/driver/runner.h"
+
+typedef struct {
+  wk_binding_args binding;
+  int target;
+  const char *cpu, *entry, *output_dir, *dump;
+  wk_strings input;
+  int64_t random, threads, repeat;
+  bool profile;
+} wk_run_opts;
+
+/* A file given by --input. */
+typedef struct {
+  const char *arg, *name; /* name: of the input, NULL: by position until it is known */
+  wk_tensor t;
+} wk_run_file;
+
+typedef struct {
+  wk_arena *arena;
+  wk_runner *runner;
+  WK_VEC(wk_run_file) files;
+  wk_tensor *in;    /* one per input of the runner; borrowed from files or own */
+  bool *is_own;
+} wk_run_job;
+
+/* Reads the files, loads or compiles the model for their shapes, makes the inputs that are left. */
+wk_status wk_run_load(const wk_run_opts *o, const char *path, wk_run_job *job) WK_MUST_CHECK;
+void wk_run_job_free(wk_run_job *job);
+
+/* Runs o->repeat times and prints a table of where the time went. `out` as for wk_runner_run. */
+wk_status wk_run_profile(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) WK_MUST_CHECK;
+
+/* Runs once and writes every intermediate tensor to the folder. */
+wk_status wk_run_dump(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) WK_MUST_CHECK;
+
+/* Makes the folder when it does not exist. */
+wk_status wk_make_folder(const char *path) WK_MUST_CHECK;
+
+#endif

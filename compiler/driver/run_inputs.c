@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inputs of `wick run`. The files come first: their shapes bind the model's dimensions, or choose
+ * the entry of a package; what is left is made up. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/run.h"
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+typedef WK_VEC(const char *) name_list;
+
+static bool known(const name_list *names, const char *s, size_t n) {
+  for (size_t i = 0; i < names->n; i++)
+    if (strlen(names->data[i]) == n && !strncmp(names->data[i], s, n)) return true;
+  return false;
+}
+
+static const wk_run_file *file_for(const wk_run_job *job, const char *name) {
+  for (size_t i = 0; i < job->files.n; i++)
+    if (job->files.data[i].name && !strcmp(job->files.data[i].name, name))
+      return &job->files.data[i];
+  return NULL;
+}
+
+/* NAME=FILE when NAME is an input; otherwise the whole is a file, for the first input without one.
+ */
+static wk_status read_file(wk_run_job *job, const name_list *names, const char *arg) {
+  wk_run_file f = {.arg = arg};
+  const char *path = arg;
+  for (const char *eq = strchr(arg, '='); eq && !f.name; eq = strchr(eq + 1, '=')) {
+    if (!known(names, arg, (size_t)(eq - arg))) continue;
+    f.name = wk_arena_strndup(job->arena, arg, (size_t)(eq - arg));
+    path = eq + 1;
+  }
+  for (size_t i = 0; i < names->n && !f.name; i++)
+    if (!file_for(job, names->data[i])) f.name = wk_arena_strdup(job->arena, names->data[i]);
+  if (!f.name) return wk_error(WK_USAGE, "--input %s: every input has a file already", arg);
+  if (file_for(job, f.name)) return wk_error(WK_USAGE, "--input: two files for input %s", f.name);
+  wk_status s = wk_tensor_read(path, &f.t, NULL);
+  if (s && path == arg && strchr(arg, '=')) {
+    char *typed = wk_arena_strndup(job->arena, arg, strcspn(arg, "="));
+    const char *near = wk_nearest(typed, names->data, names->n);
+    wk_status_free(s);
+    s = wk_error(WK_USAGE, "--input %s: there is no input '%s'%s%s%s", arg, typed,
+                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+  }
+  WK_TRY(s);
+  wk_vec_push(&job->files, f);
+  return NULL;
+}
+
+static wk_status read_files(const wk_run_opts *o, wk_run_job *job, const name_list *names) {
+  for (size_t i = 0; i < o->input.n; i++) WK_TRY(read_file(job, names, o->input.data[i]));
+  return NULL;
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static bool is_shaped(const wk_binding_set *b, const char *name) {
+  for (size_t i = 0; i < b->shapes.n; i++)
+    if (!strcmp(b->shapes.data[i].input, name)) return true;
+  for (size_t i = 0; i < b->values.n; i++)
+    if (!strcmp(b->values.data[i].input, name)) return true;
+  return false;
+}
+
+static wk_status import(wk_run_job *job, const wk_onnx_info *info,
+                        wk_binding_set *b, const char *path, wk_module **m) {
+  size_t n = job->files.n;
+  wk_bind_value *data = wk_arena_alloc(job->arena, (n + 1) * sizeof *data);
+  bool *fixed = wk_arena_alloc(job->arena, n + 1);
+  wk_import_report report;
+  for (size_t i = 0; i < n; i++) {
+    const wk_run_file *f = &job->files.data[i];
+    wk_bind_shape shape = {.input = f->name, .rank = f->t.type.rank};
+    memcpy(shape.dims, f->t.type.dims, sizeof shape.dims);
+    data[i] = (wk_bind_value){.input = f->name, .value = f->t};
+    for (size_t k = 0; k < info->inputs.n; k++)
+      if (!strcmp(info->inputs.data[k].name, f->name)) fixed[i] = info->inputs.data[k].has_default;
+    if (!fixed[i] && !is_shaped(b, f->name)) wk_vec_push(&b->shapes, shape);
+  }
+  wk_import_options io = {.binds = b->binds.data, .n_binds = b->binds.n, .shapes = b->shapes.data,
+                          .n_shapes = b->shapes.n, .values = b->values.data,
+                          .n_values = b->values.n};
+  wk_status s = wk_model_import_fed(path, &io, data, fixed, n, &report, m);
+  wk_import_report_free(&report);
+  return s;
+}
+
+static wk_status load_model(const wk_run_opts *o, const char *path, wk_run_job *job,
+                            const wk_onnx_info *info, wk_binding_set *b) {
+  name_list names = {0};
+  wk_module *m = NULL;
+  for (int pass = 0; pass < 2; pass++) /* inputs without a default come first by position */
+    for (size_t i = 0; i < info->inputs.n; i++)
+      if (info->inputs.data[i].has_default == (pass == 1))
+        wk_vec_push(&names, info->inputs.data[i].name);
+  wk_status s = read_files(o, job, &names);
+  wk_vec_free(&names);
+  if (!s) s = import(job, info, b, path, &m);
+  wk_runner_options ro = {.target = (wk_run_target)o->target, .cpu = o->cpu, .threads = o->threads,
+                          .model_name = wk_model_name(job->arena, path),
+                          .keep_program = o->dump != NULL};
+  return s ? s : wk_status_place(wk_runner_of_module(m, &ro, &job->runner), path);
+}
+
+static wk_status open_model(const wk_run_opts *o, const char *path, wk_run_job *job) {
+  wk_binding_set sets[WK_MAX_BINDINGS];
+  size_t n;
+  wk_onnx_info info;
+  if (o->entry) return wk_error(WK_USAGE, "--entry chooses from a package; %s is a model", path);
+  WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &n));
+  wk_status s = n > 1 ? wk_error(WK_USAGE, "one binding at a time can run") : NULL;
+  if (!s) s = wk_onnx_inspect(path, &info);
+  if (!s) {
+    s = load_model(o, path, job, &info, &sets[0]);
+    wk_onnx_info_free(&info);
+  }
+  for (size_t i = 0; i < n; i++) wk_binding_set_free(&sets[i]);
+  return s;
+}
+
+/* ---- packages -------------------------------------------------------------------------------- */
+
+static bool has_entry_name(const wick_entry_info *e, uint32_t index, const char *wanted) {
+  char *end;
+  unsigned long number = strtoul(wanted, &end, 10);
+  return !strcmp(e->name, wanted) || (*wanted && !*end && number == index);
+}
+
+/* Files that name an input of another shape do not fit. */
+static bool entry_fits(const wk_run_job *job, const wick_entry_info *e) {
+  for (uint32_t i = 0; i < e->input_count; i++) {
+    const wk_run_file *f = file_for(job, e->inputs[i].name);
+    wk_type t =
+        wk_type_make((wk_dtype)e->inputs[i].dtype, (int)e->inputs[i].rank, e->inputs[i].dims);
+    if (f && !wk_shape_equal(&f->t.type, &t)) return false;
+  }
+  return true;
+}
+
+static wk_status choose_entry(const wk_run_opts *o, const char *path, wk_run_job *job,
+                              const wick_model *m, uint32_t *entry) {
+  uint32_t n = wick_model_describe(m)->entry_count;
+  name_list names = {0};
+  for (uint32_t i = 0; i < wick_model_entry(m, 0)->input_count; i++)
+    wk_vec_push(&names, wk_arena_strdup(job->arena, wick_model_entry(m, 0)->inputs[i].name));
+  wk_status s = read_files(o, job, &names);
+  wk_vec_free(&names);
+  WK_TRY(s);
+  for (uint32_t i = 0; i < n; i++) {
+    const wick_entry_info *e = wick_model_entry(m, i);
+    if (o->entry ? !has_entry_name(e, i, o->entry) : !entry_fits(job, e)) continue;
+    *entry = i;
+    return NULL;
+  }
+  if (o->entry) return wk_error_at(WK_USAGE, path, "there is no entry '%s'", o->entry);
+  *entry = 0; /* running says how it differs */
+  return n == 1 ? NULL : wk_error_at(WK_INPUT, path, "no entry has the shapes of the inputs given");
+}
+
+static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job *job) {
+  wick_model *m;
+  wick_error_detail detail = {{0}};
+  wick_load_options lo = {.flags = WICK_LOAD_DESCRIBE | WICK_LOAD_UNCHECKED, .detail = &detail};
+  uint32_t entry = 0;
+  if (o->target == WK_RUN_EVAL || o->binding.bind.n || o->binding.shape.n || o->binding.value.n)
+    return wk_error_at(WK_USAGE, path, "is compiled: --target, --bind, --shape and --value are for "
+                                       "models");
+  if (o->dump) return wk_error_at(WK_USAGE, path, "--dump-tensors needs the model, not a package");
+  WK_TRY(wk_wick_error(wick_model_load(path, &lo, &m), detail.text, path));
+  wk_status s = choose_entry(o, path, job, m, &entry);
+  wick_model_free(m);
+  return s ? s : wk_runner_of_package(path, entry, o->threads, &job->runner);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
+  size_t n = wk_runner_inputs(job->runner), made = 0;
+  wk_rng rng = {.s = (uint64_t)o->random};
+  job->in = wk_arena_alloc(job->arena, (n + 1) * sizeof *job->in);
+  job->is_own = wk_arena_alloc(job->arena, n + 1);
+  for (size_t i = 0; i < n; i++) {
+    const wk_run_file *f = file_for(job, wk_runner_input_name(job->runner, i));
+    if (f) {
+      job->in[i] = f->t;
+      continue;
+    }
+    WK_TRY(wk_tensor_random(wk_runner_input_type(job->runner, i), &rng, &job->in[i]));
+    job->is_own[i] = true;
+    made++;
+  }
+  if (made)
+    fprintf(stderr, "wick: %zu of %zu inputs are random, seed %lld\n", made, n,
+            (long long)o->random);
+  return NULL;
+}
+
+wk_status wk_run_load(const wk_run_opts *o, const char *path, wk_run_job *job) {
+  wk_file f;
+  *job = (wk_run_job){.arena = wk_arena_new()};
+  WK_TRY(wk_file_map(path, &f));
+  bool package = wk_is_package(&f);
+  wk_file_unmap(&f);
+  if (package) WK_TRY(open_package(o, path, job));
+  else WK_TRY(open_model(o, path, job));
+  return make_inputs(o, job);
+}
+
+void wk_run_job_free(wk_run_job *job) {
+  for (size_t i = 0; job->in && i < wk_runner_inputs(job->runner); i++)
+    if (job->is_own[i]) wk_tensor_free(&job->in[i]);
+  for (size_t i = 0; i < job->files.n; i++) wk_tensor_free(&job->files.data[i].t);
+  wk_vec_free(&job->files);
+  wk_runner_free(job->runner);
+  wk_arena_free(job->arena);
+}

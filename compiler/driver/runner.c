@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/driver/runner.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern const wk_target wk_target_cpu;
+
+static const wk_target *const targets[] = {&wk_target_cpu};
+const char *const wk_target_choices[] = {"cpu", "eval", NULL};
+
+wk_status wk_target_find(const char *name, const wk_target **out) {
+  for (size_t i = 0; i < WK_COUNTOF(targets); i++)
+    if (!strcmp(targets[i]->name, name)) {
+      *out = targets[i];
+      return NULL;
+    }
+  return wk_error(WK_USAGE, "there is no target '%s'", name);
+}
+
+typedef struct {
+  const char *name;
+  wk_type type;
+} port;
+
+struct wk_runner {
+  wk_arena *arena;
+  wk_module *module;     /* evaluator */
+  wick_model *model;     /* runtime */
+  wick_session *session;
+  wk_program *program;   /* NULL unless kept */
+  port *in, *out;
+  size_t n_in, n_out;
+};
+
+size_t wk_runner_inputs(const wk_runner *r) { return r->n_in; }
+size_t wk_runner_outputs(const wk_runner *r) { return r->n_out; }
+const char *wk_runner_input_name(const wk_runner *r, size_t i) { return r->in[i].name; }
+const char *wk_runner_output_name(const wk_runner *r, size_t i) { return r->out[i].name; }
+const wk_type *wk_runner_input_type(const wk_runner *r, size_t i) { return &r->in[i].type; }
+const wk_type *wk_runner_output_type(const wk_runner *r, size_t i) { return &r->out[i].type; }
+wick_session *wk_runner_session(const wk_runner *r) { return r->session; }
+const wk_module *wk_runner_module(const wk_runner *r) { return r->module; }
+const wk_program *wk_runner_program(const wk_runner *r) { return r->program; }
+
+void wk_runner_free(wk_runner *r) {
+  if (!r) return;
+  wick_session_free(r->session);
+  wick_model_free(r->model);
+  wk_module_free(r->module);
+  wk_program_free(r->program);
+  wk_arena_free(r->arena);
+  free(r);
+}
+
+/* ---- evaluator ------------------------------------------------------------------------------- */
+
+static void ports_of_graph(wk_runner *r, const wk_graph *g) {
+  r->n_in = g->inputs.n;
+  r->n_out = g->outputs.n;
+  r->in = wk_arena_alloc(r->arena, (r->n_in + 1) * sizeof *r->in);
+  r->out = wk_arena_alloc(r->arena, (r->n_out + 1) * sizeof *r->out);
+  for (size_t i = 0; i < r->n_in; i++) {
+    const wk_value *v = wk_val(g, g->inputs.data[i]);
+    r->in[i] = (port){v->name, v->type};
+  }
+  for (size_t i = 0; i < r->n_out; i++)
+    r->out[i] = (port){g->output_names.data[i], wk_val(g, g->outputs.data[i])->type};
+}
+
+/* ---- runtime --------------------------------------------------------------------------------- */
+
+wk_status wk_wick_error(wick_status s, const char *detail, const char *what) {
+  static const struct { wick_status from; wk_code to;
+  } codes[] = {{WICK_CANNOT_READ, WK_IO},
+               {WICK_CANNOT_WRITE, WK_IO},
+               {WICK_NO_MEMORY, WK_RESOURCE},
+               {WICK_NO_THREAD, WK_RESOURCE},
+               {WICK_BAD_MACHINE, WK_UNSUPPORTED},
+               {WICK_RUN_FAILED, WK_INPUT},
+               {WICK_NOT_PACKAGE, WK_INPUT},
+               {WICK_BAD_VERSION, WK_INPUT},
+               {WICK_CORRUPT, WK_INPUT}};
+  wk_code code = WK_INTERNAL;
+  if (s == WICK_OK) return NULL;
+  for (size_t i = 0; i < WK_COUNTOF(codes); i++)
+    if (codes[i].from == s) code = codes[i].to;
+  size_t n = what ? strlen(what) : 0; /* some details begin with the path */
+  if (detail && n && !strncmp(detail, what, n) && !strncmp(detail + n, ": ", 2)) detail += n + 2;
+  return wk_error_at(code, what, "%s%s%s", wick_status_text(s), detail && *detail ? ": " : "",
+                     detail ? detail : "");
+}
+
+bool wk_is_package(const wk_file *f) {
+  return f->size >= sizeof WICK_MAGIC && !memcmp(f->data, WICK_MAGIC, sizeof WICK_MAGIC);
+}
+
+static port port_of_tensor(const wick_tensor_info *t) {
+  return (port){t->name, wk_type_make((wk_dtype)t->dtype, (int)t->rank, t->dims)};
+}
+
+static wk_status open_session(wk_runner *r, const char *path, uint32_t flags, uint32_t entry,
+                              int64_t threads) {
+  wick_error_detail detail = {{0}};
+  wick_load_options o = {.flags = flags, .detail = &detail};
+  WK_TRY(wk_wick_error(wick_model_load(path, &o, &r->model), detail.text, path));
+  const wick_entry_info *e = wick_model_entry(r->model, entry);
+  if (!e) return wk_error_at(WK_USAGE, path, "the package has no binding number %u", entry);
+  r->n_in = e->input_count;
+  r->n_out = e->output_count;
+  r->in = wk_arena_alloc(r->arena, (r->n_in + 1) * sizeof *r->in);
+  r->out = wk_arena_alloc(r->arena, (r->n_out + 1) * sizeof *r->out);
+  for (size_t i = 0; i < r->n_in; i++) r->in[i] = port_of_tensor(&e->inputs[i]);
+  for (size_t i = 0; i < r->n_out; i++) r->out[i] = port_of_tensor(&e->outputs[i]);
+  return wk_wick_error(wick_session_create(r->model, entry, (uint32_t)threads, &r->session), NULL,
+                       path);
+}
+
+static wk_runner *runner_new(void) {
+  wk_runner *r = wk_xcalloc(1, sizeof *r);
+  r->arena = wk_arena_new();
+  return r;
+}
+
+wk_status wk_runner_of_package(const char *path, uint32_t entry, int64_t threads, wk_runner **out) {
+  wk_runner *r = runner_new();
+  wk_status s = open_session(r, path, 0, entry, threads);
+  if (s) wk_runner_free(r);
+  else *out = r;
+  return s;
+}
+
+wk_status wk_temporary_file(wk_arena *a, char **path) {
+  const char *folder = getenv("TMPDIR");
+  *path = wk_arena_printf(a, "%s/wick-XXXXXX", folder && *folder ? folder : "/tmp");
+  int fd = mkstemp(*path);
+  if (fd < 0) return wk_error_at(WK_IO, *path, "cannot make a temporary file");
+  close(fd);
+  return NULL;
+}
+
+/* The package goes through a temporary file, as a user's would; the file is gone once it is mapped.
+ */
+static wk_status compile_and_open(wk_runner *r, wk_module *m, const wk_runner_options *o) {
+  const wk_target *t;
+  wk_program *p = NULL;
+  char *path;
+  wk_pipeline_report local = {0}, *report = o->report ? o->report : &local;
+  wk_emit_options emit = {.cpu = o->cpu, .model_name = o->model_name, .command = ""};
+  wk_pipeline_options po = {.emit = &emit};
+  WK_TRY(wk_target_find(wk_target_choices[o->target], &t));
+  po.target = t;
+  WK_TRY(wk_temporary_file(r->arena, &path));
+  wk_status s = wk_pipeline_run(m, &po, report, &p);
+  if (!s) s = t->emit(t, WK_EMIT_PACKAGE, &p, 1, &emit, path);
+  if (!s) s = open_session(r, path, WICK_LOAD_UNCHECKED, 0, o->threads);
+  unlink(path);
+  if (o->keep_program && !s) r->program = p;
+  else wk_program_free(p);
+  if (!o->report) wk_pipeline_report_free(&local);
+  return s;
+}
+
+wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o, wk_runner **out) {
+  wk_runner *r = runner_new();
+  if (o->target == WK_RUN_EVAL) {
+    r->module = m;
+    ports_of_graph(r, m->main);
+    *out = r;
+    return NULL;
+  }
+  wk_status s = compile_and_open(r, m, o);
+  wk_module_free(m);
+  if (s) wk_runner_free(r);
+  else *out = r;
+  return s;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static wk_status check_inputs(const wk_runner *r, const wk_tensor *in) {
+  for (size_t i = 0; i < r->n_in; i++) {
+    const wk_type *want = &r->in[i].type, *got = &in[i].type;
+    if (want->dtype == got->dtype && wk_shape_equal(want, got)) continue;
+    char *a = wk_type_text(r->arena, want), *b = wk_type_text(r->arena, got);
+    return wk_error(WK_INPUT, "input %s is %s but %s was given", r->in[i].name, a, b);
+  }
+  return NULL;
+}
+
+static wk_status run_session(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
+  const void *inputs[WK_RUNNER_MAX_IO];
+  void *outputs[WK_RUNNER_MAX_IO];
+  if (r->n_in > WK_RUNNER_MAX_IO || r->n_out > WK_RUNNER_MAX_IO)
+    return wk_error(WK_UNSUPPORTED, "more than %d inputs or outputs", WK_RUNNER_MAX_IO);
+  for (size_t i = 0; i < r->n_in; i++) inputs[i] = in[i].data;
+  for (size_t i = 0; i < r->n_out; i++) outputs[i] = out[i].data;
+  return wk_wick_error(wick_session_run(r->session, inputs, outputs), NULL, NULL);
+}
+
+wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
+  WK_TRY(check_inputs(r, in));
+  if (r->module) {
+    for (size_t i = 0; i < r->n_out; i++) wk_tensor_free(&out[i]);
+    return wk_eval_graph(r->module->main, in, out, NULL, NULL);
+  }
+  for (size_t i = 0; i < r->n_out; i++)
+    if (!out[i].data) WK_TRY(wk_tensor_alloc(&r->out[i].type, &out[i]));
+  return run_session(r, in, out);
+}

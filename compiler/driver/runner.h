@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to driver/: one interface in front of everything that can execute a model: the evaluator,
+ * a model compiled on the spot, a package from a file. */
+#ifndef WICK_DRIVER_RUNNER_H
+#define WICK_DRIVER_RUNNER_H
+
+#include "compiler/driver/model.h"
+#include "runtime/wick.h"
+
+/* The targets by name; "eval" is none of them. */
+wk_status wk_target_find(const char *name, const wk_target **out) WK_MUST_CHECK;
+extern const char *const wk_target_choices[]; /* "cpu", "eval", NULL */
+typedef enum { WK_RUN_CPU, WK_RUN_EVAL } wk_run_target; /* index into wk_target_choices */
+
+typedef struct wk_runner wk_runner;
+#define WK_RUNNER_MAX_IO 256
+
+typedef struct {
+  wk_run_target target;
+  const char *cpu;          /* NULL: the host */
+  int64_t threads;          /* 0: all processors */
+  const char *model_name;
+  wk_pipeline_report *report; /* NULL or filled when the model is compiled */
+  bool keep_program;          /* for wk_runner_program */
+} wk_runner_options;
+
+/* Takes over the module. */
+wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o,
+                              wk_runner **out) WK_MUST_CHECK;
+/* entry: which shape binding of the package. */
+wk_status wk_runner_of_package(const char *path, uint32_t entry, int64_t threads,
+                               wk_runner **out) WK_MUST_CHECK;
+void wk_runner_free(wk_runner *r); /* NULL ok */
+
+size_t wk_runner_inputs(const wk_runner *r);
+size_t wk_runner_outputs(const wk_runner *r);
+const char *wk_runner_input_name(const wk_runner *r, size_t i);
+const char *wk_runner_output_name(const wk_runner *r, size_t i);
+const wk_type *wk_runner_input_type(const wk_runner *r, size_t i);
+const wk_type *wk_runner_output_type(const wk_runner *r, size_t i);
+/* The session behind it; NULL for the evaluator. */
+wick_session *wk_runner_session(const wk_runner *r);
+/* The module behind it; NULL for packages and compiled models. */
+const wk_module *wk_runner_module(const wk_runner *r);
+
+/* The placed program behind a compiled model that was asked to keep it, else NULL. Its constants
+ * are gone. */
+const wk_program *wk_runner_program(const wk_runner *r);
+
+/* Inputs must have the types above (checked, WK_INPUT). Outputs are malloc'ed (wk_tensor_free, also
+ * after an error); out is zeroed before the first run, and later runs may use its memory again. */
+wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) WK_MUST_CHECK;
+
+/* Makes an empty file that the caller removes. */
+wk_status wk_temporary_file(wk_arena *a, char **path) WK_MUST_CHECK;
+/* The file begins like a package. */
+bool wk_is_package(const wk_file *f);
+/* The runtime's error as a status. */
+wk_status wk_wick_error(wick_status s, const char *detail, const char *what) WK_MUST_CHECK;
+
+#endif

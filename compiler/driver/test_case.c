@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One model folder. The model is imported with the shapes of the first data set's inputs. Inputs
+ * whose values decide shapes are found by asking: the importer refuses and names them, their values
+ * from the data set go into the next attempt. Later data sets use the same compiled model when
+ * shapes and those values agree. */
+#include "compiler/driver/test_case.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/text.h"
+#include "compiler/driver/weights.h"
+
+#define BF16_ULP \
+  0x1p-7 /* the last place of a bf16, relative to its value: more than the usual rtol */
+
+typedef struct {
+  const wk_test_options *o;
+  const char *model;
+  const wk_test_data *d;
+  WK_VEC(wk_bind_shape) shapes;
+  WK_VEC(wk_bind_value) data; /* borrowed from the data set */
+  WK_VEC(bool) fixed;         /* per data: a constant of the compiled model */
+  const wk_test_set *compiled_for; /* NULL: nothing compiled yet */
+  wk_runner *runner;
+  wk_runner *reference; /* evaluator, where its results are what is wanted */
+  bool *is_random;      /* per output of the runner */
+} test;
+
+/* ---- import ---------------------------------------------------------------------------------- */
+
+static const wk_onnx_io *input_of(const test *t, const wk_test_tensor *x) {
+  return &t->d->info.inputs.data[x->target];
+}
+
+static const wk_test_tensor *data_for_input(const test *t, const wk_test_set *s, const char *name) {
+  for (size_t i = 0; i < s->in.n; i++)
+    if (!strcmp(input_of(t, &s->in.data[i])->name, name)) return &s->in.data[i];
+  return NULL;
+}
+
+/* Shapes of all inputs; inputs that have a default are given by value. */
+static void bind(test *t, const wk_test_set *s) {
+  t->shapes.n = t->data.n = t->fixed.n = 0;
+  for (size_t i = 0; i < s->in.n; i++) {
+    const wk_test_tensor *x = &s->in.data[i];
+    if (x->error) continue;
+    wk_bind_value v = {.input = input_of(t, x)->name, .value = x->t};
+    wk_bind_shape b = {.input = v.input, .rank = x->t.type.rank};
+    memcpy(b.dims, x->t.type.dims, sizeof b.dims);
+    wk_vec_push(&t->data, v);
+    wk_vec_push(&t->fixed, input_of(t, x)->has_default);
+    if (!input_of(t, x)->has_default) wk_vec_push(&t->shapes, b);
+  }
+}
+
+static bool is_fixed(const test *t, const char *name) {
+  for (size_t i = 0; i < t->data.n; i++)
+    if (t->fixed.data[i] && !strcmp(t->data.data[i].input, name)) return true;
+  return false;
+}
+
+/* A refusal as one line without node names, so that equal reasons can be counted. */
+static wk_status refusal(wk_status s, const wk_import_report *r) {
+  if (s->code != WK_UNSUPPORTED || r->unsupported.n == 0) return s;
+  const wk_unsupported *u = &r->unsupported.data[0];
+  wk_status_free(s);
+  return wk_error(WK_UNSUPPORTED, "%s%s%s: %s", u->domain, *u->domain ? "." : "", u->op, u->reason);
+}
+
+static wk_status import(test *t, wk_module **out) {
+  wk_import_report report;
+  wk_import_options o = {.shapes = t->shapes.data, .n_shapes = t->shapes.n};
+  wk_status s = wk_model_import_fed(t->model, &o, t->data.data, t->fixed.data, t->data.n, &report,
+                                    out);
+  if (s) s = refusal(s, &report);
+  wk_import_report_free(&report);
+  return s;
+}
+
+/* ---- random operators ------------------------------------------------------------------------ */
+
+static bool is_random_node(const wk_node *n) {
+  return wk_op_get(n->op)->cls == WK_CLASS_RANDOM;
+}
+
+/* Bodies by work list: a node whose body draws random numbers counts as drawing them itself. */
+static bool draws(const wk_node *n) {
+  WK_VEC(const wk_graph *) todo = {0};
+  bool found = is_random_node(n);
+  for (uint32_t b = 0; b < n->n_bodies; b++) wk_vec_push(&todo, n->bodies[b]);
+  while (todo.n && !found) {
+    const wk_graph *body = todo.data[--todo.n];
+    for (size_t i = 0; i < body->nodes.n; i++) {
+      const wk_node *inner = &body->nodes.data[i];
+      if (inner->dead) continue;
+      found = found || is_random_node(inner);
+      for (uint32_t b = 0; b < inner->n_bodies; b++) wk_vec_push(&todo, inner->bodies[b]);
+    }
+  }
+  wk_vec_free(&todo);
+  return found;
+}
+
+/* Which outputs of the main graph depend on random numbers. */
+static bool *random_outputs(const wk_module *m) {
+  const wk_graph *g = m->main;
+  bool *tainted = wk_xcalloc(g->values.n + 1, 1), *out = wk_xcalloc(g->outputs.n + 1, 1);
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    if (n->dead) continue;
+    bool t = draws(n);
+    for (uint32_t k = 0; k < n->n_in; k++) t = t || (n->in[k] != WK_NONE && tainted[n->in[k]]);
+    for (uint32_t k = 0; k < n->n_out; k++)
+      if (n->out[k] != WK_NONE) tainted[n->out[k]] = t;
+  }
+  for (size_t i = 0; i < g->outputs.n; i++) out[i] = tainted[g->outputs.data[i]];
+  free(tainted);
+  return out;
+}
+
+/* ---- compile --------------------------------------------------------------------------------- */
+
+static void drop(test *t) {
+  wk_runner_free(t->runner);
+  wk_runner_free(t->reference);
+  free(t->is_random);
+  t->runner = t->reference = NULL;
+  t->is_random = NULL;
+  t->compiled_for = NULL;
+}
+
+static bool same_tensor(const wk_tensor *a, const wk_tensor *b, bool values) {
+  if (a->type.dtype != b->type.dtype || !wk_shape_equal(&a->type, &b->type)) return false;
+  size_t n = (size_t)wk_type_bytes(&a->type);
+  return !values || n == 0 || !memcmp(a->data, b->data, n);
+}
+
+static bool fits(const test *t, const wk_test_set *s) {
+  if (!t->compiled_for || t->compiled_for->in.n != s->in.n) return false;
+  for (size_t i = 0; i < s->in.n; i++) {
+    const wk_test_tensor *a = &t->compiled_for->in.data[i], *b = &s->in.data[i];
+    if (a->target != b->target || a->error || b->error) return false;
+    if (!same_tensor(&a->t, &b->t, is_fixed(t, input_of(t, a)->name))) return false;
+  }
+  return true;
+}
+
+/* Both modules get the same weights: the replacement depends on the module and the seed alone. */
+static wk_status build_reference(test *t, wk_module *m) {
+  wk_module *copy;
+  wk_runner_options o = {.target = WK_RUN_EVAL};
+  int64_t replaced, again;
+  WK_TRY(wk_weights_randomise(m, (uint64_t)t->o->random_weights, &replaced));
+  if (replaced == 0) return wk_error(WK_UNSUPPORTED, "no constant weights to replace");
+  WK_TRY(import(t, &copy));
+  wk_status st = wk_weights_randomise(copy, (uint64_t)t->o->random_weights, &again);
+  if (st) {
+    wk_module_free(copy);
+    return st;
+  }
+  return wk_runner_of_module(copy, &o, &t->reference);
+}
+
+static wk_status compile(test *t, const wk_test_set *s) {
+  wk_module *m;
+  wk_runner_options o = {.target = t->o->target, .cpu = t->o->cpu, .threads = t->o->threads,
+                         .model_name = "test"};
+  drop(t);
+  bind(t, s);
+  WK_TRY(import(t, &m));
+  t->is_random = random_outputs(m);
+  wk_status st = t->o->random_weights >= 0 ? build_reference(t, m) : NULL;
+  if (st) {
+    wk_module_free(m);
+    return st;
+  }
+  WK_TRY(wk_runner_of_module(m, &o, &t->runner));
+  t->compiled_for = s;
+  return NULL;
+}
+
+/* ---- compare --------------------------------------------------------------------------------- */
+
+static wk_status differ(const wk_test_set *s, const char *name, const wk_tensor *got,
+                        const wk_tensor *want, const wk_diff *d) {
+  wk_str text = {0};
+  wk_str_printf(&text, "%s: output %s: ", s->name, name);
+  wk_text_diff(&text, got, want, d);
+  wk_status st = wk_error(WK_FAILED, "%s", text.s);
+  wk_str_free(&text);
+  return st;
+}
+
+static wk_status compare(const test *t, const wk_test_set *s, const char *name,
+                         const wk_tensor *got, const wk_tensor *want, bool is_random) {
+  if (!same_tensor(got, want, false)) {
+    wk_arena *a = wk_arena_new();
+    wk_status st = wk_error(WK_FAILED, "%s: output %s is %s, want %s", s->name, name,
+                            wk_type_text(a, &got->type), wk_type_text(a, &want->type));
+    wk_arena_free(a);
+    return st;
+  }
+  if (is_random) return NULL;
+  wk_tolerance tolerance = t->o->tolerance;
+  if (t->o->is_default && want->type.dtype == WK_BF16 && tolerance.rtol < BF16_ULP)
+    tolerance.rtol = BF16_ULP;
+  wk_diff d = wk_tensor_diff(got, want, &tolerance);
+  return d.equal ? NULL : differ(s, name, got, want, &d);
+}
+
+static wk_status compare_stored(const test *t, const wk_test_set *s, const wk_tensor *got) {
+  for (size_t i = 0; i < s->out.n; i++) {
+    const wk_test_tensor *want = &s->out.data[i];
+    const char *name = t->d->info.outputs.data[want->target].name;
+    size_t k = 0, n = wk_runner_outputs(t->runner);
+    while (k < n && strcmp(wk_runner_output_name(t->runner, k), name) != 0) k++;
+    if (k == n) return wk_error(WK_FAILED, "%s: the model makes no output %s", s->name, name);
+    if (want->error) return wk_error(WK_UNSUPPORTED, "%s", want->error->message);
+    WK_TRY(compare(t, s, name, &got[k], &want->t, t->is_random[k]));
+  }
+  return NULL;
+}
+
+/* NaN equals NaN and one number equals itself: results like these would hide every mistake. */
+static wk_status check_telling(const test *t, const wk_tensor *want, const char *name) {
+  int64_t n = wk_type_count(&want->type);
+  bool varies = n < 2;
+  for (int64_t i = 0; i < n; i++) {
+    double v = wk_load_f64(want->data, want->type.dtype, i);
+    if (!isfinite(v))
+      return wk_error(WK_FAILED, "output %s is not finite with seed %lld", name,
+                      (long long)t->o->random_weights);
+    varies = varies || v != wk_load_f64(want->data, want->type.dtype, 0);
+  }
+  if (varies) return NULL;
+  return wk_error(WK_FAILED, "all elements of output %s are equal with seed %lld", name,
+                  (long long)t->o->random_weights);
+}
+
+static wk_status compare_reference(const test *t, const wk_test_set *s, const wk_tensor *in,
+                                   const wk_tensor *got) {
+  size_t n = wk_runner_outputs(t->runner);
+  wk_tensor *want = wk_xcalloc(n + 1, sizeof *want);
+  wk_status st = wk_runner_run(t->reference, in, want);
+  for (size_t k = 0; !st && k < n; k++) {
+    const char *name = wk_runner_output_name(t->runner, k);
+    st = check_telling(t, &want[k], name);
+    if (!st) st = compare(t, s, name, &got[k], &want[k], t->is_random[k]);
+  }
+  for (size_t k = 0; k < n; k++) wk_tensor_free(&want[k]);
+  free(want);
+  return st;
+}
+
+static wk_status collect_inputs(const test *t, const wk_test_set *s, wk_tensor *in) {
+  for (size_t i = 0; i < wk_runner_inputs(t->runner); i++) {
+    const char *name = wk_runner_input_name(t->runner, i);
+    const wk_test_tensor *x = data_for_input(t, s, name);
+    if (!x) return wk_error(WK_INPUT, "%s: no data for input %s", s->name, name);
+    if (x->error) return wk_error(WK_UNSUPPORTED, "%s", x->error->message);
+    in[i] = x->t;
+  }
+  return NULL;
+}
+
+static wk_status run_set(test *t, const wk_test_set *s) {
+  if (!fits(t, s)) WK_TRY(compile(t, s));
+  size_t n_in = wk_runner_inputs(t->runner), n_out = wk_runner_outputs(t->runner);
+  wk_tensor *in = wk_xcalloc(n_in + 1, sizeof *in), *got = wk_xcalloc(n_out + 1, sizeof *got);
+  wk_status st = collect_inputs(t, s, in);
+  if (!st) st = wk_runner_run(t->runner, in, got);
+  if (!st) st = t->reference ? compare_reference(t, s, in, got) : compare_stored(t, s, got);
+  for (size_t i = 0; i < n_out; i++) wk_tensor_free(&got[i]);
+  free(in);
+  free(got);
+  return st;
+}
+
+static wk_status run_sets(const wk_test_options *o, const char *model, const wk_test_data *d) {
+  test t = {.o = o, .model = model, .d = d};
+  wk_status s = d->sets.n ? NULL : wk_error(WK_UNSUPPORTED, "no test data");
+  for (size_t i = 0; !s && i < d->sets.n; i++) {
+    if (d->sets.data[i].out.n || o->random_weights >= 0) s = run_set(&t, &d->sets.data[i]);
+    else s = wk_error(WK_UNSUPPORTED, "no outputs in %s", d->sets.data[i].name);
+  }
+  drop(&t);
+  wk_vec_free(&t.shapes);
+  wk_vec_free(&t.data);
+  wk_vec_free(&t.fixed);
+  return s;
+}
+
+void wk_test_case_run(const wk_test_options *o, wk_test_case *c) {
+  wk_test_data d = {0};
+  wk_str model = {0}, text = {0};
+  double started = wk_clock();
+  wk_str_printf(&model, "%s/model.onnx", c->dir);
+  wk_status s = wk_test_data_read(c->dir, model.s, &d);
+  if (!s) s = run_sets(o, model.s, &d);
+  c->seconds = wk_clock() - started;
+  c->verdict = !s ? WK_TEST_PASSED : s->code == WK_UNSUPPORTED ? WK_TEST_SKIPPED : WK_TEST_FAILED;
+  if (s) {
+    bool has_place = s->place && c->verdict == WK_TEST_FAILED && strcmp(s->place, model.s) != 0;
+    wk_str_printf(&text, "%s%s%s", has_place ? s->place : "", has_place ? ": " : "", s->message);
+    if (s->notes && c->verdict == WK_TEST_FAILED)
+      wk_str_printf(&text, " (%.*s)", (int)strcspn(s->notes, "\n"), s->notes);
+  }
+  c->text = text.s;
+  wk_status_free(s);
+  wk_str_free(&model);
+  wk_test_data_free(&d);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to driver/: the parts of `wick test`.
+ *
+ *   test_data.c   data sets of a model folder, matched with the model's inputs and outputs
+ *   test_case.c   one model folder: import, compile, run, compare
+ *   test_jobs.c   many folders, in processes of their own
+ *   test_junit.c  the results as JUnit XML */
+#ifndef WICK_DRIVER_TEST_CASE_H
+#define WICK_DRIVER_TEST_CASE_H
+
+#include "compiler/driver/runner.h"
+
+typedef struct {
+  wk_run_target target;
+  const char *cpu;
+  int64_t threads;
+  wk_tolerance tolerance;
+  bool is_default;        /* no tolerance was asked for */
+  int64_t random_weights; /* seed, -1: the model's own weights and the stored outputs */
+  int64_t jobs;           /* processes at a time; 0: everything in this process */
+  int64_t timeout;        /* seconds for each case */
+} wk_test_options;
+
+typedef enum { WK_TEST_PASSED, WK_TEST_FAILED, WK_TEST_SKIPPED } wk_verdict;
+
+typedef struct {
+  const char *dir, *name;
+  wk_verdict verdict;
+  char *text;     /* why it failed or was skipped, one line; malloc'ed; NULL when it passed */
+  double seconds;
+} wk_test_case;
+
+/* ---- data sets ------------------------------------------------------------------------------- */
+
+typedef struct {
+  int64_t number;  /* K of input_K.pb */
+  char *name;      /* in the file; never NULL */
+  wk_tensor t;
+  wk_status error; /* why there is no tensor */
+  int target;      /* which input or output of the model, -1: none */
+} wk_test_tensor;
+
+typedef struct {
+  const char *name; /* "test_data_set_0" */
+  WK_VEC(wk_test_tensor) in, out; /* by number */
+} wk_test_set;
+
+typedef struct {
+  wk_arena *arena;
+  wk_onnx_info info;
+  WK_VEC(wk_test_set) sets; /* by number */
+} wk_test_data;
+
+/* Everything in the folder, and what the model declares. Tensors that cannot be read carry their
+ * error; that of one which the model declares to be an ordinary tensor is the function's. */
+wk_status wk_test_data_read(const char *dir, const char *model, wk_test_data *out) WK_MUST_CHECK;
+void wk_test_data_free(wk_test_data *d);
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+/* Fills verdict and text. */
+void wk_test_case_run(const wk_test_options *o, wk_test_case *c);
+
+/* Runs all cases; `done` is called for each in order. */
+typedef void (*wk_test_done)(void *ctx, const wk_test_case *c);
+wk_status wk_test_jobs_run(const wk_test_options *o, wk_test_case *cases, size_t n,
+                           wk_test_done done, void *ctx) WK_MUST_CHECK;
+
+void wk_test_junit_write(FILE *f, const wk_test_case *cases, size_t n);
+
+#endif

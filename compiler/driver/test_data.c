@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Folders in the layout of the ONNX tests: model.onnx and test_data_set_N/{input,output}_K.pb. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/test_case.h"
+
+/* "input_12.pb" with prefix "input_" and suffix ".pb" is 12; -1 when it is no such name. */
+static int64_t numbered(const char *name, const char *prefix, const char *suffix) {
+  size_t n = strlen(prefix);
+  if (strncmp(name, prefix, n) != 0) return -1;
+  char *end;
+  if (name[n] < '0' || name[n] > '9') return -1;
+  long v = strtol(name + n, &end, 10);
+  return strcmp(end, suffix) == 0 && v < 1000000 ? v : -1;
+}
+
+static int by_number(const void *a, const void *b) {
+  const wk_test_tensor *x = a, *y = b;
+  return (x->number > y->number) - (x->number < y->number);
+}
+
+static int by_name(const void *a, const void *b) {
+  const wk_test_set *x = a, *y = b;
+  int64_t i = numbered(x->name, "test_data_set_", ""), k = numbered(y->name, "test_data_set_", "");
+  return (i > k) - (i < k);
+}
+
+static wk_test_tensor read_tensor(wk_test_data *d, const char *path, int64_t number) {
+  wk_test_tensor t = {.number = number, .target = -1};
+  char *name = NULL;
+  t.error = wk_tensor_read_pb(path, &t.t, &name);
+  t.name = wk_arena_strdup(d->arena, name ? name : "");
+  free(name);
+  return t;
+}
+
+static wk_status open_dir(const char *path, DIR **out) {
+  *out = opendir(path);
+  if (*out) return NULL;
+  return wk_error_at(WK_IO, path, "cannot read the folder: %s", strerror(errno));
+}
+
+static wk_status read_set(wk_test_data *d, const char *dir, const char *name) {
+  DIR *f;
+  const char *path = wk_arena_printf(d->arena, "%s/%s", dir, name);
+  wk_test_set set = {.name = wk_arena_strdup(d->arena, name)};
+  WK_TRY(open_dir(path, &f));
+  for (const struct dirent *e; (e = readdir(f));) {
+    int64_t in = numbered(e->d_name, "input_", ".pb"), out = numbered(e->d_name, "output_", ".pb");
+    if (in < 0 && out < 0) continue;
+    const char *file = wk_arena_printf(d->arena, "%s/%s", path, e->d_name);
+    wk_test_tensor t = read_tensor(d, file, in >= 0 ? in : out);
+    if (in >= 0) wk_vec_push(&set.in, t);
+    else wk_vec_push(&set.out, t);
+  }
+  closedir(f);
+  if (set.in.n) qsort(set.in.data, set.in.n, sizeof *set.in.data, by_number);
+  if (set.out.n) qsort(set.out.data, set.out.n, sizeof *set.out.data, by_number);
+  wk_vec_push(&d->sets, set);
+  return NULL;
+}
+
+static wk_status read_sets(wk_test_data *d, const char *dir) {
+  DIR *f;
+  WK_VEC(const char *) names = {0};
+  WK_TRY(open_dir(dir, &f));
+  for (const struct dirent *e; (e = readdir(f));)
+    if (numbered(e->d_name, "test_data_set_", "") >= 0)
+      wk_vec_push(&names, wk_arena_strdup(d->arena, e->d_name));
+  closedir(f);
+  wk_status s = NULL;
+  for (size_t i = 0; !s && i < names.n; i++) s = read_set(d, dir, names.data[i]);
+  wk_vec_free(&names);
+  if (d->sets.n) qsort(d->sets.data, d->sets.n, sizeof *d->sets.data, by_name);
+  return s;
+}
+
+/* ---- matching -------------------------------------------------------------------------------- */
+
+/* By name, else the K-th of those without a default. */
+static int find_io(const wk_onnx_io *io, size_t n, const wk_test_tensor *t) {
+  for (size_t i = 0; i < n && *t->name; i++)
+    if (!strcmp(io[i].name, t->name)) return (int)i;
+  int64_t k = 0;
+  for (size_t i = 0; i < n; i++)
+    if (!io[i].has_default && k++ == t->number) return (int)i;
+  return -1;
+}
+
+/* numpy has no bf16: files hold its bits as u16. */
+static void adopt_bits(const wk_onnx_io *io, wk_tensor *t) {
+  if (io->dtype == WK_BF16 && t->type.dtype == WK_U16) t->type.dtype = WK_BF16;
+}
+
+/* Some published sets contradict the model that they belong to; nothing can be learnt from them. */
+static wk_status check_declared(const wk_onnx_io *io, const wk_test_tensor *t, const char *set) {
+  bool fits = io->rank < 0 || io->rank == t->t.type.rank;
+  for (int i = 0; fits && i < io->rank; i++)
+    fits = io->dims[i] < 0 || io->dims[i] == t->t.type.dims[i];
+  if (fits && io->dtype == t->t.type.dtype) return NULL;
+  return wk_error_at(WK_UNSUPPORTED, set, "the data does not fit the type that the model declares");
+}
+
+static wk_status match(const wk_onnx_io *io, size_t n, wk_test_tensor *ts, size_t count,
+                       const char *kind, const char *set, bool strict) {
+  bool *taken = wk_xcalloc(n + 1, sizeof *taken);
+  wk_status s = NULL;
+  for (size_t k = 0; !s && k < count; k++) {
+    wk_test_tensor *t = &ts[k];
+    t->target = find_io(io, n, t);
+    if (t->target < 0)
+      s = wk_error_at(WK_INPUT, set, "%s_%lld.pb belongs to no %s of the model", kind,
+                      (long long)t->number, kind);
+    else if (taken[t->target])
+      s = wk_error_at(WK_INPUT, set, "two files for %s '%s'", kind, io[t->target].name);
+    else if (t->error && io[t->target].dtype != WK_DTYPE_NONE)
+      s = wk_error_at(t->error->code, set, "%s_%lld.pb: %s", kind, (long long)t->number,
+                      t->error->message);
+    if (!s) taken[t->target] = true;
+    if (s || t->error || io[t->target].dtype == WK_DTYPE_NONE) continue;
+    adopt_bits(&io[t->target], &t->t);
+    if (strict) s = check_declared(&io[t->target], t, set);
+  }
+  free(taken);
+  return s;
+}
+
+static wk_status match_all(wk_test_data *d) {
+  for (size_t i = 0; i < d->sets.n; i++) {
+    wk_test_set *s = &d->sets.data[i];
+    WK_TRY(match(d->info.inputs.data, d->info.inputs.n, s->in.data, s->in.n, "input", s->name,
+                 true));
+    WK_TRY(match(d->info.outputs.data, d->info.outputs.n, s->out.data, s->out.n, "output", s->name,
+                 false));
+  }
+  return NULL;
+}
+
+wk_status wk_test_data_read(const char *dir, const char *model, wk_test_data *out) {
+  *out = (wk_test_data){.arena = wk_arena_new()};
+  WK_TRY(wk_onnx_inspect(model, &out->info));
+  WK_TRY(read_sets(out, dir));
+  return match_all(out);
+}
+
+static void free_tensors(wk_test_tensor *t, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    wk_tensor_free(&t[i].t);
+    wk_status_free(t[i].error);
+  }
+}
+
+void wk_test_data_free(wk_test_data *d) {
+  for (size_t i = 0; i < d->sets.n; i++) {
+    wk_test_set *s = &d->sets.data[i];
+    free_tensors(s->in.data, s->in.n);
+    free_tensors(s->out.data, s->out.n);
+    wk_vec_free(&s->in);
+    wk_vec_free(&s->out);
+  }
+  wk_vec_free(&d->sets);
+  wk_onnx_info_free(&d->info);
+  wk_arena_free(d->arena);
+}

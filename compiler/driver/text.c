@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/driver/text.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void wk_text_position(wk_str *b, const wk_type *t, int64_t flat) {
+  int64_t strides[WK_MAX_RANK];
+  wk_type_strides(t, strides);
+  wk_str_add(b, "[");
+  for (int i = 0; i < t->rank; i++) {
+    int64_t stride = strides[i] ? strides[i] : 1;
+    wk_str_printf(b, "%s%lld", i ? "," : "", (long long)(flat / stride));
+    flat %= stride;
+  }
+  wk_str_add(b, "]");
+}
+
+void wk_text_element(wk_str *b, const wk_tensor *t, int64_t flat) {
+  if (t->type.dtype == WK_F64) wk_str_printf(b, "%.17g", wk_load_f64(t->data, WK_F64, flat));
+  else if (wk_dtype_is_float(t->type.dtype))
+    wk_str_printf(b, "%.9g", wk_load_f64(t->data, t->type.dtype, flat));
+  else if (t->type.dtype == WK_U64)
+    wk_str_printf(b, "%llu", (unsigned long long)((const uint64_t *)t->data)[flat]);
+  else wk_str_printf(b, "%lld", (long long)wk_load_i64(t->data, t->type.dtype, flat));
+}
+
+void wk_text_diff(wk_str *b, const wk_tensor *got, const wk_tensor *want, const wk_diff *d) {
+  wk_str_printf(b, "%lld of %lld elements differ, worst at ", (long long)d->mismatches,
+                (long long)wk_type_count(&want->type));
+  wk_text_position(b, &want->type, d->worst);
+  wk_str_add(b, ": got ");
+  wk_text_element(b, got, d->worst);
+  wk_str_add(b, ", want ");
+  wk_text_element(b, want, d->worst);
+}
+
+wk_text24 wk_text_seconds(double s) {
+  wk_text24 t;
+  if (s < 1e-3) snprintf(t.s, sizeof t.s, "%.0f us", s * 1e6);
+  else if (s < 1) snprintf(t.s, sizeof t.s, "%.*f ms", s < 0.1 ? 2 : 0, s * 1e3);
+  else snprintf(t.s, sizeof t.s, "%.*f s", s < 100 ? 2 : 0, s);
+  return t;
+}
+
+wk_text24 wk_text_count(int64_t n) {
+  static const char units[] = " kMGTPE";
+  double v = (double)n;
+  int u = 0;
+  wk_text24 t;
+  while (v >= 1000 && units[u + 1]) {
+    v /= 1000;
+    u++;
+  }
+  if (u == 0) snprintf(t.s, sizeof t.s, "%lld", (long long)n);
+  else snprintf(t.s, sizeof t.s, "%.*f %c", v < 10 ? 2 : v < 100 ? 1 : 0, v, units[u]);
+  return t;
+}
+
+char *wk_text_file_name(wk_arena *a, const char *name) {
+  size_t n = strlen(name);
+  char *out = wk_arena_strndup(a, name, n < 200 ? n : 200);
+  for (char *p = out; *p; p++)
+    if (!isalnum((unsigned char)*p) && !strchr("._-", *p)) *p = '_';
+  if (*out == '.') *out = '_';
+  return *out ? out : wk_arena_strdup(a, "_");
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+void wk_table_row(wk_table *t, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  wk_str_vprintf(&t->text, fmt, ap);
+  va_end(ap);
+  wk_str_add(&t->text, "\n");
+}
+
+enum { MAX_COLUMNS = 16 };
+
+/* Columns on the terminal: UTF-8 continuation bytes take none. */
+static int width_of(const char *s, size_t n) {
+  int w = 0;
+  for (size_t i = 0; i < n; i++) w += ((unsigned char)s[i] & 0xc0) != 0x80;
+  return w;
+}
+
+/* Blanks are held back until text follows: lines have none at their ends. */
+static void print_cell(FILE *f, const char *s, size_t n, int width, bool right, int *blanks) {
+  int fill = width - width_of(s, n);
+  if (n) {
+    fprintf(f, "%*s", *blanks + (right ? fill : 0), "");
+    fwrite(s, 1, n, f);
+    *blanks = 0;
+  }
+  *blanks += n && right ? 2 : fill + 2;
+}
+
+void wk_table_print(FILE *f, wk_table *t, const char *align) {
+  int widths[MAX_COLUMNS] = {0};
+  for (int pass = 0; pass < 2; pass++)
+    for (const char *p = t->text.s; p && *p;) {
+      int blanks = 0;
+      for (int c = 0;; c++) {
+        size_t n = strcspn(p, "\t\n");
+        int at = c < MAX_COLUMNS ? c : MAX_COLUMNS - 1, w = width_of(p, n);
+        bool last = p[n] != '\t', right = at < (int)strlen(align) && align[at] == 'r';
+        if (pass == 0) widths[at] = w > widths[at] ? w : widths[at];
+        else print_cell(f, p, n, widths[at], right, &blanks);
+        p += n + (p[n] != 0);
+        if (last) break;
+      }
+      if (pass) fputc('\n', f);
+    }
+  wk_str_free(&t->text);
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+void wk_progress(const char *fmt, ...) {
+  if (!isatty(STDERR_FILENO)) return;
+  wk_str b = {0};
+  va_list ap;
+  va_start(ap, fmt);
+  wk_str_vprintf(&b, fmt, ap);
+  va_end(ap);
+  fprintf(stderr, "\r\033[K%.*s", 78, b.s);
+  fflush(stderr);
+  wk_str_free(&b);
+}
+
+void wk_progress_end(void) {
+  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+}
+
+double wk_clock(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}

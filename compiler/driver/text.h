@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to driver/: numbers, positions and tables as text. */
+#ifndef WICK_DRIVER_TEXT_H
+#define WICK_DRIVER_TEXT_H
+
+#include "compiler/eval/eval.h"
+
+/* "[0,12,4]": the position of element `flat` of a row-major tensor. */
+void wk_text_position(wk_str *b, const wk_type *t, int64_t flat);
+/* An element as a decimal number: floats with the digits that tell them apart, integers exact. */
+void wk_text_element(wk_str *b, const wk_tensor *t, int64_t flat);
+/* "3 of 12 elements differ, worst at [0,3]: got 1.5, want 2" */
+void wk_text_diff(wk_str *b, const wk_tensor *got, const wk_tensor *want, const wk_diff *d);
+/* "812 us", "3.4 ms", "12.1 s" */
+wk_text24 wk_text_seconds(double s);
+/* "4.09 G", "812 k" */
+wk_text24 wk_text_count(int64_t n);
+/* A file name that stands for the name of a tensor: letters, digits and ._- stay, all else becomes
+ * '_'; never empty, never hidden, at most 200 bytes. */
+char *wk_text_file_name(wk_arena *a, const char *name);
+
+/* Columns of text, aligned; numbers to the right. Rows are '\t'-separated cells. */
+typedef struct {
+  wk_str text;
+} wk_table;
+void wk_table_row(wk_table *t, const char *fmt, ...) WK_PRINTF(2, 3); /* one line, no newline */
+/* align: one letter per column, 'l' or 'r'; columns beyond it are left-aligned. Frees the rows. */
+void wk_table_print(FILE *f, wk_table *t, const char *align);
+
+/* One line on a terminal's stderr that is overwritten by the next, until wk_progress_end wipes it;
+ * nothing when stderr is no terminal. */
+void wk_progress(const char *fmt, ...) WK_PRINTF(1, 2);
+void wk_progress_end(void);
+
+double wk_clock(void); /* seconds, monotonic */
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Windows over the spatial axes: for each output position the input positions of its window are
+ * listed once, then every plane (sample and channel) is reduced over that list. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "compiler/eval/handler.h"
+
+typedef struct {
+  const wk_tensor *x;
+  int sp;
+  const int64_t *in_dims, *out_dims, *kernel, *strides, *pads, *dilations;
+  const int64_t *real_pads; /* AVG_POOL: how far positions count; else NULL */
+  int64_t planes, in_size, out_size;
+  int64_t *list; /* input positions of the window at hand, ascending */
+  int64_t n, counted;
+} pool;
+
+static wk_status pool_begin(pool *p, const wk_eval_call *c) {
+  const wk_type *x = &c->a.in[0].type, *y = &c->a.out[0].type;
+  p->x = &c->a.in[0];
+  p->sp = x->rank - 2;
+  p->in_dims = x->dims + 2;
+  p->out_dims = y->dims + 2;
+  p->planes = x->dims[0] * x->dims[1];
+  p->in_size = wk_dims_count(x->dims, 2, x->rank);
+  p->out_size = wk_dims_count(y->dims, 2, y->rank);
+  int64_t reach = 1; /* no window holds more positions than the input has */
+  for (int i = 0; i < p->sp; i++)
+    reach *= p->kernel[i] < p->in_dims[i] ? p->kernel[i] : p->in_dims[i];
+  void *list;
+  WK_TRY(wk_try_malloc((size_t)reach * sizeof *p->list, &list));
+  p->list = list;
+  return NULL;
+}
+
+/* Kernel taps of axis i whose coordinate at + t * dilation lies in [lo, hi): first and count. */
+static void taps_within(const pool *p, int i, int64_t at, int64_t lo, int64_t hi, int64_t *first,
+                        int64_t *count) {
+  int64_t d = p->dilations[i];
+  *first = at < lo ? (lo - at - 1) / d + 1 : 0;
+  int64_t end = at < hi ? (hi - at - 1) / d + 1 : 0;
+  if (end > p->kernel[i]) end = p->kernel[i];
+  *count = end > *first ? end - *first : 0;
+}
+
+static void list_window(pool *p, const int64_t *out) {
+  int64_t at[WK_MAX_RANK], count[WK_MAX_RANK], tap[WK_MAX_RANK] = {0};
+  p->n = 0;
+  p->counted = 1;
+  for (int i = 0; i < p->sp; i++) {
+    int64_t first, reach, start = out[i] * p->strides[i] - p->pads[i];
+    if (p->real_pads) {
+      taps_within(p, i, start, -p->real_pads[i], p->in_dims[i] + p->real_pads[p->sp + i], &first,
+                  &reach);
+      p->counted *= reach;
+    }
+    taps_within(p, i, start, 0, p->in_dims[i], &first, &count[i]);
+    at[i] = start + first * p->dilations[i];
+  }
+  if (wk_dims_count(count, 0, p->sp) == 0) return;
+  do {
+    int64_t position = 0;
+    for (int i = 0; i < p->sp; i++)
+      position = position * p->in_dims[i] + at[i] + tap[i] * p->dilations[i];
+    p->list[p->n++] = position;
+  } while (wk_walk_next(p->sp, count, tap));
+}
+
+/* ---- max ------------------------------------------------------------------------------------- */
+
+/* Index of a plane position when the first spatial axis is the fastest. */
+static int64_t column_major(const pool *p, int64_t position) {
+  int64_t at[WK_MAX_RANK], index = 0;
+  for (int i = p->sp - 1; i >= 0; i--) {
+    at[i] = position % p->in_dims[i];
+    position /= p->in_dims[i];
+  }
+  for (int i = p->sp - 1; i >= 0; i--) index = index * p->in_dims[i] + at[i];
+  return index;
+}
+
+static bool is_larger(wk_dtype t, wk_scalar a, wk_scalar b) {
+  if (wk_dtype_is_float(t)) return a.f > b.f || (isnan(a.f) && !isnan(b.f));
+  return t == WK_U64 ? (uint64_t)a.i > (uint64_t)b.i : a.i > b.i;
+}
+
+static wk_scalar lowest(wk_dtype t) {
+  if (wk_dtype_is_float(t)) return (wk_scalar){.f = -INFINITY};
+  int bits = 8 * wk_dtype_size(t);
+  return (wk_scalar){.i = wk_dtype_is_signed(t) ? -(INT64_C(1) << (bits - 2)) * 2 : 0};
+}
+
+static void max_window(const pool *p, const wk_eval_call *c, int64_t o, bool by_column) {
+  wk_tensor *y = wk_eval_out(c, 0), *indices = wk_eval_out(c, 1);
+  wk_dtype t = p->x->type.dtype;
+  for (int64_t plane = 0; plane < p->planes; plane++) {
+    wk_scalar best = lowest(t);
+    int64_t where = p->n ? p->list[0] : 0;
+    for (int64_t i = 0; i < p->n; i++) {
+      wk_scalar v = wk_scalar_load(wk_at(p->x, plane * p->in_size + p->list[i]), t);
+      if (i && !is_larger(t, v, best)) continue;
+      best = v;
+      where = p->list[i];
+    }
+    if (y) wk_scalar_store(wk_at(y, plane * p->out_size + o), t, best);
+    if (indices)
+      wk_store_i64(indices->data, indices->type.dtype, plane * p->out_size + o,
+                   plane * p->in_size + (by_column ? column_major(p, where) : where));
+  }
+}
+
+wk_status wk_eval_max_pool(const wk_eval_call *c) {
+  const wk_attr_max_pool *a = c->a.node->attrs;
+  pool p = {.kernel = a->kernel.v, .strides = a->strides.v, .pads = a->pads.v,
+            .dilations = a->dilations.v};
+  WK_TRY(pool_begin(&p, c));
+  int64_t out[WK_MAX_RANK] = {0};
+  for (int64_t o = 0; o < p.out_size; o++) {
+    list_window(&p, out);
+    max_window(&p, c, o, a->column_major != 0);
+    wk_walk_next(p.sp, p.out_dims, out);
+  }
+  free(p.list);
+  return NULL;
+}
+
+/* ---- means and norms ------------------------------------------------------------------------- */
+
+static double power_sum(const pool *p, int64_t plane, int64_t power) {
+  double sum = 0;
+  for (int64_t i = 0; i < p->n; i++) {
+    double v = wk_load_f64(p->x->data, p->x->type.dtype, plane * p->in_size + p->list[i]);
+    if (power == 0) sum += v; /* a plain sum */
+    else if (power == 2) sum += v * v;
+    else sum += pow(fabs(v), (double)power);
+  }
+  return sum;
+}
+
+wk_status wk_eval_avg_pool(const wk_eval_call *c) {
+  if (!wk_eval_out(c, 0)) return NULL;
+  const wk_attr_avg_pool *a = c->a.node->attrs;
+  pool p = {.kernel = a->kernel.v, .strides = a->strides.v, .pads = a->pads.v,
+            .dilations = a->dilations.v, .real_pads = a->real_pads.v};
+  WK_TRY(pool_begin(&p, c));
+  int64_t out[WK_MAX_RANK] = {0};
+  wk_tensor *y = &c->a.out[0];
+  for (int64_t o = 0; o < p.out_size; o++) {
+    list_window(&p, out);
+    for (int64_t plane = 0; plane < p.planes; plane++)
+      wk_store_f64(y->data, y->type.dtype, plane * p.out_size + o,
+                   p.counted ? power_sum(&p, plane, 0) / (double)p.counted : 0);
+    wk_walk_next(p.sp, p.out_dims, out);
+  }
+  free(p.list);
+  return NULL;
+}
+
+wk_status wk_eval_lp_pool(const wk_eval_call *c) {
+  if (!wk_eval_out(c, 0)) return NULL;
+  const wk_attr_lp_pool *a = c->a.node->attrs;
+  pool p = {.kernel = a->kernel.v, .strides = a->strides.v, .pads = a->pads.v,
+            .dilations = a->dilations.v};
+  WK_TRY(pool_begin(&p, c));
+  int64_t out[WK_MAX_RANK] = {0};
+  wk_tensor *y = &c->a.out[0];
+  for (int64_t o = 0; o < p.out_size; o++) {
+    list_window(&p, out);
+    for (int64_t plane = 0; plane < p.planes; plane++) {
+      double sum = power_sum(&p, plane, a->p);
+      wk_store_f64(y->data, y->type.dtype, plane * p.out_size + o,
+                   a->p == 2 ? sqrt(sum) : pow(sum, 1.0 / (double)a->p));
+    }
+    wk_walk_next(p.sp, p.out_dims, out);
+  }
+  free(p.list);
+  return NULL;
+}
+
+/* Across channels: the window starts (size - 1) / 2 before the channel. */
+wk_status wk_eval_lrn(const wk_eval_call *c) {
+  if (!wk_eval_out(c, 0)) return NULL;
+  const wk_attr_lrn *a = c->a.node->attrs;
+  const wk_tensor *x = &c->a.in[0];
+  wk_axis v = wk_axis_of(&x->type, 1);
+  double *in, *out;
+  WK_TRY(wk_reals_alloc(2 * v.n, &in));
+  out = in + v.n;
+  int64_t before = (a->size - 1) / 2, after = a->size - 1 - before;
+  for (int64_t s = 0; s < v.outer; s++) {
+    for (int64_t q = 0; q < v.inner; q++) {
+      int64_t first = s * v.n * v.inner + q;
+      wk_reals_read(in, x, first, v.inner, v.n);
+      for (int64_t k = 0; k < v.n; k++) {
+        double sum = 0;
+        int64_t from = k > before ? k - before : 0, to = after < v.n - 1 - k ? k + after : v.n - 1;
+        for (int64_t i = from; i <= to; i++) sum += in[i] * in[i];
+        out[k] = in[k] / pow(a->bias + a->alpha / (double)a->size * sum, a->beta);
+      }
+      wk_reals_write(out, &c->a.out[0], first, v.inner, v.n);
+    }
+  }
+  free(in);
+  return NULL;
+}

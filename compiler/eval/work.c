@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long the evaluator takes for a node, as far as shapes tell. Saturates, because sizes and
+ * attributes come from a file. */
+#include <stdlib.h>
+
+#include "compiler/eval/handler.h"
+
+#define MOST INT64_MAX
+
+static int64_t times(int64_t a, int64_t b) {
+  int64_t y;
+  return wk_mul_ok(a, b, &y) ? y : MOST;
+}
+
+static int64_t plus(int64_t a, int64_t b) {
+  int64_t y;
+  return wk_add_ok(a, b, &y) ? y : MOST;
+}
+
+static int64_t count(const wk_graph *g, wk_value_id v) {
+  return v == WK_NONE ? 0 : wk_type_count(&wk_val(g, v)->type);
+}
+
+static int64_t product(wk_ints v) {
+  int64_t n = 1;
+  for (int64_t i = 0; i < v.n; i++) n = times(n, v.v[i] > 0 ? v.v[i] : 1);
+  return n;
+}
+
+/* A scalar operation takes as long as reading a few elements. */
+static int64_t expr_work(const wk_expr *e) { return e ? 1 + 4 * (int64_t)e->n : 1; }
+
+/* Work for one element of the result, in elements read. */
+static int64_t work_per_element(const wk_graph *g, const wk_node *n) {
+  if (wk_op_get(n->op)->cls == WK_CLASS_ELEMENTWISE) return 8;
+  switch (n->op) {
+    case WK_OP_MAP: return expr_work(WK_ATTR(n, map)->body);
+    case WK_OP_MAX_POOL: return product(WK_ATTR(n, max_pool)->kernel);
+    case WK_OP_AVG_POOL: return product(WK_ATTR(n, avg_pool)->kernel);
+    case WK_OP_LP_POOL: return product(WK_ATTR(n, lp_pool)->kernel);
+    case WK_OP_LRN: return WK_ATTR(n, lrn)->size > 0 ? WK_ATTR(n, lrn)->size : 1;
+    case WK_OP_ROI_ALIGN: {
+      int64_t s = WK_ATTR(n, roi_align)->samples;
+      return s > 0 ? times(s, s) : count(g, n->in[0]);
+    }
+    case WK_OP_NON_MAX_SUPPRESSION: return count(g, n->in[0]);
+    case WK_OP_DET: return wk_val(g, n->in[0])->type.dims[wk_val(g, n->in[0])->type.rank - 1];
+    case WK_OP_RESIZE: return 16;
+    default: return 1;
+  }
+}
+
+/* The node itself, without its bodies. */
+static int64_t own_work(const wk_graph *g, const wk_node *n) {
+  int64_t in = 0, out = 0;
+  for (uint32_t k = 0; k < n->n_in; k++) in = plus(in, count(g, n->in[k]));
+  for (uint32_t k = 0; k < n->n_out; k++) out = plus(out, count(g, n->out[k]));
+  int64_t most = n->op == WK_OP_DET || n->op == WK_OP_NON_MAX_SUPPRESSION ? in : out;
+  if (n->op == WK_OP_REDUCE) in = times(in, expr_work(WK_ATTR(n, reduce)->pre));
+  return plus(wk_node_macs(g, n), plus(in, times(most, work_per_element(g, n))));
+}
+
+int64_t wk_eval_work(const wk_graph *g, const wk_node *n) {
+  typedef struct { const wk_graph *g; int64_t times; } body;
+  WK_VEC(body) work = {0};
+  int64_t sum = own_work(g, n);
+  for (uint32_t b = 0; b < n->n_bodies; b++) {
+    body first = {n->bodies[b], n->op == WK_OP_LOOP ? WK_ATTR(n, loop)->trip : 1};
+    wk_vec_push(&work, first);
+  }
+  while (work.n && sum < MOST) {
+    body at = work.data[--work.n];
+    for (size_t i = 0; i < at.g->nodes.n; i++) {
+      const wk_node *m = &at.g->nodes.data[i];
+      if (m->dead) continue;
+      sum = plus(sum, times(at.times, plus(own_work(at.g, m), 16)));
+      for (uint32_t b = 0; b < m->n_bodies; b++) {
+        int64_t trip = m->op == WK_OP_LOOP ? WK_ATTR(m, loop)->trip : 1;
+        body inner = {m->bodies[b], times(at.times, trip > 0 ? trip : 0)};
+        wk_vec_push(&work, inner);
+      }
+    }
+  }
+  wk_vec_free(&work);
+  return sum;
+}

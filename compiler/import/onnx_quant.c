@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Quantised operators, written out: integers are widened to i32, zero points subtracted, products
+ * summed exactly in i32, results scaled in floating point and quantised again. */
+#include <string.h>
+
+#include "compiler/import/conv.h"
+#include "compiler/import/emit.h"
+#include "compiler/import/handlers.h"
+#include "compiler/import/matmul.h"
+#include "compiler/import/quant.h"
+
+/* Scales and zero points: a scalar, or one number per slice along `axis`. */
+static wk_value_id along(wk_onnx_node *c, wk_value_id v, int64_t axis, int rank) {
+  if (v == WK_NONE) return v;
+  if (wk_type_count(wk_onnx_type(c, v)) == 1) return wk_emit_reshape(c, v, 0, NULL);
+  return wk_onnx_ok(c) ? wk_emit_along(c, v, (int)axis, rank) : WK_NONE;
+}
+
+/* Repeats each entry `block` times along the axis: scales of blocks (opset 21). */
+static wk_value_id spread_blocks(wk_onnx_node *c, wk_value_id v, int64_t axis, int64_t block,
+                                 int64_t size) {
+  if (v == WK_NONE || !wk_onnx_ok(c)) return v;
+  const wk_type t = *wk_onnx_type(c, v);
+  int64_t wide[WK_MAX_RANK], flat[WK_MAX_RANK];
+  if (!wk_onnx_need(c, t.rank < WK_MAX_RANK, "rank %d", t.rank)) return WK_NONE;
+  for (int i = 0; i < t.rank; i++) {
+    wide[i < axis + 1 ? i : i + 1] = t.dims[i];
+    flat[i] = i == axis ? t.dims[i] * block : t.dims[i];
+  }
+  wide[axis + 1] = block;
+  v = wk_emit_unsqueeze(c, v, (wk_ints){1, (const int64_t[]){axis + 1}});
+  v = wk_emit_reshape(c, wk_emit_expand(c, v, t.rank + 1, wide), t.rank, flat);
+  return wk_emit_slice(c, v, (int)axis, 0, size, 1);
+}
+
+/* onnxruntime's quantiser writes axis 0 for biases of shape [1,n] with n scales: then the only axis
+ * of that size is meant. */
+static int64_t fitting_axis(const wk_type *x, int64_t axis, const wk_type *scale) {
+  int64_t n = wk_type_count(scale), found = axis;
+  int fits = 0;
+  if (x->dims[axis] != 1) return axis;
+  for (int i = 0; i < x->rank; i++) {
+    if (x->dims[i] != n) continue;
+    found = i;
+    fits++;
+  }
+  return fits == 1 ? found : axis;
+}
+
+/* The scale or zero point of input i of a node with axis (and block_size) attributes. */
+static wk_value_id parameter(wk_onnx_node *c, int i) {
+  const wk_type x = *wk_onnx_type(c, c->in[0]);
+  int64_t block = c->opset >= 21 ? wk_onnx_int(c, "block_size", 0) : 0;
+  if (!wk_onnx_has(c, i)) return WK_NONE;
+  const wk_type t = *wk_onnx_type(c, c->in[i]);
+  if (wk_type_count(&t) == 1 && t.rank <= 1) return wk_emit_reshape(c, c->in[i], 0, NULL);
+  int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 1), x.rank);
+  if (!wk_onnx_ok(c)) return WK_NONE;
+  if (block <= 0) return along(c, c->in[i], fitting_axis(&x, axis, &t), x.rank);
+  bool fits = t.rank == x.rank && block < (int64_t)1 << 31 && t.dims[axis] * block >= x.dims[axis];
+  if (!wk_onnx_valid(c, fits, "block_size %lld", (long long)block)) return WK_NONE;
+  return spread_blocks(c, c->in[i], axis, block, x.dims[axis]);
+}
+
+static wk_value_id zero_of(wk_onnx_node *c, wk_value_id zero, wk_dtype t) {
+  return zero != WK_NONE ? zero : wk_emit_scalar(c, t, 0);
+}
+
+/* Parameters of one element are scalars, whatever their rank. */
+static wk_value_id scalar_or_all(wk_onnx_node *c, wk_value_id v) {
+  bool is_one = v != WK_NONE && wk_type_count(wk_onnx_type(c, v)) == 1;
+  return is_one ? wk_emit_reshape(c, v, 0, NULL) : v;
+}
+
+wk_value_id wk_quant_quantize(wk_onnx_node *c, wk_value_id x, wk_value_id scale, wk_value_id zero,
+                              wk_dtype t) {
+  WK_EMIT_ATTRS(c, a, QUANTIZE, quantize);
+  a->to = t;
+  scale = scalar_or_all(c, scale);
+  return wk_emit(c, WK_OP_QUANTIZE, a, 3, x, scale, zero_of(c, scalar_or_all(c, zero), t));
+}
+
+wk_value_id wk_quant_dequantize(wk_onnx_node *c, wk_value_id x, wk_value_id scale,
+                                wk_value_id zero) {
+  zero = zero_of(c, scalar_or_all(c, zero), wk_onnx_type(c, x)->dtype);
+  return wk_emit(c, WK_OP_DEQUANTIZE, NULL, 3, x, scalar_or_all(c, scale), zero);
+}
+
+wk_status wk_onnx_quantize(wk_onnx_node *c) {
+  wk_dtype to = wk_onnx_has(c, 2) ? wk_onnx_type(c, c->in[2])->dtype
+                                  : wk_onnx_dtype(c, "output_dtype", WK_U8);
+  wk_value_id x = c->in[0], scale = parameter(c, 1), zero = parameter(c, 2);
+  if (wk_onnx_type(c, x)->dtype == WK_I32) x = wk_emit_cast(c, x, WK_F32);
+  scale = wk_emit_cast(c, scale, wk_onnx_type(c, x)->dtype);
+  return wk_onnx_return(c, wk_quant_quantize(c, x, scale, zero, to));
+}
+
+wk_status wk_onnx_dequantize(wk_onnx_node *c) {
+  wk_value_id scale = wk_emit_cast(c, parameter(c, 1), WK_F32), zero = parameter(c, 2);
+  wk_value_id y = wk_quant_dequantize(c, c->in[0], scale, zero);
+  wk_dtype t = wk_onnx_dtype(c, "output_dtype", wk_onnx_type(c, c->in[1])->dtype);
+  return wk_onnx_return(c, wk_emit_cast(c, y, t));
+}
+
+/* Range of x widened to hold 0, mapped to 0..255. */
+wk_status wk_onnx_dynamic_quantize(wk_onnx_node *c) {
+  wk_value_id x = c->in[0];
+  wk_ints all = wk_emit_axes(c, 0, wk_onnx_type(c, x)->rank);
+  wk_value_id nil = wk_emit_scalar(c, WK_F32, 0);
+  wk_value_id hi = wk_emit_2(c, WK_OP_MAX, wk_emit_reduce(c, WK_OP_REDUCE_MAX, x, all, false), nil);
+  wk_value_id lo = wk_emit_2(c, WK_OP_MIN, wk_emit_reduce(c, WK_OP_REDUCE_MIN, x, all, false), nil);
+  wk_value_id levels = wk_emit_scalar(c, WK_F32, 255);
+  wk_value_id scale = wk_emit_2(c, WK_OP_DIV, wk_emit_2(c, WK_OP_SUB, hi, lo), levels);
+  wk_value_id is_flat = wk_emit_2(c, WK_OP_EQUAL, scale, nil); /* x is 0 everywhere */
+  scale = wk_emit_where(c, is_flat, wk_emit_scalar(c, WK_F32, 1), scale);
+  wk_value_id zero = wk_emit_2(c, WK_OP_DIV, wk_emit_2(c, WK_OP_SUB, nil, lo), scale);
+  WK_EMIT_ATTRS(c, a, CLIP, clip);
+  a->lo = 0;
+  a->hi = 255;
+  zero = wk_emit_1(c, WK_OP_ROUND, wk_emit(c, WK_OP_CLIP, a, 1, zero));
+  zero = wk_emit_cast(c, zero, WK_U8);
+  wk_onnx_result(c, 0, wk_quant_quantize(c, x, scale, zero, WK_U8));
+  wk_onnx_result(c, 1, scale);
+  wk_onnx_result(c, 2, zero);
+  return c->status;
+}
+
+/* ---- integer products ---------------------------------------------------------------------- */
+
+wk_value_id wk_quant_centred(wk_onnx_node *c, wk_value_id x, wk_value_id zero) {
+  x = wk_emit_cast(c, x, WK_I32);
+  if (zero == WK_NONE) return x;
+  return wk_emit_2(c, WK_OP_SUB, x, wk_emit_cast(c, zero, WK_I32));
+}
+
+/* Zero point of the left operand: per row when it has several entries. */
+static wk_value_id rows(wk_onnx_node *c, wk_value_id v, wk_value_id a) {
+  if (v == WK_NONE || wk_onnx_type(c, v)->rank > 1) return v;
+  int rank = wk_onnx_type(c, a)->rank;
+  return along(c, v, rank >= 2 ? rank - 2 : 0, rank);
+}
+
+/* … of the right one: per column. */
+static wk_value_id columns(wk_onnx_node *c, wk_value_id v, wk_value_id b) {
+  if (v == WK_NONE || wk_onnx_type(c, v)->rank > 1) return v;
+  int rank = wk_onnx_type(c, b)->rank;
+  return along(c, v, rank - 1, rank);
+}
+
+wk_status wk_onnx_matmul_integer(wk_onnx_node *c) {
+  wk_value_id a = c->in[0], b = c->in[1];
+  a = wk_quant_centred(c, a, rows(c, c->in[2], a));
+  b = wk_quant_centred(c, b, columns(c, c->in[3], b));
+  return wk_onnx_return(c, wk_matmul_emit(c, a, b));
+}
+
+wk_status wk_onnx_conv_integer(wk_onnx_node *c) {
+  int rank = wk_onnx_type(c, c->in[1])->rank;
+  wk_value_id x =
+      wk_quant_centred(c, c->in[0], along(c, c->in[2], 1, wk_onnx_type(c, c->in[0])->rank));
+  wk_value_id w = wk_quant_centred(c, c->in[1], along(c, c->in[3], 0, rank));
+  return wk_onnx_return(c, wk_conv_emit(c, x, w, WK_NONE));
+}
+
+/* sum * (scale_a * scale_b / scale_y), quantised with the zero point of y. */
+static wk_value_id requantize(wk_onnx_node *c, wk_value_id sum, wk_value_id sa, wk_value_id sb,
+                              wk_value_id sy, wk_value_id zero) {
+  wk_value_id scale = wk_emit_2(c, WK_OP_DIV, wk_emit_2(c, WK_OP_MUL, sa, sb), sy);
+  wk_value_id real = wk_emit_2(c, WK_OP_MUL, wk_emit_cast(c, sum, WK_F32), scale);
+  return wk_quant_quantize(c, real, wk_emit_scalar(c, WK_F32, 1), zero,
+                           wk_onnx_type(c, zero)->dtype);
+}
+
+enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS };
+
+wk_status wk_onnx_qlinear_conv(wk_onnx_node *c) {
+  int rank = wk_onnx_type(c, c->in[X])->rank;
+  wk_value_id x = wk_quant_centred(c, c->in[X], along(c, c->in[X_ZERO], 1, rank));
+  wk_value_id w = wk_quant_centred(c, c->in[W], along(c, c->in[W_ZERO], 0, rank));
+  wk_value_id bias = c->n_in > BIAS ? c->in[BIAS] : WK_NONE;
+  wk_value_id sum = wk_conv_emit(c, x, w, bias);
+  wk_value_id sx = along(c, c->in[X_SCALE], 1, rank), sw = along(c, c->in[W_SCALE], 1, rank);
+  wk_value_id sy = along(c, c->in[Y_SCALE], 1, rank), zero = along(c, c->in[Y_ZERO], 1, rank);
+  return wk_onnx_return(c, requantize(c, sum, sx, sw, sy, zero));
+}
+
+wk_status wk_onnx_qlinear_matmul(wk_onnx_node *c) {
+  wk_value_id a = c->in[X], b = c->in[W];
+  wk_value_id sum = wk_matmul_emit(c, wk_quant_centred(c, a, rows(c, c->in[X_ZERO], a)),
+                                   wk_quant_centred(c, b, columns(c, c->in[W_ZERO], b)));
+  wk_value_id sa = rows(c, c->in[X_SCALE], a), sb = columns(c, c->in[W_SCALE], b);
+  wk_value_id sy = rows(c, c->in[Y_SCALE], sum), zero = rows(c, c->in[Y_ZERO], sum);
+  return wk_onnx_return(c, requantize(c, sum, sa, sb, sy, zero));
+}

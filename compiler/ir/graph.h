@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Graph IR: module › functions (wk_graph) › nodes over typed values.
+ *
+ * A value is defined by a node, or is a constant, or a placeholder (an input). Values and nodes are
+ * u32 ids into their graph; analyses are side tables. The module owns one arena and dies whole.
+ * Bodies of IF and LOOP are graphs of the same module that see nothing from outside: whatever they use
+ * is one of the node's inputs and one of the body's inputs.
+ *
+ * Names: every value has a unique non-empty name in its graph (the ONNX tensor name where there is
+ * one); nodes carry the name of the ONNX node(s) they come from, for reports.
+ *
+ * Memory order: `order` is a permutation that lists the axes from slowest to fastest in memory
+ * (NHWC of a logical [n,c,h,w] is 0,2,3,1). It never changes what a value means. */
+#ifndef WICK_IR_GRAPH_H
+#define WICK_IR_GRAPH_H
+
+#include "compiler/ir/ops.h"
+
+typedef uint32_t wk_value_id;
+typedef uint32_t wk_node_id;
+#define WK_NONE UINT32_MAX
+
+typedef enum { WK_VALUE_NODE, WK_VALUE_CONSTANT, WK_VALUE_INPUT, WK_VALUE_DEAD } wk_value_kind;
+
+typedef struct wk_graph wk_graph;
+typedef struct wk_module wk_module;
+
+typedef struct {
+  const char *name;
+  wk_type type;
+  wk_value_kind kind;
+  bool is_public;      /* visible from outside: never renamed, folded away or transposed */
+  bool has_order;      /* order chosen by layout assignment; row-major otherwise */
+  uint8_t order[WK_MAX_RANK];
+  wk_node_id node;     /* WK_VALUE_NODE: defining node and output position */
+  uint32_t index;
+  const void *data;    /* WK_VALUE_CONSTANT: row-major, alive as long as the module */
+} wk_value;
+
+typedef struct {
+  wk_op op;
+  bool dead;
+  const char *name;
+  void *attrs;          /* wk_attr_<op>, never NULL */
+  uint32_t n_in, n_out, n_bodies;
+  wk_value_id *in;      /* WK_NONE: optional input left out */
+  wk_value_id *out;     /* WK_NONE: optional output not wanted */
+  wk_graph **bodies;
+  wk_value_id predicate; /* bool tensor along the batch: where false the result is not needed */
+} wk_node;
+
+struct wk_graph {
+  wk_module *module;
+  const char *name;
+  WK_VEC(wk_value) values;
+  WK_VEC(wk_node) nodes;   /* in execution order after wk_graph_normalise */
+  WK_VEC(wk_value_id) inputs;
+  WK_VEC(wk_value_id) outputs; /* may repeat; may be an input or a constant */
+  WK_VEC(const char *) output_names; /* public names, parallel to outputs */
+  wk_map *names; /* value name -> id */
+};
+
+struct wk_module {
+  wk_arena *arena;
+  const char *name;
+  const char *producer; /* from the model file, may be NULL */
+  int64_t opset;        /* default-domain opset of the imported file, 0 if none */
+  wk_graph *main;
+  WK_VEC(wk_graph *) graphs; /* every function, main first */
+  WK_VEC(void *) blobs;      /* malloc'ed constant data, freed with the module */
+  WK_VEC(wk_file) files;     /* maps that constants point into, unmapped with the module */
+  /* Budgets of what compilation computes, which the importer sets by the size of the file: bytes
+   * that wk_graph_constant_alloc makes, elements that folding works on. */
+  int64_t constant_bytes_left, fold_work_left;
+};
+
+wk_module *wk_module_new(const char *name);
+void wk_module_free(wk_module *m); /* NULL ok */
+wk_module *wk_module_clone(const wk_module *m); /* constants share data: the original must outlive it */
+wk_graph *wk_graph_new(wk_module *m, const char *name); /* the first one becomes main */
+
+static inline wk_value *wk_val(const wk_graph *g, wk_value_id v) { return &g->values.data[v]; }
+static inline wk_node *wk_nod(const wk_graph *g, wk_node_id n) { return &g->nodes.data[n]; }
+#define WK_ATTR(node, opname) ((wk_attr_##opname *)(node)->attrs)
+static inline bool wk_is_const(const wk_graph *g, wk_value_id v) {
+  return v != WK_NONE && wk_val(g, v)->kind == WK_VALUE_CONSTANT;
+}
+
+/* ---- building --------------------------------------------------------------------------------
+ * Names are made unique by a suffix when taken; NULL asks for a fresh one. */
+wk_value_id wk_graph_input(wk_graph *g, const char *name, const wk_type *t);
+/* data is used in place and must live as long as the module. */
+wk_value_id wk_graph_constant(wk_graph *g, const char *name, const wk_type *t, const void *data);
+/* Allocates zeroed storage owned by the module for a constant of this type; WK_RESOURCE past the
+ * module's budget. */
+wk_status wk_graph_constant_alloc(wk_graph *g, const char *name, const wk_type *t, wk_value_id *out,
+                                  void **data) WK_MUST_CHECK;
+wk_value_id wk_graph_scalar(wk_graph *g, wk_dtype t, double v); /* rank 0 constant */
+void wk_graph_output(wk_graph *g, const char *name, wk_value_id v);
+
+/* Adds a node, infers and checks its output types and creates the output values.
+ *   attrs   wk_attr_<op> from wk_attrs_new (arena of the module), or NULL for defaults
+ *   bodies  for IF and LOOP
+ *   out     receives n_out ids; may be NULL. out_names may be NULL or hold NULLs; "" leaves an
+ *           output out (WK_NONE)
+ * n_out 0 means "the least the operator has" (as many as SPLIT's sizes, MAP's results, the bodies'
+ * outputs); optional outputs past it are left out. Nothing is added on failure. */
+typedef struct {
+  wk_op op;
+  const char *name;
+  void *attrs;
+  const wk_value_id *in;
+  uint32_t n_in;
+  uint32_t n_out;
+  const char *const *out_names;
+  wk_graph *const *bodies;
+  uint32_t n_bodies;
+} wk_node_desc;
+wk_status wk_graph_add(wk_graph *g, const wk_node_desc *d, wk_value_id *out) WK_MUST_CHECK;
+
+/* Short forms for code that builds graphs by hand. Errors assert: the caller vouches for shapes. */
+wk_value_id wk_build(wk_graph *g, wk_op op, void *attrs, int n_in, ...); /* first output */
+
+/* ---- changing -------------------------------------------------------------------------------- */
+
+void wk_graph_replace_uses(wk_graph *g, wk_value_id from, wk_value_id to); /* inputs and outputs */
+/* As above, and `to` takes over from's name when from's name is the better one (not generated). */
+void wk_graph_replace(wk_graph *g, wk_value_id from, wk_value_id to);
+/* The name alone, for callers that know the uses themselves; `from` must be unused by then. */
+void wk_graph_take_name(wk_graph *g, wk_value_id from, wk_value_id to);
+void wk_node_remove(wk_graph *g, wk_node_id n); /* marks dead; its outputs must be unused */
+/* Drops dead nodes and unused values, restores a topological order that keeps the present order
+ * where it is valid, renumbers. Ids held outside become invalid. WK_INPUT on a cycle. */
+wk_status wk_graph_normalise(wk_graph *g) WK_MUST_CHECK;
+wk_status wk_module_normalise(wk_module *m) WK_MUST_CHECK;
+
+/* Side table: who uses a value. Graph outputs count as a use with node == WK_NONE, predicates as one
+ * with index == n_in. */
+typedef struct { wk_node_id node; uint32_t index; } wk_use;
+typedef struct { const uint32_t *first; const wk_use *uses; } wk_uses; /* uses[first[v] .. first[v+1]) */
+wk_uses wk_graph_uses(const wk_graph *g, wk_arena *scratch);
+static inline uint32_t wk_use_count(const wk_uses *u, wk_value_id v) { return u->first[v + 1] - u->first[v]; }
+
+/* Imports body as a copy into another module/graph set; constants share data. */
+wk_graph *wk_graph_clone_into(wk_module *m, const wk_graph *g);
+
+/* Structure, names, types (re-inferred and compared), attribute sanity, bodies. */
+wk_status wk_module_verify(const wk_module *m) WK_MUST_CHECK;
+
+/* Inference: output types of a node from its input types and attributes. n_out entries in out. */
+typedef struct {
+  const wk_graph *graph;   /* for bodies' types; constants' data */
+  wk_op op;
+  const void *attrs;
+  const wk_type *const *in; /* NULL: left out */
+  uint32_t n_in, n_out, n_bodies;
+  wk_graph *const *bodies;
+  wk_type *out;
+} wk_infer;
+wk_status wk_infer_node(const wk_infer *i) WK_MUST_CHECK;
+
+/* Multiply-accumulates of a node (contractions), 0 for others. */
+int64_t wk_node_macs(const wk_graph *g, const wk_node *n);
+/* The definition of an elementwise node as an expression over its inputs, dtypes as they stand. */
+wk_status wk_node_expr(const wk_graph *g, const wk_node *n, wk_arena *a, wk_expr **out) WK_MUST_CHECK;
+
+/* ---- text, dot ----------------------------------------------------------------------------------
+ * WK_PRINT_FULL writes constants of any size as hex so that the text parses back to the same module;
+ * otherwise constants above 16 elements that are not a splat are elided ("elided(<hash>)", which the
+ * parser refuses). */
+typedef enum { WK_PRINT_SHORT = 0, WK_PRINT_FULL = 1 } wk_print_flags;
+void wk_module_print(wk_str *b, const wk_module *m, wk_print_flags flags);
+wk_status wk_module_parse(const char *text, const char *file_name, wk_module **out) WK_MUST_CHECK;
+void wk_module_dot(wk_str *b, const wk_module *m);
+
+#endif

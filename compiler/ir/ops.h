@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The operator table as C: enumerators, attribute structs, and the field table that print, parse,
+ * hash, compare, clone and the documentation walk. Everything here comes from ops.def. */
+#ifndef WICK_IR_OPS_H
+#define WICK_IR_OPS_H
+
+#include "compiler/ir/expr.h"
+
+typedef enum {
+#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, doc) WK_OP_##e,
+#include "compiler/ir/ops.def"
+#undef OP
+  WK_OP_COUNT
+} wk_op;
+
+typedef enum { WK_KIND_GRAPH, WK_KIND_BOTH, WK_KIND_INST } wk_op_kind;
+
+typedef enum {
+  WK_CLASS_ELEMENTWISE, WK_CLASS_MOVEMENT, WK_CLASS_CONTRACTION, WK_CLASS_POOL, WK_CLASS_REDUCTION,
+  WK_CLASS_NORMALISATION, WK_CLASS_INDEXING, WK_CLASS_LINALG, WK_CLASS_RECURRENT, WK_CLASS_CONTROL,
+  WK_CLASS_RANDOM, WK_CLASS_PRIMITIVE, WK_CLASS_INSTRUCTION, WK_CLASS_COUNT
+} wk_op_class;
+
+/* Attribute value types; arrays live in the owner's arena. */
+typedef struct { int64_t n; const int64_t *v; } wk_ints;
+typedef struct { int64_t n; const double *v; } wk_floats;
+typedef struct { int64_t n; const char *const *v; } wk_texts;
+
+typedef enum {
+  WK_FIELD_INT, WK_FIELD_FLOAT, WK_FIELD_INTS, WK_FIELD_FLOATS, WK_FIELD_TEXT, WK_FIELD_TEXTS,
+  WK_FIELD_DTYPE, WK_FIELD_EXPR
+} wk_field_kind;
+
+/* One attribute struct per operator that has attributes: wk_attr_conv {strides, pads, …}. Every
+ * member is 8 or 16 bytes, so offsets follow from the kinds (asserted in ops.c). */
+#define A_INT(name, def) int64_t name;
+#define A_FLOAT(name, def) double name;
+#define A_INTS(name) wk_ints name;
+#define A_FLOATS(name) wk_floats name;
+#define A_TEXT(name, def) const char *name;
+#define A_TEXTS(name) wk_texts name;
+#define A_DTYPE(name) int64_t name; /* a wk_dtype */
+#define A_EXPR(name) const wk_expr *name; /* NULL: identity */
+#define A_NONE char none_;
+#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, doc) \
+  typedef struct {                                                \
+    attrs                                                         \
+  } wk_attr_##name;
+#include "compiler/ir/ops.def"
+#undef OP
+#undef A_INT
+#undef A_FLOAT
+#undef A_INTS
+#undef A_FLOATS
+#undef A_TEXT
+#undef A_TEXTS
+#undef A_DTYPE
+#undef A_EXPR
+#undef A_NONE
+
+typedef struct {
+  const char *name;
+  wk_field_kind kind;
+  int64_t def_int;
+  double def_float;
+  const char *def_text;
+  size_t offset;
+} wk_field;
+
+typedef struct {
+  const char *name;      /* "conv" */
+  wk_op_kind kind;
+  wk_op_class cls;
+  const char *inputs, *outputs; /* as in ops.def */
+  const char *infer;     /* name of the inference rule */
+  const char *semantics; /* expression template or "" */
+  const char *doc;
+  const wk_field *fields;
+  int n_fields;
+  size_t attr_size;
+  /* derived from inputs/outputs: minimum, maximum (-1 = any number) */
+  int min_in, max_in, min_out, max_out;
+} wk_op_info;
+
+const wk_op_info *wk_op_get(wk_op op);
+bool wk_op_from_name(const char *s, size_t n, wk_op *out);
+const char *wk_op_class_name(wk_op_class c);
+/* Name of operand i ("x", "extra") into the caller's buffer of 32 bytes. */
+void wk_op_operand_name(const char *names, int i, char buf[32]);
+
+/* What a contraction sums in, and the dtype of its bias and of its result without an epilogue: i32
+ * for integers of 8 and 16 bits, else t itself. */
+wk_dtype wk_accumulator_dtype(wk_dtype t);
+
+/* A zeroed struct of the operator's attribute type with the table's defaults set. */
+void *wk_attrs_new(wk_arena *a, wk_op op);
+void *wk_attrs_clone(wk_arena *a, wk_op op, const void *attrs); /* deep */
+bool wk_attrs_equal(wk_op op, const void *x, const void *y);
+uint64_t wk_attrs_hash(wk_op op, const void *attrs, uint64_t seed);
+wk_ints wk_ints_dup(wk_arena *a, const int64_t *v, int64_t n);
+wk_ints wk_ints_fill(wk_arena *a, int64_t n, int64_t value);
+wk_floats wk_floats_dup(wk_arena *a, const double *v, int64_t n);
+
+/* docs/ops.md: operators by class, instructions, scalar operations of expressions. */
+void wk_ops_markdown(wk_str *b);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Program generation. Every value gets a storage: a view of a buffer. Movement operators cost
+ * nothing when storages can be chosen so that source and destination coincide:
+ *
+ *   backwards  from a value whose storage is fixed (an output, a piece of a concat, the inside of a
+ *              pad) to the value it is made of: the producer then writes straight into place;
+ *   forwards   from a value to what reshape, transpose, slice, split and expand show of it.
+ *
+ * Where both ends are fixed or strides cannot express the change, a copy is emitted. Copies are
+ * counted against what a compiler without this step would make: one per movement operator (and
+ * per operand of a concat and result of a split), per graph output that no node makes or that
+ * repeats another, and in a loop two per state and one per slice. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/lower/generate.h"
+
+/* ---- buffers and copies ----------------------------------------------------------------------- */
+
+uint32_t wk_gen_buffer(wk_gen *c, const char *name, int64_t bytes) {
+  wk_buffer b = {.name = name, .region = WK_REGION_ACT, .size = bytes, .align = 64, .offset = -1};
+  return wk_program_buffer(c->p, &b);
+}
+
+uint32_t wk_gen_const_buffer(wk_gen *c, const wk_value *v) {
+  char key[48];
+  snprintf(key, sizeof key, "%p:%lld", v->data, (long long)wk_type_bytes(&v->type));
+  uint32_t found;
+  if (wk_map_get(c->const_index, key, &found)) return found;
+  wk_buffer b = {.name = v->name, .region = WK_REGION_CONST, .size = wk_type_bytes(&v->type),
+                 .align = 64, .offset = -1, .data = v->data};
+  uint32_t id = wk_program_buffer(c->p, &b);
+  wk_map_put(c->const_index, wk_arena_strdup(c->scratch, key), id);
+  return id;
+}
+
+void wk_gen_count_copy(wk_gen *c, const wk_type *t) {
+  c->p->copies_before++;
+  c->p->copy_bytes_before += wk_type_bytes(t);
+}
+
+void wk_gen_emit_copy(wk_gen *c, wk_block *b, wk_view dst, wk_view src, const char *name) {
+  wk_inst *i = wk_inst_new(c->p, WK_OP_COPY, name, 1, 2);
+  dst.role = WK_ROLE_OUT;
+  src.role = WK_ROLE_IN;
+  i->operands[0] = dst;
+  i->operands[1] = src;
+  wk_block_append(b, i);
+  c->p->copies_after++;
+  c->p->copy_bytes_after += wk_view_count(&dst) * wk_dtype_size(dst.dtype);
+}
+
+void wk_gen_copy(wk_gen *c, wk_block *b, const wk_view *dst, const wk_view *src, const char *name) {
+  if (wk_view_count(dst) == 0) return;
+  wk_view d, s;
+  int rank;
+  int64_t dims[WK_MAX_RANK];
+  if (wk_view_reshape(src, dst->rank, dst->dims, &s)) {
+    if (!wk_view_same(dst, &s)) wk_gen_emit_copy(c, b, *dst, s, name);
+  } else if (wk_view_reshape(dst, src->rank, src->dims, &d)) {
+    if (!wk_view_same(&d, src)) wk_gen_emit_copy(c, b, d, *src, name);
+  } else if (wk_dims_refine(dst, src, &rank, dims) && wk_view_reshape(src, rank, dims, &s) &&
+             wk_view_reshape(dst, rank, dims, &d)) {
+    wk_gen_emit_copy(c, b, d, s, name);
+  } else {
+    wk_type t = wk_type_make(src->dtype, src->rank, src->dims);
+    wk_view tmp = wk_view_dense(wk_gen_buffer(c, "reshape", wk_type_bytes(&t)), &t, WK_ROLE_OUT);
+    wk_gen_emit_copy(c, b, tmp, *src, name);
+    if (!wk_view_reshape(&tmp, dst->rank, dst->dims, &s)) abort(); /* dense views always reshape */
+    wk_gen_emit_copy(c, b, *dst, s, name);
+  }
+}
+
+const wk_view *wk_gen_storage(wk_gen *c, wk_gen_graph *gg, wk_value_id v) {
+  wk_storage *s = &gg->st[v];
+  if (!s->set) {
+    const wk_value *val = wk_val(gg->g, v);
+    if (val->kind == WK_VALUE_CONSTANT)
+      s->view = wk_view_dense(wk_gen_const_buffer(c, val), &val->type, WK_ROLE_IN);
+    else
+      s->view = wk_view_ordered(wk_gen_buffer(c, val->name, wk_type_bytes(&val->type)), val);
+    s->set = true;
+  }
+  return &s->view;
+}
+
+/* ---- computing nodes -------------------------------------------------------------------------------- */
+
+/* Iteration dims of a reduce: its inputs broadcast together. */
+static wk_type reduce_space(const wk_gen_graph *gg, const wk_node *n) {
+  wk_type t = wk_val(gg->g, n->in[0])->type;
+  for (uint32_t i = 1; i < n->n_in; i++) {
+    wk_type both;
+    wk_status s = wk_type_broadcast(&t, &wk_val(gg->g, n->in[i])->type, &both);
+    if (s) abort(); /* verified before */
+    t = both;
+  }
+  return t;
+}
+
+static wk_view reduce_out(const wk_node *n, const wk_type *space, const wk_view *y) {
+  const wk_attr_reduce *a = WK_ATTR(n, reduce);
+  wk_view w = *y;
+  w.rank = space->rank;
+  int next = 0, k = 0;
+  for (int i = 0; i < space->rank; i++) {
+    bool reduced = k < a->axes.n && a->axes.v[k] == i;
+    w.dims[i] = space->dims[i];
+    w.strides[i] = reduced ? 0 : y->strides[a->keepdims ? i : next];
+    if (reduced) k++;
+    else next++;
+  }
+  return w;
+}
+
+static wk_view matmul_operand(const wk_view *x, const wk_type *y, int64_t rows, int64_t cols) {
+  int64_t dims[WK_MAX_RANK];
+  memcpy(dims, y->dims, sizeof dims);
+  dims[y->rank - 2] = rows;
+  dims[y->rank - 1] = cols;
+  return wk_view_broadcast(x, y->rank, dims);
+}
+
+/* Operand i of a computing node as the instruction wants it (program.h). */
+static wk_view operand_view(const wk_gen_graph *gg, const wk_node *n, uint32_t i, const wk_view *x) {
+  const wk_type *y = n->n_out ? &wk_val(gg->g, n->out[0])->type : NULL;
+  switch (n->op) {
+  case WK_OP_MAP: return wk_view_broadcast(x, y->rank, y->dims);
+  case WK_OP_REDUCE: {
+    wk_type space = reduce_space(gg, n);
+    return wk_view_broadcast(x, space.rank, space.dims);
+  }
+  case WK_OP_MATMUL: {
+    const wk_type *a = &wk_val(gg->g, n->in[0])->type, *b = &wk_val(gg->g, n->in[1])->type;
+    if (i == 0) return matmul_operand(x, y, y->dims[y->rank - 2], a->dims[a->rank - 1]);
+    if (i == 1) return matmul_operand(x, y, b->dims[b->rank - 2], y->dims[y->rank - 1]);
+    return i == 2 ? *x : wk_view_broadcast(x, y->rank, y->dims);
+  }
+  case WK_OP_CONV:
+  case WK_OP_CONV_TRANSPOSE: return i < 3 ? *x : wk_view_broadcast(x, y->rank, y->dims);
+  default: return *x;
+  }
+}
+
+static uint32_t wanted_outputs(const wk_node *n) {
+  uint32_t count = 0;
+  for (uint32_t k = 0; k < n->n_out; k++) count += n->out[k] != WK_NONE;
+  return count;
+}
+
+static void gen_compute(wk_gen *c, wk_gen_graph *gg, const wk_node *n, const void *attrs) {
+  wk_inst *inst = wk_inst_new(c->p, n->op, n->name, n->n_out, n->n_out + n->n_in);
+  inst->attrs = wk_attrs_clone(c->p->arena, n->op, attrs);
+  for (uint32_t k = 0; k < n->n_out; k++) {
+    if (n->out[k] == WK_NONE) continue;
+    wk_view w = *wk_gen_storage(c, gg, n->out[k]);
+    if (n->op == WK_OP_REDUCE) {
+      wk_type space = reduce_space(gg, n);
+      w = reduce_out(n, &space, &w);
+    }
+    w.role = WK_ROLE_OUT;
+    inst->operands[k] = w;
+  }
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    if (n->in[i] == WK_NONE) continue;
+    wk_view w = operand_view(gg, n, i, wk_gen_storage(c, gg, n->in[i]));
+    w.role = WK_ROLE_IN;
+    inst->operands[n->n_out + i] = w;
+  }
+  wk_block_append(gg->block, inst);
+}
+
+/* The instruction writes all its results: those that nobody wants leave the expression. */
+static void gen_map(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
+  uint32_t wanted = wanted_outputs(n), k = 0;
+  if (wanted == n->n_out) {
+    gen_compute(c, gg, n, n->attrs);
+    return;
+  }
+  const wk_expr *body = WK_ATTR(n, map)->body;
+  wk_expr_builder *b = wk_expr_begin(c->scratch);
+  uint16_t *in = wk_arena_alloc(c->scratch, (n->n_in + 1) * sizeof *in);
+  uint16_t *results = wk_arena_alloc(c->scratch, wanted * sizeof *results);
+  wk_value_id *out = wk_arena_alloc(c->scratch, wanted * sizeof *out);
+  for (uint32_t i = 0; i < n->n_in; i++)
+    in[i] = wk_expr_input(b, i, wk_val(gg->g, n->in[i])->type.dtype);
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    if (n->out[i] == WK_NONE) continue;
+    results[k] = wk_expr_inline(b, body, in, (int)i);
+    out[k++] = n->out[i];
+  }
+  wk_node narrow = *n;
+  wk_attr_map attrs = {.body = wk_expr_finish(b, results, (int)wanted)};
+  narrow.out = out;
+  narrow.n_out = wanted;
+  gen_compute(c, gg, &narrow, &attrs);
+}
+
+static void gen_node(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
+  bool is_control = n->op == WK_OP_IF || n->op == WK_OP_LOOP;
+  if (!is_control && wanted_outputs(n) == 0) return;
+  if (wk_gen_movement(c, gg, n)) return;
+  switch (n->op) {
+  case WK_OP_IF: wk_gen_if(c, gg, n); break;
+  case WK_OP_LOOP: wk_gen_loop(c, gg, n); break;
+  case WK_OP_MAP: gen_map(c, gg, n); break;
+  default: gen_compute(c, gg, n, n->attrs); break;
+  }
+}
+
+/* Backward placement must see a control node's outputs too: they get their storage when their
+ * node is generated, unless an output or a concat has fixed it before. */
+void wk_gen_body(wk_gen *c, const wk_graph *g, const wk_view *inputs, const wk_view *outputs,
+                 wk_block *block) {
+  wk_gen_graph gg = {.g = g, .block = block};
+  gg.st = wk_arena_alloc(c->scratch, (g->values.n + 1) * sizeof *gg.st);
+  for (size_t i = 0; i < g->inputs.n; i++) wk_gen_redirect(&gg, g->inputs.data[i], inputs[i]);
+  for (size_t i = 0; i < g->outputs.n; i++) {
+    wk_value_id v = g->outputs.data[i];
+    if (wk_gen_can_redirect(&gg, v)) wk_gen_redirect(&gg, v, outputs[i]);
+    else wk_gen_count_copy(c, &wk_val(g, v)->type);
+  }
+  for (size_t i = g->nodes.n; i-- > 0;) wk_gen_place_backwards(c, &gg, wk_nod(g, (wk_node_id)i));
+  for (size_t i = 0; i < g->nodes.n; i++) gen_node(c, &gg, wk_nod(g, (wk_node_id)i));
+  for (size_t i = 0; i < g->outputs.n; i++)
+    wk_gen_copy(c, block, &outputs[i], wk_gen_storage(c, &gg, g->outputs.data[i]), "output");
+}
+
+/* ---- whole programs --------------------------------------------------------------------------------- */
+
+static wk_view bind(wk_program *p, wk_region region, const char *name, const wk_type *t, uint32_t io) {
+  wk_buffer b = {.name = name, .region = region, .size = wk_type_bytes(t), .align = 64, .offset = 0,
+                 .io = io};
+  wk_binding binding = {.name = wk_arena_strdup(p->arena, name), .type = *t,
+                        .buffer = wk_program_buffer(p, &b)};
+  if (region == WK_REGION_INPUT) wk_vec_push(&p->inputs, binding);
+  else wk_vec_push(&p->outputs, binding);
+  return wk_view_dense(binding.buffer, t, WK_ROLE_IN);
+}
+
+wk_status wk_generate(const wk_module *m, wk_program **out) {
+  const wk_graph *g = m->main;
+  wk_gen c = {.p = wk_program_new(m->name), .scratch = wk_arena_new(), .const_index = wk_map_new()};
+  wk_view *in = wk_arena_alloc(c.scratch, (g->inputs.n + 1) * sizeof *in);
+  wk_view *outs = wk_arena_alloc(c.scratch, (g->outputs.n + 1) * sizeof *outs);
+  for (size_t i = 0; i < g->inputs.n; i++) {
+    const wk_value *v = wk_val(g, g->inputs.data[i]);
+    in[i] = bind(c.p, WK_REGION_INPUT, v->name, &v->type, (uint32_t)i);
+  }
+  for (size_t i = 0; i < g->outputs.n; i++)
+    outs[i] = bind(c.p, WK_REGION_OUTPUT, g->output_names.data[i],
+                   &wk_val(g, g->outputs.data[i])->type, (uint32_t)i);
+  wk_gen_body(&c, g, in, outs, &c.p->body);
+  wk_map_free(c.const_index);
+  wk_arena_free(c.scratch);
+  wk_status s = wk_program_verify(c.p);
+  if (s) {
+    wk_program_free(c.p);
+    return wk_status_note(s, "while generating the program of %s", m->name);
+  }
+  *out = c.p;
+  return NULL;
+}

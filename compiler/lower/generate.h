@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to lower/: the state of program generation. */
+#ifndef WICK_LOWER_GENERATE_H
+#define WICK_LOWER_GENERATE_H
+
+#include "compiler/lower/lower.h"
+
+typedef struct {
+  wk_program *p;
+  wk_arena *scratch;
+  wk_map *const_index; /* address and size of constant data -> its buffer */
+} wk_gen;
+
+/* Where a value lives. `set` false: not decided yet. */
+typedef struct {
+  bool set;
+  wk_view view;
+} wk_storage;
+
+typedef struct {
+  const wk_graph *g;
+  wk_storage *st; /* per value */
+  wk_block *block;
+} wk_gen_graph;
+
+/* views.c: pure geometry */
+wk_view wk_view_ordered(uint32_t buffer, const wk_value *v); /* dense in the value's memory order */
+wk_view wk_view_permuted(const wk_view *v, const int64_t *perm);
+wk_view wk_view_unpermuted(const wk_view *v, const int64_t *perm); /* inverse */
+wk_view wk_view_sliced(const wk_view *v, const int64_t *starts, const int64_t *sizes,
+                       const int64_t *steps); /* steps NULL: all 1 */
+wk_view wk_view_broadcast(const wk_view *v, int rank, const int64_t *dims); /* numpy rules */
+/* Dims that refine both shapes (each is a merge of neighbouring entries); false when there are none
+ * within WK_MAX_RANK. */
+bool wk_dims_refine(const wk_view *a, const wk_view *b, int *rank, int64_t dims[WK_MAX_RANK]);
+
+/* Emits the copies that make dst hold src's elements in row-major logical order (dims may differ,
+ * counts agree). Emits nothing when they are the same memory. */
+void wk_gen_copy(wk_gen *c, wk_block *b, const wk_view *dst, const wk_view *src, const char *name);
+void wk_gen_emit_copy(wk_gen *c, wk_block *b, wk_view dst, wk_view src, const char *name);
+/* One more copy in the count of those that a plain compiler would make. */
+void wk_gen_count_copy(wk_gen *c, const wk_type *t);
+uint32_t wk_gen_buffer(wk_gen *c, const char *name, int64_t bytes);
+uint32_t wk_gen_const_buffer(wk_gen *c, const wk_value *v);
+/* Decides the storage of v if nothing has yet (a constant's buffer, a buffer of its own). */
+const wk_view *wk_gen_storage(wk_gen *c, wk_gen_graph *gg, wk_value_id v);
+
+/* True when the storage of v is still free to be chosen: a node makes it and nothing has fixed
+ * it. */
+bool wk_gen_can_redirect(const wk_gen_graph *gg, wk_value_id v);
+void wk_gen_redirect(wk_gen_graph *gg, wk_value_id v, wk_view view);
+
+/* generate_move.c */
+/* Nodes in reverse order: lets producers write where a movement node wants its result. */
+void wk_gen_place_backwards(wk_gen *c, wk_gen_graph *gg, const wk_node *n);
+/* False when n is no movement operator. */
+bool wk_gen_movement(wk_gen *c, wk_gen_graph *gg, const wk_node *n);
+
+/* generate_control.c */
+void wk_gen_if(wk_gen *c, wk_gen_graph *gg, const wk_node *n);
+void wk_gen_loop(wk_gen *c, wk_gen_graph *gg, const wk_node *n);
+/* generate.c: one graph into a block. Storage of inputs and wanted storage of outputs is given. */
+void wk_gen_body(wk_gen *c, const wk_graph *g, const wk_view *inputs, const wk_view *outputs,
+                 wk_block *block);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * In place: when a map, or the epilogue of a convolution or product, reads a buffer for the last
+ * time element by element at the very positions it writes, its result takes over that buffer.
+ *
+ * "For the last time" also means that no later iteration of a loop around reads it again: the
+ * buffer must begin its life within the innermost loop. */
+#include "compiler/lower/inst.h"
+
+typedef struct {
+  wk_program *p;
+  wk_accesses acc;
+  wk_live *live;
+  int64_t *loop; /* per position: that of the innermost loop around, -1 outside */
+} in_place;
+
+/* First operand (behind the outputs) that is read element by element; everything before is not. */
+static uint32_t first_elementwise(const wk_inst *i) {
+  switch (i->op) {
+  case WK_OP_MAP: return i->n_out;
+  case WK_OP_CONV:
+  case WK_OP_CONV_TRANSPOSE:
+  case WK_OP_MATMUL: return i->n_out + 3;
+  default: return UINT32_MAX;
+  }
+}
+
+/* Every mention of `buffer` in the instruction is an elementwise read with the geometry of
+ * `out`. */
+static bool only_elementwise(const wk_inst *i, uint32_t buffer, const wk_view *out) {
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (i->operands[k].buffer != buffer) continue;
+    if (k < first_elementwise(i) || !wk_view_same_shape(&i->operands[k], out)) return false;
+  }
+  return true;
+}
+
+static bool may_take(const in_place *s, int64_t position, const wk_view *out, const wk_view *in) {
+  const wk_buffer *from = &s->p->buffers.data[in->buffer], *to = &s->p->buffers.data[out->buffer];
+  const wk_live *dies = &s->live[in->buffer], *begins = &s->live[out->buffer];
+  return in->buffer != out->buffer && from->region == WK_REGION_ACT &&
+         to->region == WK_REGION_ACT && from->size == to->size && dies->last == position &&
+         dies->first > s->loop[position] && begins->first == position &&
+         wk_view_same_shape(in, out) && wk_view_covers(s->p, out) &&
+         only_elementwise(s->acc.flat[position].inst, in->buffer, out);
+}
+
+static void rename_buffer(in_place *s, uint32_t from, uint32_t to) {
+  for (size_t i = 0; i < s->acc.n; i++)
+    for (uint32_t k = 0; k < s->acc.flat[i].inst->n_operands; k++)
+      if (s->acc.flat[i].inst->operands[k].buffer == from)
+        s->acc.flat[i].inst->operands[k].buffer = to;
+  s->live[to].last = s->live[from].last;
+  s->live[from] = (wk_live){.first = 1, .last = 0};
+  s->p->buffers.data[from].size = 0; /* left without uses */
+}
+
+static bool take_operand(in_place *s, int64_t position, uint32_t o) {
+  const wk_inst *inst = s->acc.flat[position].inst;
+  const wk_view *out = &inst->operands[o];
+  if (out->buffer == WK_NONE) return false;
+  for (uint32_t k = first_elementwise(inst); k < inst->n_operands; k++) {
+    const wk_view *in = &inst->operands[k];
+    if (in->buffer == WK_NONE || !may_take(s, position, out, in)) continue;
+    rename_buffer(s, out->buffer, in->buffer);
+    return true;
+  }
+  return false;
+}
+
+static int64_t *loops_around(const wk_accesses *acc, wk_arena *scratch) {
+  int64_t *loop = wk_arena_alloc(scratch, (acc->n + 1) * sizeof *loop);
+  for (size_t i = 0; i < acc->n; i++) loop[i] = -1;
+  for (size_t i = 0; i < acc->n; i++) /* inner loops come later and overwrite */
+    if (acc->flat[i].inst->op == WK_OP_LOOP)
+      for (size_t k = i + 1; k < acc->n && acc->flat[k].depth > acc->flat[i].depth; k++)
+        loop[k] = (int64_t)i;
+  return loop;
+}
+
+wk_status wk_inst_in_place(wk_program *p, wk_arena *scratch, int64_t *changes) {
+  in_place s = {.p = p, .acc = wk_program_accesses(p, scratch), .live = wk_liveness(p, scratch)};
+  s.loop = loops_around(&s.acc, scratch);
+  for (size_t i = 0; i < s.acc.n; i++) {
+    const wk_inst *inst = s.acc.flat[i].inst;
+    if (first_elementwise(inst) >= inst->n_operands) continue;
+    for (uint32_t o = 0; o < inst->n_out; o++) *changes += take_operand(&s, (int64_t)i, o);
+  }
+  return NULL;
+}

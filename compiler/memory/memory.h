@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memory: order, liveness, placement, checker (rank 3). plan.h holds the placement algorithm on
+ * plain intervals; this header applies it to graphs and programs. */
+#ifndef WICK_MEMORY_H
+#define WICK_MEMORY_H
+
+#include "compiler/ir/ir.h"
+#include "compiler/memory/plan.h"
+
+/* Reorders the nodes of every graph of the module so that the largest sum of live bytes is
+ * small: exact search on small regions, beam search above. Views cost nothing, in-place updates
+ * are foreseen. Deterministic. Before/after peak estimates of the main graph in bytes. */
+wk_status wk_order_nodes(wk_module *m, int64_t *peak_before, int64_t *peak_after) WK_MUST_CHECK;
+
+/* Lifetimes in flattened instruction order: a buffer is live in [first, last]. A buffer that a
+ * loop body reads before it writes it, or that is used outside the loop too, is live through the
+ * whole loop. */
+typedef struct { int64_t first, last; } wk_live; /* first > last: never used */
+/* Live range of every buffer, allocated in scratch. */
+wk_live *wk_liveness(const wk_program *p, wk_arena *scratch);
+
+/* Offsets for all ACT and SCRATCH buffers; sets region_size and act_bound. Const buffers are
+ * laid out in order with their alignment. SCRATCH buffers live only within one top-level
+ * instruction. */
+wk_status wk_place(wk_program *p, int64_t align) WK_MUST_CHECK;
+/* Independent of wk_place: no two live buffers overlap, all within bounds, every view in its
+ * buffer. */
+wk_status wk_place_check(const wk_program *p) WK_MUST_CHECK;
+
+#endif

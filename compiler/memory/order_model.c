@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Blocks by union-find, as program generation (compiler/lower/generate.c) chooses storage:
+ * first, from the last node to the first, what is written straight into a result (pieces of a
+ * concat, the inside of a pad, what a settled reshape or transpose shows), then the views that
+ * are left. Where strides cannot express a view the estimate misses a copy. */
+#include "compiler/memory/order_model.h"
+
+#include <stdlib.h>
+
+static uint32_t find(uint32_t *up, uint32_t v) {
+  while (up[v] != v) v = up[v] = up[up[v]];
+  return v;
+}
+
+typedef struct {
+  const wk_graph *g;
+  uint32_t *up;
+  bool *settled; /* per value: its place has been chosen */
+} blocks_of;
+
+/* v is written into the block of `whole`, when its place is still free. */
+static void settle_in(blocks_of *b, wk_value_id v, wk_value_id whole) {
+  if (wk_val(b->g, v)->kind != WK_VALUE_NODE || b->settled[v]) return;
+  b->settled[v] = true;
+  b->up[find(b->up, v)] = find(b->up, whole);
+}
+
+static bool crops(const wk_node *n) {
+  const wk_attr_pad *a = WK_ATTR(n, pad);
+  for (int64_t i = 0; i < a->before.n; i++)
+    if (a->before.v[i] < 0 || a->after.v[i] < 0) return true;
+  return false;
+}
+
+static void settle_backwards(blocks_of *b, const wk_node *n) {
+  wk_value_id y = n->n_out ? n->out[0] : WK_NONE;
+  if (y == WK_NONE) return;
+  switch (n->op) {
+  case WK_OP_CONCAT:
+    for (uint32_t k = 0; k < n->n_in; k++) settle_in(b, n->in[k], y);
+    b->settled[y] = true;
+    break;
+  case WK_OP_PAD:
+    if (!crops(n)) settle_in(b, n->in[0], y);
+    b->settled[y] = true;
+    break;
+  case WK_OP_RESHAPE:
+  case WK_OP_IDENTITY:
+  case WK_OP_TRANSPOSE:
+    if (b->settled[y]) settle_in(b, n->in[0], y);
+    break;
+  default: break;
+  }
+}
+
+static bool is_view(wk_op op) {
+  return op == WK_OP_RESHAPE || op == WK_OP_TRANSPOSE || op == WK_OP_SLICE || op == WK_OP_SPLIT ||
+         op == WK_OP_EXPAND || op == WK_OP_IDENTITY;
+}
+
+static void join_blocks(const wk_graph *g, uint32_t *up, wk_arena *arena) {
+  blocks_of b = {.g = g, .up = up, .settled = wk_arena_alloc(arena, g->values.n + 1)};
+  for (size_t i = 0; i < g->outputs.n; i++) b.settled[g->outputs.data[i]] = true;
+  for (size_t i = g->nodes.n; i-- > 0;) settle_backwards(&b, wk_nod(g, (wk_node_id)i));
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = wk_nod(g, (wk_node_id)i);
+    for (uint32_t k = 0; is_view(n->op) && k < n->n_out; k++)
+      if (n->out[k] != WK_NONE) settle_in(&b, n->out[k], n->in[0]);
+  }
+}
+
+static void set_sizes(const wk_graph *g, bool is_main, uint32_t *up, wk_order_block *blocks) {
+  for (size_t v = 0; v < g->values.n; v++) {
+    const wk_value *val = wk_val(g, (wk_value_id)v);
+    if (val->kind != WK_VALUE_NODE) continue;
+    int64_t *size = &blocks[find(up, (uint32_t)v)].size, bytes = wk_type_bytes(&val->type);
+    if (*size >= 0 && bytes > *size) *size = bytes;
+  }
+  for (size_t v = 0; v < g->values.n; v++) {
+    wk_value_kind kind = wk_val(g, (wk_value_id)v)->kind;
+    if (kind == WK_VALUE_CONSTANT || kind == WK_VALUE_INPUT) blocks[find(up, (uint32_t)v)].size = -1;
+  }
+  for (size_t i = 0; is_main && i < g->outputs.n; i++)
+    blocks[find(up, g->outputs.data[i])].size = -1;
+  for (size_t v = 0; v < g->values.n; v++)
+    if (blocks[v].size < 0) blocks[v].size = 0;
+}
+
+typedef struct { WK_VEC(uint32_t) ids; } list;
+
+static void add_once(list *l, uint32_t x) {
+  for (size_t i = 0; i < l->ids.n; i++)
+    if (l->ids.data[i] == x) return;
+  wk_vec_push(&l->ids, x);
+}
+
+static const uint32_t *take(wk_arena *a, list *l, uint32_t *n) {
+  *n = (uint32_t)l->ids.n;
+  const uint32_t *p = wk_arena_memdup(a, l->ids.data, l->ids.n * sizeof *l->ids.data);
+  l->ids.n = 0;
+  return p;
+}
+
+static uint32_t first_inplace(wk_op op) {
+  if (op == WK_OP_MAP) return 0;
+  return op == WK_OP_CONV || op == WK_OP_CONV_TRANSPOSE || op == WK_OP_MATMUL ? 3 : UINT32_MAX;
+}
+
+static void add_predecessor(const wk_graph *g, wk_value_id v, list *preds) {
+  if (v != WK_NONE && wk_val(g, v)->kind == WK_VALUE_NODE) add_once(preds, wk_val(g, v)->node);
+}
+
+static void describe_node(const wk_graph *g, uint32_t *up, const wk_node *n, wk_order_node *out,
+                          wk_arena *arena) {
+  list preds = {0}, blocks = {0}, inplace = {0};
+  add_predecessor(g, n->predicate, &preds);
+  for (uint32_t k = 0; k < n->n_in; k++) {
+    wk_value_id v = n->in[k];
+    if (v == WK_NONE) continue;
+    add_once(&blocks, find(up, v));
+    add_predecessor(g, v, &preds);
+    if (k >= first_inplace(n->op)) add_once(&inplace, find(up, v));
+  }
+  for (uint32_t k = 0; k < n->n_out; k++)
+    if (n->out[k] != WK_NONE) add_once(&blocks, find(up, n->out[k]));
+  out->preds = take(arena, &preds, &out->n_preds);
+  out->blocks = take(arena, &blocks, &out->n_blocks);
+  out->inplace = take(arena, &inplace, &out->n_inplace);
+  wk_vec_free(&preds.ids);
+  wk_vec_free(&blocks.ids);
+  wk_vec_free(&inplace.ids);
+}
+
+static void list_users(wk_order_model *m, wk_arena *arena) {
+  uint32_t *count = wk_arena_alloc(arena, (m->n_blocks + 1) * sizeof *count);
+  for (size_t i = 0; i < m->n_nodes; i++)
+    for (uint32_t k = 0; k < m->nodes[i].n_blocks; k++) count[m->nodes[i].blocks[k]]++;
+  uint32_t **users = wk_arena_alloc(arena, (m->n_blocks + 1) * sizeof *users);
+  for (size_t b = 0; b < m->n_blocks; b++) {
+    users[b] = wk_arena_alloc(arena, (count[b] + 1) * sizeof **users);
+    m->blocks[b].users = users[b];
+  }
+  for (size_t i = 0; i < m->n_nodes; i++)
+    for (uint32_t k = 0; k < m->nodes[i].n_blocks; k++) {
+      wk_order_block *b = &m->blocks[m->nodes[i].blocks[k]];
+      users[m->nodes[i].blocks[k]][b->n_users++] = (uint32_t)i;
+    }
+}
+
+/* Bodies take turns (IF) or there is one (LOOP). */
+static int64_t body_peak(const wk_graph *g, const wk_node *n, const int64_t *peaks) {
+  int64_t most = 0;
+  for (uint32_t b = 0; b < n->n_bodies; b++)
+    for (size_t k = 0; k < g->module->graphs.n; k++)
+      if (g->module->graphs.data[k] == n->bodies[b] && peaks[k] > most) most = peaks[k];
+  return most;
+}
+
+wk_order_model wk_order_model_of(const wk_graph *g, const int64_t *peaks, wk_arena *arena) {
+  bool is_main = g == g->module->main;
+  wk_order_model m = {.n_nodes = g->nodes.n, .n_blocks = g->values.n};
+  m.nodes = wk_arena_alloc(arena, (m.n_nodes + 1) * sizeof *m.nodes);
+  m.blocks = wk_arena_alloc(arena, (m.n_blocks + 1) * sizeof *m.blocks);
+  uint32_t *up = wk_arena_alloc(arena, (m.n_blocks + 1) * sizeof *up);
+  for (size_t v = 0; v < m.n_blocks; v++) up[v] = (uint32_t)v;
+  join_blocks(g, up, arena);
+  set_sizes(g, is_main, up, m.blocks);
+  for (size_t i = 0; i < m.n_nodes; i++) {
+    const wk_node *n = wk_nod(g, (wk_node_id)i);
+    describe_node(g, up, n, &m.nodes[i], arena);
+    m.nodes[i].transient = body_peak(g, n, peaks);
+  }
+  list_users(&m, arena);
+  return m;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to memory/: what ordering knows of a graph: nodes, their predecessors, and blocks of
+ * memory. */
+#ifndef WICK_MEMORY_ORDER_MODEL_H
+#define WICK_MEMORY_ORDER_MODEL_H
+
+#include "compiler/memory/memory.h"
+
+typedef struct {
+  const uint32_t *preds;   /* nodes that must run before, without repetition */
+  const uint32_t *blocks;  /* blocks it touches, without repetition */
+  const uint32_t *inplace; /* of these: blocks whose memory its result may take */
+  uint32_t n_preds, n_blocks, n_inplace;
+  int64_t transient;       /* bytes needed only while it runs */
+} wk_order_node;
+
+typedef struct {
+  int64_t size;            /* bytes of the arena; 0 for what the caller or the package holds */
+  const uint32_t *users;   /* nodes that read or write it */
+  uint32_t n_users;
+} wk_order_block;
+
+typedef struct {
+  wk_order_node *nodes;
+  wk_order_block *blocks;
+  size_t n_nodes, n_blocks;
+} wk_order_model;
+
+/* In the main graph inputs and outputs are the caller's and cost nothing; in a body the inputs do.
+ * peaks: per graph of the module, what running it as a body needs. */
+wk_order_model wk_order_model_of(const wk_graph *g, const int64_t *peaks, wk_arena *arena);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/passes/fuse.h"
+
+bool wk_expr_uses_index(const wk_expr *e) {
+  for (uint32_t i = 0; e && i < e->n; i++)
+    if (e->nodes[i].op == WK_EX_INDEX) return true;
+  return false;
+}
+
+uint16_t wk_fuse_input(wk_fuse *f, wk_value_id v) {
+  uint32_t k = 0;
+  while (k < f->n && f->in[k] != v) k++;
+  if (k == f->n) f->in[f->n++] = v;
+  return wk_expr_input(f->b, f->first + k, wk_val(f->g, v)->type.dtype);
+}
+
+uint16_t wk_fuse_inline(wk_fuse *f, const wk_expr *e, const wk_value_id *values, uint32_t n,
+                        const uint16_t *given) {
+  uint16_t inputs[2 * WK_FUSE_MAX_INPUTS + 8] = {0};
+  for (uint32_t k = 0; k < n; k++)
+    inputs[k] = values[k] == WK_NONE ? given[k] : wk_fuse_input(f, values[k]);
+  return wk_expr_inline(f->b, e, inputs, 0);
+}
+
+bool wk_fuse_same_space(const wk_type *a, const wk_type *b) {
+  if (a->rank > b->rank) return false;
+  for (int i = 0; i < b->rank; i++) {
+    int k = i - (b->rank - a->rank);
+    if ((k < 0 ? 1 : a->dims[k]) != b->dims[i]) return false;
+  }
+  return true;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to passes/: joining expressions of neighbouring nodes. */
+#ifndef WICK_PASSES_FUSE_H
+#define WICK_PASSES_FUSE_H
+
+#include "compiler/passes/pass.h"
+
+#define WK_FUSE_MAX_INPUTS 12
+#define WK_FUSE_MAX_NODES 160
+
+bool wk_expr_uses_index(const wk_expr *e);
+
+/* The inputs of a node being fused: values without repetition and their expression inputs. */
+typedef struct {
+  wk_expr_builder *b;
+  const wk_graph *g;
+  wk_value_id in[2 * WK_FUSE_MAX_INPUTS + 8];
+  uint32_t n;
+  uint32_t first; /* expression input number of in[0] */
+} wk_fuse;
+/* The expression node that reads v; v is added when it is new. */
+uint16_t wk_fuse_input(wk_fuse *f, wk_value_id v);
+/* Inlines e whose input k reads values[k]; values[k] == WK_NONE takes given[k] instead. */
+uint16_t wk_fuse_inline(wk_fuse *f, const wk_expr *e, const wk_value_id *values, uint32_t n,
+                        const uint16_t *given);
+/* a has the shape of b but for leading ones that it may lack. */
+bool wk_fuse_same_space(const wk_type *a, const wk_type *b);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Epilogues: a map that is the only user of a convolution or product, over the same space, moves into its
+ * epilogue; the map's other operands become extra inputs (bias, residual, gate). */
+#include "compiler/passes/fuse.h"
+
+#define MAX_EXTRAS 6
+
+static const wk_expr *epilogue_of(const wk_node *n) {
+  switch (n->op) {
+  case WK_OP_CONV: return WK_ATTR(n, conv)->epilogue;
+  case WK_OP_CONV_TRANSPOSE: return WK_ATTR(n, conv_transpose)->epilogue;
+  default: return WK_ATTR(n, matmul)->epilogue;
+  }
+}
+
+static void set_epilogue(wk_op op, void *attrs, const wk_expr *e) {
+  switch (op) {
+  case WK_OP_CONV: ((wk_attr_conv *)attrs)->epilogue = e; break;
+  case WK_OP_CONV_TRANSPOSE: ((wk_attr_conv_transpose *)attrs)->epilogue = e; break;
+  default: ((wk_attr_matmul *)attrs)->epilogue = e; break;
+  }
+}
+
+static bool is_contraction(const wk_node *n) {
+  return n->op == WK_OP_CONV || n->op == WK_OP_CONV_TRANSPOSE || n->op == WK_OP_MATMUL;
+}
+
+static wk_node *fitting_map(wk_graph *g, const wk_uses *u, const wk_node *n, wk_node_id *id) {
+  wk_value_id y = n->out[0];
+  if (!wk_single_use(u, y)) return NULL;
+  *id = u->uses[u->first[y]].node;
+  wk_node *m = wk_nod(g, *id);
+  const wk_type *t = &wk_val(g, y)->type;
+  if (m->dead || m->op != WK_OP_MAP || m->n_out != 1 || m->n_in + n->n_in > MAX_EXTRAS + 4) return NULL;
+  const wk_value *out = wk_val(g, m->out[0]);
+  if (!wk_shape_equal(&out->type, t) || out->type.dtype != t->dtype) return NULL;
+  for (uint32_t k = 0; k < m->n_in; k++)
+    if (wk_val(g, m->in[k])->type.dtype != t->dtype) return NULL;
+  return wk_expr_uses_index(WK_ATTR(m, map)->body) ? NULL : m;
+}
+
+/* Inputs x, w, b stay; extras follow in order of first mention. Expression input 0 is the accumulator. */
+static wk_status fuse(wk_graph *g, wk_node_id id, wk_node_id map_id) {
+  wk_arena *a = g->module->arena;
+  wk_node n = *wk_nod(g, id), m = *wk_nod(g, map_id);
+  wk_dtype t = wk_val(g, n.out[0])->type.dtype;
+  wk_fuse f = {.b = wk_expr_begin(a), .g = g, .first = 1};
+  uint16_t acc = wk_expr_input(f.b, 0, t), given[2 * WK_FUSE_MAX_INPUTS] = {0};
+  wk_value_id values[2 * WK_FUSE_MAX_INPUTS];
+  const wk_expr *old = epilogue_of(&n);
+  if (old) {
+    values[0] = WK_NONE;
+    given[0] = acc;
+    for (uint32_t k = 3; k < n.n_in; k++) values[k - 2] = n.in[k];
+    acc = wk_fuse_inline(&f, old, values, n.n_in > 3 ? n.n_in - 2 : 1, given);
+  }
+  for (uint32_t k = 0; k < m.n_in; k++) {
+    values[k] = m.in[k] == n.out[0] ? WK_NONE : m.in[k];
+    given[k] = acc;
+  }
+  uint16_t r = wk_fuse_inline(&f, WK_ATTR(&m, map)->body, values, m.n_in, given);
+  void *attrs = wk_attrs_clone(a, n.op, n.attrs);
+  set_epilogue(n.op, attrs, wk_expr_finish(f.b, &r, 1));
+  wk_value_id in[2 * WK_FUSE_MAX_INPUTS + 8] = {n.in[0], n.in[1], n.n_in > 2 ? n.in[2] : WK_NONE};
+  uint32_t n_in = f.n ? 3 : n.n_in < 3 ? n.n_in : 3;
+  for (uint32_t k = 0; k < f.n; k++) in[n_in++] = f.in[k];
+  wk_value_id out;
+  WK_TRY(wk_add_like(g, &n, n.op, attrs, in, n_in, &out));
+  wk_graph_replace(g, m.out[0], out);
+  wk_node_remove(g, id);
+  wk_node_remove(g, map_id);
+  return NULL;
+}
+
+wk_status wk_pass_fuse_epilogue(wk_graph *g, wk_pass_ctx *c) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    wk_uses u = wk_graph_uses(g, c->scratch);
+    size_t n_nodes = g->nodes.n;
+    for (size_t i = 0; i < n_nodes; i++) {
+      const wk_node *n = wk_nod(g, (wk_node_id)i);
+      wk_node_id map;
+      if (n->dead || !is_contraction(n) || !fitting_map(g, &u, n, &map)) continue;
+      WK_TRY(fuse(g, (wk_node_id)i, map));
+      c->changes++;
+      changed = true;
+    }
+    if (changed) WK_TRY(wk_graph_normalise(g));
+  }
+  return NULL;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Constant padding of the spatial axes becomes the padding of the window behind it, where that pads
+ * with the same number: 0 for convolutions, means and norms, -infinity for maxima. The positions that
+ * a mean counts (real_pads) are those of the padded tensor, so they grow with it. */
+#include <math.h>
+#include <string.h>
+
+#include "compiler/passes/rewrite.h"
+
+/* Amounts per spatial axis, begins then ends; false when it is no such padding. */
+static bool spatial_amounts(const wk_rewrite *r, const wk_node *pad, double fill,
+                            int64_t amounts[2 * WK_MAX_RANK]) {
+  const wk_attr_pad *a = pad->attrs;
+  int64_t rank = a->before.n;
+  bool given = pad->n_in > 1 && pad->in[1] != WK_NONE;
+  if (strcmp(a->mode, "constant") || rank < 3 || wk_type_of(r, pad->in[0])->quant) return false;
+  if (given ? !wk_is_splat(r, pad->in[1], fill) : fill != 0) return false;
+  for (int64_t i = 0; i < rank; i++) {
+    if (a->before.v[i] < 0 || a->after.v[i] < 0) return false;
+    if (i < 2 && (a->before.v[i] || a->after.v[i])) return false;
+    if (i < 2) continue;
+    amounts[i - 2] = a->before.v[i];
+    amounts[rank - 2 + i - 2] = a->after.v[i];
+  }
+  return true;
+}
+
+static wk_ints grown(wk_arena *a, wk_ints pads, const int64_t *by) {
+  int64_t v[2 * WK_MAX_RANK];
+  for (int64_t i = 0; i < pads.n; i++) v[i] = pads.v[i] + by[i];
+  return wk_ints_dup(a, v, pads.n);
+}
+
+/* The pads attribute of a window operator; NULL when it has none. */
+static wk_ints *pads_of(wk_op op, void *attrs) {
+  switch (op) {
+  case WK_OP_CONV: return &((wk_attr_conv *)attrs)->pads;
+  case WK_OP_AVG_POOL: return &((wk_attr_avg_pool *)attrs)->pads;
+  case WK_OP_LP_POOL: return &((wk_attr_lp_pool *)attrs)->pads;
+  case WK_OP_MAX_POOL: return &((wk_attr_max_pool *)attrs)->pads;
+  default: return NULL;
+  }
+}
+
+static bool fuse(wk_rewrite *r, wk_node_id id, const wk_node *n) {
+  (void)id;
+  int64_t amounts[2 * WK_MAX_RANK];
+  if (!pads_of(n->op, n->attrs) || n->n_out != 1) return false;
+  const wk_node *pad = wk_made_by(r, n->in[0], WK_OP_PAD);
+  double fill = n->op == WK_OP_MAX_POOL ? -INFINITY : 0;
+  if (!pad || !spatial_amounts(r, pad, fill, amounts)) return false;
+  void *attrs = wk_attrs_clone(r->arena, n->op, n->attrs);
+  wk_ints *pads = pads_of(n->op, attrs);
+  *pads = grown(r->arena, *pads, amounts);
+  if (n->op == WK_OP_AVG_POOL) {
+    wk_attr_avg_pool *a = attrs;
+    a->real_pads = grown(r->arena, a->real_pads, amounts);
+  }
+  wk_value_id *in = wk_arena_memdup(r->c->scratch, n->in, n->n_in * sizeof *in);
+  in[0] = pad->in[0];
+  return wk_rewrite_replace(r, n->out[0], wk_rewrite_add(r, n->op, attrs, n->n_in, in));
+}
+
+wk_status wk_pass_fuse_pad(wk_graph *g, wk_pass_ctx *c) { return wk_rewrite_run(g, c, fuse); }

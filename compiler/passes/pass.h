@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to passes/: the pass functions and what they share. */
+#ifndef WICK_PASSES_PASS_H
+#define WICK_PASSES_PASS_H
+
+#include "compiler/passes/passes.h"
+
+#define PASS(name, fn, stages, repeat, doc) wk_status wk_pass_##fn(wk_graph *g, wk_pass_ctx *c);
+#include "compiler/passes/passes.def"
+#undef PASS
+
+/* The defining node of a value, NULL for constants and inputs. The pointer dies when nodes are added. */
+wk_node *wk_def(const wk_graph *g, wk_value_id v);
+/* As above, when it has this operator. */
+wk_node *wk_def_op(const wk_graph *g, wk_value_id v, wk_op op);
+/* The value has exactly one use, and that is by a node. */
+bool wk_single_use(const wk_uses *u, wk_value_id v);
+/* A constant all of whose elements are equal: its value. */
+bool wk_const_splat(const wk_graph *g, wk_value_id v, double *value);
+/* Adds a node with default name handling; the new node takes the name of `like`. */
+wk_status wk_add_like(wk_graph *g, const wk_node *like, wk_op op, void *attrs, const wk_value_id *in,
+                      uint32_t n_in, wk_value_id *out) WK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * passes: graph in, graph out, one pass per file, listed in passes.def (rank 3). */
+#ifndef WICK_PASSES_H
+#define WICK_PASSES_H
+
+#include "compiler/eval/eval.h"
+#include "compiler/target/target.h"
+
+typedef struct {
+  const wk_target *target; /* may be NULL: no target preferences */
+  wk_arena *scratch;       /* reset by the pass manager after each graph */
+  int64_t changes;         /* the pass adds how many rewrites it made */
+} wk_pass_ctx;
+
+/* Runs on one graph (bodies are visited by the manager, innermost first). The graph is normalised and,
+ * in every build, verified after each pass that changed something. */
+typedef wk_status (*wk_pass_fn)(wk_graph *g, wk_pass_ctx *c);
+
+/* Where a pass runs: on imported graphs, or on graphs of primitives after lowering. A pass may be in
+ * both. Passes of a stage run in the table's order; a stage marked REPEAT runs until nothing changes (at
+ * most 8 rounds). */
+typedef enum { WK_STAGE_GRAPH = 1, WK_STAGE_PRIMITIVE = 2 } wk_stage;
+
+typedef struct {
+  const char *name; /* "fold-constants" */
+  wk_pass_fn run;
+  unsigned stages;  /* bit set of wk_stage */
+  bool repeat;      /* part of the stage's fixed-point group */
+  const char *doc;
+} wk_pass;
+
+extern const wk_pass wk_passes[];
+extern const size_t wk_passes_count;
+const wk_pass *wk_pass_find(const char *name);
+
+/* Called after every pass that ran on the module (`changes` of this run). A status ends the pipeline. */
+typedef wk_status (*wk_pass_hook)(void *ctx, const wk_pass *p, const wk_module *m, int64_t changes,
+                                  double seconds);
+wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_target *target, wk_pass_hook hook,
+                        void *ctx) WK_MUST_CHECK;
+wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_target *target, int64_t *changes)
+    WK_MUST_CHECK;
+
+#endif

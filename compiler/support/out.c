@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Atomic output. The bytes go to an unnamed file in the destination's folder (O_TMPFILE), so that
+ * even a killed process leaves nothing; commit gives it a temporary name and renames that. Where
+ * the file system has no unnamed files, the temporary name exists from the start. Destinations
+ * that are no regular files (standard output, /dev/null, a pipe) are written directly.
+ * The stdio stream sits on a cookie, so that the first errno is known when commit reports it. */
+#include "compiler/support/support.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct wk_out {
+  int fd;
+  int error;  /* first errno, 0 = none */
+  char *path; /* as the user gave it, for messages */
+  char *dest; /* what rename replaces; NULL = written directly */
+  char *temp; /* name of the temporary file; NULL = none yet */
+  FILE *stream;
+};
+
+static ssize_t write_all(void *cookie, const char *p, size_t n) {
+  wk_out *o = cookie;
+  for (size_t done = 0; done < n && !o->error;) {
+    ssize_t k = write(o->fd, p + done, n - done);
+    if (k > 0) done += (size_t)k;
+    else if (k == 0) o->error = ENOSPC;
+    else if (errno != EINTR) o->error = errno;
+  }
+  return o->error ? 0 : (ssize_t)n;
+}
+
+/* Calls make(o, name) with fresh names next to the destination until one is free. */
+static int with_temp_name(wk_out *o, int (*make)(wk_out *, const char *)) {
+  const char *slash = strrchr(o->dest, '/');
+  int folder = slash ? (int)(slash - o->dest) + 1 : 0, result = -1;
+  for (unsigned i = 0; i < 10000; i++) {
+    wk_str name = {0};
+    wk_str_printf(&name, "%.*s.wick-%ld-%u.tmp", folder, o->dest, (long)getpid(), i);
+    result = make(o, name.s);
+    if (result >= 0) {
+      o->temp = name.s;
+      break;
+    }
+    int error = errno;
+    wk_str_free(&name);
+    errno = error;
+    if (error != EEXIST) break;
+  }
+  return result;
+}
+
+static int create_named(wk_out *o, const char *name) {
+  (void)o;
+  return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+static int link_unnamed(wk_out *o, const char *name) {
+  char self[40];
+  snprintf(self, sizeof self, "/proc/self/fd/%d", o->fd);
+  return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+static int open_temp(wk_out *o) {
+  const char *slash = strrchr(o->dest, '/');
+  char *folder = slash ? strndup(o->dest, (size_t)(slash - o->dest) + 1) : strdup(".");
+  if (!folder) abort();
+  int fd = -1;
+  if (access("/proc/self/fd", X_OK) == 0) /* without it the file could never get a name */
+    fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  int error = errno;
+  free(folder);
+  errno = error;
+  return fd >= 0 ? fd : with_temp_name(o, create_named);
+}
+
+static void release(wk_out *o) {
+  if (o->stream) fclose(o->stream);
+  if (o->fd >= 0 && o->fd != STDOUT_FILENO) close(o->fd);
+  if (o->temp) unlink(o->temp);
+  free(o->path);
+  free(o->dest);
+  free(o->temp);
+  free(o);
+}
+
+/* Sets o->fd and, for an atomic destination, o->dest. Returns 0 or an errno. */
+static int open_destination(wk_out *o, const char *path) {
+  struct stat st;
+  if (strcmp(path, "-") == 0) {
+    fflush(stdout);
+    o->fd = STDOUT_FILENO;
+    return 0;
+  }
+  if (!*path) return ENOENT;
+  bool exists = stat(path, &st) == 0;
+  if (exists && S_ISDIR(st.st_mode)) return EISDIR;
+  if (exists && access(path, W_OK) != 0) return errno;
+  if (exists && !S_ISREG(st.st_mode)) {
+    o->fd = open(path, O_WRONLY | O_CLOEXEC);
+    return o->fd < 0 ? errno : 0;
+  }
+  /* An existing symbolic link stays; the file that it names is replaced. */
+  o->dest = exists ? realpath(path, NULL) : strdup(path);
+  if (!o->dest) return errno;
+  o->fd = open_temp(o);
+  return o->fd < 0 ? errno : 0;
+}
+
+wk_status wk_out_open(const char *path, wk_out **out) {
+  *out = NULL;
+  wk_out *o = wk_xcalloc(1, sizeof *o);
+  o->fd = -1;
+  o->path = wk_xstrdup(strcmp(path, "-") == 0 ? "standard output" : path);
+  int error = open_destination(o, path);
+  if (error) {
+    wk_status s = wk_error_at(WK_IO, o->path, "cannot write: %s", strerror(error));
+    release(o);
+    return s;
+  }
+  o->stream = fopencookie(o, "wb", (cookie_io_functions_t){.write = write_all});
+  if (!o->stream) abort();
+  setvbuf(o->stream, NULL, _IOFBF, 1 << 16);
+  *out = o;
+  return NULL;
+}
+
+void wk_out_write(wk_out *o, const void *p, size_t n) {
+  if (n && !o->error && fwrite(p, 1, n, o->stream) != n && !o->error) o->error = EIO;
+}
+
+FILE *wk_out_stdio(wk_out *o) { return o->stream; }
+
+static int finish(wk_out *o) {
+  if (fflush(o->stream) != 0 && !o->error) o->error = errno;
+  if (ferror(o->stream) && !o->error) o->error = EIO;
+  if (o->error || !o->dest) return o->error;
+  if (fsync(o->fd) != 0) return errno;
+  if (!o->temp && with_temp_name(o, link_unnamed) < 0) return errno;
+  if (rename(o->temp, o->dest) != 0) return errno;
+  free(o->temp);
+  o->temp = NULL;
+  return 0;
+}
+
+wk_status wk_out_commit(wk_out *o) {
+  int error = finish(o);
+  wk_status s =
+      error ? wk_error_at(WK_IO, o->path, "cannot write: %s", strerror(error)) : NULL;
+  release(o);
+  return s;
+}
+
+void wk_out_abort(wk_out *o) {
+  if (!o) return;
+  o->error = ECANCELED; /* what is still buffered is dropped, also for standard output */
+  release(o);
+}
+
+wk_status wk_write_file(const char *path, const void *p, size_t n) {
+  wk_out *o;
+  WK_TRY(wk_out_open(path, &o));
+  wk_out_write(o, p, n);
+  return wk_out_commit(o);
+}

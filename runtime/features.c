@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Processor features by LLVM's names. A feature counts only when the operating system also saves
+ * the registers that it uses (XCR0); AMX must besides be asked for by each process. */
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+uint32_t wick_machine_host(void) {
+#if defined(__x86_64__)
+  return WICK_MACHINE_X86_64;
+#elif defined(__aarch64__)
+  return WICK_MACHINE_AARCH64;
+#else
+  return 0;
+#endif
+}
+
+const char *wick_machine_name(uint32_t machine) {
+  return machine == WICK_MACHINE_X86_64    ? "x86_64"
+         : machine == WICK_MACHINE_AARCH64 ? "aarch64"
+                                           : "unknown machine";
+}
+
+uint32_t wick_processors(void) {
+  cpu_set_t cpus;
+  long n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus)
+                                                         : sysconf(_SC_NPROCESSORS_ONLN);
+  return n < 1 ? 1 : n > WICK_MAX_THREADS ? WICK_MAX_THREADS : (uint32_t)n;
+}
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+
+enum { EAX, EBX, ECX, EDX };
+enum {
+  STATE_NONE = 0,
+  STATE_AVX = 0x6,        /* xmm, ymm */
+  STATE_AVX512 = 0xe6,    /* and masks, zmm */
+  STATE_AMX = 0x60000     /* tile configuration and data */
+};
+
+static const struct {
+  const char *name;
+  uint32_t leaf, subleaf, reg, bit, state;
+} features[] = {
+    {"cx8", 1, 0, EDX, 8, STATE_NONE},
+    {"cmov", 1, 0, EDX, 15, STATE_NONE},
+    {"mmx", 1, 0, EDX, 23, STATE_NONE},
+    {"fxsr", 1, 0, EDX, 24, STATE_NONE},
+    {"sse", 1, 0, EDX, 25, STATE_NONE},
+    {"sse2", 1, 0, EDX, 26, STATE_NONE},
+    {"sse3", 1, 0, ECX, 0, STATE_NONE},
+    {"pclmul", 1, 0, ECX, 1, STATE_NONE},
+    {"ssse3", 1, 0, ECX, 9, STATE_NONE},
+    {"fma", 1, 0, ECX, 12, STATE_AVX},
+    {"cx16", 1, 0, ECX, 13, STATE_NONE},
+    {"sse4.1", 1, 0, ECX, 19, STATE_NONE},
+    {"sse4.2", 1, 0, ECX, 20, STATE_NONE},
+    {"crc32", 1, 0, ECX, 20, STATE_NONE},
+    {"movbe", 1, 0, ECX, 22, STATE_NONE},
+    {"popcnt", 1, 0, ECX, 23, STATE_NONE},
+    {"aes", 1, 0, ECX, 25, STATE_NONE},
+    {"xsave", 1, 0, ECX, 26, STATE_NONE},
+    {"avx", 1, 0, ECX, 28, STATE_AVX},
+    {"f16c", 1, 0, ECX, 29, STATE_AVX},
+    {"rdrnd", 1, 0, ECX, 30, STATE_NONE},
+    {"bmi", 7, 0, EBX, 3, STATE_NONE},
+    {"avx2", 7, 0, EBX, 5, STATE_AVX},
+    {"bmi2", 7, 0, EBX, 8, STATE_NONE},
+    {"avx512f", 7, 0, EBX, 16, STATE_AVX512},
+    {"evex512", 7, 0, EBX, 16, STATE_AVX512},
+    {"avx512dq", 7, 0, EBX, 17, STATE_AVX512},
+    {"rdseed", 7, 0, EBX, 18, STATE_NONE},
+    {"adx", 7, 0, EBX, 19, STATE_NONE},
+    {"avx512ifma", 7, 0, EBX, 21, STATE_AVX512},
+    {"clflushopt", 7, 0, EBX, 23, STATE_NONE},
+    {"clwb", 7, 0, EBX, 24, STATE_NONE},
+    {"avx512cd", 7, 0, EBX, 28, STATE_AVX512},
+    {"sha", 7, 0, EBX, 29, STATE_NONE},
+    {"avx512bw", 7, 0, EBX, 30, STATE_AVX512},
+    {"avx512vl", 7, 0, EBX, 31, STATE_AVX512},
+    {"avx512vbmi", 7, 0, ECX, 1, STATE_AVX512},
+    {"avx512vbmi2", 7, 0, ECX, 6, STATE_AVX512},
+    {"gfni", 7, 0, ECX, 8, STATE_NONE},
+    {"vaes", 7, 0, ECX, 9, STATE_AVX},
+    {"vpclmulqdq", 7, 0, ECX, 10, STATE_AVX},
+    {"avx512vnni", 7, 0, ECX, 11, STATE_AVX512},
+    {"avx512bitalg", 7, 0, ECX, 12, STATE_AVX512},
+    {"avx512vpopcntdq", 7, 0, ECX, 14, STATE_AVX512},
+    {"amx-bf16", 7, 0, EDX, 22, STATE_AMX},
+    {"avx512fp16", 7, 0, EDX, 23, STATE_AVX512},
+    {"amx-tile", 7, 0, EDX, 24, STATE_AMX},
+    {"amx-int8", 7, 0, EDX, 25, STATE_AMX},
+    {"avxvnni", 7, 1, EAX, 4, STATE_AVX},
+    {"avx512bf16", 7, 1, EAX, 5, STATE_AVX512},
+    {"avxifma", 7, 1, EAX, 23, STATE_AVX},
+    {"avxvnniint8", 7, 1, EDX, 4, STATE_AVX},
+    {"avxneconvert", 7, 1, EDX, 5, STATE_AVX},
+    {"sahf", 0x80000001, 0, ECX, 0, STATE_NONE},
+    {"lzcnt", 0x80000001, 0, ECX, 5, STATE_NONE},
+    {"64bit", 0x80000001, 0, EDX, 29, STATE_NONE},
+};
+
+static uint32_t saved_state(void) {
+  unsigned r[4];
+  if (!__get_cpuid(1, &r[EAX], &r[EBX], &r[ECX], &r[EDX]) || !(r[ECX] & bit_OSXSAVE)) return 0;
+  uint32_t low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+static bool allow_amx(void) {
+  enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+  return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+
+static int has_feature(const char *name) {
+  for (size_t i = 0; i < WICK_COUNTOF(features); i++) {
+    if (strcmp(name, features[i].name) != 0) continue;
+    unsigned r[4];
+    uint32_t state = features[i].state;
+    if (!__get_cpuid_count(features[i].leaf, features[i].subleaf, &r[EAX], &r[EBX], &r[ECX],
+                           &r[EDX]))
+      return 0;
+    if (!(r[features[i].reg] >> features[i].bit & 1)) return 0;
+    if (state && (saved_state() & state) != state) return 0;
+    return state != STATE_AMX || allow_amx();
+  }
+  return -1;
+}
+
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
+
+static const struct {
+  const char *name;
+  unsigned long word;
+  uint32_t bit;
+} features[] = {
+    {"fp-armv8", AT_HWCAP, 0}, {"neon", AT_HWCAP, 1},      {"aes", AT_HWCAP, 3},
+    {"sha2", AT_HWCAP, 6},     {"crc", AT_HWCAP, 7},       {"lse", AT_HWCAP, 8},
+    {"fullfp16", AT_HWCAP, 10}, {"rdm", AT_HWCAP, 12},     {"dotprod", AT_HWCAP, 20},
+    {"sve", AT_HWCAP, 22},     {"sve2", AT_HWCAP2, 1},     {"i8mm", AT_HWCAP2, 13},
+    {"bf16", AT_HWCAP2, 14},   {"sme", AT_HWCAP2, 23},
+};
+
+static int has_feature(const char *name) {
+  for (size_t i = 0; i < WICK_COUNTOF(features); i++)
+    if (strcmp(name, features[i].name) == 0)
+      return getauxval(features[i].word) >> features[i].bit & 1;
+  return -1;
+}
+
+#else
+static int has_feature(const char *name) {
+  (void)name;
+  return -1;
+}
+#endif
+
+int wick_cpu_has(const char *feature) { return feature ? has_feature(feature) : -1; }
+
+bool wick_cpu_require(const char *list, char *missing, size_t size) {
+  size_t used = 0;
+  missing[0] = '\0';
+  bool all = true;
+  while (*list) {
+    size_t n = strcspn(list, " ");
+    char name[32];
+    bool fits = n < sizeof name;
+    if (fits) {
+      memcpy(name, list, n);
+      name[n] = '\0';
+    }
+    if (!fits || has_feature(name) != 1) {
+      int shown = n < sizeof name ? (int)n : (int)sizeof name;
+      int wrote = snprintf(missing + used, size - used, "%s%.*s", all ? "" : " ", shown, list);
+      used = wrote > 0 && (size_t)wrote < size - used ? used + (size_t)wrote : size - 1;
+      all = false;
+    }
+    list += n + (list[n] == ' ');
+  }
+  return all;
+}

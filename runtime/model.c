@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "internal.h"
+
+const wick_model_info *wick_model_describe(const wick_model *model) { return &model->info; }
+
+const wick_entry_info *wick_model_entry(const wick_model *model, uint32_t index) {
+  return index < model->info.entry_count ? &model->entries[index] : NULL;
+}
+
+static bool same_shape(const wick_tensor_info *tensor, const wick_shape *shape) {
+  if (tensor->rank != shape->rank) return false;
+  for (uint32_t i = 0; i < tensor->rank; i++)
+    if (tensor->dims[i] != shape->dims[i]) return false;
+  return true;
+}
+
+wick_status wick_model_find_entry(const wick_model *model, const wick_shape *inputs, uint32_t count,
+                                  uint32_t *index) {
+  if (!model || (!inputs && count) || !index) return WICK_BAD_ARGUMENT;
+  for (uint32_t e = 0; e < model->info.entry_count; e++) {
+    const wick_entry_info *entry = &model->entries[e];
+    uint32_t same = 0;
+    if (entry->input_count != count) continue;
+    while (same < count && same_shape(&entry->inputs[same], &inputs[same])) same++;
+    if (same < count) continue;
+    *index = e;
+    return WICK_OK;
+  }
+  return WICK_NO_ENTRY;
+}

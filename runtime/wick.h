@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * wick: loads a package made by `wick compile` and runs it.
+ *
+ *   wick_model    a loaded package; immutable, shared by any number of threads
+ *   wick_session  what one run needs: arena, scratch, threads. One caller at a time; as many
+ *                 sessions of a model as wanted run at the same time and share its weights
+ *
+ *   wick_model *model;
+ *   wick_session *session;
+ *   wick_model_load("net.wick", NULL, &model);
+ *   wick_session_create(model, 0, 2, &session);
+ *   wick_session_run(session, inputs, outputs);
+ *   wick_session_free(session);
+ *   wick_model_free(model);
+ *
+ * Functions return a status and set their out-parameter only when it is WICK_OK. Nothing prints,
+ * nothing exits, and a damaged package is refused. Memory is allocated by load and create only.
+ * The floating-point environment is used as it is found. */
+#ifndef WICK_H
+#define WICK_H
+
+#include <stddef.h>
+
+#include "abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum wick_status {
+  WICK_OK = 0,
+  WICK_BAD_ARGUMENT = 1,  /* NULL, out of range, or a buffer that is not aligned as it must be */
+  WICK_CANNOT_READ = 2,   /* the file cannot be opened, mapped or read */
+  WICK_NOT_PACKAGE = 3,   /* it is something else */
+  WICK_BAD_VERSION = 4,   /* a package of another format or ABI version */
+  WICK_CORRUPT = 5,       /* truncated, a checksum differs, or a table contradicts itself */
+  WICK_BAD_MACHINE = 6,   /* made for another architecture or for features this processor lacks */
+  WICK_NO_MEMORY = 7,
+  WICK_NO_THREAD = 8,     /* the system gives no further thread */
+  WICK_NO_ENTRY = 9,      /* no entry has these input shapes */
+  WICK_NO_STEPS = 10,     /* the entry's steps cannot be called one by one */
+  WICK_BUSY = 11,         /* the session is in use by another thread */
+  WICK_RUN_FAILED = 12,   /* a step met values that it cannot handle */
+  WICK_CANNOT_WRITE = 13  /* the symbol map that was asked for */
+} wick_status;
+
+/* One line for each status; never NULL, static storage. */
+const char *wick_status_text(wick_status status);
+/* "f32", "i64", …; "?" for a number that is no type. */
+const char *wick_dtype_name(wick_dtype dtype);
+/* Bytes of one element; 0 for a number that is no type. */
+size_t wick_dtype_bytes(wick_dtype dtype);
+
+/* ---- model ----------------------------------------------------------------------------------- */
+
+typedef struct wick_model wick_model;
+
+/* What went wrong, by name: "this processor lacks avx512f avx512vl". Empty after success. */
+typedef struct wick_error_detail {
+  char text[256];
+} wick_error_detail;
+
+enum {
+  WICK_LOAD_UNCHECKED = 1, /* don't verify checksums (every offset is still verified) */
+  WICK_LOAD_PERF_MAP = 2,  /* names for perf: /tmp/perf-PID.map; so does WICK_PERF_MAP=1 in the
+                              environment */
+  WICK_LOAD_GDB = 4,       /* names for gdb (its JIT interface); so does WICK_GDB=1 */
+  WICK_LOAD_DESCRIBE = 8   /* packages for other machines too; the model has no sessions then:
+                              wick_session_create says WICK_BAD_MACHINE */
+};
+
+typedef struct wick_load_options {
+  uint32_t flags;            /* WICK_LOAD_… */
+  wick_error_detail *detail; /* may be NULL */
+} wick_load_options;
+
+/* Maps the package at `path`. The file stays mapped until wick_model_free and must not be changed
+ * in place (replacing it by rename is fine). options may be NULL. */
+wick_status wick_model_load(const char *path, const wick_load_options *options, wick_model **out);
+/* The same from memory, which stays the caller's and must stay as it is until wick_model_free.
+ * Weights are used where they are when `data` is 64-byte aligned, and copied otherwise. */
+wick_status wick_model_load_memory(const void *data, size_t size, const wick_load_options *options,
+                                   wick_model **out);
+/* After the last of its sessions. NULL is fine. */
+void wick_model_free(wick_model *model);
+
+typedef struct wick_tensor_info {
+  const char *name;
+  wick_dtype dtype;
+  uint32_t rank;
+  int64_t dims[WICK_MAX_RANK];
+  size_t bytes;
+  size_t align; /* required of the buffer; 64 is fastest */
+} wick_tensor_info;
+
+typedef struct wick_step_info {
+  const char *node; /* of the model */
+  const char *op;
+  const char *text; /* the instruction */
+  uint64_t macs;
+  uint64_t bytes; /* read and written */
+} wick_step_info;
+
+typedef struct wick_entry_info {
+  const char *name;
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t step_count;
+  int has_steps; /* wick_session_run_profiled and _observed work */
+  const wick_tensor_info *inputs;
+  const wick_tensor_info *outputs;
+  const wick_step_info *steps;
+  size_t arena_bytes;
+  size_t arena_bound; /* the least that any placement could need */
+  size_t scratch_bytes; /* of each thread */
+} wick_entry_info;
+
+typedef struct wick_section_info {
+  const char *name;
+  uint64_t offset;
+  uint64_t size;
+  uint32_t crc;
+} wick_section_info;
+
+typedef struct wick_model_info {
+  const char *name;
+  const char *compiler; /* version */
+  const char *flags;    /* the compiler's options */
+  const char *target;
+  const char *machine;  /* "x86_64", "aarch64" */
+  const char *features; /* required, e.g. "avx2 fma" */
+  uint64_t input_hash;
+  uint64_t file_bytes;
+  uint32_t format_version;
+  uint32_t entry_count;
+  wick_section_info sections[WICK_SECTION_COUNT];
+} wick_model_info;
+
+/* What these return lives as long as the model. */
+const wick_model_info *wick_model_describe(const wick_model *model);
+/* NULL when there is no such entry. */
+const wick_entry_info *wick_model_entry(const wick_model *model, uint32_t index);
+
+typedef struct wick_shape {
+  uint32_t rank;
+  int64_t dims[WICK_MAX_RANK];
+} wick_shape;
+
+/* The first entry whose inputs have exactly these shapes, in order. */
+wick_status wick_model_find_entry(const wick_model *model, const wick_shape *inputs, uint32_t count,
+                                  uint32_t *index);
+
+/* 1: this processor (and its operating system) has it, 0: it has not, -1: not a name that the
+ * runtime knows. Names are LLVM's: "avx2", "avx512vnni", "amx-int8", "dotprod". */
+int wick_cpu_has(const char *feature);
+
+/* ---- session --------------------------------------------------------------------------------- */
+
+typedef struct wick_session wick_session;
+
+#define WICK_MAX_THREADS 256
+
+/* threads: how many work on one run, the caller's included; 0: one per available processor. Results
+ * do not depend on it. */
+wick_status wick_session_create(const wick_model *model, uint32_t entry, uint32_t threads,
+                                wick_session **out);
+void wick_session_free(wick_session *session); /* NULL is fine */
+const wick_entry_info *wick_session_entry(const wick_session *session);
+uint32_t wick_session_threads(const wick_session *session);
+
+/* inputs[i] and outputs[i] are the caller's buffers, of the entry's bytes and alignment; outputs
+ * overlap nothing. A tensor of no bytes may be NULL. */
+wick_status wick_session_run(wick_session *session, const void *const *inputs,
+                             void *const *outputs);
+
+typedef struct wick_step_profile {
+  uint64_t nanoseconds;
+  uint64_t calls;
+} wick_step_profile;
+
+/* The same, and adds each step's time to profile[step_count]. */
+wick_status wick_session_run_profiled(wick_session *session, const void *const *inputs,
+                                      void *const *outputs, wick_step_profile *profile);
+
+/* Called before (after == 0) and after (after == 1) each step with the arena, which it may read and
+ * write: tensors are where the compiler placed them. */
+typedef void (*wick_observer)(void *user, uint32_t step, int after, void *arena);
+wick_status wick_session_run_observed(wick_session *session, const void *const *inputs,
+                                      void *const *outputs, wick_observer observer, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Models without a runtime: an object file, a header that says how to call it, and the constants as
+ * one file. The same code is what `object`, `asm` and `llvm-ir` show. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/abi.h"
+#include "targets/cpu/module.h"
+#include "targets/cpu/object.h"
+
+/* ---- entry points --------------------------------------------------------------------------- */
+
+/* NAME_run, or NAME_run_K when there are several shapes. */
+static const char *function_name(const wk_cpu_module *m, size_t k, const char *what, wk_arena *a) {
+  return m->n == 1 ? wk_arena_printf(a, "%s_%s", m->name, what)
+                   : wk_arena_printf(a, "%s_%s_%zu", m->name, what, k + 1);
+}
+
+static void copy_pointers(wk_emit *e, wk_ssa from, wk_ssa to, size_t at, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    wk_ssa p = wk_emit_load(e, e->ptr, wk_emit_off(e, from, (int64_t)k * 8));
+    wk_emit_store(e, p, wk_emit_off(e, to, (int64_t)(at + k) * 8));
+  }
+}
+
+/* int run(weights, inputs, outputs, arena) and int run_with(exec, weights, inputs, outputs, arena).
+ * */
+static void add_run(wk_cpu_module *m, size_t k, bool with_exec) {
+  wk_emit *e = &m->gen.e;
+  const wk_program *p = m->programs[k];
+  LLVMTypeRef params[] = {e->ptr, e->ptr, e->ptr, e->ptr, e->ptr};
+  unsigned n = with_exec ? 5 : 4, at = with_exec ? 1 : 0;
+  const char *name = function_name(m, k, with_exec ? "run_with" : "run", m->gen.arena);
+  wk_ssa fn = LLVMAddFunction(e->mod, name, LLVMFunctionType(e->i32, params, n, 0));
+  wk_emit_attributes(e, fn);
+  e->fn = fn;
+  LLVMPositionBuilderAtEnd(e->b, LLVMAppendBasicBlockInContext(e->ctx, fn, ""));
+  size_t n_in = p->inputs.n, n_out = p->outputs.n;
+  wk_ssa io = LLVMBuildAlloca(e->b, LLVMArrayType2(e->ptr, n_in + n_out + 1), "");
+  copy_pointers(e, LLVMGetParam(fn, at + 1), io, 0, n_in);
+  copy_pointers(e, LLVMGetParam(fn, at + 2), io, n_in, n_out);
+  wk_ssa exec = with_exec ? LLVMGetParam(fn, 0) : LLVMConstNull(e->ptr);
+  wk_ssa args[] = {exec, LLVMGetParam(fn, at), io, LLVMGetParam(fn, at + 3)};
+  wk_ssa entry = LLVMGetNamedFunction(e->mod, m->entries[k].entry);
+  LLVMBuildRet(e->b,
+               LLVMBuildCall2(e->b, LLVMGlobalGetValueType(entry), entry, args, 4, ""));
+  LLVMSetLinkage(entry, LLVMInternalLinkage);
+}
+
+/* "path/name", without an ending that names one of the files. */
+static char *stem_of(const char *path, wk_arena *a) {
+  static const char *const endings[] = {".o", ".h", ".weights", ".bundle"};
+  size_t n = strlen(path);
+  for (size_t k = 0; k < WK_COUNTOF(endings); k++) {
+    size_t m = strlen(endings[k]);
+    if (n > m && strcmp(path + n - m, endings[k]) == 0) return wk_arena_strndup(a, path, n - m);
+  }
+  return wk_arena_strdup(a, path);
+}
+
+static const char *name_of(const char *stem, wk_arena *a) {
+  const char *slash = strrchr(stem, '/');
+  char *name = wk_symbol_text(a, slash ? slash + 1 : stem, 64);
+  if (!*name) return "model";
+  return isdigit((unsigned char)*name) ? wk_arena_printf(a, "m%s", name) : name;
+}
+
+static wk_status build(wk_program *const *programs, size_t n, const wk_cpu_isa *isa,
+                       const char *name, wk_cpu_module *m) {
+  WK_TRY(wk_cpu_module_build(programs, n, isa, name, false, m));
+  for (size_t k = 0; k < n; k++) {
+    add_run(m, k, false);
+    add_run(m, k, true);
+  }
+  return NULL;
+}
+
+/* ---- header --------------------------------------------------------------------------------- */
+
+/* Text that may stand in a comment or between quotes, on one line. */
+static const char *plain_text(const char *s, wk_arena *a) {
+  char *out = wk_arena_strdup(a, s ? s : "");
+  for (char *p = out; *p; p++)
+    if (!isprint((unsigned char)*p) || *p == '"' || *p == '\\' || *p == '?' ||
+        (p[0] == '*' && p[1] == '/'))
+      *p = '_';
+  return out;
+}
+
+static void print_tensor(FILE *f, const char *name, const wk_binding *b, wk_arena *a) {
+  const wk_type *t = &b->type;
+  fprintf(f, "#define %s_NAME \"%s\"\n", name, plain_text(b->name, a));
+  fprintf(f, "#define %s_DTYPE %d /* %s */\n", name, (int)t->dtype, wk_dtype_name(t->dtype));
+  fprintf(f, "#define %s_RANK %d\n#define %s_DIMS {", name, t->rank, name);
+  for (int k = 0; k < t->rank; k++)
+    fprintf(f, "%s%lld", k ? ", " : "", (long long)t->dims[k]);
+  fprintf(f, "%s}\n#define %s_COUNT %lld\n#define %s_BYTES %lld\n", t->rank ? "" : "1", name,
+          (long long)wk_type_count(t), name, (long long)wk_type_bytes(t));
+}
+
+static void print_tensors(FILE *f, const char *macro, const char *kind, const wk_binding *b,
+                          size_t n, wk_arena *a) {
+  fprintf(f, "#define %s_%sS %zu\n", macro, kind, n);
+  for (size_t i = 0; i < n; i++)
+    print_tensor(f, wk_arena_printf(a, "%s_%s_%zu", macro, kind, i), &b[i], a);
+  fprintf(f, "\n");
+}
+
+static char *upper(wk_arena *a, const char *s) {
+  char *out = wk_arena_strdup(a, s);
+  for (char *p = out; *p; p++) *p = (char)toupper((unsigned char)*p);
+  return out;
+}
+
+static void print_program(FILE *f, const wk_cpu_module *m, size_t k, wk_arena *a) {
+  const wk_program *p = m->programs[k];
+  const char *macro = upper(a, m->n == 1 ? m->name : wk_arena_printf(a, "%s_%zu", m->name, k + 1));
+  uint64_t arena = wk_align_up((uint64_t)p->region_size[WK_REGION_ACT], WICK_ALIGN);
+  fprintf(f, "\n/* ---- %s ---- */\n\n", plain_text(*p->name ? p->name : m->name, a));
+  print_tensors(f, macro, "INPUT", p->inputs.data, p->inputs.n, a);
+  print_tensors(f, macro, "OUTPUT", p->outputs.data, p->outputs.n, a);
+  fprintf(f, "#define %s_ARENA_ALIGN %u\n", macro, wk_cpu_arena_align(p));
+  fprintf(f, "#define %s_SCRATCH_BYTES %lld /* of each thread */\n", macro,
+          (long long)m->gen.scratch_bytes);
+  fprintf(f, "#define %s_ARENA_BYTES %llu /* for %s, scratch of one thread included */\n\n", macro,
+          (unsigned long long)(arena + (uint64_t)m->gen.scratch_bytes),
+          function_name(m, k, "run", a));
+  fprintf(f,
+          "int %s(const void *weights, const void *const *inputs, void *const *outputs,\n"
+          "    void *arena);\n"
+          "int %s(%s_exec *exec, const void *weights, const void *const *inputs,\n"
+          "    void *const *outputs, void *arena);\n",
+          function_name(m, k, "run", a), function_name(m, k, "run_with", a), m->name);
+}
+
+static void print_exec(FILE *f, const char *name) {
+  fprintf(f,
+          "\n/* For %s_run_with: a parallel loop of the caller's. fn(ctx, begin, end, scratch)\n"
+          " * does a piece of [0, n); pieces are independent, each gets the scratch of the thread\n"
+          " * that runs it. parallel_for returns when all are done; NULL: one thread. */\n"
+          "typedef void (*%s_task)(void *ctx, int64_t begin, int64_t end, void *scratch);\n"
+          "typedef struct %s_exec {\n"
+          "  void (*parallel_for)(struct %s_exec *exec, %s_task fn, void *ctx, int64_t n,\n"
+          "                       int64_t grain);\n"
+          "  void *scratch;     /* of the calling thread, aligned to 64 */\n"
+          "  int64_t threads;   /* at least 1 */\n"
+          "  uint64_t *profile; /* NULL */\n"
+          "  void *owner;       /* for parallel_for */\n"
+          "  int64_t error;     /* 0 before a run */\n"
+          "} %s_exec;\n",
+          name, name, name, name, name, name);
+}
+
+static void print_header(FILE *f, const wk_cpu_module *m, const wk_emit_options *o) {
+  wk_arena *a = wk_arena_new();
+  const char *macro = upper(a, m->name);
+  fprintf(f, "/* %s, compiled by wick for %s", m->name, m->isa->name);
+  if (o->command && *o->command) fprintf(f, " (%s)", plain_text(o->command, a));
+  fprintf(f, ".\n"
+             " *   weights  contents of %s.weights, aligned to %d bytes\n"
+             " *   inputs, outputs  one pointer per tensor, row-major, aligned to their elements\n"
+             " *   arena    ARENA_BYTES bytes, aligned to ARENA_ALIGN, any contents; one per run\n"
+             " *            at a time\n"
+             " * Functions return 0, or not 0 when the inputs hold values that the model cannot\n"
+             " * take (an index out of range). They allocate nothing and keep nothing. */\n",
+          m->name, WICK_ALIGN);
+  fprintf(f, "#ifndef %s_BUNDLE_H\n#define %s_BUNDLE_H\n\n#include <stdint.h>\n\n", macro, macro);
+  fprintf(f, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+  fprintf(f, "#define %s_ABI_VERSION %d\n", macro, WICK_ABI_VERSION);
+  fprintf(f, "#define %s_WEIGHTS_BYTES %llu\n", macro, (unsigned long long)m->const_bytes);
+  fprintf(f, "#define %s_WEIGHTS_ALIGN %d\n", macro, WICK_ALIGN);
+  print_exec(f, m->name);
+  for (size_t k = 0; k < m->n; k++) print_program(f, m, k, a);
+  fprintf(f, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+  wk_arena_free(a);
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static void write_weights(wk_out *out, const wk_cpu_module *m) {
+  static const uint8_t zeros[WICK_ALIGN];
+  uint64_t at = 0;
+  for (size_t k = 0; k < m->consts.n; k++) {
+    const wk_cpu_const *c = &m->consts.data[k];
+    wk_out_write(out, zeros, c->offset - at);
+    wk_out_write(out, c->data, c->size);
+    at = c->offset + c->size;
+  }
+}
+
+enum { OBJECT, HEADER, WEIGHTS, FILES };
+
+static wk_status write_bundle(const wk_cpu_module *m, const wk_emit_options *o, const char *stem,
+                              LLVMMemoryBufferRef object, wk_arena *a) {
+  static const char *const endings[FILES] = {".o", ".h", ".weights"};
+  wk_out *out[FILES] = {0};
+  wk_status s = NULL;
+  for (int k = 0; k < FILES && !s; k++)
+    s = wk_out_open(wk_arena_printf(a, "%s%s", stem, endings[k]), &out[k]);
+  if (!s) {
+    wk_out_write(out[OBJECT], LLVMGetBufferStart(object), LLVMGetBufferSize(object));
+    print_header(wk_out_stdio(out[HEADER]), m, o);
+    write_weights(out[WEIGHTS], m);
+  }
+  for (int k = 0; k < FILES; k++) {
+    if (s) {
+      wk_out_abort(out[k]);
+    } else {
+      s = wk_out_commit(out[k]);
+    }
+  }
+  return s;
+}
+
+wk_status wk_cpu_bundle_emit(wk_program *const *programs, size_t n, const wk_emit_options *o,
+                             const wk_cpu_isa *isa, const char *path) {
+  if (strcmp(path, "-") == 0)
+    return wk_error(WK_USAGE, "a bundle is several files: give it a name with -o");
+  wk_arena *a = wk_arena_new();
+  const char *stem = stem_of(path, a);
+  wk_cpu_module m;
+  LLVMMemoryBufferRef object = NULL;
+  wk_status s = build(programs, n, isa, name_of(stem, a), &m);
+  if (!s) s = wk_object_emit(isa, m.mod, LLVMObjectFile, &object);
+  if (!s) s = write_bundle(&m, o, stem, object, a);
+  if (object) LLVMDisposeMemoryBuffer(object);
+  wk_cpu_module_free(&m);
+  wk_arena_free(a);
+  return s;
+}
+
+wk_status wk_cpu_code_emit(wk_emit_kind kind, wk_program *const *programs, size_t n,
+                           const wk_emit_options *o, const wk_cpu_isa *isa, const char *path) {
+  wk_arena *a = wk_arena_new();
+  const char *name = strcmp(path, "-") == 0 ? o->model_name : path;
+  wk_cpu_module m;
+  LLVMMemoryBufferRef code = NULL;
+  char *text = NULL;
+  char *stem = stem_of(name ? name : "model", a), *dot = strrchr(stem, '.');
+  if (dot && dot > stem && !strchr(dot, '/')) *dot = '\0';
+  wk_status s = build(programs, n, isa, name_of(stem, a), &m);
+  if (!s && kind == WK_EMIT_LLVM_IR) {
+    text = LLVMPrintModuleToString(m.mod);
+    s = wk_write_file(path, text, strlen(text));
+    LLVMDisposeMessage(text);
+  } else if (!s) {
+    s = wk_object_emit(isa, m.mod, kind == WK_EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile, &code);
+    if (!s) s = wk_write_file(path, LLVMGetBufferStart(code), LLVMGetBufferSize(code));
+  }
+  if (code) LLVMDisposeMemoryBuffer(code);
+  wk_cpu_module_free(&m);
+  wk_arena_free(a);
+  return s;
+}

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# The CPU target stands on the shared libLLVM; `bench_kernels` measures its kernels.
+execute_process(COMMAND ${LLVM_CONFIG} --includedir OUTPUT_VARIABLE llvm_include
+                OUTPUT_STRIP_TRAILING_WHITESPACE)
+execute_process(COMMAND ${LLVM_CONFIG} --libs --link-shared OUTPUT_VARIABLE llvm_libs
+                OUTPUT_STRIP_TRAILING_WHITESPACE)
+execute_process(COMMAND ${LLVM_CONFIG} --libdir OUTPUT_VARIABLE llvm_libdir
+                OUTPUT_STRIP_TRAILING_WHITESPACE)
+
+# rare/*.c become bitcode, once per instruction set (the rows of isa.c), and bytes in the library.
+set(rare_isas avx512 avx2 x86-64 aarch64)
+set(rare_flags_avx512 --target=x86_64-linux-gnu -march=x86-64-v4 -mprefer-vector-width=512)
+set(rare_flags_avx2 --target=x86_64-linux-gnu -march=x86-64-v3)
+set(rare_flags_x86-64 --target=x86_64-linux-gnu -march=x86-64)
+set(rare_flags_aarch64 --target=aarch64-linux-gnu -march=armv8-a)
+set(rare_dir ${CMAKE_BINARY_DIR}/generated/rare)
+file(GLOB rare_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/targets/cpu/rare/*.c)
+file(GLOB rare_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/targets/cpu/rare/*.h
+     ${CMAKE_SOURCE_DIR}/targets/cpu/rare/*.def)
+set(rare_bitcode)
+set(rare_symbols)
+set(rare_rows)
+foreach(source ${rare_sources})
+  get_filename_component(file ${source} NAME_WE)
+  foreach(isa ${rare_isas})
+    set(out ${rare_dir}/${file}.${isa}.bc)
+    add_custom_command(
+      OUTPUT ${out}
+      COMMAND ${CLANG19} ${rare_flags_${isa}} -std=gnu11 -O2 -ffreestanding -fno-builtin -fPIC
+              -fvisibility=hidden -fno-math-errno -ffp-contract=off -fno-strict-aliasing
+              -fno-jump-tables -fno-asynchronous-unwind-tables -Wall -Wextra -Wpedantic -Wshadow
+              -Wno-psabi -I${CMAKE_SOURCE_DIR} -emit-llvm -c ${source} -o ${out}
+      DEPENDS ${source} ${rare_headers} ${CMAKE_SOURCE_DIR}/runtime/abi.h
+      VERBATIM)
+    string(REPLACE - _ symbol rare_${file}_${isa})
+    list(APPEND rare_bitcode ${out})
+    string(APPEND rare_symbols "BYTES(${symbol}, \"${out}\")\n")
+    string(APPEND rare_rows "    {\"${file}\", \"${isa}\", ${symbol}, ${symbol}_end},\n")
+  endforeach()
+endforeach()
+file(MAKE_DIRECTORY ${rare_dir})
+file(CONFIGURE OUTPUT ${rare_dir}/rare_code.c @ONLY CONTENT
+"/* SPDX-License-Identifier: Apache-2.0 */
+#include \"targets/cpu/rare_link.h\"
+#define BYTES(name, file)                                                          \\
+  __asm__(\".section .rodata\\n.balign 16\\n\" #name \":\\n.incbin \\\"\" file \"\\\"\\n\"   \\
+          #name \"_end:\\n.byte 0\\n.previous\\n\");                                     \\
+  extern const unsigned char name[] __attribute__((visibility(\"hidden\")));         \\
+  extern const unsigned char name##_end[] __attribute__((visibility(\"hidden\")));
+@rare_symbols@
+const wk_rare_code wk_rare_codes[] = {
+@rare_rows@};
+const size_t wk_rare_codes_count = WK_COUNTOF(wk_rare_codes);
+")
+set_source_files_properties(${rare_dir}/rare_code.c PROPERTIES OBJECT_DEPENDS "${rare_bitcode}")
+
+if(TARGET wk_cpu)
+  target_sources(wk_cpu PRIVATE ${rare_dir}/rare_code.c)
+  target_include_directories(wk_cpu SYSTEM PUBLIC ${llvm_include})
+  target_link_directories(wk_cpu PUBLIC ${llvm_libdir})
+  target_link_libraries(wk_cpu PUBLIC ${llvm_libs})
+  if(EXISTS ${CMAKE_SOURCE_DIR}/bench/kernels.c)
+    add_executable(bench_kernels bench/kernels.c)
+    target_link_libraries(bench_kernels wk_cpu wk_support m)
+  endif()
+endif()
+
+# The example that links a compiled model.
+if(EXISTS ${CMAKE_SOURCE_DIR}/compiler/driver/main.c)
+  add_test(NAME bundle/example COMMAND ${CMAKE_SOURCE_DIR}/tests/bundle/run $<TARGET_FILE:wick>)
+endif()

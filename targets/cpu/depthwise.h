@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * depthwise: convolution with one input and one output channel per group. Private to this folder.
+ */
+#ifndef WICK_CPU_DEPTHWISE_H
+#define WICK_CPU_DEPTHWISE_H
+
+#include "targets/cpu/kernels.h"
+
+bool wk_depthwise_fits(const wk_cpu_conv_desc *d);
+int64_t wk_depthwise_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d);
+/* Weights as [channel block][kh * kw][lanes]. */
+void wk_depthwise_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const float *w,
+                       const int64_t w_stride[4], float *out);
+wk_status wk_depthwise_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
+                            wk_cpu_kernel *out) WK_MUST_CHECK;
+
+#endif

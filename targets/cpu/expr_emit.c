@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One emitter per kind of operation: floats, integers, bools, conversions. Floats of 16 bits are
+ * computed as f32 and rounded after each node, which gives what rounding the exact result would:
+ * f32 has more than twice their digits. */
+#include "targets/cpu/expr_emit.h"
+
+#include "targets/cpu/expr_ops.h"
+#include "targets/cpu/vmath.h"
+
+#include <stdlib.h>
+
+bool wk_expr_node_const(const wk_expr_at *at, int arg, double *value) {
+  const wk_expr_node *n = &at->x->nodes[at->node->arg[arg]];
+  if (n->op != WK_EX_CONST) return false;
+  *value = wk_dtype_is_float(n->dtype) ? n->imm.f : (double)n->imm.i;
+  return true;
+}
+
+/* ---- floats ---------------------------------------------------------------------------------- */
+
+static wk_ssa call1(const wk_lanes *v, const char *name, wk_ssa a) {
+  return wk_lanes_intrinsic(v->e, name, v->real, &a, 1);
+}
+
+/* p past q or p NaN: p, else q. When q is a number, one unordered comparison says that. */
+static wk_ssa real_extreme(const wk_expr_at *at, const wk_lanes *v, bool max, wk_ssa p, wk_ssa q) {
+  LLVMBuilderRef b = v->e->b;
+  double c;
+  if (wk_expr_node_const(at, 1, &c) && c == c) {
+    wk_ssa takes_p = LLVMBuildFCmp(b, max ? LLVMRealUGT : LLVMRealULT, p, q, "");
+    return LLVMBuildSelect(b, takes_p, p, q, "");
+  }
+  if (wk_expr_node_const(at, 0, &c) && c == c) {
+    wk_ssa takes_q = LLVMBuildFCmp(b, max ? LLVMRealUGE : LLVMRealULE, q, p, "");
+    return LLVMBuildSelect(b, takes_q, q, p, "");
+  }
+  wk_ssa past = LLVMBuildFCmp(b, max ? LLVMRealOGT : LLVMRealOLT, p, q, "");
+  wk_ssa nan = LLVMBuildFCmp(b, LLVMRealUNO, p, p, "");
+  return LLVMBuildSelect(b, LLVMBuildOr(b, past, nan, ""), p, q, "");
+}
+
+static wk_ssa real_sign(const wk_lanes *v, wk_ssa a) {
+  LLVMBuilderRef b = v->e->b;
+  wk_ssa zero = LLVMConstNull(v->real);
+  wk_ssa rest = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, a, a, ""), a, zero, "");
+  rest = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, a, zero, ""), wk_lanes_real(v, -1), rest,
+                         "");
+  return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, a, zero, ""), wk_lanes_real(v, 1), rest,
+                         "");
+}
+
+/* Constant exponents that need no logarithm; NULL for all others. */
+static wk_ssa easy_power(const wk_expr_at *at, const wk_lanes *v, wk_ssa a) {
+  LLVMBuilderRef b = v->e->b;
+  wk_ssa one = wk_lanes_real(v, 1), square = LLVMBuildFMul(b, a, a, "");
+  double c;
+  if (!wk_expr_node_const(at, 1, &c)) return NULL;
+  if (c == 1) return a;
+  if (c == 2) return square;
+  if (c == 3) return LLVMBuildFMul(b, square, a, "");
+  if (c == 4) return LLVMBuildFMul(b, square, square, "");
+  if (c == -1) return LLVMBuildFDiv(b, one, a, "");
+  if (c != 0.5) return NULL;
+  wk_ssa root = call1(v, "llvm.sqrt", LLVMBuildFAdd(b, a, wk_lanes_real(v, 0), ""));
+  wk_ssa inf = wk_lanes_real(v, (double)__builtin_inff());
+  wk_ssa lowest = LLVMBuildFCmp(b, LLVMRealOEQ, a, LLVMBuildFNeg(b, inf, ""), "");
+  return LLVMBuildSelect(b, lowest, inf, root, "");
+}
+
+static wk_ssa real_compare(LLVMBuilderRef b, wk_expr_op op, wk_ssa p, wk_ssa q) {
+  static const LLVMRealPredicate predicates[WK_EX_COUNT] = {
+      [WK_EX_EQ] = LLVMRealOEQ, [WK_EX_NE] = LLVMRealUNE, [WK_EX_LT] = LLVMRealOLT,
+      [WK_EX_LE] = LLVMRealOLE, [WK_EX_GT] = LLVMRealOGT, [WK_EX_GE] = LLVMRealOGE};
+  return LLVMBuildFCmp(b, predicates[op], p, q, "");
+}
+
+static wk_ssa real_op(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
+  wk_lanes v = wk_lanes_make(at->e, at->lanes, at->from == WK_F64 ? 64 : 32);
+  LLVMBuilderRef b = at->e->b;
+  wk_ssa inf = wk_lanes_real(&v, (double)__builtin_inff()), y = NULL;
+  switch (at->node->op) {
+    case WK_EX_NEG: return LLVMBuildFNeg(b, p, "");
+    case WK_EX_ABS: return call1(&v, "llvm.fabs", p);
+    case WK_EX_SIGN: return real_sign(&v, p);
+    case WK_EX_FLOOR: return wk_lanes_round(&v, WK_ROUND_FLOOR, p);
+    case WK_EX_CEIL: return wk_lanes_round(&v, WK_ROUND_CEIL, p);
+    case WK_EX_ROUND: return wk_lanes_round(&v, WK_ROUND_EVEN, p);
+    case WK_EX_TRUNC: return wk_lanes_round(&v, WK_ROUND_TRUNC, p);
+    case WK_EX_SQRT: return call1(&v, "llvm.sqrt", p);
+    case WK_EX_IS_NAN: return LLVMBuildFCmp(b, LLVMRealUNO, p, p, "");
+    case WK_EX_IS_INF: return LLVMBuildFCmp(b, LLVMRealOEQ, call1(&v, "llvm.fabs", p), inf, "");
+    case WK_EX_ADD: return LLVMBuildFAdd(b, p, q, "");
+    case WK_EX_SUB: return LLVMBuildFSub(b, p, q, "");
+    case WK_EX_MUL: return LLVMBuildFMul(b, p, q, "");
+    case WK_EX_DIV: return LLVMBuildFDiv(b, p, q, "");
+    case WK_EX_MIN: return real_extreme(at, &v, false, p, q);
+    case WK_EX_MAX: return real_extreme(at, &v, true, p, q);
+    case WK_EX_POW: y = easy_power(at, &v, p); break;
+    case WK_EX_EQ:
+    case WK_EX_NE:
+    case WK_EX_LT:
+    case WK_EX_LE:
+    case WK_EX_GT:
+    case WK_EX_GE: return real_compare(b, at->node->op, p, q);
+    default: break;
+  }
+  return y ? y : wk_vmath_emit(&v, at->node->op, p, q);
+}
+
+/* ---- whole expressions ----------------------------------------------------------------------- */
+
+static wk_ssa literal(const wk_expr_at *at) {
+  const wk_expr_node *n = at->node;
+  LLVMTypeRef t = wk_register_element(at->e, n->dtype);
+  wk_ssa one = wk_dtype_is_float(n->dtype) ? LLVMConstReal(t, n->imm.f)
+                                           : LLVMConstInt(t, (uint64_t)n->imm.i, 1);
+  return wk_vector_splat(at->e, at->lanes, one);
+}
+
+static wk_ssa node_value(const wk_expr_at *at, const wk_ssa *inputs, const wk_ssa *index,
+                         const wk_ssa *values) {
+  const wk_expr_node *n = at->node;
+  if (n->op == WK_EX_INPUT) return inputs[n->imm.i];
+  if (n->op == WK_EX_INDEX) return index[n->imm.i];
+  if (n->op == WK_EX_CONST) return literal(at);
+  wk_ssa a[3] = {NULL, NULL, NULL};
+  for (int i = 0; i < wk_expr_op_arity(n->op); i++) a[i] = values[n->arg[i]];
+  if (n->op == WK_EX_SELECT) return LLVMBuildSelect(at->e->b, a[0], a[1], a[2], "");
+  if (n->op == WK_EX_CAST) return wk_expr_cast_emit(at, a[0]);
+  if (n->op == WK_EX_SAT) return wk_expr_sat_emit(at, a[0]);
+  if (!wk_dtype_is_float(at->from)) return wk_expr_integer_emit(at, a[0], a[1]);
+  wk_ssa y = real_op(at, a[0], a[1]);
+  return wk_dtype_is_float(n->dtype) ? wk_round_narrow(at->e, n->dtype, at->lanes, y) : y;
+}
+
+void wk_expr_emit(wk_emit *e, const wk_expr *x, int lanes, const wk_ssa *inputs,
+                  const wk_ssa *index, wk_ssa *results) {
+  wk_ssa *values = wk_xcalloc(x->n, sizeof(wk_ssa));
+  for (uint32_t i = 0; i < x->n; i++) {
+    wk_expr_at at = {.e = e, .x = x, .node = &x->nodes[i], .lanes = lanes};
+    if (wk_expr_op_arity(at.node->op) > 0) at.from = x->nodes[at.node->arg[0]].dtype;
+    values[i] = node_value(&at, inputs, index, values);
+  }
+  for (uint32_t r = 0; r < x->n_results; r++) results[r] = values[x->results[r]];
+  free(values);
+}
+
+int wk_expr_cost(const wk_expr *x) {
+  int cost = 0;
+  for (uint32_t i = 0; i < x->n; i++) {
+    const wk_expr_node *n = &x->nodes[i];
+    if (wk_expr_op_arity(n->op) == 0) continue;
+    bool real = wk_dtype_is_float(x->nodes[n->arg[0]].dtype);
+    bool divides = n->op == WK_EX_DIV || n->op == WK_EX_MOD || n->op == WK_EX_FMOD;
+    cost += real && wk_vmath_has(n->op) ? 20 : !real && divides ? 20 : 1;
+    if (n->dtype == WK_F16 || n->dtype == WK_BF16) cost += 4;
+  }
+  return cost;
+}
+
+/* ---- epilogues ------------------------------------------------------------------------------- */
+
+static wk_ssa emit_epilogue(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands) {
+  wk_ssa inputs[1 + WK_CPU_MAX_OPERANDS] = {acc}, y;
+  const wk_expr *x = ctx;
+  int n = wk_expr_inputs(x);
+  for (int i = 1; i < n; i++) inputs[i] = operands[i - 1];
+  wk_expr_emit(e, x, e->isa->lanes, inputs, NULL, &y);
+  return y;
+}
+
+wk_status wk_expr_epilogue(const wk_expr *x, const wk_cpu_operand *operands, int n_operands,
+                           wk_cpu_epilogue *out) {
+  *out = (wk_cpu_epilogue){0};
+  if (n_operands > WK_CPU_MAX_OPERANDS || wk_expr_inputs(x) > n_operands + 1)
+    return wk_error(WK_UNSUPPORTED, "an epilogue with %d operands", n_operands);
+  for (uint32_t i = 0; i < x->n; i++) {
+    const wk_expr_node *n = &x->nodes[i];
+    if (n->op == WK_EX_INDEX || (n->op == WK_EX_INPUT && n->dtype != WK_F32))
+      return wk_error(WK_UNSUPPORTED, "an epilogue that reads more than f32 operands");
+  }
+  if (x->n_results != 1 || x->nodes[x->results[0]].dtype != WK_F32)
+    return wk_error(WK_UNSUPPORTED, "an epilogue that is not one f32 result");
+  out->emit = emit_epilogue;
+  out->ctx = (void *)x;
+  out->key = wk_expr_hash(x, 0);
+  out->n_operands = n_operands;
+  for (int i = 0; i < n_operands; i++) out->operands[i] = operands[i];
+  return NULL;
+}

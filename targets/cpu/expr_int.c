@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Integer and bool operations, and conversions between element types. Division guards its divisor,
+ * so that no instruction of the processor can trap. */
+#include "targets/cpu/expr_ops.h"
+
+#include <stdio.h>
+
+static LLVMTypeRef vector_of(const wk_expr_at *at, wk_dtype t) {
+  return wk_vector_type(wk_register_element(at->e, t), at->lanes);
+}
+
+static wk_ssa constant(wk_ssa like, int64_t x) { return wk_vector_int(NULL, LLVMTypeOf(like), x); }
+
+#define PICK(c, yes, no) LLVMBuildSelect(at->e->b, c, yes, no, "")
+#define TEST(op, l, r) LLVMBuildICmp(at->e->b, LLVMInt##op, l, r, "")
+
+/* ---- division -------------------------------------------------------------------------------- */
+
+/* p / q or p rem q with q = 0 and q = -1 taken out. */
+static wk_ssa divide(const wk_expr_at *at, bool quotient, wk_ssa p, wk_ssa q) {
+  LLVMBuilderRef b = at->e->b;
+  wk_ssa zero = constant(p, 0), none = TEST(EQ, q, zero);
+  if (!wk_dtype_is_signed(at->from)) {
+    wk_ssa d = PICK(none, constant(p, 1), q);
+    wk_ssa y = quotient ? LLVMBuildUDiv(b, p, d, "") : LLVMBuildURem(b, p, d, "");
+    return PICK(none, zero, y);
+  }
+  wk_ssa minus = TEST(EQ, q, constant(p, -1));
+  wk_ssa special = LLVMBuildOr(b, none, minus, ""), d = PICK(special, constant(p, 1), q);
+  if (!quotient) return PICK(special, zero, LLVMBuildSRem(b, p, d, ""));
+  wk_ssa y = PICK(minus, LLVMBuildNeg(b, p, ""), LLVMBuildSDiv(b, p, d, ""));
+  return PICK(none, zero, y);
+}
+
+static wk_ssa modulo(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
+  LLVMBuilderRef b = at->e->b;
+  wk_ssa r = divide(at, false, p, q), zero = constant(p, 0);
+  if (!wk_dtype_is_signed(at->from)) return r;
+  wk_ssa differs = TEST(SLT, LLVMBuildXor(b, r, q, ""), zero);
+  wk_ssa moved = LLVMBuildAnd(b, differs, TEST(NE, r, zero), "");
+  return PICK(moved, LLVMBuildAdd(b, r, q, ""), r);
+}
+
+/* ---- powers ---------------------------------------------------------------------------------- */
+
+static wk_ssa power_by_squaring(const wk_expr_at *at, wk_ssa p, uint64_t n) {
+  wk_ssa y = constant(p, 1);
+  for (; n; n >>= 1) {
+    if (n & 1) y = LLVMBuildMul(at->e->b, y, p, "");
+    if (n > 1) p = LLVMBuildMul(at->e->b, p, p, "");
+  }
+  return y;
+}
+
+static void power_body(const wk_expr_at *at, LLVMTypeRef type, wk_ssa fn) {
+  wk_emit *e = at->e;
+  wk_ssa p = LLVMGetParam(fn, 0), q = LLVMGetParam(fn, 1), one = wk_vector_int(e, type, 1);
+  wk_ssa zero = LLVMConstNull(type);
+  wk_ssa state[] = {one, p, q};
+  wk_emit_loop l;
+  wk_emit_begin(e, &l, wk_emit_int(e, 0), wk_emit_int(e, 8 * wk_dtype_size(at->from)), 1, state, 3);
+  wk_ssa odd = TEST(NE, LLVMBuildAnd(e->b, l.phi[2], one, ""), zero);
+  state[0] = PICK(odd, LLVMBuildMul(e->b, l.phi[0], l.phi[1], ""), l.phi[0]);
+  state[1] = LLVMBuildMul(e->b, l.phi[1], l.phi[1], "");
+  state[2] = LLVMBuildLShr(e->b, l.phi[2], one, "");
+  wk_emit_end(e, &l, state);
+  wk_ssa y = l.phi[0];
+  if (wk_dtype_is_signed(at->from)) {
+    wk_ssa minus = constant(p, -1), is_odd = TEST(NE, LLVMBuildAnd(e->b, q, one, ""), zero);
+    wk_ssa inverse = PICK(TEST(EQ, p, minus), PICK(is_odd, minus, one), zero);
+    inverse = PICK(TEST(EQ, p, one), one, inverse);
+    y = PICK(TEST(SLT, q, zero), inverse, y);
+  }
+  LLVMBuildRet(e->b, y);
+}
+
+static wk_ssa power(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
+  const wk_expr_node *n = &at->x->nodes[at->node->arg[1]];
+  if (n->op == WK_EX_CONST && n->imm.i >= 0) return power_by_squaring(at, p, (uint64_t)n->imm.i);
+  char name[64];
+  snprintf(name, sizeof name, "wk.math.pow.%s.%d", wk_dtype_name(at->from), at->lanes);
+  wk_ssa fn = LLVMGetNamedFunction(at->e->mod, name);
+  LLVMTypeRef type = LLVMTypeOf(p), params[] = {type, type};
+  if (!fn) {
+    wk_emit_place place = wk_emit_save(at->e);
+    fn = LLVMAddFunction(at->e->mod, name, LLVMFunctionType(type, params, 2, 0));
+    LLVMSetLinkage(fn, LLVMInternalLinkage);
+    wk_emit_attributes(at->e, fn);
+    wk_emit_keep_apart(at->e, fn);
+    at->e->fn = fn;
+    LLVMPositionBuilderAtEnd(at->e->b, LLVMAppendBasicBlockInContext(at->e->ctx, fn, ""));
+    power_body(at, type, fn);
+    wk_emit_restore(at->e, place);
+  }
+  wk_ssa args[] = {p, q};
+  return LLVMBuildCall2(at->e->b, LLVMGlobalGetValueType(fn), fn, args, 2, "");
+}
+
+/* ---- shifts, comparisons --------------------------------------------------------------------- */
+
+static wk_ssa shift(const wk_expr_at *at, bool left, wk_ssa p, wk_ssa q) {
+  LLVMBuilderRef b = at->e->b;
+  int64_t bits = 8 * wk_dtype_size(at->from);
+  wk_ssa last = constant(p, bits - 1), fits = TEST(ULE, q, last), by = PICK(fits, q, last);
+  if (left) return PICK(fits, LLVMBuildShl(b, p, by, ""), constant(p, 0));
+  if (wk_dtype_is_signed(at->from)) return LLVMBuildAShr(b, p, by, "");
+  return PICK(fits, LLVMBuildLShr(b, p, by, ""), constant(p, 0));
+}
+
+static wk_ssa compare(const wk_expr_at *at, wk_expr_op op, wk_ssa p, wk_ssa q) {
+  static const LLVMIntPredicate predicates[WK_EX_COUNT][2] = {
+      [WK_EX_EQ] = {LLVMIntEQ, LLVMIntEQ},   [WK_EX_NE] = {LLVMIntNE, LLVMIntNE},
+      [WK_EX_LT] = {LLVMIntULT, LLVMIntSLT}, [WK_EX_LE] = {LLVMIntULE, LLVMIntSLE},
+      [WK_EX_GT] = {LLVMIntUGT, LLVMIntSGT}, [WK_EX_GE] = {LLVMIntUGE, LLVMIntSGE}};
+  return LLVMBuildICmp(at->e->b, predicates[op][wk_dtype_is_signed(at->from)], p, q, "");
+}
+
+static wk_ssa sign(const wk_expr_at *at, wk_ssa p) {
+  wk_ssa zero = constant(p, 0), one = constant(p, 1);
+  wk_ssa positive = PICK(compare(at, WK_EX_GT, p, zero), one, zero);
+  if (!wk_dtype_is_signed(at->from)) return positive;
+  return PICK(TEST(SLT, p, zero), constant(p, -1), positive);
+}
+
+wk_ssa wk_expr_integer_emit(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
+  LLVMBuilderRef b = at->e->b;
+  bool is_signed = wk_dtype_is_signed(at->from);
+  switch (at->node->op) {
+    case WK_EX_NEG: return LLVMBuildNeg(b, p, "");
+    case WK_EX_ABS:
+      return is_signed ? PICK(TEST(SLT, p, constant(p, 0)), LLVMBuildNeg(b, p, ""), p) : p;
+    case WK_EX_SIGN: return sign(at, p);
+    case WK_EX_FLOOR:
+    case WK_EX_CEIL:
+    case WK_EX_ROUND:
+    case WK_EX_TRUNC: return p;
+    case WK_EX_NOT: return LLVMBuildNot(b, p, "");
+    case WK_EX_ADD: return LLVMBuildAdd(b, p, q, "");
+    case WK_EX_SUB: return LLVMBuildSub(b, p, q, "");
+    case WK_EX_MUL: return LLVMBuildMul(b, p, q, "");
+    case WK_EX_DIV: return divide(at, true, p, q);
+    case WK_EX_MOD: return modulo(at, p, q);
+    case WK_EX_FMOD: return divide(at, false, p, q);
+    case WK_EX_POW: return power(at, p, q);
+    case WK_EX_MIN: return PICK(compare(at, WK_EX_LT, p, q), p, q);
+    case WK_EX_MAX: return PICK(compare(at, WK_EX_GT, p, q), p, q);
+    case WK_EX_AND: return LLVMBuildAnd(b, p, q, "");
+    case WK_EX_OR: return LLVMBuildOr(b, p, q, "");
+    case WK_EX_XOR: return LLVMBuildXor(b, p, q, "");
+    case WK_EX_SHL: return shift(at, true, p, q);
+    case WK_EX_SHR: return shift(at, false, p, q);
+    default: return compare(at, at->node->op, p, q);
+  }
+}
+
+/* ---- conversions ----------------------------------------------------------------------------- */
+
+static wk_ssa saturate_float(const wk_expr_at *at, wk_ssa a, wk_dtype to) {
+  static const char *const names[] = {"llvm.fptoui.sat", "llvm.fptosi.sat"};
+  const char *name = names[wk_dtype_is_signed(to)];
+  LLVMTypeRef types[] = {vector_of(at, to), LLVMTypeOf(a)};
+  unsigned id = LLVMLookupIntrinsicID(name, 15);
+  wk_ssa fn = LLVMGetIntrinsicDeclaration(at->e->mod, id, types, 2);
+  return LLVMBuildCall2(at->e->b, LLVMIntrinsicGetType(at->e->ctx, id, types, 2), fn, &a, 1, "");
+}
+
+static wk_ssa to_real(const wk_expr_at *at, wk_ssa a, LLVMTypeRef type) {
+  return wk_dtype_is_signed(at->from) ? LLVMBuildSIToFP(at->e->b, a, type, "")
+                                      : LLVMBuildUIToFP(at->e->b, a, type, "");
+}
+
+/* Integers of 32 and 64 bits to f16 or bf16 with one rounding: through a double, which holds 53
+ * bits; what a longer one loses stays as its last bit. */
+static wk_ssa wide_to_narrow(const wk_expr_at *at, wk_ssa a, wk_dtype to) {
+  LLVMBuilderRef b = at->e->b;
+  wk_lanes d = wk_lanes_make(at->e, at->lanes, 64);
+  if (wk_dtype_size(at->from) == 8) {
+    wk_ssa zero = constant(a, 0), low = constant(a, 0x7ff);
+    bool is_signed = wk_dtype_is_signed(at->from);
+    wk_ssa m = is_signed ? PICK(TEST(SLT, a, zero), LLVMBuildNeg(b, a, ""), a) : a;
+    wk_ssa sticky = TEST(NE, LLVMBuildAnd(b, m, low, ""), zero);
+    wk_ssa cut = LLVMBuildAnd(b, a, constant(a, ~INT64_C(0x7ff)), "");
+    cut = LLVMBuildOr(b, cut, PICK(sticky, constant(a, 0x800), zero), "");
+    wk_ssa is_long = TEST(NE, LLVMBuildLShr(b, m, constant(a, 53), ""), zero);
+    a = PICK(is_long, cut, a);
+  }
+  wk_ssa x = wk_narrow_odd(at->e, at->lanes, to_real(at, a, d.real));
+  return wk_round_narrow(at->e, to, at->lanes, x);
+}
+
+static wk_ssa integer_to_real(const wk_expr_at *at, wk_ssa a, wk_dtype to) {
+  bool is_narrow = to == WK_F16 || to == WK_BF16;
+  if (is_narrow && wk_dtype_size(at->from) >= 4) return wide_to_narrow(at, a, to);
+  return wk_round_narrow(at->e, to, at->lanes, to_real(at, a, vector_of(at, to)));
+}
+
+static wk_ssa real_to_real(const wk_expr_at *at, wk_ssa a, wk_dtype to) {
+  bool from_wide = at->from == WK_F64, is_narrow = to == WK_F16 || to == WK_BF16;
+  if (from_wide && is_narrow)
+    return wk_round_narrow(at->e, to, at->lanes, wk_narrow_odd(at->e, at->lanes, a));
+  if (from_wide != (to == WK_F64))
+    return from_wide ? LLVMBuildFPTrunc(at->e->b, a, vector_of(at, to), "")
+                     : LLVMBuildFPExt(at->e->b, a, vector_of(at, to), "");
+  return wk_round_narrow(at->e, to, at->lanes, a);
+}
+
+static wk_ssa resize(const wk_expr_at *at, wk_ssa a, wk_dtype to) {
+  LLVMTypeRef type = vector_of(at, to);
+  int from_bits = at->from == WK_BOOL ? 1 : 8 * wk_dtype_size(at->from),
+      bits = 8 * wk_dtype_size(to);
+  if (from_bits == bits) return a;
+  if (from_bits > bits) return LLVMBuildTrunc(at->e->b, a, type, "");
+  return wk_dtype_is_signed(at->from) ? LLVMBuildSExt(at->e->b, a, type, "")
+                                      : LLVMBuildZExt(at->e->b, a, type, "");
+}
+
+wk_ssa wk_expr_cast_emit(const wk_expr_at *at, wk_ssa a) {
+  wk_dtype to = at->node->dtype;
+  bool real_from = wk_dtype_is_float(at->from);
+  if (to == at->from) return a;
+  if (to == WK_BOOL) {
+    wk_ssa zero = LLVMConstNull(LLVMTypeOf(a));
+    return real_from ? LLVMBuildFCmp(at->e->b, LLVMRealUNE, a, zero, "") : TEST(NE, a, zero);
+  }
+  if (real_from) return wk_dtype_is_float(to) ? real_to_real(at, a, to) : saturate_float(at, a, to);
+  return wk_dtype_is_float(to) ? integer_to_real(at, a, to) : resize(at, a, to);
+}
+
+/* Limits of `to` that lie inside the range of the argument's type. */
+wk_ssa wk_expr_sat_emit(const wk_expr_at *at, wk_ssa a) {
+  wk_dtype to = at->node->dtype;
+  bool from_signed = wk_dtype_is_signed(at->from), to_signed = wk_dtype_is_signed(to);
+  int from_digits = 8 * wk_dtype_size(at->from) - from_signed;
+  int to_digits = 8 * wk_dtype_size(to) - to_signed;
+  if (from_signed) {
+    int64_t lo = to_signed ? INT64_MIN >> (63 - to_digits) : 0;
+    if (!to_signed || to_digits < from_digits) {
+      wk_ssa limit = constant(a, lo);
+      a = PICK(TEST(SLT, a, limit), limit, a);
+    }
+  }
+  if (to_digits < from_digits) {
+    wk_ssa limit = constant(a, (int64_t)(UINT64_MAX >> (64 - to_digits)));
+    wk_ssa over = from_signed ? TEST(SGT, a, limit) : TEST(UGT, a, limit);
+    a = PICK(over, limit, a);
+  }
+  return resize(at, a, to);
+}

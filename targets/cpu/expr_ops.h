@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to expr_*.c: one node under emission. */
+#ifndef WICK_CPU_EXPR_OPS_H
+#define WICK_CPU_EXPR_OPS_H
+
+#include "compiler/ir/expr.h"
+#include "targets/cpu/vector.h"
+
+typedef struct {
+  wk_emit *e;
+  const wk_expr *x;
+  const wk_expr_node *node;
+  wk_dtype from; /* of argument 0 */
+  int lanes;
+} wk_expr_at;
+
+/* The value of a literal argument. */
+bool wk_expr_node_const(const wk_expr_at *at, int arg, double *value);
+wk_ssa wk_expr_cast_emit(const wk_expr_at *at, wk_ssa a);
+wk_ssa wk_expr_sat_emit(const wk_expr_at *at, wk_ssa a);
+wk_ssa wk_expr_integer_emit(const wk_expr_at *at, wk_ssa p, wk_ssa q); /* integers and bools */
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * isa: the instruction sets that the CPU target emits for. One table row says how wide a vector is,
+ * how many registers there are and which register tiles the matrix kernels use; code that emits
+ * kernels asks the row and never the name. */
+#ifndef WICK_CPU_ISA_H
+#define WICK_CPU_ISA_H
+
+#include "compiler/support/support.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WK_CPU_MAX_NV 4 /* widest panel, in vectors */
+
+typedef struct {
+  const char *name;     /* "avx512", "avx2", "x86-64", "aarch64" */
+  const char *triple;   /* LLVM target triple of the emitted object */
+  const char *cpu;      /* LLVM cpu whose instructions may be used */
+  const char *tune;     /* LLVM cpu whose costs guide scheduling */
+  const char *features; /* LLVM feature string on top of cpu ("" = none) */
+  const char *needs; /* space-separated features that a machine must have (/proc/cpuinfo names) */
+  const char *vector_width;   /* value of the "prefer-vector-width" attribute */
+  int lanes;                  /* floats in a vector */
+  int registers;              /* vector registers */
+  bool has_fma;               /* otherwise multiply, round, add */
+  bool has_masks;             /* masked loads and stores are single instructions */
+  int nv_max;                 /* widest panel that the tile table holds */
+  int mr[WK_CPU_MAX_NV + 1];  /* mr[v]: rows of the tile whose panel is v vectors wide */
+  int64_t l1_bytes, l2_bytes; /* cache sizes that blocking assumes */
+} wk_cpu_isa;
+
+/* `name`: "native" (the best row that this machine runs), a row's name, or an LLVM cpu name of the
+ * table (haswell, skylake-avx512, znver4, neoverse-n1, …). An unknown name is WK_USAGE with the
+ * nearest known one in the message. *out is static storage. */
+wk_status wk_cpu_isa_find(const char *name, const wk_cpu_isa **out) WK_MUST_CHECK;
+/* Row `i` of the table, NULL past its end; rows go from the most to the least capable. */
+const wk_cpu_isa *wk_cpu_isa_row(int i);
+/* True when code for this row runs on this machine. */
+bool wk_cpu_isa_runs_here(const wk_cpu_isa *isa);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Depthwise convolution, vectors over channels. A task is a range of output rows. For each output
+ * row a table of input pointers is made, [input column][kh], borders included (pixels outside of
+ * the image point at zeros), so one kernel serves borders and interior. The kernel computes `cols`
+ * neighbouring output pixels for all channels: an input vector is loaded once and used by every
+ * output pixel under whose window it lies; weights are loaded once per `cols` pixels. */
+#include "targets/cpu/depthwise.h"
+#include "targets/cpu/gemm.h"
+#include "targets/cpu/rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_UNROLLED = 64, MAX_COLS = 4, TASK_BYTES = 256 << 10 };
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+bool wk_depthwise_fits(const wk_cpu_conv_desc *d) {
+  return d->group > 1 && d->cin == d->group && d->cout == d->group && d->x_stride[3] == 1;
+}
+
+static int64_t channel_blocks(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
+  return ceil_div(d->cout, isa->lanes);
+}
+
+int64_t wk_depthwise_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
+  return channel_blocks(isa, d) * d->kh * d->kw * isa->lanes * 4;
+}
+
+void wk_depthwise_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const float *w,
+                       const int64_t s[4], float *out) {
+  for (int64_t b = 0; b < channel_blocks(isa, d); b++)
+    for (int64_t r = 0; r < d->kh; r++)
+      for (int64_t c = 0; c < d->kw; c++)
+        for (int64_t l = 0; l < isa->lanes; l++) {
+          int64_t o = b * isa->lanes + l;
+          *out++ = o < d->cout ? w[o * s[0] + r * s[2] + c * s[3]] : 0.0f;
+        }
+}
+
+/* ---- kernel: `cols` output pixels, all channels ---------------------------------------------- */
+
+typedef struct {
+  int cols, kh, kw, stride, dil; /* along columns: stride and dilation */
+  bool ragged;                   /* channels % lanes != 0 */
+  const wk_cpu_epilogue *epi;
+} dw_key;
+
+/* AHEAD: bytes from an input row to the one that the next output row needs instead; OUT_AHEAD:
+ * bytes to the next output row. Both are fetched meanwhile. */
+enum { TABLE, WEIGHTS, CHANNELS, OUT, OUT_STEP, AHEAD, OUT_AHEAD, OPS };
+
+static wk_ssa param(wk_emit *e, int i) { return LLVMGetParam(e->fn, (unsigned)i); }
+
+/* Sums of one channel block, every tap unrolled. `at` = byte offset of the block in a pixel. */
+static void sum_unrolled(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa w, wk_ssa mask,
+                         wk_ssa *acc) {
+  int width = e->isa->lanes * 4, last = (k->cols - 1) * k->stride + (k->kw - 1) * k->dil;
+  for (int r = 0; r < k->kh; r++)
+    for (int c = 0; c <= last; c++) {
+      wk_ssa x = NULL;
+      for (int o = 0; o < k->cols; o++) {
+        int s = c - o * k->stride;
+        if (s < 0 || s % k->dil != 0 || s / k->dil >= k->kw) continue;
+        if (!x) {
+          wk_ssa p = wk_emit_load(e, e->ptr, wk_emit_off(e, param(e, TABLE), 8 * (c * k->kh + r)));
+          p = wk_emit_at(e, p, at);
+          x = wk_emit_vload(e, p, mask);
+          if (r >= k->kh - k->stride && c < k->cols * k->stride)
+            wk_emit_prefetch(e, wk_emit_at(e, p, param(e, AHEAD)), 3);
+        }
+        wk_ssa wv = wk_emit_vload(e, wk_emit_off(e, w, (r * k->kw + s / k->dil) * width), NULL);
+        acc[o] = wk_emit_fma(e, x, wv, acc[o]);
+      }
+    }
+}
+
+/* One output pixel, any window: loops over taps. */
+static void sum_looped(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa w, wk_ssa mask, wk_ssa *acc) {
+  wk_emit_loop lr, lc;
+  wk_ssa zero = wk_emit_int(e, 0);
+  wk_emit_begin(e, &lr, zero, wk_emit_int(e, k->kh), 1, acc, 1);
+  wk_emit_begin(e, &lc, zero, wk_emit_int(e, k->kw), 1, lr.phi, 1);
+  wk_ssa slot = wk_emit_add(e, wk_emit_mul(e, lc.i, k->dil * k->kh), lr.i);
+  wk_ssa p = wk_emit_load(e, e->ptr, wk_emit_at(e, param(e, TABLE), wk_emit_mul(e, slot, 8)));
+  wk_ssa tap = wk_emit_add(e, wk_emit_mul(e, lr.i, k->kw), lc.i);
+  wk_ssa wv = wk_emit_vload(e, wk_emit_at(e, w, wk_emit_mul(e, tap, e->isa->lanes * 4)), NULL);
+  wk_ssa sum = wk_emit_fma(e, wk_emit_vload(e, wk_emit_at(e, p, at), mask), wv, lc.phi[0]);
+  wk_emit_end(e, &lc, &sum);
+  wk_emit_end(e, &lr, lc.phi);
+  acc[0] = lr.phi[0];
+}
+
+static void finish(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa mask, const wk_ssa *acc) {
+  const wk_cpu_epilogue *epi = k->epi;
+  for (int o = 0; o < k->cols; o++) {
+    wk_ssa in[WK_CPU_MAX_OPERANDS], out = acc[o];
+    for (int i = 0; i < epi->n_operands; i++) {
+      wk_ssa p = wk_emit_at(e, param(e, OPS + 2 * i), wk_emit_mul(e, param(e, OPS + 2 * i + 1), o));
+      if (epi->operands[i].per_column)
+        in[i] = wk_emit_vload(e, wk_emit_at(e, p, at), mask);
+      else
+        in[i] = wk_emit_splat(e, wk_emit_load(e, e->f32, p));
+    }
+    if (epi->emit) out = epi->emit(epi->ctx, e, out, in);
+    wk_ssa y = wk_emit_at(e, param(e, OUT), wk_emit_mul(e, param(e, OUT_STEP), o));
+    y = wk_emit_at(e, y, at);
+    wk_emit_vstore(e, out, y, mask);
+    wk_emit_prefetch(e, wk_emit_at(e, y, param(e, OUT_AHEAD)), 3);
+  }
+}
+
+static void channel_block(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa mask) {
+  wk_ssa acc[MAX_COLS];
+  for (int o = 0; o < k->cols; o++) acc[o] = wk_emit_vzero(e);
+  wk_ssa w = wk_emit_at(e, param(e, WEIGHTS), wk_emit_mul(e, at, k->kh * k->kw));
+  if (k->kh * k->kw <= MAX_UNROLLED)
+    sum_unrolled(e, k, at, w, mask, acc);
+  else
+    sum_looped(e, k, at, w, mask, acc);
+  finish(e, k, at, mask, acc);
+}
+
+static wk_ssa dw_kernel(wk_emit *e, const dw_key *k) {
+  char name[160], epi[64];
+  wk_epilogue_name(k->epi, epi);
+  snprintf(name, sizeof name, "wk.dw.%s.%d.%dx%ds%dd%d%s.%s", e->isa->name, k->cols, k->kh, k->kw,
+           k->stride, k->dil, k->ragged ? "m" : "", epi);
+  wk_ssa fn = LLVMGetNamedFunction(e->mod, name);
+  if (fn) return fn;
+  wk_emit_place place = wk_emit_save(e);
+  LLVMTypeRef types[OPS + 2 * WK_CPU_MAX_OPERANDS];
+  int n = OPS + 2 * k->epi->n_operands;
+  for (int i = 0; i < n; i++) types[i] = e->ptr;
+  types[CHANNELS] = types[OUT_STEP] = types[AHEAD] = types[OUT_AHEAD] = e->i64;
+  for (int i = OPS; i < n; i += 2) types[i + 1] = e->i64;
+  fn = wk_emit_function(e, name, types, n);
+  wk_ssa bytes = wk_emit_mul(e, param(e, CHANNELS), 4);
+  int64_t width = e->isa->lanes * 4;
+  wk_ssa whole = LLVMBuildAnd(e->b, bytes, wk_emit_int(e, -width), "");
+  wk_emit_loop l;
+  wk_emit_begin(e, &l, wk_emit_int(e, 0), whole, width, NULL, 0);
+  channel_block(e, k, l.i, NULL);
+  wk_emit_end(e, &l, NULL);
+  if (k->ragged) {
+    wk_ssa left = wk_emit_div(e, wk_emit_sub(e, bytes, whole), 4);
+    channel_block(e, k, whole, wk_emit_lanes(e, left));
+  }
+  wk_emit_return(e);
+  wk_emit_restore(e, place);
+  return fn;
+}
+
+/* ---- driver ---------------------------------------------------------------------------------- */
+
+typedef struct {
+  wk_emit *e;
+  const wk_cpu_conv_desc *d;
+  const wk_cpu_epilogue *epi;
+  int64_t cols, base, tiles, taller; /* tiles of a row: the first `taller` have base + 1 columns */
+  wk_ssa args, zeros, table;
+} dw_driver;
+
+static int64_t table_columns(const wk_cpu_conv_desc *d) {
+  return (d->ow - 1) * d->stride_w + (d->kw - 1) * d->dil_w + 1;
+}
+
+static wk_ssa operand_base(dw_driver *v, int i) {
+  return wk_emit_load(v->e, v->e->ptr, wk_emit_off(v->e, v->args, 8 * i));
+}
+
+/* void(slot, line, zeros, exists, columns, first, w, step, slot_step): pointers to the pixels of
+ * one input line for `columns` columns from `first` (may be negative), zeros where there is none.
+ */
+enum { SLOT, LINE, ZEROS, EXISTS, COLUMNS, FIRST, W, STEP, SLOT_STEP, TABLE_ARGS };
+
+static wk_ssa table_function(wk_emit *e) {
+  wk_ssa fn = LLVMGetNamedFunction(e->mod, "wk.dw.table");
+  if (fn) return fn;
+  wk_emit_place place = wk_emit_save(e);
+  LLVMTypeRef types[] = {e->ptr, e->ptr, e->ptr, e->i1, e->i64, e->i64, e->i64, e->i64, e->i64};
+  fn = wk_emit_function(e, "wk.dw.table", types, TABLE_ARGS);
+  wk_emit_keep_apart(e, fn);
+  wk_emit_loop l;
+  wk_emit_begin(e, &l, wk_emit_int(e, 0), param(e, COLUMNS), 1, (wk_ssa[]){param(e, SLOT)}, 1);
+  wk_ssa iw = wk_emit_add(e, l.i, param(e, FIRST));
+  wk_ssa in = LLVMBuildICmp(e->b, LLVMIntULT, iw, param(e, W), "");
+  wk_ssa p = wk_emit_at(e, param(e, LINE), LLVMBuildMul(e->b, iw, param(e, STEP), ""));
+  in = LLVMBuildAnd(e->b, in, param(e, EXISTS), "");
+  wk_emit_store(e, wk_emit_select(e, in, p, param(e, ZEROS)), l.phi[0]);
+  wk_emit_end(e, &l, (wk_ssa[]){wk_emit_at(e, l.phi[0], param(e, SLOT_STEP))});
+  wk_emit_return(e);
+  wk_emit_restore(e, place);
+  return fn;
+}
+
+/* Pointers to the input pixels under one output row: [column][kh]. */
+static void make_table(dw_driver *v, wk_ssa n, wk_ssa oh) {
+  wk_emit *e = v->e;
+  const wk_cpu_conv_desc *d = v->d;
+  const int64_t *s = d->x_stride;
+  wk_emit_loop l;
+  wk_ssa image = wk_emit_at(e, operand_base(v, 1), wk_emit_mul(e, n, s[0] * 4));
+  wk_ssa ih0 = wk_emit_add(e, wk_emit_mul(e, oh, d->stride_h), wk_emit_int(e, -d->pad_h));
+  wk_emit_begin(e, &l, wk_emit_int(e, 0), wk_emit_int(e, d->kh), 1, NULL, 0);
+  wk_ssa ih = wk_emit_add(e, ih0, wk_emit_mul(e, l.i, d->dil_h));
+  const wk_ssa args[] = {wk_emit_at(e, v->table, wk_emit_mul(e, l.i, 8)),
+                         wk_emit_at(e, image, wk_emit_mul(e, ih, s[1] * 4)),
+                         v->zeros,
+                         wk_emit_in(e, ih, d->h),
+                         wk_emit_int(e, table_columns(d)),
+                         wk_emit_int(e, -d->pad_w),
+                         wk_emit_int(e, d->w),
+                         wk_emit_int(e, s[2] * 4),
+                         wk_emit_int(e, 8 * d->kh)};
+  wk_emit_call(e, table_function(e), args, TABLE_ARGS);
+  wk_emit_end(e, &l, NULL);
+}
+
+static wk_ssa row_base(dw_driver *v, int i, const int64_t s[3], wk_ssa n, wk_ssa oh) {
+  wk_emit *e = v->e;
+  return wk_emit_at(e, operand_base(v, i),
+                    wk_emit_add(e, wk_emit_mul(e, n, s[0] * 4), wk_emit_mul(e, oh, s[1] * 4)));
+}
+
+static void call_kernel(dw_driver *v, int64_t cols, const wk_ssa *args) {
+  const wk_cpu_conv_desc *d = v->d;
+  dw_key key = {.cols = (int)cols,
+                .kh = (int)d->kh,
+                .kw = (int)d->kw,
+                .stride = (int)d->stride_w,
+                .dil = (int)d->dil_w,
+                .ragged = d->cout % v->e->isa->lanes != 0,
+                .epi = v->epi};
+  wk_emit_call(v->e, dw_kernel(v->e, &key), args, OPS + 2 * v->epi->n_operands);
+}
+
+static void output_row(dw_driver *v, wk_ssa n, wk_ssa oh) {
+  wk_emit *e = v->e;
+  const wk_cpu_conv_desc *d = v->d;
+  int n_ops = v->epi->n_operands;
+  wk_ssa args[OPS + 2 * WK_CPU_MAX_OPERANDS], base[1 + WK_CPU_MAX_OPERANDS];
+  make_table(v, n, oh);
+  base[0] = row_base(v, 0, d->y_stride, n, oh);
+  for (int i = 0; i < n_ops; i++)
+    base[1 + i] = row_base(v, 3 + i, v->epi->operands[i].stride, n, oh);
+  args[WEIGHTS] = operand_base(v, 2);
+  args[CHANNELS] = wk_emit_int(e, d->cout);
+  args[OUT_AHEAD] = wk_emit_int(e, d->y_stride[1] * 4);
+  args[AHEAD] = wk_emit_int(e, d->stride_h * d->x_stride[1] * 4);
+  wk_emit_loop l;
+  wk_ssa ow0 = wk_emit_int(e, 0), tall = wk_emit_int(e, v->taller);
+  wk_emit_begin(e, &l, ow0, wk_emit_int(e, v->tiles), 1, &ow0, 1);
+  wk_ssa ow = l.phi[0];
+  args[TABLE] = wk_emit_at(e, v->table, wk_emit_mul(e, ow, d->stride_w * d->kh * 8));
+  args[OUT] = wk_emit_at(e, base[0], wk_emit_mul(e, ow, d->y_stride[2] * 4));
+  args[OUT_STEP] = wk_emit_int(e, d->y_stride[2] * 4);
+  for (int i = 0; i < n_ops; i++) {
+    int64_t step = v->epi->operands[i].stride[2] * 4;
+    args[OPS + 2 * i] = wk_emit_at(e, base[1 + i], wk_emit_mul(e, ow, step));
+    args[OPS + 2 * i + 1] = wk_emit_int(e, step);
+  }
+  wk_ssa is_tall = wk_emit_lt(e, l.i, tall);
+  if (v->taller > 0) {
+    wk_emit_branch s;
+    wk_emit_if(e, &s, is_tall);
+    call_kernel(v, v->base + 1, args);
+    wk_emit_else(e, &s);
+    call_kernel(v, v->base, args);
+    wk_emit_endif(e, &s);
+  } else {
+    call_kernel(v, v->base, args);
+  }
+  wk_ssa step = wk_emit_add(e, wk_emit_int(e, v->base), LLVMBuildZExt(e->b, is_tall, e->i64, ""));
+  wk_ssa next = wk_emit_add(e, ow, step);
+  wk_emit_end(e, &l, &next);
+}
+
+/* Identity of a task function: geometry, operand strides, rows of a task. */
+static uint64_t identity(const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi, int64_t per_task) {
+  int64_t strides[WK_CPU_MAX_OPERANDS][3] = {{0}};
+  for (int i = 0; i < epi->n_operands; i++)
+    memcpy(strides[i], epi->operands[i].stride, sizeof strides[i]);
+  uint64_t hash = wk_hash64(strides, sizeof strides, (uint64_t)per_task);
+  return wk_hash64(d, sizeof *d, hash); /* int64 fields only: no padding */
+}
+
+static void task_body(dw_driver *v, int64_t per_task, int64_t zero_bytes) {
+  wk_emit *e = v->e;
+  const wk_cpu_conv_desc *d = v->d;
+  int64_t cols = d->kh * d->kw <= MAX_UNROLLED ? MAX_COLS : 1, rows = d->n * d->oh;
+  v->args = param(e, 0);
+  v->zeros = param(e, 1);
+  v->table = wk_emit_off(e, v->zeros, zero_bytes);
+  v->tiles = ceil_div(d->ow, cols);
+  v->base = d->ow / v->tiles;
+  v->taller = d->ow % v->tiles;
+  wk_zero_emit(e, v->zeros, wk_emit_int(e, zero_bytes));
+  wk_emit_loop l;
+  wk_ssa first = wk_emit_mul(e, param(e, 2), per_task);
+  wk_ssa last = wk_emit_min(e, wk_emit_mul(e, param(e, 3), per_task), wk_emit_int(e, rows));
+  wk_emit_begin(e, &l, first, last, 1, NULL, 0);
+  output_row(v, wk_emit_div(e, l.i, d->oh), wk_emit_mod(e, l.i, d->oh));
+  wk_emit_end(e, &l, NULL);
+}
+
+wk_status wk_depthwise_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
+                            wk_cpu_kernel *out) {
+  int64_t width = e->isa->lanes * 4, rows = d->n * d->oh;
+  int64_t zero_bytes = (int64_t)wk_align_up((uint64_t)(ceil_div(d->cout * 4, width) * width), 64);
+  int64_t table_bytes = (int64_t)wk_align_up((uint64_t)(table_columns(d) * d->kh * 8), 64);
+  int64_t row_bytes = d->ow * d->cout * 4 * (1 + d->stride_h * d->stride_w);
+  int64_t per_task = TASK_BYTES / row_bytes > 0 ? TASK_BYTES / row_bytes : 1;
+  per_task = ceil_div(rows, ceil_div(rows, per_task));
+  *out = (wk_cpu_kernel){.n_tasks = ceil_div(rows, per_task),
+                         .scratch_bytes = zero_bytes + table_bytes};
+  char name[160], epi_name[64];
+  wk_epilogue_name(epi, epi_name);
+  snprintf(name, sizeof name, "wk.dwconv.%s.%016llx.%s", e->isa->name,
+           (unsigned long long)identity(d, epi, per_task), epi_name);
+  out->task = LLVMGetNamedFunction(e->mod, name);
+  if (out->task) return NULL;
+  wk_emit_place place = wk_emit_save(e);
+  LLVMTypeRef types[] = {e->ptr, e->ptr, e->i64, e->i64};
+  out->task = wk_emit_function(e, name, types, 4);
+  wk_emit_keep_simple(e, out->task);
+  dw_driver v = {.e = e, .d = d, .epi = epi};
+  task_body(&v, per_task, zero_bytes);
+  wk_emit_return(e);
+  wk_emit_restore(e, place);
+  return NULL;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernels: the hot loops of the CPU target, emitted as LLVM IR. All data is float32.
+ *
+ * One call of wk_cpu_*_emit adds a task function to the module and says how to run it:
+ *
+ *     void task(void *const *args, void *scratch, int64_t begin, int64_t end);
+ *
+ * does the tasks begin <= i < end of 0..n_tasks. Tasks are independent, write disjoint elements,
+ * and each is computed the same way whatever the ranges are, so results don't depend on the number
+ * of threads. `scratch` is scratch_bytes large, 64-byte aligned, private to the running thread,
+ * with any content. args[0] is the output, args[1] the input (A), args[2] the packed weights
+ * (64-byte aligned) or the run-time B, args[3 + i] the epilogue's operand i; each points at element
+ * (0, 0, …). Functions are internal, self-contained, position independent and call nothing outside.
+ *
+ * Equal descriptors with equal epilogues (same key) give the same function: emit freely, the module
+ * holds one copy. Function names begin with "wk.". */
+#ifndef WICK_CPU_KERNELS_H
+#define WICK_CPU_KERNELS_H
+
+#include "targets/cpu/emit.h"
+
+#define WK_CPU_MAX_OPERANDS 8
+
+/* An extra input of the epilogue, read at the position of the output element. Strides in elements
+ * over the output's outer dimensions: convolution n, oh, ow; matmul batch0, batch1, row. */
+typedef struct {
+  int64_t stride[3];
+  bool per_column; /* true: column stride 1 (bias, residual); false: column stride 0 */
+} wk_cpu_operand;
+
+/* out = f(accumulator, operands…) on vectors of output columns, in registers. `emit` is called with
+ * the builder in place and returns the vector to store. An operand may be the output buffer itself
+ * when it has the output's strides (the value before the store is read). */
+typedef struct {
+  wk_ssa (*emit)(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands);
+  void *ctx;
+  uint64_t key; /* equal keys: emit makes the same code; used with the operands to share kernels */
+  int n_operands;
+  wk_cpu_operand operands[WK_CPU_MAX_OPERANDS];
+} wk_cpu_epilogue; /* emit NULL: out = accumulator */
+
+typedef struct {
+  wk_ssa task;
+  int64_t n_tasks;
+  int64_t scratch_bytes; /* per running thread */
+  int64_t packed_bytes;  /* size of the packed weights; 0 when args[2] is a run-time B */
+} wk_cpu_kernel;
+
+/* ---- convolution ----------------------------------------------------------------------------- */
+
+/* y[n,oh,ow,o] = sum x[n, oh*stride_h - pad_h + r*dil_h, …, i] * w[o,i,r,s], zero outside of x.
+ * cin and cout count all groups. x may have any strides; y is contiguous along channels. Strides in
+ * elements. Every count is >= 1; every product of a stride and its dimension fits 40 bits. */
+typedef struct {
+  int64_t n, h, w, cin, oh, ow, cout, kh, kw;
+  int64_t stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, group;
+  int64_t x_stride[4]; /* n, h, w, c */
+  int64_t y_stride[3]; /* n, h, w */
+} wk_cpu_conv_desc;
+
+/* WK_UNSUPPORTED when the shape is outside of what the kernels do (the caller has a slow path). */
+wk_status wk_cpu_conv_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
+                           wk_cpu_kernel *out) WK_MUST_CHECK;
+/* Writes packed_bytes at `out`. w: [cout][cin/group][kh][kw] with element strides w_stride. */
+void wk_cpu_conv_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const float *w,
+                      const int64_t w_stride[4], float *out);
+int64_t wk_cpu_conv_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d);
+
+/* ---- matrix product -------------------------------------------------------------------------- */
+
+/* y[b0,b1,i,j] = sum_k a[b0,b1,i,k] * b[b0,b1,k,j]. a is contiguous along k, y along j. Strides in
+ * elements, 0 = broadcast (not for y). Every count is >= 1. */
+typedef struct {
+  int64_t batch[2], m, n, k;
+  int64_t a_stride[3]; /* b0, b1, row */
+  int64_t b_stride[4]; /* b0, b1, k, n: of the constant that is packed, or of the run-time B, of
+                          which k or n must be 1 */
+  int64_t y_stride[3]; /* b0, b1, row */
+  bool b_constant;     /* packed at compile time by wk_cpu_matmul_pack */
+} wk_cpu_matmul_desc;
+
+wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi,
+                             wk_cpu_kernel *out) WK_MUST_CHECK;
+void wk_cpu_matmul_pack(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, const float *b,
+                        float *out);
+int64_t wk_cpu_matmul_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d);
+
+#endif

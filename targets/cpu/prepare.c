@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/cpu/prepare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "targets/cpu/contract.h"
+
+/* ---- temporaries ---------------------------------------------------------------------------- */
+
+/* A dense view of the given dims in a new buffer, axes from slowest to fastest as in order[]. */
+static wk_view temporary(wk_prepare *r, const wk_view *like, wk_dtype t, const int *order) {
+  wk_view v = *like;
+  int64_t run = 1;
+  for (int k = v.rank - 1; k >= 0; k--) {
+    v.strides[order[k]] = run;
+    run *= v.dims[order[k]];
+  }
+  wk_buffer b = {.name = "cpu.temporary", .region = WK_REGION_ACT,
+                 .size = run * wk_dtype_size(t), .align = 64, .offset = -1};
+  v.buffer = wk_program_buffer(r->p, &b);
+  v.dtype = t;
+  v.offset = v.step = 0;
+  v.role = WK_ROLE_OUT;
+  return v;
+}
+
+static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+/* Axes from slowest to fastest as they lie in memory. */
+static void memory_order(const wk_view *v, int *order) {
+  for (int k = 0; k < v->rank; k++) {
+    int at = k;
+    while (at > 0 && magnitude(v->strides[order[at - 1]]) < magnitude(v->strides[k])) {
+      order[at] = order[at - 1];
+      at--;
+    }
+    order[at] = k;
+  }
+}
+
+/* The order that the kernels write: columns fastest. */
+static void kernel_order(const wk_inst *i, int *order) {
+  int rank = i->operands[WK_CONTRACT_Y].rank, n = 0;
+  int column = i->op == WK_OP_MATMUL ? rank - 1 : 1;
+  for (int k = 0; k < rank; k++)
+    if (k != column) order[n++] = k;
+  order[n] = column;
+}
+
+static void append_copy(wk_prepare *r, const wk_inst *of, wk_view dst, wk_view src) {
+  wk_inst *c = wk_inst_new(r->p, WK_OP_COPY, of->name, 1, 2);
+  dst.role = WK_ROLE_OUT;
+  src.role = WK_ROLE_IN;
+  c->operands[0] = dst;
+  c->operands[1] = src;
+  wk_block_append(r->out, c);
+}
+
+/* Replaces an input of a product by a copy that is contiguous along k; broadcast axes stay
+ * broadcast. */
+static void copy_in(wk_prepare *r, wk_inst *i, uint32_t k) {
+  wk_view *x = &i->operands[k], small = *x;
+  int order[WK_MAX_RANK], fastest = k == WK_CONTRACT_A ? x->rank - 1 : x->rank - 2, n = 0;
+  for (int d = 0; d < x->rank; d++) {
+    if (d != fastest) order[n++] = d;
+    if (x->strides[d] == 0) small.dims[d] = 1;
+  }
+  order[n] = fastest;
+  wk_view tmp = temporary(r, &small, x->dtype, order);
+  append_copy(r, i, tmp, small);
+  for (int d = 0; d < x->rank; d++) {
+    tmp.strides[d] = small.dims[d] == x->dims[d] ? tmp.strides[d] : 0;
+    tmp.dims[d] = x->dims[d];
+  }
+  tmp.role = WK_ROLE_IN;
+  *x = tmp;
+}
+
+/* ---- epilogues as maps ---------------------------------------------------------------------- */
+
+static wk_view bias_view(const wk_inst *i) {
+  wk_view v = i->operands[WK_CONTRACT_Y];
+  const wk_view *bias = &i->operands[WK_CONTRACT_BIAS];
+  memset(v.strides, 0, sizeof v.strides);
+  v.strides[wk_contract_bias_axis(i)] = bias->strides[0];
+  v.buffer = bias->buffer;
+  v.offset = bias->offset;
+  v.step = bias->step;
+  v.dtype = bias->dtype;
+  v.role = WK_ROLE_IN;
+  return v;
+}
+
+static wk_inst *epilogue_map(wk_prepare *r, const wk_inst *i, const wk_expr *e, wk_view acc) {
+  bool has_bias = wk_contract_has_bias(i);
+  uint32_t extras = i->n_operands > WK_CONTRACT_EXTRA ? i->n_operands - WK_CONTRACT_EXTRA : 0;
+  wk_inst *map = wk_inst_new(r->p, WK_OP_MAP, i->name, 1, 2 + has_bias + extras);
+  ((wk_attr_map *)map->attrs)->body = e;
+  uint32_t n = 0;
+  map->operands[n++] = i->operands[WK_CONTRACT_Y];
+  acc.role = WK_ROLE_IN;
+  map->operands[n++] = acc;
+  if (has_bias) map->operands[n++] = bias_view(i);
+  for (uint32_t k = 0; k < extras; k++) map->operands[n++] = i->operands[WK_CONTRACT_EXTRA + k];
+  return map;
+}
+
+static bool reads_output(const wk_inst *i) {
+  for (uint32_t k = WK_CONTRACT_BIAS; k < i->n_operands; k++)
+    if (i->operands[k].buffer == i->operands[WK_CONTRACT_Y].buffer) return true;
+  return false;
+}
+
+/* Takes bias and epilogue off the instruction and returns the map that does them, NULL if none is
+ * needed. With `direct` the accumulator may lie where the result goes. */
+static wk_inst *split_epilogue(wk_prepare *r, wk_inst *i, const int *order, bool direct) {
+  wk_view *y = &i->operands[WK_CONTRACT_Y];
+  const wk_expr *e = wk_contract_epilogue(i, r->p->arena);
+  wk_dtype acc = wk_accumulator_dtype(i->operands[WK_CONTRACT_A].dtype);
+  bool same = direct && y->dtype == acc;
+  if (!e && same) return NULL;
+  if (!e) e = wk_expr_identity(r->p->arena, acc);
+  wk_view sum = same && !reads_output(i) ? *y : temporary(r, y, acc, order);
+  wk_inst *map = epilogue_map(r, i, e, sum);
+  *y = sum;
+  y->role = WK_ROLE_OUT;
+  i->n_operands = WK_CONTRACT_BIAS;
+  *wk_contract_attr(i) = NULL;
+  return map;
+}
+
+/* ---- packing -------------------------------------------------------------------------------- */
+
+/* The view keeps its dims and its broadcast axes; what it shows is for the kernel alone. */
+static void point_to_packed(wk_prepare *r, wk_view *v, int64_t bytes, const void *data) {
+  wk_buffer b = {.name = wk_arena_printf(r->p->arena, "%s.packed",
+                                         r->p->buffers.data[v->buffer].name),
+                 .region = WK_REGION_CONST, .size = bytes, .align = 64, .offset = -1,
+                 .data = data};
+  int64_t run = 1;
+  for (int k = v->rank - 1; k >= 0; k--) {
+    bool broadcast = v->strides[k] == 0 && v->dims[k] > 1;
+    v->strides[k] = broadcast ? 0 : run;
+    if (!broadcast) run *= v->dims[k];
+  }
+  v->offset = 0;
+  v->buffer = wk_program_buffer(r->p, &b);
+}
+
+wk_status wk_prepare_data(wk_prepare *r, int64_t bytes, float **out) {
+  void *data;
+  WK_TRY(wk_try_malloc((size_t)bytes, &data));
+  wk_vec_push(&r->p->blobs, data);
+  *out = data;
+  return NULL;
+}
+
+static wk_status pack(wk_prepare *r, wk_inst *i, const wk_contract *c) {
+  wk_view *v = &i->operands[c->b];
+  const wk_buffer *b = &r->p->buffers.data[v->buffer];
+  const float *w = (const float *)((const char *)b->data + v->offset);
+  bool is_conv = c->kind == WK_CONTRACT_CONV;
+  int64_t bytes = is_conv ? wk_cpu_conv_packed_bytes(r->isa, &c->conv)
+                          : wk_cpu_matmul_packed_bytes(r->isa, &c->matmul);
+  float *data;
+  WK_TRY(wk_prepare_data(r, bytes, &data));
+  if (is_conv) {
+    int64_t strides[4] = {v->strides[0], v->strides[1], v->rank == 4 ? v->strides[2] : 0,
+                          v->strides[v->rank - 1]};
+    wk_cpu_conv_pack(r->isa, &c->conv, w, strides, data);
+  } else {
+    wk_cpu_matmul_pack(r->isa, &c->matmul, w, data);
+  }
+  point_to_packed(r, v, bytes, data);
+  return NULL;
+}
+
+/* ---- instructions --------------------------------------------------------------------------- */
+
+static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
+  int order[WK_MAX_RANK];
+  wk_inst *after = NULL;
+  wk_view y = i->operands[WK_CONTRACT_Y];
+  kernel_order(i, order);
+  if (c.fix & WK_FIX_A) copy_in(r, i, c.a);
+  if (c.fix & WK_FIX_B) copy_in(r, i, c.b);
+  if (c.fix & WK_FIX_EPILOGUE) {
+    after = split_epilogue(r, i, order, !(c.fix & WK_FIX_Y));
+  } else if (c.fix & WK_FIX_Y) {
+    i->operands[WK_CONTRACT_Y] = temporary(r, &y, y.dtype, order);
+    after = wk_inst_new(r->p, WK_OP_COPY, i->name, 1, 2);
+    after->operands[0] = y;
+    after->operands[1] = i->operands[WK_CONTRACT_Y];
+    after->operands[1].role = WK_ROLE_IN;
+  }
+  if (c.fix) c = wk_contract_of(r->p, i);
+  if (c.kind == WK_CONTRACT_GENERIC || c.fix)
+    return wk_error_at(WK_INTERNAL, i->name, "%s does not fit after preparation (%u)",
+                       wk_op_get(i->op)->name, c.fix);
+  if (c.is_packed) WK_TRY(pack(r, i, &c));
+  wk_block_append(r->out, i);
+  if (after) wk_block_append(r->out, after);
+  return NULL;
+}
+
+wk_status wk_prepare_contract(wk_prepare *r, wk_inst *i) {
+  wk_contract c = wk_contract_of(r->p, i);
+  if (c.kind != WK_CONTRACT_GENERIC) return prepare_fitting(r, i, c);
+  int order[WK_MAX_RANK];
+  memory_order(&i->operands[WK_CONTRACT_Y], order);
+  wk_inst *after = split_epilogue(r, i, order, true);
+  wk_block_append(r->out, i);
+  if (after) wk_block_append(r->out, after);
+  return NULL;
+}
+
+static wk_status prepare_inst(wk_prepare *r, wk_inst *i) {
+  bool done = false;
+  switch (i->op) {
+    case WK_OP_CONV:
+    case WK_OP_MATMUL: return wk_prepare_contract(r, i);
+    case WK_OP_CONV_TRANSPOSE:
+      WK_TRY(wk_prepare_transpose(r, i, &done));
+      return done ? NULL : wk_prepare_contract(r, i);
+    default: wk_block_append(r->out, i); return NULL;
+  }
+}
+
+/* Contents of nests are left alone: they run strip by strip. */
+static wk_status prepare_blocks(wk_prepare *r) {
+  WK_VEC(wk_block *) todo = {0};
+  wk_status s = NULL;
+  wk_vec_push(&todo, &r->p->body);
+  while (todo.n > 0 && !s) {
+    wk_block *b = todo.data[--todo.n], old = *b;
+    memset(b, 0, sizeof *b);
+    r->out = b;
+    for (size_t k = 0; k < old.insts.n && !s; k++) {
+      wk_inst *i = old.insts.data[k];
+      s = prepare_inst(r, i);
+      for (uint32_t n = 0; i->op != WK_OP_NEST && n < i->n_bodies; n++)
+        wk_vec_push(&todo, &i->bodies[n]);
+    }
+    wk_vec_free(&old.insts);
+  }
+  wk_vec_free(&todo);
+  return s;
+}
+
+static void drop_unused_constants(wk_program *p) {
+  wk_arena *scratch = wk_arena_new();
+  wk_inst_pos *all;
+  size_t n = wk_program_flatten(p, scratch, &all);
+  bool *used = wk_arena_alloc(scratch, p->buffers.n + 1);
+  for (size_t k = 0; k < n; k++)
+    for (uint32_t o = 0; o < all[k].inst->n_operands; o++)
+      if (all[k].inst->operands[o].buffer != WK_NONE) used[all[k].inst->operands[o].buffer] = true;
+  for (size_t b = 0; b < p->buffers.n; b++)
+    if (p->buffers.data[b].region == WK_REGION_CONST && !used[b]) p->buffers.data[b].size = 0;
+  wk_arena_free(scratch);
+}
+
+wk_status wk_prepare_program(wk_program *p, const wk_cpu_isa *isa) {
+  wk_prepare r = {.p = p, .isa = isa};
+  WK_TRY(prepare_blocks(&r));
+  drop_unused_constants(p);
+  return NULL;
+}

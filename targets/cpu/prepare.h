@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * prepare: the target's own rewrites of a program before placement. Private to this folder. */
+#ifndef WICK_CPU_PREPARE_H
+#define WICK_CPU_PREPARE_H
+
+#include "compiler/ir/ir.h"
+#include "targets/cpu/isa.h"
+
+typedef struct {
+  wk_program *p;
+  const wk_cpu_isa *isa;
+  wk_block *out; /* the block under construction */
+} wk_prepare;
+
+/* Convolutions and products: what does not fit the kernels is taken apart (copies before and after,
+ * epilogues as maps), constant operands are packed. Runs once. */
+wk_status wk_prepare_program(wk_program *p, const wk_cpu_isa *isa) WK_MUST_CHECK;
+
+/* Zeroed memory for the contents of a constant, owned by the program. */
+wk_status wk_prepare_data(wk_prepare *r, int64_t bytes, float **out) WK_MUST_CHECK;
+/* One CONV, MATMUL or generic CONV_TRANSPOSE appended to r->out, in the form that code generation
+ * expects. */
+wk_status wk_prepare_contract(wk_prepare *r, wk_inst *i) WK_MUST_CHECK;
+/* A transposed convolution as one convolution per output phase; *done is false when it has to run
+ * as it is. */
+wk_status wk_prepare_transpose(wk_prepare *r, wk_inst *i, bool *done) WK_MUST_CHECK;
+
+#endif

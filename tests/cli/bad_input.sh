@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Bad input: one line, the documented exit status, nothing left behind.
+source "$(dirname "$0")/lib.bash" "$@"
+small_models
+mkdir out
+check 'the small model is fine' "$wick" run relu.onnx --target eval
+check 'a package to damage' "$wick" compile relu.onnx -o good.wick -q
+
+refuses 'no command' 2 'wick --help' "$wick"
+refuses 'unknown command' 2 "did you mean 'compile'" "$wick" compil relu.onnx
+refuses 'unknown option' 2 "unknown option '--outptu'; did you mean '--output'" \
+  "$wick" compile relu.onnx --outptu x
+refuses 'unknown option of wick' 2 "unknown option '--verbose'" "$wick" --verbose
+refuses 'missing argument' 2 'missing argument: MODEL.onnx' "$wick" compile
+refuses 'unknown choice' 2 "unknown value 'pakage'; did you mean 'package'" \
+  "$wick" compile relu.onnx --emit pakage
+refuses 'unknown pass' 2 "did you mean 'dead-code'" "$wick" compile relu.onnx --stop-after dead-cod
+refuses 'unknown processor' 2 'i386' "$wick" compile relu.onnx --cpu i386 -o out/x.wick
+refuses 'code of half a compilation' 2 'stop-after' \
+  "$wick" compile relu.onnx --emit object --stop-after lower
+refuses 'output replaces the model' 2 'would replace' "$wick" compile relu.onnx -o ./relu.onnx
+
+for command in compile run inspect compare; do
+  refuses "missing file, $command" 5 'none.onnx: .*No such file' "$wick" $command none.onnx
+  : >empty.onnx
+  refuses "empty file, $command" 3 'empty.onnx: ' "$wick" $command empty.onnx
+  head -c $(($(stat -c %s relu.onnx) - 9)) relu.onnx >cut.onnx
+  refuses "truncated model, $command" 3 'cut.onnx: ' "$wick" $command cut.onnx
+  printf '\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01' >png.onnx
+  head -c 200 /dev/zero >>png.onnx
+  refuses "a PNG, $command" 3 'png.onnx: ' "$wick" $command png.onnx
+  refuses "a folder, $command" 5 'out: ' "$wick" $command out
+done
+refuses 'truncated model, test' 5 'none: ' "$wick" test none
+refuses 'folder without models, test' 3 'no model.onnx' "$wick" test out
+
+model "$(field 1 "$(node Relu b a)")$(field 1 "$(node Relu a b)")" \
+  "$(field 11 "$(value x 1 2 3)")" "$(field 12 "$(value a 1 2 3)")" >cycle.onnx
+refuses 'cyclic graph' 3 'cycle' "$wick" compile cycle.onnx
+model "$(field 1 "$(node Frobnicate x y)")" "$(field 11 "$(value x 1 2 3)")" \
+  "$(field 12 "$(value y 1 2 3)")" >unknown.onnx
+refuses 'unknown operator' 4 'Frobnicate' "$wick" compile unknown.onnx
+refuses 'unbound dimension' 2 '--bind n=N' "$wick" compile symbolic.onnx
+refuses 'unknown symbol' 2 '--bind m' "$wick" compile symbolic.onnx --bind m=1
+
+npy shape.npy '<f4' 3,3
+npy dtype.npy '<i8' 2,3
+npy right.npy '<f4' 2,3
+head -c 60 right.npy >cut.npy
+for file in relu.onnx good.wick; do
+  refuses "wrong input shape, $file" 3 'x' "$wick" run $file --input x=shape.npy
+  refuses "wrong dtype, $file" 3 'x.*(f32|i64)' "$wick" run $file --input x=dtype.npy
+  refuses "truncated input, $file" 3 'cut.npy: ' "$wick" run $file --input cut.npy
+  refuses "missing input, $file" 5 'none.npy: ' "$wick" run $file --input none.npy
+  refuses "unknown input, $file" 2 "no input 'z'" "$wick" run $file --input z=right.npy
+  refuses "too many inputs, $file" 2 'has a file' "$wick" run $file -i right.npy -i right.npy
+done
+
+for command in 'compile relu.onnx -q -o' 'zoo ds_cnn -o' \
+  'compile relu.onnx -q -o out/x --report'; do
+  refuses "no such folder: $command" 5 'nowhere/x: ' "$wick" $command nowhere/x
+  refuses "output is a folder: $command" 5 'out: ' "$wick" $command out
+  rm -f out/x
+done
+for kind in bundle object asm llvm-ir onnx graph; do
+  refuses "unwritable $kind" 5 'nowhere/' "$wick" compile relu.onnx -q --emit $kind -o nowhere/x
+done
+
+# A full disk: a small tmpfs where the system lets us mount one, else /dev/full.
+refuses 'full device' 5 '/dev/full: .*No space left' "$wick" zoo ds_cnn -o /dev/full
+refuses 'full standard output' 5 'No space left' bash -c "'$wick' ops >/dev/full"
+full_disk() {
+  mount -t tmpfs -o size=64k none out && "$wick" zoo ds_cnn -o out/big.onnx
+  local status=$?
+  [[ -z $(ls -A out) ]] || echo "left behind: $(ls -A out)"
+  return $status
+}
+export -f full_disk
+export wick
+if unshare -rm mount -t tmpfs none out 2>/dev/null; then
+  refuses 'full disk' 5 'big.onnx: .*No space left' unshare -rm bash -c full_disk
+fi
+
+# Every section, and the header, of a damaged package.
+offsets=$("$wick" inspect good.wick | awk '$1 == "section" && $3 > 0 {
+  for (i = 1; i <= NF; i++) if ($i == "at") print $(i + 1) + 0 }')
+for at in 9 20 40 $offsets $(($(stat -c %s good.wick) - 1)); do
+  cp good.wick flipped.wick
+  flip flipped.wick "$at"
+  refuses "flipped byte $at, run" 3 'flipped.wick: ' "$wick" run flipped.wick
+  refuses "flipped byte $at, inspect" 3 'flipped.wick: ' "$wick" inspect flipped.wick
+done
+head -c 5000 good.wick >cut.wick
+refuses 'truncated package' 3 'cut.wick: ' "$wick" run cut.wick
+check 'a package for another processor' "$wick" compile relu.onnx -q --cpu aarch64 -o arm.wick
+refuses 'and it is not run' 4 'arm.wick: .*aarch64' "$wick" run arm.wick
+gives 'but described' 'aarch64' "$wick" inspect arm.wick
+finish

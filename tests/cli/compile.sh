@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# wick compile: what it writes, and that it writes the same every time.
+source "$(dirname "$0")/lib.bash" "$@"
+small_models
+check 'a network' "$wick" zoo ds_cnn -o net.onnx
+
+gives 'summary: operators' '^operators +[0-9]+ in the model, [0-9]+ after graph passes, [0-9]+' \
+  "$wick" compile net.onnx
+for row in multiply-accumulates weights 'activation peak' 'scratch per thread' copies \
+  'passes that fired' 'compile time' output; do
+  gives "summary: $row" "^$row " "$wick" compile net.onnx
+done
+[[ -z $("$wick" compile net.onnx -q) ]] && good || bad '-q prints something'
+[[ -f net.wick ]] && good || bad 'the package is named after the model'
+mkdir -p models/named && cp net.onnx models/named/model.onnx
+check 'named after the folder' "$wick" compile models/named/model.onnx -q
+[[ -f named.wick ]] && good || bad 'model.onnx is not named after its folder'
+
+mkdir there && cp net.onnx there/ && (cd there && "$wick" compile net.onnx -q)
+check 'same input, same bytes' cmp net.wick there/net.wick
+for kind in graph program dot onnx asm llvm-ir object; do
+  check "emit $kind" "$wick" compile net.onnx -q --emit $kind -o one.$kind
+  (cd there && "$wick" compile net.onnx -q --emit $kind -o one.$kind)
+  check "$kind is the same" cmp one.$kind there/one.$kind
+done
+gives 'graph text' '^module ' cat one.graph
+gives 'program text' '^program ' cat one.program
+gives 'dot' '^digraph ' cat one.dot
+gives 'text goes to standard output' '^module ' "$wick" compile relu.onnx --emit graph -q
+gives 'stop in the graph' '^module ' "$wick" compile relu.onnx --stop-after dead-code -q
+gives 'stop in the program' '^program ' "$wick" compile relu.onnx --stop-after in-place -q
+gives 'the exported graph is a model' '^format +ONNX' "$wick" inspect one.onnx
+check 'and compiles again' "$wick" compile one.onnx -q -o again.wick
+check 'bundle' "$wick" compile net.onnx -q --emit bundle -o box
+[[ -f box.o && -f box.h && -f box.weights ]] && good || bad "bundle: $(ls)"
+gives 'functions are named after it' 'int box_run' cat box.h
+
+check 'two bindings' "$wick" compile symbolic.onnx --bind n=1 --bind n=4 -q
+gives 'are two entries' '^entry 1 +n=4' "$wick" inspect symbolic.wick
+check 'two shapes' "$wick" compile symbolic.onnx --shape x=1x3 --shape x=5x3 -q -o shapes.wick
+gives 'are two entries, too' 'input x +f32\[5,3\]' "$wick" inspect shapes.wick
+gives 'an entry by number' 'f32\[5,3\]' "$wick" run shapes.wick --entry 1
+gives 'an entry by name' 'f32\[4,3\]' "$wick" run symbolic.wick --entry n=4
+npy four.npy '<f4' 4,3
+gives 'an entry by input' 'f32\[4,3\]' "$wick" run symbolic.wick -i four.npy
+refuses 'text of two bindings' 2 'one binding' \
+  "$wick" compile symbolic.onnx --bind n=1 --bind n=4 --emit graph
+
+err=$("$wick" compile relu.onnx -q --print-after=all 2>&1 >/dev/null)
+grep -q '^// after dead-code' <<<"$err" && good || bad '--print-after=all'
+err=$("$wick" compile relu.onnx -q --print-after=lower 2>&1 >/dev/null)
+[[ $(grep -c '^// after' <<<"$err") == 1 ]] && good || bad '--print-after=lower'
+gives 'time-passes' '^fuse-map +[0-9]+ ' "$wick" compile relu.onnx --time-passes
+check 'report' "$wick" compile net.onnx -q --report report.json
+for key in activation_peak activation_lower_bound instruction_list model_hash macs steps; do
+  gives "report has $key" "\"$key\"" cat report.json
+done
+finish

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# wick run and wick compare.
+source "$(dirname "$0")/lib.bash" "$@"
+small_models
+check 'a network' "$wick" zoo ds_cnn -o net.onnx
+check 'a package' "$wick" compile net.onnx -q
+output=$("$wick" inspect net.onnx | awk '$1 == "output" { print $2 }')
+
+for what in 'net.onnx' 'net.onnx --target eval' 'net.wick' 'net.wick --threads 2'; do
+  gives "run $what" "^$output f32\[.* min .* max .* mean " "$wick" run $what
+done
+gives 'class scores' '^  top [0-9]+ \(' "$wick" run net.wick
+gives 'time' '^time min .* of 3 runs' "$wick" run net.wick --repeat 3
+gives 'profile' ' conv ' "$wick" run net.wick --profile
+gives 'profile of the evaluator' ' conv ' "$wick" run net.onnx --profile --target eval
+[[ $("$wick" run net.wick --random 1 2>&1) != $("$wick" run net.wick --random 2 2>&1) ]] &&
+  good || bad 'the seed changes nothing'
+
+# Results do not depend on the number of threads, and outputs can be inputs.
+for n in 1 2 3; do check "$n threads" "$wick" run net.wick --threads $n --output-dir t$n; done
+check '2 threads give the same' cmp "t1/$output.npy" "t2/$output.npy"
+check '3 threads give the same' cmp "t1/$output.npy" "t3/$output.npy"
+npy x.npy '<f4' 2,3
+check 'relu' "$wick" run relu.onnx -i x=x.npy --output-dir relu
+check 'relu of zeros' cmp <(tail -c 24 relu/y.npy) <(head -c 24 /dev/zero)
+gives 'its result is an input' '^y f32\[2,3\]' "$wick" run relu.onnx -i relu/y.npy
+gives 'a file binds dimensions' '^y f32\[2,3\]' "$wick" run symbolic.onnx -i x.npy
+
+check 'dump, evaluator' "$wick" run net.onnx --target eval --dump-tensors eval
+check 'dump, compiled' "$wick" run net.onnx --dump-tensors cpu
+(($(ls eval | wc -l) > $(ls cpu | wc -l) && $(ls cpu | wc -l) > 5)) && good || bad 'dumps are short'
+[[ -f eval/$output.npy && -f cpu/$output.npy ]] && good || bad 'the output is not dumped'
+refuses 'dump of a package' 2 'needs the model' "$wick" run net.wick --dump-tensors d
+refuses 'bind of a package' 2 'is compiled' "$wick" run net.wick --bind n=1
+
+gives 'compare layers' '^all [0-9]+ instructions agree' "$wick" compare net.onnx
+gives 'compare passes' '^the result is the same after all' "$wick" compare net.onnx --passes
+gives 'every layer' '^ok .* conv\)' "$wick" compare net.onnx -v
+out=$("$wick" compare net.onnx --rtol 0 --atol 0 2>/dev/null)
+[[ $? == 1 ]] && grep -q '^first ' <<<"$out" && good || bad 'no rounding differs at tolerance 0'
+out=$("$wick" compare net.onnx --passes --rtol 0 --atol 0 2>/dev/null)
+[[ $? == 1 ]] && grep -q 'changes the result: output' <<<"$out" && good ||
+  bad 'no pass rounds at tolerance 0'
+finish

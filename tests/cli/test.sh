@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# wick test: verdicts, summary, exit status.
+source "$(dirname "$0")/lib.bash" "$@"
+small_models
+
+# tensor NAME TYPE "DIM..." BYTES: a TensorProto with raw data (printf escapes).
+tensor() {
+  local d
+  for d in $3; do number 1 "$d"; done
+  number 2 "$2"
+  field 8 "$1"
+  local n
+  n=$(printf '%b' "$4" | wc -c)
+  byte $((9 * 8 + 2))
+  byte "$n"
+  printf '%b' "$4"
+}
+# case_of NAME MODEL INPUT OUTPUT
+case_of() {
+  mkdir -p "suite/$1/test_data_set_0"
+  cp "$2" "suite/$1/model.onnx"
+  tensor x 1 '2 3' "$3" >"suite/$1/test_data_set_0/input_0.pb"
+  tensor y 1 '2 3' "$4" >"suite/$1/test_data_set_0/output_0.pb"
+}
+zero='\x00\x00\x00\x00' one='\x00\x00\x80\x3f' two='\x00\x00\x00\x40' minus='\x00\x00\x80\xbf'
+nan='\x00\x00\xc0\x7f'
+in=$one$minus$two$zero$one$minus
+out=$one$zero$two$zero$one$zero
+case_of right relu.onnx "$in" "$out"
+case_of symbolic symbolic.onnx "$in" "$out"
+gives 'both pass' '^2 passed, 0 failed, 0 skipped$' "$wick" test suite
+gives 'one folder' '^1 passed, 0 failed, 0 skipped$' "$wick" test suite/right
+gives 'the evaluator, in this process' '^2 passed' "$wick" test suite --target eval -j0
+gives 'verbose' '^ok +right \(' "$wick" test suite -v
+
+case_of wrong relu.onnx "$in" "$one$zero$one$zero$one$zero"
+model "$(field 1 "$(node Frobnicate x y)")" "$(field 11 "$(value x 1 2 3)")" \
+  "$(field 12 "$(value y 1 2 3)")" >unknown.onnx
+case_of refused unknown.onnx "$in" "$out"
+case_of small relu.onnx "$in" "$out"
+tensor y 1 '3 2' "$out" >suite/small/test_data_set_0/output_0.pb
+case_of nodata relu.onnx "$in" "$out"
+rm -r suite/nodata/test_data_set_0
+case_of damaged relu.onnx "$in" "$out"
+head -c 20 relu.onnx >suite/damaged/model.onnx
+case_of not_a_number relu.onnx "$in" "$nan$zero$two$zero$one$zero"
+result=$("$wick" test suite --junit results.xml)
+[[ $? == 1 ]] && good || bad 'failures exit with 1'
+has() { grep -qE -- "$1" <<<"$result" && good || bad "no line $1 in: $result"; }
+has '^FAIL wrong: test_data_set_0: output y: 1 of 6 elements differ, worst at \[0,2\]: got 2, want'
+has '^FAIL small: .*f32\[2,3\], want f32\[3,2\]'
+has '^FAIL damaged: '
+has '^FAIL not_a_number: '
+has '^ +1  no test data$'
+has '^ +1  Frobnicate: '
+has '^2 passed, 4 failed, 2 skipped$'
+gives 'JUnit' 'tests="8" failures="4" skipped="2"' cat results.xml
+gives 'JUnit failure' '<failure message=' cat results.xml
+gives 'tolerance' '^1 passed, 0 failed' "$wick" test suite/wrong --rtol 1.5
+gives 'filter' '^1 passed, 0 failed' "$wick" test suite --filter 'righ?'
+refuses 'empty filter' 2 'matches no case' "$wick" test suite --filter none
+"$wick" test suite/refused >/dev/null
+[[ $? == 1 ]] && good || bad 'nothing passed, yet success'
+refuses 'evaluator against itself' 2 'random-weights' \
+  "$wick" test suite --target eval --random-weights 1
+refuses 'unwritable JUnit' 5 'nowhere/x' "$wick" test suite --junit nowhere/x
+finish

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Help, manual pages, completion, lists: everything that comes from the tables.
+source "$(dirname "$0")/lib.bash" "$@"
+commands='compile run test compare inspect ops plan zoo help completion man'
+
+gives 'version' '^wick [0-9]+\.' "$wick" --version
+gives 'help' '^Usage: wick COMMAND' "$wick" --help
+gives 'help command' '^Usage: wick COMMAND' "$wick" help
+gives 'exit status' '^  3  malformed' "$wick" --help
+for command in $commands; do
+  gives "$command is listed" "^  $command " "$wick" --help
+  gives "$command --help" "^Usage: wick $command" "$wick" "$command" --help
+  gives "help $command" "^Usage: wick $command" "$wick" help "$command"
+  gives "man $command" "^\.TH WICK.*-${command^^} 1" "$wick" man "$command"
+  wide=$("$wick" "$command" --help | awk 'length($0) > 100')
+  [[ -z $wide ]] && good || bad "$command --help is wide: $wide"
+done
+gives 'option after the arguments' '^Usage' "$wick" inspect none.onnx --help
+gives 'man' '^\.TH WICK 1' "$wick" man
+gives 'completion' '^complete -F _wick wick' "$wick" completion bash
+check 'completion is bash' bash -c "'$wick' completion bash | bash -n"
+refuses 'other shells' 2 "no completion for the shell 'csh'" "$wick" completion csh
+refuses 'help for nothing' 2 "did you mean 'zoo'" "$wick" help zooo
+
+gives 'operators' '^Conv +1-' "$wick" ops
+gives 'intermediate representation' '^conv ' "$wick" ops --ir
+gives 'passes' '^dead-code ' "$wick" ops --passes
+gives 'markdown' '^# Operators' "$wick" ops --markdown
+gives 'networks' '^resnet50 ' "$wick" zoo
+refuses 'unknown network' 2 "did you mean 'resnet50'" "$wick" zoo resnet5
+check 'output to a pipe that closes' bash -c "'$wick' ops --ir | head -1 >/dev/null"
+
+printf 'id,lower,upper,size\na,0,2,64\nb,1,3,32\nc,2,4,64\n' >plan.csv
+gives 'plan' '96' "$wick" plan plan.csv -o placed.csv
+gives 'offsets' '^id,lower,upper,size,offset' cat placed.csv
+"$wick" plan plan.csv --capacity 80 >/dev/null 2>&1
+[[ $? == 1 ]] && good || bad 'a plan that does not fit exits with 1'
+finish

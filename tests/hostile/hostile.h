@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Everything that reads a file from outside, with the seeds from which hostile ones are made. */
+#ifndef WICK_TEST_HOSTILE_H
+#define WICK_TEST_HOSTILE_H
+
+#include "compiler/driver/pipeline.h"
+#include "compiler/support/support.h"
+
+/* One input being fed to a reader, and what became of it. */
+typedef struct {
+  wk_rng rng;         /* for what the feed itself chooses */
+  const char *folder; /* for scratch files */
+  uint64_t native;    /* one accepted model in so many becomes native code; 0: none */
+  wk_str complaint;   /* filled when the reader did what it must not do */
+  bool accepted, evaluated, ran;
+} feed_run;
+
+void feed_onnx(feed_run *r, const wk_str *input);
+void feed_inspect(feed_run *r, const wk_str *input);
+void feed_package(feed_run *r, const wk_str *input);           /* checksums verified */
+void feed_package_unchecked(feed_run *r, const wk_str *input); /* and not */
+void feed_npy(feed_run *r, const wk_str *input);
+void feed_tensor(feed_run *r, const wk_str *input); /* TensorProto */
+void feed_plan(feed_run *r, const wk_str *input);
+void feed_graph_text(feed_run *r, const wk_str *input);
+void feed_program_text(feed_run *r, const wk_str *input);
+void feed_expression(feed_run *r, const wk_str *input);
+
+/* Compiles a module that a reader accepted, evaluates the program when that is cheap; now and then
+ * makes native code and runs it on inputs of any value. Frees m. */
+void feed_module(feed_run *r, wk_module *m);
+/* An error must be one line, and none of WK_INTERNAL. Frees s; true: there was none. */
+bool feed_status(feed_run *r, wk_status s, const char *what);
+
+typedef WK_VEC(wk_str) seed_list;
+void seeds_onnx(seed_list *l, const char *folder);
+void seeds_package(seed_list *l, const char *folder);
+void seeds_npy(seed_list *l, const char *folder);
+void seeds_tensor(seed_list *l, const char *folder);
+void seeds_plan(seed_list *l, const char *folder);
+void seeds_graph_text(seed_list *l, const char *folder);
+void seeds_program_text(seed_list *l, const char *folder);
+void seeds_expression(seed_list *l, const char *folder);
+
+#endif

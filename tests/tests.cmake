@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every tests/unit/test_*.c is one cmocka program; it links what the tree has.
+enable_testing()
+set(WK_ALL)
+foreach(lib wk_cpu wk_import wk_passes wk_zoo wk_package wk_lower wk_memory
+            wk_eval wk_ir wk_support wick_rt)
+  if(TARGET ${lib})
+    list(APPEND WK_ALL ${lib})
+  endif()
+endforeach()
+file(GLOB random_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/random_*.c)
+add_library(wk_random STATIC ${random_sources})
+target_link_libraries(wk_random PUBLIC wk_eval)
+list(PREPEND WK_ALL wk_random)
+include(${CMAKE_SOURCE_DIR}/tests/hostile/hostile.cmake)
+list(PREPEND WK_ALL wk_hostile)
+file(GLOB unit_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/test_*.c)
+foreach(source ${unit_tests})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} ${WK_ALL} PkgConfig::CMOCKA)
+  add_test(NAME unit/${name} COMMAND ${name})
+endforeach()
+
+# Case files through single passes and steps, compared as text; --bless rewrites them.
+add_executable(golden ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
+target_link_libraries(golden wk_random wk_passes wk_lower)
+add_test(NAME golden COMMAND golden ${CMAKE_SOURCE_DIR}/tests/golden)
+
+foreach(lint ranks style selftest)
+  add_test(NAME lint/${lint} COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/${lint})
+endforeach()
+
+# Real models through the command.
+foreach(suite node float float-eval random)
+  add_test(NAME models/${suite}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/models $<TARGET_FILE:wick> ${suite})
+  set_tests_properties(models/${suite} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1500)
+endforeach()
+
+# The generated page is what the tables give.
+add_test(NAME docs/ops
+         COMMAND sh -c "$<TARGET_FILE:wick> ops --markdown | diff -u ${CMAKE_SOURCE_DIR}/docs/ops.md -")
+
+# The command line: every tests/cli/*.sh is one script of checks.
+file(GLOB cli_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cli/*.sh)
+foreach(script ${cli_tests})
+  get_filename_component(name ${script} NAME_WE)
+  add_test(NAME cli/${name} COMMAND bash ${script} $<TARGET_FILE:wick>)
+endforeach()
+
+# The sanitizers add symbols of their own.
+if(NOT WICK_SANITIZE AND TARGET wick)
+  set(symbol_files)
+  foreach(lib wk_support wk_ir wk_eval wk_memory wk_lower wk_passes wk_import wk_package wk_cpu
+              wk_zoo wick_rt)
+    list(APPEND symbol_files $<TARGET_FILE:${lib}>)
+  endforeach()
+  add_test(NAME lint/symbols COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/symbols ${symbol_files}
+           $<TARGET_OBJECTS:wick> COMMAND_EXPAND_LISTS)
+endif()
+
+# The runtime's tests once more under ThreadSanitizer, with everything they link.
+if(NOT WICK_SANITIZE)
+  file(GLOB thread_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/*.c
+       ${CMAKE_SOURCE_DIR}/compiler/package/*.c ${CMAKE_SOURCE_DIR}/compiler/support/*.c)
+  add_executable(test_runtime_threads ${CMAKE_SOURCE_DIR}/tests/unit/test_runtime.c
+                 ${thread_sources})
+  target_compile_options(test_runtime_threads PRIVATE -fsanitize=thread)
+  target_link_options(test_runtime_threads PRIVATE -fsanitize=thread)
+  target_link_libraries(test_runtime_threads PkgConfig::XXHASH PkgConfig::CMOCKA Threads::Threads m)
+  # setarch -R: some kernels randomise addresses more than the sanitizer can bear
+  add_test(NAME unit/test_runtime_threads
+           COMMAND sh -c "setarch -R true && exec setarch -R \"$0\" || exec \"$0\""
+                   $<TARGET_FILE:test_runtime_threads>)
+endif()

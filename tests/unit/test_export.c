@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ONNX export: what is written imports again and computes the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "compiler/import/import.h"
+
+static char dir[64], path[96];
+
+static int make_folder(void **state) {
+  (void)state;
+  bool has_memory = access("/dev/shm", W_OK) == 0;
+  snprintf(dir, sizeof dir, "%s/wick-export-XXXXXX", has_memory ? "/dev/shm" : "/tmp");
+  if (!mkdtemp(dir)) return 1;
+  snprintf(path, sizeof path, "%s/m.onnx", dir);
+  return 0;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  unlink(path);
+  return rmdir(dir);
+}
+
+static void fill(wk_tensor *t, uint64_t seed) {
+  wk_rng rng = {seed};
+  for (int64_t i = 0; i < wk_type_count(&t->type); i++) {
+    if (t->type.dtype == WK_BOOL) wk_store_i64(t->data, WK_BOOL, i, wk_rng_next(&rng) & 1);
+    else wk_store_f64(t->data, t->type.dtype, i, (double)wk_rng_normal(&rng));
+  }
+}
+
+static wk_tensor eval_first(const wk_module *m, wk_tensor *in) {
+  wk_tensor out[4];
+  wk_status s = wk_eval_graph(m->main, in, out, NULL, NULL);
+  if (s) wk_status_print(stderr, s);
+  assert_null(s);
+  for (size_t i = 1; i < m->main->outputs.n; i++) wk_tensor_free(&out[i]);
+  return out[0];
+}
+
+/* Exports, imports, evaluates both on the same random inputs; frees m. */
+static void survives(wk_module *m) {
+  wk_module *back = NULL;
+  wk_tensor in[4];
+  assert_null(wk_module_normalise(m));
+  wk_status s = wk_export_onnx(m, path);
+  if (!s) s = wk_import_onnx(path, NULL, NULL, &back);
+  if (s) wk_status_print(stderr, s);
+  assert_null(s);
+  assert_int_equal(back->main->inputs.n, m->main->inputs.n);
+  for (size_t i = 0; i < m->main->inputs.n; i++) {
+    const wk_value *v = wk_val(m->main, m->main->inputs.data[i]);
+    assert_string_equal(wk_val(back->main, back->main->inputs.data[i])->name, v->name);
+    assert_null(wk_tensor_alloc(&v->type, &in[i]));
+    fill(&in[i], i + 1);
+  }
+  wk_tensor want = eval_first(m, in), got = eval_first(back, in);
+  const wk_tolerance tolerance = {1e-5, 1e-6, 1e-6};
+  assert_true(wk_type_equal(&got.type, &want.type));
+  assert_true(wk_tensor_diff(&got, &want, &tolerance).equal);
+  for (size_t i = 0; i < m->main->inputs.n; i++) wk_tensor_free(&in[i]);
+  wk_tensor_free(&want);
+  wk_tensor_free(&got);
+  wk_module_free(back);
+  wk_module_free(m);
+}
+
+static wk_value_id input(wk_graph *g, const char *name, wk_dtype t, int rank, const int64_t *dims) {
+  wk_type type = wk_type_make(t, rank, dims);
+  return wk_graph_input(g, name, &type);
+}
+
+static wk_expr *parse(wk_module *m, const char *text, int n) {
+  const wk_dtype dtypes[4] = {WK_F32, WK_F32, WK_F32, WK_F32};
+  wk_expr *e = NULL;
+  wk_status s = wk_expr_parse(m->arena, text, dtypes, n, &e);
+  if (s) wk_status_print(stderr, s);
+  assert_null(s);
+  return e;
+}
+
+/* Convolution whose epilogue adds a residual and clamps. */
+static void fused_convolution(void **state) {
+  (void)state;
+  wk_module *m = wk_module_new("m");
+  wk_graph *g = wk_graph_new(m, "main");
+  wk_value_id x = input(g, "x", WK_F32, 4, (const int64_t[]){1, 2, 5, 5});
+  wk_value_id r = input(g, "r", WK_F32, 4, (const int64_t[]){1, 3, 5, 5});
+  wk_type wt = wk_type_make(WK_F32, 4, (const int64_t[]){3, 2, 3, 3}),
+          bt = wk_type_make(WK_F32, 1, (const int64_t[]){3});
+  wk_tensor w = {.type = wt}, b = {.type = bt};
+  wk_value_id wv, bv;
+  assert_null(wk_graph_constant_alloc(g, "w", &wt, &wv, &w.data));
+  assert_null(wk_graph_constant_alloc(g, "b", &bt, &bv, &b.data));
+  fill(&w, 5);
+  fill(&b, 6);
+  wk_attr_conv *a = wk_attrs_new(m->arena, WK_OP_CONV);
+  a->strides = wk_ints_fill(m->arena, 2, 1);
+  a->dilations = wk_ints_fill(m->arena, 2, 1);
+  a->pads = wk_ints_fill(m->arena, 4, 1);
+  a->epilogue = parse(m, "max(add(%0, %1), 0.0f32)", 2);
+  wk_graph_output(g, "y", wk_build(g, WK_OP_CONV, a, 4, x, wv, bv, r));
+  survives(m);
+}
+
+/* Expressions with steps that ONNX does not have. */
+static void expressions(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "add(mul(%0, %0), %1)",
+      "trunc(mul(%0, 3.0f32))",
+      "mod(%0, 0.7f32)",
+      "fmod(%0, 0.7f32)",
+      "select(ne(%0, %1), f32(index<0>()), %1)",
+      "f32(sat<i8>(i32(mul(%0, 100.0f32))))",
+      "f32(and(i32(mul(%0, 50.0f32)), 12i32))",
+      "f32(shr(i32(mul(%0, 50.0f32)), 2i32))",
+      "%1",
+      "2.5f32",
+      "select(or(lt(%0, 0.0f32), not(gt(%1, 0.0f32))), exp(%0), neg(%1))",
+  };
+  for (size_t i = 0; i < WK_COUNTOF(texts); i++) {
+    wk_module *m = wk_module_new("m");
+    wk_graph *g = wk_graph_new(m, "main");
+    wk_value_id x = input(g, "x", WK_F32, 2, (const int64_t[]){3, 4});
+    wk_value_id z = input(g, "z", WK_F32, 1, (const int64_t[]){4});
+    wk_attr_map *a = wk_attrs_new(m->arena, WK_OP_MAP);
+    a->body = parse(m, texts[i], 2);
+    wk_graph_output(g, "y", wk_build(g, WK_OP_MAP, a, 2, x, z));
+    survives(m);
+  }
+}
+
+/* A branch with captures, inside a graph that returns an input as well. */
+static void branches(void **state) {
+  (void)state;
+  wk_module *m = wk_module_new("m");
+  wk_graph *g = wk_graph_new(m, "main");
+  wk_value_id c = input(g, "c", WK_BOOL, 0, NULL),
+              x = input(g, "x", WK_F32, 1, (const int64_t[]){3});
+  wk_graph *bodies[2];
+  for (int k = 0; k < 2; k++) {
+    bodies[k] = wk_graph_new(m, k ? "else" : "then");
+    wk_value_id v = input(bodies[k], "v", WK_F32, 1, (const int64_t[]){3});
+    wk_graph_output(bodies[k], "r", wk_build(bodies[k], k ? WK_OP_NEG : WK_OP_EXP, NULL, 1, v));
+    wk_graph_output(bodies[k], "same", v);
+  }
+  const wk_value_id in[2] = {c, x};
+  wk_value_id out[2];
+  const wk_node_desc d = {.op = WK_OP_IF, .name = "branch", .in = in, .n_in = 2, .n_out = 2,
+                          .bodies = bodies, .n_bodies = 2};
+  assert_null(wk_graph_add(g, &d, out));
+  wk_graph_output(g, "y", wk_build(g, WK_OP_ADD, NULL, 2, out[0], out[1]));
+  wk_graph_output(g, "through", x);
+  survives(m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(fused_convolution),
+    cmocka_unit_test(expressions),
+    cmocka_unit_test(branches),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ONNX import: names, shapes, constants, subgraphs, functions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/model_builder.h"
+
+static wk_module *must_import(builder *b, const wk_import_options *o) {
+  wk_module *m = NULL;
+  wk_status s = import_model(b, o, NULL, &m);
+  if (s) wk_status_print(stderr, s);
+  assert_null(s);
+  return m;
+}
+
+/* Imports, expects a failure with this code whose text has `part`; returns nothing. */
+static void must_fail(builder *b, const wk_import_options *o, wk_code code, const char *part) {
+  wk_module *m = NULL;
+  wk_status s = import_model(b, o, NULL, &m);
+  assert_non_null(s);
+  assert_int_equal(s->code, code);
+  wk_str all = {0};
+  wk_str_printf(&all, "%s %s %s", s->place ? s->place : "", s->message, s->notes ? s->notes : "");
+  if (!strstr(all.s, part)) fail_msg("'%s' lacks '%s'", all.s, part);
+  wk_str_free(&all);
+  wk_status_free(s);
+}
+
+/* Evaluates with f32 inputs; returns output 0, to be freed. */
+static wk_tensor run(const wk_module *m, wk_tensor *in) {
+  wk_tensor out[8];
+  wk_status s = wk_eval_graph(m->main, in, out, NULL, NULL);
+  if (s) wk_status_print(stderr, s);
+  assert_null(s);
+  for (size_t i = 1; i < m->main->outputs.n; i++) wk_tensor_free(&out[i]);
+  return out[0];
+}
+
+static void expect_f32(const wk_tensor *t, const float *want, int64_t n) {
+  assert_int_equal(t->type.dtype, WK_F32);
+  assert_int_equal(wk_type_count(&t->type), n);
+  for (int64_t i = 0; i < n; i++) assert_float_equal(((float *)t->data)[i], want[i], 1e-6);
+}
+
+/* Shape -> Gather -> Concat -> Reshape becomes static, whatever the batch. */
+static void shape_arithmetic(void **state) {
+  (void)state;
+  builder b = new_model(13);
+  add_input(&b, b.g, "x", ELEM_F32, "batch 4 6");
+  add_i64s(&b, b.g, "zero", (const int64_t[]){0}, 1);
+  add_i64s(&b, b.g, "rest", (const int64_t[]){-1}, 1);
+  add_node(&b, b.g, "Shape", "x", "shape");
+  add_node(&b, b.g, "Gather", "shape zero", "n");
+  set_int(&b, add_node(&b, b.g, "Concat", "n rest", "want"), "axis", 0);
+  add_node(&b, b.g, "Reshape", "x want", "y");
+  add_output(&b, b.g, "y", ELEM_F32);
+  const wk_bind bind = {"batch", 3};
+  const wk_import_options o = {.binds = &bind, .n_binds = 1};
+  wk_module *m = must_import(&b, &o);
+  assert_int_equal(m->main->nodes.n, 1);
+  const wk_type *y = &wk_val(m->main, m->main->outputs.data[0])->type;
+  assert_int_equal(y->rank, 2);
+  assert_int_equal(y->dims[0], 3);
+  assert_int_equal(y->dims[1], 24);
+  assert_string_equal(wk_val(m->main, m->main->outputs.data[0])->name, "y");
+  wk_module_free(m);
+}
+
+static builder two_symbols(void) {
+  builder b = new_model(13);
+  add_input(&b, b.g, "x", ELEM_F32, "batch seq 2");
+  add_input(&b, b.g, "z", ELEM_F32, "batch 1 ?");
+  add_node(&b, b.g, "Add", "x z", "y");
+  add_output(&b, b.g, "y", ELEM_F32);
+  return b;
+}
+
+/* Everything that is unbound is asked for at once. */
+static void unbound_sizes(void **state) {
+  (void)state;
+  builder b = two_symbols();
+  wk_import_report r;
+  wk_module *m;
+  wk_status s = import_model(&b, NULL, &r, &m);
+  assert_non_null(s);
+  assert_int_equal(s->code, WK_USAGE);
+  assert_int_equal(r.need_bind.n, 3);
+  assert_string_equal(r.need_bind.data[0], "--bind batch=N");
+  assert_string_equal(r.need_bind.data[1], "--bind seq=N");
+  assert_string_equal(r.need_bind.data[2], "--shape z=Nx1xN");
+  wk_status_free(s);
+  wk_import_report_free(&r);
+}
+
+static void shapes_bind_symbols(void **state) {
+  (void)state;
+  const wk_bind_shape shapes[] = {{"x", 3, {5, 7, 2}}, {"z", 3, {5, 1, 2}}};
+  builder b = two_symbols();
+  wk_import_options o = {.shapes = shapes, .n_shapes = 2};
+  wk_module *m = must_import(&b, &o);
+  assert_int_equal(wk_val(m->main, m->main->outputs.data[0])->type.dims[1], 7);
+  wk_module_free(m);
+  const wk_bind_shape differ[] = {{"x", 3, {5, 7, 2}}, {"z", 3, {4, 1, 2}}};
+  o.shapes = differ;
+  b = two_symbols();
+  must_fail(&b, &o, WK_INPUT, "symbol 'batch'");
+  const wk_bind_shape wrong[] = {{"x", 3, {5, 7, 3}}};
+  o = (wk_import_options){.shapes = wrong, .n_shapes = 1};
+  b = two_symbols();
+  must_fail(&b, &o, WK_INPUT, "axis 2 has size 2");
+  const wk_bind_shape misspelt[] = {{"xx", 3, {5, 7, 3}}};
+  o.shapes = misspelt;
+  b = two_symbols();
+  must_fail(&b, &o, WK_USAGE, "did you mean");
+}
+
+/* An input with an initialiser is a constant unless a value is given. */
+static void default_inputs(void **state) {
+  (void)state;
+  const float two = 2, five = 5;
+  float x = 10;
+  for (int given = 0; given < 2; given++) {
+    builder b = new_model(13);
+    add_input(&b, b.g, "x", ELEM_F32, "1");
+    add_input(&b, b.g, "w", ELEM_F32, "1");
+    Onnx__TensorProto *w = raw_tensor(&b, "w", ELEM_F32, 1, (const int64_t[]){1}, &two, 4);
+    ADD(&b, b.g->initializer, b.g->n_initializer, w);
+    add_node(&b, b.g, "Mul", "x w", "y");
+    add_output(&b, b.g, "y", ELEM_F32);
+    const wk_type t = wk_type_make(WK_F32, 1, (const int64_t[]){1});
+    const wk_bind_value v = {"w", {t, (void *)(uintptr_t)&five}};
+    const wk_import_options o = {.values = &v, .n_values = (size_t)given};
+    wk_module *m = must_import(&b, &o);
+    assert_int_equal(m->main->inputs.n, 1);
+    wk_tensor in = {t, &x}, y = run(m, &in);
+    expect_f32(&y, given ? (const float[]){50} : (const float[]){20}, 1);
+    wk_tensor_free(&y);
+    wk_module_free(m);
+  }
+}
+
+/* Nodes out of order are sorted. */
+static void unsorted_nodes(void **state) {
+  (void)state;
+  builder b = new_model(13);
+  add_input(&b, b.g, "x", ELEM_F32, "2");
+  add_node(&b, b.g, "Neg", "b", "y");
+  add_node(&b, b.g, "Abs", "a", "b");
+  add_node(&b, b.g, "Neg", "x", "a");
+  add_output(&b, b.g, "y", ELEM_F32);
+  wk_module *m = must_import(&b, NULL);
+  float x[2] = {3, -4};
+  wk_tensor in = {wk_type_make(WK_F32, 1, (const int64_t[]){2}), x}, y = run(m, &in);
+  expect_f32(&y, (const float[]){-3, -4}, 2);
+  wk_tensor_free(&y);
+  wk_module_free(m);
+}
+
+static void malformed_graphs(void **state) {
+  (void)state;
+  static const struct { const char *nodes[3][3]; const char *part; } cases[] = {
+    {{{"Neg", "b", "a"}, {"Neg", "a", "b"}, {"Add", "a x", "y"}}, "cycle"},
+    {{{"Add", "y x", "y"}}, "cycle"},
+    {{{"Neg", "x", "y"}, {"Abs", "x", "y"}}, "made by two nodes"},
+    {{{"Add", "x nowhere", "y"}}, "'nowhere'"},
+    {{{"Neg", "x", "x"}}, "cycle"},
+    {{{"Abs", "x", "z"}}, "nothing makes this model output"},
+    {{{"Add", "x", "y"}}, "inputs"},
+  };
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    builder b = new_model(13);
+    add_input(&b, b.g, "x", ELEM_F32, "2");
+    for (int k = 0; k < 3 && cases[i].nodes[k][0]; k++) {
+      add_node(&b, b.g, cases[i].nodes[k][0], cases[i].nodes[k][1], cases[i].nodes[k][2]);
+    }
+    add_output(&b, b.g, "y", ELEM_F32);
+    must_fail(&b, NULL, WK_INPUT, cases[i].part);
+  }
+}
+
+/* All unsupported nodes are reported, those that only depend on them are not. */
+static void unsupported_nodes(void **state) {
+  (void)state;
+  builder b = new_model(13);
+  add_input(&b, b.g, "x", ELEM_F32, "2");
+  add_node(&b, b.g, "Teleport", "x", "a");
+  add_node(&b, b.g, "Abs", "a", "b");
+  Onnx__NodeProto *n = add_node(&b, b.g, "Warp", "b", "y");
+  n->domain = text(&b, "com.example");
+  add_output(&b, b.g, "y", ELEM_F32);
+  wk_import_report r;
+  wk_module *m;
+  wk_status s = import_model(&b, NULL, &r, &m);
+  assert_int_equal(s->code, WK_UNSUPPORTED);
+  assert_int_equal(r.unsupported.n, 2);
+  assert_string_equal(r.unsupported.data[0].op, "Teleport");
+  assert_string_equal(r.unsupported.data[0].shapes, "f32[2]");
+  assert_string_equal(r.unsupported.data[1].domain, "com.example");
+  wk_status_free(s);
+  wk_import_report_free(&r);
+}
+
+/* The value of an input decides a shape: it is asked for, and given it works. */
+static void values_that_decide(void **state) {
+  (void)state;
+  int64_t want[2] = {3, 2};
+  for (int given = 0; given < 2; given++) {
+    builder b = new_model(13);
+    add_input(&b, b.g, "x", ELEM_F32, "6");
+    add_input(&b, b.g, "shape", ELEM_I64, "2");
+    add_node(&b, b.g, "Identity", "shape", "s");
+    add_node(&b, b.g, "Reshape", "x s", "y");
+    add_output(&b, b.g, "y", ELEM_F32);
+    const wk_bind_value v = {"shape", {wk_type_make(WK_I64, 1, (const int64_t[]){2}), want}};
+    const wk_import_options o = {.values = &v, .n_values = (size_t)given};
+    wk_import_report r;
+    wk_module *m = NULL;
+    wk_status s = import_model(&b, &o, &r, &m);
+    assert_int_equal(s == NULL, given);
+    assert_int_equal(r.need_value.n, !given);
+    if (!given) {
+      assert_string_equal(r.need_value.data[0], "shape");
+      assert_non_null(strstr(s->message, "--value shape=FILE"));
+    }
+    wk_status_free(s);
+    wk_import_report_free(&r);
+    wk_module_free(m);
+  }
+}
+
+/* ---- graphs inside nodes ------------------------------------------------------------------- */
+
+/* y = c ? x + w : x * x, with w a constant from outside. */
+static builder branch_model(void) {
+  const float w = 100;
+  builder b = new_model(13);
+  add_input(&b, b.g, "c", ELEM_BOOL, "");
+  add_input(&b, b.g, "x", ELEM_F32, "2");
+  Onnx__TensorProto *t = raw_tensor(&b, "w", ELEM_F32, 0, (const int64_t[]){0}, &w, 4);
+  ADD(&b, b.g->initializer, b.g->n_initializer, t);
+  Onnx__GraphProto *then_graph = new_graph(&b, "then"), *else_graph = new_graph(&b, "else");
+  add_node(&b, then_graph, "Add", "x w", "sum");
+  add_output(&b, then_graph, "sum", ELEM_F32);
+  add_node(&b, else_graph, "Mul", "x x", "square");
+  add_output(&b, else_graph, "square", ELEM_F32);
+  Onnx__NodeProto *n = add_node(&b, b.g, "If", "c", "y");
+  set_graph(&b, n, "then_branch", then_graph);
+  set_graph(&b, n, "else_branch", else_graph);
+  add_output(&b, b.g, "y", ELEM_F32);
+  return b;
+}
+
+static void branch_at_run_time(void **state) {
+  (void)state;
+  builder b = branch_model();
+  wk_module *m = must_import(&b, NULL);
+  assert_int_equal(m->graphs.n, 3);
+  for (uint8_t c = 0; c < 2; c++) {
+    float x[2] = {3, 4};
+    wk_tensor in[2] = {{wk_type_make(WK_BOOL, 0, NULL), &c},
+                       {wk_type_make(WK_F32, 1, (const int64_t[]){2}), x}};
+    wk_tensor y = run(m, in);
+    expect_f32(&y, c ? (const float[]){103, 104} : (const float[]){9, 16}, 2);
+    wk_tensor_free(&y);
+  }
+  wk_module_free(m);
+}
+
+static void branch_known(void **state) {
+  (void)state;
+  uint8_t c = 1;
+  builder b = branch_model();
+  const wk_bind_value v = {"c", {wk_type_make(WK_BOOL, 0, NULL), &c}};
+  const wk_import_options o = {.values = &v, .n_values = 1};
+  wk_module *m = must_import(&b, &o);
+  assert_int_equal(m->graphs.n, 1);
+  assert_int_equal(m->main->nodes.n, 1);
+  wk_module_free(m);
+}
+
+/* The else branch multiplies matrices that do not fit: it would fail whenever it is taken. */
+static void impossible_branch(void **state) {
+  (void)state;
+  builder b = new_model(13);
+  add_input(&b, b.g, "c", ELEM_BOOL, "");
+  add_input(&b, b.g, "x", ELEM_F32, "2 3");
+  Onnx__GraphProto *then_graph = new_graph(&b, "then"), *else_graph = new_graph(&b, "else");
+  add_node(&b, then_graph, "Neg", "x", "p");
+  add_output(&b, then_graph, "p", ELEM_F32);
+  add_node(&b, else_graph, "MatMul", "x x", "q");
+  add_output(&b, else_graph, "q", ELEM_F32);
+  Onnx__NodeProto *n = add_node(&b, b.g, "If", "c", "y");
+  set_graph(&b, n, "then_branch", then_graph);
+  set_graph(&b, n, "else_branch", else_graph);
+  add_output(&b, b.g, "y", ELEM_F32);
+  wk_import_report r;
+  wk_module *m;
+  assert_null(import_model(&b, NULL, &r, &m));
+  assert_int_equal(r.notes.n, 1);
+  assert_non_null(strstr(r.notes.data[0], "else branch cannot run"));
+  wk_import_report_free(&r);
+  for (uint8_t c = 0; c < 2; c++) {
+    float x[6] = {1, 2, 3, 4, 5, 6};
+    wk_tensor in[2] = {{wk_type_make(WK_BOOL, 0, NULL), &c},
+                       {wk_type_make(WK_F32, 2, (const int64_t[]){2, 3}), x}};
+    wk_tensor y = run(m, in);
+    float first = *(float *)y.data;
+    assert_true(c ? first == -1 : first != first);
+    wk_tensor_free(&y);
+  }
+  wk_module_free(m);
+}
+
+/* x doubles `trip` times; every value is collected. With a state that grows the loop is unrolled.
+ */
+static wk_module *loop_model(bool grows) {
+  int64_t trip = 3;
+  builder b = new_model(13);
+  add_input(&b, b.g, "x", ELEM_F32, "1");
+  add_i64s(&b, b.g, "trip", &trip, 1);
+  Onnx__GraphProto *g = new_graph(&b, "body");
+  add_input(&b, g, "i", ELEM_I64, "");
+  add_input(&b, g, "cond", ELEM_BOOL, "");
+  add_input(&b, g, "v", ELEM_F32, NULL);
+  add_node(&b, g, "Identity", "cond", "cond_out");
+  if (grows) set_int(&b, add_node(&b, g, "Concat", "v x", "next"), "axis", 0);
+  else add_node(&b, g, "Add", "v v", "next");
+  add_node(&b, g, "ReduceSum", "next", "slice");
+  add_output(&b, g, "cond_out", ELEM_BOOL);
+  add_output(&b, g, "next", ELEM_F32);
+  add_output(&b, g, "slice", ELEM_F32);
+  Onnx__NodeProto *n = add_node(&b, b.g, "Loop", "trip - x", "last all");
+  set_graph(&b, n, "body", g);
+  add_output(&b, b.g, "all", ELEM_F32);
+  add_output(&b, b.g, "last", ELEM_F32);
+  return must_import(&b, NULL);
+}
+
+static void loops(void **state) {
+  (void)state;
+  float x = 5;
+  wk_tensor in = {wk_type_make(WK_F32, 1, (const int64_t[]){1}), &x};
+  wk_module *m = loop_model(false);
+  assert_int_equal(m->graphs.n, 2);
+  wk_tensor y = run(m, &in);
+  expect_f32(&y, (const float[]){10, 20, 40}, 3);
+  wk_tensor_free(&y);
+  wk_module_free(m);
+  m = loop_model(true);
+  assert_int_equal(m->graphs.n, 1);
+  y = run(m, &in);
+  expect_f32(&y, (const float[]){10, 15, 20}, 3);
+  wk_tensor_free(&y);
+  wk_module_free(m);
+}
+
+/* ---- functions ----------------------------------------------------------------------------- */
+
+static Onnx__FunctionProto *add_function(builder *b, const char *name, const char *in,
+                                         const char *out) {
+  Onnx__FunctionProto *f = wk_arena_alloc(b->a, sizeof *f);
+  onnx__function_proto__init(f);
+  f->name = text(b, name);
+  f->domain = text(b, "local");
+  add_names(b, &f->input, &f->n_input, in);
+  add_names(b, &f->output, &f->n_output, out);
+  ADD(b, b->model.functions, b->model.n_functions, f);
+  return f;
+}
+
+static Onnx__NodeProto *function_node(builder *b, Onnx__FunctionProto *f, const char *op,
+                                      const char *in, const char *out) {
+  Onnx__NodeProto *n = new_node(b, op, in, out);
+  ADD(b, f->node, f->n_node, n);
+  return n;
+}
+
+/* Attributes reach through two calls by reference. */
+static void nested_functions(void **state) {
+  (void)state;
+  builder b = new_model(17);
+  add_opset(&b, "local", 1);
+  add_input(&b, b.g, "x", ELEM_F32, "2 3");
+  Onnx__FunctionProto *f = add_function(&b, "outer", "p", "q"),
+                      *g = add_function(&b, "inner", "p", "q");
+  Onnx__NodeProto *call = function_node(&b, f, "inner", "p", "q");
+  call->domain = text(&b, "local");
+  attribute(&b, call, "k")->ref_attr_name = text(&b, "axis");
+  attribute(&b, function_node(&b, g, "Softmax", "p", "t"), "axis")->ref_attr_name = text(&b, "k");
+  function_node(&b, g, "Neg", "t", "q");
+  call = add_node(&b, b.g, "outer", "x", "y");
+  call->domain = text(&b, "local");
+  set_int(&b, call, "axis", 0);
+  add_output(&b, b.g, "y", ELEM_F32);
+  wk_module *m = must_import(&b, NULL);
+  assert_int_equal(m->main->nodes.n, 2);
+  assert_int_equal(WK_ATTR(wk_nod(m->main, 0), softmax)->axis, 0);
+  wk_module_free(m);
+}
+
+static void recursive_function(void **state) {
+  (void)state;
+  builder b = new_model(17);
+  add_opset(&b, "local", 1);
+  add_input(&b, b.g, "x", ELEM_F32, "2 3");
+  Onnx__FunctionProto *f = add_function(&b, "f", "p", "q");
+  function_node(&b, f, "f", "p", "q")->domain = text(&b, "local");
+  add_node(&b, b.g, "f", "x", "y")->domain = text(&b, "local");
+  add_output(&b, b.g, "y", ELEM_F32);
+  must_fail(&b, NULL, WK_INPUT, "calls itself");
+}
+
+/* Each function calls the next one twice: 2^24 nodes are not built. */
+static void exploding_functions(void **state) {
+  (void)state;
+  builder b = new_model(17);
+  add_opset(&b, "local", 1);
+  add_input(&b, b.g, "x", ELEM_F32, "2");
+  for (int i = 0; i < 24; i++) {
+    Onnx__FunctionProto *f = add_function(&b, wk_arena_printf(b.a, "f%d", i), "p", "q");
+    const char *next = wk_arena_printf(b.a, "f%d", i + 1), *domain = i < 23 ? "local" : "";
+    if (i == 23) next = "Neg";
+    function_node(&b, f, next, "p", "t")->domain = text(&b, domain);
+    function_node(&b, f, next, "t", "q")->domain = text(&b, domain);
+  }
+  add_node(&b, b.g, "f0", "x", "y")->domain = text(&b, "local");
+  add_output(&b, b.g, "y", ELEM_F32);
+  must_fail(&b, NULL, WK_RESOURCE, "too many nodes");
+}
+
+/* ---- tensors ------------------------------------------------------------------------------- */
+
+static void tensor_storage(void **state) {
+  (void)state;
+  builder b = new_model(13);
+  Onnx__TensorProto *t = raw_tensor(&b, "h", 10, 1, (const int64_t[]){2}, "", 0); /* f16 as bits */
+  int32_t bits[2] = {0x3c00, 0xc000};
+  t->has_raw_data = false;
+  t->n_int32_data = 2;
+  t->int32_data = bits;
+  ADD(&b, b.g->initializer, b.g->n_initializer, t);
+  set_int(&b, add_node(&b, b.g, "Cast", "h", "y"), "to", ELEM_F32);
+  add_output(&b, b.g, "y", ELEM_F32);
+  wk_module *m = must_import(&b, NULL);
+  wk_tensor y = run(m, NULL);
+  expect_f32(&y, (const float[]){1, -2}, 2);
+  wk_tensor_free(&y);
+  wk_module_free(m);
+}
+
+static void wrong_sizes(void **state) {
+  (void)state;
+  static const struct { int64_t dims[2]; size_t bytes; wk_code code; } cases[] = {
+    {{2, 2}, 15, WK_INPUT}, {{2, 2}, 20, WK_INPUT}, {{-1, 2}, 8, WK_INPUT},
+    {{(int64_t)1 << 40, (int64_t)1 << 40}, 8, WK_RESOURCE}, {{INT64_MAX, 2}, 8, WK_RESOURCE},
+  };
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    const char zeros[32] = {0};
+    builder b = new_model(13);
+    Onnx__TensorProto *t = raw_tensor(&b, "w", ELEM_F32, 2, cases[i].dims, zeros, cases[i].bytes);
+    ADD(&b, b.g->initializer, b.g->n_initializer, t);
+    add_node(&b, b.g, "Neg", "w", "y");
+    add_output(&b, b.g, "y", ELEM_F32);
+    must_fail(&b, NULL, cases[i].code, "w");
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(shape_arithmetic),    cmocka_unit_test(unbound_sizes),
+    cmocka_unit_test(shapes_bind_symbols), cmocka_unit_test(default_inputs),
+    cmocka_unit_test(unsorted_nodes),      cmocka_unit_test(malformed_graphs),
+    cmocka_unit_test(unsupported_nodes),   cmocka_unit_test(values_that_decide),
+    cmocka_unit_test(branch_at_run_time),  cmocka_unit_test(branch_known),
+    cmocka_unit_test(loops),               cmocka_unit_test(nested_functions),
+    cmocka_unit_test(impossible_branch),
+    cmocka_unit_test(recursive_function),  cmocka_unit_test(exploding_functions),
+    cmocka_unit_test(tensor_storage),      cmocka_unit_test(wrong_sizes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every operator through the middle of the compiler: the node as it is, lowered, as a program, after
+ * each instruction pass, and placed. The table holds shapes; numbers are random. The rows of
+ * eval_cases.def, which were computed by hand, go the same way. */
+#include "tests/unit/case_text.h"
+#include "tests/unit/middle.h"
+
+typedef struct {
+  wk_op op;
+  const char *attrs, *in;
+  int n_out;
+} row;
+
+/* in: types of the inputs; a value range may follow: f32[2,3]:0:1; "-" is left out. */
+static const row rows[] = {
+#define ROW(op, attrs, in, n_out) {WK_OP_##op, attrs, in, n_out},
+#include "tests/unit/lower_rows.def"
+#undef ROW
+};
+
+/* Rows of the evaluator's table. `want` tells which outputs there are. */
+static const struct {
+  wk_op op;
+  const char *attrs, *in, *want;
+} known[] = {
+#define CASE(op, attrs, in, want) {WK_OP_##op, attrs, in, want},
+#include "tests/unit/eval_cases.def"
+#undef CASE
+};
+
+enum { MAX_OPERANDS = 16 };
+
+static void fill(wk_tensor *t, const char *range, wk_rng *rng) {
+  double lo = -2, hi = 2;
+  char *end;
+  if (range) {
+    lo = strtod(range + 1, &end);
+    hi = strtod(end + 1, NULL);
+  } else if (t->type.dtype == WK_BOOL) {
+    lo = 0, hi = 1;
+  }
+  for (int64_t i = 0; i < wk_type_count(&t->type); i++) {
+    if (wk_dtype_is_float(t->type.dtype))
+      wk_store_f64(t->data, t->type.dtype, i, lo + (hi - lo) * wk_rng_unit(rng));
+    else
+      wk_store_i64(t->data, t->type.dtype, i, wk_rng_range(rng, (int64_t)lo, (int64_t)hi));
+  }
+}
+
+/* A graph of one node; the node's present inputs are the graph's. */
+typedef struct {
+  wk_module *m;
+  wk_tensor in[MAX_OPERANDS];
+  uint32_t n_in;
+} case_graph;
+
+static void drop(case_graph *c) {
+  for (uint32_t k = 0; k < c->n_in; k++) wk_tensor_free(&c->in[k]);
+  wk_module_free(c->m);
+}
+
+/* as_constants: inputs whose bit is set are constants. unwanted: outputs that are not asked for. */
+static bool build(case_graph *c, wk_op op, const char *attrs, const wk_tensor *in, uint32_t n_in,
+                  uint32_t n_out, unsigned as_constants, unsigned unwanted) {
+  static const char *const names[] = {NULL, NULL, NULL};
+  static const char *const none[] = {"", "", ""};
+  const char *out_names[3];
+  wk_value_id v[MAX_OPERANDS], y[MAX_OPERANDS];
+  *c = (case_graph){.m = wk_module_new("test")};
+  wk_graph *g = wk_graph_new(c->m, "main");
+  for (uint32_t k = 0; k < n_in; k++) {
+    v[k] = WK_NONE;
+    if (!in[k].data) continue;
+    if (as_constants >> k & 1) {
+      v[k] = wk_graph_constant(g, NULL, &in[k].type, in[k].data);
+      continue;
+    }
+    v[k] = wk_graph_input(g, NULL, &in[k].type);
+    assert_null(wk_tensor_alloc(&in[k].type, &c->in[c->n_in]));
+    memcpy(c->in[c->n_in++].data, in[k].data, (size_t)wk_type_bytes(&in[k].type));
+  }
+  for (uint32_t k = 0; k < 3; k++) out_names[k] = unwanted >> k & 1 ? none[k] : names[k];
+  wk_node_desc d = {.op = op, .name = "the_node", .in = v, .n_in = n_in, .n_out = n_out,
+                    .attrs = case_attrs(c->m->arena, op, attrs),
+                    .out_names = n_out <= 3 ? out_names : NULL};
+  wk_status s = wk_graph_add(g, &d, y);
+  if (s) fail_msg("%s %s: %s", wk_op_get(op)->name, attrs, s->message);
+  for (uint32_t k = 0; k < n_out; k++)
+    if (y[k] != WK_NONE) wk_graph_output(g, NULL, y[k]);
+  return g->outputs.n > 0;
+}
+
+static void check(wk_op op, const char *attrs, const char *text, const wk_tensor *in, uint32_t n_in,
+                  uint32_t n_out, unsigned as_constants, unsigned unwanted, double rtol) {
+  for (int variant = 0; variant < 3; variant++) {
+    case_graph c;
+    wk_str why = {0};
+    middle_options o = {.channels_last = variant == 1, .order = variant > 0,
+                        .no_inst_passes = variant == 2, .rtol = rtol};
+    if (build(&c, op, attrs, in, n_in, n_out, as_constants, unwanted) &&
+        !middle_agrees(c.m, c.in, &o, NULL, &why))
+      fail_msg("%s %s on %s: %s", wk_op_get(op)->name, attrs, text, why.s);
+    drop(&c);
+    wk_str_free(&why);
+  }
+}
+
+static bool is_narrow(const wk_tensor *t, uint32_t n) {
+  for (uint32_t k = 0; k < n; k++)
+    if (t[k].type.dtype == WK_F16 || t[k].type.dtype == WK_BF16) return true;
+  return false;
+}
+
+static void test_rows(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    wk_tensor in[MAX_OPERANDS] = {0};
+    wk_rng rng = {i + 1};
+    uint32_t n = 0;
+    const char *s = rows[i].in;
+    for (size_t w; (w = case_word(&s)) > 0; s += w, n++) {
+      char word[96];
+      snprintf(word, sizeof word, "%.*s", (int)w, s);
+      in[n] = case_tensor(word);
+      if (in[n].data) fill(&in[n], strchr(word, ':'), &rng);
+    }
+    double rtol = is_narrow(in, n) ? 2e-2 : 0;
+    check(rows[i].op, rows[i].attrs, rows[i].in, in, n, (uint32_t)rows[i].n_out, 0, 0, rtol);
+    check(rows[i].op, rows[i].attrs, rows[i].in, in, n, (uint32_t)rows[i].n_out, ~0u, 0, rtol);
+    if (rows[i].n_out > 1)
+      check(rows[i].op, rows[i].attrs, rows[i].in, in, n, (uint32_t)rows[i].n_out, 0, 1, rtol);
+    for (uint32_t k = 0; k < n; k++) wk_tensor_free(&in[k]);
+  }
+}
+
+static void test_known(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(known); i++) {
+    wk_tensor in[MAX_OPERANDS] = {0};
+    uint32_t n = 0, n_out = 0;
+    unsigned unwanted = 0;
+    const char *s = known[i].in, *w = known[i].want;
+    if (*w == '!') continue;
+    for (size_t k; (k = case_word(&s)) > 0; s += k) in[n++] = case_tensor(s);
+    for (size_t k; (k = case_word(&w)) > 0; w += k, n_out++) unwanted |= (*w == '-') << n_out;
+    check(known[i].op, known[i].attrs, known[i].in, in, n, n_out, 0, unwanted,
+          is_narrow(in, n) ? 2e-2 : 0);
+    for (uint32_t k = 0; k < n; k++) wk_tensor_free(&in[k]);
+  }
+}
+
+/* Every operator that has a lowering of its own has a row in one of the tables. */
+static void test_complete(void **state) {
+  (void)state;
+  for (int op = 0; op < WK_OP_COUNT; op++) {
+    bool found = false;
+    for (size_t i = 0; i < WK_COUNTOF(rows); i++) found |= (int)rows[i].op == op;
+    for (size_t i = 0; i < WK_COUNTOF(known); i++) found |= (int)known[i].op == op;
+    const wk_op_info *info = wk_op_get((wk_op)op);
+    if (info->kind == WK_KIND_GRAPH && info->cls != WK_CLASS_ELEMENTWISE && !found)
+      fail_msg("no case for %s", info->name);
+  }
+}
+
+/* What replaces a node takes its place: the order of the model is kept. */
+static void test_order_is_kept(void **state) {
+  (void)state;
+  wk_module *m = wk_module_new("test");
+  wk_graph *g = wk_graph_new(m, "main");
+  wk_type t = wk_type_make(WK_F32, 2, (const int64_t[]){4, 4});
+  wk_value_id x = wk_graph_input(g, "x", &t), parts[3];
+  wk_attr_softmax *a = wk_attrs_new(m->arena, WK_OP_SOFTMAX);
+  for (int k = 0; k < 3; k++) /* three branches, one after the other */
+    parts[k] = wk_build(g, WK_OP_MATMUL, NULL, 2, wk_build(g, WK_OP_SOFTMAX, a, 1, x), x);
+  for (int k = 0; k < 3; k++) wk_graph_output(g, NULL, parts[k]);
+  assert_null(wk_lower_nodes(m, NULL));
+  int products = 0;
+  for (size_t i = 0; i < g->nodes.n; i++)
+    if (wk_nod(g, (wk_node_id)i)->op == WK_OP_MATMUL) {
+      products++;
+      assert_int_equal(i + 1, (size_t)products * g->nodes.n / 3);
+    }
+  assert_int_equal(products, 3);
+  wk_module_free(m);
+}
+
+/* Sums of halves are taken in f32: 4096 times 32 is more than an f16 holds, its mean is not. */
+static void test_narrow_sums(void **state) {
+  (void)state;
+  case_graph c;
+  wk_tensor in = case_tensor("f16[4096]{32}");
+  build(&c, WK_OP_REDUCE_MEAN, "axes=0 keepdims=0", &in, 1, 1, 0, 0);
+  assert_null(wk_lower_nodes(c.m, NULL));
+  wk_tensor out;
+  assert_null(wk_eval_graph(c.m->main, c.in, &out, NULL, NULL));
+  assert_float_equal(wk_load_f64(out.data, WK_F16, 0), 32, 0);
+  wk_tensor_free(&out);
+  wk_tensor_free(&in);
+  drop(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_rows), cmocka_unit_test(test_known), cmocka_unit_test(test_complete),
+      cmocka_unit_test(test_order_is_kept), cmocka_unit_test(test_narrow_sums)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/support/options.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+typedef struct {
+  const char *output, *target;
+  bool profile;
+  int emit;
+  int64_t threads, seed, repeat;
+  double rtol;
+  wk_strings bind, kinds;
+} values;
+
+static const char *const emits[] = {"package", "bundle", "llvm-ir", NULL};
+#define AT(field) offsetof(values, field)
+static const wk_option compile_options[] = {
+    {.kind = WK_OPTION_GROUP, .help = "Output"},
+    {"output", 'o', "FILE", "write the result to FILE", WK_OPTION_STRING, AT(output), NULL, 0, 0},
+    {"emit", 0, "WHAT", "what to write", WK_OPTION_CHOICE, AT(emit), emits, 0, 0},
+    {.kind = WK_OPTION_GROUP, .help = "Machine"},
+    {"target", 't', "NAME", "compile for this machine; the names are those that 'wick ops' prints "
+     "in its first line, and more words make this text long enough to wrap", WK_OPTION_STRING,
+     AT(target), NULL, 0, 0},
+    {"threads", 'j', "N", "worker threads", WK_OPTION_INT, AT(threads), NULL, 1, 1024},
+    {"seed", 0, "N", "seed", WK_OPTION_INT, AT(seed), NULL, 0, 0},
+    {"repeat", 0, "N", "runs", WK_OPTION_INT, AT(repeat), NULL, 1, INT64_MAX},
+    {"rtol", 0, "R", "relative tolerance", WK_OPTION_DOUBLE, AT(rtol), NULL, 0, 0},
+    {"profile", 'p', NULL, "print a table", WK_OPTION_FLAG, AT(profile), NULL, 0, 0},
+    {"bind", 'b', "SYMBOL=N", "fix a dimension", WK_OPTION_LIST, AT(bind), NULL, 0, 0},
+    {"kind-with-a-long-name", 0, "WHAT", "kinds", WK_OPTION_LIST, AT(kinds), emits, 0, 0},
+    {0}};
+static const wk_command compile = {
+    "compile", "MODEL.onnx", "compile a model",
+    "First paragraph, in two\nlines of source.\n\nExamples:\n  wick compile m.onnx   # kept\n"
+    "  .dotted \\ line\n\nLast.",
+    compile_options, 1, 1};
+static const wk_command run = {"run", "FILE...", "run a model", NULL, NULL, 0, -1};
+static const wk_command *const commands[] = {&compile, &run, NULL};
+static const wk_cli program = {"wick", "0.1", "compiles neural networks", NULL,
+                                   "  0  success\n  2  usage\n", commands};
+
+typedef struct {
+  wk_status status;
+  values v;
+  wk_strings args;
+  bool help;
+} parsed;
+
+/* Splits the line at spaces and parses it. */
+static parsed parse_as(const wk_command *c, const char *line) {
+  static char words[512];
+  parsed p = {.v = {.emit = -1, .threads = 1}};
+  char *argv[32];
+  int argc = 0;
+  snprintf(words, sizeof words, "%s %s", c->name, line);
+  for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
+  argv[argc] = NULL;
+  p.status = wk_options_parse(c, argc, argv, &p.v, &p.args, &p.help);
+  return p;
+}
+
+static parsed parse(const char *line) { return parse_as(&compile, line); }
+
+static void drop(parsed *p) {
+  wk_status_free(p->status);
+  wk_vec_free(&p->v.bind);
+  wk_vec_free(&p->v.kinds);
+  wk_vec_free(&p->args);
+}
+
+static void accepts_every_kind(void **state) {
+  (void)state;
+  parsed p = parse("m.onnx -o out --target=cpu --emit bundle -j8 --seed -5 --rtol 1e-3 -p "
+                   "--bind a=1 -bb=2 --kind-with-a-long-name llvm-ir");
+  assert_null(p.status);
+  assert_string_equal(p.v.output, "out");
+  assert_string_equal(p.v.target, "cpu");
+  assert_int_equal(p.v.emit, 1);
+  assert_int_equal(p.v.threads, 8);
+  assert_int_equal(p.v.seed, -5);
+  assert_true(p.v.rtol > 0.00099 && p.v.rtol < 0.00101);
+  assert_true(p.v.profile);
+  assert_int_equal(p.v.bind.n, 2);
+  assert_string_equal(p.v.bind.data[0], "a=1");
+  assert_string_equal(p.v.bind.data[1], "b=2");
+  assert_int_equal(p.v.kinds.n, 1);
+  assert_int_equal(p.args.n, 1);
+  assert_string_equal(p.args.data[0], "m.onnx");
+  assert_false(p.help);
+  drop(&p);
+}
+
+static void keeps_defaults_and_order(void **state) {
+  (void)state;
+  parsed p = parse_as(&run, "b a - -- --x -y");
+  assert_null(p.status);
+  const char *want[] = {"b", "a", "-", "--x", "-y"};
+  assert_int_equal(p.args.n, WK_COUNTOF(want));
+  for (size_t i = 0; i < p.args.n; i++) assert_string_equal(p.args.data[i], want[i]);
+  assert_int_equal(p.v.emit, -1);
+  drop(&p);
+  p = parse("m --out x"); /* unambiguous abbreviation */
+  assert_null(p.status);
+  assert_string_equal(p.v.output, "x");
+  drop(&p);
+}
+
+static void help_stops_parsing(void **state) {
+  (void)state;
+  static const char *const lines[] = {"--help", "-h", "-p --help --nonsense", "m n -ph"};
+  for (size_t i = 0; i < WK_COUNTOF(lines); i++) {
+    parsed p = parse(lines[i]);
+    assert_null(p.status);
+    assert_true(p.help);
+    drop(&p);
+  }
+}
+
+static void refuses_with_one_line(void **state) {
+  (void)state;
+  static const struct {
+    const char *line, *message;
+  } cases[] = {
+      {"--taget cpu m", "unknown option '--taget'; did you mean '--target'?"},
+      {"--taget=cpu m", "unknown option '--taget'; did you mean '--target'?"},
+      {"m --zebra", "unknown option '--zebra'"},
+      {"m -z", "unknown option '-z'"},
+      {"m -px", "unknown option '-x'"},
+      {"m -seed", "unknown option '-s'; did you mean '--seed'?"},
+      {"m --t", "option '--t' is ambiguous: '--target' or '--threads'"},
+      {"m --emit pakage", "option '--emit': unknown value 'pakage'; did you mean 'package'?"},
+      {"m --emit zebra",
+       "option '--emit': unknown value 'zebra' (choose from package, bundle, llvm-ir)"},
+      {"m --kind-with-a-long-name bundel",
+       "option '--kind-with-a-long-name': unknown value 'bundel'; did you mean 'bundle'?"},
+      {"m --seed 12x", "option '--seed': '12x' is not an integer"},
+      {"m --seed=", "option '--seed': '' is not an integer"},
+      {"m --seed 99999999999999999999",
+       "option '--seed': '99999999999999999999' does not fit in 64 bits"},
+      {"m --repeat 0", "option '--repeat': '0' is not allowed (at least 1)"},
+      {"m -j 0", "option '--threads': '0' is outside 1 to 1024"},
+      {"m --rtol 1,5", "option '--rtol': '1,5' is not a number"},
+      {"m --rtol inf", "option '--rtol': 'inf' is not a number"},
+      {"m --output", "option '--output' needs an argument: FILE"},
+      {"m -po", "option '-o' needs an argument: FILE"},
+      {"m --profile=3", "option '--profile' takes no argument"},
+      {"m --help=3", "option '--help' takes no argument"},
+      {"-p", "missing argument: MODEL.onnx"},
+      {"", "missing argument: MODEL.onnx"},
+      {"a b", "unexpected argument 'b'"},
+  };
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    parsed p = parse(cases[i].line);
+    assert_non_null(p.status);
+    assert_string_equal(p.status->message, cases[i].message);
+    assert_int_equal(p.status->code, WK_USAGE);
+    assert_null(p.status->notes);
+    drop(&p);
+  }
+}
+
+static void finds_commands(void **state) {
+  (void)state;
+  const wk_command *c;
+  assert_null(wk_cli_find(&program, "run", &c));
+  assert_ptr_equal(c, &run);
+  wk_status s = wk_cli_find(&program, "complie", &c);
+  assert_non_null(s);
+  assert_string_equal(s->message, "unknown command 'complie'; did you mean 'compile'?");
+  assert_null(c);
+  wk_status_free(s);
+}
+
+static char *text_of(void (*print)(FILE *, const wk_cli *, const wk_command *),
+                     const wk_command *c) {
+  char *text = NULL;
+  size_t size;
+  FILE *f = open_memstream(&text, &size);
+  print(f, &program, c);
+  fclose(f);
+  return text;
+}
+
+static void program_help(FILE *f, const wk_cli *p, const wk_command *c) {
+  (void)c;
+  wk_cli_help(f, p);
+}
+
+static void program_man(FILE *f, const wk_cli *p, const wk_command *c) {
+  (void)c;
+  wk_cli_man(f, p);
+}
+
+static void bash(FILE *f, const wk_cli *p, const wk_command *c) {
+  (void)c;
+  wk_options_bash(f, p);
+}
+
+static void prints_help(void **state) {
+  (void)state;
+  char *text = text_of(wk_options_help, &compile);
+  assert_string_equal(
+      text,
+      "Usage: wick compile [OPTION]... MODEL.onnx\n"
+      "\n"
+      "Compile a model.\n"
+      "\n"
+      "First paragraph, in two lines of source.\n"
+      "\n"
+      "Examples:\n"
+      "  wick compile m.onnx   # kept\n"
+      "  .dotted \\ line\n"
+      "\n"
+      "Last.\n"
+      "\n"
+      "Output:\n"
+      "  -o, --output=FILE    write the result to FILE\n"
+      "      --emit=WHAT      what to write: package, bundle, llvm-ir\n"
+      "\n"
+      "Machine:\n"
+      "  -t, --target=NAME    compile for this machine; the names are those that 'wick\n"
+      "                       ops' prints in its first line, and more words make this\n"
+      "                       text long enough to wrap\n"
+      "  -j, --threads=N      worker threads\n"
+      "      --seed=N         seed\n"
+      "      --repeat=N       runs\n"
+      "      --rtol=R         relative tolerance\n"
+      "  -p, --profile        print a table\n"
+      "  -b, --bind=SYMBOL=N  fix a dimension (may be repeated)\n"
+      "      --kind-with-a-long-name=WHAT\n"
+      "                       kinds: package, bundle, llvm-ir (may be repeated)\n"
+      "  -h, --help           show this text\n");
+  free(text);
+  text = text_of(wk_options_help, &run);
+  assert_string_equal(text, "Usage: wick run [OPTION]... FILE...\n\nRun a model.\n\nOptions:\n"
+                            "  -h, --help  show this text\n");
+  free(text);
+  text = text_of(program_help, NULL);
+  assert_string_equal(text,
+                      "Usage: wick COMMAND [OPTION]... [ARGUMENT]...\n\n"
+                      "wick: compiles neural networks.\n\n"
+                      "Commands:\n  compile  compile a model\n  run      run a model\n\n"
+                      "'wick COMMAND --help' shows a command's options.\n\n"
+                      "Exit status:\n  0  success\n  2  usage\n");
+  free(text);
+}
+
+static void assert_has(const char *text, const char *needle) {
+  if (!strstr(text, needle)) fail_msg("no '%s' in:\n%s", needle, text);
+}
+
+static void prints_man_pages(void **state) {
+  (void)state;
+  char *text = text_of(wk_options_man, &compile);
+  assert_has(text, ".TH WICK\\-COMPILE 1 \"\" \"wick 0.1\"");
+  assert_has(text, ".SH NAME\nwick\\-compile \\- compile a model\n");
+  assert_has(text, ".TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR=\\fIFILE\\fR\nwrite the result");
+  assert_has(text, ".nf\n  wick compile m.onnx   # kept\n  .dotted \\e line\n.fi\n");
+  assert_has(text, ".SS Machine\n");
+  assert_has(text, ".SH EXIT STATUS\n");
+  free(text);
+  text = text_of(program_man, NULL);
+  assert_has(text, ".TP\n.BR wick\\-compile (1)\ncompile a model\n");
+  free(text);
+}
+
+/* What bash would offer when the cursor is at the end of the words. */
+static char *complete(const char *script, const char *words) {
+  char path[] = "/tmp/wick-options-XXXXXX", line[600];
+  int fd = mkstemp(path);
+  FILE *f = fdopen(fd, "w");
+  fprintf(f, "%s\nCOMP_WORDS=(%s)\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_wick\n", script, words);
+  fputs("echo \"${COMPREPLY[*]}\"\n", f);
+  fclose(f);
+  snprintf(line, sizeof line, "bash %s", path);
+  FILE *pipe = popen(line, "r");
+  char *answer = calloc(1, 4096);
+  size_t n = fread(answer, 1, 4095, pipe);
+  if (n) answer[n - 1] = 0; /* the newline */
+  int rc = pclose(pipe);
+  unlink(path);
+  assert_int_equal(rc, 0);
+  return answer;
+}
+
+static void completes_in_bash(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"wick ''", "compile run --help --version"},
+      {"wick co", "compile"},
+      {"wick compile --t", "--target --threads"},
+      {"wick compile --emit ''", "package bundle llvm-ir"},
+      {"wick compile --emit = b", "bundle"},
+      {"wick compile --emit =", "package bundle llvm-ir"},
+      {"wick compile --seed ''", ""},
+      {"wick compile -o /etc/passw", "/etc/passwd"},
+      {"wick run -", "--help"},
+      {"wick run /etc/passw", "/etc/passwd"},
+  };
+  char *script = text_of(bash, NULL);
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    char *answer = complete(script, cases[i][0]);
+    if (strncmp(answer, cases[i][1], strlen(cases[i][1])) != 0 ||
+        (!*cases[i][1] && *answer) || strchr(answer, '\n'))
+      fail_msg("'%s' completes to '%s'", cases[i][0], answer);
+    free(answer);
+  }
+  free(script);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(accepts_every_kind),   cmocka_unit_test(keeps_defaults_and_order),
+      cmocka_unit_test(help_stops_parsing),   cmocka_unit_test(refuses_with_one_line),
+      cmocka_unit_test(finds_commands),       cmocka_unit_test(prints_help),
+      cmocka_unit_test(prints_man_pages),     cmocka_unit_test(completes_in_bash),
+  };
+  return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Passes and lowering change no results: random graphs are evaluated before and after each pass, after
+ * lowering, and after each pass on primitives. A failure prints seed, pass and the shrunk graph.
+ *   test_passes [FIRST_SEED [COUNT]] */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/lower/lower.h"
+#include "compiler/passes/passes.h"
+#include "tests/random_graph.h"
+
+static uint64_t first_seed = 1, n_seeds = 150;
+
+/* One step under test: passes of the stage before it have run when `settled`. */
+typedef enum { PASS_ON_GRAPH, LOWER, PASS_ON_PRIMITIVES, EVERYTHING } step_kind;
+typedef struct {
+  step_kind kind;
+  const wk_pass *pass;
+  int64_t changes;
+  wk_str text; /* what went wrong last */
+} step;
+
+static const char *step_name(const step *s) {
+  return s->pass ? s->pass->name : s->kind == LOWER ? "lower" : "all passes and lower";
+}
+
+static wk_status change(step *s, wk_module *m) {
+  int64_t changes = 0;
+  if (s->kind == EVERYTHING) WK_TRY(wk_passes_run(m, WK_STAGE_GRAPH, NULL, NULL, NULL));
+  if (s->kind != PASS_ON_GRAPH) WK_TRY(wk_lower_nodes(m, NULL));
+  if (s->kind == EVERYTHING) WK_TRY(wk_passes_run(m, WK_STAGE_PRIMITIVE, NULL, NULL, NULL));
+  if (s->pass) WK_TRY(wk_pass_run_one(m, s->pass, NULL, &changes));
+  s->changes += changes;
+  return wk_module_verify(m);
+}
+
+static bool fails_with(step *s, wk_status st) {
+  if (!st) return false;
+  wk_str_printf(&s->text, "%s: %s", st->place ? st->place : "", st->message);
+  wk_status_free(st);
+  return true;
+}
+
+/* random_check: true when the step breaks m. */
+static bool breaks(void *ctx, const wk_module *m) {
+  step *s = ctx;
+  wk_str_free(&s->text);
+  s->text = (wk_str){0};
+  const wk_graph *g = m->main;
+  wk_tensor *in = random_inputs(g);
+  wk_tensor *want = wk_xcalloc(g->outputs.n + 1, sizeof *want);
+  wk_tensor *got = wk_xcalloc(g->outputs.n + 1, sizeof *got);
+  wk_status st = wk_eval_graph(g, in, want, NULL, NULL);
+  bool bad = false;
+  if (st) { /* a shrunk graph that cannot be evaluated at all is of no interest */
+    wk_status_free(st);
+  } else {
+    wk_module *changed = wk_module_clone(m);
+    st = change(s, changed);
+    if (!st) st = wk_eval_graph(changed->main, in, got, NULL, NULL);
+    bad = fails_with(s, st) || !random_same(g, got, want, &s->text);
+    wk_module_free(changed);
+  }
+  random_tensors_free(got, g->outputs.n);
+  random_tensors_free(want, g->outputs.n);
+  random_tensors_free(in, g->inputs.n);
+  return bad;
+}
+
+static void report(step *s, const wk_module *m, uint64_t seed) {
+  wk_str text = {0};
+  wk_module *small = random_reduce(m, breaks, s);
+  breaks(s, small);
+  wk_module_print(&text, small, WK_PRINT_SHORT);
+  print_error("seed %llu, %s: %s\n%s\n", (unsigned long long)seed, step_name(s), s->text.s, text.s);
+  wk_str_free(&text);
+  wk_module_free(small);
+}
+
+static bool check(step *s, const wk_module *m, uint64_t seed) {
+  bool bad = breaks(s, m);
+  if (bad) report(s, m, seed);
+  wk_str_free(&s->text);
+  s->text = (wk_str){0};
+  return !bad;
+}
+
+/* ---- random graphs ---------------------------------------------------------------------------- */
+
+static int check_seed(uint64_t seed, const random_options *o, int64_t *changes) {
+  wk_module *m = random_graph(seed, o);
+  int bad = 0;
+  for (size_t i = 0; i < wk_passes_count; i++) {
+    const wk_pass *p = &wk_passes[i];
+    step on_graph = {.kind = PASS_ON_GRAPH, .pass = p}, on_primitives = {PASS_ON_PRIMITIVES, p, 0, {0}};
+    if (p->stages & WK_STAGE_GRAPH) bad += !check(&on_graph, m, seed);
+    if (p->stages & WK_STAGE_PRIMITIVE) bad += !check(&on_primitives, m, seed);
+    changes[i] += on_graph.changes + on_primitives.changes;
+  }
+  step lower = {.kind = LOWER}, all = {.kind = EVERYTHING};
+  bad += !check(&lower, m, seed);
+  bad += !check(&all, m, seed);
+  wk_module_free(m);
+  return bad;
+}
+
+static void test_random_graphs(void **state) {
+  (void)state;
+  const random_options o = {.nodes = 14, .only = WK_OP_COUNT};
+  int64_t *changes = wk_xcalloc(wk_passes_count, sizeof *changes);
+  int bad = 0;
+  for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++)
+    bad += check_seed(seed, &o, changes);
+  for (size_t i = 0; i < wk_passes_count; i++) {
+    print_message("%-24s %lld rewrites\n", wk_passes[i].name, (long long)changes[i]);
+    if (n_seeds >= 100) assert_true(changes[i] > 0);
+  }
+  free(changes);
+  assert_int_equal(bad, 0);
+}
+
+/* Every operator alone, several times: lowering keeps its results. */
+static void test_every_operator(void **state) {
+  (void)state;
+  int bad = 0;
+  for (int op = 0; op < WK_OP_COUNT; op++) {
+    const wk_op_info *info = wk_op_get((wk_op)op);
+    if (info->kind == WK_KIND_INST || info->cls == WK_CLASS_CONTROL || info->cls == WK_CLASS_PRIMITIVE)
+      continue;
+    size_t drawn = 0;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+      const random_options o = {.nodes = 1, .only = (wk_op)op};
+      wk_module *m = random_graph(seed, &o);
+      drawn += m->main->nodes.n;
+      step lower = {.kind = LOWER}, all = {.kind = EVERYTHING};
+      bad += m->main->nodes.n && !check(&lower, m, seed);
+      bad += m->main->nodes.n && !check(&all, m, seed);
+      wk_module_free(m);
+    }
+    if (drawn < 3) print_error("%s was drawn %zu times\n", info->name, drawn);
+    bad += drawn < 3;
+  }
+  assert_int_equal(bad, 0);
+}
+
+/* ---- the reducer ------------------------------------------------------------------------------ */
+
+static bool has_softmax(void *ctx, const wk_module *m) {
+  (void)ctx;
+  for (size_t i = 0; i < m->main->nodes.n; i++)
+    if (m->main->nodes.data[i].op == WK_OP_SOFTMAX) return true;
+  return false;
+}
+
+static void test_reducer(void **state) {
+  (void)state;
+  const random_options o = {.nodes = 14, .only = WK_OP_COUNT};
+  int found = 0;
+  for (uint64_t seed = 1; seed < 60; seed++) {
+    wk_module *m = random_graph(seed, &o);
+    int64_t changes;
+    assert_null(wk_pass_run_one(m, wk_pass_find("dead-code"), NULL, &changes));
+    if (has_softmax(NULL, m)) {
+      wk_module *small = random_reduce(m, has_softmax, NULL);
+      assert_int_equal(small->main->nodes.n, 1);
+      wk_module_free(small);
+      found++;
+    }
+    wk_module_free(m);
+  }
+  assert_true(found > 3);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_graphs),
+                                     cmocka_unit_test(test_every_operator),
+                                     cmocka_unit_test(test_reducer)};
+  if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
+  if (argc > 2) n_seeds = strtoull(argv[2], NULL, 10);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
