@@ -17,7 +17,8 @@ enum {
   MAX_TASKS = 64,
   FEW_TASKS = 4,
   K_BLOCK_BYTES = 132 << 10,
-  TABLE_BYTES = 32 << 10
+  TABLE_BYTES = 32 << 10,
+  SCRATCH_BYTES = 56 << 10
 };
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -87,6 +88,11 @@ static void make_plan(const wk_cpu_isa *isa, const wk_gemm *g, wk_gemm_plan *p) 
   if (g->taps == 1) p->k_step *= unit;
   plan_tasks(isa, g, p);
   plan_scratch(isa, g, p);
+  while (p->scratch_bytes > SCRATCH_BYTES && p->block_tiles > 1 && !g->pack_b) {
+    p->block_tiles -= ceil_div(p->block_tiles, 8);
+    p->blocks = ceil_div(p->tiles, p->block_tiles);
+    plan_scratch(isa, g, p);
+  }
 }
 
 /* ---- emission -------------------------------------------------------------------------------- */
