@@ -98,6 +98,10 @@ static wk_status check_view(const wk_program *p, const wk_inst_pos *at, uint32_t
   if (wk_type_count(&t) > 0 && at->trip > 0 && (lo < 0 || hi > b->size))
     return BAD_INST(i, "operand %u touches bytes [%lld, %lld) of buffer %%%s of %lld", k,
                     (long long)lo, (long long)hi, b->name, (long long)b->size);
+  int64_t size = wk_dtype_size(v->dtype);
+  if (v->offset % size || v->step % size || b->align % size)
+    return BAD_INST(i, "operand %u: %s elements do not lie on multiples of %lld bytes", k,
+                    wk_dtype_name(v->dtype), (long long)size);
   if (v->role != WK_ROLE_IN && (b->region == WK_REGION_CONST || b->region == WK_REGION_INPUT))
     return BAD_INST(i, "operand %u writes the %s buffer %%%s", k, wk_region_name(b->region),
                     b->name);

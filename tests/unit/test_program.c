@@ -274,8 +274,10 @@ static const verify_case verify_cases[] = {
     /* views */
     {"copy(" Y ";" X ")", NULL},
     {"fill(@out %y[2,3,4,4]:f32 +4)", "touches bytes [4, 388) of buffer %y of 384"},
+    {"fill(@out %y[2]:f32 +2)", "f32 elements do not lie on multiples of 4 bytes"},
+    {"loop(; -, -){trip=2} do {fill(@out %y[2]:f32 step 6)}", "do not lie on multiples"},
     {"fill(@out %y[2,2]:f32 *(-1,1))", "touches bytes [-4, 8)"},
-    {"fill(@out %y[0,99]:f32 +9999)", NULL},
+    {"fill(@out %y[0,99]:f32 +9996)", NULL},
     {"fill(@out %y[2]:f32 *(4611686018427387904))", "touches"},
     {"fill(@out %x[4]:f32)", "writes the input buffer %x"},
     {"fill(@out %w[4]:f32)", "writes the const buffer %w"},
@@ -329,12 +331,12 @@ static const verify_case verify_cases[] = {
     {"loop(; -, @out %n[]:i64){trip=3} do {}", NULL},
     {"loop(; -, @out %n[]:i32){trip=3} do {}", "needs i64"},
     /* steps */
-    {"loop(; -, -){trip=3} do {fill(@out %n[]:u16 step 3)}", NULL},
-    {"loop(; -, -){trip=4} do {fill(@out %n[]:u16 step 3)}", "touches bytes [0, 11)"},
+    {"loop(; -, -){trip=3} do {fill(@out %n[]:u16 step 2)}", NULL},
+    {"loop(; -, -){trip=4} do {fill(@out %n[]:u16 step 4)}", "touches bytes [0, 14)"},
     {"loop(; -, -){trip=0} do {fill(@out %n[]:u16 step 3000)}", NULL},
     {"loop(; -, -){trip=3} do {if(; @in %c[]:bool) then {fill(@out %n[]:u16 step 4)} else {}}",
      "touches bytes [0, 10)"},
-    {"loop(; -, -){trip=9} do {loop(; -, -){trip=2} do {fill(@out %n[]:u16 step 3)}}", NULL},
+    {"loop(; -, -){trip=9} do {loop(; -, -){trip=2} do {fill(@out %n[]:u16 step 4)}}", NULL},
     /* overlaps */
     {"map(@out %t[4]:f32; @in %t[4]:f32){body=\"neg(%0)\"}", NULL},
     {"map(@out %t[4]:f32; @in %t[4]:i32){body=\"f32(%0)\"}", NULL},
