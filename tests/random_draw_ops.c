@@ -55,7 +55,8 @@ static wk_value_id cast(draw *d, wk_op op) {
 /* Both operands in either order; a number now and then. */
 static wk_value_id pair(draw *d, wk_op op, wk_value_id x, bool exact) {
   static const double numbers[] = {0, 1, 2, 0.5, -1, 3, 6};
-  bool commutes = op != WK_OP_POW && op != WK_OP_SHIFT_LEFT && op != WK_OP_SHIFT_RIGHT;
+  bool commutes = op != WK_OP_POW && op != WK_OP_SHIFT_LEFT && op != WK_OP_SHIFT_RIGHT &&
+                  op != WK_OP_SHIFT_RIGHT_ROUND;
   wk_dtype t = draw_type(d, x)->dtype;
   wk_value_id y = wk_dtype_is_float(t) && draw_chance(d, 25)
                       ? draw_number(d, t, numbers[draw_int(d, 0, 6)])
@@ -452,7 +453,7 @@ static drawer drawer_of(wk_op op) {
   case WK_OP_POW: return power;
   case WK_OP_AND: case WK_OP_OR: case WK_OP_XOR:
   case WK_OP_BIT_AND: case WK_OP_BIT_OR: case WK_OP_BIT_XOR: return logical;
-  case WK_OP_SHIFT_LEFT: case WK_OP_SHIFT_RIGHT: return shift;
+  case WK_OP_SHIFT_LEFT: case WK_OP_SHIFT_RIGHT: case WK_OP_SHIFT_RIGHT_ROUND: return shift;
   default: break;
   }
   const char *rule = wk_op_get(op)->infer;

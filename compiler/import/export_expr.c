@@ -86,14 +86,17 @@ static const char *logic(wk_export_graph *x, wk_expr_op op, wk_dtype t, const ch
   return out;
 }
 
-static const char *shift(wk_export_graph *x, bool left, wk_dtype t, const char *a, const char *b,
-                         const char *out) {
-  if (wk_dtype_is_unsigned(t)) {
+static const char *shift(wk_export_graph *x, wk_expr_op op, wk_dtype t, const char *a,
+                         const char *b, const char *out) {
+  static const char *const names[WK_EX_COUNT] = {[WK_EX_SHL] = "shift_left",
+                                                 [WK_EX_SHR] = "shift_right",
+                                                 [WK_EX_SHR_ROUND] = "shift_right_round"};
+  if (wk_dtype_is_unsigned(t) && op != WK_EX_SHR_ROUND) {
     out = wk_export_2(x, "BitShift", a, b, out);
-    wk_export_text(x, "direction", left ? "LEFT" : "RIGHT");
+    wk_export_text(x, "direction", op == WK_EX_SHL ? "LEFT" : "RIGHT");
     return out;
   }
-  out = wk_export_2(x, left ? "shift_left" : "shift_right", a, b, out);
+  out = wk_export_2(x, names[op], a, b, out);
   wk_export_last(x)->domain = wk_arena_strdup(x->arena, WK_EXPORT_DOMAIN);
   *x->uses_own_domain = true;
   return out;
@@ -119,7 +122,8 @@ static const char *write_step(wk_export_graph *x, const wk_expr *e, uint32_t i,
     case WK_EX_NE: return wk_export_1(x, "Not", wk_export_2(x, "Equal", arg[0], arg[1], NULL), out);
     case WK_EX_NOT: case WK_EX_AND: case WK_EX_OR: case WK_EX_XOR:
       return logic(x, n->op, t, arg[0], arg[1], out);
-    case WK_EX_SHL: case WK_EX_SHR: return shift(x, n->op == WK_EX_SHL, t, arg[0], arg[1], out);
+    case WK_EX_SHL: case WK_EX_SHR: case WK_EX_SHR_ROUND:
+      return shift(x, n->op, t, arg[0], arg[1], out);
     default: return wk_export_3(x, direct[n->op], arg[0], arg[1], arg[2], out);
   }
 }

@@ -147,6 +147,24 @@ KERNEL(int_shr)
 LOOP(uint64_t q = (uint64_t)b[i].i; y[i].i = a[i].i >> (q < (uint64_t)bits ? q : 63);)
 U64_2(u64_shr, q < 64 ? p >> q : 0)
 
+/* The quotient rounded down and what is left of p; one more when that is over half, or half of an
+ * odd one. Nothing overflows: a quotient that is rounded up is no limit of its type. */
+static int64_t int_shr_round(int64_t p, uint64_t q, int bits) {
+  if (q >= (uint64_t)bits) return 0;
+  uint64_t mask = ((uint64_t)1 << q) - 1, down = (uint64_t)(p >> q);
+  return (int64_t)(down + (((uint64_t)p & mask) + (down & 1) > (mask >> 1) + 1));
+}
+
+static uint64_t u64_shr_round(uint64_t p, uint64_t q) {
+  if (q >= 64) return 0;
+  uint64_t mask = ((uint64_t)1 << q) - 1, down = p >> q;
+  return down + ((p & mask) + (down & 1) > (mask >> 1) + 1);
+}
+
+KERNEL(int_shr_round_2)
+LOOP(y[i].i = int_shr_round(a[i].i, (uint64_t)b[i].i, bits);)
+U64_2(u64_shr_round_2, u64_shr_round(p, q))
+
 /* clang-format off */
 static const wk_expr_rule rules[WK_EX_COUNT] = {
     [WK_EX_NEG] = {real_neg, int_neg, int_neg, false, true},
@@ -189,6 +207,7 @@ static const wk_expr_rule rules[WK_EX_COUNT] = {
     [WK_EX_XOR] = {NULL, int_xor, int_xor, true, true},
     [WK_EX_SHL] = {NULL, int_shl, int_shl, false, true},
     [WK_EX_SHR] = {NULL, int_shr, u64_shr, false, true},
+    [WK_EX_SHR_ROUND] = {NULL, int_shr_round_2, u64_shr_round_2, false, true},
     [WK_EX_EQ] = {real_eq, int_eq, int_eq, true, true},
     [WK_EX_NE] = {real_ne, int_ne, int_ne, true, true},
     [WK_EX_LT] = {real_lt, int_lt, u64_lt, true, true},

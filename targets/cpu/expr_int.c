@@ -107,6 +107,20 @@ static wk_ssa shift(const wk_expr_at *at, bool left, wk_ssa p, wk_ssa q) {
   return PICK(fits, LLVMBuildLShr(b, p, by, ""), constant(p, 0));
 }
 
+/* See the kernel in compiler/ir/expr_kernels.c. */
+static wk_ssa shift_rounding(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
+  LLVMBuilderRef b = at->e->b;
+  wk_ssa one = constant(p, 1), last = constant(p, 8 * wk_dtype_size(at->from) - 1);
+  wk_ssa fits = TEST(ULE, q, last), by = PICK(fits, q, last);
+  wk_ssa mask = LLVMBuildSub(b, LLVMBuildShl(b, one, by, ""), one, "");
+  wk_ssa half = LLVMBuildAdd(b, LLVMBuildLShr(b, mask, one, ""), one, "");
+  wk_ssa down = wk_dtype_is_signed(at->from) ? LLVMBuildAShr(b, p, by, "")
+                                             : LLVMBuildLShr(b, p, by, "");
+  wk_ssa rest = LLVMBuildAdd(b, LLVMBuildAnd(b, p, mask, ""), LLVMBuildAnd(b, down, one, ""), "");
+  wk_ssa up = LLVMBuildZExt(b, TEST(UGT, rest, half), LLVMTypeOf(p), "");
+  return PICK(fits, LLVMBuildAdd(b, down, up, ""), constant(p, 0));
+}
+
 static wk_ssa compare(const wk_expr_at *at, wk_expr_op op, wk_ssa p, wk_ssa q) {
   static const LLVMIntPredicate predicates[WK_EX_COUNT][2] = {
       [WK_EX_EQ] = {LLVMIntEQ, LLVMIntEQ},   [WK_EX_NE] = {LLVMIntNE, LLVMIntNE},
@@ -149,6 +163,7 @@ wk_ssa wk_expr_integer_emit(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
     case WK_EX_XOR: return LLVMBuildXor(b, p, q, "");
     case WK_EX_SHL: return shift(at, true, p, q);
     case WK_EX_SHR: return shift(at, false, p, q);
+    case WK_EX_SHR_ROUND: return shift_rounding(at, p, q);
     default: return compare(at, at->node->op, p, q);
   }
 }
