@@ -263,7 +263,7 @@ wk_value_id draw_image(draw *d) {
 }
 
 static wk_value_id conv(draw *d, wk_op op) {
-  bool ints8 = draw_chance(d, 5);
+  bool ints8 = draw_chance(d, 10);
   wk_value_id x = draw_image(d);
   if (ints8) x = draw_of_type(d, WK_I8, 4, (const int64_t[]){1, 4, 5, 5});
   const wk_type t = *draw_type(d, x);
@@ -275,6 +275,7 @@ static wk_value_id conv(draw *d, wk_op op) {
   a->pads = random_ints(d, 2 * sp, 0, draw_chance(d, 60) ? 1 : 0);
   a->dilations = random_ints(d, sp, 1, draw_chance(d, 20) ? 2 : 1);
   a->group = group;
+  if (ints8) a->pad_value = draw_int(d, -128, 127);
   wk_value_id w = ints8 ? draw_of_type(d, WK_I8, 4, dims)
                         : draw_fresh(d, t.dtype, t.rank, dims, draw_chance(d, 90), -0.5, 0.5);
   const wk_value_id in[] = {x, w, draw_fresh(d, wk_accumulator_dtype(t.dtype), 1, dims, true, -1, 1)};

@@ -16,6 +16,7 @@ typedef struct {
   int64_t groups, in_channels, out_channels; /* channels of one group */
   int64_t in_size, taps, out_size;           /* positions of one plane */
   wk_scalar *plane; /* the sample at hand */
+  wk_scalar outside; /* value of x there */
   wk_scalar *bias;  /* per output channel */
   int64_t *table;   /* taps x columns: position in the input plane or -1 */
   wk_epilogue ep;
@@ -67,7 +68,7 @@ static void pack_columns(conv *v, int64_t group, int64_t n) {
       wk_scalar *cell = wk_gemm_cell(&v->g, ic * v->taps + t, 0);
       for (int64_t j = 0; j < n; j++)
         cell[j / WK_TILE * v->g.k * WK_TILE + j % WK_TILE] =
-            from[j] < 0 ? (wk_scalar){0} : x[from[j]];
+            from[j] < 0 ? v->outside : x[from[j]];
     }
   }
 }
@@ -167,7 +168,8 @@ wk_status wk_eval_conv(const wk_eval_call *c) {
   if (!wk_eval_out(c, 0)) return NULL;
   const wk_attr_conv *a = c->a.node->attrs;
   conv v = {.c = c, .x = &c->a.in[0], .w = &c->a.in[1], .groups = a->group,
-            .strides = a->strides.v, .pads = a->pads.v, .dilations = a->dilations.v};
+            .strides = a->strides.v, .pads = a->pads.v, .dilations = a->dilations.v,
+            .outside = {.i = a->pad_value}}; /* 0 of floats has the same bits */
   return convolve(&v, a->epilogue);
 }
 

@@ -2,6 +2,7 @@
 /* Rules of convolutions and pools. Spatial axes are those from 2 on; pads hold all begins, then all
  * ends. */
 #include "compiler/ir/infer.h"
+#include "compiler/ir/scalar.h"
 
 typedef struct {
   wk_ints strides, pads, dilations;
@@ -87,6 +88,12 @@ static wk_status want_kernel(const wk_infer *i) {
   return NULL;
 }
 
+static wk_status want_pad_value(const wk_infer *i, int64_t value) {
+  wk_dtype t = i->in[0]->dtype;
+  if (value == 0 || (wk_dtype_is_int(t) && wk_wrap_int(value, t) == value)) return NULL;
+  return BAD(i, "pad_value %lld is not a value of %s", wk_ll(value), wk_dtype_name(t));
+}
+
 wk_status wk_infer_conv(const wk_infer *i) {
   const wk_attr_conv *at = i->attrs;
   const wk_type *x = i->in[0], *w = i->in[1];
@@ -95,6 +102,7 @@ wk_status wk_infer_conv(const wk_infer *i) {
   int spatial = x->rank - 2;
   WK_TRY(want_window(i, &win, spatial));
   WK_TRY(wk_want_at_least(i, "group", at->group, 1));
+  WK_TRY(want_pad_value(i, at->pad_value));
   int64_t channels;
   if (!wk_mul_ok(w->dims[1], at->group, &channels) || channels != x->dims[1])
     return BAD(i, "x has %lld channels but w expects %lld (group %lld)", wk_ll(x->dims[1]),

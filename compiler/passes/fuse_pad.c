@@ -47,7 +47,9 @@ static bool fuse(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   int64_t amounts[2 * WK_MAX_RANK];
   if (!pads_of(n->op, n->attrs) || n->n_out != 1) return false;
   const wk_node *pad = wk_made_by(r, n->in[0], WK_OP_PAD);
-  double fill = n->op == WK_OP_MAX_POOL ? -INFINITY : 0;
+  double fill = n->op == WK_OP_MAX_POOL ? -INFINITY
+                : n->op == WK_OP_CONV   ? (double)((const wk_attr_conv *)n->attrs)->pad_value
+                                        : 0;
   if (!pad || !spatial_amounts(r, pad, fill, amounts)) return false;
   void *attrs = wk_attrs_clone(r->arena, n->op, n->attrs);
   wk_ints *pads = pads_of(n->op, attrs);

@@ -46,6 +46,7 @@ void wk_describe_conv(wk_rare_call *r) {
   if (transposed) set_window(r, t->strides, t->pads, t->dilations, kernel);
   else set_window(r, a->strides, a->pads, a->dilations, kernel);
   r->attr[RARE_GROUP] = transposed ? t->group : a->group;
+  r->attr[RARE_PAD_VALUE] = transposed ? 0 : a->pad_value;
   name_types(r, transposed ? "conv_transpose" : "conv");
   r->n_tasks = wk_rare_product(r->view[0].dims, 0, 4);
   r->ns = (double)wk_codegen_macs(r->i) / 2;

@@ -2,7 +2,8 @@
  *
  * Convolution and transposed convolution of any type and layout. A task is one row of the output (a
  * sample, a channel, a line along w); sums of a block of the row are kept while taps and input
- * channels are gone through. Along w, the outputs that a tap reaches are an arithmetic progression:
+ * channels are gone through. Where x is padded with another value than 0, all of x is taken relative to
+ * that value and the sum begins with the value times the weights. Along w, the outputs that a tap reaches are an arithmetic progression:
  * all of them from some first one (convolution), or every stride-th one (transposed). */
 #include "targets/cpu/rare/scalar.h"
 
@@ -50,11 +51,26 @@ RARE run reach(const wk_rare *d, bool transposed, int64_t o0, int64_t n, int64_t
 }
 
 #define SAME(v) (v)
+/* Sum over the weights of an output channel. */
+#define WEIGHTS(name, W, ACC, GET)                                                                 \
+  RARE ACC name##_weights(const wk_rare *d, const W *w) {                                          \
+    const wk_rare_view *vw = &d->view[2];                                                          \
+    ACC sum = 0;                                                                                   \
+    for (int64_t c = 0; c < vw->dims[1]; c++)                                                      \
+      for (int64_t td = 0; td < vw->dims[2]; td++)                                                 \
+        for (int64_t th = 0; th < vw->dims[3]; th++)                                               \
+          for (int64_t tw = 0; tw < vw->dims[4]; tw++)                                             \
+            sum += (ACC)GET(w[c * vw->strides[1] + td * vw->strides[2] + th * vw->strides[3] +     \
+                              tw * vw->strides[4]]);                                               \
+    return sum;                                                                                    \
+  }
 #define CONV(name, X, W, ACC, GET, OUT, PUT)                                                       \
+  WEIGHTS(name, W, ACC, GET)                                                                       \
   RARE void name##_taps(const wk_rare *d, bool transposed, const X *x, const W *w, int64_t od,     \
                         int64_t oh, int64_t o0, int64_t n, ACC *acc) {                             \
     const wk_rare_view *vx = &d->view[1], *vw = &d->view[2];                                       \
     const int64_t *k = &d->attr[RARE_KERNEL];                                                      \
+    ACC zero = (ACC)d->attr[RARE_PAD_VALUE];                                                       \
     int64_t channels = transposed ? vw->dims[0] / d->attr[RARE_GROUP] : vw->dims[1];               \
     int64_t w_channel = vw->strides[transposed ? 0 : 1];                                           \
     for (int64_t td = 0; td < k[0]; td++) {                                                        \
@@ -71,10 +87,10 @@ RARE run reach(const wk_rare *d, bool transposed, int64_t o0, int64_t n, int64_t
             ACC weight = (ACC)GET(tap[c * w_channel]);                                             \
             if (move == 1 && r.step == 1)                                                          \
               for (int64_t j = 0; j < r.count; j++)                                                \
-                acc[r.first + j] += (ACC)GET(from[j]) * weight;                                    \
+                acc[r.first + j] += ((ACC)GET(from[j]) - zero) * weight;                           \
             else                                                                                   \
               for (int64_t j = 0; j < r.count; j++)                                                \
-                acc[r.first + j * r.step] += (ACC)GET(from[j * move]) * weight;                    \
+                acc[r.first + j * r.step] += ((ACC)GET(from[j * move]) - zero) * weight;           \
           }                                                                                        \
         }                                                                                          \
       }                                                                                            \
@@ -95,10 +111,13 @@ RARE run reach(const wk_rare *d, bool transposed, int64_t o0, int64_t n, int64_t
                       : oc * vw->strides[0];                                                       \
       OUT *y = (OUT *)args[0] + n * vy->strides[0] + oc * vy->strides[1] + od * vy->strides[2] +   \
                oh * vy->strides[3];                                                                \
+      ACC start = 0;                                                                               \
+      if (d->attr[RARE_PAD_VALUE])                                                                 \
+        start = (ACC)d->attr[RARE_PAD_VALUE] * name##_weights(d, w);                               \
       for (int64_t o0 = 0; o0 < vy->dims[4]; o0 += BLOCK) {                                        \
         ACC acc[BLOCK];                                                                            \
         int64_t m = rare_min(BLOCK, vy->dims[4] - o0);                                             \
-        for (int64_t j = 0; j < BLOCK; j++) acc[j] = 0;                                            \
+        for (int64_t j = 0; j < BLOCK; j++) acc[j] = start;                                        \
         name##_taps(d, transposed, x, w, od, oh, o0, m, acc);                                      \
         for (int64_t j = 0; j < m; j++) y[(o0 + j) * vy->strides[4]] = PUT(acc[j]);                \
       }                                                                                            \
