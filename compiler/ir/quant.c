@@ -23,10 +23,13 @@ static bool shift_for(double factor, int bits, int *shift) {
   return *shift >= 0;
 }
 
-bool wk_rescale_of(double factor, int bits, wk_rescale *out) {
-  if (!shift_for(factor, bits, &out->shift)) return false;
-  out->mult = scaled(factor, out->shift);
-  return true;
+bool wk_rescale_of(double factor, wk_rescale *out) {
+  int shift;
+  factor = (float)factor;
+  if (!shift_for(factor, WK_RESCALE_BITS, &shift)) return false;
+  out->shift = shift - WK_RESCALE_FRACTION;
+  out->mult = scaled(factor, shift);
+  return out->shift >= 1;
 }
 
 bool wk_rescale_common(const double *factors, int n, int bits, int64_t *mults, int *shift) {
@@ -41,8 +44,10 @@ bool wk_rescale_common(const double *factors, int n, int bits, int64_t *mults, i
 }
 
 int64_t wk_rescale_apply(int64_t a, const wk_rescale *r) {
-  wk_scalar p = {.i = (int64_t)((uint64_t)a * (uint64_t)r->mult)}, q = {.i = r->shift};
-  return wk_expr_apply(WK_EX_SHR_ROUND, WK_I64, WK_I64, p, q, q).i;
+  int64_t p = (a * r->mult + (INT64_C(1) << (r->shift - 1))) >> r->shift;
+  wk_scalar q = {.i = p < INT32_MIN ? INT32_MIN : p > INT32_MAX ? INT32_MAX : p};
+  wk_scalar fraction = {.i = WK_RESCALE_FRACTION};
+  return wk_expr_apply(WK_EX_SHR_ROUND, WK_I32, WK_I32, q, fraction, fraction).i;
 }
 
 int64_t wk_quantize_value(double real, double scale, int64_t zero, wk_dtype t) {
@@ -56,8 +61,11 @@ int64_t wk_quantize_value(double real, double scale, int64_t zero, wk_dtype t) {
 /* ---- expressions ------------------------------------------------------------------------------ */
 
 uint16_t wk_expr_rescale(wk_expr_builder *b, uint16_t x, uint16_t mult, uint16_t shift) {
-  uint16_t product = wk_expr_2(b, WK_EX_MUL, wk_expr_cast(b, WK_I64, x), mult);
-  return wk_expr_2(b, WK_EX_SHR_ROUND, product, shift);
+  uint16_t p = wk_expr_2(b, WK_EX_MUL, wk_expr_cast(b, WK_I64, x), mult), one = wk_expr_i(b, WK_I64, 1);
+  uint16_t half = wk_expr_2(b, WK_EX_SHL, one, wk_expr_2(b, WK_EX_SUB, shift, one));
+  p = wk_expr_2(b, WK_EX_SHR, wk_expr_2(b, WK_EX_ADD, p, half), shift);
+  p = wk_expr_sat(b, WK_I32, p);
+  return wk_expr_2(b, WK_EX_SHR_ROUND, p, wk_expr_i(b, WK_I32, WK_RESCALE_FRACTION));
 }
 
 uint16_t wk_expr_requantized(wk_expr_builder *b, uint16_t x, int64_t zero, wk_dtype t, int64_t lo,

@@ -10,17 +10,22 @@
  * holds modulo 2^32, which is how it is computed.
  *
  * Rescaling is the only rounding. A positive real factor s becomes a multiplier m of `bits` bits and a
- * right shift: s = m / 2^shift up to half a unit of m; then
- *   rescale(a) = shr_round(a * m, shift)   to nearest, ties to even (expr.def), a * m exact
+ * right shift, s = m / 2^shift up to half a unit of m. Accumulators are rescaled by way of 16
+ * fractional bits:
+ *   p = saturate_i32((a * m + 2^(shift-1)) >> shift)     a * m exact in i64, s * 2^16 = m / 2^shift
+ *   rescale(a) = shr_round(p, 16)                         to nearest, ties to even (expr.def)
  *   q = saturate(rescale(a) + zero), clamped to the range of a fused activation
+ * The factor is computed in f32, as other runtimes do: it then has 24 bits, and with the 16 fractional
+ * bits, close to those that an f32 product keeps, results near a tie come out as theirs do. Differences
+ * of 8-bit numbers are rescaled in i32 with one rounding: shr_round(sum of products, shift).
  *
  *   operator             a                                        s                  bits, product in
- *   conv, matmul         accumulator + bias (i32)                 sx*sw/sy           31, i64
- *   mul                  (qa - za) * (qb - zb)                    sa*sb/sy           31, i64
+ *   conv, matmul         accumulator + bias (i32)                 sx*sw/sy           24, i64
+ *   mul                  (qa - za) * (qb - zb)                    sa*sb/sy           24, i64
  *   rescaling            qx - zx                                  sx/sy              22, i32
  *   add, sub             (qa - za) * ma ± (qb - zb) * mb          1/2^shift          22, i32
  *                        with ma, mb for sa/sy, sb/sy and the one shift of the larger
- *   average, mean        sum of (qx - zx) over the window (i32)   sx/(sy*count)      31, i64
+ *   average, mean        sum of (qx - zx) over the window (i32)   sx/(sy*count)      24, i64
  *   table functions      y = table[q]: 256 entries, each the quantised value of the real function at
  *                        the dequantised input, rounded once to nearest even
  *   max pool, movement   exact: they only choose values
@@ -28,25 +33,27 @@
  *
  * Fusion never changes bits: a fused epilogue does the same steps, each with its own rounding.
  *
- * Error against real arithmetic, in steps of y, before saturation: 1/2 + |a| * s * 2^-bits for one
- * product; for add 1/2 + (|qa-za| + |qb-zb|) * 2^-shift/2. */
+ * Error against real arithmetic, in steps of y, before saturation: 1/2 + 2^-17 + |a| * s * 2^-24 for an
+ * accumulator; for add 1/2 + (|qa-za| + |qb-zb|) * 2^-shift/2. */
 #ifndef WICK_IR_QUANT_H
 #define WICK_IR_QUANT_H
 
 #include "compiler/ir/expr.h"
 
-#define WK_RESCALE_BITS 31   /* multiplier of an i32 accumulator, product in i64 */
-#define WK_RESCALE_BITS_8 22 /* multiplier of a difference of two 8-bit numbers, product in i32 */
+#define WK_RESCALE_BITS 24     /* multiplier of an i32 accumulator, product in i64 */
+#define WK_RESCALE_FRACTION 16 /* fractional bits of a rescaled accumulator before it is rounded */
+#define WK_RESCALE_BITS_8 22   /* multiplier of a difference of two 8-bit numbers, product in i32 */
 
 typedef struct {
-  int64_t mult; /* 0 <= mult < 2^bits; the top bit is set unless the factor is too small */
-  int shift;    /* 0 .. 62 */
+  int64_t mult; /* 0 <= mult < 2^WK_RESCALE_BITS; the top bit is set unless the factor is tiny */
+  int shift;    /* 1 .. 62 */
 } wk_rescale;
 
-/* The nearest multiplier for a factor > 0. False when the factor is not finite, not positive or at
- * least 2^bits. */
-bool wk_rescale_of(double factor, int bits, wk_rescale *out);
-/* Multipliers of several factors >= 0 for one shift, chosen for the largest. False as above. */
+/* For factors > 0. False when the factor, rounded to f32, is not finite, is 0, or is 2^7 or more (no 8-bit
+ * result needs one). */
+bool wk_rescale_of(double factor, wk_rescale *out);
+/* Multipliers of several factors >= 0 for one shift of 0 .. 62, chosen for the largest; false when that is
+ * not finite, not positive, or at least 2^bits. */
 bool wk_rescale_common(const double *factors, int n, int bits, int64_t *mults, int *shift);
 int64_t wk_rescale_apply(int64_t a, const wk_rescale *r);
 
@@ -57,7 +64,7 @@ int64_t wk_quantize_value(double real, double scale, int64_t zero, wk_dtype t);
 
 /* ---- expressions over accumulators (all dtypes as given above) ------------------------------- */
 
-/* shr_round(x * mult, shift) in i64; x of any integer dtype. mult and shift are nodes of i64. */
+/* rescale(x), an i32; x of any integer dtype. mult and shift are nodes of i64. */
 uint16_t wk_expr_rescale(wk_expr_builder *b, uint16_t x, uint16_t mult, uint16_t shift);
 /* saturate(x + zero) to t, then clamped to [lo, hi], values of t. */
 uint16_t wk_expr_requantized(wk_expr_builder *b, uint16_t x, int64_t zero, wk_dtype t, int64_t lo,

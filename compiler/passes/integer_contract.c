@@ -232,7 +232,8 @@ static bool rescale_operands(wk_rewrite *r, contraction *c, wk_expr_builder *b, 
   double *m = wk_arena_alloc(r->c->scratch, 2 * (size_t)c->channels * sizeof *m), *s = m + c->channels;
   for (int64_t i = 0; i < c->channels; i++) {
     wk_rescale scale;
-    if (!wk_rescale_of(c->x.scale * c->w_scale[i] / y_scale, WK_RESCALE_BITS, &scale)) return false;
+    float factor = (float)c->x.scale * (float)c->w_scale[i] / (float)y_scale;
+    if (!wk_rescale_of(factor, &scale)) return false;
     m[i] = (double)scale.mult;
     s[i] = scale.shift;
   }

@@ -43,7 +43,7 @@ wk_value_id wk_integer_product(wk_rewrite *r, const wk_node *def, const wk_integ
   wk_rescale scale;
   for (int k = 0; k < 2; k++)
     if (!wk_affine_of(r, def->in[k], &x[k])) return WK_NONE;
-  if (!wk_rescale_of(x[0].scale * x[1].scale / y->scale, WK_RESCALE_BITS, &scale)) return WK_NONE;
+  if (!wk_rescale_of(x[0].scale * x[1].scale / y->scale, &scale)) return WK_NONE;
   wk_expr_builder *b = wk_expr_begin(r->arena);
   uint16_t term[2];
   for (int k = 0; k < 2; k++)

@@ -26,7 +26,7 @@ wk_value_id wk_integer_mean(wk_rewrite *r, const wk_node *def, const wk_integer_
   int64_t count = 1;
   for (int64_t i = 0; i < m->axes.n; i++) count *= t->dims[m->axes.v[i]];
   if (count < 1 || count > 1 << 22) return WK_NONE;
-  if (!wk_rescale_of(x.scale / (y->scale * (double)count), WK_RESCALE_BITS, &scale)) return WK_NONE;
+  if (!wk_rescale_of(x.scale / (y->scale * (double)count), &scale)) return WK_NONE;
   wk_attr_reduce *a = wk_attrs_new(r->arena, WK_OP_REDUCE);
   a->kind = "sum";
   a->axes = m->axes;
@@ -67,7 +67,7 @@ static bool edge_scales(wk_rewrite *r, const wk_attr_avg_pool *p, const wk_type 
     int64_t count = 1;
     wk_rescale s;
     for (int k = 0; k < sp; k++) count *= counted(p, x->dims[2 + k], k, at[k]);
-    if (!wk_rescale_of(factor / (double)(count > 0 ? count : 1), WK_RESCALE_BITS, &s)) return false;
+    if (!wk_rescale_of(factor / (double)(count > 0 ? count : 1), &s)) return false;
     if (i == 0) *same = s;
     uniform &= s.mult == same->mult && s.shift == same->shift;
     ((int32_t *)data[0])[i] = (int32_t)s.mult;
@@ -148,19 +148,21 @@ static wk_value_id exponentials(wk_rewrite *r, const wk_affine *x, int64_t axis)
 
 wk_value_id wk_integer_softmax(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   wk_affine x;
-  wk_rescale inverse;
+  int64_t mult;
+  int shift;
+  double inverse = 1 / y->scale;
   int64_t axis = WK_ATTR(def, softmax)->axis;
   if (!wk_affine_of(r, def->in[0], &x)) return WK_NONE;
-  if (!wk_rescale_of(1 / y->scale, WK_SOFTMAX_BITS, &inverse)) return WK_NONE;
+  if (!wk_rescale_common(&inverse, 1, WK_SOFTMAX_BITS, &mult, &shift)) return WK_NONE;
   wk_value_id e = exponentials(r, &x, axis);
   if (e == WK_NONE) return WK_NONE;
   wk_value_id sum = reduced(r, "sum", axis, WK_I64, e);
   if (sum == WK_NONE) return WK_NONE;
   wk_expr_builder *b = wk_expr_begin(r->arena);
   uint16_t v = wk_expr_cast(b, WK_I64, wk_expr_input(b, 0, WK_I32)), total = wk_expr_input(b, 1, WK_I64);
-  v = wk_expr_2(b, WK_EX_MUL, v, wk_expr_i(b, WK_I64, inverse.mult));
+  v = wk_expr_2(b, WK_EX_MUL, v, wk_expr_i(b, WK_I64, mult));
   v = wk_expr_2(b, WK_EX_DIV, v, total);
-  v = wk_expr_2(b, WK_EX_SHR_ROUND, v, wk_expr_i(b, WK_I64, inverse.shift));
+  v = wk_expr_2(b, WK_EX_SHR_ROUND, v, wk_expr_i(b, WK_I64, shift));
   v = wk_expr_requantized(b, v, y->zero, y->dtype, y->lo, y->hi);
   return wk_integer_map(r, b, v, 2, (const wk_value_id[]){e, sum});
 }
