@@ -82,7 +82,7 @@ static wk_status check_supported(const wk_target *t, const wk_program *p) {
     if (!s)
       s = wk_error_at(WK_UNSUPPORTED, x->name, "target %s: %s: %s", t->name,
                       wk_op_get(x->op)->name, reason);
-    else s = wk_status_note(s, "%s: %s: %s", x->name, wk_op_get(x->op)->name, reason);
+    else s = wk_status_item(s, "%s: %s: %s", x->name, wk_op_get(x->op)->name, reason);
   }
   wk_arena_free(scratch);
   return s;
