@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/driver/model.h"
 
+#include "compiler/driver/runner.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,13 +164,27 @@ wk_status wk_model_import(const char *path, const wk_binding_set *b, wk_module *
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
+/* What a file is that somebody took for a tensor, NULL when it is neither. */
+static const char *other_kind(const char *path, const wk_file *f) {
+  wk_onnx_info info;
+  if (wk_is_package(f)) return "a package";
+  wk_status s = wk_onnx_inspect(path, &info);
+  if (!s) wk_onnx_info_free(&info);
+  wk_status_free(s);
+  return s ? NULL : "a model";
+}
+
 wk_status wk_tensor_read(const char *path, wk_tensor *out, char **name) {
   wk_file f;
   WK_TRY(wk_file_map(path, &f));
   bool npy = f.size >= 6 && !memcmp(f.data, "\x93NUMPY", 6);
-  wk_file_unmap(&f);
   if (name) *name = NULL;
-  return npy ? wk_tensor_read_npy(path, out) : wk_tensor_read_pb(path, out, name);
+  wk_status s = npy ? wk_tensor_read_npy(path, out) : wk_tensor_read_pb(path, out, name);
+  const char *kind = s && !npy ? other_kind(path, &f) : NULL;
+  wk_file_unmap(&f);
+  if (!kind) return s;
+  wk_status_free(s);
+  return wk_error_at(WK_INPUT, path, "is %s, no tensor file (.npy or .pb)", kind);
 }
 
 wk_status wk_tensor_random(const wk_type *t, wk_rng *rng, wk_tensor *out) {
