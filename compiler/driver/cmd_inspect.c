@@ -32,19 +32,8 @@ static void name_row(wk_table *t, const char *key, const char *value) {
 /* ---- models ---------------------------------------------------------------------------------- */
 
 static void add_io(wk_table *t, const char *kind, const wk_onnx_io *io, wk_arena *a) {
-  wk_str b = {0};
-  bool is_tensor = io->dtype != WK_DTYPE_NONE;
-  wk_str_add(&b, is_tensor ? wk_dtype_name(io->dtype) : "no tensor of numbers");
-  if (is_tensor && io->rank < 0) wk_str_add(&b, " of any shape");
-  for (int i = 0; is_tensor && i < io->rank; i++) {
-    wk_str_add(&b, i ? "," : "[");
-    if (io->dims[i] >= 0) wk_str_printf(&b, "%lld", (long long)io->dims[i]);
-    else wk_str_add(&b, io->symbols[i] ? wk_text_shown(a, io->symbols[i]) : "?");
-  }
-  if (is_tensor && io->rank >= 0) wk_str_add(&b, io->rank ? "]" : "[]");
-  wk_table_row(t, "%s %s\t%s%s", kind, wk_text_shown(a, io->name), b.s,
+  wk_table_row(t, "%s %s\t%s%s", kind, wk_text_shown(a, io->name), wk_onnx_io_text(a, io),
                io->has_default ? ", has a default" : "");
-  wk_str_free(&b);
 }
 
 static void add_opsets(wk_table *t, const wk_onnx_info *m) {
