@@ -43,5 +43,9 @@ if unshare -rm mount -t tmpfs none out 2>/dev/null; then
   full 'tensors' "$wick" run net.onnx --dump-tensors out/new
   full 'tensors of the evaluator' "$wick" run net.onnx --target eval --dump-tensors out/new
   full 'package' "$wick" compile relu.onnx -q -o out/relu.wick
+  for kind in package bundle; do
+    full "report, $kind" "$wick" compile relu.onnx -q --emit $kind -o new --report out/x.json
+    [[ -z $(ls | grep '^new') ]] && good || bad "$kind without its report: $(ls)"
+  done
 fi
 finish
