@@ -45,6 +45,7 @@ typedef struct {
 typedef struct {
   const char *name; /* "test_data_set_0" */
   WK_VEC(wk_test_tensor) in, out; /* by number */
+  bool has_bits; /* bf16 that is stored as u16 */
 } wk_test_set;
 
 typedef struct {

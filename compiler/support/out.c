@@ -2,7 +2,8 @@
 /* Atomic output. The bytes go to an unnamed file in the destination's folder (O_TMPFILE), so that
  * even a killed process leaves nothing; commit gives it a temporary name and renames that. Where
  * the file system has no unnamed files, the temporary name exists from the start. Destinations
- * that are no regular files (standard output, /dev/null, a pipe) are written directly.
+ * that are no regular files with a name (standard output, /dev/null, a pipe, a deleted file by its
+ * descriptor) are written directly.
  * The stdio stream sits on a cookie, so that the first errno is known when commit reports it. */
 #include "compiler/support/support.h"
 
@@ -99,8 +100,8 @@ static int open_destination(wk_out *o, const char *path) {
   bool exists = stat(path, &st) == 0;
   if (exists && S_ISDIR(st.st_mode)) return EISDIR;
   if (exists && access(path, W_OK) != 0) return errno;
-  if (exists && !S_ISREG(st.st_mode)) {
-    o->fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (exists && (!S_ISREG(st.st_mode) || st.st_nlink == 0)) {
+    o->fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
     return o->fd < 0 ? errno : 0;
   }
   /* An existing symbolic link stays; the file that it names is replaced. */

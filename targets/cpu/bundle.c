@@ -225,6 +225,7 @@ wk_status wk_cpu_bundle_emit(wk_program *const *programs, size_t n, const wk_emi
   wk_status s = build(programs, n, isa, name_of(stem, a), &m);
   if (!s) s = wk_object_emit(isa, m.mod, LLVMObjectFile, &object);
   if (!s) s = write_bundle(&m, o, stem, object, a);
+  wk_cpu_emit_result(&m, o);
   if (object) LLVMDisposeMemoryBuffer(object);
   wk_cpu_module_free(&m);
   wk_arena_free(a);
@@ -249,6 +250,7 @@ wk_status wk_cpu_code_emit(wk_emit_kind kind, wk_program *const *programs, size_
     s = wk_object_emit(isa, m.mod, kind == WK_EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile, &code);
     if (!s) s = wk_write_file(path, LLVMGetBufferStart(code), LLVMGetBufferSize(code));
   }
+  wk_cpu_emit_result(&m, o);
   if (code) LLVMDisposeMemoryBuffer(code);
   wk_cpu_module_free(&m);
   wk_arena_free(a);

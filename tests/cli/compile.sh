@@ -47,6 +47,30 @@ gives 'an entry by input' 'f32\[4,3\]' "$wick" run symbolic.wick -i four.npy
 refuses 'text of two bindings' 2 'one binding' \
   "$wick" compile symbolic.onnx --bind n=1 --bind n=4 --emit graph
 
+# One figure, whatever is written.
+scratch=$("$wick" compile net.onnx | grep '^scratch per thread')
+[[ $scratch == *KiB ]] && good || bad "scratch: $scratch"
+for kind in bundle object asm llvm-ir; do
+  gives "scratch of $kind" "^$scratch\$" "$wick" compile net.onnx --emit $kind -o figure
+done
+gives 'scratch of a package that is piped' "^$scratch\$" \
+  bash -c "'$wick' compile net.onnx -o - 2>&1 >/dev/null"
+gives 'a stripped ending' '^output .* KiB' "$wick" compile net.onnx --emit bundle -o strip.o
+count=$("$wick" compile net.onnx | sed -n 's/.* \([0-9]*\) instructions/\1/p')
+gives 'the number of instructions' "^  instructions +$count\$" "$wick" inspect net.wick
+gives 'and how many are compared' "^all $count instructions agree" "$wick" compare net.onnx
+
+err=$("$wick" compile net.onnx -q --print-after=changed 2>&1 >/dev/null)
+grep -q '^// after lower$' <<<"$err" && ! grep -q '^// after.* 0 changes' <<<"$err" && good ||
+  bad "--print-after=changed: $(grep '^// after' <<<"$err")"
+[[ $(grep -c '^// after fold-constants' <<<"$err") == 0 ]] && good || bad 'what changed nothing'
+for step in $("$wick" ops --passes | awk 'NR > 1 { print $1 }'); do
+  check "stop after $step" "$wick" compile relu.onnx -q --stop-after=$step
+done
+refuses 'a step that is none' 2 "'wick ops --passes' lists them" \
+  "$wick" compile relu.onnx --stop-after=typo
+[[ $("$wick" ops --passes | awk 'NR > 1 { print $1 }' | tail -2 | tr '\n' ' ') == 'prepare place ' ]] &&
+  good || bad 'ops --passes does not end as compilation does'
 err=$("$wick" compile relu.onnx -q --print-after=all 2>&1 >/dev/null)
 grep -q '^// after dead-code' <<<"$err" && good || bad '--print-after=all'
 err=$("$wick" compile relu.onnx -q --print-after=lower 2>&1 >/dev/null)
@@ -56,4 +80,6 @@ check 'report' "$wick" compile net.onnx -q --report report.json
 for key in activation_peak activation_lower_bound instruction_list model_hash macs steps; do
   gives "report has $key" "\"$key\"" cat report.json
 done
+gives 'the processor has a name' '"cpu": "[a-z]' cat report.json
+gives 'the scratch is that of the code' "\"scratch_per_thread\": [1-9]" cat report.json
 finish
