@@ -19,7 +19,7 @@ void wk_expr_emit(wk_emit *e, const wk_expr *x, int lanes, const wk_ssa *inputs,
 /* Rough cost in simple vector instructions. */
 int wk_expr_cost(const wk_expr *x);
 
-/* The epilogue of a kernel (kernels.h) that computes result 0 of x, an f32 expression without
+/* The epilogue of a kernel (kernels.h) that computes result 0 of x, an expression without
  * INDEX: input 0 is the accumulator, input 1 + i is operand i. x must outlive the emission;
  * operands[] is copied. WK_UNSUPPORTED when x is none of that or there are more operands than the
  * kernels take. */
