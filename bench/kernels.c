@@ -259,7 +259,10 @@ static int run(const options *o, const char *name, void (*build)(network *), boo
   memset(&net, 0, sizeof net);
   build(&net);
   wk_cpu_types types = is_int8 ? (wk_cpu_types){o->left, WK_I8, WK_I32, 3} : WK_CPU_F32;
-  for (size_t i = 0; i < net.n; i++) *kh_types(&net.cases[i]) = types;
+  for (size_t i = 0; i < net.n; i++) {
+    *kh_types(&net.cases[i]) = types;
+    net.cases[i].is_known = true;
+  }
   if (o->match) keep_matching(&net, o->match);
   kh_module m;
   kh_module_init(&m, o->isa);

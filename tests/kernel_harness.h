@@ -30,6 +30,7 @@ typedef struct {
   wk_cpu_kernel kernel;
   kh_task task;
   float *x, *w, *packed, *y, *bias, *residual; /* of the case's types */
+  bool is_known; /* the epilogue is told what sums, multipliers and shifts there are */
   int32_t *multiplier;
   int64_t *shift;
   wk_arena *arena;
@@ -97,6 +98,18 @@ static inline wk_dtype kh_int_result(kh_epilogue e) {
   return e == KH_BIAS_RELU ? WK_U8 : e == KH_BIAS_RESIDUAL_RELU ? WK_I8 : WK_I32;
 }
 
+static inline int64_t kh_depth(const kh_case *c) {
+  const wk_cpu_conv_desc *d = &c->conv;
+  return c->is_conv ? d->kh * d->kw * d->cin / d->group : c->matmul.k;
+}
+
+/* Shifts for which the sums fill about the range of the result: this, less two, up to plus one. */
+static inline int64_t kh_shift_bits(const kh_case *c) {
+  int64_t bits = 38;
+  for (int64_t depth = kh_depth(c); depth > 1; depth /= 4) bits++;
+  return bits;
+}
+
 #define KH_REQUANTISED "shr_round(mul(i64(add(%0, %1)), i64(%2)), %3)"
 static inline const char *kh_int_text(kh_epilogue e) {
   if (e == KH_BIAS) return "add(%0, %1)";
@@ -113,13 +126,18 @@ static inline void kh_set_int_epilogue(kh_case *c) {
                            {.per_column = true, .dtype = WK_I64},
                            {.stride = {s[0], s[1], s[2]}, .per_column = true, .dtype = WK_U8}};
   int n = c->epilogue == KH_BIAS ? 1 : c->epilogue == KH_BIAS_RELU ? 3 : 4;
+  const int64_t depth = kh_depth(c), most = depth * 255 * 128, bits = kh_shift_bits(c);
+  wk_fact facts[] = {wk_fact_range(-most, most), wk_fact_range(-20000, 20000),
+                     wk_fact_range(INT64_C(1) << 30, INT32_MAX), wk_fact_range(bits - 2, bits + 1),
+                     wk_fact_any(WK_U8)};
+  facts[2].zeros = 0;
   wk_expr *x;
   kh_types(c)->y = kh_int_result(c->epilogue);
   c->epi = (wk_cpu_epilogue){.key = 0};
   if (c->epilogue == KH_PLAIN) return;
   c->arena = wk_arena_new();
   wk_status st = wk_expr_parse(c->arena, kh_int_text(c->epilogue), types, n + 1, &x);
-  if (!st) st = wk_expr_epilogue(x, ops, n, &c->epi);
+  if (!st) st = wk_expr_epilogue(c->arena, x, c->is_known ? facts : NULL, ops, n, &c->epi);
   if (!st) return;
   wk_status_print(stderr, st);
   exit(1);
@@ -259,11 +277,7 @@ static inline void *kh_random_bytes(int64_t n, uint64_t seed) {
   return v;
 }
 
-/* Multipliers for which the sums fill about the range of the result. */
 static inline void kh_requantisation(kh_case *c, uint64_t seed) {
-  const wk_cpu_conv_desc *d = &c->conv;
-  int64_t depth = c->is_conv ? d->kh * d->kw * d->cin / d->group : c->matmul.k, bits = 38;
-  for (; depth > 1; depth /= 4) bits++;
   wk_rng r = {seed};
   c->multiplier = kh_alloc(c->cout * 4);
   c->shift = kh_alloc(c->cout * 8);
@@ -271,7 +285,8 @@ static inline void kh_requantisation(kh_case *c, uint64_t seed) {
   for (int64_t i = 0; i < c->cout; i++) {
     c->multiplier[i] = (int32_t)wk_rng_range(&r, INT64_C(1) << 30, INT32_MAX);
     if (i % 7 == 3) c->multiplier[i] = 1 << 30; /* these meet halves */
-    c->shift[i] = bits + wk_rng_range(&r, -2, 1);
+    if (c->is_known) c->multiplier[i] |= 1;
+    c->shift[i] = kh_shift_bits(c) + wk_rng_range(&r, -2, 1);
     bias[i] = (int32_t)wk_rng_range(&r, -20000, 20000);
   }
 }
