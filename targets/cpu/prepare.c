@@ -8,6 +8,8 @@
 
 /* ---- temporaries ---------------------------------------------------------------------------- */
 
+enum { WORD_SLACK = 3 }; /* kernels read rows of bytes by words (contract.c) */
+
 /* A dense view of the given dims in a new buffer, axes from slowest to fastest as in order[]. */
 static wk_view temporary(wk_prepare *r, const wk_view *like, wk_dtype t, const int *order) {
   wk_view v = *like;
@@ -17,7 +19,8 @@ static wk_view temporary(wk_prepare *r, const wk_view *like, wk_dtype t, const i
     run *= v.dims[order[k]];
   }
   wk_buffer b = {.name = "cpu.temporary", .region = WK_REGION_ACT,
-                 .size = run * wk_dtype_size(t), .align = 64, .offset = -1};
+                 .size = run * wk_dtype_size(t) + (wk_dtype_size(t) == 1 ? WORD_SLACK : 0),
+                 .align = 64, .offset = -1};
   v.buffer = wk_program_buffer(r->p, &b);
   v.dtype = t;
   v.offset = v.step = 0;

@@ -4,6 +4,7 @@
 #define WICK_TESTS_PROGRAM_CASES_H
 
 #include "tests/unit/program_build.h"
+#include "tests/unit/program_int8_cases.h"
 
 /* ---- loops ---------------------------------------------------------------------------------- */
 
@@ -559,6 +560,7 @@ static const program_case program_cases[] = {
     {"conv_runtime_weights", conv_runtime_weights_case, 0, NULL},
     {"conv_odd_extra", conv_odd_extra_case, 0, NULL},
     {"conv_int8", conv_int8_case, 0, NULL},
+    INT8_CASES,
     {"conv_f64", conv_f64_case, 0, NULL},
     {"conv_in_place_generic", conv_in_place_generic_case, 0, NULL},
     {"transpose", transpose_case, 0, NULL},
