@@ -4,7 +4,9 @@
  * first run finds its weights out of the caches when the network is large (as in an inference), the
  * second finds them warm. Figures are minima over the passes of thread CPU time, so that neighbours
  * on the machine disturb little. Usage: bench_kernels [--cpu NAME] [--passes N] [--dump FILE.o]
- * [--match TEXT] [resnet50|mobilenetv2|vgg19|bert]… */
+ * [--match TEXT] [--signs u8|i8] [resnet50|mobilenetv2|vgg19|bert|resnet50-int8|mobilenetv2-int8]…
+ */
+#include "targets/cpu/dot.h"
 #include "tests/kernel_harness.h"
 
 #include <time.h>
@@ -47,7 +49,8 @@ static int64_t add_conv(network *net, int64_t hw, int64_t cin, int64_t cout, int
                                1,
                                group,
                                {hw * hw * cin, hw * cin, cin, 1},
-                               {o * o * cout, o * cout, cout}};
+                               {o * o * cout, o * cout, cout},
+                               WK_CPU_F32};
   if (cin == 3) memcpy(c->conv.x_stride, (int64_t[]){3 * hw * hw, hw, 1, hw * hw}, 32);
   snprintf(net->names[net->n - 1], 80, "conv %lldx%lld/%lld %lld->%lld @%lld%s", (long long)k,
            (long long)k, (long long)stride, (long long)cin, (long long)cout, (long long)o,
@@ -59,7 +62,7 @@ static void add_matmul(network *net, int64_t m, int64_t k, int64_t n, kh_epilogu
   kh_case *c = push(net);
   c->epilogue = epilogue;
   c->matmul = (wk_cpu_matmul_desc){
-      {1, 1}, m, n, k, {m * k, m * k, k}, {0, 0, n, 1}, {m * n, m * n, n}, true};
+      {1, 1}, m, n, k, {m * k, m * k, k}, {0, 0, n, 1}, {m * n, m * n, n}, true, WK_CPU_F32};
   snprintf(net->names[net->n - 1], 80, "matmul %lldx%lldx%lld", (long long)m, (long long)k,
            (long long)n);
 }
@@ -115,11 +118,13 @@ static void bert(network *net) {
     for (int i = 0; i < 3; i++) add_matmul(net, 128, 768, 768, KH_BIAS);
     kh_case *c = push(net);
     c->matmul = (wk_cpu_matmul_desc){
-        {1, 12}, 128, 128, 64, {0, 64, 768}, {0, 64, 1, 768}, {0, 128 * 128, 128}, false};
+        {1, 12},           128,   128,       64, {0, 64, 768}, {0, 64, 1, 768},
+        {0, 128 * 128, 128}, false, WK_CPU_F32};
     snprintf(net->names[net->n - 1], 80, "attention Q*K^T 12x128x64x128");
     c = push(net);
-    c->matmul = (wk_cpu_matmul_desc){{1, 12},         128,          64,   128, {0, 128 * 128, 128},
-                                     {0, 64, 768, 1}, {0, 64, 768}, false};
+    c->matmul = (wk_cpu_matmul_desc){
+        {1, 12},         128,          64,    128,       {0, 128 * 128, 128},
+        {0, 64, 768, 1}, {0, 64, 768}, false, WK_CPU_F32};
     snprintf(net->names[net->n - 1], 80, "attention P*V 12x128x128x64");
     add_matmul(net, 128, 768, 768, KH_BIAS_RESIDUAL_RELU);
     add_matmul(net, 128, 768, 3072, KH_BIAS_RELU);
@@ -130,8 +135,10 @@ static void bert(network *net) {
 static const struct {
   const char *name;
   void (*build)(network *);
-} networks[] = {
-    {"resnet50", resnet50}, {"mobilenetv2", mobilenetv2}, {"vgg19", vgg19}, {"bert", bert}};
+  bool is_int8;
+} networks[] = {{"resnet50", resnet50, false},     {"mobilenetv2", mobilenetv2, false},
+                {"vgg19", vgg19, false},           {"bert", bert, false},
+                {"resnet50-int8", resnet50, true}, {"mobilenetv2-int8", mobilenetv2, true}};
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
@@ -142,17 +149,19 @@ static double now(clockid_t clock) {
 }
 
 /* void(ptr out, …, n): n rounds of independent multiply-add chains. */
-static wk_ssa emit_calibration(wk_emit *e) {
+static wk_ssa emit_calibration(wk_emit *e, const wk_cpu_types *of) {
   LLVMTypeRef types[] = {e->ptr, e->i64};
   wk_ssa fn = wk_emit_function(e, "calibrate", types, 2), acc[CALIBRATION_CHAINS];
   LLVMSetLinkage(fn, LLVMExternalLinkage);
-  wk_ssa out = LLVMGetParam(fn, 0), a = wk_emit_vload(e, out, NULL);
-  for (int i = 0; i < CALIBRATION_CHAINS; i++) acc[i] = wk_emit_vconst(e, (float)i);
+  wk_ssa out = LLVMGetParam(fn, 0);
+  LLVMTypeRef sum = wk_dot_accumulator(e, of);
+  wk_dot_operand a = wk_dot_a(e, of, out), b = wk_dot_b(e, of, out);
+  for (int i = 0; i < CALIBRATION_CHAINS; i++) acc[i] = LLVMConstNull(sum);
   wk_emit_loop l;
   wk_emit_begin(e, &l, wk_emit_int(e, 0), LLVMGetParam(fn, 1), 1, acc, CALIBRATION_CHAINS);
   for (int k = 0; k < 4; k++)
     for (int i = 0; i < CALIBRATION_CHAINS; i++)
-      acc[i] = wk_emit_fma(e, k ? acc[i] : l.phi[i], a, a);
+      acc[i] = wk_dot_emit(e, of, &a, &b, k ? acc[i] : l.phi[i]);
   wk_emit_end(e, &l, acc);
   for (int i = 0; i < CALIBRATION_CHAINS; i++)
     wk_emit_vstore(e, l.phi[i], wk_emit_off(e, out, i * e->isa->lanes * 4), NULL);
@@ -160,14 +169,15 @@ static wk_ssa emit_calibration(wk_emit *e) {
   return fn;
 }
 
-static double calibrate(kh_task task, const wk_cpu_isa *isa) {
+/* `unit`: products of a lane. */
+static double calibrate(kh_task task, const wk_cpu_isa *isa, int unit) {
   static float out[CALIBRATION_CHAINS * 64];
   void (*fn)(float *, int64_t);
   memcpy(&fn, &task, sizeof fn);
   double t = now(CLOCK_THREAD_CPUTIME_ID);
   fn(out, CALIBRATION_LOOPS);
   t = now(CLOCK_THREAD_CPUTIME_ID) - t;
-  return 2.0 * 4 * CALIBRATION_CHAINS * CALIBRATION_LOOPS * isa->lanes / t * 1e-9;
+  return 2.0 * 4 * CALIBRATION_CHAINS * CALIBRATION_LOOPS * isa->lanes * unit / t * 1e-9;
 }
 
 typedef struct {
@@ -207,7 +217,7 @@ static void measure(network *net, const wk_cpu_isa *isa, kh_task calibration, in
   for (int p = 0; p < passes; p++)
     for (size_t i = 0; i < net->n; i++) {
       kh_case *c = &net->cases[i];
-      double g = calibrate(calibration, isa), t0 = now(CLOCK_THREAD_CPUTIME_ID);
+      double g = calibrate(calibration, isa, wk_dot_unit(kh_types(c))), t0 = now(CLOCK_THREAD_CPUTIME_ID);
       kh_case_run(c, 0, c->kernel.n_tasks);
       double t1 = now(CLOCK_THREAD_CPUTIME_ID);
       kh_case_run(c, 0, c->kernel.n_tasks);
@@ -229,6 +239,7 @@ typedef struct {
   const wk_cpu_isa *isa;
   int passes;
   const char *dump, *match;
+  wk_dtype left; /* type of the activations of integer networks */
 } options;
 
 static void keep_matching(network *net, const char *match) {
@@ -243,17 +254,22 @@ static void keep_matching(network *net, const char *match) {
   net->n = kept;
 }
 
-static int run(const options *o, const char *name, void (*build)(network *)) {
+static int run(const options *o, const char *name, void (*build)(network *), bool is_int8) {
   static network net;
   memset(&net, 0, sizeof net);
   build(&net);
+  wk_cpu_types types = is_int8 ? (wk_cpu_types){o->left, WK_I8, WK_I32, 3} : WK_CPU_F32;
+  for (size_t i = 0; i < net.n; i++) {
+    *kh_types(&net.cases[i]) = types;
+    net.cases[i].is_known = true;
+  }
   if (o->match) keep_matching(&net, o->match);
   kh_module m;
   kh_module_init(&m, o->isa);
   double t0 = now(CLOCK_THREAD_CPUTIME_ID);
   for (size_t i = 0; i < net.n; i++) kh_case_emit(&m, &net.cases[i]);
   double t1 = now(CLOCK_THREAD_CPUTIME_ID);
-  emit_calibration(&m.e);
+  emit_calibration(&m.e, &types);
   kh_module_load(&m, net.cases, net.n, o->dump);
   double t2 = now(CLOCK_THREAD_CPUTIME_ID), pack = 0;
   void *p;
@@ -286,7 +302,7 @@ static int run(const options *o, const char *name, void (*build)(network *)) {
 }
 
 int main(int argc, char **argv) {
-  options o = {.passes = 10};
+  options o = {.passes = 10, .left = WK_U8};
   const char *cpu = "native";
   int wrong = 0;
   bool is_chosen[WK_COUNTOF(networks)] = {false}, is_any = false;
@@ -300,11 +316,13 @@ int main(int argc, char **argv) {
       o.dump = argv[++i];
     else if (strcmp(argv[i], "--match") == 0 && has_value)
       o.match = argv[++i];
+    else if (strcmp(argv[i], "--signs") == 0 && has_value)
+      o.left = strcmp(argv[++i], "i8") == 0 ? WK_I8 : WK_U8;
     for (size_t k = 0; k < WK_COUNTOF(networks); k++)
       if (strcmp(argv[i], networks[k].name) == 0) is_chosen[k] = is_any = true;
   }
   kh_check(wk_cpu_isa_find(cpu, &o.isa));
   for (size_t k = 0; k < WK_COUNTOF(networks); k++)
-    if (is_chosen[k] || !is_any) wrong += run(&o, networks[k].name, networks[k].build);
+    if (is_chosen[k] || !is_any) wrong += run(&o, networks[k].name, networks[k].build, networks[k].is_int8);
   return wrong ? 1 : 0;
 }

@@ -4,6 +4,8 @@
 #ifndef WICK_TESTS_KERNEL_HARNESS_H
 #define WICK_TESTS_KERNEL_HARNESS_H
 
+#include "compiler/ir/expr.h"
+#include "targets/cpu/expr_emit.h"
 #include "targets/cpu/kernels.h"
 #include "targets/cpu/object.h"
 
@@ -15,6 +17,7 @@
 
 typedef void (*kh_task)(void *const *args, void *scratch, int64_t begin, int64_t end);
 
+/* On integers KH_BIAS_RELU requantises per channel to u8, KH_BIAS_RESIDUAL_RELU to i8, and adds. */
 typedef enum { KH_PLAIN, KH_BIAS_RELU, KH_BIAS, KH_BIAS_RESIDUAL_RELU } kh_epilogue;
 
 typedef struct {
@@ -26,7 +29,11 @@ typedef struct {
   wk_cpu_epilogue epi;
   wk_cpu_kernel kernel;
   kh_task task;
-  float *x, *w, *packed, *y, *bias, *residual;
+  float *x, *w, *packed, *y, *bias, *residual; /* of the case's types */
+  bool is_known; /* the epilogue is told what sums, multipliers and shifts there are */
+  int32_t *multiplier;
+  int64_t *shift;
+  wk_arena *arena;
   int64_t x_size, w_size, y_size, cout;
   void *scratch;
 } kh_case;
@@ -78,15 +85,79 @@ static inline wk_ssa kh_emit_epilogue(void *ctx, wk_emit *e, wk_ssa acc, const w
   return kind == KH_BIAS ? acc : kh_relu(e, acc);
 }
 
+static inline wk_cpu_types *kh_types(kh_case *c) {
+  return c->is_conv ? &c->conv.types : &c->matmul.types;
+}
+static inline wk_cpu_types kh_types_of(const kh_case *c) {
+  return c->is_conv ? c->conv.types : c->matmul.types;
+}
+static inline bool kh_is_int(const kh_case *c) { return kh_types_of(c).a != WK_F32; }
+
+/* Results of integer products, by epilogue. */
+static inline wk_dtype kh_int_result(kh_epilogue e) {
+  return e == KH_BIAS_RELU ? WK_U8 : e == KH_BIAS_RESIDUAL_RELU ? WK_I8 : WK_I32;
+}
+
+static inline int64_t kh_depth(const kh_case *c) {
+  const wk_cpu_conv_desc *d = &c->conv;
+  return c->is_conv ? d->kh * d->kw * d->cin / d->group : c->matmul.k;
+}
+
+/* Shifts for which the sums fill about the range of the result: this, less two, up to plus one. */
+static inline int64_t kh_shift_bits(const kh_case *c) {
+  int64_t bits = 38;
+  for (int64_t depth = kh_depth(c); depth > 1; depth /= 4) bits++;
+  return bits;
+}
+
+#define KH_REQUANTISED "shr_round(mul(i64(add(%0, %1)), i64(%2)), %3)"
+static inline const char *kh_int_text(kh_epilogue e) {
+  if (e == KH_BIAS) return "add(%0, %1)";
+  if (e == KH_BIAS_RELU) return "max(sat<u8>(add(" KH_REQUANTISED ", 7i64)), 9u8)";
+  return "sat<i8>(add(shr_round(add(mul(sub(i32(sat<i8>(add(" KH_REQUANTISED
+         ", -5i64))), -5i32), 23170i32), mul(sub(i32(%4), 3i32), 11000i32)), 15i32), 4i32))";
+}
+
+static inline void kh_set_int_epilogue(kh_case *c) {
+  const int64_t *s = c->is_conv ? c->conv.y_stride : c->matmul.y_stride;
+  const wk_dtype types[] = {WK_I32, WK_I32, WK_I32, WK_I64, WK_U8};
+  wk_cpu_operand ops[4] = {{.per_column = true, .dtype = WK_I32},
+                           {.per_column = true, .dtype = WK_I32},
+                           {.per_column = true, .dtype = WK_I64},
+                           {.stride = {s[0], s[1], s[2]}, .per_column = true, .dtype = WK_U8}};
+  int n = c->epilogue == KH_BIAS ? 1 : c->epilogue == KH_BIAS_RELU ? 3 : 4;
+  const int64_t depth = kh_depth(c), most = depth * 255 * 128, bits = kh_shift_bits(c);
+  wk_fact facts[] = {wk_fact_range(-most, most), wk_fact_range(-20000, 20000),
+                     wk_fact_range(INT64_C(1) << 30, INT32_MAX), wk_fact_range(bits - 2, bits + 1),
+                     wk_fact_any(WK_U8)};
+  facts[2].zeros = 0;
+  wk_expr *x;
+  kh_types(c)->y = kh_int_result(c->epilogue);
+  c->epi = (wk_cpu_epilogue){.key = 0};
+  if (c->epilogue == KH_PLAIN) return;
+  c->arena = wk_arena_new();
+  wk_status st = wk_expr_parse(c->arena, kh_int_text(c->epilogue), types, n + 1, &x);
+  if (!st) st = wk_expr_epilogue(c->arena, x, c->is_known ? facts : NULL, ops, n, &c->epi);
+  if (!st) return;
+  wk_status_print(stderr, st);
+  exit(1);
+}
+
 static inline void kh_set_epilogue(kh_case *c) {
+  if (kh_types(c)->a == WK_DTYPE_NONE) *kh_types(c) = WK_CPU_F32;
+  if (kh_is_int(c)) {
+    kh_set_int_epilogue(c);
+    return;
+  }
   const int64_t *s = c->is_conv ? c->conv.y_stride : c->matmul.y_stride;
   c->epi = (wk_cpu_epilogue){.key = (uint64_t)c->epilogue};
   if (c->epilogue == KH_PLAIN) return;
   c->epi.emit = kh_emit_epilogue;
   c->epi.ctx = &c->epilogue;
   c->epi.n_operands = c->epilogue == KH_BIAS_RESIDUAL_RELU ? 2 : 1;
-  c->epi.operands[0] = (wk_cpu_operand){.per_column = true};
-  c->epi.operands[1] = (wk_cpu_operand){.stride = {s[0], s[1], s[2]}, .per_column = true};
+  c->epi.operands[0] = (wk_cpu_operand){.per_column = true, .dtype = WK_F32};
+  c->epi.operands[1] = (wk_cpu_operand){
+      .stride = {s[0], s[1], s[2]}, .per_column = true, .dtype = WK_F32};
 }
 
 /* ---- module ---------------------------------------------------------------------------------- */
@@ -183,12 +254,59 @@ static inline void kh_case_pack(const wk_cpu_isa *isa, kh_case *c) {
     wk_cpu_matmul_pack(isa, &c->matmul, c->w, c->packed);
 }
 
+/* Bytes of each tensor; rows of integers are read by words (kernels.h). */
+typedef struct {
+  int64_t x, w, y, bias, residual;
+} kh_bytes;
+
+static inline kh_bytes kh_sizes(const kh_case *c) {
+  wk_cpu_types t = kh_types_of(c);
+  int64_t slack = c->is_conv || t.a == WK_F32 ? 0 : -c->matmul.k & 3;
+  return (kh_bytes){c->x_size * wk_dtype_size(t.a) + slack, c->w_size * wk_dtype_size(t.b),
+                    c->y_size * wk_dtype_size(t.y), c->cout * 4,
+                    c->y_size * (t.a == WK_F32 ? 4 : 1)};
+}
+
+static inline void *kh_random_bytes(int64_t n, uint64_t seed) {
+  wk_rng r = {seed};
+  unsigned char *v = kh_alloc(n);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t extreme = wk_rng_range(&r, 0, 15), any = wk_rng_range(&r, 0, 255);
+    v[i] = (unsigned char)(extreme == 0 ? 0x80 : extreme == 1 ? 0xff : extreme == 2 ? 0x7f : any);
+  }
+  return v;
+}
+
+static inline void kh_requantisation(kh_case *c, uint64_t seed) {
+  wk_rng r = {seed};
+  c->multiplier = kh_alloc(c->cout * 4);
+  c->shift = kh_alloc(c->cout * 8);
+  int32_t *bias = (int32_t *)c->bias;
+  for (int64_t i = 0; i < c->cout; i++) {
+    c->multiplier[i] = (int32_t)wk_rng_range(&r, INT64_C(1) << 30, INT32_MAX);
+    if (i % 7 == 3) c->multiplier[i] = 1 << 30; /* these meet halves */
+    if (c->is_known) c->multiplier[i] |= 1;
+    c->shift[i] = kh_shift_bits(c) + wk_rng_range(&r, -2, 1);
+    bias[i] = (int32_t)wk_rng_range(&r, -20000, 20000);
+  }
+}
+
 static inline void kh_case_alloc(const wk_cpu_isa *isa, kh_case *c, uint64_t seed) {
-  c->x = kh_random(c->x_size, seed + 1, 1.0f);
-  c->w = kh_random(c->w_size, seed + 2, 1.0f);
-  c->y = kh_random(c->y_size, seed + 3, 1.0f);
-  c->bias = kh_random(c->cout, seed + 4, 1.0f);
-  c->residual = kh_random(c->y_size, seed + 5, 1.0f);
+  kh_bytes n = kh_sizes(c);
+  if (kh_is_int(c)) {
+    c->x = kh_random_bytes(n.x, seed + 1);
+    c->w = kh_random_bytes(n.w, seed + 2);
+    c->y = kh_random_bytes(n.y, seed + 3);
+    c->bias = kh_alloc(n.bias);
+    c->residual = kh_random_bytes(n.residual, seed + 5);
+    kh_requantisation(c, seed + 6);
+  } else {
+    c->x = kh_random(c->x_size, seed + 1, 1.0f);
+    c->w = kh_random(c->w_size, seed + 2, 1.0f);
+    c->y = kh_random(c->y_size, seed + 3, 1.0f);
+    c->bias = kh_random(c->cout, seed + 4, 1.0f);
+    c->residual = kh_random(c->y_size, seed + 5, 1.0f);
+  }
   kh_case_pack(isa, c);
   c->scratch = kh_alloc(c->kernel.scratch_bytes);
   memset(c->scratch, 0xff,
@@ -196,23 +314,52 @@ static inline void kh_case_alloc(const wk_cpu_isa *isa, kh_case *c, uint64_t see
 }
 
 static inline void kh_case_free(kh_case *c) {
-  kh_free(c->x, c->x_size * 4);
-  kh_free(c->w, c->w_size * 4);
-  kh_free(c->y, c->y_size * 4);
-  kh_free(c->bias, c->cout * 4);
-  kh_free(c->residual, c->y_size * 4);
+  kh_bytes n = kh_sizes(c);
+  kh_free(c->x, n.x);
+  kh_free(c->w, n.w);
+  kh_free(c->y, n.y);
+  kh_free(c->bias, n.bias);
+  kh_free(c->residual, n.residual);
+  kh_free(c->multiplier, c->cout * 4);
+  kh_free(c->shift, c->cout * 8);
+  if (c->arena) wk_arena_free(c->arena);
   kh_free(c->packed, c->kernel.packed_bytes);
   kh_free(c->scratch, c->kernel.scratch_bytes);
 }
 
 static inline void kh_case_run(kh_case *c, int64_t begin, int64_t end) {
-  void *args[] = {c->y, c->x, c->packed ? c->packed : c->w, c->bias, c->residual};
+  void *args[] = {c->y, c->x, c->packed ? c->packed : c->w, c->bias, c->residual, NULL, NULL};
+  if (kh_is_int(c)) args[4] = c->multiplier, args[5] = c->shift, args[6] = c->residual;
   c->task(args, c->scratch, begin, end);
 }
 
 /* ---- naive reference, one element ------------------------------------------------------------ */
 
+static inline double kh_get(wk_dtype t, const void *p, int64_t i) {
+  if (t == WK_F32) return (double)((const float *)p)[i];
+  if (t == WK_I32) return ((const int32_t *)p)[i];
+  return t == WK_U8 ? ((const uint8_t *)p)[i] : ((const int8_t *)p)[i];
+}
+
+/* Rounded to nearest, ties to even. */
+static inline int64_t kh_shift(int64_t x, int64_t by) {
+  int64_t down = x >> by, rest = x - (down << by), half = INT64_C(1) << (by - 1);
+  return down + (rest > half || (rest == half && down % 2));
+}
+
+static inline double kh_int_value(const kh_case *c, int64_t acc, int64_t column, int64_t at) {
+  if (c->epilogue == KH_PLAIN) return (double)(int32_t)acc;
+  acc = (int32_t)(uint32_t)(acc + ((const int32_t *)c->bias)[column]);
+  if (c->epilogue == KH_BIAS) return (double)acc;
+  int64_t q = kh_shift(acc * c->multiplier[column], c->shift[column]);
+  if (c->epilogue == KH_BIAS_RELU) return fmin(255, fmax(9, (double)(q + 7)));
+  q = q - 5 < -128 ? -128 : q - 5 > 127 ? 127 : q - 5;
+  int64_t r = ((const uint8_t *)c->residual)[at];
+  return fmin(127, fmax(-128, (double)(kh_shift((q + 5) * 23170 + (r - 3) * 11000, 15) + 4)));
+}
+
 static inline double kh_epilogue_value(const kh_case *c, double acc, int64_t column, int64_t at) {
+  if (kh_is_int(c)) return kh_int_value(c, (int64_t)acc, column, at);
   if (c->epilogue == KH_PLAIN) return acc;
   acc += c->bias[column];
   if (c->epilogue == KH_BIAS_RESIDUAL_RELU) acc += c->residual[at];
@@ -228,12 +375,13 @@ static inline double kh_conv_value(const kh_case *c, int64_t n, int64_t oh, int6
     for (int64_t s = 0; s < d->kw; s++) {
       int64_t ih = oh * d->stride_h - d->pad_h + r * d->dil_h;
       int64_t iw = ow * d->stride_w - d->pad_w + s * d->dil_w;
-      if (ih < 0 || ih >= d->h || iw < 0 || iw >= d->w) continue;
-      const float *x = c->x + n * d->x_stride[0] + ih * d->x_stride[1] + iw * d->x_stride[2] +
-                       first * d->x_stride[3];
-      const float *w = c->w + ((o * cin) * d->kh + r) * d->kw + s;
+      bool is_in = ih >= 0 && ih < d->h && iw >= 0 && iw < d->w;
+      int64_t x = n * d->x_stride[0] + ih * d->x_stride[1] + iw * d->x_stride[2] +
+                  first * d->x_stride[3];
+      int64_t w = ((o * cin) * d->kh + r) * d->kw + s;
       for (int64_t i = 0; i < cin; i++) {
-        double p = (double)x[i * d->x_stride[3]] * (double)w[i * d->kh * d->kw];
+        double v = is_in ? kh_get(d->types.a, c->x, x + i * d->x_stride[3]) : d->types.outside;
+        double p = v * kh_get(d->types.b, c->w, w + i * d->kh * d->kw);
         sum += p;
         *scale += fabs(p);
       }
@@ -244,11 +392,11 @@ static inline double kh_conv_value(const kh_case *c, int64_t n, int64_t oh, int6
 static inline double kh_matmul_value(const kh_case *c, const int64_t b[2], int64_t i, int64_t j,
                                      double *scale) {
   const wk_cpu_matmul_desc *d = &c->matmul;
-  const float *x = c->x + b[0] * d->a_stride[0] + b[1] * d->a_stride[1] + i * d->a_stride[2];
-  const float *w = c->w + b[0] * d->b_stride[0] + b[1] * d->b_stride[1] + j * d->b_stride[3];
+  int64_t x = b[0] * d->a_stride[0] + b[1] * d->a_stride[1] + i * d->a_stride[2];
+  int64_t w = b[0] * d->b_stride[0] + b[1] * d->b_stride[1] + j * d->b_stride[3];
   double sum = 0;
   for (int64_t k = 0; k < d->k; k++) {
-    double p = (double)x[k] * (double)w[k * d->b_stride[2]];
+    double p = kh_get(d->types.a, c->x, x + k) * kh_get(d->types.b, c->w, w + k * d->b_stride[2]);
     sum += p;
     *scale += fabs(p);
   }
@@ -264,7 +412,8 @@ static inline double kh_element_error(const kh_case *c, const int64_t at[3], int
   double want = c->is_conv ? kh_conv_value(c, at[0], at[1], at[2], column, &scale)
                            : kh_matmul_value(c, at, at[2], column, &scale);
   want = kh_epilogue_value(c, want, column, index);
-  double got = (double)c->y[index];
+  double got = kh_get(kh_types_of(c).y, c->y, index);
+  if (kh_is_int(c)) return got == want ? 0 : INFINITY;
   return isnan(got) ? INFINITY : fabs(got - want) / (2e-6 * (scale + fabs(want)));
 }
 

@@ -17,11 +17,13 @@ typedef struct {
   const char *cpu, *filter, *junit;
   int64_t threads, jobs, timeout, random_weights;
   double rtol, atol; /* negative: not given */
+  double mean_steps, max_steps;
   bool verbose;
 } test_opts;
 
 static const test_opts defaults = {.target = WK_RUN_CPU, .threads = 1, .jobs = 2, .timeout = 600,
-                                   .random_weights = -1, .rtol = -1, .atol = -1};
+                                   .random_weights = -1, .rtol = -1, .atol = -1,
+                                   .mean_steps = 1.5, .max_steps = 8};
 
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "What runs"},
@@ -49,6 +51,12 @@ static const wk_option options[] = {
      .offset = offsetof(test_opts, rtol), .max = INT64_MAX},
     {"atol", 0, "A", "absolute part (default max(1e-7, 1e-5 * largest |want| of the tensor))",
      .kind = WK_OPTION_DOUBLE, .offset = offsetof(test_opts, atol), .max = INT64_MAX},
+    {"mean-steps", 0, "N",
+     "unless --rtol or --atol is given, outputs of quantised tensors are compared in their steps: "
+     "largest mean difference (default 1.5)",
+     .kind = WK_OPTION_DOUBLE, .offset = offsetof(test_opts, mean_steps), .max = INT64_MAX},
+    {"max-steps", 0, "N", "largest difference of one element, in steps (default 8)",
+     .kind = WK_OPTION_DOUBLE, .offset = offsetof(test_opts, max_steps), .max = INT64_MAX},
     {.kind = WK_OPTION_GROUP, .help = "Output"},
     {"verbose", 'v', NULL, "also a line for each case that passed or was skipped",
      .kind = WK_OPTION_FLAG, .offset = offsetof(test_opts, verbose)},
@@ -166,6 +174,7 @@ static wk_status run_cases(const test_opts *o, case_list *list) {
   wk_test_options to = {.target = (wk_run_target)o->target, .cpu = o->cpu, .threads = o->threads,
                         .tolerance = tolerance(o),
                         .is_default = o->rtol < 0 && o->atol < 0,
+                        .mean_steps = o->mean_steps, .max_steps = o->max_steps,
                         .random_weights = o->random_weights,
                         .jobs = o->jobs, .timeout = o->timeout};
   wk_out *junit = NULL; /* opened first: what cannot be written shall not cost a run */

@@ -153,6 +153,16 @@ static bool fix_needed(const wk_import_report *r, const wk_bind_value *data, boo
   return any;
 }
 
+/* Quantised models get their integer meaning. */
+static wk_status convert(wk_module **m) {
+  int64_t changes;
+  wk_status s = wk_integer_convert(*m, &changes);
+  if (!s) return NULL;
+  wk_module_free(*m);
+  *m = NULL;
+  return s;
+}
+
 wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
                               const wk_bind_value *data, bool *fixed, size_t n,
                               wk_import_report *report, wk_module **out) {
@@ -168,6 +178,7 @@ wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
     wk_status s = wk_import_onnx(path, &with, report, out);
     if (!s || s->code != WK_UNSUPPORTED || !fix_needed(report, data, fixed, n)) {
       wk_vec_free(&values);
+      if (!s) s = convert(out);
       return wk_status_place(s, path);
     }
     wk_status_free(s);
@@ -184,6 +195,7 @@ wk_status wk_model_import(const char *path, const wk_binding_set *b, wk_module *
                             .n_values = b->values.n};
   wk_status s = wk_import_onnx(path, &o, &report, out);
   wk_import_report_free(&report);
+  if (!s) s = convert(out);
   return wk_status_place(s, path);
 }
 

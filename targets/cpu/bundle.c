@@ -203,14 +203,9 @@ static wk_status write_bundle(const wk_cpu_module *m, const wk_emit_options *o, 
     wk_out_write(out[OBJECT], LLVMGetBufferStart(object), LLVMGetBufferSize(object));
     print_header(wk_out_stdio(out[HEADER]), m, o);
     write_weights(out[WEIGHTS], m);
+    return wk_out_commit_all(out, FILES);
   }
-  for (int k = 0; k < FILES; k++) {
-    if (s) {
-      wk_out_abort(out[k]);
-    } else {
-      s = wk_out_commit(out[k]);
-    }
-  }
+  for (int k = 0; k < FILES; k++) wk_out_abort(out[k]);
   return s;
 }
 

@@ -50,24 +50,42 @@ static int64_t stride_of(const wk_view *v, int axis) {
   return v->dims[axis] == 1 ? 0 : v->strides[axis];
 }
 
+static bool is_byte(const wk_view *v) { return v->dtype == WK_I8 || v->dtype == WK_U8; }
+
+static wk_dtype accumulator(const wk_inst *i) {
+  return is_float32(&i->operands[WK_CONTRACT_A]) ? WK_F32 : WK_I32;
+}
+
+/* Element types that an epilogue's registers hold: of floats f32 only, of integers all. */
+static bool is_epilogue_type(wk_dtype acc, wk_dtype t) {
+  return t == WK_F32 || (acc == WK_I32 && wk_dtype_is_int(t));
+}
+
 /* True when registers can hold what the expression computes. */
-static bool is_vector_epilogue(const wk_expr *e) {
+static bool is_vector_epilogue(wk_dtype acc, const wk_expr *e) {
   if (!e) return true;
-  if (e->n_results != 1 || e->nodes[e->results[0]].dtype != WK_F32) return false;
+  if (e->n_results != 1 || !is_epilogue_type(acc, e->nodes[e->results[0]].dtype)) return false;
   for (uint32_t k = 0; k < e->n; k++) {
     const wk_expr_node *n = &e->nodes[k];
     if (n->op == WK_EX_INDEX) return false;
-    if (n->dtype != WK_F32 && n->dtype != WK_BOOL) return false;
-    if (n->op == WK_EX_INPUT && n->dtype != WK_F32) return false;
+    if (!is_epilogue_type(acc, n->dtype) && (n->dtype != WK_BOOL || n->op == WK_EX_INPUT))
+      return false;
   }
   return true;
 }
 
 static bool epilogue_fits(const wk_inst *i) {
   uint32_t extras = i->n_operands > WK_CONTRACT_EXTRA ? i->n_operands - WK_CONTRACT_EXTRA : 0;
-  if (i->operands[WK_CONTRACT_Y].dtype != WK_F32) return false;
+  const wk_expr *e = *wk_contract_attr(i);
+  wk_dtype acc = accumulator(i), result = e ? e->nodes[e->results[0]].dtype : acc;
+  if (i->operands[WK_CONTRACT_Y].dtype != result) return false;
   if (extras + 1 > WK_CPU_MAX_OPERANDS) return false;
-  return is_vector_epilogue(*wk_contract_attr(i));
+  return is_vector_epilogue(acc, e);
+}
+
+static wk_cpu_types types_of(const wk_inst *i, uint32_t a, uint32_t b, int64_t outside) {
+  return (wk_cpu_types){i->operands[a].dtype, i->operands[b].dtype,
+                        i->operands[WK_CONTRACT_Y].dtype, (int32_t)outside};
 }
 
 /* One operand of the epilogue; `column` is the axis of y that the kernel's columns run along and
@@ -76,11 +94,13 @@ static bool place_operand(wk_contract *c, const wk_inst *i, uint32_t k, int colu
                           const int64_t outer[3]) {
   const wk_view *v = &i->operands[k];
   int64_t along = stride_of(v, column);
-  if (!is_float32(v) || (along != 0 && along != 1) || reaches_far(v)) return false;
+  if (!is_epilogue_type(accumulator(i), v->dtype)) return false;
+  if ((along != 0 && along != 1) || reaches_far(v)) return false;
   wk_cpu_operand *o = &c->place[c->n_operands];
   memset(o, 0, sizeof *o);
   for (int d = 0; d < 3; d++) o->stride[d] = outer[d];
   o->per_column = along == 1;
+  o->dtype = v->dtype;
   c->operand[c->n_operands++] = k;
   return true;
 }
@@ -107,7 +127,8 @@ static void describe_conv(wk_contract *c, const wk_inst *i) {
       .dil_h = is_2d ? a->dilations.v[0] : 1, .dil_w = a->dilations.v[spatial - 1],
       .group = a->group,
       .x_stride = {stride_of(x, 0), stride_h(x), stride_of(x, last), stride_of(x, 1)},
-      .y_stride = {stride_of(y, 0), stride_h(y), stride_of(y, last)}};
+      .y_stride = {stride_of(y, 0), stride_h(y), stride_of(y, last)},
+      .types = types_of(i, WK_CONTRACT_A, WK_CONTRACT_B, a->pad_value)};
   if (c->conv.cin == 1) c->conv.x_stride[3] = 1;
 }
 
@@ -116,11 +137,12 @@ static void place_conv_epilogue(wk_contract *c, const wk_inst *i) {
   bool fits = epilogue_fits(i);
   if (wk_contract_has_bias(i)) {
     wk_view bias = i->operands[WK_CONTRACT_BIAS];
-    fits = fits && is_float32(&bias) && (bias.dims[0] == 1 || bias.strides[0] == 1);
+    fits = fits && bias.dtype == accumulator(i) && (bias.dims[0] == 1 || bias.strides[0] == 1);
     wk_cpu_operand *o = &c->place[c->n_operands];
     memset(o, 0, sizeof *o);
     memcpy(o->stride, none, sizeof none);
     o->per_column = bias.dims[0] != 1;
+    o->dtype = bias.dtype;
     c->operand[c->n_operands++] = WK_CONTRACT_BIAS;
   }
   for (uint32_t k = WK_CONTRACT_EXTRA; fits && k < i->n_operands; k++) {
@@ -147,7 +169,7 @@ static void fit_conv(wk_contract *c, const wk_program *p, const wk_inst *i) {
   c->a = WK_CONTRACT_A;
   c->b = WK_CONTRACT_B;
   describe_conv(c, i);
-  if (y->dtype == WK_F32 && y->dims[1] != 1 && y->strides[1] != 1) c->fix |= WK_FIX_Y;
+  if (y->dims[1] != 1 && y->strides[1] != 1) c->fix |= WK_FIX_Y;
   place_conv_epilogue(c, i);
 }
 
@@ -192,7 +214,17 @@ static int64_t unit_stride_of(const wk_view *v, int axis) {
   return v->dims[axis] == 1 ? 1 : v->strides[axis];
 }
 
-static void describe_matmul(wk_contract *c, const wk_inst *i, const batch *b, bool swapped) {
+/* False when reading rows of bytes by whole words would leave the buffer. */
+static bool reads_words(const wk_program *p, const wk_view *v, int axis) {
+  int64_t past = -v->dims[axis] & 3, last = v->offset;
+  if (!is_byte(v) || past == 0) return true;
+  for (int k = 0; k < v->rank; k++)
+    if (v->strides[k] > 0) last += (v->dims[k] - 1) * v->strides[k];
+  return v->step == 0 && last + past < p->buffers.data[v->buffer].size;
+}
+
+static void describe_matmul(wk_contract *c, const wk_program *p, const wk_inst *i, const batch *b,
+                            bool swapped) {
   const wk_view *y = &i->operands[WK_CONTRACT_Y];
   const wk_view *left = &i->operands[c->a], *right = &i->operands[c->b];
   int row = y->rank - 2 + swapped, col = y->rank - 1 - swapped;
@@ -204,9 +236,10 @@ static void describe_matmul(wk_contract *c, const wk_inst *i, const batch *b, bo
       .b_stride = {b->strides[1][c->b], b->strides[0][c->b], unit_stride_of(right, k_right),
                    unit_stride_of(right, col)},
       .y_stride = {b->strides[1][0], b->strides[0][0], stride_of(y, row)},
-      .b_constant = c->is_packed};
+      .b_constant = c->is_packed,
+      .types = types_of(i, c->a, c->b, 0)};
   if (y->dims[col] != 1 && y->strides[col] != 1) c->fix |= WK_FIX_Y;
-  if (unit_stride_of(left, k_left) != 1) c->fix |= WK_FIX_A;
+  if (unit_stride_of(left, k_left) != 1 || !reads_words(p, left, k_left)) c->fix |= WK_FIX_A;
   if (!c->is_packed && c->matmul.b_stride[2] != 1 && c->matmul.b_stride[3] != 1)
     c->fix |= WK_FIX_B;
 }
@@ -234,9 +267,11 @@ static void place_matmul_epilogue(wk_contract *c, const wk_inst *i, const batch 
   if (fits && wk_contract_has_bias(i)) {
     const wk_view *bias = &i->operands[WK_CONTRACT_BIAS];
     int64_t step = bias->dims[0] == 1 ? 0 : bias->strides[0];
-    fits = is_float32(bias) && (swapped || step == 0 || step == 1);
+    fits = bias->dtype == accumulator(i) && (swapped || step == 0 || step == 1);
     wk_cpu_operand *o = &c->place[c->n_operands];
-    *o = (wk_cpu_operand){.stride = {0, 0, swapped ? step : 0}, .per_column = !swapped && step};
+    *o = (wk_cpu_operand){.stride = {0, 0, swapped ? step : 0},
+                          .per_column = !swapped && step,
+                          .dtype = bias->dtype};
     c->operand[c->n_operands++] = WK_CONTRACT_BIAS;
   }
   for (int v = 3; fits && v < n_views; v++) {
@@ -260,11 +295,14 @@ static void fit_matmul(wk_contract *c, const wk_program *p, const wk_inst *i) {
   batch b = merge_batch(views, n_views);
   if (b.n > 2) return;
   bool swapped = prefers_swap(p, i);
+  if (!is_float32(&i->operands[WK_CONTRACT_A]) &&
+      !is_const(p, &i->operands[swapped ? WK_CONTRACT_A : WK_CONTRACT_B]))
+    return;
   c->kind = WK_CONTRACT_MATMUL;
   c->a = swapped ? WK_CONTRACT_B : WK_CONTRACT_A;
   c->b = swapped ? WK_CONTRACT_A : WK_CONTRACT_B;
   c->is_packed = is_const(p, &i->operands[c->b]);
-  describe_matmul(c, i, &b, swapped);
+  describe_matmul(c, p, i, &b, swapped);
   place_matmul_epilogue(c, i, &b, view_operand, n_views, swapped);
 }
 
@@ -273,9 +311,10 @@ wk_contract wk_contract_of(const wk_program *p, const wk_inst *i) {
   memset(&c, 0, sizeof c);
   c.kind = WK_CONTRACT_GENERIC;
   if (i->op == WK_OP_CONV_TRANSPOSE) return c;
+  bool is_float = is_float32(&i->operands[WK_CONTRACT_A]);
   for (uint32_t k = 0; k <= WK_CONTRACT_B; k++) {
     const wk_view *v = &i->operands[k];
-    if (k > 0 && !is_float32(v)) return c;
+    if (k > 0 && !(is_float ? is_float32(v) : is_byte(v))) return c;
     if (wk_view_count(v) == 0 || reaches_far(v)) return c;
   }
   if (i->op == WK_OP_CONV) fit_conv(&c, p, i);

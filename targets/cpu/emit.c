@@ -138,6 +138,12 @@ wk_ssa wk_emit_load(wk_emit *e, LLVMTypeRef type, wk_ssa p) {
   return v;
 }
 
+wk_ssa wk_emit_load_packed(wk_emit *e, LLVMTypeRef type, wk_ssa p) {
+  wk_ssa v = LLVMBuildLoad2(e->b, type, p, "");
+  LLVMSetAlignment(v, 1);
+  return v;
+}
+
 void wk_emit_store(wk_emit *e, wk_ssa v, wk_ssa p) {
   wk_ssa s = LLVMBuildStore(e->b, v, p);
   if (LLVMTypeOf(v) == e->f32) LLVMSetAlignment(s, 4);
@@ -189,25 +195,38 @@ wk_ssa wk_emit_lanes(wk_emit *e, wk_ssa n) {
   return LLVMBuildICmp(e->b, LLVMIntULT, index, limit, "");
 }
 
-wk_ssa wk_emit_vload(wk_emit *e, wk_ssa p, wk_ssa mask) {
+static unsigned element_bytes(wk_emit *e, LLVMTypeRef element) {
+  if (LLVMGetTypeKind(element) == LLVMIntegerTypeKind) return LLVMGetIntTypeWidth(element) / 8;
+  return element == e->f32 ? 4 : 8;
+}
+
+wk_ssa wk_emit_vload_of(wk_emit *e, LLVMTypeRef element, wk_ssa p, wk_ssa mask) {
+  LLVMTypeRef vec = LLVMVectorType(element, (unsigned)e->isa->lanes);
+  unsigned align = element_bytes(e, element);
   if (mask) {
-    LLVMTypeRef types[] = {e->vec, e->ptr};
-    wk_ssa args[] = {p, LLVMConstInt(e->i32, 4, 0), mask, wk_emit_vzero(e)};
+    LLVMTypeRef types[] = {vec, e->ptr};
+    wk_ssa args[] = {p, LLVMConstInt(e->i32, align, 0), mask, LLVMConstNull(vec)};
     return intrinsic(e, "llvm.masked.load", types, 2, args, 4);
   }
-  wk_ssa v = LLVMBuildLoad2(e->b, e->vec, p, "");
-  LLVMSetAlignment(v, 4);
+  wk_ssa v = LLVMBuildLoad2(e->b, vec, p, "");
+  LLVMSetAlignment(v, align);
   return v;
 }
 
+wk_ssa wk_emit_vload(wk_emit *e, wk_ssa p, wk_ssa mask) {
+  return wk_emit_vload_of(e, e->f32, p, mask);
+}
+
 void wk_emit_vstore(wk_emit *e, wk_ssa v, wk_ssa p, wk_ssa mask) {
+  LLVMTypeRef vec = LLVMTypeOf(v);
+  unsigned align = element_bytes(e, LLVMGetElementType(vec));
   if (mask) {
-    LLVMTypeRef types[] = {e->vec, e->ptr};
-    wk_ssa args[] = {v, p, LLVMConstInt(e->i32, 4, 0), mask};
+    LLVMTypeRef types[] = {vec, e->ptr};
+    wk_ssa args[] = {v, p, LLVMConstInt(e->i32, align, 0), mask};
     intrinsic(e, "llvm.masked.store", types, 2, args, 4);
     return;
   }
-  LLVMSetAlignment(LLVMBuildStore(e->b, v, p), 4);
+  LLVMSetAlignment(LLVMBuildStore(e->b, v, p), align);
 }
 
 /* ---- control --------------------------------------------------------------------------------- */

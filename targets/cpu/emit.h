@@ -56,6 +56,7 @@ wk_ssa wk_emit_select(wk_emit *e, wk_ssa cond, wk_ssa a, wk_ssa b);
 wk_ssa wk_emit_at(wk_emit *e, wk_ssa p, wk_ssa bytes);
 wk_ssa wk_emit_off(wk_emit *e, wk_ssa p, int64_t bytes);
 wk_ssa wk_emit_load(wk_emit *e, LLVMTypeRef type, wk_ssa p);
+wk_ssa wk_emit_load_packed(wk_emit *e, LLVMTypeRef type, wk_ssa p); /* at any address */
 void wk_emit_store(wk_emit *e, wk_ssa v, wk_ssa p);
 void wk_emit_prefetch(wk_emit *e, wk_ssa p, int locality); /* 3 = all levels, 2 = level 2 */
 
@@ -70,6 +71,8 @@ wk_ssa wk_emit_fma(wk_emit *e, wk_ssa a, wk_ssa b, wk_ssa c);
 wk_ssa wk_emit_lanes(wk_emit *e, wk_ssa n);
 /* Element-aligned vector access; mask NULL = all lanes; lanes that are off read as zero. */
 wk_ssa wk_emit_vload(wk_emit *e, wk_ssa p, wk_ssa mask);
+/* The same for a vector of `lanes` elements of another type; stores take any. */
+wk_ssa wk_emit_vload_of(wk_emit *e, LLVMTypeRef element, wk_ssa p, wk_ssa mask);
 void wk_emit_vstore(wk_emit *e, wk_ssa v, wk_ssa p, wk_ssa mask);
 
 /* ---- control --------------------------------------------------------------------------------- */

@@ -117,14 +117,56 @@ static wk_ssa literal(const wk_expr_at *at) {
   return wk_vector_splat(at->e, at->lanes, one);
 }
 
-static wk_ssa node_value(const wk_expr_at *at, const wk_ssa *inputs, const wk_ssa *index,
-                         const wk_ssa *values) {
+/* An expression under emission: value of each node, i32 where the plan holds an i64 narrow. */
+typedef struct {
+  wk_emit *e;
+  const wk_expr *x;
+  const uint8_t *how;
+  int lanes;
+  const wk_ssa *inputs, *index;
+  wk_ssa *values;
+} walk;
+
+static bool is_word(const walk *w, uint16_t node) {
+  return w->x->nodes[node].dtype == WK_I32 || w->how[node] & WK_HOW_NARROW;
+}
+
+/* Arguments of one type: i32 when the result is, or when all are held so and it does not matter;
+ * else those that are narrow are widened. Returns that type. */
+static wk_dtype arguments(const walk *w, const wk_expr_node *n, uint8_t how, wk_ssa *a) {
+  int arity = wk_expr_op_arity(n->op), first = n->op == WK_EX_SELECT;
+  wk_dtype from = arity ? w->x->nodes[n->arg[0]].dtype : WK_DTYPE_NONE;
+  bool words = n->dtype != WK_I64 || how & WK_HOW_NARROW;
+  for (int i = 0; i < arity; i++) a[i] = w->values[n->arg[i]];
+  for (int i = first; i < arity; i++) words = words && is_word(w, n->arg[i]);
+  if (words) return first ? from : WK_I32;
+  for (int i = first; i < arity; i++)
+    if (w->how[n->arg[i]] & WK_HOW_NARROW)
+      a[i] = LLVMBuildSExt(w->e->b, a[i], wk_vector_type(w->e->i64, w->lanes), "");
+  return from;
+}
+
+static wk_ssa requantise(const walk *w, const wk_expr_at *at) {
+  const wk_expr_node *product = &w->x->nodes[at->node->arg[0]];
+  return wk_expr_requantise_emit(at, w->values[product->arg[0]], w->values[product->arg[1]],
+                                 w->values[at->node->arg[1]]);
+}
+
+static wk_ssa node_value(const walk *w, wk_expr_at *at) {
   const wk_expr_node *n = at->node;
-  if (n->op == WK_EX_INPUT) return inputs[n->imm.i];
-  if (n->op == WK_EX_INDEX) return index[n->imm.i];
-  if (n->op == WK_EX_CONST) return literal(at);
+  if (n->op == WK_EX_INPUT) {
+    wk_ssa v = w->inputs[n->imm.i];
+    LLVMTypeRef word = wk_vector_type(w->e->i32, w->lanes);
+    return at->how & WK_HOW_NARROW && v ? LLVMBuildTrunc(w->e->b, v, word, "") : v;
+  }
+  if (n->op == WK_EX_INDEX) return w->index[n->imm.i];
   wk_ssa a[3] = {NULL, NULL, NULL};
-  for (int i = 0; i < wk_expr_op_arity(n->op); i++) a[i] = values[n->arg[i]];
+  if (at->how & (WK_HOW_HIGH_UP | WK_HOW_HIGH_EVEN)) return requantise(w, at);
+  wk_expr_node word = *n;
+  at->from = arguments(w, n, at->how, a);
+  if (at->how & WK_HOW_NARROW) word.dtype = WK_I32;
+  at->node = n = &word;
+  if (n->op == WK_EX_CONST) return literal(at);
   if (n->op == WK_EX_SELECT) return LLVMBuildSelect(at->e->b, a[0], a[1], a[2], "");
   if (n->op == WK_EX_CAST) return wk_expr_cast_emit(at, a[0]);
   if (n->op == WK_EX_SAT) return wk_expr_sat_emit(at, a[0]);
@@ -133,16 +175,22 @@ static wk_ssa node_value(const wk_expr_at *at, const wk_ssa *inputs, const wk_ss
   return wk_dtype_is_float(n->dtype) ? wk_round_narrow(at->e, n->dtype, at->lanes, y) : y;
 }
 
-void wk_expr_emit(wk_emit *e, const wk_expr *x, int lanes, const wk_ssa *inputs,
-                  const wk_ssa *index, wk_ssa *results) {
-  wk_ssa *values = wk_xcalloc(x->n, sizeof(wk_ssa));
+void wk_expr_emit(wk_emit *e, const wk_expr *x, const uint8_t *how, int lanes,
+                  const wk_ssa *inputs, const wk_ssa *index, wk_ssa *results) {
+  uint8_t *own = wk_xcalloc(x->n + 1, 1);
+  if (!how) wk_expr_plan(x, NULL, own);
+  walk w = {e, x, how ? how : own, lanes, inputs, index, wk_xcalloc(x->n + 1, sizeof(wk_ssa))};
   for (uint32_t i = 0; i < x->n; i++) {
-    wk_expr_at at = {.e = e, .x = x, .node = &x->nodes[i], .lanes = lanes};
-    if (wk_expr_op_arity(at.node->op) > 0) at.from = x->nodes[at.node->arg[0]].dtype;
-    values[i] = node_value(&at, inputs, index, values);
+    wk_expr_at at = {.e = e, .x = x, .node = &x->nodes[i], .lanes = lanes, .how = w.how[i]};
+    w.values[i] = node_value(&w, &at);
   }
-  for (uint32_t r = 0; r < x->n_results; r++) results[r] = values[x->results[r]];
-  free(values);
+  for (uint32_t r = 0; r < x->n_results; r++) {
+    wk_ssa v = w.values[x->results[r]];
+    bool narrow = w.how[x->results[r]] & WK_HOW_NARROW;
+    results[r] = narrow ? LLVMBuildSExt(e->b, v, wk_vector_type(e->i64, lanes), "") : v;
+  }
+  free(w.values);
+  free(own);
 }
 
 int wk_expr_cost(const wk_expr *x) {
@@ -160,30 +208,37 @@ int wk_expr_cost(const wk_expr *x) {
 
 /* ---- epilogues ------------------------------------------------------------------------------- */
 
+typedef struct {
+  const wk_expr *x;
+  uint8_t *how;
+} epilogue;
+
 static wk_ssa emit_epilogue(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands) {
   wk_ssa inputs[1 + WK_CPU_MAX_OPERANDS] = {acc}, y;
-  const wk_expr *x = ctx;
-  int n = wk_expr_inputs(x);
+  const epilogue *epi = ctx;
+  int n = wk_expr_inputs(epi->x);
   for (int i = 1; i < n; i++) inputs[i] = operands[i - 1];
-  wk_expr_emit(e, x, e->isa->lanes, inputs, NULL, &y);
+  wk_expr_emit(e, epi->x, epi->how, e->isa->lanes, inputs, NULL, &y);
   return y;
 }
 
-wk_status wk_expr_epilogue(const wk_expr *x, const wk_cpu_operand *operands, int n_operands,
-                           wk_cpu_epilogue *out) {
+wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_fact *facts,
+                           const wk_cpu_operand *operands, int n_operands, wk_cpu_epilogue *out) {
   *out = (wk_cpu_epilogue){0};
   if (n_operands > WK_CPU_MAX_OPERANDS || wk_expr_inputs(x) > n_operands + 1)
     return wk_error(WK_UNSUPPORTED, "an epilogue with %d operands", n_operands);
   for (uint32_t i = 0; i < x->n; i++) {
     const wk_expr_node *n = &x->nodes[i];
-    if (n->op == WK_EX_INDEX || (n->op == WK_EX_INPUT && n->dtype != WK_F32))
-      return wk_error(WK_UNSUPPORTED, "an epilogue that reads more than f32 operands");
+    if (n->op == WK_EX_INDEX)
+      return wk_error(WK_UNSUPPORTED, "an epilogue that asks where it is");
   }
-  if (x->n_results != 1 || x->nodes[x->results[0]].dtype != WK_F32)
-    return wk_error(WK_UNSUPPORTED, "an epilogue that is not one f32 result");
+  if (x->n_results != 1) return wk_error(WK_UNSUPPORTED, "an epilogue of several results");
   out->emit = emit_epilogue;
-  out->ctx = (void *)x;
-  out->key = wk_expr_hash(x, 0);
+  epilogue *ctx = wk_arena_alloc(a, sizeof *ctx);
+  *ctx = (epilogue){x, wk_arena_alloc(a, x->n + 1)};
+  wk_expr_plan(x, facts, ctx->how);
+  out->ctx = ctx;
+  out->key = wk_hash64(ctx->how, x->n, wk_expr_hash(x, 0));
   out->n_operands = n_operands;
   for (int i = 0; i < n_operands; i++) out->operands[i] = operands[i];
   return NULL;

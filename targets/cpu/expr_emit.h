@@ -8,22 +8,23 @@
 #include "targets/cpu/kernels.h"
 #include "targets/cpu/vector.h"
 
-#include "compiler/ir/expr.h"
+#include "targets/cpu/expr_plan.h"
 
 /* inputs[k], results[r]: vectors of `lanes` register elements (vector.h); inputs that no node reads
- * may be NULL. index[a]: vector of i64 positions along axis a, only for axes that INDEX nodes name.
+ * may be NULL. how: expr_plan.h; NULL: planned by the types of the inputs. index[a]: vector of i64 positions along axis a, only for axes that INDEX nodes name.
  */
-void wk_expr_emit(wk_emit *e, const wk_expr *x, int lanes, const wk_ssa *inputs,
-                  const wk_ssa *index, wk_ssa *results);
+void wk_expr_emit(wk_emit *e, const wk_expr *x, const uint8_t *how, int lanes,
+                  const wk_ssa *inputs, const wk_ssa *index, wk_ssa *results);
 
 /* Rough cost in simple vector instructions. */
 int wk_expr_cost(const wk_expr *x);
 
-/* The epilogue of a kernel (kernels.h) that computes result 0 of x, an f32 expression without
- * INDEX: input 0 is the accumulator, input 1 + i is operand i. x must outlive the emission;
- * operands[] is copied. WK_UNSUPPORTED when x is none of that or there are more operands than the
- * kernels take. */
-wk_status wk_expr_epilogue(const wk_expr *x, const wk_cpu_operand *operands, int n_operands,
+/* The epilogue of a kernel (kernels.h) that computes result 0 of x, an expression without INDEX:
+ * input 0 is the accumulator, input 1 + i is operand i; facts: what is known of them, or NULL. x
+ * and the arena must outlive the emission; operands[] is copied. WK_UNSUPPORTED when x is none of
+ * that or there are more operands than the kernels take. */
+wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_fact *facts,
+                           const wk_cpu_operand *operands, int n_operands,
                            wk_cpu_epilogue *out) WK_MUST_CHECK;
 
 #endif

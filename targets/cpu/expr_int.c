@@ -107,9 +107,67 @@ static wk_ssa shift(const wk_expr_at *at, bool left, wk_ssa p, wk_ssa q) {
   return PICK(fits, LLVMBuildLShr(b, p, by, ""), constant(p, 0));
 }
 
+/* p rounded to a multiple of 2^q and divided by it, where p + 2^(q-1) overflows nowhere; with
+ * `even`, halves go to the even quotient. */
+static wk_ssa round_short(const wk_expr_at *at, wk_ssa p, wk_ssa q, bool even) {
+  LLVMBuilderRef b = at->e->b;
+  wk_ssa one = constant(p, 1);
+  wk_ssa half = LLVMBuildShl(b, one, LLVMBuildSub(b, q, one, ""), "");
+  if (even) {
+    wk_ssa odd = LLVMBuildAnd(b, LLVMBuildAShr(b, p, q, ""), one, "");
+    p = LLVMBuildAdd(b, p, odd, "");
+    half = LLVMBuildSub(b, half, one, "");
+  }
+  return LLVMBuildAShr(b, LLVMBuildAdd(b, p, half, ""), q, "");
+}
+
+/* Even lanes of `wide` (i32 pairs) as sign-extended i64, or the odd ones. */
+static wk_ssa every_second(const wk_expr_at *at, wk_ssa v, bool odd) {
+  LLVMBuilderRef b = at->e->b;
+  LLVMTypeRef type = wk_vector_type(at->e->i64, at->lanes / 2);
+  wk_ssa pairs = LLVMBuildBitCast(b, v, type, ""), word = wk_vector_int(at->e, type, 32);
+  if (!odd) pairs = LLVMBuildShl(b, pairs, word, "");
+  return LLVMBuildAShr(b, pairs, word, "");
+}
+
+/* The upper (part 1) or lower words of products of even and odd lanes, in order. */
+static wk_ssa words_of(const wk_expr_at *at, const wk_ssa product[2], int part) {
+  wk_ssa v[2], index[256];
+  LLVMTypeRef type = wk_vector_type(at->e->i32, at->lanes);
+  for (int i = 0; i < 2; i++) v[i] = LLVMBuildBitCast(at->e->b, product[i], type, "");
+  for (int i = 0; i < at->lanes; i++)
+    index[i] = LLVMConstInt(at->e->i32, (unsigned)(i % 2 * at->lanes + i / 2 * 2 + part), 0);
+  return LLVMBuildShuffleVector(at->e->b, v[0], v[1], LLVMConstVector(index, (unsigned)at->lanes),
+                                "");
+}
+
+/* What lies under the upper words decides only when these are at a half, and then it counts as
+ * more than nothing: their lowest bit. */
+wk_ssa wk_expr_requantise_emit(const wk_expr_at *at, wk_ssa p, wk_ssa m, wk_ssa q) {
+  LLVMBuilderRef b = at->e->b;
+  bool even = at->how & WK_HOW_HIGH_EVEN;
+  wk_ssa by = LLVMBuildSub(b, q, constant(q, 32), ""), product[2];
+  if (at->lanes == 1) {
+    LLVMTypeRef wide = wk_vector_type(at->e->i64, 1);
+    wk_ssa y = LLVMBuildMul(b, LLVMBuildSExt(b, p, wide, ""), LLVMBuildSExt(b, m, wide, ""), "");
+    wk_expr_at in = *at;
+    y = round_short(&in, y, LLVMBuildSExt(b, q, wide, ""), true);
+    return LLVMBuildTrunc(b, y, LLVMTypeOf(p), "");
+  }
+  for (int odd = 0; odd < 2; odd++)
+    product[odd] = LLVMBuildMul(b, every_second(at, p, odd), every_second(at, m, odd), "");
+  wk_ssa high = words_of(at, product, 1);
+  if (even) {
+    wk_ssa rest = TEST(NE, words_of(at, product, 0), constant(p, 0));
+    high = LLVMBuildOr(b, high, LLVMBuildZExt(b, rest, LLVMTypeOf(p), ""), "");
+  }
+  return round_short(at, high, by, even);
+}
+
 /* See the kernel in compiler/ir/expr_kernels.c. */
 static wk_ssa shift_rounding(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
   LLVMBuilderRef b = at->e->b;
+  if (at->how & (WK_HOW_UP | WK_HOW_EVEN)) return round_short(at, p, q, at->how & WK_HOW_EVEN);
   wk_ssa one = constant(p, 1), last = constant(p, 8 * wk_dtype_size(at->from) - 1);
   wk_ssa fits = TEST(ULE, q, last), by = PICK(fits, q, last);
   wk_ssa mask = LLVMBuildSub(b, LLVMBuildShl(b, one, by, ""), one, "");
@@ -156,8 +214,13 @@ wk_ssa wk_expr_integer_emit(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
     case WK_EX_MOD: return modulo(at, p, q);
     case WK_EX_FMOD: return divide(at, false, p, q);
     case WK_EX_POW: return power(at, p, q);
-    case WK_EX_MIN: return PICK(compare(at, WK_EX_LT, p, q), p, q);
-    case WK_EX_MAX: return PICK(compare(at, WK_EX_GT, p, q), p, q);
+    case WK_EX_MIN:
+    case WK_EX_MAX: {
+      static const char *const names[] = {"llvm.umin", "llvm.smin", "llvm.umax", "llvm.smax"};
+      wk_ssa args[] = {p, q};
+      int which = 2 * (at->node->op == WK_EX_MAX) + is_signed;
+      return wk_lanes_intrinsic(at->e, names[which], LLVMTypeOf(p), args, 2);
+    }
     case WK_EX_AND: return LLVMBuildAnd(b, p, q, "");
     case WK_EX_OR: return LLVMBuildOr(b, p, q, "");
     case WK_EX_XOR: return LLVMBuildXor(b, p, q, "");
@@ -241,23 +304,21 @@ wk_ssa wk_expr_cast_emit(const wk_expr_at *at, wk_ssa a) {
   return wk_dtype_is_float(to) ? integer_to_real(at, a, to) : resize(at, a, to);
 }
 
+static wk_ssa limited(const wk_expr_at *at, const char *name, wk_ssa a, int64_t limit) {
+  wk_ssa args[] = {a, constant(a, limit)};
+  return wk_lanes_intrinsic(at->e, name, LLVMTypeOf(a), args, 2);
+}
+
 /* Limits of `to` that lie inside the range of the argument's type. */
 wk_ssa wk_expr_sat_emit(const wk_expr_at *at, wk_ssa a) {
   wk_dtype to = at->node->dtype;
   bool from_signed = wk_dtype_is_signed(at->from), to_signed = wk_dtype_is_signed(to);
   int from_digits = 8 * wk_dtype_size(at->from) - from_signed;
   int to_digits = 8 * wk_dtype_size(to) - to_signed;
-  if (from_signed) {
-    int64_t lo = to_signed ? INT64_MIN >> (63 - to_digits) : 0;
-    if (!to_signed || to_digits < from_digits) {
-      wk_ssa limit = constant(a, lo);
-      a = PICK(TEST(SLT, a, limit), limit, a);
-    }
-  }
-  if (to_digits < from_digits) {
-    wk_ssa limit = constant(a, (int64_t)(UINT64_MAX >> (64 - to_digits)));
-    wk_ssa over = from_signed ? TEST(SGT, a, limit) : TEST(UGT, a, limit);
-    a = PICK(over, limit, a);
-  }
+  if (from_signed && (!to_signed || to_digits < from_digits))
+    a = limited(at, "llvm.smax", a, to_signed ? INT64_MIN >> (63 - to_digits) : 0);
+  if (to_digits < from_digits)
+    a = limited(at, from_signed ? "llvm.smin" : "llvm.umin", a,
+                (int64_t)(UINT64_MAX >> (64 - to_digits)));
   return resize(at, a, to);
 }

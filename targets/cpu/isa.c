@@ -6,7 +6,26 @@
 /* A tile of mr rows and v vectors keeps mr*v accumulators, v panel vectors and one splat value in
  * registers (one more where there is no fused multiply-add), which bounds mr. */
 static const wk_cpu_isa rows[] = {
+    {.name = "avx512-vnni",
+     .rare = "avx512",
+     .triple = "x86_64-unknown-linux-gnu",
+     .cpu = "x86-64-v4",
+     .tune = "skylake-avx512",
+     .features = "+avx512vnni",
+     .needs = "avx512f avx512bw avx512cd avx512dq avx512vl avx512vnni avx2 fma bmi1 bmi2 f16c",
+     .vector_width = "512",
+     .lanes = 16,
+     .registers = 32,
+     .has_fma = true,
+     .has_masks = true,
+     .has_vnni = true,
+     .nv_max = 4,
+     .mr = {0, 14, 14, 9, 6},
+     .mr8 = {0, 14, 14, 9, 6},
+     .l1_bytes = 32 << 10,
+     .l2_bytes = 1 << 20},
     {.name = "avx512",
+     .rare = "avx512",
      .triple = "x86_64-unknown-linux-gnu",
      .cpu = "x86-64-v4",
      .tune = "skylake-avx512",
@@ -19,9 +38,11 @@ static const wk_cpu_isa rows[] = {
      .has_masks = true,
      .nv_max = 4,
      .mr = {0, 14, 14, 9, 6},
+     .mr8 = {0, 14, 11, 7, 5},
      .l1_bytes = 32 << 10,
      .l2_bytes = 1 << 20},
     {.name = "avx2",
+     .rare = "avx2",
      .triple = "x86_64-unknown-linux-gnu",
      .cpu = "x86-64-v3",
      .tune = "haswell",
@@ -34,9 +55,11 @@ static const wk_cpu_isa rows[] = {
      .has_masks = true,
      .nv_max = 2,
      .mr = {0, 10, 6},
+     .mr8 = {0, 8, 4},
      .l1_bytes = 32 << 10,
      .l2_bytes = 512 << 10},
     {.name = "x86-64",
+     .rare = "x86-64",
      .triple = "x86_64-unknown-linux-gnu",
      .cpu = "x86-64",
      .tune = "generic",
@@ -49,9 +72,11 @@ static const wk_cpu_isa rows[] = {
      .has_masks = false,
      .nv_max = 2,
      .mr = {0, 8, 6},
+     .mr8 = {0, 6, 3},
      .l1_bytes = 32 << 10,
      .l2_bytes = 256 << 10},
     {.name = "aarch64",
+     .rare = "aarch64",
      .triple = "aarch64-unknown-linux-gnu",
      .cpu = "generic",
      .tune = "neoverse-n1",
@@ -64,19 +89,21 @@ static const wk_cpu_isa rows[] = {
      .has_masks = false,
      .nv_max = 3,
      .mr = {0, 12, 12, 8},
+     .mr8 = {0, 8, 6, 4},
      .l1_bytes = 64 << 10,
      .l2_bytes = 512 << 10},
 };
 
-enum { AVX512, AVX2, X86_64, AARCH64 };
+enum { AVX512_VNNI, AVX512, AVX2, X86_64, AARCH64 };
 static const struct {
   const char *name;
   int row;
 } names[] = {
-    {"skylake-avx512", AVX512}, {"cascadelake", AVX512},    {"cooperlake", AVX512},
-    {"icelake-server", AVX512}, {"icelake-client", AVX512}, {"tigerlake", AVX512},
-    {"sapphirerapids", AVX512}, {"emeraldrapids", AVX512},  {"graniterapids", AVX512},
-    {"znver4", AVX512},         {"znver5", AVX512},         {"x86-64-v4", AVX512},
+    {"skylake-avx512", AVX512}, {"cascadelake", AVX512_VNNI},    {"cooperlake", AVX512_VNNI},
+    {"icelake-server", AVX512_VNNI}, {"icelake-client", AVX512_VNNI}, {"tigerlake", AVX512_VNNI},
+    {"sapphirerapids", AVX512_VNNI}, {"emeraldrapids", AVX512_VNNI},
+    {"graniterapids", AVX512_VNNI},
+    {"znver4", AVX512_VNNI},         {"znver5", AVX512_VNNI},         {"x86-64-v4", AVX512},
     {"haswell", AVX2},          {"broadwell", AVX2},        {"skylake", AVX2},
     {"alderlake", AVX2},        {"raptorlake", AVX2},       {"meteorlake", AVX2},
     {"znver1", AVX2},           {"znver2", AVX2},           {"znver3", AVX2},
@@ -98,10 +125,11 @@ bool wk_cpu_isa_runs_here(const wk_cpu_isa *isa) {
   __builtin_cpu_init();
   bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  if (isa == &rows[AVX512])
-    return has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
+  bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") &&
+                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (isa == &rows[AVX512_VNNI]) return has_avx512 && __builtin_cpu_supports("avx512vnni");
+  if (isa == &rows[AVX512]) return has_avx512;
   return isa == &rows[X86_64] || (isa == &rows[AVX2] && has_avx2);
 #elif defined(__aarch64__)
   return isa == &rows[AARCH64];

@@ -13,7 +13,8 @@
 #define WK_CPU_MAX_NV 4 /* widest panel, in vectors */
 
 typedef struct {
-  const char *name;     /* "avx512", "avx2", "x86-64", "aarch64" */
+  const char *name;     /* "avx512-vnni", "avx512", "avx2", "x86-64", "aarch64" */
+  const char *rare;     /* the row whose compiled C (rare/) this one links */
   const char *triple;   /* LLVM target triple of the emitted object */
   const char *cpu;      /* LLVM cpu whose instructions may be used */
   const char *tune;     /* LLVM cpu whose costs guide scheduling */
@@ -24,8 +25,10 @@ typedef struct {
   int registers;              /* vector registers */
   bool has_fma;               /* otherwise multiply, round, add */
   bool has_masks;             /* masked loads and stores are single instructions */
+  bool has_vnni;              /* four 8-bit products a lane are summed up by one instruction */
   int nv_max;                 /* widest panel that the tile table holds */
   int mr[WK_CPU_MAX_NV + 1];  /* mr[v]: rows of the tile whose panel is v vectors wide */
+  int mr8[WK_CPU_MAX_NV + 1]; /* the same for products of 8-bit integers */
   int64_t l1_bytes, l2_bytes; /* cache sizes that blocking assumes */
 } wk_cpu_isa;
 

@@ -6,7 +6,7 @@
 
 static const wk_cpu_epilogue no_epilogue;
 
-enum { FEW_CHANNELS = 16 };
+enum { FEW_WORDS = 16 };
 
 /* Are flattened (n, h, w) pixels evenly spaced? Then *step is their distance. */
 static bool is_even(const int64_t s[3], int64_t n, int64_t h, int64_t w, int64_t *step) {
@@ -24,30 +24,38 @@ static bool is_even(const int64_t s[3], int64_t n, int64_t h, int64_t w, int64_t
   return true;
 }
 
+/* Bytes of the channels that a row reads of a pixel, in whole words. */
+static int64_t pixel_bytes(const wk_cpu_conv_desc *d) {
+  int64_t unit = wk_dot_unit(&d->types);
+  return (d->cin / d->group + unit - 1) / unit * 4;
+}
+
 static wk_rows_kind rows_kind(const wk_cpu_conv_desc *d, int64_t *a_step) {
-  int64_t cin = d->cin / d->group;
+  int64_t cin = d->cin / d->group, words = pixel_bytes(d) / 4;
+  if (cin % wk_dot_unit(&d->types) != 0) return WK_ROWS_STRIP;
   bool is_pointwise = d->kh == 1 && d->kw == 1 && d->pad_h == 0 && d->pad_w == 0 &&
                       d->stride_h == 1 && d->stride_w == 1 && d->oh == d->h && d->ow == d->w;
   if (cin > 1 && d->x_stride[3] != 1) return WK_ROWS_STRIP;
   if (is_pointwise && is_even(d->x_stride, d->n, d->h, d->w, a_step)) return WK_ROWS_PLAIN;
-  bool is_short = cin < FEW_CHANNELS && d->kw > 1 && d->dil_w == 1;
+  bool is_short = words < FEW_WORDS && d->kw > 1 && d->dil_w == 1;
   return is_short ? WK_ROWS_STRIP : WK_ROWS_CONV;
 }
 
 static void set_epilogue(wk_gemm *g, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi) {
   int64_t images = g->rows == WK_ROWS_STRIP ? 1 : d->n; /* among a product's rows */
-  int64_t group_bytes = d->cout / d->group * 4;
+  int64_t y_size = wk_dtype_size(d->types.y), columns = d->cout / d->group;
   g->epi = epi;
   g->row_table = !is_even(d->y_stride, images, d->oh, d->ow, &g->y_row);
-  g->y_row *= 4;
-  g->y_batch[0] = d->y_stride[0] * 4;
-  g->y_batch[1] = group_bytes;
+  g->y_row *= y_size;
+  g->y_batch[0] = d->y_stride[0] * y_size;
+  g->y_batch[1] = columns * y_size;
   for (int i = 0; i < epi->n_operands; i++) {
     const wk_cpu_operand *o = &epi->operands[i];
+    int64_t size = wk_dtype_size(o->dtype);
     if (!is_even(o->stride, images, d->oh, d->ow, &g->op_row[i])) g->row_table = true;
-    g->op_row[i] *= 4;
-    g->op_batch[i][0] = o->stride[0] * 4;
-    g->op_batch[i][1] = o->per_column ? group_bytes : 0;
+    g->op_row[i] *= size;
+    g->op_batch[i][0] = o->stride[0] * size;
+    g->op_batch[i][1] = o->per_column ? columns * size : 0;
   }
 }
 
@@ -56,19 +64,22 @@ static wk_status emit_gemm(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_e
   wk_gemm g;
   memset(&g, 0, sizeof g);
   g.rows = rows_kind(d, &g.a_row);
-  g.a_row *= 4;
+  int64_t size = wk_dtype_size(d->types.a);
+  g.a_row *= size;
+  g.types = d->types;
   g.cin = d->cin / d->group;
+  g.pixel = pixel_bytes(d);
   bool is_strip = g.rows == WK_ROWS_STRIP, is_wide_tap = is_strip && d->dil_w == 1;
   g.batch[0] = is_strip ? d->n : 1;
   g.batch[1] = d->group;
   g.m = (is_strip ? 1 : d->n) * d->oh * d->ow;
   g.n = d->cout / d->group;
   g.taps = is_wide_tap ? d->kh : d->kh * d->kw;
-  g.kc = is_wide_tap ? d->kw * g.cin : g.cin;
-  g.a_batch[0] = d->x_stride[0] * 4;
-  g.a_batch[1] = g.cin * d->x_stride[3] * 4;
-  g.panels = wk_panels_choose(e->isa, g.n);
-  g.b_batch[1] = g.panels.columns * g.taps * g.kc * 4;
+  g.kc = (is_wide_tap ? d->kw : 1) * g.pixel / 4;
+  g.a_batch[0] = d->x_stride[0] * size;
+  g.a_batch[1] = g.cin * d->x_stride[3] * size;
+  g.panels = wk_panels_choose(e->isa, &d->types, g.n);
+  g.b_batch[1] = wk_panels_bytes(e->isa, &d->types, g.panels, g.taps * g.kc);
   g.conv = *d;
   set_epilogue(&g, d, epi);
   return wk_gemm_emit(e, &g, out);
@@ -76,16 +87,17 @@ static wk_status emit_gemm(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_e
 
 int64_t wk_cpu_conv_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
   if (wk_depthwise_fits(d)) return wk_depthwise_packed_bytes(isa, d);
-  int64_t columns = wk_panels_choose(isa, d->cout / d->group).columns;
-  return d->group * columns * d->kh * d->kw * (d->cin / d->group) * 4;
+  wk_panels p = wk_panels_choose(isa, &d->types, d->cout / d->group);
+  return d->group * wk_panels_bytes(isa, &d->types, p, d->kh * d->kw * pixel_bytes(d) / 4);
 }
 
-void wk_cpu_conv_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const float *w,
-                      const int64_t w_stride[4], float *out) {
+void wk_cpu_conv_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *w,
+                      const int64_t w_stride[4], void *out) {
   if (wk_depthwise_fits(d))
     wk_depthwise_pack(isa, d, w, w_stride, out);
   else
-    wk_panels_pack_conv(isa, wk_panels_choose(isa, d->cout / d->group), d, w, w_stride, out);
+    wk_panels_pack_conv(isa, wk_panels_choose(isa, &d->types, d->cout / d->group), d, w, w_stride,
+                        out);
 }
 
 wk_status wk_cpu_conv_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,

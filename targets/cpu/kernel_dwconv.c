@@ -16,7 +16,7 @@ enum { MAX_UNROLLED = 64, MAX_COLS = 4, TASK_BYTES = 256 << 10 };
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool wk_depthwise_fits(const wk_cpu_conv_desc *d) {
-  return d->group > 1 && d->cin == d->group && d->cout == d->group && d->x_stride[3] == 1;
+  return d->types.a == WK_F32 && d->group > 1 && d->cin == d->group && d->cout == d->group && d->x_stride[3] == 1;
 }
 
 static int64_t channel_blocks(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
@@ -295,7 +295,7 @@ static void task_body(dw_driver *v, int64_t per_task, int64_t zero_bytes) {
   v->tiles = ceil_div(d->ow, cols);
   v->base = d->ow / v->tiles;
   v->taller = d->ow % v->tiles;
-  wk_zero_emit(e, v->zeros, wk_emit_int(e, zero_bytes));
+  wk_fill_emit(e, v->zeros, wk_emit_int(e, zero_bytes), 0);
   wk_emit_loop l;
   wk_ssa first = wk_emit_mul(e, param(e, 2), per_task);
   wk_ssa last = wk_emit_min(e, wk_emit_mul(e, param(e, 3), per_task), wk_emit_int(e, rows));

@@ -34,7 +34,7 @@ static void plan_tasks(const wk_cpu_isa *isa, const wk_gemm *g, wk_gemm_plan *p)
   int64_t count = g->panels.panels + (g->panels.nv_tail > 0);
   p->groups = ceil_div(count, max64(1, min64(count, isa->l2_bytes / 2 / panel_bytes)));
   int64_t reach = g->rows == WK_ROWS_PLAIN ? 1 : g->conv.stride_h * g->conv.stride_w;
-  int64_t row_bytes = g->rows == WK_ROWS_PLAIN ? g->kc * 4 : g->cin * 4 * reach;
+  int64_t row_bytes = g->rows == WK_ROWS_PLAIN ? g->kc * 4 : g->pixel * reach;
   int64_t rows = min64(isa->l2_bytes / 4 / row_bytes, TABLE_BYTES / (8 * g->taps));
   if (g->pack_b) rows = TABLE_BYTES / 8;
   rows = max64(rows, 4 * p->rows);
@@ -54,6 +54,10 @@ static void plan_tasks(const wk_cpu_isa *isa, const wk_gemm *g, wk_gemm_plan *p)
   p->groups = ceil_div(count, p->group_panels);
 }
 
+static int64_t heads(const wk_cpu_isa *isa, const wk_gemm *g) {
+  return wk_dot_heads(isa, &g->types);
+}
+
 static void plan_scratch(const wk_cpu_isa *isa, const wk_gemm *g, wk_gemm_plan *p) {
   int64_t width = isa->lanes * 4, at = 0, rows = p->block_tiles * p->rows;
   p->zero_at = at;
@@ -66,7 +70,7 @@ static void plan_scratch(const wk_cpu_isa *isa, const wk_gemm *g, wk_gemm_plan *
   if (p->k_blocks > 1) at += rows * g->panels.nv * width;
   p->pack_at = at = (int64_t)wk_align_up((uint64_t)at, 64);
   int64_t depth = p->k_blocks > 1 ? p->k_step : g->kc;
-  if (g->pack_b) at += (depth + isa->lanes) * g->panels.nv * width;
+  if (g->pack_b) at += (heads(isa, g) + depth + isa->lanes) * g->panels.nv * width;
   p->strip_at = at = (int64_t)wk_align_up((uint64_t)at, 64);
   if (g->rows == WK_ROWS_STRIP) at += wk_strip_bytes(isa, g, rows);
   p->scratch_bytes = (int64_t)wk_align_up((uint64_t)at, 64);
@@ -74,7 +78,7 @@ static void plan_scratch(const wk_cpu_isa *isa, const wk_gemm *g, wk_gemm_plan *
 
 static void make_plan(const wk_cpu_isa *isa, const wk_gemm *g, wk_gemm_plan *p) {
   *p = (wk_gemm_plan){0};
-  int64_t mr = min64(isa->mr[g->panels.nv], g->m);
+  int64_t mr = min64(wk_tile_rows(isa, &g->types, g->panels.nv), g->m);
   p->tiles = ceil_div(g->m, mr);
   p->base = g->m / p->tiles;
   p->taller = g->m % p->tiles;
@@ -145,10 +149,11 @@ static void fill_pair(driver *d, wk_ssa *pair, wk_ssa base, int table, int64_t l
 
 static void epilogue_args(driver *d, const panel *pn, wk_ssa row, wk_ssa *args) {
   wk_emit *e = d->e;
-  wk_ssa bytes = wk_emit_mul(e, pn->column, 4);
+  wk_ssa bytes = wk_emit_mul(e, pn->column, wk_dtype_size(d->g->types.y));
   fill_pair(d, args + WK_TILE_Y, wk_emit_at(e, d->y, bytes), 0, d->g->y_row, row);
   for (int i = 0; i < d->g->epi->n_operands; i++) {
     const wk_cpu_operand *o = &d->g->epi->operands[i];
+    bytes = wk_emit_mul(e, pn->column, wk_dtype_size(o->dtype));
     wk_ssa base = o->per_column ? wk_emit_at(e, d->ops[i], bytes) : d->ops[i];
     fill_pair(d, args + WK_TILE_OPS + 2 * i, base, 1 + i, d->g->op_row[i], row);
   }
@@ -179,6 +184,8 @@ static void call_tile(driver *d, const panel *pn, int64_t rows, const wk_ssa *ar
                      .blocked = d->p->k_blocks > 1,
                      .masked = pn->masked,
                      .row_table = d->g->row_table,
+                     .own_heads = d->g->pack_b,
+                     .types = d->g->types,
                      .epi = d->g->epi};
   wk_emit_call(d->e, wk_tile_emit(d->e, &key), args, WK_TILE_OPS + 2 * d->g->epi->n_operands);
 }
@@ -230,19 +237,22 @@ static wk_ssa panel_block(driver *d, const panel *pn) {
   wk_emit *e = d->e;
   const wk_gemm *g = d->g;
   int64_t k_bytes = pn->nv * e->isa->lanes * 4, unit = g->taps > 1 ? g->kc : 1;
-  if (!g->pack_b)
-    return wk_emit_at(e, wk_emit_at(e, d->b, pn->b_bytes),
-                      wk_emit_mul(e, pn->k_at, k_bytes * unit));
+  int64_t word = wk_dot_unit(&g->types), element = 4 / word, first = heads(e->isa, g) * k_bytes;
+  if (!g->pack_b) {
+    wk_ssa at = wk_emit_off(e, wk_emit_at(e, d->b, pn->b_bytes), first);
+    return wk_emit_at(e, at, wk_emit_mul(e, pn->k_at, k_bytes * unit));
+  }
   wk_ssa src = wk_emit_at(
       e, d->b,
-      wk_emit_add(e, wk_emit_mul(e, pn->k_at, g->b_k), wk_emit_mul(e, pn->column, g->b_n)));
-  wk_ssa dst = wk_emit_off(e, d->scratch, d->p->pack_at);
+      wk_emit_add(e, wk_emit_mul(e, pn->k_at, word * g->b_k), wk_emit_mul(e, pn->column, g->b_n)));
+  wk_ssa dst = wk_emit_off(e, d->scratch, d->p->pack_at + first);
   wk_ssa depth =
       wk_emit_min(e, wk_emit_int(e, d->p->k_step), wk_emit_sub(e, wk_emit_int(e, g->kc), pn->k_at));
   if (d->p->k_blocks == 1) depth = wk_emit_int(e, g->kc);
   wk_ssa left = wk_emit_sub(e, wk_emit_int(e, g->n), pn->column);
-  wk_ssa args[] = {src, dst, depth, wk_emit_int(e, g->b_n == 4 ? g->b_k : g->b_n), left};
-  wk_emit_call(e, wk_pack_emit(e, pn->nv, pn->masked, g->b_n != 4), args, 5);
+  bool is_straight = g->b_n == element;
+  wk_ssa args[] = {src, dst, depth, wk_emit_int(e, is_straight ? g->b_k : g->b_n), left};
+  wk_emit_call(e, wk_pack_emit(e, pn->nv, pn->masked, !is_straight), args, 5);
   return dst;
 }
 
@@ -281,7 +291,8 @@ static void panel_loops(driver *d, wk_ssa group) {
   bool has_ragged = g->n % e->isa->lanes != 0;
   /* Only the very last panel can need a mask; it is then emitted apart, as is a narrower one. */
   int64_t plain = ps->panels - (has_ragged && ps->nv_tail == 0);
-  int64_t width = ps->nv * e->isa->lanes, bytes = g->taps * g->kc * width * 4;
+  int64_t width = ps->nv * e->isa->lanes;
+  int64_t bytes = (heads(e->isa, g) + g->taps * g->kc) * width * 4;
   wk_ssa p0 = wk_emit_mul(e, group, d->p->group_panels);
   wk_ssa p1 = wk_emit_add(e, p0, wk_emit_int(e, d->p->group_panels));
   if (plain > 0) {
@@ -351,7 +362,8 @@ wk_status wk_gemm_emit(wk_emit *e, const wk_gemm *g, wk_cpu_kernel *out) {
   wk_emit_keep_simple(e, out->task); /* runs once per tile: not worth the compile time */
   driver d = {.e = e, .g = g, .p = &p, .id = id, .scratch = LLVMGetParam(out->task, 1)};
   if (g->rows == WK_ROWS_CONV)
-    wk_zero_emit(e, wk_emit_off(e, d.scratch, p.zero_at), wk_emit_int(e, g->kc * 4));
+    wk_fill_emit(e, wk_emit_off(e, d.scratch, p.zero_at), wk_emit_int(e, g->kc * 4),
+                 g->types.outside);
   wk_emit_loop l;
   wk_emit_begin(e, &l, LLVMGetParam(out->task, 2), LLVMGetParam(out->task, 3), 1, NULL, 0);
   task_body(&d, LLVMGetParam(out->task, 0), l.i);

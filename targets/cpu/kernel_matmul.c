@@ -40,19 +40,29 @@ static folded fold(const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi) {
   return f;
 }
 
-int64_t wk_cpu_matmul_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d) {
-  if (!d->b_constant) return 0;
-  return copies(d, 0) * copies(d, 1) * wk_panels_choose(isa, d->n).columns * d->k * 4;
+static int64_t words(const wk_cpu_matmul_desc *d) {
+  int64_t unit = wk_dot_unit(&d->types);
+  return (d->k + unit - 1) / unit;
 }
 
-void wk_cpu_matmul_pack(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, const float *b,
-                        float *out) {
-  wk_panels p = wk_panels_choose(isa, d->n);
+static int64_t matrix_bytes(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d) {
+  return wk_panels_bytes(isa, &d->types, wk_panels_choose(isa, &d->types, d->n), words(d));
+}
+
+int64_t wk_cpu_matmul_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d) {
+  return d->b_constant ? copies(d, 0) * copies(d, 1) * matrix_bytes(isa, d) : 0;
+}
+
+void wk_cpu_matmul_pack(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, const void *b,
+                        void *out) {
+  wk_panels p = wk_panels_choose(isa, &d->types, d->n);
+  int64_t size = wk_dtype_size(d->types.b);
   for (int64_t i = 0; i < copies(d, 0); i++)
     for (int64_t j = 0; j < copies(d, 1); j++)
-      wk_panels_pack(isa, p, d->k, d->n, b + i * d->b_stride[0] + j * d->b_stride[1],
+      wk_panels_pack(isa, &d->types, p, d->k, d->n,
+                     (const char *)b + (i * d->b_stride[0] + j * d->b_stride[1]) * size,
                      d->b_stride[2], d->b_stride[3],
-                     out + (i * copies(d, 1) + j) * p.columns * d->k);
+                     (char *)out + (i * copies(d, 1) + j) * matrix_bytes(isa, d));
 }
 
 wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi,
@@ -60,6 +70,8 @@ wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_c
   if (!epi) epi = &no_epilogue;
   if (d->batch[0] < 1 || d->batch[1] < 1 || d->m < 1 || d->n < 1 || d->k < 1)
     return wk_error(WK_UNSUPPORTED, "matmul: an empty dimension");
+  if (!d->b_constant && d->types.a != WK_F32)
+    return wk_error(WK_UNSUPPORTED, "matmul: integers times integers known at run time only");
   if (!d->b_constant && d->b_stride[2] != 1 && d->b_stride[3] != 1)
     return wk_error(WK_UNSUPPORTED, "matmul: B is contiguous in neither direction");
   wk_gemm g;
@@ -70,26 +82,29 @@ wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_c
   g.m = f.m;
   g.n = d->n;
   g.taps = 1;
-  g.kc = d->k;
+  g.kc = words(d);
   g.rows = WK_ROWS_PLAIN;
-  g.panels = wk_panels_choose(e->isa, d->n);
-  g.a_row = d->a_stride[2] * 4;
-  g.y_row = d->y_stride[2] * 4;
+  g.types = d->types;
+  g.panels = wk_panels_choose(e->isa, &d->types, d->n);
+  int64_t size = wk_dtype_size(d->types.a), y_size = wk_dtype_size(d->types.y);
+  g.a_row = d->a_stride[2] * size;
+  g.y_row = d->y_stride[2] * y_size;
   g.pack_b = !d->b_constant;
-  int64_t matrix = g.panels.columns * d->k;
+  int64_t matrix = matrix_bytes(e->isa, d);
   for (int i = 0; i < 2; i++) {
-    g.a_batch[i] = d->a_stride[i] * 4;
-    g.y_batch[i] = d->y_stride[i] * 4;
-    g.b_batch[i] = d->b_stride[i] * 4;
-    if (d->b_constant && d->b_stride[i] != 0) g.b_batch[i] = (i ? 1 : copies(d, 1)) * matrix * 4;
+    g.a_batch[i] = d->a_stride[i] * size;
+    g.y_batch[i] = d->y_stride[i] * y_size;
+    g.b_batch[i] = d->b_stride[i] * size;
+    if (d->b_constant && d->b_stride[i] != 0) g.b_batch[i] = (i ? 1 : copies(d, 1)) * matrix;
   }
-  g.b_k = d->b_stride[2] * 4;
-  g.b_n = d->b_stride[3] * 4;
+  g.b_k = d->b_stride[2] * size;
+  g.b_n = d->b_stride[3] * size;
   g.epi = epi;
   for (int i = 0; i < epi->n_operands; i++) {
-    g.op_batch[i][0] = epi->operands[i].stride[0] * 4;
-    g.op_batch[i][1] = epi->operands[i].stride[1] * 4;
-    g.op_row[i] = epi->operands[i].stride[2] * 4;
+    int64_t op_size = wk_dtype_size(epi->operands[i].dtype);
+    g.op_batch[i][0] = epi->operands[i].stride[0] * op_size;
+    g.op_batch[i][1] = epi->operands[i].stride[1] * op_size;
+    g.op_row[i] = epi->operands[i].stride[2] * op_size;
   }
   WK_TRY(wk_gemm_emit(e, &g, out));
   out->packed_bytes = wk_cpu_matmul_packed_bytes(e->isa, d);

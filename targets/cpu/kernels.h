@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernels: the hot loops of the CPU target, emitted as LLVM IR. All data is float32.
+ * kernels: the hot loops of the CPU target, emitted as LLVM IR: on float32, and on 8-bit integers
+ * (signed or not, either operand) whose products are summed up in i32, modulo 2^32.
  *
  * One call of wk_cpu_*_emit adds a task function to the module and says how to run it:
  *
@@ -17,19 +18,30 @@
 #ifndef WICK_CPU_KERNELS_H
 #define WICK_CPU_KERNELS_H
 
-#include "targets/cpu/emit.h"
+#include "targets/cpu/vector.h"
 
 #define WK_CPU_MAX_OPERANDS 8
+
+/* Element types: f32 throughout, or a and b of 8 bits. */
+typedef struct {
+  wk_dtype a, b, y; /* without an epilogue y is the accumulator: f32 or i32 */
+  int32_t outside;  /* what integers are outside of the image */
+} wk_cpu_types;
+#define WK_CPU_F32 ((wk_cpu_types){WK_F32, WK_F32, WK_F32, 0})
+static inline wk_dtype wk_cpu_accumulator(const wk_cpu_types *t) {
+  return t->a == WK_F32 ? WK_F32 : WK_I32;
+}
 
 /* An extra input of the epilogue, read at the position of the output element. Strides in elements
  * over the output's outer dimensions: convolution n, oh, ow; matmul batch0, batch1, row. */
 typedef struct {
   int64_t stride[3];
   bool per_column; /* true: column stride 1 (bias, residual); false: column stride 0 */
+  wk_dtype dtype;
 } wk_cpu_operand;
 
 /* out = f(accumulator, operands…) on vectors of output columns, in registers. `emit` is called with
- * the builder in place and returns the vector to store. An operand may be the output buffer itself
+ * the builder in place and returns the vector to store; all are register elements (vector.h). An operand may be the output buffer itself
  * when it has the output's strides (the value before the store is read). */
 typedef struct {
   wk_ssa (*emit)(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands);
@@ -56,20 +68,22 @@ typedef struct {
   int64_t stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, group;
   int64_t x_stride[4]; /* n, h, w, c */
   int64_t y_stride[3]; /* n, h, w */
+  wk_cpu_types types;
 } wk_cpu_conv_desc;
 
 /* WK_UNSUPPORTED when the shape is outside of what the kernels do (the caller has a slow path). */
 wk_status wk_cpu_conv_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
                            wk_cpu_kernel *out) WK_MUST_CHECK;
 /* Writes packed_bytes at `out`. w: [cout][cin/group][kh][kw] with element strides w_stride. */
-void wk_cpu_conv_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const float *w,
-                      const int64_t w_stride[4], float *out);
+void wk_cpu_conv_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *w,
+                      const int64_t w_stride[4], void *out);
 int64_t wk_cpu_conv_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d);
 
 /* ---- matrix product -------------------------------------------------------------------------- */
 
 /* y[b0,b1,i,j] = sum_k a[b0,b1,i,k] * b[b0,b1,k,j]. a is contiguous along k, y along j. Strides in
- * elements, 0 = broadcast (not for y). Every count is >= 1. */
+ * elements, 0 = broadcast (not for y). Every count is >= 1. Rows of 8-bit integers are read in
+ * words of four: up to three elements past a row's end must be readable. */
 typedef struct {
   int64_t batch[2], m, n, k;
   int64_t a_stride[3]; /* b0, b1, row */
@@ -77,12 +91,13 @@ typedef struct {
                           which k or n must be 1 */
   int64_t y_stride[3]; /* b0, b1, row */
   bool b_constant;     /* packed at compile time by wk_cpu_matmul_pack */
+  wk_cpu_types types;
 } wk_cpu_matmul_desc;
 
 wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi,
                              wk_cpu_kernel *out) WK_MUST_CHECK;
-void wk_cpu_matmul_pack(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, const float *b,
-                        float *out);
+void wk_cpu_matmul_pack(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, const void *b,
+                        void *out);
 int64_t wk_cpu_matmul_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d);
 
 #endif

@@ -136,7 +136,7 @@ void wk_nest_body(const wk_nest_at *at, const wk_nest_place *w, wk_ssa *results)
   for (uint32_t k = s->n_out; k < s->n_operands; k++)
     if (at->base[k]) inputs[k - s->n_out] = wk_nest_load(at, k, w);
   if (s->is_indexed) wk_nest_positions(at, w, index);
-  wk_expr_emit(at->e, s->body, w->lanes, inputs, index, results);
+  wk_expr_emit(at->e, s->body, NULL, w->lanes, inputs, index, results);
   free(inputs);
 }
 

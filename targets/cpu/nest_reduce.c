@@ -137,7 +137,7 @@ static void finish(const folder *f, const wk_nest_at *at, const wk_nest_place *w
   if (s->post) {
     wk_ssa index[WK_MAX_RANK], input = y;
     if (s->is_indexed) wk_nest_positions(at, w, index);
-    wk_expr_emit(f->e, s->post, w->lanes, &input, index, &y);
+    wk_expr_emit(f->e, s->post, NULL, w->lanes, &input, index, &y);
   }
   wk_nest_store(at, 0, w, y);
 }

@@ -88,7 +88,7 @@ static void emit_tile(const wk_nest_at *at, const wk_nest_at *rows, wk_ssa v, in
   }
   for (int r = 0; r < n; r++) {
     for (uint32_t k = 0; k < n_in; k++) inputs[k] = in[k].row[r];
-    wk_expr_emit(at->e, s->body, n, inputs, NULL, results);
+    wk_expr_emit(at->e, s->body, NULL, n, inputs, NULL, results);
     for (uint32_t k = 0; k < n_results; k++) out[k].row[r] = results[k];
   }
   for (uint32_t k = 0; k < n_results && k < s->n_out; k++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/cpu/gemm.h"
 
+#include <string.h>
+
 /* Cycles of one k of a tile, in halves: two multiply-adds and two loads per cycle, four cycles of
  * latency. Only compared with each other. */
 static int64_t tile_cost(int64_t rows, int64_t nv) {
@@ -9,14 +11,18 @@ static int64_t tile_cost(int64_t rows, int64_t nv) {
   return cost < 8 ? 8 : cost;
 }
 
+int wk_tile_rows(const wk_cpu_isa *isa, const wk_cpu_types *t, int nv) {
+  return t->a == WK_F32 ? isa->mr[nv] : isa->mr8[nv];
+}
+
 /* Independent of the number of rows, so that several shapes of a model share packed weights. */
-wk_panels wk_panels_choose(const wk_cpu_isa *isa, int64_t n) {
+wk_panels wk_panels_choose(const wk_cpu_isa *isa, const wk_cpu_types *t, int64_t n) {
   int64_t vectors = (n + isa->lanes - 1) / isa->lanes;
   wk_panels best = {0};
   double best_cost = 0;
   for (int nv = isa->nv_max; nv >= 1; nv--) {
     if (nv > vectors) continue;
-    int64_t rows = isa->mr[nv], tail = vectors % nv;
+    int64_t rows = wk_tile_rows(isa, t, nv), tail = vectors % nv;
     double cost = (double)(vectors / nv * tile_cost(rows, nv));
     if (tail) cost += (double)tile_cost(rows, tail);
     /* Narrow tiles have more rows, whose pointers spill and whose lines meet in few cache sets. */
@@ -29,44 +35,85 @@ wk_panels wk_panels_choose(const wk_cpu_isa *isa, int64_t n) {
   return best;
 }
 
-static void pack_panel(int64_t k, int64_t width, int64_t columns, const float *b, int64_t k_stride,
-                       int64_t n_stride, float *out) {
-  for (int64_t i = 0; i < k; i++)
-    for (int64_t j = 0; j < width; j++)
-      out[i * width + j] = j < columns ? b[i * k_stride + j * n_stride] : 0.0f;
+int64_t wk_panels_bytes(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, int64_t k) {
+  return p.columns * (wk_dot_heads(isa, t) + k) * 4;
 }
 
-void wk_panels_pack(const wk_cpu_isa *isa, wk_panels p, int64_t k, int64_t n, const float *b,
-                    int64_t k_stride, int64_t n_stride, float *out) {
+/* Panel `i` of those of n columns. */
+typedef struct {
+  const wk_cpu_types *types;
+  int64_t width, columns; /* that there are, that exist */
+  int64_t heads;
+  char *out; /* first word */
+} panel;
+
+static panel panel_at(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, int64_t words,
+                      int64_t n, int64_t i, char *out) {
+  int64_t full = (int64_t)p.nv * isa->lanes, left = n - i * full, heads = wk_dot_heads(isa, t);
+  panel a = {.types = t, .heads = heads};
+  a.width = i < p.panels ? full : (int64_t)p.nv_tail * isa->lanes;
+  a.columns = left < a.width ? left : a.width;
+  a.out = out + (i * full * (heads + words) + heads * a.width) * 4;
+  memset(a.out - heads * a.width * 4, 0, (size_t)((heads + words) * a.width * 4));
+  return a;
+}
+
+/* Element `at` of a word of column j. */
+static void put(const panel *p, int64_t word, int64_t at, int64_t j, const void *from,
+                int64_t index) {
+  if (p->types->a == WK_F32)
+    ((float *)p->out)[word * p->width + j] = ((const float *)from)[index];
+  else
+    p->out[(word * p->width + j) * 4 + at] = ((const char *)from)[index];
+}
+
+static void sum_columns(const panel *p, int64_t words) {
+  int32_t *head = (int32_t *)p->out - p->width;
+  for (int64_t j = 0; j < p->width && p->heads; j++) {
+    uint32_t sum = 0;
+    for (int64_t k = 0; k < 4 * words; k++)
+      sum += (uint32_t)((const int8_t *)p->out)[(k / 4 * p->width + j) * 4 + k % 4];
+    head[j] = (int32_t)(0u - 128u * sum);
+  }
+}
+
+void wk_panels_pack(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, int64_t k, int64_t n,
+                    const void *b, int64_t k_stride, int64_t n_stride, void *out) {
   int64_t width = (int64_t)p.nv * isa->lanes, count = p.panels + (p.nv_tail > 0);
+  int64_t unit = wk_dot_unit(t), words = (k + unit - 1) / unit;
   for (int64_t i = 0; i < count; i++) {
-    int64_t w = i < p.panels ? width : (int64_t)p.nv_tail * isa->lanes, left = n - i * width;
-    pack_panel(k, w, left < w ? left : w, b + i * width * n_stride, k_stride, n_stride,
-               out + i * width * k);
+    panel a = panel_at(isa, t, p, words, n, i, out);
+    for (int64_t r = 0; r < k; r++)
+      for (int64_t j = 0; j < a.columns; j++)
+        put(&a, r / unit, r % unit, j, b, r * k_stride + (i * width + j) * n_stride);
+    sum_columns(&a, words);
   }
 }
 
 /* ---- convolution: k runs over [kh][kw][cin of the group] ------------------------------------- */
 
-static void pack_conv_panel(const wk_cpu_conv_desc *d, int64_t width, int64_t columns,
-                            const float *w, const int64_t s[4], float *out) {
-  int64_t cin = d->cin / d->group;
+/* w: index of the weights of the panel's first column. */
+static void pack_conv_panel(const wk_cpu_conv_desc *d, const panel *p, const void *from, int64_t w,
+                            const int64_t s[4]) {
+  int64_t cin = d->cin / d->group, unit = wk_dot_unit(&d->types), words = (cin + unit - 1) / unit;
   for (int64_t i = 0; i < cin; i++)
-    for (int64_t j = 0; j < width; j++)
+    for (int64_t j = 0; j < p->columns; j++)
       for (int64_t r = 0; r < d->kh; r++)
         for (int64_t c = 0; c < d->kw; c++)
-          out[((r * d->kw + c) * cin + i) * width + j] =
-              j < columns ? w[j * s[0] + i * s[1] + r * s[2] + c * s[3]] : 0.0f;
+          put(p, (r * d->kw + c) * words + i / unit, i % unit, j, from,
+              w + j * s[0] + i * s[1] + r * s[2] + c * s[3]);
+  sum_columns(p, d->kh * d->kw * words);
 }
 
 void wk_panels_pack_conv(const wk_cpu_isa *isa, wk_panels p, const wk_cpu_conv_desc *d,
-                         const float *w, const int64_t w_stride[4], float *out) {
+                         const void *w, const int64_t w_stride[4], void *out) {
   int64_t width = (int64_t)p.nv * isa->lanes, count = p.panels + (p.nv_tail > 0);
-  int64_t k = d->kh * d->kw * (d->cin / d->group), n = d->cout / d->group;
+  int64_t unit = wk_dot_unit(&d->types), n = d->cout / d->group;
+  int64_t words = d->kh * d->kw * ((d->cin / d->group + unit - 1) / unit);
   for (int64_t g = 0; g < d->group; g++)
     for (int64_t i = 0; i < count; i++) {
-      int64_t wide = i < p.panels ? width : (int64_t)p.nv_tail * isa->lanes, left = n - i * width;
-      pack_conv_panel(d, wide, left < wide ? left : wide, w + (g * n + i * width) * w_stride[0],
-                      w_stride, out + (g * p.columns + i * width) * k);
+      char *to = (char *)out + g * wk_panels_bytes(isa, &d->types, p, words);
+      panel a = panel_at(isa, &d->types, p, words, n, i, to);
+      pack_conv_panel(d, &a, w, (g * n + i * width) * w_stride[0], w_stride);
     }
 }

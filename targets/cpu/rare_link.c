@@ -16,7 +16,7 @@ static wk_status link_file(LLVMContextRef ctx, LLVMModuleRef mod, const wk_cpu_i
                            const char *file) {
   for (size_t i = 0; i < wk_rare_codes_count; i++) {
     const wk_rare_code *c = &wk_rare_codes[i];
-    if (strcmp(c->file, file) != 0 || strcmp(c->isa, isa->name) != 0) continue;
+    if (strcmp(c->file, file) != 0 || strcmp(c->isa, isa->rare) != 0) continue;
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(
         (const char *)c->begin, (size_t)(c->end - c->begin), file, 0);
     LLVMModuleRef part = NULL;

@@ -13,10 +13,12 @@
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-void wk_zero_emit(wk_emit *e, wk_ssa p, wk_ssa bytes) {
+void wk_fill_emit(wk_emit *e, wk_ssa p, wk_ssa bytes, int32_t byte) {
   wk_emit_loop l;
+  int64_t word = (byte & 0xff) * INT64_C(0x01010101);
+  wk_ssa value = wk_vector_int(e, wk_vector_type(e->i32, e->isa->lanes), word);
   wk_emit_begin(e, &l, wk_emit_int(e, 0), bytes, e->isa->lanes * 4, NULL, 0);
-  wk_emit_vstore(e, wk_emit_vzero(e), wk_emit_at(e, p, l.i), NULL);
+  wk_emit_vstore(e, value, wk_emit_at(e, p, l.i), NULL);
   wk_emit_end(e, &l, NULL);
 }
 
@@ -38,12 +40,13 @@ static wk_ssa scaled(wk_emit *e, wk_ssa i, int64_t scale, int64_t add) {
 static void conv_row(walk *w, wk_ssa n, wk_ssa oh, wk_ssa ow, wk_ssa dst) {
   wk_emit *e = w->e;
   const wk_cpu_conv_desc *c = &w->g->conv;
-  int64_t sh = c->x_stride[1] * 4, sw = c->x_stride[2] * 4, astep = w->p->rows * 8;
+  int64_t size = wk_dtype_size(w->g->types.a), astep = w->p->rows * 8;
+  int64_t sh = c->x_stride[1] * size, sw = c->x_stride[2] * size;
   bool may_leave_h = c->pad_h > 0 || (c->oh - 1) * c->stride_h + (c->kh - 1) * c->dil_h >= c->h;
   bool may_leave_w = c->pad_w > 0 || (c->ow - 1) * c->stride_w + (c->kw - 1) * c->dil_w >= c->w;
   wk_ssa zeros = wk_emit_off(e, w->scratch, w->p->zero_at);
   wk_ssa ih0 = scaled(e, oh, c->stride_h, -c->pad_h), iw0 = scaled(e, ow, c->stride_w, -c->pad_w);
-  wk_ssa image = wk_emit_at(e, w->a, wk_emit_mul(e, n, c->x_stride[0] * 4));
+  wk_ssa image = wk_emit_at(e, w->a, wk_emit_mul(e, n, c->x_stride[0] * size));
   wk_ssa base =
       wk_emit_at(e, image, wk_emit_add(e, wk_emit_mul(e, ih0, sh), wk_emit_mul(e, iw0, sw)));
   wk_emit_loop lh, lw;
@@ -82,13 +85,13 @@ static void strip_row(walk *w, wk_ssa oh, wk_ssa ow, wk_ssa dst) {
   wk_ssa ih = wk_emit_sub(e, scaled(e, oh, c->stride_h, -c->pad_h), w->strip_ih);
   wk_ssa base = wk_emit_at(
       e, w->strip,
-      wk_emit_add(e, wk_emit_mul(e, ih, pitch), wk_emit_mul(e, ow, c->stride_w * w->g->cin * 4)));
+      wk_emit_add(e, wk_emit_mul(e, ih, pitch), wk_emit_mul(e, ow, c->stride_w * w->g->pixel)));
   wk_emit_loop lh, lw;
   wk_emit_begin(e, &lh, wk_emit_int(e, 0), wk_emit_int(e, c->kh), 1, NULL, 0);
   wk_ssa p = wk_emit_at(e, base, wk_emit_mul(e, lh.i, c->dil_h * pitch));
   wk_emit_begin(e, &lw, wk_emit_int(e, 0), wk_emit_int(e, row_taps), 1, NULL, 0);
   wk_ssa tap = wk_emit_add(e, wk_emit_mul(e, lh.i, row_taps), lw.i);
-  wk_emit_store(e, wk_emit_at(e, p, wk_emit_mul(e, lw.i, c->dil_w * w->g->cin * 4)),
+  wk_emit_store(e, wk_emit_at(e, p, wk_emit_mul(e, lw.i, c->dil_w * w->g->pixel)),
                 wk_emit_at(e, dst, wk_emit_mul(e, tap, astep)));
   wk_emit_end(e, &lw, NULL);
   wk_emit_end(e, &lh, NULL);
@@ -103,9 +106,10 @@ static void output_row(walk *w, wk_ssa row, wk_ssa n, wk_ssa oh, wk_ssa ow) {
   for (int i = -1; i < w->g->epi->n_operands; i++) {
     const int64_t *s = i < 0 ? w->g->conv.y_stride : w->g->epi->operands[i].stride;
     if (i >= 0 && wk_operand_is_row_invariant(&w->g->epi->operands[i])) continue;
-    wk_ssa off =
-        wk_emit_add(e, wk_emit_mul(e, n, s[0] * 4),
-                    wk_emit_add(e, wk_emit_mul(e, oh, s[1] * 4), wk_emit_mul(e, ow, s[2] * 4)));
+    wk_ssa off = wk_emit_add(
+        e, wk_emit_mul(e, n, s[0]),
+        wk_emit_add(e, wk_emit_mul(e, oh, s[1]), wk_emit_mul(e, ow, s[2])));
+    off = wk_emit_mul(e, off, wk_dtype_size(i < 0 ? w->g->types.y : w->g->epi->operands[i].dtype));
     wk_emit_store(e, off, wk_emit_off(e, at, (1 + i) * table));
   }
 }
@@ -203,7 +207,7 @@ static int64_t strip_columns(const wk_cpu_conv_desc *c) {
   return (c->ow - 1) * c->stride_w + (c->kw - 1) * c->dil_w + 1;
 }
 
-int64_t wk_strip_pitch(const wk_gemm *g) { return strip_columns(&g->conv) * g->cin * 4; }
+int64_t wk_strip_pitch(const wk_gemm *g) { return strip_columns(&g->conv) * g->pixel; }
 
 int64_t wk_strip_bytes(const wk_cpu_isa *isa, const wk_gemm *g, int64_t rows) {
   const wk_cpu_conv_desc *c = &g->conv;
@@ -214,7 +218,8 @@ int64_t wk_strip_bytes(const wk_cpu_isa *isa, const wk_gemm *g, int64_t rows) {
 
 /* cin planes of contiguous columns -> one line of interleaved pixels, a vector of each at a time.
  * Returns the number of columns done. */
-static wk_ssa interleave(wk_emit *e, const wk_gemm *g, wk_ssa src, wk_ssa dst, int64_t columns) {
+static wk_ssa interleave_floats(wk_emit *e, const wk_gemm *g, wk_ssa src, wk_ssa dst,
+                                int64_t columns) {
   int lanes = e->isa->lanes, planes = (int)g->cin;
   wk_ssa whole = wk_emit_int(e, columns / lanes * lanes), mask[4 * 64];
   wk_emit_loop l;
@@ -237,38 +242,63 @@ static wk_ssa interleave(wk_emit *e, const wk_gemm *g, wk_ssa src, wk_ssa dst, i
   return whole;
 }
 
-static wk_ssa copy_run(wk_emit *e, wk_ssa src, wk_ssa dst, int64_t floats) {
-  int64_t whole = floats / e->isa->lanes * e->isa->lanes;
+/* The same for bytes: a pixel is one word. */
+static wk_ssa interleave_bytes(wk_emit *e, const wk_gemm *g, wk_ssa src, wk_ssa dst,
+                               int64_t columns) {
+  int lanes = e->isa->lanes;
+  LLVMTypeRef words = wk_vector_type(e->i32, lanes);
+  wk_ssa whole = wk_emit_int(e, columns / lanes * lanes), out = LLVMConstNull(words);
   wk_emit_loop l;
-  wk_emit_begin(e, &l, wk_emit_int(e, 0), wk_emit_int(e, whole * 4), e->isa->lanes * 4, NULL, 0);
-  wk_emit_vstore(e, wk_emit_vload(e, wk_emit_at(e, src, l.i), NULL), wk_emit_at(e, dst, l.i), NULL);
+  wk_emit_begin(e, &l, wk_emit_int(e, 0), whole, lanes, NULL, 0);
+  wk_ssa at = wk_emit_at(e, src, l.i);
+  for (int c = 0; c < (int)g->cin; c++) {
+    wk_ssa v = wk_emit_vload_of(e, e->i8, wk_emit_off(e, at, c * g->conv.x_stride[3]), NULL);
+    v = LLVMBuildShl(e->b, LLVMBuildZExt(e->b, v, words, ""), wk_vector_int(e, words, 8 * c), "");
+    out = LLVMBuildOr(e->b, out, v, "");
+  }
+  wk_emit_vstore(e, out, wk_emit_at(e, dst, wk_emit_mul(e, l.i, 4)), NULL);
   wk_emit_end(e, &l, NULL);
-  return wk_emit_int(e, whole);
+  return whole;
+}
+
+/* `count` values of one type, vectors first. */
+static void copy_run(wk_emit *e, LLVMTypeRef type, int size, wk_ssa src, wk_ssa dst,
+                     int64_t count) {
+  int64_t whole = count / e->isa->lanes * e->isa->lanes;
+  wk_emit_loop l;
+  wk_emit_begin(e, &l, wk_emit_int(e, 0), wk_emit_int(e, whole * size), e->isa->lanes * size, NULL,
+                0);
+  wk_emit_vstore(e, wk_emit_vload_of(e, type, wk_emit_at(e, src, l.i), NULL),
+                 wk_emit_at(e, dst, l.i), NULL);
+  wk_emit_end(e, &l, NULL);
+  wk_emit_begin(e, &l, wk_emit_int(e, whole), wk_emit_int(e, count), 1, NULL, 0);
+  wk_ssa off = wk_emit_mul(e, l.i, size);
+  wk_emit_store(e, wk_emit_load(e, type, wk_emit_at(e, src, off)), wk_emit_at(e, dst, off));
+  wk_emit_end(e, &l, NULL);
 }
 
 /* The `columns` pixels that exist of one input line, to channels-last at dst. */
 static void copy_line(wk_emit *e, const wk_gemm *g, wk_ssa src, wk_ssa dst, int64_t columns) {
   const int64_t *s = g->conv.x_stride;
-  int64_t cin = g->cin;
-  bool is_run = (cin == 1 || s[3] == 1) && s[2] == cin, is_planar = s[2] == 1 && cin <= 4;
+  int64_t cin = g->cin, size = wk_dtype_size(g->types.a);
+  LLVMTypeRef type = wk_memory_element(e, g->types.a);
+  bool is_run = (cin == 1 || s[3] == 1) && s[2] == cin && cin * size == g->pixel;
+  bool is_planar = s[2] == 1 && cin <= 4;
   wk_ssa done = wk_emit_int(e, 0);
   if (is_run) {
-    done = copy_run(e, src, dst, columns * cin);
-    wk_emit_loop l;
-    wk_emit_begin(e, &l, done, wk_emit_int(e, columns * cin), 1, NULL, 0);
-    wk_ssa off = wk_emit_mul(e, l.i, 4);
-    wk_emit_store(e, wk_emit_load(e, e->f32, wk_emit_at(e, src, off)), wk_emit_at(e, dst, off));
-    wk_emit_end(e, &l, NULL);
+    copy_run(e, type, (int)size, src, dst, columns * cin);
     return;
   }
-  if (is_planar) done = interleave(e, g, src, dst, columns);
+  if (is_planar)
+    done = size == 1 ? interleave_bytes(e, g, src, dst, columns)
+                     : interleave_floats(e, g, src, dst, columns);
   wk_emit_loop lw, lc;
   wk_emit_begin(e, &lw, done, wk_emit_int(e, columns), 1, NULL, 0);
-  wk_ssa from = wk_emit_at(e, src, wk_emit_mul(e, lw.i, s[2] * 4));
-  wk_ssa to = wk_emit_at(e, dst, wk_emit_mul(e, lw.i, cin * 4));
+  wk_ssa from = wk_emit_at(e, src, wk_emit_mul(e, lw.i, s[2] * size));
+  wk_ssa to = wk_emit_at(e, dst, wk_emit_mul(e, lw.i, g->pixel));
   wk_emit_begin(e, &lc, wk_emit_int(e, 0), wk_emit_int(e, cin), 1, NULL, 0);
-  wk_ssa x = wk_emit_load(e, e->f32, wk_emit_at(e, from, wk_emit_mul(e, lc.i, s[3] * 4)));
-  wk_emit_store(e, x, wk_emit_at(e, to, wk_emit_mul(e, lc.i, 4)));
+  wk_ssa x = wk_emit_load(e, type, wk_emit_at(e, from, wk_emit_mul(e, lc.i, s[3] * size)));
+  wk_emit_store(e, x, wk_emit_at(e, to, wk_emit_mul(e, lc.i, size)));
   wk_emit_end(e, &lc, NULL);
   wk_emit_end(e, &lw, NULL);
 }
@@ -276,20 +306,21 @@ static void copy_line(wk_emit *e, const wk_gemm *g, wk_ssa src, wk_ssa dst, int6
 void wk_strip_emit(wk_emit *e, const wk_gemm *g, wk_ssa x, wk_ssa ih0, wk_ssa rows, wk_ssa strip) {
   const wk_cpu_conv_desc *c = &g->conv;
   int64_t columns = min64(c->w, strip_columns(c) - c->pad_w), pitch = wk_strip_pitch(g);
+  int64_t size = wk_dtype_size(g->types.a);
   bool is_covered = c->pad_w == 0 && columns == strip_columns(c);
   wk_emit_loop l;
   wk_emit_begin(e, &l, wk_emit_int(e, 0), rows, 1, NULL, 0);
   wk_ssa ih = wk_emit_add(e, ih0, l.i), line = wk_emit_at(e, strip, wk_emit_mul(e, l.i, pitch));
   wk_ssa exists = wk_emit_in(e, ih, c->h);
   wk_emit_branch s;
-  if (!is_covered) wk_zero_emit(e, line, wk_emit_int(e, pitch));
+  if (!is_covered) wk_fill_emit(e, line, wk_emit_int(e, pitch), g->types.outside);
   wk_emit_if(e, &s, exists);
   if (columns > 0)
-    copy_line(e, g, wk_emit_at(e, x, wk_emit_mul(e, ih, c->x_stride[1] * 4)),
-              wk_emit_off(e, line, c->pad_w * g->cin * 4), columns);
+    copy_line(e, g, wk_emit_at(e, x, wk_emit_mul(e, ih, c->x_stride[1] * size)),
+              wk_emit_off(e, line, c->pad_w * g->pixel), columns);
   if (is_covered) {
     wk_emit_else(e, &s);
-    wk_zero_emit(e, line, wk_emit_int(e, pitch));
+    wk_fill_emit(e, line, wk_emit_int(e, pitch), g->types.outside);
   }
   wk_emit_endif(e, &s);
   wk_emit_end(e, &l, NULL);

@@ -33,8 +33,8 @@ int64_t wk_strip_bytes(const wk_cpu_isa *isa, const wk_gemm *g, int64_t rows);
 void wk_strip_emit(wk_emit *e, const wk_gemm *g, wk_ssa x, wk_ssa ih0, wk_ssa rows, wk_ssa strip);
 int64_t wk_strip_pitch(const wk_gemm *g);
 
-/* Zeroes `bytes` (rounded up to whole vectors) at p. */
-void wk_zero_emit(wk_emit *e, wk_ssa p, wk_ssa bytes);
+/* Fills `bytes` (rounded up to whole vectors) at p with a byte. */
+void wk_fill_emit(wk_emit *e, wk_ssa p, wk_ssa bytes, int32_t byte);
 
 /* void pack(src, dst, k, stride, columns): one panel of nv vectors from a run-time B. Not
  * transposed: columns are contiguous and `stride` is between k; transposed: k is contiguous,

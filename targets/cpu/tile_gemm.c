@@ -21,8 +21,15 @@ void wk_epilogue_name(const wk_cpu_epilogue *epi, char out[64]) {
     const wk_cpu_operand *o = &epi->operands[i];
     out[at++] =
         wk_operand_is_row_invariant(o) ? (o->per_column ? 'c' : 's') : (o->per_column ? 'f' : 'r');
+    if (o->dtype != WK_F32) out[at++] = (char)('A' + o->dtype);
   }
   out[at] = '\0';
+}
+
+const char *wk_types_name(const wk_cpu_types *t, char out[WK_TYPES_NAME]) {
+  snprintf(out, WK_TYPES_NAME, "%s_%s_%s", wk_dtype_name(t->a), wk_dtype_name(t->b),
+           wk_dtype_name(t->y));
+  return out;
 }
 
 typedef struct {
@@ -37,14 +44,16 @@ static wk_ssa arg(const tile *t, int i) { return LLVMGetParam(t->e->fn, (unsigne
 /* `steps` values of k; p[0..rows) are row pointers, b the panel. */
 static void multiply(tile *t, const wk_ssa *p, wk_ssa b, int steps, wk_ssa *acc) {
   wk_emit *e = t->e;
+  const wk_cpu_types *types = &t->key->types;
   int nv = t->key->nv, width = e->isa->lanes * 4;
   for (int k = 0; k < steps; k++) {
-    wk_ssa bv[WK_CPU_MAX_NV];
+    wk_dot_operand bv[WK_CPU_MAX_NV];
     for (int v = 0; v < nv; v++)
-      bv[v] = wk_emit_vload(e, wk_emit_off(e, b, (k * nv + v) * width), NULL);
+      bv[v] = wk_dot_b(e, types, wk_emit_off(e, b, (k * nv + v) * width));
     for (int r = 0; r < t->key->rows; r++) {
-      wk_ssa a = wk_emit_splat(e, wk_emit_load(e, e->f32, wk_emit_off(e, p[r], 4 * k)));
-      for (int v = 0; v < nv; v++) acc[r * nv + v] = wk_emit_fma(e, a, bv[v], acc[r * nv + v]);
+      wk_dot_operand a = wk_dot_a(e, types, wk_emit_off(e, p[r], 4 * k));
+      for (int v = 0; v < nv; v++)
+        acc[r * nv + v] = wk_dot_emit(e, types, &a, &bv[v], acc[r * nv + v]);
     }
   }
 }
@@ -103,10 +112,17 @@ static void accumulate(tile *t) {
   memcpy(t->acc, l.phi, (size_t)n * sizeof carried[0]);
 }
 
-/* Zero, or the partial sums of the blocks of k before. */
+/* Zero or the panel's heads, or the partial sums of the blocks of k before. */
 static void start(tile *t) {
   wk_emit *e = t->e;
-  for (int i = 0; i < t->n; i++) t->acc[i] = wk_emit_vzero(e);
+  const wk_cpu_types *types = &t->key->types;
+  int nv = t->key->nv, width = e->isa->lanes * 4;
+  LLVMTypeRef sum = wk_dot_accumulator(e, types), element = LLVMGetElementType(sum);
+  wk_ssa head[WK_CPU_MAX_NV] = {NULL};
+  for (int v = 0; v < nv && wk_dot_heads(e->isa, types); v++)
+    head[v] =
+        wk_emit_vload_of(e, element, wk_emit_off(e, arg(t, WK_TILE_B), (v - nv) * width), NULL);
+  for (int i = 0; i < t->n; i++) t->acc[i] = head[i % nv] ? head[i % nv] : LLVMConstNull(sum);
   if (!t->key->blocked) return;
   LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(e->b), NULL};
   LLVMBasicBlockRef load = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
@@ -117,12 +133,14 @@ static void start(tile *t) {
   from[1] = load;
   wk_ssa sums[WK_EMIT_CARRY];
   for (int i = 0; i < t->n; i++)
-    sums[i] = wk_emit_vload(e, wk_emit_off(e, arg(t, WK_TILE_PART), i * e->isa->lanes * 4), NULL);
+    sums[i] = wk_emit_vload_of(e, element, wk_emit_off(e, arg(t, WK_TILE_PART), i * width), NULL);
+  for (int i = 0; i < t->n && t->key->own_heads && head[0]; i++)
+    sums[i] = LLVMBuildAdd(e->b, sums[i], head[i % nv], "");
   LLVMBuildBr(e->b, join);
   LLVMPositionBuilderAtEnd(e->b, join);
   for (int i = 0; i < t->n; i++) {
     wk_ssa in[2] = {t->acc[i], sums[i]};
-    t->acc[i] = LLVMBuildPhi(e->b, e->vec, "");
+    t->acc[i] = LLVMBuildPhi(e->b, sum, "");
     LLVMAddIncoming(t->acc[i], in, from, 2);
   }
 }
@@ -135,15 +153,23 @@ static wk_ssa row_address(tile *t, int pair, int row) {
   return wk_emit_at(e, base, wk_emit_mul(e, ld, row));
 }
 
+wk_ssa wk_operand_load(wk_emit *e, const wk_cpu_operand *o, wk_ssa at, wk_ssa mask) {
+  LLVMTypeRef element = wk_memory_element(e, o->dtype);
+  wk_ssa v = o->per_column ? wk_emit_vload_of(e, element, at, mask)
+                           : wk_emit_splat(e, wk_emit_load(e, element, at));
+  return wk_from_memory(e, o->dtype, e->isa->lanes, v);
+}
+
 static wk_ssa load_operand(wk_emit *e, const wk_cpu_operand *o, wk_ssa at, int v, wk_ssa mask) {
-  if (!o->per_column) return wk_emit_splat(e, wk_emit_load(e, e->f32, at));
-  return wk_emit_vload(e, wk_emit_off(e, at, v * e->isa->lanes * 4), mask);
+  if (o->per_column) at = wk_emit_off(e, at, v * e->isa->lanes * wk_dtype_size(o->dtype));
+  return wk_operand_load(e, o, at, mask);
 }
 
 static void finish(tile *t) {
   wk_emit *e = t->e;
   const wk_cpu_epilogue *epi = t->key->epi;
-  int nv = t->key->nv, width = e->isa->lanes * 4;
+  wk_dtype type = t->key->types.y;
+  int nv = t->key->nv, width = e->isa->lanes * wk_dtype_size(type);
   wk_ssa mask = t->key->masked ? wk_emit_lanes(e, arg(t, WK_TILE_LANES)) : NULL;
   wk_ssa shared[WK_CPU_MAX_OPERANDS][WK_CPU_MAX_NV] = {{NULL}};
   for (int i = 0; i < epi->n_operands; i++)
@@ -159,6 +185,7 @@ static void finish(tile *t) {
       for (int i = 0; i < epi->n_operands; i++)
         in[i] = shared[i][v] ? shared[i][v] : load_operand(e, &epi->operands[i], at[i], v, m);
       if (epi->emit) out = epi->emit(epi->ctx, e, out, in);
+      out = wk_to_memory(e, type, e->isa->lanes, out);
       wk_emit_vstore(e, out, wk_emit_off(e, y, v * width), m);
     }
   }
@@ -167,14 +194,13 @@ static void finish(tile *t) {
 /* Brings in the lines that the epilogue will read and write, while k runs. */
 static void prefetch_output(tile *t) {
   wk_emit *e = t->e;
-  int line = LINE / 4 / e->isa->lanes > 1 ? LINE / 4 / e->isa->lanes : 1; /* vectors */
   for (int r = 0; r < t->key->rows; r++) {
     for (int i = -1; i < t->key->epi->n_operands; i++) {
       const wk_cpu_operand *o = i < 0 ? NULL : &t->key->epi->operands[i];
       if (o && (!o->per_column || wk_operand_is_row_invariant(o))) continue;
       wk_ssa at = row_address(t, i < 0 ? WK_TILE_Y : WK_TILE_OPS + 2 * i, r);
-      for (int v = 0; v < t->key->nv; v += line)
-        wk_emit_prefetch(e, wk_emit_off(e, at, v * e->isa->lanes * 4), 3);
+      int bytes = t->key->nv * e->isa->lanes * wk_dtype_size(o ? o->dtype : t->key->types.y);
+      for (int k = 0; k < bytes; k += LINE) wk_emit_prefetch(e, wk_emit_off(e, at, k), 3);
     }
   }
 }
@@ -205,10 +231,11 @@ static wk_ssa new_function(wk_emit *e, const wk_tile_key *key, const char *name)
 }
 
 wk_ssa wk_tile_emit(wk_emit *e, const wk_tile_key *key) {
-  char name[160], epi[64];
+  char name[160], epi[64], types[WK_TYPES_NAME];
   wk_epilogue_name(key->epi, epi);
-  snprintf(name, sizeof name, "wk.tile.%s.%dx%d%s%s%s.%s", e->isa->name, key->rows, key->nv,
-           key->blocked ? "b" : "", key->masked ? "m" : "", key->row_table ? "t" : "", epi);
+  snprintf(name, sizeof name, "wk.tile.%s.%s.%dx%d%s%s%s%s.%s", e->isa->name,
+           wk_types_name(&key->types, types), key->rows, key->nv, key->blocked ? "b" : "",
+           key->masked ? "m" : "", key->row_table ? "t" : "", key->own_heads ? "h" : "", epi);
   wk_ssa fn = LLVMGetNamedFunction(e->mod, name);
   if (fn) return fn;
   wk_emit_place place = wk_emit_save(e);

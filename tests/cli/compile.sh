@@ -35,6 +35,9 @@ check 'and compiles again' "$wick" compile one.onnx -q -o again.wick
 check 'bundle' "$wick" compile net.onnx -q --emit bundle -o box
 [[ -f box.o && -f box.h && -f box.weights ]] && good || bad "bundle: $(ls)"
 gives 'functions are named after it' 'int box_run' cat box.h
+ln -s /dev/full full.h
+refuses 'a bundle that does not fit' 5 'No space left' \
+  "$wick" compile net.onnx -q --emit bundle -o full
 
 check 'two bindings' "$wick" compile symbolic.onnx --bind n=1 --bind n=4 -q
 gives 'are two entries' '^entry 1 +n=4' "$wick" inspect symbolic.wick
@@ -82,4 +85,22 @@ for key in activation_peak activation_lower_bound instruction_list model_hash ma
 done
 gives 'the processor has a name' '"cpu": "[a-z]' cat report.json
 gives 'the scratch is that of the code' "\"scratch_per_thread\": [1-9]" cat report.json
+
+# Closed streams: what is printed goes nowhere, least of all into the files written.
+"$wick" compile net.onnx -o closed.wick >&- 2>err
+[[ $? == 5 ]] && grep -q '^wick: standard output: ' err && good || bad "closed stdout: $(cat err)"
+check 'its package' cmp closed.wick net.wick
+"$wick" compile net.onnx -q -o closed.wick <&- >&- 2>&- && good || bad 'nothing to print'
+check 'its package is whole' cmp closed.wick net.wick
+"$wick" compile missing.onnx -o closed.wick <&- >&- 2>&-
+[[ $? == 5 ]] && good || bad 'closed stderr'
+"$wick" compile net.onnx -q --emit object -o - >&- 2>err
+[[ $? == 5 ]] && good || bad "code on closed stdout: $(cat err)"
+
+# Symbolic links are followed, also to what does not exist yet.
+mkdir far && ln -s far/link.wick link.wick && ln -s real.wick far/link.wick
+check 'through a link' "$wick" compile net.onnx -q -o link.wick
+[[ -L link.wick && -L far/link.wick && -f far/real.wick ]] && good || bad 'the link is replaced'
+ln -s loop.wick loop.wick
+refuses 'links in a circle' 5 'symbolic links' "$wick" compile net.onnx -q -o loop.wick
 finish

@@ -111,7 +111,9 @@ static void compare(const program_case *c, const char *cpu, const tensors *got,
   wk_tolerance tol = {1e-4, 1e-6, 1e-5};
   if (c->tolerance > 0) tol.rtol = tol.scale = c->tolerance;
   for (size_t i = 0; i < got->n; i++) {
-    wk_diff d = wk_tensor_diff(&got->t[i], &want->t[i], &tol);
+    const wk_tolerance exact = {0};
+    bool is_int = wk_dtype_is_int(got->t[i].type.dtype);
+    wk_diff d = wk_tensor_diff(&got->t[i], &want->t[i], is_int ? &exact : &tol);
     if (!d.equal)
       fail_msg("%s on %s: output %zu: %lld differ, worst at %lld: got %g, want %g", c->name, cpu, i,
                (long long)d.mismatches, (long long)d.worst, d.got, d.want);

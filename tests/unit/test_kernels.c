@@ -144,8 +144,8 @@ static void add_convs(suite *s) {
 static kh_case *matmul(suite *s, const char *name, int64_t m, int64_t k, int64_t n, kh_epilogue e) {
   kh_case *c = &s->cases[s->n++];
   *c = (kh_case){.name = name, .epilogue = e};
-  c->matmul =
-      (wk_cpu_matmul_desc){{1, 1}, m, n, k, {0, 0, k}, {0, 0, n, 1}, {m * n, m * n, n}, true};
+  c->matmul = (wk_cpu_matmul_desc){{1, 1},       m, n, k, {0, 0, k}, {0, 0, n, 1},
+                                   {m * n, m * n, n}, true, WK_CPU_F32};
   return c;
 }
 
@@ -187,7 +187,7 @@ static void add_matmuls(suite *s) {
 
 /* Tasks one by one, last first: nothing may depend on order or on the range. */
 static void check_task_split(kh_case *c) {
-  size_t bytes = (size_t)c->y_size * 4;
+  size_t bytes = (size_t)kh_sizes(c).y;
   float *whole = wk_xmalloc(bytes);
   memcpy(whole, c->y, bytes);
   for (int64_t i = c->kernel.n_tasks - 1; i >= 0; i--) {
@@ -199,21 +199,46 @@ static void check_task_split(kh_case *c) {
 }
 
 /* Outputs that the kernel must leave alone (gaps of strided views) keep their value. */
-static void check_gaps(const kh_case *c, const float *before) {
+static void check_gaps(const kh_case *c, const char *before) {
   if (!c->is_conv) return;
   const wk_cpu_conv_desc *d = &c->conv;
   if (d->y_stride[2] == d->cout) return;
+  int size = wk_dtype_size(d->types.y);
+  const char *after = (const char *)c->y;
   for (int64_t p = 0; p + 1 < d->ow; p++)
     for (int64_t o = d->cout; o < d->y_stride[2]; o++)
-      if (memcmp(&before[p * d->y_stride[2] + o], &c->y[p * d->y_stride[2] + o], 4) != 0)
+      if (memcmp(before + (p * d->y_stride[2] + o) * size, after + (p * d->y_stride[2] + o) * size,
+                 (size_t)size) != 0)
         fail_msg("%s: wrote outside of its view", c->name);
 }
 
-static void check_isa(const wk_cpu_isa *isa) {
+static void add_floats(suite *s) {
+  add_convs(s);
+  add_matmuls(s);
+}
+
+/* The same shapes on 8-bit integers, signs by turns; run-time B is done elsewhere. */
+static void add_integers(suite *s) {
+  static const wk_dtype signs[][2] = {{WK_U8, WK_I8}, {WK_I8, WK_I8}, {WK_U8, WK_I8},
+                                      {WK_I8, WK_U8}, {WK_I8, WK_I8}, {WK_U8, WK_U8}};
+  add_floats(s);
+  size_t kept = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    kh_case *c = &s->cases[kept];
+    *c = s->cases[i];
+    if (!c->is_conv && !c->matmul.b_constant) continue;
+    const wk_dtype *t = signs[kept % WK_COUNTOF(signs)];
+    *kh_types(c) = (wk_cpu_types){t[0], t[1], WK_I32, 0};
+    if (c->is_conv) c->conv.types.outside = t[0] == WK_U8 ? 131 : -7;
+    c->is_known = kept++ % 2;
+  }
+  s->n = kept;
+}
+
+static void check_isa(const wk_cpu_isa *isa, void (*add)(suite *)) {
   static suite s;
   memset(&s, 0, sizeof s);
-  add_convs(&s);
-  add_matmuls(&s);
+  add(&s);
   kh_module m;
   kh_module_init(&m, isa);
   for (size_t i = 0; i < s.n; i++) kh_case_emit(&m, &s.cases[i]);
@@ -221,8 +246,8 @@ static void check_isa(const wk_cpu_isa *isa) {
   for (size_t i = 0; i < s.n; i++) {
     kh_case *c = &s.cases[i];
     kh_case_alloc(isa, c, 1000 + i);
-    float *before = wk_xmalloc((size_t)c->y_size * 4);
-    memcpy(before, c->y, (size_t)c->y_size * 4);
+    char *before = wk_xmalloc((size_t)kh_sizes(c).y);
+    memcpy(before, c->y, (size_t)kh_sizes(c).y);
     kh_case_run(c, 0, c->kernel.n_tasks);
     double error = kh_case_error(c, 0);
     if (!(error <= 1)) fail_msg("%s on %s: error %g", c->name, isa->name, error);
@@ -238,7 +263,14 @@ static void test_every_isa(void **state) {
   (void)state;
   const wk_cpu_isa *isa;
   for (int i = 0; (isa = wk_cpu_isa_row(i)); i++)
-    if (wk_cpu_isa_runs_here(isa)) check_isa(isa);
+    if (wk_cpu_isa_runs_here(isa)) check_isa(isa, add_floats);
+}
+
+static void test_integers(void **state) {
+  (void)state;
+  const wk_cpu_isa *isa;
+  for (int i = 0; (isa = wk_cpu_isa_row(i)); i++)
+    if (wk_cpu_isa_runs_here(isa)) check_isa(isa, add_integers);
 }
 
 /* The residual may be the output buffer itself. */
@@ -280,6 +312,7 @@ static void test_objects(void **state) {
       static suite s;
       memset(&s, 0, sizeof s);
       add_convs(&s);
+      for (size_t k = 6; k < 12; k++) *kh_types(&s.cases[k]) = (wk_cpu_types){WK_I8, WK_I8, 0, 3};
       kh_module m;
       kh_module_init(&m, isa);
       for (size_t k = 0; k < 12; k++) kh_case_emit(&m, &s.cases[k]);
@@ -299,7 +332,7 @@ static void test_isa_names(void **state) {
   assert_null(wk_cpu_isa_find("native", &isa));
   assert_true(wk_cpu_isa_runs_here(isa));
   assert_null(wk_cpu_isa_find("znver4", &isa));
-  assert_string_equal(isa->name, "avx512");
+  assert_string_equal(isa->name, "avx512-vnni");
   assert_null(wk_cpu_isa_find("aarch64", &isa));
   wk_status st = wk_cpu_isa_find("haswel", &isa);
   assert_non_null(st);
@@ -311,6 +344,7 @@ static void test_isa_names(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_isa_names), cmocka_unit_test(test_every_isa),
+      cmocka_unit_test(test_integers),
       cmocka_unit_test(test_residual_in_place), cmocka_unit_test(test_objects)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Without an instruction for four products, a word is split into its even and its odd bytes, each
+ * widened to 16 bits where it lies; sums of two products fit i32 whatever the signs. (Sums of two
+ * in 16 bits, vpmaddubsw, would saturate.) */
+#include "targets/cpu/dot.h"
+
+#include <string.h>
+
+static bool takes_words(const wk_cpu_isa *isa, const wk_cpu_types *t) {
+  return isa->has_vnni && t->b == WK_I8;
+}
+
+int wk_dot_heads(const wk_cpu_isa *isa, const wk_cpu_types *t) {
+  return takes_words(isa, t) && t->a == WK_I8;
+}
+
+static LLVMTypeRef words(wk_emit *e) { return wk_vector_type(e->i32, e->isa->lanes); }
+static LLVMTypeRef halves(wk_emit *e) {
+  return wk_vector_type(LLVMInt16TypeInContext(e->ctx), 2 * e->isa->lanes);
+}
+
+LLVMTypeRef wk_dot_accumulator(wk_emit *e, const wk_cpu_types *t) {
+  return t->a == WK_F32 ? e->vec : words(e);
+}
+
+static wk_dot_operand split(wk_emit *e, wk_dtype t, wk_ssa word) {
+  LLVMBuilderRef b = e->b;
+  wk_ssa v = LLVMBuildBitCast(b, word, halves(e), "");
+  wk_ssa eight = wk_vector_int(e, halves(e), 8), low = wk_vector_int(e, halves(e), 0xff);
+  wk_dot_operand o;
+  if (t == WK_I8) {
+    o.part[0] = LLVMBuildAShr(b, LLVMBuildShl(b, v, eight, ""), eight, "");
+    o.part[1] = LLVMBuildAShr(b, v, eight, "");
+  } else {
+    o.part[0] = LLVMBuildAnd(b, v, low, "");
+    o.part[1] = LLVMBuildLShr(b, v, eight, "");
+  }
+  return o;
+}
+
+wk_dot_operand wk_dot_a(wk_emit *e, const wk_cpu_types *t, wk_ssa at) {
+  if (t->a == WK_F32) return (wk_dot_operand){{wk_emit_splat(e, wk_emit_load(e, e->f32, at))}};
+  wk_ssa word = wk_emit_splat(e, wk_emit_load_packed(e, e->i32, at));
+  if (!takes_words(e->isa, t)) return split(e, t->a, word);
+  if (t->a == WK_I8)
+    word = LLVMBuildXor(e->b, word, wk_vector_int(e, words(e), INT64_C(0x80808080)), "");
+  return (wk_dot_operand){{word}};
+}
+
+wk_dot_operand wk_dot_b(wk_emit *e, const wk_cpu_types *t, wk_ssa at) {
+  if (t->a == WK_F32) return (wk_dot_operand){{wk_emit_vload(e, at, NULL)}};
+  wk_ssa word = wk_emit_vload_of(e, e->i32, at, NULL);
+  return takes_words(e->isa, t) ? (wk_dot_operand){{word}} : split(e, t->b, word);
+}
+
+static wk_ssa call(wk_emit *e, const char *name, wk_ssa *args, unsigned n) {
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  wk_ssa fn = LLVMGetIntrinsicDeclaration(e->mod, id, NULL, 0);
+  return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->ctx, id, NULL, 0), fn, args, n, "");
+}
+
+/* The instruction for it, by the size of a vector. */
+static const char *pair_intrinsic(const wk_cpu_isa *isa) {
+  if (strncmp(isa->triple, "x86_64", 6) != 0) return NULL;
+  return isa->lanes == 16  ? "llvm.x86.avx512.pmaddw.d.512"
+         : isa->lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
+                           : "llvm.x86.sse2.pmadd.wd";
+}
+
+wk_ssa wk_dot_pairs(wk_emit *e, wk_ssa a, wk_ssa b) {
+  const char *name = pair_intrinsic(e->isa);
+  LLVMBuilderRef at = e->b;
+  a = LLVMBuildBitCast(at, a, halves(e), "");
+  b = LLVMBuildBitCast(at, b, halves(e), "");
+  wk_ssa args[] = {a, b}, shift = wk_vector_int(e, words(e), 16), sum[2];
+  if (name) return call(e, name, args, 2);
+  for (int odd = 0; odd < 2; odd++) {
+    wk_ssa v[2];
+    for (int i = 0; i < 2; i++) {
+      v[i] = LLVMBuildBitCast(at, args[i], words(e), "");
+      if (!odd) v[i] = LLVMBuildShl(at, v[i], shift, "");
+      v[i] = LLVMBuildAShr(at, v[i], shift, "");
+    }
+    sum[odd] = LLVMBuildMul(at, v[0], v[1], "");
+  }
+  return LLVMBuildAdd(at, sum[0], sum[1], "");
+}
+
+wk_ssa wk_dot_emit(wk_emit *e, const wk_cpu_types *t, const wk_dot_operand *a,
+                   const wk_dot_operand *b, wk_ssa acc) {
+  if (t->a == WK_F32) return wk_emit_fma(e, a->part[0], b->part[0], acc);
+  if (takes_words(e->isa, t)) {
+    wk_ssa args[] = {acc, a->part[0], b->part[0]};
+    return call(e, "llvm.x86.avx512.vpdpbusd.512", args, 3);
+  }
+  for (int p = 0; p < WK_DOT_PARTS; p++)
+    acc = LLVMBuildAdd(e->b, acc, wk_dot_pairs(e, a->part[p], b->part[p]), "");
+  return acc;
+}

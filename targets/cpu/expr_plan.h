@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * expr_plan: how each node of an integer expression is computed, from what is known of its inputs.
+ * Requantisation is written in i64; nearly all of it fits i32 lanes, and its rounding shift has
+ * shorter forms when the shift is known, or halves cannot occur. Results are the same bit for
+ * bit. */
+#ifndef WICK_CPU_EXPR_PLAN_H
+#define WICK_CPU_EXPR_PLAN_H
+
+#include "compiler/ir/expr.h"
+
+/* lo <= v <= hi, and a v other than 0 is divisible by 2^zeros at most. Nothing is known of floats
+ * and u64: any() of i64. */
+typedef struct {
+  int64_t lo, hi;
+  int zeros;
+} wk_fact;
+
+wk_fact wk_fact_any(wk_dtype t);
+wk_fact wk_fact_range(int64_t lo, int64_t hi);
+wk_fact wk_fact_value(int64_t v);
+wk_fact wk_fact_union(wk_fact a, wk_fact b);
+
+enum {
+  WK_HOW_NARROW = 1, /* an i64 node whose values are held as i32 */
+  /* Rounding shifts of signed integers; 0: any shift. */
+  WK_HOW_UP = 2,        /* 0 < shift < width, no halves: (p + half) >> s */
+  WK_HOW_EVEN = 4,      /* 0 < shift < width, no overflow: half, less one unless the quotient is
+                           odd, is added */
+  WK_HOW_HIGH_UP = 8,   /* of a product of i32, shift > 32, no halves: by its upper words */
+  WK_HOW_HIGH_EVEN = 16 /* the same with halves, shift > 33 */
+};
+
+/* how[k] for each node; inputs: what is known of each input, NULL: their types only. */
+void wk_expr_plan(const wk_expr *x, const wk_fact *inputs, uint8_t *how);
+
+#endif

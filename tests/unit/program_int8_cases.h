@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Programs of 8-bit integers for test_cpu_program.c: bit for bit what the evaluator gives. */
+#ifndef WICK_TESTS_PROGRAM_INT8_CASES_H
+#define WICK_TESTS_PROGRAM_INT8_CASES_H
+
+#include "tests/unit/program_build.h"
+
+/* ---- requantisation ------------------------------------------------------------------------- */
+
+/* A constant of n random numbers between lo and hi. */
+static wk_view range_constant(wk_program *p, wk_dtype t, int64_t n, int64_t lo, int64_t hi) {
+  wk_view v = CONST(p, t, n);
+  wk_rng rng = {99 + p->buffers.n};
+  void *data = (void *)(uintptr_t)p->buffers.data[v.buffer].data;
+  for (int64_t i = 0; i < n; i++) wk_store_i64(data, t, i, wk_rng_range(&rng, lo, hi));
+  return v;
+}
+
+/* A vector along an axis of y. */
+static wk_view along(wk_view v, const wk_view *y, int axis) {
+  wk_view w = *y;
+  memset(w.strides, 0, sizeof w.strides);
+  w.strides[axis] = v.strides[0];
+  w.buffer = v.buffer, w.dtype = v.dtype, w.offset = v.offset, w.role = WK_ROLE_IN;
+  return w;
+}
+
+static wk_view multipliers(wk_program *p, const wk_view *y, int axis) {
+  wk_view m = range_constant(p, WK_I32, y->dims[axis], INT64_C(1) << 30, INT32_MAX);
+  *(int32_t *)(uintptr_t)p->buffers.data[m.buffer].data = 1 << 30; /* one that meets halves */
+  return along(m, y, axis);
+}
+
+static wk_view shifts(wk_program *p, const wk_view *y, int axis, int64_t lo, int64_t hi) {
+  return along(range_constant(p, WK_I64, y->dims[axis], lo, hi), y, axis);
+}
+
+static void set_int_conv(wk_program *p, wk_inst *i, conv_shape c, int64_t outside,
+                         const char *epilogue, const wk_dtype *types, int n) {
+  set_conv(p, i, c, NULL, 0);
+  ((wk_attr_conv *)i->attrs)->pad_value = outside;
+  if (epilogue) ((wk_attr_conv *)i->attrs)->epilogue = expression(p, epilogue, n, types);
+}
+
+#define PER_CHANNEL "sat<u8>(add(shr_round(mul(i64(%0), i64(%1)), %2), 128i64))"
+static const wk_dtype per_channel_types[] = {WK_I32, WK_I32, WK_I64};
+
+/* u8 x i8 -> u8, each channel with its own multiplier and shift; y and x as [n, c, h, w]. */
+static void per_channel_conv(wk_program *p, wk_view y, wk_view x, wk_view w, conv_shape c,
+                             int64_t shift) {
+  wk_view bias = range_constant(p, WK_I32, y.dims[1], -3000, 3000);
+  wk_inst *i = append(p, WK_OP_CONV, 1, 6, y, x, w, bias, multipliers(p, &y, 1),
+                      shifts(p, &y, 1, shift - 2, shift + 2));
+  set_int_conv(p, i, c, x.dtype == WK_U8 ? 119 : -7, PER_CHANNEL, per_channel_types, 3);
+}
+
+/* ---- convolution ---------------------------------------------------------------------------- */
+
+static void int8_conv_case(wk_program *p) {
+  wk_view x = IN(p, WK_U8, 2, 13, 11, 24);
+  per_channel_conv(p, NHWC(OUT(p, WK_U8, 2, 13, 11, 40)), NHWC(x), CONST(p, WK_I8, 40, 24, 3, 3),
+                   (conv_shape){1, 1, 1, 1}, 40);
+  per_channel_conv(p, NHWC(OUT(p, WK_U8, 2, 6, 5, 70)), NHWC(x), CONST(p, WK_I8, 70, 12, 3, 3),
+                   (conv_shape){2, 1, 2, 2}, 34);
+  per_channel_conv(p, NHWC(OUT(p, WK_U8, 2, 13, 11, 33)), NHWC(x), CONST(p, WK_I8, 33, 24, 1, 1),
+                   (conv_shape){1, 0, 1, 1}, 39);
+  per_channel_conv(p, NHWC(OUT(p, WK_U8, 2, 15, 13, 9)), NHWC(IN(p, WK_I8, 2, 13, 11, 7)),
+                   CONST(p, WK_I8, 9, 7, 1, 1), (conv_shape){1, 1, 1, 1}, 37);
+}
+
+/* First layers: planes of 1, 3 and 5 channels. */
+static void int8_conv_first_case(wk_program *p) {
+  for (int64_t c = 1; c <= 5; c += 2)
+    per_channel_conv(p, NHWC(OUT(p, WK_U8, 1, 16, 20, 24)), IN(p, c == 3 ? WK_I8 : WK_U8, 1, c, 32, 40),
+                     CONST(p, WK_I8, 24, c, 5, 5), (conv_shape){2, 2, 1, 1}, 40);
+}
+
+/* The residual lies where the result goes. */
+static void int8_conv_residual_case(wk_program *p) {
+  wk_view y = OUT(p, WK_I8, 1, 9, 9, 48), x = IN(p, WK_I8, 1, 9, 9, 16);
+  wk_view r = IN(p, WK_I8, 1, 9, 9, 48), acc = ACT(p, WK_I8, 1, 9, 9, 48);
+  append(p, WK_OP_COPY, 1, 2, acc, r);
+  wk_inst *i = append(p, WK_OP_CONV, 1, 5, NHWC(acc), NHWC(x), CONST(p, WK_I8, 48, 16, 1, 1),
+                      wk_view_none(), NHWC(acc));
+  set_int_conv(p, i, (conv_shape){1, 0, 1, 1}, 0,
+               "sat<i8>(add(i32(shr_round(add(mul(sub(i32(sat<i8>(add(shr_round(mul(i64(%0), "
+               "1518500250i64), 38i64), -3i64))), -3i32), 23170i32), mul(sub(i32(%1), 5i32), "
+               "-11000i32)), 15i32)), 4i32))",
+               (wk_dtype[]){WK_I32, WK_I8}, 2);
+  append(p, WK_OP_COPY, 1, 2, y, acc);
+}
+
+/* To i32 as it is, and through floats. */
+static void int8_conv_plain_case(wk_program *p) {
+  wk_view x = IN(p, WK_I8, 1, 9, 8, 18);
+  wk_inst *i = append(p, WK_OP_CONV, 1, 4, NHWC(OUT(p, WK_I32, 1, 9, 8, 20)), NHWC(x),
+                      CONST(p, WK_U8, 20, 18, 3, 3), CONST(p, WK_I32, 20));
+  set_int_conv(p, i, (conv_shape){1, 1, 1, 1}, -128, NULL, NULL, 0);
+  wk_view y = NHWC(OUT(p, WK_F32, 1, 9, 8, 20)), scale = CONST(p, WK_F32, 20);
+  i = append(p, WK_OP_CONV, 1, 5, y, NHWC(x), CONST(p, WK_I8, 20, 18, 3, 3), wk_view_none(),
+             along(scale, &y, 1));
+  set_int_conv(p, i, (conv_shape){1, 1, 1, 1}, 3, "mul(f32(%0), %1)",
+               (wk_dtype[]){WK_I32, WK_F32}, 2);
+}
+
+static void int8_depthwise_case(wk_program *p) {
+  static const int64_t channels[] = {40, 37, 64, 3};
+  for (int k = 0; k < 4; k++) {
+    int64_t c = channels[k], s = 1 + k % 2, o = k % 2 ? 7 : 14;
+    wk_view x = IN(p, k < 2 ? WK_U8 : WK_I8, 1, 14, 14, c);
+    per_channel_conv(p, NHWC(OUT(p, WK_U8, 1, o, o, c)), NHWC(x),
+                     CONST(p, k == 3 ? WK_U8 : WK_I8, c, 1, 3, 3), (conv_shape){s, 1, 1, c}, 38);
+  }
+  wk_view x = IN(p, WK_U8, 1, 14, 14, 24);
+  per_channel_conv(p, NHWC(OUT(p, WK_U8, 1, 14, 14, 24)), NHWC(x), CONST(p, WK_I8, 24, 1, 5, 5),
+                   (conv_shape){1, 2, 1, 24}, 40);
+  per_channel_conv(p, NHWC(OUT(p, WK_U8, 1, 14, 14, 24)), NHWC(x), CONST(p, WK_I8, 24, 1, 9, 9),
+                   (conv_shape){1, 4, 1, 24}, 33);
+}
+
+/* ---- matrix product ------------------------------------------------------------------------- */
+
+static wk_inst *per_column_product(wk_program *p, wk_view y, wk_view a, wk_view b) {
+  wk_inst *i = append(p, WK_OP_MATMUL, 1, 6, y, a, b, range_constant(p, WK_I32, y.dims[1], -500, 500),
+                      multipliers(p, &y, 1), shifts(p, &y, 1, 38, 41));
+  ((wk_attr_matmul *)i->attrs)->epilogue = expression(p, PER_CHANNEL, 3, per_channel_types);
+  return i;
+}
+
+static void int8_matmul_case(wk_program *p) {
+  for (int64_t k = 50; k < 53; k++)
+    per_column_product(p, OUT(p, WK_U8, 37, 70), IN(p, k == 51 ? WK_I8 : WK_U8, 37, k),
+                       CONST(p, WK_I8, k, 70));
+  per_column_product(p, OUT(p, WK_U8, 1, 70), IN(p, WK_U8, 1, 70), CONST(p, WK_U8, 70, 70));
+  wk_view w = CONST(p, WK_I8, 65, 20), x = IN(p, WK_I8, 20, 33);
+  append(p, WK_OP_MATMUL, 1, 4, OUT(p, WK_I32, 33, 65), PERM(x, 1, 0), PERM(w, 1, 0),
+         CONST(p, WK_I32, 65));
+}
+
+/* Result transposed in memory; a column. */
+static void int8_matmul_swapped_case(wk_program *p) {
+  wk_view y = OUT(p, WK_I32, 40, 30);
+  append(p, WK_OP_MATMUL, 1, 4, PERM(y, 1, 0), IN(p, WK_U8, 30, 25), CONST(p, WK_I8, 25, 40),
+         CONST(p, WK_I32, 40));
+  append(p, WK_OP_MATMUL, 1, 3, OUT(p, WK_I32, 50, 1), CONST(p, WK_I8, 50, 25), IN(p, WK_I8, 25, 1));
+}
+
+/* Both at run time, as in attention: along either axis of b. */
+static void int8_matmul_runtime_case(wk_program *p) {
+  static const wk_dtype signs[][2] = {{WK_I8, WK_I8}, {WK_U8, WK_I8}, {WK_U8, WK_U8}};
+  for (int k = 0; k < 3; k++) {
+    wk_view a = IN(p, signs[k][0], 2, 3, 17, 39);
+    wk_view b = IN(p, signs[k][1], 2, 3, 21, 39);
+    append(p, WK_OP_MATMUL, 1, 3, OUT(p, WK_I32, 2, 3, 17, 21), a, PERM(b, 0, 1, 3, 2));
+  }
+}
+
+static void int8_matmul_runtime_rows_case(wk_program *p) {
+  append(p, WK_OP_MATMUL, 1, 3, OUT(p, WK_I32, 2, 17, 21), IN(p, WK_I8, 2, 17, 39),
+         IN(p, WK_I8, 2, 39, 21));
+  append(p, WK_OP_MATMUL, 1, 3, OUT(p, WK_I32, 60, 90), IN(p, WK_I8, 60, 1500),
+         IN(p, WK_I8, 1500, 90));
+}
+
+#define INT8_CASES                                                      \
+  {"int8_conv", int8_conv_case, 0, NULL},                               \
+  {"int8_conv_first", int8_conv_first_case, 0, NULL},                   \
+  {"int8_conv_residual", int8_conv_residual_case, 0, NULL},             \
+  {"int8_conv_plain", int8_conv_plain_case, 0, NULL},                   \
+  {"int8_depthwise", int8_depthwise_case, 0, NULL},                     \
+  {"int8_matmul", int8_matmul_case, 0, NULL},                           \
+  {"int8_matmul_swapped", int8_matmul_swapped_case, 0, NULL},           \
+  {"int8_matmul_runtime", int8_matmul_runtime_case, 0, NULL},           \
+  {"int8_matmul_runtime_rows", int8_matmul_runtime_rows_case, 0, NULL}
+
+#endif
