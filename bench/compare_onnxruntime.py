@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wick beside ONNX Runtime on the zoo's networks: same model file, same inputs, outputs compared.
 
-Each peer runs in a process of its own, pinned to the same processors; rounds alternate between them, so
-that a slow moment of the machine hits both. Reported: minimum and median per run in ms, and the ratio
-ONNX Runtime / Wick of the minima (above 1: Wick is faster).
+Each peer runs in a process of its own, pinned to the same processors; rounds alternate between
+them, so that a slow moment of the machine hits both. Reported: minimum and median per run in ms,
+and the ratio ONNX Runtime / Wick of the minima (above 1: Wick is faster).
 
   bench/setup                          once: a virtual environment with onnxruntime and numpy
   bench/compare_onnxruntime.py [--models resnet50,…] [--threads 1,2] [--rounds 12]
@@ -25,11 +25,13 @@ DEFAULT = "resnet50,vgg19,mobilenet_v2,bert_base"
 
 class TensorInfo(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_uint32),
-                ("dims", ctypes.c_int64 * 8), ("bytes", ctypes.c_size_t), ("align", ctypes.c_size_t)]
+                ("dims", ctypes.c_int64 * 8), ("bytes", ctypes.c_size_t),
+                ("align", ctypes.c_size_t)]
 
 
 class EntryInfo(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("inputs_n", ctypes.c_uint32), ("outputs_n", ctypes.c_uint32),
+    _fields_ = [("name", ctypes.c_char_p),
+                ("inputs_n", ctypes.c_uint32), ("outputs_n", ctypes.c_uint32),
                 ("steps_n", ctypes.c_uint32), ("has_steps", ctypes.c_int),
                 ("inputs", ctypes.POINTER(TensorInfo)), ("outputs", ctypes.POINTER(TensorInfo)),
                 ("steps", ctypes.c_void_p), ("arena_bytes", ctypes.c_size_t),
@@ -62,7 +64,8 @@ class Wick:
         take = lambda infos, n: [(infos[i].name.decode(),
                                   aligned(np, [infos[i].dims[k] for k in range(infos[i].rank)],
                                           DTYPES[infos[i].dtype])) for i in range(n)]
-        self.inputs, self.outputs = take(entry.inputs, entry.inputs_n), take(entry.outputs, entry.outputs_n)
+        self.inputs = take(entry.inputs, entry.inputs_n)
+        self.outputs = take(entry.outputs, entry.outputs_n)
         pointers = lambda ports: (ctypes.c_void_p * len(ports))(*[a.ctypes.data for _, a in ports])
         self.args = (self.session, pointers(self.inputs), pointers(self.outputs))
         self.lib = lib
@@ -122,8 +125,9 @@ class Peer:
         cpus = ",".join(str(i) for i in sorted(os.sched_getaffinity(0))[:threads])
         self.times = []
         self.process = subprocess.Popen(
-            ["taskset", "-c", cpus, sys.executable, __file__, "--worker", kind, str(model), str(threads),
-             str(folder), str(BUILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            ["taskset", "-c", cpus, sys.executable, __file__, "--worker", kind, str(model),
+             str(threads), str(folder), str(BUILD)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline().strip() != "ready":
             raise SystemExit(f"{kind} did not start")
 
@@ -166,7 +170,8 @@ def compare_outputs(np, folder):
 def bench(np, name, threads, rounds, folder):
     model, package = folder / f"{name}.onnx", folder / f"{name}.wick"
     if not package.exists():
-        subprocess.run([BUILD / "wick", "zoo", name, "-o", model], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([BUILD / "wick", "zoo", name, "-o", model], check=True,
+                       stdout=subprocess.DEVNULL)
         subprocess.run([BUILD / "wick", "compile", model, "-o", package], check=True,
                        stdout=subprocess.DEVNULL)
     make_inputs(np, model, folder)
@@ -201,9 +206,10 @@ def main():
     BUILD = pathlib.Path(args.build)
     folder = pathlib.Path(args.work)
     folder.mkdir(parents=True, exist_ok=True)
-    print(f"{'':16} {'':7} {'Wick ms':>19} {'ONNX Runtime ms':>19} {'ORT / Wick':>15}   largest error")
-    print(f"{'model':16} {'threads':>7} {'min':>9} {'median':>9} {'min':>9} {'median':>9} {'min':>7} "
-          f"{'median':>7}   / max|want|")
+    print(f"{'':16} {'':7} {'Wick ms':>19} {'ONNX Runtime ms':>19} {'ORT / Wick':>15}   "
+          "largest error")
+    print(f"{'model':16} {'threads':>7} {'min':>9} {'median':>9} {'min':>9} {'median':>9} "
+          f"{'min':>7} {'median':>7}   / max|want|")
     for threads in map(int, args.threads.split(",")):
         for name in args.models.split(","):
             bench(np, name, threads, args.rounds, folder)

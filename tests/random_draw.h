@@ -28,7 +28,7 @@ int64_t draw_int(draw *d, int64_t lo, int64_t hi); /* inclusive */
 bool draw_chance(draw *d, int percent);
 int64_t draw_dim(draw *d); /* a small size */
 
-/* ---- operands: never WK_NONE ------------------------------------------------------------------ */
+/* ---- operands: never WK_NONE ----------------------------------------------------------------- */
 typedef struct {
   uint32_t dtypes;  /* bit set of 1 << wk_dtype */
   int least, most;  /* rank */
@@ -48,7 +48,7 @@ wk_value_id draw_fresh(draw *d, wk_dtype t, int rank, const int64_t *dims, bool 
                        double hi);
 wk_value_id draw_number(draw *d, wk_dtype t, double v); /* scalar constant */
 
-/* ---- nodes ------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 const wk_type *draw_type(const draw *d, wk_value_id v);
 /* Adds a node with n_out outputs (0: the least); its first output, or WK_NONE when inference or the
  * numbers refuse it (or an operand is WK_NONE where one is needed). */

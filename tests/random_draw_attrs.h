@@ -16,7 +16,9 @@ static inline wk_ints random_ints(draw *d, int64_t n, int64_t lo, int64_t hi) {
   return ints(d, v, n);
 }
 
-static inline double real(draw *d, double lo, double hi) { return lo + (hi - lo) * wk_rng_unit(&d->rng); }
+static inline double real(draw *d, double lo, double hi) {
+  return lo + (hi - lo) * wk_rng_unit(&d->rng);
+}
 
 #define ATTRS(d, opname, OPNAME) wk_attr_##opname *a = wk_attrs_new((d)->a, WK_OP_##OPNAME)
 

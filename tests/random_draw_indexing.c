@@ -5,7 +5,7 @@
 #include <string.h>
 #include "tests/random_draw_attrs.h"
 
-/* ---- indexing --------------------------------------------------------------------------------- */
+/* ---- indexing -------------------------------------------------------------------------------- */
 
 static wk_value_id positions(draw *d, int rank, const int64_t *dims, int64_t size) {
   wk_dtype t = draw_chance(d, 70) ? WK_I64 : WK_I32;
@@ -89,7 +89,8 @@ wk_value_id draw_op_one_hot(draw *d, wk_op op) {
   ATTRS(d, one_hot, ONE_HOT);
   a->depth = draw_int(d, 1, 5);
   a->axis = draw_int(d, 0, rank);
-  return draw_2(d, op, a, draw_fresh(d, draw_chance(d, 80) ? WK_I64 : WK_I32, rank, dims, false, -6, 5),
+  return draw_2(d, op, a,
+                draw_fresh(d, draw_chance(d, 80) ? WK_I64 : WK_I32, rank, dims, false, -6, 5),
                 draw_fresh(d, WK_F32, 1, &two, true, -1, 1));
 }
 
@@ -98,7 +99,8 @@ wk_value_id draw_op_resize(draw *d, wk_op op) {
   static const char *const maps[] = {"half_pixel", "asymmetric", "align_corners",
                                      "pytorch_half_pixel", "half_pixel_symmetric",
                                      "tf_half_pixel_for_nn"};
-  static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+  static const char *const roundings[] = {
+      "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
   wk_value_id x = draw_image(d);
   const wk_type t = *draw_type(d, x);
   int64_t sizes[WK_MAX_RANK];
@@ -174,7 +176,8 @@ wk_value_id draw_op_grid_sample(draw *d, wk_op op) {
   a->mode = modes[draw_int(d, 0, 2)];
   a->padding = paddings[draw_int(d, 0, 2)];
   a->align_corners = draw_chance(d, 50);
-  return draw_2(d, op, a, x, draw_fresh(d, WK_F32, 4, (const int64_t[]){2, 3, 2, 2}, false, -1.2, 1.2));
+  return draw_2(d, op, a, x,
+                draw_fresh(d, WK_F32, 4, (const int64_t[]){2, 3, 2, 2}, false, -1.2, 1.2));
 }
 
 wk_value_id draw_op_roi_align(draw *d, wk_op op) {
@@ -221,7 +224,8 @@ wk_value_id draw_op_recurrent(draw *d, wk_op op) {
   const wk_value_id in[] = {
       x, draw_fresh(d, f, 3, (const int64_t[]){dir, gates * h, t.dims[2]}, true, -0.5, 0.5),
       draw_fresh(d, f, 3, (const int64_t[]){dir, gates * h, h}, true, -0.5, 0.5),
-      draw_chance(d, 60) ? draw_fresh(d, f, 2, (const int64_t[]){dir, 2 * gates * h}, true, -0.5, 0.5)
+      draw_chance(d, 60)
+          ? draw_fresh(d, f, 2, (const int64_t[]){dir, 2 * gates * h}, true, -0.5, 0.5)
                          : WK_NONE,
       draw_chance(d, 30) ? draw_fresh(d, WK_I32, 1, &n, draw_chance(d, 50), 1, (double)t.dims[0])
                          : WK_NONE,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Patterns of several nodes that passes look for, written in the ways exporters write them, and some
- * that only look like it. A node that is refused ends the pattern: what has been drawn stays. */
+ * Patterns of several nodes that passes look for, written in the ways exporters write them, and
+ * some that only look like it. A node that is refused ends the pattern: what has been drawn stays.
+ */
 #include "tests/random_draw.h"
 
 #define N(d, x, v) draw_number(d, draw_type(d, x)->dtype, v)
@@ -52,7 +53,7 @@ static wk_value_id reshape(draw *d, wk_value_id x, int rank, const int64_t *dims
   return draw_1(d, WK_OP_RESHAPE, a, x);
 }
 
-/* ---- activations ------------------------------------------------------------------------------ */
+/* ---- activations ----------------------------------------------------------------------------- */
 
 static void gelu(draw *d) {
   wk_value_id x = draw_real(d, 1, 4), e;
@@ -98,7 +99,7 @@ static void smooth_gate(draw *d) {
   }
 }
 
-/* ---- norms ------------------------------------------------------------------------------------ */
+/* ---- norms ----------------------------------------------------------------------------------- */
 
 static void softmax(draw *d) {
   wk_value_id x = draw_real(d, 2, 4);
@@ -122,11 +123,12 @@ static void layer_norm(draw *d) {
   wk_value_id dev = draw_1(d, WK_OP_SQRT, NULL, var), y;
   if (draw_chance(d, 60)) y = draw_2(d, WK_OP_DIV, NULL, c, dev);
   else y = mul(d, c, draw_1(d, WK_OP_RECIPROCAL, NULL, dev));
-  if (draw_chance(d, 80)) y = mul(d, y, draw_fresh(d, t.dtype, 1, &t.dims[t.rank - 1], true, 0.5, 2));
+  if (draw_chance(d, 80))
+    y = mul(d, y, draw_fresh(d, t.dtype, 1, &t.dims[t.rank - 1], true, 0.5, 2));
   if (draw_chance(d, 80)) add(d, y, draw_fresh(d, t.dtype, 1, &t.dims[t.rank - 1], true, -1, 1));
 }
 
-/* ---- scales around convolutions ----------------------------------------------------------------- */
+/* ---- scales around convolutions -------------------------------------------------------------- */
 
 static wk_value_id channel_op(draw *d, wk_value_id x) {
   static const wk_op ops[] = {WK_OP_MUL, WK_OP_ADD, WK_OP_SUB, WK_OP_DIV};
@@ -191,7 +193,7 @@ static void padded_window(draw *d) {
   if (draw_1(d, WK_OP_PAD, a, x) != WK_NONE) draw_operator(d, ops[draw_int(d, 0, 3)]);
 }
 
-/* ---- movement --------------------------------------------------------------------------------- */
+/* ---- movement -------------------------------------------------------------------------------- */
 
 static wk_value_id elementwise(draw *d, wk_value_id x) {
   static const wk_op ops[] = {WK_OP_RELU, WK_OP_SIGMOID, WK_OP_TANH, WK_OP_NEG};
@@ -253,7 +255,7 @@ static void cut_and_join(draw *d) {
   else if (y != WK_NONE) draw_node(d, WK_OP_SPLIT, s, 1, &y, (uint32_t)n);
 }
 
-/* ---- attention -------------------------------------------------------------------------------- */
+/* ---- attention ------------------------------------------------------------------------------- */
 
 static void attention(draw *d) {
   static const int64_t heads[] = {0, 2, 1, 3}, keys[] = {0, 2, 3, 1};

@@ -9,7 +9,7 @@
 typedef wk_value_id (*drawer)(draw *d, wk_op op);
 #include "tests/random_draw_attrs.h"
 
-/* ---- elementwise ------------------------------------------------------------------------------ */
+/* ---- elementwise ----------------------------------------------------------------------------- */
 
 /* An operand within the domain of functions that have a small one. */
 static wk_value_id within_domain(draw *d, wk_op op) {
@@ -73,7 +73,8 @@ static wk_value_id arithmetic(draw *d, wk_op op) {
 
 static wk_value_id logical(draw *d, wk_op op) {
   bool bits = op == WK_OP_BIT_AND || op == WK_OP_BIT_OR || op == WK_OP_BIT_XOR;
-  return pair(d, op, draw_operand(d, (draw_want){bits ? DRAW_INTS : DRAW_BOOLS, 0, 4, false}), true);
+  return pair(d, op, draw_operand(d, (draw_want){bits ? DRAW_INTS : DRAW_BOOLS, 0, 4, false}),
+              true);
 }
 
 static wk_value_id shift(draw *d, wk_op op) {
@@ -123,7 +124,7 @@ static wk_value_id dequantize(draw *d, wk_op op) {
   return draw_node(d, op, NULL, 3, in, 0);
 }
 
-/* ---- movement --------------------------------------------------------------------------------- */
+/* ---- movement -------------------------------------------------------------------------------- */
 
 wk_value_id draw_anything(draw *d, int least, int most) {
   uint32_t types = DRAW_FLOATS | (draw_chance(d, 20) ? DRAW_INTS | DRAW_BOOLS : 0);
@@ -223,7 +224,8 @@ static wk_value_id split(draw *d, wk_op op) {
 }
 
 static wk_value_id pad(draw *d, wk_op op) {
-  static const char *const modes[] = {"constant", "constant", "constant", "reflect", "edge", "wrap"};
+  static const char *const modes[] = {
+      "constant", "constant", "constant", "reflect", "edge", "wrap"};
   wk_value_id x = draw_anything(d, 1, 5);
   const wk_type t = *draw_type(d, x);
   ATTRS(d, pad, PAD);
@@ -247,7 +249,7 @@ static wk_value_id tile(draw *d, wk_op op) {
   return draw_1(d, op, a, x);
 }
 
-/* ---- contractions and windows ----------------------------------------------------------------- */
+/* ---- contractions and windows ---------------------------------------------------------------- */
 
 /* A tensor [n,c,s…] to put a window on. */
 wk_value_id draw_image(draw *d) {
@@ -278,7 +280,8 @@ static wk_value_id conv(draw *d, wk_op op) {
   if (ints8) a->pad_value = draw_int(d, -128, 127);
   wk_value_id w = ints8 ? draw_of_type(d, WK_I8, 4, dims)
                         : draw_fresh(d, t.dtype, t.rank, dims, draw_chance(d, 90), -0.5, 0.5);
-  const wk_value_id in[] = {x, w, draw_fresh(d, wk_accumulator_dtype(t.dtype), 1, dims, true, -1, 1)};
+  const wk_value_id in[] = {
+      x, w, draw_fresh(d, wk_accumulator_dtype(t.dtype), 1, dims, true, -1, 1)};
   return draw_node(d, op, a, 2 + (uint32_t)draw_chance(d, 50), in, 0);
 }
 
@@ -321,7 +324,10 @@ static wk_value_id max_pool(draw *d, wk_op op) {
   a->kernel = random_ints(d, sp, 1, 3);
   a->strides = random_ints(d, sp, 1, 2);
   a->pads = random_ints(d, 2 * sp, 0, 0);
-  if (draw_chance(d, 40)) a->kernel = random_ints(d, sp, 2, 3), a->pads = random_ints(d, 2 * sp, 0, 1);
+  if (draw_chance(d, 40)) {
+    a->kernel = random_ints(d, sp, 2, 3);
+    a->pads = random_ints(d, 2 * sp, 0, 1);
+  }
   a->dilations = random_ints(d, sp, 1, draw_chance(d, 20) ? 2 : 1);
   return draw_node(d, op, a, 1, &x, 1 + (uint32_t)draw_chance(d, 20));
 }
@@ -358,12 +364,13 @@ static wk_value_id lrn(draw *d, wk_op op) {
   return draw_1(d, op, a, draw_real(d, 2, 5));
 }
 
-/* ---- reductions and normalisation ------------------------------------------------------------- */
+/* ---- reductions and normalisation ------------------------------------------------------------ */
 
 static wk_value_id reduce(draw *d, wk_op op) {
   bool logs = op == WK_OP_REDUCE_LOG_SUM || op == WK_OP_REDUCE_LOG_SUM_EXP || op == WK_OP_REDUCE_L2;
   bool ints_too = !logs && draw_chance(d, 15);
-  wk_value_id x = draw_operand(d, (draw_want){DRAW_FLOATS | (ints_too ? DRAW_INTS : 0), 0, 5, false});
+  wk_value_id x =
+      draw_operand(d, (draw_want){DRAW_FLOATS | (ints_too ? DRAW_INTS : 0), 0, 5, false});
   wk_attr_reduce_sum *a = wk_attrs_new(d->a, op);
   int64_t axes[WK_MAX_RANK], n = 0;
   for (int i = 0; i < draw_type(d, x)->rank; i++)
@@ -423,12 +430,13 @@ static wk_value_id attention(draw *d, wk_op op) {
   int64_t mask[] = {t.dims[t.rank - 2], n};
   ATTRS(d, attention, ATTENTION);
   a->scale = real(d, 0.2, 1);
-  const wk_value_id in[] = {q, draw_of_type(d, t.dtype, t.rank, k), draw_of_type(d, t.dtype, t.rank, v),
+  const wk_value_id in[] = {
+      q, draw_of_type(d, t.dtype, t.rank, k), draw_of_type(d, t.dtype, t.rank, v),
                             draw_of_type(d, t.dtype, 2, mask)};
   return draw_node(d, op, a, 3 + (uint32_t)draw_chance(d, 40), in, 0);
 }
 
-/* ---- the table: by inference rule ------------------------------------------------------------- */
+/* ---- the table: by inference rule ------------------------------------------------------------ */
 
 static const struct { const char *rule; drawer run; } by_rule[] = {
     {"same", unary}, {"cast", cast}, {"broadcast", arithmetic}, {"compare", compare},
@@ -439,12 +447,17 @@ static const struct { const char *rule; drawer run; } by_rule[] = {
     {"avg_pool", avg_pool}, {"lp_pool", lp_pool}, {"lrn", lrn}, {"reduce", reduce},
     {"arg_reduce", arg_reduce}, {"along_axis", along_axis}, {"layer_norm", layer_norm},
     {"batch_norm", channel_norm}, {"instance_norm", channel_norm}, {"group_norm", channel_norm},
-    {"attention", attention}, {"gather", draw_op_gather}, {"gather_elements", draw_op_gather_elements},
-    {"gather_nd", draw_op_gather_nd}, {"scatter_elements", draw_op_scatter_elements}, {"scatter_nd", draw_op_scatter_nd},
-    {"one_hot", draw_op_one_hot}, {"resize", draw_op_resize}, {"reverse_sequence", draw_op_reverse_sequence},
-    {"trilu", draw_op_trilu}, {"cum_sum", draw_op_cum_sum}, {"top_k", draw_op_top_k}, {"max_unpool", draw_op_max_unpool},
+    {"attention", attention}, {"gather", draw_op_gather},
+    {"gather_elements", draw_op_gather_elements},
+    {"gather_nd", draw_op_gather_nd}, {"scatter_elements", draw_op_scatter_elements},
+    {"scatter_nd", draw_op_scatter_nd},
+    {"one_hot", draw_op_one_hot}, {"resize", draw_op_resize},
+    {"reverse_sequence", draw_op_reverse_sequence},
+    {"trilu", draw_op_trilu}, {"cum_sum", draw_op_cum_sum}, {"top_k", draw_op_top_k},
+    {"max_unpool", draw_op_max_unpool},
     {"grid_sample", draw_op_grid_sample}, {"roi_align", draw_op_roi_align},
-    {"non_max_suppression", draw_op_non_max_suppression}, {"det", draw_op_det}, {"rnn", draw_op_recurrent},
+    {"non_max_suppression", draw_op_non_max_suppression}, {"det", draw_op_det},
+    {"rnn", draw_op_recurrent},
     {"random", draw_op_random_numbers}, {"predicate", unary},
 };
 

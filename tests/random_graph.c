@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The generator. A node is kept when its results are finite and of ordinary size, and when disturbing
- * its operands by their own uncertainty disturbs the results by little. */
+ * The generator. A node is kept when its results are finite and of ordinary size, and when
+ * disturbing its operands by their own uncertainty disturbs the results by little. */
 #include "tests/random_draw.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #define MAX_VALUE 1e4
 #define MIN_LARGEST 1e-2
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 int64_t draw_int(draw *d, int64_t lo, int64_t hi) { return wk_rng_range(&d->rng, lo, hi); }
 bool draw_chance(draw *d, int percent) { return draw_int(d, 0, 99) < percent; }
@@ -33,7 +33,7 @@ static void fill_random(wk_rng *r, const wk_tensor *t, double lo, double hi) {
   }
 }
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 const wk_type *draw_type(const draw *d, wk_value_id v) { return &wk_val(d->g, v)->type; }
 
@@ -42,8 +42,8 @@ static drawn *info(draw *d, wk_value_id v) {
   return &d->v.data[v];
 }
 
-/* Bounds of the numbers of an input are kept in its name (NAME_LO_HI_SEED), so that its data can be made
- * again. */
+/* Bounds of the numbers of an input are kept in its name (NAME_LO_HI_SEED), so that its data can be
+ * made again. */
 static void input_data(const char *name, const wk_tensor *t) {
   double lo = -2, hi = 2;
   const char *range = strchr(name, '_');
@@ -108,9 +108,11 @@ wk_value_id draw_operand(draw *d, draw_want want) {
         t->rank <= want.most && (!want.exact || v->error == 0) && (!unused || !v->used))
       found[n++] = (wk_value_id)i;
   }
-  if (n && draw_chance(d, 90)) return found[draw_int(d, 0, n - 1 < 5 ? n - 1 : draw_int(d, 0, n - 1))];
+  if (n && draw_chance(d, 90))
+    return found[draw_int(d, 0, n - 1 < 5 ? n - 1 : draw_int(d, 0, n - 1))];
   int64_t dims[WK_MAX_RANK];
-  int rank = (int)draw_int(d, want.least, want.most < 4 ? want.most : want.least > 4 ? want.least : 4);
+  int rank =
+      (int)draw_int(d, want.least, want.most < 4 ? want.most : want.least > 4 ? want.least : 4);
   double lo, hi;
   wk_dtype t = draw_dtype(d, want.dtypes);
   for (int i = 0; i < rank; i++) dims[i] = draw_dim(d);
@@ -157,7 +159,7 @@ wk_value_id draw_beside(draw *d, wk_value_id x, bool exact) {
   return draw_fresh(d, t.dtype, rank, dims, draw_chance(d, 70), lo, hi);
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------ */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static double largest(const wk_tensor *t) {
   double most = 0;
@@ -259,7 +261,8 @@ static bool judge(draw *d, const wk_node *n, const wk_tensor *out, double *error
   bool floats = false;
   for (uint32_t k = 0; k < n->n_out; k++) {
     if (!out[k].data) continue;
-    if (wk_type_count(&out[k].type) > MAX_ELEMENTS || wk_type_count(&out[k].type) == 0) return false;
+    if (wk_type_count(&out[k].type) > MAX_ELEMENTS || wk_type_count(&out[k].type) == 0)
+      return false;
     floats |= wk_dtype_is_float(out[k].type.dtype);
     most = fmax(most, largest(&out[k]));
   }
@@ -309,7 +312,7 @@ wk_value_id draw_2(draw *d, wk_op op, void *attrs, wk_value_id x, wk_value_id y)
   return x == WK_NONE || y == WK_NONE ? WK_NONE : draw_node(d, op, attrs, 2, in, 0);
 }
 
-/* ---- graphs ----------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static bool is_drawable(wk_op op) {
   const wk_op_info *i = wk_op_get(op);

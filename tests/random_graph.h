@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random valid graphs from a seed, drawn from the operator table: every node is checked by inference
- * and evaluated while the graph grows, so that what comes out computes on numbers of ordinary size and
- * is not sensitive to rounding (a graph on which two right programs may differ tests nothing).
- * Failing graphs are shrunk by random_reduce. */
+ * Random valid graphs from a seed, drawn from the operator table: every node is checked by
+ * inference and evaluated while the graph grows, so that what comes out computes on numbers of
+ * ordinary size and is not sensitive to rounding (a graph on which two right programs may differ
+ * tests nothing). Failing graphs are shrunk by random_reduce. */
 #ifndef WICK_TESTS_RANDOM_GRAPH_H
 #define WICK_TESTS_RANDOM_GRAPH_H
 
@@ -17,17 +17,17 @@ typedef struct {
 
 /* The same seed and options give the same graph. */
 wk_module *random_graph(uint64_t seed, const random_options *o);
-/* The data that the inputs of a drawn graph were drawn with (it follows from their names): what has been
- * removed from the graph since does not matter. */
+/* The data that the inputs of a drawn graph were drawn with (it follows from their names): what has
+ * been removed from the graph since does not matter. */
 wk_tensor *random_inputs(const wk_graph *g);
 void random_tensors_free(wk_tensor *t, size_t n); /* and the array */
 
 /* Comparison of all outputs; on a difference `text` says where. */
 bool random_same(const wk_graph *g, const wk_tensor *got, const wk_tensor *want, wk_str *text);
 
-/* Shrinks while fails(ctx, m) holds: outputs, then nodes (their users read an operand of the same type
- * or a fresh input instead), then unused inputs are taken away. Returns the smallest module found, which
- * shares the constants of `from`: free it first. */
+/* Shrinks while fails(ctx, m) holds: outputs, then nodes (their users read an operand of the same
+ * type or a fresh input instead), then unused inputs are taken away. Returns the smallest module
+ * found, which shares the constants of `from`: free it first. */
 typedef bool (*random_check)(void *ctx, const wk_module *m);
 wk_module *random_reduce(const wk_module *from, random_check fails, void *ctx);
 

@@ -19,7 +19,7 @@ typedef struct {
   WK_VEC(wk_value_id) v; /* what may be drawn */
 } maker;
 
-/* ---- numbers and values ----------------------------------------------------------------------- */
+/* ---- numbers and values ---------------------------------------------------------------------- */
 
 static int64_t pick(maker *k, int64_t lo, int64_t hi) { return wk_rng_range(k->rng, lo, hi); }
 static bool chance(maker *k, int percent) { return pick(k, 1, 100) <= percent; }
@@ -83,7 +83,7 @@ static wk_value_id real(maker *k, int least, int most) {
   return fresh(k, &t);
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------ */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 #define NEW(op, OP) wk_attr_##op *a = wk_attrs_new(k->a, WK_OP_##OP)
 
@@ -92,7 +92,8 @@ static bool node(maker *k, wk_op op, void *attrs, const wk_value_id *in, uint32_
   wk_value_id local[8];
   static const char *const unwanted[] = {"", NULL, "", NULL};
   for (uint32_t i = 0; i < n_in; i++)
-    if (in[i] == WK_NONE && op != WK_OP_LOOP && op != WK_OP_CONV && op != WK_OP_MATMUL) return false;
+    if (in[i] == WK_NONE && op != WK_OP_LOOP && op != WK_OP_CONV && op != WK_OP_MATMUL)
+      return false;
   if (!out) out = local;
   wk_node_desc d = {.op = op, .name = wk_op_get(op)->name, .attrs = attrs, .in = in, .n_in = n_in,
                     .n_out = n_out};
@@ -124,7 +125,9 @@ static const int64_t *list(maker *k, int n, int64_t lo, int64_t hi) {
   return v;
 }
 
-static wk_ints ints(maker *k, int n, int64_t lo, int64_t hi) { return (wk_ints){n, list(k, n, lo, hi)}; }
+static wk_ints ints(maker *k, int n, int64_t lo, int64_t hi) {
+  return (wk_ints){n, list(k, n, lo, hi)};
+}
 
 /* Something that broadcasts against x: some axes 1, leading ones missing. */
 static wk_value_id beside(maker *k, wk_value_id x) {
@@ -161,7 +164,7 @@ static void draw_where(maker *k) {
   node(k, WK_OP_WHERE, NULL, in, 3, 1, NULL);
 }
 
-/* ---- movement --------------------------------------------------------------------------------- */
+/* ---- movement -------------------------------------------------------------------------------- */
 
 static void draw_reshape(maker *k) {
   wk_value_id x = real(k, 0, 8);
@@ -233,7 +236,8 @@ static void draw_split(maker *k) {
   node(k, WK_OP_SPLIT, a, &x, 1, (uint32_t)n, NULL);
 }
 
-/* Pieces that agree with x except along the axis: x again, a slice of it, other values, new ones. */
+/* Pieces that agree with x except along the axis: x again, a slice of it, other values, new ones.
+ */
 static wk_value_id piece_like(maker *k, wk_value_id x, int64_t axis) {
   const wk_type t = *type_of(k, x);
   if (chance(k, 25)) return x;
@@ -281,7 +285,8 @@ static void draw_tile(maker *k) {
 }
 
 static void draw_pad(maker *k) {
-  static const char *const modes[] = {"constant", "constant", "constant", "reflect", "edge", "wrap"};
+  static const char *const modes[] = {
+      "constant", "constant", "constant", "reflect", "edge", "wrap"};
   wk_value_id in[2] = {some(k, k->real, 0, 5, 100), WK_NONE};
   if (in[0] == WK_NONE) return;
   int rank = type_of(k, in[0])->rank;
@@ -299,7 +304,7 @@ static void draw_pad(maker *k) {
   node(k, WK_OP_PAD, a, in, with_fill ? 2 : 1, 1, NULL);
 }
 
-/* ---- computing -------------------------------------------------------------------------------- */
+/* ---- computing ------------------------------------------------------------------------------- */
 
 /* Epilogue max(acc + bias + extra, 0) or without the extra. */
 static const wk_expr *epilogue(maker *k, bool extra) {
@@ -463,7 +468,7 @@ static void draw_lstm(maker *k) {
   node(k, WK_OP_LSTM, a, in, 3, (uint32_t)pick(k, 1, 3), NULL);
 }
 
-/* ---- bodies ----------------------------------------------------------------------------------- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 static void draw_any(maker *k);
 
@@ -541,7 +546,8 @@ static void draw_if(maker *k) {
 
 /* Goes on while a counter is below a bound; with slices there is no condition. */
 static void loop_condition(maker *b, wk_value_id iteration) {
-  wk_value_id c = binary(b, WK_OP_LESS, iteration, wk_graph_scalar(b->g, WK_I64, (double)pick(b, 0, 3)));
+  wk_value_id c =
+      binary(b, WK_OP_LESS, iteration, wk_graph_scalar(b->g, WK_I64, (double)pick(b, 0, 3)));
   wk_graph_output(b->g, NULL, c);
 }
 
@@ -618,7 +624,7 @@ static void draw_loop(maker *k) {
   add_control(k, WK_OP_LOOP, l.a, l.in, l.n_in, &b.g, 1);
 }
 
-/* ---- graphs ----------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static void draw_moved(maker *k) { draw_transpose(k); }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Shrinking: what can go while the failure stays, is taken away: outputs first, then nodes, whose
- * users read an input of the same type instead. Each round tries every candidate from the back; rounds
- * go on until one finds nothing. */
+ * users read an input of the same type instead. Each round tries every candidate from the back;
+ * rounds go on until one finds nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@
 static wk_module *without_output(const wk_module *m, size_t k) {
   wk_module *y = wk_module_clone(m);
   wk_graph *g = y->main;
-  memmove(&g->outputs.data[k], &g->outputs.data[k + 1], (g->outputs.n - k - 1) * sizeof *g->outputs.data);
+  memmove(&g->outputs.data[k], &g->outputs.data[k + 1],
+          (g->outputs.n - k - 1) * sizeof *g->outputs.data);
   memmove(&g->output_names.data[k], &g->output_names.data[k + 1],
           (g->output_names.n - k - 1) * sizeof *g->output_names.data);
   g->outputs.n--;
@@ -54,7 +55,8 @@ static wk_module *bypassed(const wk_module *m, wk_node_id id) {
   const wk_node *n = wk_nod(m->main, id);
   for (uint32_t k = 0; n->n_out == 1 && k < n->n_in; k++) {
     if (n->in[k] == WK_NONE || n->out[0] == WK_NONE) continue;
-    if (!wk_type_equal(&wk_val(m->main, n->in[k])->type, &wk_val(m->main, n->out[0])->type)) continue;
+    if (!wk_type_equal(&wk_val(m->main, n->in[k])->type, &wk_val(m->main, n->out[0])->type))
+      continue;
     wk_module *y = wk_module_clone(m);
     wk_graph_replace_uses(y->main, n->out[0], n->in[k]);
     wk_node_remove(y->main, id);

@@ -40,7 +40,8 @@ endforeach()
 
 # The generated page is what the tables give.
 add_test(NAME docs/ops
-         COMMAND sh -c "$<TARGET_FILE:wick> ops --markdown | diff -u ${CMAKE_SOURCE_DIR}/docs/ops.md -")
+         COMMAND sh -c "\"$0\" ops --markdown | diff -u \"$1\" -" $<TARGET_FILE:wick>
+                 ${CMAKE_SOURCE_DIR}/docs/ops.md)
 
 # The command line: every tests/cli/*.sh is one script of checks.
 file(GLOB cli_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cli/*.sh)

@@ -37,7 +37,8 @@ typedef struct {
 void wk_binding_set_free(wk_binding_set *b);
 
 /* Several --bind, or several --shape of the same input, make several sets; otherwise there is one.
- * What is given once holds for all sets; what is given more often must be given for each. *n sets are written to out[0..max). */
+ * What is given once holds for all sets; what is given more often must be given for each. *n sets
+ * are written to out[0..max). */
 wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, size_t max,
                                 size_t *n) WK_MUST_CHECK;
 #define WK_MAX_BINDINGS 64

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * eval: the reference semantics of every graph operator and every instruction (rank 2). Plain and
- * obviously right first, reasonably fast second (ResNet-50 in seconds): the oracle of every test, the
- * constant folder, and the target `eval`. Contractions and float sums accumulate in f64. */
+ * obviously right first, reasonably fast second (ResNet-50 in seconds): the oracle of every test,
+ * the constant folder, and the target `eval`. Contractions and float sums accumulate in f64. */
 #ifndef WICK_EVAL_H
 #define WICK_EVAL_H
 
@@ -23,19 +23,22 @@ wk_status wk_eval_node(const wk_eval_node_args *a) WK_MUST_CHECK;
 typedef wk_status (*wk_eval_hook)(void *ctx, const wk_graph *g, const wk_node *n,
                                   const wk_tensor *in, const wk_tensor *out, int depth);
 
-/* Evaluates a graph: inputs parallel to g->inputs (types must match), outputs parallel to g->outputs;
- * the data of outputs is malloc'ed (wk_tensor_free). Intermediates are freed at their last use. */
+/* Evaluates a graph: inputs parallel to g->inputs (types must match), outputs parallel to
+ * g->outputs; the data of outputs is malloc'ed (wk_tensor_free). Intermediates are freed at their
+ * last use. */
 wk_status wk_eval_graph(const wk_graph *g, const wk_tensor *inputs, wk_tensor *outputs,
                         wk_eval_hook hook, void *ctx) WK_MUST_CHECK;
 
 /* Runs a placed or unplaced program: inputs/outputs are caller's memory (io order of the program).
- * Buffers that are not placed get storage of their own; placed ones share one arena per region, filled
- * with 0xAA bytes first so that reads of memory never written show. */
-typedef wk_status (*wk_eval_inst_hook)(void *ctx, const wk_program *p, const wk_inst *i, void *const *bases);
+ * Buffers that are not placed get storage of their own; placed ones share one arena per region,
+ * filled with 0xAA bytes first so that reads of memory never written show. */
+typedef wk_status (*wk_eval_inst_hook)(void *ctx, const wk_program *p, const wk_inst *i,
+                                       void *const *bases);
 wk_status wk_eval_program(const wk_program *p, const void *const *inputs, void *const *outputs,
                           wk_eval_inst_hook hook, void *ctx) WK_MUST_CHECK;
 /* One instruction on memory: bases[b] is the address of buffer b. */
-wk_status wk_eval_inst(const wk_program *p, const wk_inst *inst, void *const *bases, int64_t iteration)
+wk_status wk_eval_inst(const wk_program *p, const wk_inst *inst, void *const *bases,
+                       int64_t iteration)
     WK_MUST_CHECK;
 
 /* Counter-based random numbers (philox4x32-10): the block for element index / 4, word index % 4. */
@@ -48,13 +51,13 @@ int64_t wk_eval_work(const wk_graph *g, const wk_node *n);
 /* True when every input of the node is a constant (and it is not random and has no bodies with
  * run-time state): its outputs can be computed now. */
 bool wk_eval_is_foldable(const wk_graph *g, const wk_node *n);
-/* Computes a node all of whose inputs are constants and replaces its outputs by constants of the graph
- * (names kept). budget: largest total output size in bytes that is folded; the module's budgets are
- * kept to as well. *folded says what happened. */
+/* Computes a node all of whose inputs are constants and replaces its outputs by constants of the
+ * graph (names kept). budget: largest total output size in bytes that is folded; the module's
+ * budgets are kept to as well. *folded says what happened. */
 wk_status wk_eval_fold(wk_graph *g, wk_node_id n, int64_t budget, bool *folded) WK_MUST_CHECK;
 
-/* Comparison of tensors: |got-want| <= rtol*|want| + max(atol, scale*max|want|); NaN equals NaN; ints and
- * bools exact. Fills the worst element. */
+/* Comparison of tensors: |got-want| <= rtol*|want| + max(atol, scale*max|want|); NaN equals NaN;
+ * ints and bools exact. Fills the worst element. */
 typedef struct { double rtol, atol, scale; } wk_tolerance; /* default 1e-3, 1e-7, 1e-5 */
 typedef struct {
   bool equal;           /* within tolerance everywhere */

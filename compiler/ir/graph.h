@@ -3,8 +3,8 @@
  *
  * A value is defined by a node, or is a constant, or a placeholder (an input). Values and nodes are
  * u32 ids into their graph; analyses are side tables. The module owns one arena and dies whole.
- * Bodies of IF and LOOP are graphs of the same module that see nothing from outside: whatever they use
- * is one of the node's inputs and one of the body's inputs.
+ * Bodies of IF and LOOP are graphs of the same module that see nothing from outside: whatever they
+ * use is one of the node's inputs and one of the body's inputs.
  *
  * Names: every value has a unique non-empty name in its graph (the ONNX tensor name where there is
  * one); nodes carry the name of the ONNX node(s) they come from, for reports.
@@ -76,7 +76,8 @@ struct wk_module {
 
 wk_module *wk_module_new(const char *name);
 void wk_module_free(wk_module *m); /* NULL ok */
-wk_module *wk_module_clone(const wk_module *m); /* constants share data: the original must outlive it */
+/* Constants share data: the original must outlive it. */
+wk_module *wk_module_clone(const wk_module *m);
 wk_graph *wk_graph_new(wk_module *m, const char *name); /* the first one becomes main */
 
 static inline wk_value *wk_val(const wk_graph *g, wk_value_id v) { return &g->values.data[v]; }
@@ -134,12 +135,17 @@ void wk_node_remove(wk_graph *g, wk_node_id n); /* marks dead; its outputs must 
 wk_status wk_graph_normalise(wk_graph *g) WK_MUST_CHECK;
 wk_status wk_module_normalise(wk_module *m) WK_MUST_CHECK;
 
-/* Side table: who uses a value. Graph outputs count as a use with node == WK_NONE, predicates as one
- * with index == n_in. */
+/* Side table: who uses a value. Graph outputs count as a use with node == WK_NONE, predicates as
+ * one with index == n_in. */
 typedef struct { wk_node_id node; uint32_t index; } wk_use;
-typedef struct { const uint32_t *first; const wk_use *uses; } wk_uses; /* uses[first[v] .. first[v+1]) */
+typedef struct {
+  const uint32_t *first;
+  const wk_use *uses; /* of value v: uses[first[v] .. first[v+1]) */
+} wk_uses;
 wk_uses wk_graph_uses(const wk_graph *g, wk_arena *scratch);
-static inline uint32_t wk_use_count(const wk_uses *u, wk_value_id v) { return u->first[v + 1] - u->first[v]; }
+static inline uint32_t wk_use_count(const wk_uses *u, wk_value_id v) {
+  return u->first[v + 1] - u->first[v];
+}
 
 /* Imports body as a copy into another module/graph set; constants share data. */
 wk_graph *wk_graph_clone_into(wk_module *m, const wk_graph *g);
@@ -162,12 +168,13 @@ wk_status wk_infer_node(const wk_infer *i) WK_MUST_CHECK;
 /* Multiply-accumulates of a node (contractions), 0 for others. */
 int64_t wk_node_macs(const wk_graph *g, const wk_node *n);
 /* The definition of an elementwise node as an expression over its inputs, dtypes as they stand. */
-wk_status wk_node_expr(const wk_graph *g, const wk_node *n, wk_arena *a, wk_expr **out) WK_MUST_CHECK;
+wk_status wk_node_expr(const wk_graph *g, const wk_node *n, wk_arena *a,
+                       wk_expr **out) WK_MUST_CHECK;
 
 /* ---- text, dot ----------------------------------------------------------------------------------
- * WK_PRINT_FULL writes constants of any size as hex so that the text parses back to the same module;
- * otherwise constants above 16 elements that are not a splat are elided ("elided(<hash>)", which the
- * parser refuses). */
+ * WK_PRINT_FULL writes constants of any size as hex so that the text parses back to the same
+ * module; otherwise constants above 16 elements that are not a splat are elided ("elided(<hash>)",
+ * which the parser refuses). */
 typedef enum { WK_PRINT_SHORT = 0, WK_PRINT_FULL = 1 } wk_print_flags;
 void wk_module_print(wk_str *b, const wk_module *m, wk_print_flags flags);
 wk_status wk_module_parse(const char *text, const char *file_name, wk_module **out) WK_MUST_CHECK;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Program IR: a list of instructions over buffers in named regions. An operand is a view of a buffer;
- * there is no SSA and no hidden allocation. Instructions are the BOTH and INST rows of ops.def, with
- * the same attribute structs; operands are the row's outputs, then its inputs.
+ * Program IR: a list of instructions over buffers in named regions. An operand is a view of a
+ * buffer; there is no SSA and no hidden allocation. Instructions are the BOTH and INST rows of
+ * ops.def, with the same attribute structs; operands are the row's outputs, then its inputs.
  *
  * View: element at position p has byte address
- *     buffer + offset + step * (iteration of the innermost enclosing loop) + size * sum p[k]*strides[k]
+ *     buffer + offset + step * (iteration of the innermost enclosing loop)
+ *            + size * sum p[k]*strides[k]
  * Broadcasting is stride 0. `map`: all operands have the same dims. `reduce`: all inputs have the
  * iteration dims, the output has the same dims with stride 0 on the reduced axes. `conv`, `matmul`,
  * pools: as in ops.def; bias has the dims of one axis, extras have the dims of the output. Absent
  * optional operands have buffer WK_NONE. An output may coincide exactly with an `extra` or a `map`
- * input of equal element size (in place); any other overlap of a written view with another operand of
- * the same instruction is an error. */
+ * input of equal element size (in place); any other overlap of a written view with another operand
+ * of the same instruction is an error. */
 #ifndef WICK_IR_PROGRAM_H
 #define WICK_IR_PROGRAM_H
 
@@ -64,8 +65,8 @@ struct wk_inst {
 };
 /* IF: operand 0 (in) is the condition, bool[]. LOOP: operand 0 (inout, may be absent) the condition
  * bool[] tested before each iteration, operand 1 (out, may be absent) the i64[] iteration number
- * written before each iteration; trip in the attributes. Everything else their bodies touch is named
- * by the views of the bodies. */
+ * written before each iteration; trip in the attributes. Everything else their bodies touch is
+ * named by the views of the bodies. */
 
 typedef struct {
   const char *name;
@@ -88,16 +89,19 @@ typedef struct wk_program {
 
 wk_program *wk_program_new(const char *name);
 void wk_program_free(wk_program *p); /* NULL ok */
-uint32_t wk_program_buffer(wk_program *p, const wk_buffer *b); /* name made unique; returns its id */
+/* The name is made unique; returns the id. */
+uint32_t wk_program_buffer(wk_program *p, const wk_buffer *b);
 /* Allocates (arena) an instruction with room for its operands; the caller fills and appends it. */
-wk_inst *wk_inst_new(wk_program *p, wk_op op, const char *name, uint32_t n_out, uint32_t n_operands);
+wk_inst *wk_inst_new(wk_program *p, wk_op op, const char *name, uint32_t n_out,
+                     uint32_t n_operands);
 void wk_block_append(wk_block *b, wk_inst *i);
 
 wk_view wk_view_dense(uint32_t buffer, const wk_type *t, wk_role role);
 wk_view wk_view_none(void);
 int64_t wk_view_count(const wk_view *v);
 bool wk_view_is_dense(const wk_view *v); /* row-major without gaps */
-/* Lowest and one past the highest byte touched relative to the buffer (for `iterations` loop steps). */
+/* Lowest and one past the highest byte touched relative to the buffer (for `iterations` loop
+ * steps). */
 void wk_view_extent(const wk_view *v, int64_t iterations, int64_t *lo, int64_t *hi);
 /* Same elements, new dims, when strides allow; false when a copy is needed. */
 bool wk_view_reshape(const wk_view *v, int rank, const int64_t *dims, wk_view *out);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether two strided views share bytes. They do when for some positions p of one and q of the other
+/* Whether two strided views share bytes. They do when for some positions p of one and q of the
+ * other
  *
  *   -size(a) < (a.offset - b.offset) + sum p[i] * pitch_a[i] - sum q[j] * pitch_b[j] < size(b)
  *
  * Axes of equal pitch are one variable (p[i] - q[j] takes every value of its range), and so is the
  * iteration of the loop around, which is the same for both views. The search takes the variables by
- * falling pitch; what the later ones can reach bounds each of them. Where pitches nest, as in views of
- * one tensor, no more than two or three values are left at each level; a budget ends the search where
- * they do not. */
+ * falling pitch; what the later ones can reach bounds each of them. Where pitches nest, as in views
+ * of one tensor, no more than two or three values are left at each level; a budget ends the search
+ * where they do not. */
 #include <stdlib.h>
 
 #include "compiler/ir/program_check.h"

@@ -47,7 +47,8 @@ static void extend_over_loop(const wk_program *p, const wk_inst_pos *flat, span 
     }
   for (int64_t i = loop.first; i <= loop.last; i++)
     for (uint32_t k = 0; k < flat[i].inst->n_operands; k++)
-      if (flat[i].inst->operands[k].buffer != WK_NONE) seen[flat[i].inst->operands[k].buffer] = false;
+      if (flat[i].inst->operands[k].buffer != WK_NONE)
+        seen[flat[i].inst->operands[k].buffer] = false;
 }
 
 /* A whole write inside a branch need not happen: a buffer first written there and read in the

@@ -35,7 +35,8 @@ typedef struct {
   wk_arena *arena;
   const int32_t *local;  /* graph node -> region index, -1 outside */
   const bool *before;    /* graph nodes of earlier regions */
-  const uint32_t *next_at, *next; /* successors of region node i: next[next_at[i] .. next_at[i + 1]) */
+  /* successors of region node i: next[next_at[i] .. next_at[i + 1]) */
+  const uint32_t *next_at, *next;
 } region;
 
 static bool has(const uint64_t *set, uint32_t i) { return set[i / 64] >> (i % 64) & 1; }
@@ -54,7 +55,8 @@ static bool is_ready(const region *r, const uint64_t *done, uint32_t i) {
 }
 
 /* All nodes that touch the block are done once `node` is too. */
-static bool dies_with(const region *r, const uint64_t *done, const wk_order_block *b, uint32_t node) {
+static bool dies_with(const region *r, const uint64_t *done, const wk_order_block *b,
+                      uint32_t node) {
   for (uint32_t k = 0; k < b->n_users; k++)
     if (b->users[k] != node && !is_done(r, done, b->users[k])) return false;
   return true;
@@ -251,7 +253,7 @@ static int64_t schedule(region *r, int64_t live, uint32_t *out, int64_t *live_af
   return peak;
 }
 
-/* ---- cuts ------------------------------------------------------------------------------------- */
+/* ---- cuts ------------------------------------------------------------------------------------ */
 
 /* Node i of the present order is a cut when no edge jumps over it, nothing before it ends
  * without a successor and nothing behind it starts without a predecessor: then every other node

@@ -78,7 +78,8 @@ static void set_sizes(const wk_graph *g, bool is_main, uint32_t *up, wk_order_bl
   }
   for (size_t v = 0; v < g->values.n; v++) {
     wk_value_kind kind = wk_val(g, (wk_value_id)v)->kind;
-    if (kind == WK_VALUE_CONSTANT || kind == WK_VALUE_INPUT) blocks[find(up, (uint32_t)v)].size = -1;
+    if (kind == WK_VALUE_CONSTANT || kind == WK_VALUE_INPUT)
+      blocks[find(up, (uint32_t)v)].size = -1;
   }
   for (size_t i = 0; is_main && i < g->outputs.n; i++)
     blocks[find(up, g->outputs.data[i])].size = -1;

@@ -68,9 +68,10 @@ static wk_status check_read(const walker *w, const wk_inst *i, const wk_view *v,
   wk_view_extent(v, trip, &lo, &hi);
   for (size_t g = piece_at(s, b->offset + lo); g < s->n && s->edge[g] < b->offset + hi; g++) {
     if (owner[g] == v->buffer + 1) continue;
-    return owner[g] ? wk_error_at(WK_INTERNAL, i->name, "reads %s where %s has been written over it",
-                                  b->name, w->p->buffers.data[owner[g] - 1].name)
-                    : wk_error_at(WK_INTERNAL, i->name, "reads %s before it is written", b->name);
+    if (!owner[g])
+      return wk_error_at(WK_INTERNAL, i->name, "reads %s before it is written", b->name);
+    return wk_error_at(WK_INTERNAL, i->name, "reads %s where %s has been written over it", b->name,
+                       w->p->buffers.data[owner[g] - 1].name);
   }
   return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * target: what a target is (rank 2). The core never asks which target it compiles for; what differs is
- * data here and code in the target's folder. */
+ * target: what a target is (rank 2). The core never asks which target it compiles for; what differs
+ * is data here and code in the target's folder. */
 #ifndef WICK_TARGET_H
 #define WICK_TARGET_H
 
@@ -43,7 +43,8 @@ struct wk_target {
   bool (*supports)(const wk_target *t, const wk_program *p, const wk_inst *i, const char **reason);
   /* Target's own instruction passes before placement: packing of constants, scratch buffers. */
   wk_status (*prepare)(const wk_target *t, wk_program *p, const wk_emit_options *o);
-  /* Writes path (and path's siblings for a bundle). programs: one per shape binding, sharing weights. */
+  /* Writes path (and path's siblings for a bundle). programs: one per shape binding, sharing
+   * weights. */
   wk_status (*emit)(const wk_target *t, wk_emit_kind kind, wk_program *const *programs, size_t n,
                     const wk_emit_options *o, const char *path);
 };

@@ -52,7 +52,8 @@ static const char *layer_name(wick_builder *b, const char *kind) {
   return used ? wk_arena_printf(a, "%s_%u", name, used + 1) : name;
 }
 
-wick_value wick_input(wick_builder *b, const char *name, wk_dtype t, int rank, const int64_t *dims) {
+wick_value wick_input(wick_builder *b, const char *name, wk_dtype t, int rank,
+                      const int64_t *dims) {
   wk_type type = wk_type_make(t, rank, dims);
   return b->status ? WICK_NO_VALUE : wk_graph_input(b->g, name, &type);
 }
@@ -72,15 +73,19 @@ static wick_value add_named(wick_builder *b, const char *name, wk_op op, void *a
 }
 
 static wick_value add(wick_builder *b, wk_op op, void *attrs, const wick_value *in, uint32_t n) {
-  return b->status ? WICK_NO_VALUE : add_named(b, layer_name(b, wk_op_get(op)->name), op, attrs, in, n);
+  return b->status ? WICK_NO_VALUE
+                   : add_named(b, layer_name(b, wk_op_get(op)->name), op, attrs, in, n);
 }
 
 static void *attrs_of(wick_builder *b, wk_op op) { return wk_attrs_new(b->m->arena, op); }
-static wk_ints fill(wick_builder *b, int64_t n, int64_t v) { return wk_ints_fill(b->m->arena, n, v); }
+static wk_ints fill(wick_builder *b, int64_t n, int64_t v) {
+  return wk_ints_fill(b->m->arena, n, v);
+}
 
-/* ---- weights -------------------------------------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
-static wick_value weights(wick_builder *b, const char *name, int rank, const int64_t *dims, float mean,
+static wick_value weights(wick_builder *b, const char *name, int rank, const int64_t *dims,
+                          float mean,
                           float deviation, bool positive) {
   wk_type t = wk_type_make(WK_F32, rank, dims);
   wick_value v = WICK_NO_VALUE;
@@ -105,7 +110,8 @@ wick_value wick_parameter(wick_builder *b, int rank, const int64_t *dims, float 
                    : weights(b, layer_name(b, "parameter"), rank, dims, 0, deviation, false);
 }
 
-static wick_value convolution(wick_builder *b, wick_value x, const wick_conv_opts *o, bool transposed) {
+static wick_value convolution(wick_builder *b, wick_value x, const wick_conv_opts *o,
+                              bool transposed) {
   if (b->status) return WICK_NO_VALUE;
   const wk_type t = wick_type_of(b, x);
   int s = t.rank - 2;
@@ -198,7 +204,7 @@ wick_value wick_lstm(wick_builder *b, wick_value x, int64_t hidden, bool both_wa
   return add_named(b, name, WK_OP_LSTM, a, in, 4);
 }
 
-/* ---- elementwise ----------------------------------------------------------------------------------- */
+/* ---- elementwise ----------------------------------------------------------------------------- */
 
 wick_value wick_unary(wick_builder *b, wk_op op, wick_value x) { return add(b, op, NULL, &x, 1); }
 
@@ -212,8 +218,12 @@ wick_value wick_scalar(wick_builder *b, double v) {
 }
 
 wick_value wick_relu(wick_builder *b, wick_value x) { return wick_unary(b, WK_OP_RELU, x); }
-wick_value wick_add(wick_builder *b, wick_value x, wick_value y) { return wick_binary(b, WK_OP_ADD, x, y); }
-wick_value wick_mul(wick_builder *b, wick_value x, wick_value y) { return wick_binary(b, WK_OP_MUL, x, y); }
+wick_value wick_add(wick_builder *b, wick_value x, wick_value y) {
+  return wick_binary(b, WK_OP_ADD, x, y);
+}
+wick_value wick_mul(wick_builder *b, wick_value x, wick_value y) {
+  return wick_binary(b, WK_OP_MUL, x, y);
+}
 
 wick_value wick_clip(wick_builder *b, wick_value x, double lo, double hi) {
   wk_attr_clip *a = attrs_of(b, WK_OP_CLIP);
@@ -228,7 +238,7 @@ wick_value wick_softmax(wick_builder *b, wick_value x, int axis) {
   return add(b, WK_OP_SOFTMAX, a, &x, 1);
 }
 
-/* ---- pools ----------------------------------------------------------------------------------------- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
 static void set_window(wick_builder *b, wk_attr_max_pool *a, int s, int64_t kernel, int64_t stride,
                        int64_t pad) {
@@ -238,14 +248,16 @@ static void set_window(wick_builder *b, wk_attr_max_pool *a, int s, int64_t kern
   a->dilations = fill(b, s, 1);
 }
 
-wick_value wick_max_pool(wick_builder *b, wick_value x, int64_t kernel, int64_t stride, int64_t pad) {
+wick_value wick_max_pool(wick_builder *b, wick_value x, int64_t kernel, int64_t stride,
+                         int64_t pad) {
   if (b->status) return WICK_NO_VALUE;
   wk_attr_max_pool *a = attrs_of(b, WK_OP_MAX_POOL);
   set_window(b, a, wick_type_of(b, x).rank - 2, kernel, stride, pad);
   return add(b, WK_OP_MAX_POOL, a, &x, 1);
 }
 
-wick_value wick_avg_pool(wick_builder *b, wick_value x, int64_t kernel, int64_t stride, int64_t pad) {
+wick_value wick_avg_pool(wick_builder *b, wick_value x, int64_t kernel, int64_t stride,
+                         int64_t pad) {
   if (b->status) return WICK_NO_VALUE;
   int s = wick_type_of(b, x).rank - 2;
   wk_attr_avg_pool *a = attrs_of(b, WK_OP_AVG_POOL);
@@ -286,7 +298,7 @@ wick_value wick_upsample(wick_builder *b, wick_value x, int64_t factor) {
   return add(b, WK_OP_RESIZE, a, &x, 1);
 }
 
-/* ---- movement --------------------------------------------------------------------------------------- */
+/* ---- movement -------------------------------------------------------------------------------- */
 
 wick_value wick_concat(wick_builder *b, const wick_value *xs, int n, int axis) {
   wk_attr_concat *a = attrs_of(b, WK_OP_CONCAT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * builder: a C interface for writing networks by hand (rank 3). Layers with seeded weights, sticky
- * errors: after the first failure every call returns WICK_NO_VALUE and wick_builder_finish reports it,
- * so a network reads as a list of layers.
+ * errors: after the first failure every call returns WICK_NO_VALUE and wick_builder_finish reports
+ * it, so a network reads as a list of layers.
  *
  *   wick_builder *b = wick_builder_new("tiny", 1);
  *   wick_value x = wick_input(b, "x", WK_F32, 4, (int64_t[]){1, 3, 32, 32});
@@ -9,8 +9,8 @@
  *   wick_output(b, "y", wick_softmax(b, wick_linear(b, wick_global_avg_pool(b, x), 10), -1));
  *   WK_TRY(wick_builder_finish(b, &module));
  *
- * Activations are [n, c, spatial...]. The same calls with the same seed give the same bytes on every
- * machine. */
+ * Activations are [n, c, spatial...]. The same calls with the same seed give the same bytes on
+ * every machine. */
 #ifndef WICK_BUILDER_H
 #define WICK_BUILDER_H
 
@@ -30,7 +30,8 @@ wick_value wick_input(wick_builder *b, const char *name, wk_dtype t, int rank, c
 void wick_output(wick_builder *b, const char *name, wick_value v);
 wk_type wick_type_of(const wick_builder *b, wick_value v); /* rank 0 after an error */
 
-/* Weights: normal, deviation sqrt(2 / fan-in). Zero fields mean 1 (stride, dilation, group) or 0. */
+/* Weights: normal, deviation sqrt(2 / fan-in). Zero fields mean 1 (stride, dilation, group) or 0.
+ */
 typedef struct {
   int64_t out, kernel, kernel_w; /* kernel_w 0: square (or the only one in 1-D) */
   int64_t stride, pad, pad_w, dilation, group;
@@ -42,7 +43,8 @@ wick_value wick_batch_norm(wick_builder *b, wick_value x);
 wick_value wick_layer_norm(wick_builder *b, wick_value x);    /* last axis */
 wick_value wick_linear(wick_builder *b, wick_value x, int64_t out); /* last axis, with bias */
 wick_value wick_embedding(wick_builder *b, wick_value ids, int64_t rows, int64_t width);
-wick_value wick_lstm(wick_builder *b, wick_value x, int64_t hidden, bool both_ways); /* [t,n,i] -> [t,d,n,h] */
+/* [t,n,i] -> [t,d,n,h] */
+wick_value wick_lstm(wick_builder *b, wick_value x, int64_t hidden, bool both_ways);
 wick_value wick_parameter(wick_builder *b, int rank, const int64_t *dims, float deviation);
 
 wick_value wick_unary(wick_builder *b, wk_op op, wick_value x);
@@ -54,8 +56,10 @@ wick_value wick_add(wick_builder *b, wick_value x, wick_value y);
 wick_value wick_mul(wick_builder *b, wick_value x, wick_value y);
 wick_value wick_softmax(wick_builder *b, wick_value x, int axis); /* negative: from the end */
 
-wick_value wick_max_pool(wick_builder *b, wick_value x, int64_t kernel, int64_t stride, int64_t pad);
-wick_value wick_avg_pool(wick_builder *b, wick_value x, int64_t kernel, int64_t stride, int64_t pad);
+wick_value wick_max_pool(wick_builder *b, wick_value x, int64_t kernel, int64_t stride,
+                         int64_t pad);
+wick_value wick_avg_pool(wick_builder *b, wick_value x, int64_t kernel, int64_t stride,
+                         int64_t pad);
 wick_value wick_global_avg_pool(wick_builder *b, wick_value x); /* [n, c, 1, …] */
 wick_value wick_flatten(wick_builder *b, wick_value x);         /* [n, rest] */
 wick_value wick_upsample(wick_builder *b, wick_value x, int64_t factor); /* nearest */

@@ -4,7 +4,9 @@
 
 #define GROWTH 32
 
-static wick_value norm_relu(wick_builder *b, wick_value x) { return wick_relu(b, wick_batch_norm(b, x)); }
+static wick_value norm_relu(wick_builder *b, wick_value x) {
+  return wick_relu(b, wick_batch_norm(b, x));
+}
 
 static wick_value dense_layer(wick_builder *b, wick_value x) {
   wick_value y = wick_conv(b, norm_relu(b, x), &(wick_conv_opts){.out = 4 * GROWTH, .kernel = 1});

@@ -38,11 +38,13 @@ static wick_value squeeze_excite(wick_builder *b, wick_value x, int64_t squeezed
   wick_value g = wick_global_avg_pool(b, x);
   g = wick_conv(b, g, &(wick_conv_opts){.out = squeezed, .kernel = 1, .bias = true});
   g = wick_unary(b, WK_OP_SILU, g);
-  g = wick_conv(b, g, &(wick_conv_opts){.out = wick_type_of(b, x).dims[1], .kernel = 1, .bias = true});
+  g = wick_conv(b, g,
+                &(wick_conv_opts){.out = wick_type_of(b, x).dims[1], .kernel = 1, .bias = true});
   return wick_mul(b, x, wick_unary(b, WK_OP_SIGMOID, g));
 }
 
-static wick_value mb_conv(wick_builder *b, wick_value x, int64_t expand, int64_t kernel, int64_t out,
+static wick_value mb_conv(wick_builder *b, wick_value x, int64_t expand, int64_t kernel,
+                          int64_t out,
                           int64_t stride) {
   int64_t in = wick_type_of(b, x).dims[1], hidden = in * expand;
   wick_value y = expand == 1 ? x : wk_zoo_conv_bn(b, x, hidden, 1, 1, 1, WK_OP_SILU);
@@ -61,15 +63,18 @@ void wk_zoo_efficientnet_b0(wick_builder *b) {
   for (int s = 0; s < (int)WK_COUNTOF(stages); s++)
     for (int i = 0; i < stages[s].n; i++) {
       scope_of(b, "block", s + 1, i);
-      x = mb_conv(b, x, stages[s].expand, stages[s].kernel, stages[s].out, i ? 1 : stages[s].stride);
+      x = mb_conv(b, x, stages[s].expand, stages[s].kernel, stages[s].out,
+                  i ? 1 : stages[s].stride);
     }
   wick_scope(b, "head");
   wk_zoo_classify(b, wk_zoo_conv_bn(b, x, 1280, 1, 1, 1, WK_OP_SILU));
 }
 
-static wick_value conv_relu(wick_builder *b, wick_value x, int64_t out, int64_t kernel, int64_t stride,
+static wick_value conv_relu(wick_builder *b, wick_value x, int64_t out, int64_t kernel,
+                            int64_t stride,
                             int64_t pad) {
-  return wick_relu(b, wick_conv(b, x, &(wick_conv_opts){.out = out, .kernel = kernel, .stride = stride,
+  return wick_relu(b,
+                   wick_conv(b, x, &(wick_conv_opts){.out = out, .kernel = kernel, .stride = stride,
                                                         .pad = pad, .bias = true}));
 }
 
@@ -100,7 +105,8 @@ void wk_zoo_ds_cnn(wick_builder *b) {
   int64_t dims[] = {1, 1, 49, 10};
   wick_scope(b, "stem");
   wick_value x = wick_input(b, "input", WK_F32, 4, dims);
-  x = wick_conv(b, x, &(wick_conv_opts){.out = 64, .kernel = 10, .kernel_w = 4, .stride = 2, .pad = 4,
+  x = wick_conv(b, x,
+                &(wick_conv_opts){.out = 64, .kernel = 10, .kernel_w = 4, .stride = 2, .pad = 4,
                                         .pad_w = 1});
   x = wick_relu(b, wick_batch_norm(b, x));
   for (int i = 0; i < 4; i++) {

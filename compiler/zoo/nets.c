@@ -6,9 +6,11 @@ wick_value wk_zoo_image(wick_builder *b, int64_t size) {
   return wick_input(b, "input", WK_F32, 4, dims);
 }
 
-wick_value wk_zoo_conv_bn(wick_builder *b, wick_value x, int64_t out, int64_t kernel, int64_t stride,
+wick_value wk_zoo_conv_bn(wick_builder *b, wick_value x, int64_t out, int64_t kernel,
+                          int64_t stride,
                           int64_t group, wk_op act) {
-  wick_conv_opts o = {.out = out, .kernel = kernel, .stride = stride, .pad = kernel / 2, .group = group};
+  wick_conv_opts o = {.out = out, .kernel = kernel, .stride = stride, .pad = kernel / 2,
+                      .group = group};
   x = wick_batch_norm(b, wick_conv(b, x, &o));
   if (act == WK_OP_CLIP) return wick_clip(b, x, 0, 6);
   return act == WK_OP_IDENTITY ? x : wick_unary(b, act, x);

@@ -20,7 +20,8 @@ void wk_zoo_bert_base(wick_builder *b);
 /* The network input "input" [1, 3, size, size]. */
 wick_value wk_zoo_image(wick_builder *b, int64_t size);
 /* Convolution without bias, batch norm; activation op, or WK_OP_IDENTITY for none. */
-wick_value wk_zoo_conv_bn(wick_builder *b, wick_value x, int64_t out, int64_t kernel, int64_t stride,
+wick_value wk_zoo_conv_bn(wick_builder *b, wick_value x, int64_t out, int64_t kernel,
+                          int64_t stride,
                           int64_t group, wk_op act);
 /* Global average, flatten, linear layer of 1000 classes, output "output". */
 void wk_zoo_classify(wick_builder *b, wick_value x);

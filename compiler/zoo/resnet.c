@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ResNet (arXiv 1512.03385), stride in the 3x3 convolution of a bottleneck; VGG-19 (arXiv 1409.1556). */
+ * ResNet (arXiv 1512.03385), stride in the 3x3 convolution of a bottleneck; VGG-19 (arXiv
+ * 1409.1556). */
 #include "compiler/zoo/nets.h"
 
 static wick_value shortcut(wick_builder *b, wick_value x, int64_t out, int64_t stride) {
@@ -52,7 +53,8 @@ void wk_zoo_vgg19(wick_builder *b) {
   wick_scope(b, "features");
   for (size_t s = 0; s < WK_COUNTOF(stages); s++) {
     for (int i = 0; i < stages[s].convs; i++)
-      x = wick_relu(b, wick_conv(b, x, &(wick_conv_opts){.out = stages[s].width, .kernel = 3, .pad = 1,
+      x = wick_relu(b,
+                    wick_conv(b, x, &(wick_conv_opts){.out = stages[s].width, .kernel = 3, .pad = 1,
                                                          .bias = true}));
     x = wick_max_pool(b, x, 2, 2, 0);
   }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An LSTM classifier and BERT-base (arXiv 1810.04805): 12 layers, width 768, 12 heads, 128 tokens. */
+ * An LSTM classifier and BERT-base (arXiv 1810.04805): 12 layers, width 768, 12 heads, 128 tokens.
+ */
 #include "compiler/zoo/nets.h"
 
 #include <math.h>
@@ -57,7 +58,8 @@ void wk_zoo_bert_base(wick_builder *b) {
   wick_value kinds = wick_input(b, "token_type_ids", WK_I64, 2, dims);
   wick_value mask = wick_input(b, "attention_mask", WK_F32, 2, dims);
   wick_scope(b, "embeddings");
-  wick_value x = wick_add(b, wick_embedding(b, ids, 30522, WIDTH), wick_embedding(b, kinds, 2, WIDTH));
+  wick_value x =
+      wick_add(b, wick_embedding(b, ids, 30522, WIDTH), wick_embedding(b, kinds, 2, WIDTH));
   x = wick_layer_norm(b, wick_add(b, x, wick_parameter(b, 3, positions, 0.5f)));
   mask = score_mask(b, mask);
   for (int i = 0; i < 12; i++) {

@@ -5,7 +5,7 @@
  *
  *   wick zoo ds_cnn -o ds_cnn.onnx
  *   wick compile ds_cnn.onnx --emit bundle -o kws
- *   cc -I. main.c kws.o -o spotter -lpthread && ./spotter kws.weights */
+ *   cc -I. main.c kws.o -o spotter -lm -lpthread && ./spotter kws.weights */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>

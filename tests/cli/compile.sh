@@ -72,7 +72,7 @@ for step in $("$wick" ops --passes | awk 'NR > 1 { print $1 }'); do
 done
 refuses 'a step that is none' 2 "'wick ops --passes' lists them" \
   "$wick" compile relu.onnx --stop-after=typo
-[[ $("$wick" ops --passes | awk 'NR > 1 { print $1 }' | tail -2 | tr '\n' ' ') == 'prepare place ' ]] &&
+[[ $("$wick" ops --passes | tail -2 | awk '{ printf "%s ", $1 }') == 'prepare place ' ]] &&
   good || bad 'ops --passes does not end as compilation does'
 err=$("$wick" compile relu.onnx -q --print-after=all 2>&1 >/dev/null)
 grep -q '^// after dead-code' <<<"$err" && good || bad '--print-after=all'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Golden tests: golden [--bless] PATH… runs every case file (*.txt) in the given files and folders and
- * prints `N passed, N failed`. A case is
+ * Golden tests: golden [--bless] PATH… runs every case file (*.txt) in the given files and folders
+ * and prints `N passed, N failed`. A case is
  *
  *   # what it is about, and the steps to take, one per line, in this order:
  *   # pass: NAME | # lower | # layout | # layout: channels-last | # order | # generate |
@@ -9,8 +9,8 @@
  *   ----
  *   the text after the last step, or: error: MESSAGE
  *
- * --bless writes what came out into the file. Beside the comparison, the text that comes out must read
- * back to itself, and a graph must give the same numbers as before. */
+ * --bless writes what came out into the file. Beside the comparison, the text that comes out must
+ * read back to itself, and a graph must give the same numbers as before. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ typedef struct {
   wk_program *p; /* from then on */
 } subject;
 
-/* ---- steps ------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static wk_status run_pass(subject *s, const char *name) {
   const wk_pass *p = wk_pass_find(name);
@@ -86,7 +86,8 @@ static const struct {
              {"order", order},   {"generate", generate}, {"inst-pass", run_inst_pass},
              {"place", place}};
 
-/* Runs the step that a line "# NAME" or "# NAME: ARGUMENT" asks for; other comments ask for none. */
+/* Runs the step that a line "# NAME" or "# NAME: ARGUMENT" asks for; other comments ask for none.
+ */
 static wk_status run_line(subject *s, const char *line, size_t n) {
   char text[128];
   if (n < 3 || n >= sizeof text) return NULL;
@@ -99,7 +100,7 @@ static wk_status run_line(subject *s, const char *line, size_t n) {
   return NULL;
 }
 
-/* ---- one case --------------------------------------------------------------------------------- */
+/* ---- one case -------------------------------------------------------------------------------- */
 
 static wk_status parse(const char *text, const char *name, subject *s) {
   const char *at = text;
@@ -140,7 +141,8 @@ static wk_tensor *outputs_of(const wk_graph *g, const wk_tensor *in, wk_status *
 static wk_status check_numbers(const wk_module *before, const wk_module *after) {
   wk_status s = NULL;
   wk_str why = {0};
-  wk_tensor *in = random_inputs(before->main), *want = outputs_of(before->main, in, &s), *got = NULL;
+  wk_tensor *in = random_inputs(before->main), *want = outputs_of(before->main, in, &s);
+  wk_tensor *got = NULL;
   if (!s) got = outputs_of(after->main, in, &s);
   if (!s && !random_same(before->main, got, want, &why)) s = wk_error(WK_FAILED, "%s", why.s);
   random_tensors_free(got, before->main->outputs.n);
@@ -176,7 +178,7 @@ static void run_case(const char *text, const char *name, wk_str *out) {
   drop(&s);
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 typedef struct {
   bool bless;

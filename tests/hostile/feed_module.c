@@ -38,7 +38,8 @@ static int64_t inst_work(const wk_inst *i) {
   wk_op_class cls = wk_op_get(i->op)->cls;
   bool is_simple = i->op == WK_OP_MAP || i->op == WK_OP_COPY || i->op == WK_OP_FILL ||
                    i->op == WK_OP_REDUCE || cls == WK_CLASS_MOVEMENT;
-  return is_simple ? sum : capped(most, 64) < capped(sum, sum) ? capped(most, 64) : capped(sum, sum);
+  if (is_simple) return sum;
+  return capped(most, 64) < capped(sum, sum) ? capped(most, 64) : capped(sum, sum);
 }
 
 static bool is_cheap(const wk_program *p) {
@@ -207,7 +208,8 @@ void feed_module(feed_run *r, wk_module *m) {
   bool native = r->native && wk_rng_next(&r->rng) % r->native == 0;
   const wk_emit_options emit = {.cpu = native ? "native" : "x86-64-v3", .model_name = "hostile",
                                 .command = ""};
-  const wk_pipeline_options o = {.target = native || wk_rng_next(&r->rng) % 2 ? &wk_target_cpu : NULL,
+  const wk_pipeline_options o =
+      {.target = native || wk_rng_next(&r->rng) % 2 ? &wk_target_cpu : NULL,
                                  .emit = &emit};
   wk_pipeline_report report;
   wk_program *p = NULL;

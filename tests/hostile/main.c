@@ -274,9 +274,11 @@ static void summary(const driver *d) {
              good_seeds(d, &readers[i]), (unsigned long long)shared->fed[i],
              (unsigned long long)shared->accepted[i]);
   }
-  printf("seed %llu: %llu mutants, %llu programs evaluated, %llu run as native code, slowest %.2f s "
+  printf("seed %llu: %llu mutants, %llu programs evaluated, %llu run as native code, "
+         "slowest %.2f s "
          "(%llu); %d failures\n",
-         (unsigned long long)d->seed, (unsigned long long)fed, (unsigned long long)shared->evaluated,
+         (unsigned long long)d->seed, (unsigned long long)fed,
+         (unsigned long long)shared->evaluated,
          (unsigned long long)shared->ran, shared->slowest, (unsigned long long)shared->slowest_at,
          d->failures);
 }

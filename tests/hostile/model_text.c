@@ -32,7 +32,9 @@ static void put_bytes(wk_str *b, uint32_t field, const char *s, size_t n) {
   if (n) wk_str_addn(b, s, n);
 }
 
-static void put_text(wk_str *b, uint32_t field, const char *s) { put_bytes(b, field, s, strlen(s)); }
+static void put_text(wk_str *b, uint32_t field, const char *s) {
+  put_bytes(b, field, s, strlen(s));
+}
 
 static void put_float(wk_str *b, uint32_t field, double v) {
   float f = (float)v;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ONNX models written as text, for tests: whatever the text says is written, however wrong. Only the
- * text itself must be well formed.
+ * ONNX models written as text, for tests: whatever the text says is written, however wrong. Only
+ * the text itself must be well formed.
  *
  *   opset 17; in x f32[1,1,N,4]; init w f32[1,1,3,3]={1,2}; Conv x,w -> y {strides=[0,0]}; out y
  *

@@ -187,7 +187,8 @@ static void exchange_words(wk_rng *rng, wk_str *b, const wk_str *other) {
   char before = at ? b->s[at - 1] : 0;
   for (int tries = 0; tries < 32; tries++) {
     if (!pick_word(rng, b, &from, &length)) return;
-    bool same = digit ? isdigit((unsigned char)b->s[from]) != 0 : (from ? b->s[from - 1] : 0) == before;
+    bool same = digit ? isdigit((unsigned char)b->s[from]) != 0
+                      : (from ? b->s[from - 1] : 0) == before;
     if (same && from != at) break;
   }
   wk_str with = {0};

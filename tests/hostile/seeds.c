@@ -77,7 +77,8 @@ static const char *const node_tests[] = {
     "scatter_elements_with_axis", "scatternd_add", "sce_NCd1_mean_weight_negative_ii_expanded",
     "sequence_insert_at_front", "sequence_map_add_2_sequences", "slice_neg_steps",
     "softmax_axis_1_expanded", "spacetodepth", "split_variable_parts_2d", "stft_with_window",
-    "tile", "top_k_smallest", "transpose_all_permutations_3", "tril_out_neg", "unique_not_sorted_without_axis",
+    "tile", "top_k_smallest", "transpose_all_permutations_3", "tril_out_neg",
+    "unique_not_sorted_without_axis",
     "unsqueeze_unsorted_axes", "upsample_nearest", "where_long_example", "adam", "melweightmatrix",
     "training_dropout_mask", "shrink_soft", "celu_expanded", "pow_types_int64_float32"};
 
@@ -117,8 +118,10 @@ static wk_module *small_network(void) {
   wick_builder *b = wick_builder_new("small", 1);
   wk_module *m;
   wick_value x = wick_input(b, "x", WK_F32, 4, (int64_t[]){1, 3, 12, 12});
-  x = wick_relu(b, wick_batch_norm(b, wick_conv(b, x, &(wick_conv_opts){.out = 8, .kernel = 3, .pad = 1})));
-  wick_value y = wick_conv(b, x, &(wick_conv_opts){.out = 8, .kernel = 3, .pad = 1, .group = 8, .bias = true});
+  x = wick_conv(b, x, &(wick_conv_opts){.out = 8, .kernel = 3, .pad = 1});
+  x = wick_relu(b, wick_batch_norm(b, x));
+  wick_value y =
+      wick_conv(b, x, &(wick_conv_opts){.out = 8, .kernel = 3, .pad = 1, .group = 8, .bias = true});
   x = wick_clip(b, wick_add(b, x, y), 0, 6);
   x = wick_concat(b, (wick_value[]){x, wick_max_pool(b, x, 3, 1, 1)}, 2, 1);
   x = wick_conv(b, x, &(wick_conv_opts){.out = 12, .kernel = 1, .stride = 2, .bias = true});
@@ -290,7 +293,8 @@ static void add_texts(seed_list *l, const char *const *texts, size_t n) {
 void seeds_plan(seed_list *l, const char *folder) {
   static const char *const texts[] = {
       "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n",
-      "size,upper,lower,id,alignment,offset\r\n64,10,0,a,64,0\r\n100,5,2,b,16,64\r\n1,7,7,c,1,0\r\n",
+      "size,upper,lower,id,alignment,offset\r\n"
+      "64,10,0,a,64,0\r\n100,5,2,b,16,64\r\n1,7,7,c,1,0\r\n",
       "\xef\xbb\xbfid, lower, upper, size, other\n\n a , 0 , 2 , 12 , x\n b , 1 , 3 , 13 , y\n",
       "id,lower,upper,size\n0,0,9223372036854775807,9223372036854775807\n"};
   wk_str b = {0};
@@ -298,7 +302,8 @@ void seeds_plan(seed_list *l, const char *folder) {
   add_texts(l, texts, WK_COUNTOF(texts));
   wk_str_add(&b, "id,lower,upper,size,alignment\n");
   for (int i = 0; i < 120; i++)
-    wk_str_printf(&b, "%d,%d,%d,%d,%d\n", i, i % 17 * 3, i % 17 * 3 + 1 + i * 7 % 29, 1 + i * 37 % 501,
+    wk_str_printf(&b, "%d,%d,%d,%d,%d\n", i, i % 17 * 3, i % 17 * 3 + 1 + i * 7 % 29,
+                  1 + i * 37 % 501,
                   1 << i % 7);
   keep(l, &b);
 }
@@ -309,7 +314,8 @@ void seeds_expression(seed_list *l, const char *folder) {
       "select(lt(%2, 3i32), f32(%2), %0)", "a = exp(neg(%0)); div(1.0f32, add(1.0f32, a))",
       "sat<u8>(add(i64(%2), index<0>()))", "select(%4, i64(%2), div(%3, i64(%5)))",
       "and(lt(%0, %1), not(%4))", "min(max(%0, -inff32), nanf32), f16(tanh(%1)), erf(%0), f32(%6)",
-      "a = pow(%0, %1); b = fmod(a, %1); c = is_nan(b); select(c, a, b), shl(%5, 3u8), xor(%5, 7u8)"};
+      "a = pow(%0, %1); b = fmod(a, %1); c = is_nan(b); "
+      "select(c, a, b), shl(%5, 3u8), xor(%5, 7u8)"};
   (void)folder;
   add_texts(l, texts, WK_COUNTOF(texts));
 }

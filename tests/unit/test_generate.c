@@ -43,7 +43,7 @@ static void drop(compiled *c) {
   wk_module_free(c->m);
 }
 
-/* ---- copies ----------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 typedef struct {
   const char *what, *inputs, *body;
@@ -60,7 +60,8 @@ static const copy_case copy_cases[] = {
      "%y = concat(%a, %b) {axis=1} : f32[2,6]\noutput %y",
      2, 0, 0, false},
     {"a value joined twice is copied once", X23,
-     "%a = relu(%x) : f32[2,3]\n%y = concat(%a, %a) {axis=0} : f32[4,3]\noutput %y", 2, 1, 0, false},
+     "%a = relu(%x) : f32[2,3]\n%y = concat(%a, %a) {axis=0} : f32[4,3]\noutput %y", 2, 1, 0,
+     false},
     {"inputs are not ours to place", X23,
      "%y = concat(%x, %x) {axis=0} : f32[4,3]\noutput %y", 2, 2, 0, false},
     {"concat of concat", X23,
@@ -70,7 +71,8 @@ static const copy_case copy_cases[] = {
     {"concat through reshape and transpose", X23,
      "%a = relu(%x) : f32[2,3]\n%b = transpose(%a) {perm=[1,0]} : f32[3,2]\n"
      "%c = reshape(%b) {shape=[1,6]} : f32[1,6]\n%d = tanh(%x) : f32[2,3]\n"
-     "%e = reshape(%d) {shape=[1,6]} : f32[1,6]\n%y = concat(%c, %e) {axis=0} : f32[2,6]\noutput %y",
+     "%e = reshape(%d) {shape=[1,6]} : f32[1,6]\n"
+     "%y = concat(%c, %e) {axis=0} : f32[2,6]\noutput %y",
      5, 0, 0, false},
     {"the parts of a split are views", X234,
      "%a, %b = split(%x) {axis=1, sizes=[1,2]} : f32[2,1,4], f32[2,2,4]\n"
@@ -81,7 +83,8 @@ static const copy_case copy_cases[] = {
      "%y = relu(%a) : f32[2,2]\noutput %y",
      1, 0, 0, false},
     {"a slice that is an output is copied", X23,
-     "%y = slice(%x) {starts=[0,1], sizes=[2,2], steps=[1,1]} : f32[2,2]\noutput %y", 1, 1, 0, false},
+     "%y = slice(%x) {starts=[0,1], sizes=[2,2], steps=[1,1]} : f32[2,2]\noutput %y", 1, 1, 0,
+     false},
     {"a result is written straight into a reshaped output", X234,
      "%a = relu(%x) : f32[2,3,4]\n%y = reshape(%a) {shape=[6,4]} : f32[6,4]\noutput %y",
      1, 0, 0, false},
@@ -114,7 +117,8 @@ static const copy_case copy_cases[] = {
     {"identity costs nothing inside", X23,
      "%a = relu(%x) : f32[2,3]\n%b = identity(%a) : f32[2,3]\noutput %b", 1, 0, 0, false},
     {"empty pieces are no copies", X23,
-     "%a = slice(%x) {starts=[0,0], sizes=[0,3], steps=[1,1]} : f32[0,3]\n%b = relu(%x) : f32[2,3]\n"
+     "%a = slice(%x) {starts=[0,0], sizes=[0,3], steps=[1,1]} : f32[0,3]\n"
+     "%b = relu(%x) : f32[2,3]\n"
      "%y = concat(%a, %b) {axis=0} : f32[2,3]\noutput %y",
      3, 0, 0, false},
     {"rows of heads: transpose between product and reshape", "%q: f32[2,5,3], %k: f32[2,3,4]",
@@ -144,7 +148,7 @@ static void test_copies(void **state) {
   }
 }
 
-/* ---- in place --------------------------------------------------------------------------------- */
+/* ---- in place -------------------------------------------------------------------------------- */
 
 #define CONV_1X1 "{strides=[1,1], pads=[0,0,0,0], dilations=[1,1]"
 
@@ -184,7 +188,7 @@ static void test_maps_in_place(void **state) {
   drop(&c);
 }
 
-/* ---- loops ------------------------------------------------------------------------------------ */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
 #define LSTM_WEIGHTS                                          \
   "%w = constant f32[1,8,3] splat(0.25)\n"                    \
@@ -206,7 +210,8 @@ static void test_loop_states(void **state) {
   (void)state;
   /* h and c are set to zero; each step collects h */
   expect_copies("%x: f32[5,1,3]",
-                LSTM_WEIGHTS "%y, %h, %c = lstm(%x, %w, %r) : f32[5,1,1,2], f32[1,1,2], f32[1,1,2]\n"
+                LSTM_WEIGHTS "%y, %h, %c = lstm(%x, %w, %r) : "
+                             "f32[5,1,1,2], f32[1,1,2], f32[1,1,2]\n"
                              "output %y\noutput %h\noutput %c",
                 3, 1);
   /* nobody wants the rows */
@@ -228,7 +233,8 @@ static void test_loop_states(void **state) {
   /* a loop that never runs */
   expect_copies("", "graph @main(%a: f32[3]) {\n"
                     "%x = loop(-, %a) {trip=0, n_state=1} do @twice : f32[3]\noutput %x\n}\n"
-                    "graph @twice(%i: i64[], %p: f32[3]) {\n%s = add(%p, %p) : f32[3]\noutput %s\n}",
+                    "graph @twice(%i: i64[], %p: f32[3]) {\n"
+                    "%s = add(%p, %p) : f32[3]\noutput %s\n}",
                 1, 0);
 }
 
@@ -281,7 +287,7 @@ static void test_broadcast_does_not_sink(void **state) {
   drop(&c);
 }
 
-/* ---- nests, dead stores ----------------------------------------------------------------------- */
+/* ---- nests, dead stores ---------------------------------------------------------------------- */
 
 static void test_softmax_is_one_nest(void **state) {
   (void)state;

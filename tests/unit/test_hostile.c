@@ -107,7 +107,7 @@ static void hand_written_models(void **state) {
   if (bad) fail_msg("%d of %zu cases misbehave", bad, WK_COUNTOF(cases));
 }
 
-/* ---- models that a program writes -------------------------------------------------------------- */
+/* ---- models that a program writes ------------------------------------------------------------ */
 
 static wk_code import_code(const char *text) {
   wk_str model = {0};
@@ -206,7 +206,7 @@ static void crowds(void **state) {
   if (bad) fail_msg("%d crowds misbehave", bad);
 }
 
-/* ---- external data ----------------------------------------------------------------------------- */
+/* ---- external data --------------------------------------------------------------------------- */
 
 static void put(const char *folder, const char *name, const void *data, size_t n) {
   char path[256];
@@ -297,7 +297,8 @@ static void external_data(void **state) {
   }
   snprintf(command, sizeof command, "rm -r %s", folder);
   assert_int_equal(system(command), 0);
-  assert_int_equal(import_code("init w f32[4]=external \"data.bin\" 0 16; Relu w -> y; out y"), WK_INPUT);
+  assert_int_equal(import_code("init w f32[4]=external \"data.bin\" 0 16; Relu w -> y; out y"),
+                   WK_INPUT);
   if (bad) fail_msg("%d places misbehave", bad);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every operator through the middle of the compiler: the node as it is, lowered, as a program, after
- * each instruction pass, and placed. The table holds shapes; numbers are random. The rows of
+/* Every operator through the middle of the compiler: the node as it is, lowered, as a program,
+ * after each instruction pass, and placed. The table holds shapes; numbers are random. The rows of
  * eval_cases.def, which were computed by hand, go the same way. */
 #include "tests/unit/case_text.h"
 #include "tests/unit/middle.h"

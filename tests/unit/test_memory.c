@@ -9,7 +9,7 @@ static void must(wk_status s) {
   if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
 }
 
-/* ---- liveness --------------------------------------------------------------------------------- */
+/* ---- liveness -------------------------------------------------------------------------------- */
 
 typedef struct {
   const char *what, *body, *live; /* live: "name first last" of every buffer that matters */
@@ -24,7 +24,8 @@ typedef struct {
 #define ROW_OUT(to, from) "  copy(@out %" to "[4]:f32 step 16; @in %" from "[4]:f32)\n"
 
 static const live_case live_cases[] = {
-    {"from the first to the last mention", COPY("a", "x") COPY("b", "a") COPY("c", "a") COPY("y", "c"),
+    {"from the first to the last mention",
+     COPY("a", "x") COPY("b", "a") COPY("c", "a") COPY("y", "c"),
      "a 0 2 b 1 1 c 2 3"},
     {"not mentioned", COPY("y", "x"), "a 1 0"},
     {"what a loop reads from outside lives through it",
@@ -51,7 +52,8 @@ static const live_case live_cases[] = {
     {"branches", "  if(; @in %n[]:bool) then {\n" COPY("a", "x") COPY("b", "a") "  } else {\n"
      COPY("b", "x") "  }\n" COPY("y", "b"), "a 1 2 b 2 4 n 0 0"},
     {"the condition of a loop lives through it",
-     "  fill(@out %n[]:bool) {value=1.0}\n  loop(; @inout %n[]:bool, -) {trip=2} do {\n" COPY("a", "x")
+     "  fill(@out %n[]:bool) {value=1.0}\n"
+     "  loop(; @inout %n[]:bool, -) {trip=2} do {\n" COPY("a", "x")
      COPY("y", "a") "  }\n",
      "n 0 3 a 2 3"},
     {"a nest interleaves what it does",
@@ -99,10 +101,11 @@ static void test_liveness(void **state) {
   }
 }
 
-/* ---- order ------------------------------------------------------------------------------------ */
+/* ---- order ----------------------------------------------------------------------------------- */
 
-/* Bytes of the largest moment of this order, from the definition: a value lives from its node to its
- * last user; a map takes over an operand of its size that dies with it. Inputs and outputs are free. */
+/* Bytes of the largest moment of this order, from the definition: a value lives from its node to
+ * its last user; a map takes over an operand of its size that dies with it. Inputs and outputs are
+ * free. */
 static int64_t peak_of(const wk_graph *g, const uint32_t *order) {
   int64_t live = 0, peak = 0;
   uint32_t n = (uint32_t)g->nodes.n;
@@ -238,7 +241,8 @@ static void test_branches_one_by_one(void **state) {
   (void)state;
   wk_module *m = wk_module_new("branches");
   wk_graph *g = wk_graph_new(m, "main");
-  wk_type t = wk_type_make(WK_F32, 2, (int64_t[]){1, 16}), w = wk_type_make(WK_F32, 2, (int64_t[]){16, 16});
+  wk_type t = wk_type_make(WK_F32, 2, (int64_t[]){1, 16}),
+      w = wk_type_make(WK_F32, 2, (int64_t[]){16, 16});
   wk_value_id x = wk_graph_input(g, "x", &t), big[3], small[3], y;
   wk_value_id column = wk_graph_input(g, "column", &w), row = wk_graph_input(g, "row", &w);
   wk_attr_concat *a = wk_attrs_new(m->arena, WK_OP_CONCAT);
@@ -290,7 +294,7 @@ static void test_bodies_count(void **state) {
   wk_module_free(m);
 }
 
-/* ---- the checker ------------------------------------------------------------------------------ */
+/* ---- the checker ----------------------------------------------------------------------------- */
 
 static wk_program *placed(const wk_tensor *in, wk_module *m, wk_tensor **want) {
   middle_options o = {.order = true, .rtol = 1e30};
@@ -355,7 +359,8 @@ static void test_bounds(void **state) {
   p->region_size[WK_REGION_ACT]--;
   assert_true(refused(p));
   p->region_size[WK_REGION_ACT]++;
-  wk_buffer *b = &p->buffers.data[buffer_named(p, "b", 1)], *l = &p->buffers.data[buffer_named(p, "l", 1)];
+  wk_buffer *b = &p->buffers.data[buffer_named(p, "b", 1)],
+      *l = &p->buffers.data[buffer_named(p, "l", 1)];
   p->region_size[WK_REGION_ACT] += 64;
   int64_t old = b->offset;
   b->offset += 4;
@@ -377,9 +382,11 @@ static void test_bounds(void **state) {
 static const struct { const char *what, *body; } wrong[] = {
     {"never written", COPY("y", "a")},
     {"an invariant is overwritten after its last mention in the loop's text",
-     COPY("a", "x") "  loop(; -, -) {trip=2} do {\n" COPY("y", "a") COPY("b", "x") COPY("y", "b") "  }\n"},
+     COPY("a", "x") "  loop(; -, -) {trip=2} do {\n"
+     COPY("y", "a") COPY("b", "x") COPY("y", "b") "  }\n"},
     {"a condition is overwritten in the loop",
-     "  fill(@out %n[]:bool) {value=1.0}\n  loop(; @inout %n[]:bool, -) {trip=2} do {\n" COPY("b", "x")
+     "  fill(@out %n[]:bool) {value=1.0}\n"
+     "  loop(; @inout %n[]:bool, -) {trip=2} do {\n" COPY("b", "x")
      COPY("y", "b") "  }\n"},
     {"a half is overwritten before the other half is written",
      "  fill(@out %a[2,4]:f32) {value=1.0}\n" COPY("b", "x") COPY("y", "b")

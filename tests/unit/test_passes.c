@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Passes and lowering change no results: random graphs are evaluated before and after each pass, after
- * lowering, and after each pass on primitives. A failure prints seed, pass and the shrunk graph.
+ * Passes and lowering change no results: random graphs are evaluated before and after each pass,
+ * after lowering, and after each pass on primitives. A failure prints seed, pass and the shrunk
+ * graph.
  *   test_passes [FIRST_SEED [COUNT]] */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,14 +92,15 @@ static bool check(step *s, const wk_module *m, uint64_t seed) {
   return !bad;
 }
 
-/* ---- random graphs ---------------------------------------------------------------------------- */
+/* ---- random graphs --------------------------------------------------------------------------- */
 
 static int check_seed(uint64_t seed, const random_options *o, int64_t *changes) {
   wk_module *m = random_graph(seed, o);
   int bad = 0;
   for (size_t i = 0; i < wk_passes_count; i++) {
     const wk_pass *p = &wk_passes[i];
-    step on_graph = {.kind = PASS_ON_GRAPH, .pass = p}, on_primitives = {PASS_ON_PRIMITIVES, p, 0, {0}};
+    step on_graph = {.kind = PASS_ON_GRAPH, .pass = p},
+        on_primitives = {PASS_ON_PRIMITIVES, p, 0, {0}};
     if (p->stages & WK_STAGE_GRAPH) bad += !check(&on_graph, m, seed);
     if (p->stages & WK_STAGE_PRIMITIVE) bad += !check(&on_primitives, m, seed);
     changes[i] += on_graph.changes + on_primitives.changes;
@@ -131,7 +133,8 @@ static void test_every_operator(void **state) {
   int bad = 0;
   for (int op = 0; op < WK_OP_COUNT; op++) {
     const wk_op_info *info = wk_op_get((wk_op)op);
-    if (info->kind == WK_KIND_INST || info->cls == WK_CLASS_CONTROL || info->cls == WK_CLASS_PRIMITIVE)
+    if (info->kind == WK_KIND_INST || info->cls == WK_CLASS_CONTROL ||
+        info->cls == WK_CLASS_PRIMITIVE)
       continue;
     size_t drawn = 0;
     for (uint64_t seed = 1; seed <= 12; seed++) {
@@ -149,7 +152,7 @@ static void test_every_operator(void **state) {
   assert_int_equal(bad, 0);
 }
 
-/* ---- the reducer ------------------------------------------------------------------------------ */
+/* ---- the reducer ----------------------------------------------------------------------------- */
 
 static bool has_softmax(void *ctx, const wk_module *m) {
   (void)ctx;
