@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_UNROLLED = 64, MAX_COLS = 4, TASK_BYTES = 256 << 10 };
+enum { MAX_UNROLLED = 64, COLS = 4, MAX_COLS = 8, TASK_BYTES = 256 << 10 };
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -138,10 +138,12 @@ static void sum_looped(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa w, wk_ssa 
 static void finish(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa mask, const wk_ssa *acc) {
   const wk_cpu_epilogue *epi = k->epi;
   wk_dtype type = k->types.y;
+  wk_ssa in[WK_CPU_MAX_OPERANDS];
   for (int o = 0; o < k->cols; o++) {
-    wk_ssa in[WK_CPU_MAX_OPERANDS], out = acc[o];
+    wk_ssa out = acc[o];
     for (int i = 0; i < epi->n_operands; i++) {
       const wk_cpu_operand *operand = &epi->operands[i];
+      if (o > 0 && wk_operand_is_row_invariant(operand)) continue;
       wk_ssa p = wk_emit_at(e, param(e, OPS + 2 * i), wk_emit_mul(e, param(e, OPS + 2 * i + 1), o));
       if (operand->per_column) p = wk_emit_at(e, p, scaled(e, at, operand->dtype));
       in[i] = wk_operand_load(e, operand, p, mask);
@@ -340,10 +342,17 @@ static uint64_t identity(const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi, 
   return wk_hash64(d, sizeof *d, hash); /* int64 fields only: no padding */
 }
 
+/* Output pixels of a kernel. Integers are fewer bytes and more arithmetic: it pays to share the
+ * joined words among more of them. */
+static int64_t columns_of(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
+  if (d->kh * d->kw > MAX_UNROLLED) return 1;
+  return d->types.a != WK_F32 && isa->registers >= 32 ? MAX_COLS : COLS;
+}
+
 static void task_body(dw_driver *v, int64_t per_task, int64_t zero_bytes) {
   wk_emit *e = v->e;
   const wk_cpu_conv_desc *d = v->d;
-  int64_t cols = d->kh * d->kw <= MAX_UNROLLED ? MAX_COLS : 1, rows = d->n * d->oh;
+  int64_t cols = columns_of(e->isa, d), rows = d->n * d->oh;
   v->args = param(e, 0);
   v->zeros = param(e, 1);
   v->table = wk_emit_off(e, v->zeros, zero_bytes);
