@@ -165,6 +165,20 @@ static void scaled_contraction(draw *d) {
   if (draw_chance(d, 40)) draw_operator(d, WK_OP_CONV);
 }
 
+/* One operand of a product is broadcast, along what is summed or along its rows or columns. */
+static void broadcast_product(draw *d) {
+  int64_t dims[] = {draw_dim(d), draw_dim(d), draw_dim(d), draw_dim(d)}, small[3];
+  const int64_t wide[2][3] = {{dims[0], dims[1], dims[2]}, {dims[0], dims[2], dims[3]}};
+  int64_t which = draw_int(d, 0, 1);
+  wk_value_id in[2];
+  for (int i = 0; i < 3; i++) small[i] = draw_chance(d, 50) ? 1 : wide[which][i];
+  wk_attr_expand *a = wk_attrs_new(d->a, WK_OP_EXPAND);
+  a->shape = wk_ints_dup(d->a, wide[which], 3);
+  in[which] = draw_1(d, WK_OP_EXPAND, a, draw_of_type(d, WK_F32, 3, small));
+  in[1 - which] = draw_of_type(d, WK_F32, 3, wide[1 - which]);
+  draw_2(d, WK_OP_MATMUL, NULL, in[0], in[1]);
+}
+
 static void padded_window(draw *d) {
   static const wk_op ops[] = {WK_OP_CONV, WK_OP_AVG_POOL, WK_OP_MAX_POOL, WK_OP_LP_POOL};
   wk_value_id x = draw_real(d, 3, 4);
@@ -259,6 +273,7 @@ static void attention(draw *d) {
 void draw_motif(draw *d) {
   static void (*const motifs[])(draw *) = {
       gelu, hard_swish, smooth_gate, softmax, layer_norm, scaled_contraction, scaled_contraction,
-      padded_window, around_transposes, around_transposes, around_reshapes, cut_and_join, attention};
+      broadcast_product, padded_window, around_transposes, around_transposes, around_reshapes,
+      cut_and_join, attention};
   motifs[draw_int(d, 0, (int64_t)WK_COUNTOF(motifs) - 1)](d);
 }

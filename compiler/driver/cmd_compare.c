@@ -24,9 +24,9 @@ static const wk_option options[] = {
     {"random", 0, "SEED", "seed of the inputs without a file (default 1)", .kind = WK_OPTION_INT,
      .offset = offsetof(wk_compare_opts, run.random), .min = 0, .max = INT64_MAX},
     {"rtol", 0, "R", "relative tolerance (default: by class of operator)", .kind = WK_OPTION_DOUBLE,
-     .offset = offsetof(wk_compare_opts, rtol)},
+     .offset = offsetof(wk_compare_opts, rtol), .max = INT64_MAX},
     {"atol", 0, "A", "absolute tolerance (default: by class of operator)", .kind = WK_OPTION_DOUBLE,
-     .offset = offsetof(wk_compare_opts, atol)},
+     .offset = offsetof(wk_compare_opts, atol), .max = INT64_MAX},
     {"verbose", 'v', NULL, "also print what agrees, with the largest error", .kind = WK_OPTION_FLAG,
      .offset = offsetof(wk_compare_opts, verbose)},
     WK_BINDING_OPTIONS(wk_compare_opts, run.binding),
@@ -48,15 +48,26 @@ wk_tolerance wk_compare_tolerance(const wk_compare_opts *o, wk_op op) {
   return out;
 }
 
+static wk_status check_model(const char *path) {
+  wk_file f;
+  WK_TRY(wk_file_map(path, &f));
+  bool package = wk_is_package(&f);
+  wk_file_unmap(&f);
+  if (!package) return NULL;
+  return wk_error_at(WK_USAGE, path, "is a package: compare needs the ONNX model it was made of");
+}
+
 static wk_status run(const void *options_, const wk_strings *args) {
   const wk_compare_opts *o = options_;
   const char *path = args->data[0];
   wk_run_opts on_eval = o->run;
   wk_run_job job;
+  WK_TRY(check_model(path));
   on_eval.target = WK_RUN_EVAL;
   wk_status s = wk_run_load(&on_eval, path, &job);
   if (!s) s = o->passes ? wk_compare_passes(o, &job) : wk_compare_layers(o, &job);
   wk_progress_end();
+  if (job.notes.n && (!s || !*s->message)) fputs(job.notes.s, stderr);
   wk_run_job_free(&job);
   return wk_status_place(s, path);
 }

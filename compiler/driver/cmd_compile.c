@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "compiler/driver/command.h"
 #include "compiler/driver/compile.h"
@@ -72,7 +73,7 @@ typedef struct {
   const compile_opts *o;
   const char *name;
   wk_compiled *part;
-  uint64_t last; /* hash of the text after the step before, for --print-after=changed */
+  uint64_t last; /* hash of the text before the step, for --print-after=changed */
   bool lowered;
 } watcher;
 
@@ -84,7 +85,7 @@ static void record_insts(wk_compiled *part, const wk_program *p) {
   for (size_t i = 0; i < n; i++) {
     const wk_inst *x = all[i].inst;
     wk_inst_record r = {.node = wk_arena_strdup(part->arena, x->name), .op = wk_op_get(x->op)->name,
-                        .macs = wk_inst_macs(x)};
+                        .macs = wk_inst_macs(x), .depth = all[i].depth};
     for (uint32_t k = 0; k < x->n_operands; k++)
       if (x->operands[k].buffer != WK_NONE)
         r.bytes += wk_view_count(&x->operands[k]) * wk_dtype_size(x->operands[k].dtype);
@@ -97,16 +98,24 @@ static void record_insts(wk_compiled *part, const wk_program *p) {
   wk_arena_free(scratch);
 }
 
+static void print_code(wk_str *b, const wk_module *m, const wk_program *p) {
+  if (p) wk_program_print(b, p, WK_PRINT_SHORT);
+  else wk_module_print(b, m, WK_PRINT_SHORT);
+}
+
+/* Steps that are no passes rewrite everything and count nothing. */
 static void print_step(watcher *w, const wk_step_record *step, const wk_module *m,
                        const wk_program *p) {
   bool all = !strcmp(w->o->print_after, "all"), changed = !strcmp(w->o->print_after, "changed");
   if (!all && !changed && strcmp(w->o->print_after, step->name) != 0) return;
   wk_str b = {0};
-  if (p) wk_program_print(&b, p, WK_PRINT_SHORT);
-  else wk_module_print(&b, m, WK_PRINT_SHORT);
+  print_code(&b, m, p);
   uint64_t hash = wk_hash64(b.s, b.n, 0);
-  if (!changed || hash != w->last)
-    fprintf(stderr, "// after %s: %lld changes\n%s\n", step->name, (long long)step->changes, b.s);
+  if (!changed || hash != w->last) {
+    fprintf(stderr, "// after %s", step->name);
+    if (step->changes || !changed) fprintf(stderr, ": %lld changes", (long long)step->changes);
+    fprintf(stderr, "\n%s\n", b.s);
+  }
   w->last = hash;
   wk_str_free(&b);
 }
@@ -136,6 +145,12 @@ static wk_status compile_part(const compile_opts *o, const char *model, int emit
   WK_TRY(wk_model_import(model, &part->binding, &part->module));
   part->import_seconds = wk_clock() - started;
   part->nodes_after = wk_module_nodes(part->module);
+  if (o->print_after) {
+    wk_str b = {0};
+    print_code(&b, part->module, NULL);
+    w.last = wk_hash64(b.s, b.n, 0);
+    wk_str_free(&b);
+  }
   return wk_status_place(wk_pipeline_run(part->module, &po, &part->report, &part->program), model);
 }
 
@@ -180,25 +195,39 @@ static int64_t file_bytes(const char *path) {
   return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
 }
 
-/* Sizes that are known only from what was written. */
-static void measure_output(wk_compilation *c, int emit, const char *path, wk_arena *a) {
-  wick_model *m;
-  wick_load_options o = {.flags = WICK_LOAD_DESCRIBE | WICK_LOAD_UNCHECKED};
-  c->output_bytes = file_bytes(path);
-  if (emit == EMIT_BUNDLE) {
-    static const char *const endings[] = {".o", ".h", ".weights"};
-    c->output_bytes = 0;
-    for (size_t i = 0; i < WK_COUNTOF(endings); i++) {
-      int64_t n = file_bytes(wk_arena_printf(a, "%s%s", path, endings[i]));
-      c->output_bytes += n > 0 ? n : 0;
-    }
+enum { MAX_FILES = 3 };
+
+/* The files that were written; an ending .o or .h of a bundle's name is not a part of it. */
+static size_t output_files(const wk_compilation *c, int emit, wk_arena *a, const char **out) {
+  static const char *const endings[MAX_FILES] = {".o", ".h", ".weights"};
+  if (!c->output) return 0;
+  out[0] = c->output;
+  if (emit != EMIT_BUNDLE) return 1;
+  size_t n = strlen(c->output);
+  if (n > 2 && (!strcmp(c->output + n - 2, ".o") || !strcmp(c->output + n - 2, ".h"))) n -= 2;
+  for (size_t i = 0; i < MAX_FILES; i++)
+    out[i] = wk_arena_printf(a, "%.*s%s", (int)n, c->output, endings[i]);
+  return MAX_FILES;
+}
+
+static void measure_output(wk_compilation *c, int emit, wk_arena *a) {
+  const char *files[MAX_FILES];
+  size_t n = output_files(c, emit, a, files);
+  for (size_t i = 0; i < n; i++) {
+    int64_t bytes = file_bytes(files[i]);
+    if (bytes >= 0) c->output_bytes = bytes + (i ? c->output_bytes : 0);
   }
-  if (emit != EMIT_PACKAGE || wick_model_load(path, &o, &m) != WICK_OK) return;
-  for (uint32_t i = 0; i < wick_model_describe(m)->entry_count; i++) {
-    int64_t n = (int64_t)wick_model_entry(m, i)->scratch_bytes;
-    if (n > c->scratch_bytes) c->scratch_bytes = n;
+}
+
+/* After an error: what is no regular file stays. */
+static void remove_output(const wk_compilation *c, int emit, wk_arena *a) {
+  const char *files[MAX_FILES];
+  size_t n = output_files(c, emit, a, files);
+  for (size_t i = 0; i < n; i++) {
+    char *real = realpath(files[i], NULL);
+    if (real && file_bytes(real) >= 0) unlink(real);
+    free(real);
   }
-  wick_model_free(m);
 }
 
 static wk_status write_output(wk_compilation *c, int emit, int target, const wk_emit_options *eo,
@@ -209,7 +238,7 @@ static wk_status write_output(wk_compilation *c, int emit, int target, const wk_
   else if (emit == EMIT_ONNX) s = wk_export_onnx(c->parts[0].module, path);
   else s = write_text(&c->parts[0], emit, path);
   c->emit_seconds = wk_clock() - started;
-  if (!s && c->output) measure_output(c, emit, path, a);
+  if (!s) measure_output(c, emit, a);
   return s;
 }
 
@@ -255,13 +284,13 @@ static bool is_same_file(const char *a, const char *b) {
 
 /* With --stop-after alone, what there is then is shown as text. */
 static int default_emit(const compile_opts *o) {
-  const char *names[64];
-  size_t n = wk_pipeline_steps(names, WK_COUNTOF(names));
+  wk_pipeline_step steps[WK_PIPELINE_MAX_STEPS];
+  size_t n = wk_pipeline_steps(steps, WK_COUNTOF(steps));
   bool generated = false;
   if (!o->stop_after) return EMIT_PACKAGE;
   for (size_t i = 0; i < n; i++) {
-    generated = generated || !strcmp(names[i], "generate");
-    if (!strcmp(names[i], o->stop_after)) return generated ? EMIT_PROGRAM : EMIT_GRAPH;
+    generated = generated || !strcmp(steps[i].name, "generate");
+    if (!strcmp(steps[i].name, o->stop_after)) return generated ? EMIT_PROGRAM : EMIT_GRAPH;
   }
   return EMIT_GRAPH;
 }
@@ -280,12 +309,14 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, con
                          wk_arena *a) {
   wk_out *report = NULL;
   double started = wk_clock();
+  wk_emit_result result = {.scratch_bytes = -1};
   wk_emit_options eo = {.cpu = o->cpu, .model_name = c->name, .command = c->command,
-                        .input_hash = c->input_hash};
+                        .input_hash = c->input_hash, .result = &result};
   if (o->report) WK_TRY(wk_out_open(o->report, &report));
   wk_status s = NULL;
   for (size_t i = 0; !s && i < c->n; i++) s = compile_part(o, c->model, emit, &eo, &c->parts[i]);
   if (!s) s = write_output(c, emit, o->target, &eo, path, a);
+  c->scratch_bytes = result.scratch_bytes;
   c->seconds = wk_clock() - started;
   wk_progress_end();
   if (s) {
@@ -294,9 +325,20 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, con
   }
   if (report) {
     wk_compile_json(report, c);
-    WK_TRY(wk_out_commit(report));
+    s = wk_out_commit(report);
+    if (s) remove_output(c, emit, a);
+    WK_TRY(s);
   }
   show(o, c);
+  return NULL;
+}
+
+static wk_status name_machine(const compile_opts *o, wk_compilation *c) {
+  const wk_target *t;
+  wk_machine m;
+  WK_TRY(wk_target_find(target_names[o->target], &t));
+  WK_TRY(t->machine(o->cpu, &m));
+  c->machine = m.name;
   return NULL;
 }
 
@@ -304,6 +346,7 @@ static wk_status start(const compile_opts *o, wk_compilation *c, wk_arena *a) {
   wk_binding_set sets[WK_MAX_BINDINGS];
   wk_file f;
   int emit = o->emit >= 0 ? o->emit : default_emit(o);
+  WK_TRY(name_machine(o, c));
   WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &c->n));
   for (size_t i = 0; i < c->n; i++) c->parts[i].binding = sets[i];
   WK_TRY(check_options(o, emit, c->n));
@@ -324,7 +367,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   const compile_opts *o = options_;
   wk_arena *a = wk_arena_new();
   wk_compilation c = {.model = args->data[0], .name = wk_model_name(a, args->data[0]),
-                      .target = target_names[o->target], .cpu = o->cpu,
+                      .target = target_names[o->target],
                       .command = command_text(o, a), .output_bytes = -1, .scratch_bytes = -1};
   c.parts = wk_xcalloc(WK_MAX_BINDINGS, sizeof *c.parts);
   wk_status s = start(o, &c, a);

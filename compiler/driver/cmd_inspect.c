@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * wick inspect: what a model file or a package says about itself. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/driver/command.h"
@@ -20,21 +21,19 @@ static void row(wk_table *t, const char *key, const char *value) {
   if (value && *value) wk_table_row(t, "%s\t%s", key, value);
 }
 
+/* Names out of the file: what is in them must not look like more rows or columns. */
+static void name_row(wk_table *t, const char *key, const char *value) {
+  char *s = wk_xstrdup(value);
+  wk_text_clean(s);
+  row(t, key, s);
+  free(s);
+}
+
 /* ---- models ---------------------------------------------------------------------------------- */
 
-static void add_io(wk_table *t, const char *kind, const wk_onnx_io *io) {
-  wk_str b = {0};
-  bool is_tensor = io->dtype != WK_DTYPE_NONE;
-  wk_str_add(&b, is_tensor ? wk_dtype_name(io->dtype) : "no tensor of numbers");
-  if (is_tensor && io->rank < 0) wk_str_add(&b, " of any shape");
-  for (int i = 0; is_tensor && i < io->rank; i++) {
-    wk_str_add(&b, i ? "," : "[");
-    if (io->dims[i] >= 0) wk_str_printf(&b, "%lld", (long long)io->dims[i]);
-    else wk_str_add(&b, io->symbols[i] ? io->symbols[i] : "?");
-  }
-  if (is_tensor && io->rank >= 0) wk_str_add(&b, io->rank ? "]" : "[]");
-  wk_table_row(t, "%s %s\t%s%s", kind, io->name, b.s, io->has_default ? ", has a default" : "");
-  wk_str_free(&b);
+static void add_io(wk_table *t, const char *kind, const wk_onnx_io *io, wk_arena *a) {
+  wk_table_row(t, "%s %s\t%s%s", kind, wk_text_shown(a, io->name), wk_onnx_io_text(a, io),
+               io->has_default ? ", has a default" : "");
 }
 
 static void add_opsets(wk_table *t, const wk_onnx_info *m) {
@@ -43,7 +42,7 @@ static void add_opsets(wk_table *t, const wk_onnx_info *m) {
     wk_str_printf(&b, "%s%s %lld", i ? ", " : "",
                   *m->opsets.data[i].domain ? m->opsets.data[i].domain : "ai.onnx",
                   (long long)m->opsets.data[i].version);
-  row(t, "opsets", b.s);
+  name_row(t, "opsets", b.s ? b.s : "");
   wk_str_free(&b);
 }
 
@@ -52,9 +51,10 @@ static void add_ops(wk_table *t, const wk_onnx_info *m, bool all) {
   for (size_t i = 0; i < m->ops.n && !all; i++)
     wk_str_printf(&b, "%s%s %lld", i ? ", " : "", m->ops.data[i].op,
                   (long long)m->ops.data[i].count);
-  row(t, "operators", b.s);
+  name_row(t, "operators", b.s ? b.s : "");
   for (size_t i = 0; i < m->ops.n && all; i++)
-    wk_table_row(t, "  %s\t%lld", m->ops.data[i].op, (long long)m->ops.data[i].count);
+    wk_table_row(t, "  %s\t%lld", wk_text_shown(m->arena, m->ops.data[i].op),
+                 (long long)m->ops.data[i].count);
   wk_str_free(&b);
 }
 
@@ -66,11 +66,13 @@ static wk_status inspect_model(const char *path, const wk_file *f, bool all) {
   wk_table_row(&t, "format\tONNX, IR version %lld", (long long)m.ir_version);
   wk_table_row(&t, "size\t%s", wk_bytes_text(f->size).s);
   wk_table_row(&t, "hash\t%016" PRIx64 " (XXH3)", wk_hash64(f->data, f->size, 0));
-  if (*m.producer) wk_table_row(&t, "producer\t%s %s", m.producer, m.producer_version);
-  row(&t, "graph", m.graph_name);
+  name_row(&t, "producer",
+           *m.producer ? wk_arena_printf(m.arena, "%s %s", m.producer, m.producer_version) : "");
+  name_row(&t, "graph", m.graph_name);
   add_opsets(&t, &m);
-  for (size_t i = 0; i < m.inputs.n; i++) add_io(&t, "input", &m.inputs.data[i]);
-  for (size_t i = 0; i < m.outputs.n; i++) add_io(&t, "output", &m.outputs.data[i]);
+  for (size_t i = 0; i < m.inputs.n; i++) add_io(&t, "input", &m.inputs.data[i], m.arena);
+  for (size_t i = 0; i < m.outputs.n; i++)
+    add_io(&t, "output", &m.outputs.data[i], m.arena);
   wk_table_row(&t, "nodes\t%lld", (long long)m.nodes);
   wk_table_row(&t, "parameters\t%s (%s)", wk_text_count(m.parameters).s,
                wk_bytes_text((uint64_t)m.parameter_bytes).s);
@@ -82,20 +84,21 @@ static wk_status inspect_model(const char *path, const wk_file *f, bool all) {
 
 /* ---- packages -------------------------------------------------------------------------------- */
 
-static void add_tensor(wk_table *t, const char *kind, const wick_tensor_info *x) {
+static void add_tensor(wk_table *t, const char *kind, const wick_tensor_info *x, wk_arena *a) {
   wk_type type = wk_type_make((wk_dtype)x->dtype, (int)x->rank, x->dims);
   wk_str b = {0};
   wk_type_print(&b, &type);
-  wk_table_row(t, "  %s %s\t%s (%s)", kind, x->name, b.s, wk_bytes_text(x->bytes).s);
+  wk_table_row(t, "  %s %s\t%s (%s)", kind, wk_text_shown(a, x->name), b.s,
+               wk_bytes_text(x->bytes).s);
   wk_str_free(&b);
 }
 
-static void add_entry(wk_table *t, const wick_entry_info *e, uint32_t index) {
+static void add_entry(wk_table *t, const wick_entry_info *e, uint32_t index, wk_arena *a) {
   uint64_t macs = 0;
   for (uint32_t i = 0; i < e->step_count; i++) macs += e->steps[i].macs;
-  wk_table_row(t, "entry %u\t%s", index, *e->name ? e->name : "-");
-  for (uint32_t i = 0; i < e->input_count; i++) add_tensor(t, "input", &e->inputs[i]);
-  for (uint32_t i = 0; i < e->output_count; i++) add_tensor(t, "output", &e->outputs[i]);
+  wk_table_row(t, "entry %u\t%s", index, *e->name ? wk_text_shown(a, e->name) : "-");
+  for (uint32_t i = 0; i < e->input_count; i++) add_tensor(t, "input", &e->inputs[i], a);
+  for (uint32_t i = 0; i < e->output_count; i++) add_tensor(t, "output", &e->outputs[i], a);
   wk_table_row(t, "  instructions\t%u", e->step_count);
   wk_table_row(t, "  multiply-accumulates\t%s", wk_text_count((int64_t)macs).s);
   wk_table_row(t, "  activations\t%s (at least %s)", wk_bytes_text(e->arena_bytes).s,
@@ -103,34 +106,37 @@ static void add_entry(wk_table *t, const wick_entry_info *e, uint32_t index) {
   wk_table_row(t, "  scratch of each thread\t%s", wk_bytes_text(e->scratch_bytes).s);
 }
 
-static void print_steps(const wick_entry_info *e, uint32_t index) {
+static void print_steps(const wick_entry_info *e, uint32_t index, wk_arena *a) {
   wk_table t = {0};
   wk_table_row(&t, "\nSTEP %u.\tNODE\tMACS\tBYTES\tINSTRUCTION", index);
   for (uint32_t i = 0; i < e->step_count; i++)
-    wk_table_row(&t, "%u\t%s\t%s\t%s\t%s", i, e->steps[i].node,
+    wk_table_row(&t, "%u\t%s\t%s\t%s\t%s", i, wk_text_shown(a, e->steps[i].node),
                  wk_text_count((int64_t)e->steps[i].macs).s, wk_bytes_text(e->steps[i].bytes).s,
-                 e->steps[i].text);
+                 wk_text_shown(a, e->steps[i].text));
   wk_table_print(stdout, &t, "rlrrl");
 }
 
 static void print_package(const char *path, const wick_model *model, bool steps) {
   const wick_model_info *m = wick_model_describe(model);
+  wk_arena *a = wk_arena_new();
   wk_table t = {0};
   wk_table_row(&t, "file\t%s", path);
   wk_table_row(&t, "format\twick package, version %u", m->format_version);
   wk_table_row(&t, "size\t%s", wk_bytes_text(m->file_bytes).s);
-  row(&t, "model", m->name);
+  name_row(&t, "model", m->name);
   wk_table_row(&t, "model hash\t%016" PRIx64 " (XXH3)", m->input_hash);
   wk_table_row(&t, "compiler\twick %s", m->compiler);
-  row(&t, "options", m->flags);
+  name_row(&t, "options", m->flags);
   wk_table_row(&t, "target\t%s, %s", m->target, m->machine);
   row(&t, "features", m->features);
-  for (uint32_t i = 0; i < m->entry_count; i++) add_entry(&t, wick_model_entry(model, i), i);
+  for (uint32_t i = 0; i < m->entry_count; i++) add_entry(&t, wick_model_entry(model, i), i, a);
   for (int i = 0; i < WICK_SECTION_COUNT; i++)
     wk_table_row(&t, "section %s\t%s at %" PRIu64 ", CRC32C %08x", m->sections[i].name,
                  wk_bytes_text(m->sections[i].size).s, m->sections[i].offset, m->sections[i].crc);
   wk_table_print(stdout, &t, "ll");
-  for (uint32_t i = 0; i < m->entry_count && steps; i++) print_steps(wick_model_entry(model, i), i);
+  for (uint32_t i = 0; i < m->entry_count && steps; i++)
+    print_steps(wick_model_entry(model, i), i, a);
+  wk_arena_free(a);
 }
 
 static wk_status inspect_package(const char *path, bool steps) {

@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "compiler/driver/command.h"
+#include "compiler/driver/pipeline.h"
 #include "compiler/driver/text.h"
 #include "compiler/import/import.h"
-#include "compiler/lower/lower.h"
-#include "compiler/passes/passes.h"
 
 typedef struct {
   bool markdown, onnx, ir, passes;
@@ -66,17 +65,12 @@ static void print_ir(void) {
 }
 
 static void print_passes(void) {
+  wk_pipeline_step steps[WK_PIPELINE_MAX_STEPS];
+  size_t n = wk_pipeline_steps(steps, WK_COUNTOF(steps));
   wk_table t = {0};
   wk_table_row(&t, "PASS\tON\tWHAT IT DOES");
-  for (size_t i = 0; i < wk_passes_count; i++) {
-    const wk_pass *p = &wk_passes[i];
-    bool both = p->stages == (WK_STAGE_GRAPH | WK_STAGE_PRIMITIVE);
-    wk_table_row(&t, "%s\t%s\t%s", p->name,
-                 both ? "graphs, primitives" : p->stages & WK_STAGE_GRAPH ? "graphs" : "primitives",
-                 p->doc);
-  }
-  for (size_t i = 0; i < wk_inst_passes_count; i++)
-    wk_table_row(&t, "%s\tprograms\t%s", wk_inst_passes[i].name, wk_inst_passes[i].doc);
+  for (size_t i = 0; i < n; i++)
+    wk_table_row(&t, "%s\t%s\t%s", steps[i].name, steps[i].on, steps[i].doc);
   wk_table_print(stdout, &t, "lll");
 }
 

@@ -9,8 +9,8 @@ typedef struct {
 
 static const wk_option options[] = {
     {"capacity", 0, "N", "bytes that there are (default: make the peak as low as possible)",
-     .kind = WK_OPTION_INT, .offset = offsetof(plan_opts, capacity), .min = 0, .max = INT64_MAX},
-    {"output", 'o', "OUT.csv", "write the table with an offset column", .kind = WK_OPTION_STRING,
+     .kind = WK_OPTION_INT, .offset = offsetof(plan_opts, capacity), .min = 1, .max = INT64_MAX},
+    {"output", 'o', "FILE.csv", "write the table with an offset column", .kind = WK_OPTION_STRING,
      .offset = offsetof(plan_opts, output)},
     {0}};
 

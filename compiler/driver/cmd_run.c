@@ -112,7 +112,7 @@ static void print_output(const char *name, const wk_tensor *t) {
     sum += v;
     counted++;
   }
-  printf("%s %s", name, wk_type_text(a, &t->type));
+  printf("%s %s", wk_text_shown(a, name), wk_type_text(a, &t->type));
   if (counted) printf(" min %.6g max %.6g mean %.6g", least, most, sum / (double)counted);
   if (nan) printf(" NaN %lld", (long long)nan);
   putchar('\n');
@@ -120,20 +120,15 @@ static void print_output(const char *name, const wk_tensor *t) {
   wk_arena_free(a);
 }
 
-static wk_status write_output(const wk_run_opts *o, wk_arena *a, const char *name,
-                              const wk_tensor *t) {
-  const char *file = wk_text_file_name(a, name);
-  return wk_tensor_write_npy(wk_arena_printf(a, "%s/%s.npy", o->output_dir, file), t);
-}
-
-static wk_status show_outputs(const wk_run_opts *o, wk_run_job *job, const wk_tensor *out) {
-  if (o->output_dir) WK_TRY(wk_make_folder(o->output_dir));
-  for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) {
+static wk_status write_outputs(const wk_run_opts *o, wk_run_job *job, const wk_tensor *out) {
+  wk_run_folder f;
+  WK_TRY(wk_run_folder_open(o->output_dir, job->arena, &f));
+  wk_status s = NULL;
+  for (size_t i = 0; !s && i < wk_runner_outputs(job->runner); i++) {
     const char *name = wk_runner_output_name(job->runner, i);
-    print_output(name, &out[i]);
-    if (o->output_dir) WK_TRY(write_output(o, job->arena, name, &out[i]));
+    s = wk_run_folder_write(&f, wk_text_file_name(job->arena, name), &out[i]);
   }
-  return NULL;
+  return wk_run_folder_close(&f, s);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -142,7 +137,11 @@ static wk_status execute(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) 
   if (o->dump) WK_TRY(wk_run_dump(o, job, out));
   if (o->profile) WK_TRY(wk_run_profile(o, job, out));
   if (!o->dump && !o->profile) WK_TRY(run_timed(o, job, out));
-  return show_outputs(o, job, out);
+  if (o->output_dir) WK_TRY(write_outputs(o, job, out));
+  for (size_t i = 0; i < wk_runner_outputs(job->runner); i++)
+    print_output(wk_runner_output_name(job->runner, i), &out[i]);
+  if (job->notes.n) fputs(job->notes.s, stderr);
+  return NULL;
 }
 
 static wk_status run(const void *options_, const wk_strings *args) {

@@ -17,11 +17,13 @@ typedef struct {
   const char *cpu, *filter, *junit;
   int64_t threads, jobs, timeout, random_weights;
   double rtol, atol; /* negative: not given */
+  double mean_steps, max_steps;
   bool verbose;
 } test_opts;
 
 static const test_opts defaults = {.target = WK_RUN_CPU, .threads = 1, .jobs = 2, .timeout = 600,
-                                   .random_weights = -1, .rtol = -1, .atol = -1};
+                                   .random_weights = -1, .rtol = -1, .atol = -1,
+                                   .mean_steps = 1.5, .max_steps = 8};
 
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "What runs"},
@@ -46,9 +48,15 @@ static const wk_option options[] = {
      .offset = offsetof(test_opts, timeout), .min = 1, .max = 86400},
     {.kind = WK_OPTION_GROUP, .help = "Tolerance"},
     {"rtol", 0, "R", "relative part (default 1e-3)", .kind = WK_OPTION_DOUBLE,
-     .offset = offsetof(test_opts, rtol)},
+     .offset = offsetof(test_opts, rtol), .max = INT64_MAX},
     {"atol", 0, "A", "absolute part (default max(1e-7, 1e-5 * largest |want| of the tensor))",
-     .kind = WK_OPTION_DOUBLE, .offset = offsetof(test_opts, atol)},
+     .kind = WK_OPTION_DOUBLE, .offset = offsetof(test_opts, atol), .max = INT64_MAX},
+    {"mean-steps", 0, "N",
+     "unless --rtol or --atol is given, outputs of quantised tensors are compared in their steps: "
+     "largest mean difference (default 1.5)",
+     .kind = WK_OPTION_DOUBLE, .offset = offsetof(test_opts, mean_steps), .max = INT64_MAX},
+    {"max-steps", 0, "N", "largest difference of one element, in steps (default 8)",
+     .kind = WK_OPTION_DOUBLE, .offset = offsetof(test_opts, max_steps), .max = INT64_MAX},
     {.kind = WK_OPTION_GROUP, .help = "Output"},
     {"verbose", 'v', NULL, "also a line for each case that passed or was skipped",
      .kind = WK_OPTION_FLAG, .offset = offsetof(test_opts, verbose)},
@@ -166,6 +174,7 @@ static wk_status run_cases(const test_opts *o, case_list *list) {
   wk_test_options to = {.target = (wk_run_target)o->target, .cpu = o->cpu, .threads = o->threads,
                         .tolerance = tolerance(o),
                         .is_default = o->rtol < 0 && o->atol < 0,
+                        .mean_steps = o->mean_steps, .max_steps = o->max_steps,
                         .random_weights = o->random_weights,
                         .jobs = o->jobs, .timeout = o->timeout};
   wk_out *junit = NULL; /* opened first: what cannot be written shall not cost a run */
@@ -187,6 +196,13 @@ static wk_status run_cases(const test_opts *o, case_list *list) {
   return good ? NULL : wk_exit_with(WK_FAILED);
 }
 
+static wk_status check_cpu(const test_opts *o) {
+  const wk_target *t;
+  if (o->target == WK_RUN_EVAL) return NULL;
+  WK_TRY(wk_target_find(wk_target_choices[o->target], &t));
+  return wk_target_check_cpu(t, o->cpu);
+}
+
 static wk_status run(const void *options_, const wk_strings *args) {
   const test_opts *o = options_;
   wk_arena *a = wk_arena_new();
@@ -195,6 +211,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   if (o->random_weights >= 0 && o->target == WK_RUN_EVAL)
     s = wk_error(WK_USAGE, "--random-weights compares a target with the evaluator: choose another "
                            "--target than eval");
+  if (!s) s = check_cpu(o);
   for (size_t i = 0; !s && i < args->n; i++) s = find_in(&list, o, args->data[i], a);
   if (!s && list.n == 0) s = wk_error(WK_USAGE, "--filter %s matches no case", o->filter);
   if (!s) s = run_cases(o, &list);
@@ -218,7 +235,9 @@ const wk_cmd wk_cmd_test = {
              "right when |got - want| <= rtol * |want| + atol; integers and bools are exact, "
              "NaN equals NaN, a bf16 may be off by one in its last place, what depends on a random "
              "operator is compared by type alone. "
-             "Models that are refused count as skipped.\n"
+             "Models that are refused count as skipped. Data that is missing, or contradicts the "
+             "types that the model declares, fails; only sets that store bf16 as u16, for want of "
+             "a bf16 in numpy, are skipped when their shapes are not the model's.\n"
              "\n"
              "Succeeds only when nothing failed and something passed.\n"
              "\n"

@@ -9,6 +9,7 @@
 typedef struct {
   const char *output;
   int64_t seed;
+  bool list;
 } zoo_opts;
 
 static const zoo_opts defaults = {.seed = 1};
@@ -18,6 +19,8 @@ static const wk_option options[] = {
      .kind = WK_OPTION_STRING, .offset = offsetof(zoo_opts, output)},
     {"seed", 0, "N", "seed of the weights (default 1)", .kind = WK_OPTION_INT,
      .offset = offsetof(zoo_opts, seed), .min = 0, .max = INT64_MAX},
+    {"list", 0, NULL, "list the networks, as 'wick zoo' alone does", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(zoo_opts, list)},
     {0}};
 
 static wk_status unknown(const char *name) {
@@ -40,7 +43,7 @@ static void list(void) {
 static wk_status run(const void *options_, const wk_strings *args) {
   const zoo_opts *o = options_;
   wk_module *m;
-  if (args->n == 0) {
+  if (args->n == 0 || o->list) {
     list();
     return NULL;
   }

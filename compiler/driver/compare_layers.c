@@ -6,7 +6,6 @@
  * evaluator. A branch is not an instruction to compare; its body's are, when it is taken. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "compiler/driver/compare.h"
 #include "compiler/driver/compile.h"
@@ -22,6 +21,7 @@ typedef struct {
   void **bases;        /* per buffer of p, the evaluator's memory */
   void **own;          /* the part of it to free */
   size_t bad, done;
+  wk_arena *arena;
 } layers;
 
 /* ---- the instructions ------------------------------------------------------------------------ */
@@ -85,26 +85,16 @@ static wk_status isolate_all(layers *l, const wk_target *t, const wk_emit_option
   return NULL;
 }
 
-static wk_status load_package(layers *l, const wk_target *t, const wk_emit_options *eo,
-                              const char *path) {
-  wick_error_detail detail = {{0}};
-  wick_load_options lo = {.flags = WICK_LOAD_UNCHECKED, .detail = &detail};
-  wk_program **programs = wk_xcalloc(l->insts.n + 1, sizeof *programs);
-  for (size_t i = 0; i < l->insts.n; i++) programs[i] = l->layers[i].program;
-  wk_status s = t->emit(t, WK_EMIT_PACKAGE, programs, l->insts.n, eo, path);
-  free(programs);
-  return s ? s : wk_wick_error(wick_model_load(path, &lo, &l->model), detail.text, NULL);
-}
-
-static wk_status compile(layers *l, wk_arena *a) {
+static wk_status compile(layers *l) {
   const wk_target *t;
   wk_emit_options eo = {.cpu = l->o->run.cpu, .model_name = "compare", .command = ""};
-  char *path;
   WK_TRY(wk_target_find(wk_target_choices[l->o->run.target], &t));
+  WK_TRY(wk_target_check_cpu(t, eo.cpu));
   WK_TRY(isolate_all(l, t, &eo));
-  WK_TRY(wk_temporary_file(a, &path));
-  wk_status s = load_package(l, t, &eo, path);
-  unlink(path);
+  wk_program **programs = wk_xcalloc(l->insts.n + 1, sizeof *programs);
+  for (size_t i = 0; i < l->insts.n; i++) programs[i] = l->layers[i].program;
+  wk_status s = wk_load_emitted(t, programs, l->insts.n, &eo, &l->model);
+  free(programs);
   return s;
 }
 
@@ -158,6 +148,7 @@ static wk_view compared_view(const layers *l, const wk_view *v) {
 static wk_status compare_view(layers *l, size_t i, const wk_inst *inst, const wk_view *written,
                               const void *got_base, bool *differs) {
   const wk_inst *top = l->insts.data[i];
+  const char *name = wk_text_shown(l->arena, top->name);
   wk_view v = compared_view(l, written);
   /* inside a body copies move what was computed there */
   wk_tolerance tolerance = wk_compare_tolerance(l->o, inst == top ? inst->op : WK_OP_LOOP);
@@ -169,11 +160,11 @@ static wk_status compare_view(layers *l, size_t i, const wk_inst *inst, const wk
     wk_str text = {0};
     if (!d.equal) {
       wk_text_diff(&text, &got, &want, &d);
-      printf("%s %s (instruction %zu, %s): %s\n", l->bad || *differs ? "also" : "first", top->name,
-             i, wk_op_get(inst->op)->name, text.s);
+      printf("%s %s (instruction %zu, %s): %s\n", l->bad || *differs ? "also" : "first", name, i,
+             wk_op_get(inst->op)->name, text.s);
     } else if (l->o->verbose) {
       printf("ok   %s (instruction %zu, %s): largest error %.3g absolute, %.3g relative\n",
-             top->name, i, wk_op_get(inst->op)->name, d.max_abs, d.max_rel);
+             name, i, wk_op_get(inst->op)->name, d.max_abs, d.max_rel);
     }
     *differs = *differs || !d.equal;
     wk_str_free(&text);
@@ -203,7 +194,7 @@ static wk_status compare_written(layers *l, size_t i, void *const *got) {
   if (differs && !s) {
     wk_str text = {0};
     wk_inst_text(&text, l->p, l->insts.data[i]);
-    printf("     %s\n", text.s);
+    printf("     %s\n", wk_text_shown(l->arena, text.s));
     wk_str_free(&text);
   }
   l->bad += differs;
@@ -257,11 +248,11 @@ static wk_status walk(layers *l, const wk_run_job *job) {
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static wk_status run_program(const wk_compare_opts *o, const wk_run_job *job, const wk_program *p) {
-  layers l = {.o = o, .p = p};
+  layers l = {.o = o, .p = p, .arena = job->arena};
   list_insts(&l);
   l.layers = wk_xcalloc(l.insts.n + 1, sizeof *l.layers);
   wk_progress("compiling %zu instructions", l.insts.n);
-  wk_status s = compile(&l, job->arena);
+  wk_status s = compile(&l);
   if (!s) s = walk(&l, job);
   for (size_t b = 0; l.own && b < p->buffers.n; b++) free(l.own[b]);
   for (size_t i = 0; i < l.insts.n; i++) wk_isolated_free(&l.layers[i]);

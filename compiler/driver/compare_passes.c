@@ -45,8 +45,8 @@ static void compare(passes *x, const char *step) {
     if (d.worst < 0) wk_str_add(&text, "the type changed");
     else wk_text_diff(&text, &x->got[i], &x->want[i], &d);
     wk_progress_end();
-    printf("%s changes the result: output %s: %s\n", step, wk_runner_output_name(x->job->runner, i),
-           text.s);
+    printf("%s changes the result: output %s: %s\n", step,
+           wk_text_shown(x->job->arena, wk_runner_output_name(x->job->runner, i)), text.s);
     wk_str_free(&text);
   }
   if (!x->guilty && x->o->verbose) printf("ok   %s: largest difference %.3g\n", step, worst);

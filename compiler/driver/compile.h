@@ -12,6 +12,7 @@
 typedef struct {
   const char *node, *op, *text;
   int64_t macs, bytes;
+  int depth; /* 0: of the program itself, otherwise in bodies */
 } wk_inst_record;
 
 /* One binding of the model's shapes, compiled. */
@@ -28,11 +29,12 @@ typedef struct {
 
 typedef struct {
   const char *model, *name;   /* file, and the name made of it */
-  const char *emit, *target, *cpu, *command;
+  const char *emit, *target, *command;
+  const char *machine;        /* what --cpu stands for */
   const char *output;         /* NULL: standard output */
   uint64_t input_hash;
   int64_t input_bytes, output_bytes; /* output: of all files together; -1: not known */
-  int64_t scratch_bytes;      /* per thread; -1: not known */
+  int64_t scratch_bytes;      /* per thread; -1: there is no code that could want any */
   double emit_seconds, seconds;
   wk_compiled *parts;
   size_t n;

@@ -42,8 +42,8 @@ static void add_memory(wk_table *t, const wk_compilation *c, const wk_program *p
     wk_table_row(t, "activation peak\t%s, lower bound %s (%.3f x)", wk_bytes_text((uint64_t)peak).s,
                  wk_bytes_text((uint64_t)bound).s, (double)peak / (double)bound);
   else wk_table_row(t, "activation peak\t%s", wk_bytes_text((uint64_t)peak).s);
-  int64_t scratch = c->scratch_bytes >= 0 ? c->scratch_bytes : p->region_size[WK_REGION_SCRATCH];
-  wk_table_row(t, "scratch per thread\t%s", wk_bytes_text((uint64_t)scratch).s);
+  if (c->scratch_bytes >= 0)
+    wk_table_row(t, "scratch per thread\t%s", wk_bytes_text((uint64_t)c->scratch_bytes).s);
   wk_table_row(t, "copies\t%lld (%s) before, %lld (%s) after", (long long)p->copies_before,
                wk_bytes_text((uint64_t)p->copy_bytes_before).s, (long long)p->copies_after,
                wk_bytes_text((uint64_t)p->copy_bytes_after).s);
@@ -81,7 +81,7 @@ void wk_compile_summary(FILE *f, const wk_compilation *c) {
   wk_table t = {0};
   double import = 0, passes = 0;
   wk_table_row(&t, "model\t%s", c->name);
-  wk_table_row(&t, "target\t%s%s%s", c->target, c->cpu ? ", " : "", c->cpu ? c->cpu : "");
+  wk_table_row(&t, "target\t%s, %s", c->target, c->machine);
   for (size_t i = 0; i < c->n; i++) {
     add_part(&t, c, &c->parts[i]);
     import += c->parts[i].import_seconds;
@@ -175,8 +175,7 @@ static json_t *json_memory(const wk_compilation *c, const wk_compiled *part) {
   json_t *o = json_object();
   put(o, "activation_peak", p->region_size[WK_REGION_ACT]);
   put(o, "activation_lower_bound", p->act_bound);
-  put(o, "scratch_per_thread",
-      c->scratch_bytes >= 0 ? c->scratch_bytes : p->region_size[WK_REGION_SCRATCH]);
+  if (c->scratch_bytes >= 0) put(o, "scratch_per_thread", c->scratch_bytes);
   put(o, "constants", p->region_size[WK_REGION_CONST]);
   put(o, "estimate_in_model_order", part->report.peak_in_model_order);
   put(o, "estimate_ordered", part->report.peak_ordered);
@@ -197,6 +196,7 @@ static json_t *json_insts(const wk_compiled *part) {
     put_text(o, "text", r->text);
     put(o, "macs", r->macs);
     put(o, "bytes", r->bytes);
+    put(o, "depth", r->depth);
     json_array_append_new(list, o);
   }
   return list;
@@ -237,7 +237,7 @@ void wk_compile_json(wk_out *out, const wk_compilation *c) {
   put(o, "model_bytes", c->input_bytes);
   put_text(o, "model_hash", hash);
   put_text(o, "target", c->target);
-  put_text(o, "cpu", c->cpu);
+  put_text(o, "cpu", c->machine);
   put_text(o, "options", c->command);
   put_text(o, "emit", c->emit);
   put_text(o, "output", c->output);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "compiler/driver/command.h"
 
@@ -140,7 +142,18 @@ static int close_output(void) {
   return WK_IO;
 }
 
+/* The next file opened would become a standard stream that the caller has closed, and what is printed
+ * would go into that file. The number is taken instead, by something that cannot be used either. */
+static bool occupy_closed_streams(void) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+    if (fcntl(fd, F_GETFD) != -1) continue;
+    if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) return false;
+  }
+  return true;
+}
+
 int main(int argc, char **argv) {
+  if (!occupy_closed_streams()) return WK_IO;
   signal(SIGPIPE, SIG_IGN); /* a write fails instead, and temporary files are removed */
   wk_status s = dispatch(argc, argv);
   int code = s ? (int)s->code : WK_OK;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/driver/model.h"
 
+#include "compiler/driver/runner.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +25,9 @@ static wk_status add_binds(wk_binding_set *b, const char *text) {
       return wk_error(WK_USAGE, "--bind %s: write SYMBOL=N, several joined by commas", text);
     wk_bind bind = {.symbol = wk_arena_strndup(b->arena, p, (size_t)(eq - p))};
     WK_TRY(parse_count(eq + 1, end, "--bind", &bind.value));
+    for (size_t i = 0; i < b->binds.n; i++)
+      if (!strcmp(b->binds.data[i].symbol, bind.symbol))
+        return wk_error(WK_USAGE, "--bind %s: '%s' is bound twice", text, bind.symbol);
     wk_vec_push(&b->binds, bind);
     p = *end ? end + 1 : end;
   }
@@ -64,15 +69,40 @@ void wk_binding_set_free(wk_binding_set *b) {
   *b = (wk_binding_set){0};
 }
 
-/* How often the input of --shape number i was shaped before: that is the set it belongs to. */
-static size_t set_of_shape(const wk_strings *shapes, size_t i) {
-  const char *eq = strrchr(shapes->data[i], '=');
-  size_t n = eq ? (size_t)(eq - shapes->data[i]) + 1 : 0, set = 0;
-  for (size_t k = 0; k < i; k++) set += n && !strncmp(shapes->data[k], shapes->data[i], n);
-  return set;
+static size_t shape_name_length(const char *shape) {
+  const char *eq = strrchr(shape, '=');
+  return eq ? (size_t)(eq - shape) : strlen(shape);
 }
 
-static wk_status fill_set(const wk_binding_args *a, size_t set, size_t n_sets, wk_binding_set *b) {
+/* How often the input of --shape number i is shaped by those in [0, end). */
+static size_t count_shapes(const wk_strings *shapes, size_t i, size_t end) {
+  size_t n = shape_name_length(shapes->data[i]), count = 0;
+  for (size_t k = 0; k < end; k++)
+    count += shape_name_length(shapes->data[k]) == n &&
+             !strncmp(shapes->data[k], shapes->data[i], n);
+  return count;
+}
+
+static wk_status count_sets(const wk_binding_args *a, size_t max, size_t *out) {
+  size_t sets = a->bind.n ? a->bind.n : 1;
+  for (size_t i = 0; i < a->shape.n; i++) {
+    size_t n = count_shapes(&a->shape, i, a->shape.n);
+    sets = n > sets ? n : sets;
+  }
+  *out = sets;
+  if (sets > max) return wk_error(WK_USAGE, "more than %zu bindings", max);
+  if (a->bind.n > 1 && a->bind.n != sets)
+    return wk_error(WK_USAGE, "--bind is given %zu times, for %zu bindings", a->bind.n, sets);
+  for (size_t i = 0; i < a->shape.n; i++) {
+    size_t n = count_shapes(&a->shape, i, a->shape.n);
+    if (n > 1 && n != sets)
+      return wk_error(WK_USAGE, "--shape %.*s is given %zu times, for %zu bindings",
+                      (int)shape_name_length(a->shape.data[i]), a->shape.data[i], n, sets);
+  }
+  return NULL;
+}
+
+static wk_status fill_set(const wk_binding_args *a, size_t set, wk_binding_set *b) {
   wk_str name = {0};
   b->arena = wk_arena_new();
   for (size_t i = 0; i < a->bind.n; i++) {
@@ -81,10 +111,8 @@ static wk_status fill_set(const wk_binding_args *a, size_t set, size_t n_sets, w
     wk_str_printf(&name, "%s%s", name.n ? "," : "", a->bind.data[i]);
   }
   for (size_t i = 0; i < a->shape.n; i++) {
-    size_t mine = set_of_shape(&a->shape, i), times = 0;
-    for (size_t k = 0; k < a->shape.n; k++)
-      times = set_of_shape(&a->shape, k) > times ? set_of_shape(&a->shape, k) : times;
-    if (times > 0 && n_sets > 1 && mine != set) continue;
+    bool is_for_all = count_shapes(&a->shape, i, a->shape.n) == 1;
+    if (!is_for_all && count_shapes(&a->shape, i, i) != set) continue;
     WK_TRY(add_shape(b, a->shape.data[i]));
     wk_str_printf(&name, "%s%s", name.n ? "," : "", a->shape.data[i]);
   }
@@ -96,14 +124,13 @@ static wk_status fill_set(const wk_binding_args *a, size_t set, size_t n_sets, w
 
 wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, size_t max,
                                 size_t *n) {
-  size_t sets = a->bind.n ? a->bind.n : 1;
-  for (size_t i = 0; i < a->shape.n; i++)
-    if (set_of_shape(&a->shape, i) + 1 > sets) sets = set_of_shape(&a->shape, i) + 1;
-  if (sets > max) return wk_error(WK_USAGE, "more than %zu bindings", max);
+  size_t sets;
+  *n = 0;
+  WK_TRY(count_sets(a, max, &sets));
   *n = sets;
   for (size_t i = 0; i < sets; i++) out[i] = (wk_binding_set){0};
   for (size_t i = 0; i < sets; i++) {
-    wk_status s = fill_set(a, i, sets, &out[i]);
+    wk_status s = fill_set(a, i, &out[i]);
     if (!s) continue;
     for (size_t k = 0; k <= i; k++) wk_binding_set_free(&out[k]);
     *n = 0;
@@ -126,6 +153,16 @@ static bool fix_needed(const wk_import_report *r, const wk_bind_value *data, boo
   return any;
 }
 
+/* Quantised models get their integer meaning. */
+static wk_status convert(wk_module **m) {
+  int64_t changes;
+  wk_status s = wk_integer_convert(*m, &changes);
+  if (!s) return NULL;
+  wk_module_free(*m);
+  *m = NULL;
+  return s;
+}
+
 wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
                               const wk_bind_value *data, bool *fixed, size_t n,
                               wk_import_report *report, wk_module **out) {
@@ -141,6 +178,7 @@ wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
     wk_status s = wk_import_onnx(path, &with, report, out);
     if (!s || s->code != WK_UNSUPPORTED || !fix_needed(report, data, fixed, n)) {
       wk_vec_free(&values);
+      if (!s) s = convert(out);
       return wk_status_place(s, path);
     }
     wk_status_free(s);
@@ -157,18 +195,33 @@ wk_status wk_model_import(const char *path, const wk_binding_set *b, wk_module *
                             .n_values = b->values.n};
   wk_status s = wk_import_onnx(path, &o, &report, out);
   wk_import_report_free(&report);
+  if (!s) s = convert(out);
   return wk_status_place(s, path);
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
+/* What a file is that somebody took for a tensor, NULL when it is neither. */
+static const char *other_kind(const char *path, const wk_file *f) {
+  wk_onnx_info info;
+  if (wk_is_package(f)) return "a package";
+  wk_status s = wk_onnx_inspect(path, &info);
+  if (!s) wk_onnx_info_free(&info);
+  wk_status_free(s);
+  return s ? NULL : "a model";
+}
+
 wk_status wk_tensor_read(const char *path, wk_tensor *out, char **name) {
   wk_file f;
   WK_TRY(wk_file_map(path, &f));
   bool npy = f.size >= 6 && !memcmp(f.data, "\x93NUMPY", 6);
-  wk_file_unmap(&f);
   if (name) *name = NULL;
-  return npy ? wk_tensor_read_npy(path, out) : wk_tensor_read_pb(path, out, name);
+  wk_status s = npy ? wk_tensor_read_npy(path, out) : wk_tensor_read_pb(path, out, name);
+  const char *kind = s && !npy ? other_kind(path, &f) : NULL;
+  wk_file_unmap(&f);
+  if (!kind) return s;
+  wk_status_free(s);
+  return wk_error_at(WK_INPUT, path, "is %s, no tensor file (.npy or .pb)", kind);
 }
 
 wk_status wk_tensor_random(const wk_type *t, wk_rng *rng, wk_tensor *out) {

@@ -16,9 +16,11 @@ typedef struct {
 #define WK_BINDING_OPTIONS(type, member)                                                       \
   {.kind = WK_OPTION_GROUP, .help = "Shapes"},                                                 \
   {"bind", 0, "SYMBOL=N,…",                                                                    \
-   "fix symbolic dimensions; each occurrence is a binding of its own", .kind = WK_OPTION_LIST, \
-   .offset = offsetof(type, member.bind)},                                                     \
-  {"shape", 0, "INPUT=1x3x224x224", "fix the whole shape of an input", .kind = WK_OPTION_LIST, \
+   "fix symbolic dimensions, all of one binding joined by commas; another --bind is another "  \
+   "binding", .kind = WK_OPTION_LIST, .offset = offsetof(type, member.bind)},                  \
+  {"shape", 0, "INPUT=1x3x224x224",                                                            \
+   "fix the whole shape of an input; the same input again is another binding, for which the "  \
+   "shapes of inputs that are given once hold as well", .kind = WK_OPTION_LIST,                \
    .offset = offsetof(type, member.shape)},                                                    \
   {"value", 0, "INPUT=FILE",                                                                   \
    "fix an input to the contents of a .npy or .pb file; needed where its values decide "       \
@@ -35,7 +37,7 @@ typedef struct {
 void wk_binding_set_free(wk_binding_set *b);
 
 /* Several --bind, or several --shape of the same input, make several sets; otherwise there is one.
- * *n sets are written to out[0..max). */
+ * What is given once holds for all sets; what is given more often must be given for each. *n sets are written to out[0..max). */
 wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, size_t max,
                                 size_t *n) WK_MUST_CHECK;
 #define WK_MAX_BINDINGS 64

@@ -82,7 +82,7 @@ static wk_status check_supported(const wk_target *t, const wk_program *p) {
     if (!s)
       s = wk_error_at(WK_UNSUPPORTED, x->name, "target %s: %s: %s", t->name,
                       wk_op_get(x->op)->name, reason);
-    else s = wk_status_note(s, "%s: %s: %s", x->name, wk_op_get(x->op)->name, reason);
+    else s = wk_status_item(s, "%s: %s: %s", x->name, wk_op_get(x->op)->name, reason);
   }
   wk_arena_free(scratch);
   return s;
@@ -150,22 +150,50 @@ static wk_status compile(pipeline *l) {
   return step(l, "place", place);
 }
 
-size_t wk_pipeline_steps(const char **names, size_t max) {
-  size_t n = 0;
-#define ADD(x) do { if (n < max) names[n] = (x); n++; } while (0)
-  for (size_t i = 0; i < wk_passes_count; i++) ADD(wk_passes[i].name);
-  ADD("lower"); ADD("layout"); ADD("order"); ADD("generate");
-  for (size_t i = 0; i < wk_inst_passes_count; i++) ADD(wk_inst_passes[i].name);
-  ADD("prepare"); ADD("place");
-#undef ADD
-  return n < max ? n : max;
+typedef struct {
+  wk_pipeline_step *data;
+  size_t n, max;
+} step_list;
+
+static void add_step(step_list *l, const char *name, const char *on, const char *doc) {
+  if (l->n < l->max) l->data[l->n++] = (wk_pipeline_step){name, on, doc};
+}
+
+/* Passes that run on graphs, or those that run on primitives alone. */
+static void add_passes(step_list *l, bool graphs) {
+  for (size_t i = 0; i < wk_passes_count; i++) {
+    const wk_pass *p = &wk_passes[i];
+    bool on_graphs = p->stages & WK_STAGE_GRAPH, on_primitives = p->stages & WK_STAGE_PRIMITIVE;
+    const char *on = !on_graphs      ? "primitives"
+                     : on_primitives ? "graphs, primitives"
+                                     : "graphs";
+    if (on_graphs == graphs) add_step(l, p->name, on, p->doc);
+  }
+}
+
+size_t wk_pipeline_steps(wk_pipeline_step *steps, size_t max) {
+  step_list l = {.data = steps, .max = max};
+  add_passes(&l, true);
+  add_step(&l, "lower", "graphs", "every operator becomes primitives and views");
+  add_passes(&l, false);
+  add_step(&l, "layout", "primitives", "memory order of every value: channels last");
+  add_step(&l, "order", "primitives", "an order of nodes with a small peak of live bytes");
+  add_step(&l, "generate", "primitives", "values get storage, movement becomes strides");
+  for (size_t i = 0; i < wk_inst_passes_count; i++)
+    add_step(&l, wk_inst_passes[i].name, "programs", wk_inst_passes[i].doc);
+  add_step(&l, "prepare", "programs", "the target's own: weights packed, scratch buffers");
+  add_step(&l, "place", "programs", "offsets for all buffers");
+  return l.n;
 }
 
 wk_status wk_pipeline_check_step(const char *option, const char *name) {
-  const char *names[64];
-  size_t n = wk_pipeline_steps(names, WK_COUNTOF(names));
-  for (size_t i = 0; i < n; i++)
-    if (!strcmp(names[i], name)) return NULL;
+  wk_pipeline_step steps[WK_PIPELINE_MAX_STEPS];
+  const char *names[WK_PIPELINE_MAX_STEPS];
+  size_t n = wk_pipeline_steps(steps, WK_COUNTOF(steps));
+  for (size_t i = 0; i < n; i++) {
+    if (!strcmp(steps[i].name, name)) return NULL;
+    names[i] = steps[i].name;
+  }
   const char *near = wk_nearest(name, names, n);
   if (near)
     return wk_error(WK_USAGE, "%s: no pass '%s'; did you mean '%s'?", option, name, near);
@@ -213,12 +241,7 @@ wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipelin
     wk_program_free(l.p);
     return s;
   }
-  if (l.p) {
-    wk_arena *scratch = wk_arena_new();
-    wk_inst_pos *flat;
-    report->instructions = (int64_t)wk_program_flatten(l.p, scratch, &flat);
-    wk_arena_free(scratch);
-  }
+  if (l.p) report->instructions = (int64_t)l.p->body.insts.n;
   *out = l.p;
   return NULL;
 }

@@ -19,7 +19,7 @@ typedef struct {
   double seconds;
   int64_t nodes, macs;               /* of the imported graph, bodies included once */
   int64_t weights;                   /* bytes of distinct constants after import */
-  int64_t instructions;
+  int64_t instructions;              /* of the program, bodies not counted */
   int64_t peak_in_model_order, peak_ordered; /* estimates of the ordering step, bytes */
 } wk_pipeline_report;
 void wk_pipeline_report_free(wk_pipeline_report *r);
@@ -46,8 +46,13 @@ wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipelin
 /* The last steps alone: support is checked, the target prepares, buffers are placed. */
 wk_status wk_pipeline_finish(wk_program *p, const wk_target *t,
                              const wk_emit_options *emit) WK_MUST_CHECK;
-/* All step names in order, for messages. Returns the count. */
-size_t wk_pipeline_steps(const char **names, size_t max);
+/* All steps in order; a pass that runs before and after lowering is listed before. Returns the
+ * count, at most max. */
+typedef struct {
+  const char *name, *on, *doc; /* on: "graphs", "primitives" or "programs" */
+} wk_pipeline_step;
+#define WK_PIPELINE_MAX_STEPS 64
+size_t wk_pipeline_steps(wk_pipeline_step *steps, size_t max);
 /* WK_USAGE with the nearest name unless it is a step; `option` begins the message. */
 wk_status wk_pipeline_check_step(const char *option, const char *name) WK_MUST_CHECK;
 /* Nodes of all graphs of a module. */

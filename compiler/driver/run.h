@@ -4,7 +4,8 @@
  *   cmd_run.c      options, running, results
  *   run_inputs.c   where the inputs come from; loading the model with their shapes
  *   run_profile.c  --profile
- *   run_dump.c     --dump-tensors */
+ *   run_dump.c     --dump-tensors
+ *   run_folder.c   folders of tensors */
 #ifndef WICK_DRIVER_RUN_H
 #define WICK_DRIVER_RUN_H
 
@@ -31,9 +32,11 @@ typedef struct {
   WK_VEC(wk_run_file) files;
   wk_tensor *in;    /* one per input of the runner; borrowed from files or own */
   bool *is_own;
+  wk_str notes;     /* lines for standard error, when all has gone well */
 } wk_run_job;
 
-/* Reads the files, loads or compiles the model for their shapes, makes the inputs that are left. */
+/* Reads the files, loads or compiles the model for their shapes, makes the inputs that are left.
+ * Inputs have the types that the runner wants. */
 wk_status wk_run_load(const wk_run_opts *o, const char *path, wk_run_job *job) WK_MUST_CHECK;
 void wk_run_job_free(wk_run_job *job);
 
@@ -43,7 +46,18 @@ wk_status wk_run_profile(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) 
 /* Runs once and writes every intermediate tensor to the folder. */
 wk_status wk_run_dump(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) WK_MUST_CHECK;
 
-/* Makes the folder when it does not exist. */
-wk_status wk_make_folder(const char *path) WK_MUST_CHECK;
+/* A folder for tensors, made when it does not exist. What was made goes away again when writing
+ * fails. */
+typedef struct {
+  const char *path;
+  wk_arena *arena; /* borrowed */
+  bool is_new;
+  WK_VEC(const char *) files; /* written there */
+} wk_run_folder;
+wk_status wk_run_folder_open(const char *path, wk_arena *a, wk_run_folder *out) WK_MUST_CHECK;
+/* file: without folder and ending. */
+wk_status wk_run_folder_write(wk_run_folder *f, const char *file, const wk_tensor *t) WK_MUST_CHECK;
+/* Returns s, how it went. */
+wk_status wk_run_folder_close(wk_run_folder *f, wk_status s) WK_MUST_CHECK;
 
 #endif

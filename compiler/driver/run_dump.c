@@ -2,26 +2,17 @@
  * Intermediate tensors as .npy files. The evaluator has every tensor of the model. A compiled
  * program has the results of its instructions: what was fused away does not exist, and what several
  * instructions wrote into one buffer is named after the node instead of the tensor. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "compiler/driver/run.h"
 #include "compiler/driver/text.h"
 #include "compiler/driver/view.h"
 
-wk_status wk_make_folder(const char *path) {
-  struct stat st;
-  if (mkdir(path, 0777) == 0 || (stat(path, &st) == 0 && S_ISDIR(st.st_mode))) return NULL;
-  return wk_error_at(WK_IO, path, "cannot make the folder: %s", strerror(errno));
-}
-
 typedef struct {
-  const char *folder;
+  wk_run_folder folder;
   wk_arena *arena;
   wk_map *taken; /* file names in use */
-  size_t count;
   wk_status status;
   const wk_program *program;
   uint32_t *writers;    /* per buffer: instructions that write it */
@@ -34,8 +25,7 @@ static wk_status write_tensor(dump *d, const char *name, const wk_tensor *t) {
   for (; wk_map_get(d->taken, file, &(uint32_t){0}); n++)
     file = wk_arena_printf(d->arena, "%s.%u", base, n + 1);
   wk_map_put(d->taken, file, 1);
-  d->count++;
-  return wk_tensor_write_npy(wk_arena_printf(d->arena, "%s/%s.npy", d->folder, file), t);
+  return wk_run_folder_write(&d->folder, file, t);
 }
 
 /* ---- evaluator ------------------------------------------------------------------------------- */
@@ -125,8 +115,8 @@ static wk_status dump_outputs(dump *d, const wk_run_job *job, const wk_tensor *o
 }
 
 wk_status wk_run_dump(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
-  dump d = {.folder = o->dump, .arena = job->arena, .taken = wk_map_new()};
-  wk_status s = wk_make_folder(o->dump);
+  dump d = {.arena = job->arena, .taken = wk_map_new()};
+  wk_status s = wk_run_folder_open(o->dump, job->arena, &d.folder);
   if (!s && wk_runner_session(job->runner)) {
     s = dump_session(job, out, &d);
   } else if (!s) {
@@ -136,8 +126,8 @@ wk_status wk_run_dump(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
   if (!s) s = dump_outputs(&d, job, out);
   wk_map_free(d.taken);
   if (!s)
-    fprintf(stderr, "wick: %zu tensors in %s%s\n", d.count, o->dump,
-            wk_runner_session(job->runner) ? " (results of instructions; --target eval has every "
-                                             "tensor of the model)" : "");
-  return s;
+    wk_str_printf(&job->notes, "wick: %zu tensors in %s%s\n", d.folder.files.n, o->dump,
+                  wk_runner_session(job->runner) ? " (results of instructions; --target eval has "
+                                                   "every tensor of the model)" : "");
+  return wk_run_folder_close(&d.folder, s);
 }

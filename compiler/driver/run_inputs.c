@@ -165,9 +165,10 @@ static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job
   wick_error_detail detail = {{0}};
   wick_load_options lo = {.flags = WICK_LOAD_DESCRIBE | WICK_LOAD_UNCHECKED, .detail = &detail};
   uint32_t entry = 0;
-  if (o->target == WK_RUN_EVAL || o->binding.bind.n || o->binding.shape.n || o->binding.value.n)
-    return wk_error_at(WK_USAGE, path, "is compiled: --target, --bind, --shape and --value are for "
-                                       "models");
+  bool binds = o->binding.bind.n || o->binding.shape.n || o->binding.value.n;
+  if (o->target == WK_RUN_EVAL || o->cpu || binds)
+    return wk_error_at(WK_USAGE, path, "is compiled: --target, --cpu, --bind, --shape and --value "
+                                       "are for models");
   if (o->dump) return wk_error_at(WK_USAGE, path, "--dump-tensors needs the model, not a package");
   WK_TRY(wk_wick_error(wick_model_load(path, &lo, &m), detail.text, path));
   wk_status s = choose_entry(o, path, job, m, &entry);
@@ -193,9 +194,9 @@ static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
     made++;
   }
   if (made)
-    fprintf(stderr, "wick: %zu of %zu inputs are random, seed %lld\n", made, n,
-            (long long)o->random);
-  return NULL;
+    wk_str_printf(&job->notes, "wick: %zu of %zu inputs are random, seed %lld\n", made, n,
+                  (long long)o->random);
+  return wk_runner_check_inputs(job->runner, job->in);
 }
 
 wk_status wk_run_load(const wk_run_opts *o, const char *path, wk_run_job *job) {
@@ -206,7 +207,7 @@ wk_status wk_run_load(const wk_run_opts *o, const char *path, wk_run_job *job) {
   wk_file_unmap(&f);
   if (package) WK_TRY(open_package(o, path, job));
   else WK_TRY(open_model(o, path, job));
-  return make_inputs(o, job);
+  return wk_status_place(make_inputs(o, job), path);
 }
 
 void wk_run_job_free(wk_run_job *job) {
@@ -214,6 +215,7 @@ void wk_run_job_free(wk_run_job *job) {
     if (job->is_own[i]) wk_tensor_free(&job->in[i]);
   for (size_t i = 0; i < job->files.n; i++) wk_tensor_free(&job->files.data[i].t);
   wk_vec_free(&job->files);
+  wk_str_free(&job->notes);
   wk_runner_free(job->runner);
   wk_arena_free(job->arena);
 }

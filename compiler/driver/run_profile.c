@@ -81,7 +81,8 @@ static wk_status profile_session(const wk_run_opts *o, wk_run_job *job, wk_tenso
   profile_rows rows = {0};
   wk_status s = run_steps(o, job, out, profile);
   for (uint32_t i = 0; !s && i < e->step_count; i++) {
-    profile_row r = {.op = e->steps[i].op, .name = e->steps[i].node, .what = e->steps[i].text,
+    profile_row r = {.op = e->steps[i].op, .name = wk_text_shown(job->arena, e->steps[i].node),
+                     .what = wk_text_shown(job->arena, e->steps[i].text),
                      .seconds = 1e-9 * (double)profile[i].nanoseconds, .macs = e->steps[i].macs};
     wk_vec_push(&rows, r);
   }
@@ -107,7 +108,7 @@ static wk_status after_node(void *ctx, const wk_graph *g, const wk_node *n, cons
   if (depth > 0) return NULL; /* the time of bodies is their owner's */
   double t = wk_clock();
   if (p->next == p->rows.n) {
-    profile_row r = {.op = wk_op_get(n->op)->name, .name = n->name,
+    profile_row r = {.op = wk_op_get(n->op)->name, .name = wk_text_shown(p->arena, n->name),
                      .macs = (uint64_t)wk_node_macs(g, n)};
     if (n->n_out && n->out[0] != WK_NONE) r.what = wk_type_text(p->arena, &out[0].type);
     wk_vec_push(&p->rows, r);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/driver/runner.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 extern const wk_target wk_target_cpu;
@@ -100,11 +103,8 @@ static port port_of_tensor(const wick_tensor_info *t) {
   return (port){t->name, wk_type_make((wk_dtype)t->dtype, (int)t->rank, t->dims)};
 }
 
-static wk_status open_session(wk_runner *r, const char *path, uint32_t flags, uint32_t entry,
-                              int64_t threads) {
-  wick_error_detail detail = {{0}};
-  wick_load_options o = {.flags = flags, .detail = &detail};
-  WK_TRY(wk_wick_error(wick_model_load(path, &o, &r->model), detail.text, path));
+/* path: NULL when the package has no name. */
+static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, int64_t threads) {
   const wick_entry_info *e = wick_model_entry(r->model, entry);
   if (!e) return wk_error_at(WK_USAGE, path, "the package has no binding number %u", entry);
   r->n_in = e->input_count;
@@ -125,37 +125,68 @@ static wk_runner *runner_new(void) {
 
 wk_status wk_runner_of_package(const char *path, uint32_t entry, int64_t threads, wk_runner **out) {
   wk_runner *r = runner_new();
-  wk_status s = open_session(r, path, 0, entry, threads);
+  wick_error_detail detail = {{0}};
+  wick_load_options o = {.detail = &detail};
+  wk_status s = wk_wick_error(wick_model_load(path, &o, &r->model), detail.text, path);
+  if (!s) s = open_session(r, path, entry, threads);
   if (s) wk_runner_free(r);
   else *out = r;
   return s;
 }
 
-wk_status wk_temporary_file(wk_arena *a, char **path) {
+/* ---- compiled on the spot -------------------------------------------------------------------- */
+
+/* On a disk where there is one, otherwise in memory. */
+static wk_status open_nameless(int *fd) {
   const char *folder = getenv("TMPDIR");
-  *path = wk_arena_printf(a, "%s/wick-XXXXXX", folder && *folder ? folder : "/tmp");
-  int fd = mkstemp(*path);
-  if (fd < 0) return wk_error_at(WK_IO, *path, "cannot make a temporary file");
-  close(fd);
-  return NULL;
+  if (!folder || !*folder) folder = "/tmp";
+  *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (*fd < 0) *fd = memfd_create("wick", MFD_CLOEXEC);
+  if (*fd >= 0) return NULL;
+  return wk_error_at(WK_IO, folder, "cannot make a temporary file: %s", strerror(errno));
 }
 
-/* The package goes through a temporary file, as a user's would; the file is gone once it is mapped.
- */
+/* The place of errors that name a file which is not the user's. */
+static wk_status without_place(wk_status s, const char *path) {
+  if (!s || !s->place || strcmp(s->place, path) != 0) return s;
+  free(s->place);
+  s->place = NULL;
+  return s;
+}
+
+wk_status wk_load_emitted(const wk_target *t, wk_program *const *programs, size_t n,
+                          const wk_emit_options *eo, wick_model **out) {
+  wick_error_detail detail = {{0}};
+  wick_load_options lo = {.flags = WICK_LOAD_UNCHECKED, .detail = &detail};
+  int fd;
+  char path[32];
+  WK_TRY(open_nameless(&fd));
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  wk_status s = t->emit(t, WK_EMIT_PACKAGE, programs, n, eo, path);
+  if (!s) s = wk_wick_error(wick_model_load(path, &lo, out), detail.text, path);
+  close(fd);
+  return without_place(s, path);
+}
+
+wk_status wk_target_check_cpu(const wk_target *t, const char *cpu) {
+  wk_machine m;
+  WK_TRY(t->machine(cpu, &m));
+  if (m.is_here) return NULL;
+  return wk_error(WK_UNSUPPORTED, "--cpu %s: code for %s cannot run on this machine", cpu, m.name);
+}
+
 static wk_status compile_and_open(wk_runner *r, wk_module *m, const wk_runner_options *o) {
   const wk_target *t;
   wk_program *p = NULL;
-  char *path;
   wk_pipeline_report local = {0}, *report = o->report ? o->report : &local;
   wk_emit_options emit = {.cpu = o->cpu, .model_name = o->model_name, .command = ""};
   wk_pipeline_options po = {.emit = &emit};
   WK_TRY(wk_target_find(wk_target_choices[o->target], &t));
   po.target = t;
-  WK_TRY(wk_temporary_file(r->arena, &path));
+  WK_TRY(wk_target_check_cpu(t, o->cpu));
   wk_status s = wk_pipeline_run(m, &po, report, &p);
-  if (!s) s = t->emit(t, WK_EMIT_PACKAGE, &p, 1, &emit, path);
-  if (!s) s = open_session(r, path, WICK_LOAD_UNCHECKED, 0, o->threads);
-  unlink(path);
+  if (!s) s = wk_load_emitted(t, &p, 1, &emit, &r->model);
+  if (!s) s = open_session(r, NULL, 0, o->threads);
   if (o->keep_program && !s) r->program = p;
   else wk_program_free(p);
   if (!o->report) wk_pipeline_report_free(&local);
@@ -179,7 +210,7 @@ wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o, wk_runne
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static wk_status check_inputs(const wk_runner *r, const wk_tensor *in) {
+wk_status wk_runner_check_inputs(const wk_runner *r, const wk_tensor *in) {
   for (size_t i = 0; i < r->n_in; i++) {
     const wk_type *want = &r->in[i].type, *got = &in[i].type;
     if (want->dtype == got->dtype && wk_shape_equal(want, got)) continue;
@@ -200,7 +231,7 @@ static wk_status run_session(wk_runner *r, const wk_tensor *in, wk_tensor *out) 
 }
 
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
-  WK_TRY(check_inputs(r, in));
+  WK_TRY(wk_runner_check_inputs(r, in));
   if (r->module) {
     for (size_t i = 0; i < r->n_out; i++) wk_tensor_free(&out[i]);
     return wk_eval_graph(r->module->main, in, out, NULL, NULL);

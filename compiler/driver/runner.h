@@ -12,6 +12,9 @@ wk_status wk_target_find(const char *name, const wk_target **out) WK_MUST_CHECK;
 extern const char *const wk_target_choices[]; /* "cpu", "eval", NULL */
 typedef enum { WK_RUN_CPU, WK_RUN_EVAL } wk_run_target; /* index into wk_target_choices */
 
+/* The processor's name is known (NULL: the host), and its code runs on this machine. */
+wk_status wk_target_check_cpu(const wk_target *t, const char *cpu) WK_MUST_CHECK;
+
 typedef struct wk_runner wk_runner;
 #define WK_RUNNER_MAX_IO 256
 
@@ -47,12 +50,16 @@ const wk_module *wk_runner_module(const wk_runner *r);
  * are gone. */
 const wk_program *wk_runner_program(const wk_runner *r);
 
-/* Inputs must have the types above (checked, WK_INPUT). Outputs are malloc'ed (wk_tensor_free, also
+/* WK_INPUT when an input has not the type above. */
+wk_status wk_runner_check_inputs(const wk_runner *r, const wk_tensor *in) WK_MUST_CHECK;
+/* Inputs are checked as above. Outputs are malloc'ed (wk_tensor_free, also
  * after an error); out is zeroed before the first run, and later runs may use its memory again. */
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) WK_MUST_CHECK;
 
-/* Makes an empty file that the caller removes. */
-wk_status wk_temporary_file(wk_arena *a, char **path) WK_MUST_CHECK;
+/* Emits a package and loads it. It goes through a file without a name: nothing is left behind even
+ * when the process is killed, and no error names it. */
+wk_status wk_load_emitted(const wk_target *t, wk_program *const *programs, size_t n,
+                          const wk_emit_options *eo, wick_model **out) WK_MUST_CHECK;
 /* The file begins like a package. */
 bool wk_is_package(const wk_file *f);
 /* The runtime's error as a status. */

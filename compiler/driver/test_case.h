@@ -3,6 +3,7 @@
  *
  *   test_data.c   data sets of a model folder, matched with the model's inputs and outputs
  *   test_case.c   one model folder: import, compile, run, compare
+ *   test_outputs.c  how each output is to be compared
  *   test_jobs.c   many folders, in processes of their own
  *   test_junit.c  the results as JUnit XML */
 #ifndef WICK_DRIVER_TEST_CASE_H
@@ -16,6 +17,7 @@ typedef struct {
   int64_t threads;
   wk_tolerance tolerance;
   bool is_default;        /* no tolerance was asked for */
+  double mean_steps, max_steps; /* by default, outputs of quantised tensors are compared in steps */
   int64_t random_weights; /* seed, -1: the model's own weights and the stored outputs */
   int64_t jobs;           /* processes at a time; 0: everything in this process */
   int64_t timeout;        /* seconds for each case */
@@ -43,6 +45,7 @@ typedef struct {
 typedef struct {
   const char *name; /* "test_data_set_0" */
   WK_VEC(wk_test_tensor) in, out; /* by number */
+  bool has_bits; /* bf16 that is stored as u16 */
 } wk_test_set;
 
 typedef struct {
@@ -57,6 +60,14 @@ wk_status wk_test_data_read(const char *dir, const char *model, wk_test_data *ou
 void wk_test_data_free(wk_test_data *d);
 
 /* ---- cases ----------------------------------------------------------------------------------- */
+
+typedef struct {
+  bool is_random;  /* depends on a random operator: dtype and shape count */
+  bool is_dynamic; /* depends on a quantisation whose scale is computed at run time */
+  double step;     /* of the quantised tensor that it is the real value of; 0: none */
+} wk_test_output;
+/* Per output of the model; malloc'ed. */
+wk_test_output *wk_test_outputs(const wk_module *m);
 
 /* Fills verdict and text. */
 void wk_test_case_run(const wk_test_options *o, wk_test_case *c);

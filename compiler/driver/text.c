@@ -61,6 +61,12 @@ wk_text24 wk_text_count(int64_t n) {
   return t;
 }
 
+const char *wk_text_shown(wk_arena *a, const char *name) {
+  char *s = wk_arena_strdup(a, name);
+  wk_text_clean(s);
+  return s;
+}
+
 char *wk_text_file_name(wk_arena *a, const char *name) {
   size_t n = strlen(name);
   char *out = wk_arena_strndup(a, name, n < 200 ? n : 200);
@@ -75,8 +81,16 @@ char *wk_text_file_name(wk_arena *a, const char *name) {
 void wk_table_row(wk_table *t, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
+  size_t at = t->text.n;
   wk_str_vprintf(&t->text, fmt, ap);
   va_end(ap);
+  for (char *cell = t->text.s + at + (*fmt == '\n'); *cell;) { /* no cell hides a separator */
+    char *end = cell + strcspn(cell, "\t"), tab = *end;
+    *end = 0;
+    wk_text_clean(cell);
+    *end = tab;
+    cell = end + (tab != 0);
+  }
   wk_str_add(&t->text, "\n");
 }
 

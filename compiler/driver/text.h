@@ -15,6 +15,8 @@ void wk_text_diff(wk_str *b, const wk_tensor *got, const wk_tensor *want, const 
 wk_text24 wk_text_seconds(double s);
 /* "4.09 G", "812 k" */
 wk_text24 wk_text_count(int64_t n);
+/* A name from a model, fit for a terminal. */
+const char *wk_text_shown(wk_arena *a, const char *name);
 /* A file name that stands for the name of a tensor: letters, digits and ._- stay, all else becomes
  * '_'; never empty, never hidden, at most 200 bytes. */
 char *wk_text_file_name(wk_arena *a, const char *name);
@@ -23,7 +25,9 @@ char *wk_text_file_name(wk_arena *a, const char *name);
 typedef struct {
   wk_str text;
 } wk_table;
-void wk_table_row(wk_table *t, const char *fmt, ...) WK_PRINTF(2, 3); /* one line, no newline */
+/* One line without its newline; it may begin with an empty line. What is not fit for a terminal is
+ * replaced; a name with a '\t' in it would begin a column (wk_text_shown). */
+void wk_table_row(wk_table *t, const char *fmt, ...) WK_PRINTF(2, 3);
 /* align: one letter per column, 'l' or 'r'; columns beyond it are left-aligned. Frees the rows. */
 void wk_table_print(FILE *f, wk_table *t, const char *align);
 

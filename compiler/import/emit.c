@@ -75,7 +75,9 @@ void wk_emit_n(wk_onnx_node *c, wk_op op, void *attrs, const wk_value_id *in, in
     return;
   }
   wk_onnx_latch(c, wk_graph_add(c->g, &d, out));
-  if (!c->status) wk_emit_fold(c, (wk_node_id)(c->g->nodes.n - 1), FOLD_BYTES);
+  /* Weights stay quantised for the integer operators that take them. */
+  if (!c->status && op != WK_OP_DEQUANTIZE)
+    wk_emit_fold(c, (wk_node_id)(c->g->nodes.n - 1), FOLD_BYTES);
 }
 
 wk_value_id wk_emit(wk_onnx_node *c, wk_op op, void *attrs, int n_in, ...) {

@@ -22,7 +22,11 @@ typedef struct {
 } wk_import_options;
 
 /* One node that this version cannot handle. All of them are reported together. */
-typedef struct { const char *node, *op, *domain, *shapes, *reason; int64_t opset; } wk_unsupported;
+typedef struct {
+  const char *node, *op, *domain, *shapes, *reason;
+  int64_t opset;
+  bool is_node; /* otherwise an input, output or initialiser: no opset, no shapes */
+} wk_unsupported;
 
 typedef struct {
   wk_arena *arena;                       /* owns what is below */
@@ -70,6 +74,8 @@ typedef struct {
   int64_t nodes, parameters, parameter_bytes;
 } wk_onnx_info;
 wk_status wk_onnx_inspect(const char *path, wk_onnx_info *out) WK_MUST_CHECK;
+/* The declared type as text, "f32[batch,3]". */
+char *wk_onnx_io_text(wk_arena *a, const wk_onnx_io *io);
 void wk_onnx_info_free(wk_onnx_info *i);
 
 /* A serialised TensorProto (test_data_set files) and .npy, both ways. Data is malloc'ed. `name`

@@ -159,6 +159,12 @@ static void ask_for_shape(wk_importer *im, const char *name, const wk_declared *
   bool all_symbols = d->rank >= 0;
   for (int i = 0; i < d->rank; i++) all_symbols = all_symbols && (d->dims[i] >= 0 || d->symbols[i]);
   wk_str b = {0};
+  for (size_t i = 0; i < im->opt->n_binds && all_symbols; i++) { /* all go into one --bind */
+    const wk_bind *given = &im->opt->binds[i];
+    b.n = 0;
+    wk_str_printf(&b, "--bind %s=%lld", given->symbol, (long long)given->value);
+    need_bind(im, b.s);
+  }
   for (int i = 0; i < d->rank && all_symbols; i++) {
     if (d->dims[i] >= 0 || find_symbol(s, d->symbols[i])) continue;
     b.n = 0;
@@ -166,6 +172,7 @@ static void ask_for_shape(wk_importer *im, const char *name, const wk_declared *
     need_bind(im, b.s);
   }
   if (!all_symbols) {
+    b.n = 0;
     wk_str_printf(&b, "--shape %s=", name);
     for (int i = 0; i < d->rank; i++) {
       if (i) wk_str_add(&b, "x");

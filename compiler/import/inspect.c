@@ -22,26 +22,28 @@ static wk_onnx_io declared_io(const Onnx__ValueInfoProto *v, wk_arena *a) {
   return io;
 }
 
-static void count_parameters(const Onnx__GraphProto *g, wk_onnx_info *out, wk_map *initialisers) {
-  for (size_t i = 0; i < g->n_initializer; i++) {
-    const Onnx__TensorProto *t = g->initializer[i];
-    wk_type type;
-    if (t->name) wk_map_put(initialisers, t->name, 0);
-    wk_status s = wk_onnx_tensor_type(t, &type);
-    if (s) {
-      wk_status_free(s);
-      continue;
-    }
+static void count_tensor(const Onnx__TensorProto *t, wk_onnx_info *out) {
+  wk_type type;
+  wk_status s = wk_onnx_tensor_type(t, &type);
+  if (!s) {
     out->parameters += wk_type_count(&type);
     out->parameter_bytes += wk_type_bytes(&type);
   }
+  wk_status_free(s);
+}
+
+/* Exporters write weights as initialisers or as Constant nodes. */
+static void count_node_parameters(const Onnx__NodeProto *n, wk_onnx_info *out) {
+  if (!n->op_type || strcmp(n->op_type, "Constant") != 0) return;
+  for (size_t i = 0; i < n->n_attribute; i++)
+    if (n->attribute[i]->t) count_tensor(n->attribute[i]->t, out);
 }
 
 static int by_name(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Operators of every graph and function, counted by name. */
+/* Operators of every graph and function, counted by name; their parameters. */
 static void count_ops(const Onnx__ModelProto *m, wk_onnx_info *out) {
   WK_VEC(const Onnx__GraphProto *) graphs = {0};
   WK_VEC(const char *) names = {0};
@@ -51,9 +53,12 @@ static void count_ops(const Onnx__ModelProto *m, wk_onnx_info *out) {
     bool is_graph = i < graphs.n;
     Onnx__NodeProto *const *nodes =
         is_graph ? graphs.data[i]->node : m->functions[next_function]->node;
+    for (size_t k = 0; is_graph && k < graphs.data[i]->n_initializer; k++)
+      count_tensor(graphs.data[i]->initializer[k], out);
     size_t n = is_graph ? graphs.data[i]->n_node : m->functions[next_function]->n_node;
     for (size_t k = 0; k < n; k++) {
       wk_vec_push(&names, nodes[k]->op_type ? nodes[k]->op_type : "");
+      count_node_parameters(nodes[k], out);
       for (size_t j = 0; j < nodes[k]->n_attribute; j++) {
         if (nodes[k]->attribute[j]->g) wk_vec_push(&graphs, nodes[k]->attribute[j]->g);
       }
@@ -84,7 +89,8 @@ static void fill(const Onnx__ModelProto *m, wk_onnx_info *out) {
   out->producer_version = wk_arena_strdup(a, m->producer_version ? m->producer_version : "");
   out->graph_name = wk_arena_strdup(a, g->name ? g->name : "");
   out->ir_version = m->ir_version;
-  count_parameters(g, out, initialisers);
+  for (size_t i = 0; i < g->n_initializer; i++)
+    if (g->initializer[i]->name) wk_map_put(initialisers, g->initializer[i]->name, 0);
   for (size_t i = 0; i < g->n_input; i++) {
     wk_onnx_io io = declared_io(g->input[i], a);
     uint32_t ignored;
@@ -116,6 +122,23 @@ wk_status wk_onnx_inspect(const char *path, wk_onnx_info *out) {
   wk_arena_free(arena);
   wk_file_unmap(&f);
   return wk_status_place(s, path);
+}
+
+char *wk_onnx_io_text(wk_arena *a, const wk_onnx_io *io) {
+  wk_str b = {0};
+  bool is_tensor = io->dtype != WK_DTYPE_NONE;
+  wk_str_add(&b, is_tensor ? wk_dtype_name(io->dtype) : "no tensor of numbers");
+  if (is_tensor && io->rank < 0) wk_str_add(&b, " of any shape");
+  for (int i = 0; is_tensor && i < io->rank; i++) {
+    wk_str_add(&b, i ? "," : "[");
+    if (io->dims[i] >= 0) wk_str_printf(&b, "%lld", (long long)io->dims[i]);
+    else wk_str_add(&b, io->symbols[i] ? io->symbols[i] : "?");
+  }
+  if (is_tensor && io->rank >= 0) wk_str_add(&b, io->rank ? "]" : "[]");
+  wk_text_clean(b.s);
+  char *text = wk_arena_strdup(a, b.s);
+  wk_str_free(&b);
+  return text;
 }
 
 void wk_onnx_info_free(wk_onnx_info *i) {

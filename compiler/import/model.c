@@ -90,6 +90,27 @@ void wk_import_mark_return(wk_importer *im, const wk_import_mark *mark) {
 
 /* ---- outputs ------------------------------------------------------------------------------- */
 
+static wk_status check_output_type(const wk_declared *d, const char *name, const wk_type *made) {
+  if (d->dtype != WK_DTYPE_NONE && d->dtype != made->dtype)
+    return wk_error_at(WK_INPUT, name, "is declared %s, its node makes %s",
+                       wk_dtype_name(d->dtype), wk_dtype_name(made->dtype));
+  bool fits = d->rank < 0 || d->rank == made->rank;
+  for (int i = 0; fits && i < d->rank; i++) fits = d->dims[i] < 0 || d->dims[i] == made->dims[i];
+  if (fits) return NULL;
+  wk_str want = {0}, got = {0};
+  for (int i = 0; i < d->rank; i++) {
+    wk_str_add(&want, i ? "," : "");
+    if (d->dims[i] >= 0) wk_str_printf(&want, "%lld", (long long)d->dims[i]);
+    else wk_str_add(&want, d->symbols[i] ? d->symbols[i] : "?");
+  }
+  wk_type_print(&got, made);
+  wk_status s = wk_error_at(WK_INPUT, name, "is declared [%s], its node makes %s",
+                            want.s ? want.s : "", got.s);
+  wk_str_free(&want);
+  wk_str_free(&got);
+  return s;
+}
+
 static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoProto *v) {
   wk_bound b;
   if (!v->name || !wk_scope_find(im, s, v->name, &b)) {
@@ -110,31 +131,33 @@ static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoP
     wk_vec_push(&im->rep->unsupported, u);
     return NULL;
   }
-  wk_dtype t = wk_val(s->g, b.value)->type.dtype;
-  if (d.dtype != WK_DTYPE_NONE && d.dtype != t) {
-    return wk_error_at(WK_INPUT, v->name, "is declared %s, its node makes %s",
-                       wk_dtype_name(d.dtype), wk_dtype_name(t));
-  }
+  WK_TRY(check_output_type(&d, v->name, &wk_val(s->g, b.value)->type));
   wk_graph_output(s->g, v->name, b.value);
   return NULL;
 }
 
 /* ---- the refusal --------------------------------------------------------------------------- */
 
-static wk_status add_needs(wk_status s, const wk_import_report *rep) {
-  for (size_t i = 0; i < rep->unsupported.n; i++) {
-    const wk_unsupported *u = &rep->unsupported.data[i];
-    const char *dot = *u->domain ? "." : "";
-    s = *u->shapes ? wk_status_note(s, "%s: %s%s%s-%lld (%s): %s", u->node, u->domain, dot, u->op,
-                                    (long long)u->opset, u->shapes, u->reason)
-                   : wk_status_note(s, "%s: %s%s%s: %s", u->node, u->domain, dot, u->op, u->reason);
-  }
-  return s;
+/* Operator, opset, shapes and reason; inputs, outputs and initialisers have no opset. */
+static void add_unsupported(wk_str *b, const wk_unsupported *u) {
+  wk_str_printf(b, "%s%s%s", u->domain, *u->domain ? "." : "", u->op);
+  if (u->is_node) wk_str_printf(b, "-%lld (%s)", (long long)u->opset, u->shapes);
+  wk_str_printf(b, ": %s", u->reason);
 }
 
 static wk_status refuse_unbound(const wk_import_report *rep) {
+  static const char bind[] = "--bind ";
   wk_str b = {0};
-  for (size_t i = 0; i < rep->need_bind.n; i++) wk_str_printf(&b, " %s", rep->need_bind.data[i]);
+  bool bound = false;
+  for (size_t i = 0; i < rep->need_bind.n; i++) { /* another --bind would be another binding */
+    const char *text = rep->need_bind.data[i];
+    if (strncmp(text, bind, sizeof bind - 1) != 0) continue;
+    wk_str_printf(&b, "%s%s", bound ? "," : " --bind ", text + sizeof bind - 1);
+    bound = true;
+  }
+  for (size_t i = 0; i < rep->need_bind.n; i++)
+    if (strncmp(rep->need_bind.data[i], bind, sizeof bind - 1) != 0)
+      wk_str_printf(&b, " %s", rep->need_bind.data[i]);
   wk_status s = wk_error(WK_USAGE, "sizes are not known: give%s", b.s);
   wk_str_free(&b);
   return s;
@@ -143,15 +166,19 @@ static wk_status refuse_unbound(const wk_import_report *rep) {
 wk_status wk_model_refusal(const wk_import_report *rep) {
   if (rep->unsupported.n > 0) {
     size_t n = rep->unsupported.n;
-    const wk_unsupported *u = &rep->unsupported.data[0];
-    wk_status s = n == 1 ? wk_error_at(WK_UNSUPPORTED, u->node, "%s: %s", u->op, u->reason)
-                         : wk_error(WK_UNSUPPORTED, "%zu nodes are not supported", n);
-    if (rep->need_bind.n > 0) {
-      wk_status also = refuse_unbound(rep);
-      s = wk_status_note(s, "%s", also->message);
-      wk_status_free(also);
+    wk_status s = n > 1 ? wk_error(WK_UNSUPPORTED, "%zu nodes are not supported", n) : NULL;
+    for (size_t i = 0; i < n; i++) {
+      const wk_unsupported *u = &rep->unsupported.data[i];
+      wk_str b = {0};
+      add_unsupported(&b, u);
+      s = n > 1 ? wk_status_item(s, "%s: %s", u->node, b.s)
+                : wk_error_at(WK_UNSUPPORTED, u->node, "%s", b.s);
+      wk_str_free(&b);
     }
-    return n == 1 ? s : add_needs(s, rep);
+    wk_status also = rep->need_bind.n > 0 ? refuse_unbound(rep) : NULL;
+    if (also) s = wk_status_note(s, "%s", also->message);
+    wk_status_free(also);
+    return s;
   }
   return rep->need_bind.n > 0 ? refuse_unbound(rep) : NULL;
 }
@@ -160,6 +187,7 @@ wk_status wk_model_refusal(const wk_import_report *rep) {
 
 static wk_status build(wk_importer *im, wk_scope *s) {
   const Onnx__GraphProto *g = im->model->graph;
+  if (g->n_output == 0) return wk_error(WK_INPUT, "the model has no outputs");
   WK_TRY(wk_model_inputs(im, s));
   WK_TRY(wk_import_initialisers(im, s, g));
   WK_TRY(wk_import_nodes(im, s, g->node, g->n_node));
@@ -192,6 +220,9 @@ static wk_status import(wk_importer *im) {
   WK_TRY(wk_model_parse(im->src.data, im->src.n, im->arena, &im->model));
   set_up(im);
   const Onnx__ModelProto *p = im->model;
+  bool is_old = p->ir_version == 1 || p->ir_version == 2; /* when there was only one opset */
+  if (p->n_opset_import == 0 && !is_old)
+    return wk_error(WK_INPUT, "the model says no opset (opset_import)");
   static const Onnx__OperatorSetIdProto first = ONNX__OPERATOR_SET_ID_PROTO__INIT;
   static Onnx__OperatorSetIdProto *const oldest[] = {(Onnx__OperatorSetIdProto *)(uintptr_t)&first};
   const wk_frame frame = {.opsets = p->n_opset_import ? p->opset_import : oldest,

@@ -25,7 +25,7 @@ static const char *shapes_text(wk_importer *im, const wk_onnx_node *c) {
   wk_str b = {0};
   for (int i = 0; i < c->n_in; i++) {
     if (i) wk_str_add(&b, " ");
-    if (c->in[i] == WK_NONE) wk_str_add(&b, "-");
+    if (c->in[i] == WK_NONE) wk_str_add(&b, c->bound[i].kind == WK_BOUND_UNKNOWN ? "?" : "-");
     else wk_type_print(&b, wk_onnx_type(c, c->in[i]));
   }
   const char *s = wk_arena_strdup(im->rep->arena, b.s ? b.s : "");
@@ -40,7 +40,8 @@ void wk_report_unsupported(wk_importer *im, const wk_onnx_node *c, const char *r
                       .domain = wk_arena_strdup(a, wk_onnx_domain(c->proto->domain)),
                       .shapes = shapes_text(im, c),
                       .reason = wk_arena_strdup(a, reason),
-                      .opset = c->opset};
+                      .opset = c->opset,
+                      .is_node = true};
   wk_vec_push(&im->rep->unsupported, u);
 }
 

@@ -71,8 +71,22 @@ static wk_value_id flat(wk_onnx_node *c, wk_value_id v) {
 
 enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, BIAS, Y_SCALE, Y_ZERO };
 
+/* The real product between dequantisations and the quantisation, if any. */
+static wk_status real_gemm(wk_onnx_node *c) {
+  wk_value_id sa = flat(c, c->in[A_SCALE]), sb = flat(c, c->in[B_SCALE]);
+  wk_value_id a = transposed(c, c->in[A], "transA"), b = transposed(c, c->in[B], "transB");
+  a = wk_quant_dequantize(c, a, sa, flat(c, c->in[A_ZERO]));
+  b = wk_quant_dequantize(c, b, sb, flat(c, c->in[B_ZERO]));
+  wk_value_id y = wk_emit_2(c, WK_OP_MATMUL, a, b);
+  if (wk_onnx_has(c, BIAS)) y = wk_emit_2(c, WK_OP_ADD, y, wk_quant_bias(c, c->in[BIAS], sa, sb));
+  return wk_onnx_has(c, Y_SCALE) ? quantized(c, y, Y_SCALE) : wk_onnx_return(c, y);
+}
+
 /* QGemm: alpha * a b + bias (i32, scaled by alpha * scale_a * scale_b); real without scale of y. */
 wk_status wk_onnx_qgemm(wk_onnx_node *c) {
+  static const int fixed[] = {A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, BIAS, Y_SCALE, Y_ZERO};
+  if (wk_onnx_float(c, "alpha", 1.0) == 1.0 && wk_quant_is_fixed(c, fixed, WK_COUNTOF(fixed)))
+    return real_gemm(c);
   wk_value_id a = wk_quant_centred(c, transposed(c, c->in[A], "transA"), flat(c, c->in[A_ZERO]));
   wk_value_id b = transposed(c, c->in[B], "transB");
   b = wk_quant_centred(c, b, flat(c, c->in[B_ZERO]));

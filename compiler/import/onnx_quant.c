@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantised operators, written out: integers are widened to i32, zero points subtracted, products
- * summed exactly in i32, results scaled in floating point and quantised again. */
+ * Quantised operators. With constant parameters they are written as the real operator between
+ * dequantisation and quantisation, which compiler/passes/integer.c turns into integers; otherwise
+ * integers are widened to i32, zero points subtracted, products summed exactly in i32, results scaled
+ * in floating point and quantised again. */
 #include <string.h>
 
 #include "compiler/import/conv.h"
@@ -147,11 +149,45 @@ static wk_value_id columns(wk_onnx_node *c, wk_value_id v, wk_value_id b) {
   return along(c, v, rank - 1, rank);
 }
 
+/* Sums along an axis as i32, times the other side's zero point. */
+static wk_value_id zero_term(wk_onnx_node *c, wk_value_id x, int axis, wk_value_id zero) {
+  int64_t at = axis;
+  wk_ints axes = wk_ints_dup(c->im->m->arena, &at, 1);
+  wk_value_id sum = wk_emit_reduce(c, WK_OP_REDUCE_SUM, wk_emit_cast(c, x, WK_I32), axes, true);
+  return wk_emit_2(c, WK_OP_MUL, sum, wk_emit_cast(c, zero, WK_I32));
+}
+
+/* a b - za * (columns of b summed) - zb * (rows of a summed) + k * za * zb: the product itself has
+ * operands of 8 bits. */
+static wk_value_id product_8_bit(wk_onnx_node *c, wk_value_id a, wk_value_id za, wk_value_id b,
+                                 wk_value_id zb) {
+  const wk_type ta = *wk_onnx_type(c, a), tb = *wk_onnx_type(c, b);
+  wk_value_id y = wk_matmul_emit(c, a, b);
+  if (za != WK_NONE) y = wk_emit_2(c, WK_OP_SUB, y, zero_term(c, b, tb.rank - 2, za));
+  if (zb != WK_NONE) y = wk_emit_2(c, WK_OP_SUB, y, zero_term(c, a, ta.rank - 1, zb));
+  if (za == WK_NONE || zb == WK_NONE) return y;
+  wk_value_id both = wk_emit_2(c, WK_OP_MUL, wk_emit_cast(c, za, WK_I32), wk_emit_cast(c, zb, WK_I32));
+  wk_value_id k = wk_emit_scalar(c, WK_I32, (double)ta.dims[ta.rank - 1]);
+  return wk_emit_2(c, WK_OP_ADD, y, wk_emit_2(c, WK_OP_MUL, both, k));
+}
+
+/* Zero points that are constant and 0 are left out. */
+static wk_value_id unless_zero(wk_onnx_node *c, wk_value_id v) {
+  if (v == WK_NONE || !wk_is_const(c->g, v)) return v;
+  const wk_value *x = wk_val(c->g, v);
+  for (int64_t i = 0; i < wk_type_count(&x->type); i++)
+    if (wk_load_i64(x->data, x->type.dtype, i)) return v;
+  return WK_NONE;
+}
+
 wk_status wk_onnx_matmul_integer(wk_onnx_node *c) {
   wk_value_id a = c->in[0], b = c->in[1];
-  a = wk_quant_centred(c, a, rows(c, c->in[2], a));
-  b = wk_quant_centred(c, b, columns(c, c->in[3], b));
-  return wk_onnx_return(c, wk_matmul_emit(c, a, b));
+  wk_value_id za = unless_zero(c, rows(c, c->in[2], a)), zb = unless_zero(c, columns(c, c->in[3], b));
+  if (!wk_onnx_ok(c)) return c->status;
+  if (wk_onnx_type(c, a)->rank >= 2 && wk_onnx_type(c, b)->rank >= 2)
+    return wk_onnx_return(c, product_8_bit(c, a, za, b, zb));
+  return wk_onnx_return(
+      c, wk_matmul_emit(c, wk_quant_centred(c, a, za), wk_quant_centred(c, b, zb)));
 }
 
 wk_status wk_onnx_conv_integer(wk_onnx_node *c) {
@@ -173,22 +209,50 @@ static wk_value_id requantize(wk_onnx_node *c, wk_value_id sum, wk_value_id sa, 
 
 enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS };
 
+bool wk_quant_is_fixed(const wk_onnx_node *c, const int *inputs, int n) {
+  for (int i = 0; i < n; i++)
+    if (wk_onnx_has(c, inputs[i]) && !wk_is_const(c->g, c->in[inputs[i]])) return false;
+  return true;
+}
+
+/* The bias of integer sums as a real tensor. */
+wk_value_id wk_quant_bias(wk_onnx_node *c, wk_value_id bias, wk_value_id sx, wk_value_id sw) {
+  return wk_quant_dequantize(c, bias, wk_emit_2(c, WK_OP_MUL, sx, sw), WK_NONE);
+}
+
 wk_status wk_onnx_qlinear_conv(wk_onnx_node *c) {
+  static const int fixed[] = {X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS};
   int rank = wk_onnx_type(c, c->in[X])->rank;
-  wk_value_id x = wk_quant_centred(c, c->in[X], along(c, c->in[X_ZERO], 1, rank));
-  wk_value_id w = wk_quant_centred(c, c->in[W], along(c, c->in[W_ZERO], 0, rank));
   wk_value_id bias = c->n_in > BIAS ? c->in[BIAS] : WK_NONE;
-  wk_value_id sum = wk_conv_emit(c, x, w, bias);
-  wk_value_id sx = along(c, c->in[X_SCALE], 1, rank), sw = along(c, c->in[W_SCALE], 1, rank);
+  wk_value_id zx = along(c, c->in[X_ZERO], 1, rank), zw = along(c, c->in[W_ZERO], 0, rank);
+  wk_value_id sx = along(c, c->in[X_SCALE], 1, rank);
   wk_value_id sy = along(c, c->in[Y_SCALE], 1, rank), zero = along(c, c->in[Y_ZERO], 1, rank);
+  if (!wk_onnx_ok(c)) return c->status;
+  if (wk_quant_is_fixed(c, fixed, WK_COUNTOF(fixed))) {
+    wk_value_id x = wk_quant_dequantize(c, c->in[X], sx, zx);
+    wk_value_id w = wk_quant_dequantize(c, c->in[W], along(c, c->in[W_SCALE], 0, rank), zw);
+    if (bias != WK_NONE) bias = wk_quant_bias(c, bias, scalar_or_all(c, sx), scalar_or_all(c, c->in[W_SCALE]));
+    wk_dtype t = wk_onnx_type(c, zero)->dtype;
+    return wk_onnx_return(c, wk_quant_quantize(c, wk_conv_emit(c, x, w, bias), sy, zero, t));
+  }
+  wk_value_id x = wk_quant_centred(c, c->in[X], zx), w = wk_quant_centred(c, c->in[W], zw);
+  wk_value_id sum = wk_conv_emit(c, x, w, bias);
+  wk_value_id sw = along(c, c->in[W_SCALE], 1, rank);
   return wk_onnx_return(c, requantize(c, sum, sx, sw, sy, zero));
 }
 
 wk_status wk_onnx_qlinear_matmul(wk_onnx_node *c) {
+  static const int fixed[] = {X_SCALE, X_ZERO, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO};
   wk_value_id a = c->in[X], b = c->in[W];
-  wk_value_id sum = wk_matmul_emit(c, wk_quant_centred(c, a, rows(c, c->in[X_ZERO], a)),
-                                   wk_quant_centred(c, b, columns(c, c->in[W_ZERO], b)));
+  wk_value_id za = rows(c, c->in[X_ZERO], a), zb = columns(c, c->in[W_ZERO], b);
   wk_value_id sa = rows(c, c->in[X_SCALE], a), sb = columns(c, c->in[W_SCALE], b);
+  if (!wk_onnx_ok(c)) return c->status;
+  bool is_fixed = wk_quant_is_fixed(c, fixed, WK_COUNTOF(fixed));
+  wk_value_id sum = is_fixed ? wk_matmul_emit(c, wk_quant_dequantize(c, a, sa, za),
+                                              wk_quant_dequantize(c, b, sb, zb))
+                             : wk_matmul_emit(c, wk_quant_centred(c, a, za), wk_quant_centred(c, b, zb));
   wk_value_id sy = rows(c, c->in[Y_SCALE], sum), zero = rows(c, c->in[Y_ZERO], sum);
-  return wk_onnx_return(c, requantize(c, sum, sa, sb, sy, zero));
+  if (!wk_onnx_ok(c)) return c->status;
+  if (!is_fixed) return wk_onnx_return(c, requantize(c, sum, sa, sb, sy, zero));
+  return wk_onnx_return(c, wk_quant_quantize(c, sum, sy, zero, wk_onnx_type(c, zero)->dtype));
 }

@@ -18,7 +18,8 @@ static wk_status append(const wk_infer *i, wk_type *y, const wk_type *t, int fir
 wk_status wk_infer_gather(const wk_infer *i) {
   const wk_attr_gather *at = i->attrs;
   const wk_type *data = i->in[0], *indices = i->in[1];
-  WK_TRY(wk_want_index(i, 1));
+  if (!wk_dtype_is_int(indices->dtype))
+    return BAD(i, "indices must be integers, not %s", wk_dtype_name(indices->dtype));
   WK_TRY(wk_want_axis(i, "axis", at->axis, data->rank));
   wk_type y = {.dtype = data->dtype};
   WK_TRY(append(i, &y, data, 0, (int)at->axis));

@@ -26,6 +26,7 @@ typedef struct {
   size_t line;       /* of the line last taken, from 1 */
   int at[COLUMNS];   /* position of the column in a line, -1: absent */
   int width;         /* fields per line */
+  wk_map *lines;     /* of the ids so far */
 } reader;
 
 #define csv_error(r, code, ...) csv_place(r, wk_error(code, __VA_ARGS__))
@@ -144,18 +145,25 @@ static wk_status parse_table(reader *r, wk_plan_table *t) {
   if (rows >= ROW_LIMIT) return csv_error(r, WK_RESOURCE, "%zu lines are too many", rows);
   t->items = wk_arena_alloc(t->arena, (rows + 1) * sizeof *t->items);
   t->ids = wk_arena_alloc(t->arena, (rows + 1) * sizeof *t->ids);
-  for (field line; take_line(r, &line); t->n++)
+  for (field line; take_line(r, &line); t->n++) {
     WK_TRY(parse_row(r, line, t->arena, &t->items[t->n], &t->ids[t->n]));
+    uint32_t before;
+    if (wk_map_get(r->lines, t->ids[t->n], &before))
+      return csv_error(r, WK_INPUT, "the id '%s' is that of line %u", t->ids[t->n], before);
+    wk_map_put(r->lines, t->ids[t->n], (uint32_t)r->line);
+  }
   return NULL;
 }
 
 wk_status wk_plan_table_parse(const char *name, const char *text, size_t size,
                               wk_plan_table *out) {
   static const char mark[] = "\xEF\xBB\xBF"; /* UTF-8 byte-order mark */
-  reader r = {.name = name, .s = text, .end = text + size};
+  reader r = {.name = name, .s = text, .end = text + size,
+              .lines = wk_map_new()};
   if (size >= 3 && !memcmp(text, mark, 3)) r.s += 3;
   *out = (wk_plan_table){.arena = wk_arena_new()};
   wk_status st = parse_table(&r, out);
+  wk_map_free(r.lines);
   if (st) wk_plan_table_free(out);
   return st;
 }

@@ -2,7 +2,7 @@
  * y = s * x + t per channel with constant s and t (batch norm, and mul, div, add, sub by constants)
  * folded into a neighbour:
  *   behind   a convolution or product whose result nobody else uses: its weights and bias
- *   before   a convolution or product: likewise; t only where no padding is added
+ *   before   a convolution or product: likewise; t only where it is small and no padding is added
  *   behind   another batch norm: its scale and bias
  * New constants are computed in f64. Weights that others share stay as they are. */
 #include <math.h>
@@ -12,6 +12,11 @@
 
 #define MAX_CHANNELS (1 << 20)
 
+/* How many times what x varies by a shift may be to go through a contraction. Where s x + t is small,
+ * sums of (w s) x are as large as w t and are rounded as such: the result loses as many bits as the
+ * shift is larger than what it leaves. 8 of 24 bits may go: numbers from 0 to 255 may be centred. */
+#define MAX_SHIFT 256
+
 /* s and t of a node over channel axis `axis` of its operand x; arrays of n in scratch. */
 typedef struct {
   wk_value_id x;
@@ -19,6 +24,7 @@ typedef struct {
   int64_t n;
   double *s, *t;
   bool shifts, scales; /* some t != 0; some s != 1 */
+  bool cancels;        /* some t is far larger than what s x varies by */
 } affine;
 
 static bool is_real(const wk_rewrite *r, wk_value_id v) {
@@ -54,11 +60,12 @@ static bool affine_of_norm(const wk_rewrite *r, const wk_node *n, affine *a) {
     for (int k = 0; k < 4; k++) v[k] = wk_load_f64(c[k]->data, c[k]->type.dtype, i);
     a->s[i] = v[0] / sqrt(v[3] + epsilon);
     a->t[i] = v[1] - v[2] * a->s[i];
+    a->cancels |= fabs(v[2]) > MAX_SHIFT * sqrt(v[3] + epsilon);
   }
   return true;
 }
 
-/* mul, div, add, sub of x and a constant. */
+/* mul, div, add, sub of x and a constant; x is taken to vary by about 1. */
 static bool affine_of_pair(const wk_rewrite *r, const wk_node *n, uint32_t x, affine *a) {
   double *c = wk_arena_alloc(r->c->scratch, (size_t)a->n * sizeof *c);
   if (!channel_values(r, n->in[1 - x], wk_type_of(r, n->out[0]), a->axis, c)) return false;
@@ -77,6 +84,7 @@ static bool affine_of_pair(const wk_rewrite *r, const wk_node *n, uint32_t x, af
       a->s[i] = 1 / c[i];
       break;
     }
+    a->cancels |= fabs(a->t[i]) > MAX_SHIFT;
   }
   return true;
 }
@@ -134,8 +142,8 @@ static int output_axis(const wk_node *n, const wk_type *y) {
   return n->op == WK_OP_MATMUL ? y->rank - 1 : 1;
 }
 
-/* Weights as rows of `minor` times `inner` elements. Rows belong to one kind of channel, the position
- * within a row, counted from the group's first, to the other. */
+/* Weights as rows of `minor` times `inner` elements. Rows belong to one kind of channel, the
+ * position within a row, counted from the group's first, to the other. */
 typedef struct {
   bool row_is_output;
   int64_t rows, minor, inner, group, channels; /* channels: of the row's kind */
@@ -175,7 +183,8 @@ static wk_value_id vector_constant(wk_rewrite *r, wk_dtype t, const double *v, i
   return id != WK_NONE && store_all(data, t, v, n) ? id : WK_NONE;
 }
 
-/* One row times one factor per position, or one for all of it; false when a finite weight overflows. */
+/* One row times one factor per position, or one for all of it; false when a finite weight
+ * overflows. */
 static bool scale_row(const weight_map *m, wk_dtype t, const void *from, void *to, int64_t row,
                       const double *factor, bool each) {
   int64_t at = row * m->minor * m->inner, n = each ? m->inner : m->minor * m->inner;
@@ -321,7 +330,8 @@ static bool into_consumer(wk_rewrite *r, const wk_node *n) {
       !bias_is_open(r, n) || (n->op == WK_OP_MATMUL && w.rank != 2))
     return false;
   int axis = n->op == WK_OP_MATMUL ? x.rank - 1 : 1;
-  if (!affine_at(r, n->in[0], axis, &a) || (a.shifts && has_padding(n))) return false;
+  if (!affine_at(r, n->in[0], axis, &a) || (a.shifts && (a.cancels || has_padding(n))))
+    return false;
   const wk_type y = *wk_type_of(r, n->out[0]);
   int64_t channels = y.dims[output_axis(n, &y)];
   double *b = bias_values(r, n, channels);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Epilogues: a map that is the only user of a convolution or product, over the same space, moves into its
- * epilogue; the map's other operands become extra inputs (bias, residual, gate). */
+ * Epilogues: a map that is the only user of a convolution or product, over the same space, moves into
+ * its epilogue; the map's other operands become extra inputs (bias, residual, gate). */
 #include "compiler/passes/fuse.h"
 
 #define MAX_EXTRAS 6
@@ -25,25 +25,38 @@ static bool is_contraction(const wk_node *n) {
   return n->op == WK_OP_CONV || n->op == WK_OP_CONV_TRANSPOSE || n->op == WK_OP_MATMUL;
 }
 
+static bool is_integer(const wk_graph *g, const wk_node *n) {
+  return wk_dtype_is_int(wk_val(g, n->in[0])->type.dtype);
+}
+
+/* Operands and result have one type: what fused floats are limited to. */
+static bool is_uniform(const wk_graph *g, const wk_node *m, wk_dtype t) {
+  for (uint32_t k = 0; k < m->n_in; k++)
+    if (wk_val(g, m->in[k])->type.dtype != t) return false;
+  return wk_val(g, m->out[0])->type.dtype == t;
+}
+
 static wk_node *fitting_map(wk_graph *g, const wk_uses *u, const wk_node *n, wk_node_id *id) {
   wk_value_id y = n->out[0];
   if (!wk_single_use(u, y)) return NULL;
   *id = u->uses[u->first[y]].node;
   wk_node *m = wk_nod(g, *id);
   const wk_type *t = &wk_val(g, y)->type;
-  if (m->dead || m->op != WK_OP_MAP || m->n_out != 1 || m->n_in + n->n_in > MAX_EXTRAS + 4) return NULL;
+  if (m->dead || m->op != WK_OP_MAP || m->n_out != 1 || m->predicate != WK_NONE ||
+      m->n_in + n->n_in > MAX_EXTRAS + 4)
+    return NULL;
   const wk_value *out = wk_val(g, m->out[0]);
-  if (!wk_shape_equal(&out->type, t) || out->type.dtype != t->dtype) return NULL;
-  for (uint32_t k = 0; k < m->n_in; k++)
-    if (wk_val(g, m->in[k])->type.dtype != t->dtype) return NULL;
+  if (!wk_shape_equal(&out->type, t)) return NULL;
+  if (!is_integer(g, n) && !is_uniform(g, m, t->dtype)) return NULL;
   return wk_expr_uses_index(WK_ATTR(m, map)->body) ? NULL : m;
 }
 
-/* Inputs x, w, b stay; extras follow in order of first mention. Expression input 0 is the accumulator. */
+/* Inputs x, w, b stay; extras follow in order of first mention. Expression input 0 is the
+ * accumulator. */
 static wk_status fuse(wk_graph *g, wk_node_id id, wk_node_id map_id) {
   wk_arena *a = g->module->arena;
   wk_node n = *wk_nod(g, id), m = *wk_nod(g, map_id);
-  wk_dtype t = wk_val(g, n.out[0])->type.dtype;
+  wk_dtype t = wk_accumulator_dtype(wk_val(g, n.in[0])->type.dtype);
   wk_fuse f = {.b = wk_expr_begin(a), .g = g, .first = 1};
   uint16_t acc = wk_expr_input(f.b, 0, t), given[2 * WK_FUSE_MAX_INPUTS] = {0};
   wk_value_id values[2 * WK_FUSE_MAX_INPUTS];
@@ -80,7 +93,8 @@ wk_status wk_pass_fuse_epilogue(wk_graph *g, wk_pass_ctx *c) {
     for (size_t i = 0; i < n_nodes; i++) {
       const wk_node *n = wk_nod(g, (wk_node_id)i);
       wk_node_id map;
-      if (n->dead || !is_contraction(n) || !fitting_map(g, &u, n, &map)) continue;
+      if (n->dead || !is_contraction(n) || n->predicate != WK_NONE) continue;
+      if (!fitting_map(g, &u, n, &map)) continue;
       WK_TRY(fuse(g, (wk_node_id)i, map));
       c->changes++;
       changed = true;

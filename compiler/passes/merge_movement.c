@@ -82,12 +82,12 @@ static bool expand(wk_rewrite *r, const wk_node *n) {
   return use(r, n, wk_rewrite_1(r, WK_OP_EXPAND, a, inner->in[0]));
 }
 
-/* The number that a padding in mode constant writes. */
-static bool fill_of(const wk_rewrite *r, const wk_node *n, double *fill) {
-  *fill = 0;
-  if (strcmp(WK_ATTR(n, pad)->mode, "constant")) return false;
-  if (n->n_in < 2 || n->in[1] == WK_NONE) return true;
-  return wk_known(r, n->in[1]) && wk_const_splat(r->g, n->in[1], fill);
+/* The element that a padding in mode constant writes; NULL when it is not known. */
+static const void *fill_of(const wk_rewrite *r, const wk_node *n) {
+  static const uint64_t zero = 0;
+  if (strcmp(WK_ATTR(n, pad)->mode, "constant")) return NULL;
+  if (n->n_in < 2 || n->in[1] == WK_NONE) return &zero;
+  return wk_known(r, n->in[1]) ? wk_val(r->g, n->in[1])->data : NULL;
 }
 
 static bool none_negative(wk_ints v) {
@@ -99,8 +99,10 @@ static bool none_negative(wk_ints v) {
 static bool pad(wk_rewrite *r, const wk_node *n) {
   const wk_node *inner = wk_made_once_by(r, n->in[0], WK_OP_PAD);
   const wk_attr_pad *outer = n->attrs;
-  double a, b;
-  if (!inner || !fill_of(r, n, &a) || !fill_of(r, inner, &b) || a != b) return false;
+  if (!inner) return false;
+  const void *a = fill_of(r, n), *b = fill_of(r, inner);
+  size_t size = (size_t)wk_dtype_size(wk_type_of(r, n->out[0])->dtype);
+  if (!a || !b || memcmp(a, b, size)) return false;
   const wk_attr_pad *in = inner->attrs;
   if (!none_negative(outer->before) || !none_negative(outer->after) ||
       !none_negative(in->before) || !none_negative(in->after))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/passes/pass.h"
 
+#include <string.h>
+
 wk_node *wk_def(const wk_graph *g, wk_value_id v) {
   if (v == WK_NONE || wk_val(g, v)->kind != WK_VALUE_NODE) return NULL;
   return wk_nod(g, wk_val(g, v)->node);
@@ -20,10 +22,9 @@ bool wk_const_splat(const wk_graph *g, wk_value_id v, double *value) {
   const wk_value *c = wk_val(g, v);
   int64_t n = wk_type_count(&c->type);
   if (n < 1 || n > 65536) return false;
+  size_t size = (size_t)wk_dtype_size(c->type.dtype);
   *value = wk_load_f64(c->data, c->type.dtype, 0);
-  for (int64_t i = 1; i < n; i++)
-    if (wk_load_f64(c->data, c->type.dtype, i) != *value) return false;
-  return true;
+  return memcmp(c->data, (const char *)c->data + size, (size_t)(n - 1) * size) == 0;
 }
 
 wk_status wk_add_like(wk_graph *g, const wk_node *like, wk_op op, void *attrs, const wk_value_id *in,

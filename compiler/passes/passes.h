@@ -41,4 +41,9 @@ wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_target *target, w
 wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_target *target, int64_t *changes)
     WK_MUST_CHECK;
 
+/* Quantised graphs (real operators between dequantisation and quantisation) become integer graphs, as
+ * compiler/ir/quant.h defines them. No optimisation but part of what a quantised model means, so it
+ * comes before evaluation and before the passes. `changes`: rewrites. */
+wk_status wk_integer_convert(wk_module *m, int64_t *changes) WK_MUST_CHECK;
+
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Algebraic identities, one rule per operator. Only what holds for every float: x * 0 stays, sums are
- * not reassociated, a division becomes a product only when the reciprocal is exact. */
+ * Algebraic identities, one rule per operator. Only what holds for every float: x * 0 stays, and so
+ * does x + 0, which takes the sign from -0; sums are not reassociated, a division becomes a product
+ * only when the reciprocal is exact. Left open is which zero a minimum or maximum of 0 and -0 is, and
+ * the last bit of a third power. */
 #include <math.h>
 #include <string.h>
 
@@ -101,9 +103,12 @@ static bool limits_of(const wk_rewrite *r, const wk_node *n, limits *l) {
 
 static double limited(double v, limits l) { return fmin(fmax(v, l.lo), l.hi); }
 
+/* With -0 it stays a clip, whose bound is what it gives for 0. */
+static bool is_relu(limits l) { return l.lo == 0 && !signbit(l.lo) && l.hi == INFINITY; }
+
 static wk_value_id add_clip(wk_rewrite *r, wk_value_id x, limits l) {
   if (l.lo == -INFINITY && l.hi == INFINITY) return x;
-  if (l.lo == 0 && l.hi == INFINITY) return wk_rewrite_1(r, WK_OP_RELU, NULL, x);
+  if (is_relu(l)) return wk_rewrite_1(r, WK_OP_RELU, NULL, x);
   wk_attr_clip *a = wk_attrs_new(r->arena, WK_OP_CLIP);
   a->lo = l.lo;
   a->hi = l.hi;
@@ -121,7 +126,7 @@ static bool clip(wk_rewrite *r, wk_node_id id, const wk_node *n) {
     if (both.lo == inner.lo && both.hi == inner.hi) return use(r, n, x);
     return wk_once(r, x) && use(r, n, add_clip(r, p->in[0], both));
   }
-  bool relu = outer.lo == 0 && outer.hi == INFINITY && n->op == WK_OP_CLIP;
+  bool relu = is_relu(outer) && n->op == WK_OP_CLIP;
   bool all = outer.lo == -INFINITY && outer.hi == INFINITY;
   return (relu || all) && use(r, n, add_clip(r, x, outer));
 }
@@ -144,15 +149,21 @@ static bool extreme(wk_rewrite *r, wk_node_id id, const wk_node *n) {
 
 /* ---- arithmetic ----------------------------------------------------------------------------- */
 
+static bool is_neutral(const wk_rewrite *r, wk_value_id v, double element) {
+  double c;
+  if (!wk_known(r, v) || !wk_const_splat(r->g, v, &c) || c != element) return false;
+  return !wk_dtype_is_float(dtype_of(r, v)) || !signbit(c) == !signbit(element);
+}
+
 /* The other operand when one of the two is the neutral element. */
 static bool neutral(wk_rewrite *r, const wk_node *n, double element, bool right_only) {
-  if (wk_is_splat(r, n->in[1], element) && use(r, n, n->in[0])) return true;
-  return !right_only && wk_is_splat(r, n->in[0], element) && use(r, n, n->in[1]);
+  if (is_neutral(r, n->in[1], element) && use(r, n, n->in[0])) return true;
+  return !right_only && is_neutral(r, n->in[0], element) && use(r, n, n->in[1]);
 }
 
 static bool add(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   (void)id;
-  return neutral(r, n, 0, false);
+  return neutral(r, n, -0.0, false); /* -0 + 0 is 0 */
 }
 
 static bool sub(wk_rewrite *r, wk_node_id id, const wk_node *n) {

@@ -102,7 +102,7 @@ static wk_status parse_int(const wk_option *o, const char *text, int64_t *out) {
   if (!bounded && errno == ERANGE)
     return wk_error(WK_USAGE, "option '--%s': '%s' does not fit in 64 bits", o->name, text);
   if (bounded && (errno == ERANGE || v < o->min || v > o->max)) {
-    if (o->max == INT64_MAX)
+    if (o->max == INT64_MAX && v < o->min)
       return wk_error(WK_USAGE, "option '--%s': '%s' is not allowed (at least %lld)", o->name,
                       text, (long long)o->min);
     return wk_error(WK_USAGE, "option '--%s': '%s' is outside %lld to %lld", o->name, text,
@@ -120,6 +120,13 @@ static wk_status parse_double(const wk_option *o, const char *text, double *out)
   freelocale(c);
   if (end == text || *end || !isfinite(v))
     return wk_error(WK_USAGE, "option '--%s': '%s' is not a number", o->name, text);
+  bool bounded = o->min || o->max;
+  if (bounded && v < (double)o->min)
+    return wk_error(WK_USAGE, "option '--%s': '%s' is not allowed (at least %lld)", o->name, text,
+                    (long long)o->min);
+  if (bounded && v > (double)o->max)
+    return wk_error(WK_USAGE, "option '--%s': '%s' is not allowed (at most %lld)", o->name, text,
+                    (long long)o->max);
   *out = v;
   return NULL;
 }
@@ -143,12 +150,20 @@ static wk_status parse_choice(const wk_option *o, const char *text, int *out) {
   return usage(&message);
 }
 
+static wk_status parse_text(const wk_option *o, const char *text, const char **out) {
+  bool is_path = strncmp(o->arg, "FILE", 4) == 0 || strncmp(o->arg, "DIR", 3) == 0;
+  if (is_path && !*text)
+    return wk_error(WK_USAGE, "option '--%s': the name is empty: %s", o->name, o->arg);
+  *out = text;
+  return NULL;
+}
+
 static wk_status store(const wk_option *o, const char *text, void *values) {
   void *at = (char *)values + o->offset;
   int ignored;
   switch (o->kind) {
     case WK_OPTION_FLAG: *(bool *)at = true; return NULL;
-    case WK_OPTION_STRING: *(const char **)at = text; return NULL;
+    case WK_OPTION_STRING: return parse_text(o, text, at);
     case WK_OPTION_INT: return parse_int(o, text, at);
     case WK_OPTION_DOUBLE: return parse_double(o, text, at);
     case WK_OPTION_CHOICE: return parse_choice(o, text, at);
@@ -211,6 +226,9 @@ wk_status wk_options_parse(const wk_command *c, int argc, char *const *argv, voi
   if (s || *help) return s;
   if (positional->n < (size_t)c->min_args)
     return wk_error(WK_USAGE, "missing argument: %s", c->synopsis);
+  for (size_t i = 0; i < positional->n; i++)
+    if (!*positional->data[i])
+      return wk_error(WK_USAGE, "an argument is empty: %s", c->synopsis);
   if (c->max_args >= 0 && positional->n > (size_t)c->max_args)
     return wk_error(WK_USAGE, "unexpected argument '%s'", positional->data[c->max_args]);
   return NULL;

@@ -39,12 +39,12 @@ typedef struct {
   const char *name; /* without the dashes */
   char short_name;  /* 0 = none */
   const char *arg;  /* name of the argument in texts; NULL for a flag. A name that contains FILE or
-                       DIR completes to paths */
+                       DIR completes to paths; one that begins so is never empty */
   const char *help;
   wk_option_kind kind;
   size_t offset;              /* of the value in the caller's struct */
   const char *const *choices; /* ends with NULL; required for CHOICE; checked for LIST as well */
-  int64_t min, max;           /* for INT; unbounded when both are 0 */
+  int64_t min, max;           /* for INT and DOUBLE; unbounded when both are 0 */
 } wk_option;
 
 typedef struct {

@@ -2,19 +2,24 @@
 /* Atomic output. The bytes go to an unnamed file in the destination's folder (O_TMPFILE), so that
  * even a killed process leaves nothing; commit gives it a temporary name and renames that. Where
  * the file system has no unnamed files, the temporary name exists from the start. Destinations
- * that are no regular files (standard output, /dev/null, a pipe) are written directly.
+ * that are no regular files with a name (standard output, /dev/null, a pipe, a deleted file by its
+ * descriptor) are written directly.
  * The stdio stream sits on a cookie, so that the first errno is known when commit reports it. */
 #include "compiler/support/support.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MAX_LINKS 40 /* as Linux follows */
+
 struct wk_out {
   int fd;
+  bool is_stdout; /* fd belongs to others; a file of ours may have the same number */
   int error;  /* first errno, 0 = none */
   char *path; /* as the user gave it, for messages */
   char *dest; /* what rename replaces; NULL = written directly */
@@ -79,12 +84,31 @@ static int open_temp(wk_out *o) {
 
 static void release(wk_out *o) {
   if (o->stream) fclose(o->stream);
-  if (o->fd >= 0 && o->fd != STDOUT_FILENO) close(o->fd);
+  if (o->fd >= 0 && !o->is_stdout) close(o->fd);
   if (o->temp) unlink(o->temp);
   free(o->path);
   free(o->dest);
   free(o->temp);
   free(o);
+}
+
+/* What open would create: the path, or where it leads if it is a symbolic link to nothing. */
+static char *follow_links(const char *path) {
+  char target[PATH_MAX], *at = wk_xstrdup(path);
+  for (int hops = 0; hops < MAX_LINKS; hops++) {
+    ssize_t n = readlink(at, target, sizeof target);
+    if (n < 0) return at; /* no link, or nothing there */
+    if ((size_t)n == sizeof target) break;
+    const char *slash = *target == '/' ? NULL : strrchr(at, '/');
+    int folder = slash ? (int)(slash - at) + 1 : 0;
+    wk_str next = {0};
+    wk_str_printf(&next, "%.*s%.*s", folder, at, (int)n, target);
+    free(at);
+    at = next.s;
+  }
+  free(at);
+  errno = ELOOP;
+  return NULL;
 }
 
 /* Sets o->fd and, for an atomic destination, o->dest. Returns 0 or an errno. */
@@ -93,18 +117,19 @@ static int open_destination(wk_out *o, const char *path) {
   if (strcmp(path, "-") == 0) {
     fflush(stdout);
     o->fd = STDOUT_FILENO;
+    o->is_stdout = true;
     return 0;
   }
   if (!*path) return ENOENT;
   bool exists = stat(path, &st) == 0;
   if (exists && S_ISDIR(st.st_mode)) return EISDIR;
   if (exists && access(path, W_OK) != 0) return errno;
-  if (exists && !S_ISREG(st.st_mode)) {
-    o->fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (exists && (!S_ISREG(st.st_mode) || st.st_nlink == 0)) {
+    o->fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
     return o->fd < 0 ? errno : 0;
   }
-  /* An existing symbolic link stays; the file that it names is replaced. */
-  o->dest = exists ? realpath(path, NULL) : strdup(path);
+  /* A symbolic link stays; the file that it names is replaced or made. */
+  o->dest = exists ? realpath(path, NULL) : follow_links(path);
   if (!o->dest) return errno;
   o->fd = open_temp(o);
   return o->fd < 0 ? errno : 0;
@@ -134,25 +159,36 @@ void wk_out_write(wk_out *o, const void *p, size_t n) {
 
 FILE *wk_out_stdio(wk_out *o) { return o->stream; }
 
+/* Everything that can fail but the renaming. */
 static int finish(wk_out *o) {
   if (fflush(o->stream) != 0 && !o->error) o->error = errno;
   if (ferror(o->stream) && !o->error) o->error = EIO;
   if (o->error || !o->dest) return o->error;
   if (fsync(o->fd) != 0) return errno;
-  if (!o->temp && with_temp_name(o, link_unnamed) < 0) return errno;
+  return !o->temp && with_temp_name(o, link_unnamed) < 0 ? errno : 0;
+}
+
+static int put_in_place(wk_out *o) {
+  if (!o->dest) return 0;
   if (rename(o->temp, o->dest) != 0) return errno;
   free(o->temp);
   o->temp = NULL;
   return 0;
 }
 
-wk_status wk_out_commit(wk_out *o) {
-  int error = finish(o);
-  wk_status s =
-      error ? wk_error_at(WK_IO, o->path, "cannot write: %s", strerror(error)) : NULL;
-  release(o);
+wk_status wk_out_commit_all(wk_out **o, size_t n) {
+  static int (*const steps[])(wk_out *) = {finish, put_in_place};
+  wk_status s = NULL;
+  for (size_t step = 0; step < WK_COUNTOF(steps); step++)
+    for (size_t k = 0; k < n && !s; k++) {
+      int error = steps[step](o[k]);
+      if (error) s = wk_error_at(WK_IO, o[k]->path, "cannot write: %s", strerror(error));
+    }
+  for (size_t k = 0; k < n; k++) wk_out_abort(o[k]); /* of what is in place, only memory is freed */
   return s;
 }
+
+wk_status wk_out_commit(wk_out *o) { return wk_out_commit_all(&o, 1); }
 
 void wk_out_abort(wk_out *o) {
   if (!o) return;

@@ -4,16 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Messages quote names out of files, so control bytes must not reach a terminal. */
-static void sanitize(char *s, bool keep_newlines) {
-  for (; *s; s++) {
-    unsigned char c = (unsigned char)*s;
-    if (c == '\n' && keep_newlines) continue;
-    if (c == '\n' || c == '\t') *s = ' ';
-    else if (c < 0x20 || c == 0x7f) *s = '?';
-  }
-}
-
 static char *format(const char *fmt, va_list ap) {
   wk_str b = {0};
   wk_str_add(&b, "");
@@ -31,7 +21,7 @@ wk_status wk_status_make(wk_code code, const char *file, int line, const char *p
   va_start(ap, fmt);
   s->message = format(fmt, ap);
   va_end(ap);
-  sanitize(s->message, false);
+  wk_text_clean(s->message); /* names out of files are quoted there */
   return wk_status_place(s, place);
 }
 
@@ -41,12 +31,27 @@ wk_status wk_status_note(wk_status s, const char *fmt, ...) {
   va_start(ap, fmt);
   char *note = format(fmt, ap);
   va_end(ap);
-  sanitize(note, true);
   wk_str all = {0};
-  if (s->notes) wk_str_add(&all, s->notes);
-  wk_str_add(&all, note);
-  if (all.n == 0 || all.s[all.n - 1] != '\n') wk_str_add(&all, "\n");
+  if (*s->message) { /* an empty message says that all is said */
+    wk_text_clean(note);
+    wk_str_printf(&all, "%s (%s)", s->message, note);
+    free(s->message);
+    s->message = all.s;
+  }
   free(note);
+  return s;
+}
+
+wk_status wk_status_item(wk_status s, const char *fmt, ...) {
+  if (!s) return NULL;
+  va_list ap;
+  va_start(ap, fmt);
+  char *item = format(fmt, ap);
+  va_end(ap);
+  wk_text_clean(item);
+  wk_str all = {0};
+  wk_str_printf(&all, "%s%s\n", s->notes ? s->notes : "", item);
+  free(item);
   free(s->notes);
   s->notes = all.s;
   return s;
@@ -55,7 +60,7 @@ wk_status wk_status_note(wk_status s, const char *fmt, ...) {
 wk_status wk_status_place(wk_status s, const char *place) {
   if (!s || s->place || !place) return s;
   s->place = wk_xstrdup(place);
-  sanitize(s->place, false);
+  wk_text_clean(s->place);
   return s;
 }
 

@@ -95,6 +95,29 @@ void wk_str_quote(wk_str *b, const char *s) {
   wk_str_addn(b, "\"", 1);
 }
 
+/* Bytes of the UTF-8 sequence that begins here, 0: it is none, or a control character. */
+static size_t shown_length(const unsigned char *s) {
+  static const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000}; /* below 0xa0: more controls */
+  if (*s < 0x80) return *s >= 0x20 && *s != 0x7f;
+  size_t n = *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
+  if (*s < 0xc2 || *s > 0xf4) return 0;
+  uint32_t code = *s & (0x7fu >> n);
+  for (size_t i = 1; i < n; i++) {
+    if ((s[i] & 0xc0) != 0x80) return 0;
+    code = code << 6 | (s[i] & 0x3fu);
+  }
+  bool surrogate = code >= 0xd800 && code < 0xe000;
+  return code >= least[n] && code < 0x110000 && !surrogate ? n : 0;
+}
+
+void wk_text_clean(char *s) {
+  while (*s) {
+    size_t n = shown_length((const unsigned char *)s);
+    if (n == 0) *s = *s == '\n' || *s == '\t' ? ' ' : '?';
+    s += n ? n : 1;
+  }
+}
+
 wk_text24 wk_bytes_text(uint64_t n) {
   static const char units[][4] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   wk_text24 t;

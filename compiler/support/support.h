@@ -45,7 +45,7 @@ struct wk_status_rec {
   int line;
   char *place;   /* the user's place: file, node name, text line:col; NULL if none */
   char *message; /* one line, no trailing newline */
-  char *notes;   /* zero or more lines, each ends in '\n'; NULL if none */
+  char *notes;   /* a list: zero or more lines, each ends in '\n'; NULL if none */
 };
 
 #define wk_error(code, ...) wk_status_make((code), __FILE__, __LINE__, NULL, __VA_ARGS__)
@@ -53,8 +53,11 @@ struct wk_status_rec {
   wk_status_make((code), __FILE__, __LINE__, (place), __VA_ARGS__)
 wk_status wk_status_make(wk_code code, const char *file, int line, const char *place,
                          const char *fmt, ...) WK_PRINTF(5, 6) WK_MUST_CHECK;
-/* Adds a note line ("while lowering …") and returns the same status; NULL stays NULL. */
+/* Adds a circumstance ("while lowering …") to the message, in parentheses, and returns the same
+ * status; NULL stays NULL. */
 wk_status wk_status_note(wk_status s, const char *fmt, ...) WK_PRINTF(2, 3) WK_MUST_CHECK;
+/* Adds a line of its own, for messages that announce a list. */
+wk_status wk_status_item(wk_status s, const char *fmt, ...) WK_PRINTF(2, 3) WK_MUST_CHECK;
 /* Sets the user's place when none is set yet; NULL stays NULL. */
 wk_status wk_status_place(wk_status s, const char *place) WK_MUST_CHECK;
 void wk_status_free(wk_status s);
@@ -118,6 +121,9 @@ void wk_str_f32(wk_str *b, float v);
 void wk_str_f64(wk_str *b, double v);
 /* A double-quoted string; \" \\ \n \t, and \xNN for whatever is not printable ASCII. */
 void wk_str_quote(wk_str *b, const char *s);
+/* Makes text from a file fit to be shown: '?' for control characters and for bytes that are no
+ * UTF-8, blanks for newlines and tabs. */
+void wk_text_clean(char *s);
 /* "12.3 MiB", "940 B" into a static-size buffer. */
 typedef struct { char s[24]; } wk_text24;
 wk_text24 wk_bytes_text(uint64_t n);
@@ -155,6 +161,8 @@ wk_status wk_out_open(const char *path, wk_out **out) WK_MUST_CHECK;
 void wk_out_write(wk_out *o, const void *p, size_t n);
 FILE *wk_out_stdio(wk_out *o); /* the same stream, for fprintf */
 wk_status wk_out_commit(wk_out *o) WK_MUST_CHECK; /* frees o either way */
+/* Files that belong together: none is put in place before all are written. Frees all of them. */
+wk_status wk_out_commit_all(wk_out **o, size_t n) WK_MUST_CHECK;
 void wk_out_abort(wk_out *o);                     /* frees o; NULL ok */
 wk_status wk_write_file(const char *path, const void *p, size_t n) WK_MUST_CHECK;
 

@@ -13,11 +13,23 @@ typedef enum {
   WK_EMIT_PACKAGE, WK_EMIT_BUNDLE, WK_EMIT_OBJECT, WK_EMIT_ASM, WK_EMIT_LLVM_IR
 } wk_emit_kind;
 
+/* What --cpu stands for. */
+typedef struct {
+  const char *name; /* static */
+  bool is_here;     /* its code runs on this machine */
+} wk_machine;
+
+/* What emission finds out. */
+typedef struct {
+  int64_t scratch_bytes; /* the most that a program wants of each thread */
+} wk_emit_result;
+
 typedef struct {
   const char *cpu;          /* --cpu; NULL = the host */
   const char *model_name;   /* base of symbols and of the files of a bundle */
   const char *command;      /* flags as recorded in the package */
   uint64_t input_hash;
+  wk_emit_result *result;   /* filled by emit; NULL ok */
 } wk_emit_options;
 
 struct wk_target {
@@ -25,6 +37,8 @@ struct wk_target {
   const char *doc;
   bool channels_last;            /* prefers activations with the channel axis fastest */
   int64_t act_align;             /* alignment of placed buffers, bytes */
+  /* cpu: as in wk_emit_options. WK_USAGE when there is no such processor. */
+  wk_status (*machine)(const char *cpu, wk_machine *out);
   /* True when the target has code for the instruction; else *reason says why not. */
   bool (*supports)(const wk_target *t, const wk_program *p, const wk_inst *i, const char **reason);
   /* Target's own instruction passes before placement: packing of constants, scratch buffers. */

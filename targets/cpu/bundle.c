@@ -203,14 +203,9 @@ static wk_status write_bundle(const wk_cpu_module *m, const wk_emit_options *o, 
     wk_out_write(out[OBJECT], LLVMGetBufferStart(object), LLVMGetBufferSize(object));
     print_header(wk_out_stdio(out[HEADER]), m, o);
     write_weights(out[WEIGHTS], m);
+    return wk_out_commit_all(out, FILES);
   }
-  for (int k = 0; k < FILES; k++) {
-    if (s) {
-      wk_out_abort(out[k]);
-    } else {
-      s = wk_out_commit(out[k]);
-    }
-  }
+  for (int k = 0; k < FILES; k++) wk_out_abort(out[k]);
   return s;
 }
 
@@ -225,6 +220,7 @@ wk_status wk_cpu_bundle_emit(wk_program *const *programs, size_t n, const wk_emi
   wk_status s = build(programs, n, isa, name_of(stem, a), &m);
   if (!s) s = wk_object_emit(isa, m.mod, LLVMObjectFile, &object);
   if (!s) s = write_bundle(&m, o, stem, object, a);
+  wk_cpu_emit_result(&m, o);
   if (object) LLVMDisposeMemoryBuffer(object);
   wk_cpu_module_free(&m);
   wk_arena_free(a);
@@ -249,6 +245,7 @@ wk_status wk_cpu_code_emit(wk_emit_kind kind, wk_program *const *programs, size_
     s = wk_object_emit(isa, m.mod, kind == WK_EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile, &code);
     if (!s) s = wk_write_file(path, LLVMGetBufferStart(code), LLVMGetBufferSize(code));
   }
+  wk_cpu_emit_result(&m, o);
   if (code) LLVMDisposeMemoryBuffer(code);
   wk_cpu_module_free(&m);
   wk_arena_free(a);

@@ -162,6 +162,7 @@ wk_status wk_cpu_package_emit(wk_program *const *programs, size_t n, const wk_em
     s = fill(pkg, &m, &blob);
   }
   if (!s) s = write_package(pkg, path);
+  wk_cpu_emit_result(&m, o);
   wk_package_free(pkg);
   if (blob.code) wk_blob_free(&blob);
   if (object) LLVMDisposeMemoryBuffer(object);

@@ -155,6 +155,10 @@ wk_status wk_cpu_isa_find(const char *name, const wk_cpu_isa **out) {
   for (size_t i = 0; i < WK_COUNTOF(rows); i++) known[n++] = rows[i].name;
   for (size_t i = 0; i < WK_COUNTOF(names); i++) known[n++] = names[i].name;
   const char *near = wk_nearest(name, known, n);
-  return wk_error(WK_USAGE, "unknown cpu '%s'%s%s%s", name, near ? " (did you mean '" : "",
-                  near ? near : "", near ? "'?)" : "");
+  if (near) return wk_error(WK_USAGE, "unknown cpu '%s'; did you mean '%s'?", name, near);
+  wk_str all = {0};
+  for (size_t i = 0; i < n; i++) wk_str_printf(&all, "%s%s", i ? ", " : "", known[i]);
+  wk_status s = wk_error(WK_USAGE, "unknown cpu '%s' (choose from %s)", name, all.s);
+  wk_str_free(&all);
+  return s;
 }

@@ -117,3 +117,7 @@ uint32_t wk_cpu_arena_align(const wk_program *p) {
       align = p->buffers.data[b].align;
   return (uint32_t)align;
 }
+
+void wk_cpu_emit_result(const wk_cpu_module *m, const wk_emit_options *o) {
+  if (o->result) o->result->scratch_bytes = m->gen.scratch_bytes;
+}

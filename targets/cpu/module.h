@@ -44,7 +44,8 @@ wk_status wk_cpu_bundle_emit(wk_program *const *programs, size_t n, const wk_emi
 wk_status wk_cpu_code_emit(wk_emit_kind kind, wk_program *const *programs, size_t n,
                            const wk_emit_options *o, const wk_cpu_isa *isa,
                            const char *path) WK_MUST_CHECK;
-/* Arena of a program: its alignment; bytes of scratch of each thread. */
+/* Alignment of a program's arena; what is known of a module that was built. */
 uint32_t wk_cpu_arena_align(const wk_program *p);
+void wk_cpu_emit_result(const wk_cpu_module *m, const wk_emit_options *o);
 
 #endif

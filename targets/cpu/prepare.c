@@ -60,13 +60,14 @@ static void append_copy(wk_prepare *r, const wk_inst *of, wk_view dst, wk_view s
   wk_block_append(r->out, c);
 }
 
-/* Replaces an input of a product by a copy that is contiguous along k; broadcast axes stay
- * broadcast. */
+/* Replaces an input of a product by a copy that is contiguous along the axis that the kernels read
+ * element by element; the other broadcast axes stay broadcast. */
 static void copy_in(wk_prepare *r, wk_inst *i, uint32_t k) {
   wk_view *x = &i->operands[k], small = *x;
   int order[WK_MAX_RANK], fastest = k == WK_CONTRACT_A ? x->rank - 1 : x->rank - 2, n = 0;
   for (int d = 0; d < x->rank; d++) {
-    if (d != fastest) order[n++] = d;
+    if (d == fastest) continue;
+    order[n++] = d;
     if (x->strides[d] == 0) small.dims[d] = 1;
   }
   order[n] = fastest;
@@ -181,13 +182,12 @@ static wk_status pack(wk_prepare *r, wk_inst *i, const wk_contract *c) {
 
 /* ---- instructions --------------------------------------------------------------------------- */
 
+/* Inputs come last: a product may turn round when its result lies elsewhere. */
 static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
   int order[WK_MAX_RANK];
   wk_inst *after = NULL;
   wk_view y = i->operands[WK_CONTRACT_Y];
   kernel_order(i, order);
-  if (c.fix & WK_FIX_A) copy_in(r, i, c.a);
-  if (c.fix & WK_FIX_B) copy_in(r, i, c.b);
   if (c.fix & WK_FIX_EPILOGUE) {
     after = split_epilogue(r, i, order, !(c.fix & WK_FIX_Y));
   } else if (c.fix & WK_FIX_Y) {
@@ -197,6 +197,9 @@ static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
     after->operands[1] = i->operands[WK_CONTRACT_Y];
     after->operands[1].role = WK_ROLE_IN;
   }
+  if (c.fix) c = wk_contract_of(r->p, i);
+  if (c.fix & WK_FIX_A) copy_in(r, i, c.a);
+  if (c.fix & WK_FIX_B) copy_in(r, i, c.b);
   if (c.fix) c = wk_contract_of(r->p, i);
   if (c.kind == WK_CONTRACT_GENERIC || c.fix)
     return wk_error_at(WK_INTERNAL, i->name, "%s does not fit after preparation (%u)",

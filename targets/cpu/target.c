@@ -8,6 +8,13 @@ static wk_status isa_of(const wk_emit_options *o, const wk_cpu_isa **out) {
   return wk_cpu_isa_find(o && o->cpu ? o->cpu : "native", out);
 }
 
+static wk_status machine(const char *cpu, wk_machine *out) {
+  const wk_cpu_isa *isa;
+  WK_TRY(wk_cpu_isa_find(cpu ? cpu : "native", &isa));
+  *out = (wk_machine){.name = isa->name, .is_here = wk_cpu_isa_runs_here(isa)};
+  return NULL;
+}
+
 static bool supports(const wk_target *t, const wk_program *p, const wk_inst *i,
                      const char **reason) {
   (void)t;
@@ -50,6 +57,7 @@ const wk_target wk_target_cpu = {.name = "cpu",
                                  .doc = "native code for x86-64 and AArch64 through LLVM",
                                  .channels_last = true,
                                  .act_align = 64,
+                                 .machine = machine,
                                  .supports = supports,
                                  .prepare = prepare,
                                  .emit = emit};

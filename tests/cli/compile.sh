@@ -35,6 +35,9 @@ check 'and compiles again' "$wick" compile one.onnx -q -o again.wick
 check 'bundle' "$wick" compile net.onnx -q --emit bundle -o box
 [[ -f box.o && -f box.h && -f box.weights ]] && good || bad "bundle: $(ls)"
 gives 'functions are named after it' 'int box_run' cat box.h
+ln -s /dev/full full.h
+refuses 'a bundle that does not fit' 5 'No space left' \
+  "$wick" compile net.onnx -q --emit bundle -o full
 
 check 'two bindings' "$wick" compile symbolic.onnx --bind n=1 --bind n=4 -q
 gives 'are two entries' '^entry 1 +n=4' "$wick" inspect symbolic.wick
@@ -47,6 +50,30 @@ gives 'an entry by input' 'f32\[4,3\]' "$wick" run symbolic.wick -i four.npy
 refuses 'text of two bindings' 2 'one binding' \
   "$wick" compile symbolic.onnx --bind n=1 --bind n=4 --emit graph
 
+# One figure, whatever is written.
+scratch=$("$wick" compile net.onnx | grep '^scratch per thread')
+[[ $scratch == *KiB ]] && good || bad "scratch: $scratch"
+for kind in bundle object asm llvm-ir; do
+  gives "scratch of $kind" "^$scratch\$" "$wick" compile net.onnx --emit $kind -o figure
+done
+gives 'scratch of a package that is piped' "^$scratch\$" \
+  bash -c "'$wick' compile net.onnx -o - 2>&1 >/dev/null"
+gives 'a stripped ending' '^output .* KiB' "$wick" compile net.onnx --emit bundle -o strip.o
+count=$("$wick" compile net.onnx | sed -n 's/.* \([0-9]*\) instructions/\1/p')
+gives 'the number of instructions' "^  instructions +$count\$" "$wick" inspect net.wick
+gives 'and how many are compared' "^all $count instructions agree" "$wick" compare net.onnx
+
+err=$("$wick" compile net.onnx -q --print-after=changed 2>&1 >/dev/null)
+grep -q '^// after lower$' <<<"$err" && ! grep -q '^// after.* 0 changes' <<<"$err" && good ||
+  bad "--print-after=changed: $(grep '^// after' <<<"$err")"
+[[ $(grep -c '^// after fold-constants' <<<"$err") == 0 ]] && good || bad 'what changed nothing'
+for step in $("$wick" ops --passes | awk 'NR > 1 { print $1 }'); do
+  check "stop after $step" "$wick" compile relu.onnx -q --stop-after=$step
+done
+refuses 'a step that is none' 2 "'wick ops --passes' lists them" \
+  "$wick" compile relu.onnx --stop-after=typo
+[[ $("$wick" ops --passes | awk 'NR > 1 { print $1 }' | tail -2 | tr '\n' ' ') == 'prepare place ' ]] &&
+  good || bad 'ops --passes does not end as compilation does'
 err=$("$wick" compile relu.onnx -q --print-after=all 2>&1 >/dev/null)
 grep -q '^// after dead-code' <<<"$err" && good || bad '--print-after=all'
 err=$("$wick" compile relu.onnx -q --print-after=lower 2>&1 >/dev/null)
@@ -56,4 +83,24 @@ check 'report' "$wick" compile net.onnx -q --report report.json
 for key in activation_peak activation_lower_bound instruction_list model_hash macs steps; do
   gives "report has $key" "\"$key\"" cat report.json
 done
+gives 'the processor has a name' '"cpu": "[a-z]' cat report.json
+gives 'the scratch is that of the code' "\"scratch_per_thread\": [1-9]" cat report.json
+
+# Closed streams: what is printed goes nowhere, least of all into the files written.
+"$wick" compile net.onnx -o closed.wick >&- 2>err
+[[ $? == 5 ]] && grep -q '^wick: standard output: ' err && good || bad "closed stdout: $(cat err)"
+check 'its package' cmp closed.wick net.wick
+"$wick" compile net.onnx -q -o closed.wick <&- >&- 2>&- && good || bad 'nothing to print'
+check 'its package is whole' cmp closed.wick net.wick
+"$wick" compile missing.onnx -o closed.wick <&- >&- 2>&-
+[[ $? == 5 ]] && good || bad 'closed stderr'
+"$wick" compile net.onnx -q --emit object -o - >&- 2>err
+[[ $? == 5 ]] && good || bad "code on closed stdout: $(cat err)"
+
+# Symbolic links are followed, also to what does not exist yet.
+mkdir far && ln -s far/link.wick link.wick && ln -s real.wick far/link.wick
+check 'through a link' "$wick" compile net.onnx -q -o link.wick
+[[ -L link.wick && -L far/link.wick && -f far/real.wick ]] && good || bad 'the link is replaced'
+ln -s loop.wick loop.wick
+refuses 'links in a circle' 5 'symbolic links' "$wick" compile net.onnx -q -o loop.wick
 finish

@@ -45,6 +45,23 @@ rm -r suite/nodata/test_data_set_0
 case_of damaged relu.onnx "$in" "$out"
 head -c 20 relu.onnx >suite/damaged/model.onnx
 case_of not_a_number relu.onnx "$in" "$nan$zero$two$zero$one$zero"
+case_of wrong_dtype relu.onnx "$in" "$out"
+tensor x 7 '2 3' "$in$in" >suite/wrong_dtype/test_data_set_0/input_0.pb
+case_of wrong_shape relu.onnx "$in" "$out"
+tensor x 1 '3 2' "$in" >suite/wrong_shape/test_data_set_0/input_0.pb
+case_of no_output relu.onnx "$in" "$out"
+mkdir suite/no_output/test_data_set_1
+cp suite/no_output/test_data_set_0/input_0.pb suite/no_output/test_data_set_1/
+# bf16 as u16: right, of another shape, and beside another type
+bits='\x80\x3f\x80\xbf\x80\x3f\x80\x3f\x80\x3f\x80\x3f'
+model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 16 2 3)")" \
+  "$(field 12 "$(value y 16 2 3)")" >bf16.onnx
+for name in right other wrong; do
+  case_of bf16_$name bf16.onnx "$in" "$out"
+  tensor y 4 '2 3' "${bits//xbf/x3f}" >suite/bf16_$name/test_data_set_0/output_0.pb
+done
+tensor x 4 '2 3' "${bits//xbf/x3f}" >suite/bf16_right/test_data_set_0/input_0.pb
+tensor x 4 '3 2' "$bits" >suite/bf16_other/test_data_set_0/input_0.pb
 result=$("$wick" test suite --junit results.xml)
 [[ $? == 1 ]] && good || bad 'failures exit with 1'
 has() { grep -qE -- "$1" <<<"$result" && good || bad "no line $1 in: $result"; }
@@ -52,10 +69,15 @@ has '^FAIL wrong: test_data_set_0: output y: 1 of 6 elements differ, worst at \[
 has '^FAIL small: .*f32\[2,3\], want f32\[3,2\]'
 has '^FAIL damaged: '
 has '^FAIL not_a_number: '
+has '^FAIL wrong_dtype: test_data_set_0: input_0.pb is i64\[2,3\], the model declares x f32\[2,3\]'
+has '^FAIL wrong_shape: test_data_set_0: input_0.pb is f32\[3,2\], the model declares x f32\[2,3\]'
+has '^FAIL no_output: test_data_set_1: no data for output y'
+has '^FAIL bf16_wrong: test_data_set_0: input_0.pb is f32\[2,3\], the model declares x bf16'
+has '^ +1  bf16 stored as u16, with other shapes than the model'
 has '^ +1  no test data$'
 has '^ +1  Frobnicate: '
-has '^2 passed, 4 failed, 2 skipped$'
-gives 'JUnit' 'tests="8" failures="4" skipped="2"' cat results.xml
+has '^3 passed, 8 failed, 3 skipped$'
+gives 'JUnit' 'tests="14" failures="8" skipped="3"' cat results.xml
 gives 'JUnit failure' '<failure message=' cat results.xml
 gives 'tolerance' '^1 passed, 0 failed' "$wick" test suite/wrong --rtol 1.5
 gives 'filter' '^1 passed, 0 failed' "$wick" test suite --filter 'righ?'

@@ -31,6 +31,12 @@ gives 'networks' '^resnet50 ' "$wick" zoo
 refuses 'unknown network' 2 "did you mean 'resnet50'" "$wick" zoo resnet5
 check 'output to a pipe that closes' bash -c "'$wick' ops --ir | head -1 >/dev/null"
 
+weights=$(number 1 3)$(number 2 1)$(field 9 abcdefghijkl) # f32[3]
+model "$(field 1 "$(node Constant '' w)$(field 5 "$(field 1 value)$(field 5 "$weights")")")$(
+  field 1 "$(node Add 'x w' y)")" "$(field 11 "$(value x 1 2 3)")" \
+  "$(field 12 "$(value y 1 2 3)")" >constant.onnx
+gives 'parameters in Constant nodes' '^parameters +3 \(12 B\)' "$wick" inspect constant.onnx
+
 printf 'id,lower,upper,size\na,0,2,64\nb,1,3,32\nc,2,4,64\n' >plan.csv
 gives 'plan' '96' "$wick" plan plan.csv -o placed.csv
 gives 'offsets' '^id,lower,upper,size,offset' cat placed.csv

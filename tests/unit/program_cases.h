@@ -223,6 +223,25 @@ static void matmul_batch_case(wk_program *p) {
   append(p, WK_OP_MATMUL, 1, 3, y, PERM(x, 1, 2, 0, 3, 4), broadcast(b, &like));
 }
 
+/* Operands that are broadcast along k, on either side; a column whose place in y makes the product
+ * turn round once its epilogue is taken off. */
+static void matmul_broadcast_case(wk_program *p) {
+  wk_view y = OUT(p, WK_F32, 2, 17, 21), a = IN(p, WK_F32, 2, 17, 9), b = IN(p, WK_F32, 2, 9, 21);
+  append(p, WK_OP_MATMUL, 1, 3, y, broadcast(IN(p, WK_F32, 2, 17, 1), &a), b);
+  y = OUT(p, WK_F32, 2, 17, 21);
+  append(p, WK_OP_MATMUL, 1, 3, y, a, broadcast(IN(p, WK_F32, 1, 1, 1), &b));
+  y = OUT(p, WK_F32, 2, 17, 21);
+  append(p, WK_OP_MATMUL, 1, 3, y, broadcast(CONST(p, WK_F32, 1, 1, 1), &a), b);
+  y = OUT(p, WK_F32, 33, 2), b = IN(p, WK_F32, 25, 3);
+  y.dims[1] = b.dims[1] = 1;
+  wk_view beside = y;
+  beside.offset += 4;
+  append(p, WK_OP_COPY, 1, 2, beside, IN(p, WK_F32, 33, 1));
+  wk_inst *i = append(p, WK_OP_MATMUL, 1, 5, y, CONST(p, WK_F32, 33, 25), b, CONST(p, WK_F32, 1),
+                      beside);
+  ((wk_attr_matmul *)i->attrs)->epilogue = EXPR_F32(p, "add(f32(i32(%0)), %1)", 2);
+}
+
 static void matmul_types_case(wk_program *p) {
   append(p, WK_OP_MATMUL, 1, 3, OUT(p, WK_I32, 5, 70), IN(p, WK_I8, 5, 40), IN(p, WK_I8, 40, 70));
   append(p, WK_OP_MATMUL, 1, 3, OUT(p, WK_F16, 5, 7), IN(p, WK_F16, 5, 6), IN(p, WK_F16, 6, 7));
@@ -550,6 +569,7 @@ static const program_case program_cases[] = {
     {"matmul_transposed", matmul_transposed_case, 0, NULL},
     {"matmul_swapped", matmul_swapped_case, 0, NULL},
     {"matmul_batch", matmul_batch_case, 0, NULL},
+    {"matmul_broadcast", matmul_broadcast_case, 0, NULL},
     {"matmul_types", matmul_types_case, 1e-3, NULL},
     {"max_pool", max_pool_case, 0, NULL},
     {"avg_pool", avg_pool_case, 0, NULL},

@@ -69,21 +69,44 @@ static void status_holds_place_and_notes(void **state) {
   s = wk_status_place(s, "model.onnx");
   s = wk_status_place(s, "ignored");
   s = wk_status_note(s, "while lowering %s", "Conv_3");
-  s = wk_status_note(s, "two\nlines\n");
+  s = wk_status_item(s, "one\x80");
+  s = wk_status_item(s, "two\n");
   char *text = NULL;
   size_t size;
   FILE *f = open_memstream(&text, &size);
   wk_status_print(f, s);
   fclose(f);
   assert_string_equal(text,
-                      "model.onnx: bad dim 7?[31m\n  while lowering Conv_3\n  two\n  lines\n");
+                      "model.onnx: bad dim 7?[31m (while lowering Conv_3)\n  one?\n  two \n");
   free(text);
   assert_int_equal(s->code, WK_INPUT);
   assert_non_null(strstr(s->file, "test_support.c"));
   wk_status_free(s);
   wk_status_free(NULL);
   assert_null(wk_status_note(NULL, "x"));
+  assert_null(wk_status_item(NULL, "x"));
   assert_null(wk_status_place(NULL, "x"));
+}
+
+static void text_is_cleaned(void **state) {
+  (void)state;
+  static const struct {
+    const char *from, *to;
+  } rows[] = {{"plain", "plain"},
+              {"a\tb\nc\x1b[31m\x7f", "a b c?[31m?"},
+              {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x99\x82", NULL},
+              {"\xc3", "?"},                         /* cut off */
+              {"\xc3(\x80", "?(?"},                 /* no continuation, nothing before it */
+              {"\xc0\xaf \xe0\x80\xaf", "?? ???"},  /* longer than needed */
+              {"\xed\xa0\x80", "???"},              /* a surrogate */
+              {"\xf4\x90\x80\x80\xff", "?????"},    /* beyond Unicode */
+              {"\xc2\x9b" "31m", "??31m"}};         /* the control sequence introducer */
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    char *s = wk_xstrdup(rows[i].from);
+    wk_text_clean(s);
+    assert_string_equal(s, rows[i].to ? rows[i].to : rows[i].from);
+    free(s);
+  }
 }
 
 static void arena_aligns_and_zeroes(void **state) {
@@ -536,7 +559,7 @@ static void hide_openat2(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(status_holds_place_and_notes),
-      cmocka_unit_test(arena_aligns_and_zeroes),
+      cmocka_unit_test(text_is_cleaned), cmocka_unit_test(arena_aligns_and_zeroes),
       cmocka_unit_test(arena_survives_giant_then_reset),
       cmocka_unit_test(arena_copies_text),
       cmocka_unit_test(vec_grows),

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Quantised graphs become integer graphs. Two rules take turns: a dequantisation sinks below
+ * movement (which only chooses values), and a quantisation whose operand is made of dequantised
+ * values becomes the integer operator of the table below. What no rule fits stays real. */
+#include "compiler/passes/integer.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FOLD_BYTES (1 << 16) /* parameters that are computed in the graph */
+
+bool wk_scalar_of(const wk_rewrite *r, wk_value_id v, double *out) {
+  return wk_known(r, v) && wk_const_splat(r->g, v, out);
+}
+
+static bool is_8_bit(wk_dtype t) { return t == WK_I8 || t == WK_U8; }
+
+bool wk_affine_of(const wk_rewrite *r, wk_value_id v, wk_affine *out) {
+  const wk_node *n = wk_made_by(r, v, WK_OP_DEQUANTIZE);
+  double zero;
+  if (!n || !wk_scalar_of(r, n->in[1], &out->scale) || !wk_scalar_of(r, n->in[2], &zero))
+    return false;
+  out->q = n->in[0];
+  out->dtype = wk_type_of(r, n->in[0])->dtype;
+  out->zero = (int64_t)zero;
+  return is_8_bit(out->dtype) && wk_scale_is_valid(out->scale);
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* Bounds that the operator that makes v applies to its operand. */
+static bool clamp_of(const wk_rewrite *r, wk_value_id v, double *lo, double *hi,
+                     wk_value_id *operand) {
+  const wk_node *n = wk_def(r->g, v);
+  double bound;
+  if (!n || n->predicate != WK_NONE || !wk_once(r, v)) return false;
+  *lo = -INFINITY;
+  *hi = INFINITY;
+  *operand = n->in[0];
+  switch (n->op) {
+  case WK_OP_RELU: *lo = 0; return true;
+  case WK_OP_CLIP:
+    *lo = WK_ATTR(n, clip)->lo;
+    *hi = WK_ATTR(n, clip)->hi;
+    return true;
+  case WK_OP_MAX:
+  case WK_OP_MIN:
+    for (uint32_t k = 0; k < 2; k++) {
+      if (!wk_scalar_of(r, n->in[k], &bound)) continue;
+      *operand = n->in[1 - k];
+      *(n->op == WK_OP_MAX ? lo : hi) = bound;
+      return wk_shape_equal(wk_type_of(r, *operand), wk_type_of(r, v));
+    }
+    return false;
+  default: return false;
+  }
+}
+
+static bool result_of(const wk_rewrite *r, const wk_node *n, wk_integer_result *y) {
+  double zero, least = -INFINITY, most = INFINITY, lo, hi;
+  if (!wk_scalar_of(r, n->in[1], &y->scale) || !wk_scalar_of(r, n->in[2], &zero)) return false;
+  y->type = wk_type_of(r, n->out[0]);
+  y->dtype = y->type->dtype;
+  y->zero = (int64_t)zero;
+  y->from = n->in[0];
+  if (!is_8_bit(y->dtype) || !wk_scale_is_valid(y->scale)) return false;
+  for (wk_value_id operand; clamp_of(r, y->from, &lo, &hi, &operand); y->from = operand) {
+    if (lo > least) least = lo > most ? most : lo;
+    if (hi < most) most = hi < least ? least : hi;
+  }
+  y->lo = wk_quantize_value(least, y->scale, y->zero, y->dtype);
+  y->hi = wk_quantize_value(most, y->scale, y->zero, y->dtype);
+  return true;
+}
+
+/* ---- shared ---------------------------------------------------------------------------------- */
+
+wk_value_id wk_integer_map(wk_rewrite *r, wk_expr_builder *b, uint16_t result, uint32_t n_in,
+                           const wk_value_id *in) {
+  wk_attr_map *a = wk_attrs_new(r->arena, WK_OP_MAP);
+  a->body = wk_expr_finish(b, &result, 1);
+  return wk_rewrite_add(r, WK_OP_MAP, a, n_in, in);
+}
+
+wk_value_id wk_integer_requantized(wk_rewrite *r, const wk_affine *x, const wk_integer_result *y) {
+  int64_t least = y->dtype == WK_I8 ? -128 : 0, mult;
+  int shift;
+  double factor = x->scale / y->scale;
+  wk_expr_builder *b = wk_expr_begin(r->arena);
+  uint16_t v = wk_expr_input(b, 0, x->dtype), q = v;
+  if (x->scale == y->scale) {
+    if (x->dtype == y->dtype && x->zero == y->zero && y->lo == least && y->hi == least + 255)
+      return x->q;
+    q = wk_expr_centred(b, v, x->zero);
+  } else {
+    if (!wk_rescale_common(&factor, 1, WK_RESCALE_BITS_8, &mult, &shift) || shift < 1) return WK_NONE;
+    q = wk_expr_2(b, WK_EX_MUL, wk_expr_centred(b, v, x->zero), wk_expr_i(b, WK_I32, mult));
+    q = wk_expr_2(b, WK_EX_SHR_ROUND, q, wk_expr_i(b, WK_I32, shift));
+  }
+  q = wk_expr_requantized(b, q, y->zero, y->dtype, y->lo, y->hi);
+  return wk_integer_map(r, b, q, 1, &x->q);
+}
+
+/* ---- movement -------------------------------------------------------------------------------- */
+
+/* Operators that only choose values of their first operand. */
+static bool only_moves(const wk_rewrite *r, const wk_node *n) {
+  double fill;
+  switch (n->op) {
+  case WK_OP_RESHAPE: case WK_OP_TRANSPOSE: case WK_OP_SLICE: case WK_OP_EXPAND: case WK_OP_TILE:
+  case WK_OP_IDENTITY: case WK_OP_GATHER:
+    return true;
+  case WK_OP_RESIZE:
+    return !strcmp(WK_ATTR(n, resize)->mode, "nearest") &&
+           strcmp(WK_ATTR(n, resize)->coordinates, "tf_crop_and_resize") != 0;
+  case WK_OP_PAD: /* real 0 is the zero point */
+    return strcmp(WK_ATTR(n, pad)->mode, "constant") != 0 || n->n_in < 2 || n->in[1] == WK_NONE ||
+           (wk_scalar_of(r, n->in[1], &fill) && fill == 0);
+  default: return false;
+  }
+}
+
+/* The parameters of a dequantisation behind the movement n; they may lie along an axis when n is a
+ * transposition. */
+static bool moved_parameter(wk_rewrite *r, const wk_node *n, wk_value_id v, wk_value_id *out) {
+  double value;
+  const wk_type *t = wk_type_of(r, v);
+  if (wk_scalar_of(r, v, &value)) {
+    *out = t->rank == 0 ? v : wk_rewrite_scalar(r, t->dtype, value);
+    return true;
+  }
+  if (n->op != WK_OP_TRANSPOSE || t->rank != wk_type_of(r, n->in[0])->rank) return false;
+  *out = wk_rewrite_folded(r, wk_rewrite_transpose(r, v, WK_ATTR(n, transpose)->perm.v));
+  return *out != WK_NONE;
+}
+
+static bool sink(wk_rewrite *r, const wk_node *n) {
+  const wk_node *d = wk_made_by(r, n->in[0], WK_OP_DEQUANTIZE);
+  double zero = 0;
+  if (!d || n->n_out != 1) return false;
+  wk_value_id q = d->in[0], scale, fill, parameters[2] = {d->in[1], d->in[2]};
+  if (!moved_parameter(r, n, parameters[0], &scale) ||
+      !moved_parameter(r, n, parameters[1], &parameters[1]))
+    return false;
+  wk_value_id *in = wk_arena_memdup(r->c->scratch, n->in, n->n_in * sizeof *in);
+  in[0] = q;
+  if (n->op == WK_OP_PAD && !strcmp(WK_ATTR(n, pad)->mode, "constant")) {
+    if (!wk_scalar_of(r, parameters[1], &zero)) return false;
+    fill = wk_rewrite_scalar(r, wk_type_of(r, q)->dtype, zero);
+    wk_value_id pair[] = {q, fill};
+    in = wk_arena_memdup(r->c->scratch, pair, sizeof pair);
+  }
+  uint32_t n_in = n->op == WK_OP_PAD && zero != 0 ? 2 : n->op == WK_OP_PAD ? 1 : n->n_in;
+  wk_op op = n->op;
+  wk_value_id y = n->out[0], moved = wk_rewrite_add(r, op, n->attrs, n_in, in);
+  if (moved == WK_NONE) return false;
+  wk_value_id folded = wk_rewrite_folded(r, moved);
+  const wk_value_id all[] = {folded != WK_NONE ? folded : moved, scale, parameters[1]};
+  return wk_rewrite_replace(r, y, wk_rewrite_add(r, WK_OP_DEQUANTIZE, NULL, 3, all));
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const struct { wk_op op; wk_integer_rule rule; } rules[] = {
+    {WK_OP_CONV, wk_integer_contraction},
+    {WK_OP_CONV_TRANSPOSE, wk_integer_contraction},
+    {WK_OP_MATMUL, wk_integer_contraction},
+    {WK_OP_ADD, wk_integer_contraction}, /* of a product and its bias */
+    {WK_OP_ADD, wk_integer_sum},
+    {WK_OP_SUB, wk_integer_sum},
+    {WK_OP_MUL, wk_integer_product},
+    {WK_OP_DEQUANTIZE, wk_integer_rescaled},
+    {WK_OP_CONCAT, wk_integer_concat},
+    {WK_OP_MAX_POOL, wk_integer_max_pool},
+    {WK_OP_AVG_POOL, wk_integer_avg_pool},
+    {WK_OP_REDUCE_MEAN, wk_integer_mean},
+    {WK_OP_SOFTMAX, wk_integer_softmax},
+};
+
+static bool convert(wk_rewrite *r, const wk_node *n) {
+  wk_integer_result y;
+  wk_value_id old = n->out[0], new = WK_NONE;
+  if (!result_of(r, n, &y)) return false;
+  const wk_node *def = wk_def(r->g, y.from);
+  if (!def || def->predicate != WK_NONE || def->out[0] != y.from) return false;
+  wk_type type = *y.type;
+  y.type = &type;
+  for (size_t i = 0; i < WK_COUNTOF(rules) && new == WK_NONE; i++)
+    if (rules[i].op == wk_def(r->g, y.from)->op) new = rules[i].rule(r, wk_def(r->g, y.from), &y);
+  if (new == WK_NONE) new = wk_integer_table(r, wk_def(r->g, y.from), &y);
+  return wk_rewrite_replace(r, old, new);
+}
+
+static bool rewrite(wk_rewrite *r, wk_node_id id, const wk_node *n) {
+  (void)id;
+  if (n->predicate != WK_NONE) return false;
+  if (n->op == WK_OP_QUANTIZE) return convert(r, n);
+  return only_moves(r, n) && sink(r, n);
+}
+
+static bool rewrite_rest(wk_rewrite *r, wk_node_id id, const wk_node *n) {
+  (void)id;
+  if (n->predicate != WK_NONE || (n->op != WK_OP_CONV && n->op != WK_OP_MATMUL)) return false;
+  return wk_rewrite_replace(r, n->out[0], wk_integer_to_real(r, n));
+}
+
+/* Scales that the graph computes from constants. Weights stay as they are. */
+static wk_status fold_parameters(wk_graph *g) {
+  size_t n = g->nodes.n;
+  for (size_t i = 0; i < n; i++) {
+    bool folded;
+    if (g->nodes.data[i].op == WK_OP_DEQUANTIZE) continue;
+    WK_TRY(wk_eval_fold(g, (wk_node_id)i, FOLD_BYTES, &folded));
+  }
+  return wk_graph_normalise(g);
+}
+
+static wk_status convert_graph(wk_graph *g, wk_pass_ctx *c) {
+  bool is_quantised = false;
+  for (size_t i = 0; i < g->nodes.n; i++) is_quantised |= g->nodes.data[i].op == WK_OP_DEQUANTIZE;
+  if (!is_quantised) return NULL;
+  WK_TRY(fold_parameters(g));
+  WK_TRY(wk_rewrite_run(g, c, rewrite));
+  return wk_rewrite_run(g, c, rewrite_rest);
+}
+
+wk_status wk_integer_convert(wk_module *m, int64_t *changes) {
+  static const wk_pass step = {.name = "integer", .run = convert_graph};
+  return wk_pass_run_one(m, &step, NULL, changes);
+}

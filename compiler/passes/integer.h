@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to passes/: from quantised graphs (real operators between dequantisation and quantisation)
+ * to integer operators, as compiler/ir/quant.h defines them. One file per kind of operator. */
+#ifndef WICK_PASSES_INTEGER_H
+#define WICK_PASSES_INTEGER_H
+
+#include "compiler/ir/quant.h"
+#include "compiler/passes/rewrite.h"
+
+/* A real value that is scale * (q - zero), q in i8 or u8, one scale for all of it. */
+typedef struct {
+  wk_value_id q;
+  wk_dtype dtype;
+  double scale;
+  int64_t zero;
+} wk_affine;
+bool wk_affine_of(const wk_rewrite *r, wk_value_id v, wk_affine *out);
+
+/* The quantised result that a rule has to make: of the real value `from`, clamped to [lo, hi]. */
+typedef struct {
+  wk_value_id from;
+  wk_dtype dtype;
+  double scale;
+  int64_t zero, lo, hi; /* in values of dtype */
+  const wk_type *type;  /* of the result */
+} wk_integer_result;
+
+/* Each returns the integer value, or WK_NONE when def (the node that makes y->from) does not fit. */
+typedef wk_value_id (*wk_integer_rule)(wk_rewrite *r, const wk_node *def,
+                                       const wk_integer_result *y);
+wk_value_id wk_integer_contraction(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+wk_value_id wk_integer_sum(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+wk_value_id wk_integer_product(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+wk_value_id wk_integer_rescaled(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+wk_value_id wk_integer_concat(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+wk_value_id wk_integer_max_pool(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+wk_value_id wk_integer_avg_pool(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+wk_value_id wk_integer_mean(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+wk_value_id wk_integer_softmax(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+/* Any elementwise computation on one quantised tensor and scalars. */
+wk_value_id wk_integer_table(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+
+/* The real result of a contraction of quantised operands that is not quantised again: integer sums,
+ * scaled to f32. */
+wk_value_id wk_integer_to_real(wk_rewrite *r, const wk_node *n);
+
+/* ---- shared ---------------------------------------------------------------------------------- */
+
+/* x with scale and zero point `from` as a value of y's type, scale and zero point, clamped; x itself
+ * when nothing changes. */
+wk_value_id wk_integer_requantized(wk_rewrite *r, const wk_affine *x, const wk_integer_result *y);
+/* A map of the operands; results[0] is the body's result. */
+wk_value_id wk_integer_map(wk_rewrite *r, wk_expr_builder *b, uint16_t result, uint32_t n_in,
+                           const wk_value_id *in);
+/* A one-element constant's value; a movement of one too. */
+bool wk_scalar_of(const wk_rewrite *r, wk_value_id v, double *out);
+
+#endif

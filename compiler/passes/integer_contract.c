@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Convolutions and matrix products of quantised operands: 8-bit operands, i32 sums, the zero points
+ * algebra (quant.h), one rescaling in the epilogue. */
+#include <math.h>
+#include <string.h>
+
+#include "compiler/passes/integer.h"
+
+#define MAX_CHANNELS (1 << 20)
+
+typedef struct {
+  wk_op op;
+  const void *attrs;
+  const char *name;
+  wk_affine x;
+  wk_affine w;             /* a product of two activations */
+  wk_value_id weights;     /* a constant [oc,c/group,k…] or [k,n]; WK_NONE: w */
+  const double *w_scale;   /* per output channel */
+  int64_t channels;
+  wk_value_id bias;        /* i32 constant or WK_NONE */
+  wk_value_id extra[4];    /* operands of the epilogue */
+  uint32_t n_extra;
+} contraction;
+
+static bool is_plain(const wk_node *n) {
+  switch (n->op) {
+  case WK_OP_CONV: return !WK_ATTR(n, conv)->epilogue && n->n_in <= 3;
+  case WK_OP_CONV_TRANSPOSE: return !WK_ATTR(n, conv_transpose)->epilogue && n->n_in <= 3;
+  case WK_OP_MATMUL: return !WK_ATTR(n, matmul)->epilogue && n->n_in <= 3;
+  default: return false;
+  }
+}
+
+static int64_t *ints(wk_rewrite *r, int64_t n) {
+  return wk_arena_alloc(r->c->scratch, (size_t)(n + 1) * sizeof(int64_t));
+}
+
+/* Axis of the weights that is the output channel, and of the result. */
+static int weight_axis(const contraction *c, const wk_type *w) {
+  return c->op == WK_OP_MATMUL ? w->rank - 1 : c->op == WK_OP_CONV ? 0 : 1;
+}
+
+/* ---- weights ---------------------------------------------------------------------------------- */
+
+/* A constant parameter of the weights as one number per output channel. */
+static bool per_channel(wk_rewrite *r, const wk_type *w, int axis, int64_t n, wk_value_id v,
+                        double *out) {
+  if (!wk_known(r, v)) return false;
+  const wk_value *p = wk_val(r->g, v);
+  int64_t count = wk_type_count(&p->type);
+  int own = axis - (w->rank - p->type.rank);
+  bool along = own >= 0 && own < p->type.rank && p->type.dims[own] == count;
+  if (count != 1 && (count != n || !along)) return false;
+  for (int64_t i = 0; i < n; i++)
+    out[i] = wk_load_f64(p->data, p->type.dtype, count == 1 ? 0 : i);
+  return true;
+}
+
+/* Weights less their zero points as i8, or i16 where that does not fit. Those of zero points 0 are
+ * used as they are. */
+static wk_value_id centred_weights(wk_rewrite *r, wk_value_id v, int axis, const double *zero,
+                                   int64_t channels) {
+  const wk_type t = *wk_type_of(r, v);
+  bool any = t.dtype != WK_I8;
+  for (int64_t i = 0; i < channels; i++) any |= zero[i] != 0;
+  if (!any) return v;
+  int64_t n = wk_type_count(&t), inner = 1, *q = ints(r, n), least = 0, most = 0;
+  for (int k = axis + 1; k < t.rank; k++) inner *= t.dims[k];
+  for (int64_t i = 0; i < n; i++) {
+    q[i] = wk_load_i64(wk_val(r->g, v)->data, t.dtype, i) - (int64_t)zero[i / inner % channels];
+    if (q[i] < least) least = q[i];
+    if (q[i] > most) most = q[i];
+  }
+  void *data;
+  wk_type narrow = wk_type_make(least >= -128 && most <= 127 ? WK_I8 : WK_I16, t.rank, t.dims);
+  wk_value_id y = wk_rewrite_constant(r, &narrow, &data);
+  for (int64_t i = 0; y != WK_NONE && i < n; i++) wk_store_i64(data, narrow.dtype, i, q[i]);
+  return y;
+}
+
+static bool take_weights(wk_rewrite *r, contraction *c, wk_value_id v) {
+  const wk_node *d = wk_made_by(r, v, WK_OP_DEQUANTIZE);
+  if (!d) return false;
+  wk_value_id in[3] = {d->in[0], d->in[1], d->in[2]}, q = wk_rewrite_folded(r, in[0]);
+  if (q == WK_NONE) return false;
+  const wk_type w = *wk_type_of(r, q);
+  int axis = weight_axis(c, &w);
+  c->channels = w.dims[axis];
+  if ((w.dtype != WK_I8 && w.dtype != WK_U8) || c->channels < 1 || c->channels > MAX_CHANNELS)
+    return false;
+  if (c->op == WK_OP_CONV_TRANSPOSE && ((const wk_attr_conv_transpose *)c->attrs)->group != 1)
+    return false;
+  double *scale = wk_arena_alloc(r->c->scratch, 2 * (size_t)c->channels * sizeof *scale);
+  double *zero = scale + c->channels;
+  if (!per_channel(r, &w, axis, c->channels, in[1], scale) ||
+      !per_channel(r, &w, axis, c->channels, in[2], zero))
+    return false;
+  for (int64_t i = 0; i < c->channels; i++)
+    if (!wk_scale_is_valid(scale[i])) return false;
+  c->w_scale = scale;
+  c->weights = centred_weights(r, q, axis, zero, c->channels);
+  return c->weights != WK_NONE;
+}
+
+/* Sum of the weights of each output channel. */
+static int64_t *weight_sums(wk_rewrite *r, const contraction *c) {
+  const wk_value *v = wk_val(r->g, c->weights);
+  int axis = weight_axis(c, &v->type);
+  int64_t n = wk_type_count(&v->type), inner = 1, *sum = ints(r, c->channels);
+  for (int k = axis + 1; k < v->type.rank; k++) inner *= v->type.dims[k];
+  memset(sum, 0, (size_t)c->channels * sizeof *sum);
+  for (int64_t i = 0; i < n; i++)
+    sum[i / inner % c->channels] += wk_load_i64(v->data, v->type.dtype, i);
+  return sum;
+}
+
+/* ---- bias ------------------------------------------------------------------------------------- */
+
+/* A constant bias, dequantised or real, in units of the accumulator. */
+static bool add_bias(wk_rewrite *r, const contraction *c, wk_value_id v, int64_t *sum) {
+  const wk_node *d = wk_made_by(r, v, WK_OP_DEQUANTIZE);
+  double scale = 1, zero = 0;
+  wk_value_id from = d ? d->in[0] : v, q = wk_rewrite_folded(r, from);
+  if (q == WK_NONE) return false;
+  const wk_type t = *wk_type_of(r, q);
+  int64_t n = wk_type_count(&t);
+  if (n != 1 && (n != c->channels || t.dims[t.rank - 1] != n)) return false;
+  for (int64_t i = 0; i < c->channels; i++) {
+    double unit = c->x.scale * c->w_scale[i];
+    if (d && !wk_scalar_of(r, d->in[1], &scale)) {
+      const wk_value *s = wk_known(r, d->in[1]) ? wk_val(r->g, d->in[1]) : NULL;
+      if (!s || wk_type_count(&s->type) != n) return false;
+      scale = wk_load_f64(s->data, s->type.dtype, i);
+    }
+    if (d && !wk_scalar_of(r, d->in[2], &zero)) return false;
+    double b = wk_load_f64(wk_val(r->g, q)->data, t.dtype, n == 1 ? 0 : i);
+    double real = nearbyint((b - zero) * (scale / unit));
+    if (!(fabs(real) < 2147483648.0)) return false;
+    sum[i] += (int64_t)real;
+  }
+  return true;
+}
+
+static bool store_bias(wk_rewrite *r, contraction *c, const int64_t *sum) {
+  bool any = false;
+  void *data;
+  for (int64_t i = 0; i < c->channels; i++) any |= (int32_t)sum[i] != 0;
+  c->bias = WK_NONE;
+  if (!any) return true;
+  wk_type t = wk_type_make(WK_I32, 1, &c->channels);
+  c->bias = wk_rewrite_constant(r, &t, &data);
+  for (int64_t i = 0; c->bias != WK_NONE && i < c->channels; i++)
+    ((int32_t *)data)[i] = (int32_t)(uint32_t)sum[i];
+  return c->bias != WK_NONE;
+}
+
+/* ---- operands --------------------------------------------------------------------------------- */
+
+static wk_value_id widened(wk_rewrite *r, wk_value_id q, int64_t zero) {
+  wk_expr_builder *b = wk_expr_begin(r->arena);
+  uint16_t v = wk_expr_cast(b, WK_I16, wk_expr_input(b, 0, wk_type_of(r, q)->dtype));
+  if (zero) v = wk_expr_2(b, WK_EX_SUB, v, wk_expr_i(b, WK_I16, zero));
+  return wk_integer_map(r, b, v, 1, &q);
+}
+
+/* x as the weights want it. A transposed convolution has holes where nothing is padded, and weights
+ * of more than 8 bits need as much for x: there x loses its zero point first. */
+static bool settle_operands(wk_rewrite *r, contraction *c, int64_t *sum) {
+  bool wide = wk_type_of(r, c->weights)->dtype == WK_I16;
+  bool holes = c->op == WK_OP_CONV_TRANSPOSE && c->x.zero != 0;
+  if (wide || holes) {
+    c->x.q = widened(r, c->x.q, c->x.zero);
+    c->x.zero = 0;
+    if (!wide) c->weights = wk_rewrite_folded(r, widened(r, c->weights, 0));
+    if (!wide && c->weights == WK_NONE) return false;
+  }
+  const int64_t *weights = weight_sums(r, c);
+  for (int64_t i = 0; i < c->channels; i++) sum[i] -= c->x.zero * weights[i];
+  return c->x.q != WK_NONE;
+}
+
+/* ---- two activations --------------------------------------------------------------------------- */
+
+static wk_value_id sums_along(wk_rewrite *r, wk_value_id q, int axis) {
+  wk_attr_reduce_sum *a = wk_attrs_new(r->arena, WK_OP_REDUCE_SUM);
+  wk_attr_cast *to = wk_attrs_new(r->arena, WK_OP_CAST);
+  int64_t at = axis;
+  to->to = WK_I32;
+  a->axes = wk_ints_dup(r->arena, &at, 1);
+  a->keepdims = 1;
+  return wk_rewrite_1(r, WK_OP_REDUCE_SUM, a, wk_rewrite_1(r, WK_OP_CAST, to, q));
+}
+
+/* acc - zx * sum w - zw * sum x + k * zx * zw, the sums as operands of the epilogue. */
+static uint16_t corrected(wk_rewrite *r, contraction *c, wk_expr_builder *b, uint16_t acc) {
+  const wk_type x = *wk_type_of(r, c->x.q), w = *wk_type_of(r, c->w.q);
+  const struct { wk_value_id q; int axis; int64_t zero; } sides[] = {
+      {c->w.q, w.rank - 2, c->x.zero}, {c->x.q, x.rank - 1, c->w.zero}};
+  for (size_t i = 0; i < WK_COUNTOF(sides); i++) {
+    if (!sides[i].zero) continue;
+    c->extra[c->n_extra++] = sums_along(r, sides[i].q, sides[i].axis);
+    uint16_t sum = wk_expr_input(b, c->n_extra, WK_I32);
+    sum = wk_expr_2(b, WK_EX_MUL, sum, wk_expr_i(b, WK_I32, sides[i].zero));
+    acc = wk_expr_2(b, WK_EX_SUB, acc, sum);
+  }
+  int64_t rest = (int32_t)(uint32_t)((uint64_t)x.dims[x.rank - 1] * (uint64_t)(c->x.zero * c->w.zero));
+  return rest ? wk_expr_2(b, WK_EX_ADD, acc, wk_expr_i(b, WK_I32, rest)) : acc;
+}
+
+/* ---- epilogues --------------------------------------------------------------------------------- */
+
+/* A constant operand of the epilogue, one number per output channel. */
+static uint16_t channel_operand(wk_rewrite *r, contraction *c, wk_expr_builder *b, wk_dtype t,
+                                const double *v, int y_rank) {
+  int64_t dims[WK_MAX_RANK], n = c->channels;
+  int rank = c->op == WK_OP_MATMUL ? 1 : y_rank - 1;
+  void *data;
+  bool same = true;
+  for (int64_t i = 1; i < n; i++) same &= v[i] == v[0];
+  if (same) return wk_dtype_is_float(t) ? wk_expr_f(b, t, v[0]) : wk_expr_i(b, WK_I64, (int64_t)v[0]);
+  for (int k = 0; k < rank; k++) dims[k] = k ? 1 : n;
+  wk_type type = wk_type_make(t, rank, dims);
+  wk_value_id id = wk_rewrite_constant(r, &type, &data);
+  for (int64_t i = 0; id != WK_NONE && i < n; i++) wk_store_f64(data, t, i, v[i]);
+  c->extra[c->n_extra++] = id;
+  uint16_t in = wk_expr_input(b, c->n_extra, t);
+  return wk_dtype_is_float(t) ? in : wk_expr_cast(b, WK_I64, in);
+}
+
+static bool rescale_operands(wk_rewrite *r, contraction *c, wk_expr_builder *b, double y_scale,
+                             int y_rank, uint16_t *mult, uint16_t *shift) {
+  double *m = wk_arena_alloc(r->c->scratch, 2 * (size_t)c->channels * sizeof *m), *s = m + c->channels;
+  for (int64_t i = 0; i < c->channels; i++) {
+    wk_rescale scale;
+    float factor = (float)c->x.scale * (float)c->w_scale[i] / (float)y_scale;
+    if (!wk_rescale_of(factor, &scale)) return false;
+    m[i] = (double)scale.mult;
+    s[i] = scale.shift;
+  }
+  *mult = channel_operand(r, c, b, WK_I32, m, y_rank);
+  *shift = channel_operand(r, c, b, WK_I32, s, y_rank);
+  return true;
+}
+
+static wk_value_id finish(wk_rewrite *r, const contraction *c, wk_expr_builder *b, uint16_t result) {
+  const wk_expr *e = wk_expr_finish(b, &result, 1);
+  void *attrs = wk_attrs_clone(r->arena, c->op, c->attrs);
+  switch (c->op) {
+  case WK_OP_CONV:
+    ((wk_attr_conv *)attrs)->epilogue = e;
+    ((wk_attr_conv *)attrs)->pad_value = c->x.zero;
+    break;
+  case WK_OP_CONV_TRANSPOSE: ((wk_attr_conv_transpose *)attrs)->epilogue = e; break;
+  default: ((wk_attr_matmul *)attrs)->epilogue = e; break;
+  }
+  wk_value_id in[8] = {c->x.q, c->weights == WK_NONE ? c->w.q : c->weights, c->bias};
+  uint32_t n = c->bias == WK_NONE && !c->n_extra ? 2 : 3;
+  for (uint32_t k = 0; k < c->n_extra; k++) {
+    if (c->extra[k] == WK_NONE) return WK_NONE;
+    in[n++] = c->extra[k];
+  }
+  r->name = c->name;
+  return wk_rewrite_add(r, c->op, attrs, n, in);
+}
+
+/* ---- the rules --------------------------------------------------------------------------------- */
+
+/* The contraction n with bias operand `bias` (WK_NONE: its own); sums are ready for an epilogue. */
+static bool begin(wk_rewrite *r, const wk_node *n, wk_value_id bias, contraction *c) {
+  *c = (contraction){.op = n->op, .attrs = n->attrs, .name = n->name, .weights = WK_NONE,
+                     .bias = WK_NONE};
+  if (!is_plain(n) || n->predicate != WK_NONE || !wk_affine_of(r, n->in[0], &c->x)) return false;
+  wk_value_id own = n->n_in > 2 ? n->in[2] : WK_NONE, w = n->in[1];
+  if (take_weights(r, c, w)) {
+    int64_t *sum = ints(r, c->channels);
+    memset(sum, 0, (size_t)c->channels * sizeof *sum);
+    if (own != WK_NONE && !add_bias(r, c, own, sum)) return false;
+    if (bias != WK_NONE && !add_bias(r, c, bias, sum)) return false;
+    return settle_operands(r, c, sum) && store_bias(r, c, sum);
+  }
+  if (n->op != WK_OP_MATMUL || own != WK_NONE || bias != WK_NONE || !wk_affine_of(r, w, &c->w))
+    return false;
+  c->channels = 1;
+  c->w_scale = wk_arena_memdup(r->c->scratch, &c->w.scale, sizeof c->w.scale);
+  return true;
+}
+
+/* The contraction behind v, or behind the bias that is added to it. */
+static bool find(wk_rewrite *r, const wk_node *def, wk_value_id v, contraction *c) {
+  if (!wk_once(r, v)) return false;
+  if (def->op != WK_OP_ADD) {
+    wk_node n = *def;
+    return begin(r, &n, WK_NONE, c);
+  }
+  wk_value_id in[2] = {def->in[0], def->in[1]};
+  for (int k = 0; k < 2; k++) {
+    const wk_node *m = wk_def(r->g, in[k]);
+    if (!m || (m->op != WK_OP_MATMUL && m->op != WK_OP_CONV) || !wk_once(r, in[k])) continue;
+    if (!wk_shape_equal(wk_type_of(r, in[k]), wk_type_of(r, v))) continue;
+    if (m->op == WK_OP_CONV) continue; /* a bias of another shape */
+    wk_node n = *m;
+    if (begin(r, &n, in[1 - k], c)) return true;
+  }
+  return false;
+}
+
+wk_value_id wk_integer_contraction(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
+  contraction c;
+  uint16_t mult, shift;
+  if (!find(r, def, y->from, &c)) return WK_NONE;
+  wk_expr_builder *b = wk_expr_begin(r->arena);
+  uint16_t acc = wk_expr_input(b, 0, WK_I32);
+  if (c.weights == WK_NONE) acc = corrected(r, &c, b, acc);
+  if (!rescale_operands(r, &c, b, y->scale, y->type->rank, &mult, &shift)) return WK_NONE;
+  acc = wk_expr_rescale(b, acc, mult, shift);
+  acc = wk_expr_requantized(b, acc, y->zero, y->dtype, y->lo, y->hi);
+  return finish(r, &c, b, acc);
+}
+
+wk_value_id wk_integer_to_real(wk_rewrite *r, const wk_node *n) {
+  contraction c;
+  if (!begin(r, n, WK_NONE, &c) || wk_type_of(r, n->out[0])->dtype != WK_F32) return WK_NONE;
+  double *scale = wk_arena_alloc(r->c->scratch, (size_t)c.channels * sizeof *scale);
+  for (int64_t i = 0; i < c.channels; i++) scale[i] = (float)(c.x.scale * c.w_scale[i]);
+  wk_expr_builder *b = wk_expr_begin(r->arena);
+  uint16_t acc = wk_expr_input(b, 0, WK_I32);
+  if (c.weights == WK_NONE) acc = corrected(r, &c, b, acc);
+  uint16_t factor = channel_operand(r, &c, b, WK_F32, scale, wk_type_of(r, n->out[0])->rank);
+  return finish(r, &c, b, wk_expr_2(b, WK_EX_MUL, wk_expr_cast(b, WK_F32, acc), factor));
+}
