@@ -8,9 +8,9 @@
 
 bool wk_depthwise_fits(const wk_cpu_conv_desc *d);
 int64_t wk_depthwise_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d);
-/* Weights as [channel block][kh * kw][lanes]. */
-void wk_depthwise_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const float *w,
-                       const int64_t w_stride[4], float *out);
+/* Weights as [channel block][heads + words of a window][lanes] words of taps of a column (dot.h). */
+void wk_depthwise_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *w,
+                       const int64_t w_stride[4], void *out);
 wk_status wk_depthwise_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
                             wk_cpu_kernel *out) WK_MUST_CHECK;
 

@@ -67,7 +67,8 @@ static const char *pair_intrinsic(const wk_cpu_isa *isa) {
                            : "llvm.x86.sse2.pmadd.wd";
 }
 
-wk_ssa wk_dot_pairs(wk_emit *e, wk_ssa a, wk_ssa b) {
+/* a.even * b.even + a.odd * b.odd of 16-bit halves of i32 lanes. */
+static wk_ssa pairs(wk_emit *e, wk_ssa a, wk_ssa b) {
   const char *name = pair_intrinsic(e->isa);
   LLVMBuilderRef at = e->b;
   a = LLVMBuildBitCast(at, a, halves(e), "");
@@ -86,14 +87,59 @@ wk_ssa wk_dot_pairs(wk_emit *e, wk_ssa a, wk_ssa b) {
   return LLVMBuildAdd(at, sum[0], sum[1], "");
 }
 
+static wk_ssa quads(wk_emit *e, wk_ssa a, wk_ssa b, wk_ssa acc) {
+  wk_ssa args[] = {acc, a, b};
+  return call(e, "llvm.x86.avx512.vpdpbusd.512", args, 3);
+}
+
 wk_ssa wk_dot_emit(wk_emit *e, const wk_cpu_types *t, const wk_dot_operand *a,
                    const wk_dot_operand *b, wk_ssa acc) {
   if (t->a == WK_F32) return wk_emit_fma(e, a->part[0], b->part[0], acc);
-  if (takes_words(e->isa, t)) {
-    wk_ssa args[] = {acc, a->part[0], b->part[0]};
-    return call(e, "llvm.x86.avx512.vpdpbusd.512", args, 3);
-  }
+  if (takes_words(e->isa, t)) return quads(e, a->part[0], b->part[0], acc);
   for (int p = 0; p < WK_DOT_PARTS; p++)
-    acc = LLVMBuildAdd(e->b, acc, wk_dot_pairs(e, a->part[p], b->part[p]), "");
+    acc = LLVMBuildAdd(e->b, acc, pairs(e, a->part[p], b->part[p]), "");
   return acc;
+}
+
+/* ---- depthwise ------------------------------------------------------------------------------- */
+
+int wk_dot_taps(const wk_cpu_isa *isa, const wk_cpu_types *t) {
+  if (t->a == WK_F32) return 1;
+  return takes_words(isa, t) ? 4 : 2;
+}
+
+wk_ssa wk_dot_join(wk_emit *e, const wk_cpu_types *t, const wk_ssa *x, int n) {
+  if (t->a == WK_F32) return x[0];
+  bool is_quad = takes_words(e->isa, t);
+  wk_ssa word = LLVMConstNull(words(e));
+  for (int i = 0; i < n; i++) {
+    bool extends = t->a == WK_I8 && !is_quad;
+    wk_ssa v = extends ? LLVMBuildSExt(e->b, x[i], words(e), "")
+                       : LLVMBuildZExt(e->b, x[i], words(e), "");
+    if (extends && i + 1 < n)
+      v = LLVMBuildAnd(e->b, v, wk_vector_int(e, words(e), 0xffff), "");
+    int64_t at = i * (is_quad ? 8 : 16);
+    if (i > 0) v = LLVMBuildShl(e->b, v, wk_vector_int(e, words(e), at), "");
+    word = i > 0 ? LLVMBuildOr(e->b, word, v, "") : v;
+  }
+  if (is_quad && t->a == WK_I8)
+    word = LLVMBuildXor(e->b, word, wk_vector_int(e, words(e), INT64_C(0x80808080)), "");
+  return word;
+}
+
+wk_ssa wk_dot_taps_emit(wk_emit *e, const wk_cpu_types *t, wk_ssa x, wk_ssa w, wk_ssa acc) {
+  if (t->a == WK_F32) return wk_emit_fma(e, x, w, acc);
+  if (takes_words(e->isa, t)) return quads(e, x, w, acc);
+  return LLVMBuildAdd(e->b, acc, pairs(e, x, w), "");
+}
+
+uint32_t wk_dot_weight(const wk_cpu_isa *isa, const wk_cpu_types *t, int tap, const void *w) {
+  uint32_t bits;
+  if (t->a == WK_F32) {
+    memcpy(&bits, w, sizeof bits);
+    return bits;
+  }
+  if (takes_words(isa, t)) return (uint32_t) * (const uint8_t *)w << (8 * tap);
+  int32_t v = t->b == WK_I8 ? *(const int8_t *)w : *(const uint8_t *)w;
+  return ((uint32_t)v & 0xffff) << (16 * tap);
 }

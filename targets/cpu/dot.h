@@ -23,7 +23,14 @@ wk_dot_operand wk_dot_a(wk_emit *e, const wk_cpu_types *t, wk_ssa at);
 wk_dot_operand wk_dot_b(wk_emit *e, const wk_cpu_types *t, wk_ssa at);
 wk_ssa wk_dot_emit(wk_emit *e, const wk_cpu_types *t, const wk_dot_operand *a,
                    const wk_dot_operand *b, wk_ssa acc);
-/* a.even * b.even + a.odd * b.odd of 16-bit halves of i32 lanes. */
-wk_ssa wk_dot_pairs(wk_emit *e, wk_ssa a, wk_ssa b);
+
+/* Depthwise: a lane is a channel, and a word holds up to so many taps of it, the same of x and w:
+ * one float, or 8-bit integers, or 16-bit ones where the former cannot be multiplied. */
+int wk_dot_taps(const wk_cpu_isa *isa, const wk_cpu_types *t);
+/* n taps, vectors of elements in memory, as words. */
+wk_ssa wk_dot_join(wk_emit *e, const wk_cpu_types *t, const wk_ssa *x, int n);
+/* acc + the products of the taps, and the word of weights that this wants. */
+wk_ssa wk_dot_taps_emit(wk_emit *e, const wk_cpu_types *t, wk_ssa x, wk_ssa w, wk_ssa acc);
+uint32_t wk_dot_weight(const wk_cpu_isa *isa, const wk_cpu_types *t, int tap, const void *w);
 
 #endif

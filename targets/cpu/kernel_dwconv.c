@@ -11,31 +11,53 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_UNROLLED = 64, MAX_COLS = 4, TASK_BYTES = 256 << 10 };
+enum { MAX_UNROLLED = 64, COLS = 4, MAX_COLS = 8, TASK_BYTES = 256 << 10 };
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool wk_depthwise_fits(const wk_cpu_conv_desc *d) {
-  return d->types.a == WK_F32 && d->group > 1 && d->cin == d->group && d->cout == d->group && d->x_stride[3] == 1;
+  return d->group > 1 && d->cin == d->group && d->cout == d->group && d->x_stride[3] == 1;
 }
 
 static int64_t channel_blocks(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
   return ceil_div(d->cout, isa->lanes);
 }
 
-int64_t wk_depthwise_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
-  return channel_blocks(isa, d) * d->kh * d->kw * isa->lanes * 4;
+/* Rows of the window that share a word. */
+static int taps_of(const wk_cpu_isa *isa, const wk_cpu_types *t, int64_t kh, int64_t kw) {
+  return kh * kw <= MAX_UNROLLED ? wk_dot_taps(isa, t) : 1;
 }
 
-void wk_depthwise_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const float *w,
-                       const int64_t s[4], float *out) {
-  for (int64_t b = 0; b < channel_blocks(isa, d); b++)
-    for (int64_t r = 0; r < d->kh; r++)
-      for (int64_t c = 0; c < d->kw; c++)
-        for (int64_t l = 0; l < isa->lanes; l++) {
-          int64_t o = b * isa->lanes + l;
-          *out++ = o < d->cout ? w[o * s[0] + r * s[2] + c * s[3]] : 0.0f;
-        }
+/* Words of a channel, heads first. */
+static int64_t words_of(const wk_cpu_isa *isa, const wk_cpu_types *t, int64_t kh, int64_t kw) {
+  return wk_dot_heads(isa, t) + ceil_div(kh, taps_of(isa, t, kh, kw)) * kw;
+}
+
+int64_t wk_depthwise_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
+  return channel_blocks(isa, d) * words_of(isa, &d->types, d->kh, d->kw) * isa->lanes * 4;
+}
+
+/* One channel, words `lanes` apart. */
+static void pack_channel(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const char *w,
+                         const int64_t s[4], uint32_t *out) {
+  int size = wk_dtype_size(d->types.b), taps = taps_of(isa, &d->types, d->kh, d->kw);
+  int heads = wk_dot_heads(isa, &d->types);
+  for (int64_t r = 0; r < d->kh; r++)
+    for (int64_t c = 0; c < d->kw; c++) {
+      const char *tap = w + (r * s[2] + c * s[3]) * size;
+      out[(heads + r / taps * d->kw + c) * isa->lanes] |=
+          wk_dot_weight(isa, &d->types, (int)(r % taps), tap);
+      if (heads) out[0] -= 128u * (uint32_t) * (const int8_t *)tap;
+    }
+}
+
+void wk_depthwise_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *w,
+                       const int64_t s[4], void *out) {
+  int64_t words = words_of(isa, &d->types, d->kh, d->kw), size = wk_dtype_size(d->types.b);
+  memset(out, 0, (size_t)wk_depthwise_packed_bytes(isa, d));
+  for (int64_t o = 0; o < d->cout; o++)
+    pack_channel(isa, d, (const char *)w + o * s[0] * size, s,
+                 (uint32_t *)out + o / isa->lanes * words * isa->lanes + o % isa->lanes);
 }
 
 /* ---- kernel: `cols` output pixels, all channels ---------------------------------------------- */
@@ -43,6 +65,7 @@ void wk_depthwise_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const f
 typedef struct {
   int cols, kh, kw, stride, dil; /* along columns: stride and dilation */
   bool ragged;                   /* channels % lanes != 0 */
+  wk_cpu_types types;
   const wk_cpu_epilogue *epi;
 } dw_key;
 
@@ -52,25 +75,44 @@ enum { TABLE, WEIGHTS, CHANNELS, OUT, OUT_STEP, AHEAD, OUT_AHEAD, OPS };
 
 static wk_ssa param(wk_emit *e, int i) { return LLVMGetParam(e->fn, (unsigned)i); }
 
-/* Sums of one channel block, every tap unrolled. `at` = byte offset of the block in a pixel. */
+static wk_ssa scaled(wk_emit *e, wk_ssa channel, wk_dtype t) {
+  return wk_emit_mul(e, channel, wk_dtype_size(t));
+}
+
+/* The pixels of rows r, r + 1, … under column c of the window, as words; fetches what the next
+ * output row reads there instead. */
+static wk_ssa column(wk_emit *e, const dw_key *k, int c, int r, wk_ssa at, wk_ssa mask) {
+  int taps = taps_of(e->isa, &k->types, k->kh, k->kw), n = k->kh - r < taps ? k->kh - r : taps;
+  bool is_float = k->types.a == WK_F32;
+  wk_ssa x[4];
+  for (int i = 0; i < n; i++) {
+    wk_ssa slot = wk_emit_off(e, param(e, TABLE), 8 * (c * k->kh + r + i));
+    wk_ssa p = wk_emit_at(e, wk_emit_load(e, e->ptr, slot), scaled(e, at, k->types.a));
+    x[i] = wk_emit_vload_of(e, wk_memory_element(e, k->types.a), p, mask);
+    if (is_float && r + i >= k->kh - k->stride && c < k->cols * k->stride)
+      wk_emit_prefetch(e, wk_emit_at(e, p, param(e, AHEAD)), 3);
+  }
+  return wk_dot_join(e, &k->types, x, n);
+}
+
+static wk_ssa weights(wk_emit *e, const dw_key *k, wk_ssa p) {
+  return wk_emit_vload_of(e, k->types.a == WK_F32 ? e->f32 : e->i32, p, NULL);
+}
+
+/* Sums of one channel block, every tap unrolled. `at` = first channel of the block. */
 static void sum_unrolled(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa w, wk_ssa mask,
                          wk_ssa *acc) {
   int width = e->isa->lanes * 4, last = (k->cols - 1) * k->stride + (k->kw - 1) * k->dil;
-  for (int r = 0; r < k->kh; r++)
+  int taps = taps_of(e->isa, &k->types, k->kh, k->kw);
+  for (int r = 0; r < k->kh; r += taps)
     for (int c = 0; c <= last; c++) {
       wk_ssa x = NULL;
       for (int o = 0; o < k->cols; o++) {
         int s = c - o * k->stride;
         if (s < 0 || s % k->dil != 0 || s / k->dil >= k->kw) continue;
-        if (!x) {
-          wk_ssa p = wk_emit_load(e, e->ptr, wk_emit_off(e, param(e, TABLE), 8 * (c * k->kh + r)));
-          p = wk_emit_at(e, p, at);
-          x = wk_emit_vload(e, p, mask);
-          if (r >= k->kh - k->stride && c < k->cols * k->stride)
-            wk_emit_prefetch(e, wk_emit_at(e, p, param(e, AHEAD)), 3);
-        }
-        wk_ssa wv = wk_emit_vload(e, wk_emit_off(e, w, (r * k->kw + s / k->dil) * width), NULL);
-        acc[o] = wk_emit_fma(e, x, wv, acc[o]);
+        if (!x) x = column(e, k, c, r, at, mask);
+        wk_ssa wv = weights(e, k, wk_emit_off(e, w, (r / taps * k->kw + s / k->dil) * width));
+        acc[o] = wk_dot_taps_emit(e, &k->types, x, wv, acc[o]);
       }
     }
 }
@@ -84,8 +126,10 @@ static void sum_looped(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa w, wk_ssa 
   wk_ssa slot = wk_emit_add(e, wk_emit_mul(e, lc.i, k->dil * k->kh), lr.i);
   wk_ssa p = wk_emit_load(e, e->ptr, wk_emit_at(e, param(e, TABLE), wk_emit_mul(e, slot, 8)));
   wk_ssa tap = wk_emit_add(e, wk_emit_mul(e, lr.i, k->kw), lc.i);
-  wk_ssa wv = wk_emit_vload(e, wk_emit_at(e, w, wk_emit_mul(e, tap, e->isa->lanes * 4)), NULL);
-  wk_ssa sum = wk_emit_fma(e, wk_emit_vload(e, wk_emit_at(e, p, at), mask), wv, lc.phi[0]);
+  wk_ssa wv = weights(e, k, wk_emit_at(e, w, wk_emit_mul(e, tap, e->isa->lanes * 4)));
+  p = wk_emit_at(e, p, scaled(e, at, k->types.a));
+  wk_ssa x = wk_emit_vload_of(e, wk_memory_element(e, k->types.a), p, mask);
+  wk_ssa sum = wk_dot_taps_emit(e, &k->types, wk_dot_join(e, &k->types, &x, 1), wv, lc.phi[0]);
   wk_emit_end(e, &lc, &sum);
   wk_emit_end(e, &lr, lc.phi);
   acc[0] = lr.phi[0];
@@ -93,27 +137,34 @@ static void sum_looped(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa w, wk_ssa 
 
 static void finish(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa mask, const wk_ssa *acc) {
   const wk_cpu_epilogue *epi = k->epi;
+  wk_dtype type = k->types.y;
+  wk_ssa in[WK_CPU_MAX_OPERANDS];
   for (int o = 0; o < k->cols; o++) {
-    wk_ssa in[WK_CPU_MAX_OPERANDS], out = acc[o];
+    wk_ssa out = acc[o];
     for (int i = 0; i < epi->n_operands; i++) {
+      const wk_cpu_operand *operand = &epi->operands[i];
+      if (o > 0 && wk_operand_is_row_invariant(operand)) continue;
       wk_ssa p = wk_emit_at(e, param(e, OPS + 2 * i), wk_emit_mul(e, param(e, OPS + 2 * i + 1), o));
-      if (epi->operands[i].per_column)
-        in[i] = wk_emit_vload(e, wk_emit_at(e, p, at), mask);
-      else
-        in[i] = wk_emit_splat(e, wk_emit_load(e, e->f32, p));
+      if (operand->per_column) p = wk_emit_at(e, p, scaled(e, at, operand->dtype));
+      in[i] = wk_operand_load(e, operand, p, mask);
     }
     if (epi->emit) out = epi->emit(epi->ctx, e, out, in);
     wk_ssa y = wk_emit_at(e, param(e, OUT), wk_emit_mul(e, param(e, OUT_STEP), o));
-    y = wk_emit_at(e, y, at);
-    wk_emit_vstore(e, out, y, mask);
-    wk_emit_prefetch(e, wk_emit_at(e, y, param(e, OUT_AHEAD)), 3);
+    y = wk_emit_at(e, y, scaled(e, at, type));
+    wk_emit_vstore(e, wk_to_memory(e, type, e->isa->lanes, out), y, mask);
+    if (type == WK_F32) wk_emit_prefetch(e, wk_emit_at(e, y, param(e, OUT_AHEAD)), 3);
   }
 }
 
 static void channel_block(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa mask) {
   wk_ssa acc[MAX_COLS];
-  for (int o = 0; o < k->cols; o++) acc[o] = wk_emit_vzero(e);
-  wk_ssa w = wk_emit_at(e, param(e, WEIGHTS), wk_emit_mul(e, at, k->kh * k->kw));
+  int64_t words = words_of(e->isa, &k->types, k->kh, k->kw);
+  wk_ssa w = wk_emit_at(e, param(e, WEIGHTS), wk_emit_mul(e, at, words * 4));
+  for (int o = 0; o < k->cols; o++) acc[o] = LLVMConstNull(wk_dot_accumulator(e, &k->types));
+  if (wk_dot_heads(e->isa, &k->types)) {
+    for (int o = 0; o < k->cols; o++) acc[o] = o ? acc[0] : weights(e, k, w);
+    w = wk_emit_off(e, w, e->isa->lanes * 4);
+  }
   if (k->kh * k->kw <= MAX_UNROLLED)
     sum_unrolled(e, k, at, w, mask, acc);
   else
@@ -122,10 +173,11 @@ static void channel_block(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa mask) {
 }
 
 static wk_ssa dw_kernel(wk_emit *e, const dw_key *k) {
-  char name[160], epi[64];
+  char name[160], epi[64], of[WK_TYPES_NAME];
   wk_epilogue_name(k->epi, epi);
-  snprintf(name, sizeof name, "wk.dw.%s.%d.%dx%ds%dd%d%s.%s", e->isa->name, k->cols, k->kh, k->kw,
-           k->stride, k->dil, k->ragged ? "m" : "", epi);
+  snprintf(name, sizeof name, "wk.dw.%s.%s.%d.%dx%ds%dd%d%s.%s", e->isa->name,
+           wk_types_name(&k->types, of), k->cols, k->kh, k->kw, k->stride, k->dil,
+           k->ragged ? "m" : "", epi);
   wk_ssa fn = LLVMGetNamedFunction(e->mod, name);
   if (fn) return fn;
   wk_emit_place place = wk_emit_save(e);
@@ -135,15 +187,14 @@ static wk_ssa dw_kernel(wk_emit *e, const dw_key *k) {
   types[CHANNELS] = types[OUT_STEP] = types[AHEAD] = types[OUT_AHEAD] = e->i64;
   for (int i = OPS; i < n; i += 2) types[i + 1] = e->i64;
   fn = wk_emit_function(e, name, types, n);
-  wk_ssa bytes = wk_emit_mul(e, param(e, CHANNELS), 4);
-  int64_t width = e->isa->lanes * 4;
-  wk_ssa whole = LLVMBuildAnd(e->b, bytes, wk_emit_int(e, -width), "");
+  int64_t lanes = e->isa->lanes;
+  wk_ssa whole = LLVMBuildAnd(e->b, param(e, CHANNELS), wk_emit_int(e, -lanes), "");
   wk_emit_loop l;
-  wk_emit_begin(e, &l, wk_emit_int(e, 0), whole, width, NULL, 0);
+  wk_emit_begin(e, &l, wk_emit_int(e, 0), whole, lanes, NULL, 0);
   channel_block(e, k, l.i, NULL);
   wk_emit_end(e, &l, NULL);
   if (k->ragged) {
-    wk_ssa left = wk_emit_div(e, wk_emit_sub(e, bytes, whole), 4);
+    wk_ssa left = wk_emit_sub(e, param(e, CHANNELS), whole);
     channel_block(e, k, whole, wk_emit_lanes(e, left));
   }
   wk_emit_return(e);
@@ -198,29 +249,29 @@ static wk_ssa table_function(wk_emit *e) {
 static void make_table(dw_driver *v, wk_ssa n, wk_ssa oh) {
   wk_emit *e = v->e;
   const wk_cpu_conv_desc *d = v->d;
-  const int64_t *s = d->x_stride;
+  const int64_t *s = d->x_stride, size = wk_dtype_size(d->types.a);
   wk_emit_loop l;
-  wk_ssa image = wk_emit_at(e, operand_base(v, 1), wk_emit_mul(e, n, s[0] * 4));
+  wk_ssa image = wk_emit_at(e, operand_base(v, 1), wk_emit_mul(e, n, s[0] * size));
   wk_ssa ih0 = wk_emit_add(e, wk_emit_mul(e, oh, d->stride_h), wk_emit_int(e, -d->pad_h));
   wk_emit_begin(e, &l, wk_emit_int(e, 0), wk_emit_int(e, d->kh), 1, NULL, 0);
   wk_ssa ih = wk_emit_add(e, ih0, wk_emit_mul(e, l.i, d->dil_h));
   const wk_ssa args[] = {wk_emit_at(e, v->table, wk_emit_mul(e, l.i, 8)),
-                         wk_emit_at(e, image, wk_emit_mul(e, ih, s[1] * 4)),
+                         wk_emit_at(e, image, wk_emit_mul(e, ih, s[1] * size)),
                          v->zeros,
                          wk_emit_in(e, ih, d->h),
                          wk_emit_int(e, table_columns(d)),
                          wk_emit_int(e, -d->pad_w),
                          wk_emit_int(e, d->w),
-                         wk_emit_int(e, s[2] * 4),
+                         wk_emit_int(e, s[2] * size),
                          wk_emit_int(e, 8 * d->kh)};
   wk_emit_call(e, table_function(e), args, TABLE_ARGS);
   wk_emit_end(e, &l, NULL);
 }
 
-static wk_ssa row_base(dw_driver *v, int i, const int64_t s[3], wk_ssa n, wk_ssa oh) {
+static wk_ssa row_base(dw_driver *v, int i, const int64_t s[3], wk_dtype t, wk_ssa n, wk_ssa oh) {
   wk_emit *e = v->e;
-  return wk_emit_at(e, operand_base(v, i),
-                    wk_emit_add(e, wk_emit_mul(e, n, s[0] * 4), wk_emit_mul(e, oh, s[1] * 4)));
+  wk_ssa at = wk_emit_add(e, wk_emit_mul(e, n, s[0]), wk_emit_mul(e, oh, s[1]));
+  return wk_emit_at(e, operand_base(v, i), scaled(e, at, t));
 }
 
 static void call_kernel(dw_driver *v, int64_t cols, const wk_ssa *args) {
@@ -231,6 +282,7 @@ static void call_kernel(dw_driver *v, int64_t cols, const wk_ssa *args) {
                 .stride = (int)d->stride_w,
                 .dil = (int)d->dil_w,
                 .ragged = d->cout % v->e->isa->lanes != 0,
+                .types = d->types,
                 .epi = v->epi};
   wk_emit_call(v->e, dw_kernel(v->e, &key), args, OPS + 2 * v->epi->n_operands);
 }
@@ -241,22 +293,27 @@ static void output_row(dw_driver *v, wk_ssa n, wk_ssa oh) {
   int n_ops = v->epi->n_operands;
   wk_ssa args[OPS + 2 * WK_CPU_MAX_OPERANDS], base[1 + WK_CPU_MAX_OPERANDS];
   make_table(v, n, oh);
-  base[0] = row_base(v, 0, d->y_stride, n, oh);
-  for (int i = 0; i < n_ops; i++)
-    base[1 + i] = row_base(v, 3 + i, v->epi->operands[i].stride, n, oh);
+  int64_t size = wk_dtype_size(d->types.y);
+  base[0] = row_base(v, 0, d->y_stride, d->types.y, n, oh);
+  for (int i = 0; i < n_ops; i++) {
+    const wk_cpu_operand *o = &v->epi->operands[i];
+    base[1 + i] = row_base(v, 3 + i, o->stride, o->dtype, n, oh);
+  }
   args[WEIGHTS] = operand_base(v, 2);
   args[CHANNELS] = wk_emit_int(e, d->cout);
-  args[OUT_AHEAD] = wk_emit_int(e, d->y_stride[1] * 4);
-  args[AHEAD] = wk_emit_int(e, d->stride_h * d->x_stride[1] * 4);
+  args[OUT_AHEAD] = wk_emit_int(e, d->y_stride[1] * size);
+  args[AHEAD] =
+      wk_emit_int(e, d->stride_h * d->x_stride[1] * wk_dtype_size(d->types.a));
   wk_emit_loop l;
   wk_ssa ow0 = wk_emit_int(e, 0), tall = wk_emit_int(e, v->taller);
   wk_emit_begin(e, &l, ow0, wk_emit_int(e, v->tiles), 1, &ow0, 1);
   wk_ssa ow = l.phi[0];
   args[TABLE] = wk_emit_at(e, v->table, wk_emit_mul(e, ow, d->stride_w * d->kh * 8));
-  args[OUT] = wk_emit_at(e, base[0], wk_emit_mul(e, ow, d->y_stride[2] * 4));
-  args[OUT_STEP] = wk_emit_int(e, d->y_stride[2] * 4);
+  args[OUT] = wk_emit_at(e, base[0], wk_emit_mul(e, ow, d->y_stride[2] * size));
+  args[OUT_STEP] = wk_emit_int(e, d->y_stride[2] * size);
   for (int i = 0; i < n_ops; i++) {
-    int64_t step = v->epi->operands[i].stride[2] * 4;
+    const wk_cpu_operand *o = &v->epi->operands[i];
+    int64_t step = o->stride[2] * wk_dtype_size(o->dtype);
     args[OPS + 2 * i] = wk_emit_at(e, base[1 + i], wk_emit_mul(e, ow, step));
     args[OPS + 2 * i + 1] = wk_emit_int(e, step);
   }
@@ -285,17 +342,24 @@ static uint64_t identity(const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi, 
   return wk_hash64(d, sizeof *d, hash); /* int64 fields only: no padding */
 }
 
+/* Output pixels of a kernel. Integers are fewer bytes and more arithmetic: it pays to share the
+ * joined words among more of them. */
+static int64_t columns_of(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
+  if (d->kh * d->kw > MAX_UNROLLED) return 1;
+  return d->types.a != WK_F32 && isa->registers >= 32 ? MAX_COLS : COLS;
+}
+
 static void task_body(dw_driver *v, int64_t per_task, int64_t zero_bytes) {
   wk_emit *e = v->e;
   const wk_cpu_conv_desc *d = v->d;
-  int64_t cols = d->kh * d->kw <= MAX_UNROLLED ? MAX_COLS : 1, rows = d->n * d->oh;
+  int64_t cols = columns_of(e->isa, d), rows = d->n * d->oh;
   v->args = param(e, 0);
   v->zeros = param(e, 1);
   v->table = wk_emit_off(e, v->zeros, zero_bytes);
   v->tiles = ceil_div(d->ow, cols);
   v->base = d->ow / v->tiles;
   v->taller = d->ow % v->tiles;
-  wk_fill_emit(e, v->zeros, wk_emit_int(e, zero_bytes), 0);
+  wk_fill_emit(e, v->zeros, wk_emit_int(e, zero_bytes), d->types.outside);
   wk_emit_loop l;
   wk_ssa first = wk_emit_mul(e, param(e, 2), per_task);
   wk_ssa last = wk_emit_min(e, wk_emit_mul(e, param(e, 3), per_task), wk_emit_int(e, rows));
@@ -306,10 +370,10 @@ static void task_body(dw_driver *v, int64_t per_task, int64_t zero_bytes) {
 
 wk_status wk_depthwise_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
                             wk_cpu_kernel *out) {
-  int64_t width = e->isa->lanes * 4, rows = d->n * d->oh;
-  int64_t zero_bytes = (int64_t)wk_align_up((uint64_t)(ceil_div(d->cout * 4, width) * width), 64);
+  int64_t width = e->isa->lanes * 4, rows = d->n * d->oh, size = wk_dtype_size(d->types.a);
+  int64_t zero_bytes = (int64_t)wk_align_up((uint64_t)(ceil_div(d->cout * size, width) * width), 64);
   int64_t table_bytes = (int64_t)wk_align_up((uint64_t)(table_columns(d) * d->kh * 8), 64);
-  int64_t row_bytes = d->ow * d->cout * 4 * (1 + d->stride_h * d->stride_w);
+  int64_t row_bytes = d->ow * d->cout * size * (1 + d->stride_h * d->stride_w);
   int64_t per_task = TASK_BYTES / row_bytes > 0 ? TASK_BYTES / row_bytes : 1;
   per_task = ceil_div(rows, ceil_div(rows, per_task));
   *out = (wk_cpu_kernel){.n_tasks = ceil_div(rows, per_task),
