@@ -198,11 +198,14 @@ wk_status wk_eval_reverse_sequence(const wk_eval_call *c) {
   int64_t steps = x->type.dims[a->time_axis];
   size_t size = (size_t)wk_dtype_size(x->type.dtype);
   wk_type_strides(&x->type, strides);
+  for (int64_t b = 0; b < lengths->type.dims[0]; b++) {
+    int64_t n = wk_load_i64(lengths->data, lengths->type.dtype, b);
+    if (n < 0 || n > steps)
+      return EVAL_BAD(c, "sequence length %lld is outside 0..%lld", (long long)n, (long long)steps);
+  }
   for (int64_t k = 0; k < count; k++) {
     int64_t t = pos[a->time_axis];
     int64_t n = wk_load_i64(lengths->data, lengths->type.dtype, pos[a->batch_axis]);
-    if (n < 0 || n > steps)
-      return EVAL_BAD(c, "sequence length %lld is outside 0..%lld", (long long)n, (long long)steps);
     int64_t from = t < n ? n - 1 - t : t;
     memcpy(wk_at(&c->a.out[0], k), wk_at(x, k + (from - t) * strides[a->time_axis]), size);
     wk_walk_next(x->type.rank, x->type.dims, pos);

@@ -69,6 +69,9 @@ static wk_status want_coordinates(const wk_infer *i, int64_t batch, int *depth) 
   for (int k = 0; k < batch; k++)
     if (data->dims[k] != indices->dims[k])
       return BAD(i, "data and indices differ along batch axis %d", k);
+  for (int64_t k = batch; k < batch + n; k++)
+    if (data->dims[k] == 0 && wk_type_count(indices) > 0)
+      return BAD(i, "axis %lld of data is empty", wk_ll(k));
   *depth = (int)n;
   return NULL;
 }

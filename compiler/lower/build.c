@@ -55,10 +55,12 @@ wk_value_id wk_low_map(wk_low *l, wk_dtype out, const char *text, int n, ...) {
   return wk_low_add(l, WK_OP_MAP, a, in, (uint32_t)n, 1, NULL);
 }
 
-/* What a fold over elements of type t computes in: sums of narrow floats overflow and lose bits. */
-static wk_dtype fold_dtype(const char *kind, wk_dtype t) {
-  bool narrow = t == WK_F16 || t == WK_BF16;
-  return narrow && (!strcmp(kind, "sum") || !strcmp(kind, "prod")) ? WK_F32 : t;
+/* What a fold over elements of type t computes in. Sums of narrow floats overflow and lose bits. Those
+ * of integers may wrap, unless something is to be done with the whole sum. */
+static wk_dtype fold_dtype(const char *kind, wk_dtype t, const char *post) {
+  if (strcmp(kind, "sum") && strcmp(kind, "prod")) return t;
+  if (t == WK_F16 || t == WK_BF16) return WK_F32;
+  return post && wk_dtype_is_int(t) && wk_dtype_size(t) < 8 ? WK_I64 : t;
 }
 
 /* `text` over a of type t, with a cast before from `from` and one behind to `to`; NULL when
@@ -81,7 +83,7 @@ wk_value_id wk_low_reduce(wk_low *l, const char *kind, wk_value_id x, const int6
                           int n_axes, bool keepdims, const char *pre, const char *post) {
   if (l->status) return 0;
   wk_attr_reduce *a = wk_attrs_new(l->arena, WK_OP_REDUCE);
-  wk_dtype t = wk_low_type(l, x)->dtype, fold = fold_dtype(kind, t);
+  wk_dtype t = wk_low_type(l, x)->dtype, fold = fold_dtype(kind, t, post);
   bool is_arg = !strncmp(kind, "arg", 3);
   a->kind = wk_arena_strdup(l->arena, kind);
   a->axes = wk_ints_dup(l->arena, axes, n_axes);
@@ -154,6 +156,17 @@ wk_value_id wk_low_gather(wk_low *l, wk_value_id data, wk_value_id indices, int6
   a->axis = axis;
   wk_value_id in[] = {data, indices};
   return wk_low_add(l, WK_OP_GATHER, a, in, 2, 1, NULL);
+}
+
+/* A length out of bounds names an entry that the table has not: gathering is what can refuse a run. */
+wk_value_id wk_low_lengths(wk_low *l, wk_value_id lengths, int64_t steps) {
+  static const int64_t one = 1, zero = 0;
+  char text[96];
+  snprintf(text, sizeof text, "select(and(ge(a, 0), le(a, %lld)), 0, 1)", (long long)steps);
+  wk_value_id n = wk_low_map(l, WK_I64, "i64(a)", 1, lengths);
+  wk_value_id entry = wk_low_map(l, WK_I64, text, 1, n);
+  wk_value_id none = wk_low_gather(l, wk_low_const_i64(l, 1, &one, &zero), entry, 0);
+  return wk_low_map(l, WK_I64, "add(a, b)", 2, n, none);
 }
 
 wk_value_id wk_low_scalar(wk_low *l, wk_dtype t, double v) {

@@ -23,8 +23,8 @@ wk_value_id wk_low_add(wk_low *l, wk_op op, void *attrs, const wk_value_id *in, 
 /* Elementwise: `text` is an expression template over a, b, c, d, e (expr.h); numpy broadcasting. */
 wk_value_id wk_low_map(wk_low *l, wk_dtype out, const char *text, int n, ...) ;
 /* Fold of pre(a) over axes, then post(a); texts NULL = identity; kind as in ops.def (post only
- * where it folds values). Sums and products of narrow floats are computed in f32, pre and post
- * included. */
+ * where it folds values). Sums and products of narrow floats are computed in f32, those of narrow
+ * integers that have a post in i64, pre and post included. */
 wk_value_id wk_low_reduce(wk_low *l, const char *kind, wk_value_id x, const int64_t *axes,
                           int n_axes, bool keepdims, const char *pre, const char *post);
 wk_value_id wk_low_reshape(wk_low *l, wk_value_id x, int rank, const int64_t *dims);
@@ -35,6 +35,8 @@ wk_value_id wk_low_expand(wk_low *l, wk_value_id x, int rank, const int64_t *dim
 wk_value_id wk_low_concat(wk_low *l, const wk_value_id *xs, uint32_t n, int64_t axis);
 wk_value_id wk_low_matmul(wk_low *l, wk_value_id a, wk_value_id b, wk_value_id bias);
 wk_value_id wk_low_gather(wk_low *l, wk_value_id data, wk_value_id indices, int64_t axis);
+/* Lengths of sequences as i64; a run with one outside 0..steps is refused. */
+wk_value_id wk_low_lengths(wk_low *l, wk_value_id lengths, int64_t steps);
 wk_value_id wk_low_scalar(wk_low *l, wk_dtype t, double v);
 /* Constants with contents from the caller's array (copied). */
 wk_value_id wk_low_const_f32(wk_low *l, int rank, const int64_t *dims, const float *v);

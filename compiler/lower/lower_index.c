@@ -117,7 +117,7 @@ void wk_lower_reverse_sequence(wk_low *l, const wk_node *n, wk_value_id *out) {
   const wk_type x = *wk_low_type(l, n->in[0]);
   int64_t dims[WK_MAX_RANK];
   for (int i = 0; i < x.rank; i++) dims[i] = i == a->batch_axis ? x.dims[i] : 1;
-  wk_value_id len = wk_low_map(l, WK_I64, "i64(a)", 1, n->in[1]);
+  wk_value_id len = wk_low_lengths(l, n->in[1], x.dims[a->time_axis]);
   len = wk_low_expand(l, wk_low_reshape(l, len, x.rank, dims), x.rank, x.dims);
   char text[160];
   int t = (int)a->time_axis;
@@ -133,8 +133,11 @@ void wk_lower_reverse_sequence(wk_low *l, const wk_node *n, wk_value_id *out) {
 void wk_lower_max_unpool(wk_low *l, const wk_node *n, wk_value_id *out) {
   const wk_type x = *wk_low_type(l, n->in[0]), y = wk_val(l->g, n->out[0])->type;
   int64_t from = wk_type_count(&x), to = wk_type_count(&y);
+  char text[64]; /* no index counts from the end here */
+  snprintf(text, sizeof text, "select(lt(a, 0), %lld, a)", (long long)to);
+  wk_value_id at = wk_low_map(l, WK_I64, text, 1, n->in[1]);
   wk_value_id in[] = {wk_low_expand(l, wk_low_scalar(l, x.dtype, 0), 1, &to),
-                      wk_low_reshape(l, n->in[1], 1, &from), wk_low_reshape(l, n->in[0], 1, &from)};
+                      wk_low_reshape(l, at, 1, &from), wk_low_reshape(l, n->in[0], 1, &from)};
   if (l->status) return;
   wk_attr_scatter_elements *s = wk_attrs_new(l->arena, WK_OP_SCATTER_ELEMENTS);
   s->axis = 0;

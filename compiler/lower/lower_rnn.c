@@ -379,7 +379,7 @@ static void direction(rnn *r, wk_value_id *out) {
   if (n->op == WK_OP_LSTM) o.p = of_direction(r, input_of(n, 7));
   if (input_of(n, 4) != WK_NONE) {
     int64_t dims[] = {r->batch, 1};
-    o.lengths = wk_low_map(l, WK_I64, "i64(a)", 1, wk_low_reshape(l, n->in[4], 2, dims));
+    o.lengths = wk_low_lengths(l, wk_low_reshape(l, n->in[4], 2, dims), r->steps);
   }
   captures caps = {.n = 0};
   wk_graph *body = loop_body(r, &o, &caps);
