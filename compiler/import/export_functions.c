@@ -184,6 +184,7 @@ static wk_status write_conv(wk_export_graph *x) {
 
 static wk_status write_conv_transpose(wk_export_graph *x) {
   const wk_attr_conv_transpose *a = ATTR(x, conv_transpose);
+  if (!wk_dtype_is_float(wk_export_type(x, 0)->dtype)) return wk_export_own(x);
   const char *sum = accumulator(x, a->epilogue);
   wk_export_3(x, "ConvTranspose", wk_export_in(x, 0), wk_export_in(x, 1), wk_export_in(x, 2), sum);
   wk_export_ints(x, "strides", a->strides);
@@ -197,6 +198,8 @@ static wk_status write_conv_transpose(wk_export_graph *x) {
 
 static wk_status write_matmul(wk_export_graph *x) {
   const wk_attr_matmul *a = ATTR(x, matmul);
+  wk_dtype t = wk_export_type(x, 0)->dtype;
+  if (wk_accumulator_dtype(t) != t) return wk_export_own(x); /* ONNX's has no narrow integers */
   const char *sum = accumulator(x, a->epilogue), *bias = wk_export_in(x, 2);
   const char *product =
       wk_export_2(x, "MatMul", wk_export_in(x, 0), wk_export_in(x, 1), *bias ? NULL : sum);
