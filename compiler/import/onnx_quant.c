@@ -10,6 +10,7 @@
 #include "compiler/import/handlers.h"
 #include "compiler/import/matmul.h"
 #include "compiler/import/quant.h"
+#include "compiler/ir/quant.h"
 
 /* Scales and zero points: a scalar, or one number per slice along `axis`. */
 static wk_value_id along(wk_onnx_node *c, wk_value_id v, int64_t axis, int rank) {
@@ -64,6 +65,39 @@ static wk_value_id parameter(wk_onnx_node *c, int i) {
   return spread_blocks(c, c->in[i], axis, block, x.dims[axis]);
 }
 
+/* What is wrong with a constant scale is said at once; one that is computed may be anything. */
+static bool is_scale(wk_onnx_node *c, wk_value_id v) {
+  if (v == WK_NONE || !wk_onnx_ok(c) || !wk_is_const(c->g, v)) return wk_onnx_ok(c);
+  const wk_value *s = wk_val(c->g, v);
+  for (int64_t i = 0; i < wk_type_count(&s->type); i++) {
+    double scale = wk_load_f64(s->data, s->type.dtype, i);
+    if (!wk_onnx_valid(c, wk_scale_is_valid(scale), "scale %g at position %lld: it must be positive and finite",
+                       scale, (long long)i))
+      return false;
+  }
+  return true;
+}
+
+/* Parameters for one tensor or one per slice of x along the axis; the zero point has x's type. */
+static bool are_parameters(wk_onnx_node *c, wk_dtype quantised) {
+  const wk_type x = *wk_onnx_type(c, c->in[0]), s = *wk_onnx_type(c, c->in[1]);
+  if (!is_scale(c, c->in[1])) return false;
+  if (wk_onnx_has(c, 2)) {
+    const wk_type z = *wk_onnx_type(c, c->in[2]);
+    if (!wk_onnx_valid(c, z.dtype == quantised, "the zero point is %s, the quantised tensor %s",
+                       wk_dtype_name(z.dtype), wk_dtype_name(quantised)) ||
+        !wk_onnx_valid(c, wk_type_count(&z) == wk_type_count(&s), "%lld scales but %lld zero points",
+                       (long long)wk_type_count(&s), (long long)wk_type_count(&z)))
+      return false;
+  }
+  if (wk_type_count(&s) == 1 || s.rank != 1) return true;
+  int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 1), x.rank);
+  if (!wk_onnx_ok(c)) return false;
+  axis = fitting_axis(&x, axis, &s);
+  return wk_onnx_valid(c, s.dims[0] == x.dims[axis], "%lld scales for axis %lld of size %lld",
+                       (long long)s.dims[0], (long long)axis, (long long)x.dims[axis]);
+}
+
 static wk_value_id zero_of(wk_onnx_node *c, wk_value_id zero, wk_dtype t) {
   return zero != WK_NONE ? zero : wk_emit_scalar(c, t, 0);
 }
@@ -78,12 +112,14 @@ wk_value_id wk_quant_quantize(wk_onnx_node *c, wk_value_id x, wk_value_id scale,
                               wk_dtype t) {
   WK_EMIT_ATTRS(c, a, QUANTIZE, quantize);
   a->to = t;
+  if (!is_scale(c, scale)) return WK_NONE;
   scale = scalar_or_all(c, scale);
   return wk_emit(c, WK_OP_QUANTIZE, a, 3, x, scale, zero_of(c, scalar_or_all(c, zero), t));
 }
 
 wk_value_id wk_quant_dequantize(wk_onnx_node *c, wk_value_id x, wk_value_id scale,
                                 wk_value_id zero) {
+  if (!is_scale(c, scale)) return WK_NONE;
   zero = zero_of(c, scalar_or_all(c, zero), wk_onnx_type(c, x)->dtype);
   return wk_emit(c, WK_OP_DEQUANTIZE, NULL, 3, x, scalar_or_all(c, scale), zero);
 }
@@ -91,6 +127,7 @@ wk_value_id wk_quant_dequantize(wk_onnx_node *c, wk_value_id x, wk_value_id scal
 wk_status wk_onnx_quantize(wk_onnx_node *c) {
   wk_dtype to = wk_onnx_has(c, 2) ? wk_onnx_type(c, c->in[2])->dtype
                                   : wk_onnx_dtype(c, "output_dtype", WK_U8);
+  if (!are_parameters(c, to)) return c->status;
   wk_value_id x = c->in[0], scale = parameter(c, 1), zero = parameter(c, 2);
   if (wk_onnx_type(c, x)->dtype == WK_I32) x = wk_emit_cast(c, x, WK_F32);
   scale = wk_emit_cast(c, scale, wk_onnx_type(c, x)->dtype);
@@ -98,6 +135,7 @@ wk_status wk_onnx_quantize(wk_onnx_node *c) {
 }
 
 wk_status wk_onnx_dequantize(wk_onnx_node *c) {
+  if (!are_parameters(c, wk_onnx_type(c, c->in[0])->dtype)) return c->status;
   wk_value_id scale = wk_emit_cast(c, parameter(c, 1), WK_F32), zero = parameter(c, 2);
   wk_value_id y = wk_quant_dequantize(c, c->in[0], scale, zero);
   wk_dtype t = wk_onnx_dtype(c, "output_dtype", wk_onnx_type(c, c->in[1])->dtype);
