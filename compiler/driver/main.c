@@ -142,8 +142,9 @@ static int close_output(void) {
   return WK_IO;
 }
 
-/* The next file opened would become a standard stream that the caller has closed, and what is printed
- * would go into that file. The number is taken instead, by something that cannot be used either. */
+/* The next file opened would become a standard stream that the caller has closed, and what is
+ * printed would go into that file. The number is taken instead, by something that cannot be used
+ * either. */
 static bool occupy_closed_streams(void) {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
     if (fcntl(fd, F_GETFD) != -1) continue;

@@ -55,8 +55,8 @@ wk_value_id wk_low_map(wk_low *l, wk_dtype out, const char *text, int n, ...) {
   return wk_low_add(l, WK_OP_MAP, a, in, (uint32_t)n, 1, NULL);
 }
 
-/* What a fold over elements of type t computes in. Sums of narrow floats overflow and lose bits. Those
- * of integers may wrap, unless something is to be done with the whole sum. */
+/* What a fold over elements of type t computes in. Sums of narrow floats overflow and lose bits.
+ * Those of integers may wrap, unless something is to be done with the whole sum. */
 static wk_dtype fold_dtype(const char *kind, wk_dtype t, const char *post) {
   if (strcmp(kind, "sum") && strcmp(kind, "prod")) return t;
   if (t == WK_F16 || t == WK_BF16) return WK_F32;
@@ -158,7 +158,8 @@ wk_value_id wk_low_gather(wk_low *l, wk_value_id data, wk_value_id indices, int6
   return wk_low_add(l, WK_OP_GATHER, a, in, 2, 1, NULL);
 }
 
-/* A length out of bounds names an entry that the table has not: gathering is what can refuse a run. */
+/* A length out of bounds names an entry that the table has not: gathering is what can refuse a
+ * run. */
 wk_value_id wk_low_lengths(wk_low *l, wk_value_id lengths, int64_t steps) {
   static const int64_t one = 1, zero = 0;
   char text[96];

@@ -16,7 +16,7 @@
 
 #include "compiler/lower/generate.h"
 
-/* ---- buffers and copies ----------------------------------------------------------------------- */
+/* ---- buffers and copies ---------------------------------------------------------------------- */
 
 uint32_t wk_gen_buffer(wk_gen *c, const char *name, int64_t bytes) {
   wk_buffer b = {.name = name, .region = WK_REGION_ACT, .size = bytes, .align = 64, .offset = -1};
@@ -85,7 +85,7 @@ const wk_view *wk_gen_storage(wk_gen *c, wk_gen_graph *gg, wk_value_id v) {
   return &s->view;
 }
 
-/* ---- computing nodes -------------------------------------------------------------------------------- */
+/* ---- computing nodes ------------------------------------------------------------------------- */
 
 /* Iteration dims of a reduce: its inputs broadcast together. */
 static wk_type reduce_space(const wk_gen_graph *gg, const wk_node *n) {
@@ -123,7 +123,8 @@ static wk_view matmul_operand(const wk_view *x, const wk_type *y, int64_t rows, 
 }
 
 /* Operand i of a computing node as the instruction wants it (program.h). */
-static wk_view operand_view(const wk_gen_graph *gg, const wk_node *n, uint32_t i, const wk_view *x) {
+static wk_view operand_view(const wk_gen_graph *gg, const wk_node *n, uint32_t i,
+                            const wk_view *x) {
   const wk_type *y = n->n_out ? &wk_val(gg->g, n->out[0])->type : NULL;
   switch (n->op) {
   case WK_OP_MAP: return wk_view_broadcast(x, y->rank, y->dims);
@@ -227,9 +228,10 @@ void wk_gen_body(wk_gen *c, const wk_graph *g, const wk_view *inputs, const wk_v
     wk_gen_copy(c, block, &outputs[i], wk_gen_storage(c, &gg, g->outputs.data[i]), "output");
 }
 
-/* ---- whole programs --------------------------------------------------------------------------------- */
+/* ---- whole programs -------------------------------------------------------------------------- */
 
-static wk_view bind(wk_program *p, wk_region region, const char *name, const wk_type *t, uint32_t io) {
+static wk_view bind(wk_program *p, wk_region region, const char *name, const wk_type *t,
+                    uint32_t io) {
   wk_buffer b = {.name = name, .region = region, .size = wk_type_bytes(t), .align = 64, .offset = 0,
                  .io = io};
   wk_binding binding = {.name = wk_arena_strdup(p->arena, name), .type = *t,

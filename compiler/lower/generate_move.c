@@ -6,7 +6,7 @@
 
 #include "compiler/lower/generate.h"
 
-/* ---- backwards: producers write into place ----------------------------------------------------- */
+/* ---- backwards: producers write into place --------------------------------------------------- */
 
 bool wk_gen_can_redirect(const wk_gen_graph *gg, wk_value_id v) {
   return wk_val(gg->g, v)->kind == WK_VALUE_NODE && !gg->st[v].set;
@@ -79,7 +79,7 @@ void wk_gen_place_backwards(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   }
 }
 
-/* ---- forwards --------------------------------------------------------------------------------- */
+/* ---- forwards -------------------------------------------------------------------------------- */
 
 /* The view of x that output k of a movement node shows; false when strides cannot express it. */
 static bool shown_view(const wk_gen_graph *gg, const wk_node *n, const wk_view *x, uint32_t k,

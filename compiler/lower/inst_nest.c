@@ -107,7 +107,8 @@ static bool extend(group *g) {
 static bool connected(const group *g) {
   for (size_t i = g->begin + 1; i < g->end; i++) {
     bool linked = false;
-    for (uint32_t k = g->block->insts.data[i]->n_out; k < g->block->insts.data[i]->n_operands; k++) {
+    for (uint32_t k = g->block->insts.data[i]->n_out; k < g->block->insts.data[i]->n_operands;
+         k++) {
       group before = *g;
       before.end = i;
       uint32_t b = g->block->insts.data[i]->operands[k].buffer;
@@ -251,7 +252,8 @@ static void fuse_block(wk_program *p, wk_block *b, const wk_accesses *acc, const
       note_reduced(&g, b->insts.data[k]);
       g.uses_index |= inst_uses_index(b->insts.data[k]);
     }
-    if (g.end - g.begin < 2 || !g.has_reduce || outer_positions(&g) < 2 || !views_allow(&g)) continue;
+    if (g.end - g.begin < 2 || !g.has_reduce || outer_positions(&g) < 2 || !views_allow(&g))
+      continue;
     fuse(p, acc, live, &g);
     ++*changes;
   }

@@ -123,9 +123,9 @@ void wk_lower_layer_norm(wk_low *l, const wk_node *n, wk_value_id *out) {
   if (n->n_out > 2) out[2] = m.inv_std;
 }
 
-/* May the mean be taken out behind the factor, x s + (b - mean s)? That leaves rounding errors as large
- * as those of mean s where the result is about s sqrt(variance): a quotient of 256 costs 8 of 24
- * bits. */
+/* May the mean be taken out behind the factor, x s + (b - mean s)? That leaves rounding errors as
+ * large as those of mean s where the result is about s sqrt(variance): a quotient of 256 costs 8 of
+ * 24 bits. */
 static bool means_are_near(const wk_low *l, const wk_node *n) {
   const wk_value *mean = wk_val(l->g, n->in[3]), *var = wk_val(l->g, n->in[4]);
   double epsilon = WK_ATTR(n, batch_norm)->epsilon;

@@ -28,8 +28,9 @@ static double coordinate(const axis_map *m, int64_t i) {
     return centre * (1 - adjust) + (x + 0.5) / m->scale - 0.5;
   }
   if (!strcmp(mode, "tf_crop_and_resize"))
-    return m->out > 1 ? m->start * (n - 1) + x * (m->end - m->start) * (n - 1) / (double)(m->out - 1)
-                      : 0.5 * (m->start + m->end) * (n - 1);
+    return m->out > 1
+               ? m->start * (n - 1) + x * (m->end - m->start) * (n - 1) / (double)(m->out - 1)
+               : 0.5 * (m->start + m->end) * (n - 1);
   return x / m->scale; /* asymmetric */
 }
 
@@ -40,7 +41,8 @@ static int64_t nearest(const char *mode, double x) {
   return (int64_t)ceil(x - 0.5); /* round_prefer_floor */
 }
 
-static int taps_of(const wk_attr_resize *a, const axis_map *m, double x, int64_t *first, double *w) {
+static int taps_of(const wk_attr_resize *a, const axis_map *m, double x, int64_t *first,
+                   double *w) {
   if (!strcmp(a->mode, "nearest")) {
     *first = nearest(a->nearest, x);
     w[0] = 1;
@@ -99,7 +101,8 @@ static wk_value_id weighted(wk_low *l, const axis_map *m, wk_value_id x, int axi
   for (int k = 0; k < taps; k++) {
     wk_value_id g = wk_low_gather(l, x, wk_low_const_i64(l, 1, &m->out, index + k * m->out), axis);
     if (taps > 1) {
-      wk_value_id w = along_axis(l, wk_low_const_f32(l, 1, &m->out, weight + k * m->out), rank, axis);
+      wk_value_id w =
+          along_axis(l, wk_low_const_f32(l, 1, &m->out, weight + k * m->out), rank, axis);
       g = k ? wk_low_map(l, WK_F32, "add(c, mul(a, b))", 3, g, w, y)
             : wk_low_map(l, WK_F32, "mul(a, b)", 2, g, w);
     }

@@ -37,7 +37,7 @@ typedef struct {
   activation act[3];
 } rnn;
 
-/* ---- activations ------------------------------------------------------------------------------- */
+/* ---- activations ----------------------------------------------------------------------------- */
 
 static const struct {
   const char *name;
@@ -60,7 +60,8 @@ static const struct {
 };
 
 /* Parameters are consumed from the lists in the order of the functions that have any. */
-static activation make_activation(wk_low *l, const char *name, const double *alpha, const double *beta) {
+static activation make_activation(wk_low *l, const char *name, const double *alpha,
+                                  const double *beta) {
   activation act = {.op = WK_OP_IDENTITY};
   for (size_t i = 0; i < WK_COUNTOF(known); i++) {
     if (strcasecmp(known[i].name, name)) continue;
@@ -107,7 +108,7 @@ static void choose_activations(rnn *r) {
   }
 }
 
-/* ---- gate formulas -------------------------------------------------------------------------------- */
+/* ---- gate formulas --------------------------------------------------------------------------- */
 
 /* A map under construction: its inputs are collected as the formula mentions them. */
 typedef struct {
@@ -165,7 +166,7 @@ static wk_value_id formula_end(formula *f, uint16_t result) {
   return wk_low_add(f->body, WK_OP_MAP, a, f->in, f->n, 1, NULL);
 }
 
-/* ---- one step --------------------------------------------------------------------------------------- */
+/* ---- one step -------------------------------------------------------------------------------- */
 
 typedef struct {
   wk_value_id iteration, h, c, x;          /* x: [n, gates * hidden], input part of the gates */
@@ -232,7 +233,7 @@ static void rnn_step(rnn *r, wk_low *body, const cell *s, wk_value_id *next) {
   next[0] = formula_end(&f, activate(&f, 0, preactivation(&f, s, hr, 0, -1, WK_NONE)));
 }
 
-/* ---- one direction ------------------------------------------------------------------------------------ */
+/* ---- one direction --------------------------------------------------------------------------- */
 
 /* Row `dir` of a [directions, ...] tensor without its first axis. */
 static wk_value_id of_direction(rnn *r, wk_value_id v) {
@@ -242,7 +243,9 @@ static wk_value_id of_direction(rnn *r, wk_value_id v) {
   return wk_low_reshape(l, wk_low_slice(l, v, 0, r->dir, 1, 1), t.rank - 1, t.dims + 1);
 }
 
-static wk_value_id input_of(const wk_node *n, uint32_t i) { return i < n->n_in ? n->in[i] : WK_NONE; }
+static wk_value_id input_of(const wk_node *n, uint32_t i) {
+  return i < n->n_in ? n->in[i] : WK_NONE;
+}
 
 static wk_value_id transposed(wk_low *l, wk_value_id v) {
   static const int64_t perm[] = {1, 0};
@@ -324,8 +327,9 @@ typedef struct { wk_value_id xw, r, rn, bn, lengths, p, h0, c0; } around;
 
 static wk_graph *loop_body(rnn *r, const around *o, captures *caps) {
   wk_low *l = r->l;
-  wk_graph *g = wk_graph_new(l->g->module, wk_arena_printf(l->arena, "%s.%s%d", r->n->name ? r->n->name : "rnn",
-                                                           r->reverse ? "reverse" : "step", r->dir));
+  wk_graph *g = wk_graph_new(l->g->module,
+                             wk_arena_printf(l->arena, "%s.%s%d", r->n->name ? r->n->name : "rnn",
+                                             r->reverse ? "reverse" : "step", r->dir));
   wk_low body = {.g = g, .arena = l->arena, .name = r->n->name};
   wk_type scalar = wk_type_make(WK_I64, 0, NULL);
   int64_t x_dims[] = {r->batch, r->gates * r->hidden};
@@ -413,6 +417,12 @@ static void lower_recurrent(wk_low *l, const wk_node *n, int gates, int states, 
     if (n->out[k] != WK_NONE) out[k] = wk_low_concat(l, parts[k], dirs, k == 0 ? 1 : 0);
 }
 
-void wk_lower_lstm(wk_low *l, const wk_node *n, wk_value_id *out) { lower_recurrent(l, n, 4, 2, out); }
-void wk_lower_gru(wk_low *l, const wk_node *n, wk_value_id *out) { lower_recurrent(l, n, 3, 1, out); }
-void wk_lower_rnn(wk_low *l, const wk_node *n, wk_value_id *out) { lower_recurrent(l, n, 1, 1, out); }
+void wk_lower_lstm(wk_low *l, const wk_node *n, wk_value_id *out) {
+  lower_recurrent(l, n, 4, 2, out);
+}
+void wk_lower_gru(wk_low *l, const wk_node *n, wk_value_id *out) {
+  lower_recurrent(l, n, 3, 1, out);
+}
+void wk_lower_rnn(wk_low *l, const wk_node *n, wk_value_id *out) {
+  lower_recurrent(l, n, 1, 1, out);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Common subexpressions: nodes with the same operator, attributes and inputs compute the same. Equal
- * constants are merged first so that their users can meet. Random operators and nodes with bodies stay. */
+ * Common subexpressions: nodes with the same operator, attributes and inputs compute the same.
+ * Equal constants are merged first so that their users can meet. Random operators and nodes with
+ * bodies stay. */
 #include <string.h>
 
 #include "compiler/passes/pass.h"
@@ -68,15 +69,18 @@ static uint64_t node_hash(const wk_node *n) {
 
 /* Outputs must be wanted in the same places: an absent one cannot stand in for a present one. */
 static bool node_equal(const wk_node *a, const wk_node *b) {
-  if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out || a->predicate != b->predicate ||
-      memcmp(a->in, b->in, a->n_in * sizeof *a->in) || !wk_attrs_equal(a->op, a->attrs, b->attrs))
+  if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out ||
+      a->predicate != b->predicate || memcmp(a->in, b->in, a->n_in * sizeof *a->in) ||
+      !wk_attrs_equal(a->op, a->attrs, b->attrs))
     return false;
   for (uint32_t k = 0; k < a->n_out; k++)
     if ((a->out[k] == WK_NONE) != (b->out[k] == WK_NONE)) return false;
   return true;
 }
 
-static wk_value_id redirected(const wk_value_id *to, wk_value_id v) { return v == WK_NONE ? v : to[v]; }
+static wk_value_id redirected(const wk_value_id *to, wk_value_id v) {
+  return v == WK_NONE ? v : to[v];
+}
 
 wk_status wk_pass_common_subexpressions(wk_graph *g, wk_pass_ctx *c) {
   wk_value_id *to = wk_arena_alloc(c->scratch, (g->values.n + 1) * sizeof *to);

@@ -12,9 +12,10 @@
 
 #define MAX_CHANNELS (1 << 20)
 
-/* How many times what x varies by a shift may be to go through a contraction. Where s x + t is small,
- * sums of (w s) x are as large as w t and are rounded as such: the result loses as many bits as the
- * shift is larger than what it leaves. 8 of 24 bits may go: numbers from 0 to 255 may be centred. */
+/* How many times what x varies by a shift may be to go through a contraction. Where s x + t is
+ * small, sums of (w s) x are as large as w t and are rounded as such: the result loses as many bits
+ * as the shift is larger than what it leaves. 8 of 24 bits may go: numbers from 0 to 255 may be
+ * centred. */
 #define MAX_SHIFT 256
 
 /* s and t of a node over channel axis `axis` of its operand x; arrays of n in scratch. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Epilogues: a map that is the only user of a convolution or product, over the same space, moves into
- * its epilogue; the map's other operands become extra inputs (bias, residual, gate). */
+ * Epilogues: a map that is the only user of a convolution or product, over the same space, moves
+ * into its epilogue; the map's other operands become extra inputs (bias, residual, gate). */
 #include "compiler/passes/fuse.h"
 
 #define MAX_EXTRAS 6

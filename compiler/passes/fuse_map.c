@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Elementwise fusion on graphs of primitives:
- *   map of map        the producer's expression moves into its only user when both run over the same
- *                     space (a broadcast would compute it many times)
+ *   map of map        the producer's expression moves into its only user when both run over the
+ *                     same space (a broadcast would compute it many times)
  *   reduce of map     the producer becomes part of what the fold reads
  *   map of reduce     a map of the fold alone becomes what is done after the fold
- *   splat constants   an operand whose elements are all equal becomes a literal */
+ *   splat constants   an operand whose elements have the same bits becomes a literal */
 #include <string.h>
 
 #include "compiler/passes/fuse.h"
@@ -41,7 +41,7 @@ static const wk_expr *substituted(wk_fuse *f, const wk_node *n, const wk_expr *b
   return wk_expr_finish(f->b, &result, 1);
 }
 
-/* ---- map of map, reduce of map -------------------------------------------------------------------- */
+/* ---- map of map, reduce of map --------------------------------------------------------------- */
 
 static wk_type iteration_space(const wk_rewrite *r, const wk_node *n) {
   if (n->op == WK_OP_MAP) return *wk_type_of(r, n->out[0]);
@@ -66,12 +66,13 @@ static bool producer_fits(const wk_rewrite *r, const wk_node *n, wk_value_id v,
   if (!is_plain_map(p) || !used_only_by(r, n, v)) return false;
   wk_type space = iteration_space(r, n);
   const wk_type *t = wk_type_of(r, v);
-  if (!wk_fuse_same_space(t, &space) || !small_enough(n, p, body, WK_ATTR(p, map)->body)) return false;
+  if (!wk_fuse_same_space(t, &space) || !small_enough(n, p, body, WK_ATTR(p, map)->body))
+    return false;
   return t->rank == space.rank || !wk_expr_uses_index(WK_ATTR(p, map)->body);
 }
 
-/* The fused inputs must still span the space: a producer's inputs broadcast to its own output, so they
- * do. */
+/* The fused inputs must still span the space: a producer's inputs broadcast to its own output, so
+ * they do. */
 static bool absorb_producer(wk_rewrite *r, const wk_node *n, wk_value_id v, const wk_expr *body) {
   const wk_node *p = wk_def(r->g, v);
   wk_fuse f = {.b = wk_expr_begin(r->arena), .g = r->g};
@@ -90,7 +91,7 @@ static bool absorb_producers(wk_rewrite *r, const wk_node *n) {
   return false;
 }
 
-/* ---- map of reduce -------------------------------------------------------------------------------- */
+/* ---- map of reduce --------------------------------------------------------------------------- */
 
 /* Element type of what the reduction folds: what its `post` takes. */
 static wk_dtype folded_type(const wk_rewrite *r, const wk_node *reduce) {
@@ -114,7 +115,7 @@ static bool absorb_into_reduce(wk_rewrite *r, const wk_node *n) {
   return wk_rewrite_replace(r, n->out[0], wk_rewrite_add(r, WK_OP_REDUCE, attrs, p.n_in, p.in));
 }
 
-/* ---- splat constants -------------------------------------------------------------------------------- */
+/* ---- splat constants ------------------------------------------------------------------------- */
 
 /* The output keeps its shape without operand v. */
 static bool spans_without(const wk_rewrite *r, const wk_node *n, wk_value_id v) {

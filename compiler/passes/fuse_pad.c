@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Constant padding of the spatial axes becomes the padding of the window behind it, where that pads
- * with the same number: 0 for convolutions, means and norms, -infinity for maxima. The positions that
- * a mean counts (real_pads) are those of the padded tensor, so they grow with it. */
+ * with the same number: 0 for convolutions, means and norms, -infinity for maxima. The positions
+ * that a mean counts (real_pads) are those of the padded tensor, so they grow with it. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pass table and the order in which it runs: one round of everything, then rounds of the passes that
- * are marked to repeat until none of them changes anything. */
+ * The pass table and the order in which it runs: one round of everything, then rounds of the passes
+ * that are marked to repeat until none of them changes anything. */
 #include <string.h>
 #include <time.h>
 
@@ -26,7 +26,8 @@ const wk_pass *wk_pass_find(const char *name) {
   return NULL;
 }
 
-wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_target *target, int64_t *changes) {
+wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_target *target,
+                          int64_t *changes) {
   wk_pass_ctx c = {.target = target, .scratch = wk_arena_new()};
   wk_status s = NULL;
   for (size_t k = m->graphs.n; !s && k-- > 0;) { /* bodies come after their owners */

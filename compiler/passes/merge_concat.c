@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Part of `merge-movement`: what concat joins and what split and slice cut is followed to its source.
- * A piece is a range of a value along every axis, in steps of 1. */
+ * Part of `merge-movement`: what concat joins and what split and slice cut is followed to its
+ * source. A piece is a range of a value along every axis, in steps of 1. */
 #include <string.h>
 
 #include "compiler/passes/movement.h"

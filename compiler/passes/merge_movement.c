@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Movement of movement: two reshapes, transposes, slices, expansions or paddings in a row are one; a
- * transpose that moves only axes of size 1 is a reshape; reshapes around a product that only drop
+ * Movement of movement: two reshapes, transposes, slices, expansions or paddings in a row are one;
+ * a transpose that moves only axes of size 1 is a reshape; reshapes around a product that only drop
  * leading ones go. Then transposes and reshapes are moved where they meet (sink_movement.c). */
 #include <string.h>
 

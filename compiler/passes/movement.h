@@ -10,7 +10,8 @@ bool wk_merge_concat(wk_rewrite *r, const wk_node *n);
 bool wk_merge_split(wk_rewrite *r, const wk_node *n);
 bool wk_merge_slice(wk_rewrite *r, const wk_node *n);
 
-/* Moves transposes and reshapes across elementwise operators where fewer remain (sink_movement.c). */
+/* Moves transposes and reshapes across elementwise operators where fewer remain
+ * (sink_movement.c). */
 wk_status wk_sink_movement(wk_graph *g, wk_pass_ctx *c) WK_MUST_CHECK;
 
 /* y dims[i] = x dims[perm[i]]: x of that type keeps its row-major elements in place. */

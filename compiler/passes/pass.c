@@ -27,8 +27,9 @@ bool wk_const_splat(const wk_graph *g, wk_value_id v, double *value) {
   return memcmp(c->data, (const char *)c->data + size, (size_t)(n - 1) * size) == 0;
 }
 
-wk_status wk_add_like(wk_graph *g, const wk_node *like, wk_op op, void *attrs, const wk_value_id *in,
-                      uint32_t n_in, wk_value_id *out) {
-  wk_node_desc d = {.op = op, .name = like->name, .attrs = attrs, .in = in, .n_in = n_in, .n_out = 1};
+wk_status wk_add_like(wk_graph *g, const wk_node *like, wk_op op, void *attrs,
+                      const wk_value_id *in, uint32_t n_in, wk_value_id *out) {
+  wk_node_desc d = {
+      .op = op, .name = like->name, .attrs = attrs, .in = in, .n_in = n_in, .n_out = 1};
   return wk_graph_add(g, &d, out);
 }

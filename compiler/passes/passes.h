@@ -12,13 +12,13 @@ typedef struct {
   int64_t changes;         /* the pass adds how many rewrites it made */
 } wk_pass_ctx;
 
-/* Runs on one graph (bodies are visited by the manager, innermost first). The graph is normalised and,
- * in every build, verified after each pass that changed something. */
+/* Runs on one graph (bodies are visited by the manager, innermost first). The graph is normalised
+ * and, in every build, verified after each pass that changed something. */
 typedef wk_status (*wk_pass_fn)(wk_graph *g, wk_pass_ctx *c);
 
-/* Where a pass runs: on imported graphs, or on graphs of primitives after lowering. A pass may be in
- * both. Passes of a stage run in the table's order; a stage marked REPEAT runs until nothing changes (at
- * most 8 rounds). */
+/* Where a pass runs: on imported graphs, or on graphs of primitives after lowering. A pass may be
+ * in both. Passes of a stage run in the table's order; a stage marked REPEAT runs until nothing
+ * changes (at most 8 rounds). */
 typedef enum { WK_STAGE_GRAPH = 1, WK_STAGE_PRIMITIVE = 2 } wk_stage;
 
 typedef struct {
@@ -33,7 +33,8 @@ extern const wk_pass wk_passes[];
 extern const size_t wk_passes_count;
 const wk_pass *wk_pass_find(const char *name);
 
-/* Called after every pass that ran on the module (`changes` of this run). A status ends the pipeline. */
+/* Called after every pass that ran on the module (`changes` of this run). A status ends the
+ * pipeline. */
 typedef wk_status (*wk_pass_hook)(void *ctx, const wk_pass *p, const wk_module *m, int64_t changes,
                                   double seconds);
 wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_target *target, wk_pass_hook hook,
@@ -41,9 +42,9 @@ wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_target *target, w
 wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_target *target, int64_t *changes)
     WK_MUST_CHECK;
 
-/* Quantised graphs (real operators between dequantisation and quantisation) become integer graphs, as
- * compiler/ir/quant.h defines them. No optimisation but part of what a quantised model means, so it
- * comes before evaluation and before the passes. `changes`: rewrites. */
+/* Quantised graphs (real operators between dequantisation and quantisation) become integer graphs,
+ * as compiler/ir/quant.h defines them. No optimisation but part of what a quantised model means, so
+ * it comes before evaluation and before the passes. `changes`: rewrites. */
 wk_status wk_integer_convert(wk_module *m, int64_t *changes) WK_MUST_CHECK;
 
 #endif

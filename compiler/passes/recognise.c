@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Recognition of operators that exporters write out, by a table: last operator of the pattern and the
- * function that looks at it. Gates of squeeze-and-excite blocks need no rule: they are products with
- * an operand [n,c,1,1], which become part of an epilogue or a map like any other product. */
+ * Recognition of operators that exporters write out, by a table: last operator of the pattern and
+ * the function that looks at it. Gates of squeeze-and-excite blocks need no rule: they are products
+ * with an operand [n,c,1,1], which become part of an epilogue or a map like any other product. */
 #include "compiler/passes/recognise.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Private to passes/: matching what exporters write out. A recogniser looks at the last node of a
- * pattern and builds the operator that it spells; the nodes in between must have no other user where
- * keeping them would undo the gain. */
+ * pattern and builds the operator that it spells; the nodes in between must have no other user
+ * where keeping them would undo the gain. */
 #ifndef WICK_PASSES_RECOGNISE_H
 #define WICK_PASSES_RECOGNISE_H
 
@@ -20,8 +20,8 @@ wk_value_id wk_recognise_log_softmax(wk_rewrite *r, const wk_node *n);
 wk_value_id wk_recognise_layer_norm(wk_rewrite *r, const wk_node *n);
 wk_value_id wk_recognise_attention(wk_rewrite *r, const wk_node *n);
 
-/* v as coef * factors[0] * factors[1] * …: products, quotients by numbers, squares and cubes with no
- * other user are taken apart, v itself in any case. */
+/* v as coef * factors[0] * factors[1] * …: products, quotients by numbers, squares and cubes with
+ * no other user are taken apart, v itself in any case. */
 #define WK_MAX_FACTORS 4
 typedef struct {
   wk_value_id factors[WK_MAX_FACTORS];

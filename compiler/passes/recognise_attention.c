@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attention written out: softmax(scale * q k^T + mask) v, where the scale may stand on q, on k or on
- * the scores. k^T must be a transpose, which then turns into one that swaps no positions (or none at
- * all): lowering writes the same product again, so nothing is lost where no target takes the whole. */
+ * Attention written out: softmax(scale * q k^T + mask) v, where the scale may stand on q, on k or
+ * on the scores. k^T must be a transpose, which then turns into one that swaps no positions (or
+ * none at all): lowering writes the same product again, so nothing is lost where no target takes
+ * the whole. */
 #include "compiler/passes/recognise.h"
 
 static const wk_node *plain_product(const wk_rewrite *r, wk_value_id v) {

@@ -33,7 +33,8 @@ wk_value_id wk_recognise_softmax(wk_rewrite *r, const wk_node *n) {
       if (!inverse) continue;
       s = inverse->in[0];
     }
-    const wk_node *exp = wk_made_by(r, e, WK_OP_EXP), *sum = wk_made_once_by(r, s, WK_OP_REDUCE_SUM);
+    const wk_node *exp = wk_made_by(r, e, WK_OP_EXP),
+                  *sum = wk_made_once_by(r, s, WK_OP_REDUCE_SUM);
     if (!exp || !sum || sum->in[0] != e || r->uses[e] != 2 || sum_axis(sum) < 0) continue;
     int64_t axis = sum_axis(sum);
     wk_value_id x = match_shifted(r, exp->in[0], axis, 1);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUDGET(nodes) (1000 + 8 * (nodes)) /* rewrites in one run: rules that chase each other end */
+/* Rewrites in one run: rules that chase each other end. */
+#define BUDGET(nodes) (1000 + 8 * (nodes))
 
 /* ---- uses ----------------------------------------------------------------------------------- */
 

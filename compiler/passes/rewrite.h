@@ -7,8 +7,8 @@
 
 #include "compiler/passes/pass.h"
 
-/* One mention of a value: input `index` of a node (its predicate: n_in), or output `index` of the graph
- * (node WK_NONE). A cell whose place mentions another value by now is stale. */
+/* One mention of a value: input `index` of a node (its predicate: n_in), or output `index` of the
+ * graph (node WK_NONE). A cell whose place mentions another value by now is stale. */
 typedef struct {
   wk_node_id node;
   uint32_t index, next;
@@ -26,11 +26,12 @@ typedef struct {
   WK_VEC(wk_use_cell) cells;
 } wk_rewrite;
 
-/* Looks at node `id` (n: a copy; its in and out arrays are the node's own) and rewrites it; true when
- * something changed. What a rule has built but not used is removed again. */
+/* Looks at node `id` (n: a copy; its in and out arrays are the node's own) and rewrites it; true
+ * when something changed. What a rule has built but not used is removed again. */
 typedef bool (*wk_rule)(wk_rewrite *r, wk_node_id id, const wk_node *n);
 
-/* Applies the rule until it finds nothing or a budget of rewrites is spent; counts into c->changes. */
+/* Applies the rule until it finds nothing or a budget of rewrites is spent; counts into
+ * c->changes. */
 wk_status wk_rewrite_run(wk_graph *g, wk_pass_ctx *c, wk_rule rule) WK_MUST_CHECK;
 
 static inline const wk_type *wk_type_of(const wk_rewrite *r, wk_value_id v) {
@@ -46,8 +47,9 @@ const wk_node *wk_made_once_by(const wk_rewrite *r, wk_value_id v, wk_op op);
 bool wk_known(const wk_rewrite *r, wk_value_id v);
 bool wk_is_splat(const wk_rewrite *r, wk_value_id v, double want);
 
-/* ---- building: after a failure these return WK_NONE ---------------------------------------------- */
-wk_value_id wk_rewrite_add(wk_rewrite *r, wk_op op, void *attrs, uint32_t n_in, const wk_value_id *in);
+/* ---- building: after a failure these return WK_NONE ------------------------------------------ */
+wk_value_id wk_rewrite_add(wk_rewrite *r, wk_op op, void *attrs, uint32_t n_in,
+                           const wk_value_id *in);
 wk_value_id wk_rewrite_1(wk_rewrite *r, wk_op op, void *attrs, wk_value_id x);
 wk_value_id wk_rewrite_2(wk_rewrite *r, wk_op op, void *attrs, wk_value_id x, wk_value_id y);
 wk_value_id wk_rewrite_scalar(wk_rewrite *r, wk_dtype t, double v);
@@ -63,7 +65,7 @@ wk_value_id wk_rewrite_transpose(wk_rewrite *r, wk_value_id x, const int64_t *pe
 wk_value_id wk_rewrite_slice(wk_rewrite *r, wk_value_id x, const int64_t *starts,
                              const int64_t *sizes, const int64_t *steps);
 
-/* ---- changing ------------------------------------------------------------------------------------- */
+/* ---- changing -------------------------------------------------------------------------------- */
 /* `to` (WK_NONE: refused) takes the place of `from`; refused when their types differ. */
 bool wk_rewrite_replace(wk_rewrite *r, wk_value_id from, wk_value_id to);
 /* Operand k of a node becomes v; the caller vouches that the result's type stays. */

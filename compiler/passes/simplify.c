@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Algebraic identities, one rule per operator. Only what holds for every float: x * 0 stays, and so
  * does x + 0, which takes the sign from -0; sums are not reassociated, a division becomes a product
- * only when the reciprocal is exact. Left open is which zero a minimum or maximum of 0 and -0 is, and
- * the last bit of a third power. */
+ * only when the reciprocal is exact. Left open is which zero a minimum or maximum of 0 and -0 is,
+ * and the last bit of a third power. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Part of `merge-movement`: a transpose or reshape behind elementwise operators is moved in front of
- * them when fewer remain in all: it may meet its inverse there, and constants take it for free.
+ * Part of `merge-movement`: a transpose or reshape behind elementwise operators is moved in front
+ * of them when fewer remain in all: it may meet its inverse there, and constants take it for free.
  *
  * Around a node a region is grown against the edges: operators that a move can pass, whose results
  * are used inside the region only. Then the moves that the region's operands would need are counted
@@ -16,7 +16,8 @@
 #define MAX_REGION 48
 #define MAX_FRONTIER 64
 
-/* What happens to the region: values of shape `from` (or, for a transpose, of its rank) become `to`. */
+/* What happens to the region: values of shape `from` (or, for a transpose, of its rank) become
+ * `to`. */
 typedef struct {
   bool is_transpose;
   int64_t perm[WK_MAX_RANK];
