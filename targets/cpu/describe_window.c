@@ -95,16 +95,21 @@ static void choose_line_axis(wk_rare_call *r) {
   }
 }
 
-/* Floats without indices: channels in vectors when they lie together, else lines. */
+/* Without indices: channels in vectors when they lie together, else lines of floats. */
 static void choose_loop(wk_rare_call *r) {
   const wk_rare_view *y = &r->view[0], *x = &r->view[2];
-  if (x->dtype != WK_F32 || wk_rare_operand(r, 0)->buffer == WK_NONE || r->view[1].rank > 0) return;
+  bool is_float = x->dtype == WK_F32;
+  bool is_byte = (x->dtype == WK_U8 || x->dtype == WK_I8) && r->i->op == WK_OP_MAX_POOL;
+  if (wk_rare_operand(r, 0)->buffer == WK_NONE || r->view[1].rank > 0) return;
   bool in_rows = x->dims[1] > 1 && x->strides[1] == 1 && y->strides[1] == 1;
-  r->function = wk_arena_printf(r->c->arena, "%s_%s", r->function, in_rows ? "rows" : "lines");
+  if (!is_float && !(is_byte && in_rows)) return;
+  const char *type = is_float ? "" : x->dtype == WK_U8 ? "_u8" : "_i8";
+  r->function =
+      wk_arena_printf(r->c->arena, "%s%s_%s", r->function, type, in_rows ? "rows" : "lines");
   if (!in_rows) choose_line_axis(r);
   r->n_tasks = in_rows ? y->dims[0] * wk_rare_product(y->dims, 2, 4)
                        : wk_rare_product(y->dims, 0, 4);
-  r->ns /= in_rows ? 20 : 4;
+  r->ns /= is_byte ? 80 : in_rows ? 20 : 4;
 }
 
 void wk_describe_max_pool(wk_rare_call *r) {

@@ -162,12 +162,29 @@ static void int8_matmul_runtime_rows_case(wk_program *p) {
          IN(p, WK_I8, 1500, 90));
 }
 
+/* ---- others --------------------------------------------------------------------------------- */
+
+static void int8_pool_case(wk_program *p) {
+  for (int k = 0; k < 4; k++) {
+    wk_dtype t = k % 2 ? WK_I8 : WK_U8;
+    int64_t c = k < 2 ? 149 : 3;
+    wk_inst *i = append(p, WK_OP_MAX_POOL, 1, 2, NHWC(OUT(p, t, 2, 8, 8, c)),
+                        NHWC(IN(p, t, 2, 16, 16, c)));
+    wk_attr_max_pool *a = i->attrs;
+    a->kernel = wk_ints_fill(p->arena, 2, 3);
+    a->strides = wk_ints_fill(p->arena, 2, 2);
+    a->pads = wk_ints_fill(p->arena, 4, 1);
+    a->dilations = wk_ints_fill(p->arena, 2, 1);
+  }
+}
+
 #define INT8_CASES                                                      \
   {"int8_conv", int8_conv_case, 0, NULL},                               \
   {"int8_conv_first", int8_conv_first_case, 0, NULL},                   \
   {"int8_conv_residual", int8_conv_residual_case, 0, NULL},             \
   {"int8_conv_plain", int8_conv_plain_case, 0, NULL},                   \
   {"int8_depthwise", int8_depthwise_case, 0, NULL},                     \
+  {"int8_pool", int8_pool_case, 0, NULL},                               \
   {"int8_matmul", int8_matmul_case, 0, NULL},                           \
   {"int8_matmul_swapped", int8_matmul_swapped_case, 0, NULL},           \
   {"int8_matmul_runtime", int8_matmul_runtime_case, 0, NULL},           \

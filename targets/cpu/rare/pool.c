@@ -95,6 +95,25 @@ VECTORS(16)
     *(vec##lanes *)(y + c + lanes) = END##lanes(b, w->counted);                                    \
   }
 
+/* A task is a row of output pixels. */
+#define ROW_TASKS(name, T)                                                                         \
+  void wk_rare_##name##_rows(void *const *args, void *scratch, int64_t begin, int64_t end,         \
+                             const wk_rare *d) {                                                   \
+    (void)scratch;                                                                                 \
+    const wk_rare_view *vy = &d->view[0], *vx = &d->view[2];                                       \
+    for (int64_t t = begin; t < end; t++) {                                                        \
+      int64_t oh = t % vy->dims[3], rest = t / vy->dims[3], od = rest % vy->dims[2];               \
+      int64_t n = rest / vy->dims[2];                                                              \
+      const T *x = (const T *)args[2] + n * vx->strides[0];                                        \
+      T *y = (T *)args[0] + n * vy->strides[0] + od * vy->strides[2];                              \
+      y += oh * vy->strides[3];                                                                    \
+      for (int64_t ow = 0; ow < vy->dims[4]; ow++) {                                               \
+        window w = window_at(d, od, oh, ow);                                                       \
+        name##_pixel(d, &w, x, y + ow * vy->strides[4]);                                           \
+      }                                                                                            \
+    }                                                                                              \
+  }
+
 #define ROWS(name, START, FOLD, END)                                                               \
   RARE void name##_pixel(const wk_rare *d, const window *w, const float *x, float *y) {            \
     const int64_t *s = d->view[2].strides, channels = d->view[2].dims[1];                          \
@@ -108,25 +127,52 @@ VECTORS(16)
       y[c] = END(a, w->counted);                                                                   \
     }                                                                                              \
   }                                                                                                \
-  void wk_rare_##name##_rows(void *const *args, void *scratch, int64_t begin, int64_t end,         \
-                             const wk_rare *d) {                                                   \
-    (void)scratch;                                                                                 \
-    const wk_rare_view *vy = &d->view[0], *vx = &d->view[2];                                       \
-    for (int64_t t = begin; t < end; t++) {                                                        \
-      int64_t oh = t % vy->dims[3], rest = t / vy->dims[3], od = rest % vy->dims[2];               \
-      int64_t n = rest / vy->dims[2];                                                              \
-      const float *x = (const float *)args[2] + n * vx->strides[0];                                \
-      float *y = (float *)args[0] + n * vy->strides[0] + od * vy->strides[2];                      \
-      y += oh * vy->strides[3];                                                                    \
-      for (int64_t ow = 0; ow < vy->dims[4]; ow++) {                                               \
-        window w = window_at(d, od, oh, ow);                                                       \
-        name##_pixel(d, &w, x, y + ow * vy->strides[4]);                                           \
-      }                                                                                            \
-    }                                                                                              \
-  }
+  ROW_TASKS(name, float)
 
 ROWS(max_pool, -__builtin_inff(), larger, keep)
 ROWS(avg_pool, 0.0f, sum, mean)
+
+/* ---- maxima of bytes, channels in vectors ---------------------------------------------------- */
+
+#define BYTE_GROUP(T, lanes, name)                                                                 \
+  typedef T name##_vec##lanes __attribute__((vector_size(lanes), aligned(1), may_alias));          \
+  RARE int64_t name##_group##lanes(const wk_rare *d, const window *w, const T *x, T *y,            \
+                                   int64_t c, T lowest) {                                          \
+    const int64_t *s = d->view[2].strides, channels = d->view[2].dims[1];                          \
+    for (; c + lanes <= channels; c += lanes) {                                                    \
+      name##_vec##lanes a = (name##_vec##lanes){0} + lowest;                                       \
+      FOR_TAPS(*w, d, id, ih, iw) {                                                                \
+        const T *from = x + id * s[2] + ih * s[3] + iw * s[4] + c;                                 \
+        name##_vec##lanes v = *(const name##_vec##lanes *)from;                                    \
+        a = __builtin_elementwise_max(a, v);                                                       \
+      }                                                                                            \
+      *(name##_vec##lanes *)(y + c) = a;                                                           \
+    }                                                                                              \
+    return c;                                                                                      \
+  }
+
+#define BYTE_ROWS(T, name, LOWEST)                                                                 \
+  BYTE_GROUP(T, 64, name)                                                                          \
+  BYTE_GROUP(T, 16, name)                                                                          \
+  BYTE_GROUP(T, 4, name)                                                                           \
+  RARE void name##_pixel(const wk_rare *d, const window *w, const T *x, T *y) {                    \
+    const int64_t *s = d->view[2].strides, channels = d->view[2].dims[1];                          \
+    int64_t c = name##_group64(d, w, x, y, 0, LOWEST);                                             \
+    c = name##_group16(d, w, x, y, c, LOWEST);                                                     \
+    c = name##_group4(d, w, x, y, c, LOWEST);                                                      \
+    for (; c < channels; c++) {                                                                    \
+      T a = (LOWEST);                                                                              \
+      FOR_TAPS(*w, d, id, ih, iw) {                                                                \
+        T v = x[id * s[2] + ih * s[3] + iw * s[4] + c];                                            \
+        a = v > a ? v : a;                                                                         \
+      }                                                                                            \
+      y[c] = a;                                                                                    \
+    }                                                                                              \
+  }                                                                                                \
+  ROW_TASKS(name, T)
+
+BYTE_ROWS(uint8_t, max_pool_u8, 0)
+BYTE_ROWS(int8_t, max_pool_i8, INT8_MIN)
 
 /* ---- lines of floats along w ---------------------------------------------------------------- */
 
