@@ -15,7 +15,7 @@ typedef struct {
   wk_binding_args binding;
   int target, emit; /* emit -1: not given */
   const char *cpu, *output, *print_after, *stop_after, *report;
-  bool time_passes, quiet;
+  bool time_passes, print_integer, quiet;
 } compile_opts;
 
 static const compile_opts defaults = {.emit = -1};
@@ -59,6 +59,9 @@ static const wk_option options[] = {
      .offset = offsetof(compile_opts, print_after)},
     {"stop-after", 0, "PASS", "stop there; writes the graph or the program as text",
      .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, stop_after)},
+    {"print-integer", 0, NULL,
+     "list the operators of a quantised model: which compute in integers, and why others do not",
+     .kind = WK_OPTION_FLAG, .offset = offsetof(compile_opts, print_integer)},
     {"time-passes", 0, NULL, "print how long every step took", .kind = WK_OPTION_FLAG,
      .offset = offsetof(compile_opts, time_passes)},
     {"report", 0, "FILE", "write every figure as JSON", .kind = WK_OPTION_STRING,
@@ -144,6 +147,7 @@ static wk_status compile_part(const compile_opts *o, const char *model, int emit
   wk_progress("%s: import", eo->model_name);
   WK_TRY(wk_model_import(model, &part->binding, &part->module));
   part->import_seconds = wk_clock() - started;
+  part->n_integer = wk_integer_rows(part->module, part->arena, &part->integer);
   part->nodes_after = wk_module_nodes(part->module);
   if (o->print_after) {
     wk_str b = {0};
@@ -299,6 +303,8 @@ static int default_emit(const compile_opts *o) {
 
 static void show(const compile_opts *o, const wk_compilation *c) {
   FILE *f = c->output ? stdout : stderr;
+  if (o->print_integer) wk_compile_integers(f, c);
+  if (o->print_integer && !o->quiet) fputc('\n', f);
   if (o->time_passes) wk_compile_times(f, c);
   if (o->time_passes && !o->quiet) fputc('\n', f);
   if (!o->quiet) wk_compile_summary(f, c);

@@ -24,6 +24,8 @@ typedef struct {
   wk_pipeline_report report;
   double import_seconds;
   int64_t nodes_after; /* of the graph passes */
+  wk_integer_row *integer; /* per operator of a quantised model, as imported */
+  size_t n_integer;
   WK_VEC(wk_inst_record) insts;
 } wk_compiled;
 
@@ -46,6 +48,8 @@ int64_t wk_inst_macs(const wk_inst *i);
 void wk_inst_text(wk_str *b, const wk_program *p, const wk_inst *i);
 
 void wk_compile_summary(FILE *f, const wk_compilation *c);
+/* --print-integer: every operator of quantised models, integer or not and why. */
+void wk_compile_integers(FILE *f, const wk_compilation *c);
 void wk_compile_times(FILE *f, const wk_compilation *c);
 void wk_compile_json(wk_out *out, const wk_compilation *c);
 

@@ -62,6 +62,12 @@ static void add_fired(wk_table *t, const wk_pipeline_report *r) {
   wk_vec_free(&sums);
 }
 
+static size_t count_integer(const wk_compiled *part) {
+  size_t n = 0;
+  for (size_t i = 0; i < part->n_integer; i++) n += part->integer[i].is_integer;
+  return n;
+}
+
 static void add_part(wk_table *t, const wk_compilation *c, const wk_compiled *part) {
   const wk_pipeline_report *r = &part->report;
   if (c->n > 1) wk_table_row(t, "binding\t%s", part->binding.name);
@@ -71,6 +77,11 @@ static void add_part(wk_table *t, const wk_compilation *c, const wk_compiled *pa
   else
     wk_table_row(t, "operators\t%lld in the model, %lld now", (long long)r->nodes,
                  (long long)wk_module_nodes(part->module));
+  size_t whole = count_integer(part);
+  if (part->n_integer)
+    wk_table_row(t, "quantised\t%zu operators in integers, %zu in float%s", whole,
+                 part->n_integer - whole,
+                 whole < part->n_integer ? " (--print-integer says why)" : "");
   wk_table_row(t, "multiply-accumulates\t%s", wk_text_count(r->macs).s);
   wk_table_row(t, "weights\t%s", wk_bytes_text((uint64_t)r->weights).s);
   if (part->program) add_memory(t, c, part->program);
@@ -93,6 +104,20 @@ void wk_compile_summary(FILE *f, const wk_compilation *c) {
   if (c->output && c->output_bytes >= 0)
     wk_table_row(&t, "output\t%s, %s", c->output, wk_bytes_text((uint64_t)c->output_bytes).s);
   wk_table_print(f, &t, "ll");
+}
+
+/* ---- --print-integer -------------------------------------------------------------------------- */
+
+void wk_compile_integers(FILE *f, const wk_compilation *c) {
+  wk_table t = {0};
+  wk_table_row(&t, "OPERATOR\tARITHMETIC\tNODE\tREASON");
+  for (size_t i = 0; i < c->n; i++)
+    for (size_t k = 0; k < c->parts[i].n_integer; k++) {
+      const wk_integer_row *r = &c->parts[i].integer[k];
+      wk_table_row(&t, "%s\t%s\t%s\t%s", r->op, r->is_integer ? "integer" : "float", r->node,
+                   r->reason ? r->reason : "");
+    }
+  wk_table_print(f, &t, "llll");
 }
 
 /* ---- --time-passes --------------------------------------------------------------------------- */
@@ -142,6 +167,20 @@ static void put_text(json_t *o, const char *key, const char *v) {
     wk_str_free(&b);
   }
   json_object_set_new(o, key, s);
+}
+
+static json_t *json_integers(const wk_compiled *part) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < part->n_integer; i++) {
+    const wk_integer_row *r = &part->integer[i];
+    json_t *o = json_object();
+    put_text(o, "node", r->node);
+    put_text(o, "operator", r->op);
+    put_text(o, "arithmetic", r->is_integer ? "integer" : "float");
+    put_text(o, "reason", r->reason);
+    json_array_append_new(list, o);
+  }
+  return list;
 }
 
 static json_t *json_steps(const wk_pipeline_report *r) {
@@ -212,6 +251,7 @@ static json_t *json_part(const wk_compilation *c, const wk_compiled *part) {
   put(o, "weight_bytes", part->report.weights);
   put_real(o, "import_seconds", part->import_seconds);
   put_real(o, "pipeline_seconds", part->report.seconds);
+  if (part->n_integer) json_object_set_new(o, "quantised_operators", json_integers(part));
   json_object_set_new(o, "steps", json_steps(&part->report));
   if (!part->program) return o;
   json_object_set_new(o, "inputs",

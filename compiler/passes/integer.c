@@ -185,6 +185,7 @@ static bool convert(wk_rewrite *r, const wk_node *n) {
   if (!def || def->predicate != WK_NONE || def->out[0] != y.from) return false;
   wk_type type = *y.type;
   y.type = &type;
+  r->name = def->name; /* reports speak of the operator, not of its quantisation */
   for (size_t i = 0; i < WK_COUNTOF(rules) && new == WK_NONE; i++)
     if (rules[i].op == wk_def(r->g, y.from)->op) new = rules[i].rule(r, wk_def(r->g, y.from), &y);
   if (new == WK_NONE) new = wk_integer_table(r, wk_def(r->g, y.from), &y);

@@ -47,4 +47,13 @@ wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_target *targe
  * it comes before evaluation and before the passes. `changes`: rewrites. */
 wk_status wk_integer_convert(wk_module *m, int64_t *changes) WK_MUST_CHECK;
 
+/* What became of an operator of a converted graph. Strings live in the module and the arena. */
+typedef struct {
+  const char *node, *op;
+  bool is_integer;
+  const char *reason; /* why not; NULL: there is nothing to say */
+} wk_integer_row;
+/* Rows for every operator that computes; none for a module without quantisation. */
+size_t wk_integer_rows(const wk_module *m, wk_arena *a, wk_integer_row **out);
+
 #endif
