@@ -131,13 +131,14 @@ static inline void kh_set_int_epilogue(kh_case *c) {
                      wk_fact_range(INT64_C(1) << 30, INT32_MAX), wk_fact_range(bits - 2, bits + 1),
                      wk_fact_any(WK_U8)};
   facts[2].zeros = 0;
+  wk_facts known = {5, 1, facts};
   wk_expr *x;
   kh_types(c)->y = kh_int_result(c->epilogue);
   c->epi = (wk_cpu_epilogue){.key = 0};
   if (c->epilogue == KH_PLAIN) return;
   c->arena = wk_arena_new();
   wk_status st = wk_expr_parse(c->arena, kh_int_text(c->epilogue), types, n + 1, &x);
-  if (!st) st = wk_expr_epilogue(c->arena, x, c->is_known ? facts : NULL, ops, n, &c->epi);
+  if (!st) st = wk_expr_epilogue(c->arena, x, c->is_known ? &known : NULL, ops, n, &c->epi);
   if (!st) return;
   wk_status_print(stderr, st);
   exit(1);

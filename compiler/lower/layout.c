@@ -131,8 +131,8 @@ static void forwards(wk_graph *g, const wk_node *n, bool channels_last) {
     case WK_OP_PAD:
     case WK_OP_SLICE:
     case WK_OP_SPLIT:
-    case WK_OP_IDENTITY:
-    case WK_OP_GATHER: keep_order(x, y); break;
+    case WK_OP_IDENTITY: keep_order(x, y); break;
+    case WK_OP_GATHER: keep_order(x && x->type.rank == 1 ? wk_val(g, n->in[1]) : x, y); break;
     default: break;
     }
   }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "targets/cpu/codegen.h"
@@ -11,7 +12,7 @@ static double macs_per_ns(const wk_cpu_isa *isa, const wk_inst *i) {
   return 2.5 * isa->lanes * (is_int && isa->has_vnni ? 4 : 1);
 }
 
-enum { MANY = 1 << 16 };
+enum { MANY = 1 << 16, MANY_SETS = 4096 };
 
 /* What is known of an operand: of a small constant the values. */
 static wk_fact operand_fact(const wk_program *p, const wk_view *v) {
@@ -36,25 +37,68 @@ static wk_fact operand_fact(const wk_program *p, const wk_view *v) {
   return f;
 }
 
-/* Sums of as many products of 8 bits. */
-static wk_fact sum_fact(const wk_contract *k) {
-  const wk_cpu_conv_desc *d = &k->conv;
+/* What column c of a small constant is, where it is the same for all else. */
+static bool column_fact(const wk_program *p, const wk_contract *k, int o, const wk_view *v,
+                        int64_t c, wk_fact *out) {
+  const wk_buffer *b = &p->buffers.data[v->buffer];
+  const wk_cpu_operand *place = &k->place[o];
+  bool varies = place->stride[0] || place->stride[1] || place->stride[2];
+  if (b->region != WK_REGION_CONST || !b->data || !wk_dtype_is_int(v->dtype)) return false;
+  if (v->dtype == WK_U64 || v->step != 0 || varies || !place->per_column) return false;
+  *out = wk_fact_value(wk_load_i64(b->data, v->dtype, v->offset / wk_dtype_size(v->dtype) + c));
+  return true;
+}
+
+/* Bounds of the sums of each column. */
+static void sum_facts(const wk_codegen *c, const wk_inst *i, const wk_contract *k, int64_t n,
+                      wk_facts *f, wk_fact *of) {
   bool is_conv = k->kind == WK_CONTRACT_CONV;
-  const wk_cpu_types *t = is_conv ? &d->types : &k->matmul.types;
-  int64_t depth = is_conv ? d->kh * d->kw * (d->cin / d->group) : k->matmul.k;
-  int64_t most = (t->a == WK_U8 ? 255 : 128) * (t->b == WK_U8 ? 255 : 128);
-  if (t->a == WK_F32 || depth > INT32_MAX / most) return wk_fact_any(WK_I32);
-  return wk_fact_range(-depth * most, depth * most);
+  const wk_cpu_types *t = is_conv ? &k->conv.types : &k->matmul.types;
+  const void *packed = c->p->buffers.data[i->operands[k->b].buffer].data;
+  int64_t(*reach)[2] = wk_xcalloc((size_t)n, sizeof *reach);
+  wk_fact x = wk_fact_any(t->a), any = wk_fact_any(WK_I32);
+  bool known = t->a != WK_F32 && k->is_packed && packed;
+  if (known && is_conv) wk_cpu_conv_reach(c->e.isa, &k->conv, packed, reach);
+  if (known && !is_conv) wk_cpu_matmul_reach(c->e.isa, &k->matmul, packed, reach);
+  for (int64_t j = 0; j < n; j++) {
+    wk_fact sum = wk_fact_range(x.lo * reach[j][0] + x.hi * reach[j][1],
+                                x.hi * reach[j][0] + x.lo * reach[j][1]);
+    bool fits = known && sum.lo >= any.lo && sum.hi <= any.hi;
+    of[j * f->n_inputs] = fits ? sum : any;
+  }
+  free(reach);
+}
+
+/* A set for each column. */
+static wk_facts facts_of(wk_codegen *c, const wk_inst *i, const wk_contract *k) {
+  int64_t n = k->kind == WK_CONTRACT_CONV ? k->conv.cout : k->matmul.n;
+  wk_facts f = {.n_inputs = 1 + k->n_operands, .n_sets = (int)n};
+  wk_fact *of = wk_arena_alloc(c->arena, (size_t)(n * f.n_inputs) * sizeof *of);
+  sum_facts(c, i, k, n, &f, of);
+  for (int o = 0; o < k->n_operands; o++) {
+    const wk_view *v = &i->operands[k->operand[o]];
+    wk_fact all = operand_fact(c->p, v);
+    for (int64_t j = 0; j < n; j++) {
+      wk_fact *to = &of[j * f.n_inputs + 1 + o];
+      if (!column_fact(c->p, k, o, v, j, to)) *to = all;
+    }
+  }
+  for (int64_t j = 1; n > MANY_SETS && j < n; j++)
+    for (int o = 0; o < f.n_inputs; o++) of[o] = wk_fact_union(of[o], of[j * f.n_inputs + o]);
+  if (n > MANY_SETS) f.n_sets = 1;
+  f.of = of;
+  return f;
 }
 
 static wk_status epilogue(wk_codegen *c, const wk_inst *i, const wk_contract *k,
                           wk_cpu_epilogue *out) {
-  wk_fact facts[1 + WK_CPU_MAX_OPERANDS] = {sum_fact(k)};
   const wk_expr *e = wk_contract_epilogue(i, c->arena);
   memset(out, 0, sizeof *out);
-  for (int o = 0; o < k->n_operands; o++)
-    facts[1 + o] = operand_fact(c->p, &i->operands[k->operand[o]]);
-  return e ? wk_expr_epilogue(c->arena, e, facts, k->place, k->n_operands, out) : NULL;
+  if (!e) return NULL;
+  bool is_int = i->operands[k->a].dtype != WK_F32;
+  wk_facts facts = {0};
+  if (is_int) facts = facts_of(c, i, k);
+  return wk_expr_epilogue(c->arena, e, is_int ? &facts : NULL, k->place, k->n_operands, out);
 }
 
 wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) {

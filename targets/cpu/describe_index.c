@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/cpu/rare_call.h"
 
+#include <string.h>
+
 static double move_ns(const wk_rare_call *r) { return (double)wk_codegen_bytes(r->i) / 4; }
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
@@ -35,9 +37,57 @@ static int sort_axes(const wk_view *y, const wk_view *data, int axis, int index_
   return n;
 }
 
+/* Axes of more than one element by falling distance in y, merged where both views go on. */
+static void set_runs(wk_rare_call *r, const wk_view *y, const wk_view *at) {
+  int order[WK_MAX_RANK], n = 0;
+  for (int k = 0; k < y->rank; k++) {
+    if (y->dims[k] == 1) continue;
+    int to = n++;
+    for (; to > 0 && magnitude(y->strides[order[to - 1]]) < magnitude(y->strides[k]); to--)
+      order[to] = order[to - 1];
+    order[to] = k;
+  }
+  for (int k = 0; k < n; k++) {
+    wk_rare_view *v[] = {&r->view[0], &r->view[2]};
+    const wk_view *from[] = {y, at};
+    int axis = order[k], last = v[0]->rank - 1;
+    bool joins = last >= 0;
+    for (int i = 0; i < 2 && joins; i++)
+      joins = v[i]->strides[last] == from[i]->strides[axis] * from[i]->dims[axis];
+    for (int i = 0; i < 2; i++) {
+      if (!joins) append_axis(v[i], from[i], axis);
+      else v[i]->dims[last] *= from[i]->dims[axis], v[i]->strides[last] = from[i]->strides[axis];
+    }
+  }
+}
+
+/* A function of a byte as a table of 256 entries: no index is out of range, and -1 is 255. */
+static bool describe_table(wk_rare_call *r) {
+  const wk_view *y = wk_rare_operand(r, 0), *data = wk_rare_operand(r, 1);
+  const wk_view *at = wk_rare_operand(r, 2);
+  wk_rare_view *to = &r->view[0], *from = &r->view[2];
+  if (data->rank != 1 || data->dims[0] != 256 || data->strides[0] != 1) return false;
+  if (at->dtype != WK_U8 && at->dtype != WK_I8) return false;
+  r->n_views = 3;
+  for (uint32_t k = 0; k < 3; k++) r->view[k].dtype = wk_rare_operand(r, k)->dtype;
+  append_axis(&r->view[1], data, 0);
+  set_runs(r, y, at);
+  int last = to->rank - 1;
+  if (last < 0 || to->strides[last] != 1 || from->strides[last] != 1) {
+    memset(r->view, 0, 3 * sizeof r->view[0]);
+    return false;
+  }
+  int64_t pieces = (to->dims[last] + RARE_TABLE_RUN - 1) / RARE_TABLE_RUN;
+  r->function = "wk_rare_table";
+  r->n_tasks = wk_rare_product(to->dims, 0, last) * pieces;
+  r->ns = (double)wk_view_count(y) / 2;
+  return true;
+}
+
 void wk_describe_gather(wk_rare_call *r) {
   const wk_view *y = wk_rare_operand(r, 0), *data = wk_rare_operand(r, 1);
   const wk_view *at = wk_rare_operand(r, 2);
+  if (describe_table(r)) return;
   int axis = (int)((const wk_attr_gather *)r->i->attrs)->axis, order[WK_MAX_RANK], inner;
   int n = sort_axes(y, data, axis, at->rank, order, &inner);
   r->n_views = 3;

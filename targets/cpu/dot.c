@@ -143,3 +143,7 @@ uint32_t wk_dot_weight(const wk_cpu_isa *isa, const wk_cpu_types *t, int tap, co
   int32_t v = t->b == WK_I8 ? *(const int8_t *)w : *(const uint8_t *)w;
   return ((uint32_t)v & 0xffff) << (16 * tap);
 }
+
+int32_t wk_dot_weight_of(const wk_cpu_isa *isa, const wk_cpu_types *t, int tap, uint32_t word) {
+  return takes_words(isa, t) ? (int8_t)(word >> (8 * tap)) : (int16_t)(word >> (16 * tap));
+}

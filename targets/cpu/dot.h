@@ -32,5 +32,7 @@ wk_ssa wk_dot_join(wk_emit *e, const wk_cpu_types *t, const wk_ssa *x, int n);
 /* acc + the products of the taps, and the word of weights that this wants. */
 wk_ssa wk_dot_taps_emit(wk_emit *e, const wk_cpu_types *t, wk_ssa x, wk_ssa w, wk_ssa acc);
 uint32_t wk_dot_weight(const wk_cpu_isa *isa, const wk_cpu_types *t, int tap, const void *w);
+/* The inverse, of integers. */
+int32_t wk_dot_weight_of(const wk_cpu_isa *isa, const wk_cpu_types *t, int tap, uint32_t word);
 
 #endif

@@ -121,14 +121,14 @@ static wk_ssa literal(const wk_expr_at *at) {
 typedef struct {
   wk_emit *e;
   const wk_expr *x;
-  const uint8_t *how;
+  const wk_how *how;
   int lanes;
   const wk_ssa *inputs, *index;
   wk_ssa *values;
 } walk;
 
 static bool is_word(const walk *w, uint16_t node) {
-  return w->x->nodes[node].dtype == WK_I32 || w->how[node] & WK_HOW_NARROW;
+  return w->x->nodes[node].dtype == WK_I32 || w->how[node].how & WK_HOW_NARROW;
 }
 
 /* Arguments of one type: i32 when the result is, or when all are held so and it does not matter;
@@ -141,15 +141,24 @@ static wk_dtype arguments(const walk *w, const wk_expr_node *n, uint8_t how, wk_
   for (int i = first; i < arity; i++) words = words && is_word(w, n->arg[i]);
   if (words) return first ? from : WK_I32;
   for (int i = first; i < arity; i++)
-    if (w->how[n->arg[i]] & WK_HOW_NARROW)
+    if (w->how[n->arg[i]].how & WK_HOW_NARROW)
       a[i] = LLVMBuildSExt(w->e->b, a[i], wk_vector_type(w->e->i64, w->lanes), "");
   return from;
 }
 
-static wk_ssa requantise(const walk *w, const wk_expr_at *at) {
-  const wk_expr_node *product = &w->x->nodes[at->node->arg[0]];
-  return wk_expr_requantise_emit(at, w->values[product->arg[0]], w->values[product->arg[1]],
-                                 w->values[at->node->arg[1]]);
+/* Shifted products, of arguments that are i32. */
+static wk_ssa shifted_product(const walk *w, const wk_expr_at *at) {
+  const wk_expr_node *n = at->node;
+  bool twice = at->how.how & WK_HOW_TWICE;
+  uint16_t shift = n->arg[1], product = at->how.product;
+  if (twice) {
+    shift = w->x->nodes[product].arg[1];
+    product = w->how[product].product;
+  }
+  const wk_expr_node *mul = &w->x->nodes[product];
+  wk_ssa a = w->values[mul->arg[at->how.first]], b = w->values[mul->arg[1 - at->how.first]];
+  if (!twice) return wk_expr_high_emit(at, a, b, w->values[shift]);
+  return wk_expr_twice_emit(at, a, b, w->values[shift], w->x->nodes[n->arg[1]].imm.i);
 }
 
 static wk_ssa node_value(const walk *w, wk_expr_at *at) {
@@ -157,14 +166,15 @@ static wk_ssa node_value(const walk *w, wk_expr_at *at) {
   if (n->op == WK_EX_INPUT) {
     wk_ssa v = w->inputs[n->imm.i];
     LLVMTypeRef word = wk_vector_type(w->e->i32, w->lanes);
-    return at->how & WK_HOW_NARROW && v ? LLVMBuildTrunc(w->e->b, v, word, "") : v;
+    return at->how.how & WK_HOW_NARROW && v ? LLVMBuildTrunc(w->e->b, v, word, "") : v;
   }
   if (n->op == WK_EX_INDEX) return w->index[n->imm.i];
   wk_ssa a[3] = {NULL, NULL, NULL};
-  if (at->how & (WK_HOW_HIGH_UP | WK_HOW_HIGH_EVEN)) return requantise(w, at);
+  if (at->how.how & (WK_HOW_HIGH_UP | WK_HOW_HIGH_EVEN | WK_HOW_ONCE | WK_HOW_TWICE))
+    return shifted_product(w, at);
   wk_expr_node word = *n;
-  at->from = arguments(w, n, at->how, a);
-  if (at->how & WK_HOW_NARROW) word.dtype = WK_I32;
+  at->from = arguments(w, n, at->how.how, a);
+  if (at->how.how & WK_HOW_NARROW) word.dtype = WK_I32;
   at->node = n = &word;
   if (n->op == WK_EX_CONST) return literal(at);
   if (n->op == WK_EX_SELECT) return LLVMBuildSelect(at->e->b, a[0], a[1], a[2], "");
@@ -175,9 +185,9 @@ static wk_ssa node_value(const walk *w, wk_expr_at *at) {
   return wk_dtype_is_float(n->dtype) ? wk_round_narrow(at->e, n->dtype, at->lanes, y) : y;
 }
 
-void wk_expr_emit(wk_emit *e, const wk_expr *x, const uint8_t *how, int lanes,
+void wk_expr_emit(wk_emit *e, const wk_expr *x, const wk_how *how, int lanes,
                   const wk_ssa *inputs, const wk_ssa *index, wk_ssa *results) {
-  uint8_t *own = wk_xcalloc(x->n + 1, 1);
+  wk_how *own = wk_xcalloc(x->n + 1, sizeof *own);
   if (!how) wk_expr_plan(x, NULL, own);
   walk w = {e, x, how ? how : own, lanes, inputs, index, wk_xcalloc(x->n + 1, sizeof(wk_ssa))};
   for (uint32_t i = 0; i < x->n; i++) {
@@ -186,7 +196,7 @@ void wk_expr_emit(wk_emit *e, const wk_expr *x, const uint8_t *how, int lanes,
   }
   for (uint32_t r = 0; r < x->n_results; r++) {
     wk_ssa v = w.values[x->results[r]];
-    bool narrow = w.how[x->results[r]] & WK_HOW_NARROW;
+    bool narrow = w.how[x->results[r]].how & WK_HOW_NARROW;
     results[r] = narrow ? LLVMBuildSExt(e->b, v, wk_vector_type(e->i64, lanes), "") : v;
   }
   free(w.values);
@@ -210,7 +220,7 @@ int wk_expr_cost(const wk_expr *x) {
 
 typedef struct {
   const wk_expr *x;
-  uint8_t *how;
+  wk_how *how;
 } epilogue;
 
 static wk_ssa emit_epilogue(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands) {
@@ -222,7 +232,7 @@ static wk_ssa emit_epilogue(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *ope
   return y;
 }
 
-wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_fact *facts,
+wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_facts *facts,
                            const wk_cpu_operand *operands, int n_operands, wk_cpu_epilogue *out) {
   *out = (wk_cpu_epilogue){0};
   if (n_operands > WK_CPU_MAX_OPERANDS || wk_expr_inputs(x) > n_operands + 1)
@@ -235,10 +245,10 @@ wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_fact *facts,
   if (x->n_results != 1) return wk_error(WK_UNSUPPORTED, "an epilogue of several results");
   out->emit = emit_epilogue;
   epilogue *ctx = wk_arena_alloc(a, sizeof *ctx);
-  *ctx = (epilogue){x, wk_arena_alloc(a, x->n + 1)};
+  *ctx = (epilogue){x, wk_arena_alloc(a, (x->n + 1) * sizeof(wk_how))};
   wk_expr_plan(x, facts, ctx->how);
   out->ctx = ctx;
-  out->key = wk_hash64(ctx->how, x->n, wk_expr_hash(x, 0));
+  out->key = wk_hash64(ctx->how, x->n * sizeof(wk_how), wk_expr_hash(x, 0));
   out->n_operands = n_operands;
   for (int i = 0; i < n_operands; i++) out->operands[i] = operands[i];
   return NULL;

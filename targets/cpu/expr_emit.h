@@ -13,7 +13,7 @@
 /* inputs[k], results[r]: vectors of `lanes` register elements (vector.h); inputs that no node reads
  * may be NULL. how: expr_plan.h; NULL: planned by the types of the inputs. index[a]: vector of i64 positions along axis a, only for axes that INDEX nodes name.
  */
-void wk_expr_emit(wk_emit *e, const wk_expr *x, const uint8_t *how, int lanes,
+void wk_expr_emit(wk_emit *e, const wk_expr *x, const wk_how *how, int lanes,
                   const wk_ssa *inputs, const wk_ssa *index, wk_ssa *results);
 
 /* Rough cost in simple vector instructions. */
@@ -23,7 +23,7 @@ int wk_expr_cost(const wk_expr *x);
  * input 0 is the accumulator, input 1 + i is operand i; facts: what is known of them, or NULL. x
  * and the arena must outlive the emission; operands[] is copied. WK_UNSUPPORTED when x is none of
  * that or there are more operands than the kernels take. */
-wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_fact *facts,
+wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_facts *facts,
                            const wk_cpu_operand *operands, int n_operands,
                            wk_cpu_epilogue *out) WK_MUST_CHECK;
 

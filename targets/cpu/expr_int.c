@@ -107,18 +107,22 @@ static wk_ssa shift(const wk_expr_at *at, bool left, wk_ssa p, wk_ssa q) {
   return PICK(fits, LLVMBuildLShr(b, p, by, ""), constant(p, 0));
 }
 
-/* p rounded to a multiple of 2^q and divided by it, where p + 2^(q-1) overflows nowhere; with
- * `even`, halves go to the even quotient. */
+/* A sum that had half a unit added, shifted. `even`: where nothing is left below the unit it was a
+ * half, and of two quotients the even one is taken. */
+static wk_ssa round_sum(const wk_expr_at *at, wk_ssa sum, wk_ssa below, wk_ssa q, bool even) {
+  LLVMBuilderRef b = at->e->b;
+  wk_ssa y = LLVMBuildAShr(b, sum, q, "");
+  if (!even) return y;
+  wk_ssa tie = TEST(EQ, LLVMBuildAnd(b, sum, below, ""), constant(sum, 0));
+  return PICK(tie, LLVMBuildAnd(b, y, constant(sum, -2), ""), y);
+}
+
+/* p / 2^q rounded, where p + 2^(q-1) overflows nowhere. */
 static wk_ssa round_short(const wk_expr_at *at, wk_ssa p, wk_ssa q, bool even) {
   LLVMBuilderRef b = at->e->b;
-  wk_ssa one = constant(p, 1);
+  wk_ssa one = constant(p, 1), below = LLVMBuildSub(b, LLVMBuildShl(b, one, q, ""), one, "");
   wk_ssa half = LLVMBuildShl(b, one, LLVMBuildSub(b, q, one, ""), "");
-  if (even) {
-    wk_ssa odd = LLVMBuildAnd(b, LLVMBuildAShr(b, p, q, ""), one, "");
-    p = LLVMBuildAdd(b, p, odd, "");
-    half = LLVMBuildSub(b, half, one, "");
-  }
-  return LLVMBuildAShr(b, LLVMBuildAdd(b, p, half, ""), q, "");
+  return round_sum(at, LLVMBuildAdd(b, p, half, ""), below, q, even);
 }
 
 /* Even lanes of `wide` (i32 pairs) as sign-extended i64, or the odd ones. */
@@ -130,44 +134,71 @@ static wk_ssa every_second(const wk_expr_at *at, wk_ssa v, bool odd) {
   return LLVMBuildAShr(b, pairs, word, "");
 }
 
-/* The upper (part 1) or lower words of products of even and odd lanes, in order. */
-static wk_ssa words_of(const wk_expr_at *at, const wk_ssa product[2], int part) {
-  wk_ssa v[2], index[256];
-  LLVMTypeRef type = wk_vector_type(at->e->i32, at->lanes);
-  for (int i = 0; i < 2; i++) v[i] = LLVMBuildBitCast(at->e->b, product[i], type, "");
-  for (int i = 0; i < at->lanes; i++)
-    index[i] = LLVMConstInt(at->e->i32, (unsigned)(i % 2 * at->lanes + i / 2 * 2 + part), 0);
-  return LLVMBuildShuffleVector(at->e->b, v[0], v[1], LLVMConstVector(index, (unsigned)at->lanes),
-                                "");
+typedef struct {
+  wk_ssa low, high;
+} word_pair;
+
+/* a * b as words. */
+static word_pair multiply_words(const wk_expr_at *at, wk_ssa a, wk_ssa b) {
+  LLVMBuilderRef to = at->e->b;
+  wk_ssa product[2], words[2], index[256];
+  if (at->lanes == 1) {
+    LLVMTypeRef wide = wk_vector_type(at->e->i64, 1), word = LLVMTypeOf(a);
+    wk_ssa y = LLVMBuildMul(to, LLVMBuildSExt(to, a, wide, ""), LLVMBuildSExt(to, b, wide, ""), "");
+    wk_ssa high = LLVMBuildAShr(to, y, wk_vector_int(at->e, wide, 32), "");
+    return (word_pair){LLVMBuildTrunc(to, y, word, ""), LLVMBuildTrunc(to, high, word, "")};
+  }
+  for (int odd = 0; odd < 2; odd++) {
+    product[odd] = LLVMBuildMul(to, every_second(at, a, odd), every_second(at, b, odd), "");
+    product[odd] = LLVMBuildBitCast(to, product[odd], LLVMTypeOf(a), "");
+  }
+  for (int part = 0; part < 2; part++) {
+    for (int i = 0; i < at->lanes; i++)
+      index[i] = LLVMConstInt(at->e->i32, (unsigned)(i % 2 * at->lanes + i / 2 * 2 + part), 0);
+    words[part] = LLVMBuildShuffleVector(to, product[0], product[1],
+                                         LLVMConstVector(index, (unsigned)at->lanes), "");
+  }
+  return (word_pair){words[0], words[1]};
 }
 
-/* What lies under the upper words decides only when these are at a half, and then it counts as
- * more than nothing: their lowest bit. */
-wk_ssa wk_expr_requantise_emit(const wk_expr_at *at, wk_ssa p, wk_ssa m, wk_ssa q) {
-  LLVMBuilderRef b = at->e->b;
-  bool even = at->how & WK_HOW_HIGH_EVEN;
-  wk_ssa by = LLVMBuildSub(b, q, constant(q, 32), ""), product[2];
-  if (at->lanes == 1) {
-    LLVMTypeRef wide = wk_vector_type(at->e->i64, 1);
-    wk_ssa y = LLVMBuildMul(b, LLVMBuildSExt(b, p, wide, ""), LLVMBuildSExt(b, m, wide, ""), "");
-    wk_expr_at in = *at;
-    y = round_short(&in, y, LLVMBuildSExt(b, q, wide, ""), true);
-    return LLVMBuildTrunc(b, y, LLVMTypeOf(p), "");
+/* (a * b) >> (q - 1), see ONCE. */
+static wk_ssa twice_product(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q) {
+  LLVMBuilderRef to = at->e->b;
+  wk_ssa rest = LLVMBuildSub(to, constant(q, 33 - at->how.by), q, "");
+  b = LLVMBuildShl(to, b, constant(b, at->how.by), "");
+  return multiply_words(at, LLVMBuildShl(to, a, rest, ""), b).high;
+}
+
+/* HIGH: what lies under the upper words decides only when these are at a half, and then it counts
+ * as more than nothing: their lowest bit. */
+wk_ssa wk_expr_high_emit(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q) {
+  LLVMBuilderRef to = at->e->b;
+  bool even = at->how.how & WK_HOW_HIGH_EVEN;
+  if (at->how.how & WK_HOW_ONCE) {
+    wk_ssa one = constant(a, 1), y = LLVMBuildAdd(to, twice_product(at, a, b, q), one, "");
+    return LLVMBuildAShr(to, y, one, "");
   }
-  for (int odd = 0; odd < 2; odd++)
-    product[odd] = LLVMBuildMul(b, every_second(at, p, odd), every_second(at, m, odd), "");
-  wk_ssa high = words_of(at, product, 1);
+  word_pair p = multiply_words(at, a, b);
   if (even) {
-    wk_ssa rest = TEST(NE, words_of(at, product, 0), constant(p, 0));
-    high = LLVMBuildOr(b, high, LLVMBuildZExt(b, rest, LLVMTypeOf(p), ""), "");
+    wk_ssa rest = TEST(NE, p.low, constant(a, 0));
+    p.high = LLVMBuildOr(to, p.high, LLVMBuildZExt(to, rest, LLVMTypeOf(a), ""), "");
   }
-  return round_short(at, high, by, even);
+  return round_short(at, p.high, LLVMBuildSub(to, q, constant(q, 32), ""), even);
+}
+
+/* With h = twice_product, the first shift gives t = (h + 1) >> 1; a half of the second one is where
+ * t + half has nothing below the unit. */
+wk_ssa wk_expr_twice_emit(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q, int64_t again) {
+  wk_ssa h = twice_product(at, a, b, q), unit = constant(a, again + 1);
+  wk_ssa sum = LLVMBuildAdd(at->e->b, h, constant(a, (INT64_C(1) << again) + 1), "");
+  return round_sum(at, sum, constant(a, (INT64_C(2) << again) - 2), unit, true);
 }
 
 /* See the kernel in compiler/ir/expr_kernels.c. */
 static wk_ssa shift_rounding(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
   LLVMBuilderRef b = at->e->b;
-  if (at->how & (WK_HOW_UP | WK_HOW_EVEN)) return round_short(at, p, q, at->how & WK_HOW_EVEN);
+  if (at->how.how & (WK_HOW_UP | WK_HOW_EVEN))
+    return round_short(at, p, q, at->how.how & WK_HOW_EVEN);
   wk_ssa one = constant(p, 1), last = constant(p, 8 * wk_dtype_size(at->from) - 1);
   wk_ssa fits = TEST(ULE, q, last), by = PICK(fits, q, last);
   wk_ssa mask = LLVMBuildSub(b, LLVMBuildShl(b, one, by, ""), one, "");

@@ -12,7 +12,7 @@ typedef struct {
   const wk_expr_node *node;
   wk_dtype from; /* of argument 0 */
   int lanes;
-  uint8_t how; /* expr_plan.h */
+  wk_how how;
 } wk_expr_at;
 
 /* The value of a literal argument. */
@@ -20,7 +20,9 @@ bool wk_expr_node_const(const wk_expr_at *at, int arg, double *value);
 wk_ssa wk_expr_cast_emit(const wk_expr_at *at, wk_ssa a);
 wk_ssa wk_expr_sat_emit(const wk_expr_at *at, wk_ssa a);
 wk_ssa wk_expr_integer_emit(const wk_expr_at *at, wk_ssa p, wk_ssa q); /* integers and bools */
-/* (a * b) shifted by q, a plan's HIGH_UP or HIGH_EVEN; vectors of i32. */
-wk_ssa wk_expr_requantise_emit(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q);
+/* A product of a and b shifted by q, a plan's HIGH or ONCE; vectors of i32. */
+wk_ssa wk_expr_high_emit(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q);
+/* The same, a plan's TWICE: then shifted by `again`. */
+wk_ssa wk_expr_twice_emit(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q, int64_t again);
 
 #endif

@@ -73,11 +73,13 @@ static wk_fact shifted(wk_fact p, wk_fact s, wk_dtype t) {
 
 static wk_fact node_fact(const wk_expr *x, const wk_expr_node *n, const wk_fact *inputs,
                          const wk_fact *f) {
-  wk_fact any = wk_fact_any(n->dtype), a = f[n->arg[0]], b = f[n->arg[1]];
+  int arity = wk_expr_op_arity(n->op);
+  wk_fact any = wk_fact_any(n->dtype), a = arity > 0 ? f[n->arg[0]] : any;
+  wk_fact b = arity > 1 ? f[n->arg[1]] : any;
   if (!wk_dtype_is_int(n->dtype) || n->dtype == WK_U64) return any;
   if (n->op == WK_EX_CONST) return wk_fact_value(n->imm.i);
   if (n->op == WK_EX_INPUT) return inputs ? wrapped(inputs[n->imm.i], n->dtype) : any;
-  wk_dtype from = wk_expr_op_arity(n->op) ? x->nodes[n->arg[0]].dtype : WK_DTYPE_NONE;
+  wk_dtype from = arity ? x->nodes[n->arg[0]].dtype : WK_DTYPE_NONE;
   if (n->op == WK_EX_SELECT) return wk_fact_union(b, f[n->arg[2]]);
   if (!wk_dtype_is_int(from) || from == WK_U64) return any;
   switch (n->op) {
@@ -90,6 +92,9 @@ static wk_fact node_fact(const wk_expr *x, const wk_expr_node *n, const wk_fact 
     case WK_EX_MUL: return wrapped(product(a, b), n->dtype);
     case WK_EX_MIN: return wk_fact_range(min64(a.lo, b.lo), min64(a.hi, b.hi));
     case WK_EX_MAX: return wk_fact_range(max64(a.lo, b.lo), max64(a.hi, b.hi));
+    case WK_EX_SHL:
+      if (b.lo != b.hi || b.lo < 0 || b.lo >= 8 * wk_dtype_size(n->dtype) - 1) return any;
+      return wrapped(product(a, wk_fact_value(INT64_C(1) << b.lo)), n->dtype);
     case WK_EX_SHR:
     case WK_EX_SHR_ROUND: return wrapped(shifted(a, b, n->dtype), n->dtype);
     default: return any;
@@ -100,35 +105,122 @@ static wk_fact node_fact(const wk_expr *x, const wk_expr_node *n, const wk_fact 
 
 typedef struct {
   const wk_expr *x;
-  const wk_fact *facts;
-  uint8_t *how;
+  int n_sets;
+  const wk_fact *facts; /* [set][node] */
+  const wk_fact *all;   /* [node], over all sets */
+  wk_how *how;
 } plan;
 
-static bool is_word(const plan *p, uint16_t node) {
-  return p->how[node] & WK_HOW_NARROW || p->x->nodes[node].dtype == WK_I32;
+static wk_fact fact(const plan *p, int set, uint16_t node) {
+  return p->facts[(size_t)set * p->x->n + node];
 }
 
-static uint8_t rounding(const plan *p, const wk_expr_node *n) {
-  const wk_expr_node *of = &p->x->nodes[n->arg[0]];
-  wk_fact v = p->facts[n->arg[0]], s = p->facts[n->arg[1]];
-  if (!wk_dtype_is_signed(n->dtype) || s.lo < 1 || s.hi >= 8 * wk_dtype_size(n->dtype)) return 0;
-  bool no_halves = v.zeros < s.lo - 1;
-  if (n->dtype == WK_I64 && of->op == WK_EX_MUL && is_word(p, of->arg[0]) &&
-      is_word(p, of->arg[1]) && is_word(p, n->arg[1]) && s.hi <= 62) {
-    if (s.lo > 32 && no_halves) return WK_HOW_HIGH_UP | WK_HOW_NARROW;
-    if (s.lo > 33) return WK_HOW_HIGH_EVEN | WK_HOW_NARROW;
+static bool is_narrow(const plan *p, uint16_t node) { return p->how[node].how & WK_HOW_NARROW; }
+
+static bool is_word(const plan *p, uint16_t node) {
+  return is_narrow(p, node) || p->x->nodes[node].dtype == WK_I32;
+}
+
+static bool are_words(const plan *p, const wk_expr_node *n) {
+  return is_word(p, n->arg[0]) && is_word(p, n->arg[1]);
+}
+
+/* In no set does the last shifted-out bit decide alone. */
+static bool has_no_halves(const plan *p, const wk_expr_node *n) {
+  for (int k = 0; k < p->n_sets; k++)
+    if (fact(p, k, n->arg[0]).zeros >= fact(p, k, n->arg[1]).lo - 1) return false;
+  return true;
+}
+
+static bool half_fits(const plan *p, const wk_expr_node *n, int64_t limit) {
+  for (int k = 0; k < p->n_sets; k++) {
+    int64_t half = INT64_C(1) << (fact(p, k, n->arg[1]).hi - 1), sum;
+    if (__builtin_add_overflow(fact(p, k, n->arg[0]).hi, half, &sum) || sum > limit) return false;
   }
-  int64_t sum;
-  bool narrow = n->dtype == WK_I64 && is_word(p, n->arg[0]) && is_word(p, n->arg[1]) && s.hi < 32;
-  int64_t limit = narrow ? INT32_MAX : wk_fact_any(n->dtype).hi;
-  if (__builtin_add_overflow(v.hi, INT64_C(1) << (s.hi - 1), &sum) || sum > limit) return 0;
-  return (uint8_t)((no_halves ? WK_HOW_UP : WK_HOW_EVEN) | (narrow ? WK_HOW_NARROW : 0));
+  return true;
+}
+
+/* ---- (p + half) >> s in one step ------------------------------------------------------------- */
+
+/* Shifts of m by `by` and of x by what is missing to 33 - s overflow nowhere; -1: there is none. */
+static int split_shift(const plan *p, const wk_expr_node *n, uint16_t half, uint16_t x, uint16_t m) {
+  uint64_t most = magnitude(p->all[m].lo) | magnitude(p->all[m].hi);
+  int by = most < INT64_C(1) << 30 ? 30 - log2_floor(most) : 0;
+  for (int k = 0; k < p->n_sets; k++) {
+    wk_fact s = fact(p, k, n->arg[1]), h = fact(p, k, half);
+    if (s.lo != s.hi || s.lo < 1 || s.lo > 33) return -1;
+    if (h.lo != h.hi || h.lo != INT64_C(1) << (s.lo - 1)) return -1;
+    if (33 - s.lo < by) by = (int)(33 - s.lo);
+  }
+  for (int k = 0; k < p->n_sets; k++) {
+    int64_t rest = 33 - fact(p, k, n->arg[1]).lo - by, limit = INT32_MAX >> rest;
+    if (rest > 30 || fact(p, k, x).lo < -limit || fact(p, k, x).hi > limit) return -1;
+  }
+  return by;
+}
+
+static bool decide_once(plan *p, uint32_t k) {
+  const wk_expr_node *n = &p->x->nodes[k], *sum = &p->x->nodes[n->arg[0]];
+  if (n->op != WK_EX_SHR || n->dtype != WK_I64 || sum->op != WK_EX_ADD) return false;
+  if (!is_word(p, n->arg[1])) return false;
+  for (int side = 0; side < 2; side++) {
+    const wk_expr_node *mul = &p->x->nodes[sum->arg[side]];
+    if (mul->op != WK_EX_MUL || !are_words(p, mul)) continue;
+    for (uint16_t first = 0; first < 2; first++) {
+      int by = split_shift(p, n, sum->arg[1 - side], mul->arg[first], mul->arg[1 - first]);
+      if (by < 0) continue;
+      p->how[k] = (wk_how){WK_HOW_ONCE | WK_HOW_NARROW, (uint8_t)by, sum->arg[side], first};
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Conversions that change no value of what is shifted once. */
+static bool decide_twice(plan *p, uint32_t k) {
+  const wk_expr_node *n = &p->x->nodes[k];
+  wk_fact s = p->all[n->arg[1]];
+  uint16_t of = n->arg[0];
+  while (p->x->nodes[of].op == WK_EX_SAT || p->x->nodes[of].op == WK_EX_CAST) {
+    wk_fact v = p->all[p->x->nodes[of].arg[0]];
+    if (p->x->nodes[of].dtype != WK_I32 || !within(v, wk_fact_any(WK_I32))) return false;
+    of = p->x->nodes[of].arg[0];
+  }
+  if (n->dtype != WK_I32 || s.lo != s.hi || s.lo < 1 || s.lo > 20) return false;
+  if (!(p->how[of].how & WK_HOW_ONCE)) return false;
+  p->how[k] = (wk_how){WK_HOW_TWICE, p->how[of].by, of, p->how[of].first};
+  return true;
+}
+
+/* ---- other rounding shifts ------------------------------------------------------------------- */
+
+static bool decide_high(plan *p, uint32_t k) {
+  const wk_expr_node *n = &p->x->nodes[k], *of = &p->x->nodes[n->arg[0]];
+  wk_fact s = p->all[n->arg[1]];
+  if (n->dtype != WK_I64 || of->op != WK_EX_MUL || !are_words(p, of)) return false;
+  if (!is_word(p, n->arg[1]) || s.hi > 62 || s.lo <= 32) return false;
+  bool no_halves = has_no_halves(p, n);
+  if (!no_halves && s.lo <= 33) return false;
+  uint8_t how = no_halves ? WK_HOW_HIGH_UP : WK_HOW_HIGH_EVEN;
+  p->how[k] = (wk_how){how | WK_HOW_NARROW, 0, n->arg[0], 0};
+  return true;
+}
+
+static void decide_rounding(plan *p, uint32_t k) {
+  const wk_expr_node *n = &p->x->nodes[k];
+  wk_fact s = p->all[n->arg[1]];
+  if (!wk_dtype_is_signed(n->dtype) || s.lo < 1 || s.hi >= 8 * wk_dtype_size(n->dtype)) return;
+  if (decide_twice(p, k) || decide_high(p, k)) return;
+  bool narrow = n->dtype == WK_I64 && are_words(p, n) && s.hi < 32;
+  if (!half_fits(p, n, narrow ? INT32_MAX : wk_fact_any(n->dtype).hi)) return;
+  uint8_t how = has_no_halves(p, n) ? WK_HOW_UP : WK_HOW_EVEN;
+  p->how[k].how = how | (narrow ? WK_HOW_NARROW : 0);
 }
 
 /* An i64 node whose values fit i32 and whose arguments are at hand as i32. */
-static bool is_narrow(const plan *p, uint32_t k) {
+static bool can_be_narrow(const plan *p, uint32_t k) {
   const wk_expr_node *n = &p->x->nodes[k];
-  if (n->dtype != WK_I64 || !fits_word(p->facts[k])) return false;
+  if (n->dtype != WK_I64 || !fits_word(p->all[k])) return false;
   wk_dtype from = wk_expr_op_arity(n->op) ? p->x->nodes[n->arg[0]].dtype : WK_DTYPE_NONE;
   switch (n->op) {
     case WK_EX_CONST:
@@ -139,22 +231,35 @@ static bool is_narrow(const plan *p, uint32_t k) {
     case WK_EX_SUB:
     case WK_EX_MUL:
     case WK_EX_MIN:
-    case WK_EX_MAX: return is_word(p, n->arg[0]) && is_word(p, n->arg[1]);
+    case WK_EX_MAX: return are_words(p, n);
     case WK_EX_SELECT: return is_word(p, n->arg[1]) && is_word(p, n->arg[2]);
-    case WK_EX_SHR:
-      return is_word(p, n->arg[0]) && is_word(p, n->arg[1]) && p->facts[n->arg[1]].hi < 32;
+    case WK_EX_SHR: return are_words(p, n) && p->all[n->arg[1]].lo >= 0 && p->all[n->arg[1]].hi < 32;
     default: return false;
   }
 }
 
-void wk_expr_plan(const wk_expr *x, const wk_fact *inputs, uint8_t *how) {
-  wk_fact *facts = wk_xcalloc(x->n + 1, sizeof *facts);
-  plan p = {x, facts, how};
-  for (uint32_t k = 0; k < x->n; k++) {
-    facts[k] = node_fact(x, &x->nodes[k], inputs, facts);
-    how[k] = 0;
-    if (x->nodes[k].op == WK_EX_SHR_ROUND) how[k] = rounding(&p, &x->nodes[k]);
-    else if (is_narrow(&p, k)) how[k] = WK_HOW_NARROW;
+static void decide(plan *p) {
+  for (uint32_t k = 0; k < p->x->n; k++) {
+    p->how[k] = (wk_how){0, 0, 0, 0};
+    if (p->x->nodes[k].op == WK_EX_SHR_ROUND) decide_rounding(p, k);
+    else if (!decide_once(p, k) && can_be_narrow(p, k)) p->how[k].how = WK_HOW_NARROW;
   }
+}
+
+void wk_expr_plan(const wk_expr *x, const wk_facts *known, wk_how *how) {
+  int n_sets = known ? known->n_sets : 1;
+  wk_fact *facts = wk_xcalloc((size_t)n_sets * x->n + 1, sizeof *facts);
+  wk_fact *all = wk_xcalloc(x->n + 1, sizeof *all);
+  for (int s = 0; s < n_sets; s++) {
+    wk_fact *of = facts + (size_t)s * x->n;
+    const wk_fact *inputs = known ? known->of + (size_t)s * (size_t)known->n_inputs : NULL;
+    for (uint32_t k = 0; k < x->n; k++) {
+      of[k] = node_fact(x, &x->nodes[k], inputs, of);
+      all[k] = s > 0 ? wk_fact_union(all[k], of[k]) : of[k];
+    }
+  }
+  plan p = {x, n_sets, facts, all, how};
+  decide(&p);
   free(facts);
+  free(all);
 }

@@ -20,6 +20,13 @@ wk_fact wk_fact_range(int64_t lo, int64_t hi);
 wk_fact wk_fact_value(int64_t v);
 wk_fact wk_fact_union(wk_fact a, wk_fact b);
 
+/* What is known of the inputs, in each of n_sets cases: a case is a channel, whose constants are
+ * then single values. */
+typedef struct {
+  int n_inputs, n_sets;
+  const wk_fact *of; /* [set][input] */
+} wk_facts;
+
 enum {
   WK_HOW_NARROW = 1, /* an i64 node whose values are held as i32 */
   /* Rounding shifts of signed integers; 0: any shift. */
@@ -27,10 +34,21 @@ enum {
   WK_HOW_EVEN = 4,      /* 0 < shift < width, no overflow: half, less one unless the quotient is
                            odd, is added */
   WK_HOW_HIGH_UP = 8,   /* of a product of i32, shift > 32, no halves: by its upper words */
-  WK_HOW_HIGH_EVEN = 16 /* the same with halves, shift > 33 */
+  WK_HOW_HIGH_EVEN = 16, /* the same with halves, shift > 33 */
+  /* (p + 2^(s-1)) >> s of a product of i32, by the upper words of the product of the one times
+     2^(33-s-by) and the other times 2^by. */
+  WK_HOW_ONCE = 32,
+  /* A rounding shift of that, in one step; `product` is that node. */
+  WK_HOW_TWICE = 64
 };
 
-/* how[k] for each node; inputs: what is known of each input, NULL: their types only. */
-void wk_expr_plan(const wk_expr *x, const wk_fact *inputs, uint8_t *how);
+typedef struct {
+  uint8_t how, by;
+  uint16_t product; /* the multiplication that HIGH and ONCE shift; x is its argument `first` */
+  uint16_t first;
+} wk_how;
+
+/* how[k] for each node; facts NULL: nothing but the types of the inputs is known. */
+void wk_expr_plan(const wk_expr *x, const wk_facts *facts, wk_how *how);
 
 #endif

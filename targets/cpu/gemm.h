@@ -70,6 +70,10 @@ void wk_panels_pack(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, i
 void wk_panels_pack_conv(const wk_cpu_isa *isa, wk_panels p, const wk_cpu_conv_desc *d,
                          const void *w, const int64_t w_stride[4], void *out);
 
+/* Sums of the positive and of the negative weights of each of n packed 8-bit columns. */
+void wk_panels_reach(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, int64_t k,
+                     int64_t n, const void *packed, int64_t (*reach)[2]);
+
 /* ---- driver ---------------------------------------------------------------------------------- */
 
 typedef enum { WK_ROWS_PLAIN, WK_ROWS_CONV, WK_ROWS_STRIP } wk_rows_kind;

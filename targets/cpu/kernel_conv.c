@@ -100,6 +100,19 @@ void wk_cpu_conv_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const vo
                         out);
 }
 
+void wk_cpu_conv_reach(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *packed,
+                       int64_t (*reach)[2]) {
+  int64_t n = d->cout / d->group, words = d->kh * d->kw * pixel_bytes(d) / 4;
+  wk_panels p = wk_panels_choose(isa, &d->types, n);
+  int64_t bytes = wk_panels_bytes(isa, &d->types, p, words);
+  if (wk_depthwise_fits(d)) {
+    wk_depthwise_reach(isa, d, packed, reach);
+    return;
+  }
+  for (int64_t g = 0; g < d->group; g++)
+    wk_panels_reach(isa, &d->types, p, words, n, (const char *)packed + g * bytes, reach + g * n);
+}
+
 wk_status wk_cpu_conv_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
                            wk_cpu_kernel *out) {
   if (!epi) epi = &no_epilogue;

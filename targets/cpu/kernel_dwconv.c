@@ -60,6 +60,21 @@ void wk_depthwise_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const v
                  (uint32_t *)out + o / isa->lanes * words * isa->lanes + o % isa->lanes);
 }
 
+void wk_depthwise_reach(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *packed,
+                        int64_t (*reach)[2]) {
+  int64_t words = words_of(isa, &d->types, d->kh, d->kw), heads = wk_dot_heads(isa, &d->types);
+  for (int64_t c = 0; c < d->cout; c++) {
+    const uint32_t *at =
+        (const uint32_t *)packed + c / isa->lanes * words * isa->lanes + c % isa->lanes;
+    reach[c][0] = reach[c][1] = 0;
+    for (int64_t w = heads; w < words; w++)
+      for (int tap = 0; tap < taps_of(isa, &d->types, d->kh, d->kw); tap++) {
+        int32_t v = wk_dot_weight_of(isa, &d->types, tap, at[w * isa->lanes]);
+        reach[c][v < 0] += v;
+      }
+  }
+}
+
 /* ---- kernel: `cols` output pixels, all channels ---------------------------------------------- */
 
 typedef struct {

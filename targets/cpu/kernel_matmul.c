@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/cpu/gemm.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const wk_cpu_epilogue no_epilogue;
@@ -63,6 +64,21 @@ void wk_cpu_matmul_pack(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, cons
                      (const char *)b + (i * d->b_stride[0] + j * d->b_stride[1]) * size,
                      d->b_stride[2], d->b_stride[3],
                      (char *)out + (i * copies(d, 1) + j) * matrix_bytes(isa, d));
+}
+
+/* Columns of several matrices: the one that reaches farthest. */
+void wk_cpu_matmul_reach(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, const void *packed,
+                         int64_t (*reach)[2]) {
+  wk_panels p = wk_panels_choose(isa, &d->types, d->n);
+  int64_t(*one)[2] = wk_xcalloc((size_t)d->n, sizeof *one);
+  for (int64_t i = 0; i < copies(d, 0) * copies(d, 1); i++) {
+    const char *matrix = (const char *)packed + i * matrix_bytes(isa, d);
+    wk_panels_reach(isa, &d->types, p, words(d), d->n, matrix, one);
+    for (int64_t c = 0; c < d->n; c++)
+      for (int k = 0; k < 2; k++)
+        if (i == 0 || llabs(one[c][k]) > llabs(reach[c][k])) reach[c][k] = one[c][k];
+  }
+  free(one);
 }
 
 wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi,

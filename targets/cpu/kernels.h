@@ -79,6 +79,10 @@ void wk_cpu_conv_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const vo
                       const int64_t w_stride[4], void *out);
 int64_t wk_cpu_conv_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d);
 
+/* Sums of the positive and of the negative weights of each output channel, of packed integers. */
+void wk_cpu_conv_reach(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *packed,
+                       int64_t (*reach)[2]);
+
 /* ---- matrix product -------------------------------------------------------------------------- */
 
 /* y[b0,b1,i,j] = sum_k a[b0,b1,i,k] * b[b0,b1,k,j]. a is contiguous along k, y along j. Strides in
@@ -98,6 +102,8 @@ wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_c
                              wk_cpu_kernel *out) WK_MUST_CHECK;
 void wk_cpu_matmul_pack(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, const void *b,
                         void *out);
+void wk_cpu_matmul_reach(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, const void *packed,
+                         int64_t (*reach)[2]);
 int64_t wk_cpu_matmul_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d);
 
 #endif

@@ -90,6 +90,21 @@ void wk_panels_pack(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, i
   }
 }
 
+void wk_panels_reach(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, int64_t k,
+                     int64_t n, const void *packed, int64_t (*reach)[2]) {
+  int64_t full = (int64_t)p.nv * isa->lanes, heads = wk_dot_heads(isa, t);
+  for (int64_t c = 0; c < n; c++) {
+    int64_t i = c / full, width = i < p.panels ? full : (int64_t)p.nv_tail * isa->lanes;
+    const char *at = (const char *)packed + (i * full * (heads + k) + heads * width + c % full) * 4;
+    reach[c][0] = reach[c][1] = 0;
+    for (int64_t w = 0; w < 4 * k; w++) {
+      const char *b = at + w / 4 * width * 4 + w % 4;
+      int64_t v = t->b == WK_I8 ? *(const int8_t *)b : *(const uint8_t *)b;
+      reach[c][v < 0] += v;
+    }
+  }
+}
+
 /* ---- convolution: k runs over [kh][kw][cin of the group] ------------------------------------- */
 
 /* w: index of the weights of the panel's first column. */

@@ -6,6 +6,8 @@
  * apart (g = gcd(d, s)) and their u is d/g apart; read backwards they are a kernel with dilation
  * d/g. So each phase becomes a CONV that writes a strided view of y. A phase without taps is a
  * convolution with one tap that stands beside one element of x at every position: -1, 1, 3, … */
+#include <string.h>
+
 #include "targets/cpu/contract.h"
 #include "targets/cpu/prepare.h"
 
@@ -66,20 +68,24 @@ static wk_status forward_weights(wk_prepare *r, const wk_view *w, int64_t group,
   int64_t taps = 1;
   for (int k = 2; k < w->rank; k++) taps *= w->dims[k];
   const wk_buffer *b = &r->p->buffers.data[w->buffer];
-  const float *src = (const float *)((const char *)b->data + w->offset);
+  size_t size = (size_t)wk_dtype_size(w->dtype);
+  const char *src = (const char *)b->data + w->offset;
+  int64_t bytes = og * group * cg * taps * (int64_t)size;
   float *data;
-  WK_TRY(wk_prepare_data(r, og * group * cg * taps * 4, &data));
+  WK_TRY(wk_prepare_data(r, bytes, &data));
   int64_t last = w->rank - 1, kw = w->dims[last];
   for (int64_t o = 0; o < og * group; o++)
     for (int64_t i = 0; i < cg; i++)
       for (int64_t t = 0; t < taps; t++)
-        data[(o * cg + i) * taps + t] =
-            src[(o / og * cg + i) * w->strides[0] + o % og * w->strides[1] +
-                (w->rank == 4 ? t / kw * w->strides[2] : 0) + t % kw * w->strides[last]];
+        memcpy((char *)data + (size_t)((o * cg + i) * taps + t) * size,
+               src + ((o / og * cg + i) * w->strides[0] + o % og * w->strides[1] +
+                      (w->rank == 4 ? t / kw * w->strides[2] : 0) + t % kw * w->strides[last]) *
+                         (int64_t)size,
+               size);
   wk_buffer copy = {.name = wk_arena_printf(r->p->arena, "%s.forward", b->name),
-                    .region = WK_REGION_CONST, .size = og * group * cg * taps * 4, .align = 64,
+                    .region = WK_REGION_CONST, .size = bytes, .align = 64,
                     .offset = -1, .data = data};
-  wk_type t = wk_type_make(WK_F32, v.rank, v.dims);
+  wk_type t = wk_type_make(w->dtype, v.rank, v.dims);
   *out = wk_view_dense(wk_program_buffer(r->p, &copy), &t, WK_ROLE_IN);
   return NULL;
 }
@@ -121,7 +127,8 @@ static wk_inst *phase_conv(wk_prepare *r, const wk_inst *i, const wk_view *w, co
 static bool can_split(const wk_prepare *r, const wk_inst *i) {
   const wk_attr_conv_transpose *a = i->attrs;
   const wk_view *x = &i->operands[WK_CONTRACT_A], *w = &i->operands[WK_CONTRACT_B];
-  if (x->dtype != WK_F32 || (x->rank != 3 && x->rank != 4)) return false;
+  bool is_byte = x->dtype == WK_U8 || x->dtype == WK_I8;
+  if ((x->dtype != WK_F32 && !is_byte) || (x->rank != 3 && x->rank != 4)) return false;
   if (r->p->buffers.data[w->buffer].region != WK_REGION_CONST) return false;
   if (!wk_view_count(x) || !wk_view_count(w) || !wk_view_count(&i->operands[WK_CONTRACT_Y]))
     return false;

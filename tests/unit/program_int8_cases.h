@@ -90,6 +90,37 @@ static void int8_conv_residual_case(wk_program *p) {
   append(p, WK_OP_COPY, 1, 2, y, acc);
 }
 
+/* As quant.h has it: by way of 16 fractional bits, halves of both roundings. */
+#define RESCALED "shr_round(sat<i32>(shr(add(mul(i64(%0), i64(%1)), shl(1i64, sub(a, 1i64))), a)), 16i32)"
+
+static void rescaled_conv(wk_program *p, wk_view y, wk_view x, wk_view w, conv_shape c,
+                          int64_t shift) {
+  wk_view m = range_constant(p, WK_I32, y.dims[1], 1 << 23, (1 << 24) - 1);
+  *(int32_t *)(uintptr_t)p->buffers.data[m.buffer].data = 1 << 23;
+  wk_view s = range_constant(p, WK_I32, y.dims[1], shift - 2, shift + 2);
+  wk_inst *i = append(p, WK_OP_CONV, 1, 6, y, x, w, range_constant(p, WK_I32, y.dims[1], -999, 999),
+                      along(m, &y, 1), along(s, &y, 1));
+  set_int_conv(p, i, c, x.dtype == WK_U8 ? 119 : -7,
+               "a = i64(%2); sat<u8>(add(" RESCALED ", 127i32))",
+               (wk_dtype[]){WK_I32, WK_I32, WK_I32}, 3);
+}
+
+static void int8_rescaled_case(wk_program *p) {
+  wk_view x = IN(p, WK_U8, 1, 13, 11, 24), z = IN(p, WK_I8, 1, 13, 11, 37);
+  for (int64_t shift = 14; shift < 26; shift += 5)
+    rescaled_conv(p, NHWC(OUT(p, WK_U8, 1, 13, 11, 40)), NHWC(x), CONST(p, WK_I8, 40, 24, 3, 3),
+                  (conv_shape){1, 1, 1, 1}, shift);
+  rescaled_conv(p, NHWC(OUT(p, WK_U8, 1, 13, 11, 37)), NHWC(z), CONST(p, WK_I8, 37, 1, 3, 3),
+                (conv_shape){1, 1, 1, 37}, 16);
+  rescaled_conv(p, NHWC(OUT(p, WK_U8, 1, 13, 11, 37)), NHWC(z), CONST(p, WK_I8, 37, 1, 1, 1),
+                (conv_shape){1, 0, 1, 37}, 8);
+  wk_view y = OUT(p, WK_I8, 5, 300), a = IN(p, WK_U8, 5, 300), b = IN(p, WK_I8, 300);
+  wk_inst *i = append(p, WK_OP_MAP, 1, 3, y, a, broadcast(b, &y));
+  ((wk_attr_map *)i->attrs)->body =
+      expression(p, "sat<i8>(shr_round(sat<i32>(shr(add(mul(i64(mul(sub(i32(%0), 3i32), i32(%1))), "
+                    "11581003i64), 16384i64), 15i64)), 16i32))", 2, (wk_dtype[]){WK_U8, WK_I8});
+}
+
 /* To i32 as it is, and through floats. */
 static void int8_conv_plain_case(wk_program *p) {
   wk_view x = IN(p, WK_I8, 1, 9, 8, 18);
@@ -162,6 +193,27 @@ static void int8_matmul_runtime_rows_case(wk_program *p) {
          IN(p, WK_I8, 1500, 90));
 }
 
+static void int8_transpose_case(wk_program *p) {
+  static const conv_shape shapes[] = {{2, 0, 1, 1}, {2, 1, 2, 2}, {3, 0, 1, 4}};
+  static const int64_t sizes[][3] = {{20, 10, 2}, {13, 6, 3}, {13, 5, 1}};
+  for (int k = 0; k < 3; k++) {
+    conv_shape c = shapes[k];
+    wk_view y = NHWC(OUT(p, WK_U8, 1, sizes[k][0], sizes[k][0], 12));
+    wk_view w = CONST(p, WK_I8, 16, 12 / c.group, sizes[k][2], sizes[k][2]);
+    wk_inst *i = append(p, WK_OP_CONV_TRANSPOSE, 1, 6, y,
+                        NHWC(IN(p, k ? WK_I8 : WK_U8, 1, sizes[k][1], sizes[k][1], 16)), w,
+                        range_constant(p, WK_I32, 12, -500, 500), multipliers(p, &y, 1),
+                        shifts(p, &y, 1, 37, 41));
+    wk_attr_conv_transpose *a = i->attrs;
+    a->strides = wk_ints_fill(p->arena, 2, c.stride);
+    a->pads = wk_ints_fill(p->arena, 4, c.pad);
+    a->dilations = wk_ints_fill(p->arena, 2, c.dilation);
+    a->output_padding = wk_ints_fill(p->arena, 2, 0);
+    a->group = c.group;
+    a->epilogue = expression(p, PER_CHANNEL, 3, per_channel_types);
+  }
+}
+
 /* ---- others --------------------------------------------------------------------------------- */
 
 static void int8_pool_case(wk_program *p) {
@@ -178,12 +230,28 @@ static void int8_pool_case(wk_program *p) {
   }
 }
 
+/* Functions of a byte: dense, as part of a wider result, channels first from channels last. */
+static void int8_table_case(wk_program *p) {
+  wk_view bytes = CONST(p, WK_I8, 256), words = CONST(p, WK_I32, 256);
+  append(p, WK_OP_GATHER, 1, 3, NHWC(OUT(p, WK_I8, 2, 9, 70, 20)), bytes,
+         NHWC(IN(p, WK_U8, 2, 9, 70, 20)));
+  wk_view wide = OUT(p, WK_I32, 2, 9, 7, 33), part = wide;
+  part.dims[3] = 20;
+  append(p, WK_OP_FILL, 1, 1, wide);
+  append(p, WK_OP_GATHER, 1, 3, part, words, IN(p, WK_I8, 2, 9, 7, 20));
+  append(p, WK_OP_GATHER, 1, 3, OUT(p, WK_I8, 2, 20, 9, 7), bytes,
+         NHWC(IN(p, WK_I8, 2, 9, 7, 20)));
+}
+
 #define INT8_CASES                                                      \
   {"int8_conv", int8_conv_case, 0, NULL},                               \
   {"int8_conv_first", int8_conv_first_case, 0, NULL},                   \
   {"int8_conv_residual", int8_conv_residual_case, 0, NULL},             \
+  {"int8_rescaled", int8_rescaled_case, 0, NULL},                       \
   {"int8_conv_plain", int8_conv_plain_case, 0, NULL},                   \
   {"int8_depthwise", int8_depthwise_case, 0, NULL},                     \
+  {"int8_table", int8_table_case, 0, NULL},                             \
+  {"int8_transpose", int8_transpose_case, 0, NULL},                     \
   {"int8_pool", int8_pool_case, 0, NULL},                               \
   {"int8_matmul", int8_matmul_case, 0, NULL},                           \
   {"int8_matmul_swapped", int8_matmul_swapped_case, 0, NULL},           \

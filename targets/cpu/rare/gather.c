@@ -60,6 +60,32 @@ void wk_rare_gather(void *const *args, void *scratch, int64_t begin, int64_t end
   }
 }
 
+#define TABLE(T)                                                    \
+  {                                                                 \
+    const T *table = (const T *)args[1];                            \
+    T *to = (T *)args[0] + y_at;                                    \
+    for (int64_t k = 0; k < n; k++) to[k] = table[from[k]];         \
+  }
+
+/* Entries of a table of 256 by bytes. A task is a stretch of the innermost axis, which is dense. */
+void wk_rare_table(void *const *args, void *scratch, int64_t begin, int64_t end,
+                   const wk_rare *d) {
+  (void)scratch;
+  const wk_rare_view *y = &d->view[0], *at = &d->view[2];
+  int64_t last = y->rank - 1, run = y->dims[last], size = rare_size(y->dtype);
+  int64_t pieces = (run + RARE_TABLE_RUN - 1) / RARE_TABLE_RUN;
+  for (int64_t t = begin; t < end; t++) {
+    int64_t first = t % pieces * RARE_TABLE_RUN, n = rare_min(RARE_TABLE_RUN, run - first);
+    int64_t y_at = rare_offset(t / pieces, y->dims, y->strides, 0, last) + first;
+    const uint8_t *from = (const uint8_t *)args[2] + first;
+    from += rare_offset(t / pieces, at->dims, at->strides, 0, last);
+    if (size == 1) TABLE(uint8_t)
+    else if (size == 2) TABLE(uint16_t)
+    else if (size == 4) TABLE(uint32_t)
+    else TABLE(uint64_t)
+  }
+}
+
 /* A task is one element. */
 void wk_rare_gather_elements(void *const *args, void *scratch, int64_t begin, int64_t end,
                              const wk_rare *d) {
