@@ -81,8 +81,9 @@ typedef struct {
 wk_status wk_quantize_load(wk_quantize_job *j) WK_MUST_CHECK;
 /* Ranges of all values that may be quantised. */
 wk_status wk_quantize_profile(wk_quantize_job *j) WK_MUST_CHECK;
-/* The module as planned at present; at as for wk_quantize_build. */
-wk_status wk_quantize_make(const wk_quantize_job *j, wk_value_id *at, wk_module **out) WK_MUST_CHECK;
+/* The module as planned at present; simulated and at as for wk_quantize_build. */
+wk_status wk_quantize_make(const wk_quantize_job *j, bool simulated, wk_value_id *at,
+                           wk_module **out) WK_MUST_CHECK;
 /* Fills end, and with `layers` drift and alone. */
 wk_status wk_quantize_measure(wk_quantize_job *j, bool layers) WK_MUST_CHECK;
 wk_status wk_quantize_measure_alone(wk_quantize_job *j) WK_MUST_CHECK;

@@ -179,8 +179,10 @@ static wk_value_id *ids_of(const wk_quantize_job *j) {
   return wk_xcalloc(j->m->main->values.n + 1, sizeof(wk_value_id));
 }
 
-wk_status wk_quantize_make(const wk_quantize_job *j, wk_value_id *at, wk_module **out) {
-  wk_quantize_build_args a = {.plan = &j->plan, .options = &j->options, .ranges = j->ranges};
+wk_status wk_quantize_make(const wk_quantize_job *j, bool simulated, wk_value_id *at,
+                           wk_module **out) {
+  wk_quantize_build_args a = {.plan = &j->plan, .options = &j->options, .ranges = j->ranges,
+                              .simulated = simulated};
   return wk_quantize_build(&a, at, NULL, out);
 }
 
@@ -188,7 +190,7 @@ wk_status wk_quantize_measure(wk_quantize_job *j, bool layers) {
   wk_value_id *at = ids_of(j);
   wk_module *m = NULL;
   comparison c = {.want = j->m};
-  wk_status s = wk_quantize_make(j, at, &m);
+  wk_status s = wk_quantize_make(j, true, at, &m);
   if (!s) {
     c.got = m;
     for (size_t i = 0; i < m->main->outputs.n; i++)

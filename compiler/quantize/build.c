@@ -66,11 +66,47 @@ static params add_params(builder *b, const char *name, wk_dtype t, int rank, int
                   constant(b, text(b, name, "zero_point"), t, own, dims, zeros)};
 }
 
+/* Weights or a bias as integers of type t and their dequantised form; as that alone in a simulation,
+ * whose compiler need not fold it first. */
+typedef struct {
+  const char *name;
+  wk_dtype type;
+  int rank, axis;      /* axis -1: one scale */
+  const int64_t *dims;
+  const void *q;
+  const float *scale;
+} integers;
+
+static wk_value_id add_reals(builder *b, const integers *k) {
+  wk_type t = wk_type_make(WK_F32, k->rank, k->dims);
+  int64_t n = wk_type_count(&t), inner = 1, channels = k->axis < 0 ? 1 : k->dims[k->axis];
+  float *x = wk_arena_alloc(b->m->arena, (size_t)(n + 1) * sizeof *x);
+  for (int i = k->axis + 1; i < k->rank; i++) inner *= k->dims[i];
+  for (int64_t i = 0; i < n; i++) {
+    float scale = k->scale[k->axis < 0 ? 0 : i / inner % channels];
+    x[i] = k->type == WK_I8 ? (float)((const int8_t *)k->q)[i] * scale
+                            : (float)((const int32_t *)k->q)[i] * scale;
+  }
+  return wk_graph_constant(b->to, text(b, k->name, "dequantized"), &t, x);
+}
+
 static wk_status add_dequantize(builder *b, const char *name, wk_value_id q, params p,
                                 const char *out_name, wk_value_id *out) {
   const wk_value_id in[] = {q, p.scale, p.zero};
   return add_node(b, WK_OP_DEQUANTIZE, text(b, name, "DequantizeLinear"), NULL, 3, in, out_name,
                   out);
+}
+
+static wk_status add_integers(builder *b, const integers *k, wk_value_id *out) {
+  if (b->a->isolated || b->a->simulated) {
+    *out = add_reals(b, k);
+    return NULL;
+  }
+  wk_type t = wk_type_make(k->type, k->rank, k->dims);
+  wk_value_id x = wk_graph_constant(b->to, text(b, k->name, "quantized"), &t, k->q);
+  int64_t n = k->axis < 0 ? 1 : k->dims[k->axis];
+  params p = add_params(b, k->name, k->type, k->rank, k->axis, n, k->scale, 0);
+  return add_dequantize(b, k->name, x, p, text(b, k->name, "dequantized"), out);
 }
 
 /* ---- activations ----------------------------------------------------------------------------- */
@@ -193,10 +229,8 @@ static wk_status add_weights(builder *b, const wk_node *n, float input, known_co
   k->q = wk_arena_alloc(b->m->arena, (size_t)wk_type_count(&c->type) + 1);
   wk_weights_quantise(&w, floors, b->a->options->method, k->scale, k->q);
   free(floors);
-  wk_type t = wk_type_make(WK_I8, c->type.rank, c->type.dims);
-  wk_value_id x = wk_graph_constant(b->to, text(b, c->name, "quantized"), &t, k->q);
-  params p = add_params(b, c->name, WK_I8, t.rank, axis, w.channels, k->scale, 0);
-  return add_dequantize(b, c->name, x, p, text(b, c->name, "dequantized"), &k->to);
+  integers x = {c->name, WK_I8, c->type.rank, axis, c->type.dims, k->q, k->scale};
+  return add_integers(b, &x, &k->to);
 }
 
 static wk_status weights(builder *b, const wk_node *n, float input, known_constant *out) {
@@ -260,10 +294,8 @@ static wk_status bias(builder *b, const wk_node *n, const known_constant *k, flo
   }
   free(drift);
   const char *name = has ? c->name : text(b, n->name, "bias");
-  wk_type t = wk_type_make(WK_I32, 1, &channels);
-  wk_value_id x = wk_graph_constant(b->to, text(b, name, "quantized"), &t, q);
-  params p = add_params(b, name, WK_I32, 1, k->n == 1 ? -1 : 0, channels, scale, 0);
-  return add_dequantize(b, name, x, p, text(b, name, "dequantized"), out);
+  integers x = {name, WK_I32, 1, k->n == 1 ? -1 : 0, &channels, q, scale};
+  return add_integers(b, &x, out);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */

@@ -114,6 +114,8 @@ typedef struct {
   /* Every layer on the float model's values instead of its quantised neighbours': what comes out is
    * for measuring, not for use. */
   bool isolated;
+  /* Constants as the floats that their integers stand for: the same results, but no file to keep. */
+  bool simulated;
 } wk_quantize_build_args;
 
 /* *out shares data of the plan's module, which must outlive it. at[v] receives, by value id, what
