@@ -11,7 +11,8 @@
 const char *const wk_quantize_schemes[] = {"uint8", "int8", NULL};
 const char *const wk_quantize_methods[] = {"minmax", "percentile", "mse", "entropy", NULL};
 
-static const wk_quantize_opts defaults = {.random = -1, .seed = 1, .percentile = 99.99};
+static const wk_quantize_opts defaults = {
+    .random = -1, .seed = 1, .method = WK_RANGE_MSE, .percentile = 99.99};
 
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Calibration"},
@@ -23,7 +24,7 @@ static const wk_option options[] = {
     {"seed", 0, "S", "seed of the random inputs (default 1)", .kind = WK_OPTION_INT,
      .offset = offsetof(wk_quantize_opts, seed), .min = 0, .max = INT64_MAX},
     {"method", 0, "METHOD",
-     "how ranges are chosen (default minmax): minmax covers all that was seen, percentile leaves "
+     "how ranges are chosen (default mse): minmax covers all that was seen, percentile leaves "
      "out the outermost values, mse makes the square error least, entropy the divergence of the "
      "distributions",
      .kind = WK_OPTION_CHOICE, .offset = offsetof(wk_quantize_opts, method),
@@ -122,6 +123,7 @@ static wk_status quantise(wk_quantize_job *j) {
   if (j->opts->target_drop) WK_TRY(wk_quantize_target(j->opts->target_drop, &decibel));
   WK_TRY(wk_quantize_load(j));
   WK_TRY(wk_quantize_profile(j));
+  if (wk_quantize_spare(&j->plan, j->ranges, &j->options)) wk_quantize_settle(&j->plan);
   if (j->opts->target_drop) WK_TRY(wk_quantize_search(j, decibel));
   WK_TRY(wk_quantize_measure(j, true));
   WK_TRY(wk_quantize_measure_alone(j));

@@ -44,18 +44,23 @@ static size_t worst_layers(const wk_quantize_job *j, size_t out[WORST]) {
   return n;
 }
 
+static const char *why_float(wk_arena *a, const wk_quantize_layer *l) {
+  if (l->keep && l->why) return wk_arena_printf(a, "float: %s", l->why);
+  return l->kind == WK_LAYER_LEADS ? "float" : "float: so are its operands";
+}
+
 static void layer_row(wk_table *t, const wk_quantize_job *j, size_t i) {
   const wk_quantize_layer *l = &j->plan.layers.data[i];
   wk_table_row(t, "%s\t%s\t%s\t%s\t%s", l->name, wk_quantize_op_name(l->op),
-               l->quantised ? "" : "float", l->quantised ? decibel(j->arena, j->alone[i]) : "",
-               decibel(j->arena, j->drift[i]));
+               l->quantised ? decibel(j->arena, j->alone[i]) : "", decibel(j->arena, j->drift[i]),
+               l->quantised ? "" : why_float(j->arena, l));
 }
 
 static void layer_table(FILE *f, const wk_quantize_job *j, const size_t *which, size_t n) {
   wk_table t = {0};
-  wk_table_row(&t, "layer\toperator\t\talone dB\tin the model dB");
+  wk_table_row(&t, "layer\toperator\talone dB\tin the model dB");
   for (size_t i = 0; i < n; i++) layer_row(&t, j, which ? which[i] : i);
-  wk_table_print(f, &t, "lllrr");
+  wk_table_print(f, &t, "llrr");
 }
 
 void wk_quantize_summary(FILE *f, const wk_quantize_job *j) {
@@ -99,7 +104,10 @@ static json_t *json_layer(const wk_quantize_job *j, size_t i) {
   json_object_set_new(o, "quantised", json_boolean(l->quantised));
   json_object_set_new(o, "tensor", json_string(wk_val(j->m->main, v)->name));
   put_decibel(o, "snr_in_model_db", j->drift[i]);
-  if (!l->quantised) return o;
+  if (!l->quantised) {
+    json_object_set_new(o, "why", json_string(why_float(j->arena, l)));
+    return o;
+  }
   put_decibel(o, "snr_alone_db", j->alone[i]);
   const wk_range *r = &j->ranges[j->plan.like[v]];
   wk_quantize_params p = wk_range_choose(r, &j->options);

@@ -49,7 +49,10 @@ static candidate *order(const wk_quantize_job *j, size_t *n) {
 
 static wk_status try_count(wk_quantize_job *j, const candidate *c, size_t n, size_t kept,
                            bool *any) {
-  for (size_t i = 0; i < n; i++) j->plan.layers.data[c[i].layer].keep = i < kept;
+  for (size_t i = 0; i < n; i++) {
+    j->plan.layers.data[c[i].layer].keep = i < kept;
+    j->plan.layers.data[c[i].layer].why = i < kept ? "--target-drop" : NULL;
+  }
   *any = wk_quantize_settle(&j->plan) > 0;
   wk_progress("target: %zu of %zu layers in float", kept, n);
   return *any ? wk_quantize_measure(j, false) : NULL;

@@ -193,6 +193,32 @@ int wk_quantize_sum_axis(const wk_quantize_plan *p, wk_value_id v) {
   return -1;
 }
 
+static bool swallows(const wk_quantize_plan *p, const wk_quantize_layer *l, const wk_range *ranges,
+                     const wk_quantize_options *o) {
+  const wk_node *core = wk_nod(p->g, l->core);
+  if (l->op != WK_OP_ADD && l->op != WK_OP_SUB) return false;
+  double step = (double)wk_range_choose(&ranges[wk_nod(p->g, l->last)->out[0]], o).scale;
+  for (uint32_t i = 0; i < core->n_in; i++) {
+    if (wk_is_const(p->g, core->in[i])) continue;
+    const wk_range *r = &ranges[core->in[i]];
+    if (r->max > r->min && r->max - r->min < 16 * step) return true;
+  }
+  return false;
+}
+
+size_t wk_quantize_spare(wk_quantize_plan *p, const wk_range *ranges,
+                         const wk_quantize_options *o) {
+  size_t n = 0;
+  for (size_t i = 0; i < p->layers.n; i++) {
+    wk_quantize_layer *l = &p->layers.data[i];
+    if (!l->quantised || l->keep || !swallows(p, l, ranges, o)) continue;
+    l->keep = true;
+    l->why = "an operand would vanish";
+    n++;
+  }
+  return n;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 static bool is_named(const wk_quantize_plan *p, const wk_quantize_layer *l, const char *name) {
@@ -207,7 +233,10 @@ wk_status wk_quantize_keep(wk_quantize_plan *p, const char *name) {
   bool any = false;
   for (size_t i = 0; i < p->layers.n; i++) {
     wk_quantize_layer *l = &p->layers.data[i];
-    if (is_named(p, l, name)) any = l->keep = true;
+    if (is_named(p, l, name)) {
+      any = l->keep = true;
+      l->why = "--keep-float";
+    }
     wk_vec_push(&names, l->name);
     wk_vec_push(&names, wk_quantize_op_name(l->op));
   }

@@ -73,6 +73,7 @@ typedef struct {
   wk_layer_kind kind;
   wk_node_id core, last; /* the same without activation */
   bool keep;      /* stays float; the caller's to set */
+  const char *why; /* it is kept, for reports; static text */
   bool quantised; /* set by wk_quantize_settle */
 } wk_quantize_layer;
 
@@ -98,6 +99,10 @@ bool wk_quantize_is_operand(const wk_graph *g, const wk_node *n, uint32_t i);
 wk_value_id *wk_quantize_values(const wk_quantize_plan *p, size_t *n);
 /* The axis of v along which bias correction wants sums, -1: none. */
 int wk_quantize_sum_axis(const wk_quantize_plan *p, wk_value_id v);
+
+/* Marks sums that would swallow an operand, as a mask of -10000 does with scores: its whole range
+ * would be few steps of the result. Returns how many are new. */
+size_t wk_quantize_spare(wk_quantize_plan *p, const wk_range *ranges, const wk_quantize_options *o);
 
 /* The operator by the name that users know from ONNX ("Conv"), else its own. */
 const char *wk_quantize_op_name(wk_op op);
