@@ -125,7 +125,7 @@ static wk_status quantise(wk_quantize_job *j) {
   WK_TRY(wk_quantize_profile(j));
   if (wk_quantize_spare(&j->plan, j->ranges, &j->options)) wk_quantize_settle(&j->plan);
   if (j->opts->target_drop) WK_TRY(wk_quantize_search(j, decibel));
-  WK_TRY(wk_quantize_measure(j, true));
+  WK_TRY(wk_quantize_measure(j));
   WK_TRY(wk_quantize_measure_alone(j));
   wk_progress_end();
   WK_TRY(write_model(j));
@@ -137,7 +137,9 @@ static wk_status quantise(wk_quantize_job *j) {
 static void free_job(wk_quantize_job *j) {
   for (size_t v = 0; j->ranges && v < j->m->main->values.n; v++) wk_range_free(&j->ranges[v]);
   for (size_t i = 0; i < j->own.n; i++) wk_tensor_free(&j->own.data[i]);
+  for (size_t i = 0; i < j->want.n; i++) wk_tensor_free(&j->want.data[i]);
   wk_vec_free(&j->own);
+  wk_vec_free(&j->want);
   wk_quantize_plan_free(&j->plan);
   wk_module_free(j->m);
   wk_calibration_free(&j->data);

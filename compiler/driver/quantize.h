@@ -71,6 +71,7 @@ typedef struct {
   wk_quantize_noise *drift; /* by layer: the quantised model against the float one */
   wk_quantize_noise *alone; /* by layer: fed by the float model */
   wk_quantize_noise end;    /* outputs of the model */
+  WK_VEC(wk_tensor) want;   /* the float model's outputs on the measured samples, once known */
   int64_t pairs;            /* equalised */
   size_t kept;              /* layers that --target-drop kept */
   int64_t bytes_before, bytes_after;
@@ -84,9 +85,14 @@ wk_status wk_quantize_profile(wk_quantize_job *j) WK_MUST_CHECK;
 /* The module as planned at present; simulated and at as for wk_quantize_build. */
 wk_status wk_quantize_make(const wk_quantize_job *j, bool simulated, wk_value_id *at,
                            wk_module **out) WK_MUST_CHECK;
-/* Fills end, and with `layers` drift and alone. */
-wk_status wk_quantize_measure(wk_quantize_job *j, bool layers) WK_MUST_CHECK;
+/* Fills end and drift. */
+wk_status wk_quantize_measure(wk_quantize_job *j) WK_MUST_CHECK;
+/* Fills alone. */
 wk_status wk_quantize_measure_alone(wk_quantize_job *j) WK_MUST_CHECK;
+/* Noise of the outputs as planned at present, on so many samples. */
+wk_status wk_quantize_measure_outputs(wk_quantize_job *j, size_t samples,
+                                      wk_quantize_noise *out) WK_MUST_CHECK;
+enum { WK_QUANTIZE_MEASURED = 8 }; /* samples at most, evenly spread over those given */
 /* Keeps layers in float until the noise at the outputs is at most that of `decibel`. */
 wk_status wk_quantize_search(wk_quantize_job *j, double decibel) WK_MUST_CHECK;
 /* "40dB", or an error such as 0.01 relative to the outputs. */

@@ -24,7 +24,7 @@ static wk_status watch_open(watch *w, const wk_module *m, const wk_value_id *ids
                             int64_t threads) {
   wk_module *copy = wk_module_clone(m);
   wk_graph *g = copy->main;
-  char name[24];
+  char name[40];
   copy->constant_bytes_left = copy->fold_work_left = INT64_MAX;
   g->outputs.n = g->output_names.n = 0;
   for (size_t i = 0; i < n; i++) {
@@ -115,10 +115,12 @@ static void add_noise(wk_quantize_noise *n, const wk_tensor *want, const wk_tens
   }
 }
 
-enum { MEASURED_SAMPLES = 8 }; /* evenly spread over those given */
-
 static size_t measured(const wk_quantize_job *j) {
-  return j->n_samples < MEASURED_SAMPLES ? j->n_samples : MEASURED_SAMPLES;
+  return j->n_samples < WK_QUANTIZE_MEASURED ? j->n_samples : WK_QUANTIZE_MEASURED;
+}
+
+static const wk_tensor *measured_sample(const wk_quantize_job *j, size_t k) {
+  return j->samples[k * j->n_samples / measured(j)];
 }
 
 /* Values of two modules side by side. */
@@ -146,7 +148,7 @@ static wk_status run_comparison(const wk_quantize_job *j, comparison *c, size_t 
   wk_status s = watch_open(&a, c->want, c->want_ids.data + at, n, j->opts->threads);
   if (!s) s = watch_open(&b, c->got, c->got_ids.data + at, n, j->opts->threads);
   for (size_t k = 0; k < samples && !s; k++) {
-    const wk_tensor *in = j->samples[k * j->n_samples / samples];
+    const wk_tensor *in = measured_sample(j, k);
     wk_progress("measuring: sample %zu of %zu", k + 1, samples);
     s = wk_runner_run(a.runner, in, a.out);
     if (!s) s = wk_runner_run(b.runner, in, b.out);
@@ -186,7 +188,7 @@ wk_status wk_quantize_make(const wk_quantize_job *j, bool simulated, wk_value_id
   return wk_quantize_build(&a, at, NULL, out);
 }
 
-wk_status wk_quantize_measure(wk_quantize_job *j, bool layers) {
+wk_status wk_quantize_measure(wk_quantize_job *j) {
   wk_value_id *at = ids_of(j);
   wk_module *m = NULL;
   comparison c = {.want = j->m};
@@ -195,7 +197,7 @@ wk_status wk_quantize_measure(wk_quantize_job *j, bool layers) {
     c.got = m;
     for (size_t i = 0; i < m->main->outputs.n; i++)
       compare_pair(&c, j->m->main->outputs.data[i], m->main->outputs.data[i], &j->end);
-    if (layers) compare_layers(j, at, j->drift, &c);
+    compare_layers(j, at, j->drift, &c);
     s = compare(j, &c);
   }
   comparison_free(&c);
@@ -217,6 +219,42 @@ wk_status wk_quantize_measure_alone(wk_quantize_job *j) {
     s = compare(j, &c);
   }
   comparison_free(&c);
+  wk_module_free(m);
+  free(at);
+  return s;
+}
+
+/* ---- outputs alone --------------------------------------------------------------------------- */
+
+static wk_status keep_outputs(wk_quantize_job *j) {
+  const wk_graph *g = j->m->main;
+  watch w;
+  if (j->want.n) return NULL;
+  wk_status s = watch_open(&w, j->m, g->outputs.data, g->outputs.n, j->opts->threads);
+  for (size_t k = 0; k < measured(j) && !s; k++) {
+    s = wk_runner_run(w.runner, measured_sample(j, k), w.out);
+    for (size_t i = 0; i < w.n && !s; i++) {
+      wk_vec_push(&j->want, w.out[i]);
+      w.out[i].data = NULL; /* ours now; the next run makes another */
+    }
+  }
+  watch_close(&w);
+  return s;
+}
+
+wk_status wk_quantize_measure_outputs(wk_quantize_job *j, size_t samples, wk_quantize_noise *out) {
+  wk_value_id *at = ids_of(j);
+  wk_module *m = NULL;
+  watch w = {0};
+  *out = (wk_quantize_noise){0};
+  wk_status s = keep_outputs(j);
+  if (!s) s = wk_quantize_make(j, true, at, &m);
+  if (!s) s = watch_open(&w, m, m->main->outputs.data, m->main->outputs.n, j->opts->threads);
+  for (size_t k = 0; k < samples && k < measured(j) && !s; k++) {
+    s = wk_runner_run(w.runner, measured_sample(j, k), w.out);
+    for (size_t i = 0; i < w.n && !s; i++) add_noise(out, &j->want.data[k * w.n + i], &w.out[i]);
+  }
+  watch_close(&w);
   wk_module_free(m);
   free(at);
   return s;

@@ -334,11 +334,15 @@ static wk_status copy_float(builder *b, const wk_node *n) {
   return s;
 }
 
+/* A product of an activation with weights. */
+static bool is_weighted(const builder *b, const wk_node *n) {
+  bool product = n->op == WK_OP_CONV || n->op == WK_OP_CONV_TRANSPOSE || n->op == WK_OP_MATMUL;
+  return product && wk_is_const(b->g, n->in[1]) && !wk_is_const(b->g, n->in[0]);
+}
+
 /* Operands of a quantised layer. */
-static wk_status operands(builder *b, const wk_quantize_layer *l, const wk_node *n,
-                          wk_value_id *in) {
-  bool weighted = l->kind == WK_LAYER_LEADS && wk_is_const(b->g, n->in[1]) &&
-                  !wk_is_const(b->g, n->in[0]);
+static wk_status operands(builder *b, const wk_node *n, wk_value_id *in) {
+  bool weighted = is_weighted(b, n);
   float input = weighted ? params_of(b, n->in[0]).scale : 1;
   for (uint32_t i = 0; i < n->n_in; i++) {
     bool operand = wk_quantize_is_operand(b->g, n, i) && !(weighted && i > 0);
@@ -379,8 +383,8 @@ static wk_status emit_layer(builder *b, const wk_quantize_layer *l, wk_value_id 
   const wk_node *core = wk_nod(b->g, l->core), *last = wk_nod(b->g, l->last);
   const char *suffix = b->a->isolated ? "isolated" : NULL;
   uint32_t n_in = core->n_in;
-  WK_TRY(operands(b, l, core, in));
-  if (l->kind == WK_LAYER_LEADS && n_in < 3 && in[2] != WK_NONE) n_in = 3;
+  WK_TRY(operands(b, core, in));
+  if (n_in == 2 && in[2] != WK_NONE) n_in = 3; /* a bias made up */
   WK_TRY(copy_node(b, core, in, n_in, suffix, made));
   if (l->last != l->core) WK_TRY(activation(b, l, made[0], suffix, &made[0]));
   for (uint32_t k = 0; k < last->n_out; k++) {

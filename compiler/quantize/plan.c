@@ -201,7 +201,7 @@ static bool swallows(const wk_quantize_plan *p, const wk_quantize_layer *l, cons
   for (uint32_t i = 0; i < core->n_in; i++) {
     if (wk_is_const(p->g, core->in[i])) continue;
     const wk_range *r = &ranges[core->in[i]];
-    if (r->max > r->min && r->max - r->min < 16 * step) return true;
+    if (r->max > r->min && r->max - r->min < 4 * step) return true;
   }
   return false;
 }
