@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The quantised module: the float graph copied node by node, with pairs of quantize and dequantize
- * where the plan wants them, constants as integers behind a dequantize, and biases as i32 in the scale
- * of the products that they are added to. */
+ * where the plan wants them, constants as integers behind a dequantize, and biases as i32 in the
+ * scale of the products that they are added to. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +66,8 @@ static params add_params(builder *b, const char *name, wk_dtype t, int rank, int
                   constant(b, text(b, name, "zero_point"), t, own, dims, zeros)};
 }
 
-/* Weights or a bias as integers of type t and their dequantised form; as that alone in a simulation,
- * whose compiler need not fold it first. */
+/* Weights or a bias as integers and their dequantised form; as that alone in a simulation, whose
+ * compiler need not fold it first. */
 typedef struct {
   const char *name;
   wk_dtype type;

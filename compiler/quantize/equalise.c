@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cross-layer equalisation: y = B relu(A x) does not change when channel i between A and B is divided
- * by s[i] in A and multiplied by it in B. With s = sqrt(range of A's row / range of B's column) both
- * have the same range, so that one scale for all channels wastes less of either. */
+ * Cross-layer equalisation: y = B relu(A x) does not change when channel i between A and B is
+ * divided by s[i] in A and multiplied by it in B. With s = sqrt(range of A's row / range of B's
+ * column) both have the same range, so that one scale for all channels wastes less of either. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is quantised. A layer is a node of the table below and the relu or clip behind it. Values that
- * a quantised layer makes are seen quantised by everybody; what else quantised layers read is
+ * What is quantised. A layer is a node of the table below and the relu or clip behind it. Values
+ * that a quantised layer makes are seen quantised by everybody; what else quantised layers read is
  * quantised for them alone. */
 #include <ctype.h>
 #include <stdlib.h>

@@ -102,7 +102,8 @@ int wk_quantize_sum_axis(const wk_quantize_plan *p, wk_value_id v);
 
 /* Marks sums that would swallow an operand, as a mask of -10000 does with scores: its whole range
  * would be few steps of the result. Returns how many are new. */
-size_t wk_quantize_spare(wk_quantize_plan *p, const wk_range *ranges, const wk_quantize_options *o);
+size_t wk_quantize_spare(wk_quantize_plan *p, const wk_range *ranges,
+                         const wk_quantize_options *o);
 
 /* The operator by the name that users know from ONNX ("Conv"), else its own. */
 const char *wk_quantize_op_name(wk_op op);
