@@ -120,7 +120,7 @@ typedef struct {
   /* Every layer on the float model's values instead of its quantised neighbours': what comes out is
    * for measuring, not for use. */
   bool isolated;
-  /* Constants as the floats that their integers stand for: the same results, but no file to keep. */
+  /* Constants as the floats that their integers stand for: the same results, no file to keep. */
   bool simulated;
 } wk_quantize_build_args;
 
