@@ -19,7 +19,8 @@ typedef struct {
   wk_status (*run)(const void *options, const wk_strings *args);
 } wk_cmd;
 
-#define WK_COMMANDS(X) X(compile) X(run) X(test) X(compare) X(inspect) X(ops) X(plan) X(zoo)
+#define WK_COMMANDS(X) X(compile) X(run) X(test) X(compare) X(inspect) X(ops) X(plan) \
+  X(quantize) X(zoo)
 #define WK_COMMAND_X(name) extern const wk_cmd wk_cmd_##name;
 WK_COMMANDS(WK_COMMAND_X)
 #undef WK_COMMAND_X

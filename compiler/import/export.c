@@ -257,6 +257,28 @@ static void write_outputs(wk_export_graph *x, Onnx__GraphProto *p) {
   }
 }
 
+static void mark_used(wk_map *used, const Onnx__GraphProto *g) {
+  for (size_t i = 0; i < g->n_output; i++) wk_map_put(used, g->output[i]->name, 1);
+  for (size_t i = 0; i < g->n_node; i++) {
+    const Onnx__NodeProto *n = g->node[i];
+    for (size_t k = 0; k < n->n_input; k++) wk_map_put(used, n->input[k], 1);
+    for (size_t k = 0; k < n->n_attribute; k++)
+      if (n->attribute[k]->g) mark_used(used, n->attribute[k]->g);
+  }
+}
+
+/* Constants that were written in another shape are left over. */
+static void drop_unused_constants(Onnx__GraphProto *p) {
+  wk_map *used = wk_map_new();
+  size_t kept = 0;
+  mark_used(used, p);
+  for (size_t i = 0; i < p->n_initializer; i++)
+    if (wk_map_get(used, p->initializer[i]->name, &(uint32_t){0}))
+      p->initializer[kept++] = p->initializer[i];
+  p->n_initializer = kept;
+  wk_map_free(used);
+}
+
 static Onnx__GraphProto *write_graph(wk_export_graph *x, size_t n_inputs, wk_status *status) {
   const wk_graph *g = x->g;
   Onnx__GraphProto *p = wk_arena_alloc(x->arena, sizeof *p);
@@ -280,6 +302,7 @@ static Onnx__GraphProto *write_graph(wk_export_graph *x, size_t n_inputs, wk_sta
   p->initializer =
       wk_arena_memdup(x->arena, x->constants.data, x->constants.n * sizeof *p->initializer);
   p->n_initializer = x->constants.n;
+  drop_unused_constants(p);
   wk_vec_free(&x->nodes);
   wk_vec_free(&x->constants);
   return p;

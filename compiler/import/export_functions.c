@@ -61,6 +61,18 @@ static wk_status write_mish(wk_export_graph *x) {
   return done(wk_export_2(x, "Mul", wk_export_in(x, 0), t, wk_export_out(x, 0)));
 }
 
+/* Operand i as a scalar or a vector of n: a constant of that shape where it is one, which other
+ * tools expect of scales. */
+static const char *flat_operand(wk_export_graph *x, uint32_t i, int rank, int64_t n) {
+  const wk_value *v = wk_val(x->g, x->node->in[i]);
+  if (v->type.rank == rank) return wk_export_in(x, i);
+  if (v->kind == WK_VALUE_CONSTANT) {
+    wk_type t = wk_type_make(v->type.dtype, rank, &n);
+    return wk_export_constant(x, &t, v->data);
+  }
+  return wk_export_2(x, "Reshape", wk_export_in(x, i), wk_export_i64s(x, &n, rank), NULL);
+}
+
 /* QuantizeLinear and DequantizeLinear take a scalar, or a vector along one axis. */
 static wk_status write_quant(wk_export_graph *x) {
   const wk_type *t = wk_export_type(x, 0), *s = wk_export_type(x, 1), *z = wk_export_type(x, 2);
@@ -69,12 +81,8 @@ static wk_status write_quant(wk_export_graph *x) {
     if (s->dims[i] != 1) axis = axis < 0 ? i + t->rank - s->rank : -2;
   }
   if (axis == -2 || !wk_shape_equal(s, z) || t->dtype == WK_F16) return wk_export_own(x);
-  const char *scale = wk_export_in(x, 1), *zero = wk_export_in(x, 2);
-  if (s->rank > 0) {
-    const char *shape = wk_export_i64s(x, &n, axis < 0 ? 0 : 1);
-    scale = wk_export_2(x, "Reshape", scale, shape, NULL);
-    zero = wk_export_2(x, "Reshape", zero, shape, NULL);
-  }
+  int rank = axis < 0 ? 0 : 1;
+  const char *scale = flat_operand(x, 1, rank, n), *zero = flat_operand(x, 2, rank, n);
   const char *op = x->node->op == WK_OP_QUANTIZE ? "QuantizeLinear" : "DequantizeLinear";
   wk_export_3(x, op, wk_export_in(x, 0), scale, zero, wk_export_out(x, 0));
   if (axis >= 0) wk_export_int(x, "axis", axis);
@@ -201,6 +209,12 @@ static wk_status write_matmul(wk_export_graph *x) {
   wk_dtype t = wk_export_type(x, 0)->dtype;
   if (wk_accumulator_dtype(t) != t) return wk_export_own(x); /* ONNX's has no narrow integers */
   const char *sum = accumulator(x, a->epilogue), *bias = wk_export_in(x, 2);
+  if (*bias && wk_export_type(x, 0)->rank == 2 && wk_export_type(x, 1)->rank == 2 &&
+      wk_dtype_is_float(wk_export_type(x, 0)->dtype)) {
+    wk_export_3(x, "Gemm", wk_export_in(x, 0), wk_export_in(x, 1), bias, sum);
+    if (a->epilogue) write_epilogue(x, a->epilogue, sum, 3);
+    return NULL;
+  }
   const char *product =
       wk_export_2(x, "MatMul", wk_export_in(x, 0), wk_export_in(x, 1), *bias ? NULL : sum);
   if (*bias) wk_export_2(x, "Add", product, bias, sum);
@@ -264,10 +278,21 @@ static const struct { wk_op op; const char *onnx; } reductions[] = {
   { WK_OP_REDUCE_LOG_SUM_EXP, "ReduceLogSumExp" }, { WK_OP_REDUCE_SUM_SQUARE, "ReduceSumSquare" },
 };
 
+/* The mean over all axes but the first two: other tools know it by that name alone. */
+static bool is_global_average(const wk_export_graph *x) {
+  const wk_attr_reduce_sum *a = x->node->attrs;
+  int rank = wk_export_type(x, 0)->rank;
+  bool all = x->node->op == WK_OP_REDUCE_MEAN && a->keepdims && rank > 2 && a->axes.n == rank - 2;
+  return all && a->axes.v[0] == 2 && wk_dtype_is_float(wk_export_type(x, 0)->dtype);
+}
+
 static wk_status write_reduce(wk_export_graph *x) {
   const wk_attr_reduce_sum *a = x->node->attrs; /* the layout that all of them share */
   if (a->axes.n == 0) return wk_export_own(x);  /* in ONNX no axes mean all axes */
   const char *op = reductions[0].onnx;
+  if (is_global_average(x)) {
+    return done(wk_export_1(x, "GlobalAveragePool", wk_export_in(x, 0), wk_export_out(x, 0)));
+  }
   for (size_t i = 0; i < WK_COUNTOF(reductions); i++) {
     if (reductions[i].op == x->node->op) op = reductions[i].onnx;
   }

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is quantised. A layer is a node of the table below and the relu or clip behind it. Values
+ * that a quantised layer makes are seen quantised by everybody; what else quantised layers read is
+ * quantised for them alone. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "compiler/quantize/quantize.h"
+
+static const struct {
+  wk_op op;
+  wk_layer_kind kind;
+  uint32_t operands; /* how many inputs are activations; the rest stays as it is */
+  const char *onnx;
+} kinds[] = {
+    {WK_OP_CONV, WK_LAYER_LEADS, 2, "Conv"},
+    {WK_OP_CONV_TRANSPOSE, WK_LAYER_LEADS, 2, "ConvTranspose"},
+    {WK_OP_MATMUL, WK_LAYER_LEADS, 2, "MatMul"},
+    {WK_OP_ADD, WK_LAYER_FOLLOWS, 2, "Add"},
+    {WK_OP_SUB, WK_LAYER_FOLLOWS, 2, "Sub"},
+    {WK_OP_MUL, WK_LAYER_FOLLOWS, 2, "Mul"},
+    {WK_OP_CONCAT, WK_LAYER_FOLLOWS, UINT32_MAX, "Concat"},
+    {WK_OP_AVG_POOL, WK_LAYER_FOLLOWS, 1, "AveragePool"},
+    {WK_OP_REDUCE_MEAN, WK_LAYER_FOLLOWS, 1, "ReduceMean"},
+    {WK_OP_RESIZE, WK_LAYER_FOLLOWS, 1, "Resize"},
+    {WK_OP_RELU, WK_LAYER_FOLLOWS, 1, "Relu"},
+    {WK_OP_CLIP, WK_LAYER_FOLLOWS, 1, "Clip"},
+    {WK_OP_LEAKY_RELU, WK_LAYER_FOLLOWS, 1, "LeakyRelu"},
+    {WK_OP_ELU, WK_LAYER_FOLLOWS, 1, "Elu"},
+    {WK_OP_SIGMOID, WK_LAYER_FOLLOWS, 1, "Sigmoid"},
+    {WK_OP_HARD_SIGMOID, WK_LAYER_FOLLOWS, 1, "HardSigmoid"},
+    {WK_OP_HARD_SWISH, WK_LAYER_FOLLOWS, 1, "HardSwish"},
+    {WK_OP_SILU, WK_LAYER_FOLLOWS, 1, "Silu"},
+    {WK_OP_TANH, WK_LAYER_FOLLOWS, 1, "Tanh"},
+    {WK_OP_GELU, WK_LAYER_FOLLOWS, 1, "Gelu"},
+    {WK_OP_GELU_TANH, WK_LAYER_FOLLOWS, 1, "GeluTanh"},
+    {WK_OP_MAX_POOL, WK_LAYER_CARRIES, 1, "MaxPool"},
+    {WK_OP_RESHAPE, WK_LAYER_CARRIES, 1, "Reshape"},
+    {WK_OP_TRANSPOSE, WK_LAYER_CARRIES, 1, "Transpose"},
+    {WK_OP_SLICE, WK_LAYER_CARRIES, 1, "Slice"},
+    {WK_OP_SPLIT, WK_LAYER_CARRIES, 1, "Split"},
+    {WK_OP_EXPAND, WK_LAYER_CARRIES, 1, "Expand"},
+};
+
+static int kind_of(wk_op op) {
+  for (size_t i = 0; i < WK_COUNTOF(kinds); i++)
+    if (kinds[i].op == op) return (int)i;
+  return -1;
+}
+
+const char *wk_quantize_op_name(wk_op op) {
+  int k = kind_of(op);
+  return k >= 0 ? kinds[k].onnx : wk_op_get(op)->name;
+}
+
+static bool is_f32(const wk_graph *g, wk_value_id v) {
+  return v != WK_NONE && wk_val(g, v)->type.dtype == WK_F32 && !wk_val(g, v)->type.quant;
+}
+
+bool wk_quantize_is_operand(const wk_graph *g, const wk_node *n, uint32_t i) {
+  int k = kind_of(n->op);
+  return k >= 0 && i < kinds[k].operands && i < n->n_in && is_f32(g, n->in[i]);
+}
+
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+static bool has_epilogue(const wk_node *n) {
+  switch (n->op) {
+  case WK_OP_CONV: return n->n_in > 3 || WK_ATTR(n, conv)->epilogue;
+  case WK_OP_CONV_TRANSPOSE: return n->n_in > 3 || WK_ATTR(n, conv_transpose)->epilogue;
+  case WK_OP_MATMUL: return n->n_in > 3 || WK_ATTR(n, matmul)->epilogue;
+  default: return false;
+  }
+}
+
+static bool can_be_layer(const wk_graph *g, const wk_node *n) {
+  int k = kind_of(n->op);
+  if (k < 0 || n->dead || n->predicate != WK_NONE || has_epilogue(n)) return false;
+  for (uint32_t i = 0; i < n->n_in && i < kinds[k].operands; i++)
+    if (!is_f32(g, n->in[i])) return false;
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    if (n->op == WK_OP_MAX_POOL && i > 0 && n->out[i] != WK_NONE) return false; /* positions */
+    if (n->out[i] != WK_NONE && !is_f32(g, n->out[i])) return false;
+  }
+  return n->out[0] != WK_NONE;
+}
+
+static bool is_activation(const wk_node *n) {
+  return (n->op == WK_OP_RELU || n->op == WK_OP_CLIP) && n->predicate == WK_NONE;
+}
+
+/* The relu or clip that alone reads the result of a layer that computes. */
+static wk_node_id activation_of(const wk_graph *g, const wk_uses *u, wk_node_id core) {
+  const wk_node *n = wk_nod(g, core);
+  int k = kind_of(n->op);
+  if (kinds[k].kind == WK_LAYER_CARRIES || is_activation(n)) return core;
+  if (wk_use_count(u, n->out[0]) != 1) return core;
+  wk_node_id next = u->uses[u->first[n->out[0]]].node;
+  return next != WK_NONE && is_activation(wk_nod(g, next)) ? next : core;
+}
+
+wk_quantize_plan wk_quantize_plan_make(const wk_module *m) {
+  const wk_graph *g = m->main;
+  wk_quantize_plan p = {.g = g, .arena = wk_arena_new()};
+  wk_uses u = wk_graph_uses(g, p.arena);
+  p.layer_of = wk_arena_alloc(p.arena, (g->nodes.n + 1) * sizeof *p.layer_of);
+  p.seen = wk_arena_alloc(p.arena, g->values.n + 1);
+  p.like = wk_arena_alloc(p.arena, (g->values.n + 1) * sizeof *p.like);
+  memset(p.layer_of, 0xff, g->nodes.n * sizeof *p.layer_of);
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    if (p.layer_of[i] != WK_NONE || !can_be_layer(g, n)) continue;
+    wk_quantize_layer l = {.name = n->name, .op = n->op, .kind = kinds[kind_of(n->op)].kind,
+                           .core = (wk_node_id)i};
+    l.last = activation_of(g, &u, l.core);
+    p.layer_of[l.core] = p.layer_of[l.last] = (uint32_t)p.layers.n;
+    wk_vec_push(&p.layers, l);
+  }
+  return p;
+}
+
+void wk_quantize_plan_free(wk_quantize_plan *p) {
+  wk_vec_free(&p->layers);
+  wk_arena_free(p->arena);
+  *p = (wk_quantize_plan){0};
+}
+
+/* ---- what is quantised ----------------------------------------------------------------------- */
+
+static bool is_fed(const wk_quantize_plan *p, const wk_node *n) {
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (wk_quantize_is_operand(p->g, n, i) && p->seen[n->in[i]] == WK_SEEN_BY_ALL) return true;
+  return false;
+}
+
+static void quantise_results(wk_quantize_plan *p, const wk_quantize_layer *l) {
+  const wk_node *last = wk_nod(p->g, l->last), *core = wk_nod(p->g, l->core);
+  for (uint32_t k = 0; k < last->n_out; k++) {
+    wk_value_id v = last->out[k];
+    if (v == WK_NONE) continue;
+    p->seen[v] = WK_SEEN_BY_ALL;
+    if (l->kind == WK_LAYER_CARRIES) p->like[v] = p->like[core->in[0]];
+  }
+}
+
+size_t wk_quantize_settle(wk_quantize_plan *p) {
+  size_t count = 0;
+  memset(p->seen, WK_SEEN_BY_NONE, p->g->values.n);
+  for (size_t v = 0; v < p->g->values.n; v++) p->like[v] = (wk_value_id)v;
+  for (size_t i = 0; i < p->layers.n; i++) {
+    wk_quantize_layer *l = &p->layers.data[i];
+    const wk_node *core = wk_nod(p->g, l->core);
+    l->quantised = !l->keep && (l->kind == WK_LAYER_LEADS || is_fed(p, core));
+    if (l->quantised) quantise_results(p, l);
+    count += l->quantised;
+  }
+  for (size_t i = 0; i < p->layers.n; i++) {
+    const wk_node *core = wk_nod(p->g, p->layers.data[i].core);
+    for (uint32_t k = 0; p->layers.data[i].quantised && k < core->n_in; k++)
+      if (wk_quantize_is_operand(p->g, core, k) && !p->seen[core->in[k]])
+        p->seen[core->in[k]] = WK_SEEN_BY_QUANTISED;
+  }
+  return count;
+}
+
+wk_value_id *wk_quantize_values(const wk_quantize_plan *p, size_t *n) {
+  bool *wanted = wk_xcalloc(p->g->values.n + 1, 1);
+  for (size_t i = 0; i < p->layers.n; i++) {
+    const wk_node *core = wk_nod(p->g, p->layers.data[i].core);
+    const wk_node *last = wk_nod(p->g, p->layers.data[i].last);
+    for (uint32_t k = 0; k < core->n_in; k++)
+      if (wk_quantize_is_operand(p->g, core, k) && !wk_is_const(p->g, core->in[k]))
+        wanted[core->in[k]] = true;
+    for (uint32_t k = 0; k < last->n_out; k++)
+      if (last->out[k] != WK_NONE) wanted[last->out[k]] = true;
+  }
+  wk_value_id *ids = wk_arena_alloc(p->arena, (p->g->values.n + 1) * sizeof *ids);
+  *n = 0;
+  for (size_t v = 0; v < p->g->values.n; v++)
+    if (wanted[v]) ids[(*n)++] = (wk_value_id)v;
+  free(wanted);
+  return ids;
+}
+
+int wk_quantize_sum_axis(const wk_quantize_plan *p, wk_value_id v) {
+  for (size_t i = 0; i < p->layers.n; i++) {
+    const wk_node *n = wk_nod(p->g, p->layers.data[i].core);
+    if (p->layers.data[i].kind != WK_LAYER_LEADS || n->in[0] != v) continue;
+    return n->op == WK_OP_MATMUL ? wk_val(p->g, v)->type.rank - 1 : 1;
+  }
+  return -1;
+}
+
+static bool swallows(const wk_quantize_plan *p, const wk_quantize_layer *l, const wk_range *ranges,
+                     const wk_quantize_options *o) {
+  const wk_node *core = wk_nod(p->g, l->core);
+  if (l->op != WK_OP_ADD && l->op != WK_OP_SUB) return false;
+  double step = (double)wk_range_choose(&ranges[wk_nod(p->g, l->last)->out[0]], o).scale;
+  for (uint32_t i = 0; i < core->n_in; i++) {
+    if (wk_is_const(p->g, core->in[i])) continue;
+    const wk_range *r = &ranges[core->in[i]];
+    if (r->max > r->min && r->max - r->min < 4 * step) return true;
+  }
+  return false;
+}
+
+size_t wk_quantize_spare(wk_quantize_plan *p, const wk_range *ranges,
+                         const wk_quantize_options *o) {
+  size_t n = 0;
+  for (size_t i = 0; i < p->layers.n; i++) {
+    wk_quantize_layer *l = &p->layers.data[i];
+    if (!l->quantised || l->keep || !swallows(p, l, ranges, o)) continue;
+    l->keep = true;
+    l->why = "an operand would vanish";
+    n++;
+  }
+  return n;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static bool is_named(const wk_quantize_plan *p, const wk_quantize_layer *l, const char *name) {
+  return !strcmp(l->name, name) || !strcmp(wk_nod(p->g, l->last)->name, name) ||
+         !strcasecmp(wk_op_get(l->op)->name, name) ||
+         !strcasecmp(wk_quantize_op_name(l->op), name) ||
+         (l->op == WK_OP_MATMUL && !strcasecmp(name, "Gemm"));
+}
+
+wk_status wk_quantize_keep(wk_quantize_plan *p, const char *name) {
+  WK_VEC(const char *) names = {0};
+  bool any = false;
+  for (size_t i = 0; i < p->layers.n; i++) {
+    wk_quantize_layer *l = &p->layers.data[i];
+    if (is_named(p, l, name)) {
+      any = l->keep = true;
+      l->why = "--keep-float";
+    }
+    wk_vec_push(&names, l->name);
+    wk_vec_push(&names, wk_quantize_op_name(l->op));
+  }
+  const char *near = wk_nearest(name, names.data, names.n);
+  wk_vec_free(&names);
+  if (any) return NULL;
+  if (near)
+    return wk_error(WK_USAGE, "--keep-float: no node or operator '%s'; did you mean '%s'?", name,
+                    near);
+  return wk_error(WK_USAGE, "--keep-float: the model has no node or operator '%s' to quantise",
+                  name);
+}

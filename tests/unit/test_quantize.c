@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Post-training quantisation: ranges, weights, which layers are quantised, and that the module
+ * which comes out computes nearly the same, its simulation exactly the same. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/eval/eval.h"
+#include "compiler/quantize/quantize.h"
+#include "compiler/zoo/builder.h"
+
+static const wk_quantize_options plain = {.activation = WK_U8, .per_channel = true,
+                                          .percentile = 99.9};
+
+static void must(wk_status s) {
+  if (s) wk_status_print(stderr, s);
+  assert_null(s);
+}
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+static void parameters(void **state) {
+  (void)state;
+  wk_quantize_options o = plain;
+  wk_quantize_params p = wk_quantize_params_of(-1, 3, &o);
+  assert_float_equal(p.scale, 4 / 255.0, 1e-7);
+  assert_int_equal(p.zero, 64);
+  p = wk_quantize_params_of(1, 3, &o); /* 0 is always inside */
+  assert_int_equal(p.zero, 0);
+  assert_int_equal(wk_quantize_number(3, p, WK_U8), 255);
+  assert_int_equal(wk_quantize_number(-9, p, WK_U8), 0);
+  p = wk_quantize_params_of(0, 0, &o);
+  assert_float_equal(p.scale, 1, 0);
+  o.symmetric = true;
+  assert_int_equal(wk_quantize_params_of(-1, 3, &o).zero, 128);
+  assert_int_equal(wk_quantize_params_of(0, 3, &o).zero, 0);
+  o.activation = WK_I8;
+  p = wk_quantize_params_of(-1, 3, &o);
+  assert_int_equal(p.zero, 0);
+  assert_float_equal(p.scale, 3 / 127.0, 1e-7);
+  o.symmetric = false;
+  assert_int_equal(wk_quantize_params_of(0, 3, &o).zero, -128);
+}
+
+static double error_of(const float *x, int64_t n, wk_quantize_params p) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) {
+    double y = (wk_quantize_number((double)x[i], p, WK_U8) - p.zero) * (double)p.scale;
+    sum += ((double)x[i] - y) * ((double)x[i] - y);
+  }
+  return sum;
+}
+
+/* Normal values and one far out. */
+static void methods(void **state) {
+  (void)state;
+  enum { N = 60000 };
+  static float x[N];
+  wk_rng rng = {3};
+  for (int i = 0; i < N; i++) x[i] = wk_rng_normal(&rng);
+  x[17] = 9;
+  int64_t dims = N;
+  wk_tensor t = {wk_type_make(WK_F32, 1, &dims), x};
+  wk_range r = {.axis = -1};
+  wk_range_scan(&r, &t);
+  wk_range_bin(&r, &t);
+  assert_int_equal(r.count, N);
+  assert_float_equal(r.max, 9, 0);
+  double errors[4];
+  wk_quantize_options o = plain;
+  for (int m = 0; m < 4; m++) {
+    o.method = (wk_range_method)m;
+    errors[m] = error_of(x, N, wk_range_choose(&r, &o));
+  }
+  for (int m = 0; m < 4; m++) assert_true(errors[WK_RANGE_MSE] <= errors[m] * 1.02);
+  assert_true(errors[WK_RANGE_MSE] < errors[WK_RANGE_PERCENTILE]);
+  wk_range_free(&r);
+}
+
+static void bad_values(void **state) {
+  (void)state;
+  float x[6] = {1, NAN, -INFINITY, 0, 2, 0};
+  int64_t dims[] = {2, 3};
+  wk_tensor t = {wk_type_make(WK_F32, 2, dims), x};
+  wk_range r = {.axis = -1};
+  wk_range_scan(&r, &t);
+  assert_int_equal(r.bad, 2);
+  assert_int_equal(r.zeros, 2);
+  assert_float_equal(r.min, 0, 0);
+  assert_float_equal(r.max, 2, 0);
+  wk_range_free(&r);
+  float y[6] = {1, 2, 3, 4, 5, 6};
+  t.data = y;
+  r.axis = 1;
+  wk_range_scan(&r, &t);
+  assert_int_equal(r.channels, 3);
+  assert_int_equal(r.per_channel, 2);
+  assert_float_equal(r.sums[2], 9, 0);
+  wk_range_free(&r);
+}
+
+/* ---- whole modules --------------------------------------------------------------------------- */
+
+/* Convolutions, depthwise, clip, residual sum, pools, concat, product. */
+static wk_module *network(void) {
+  wk_module *m;
+  wick_builder *b = wick_builder_new("net", 5);
+  wick_value x = wick_input(b, "x", WK_F32, 4, (int64_t[]){1, 3, 12, 12});
+  x = wick_conv(b, x, &(wick_conv_opts){.out = 8, .kernel = 3, .pad = 1, .bias = true});
+  x = wick_relu(b, x);
+  wick_value y = wick_conv(b, x, &(wick_conv_opts){.out = 8, .kernel = 3, .pad = 1, .group = 8});
+  y = wick_conv(b, wick_clip(b, y, 0, 6), &(wick_conv_opts){.out = 8, .kernel = 1, .bias = true});
+  x = wick_max_pool(b, wick_relu(b, wick_add(b, x, y)), 2, 2, 0);
+  x = wick_concat(b, (wick_value[]){x, wick_unary(b, WK_OP_SIGMOID, x)}, 2, 1);
+  x = wick_flatten(b, wick_global_avg_pool(b, x));
+  wick_output(b, "scores", wick_linear(b, x, 10));
+  must(wick_builder_finish(b, &m));
+  must(wk_module_normalise(m));
+  return m;
+}
+
+typedef struct {
+  wk_module *m;
+  wk_quantize_plan plan;
+  wk_range *ranges;
+  wk_tensor in, out; /* of the float module */
+} fixture;
+
+static wk_status watch(void *ctx, const wk_graph *g, const wk_node *n, const wk_tensor *in,
+                       const wk_tensor *out, int depth) {
+  fixture *f = ctx;
+  (void)g, (void)depth;
+  for (uint32_t k = 0; k < n->n_in; k++)
+    if (n->in[k] == f->m->main->inputs.data[0] && !f->ranges[n->in[k]].count) {
+      wk_range_scan(&f->ranges[n->in[k]], &in[k]);
+      wk_range_bin(&f->ranges[n->in[k]], &in[k]);
+    }
+  for (uint32_t k = 0; k < n->n_out; k++) {
+    wk_range_scan(&f->ranges[n->out[k]], &out[k]);
+    wk_range_bin(&f->ranges[n->out[k]], &out[k]);
+  }
+  return NULL;
+}
+
+static fixture profile(void) {
+  fixture f = {.m = network()};
+  size_t n = f.m->main->values.n;
+  wk_rng rng = {1};
+  f.plan = wk_quantize_plan_make(f.m);
+  f.ranges = wk_xcalloc(n + 1, sizeof *f.ranges);
+  for (size_t v = 0; v < n; v++) f.ranges[v].axis = wk_quantize_sum_axis(&f.plan, (wk_value_id)v);
+  must(wk_tensor_alloc(&wk_val(f.m->main, f.m->main->inputs.data[0])->type, &f.in));
+  for (int64_t i = 0; i < wk_type_count(&f.in.type); i++)
+    ((float *)f.in.data)[i] = wk_rng_normal(&rng);
+  must(wk_eval_graph(f.m->main, &f.in, &f.out, watch, &f));
+  return f;
+}
+
+static void free_fixture(fixture *f) {
+  for (size_t v = 0; v < f->m->main->values.n; v++) wk_range_free(&f->ranges[v]);
+  free(f->ranges);
+  wk_tensor_free(&f->in);
+  wk_tensor_free(&f->out);
+  wk_quantize_plan_free(&f->plan);
+  wk_module_free(f->m);
+}
+
+static wk_tensor run(fixture *f, const wk_quantize_options *o, bool simulated, size_t *pairs) {
+  wk_quantize_build_args a = {.plan = &f->plan, .options = o, .ranges = f->ranges,
+                              .simulated = simulated};
+  wk_value_id *at = wk_xcalloc(f->m->main->values.n + 1, sizeof *at);
+  wk_module *q;
+  wk_tensor out;
+  must(wk_quantize_build(&a, at, NULL, &q));
+  *pairs = 0;
+  for (size_t i = 0; i < q->main->nodes.n; i++)
+    *pairs += q->main->nodes.data[i].op == WK_OP_QUANTIZE;
+  assert_string_equal(q->main->output_names.data[0], "scores");
+  must(wk_eval_graph(q->main, &f->in, &out, NULL, NULL));
+  wk_module_free(q);
+  free(at);
+  return out;
+}
+
+static double decibel(const wk_tensor *want, const wk_tensor *got) {
+  double signal = 0, noise = 0;
+  for (int64_t i = 0; i < wk_type_count(&want->type); i++) {
+    double x = (double)((float *)want->data)[i], e = x - (double)((float *)got->data)[i];
+    signal += x * x;
+    noise += e * e;
+  }
+  return 10 * log10(signal / noise);
+}
+
+static void modules(void **state) {
+  (void)state;
+  fixture f = profile();
+  assert_true(wk_quantize_settle(&f.plan) == f.plan.layers.n);
+  for (int k = 0; k < 32; k++) {
+    wk_quantize_options o = {.activation = k & 1 ? WK_I8 : WK_U8, .symmetric = k & 2,
+                             .per_channel = k & 4, .bias_correction = k & 8,
+                             .method = k & 16 ? WK_RANGE_MSE : WK_RANGE_MINMAX};
+    size_t pairs;
+    wk_tensor file = run(&f, &o, false, &pairs), simulation = run(&f, &o, true, &pairs);
+    assert_true(decibel(&f.out, &file) > 25);
+    assert_memory_equal(file.data, simulation.data, (size_t)wk_type_bytes(&file.type));
+    wk_tensor_free(&file);
+    wk_tensor_free(&simulation);
+  }
+  free_fixture(&f);
+}
+
+/* What is named stays float; what only follows it does so as well. */
+static void keeping(void **state) {
+  (void)state;
+  fixture f = profile();
+  size_t all = wk_quantize_settle(&f.plan), pairs;
+  must(wk_quantize_keep(&f.plan, "conv"));
+  size_t some = wk_quantize_settle(&f.plan);
+  assert_int_equal(some, 1); /* the product */
+  wk_tensor out = run(&f, &plain, false, &pairs);
+  assert_int_equal(pairs, 2); /* its operand and its result */
+  wk_tensor_free(&out);
+  assert_true(all > some);
+  wk_status s = wk_quantize_keep(&f.plan, "Matmull");
+  assert_non_null(s);
+  assert_non_null(strstr(s->message, "MatMul"));
+  wk_status_free(s);
+  must(wk_quantize_keep(&f.plan, "Gemm"));
+  assert_int_equal(wk_quantize_settle(&f.plan), 0);
+  free_fixture(&f);
+}
+
+static void equalising(void **state) {
+  (void)state;
+  fixture f = profile();
+  int64_t pairs;
+  wk_tensor out;
+  must(wk_quantize_equalise(f.m, &pairs));
+  assert_int_equal(pairs, 0); /* the first result is used twice, a clip is in between the others */
+  wk_module *m;
+  wick_builder *b = wick_builder_new("pair", 2);
+  wick_value x = wick_input(b, "x", WK_F32, 4, (int64_t[]){1, 3, 12, 12});
+  x = wick_relu(b, wick_conv(b, x, &(wick_conv_opts){.out = 8, .kernel = 3, .bias = true}));
+  x = wick_relu(b, wick_conv(b, x, &(wick_conv_opts){.out = 8, .kernel = 3, .group = 8}));
+  wick_output(b, "y", wick_conv(b, x, &(wick_conv_opts){.out = 4, .kernel = 1, .bias = true}));
+  must(wick_builder_finish(b, &m));
+  wk_tensor want;
+  must(wk_eval_graph(m->main, &f.in, &want, NULL, NULL));
+  must(wk_quantize_equalise(m, &pairs));
+  assert_int_equal(pairs, 2);
+  must(wk_eval_graph(m->main, &f.in, &out, NULL, NULL));
+  assert_true(wk_tensor_diff(&out, &want, &(wk_tolerance){1e-4, 1e-6, 1e-5}).equal);
+  wk_tensor_free(&want);
+  wk_tensor_free(&out);
+  wk_module_free(m);
+  free_fixture(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(parameters), cmocka_unit_test(methods),  cmocka_unit_test(bad_values),
+      cmocka_unit_test(modules),    cmocka_unit_test(keeping),  cmocka_unit_test(equalising)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
