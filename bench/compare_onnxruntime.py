@@ -8,6 +8,8 @@ and the ratio ONNX Runtime / Wick of the minima (above 1: Wick is faster).
 
   bench/setup                          once: a virtual environment with onnxruntime and numpy
   bench/compare_onnxruntime.py [--models resnet50,…] [--threads 1,2] [--rounds 12]
+
+A model is a network of the zoo or a path: --models resnet50,q/resnet50.onnx sets a quantised file beside the zoo's.
 """
 import argparse
 import ctypes
@@ -168,10 +170,15 @@ def compare_outputs(np, folder):
 
 
 def bench(np, name, threads, rounds, folder):
-    model, package = folder / f"{name}.onnx", folder / f"{name}.wick"
-    if not package.exists():
-        subprocess.run([BUILD / "wick", "zoo", name, "-o", model], check=True,
-                       stdout=subprocess.DEVNULL)
+    model = pathlib.Path(name)
+    if model.suffix == ".onnx":
+        name = model.parent.name if model.stem == "model" else model.stem
+    else:
+        model = folder / f"{name}.onnx"
+    package, wick = folder / f"{name}.wick", BUILD / "wick"
+    if not package.exists() or package.stat().st_mtime < wick.stat().st_mtime:
+        if model.parent == folder:
+            subprocess.run([wick, "zoo", name, "-o", model], check=True, stdout=subprocess.DEVNULL)
         subprocess.run([BUILD / "wick", "compile", model, "-o", package], check=True,
                        stdout=subprocess.DEVNULL)
     make_inputs(np, model, folder)
