@@ -80,7 +80,8 @@ void wk_quantize_summary(FILE *f, const wk_quantize_job *j) {
                wk_bytes_text((uint64_t)j->bytes_before).s,
                wk_bytes_text((uint64_t)j->bytes_after).s,
                (double)j->bytes_before / (double)(j->bytes_after ? j->bytes_after : 1));
-  wk_table_row(&t, "outputs\t%s dB signal to noise", decibel(j->arena, j->end));
+  wk_table_row(&t, j->end.noise > 0 ? "outputs\t%s dB signal to noise" : "outputs\t%s",
+               j->end.noise > 0 ? decibel(j->arena, j->end) : "like the float model's");
   wk_table_print(f, &t, "ll");
   n = worst_layers(j, worst);
   if (!n) return;
