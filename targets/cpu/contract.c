@@ -240,8 +240,10 @@ static void describe_matmul(wk_contract *c, const wk_program *p, const wk_inst *
       .types = types_of(i, c->a, c->b, 0)};
   if (y->dims[col] != 1 && y->strides[col] != 1) c->fix |= WK_FIX_Y;
   if (unit_stride_of(left, k_left) != 1 || !reads_words(p, left, k_left)) c->fix |= WK_FIX_A;
-  if (!c->is_packed && c->matmul.b_stride[2] != 1 && c->matmul.b_stride[3] != 1)
-    c->fix |= WK_FIX_B;
+  const int64_t *s = c->matmul.b_stride;
+  bool along_k = s[2] == 1 && s[3] != 1;
+  if (c->is_packed) return;
+  if ((s[2] != 1 && s[3] != 1) || (along_k && !reads_words(p, right, k_right))) c->fix |= WK_FIX_B;
 }
 
 static bool is_const(const wk_program *p, const wk_view *v) {
@@ -295,9 +297,6 @@ static void fit_matmul(wk_contract *c, const wk_program *p, const wk_inst *i) {
   batch b = merge_batch(views, n_views);
   if (b.n > 2) return;
   bool swapped = prefers_swap(p, i);
-  if (!is_float32(&i->operands[WK_CONTRACT_A]) &&
-      !is_const(p, &i->operands[swapped ? WK_CONTRACT_A : WK_CONTRACT_B]))
-    return;
   c->kind = WK_CONTRACT_MATMUL;
   c->a = swapped ? WK_CONTRACT_B : WK_CONTRACT_A;
   c->b = swapped ? WK_CONTRACT_A : WK_CONTRACT_B;

@@ -8,7 +8,8 @@
 
 bool wk_depthwise_fits(const wk_cpu_conv_desc *d);
 int64_t wk_depthwise_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d);
-/* Weights as [channel block][heads + words of a window][lanes] words of taps of a column (dot.h). */
+/* Weights as [channel block][heads + words of a window][lanes] words of taps of a column (dot.h).
+ */
 void wk_depthwise_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *w,
                        const int64_t w_stride[4], void *out);
 void wk_depthwise_reach(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *packed,

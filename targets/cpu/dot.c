@@ -92,6 +92,12 @@ static wk_ssa quads(wk_emit *e, wk_ssa a, wk_ssa b, wk_ssa acc) {
   return call(e, "llvm.x86.avx512.vpdpbusd.512", args, 3);
 }
 
+wk_ssa wk_dot_head(wk_emit *e, wk_ssa b, wk_ssa sum) {
+  wk_ssa halves_of_256 = wk_vector_int(e, words(e), INT64_C(0x80808080));
+  wk_ssa more = quads(e, halves_of_256, b, LLVMConstNull(words(e)));
+  return LLVMBuildSub(e->b, sum, more, "");
+}
+
 wk_ssa wk_dot_emit(wk_emit *e, const wk_cpu_types *t, const wk_dot_operand *a,
                    const wk_dot_operand *b, wk_ssa acc) {
   if (t->a == WK_F32) return wk_emit_fma(e, a->part[0], b->part[0], acc);

@@ -23,6 +23,8 @@ wk_dot_operand wk_dot_a(wk_emit *e, const wk_cpu_types *t, wk_ssa at);
 wk_dot_operand wk_dot_b(wk_emit *e, const wk_cpu_types *t, wk_ssa at);
 wk_ssa wk_dot_emit(wk_emit *e, const wk_cpu_types *t, const wk_dot_operand *a,
                    const wk_dot_operand *b, wk_ssa acc);
+/* The heads of the columns whose words of B are given, added to `sum`. */
+wk_ssa wk_dot_head(wk_emit *e, wk_ssa words, wk_ssa sum);
 
 /* Depthwise: a lane is a channel, and a word holds up to so many taps of it, the same of x and w:
  * one float, or 8-bit integers, or 16-bit ones where the former cannot be multiplied. */

@@ -5,14 +5,13 @@
 #ifndef WICK_CPU_EXPR_EMIT_H
 #define WICK_CPU_EXPR_EMIT_H
 
+#include "targets/cpu/expr_plan.h"
 #include "targets/cpu/kernels.h"
 #include "targets/cpu/vector.h"
 
-#include "targets/cpu/expr_plan.h"
-
 /* inputs[k], results[r]: vectors of `lanes` register elements (vector.h); inputs that no node reads
- * may be NULL. how: expr_plan.h; NULL: planned by the types of the inputs. index[a]: vector of i64 positions along axis a, only for axes that INDEX nodes name.
- */
+ * may be NULL. how: expr_plan.h; NULL: planned by the types of the inputs. index[a]: vector of i64
+ * positions along axis a, only for axes that INDEX nodes name. */
 void wk_expr_emit(wk_emit *e, const wk_expr *x, const wk_how *how, int lanes,
                   const wk_ssa *inputs, const wk_ssa *index, wk_ssa *results);
 

@@ -22,8 +22,8 @@ wk_fact wk_fact_any(wk_dtype t) {
   int bits = 8 * wk_dtype_size(t);
   if (t == WK_BOOL) return wk_fact_range(0, 1);
   if (!wk_dtype_is_int(t) || t == WK_U64 || t == WK_I64) return wk_fact_range(INT64_MIN, INT64_MAX);
-  if (wk_dtype_is_signed(t)) return wk_fact_range(-(INT64_C(1) << (bits - 1)), (INT64_C(1) << (bits - 1)) - 1);
-  return wk_fact_range(0, (INT64_C(1) << bits) - 1);
+  int64_t half = INT64_C(1) << (bits - 1);
+  return wk_dtype_is_signed(t) ? wk_fact_range(-half, half - 1) : wk_fact_range(0, 2 * half - 1);
 }
 
 wk_fact wk_fact_union(wk_fact a, wk_fact b) {
@@ -43,9 +43,12 @@ static wk_fact wrapped(wk_fact a, wk_dtype t) {
 }
 
 static wk_fact sum(wk_fact a, wk_fact b, bool minus) {
-  int64_t lo, hi;
-  bool over = minus ? __builtin_sub_overflow(a.lo, b.hi, &lo) || __builtin_sub_overflow(a.hi, b.lo, &hi)
-                    : __builtin_add_overflow(a.lo, b.lo, &lo) || __builtin_add_overflow(a.hi, b.hi, &hi);
+  int64_t lo = 0, hi = 0;
+  bool over;
+  if (minus)
+    over = __builtin_sub_overflow(a.lo, b.hi, &lo) || __builtin_sub_overflow(a.hi, b.lo, &hi);
+  else
+    over = __builtin_add_overflow(a.lo, b.lo, &lo) || __builtin_add_overflow(a.hi, b.hi, &hi);
   return over ? wk_fact_any(WK_I64) : wk_fact_range(lo, hi);
 }
 
@@ -143,7 +146,8 @@ static bool half_fits(const plan *p, const wk_expr_node *n, int64_t limit) {
 /* ---- (p + half) >> s in one step ------------------------------------------------------------- */
 
 /* Shifts of m by `by` and of x by what is missing to 33 - s overflow nowhere; -1: there is none. */
-static int split_shift(const plan *p, const wk_expr_node *n, uint16_t half, uint16_t x, uint16_t m) {
+static int split_shift(const plan *p, const wk_expr_node *n, uint16_t half, uint16_t x,
+                       uint16_t m) {
   uint64_t most = magnitude(p->all[m].lo) | magnitude(p->all[m].hi);
   int by = most < INT64_C(1) << 30 ? 30 - log2_floor(most) : 0;
   for (int k = 0; k < p->n_sets; k++) {
@@ -233,7 +237,8 @@ static bool can_be_narrow(const plan *p, uint32_t k) {
     case WK_EX_MIN:
     case WK_EX_MAX: return are_words(p, n);
     case WK_EX_SELECT: return is_word(p, n->arg[1]) && is_word(p, n->arg[2]);
-    case WK_EX_SHR: return are_words(p, n) && p->all[n->arg[1]].lo >= 0 && p->all[n->arg[1]].hi < 32;
+    case WK_EX_SHR:
+      return are_words(p, n) && p->all[n->arg[1]].lo >= 0 && p->all[n->arg[1]].hi < 32;
     default: return false;
   }
 }

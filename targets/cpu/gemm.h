@@ -90,8 +90,8 @@ typedef struct {
   int64_t pixel;         /* bytes of that many, in whole words */
   bool row_table;        /* output rows have no single stride */
   int64_t y_row, op_row[WK_CPU_MAX_OPERANDS];
-  bool pack_b; /* B is packed at run time from these byte strides */
-  int64_t b_k, b_n;
+  bool pack_b; /* B is packed at run time from these byte strides; k elements */
+  int64_t b_k, b_n, k;
   wk_panels panels;
   wk_cpu_types types;
   const wk_cpu_epilogue *epi;

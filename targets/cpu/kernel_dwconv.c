@@ -386,7 +386,8 @@ static void task_body(dw_driver *v, int64_t per_task, int64_t zero_bytes) {
 wk_status wk_depthwise_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
                             wk_cpu_kernel *out) {
   int64_t width = e->isa->lanes * 4, rows = d->n * d->oh, size = wk_dtype_size(d->types.a);
-  int64_t zero_bytes = (int64_t)wk_align_up((uint64_t)(ceil_div(d->cout * size, width) * width), 64);
+  int64_t line = ceil_div(d->cout * size, width) * width;
+  int64_t zero_bytes = (int64_t)wk_align_up((uint64_t)line, 64);
   int64_t table_bytes = (int64_t)wk_align_up((uint64_t)(table_columns(d) * d->kh * 8), 64);
   int64_t row_bytes = d->ow * d->cout * size * (1 + d->stride_h * d->stride_w);
   int64_t per_task = TASK_BYTES / row_bytes > 0 ? TASK_BYTES / row_bytes : 1;

@@ -184,7 +184,7 @@ static void call_tile(driver *d, const panel *pn, int64_t rows, const wk_ssa *ar
                      .blocked = d->p->k_blocks > 1,
                      .masked = pn->masked,
                      .row_table = d->g->row_table,
-                     .own_heads = d->g->pack_b,
+                     .own_heads = d->g->pack_b && heads(d->e->isa, d->g) > 0,
                      .types = d->g->types,
                      .epi = d->g->epi};
   wk_emit_call(d->e, wk_tile_emit(d->e, &key), args, WK_TILE_OPS + 2 * d->g->epi->n_operands);
@@ -251,8 +251,10 @@ static wk_ssa panel_block(driver *d, const panel *pn) {
   if (d->p->k_blocks == 1) depth = wk_emit_int(e, g->kc);
   wk_ssa left = wk_emit_sub(e, wk_emit_int(e, g->n), pn->column);
   bool is_straight = g->b_n == element;
-  wk_ssa args[] = {src, dst, depth, wk_emit_int(e, is_straight ? g->b_k : g->b_n), left};
-  wk_emit_call(e, wk_pack_emit(e, pn->nv, pn->masked, !is_straight), args, 5);
+  wk_ssa elements = wk_emit_sub(e, wk_emit_int(e, g->k), wk_emit_mul(e, pn->k_at, word));
+  elements = wk_emit_min(e, wk_emit_mul(e, depth, word), elements);
+  wk_ssa args[] = {src, dst, depth, wk_emit_int(e, is_straight ? g->b_k : g->b_n), left, elements};
+  wk_emit_call(e, wk_pack_emit(e, &g->types, pn->nv, pn->masked, !is_straight), args, 6);
   return dst;
 }
 

@@ -86,8 +86,6 @@ wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_c
   if (!epi) epi = &no_epilogue;
   if (d->batch[0] < 1 || d->batch[1] < 1 || d->m < 1 || d->n < 1 || d->k < 1)
     return wk_error(WK_UNSUPPORTED, "matmul: an empty dimension");
-  if (!d->b_constant && d->types.a != WK_F32)
-    return wk_error(WK_UNSUPPORTED, "matmul: integers times integers known at run time only");
   if (!d->b_constant && d->b_stride[2] != 1 && d->b_stride[3] != 1)
     return wk_error(WK_UNSUPPORTED, "matmul: B is contiguous in neither direction");
   wk_gemm g;
@@ -106,6 +104,7 @@ wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_c
   g.a_row = d->a_stride[2] * size;
   g.y_row = d->y_stride[2] * y_size;
   g.pack_b = !d->b_constant;
+  g.k = d->k;
   int64_t matrix = matrix_bytes(e->isa, d);
   for (int i = 0; i < 2; i++) {
     g.a_batch[i] = d->a_stride[i] * size;

@@ -36,9 +36,10 @@ int64_t wk_strip_pitch(const wk_gemm *g);
 /* Fills `bytes` (rounded up to whole vectors) at p with a byte. */
 void wk_fill_emit(wk_emit *e, wk_ssa p, wk_ssa bytes, int32_t byte);
 
-/* void pack(src, dst, k, stride, columns): one panel of nv vectors from a run-time B. Not
- * transposed: columns are contiguous and `stride` is between k; transposed: k is contiguous,
- * `stride` is between columns. When `masked`, only `columns` of the panel exist. */
-wk_ssa wk_pack_emit(wk_emit *e, int nv, bool masked, bool transposed);
+/* void pack(src, dst, words, stride, columns, k): one panel of nv vectors from a run-time B, its
+ * heads before dst. Not transposed: columns are contiguous and `stride` is between k; transposed: k
+ * is contiguous, `stride` is between columns, whole words are read. When `masked`, only `columns`
+ * of the panel exist. k: elements; the last word of integers may hold fewer. */
+wk_ssa wk_pack_emit(wk_emit *e, const wk_cpu_types *t, int nv, bool masked, bool transposed);
 
 #endif

@@ -71,8 +71,8 @@ static void int8_conv_case(wk_program *p) {
 /* First layers: planes of 1, 3 and 5 channels. */
 static void int8_conv_first_case(wk_program *p) {
   for (int64_t c = 1; c <= 5; c += 2)
-    per_channel_conv(p, NHWC(OUT(p, WK_U8, 1, 16, 20, 24)), IN(p, c == 3 ? WK_I8 : WK_U8, 1, c, 32, 40),
-                     CONST(p, WK_I8, 24, c, 5, 5), (conv_shape){2, 2, 1, 1}, 40);
+    per_channel_conv(p, NHWC(OUT(p, WK_U8, 1, 16, 20, 24)),
+                     IN(p, c == 3 ? WK_I8 : WK_U8, 1, c, 32, 40), CONST(p, WK_I8, 24, c, 5, 5), (conv_shape){2, 2, 1, 1}, 40);
 }
 
 /* The residual lies where the result goes. */
@@ -91,7 +91,8 @@ static void int8_conv_residual_case(wk_program *p) {
 }
 
 /* As quant.h has it: by way of 16 fractional bits, halves of both roundings. */
-#define RESCALED "shr_round(sat<i32>(shr(add(mul(i64(%0), i64(%1)), shl(1i64, sub(a, 1i64))), a)), 16i32)"
+#define RESCALED                                                                         \
+  "shr_round(sat<i32>(shr(add(mul(i64(%0), i64(%1)), shl(1i64, sub(a, 1i64))), a)), 16i32)"
 
 static void rescaled_conv(wk_program *p, wk_view y, wk_view x, wk_view w, conv_shape c,
                           int64_t shift) {
@@ -152,8 +153,8 @@ static void int8_depthwise_case(wk_program *p) {
 /* ---- matrix product ------------------------------------------------------------------------- */
 
 static wk_inst *per_column_product(wk_program *p, wk_view y, wk_view a, wk_view b) {
-  wk_inst *i = append(p, WK_OP_MATMUL, 1, 6, y, a, b, range_constant(p, WK_I32, y.dims[1], -500, 500),
-                      multipliers(p, &y, 1), shifts(p, &y, 1, 38, 41));
+  wk_view bias = range_constant(p, WK_I32, y.dims[1], -500, 500);
+  wk_inst *i = append(p, WK_OP_MATMUL, 1, 6, y, a, b, bias, multipliers(p, &y, 1), shifts(p, &y, 1, 38, 41));
   ((wk_attr_matmul *)i->attrs)->epilogue = expression(p, PER_CHANNEL, 3, per_channel_types);
   return i;
 }
@@ -173,7 +174,8 @@ static void int8_matmul_swapped_case(wk_program *p) {
   wk_view y = OUT(p, WK_I32, 40, 30);
   append(p, WK_OP_MATMUL, 1, 4, PERM(y, 1, 0), IN(p, WK_U8, 30, 25), CONST(p, WK_I8, 25, 40),
          CONST(p, WK_I32, 40));
-  append(p, WK_OP_MATMUL, 1, 3, OUT(p, WK_I32, 50, 1), CONST(p, WK_I8, 50, 25), IN(p, WK_I8, 25, 1));
+  append(p, WK_OP_MATMUL, 1, 3, OUT(p, WK_I32, 50, 1), CONST(p, WK_I8, 50, 25),
+         IN(p, WK_I8, 25, 1));
 }
 
 /* Both at run time, as in attention: along either axis of b. */

@@ -217,7 +217,7 @@ static void add_floats(suite *s) {
   add_matmuls(s);
 }
 
-/* The same shapes on 8-bit integers, signs by turns; run-time B is done elsewhere. */
+/* The same shapes on 8-bit integers, signs by turns. */
 static void add_integers(suite *s) {
   static const wk_dtype signs[][2] = {{WK_U8, WK_I8}, {WK_I8, WK_I8}, {WK_U8, WK_I8},
                                       {WK_I8, WK_U8}, {WK_I8, WK_I8}, {WK_U8, WK_U8}};
@@ -226,7 +226,6 @@ static void add_integers(suite *s) {
   for (size_t i = 0; i < s->n; i++) {
     kh_case *c = &s->cases[kept];
     *c = s->cases[i];
-    if (!c->is_conv && !c->matmul.b_constant) continue;
     const wk_dtype *t = signs[kept % WK_COUNTOF(signs)];
     *kh_types(c) = (wk_cpu_types){t[0], t[1], WK_I32, 0};
     if (c->is_conv) c->conv.types.outside = t[0] == WK_U8 ? 131 : -7;
