@@ -56,4 +56,7 @@ wk_value_id wk_emit_mul_f(wk_onnx_node *c, wk_value_id x, double v);
 /* Random stream of this node: from its seed attribute, else from its position in the model. */
 int64_t wk_emit_seed(wk_onnx_node *c);
 
+/* softmax, log_softmax or hardmax of x by the node's `axis`; before opset 13 x counts as a matrix. */
+wk_value_id wk_emit_softmax(wk_onnx_node *c, wk_op op, wk_value_id x, int64_t opset);
+
 #endif

@@ -22,10 +22,11 @@ wk_status wk_onnx_max_pool(wk_onnx_node *c) {
   return c->status;
 }
 
-wk_status wk_onnx_average_pool(wk_onnx_node *c) {
-  const wk_type x = *wk_onnx_type(c, c->in[0]);
+wk_value_id wk_window_average(wk_onnx_node *c, wk_value_id v) {
+  if (!wk_onnx_ok(c)) return WK_NONE;
+  const wk_type x = *wk_onnx_type(c, v);
   wk_window w;
-  if (!wk_window_read(c, &x, NULL, &w)) return c->status;
+  if (!wk_window_read(c, &x, NULL, &w)) return WK_NONE;
   WK_EMIT_ATTRS(c, a, AVG_POOL, avg_pool);
   a->kernel = wk_window_kernel(c, &w);
   a->strides = wk_window_strides(c, &w);
@@ -35,7 +36,11 @@ wk_status wk_onnx_average_pool(wk_onnx_node *c) {
   memcpy(w.end, w.real_end, sizeof w.end);
   bool counts = wk_onnx_int(c, "count_include_pad", 0) != 0;
   a->real_pads = counts ? wk_window_pads(c, &w) : wk_ints_fill(c->im->m->arena, 2 * w.n, 0);
-  return wk_onnx_return(c, wk_emit(c, WK_OP_AVG_POOL, a, 1, c->in[0]));
+  return wk_emit(c, WK_OP_AVG_POOL, a, 1, v);
+}
+
+wk_status wk_onnx_average_pool(wk_onnx_node *c) {
+  return wk_onnx_return(c, wk_window_average(c, c->in[0]));
 }
 
 wk_status wk_onnx_lp_pool(wk_onnx_node *c) {

@@ -7,6 +7,7 @@
 #include "compiler/import/emit.h"
 #include "compiler/import/handlers.h"
 #include "compiler/import/quant.h"
+#include "compiler/import/window.h"
 
 /* Operand with scale and zero point in the next two inputs. */
 static wk_value_id real_input(wk_onnx_node *c, int i) {
@@ -43,6 +44,17 @@ wk_status wk_onnx_qlinear_global_average(wk_onnx_node *c) {
   bool last = wk_onnx_int(c, "channels_last", 0) != 0;
   wk_ints axes = last ? wk_emit_axes(c, 1, rank - 1) : wk_emit_axes(c, 2, rank);
   return quantized(c, wk_emit_reduce(c, WK_OP_REDUCE_MEAN, real_input(c, 0), axes, true), 3);
+}
+
+wk_status wk_onnx_qlinear_average_pool(wk_onnx_node *c) {
+  wk_onnx_need(c, wk_onnx_int(c, "channels_last", 0) == 0, "channels_last");
+  return quantized(c, wk_window_average(c, real_input(c, 0)), 3);
+}
+
+/* QLinearSoftmax: attribute `opset` says which Softmax is meant. */
+wk_status wk_onnx_qlinear_softmax(wk_onnx_node *c) {
+  wk_value_id y = wk_emit_softmax(c, WK_OP_SOFTMAX, real_input(c, 0), wk_onnx_int(c, "opset", 13));
+  return quantized(c, y, 3);
 }
 
 /* QLinearConcat: scale and zero point of y, then triples. */

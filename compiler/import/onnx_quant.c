@@ -142,9 +142,10 @@ wk_status wk_onnx_dequantize(wk_onnx_node *c) {
   return wk_onnx_return(c, wk_emit_cast(c, y, t));
 }
 
+typedef struct { wk_value_id q, scale, zero; } dynamic;
+
 /* Range of x widened to hold 0, mapped to 0..255. */
-wk_status wk_onnx_dynamic_quantize(wk_onnx_node *c) {
-  wk_value_id x = c->in[0];
+static dynamic quantize_dynamically(wk_onnx_node *c, wk_value_id x) {
   wk_ints all = wk_emit_axes(c, 0, wk_onnx_type(c, x)->rank);
   wk_value_id nil = wk_emit_scalar(c, WK_F32, 0);
   wk_value_id hi = wk_emit_2(c, WK_OP_MAX, wk_emit_reduce(c, WK_OP_REDUCE_MAX, x, all, false), nil);
@@ -159,9 +160,14 @@ wk_status wk_onnx_dynamic_quantize(wk_onnx_node *c) {
   a->hi = 255;
   zero = wk_emit_1(c, WK_OP_ROUND, wk_emit(c, WK_OP_CLIP, a, 1, zero));
   zero = wk_emit_cast(c, zero, WK_U8);
-  wk_onnx_result(c, 0, wk_quant_quantize(c, x, scale, zero, WK_U8));
-  wk_onnx_result(c, 1, scale);
-  wk_onnx_result(c, 2, zero);
+  return (dynamic){wk_quant_quantize(c, x, scale, zero, WK_U8), scale, zero};
+}
+
+wk_status wk_onnx_dynamic_quantize(wk_onnx_node *c) {
+  dynamic d = quantize_dynamically(c, c->in[0]);
+  wk_onnx_result(c, 0, d.q);
+  wk_onnx_result(c, 1, d.scale);
+  wk_onnx_result(c, 2, d.zero);
   return c->status;
 }
 
@@ -226,6 +232,39 @@ wk_status wk_onnx_matmul_integer(wk_onnx_node *c) {
     return wk_onnx_return(c, product_8_bit(c, a, za, b, zb));
   return wk_onnx_return(
       c, wk_matmul_emit(c, wk_quant_centred(c, a, za), wk_quant_centred(c, b, zb)));
+}
+
+/* Integer product with real result: scaled, then the bias. */
+static wk_status scaled_product(wk_onnx_node *c, wk_value_id a, wk_value_id za, wk_value_id sa,
+                                wk_value_id b, wk_value_id zb, wk_value_id sb, wk_value_id bias) {
+  wk_onnx_valid(c, wk_onnx_type(c, a)->rank >= 2 && wk_onnx_type(c, b)->rank >= 2,
+                "an operand is no matrix");
+  if (!wk_onnx_ok(c)) return c->status;
+  za = unless_zero(c, rows(c, za, a));
+  zb = unless_zero(c, columns(c, zb, b));
+  sa = rows(c, sa, a);
+  sb = columns(c, sb, b);
+  if (!wk_onnx_ok(c)) return c->status;
+  wk_value_id y = wk_emit_cast(c, product_8_bit(c, a, za, b, zb), WK_F32);
+  y = wk_emit_2(c, WK_OP_MUL, y, wk_emit_2(c, WK_OP_MUL, sa, sb));
+  return wk_onnx_return(c, bias == WK_NONE ? y : wk_emit_2(c, WK_OP_ADD, y, bias));
+}
+
+static wk_value_id optional(wk_onnx_node *c, int i) {
+  return wk_onnx_has(c, i) ? c->in[i] : WK_NONE;
+}
+
+/* com.microsoft MatMulIntegerToFloat: a, b, their scales, their zero points, bias. */
+wk_status wk_onnx_matmul_integer_to_float(wk_onnx_node *c) {
+  return scaled_product(c, c->in[0], optional(c, 4), c->in[2], c->in[1], optional(c, 5), c->in[3],
+                        optional(c, 6));
+}
+
+/* com.microsoft DynamicQuantizeMatMul: a real, b, its scale and zero point, bias. */
+wk_status wk_onnx_dynamic_quantize_matmul(wk_onnx_node *c) {
+  dynamic d = quantize_dynamically(c, c->in[0]);
+  if (!wk_onnx_ok(c)) return c->status;
+  return scaled_product(c, d.q, d.zero, d.scale, c->in[1], optional(c, 3), c->in[2], optional(c, 4));
 }
 
 wk_status wk_onnx_conv_integer(wk_onnx_node *c) {

@@ -34,20 +34,23 @@ wk_status wk_onnx_arg_reduce(wk_onnx_node *c) {
 }
 
 /* Before opset 13 the input was seen as a matrix: everything from the axis on is one row. */
-wk_status wk_onnx_softmax(wk_onnx_node *c) {
-  const wk_type x = *wk_onnx_type(c, c->in[0]);
-  bool is_matrix = c->opset < 13;
+wk_value_id wk_emit_softmax(wk_onnx_node *c, wk_op op, wk_value_id v, int64_t opset) {
+  if (!wk_onnx_ok(c)) return WK_NONE;
+  const wk_type x = *wk_onnx_type(c, v);
+  bool is_matrix = opset < 13;
   int64_t axis = wk_onnx_int(c, "axis", is_matrix ? 1 : -1);
   if (!is_matrix || axis != x.rank) axis = wk_onnx_axis(c, axis, x.rank);
-  if (!wk_onnx_ok(c)) return c->status;
-  wk_attr_softmax *a = wk_emit_attrs(c, c->row->op); /* softmax, log_softmax, hardmax alike */
-  if (!is_matrix || axis == x.rank - 1) {
-    a->axis = axis;
-    return wk_onnx_return(c, wk_emit(c, c->row->op, a, 1, c->in[0]));
-  }
+  if (!wk_onnx_ok(c)) return WK_NONE;
+  wk_attr_softmax *a = wk_emit_attrs(c, op); /* softmax, log_softmax, hardmax alike */
+  a->axis = axis;
+  if (!is_matrix || axis == x.rank - 1) return wk_emit(c, op, a, 1, v);
   int64_t dims[2] = {1, 1};
   for (int i = 0; i < x.rank; i++) dims[i >= axis] *= x.dims[i];
   a->axis = 1;
-  wk_value_id y = wk_emit(c, c->row->op, a, 1, wk_emit_reshape(c, c->in[0], 2, dims));
-  return wk_onnx_return(c, wk_emit_reshape(c, y, x.rank, x.dims));
+  wk_value_id y = wk_emit(c, op, a, 1, wk_emit_reshape(c, v, 2, dims));
+  return wk_emit_reshape(c, y, x.rank, x.dims);
+}
+
+wk_status wk_onnx_softmax(wk_onnx_node *c) {
+  return wk_onnx_return(c, wk_emit_softmax(c, c->row->op, c->in[0], c->opset));
 }

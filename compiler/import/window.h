@@ -24,5 +24,7 @@ wk_ints wk_window_strides(wk_onnx_node *c, const wk_window *w);
 wk_ints wk_window_dilations(wk_onnx_node *c, const wk_window *w);
 wk_ints wk_window_kernel(wk_onnx_node *c, const wk_window *w);
 wk_ints wk_window_pads(wk_onnx_node *c, const wk_window *w); /* all begins, then all ends */
+/* AveragePool by the node's attributes. */
+wk_value_id wk_window_average(wk_onnx_node *c, wk_value_id x);
 
 #endif

@@ -1,0 +1,1 @@
+ByJK:5Xq]”X†V]‰Z‹@N}xX4}¦~aÕ„I†­¹~Jqsœ“\Ph~ÆŸh}Yr€j%)D™Ê§QNztgVSxFXwpZ!<ršqBa

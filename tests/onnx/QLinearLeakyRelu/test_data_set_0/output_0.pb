@@ -1,0 +1,1 @@
+ByJP4,5:3]Rj?KxQ3ÅÅK<Yupu5á-A:TZK.2EA3ä1áW-9]271å1;s.èUEc9pC0y}ke./38Ä/@è\iq9X0i4Ic
