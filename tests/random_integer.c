@@ -33,7 +33,8 @@ static wk_ints ints(maker *k, int64_t n, int64_t lo, int64_t hi) {
   return wk_ints_dup(k->m->arena, v, n);
 }
 
-/* ---- dequantise, quantise ----------------------------------------------------------------------- */
+/* ---- dequantise, quantise -----------------------------------------------------------------------
+ */
 
 static wk_value_id real(maker *k, const tensor *t) {
   return wk_build(k->g, WK_OP_DEQUANTIZE, NULL, 3, t->q, wk_graph_scalar(k->g, WK_F32, t->scale),
@@ -79,14 +80,18 @@ static tensor *image(maker *k) {
     const wk_type *y = type_of(k, t->q);
     if (y->rank == 4 && y->dims[2] > 1 && y->dims[3] > 1) return t;
   }
-  int64_t dims[] = {chance(k, 80) ? 1 : 2, chance(k, 40) ? pick(k, 1, 5) : 4 * pick(k, 1, 12), pick(k, 2, 9), pick(k, 2, 9)};
+  int64_t dims[] = {chance(k, 80) ? 1 : 2, chance(k, 40) ? pick(k, 1, 5) : 4 * pick(k, 1, 12),
+                    pick(k, 2, 9), pick(k, 2, 9)};
   add_input(k, 4, dims);
   return &k->t[k->n - 1];
 }
 
-static double size_of(const maker *k, const tensor *t) { return t->scale * (type_of(k, t->q) ? 100 : 1); }
+static double size_of(const maker *k, const tensor *t) {
+  return t->scale * (type_of(k, t->q) ? 100 : 1);
+}
 
-/* ---- contractions ------------------------------------------------------------------------------- */
+/* ---- contractions -------------------------------------------------------------------------------
+ */
 
 /* Weights with scales per tensor or along the axis, dequantised. */
 static wk_value_id weights(maker *k, int rank, const int64_t *dims, int axis, double *scale,
@@ -145,13 +150,14 @@ static void conv(maker *k) {
   a->pads = one ? ints(k, 4, 0, 0) : ints(k, 4, kh > 1 && kw > 1 ? 1 : 0, kh > 1 && kw > 1 ? 1 : 0);
   a->dilations = ints(k, 2, 1, 1);
   a->group = group;
-  if (t.dims[2] + a->pads.v[0] + a->pads.v[2] < kh || t.dims[3] + a->pads.v[1] + a->pads.v[3] < kw) return;
+  if (t.dims[2] + a->pads.v[0] + a->pads.v[2] < kh || t.dims[3] + a->pads.v[1] + a->pads.v[3] < kw)
+    return;
   double sw;
   wk_value_id scales, w = weights(k, 4, dims, 0, &sw, &scales);
   double size = x.scale * sw * 5000 * sqrt((double)(dims[1] * kh * kw));
-  wk_value_id y = chance(k, 70)
-                      ? wk_build(k->g, WK_OP_CONV, a, 3, real(k, &x), w, bias(k, x.scale, scales, oc, size))
-                      : wk_build(k->g, WK_OP_CONV, a, 2, real(k, &x), w);
+  wk_value_id y = chance(k, 70) ? wk_build(k->g, WK_OP_CONV, a, 3, real(k, &x), w,
+                                           bias(k, x.scale, scales, oc, size))
+                                : wk_build(k->g, WK_OP_CONV, a, 2, real(k, &x), w);
   quantise(k, y, size);
 }
 
@@ -178,11 +184,13 @@ static void matmul(maker *k) {
   wk_value_id scales, w = weights(k, 2, dims, 1, &sw, &scales);
   double size = x.scale * sw * 5000 * sqrt((double)depth);
   wk_value_id y = wk_build(k->g, WK_OP_MATMUL, NULL, 2, real(k, &x), w);
-  if (chance(k, 60)) y = wk_build(k->g, WK_OP_ADD, NULL, 2, y, bias(k, x.scale, scales, dims[1], size));
+  if (chance(k, 60))
+    y = wk_build(k->g, WK_OP_ADD, NULL, 2, y, bias(k, x.scale, scales, dims[1], size));
   quantise(k, y, size);
 }
 
-/* ---- one and two tensors ------------------------------------------------------------------------ */
+/* ---- one and two tensors ------------------------------------------------------------------------
+ */
 
 static void binary(maker *k) {
   static const wk_op ops[] = {WK_OP_ADD, WK_OP_ADD, WK_OP_SUB, WK_OP_MUL};
@@ -195,9 +203,11 @@ static void binary(maker *k) {
 }
 
 static void function(maker *k) {
-  static const wk_op ops[] = {WK_OP_SIGMOID, WK_OP_TANH, WK_OP_HARD_SWISH, WK_OP_GELU, WK_OP_ABS, WK_OP_LEAKY_RELU};
+  static const wk_op ops[] = {WK_OP_SIGMOID, WK_OP_TANH, WK_OP_HARD_SWISH,
+                              WK_OP_GELU,    WK_OP_ABS,  WK_OP_LEAKY_RELU};
   tensor x = *any(k);
-  quantise(k, wk_build(k->g, ops[pick(k, 0, WK_COUNTOF(ops) - 1)], NULL, 1, real(k, &x)), size_of(k, &x));
+  quantise(k, wk_build(k->g, ops[pick(k, 0, WK_COUNTOF(ops) - 1)], NULL, 1, real(k, &x)),
+           size_of(k, &x));
 }
 
 static void again(maker *k) { /* rescaling */
@@ -212,13 +222,15 @@ static void softmax(maker *k) {
   quantise(k, wk_build(k->g, WK_OP_SOFTMAX, a, 1, real(k, &x)), 0.5);
 }
 
-/* ---- windows, movement -------------------------------------------------------------------------- */
+/* ---- windows, movement --------------------------------------------------------------------------
+ */
 
 static void pool(maker *k) {
   tensor x = *image(k);
   bool max = chance(k, 50);
   const wk_type t = *type_of(k, x.q);
-  int64_t kernel[] = {pick(k, 1, t.dims[2] < 3 ? t.dims[2] : 3), pick(k, 1, t.dims[3] < 3 ? t.dims[3] : 3)};
+  int64_t kernel[] = {pick(k, 1, t.dims[2] < 3 ? t.dims[2] : 3),
+                      pick(k, 1, t.dims[3] < 3 ? t.dims[3] : 3)};
   int64_t pad = kernel[0] > 1 && kernel[1] > 1 ? pick(k, 0, 1) : 0;
   wk_attr_avg_pool *v = wk_attrs_new(k->m->arena, WK_OP_AVG_POOL);
   wk_attr_max_pool *m = wk_attrs_new(k->m->arena, WK_OP_MAX_POOL);
@@ -227,7 +239,8 @@ static void pool(maker *k) {
   v->pads = m->pads = ints(k, 4, pad, pad);
   v->dilations = m->dilations = ints(k, 2, 1, 1);
   v->real_pads = chance(k, 50) ? v->pads : ints(k, 4, 0, 0);
-  wk_value_id y = max ? wk_build(k->g, WK_OP_MAX_POOL, m, 1, real(k, &x)) : wk_build(k->g, WK_OP_AVG_POOL, v, 1, real(k, &x));
+  wk_value_id y = max ? wk_build(k->g, WK_OP_MAX_POOL, m, 1, real(k, &x))
+                      : wk_build(k->g, WK_OP_AVG_POOL, v, 1, real(k, &x));
   quantise(k, y, size_of(k, &x));
 }
 
@@ -244,7 +257,8 @@ static void concat(maker *k) {
   if (!wk_shape_equal(t, type_of(k, b.q))) b = a;
   wk_attr_concat *c = wk_attrs_new(k->m->arena, WK_OP_CONCAT);
   c->axis = t->rank > 1 ? 1 : 0;
-  quantise(k, wk_build(k->g, WK_OP_CONCAT, c, 2, real(k, &a), real(k, &b)), size_of(k, &a) + size_of(k, &b));
+  quantise(k, wk_build(k->g, WK_OP_CONCAT, c, 2, real(k, &a), real(k, &b)),
+           size_of(k, &a) + size_of(k, &b));
 }
 
 static void move(maker *k) {
@@ -257,10 +271,12 @@ static void move(maker *k) {
   quantise(k, wk_build(k->g, WK_OP_TRANSPOSE, p, 1, real(k, &x)), size_of(k, &x));
 }
 
-/* ---- graphs ------------------------------------------------------------------------------------- */
+/* ---- graphs -------------------------------------------------------------------------------------
+ */
 
-static void (*const draws[])(maker *) = {conv, conv, conv, conv, matmul, matmul, binary, binary,
-                                         function, again, softmax, pool, pool, mean, concat, move};
+static void (*const draws[])(maker *) = {conv,   conv,   conv,     conv,  matmul,  matmul,
+                                         binary, binary, function, again, softmax, pool,
+                                         pool,   mean,   concat,   move};
 
 /* What nobody reads is an output. */
 static void finish(maker *k) {

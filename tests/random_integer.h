@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random quantised graphs from a seed: real operators between dequantisation and quantisation, with 8-bit
- * inputs and outputs, all of which wk_integer_convert turns into integers. */
+ * Random quantised graphs from a seed: real operators between dequantisation and quantisation, with
+ * 8-bit inputs and outputs, all of which wk_integer_convert turns into integers. */
 #ifndef WICK_TESTS_RANDOM_INTEGER_H
 #define WICK_TESTS_RANDOM_INTEGER_H
 

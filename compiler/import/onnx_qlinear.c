@@ -18,8 +18,8 @@ static wk_value_id real_input(wk_onnx_node *c, int i) {
 /* The result from its scale and zero point in inputs i and i + 1. */
 static wk_status quantized(wk_onnx_node *c, wk_value_id y, int i) {
   wk_value_id zero = wk_onnx_has(c, i + 1) ? c->in[i + 1] : WK_NONE;
-  return wk_onnx_return(
-      c, wk_quant_quantize(c, y, c->in[i], zero, wk_onnx_type(c, c->in[0])->dtype));
+  return wk_onnx_return(c,
+                        wk_quant_quantize(c, y, c->in[i], zero, wk_onnx_type(c, c->in[0])->dtype));
 }
 
 /* QLinearAdd, QLinearMul: a, b, then the parameters of y. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Quantised operators. With constant parameters they are written as the real operator between
  * dequantisation and quantisation, which compiler/passes/integer.c turns into integers; otherwise
- * integers are widened to i32, zero points subtracted, products summed exactly in i32, results scaled
- * in floating point and quantised again. */
+ * integers are widened to i32, zero points subtracted, products summed exactly in i32, results
+ * scaled in floating point and quantised again. */
 #include <string.h>
 
 #include "compiler/import/conv.h"
@@ -71,8 +71,9 @@ static bool is_scale(wk_onnx_node *c, wk_value_id v) {
   const wk_value *s = wk_val(c->g, v);
   for (int64_t i = 0; i < wk_type_count(&s->type); i++) {
     double scale = wk_load_f64(s->data, s->type.dtype, i);
-    if (!wk_onnx_valid(c, wk_scale_is_valid(scale), "scale %g at position %lld: it must be positive and finite",
-                       scale, (long long)i))
+    if (!wk_onnx_valid(c, wk_scale_is_valid(scale),
+                       "scale %g at position %lld: it must be positive and finite", scale,
+                       (long long)i))
       return false;
   }
   return true;
@@ -86,8 +87,9 @@ static bool are_parameters(wk_onnx_node *c, wk_dtype quantised) {
     const wk_type z = *wk_onnx_type(c, c->in[2]);
     if (!wk_onnx_valid(c, z.dtype == quantised, "the zero point is %s, the quantised tensor %s",
                        wk_dtype_name(z.dtype), wk_dtype_name(quantised)) ||
-        !wk_onnx_valid(c, wk_type_count(&z) == wk_type_count(&s), "%lld scales but %lld zero points",
-                       (long long)wk_type_count(&s), (long long)wk_type_count(&z)))
+        !wk_onnx_valid(c, wk_type_count(&z) == wk_type_count(&s),
+                       "%lld scales but %lld zero points", (long long)wk_type_count(&s),
+                       (long long)wk_type_count(&z)))
       return false;
   }
   if (wk_type_count(&s) == 1 || s.rank != 1) return true;
@@ -142,7 +144,9 @@ wk_status wk_onnx_dequantize(wk_onnx_node *c) {
   return wk_onnx_return(c, wk_emit_cast(c, y, t));
 }
 
-typedef struct { wk_value_id q, scale, zero; } dynamic;
+typedef struct {
+  wk_value_id q, scale, zero;
+} dynamic;
 
 /* Range of x widened to hold 0, mapped to 0..255. */
 static dynamic quantize_dynamically(wk_onnx_node *c, wk_value_id x) {
@@ -210,7 +214,8 @@ static wk_value_id product_8_bit(wk_onnx_node *c, wk_value_id a, wk_value_id za,
   if (za != WK_NONE) y = wk_emit_2(c, WK_OP_SUB, y, zero_term(c, b, tb.rank - 2, za));
   if (zb != WK_NONE) y = wk_emit_2(c, WK_OP_SUB, y, zero_term(c, a, ta.rank - 1, zb));
   if (za == WK_NONE || zb == WK_NONE) return y;
-  wk_value_id both = wk_emit_2(c, WK_OP_MUL, wk_emit_cast(c, za, WK_I32), wk_emit_cast(c, zb, WK_I32));
+  wk_value_id both =
+      wk_emit_2(c, WK_OP_MUL, wk_emit_cast(c, za, WK_I32), wk_emit_cast(c, zb, WK_I32));
   wk_value_id k = wk_emit_scalar(c, WK_I32, (double)ta.dims[ta.rank - 1]);
   return wk_emit_2(c, WK_OP_ADD, y, wk_emit_2(c, WK_OP_MUL, both, k));
 }
@@ -226,12 +231,13 @@ static wk_value_id unless_zero(wk_onnx_node *c, wk_value_id v) {
 
 wk_status wk_onnx_matmul_integer(wk_onnx_node *c) {
   wk_value_id a = c->in[0], b = c->in[1];
-  wk_value_id za = unless_zero(c, rows(c, c->in[2], a)), zb = unless_zero(c, columns(c, c->in[3], b));
+  wk_value_id za = unless_zero(c, rows(c, c->in[2], a)),
+              zb = unless_zero(c, columns(c, c->in[3], b));
   if (!wk_onnx_ok(c)) return c->status;
   if (wk_onnx_type(c, a)->rank >= 2 && wk_onnx_type(c, b)->rank >= 2)
     return wk_onnx_return(c, product_8_bit(c, a, za, b, zb));
-  return wk_onnx_return(
-      c, wk_matmul_emit(c, wk_quant_centred(c, a, za), wk_quant_centred(c, b, zb)));
+  return wk_onnx_return(c,
+                        wk_matmul_emit(c, wk_quant_centred(c, a, za), wk_quant_centred(c, b, zb)));
 }
 
 /* Integer product with real result: scaled, then the bias. */
@@ -264,7 +270,8 @@ wk_status wk_onnx_matmul_integer_to_float(wk_onnx_node *c) {
 wk_status wk_onnx_dynamic_quantize_matmul(wk_onnx_node *c) {
   dynamic d = quantize_dynamically(c, c->in[0]);
   if (!wk_onnx_ok(c)) return c->status;
-  return scaled_product(c, d.q, d.zero, d.scale, c->in[1], optional(c, 3), c->in[2], optional(c, 4));
+  return scaled_product(c, d.q, d.zero, d.scale, c->in[1], optional(c, 3), c->in[2],
+                        optional(c, 4));
 }
 
 wk_status wk_onnx_conv_integer(wk_onnx_node *c) {
@@ -308,7 +315,8 @@ wk_status wk_onnx_qlinear_conv(wk_onnx_node *c) {
   if (wk_quant_is_fixed(c, fixed, WK_COUNTOF(fixed))) {
     wk_value_id x = wk_quant_dequantize(c, c->in[X], sx, zx);
     wk_value_id w = wk_quant_dequantize(c, c->in[W], along(c, c->in[W_SCALE], 0, rank), zw);
-    if (bias != WK_NONE) bias = wk_quant_bias(c, bias, scalar_or_all(c, sx), scalar_or_all(c, c->in[W_SCALE]));
+    if (bias != WK_NONE)
+      bias = wk_quant_bias(c, bias, scalar_or_all(c, sx), scalar_or_all(c, c->in[W_SCALE]));
     wk_dtype t = wk_onnx_type(c, zero)->dtype;
     return wk_onnx_return(c, wk_quant_quantize(c, wk_conv_emit(c, x, w, bias), sy, zero, t));
   }
@@ -325,9 +333,10 @@ wk_status wk_onnx_qlinear_matmul(wk_onnx_node *c) {
   wk_value_id sa = rows(c, c->in[X_SCALE], a), sb = columns(c, c->in[W_SCALE], b);
   if (!wk_onnx_ok(c)) return c->status;
   bool is_fixed = wk_quant_is_fixed(c, fixed, WK_COUNTOF(fixed));
-  wk_value_id sum = is_fixed ? wk_matmul_emit(c, wk_quant_dequantize(c, a, sa, za),
-                                              wk_quant_dequantize(c, b, sb, zb))
-                             : wk_matmul_emit(c, wk_quant_centred(c, a, za), wk_quant_centred(c, b, zb));
+  wk_value_id sum =
+      is_fixed
+          ? wk_matmul_emit(c, wk_quant_dequantize(c, a, sa, za), wk_quant_dequantize(c, b, sb, zb))
+          : wk_matmul_emit(c, wk_quant_centred(c, a, za), wk_quant_centred(c, b, zb));
   wk_value_id sy = rows(c, c->in[Y_SCALE], sum), zero = rows(c, c->in[Y_ZERO], sum);
   if (!wk_onnx_ok(c)) return c->status;
   if (!is_fixed) return wk_onnx_return(c, requantize(c, sum, sa, sb, sy, zero));

@@ -18,7 +18,8 @@ static bool shift_for(double factor, int bits, int *shift) {
   if (!wk_scale_is_valid(factor)) return false;
   (void)frexp(factor, &exponent); /* factor < 2^exponent */
   *shift = bits - exponent;
-  if (*shift >= 0 && scaled(factor, *shift) == INT64_C(1) << bits) --*shift; /* rounded up to 2^bits */
+  if (*shift >= 0 && scaled(factor, *shift) == INT64_C(1) << bits)
+    --*shift; /* rounded up to 2^bits */
   if (*shift > MAX_SHIFT) *shift = MAX_SHIFT;
   return *shift >= 0;
 }
@@ -58,10 +59,12 @@ int64_t wk_quantize_value(double real, double scale, int64_t zero, wk_dtype t) {
   return q <= (double)lo ? lo : q >= (double)hi ? hi : (int64_t)q;
 }
 
-/* ---- expressions ------------------------------------------------------------------------------ */
+/* ---- expressions ------------------------------------------------------------------------------
+ */
 
 uint16_t wk_expr_rescale(wk_expr_builder *b, uint16_t x, uint16_t mult, uint16_t shift) {
-  uint16_t p = wk_expr_2(b, WK_EX_MUL, wk_expr_cast(b, WK_I64, x), mult), one = wk_expr_i(b, WK_I64, 1);
+  uint16_t p = wk_expr_2(b, WK_EX_MUL, wk_expr_cast(b, WK_I64, x), mult),
+           one = wk_expr_i(b, WK_I64, 1);
   uint16_t half = wk_expr_2(b, WK_EX_SHL, one, wk_expr_2(b, WK_EX_SUB, shift, one));
   p = wk_expr_2(b, WK_EX_SHR, wk_expr_2(b, WK_EX_ADD, p, half), shift);
   p = wk_expr_sat(b, WK_I32, p);
@@ -85,7 +88,8 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero) {
   return zero ? wk_expr_2(b, WK_EX_SUB, x, wk_expr_i(b, WK_I32, zero)) : x;
 }
 
-/* ---- softmax ---------------------------------------------------------------------------------- */
+/* ---- softmax ----------------------------------------------------------------------------------
+ */
 
 void wk_softmax_table(double scale, int32_t table[256]) {
   for (int d = 0; d < 256; d++) table[d] = (int32_t)nearbyint(ldexp(exp(-scale * d), 23));

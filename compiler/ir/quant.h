@@ -4,37 +4,38 @@
  *   real = scale * (q - zero), q in i8 or u8. Activations have one scale and zero point per tensor;
  *   weights one per tensor or per output channel, zero point 0 (others are subtracted exactly).
  *
- * Accumulators are i32 and wrap. A zero point never costs accuracy: with the padding of a convolution
- * equal to the zero point of x,
+ * Accumulators are i32 and wrap. A zero point never costs accuracy: with the padding of a
+ * convolution equal to the zero point of x,
  *   sum (x - zx) * (w - zw) = sum x*w - zx * sum w - zw * sum x + k * zx * zw
  * holds modulo 2^32, which is how it is computed.
  *
- * Rescaling is the only rounding. A positive real factor s becomes a multiplier m of `bits` bits and a
- * right shift, s = m / 2^shift up to half a unit of m. Accumulators are rescaled by way of 16
- * fractional bits:
+ * Rescaling is the only rounding. A positive real factor s becomes a multiplier m of `bits` bits
+ * and a right shift, s = m / 2^shift up to half a unit of m. Accumulators are rescaled by way of
+ * 16 fractional bits:
  *   p = saturate_i32((a * m + 2^(shift-1)) >> shift)     a * m exact in i64, s * 2^16 = m / 2^shift
- *   rescale(a) = shr_round(p, 16)                         to nearest, ties to even (expr.def)
+ *   rescale(a) = shr_round(p, 16)                        to nearest, ties to even (expr.def)
  *   q = saturate(rescale(a) + zero), clamped to the range of a fused activation
- * The factor is computed in f32, as other runtimes do: it then has 24 bits, and with the 16 fractional
- * bits, close to those that an f32 product keeps, results near a tie come out as theirs do. Differences
- * of 8-bit numbers are rescaled in i32 with one rounding: shr_round(sum of products, shift).
+ * The factor is computed in f32, as other runtimes do: it then has 24 bits, and with the 16
+ * fractional bits, close to those that an f32 product keeps, results near a tie come out as theirs
+ * do. Differences of 8-bit numbers are rescaled in i32 with one rounding:
+ * shr_round(sum of products, shift).
  *
- *   operator             a                                        s                  bits, product in
- *   conv, matmul         accumulator + bias (i32)                 sx*sw/sy           24, i64
- *   mul                  (qa - za) * (qb - zb)                    sa*sb/sy           24, i64
- *   rescaling            qx - zx                                  sx/sy              22, i32
- *   add, sub             (qa - za) * ma ± (qb - zb) * mb          1/2^shift          22, i32
+ *   operator             a                                        s             bits, product in
+ *   conv, matmul         accumulator + bias (i32)                 sx*sw/sy      24, i64
+ *   mul                  (qa - za) * (qb - zb)                    sa*sb/sy      24, i64
+ *   rescaling            qx - zx                                  sx/sy         22, i32
+ *   add, sub             (qa - za) * ma ± (qb - zb) * mb          1/2^shift     22, i32
  *                        with ma, mb for sa/sy, sb/sy and the one shift of the larger
- *   average, mean        sum of (qx - zx) over the window (i32)   sx/(sy*count)      24, i64
- *   table functions      y = table[q]: 256 entries, each the quantised value of the real function at
- *                        the dequantised input, rounded once to nearest even
+ *   average, mean        sum of (qx - zx) over the window (i32)   sx/(sy*count) 24, i64
+ *   table functions      y = table[q]: 256 entries, each the quantised value of the real function
+ *                        at the dequantised input, rounded once to nearest even
  *   max pool, movement   exact: they only choose values
  *   softmax              see wk_softmax_table: 24-bit exponentials, one integer division
  *
  * Fusion never changes bits: a fused epilogue does the same steps, each with its own rounding.
  *
- * Error against real arithmetic, in steps of y, before saturation: 1/2 + 2^-17 + |a| * s * 2^-24 for an
- * accumulator; for add 1/2 + (|qa-za| + |qb-zb|) * 2^-shift/2. */
+ * Error against real arithmetic, in steps of y, before saturation: 1/2 + 2^-17 + |a| * s * 2^-24 for
+ * an accumulator; for add 1/2 + (|qa-za| + |qb-zb|) * 2^-shift/2. */
 #ifndef WICK_IR_QUANT_H
 #define WICK_IR_QUANT_H
 
@@ -49,11 +50,11 @@ typedef struct {
   int shift;    /* 1 .. 62 */
 } wk_rescale;
 
-/* For factors > 0. False when the factor, rounded to f32, is not finite, is 0, or is 2^7 or more (no 8-bit
- * result needs one). */
+/* For factors > 0. False when the factor, rounded to f32, is not finite, is 0, or is 2^7 or more (no
+ * 8-bit result needs one). */
 bool wk_rescale_of(double factor, wk_rescale *out);
-/* Multipliers of several factors >= 0 for one shift of 0 .. 62, chosen for the largest; false when that is
- * not finite, not positive, or at least 2^bits. */
+/* Multipliers of several factors >= 0 for one shift of 0 .. 62, chosen for the largest; false when
+ * that is not finite, not positive, or at least 2^bits. */
 bool wk_rescale_common(const double *factors, int n, int bits, int64_t *mults, int *shift);
 int64_t wk_rescale_apply(int64_t a, const wk_rescale *r);
 

@@ -20,7 +20,7 @@
 #define WORK 64000 /* states of a region: longer regions get a narrower beam */
 
 typedef struct {
-  uint64_t *done;        /* set over the region's nodes; behind it the set of those ready to run */
+  uint64_t *done; /* set over the region's nodes; behind it the set of those ready to run */
   int64_t live, peak;
   uint32_t parent, node; /* how it was reached: state of the level before, region node */
   uint32_t number;       /* in which it was found in its level */
@@ -33,8 +33,8 @@ typedef struct {
   uint32_t n, beam;
   size_t words;
   wk_arena *arena;
-  const int32_t *local;  /* graph node -> region index, -1 outside */
-  const bool *before;    /* graph nodes of earlier regions */
+  const int32_t *local; /* graph node -> region index, -1 outside */
+  const bool *before;   /* graph nodes of earlier regions */
   /* successors of region node i: next[next_at[i] .. next_at[i + 1]) */
   const uint32_t *next_at, *next;
 } region;
@@ -98,7 +98,10 @@ static int better(const void *x, const void *y) {
   return (a->number > b->number) - (a->number < b->number);
 }
 
-typedef struct { state *s; uint32_t n; } level;
+typedef struct {
+  state *s;
+  uint32_t n;
+} level;
 
 /* The states of the level in the making, by the set of nodes done. */
 typedef struct {
@@ -140,7 +143,9 @@ static state *state_of(const region *r, level_set *l, const state *s, uint32_t i
     state *known = &l->all.data[l->table[at] - 1];
     if (known->hash == hash && !memcmp(known->done, set, bytes)) return known;
   }
-  state fresh = {.done = wk_arena_alloc(l->arena, 2 * bytes), .hash = hash, .peak = INT64_MAX,
+  state fresh = {.done = wk_arena_alloc(l->arena, 2 * bytes),
+                 .hash = hash,
+                 .peak = INT64_MAX,
                  .number = (uint32_t)l->all.n};
   memcpy(fresh.done, set, bytes);
   set_ready(r, s, i, fresh.done);
@@ -150,7 +155,10 @@ static state *state_of(const region *r, level_set *l, const state *s, uint32_t i
 }
 
 /* A step that a state may take. */
-typedef struct { int64_t peak, live; uint32_t node; } move;
+typedef struct {
+  int64_t peak, live;
+  uint32_t node;
+} move;
 
 static int better_move(const void *x, const void *y) {
   const move *a = x, *b = y;
@@ -234,7 +242,8 @@ static void list_successors(region *r) {
 /* Schedules one region; returns its peak and the live bytes behind it. */
 static int64_t schedule(region *r, int64_t live, uint32_t *out, int64_t *live_after) {
   level *levels = wk_arena_alloc(r->arena, (r->n + 1) * sizeof *levels);
-  state start = {.done = wk_arena_alloc(r->arena, 2 * r->words * sizeof(uint64_t)), .live = live,
+  state start = {.done = wk_arena_alloc(r->arena, 2 * r->words * sizeof(uint64_t)),
+                 .live = live,
                  .peak = live};
   list_successors(r);
   for (uint32_t i = 0; i < r->n; i++)
@@ -291,8 +300,12 @@ static int64_t order_graph(const wk_order_model *m, uint32_t *out) {
     size_t end = begin + 1;
     while (end < m->n_nodes && !cut[end - 1]) end++;
     wk_arena *arena = wk_arena_new();
-    region r = {.m = m, .nodes = nodes, .n = (uint32_t)(end - begin), .arena = arena,
-                .local = local, .before = before};
+    region r = {.m = m,
+                .nodes = nodes,
+                .n = (uint32_t)(end - begin),
+                .arena = arena,
+                .local = local,
+                .before = before};
     r.words = r.n / 64 + 1;
     r.beam = r.n * BEAM <= WORK ? BEAM : WORK / r.n > 4 ? WORK / r.n : 4;
     for (size_t i = begin; i < end; i++) {

@@ -38,21 +38,21 @@ static bool clamp_of(const wk_rewrite *r, wk_value_id v, double *lo, double *hi,
   *hi = INFINITY;
   *operand = n->in[0];
   switch (n->op) {
-  case WK_OP_RELU: *lo = 0; return true;
-  case WK_OP_CLIP:
-    *lo = WK_ATTR(n, clip)->lo;
-    *hi = WK_ATTR(n, clip)->hi;
-    return true;
-  case WK_OP_MAX:
-  case WK_OP_MIN:
-    for (uint32_t k = 0; k < 2; k++) {
-      if (!wk_scalar_of(r, n->in[k], &bound)) continue;
-      *operand = n->in[1 - k];
-      *(n->op == WK_OP_MAX ? lo : hi) = bound;
-      return wk_shape_equal(wk_type_of(r, *operand), wk_type_of(r, v));
-    }
-    return false;
-  default: return false;
+    case WK_OP_RELU: *lo = 0; return true;
+    case WK_OP_CLIP:
+      *lo = WK_ATTR(n, clip)->lo;
+      *hi = WK_ATTR(n, clip)->hi;
+      return true;
+    case WK_OP_MAX:
+    case WK_OP_MIN:
+      for (uint32_t k = 0; k < 2; k++) {
+        if (!wk_scalar_of(r, n->in[k], &bound)) continue;
+        *operand = n->in[1 - k];
+        *(n->op == WK_OP_MAX ? lo : hi) = bound;
+        return wk_shape_equal(wk_type_of(r, *operand), wk_type_of(r, v));
+      }
+      return false;
+    default: return false;
   }
 }
 
@@ -93,7 +93,8 @@ wk_value_id wk_integer_requantized(wk_rewrite *r, const wk_affine *x, const wk_i
       return x->q;
     q = wk_expr_centred(b, v, x->zero);
   } else {
-    if (!wk_rescale_common(&factor, 1, WK_RESCALE_BITS_8, &mult, &shift) || shift < 1) return WK_NONE;
+    if (!wk_rescale_common(&factor, 1, WK_RESCALE_BITS_8, &mult, &shift) || shift < 1)
+      return WK_NONE;
     q = wk_expr_2(b, WK_EX_MUL, wk_expr_centred(b, v, x->zero), wk_expr_i(b, WK_I32, mult));
     q = wk_expr_2(b, WK_EX_SHR_ROUND, q, wk_expr_i(b, WK_I32, shift));
   }
@@ -107,16 +108,20 @@ wk_value_id wk_integer_requantized(wk_rewrite *r, const wk_affine *x, const wk_i
 static bool only_moves(const wk_rewrite *r, const wk_node *n) {
   double fill;
   switch (n->op) {
-  case WK_OP_RESHAPE: case WK_OP_TRANSPOSE: case WK_OP_SLICE: case WK_OP_EXPAND: case WK_OP_TILE:
-  case WK_OP_IDENTITY: case WK_OP_GATHER:
-    return true;
-  case WK_OP_RESIZE:
-    return !strcmp(WK_ATTR(n, resize)->mode, "nearest") &&
-           strcmp(WK_ATTR(n, resize)->coordinates, "tf_crop_and_resize") != 0;
-  case WK_OP_PAD: /* real 0 is the zero point */
-    return strcmp(WK_ATTR(n, pad)->mode, "constant") != 0 || n->n_in < 2 || n->in[1] == WK_NONE ||
-           (wk_scalar_of(r, n->in[1], &fill) && fill == 0);
-  default: return false;
+    case WK_OP_RESHAPE:
+    case WK_OP_TRANSPOSE:
+    case WK_OP_SLICE:
+    case WK_OP_EXPAND:
+    case WK_OP_TILE:
+    case WK_OP_IDENTITY:
+    case WK_OP_GATHER: return true;
+    case WK_OP_RESIZE:
+      return !strcmp(WK_ATTR(n, resize)->mode, "nearest") &&
+             strcmp(WK_ATTR(n, resize)->coordinates, "tf_crop_and_resize") != 0;
+    case WK_OP_PAD: /* real 0 is the zero point */
+      return strcmp(WK_ATTR(n, pad)->mode, "constant") != 0 || n->n_in < 2 || n->in[1] == WK_NONE ||
+             (wk_scalar_of(r, n->in[1], &fill) && fill == 0);
+    default: return false;
   }
 }
 
@@ -161,7 +166,10 @@ static bool sink(wk_rewrite *r, const wk_node *n) {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const struct { wk_op op; wk_integer_rule rule; } rules[] = {
+static const struct {
+  wk_op op;
+  wk_integer_rule rule;
+} rules[] = {
     {WK_OP_CONV, wk_integer_contraction},
     {WK_OP_CONV_TRANSPOSE, wk_integer_contraction},
     {WK_OP_MATMUL, wk_integer_contraction},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to passes/: from quantised graphs (real operators between dequantisation and quantisation)
- * to integer operators, as compiler/ir/quant.h defines them. One file per kind of operator. */
+ * Private to passes/: from quantised graphs (real operators between dequantisation and
+ * quantisation) to integer operators, as compiler/ir/quant.h defines them. One file per kind of
+ * operator. */
 #ifndef WICK_PASSES_INTEGER_H
 #define WICK_PASSES_INTEGER_H
 
@@ -25,7 +26,8 @@ typedef struct {
   const wk_type *type;  /* of the result */
 } wk_integer_result;
 
-/* Each returns the integer value, or WK_NONE when def (the node that makes y->from) does not fit. */
+/* Each returns the integer value, or WK_NONE when def (the node that makes y->from) does not fit.
+ */
 typedef wk_value_id (*wk_integer_rule)(wk_rewrite *r, const wk_node *def,
                                        const wk_integer_result *y);
 wk_value_id wk_integer_contraction(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
@@ -46,8 +48,8 @@ wk_value_id wk_integer_to_real(wk_rewrite *r, const wk_node *n);
 
 /* ---- shared ---------------------------------------------------------------------------------- */
 
-/* x with scale and zero point `from` as a value of y's type, scale and zero point, clamped; x itself
- * when nothing changes. */
+/* x with scale and zero point `from` as a value of y's type, scale and zero point, clamped; x
+ * itself when nothing changes. */
 wk_value_id wk_integer_requantized(wk_rewrite *r, const wk_affine *x, const wk_integer_result *y);
 /* A map of the operands; results[0] is the body's result. */
 wk_value_id wk_integer_map(wk_rewrite *r, wk_expr_builder *b, uint16_t result, uint32_t n_in,

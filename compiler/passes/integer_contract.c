@@ -13,21 +13,21 @@ typedef struct {
   const void *attrs;
   const char *name;
   wk_affine x;
-  wk_affine w;             /* a product of two activations */
-  wk_value_id weights;     /* a constant [oc,c/group,k…] or [k,n]; WK_NONE: w */
-  const double *w_scale;   /* per output channel */
+  wk_affine w;           /* a product of two activations */
+  wk_value_id weights;   /* a constant [oc,c/group,k…] or [k,n]; WK_NONE: w */
+  const double *w_scale; /* per output channel */
   int64_t channels;
-  wk_value_id bias;        /* i32 constant or WK_NONE */
-  wk_value_id extra[4];    /* operands of the epilogue */
+  wk_value_id bias;     /* i32 constant or WK_NONE */
+  wk_value_id extra[4]; /* operands of the epilogue */
   uint32_t n_extra;
 } contraction;
 
 static bool is_plain(const wk_node *n) {
   switch (n->op) {
-  case WK_OP_CONV: return !WK_ATTR(n, conv)->epilogue && n->n_in <= 3;
-  case WK_OP_CONV_TRANSPOSE: return !WK_ATTR(n, conv_transpose)->epilogue && n->n_in <= 3;
-  case WK_OP_MATMUL: return !WK_ATTR(n, matmul)->epilogue && n->n_in <= 3;
-  default: return false;
+    case WK_OP_CONV: return !WK_ATTR(n, conv)->epilogue && n->n_in <= 3;
+    case WK_OP_CONV_TRANSPOSE: return !WK_ATTR(n, conv_transpose)->epilogue && n->n_in <= 3;
+    case WK_OP_MATMUL: return !WK_ATTR(n, matmul)->epilogue && n->n_in <= 3;
+    default: return false;
   }
 }
 
@@ -40,7 +40,8 @@ static int weight_axis(const contraction *c, const wk_type *w) {
   return c->op == WK_OP_MATMUL ? w->rank - 1 : c->op == WK_OP_CONV ? 0 : 1;
 }
 
-/* ---- weights ---------------------------------------------------------------------------------- */
+/* ---- weights ----------------------------------------------------------------------------------
+ */
 
 /* A constant parameter of the weights as one number per output channel. */
 static bool per_channel(wk_rewrite *r, const wk_type *w, int axis, int64_t n, wk_value_id v,
@@ -51,8 +52,7 @@ static bool per_channel(wk_rewrite *r, const wk_type *w, int axis, int64_t n, wk
   int own = axis - (w->rank - p->type.rank);
   bool along = own >= 0 && own < p->type.rank && p->type.dims[own] == count;
   if (count != 1 && (count != n || !along)) return false;
-  for (int64_t i = 0; i < n; i++)
-    out[i] = wk_load_f64(p->data, p->type.dtype, count == 1 ? 0 : i);
+  for (int64_t i = 0; i < n; i++) out[i] = wk_load_f64(p->data, p->type.dtype, count == 1 ? 0 : i);
   return true;
 }
 
@@ -114,7 +114,8 @@ static int64_t *weight_sums(wk_rewrite *r, const contraction *c) {
   return sum;
 }
 
-/* ---- bias ------------------------------------------------------------------------------------- */
+/* ---- bias -------------------------------------------------------------------------------------
+ */
 
 /* A constant bias, dequantised or real, in units of the accumulator. */
 static bool add_bias(wk_rewrite *r, const contraction *c, wk_value_id v, int64_t *sum) {
@@ -154,7 +155,8 @@ static bool store_bias(wk_rewrite *r, contraction *c, const int64_t *sum) {
   return c->bias != WK_NONE;
 }
 
-/* ---- operands --------------------------------------------------------------------------------- */
+/* ---- operands ---------------------------------------------------------------------------------
+ */
 
 static wk_value_id widened(wk_rewrite *r, wk_value_id q, int64_t zero) {
   wk_expr_builder *b = wk_expr_begin(r->arena);
@@ -179,7 +181,8 @@ static bool settle_operands(wk_rewrite *r, contraction *c, int64_t *sum) {
   return c->x.q != WK_NONE;
 }
 
-/* ---- two activations --------------------------------------------------------------------------- */
+/* ---- two activations ---------------------------------------------------------------------------
+ */
 
 static wk_value_id sums_along(wk_rewrite *r, wk_value_id q, int axis) {
   wk_attr_reduce_sum *a = wk_attrs_new(r->arena, WK_OP_REDUCE_SUM);
@@ -194,8 +197,11 @@ static wk_value_id sums_along(wk_rewrite *r, wk_value_id q, int axis) {
 /* acc - zx * sum w - zw * sum x + k * zx * zw, the sums as operands of the epilogue. */
 static uint16_t corrected(wk_rewrite *r, contraction *c, wk_expr_builder *b, uint16_t acc) {
   const wk_type x = *wk_type_of(r, c->x.q), w = *wk_type_of(r, c->w.q);
-  const struct { wk_value_id q; int axis; int64_t zero; } sides[] = {
-      {c->w.q, w.rank - 2, c->x.zero}, {c->x.q, x.rank - 1, c->w.zero}};
+  const struct {
+    wk_value_id q;
+    int axis;
+    int64_t zero;
+  } sides[] = {{c->w.q, w.rank - 2, c->x.zero}, {c->x.q, x.rank - 1, c->w.zero}};
   for (size_t i = 0; i < WK_COUNTOF(sides); i++) {
     if (!sides[i].zero) continue;
     c->extra[c->n_extra++] = sums_along(r, sides[i].q, sides[i].axis);
@@ -203,11 +209,13 @@ static uint16_t corrected(wk_rewrite *r, contraction *c, wk_expr_builder *b, uin
     sum = wk_expr_2(b, WK_EX_MUL, sum, wk_expr_i(b, WK_I32, sides[i].zero));
     acc = wk_expr_2(b, WK_EX_SUB, acc, sum);
   }
-  int64_t rest = (int32_t)(uint32_t)((uint64_t)x.dims[x.rank - 1] * (uint64_t)(c->x.zero * c->w.zero));
+  int64_t rest =
+      (int32_t)(uint32_t)((uint64_t)x.dims[x.rank - 1] * (uint64_t)(c->x.zero * c->w.zero));
   return rest ? wk_expr_2(b, WK_EX_ADD, acc, wk_expr_i(b, WK_I32, rest)) : acc;
 }
 
-/* ---- epilogues --------------------------------------------------------------------------------- */
+/* ---- epilogues ---------------------------------------------------------------------------------
+ */
 
 /* A constant operand of the epilogue, one number per output channel. */
 static uint16_t channel_operand(wk_rewrite *r, contraction *c, wk_expr_builder *b, wk_dtype t,
@@ -217,7 +225,8 @@ static uint16_t channel_operand(wk_rewrite *r, contraction *c, wk_expr_builder *
   void *data;
   bool same = true;
   for (int64_t i = 1; i < n; i++) same &= v[i] == v[0];
-  if (same) return wk_dtype_is_float(t) ? wk_expr_f(b, t, v[0]) : wk_expr_i(b, WK_I64, (int64_t)v[0]);
+  if (same)
+    return wk_dtype_is_float(t) ? wk_expr_f(b, t, v[0]) : wk_expr_i(b, WK_I64, (int64_t)v[0]);
   for (int k = 0; k < rank; k++) dims[k] = k ? 1 : n;
   wk_type type = wk_type_make(t, rank, dims);
   wk_value_id id = wk_rewrite_constant(r, &type, &data);
@@ -229,7 +238,8 @@ static uint16_t channel_operand(wk_rewrite *r, contraction *c, wk_expr_builder *
 
 static bool rescale_operands(wk_rewrite *r, contraction *c, wk_expr_builder *b, double y_scale,
                              int y_rank, uint16_t *mult, uint16_t *shift) {
-  double *m = wk_arena_alloc(r->c->scratch, 2 * (size_t)c->channels * sizeof *m), *s = m + c->channels;
+  double *m = wk_arena_alloc(r->c->scratch, 2 * (size_t)c->channels * sizeof *m),
+         *s = m + c->channels;
   for (int64_t i = 0; i < c->channels; i++) {
     wk_rescale scale;
     float factor = (float)c->x.scale * (float)c->w_scale[i] / (float)y_scale;
@@ -242,16 +252,17 @@ static bool rescale_operands(wk_rewrite *r, contraction *c, wk_expr_builder *b, 
   return true;
 }
 
-static wk_value_id finish(wk_rewrite *r, const contraction *c, wk_expr_builder *b, uint16_t result) {
+static wk_value_id finish(wk_rewrite *r, const contraction *c, wk_expr_builder *b,
+                          uint16_t result) {
   const wk_expr *e = wk_expr_finish(b, &result, 1);
   void *attrs = wk_attrs_clone(r->arena, c->op, c->attrs);
   switch (c->op) {
-  case WK_OP_CONV:
-    ((wk_attr_conv *)attrs)->epilogue = e;
-    ((wk_attr_conv *)attrs)->pad_value = c->x.zero;
-    break;
-  case WK_OP_CONV_TRANSPOSE: ((wk_attr_conv_transpose *)attrs)->epilogue = e; break;
-  default: ((wk_attr_matmul *)attrs)->epilogue = e; break;
+    case WK_OP_CONV:
+      ((wk_attr_conv *)attrs)->epilogue = e;
+      ((wk_attr_conv *)attrs)->pad_value = c->x.zero;
+      break;
+    case WK_OP_CONV_TRANSPOSE: ((wk_attr_conv_transpose *)attrs)->epilogue = e; break;
+    default: ((wk_attr_matmul *)attrs)->epilogue = e; break;
   }
   wk_value_id in[8] = {c->x.q, c->weights == WK_NONE ? c->w.q : c->weights, c->bias};
   uint32_t n = c->bias == WK_NONE && !c->n_extra ? 2 : 3;
@@ -263,12 +274,13 @@ static wk_value_id finish(wk_rewrite *r, const contraction *c, wk_expr_builder *
   return wk_rewrite_add(r, c->op, attrs, n, in);
 }
 
-/* ---- the rules --------------------------------------------------------------------------------- */
+/* ---- the rules ---------------------------------------------------------------------------------
+ */
 
 /* The contraction n with bias operand `bias` (WK_NONE: its own); sums are ready for an epilogue. */
 static bool begin(wk_rewrite *r, const wk_node *n, wk_value_id bias, contraction *c) {
-  *c = (contraction){.op = n->op, .attrs = n->attrs, .name = n->name, .weights = WK_NONE,
-                     .bias = WK_NONE};
+  *c = (contraction){
+      .op = n->op, .attrs = n->attrs, .name = n->name, .weights = WK_NONE, .bias = WK_NONE};
   if (!is_plain(n) || n->predicate != WK_NONE || !wk_affine_of(r, n->in[0], &c->x)) return false;
   wk_value_id own = n->n_in > 2 ? n->in[2] : WK_NONE, w = n->in[1];
   if (take_weights(r, c, w)) {

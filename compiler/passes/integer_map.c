@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Elementwise integer operators on one or two quantised tensors: rescaling, sum, product, joining, and
- * tables of any function of one. */
+ * Elementwise integer operators on one or two quantised tensors: rescaling, sum, product, joining,
+ * and tables of any function of one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,7 +152,8 @@ static wk_status build_chain(const wk_rewrite *r, const chain *c, wk_module *m) 
       for (uint32_t j = 0; j < i && v->kind == WK_VALUE_NODE; j++)
         if (c->nodes[j] == v->node) in[k] = made[j];
     }
-    wk_node_desc d = {.op = node->op, .attrs = node->attrs, .in = in, .n_in = node->n_in, .n_out = 1};
+    wk_node_desc d = {
+        .op = node->op, .attrs = node->attrs, .in = in, .n_in = node->n_in, .n_out = 1};
     WK_TRY(wk_graph_add(g, &d, &made[i]));
   }
   wk_graph_output(g, "y", made[c->n - 1]);
@@ -167,7 +168,8 @@ static wk_status run_chain(const wk_rewrite *r, const chain *c, wk_tensor *out) 
   if (!s) s = wk_tensor_alloc(&wk_val(m->main, m->main->inputs.data[0])->type, &x);
   for (int64_t i = 0; !s && i < 256; i++) {
     int64_t q = c->x.dtype == WK_I8 ? (int8_t)i : i;
-    wk_store_f64(x.data, x.type.dtype, i, (double)(float)((float)(q - c->x.zero) * (float)c->x.scale));
+    wk_store_f64(x.data, x.type.dtype, i,
+                 (double)(float)((float)(q - c->x.zero) * (float)c->x.scale));
   }
   if (!s) s = wk_eval_graph(m->main, &x, out, NULL, NULL);
   wk_tensor_free(&x);

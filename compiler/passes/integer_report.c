@@ -61,9 +61,8 @@ static bool is_quantised(const wk_graph *g) {
   bool any = false;
   for (size_t i = 0; i < g->nodes.n && !any; i++) {
     const wk_node *n = &g->nodes.data[i];
-    any = is_conversion(n->op) ||
-          (wk_op_get(n->op)->cls == WK_CLASS_CONTRACTION &&
-           wk_dtype_size(wk_val(g, n->in[0])->type.dtype) == 1);
+    any = is_conversion(n->op) || (wk_op_get(n->op)->cls == WK_CLASS_CONTRACTION &&
+                                   wk_dtype_size(wk_val(g, n->in[0])->type.dtype) == 1);
   }
   return any;
 }
@@ -80,7 +79,8 @@ size_t wk_integer_rows(const wk_module *m, wk_arena *a, wk_integer_row **out) {
       if (!counts(n)) continue;
       bool real = is_float(g, n->out[0]);
       bool sums = wk_op_get(n->op)->cls == WK_CLASS_CONTRACTION && !is_float(g, n->in[0]);
-      wk_integer_row r = {.node = n->name, .op = wk_op_get(n->op)->name, .is_integer = !real || sums};
+      wk_integer_row r = {
+          .node = n->name, .op = wk_op_get(n->op)->name, .is_integer = !real || sums};
       if (sums && real) r.reason = "sums in integers; its result is real";
       else if (real) r.reason = reason_of(g, n, &u, a);
       wk_vec_push(&rows, r);

@@ -15,7 +15,8 @@ wk_value_id wk_integer_max_pool(wk_rewrite *r, const wk_node *def, const wk_inte
   return pooled.q == WK_NONE ? WK_NONE : wk_integer_requantized(r, &pooled, y);
 }
 
-/* ---- averages --------------------------------------------------------------------------------- */
+/* ---- averages ---------------------------------------------------------------------------------
+ */
 
 wk_value_id wk_integer_mean(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   wk_affine x;
@@ -52,9 +53,10 @@ static int64_t counted(const wk_attr_avg_pool *p, int64_t size, int axis, int64_
   return count;
 }
 
-/* Multipliers and shifts over the output positions, two tensors [1,s…]: the count varies at edges. */
-static bool edge_scales(wk_rewrite *r, const wk_attr_avg_pool *p, const wk_type *x, const wk_type *y,
-                        double factor, wk_value_id out[2], wk_rescale *same) {
+/* Multipliers and shifts over the output positions, two tensors [1,s…]: the count varies at edges.
+ */
+static bool edge_scales(wk_rewrite *r, const wk_attr_avg_pool *p, const wk_type *x,
+                        const wk_type *y, double factor, wk_value_id out[2], wk_rescale *same) {
   int sp = x->rank - 2;
   int64_t dims[WK_MAX_RANK] = {1}, at[WK_MAX_RANK] = {0}, n = 1;
   for (int i = 0; i < sp; i++) n *= dims[1 + i] = y->dims[2 + i];
@@ -117,9 +119,11 @@ wk_value_id wk_integer_avg_pool(wk_rewrite *r, const wk_node *def, const wk_inte
   return wk_rewrite_add(r, WK_OP_CONV, a, scales[0] == WK_NONE ? 2 : 5, in);
 }
 
-/* ---- softmax ---------------------------------------------------------------------------------- */
+/* ---- softmax ----------------------------------------------------------------------------------
+ */
 
-static wk_value_id reduced(wk_rewrite *r, const char *kind, int64_t axis, wk_dtype t, wk_value_id x) {
+static wk_value_id reduced(wk_rewrite *r, const char *kind, int64_t axis, wk_dtype t,
+                           wk_value_id x) {
   wk_attr_reduce *a = wk_attrs_new(r->arena, WK_OP_REDUCE);
   a->kind = kind;
   a->axes = wk_ints_dup(r->arena, &axis, 1);
@@ -135,7 +139,8 @@ static wk_value_id exponentials(wk_rewrite *r, const wk_affine *x, int64_t axis)
   int64_t n = 256;
   void *data;
   wk_type t = wk_type_make(WK_I32, 1, &n);
-  wk_value_id table = wk_rewrite_constant(r, &t, &data), most = reduced(r, "max", axis, WK_I32, x->q);
+  wk_value_id table = wk_rewrite_constant(r, &t, &data),
+              most = reduced(r, "max", axis, WK_I32, x->q);
   if (table == WK_NONE || most == WK_NONE) return WK_NONE;
   wk_softmax_table(x->scale, data);
   wk_expr_builder *b = wk_expr_begin(r->arena);
@@ -159,7 +164,8 @@ wk_value_id wk_integer_softmax(wk_rewrite *r, const wk_node *def, const wk_integ
   wk_value_id sum = reduced(r, "sum", axis, WK_I64, e);
   if (sum == WK_NONE) return WK_NONE;
   wk_expr_builder *b = wk_expr_begin(r->arena);
-  uint16_t v = wk_expr_cast(b, WK_I64, wk_expr_input(b, 0, WK_I32)), total = wk_expr_input(b, 1, WK_I64);
+  uint16_t v = wk_expr_cast(b, WK_I64, wk_expr_input(b, 0, WK_I32)),
+           total = wk_expr_input(b, 1, WK_I64);
   v = wk_expr_2(b, WK_EX_MUL, v, wk_expr_i(b, WK_I64, mult));
   v = wk_expr_2(b, WK_EX_DIV, v, total);
   v = wk_expr_2(b, WK_EX_SHR_ROUND, v, wk_expr_i(b, WK_I64, shift));

@@ -90,7 +90,8 @@ static void test_expression_agrees(void **state) {
     v = wk_expr_requantized(b, v, zero, WK_I8, -128, 127);
     const wk_expr *e = wk_expr_finish(b, &v, 1);
     for (int j = 0; j < 200; j++) {
-      int64_t a = (int32_t)wk_rng_next(&g) >> wk_rng_range(&g, 0, 24), want = wk_rescale_apply(a, &r) + zero;
+      int64_t a = (int32_t)wk_rng_next(&g) >> wk_rng_range(&g, 0, 24),
+              want = wk_rescale_apply(a, &r) + zero;
       assert_int_equal(run(e, a, 0), want < -128 ? -128 : want > 127 ? 127 : want);
     }
     wk_arena_free(arena);
@@ -100,7 +101,8 @@ static void test_expression_agrees(void **state) {
 /* All 2^16 pairs of the sum of two tensors stay within 1/2 + 2^-12 steps of the real sum. */
 static void test_all_sums(void **state) {
   (void)state;
-  const double scales[][3] = {{0.02, 0.05, 0.06}, {0.1, 0.001, 0.09}, {1, 1, 1}, {0.5, 0.5, 2.5}, {3, 0.1, 0.05}};
+  const double scales[][3] = {
+      {0.02, 0.05, 0.06}, {0.1, 0.001, 0.09}, {1, 1, 1}, {0.5, 0.5, 2.5}, {3, 0.1, 0.05}};
   for (size_t k = 0; k < WK_COUNTOF(scales); k++) {
     double f[2] = {scales[k][0] / scales[k][2], scales[k][1] / scales[k][2]};
     int64_t m[2];
@@ -110,14 +112,17 @@ static void test_all_sums(void **state) {
     wk_expr_builder *b = wk_expr_begin(arena);
     uint16_t t[2];
     for (int i = 0; i < 2; i++)
-      t[i] = wk_expr_2(b, WK_EX_MUL, wk_expr_centred(b, wk_expr_input(b, i, i ? WK_I8 : WK_U8), i ? -7 : 130),
+      t[i] = wk_expr_2(b, WK_EX_MUL,
+                       wk_expr_centred(b, wk_expr_input(b, i, i ? WK_I8 : WK_U8), i ? -7 : 130),
                        wk_expr_i(b, WK_I32, m[i]));
-    uint16_t v = wk_expr_2(b, WK_EX_SHR_ROUND, wk_expr_2(b, WK_EX_ADD, t[0], t[1]), wk_expr_i(b, WK_I32, shift));
+    uint16_t v = wk_expr_2(b, WK_EX_SHR_ROUND, wk_expr_2(b, WK_EX_ADD, t[0], t[1]),
+                           wk_expr_i(b, WK_I32, shift));
     const wk_expr *e = wk_expr_finish(b, &v, 1);
     for (int p = 0; p < 256; p++)
       for (int q = -128; q < 128; q++) {
         double real = (p - 130) * f[0] + (q + 7) * f[1];
-        if (fabs((double)run(e, p, q) - real) > 0.5 + 0x1p-12) fail_msg("case %d: %d, %d", (int)k, p, q);
+        if (fabs((double)run(e, p, q) - real) > 0.5 + 0x1p-12)
+          fail_msg("case %d: %d, %d", (int)k, p, q);
       }
     wk_arena_free(arena);
   }

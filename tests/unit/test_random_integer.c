@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random quantised graphs: conversion leaves nothing real, each operator stays within a step of its real
- * definition, and the CPU computes what the evaluator computes, bit for bit, on every instruction set
- * that this machine runs.
- *   test_random_integer [FIRST_SEED [COUNT]] */
+ * Random quantised graphs: conversion leaves nothing real, each operator stays within a step of its
+ * real definition, and the CPU computes what the evaluator computes, bit for bit, on every
+ * instruction set that this machine runs. test_random_integer [FIRST_SEED [COUNT]] */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +42,8 @@ static wk_module *converted(const wk_module *m) {
   return y;
 }
 
-/* ---- conversion --------------------------------------------------------------------------------- */
+/* ---- conversion ---------------------------------------------------------------------------------
+ */
 
 static int count_real(const wk_graph *g) {
   int n = 0;
@@ -63,7 +63,8 @@ static void test_one_operator(void **state) {
     for (size_t i = 0; i < real->main->outputs.n; i++) {
       const wk_type *t = &want[i].type;
       for (int64_t j = 0; j < wk_type_count(t); j++) {
-        int64_t a = wk_load_i64(want[i].data, t->dtype, j), b = wk_load_i64(got[i].data, t->dtype, j);
+        int64_t a = wk_load_i64(want[i].data, t->dtype, j),
+                b = wk_load_i64(got[i].data, t->dtype, j);
         bad |= a - b > 1 || b - a > 1;
       }
     }
@@ -80,11 +81,14 @@ static void test_one_operator(void **state) {
   }
 }
 
-/* ---- on the CPU --------------------------------------------------------------------------------- */
+/* ---- on the CPU ---------------------------------------------------------------------------------
+ */
 
 static void check_cpu(const wk_module *m, uint64_t seed, const char *cpu, const wk_tensor *in,
                       const wk_tensor *want) {
-  const wk_runner_options o = {.target = WK_RUN_CPU, .cpu = cpu, .threads = 1 + (int64_t)(seed % 2),
+  const wk_runner_options o = {.target = WK_RUN_CPU,
+                               .cpu = cpu,
+                               .threads = 1 + (int64_t)(seed % 2),
                                .model_name = "integers"};
   wk_runner *r = NULL;
   size_t n = m->main->outputs.n;
@@ -123,7 +127,8 @@ static void test_cpu(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_operator), cmocka_unit_test(test_cpu)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_operator),
+                                     cmocka_unit_test(test_cpu)};
   if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
   if (argc > 2) n_seeds = strtoull(argv[2], NULL, 10);
   return cmocka_run_group_tests(tests, NULL, NULL);
