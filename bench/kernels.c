@@ -217,7 +217,8 @@ static void measure(network *net, const wk_cpu_isa *isa, kh_task calibration, in
   for (int p = 0; p < passes; p++)
     for (size_t i = 0; i < net->n; i++) {
       kh_case *c = &net->cases[i];
-      double g = calibrate(calibration, isa, wk_dot_unit(kh_types(c))), t0 = now(CLOCK_THREAD_CPUTIME_ID);
+      double g = calibrate(calibration, isa, wk_dot_unit(kh_types(c)));
+      double t0 = now(CLOCK_THREAD_CPUTIME_ID);
       kh_case_run(c, 0, c->kernel.n_tasks);
       double t1 = now(CLOCK_THREAD_CPUTIME_ID);
       kh_case_run(c, 0, c->kernel.n_tasks);
@@ -323,6 +324,7 @@ int main(int argc, char **argv) {
   }
   kh_check(wk_cpu_isa_find(cpu, &o.isa));
   for (size_t k = 0; k < WK_COUNTOF(networks); k++)
-    if (is_chosen[k] || !is_any) wrong += run(&o, networks[k].name, networks[k].build, networks[k].is_int8);
+    if (is_chosen[k] || !is_any)
+      wrong += run(&o, networks[k].name, networks[k].build, networks[k].is_int8);
   return wrong ? 1 : 0;
 }

@@ -116,7 +116,8 @@ void wk_cpu_conv_reach(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const v
 wk_status wk_cpu_conv_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
                            wk_cpu_kernel *out) {
   if (!epi) epi = &no_epilogue;
-  const int64_t counts[] = {d->n, d->h, d->w, d->cin, d->oh, d->ow, d->cout, d->kh, d->kw, d->group};
+  const int64_t counts[] = {d->n,  d->h,    d->w,  d->cin, d->oh,
+                            d->ow, d->cout, d->kh, d->kw,  d->group};
   for (size_t i = 0; i < WK_COUNTOF(counts); i++)
     if (counts[i] < 1) return wk_error(WK_UNSUPPORTED, "conv: an empty dimension");
   WK_TRY(wk_depthwise_fits(d) ? wk_depthwise_emit(e, d, epi, out) : emit_gemm(e, d, epi, out));

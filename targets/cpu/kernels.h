@@ -42,7 +42,8 @@ typedef struct {
 
 /* out = f(accumulator, operands…) on vectors of output columns, in registers. `emit` is called with
  * the builder in place and returns the vector to store; all are register elements (vector.h). An
- * operand may be the output buffer itself when it has the output's strides (the value before the store is read). */
+ * operand may be the output buffer itself when it has the output's strides (the value before the
+ * store is read). */
 typedef struct {
   wk_ssa (*emit)(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands);
   void *ctx;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 /* Cycles of one k of a tile, in halves: two multiply-adds and two loads per cycle, four cycles of
- * latency. Only compared with each other. */
-static int64_t tile_cost(int64_t rows, int64_t nv) {
-  int64_t cost = rows * nv;
+ * latency. Only compared with each other. flips: operations on each value of A (dot.h: heads). */
+static int64_t tile_cost(int64_t rows, int64_t nv, int64_t flips) {
+  int64_t cost = rows * (nv + flips);
   if (rows + nv > cost) cost = rows + nv;
   return cost < 8 ? 8 : cost;
 }
@@ -18,13 +18,14 @@ int wk_tile_rows(const wk_cpu_isa *isa, const wk_cpu_types *t, int nv) {
 /* Independent of the number of rows, so that several shapes of a model share packed weights. */
 wk_panels wk_panels_choose(const wk_cpu_isa *isa, const wk_cpu_types *t, int64_t n) {
   int64_t vectors = (n + isa->lanes - 1) / isa->lanes;
+  int64_t flips = wk_dot_heads(isa, t);
   wk_panels best = {0};
   double best_cost = 0;
   for (int nv = isa->nv_max; nv >= 1; nv--) {
     if (nv > vectors) continue;
     int64_t rows = wk_tile_rows(isa, t, nv), tail = vectors % nv;
-    double cost = (double)(vectors / nv * tile_cost(rows, nv));
-    if (tail) cost += (double)tile_cost(rows, tail);
+    double cost = (double)(vectors / nv * tile_cost(rows, nv, flips));
+    if (tail) cost += (double)tile_cost(rows, tail, flips);
     /* Narrow tiles have more rows, whose pointers spill and whose lines meet in few cache sets. */
     cost *= (1.0 + 0.06 * (isa->nv_max - nv)) / (double)rows;
     if (best.nv && cost >= best_cost) continue;

@@ -72,7 +72,8 @@ static void int8_conv_case(wk_program *p) {
 static void int8_conv_first_case(wk_program *p) {
   for (int64_t c = 1; c <= 5; c += 2)
     per_channel_conv(p, NHWC(OUT(p, WK_U8, 1, 16, 20, 24)),
-                     IN(p, c == 3 ? WK_I8 : WK_U8, 1, c, 32, 40), CONST(p, WK_I8, 24, c, 5, 5), (conv_shape){2, 2, 1, 1}, 40);
+                     IN(p, c == 3 ? WK_I8 : WK_U8, 1, c, 32, 40), CONST(p, WK_I8, 24, c, 5, 5),
+                     (conv_shape){2, 2, 1, 1}, 40);
 }
 
 /* The residual lies where the result goes. */
@@ -154,7 +155,8 @@ static void int8_depthwise_case(wk_program *p) {
 
 static wk_inst *per_column_product(wk_program *p, wk_view y, wk_view a, wk_view b) {
   wk_view bias = range_constant(p, WK_I32, y.dims[1], -500, 500);
-  wk_inst *i = append(p, WK_OP_MATMUL, 1, 6, y, a, b, bias, multipliers(p, &y, 1), shifts(p, &y, 1, 38, 41));
+  wk_inst *i = append(p, WK_OP_MATMUL, 1, 6, y, a, b, bias, multipliers(p, &y, 1),
+                      shifts(p, &y, 1, 38, 41));
   ((wk_attr_matmul *)i->attrs)->epilogue = expression(p, PER_CHANNEL, 3, per_channel_types);
   return i;
 }
