@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Integer and bool operations, and conversions between element types. Division guards its divisor,
  * so that no instruction of the processor can trap. */
+#include "compiler/ir/scalar.h"
 #include "targets/cpu/expr_ops.h"
 
 #include <stdio.h>
@@ -264,7 +265,22 @@ wk_ssa wk_expr_integer_emit(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
 
 /* ---- conversions ----------------------------------------------------------------------------- */
 
+/* To 8 or 16 bits: limited as a float, converted by way of i32, which vector units do at once. */
+static wk_ssa saturate_narrow(const wk_expr_at *at, wk_ssa a, wk_dtype to) {
+  LLVMBuilderRef b = at->e->b;
+  int64_t lo, hi;
+  wk_int_range(to, &lo, &hi);
+  wk_lanes v = wk_lanes_make(at->e, at->lanes, at->from == WK_F64 ? 64 : 32);
+  wk_ssa least = wk_lanes_real(&v, (double)lo), most = wk_lanes_real(&v, (double)hi);
+  wk_ssa is_number = LLVMBuildFCmp(b, LLVMRealORD, a, a, "");
+  a = PICK(is_number, a, LLVMConstNull(LLVMTypeOf(a)));
+  a = PICK(LLVMBuildFCmp(b, LLVMRealOGT, a, least, ""), a, least);
+  a = PICK(LLVMBuildFCmp(b, LLVMRealOLT, a, most, ""), a, most);
+  return LLVMBuildTrunc(b, LLVMBuildFPToSI(b, a, vector_of(at, WK_I32), ""), vector_of(at, to), "");
+}
+
 static wk_ssa saturate_float(const wk_expr_at *at, wk_ssa a, wk_dtype to) {
+  if (wk_dtype_size(to) <= 2) return saturate_narrow(at, a, to);
   static const char *const names[] = {"llvm.fptoui.sat", "llvm.fptosi.sat"};
   const char *name = names[wk_dtype_is_signed(to)];
   LLVMTypeRef types[] = {vector_of(at, to), LLVMTypeOf(a)};
