@@ -33,8 +33,7 @@ static wk_ints ints(maker *k, int64_t n, int64_t lo, int64_t hi) {
   return wk_ints_dup(k->m->arena, v, n);
 }
 
-/* ---- dequantise, quantise -----------------------------------------------------------------------
- */
+/* ---- dequantise, quantise -------------------------------------------------------------------- */
 
 static wk_value_id real(maker *k, const tensor *t) {
   return wk_build(k->g, WK_OP_DEQUANTIZE, NULL, 3, t->q, wk_graph_scalar(k->g, WK_F32, t->scale),
@@ -90,8 +89,7 @@ static double size_of(const maker *k, const tensor *t) {
   return t->scale * (type_of(k, t->q) ? 100 : 1);
 }
 
-/* ---- contractions -------------------------------------------------------------------------------
- */
+/* ---- contractions ---------------------------------------------------------------------------- */
 
 /* Weights with scales per tensor or along the axis, dequantised. */
 static wk_value_id weights(maker *k, int rank, const int64_t *dims, int axis, double *scale,
@@ -161,6 +159,35 @@ static void conv(maker *k) {
   quantise(k, y, size);
 }
 
+static void conv_transpose(maker *k) {
+  tensor x = *image(k);
+  const wk_type t = *type_of(k, x.q);
+  int64_t group = t.dims[1] % 2 == 0 && chance(k, 40) ? 2 : 1;
+  int64_t dims[] = {t.dims[1], pick(k, 1, 6), pick(k, 1, 3), pick(k, 1, 3)};
+  wk_attr_conv_transpose *a = wk_attrs_new(k->m->arena, WK_OP_CONV_TRANSPOSE);
+  a->strides = ints(k, 2, 1, 2);
+  a->pads = ints(k, 4, 0, 0);
+  a->dilations = ints(k, 2, 1, 1);
+  a->output_padding = ints(k, 2, 0, 0);
+  a->group = group;
+  double sw;
+  wk_value_id scales, w = weights(k, 4, dims, 1, &sw, &scales);
+  quantise(k, wk_build(k->g, WK_OP_CONV_TRANSPOSE, a, 2, real(k, &x), w),
+           x.scale * sw * 5000 * sqrt((double)(t.dims[1] / group * 2)));
+}
+
+/* Weights of their own for each entry of the batch. */
+static void batched_matmul(maker *k) {
+  tensor x = *any(k);
+  const wk_type t = *type_of(k, x.q);
+  if (t.rank != 4 || t.dims[0] != 1) return;
+  double sw;
+  int64_t dims[] = {t.dims[1], t.dims[3], pick(k, 1, 8)};
+  wk_value_id scales, w = weights(k, 3, dims, 2, &sw, &scales);
+  quantise(k, wk_build(k->g, WK_OP_MATMUL, NULL, 2, real(k, &x), w),
+           x.scale * sw * 5000 * sqrt((double)t.dims[3]));
+}
+
 /* By weights, or of two activations: x times its own transpose. */
 static void matmul(maker *k) {
   tensor x = *any(k);
@@ -189,8 +216,7 @@ static void matmul(maker *k) {
   quantise(k, y, size);
 }
 
-/* ---- one and two tensors ------------------------------------------------------------------------
- */
+/* ---- one and two tensors --------------------------------------------------------------------- */
 
 static void binary(maker *k) {
   static const wk_op ops[] = {WK_OP_ADD, WK_OP_ADD, WK_OP_SUB, WK_OP_MUL};
@@ -222,8 +248,7 @@ static void softmax(maker *k) {
   quantise(k, wk_build(k->g, WK_OP_SOFTMAX, a, 1, real(k, &x)), 0.5);
 }
 
-/* ---- windows, movement --------------------------------------------------------------------------
- */
+/* ---- windows, movement ----------------------------------------------------------------------- */
 
 static void pool(maker *k) {
   tensor x = *image(k);
@@ -271,12 +296,11 @@ static void move(maker *k) {
   quantise(k, wk_build(k->g, WK_OP_TRANSPOSE, p, 1, real(k, &x)), size_of(k, &x));
 }
 
-/* ---- graphs -------------------------------------------------------------------------------------
- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
-static void (*const draws[])(maker *) = {conv,   conv,   conv,     conv,  matmul,  matmul,
-                                         binary, binary, function, again, softmax, pool,
-                                         pool,   mean,   concat,   move};
+static void (*const draws[])(maker *) = {
+    conv_transpose, batched_matmul, conv,  conv,    conv, conv, matmul, matmul, binary,
+    binary,         function,       again, softmax, pool, pool, mean,   concat, move};
 
 /* What nobody reads is an output. */
 static void finish(maker *k) {

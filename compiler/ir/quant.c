@@ -59,8 +59,7 @@ int64_t wk_quantize_value(double real, double scale, int64_t zero, wk_dtype t) {
   return q <= (double)lo ? lo : q >= (double)hi ? hi : (int64_t)q;
 }
 
-/* ---- expressions ------------------------------------------------------------------------------
- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 uint16_t wk_expr_rescale(wk_expr_builder *b, uint16_t x, uint16_t mult, uint16_t shift) {
   uint16_t p = wk_expr_2(b, WK_EX_MUL, wk_expr_cast(b, WK_I64, x), mult),
@@ -88,8 +87,7 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero) {
   return zero ? wk_expr_2(b, WK_EX_SUB, x, wk_expr_i(b, WK_I32, zero)) : x;
 }
 
-/* ---- softmax ----------------------------------------------------------------------------------
- */
+/* ---- softmax --------------------------------------------------------------------------------- */
 
 void wk_softmax_table(double scale, int32_t table[256]) {
   for (int d = 0; d < 256; d++) table[d] = (int32_t)nearbyint(ldexp(exp(-scale * d), 23));

@@ -42,6 +42,7 @@ static bool clamp_of(const wk_rewrite *r, wk_value_id v, double *lo, double *hi,
     case WK_OP_CLIP:
       *lo = WK_ATTR(n, clip)->lo;
       *hi = WK_ATTR(n, clip)->hi;
+      if (*lo > *hi) *lo = *hi;
       return true;
     case WK_OP_MAX:
     case WK_OP_MIN:
@@ -182,6 +183,8 @@ static const struct {
     {WK_OP_MAX_POOL, wk_integer_max_pool},
     {WK_OP_AVG_POOL, wk_integer_avg_pool},
     {WK_OP_REDUCE_MEAN, wk_integer_mean},
+    {WK_OP_REDUCE_MAX, wk_integer_extreme},
+    {WK_OP_REDUCE_MIN, wk_integer_extreme},
     {WK_OP_SOFTMAX, wk_integer_softmax},
 };
 

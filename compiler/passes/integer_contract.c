@@ -17,6 +17,8 @@ typedef struct {
   wk_value_id weights;   /* a constant [oc,c/group,k…] or [k,n]; WK_NONE: w */
   const double *w_scale; /* per output channel */
   int64_t channels;
+  double y_scale;       /* of the result; 0: it is real */
+  double *real_bias;    /* per output channel, of a real result; NULL: none */
   wk_value_id bias;     /* i32 constant or WK_NONE */
   wk_value_id extra[4]; /* operands of the epilogue */
   uint32_t n_extra;
@@ -40,8 +42,7 @@ static int weight_axis(const contraction *c, const wk_type *w) {
   return c->op == WK_OP_MATMUL ? w->rank - 1 : c->op == WK_OP_CONV ? 0 : 1;
 }
 
-/* ---- weights ----------------------------------------------------------------------------------
- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 /* A constant parameter of the weights as one number per output channel. */
 static bool per_channel(wk_rewrite *r, const wk_type *w, int axis, int64_t n, wk_value_id v,
@@ -85,24 +86,24 @@ static bool take_weights(wk_rewrite *r, contraction *c, wk_value_id v) {
   if (q == WK_NONE) return false;
   const wk_type w = *wk_type_of(r, q);
   int axis = weight_axis(c, &w);
-  c->channels = w.dims[axis];
-  if ((w.dtype != WK_I8 && w.dtype != WK_U8) || c->channels < 1 || c->channels > MAX_CHANNELS)
-    return false;
-  if (c->op == WK_OP_CONV_TRANSPOSE && ((const wk_attr_conv_transpose *)c->attrs)->group != 1)
-    return false;
+  int64_t n = w.dims[axis], groups = 1; /* of one group: parameters repeat from group to group */
+  if (c->op == WK_OP_CONV_TRANSPOSE) groups = ((const wk_attr_conv_transpose *)c->attrs)->group;
+  if ((w.dtype != WK_I8 && w.dtype != WK_U8) || n < 1 || n * groups > MAX_CHANNELS) return false;
+  c->channels = n * groups;
   double *scale = wk_arena_alloc(r->c->scratch, 2 * (size_t)c->channels * sizeof *scale);
   double *zero = scale + c->channels;
-  if (!per_channel(r, &w, axis, c->channels, in[1], scale) ||
-      !per_channel(r, &w, axis, c->channels, in[2], zero))
+  if (!per_channel(r, &w, axis, n, in[1], scale) || !per_channel(r, &w, axis, n, in[2], zero))
     return false;
-  for (int64_t i = 0; i < c->channels; i++)
+  for (int64_t i = 0; i < c->channels; i++) {
+    scale[i] = scale[i % n];
     if (!wk_scale_is_valid(scale[i])) return false;
+  }
   c->w_scale = scale;
-  c->weights = centred_weights(r, q, axis, zero, c->channels);
+  c->weights = centred_weights(r, q, axis, zero, n);
   return c->weights != WK_NONE;
 }
 
-/* Sum of the weights of each output channel. */
+/* Sum of the weights of each output channel; not for transposed convolutions. */
 static int64_t *weight_sums(wk_rewrite *r, const contraction *c) {
   const wk_value *v = wk_val(r->g, c->weights);
   int axis = weight_axis(c, &v->type);
@@ -114,30 +115,52 @@ static int64_t *weight_sums(wk_rewrite *r, const contraction *c) {
   return sum;
 }
 
-/* ---- bias -------------------------------------------------------------------------------------
- */
+/* ---- bias ------------------------------------------------------------------------------------ */
 
-/* A constant bias, dequantised or real, in units of the accumulator. */
-static bool add_bias(wk_rewrite *r, const contraction *c, wk_value_id v, int64_t *sum) {
+/* A constant bias per output channel, dequantised or real. It lies along the channel axis of the
+ * result, which `from_end` axes follow. */
+static bool read_bias(wk_rewrite *r, const contraction *c, wk_value_id v, int from_end,
+                      double *out) {
   const wk_node *d = wk_made_by(r, v, WK_OP_DEQUANTIZE);
   double scale = 1, zero = 0;
-  wk_value_id from = d ? d->in[0] : v, q = wk_rewrite_folded(r, from);
-  if (q == WK_NONE) return false;
+  wk_value_id q = wk_rewrite_folded(r, d ? d->in[0] : v);
+  if (q == WK_NONE || (d && !wk_scalar_of(r, d->in[2], &zero))) return false;
   const wk_type t = *wk_type_of(r, q);
   int64_t n = wk_type_count(&t);
-  if (n != 1 && (n != c->channels || t.dims[t.rank - 1] != n)) return false;
+  int axis = t.rank - 1 - from_end;
+  if (n != 1 && (n != c->channels || axis < 0 || t.dims[axis] != n)) return false;
+  const wk_value *s = d && wk_known(r, d->in[1]) ? wk_val(r->g, d->in[1]) : NULL;
+  int64_t scales = s ? wk_type_count(&s->type) : 0;
+  if (d && scales != 1 && scales != n) return false;
   for (int64_t i = 0; i < c->channels; i++) {
-    double unit = c->x.scale * c->w_scale[i];
-    if (d && !wk_scalar_of(r, d->in[1], &scale)) {
-      const wk_value *s = wk_known(r, d->in[1]) ? wk_val(r->g, d->in[1]) : NULL;
-      if (!s || wk_type_count(&s->type) != n) return false;
-      scale = wk_load_f64(s->data, s->type.dtype, i);
-    }
-    if (d && !wk_scalar_of(r, d->in[2], &zero)) return false;
-    double b = wk_load_f64(wk_val(r->g, q)->data, t.dtype, n == 1 ? 0 : i);
-    double real = nearbyint((b - zero) * (scale / unit));
-    if (!(fabs(real) < 2147483648.0)) return false;
-    sum[i] += (int64_t)real;
+    if (s) scale = wk_load_f64(s->data, s->type.dtype, scales == 1 ? 0 : i);
+    out[i] += (wk_load_f64(wk_val(r->g, q)->data, t.dtype, n == 1 ? 0 : i) - zero) * scale;
+  }
+  return true;
+}
+
+static bool is_dead_channel(const wk_rewrite *r, const contraction *c, int64_t channel) {
+  const wk_value *v = wk_val(r->g, c->weights);
+  int axis = weight_axis(c, &v->type);
+  int64_t n = wk_type_count(&v->type), inner = 1, along = v->type.dims[axis];
+  for (int k = axis + 1; k < v->type.rank; k++) inner *= v->type.dims[k];
+  for (int64_t i = 0; i < n; i++)
+    if (i / inner % along == channel % along && wk_load_i64(v->data, v->type.dtype, i))
+      return false;
+  return true;
+}
+
+/* The bias in units of the accumulator. What that rounds has to be small beside a step of the
+ * result. A channel whose weights are all 0 may have any scale: one in which its bias fits. */
+static bool add_bias(wk_rewrite *r, const contraction *c, const double *bias, int64_t *sum) {
+  double *scale = (double *)(uintptr_t)c->w_scale;
+  for (int64_t i = 0; i < c->channels; i++) {
+    if (fabs(bias[i]) >= c->x.scale * scale[i] * 0x1p30 && is_dead_channel(r, c, i))
+      scale[i] = fabs(bias[i]) / c->x.scale * 0x1p-24;
+    double unit = c->x.scale * scale[i], exact = bias[i] / unit, whole = nearbyint(exact);
+    if (!(fabs(whole) < 0x1p31)) return false;
+    if (fabs(exact - whole) * unit > c->y_scale * 0x1p-7) return false;
+    sum[i] += (int64_t)whole;
   }
   return true;
 }
@@ -155,8 +178,7 @@ static bool store_bias(wk_rewrite *r, contraction *c, const int64_t *sum) {
   return c->bias != WK_NONE;
 }
 
-/* ---- operands ---------------------------------------------------------------------------------
- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 static wk_value_id widened(wk_rewrite *r, wk_value_id q, int64_t zero) {
   wk_expr_builder *b = wk_expr_begin(r->arena);
@@ -165,24 +187,43 @@ static wk_value_id widened(wk_rewrite *r, wk_value_id q, int64_t zero) {
   return wk_integer_map(r, b, v, 1, &q);
 }
 
-/* x as the weights want it. A transposed convolution has holes where nothing is padded, and weights
- * of more than 8 bits need as much for x: there x loses its zero point first. */
-static bool settle_operands(wk_rewrite *r, contraction *c, int64_t *sum) {
-  bool wide = wk_type_of(r, c->weights)->dtype == WK_I16;
-  bool holes = c->op == WK_OP_CONV_TRANSPOSE && c->x.zero != 0;
-  if (wide || holes) {
-    c->x.q = widened(r, c->x.q, c->x.zero);
-    c->x.zero = 0;
-    if (!wide) c->weights = wk_rewrite_folded(r, widened(r, c->weights, 0));
-    if (!wide && c->weights == WK_NONE) return false;
-  }
-  const int64_t *weights = weight_sums(r, c);
-  for (int64_t i = 0; i < c->channels; i++) sum[i] -= c->x.zero * weights[i];
-  return c->x.q != WK_NONE;
+static wk_value_id widened_weights(wk_rewrite *r, wk_value_id v) {
+  wk_type t = *wk_type_of(r, v);
+  void *data;
+  t.dtype = WK_I16;
+  wk_value_id y = wk_rewrite_constant(r, &t, &data);
+  const wk_value *from = wk_val(r->g, v);
+  for (int64_t i = 0; y != WK_NONE && i < wk_type_count(&t); i++)
+    ((int16_t *)data)[i] = (int16_t)wk_load_i64(from->data, from->type.dtype, i);
+  return y;
 }
 
-/* ---- two activations ---------------------------------------------------------------------------
- */
+/* Weights of a product that differ from batch to batch: so do their sums. */
+static bool is_batched(const contraction *c, const wk_type *w) {
+  int64_t batch = 1;
+  for (int k = 0; k < w->rank - 2; k++) batch *= w->dims[k];
+  return c->op == WK_OP_MATMUL && batch != 1;
+}
+
+/* x as the weights want it. A transposed convolution has holes where nothing is padded, and weights
+ * of more than 8 bits need as much for x: there, and where the weights vary along the batch, x
+ * loses its zero point first. */
+static bool settle_operands(wk_rewrite *r, contraction *c, int64_t *sum) {
+  bool wide = wk_type_of(r, c->weights)->dtype == WK_I16;
+  bool varies = c->op == WK_OP_CONV_TRANSPOSE || is_batched(c, wk_type_of(r, c->weights));
+  if (wide || (varies && c->x.zero)) {
+    c->x.q = widened(r, c->x.q, c->x.zero);
+    c->x.zero = 0;
+    if (!wide) c->weights = widened_weights(r, c->weights);
+  }
+  if (c->x.q == WK_NONE || c->weights == WK_NONE) return false;
+  if (c->x.zero == 0) return true;
+  const int64_t *weights = weight_sums(r, c);
+  for (int64_t i = 0; i < c->channels; i++) sum[i] -= c->x.zero * weights[i];
+  return true;
+}
+
+/* ---- two activations ------------------------------------------------------------------------- */
 
 static wk_value_id sums_along(wk_rewrite *r, wk_value_id q, int axis) {
   wk_attr_reduce_sum *a = wk_attrs_new(r->arena, WK_OP_REDUCE_SUM);
@@ -214,8 +255,7 @@ static uint16_t corrected(wk_rewrite *r, contraction *c, wk_expr_builder *b, uin
   return rest ? wk_expr_2(b, WK_EX_ADD, acc, wk_expr_i(b, WK_I32, rest)) : acc;
 }
 
-/* ---- epilogues ---------------------------------------------------------------------------------
- */
+/* ---- epilogues ------------------------------------------------------------------------------- */
 
 /* A constant operand of the epilogue, one number per output channel. */
 static uint16_t channel_operand(wk_rewrite *r, contraction *c, wk_expr_builder *b, wk_dtype t,
@@ -243,7 +283,8 @@ static bool rescale_operands(wk_rewrite *r, contraction *c, wk_expr_builder *b, 
   for (int64_t i = 0; i < c->channels; i++) {
     wk_rescale scale;
     float factor = (float)c->x.scale * (float)c->w_scale[i] / (float)y_scale;
-    if (!wk_rescale_of(factor, &scale)) return false;
+    if (factor < 0x1p-60f) scale = (wk_rescale){0, 1}; /* nothing of it is left */
+    else if (!wk_rescale_of(factor, &scale)) return false;
     m[i] = (double)scale.mult;
     s[i] = scale.shift;
   }
@@ -274,20 +315,29 @@ static wk_value_id finish(wk_rewrite *r, const contraction *c, wk_expr_builder *
   return wk_rewrite_add(r, c->op, attrs, n, in);
 }
 
-/* ---- the rules ---------------------------------------------------------------------------------
- */
+/* ---- the rules ------------------------------------------------------------------------------- */
 
-/* The contraction n with bias operand `bias` (WK_NONE: its own); sums are ready for an epilogue. */
-static bool begin(wk_rewrite *r, const wk_node *n, wk_value_id bias, contraction *c) {
-  *c = (contraction){
-      .op = n->op, .attrs = n->attrs, .name = n->name, .weights = WK_NONE, .bias = WK_NONE};
+/* The contraction n with bias operand `bias` (WK_NONE: its own), which `from_end` axes of the
+ * result follow; sums are ready for an epilogue. */
+static bool begin(wk_rewrite *r, const wk_node *n, wk_value_id bias, int from_end, double y_scale,
+                  contraction *c) {
+  *c = (contraction){.op = n->op,
+                     .attrs = n->attrs,
+                     .name = n->name,
+                     .weights = WK_NONE,
+                     .bias = WK_NONE,
+                     .y_scale = y_scale};
   if (!is_plain(n) || n->predicate != WK_NONE || !wk_affine_of(r, n->in[0], &c->x)) return false;
   wk_value_id own = n->n_in > 2 ? n->in[2] : WK_NONE, w = n->in[1];
   if (take_weights(r, c, w)) {
     int64_t *sum = ints(r, c->channels);
+    double *all = wk_arena_alloc(r->c->scratch, (size_t)c->channels * sizeof *all);
     memset(sum, 0, (size_t)c->channels * sizeof *sum);
-    if (own != WK_NONE && !add_bias(r, c, own, sum)) return false;
-    if (bias != WK_NONE && !add_bias(r, c, bias, sum)) return false;
+    memset(all, 0, (size_t)c->channels * sizeof *all);
+    if (own != WK_NONE && !read_bias(r, c, own, 0, all)) return false;
+    if (bias != WK_NONE && !read_bias(r, c, bias, from_end, all)) return false;
+    if (y_scale == 0 && own != WK_NONE) c->real_bias = all;
+    if (y_scale > 0 && !add_bias(r, c, all, sum)) return false;
     return settle_operands(r, c, sum) && store_bias(r, c, sum);
   }
   if (n->op != WK_OP_MATMUL || own != WK_NONE || bias != WK_NONE || !wk_affine_of(r, w, &c->w))
@@ -298,20 +348,20 @@ static bool begin(wk_rewrite *r, const wk_node *n, wk_value_id bias, contraction
 }
 
 /* The contraction behind v, or behind the bias that is added to it. */
-static bool find(wk_rewrite *r, const wk_node *def, wk_value_id v, contraction *c) {
+static bool find(wk_rewrite *r, const wk_node *def, wk_value_id v, double y_scale, contraction *c) {
   if (!wk_once(r, v)) return false;
   if (def->op != WK_OP_ADD) {
     wk_node n = *def;
-    return begin(r, &n, WK_NONE, c);
+    return begin(r, &n, WK_NONE, 0, y_scale, c);
   }
   wk_value_id in[2] = {def->in[0], def->in[1]};
   for (int k = 0; k < 2; k++) {
     const wk_node *m = wk_def(r->g, in[k]);
     if (!m || (m->op != WK_OP_MATMUL && m->op != WK_OP_CONV) || !wk_once(r, in[k])) continue;
     if (!wk_shape_equal(wk_type_of(r, in[k]), wk_type_of(r, v))) continue;
-    if (m->op == WK_OP_CONV) continue; /* a bias of another shape */
     wk_node n = *m;
-    if (begin(r, &n, in[1 - k], c)) return true;
+    int from_end = n.op == WK_OP_CONV ? wk_type_of(r, v)->rank - 2 : 0;
+    if (begin(r, &n, in[1 - k], from_end, y_scale, c)) return true;
   }
   return false;
 }
@@ -319,7 +369,7 @@ static bool find(wk_rewrite *r, const wk_node *def, wk_value_id v, contraction *
 wk_value_id wk_integer_contraction(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   contraction c;
   uint16_t mult, shift;
-  if (!find(r, def, y->from, &c)) return WK_NONE;
+  if (!find(r, def, y->from, y->scale, &c)) return WK_NONE;
   wk_expr_builder *b = wk_expr_begin(r->arena);
   uint16_t acc = wk_expr_input(b, 0, WK_I32);
   if (c.weights == WK_NONE) acc = corrected(r, &c, b, acc);
@@ -331,12 +381,16 @@ wk_value_id wk_integer_contraction(wk_rewrite *r, const wk_node *def, const wk_i
 
 wk_value_id wk_integer_to_real(wk_rewrite *r, const wk_node *n) {
   contraction c;
-  if (!begin(r, n, WK_NONE, &c) || wk_type_of(r, n->out[0])->dtype != WK_F32) return WK_NONE;
+  const wk_type y = *wk_type_of(r, n->out[0]);
+  if (y.dtype != WK_F32 || !begin(r, n, WK_NONE, 0, 0, &c)) return WK_NONE;
   double *scale = wk_arena_alloc(r->c->scratch, (size_t)c.channels * sizeof *scale);
   for (int64_t i = 0; i < c.channels; i++) scale[i] = (float)(c.x.scale * c.w_scale[i]);
   wk_expr_builder *b = wk_expr_begin(r->arena);
   uint16_t acc = wk_expr_input(b, 0, WK_I32);
   if (c.weights == WK_NONE) acc = corrected(r, &c, b, acc);
-  uint16_t factor = channel_operand(r, &c, b, WK_F32, scale, wk_type_of(r, n->out[0])->rank);
-  return finish(r, &c, b, wk_expr_2(b, WK_EX_MUL, wk_expr_cast(b, WK_F32, acc), factor));
+  uint16_t factor = channel_operand(r, &c, b, WK_F32, scale, y.rank);
+  uint16_t v = wk_expr_2(b, WK_EX_MUL, wk_expr_cast(b, WK_F32, acc), factor);
+  if (c.real_bias)
+    v = wk_expr_2(b, WK_EX_ADD, v, channel_operand(r, &c, b, WK_F32, c.real_bias, y.rank));
+  return finish(r, &c, b, v);
 }

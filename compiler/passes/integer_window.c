@@ -15,8 +15,17 @@ wk_value_id wk_integer_max_pool(wk_rewrite *r, const wk_node *def, const wk_inte
   return pooled.q == WK_NONE ? WK_NONE : wk_integer_requantized(r, &pooled, y);
 }
 
-/* ---- averages ---------------------------------------------------------------------------------
- */
+/* The largest or smallest of quantised values is that of their integers. */
+wk_value_id wk_integer_extreme(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
+  wk_affine x, most;
+  wk_node n = *def;
+  if (!wk_affine_of(r, n.in[0], &x)) return WK_NONE;
+  most = x;
+  most.q = wk_rewrite_1(r, n.op, n.attrs, x.q);
+  return most.q == WK_NONE ? WK_NONE : wk_integer_requantized(r, &most, y);
+}
+
+/* ---- averages -------------------------------------------------------------------------------- */
 
 wk_value_id wk_integer_mean(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   wk_affine x;
@@ -119,8 +128,7 @@ wk_value_id wk_integer_avg_pool(wk_rewrite *r, const wk_node *def, const wk_inte
   return wk_rewrite_add(r, WK_OP_CONV, a, scales[0] == WK_NONE ? 2 : 5, in);
 }
 
-/* ---- softmax ----------------------------------------------------------------------------------
- */
+/* ---- softmax --------------------------------------------------------------------------------- */
 
 static wk_value_id reduced(wk_rewrite *r, const char *kind, int64_t axis, wk_dtype t,
                            wk_value_id x) {

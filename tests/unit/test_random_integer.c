@@ -42,8 +42,7 @@ static wk_module *converted(const wk_module *m) {
   return y;
 }
 
-/* ---- conversion ---------------------------------------------------------------------------------
- */
+/* ---- conversion ------------------------------------------------------------------------------ */
 
 static int count_real(const wk_graph *g) {
   int n = 0;
@@ -81,8 +80,7 @@ static void test_one_operator(void **state) {
   }
 }
 
-/* ---- on the CPU ---------------------------------------------------------------------------------
- */
+/* ---- on the CPU ------------------------------------------------------------------------------ */
 
 static void check_cpu(const wk_module *m, uint64_t seed, const char *cpu, const wk_tensor *in,
                       const wk_tensor *want) {
