@@ -3,7 +3,7 @@
  * and prints `N passed, N failed`. A case is
  *
  *   # what it is about, and the steps to take, one per line, in this order:
- *   # pass: NAME | # lower | # layout | # layout: channels-last | # order | # generate |
+ *   # integer | # pass: NAME | # lower | # layout | # layout: channels-last | # order | # generate |
  *   # inst-pass: NAME | # place
  *   module … or program …
  *   ----
@@ -79,15 +79,20 @@ static wk_status place(subject *s, const char *arg) {
   return wk_place_check(s->p);
 }
 
+static wk_status integer(subject *s, const char *arg) {
+  int64_t changes;
+  (void)arg;
+  return wk_integer_convert(s->m, &changes);
+}
+
 static const struct {
   const char *name;
   wk_status (*run)(subject *s, const char *arg);
-} steps[] = {{"pass", run_pass}, {"lower", lower},       {"layout", layout},
-             {"order", order},   {"generate", generate}, {"inst-pass", run_inst_pass},
-             {"place", place}};
+} steps[] = {{"pass", run_pass}, {"integer", integer},   {"lower", lower},
+             {"layout", layout}, {"order", order},       {"generate", generate},
+             {"place", place},   {"inst-pass", run_inst_pass}};
 
-/* Runs the step that a line "# NAME" or "# NAME: ARGUMENT" asks for; other comments ask for none.
- */
+/* Runs the step that a line "# NAME" or "# NAME: ARGUMENT" asks for; other comments ask for none. */
 static wk_status run_line(subject *s, const char *line, size_t n) {
   char text[128];
   if (n < 3 || n >= sizeof text) return NULL;
