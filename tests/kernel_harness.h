@@ -344,7 +344,7 @@ static inline double kh_get(wk_dtype t, const void *p, int64_t i) {
 
 /* Rounded to nearest, ties to even. */
 static inline int64_t kh_shift(int64_t x, int64_t by) {
-  int64_t down = x >> by, rest = x - (down << by), half = INT64_C(1) << (by - 1);
+  int64_t down = x >> by, rest = x - down * (INT64_C(1) << by), half = INT64_C(1) << (by - 1);
   return down + (rest > half || (rest == half && down % 2));
 }
 
