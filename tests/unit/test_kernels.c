@@ -317,6 +317,8 @@ static void test_objects(void **state) {
       for (size_t k = 0; k < 12; k++) kh_case_emit(&m, &s.cases[k]);
       kh_check(wk_object_emit(isa, m.e.mod, LLVMObjectFile, &object[round]));
       kh_module_free(&m);
+      for (size_t k = 0; k < 12; k++) /* nothing was made to run */
+        if (s.cases[k].arena) wk_arena_free(s.cases[k].arena);
     }
     size_t n = LLVMGetBufferSize(object[0]);
     assert_int_equal(n, LLVMGetBufferSize(object[1]));
