@@ -223,17 +223,6 @@ static void measure_output(wk_compilation *c, int emit, wk_arena *a) {
   }
 }
 
-/* After an error: what is no regular file stays. */
-static void remove_output(const wk_compilation *c, int emit, wk_arena *a) {
-  const char *files[MAX_FILES];
-  size_t n = output_files(c, emit, a, files);
-  for (size_t i = 0; i < n; i++) {
-    char *real = realpath(files[i], NULL);
-    if (real && file_bytes(real) >= 0) unlink(real);
-    free(real);
-  }
-}
-
 static wk_status write_output(wk_compilation *c, int emit, int target, const wk_emit_options *eo,
                               const char *path, wk_arena *a) {
   double started = wk_clock();
@@ -310,7 +299,8 @@ static void show(const compile_opts *o, const wk_compilation *c) {
   if (!o->quiet) wk_compile_summary(f, c);
 }
 
-/* The report is opened first: what cannot be written shall not cost a compilation. */
+/* The report is opened first: what cannot be written shall not cost a compilation. It has its room
+ * on the disk before the output replaces an older one. */
 static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, const char *path,
                          wk_arena *a) {
   wk_out *report = NULL;
@@ -321,6 +311,7 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, con
   if (o->report) WK_TRY(wk_out_open(o->report, &report));
   wk_status s = NULL;
   for (size_t i = 0; !s && i < c->n; i++) s = compile_part(o, c->model, emit, &eo, &c->parts[i]);
+  if (!s && report) s = wk_out_reserve(report, wk_compile_json_size(c));
   if (!s) s = write_output(c, emit, o->target, &eo, path, a);
   c->scratch_bytes = result.scratch_bytes;
   c->seconds = wk_clock() - started;
@@ -331,9 +322,7 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, con
   }
   if (report) {
     wk_compile_json(report, c);
-    s = wk_out_commit(report);
-    if (s) remove_output(c, emit, a);
-    WK_TRY(s);
+    WK_TRY(wk_out_commit(report));
   }
   show(o, c);
   return NULL;

@@ -268,7 +268,7 @@ static int write_some(const char *data, size_t n, void *out) {
   return 0;
 }
 
-void wk_compile_json(wk_out *out, const wk_compilation *c) {
+static json_t *json_compilation(const wk_compilation *c) {
   json_t *o = json_object(), *parts = json_array();
   char hash[20];
   snprintf(hash, sizeof hash, "%016" PRIx64, c->input_hash);
@@ -286,6 +286,19 @@ void wk_compile_json(wk_out *out, const wk_compilation *c) {
   put_real(o, "seconds", c->seconds);
   for (size_t i = 0; i < c->n; i++) json_array_append_new(parts, json_part(c, &c->parts[i]));
   json_object_set_new(o, "bindings", parts);
+  return o;
+}
+
+size_t wk_compile_json_size(const wk_compilation *c) {
+  enum { NUMBERS = 4096 }; /* what is not known yet has more digits then */
+  json_t *o = json_compilation(c);
+  size_t n = json_dumpb(o, NULL, 0, JSON_INDENT(2));
+  json_decref(o);
+  return n + NUMBERS;
+}
+
+void wk_compile_json(wk_out *out, const wk_compilation *c) {
+  json_t *o = json_compilation(c);
   json_dump_callback(o, write_some, out, JSON_INDENT(2));
   wk_out_write(out, "\n", 1);
   json_decref(o);

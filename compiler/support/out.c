@@ -25,6 +25,7 @@ struct wk_out {
   char *dest; /* what rename replaces; NULL = written directly */
   char *temp; /* name of the temporary file; NULL = none yet */
   FILE *stream;
+  bool is_reserved; /* longer than what is written into it */
 };
 
 static ssize_t write_all(void *cookie, const char *p, size_t n) {
@@ -159,11 +160,20 @@ void wk_out_write(wk_out *o, const void *p, size_t n) {
 
 FILE *wk_out_stdio(wk_out *o) { return o->stream; }
 
+wk_status wk_out_reserve(wk_out *o, size_t n) {
+  if (!o->dest || n == 0) return NULL;
+  int error = posix_fallocate(o->fd, 0, (off_t)n);
+  if (error) return wk_error_at(WK_IO, o->path, "cannot write: %s", strerror(error));
+  o->is_reserved = true;
+  return NULL;
+}
+
 /* Everything that can fail but the renaming. */
 static int finish(wk_out *o) {
   if (fflush(o->stream) != 0 && !o->error) o->error = errno;
   if (ferror(o->stream) && !o->error) o->error = EIO;
   if (o->error || !o->dest) return o->error;
+  if (o->is_reserved && ftruncate(o->fd, lseek(o->fd, 0, SEEK_CUR)) != 0) return errno;
   if (fsync(o->fd) != 0) return errno;
   return !o->temp && with_temp_name(o, link_unnamed) < 0 ? errno : 0;
 }

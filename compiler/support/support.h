@@ -160,6 +160,9 @@ typedef struct wk_out wk_out;
 wk_status wk_out_open(const char *path, wk_out **out) WK_MUST_CHECK;
 void wk_out_write(wk_out *o, const void *p, size_t n);
 FILE *wk_out_stdio(wk_out *o); /* the same stream, for fprintf */
+/* Disk space for n bytes, before anything is written: writing up to so many does not run out of it.
+ * Nothing for what is written directly. */
+wk_status wk_out_reserve(wk_out *o, size_t n) WK_MUST_CHECK;
 wk_status wk_out_commit(wk_out *o) WK_MUST_CHECK; /* frees o either way */
 /* Files that belong together: none is put in place before all are written. Frees all of them. */
 wk_status wk_out_commit_all(wk_out **o, size_t n) WK_MUST_CHECK;
