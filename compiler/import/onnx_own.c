@@ -21,16 +21,6 @@ static wk_floats doubles(wk_onnx_node *c, const char *name) {
   return (wk_floats){.n = n, .v = v};
 }
 
-static const wk_expr *expression(wk_onnx_node *c, const char *name);
-
-/* What a fold's last step takes: a position, or the type that its first step gives. */
-static wk_dtype folded_type(wk_onnx_node *c) {
-  const wk_expr *pre = expression(c, "pre");
-  const char *kind = wk_onnx_text(c, "kind", "sum");
-  if (!strncmp(kind, "arg", 3)) return WK_I64;
-  return pre ? pre->nodes[pre->results[0]].dtype : wk_onnx_type(c, c->in[0])->dtype;
-}
-
 /* dtypes of what the expression attribute reads: the node's inputs, or the value before a fold's
  * last step, or the accumulator and the extra operands of an epilogue. */
 static const wk_expr *expression(wk_onnx_node *c, const char *name) {
@@ -44,7 +34,8 @@ static const wk_expr *expression(wk_onnx_node *c, const char *name) {
     if (!is_hidden) dtypes[n++] = wk_onnx_type(c, c->in[i])->dtype;
   }
   if (is_epilogue && n) dtypes[0] = wk_accumulator_dtype(dtypes[0]);
-  if (is_post && n) dtypes[0] = folded_type(c);
+  if (is_post && n)
+    dtypes[0] = wk_folded_dtype(wk_onnx_text(c, "kind", "sum"), expression(c, "pre"), dtypes[0]);
   wk_expr *e = NULL;
   wk_onnx_latch(c, wk_expr_parse(c->im->m->arena, text, dtypes, n, &e));
   return e;

@@ -90,15 +90,14 @@ wk_status wk_infer_map(const wk_infer *i) {
   return NULL;
 }
 
-static wk_status fold_dtype(const wk_infer *i, const wk_attr_reduce *at, bool is_arg, int rank,
-                            wk_dtype *out) {
+static wk_status fold_dtype(const wk_infer *i, const wk_attr_reduce *at, int rank, wk_dtype *out) {
   wk_dtype dtypes[MAX_MAP_INPUTS];
   WK_TRY(input_dtypes(i, dtypes));
   WK_TRY(wk_want_expr(i, "pre", at->pre, dtypes, i->n_in, rank, 1));
   wk_dtype t = at->pre ? at->pre->nodes[at->pre->results[0]].dtype : dtypes[0];
   bool sums = strcmp(at->kind, "sum") == 0 || strcmp(at->kind, "prod") == 0;
   if (t == WK_BOOL && sums) return BAD(i, "bool has no %s", at->kind);
-  if (is_arg) t = WK_I64;
+  t = wk_folded_dtype(at->kind, at->pre, dtypes[0]);
   WK_TRY(wk_want_expr(i, "post", at->post, &t, 1, rank, 1));
   *out = at->post ? at->post->nodes[at->post->results[0]].dtype : t;
   return NULL;
@@ -117,7 +116,7 @@ wk_status wk_infer_fold(const wk_infer *i) {
   bool is_arg = strncmp(at->kind, "arg", 3) == 0;
   if (is_arg && at->axes.n != 1) return BAD(i, "%s needs exactly one axis", at->kind);
   wk_dtype t;
-  WK_TRY(fold_dtype(i, at, is_arg, x.rank, &t));
+  WK_TRY(fold_dtype(i, at, x.rank, &t));
   drop_axes(&x, at->axes, at->keepdims, &i->out[0]);
   i->out[0].dtype = t;
   return is_arg ? want_elements(i, &x, (int)at->axes.v[0]) : NULL;

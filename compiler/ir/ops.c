@@ -105,6 +105,11 @@ wk_dtype wk_accumulator_dtype(wk_dtype t) {
   return wk_dtype_is_int(t) && wk_dtype_size(t) <= 2 ? WK_I32 : t;
 }
 
+wk_dtype wk_folded_dtype(const char *kind, const wk_expr *pre, wk_dtype t) {
+  if (!strncmp(kind, "arg", 3)) return WK_I64;
+  return pre ? pre->nodes[pre->results[0]].dtype : t;
+}
+
 /* ---- attributes: one walk over the field table per operation -------------------------------- */
 
 #define AT(type, base, field) ((type *)((char *)(base) + (field)->offset))

@@ -91,6 +91,9 @@ void wk_op_operand_name(const char *names, int i, char buf[32]);
 /* What a contraction sums in, and the dtype of its bias and of its result without an epilogue: i32
  * for integers of 8 and 16 bits, else t itself. */
 wk_dtype wk_accumulator_dtype(wk_dtype t);
+/* What a REDUCE of elements of type t folds, and its `post` takes: what `pre` (may be NULL) gives,
+ * or a position. */
+wk_dtype wk_folded_dtype(const char *kind, const wk_expr *pre, wk_dtype t);
 
 /* A zeroed struct of the operator's attribute type with the table's defaults set. */
 void *wk_attrs_new(wk_arena *a, wk_op op);

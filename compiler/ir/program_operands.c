@@ -115,8 +115,7 @@ static wk_status check_reduce(const wk_inst *i) {
   int rank = i->operands[0].rank;
   wk_status s = want_expr(i, "pre", a->pre, t, n_in, rank, 1);
   if (!s) {
-    wk_dtype folded = result_dtype(a->pre, 0, t[0]);
-    if (strncmp(a->kind, "arg", 3) == 0) folded = WK_I64;
+    wk_dtype folded = wk_folded_dtype(a->kind, a->pre, t[0]);
     s = want_expr(i, "post", a->post, &folded, 1, rank, 1);
     if (!s) s = want_dtype(i, 0, result_dtype(a->post, 0, folded));
   }

@@ -5,8 +5,6 @@
  *   reduce of map     the producer becomes part of what the fold reads
  *   map of reduce     a map of the fold alone becomes what is done after the fold
  *   splat constants   an operand whose elements have the same bits becomes a literal */
-#include <string.h>
-
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/rewrite.h"
 
@@ -93,13 +91,6 @@ static bool absorb_producers(wk_rewrite *r, const wk_node *n) {
 
 /* ---- map of reduce --------------------------------------------------------------------------- */
 
-/* Element type of what the reduction folds: what its `post` takes. */
-static wk_dtype folded_type(const wk_rewrite *r, const wk_node *reduce) {
-  const wk_attr_reduce *a = WK_ATTR(reduce, reduce);
-  if (!strncmp(a->kind, "arg", 3)) return WK_I64;
-  return a->pre ? a->pre->nodes[a->pre->results[0]].dtype : wk_type_of(r, reduce->in[0])->dtype;
-}
-
 static bool absorb_into_reduce(wk_rewrite *r, const wk_node *n) {
   if (n->n_in != 1 || wk_expr_uses_index(WK_ATTR(n, map)->body)) return false;
   const wk_node *reduce = wk_made_once_by(r, n->in[0], WK_OP_REDUCE);
@@ -107,7 +98,8 @@ static bool absorb_into_reduce(wk_rewrite *r, const wk_node *n) {
   const wk_node p = *reduce;
   wk_attr_reduce *attrs = wk_attrs_clone(r->arena, WK_OP_REDUCE, p.attrs);
   wk_expr_builder *b = wk_expr_begin(r->arena);
-  uint16_t x = wk_expr_input(b, 0, folded_type(r, &p));
+  wk_dtype folded = wk_folded_dtype(attrs->kind, attrs->pre, wk_type_of(r, p.in[0])->dtype);
+  uint16_t x = wk_expr_input(b, 0, folded);
   if (attrs->post) x = wk_expr_inline(b, attrs->post, &x, 0);
   x = wk_expr_inline(b, WK_ATTR(n, map)->body, &x, 0);
   attrs->post = wk_expr_finish(b, &x, 1);
