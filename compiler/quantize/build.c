@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/ir/quant.h"
 #include "compiler/quantize/weights.h"
 
 typedef struct {
@@ -194,7 +195,8 @@ static wk_status constant_operand(builder *b, wk_value_id v, wk_value_id *out) {
   wk_quantize_params q = wk_quantize_params_of(r.min, r.max, b->a->options);
   uint8_t *data = wk_arena_alloc(b->m->arena, (size_t)n + 1);
   for (int64_t i = 0; i < n; i++)
-    data[i] = (uint8_t)wk_quantize_number((double)((const float *)c->data)[i], q, type);
+    data[i] = (uint8_t)wk_quantize_value((double)((const float *)c->data)[i], (double)q.scale,
+                                         q.zero, type);
   wk_type as = wk_type_make(type, c->type.rank, c->type.dims);
   wk_value_id x = wk_graph_constant(b->to, text(b, c->name, "quantized"), &as, data);
   params p = add_params(b, c->name, type, as.rank, -1, 1, &q.scale, q.zero);
@@ -365,8 +367,8 @@ static bool saturates(const builder *b, const wk_node *act, wk_value_id v) {
     lo = WK_ATTR(act, clip)->lo;
     hi = WK_ATTR(act, clip)->hi;
   }
-  return wk_quantize_number(lo, p, t) == wk_quantize_least(t) &&
-         wk_quantize_number(hi, p, t) == wk_quantize_most(t);
+  return wk_quantize_value(lo, (double)p.scale, p.zero, t) == wk_quantize_least(t) &&
+         wk_quantize_value(hi, (double)p.scale, p.zero, t) == wk_quantize_most(t);
 }
 
 /* The activation behind a layer, unless its result's pair does the same. */

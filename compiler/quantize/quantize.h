@@ -55,10 +55,9 @@ typedef struct { float scale; int32_t zero; } wk_quantize_params;
  * everywhere gets scale 1. */
 wk_quantize_params wk_range_choose(const wk_range *r, const wk_quantize_options *o);
 wk_quantize_params wk_quantize_params_of(double lo, double hi, const wk_quantize_options *o);
-/* Least and greatest number of an 8-bit type, and the number that stands for x. */
+/* Least and greatest number of an 8-bit type; wk_quantize_value (ir/quant.h) is the one for x. */
 static inline int32_t wk_quantize_least(wk_dtype t) { return t == WK_I8 ? -128 : 0; }
 static inline int32_t wk_quantize_most(wk_dtype t) { return t == WK_I8 ? 127 : 255; }
-int32_t wk_quantize_number(double x, wk_quantize_params p, wk_dtype t);
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 

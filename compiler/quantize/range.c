@@ -72,12 +72,6 @@ static double middle(const wk_range *r, int bin) {
 
 /* ---- scale and zero point -------------------------------------------------------------------- */
 
-int32_t wk_quantize_number(double x, wk_quantize_params p, wk_dtype t) {
-  double q = rint(x / (double)p.scale) + p.zero;
-  double lo = wk_quantize_least(t), hi = wk_quantize_most(t);
-  return (int32_t)(q < lo ? lo : q > hi ? hi : q);
-}
-
 wk_quantize_params wk_quantize_params_of(double lo, double hi, const wk_quantize_options *o) {
   double least = wk_quantize_least(o->activation), most = wk_quantize_most(o->activation);
   double scale = 0, zero = least;

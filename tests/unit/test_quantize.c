@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "compiler/eval/eval.h"
+#include "compiler/ir/quant.h"
 #include "compiler/quantize/quantize.h"
 #include "compiler/zoo/builder.h"
 
@@ -32,8 +33,8 @@ static void parameters(void **state) {
   assert_int_equal(p.zero, 64);
   p = wk_quantize_params_of(1, 3, &o); /* 0 is always inside */
   assert_int_equal(p.zero, 0);
-  assert_int_equal(wk_quantize_number(3, p, WK_U8), 255);
-  assert_int_equal(wk_quantize_number(-9, p, WK_U8), 0);
+  assert_int_equal(wk_quantize_value(3, (double)p.scale, p.zero, WK_U8), 255);
+  assert_int_equal(wk_quantize_value(-9, (double)p.scale, p.zero, WK_U8), 0);
   p = wk_quantize_params_of(0, 0, &o);
   assert_float_equal(p.scale, 1, 0);
   o.symmetric = true;
@@ -50,7 +51,8 @@ static void parameters(void **state) {
 static double error_of(const float *x, int64_t n, wk_quantize_params p) {
   double sum = 0;
   for (int64_t i = 0; i < n; i++) {
-    double y = (wk_quantize_number((double)x[i], p, WK_U8) - p.zero) * (double)p.scale;
+    int64_t q = wk_quantize_value((double)x[i], (double)p.scale, p.zero, WK_U8);
+    double y = (double)(q - p.zero) * (double)p.scale;
     sum += ((double)x[i] - y) * ((double)x[i] - y);
   }
   return sum;
