@@ -395,3 +395,25 @@ bool random_same(const wk_graph *g, const wk_tensor *got, const wk_tensor *want,
   }
   return true;
 }
+
+bool random_differs(const wk_module *m, random_run run, void *ctx, wk_str *text) {
+  const wk_graph *g = m->main;
+  wk_tensor *in = random_inputs(g);
+  wk_tensor *want = wk_xcalloc(g->outputs.n + 1, sizeof *want);
+  wk_tensor *got = wk_xcalloc(g->outputs.n + 1, sizeof *got);
+  wk_str_free(text);
+  *text = (wk_str){0};
+  wk_status st = wk_eval_graph(g, in, want, NULL, NULL);
+  bool refused = st != NULL, bad = false;
+  wk_status_free(st);
+  if (!refused) {
+    st = run(ctx, m, in, got);
+    if (st) wk_str_printf(text, "%s: %s", st->place ? st->place : "", st->message);
+    bad = st || !random_same(g, got, want, text);
+    wk_status_free(st);
+  }
+  random_tensors_free(got, g->outputs.n);
+  random_tensors_free(want, g->outputs.n);
+  random_tensors_free(in, g->inputs.n);
+  return bad;
+}

@@ -28,14 +28,8 @@ typedef struct {
   wk_str text;     /* what went wrong last */
 } setting;
 
-static bool is_bad(setting *s, wk_status st) {
-  if (!st) return false;
-  wk_str_printf(&s->text, "%s: %s", st->place ? st->place : "", st->message);
-  wk_status_free(st);
-  return true;
-}
-
-static wk_status on_cpu(const setting *s, const wk_module *m, const wk_tensor *in, wk_tensor *out) {
+static wk_status on_cpu(void *ctx, const wk_module *m, const wk_tensor *in, wk_tensor *out) {
+  const setting *s = ctx;
   const wk_runner_options o = {.target = WK_RUN_CPU, .cpu = s->cpu, .threads = s->threads,
                                .model_name = "random"};
   wk_runner *r = NULL;
@@ -45,23 +39,10 @@ static wk_status on_cpu(const setting *s, const wk_module *m, const wk_tensor *i
   return st;
 }
 
-/* random_check: true when the results differ. */
+/* random_check */
 static bool differs(void *ctx, const wk_module *m) {
   setting *s = ctx;
-  wk_str_free(&s->text);
-  s->text = (wk_str){0};
-  const wk_graph *g = m->main;
-  wk_tensor *in = random_inputs(g);
-  wk_tensor *want = wk_xcalloc(g->outputs.n + 1, sizeof *want);
-  wk_tensor *got = wk_xcalloc(g->outputs.n + 1, sizeof *got);
-  wk_status st = wk_eval_graph(g, in, want, NULL, NULL);
-  bool bad = false;
-  if (st) wk_status_free(st); /* a shrunk graph that cannot be evaluated is of no interest */
-  else bad = is_bad(s, on_cpu(s, m, in, got)) || !random_same(g, got, want, &s->text);
-  random_tensors_free(got, g->outputs.n);
-  random_tensors_free(want, g->outputs.n);
-  random_tensors_free(in, g->inputs.n);
-  return bad;
+  return random_differs(m, on_cpu, s, &s->text);
 }
 
 static void report(setting *s, const wk_module *m, uint64_t seed) {
