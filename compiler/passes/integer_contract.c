@@ -15,7 +15,7 @@ typedef struct {
   wk_affine x;
   wk_affine w;           /* a product of two activations */
   wk_value_id weights;   /* a constant [oc,c/group,k…] or [k,n]; WK_NONE: w */
-  const double *w_scale; /* per output channel */
+  double *w_scale;       /* per output channel */
   int64_t channels;
   double y_scale;       /* of the result; 0: it is real */
   double *real_bias;    /* per output channel, of a real result; NULL: none */
@@ -153,11 +153,10 @@ static bool is_dead_channel(const wk_rewrite *r, const contraction *c, int64_t c
 /* The bias in units of the accumulator. What that rounds has to be small beside a step of the
  * result. A channel whose weights are all 0 may have any scale: one in which its bias fits. */
 static bool add_bias(wk_rewrite *r, const contraction *c, const double *bias, int64_t *sum) {
-  double *scale = (double *)(uintptr_t)c->w_scale;
   for (int64_t i = 0; i < c->channels; i++) {
-    if (fabs(bias[i]) >= c->x.scale * scale[i] * 0x1p30 && is_dead_channel(r, c, i))
-      scale[i] = fabs(bias[i]) / c->x.scale * 0x1p-24;
-    double unit = c->x.scale * scale[i], exact = bias[i] / unit, whole = nearbyint(exact);
+    if (fabs(bias[i]) >= c->x.scale * c->w_scale[i] * 0x1p30 && is_dead_channel(r, c, i))
+      c->w_scale[i] = fabs(bias[i]) / c->x.scale * 0x1p-24;
+    double unit = c->x.scale * c->w_scale[i], exact = bias[i] / unit, whole = nearbyint(exact);
     if (!(fabs(whole) < 0x1p31)) return false;
     if (fabs(exact - whole) * unit > c->y_scale * 0x1p-7) return false;
     sum[i] += (int64_t)whole;
