@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/dram.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/support/support.h"
+
+enum { TRAFFIC_ID = 255, MAX_BUS = 64, TRAFFIC_BYTES = 256 };
+
+typedef struct {
+  uint64_t ready; /* cycle; UINT64_MAX: a write whose data is still coming */
+  uint32_t address, beats, beats_here; /* beats_here: of a write, those that have come */
+  uint8_t id;
+  bool is_write;
+  uint8_t *data;     /* of a write: beats * bus bytes, owned */
+  uint64_t *strobes; /* one a beat, owned */
+} burst;
+
+typedef struct {
+  uint64_t visible;
+  uint8_t id, resp;
+  bool last;
+  uint8_t data[MAX_BUS];
+} beat;
+
+typedef struct {
+  uint64_t visible;
+  uint8_t id, resp;
+} response;
+
+struct wk_dram {
+  wk_dram_params p;
+  uint8_t *memory;
+  uint64_t now, free_at; /* cycles; units of 1 / bytes_num cycles */
+  uint64_t answers;      /* read beats and write responses so far, for error_beat */
+  uint64_t traffic;      /* units of 1 / traffic_den bytes */
+  uint64_t next_refresh;
+  uint32_t inside;
+  wk_rng rng;
+  WK_VEC(burst) pending; /* in the order of acceptance */
+  size_t first_open;     /* pending write whose data comes next, an index; pending.n: none */
+  uint64_t next_ready;   /* least `ready` of all pending */
+  WK_VEC(beat) beats;    /* a queue: from beats_head */
+  size_t beats_head;
+  WK_VEC(response) responses;
+  size_t responses_head;
+};
+
+static void drop_burst(burst *b) {
+  free(b->data);
+  free(b->strobes);
+}
+
+void wk_dram_reset(wk_dram *d) {
+  for (size_t i = 0; i < d->pending.n; i++) drop_burst(&d->pending.data[i]);
+  d->pending.n = d->beats.n = d->beats_head = d->responses.n = d->responses_head = 0;
+  d->now = d->free_at = d->answers = d->traffic = 0;
+  d->next_refresh = d->p.refresh_interval;
+  d->inside = 0;
+  d->first_open = 0;
+  d->next_ready = UINT64_MAX;
+  d->rng = (wk_rng){.s = d->p.seed};
+}
+
+wk_dram *wk_dram_new(const wk_dram_params *p, uint8_t *memory) {
+  wk_dram *d = wk_xcalloc(1, sizeof *d);
+  d->p = *p;
+  d->memory = memory;
+  wk_dram_reset(d);
+  return d;
+}
+
+void wk_dram_free(wk_dram *d) {
+  if (!d) return;
+  wk_dram_reset(d);
+  wk_vec_free(&d->pending);
+  wk_vec_free(&d->beats);
+  wk_vec_free(&d->responses);
+  free(d);
+}
+
+uint64_t wk_dram_cycle(const wk_dram *d) { return d->now; }
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+bool wk_dram_can_request(const wk_dram *d) { return d->inside < d->p.outstanding; }
+
+static void find_next_ready(wk_dram *d) {
+  d->next_ready = UINT64_MAX;
+  for (size_t i = 0; i < d->pending.n; i++)
+    if (d->pending.data[i].ready < d->next_ready) d->next_ready = d->pending.data[i].ready;
+}
+
+static void add_burst(wk_dram *d, burst b) {
+  wk_vec_push(&d->pending, b);
+  if (b.ready < d->next_ready) d->next_ready = b.ready;
+}
+
+static uint64_t jitter(wk_dram *d) {
+  return d->p.jitter ? (uint64_t)wk_rng_range(&d->rng, 0, d->p.jitter) : 0;
+}
+
+void wk_dram_read(wk_dram *d, uint8_t id, uint32_t address, uint32_t beats) {
+  d->inside++;
+  add_burst(d, (burst){.ready = d->now + d->p.latency + jitter(d), .address = address,
+                       .beats = beats, .id = id});
+}
+
+static void find_first_open(wk_dram *d) {
+  while (d->first_open < d->pending.n) {
+    const burst *b = &d->pending.data[d->first_open];
+    if (b->is_write && b->beats_here < b->beats) return;
+    d->first_open++;
+  }
+}
+
+void wk_dram_write(wk_dram *d, uint8_t id, uint32_t address, uint32_t beats) {
+  burst b = {.ready = UINT64_MAX, .address = address, .beats = beats, .id = id, .is_write = true};
+  b.data = wk_xmalloc((size_t)beats * d->p.bus);
+  b.strobes = wk_xmalloc(beats * sizeof *b.strobes);
+  d->inside++;
+  add_burst(d, b);
+}
+
+bool wk_dram_write_beat(wk_dram *d, const uint8_t *data, uint64_t strobe) {
+  find_first_open(d);
+  if (d->first_open == d->pending.n) return false;
+  burst *b = &d->pending.data[d->first_open];
+  memcpy(b->data + (size_t)b->beats_here * d->p.bus, data, d->p.bus);
+  b->strobes[b->beats_here++] = strobe;
+  if (b->beats_here < b->beats) return true;
+  b->ready = d->now + jitter(d);
+  if (b->ready < d->next_ready) d->next_ready = b->ready;
+  return true;
+}
+
+/* ---- the pipe -------------------------------------------------------------------------------- */
+
+static uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+static uint8_t answer(wk_dram *d, uint64_t address) {
+  int64_t n = (int64_t)d->answers++;
+  if (n == d->p.error_beat) return WK_DRAM_SLVERR;
+  return address + d->p.bus > d->p.size ? WK_DRAM_DECERR : WK_DRAM_OKAY;
+}
+
+static void serve_read(wk_dram *d, const burst *b, uint64_t start, uint64_t cost) {
+  for (uint32_t j = 0; j < b->beats; j++) {
+    uint64_t address = (uint64_t)b->address + (uint64_t)j * d->p.bus;
+    beat out = {.visible = ceil_div(start + (j + 1) * cost, d->p.bytes_num), .id = b->id,
+                .resp = answer(d, address), .last = j + 1 == b->beats};
+    if (out.resp != WK_DRAM_DECERR) memcpy(out.data, d->memory + address, d->p.bus);
+    wk_vec_push(&d->beats, out);
+  }
+}
+
+static void store_beat(wk_dram *d, const burst *b, uint32_t j) {
+  uint64_t address = (uint64_t)b->address + (uint64_t)j * d->p.bus;
+  for (uint32_t i = 0; i < d->p.bus; i++)
+    if (b->strobes[j] >> i & 1) d->memory[address + i] = b->data[(size_t)j * d->p.bus + i];
+}
+
+static void serve_write(wk_dram *d, const burst *b, uint64_t end) {
+  uint64_t last = (uint64_t)b->address + (uint64_t)(b->beats - 1) * d->p.bus;
+  response out = {.visible = ceil_div(end, d->p.bytes_num) + d->p.write_latency, .id = b->id,
+                  .resp = answer(d, last)};
+  if (out.resp == WK_DRAM_OKAY)
+    for (uint32_t j = 0; j < b->beats; j++) store_beat(d, b, j);
+  wk_vec_push(&d->responses, out);
+}
+
+/* Of the bursts that are ready and the oldest of their id and kind, the one that was ready first. */
+static size_t choose(const wk_dram *d) {
+  uint64_t seen[2][4] = {{0}};
+  size_t best = d->pending.n;
+  for (size_t i = 0; i < d->pending.n; i++) {
+    const burst *b = &d->pending.data[i];
+    uint64_t *word = &seen[b->is_write][b->id / 64], bit = UINT64_C(1) << b->id % 64;
+    if (*word & bit) continue;
+    *word |= bit;
+    if (b->ready > d->now) continue;
+    if (best == d->pending.n || b->ready < d->pending.data[best].ready) best = i;
+  }
+  return best;
+}
+
+static bool serve_one(wk_dram *d) {
+  size_t i = choose(d);
+  if (i == d->pending.n) return false;
+  burst b = d->pending.data[i];
+  uint64_t ready = b.ready * d->p.bytes_num, start = d->free_at > ready ? d->free_at : ready;
+  uint64_t cost = (uint64_t)d->p.bus * d->p.bytes_den;
+  start += (uint64_t)d->p.overhead * d->p.bytes_num;
+  d->free_at = start + b.beats * cost;
+  if (b.is_write) serve_write(d, &b, d->free_at);
+  else if (b.id != TRAFFIC_ID) serve_read(d, &b, start, cost);
+  drop_burst(&b);
+  memmove(&d->pending.data[i], &d->pending.data[i + 1],
+          (d->pending.n - i - 1) * sizeof *d->pending.data);
+  d->pending.n--;
+  if (d->first_open > i) d->first_open--;
+  find_next_ready(d);
+  return true;
+}
+
+static void add_traffic(wk_dram *d) {
+  uint32_t beats = TRAFFIC_BYTES / d->p.bus;
+  uint64_t size = (uint64_t)TRAFFIC_BYTES * d->p.traffic_den;
+  d->traffic += (uint64_t)d->p.traffic_num * 2 * (wk_rng_next(&d->rng) >> 63);
+  if (d->traffic < size) return;
+  d->traffic -= size;
+  add_burst(d, (burst){.ready = d->now, .beats = beats, .id = TRAFFIC_ID});
+}
+
+static void refresh(wk_dram *d) {
+  uint64_t now = d->now * d->p.bytes_num;
+  if (d->now < d->next_refresh) return;
+  d->next_refresh += d->p.refresh_interval;
+  d->free_at = (d->free_at > now ? d->free_at : now) +
+               (uint64_t)d->p.refresh_cycles * d->p.bytes_num;
+}
+
+void wk_dram_tick(wk_dram *d) {
+  if (d->p.traffic_num) add_traffic(d);
+  if (d->p.refresh_interval) refresh(d);
+  while (d->next_ready <= d->now && d->free_at < (d->now + 1) * d->p.bytes_num)
+    if (!serve_one(d)) break;
+  d->now++;
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+bool wk_dram_read_beat(wk_dram *d, wk_dram_beat *out) {
+  if (d->beats_head == d->beats.n) return false;
+  const beat *b = &d->beats.data[d->beats_head];
+  if (b->visible > d->now) return false;
+  *out = (wk_dram_beat){.id = b->id, .resp = b->resp, .last = b->last, .data = b->data};
+  return true;
+}
+
+void wk_dram_pop_read(wk_dram *d) {
+  if (d->beats.data[d->beats_head].last) d->inside--;
+  if (++d->beats_head == d->beats.n) d->beats_head = d->beats.n = 0;
+}
+
+bool wk_dram_response(wk_dram *d, uint8_t *id, uint8_t *resp) {
+  if (d->responses_head == d->responses.n) return false;
+  const response *r = &d->responses.data[d->responses_head];
+  if (r->visible > d->now) return false;
+  *id = r->id;
+  *resp = r->resp;
+  return true;
+}
+
+void wk_dram_pop_response(wk_dram *d) {
+  d->inside--;
+  if (++d->responses_head == d->responses.n) d->responses_head = d->responses.n = 0;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+static uint64_t sooner(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+uint64_t wk_dram_next_event(const wk_dram *d) {
+  uint64_t next = UINT64_MAX, after = d->now + 1;
+  if (d->p.traffic_num || d->p.refresh_interval) return after;
+  if (d->beats_head < d->beats.n) next = sooner(next, d->beats.data[d->beats_head].visible);
+  if (d->responses_head < d->responses.n)
+    next = sooner(next, d->responses.data[d->responses_head].visible);
+  if (d->next_ready != UINT64_MAX) {
+    uint64_t pipe = d->free_at / d->p.bytes_num;
+    next = sooner(next, pipe > d->next_ready ? pipe : d->next_ready);
+  }
+  return next < after ? after : next;
+}
+
+void wk_dram_skip_to(wk_dram *d, uint64_t cycle) {
+  if (cycle > d->now) d->now = cycle;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every command does to memory, without time: targets/accel/isa.md.in as C. Commands may be
+ * executed in any order that their waits allow; the result is the same. */
+#ifndef WICK_SIM_FUNCTIONAL_H
+#define WICK_SIM_FUNCTIONAL_H
+
+#include "targets/accel/isa/isa.h"
+#include "targets/accel/isa/machine.h"
+
+typedef struct {
+  const wk_machine *machine;
+  int n; /* array */
+  uint8_t *memory;
+  uint64_t memory_size;
+  uint8_t *scratchpad;
+  int32_t *accumulators; /* entries * n */
+  uint8_t *tables;       /* tables * 256 */
+} wk_functional;
+
+void wk_functional_init(wk_functional *f, const wk_machine *machine, uint8_t *memory,
+                        uint64_t memory_size);
+void wk_functional_free(wk_functional *f);
+/* Executes one command, which wk_isa_check has accepted. False: an address in memory lies
+ * outside of it. */
+bool wk_functional_execute(wk_functional *f, const wk_isa_command *c);
+
+/* ---- its parts ------------------------------------------------------------------------------- */
+
+/* The parameter record at an address of the scratchpad. */
+typedef struct {
+  int32_t zero, lo, hi;            /* of an accumulation */
+  int32_t ma, mb, shift, za, zb, zy, lo2, hi2;
+  bool residual_is_u8;
+} wk_record;
+typedef struct {
+  int32_t bias;
+  uint32_t mult; /* 24 bits */
+  int shift;
+} wk_record_entry;
+wk_record wk_functional_record(const wk_functional *f, uint64_t par);
+wk_record_entry wk_functional_entry(const wk_functional *f, uint64_t par, int i);
+
+/* clamp(rescale(sum + bias) + zero; lo, hi) */
+int32_t wk_functional_requantise(int32_t sum, const wk_record *r, const wk_record_entry *e);
+/* clamp(shr_round((a - za) * ma + (b - zb) * mb, shift) + zy; lo2, hi2) */
+int32_t wk_functional_add(int32_t a, int32_t b, const wk_record *r);
+int64_t wk_functional_rescale(int64_t a, uint32_t mult, int shift);
+int32_t wk_functional_clamp(int32_t v, int32_t lo, int32_t hi);
+static inline int32_t wk_functional_byte(uint8_t b, bool is_u8) {
+  return is_u8 ? (int32_t)b : (int32_t)(int8_t)b;
+}
+
+bool wk_functional_transfer(wk_functional *f, const wk_isa_command *c); /* LD, ST */
+void wk_functional_fill(wk_functional *f, const wk_isa_command *c);
+void wk_functional_conv(wk_functional *f, const wk_isa_command *c);
+void wk_functional_dwc(wk_functional *f, const wk_isa_command *c);
+void wk_functional_mm(wk_functional *f, const wk_isa_command *c);
+void wk_functional_map(wk_functional *f, const wk_isa_command *c);
+void wk_functional_pool(wk_functional *f, const wk_isa_command *c);
+void wk_functional_row(wk_functional *f, const wk_isa_command *c);
+void wk_functional_trn(wk_functional *f, const wk_isa_command *c);
+void wk_functional_tab(wk_functional *f, const wk_isa_command *c);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CONV, DWC, MM: sums in the accumulators, and the drain. */
+#include <string.h>
+
+#include "sim/functional.h"
+#include "sim/fields.h"
+
+enum { MAX_N = 32 };
+
+/* What CONV, DWC and MM share, whatever places their fields have. */
+typedef struct {
+  bool accumulate, drain, residual;
+  uint64_t acc, out, out_y, out_x, par, res;
+  int ny, nx, n;
+} epilogue;
+
+#define EPILOGUE(c, C, rows, columns, column_bytes)                                            \
+  (epilogue) {                                                                                 \
+    .accumulate = WK_V(c, C, accumulate), .drain = WK_V(c, C, drain),                          \
+    .residual = WK_V(c, C, residual), .acc = WK_V(c, C, acc), .out = WK_V(c, C, out),          \
+    .out_y = WK_V(c, C, out_y), .out_x = (column_bytes), .par = WK_V(c, C, par),               \
+    .res = WK_V(c, C, res), .ny = (int)(rows), .nx = (int)(columns), .n = (int)WK_V(c, C, n)   \
+  }
+
+static int32_t *entry(wk_functional *f, const epilogue *e, int pixel) {
+  return f->accumulators + (e->acc + (uint64_t)pixel) * (uint64_t)f->n;
+}
+
+static void begin(wk_functional *f, const epilogue *e) {
+  if (!e->accumulate)
+    memset(entry(f, e, 0), 0, (size_t)e->ny * (size_t)e->nx * (size_t)f->n * sizeof(int32_t));
+}
+
+static void drain_pixel(wk_functional *f, const epilogue *e, int y, int x, const wk_record *r,
+                        const wk_record_entry *channel) {
+  uint64_t at = (uint64_t)y * e->out_y + (uint64_t)x * e->out_x;
+  const int32_t *sums = entry(f, e, y * e->nx + x);
+  uint8_t out[MAX_N];
+  for (int o = 0; o < e->n; o++) {
+    int32_t v = wk_functional_requantise(sums[o], r, &channel[o]);
+    if (e->residual)
+      v = wk_functional_add(
+          v, wk_functional_byte(f->scratchpad[e->res + at + (uint64_t)o], r->residual_is_u8), r);
+    out[o] = (uint8_t)v;
+  }
+  memcpy(f->scratchpad + e->out + at, out, (size_t)e->n);
+}
+
+static void finish(wk_functional *f, const epilogue *e) {
+  wk_record_entry channel[MAX_N];
+  if (!e->drain) return;
+  wk_record r = wk_functional_record(f, e->par);
+  for (int o = 0; o < e->n; o++) channel[o] = wk_functional_entry(f, e->par, o);
+  for (int y = 0; y < e->ny; y++)
+    for (int x = 0; x < e->nx; x++) drain_pixel(f, e, y, x, &r, channel);
+}
+
+/* sums[o] += x . w[o] for o < n */
+static void multiply(int32_t *sums, const int16_t *x, const int16_t *w, int n, int lanes) {
+  for (int o = 0; o < n; o++) {
+    int32_t sum = 0;
+    for (int i = 0; i < lanes; i++) sum += x[i] * w[o * lanes + i];
+    sums[o] = (int32_t)((uint32_t)sums[o] + (uint32_t)sum);
+  }
+}
+
+/* lanes centred bytes, of which only the first `valid` are read; the rest is 0 */
+static void read_lanes(const uint8_t *p, int valid, int lanes, bool is_u8, int32_t zero,
+                       int16_t *x) {
+  for (int i = 0; i < lanes; i++)
+    x[i] = (int16_t)(i < valid ? wk_functional_byte(p[i], is_u8) - zero : 0);
+}
+
+void wk_functional_conv(wk_functional *f, const wk_isa_command *c) {
+  wk_window w = WK_WINDOW(c, CONV);
+  epilogue e = EPILOGUE(c, CONV, w.ny, w.nx, WK_V(c, CONV, out_x));
+  bool is_u8 = WK_V(c, CONV, u8);
+  int32_t zero = wk_functional_byte((uint8_t)WK_V(c, CONV, zero), is_u8);
+  int kc = (int)WK_V(c, CONV, kc), n = f->n;
+  int16_t x[MAX_N], weights[MAX_N * MAX_N];
+  const uint8_t *tile = f->scratchpad + WK_V(c, CONV, wt);
+  begin(f, &e);
+  for (int k = 0; k < kc; k++)
+    for (int ky = 0; ky < w.ky; ky++)
+      for (int kx = 0; kx < w.kx; kx++, tile += n * n) {
+        int lanes = k + 1 == kc ? (int)WK_V(c, CONV, k_tail) : n;
+        for (int i = 0; i < n * n; i++) weights[i] = (int8_t)tile[i];
+        for (int y = 0; y < w.ny; y++)
+          for (int px = 0; px < w.nx; px++) {
+            if (!wk_window_is_inside(&w, y, px, ky, kx)) continue;
+            int64_t at = wk_window_address(&w, y, px, ky, kx) + k * (int64_t)WK_V(c, CONV, k_c);
+            read_lanes(f->scratchpad + at, lanes, n, is_u8, zero, x);
+            multiply(entry(f, &e, y * w.nx + px), x, weights, e.n, n);
+          }
+      }
+  finish(f, &e);
+}
+
+void wk_functional_dwc(wk_functional *f, const wk_isa_command *c) {
+  wk_window w = WK_WINDOW(c, DWC);
+  epilogue e = EPILOGUE(c, DWC, w.ny, w.nx, WK_V(c, DWC, out_x));
+  bool is_u8 = WK_V(c, DWC, u8);
+  int32_t zero = wk_functional_byte((uint8_t)WK_V(c, DWC, zero), is_u8);
+  int taps = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three ? 3 : 1, padded = (w.kx + taps - 1) / taps * taps;
+  int16_t x[MAX_N];
+  begin(f, &e);
+  for (int ky = 0; ky < w.ky; ky++)
+    for (int kx = 0; kx < w.kx; kx++) {
+      const int8_t *weights =
+          (const int8_t *)f->scratchpad + WK_V(c, DWC, wt) + (ky * padded + kx) * f->n;
+      for (int y = 0; y < w.ny; y++)
+        for (int px = 0; px < w.nx; px++) {
+          if (!wk_window_is_inside(&w, y, px, ky, kx)) continue;
+          int32_t *sums = entry(f, &e, y * w.nx + px);
+          read_lanes(f->scratchpad + wk_window_address(&w, y, px, ky, kx), e.n, e.n, is_u8, zero, x);
+          for (int i = 0; i < e.n; i++)
+            sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)(x[i] * weights[i]));
+        }
+    }
+  finish(f, &e);
+}
+
+/* The right matrix's tile of block k: weights[o][i], rows of the sum from `lanes` on are 0. */
+static void read_tile(const wk_functional *f, const wk_isa_command *c, int k, int lanes,
+                      int16_t *weights) {
+  bool is_u8 = WK_V(c, MM, w_u8), transposed = WK_V(c, MM, transposed);
+  int32_t zero = wk_functional_byte((uint8_t)WK_V(c, MM, w_zero), is_u8);
+  const uint8_t *tile = f->scratchpad + WK_V(c, MM, wt) + (uint64_t)k * WK_V(c, MM, w_c);
+  uint64_t line = WK_V(c, MM, w_r);
+  int n = (int)WK_V(c, MM, n);
+  for (int o = 0; o < n; o++)
+    for (int i = 0; i < f->n; i++) {
+      uint64_t at = transposed ? (uint64_t)i * line + (uint64_t)o : (uint64_t)o * line + (uint64_t)i;
+      weights[o * f->n + i] =
+          (int16_t)(i < lanes ? wk_functional_byte(tile[at], is_u8) - zero : 0);
+    }
+}
+
+void wk_functional_mm(wk_functional *f, const wk_isa_command *c) {
+  epilogue e = EPILOGUE(c, MM, WK_V(c, MM, ny), 1, 0);
+  bool is_u8 = WK_V(c, MM, u8);
+  int32_t zero = wk_functional_byte((uint8_t)WK_V(c, MM, zero), is_u8);
+  int kc = (int)WK_V(c, MM, kc);
+  int16_t x[MAX_N], weights[MAX_N * MAX_N];
+  begin(f, &e);
+  for (int k = 0; k < kc; k++) {
+    int lanes = k + 1 == kc ? (int)WK_V(c, MM, k_tail) : f->n;
+    read_tile(f, c, k, lanes, weights);
+    for (int y = 0; y < e.ny; y++) {
+      uint64_t at = WK_V(c, MM, in) + (uint64_t)y * WK_V(c, MM, in_y) +
+                    (uint64_t)k * WK_V(c, MM, k_c);
+      read_lanes(f->scratchpad + at, lanes, f->n, is_u8, zero, x);
+      multiply(entry(f, &e, y), x, weights, e.n, f->n);
+    }
+  }
+  finish(f, &e);
+}

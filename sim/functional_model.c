@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The functional model behind sim/model.h: commands in stream order, no time. */
+#include <stdlib.h>
+
+#include "sim/functional.h"
+#include "sim/model.h"
+
+typedef struct {
+  wk_sim_options options;
+  wk_functional f;
+} model;
+
+static void *open_model(const wk_sim_options *o) {
+  model *m = wk_xcalloc(1, sizeof *m);
+  m->options = *o;
+  wk_functional_init(&m->f, o->machine, o->memory, o->dram.size);
+  return m;
+}
+
+static void close_model(void *state) {
+  model *m = state;
+  wk_functional_free(&m->f);
+  free(m);
+}
+
+enum { RUNNING = 1, DONE = 2, FAILED = 4 }; /* STATUS */
+
+static void fail(wk_sim_result *r, int error, uint32_t index) {
+  r->status = FAILED;
+  r->error = (uint32_t)error | index << 8;
+}
+
+static void tell(const model *m, uint64_t time, int queue, uint32_t ordinal) {
+  if (!m->options.event) return;
+  m->options.event(m->options.context, time, queue, ordinal, false);
+  m->options.event(m->options.context, time, queue, ordinal, true);
+}
+
+/* False: the stream has ended, r says how. */
+static bool step(model *m, const wk_sim_job *job, uint32_t index, wk_sim_result *r) {
+  uint64_t at = job->base + (uint64_t)index * WK_COMMAND_BYTES;
+  wk_isa_command c;
+  wk_isa_fault fault;
+  if (index == job->count || at + WK_COMMAND_BYTES > m->f.memory_size) {
+    fail(r, WK_ERROR_fetch, index);
+    return false;
+  }
+  wk_isa_decode(m->f.memory + at, &c);
+  if (wk_isa_find_fault(m->f.machine, &c, r->done, &fault)) {
+    fail(r, fault.error, index);
+    return false;
+  }
+  if (c.opcode == WK_CMD_END) {
+    r->status = DONE;
+    return false;
+  }
+  if (!wk_functional_execute(&m->f, &c)) {
+    fail(r, c.opcode == WK_CMD_LD ? WK_ERROR_read : WK_ERROR_write, index);
+    return false;
+  }
+  tell(m, index, (int)c.queue, r->done[c.queue]++);
+  return true;
+}
+
+static void run_model(void *state, const wk_sim_job *job, wk_sim_result *r) {
+  model *m = state;
+  *r = (wk_sim_result){.config = wk_machine_hash(m->options.machine), .status = RUNNING};
+  for (uint32_t index = 0; step(m, job, index, r);) index++;
+}
+
+const wk_sim_model wk_sim_functional = {WK_SIM_ABI, "functional", open_model, run_model,
+                                        close_model};

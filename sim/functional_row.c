@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ROW: softmax, layer normalisation, mean and maximum of whole rows. */
+#include "sim/fields.h"
+#include "sim/functional.h"
+
+typedef struct {
+  uint64_t in, in_c, out, out_c;
+  int length, n;
+  bool is_u8;
+} row;
+
+static int32_t element(const wk_functional *f, const row *r, int i) {
+  uint64_t at = r->in + (uint64_t)(i / r->n) * r->in_c + (uint64_t)(i % r->n);
+  return wk_functional_byte(f->scratchpad[at], r->is_u8);
+}
+
+static void put(wk_functional *f, const row *r, int i, int32_t v) {
+  f->scratchpad[r->out + (uint64_t)(i / r->n) * r->out_c + (uint64_t)(i % r->n)] = (uint8_t)v;
+}
+
+static int32_t largest(const wk_functional *f, const row *r) {
+  int32_t most = element(f, r, 0);
+  for (int i = 1; i < r->length; i++)
+    if (element(f, r, i) > most) most = element(f, r, i);
+  return most;
+}
+
+/* ---- softmax: isa.md.in ------------------------------------------------------------------------ */
+
+static int64_t exponential(const wk_functional *f, uint64_t table, int d) {
+  const uint8_t *t = f->tables + table * 256 + d;
+  return t[0] | (int64_t)t[256] << 8 | (int64_t)t[512] << 16;
+}
+
+/* 1 / (2^s * sum / m) as a multiplier of 24 bits and the shift of `rescale`. */
+static uint32_t reciprocal(uint32_t m, int s, uint64_t sum, int *shift) {
+  int bits = 64 - __builtin_clzll(sum);
+  uint64_t q = ((uint64_t)m << (bits - 7)) / sum; /* m < 2^31, bits <= 40 */
+  *shift = s + bits - 7 - 16;
+  if (q >> 24) {
+    q >>= 1;
+    --*shift;
+  }
+  return (uint32_t)q;
+}
+
+static void softmax(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p) {
+  uint64_t table = WK_V(c, ROW, table);
+  wk_record_entry e = wk_functional_entry(f, WK_V(c, ROW, par), 0);
+  int32_t most = largest(f, r);
+  uint64_t sum = 0;
+  int shift;
+  for (int i = 0; i < r->length; i++)
+    sum += (uint64_t)exponential(f, table, most - element(f, r, i));
+  uint32_t mult = reciprocal((uint32_t)e.bias, e.shift, sum, &shift);
+  for (int i = 0; i < r->length; i++) {
+    int64_t y = wk_functional_rescale(exponential(f, table, most - element(f, r, i)), mult, shift);
+    put(f, r, i, wk_functional_clamp((int32_t)y + p->zero, p->lo, p->hi));
+  }
+}
+
+static void mean(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p) {
+  wk_record_entry e = wk_functional_entry(f, WK_V(c, ROW, par), 0);
+  int32_t sum = 0;
+  for (int i = 0; i < r->length; i++) sum += element(f, r, i) - p->za;
+  e.bias = 0;
+  put(f, r, 0, wk_functional_requantise(sum, p, &e));
+}
+
+static void maximum(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p) {
+  (void)c;
+  (void)p;
+  put(f, r, 0, largest(f, r));
+}
+
+typedef void row_function(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p);
+static row_function *const functions[] = {
+    [WK_CHOICE_ROW_softmax] = softmax, [WK_CHOICE_ROW_mean] = mean, [WK_CHOICE_ROW_max] = maximum};
+
+void wk_functional_row(wk_functional *f, const wk_isa_command *c) {
+  wk_record p = wk_functional_record(f, WK_V(c, ROW, par));
+  row r = {.in = WK_V(c, ROW, in), .in_c = WK_V(c, ROW, in_c), .out = WK_V(c, ROW, out),
+           .out_c = WK_V(c, ROW, out_c), .n = f->n, .is_u8 = WK_V(c, ROW, u8),
+           .length = (int)((WK_V(c, ROW, kc) - 1) * (uint64_t)f->n + WK_V(c, ROW, k_tail))};
+  for (uint64_t y = 0; y < WK_V(c, ROW, ny); y++) {
+    functions[WK_V(c, ROW, fn)](f, c, &r, &p);
+    r.in += WK_V(c, ROW, in_y);
+    r.out += WK_V(c, ROW, out_y);
+  }
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A model of the accelerator together with its memory. Three stand behind this one interface: the
+ * functional and the timing model, in C, and the RTL, a shared library that Verilator built from
+ * sim/rtl or from any tree whose top module `wick_accel` has the same ports and registers. */
+#ifndef WICK_SIM_MODEL_H
+#define WICK_SIM_MODEL_H
+
+#include "sim/dram.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { WK_SIM_ABI = 1, WK_SIM_COUNTERS = 128, WK_SIM_QUEUES = 6 };
+
+/* What registers and on-chip memories hold before reset; only the RTL has such a state. */
+typedef enum { WK_SIM_RESET_ZEROS, WK_SIM_RESET_ONES, WK_SIM_RESET_RANDOM } wk_sim_reset;
+
+/* The memory, for models that are no part of this program. */
+typedef struct {
+  wk_dram *(*create)(const wk_dram_params *p, uint8_t *memory);
+  void (*destroy)(wk_dram *d);
+  void (*reset)(wk_dram *d);
+  bool (*can_request)(const wk_dram *d);
+  void (*read)(wk_dram *d, uint8_t id, uint32_t address, uint32_t beats);
+  void (*write)(wk_dram *d, uint8_t id, uint32_t address, uint32_t beats);
+  bool (*write_beat)(wk_dram *d, const uint8_t *data, uint64_t strobe);
+  bool (*read_beat)(wk_dram *d, wk_dram_beat *beat);
+  void (*pop_read)(wk_dram *d);
+  bool (*response)(wk_dram *d, uint8_t *id, uint8_t *resp);
+  void (*pop_response)(wk_dram *d);
+  void (*tick)(wk_dram *d);
+} wk_dram_api;
+
+/* A command started or retired; `ordinal` counts the commands of its queue from 0. Of one cycle,
+ * retirements come first. */
+typedef void wk_sim_event(void *context, uint64_t cycle, int queue, uint32_t ordinal,
+                          bool retired);
+
+typedef struct {
+  const void *machine; /* wk_machine (targets/accel/isa/machine.h), borrowed; the RTL has its own */
+  wk_dram_params dram;
+  const wk_dram_api *dram_api;
+  uint8_t *memory; /* dram.size bytes, borrowed */
+  wk_sim_event *event; /* NULL ok */
+  void *context;
+  wk_sim_reset reset;
+  uint64_t seed;       /* of a random state and of stalls */
+  bool stalls;         /* the bus is not ready at random times */
+  const char *wave;    /* file for the waveform of cycles wave_from .. wave_to; NULL: none */
+  uint64_t wave_from, wave_to;
+} wk_sim_options;
+
+typedef struct {
+  uint32_t base, count, mark_base; /* registers */
+  uint32_t timeout;                /* register; cycles */
+  uint64_t max_cycles;             /* give up after; 0: never */
+} wk_sim_job;
+
+typedef struct {
+  uint64_t config;       /* hash register */
+  uint64_t cycles;       /* from start to done; 0 for a model without time */
+  uint32_t status;       /* registers of regs.def */
+  uint32_t error;
+  bool gave_up;
+  uint64_t counters[WK_SIM_COUNTERS]; /* regs.def; all 0 for a model without time */
+  uint32_t done[WK_SIM_QUEUES];       /* commands retired */
+  char violation[160];                /* what the bus monitor saw first, with its cycle; "": nothing */
+} wk_sim_result;
+
+typedef struct {
+  uint32_t abi; /* WK_SIM_ABI */
+  const char *name;
+  void *(*open)(const wk_sim_options *options);
+  /* Runs a stream from start to done; may be called again. On-chip memories keep their contents. */
+  void (*run)(void *state, const wk_sim_job *job, wk_sim_result *result);
+  void (*close)(void *state);
+} wk_sim_model;
+
+extern const wk_sim_model wk_sim_functional, wk_sim_timing;
+/* A shared library exports its model as this symbol. */
+#define WK_SIM_RTL_SYMBOL "wick_rtl_model"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef struct {
+  wk_sim_run *run;
+  uint32_t *of_queue[WK_QUEUE_COUNT]; /* ordinal -> index of the command */
+  uint32_t counts[WK_QUEUE_COUNT];
+} recorder;
+
+static void record(void *context, uint64_t cycle, int queue, uint32_t ordinal, bool retired) {
+  recorder *r = context;
+  if (ordinal >= r->counts[queue]) return;
+  wk_sim_span *span = &r->run->spans[r->of_queue[queue][ordinal]];
+  *(retired ? &span->retire : &span->start) = cycle;
+}
+
+static void recorder_open(recorder *r, const wk_stream *s, wk_sim_run *run) {
+  wk_isa_command c;
+  *r = (recorder){.run = run};
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) r->of_queue[q] = wk_xcalloc(s->n + 1, sizeof(uint32_t));
+  for (uint32_t i = 0; i < s->n; i++) {
+    bool known = wk_stream_get(s, i, &c);
+    run->spans[i] = (wk_sim_span){.start = WK_SIM_NEVER, .retire = WK_SIM_NEVER,
+                                  .released_by = WK_SIM_NOBODY, .queue = (uint8_t)c.queue,
+                                  .opcode = (uint8_t)c.opcode, .operator = (uint16_t)c.operator};
+    if (known && c.opcode != WK_CMD_END && c.queue < WK_QUEUE_COUNT)
+      r->of_queue[c.queue][r->counts[c.queue]++] = i;
+  }
+}
+
+/* The wait that was fulfilled last, if the queue stood still because of it: the command before in
+ * the queue had started by then. */
+static void find_release(recorder *r, const wk_stream *s, uint32_t i, uint32_t ordinal) {
+  wk_sim_span *span = &r->run->spans[i];
+  uint64_t latest = 0;
+  wk_isa_command c;
+  if (!wk_stream_get(s, i, &c) || span->start == WK_SIM_NEVER) return;
+  uint64_t free_at = ordinal ? r->run->spans[r->of_queue[c.queue][ordinal - 1]].start : 0;
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) {
+    if (!(c.wait >> q & 1) || c.threshold[q] == 0 || c.threshold[q] > r->counts[q]) continue;
+    uint32_t other = r->of_queue[q][c.threshold[q] - 1];
+    uint64_t retire = r->run->spans[other].retire;
+    if (retire == WK_SIM_NEVER || retire < free_at || retire < latest) continue;
+    latest = retire;
+    span->released_by = other;
+  }
+}
+
+static void recorder_close(recorder *r, const wk_stream *s) {
+  for (int q = 0; q < WK_QUEUE_COUNT; q++)
+    for (uint32_t k = 0; k < r->counts[q]; k++) find_release(r, s, r->of_queue[q][k], k);
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) free(r->of_queue[q]);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static wk_status put(wk_sim_run *r, const char *what, uint64_t address, const void *data,
+                     uint64_t n) {
+  if (address > r->memory_size || n > r->memory_size - address)
+    return wk_error(WK_INPUT, "%s lies at 0x%" PRIx64 " to 0x%" PRIx64 "; memory has 0x%" PRIx64
+                    " bytes (dram_size)", what, address, address + n, r->memory_size);
+  if (data) memcpy(r->memory + address, data, n);
+  return NULL;
+}
+
+static wk_status fill_memory(wk_sim_run *r, const wk_stream *s) {
+  for (size_t i = 0; i < s->regions.n; i++) {
+    const wk_image *region = &s->regions.data[i];
+    WK_TRY(put(r, region->name, region->address, region->data, region->size));
+  }
+  WK_TRY(put(r, "the mark area", s->marks, NULL, wk_stream_mark_bytes(s)));
+  return put(r, "the stream", s->address, s->bytes.data, s->bytes.n);
+}
+
+static wk_status open_memory(wk_sim_run *r, uint64_t size) {
+  void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED)
+    return wk_error(WK_RESOURCE, "no room for a memory of %" PRIu64 " bytes", size);
+  r->memory = p;
+  r->memory_size = size;
+  return NULL;
+}
+
+void wk_sim_run_free(wk_sim_run *r) {
+  if (r->memory) munmap(r->memory, r->memory_size);
+  free(r->spans);
+  *r = (wk_sim_run){0};
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static void run_model(const wk_stream *s, const wk_sim_model *model, const wk_sim_run_options *o,
+                      wk_sim_run *r) {
+  recorder rec;
+  recorder_open(&rec, s, r);
+  const wk_sim_options options = {.machine = o->machine, .dram = wk_sim_dram(o->machine),
+                                  .dram_api = &wk_sim_dram_api, .memory = r->memory,
+                                  .event = record, .context = &rec, .reset = o->reset,
+                                  .seed = o->seed, .stalls = o->stalls, .wave = o->wave,
+                                  .wave_from = o->wave_from, .wave_to = o->wave_to};
+  const wk_sim_job job = {.base = (uint32_t)s->address, .count = s->n,
+                          .mark_base = (uint32_t)s->marks, .timeout = o->timeout,
+                          .max_cycles = o->max_cycles};
+  void *state = model->open(&options);
+  model->run(state, &job, &r->result);
+  model->close(state);
+  recorder_close(&rec, s);
+}
+
+wk_status wk_sim_run_stream(const wk_stream *s, const wk_sim_model *model,
+                            const wk_sim_run_options *o, wk_sim_run *out) {
+  *out = (wk_sim_run){.n = s->n};
+  wk_status status = wk_stream_fits(s, o->machine);
+  if (!status) status = open_memory(out, (uint64_t)o->machine->dram_size);
+  if (!status) status = fill_memory(out, s);
+  if (status) {
+    wk_sim_run_free(out);
+    return status;
+  }
+  out->spans = wk_xcalloc(s->n + 1, sizeof *out->spans);
+  run_model(s, model, o, out);
+  return NULL;
+}
+
+/* ---- verdict --------------------------------------------------------------------------------- */
+
+static const char *error_text(int code) {
+  for (size_t i = 0; i < wk_isa_errors_count; i++)
+    if (wk_isa_errors[i].number == code) return wk_isa_errors[i].doc;
+  return "an unknown error";
+}
+
+static wk_status error_register(const wk_stream *s, uint32_t error) {
+  uint32_t index = error >> 8;
+  wk_isa_command c;
+  if (index >= s->n || !wk_stream_get(s, index, &c))
+    return wk_error_at(WK_FAILED, s->source, "command %" PRIu32 ": %s", index,
+                       error_text((int)(error & 0xff)));
+  return wk_error_at(WK_FAILED, wk_stream_place_of(s, index).s, "command %" PRIu32 " (%s): %s",
+                     index, wk_isa_command_of((int)c.opcode)->name,
+                     error_text((int)(error & 0xff)));
+}
+
+wk_status wk_sim_verdict(const wk_stream *s, const wk_machine *m, const wk_sim_run *r) {
+  const wk_sim_result *x = &r->result;
+  if (x->config != wk_machine_hash(m))
+    return wk_error(WK_INPUT, "the model is of another machine or other commands: its hash is %016"
+                    PRIx64 ", that of machine %s is %016" PRIx64, x->config, m->name,
+                    wk_machine_hash(m));
+  if (x->violation[0]) return wk_error(WK_FAILED, "bus protocol: %s", x->violation);
+  if (x->gave_up)
+    return wk_error(WK_FAILED, "no end after the limit of cycles (--max-cycles)");
+  if (x->status & 4) return error_register(s, x->error);
+  if (!(x->status & 2)) return wk_error(WK_INTERNAL, "status register %08" PRIx32, x->status);
+  return NULL;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sim: runs command streams on a model of the accelerator.
+ *
+ * The RTL model is built by Verilator, once per machine, RTL tree and compiler, into a cache
+ * ($WICK_CACHE, else $XDG_CACHE_HOME/wick, else ~/.cache/wick). */
+#ifndef WICK_SIM_H
+#define WICK_SIM_H
+
+#include "compiler/support/support.h"
+#include "sim/model.h"
+#include "targets/accel/isa/machine.h"
+
+typedef enum { WK_SIM_FUNCTIONAL, WK_SIM_TIMING, WK_SIM_RTL } wk_sim_kind;
+
+/* Called while something takes long: what, and how far (0 .. 100, -1: not known). */
+typedef void wk_sim_progress(void *context, const char *what, int percent);
+
+typedef struct {
+  const wk_machine *machine;
+  const char *rtl;      /* folder with another RTL tree; NULL: the one of this project */
+  bool waves;           /* a model that can write waveforms; slower */
+  bool coverage;        /* a model that counts lines and toggles; slower */
+  bool rebuild;         /* even when the cache has it */
+  wk_sim_progress *progress; /* NULL ok */
+  void *context;
+} wk_sim_build_options;
+
+/* Builds the RTL model unless the cache has it. *path: the shared library, malloc'd. */
+wk_status wk_sim_build(const wk_sim_build_options *o, char **path) WK_MUST_CHECK;
+
+/* The model of a kind; the RTL's is built if need be and checked against the machine's hash when it
+ * runs. Valid until the process ends. `o` is looked at for the RTL only. */
+wk_status wk_sim_model_of(wk_sim_kind kind, const wk_sim_build_options *o,
+                          const wk_sim_model **model) WK_MUST_CHECK;
+
+/* The DRAM of a machine. */
+wk_dram_params wk_sim_dram(const wk_machine *m);
+extern const wk_dram_api wk_sim_dram_api;
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One pass in stream order. before[i][q] is the number of commands of queue q that have retired
+ * for certain when command i starts: what its waits say, what held for the commands it waits for
+ * when they started, and what held for the command before it in its queue, which started earlier.
+ * An access that conflicts with one of an earlier command e of queue q is ordered when
+ * before[i][q] exceeds e's ordinal in q.
+ *
+ * Per cell it is enough to remember the last writer and, per queue, the last reader since:
+ * whoever came before them conflicts with them, or is of the same queue and retires before. */
+#include "targets/accel/check/check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "targets/accel/check/footprint.h"
+#include "targets/accel/check/shadow.h"
+
+typedef struct {
+  uint32_t retired[WK_QUEUE_COUNT];
+} clock;
+
+typedef struct {
+  wk_isa_command c;
+  uint32_t ordinal; /* in its queue */
+  clock before;
+} command;
+
+typedef struct {
+  const wk_check_stream *s;
+  wk_check_summary *summary;
+  command *commands;
+  uint32_t *of_queue[WK_QUEUE_COUNT]; /* ordinal -> index */
+  uint32_t issued[WK_QUEUE_COUNT];
+  wk_shadow shadows[WK_SPACE_COUNT];
+  uint64_t granules[WK_SPACE_COUNT];
+  uint64_t mark_bytes; /* of the mark area, as far as the stream uses it */
+  uint32_t now;        /* the command looked at */
+  wk_status status;
+} checker;
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static const char *const space_names[] = {"scratchpad bytes", "accumulator entries", "tables",
+                                          "memory bytes"};
+
+static void describe(const checker *k, uint32_t i, wk_str *b) {
+  const wk_isa_command *c = &k->commands[i].c;
+  wk_str_printf(b, "command %" PRIu32 " (%s on %s", i, wk_isa_command_of(c->opcode)->name,
+                wk_isa_queue_name((int)c->queue));
+  if (k->s->lines) wk_str_printf(b, ", line %" PRIu32, k->s->lines[i]);
+  wk_str_add(b, ")");
+}
+
+static void refuse(checker *k, const char *field, const char *fmt, ...) WK_PRINTF(3, 4);
+static void refuse(checker *k, const char *field, const char *fmt, ...) {
+  wk_str place = {0}, text = {0};
+  va_list ap;
+  if (k->status) return;
+  wk_str_add(&place, k->s->name);
+  if (k->s->lines) wk_str_printf(&place, ":%" PRIu32, k->s->lines[k->now]);
+  const wk_isa_command *c = &k->commands[k->now].c;
+  wk_str_printf(&text, "command %" PRIu32 " (%s): field '%s': ", k->now,
+                wk_isa_command_of(c->opcode)->name, field);
+  va_start(ap, fmt);
+  wk_str_vprintf(&text, fmt, ap);
+  va_end(ap);
+  k->status = wk_error_at(WK_INPUT, place.s, "%s", text.s);
+  wk_str_free(&place);
+  wk_str_free(&text);
+}
+
+static void refuse_hazard(checker *k, wk_space space, wk_access access, const char *field,
+                          uint64_t from, uint64_t length, uint32_t other, bool other_writes) {
+  const command *o = &k->commands[other];
+  wk_str who = {0};
+  describe(k, other, &who);
+  refuse(k, field,
+         "%s %s 0x%" PRIx64 " to 0x%" PRIx64 ", which %s %s and which may not have retired: a wait "
+         "for %s:%" PRIu32 " is missing",
+         access == WK_ACCESS_READ ? "reads" : "writes", space_names[space], from, from + length - 1,
+         who.s, other_writes ? "writes" : "reads", wk_isa_queue_name((int)o->c.queue), o->ordinal + 1);
+  wk_str_free(&who);
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+static void join(clock *into, const clock *from) {
+  for (int q = 0; q < WK_QUEUE_COUNT; q++)
+    if (from->retired[q] > into->retired[q]) into->retired[q] = from->retired[q];
+}
+
+static void retired(checker *k, clock *into, int q, uint32_t count) {
+  if (count > into->retired[q]) into->retired[q] = count;
+  if (count) join(into, &k->commands[k->of_queue[q][count - 1]].before);
+}
+
+static void order(checker *k, command *x) {
+  int own = (int)x->c.queue;
+  if (x->ordinal) join(&x->before, &k->commands[k->of_queue[own][x->ordinal - 1]].before);
+  if (own == WK_QUEUE_ve) retired(k, &x->before, own, x->ordinal);
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) {
+    if (!(x->c.wait >> q & 1)) continue;
+    k->summary->waits++;
+    retired(k, &x->before, q, x->c.threshold[q]);
+  }
+}
+
+/* Whether an earlier command has retired when the present one starts. */
+static bool is_over(checker *k, uint32_t other) {
+  const command *o = &k->commands[other];
+  if (other == k->now) return true;
+  k->summary->ordered++;
+  return k->commands[k->now].before.retired[o->c.queue] > o->ordinal;
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static bool drains(const wk_isa_command *c) {
+  switch (c->opcode) {
+    case WK_CMD_CONV: return c->v[WK_CONV_drain];
+    case WK_CMD_DWC: return c->v[WK_DWC_drain];
+    default: return c->v[WK_MM_drain];
+  }
+}
+
+/* The sums of ex are added in stream order; only a drain has to be waited for, and ends them. */
+static void use_sums(checker *k, wk_access access, uint64_t from, uint64_t length) {
+  wk_shadow *s = &k->shadows[WK_SPACE_ACCUMULATOR];
+  for (uint64_t a = from; a < from + length && !k->status; a += s->granule) {
+    wk_cell *cell = wk_shadow_cell(s, a, true);
+    uint32_t other = cell->writer;
+    bool drained = other != WK_NOBODY && other != k->now && drains(&k->commands[other].c);
+    if (access == WK_ACCESS_READ && (other == WK_NOBODY || drained))
+      refuse(k, "accumulate", "adds to accumulator entry %" PRIu64 ", which holds no sum", a);
+    else if (drained && !is_over(k, other))
+      refuse_hazard(k, WK_SPACE_ACCUMULATOR, access, "acc", from, length, other, true);
+    if (access == WK_ACCESS_WRITE) cell->writer = k->now;
+  }
+}
+
+/* The conflict of an access with whoever used a cell before; WK_NOBODY: there is none. */
+static uint32_t conflict(checker *k, const wk_cell *cell, wk_access access, bool *writes) {
+  *writes = true;
+  if (cell->writer != WK_NOBODY && !is_over(k, cell->writer)) return cell->writer;
+  *writes = false;
+  for (int q = 0; access == WK_ACCESS_WRITE && q < WK_QUEUE_COUNT; q++)
+    if (cell->reader[q] != WK_NOBODY && !is_over(k, cell->reader[q])) return cell->reader[q];
+  return WK_NOBODY;
+}
+
+static bool same_cell(const wk_cell *a, const wk_cell *b) { return !memcmp(a, b, sizeof *a); }
+
+static void mark(checker *k, wk_cell *cell, wk_access access) {
+  if (access == WK_ACCESS_READ) {
+    cell->reader[k->commands[k->now].c.queue] = k->now;
+    return;
+  }
+  memset(cell, 0xff, sizeof *cell);
+  cell->writer = k->now;
+}
+
+static void use_bytes(checker *k, wk_space space, wk_access access, const char *field,
+                      uint64_t from, uint64_t length) {
+  wk_shadow *s = &k->shadows[space];
+  wk_cell passed; /* cells like the one before need no second look */
+  bool has_passed = false, writes;
+  for (uint64_t a = from; a < from + length; a += s->granule) {
+    wk_cell *cell = wk_shadow_cell(s, a, space != WK_SPACE_MEMORY);
+    if (!cell) continue; /* memory that no command writes */
+    if (!has_passed || !same_cell(cell, &passed)) {
+      uint32_t other = conflict(k, cell, access, &writes);
+      if (other != WK_NOBODY) {
+        refuse_hazard(k, space, access, field, from, length, other, writes);
+        return;
+      }
+      if (access == WK_ACCESS_READ && cell->writer == WK_NOBODY && space != WK_SPACE_MEMORY) {
+        refuse(k, field, "reads %s 0x%" PRIx64 " to 0x%" PRIx64 "; 0x%" PRIx64
+               " is one that no command has written", space_names[space], from, from + length - 1, a);
+        return;
+      }
+      passed = *cell;
+      has_passed = true;
+    }
+    mark(k, cell, access);
+  }
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static bool is_within(checker *k, wk_space space, const char *field, uint64_t from,
+                      uint64_t length) {
+  uint64_t size = k->shadows[space].size;
+  if (from < size && length <= size - from) return true;
+  refuse(k, field, "uses %s 0x%" PRIx64 " to 0x%" PRIx64 "; there are 0x%" PRIx64,
+         space_names[space], from, from + length - 1, size);
+  return false;
+}
+
+static bool overlaps(uint64_t a, uint64_t a_length, uint64_t b, uint64_t b_length) {
+  return a < b + b_length && b < a + a_length;
+}
+
+/* The stream itself is only read; rows of the mark area belong to MARK. */
+static void check_memory(checker *k, wk_access access, const char *field, uint64_t from,
+                         uint64_t length) {
+  uint64_t stream = (uint64_t)k->s->n * WK_COMMAND_BYTES;
+  if (access == WK_ACCESS_WRITE && overlaps(from, length, k->s->base, stream))
+    refuse(k, field, "writes memory bytes 0x%" PRIx64 " to 0x%" PRIx64
+           ", where the commands of the stream lie", from, from + length - 1);
+  else if (overlaps(from, length, k->s->mark_base, k->mark_bytes))
+    refuse(k, field, "uses memory bytes 0x%" PRIx64 " to 0x%" PRIx64 ", where MARK writes", from,
+           from + length - 1);
+}
+
+static void use_run(void *context, wk_space space, wk_access access, const char *field,
+                    uint64_t from, uint64_t length) {
+  checker *k = context;
+  if (k->status || !length || !is_within(k, space, field, from, length)) return;
+  k->summary->accesses++;
+  if (space == WK_SPACE_MEMORY) check_memory(k, access, field, from, length);
+  if (k->status) return;
+  if (space == WK_SPACE_ACCUMULATOR) use_sums(k, access, from, length);
+  else use_bytes(k, space, access, field, from, length);
+}
+
+/* ---- first pass: cells ------------------------------------------------------------------------- */
+
+static uint64_t divisor(uint64_t a, uint64_t b) {
+  while (b) {
+    uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+static void see_run(void *context, wk_space space, wk_access access, const char *field,
+                    uint64_t from, uint64_t length) {
+  checker *k = context;
+  (void)access;
+  (void)field;
+  k->granules[space] = divisor(divisor(k->granules[space], from), length);
+}
+
+/* Cells of memory that some command writes come to be; others are never looked at. */
+static void make_written(void *context, wk_space space, wk_access access, const char *field,
+                         uint64_t from, uint64_t length) {
+  checker *k = context;
+  wk_shadow *s = &k->shadows[WK_SPACE_MEMORY];
+  (void)field;
+  if (space != WK_SPACE_MEMORY || access != WK_ACCESS_WRITE) return;
+  for (uint64_t a = from; a < from + length && a < s->size; a += s->granule)
+    (void)wk_shadow_cell(s, a, true);
+}
+
+static void for_all(checker *k, wk_run_fn *f) {
+  for (uint32_t i = 0; i < k->s->n; i++) wk_footprint(k->s->machine, &k->commands[i].c, f, k);
+}
+
+static void prepare_cells(checker *k) {
+  const wk_machine *m = k->s->machine;
+  const uint64_t sizes[WK_SPACE_COUNT] = {(uint64_t)m->scratchpad, (uint64_t)wk_machine_entries(m),
+                                          (uint64_t)m->tables, UINT64_C(1) << 32};
+  for_all(k, see_run);
+  for (int space = 0; space < WK_SPACE_COUNT; space++)
+    wk_shadow_init(&k->shadows[space], sizes[space], k->granules[space]);
+  for_all(k, make_written);
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static void see_mark(checker *k, uint64_t row) {
+  uint64_t end = (row + 1) * WK_MARK_BYTES;
+  if (end > k->mark_bytes) k->mark_bytes = end;
+}
+
+static wk_status decode(checker *k) {
+  for (uint32_t i = 0; i < k->s->n; i++) {
+    command *x = &k->commands[i];
+    wk_str place = {0};
+    (void)wk_isa_decode(k->s->commands + (size_t)i * WK_COMMAND_BYTES, &x->c);
+    wk_str_add(&place, k->s->name);
+    if (k->s->lines) wk_str_printf(&place, ":%" PRIu32, k->s->lines[i]);
+    wk_status s = wk_isa_check(k->s->machine, &x->c, k->issued, i, place.s);
+    if (!s && (x->c.opcode == WK_CMD_END) != (i + 1 == k->s->n))
+      s = wk_error_at(WK_INPUT, place.s, "command %" PRIu32 ": %s", i,
+                      x->c.opcode == WK_CMD_END ? "END is not the last command"
+                                                : "the last command is not END");
+    wk_str_free(&place);
+    WK_TRY(s);
+    if (x->c.opcode == WK_CMD_END) continue;
+    if (x->c.opcode == WK_CMD_MARK) see_mark(k, (uint64_t)x->c.v[WK_MARK_row]);
+    x->ordinal = k->issued[x->c.queue]++;
+    k->of_queue[x->c.queue][x->ordinal] = i;
+  }
+  return NULL;
+}
+
+static wk_status check_hazards(checker *k) {
+  for (k->now = 0; k->now + 1 < k->s->n && !k->status; k->now++) {
+    order(k, &k->commands[k->now]);
+    wk_footprint(k->s->machine, &k->commands[k->now].c, use_run, k);
+  }
+  return k->status;
+}
+
+wk_status wk_check(const wk_check_stream *s, wk_check_summary *summary) {
+  checker k = {.s = s, .summary = summary};
+  *summary = (wk_check_summary){0};
+  if (s->n == 0) return wk_error_at(WK_INPUT, s->name, "the stream has no commands");
+  k.commands = wk_xcalloc(s->n, sizeof *k.commands);
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) k.of_queue[q] = wk_xcalloc(s->n, sizeof(uint32_t));
+  wk_status status = decode(&k);
+  if (!status) {
+    prepare_cells(&k);
+    status = check_hazards(&k);
+  }
+  for (int i = 0; i < WK_SPACE_COUNT; i++) wk_shadow_free(&k.shadows[i]);
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) free(k.of_queue[q]);
+  free(k.commands);
+  return status;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The static checker of command streams. What it accepts runs to its end on every machine of the
+ * description, whatever the depth of the queues and the latency of the memory, and always gives the same
+ * memory:
+ *
+ *   - every command is well formed and stays within scratchpad, accumulators and tables;
+ *   - waits refer to earlier commands only, so the oldest command that has not retired can go on;
+ *   - two accesses to a byte (or accumulator entry), one of them a write, are ordered: the later
+ *     command starts after the earlier one has retired;
+ *   - nothing is read from the scratchpad, the accumulators or the tables that no command wrote.
+ *
+ * It works on the encoded commands and shares no code with whatever made them. */
+#ifndef WICK_ACCEL_CHECK_H
+#define WICK_ACCEL_CHECK_H
+
+#include "targets/accel/isa/isa.h"
+
+typedef struct {
+  const wk_machine *machine;
+  const uint8_t *commands; /* n * WK_COMMAND_BYTES, END last */
+  uint32_t n;
+  uint32_t base, mark_base; /* where the stream and the mark area lie in memory */
+  const char *name;         /* of the stream, for messages */
+  const uint32_t *lines;    /* source line of every command; NULL: not known */
+} wk_check_stream;
+
+typedef struct {
+  uint64_t waits;     /* bits set in all headers */
+  uint64_t accesses;  /* runs of bytes or entries looked at */
+  uint64_t ordered;   /* pairs of runs that conflict and were found ordered by a wait */
+} wk_check_summary;
+
+/* NULL: the stream is good. Otherwise the first fault in stream order, with the command's index,
+ * name, line and field, and for a hazard the other command and the wait that is missing. */
+wk_status wk_check(const wk_check_stream *s, wk_check_summary *summary) WK_MUST_CHECK;
+
+#endif

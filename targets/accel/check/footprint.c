@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Window commands read rows x columns of the input: which input rows occur depends on (oy, ky)
+ * alone, which columns on (ox, kx) alone. Both lists are made of offsets, sorted, and each input
+ * byte is then visited once, however often the command uses it. */
+#include "targets/accel/check/footprint.h"
+
+#include <stdlib.h>
+
+#define V(C, field) ((uint64_t)c->v[WK_##C##_##field])
+
+typedef struct {
+  const wk_machine *m;
+  const wk_isa_command *c;
+  wk_run_fn *f;
+  void *context;
+} walk;
+
+static void run(const walk *w, wk_space space, wk_access access, const char *field, uint64_t from,
+                uint64_t length) {
+  w->f(w->context, space, access, field, from, length);
+}
+
+static void reads(const walk *w, const char *field, uint64_t from, uint64_t length) {
+  run(w, WK_SPACE_SCRATCHPAD, WK_ACCESS_READ, field, from, length);
+}
+
+/* rows x columns runs of `length` bytes; runs that touch are one. */
+static void grid(const walk *w, wk_access access, const char *field, uint64_t from, uint64_t rows,
+                 uint64_t row_step, uint64_t columns, uint64_t step, uint64_t length) {
+  if (columns > 1 && step <= length) {
+    length += (columns - 1) * step;
+    columns = 1;
+  }
+  for (uint64_t y = 0; y < rows; y++)
+    for (uint64_t x = 0; x < columns; x++)
+      run(w, WK_SPACE_SCRATCHPAD, access, field, from + y * row_step + x * step, length);
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* One axis of a window. */
+typedef struct {
+  uint64_t outputs, taps, out_step, tap_step, stride, dilation, pad, size;
+} axis;
+
+typedef struct {
+  uint64_t from, length;
+} interval;
+
+typedef WK_VEC(interval) intervals;
+
+static int by_from(const void *a, const void *b) {
+  uint64_t x = ((const interval *)a)->from, y = ((const interval *)b)->from;
+  return (x > y) - (x < y);
+}
+
+/* The offsets along an axis at which `length` bytes are read, in order and disjoint: what touches
+ * or overlaps is merged, or (rows) only what is equal. */
+static intervals offsets(const axis *a, uint64_t length, bool merge) {
+  intervals v = {0};
+  for (uint64_t o = 0; o < a->outputs; o++)
+    for (uint64_t k = 0; k < a->taps; k++) {
+      int64_t at = (int64_t)(o * a->stride + k * a->dilation) - (int64_t)a->pad;
+      if (a->size && (at < 0 || at >= (int64_t)a->size)) continue;
+      interval next = {o * a->out_step + k * a->tap_step, length};
+      wk_vec_push(&v, next);
+    }
+  if (v.n) qsort(v.data, v.n, sizeof *v.data, by_from);
+  size_t n = 0;
+  for (size_t i = 0; i < v.n; i++) {
+    interval *last = n ? &v.data[n - 1] : NULL, now = v.data[i];
+    if (last && (merge ? now.from <= last->from + last->length : now.from == last->from)) {
+      uint64_t end = now.from + now.length;
+      if (end > last->from + last->length) last->length = end - last->from;
+    } else {
+      v.data[n++] = now;
+    }
+  }
+  v.n = n;
+  return v;
+}
+
+static void window(const walk *w, int64_t in, const axis *y, const axis *x, uint64_t block,
+                   uint64_t length) {
+  intervals rows = offsets(y, 1, false), columns = offsets(x, length, true);
+  for (size_t r = 0; r < rows.n; r++)
+    for (size_t i = 0; i < columns.n; i++)
+      reads(w, "in", (uint64_t)(in + (int64_t)(block + rows.data[r].from + columns.data[i].from)),
+            columns.data[i].length);
+  wk_vec_free(&rows);
+  wk_vec_free(&columns);
+}
+
+#define AXES(C)                                                                             \
+  const axis y = {V(C, ny), V(C, ky), V(C, in_y), V(C, k_y),                                \
+                  V(C, sy), V(C, dy), V(C, pad_t), V(C, h)},                                \
+             x = {V(C, nx), V(C, kx), V(C, in_x), V(C, k_x),                                \
+                  V(C, sx), V(C, dx), V(C, pad_l), V(C, w)}
+
+/* ---- ex -------------------------------------------------------------------------------------- */
+
+typedef struct {
+  uint64_t rows, columns, acc, out, out_y, out_x, par, res, n;
+  bool accumulate, drain, residual;
+} epilogue;
+
+#define EPILOGUE(C, rows, columns, column_step)                                              \
+  (epilogue) {                                                                               \
+    (rows), (columns), V(C, acc), V(C, out), V(C, out_y), (column_step), V(C, par),          \
+        V(C, res), V(C, n), V(C, accumulate) != 0, V(C, drain) != 0, V(C, residual) != 0     \
+  }
+
+static void finish(const walk *w, const epilogue *e) {
+  uint64_t pixels = e->rows * e->columns;
+  if (e->drain) reads(w, "par", e->par, WK_RECORD_BYTES + WK_ENTRY_BYTES * e->n);
+  if (e->drain && e->residual)
+    grid(w, WK_ACCESS_READ, "res", e->res, e->rows, e->out_y, e->columns, e->out_x, e->n);
+  if (e->accumulate) run(w, WK_SPACE_ACCUMULATOR, WK_ACCESS_READ, "acc", e->acc, pixels);
+  run(w, WK_SPACE_ACCUMULATOR, WK_ACCESS_WRITE, "acc", e->acc, pixels);
+  if (e->drain)
+    grid(w, WK_ACCESS_WRITE, "out", e->out, e->rows, e->out_y, e->columns, e->out_x, e->n);
+}
+
+static void conv(const walk *w) {
+  const wk_isa_command *c = w->c;
+  uint64_t n = (uint64_t)w->m->array, blocks = V(CONV, kc);
+  AXES(CONV);
+  for (uint64_t k = 0; k < blocks; k++)
+    window(w, c->v[WK_CONV_in], &y, &x, k * V(CONV, k_c), k + 1 == blocks ? V(CONV, k_tail) : n);
+  grid(w, WK_ACCESS_READ, "wt", V(CONV, wt), blocks * V(CONV, ky) * V(CONV, kx), n * n, 1, 0,
+       V(CONV, n) * n);
+  epilogue e = EPILOGUE(CONV, V(CONV, ny), V(CONV, nx), V(CONV, out_x));
+  finish(w, &e);
+}
+
+static void dwc(const walk *w) {
+  const wk_isa_command *c = w->c;
+  uint64_t n = (uint64_t)w->m->array, taps = V(DWC, taps) == WK_CHOICE_TAPS_three ? 3 : 1;
+  AXES(DWC);
+  window(w, c->v[WK_DWC_in], &y, &x, 0, V(DWC, n));
+  reads(w, "wt", V(DWC, wt), V(DWC, ky) * ((V(DWC, kx) + taps - 1) / taps) * taps * n);
+  epilogue e = EPILOGUE(DWC, V(DWC, ny), V(DWC, nx), V(DWC, out_x));
+  finish(w, &e);
+}
+
+static void mm(const walk *w) {
+  const wk_isa_command *c = w->c;
+  uint64_t n = (uint64_t)w->m->array, blocks = V(MM, kc);
+  for (uint64_t k = 0; k < blocks; k++) {
+    uint64_t lanes = k + 1 == blocks ? V(MM, k_tail) : n;
+    grid(w, WK_ACCESS_READ, "in", V(MM, in) + k * V(MM, k_c), V(MM, ny), V(MM, in_y), 1, 0, lanes);
+    grid(w, WK_ACCESS_READ, "wt", V(MM, wt) + k * V(MM, w_c),
+         V(MM, transposed) ? lanes : V(MM, n), V(MM, w_r), 1, 0,
+         V(MM, transposed) ? V(MM, n) : lanes);
+  }
+  epilogue e = EPILOGUE(MM, V(MM, ny), 1, 0);
+  finish(w, &e);
+}
+
+/* ---- ve -------------------------------------------------------------------------------------- */
+
+/* Which operands the functions of MAP have. */
+static const struct {
+  bool b, par, table;
+} map_uses[] = {
+    [WK_CHOICE_MAP_move] = {false, false, false}, [WK_CHOICE_MAP_add] = {true, true, false},
+    [WK_CHOICE_MAP_mul] = {true, true, false},    [WK_CHOICE_MAP_max] = {true, true, false},
+    [WK_CHOICE_MAP_min] = {true, true, false},    [WK_CHOICE_MAP_table] = {false, false, true},
+    [WK_CHOICE_MAP_scale] = {false, true, false}};
+
+static void map(const walk *w) {
+  const wk_isa_command *c = w->c;
+  uint64_t fn = V(MAP, fn), n = V(MAP, n), n0 = V(MAP, n0), n1 = V(MAP, n1), n2 = V(MAP, n2);
+  if (map_uses[fn].table)
+    run(w, WK_SPACE_TABLE, WK_ACCESS_READ, "table", V(MAP, table), 1);
+  if (map_uses[fn].par) reads(w, "par", V(MAP, par), WK_RECORD_BYTES);
+  for (uint64_t i = 0; i < n2; i++) {
+    grid(w, WK_ACCESS_READ, "a", V(MAP, a) + i * V(MAP, a2), n1, V(MAP, a1), n0, V(MAP, a0), n);
+    if (map_uses[fn].b)
+      grid(w, WK_ACCESS_READ, "b", V(MAP, b) + i * V(MAP, b2), n1, V(MAP, b1), n0, V(MAP, b0),
+           V(MAP, splat) ? 1 : n);
+  }
+  for (uint64_t i = 0; i < n2; i++)
+    grid(w, WK_ACCESS_WRITE, "out", V(MAP, out) + i * V(MAP, y2), n1, V(MAP, y1), n0, V(MAP, y0),
+         n);
+}
+
+/* valid_mean: counts of taps are products of a row's and a column's count. */
+static uint64_t valid_taps(const axis *a, uint64_t output) {
+  uint64_t n = 0;
+  for (uint64_t k = 0; k < a->taps; k++) {
+    int64_t at = (int64_t)(output * a->stride + k * a->dilation) - (int64_t)a->pad;
+    n += !a->size || (at >= 0 && at < (int64_t)a->size);
+  }
+  return n;
+}
+
+static void valid_entries(const walk *w, const axis *y, const axis *x) {
+  const wk_isa_command *c = w->c;
+  bool seen[64 * 64] = {false};
+  for (uint64_t oy = 0; oy < y->outputs; oy++)
+    for (uint64_t ox = 0; ox < x->outputs; ox++) {
+      uint64_t taps = valid_taps(y, oy) * valid_taps(x, ox);
+      if (!taps || seen[taps]) continue;
+      seen[taps] = true;
+      reads(w, "par", V(POOL, par) + WK_RECORD_BYTES + WK_ENTRY_BYTES * (taps - 1), WK_ENTRY_BYTES);
+    }
+}
+
+static void pool(const walk *w) {
+  const wk_isa_command *c = w->c;
+  AXES(POOL);
+  if (V(POOL, fn) != WK_CHOICE_POOL_max) reads(w, "par", V(POOL, par), WK_RECORD_BYTES);
+  if (V(POOL, fn) == WK_CHOICE_POOL_mean)
+    reads(w, "par", V(POOL, par) + WK_RECORD_BYTES, WK_ENTRY_BYTES);
+  if (V(POOL, fn) == WK_CHOICE_POOL_valid_mean) valid_entries(w, &y, &x);
+  window(w, c->v[WK_POOL_in], &y, &x, 0, V(POOL, n));
+  grid(w, WK_ACCESS_WRITE, "out", V(POOL, out), V(POOL, ny), V(POOL, out_y), V(POOL, nx),
+       V(POOL, out_x), V(POOL, n));
+}
+
+static uint64_t row_entries(const walk *w) {
+  const wk_isa_command *c = w->c;
+  uint64_t length = (V(ROW, kc) - 1) * (uint64_t)w->m->array + V(ROW, k_tail);
+  switch (V(ROW, fn)) {
+    case WK_CHOICE_ROW_layernorm: return length;
+    case WK_CHOICE_ROW_max: return 0;
+    default: return 1;
+  }
+}
+
+static void rows(const walk *w, wk_access access, const char *field, uint64_t from, uint64_t row,
+                 uint64_t block) {
+  const wk_isa_command *c = w->c;
+  uint64_t n = (uint64_t)w->m->array, blocks = V(ROW, kc);
+  for (uint64_t k = 0; k < blocks; k++)
+    grid(w, access, field, from + k * block, V(ROW, ny), row, 1, 0,
+         k + 1 == blocks ? V(ROW, k_tail) : n);
+}
+
+static void row(const walk *w) {
+  const wk_isa_command *c = w->c;
+  bool one_byte = V(ROW, fn) == WK_CHOICE_ROW_mean || V(ROW, fn) == WK_CHOICE_ROW_max;
+  if (V(ROW, fn) == WK_CHOICE_ROW_softmax)
+    run(w, WK_SPACE_TABLE, WK_ACCESS_READ, "table", V(ROW, table), 3);
+  reads(w, "par", V(ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * row_entries(w));
+  rows(w, WK_ACCESS_READ, "in", V(ROW, in), V(ROW, in_y), V(ROW, in_c));
+  if (one_byte)
+    grid(w, WK_ACCESS_WRITE, "out", V(ROW, out), V(ROW, ny), V(ROW, out_y), 1, 0, 1);
+  else
+    rows(w, WK_ACCESS_WRITE, "out", V(ROW, out), V(ROW, out_y), V(ROW, out_c));
+}
+
+static void trn_tiles(const walk *w, wk_access access, const char *field, uint64_t from,
+                      uint64_t line, uint64_t tile, uint64_t step, uint64_t count,
+                      uint64_t length) {
+  const wk_isa_command *c = w->c;
+  for (uint64_t y = 0; y < V(TRN, ny); y++)
+    for (uint64_t x = 0; x < V(TRN, nx); x++)
+      grid(w, access, field, from + y * line + x * tile, 1, 0, count, step, length);
+}
+
+static void trn(const walk *w) {
+  const wk_isa_command *c = w->c;
+  trn_tiles(w, WK_ACCESS_READ, "in", V(TRN, in), V(TRN, in_y), V(TRN, in_x), V(TRN, in_r),
+            V(TRN, rows), V(TRN, n));
+  trn_tiles(w, WK_ACCESS_WRITE, "out", V(TRN, out), V(TRN, out_y), V(TRN, out_x), V(TRN, out_r),
+            V(TRN, n), V(TRN, rows));
+}
+
+static void tab(const walk *w) {
+  const wk_isa_command *c = w->c;
+  reads(w, "in", V(TAB, in), V(TAB, count) * WK_TABLE_BYTES);
+  run(w, WK_SPACE_TABLE, WK_ACCESS_WRITE, "table", V(TAB, table), V(TAB, count));
+}
+
+/* ---- DMA ------------------------------------------------------------------------------------- */
+
+static void in_memory(const walk *w, wk_access access) {
+  const wk_isa_command *c = w->c;
+  uint64_t n0 = V(LD, n0), n1 = V(LD, n1);
+  if (n1 > 1 && V(LD, s1) == n0) {
+    n0 *= n1;
+    n1 = 1;
+  }
+  for (uint64_t i3 = 0; i3 < V(LD, n3); i3++)
+    for (uint64_t i2 = 0; i2 < V(LD, n2); i2++)
+      for (uint64_t i1 = 0; i1 < n1; i1++)
+        run(w, WK_SPACE_MEMORY, access, "dram",
+            V(LD, dram) + i3 * V(LD, s3) + i2 * V(LD, s2) + i1 * V(LD, s1), n0);
+}
+
+static void in_scratchpad(const walk *w, wk_access access) {
+  const wk_isa_command *c = w->c;
+  uint64_t total = V(LD, n0) * V(LD, n1) * V(LD, n2) * V(LD, n3);
+  uint64_t chunks = total / V(LD, c0), lines = chunks / V(LD, c1), rest = chunks % V(LD, c1);
+  grid(w, access, "spm", V(LD, spm), lines, V(LD, p2), V(LD, c1), V(LD, p1), V(LD, c0));
+  if (rest)
+    grid(w, access, "spm", V(LD, spm) + lines * V(LD, p2), 1, 0, rest, V(LD, p1), V(LD, c0));
+}
+
+static void ld(const walk *w) {
+  in_memory(w, WK_ACCESS_READ);
+  in_scratchpad(w, WK_ACCESS_WRITE);
+}
+
+static void st(const walk *w) { /* the fields lie as those of LD */
+  in_scratchpad(w, WK_ACCESS_READ);
+  in_memory(w, WK_ACCESS_WRITE);
+}
+
+static void fill(const walk *w) {
+  const wk_isa_command *c = w->c;
+  grid(w, WK_ACCESS_WRITE, "spm", V(FILL, spm), V(FILL, c2), V(FILL, p2), V(FILL, c1),
+       V(FILL, p1), V(FILL, c0));
+}
+
+void wk_footprint(const wk_machine *m, const wk_isa_command *c, wk_run_fn *f, void *context) {
+  static void (*const walks[32])(const walk *) = {
+      [WK_CMD_LD] = ld,   [WK_CMD_ST] = st,     [WK_CMD_FILL] = fill, [WK_CMD_CONV] = conv,
+      [WK_CMD_DWC] = dwc, [WK_CMD_MM] = mm,     [WK_CMD_MAP] = map,   [WK_CMD_POOL] = pool,
+      [WK_CMD_ROW] = row, [WK_CMD_TRN] = trn,   [WK_CMD_TAB] = tab};
+  const walk w = {m, c, f, context};
+  if (walks[c->opcode]) walks[c->opcode](&w);
+}
