@@ -92,3 +92,108 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero) {
 void wk_softmax_table(double scale, int32_t table[256]) {
   for (int d = 0; d < 256; d++) table[d] = (int32_t)nearbyint(ldexp(exp(-scale * d), 23));
 }
+
+/* ---- normalisation --------------------------------------------------------------------------- */
+
+enum {
+  NORM_GUARD = 16, /* fractional bits of the variance: an epsilon below 1 counts */
+  NORM_TOP = 62,   /* bits of v */
+  NORM_ONE = 29    /* fractional bits of r, for w as a fraction of 2^32 */
+};
+
+bool wk_norm_epsilon(int64_t n, double epsilon, double scale, int64_t *e) {
+  if (n < 1 || n > WK_NORM_ROW || !(epsilon >= 0) || !wk_scale_is_valid(scale)) return false;
+  int64_t most = (n * n * 255 * 255) << NORM_GUARD;
+  double exact = nearbyint(ldexp(epsilon / scale * (double)(n * n) / scale, NORM_GUARD));
+  if (!(exact < ldexp(1, NORM_TOP) - (double)most)) return false;
+  *e = exact < 1 ? 1 : (int64_t)exact;
+  return most + *e < INT64_C(1) << NORM_TOP;
+}
+
+bool wk_norm_factors(const double *gamma, const double *beta, int64_t n, double y_scale, int32_t *g,
+                     int32_t *b, int *shift) {
+  const int top = 10, bias_top = 14;
+  double most = 0x1p-16;
+  int64_t unused;
+  for (int64_t i = 0; i < n; i++) {
+    double factor = fabs(gamma[i]) / y_scale, bias = beta[i] / y_scale;
+    if (!(factor < ldexp(1, top)) || !(fabs(bias) < ldexp(1, bias_top))) return false;
+    if (factor > most) most = factor;
+    b[i] = (int32_t)scaled(bias, WK_RESCALE_FRACTION);
+  }
+  if (!wk_rescale_common(&most, 1, WK_NORM_BITS, &unused, shift)) return false;
+  for (int64_t i = 0; i < n; i++) g[i] = (int32_t)scaled(gamma[i] / y_scale, *shift);
+  *shift += WK_NORM_FRACTION - WK_RESCALE_FRACTION;
+  return true;
+}
+
+/* (x * y) >> by */
+static uint16_t product_down(wk_expr_builder *b, uint16_t x, uint16_t y, int by) {
+  return wk_expr_2(b, WK_EX_SHR, wk_expr_2(b, WK_EX_MUL, x, y), wk_expr_i(b, WK_I64, by));
+}
+
+uint16_t wk_expr_norm_variance(wk_expr_builder *b, uint16_t sum, uint16_t squares, int64_t n,
+                               int64_t e) {
+  sum = wk_expr_cast(b, WK_I64, sum);
+  uint16_t v = wk_expr_2(b, WK_EX_MUL, wk_expr_cast(b, WK_I64, squares), wk_expr_i(b, WK_I64, n));
+  v = wk_expr_2(b, WK_EX_SUB, v, wk_expr_2(b, WK_EX_MUL, sum, sum));
+  v = wk_expr_2(b, WK_EX_SHL, v, wk_expr_i(b, WK_I64, NORM_GUARD));
+  return wk_expr_2(b, WK_EX_ADD, v, wk_expr_i(b, WK_I64, e));
+}
+
+/* v moves up by 32, 16, … as long as it stays below 2^62. */
+uint16_t wk_expr_norm_shift(wk_expr_builder *b, uint16_t v) {
+  uint16_t s = wk_expr_i(b, WK_I32, 30);
+  for (int by = 32; by >= 2; by /= 2) {
+    uint16_t fits = wk_expr_2(b, WK_EX_LT, v, wk_expr_i(b, WK_I64, INT64_C(1) << (NORM_TOP - by)));
+    uint16_t less = wk_expr_2(b, WK_EX_SUB, s, wk_expr_i(b, WK_I32, by / 2));
+    s = wk_expr_3(b, WK_EX_SELECT, fits, less, s);
+    uint16_t up = wk_expr_2(b, WK_EX_SHL, v, wk_expr_i(b, WK_I64, by));
+    if (by > 2) v = wk_expr_3(b, WK_EX_SELECT, fits, up, v);
+  }
+  return s;
+}
+
+static uint16_t newton(wk_expr_builder *b, uint16_t r, uint16_t w) {
+  uint16_t p = product_down(b, w, product_down(b, r, r, NORM_ONE), 32);
+  uint16_t three = wk_expr_i(b, WK_I64, INT64_C(3) << NORM_ONE);
+  return product_down(b, r, wk_expr_2(b, WK_EX_SUB, three, p), NORM_ONE + 1);
+}
+
+/* The lines are those of the least relative error, 2^-5.5, on either side of w = 2^31. */
+uint16_t wk_expr_norm_inverse(wk_expr_builder *b, uint16_t v, uint16_t s) {
+  s = wk_expr_cast(b, WK_I64, s);
+  uint16_t one = wk_expr_i(b, WK_I64, 1), up = wk_expr_i(b, WK_I64, 30);
+  up = wk_expr_2(b, WK_EX_SHL, wk_expr_2(b, WK_EX_SUB, up, s), one);
+  uint16_t w = wk_expr_2(b, WK_EX_SHL, v, up);
+  w = wk_expr_2(b, WK_EX_SHR, w, wk_expr_i(b, WK_I64, 30));
+  uint16_t u = wk_expr_2(b, WK_EX_SHR, w, wk_expr_i(b, WK_I64, 16));
+  uint16_t low = wk_expr_2(b, WK_EX_LT, u, wk_expr_i(b, WK_I64, 1 << 15));
+  uint16_t at = wk_expr_3(b, WK_EX_SELECT, low, wk_expr_i(b, WK_I64, 20711 << 16),
+                          wk_expr_i(b, WK_I64, 14645 << 16));
+  uint16_t slope =
+      wk_expr_3(b, WK_EX_SELECT, low, wk_expr_i(b, WK_I64, 18768), wk_expr_i(b, WK_I64, 6635));
+  uint16_t r = wk_expr_2(b, WK_EX_SUB, at, wk_expr_2(b, WK_EX_MUL, u, slope));
+  for (int i = 0; i < 3; i++) r = newton(b, r, w);
+  return wk_expr_cast(b, WK_I32, r);
+}
+
+uint16_t wk_expr_norm_standard(wk_expr_builder *b, uint16_t q, uint16_t sum, uint16_t r, uint16_t s,
+                               int64_t n) {
+  uint16_t d = wk_expr_2(b, WK_EX_MUL, q, wk_expr_i(b, WK_I32, n));
+  d = wk_expr_cast(b, WK_I64, wk_expr_2(b, WK_EX_SUB, d, sum));
+  s = wk_expr_cast(b, WK_I64, s);
+  uint16_t one = wk_expr_i(b, WK_I64, 1);
+  uint16_t half = wk_expr_2(b, WK_EX_SHR, wk_expr_2(b, WK_EX_SHL, one, s), one);
+  uint16_t x = wk_expr_2(b, WK_EX_MUL, d, wk_expr_cast(b, WK_I64, r));
+  x = wk_expr_2(b, WK_EX_SHR, wk_expr_2(b, WK_EX_ADD, x, half), s);
+  return wk_expr_cast(b, WK_I32, x);
+}
+
+uint16_t wk_expr_norm_scaled(wk_expr_builder *b, uint16_t x, uint16_t g, uint16_t bias, int shift) {
+  uint16_t p = wk_expr_2(b, WK_EX_MUL, wk_expr_cast(b, WK_I64, x), wk_expr_cast(b, WK_I64, g));
+  p = wk_expr_2(b, WK_EX_ADD, p, wk_expr_i(b, WK_I64, INT64_C(1) << (shift - 1)));
+  p = wk_expr_2(b, WK_EX_SHR, p, wk_expr_i(b, WK_I64, shift));
+  p = wk_expr_sat(b, WK_I32, wk_expr_2(b, WK_EX_ADD, p, wk_expr_cast(b, WK_I64, bias)));
+  return wk_expr_2(b, WK_EX_SHR_ROUND, p, wk_expr_i(b, WK_I32, WK_RESCALE_FRACTION));
+}

@@ -31,6 +31,7 @@
  *                        at the dequantised input, rounded once to nearest even
  *   max pool, movement   exact: they only choose values
  *   softmax              see wk_softmax_table: 24-bit exponentials, one integer division
+ *   layer norm, rms norm see below: exact sums, an integer 1/sqrt of 30 bits, no division
  *
  * Fusion never changes bits: a fused epilogue does the same steps, each with its own rounding.
  *
@@ -83,5 +84,53 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero);
  * with sum the i64 sum of the e. */
 #define WK_SOFTMAX_BITS 31
 void wk_softmax_table(double scale, int32_t table[256]);
+
+/* ---- normalisation --------------------------------------------------------------------------- */
+
+/* Integer layer normalisation of a row of n <= WK_NORM_ROW numbers q (i8 or u8). Wherever it is not
+ * said otherwise, >> rounds down.
+ *
+ *   sum = sum q      squares = sum q^2                        i32, exact
+ *   v   = (n * squares - sum^2) * 2^16 + e                    i64, 1 <= v < 2^62
+ *           e = round(2^16 * epsilon * n^2 / sx^2), at least 1
+ *   s   = 30 - h     h: the largest number with v * 4^h < 2^62     0 <= s <= 30
+ *   w   = (v * 4^h) >> 30                                     2^30 <= w < 2^32
+ *   r   = 2^45 / sqrt(w), in [2^29, 2^30 + 2]                 from a line, then three times Newton:
+ *           u = w >> 16, r = (u < 2^15 ? 20711 : 14645) * 2^16 - u * (u < 2^15 ? 18768 : 6635)
+ *           p = (w * ((r * r) >> 29)) >> 32, r = (r * (3 * 2^29 - p)) >> 30
+ *   x   = ((n * q - sum) * r + 2^s / 2) >> s                  i32, 22 fractional bits: (q-mean)/dev
+ *   p   = saturate_i32(((x * g + 2^(shift-1)) >> shift) + b)  16 fractional bits
+ *   y   = saturate(shr_round(p, 16) + zero)
+ *           g = round(gamma / sy * 2^(shift-6)), |g| < 2^24, one shift of 19 .. 45 for all columns;
+ *           b = round(beta / sy * 2^16), |b| <= 2^30; i32 each
+ *
+ * Products have at most 32 bits by 32; |n * q - sum| < 2^23 and |x| < 2^30. The zero point of q
+ * plays no part. RMS normalisation is the same on q - zero with 0 for sum.
+ *
+ * Error against real arithmetic, in steps of y, before saturation, for X = (q-mean)/dev, of which
+ * |X| <= sqrt(n), and factors gamma/sy, the largest of which is G, at least 2^-16:
+ *   1/2 + 2^-16 + |X * gamma/sy| * 2^-28 + |gamma/sy| * (2^-23 + 2^-17/sqrt(max(n-1,1)))
+ *       + |X| * G * 2^-24 */
+#define WK_NORM_ROW (1 << 15)
+#define WK_NORM_BITS 24     /* of g */
+#define WK_NORM_FRACTION 22 /* of x */
+
+/* e; false when n or epsilon is out of range, or epsilon is far beyond the variance that a row of
+ * this scale can have. */
+bool wk_norm_epsilon(int64_t n, double epsilon, double scale, int64_t *e);
+/* g, b and the shift of n columns; false unless |gamma| < 2^10 * y_scale, |beta| < 2^14 * y_scale
+ * everywhere. */
+bool wk_norm_factors(const double *gamma, const double *beta, int64_t n, double y_scale, int32_t *g,
+                     int32_t *b, int *shift);
+/* The steps as expressions: v from i32 sums, s from v, r from v and s; of i64, i32, i32. */
+uint16_t wk_expr_norm_variance(wk_expr_builder *b, uint16_t sum, uint16_t squares, int64_t n,
+                               int64_t e);
+uint16_t wk_expr_norm_shift(wk_expr_builder *b, uint16_t v);
+uint16_t wk_expr_norm_inverse(wk_expr_builder *b, uint16_t v, uint16_t s);
+/* x, an i32; q, sum, r and s are of i32. */
+uint16_t wk_expr_norm_standard(wk_expr_builder *b, uint16_t q, uint16_t sum, uint16_t r, uint16_t s,
+                               int64_t n);
+/* shr_round(p, 16), an i32; x, g and bias are of i32. */
+uint16_t wk_expr_norm_scaled(wk_expr_builder *b, uint16_t x, uint16_t g, uint16_t bias, int shift);
 
 #endif

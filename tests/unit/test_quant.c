@@ -169,11 +169,183 @@ static void test_softmax(void **state) {
     softmax_row(&g, (int)wk_rng_range(&g, 1, 300), exp2(4 * wk_rng_unit(&g) - 7));
 }
 
+/* ---- normalisation --------------------------------------------------------------------------- */
+
+/* r for all of a row's variance: 2^45 / sqrt(w) to 2^-28, in 31 bits. */
+static void test_inverse_root(void **state) {
+  (void)state;
+  wk_rng g = {13};
+  wk_arena *arena = wk_arena_new();
+  wk_expr_builder *b = wk_expr_begin(arena);
+  uint16_t v = wk_expr_norm_shift(b, wk_expr_input(b, 0, WK_I64));
+  const wk_expr *shift = wk_expr_finish(b, &v, 1);
+  b = wk_expr_begin(arena);
+  v = wk_expr_norm_inverse(b, wk_expr_input(b, 0, WK_I64), wk_expr_input(b, 1, WK_I32));
+  const wk_expr *inverse = wk_expr_finish(b, &v, 1);
+  double worst = 0;
+  for (int i = 0; i < 1000000; i++) {
+    int64_t x = (int64_t)(wk_rng_next(&g) >> 2) >> wk_rng_range(&g, 0, 61);
+    if (i < 62) x = INT64_C(1) << i;
+    else if (i < 124) x = (INT64_C(2) << (i - 62)) - 1;
+    if (x < 1) x = 1;
+    int64_t s = run(shift, x, 0), r = run(inverse, x, s);
+    assert_in_range(s, 0, 30);
+    uint64_t up = (uint64_t)x << (60 - 2 * s);
+    assert_in_range(up, UINT64_C(1) << 60, (UINT64_C(1) << 62) - 1);
+    assert_in_range(r, 1 << 29, (1 << 30) + 2);
+    double off = (double)((long double)r * sqrtl((long double)up) / 0x1p60L - 1);
+    if (fabs(off) > worst) worst = fabs(off);
+  }
+  print_message("1/sqrt to 2^%.2f\n", log2(worst));
+  assert_true(worst <= 0x1p-28);
+  wk_arena_free(arena);
+}
+
+typedef struct {
+  int64_t n, zero; /* zero: of RMS normalisation */
+  bool is_centred;
+  double scale, epsilon, y_scale;
+  int *q;
+  double *gamma, *beta;
+} norm_row;
+
+/* y - y_zero before it is saturated, by the expressions. */
+static void norm_integer(const norm_row *o, int32_t *y) {
+  int64_t sum = 0, squares = 0, e;
+  int32_t *g = wk_xcalloc((size_t)o->n, sizeof *g), *bias = wk_xcalloc((size_t)o->n, sizeof *bias);
+  int shift;
+  assert_true(wk_norm_epsilon(o->n, o->epsilon, o->scale, &e));
+  assert_true(wk_norm_factors(o->gamma, o->beta, o->n, o->y_scale, g, bias, &shift));
+  for (int64_t i = 0; i < o->n; i++) {
+    int64_t q = o->q[i] - o->zero;
+    sum += o->is_centred ? q : 0;
+    squares += q * q;
+  }
+  assert_true(squares <= INT32_MAX);
+  wk_arena *arena = wk_arena_new();
+  wk_expr_builder *b = wk_expr_begin(arena);
+  uint16_t v =
+      wk_expr_norm_variance(b, wk_expr_i(b, WK_I32, sum), wk_expr_i(b, WK_I32, squares), o->n, e);
+  uint16_t s = wk_expr_norm_shift(b, v), r = wk_expr_norm_inverse(b, v, s), in[3];
+  for (int k = 0; k < 3; k++) in[k] = wk_expr_input(b, k, WK_I32);
+  v = wk_expr_norm_standard(b, in[0], wk_expr_i(b, WK_I32, sum), r, s, o->n);
+  v = wk_expr_norm_scaled(b, v, in[1], in[2], shift);
+  const wk_expr *x = wk_expr_finish(b, &v, 1);
+  for (int64_t i = 0; i < o->n; i++) {
+    wk_scalar operands[] = {{.i = o->q[i] - o->zero}, {.i = g[i]}, {.i = bias[i]}}, scratch[64], z;
+    assert_true(x->n <= WK_COUNTOF(scratch));
+    wk_expr_eval(x, operands, NULL, scratch, &z);
+    y[i] = (int32_t)z.i;
+  }
+  wk_arena_free(arena);
+  free(g);
+  free(bias);
+}
+
+/* The row against real arithmetic; the part of the error that is not the rounding to a step. */
+static double check_norm(const norm_row *o) {
+  int32_t *y = wk_xcalloc((size_t)o->n, sizeof *y);
+  long double sum = 0, v = 0;
+  double most = 0x1p-16, worst = 0, n = (double)o->n;
+  norm_integer(o, y);
+  for (int64_t i = 0; i < o->n; i++) {
+    sum += o->q[i];
+    most = fmax(most, fabs(o->gamma[i]) / o->y_scale);
+  }
+  long double middle = o->is_centred ? sum / n : (long double)o->zero;
+  for (int64_t i = 0; i < o->n; i++) v += (o->q[i] - middle) * (o->q[i] - middle);
+  long double deviation = sqrtl(v / n + (long double)o->epsilon / o->scale / o->scale);
+  for (int64_t i = 0; i < o->n; i++) {
+    double x = v == 0 ? 0 : (double)((o->q[i] - middle) / deviation), g = o->gamma[i] / o->y_scale;
+    double off = fabs(y[i] - (x * g + o->beta[i] / o->y_scale)) - 0.5;
+    double bound = 0x1p-16 + fabs(x * g) * 0x1p-28 + fabs(x) * most * 0x1p-24 +
+                   fabs(g) * (0x1p-23 + 0x1p-17 / sqrt(fmax(n - 1, 1)));
+    if (off > bound)
+      fail_msg("row of %d, element %d of %d: off by 1/2 + %g, bound %g", (int)o->n, (int)i, o->q[i],
+               off, bound);
+    worst = fmax(worst, off);
+  }
+  free(y);
+  return worst;
+}
+
+enum { ROW_ANY, ROW_NARROW, ROW_CONSTANT, ROW_OUTLIER, ROW_EXTREMES, ROW_KINDS };
+
+static void fill_row(wk_rng *g, norm_row *o, int kind, int64_t least) {
+  int64_t middle = wk_rng_range(g, least, least + 255);
+  for (int64_t i = 0; i < o->n; i++) {
+    int64_t q = wk_rng_range(g, least, least + 255);
+    if (kind == ROW_NARROW) q = middle + wk_rng_range(g, -2, 2);
+    if (kind == ROW_CONSTANT || kind == ROW_OUTLIER) q = middle;
+    if (kind == ROW_EXTREMES) q = i % 2 ? least : least + 255;
+    o->q[i] = (int)(q < least ? least : q > least + 255 ? least + 255 : q);
+  }
+  if (kind == ROW_OUTLIER) o->q[wk_rng_range(g, 0, o->n - 1)] = (int)(middle > 0 ? least : 127);
+}
+
+static void test_norm(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {1, 2, 3, 5, 64, 768, 1023, WK_NORM_ROW - 1, WK_NORM_ROW};
+  static const double epsilons[] = {1e-5, 1e-12, 0, 1e-3};
+  wk_rng g = {17};
+  double worst = 0;
+  for (int i = 0; i < 4000; i++) {
+    bool is_long = i % 100 == 99;
+    norm_row o = {.n = lengths[wk_rng_range(&g, is_long ? 6 : 0, is_long ? 8 : 5)]};
+    o.epsilon = epsilons[wk_rng_range(&g, 0, 3)];
+    o.scale = exp2(-12 * wk_rng_unit(&g));
+    o.y_scale = exp2(-2 - 5 * wk_rng_unit(&g));
+    o.is_centred = i % 4 != 3;
+    int64_t e, least = i % 2 ? -128 : 0;
+    if (!o.is_centred) o.zero = wk_rng_range(&g, least, least + 255);
+    if (!wk_norm_epsilon(o.n, o.epsilon, o.scale, &e)) continue;
+    o.q = wk_xcalloc((size_t)o.n, sizeof *o.q);
+    o.gamma = wk_xcalloc(2 * (size_t)o.n, sizeof *o.gamma);
+    o.beta = o.gamma + o.n;
+    double size = exp2(4 * wk_rng_unit(&g) - 2);
+    for (int64_t k = 0; k < o.n; k++) {
+      o.gamma[k] = wk_rng_range(&g, 0, 9) ? size * (2 * wk_rng_unit(&g) - 0.5) : 0;
+      o.beta[k] = 4 * wk_rng_unit(&g) - 2;
+    }
+    fill_row(&g, &o, (int)wk_rng_range(&g, 0, ROW_KINDS - 1), least);
+    worst = fmax(worst, check_norm(&o));
+    free(o.q);
+    free(o.gamma);
+  }
+  print_message("rows: at most 1/2 + 2^%.1f steps\n", log2(worst));
+}
+
+/* What has no integer form is refused. */
+static void test_norm_limits(void **state) {
+  (void)state;
+  int64_t e;
+  int32_t g, b;
+  int shift;
+  assert_true(wk_norm_epsilon(768, 1e-5, 0.02, &e));
+  assert_int_equal(e, (int64_t)nearbyint(65536 * 1e-5 * 768 * 768 / 0.0004));
+  assert_true(wk_norm_epsilon(1, 0, 1, &e));
+  assert_int_equal(e, 1);
+  assert_false(wk_norm_epsilon(WK_NORM_ROW + 1, 1e-5, 0.02, &e));
+  assert_false(wk_norm_epsilon(0, 1e-5, 0.02, &e));
+  assert_false(wk_norm_epsilon(768, -1, 0.02, &e));
+  assert_false(wk_norm_epsilon(768, 1e-5, 1e-9, &e));
+  assert_true(wk_norm_factors((double[]){0}, (double[]){0}, 1, 1, &g, &b, &shift));
+  assert_int_equal(g, 0);
+  assert_true(wk_norm_factors((double[]){-1023}, (double[]){16383}, 1, 1, &g, &b, &shift));
+  assert_true(g < 0 && g > -(1 << WK_NORM_BITS) && b == 16383 << 16);
+  assert_false(wk_norm_factors((double[]){1024}, (double[]){0}, 1, 1, &g, &b, &shift));
+  assert_false(wk_norm_factors((double[]){1}, (double[]){-16384}, 1, 1, &g, &b, &shift));
+  assert_false(wk_norm_factors((double[]){NAN}, (double[]){0}, 1, 1, &g, &b, &shift));
+  assert_false(wk_norm_factors((double[]){1}, (double[]){INFINITY}, 1, 1, &g, &b, &shift));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_multipliers),       cmocka_unit_test(test_refused_factors),
       cmocka_unit_test(test_rescale_error),     cmocka_unit_test(test_rescale_saturates),
       cmocka_unit_test(test_expression_agrees), cmocka_unit_test(test_all_sums),
-      cmocka_unit_test(test_quantize_value),    cmocka_unit_test(test_softmax)};
+      cmocka_unit_test(test_quantize_value),    cmocka_unit_test(test_softmax),
+      cmocka_unit_test(test_inverse_root),      cmocka_unit_test(test_norm),
+      cmocka_unit_test(test_norm_limits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
