@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/onnx: small models of ONNX Runtime's quantised operators with the results it computes.
+"""Writes tests/onnx: small models of ONNX Runtime's quantised operators, and of operators between quantisations, with
+the results it computes.
 
   bench/setup && build/bench-venv/bin/python bench/make_microsoft_cases.py
 """
@@ -60,6 +61,18 @@ def save(path, array, name):
     path.write_bytes(numpy_helper.from_array(array, name).SerializeToString())
 
 
+def store(name, model, feeds):
+    data = OUT / name / "test_data_set_0"
+    data.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, OUT / name / "model.onnx")
+    for i, (key, value) in enumerate(feeds.items()):
+        save(data / f"input_{i}.pb", value, key)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    save(data / "output_0.pb", session.run(None, feeds)[0], "y")
+
+
 def write(op, attributes, inputs, result):
     names, feeds, constants = [], {}, []
     for i, value in enumerate(inputs):
@@ -75,13 +88,46 @@ def write(op, attributes, inputs, result):
     graph = helper.make_graph([node], op, infos, [helper.make_tensor_value_info("y", result, None)], constants)
     model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13),
                                                                   helper.make_opsetid("com.microsoft", 1)])
-    data = OUT / op / "test_data_set_0"
-    data.mkdir(parents=True, exist_ok=True)
-    onnx.save(model, OUT / op / "model.onnx")
-    for i, (name, value) in enumerate(feeds.items()):
-        save(data / f"input_{i}.pb", value, name)
-    save(data / "output_0.pb", onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)[0], "y")
+    store(op, model, feeds)
+
+
+def dequantised(name, array, scale, zero):
+    """A constant behind a dequantisation."""
+    constants = [numpy_helper.from_array(np.asarray(v), f"{name}_{k}") for k, v in
+                 (("q", array), ("s", F(scale)), ("z", zero))]
+    return constants, helper.make_node("DequantizeLinear", [c.name for c in constants], [name])
+
+
+def write_qdq(name, x, nodes, parameters, constants):
+    """Real nodes from "rx" to "ry" between a dequantisation of x and a quantisation."""
+    before, after = [F(.03), Z(120)], [F(.025), Z(128)]
+    constants = [numpy_helper.from_array(np.asarray(v), k) for k, v in
+                 dict(constants, sx=before[0], zx=before[1], sy=after[0], zy=after[1]).items()]
+    all_nodes = [helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["rx"])]
+    for parts, node in parameters:
+        constants += parts
+        all_nodes.append(node)
+    all_nodes += nodes + [helper.make_node("QuantizeLinear", ["ry", "sy", "zy"], ["y"])]
+    graph = helper.make_graph(all_nodes, name, [helper.make_tensor_value_info("x", T.UINT8, x.shape)],
+                              [helper.make_tensor_value_info("y", T.UINT8, x.shape)], constants)
+    store(name, helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), {"x": x})
 
 
 for case in CASES:
     write(*case)
+
+def layer_norms():
+    make = helper.make_node
+    parameters = [dequantised("g", u8(64), .01, Z(28)), dequantised("b", RNG.integers(-99, 99, 64).astype(np.int32), .01,
+                                                                  np.int32(0))]
+    whole = make("LayerNormalization", ["rx", "g", "b"], ["ry"], name="norm", axis=-1, epsilon=1e-5)
+    write_qdq("QDQLayerNormalization", u8(2, 12, 64), [whole], parameters, {})
+    pieces = [make("ReduceMean", ["rx"], ["m"], axes=[-1]), make("Sub", ["rx", "m"], ["d"]),
+              make("Pow", ["d", "two"], ["p"]), make("ReduceMean", ["p"], ["v"], axes=[-1]),
+              make("Add", ["v", "e"], ["w"]), make("Sqrt", ["w"], ["s"]), make("Div", ["d", "s"], ["n"]),
+              make("Mul", ["n", "g"], ["k"]), make("Add", ["k", "b"], ["ry"], name="norm")]
+    write_qdq("QDQLayerNormPieces", u8(2, 12, 64), pieces, [],
+              dict(two=F(2), e=F(1e-5), g=f32(64) + F(1), b=f32(64)))
+
+
+layer_norms()

@@ -248,6 +248,61 @@ static void softmax(maker *k) {
   quantise(k, wk_build(k->g, WK_OP_SOFTMAX, a, 1, real(k, &x)), 0.5);
 }
 
+/* A factor or bias of the last axes of t, one number or one for each place; sometimes quantised. */
+static wk_value_id norm_parameter(maker *k, const wk_type *t, int axis, double middle) {
+  wk_type all = wk_type_make(WK_F32, t->rank - axis, t->dims + axis);
+  void *data;
+  wk_value_id v;
+  if (chance(k, 20)) return wk_graph_scalar(k->g, WK_F32, middle + wk_rng_unit(&k->r));
+  bool quantised = chance(k, 30);
+  if (quantised) all.dtype = WK_U8;
+  wk_status_free(wk_graph_constant_alloc(k->g, NULL, &all, &v, &data));
+  for (int64_t i = 0; i < wk_type_count(&all); i++)
+    wk_store_f64(data, all.dtype, i,
+                 quantised ? pick(k, 0, 255) : middle + 2 * wk_rng_unit(&k->r) - 1);
+  if (!quantised) return v;
+  return wk_build(k->g, WK_OP_DEQUANTIZE, NULL, 3, v, wk_graph_scalar(k->g, WK_F32, 0.01),
+                  wk_graph_scalar(k->g, WK_U8, 128 - 100 * middle));
+}
+
+static wk_value_id reduced_mean(maker *k, wk_value_id x, int axis) {
+  wk_attr_reduce_mean *a = wk_attrs_new(k->m->arena, WK_OP_REDUCE_MEAN);
+  int64_t axes[WK_MAX_RANK], n = 0;
+  for (int i = axis; i < type_of(k, x)->rank; i++) axes[n++] = i;
+  a->axes = wk_ints_dup(k->m->arena, axes, n);
+  a->keepdims = 1;
+  return wk_build(k->g, WK_OP_REDUCE_MEAN, a, 1, x);
+}
+
+/* (x - mean) / sqrt(variance + epsilon); without the mean when not centred. */
+static wk_value_id standardised(maker *k, wk_value_id x, int axis, double epsilon, bool centred) {
+  if (centred) x = wk_build(k->g, WK_OP_SUB, NULL, 2, x, reduced_mean(k, x, axis));
+  wk_value_id v = reduced_mean(k, wk_build(k->g, WK_OP_MUL, NULL, 2, x, x), axis);
+  v = wk_build(k->g, WK_OP_ADD, NULL, 2, v, wk_graph_scalar(k->g, WK_F32, epsilon));
+  return wk_build(k->g, WK_OP_DIV, NULL, 2, x, wk_build(k->g, WK_OP_SQRT, NULL, 1, v));
+}
+
+/* Layer normalisation in one or in pieces, RMS normalisation. */
+static void normalise(maker *k) {
+  tensor t = *any(k);
+  const wk_type type = *type_of(k, t.q);
+  int axis = (int)pick(k, 0, type.rank - 1);
+  wk_value_id x = real(k, &t), scale = norm_parameter(k, &type, axis, 1), y;
+  bool bias = chance(k, 70);
+  wk_attr_layer_norm *a = wk_attrs_new(k->m->arena, WK_OP_LAYER_NORM);
+  a->axis = axis;
+  a->epsilon = chance(k, 50) ? 1e-5 : 1e-3;
+  wk_value_id b = bias ? norm_parameter(k, &type, axis, 0) : WK_NONE;
+  if (chance(k, 50)) {
+    y = wk_build(k->g, WK_OP_LAYER_NORM, a, bias ? 3 : 2, x, scale, b);
+  } else {
+    y = standardised(k, x, axis, a->epsilon, chance(k, 60));
+    y = wk_build(k->g, WK_OP_MUL, NULL, 2, y, scale);
+    if (bias) y = wk_build(k->g, WK_OP_ADD, NULL, 2, b, y);
+  }
+  quantise(k, y, 3);
+}
+
 /* ---- windows, movement ----------------------------------------------------------------------- */
 
 static void pool(maker *k) {
@@ -299,8 +354,9 @@ static void move(maker *k) {
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
 static void (*const draws[])(maker *) = {
-    conv_transpose, batched_matmul, conv,  conv,    conv, conv, matmul, matmul, binary,
-    binary,         function,       again, softmax, pool, pool, mean,   concat, move};
+    conv_transpose, batched_matmul, conv,   conv,     conv,      conv,     matmul,
+    matmul,         binary,         binary, function, again,     softmax,  pool,
+    pool,           mean,           concat, move,     normalise, normalise};
 
 /* What nobody reads is an output. */
 static void finish(maker *k) {

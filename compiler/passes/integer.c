@@ -26,6 +26,25 @@ bool wk_affine_of(const wk_rewrite *r, wk_value_id v, wk_affine *out) {
   return is_8_bit(out->dtype) && wk_scale_is_valid(out->scale);
 }
 
+const double *wk_constant_reals(wk_rewrite *r, wk_value_id v, int64_t most, wk_type *type) {
+  const wk_node *d = wk_made_by(r, v, WK_OP_DEQUANTIZE);
+  double scale = 1, zero = 0;
+  wk_value_id of = d ? d->in[0] : v, by = d ? d->in[1] : WK_NONE;
+  if (d && (!wk_scalar_of(r, d->in[2], &zero) || !wk_known(r, by))) return NULL;
+  wk_value_id q = wk_rewrite_folded(r, of);
+  if (q == WK_NONE) return NULL;
+  *type = *wk_type_of(r, q);
+  const wk_value *s = by == WK_NONE ? NULL : wk_val(r->g, by);
+  int64_t n = wk_type_count(type), scales = s ? wk_type_count(&s->type) : 1;
+  if (n > most || (scales != 1 && scales != n)) return NULL;
+  double *out = wk_arena_alloc(r->c->scratch, (size_t)(n + 1) * sizeof *out);
+  for (int64_t i = 0; i < n; i++) {
+    if (s) scale = wk_load_f64(s->data, s->type.dtype, scales == 1 ? 0 : i);
+    out[i] = (wk_load_f64(wk_val(r->g, q)->data, type->dtype, i) - zero) * scale;
+  }
+  return out;
+}
+
 /* ---- results --------------------------------------------------------------------------------- */
 
 /* Bounds that the operator that makes v applies to its operand. */
@@ -186,6 +205,10 @@ static const struct {
     {WK_OP_REDUCE_MAX, wk_integer_extreme},
     {WK_OP_REDUCE_MIN, wk_integer_extreme},
     {WK_OP_SOFTMAX, wk_integer_softmax},
+    {WK_OP_LAYER_NORM, wk_integer_norm},
+    {WK_OP_ADD, wk_integer_norm}, /* written out: its bias, its scale, its quotient */
+    {WK_OP_MUL, wk_integer_norm},
+    {WK_OP_DIV, wk_integer_norm},
 };
 
 static bool convert(wk_rewrite *r, const wk_node *n) {

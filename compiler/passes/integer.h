@@ -39,6 +39,7 @@ wk_value_id wk_integer_max_pool(wk_rewrite *r, const wk_node *def, const wk_inte
 wk_value_id wk_integer_avg_pool(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_extreme(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_mean(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+wk_value_id wk_integer_norm(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_softmax(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 /* Any elementwise computation on one quantised tensor and scalars. */
 wk_value_id wk_integer_table(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
@@ -57,5 +58,8 @@ wk_value_id wk_integer_map(wk_rewrite *r, wk_expr_builder *b, uint16_t result, u
                            const wk_value_id *in);
 /* A one-element constant's value; a movement of one too. */
 bool wk_scalar_of(const wk_rewrite *r, wk_value_id v, double *out);
+/* A constant of at most `most` elements, real or dequantised (with one scale, or one per element),
+ * and its values in scratch memory; NULL: v is none. */
+const double *wk_constant_reals(wk_rewrite *r, wk_value_id v, int64_t most, wk_type *type);
 
 #endif

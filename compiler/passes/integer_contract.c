@@ -121,21 +121,12 @@ static int64_t *weight_sums(wk_rewrite *r, const contraction *c) {
  * result, which `from_end` axes follow. */
 static bool read_bias(wk_rewrite *r, const contraction *c, wk_value_id v, int from_end,
                       double *out) {
-  const wk_node *d = wk_made_by(r, v, WK_OP_DEQUANTIZE);
-  double scale = 1, zero = 0;
-  wk_value_id q = wk_rewrite_folded(r, d ? d->in[0] : v);
-  if (q == WK_NONE || (d && !wk_scalar_of(r, d->in[2], &zero))) return false;
-  const wk_type t = *wk_type_of(r, q);
-  int64_t n = wk_type_count(&t);
-  int axis = t.rank - 1 - from_end;
+  wk_type t;
+  const double *bias = wk_constant_reals(r, v, c->channels, &t);
+  int64_t n = bias ? wk_type_count(&t) : 0;
+  int axis = bias ? t.rank - 1 - from_end : -1;
   if (n != 1 && (n != c->channels || axis < 0 || t.dims[axis] != n)) return false;
-  const wk_value *s = d && wk_known(r, d->in[1]) ? wk_val(r->g, d->in[1]) : NULL;
-  int64_t scales = s ? wk_type_count(&s->type) : 0;
-  if (d && scales != 1 && scales != n) return false;
-  for (int64_t i = 0; i < c->channels; i++) {
-    if (s) scale = wk_load_f64(s->data, s->type.dtype, scales == 1 ? 0 : i);
-    out[i] += (wk_load_f64(wk_val(r->g, q)->data, t.dtype, n == 1 ? 0 : i) - zero) * scale;
-  }
+  for (int64_t i = 0; i < c->channels; i++) out[i] += bias[n == 1 ? 0 : i];
   return true;
 }
 

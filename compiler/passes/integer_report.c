@@ -2,6 +2,7 @@
  * Which operators of a converted graph compute in integers, and why the others do not. */
 #include <stdlib.h>
 
+#include "compiler/ir/quant.h"
 #include "compiler/passes/passes.h"
 
 static bool is_conversion(wk_op op) { return op == WK_OP_QUANTIZE || op == WK_OP_DEQUANTIZE; }
@@ -24,11 +25,12 @@ static bool is_plain_quantised(const wk_graph *g, const wk_node *n) {
   return is_scalar_constant(g, n->in[1]) && is_scalar_constant(g, n->in[2]);
 }
 
-/* The first operand that is real, or NULL. */
+/* The first operand that is real, or NULL. Scale and bias of a normalisation may be. */
 static const char *real_operand(const wk_graph *g, const wk_node *n, wk_arena *a) {
   for (uint32_t k = 0; k < n->n_in; k++) {
     wk_value_id v = n->in[k];
     if (!is_float(g, v) || is_scalar_constant(g, v)) continue;
+    if (n->op == WK_OP_LAYER_NORM && k > 0 && wk_is_const(g, v)) continue;
     const wk_node *d = maker(g, v);
     if (!d || d->op != WK_OP_DEQUANTIZE)
       return wk_arena_printf(a, "operand %s is not quantised", wk_val(g, v)->name);
@@ -36,6 +38,13 @@ static const char *real_operand(const wk_graph *g, const wk_node *n, wk_arena *a
       return wk_arena_printf(a, "operand %s has no constant scale of its own", wk_val(g, v)->name);
   }
   return NULL;
+}
+
+static int64_t row_of(const wk_graph *g, const wk_node *norm) {
+  const wk_type *t = &wk_val(g, norm->in[0])->type;
+  int64_t n = 1;
+  for (int k = (int)WK_ATTR(norm, layer_norm)->axis; k < t->rank; k++) n *= t->dims[k];
+  return n;
 }
 
 static const char *reason_of(const wk_graph *g, const wk_node *n, const wk_uses *u, wk_arena *a) {
@@ -48,6 +57,8 @@ static const char *reason_of(const wk_graph *g, const wk_node *n, const wk_uses 
   }
   if (!quantised) return "its result is not quantised";
   if (quantised < all) return "its result is used unquantised, too";
+  if (n->op == WK_OP_LAYER_NORM && row_of(g, n) > WK_NORM_ROW)
+    return wk_arena_printf(a, "its rows have more than %d elements", WK_NORM_ROW);
   return wk_arena_printf(a, "%s has no integer form for these operands", wk_op_get(n->op)->name);
 }
 
@@ -57,12 +68,17 @@ static bool counts(const wk_node *n) {
          wk_op_get(n->op)->cls != WK_CLASS_MOVEMENT && n->op != WK_OP_IDENTITY;
 }
 
+static bool is_8_bit(const wk_graph *g, wk_value_id v) {
+  return v != WK_NONE && (wk_val(g, v)->type.dtype == WK_I8 || wk_val(g, v)->type.dtype == WK_U8);
+}
+
+/* Before lowering, the maps of 8-bit results are those that conversion has made. */
 static bool is_quantised(const wk_graph *g) {
   bool any = false;
   for (size_t i = 0; i < g->nodes.n && !any; i++) {
     const wk_node *n = &g->nodes.data[i];
-    any = is_conversion(n->op) || (wk_op_get(n->op)->cls == WK_CLASS_CONTRACTION &&
-                                   wk_dtype_size(wk_val(g, n->in[0])->type.dtype) == 1);
+    any = is_conversion(n->op) || (n->op == WK_OP_MAP && is_8_bit(g, n->out[0])) ||
+          (wk_op_get(n->op)->cls == WK_CLASS_CONTRACTION && is_8_bit(g, n->in[0]));
   }
   return any;
 }

@@ -20,6 +20,17 @@ wk_value_id wk_recognise_log_softmax(wk_rewrite *r, const wk_node *n);
 wk_value_id wk_recognise_layer_norm(wk_rewrite *r, const wk_node *n);
 wk_value_id wk_recognise_attention(wk_rewrite *r, const wk_node *n);
 
+/* A standardised x: (x - mean) / sqrt(variance + epsilon) over the axes from `axis` on, or, when not
+ * centred, x / sqrt(mean(x^2) + epsilon). */
+typedef struct {
+  wk_value_id x;
+  int64_t axis;
+  double epsilon;
+  bool is_centred;
+} wk_standardised;
+/* n is the quotient or product that ends one written out. */
+bool wk_match_standardised(const wk_rewrite *r, const wk_node *n, wk_standardised *l);
+
 /* v as coef * factors[0] * factors[1] * …: products, quotients by numbers, squares and cubes with
  * no other user are taken apart, v itself in any case. */
 #define WK_MAX_FACTORS 4

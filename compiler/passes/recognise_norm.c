@@ -62,12 +62,6 @@ wk_value_id wk_recognise_log_softmax(wk_rewrite *r, const wk_node *n) {
 
 /* ---- layer normalisation -------------------------------------------------------------------- */
 
-typedef struct {
-  wk_value_id x;
-  int64_t axis;
-  double epsilon;
-} layer;
-
 /* A mean over the last axes, kept: the first of them, else -1. */
 static int64_t mean_axis(const wk_rewrite *r, const wk_node *mean) {
   const wk_attr_reduce_mean *a = mean->attrs;
@@ -78,24 +72,22 @@ static int64_t mean_axis(const wk_rewrite *r, const wk_node *mean) {
   return rank - a->axes.n;
 }
 
-/* v = x - mean(x) */
-static bool match_centred(const wk_rewrite *r, wk_value_id v, layer *l) {
+/* v = x - mean(x) over the axes of l. */
+static bool is_centred(const wk_rewrite *r, wk_value_id v, const wk_standardised *l) {
   const wk_node *sub = wk_made_by(r, v, WK_OP_SUB);
   const wk_node *mean = sub ? wk_made_once_by(r, sub->in[1], WK_OP_REDUCE_MEAN) : NULL;
-  if (!mean || mean->in[0] != sub->in[0]) return false;
-  l->x = sub->in[0];
-  l->axis = mean_axis(r, mean);
-  return l->axis >= 0;
+  return mean && mean->in[0] == sub->in[0] && mean_axis(r, mean) == l->axis;
 }
 
 /* v = mean(d^2) + epsilon; *uses: how often the square mentions d. */
-static bool match_variance(const wk_rewrite *r, wk_value_id v, wk_value_id d, layer *l,
+static bool match_variance(const wk_rewrite *r, wk_value_id v, wk_value_id d, wk_standardised *l,
                            uint32_t *uses) {
   wk_value_id m;
   double two;
   if (!wk_match_sum(r, v, &m, &l->epsilon) || l->epsilon < 0) return false;
   const wk_node *mean = wk_made_once_by(r, m, WK_OP_REDUCE_MEAN);
-  if (!mean || mean_axis(r, mean) != l->axis) return false;
+  l->axis = mean ? mean_axis(r, mean) : -1;
+  if (l->axis < 0) return false;
   const wk_node *pow = wk_made_once_by(r, mean->in[0], WK_OP_POW);
   const wk_node *mul = wk_made_once_by(r, mean->in[0], WK_OP_MUL);
   *uses = mul ? 2 : 1;
@@ -118,14 +110,15 @@ static wk_value_id match_deviation(const wk_rewrite *r, wk_value_id s, bool inve
   return sqrt ? sqrt->in[0] : WK_NONE;
 }
 
-/* n = (x - mean) / sqrt(variance + epsilon) */
-static bool match_standardised(const wk_rewrite *r, const wk_node *n, layer *l) {
-  for (uint32_t k = 0; k < 2; k++) {
+bool wk_match_standardised(const wk_rewrite *r, const wk_node *n, wk_standardised *l) {
+  if (n->op != WK_OP_DIV && n->op != WK_OP_MUL) return false;
+  for (uint32_t k = n->op == WK_OP_DIV; k < 2; k++) {
     uint32_t uses;
-    if (n->op == WK_OP_DIV && k == 0) continue;
     wk_value_id d = n->in[1 - k], v = match_deviation(r, n->in[k], n->op == WK_OP_MUL);
-    if (v == WK_NONE || !match_centred(r, d, l) || !match_variance(r, v, d, l, &uses)) continue;
-    if (r->uses[d] == uses + 1) return true;
+    if (v == WK_NONE || !match_variance(r, v, d, l, &uses)) continue;
+    l->is_centred = is_centred(r, d, l);
+    l->x = l->is_centred ? wk_def(r->g, d)->in[0] : d;
+    if (!l->is_centred || r->uses[d] == uses + 1) return true;
   }
   return false;
 }
@@ -156,8 +149,8 @@ static wk_value_id with_operand(wk_rewrite *r, const wk_node *n) {
 }
 
 wk_value_id wk_recognise_layer_norm(wk_rewrite *r, const wk_node *n) {
-  layer l;
-  if (n->op != WK_OP_ADD && match_standardised(r, n, &l)) {
+  wk_standardised l;
+  if (wk_match_standardised(r, n, &l) && l.is_centred) {
     wk_attr_layer_norm *a = wk_attrs_new(r->arena, WK_OP_LAYER_NORM);
     a->axis = l.axis;
     a->epsilon = l.epsilon;

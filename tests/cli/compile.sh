@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # wick compile: what it writes, and that it writes the same every time.
+onnx=$(realpath "$(dirname "$0")/../onnx")
 source "$(dirname "$0")/lib.bash" "$@"
 small_models
 check 'a network' "$wick" zoo ds_cnn -o net.onnx
@@ -103,4 +104,11 @@ check 'through a link' "$wick" compile net.onnx -q -o link.wick
 [[ -L link.wick && -L far/link.wick && -f far/real.wick ]] && good || bad 'the link is replaced'
 ln -s loop.wick loop.wick
 refuses 'links in a circle' 5 'symbolic links' "$wick" compile net.onnx -q -o loop.wick
+
+# What computes in integers.
+for model in QLinearSoftmax QDQLayerNormalization QDQLayerNormPieces; do
+  compile=("$wick" compile "$onnx/$model/model.onnx" -q --print-integer)
+  gives "$model: integer" '^map +integer' "${compile[@]}"
+  [[ -z $("${compile[@]}" | grep ' float ') ]] && good || bad "$model has float operators"
+done
 finish
