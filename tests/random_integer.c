@@ -44,7 +44,18 @@ static void keep(maker *k, wk_value_id q, double scale, int64_t zero) {
   if (k->n < MAX_TENSORS) k->t[k->n++] = (tensor){q, (float)scale, zero};
 }
 
-/* The real tensor y, whose values are about `size`, quantised; sometimes clamped before. */
+/* x with its axes the other way round. */
+static wk_value_id reversed(maker *k, wk_value_id x) {
+  int64_t perm[WK_MAX_RANK];
+  int rank = type_of(k, x)->rank;
+  for (int i = 0; i < rank; i++) perm[i] = rank - 1 - i;
+  wk_attr_transpose *p = wk_attrs_new(k->m->arena, WK_OP_TRANSPOSE);
+  p->perm = wk_ints_dup(k->m->arena, perm, rank);
+  return wk_build(k->g, WK_OP_TRANSPOSE, p, 1, x);
+}
+
+/* The real tensor y, whose values are about `size`, quantised; sometimes clamped and moved before.
+ */
 static void quantise(maker *k, wk_value_id y, double size) {
   wk_dtype t = chance(k, 50) ? WK_U8 : WK_I8;
   double scale = (float)(size / 50 * spread(k));
@@ -56,6 +67,7 @@ static void quantise(maker *k, wk_value_id y, double size) {
     c->hi = size * wk_rng_unit(&k->r);
     y = wk_build(k->g, WK_OP_CLIP, c, 1, y);
   }
+  if (chance(k, 8)) y = reversed(k, y);
   wk_attr_quantize *a = wk_attrs_new(k->m->arena, WK_OP_QUANTIZE);
   a->to = t;
   wk_value_id q = wk_build(k->g, WK_OP_QUANTIZE, a, 3, y, wk_graph_scalar(k->g, WK_F32, scale),
@@ -343,12 +355,7 @@ static void concat(maker *k) {
 
 static void move(maker *k) {
   tensor x = *any(k);
-  const wk_type t = *type_of(k, x.q);
-  int64_t perm[WK_MAX_RANK];
-  for (int i = 0; i < t.rank; i++) perm[i] = t.rank - 1 - i;
-  wk_attr_transpose *p = wk_attrs_new(k->m->arena, WK_OP_TRANSPOSE);
-  p->perm = wk_ints_dup(k->m->arena, perm, t.rank);
-  quantise(k, wk_build(k->g, WK_OP_TRANSPOSE, p, 1, real(k, &x)), size_of(k, &x));
+  quantise(k, reversed(k, real(k, &x)), size_of(k, &x));
 }
 
 /* ---- graphs ---------------------------------------------------------------------------------- */

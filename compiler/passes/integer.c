@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantised graphs become integer graphs. Two rules take turns: a dequantisation sinks below
- * movement (which only chooses values), and a quantisation whose operand is made of dequantised
- * values becomes the integer operator of the table below. What no rule fits stays real. */
+ * Quantised graphs become integer graphs. Three rules take turns: a dequantisation sinks below
+ * movement (which only chooses values), a quantisation rises above movement of computed values, and
+ * a quantisation whose operand is made of dequantised values becomes the integer operator of the
+ * table below. What no rule fits stays real. */
 #include "compiler/passes/integer.h"
 
 #include <math.h>
@@ -184,6 +185,25 @@ static bool sink(wk_rewrite *r, const wk_node *n) {
   return wk_rewrite_replace(r, y, wk_rewrite_add(r, WK_OP_DEQUANTIZE, NULL, 3, all));
 }
 
+/* Movement that neither drops nor repeats values. */
+static bool only_reorders(const wk_node *n) {
+  return n->op == WK_OP_RESHAPE || n->op == WK_OP_TRANSPOSE;
+}
+
+/* What is computed, moved, then quantised is quantised before it moves. */
+static bool rise(wk_rewrite *r, const wk_node *n) {
+  double parameter;
+  const wk_node *m = wk_def(r->g, n->in[0]);
+  if (!m || !only_reorders(m) || m->predicate != WK_NONE || !wk_once(r, n->in[0])) return false;
+  const wk_node *of = wk_def(r->g, m->in[0]), moved = *m;
+  if (!of || of->op == WK_OP_DEQUANTIZE || !wk_once(r, m->in[0])) return false;
+  if (!wk_scalar_of(r, n->in[1], &parameter) || !wk_scalar_of(r, n->in[2], &parameter))
+    return false;
+  const wk_value_id in[] = {moved.in[0], n->in[1], n->in[2]}, old = n->out[0];
+  wk_value_id q = wk_rewrite_add(r, n->op, n->attrs, 3, in);
+  return q != WK_NONE && wk_rewrite_replace(r, old, wk_rewrite_1(r, moved.op, moved.attrs, q));
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct {
@@ -229,7 +249,7 @@ static bool convert(wk_rewrite *r, const wk_node *n) {
 static bool rewrite(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   (void)id;
   if (n->predicate != WK_NONE) return false;
-  if (n->op == WK_OP_QUANTIZE) return convert(r, n);
+  if (n->op == WK_OP_QUANTIZE) return convert(r, n) || rise(r, n);
   return only_moves(r, n) && sink(r, n);
 }
 

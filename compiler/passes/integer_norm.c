@@ -40,7 +40,7 @@ static bool find(wk_rewrite *r, const wk_node *def, wk_value_id v, norm *o) {
   if (def->op == WK_OP_LAYER_NORM) {
     const wk_attr_layer_norm *a = WK_ATTR(def, layer_norm);
     for (uint32_t k = 1; k < def->n_out; k++)
-      if (def->out[k] != WK_NONE) return false;
+      if (def->out[k] != WK_NONE && r->uses[def->out[k]]) return false; /* mean, 1/deviation */
     o->of = (wk_standardised){def->in[0], a->axis, a->epsilon, true};
     o->scale = def->in[1];
     o->bias = def->n_in > 2 ? def->in[2] : WK_NONE;
