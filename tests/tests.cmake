@@ -38,10 +38,14 @@ foreach(suite node own float float-eval int8 int8-eval random)
   set_tests_properties(models/${suite} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1500)
 endforeach()
 
-# The generated page is what the tables give.
-add_test(NAME docs/ops
-         COMMAND sh -c "\"$0\" ops --markdown | diff -u \"$1\" -" $<TARGET_FILE:wick>
-                 ${CMAKE_SOURCE_DIR}/docs/ops.md)
+# The generated pages are what the tables give.
+foreach(page "ops:ops --markdown" "isa:isa --markdown" "machine:isa --machine-markdown")
+  string(REGEX REPLACE ":.*" "" name ${page})
+  string(REGEX REPLACE "^[^:]*:" "" arguments ${page})
+  add_test(NAME docs/${name}
+           COMMAND sh -c "\"$0\" ${arguments} | diff -u \"$1\" -" $<TARGET_FILE:wick>
+                   ${CMAKE_SOURCE_DIR}/docs/${name}.md)
+endforeach()
 
 # The command line: every tests/cli/*.sh is one script of checks.
 file(GLOB cli_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cli/*.sh)

@@ -66,6 +66,8 @@ static wk_status run(const void *options_, const wk_strings *args) {
   WK_TRY(wk_machine_read(o->machine, &m));
   if (o->sv) wk_isa_systemverilog(&b, &m);
   if (o->registers) wk_isa_registers_c(&b);
+  if (o->markdown) wk_isa_markdown(&b);
+  if (o->machine_markdown) wk_machine_markdown(&b);
   if (b.n) fputs(b.s, stdout);
   if (!b.n) {
     print_machine(&m);
