@@ -2,7 +2,7 @@
 # Every tests/unit/test_*.c is one cmocka program; it links what the tree has.
 enable_testing()
 set(WK_ALL)
-foreach(lib wk_driver wk_cpu wk_import wk_passes wk_zoo wk_quantize wk_package wk_lower wk_memory
+foreach(lib wk_driver wk_cpu wk_isa wk_import wk_passes wk_zoo wk_quantize wk_package wk_lower wk_memory
             wk_eval wk_ir wk_support wick_rt)
   if(TARGET ${lib})
     list(APPEND WK_ALL ${lib})
@@ -38,10 +38,14 @@ foreach(suite node own float float-eval int8 int8-eval random)
   set_tests_properties(models/${suite} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1500)
 endforeach()
 
-# The generated page is what the tables give.
-add_test(NAME docs/ops
-         COMMAND sh -c "\"$0\" ops --markdown | diff -u \"$1\" -" $<TARGET_FILE:wick>
-                 ${CMAKE_SOURCE_DIR}/docs/ops.md)
+# The generated pages are what the tables give.
+foreach(page "ops:ops --markdown" "isa:isa --markdown" "machine:isa --machine-markdown")
+  string(REGEX REPLACE ":.*" "" name ${page})
+  string(REGEX REPLACE "^[^:]*:" "" arguments ${page})
+  add_test(NAME docs/${name}
+           COMMAND sh -c "\"$0\" ${arguments} | diff -u \"$1\" -" $<TARGET_FILE:wick>
+                   ${CMAKE_SOURCE_DIR}/docs/${name}.md)
+endforeach()
 
 # The command line: every tests/cli/*.sh is one script of checks.
 file(GLOB cli_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cli/*.sh)
@@ -54,7 +58,7 @@ endforeach()
 if(NOT WICK_SANITIZE AND TARGET wick)
   set(symbol_files)
   foreach(lib wk_support wk_ir wk_eval wk_memory wk_lower wk_passes wk_import wk_package wk_cpu
-              wk_zoo wk_quantize wk_driver wick_rt)
+              wk_isa wk_zoo wk_quantize wk_driver wick_rt)
     list(APPEND symbol_files $<TARGET_FILE:${lib}>)
   endforeach()
   add_test(NAME lint/symbols COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/symbols ${symbol_files}

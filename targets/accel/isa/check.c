@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What can be said of a command alone: its fields, their combinations, and that every byte of its
+ * footprint exists. Strides are unsigned, so the last byte of a footprint is that of the last
+ * element; only windows (CONV, DWC, POOL) need more, because of the padding. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "targets/accel/isa/internal.h"
+
+typedef struct {
+  const wk_machine *m;
+  const wk_isa_command *c;
+  const wk_isa_command_info *info;
+  const int64_t *v;
+  wk_isa_fault *f;
+} checker;
+
+/* The first fault stays. Returns false. */
+static bool WK_PRINTF(4, 5) fault(checker *k, int error, const char *field, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  k->f->error = error;
+  k->f->field = field;
+  vsnprintf(k->f->text, sizeof k->f->text, fmt, ap);
+  va_end(ap);
+  return false;
+}
+
+typedef long long ll;
+
+/* ---- header ---------------------------------------------------------------------------------- */
+
+static bool check_queue(checker *k) {
+  const wk_isa_command *c = k->c;
+  int queues = wk_machine_queues(k->m);
+  if (!k->info) return fault(k, WK_ERROR_opcode, "opcode", "%u is no command", c->opcode);
+  if (k->info->queues == 0) {
+    if (c->queue) return fault(k, WK_ERROR_opcode, "queue", "it has no queue; the field is 0");
+    return true;
+  }
+  if ((int)c->queue >= queues)
+    return fault(k, WK_ERROR_opcode, "queue", "the machine has no queue %u (%s)", c->queue,
+                 wk_isa_queue_name((int)c->queue));
+  if (!(k->info->queues >> c->queue & 1))
+    return fault(k, WK_ERROR_opcode, "queue", "%s cannot run it",
+                 wk_isa_queue_name((int)c->queue));
+  return true;
+}
+
+static bool check_waits(checker *k, const uint32_t *before) {
+  const wk_isa_command *c = k->c;
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) {
+    const char *name = wk_isa_queue_name(q);
+    bool waits = c->wait >> q & 1;
+    if ((waits || c->threshold[q]) && q >= wk_machine_queues(k->m))
+      return fault(k, WK_ERROR_wait, "wait", "the machine has no queue %s", name);
+    if (!waits && c->threshold[q])
+      return fault(k, WK_ERROR_none, wk_isa_header[WK_HEADER_threshold_ex + q].name,
+                   "%u, but it does not wait for %s", c->threshold[q], name);
+    if (waits && k->info->queues == 0)
+      return fault(k, WK_ERROR_wait, "wait", "it waits for nothing but the end of all queues");
+    if (waits && before && c->threshold[q] > before[q])
+      return fault(k, WK_ERROR_wait, "wait", "it waits for command %u of %s, of which %u come "
+                   "before it", c->threshold[q], name, before[q]);
+  }
+  return true;
+}
+
+/* ---- single fields --------------------------------------------------------------------------- */
+
+static bool check_field(checker *k, const wk_isa_field *f, int64_t v) {
+  int64_t low = 0, high = (INT64_C(1) << f->bits) - 1;
+  if (f->kind == WK_KIND_SIGNED) {
+    low = -(INT64_C(1) << (f->bits - 1));
+    high = -low - 1;
+  }
+  if (v < low || v > high)
+    return fault(k, WK_ERROR_field, f->name, "%lld is outside %lld to %lld", (ll)v, (ll)low,
+                 (ll)high);
+  if (f->kind == WK_KIND_COUNT && v == 0)
+    return fault(k, WK_ERROR_field, f->name, "0 is no count");
+  if (wk_isa_is_choice(f->kind) && !wk_isa_choice_of(f->kind, v))
+    return fault(k, WK_ERROR_field, f->name, "%lld stands for nothing", (ll)v);
+  return true;
+}
+
+static bool is_lanes(const char *name) {
+  return !strcmp(name, "n") || !strcmp(name, "k_tail") || !strcmp(name, "rows");
+}
+
+static bool check_fields(checker *k) {
+  for (int i = 0; i < WK_HEADER_COUNT; i++)
+    if (!check_field(k, &wk_isa_header[i], k->c->header[i])) return false;
+  if (k->c->reserved) return fault(k, WK_ERROR_field, "reserved", "it is not zero");
+  for (int i = 0; i < k->info->n_fields; i++) {
+    const wk_isa_field *f = &k->info->fields[i];
+    if (!check_field(k, f, k->v[i])) return false;
+    if (is_lanes(f->name) && k->v[i] > k->m->array)
+      return fault(k, WK_ERROR_field, f->name, "%lld is more than the array's %lld lanes",
+                   (ll)k->v[i], (ll)k->m->array);
+  }
+  if (k->c->has_stray)
+    return fault(k, WK_ERROR_field, NULL, "a bit behind its last field is set");
+  return true;
+}
+
+static bool is_aligned(checker *k, const char *field, int64_t v) {
+  if (v % k->m->array == 0) return true;
+  return fault(k, WK_ERROR_field, field, "%lld is no multiple of the array's %lld lanes", (ll)v,
+               (ll)k->m->array);
+}
+
+/* ---- footprints ------------------------------------------------------------------------------ */
+
+/* [first, end) of the scratchpad. */
+static bool in_spm(checker *k, const char *field, int64_t first, int64_t end) {
+  if (first >= 0 && end <= k->m->scratchpad) return true;
+  return fault(k, WK_ERROR_range, field,
+               "bytes %lld to %lld are not all in the scratchpad of %lld bytes", (ll)first,
+               (ll)end - 1, (ll)k->m->scratchpad);
+}
+
+static bool in_tables(checker *k, const char *field, int64_t first, int64_t n) {
+  if (first + n <= k->m->tables) return true;
+  return fault(k, WK_ERROR_range, field, "tables %lld to %lld are not all among the machine's %lld",
+               (ll)first, (ll)(first + n - 1), (ll)k->m->tables);
+}
+
+/* A record at par with so many entries. */
+static bool has_record(checker *k, int64_t par, int64_t entries) {
+  return is_aligned(k, "par", par) &&
+         in_spm(k, "par", par, par + WK_RECORD_BYTES + entries * WK_ENTRY_BYTES);
+}
+
+/* One axis of a window: where its taps that are no padding begin, in bytes from the address of
+ * tap 0 of output 0, and how many of them a window has at most. False: all is padding. */
+typedef struct { int64_t n, k, stride, dilation, pad, size, step, k_step; } window_axis;
+typedef struct { int64_t low, high, most; } window_span;
+
+static int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+static bool span_of(const window_axis *x, window_span *out) {
+  bool any = false;
+  int64_t most = 0;
+  for (int64_t t = 0; t < x->k; t++) {
+    int64_t first = 0, last = x->n - 1, shift = x->pad - t * x->dilation;
+    if (x->size > 0) { /* 0 <= o * stride - shift < size */
+      int64_t low = -floor_div(-shift, x->stride);
+      int64_t high = floor_div(x->size - 1 + shift, x->stride);
+      if (low > first) first = low;
+      if (high < last) last = high;
+    }
+    if (first > last) continue;
+    int64_t a = first * x->step + t * x->k_step, b = last * x->step + t * x->k_step;
+    if (!any || a < out->low) out->low = a;
+    if (!any || b > out->high) out->high = b;
+    any = true;
+  }
+  for (int64_t o = 0; o < x->n; o++) {
+    int64_t taps = 0;
+    for (int64_t t = 0; t < x->k; t++) {
+      int64_t at = o * x->stride + t * x->dilation - x->pad;
+      taps += x->size == 0 || (at >= 0 && at < x->size);
+    }
+    if (taps > most) most = taps;
+  }
+  out->most = most;
+  return any;
+}
+
+/* The input of a window command: blocks of so many bytes from each tap. *taps: the most taps that a
+ * window has outside the padding. The fields are the same in CONV, DWC and POOL. */
+_Static_assert(WK_CONV_in == WK_DWC_in && WK_CONV_dx == WK_DWC_dx && WK_CONV_in == WK_POOL_in &&
+                   WK_CONV_dx == WK_POOL_dx,
+               "the window's fields come first");
+
+static bool check_window(checker *k, int64_t bytes, int64_t *taps) {
+  const int64_t *v = k->v;
+  const window_axis y = {v[WK_CONV_ny], v[WK_CONV_ky], v[WK_CONV_sy], v[WK_CONV_dy],
+                         v[WK_CONV_pad_t], v[WK_CONV_h], v[WK_CONV_in_y], v[WK_CONV_k_y]};
+  const window_axis x = {v[WK_CONV_nx], v[WK_CONV_kx], v[WK_CONV_sx], v[WK_CONV_dx],
+                         v[WK_CONV_pad_l], v[WK_CONV_w], v[WK_CONV_in_x], v[WK_CONV_k_x]};
+  window_span rows, columns;
+  bool has_rows = span_of(&y, &rows), has_columns = span_of(&x, &columns);
+  *taps = 0;
+  if (!has_rows || !has_columns) return true;
+  *taps = rows.most * columns.most;
+  int64_t in = v[WK_CONV_in];
+  return in_spm(k, "in", in + rows.low + columns.low, in + rows.high + columns.high + bytes);
+}
+
+/* The last byte of the blocks of a sum or row: all of them N bytes but the last. */
+static int64_t blocks(const checker *k, int64_t count, int64_t step, int64_t tail) {
+  int64_t last = (count - 1) * step + tail;
+  int64_t before = count > 1 ? (count - 2) * step + k->m->array : 0;
+  return last > before ? last : before;
+}
+
+/* ---- accumulators and drain ------------------------------------------------------------------ */
+
+typedef struct {
+  int64_t acc, drain, residual, out, out_y, out_x, par, res, n, ny, nx;
+} epilogue;
+
+static bool check_epilogue(checker *k, const epilogue *e) {
+  int64_t entries = wk_machine_entries(k->m), used = e->ny * e->nx;
+  int64_t bytes = (e->ny - 1) * e->out_y + (e->nx - 1) * e->out_x + e->n;
+  if (e->acc + used > entries)
+    return fault(k, WK_ERROR_range, "acc",
+                 "entries %lld to %lld are not all among the %lld of the accumulators", (ll)e->acc,
+                 (ll)(e->acc + used - 1), (ll)entries);
+  if (!e->drain) return true;
+  return has_record(k, e->par, e->n) && in_spm(k, "out", e->out, e->out + bytes) &&
+         (!e->residual || in_spm(k, "res", e->res, e->res + bytes));
+}
+
+#define EPILOGUE(C, rows, columns, x_step)                                                      \
+  (epilogue) {                                                                                  \
+    v[WK_##C##_acc], v[WK_##C##_drain], v[WK_##C##_residual], v[WK_##C##_out],                  \
+        v[WK_##C##_out_y], x_step, v[WK_##C##_par], v[WK_##C##_res], v[WK_##C##_n], rows, columns \
+  }
+
+static bool check_conv(checker *k) {
+  const int64_t *v = k->v, n = k->m->array;
+  int64_t tiles = v[WK_CONV_kc] * v[WK_CONV_ky] * v[WK_CONV_kx], wt = v[WK_CONV_wt], taps;
+  const epilogue e = EPILOGUE(CONV, v[WK_CONV_ny], v[WK_CONV_nx], v[WK_CONV_out_x]);
+  return is_aligned(k, "wt", wt) &&
+         check_window(k, blocks(k, v[WK_CONV_kc], v[WK_CONV_k_c], v[WK_CONV_k_tail]), &taps) &&
+         in_spm(k, "wt", wt, wt + ((tiles - 1) * n + v[WK_CONV_n]) * n) && check_epilogue(k, &e);
+}
+
+static bool check_dwc(checker *k) {
+  const int64_t *v = k->v, n = k->m->array;
+  int64_t width = v[WK_DWC_taps] == WK_CHOICE_TAPS_three ? 3 : 1, wt = v[WK_DWC_wt], taps;
+  int64_t words = v[WK_DWC_ky] * ((v[WK_DWC_kx] + width - 1) / width * width);
+  const epilogue e = EPILOGUE(DWC, v[WK_DWC_ny], v[WK_DWC_nx], v[WK_DWC_out_x]);
+  if (width == 3) {
+    if (v[WK_DWC_dx] != 1) return fault(k, WK_ERROR_field, "dx", "three taps need dx = 1");
+    if (v[WK_DWC_k_x] != n)
+      return fault(k, WK_ERROR_field, "k_x", "three taps need k_x = %lld", (ll)n);
+    if (v[WK_DWC_sx] > 2) return fault(k, WK_ERROR_field, "sx", "three taps need sx <= 2");
+    if (v[WK_DWC_in_x] != v[WK_DWC_sx] * n)
+      return fault(k, WK_ERROR_field, "in_x", "three taps need in_x = sx * %lld", (ll)n);
+  }
+  return is_aligned(k, "wt", wt) && check_window(k, v[WK_DWC_n], &taps) &&
+         in_spm(k, "wt", wt, wt + words * n) && check_epilogue(k, &e);
+}
+
+static bool check_mm(checker *k) {
+  const int64_t *v = k->v, n = v[WK_MM_n], wt = v[WK_MM_wt], in = v[WK_MM_in];
+  int64_t kc = v[WK_MM_kc], tail = v[WK_MM_k_tail], line = v[WK_MM_w_r], end = 0;
+  const epilogue e = EPILOGUE(MM, v[WK_MM_ny], 1, 0);
+  for (int64_t c = kc > 1 ? kc - 2 : 0; c < kc; c++) { /* the last block and one before it */
+    int64_t depth = c == kc - 1 ? tail : k->m->array;
+    int64_t tile = v[WK_MM_transposed] ? (depth - 1) * line + n : (n - 1) * line + depth;
+    if (c * v[WK_MM_w_c] + tile > end) end = c * v[WK_MM_w_c] + tile;
+  }
+  return in_spm(k, "in", in, in + (v[WK_MM_ny] - 1) * v[WK_MM_in_y] +
+                                 blocks(k, kc, v[WK_MM_k_c], tail)) &&
+         in_spm(k, "wt", wt, wt + end) && check_epilogue(k, &e);
+}
+
+/* ---- vector unit ----------------------------------------------------------------------------- */
+
+static bool check_map(checker *k) {
+  const int64_t *v = k->v, n = v[WK_MAP_n], fn = v[WK_MAP_fn];
+  int64_t i0 = v[WK_MAP_n0] - 1, i1 = v[WK_MAP_n1] - 1, i2 = v[WK_MAP_n2] - 1;
+  int64_t a = i0 * v[WK_MAP_a0] + i1 * v[WK_MAP_a1] + i2 * v[WK_MAP_a2];
+  int64_t b = i0 * v[WK_MAP_b0] + i1 * v[WK_MAP_b1] + i2 * v[WK_MAP_b2];
+  int64_t y = i0 * v[WK_MAP_y0] + i1 * v[WK_MAP_y1] + i2 * v[WK_MAP_y2];
+  bool is_table = fn == WK_CHOICE_MAP_table, is_move = fn == WK_CHOICE_MAP_move;
+  bool is_binary = !is_table && !is_move && fn != WK_CHOICE_MAP_scale;
+  int64_t width = v[WK_MAP_splat] ? 1 : n;
+  return in_spm(k, "a", v[WK_MAP_a], v[WK_MAP_a] + a + n) &&
+         (!is_binary || in_spm(k, "b", v[WK_MAP_b], v[WK_MAP_b] + b + width)) &&
+         in_spm(k, "out", v[WK_MAP_out], v[WK_MAP_out] + y + n) &&
+         (is_table || is_move || has_record(k, v[WK_MAP_par], 0)) &&
+         (!is_table || in_tables(k, "table", v[WK_MAP_table], 1));
+}
+
+static bool check_pool(checker *k) {
+  const int64_t *v = k->v, n = v[WK_POOL_n], out = v[WK_POOL_out];
+  int64_t y = (v[WK_POOL_ny] - 1) * v[WK_POOL_out_y] + (v[WK_POOL_nx] - 1) * v[WK_POOL_out_x], taps;
+  if (!check_window(k, n, &taps) || !in_spm(k, "out", out, out + y + n)) return false;
+  if (v[WK_POOL_fn] == WK_CHOICE_POOL_max) return true;
+  return has_record(k, v[WK_POOL_par], v[WK_POOL_fn] == WK_CHOICE_POOL_mean ? 1 : taps);
+}
+
+static bool check_row(checker *k) {
+  const int64_t *v = k->v, in = v[WK_ROW_in], out = v[WK_ROW_out], fn = v[WK_ROW_fn];
+  int64_t rows = v[WK_ROW_ny] - 1, kc = v[WK_ROW_kc], tail = v[WK_ROW_k_tail];
+  bool is_one = fn == WK_CHOICE_ROW_mean || fn == WK_CHOICE_ROW_max; /* a byte for every row */
+  int64_t width = is_one ? 1 : blocks(k, kc, v[WK_ROW_out_c], tail);
+  return in_spm(k, "in", in, in + rows * v[WK_ROW_in_y] + blocks(k, kc, v[WK_ROW_in_c], tail)) &&
+         in_spm(k, "out", out, out + rows * v[WK_ROW_out_y] + width) &&
+         (fn == WK_CHOICE_ROW_max || has_record(k, v[WK_ROW_par], 1)) &&
+         (fn != WK_CHOICE_ROW_softmax || in_tables(k, "table", v[WK_ROW_table], 3));
+}
+
+static bool check_trn(checker *k) {
+  const int64_t *v = k->v, in = v[WK_TRN_in], out = v[WK_TRN_out];
+  int64_t x = v[WK_TRN_nx] - 1, y = v[WK_TRN_ny] - 1, rows = v[WK_TRN_rows], n = v[WK_TRN_n];
+  return in_spm(k, "in", in, in + y * v[WK_TRN_in_y] + x * v[WK_TRN_in_x] +
+                                 (rows - 1) * v[WK_TRN_in_r] + n) &&
+         in_spm(k, "out", out, out + y * v[WK_TRN_out_y] + x * v[WK_TRN_out_x] +
+                                   (n - 1) * v[WK_TRN_out_r] + rows);
+}
+
+static bool check_tab(checker *k) {
+  int64_t in = k->v[WK_TAB_in], n = k->v[WK_TAB_count];
+  return is_aligned(k, "in", in) && in_spm(k, "in", in, in + n * WK_TABLE_BYTES) &&
+         in_tables(k, "table", k->v[WK_TAB_table], n);
+}
+
+/* ---- transfers ------------------------------------------------------------------------------- */
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high) {
+  return x < low ? low : x > high ? high : x;
+}
+
+/* Is |d * step + rest| < width for some d of -(n-1) .. n-1? is_same: rest is 0 and d = 0 is the run
+ * itself. The nearest to 0 are the two around -rest / step, as far as there are so many. */
+static bool meets(int64_t step, int64_t n, int64_t rest, int64_t width, bool is_same) {
+  if (is_same) return n > 1 && step < width;
+  int64_t near = step ? floor_div(-rest, step) : 0;
+  int64_t a = clamp(near, 1 - n, n - 1) * step + rest;
+  int64_t b = clamp(near + 1, 1 - n, n - 1) * step + rest;
+  return (a < 0 ? -a : a) < width || (b < 0 ? -b : b) < width;
+}
+
+/* Do two runs of an ST share a byte? The longest axis is solved, the other two are walked. */
+static bool runs_meet(const int64_t *v) {
+  int64_t n[3] = {v[WK_ST_n1], v[WK_ST_n2], v[WK_ST_n3]}, width = v[WK_ST_n0];
+  int64_t s[3] = {v[WK_ST_s1], v[WK_ST_s2], v[WK_ST_s3]};
+  int a = n[1] > n[0] ? 1 : 0;
+  if (n[2] > n[a]) a = 2;
+  int b = (a + 1) % 3, c = (a + 2) % 3;
+  for (int64_t i = 0; i < n[b]; i++)
+    for (int64_t j = 1 - n[c]; j < n[c]; j++)
+      if (meets(s[a], n[a], i * s[b] + j * s[c], width, i == 0 && j == 0)) return true;
+  return false;
+}
+
+/* Do two chunks of an LD share a byte? Chunks d lines and e places apart; the last line may be
+ * shorter. */
+static bool chunks_meet(const int64_t *v, int64_t chunks) {
+  int64_t in_line = v[WK_LD_c1], width = v[WK_LD_c0], p1 = v[WK_LD_p1], p2 = v[WK_LD_p2];
+  int64_t lines = (chunks + in_line - 1) / in_line, last = chunks - (lines - 1) * in_line;
+  if (lines == 1) in_line = last;
+  for (int64_t e = 1 - in_line; e < in_line; e++) {
+    if (meets(p2, lines > 1 ? lines - 1 : 1, e * p1, width, e == 0)) return true;
+    if (lines == 1 || e >= last) continue;
+    int64_t gap = (lines - 1) * p2 + e * p1;
+    if ((gap < 0 ? -gap : gap) < width) return true;
+  }
+  return false;
+}
+
+_Static_assert(WK_LD_p2 == WK_ST_p2 && WK_LD_dram == WK_ST_dram, "LD and ST have the same fields");
+
+static bool check_transfer(checker *k) {
+  const int64_t *v = k->v;
+  bool is_load = k->c->opcode == WK_CMD_LD;
+  int64_t bytes = v[WK_LD_n0] * v[WK_LD_n1], c0 = v[WK_LD_c0], c1 = v[WK_LD_c1];
+  if (bytes < 1 << 20) bytes *= v[WK_LD_n2];
+  if (bytes < 1 << 20) bytes *= v[WK_LD_n3];
+  if (bytes >= 1 << 20)
+    return fault(k, WK_ERROR_field, "n0", "it has 2^20 bytes or more");
+  if (bytes % c0)
+    return fault(k, WK_ERROR_field, "c0", "%lld bytes are no whole number of chunks of %lld",
+                 (ll)bytes, (ll)c0);
+  int64_t chunks = bytes / c0, lines = (chunks - 1) / c1;
+  int64_t place = lines > 0 ? c1 - 1 : chunks - 1; /* of the line that reaches farthest */
+  int64_t full = lines > 0 ? (lines - 1) * v[WK_LD_p2] + place * v[WK_LD_p1] : 0;
+  int64_t last = lines * v[WK_LD_p2] + (chunks - 1 - lines * c1) * v[WK_LD_p1];
+  int64_t spm = v[WK_LD_spm] + (full > last ? full : last) + c0;
+  int64_t memory = v[WK_LD_dram] + (v[WK_LD_n1] - 1) * v[WK_LD_s1] +
+                   (v[WK_LD_n2] - 1) * v[WK_LD_s2] + (v[WK_LD_n3] - 1) * v[WK_LD_s3] + v[WK_LD_n0];
+  if (!in_spm(k, "spm", v[WK_LD_spm], spm)) return false;
+  if (memory > k->m->dram_size)
+    return fault(k, is_load ? WK_ERROR_read : WK_ERROR_write, "dram",
+                 "bytes %lld to %lld are not all in the memory of %lld bytes", (ll)v[WK_LD_dram],
+                 (ll)memory - 1, (ll)k->m->dram_size);
+  if (is_load && chunks_meet(v, chunks))
+    return fault(k, WK_ERROR_none, "spm", "its chunks overlap in the scratchpad");
+  if (!is_load && runs_meet(v)) return fault(k, WK_ERROR_none, "dram", "its runs overlap in memory");
+  return true;
+}
+
+static bool check_fill(checker *k) {
+  const int64_t *v = k->v, spm = v[WK_FILL_spm];
+  return in_spm(k, "spm", spm, spm + (v[WK_FILL_c2] - 1) * v[WK_FILL_p2] +
+                                   (v[WK_FILL_c1] - 1) * v[WK_FILL_p1] + v[WK_FILL_c0]);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static bool check_payload(checker *k) {
+  switch (k->c->opcode) {
+    case WK_CMD_LD:
+    case WK_CMD_ST: return check_transfer(k);
+    case WK_CMD_FILL: return check_fill(k);
+    case WK_CMD_CONV: return check_conv(k);
+    case WK_CMD_DWC: return check_dwc(k);
+    case WK_CMD_MM: return check_mm(k);
+    case WK_CMD_MAP: return check_map(k);
+    case WK_CMD_POOL: return check_pool(k);
+    case WK_CMD_ROW: return check_row(k);
+    case WK_CMD_TRN: return check_trn(k);
+    case WK_CMD_TAB: return check_tab(k);
+    default: return true; /* MARK, END */
+  }
+}
+
+bool wk_isa_find_fault(const wk_machine *m, const wk_isa_command *c, const uint32_t *before,
+                       wk_isa_fault *out) {
+  checker k = {m, c, wk_isa_command_of((int)c->opcode), c->v, out};
+  *out = (wk_isa_fault){.error = WK_ERROR_none};
+  return !(check_queue(&k) && check_fields(&k) && check_waits(&k, before) && check_payload(&k));
+}
+
+wk_status wk_isa_check(const wk_machine *m, const wk_isa_command *c, const uint32_t *before,
+                       uint32_t index, const char *place) {
+  wk_isa_fault f;
+  if (!wk_isa_find_fault(m, c, before, &f)) return NULL;
+  const wk_isa_command_info *info = wk_isa_command_of((int)c->opcode);
+  const char *name = info ? info->name : "?";
+  if (!f.field) return wk_error_at(WK_INPUT, place, "command %u (%s): %s", index, name, f.text);
+  return wk_error_at(WK_INPUT, place, "command %u (%s): field '%s': %s", index, name, f.field,
+                     f.text);
+}

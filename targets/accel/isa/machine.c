@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/accel/isa/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "targets/accel/isa/isa.h"
+#include "targets/accel/isa/internal.h"
+
+#define IS_POW2_ANY false
+#define IS_POW2_POW2 true
+
+const wk_machine_key wk_machine_keys[WK_KEY_COUNT] = {
+#define ROW(kind, name, def, min, max, check, unit, doc) \
+  {#name, kind, IS_POW2_##check, offsetof(wk_machine, name), #def, #min, #max, unit, doc},
+#define KEY(...) ROW(WK_KEY_HARDWARE, __VA_ARGS__)
+#define RUN(...) ROW(WK_KEY_RUN, __VA_ARGS__)
+#define FRACTION(...) ROW(WK_KEY_FRACTION, __VA_ARGS__)
+#include "targets/accel/machine.def"
+#undef ROW
+};
+
+/* Two relations hold for every machine that the table allows; more would be checks that nothing
+ * can reach. */
+enum {
+#define KEY(name, def, min, max, ...) MIN_##name = min, MAX_##name = max,
+#define RUN(...)
+#include "targets/accel/machine.def"
+};
+_Static_assert(MAX_burst / MIN_bus <= 256, "a burst has at most 256 beats");
+_Static_assert(MIN_burst >= MAX_bus, "a burst has a whole number of beats");
+_Static_assert(MIN_scratchpad >= MAX_banks * MAX_array, "every bank has a word");
+_Static_assert(MIN_accumulators / (4 * MAX_array) >= 2, "both banks of accumulators have an entry");
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static int64_t gcd(int64_t a, int64_t b) {
+  while (b) {
+    int64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return a < 0 ? -a : a;
+}
+
+bool wk_fraction_parse(const char *s, wk_fraction *out) {
+  bool negative = *s == '-';
+  int64_t num = 0, den = 1;
+  int digits = 0;
+  bool in_fraction = false;
+  for (s += negative; *s; s++) {
+    if (*s == '.' && !in_fraction) {
+      in_fraction = true;
+      continue;
+    }
+    if (*s < '0' || *s > '9' || ++digits > 18) return false;
+    if (in_fraction && den == WK_FRACTION_DEN) {
+      if (*s != '0') return false;
+      continue;
+    }
+    num = num * 10 + (*s - '0');
+    if (in_fraction) den *= 10;
+  }
+  if (digits == 0) return false;
+  int64_t g = gcd(num, den);
+  *out = (wk_fraction){(negative ? -num : num) / g, den / g};
+  return true;
+}
+
+/* By whole parts first: the products of the rests are small. */
+static int compare(wk_fraction a, wk_fraction b) {
+  int64_t whole_a = a.num / a.den, whole_b = b.num / b.den;
+  if (whole_a != whole_b) return whole_a < whole_b ? -1 : 1;
+  int64_t x = a.num % a.den * b.den, y = b.num % b.den * a.den;
+  return x < y ? -1 : x > y;
+}
+
+static wk_fraction literal(const char *text) {
+  wk_fraction f = {0, 1};
+  if (!wk_fraction_parse(text, &f)) abort(); /* a row of machine.def */
+  return f;
+}
+
+static wk_fraction value_of(const wk_machine *m, const wk_machine_key *k) {
+  const void *at = (const char *)m + k->offset;
+  if (k->kind == WK_KEY_FRACTION) return *(const wk_fraction *)at;
+  return (wk_fraction){*(const int64_t *)at, 1};
+}
+
+static void set_value(wk_machine *m, const wk_machine_key *k, wk_fraction v) {
+  void *at = (char *)m + k->offset;
+  if (k->kind == WK_KEY_FRACTION) *(wk_fraction *)at = v;
+  else *(int64_t *)at = v.num;
+}
+
+void wk_machine_key_text(wk_str *b, const wk_machine *m, const wk_machine_key *k) {
+  wk_fraction v = value_of(m, k);
+  int64_t rest = v.num % v.den;
+  if (v.num < 0) wk_str_add(b, "-");
+  wk_str_printf(b, "%lld", (long long)llabs(v.num / v.den));
+  if (rest == 0) return;
+  wk_str_add(b, ".");
+  for (rest = llabs(rest); rest != 0; rest = rest * 10 % v.den)
+    wk_str_printf(b, "%d", (int)(rest * 10 / v.den));
+}
+
+const wk_machine_key *wk_machine_key_find(const char *name) {
+  for (size_t i = 0; i < WK_KEY_COUNT; i++)
+    if (strcmp(wk_machine_keys[i].name, name) == 0) return &wk_machine_keys[i];
+  return NULL;
+}
+
+wk_status wk_machine_set(wk_machine *m, const wk_machine_key *k, wk_fraction v, const char *place) {
+  wk_fraction low = literal(k->min), high = literal(k->max);
+  const char *gap = *k->unit ? " " : "";
+  if (k->kind != WK_KEY_FRACTION && v.den != 1)
+    return wk_error_at(WK_INPUT, place, "%s must be a whole number", k->name);
+  if (compare(v, low) < 0 || compare(v, high) > 0) {
+    wk_machine shown = {0};
+    wk_str b = {0};
+    set_value(&shown, k, v);
+    wk_machine_key_text(&b, &shown, k);
+    wk_status s = wk_error_at(WK_INPUT, place, "%s = %s is outside %s to %s%s%s", k->name, b.s,
+                              k->min, k->max, gap, k->unit);
+    wk_str_free(&b);
+    return s;
+  }
+  if (k->is_pow2 && (v.num & (v.num - 1)))
+    return wk_error_at(WK_INPUT, place, "%s = %lld must be a power of two", k->name,
+                       (long long)v.num);
+  set_value(m, k, v);
+  return NULL;
+}
+
+void wk_machine_defaults(wk_machine *m) {
+  *m = (wk_machine){0};
+  for (size_t i = 0; i < WK_KEY_COUNT; i++)
+    set_value(m, &wk_machine_keys[i], literal(wk_machine_keys[i].def));
+}
+
+/* ---- relations ------------------------------------------------------------------------------- */
+
+wk_status wk_machine_relations(const wk_machine *m, int *key) {
+  *key = WK_KEY_bus;
+  if (m->bus < m->array)
+    return wk_error(WK_INPUT, "bus = %lld bytes is narrower than a word of array = %lld bytes",
+                    (long long)m->bus, (long long)m->array);
+  *key = WK_KEY_accumulators;
+  if (wk_machine_entries(m) > WK_ENTRIES_MAX)
+    return wk_error(WK_INPUT,
+                    "accumulators = %lld bytes are %lld entries of array = %lld sums; commands "
+                    "reach %d",
+                    (long long)m->accumulators, (long long)wk_machine_entries(m),
+                    (long long)m->array, WK_ENTRIES_MAX);
+  *key = WK_KEY_dram_traffic;
+  if (compare(m->dram_traffic, m->dram_bytes) >= 0)
+    return wk_error(WK_INPUT, "dram_traffic leaves nothing of dram_bytes");
+  *key = WK_KEY_dram_refresh_cycles;
+  if (m->dram_refresh_interval > 0 && m->dram_refresh_cycles >= m->dram_refresh_interval)
+    return wk_error(WK_INPUT, "dram_refresh_cycles = %lld leaves nothing of "
+                    "dram_refresh_interval = %lld", (long long)m->dram_refresh_cycles,
+                    (long long)m->dram_refresh_interval);
+  return NULL;
+}
+
+wk_status wk_machine_check(const wk_machine *m) {
+  int key;
+  return wk_machine_relations(m, &key);
+}
+
+/* ---- overrides ------------------------------------------------------------------------------- */
+
+#define PREFIX "dram_"
+
+static const wk_machine_key *find_short(const char *name) {
+  char full[96];
+  const wk_machine_key *k = wk_machine_key_find(name);
+  if (k) return k;
+  snprintf(full, sizeof full, PREFIX "%.64s", name);
+  return wk_machine_key_find(full);
+}
+
+static wk_status unknown(const char *name, const char *item) {
+  const char *names[2 * WK_KEY_COUNT];
+  size_t n = 0, skip = strlen(PREFIX);
+  for (size_t i = 0; i < WK_KEY_COUNT; i++) {
+    if (wk_machine_keys[i].kind == WK_KEY_HARDWARE) continue;
+    bool is_dram = strncmp(wk_machine_keys[i].name, PREFIX, skip) == 0;
+    if (is_dram) names[n++] = wk_machine_keys[i].name + skip;
+    names[n++] = wk_machine_keys[i].name;
+  }
+  const char *near = wk_nearest(name, names, n);
+  if (near) return wk_error_at(WK_USAGE, item, "unknown key '%s'; did you mean '%s'?", name, near);
+  return wk_error_at(WK_USAGE, item, "unknown key '%s'", name);
+}
+
+static wk_status override_one(wk_machine *m, char *item) {
+  char *equals = strchr(item, '=');
+  if (!equals || equals == item)
+    return wk_error(WK_USAGE, "'%s' is not of the form KEY=NUMBER", item);
+  char *name = wk_xstrdup(item);
+  wk_fraction v;
+  wk_status s = NULL;
+  name[equals - item] = 0;
+  const wk_machine_key *k = find_short(name);
+  if (!k) s = unknown(name, item);
+  else if (k->kind == WK_KEY_HARDWARE)
+    s = wk_error_at(WK_USAGE, item, "%s is hardware: it stands in the machine file", k->name);
+  else if (!wk_fraction_parse(equals + 1, &v))
+    s = wk_error_at(WK_USAGE, item, "'%s' is no number of at most six decimals", equals + 1);
+  else s = wk_machine_set(m, k, v, item);
+  if (s) s->code = WK_USAGE;
+  free(name);
+  return s;
+}
+
+wk_status wk_machine_override(wk_machine *m, const char *text) {
+  char *copy = wk_xstrdup(text), *at = copy;
+  wk_machine changed = *m;
+  wk_status s = NULL;
+  while (!s && at) {
+    char *item = at, *comma = strchr(at, ',');
+    if (comma) *comma = 0;
+    at = comma ? comma + 1 : NULL;
+    s = override_one(&changed, item);
+  }
+  if (!s) s = wk_machine_check(&changed);
+  if (!s) *m = changed;
+  free(copy);
+  return wk_status_place(s, text);
+}
+
+/* ---- identity -------------------------------------------------------------------------------- */
+
+uint64_t wk_machine_hash(const wk_machine *m) {
+  wk_str b = {0};
+  wk_isa_canonical(&b);
+  for (size_t i = 0; i < WK_KEY_COUNT; i++) {
+    const wk_machine_key *k = &wk_machine_keys[i];
+    if (k->kind == WK_KEY_HARDWARE)
+      wk_str_printf(&b, "key %s %lld\n", k->name, (long long)value_of(m, k).num);
+  }
+  uint64_t hash = wk_hash64(b.s, b.n, 0);
+  wk_str_free(&b);
+  return hash;
+}
+
+bool wk_machine_difference(wk_str *b, const wk_machine *got, const wk_machine *want) {
+  bool any = false;
+  for (size_t i = 0; i < WK_KEY_COUNT; i++) {
+    const wk_machine_key *k = &wk_machine_keys[i];
+    if (k->kind != WK_KEY_HARDWARE || compare(value_of(got, k), value_of(want, k)) == 0) continue;
+    wk_str_printf(b, "%s%s is %lld, not %lld", any ? ", " : "", k->name,
+                  (long long)value_of(got, k).num, (long long)value_of(want, k).num);
+    any = true;
+  }
+  return any;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The machine: every size of the accelerator and of the memory that it is simulated with, from
+ * machine.def; its files, and the hash that says which machine and which commands are meant. */
+#ifndef WICK_ACCEL_MACHINE_H
+#define WICK_ACCEL_MACHINE_H
+
+#include "compiler/support/support.h"
+
+/* num / den in lowest terms, den a divisor of WK_FRACTION_DEN. */
+typedef struct { int64_t num, den; } wk_fraction;
+#define WK_FRACTION_DEN 1000000 /* six decimals */
+
+typedef struct {
+  char name[64]; /* of a preset, or of the file without folder and ".cfg"; for messages */
+#define KEY(name, ...) int64_t name;
+#define RUN(name, ...) int64_t name;
+#define FRACTION(name, ...) wk_fraction name;
+#include "targets/accel/machine.def"
+} wk_machine;
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+typedef enum { WK_KEY_HARDWARE, WK_KEY_RUN, WK_KEY_FRACTION } wk_key_kind;
+
+typedef struct {
+  const char *name;
+  wk_key_kind kind;
+  bool is_pow2;
+  size_t offset;                           /* of the int64_t or wk_fraction in wk_machine */
+  const char *def, *min, *max, *unit, *doc; /* the numbers in text */
+} wk_machine_key;
+
+enum {
+#define KEY(name, ...) WK_KEY_##name,
+#define RUN KEY
+#include "targets/accel/machine.def"
+  WK_KEY_COUNT
+};
+extern const wk_machine_key wk_machine_keys[WK_KEY_COUNT];
+
+/* The value of a key as text: "256", "0.0625". */
+void wk_machine_key_text(wk_str *b, const wk_machine *m, const wk_machine_key *k);
+
+/* ---- machines -------------------------------------------------------------------------------- */
+
+/* Every key its default; no name. */
+void wk_machine_defaults(wk_machine *m);
+/* base, tiny, wide are built in; anything else is a path. Keys that a file leaves out have their
+ * defaults. Every error is one line with FILE:LINE where there is one. */
+wk_status wk_machine_read(const char *name_or_path, wk_machine *out) WK_MUST_CHECK;
+/* Text of such a file; `name` is what messages call it. */
+wk_status wk_machine_parse(const char *text, size_t n, const char *name,
+                           wk_machine *out) WK_MUST_CHECK;
+/* "latency=500,bytes=8": RUN keys, the prefix dram_ may be left out. */
+wk_status wk_machine_override(wk_machine *m, const char *text) WK_MUST_CHECK;
+/* What relates several keys. */
+wk_status wk_machine_check(const wk_machine *m) WK_MUST_CHECK;
+
+size_t wk_machine_preset_count(void);
+const char *wk_machine_preset_name(size_t i);
+/* The file, NUL-terminated; NULL: there is none of that name. */
+const char *wk_machine_preset_text(const char *name);
+
+/* Over the rows of isa.def and regs.def that hardware sees, and the hardware keys. */
+uint64_t wk_machine_hash(const wk_machine *m);
+/* One line that says in what `got` differs from `want` ("array is 8, not 16"), for whoever refuses
+ * because of the hashes; false when it is not in a key. */
+bool wk_machine_difference(wk_str *b, const wk_machine *got, const wk_machine *want);
+
+/* ---- derived --------------------------------------------------------------------------------- */
+
+static inline int wk_machine_queues(const wk_machine *m) { return 3 + (int)m->load_channels; }
+static inline int64_t wk_machine_entries(const wk_machine *m) { /* of the accumulators */
+  return m->accumulators / (4 * m->array);
+}
+
+#endif
