@@ -159,7 +159,10 @@ module wick_accel (
   logic [Ports-1:0]          spm_req, spm_we, spm_gnt;
   logic [20*Ports-1:0]       spm_addr;
   logic [N*Ports-1:0]        spm_be;
-  logic [8*N*Ports-1:0]      spm_wdata, spm_rdata;
+  logic [8*N*Ports-1:0]      spm_wdata;
+  // verilator lint_off UNUSEDSIGNAL
+  logic [8*N*Ports-1:0]      spm_rdata; // load channels do not read
+  // verilator lint_on UNUSEDSIGNAL
   logic [Loads:0]            dma_quiet; // st, ld0 ...
   logic [SizeW*(Loads+1)-1:0] dma_bytes;
   logic                      mark_valid, mark_ready, mark_idle, snap, mac, array_busy;

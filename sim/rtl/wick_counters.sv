@@ -47,11 +47,9 @@ module wick_counters #(
     end
   end
 
-  always_ff @(posedge clk_i) begin
-    value_o <= 32'(index_i) < Counters ? count_q[index_i] : '0;
-    if (snap_i) begin
-      for (int c = 0; c < Counters; c++) snap_q[c] <= count_q[c];
-    end
+  for (genvar c = 0; c < Counters; c++) begin : gen_snap
+    always_ff @(posedge clk_i) if (snap_i) snap_q[c] <= count_q[c];
   end
+  always_ff @(posedge clk_i) value_o <= 32'(index_i) < Counters ? count_q[index_i] : '0;
   assign snap_value_o = snap_q[snap_index_i];
 endmodule

@@ -28,10 +28,9 @@ module wick_dma_pattern #(
   logic [19:0] rest_q, c0_q, p1_q, p2_q;
   logic [11:0] k_q, i_q, c1_q;          // chunks and lines still to come
 
-  function automatic logic [20:0] add(input logic [20:0] a, input logic [19:0] b);
-    logic [20:0] sum;
-    sum = {1'b0, a[19:0]} + {1'b0, b};
-    return {sum[20] | a[20], sum[19:0]};
+  function automatic [20:0] add(input [20:0] a, input [19:0] b);
+    add     = {1'b0, a[19:0]} + {1'b0, b};
+    add[20] = add[20] | a[20];
   endfunction
 
   logic [20:0] next_chunk, next_line;

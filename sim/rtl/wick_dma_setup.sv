@@ -17,7 +17,9 @@ module wick_dma_setup #(
   input  logic            abort_i,
   input  logic            cmd_valid_i,
   output logic            cmd_ready_o,
-  input  logic [511:0]    cmd_i,
+  // verilator lint_off UNUSEDSIGNAL
+  input  logic [511:0]    cmd_i, // not all of its fields matter here
+  // verilator lint_on UNUSEDSIGNAL
   input  logic [19:0]     cmd_index_i,
   output logic            rec_valid_o,
   input  logic            rec_ready_i,
@@ -42,7 +44,7 @@ module wick_dma_setup #(
   logic [2:0]  prio_q;
   logic [7:0]  value_q;
   logic        fill_q, joined_q, zero_q, over_q;
-  logic [31:0] prod_q;
+  logic [19:0] prod_q;
 
   logic        take, pass, bad, fill, zero, over;
   assign take = cmd_valid_i && cmd_ready_o;
@@ -66,9 +68,9 @@ module wick_dma_setup #(
   logic        joined;
   always_comb begin
     case (step_q)
-      3'd1:    begin a = n0_q;         n = n1_q; s = s1_q; end
-      3'd2:    begin a = prod_q[19:0]; n = n2_q; s = s2_q; end
-      default: begin a = prod_q[19:0]; n = n3_q; s = s3_q; end
+      3'd1:    begin a = n0_q;   n = n1_q; s = s1_q; end
+      3'd2:    begin a = prod_q; n = n2_q; s = s2_q; end
+      default: begin a = prod_q; n = n3_q; s = s3_q; end
     endcase
     prod   = a * n;
     joined = joined_q && (n == 12'd1 || s == {12'd0, a});
@@ -127,7 +129,7 @@ module wick_dma_setup #(
       p1_q     <= fill ? cmd_i[wick_pkg::FillP1Lsb+:20] : cmd_i[wick_pkg::LdP1Lsb+:20];
       p2_q     <= fill ? cmd_i[wick_pkg::FillP2Lsb+:20] : cmd_i[wick_pkg::LdP2Lsb+:20];
     end else if (step_q == 3'd1 || step_q == 3'd2) begin
-      prod_q   <= prod;
+      prod_q   <= prod[19:0];
       joined_q <= joined;
       run_q    <= run;
       over_q   <= over;

@@ -78,7 +78,9 @@ module wick_fetch #(
   logic [511:0]         parts_q; // beats so far, the latest on top
   logic [2:0]           beat_q;
   logic                 error_q, whole;
-  logic [512+8*Bus-1:0] joined;
+  // verilator lint_off UNUSEDSIGNAL
+  logic [512+8*Bus-1:0] joined; // the oldest beat falls out
+  // verilator lint_on UNUSEDSIGNAL
   logic                 room; // always: what is asked for has room
   assign joined = {r_data_i, parts_q};
   assign whole  = r_valid_i && beat_q == 3'(Beats - 1);
