@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strict-order dispatch: looks at the oldest command, checks its header, and puts it into its queue when
+// that has room.
+//
+// cmd_* in, queue_valid_o (one bit a queue) with queue_ready_i out, the command itself goes past this
+// module. index_o counts commands from 0, count_o per queue. ended_o: END was met. An error is one
+// pulse, the earliest rule that is broken; nothing is dispatched while run_i is low.
+module wick_dispatch #(
+  parameter int unsigned Queues = 5
+) (
+  input  logic                 clk_i,
+  input  logic                 rst_ni,
+  input  logic                 start_i,
+  input  logic                 run_i,
+  input  logic [19:0]          count_i, // commands of the stream
+  input  logic                 cmd_valid_i,
+  output logic                 cmd_ready_o,
+  input  logic [511:0]         cmd_i,
+  input  logic                 cmd_error_i,
+  output logic [Queues-1:0]    queue_valid_o,
+  input  logic [Queues-1:0]    queue_ready_i,
+  output logic [19:0]          index_o,
+  output logic [20*Queues-1:0] count_o,
+  output logic                 ended_o,
+  output logic                 error_o,
+  output logic [7:0]           error_code_o
+);
+  localparam int unsigned AllQueues = wick_pkg::HdrWaitW;
+
+  logic [19:0]          index_q;
+  logic [20*Queues-1:0] count_q;
+  logic                 ended_q;
+
+  logic [4:0]  op;
+  logic [2:0]  queue;
+  logic        known, right_queue, is_end, tail, bad_wait, bad_field, fatal;
+  logic [19:0] threshold;
+  assign op     = cmd_i[wick_pkg::HdrOpcodeLsb+:5];
+  assign queue  = cmd_i[wick_pkg::HdrQueueLsb+:3];
+  assign is_end = op == 5'(wick_pkg::OpEnd);
+
+  // Which queue runs what, and whether a bit behind the last field is set.
+  always_comb begin
+    known       = 1'b1;
+    right_queue = 1'b0;
+    tail        = 1'b0;
+    case (op)
+      5'(wick_pkg::OpLd): begin
+        right_queue = 32'(queue) >= wick_pkg::QLd0 && 32'(queue) < Queues;
+        tail        = |cmd_i[511:wick_pkg::LdP2Lsb+wick_pkg::LdP2W];
+      end
+      5'(wick_pkg::OpFill): begin
+        right_queue = 32'(queue) >= wick_pkg::QLd0 && 32'(queue) < Queues;
+        tail        = |cmd_i[511:wick_pkg::FillP2Lsb+wick_pkg::FillP2W];
+      end
+      5'(wick_pkg::OpSt): begin
+        right_queue = 32'(queue) == wick_pkg::QSt;
+        tail        = |cmd_i[511:wick_pkg::StP2Lsb+wick_pkg::StP2W];
+      end
+      5'(wick_pkg::OpConv): begin
+        right_queue = 32'(queue) == wick_pkg::QEx;
+        tail        = |cmd_i[511:wick_pkg::ConvNLsb+wick_pkg::ConvNW];
+      end
+      5'(wick_pkg::OpDwc): begin
+        right_queue = 32'(queue) == wick_pkg::QEx;
+        tail        = |cmd_i[511:wick_pkg::DwcNLsb+wick_pkg::DwcNW];
+      end
+      5'(wick_pkg::OpMm): begin
+        right_queue = 32'(queue) == wick_pkg::QEx;
+        tail        = |cmd_i[511:wick_pkg::MmNLsb+wick_pkg::MmNW];
+      end
+      5'(wick_pkg::OpMap): begin
+        right_queue = 32'(queue) == wick_pkg::QVe;
+        tail        = |cmd_i[511:wick_pkg::MapTableLsb+wick_pkg::MapTableW];
+      end
+      5'(wick_pkg::OpPool): begin
+        right_queue = 32'(queue) == wick_pkg::QVe;
+        tail        = |cmd_i[511:wick_pkg::PoolNLsb+wick_pkg::PoolNW];
+      end
+      5'(wick_pkg::OpRow): begin
+        right_queue = 32'(queue) == wick_pkg::QVe;
+        tail        = |cmd_i[511:wick_pkg::RowTableLsb+wick_pkg::RowTableW];
+      end
+      5'(wick_pkg::OpTrn): begin
+        right_queue = 32'(queue) == wick_pkg::QVe;
+        tail        = |cmd_i[511:wick_pkg::TrnNLsb+wick_pkg::TrnNW];
+      end
+      5'(wick_pkg::OpTab): begin
+        right_queue = 32'(queue) == wick_pkg::QVe;
+        tail        = |cmd_i[511:wick_pkg::TabCountLsb+wick_pkg::TabCountW];
+      end
+      5'(wick_pkg::OpMark): begin
+        right_queue = 32'(queue) == wick_pkg::QEx;
+        tail        = |cmd_i[511:wick_pkg::MarkRowLsb+wick_pkg::MarkRowW];
+      end
+      5'(wick_pkg::OpEnd): begin
+        right_queue = queue == '0;
+        tail        = |cmd_i[511:wick_pkg::HdrWaitLsb]; // no waits, no payload
+      end
+      default: known = 1'b0;
+    endcase
+  end
+
+  always_comb begin
+    bad_wait  = 1'b0;
+    bad_field = tail || cmd_i[wick_pkg::HdrReservedLsb+:wick_pkg::HdrReservedW] != '0;
+    threshold = '0;
+    for (int q = 0; q < AllQueues; q++) begin
+      threshold = cmd_i[wick_pkg::HdrThresholdExLsb+20*q+:20];
+      if (q >= Queues) begin
+        if (cmd_i[wick_pkg::HdrWaitLsb+q]) bad_wait = 1'b1;
+        if (threshold != '0) bad_field = 1'b1;
+      end else if (cmd_i[wick_pkg::HdrWaitLsb+q] && !is_end) begin
+        if (threshold > count_q[20*(q%Queues)+:20]) bad_wait = 1'b1;
+      end
+    end
+  end
+
+  // COUNT commands have gone, and none was END.
+  logic at_end, ok, go;
+  assign at_end = index_q == count_i;
+  assign ok     = run_i && !ended_q && cmd_valid_i && !at_end;
+  assign fatal  = cmd_error_i || !known || !right_queue || bad_wait || bad_field;
+  assign go     = ok && !fatal;
+  always_comb begin
+    queue_valid_o = '0;
+    if (go && !is_end) queue_valid_o = Queues'(1) << queue;
+  end
+  assign cmd_ready_o  = go && (is_end || (queue_valid_o & queue_ready_i) != '0);
+  assign error_o      = run_i && !ended_q && ((cmd_valid_i && fatal) || at_end);
+  assign error_code_o = at_end || cmd_error_i ? 8'(wick_pkg::ErrFetch) :
+                        !known || !right_queue ? 8'(wick_pkg::ErrOpcode) :
+                        bad_wait ? 8'(wick_pkg::ErrWait) : 8'(wick_pkg::ErrField);
+  assign index_o      = index_q;
+  assign count_o      = count_q;
+  assign ended_o      = ended_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      index_q <= '0;
+      count_q <= '0;
+      ended_q <= 1'b0;
+    end else if (start_i) begin
+      index_q <= '0;
+      count_q <= '0;
+      ended_q <= 1'b0;
+    end else if (cmd_ready_o) begin
+      index_q <= index_q + 20'd1;
+      if (is_end) ended_q <= 1'b1;
+      for (int q = 0; q < Queues; q++) begin
+        if (queue_valid_o[q]) count_q[20*q+:20] <= count_q[20*q+:20] + 20'd1;
+      end
+    end
+  end
+endmodule
