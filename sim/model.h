@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-enum { WK_SIM_ABI = 1, WK_SIM_COUNTERS = 128, WK_SIM_QUEUES = 6 };
+enum { WK_SIM_ABI = 1, WK_SIM_COUNTERS = 83, WK_SIM_QUEUES = 6 };
 
 /* What registers and on-chip memories hold before reset; only the RTL has such a state. */
 typedef enum { WK_SIM_RESET_ZEROS, WK_SIM_RESET_ONES, WK_SIM_RESET_RANDOM } wk_sim_reset;

@@ -2,7 +2,7 @@
 # Every tests/unit/test_*.c is one cmocka program; it links what the tree has.
 enable_testing()
 set(WK_ALL)
-foreach(lib wk_driver wk_cpu wk_isa wk_import wk_passes wk_zoo wk_quantize wk_package wk_lower wk_memory
+foreach(lib wk_driver wk_check wk_sim wk_isa wk_cpu wk_isa wk_import wk_passes wk_zoo wk_quantize wk_package wk_lower wk_memory
             wk_eval wk_ir wk_support wick_rt)
   if(TARGET ${lib})
     list(APPEND WK_ALL ${lib})

@@ -64,7 +64,7 @@ module wick_accel (
   localparam int unsigned Spm    = wick_pkg::Scratchpad;
   localparam int unsigned Ports  = 5 + Loads;
   localparam int unsigned Plain  = wick_pkg::CntAccWrites + 1;
-  localparam int unsigned Cnts   = wick_pkg::NumCounters;
+  localparam int unsigned Cnts   = Plain + wick_pkg::QueueCounters * Queues;
   localparam int unsigned IdxW   = $clog2(Cnts);
   localparam int unsigned SizeW  = $clog2(N) + 1;
   localparam int unsigned WordsW = $clog2(wick_pkg::Banks + 1);

@@ -8,7 +8,7 @@
 // value_o is counter index_i in the next cycle.
 module wick_counters #(
   parameter int unsigned Queues = 5,
-  parameter int unsigned Plain = 22,
+  parameter int unsigned Plain = 23,
   parameter int unsigned Counters = 67,
   localparam int unsigned IdxW = $clog2(Counters)
 ) (
@@ -24,7 +24,7 @@ module wick_counters #(
   input  logic [IdxW-1:0]     snap_index_i,
   output logic [47:0]         snap_value_o
 );
-  localparam int unsigned Group = (Counters - Plain) / Queues; // counters of a queue
+  localparam int unsigned Group = wick_pkg::QueueCounters;
 
   logic [47:0] count_q [Counters];
   logic [47:0] snap_q [Counters];

@@ -5,7 +5,7 @@ module wick_states #(
   parameter int unsigned Bus = 16,
   parameter int unsigned SizeW = 5,  // of the events of the DMA channels
   parameter int unsigned WordsW = 4, // of the events of the scratchpad
-  parameter int unsigned Plain = 22
+  parameter int unsigned Plain = 23
 ) (
   input  logic [Queues-1:0]           active_i, // the engine holds a command
   input  logic [Queues-1:0]           memory_i,
@@ -29,7 +29,9 @@ module wick_states #(
 );
   localparam logic [3:0] Busy = 4'd0, Memory = 4'd1, Bank = 4'd2, Empty = 4'd3;
 
-  logic load, compute, store;
+  localparam logic [3:0] WaitDma = 4'd4 + 4'(wick_pkg::QSt); // on st or a load queue
+
+  logic load, compute, store, exposed;
   logic [2:0] subset;
   always_comb begin
     state_o = '0;
@@ -43,6 +45,7 @@ module wick_states #(
     store   = transfer_i[wick_pkg::QSt];
     compute = (active_i[0] && state_o[3:0] == Busy) || (active_i[1] && state_o[7:4] == Busy);
     subset  = {store, compute, load};
+    exposed = !compute && (state_o[3:0] >= WaitDma || state_o[7:4] >= WaitDma);
   end
 
   always_comb begin
@@ -56,6 +59,7 @@ module wick_states #(
     step_o[12*wick_pkg::CntSubsetLs+:12]      = 12'(subset == 3'b101);
     step_o[12*wick_pkg::CntSubsetCs+:12]      = 12'(subset == 3'b110);
     step_o[12*wick_pkg::CntSubsetLcs+:12]     = 12'(subset == 3'b111);
+    step_o[12*wick_pkg::CntExposed+:12]       = 12'(exposed);
     step_o[12*wick_pkg::CntBytesFetch+:12]    = fetch_beat_i ? 12'(Bus) : '0;
     for (int q = 3; q < Queues; q++) begin
       step_o[12*(wick_pkg::CntBytesLd0+q-3)+:12] = 12'(bytes_i[SizeW*(q-2)+:SizeW]);

@@ -208,17 +208,17 @@ uint32_t Bench::Read(uint32_t offset) {
 }
 
 void Bench::Readout(wk_sim_result *result) {
-  result->status = Read(WK_REG_STATUS);
-  result->error = Read(WK_REG_ERROR);
-  result->config = Read(WK_REG_CONFIG_LO) | static_cast<uint64_t>(Read(WK_REG_CONFIG_HI)) << 32;
-  for (uint32_t i = 0; i < WK_SIM_COUNTERS && i < WK_NUM_COUNTERS; i++) {
-    Write(WK_REG_COUNTER_SELECT, i);
-    result->counters[i] = Read(WK_REG_COUNTER_LO);
-    result->counters[i] |= static_cast<uint64_t>(Read(WK_REG_COUNTER_HI)) << 32;
+  result->status = Read(WICK_ACCEL_REG_STATUS);
+  result->error = Read(WICK_ACCEL_REG_ERROR);
+  result->config = Read(WICK_ACCEL_REG_CONFIG_LO) | static_cast<uint64_t>(Read(WICK_ACCEL_REG_CONFIG_HI)) << 32;
+  for (uint32_t i = 0; i < WK_SIM_COUNTERS; i++) {
+    Write(WICK_ACCEL_REG_COUNTER_SELECT, i);
+    result->counters[i] = Read(WICK_ACCEL_REG_COUNTER_LO);
+    result->counters[i] |= static_cast<uint64_t>(Read(WICK_ACCEL_REG_COUNTER_HI)) << 32;
   }
   for (uint32_t q = 0; q < WK_SIM_QUEUES; q++) {
-    Write(WK_REG_DONE_SELECT, q);
-    result->done[q] = Read(WK_REG_DONE);
+    Write(WICK_ACCEL_REG_DONE_SELECT, q);
+    result->done[q] = Read(WICK_ACCEL_REG_DONE);
   }
 }
 
@@ -226,13 +226,13 @@ void Bench::Run(const wk_sim_job &job, wk_sim_result *result) {
   *result = {};
   std::memset(ordinal_, 0, sizeof ordinal_);
   dram_api_.reset(dram_);
-  Write(WK_REG_BASE, job.base);
-  Write(WK_REG_COUNT, job.count);
-  Write(WK_REG_MARK_BASE, job.mark_base);
-  Write(WK_REG_TIMEOUT, job.timeout);
-  Write(WK_REG_IRQ, 3);
+  Write(WICK_ACCEL_REG_BASE, job.base);
+  Write(WICK_ACCEL_REG_COUNT, job.count);
+  Write(WICK_ACCEL_REG_MARK_BASE, job.mark_base);
+  Write(WICK_ACCEL_REG_TIMEOUT, job.timeout);
+  Write(WICK_ACCEL_REG_IRQ, 3);
   start_ = cycle_;
-  Write(WK_REG_CONTROL, 1);
+  Write(WICK_ACCEL_REG_CONTROL, 1);
   while (!top_->irq_o) {
     Cycle();
     if (job.max_cycles && cycle_ - start_ >= job.max_cycles) {
@@ -241,7 +241,7 @@ void Bench::Run(const wk_sim_job &job, wk_sim_result *result) {
     }
   }
   Readout(result);
-  result->cycles = result->counters[WK_CNT_CYCLES];
+  result->cycles = result->counters[WICK_ACCEL_COUNTER_CYCLES];
   std::snprintf(result->violation, sizeof result->violation, "%s", monitor_.Violation());
 }
 

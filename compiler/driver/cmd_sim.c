@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/command.h"
+#include "compiler/driver/sim.h"
+#include "compiler/driver/text.h"
+#include "targets/accel/check/check.h"
+
+typedef struct {
+  const char *machine, *dram, *rtl, *trace, *fst, *json, *coverage;
+  wk_strings dump;
+  int model;
+  int64_t max_cycles, timeout, seed;
+  bool build, rebuild, commands, unchecked, unverified, stalls, random_reset;
+} sim_opts;
+
+static const char *const models[] = {"functional", "timing", "rtl", NULL}; /* wk_sim_kind */
+
+static const wk_option options[] = {
+    {.kind = WK_OPTION_GROUP, .help = "Machine"},
+    {"machine", 'm', "NAME|FILE.cfg", "machine to simulate: base, tiny, wide or a file (default: "
+     "what the stream says, else base)", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, machine)},
+    {"dram", 0, "KEY=VALUE,…", "change the memory: latency=500,bytes=4,jitter=20,seed=3 "
+     "(docs/machine.md); no rebuild", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, dram)},
+    {"model", 0, "MODEL", "functional: results only; timing: a queue model in C; rtl (default): "
+     "the hardware, cycle by cycle", .kind = WK_OPTION_CHOICE, .offset = offsetof(sim_opts, model),
+     .choices = models},
+    {"rtl", 0, "DIR", "another RTL tree with the same top, ports and registers", .kind = WK_OPTION_STRING,
+     .offset = offsetof(sim_opts, rtl)},
+    {"build", 0, NULL, "only build the RTL model of the machine", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(sim_opts, build)},
+    {"rebuild", 0, NULL, "build it even if it is in the cache", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(sim_opts, rebuild)},
+    {.kind = WK_OPTION_GROUP, .help = "Run"},
+    {"max-cycles", 0, "N", "give up after N cycles", .kind = WK_OPTION_INT,
+     .offset = offsetof(sim_opts, max_cycles), .min = 1, .max = INT64_MAX},
+    {"timeout", 0, "N", "the machine's own watchdog: cycles without progress", .kind = WK_OPTION_INT,
+     .offset = offsetof(sim_opts, timeout), .min = 0, .max = UINT32_MAX},
+    {"seed", 0, "N", "of --stalls and --random-reset", .kind = WK_OPTION_INT, .offset = offsetof(sim_opts, seed),
+     .min = 0, .max = INT32_MAX},
+    {"stalls", 0, NULL, "the bus is not ready at random times", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(sim_opts, stalls)},
+    {"random-reset", 0, NULL, "random registers and memories before reset", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(sim_opts, random_reset)},
+    {"unchecked", 0, NULL, "run even what the static checker refuses", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(sim_opts, unchecked)},
+    {"unverified", 0, NULL, "do not compare memory with the functional model", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(sim_opts, unverified)},
+    {.kind = WK_OPTION_GROUP, .help = "Output"},
+    {"commands", 0, NULL, "when each command started and ended", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(sim_opts, commands)},
+    {"dump", 0, "REGION=FILE", "write a region of memory as it is in the end", .kind = WK_OPTION_LIST,
+     .offset = offsetof(sim_opts, dump)},
+    {"json", 0, "FILE", "all figures and counters", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, json)},
+    {"trace", 0, "FILE", "timeline for ui.perfetto.dev: a track for each queue, waits as arrows",
+     .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, trace)},
+    {"fst", 0, "A:B", "waveform of cycles from the start of command A to the end of command B, to "
+     "STREAM.fst", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, fst)},
+    {0}};
+
+static const sim_opts defaults = {.model = WK_SIM_RTL};
+
+/* ---- preparation ----------------------------------------------------------------------------- */
+
+static void show_progress(void *context, const char *what, int percent) {
+  const wk_machine *m = context;
+  if (percent < 0) wk_progress("%s '%s' ...", what, m->name);
+  else wk_progress("%s '%s' ... %d %%", what, m->name, percent);
+}
+
+static wk_status choose_machine(const sim_opts *o, const wk_stream *s, wk_machine *m) {
+  if (o->machine) WK_TRY(wk_machine_read(o->machine, m));
+  else if (s) *m = s->machine;
+  else WK_TRY(wk_machine_read("base", m));
+  return o->dram ? wk_machine_override(m, o->dram) : NULL;
+}
+
+static wk_status open_model(const sim_opts *o, const wk_machine *m, const wk_sim_model **model) {
+  const wk_sim_build_options b = {.machine = m, .rtl = o->rtl, .waves = o->fst != NULL,
+                                  .rebuild = o->rebuild, .progress = show_progress,
+                                  .context = (void *)m};
+  wk_status s = wk_sim_model_of((wk_sim_kind)o->model, &b, model);
+  wk_progress_end();
+  return s;
+}
+
+static wk_status check_stream(const wk_stream *s, const wk_machine *m) {
+  const wk_check_stream c = {.machine = m, .commands = s->bytes.data, .n = s->n,
+                             .base = (uint32_t)s->address, .mark_base = (uint32_t)s->marks,
+                             .name = s->source, .lines = s->lines.data};
+  wk_check_summary summary;
+  return wk_check(&c, &summary);
+}
+
+/* "A:B", indices of commands: the cycles come from a run without waveform. */
+static wk_status find_window(const char *text, const wk_sim_run *r, wk_sim_run_options *o) {
+  unsigned long a, b;
+  char rest;
+  if (sscanf(text, "%lu:%lu%c", &a, &b, &rest) != 2 || a > b || b >= r->n)
+    return wk_error(WK_USAGE, "--fst %s: two command indices A:B below %" PRIu32 ", please", text,
+                    r->n);
+  o->wave_from = r->spans[a].start == WK_SIM_NEVER ? 0 : r->spans[a].start;
+  o->wave_to = r->spans[b].retire;
+  return NULL;
+}
+
+static wk_status run_with_wave(const sim_opts *o, const wk_stream *s, const wk_sim_model *model,
+                               wk_sim_run_options *ro, wk_sim_run *r) {
+  wk_str file = {0};
+  wk_status status = find_window(o->fst, r, ro);
+  if (!status) {
+    const char *slash = strrchr(s->source, '/'), *name = slash ? slash + 1 : s->source;
+    wk_str_printf(&file, "%s.fst", name);
+    ro->wave = file.s;
+    wk_sim_run_free(r);
+    status = wk_sim_run_stream(s, model, ro, r);
+    if (!status) fprintf(stderr, "wrote %s: cycles %" PRIu64 " to %" PRIu64 "\n", file.s,
+                         ro->wave_from, ro->wave_to);
+  }
+  wk_str_free(&file);
+  return status;
+}
+
+/* ---- verification ---------------------------------------------------------------------------- */
+
+/* Memory but for the mark area, where counters lie. */
+static wk_status same_memory(const wk_stream *s, const wk_sim_run *got, const wk_sim_run *want) {
+  uint64_t marks_end = s->marks + wk_stream_mark_bytes(s);
+  enum { BLOCK = 4096 };
+  for (uint64_t at = 0; at < got->memory_size; at += BLOCK) {
+    if (!memcmp(got->memory + at, want->memory + at, BLOCK)) continue;
+    for (uint64_t i = at; i < at + BLOCK; i++)
+      if (got->memory[i] != want->memory[i] && !(i >= s->marks && i < marks_end))
+        return wk_error(WK_FAILED, "memory differs from the functional model, first at 0x%" PRIx64
+                        ": got %d, want %d", i, got->memory[i], want->memory[i]);
+  }
+  return NULL;
+}
+
+static wk_status verify(const wk_stream *s, const wk_machine *m, const wk_sim_run *got) {
+  const wk_sim_run_options o = {.machine = m};
+  wk_sim_run want;
+  WK_TRY(wk_sim_run_stream(s, &wk_sim_functional, &o, &want));
+  wk_status status = same_memory(s, got, &want);
+  wk_sim_run_free(&want);
+  return status;
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static wk_status dump_region(const wk_stream *s, const wk_sim_run *r, const char *text) {
+  const char *equals = strchr(text, '=');
+  if (!equals) return wk_error(WK_USAGE, "--dump %s: REGION=FILE, please", text);
+  char *name = wk_xstrdup(text);
+  name[equals - text] = 0;
+  const wk_image *region = wk_stream_find(s, name);
+  free(name);
+  if (!region) return wk_error(WK_USAGE, "--dump %s: the stream has no such region", text);
+  return wk_write_file(equals + 1, r->memory + region->address, region->size);
+}
+
+static wk_status show(const sim_opts *o, const wk_sim_shown *x) {
+  bool to_stdout = (o->json && !strcmp(o->json, "-")) || (o->trace && !strcmp(o->trace, "-"));
+  FILE *f = to_stdout ? stderr : stdout;
+  wk_sim_print(f, x);
+  if (x->run->result.cycles) wk_sim_print_layers(f, x);
+  if (o->commands) wk_sim_print_costs(f, x);
+  wk_sim_print_outputs(f, x);
+  for (size_t i = 0; i < o->dump.n; i++)
+    WK_TRY(dump_region(x->stream, x->run, o->dump.data[i]));
+  if (o->json) WK_TRY(wk_sim_write_json(x, o->json));
+  return o->trace ? wk_sim_write_trace(x, o->trace) : NULL;
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static wk_status simulate(const sim_opts *o, const wk_stream *s) {
+  const wk_sim_model *model;
+  wk_machine m;
+  wk_sim_run r;
+  WK_TRY(choose_machine(o, s, &m));
+  WK_TRY(wk_stream_fits(s, &m));
+  if (!o->unchecked) WK_TRY(check_stream(s, &m));
+  WK_TRY(open_model(o, &m, &model));
+  wk_sim_run_options ro = {.machine = &m, .max_cycles = (uint64_t)o->max_cycles,
+                           .timeout = (uint32_t)o->timeout, .seed = (uint64_t)o->seed,
+                           .stalls = o->stalls,
+                           .reset = o->random_reset ? WK_SIM_RESET_RANDOM : WK_SIM_RESET_ZEROS};
+  WK_TRY(wk_sim_run_stream(s, model, &ro, &r));
+  wk_status status = o->fst ? run_with_wave(o, s, model, &ro, &r) : NULL;
+  const wk_sim_shown x = {s, &m, &r, model->name};
+  if (!status) status = show(o, &x);
+  if (!status) status = wk_sim_verdict(s, &m, &r);
+  if (!status && o->model == WK_SIM_RTL && !o->unverified) status = verify(s, &m, &r);
+  wk_sim_run_free(&r);
+  return status;
+}
+
+static wk_status build_only(const sim_opts *o) {
+  const wk_sim_model *model;
+  wk_machine m;
+  WK_TRY(choose_machine(o, NULL, &m));
+  WK_TRY(open_model(o, &m, &model));
+  printf("the RTL model of machine %s is ready\n", m.name);
+  return NULL;
+}
+
+static wk_status run(const void *options_, const wk_strings *args) {
+  const sim_opts *o = options_;
+  wk_stream *s;
+  if (o->build && args->n == 0) return build_only(o);
+  if (args->n == 0) return wk_error(WK_USAGE, "which stream? (wick sim STREAM.s)");
+  const wk_asm_options a = {.unchecked = o->unchecked};
+  WK_TRY(wk_stream_load(args->data[0], &a, &s));
+  wk_status status = simulate(o, s);
+  wk_stream_free(s);
+  return status;
+}
+
+const wk_cmd wk_cmd_sim = {
+    .command = {.name = "sim", .synopsis = "STREAM.s|STREAM.wcs",
+                .summary = "run a command stream on the accelerator",
+                .description =
+                    "Assembles the stream if it is text, fills memory with the images it names, "
+                    "checks it, runs it, and prints cycles, what every queue did and waited for, "
+                    "how much of the transfers was hidden behind compute, and the results. With "
+                    "the RTL, all memory is compared with the functional model afterwards.\n"
+                    "\n"
+                    "The RTL model of a machine is built by Verilator when it is first needed and "
+                    "kept in a cache ($WICK_CACHE, else ~/.cache/wick).\n"
+                    "\n"
+                    "  wick sim examples/accel/2-double-buffer.s\n"
+                    "  wick sim examples/accel/2-double-buffer.s --dram latency=500 --trace t.json",
+                .options = options, .min_args = 0, .max_args = 1},
+    .size = sizeof(sim_opts), .defaults = &defaults, .run = run};

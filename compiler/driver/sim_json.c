@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A run as JSON, and as a trace for Perfetto. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/sim.h"
+
+static json_t *number(uint64_t n) { return json_integer((json_int_t)n); }
+
+static wk_status write_json(json_t *root, const char *path, size_t flags) {
+  char *text = json_dumps(root, flags | JSON_ENSURE_ASCII);
+  json_decref(root);
+  if (!text) return wk_error_at(WK_RESOURCE, path, "no room for the text");
+  wk_out *out;
+  wk_status s = wk_out_open(path, &out);
+  if (!s) {
+    wk_out_write(out, text, strlen(text));
+    wk_out_write(out, "\n", 1);
+    s = wk_out_commit(out);
+  }
+  free(text);
+  return s;
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static json_t *counters(const uint64_t *c) {
+  json_t *o = json_object();
+  for (int i = 0; i < WK_COUNTER_COUNT; i++)
+    json_object_set_new(o, wk_isa_counter_name(i).s, number(c[i]));
+  return o;
+}
+
+static json_t *machine(const wk_machine *m) {
+  json_t *o = json_object();
+  char hash[20];
+  snprintf(hash, sizeof hash, "%016" PRIx64, wk_machine_hash(m));
+  json_object_set_new(o, "name", json_string(m->name));
+  json_object_set_new(o, "hash", json_string(hash));
+  for (int i = 0; i < WK_KEY_COUNT; i++) {
+    wk_str text = {0};
+    wk_machine_key_text(&text, m, &wk_machine_keys[i]);
+    json_object_set_new(o, wk_machine_keys[i].name, json_real(strtod(text.s, NULL)));
+    wk_str_free(&text);
+  }
+  return o;
+}
+
+static json_t *marks(const wk_sim_shown *x) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < x->run->n; i++) {
+    wk_isa_command c;
+    uint64_t values[WK_COUNTER_COUNT];
+    if (!wk_stream_get(x->stream, i, &c) || c.opcode != WK_CMD_MARK) continue;
+    uint64_t row = (uint64_t)c.v[WK_MARK_row];
+    memcpy(values, x->run->memory + x->stream->marks + row * WK_MARK_BYTES, sizeof values);
+    json_t *o = json_object();
+    json_object_set_new(o, "row", number(row));
+    json_object_set_new(o, "operator", json_integer(c.operator));
+    json_object_set_new(o, "counters", counters(values));
+    json_array_append_new(list, o);
+  }
+  return list;
+}
+
+static json_t *outputs(const wk_sim_shown *x) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < x->stream->regions.n; i++) {
+    const wk_image *r = &x->stream->regions.data[i];
+    char hash[20];
+    if (!r->is_output) continue;
+    json_t *o = json_object();
+    snprintf(hash, sizeof hash, "%016" PRIx64, wk_hash64(x->run->memory + r->address, r->size, 0));
+    json_object_set_new(o, "name", json_string(r->name));
+    json_object_set_new(o, "bytes", number(r->size));
+    json_object_set_new(o, "hash", json_string(hash));
+    json_array_append_new(list, o);
+  }
+  return list;
+}
+
+wk_status wk_sim_write_json(const wk_sim_shown *x, const char *path) {
+  wk_sim_figures f = wk_sim_figures_of(x->machine, x->run->result.counters);
+  json_t *o = json_object();
+  json_object_set_new(o, "stream", json_string(x->stream->source));
+  json_object_set_new(o, "commands", json_integer(x->run->n));
+  json_object_set_new(o, "model", json_string(x->model));
+  json_object_set_new(o, "machine", machine(x->machine));
+  json_object_set_new(o, "cycles", number(f.cycles));
+  json_object_set_new(o, "utilisation", json_real(f.utilisation));
+  json_object_set_new(o, "overlap",
+                      json_real(f.dma_active ? (double)f.overlapped / (double)f.dma_active : 0));
+  json_object_set_new(o, "exposed", number(f.exposed));
+  json_object_set_new(o, "counters", counters(x->run->result.counters));
+  json_object_set_new(o, "marks", marks(x));
+  json_object_set_new(o, "outputs", outputs(x));
+  return write_json(o, path, JSON_INDENT(1));
+}
+
+/* ---- trace ----------------------------------------------------------------------------------- */
+
+/* Events of the Chrome trace format; a cycle is shown as a microsecond. */
+static json_t *event(const char *phase, const char *name, int queue, uint64_t time) {
+  json_t *e = json_object();
+  json_object_set_new(e, "ph", json_string(phase));
+  json_object_set_new(e, "name", json_string(name));
+  json_object_set_new(e, "pid", json_integer(1));
+  json_object_set_new(e, "tid", json_integer(queue + 1));
+  json_object_set_new(e, "ts", number(time));
+  return e;
+}
+
+static void add_tracks(json_t *events, const wk_sim_shown *x) {
+  for (int q = 0; q < wk_machine_queues(x->machine); q++) {
+    json_t *e = event("M", "thread_name", q, 0), *args = json_object();
+    json_object_set_new(args, "name", json_string(wk_isa_queue_name(q)));
+    json_object_set_new(e, "args", args);
+    json_array_append_new(events, e);
+  }
+}
+
+static void add_span(json_t *events, const wk_sim_shown *x, uint32_t i) {
+  const wk_sim_span *span = &x->run->spans[i];
+  wk_isa_command c;
+  wk_str text = {0};
+  (void)wk_stream_get(x->stream, i, &c);
+  wk_disasm_command(&text, x->machine, &c);
+  json_t *e = event("X", wk_isa_command_of(span->opcode)->name, span->queue, span->start),
+         *args = json_object();
+  json_object_set_new(e, "dur", number(span->retire - span->start));
+  json_object_set_new(args, "index", json_integer(i));
+  json_object_set_new(args, "operator", json_integer(span->operator));
+  json_object_set_new(args, "command", json_string(text.s));
+  json_object_set_new(e, "args", args);
+  json_array_append_new(events, e);
+  wk_str_free(&text);
+}
+
+/* An arrow from the retirement that let a command start. */
+static void add_flow(json_t *events, const wk_sim_shown *x, uint32_t i) {
+  const wk_sim_span *to = &x->run->spans[i], *from;
+  if (to->released_by == WK_SIM_NOBODY) return;
+  from = &x->run->spans[to->released_by];
+  uint64_t left = from->retire > from->start ? from->retire - 1 : from->retire;
+  json_t *begin = event("s", "wait", from->queue, left), *end = event("f", "wait", to->queue, to->start);
+  json_object_set_new(begin, "id", json_integer(i));
+  json_object_set_new(end, "id", json_integer(i));
+  json_object_set_new(begin, "cat", json_string("wait"));
+  json_object_set_new(end, "cat", json_string("wait"));
+  json_object_set_new(end, "bp", json_string("e"));
+  json_array_append_new(events, begin);
+  json_array_append_new(events, end);
+}
+
+wk_status wk_sim_write_trace(const wk_sim_shown *x, const char *path) {
+  json_t *root = json_object(), *events = json_array();
+  add_tracks(events, x);
+  for (uint32_t i = 0; i < x->run->n; i++) {
+    const wk_sim_span *span = &x->run->spans[i];
+    if (span->start == WK_SIM_NEVER || span->retire == WK_SIM_NEVER) continue;
+    add_span(events, x, i);
+    add_flow(events, x, i);
+  }
+  json_object_set_new(root, "traceEvents", events);
+  json_object_set_new(root, "displayTimeUnit", json_string("ns"));
+  return write_json(root, path, JSON_COMPACT);
+}
