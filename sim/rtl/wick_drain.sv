@@ -75,7 +75,7 @@ module wick_drain #(
   );
 
   assign ready_o = !wait_valid_q || head_ready;
-  assign take = head_done && summed_q != '0 && walk_free && !hold_i && !halt_i &&
+  assign take = head_done && (summed_i || summed_q != '0) && walk_free && !hold_i && !halt_i &&
                 (head_q.drain || pipe_empty);
   assign taken_o = take;
   assign empty_o = !wait_valid_q && head_ready && walk_free && pipe_empty && !done_o;
@@ -238,8 +238,9 @@ module wick_drain #(
   );
 
 `ifdef VERILATOR
-  always_ff @(posedge clk_i) begin
-    if (rst_ni) assert (z_valid == valid_q[10] && y_valid == valid_q[6]);
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+    end else assert (z_valid == valid_q[10] && y_valid == valid_q[6]);
   end
 `endif
 endmodule

@@ -55,19 +55,22 @@ module wick_drain_residual #(
   function automatic logic signed [W-1:0] shr_round(input logic signed [W-1:0] v,
                                                     input logic [5:0] shift,
                                                     input logic [W-1:0] below);
-    logic signed [W-1:0] twice;
-    if (shift == '0) return v;
+    logic signed [W-1:0] twice, down; // twice the result rounded down, and that
     twice = v >>> (shift - 6'd1);
-    return (twice >>> 1) + W'({1'b0, twice[0] && ((v & below) != '0 || twice[1])});
+    down = twice >>> 1;
+    shr_round = v;
+    if (shift != '0) begin
+      shr_round = twice[0] && ((v & below) != '0 || twice[1]) ? down + W'(1) : down;
+    end
   endfunction
 
   function automatic logic [7:0] finish(input logic signed [W-1:0] shifted,
                                         input logic [47:0] range);
     logic signed [W-1:0] z;
     z = shifted + W'(signed'(range[15:0]));
-    if (z < W'(signed'(range[31:16]))) return range[23:16];
-    if (z > W'(signed'(range[47:32]))) return range[39:32];
-    return z[7:0];
+    if (z < W'(signed'(range[31:16]))) finish = range[23:16];
+    else if (z > W'(signed'(range[47:32]))) finish = range[39:32];
+    else finish = z[7:0];
   endfunction
 
   logic [W-1:0] below;

@@ -42,10 +42,10 @@ module wick_drain_walk #(
   addr_t out, res;
   assign x_last = x_q == nx_q - 9'd1;
   assign y_last = y_q == ny_q - 12'd1;
-  assign out = addr_t'(out_q) + offset_q;
-  assign res = addr_t'(res_q) + offset_q;
-  assign range_o = out + addr_t'(n_q) > addr_t'(ScratchpadBytes) ||
-                   (residual_q && res + addr_t'(n_q) > addr_t'(ScratchpadBytes));
+  assign out = 32'(out_q) + offset_q;
+  assign res = 32'(res_q) + offset_q;
+  assign range_o = out + 32'(n_q) > 32'(ScratchpadBytes) ||
+                   (residual_q && res + 32'(n_q) > 32'(ScratchpadBytes));
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) valid_q <= 1'b0;
@@ -73,12 +73,12 @@ module wick_drain_walk #(
     end else if (step_i) begin
       entry_q <= entry_q + EntryW'(1);
       x_q <= x_q + 9'd1;
-      offset_q <= offset_q + addr_t'(out_x_q);
+      offset_q <= offset_q + 32'(out_x_q);
       if (x_last) begin
         x_q <= '0;
         y_q <= y_q + 12'd1;
-        row_q <= row_q + addr_t'(out_y_q);
-        offset_q <= row_q + addr_t'(out_y_q);
+        row_q <= row_q + 32'(out_y_q);
+        offset_q <= row_q + 32'(out_y_q);
       end
     end
   end

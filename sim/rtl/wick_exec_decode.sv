@@ -165,11 +165,11 @@ module wick_exec_decode #(
   assign ctrl_o = is_mm ? mm : is_dwc ? dwc : conv;
 
   function automatic logic bad_count(input logic [5:0] count);
-    return count == '0 || count > 6'(N);
+    bad_count = count == '0 || count > 6'(N);
   endfunction
 
   function automatic logic unaligned(input logic [Log2N-1:0] low);
-    return low != '0;
+    unaligned = low != '0;
   endfunction
 
   logic bad_three, bad_own, bad_epilogue;

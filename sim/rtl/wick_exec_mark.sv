@@ -33,7 +33,7 @@ module wick_exec_mark (
   logic [15:0] row_q;
 
   function automatic count_t after(input count_t count, input logic up, input logic down);
-    return count + {2'b0, up} - {2'b0, down};
+    after = count + {2'b0, up} - {2'b0, down};
   endfunction
 
   logic finish, snap, behind;

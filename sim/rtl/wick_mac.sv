@@ -98,7 +98,7 @@ module wick_mac #(
   // ---- cycle 2: products ----------------------------------------------------------------------
   function automatic logic [ProductW-1:0] product(input logic signed [OperandW-1:0] a,
                                                   input logic signed [OperandW-1:0] b);
-    return ProductW'(a * b);
+    product = ProductW'(a * b);
   endfunction
 
   logic [N*N*ProductW-1:0] products_q;

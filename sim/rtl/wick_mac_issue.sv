@@ -57,8 +57,8 @@ module wick_mac_issue #(
   logic [5:0] kx;
 
   wick_window #(.TrimStride(N)) u_window (
-    .clk_i, .start_i(load_i), .start_addr_i(addr_t'(ctrl_i.in)),
-    .start_y_i(-16'(ctrl_i.pad_t)), .start_x_i(-16'(ctrl_i.pad_l)),
+    .clk_i, .start_i(load_i), .start_addr_i(32'(ctrl_i.in)),
+    .start_y_i(-{10'b0, ctrl_i.pad_t}), .start_x_i(-{10'b0, ctrl_i.pad_l}),
     .start_trim_i(ctrl_i.three && ctrl_i.w != '0), .step_i(go),
     .inner_row_i(c_q.in_y), .inner_col_i({4'b0, c_q.in_x}), .outer_row_i(c_q.k_y),
     .outer_col_i({3'b0, c_q.k_x}), .block_i(c_q.k_c),
@@ -88,13 +88,13 @@ module wick_mac_issue #(
   logic ready, active, skip, entry_range;
   addr_t last_byte;
   logic [17:0] entry_q;
-  assign last_byte = addr + addr_t'({1'b0, lanes}) - 32'sd1;
+  assign last_byte = addr + 32'({1'b0, lanes}) - 32'sd1;
   assign skip = pad || unused;
   assign active = valid_q && !halt_i;
   assign ready = active && (!inner_first || tile_valid_i);
   assign entry_range = emit && entry_q >= 18'(AccEntries);
   assign range_o = active && (entry_range ||
-                              (!skip && (addr < 0 || last_byte >= addr_t'(ScratchpadBytes))));
+                              (!skip && (addr < 0 || last_byte >= 32'(ScratchpadBytes))));
   assign index_o = c_q.index;
   assign req_o = ready && !skip && !range_o;
   assign addr_o = addr[19:0];
@@ -140,7 +140,7 @@ module wick_mac_issue #(
       swap_q <= inner_first;
       emit_q <= emit;
       macs_q <= macs;
-      tag_q <= '{last: last, first: first && !c_q.accumulate, entry: entry_q};
+      tag_q <= {last, first && !c_q.accumulate, entry_q}; // a tag_t
     end
   end
   assign word_valid_o = word_valid_q;

@@ -46,8 +46,8 @@ module wick_requant #(
     logic signed [W-1:0] half;
     half = product >>> (shift - 6'd1);
     half = (half + W'(1)) >>> 1;
-    if (half[W-1:31] != '0 && half[W-1:31] != '1) return half[W-1] ? 32'h8000_0000 : 32'h7fff_ffff;
-    return half[31:0];
+    if (half[W-1:31] == '0 || half[W-1:31] == '1) scale = half[31:0];
+    else scale = half[W-1] ? 32'h8000_0000 : 32'h7fff_ffff;
   endfunction
 
   function automatic logic [15:0] finish(input logic [31:0] scaled, input logic [47:0] range);
@@ -55,9 +55,9 @@ module wick_requant #(
     logic up;
     up = scaled[15] && (scaled[14:0] != '0 || scaled[16]);
     y = 19'(signed'(scaled[31:16])) + {18'b0, up} + 19'(signed'(range[15:0]));
-    if (y < 19'(signed'(range[31:16]))) return range[31:16];
-    if (y > 19'(signed'(range[47:32]))) return range[47:32];
-    return y[15:0];
+    if (y < 19'(signed'(range[31:16]))) finish = range[31:16];
+    else if (y > 19'(signed'(range[47:32]))) finish = range[47:32];
+    else finish = y[15:0];
   endfunction
 
   always_ff @(posedge clk_i) begin

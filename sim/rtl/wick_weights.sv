@@ -70,9 +70,9 @@ module wick_weights #(
 
   addr_t last_byte;
   logic active;
-  assign last_byte = addr_q + addr_t'({1'b0, width}) - 32'sd1;
+  assign last_byte = addr_q + 32'({1'b0, width}) - 32'sd1;
   assign active = busy_q && !full_q && !halt_i;
-  assign range_o = active && last_byte >= addr_t'(ScratchpadBytes);
+  assign range_o = active && last_byte >= 32'(ScratchpadBytes);
   assign index_o = index_q;
   assign req_o = active && !range_o;
   assign addr_o = addr_q[19:0];
@@ -117,15 +117,15 @@ module wick_weights #(
       tx_q <= '0;
       ty_q <= '0;
       c_q <= '0;
-      tile_q <= addr_t'({1'b0, ctrl_i.wt});
-      addr_q <= addr_t'({1'b0, ctrl_i.wt});
+      tile_q <= 32'({1'b0, ctrl_i.wt});
+      addr_q <= 32'({1'b0, ctrl_i.wt});
     end else if (step) begin
       line_q <= line_q + 6'd1;
-      addr_q <= addr_q + addr_t'({1'b0, wt_r_q});
+      addr_q <= addr_q + 32'({1'b0, wt_r_q});
       if (line_last) begin
         line_q <= '0;
-        tile_q <= tile_q + addr_t'({1'b0, wt_c_q});
-        addr_q <= tile_q + addr_t'({1'b0, wt_c_q});
+        tile_q <= tile_q + 32'({1'b0, wt_c_q});
+        addr_q <= tile_q + 32'({1'b0, wt_c_q});
         tx_q <= tx_last ? '0 : tx_q + 6'(taps_q);
         if (tx_last) ty_q <= ty_last ? '0 : ty_q + 6'd1;
         if (tx_last && ty_last) c_q <= c_q + 9'd1;
@@ -174,7 +174,9 @@ module wick_weights #(
   logic [N*RowW-1:0] tile_data_q;
   always_ff @(posedge clk_i) begin
     if (write_q) begin
-      if (write_first_q) tile_data_q <= '0;
+      if (write_first_q) begin
+        for (int unsigned o = 0; o < N; o++) tile_data_q[o*RowW +: RowW] <= '0;
+      end
       if (write_column_q) begin
         for (int unsigned o = 0; o < N; o++) begin
           for (int unsigned i = 0; i < N; i++) begin

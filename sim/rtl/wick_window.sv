@@ -77,7 +77,7 @@ module wick_window #(
   logic row_first_q, inner_first_q, first_q;
 
   function automatic logic [1:0] lead(input logic enable, input coord_t x);
-    return (!enable || !x[CoordW-1]) ? 2'd0 : (&x ? 2'd1 : 2'd2);
+    lead = !enable || !x[CoordW-1] ? 2'd0 : &x ? 2'd1 : 2'd2;
   endfunction
 
   logic ix_last, iy_last, ox_last, oy_last, c_last;
@@ -94,18 +94,18 @@ module wick_window #(
   logic [1:0] skip;
 
   always_comb begin
-    tile_d = line_q + addr_t'({1'b0, outer_row_i});
-    tile_y_d = tile_y_q + coord_t'(outer_dy_i);
+    tile_d = line_q + AddrW'({1'b0, outer_row_i});
+    tile_y_d = tile_y_q + CoordW'(outer_dy_i);
     tile_x_d = start_x_q;
     if (!ox_last) begin
-      tile_d = tile_q + addr_t'({1'b0, outer_col_i});
+      tile_d = tile_q + AddrW'({1'b0, outer_col_i});
       tile_y_d = tile_y_q;
-      tile_x_d = tile_x_q + coord_t'(outer_dx_i);
+      tile_x_d = tile_x_q + CoordW'(outer_dx_i);
     end else if (oy_last) begin
-      tile_d = block_q + addr_t'({1'b0, block_i});
+      tile_d = block_q + AddrW'({1'b0, block_i});
       tile_y_d = start_y_q;
     end
-    row_d = row_q + addr_t'({1'b0, inner_row_i});
+    row_d = row_q + AddrW'({1'b0, inner_row_i});
     base = start_i ? start_addr_i : iy_last ? tile_d : row_d;
     base_x = start_i ? start_x_i : iy_last ? tile_x_d : tile_x_q;
     enable = start_i ? start_trim_i : trim_i && w_i != '0;
@@ -113,14 +113,14 @@ module wick_window #(
   end
 
   addr_t skipped;
-  assign skipped = skip[1] ? base + addr_t'(2 * TrimStride) :
-                   skip[0] ? base + addr_t'(TrimStride) : base;
+  assign skipped = skip[1] ? base + AddrW'(2 * TrimStride) :
+                   skip[0] ? base + AddrW'(TrimStride) : base;
 
   always_ff @(posedge clk_i) begin
     if (start_i || (step_i && ix_last)) begin
       addr_q <= skipped;
       row_q <= base;
-      x_q <= base_x + coord_t'({1'b0, skip});
+      x_q <= base_x + CoordW'({1'b0, skip});
       ix_q <= InnerColW'(skip);
       row_first_q <= 1'b1;
       if (start_i || iy_last) begin
@@ -154,13 +154,13 @@ module wick_window #(
           end
         end
       end else begin
-        y_q <= y_q + coord_t'(inner_dy_i);
+        y_q <= y_q + CoordW'(inner_dy_i);
         iy_q <= iy_q + InnerRowW'(1);
         inner_first_q <= 1'b0;
       end
     end else if (step_i) begin
-      addr_q <= addr_q + addr_t'({1'b0, inner_col_i});
-      x_q <= x_q + coord_t'(inner_dx_i);
+      addr_q <= addr_q + AddrW'({1'b0, inner_col_i});
+      x_q <= x_q + CoordW'(inner_dx_i);
       ix_q <= ix_q + InnerColW'(1);
       row_first_q <= 1'b0;
       inner_first_q <= 1'b0;
