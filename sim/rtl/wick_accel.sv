@@ -195,9 +195,9 @@ module wick_accel (
     .cmd_i(cmd[1023:512]), .cmd_index_i(cmd_index[39:20]), .done_o(retire[1]),
     .active_o(active[1]), .stall_memory_o(memory[1]), .stall_bank_o(bank[1]), .error_o(err[2]),
     .error_code_o(err_code[23:16]), .error_index_o(err_index[59:40]),
-    .spm_req_o(spm_req[2]), .spm_we_o(spm_we[2]), .spm_addr_o(spm_addr[59:40]),
-    .spm_be_o(spm_be[2*N+:N]), .spm_wdata_o(spm_wdata[16*N+:8*N]), .spm_gnt_i(spm_gnt[2]),
-    .spm_rdata_i(spm_rdata[16*N+:8*N])
+    .req_o(spm_req[2]), .we_o(spm_we[2]), .addr_o(spm_addr[59:40]),
+    .be_o(spm_be[2*N+:N]), .wdata_o(spm_wdata[16*N+:8*N]), .gnt_i(spm_gnt[2]),
+    .rdata_i(spm_rdata[16*N+:8*N])
   );
   wick_store #(
     .N(N), .ScratchpadBytes(Spm), .Bus(Bus), .Burst(wick_pkg::Burst), .Bursts(wick_pkg::Bursts)
