@@ -52,7 +52,8 @@ typedef struct {
 typedef struct { char s[NAME_MAX_LENGTH + 1]; } wk_asm_name;
 
 /* WK_INPUT with FILE:LINE:COLUMN. */
-#define wk_asm_error(a, at, ...) wk_asm_error_at((a), WK_INPUT, (at), __FILE__, __LINE__, __VA_ARGS__)
+#define wk_asm_error(a, at, ...) \
+  wk_asm_error_at((a), WK_INPUT, (at), __FILE__, __LINE__, __VA_ARGS__)
 wk_status wk_asm_error_at(const wk_asm_state *a, wk_code code, const char *at, const char *file,
                           int line, const char *fmt, ...) WK_PRINTF(6, 7) WK_MUST_CHECK;
 /* "unknown WHAT 'x'; did you mean 'y'?" */

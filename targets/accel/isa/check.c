@@ -383,7 +383,8 @@ static bool check_transfer(checker *k) {
                  (ll)memory - 1, (ll)k->m->dram_size);
   if (is_load && chunks_meet(v, chunks))
     return fault(k, WK_ERROR_none, "spm", "its chunks overlap in the scratchpad");
-  if (!is_load && runs_meet(v)) return fault(k, WK_ERROR_none, "dram", "its runs overlap in memory");
+  if (!is_load && runs_meet(v))
+    return fault(k, WK_ERROR_none, "dram", "its runs overlap in memory");
   return true;
 }
 

@@ -40,7 +40,7 @@ struct count_none {
   _Static_assert(sizeof(struct bits_##NAME) <= 8 * WK_COMMAND_BYTES, "the fields fit in");    \
   _Static_assert(sizeof(struct count_##NAME) - 1 <= WK_FIELDS_MAX, "WK_FIELDS_MAX is enough");
 #include "targets/accel/isa.def"
-_Static_assert(sizeof(((wk_isa_command *)0)->threshold) / 4 == WK_QUEUE_COUNT, "one for every queue");
+_Static_assert(sizeof(((wk_isa_command *)0)->threshold) == 4 * WK_QUEUE_COUNT, "one a queue");
 _Static_assert(WK_HEADER_threshold_ex == 5 && WK_HEADER_reserved == WK_HEADER_COUNT - 1 &&
                    offsetof(wk_isa_command, reserved) == 4 * WK_HEADER_reserved,
                "wk_isa_command has the header in the order of the table");

@@ -17,8 +17,9 @@ file(MAKE_DIRECTORY ${accel_dir})
 file(CONFIGURE OUTPUT ${accel_dir}/accel_files.c @ONLY CONTENT
 "/* SPDX-License-Identifier: Apache-2.0 */
 #include \"targets/accel/isa/internal.h\"
-#define TEXT(name, file)                                                        \\
-  __asm__(\".section .rodata\\n\" #name \":\\n.incbin \\\"\" file \"\\\"\\n.byte 0\\n.previous\\n\"); \\
+#define TEXT(name, file)                                               \\
+  __asm__(\".section .rodata\\n\" #name \":\\n.incbin \\\"\" file \"\\\"\\n\" \\
+          \".byte 0\\n.previous\\n\");                                     \\
   extern const unsigned char name[] __attribute__((visibility(\"hidden\")));
 @accel_symbols@
 const wk_accel_file wk_accel_presets[] = {

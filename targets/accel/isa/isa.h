@@ -2,9 +2,9 @@
  * Commands, registers and counters of the accelerator as C, from isa.def and regs.def.
  *
  * Enumerators are made of the names in the tables:
- *   WK_CMD_CONV        opcode              WK_CONV_in           index of a field in wk_isa_command.v
- *   WK_QUEUE_ex        queue number        WK_HEADER_opcode     index of a header field
- *   WK_CHOICE_MAP_add  value of a choice   WK_ERROR_range       value of the ERROR register
+ *   WK_CMD_CONV        opcode              WK_CONV_in        index of a field in wk_isa_command.v
+ *   WK_QUEUE_ex        queue number        WK_HEADER_opcode  index of a header field
+ *   WK_CHOICE_MAP_add  value of a choice   WK_ERROR_range    value of the ERROR register
  *   WK_REG_STATUS      offset of a register
  *   WK_COUNTER_cycles  index of a counter; those of queues: wk_isa_counter */
 #ifndef WICK_ACCEL_ISA_H
@@ -135,9 +135,9 @@ extern const size_t wk_isa_costs_count;
 
 const wk_isa_command_info *wk_isa_command_of(int opcode);          /* NULL: there is none */
 const wk_isa_command_info *wk_isa_command_named(const char *text); /* "conv"; NULL: there is none */
-wk_text24 wk_isa_command_text(const wk_isa_command_info *info);         /* "conv": as streams name it */
-bool wk_isa_is_needed(const wk_isa_field *f);
-const char *wk_isa_queue_name(int queue);                           /* "ex" */
+wk_text24 wk_isa_command_text(const wk_isa_command_info *info);    /* "conv": as streams name it */
+bool wk_isa_is_needed(const wk_isa_field *f);                      /* has no default */
+const char *wk_isa_queue_name(int queue);                          /* "ex" */
 const char *wk_isa_error_name(int code);                            /* "range"; "?" */
 /* NULL when the value stands for nothing. */
 const wk_isa_choice *wk_isa_choice_of(wk_isa_kind kind, int64_t value);

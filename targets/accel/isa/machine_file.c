@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Machine files, read with libconfig: KEY = NUMBER; with // and # comments. libconfig resolves
- * "@include" itself, from anywhere, so text with one is refused before it sees it. */
+ * "@include" itself, from anywhere, and drops the high bits of integers that are too large: text
+ * with either is refused before it sees it. */
+#include <ctype.h>
 #include <errno.h>
 #include <libconfig.h>
 #include <stdlib.h>
@@ -51,6 +53,41 @@ static wk_status pre_check(const char *text, size_t n, const char *name) {
     if (depth > NESTING_MAX) return refuse_at(name, line, "too many brackets");
     if (c == '\n') line++;
     is_start = c == '\n' || (is_start && (c == ' ' || c == '\t' || c == '\r' || c == '\f'));
+  }
+  return NULL;
+}
+
+/* The end of the comment or string that begins at `at`; `at` when there is none. */
+static const char *skip_text(const char *at) {
+  const char *end = at;
+  if (*at == '#' || (*at == '/' && at[1] == '/')) return at + strcspn(at, "\n");
+  if (*at == '/' && at[1] == '*') {
+    end = strstr(at + 2, "*/");
+    return end ? end + 2 : at + strlen(at);
+  }
+  if (*at == '"')
+    for (end = at + 1; *end && *end != '"'; end++) end += *end == '\\' && end[1];
+  return *end && end > at ? end + 1 : end;
+}
+
+/* Integers of more than 32 bits. */
+static wk_status check_numbers(const char *text, const char *name) {
+  int line = 1;
+  for (const char *at = text; *at;) {
+    const char *next = skip_text(at);
+    if (next == at && isalpha((unsigned char)*at)) /* a name, with digits in it or not */
+      while (isalnum((unsigned char)*next) || *next == '_') next++;
+    if (next == at && isdigit((unsigned char)*at)) {
+      char *end;
+      bool is_hex = *at == '0' && (at[1] == 'x' || at[1] == 'X');
+      errno = 0;
+      unsigned long long v = strtoull(at, &end, is_hex ? 16 : 10);
+      if (errno || v > INT32_MAX) return refuse_at(name, line, "a number is too large");
+      next = end;
+      if (*next == '.') next += 1 + strspn(next + 1, "0123456789");
+    }
+    if (next == at) next++;
+    for (; at < next; at++) line += *at == '\n';
   }
   return NULL;
 }
@@ -124,8 +161,12 @@ wk_status wk_machine_parse(const char *text, size_t n, const char *name, wk_mach
   char *copy = wk_xmalloc(n + 1);
   memcpy(copy, text, n);
   copy[n] = 0;
+  wk_status s = check_numbers(copy, name);
+  if (s) {
+    free(copy);
+    return s;
+  }
   config_init(&c);
-  wk_status s = NULL;
   if (config_read_string(&c, copy) != CONFIG_TRUE) {
     const char *why = config_error_text(&c);
     s = refuse_at(name, config_error_line(&c), why ? why : "syntax error");

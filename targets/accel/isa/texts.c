@@ -68,7 +68,8 @@ static void commands(wk_str *b) {
               wk_isa_commands[i].opcode);
   for (size_t i = 0; i < wk_isa_choices_count; i++) {
     const wk_isa_choice *c = &wk_isa_choices[i];
-    number_of(b, wk_isa_choice_bits(c->kind), camel(wk_isa_kind_text(c->kind)).s, c->name, c->value);
+    camel_text kind = camel(wk_isa_kind_text(c->kind));
+    number_of(b, wk_isa_choice_bits(c->kind), kind.s, c->name, c->value);
   }
   wk_str_add(b, "\n  // Positions in a command: FieldLsb +: FieldW\n");
   for (int i = 0; i < WK_HEADER_COUNT; i++) position_of(b, "Hdr", &wk_isa_header[i]);
@@ -138,8 +139,8 @@ void wk_isa_registers_c(wk_str *b) {
   wk_str_add(b, "\n/* Codes of the register ERROR. */\n");
   for (size_t i = 0; i < wk_isa_errors_count; i++)
     define(b, "ERROR_", wk_isa_errors[i].name, wk_isa_errors[i].number, wk_isa_errors[i].doc);
-  wk_str_add(b, "\n/* Counters: values of COUNTER_SELECT; a row of the mark area holds counter i in\n"
-                " * the 8 bytes from 8 * i. */\n");
+  wk_str_add(b, "\n/* Counters: values of COUNTER_SELECT; a row of the mark area holds counter i\n"
+                " * in the 8 bytes from 8 * i. */\n");
   for (int i = 0; i < WK_COUNTER_COUNT; i++)
     define(b, "COUNTER_", wk_isa_counter_name(i).s, i,
            i < WK_COUNTER_QUEUES ? wk_isa_counters[i].doc : NULL);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Machine files, overrides, hashes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "targets/accel/isa/isa.h"
+
+static void expect_error(wk_status s, const char *place, const char *message, const char *input) {
+  if (!s) fail_msg("'%s' is accepted; wanted: %s", input, message);
+  const char *got = s->place ? s->place : "";
+  if (strcmp(got, place) != 0 || strcmp(s->message, message) != 0)
+    fail_msg("'%s' gives\n  %s: %s\nwanted\n  %s: %s", input, got, s->message, place, message);
+  wk_status_free(s);
+}
+
+static void expect_none(wk_status s) {
+  if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void reads_values(void **state) {
+  static const char text[] = "// comment\narray = 8; # another\nbus=32\n dram_bytes = 12.5;\n"
+                             "/* and\n   99999999999, a third */ dram_traffic = 0.0625; dram_error = -1;\n"
+                             "scratchpad = 0x8000;";
+  wk_machine m, defaults;
+  (void)state;
+  wk_machine_defaults(&defaults);
+  expect_none(wk_machine_parse(text, strlen(text), "a/b/small.cfg", &m));
+  assert_string_equal(m.name, "small");
+  assert_int_equal(m.array, 8);
+  assert_int_equal(m.bus, 32);
+  assert_int_equal(m.scratchpad, 0x8000);
+  assert_int_equal(m.dram_bytes.num, 25);
+  assert_int_equal(m.dram_bytes.den, 2);
+  assert_int_equal(m.dram_traffic.num, 1);
+  assert_int_equal(m.dram_traffic.den, 16);
+  assert_int_equal(m.dram_error, -1);
+  assert_int_equal(m.banks, defaults.banks);
+  expect_none(wk_machine_parse("", 0, "empty", &m));
+  assert_true(wk_machine_hash(&m) == wk_machine_hash(&defaults));
+}
+
+static void refuses_files(void **state) {
+  static const struct { const char *text, *place, *message; } cases[] = {
+      {"array = 8;\nscrachpad = 65536;", "m.cfg:2",
+       "unknown key 'scrachpad'; did you mean 'scratchpad'?"},
+      {"xyzzy = 1;", "m.cfg:1", "unknown key 'xyzzy'"},
+      {"array = 12;", "m.cfg:1", "array = 12 must be a power of two"},
+      {"\n\narray = 64;", "m.cfg:3", "array = 64 is outside 8 to 32 lanes"},
+      {"array = -8;", "m.cfg:1", "array = -8 is outside 8 to 32 lanes"},
+      {"array = 99999999999999999999;", "m.cfg:1", "a number is too large"},
+      {"array = 4294967312;", "m.cfg:1", "a number is too large"}, /* 2^32 + 16 */
+      {"/* 1\n */array = 0x100000010;", "m.cfg:2", "a number is too large"},
+      {"array = 4294967312L;", "m.cfg:1", "a number is too large"},
+      {"array = 8.5;", "m.cfg:1", "array must be a whole number"},
+      {"array = \"8\";", "m.cfg:1", "array must be a whole number"},
+      {"array = true;", "m.cfg:1", "array must be a whole number"},
+      {"array = [8, 16];", "m.cfg:1", "array must be a whole number"},
+      {"dram_bytes = (1, 2);", "m.cfg:1", "dram_bytes must be a number"},
+      {"dram_bytes = 0.0000001;", "m.cfg:1", "dram_bytes is a number of at most six decimals"},
+      {"dram_bytes = 1e300;", "m.cfg:1", "dram_bytes is a number of at most six decimals"},
+      {"dram_bytes = 0.05;", "m.cfg:1", "dram_bytes = 0.05 is outside 0.0625 to 64 bytes/cycle"},
+      {"dram_bytes = -1.5;", "m.cfg:1", "dram_bytes = -1.5 is outside 0.0625 to 64 bytes/cycle"},
+      {"dram_seed = -1;", "m.cfg:1", "dram_seed = -1 is outside 0 to 2147483647"},
+      {"array = 8;\narray = 16;", "m.cfg:2", "duplicate setting name"},
+      {"array = ;", "m.cfg:1", "syntax error"},
+      {"array = 8\n  @include \"/etc/passwd\"", "m.cfg:2", "no file may include another"},
+      {"@include \"other.cfg\"", "m.cfg:1", "no file may include another"},
+      {"array = 32;", "m.cfg", "bus = 16 bytes is narrower than a word of array = 32 bytes"},
+      {"array = 32;\nbus = 16;", "m.cfg:2",
+       "bus = 16 bytes is narrower than a word of array = 32 bytes"},
+      {"array = 8; accumulators = 262144;", "m.cfg:1",
+       "accumulators = 262144 bytes are 8192 entries of array = 8 sums; commands reach 4096"},
+      {"dram_bytes = 4;\ndram_traffic = 4;", "m.cfg:2", "dram_traffic leaves nothing of dram_bytes"},
+      {"dram_refresh_interval = 10; dram_refresh_cycles = 10;", "m.cfg:1",
+       "dram_refresh_cycles = 10 leaves nothing of dram_refresh_interval = 10"}};
+  wk_machine m;
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++)
+    expect_error(wk_machine_parse(cases[i].text, strlen(cases[i].text), "m.cfg", &m),
+                 cases[i].place, cases[i].message, cases[i].text);
+  expect_error(wk_machine_parse("a\0b", 3, "m.cfg", &m), "m.cfg:1", "the byte 0 in a text", "a 0 b");
+  char *deep = wk_xmalloc(100000);
+  memset(deep, '(', 100000);
+  expect_error(wk_machine_parse(deep, 1000, "m.cfg", &m), "m.cfg:1", "too many brackets", "((((");
+  expect_error(wk_machine_parse(deep, 100000, "m.cfg", &m), "m.cfg",
+               "has 100000 bytes; a machine file has at most 65536", "((((");
+  free(deep);
+}
+
+static void finds_machines(void **state) {
+  wk_machine m;
+  char path[] = "/tmp/wick-machine-XXXXXX";
+  (void)state;
+  assert_int_equal(wk_machine_preset_count(), 3);
+  for (size_t i = 0; i < wk_machine_preset_count(); i++) {
+    expect_none(wk_machine_read(wk_machine_preset_name(i), &m));
+    assert_string_equal(m.name, wk_machine_preset_name(i));
+    expect_none(wk_machine_check(&m));
+  }
+  expect_error(wk_machine_read("bsae", &m), "", "unknown machine 'bsae'; did you mean 'base'?", "");
+  expect_error(wk_machine_read("qqqqqq", &m), "",
+               "unknown machine 'qqqqqq': neither a preset nor a file", "");
+  expect_error(wk_machine_read("no/such.cfg", &m), "no/such.cfg",
+               "cannot open: No such file or directory", "");
+  int fd = mkstemp(path);
+  assert_int_equal(write(fd, "array = 8;", 10), 10);
+  close(fd);
+  expect_none(wk_machine_read(path, &m));
+  assert_int_equal(m.array, 8);
+  unlink(path);
+}
+
+/* ---- overrides ------------------------------------------------------------------------------- */
+
+static void overrides(void **state) {
+  static const struct { const char *text, *place, *message; } cases[] = {
+      {"latenzy=5", "latenzy=5", "unknown key 'latenzy'; did you mean 'latency'?"},
+      {"latency", "latency", "'latency' is not of the form KEY=NUMBER"},
+      {"", "", "'' is not of the form KEY=NUMBER"},
+      {"=5", "=5", "'=5' is not of the form KEY=NUMBER"},
+      {"latency=5,", "latency=5,", "'' is not of the form KEY=NUMBER"},
+      {"latency=x", "latency=x", "'x' is no number of at most six decimals"},
+      {"latency=", "latency=", "'' is no number of at most six decimals"},
+      {"latency=1.5", "latency=1.5", "dram_latency must be a whole number"},
+      {"latency=0", "latency=0", "dram_latency = 0 is outside 1 to 100000 cycles"},
+      {"bytes=0.1234567", "bytes=0.1234567", "'0.1234567' is no number of at most six decimals"},
+      {"array=8", "array=8", "array is hardware: it stands in the machine file"},
+      {"bytes=4,traffic=4", "bytes=4,traffic=4", "dram_traffic leaves nothing of dram_bytes"}};
+  wk_machine m;
+  (void)state;
+  wk_machine_defaults(&m);
+  uint64_t hash = wk_machine_hash(&m);
+  expect_none(wk_machine_override(&m, "latency=500,dram_bytes=12.500,clock_mhz=800,error=7"));
+  assert_int_equal(m.dram_latency, 500);
+  assert_int_equal(m.dram_bytes.num, 25);
+  assert_int_equal(m.dram_bytes.den, 2);
+  assert_int_equal(m.clock_mhz, 800);
+  assert_int_equal(m.dram_error, 7);
+  assert_true(wk_machine_hash(&m) == hash);
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++)
+    expect_error(wk_machine_override(&m, cases[i].text), cases[i].place, cases[i].message,
+                 cases[i].text);
+  assert_int_equal(m.dram_latency, 500); /* a refused list changes nothing */
+  assert_int_equal(m.dram_bytes.num, 25);
+}
+
+/* ---- identity -------------------------------------------------------------------------------- */
+
+static void hashes_hardware(void **state) {
+  wk_machine m, other;
+  wk_str b = {0};
+  (void)state;
+  wk_machine_defaults(&m);
+  for (size_t i = 0; i < WK_KEY_COUNT; i++) {
+    const wk_machine_key *k = &wk_machine_keys[i];
+    other = m;
+    *(int64_t *)((char *)&other + k->offset) += 1;
+    bool differs = wk_machine_hash(&m) != wk_machine_hash(&other);
+    assert_int_equal(differs, k->kind == WK_KEY_HARDWARE);
+    assert_int_equal(wk_machine_difference(&b, &other, &m), k->kind == WK_KEY_HARDWARE);
+  }
+  other = m;
+  other.array = 8;
+  other.banks = 4;
+  b.n = 0;
+  assert_true(wk_machine_difference(&b, &other, &m));
+  assert_string_equal(b.s, "array is 8, not 16, banks is 4, not 8");
+  wk_str_free(&b);
+}
+
+/* Every default is within its range, and shown as it was written. */
+static void table_is_sound(void **state) {
+  wk_machine m;
+  (void)state;
+  wk_machine_defaults(&m);
+  expect_none(wk_machine_check(&m));
+  for (size_t i = 0; i < WK_KEY_COUNT; i++) {
+    wk_str text = {0}, b = {0};
+    wk_machine_key_text(&b, &m, &wk_machine_keys[i]);
+    assert_string_equal(b.s, wk_machine_keys[i].def);
+    wk_str_printf(&text, "%s = %s;", wk_machine_keys[i].name, b.s);
+    expect_none(wk_machine_parse(text.s, text.n, "default", &m));
+    wk_str_free(&text);
+    wk_str_free(&b);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(reads_values), cmocka_unit_test(refuses_files),
+      cmocka_unit_test(finds_machines), cmocka_unit_test(overrides),
+      cmocka_unit_test(hashes_hardware), cmocka_unit_test(table_is_sound)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
