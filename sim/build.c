@@ -19,8 +19,15 @@ extern char **environ;
 
 /* ---- what goes in ---------------------------------------------------------------------------- */
 
+static bool is_package(const char *path) {
+  size_t n = strlen(path);
+  return n > 7 && !strcmp(path + n - 7, "_pkg.sv");
+}
+
+/* Packages first: whoever uses one must come behind it. */
 static int by_name(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
+  const char *x = *(char *const *)a, *y = *(char *const *)b;
+  return is_package(x) != is_package(y) ? is_package(y) - is_package(x) : strcmp(x, y);
 }
 
 typedef WK_VEC(char *) names;
@@ -180,10 +187,10 @@ static wk_status run_tool(const job *j, const char *const *argv, const char *wha
   wk_str_printf(&log, "%s/log", j->work);
   wk_status s = start(argv, log.s, &pid);
   if (!s) {
-    report(j, what, 0);
+    report(j, what, 0); /* once; what follows is more */
     while (waitpid(pid, &state, WNOHANG) == 0) {
       int sources = count_files(j->work, ".cpp"), objects = count_files(j->work, ".o");
-      report(j, what, sources ? 100 * objects / (sources + 2) : -1);
+      report(j, what, sources ? 1 + 98 * objects / (sources + 2) : -1);
       usleep(100000);
     }
     if (!WIFEXITED(state) || WEXITSTATUS(state) != 0)

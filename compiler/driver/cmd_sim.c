@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "compiler/driver/command.h"
 #include "compiler/driver/sim.h"
@@ -66,6 +67,7 @@ static const sim_opts defaults = {.model = WK_SIM_RTL};
 
 static void show_progress(void *context, const char *what, int percent) {
   const wk_machine *m = context;
+  if (percent == 0 && !isatty(STDERR_FILENO)) fprintf(stderr, "%s '%s'\n", what, m->name);
   if (percent < 0) wk_progress("%s '%s' ...", what, m->name);
   else wk_progress("%s '%s' ... %d %%", what, m->name, percent);
 }

@@ -54,43 +54,43 @@ module wick_dispatch #(
         tail        = |cmd_i[511:wick_pkg::FillP2Lsb+wick_pkg::FillP2W];
       end
       5'(wick_pkg::OpSt): begin
-        right_queue = 32'(queue) == wick_pkg::QSt;
+        right_queue = queue == wick_pkg::QSt;
         tail        = |cmd_i[511:wick_pkg::StP2Lsb+wick_pkg::StP2W];
       end
       5'(wick_pkg::OpConv): begin
-        right_queue = 32'(queue) == wick_pkg::QEx;
+        right_queue = queue == wick_pkg::QEx;
         tail        = |cmd_i[511:wick_pkg::ConvNLsb+wick_pkg::ConvNW];
       end
       5'(wick_pkg::OpDwc): begin
-        right_queue = 32'(queue) == wick_pkg::QEx;
+        right_queue = queue == wick_pkg::QEx;
         tail        = |cmd_i[511:wick_pkg::DwcNLsb+wick_pkg::DwcNW];
       end
       5'(wick_pkg::OpMm): begin
-        right_queue = 32'(queue) == wick_pkg::QEx;
+        right_queue = queue == wick_pkg::QEx;
         tail        = |cmd_i[511:wick_pkg::MmNLsb+wick_pkg::MmNW];
       end
       5'(wick_pkg::OpMap): begin
-        right_queue = 32'(queue) == wick_pkg::QVe;
+        right_queue = queue == wick_pkg::QVe;
         tail        = |cmd_i[511:wick_pkg::MapTableLsb+wick_pkg::MapTableW];
       end
       5'(wick_pkg::OpPool): begin
-        right_queue = 32'(queue) == wick_pkg::QVe;
+        right_queue = queue == wick_pkg::QVe;
         tail        = |cmd_i[511:wick_pkg::PoolNLsb+wick_pkg::PoolNW];
       end
       5'(wick_pkg::OpRow): begin
-        right_queue = 32'(queue) == wick_pkg::QVe;
+        right_queue = queue == wick_pkg::QVe;
         tail        = |cmd_i[511:wick_pkg::RowTableLsb+wick_pkg::RowTableW];
       end
       5'(wick_pkg::OpTrn): begin
-        right_queue = 32'(queue) == wick_pkg::QVe;
+        right_queue = queue == wick_pkg::QVe;
         tail        = |cmd_i[511:wick_pkg::TrnNLsb+wick_pkg::TrnNW];
       end
       5'(wick_pkg::OpTab): begin
-        right_queue = 32'(queue) == wick_pkg::QVe;
+        right_queue = queue == wick_pkg::QVe;
         tail        = |cmd_i[511:wick_pkg::TabCountLsb+wick_pkg::TabCountW];
       end
       5'(wick_pkg::OpMark): begin
-        right_queue = 32'(queue) == wick_pkg::QEx;
+        right_queue = queue == wick_pkg::QEx;
         tail        = |cmd_i[511:wick_pkg::MarkRowLsb+wick_pkg::MarkRowW];
       end
       5'(wick_pkg::OpEnd): begin

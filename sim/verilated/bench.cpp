@@ -107,7 +107,7 @@ void Bench::DriveAnswers() {
   uint8_t id, resp;
   bool room = dram_api_.can_request(dram_);
   top_->m_axi_arready_i = room && !stalls_.Draw(options_.stalls);
-  top_->m_axi_awready_i = room && !top_->m_axi_arready_i && !stalls_.Draw(options_.stalls);
+  top_->m_axi_awready_i = room && !stalls_.Draw(options_.stalls);
   top_->m_axi_wready_i = monitor_.WritesOpen() && !stalls_.Draw(options_.stalls);
   top_->m_axi_rvalid_i = dram_api_.read_beat(dram_, &beat);
   if (top_->m_axi_rvalid_i) {
