@@ -5,6 +5,7 @@
  * neighbouring output pixels for all channels: an input vector is loaded once and used by every
  * output pixel under whose window it lies; weights are loaded once per `cols` pixels. */
 #include "targets/cpu/depthwise.h"
+#include "targets/cpu/finish.h"
 #include "targets/cpu/gemm.h"
 #include "targets/cpu/rows.h"
 
@@ -150,24 +151,41 @@ static void sum_looped(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa w, wk_ssa 
   acc[0] = lr.phi[0];
 }
 
+/* Outputs of a channel block: neighbouring pixels are rows. */
+typedef struct {
+  wk_emit *e;
+  const dw_key *k;
+  wk_ssa at; /* first channel */
+} dw_block;
+
+static wk_ssa pixel_address(void *ctx, int operand, wk_ssa pixel) {
+  const dw_block *b = ctx;
+  wk_emit *e = b->e;
+  const wk_cpu_operand *o = operand < 0 ? NULL : &b->k->epi->operands[operand];
+  int pair = operand < 0 ? OUT : OPS + 2 * operand;
+  wk_ssa step = param(e, pair + 1);
+  step = LLVMIsAConstantInt(pixel) ? wk_emit_mul(e, step, LLVMConstIntGetSExtValue(pixel))
+                                   : LLVMBuildMul(e->b, step, pixel, "");
+  wk_ssa p = wk_emit_at(e, param(e, pair), step);
+  if (o && !o->per_column) return p;
+  return wk_emit_at(e, p, scaled(e, b->at, o ? o->dtype : b->k->types.y));
+}
+
 static void finish(wk_emit *e, const dw_key *k, wk_ssa at, wk_ssa mask, const wk_ssa *acc) {
-  const wk_cpu_epilogue *epi = k->epi;
-  wk_dtype type = k->types.y;
-  wk_ssa in[WK_CPU_MAX_OPERANDS];
-  for (int o = 0; o < k->cols; o++) {
-    wk_ssa out = acc[o];
-    for (int i = 0; i < epi->n_operands; i++) {
-      const wk_cpu_operand *operand = &epi->operands[i];
-      if (o > 0 && wk_operand_is_row_invariant(operand)) continue;
-      wk_ssa p = wk_emit_at(e, param(e, OPS + 2 * i), wk_emit_mul(e, param(e, OPS + 2 * i + 1), o));
-      if (operand->per_column) p = wk_emit_at(e, p, scaled(e, at, operand->dtype));
-      in[i] = wk_operand_load(e, operand, p, mask);
-    }
-    if (epi->emit) out = epi->emit(epi->ctx, e, out, in);
-    wk_ssa y = wk_emit_at(e, param(e, OUT), wk_emit_mul(e, param(e, OUT_STEP), o));
-    y = wk_emit_at(e, y, scaled(e, at, type));
-    wk_emit_vstore(e, wk_to_memory(e, type, e->isa->lanes, out), y, mask);
-    if (type == WK_F32) wk_emit_prefetch(e, wk_emit_at(e, y, param(e, OUT_AHEAD)), 3);
+  dw_block b = {e, k, at};
+  wk_finish f = {.e = e,
+                 .epi = k->epi,
+                 .type = k->types.y,
+                 .n = k->cols,
+                 .nv = 1,
+                 .acc = acc,
+                 .mask = mask,
+                 .address = pixel_address,
+                 .ctx = &b};
+  wk_finish_emit(&f);
+  for (int o = 0; o < k->cols && k->types.y == WK_F32; o++) {
+    wk_ssa y = pixel_address(&b, -1, wk_emit_int(e, o));
+    wk_emit_prefetch(e, wk_emit_at(e, y, param(e, OUT_AHEAD)), 3);
   }
 }
 

@@ -4,6 +4,7 @@
  * byte offsets from them (no index arithmetic), four k per iteration, no spills (the tile table of
  * the instruction set leaves registers for the panel and the splat). The row pointers come from
  * memory, tap by tap, so a convolution's taps and borders cost nothing in the inner loop. */
+#include "targets/cpu/finish.h"
 #include "targets/cpu/gemm.h"
 
 #include <stdio.h>
@@ -145,12 +146,17 @@ static void start(tile *t) {
   }
 }
 
-static wk_ssa row_address(tile *t, int pair, int row) {
+static wk_ssa times(wk_emit *e, wk_ssa a, wk_ssa b) {
+  return LLVMIsAConstantInt(b) ? wk_emit_mul(e, a, LLVMConstIntGetSExtValue(b))
+                               : LLVMBuildMul(e->b, a, b, "");
+}
+
+static wk_ssa row_address(tile *t, int pair, wk_ssa row) {
   wk_emit *e = t->e;
   wk_ssa base = arg(t, pair), ld = arg(t, pair + 1);
-  if (t->key->row_table)
-    return wk_emit_at(e, base, wk_emit_load(e, e->i64, wk_emit_off(e, ld, 8 * row)));
-  return wk_emit_at(e, base, wk_emit_mul(e, ld, row));
+  if (!t->key->row_table) return wk_emit_at(e, base, times(e, ld, row));
+  wk_ssa entry = wk_emit_at(e, ld, wk_emit_mul(e, row, 8));
+  return wk_emit_at(e, base, wk_emit_load(e, e->i64, entry));
 }
 
 wk_ssa wk_operand_load(wk_emit *e, const wk_cpu_operand *o, wk_ssa at, wk_ssa mask) {
@@ -160,35 +166,25 @@ wk_ssa wk_operand_load(wk_emit *e, const wk_cpu_operand *o, wk_ssa at, wk_ssa ma
   return wk_from_memory(e, o->dtype, e->isa->lanes, v);
 }
 
-static wk_ssa load_operand(wk_emit *e, const wk_cpu_operand *o, wk_ssa at, int v, wk_ssa mask) {
-  if (o->per_column) at = wk_emit_off(e, at, v * e->isa->lanes * wk_dtype_size(o->dtype));
-  return wk_operand_load(e, o, at, mask);
+static wk_ssa finish_address(void *ctx, int operand, wk_ssa row) {
+  tile *t = ctx;
+  if (operand >= 0 && wk_operand_is_row_invariant(&t->key->epi->operands[operand]))
+    return arg(t, WK_TILE_OPS + 2 * operand); /* it has no table */
+  return row_address(t, operand < 0 ? WK_TILE_Y : WK_TILE_OPS + 2 * operand, row);
 }
 
 static void finish(tile *t) {
   wk_emit *e = t->e;
-  const wk_cpu_epilogue *epi = t->key->epi;
-  wk_dtype type = t->key->types.y;
-  int nv = t->key->nv, width = e->isa->lanes * wk_dtype_size(type);
-  wk_ssa mask = t->key->masked ? wk_emit_lanes(e, arg(t, WK_TILE_LANES)) : NULL;
-  wk_ssa shared[WK_CPU_MAX_OPERANDS][WK_CPU_MAX_NV] = {{NULL}};
-  for (int i = 0; i < epi->n_operands; i++)
-    for (int v = 0; v < nv && wk_operand_is_row_invariant(&epi->operands[i]); v++)
-      shared[i][v] = load_operand(e, &epi->operands[i], arg(t, WK_TILE_OPS + 2 * i), v,
-                                  v == nv - 1 ? mask : NULL);
-  for (int r = 0; r < t->key->rows; r++) {
-    wk_ssa y = row_address(t, WK_TILE_Y, r), at[WK_CPU_MAX_OPERANDS];
-    for (int i = 0; i < epi->n_operands; i++)
-      at[i] = shared[i][0] ? NULL : row_address(t, WK_TILE_OPS + 2 * i, r);
-    for (int v = 0; v < nv; v++) {
-      wk_ssa in[WK_CPU_MAX_OPERANDS], out = t->acc[r * nv + v], m = v == nv - 1 ? mask : NULL;
-      for (int i = 0; i < epi->n_operands; i++)
-        in[i] = shared[i][v] ? shared[i][v] : load_operand(e, &epi->operands[i], at[i], v, m);
-      if (epi->emit) out = epi->emit(epi->ctx, e, out, in);
-      out = wk_to_memory(e, type, e->isa->lanes, out);
-      wk_emit_vstore(e, out, wk_emit_off(e, y, v * width), m);
-    }
-  }
+  wk_finish f = {.e = e,
+                 .epi = t->key->epi,
+                 .type = t->key->types.y,
+                 .n = t->n,
+                 .nv = t->key->nv,
+                 .acc = t->acc,
+                 .mask = t->key->masked ? wk_emit_lanes(e, arg(t, WK_TILE_LANES)) : NULL,
+                 .address = finish_address,
+                 .ctx = t};
+  wk_finish_emit(&f);
 }
 
 /* Brings in the lines that the epilogue will read and write, while k runs. */
@@ -198,7 +194,7 @@ static void prefetch_output(tile *t) {
     for (int i = -1; i < t->key->epi->n_operands; i++) {
       const wk_cpu_operand *o = i < 0 ? NULL : &t->key->epi->operands[i];
       if (o && (!o->per_column || wk_operand_is_row_invariant(o))) continue;
-      wk_ssa at = row_address(t, i < 0 ? WK_TILE_Y : WK_TILE_OPS + 2 * i, r);
+      wk_ssa at = finish_address(t, i, wk_emit_int(e, r));
       int bytes = t->key->nv * e->isa->lanes * wk_dtype_size(o ? o->dtype : t->key->types.y);
       for (int k = 0; k < bytes; k += LINE) wk_emit_prefetch(e, wk_emit_off(e, at, k), 3);
     }
