@@ -68,8 +68,9 @@ static wk_ssa pack(const finish *t, int which, wk_ssa a, wk_ssa b) {
   return LLVMBuildCall2(t->e->b, type, fn, args, 2, "");
 }
 
-/* Saturated to bytes, one vector after the other; NULL: there are no instructions for it. Packing
- * works on 16 bytes at a time, which leaves words of four results in the wrong order. */
+/* Saturated to bytes, in order; NULL: there are no instructions for it. Packing works on 16 bytes at
+ * a time, of each vector four results, which is what laced vectors want; others need their words
+ * put in order. */
 static wk_ssa packed(const finish *t, const wk_ssa *v) {
   wk_emit *e = t->e;
   int lanes = e->isa->lanes, parts = lanes / 4;
@@ -78,8 +79,11 @@ static wk_ssa packed(const finish *t, const wk_ssa *v) {
   wk_ssa y = pack(t, bytes, pack(t, 0, v[0], v[1]), pack(t, 0, v[2], v[3])), index[64];
   LLVMTypeRef words = wk_vector_type(e->i32, lanes);
   y = LLVMBuildBitCast(e->b, y, words, "");
-  for (int i = 0; i < lanes; i++)
-    index[i] = LLVMConstInt(e->i32, (unsigned)(i % parts * GROUP + i / parts), 0);
+  int lace = t->f->is_laced ? t->f->nv : 1;
+  for (int i = 0; i < lanes; i++) { /* word i: of row i / (parts * lace), … */
+    int row = i / (parts * lace), chunk = i % (parts * lace) / lace;
+    index[i] = LLVMConstInt(e->i32, (unsigned)(chunk * GROUP + row * lace + i % lace), 0);
+  }
   wk_ssa order = LLVMConstVector(index, (unsigned)lanes);
   y = LLVMBuildShuffleVector(e->b, y, LLVMGetPoison(words), order, "");
   return LLVMBuildBitCast(e->b, y, wk_vector_type(e->i8, lanes * GROUP), "");
@@ -137,15 +141,23 @@ static wk_ssa is_full(const finish *t, wk_ssa mask) {
   return LLVMBuildICmp(t->e->b, LLVMIntEQ, v, LLVMConstAllOnes(bits), "");
 }
 
+static void in_order(const finish *t, wk_ssa *acc) {
+  const wk_finish *f = t->f;
+  for (int k = 0; k < f->n; k += f->is_laced ? f->nv : 1)
+    wk_unlace(t->e, f->is_laced ? f->nv : 1, f->acc + k, acc + k);
+}
+
 /* Vectors from `first` on (i64), exactly, in a loop. */
 static void exact_from(const finish *t, wk_ssa first) {
   wk_emit *e = t->e;
   const wk_finish *f = t->f;
   LLVMTypeRef type = LLVMTypeOf(f->acc[0]);
+  wk_ssa acc[MOST];
+  in_order(t, acc);
   wk_ssa memory = wk_emit_local(e, LLVMArrayType2(type, (uint64_t)f->n)), in[WK_CPU_MAX_OPERANDS];
   int64_t width = e->isa->lanes * 4;
   for (int k = 0; k < f->n; k++)
-    wk_emit_vstore(e, f->acc[k], wk_emit_off(e, memory, k * width), NULL);
+    wk_emit_vstore(e, acc[k], wk_emit_off(e, memory, k * width), NULL);
   wk_emit_loop l;
   wk_emit_begin(e, &l, first, wk_emit_int(e, f->n), 1, NULL, 0);
   wk_ssa row = wk_emit_div(e, l.i, f->nv), column = wk_emit_mod(e, l.i, f->nv), mask = f->mask;
@@ -193,12 +205,38 @@ static void quick(const finish *t) {
   LLVMPositionBuilderAtEnd(e->b, done);
 }
 
-void wk_finish_emit(const wk_finish *f) {
-  finish t = {.f = f, .e = f->e};
-  wk_ssa in[WK_CPU_MAX_OPERANDS], zero = wk_emit_int(f->e, 0);
+static bool is_invariant(const wk_finish *f) {
+  bool all = true;
   for (int i = 0; i < f->epi->n_operands; i++)
-    for (int v = 0; v < f->nv && wk_operand_is_row_invariant(&f->epi->operands[i]); v++)
-      t.shared[i][v] = load(&t, i, zero, wk_emit_int(f->e, v), v == f->nv - 1 ? f->mask : NULL);
+    all = all && wk_operand_is_row_invariant(&f->epi->operands[i]);
+  return all;
+}
+
+static void share_operands(finish *t) {
+  const wk_finish *f = t->f;
+  wk_ssa zero = wk_emit_int(f->e, 0);
+  for (int i = 0; i < f->epi->n_operands; i++) {
+    const wk_cpu_operand *o = &f->epi->operands[i];
+    if (!wk_operand_is_row_invariant(o)) continue;
+    wk_ssa in[WK_CPU_MAX_NV];
+    for (int v = 0; v < f->nv; v++)
+      in[v] = load(t, i, zero, wk_emit_int(f->e, v), v == f->nv - 1 ? f->mask : NULL);
+    wk_lace(f->e, f->is_laced && o->per_column ? f->nv : 1, in, t->shared[i]);
+    for (int v = 1; v < f->nv && !(f->is_laced && o->per_column); v++) t->shared[i][v] = in[v];
+  }
+}
+
+void wk_finish_emit(const wk_finish *f) {
+  wk_finish ordered = *f;
+  finish t = {.f = f, .e = f->e};
+  wk_ssa in[WK_CPU_MAX_OPERANDS], acc[MOST];
+  if (f->is_laced && !(f->epi->quick && is_invariant(f))) {
+    in_order(&t, acc);
+    ordered.acc = acc;
+    ordered.is_laced = false;
+    t.f = f = &ordered;
+  }
+  share_operands(&t);
   if (f->epi->quick) {
     quick(&t);
     return;

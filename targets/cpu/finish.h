@@ -11,6 +11,7 @@ typedef struct {
   const wk_cpu_epilogue *epi;
   wk_dtype type; /* of the output */
   int n, nv;
+  bool is_laced; /* the vectors of a row are laced (dot.h), 2 or 4 */
   const wk_ssa *acc;
   wk_ssa mask; /* of the last vector of each row; NULL: none */
   /* Address of the first column of a row (i64) in the output (operand -1) or in an operand. */
