@@ -120,10 +120,9 @@ wk_ssa wk_dot_join(wk_emit *e, const wk_cpu_types *t, const wk_ssa *x, int n) {
   wk_ssa word = LLVMConstNull(words(e));
   for (int i = 0; i < n; i++) {
     bool extends = t->a == WK_I8 && !is_quad;
-    wk_ssa v = extends ? LLVMBuildSExt(e->b, x[i], words(e), "")
-                       : LLVMBuildZExt(e->b, x[i], words(e), "");
-    if (extends && i + 1 < n)
-      v = LLVMBuildAnd(e->b, v, wk_vector_int(e, words(e), 0xffff), "");
+    wk_ssa v =
+        extends ? LLVMBuildSExt(e->b, x[i], words(e), "") : LLVMBuildZExt(e->b, x[i], words(e), "");
+    if (extends && i + 1 < n) v = LLVMBuildAnd(e->b, v, wk_vector_int(e, words(e), 0xffff), "");
     int64_t at = i * (is_quad ? 8 : 16);
     if (i > 0) v = LLVMBuildShl(e->b, v, wk_vector_int(e, words(e), at), "");
     word = i > 0 ? LLVMBuildOr(e->b, word, v, "") : v;
@@ -202,8 +201,8 @@ static wk_ssa chunks(wk_emit *e, wk_ssa a, wk_ssa b, const int which[4]) {
 
 /* Four vectors of four chunks, transposed. */
 static void transpose(wk_emit *e, const wk_ssa *v, wk_ssa *out) {
-  static const int first[][4] = {{0, 1, 4, 5}, {2, 3, 6, 7}}, then[][4] = {{0, 2, 4, 6},
-                                                                           {1, 3, 5, 7}};
+  static const int first[][4] = {{0, 1, 4, 5}, {2, 3, 6, 7}},
+                   then[][4] = {{0, 2, 4, 6}, {1, 3, 5, 7}};
   for (int half = 0; half < 2; half++) {
     wk_ssa a = chunks(e, v[0], v[1], first[half]), b = chunks(e, v[2], v[3], first[half]);
     for (int k = 0; k < 2; k++) out[2 * half + k] = chunks(e, a, b, then[k]);

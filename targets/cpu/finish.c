@@ -68,8 +68,8 @@ static wk_ssa pack(const finish *t, int which, wk_ssa a, wk_ssa b) {
   return LLVMBuildCall2(t->e->b, type, fn, args, 2, "");
 }
 
-/* Saturated to bytes, in order; NULL: there are no instructions for it. Packing works on 16 bytes at
- * a time, of each vector four results, which is what laced vectors want; others need their words
+/* Saturated to bytes, in order; NULL: there are no instructions for it. Packing works on 16 bytes
+ * at a time, of each vector four results, which is what laced vectors want; others need their words
  * put in order. */
 static wk_ssa packed(const finish *t, const wk_ssa *v) {
   wk_emit *e = t->e;
@@ -156,8 +156,7 @@ static void exact_from(const finish *t, wk_ssa first) {
   in_order(t, acc);
   wk_ssa memory = wk_emit_local(e, LLVMArrayType2(type, (uint64_t)f->n)), in[WK_CPU_MAX_OPERANDS];
   int64_t width = e->isa->lanes * 4;
-  for (int k = 0; k < f->n; k++)
-    wk_emit_vstore(e, acc[k], wk_emit_off(e, memory, k * width), NULL);
+  for (int k = 0; k < f->n; k++) wk_emit_vstore(e, acc[k], wk_emit_off(e, memory, k * width), NULL);
   wk_emit_loop l;
   wk_emit_begin(e, &l, first, wk_emit_int(e, f->n), 1, NULL, 0);
   wk_ssa row = wk_emit_div(e, l.i, f->nv), column = wk_emit_mod(e, l.i, f->nv), mask = f->mask;
@@ -212,18 +211,20 @@ static bool is_invariant(const wk_finish *f) {
   return all;
 }
 
-static void share_operands(finish *t) {
+/* Operand i of the first row. */
+static void load_row(const finish *t, int i, wk_ssa *out) {
   const wk_finish *f = t->f;
-  wk_ssa zero = wk_emit_int(f->e, 0);
-  for (int i = 0; i < f->epi->n_operands; i++) {
-    const wk_cpu_operand *o = &f->epi->operands[i];
-    if (!wk_operand_is_row_invariant(o)) continue;
-    wk_ssa in[WK_CPU_MAX_NV];
-    for (int v = 0; v < f->nv; v++)
-      in[v] = load(t, i, zero, wk_emit_int(f->e, v), v == f->nv - 1 ? f->mask : NULL);
-    wk_lace(f->e, f->is_laced && o->per_column ? f->nv : 1, in, t->shared[i]);
-    for (int v = 1; v < f->nv && !(f->is_laced && o->per_column); v++) t->shared[i][v] = in[v];
-  }
+  wk_ssa in[WK_CPU_MAX_NV], zero = wk_emit_int(f->e, 0);
+  bool is_laced = f->is_laced && f->epi->operands[i].per_column;
+  for (int v = 0; v < f->nv; v++)
+    in[v] = load(t, i, zero, wk_emit_int(f->e, v), v == f->nv - 1 ? f->mask : NULL);
+  if (is_laced) wk_lace(f->e, f->nv, in, out);
+  else memcpy(out, in, (size_t)f->nv * sizeof *out);
+}
+
+void wk_finish_start(const wk_finish *f, wk_ssa *out) {
+  finish t = {.f = f, .e = f->e};
+  load_row(&t, 0, out);
 }
 
 void wk_finish_emit(const wk_finish *f) {
@@ -236,7 +237,8 @@ void wk_finish_emit(const wk_finish *f) {
     ordered.is_laced = false;
     t.f = f = &ordered;
   }
-  share_operands(&t);
+  for (int i = 0; i < f->epi->n_operands; i++)
+    if (wk_operand_is_row_invariant(&f->epi->operands[i])) load_row(&t, i, t.shared[i]);
   if (f->epi->quick) {
     quick(&t);
     return;

@@ -19,6 +19,8 @@ typedef struct {
   void *ctx;
 } wk_finish;
 
+/* What the accumulators of each row start from, nv vectors; epi->has_start. */
+void wk_finish_start(const wk_finish *f, wk_ssa *out);
 /* Leaves the builder where all of it is done. */
 void wk_finish_emit(const wk_finish *f);
 

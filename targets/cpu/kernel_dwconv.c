@@ -3,8 +3,8 @@
  * row a table of input pointers is made, [kh][input column], borders included (pixels outside of
  * the image point at zeros), so one kernel serves borders and interior. The kernel computes `cols`
  * neighbouring output pixels for all channels: an input vector is loaded once and used by every
- * output pixel under whose window it lies; weights are loaded once per `cols` pixels. Blocks of many
- * channels of integers are joined to words together, laced (dot.h). */
+ * output pixel under whose window it lies; weights are loaded once per `cols` pixels. Blocks of
+ * many channels of integers are joined to words together, laced (dot.h). */
 #include "targets/cpu/depthwise.h"
 #include "targets/cpu/finish.h"
 #include "targets/cpu/gemm.h"
@@ -13,7 +13,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_UNROLLED = 64, COLS = 4, LACED_COLS = 5, MAX_COLS = 8, MAX_LACE = 4, TASK_BYTES = 256 << 10 };
+enum {
+  MAX_UNROLLED = 64,
+  COLS = 4,
+  LACED_COLS = 5,
+  MAX_COLS = 8,
+  MAX_LACE = 4,
+  TASK_BYTES = 256 << 10
+};
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -106,13 +113,15 @@ void wk_depthwise_reach(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const 
 
 typedef struct {
   int cols, kh, kw, stride, dil; /* along columns: stride and dilation */
-  int rest;                      /* channels beyond whole blocks */
+  bool has_whole;                /* channel blocks of the largest size */
+  int rest;                      /* channels beyond those */
   wk_cpu_types types;
   const wk_cpu_epilogue *epi;
 } dw_key;
 
-/* TABLE_LINE: bytes from a row's pointers to the next row's; AHEAD: bytes from an input row to the one that the next output row needs instead; OUT_AHEAD:
- * bytes to the next output row. Both are fetched meanwhile. */
+/* TABLE_LINE: bytes from a row's pointers to the next row's; AHEAD: bytes from an input row to the
+ * one that the next output row needs instead; OUT_AHEAD: bytes to the next output row. Both are
+ * fetched meanwhile. */
 enum { TABLE, TABLE_LINE, WEIGHTS, CHANNELS, OUT, OUT_STEP, AHEAD, OUT_AHEAD, OPS };
 
 static wk_ssa param(wk_emit *e, int i) { return LLVMGetParam(e->fn, (unsigned)i); }
@@ -222,19 +231,33 @@ static wk_ssa pixel_address(void *ctx, int operand, wk_ssa pixel) {
   return wk_emit_at(e, p, scaled(e, b->at, o ? o->dtype : b->k->types.y));
 }
 
+static wk_finish finish_of(dw_block *b, wk_ssa *acc) {
+  return (wk_finish){.e = b->e,
+                     .epi = b->k->epi,
+                     .type = b->k->types.y,
+                     .n = b->k->cols * b->lace,
+                     .nv = b->lace,
+                     .is_laced = b->lace > 1,
+                     .acc = acc,
+                     .mask = b->mask,
+                     .address = pixel_address,
+                     .ctx = b};
+}
+
+static void start(dw_block *b, int heads, wk_ssa *acc) {
+  wk_emit *e = b->e;
+  wk_finish f = finish_of(b, acc);
+  for (int v = 0; v < b->lace; v++) acc[v] = LLVMConstNull(wk_dot_accumulator(e, &b->k->types));
+  if (b->k->epi->has_start) wk_finish_start(&f, acc);
+  for (int v = 0; v < b->lace && heads; v++)
+    acc[v] = LLVMBuildAdd(e->b, acc[v], weights(b, 0, v), "");
+  for (int k = b->lace; k < f.n; k++) acc[k] = acc[k % b->lace];
+}
+
 static void finish(dw_block *b, wk_ssa *acc) {
   wk_emit *e = b->e;
   const dw_key *k = b->k;
-  wk_finish f = {.e = e,
-                 .epi = k->epi,
-                 .type = k->types.y,
-                 .n = k->cols * b->lace,
-                 .nv = b->lace,
-                 .is_laced = b->lace > 1,
-                 .acc = acc,
-                 .mask = b->mask,
-                 .address = pixel_address,
-                 .ctx = b};
+  wk_finish f = finish_of(b, acc);
   wk_finish_emit(&f);
   for (int o = 0; o < k->cols && k->types.y == WK_F32; o++) {
     wk_ssa y = pixel_address(b, -1, wk_emit_int(e, o));
@@ -248,24 +271,18 @@ static void channel_block(wk_emit *e, const dw_key *k, int lace, wk_ssa at, wk_s
   int heads = wk_dot_heads(e->isa, &k->types);
   wk_ssa w = wk_emit_at(e, param(e, WEIGHTS), wk_emit_mul(e, at, words * 4));
   dw_block b = {e, k, lace, at, w, mask};
-  for (int o = 0; o < k->cols; o++)
-    for (int v = 0; v < lace; v++)
-      acc[o * lace + v] = !heads  ? LLVMConstNull(wk_dot_accumulator(e, &k->types))
-                          : o > 0 ? acc[v]
-                                  : weights(&b, 0, v);
-  if (k->kh * k->kw <= MAX_UNROLLED)
-    sum_unrolled(&b, heads, acc);
-  else
-    sum_looped(&b, heads, acc);
+  start(&b, heads, acc);
+  if (k->kh * k->kw <= MAX_UNROLLED) sum_unrolled(&b, heads, acc);
+  else sum_looped(&b, heads, acc);
   finish(&b, acc);
 }
 
 static wk_ssa dw_kernel(wk_emit *e, const dw_key *k) {
   char name[160], epi[64], of[WK_TYPES_NAME];
   wk_epilogue_name(k->epi, epi);
-  snprintf(name, sizeof name, "wk.dw.%s.%s.%d.%dx%ds%dd%dr%d.%s", e->isa->name,
+  snprintf(name, sizeof name, "wk.dw.%s.%s.%d.%dx%ds%dd%d%s%d.%s", e->isa->name,
            wk_types_name(&k->types, of), k->cols, k->kh, k->kw, k->stride, k->dil,
-           k->rest, epi);
+           k->has_whole ? "w" : "r", k->rest, epi);
   wk_ssa fn = LLVMGetNamedFunction(e->mod, name);
   if (fn) return fn;
   wk_emit_place place = wk_emit_save(e);
@@ -279,9 +296,11 @@ static wk_ssa dw_kernel(wk_emit *e, const dw_key *k) {
   wk_ssa left = wk_emit_int(e, k->rest % lanes);
   wk_ssa at = wk_emit_sub(e, param(e, CHANNELS), wk_emit_int(e, k->rest));
   wk_emit_loop l;
-  wk_emit_begin(e, &l, wk_emit_int(e, 0), at, most * lanes, NULL, 0);
-  channel_block(e, k, (int)most, l.i, NULL);
-  wk_emit_end(e, &l, NULL);
+  if (k->has_whole) {
+    wk_emit_begin(e, &l, wk_emit_int(e, 0), at, most * lanes, NULL, 0);
+    channel_block(e, k, (int)most, l.i, NULL);
+    wk_emit_end(e, &l, NULL);
+  }
   for (int64_t rest = k->rest, lace; rest > 0; rest -= lace * lanes) {
     lace = lace_at(e->isa, &k->types, rest);
     channel_block(e, k, (int)lace, at, rest < lanes ? wk_emit_lanes(e, left) : NULL);
@@ -310,9 +329,9 @@ static wk_ssa operand_base(dw_driver *v, int i) {
   return wk_emit_load(v->e, v->e->ptr, wk_emit_off(v->e, v->args, 8 * i));
 }
 
-/* void(slot, line, zeros, exists, columns, first, w, step): pointers to the pixels of one input line
- * for `columns` columns from `first` (may be negative), zeros where there is none. Writes up to
- * POINTERS - 1 more. */
+/* void(slot, line, zeros, exists, columns, first, w, step): pointers to the pixels of one input
+ * line for `columns` columns from `first` (may be negative), zeros where there is none. Writes up
+ * to POINTERS - 1 more. */
 enum { SLOT, LINE, ZEROS, EXISTS, COLUMNS, FIRST, W, STEP, TABLE_ARGS, POINTERS = 8 };
 
 static wk_ssa repeated(wk_emit *e, wk_ssa x) { return wk_vector_splat(e, POINTERS, x); }
@@ -327,8 +346,8 @@ static wk_ssa table_function(wk_emit *e) {
   LLVMBuilderRef b = e->b;
   wk_ssa counting[POINTERS];
   for (int i = 0; i < POINTERS; i++) counting[i] = wk_emit_int(e, i);
-  wk_ssa column = LLVMBuildAdd(b, LLVMConstVector(counting, POINTERS),
-                               repeated(e, param(e, FIRST)), "");
+  wk_ssa column =
+      LLVMBuildAdd(b, LLVMConstVector(counting, POINTERS), repeated(e, param(e, FIRST)), "");
   wk_ssa p = LLVMBuildMul(b, column, repeated(e, param(e, STEP)), "");
   p = LLVMBuildAdd(b, p, repeated(e, LLVMBuildPtrToInt(b, param(e, LINE), e->i64, "")), "");
   wk_ssa zeros = repeated(e, LLVMBuildPtrToInt(b, param(e, ZEROS), e->i64, ""));
@@ -388,6 +407,7 @@ static void call_kernel(dw_driver *v, int64_t cols, const wk_ssa *args) {
                 .kw = (int)d->kw,
                 .stride = (int)d->stride_w,
                 .dil = (int)d->dil_w,
+                .has_whole = d->cout >= v->e->isa->lanes * wk_dot_lace(v->e->isa, &d->types),
                 .rest = (int)(d->cout % (v->e->isa->lanes * wk_dot_lace(v->e->isa, &d->types))),
                 .types = d->types,
                 .epi = v->epi};
@@ -410,8 +430,7 @@ static void output_row(dw_driver *v, wk_ssa n, wk_ssa oh) {
   args[WEIGHTS] = operand_base(v, 2);
   args[CHANNELS] = wk_emit_int(e, d->cout);
   args[OUT_AHEAD] = wk_emit_int(e, d->y_stride[1] * size);
-  args[AHEAD] =
-      wk_emit_int(e, d->stride_h * d->x_stride[1] * wk_dtype_size(d->types.a));
+  args[AHEAD] = wk_emit_int(e, d->stride_h * d->x_stride[1] * wk_dtype_size(d->types.a));
   wk_emit_loop l;
   wk_ssa ow0 = wk_emit_int(e, 0), tall = wk_emit_int(e, v->taller);
   wk_emit_begin(e, &l, ow0, wk_emit_int(e, v->tiles), 1, &ow0, 1);

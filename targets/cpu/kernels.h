@@ -59,6 +59,7 @@ typedef struct {
   /* Quicker, for an output of 8 bits: i32 that saturates to it where q->sure says so; everything
    * else is computed again by emit. NULL: there is none. */
   wk_ssa (*quick)(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands, wk_quick *q);
+  bool has_start; /* acc holds operand 0 already, which is i32 and the same in all rows */
   void *ctx;
   uint64_t key; /* equal keys: emit makes the same code; used with the operands to share kernels */
   int n_operands;

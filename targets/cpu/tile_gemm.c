@@ -113,39 +113,6 @@ static void accumulate(tile *t) {
   memcpy(t->acc, l.phi, (size_t)n * sizeof carried[0]);
 }
 
-/* Zero or the panel's heads, or the partial sums of the blocks of k before. */
-static void start(tile *t) {
-  wk_emit *e = t->e;
-  const wk_cpu_types *types = &t->key->types;
-  int nv = t->key->nv, width = e->isa->lanes * 4;
-  LLVMTypeRef sum = wk_dot_accumulator(e, types), element = LLVMGetElementType(sum);
-  wk_ssa head[WK_CPU_MAX_NV] = {NULL};
-  for (int v = 0; v < nv && wk_dot_heads(e->isa, types); v++)
-    head[v] =
-        wk_emit_vload_of(e, element, wk_emit_off(e, arg(t, WK_TILE_B), (v - nv) * width), NULL);
-  for (int i = 0; i < t->n; i++) t->acc[i] = head[i % nv] ? head[i % nv] : LLVMConstNull(sum);
-  if (!t->key->blocked) return;
-  LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(e->b), NULL};
-  LLVMBasicBlockRef load = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
-  LLVMBasicBlockRef join = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
-  wk_ssa bit = LLVMBuildAnd(e->b, arg(t, WK_TILE_FLAGS), wk_emit_int(e, 1), "");
-  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntNE, bit, wk_emit_int(e, 0), ""), load, join);
-  LLVMPositionBuilderAtEnd(e->b, load);
-  from[1] = load;
-  wk_ssa sums[WK_EMIT_CARRY];
-  for (int i = 0; i < t->n; i++)
-    sums[i] = wk_emit_vload_of(e, element, wk_emit_off(e, arg(t, WK_TILE_PART), i * width), NULL);
-  for (int i = 0; i < t->n && t->key->own_heads && head[0]; i++)
-    sums[i] = LLVMBuildAdd(e->b, sums[i], head[i % nv], "");
-  LLVMBuildBr(e->b, join);
-  LLVMPositionBuilderAtEnd(e->b, join);
-  for (int i = 0; i < t->n; i++) {
-    wk_ssa in[2] = {t->acc[i], sums[i]};
-    t->acc[i] = LLVMBuildPhi(e->b, sum, "");
-    LLVMAddIncoming(t->acc[i], in, from, 2);
-  }
-}
-
 static wk_ssa times(wk_emit *e, wk_ssa a, wk_ssa b) {
   return LLVMIsAConstantInt(b) ? wk_emit_mul(e, a, LLVMConstIntGetSExtValue(b))
                                : LLVMBuildMul(e->b, a, b, "");
@@ -173,18 +140,63 @@ static wk_ssa finish_address(void *ctx, int operand, wk_ssa row) {
   return row_address(t, operand < 0 ? WK_TILE_Y : WK_TILE_OPS + 2 * operand, row);
 }
 
-static void finish(tile *t) {
+static wk_finish finish_of(tile *t) {
   wk_emit *e = t->e;
-  wk_finish f = {.e = e,
-                 .epi = t->key->epi,
-                 .type = t->key->types.y,
-                 .n = t->n,
-                 .nv = t->key->nv,
-                 .acc = t->acc,
-                 .mask = t->key->masked ? wk_emit_lanes(e, arg(t, WK_TILE_LANES)) : NULL,
-                 .address = finish_address,
-                 .ctx = t};
+  return (wk_finish){.e = e,
+                     .epi = t->key->epi,
+                     .type = t->key->types.y,
+                     .n = t->n,
+                     .nv = t->key->nv,
+                     .acc = t->acc,
+                     .mask = t->key->masked ? wk_emit_lanes(e, arg(t, WK_TILE_LANES)) : NULL,
+                     .address = finish_address,
+                     .ctx = t};
+}
+
+static void finish(tile *t) {
+  wk_finish f = finish_of(t);
   wk_finish_emit(&f);
+}
+
+/* The panel's heads and what the epilogue wants sums to start from, or zero; or the partial sums of
+ * the blocks of k before. */
+static void start(tile *t) {
+  wk_emit *e = t->e;
+  const wk_cpu_types *types = &t->key->types;
+  int nv = t->key->nv, width = e->isa->lanes * 4;
+  LLVMTypeRef sum = wk_dot_accumulator(e, types), element = LLVMGetElementType(sum);
+  wk_ssa head[WK_CPU_MAX_NV] = {NULL};
+  for (int v = 0; v < nv && wk_dot_heads(e->isa, types); v++)
+    head[v] =
+        wk_emit_vload_of(e, element, wk_emit_off(e, arg(t, WK_TILE_B), (v - nv) * width), NULL);
+  wk_ssa first[WK_CPU_MAX_NV] = {NULL};
+  wk_finish f = finish_of(t);
+  if (t->key->epi->has_start) wk_finish_start(&f, first);
+  for (int v = 0; v < nv; v++) {
+    if (first[v] && head[v]) first[v] = LLVMBuildAdd(e->b, first[v], head[v], "");
+    if (!first[v]) first[v] = head[v] ? head[v] : LLVMConstNull(sum);
+  }
+  for (int i = 0; i < t->n; i++) t->acc[i] = first[i % nv];
+  if (!t->key->blocked) return;
+  LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(e->b), NULL};
+  LLVMBasicBlockRef load = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
+  LLVMBasicBlockRef join = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
+  wk_ssa bit = LLVMBuildAnd(e->b, arg(t, WK_TILE_FLAGS), wk_emit_int(e, 1), "");
+  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntNE, bit, wk_emit_int(e, 0), ""), load, join);
+  LLVMPositionBuilderAtEnd(e->b, load);
+  from[1] = load;
+  wk_ssa sums[WK_EMIT_CARRY];
+  for (int i = 0; i < t->n; i++)
+    sums[i] = wk_emit_vload_of(e, element, wk_emit_off(e, arg(t, WK_TILE_PART), i * width), NULL);
+  for (int i = 0; i < t->n && t->key->own_heads && head[0]; i++)
+    sums[i] = LLVMBuildAdd(e->b, sums[i], head[i % nv], "");
+  LLVMBuildBr(e->b, join);
+  LLVMPositionBuilderAtEnd(e->b, join);
+  for (int i = 0; i < t->n; i++) {
+    wk_ssa in[2] = {t->acc[i], sums[i]};
+    t->acc[i] = LLVMBuildPhi(e->b, sum, "");
+    LLVMAddIncoming(t->acc[i], in, from, 2);
+  }
 }
 
 /* Brings in the lines that the epilogue will read and write, while k runs. */
