@@ -120,10 +120,9 @@ wk_ssa wk_dot_join(wk_emit *e, const wk_cpu_types *t, const wk_ssa *x, int n) {
   wk_ssa word = LLVMConstNull(words(e));
   for (int i = 0; i < n; i++) {
     bool extends = t->a == WK_I8 && !is_quad;
-    wk_ssa v = extends ? LLVMBuildSExt(e->b, x[i], words(e), "")
-                       : LLVMBuildZExt(e->b, x[i], words(e), "");
-    if (extends && i + 1 < n)
-      v = LLVMBuildAnd(e->b, v, wk_vector_int(e, words(e), 0xffff), "");
+    wk_ssa v =
+        extends ? LLVMBuildSExt(e->b, x[i], words(e), "") : LLVMBuildZExt(e->b, x[i], words(e), "");
+    if (extends && i + 1 < n) v = LLVMBuildAnd(e->b, v, wk_vector_int(e, words(e), 0xffff), "");
     int64_t at = i * (is_quad ? 8 : 16);
     if (i > 0) v = LLVMBuildShl(e->b, v, wk_vector_int(e, words(e), at), "");
     word = i > 0 ? LLVMBuildOr(e->b, word, v, "") : v;
@@ -131,6 +130,97 @@ wk_ssa wk_dot_join(wk_emit *e, const wk_cpu_types *t, const wk_ssa *x, int n) {
   if (is_quad && t->a == WK_I8)
     word = LLVMBuildXor(e->b, word, wk_vector_int(e, words(e), INT64_C(0x80808080)), "");
   return word;
+}
+
+/* ---- laced blocks ---------------------------------------------------------------------------- */
+
+enum { CHUNK = 4 }; /* words of 16 bytes, within which unpacking works */
+
+int wk_dot_lace(const wk_cpu_isa *isa, const wk_cpu_types *t) {
+  return t->a != WK_F32 && takes_words(isa, t) && isa->lanes == 16 ? 4 : 1;
+}
+
+int64_t wk_dot_laced(const wk_cpu_isa *isa, int lace, int64_t channel) {
+  int64_t chunk = channel / CHUNK;
+  return chunk % lace * isa->lanes + chunk / lace * CHUNK + channel % CHUNK;
+}
+
+/* Elements of a and b in turn, of the lower or the upper half of each 16 bytes. */
+static wk_ssa unpack(wk_emit *e, wk_ssa a, wk_ssa b, bool upper) {
+  wk_ssa index[64];
+  LLVMTypeRef type = LLVMTypeOf(a);
+  int n = (int)LLVMGetVectorSize(type);
+  int chunk = 128 / (int)LLVMGetIntTypeWidth(LLVMGetElementType(type));
+  for (int i = 0; i < n; i++) {
+    int from = i / chunk * chunk + upper * chunk / 2 + i % chunk / 2 + i % 2 * n;
+    index[i] = LLVMConstInt(e->i32, (unsigned)from, 0);
+  }
+  return LLVMBuildShuffleVector(e->b, a, b, LLVMConstVector(index, (unsigned)n), "");
+}
+
+/* Two rows of 32 channels as halves of words. */
+static wk_ssa pair_rows(wk_emit *e, wk_ssa low, wk_ssa high) {
+  wk_ssa eight = wk_vector_int(e, halves(e), 8);
+  low = LLVMBuildZExt(e->b, low, halves(e), "");
+  if (LLVMIsNull(high)) return low;
+  high = LLVMBuildShl(e->b, LLVMBuildZExt(e->b, high, halves(e), ""), eight, "");
+  return LLVMBuildOr(e->b, low, high, "");
+}
+
+void wk_dot_join_laced(wk_emit *e, const wk_cpu_types *t, int lace, const wk_ssa *rows, int n,
+                       wk_ssa *out) {
+  LLVMTypeRef type = wk_vector_type(e->i8, lace * e->isa->lanes);
+  wk_ssa x[4];
+  if (lace == 1) {
+    out[0] = wk_dot_join(e, t, rows, n);
+    return;
+  }
+  for (int i = 0; i < 4; i++) {
+    x[i] = i < n ? rows[i] : LLVMConstNull(type);
+    if (t->a == WK_I8 && i < n) x[i] = LLVMBuildXor(e->b, x[i], wk_vector_int(e, type, 0x80), "");
+  }
+  for (int half = 0; half < lace / 2; half++) {
+    wk_ssa pair[2];
+    for (int i = 0; i < 2; i++)
+      pair[i] = lace == 2 ? pair_rows(e, x[2 * i], x[2 * i + 1])
+                          : LLVMBuildBitCast(e->b, unpack(e, x[2 * i], x[2 * i + 1], half),
+                                             halves(e), "");
+    for (int upper = 0; upper < 2; upper++)
+      out[2 * half + upper] =
+          LLVMBuildBitCast(e->b, unpack(e, pair[0], pair[1], upper), words(e), "");
+  }
+}
+
+/* Chunks of a and b, numbered through. */
+static wk_ssa chunks(wk_emit *e, wk_ssa a, wk_ssa b, const int which[4]) {
+  wk_ssa index[16];
+  for (int i = 0; i < 4 * CHUNK; i++)
+    index[i] = LLVMConstInt(e->i32, (unsigned)(which[i / CHUNK] * CHUNK + i % CHUNK), 0);
+  return LLVMBuildShuffleVector(e->b, a, b, LLVMConstVector(index, 4 * CHUNK), "");
+}
+
+/* Four vectors of four chunks, transposed. */
+static void transpose(wk_emit *e, const wk_ssa *v, wk_ssa *out) {
+  static const int first[][4] = {{0, 1, 4, 5}, {2, 3, 6, 7}},
+                   then[][4] = {{0, 2, 4, 6}, {1, 3, 5, 7}};
+  for (int half = 0; half < 2; half++) {
+    wk_ssa a = chunks(e, v[0], v[1], first[half]), b = chunks(e, v[2], v[3], first[half]);
+    for (int k = 0; k < 2; k++) out[2 * half + k] = chunks(e, a, b, then[k]);
+  }
+}
+
+void wk_unlace(wk_emit *e, int lace, const wk_ssa *v, wk_ssa *out) {
+  static const int of_two[][4] = {{0, 4, 1, 5}, {2, 6, 3, 7}};
+  if (lace == 4) transpose(e, v, out);
+  for (int k = 0; k < lace && lace < 4; k++)
+    out[k] = lace == 2 ? chunks(e, v[0], v[1], of_two[k]) : v[k];
+}
+
+void wk_lace(wk_emit *e, int lace, const wk_ssa *v, wk_ssa *out) {
+  static const int of_two[][4] = {{0, 2, 4, 6}, {1, 3, 5, 7}};
+  if (lace == 4) transpose(e, v, out);
+  for (int k = 0; k < lace && lace < 4; k++)
+    out[k] = lace == 2 ? chunks(e, v[0], v[1], of_two[k]) : v[k];
 }
 
 wk_ssa wk_dot_taps_emit(wk_emit *e, const wk_cpu_types *t, wk_ssa x, wk_ssa w, wk_ssa acc) {

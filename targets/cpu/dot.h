@@ -31,6 +31,17 @@ wk_ssa wk_dot_head(wk_emit *e, wk_ssa words, wk_ssa sum);
 int wk_dot_taps(const wk_cpu_isa *isa, const wk_cpu_types *t);
 /* n taps, vectors of elements in memory, as words. */
 wk_ssa wk_dot_join(wk_emit *e, const wk_cpu_types *t, const wk_ssa *x, int n);
+/* Blocks of 16 to 64 channels that are joined at once: up to so many vectors, 1, 2 or 4. Their
+ * words come out laced: four channels for vector 0, four for vector 1, … and again. */
+int wk_dot_lace(const wk_cpu_isa *isa, const wk_cpu_types *t);
+/* Where a channel of such a block lies, in words of all its vectors. */
+int64_t wk_dot_laced(const wk_cpu_isa *isa, int lace, int64_t channel);
+/* As wk_dot_join, n rows of `lace` vectors of elements each. */
+void wk_dot_join_laced(wk_emit *e, const wk_cpu_types *t, int lace, const wk_ssa *x, int n,
+                       wk_ssa *out);
+/* Laced vectors of words to vectors in order, and back. */
+void wk_unlace(wk_emit *e, int lace, const wk_ssa *v, wk_ssa *out);
+void wk_lace(wk_emit *e, int lace, const wk_ssa *v, wk_ssa *out);
 /* acc + the products of the taps, and the word of weights that this wants. */
 wk_ssa wk_dot_taps_emit(wk_emit *e, const wk_cpu_types *t, wk_ssa x, wk_ssa w, wk_ssa acc);
 uint32_t wk_dot_weight(const wk_cpu_isa *isa, const wk_cpu_types *t, int tap, const void *w);

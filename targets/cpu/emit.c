@@ -149,6 +149,14 @@ void wk_emit_store(wk_emit *e, wk_ssa v, wk_ssa p) {
   if (LLVMTypeOf(v) == e->f32) LLVMSetAlignment(s, 4);
 }
 
+wk_ssa wk_emit_local(wk_emit *e, LLVMTypeRef type) {
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b), entry = LLVMGetEntryBasicBlock(e->fn);
+  LLVMPositionBuilderBefore(e->b, LLVMGetFirstInstruction(entry));
+  wk_ssa p = LLVMBuildAlloca(e->b, type, "");
+  LLVMPositionBuilderAtEnd(e->b, here);
+  return p;
+}
+
 static wk_ssa intrinsic(wk_emit *e, const char *name, LLVMTypeRef *types, size_t n_types,
                         wk_ssa *args, unsigned n) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
@@ -280,6 +288,17 @@ void wk_emit_end(wk_emit *e, wk_emit_loop *l, wk_ssa *next) {
     l->phi[k] = LLVMBuildPhi(e->b, LLVMTypeOf(next[k]), "");
     LLVMAddIncoming(l->phi[k], values, from, 2);
   }
+}
+
+void wk_emit_likely(wk_emit *e, wk_ssa cond, LLVMBasicBlockRef then, LLVMBasicBlockRef other) {
+  wk_ssa br = LLVMBuildCondBr(e->b, cond, then, other);
+  LLVMMetadataRef parts[] = {
+      LLVMMDStringInContext2(e->ctx, "branch_weights", strlen("branch_weights")),
+      LLVMValueAsMetadata(LLVMConstInt(e->i32, 1 << 16, 0)),
+      LLVMValueAsMetadata(LLVMConstInt(e->i32, 1, 0))};
+  LLVMMetadataRef weights = LLVMMDNodeInContext2(e->ctx, parts, WK_COUNTOF(parts));
+  LLVMSetMetadata(br, LLVMGetMDKindIDInContext(e->ctx, "prof", strlen("prof")),
+                  LLVMMetadataAsValue(e->ctx, weights));
 }
 
 void wk_emit_if(wk_emit *e, wk_emit_branch *s, wk_ssa cond) {

@@ -58,6 +58,8 @@ wk_ssa wk_emit_off(wk_emit *e, wk_ssa p, int64_t bytes);
 wk_ssa wk_emit_load(wk_emit *e, LLVMTypeRef type, wk_ssa p);
 wk_ssa wk_emit_load_packed(wk_emit *e, LLVMTypeRef type, wk_ssa p); /* at any address */
 void wk_emit_store(wk_emit *e, wk_ssa v, wk_ssa p);
+/* Memory of the function under construction, the same each time that this place is reached. */
+wk_ssa wk_emit_local(wk_emit *e, LLVMTypeRef type);
 void wk_emit_prefetch(wk_emit *e, wk_ssa p, int locality); /* 3 = all levels, 2 = level 2 */
 
 /* ---- vectors --------------------------------------------------------------------------------- */
@@ -89,6 +91,9 @@ typedef struct {
 void wk_emit_begin(wk_emit *e, wk_emit_loop *l, wk_ssa start, wk_ssa end, int64_t step,
                    wk_ssa *init, int n);
 void wk_emit_end(wk_emit *e, wk_emit_loop *l, wk_ssa *next);
+
+/* A branch that is nearly always taken. */
+void wk_emit_likely(wk_emit *e, wk_ssa cond, LLVMBasicBlockRef then, LLVMBasicBlockRef other);
 
 /* if (cond) { … } [else { … }] without values. */
 typedef struct {

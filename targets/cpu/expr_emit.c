@@ -124,7 +124,8 @@ typedef struct {
   const wk_how *how;
   int lanes;
   const wk_ssa *inputs, *index;
-  wk_ssa *values;
+  wk_ssa *values; /* NULL: not yet */
+  wk_quick *quick;
 } walk;
 
 static bool is_word(const walk *w, uint16_t node) {
@@ -161,8 +162,19 @@ static wk_ssa shifted_product(const walk *w, const wk_expr_at *at) {
   return wk_expr_twice_emit(at, a, b, w->values[shift], w->x->nodes[n->arg[1]].imm.i);
 }
 
+/* A requantisation in its quick form, i32. */
+static wk_ssa quick_value(const walk *w, const wk_expr_at *at) {
+  const wk_expr_node *mul = &w->x->nodes[at->how.product];
+  wk_ssa x = w->values[mul->arg[at->how.first]], m = w->values[mul->arg[1 - at->how.first]];
+  return wk_expr_quick_emit(at, x, m, w->values[at->how.shift], w->quick);
+}
+
 static wk_ssa node_value(const walk *w, wk_expr_at *at) {
   const wk_expr_node *n = at->node;
+  if (at->how.how & WK_HOW_QUICK) {
+    at->from = WK_I32;
+    return wk_expr_sat_emit(at, quick_value(w, at));
+  }
   if (n->op == WK_EX_INPUT) {
     wk_ssa v = w->inputs[n->imm.i];
     LLVMTypeRef word = wk_vector_type(w->e->i32, w->lanes);
@@ -185,20 +197,32 @@ static wk_ssa node_value(const walk *w, wk_expr_at *at) {
   return wk_dtype_is_float(n->dtype) ? wk_round_narrow(at->e, n->dtype, at->lanes, y) : y;
 }
 
-void wk_expr_emit(wk_emit *e, const wk_expr *x, const wk_how *how, int lanes,
-                  const wk_ssa *inputs, const wk_ssa *index, wk_ssa *results) {
+/* Node k where it is wanted and no value is given. */
+static void compute(walk *w, uint16_t k) {
+  wk_expr_at at = {
+      .e = w->e, .x = w->x, .node = &w->x->nodes[k], .lanes = w->lanes, .how = w->how[k]};
+  if (!w->values[k]) w->values[k] = node_value(w, &at);
+}
+
+static wk_ssa result(const walk *w, uint32_t r) {
+  wk_ssa v = w->values[w->x->results[r]];
+  bool narrow = w->how[w->x->results[r]].how & WK_HOW_NARROW;
+  return narrow ? LLVMBuildSExt(w->e->b, v, wk_vector_type(w->e->i64, w->lanes), "") : v;
+}
+
+void wk_expr_emit(wk_emit *e, const wk_expr *x, const wk_how *how, int lanes, const wk_ssa *inputs,
+                  const wk_ssa *index, wk_ssa *results) {
   wk_how *own = wk_xcalloc(x->n + 1, sizeof *own);
-  if (!how) wk_expr_plan(x, NULL, own);
-  walk w = {e, x, how ? how : own, lanes, inputs, index, wk_xcalloc(x->n + 1, sizeof(wk_ssa))};
-  for (uint32_t i = 0; i < x->n; i++) {
-    wk_expr_at at = {.e = e, .x = x, .node = &x->nodes[i], .lanes = lanes, .how = w.how[i]};
-    w.values[i] = node_value(&w, &at);
-  }
-  for (uint32_t r = 0; r < x->n_results; r++) {
-    wk_ssa v = w.values[x->results[r]];
-    bool narrow = w.how[x->results[r]].how & WK_HOW_NARROW;
-    results[r] = narrow ? LLVMBuildSExt(e->b, v, wk_vector_type(e->i64, lanes), "") : v;
-  }
+  if (!how) (void)wk_expr_plan(x, NULL, own, NULL);
+  walk w = {.e = e,
+            .x = x,
+            .how = how ? how : own,
+            .lanes = lanes,
+            .inputs = inputs,
+            .index = index,
+            .values = wk_xcalloc(x->n + 1, sizeof(wk_ssa))};
+  for (uint16_t i = 0; i < x->n; i++) compute(&w, i);
+  for (uint32_t r = 0; r < x->n_results; r++) results[r] = result(&w, r);
   free(w.values);
   free(own);
 }
@@ -220,16 +244,104 @@ int wk_expr_cost(const wk_expr *x) {
 
 typedef struct {
   const wk_expr *x;
-  wk_how *how;
+  wk_how *how, *quick;
+  uint16_t start; /* the sum that the accumulator is; NONE */
 } epilogue;
 
+enum { NONE = UINT16_MAX };
+
+/* acc + operand 0, where the former has no other use; i32. */
+static uint16_t start_of(const wk_expr *x, const wk_cpu_operand *o, int n_operands) {
+  uint16_t found = NONE;
+  int uses = 0;
+  if (n_operands < 1 || o->dtype != WK_I32 || !o->per_column) return NONE;
+  if (o->stride[0] || o->stride[1] || o->stride[2]) return NONE;
+  for (uint16_t k = 0; k < x->n; k++) {
+    const wk_expr_node *n = &x->nodes[k];
+    bool has_operand = false, has_acc = false;
+    for (int i = 0; i < wk_expr_op_arity(n->op); i++) {
+      const wk_expr_node *a = &x->nodes[n->arg[i]];
+      if (a->op != WK_EX_INPUT || a->imm.i > 1) continue;
+      *(a->imm.i ? &has_operand : &has_acc) = true;
+      uses += a->imm.i == 0;
+    }
+    if (n->op == WK_EX_ADD && n->dtype == WK_I32 && has_acc && has_operand) found = k;
+  }
+  return uses == 1 && x->nodes[x->results[0]].op != WK_EX_INPUT ? found : NONE;
+}
+
+static walk walk_epilogue(const epilogue *epi, const wk_how *how, wk_emit *e, wk_ssa acc,
+                          const wk_ssa *operands, wk_ssa *inputs) {
+  walk w = {.e = e, .x = epi->x, .how = how, .lanes = e->isa->lanes, .inputs = inputs};
+  w.values = wk_xcalloc(epi->x->n, sizeof(wk_ssa));
+  inputs[0] = acc;
+  for (int i = 1; i < wk_expr_inputs(epi->x); i++) inputs[i] = operands[i - 1];
+  if (epi->start != NONE) w.values[epi->start] = acc;
+  return w;
+}
+
 static wk_ssa emit_epilogue(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands) {
-  wk_ssa inputs[1 + WK_CPU_MAX_OPERANDS] = {acc}, y;
+  wk_ssa inputs[1 + WK_CPU_MAX_OPERANDS];
   const epilogue *epi = ctx;
-  int n = wk_expr_inputs(epi->x);
-  for (int i = 1; i < n; i++) inputs[i] = operands[i - 1];
-  wk_expr_emit(e, epi->x, epi->how, e->isa->lanes, inputs, NULL, &y);
+  walk w = walk_epilogue(epi, epi->how, e, acc, operands, inputs);
+  for (uint16_t i = 0; i < epi->x->n; i++) compute(&w, i);
+  wk_ssa y = result(&w, 0);
+  free(w.values);
   return y;
+}
+
+/* Limits of the output's type as literals, around a saturation to it: that node, else NONE. */
+static bool is_limit(const wk_expr *x, const wk_expr_node *n) {
+  return (n->op == WK_EX_MAX || n->op == WK_EX_MIN) && x->nodes[n->arg[1]].op == WK_EX_CONST;
+}
+
+static uint16_t saturation(const wk_expr *x) {
+  uint16_t k = x->results[0];
+  while (is_limit(x, &x->nodes[k])) k = x->nodes[k].arg[0];
+  const wk_expr_node *n = &x->nodes[k];
+  bool narrows = n->op == WK_EX_SAT && (n->dtype == WK_I8 || n->dtype == WK_U8);
+  return narrows && x->nodes[n->arg[0]].dtype == WK_I32 ? k : NONE;
+}
+
+/* Which nodes have to be computed for node k, which is one of them. */
+static void mark(const wk_expr *x, const wk_how *how, uint16_t k, bool *wanted) {
+  const wk_expr_node *n = &x->nodes[k];
+  if (wanted[k]) return;
+  wanted[k] = true;
+  if (how[k].how & WK_HOW_QUICK) {
+    mark(x, how, how[k].shift, wanted);
+    n = &x->nodes[how[k].product];
+  }
+  for (int i = 0; i < wk_expr_op_arity(n->op); i++) mark(x, how, n->arg[i], wanted);
+}
+
+static wk_ssa limited(wk_emit *e, const wk_expr *x, uint16_t k, uint16_t end, wk_ssa v) {
+  const wk_expr_node *n = &x->nodes[k];
+  if (k == end) return v;
+  v = limited(e, x, n->arg[0], end, v);
+  wk_ssa args[] = {v, wk_vector_int(e, LLVMTypeOf(v), x->nodes[n->arg[1]].imm.i)};
+  return wk_lanes_intrinsic(e, n->op == WK_EX_MAX ? "llvm.smax" : "llvm.smin", LLVMTypeOf(v), args,
+                            2);
+}
+
+static wk_ssa quick_epilogue(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands,
+                             wk_quick *quick) {
+  wk_ssa inputs[1 + WK_CPU_MAX_OPERANDS];
+  const epilogue *epi = ctx;
+  const wk_expr *x = epi->x;
+  uint16_t end = saturation(x);
+  walk w = walk_epilogue(epi, epi->quick, e, acc, operands, inputs);
+  bool *wanted = wk_xcalloc(x->n, sizeof *wanted);
+  w.quick = quick;
+  mark(x, epi->quick, end, wanted);
+  for (uint16_t i = 0; i < end; i++)
+    if (wanted[i]) compute(&w, i);
+  wk_expr_at at = {.e = e, .x = x, .node = &x->nodes[end], .lanes = w.lanes, .how = w.how[end]};
+  bool is_quick = at.how.how & WK_HOW_QUICK;
+  wk_ssa v = is_quick ? quick_value(&w, &at) : w.values[x->nodes[end].arg[0]];
+  free(w.values);
+  free(wanted);
+  return limited(e, x, x->results[0], end, v);
 }
 
 wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_facts *facts,
@@ -239,16 +351,20 @@ wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_facts *facts,
     return wk_error(WK_UNSUPPORTED, "an epilogue with %d operands", n_operands);
   for (uint32_t i = 0; i < x->n; i++) {
     const wk_expr_node *n = &x->nodes[i];
-    if (n->op == WK_EX_INDEX)
-      return wk_error(WK_UNSUPPORTED, "an epilogue that asks where it is");
+    if (n->op == WK_EX_INDEX) return wk_error(WK_UNSUPPORTED, "an epilogue that asks where it is");
   }
   if (x->n_results != 1) return wk_error(WK_UNSUPPORTED, "an epilogue of several results");
   out->emit = emit_epilogue;
   epilogue *ctx = wk_arena_alloc(a, sizeof *ctx);
-  *ctx = (epilogue){x, wk_arena_alloc(a, (x->n + 1) * sizeof(wk_how))};
-  wk_expr_plan(x, facts, ctx->how);
+  size_t size = x->n * sizeof(wk_how);
+  *ctx = (epilogue){x, wk_arena_alloc(a, size + 1), wk_arena_alloc(a, size + 1),
+                    start_of(x, operands, n_operands)};
+  out->has_start = ctx->start != NONE;
   out->ctx = ctx;
-  out->key = wk_hash64(ctx->how, x->n * sizeof(wk_how), wk_expr_hash(x, 0));
+  bool has_quick = wk_expr_plan(x, facts, ctx->how, ctx->quick) && saturation(x) != NONE;
+  if (has_quick) out->quick = quick_epilogue;
+  out->key = wk_hash64(ctx->how, size, wk_expr_hash(x, 0));
+  if (has_quick) out->key = wk_hash64(ctx->quick, size, out->key);
   out->n_operands = n_operands;
   for (int i = 0; i < n_operands; i++) out->operands[i] = operands[i];
   return NULL;

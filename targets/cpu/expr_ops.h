@@ -4,7 +4,7 @@
 #define WICK_CPU_EXPR_OPS_H
 
 #include "targets/cpu/expr_plan.h"
-#include "targets/cpu/vector.h"
+#include "targets/cpu/kernels.h"
 
 typedef struct {
   wk_emit *e;
@@ -24,5 +24,7 @@ wk_ssa wk_expr_integer_emit(const wk_expr_at *at, wk_ssa p, wk_ssa q); /* intege
 wk_ssa wk_expr_high_emit(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q);
 /* The same, a plan's TWICE: then shifted by `again`. */
 wk_ssa wk_expr_twice_emit(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q, int64_t again);
+/* A plan's QUICK: the value that saturates to the node's type, of x, m and s (i32). */
+wk_ssa wk_expr_quick_emit(const wk_expr_at *at, wk_ssa x, wk_ssa m, wk_ssa s, wk_quick *q);
 
 #endif

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/cpu/expr_plan.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "compiler/ir/quant.h"
+#include "compiler/ir/scalar.h"
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 
@@ -173,7 +178,10 @@ static bool decide_once(plan *p, uint32_t k) {
     for (uint16_t first = 0; first < 2; first++) {
       int by = split_shift(p, n, sum->arg[1 - side], mul->arg[first], mul->arg[1 - first]);
       if (by < 0) continue;
-      p->how[k] = (wk_how){WK_HOW_ONCE | WK_HOW_NARROW, (uint8_t)by, sum->arg[side], first};
+      p->how[k] = (wk_how){.how = WK_HOW_ONCE | WK_HOW_NARROW,
+                           .by = (uint8_t)by,
+                           .product = sum->arg[side],
+                           .first = first};
       return true;
     }
   }
@@ -192,7 +200,8 @@ static bool decide_twice(plan *p, uint32_t k) {
   }
   if (n->dtype != WK_I32 || s.lo != s.hi || s.lo < 1 || s.lo > 20) return false;
   if (!(p->how[of].how & WK_HOW_ONCE)) return false;
-  p->how[k] = (wk_how){WK_HOW_TWICE, p->how[of].by, of, p->how[of].first};
+  p->how[k] = (wk_how){
+      .how = WK_HOW_TWICE, .by = p->how[of].by, .product = of, .first = p->how[of].first};
   return true;
 }
 
@@ -206,7 +215,7 @@ static bool decide_high(plan *p, uint32_t k) {
   bool no_halves = has_no_halves(p, n);
   if (!no_halves && s.lo <= 33) return false;
   uint8_t how = no_halves ? WK_HOW_HIGH_UP : WK_HOW_HIGH_EVEN;
-  p->how[k] = (wk_how){how | WK_HOW_NARROW, 0, n->arg[0], 0};
+  p->how[k] = (wk_how){.how = how | WK_HOW_NARROW, .product = n->arg[0]};
   return true;
 }
 
@@ -245,13 +254,113 @@ static bool can_be_narrow(const plan *p, uint32_t k) {
 
 static void decide(plan *p) {
   for (uint32_t k = 0; k < p->x->n; k++) {
-    p->how[k] = (wk_how){0, 0, 0, 0};
+    p->how[k] = (wk_how){.how = 0};
     if (p->x->nodes[k].op == WK_EX_SHR_ROUND) decide_rounding(p, k);
     else if (!decide_once(p, k) && can_be_narrow(p, k)) p->how[k].how = WK_HOW_NARROW;
   }
 }
 
-void wk_expr_plan(const wk_expr *x, const wk_facts *known, wk_how *how) {
+/* ---- the quick form -------------------------------------------------------------------------- */
+
+/* A requantisation taken apart: nodes x, m and s, the multiplication, half a unit, and f. */
+typedef struct {
+  uint16_t x, m, s, product, first, half;
+  int64_t fraction, zero;
+} requant;
+
+/* The argument of a sum with a literal, which is *add. */
+static uint16_t without_literal(const wk_expr *x, uint16_t k, int64_t *add) {
+  const wk_expr_node *n = &x->nodes[k];
+  *add = 0;
+  for (int side = 0; side < 2 && n->op == WK_EX_ADD; side++)
+    if (x->nodes[n->arg[side]].op == WK_EX_CONST) {
+      *add = x->nodes[n->arg[side]].imm.i;
+      return n->arg[1 - side];
+    }
+  return k;
+}
+
+/* Up to the sum that is shifted: conversions to i32 that saturate or change nothing. */
+static bool match_shift(const plan *p, uint16_t k, requant *r) {
+  const wk_expr_node *n = &p->x->nodes[k];
+  if (n->op != WK_EX_SHR_ROUND || n->dtype != WK_I32) return false;
+  wk_fact f = p->all[n->arg[1]];
+  if (f.lo != f.hi || f.lo < 16 || f.lo > 20) return false;
+  r->fraction = f.lo;
+  for (n = &p->x->nodes[n->arg[0]]; n->op == WK_EX_SAT || n->op == WK_EX_CAST;
+       n = &p->x->nodes[n->arg[0]])
+    if (n->dtype != WK_I32 || (n->op == WK_EX_CAST && !fits_word(p->all[n->arg[0]]))) return false;
+  if (n->op != WK_EX_SHR || n->dtype != WK_I64 || !is_word(p, n->arg[1])) return false;
+  r->s = n->arg[1];
+  n = &p->x->nodes[n->arg[0]];
+  if (n->op != WK_EX_ADD) return false;
+  for (int side = 0; side < 2; side++) {
+    const wk_expr_node *mul = &p->x->nodes[n->arg[side]];
+    if (mul->op != WK_EX_MUL || !are_words(p, mul)) continue;
+    r->product = n->arg[side];
+    r->half = n->arg[1 - side];
+    return true;
+  }
+  return false;
+}
+
+/* Values x * m / 2^s in a case: fine enough that ties are rare, small enough for an i32 with 15
+ * fractional bits, and where x has more digits than a float, beyond all that does not saturate. */
+static bool is_quick_case(const plan *p, int set, const requant *r) {
+  enum { ROUNDED = 12, LARGEST = 1 << 16, SATURATED = 1 << 10 };
+  wk_fact x = fact(p, set, r->x), m = fact(p, set, r->m), s = fact(p, set, r->s);
+  wk_fact half = fact(p, set, r->half);
+  if (m.lo != m.hi || m.lo < 0 || m.lo >= 1 << WK_RESCALE_BITS) return false;
+  if (s.lo != s.hi || s.lo < 1 || s.lo > 62) return false;
+  if (half.lo != half.hi || half.lo != INT64_C(1) << (s.lo - 1)) return false;
+  int shift = (int)(s.lo + r->fraction);
+  double factor = ldexp((double)m.lo, -shift);
+  double most = (double)(magnitude(x.lo) > magnitude(x.hi) ? magnitude(x.lo) : magnitude(x.hi));
+  if (most * factor > LARGEST - SATURATED) return false;
+  if (most > 0x1p24 && 0x1p24 * factor < SATURATED) return false;
+  if (x.lo == x.hi) { /* always the same: never near a tie */
+    double rest = most * factor - floor(most * factor);
+    return fabs(rest - 0.5) > 0x1p-12;
+  }
+  return m.lo == 0 || shift - __builtin_ctzll((uint64_t)m.lo) >= ROUNDED;
+}
+
+static bool match_quick(const plan *p, uint32_t k, requant *r) {
+  const wk_expr_node *n = &p->x->nodes[k];
+  int64_t lo, hi;
+  if (n->op != WK_EX_SAT || wk_dtype_size(n->dtype) != 1 || !wk_dtype_is_int(n->dtype))
+    return false;
+  wk_int_range(n->dtype, &lo, &hi);
+  uint16_t of = without_literal(p->x, n->arg[0], &r->zero);
+  if (r->zero < lo || r->zero > hi || !match_shift(p, of, r)) return false;
+  for (r->first = 0; r->first < 2; r->first++) {
+    bool all = true;
+    r->x = p->x->nodes[r->product].arg[r->first];
+    r->m = p->x->nodes[r->product].arg[1 - r->first];
+    for (int set = 0; set < p->n_sets && all; set++) all = is_quick_case(p, set, r);
+    if (all) return true;
+  }
+  return false;
+}
+
+static bool decide_quick(const plan *p, wk_how *quick) {
+  bool any = false;
+  memcpy(quick, p->how, p->x->n * sizeof *quick);
+  for (uint32_t k = 0; k < p->x->n; k++) {
+    requant r;
+    if (!match_quick(p, k, &r)) continue;
+    quick[k] = (wk_how){.how = WK_HOW_QUICK,
+                        .by = (uint8_t)r.fraction,
+                        .product = r.product,
+                        .first = r.first,
+                        .shift = r.s,
+                        .zero = (int16_t)r.zero};
+    any = true;
+  }
+  return any;
+}
+
+bool wk_expr_plan(const wk_expr *x, const wk_facts *known, wk_how *how, wk_how *quick) {
   int n_sets = known ? known->n_sets : 1;
   wk_fact *facts = wk_xcalloc((size_t)n_sets * x->n + 1, sizeof *facts);
   wk_fact *all = wk_xcalloc(x->n + 1, sizeof *all);
@@ -265,6 +374,8 @@ void wk_expr_plan(const wk_expr *x, const wk_facts *known, wk_how *how) {
   }
   plan p = {x, n_sets, facts, all, how};
   decide(&p);
+  bool is_quick = quick && decide_quick(&p, quick);
   free(facts);
   free(all);
+  return is_quick;
 }

@@ -2,7 +2,12 @@
  * expr_plan: how each node of an integer expression is computed, from what is known of its inputs.
  * Requantisation is written in i64; nearly all of it fits i32 lanes, and its rounding shift has
  * shorter forms when the shift is known, or halves cannot occur. Results are the same bit for
- * bit. */
+ * bit.
+ *
+ * A whole requantisation, shr_round((x * m + half) >> s, f) + zero saturated to 8 bits, has a quick
+ * form besides: a product of floats with 15 fractional bits. It is exact but for values so near to
+ * a tie that either neighbour could be meant; these it names, about one in 16000, to be computed
+ * again in the exact form. */
 #ifndef WICK_CPU_EXPR_PLAN_H
 #define WICK_CPU_EXPR_PLAN_H
 
@@ -39,16 +44,21 @@ enum {
      2^(33-s-by) and the other times 2^by. */
   WK_HOW_ONCE = 32,
   /* A rounding shift of that, in one step; `product` is that node. */
-  WK_HOW_TWICE = 64
+  WK_HOW_TWICE = 64,
+  /* The saturation of a requantised product, quickly; x, m and s fit i32. */
+  WK_HOW_QUICK = 128
 };
 
 typedef struct {
-  uint8_t how, by;
-  uint16_t product; /* the multiplication that HIGH and ONCE shift; x is its argument `first` */
+  uint8_t how, by;  /* by: fractional bits f of QUICK */
+  uint16_t product; /* the multiplication that HIGH, ONCE and QUICK shift; its argument `first` is x */
   uint16_t first;
+  uint16_t shift; /* QUICK: the node s */
+  int16_t zero;   /* QUICK */
 } wk_how;
 
-/* how[k] for each node; facts NULL: nothing but the types of the inputs is known. */
-void wk_expr_plan(const wk_expr *x, const wk_facts *facts, wk_how *how);
+/* how[k] for each node; facts NULL: nothing but the types of the inputs is known. quick: the same
+ * with QUICK wherever that holds, or NULL; true when it does somewhere. */
+bool wk_expr_plan(const wk_expr *x, const wk_facts *facts, wk_how *how, wk_how *quick);
 
 #endif

@@ -40,12 +40,26 @@ typedef struct {
   wk_dtype dtype;
 } wk_cpu_operand;
 
+/* The quick form of an epilogue, between vectors of one function. */
+#define WK_QUICK_KNOWN 8
+typedef struct {
+  wk_ssa sure; /* lanes in which every value so far is right; NULL before the first */
+  int n;       /* what was computed from operands before, in code that dominates the next */
+  struct {
+    wk_ssa m, s, scale;
+  } known[WK_QUICK_KNOWN];
+} wk_quick;
+
 /* out = f(accumulator, operands…) on vectors of output columns, in registers. `emit` is called with
  * the builder in place and returns the vector to store; all are register elements (vector.h). An
  * operand may be the output buffer itself when it has the output's strides (the value before the
  * store is read). */
 typedef struct {
   wk_ssa (*emit)(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands);
+  /* Quicker, for an output of 8 bits: i32 that saturates to it where q->sure says so; everything
+   * else is computed again by emit. NULL: there is none. */
+  wk_ssa (*quick)(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands, wk_quick *q);
+  bool has_start; /* acc holds operand 0 already, which is i32 and the same in all rows */
   void *ctx;
   uint64_t key; /* equal keys: emit makes the same code; used with the operands to share kernels */
   int n_operands;

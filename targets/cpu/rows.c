@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { UNROLLED = 25 }; /* taps */
+
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 void wk_fill_emit(wk_emit *e, wk_ssa p, wk_ssa bytes, int32_t byte) {
@@ -50,8 +52,8 @@ static void conv_row(walk *w, wk_ssa n, wk_ssa oh, wk_ssa ow, wk_ssa dst) {
   wk_ssa base =
       wk_emit_at(e, image, wk_emit_add(e, wk_emit_mul(e, ih0, sh), wk_emit_mul(e, iw0, sw)));
   wk_emit_loop lh, lw;
-  bool unrolled = c->kh * c->kw <= 25;
-  wk_ssa in_w[25];
+  bool unrolled = c->kh * c->kw <= UNROLLED;
+  wk_ssa in_w[UNROLLED];
   for (int64_t s = 0; unrolled && may_leave_w && s < c->kw; s++)
     in_w[s] = wk_emit_in(e, scaled(e, iw0, 1, s * c->dil_w), c->w);
   for (int64_t r = 0; unrolled && r < c->kh; r++) {
@@ -86,6 +88,12 @@ static void strip_row(walk *w, wk_ssa oh, wk_ssa ow, wk_ssa dst) {
   wk_ssa base = wk_emit_at(
       e, w->strip,
       wk_emit_add(e, wk_emit_mul(e, ih, pitch), wk_emit_mul(e, ow, c->stride_w * w->g->pixel)));
+  bool unrolled = c->kh * row_taps <= UNROLLED;
+  for (int64_t t = 0; unrolled && t < c->kh * row_taps; t++) {
+    int64_t off = t / row_taps * c->dil_h * pitch + t % row_taps * c->dil_w * w->g->pixel;
+    wk_emit_store(e, wk_emit_off(e, base, off), wk_emit_off(e, dst, t * astep));
+  }
+  if (unrolled) return;
   wk_emit_loop lh, lw;
   wk_emit_begin(e, &lh, wk_emit_int(e, 0), wk_emit_int(e, c->kh), 1, NULL, 0);
   wk_ssa p = wk_emit_at(e, base, wk_emit_mul(e, lh.i, c->dil_h * pitch));

@@ -4,6 +4,7 @@
  * byte offsets from them (no index arithmetic), four k per iteration, no spills (the tile table of
  * the instruction set leaves registers for the panel and the splat). The row pointers come from
  * memory, tap by tap, so a convolution's taps and borders cost nothing in the inner loop. */
+#include "targets/cpu/finish.h"
 #include "targets/cpu/gemm.h"
 
 #include <stdio.h>
@@ -112,7 +113,53 @@ static void accumulate(tile *t) {
   memcpy(t->acc, l.phi, (size_t)n * sizeof carried[0]);
 }
 
-/* Zero or the panel's heads, or the partial sums of the blocks of k before. */
+static wk_ssa times(wk_emit *e, wk_ssa a, wk_ssa b) {
+  return LLVMIsAConstantInt(b) ? wk_emit_mul(e, a, LLVMConstIntGetSExtValue(b))
+                               : LLVMBuildMul(e->b, a, b, "");
+}
+
+static wk_ssa row_address(tile *t, int pair, wk_ssa row) {
+  wk_emit *e = t->e;
+  wk_ssa base = arg(t, pair), ld = arg(t, pair + 1);
+  if (!t->key->row_table) return wk_emit_at(e, base, times(e, ld, row));
+  wk_ssa entry = wk_emit_at(e, ld, wk_emit_mul(e, row, 8));
+  return wk_emit_at(e, base, wk_emit_load(e, e->i64, entry));
+}
+
+wk_ssa wk_operand_load(wk_emit *e, const wk_cpu_operand *o, wk_ssa at, wk_ssa mask) {
+  LLVMTypeRef element = wk_memory_element(e, o->dtype);
+  wk_ssa v = o->per_column ? wk_emit_vload_of(e, element, at, mask)
+                           : wk_emit_splat(e, wk_emit_load(e, element, at));
+  return wk_from_memory(e, o->dtype, e->isa->lanes, v);
+}
+
+static wk_ssa finish_address(void *ctx, int operand, wk_ssa row) {
+  tile *t = ctx;
+  if (operand >= 0 && wk_operand_is_row_invariant(&t->key->epi->operands[operand]))
+    return arg(t, WK_TILE_OPS + 2 * operand); /* it has no table */
+  return row_address(t, operand < 0 ? WK_TILE_Y : WK_TILE_OPS + 2 * operand, row);
+}
+
+static wk_finish finish_of(tile *t) {
+  wk_emit *e = t->e;
+  return (wk_finish){.e = e,
+                     .epi = t->key->epi,
+                     .type = t->key->types.y,
+                     .n = t->n,
+                     .nv = t->key->nv,
+                     .acc = t->acc,
+                     .mask = t->key->masked ? wk_emit_lanes(e, arg(t, WK_TILE_LANES)) : NULL,
+                     .address = finish_address,
+                     .ctx = t};
+}
+
+static void finish(tile *t) {
+  wk_finish f = finish_of(t);
+  wk_finish_emit(&f);
+}
+
+/* The panel's heads and what the epilogue wants sums to start from, or zero; or the partial sums of
+ * the blocks of k before. */
 static void start(tile *t) {
   wk_emit *e = t->e;
   const wk_cpu_types *types = &t->key->types;
@@ -122,7 +169,14 @@ static void start(tile *t) {
   for (int v = 0; v < nv && wk_dot_heads(e->isa, types); v++)
     head[v] =
         wk_emit_vload_of(e, element, wk_emit_off(e, arg(t, WK_TILE_B), (v - nv) * width), NULL);
-  for (int i = 0; i < t->n; i++) t->acc[i] = head[i % nv] ? head[i % nv] : LLVMConstNull(sum);
+  wk_ssa first[WK_CPU_MAX_NV] = {NULL};
+  wk_finish f = finish_of(t);
+  if (t->key->epi->has_start) wk_finish_start(&f, first);
+  for (int v = 0; v < nv; v++) {
+    if (first[v] && head[v]) first[v] = LLVMBuildAdd(e->b, first[v], head[v], "");
+    if (!first[v]) first[v] = head[v] ? head[v] : LLVMConstNull(sum);
+  }
+  for (int i = 0; i < t->n; i++) t->acc[i] = first[i % nv];
   if (!t->key->blocked) return;
   LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(e->b), NULL};
   LLVMBasicBlockRef load = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "");
@@ -145,52 +199,6 @@ static void start(tile *t) {
   }
 }
 
-static wk_ssa row_address(tile *t, int pair, int row) {
-  wk_emit *e = t->e;
-  wk_ssa base = arg(t, pair), ld = arg(t, pair + 1);
-  if (t->key->row_table)
-    return wk_emit_at(e, base, wk_emit_load(e, e->i64, wk_emit_off(e, ld, 8 * row)));
-  return wk_emit_at(e, base, wk_emit_mul(e, ld, row));
-}
-
-wk_ssa wk_operand_load(wk_emit *e, const wk_cpu_operand *o, wk_ssa at, wk_ssa mask) {
-  LLVMTypeRef element = wk_memory_element(e, o->dtype);
-  wk_ssa v = o->per_column ? wk_emit_vload_of(e, element, at, mask)
-                           : wk_emit_splat(e, wk_emit_load(e, element, at));
-  return wk_from_memory(e, o->dtype, e->isa->lanes, v);
-}
-
-static wk_ssa load_operand(wk_emit *e, const wk_cpu_operand *o, wk_ssa at, int v, wk_ssa mask) {
-  if (o->per_column) at = wk_emit_off(e, at, v * e->isa->lanes * wk_dtype_size(o->dtype));
-  return wk_operand_load(e, o, at, mask);
-}
-
-static void finish(tile *t) {
-  wk_emit *e = t->e;
-  const wk_cpu_epilogue *epi = t->key->epi;
-  wk_dtype type = t->key->types.y;
-  int nv = t->key->nv, width = e->isa->lanes * wk_dtype_size(type);
-  wk_ssa mask = t->key->masked ? wk_emit_lanes(e, arg(t, WK_TILE_LANES)) : NULL;
-  wk_ssa shared[WK_CPU_MAX_OPERANDS][WK_CPU_MAX_NV] = {{NULL}};
-  for (int i = 0; i < epi->n_operands; i++)
-    for (int v = 0; v < nv && wk_operand_is_row_invariant(&epi->operands[i]); v++)
-      shared[i][v] = load_operand(e, &epi->operands[i], arg(t, WK_TILE_OPS + 2 * i), v,
-                                  v == nv - 1 ? mask : NULL);
-  for (int r = 0; r < t->key->rows; r++) {
-    wk_ssa y = row_address(t, WK_TILE_Y, r), at[WK_CPU_MAX_OPERANDS];
-    for (int i = 0; i < epi->n_operands; i++)
-      at[i] = shared[i][0] ? NULL : row_address(t, WK_TILE_OPS + 2 * i, r);
-    for (int v = 0; v < nv; v++) {
-      wk_ssa in[WK_CPU_MAX_OPERANDS], out = t->acc[r * nv + v], m = v == nv - 1 ? mask : NULL;
-      for (int i = 0; i < epi->n_operands; i++)
-        in[i] = shared[i][v] ? shared[i][v] : load_operand(e, &epi->operands[i], at[i], v, m);
-      if (epi->emit) out = epi->emit(epi->ctx, e, out, in);
-      out = wk_to_memory(e, type, e->isa->lanes, out);
-      wk_emit_vstore(e, out, wk_emit_off(e, y, v * width), m);
-    }
-  }
-}
-
 /* Brings in the lines that the epilogue will read and write, while k runs. */
 static void prefetch_output(tile *t) {
   wk_emit *e = t->e;
@@ -198,7 +206,7 @@ static void prefetch_output(tile *t) {
     for (int i = -1; i < t->key->epi->n_operands; i++) {
       const wk_cpu_operand *o = i < 0 ? NULL : &t->key->epi->operands[i];
       if (o && (!o->per_column || wk_operand_is_row_invariant(o))) continue;
-      wk_ssa at = row_address(t, i < 0 ? WK_TILE_Y : WK_TILE_OPS + 2 * i, r);
+      wk_ssa at = finish_address(t, i, wk_emit_int(e, r));
       int bytes = t->key->nv * e->isa->lanes * wk_dtype_size(o ? o->dtype : t->key->types.y);
       for (int k = 0; k < bytes; k += LINE) wk_emit_prefetch(e, wk_emit_off(e, at, k), 3);
     }

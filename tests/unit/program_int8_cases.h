@@ -123,6 +123,41 @@ static void int8_rescaled_case(wk_program *p) {
                     "11581003i64), 16384i64), 15i64)), 16i32))", 2, (wk_dtype[]){WK_U8, WK_I8});
 }
 
+/* Multipliers of so few digits that every few thousandth result lies at or just beside a tie. */
+static void near_ties(wk_program *p, wk_view y, wk_view x, wk_view w, conv_shape c,
+                      const wk_view *residual, const char *epilogue) {
+  enum { SHIFT = 14, DIGITS = 12 };
+  wk_view m = range_constant(p, WK_I32, y.dims[1], 1 << 23, (1 << 24) - 1);
+  int32_t *mults = (int32_t *)(uintptr_t)p->buffers.data[m.buffer].data;
+  for (int64_t k = 0; k < y.dims[1]; k++) {
+    int zeros = SHIFT + 16 - DIGITS - (int)(k % 6);
+    mults[k] = (mults[k] | 1 << zeros) & -(1 << zeros);
+  }
+  wk_view shift = range_constant(p, WK_I32, y.dims[1], SHIFT, SHIFT);
+  wk_view bias = range_constant(p, WK_I32, y.dims[1], -999, 999);
+  wk_inst *i = append(p, WK_OP_CONV, 1, residual ? 7 : 6, y, x, w, bias, along(m, &y, 1),
+                      along(shift, &y, 1), residual ? *residual : wk_view_none());
+  set_int_conv(p, i, c, x.dtype == WK_U8 ? 119 : -7, epilogue,
+               (wk_dtype[]){WK_I32, WK_I32, WK_I32, y.dtype}, 3 + (residual != NULL));
+}
+
+static void int8_near_ties_case(wk_program *p) {
+  wk_view x = IN(p, WK_U8, 1, 40, 40, 4), z = IN(p, WK_I8, 1, 40, 40, 37);
+  static const int64_t columns[] = {16, 33, 64, 70};
+  for (int k = 0; k < 4; k++)
+    near_ties(p, NHWC(OUT(p, WK_U8, 1, 40, 40, columns[k])), NHWC(x),
+              CONST(p, WK_I8, columns[k], 4, 1, 1), (conv_shape){1, 0, 1, 1}, NULL,
+              "a = i64(%2); min(max(sat<u8>(add(" RESCALED ", 101i32)), 3u8), 250u8)");
+  near_ties(p, NHWC(OUT(p, WK_I8, 1, 40, 40, 37)), NHWC(z), CONST(p, WK_I8, 37, 1, 3, 3),
+            (conv_shape){1, 1, 1, 37}, NULL, "a = i64(%2); sat<i8>(add(" RESCALED ", -31i32))");
+  wk_view r = IN(p, WK_I8, 1, 40, 40, 48), acc = NHWC(ACT(p, WK_I8, 1, 40, 40, 48));
+  append(p, WK_OP_COPY, 1, 2, acc, NHWC(r));
+  near_ties(p, acc, NHWC(x), CONST(p, WK_I8, 48, 4, 1, 1), (conv_shape){1, 0, 1, 1}, &acc,
+            "a = i64(%2); sat<i8>(shr_round(add(mul(i32(sat<i8>(add(" RESCALED
+            ", 5i32))), 23170i32), mul(i32(%3), 11000i32)), 15i32))");
+  append(p, WK_OP_COPY, 1, 2, NHWC(OUT(p, WK_I8, 1, 40, 40, 48)), acc);
+}
+
 /* To i32 as it is, and through floats. */
 static void int8_conv_plain_case(wk_program *p) {
   wk_view x = IN(p, WK_I8, 1, 9, 8, 18);
@@ -252,6 +287,7 @@ static void int8_table_case(wk_program *p) {
   {"int8_conv_first", int8_conv_first_case, 0, NULL},                   \
   {"int8_conv_residual", int8_conv_residual_case, 0, NULL},             \
   {"int8_rescaled", int8_rescaled_case, 0, NULL},                       \
+  {"int8_near_ties", int8_near_ties_case, 0, NULL},                     \
   {"int8_conv_plain", int8_conv_plain_case, 0, NULL},                   \
   {"int8_depthwise", int8_depthwise_case, 0, NULL},                     \
   {"int8_table", int8_table_case, 0, NULL},                             \
