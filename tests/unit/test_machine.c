@@ -59,7 +59,7 @@ static void refuses_files(void **state) {
       {"/* 1\n */array = 0x100000010;", "m.cfg:2", "a number is too large"},
       {"array = 4294967312L;", "m.cfg:1", "a number is too large"},
       {"array = 8.5;", "m.cfg:1", "array must be a whole number"},
-      {"array = \"8\";", "m.cfg:1", "array must be a whole number"},
+      {"array = \"8\";", "m.cfg:1", "a value is a number, no text"},
       {"array = true;", "m.cfg:1", "array must be a whole number"},
       {"array = [8, 16];", "m.cfg:1", "array must be a whole number"},
       {"dram_bytes = (1, 2);", "m.cfg:1", "dram_bytes must be a number"},
