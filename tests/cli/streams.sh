@@ -36,8 +36,8 @@ check 'no data' bash -c "'$wick' disasm conv.wcs --no-data | grep -q '^; x has 8
 check 'to a pipe' bash -c "'$wick' asm conv.s -o - | cmp - conv.wcs"
 
 # What is refused.
-refuses 'another machine' 3 "^wick: conv.wcs: is for machine 'base', not 'tiny': array is 16, not 8" \
-  "$wick" asm conv.wcs -o none.wcs --machine tiny
+refuses 'another machine' 3 \
+  "^wick: conv.wcs: is for machine 'base', not 'tiny': array is 16, not 8" "$wick" asm conv.wcs -o none.wcs --machine tiny
 refuses 'an unknown machine' 3 "unknown machine 'tinny'; did you mean 'tiny'" \
   "$wick" asm conv.s --machine tinny -o none.wcs
 refuses 'its own place' 2 'conv.wcs: would be replaced by its own result' "$wick" asm conv.wcs
@@ -67,7 +67,8 @@ gives 'of a machine' '^array +8 +lanes' "$wick" isa --machine tiny
 gives 'fields' ' row +16 ' "$wick" isa
 gives 'the package' 'localparam int unsigned Array = 32;' "$wick" isa --sv --machine wide
 gives 'registers' '^#define WICK_ACCEL_REG_STATUS +0x10' "$wick" isa --c-registers
-check 'the header compiles' bash -c "'$wick' isa --c-registers | cc -Wall -Werror -fsyntax-only -x c -"
+check 'the header compiles' \
+  bash -c "'$wick' isa --c-registers | cc -Wall -Werror -fsyntax-only -x c -"
 gives 'commands as Markdown' '^# The accelerator.s commands' "$wick" isa --markdown
 gives 'the machine as Markdown' '^# The machine' "$wick" isa --machine-markdown
 printf 'scrachpad = 65536;\n' >m.cfg
@@ -75,7 +76,7 @@ refuses 'an unknown key' 3 "^wick: m.cfg:1: unknown key 'scrachpad'; did you mea
   "$wick" isa --machine m.cfg
 if command -v verilator >/dev/null; then
   "$wick" isa --sv --machine tiny >wick_pkg.sv
-  echo 'module top(output logic [63:0] hash_o); assign hash_o = wick_pkg::ConfigHash; endmodule' >top.sv
+  echo 'module top(output logic [63:0] o); assign o = wick_pkg::ConfigHash; endmodule' >top.sv
   check 'Verilator reads the package' verilator --lint-only -Wall wick_pkg.sv top.sv
 fi
 finish

@@ -113,7 +113,8 @@ static void memory(void **state) {
       ".output b\n"
       ".stream 0x2000\n.marks 0x4000\n"
       "ld.ld0 dram=b-1 n0=1 spm=0 c0=1\nmark row=2\nend\n";
-  static const uint8_t words[] = {0, 0, 0, 0, 255, 255, 255, 255, 4, 3, 2, 1, 255, 255, 255, 255, 0};
+  static const uint8_t words[] = {0, 0, 0, 0, 255, 255, 255, 255, 4, 3, 2, 1,
+                                  255, 255, 255, 255, 0};
   (void)state;
   wk_stream *s = assemble_with(text, NULL);
   assert_int_equal(s->regions.n, 2);

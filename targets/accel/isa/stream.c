@@ -97,7 +97,8 @@ wk_status wk_stream_region(wk_stream *s, const char *name, uint64_t address, uin
   if (s->regions.n >= WK_REGIONS_MAX)
     return wk_error(WK_RESOURCE, "there are more than %d memories", WK_REGIONS_MAX);
   WK_TRY(check_place(s, name, address, size));
-  const wk_memory_region r = {.name = wk_arena_strdup(s->arena, name), .address = address, .size = size};
+  const wk_memory_region r = {.name = wk_arena_strdup(s->arena, name), .address = address,
+                              .size = size};
   wk_vec_push(&s->regions, r);
   *out = &s->regions.data[s->regions.n - 1];
   return NULL;
