@@ -37,7 +37,8 @@ check 'to a pipe' bash -c "'$wick' asm conv.s -o - | cmp - conv.wcs"
 
 # What is refused.
 refuses 'another machine' 3 \
-  "^wick: conv.wcs: is for machine 'base', not 'tiny': array is 16, not 8" "$wick" asm conv.wcs -o none.wcs --machine tiny
+  "^wick: conv.wcs: is for machine 'base', not 'tiny': array is 16, not 8" \
+  "$wick" asm conv.wcs -o none.wcs --machine tiny
 refuses 'an unknown machine' 3 "unknown machine 'tinny'; did you mean 'tiny'" \
   "$wick" asm conv.s --machine tinny -o none.wcs
 refuses 'its own place' 2 'conv.wcs: would be replaced by its own result' "$wick" asm conv.wcs

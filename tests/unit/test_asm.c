@@ -118,7 +118,7 @@ static void memory(void **state) {
   (void)state;
   wk_stream *s = assemble_with(text, NULL);
   assert_int_equal(s->regions.n, 2);
-  const wk_memory_region *b = wk_stream_find(s, "b");
+  const wk_image *b = wk_stream_find(s, "b");
   assert_int_equal(b->address, 0x1040);
   assert_true(b->is_output);
   assert_memory_equal(s->regions.data[0].data, words, sizeof words);
@@ -260,7 +260,7 @@ static void expect_equal(const wk_stream *a, const wk_stream *b, const char *tex
               a->regions.n == b->regions.n &&
               memcmp(a->bytes.data, b->bytes.data, a->bytes.n) == 0;
   for (size_t i = 0; same && i < a->regions.n; i++) {
-    const wk_memory_region *x = &a->regions.data[i], *y = &b->regions.data[i];
+    const wk_image *x = &a->regions.data[i], *y = &b->regions.data[i];
     same = !strcmp(x->name, y->name) && x->address == y->address && x->size == y->size &&
            x->is_output == y->is_output && !x->data == !y->data &&
            (!x->data || !memcmp(x->data, y->data, x->size));
@@ -272,7 +272,7 @@ static void draw_regions(wk_rng *r, wk_stream *s) {
   uint64_t at = (uint64_t)draw(r, 0, 5000);
   for (int64_t i = draw(r, 0, 4); i > 0; i--) {
     char name[16];
-    wk_memory_region *region;
+    wk_image *region;
     uint8_t *data;
     uint64_t size = (uint64_t)draw(r, 1, 200);
     snprintf(name, sizeof name, "m%d", (int)i);
@@ -280,7 +280,7 @@ static void draw_regions(wk_rng *r, wk_stream *s) {
     at += size + (uint64_t)draw(r, 0, 1) * (uint64_t)draw(r, 0, 300);
     region->is_output = draw(r, 0, 1);
     if (!draw(r, 0, 2)) continue;
-    assert_null(wk_memory_region_fill(region, &data));
+    assert_null(wk_region_fill(region, &data));
     for (uint64_t k = 0; k < size; k++) data[k] = draw(r, 0, 3) ? 0 : (uint8_t)draw(r, 0, 255);
   }
 }

@@ -7,7 +7,7 @@
 wk_status wk_asm_memory(wk_asm_state *a) {
   wk_asm_name name;
   int64_t address, size;
-  wk_memory_region *r;
+  wk_image *r;
   WK_TRY(wk_asm_start(a));
   const char *at = (wk_asm_at_end(a), a->at);
   WK_TRY(wk_asm_need_word(a, "a name", &name));
@@ -24,7 +24,7 @@ wk_status wk_asm_memory(wk_asm_state *a) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static wk_status region(wk_asm_state *a, wk_memory_region **out) {
+static wk_status region(wk_asm_state *a, wk_image **out) {
   wk_asm_name name;
   WK_TRY(wk_asm_start(a));
   const char *at = (wk_asm_at_end(a), a->at);
@@ -38,18 +38,18 @@ static wk_status region(wk_asm_state *a, wk_memory_region **out) {
 }
 
 /* The bytes of the region, which from now on are known. */
-static wk_status data_of(wk_asm_state *a, const char *at, wk_memory_region *r, uint8_t **data) {
+static wk_status data_of(wk_asm_state *a, const char *at, wk_image *r, uint8_t **data) {
   if (!r->data && (r->size > a->o.max_bytes || a->image_bytes > a->o.max_bytes - r->size))
     return wk_asm_error_at(a, WK_RESOURCE, at, __FILE__, __LINE__,
                            "the memory images have more than %llu bytes",
                            (unsigned long long)a->o.max_bytes);
   if (!r->data) a->image_bytes += r->size;
-  return wk_asm_place(a, at, wk_memory_region_fill(r, data));
+  return wk_asm_place(a, at, wk_region_fill(r, data));
 }
 
 /* NAME OFFSET */
 typedef struct {
-  wk_memory_region *r;
+  wk_image *r;
   uint8_t *data;
   uint64_t at;
 } target;
@@ -92,7 +92,7 @@ wk_status wk_asm_words(wk_asm_state *a) { return list(a, "word", INT32_MIN, UINT
 /* .random NAME SEED [LO HI] */
 wk_status wk_asm_random(wk_asm_state *a) {
   int64_t seed, low = -128, high = 127;
-  wk_memory_region *r;
+  wk_image *r;
   uint8_t *data;
   WK_TRY(region(a, &r));
   const char *at = (wk_asm_at_end(a), a->at);
@@ -109,7 +109,7 @@ wk_status wk_asm_random(wk_asm_state *a) {
 
 /* .output NAME */
 wk_status wk_asm_output(wk_asm_state *a) {
-  wk_memory_region *r;
+  wk_image *r;
   WK_TRY(region(a, &r));
   r->is_output = true;
   return NULL;
@@ -145,7 +145,7 @@ wk_status wk_asm_file(wk_asm_state *a) {
   const uint8_t *bytes;
   uint8_t *data;
   size_t n;
-  wk_memory_region *r;
+  wk_image *r;
   wk_file f;
   WK_TRY(region(a, &r));
   const char *at = (wk_asm_at_end(a), a->at);

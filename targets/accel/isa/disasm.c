@@ -47,7 +47,7 @@ static void print_number(wk_str *b, const wk_isa_field *f, int64_t v) {
 /* NAME, NAME+0x40: in a region, if it is in one. */
 static void print_memory(wk_str *b, const wk_stream *s, const wk_isa_field *f, int64_t v) {
   for (size_t i = 0; s && i < s->regions.n; i++) {
-    const wk_memory_region *r = &s->regions.data[i];
+    const wk_image *r = &s->regions.data[i];
     if ((uint64_t)v < r->address || (uint64_t)v >= r->address + r->size) continue;
     wk_str_add(b, r->name);
     if ((uint64_t)v > r->address) wk_str_printf(b, "+0x%llx", (ull)((uint64_t)v - r->address));
@@ -164,7 +164,7 @@ static bool is_zero(const uint8_t *p, uint64_t n) {
   return true;
 }
 
-static void print_data(wk_str *b, const wk_memory_region *r) {
+static void print_data(wk_str *b, const wk_image *r) {
   if (is_zero(r->data, r->size)) wk_str_printf(b, ".bytes %s 0 0\n", r->name);
   for (uint64_t at = 0; at < r->size; at += 32) {
     uint64_t n = r->size - at < 32 ? r->size - at : 32;
@@ -178,7 +178,7 @@ static void print_data(wk_str *b, const wk_memory_region *r) {
 static void print_head(wk_str *b, const wk_stream *s) {
   print_machine(b, &s->machine);
   for (size_t i = 0; i < s->regions.n; i++) {
-    const wk_memory_region *r = &s->regions.data[i];
+    const wk_image *r = &s->regions.data[i];
     wk_str_printf(b, ".memory %s 0x%llx %llu\n", r->name, (ull)r->address, (ull)r->size);
     if (r->is_output) wk_str_printf(b, ".output %s\n", r->name);
   }
@@ -196,7 +196,7 @@ void wk_disasm(wk_str *b, const wk_stream *s, wk_disasm_mode mode) {
   for (uint32_t i = 0; i < s->n; i++) print_line(b, &l, i);
   bool is_first = true;
   for (size_t i = 0; i < s->regions.n; i++) {
-    const wk_memory_region *r = &s->regions.data[i];
+    const wk_image *r = &s->regions.data[i];
     if (!r->data) continue;
     if (is_first) wk_str_add(b, "\n");
     is_first = false;

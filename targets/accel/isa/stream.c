@@ -64,7 +64,7 @@ wk_stream_place wk_stream_place_of(const wk_stream *s, uint32_t i) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-wk_memory_region *wk_stream_find(const wk_stream *s, const char *name) {
+wk_image *wk_stream_find(const wk_stream *s, const char *name) {
   for (size_t i = 0; i < s->regions.n; i++)
     if (strcmp(s->regions.data[i].name, name) == 0) return &s->regions.data[i];
   return NULL;
@@ -82,7 +82,7 @@ static wk_status check_place(const wk_stream *s, const char *name, uint64_t addr
     return wk_error(WK_INPUT, "%s: %llu bytes from 0x%llx are not all in the memory of %llu bytes",
                     name, (ull)size, (ull)address, (ull)memory);
   for (size_t i = 0; i < s->regions.n; i++) {
-    const wk_memory_region *r = &s->regions.data[i];
+    const wk_image *r = &s->regions.data[i];
     if (overlap(address, size, r->address, r->size))
       return wk_error(WK_INPUT, "%s at 0x%llx overlaps %s at 0x%llx", name, (ull)address, r->name,
                       (ull)r->address);
@@ -91,20 +91,19 @@ static wk_status check_place(const wk_stream *s, const char *name, uint64_t addr
 }
 
 wk_status wk_stream_region(wk_stream *s, const char *name, uint64_t address, uint64_t size,
-                           wk_memory_region **out) {
+                           wk_image **out) {
   if (wk_stream_find(s, name)) return wk_error(WK_INPUT, "the memory '%s' exists already", name);
   if (size == 0) return wk_error(WK_INPUT, "the memory '%s' has no bytes", name);
   if (s->regions.n >= WK_REGIONS_MAX)
     return wk_error(WK_RESOURCE, "there are more than %d memories", WK_REGIONS_MAX);
   WK_TRY(check_place(s, name, address, size));
-  const wk_memory_region r = {.name = wk_arena_strdup(s->arena, name), .address = address,
-                              .size = size};
+  const wk_image r = {.name = wk_arena_strdup(s->arena, name), .address = address, .size = size};
   wk_vec_push(&s->regions, r);
   *out = &s->regions.data[s->regions.n - 1];
   return NULL;
 }
 
-wk_status wk_memory_region_fill(wk_memory_region *r, uint8_t **data) {
+wk_status wk_region_fill(wk_image *r, uint8_t **data) {
   if (!r->data) {
     void *p;
     WK_TRY(wk_try_malloc((size_t)r->size, &p));

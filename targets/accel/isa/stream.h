@@ -20,7 +20,7 @@ typedef struct {
   uint8_t *data;  /* `size` bytes to begin with; NULL: whatever is there */
   bool is_output; /* a result: worth showing */
   uint32_t line;
-} wk_memory_region;
+} wk_image;
 
 typedef struct {
   wk_arena *arena;
@@ -30,7 +30,7 @@ typedef struct {
   WK_VEC(uint32_t) lines;        /* of the text, for every command; 0: none */
   uint32_t n;                    /* commands */
   uint32_t issued[WK_QUEUE_COUNT]; /* of them in every queue */
-  WK_VEC(wk_memory_region) regions;
+  WK_VEC(wk_image) regions;
   uint64_t address, marks; /* of the commands and of the mark area, once placed */
   bool is_address_given, is_marks_given;
 } wk_stream;
@@ -50,10 +50,10 @@ wk_stream_place wk_stream_place_of(const wk_stream *s, uint32_t i);
 
 /* The name must be new, the bytes in memory and free. *out stays valid until the next region. */
 wk_status wk_stream_region(wk_stream *s, const char *name, uint64_t address, uint64_t size,
-                           wk_memory_region **out) WK_MUST_CHECK;
-wk_memory_region *wk_stream_find(const wk_stream *s, const char *name); /* NULL: there is none */
+                           wk_image **out) WK_MUST_CHECK;
+wk_image *wk_stream_find(const wk_stream *s, const char *name); /* NULL: there is none */
 /* Its data, zeros when it had none. */
-wk_status wk_memory_region_fill(wk_memory_region *r, uint8_t **data) WK_MUST_CHECK;
+wk_status wk_region_fill(wk_image *r, uint8_t **data) WK_MUST_CHECK;
 
 /* Chooses addresses that were not given, behind all regions; checks that nothing overlaps. */
 wk_status wk_stream_finish(wk_stream *s) WK_MUST_CHECK;

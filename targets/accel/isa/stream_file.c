@@ -92,7 +92,7 @@ wk_status wk_stream_write(const wk_stream *s, wk_out *o) {
   uint64_t data_size = 0, at = sizeof h;
   machine_text(&machine, &s->machine);
   for (size_t i = 0; i < s->regions.n; i++) {
-    const wk_memory_region *r = &s->regions.data[i];
+    const wk_image *r = &s->regions.data[i];
     const region_row row = {add_text(&strings, r->name),
                             (r->data ? HAS_DATA : 0) | (r->is_output ? IS_OUTPUT : 0), r->line, 0,
                             r->address, r->size};
@@ -197,7 +197,7 @@ static wk_status read_regions(const reader *r, wk_stream *s) {
   uint64_t at = 0, total = r->h.section[DATA].size;
   for (uint64_t i = 0; i < rows_of(r, REGIONS); i++) {
     region_row row;
-    wk_memory_region *region;
+    wk_image *region;
     uint8_t *data;
     memcpy(&row, row_at(r, REGIONS, i), sizeof row);
     const char *name = text_at(r, row.name);
@@ -209,7 +209,7 @@ static wk_status read_regions(const reader *r, wk_stream *s) {
     if (!(row.flags & HAS_DATA)) continue;
     if (row.size > total - at)
       return wk_error(WK_INPUT, "is damaged: the image of '%s' is cut off", name);
-    WK_TRY(wk_memory_region_fill(region, &data));
+    WK_TRY(wk_region_fill(region, &data));
     memcpy(data, row_at(r, DATA, at), (size_t)row.size);
     at += row.size;
   }
