@@ -330,7 +330,7 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, con
 
 static wk_status name_machine(const compile_opts *o, wk_compilation *c) {
   const wk_target *t;
-  wk_machine m;
+  wk_processor m;
   WK_TRY(wk_target_find(target_names[o->target], &t));
   WK_TRY(t->machine(o->cpu, &m));
   c->machine = m.name;

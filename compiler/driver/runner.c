@@ -169,7 +169,7 @@ wk_status wk_load_emitted(const wk_target *t, wk_program *const *programs, size_
 }
 
 wk_status wk_target_check_cpu(const wk_target *t, const char *cpu) {
-  wk_machine m;
+  wk_processor m;
   WK_TRY(t->machine(cpu, &m));
   if (m.is_here) return NULL;
   return wk_error(WK_UNSUPPORTED, "--cpu %s: code for %s cannot run on this machine", cpu, m.name);

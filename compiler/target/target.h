@@ -17,7 +17,7 @@ typedef enum {
 typedef struct {
   const char *name; /* static */
   bool is_here;     /* its code runs on this machine */
-} wk_machine;
+} wk_processor;
 
 /* What emission finds out. */
 typedef struct {
@@ -38,7 +38,7 @@ struct wk_target {
   bool channels_last;            /* prefers activations with the channel axis fastest */
   int64_t act_align;             /* alignment of placed buffers, bytes */
   /* cpu: as in wk_emit_options. WK_USAGE when there is no such processor. */
-  wk_status (*machine)(const char *cpu, wk_machine *out);
+  wk_status (*machine)(const char *cpu, wk_processor *out);
   /* True when the target has code for the instruction; else *reason says why not. */
   bool (*supports)(const wk_target *t, const wk_program *p, const wk_inst *i, const char **reason);
   /* Target's own instruction passes before placement: packing of constants, scratch buffers. */

@@ -8,10 +8,10 @@ static wk_status isa_of(const wk_emit_options *o, const wk_cpu_isa **out) {
   return wk_cpu_isa_find(o && o->cpu ? o->cpu : "native", out);
 }
 
-static wk_status machine(const char *cpu, wk_machine *out) {
+static wk_status machine(const char *cpu, wk_processor *out) {
   const wk_cpu_isa *isa;
   WK_TRY(wk_cpu_isa_find(cpu ? cpu : "native", &isa));
-  *out = (wk_machine){.name = isa->name, .is_here = wk_cpu_isa_runs_here(isa)};
+  *out = (wk_processor){.name = isa->name, .is_here = wk_cpu_isa_runs_here(isa)};
   return NULL;
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Help, manual pages, completion, lists: everything that comes from the tables.
 source "$(dirname "$0")/lib.bash" "$@"
-commands='compile run test compare inspect ops plan zoo help completion man'
+commands='compile run test compare inspect ops plan zoo asm disasm isa help completion man'
 
 gives 'version' '^wick [0-9]+\.' "$wick" --version
 gives 'help' '^Usage: wick COMMAND' "$wick" --help

@@ -25,6 +25,10 @@ void feed_plan(feed_run *r, const wk_str *input);
 void feed_graph_text(feed_run *r, const wk_str *input);
 void feed_program_text(feed_run *r, const wk_str *input);
 void feed_expression(feed_run *r, const wk_str *input);
+void feed_machine(feed_run *r, const wk_str *input);
+void feed_override(feed_run *r, const wk_str *input); /* "latency=500,bytes=8" */
+void feed_stream_text(feed_run *r, const wk_str *input);
+void feed_stream_file(feed_run *r, const wk_str *input); /* .wcs, checksums made right mostly */
 
 /* Compiles a module that a reader accepted, evaluates the program when that is cheap; now and then
  * makes native code and runs it on inputs of any value. Frees m. */
@@ -41,5 +45,9 @@ void seeds_plan(seed_list *l, const char *folder);
 void seeds_graph_text(seed_list *l, const char *folder);
 void seeds_program_text(seed_list *l, const char *folder);
 void seeds_expression(seed_list *l, const char *folder);
+void seeds_machine(seed_list *l, const char *folder);
+void seeds_override(seed_list *l, const char *folder);
+void seeds_stream_text(seed_list *l, const char *folder);
+void seeds_stream_file(seed_list *l, const char *folder);
 
 #endif

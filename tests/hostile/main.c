@@ -55,7 +55,11 @@ static reader readers[] = {
     {"plan", 1, feed_plan, mutate_text, seeds_plan, {0}},
     {"graph-text", 4, feed_graph_text, mutate_text, seeds_graph_text, {0}},
     {"program-text", 4, feed_program_text, mutate_text, seeds_program_text, {0}},
-    {"expression", 2, feed_expression, mutate_text, seeds_expression, {0}}};
+    {"expression", 2, feed_expression, mutate_text, seeds_expression, {0}},
+    {"machine", 2, feed_machine, mutate_text, seeds_machine, {0}},
+    {"override", 1, feed_override, mutate_text, seeds_override, {0}},
+    {"stream-text", 4, feed_stream_text, mutate_text, seeds_stream_text, {0}},
+    {"stream-file", 3, feed_stream_file, mutate_bytes, seeds_stream_file, {0}}};
 
 /* Shared with the child that is at work. */
 typedef struct {
@@ -349,7 +353,7 @@ static void set_up(driver *d) {
 }
 
 int main(int argc, char **argv) {
-  driver d = {.seed = 1, .count = 3200, .native = 24};
+  driver d = {.seed = 1, .count = 4000, .native = 24};
   int files, result = 0;
   if (!parse_arguments(&d, argc, argv, &files)) return usage("wrong arguments");
   set_up(&d);

@@ -26,7 +26,8 @@ static void expect_none(wk_status s) {
 
 static void reads_values(void **state) {
   static const char text[] = "// comment\narray = 8; # another\nbus=32\n dram_bytes = 12.5;\n"
-                             "/* and\n   99999999999, a third */ dram_traffic = 0.0625; dram_error = -1;\n"
+                             "/* and\n   99999999999, a third */ dram_traffic = 0.0625;\n"
+                             "dram_error = -1;\n"
                              "scratchpad = 0x8000;";
   wk_machine m, defaults;
   (void)state;
@@ -59,7 +60,7 @@ static void refuses_files(void **state) {
       {"/* 1\n */array = 0x100000010;", "m.cfg:2", "a number is too large"},
       {"array = 4294967312L;", "m.cfg:1", "a number is too large"},
       {"array = 8.5;", "m.cfg:1", "array must be a whole number"},
-      {"array = \"8\";", "m.cfg:1", "array must be a whole number"},
+      {"array = \"8\";", "m.cfg:1", "a value is a number, no text"},
       {"array = true;", "m.cfg:1", "array must be a whole number"},
       {"array = [8, 16];", "m.cfg:1", "array must be a whole number"},
       {"dram_bytes = (1, 2);", "m.cfg:1", "dram_bytes must be a number"},
@@ -77,7 +78,8 @@ static void refuses_files(void **state) {
        "bus = 16 bytes is narrower than a word of array = 32 bytes"},
       {"array = 8; accumulators = 262144;", "m.cfg:1",
        "accumulators = 262144 bytes are 8192 entries of array = 8 sums; commands reach 4096"},
-      {"dram_bytes = 4;\ndram_traffic = 4;", "m.cfg:2", "dram_traffic leaves nothing of dram_bytes"},
+      {"dram_bytes = 4;\ndram_traffic = 4;", "m.cfg:2",
+       "dram_traffic leaves nothing of dram_bytes"},
       {"dram_refresh_interval = 10; dram_refresh_cycles = 10;", "m.cfg:1",
        "dram_refresh_cycles = 10 leaves nothing of dram_refresh_interval = 10"}};
   wk_machine m;
@@ -85,7 +87,8 @@ static void refuses_files(void **state) {
   for (size_t i = 0; i < WK_COUNTOF(cases); i++)
     expect_error(wk_machine_parse(cases[i].text, strlen(cases[i].text), "m.cfg", &m),
                  cases[i].place, cases[i].message, cases[i].text);
-  expect_error(wk_machine_parse("a\0b", 3, "m.cfg", &m), "m.cfg:1", "the byte 0 in a text", "a 0 b");
+  expect_error(wk_machine_parse("a\0b", 3, "m.cfg", &m), "m.cfg:1", "the byte 0 in a text",
+               "a 0 b");
   char *deep = wk_xmalloc(100000);
   memset(deep, '(', 100000);
   expect_error(wk_machine_parse(deep, 1000, "m.cfg", &m), "m.cfg:1", "too many brackets", "((((");

@@ -46,6 +46,7 @@ static wk_status find_queue(wk_asm_state *a, const char *at, builder *b) {
   int only = -1, n = 0;
   if (*a->at == '.') {
     const char *suffix = ++a->at;
+    if (wk_asm_at_end(a) || a->at != suffix) return wk_asm_error(a, suffix, "a queue is missing");
     WK_TRY(wk_asm_need_word(a, "a queue", &name));
     int q = queue_named(name.s);
     if (q < 0) return unknown_queue(a, suffix, name.s);
@@ -117,8 +118,14 @@ static wk_status field(wk_asm_state *a, const char *at, const char *name, builde
     b->c.v[i] = 1;
     return NULL;
   }
-  if (wk_isa_is_choice(f->kind)) return choice(a, f, &b->c.v[i]);
-  return wk_asm_expr(a, &b->c.v[i]);
+  const char *value = (wk_asm_at_end(a), a->at);
+  if (wk_isa_is_choice(f->kind)) WK_TRY(choice(a, f, &b->c.v[i]));
+  else WK_TRY(wk_asm_expr(a, &b->c.v[i]));
+  int64_t low, high, v = b->c.v[i];
+  wk_isa_field_range(f, &low, &high);
+  if (v >= low && v <= high) return NULL;
+  return wk_asm_error(a, value, "%s: %lld is outside %lld to %lld", name, (long long)v,
+                      (long long)low, (long long)high);
 }
 
 static wk_status check_needed(const wk_asm_state *a, const char *at, const builder *b) {

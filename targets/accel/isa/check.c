@@ -68,12 +68,15 @@ static bool check_waits(checker *k, const uint32_t *before) {
 
 /* ---- single fields --------------------------------------------------------------------------- */
 
+void wk_isa_field_range(const wk_isa_field *f, int64_t *low, int64_t *high) {
+  bool is_signed = f->kind == WK_KIND_SIGNED;
+  *low = is_signed ? -(INT64_C(1) << (f->bits - 1)) : 0;
+  *high = (INT64_C(1) << (f->bits - is_signed)) - 1;
+}
+
 static bool check_field(checker *k, const wk_isa_field *f, int64_t v) {
-  int64_t low = 0, high = (INT64_C(1) << f->bits) - 1;
-  if (f->kind == WK_KIND_SIGNED) {
-    low = -(INT64_C(1) << (f->bits - 1));
-    high = -low - 1;
-  }
+  int64_t low, high;
+  wk_isa_field_range(f, &low, &high);
   if (v < low || v > high)
     return fault(k, WK_ERROR_field, f->name, "%lld is outside %lld to %lld", (ll)v, (ll)low,
                  (ll)high);

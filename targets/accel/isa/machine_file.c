@@ -57,24 +57,20 @@ static wk_status pre_check(const char *text, size_t n, const char *name) {
   return NULL;
 }
 
-/* The end of the comment or string that begins at `at`; `at` when there is none. */
-static const char *skip_text(const char *at) {
-  const char *end = at;
+/* The end of the comment that begins at `at`; `at` when there is none. */
+static const char *skip_comment(const char *at) {
   if (*at == '#' || (*at == '/' && at[1] == '/')) return at + strcspn(at, "\n");
-  if (*at == '/' && at[1] == '*') {
-    end = strstr(at + 2, "*/");
-    return end ? end + 2 : at + strlen(at);
-  }
-  if (*at == '"')
-    for (end = at + 1; *end && *end != '"'; end++) end += *end == '\\' && end[1];
-  return *end && end > at ? end + 1 : end;
+  if (*at != '/' || at[1] != '*') return at;
+  const char *end = strstr(at + 2, "*/");
+  return end ? end + 2 : at + strlen(at);
 }
 
-/* Integers of more than 32 bits. */
+/* Integers of more than 32 bits; strings, which no key takes and libconfig leaks. */
 static wk_status check_numbers(const char *text, const char *name) {
   int line = 1;
   for (const char *at = text; *at;) {
-    const char *next = skip_text(at);
+    const char *next = skip_comment(at);
+    if (*at == '"') return refuse_at(name, line, "a value is a number, no text");
     if (next == at && isalpha((unsigned char)*at)) /* a name, with digits in it or not */
       while (isalnum((unsigned char)*next) || *next == '_') next++;
     if (next == at && isdigit((unsigned char)*at)) {
