@@ -93,6 +93,49 @@ void wk_softmax_table(double scale, int32_t table[256]) {
   for (int d = 0; d < 256; d++) table[d] = (int32_t)nearbyint(ldexp(exp(-scale * d), 23));
 }
 
+enum { SOFTMAX_TOP = 39 }; /* bits of the largest sum */
+
+/* A row's shift is s where sum is 2^23, s + 15 where it is 2^38 (adj is 1 there), never beyond. */
+bool wk_softmax_factor(int64_t n, double y_scale, int64_t *m, int *s) {
+  double inverse = 1 / y_scale;
+  if (n < 1 || n > WK_SOFTMAX_ROW) return false;
+  if (!wk_rescale_common(&inverse, 1, WK_SOFTMAX_BITS, m, s)) return false;
+  return *s >= 1 && *s <= MAX_SHIFT - 15;
+}
+
+/* sum moves up by 8, 4, 2, 1 as long as it stays below 2^39. */
+uint16_t wk_expr_softmax_bits(wk_expr_builder *b, uint16_t sum) {
+  uint16_t z = wk_expr_i(b, WK_I32, SOFTMAX_TOP);
+  for (int by = 8; by >= 1; by /= 2) {
+    uint16_t limit = wk_expr_i(b, WK_I64, INT64_C(1) << (SOFTMAX_TOP - by));
+    uint16_t fits = wk_expr_2(b, WK_EX_LT, sum, limit);
+    uint16_t less = wk_expr_2(b, WK_EX_SUB, z, wk_expr_i(b, WK_I32, by));
+    z = wk_expr_3(b, WK_EX_SELECT, fits, less, z);
+    uint16_t up = wk_expr_2(b, WK_EX_SHL, sum, wk_expr_i(b, WK_I64, by));
+    if (by > 1) sum = wk_expr_3(b, WK_EX_SELECT, fits, up, sum);
+  }
+  return z;
+}
+
+uint16_t wk_expr_softmax_quotient(wk_expr_builder *b, uint16_t sum, uint16_t z, int64_t m) {
+  uint16_t up = wk_expr_2(b, WK_EX_SUB, wk_expr_cast(b, WK_I64, z), wk_expr_i(b, WK_I64, 7));
+  uint16_t q = wk_expr_2(b, WK_EX_SHL, wk_expr_i(b, WK_I64, m), up);
+  return wk_expr_cast(b, WK_I32, wk_expr_2(b, WK_EX_DIV, q, sum));
+}
+
+static uint16_t softmax_adjustment(wk_expr_builder *b, uint16_t quotient) {
+  return wk_expr_2(b, WK_EX_SHR, quotient, wk_expr_i(b, WK_I32, WK_RESCALE_BITS));
+}
+
+uint16_t wk_expr_softmax_mult(wk_expr_builder *b, uint16_t quotient) {
+  return wk_expr_2(b, WK_EX_SHR, quotient, softmax_adjustment(b, quotient));
+}
+
+uint16_t wk_expr_softmax_shift(wk_expr_builder *b, uint16_t quotient, uint16_t z, int s) {
+  uint16_t shift = wk_expr_2(b, WK_EX_ADD, z, wk_expr_i(b, WK_I32, s - 7 - WK_RESCALE_FRACTION));
+  return wk_expr_2(b, WK_EX_SUB, shift, softmax_adjustment(b, quotient));
+}
+
 /* ---- normalisation --------------------------------------------------------------------------- */
 
 enum {

@@ -30,7 +30,7 @@
  *   table functions      y = table[q]: 256 entries, each the quantised value of the real function
  *                        at the dequantised input, rounded once to nearest even
  *   max pool, movement   exact: they only choose values
- *   softmax              see wk_softmax_table: 24-bit exponentials, one integer division
+ *   softmax              see below: 24-bit exponentials, one integer division per row
  *   layer norm, rms norm see below: exact sums, an integer 1/sqrt of 30 bits, no division
  *
  * Fusion never changes bits: a fused epilogue does the same steps, each with its own rounding.
@@ -76,14 +76,29 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero);
 
 /* ---- softmax --------------------------------------------------------------------------------- */
 
-/* Integer softmax along one axis:
- *   d = max(q) - q                          0 .. 255
- *   e = table[d] = round(2^23 * exp(-scale * d))         i32
- *   y = saturate(shr_round(e * m / sum, shift) + zero)   in i64, the quotient rounded down,
- *                                                        m / 2^shift = 1 / sy in WK_SOFTMAX_BITS
- * with sum the i64 sum of the e. */
-#define WK_SOFTMAX_BITS 31
+/* Integer softmax of a row of n <= WK_SOFTMAX_ROW numbers q (i8 or u8), one division per row:
+ *
+ *   e     = table[max(q) - q]   table[d] = round(2^23 * exp(-scale * d)), d in 0 .. 255; i32
+ *   sum   = sum e               i64, exact: 2^23 .. 2^38
+ *   z     = number of bits of sum                            24 .. 39
+ *   Q     = m * 2^(z-7) / sum, rounded down                  2^23 <= Q < 2^25
+ *           1/sy = m / 2^s, 2^30 <= m < 2^31, 1 <= s <= 47
+ *   adj   = Q >= 2^24
+ *   mult  = Q >> adj, shift = s + z - 23 - adj               24 bits; 1 .. 62
+ *   y     = saturate(rescale(e) + zero)                      rescale as above, by mult and shift
+ *
+ * Error against real arithmetic, in steps of y, before saturation, for the real result r of r/sy
+ * steps: 1/2 + 2^-17 + (1 + r * (n + 3)) * 2^-24 / sy. */
+#define WK_SOFTMAX_ROW (1 << 15)
+#define WK_SOFTMAX_BITS 31 /* of m */
 void wk_softmax_table(double scale, int32_t table[256]);
+/* m and s; false when n or s is out of range. */
+bool wk_softmax_factor(int64_t n, double y_scale, int64_t *m, int *s);
+/* The steps of a row as expressions, all of i32 but sum, an i64. */
+uint16_t wk_expr_softmax_bits(wk_expr_builder *b, uint16_t sum);
+uint16_t wk_expr_softmax_quotient(wk_expr_builder *b, uint16_t sum, uint16_t z, int64_t m);
+uint16_t wk_expr_softmax_mult(wk_expr_builder *b, uint16_t quotient);
+uint16_t wk_expr_softmax_shift(wk_expr_builder *b, uint16_t quotient, uint16_t z, int s);
 
 /* ---- normalisation --------------------------------------------------------------------------- */
 

@@ -138,35 +138,153 @@ static void test_quantize_value(void **state) {
   assert_int_equal(wk_quantize_value(NAN, 1, 3, WK_U8), 3);
 }
 
-/* One row of the integer softmax against the real one. */
-static void softmax_row(wk_rng *g, int n, double scale) {
-  int32_t table[256];
-  int q[300], most = -128;
-  int64_t sum = 0, mult;
-  int shift;
-  double total = 0, inverse = 256;
-  wk_softmax_table(scale, table);
-  assert_true(wk_rescale_common(&inverse, 1, WK_SOFTMAX_BITS, &mult, &shift));
-  for (int i = 0; i < n; i++) {
-    q[i] = (int)wk_rng_range(g, -128, 127);
-    if (q[i] > most) most = q[i];
+/* ---- softmax --------------------------------------------------------------------------------- */
+
+/* mult and shift of a row as quant.h says them, in plain C. */
+static wk_rescale softmax_factor(int64_t sum, int64_t m, int s) {
+  int z = 0;
+  while (sum >> z) z++;
+  int64_t q = (m << (z - 7)) / sum;
+  assert_in_range(z, 24, 39);
+  assert_in_range(q, 1 << 23, (1 << 25) - 1);
+  int adj = q >= 1 << 24;
+  wk_rescale f = {q >> adj, s + z - 7 - adj - 16};
+  assert_in_range(f.shift, 1, 62);
+  return f;
+}
+
+/* The same by the expressions. */
+typedef struct {
+  wk_arena *arena;
+  const wk_expr *mult, *shift;
+} softmax_steps;
+
+static softmax_steps make_steps(int64_t m, int s) {
+  softmax_steps x = {.arena = wk_arena_new()};
+  for (int k = 0; k < 2; k++) {
+    wk_expr_builder *b = wk_expr_begin(x.arena);
+    uint16_t sum = wk_expr_input(b, 0, WK_I64), z = wk_expr_softmax_bits(b, sum);
+    uint16_t q = wk_expr_softmax_quotient(b, sum, z, m);
+    uint16_t v = k ? wk_expr_softmax_shift(b, q, z, s) : wk_expr_softmax_mult(b, q);
+    *(k ? &x.shift : &x.mult) = wk_expr_finish(b, &v, 1);
   }
+  return x;
+}
+
+static wk_rescale checked_factor(const softmax_steps *x, int64_t sum, int64_t m, int s) {
+  wk_rescale want = softmax_factor(sum, m, s);
+  assert_int_equal(run(x->mult, sum, 0), want.mult);
+  assert_int_equal(run(x->shift, sum, 0), want.shift);
+  return want;
+}
+
+/* Sums around every power of two, for the least and largest m and s. */
+static void test_softmax_factors(void **state) {
+  (void)state;
+  static const int64_t ms[] = {1 << 30, (1 << 30) + 1, 0x55555555, INT32_MAX - 1, INT32_MAX};
+  wk_rng g = {19};
+  for (size_t k = 0; k < 2 * WK_COUNTOF(ms); k++) {
+    int64_t m = ms[k / 2];
+    int s = k % 2 ? 47 : 1;
+    softmax_steps x = make_steps(m, s);
+    for (int64_t top = 1 << 23; top <= INT64_C(1) << 38; top *= 2)
+      for (int64_t near = -2; near <= 2; near++)
+        if (top + near >= 1 << 23 && top + near <= INT64_C(1) << 38)
+          checked_factor(&x, top + near, m, s);
+    for (int i = 0; i < 20000; i++) {
+      int64_t top = INT64_C(1) << wk_rng_range(&g, 24, 38);
+      checked_factor(&x, wk_rng_range(&g, top / 2, top), m, s);
+    }
+    wk_arena_free(x.arena);
+  }
+}
+
+enum { SOFTMAX_ANY, SOFTMAX_CONSTANT, SOFTMAX_OUTLIER, SOFTMAX_EXTREMES, SOFTMAX_KINDS };
+
+static int softmax_element(wk_rng *g, int kind, int i) {
+  switch (kind) {
+    case SOFTMAX_ANY: return (int)wk_rng_range(g, 0, 255);
+    case SOFTMAX_CONSTANT: return 77;
+    case SOFTMAX_OUTLIER: return i ? (int)wk_rng_range(g, 0, 127) : 128;
+    default: return i % 2 ? 0 : 255;
+  }
+}
+
+/* A row against real arithmetic; the error before anything is rounded but the factor. */
+static double check_softmax(const uint8_t *q, int n, double scale, double y_scale) {
+  int32_t table[256];
+  int64_t sum = 0, m;
+  int s, most = 0;
+  double total = 0, worst = 0;
+  wk_softmax_table(scale, table);
+  assert_true(wk_softmax_factor(n, y_scale, &m, &s));
+  for (int i = 0; i < n; i++) most = q[i] > most ? q[i] : most;
   for (int i = 0; i < n; i++) {
     sum += table[most - q[i]];
     total += exp(scale * (q[i] - most));
   }
+  softmax_steps x = make_steps(m, s);
+  wk_rescale f = checked_factor(&x, sum, m, s);
+  wk_arena_free(x.arena);
   for (int i = 0; i < n; i++) {
-    double y = floor((double)(table[most - q[i]] * mult) / (double)sum) * ldexp(1, -shift);
-    double real = 256 * exp(scale * (q[i] - most)) / total;
-    if (fabs(y - real) > 0x1p-8) fail_msg("softmax of %d: %g, real %g", n, y, real);
+    double r = exp(scale * (q[i] - most)) / total, e = table[most - q[i]];
+    double off = fabs(e * factor_of(&f) - r / y_scale);
+    double bound = (1 + r * (n + 3)) * 0x1p-24 / y_scale;
+    if (off > bound) fail_msg("softmax of %d: off by %g, bound %g", n, off, bound);
+    worst = fmax(worst, off);
+    if (r / y_scale > 32767) continue; /* saturates */
+    off = fabs((double)wk_rescale_apply((int64_t)e, &f) - r / y_scale);
+    if (off > 0.5 + 0x1p-17 + bound) fail_msg("softmax of %d: off by %g", n, off);
   }
+  return worst;
 }
 
+/* worst[0] for rows of at most 1000 elements with steps of 2^-8, worst[1] for the longest. */
 static void test_softmax(void **state) {
   (void)state;
+  static const int lengths[] = {1, 2, 3, 64, 255, 1000, WK_SOFTMAX_ROW - 1, WK_SOFTMAX_ROW};
+  static uint8_t q[WK_SOFTMAX_ROW];
   wk_rng g = {11};
-  for (int i = 0; i < 3000; i++)
-    softmax_row(&g, (int)wk_rng_range(&g, 1, 300), exp2(4 * wk_rng_unit(&g) - 7));
+  double worst[2] = {0};
+  for (int i = 0; i < 6000; i++) {
+    bool is_long = i % 60 == 59, is_usual = i % 2;
+    int n = lengths[is_long ? wk_rng_range(&g, 6, 7) : wk_rng_range(&g, 0, 5)];
+    int kind = (int)wk_rng_range(&g, 0, SOFTMAX_KINDS - 1);
+    double scale = exp2(24 * wk_rng_unit(&g) - 18); /* 2^-18 … 2^6 */
+    double y_scale = is_usual ? 0x1p-8 : exp2(45 * wk_rng_unit(&g) - 28);
+    for (int k = 0; k < n; k++) q[k] = (uint8_t)softmax_element(&g, kind, k);
+    double off = check_softmax(q, n, scale, y_scale);
+    if (is_usual) worst[is_long] = fmax(worst[is_long], off);
+  }
+  print_message("rows, in steps of 2^-8: at most 1/2 + 2^%.1f, long ones 1/2 + 2^%.1f\n",
+                log2(worst[0]), log2(worst[1]));
+}
+
+/* The row that loses most: exponentials that are just not counted. */
+static void test_softmax_lost_tail(void **state) {
+  (void)state;
+  static uint8_t q[WK_SOFTMAX_ROW] = {255};
+  const double scale = 24.0001 * log(2) / 255;
+  double off = check_softmax(q, WK_SOFTMAX_ROW, scale, 1.0 / 255);
+  print_message("lost tail: 1/2 + %.3f steps\n", off);
+}
+
+static void test_softmax_limits(void **state) {
+  (void)state;
+  int64_t m;
+  int s;
+  assert_true(wk_softmax_factor(1, 0x1p-8, &m, &s));
+  assert_true(m == 1 << 30 && s == 22);
+  assert_true(wk_softmax_factor(WK_SOFTMAX_ROW, 0x1p-29, &m, &s));
+  assert_true(m == 1 << 30 && s == 1);
+  assert_true(wk_softmax_factor(WK_SOFTMAX_ROW, 0x1p17, &m, &s));
+  assert_true(m == 1 << 30 && s == 47);
+  assert_false(wk_softmax_factor(1, 0x1p-30, &m, &s));
+  assert_false(wk_softmax_factor(1, 0x1p18, &m, &s));
+  assert_false(wk_softmax_factor(1, 0x1p60, &m, &s));
+  assert_false(wk_softmax_factor(1, 5e-324, &m, &s));
+  assert_false(wk_softmax_factor(WK_SOFTMAX_ROW + 1, 0x1p-8, &m, &s));
+  assert_false(wk_softmax_factor(0, 0x1p-8, &m, &s));
 }
 
 /* ---- normalisation --------------------------------------------------------------------------- */
@@ -340,12 +458,19 @@ static void test_norm_limits(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_multipliers),       cmocka_unit_test(test_refused_factors),
-      cmocka_unit_test(test_rescale_error),     cmocka_unit_test(test_rescale_saturates),
-      cmocka_unit_test(test_expression_agrees), cmocka_unit_test(test_all_sums),
-      cmocka_unit_test(test_quantize_value),    cmocka_unit_test(test_softmax),
-      cmocka_unit_test(test_inverse_root),      cmocka_unit_test(test_norm),
-      cmocka_unit_test(test_norm_limits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_multipliers),
+                                     cmocka_unit_test(test_refused_factors),
+                                     cmocka_unit_test(test_rescale_error),
+                                     cmocka_unit_test(test_rescale_saturates),
+                                     cmocka_unit_test(test_expression_agrees),
+                                     cmocka_unit_test(test_all_sums),
+                                     cmocka_unit_test(test_quantize_value),
+                                     cmocka_unit_test(test_softmax_factors),
+                                     cmocka_unit_test(test_softmax),
+                                     cmocka_unit_test(test_softmax_lost_tail),
+                                     cmocka_unit_test(test_softmax_limits),
+                                     cmocka_unit_test(test_inverse_root),
+                                     cmocka_unit_test(test_norm),
+                                     cmocka_unit_test(test_norm_limits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
