@@ -40,11 +40,18 @@ static const char *real_operand(const wk_graph *g, const wk_node *n, wk_arena *a
   return NULL;
 }
 
+/* Elements of a row of a normalisation. */
 static int64_t row_of(const wk_graph *g, const wk_node *norm) {
   const wk_type *t = &wk_val(g, norm->in[0])->type;
+  if (norm->op == WK_OP_SOFTMAX) return t->dims[WK_ATTR(norm, softmax)->axis];
   int64_t n = 1;
   for (int k = (int)WK_ATTR(norm, layer_norm)->axis; k < t->rank; k++) n *= t->dims[k];
   return n;
+}
+
+/* Elements of the longest row that n takes in integers, 0: it has no rows. */
+static int64_t longest_row(const wk_node *n) {
+  return n->op == WK_OP_LAYER_NORM ? WK_NORM_ROW : n->op == WK_OP_SOFTMAX ? WK_SOFTMAX_ROW : 0;
 }
 
 static const char *reason_of(const wk_graph *g, const wk_node *n, const wk_uses *u, wk_arena *a) {
@@ -57,8 +64,9 @@ static const char *reason_of(const wk_graph *g, const wk_node *n, const wk_uses 
   }
   if (!quantised) return "its result is not quantised";
   if (quantised < all) return "its result is used unquantised, too";
-  if (n->op == WK_OP_LAYER_NORM && row_of(g, n) > WK_NORM_ROW)
-    return wk_arena_printf(a, "its rows have more than %d elements", WK_NORM_ROW);
+  int64_t longest = longest_row(n);
+  if (longest && row_of(g, n) > longest)
+    return wk_arena_printf(a, "its rows have more than %d elements", (int)longest);
   return wk_arena_printf(a, "%s has no integer form for these operands", wk_op_get(n->op)->name);
 }
 

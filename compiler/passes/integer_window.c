@@ -159,24 +159,42 @@ static wk_value_id exponentials(wk_rewrite *r, const wk_affine *x, int64_t axis)
   return wk_rewrite_2(r, WK_OP_GATHER, wk_attrs_new(r->arena, WK_OP_GATHER), table, index);
 }
 
+typedef struct {
+  wk_value_id mult, shift;
+} row_factor;
+
+/* Multiplier and shift of each row. */
+static bool row_factors(wk_rewrite *r, wk_value_id sum, int64_t m, int s, row_factor *out) {
+  wk_expr_builder *b = wk_expr_begin(r->arena);
+  uint16_t v = wk_expr_softmax_bits(b, wk_expr_input(b, 0, WK_I64));
+  const wk_value_id bits = wk_integer_map(r, b, v, 1, &sum);
+  b = wk_expr_begin(r->arena);
+  v = wk_expr_softmax_quotient(b, wk_expr_input(b, 0, WK_I64), wk_expr_input(b, 1, WK_I32), m);
+  const wk_value_id quotient = wk_integer_map(r, b, v, 2, (const wk_value_id[]){sum, bits});
+  b = wk_expr_begin(r->arena);
+  v = wk_expr_softmax_mult(b, wk_expr_input(b, 0, WK_I32));
+  out->mult = wk_integer_map(r, b, v, 1, &quotient);
+  b = wk_expr_begin(r->arena);
+  v = wk_expr_softmax_shift(b, wk_expr_input(b, 0, WK_I32), wk_expr_input(b, 1, WK_I32), s);
+  out->shift = wk_integer_map(r, b, v, 2, (const wk_value_id[]){quotient, bits});
+  return out->mult != WK_NONE && out->shift != WK_NONE;
+}
+
 wk_value_id wk_integer_softmax(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   wk_affine x;
-  int64_t mult;
-  int shift;
-  double inverse = 1 / y->scale;
-  int64_t axis = WK_ATTR(def, softmax)->axis;
+  row_factor f;
+  int64_t m, axis = WK_ATTR(def, softmax)->axis;
+  int s;
   if (!wk_affine_of(r, def->in[0], &x)) return WK_NONE;
-  if (!wk_rescale_common(&inverse, 1, WK_SOFTMAX_BITS, &mult, &shift)) return WK_NONE;
+  if (!wk_softmax_factor(wk_type_of(r, x.q)->dims[axis], y->scale, &m, &s)) return WK_NONE;
   wk_value_id e = exponentials(r, &x, axis);
   if (e == WK_NONE) return WK_NONE;
   wk_value_id sum = reduced(r, "sum", axis, WK_I64, e);
-  if (sum == WK_NONE) return WK_NONE;
+  if (sum == WK_NONE || !row_factors(r, sum, m, s, &f)) return WK_NONE;
   wk_expr_builder *b = wk_expr_begin(r->arena);
-  uint16_t v = wk_expr_cast(b, WK_I64, wk_expr_input(b, 0, WK_I32)),
-           total = wk_expr_input(b, 1, WK_I64);
-  v = wk_expr_2(b, WK_EX_MUL, v, wk_expr_i(b, WK_I64, mult));
-  v = wk_expr_2(b, WK_EX_DIV, v, total);
-  v = wk_expr_2(b, WK_EX_SHR_ROUND, v, wk_expr_i(b, WK_I64, shift));
+  uint16_t v = wk_expr_input(b, 0, WK_I32), mult = wk_expr_input(b, 1, WK_I32),
+           shift = wk_expr_input(b, 2, WK_I32);
+  v = wk_expr_rescale(b, v, wk_expr_cast(b, WK_I64, mult), wk_expr_cast(b, WK_I64, shift));
   v = wk_expr_requantized(b, v, y->zero, y->dtype, y->lo, y->hi);
-  return wk_integer_map(r, b, v, 2, (const wk_value_id[]){e, sum});
+  return wk_integer_map(r, b, v, 3, (const wk_value_id[]){e, f.mult, f.shift});
 }
