@@ -21,6 +21,9 @@
 #include <vector>
 #include "Vwick_exec.h"
 #include "verilated.h"
+#if VM_COVERAGE
+#include "verilated_cov.h"
+#endif
 
 #include "exec_model.h"
 #include "exec_timing.h"
@@ -49,7 +52,7 @@ struct Result {
 
 struct Machine {
   std::unique_ptr<VerilatedContext> context{new VerilatedContext};
-  std::unique_ptr<Vwick_exec> v{new Vwick_exec(context.get())};
+  std::unique_ptr<Vwick_exec> v;
   std::vector<uint8_t> spm = std::vector<uint8_t>(SPM);
   int deny = 0;          // percent of requests that are not granted
   int mark_deny = 0;
@@ -59,7 +62,11 @@ struct Machine {
   uint8_t rdata[3][N];
   uint64_t cycle = 0;
 
-  Machine() {
+  // Registers and memories begin with random contents.
+  explicit Machine(int seed) {
+    context->randReset(2);
+    context->randSeed(seed);
+    v.reset(new Vwick_exec(context.get()));
     v->clk_i = 0;
     v->rst_ni = 1;
     v->eval();
@@ -569,6 +576,8 @@ Command conv(std::initializer_list<std::pair<const char *, int64_t>> fields, int
   return c;
 }
 
+void fill_accumulators(Machine &dut);
+
 void expect_error(Machine &dut, Command c, int code, const char *what) {
   std::vector<uint8_t> memory = draw_memory();
   make_record(memory, 16);
@@ -583,9 +592,8 @@ void expect_error(Machine &dut, Command c, int code, const char *what) {
   dut.clear();
   Model model(memory);
   std::vector<Command> good{conv({{"in", 0}, {"wt", 1024}, {"ny", 3}, {"drain", 1}, {"out", 8192}})};
-  // Every entry, as nobody knows what the failed commands left.
-  good.push_back(conv({{"in", 0}, {"ny", ACC}, {"wt", 1024}, {"w_r", N}}, OP_MM));
   check(dut, good, memory, "after an error");
+  fill_accumulators(dut);
 }
 
 void test_errors(Machine &dut) {
@@ -641,6 +649,12 @@ void test_errors(Machine &dut) {
   expect_error(dut, conv({{"in", SPM}}), Range, "in beyond");
   expect_error(dut, conv({{"out", SPM}, {"drain", 1}}), Range, "out beyond");
   expect_error(dut, conv({{"par", SPM}, {"drain", 1}}), Range, "par beyond");
+}
+
+// Writes every accumulator entry: from then on the model knows what they hold.
+void fill_accumulators(Machine &dut) {
+  std::vector<Command> list{conv({{"in", 0}, {"ny", ACC}, {"wt", 1024}, {"w_r", N}}, OP_MM)};
+  check(dut, list, draw_memory(), "fill");
 }
 
 void test_directed(Machine &dut) {
@@ -731,6 +745,23 @@ void peak(Machine &dut) {
            which ? "1x1x512->128 14x14" : "3x3x128->128 14x14", (unsigned long long)cycles,
            100.0 * (double)r.macs / (double)(cycles * N * N));
   }
+  // Depthwise 3 x 3, stride 1, 28 x 28, in halves of 14 rows that alternate between the banks.
+  std::vector<uint8_t> memory = draw_memory();
+  std::vector<Command> list;
+  uint32_t par = make_record(memory, 16);
+  for (int64_t i = 0; i < 24; i++) {
+    int64_t bottom = i % 2;
+    list.push_back(conv({{"in", 32768 + (bottom ? 13 * 28 - 1 : -29) * N}, {"in_x", N}, {"in_y", 28 * N},
+                         {"k_x", N}, {"k_y", 28 * N}, {"ky", 3}, {"kx", 3}, {"ny", 14}, {"nx", 28},
+                         {"pad_t", bottom ? 0 : 1}, {"pad_l", 1}, {"h", bottom ? 15 : 28}, {"w", 28},
+                         {"wt", 0}, {"acc", bottom * ACC / 2}, {"out", 4 * 32768 + bottom * 392 * N},
+                         {"out_y", 28 * N}, {"drain", 1}, {"par", par}}, OP_DWC));
+  }
+  Result r;
+  check(dut, list, memory, "depthwise", &r);
+  uint64_t cycles = r.done.back() - r.start[0];
+  printf("depthwise 3x3 28x28x%d: %llu cycles, %.1f multiplications a cycle\n", 12 * N,
+         (unsigned long long)cycles, (double)r.macs / (double)cycles);
 }
 
 void speed(Machine &dut) {
@@ -767,7 +798,8 @@ void speed(Machine &dut) {
 } // namespace
 
 int main(int argc, char **argv) {
-  Machine dut;
+  Machine dut(argc > 2 ? atoi(argv[2]) : 1);
+  fill_accumulators(dut);
   if (argc > 1 && !strcmp(argv[1], "--peak")) {
     peak(dut);
     return failures != 0;
@@ -788,6 +820,9 @@ int main(int argc, char **argv) {
            (long long)exact, (long long)sequences, timing_errors[timing_errors.size() / 2],
            timing_errors[timing_errors.size() * 95 / 100], (long long)worst_ahead, (long long)worst_behind);
   }
+#if VM_COVERAGE
+  dut.context->coveragep()->write("coverage.dat");
+#endif
   printf("N = %d: %s\n", N, failures ? "FAILED" : "good");
   return failures != 0;
 }
