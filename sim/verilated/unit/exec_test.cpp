@@ -152,9 +152,23 @@ struct Machine {
   }
 
   void clear() {
+    v->cmd_valid_i = 0;
     v->clear_i = 1;
     step([] {});
     v->clear_i = 0;
+    step([] {});
+  }
+
+  // Starts commands without looking at anything for some cycles.
+  void start_some(const std::vector<Command> &list, int cycles) {
+    size_t next = 0;
+    for (int i = 0; i < cycles; i++) {
+      v->cmd_valid_i = next < list.size();
+      v->mark_ready_i = i % 3 == 0;
+      if (next < list.size()) memcpy(&v->cmd_i, list[next].bits, 64);
+      step([&] { next += v->cmd_valid_i && v->cmd_ready_o; });
+    }
+    v->cmd_valid_i = 0;
   }
 
   Result run(const std::vector<Command> &list) {
@@ -596,6 +610,23 @@ void expect_error(Machine &dut, Command c, int code, const char *what) {
   fill_accumulators(dut);
 }
 
+// Cleared at any time, the engine is idle at once and as good as new.
+void test_clear(Machine &dut, int count) {
+  for (int i = 0; i < count; i++) {
+    std::vector<uint8_t> memory = draw_memory();
+    std::vector<Command> list;
+    for (int k = 0; k < 5; k++) list.push_back(draw_legal(draw_op(20), memory, true));
+    dut.spm = memory;
+    dut.start_some(list, (int)draw(0, 400));
+    dut.clear();
+    if (dut.v->active_o || dut.v->done_o || dut.v->mark_valid_o) dut.fail("active after clear_i");
+    dut.deny = 0;
+    fill_accumulators(dut);
+    list = {list[0]};
+    check(dut, list, memory, "after clear_i");
+  }
+}
+
 void test_errors(Machine &dut) {
   const int Field = 2, Range = 4;
   for (const char *f : {"ny", "nx", "ky", "kx", "sy", "sx", "dy", "dx", "kc", "k_tail", "n"}) {
@@ -812,6 +843,7 @@ int main(int argc, char **argv) {
   if (argc > 2) rng.seed(strtoull(argv[2], nullptr, 0));
   test_directed(dut);
   test_errors(dut);
+  test_clear(dut, count / 40);
   test_durations(dut, count / 4);
   test_random(dut, count);
   std::sort(timing_errors.begin(), timing_errors.end());
