@@ -95,7 +95,7 @@ module wick_drain_params #(
   logic [2*RecW-1:0] rec_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) write_q <= 1'b0;
-    else write_q <= step;
+    else write_q <= step && !clear_i;
   end
   always_ff @(posedge clk_i) begin
     if (step) write_word_q <= {fill_q, word_q};

@@ -93,6 +93,8 @@ module wick_drain_residual #(
         for (int unsigned i = 0; i < N; i++) y1_q[8*i +: 8] <= y_i[16*i +: 8];
       end
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (en_i && valid_q[1]) begin
       add_q[2] <= add_q[1];
       y2_q <= y1_q;
@@ -105,6 +107,8 @@ module wick_drain_residual #(
         end
       end
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (en_i && valid_q[2]) begin
       add_q[3] <= add_q[2];
       y3_q <= y2_q;
@@ -116,6 +120,8 @@ module wick_drain_residual #(
         end
       end
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (en_i && valid_q[3]) begin
       z_q <= y3_q;
       if (add_q[3]) begin

@@ -81,7 +81,9 @@ module wick_exec #(
   logic wt_ready, mac_free, drain_ready, mac_load;
   logic [19:0] bad_index_q;
 
-  wick_exec_decode #(.N(N)) u_decode (.cmd_i, .index_i(cmd_index_i), .ctrl_o(ctrl), .bad_o(bad));
+  wick_exec_decode #(.N(N)) u_decode (
+    .cmd_i, .index_i(cmd_index_i), .en_i(start), .ctrl_o(ctrl), .bad_o(bad)
+  );
 
   assign is_mark = cmd_i[wick_pkg::HdrOpcodeLsb +: wick_pkg::HdrOpcodeW] == wick_pkg::OpMark;
   assign cmd_ready_o = !halt && !bad_q && (is_mark ? mark_ready : wt_ready && !pend_valid_q);

@@ -128,7 +128,7 @@ module wick_mac_issue #(
   wick_exec_pkg::tag_t tag_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) word_valid_q <= 1'b0;
-    else word_valid_q <= go;
+    else word_valid_q <= go && !clear_i;
   end
   always_ff @(posedge clk_i) begin
     if (go) begin

@@ -141,7 +141,7 @@ module wick_weights #(
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) write_q <= 1'b0;
-    else write_q <= step;
+    else write_q <= step && !clear_i;
   end
 
   always_ff @(posedge clk_i) begin

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -21,8 +21,12 @@
 #include <vector>
 #include "Vwick_exec.h"
 #include "verilated.h"
+#if VM_COVERAGE
+#include "verilated_cov.h"
+#endif
 
 #include "exec_model.h"
+#include "exec_timing.h"
 
 namespace {
 
@@ -48,7 +52,7 @@ struct Result {
 
 struct Machine {
   std::unique_ptr<VerilatedContext> context{new VerilatedContext};
-  std::unique_ptr<Vwick_exec> v{new Vwick_exec(context.get())};
+  std::unique_ptr<Vwick_exec> v;
   std::vector<uint8_t> spm = std::vector<uint8_t>(SPM);
   int deny = 0;          // percent of requests that are not granted
   int mark_deny = 0;
@@ -58,7 +62,11 @@ struct Machine {
   uint8_t rdata[3][N];
   uint64_t cycle = 0;
 
-  Machine() {
+  // Registers and memories begin with random contents.
+  explicit Machine(int seed) {
+    context->randReset(2);
+    context->randSeed(seed);
+    v.reset(new Vwick_exec(context.get()));
     v->clk_i = 0;
     v->rst_ni = 1;
     v->eval();
@@ -144,9 +152,23 @@ struct Machine {
   }
 
   void clear() {
+    v->cmd_valid_i = 0;
     v->clear_i = 1;
     step([] {});
     v->clear_i = 0;
+    step([] {});
+  }
+
+  // Starts commands without looking at anything for some cycles.
+  void start_some(const std::vector<Command> &list, int cycles) {
+    size_t next = 0;
+    for (int i = 0; i < cycles; i++) {
+      v->cmd_valid_i = next < list.size();
+      v->mark_ready_i = i % 3 == 0;
+      if (next < list.size()) memcpy(&v->cmd_i, list[next].bits, 64);
+      step([&] { next += v->cmd_valid_i && v->cmd_ready_o; });
+    }
+    v->cmd_valid_i = 0;
   }
 
   Result run(const std::vector<Command> &list) {
@@ -516,6 +538,34 @@ void test_durations(Machine &dut, int count) {
   }
 }
 
+// Sequences against the recursion of exec_timing.h.
+std::vector<double> timing_errors;
+int64_t worst_ahead, worst_behind, exact, sequences;
+
+void compare_timing(const std::vector<Command> &list, const Result &r) {
+  Timing timing;
+  std::vector<int64_t> done;
+  int64_t origin = (int64_t)r.start[0];
+  bool same = true;
+  for (size_t i = 0; i < list.size(); i++) {
+    int64_t earliest = list[i].wait ? done[list[i].wait - 1] + 1 : 0;
+    Timeline t = timing.next(list[i], earliest);
+    done.push_back(t.done);
+    same = same && t.done == (int64_t)r.done[i] - origin && t.start == (int64_t)r.start[i] - origin;
+    if (getenv("EXEC_TIMING") && (t.done != (int64_t)r.done[i] - origin)) {
+      for (size_t k = 0; k <= i; k++) printf("  %s: %d %d\n", list[k].text().c_str(), (int)(r.start[k] - origin), (int)(r.done[k]-origin));
+      printf("start %d not %d, done %d not %d\n", (int)t.start, (int)(r.start[i] - origin), (int)t.done, (int)(r.done[i]-origin));
+      exit(1);
+    }
+  }
+  int64_t real = (int64_t)r.done.back() - origin, error = done.back() - real;
+  exact += same;
+  sequences++;
+  worst_ahead = std::min(worst_ahead, error);
+  worst_behind = std::max(worst_behind, error);
+  timing_errors.push_back(100.0 * (double)std::abs(error) / (double)real);
+}
+
 void test_random(Machine &dut, int count) {
   for (int i = 0; i < count;) {
     std::vector<uint8_t> memory = draw_memory();
@@ -524,7 +574,8 @@ void test_random(Machine &dut, int count) {
     for (int64_t k = 0; k < length; k++) list.push_back(draw_legal(draw_op(15), memory, !chance(10)));
     dut.deny = chance(30) ? 0 : (int)draw(1, 70);
     dut.mark_deny = chance(50) ? 0 : 80;
-    check(dut, list, memory, "random");
+    Result r;
+    if (check(dut, list, memory, "random", &r) && !dut.deny && !dut.mark_deny) compare_timing(list, r);
     dut.mark_deny = 0;
     i += (int)length;
   }
@@ -538,6 +589,8 @@ Command conv(std::initializer_list<std::pair<const char *, int64_t>> fields, int
   for (auto &f : fields) c.set(f.first, f.second);
   return c;
 }
+
+void fill_accumulators(Machine &dut);
 
 void expect_error(Machine &dut, Command c, int code, const char *what) {
   std::vector<uint8_t> memory = draw_memory();
@@ -553,9 +606,25 @@ void expect_error(Machine &dut, Command c, int code, const char *what) {
   dut.clear();
   Model model(memory);
   std::vector<Command> good{conv({{"in", 0}, {"wt", 1024}, {"ny", 3}, {"drain", 1}, {"out", 8192}})};
-  // Every entry, as nobody knows what the failed commands left.
-  good.push_back(conv({{"in", 0}, {"ny", ACC}, {"wt", 1024}, {"w_r", N}}, OP_MM));
   check(dut, good, memory, "after an error");
+  fill_accumulators(dut);
+}
+
+// Cleared at any time, the engine is idle at once and as good as new.
+void test_clear(Machine &dut, int count) {
+  for (int i = 0; i < count; i++) {
+    std::vector<uint8_t> memory = draw_memory();
+    std::vector<Command> list;
+    for (int k = 0; k < 5; k++) list.push_back(draw_legal(draw_op(20), memory, true));
+    dut.spm = memory;
+    dut.start_some(list, (int)draw(0, 400));
+    dut.clear();
+    if (dut.v->active_o || dut.v->done_o || dut.v->mark_valid_o) dut.fail("active after clear_i");
+    dut.deny = 0;
+    fill_accumulators(dut);
+    list = {list[0]};
+    check(dut, list, memory, "after clear_i");
+  }
 }
 
 void test_errors(Machine &dut) {
@@ -611,6 +680,12 @@ void test_errors(Machine &dut) {
   expect_error(dut, conv({{"in", SPM}}), Range, "in beyond");
   expect_error(dut, conv({{"out", SPM}, {"drain", 1}}), Range, "out beyond");
   expect_error(dut, conv({{"par", SPM}, {"drain", 1}}), Range, "par beyond");
+}
+
+// Writes every accumulator entry: from then on the model knows what they hold.
+void fill_accumulators(Machine &dut) {
+  std::vector<Command> list{conv({{"in", 0}, {"ny", ACC}, {"wt", 1024}, {"w_r", N}}, OP_MM)};
+  check(dut, list, draw_memory(), "fill");
 }
 
 void test_directed(Machine &dut) {
@@ -678,14 +753,14 @@ void test_directed(Machine &dut) {
 // ---- figures -------------------------------------------------------------------------------------
 std::vector<Command> layer(int64_t taps, int64_t blocks, std::vector<uint8_t> &memory) {
   std::vector<Command> list;
-  int64_t size = 14, pad = taps / 2, image = size * size * N;
+  int64_t size = 14, pad = taps / 2, image = size * size * N, in = N == 32 ? 524288 : 65536;
   uint32_t par = make_record(memory, 20);
   for (int64_t o = 0; o < 8; o++) {
-    list.push_back(conv({{"in", 65536 - pad * (size + 1) * N}, {"in_x", N}, {"in_y", size * N}, {"k_x", N},
+    list.push_back(conv({{"in", in - pad * (size + 1) * N}, {"in_x", N}, {"in_y", size * N}, {"k_x", N},
                          {"k_y", size * N}, {"k_c", taps == 1 ? 0 : image}, {"ny", size}, {"nx", size},
                          {"ky", taps}, {"kx", taps}, {"kc", blocks}, {"pad_t", pad}, {"pad_l", pad},
                          {"h", size}, {"w", size}, {"wt", 0}, {"acc", o % 2 * ACC / 2}, {"drain", 1},
-                         {"par", par}, {"out", 65536 + 28672 + o % 2 * image}, {"out_y", size * N}}));
+                         {"par", par}, {"out", (N == 32 ? 262144 : in + 33 * image) + o % 2 * image}, {"out_y", size * N}}));
   }
   return list;
 }
@@ -701,6 +776,23 @@ void peak(Machine &dut) {
            which ? "1x1x512->128 14x14" : "3x3x128->128 14x14", (unsigned long long)cycles,
            100.0 * (double)r.macs / (double)(cycles * N * N));
   }
+  // Depthwise 3 x 3, stride 1, 28 x 28, in halves of 14 rows that alternate between the banks.
+  std::vector<uint8_t> memory = draw_memory();
+  std::vector<Command> list;
+  uint32_t par = make_record(memory, 16);
+  for (int64_t i = 0; i < 24; i++) {
+    int64_t bottom = i % 2;
+    list.push_back(conv({{"in", 32768 + (bottom ? 13 * 28 - 1 : -29) * N}, {"in_x", N}, {"in_y", 28 * N},
+                         {"k_x", N}, {"k_y", 28 * N}, {"ky", 3}, {"kx", 3}, {"ny", 14}, {"nx", 28},
+                         {"pad_t", bottom ? 0 : 1}, {"pad_l", 1}, {"h", bottom ? 15 : 28}, {"w", 28},
+                         {"wt", 0}, {"acc", bottom * ACC / 2}, {"out", 4 * 32768 + bottom * 392 * N},
+                         {"out_y", 28 * N}, {"drain", 1}, {"par", par}}, OP_DWC));
+  }
+  Result r;
+  check(dut, list, memory, "depthwise", &r);
+  uint64_t cycles = r.done.back() - r.start[0];
+  printf("depthwise 3x3 28x28x%d: %llu cycles, %.1f multiplications a cycle\n", 12 * N,
+         (unsigned long long)cycles, (double)r.macs / (double)cycles);
 }
 
 void speed(Machine &dut) {
@@ -708,7 +800,7 @@ void speed(Machine &dut) {
   std::vector<Command> list = layer(3, 8, memory);
   Vwick_exec *v = dut.v.get();
   dut.spm = memory;
-  auto begin = std::chrono::steady_clock::now();
+  clock_t begin = clock(); // of the processor: others may use the machine
   uint64_t cycles = 0, busy = 0;
   size_t k = 0;
   v->in_gnt_i = v->drain_gnt_i = v->wt_gnt_i = 1;
@@ -730,14 +822,15 @@ void speed(Machine &dut) {
     busy += v->busy_o;
     cycles++;
   }
-  double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  double s = (double)(clock() - begin) / CLOCKS_PER_SEC;
   printf("%.0f kHz, array busy %.1f %%\n", (double)cycles / s / 1000, 100.0 * (double)busy / (double)cycles);
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  Machine dut;
+  Machine dut(argc > 2 ? atoi(argv[2]) : 1);
+  fill_accumulators(dut);
   if (argc > 1 && !strcmp(argv[1], "--peak")) {
     peak(dut);
     return failures != 0;
@@ -750,8 +843,18 @@ int main(int argc, char **argv) {
   if (argc > 2) rng.seed(strtoull(argv[2], nullptr, 0));
   test_directed(dut);
   test_errors(dut);
+  test_clear(dut, count / 40);
   test_durations(dut, count / 4);
   test_random(dut, count);
+  std::sort(timing_errors.begin(), timing_errors.end());
+  if (!timing_errors.empty()) {
+    printf("exec_timing.h: %lld of %lld sequences exact, median error %.2f %%, p95 %.2f %%, %lld to %+lld cycles\n",
+           (long long)exact, (long long)sequences, timing_errors[timing_errors.size() / 2],
+           timing_errors[timing_errors.size() * 95 / 100], (long long)worst_ahead, (long long)worst_behind);
+  }
+#if VM_COVERAGE
+  dut.context->coveragep()->write("coverage.dat");
+#endif
   printf("N = %d: %s\n", N, failures ? "FAILED" : "good");
   return failures != 0;
 }

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Builds exec_test for an array of N lanes in folder OUT: exec_test.sh N WICK_PKG_SV OUT [verilator options]
+# WICK_PKG_SV comes from `wick isa --sv --machine FILE`. For a figure of speed: --x-assign fast
+# --noassert -MAKEFLAGS 'OPT_FAST=-O3\ -march=native', then exec_test --speed.
 set -e
 n=$1 pkg=$2 out=$3
 shift 3
