@@ -63,16 +63,15 @@ wk_record_entry wk_functional_entry(const wk_functional *f, uint64_t par, int i)
                            .shift = (int)(word >> 24)};
 }
 
-int32_t wk_functional_clamp(int32_t v, int32_t lo, int32_t hi) {
-  return v > hi ? hi : v < lo ? lo : v;
+int32_t wk_functional_clamp(int64_t v, int32_t lo, int32_t hi) {
+  return v > hi ? hi : v < lo ? lo : (int32_t)v;
 }
 
-/* v / 2^s to nearest, ties to even; |v| < 2^31. */
-static int32_t shr_round(int64_t v, int s) {
-  if (s > 32) return 0;
-  if (s == 0) return (int32_t)v;
+/* v / 2^s to nearest, ties to even; |v| < 2^62. */
+static int64_t shr_round(int64_t v, int s) {
+  if (s == 0) return v;
   int64_t q = v >> s, rest = v - q * (INT64_C(1) << s), half = INT64_C(1) << (s - 1);
-  return (int32_t)(q + (rest > half || (rest == half && (q & 1))));
+  return q + (rest > half || (rest == half && (q & 1)));
 }
 
 int64_t wk_functional_rescale(int64_t a, uint32_t mult, int shift) {
@@ -82,12 +81,11 @@ int64_t wk_functional_rescale(int64_t a, uint32_t mult, int shift) {
 
 int32_t wk_functional_requantise(int32_t sum, const wk_record *r, const wk_record_entry *e) {
   int32_t biased = (int32_t)((uint32_t)sum + (uint32_t)e->bias);
-  return wk_functional_clamp((int32_t)wk_functional_rescale(biased, e->mult, e->shift) + r->zero,
+  return wk_functional_clamp(wk_functional_rescale(biased, e->mult, e->shift) + r->zero,
                              r->lo, r->hi);
 }
 
 int32_t wk_functional_add(int32_t a, int32_t b, const wk_record *r) {
-  int32_t v = (int32_t)((uint32_t)(a - r->za) * (uint32_t)r->ma +
-                        (uint32_t)(b - r->zb) * (uint32_t)r->mb);
+  int64_t v = (int64_t)(a - r->za) * r->ma + (int64_t)(b - r->zb) * r->mb; /* does not wrap */
   return wk_functional_clamp(shr_round(v, r->shift) + r->zy, r->lo2, r->hi2);
 }

@@ -45,7 +45,7 @@ int32_t wk_functional_requantise(int32_t sum, const wk_record *r, const wk_recor
 /* clamp(shr_round((a - za) * ma + (b - zb) * mb, shift) + zy; lo2, hi2) */
 int32_t wk_functional_add(int32_t a, int32_t b, const wk_record *r);
 int64_t wk_functional_rescale(int64_t a, uint32_t mult, int shift);
-int32_t wk_functional_clamp(int32_t v, int32_t lo, int32_t hi);
+int32_t wk_functional_clamp(int64_t v, int32_t lo, int32_t hi);
 static inline int32_t wk_functional_byte(uint8_t b, bool is_u8) {
   return is_u8 ? (int32_t)b : (int32_t)(int8_t)b;
 }

@@ -55,7 +55,7 @@ static void softmax(wk_functional *f, const wk_isa_command *c, const row *r, con
   uint32_t mult = reciprocal((uint32_t)e.bias, e.shift, sum, &shift);
   for (int i = 0; i < r->length; i++) {
     int64_t y = wk_functional_rescale(exponential(f, table, most - element(f, r, i)), mult, shift);
-    put(f, r, i, wk_functional_clamp((int32_t)y + p->zero, p->lo, p->hi));
+    put(f, r, i, wk_functional_clamp(y + p->zero, p->lo, p->hi));
   }
 }
 

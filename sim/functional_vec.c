@@ -19,7 +19,7 @@ static int32_t map_min(int32_t a, int32_t b, const wk_record *r) {
 
 static int32_t map_mul(int32_t a, int32_t b, const wk_record *r) {
   int64_t p = wk_functional_rescale((int64_t)(a - r->za) * (b - r->zb), (uint32_t)r->ma, r->shift);
-  return wk_functional_clamp((int32_t)p + r->zy, r->lo2, r->hi2);
+  return wk_functional_clamp(p + r->zy, r->lo2, r->hi2);
 }
 
 static int32_t map_scale(int32_t a, int32_t b, const wk_record *r) {

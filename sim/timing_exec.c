@@ -432,6 +432,7 @@ bool wk_timing_ex_step(wk_timing *t, const wk_isa_command *offered) {
   }
   const bool happened[3] = {summed, takes, retired};
   mark_step(t, taken && is_mark, taken && !is_mark, happened);
+  if (taken && is_mark) e->mark_row = (uint32_t)WK_V(offered, MARK, row);
   if (taken && !is_mark) start(t, offered);
   if (any) t->moved = true;
   return taken;
