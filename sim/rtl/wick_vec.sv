@@ -53,7 +53,7 @@ module wick_vec #(
   localparam int unsigned CfgW = wick_vec_pkg::CfgW;
 
   // The command that runs.
-  logic            busy_q, halt_q, start, run, halt, finished, done;
+  logic            busy_q, halt_q, start, run, halt, fault, finished, done;
   logic [CfgW-1:0] cfg_q, cfg;
   logic [3:0]      table_q, table_sel;
   logic [5:0]      n_q, n;
@@ -81,20 +81,17 @@ module wick_vec #(
   assign start = cmd_valid_i & cmd_ready_o & ~clear_i;
   assign run = start & ~decode_error;
   assign halt = range_error | (busy_q & div_bad);
+  assign fault = halt | (start & decode_error);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       busy_q <= 1'b0;
       halt_q <= 1'b0;
       error_q <= 1'b0;
-    end else if (clear_i) begin
-      busy_q <= 1'b0;
-      halt_q <= 1'b0;
-      error_q <= 1'b0;
     end else begin
-      busy_q <= run | (busy_q & ~done & ~halt);
-      halt_q <= halt_q | halt | (start & decode_error);
-      error_q <= halt | (start & decode_error);
+      busy_q <= (run | (busy_q & ~done & ~halt)) & ~clear_i;
+      halt_q <= (halt_q | fault) & ~clear_i;
+      error_q <= fault & ~clear_i;
     end
   end
 
@@ -109,8 +106,7 @@ module wick_vec #(
     if (halt) error_code_q <= range_error ? 8'(wick_pkg::ErrRange) : 8'(wick_pkg::ErrField);
   end
 
-  assign done_o = done;
-  assign active_o = busy_q;
+  assign {done_o, active_o} = {done, busy_q};
   assign error_o = error_q;
   assign error_code_o = error_code_q;
   assign error_index_o = index_q;
@@ -121,15 +117,10 @@ module wick_vec #(
   ) u_decode (
     .valid_i(start),
     .cmd_i,
-    .walk_a_o(walk_a),
-    .walk_b_o(walk_b),
-    .walk_y_o(walk_y),
-    .par_o(par),
-    .table_o(table_sel),
-    .bytes_o(n),
+    .walk_a_o(walk_a), .walk_b_o(walk_b), .walk_y_o(walk_y),
+    .par_o(par), .table_o(table_sel), .bytes_o(n),
     .cfg_o(cfg),
-    .error_o(decode_error),
-    .code_o(decode_code)
+    .error_o(decode_error), .code_o(decode_code)
   );
 
   // ---- the slot of this cycle --------------------------------------------------------------------
@@ -196,29 +187,16 @@ module wick_vec #(
   wick_vec_units #(
     .N(N)
   ) u_units (
-    .clk_i,
-    .rst_ni,
-    .clear_i,
-    .load_i(run),
-    .cmd_i,
-    .decoded_i(cfg),
-    .cfg_i(cfg_q),
-    .walk_a_i(walk_a),
-    .walk_b_i(walk_b),
-    .walk_y_i(walk_y),
-    .valid_o(unit_valid),
-    .taken_i(unit_taken),
-    .ctl_o(ctl),
-    .bytes_o(unit_bytes),
-    .addr_o(unit_addr),
+    .clk_i, .rst_ni, .clear_i, .load_i(run), .cmd_i,
+    .decoded_i(cfg), .cfg_i(cfg_q),
+    .walk_a_i(walk_a), .walk_b_i(walk_b), .walk_y_i(walk_y),
+    .valid_o(unit_valid), .taken_i(unit_taken),
+    .ctl_o(ctl), .bytes_o(unit_bytes), .addr_o(unit_addr),
     .result_addr_o(result_addr),
     .wdata_o(unit_wdata),
     .finished_o(finished),
-    .got_i(got_tile_q),
-    .rdata_i,
-    .tab_write_o(tab_write),
-    .tab_table_o(tab_table),
-    .tab_word_o(tab_word),
+    .got_i(got_tile_q), .rdata_i,
+    .tab_write_o(tab_write), .tab_table_o(tab_table), .tab_word_o(tab_word),
     .divided_i(divided)
   );
 
@@ -228,54 +206,45 @@ module wick_vec #(
     .N(N),
     .Tables(Tables)
   ) u_lanes (
-    .clk_i,
-    .rst_ni,
-    .clear_i,
-    .cfg_i(cfg_q),
-    .table_i(table_q),
-    .slot_i(unit_taken),
-    .ctl_i(ctl[wick_vec_pkg::CtlLaneW-1:0]),
-    .bytes_i(bytes),
+    .clk_i, .rst_ni, .clear_i,
+    .cfg_i(cfg_q), .table_i(table_q),
+    .slot_i(unit_taken), .ctl_i(ctl[wick_vec_pkg::CtlLaneW-1:0]), .bytes_i(bytes),
     .rdata_i,
-    .start_i(run),
-    .record_i(cfg[wick_vec_pkg::CfgRecord]),
-    .entry0_i(cfg[wick_vec_pkg::CfgEntry0]),
-    .par_i(par),
-    .par_valid_o(par_valid),
-    .par_taken_i(par_valid & taken),
-    .par_entry_o(par_entry),
-    .par_addr_o(par_addr),
-    .par_bytes_o(par_bytes),
-    .got_record_i(got_record_q),
-    .got_entry_i(got_entry_q),
-    .divided_o(divided),
-    .div_bad_o(div_bad),
-    .tab_write_i(tab_write),
-    .tab_table_i(tab_table),
-    .tab_word_i(tab_word),
-    .valid_o(data_valid),
-    .data_o(data)
+    .start_i(run), .par_i(par),
+    .record_i(cfg[wick_vec_pkg::CfgRecord]), .entry0_i(cfg[wick_vec_pkg::CfgEntry0]),
+    .par_valid_o(par_valid), .par_taken_i(par_valid & taken), .par_entry_o(par_entry),
+    .par_addr_o(par_addr), .par_bytes_o(par_bytes),
+    .got_record_i(got_record_q), .got_entry_i(got_entry_q),
+    .divided_o(divided), .div_bad_o(div_bad),
+    .tab_write_i(tab_write), .tab_table_i(tab_table), .tab_word_i(tab_word),
+    .valid_o(data_valid), .data_o(data)
   );
 
   wick_vec_out #(
     .N(N),
     .Depth(Depth)
   ) u_out (
-    .clk_i,
-    .rst_ni,
-    .clear_i,
+    .clk_i, .rst_ni, .clear_i,
     .push_i(unit_taken & ctl[wick_vec_pkg::CtlLast]),
     .addr_i(result_addr),
     .bytes_i(cfg_q[wick_vec_pkg::CfgOneByte] ? 6'd1 : cfg_q[wick_vec_pkg::CfgRow] ? bytes : n_q),
-    .data_valid_i(data_valid),
-    .data_i(data),
-    .drain_i(finished),
-    .turn_o(out_turn),
-    .valid_o(out_valid),
-    .pop_i(out_pop),
-    .addr_o(out_addr),
-    .bytes_o(out_bytes),
-    .data_o(out_wdata),
-    .empty_o(out_empty)
+    .data_valid_i(data_valid), .data_i(data), .drain_i(finished),
+    .turn_o(out_turn), .valid_o(out_valid), .pop_i(out_pop),
+    .addr_o(out_addr), .bytes_o(out_bytes), .data_o(out_wdata), .empty_o(out_empty)
   );
+
+`ifdef VERILATOR
+  logic         held_q;
+  logic [N+20:0] request_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      held_q <= 1'b0;
+    end else begin
+      held_q <= stall_bank_o & ~clear_i;
+      if (held_q && !clear_i && !halt_q)
+        assert (req_o && {we_o, addr_o, be_o} == request_q) else $error("a request that changes");
+    end
+  end
+  always_ff @(posedge clk_i) request_q <= {we_o, addr_o, be_o};
+`endif
 endmodule

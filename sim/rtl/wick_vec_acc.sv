@@ -43,7 +43,7 @@ module wick_vec_acc #(
   assign u8 = cfg_i[ctl1_i[wick_vec_pkg::CtlHold] ? wick_vec_pkg::CfgHoldU8 : wick_vec_pkg::CfgU8];
 
   always_comb begin
-    diff_d = diff_q;
+    diff_d = '0;
     byte_v = '0;
     value_v = '0;
     zero_v = '0;
@@ -75,7 +75,7 @@ module wick_vec_acc #(
   assign ident_v = is_max & ~cfg_i[wick_vec_pkg::CfgU8] ? -40'd128 : 40'd0;
 
   always_comb begin
-    acc_d = acc_q;
+    acc_d = '0;
     base_v = '0;
     with_v = '0;
     active_v = 1'b0;
@@ -83,7 +83,8 @@ module wick_vec_acc #(
     if (acc_en) begin
       for (int unsigned i = 0; i < N; i++) begin
         base_v = acc_q[40*i+:40];
-        active_v = 6'(i) < bytes && (sums || ctl2_i[wick_vec_pkg::CtlData]);
+        active_v = (6'(i) < bytes && (sums || ctl2_i[wick_vec_pkg::CtlData])) ||
+            ctl2_i[wick_vec_pkg::CtlHold];
         with_v = sums ? {16'b0, exp_i[24*i+:24]} : {{30{diff_q[10*i+9]}}, diff_q[10*i+:10]};
         if (starts) base_v = ident_v;
         if (cfg_i[wick_vec_pkg::CfgBaseHold]) base_v = {{8{hold_i[32*i+31]}}, hold_i[32*i+:32]};

@@ -48,7 +48,6 @@ module wick_vec_lanes #(
   logic [40*N-1:0]     acc;
   logic [32*N-1:0]     hold;
   logic [8*N-1:0]      index;
-  logic [8*N*Tables-1:0] looked_up;
   logic [24*N-1:0]     exponential;
   logic                looks_up;
 
@@ -88,46 +87,21 @@ module wick_vec_lanes #(
     end
   end
 
-  for (genvar t = 0; t < Tables; t++) begin : gen_table
-    logic used;
-    assign used = table_i == 4'(t) || (cfg_i[wick_vec_pkg::CfgThree] &&
-        (5'(table_i) + 5'd1 == 5'(t) || 5'(table_i) + 5'd2 == 5'(t)));
-    wick_vec_table #(
-      .N(N)
-    ) u_table (
-      .clk_i,
-      .write_i(tab_write_i && tab_table_i == 4'(t)),
-      .word_i(tab_word_i),
-      .data_i(rdata_i),
-      .read_i(looks_up && used),
-      .index_i(index),
-      .data_o(looked_up[8*N*t+:8*N])
-    );
-  end
-
-  always_comb begin
-    exponential = '0;
-    if (ctl3_q[wick_vec_pkg::CtlTable]) begin
-      for (int unsigned t = 0; t < Tables; t++) begin
-        if (4'(t) == table_i) begin
-          for (int unsigned i = 0; i < N; i++) begin
-            exponential[24*i+:8] = looked_up[8*N*t+8*i+:8];
-            if (cfg_i[wick_vec_pkg::CfgThree]) begin
-              exponential[24*i+8+:8] = looked_up[8*N*((t+1)%Tables)+8*i+:8];
-              exponential[24*i+16+:8] = looked_up[8*N*((t+2)%Tables)+8*i+:8];
-            end
-          end
-        end
-      end
-    end
-  end
+  wick_vec_tables #(
+    .N(N),
+    .Tables(Tables)
+  ) u_tables (
+    .clk_i,
+    .write_i(tab_write_i), .write_table_i(tab_table_i), .write_word_i(tab_word_i),
+    .write_data_i(rdata_i),
+    .read_i(looks_up), .table_i, .three_i(cfg_i[wick_vec_pkg::CfgThree]), .index_i(index),
+    .data_o(exponential)
+  );
 
   wick_vec_par #(
     .N(N)
   ) u_par (
-    .clk_i,
-    .rst_ni,
-    .clear_i,
+    .clk_i, .rst_ni, .clear_i,
     .start_i,
     .record_i,
     .entry0_i,
@@ -176,9 +150,7 @@ module wick_vec_lanes #(
   );
 
   wick_vec_div u_div (
-    .clk_i,
-    .rst_ni,
-    .clear_i,
+    .clk_i, .rst_ni, .clear_i,
     .start_i(ctl3_q[wick_vec_pkg::CtlTotal]),
     .sum_i(acc[39:0]),
     .m_i(bias),
@@ -192,9 +164,7 @@ module wick_vec_lanes #(
   wick_vec_scale #(
     .N(N)
   ) u_scale (
-    .clk_i,
-    .rst_ni,
-    .clear_i,
+    .clk_i, .rst_ni, .clear_i,
     .cfg_i,
     .ctl2_i(ctl2_q),
     .ctl3_i(ctl3_q),

@@ -33,8 +33,15 @@ module wick_vec_out #(
   assign turn_o = count_q == 3'(Depth) || (drain_i && count_q != '0);
   assign valid_o = ready_q != '0;
   assign empty_o = count_q == '0;
-  assign {bytes_o, addr_o} = place_q[28*head_q+:28];
-  assign data_o = data_q[8*N*head_q+:8*N];
+
+  always_comb begin
+    {bytes_o, addr_o} = '0;
+    data_o = '0;
+    if (valid_o) begin
+      {bytes_o, addr_o} = place_q[28*head_q+:28];
+      data_o = data_q[8*N*head_q+:8*N];
+    end
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -64,7 +71,7 @@ module wick_vec_out #(
   end
 
 `ifdef VERILATOR
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (rst_ni && !clear_i) begin
       assert (!(push_i && count_q == 3'(Depth))) else $error("a result too many");
       assert (!(data_valid_i && ready_q == count_q)) else $error("data without a place");

@@ -33,99 +33,111 @@ module wick_vec_scale #(
   output logic              valid_o,
   output logic [8*N-1:0]    data_o
 );
-  logic [32*N-1:0] hold_q, hold_d;
-  logic [57*N-1:0] product_q, product_d;
-  logic [32*N-1:0] quotient_q, quotient_d;
-  logic [N-1:0]    up_q, up_d;
-  logic [8*N-1:0]  data_d;
-  logic valid4_q, valid5_q, multiply_hold, hold_en, product_en;
-  logic signed [24:0] factor;
-  logic signed [31:0] x_v, whole_v;
-  logic signed [56:0] old_v, product_v;
-  logic signed [63:0] wide_v;
+`ifdef VERILATOR
+  localparam int unsigned W = 64;  // simulators are faster with whole words
+`else
+  localparam int unsigned W = 57;
+`endif
+  logic [32*N-1:0] hold_q;
+  logic [W*N-1:0]  product_q;
+  logic [32*N-1:0] quotient_q;
+  logic [N-1:0]    up_q;
+  logic [8*N-1:0]  data;
+  logic valid4_q, valid5_q, multiply_hold, hold_en, product_en, from_table, adds, rescale;
+  logic [24:0] factor;
   logic [63:0] half;
-  logic [31:0] mask, half32, sum_v, part_v;
-  logic signed [33:0] y_v, zero, lo, hi;
+
+  function automatic logic [W-1:0] multiply(input logic [31:0] x, input logic [24:0] y,
+                                            input logic [31:0] more);
+    logic signed [W-1:0] wide_x, wide_y, wide_more;
+    wide_x = {{W-32{x[31]}}, x};
+    wide_y = {{W-25{y[24]}}, y};
+    wide_more = {{W-32{more[31]}}, more};
+    multiply = wide_x * wide_y + wide_more;
+  endfunction
+
+  // {rounded up, quotient}
+  function automatic logic [32:0] rescaled(input logic [W-1:0] p, input logic [5:0] shift,
+                                           input logic [63:0] half_unit);
+    logic signed [63:0] v;
+    logic signed [31:0] r;
+    v = {{64-W+1{p[W-1]}}, p[W-2:0]};
+    v = (v + $signed(half_unit)) >>> shift;
+    r = v[31:0];
+    if (v[63:31] != '0 && v[63:31] != '1) r = {v[63], {31{~v[63]}}};
+    rescaled = {r[15] & (r[16] | (r[14:0] != '0)), {16{r[31]}}, r[31:16]};
+  endfunction
+
+  function automatic logic [32:0] rounded(input logic [31:0] a, input logic [5:0] shift,
+                                          input logic [31:0] half_unit);
+    logic signed [31:0] v;
+    logic [31:0] part;
+    logic up;
+    v = a;
+    part = a & (half_unit | (half_unit - 32'd1));
+    v = v >>> shift;
+    up = part > half_unit || (part == half_unit && v[0]);
+    if (half_unit == '0) up = 1'b0;  // a shift by 0
+    if (shift[5]) up = a[31];        // all is below the last place
+    rounded = {up, v};
+  endfunction
+
+  function automatic logic [7:0] clamped(input logic [31:0] v, input logic up,
+                                         input logic [15:0] zero, input logic [15:0] lo,
+                                         input logic [15:0] hi);
+    logic signed [33:0] y, low, high;
+    low = {{18{lo[15]}}, lo};
+    high = {{18{hi[15]}}, hi};
+    y = {{2{v[31]}}, v} + {{18{zero[15]}}, zero} + {33'b0, up};
+    if (y < low) y = low;
+    if (y > high) y = high;
+    clamped = y[7:0];
+  endfunction
 
   // Stage 3.
   assign multiply_hold = ctl3_i[wick_vec_pkg::CtlHold] & cfg_i[wick_vec_pkg::CfgAdd];
   assign product_en = ctl3_i[wick_vec_pkg::CtlLast];
-  assign hold_en = multiply_hold | (ctl2_i[wick_vec_pkg::CtlHold] & ~cfg_i[wick_vec_pkg::CfgAdd]);
+  assign hold_en = ctl2_i[wick_vec_pkg::CtlHold] & ~cfg_i[wick_vec_pkg::CfgAdd];
+  assign from_table = cfg_i[wick_vec_pkg::CfgTable];
+  assign adds = cfg_i[wick_vec_pkg::CfgAdd];
   assign factor = multiply_hold ? mb_i :
       !cfg_i[wick_vec_pkg::CfgScale] ? 25'd1 :
       cfg_i[wick_vec_pkg::CfgEntry] ? {1'b0, mult_i} : ma_i;
 
-  always_comb begin
-    product_d = product_q;
-    hold_d = hold_q;
-    x_v = '0;
-    old_v = '0;
-    product_v = '0;
-    if (product_en || hold_en) begin
-      for (int unsigned i = 0; i < N; i++) begin
-        x_v = cfg_i[wick_vec_pkg::CfgTable] ? {8'b0, exp_i[24*i+:24]} : acc_i[40*i+:32];
-        old_v = cfg_i[wick_vec_pkg::CfgAdd] && !multiply_hold ?
-            {{25{hold_q[32*i+31]}}, hold_q[32*i+:32]} : '0;
-        product_v = x_v * factor + old_v;
-        product_d[57*i+:57] = product_v;
-        hold_d[32*i+:32] = multiply_hold ? product_v[31:0] :
-            {{22{diff_i[10*i+9]}}, diff_i[10*i+:10]};
-      end
+  always_ff @(posedge clk_i) begin
+    if (multiply_hold) begin
+      for (int unsigned i = 0; i < N; i++)
+        hold_q[32*i+:32] <= 32'(multiply(acc_i[40*i+:32], factor, '0));
+    end else if (hold_en) begin
+      for (int unsigned i = 0; i < N; i++)
+        hold_q[32*i+:32] <= {{22{diff_i[10*i+9]}}, diff_i[10*i+:10]};
+    end
+    if (product_en) begin
+      for (int unsigned i = 0; i < N; i++)
+        product_q[W*i+:W] <= multiply(from_table ? {8'b0, exp_i[24*i+:24]} : acc_i[40*i+:32],
+                                      factor, adds ? hold_q[32*i+:32] : '0);
     end
   end
 
   // Stage 4. Half of a unit of the last place that stays, for both roundings.
   assign half = (64'd1 << shift_i) >> 1;
-  assign half32 = half[31:0];
-  assign mask = half32 == '0 ? '0 : half32 | (half32 - 32'd1);
+  assign rescale = cfg_i[wick_vec_pkg::CfgRescale];
 
-  always_comb begin
-    quotient_d = quotient_q;
-    up_d = up_q;
-    wide_v = '0;
-    sum_v = '0;
-    whole_v = '0;
-    part_v = '0;
+  always_ff @(posedge clk_i) begin
     if (valid4_q) begin
-      for (int unsigned i = 0; i < N; i++) begin
-        if (cfg_i[wick_vec_pkg::CfgRescale]) begin
-          wide_v = {{7{product_q[57*i+56]}}, product_q[57*i+:57]};
-          wide_v = wide_v + $signed(half);
-        end else begin
-          wide_v = {{32{product_q[57*i+31]}}, product_q[57*i+:32]};
-        end
-        sum_v = product_q[57*i+:32];
-        wide_v = wide_v >>> shift_i;
-        if (cfg_i[wick_vec_pkg::CfgRescale]) begin
-          whole_v = wide_v[31:0];
-          if (wide_v[63:31] != '0 && wide_v[63:31] != '1) whole_v = {wide_v[63], {31{~wide_v[63]}}};
-          up_d[i] = whole_v[15] & (whole_v[16] | (whole_v[14:0] != '0));
-          quotient_d[32*i+:32] = whole_v >>> 16;
-        end else begin
-          part_v = sum_v & mask;
-          up_d[i] = part_v > half32 || (part_v == half32 && wide_v[0] && half32 != '0);
-          if (shift_i[5]) up_d[i] = sum_v[31];
-          quotient_d[32*i+:32] = wide_v[31:0];
-        end
-      end
+      for (int unsigned i = 0; i < N; i++)
+        {up_q[i], quotient_q[32*i+:32]} <= rescale ?
+            rescaled(product_q[W*i+:W], shift_i, half) :
+            rounded(product_q[W*i+:32], shift_i, half[31:0]);
     end
   end
-  // Stage 5.
-  assign zero = {{18{zero_i[15]}}, zero_i};
-  assign lo = {{18{lo_i[15]}}, lo_i};
-  assign hi = {{18{hi_i[15]}}, hi_i};
 
+  // Stage 5.
   always_comb begin
-    data_d = '0;
-    y_v = '0;
+    data = '0;
     if (valid5_q) begin
-      for (int unsigned i = 0; i < N; i++) begin
-        y_v = {{2{quotient_q[32*i+31]}}, quotient_q[32*i+:32]};
-        y_v = y_v + zero + $signed({33'b0, up_q[i]});
-        if (y_v < lo) y_v = lo;
-        if (y_v > hi) y_v = hi;
-        data_d[8*i+:8] = y_v[7:0];
-      end
+      for (int unsigned i = 0; i < N; i++)
+        data[8*i+:8] = clamped(quotient_q[32*i+:32], up_q[i], zero_i, lo_i, hi_i);
     end
   end
 
@@ -139,16 +151,7 @@ module wick_vec_scale #(
     end
   end
 
-  always_ff @(posedge clk_i) begin
-    if (hold_en) hold_q <= hold_d;
-    if (product_en) product_q <= product_d;
-    if (valid4_q) begin
-      quotient_q <= quotient_d;
-      up_q <= up_d;
-    end
-  end
-
   assign hold_o = hold_q;
   assign valid_o = valid5_q;
-  assign data_o = data_d;
+  assign data_o = data;
 endmodule

@@ -52,9 +52,7 @@ module wick_vec_units #(
       ((cfg_i[wick_vec_pkg::CfgTrn] | cfg_i[wick_vec_pkg::CfgTab]) & trn_finished);
 
   wick_vec_map u_map (
-    .clk_i,
-    .rst_ni,
-    .clear_i,
+    .clk_i, .rst_ni, .clear_i,
     .load_i(load_i & decoded_i[wick_vec_pkg::CfgMap]),
     .cmd_i,
     .valid_o(map_valid),
@@ -65,9 +63,7 @@ module wick_vec_units #(
   );
 
   wick_vec_pool u_pool (
-    .clk_i,
-    .rst_ni,
-    .clear_i,
+    .clk_i, .rst_ni, .clear_i,
     .load_i(load_i & decoded_i[wick_vec_pkg::CfgPool]),
     .cmd_i,
     .valid_o(pool_valid),
@@ -81,9 +77,7 @@ module wick_vec_units #(
   wick_vec_row #(
     .N(N)
   ) u_row (
-    .clk_i,
-    .rst_ni,
-    .clear_i,
+    .clk_i, .rst_ni, .clear_i,
     .load_i(load_i & decoded_i[wick_vec_pkg::CfgRow]),
     .cmd_i,
     .valid_o(row_valid),
@@ -97,9 +91,7 @@ module wick_vec_units #(
   wick_vec_trn #(
     .N(N)
   ) u_trn (
-    .clk_i,
-    .rst_ni,
-    .clear_i,
+    .clk_i, .rst_ni, .clear_i,
     .load_i(load_i & (decoded_i[wick_vec_pkg::CfgTrn] | decoded_i[wick_vec_pkg::CfgTab])),
     .cmd_i,
     .valid_o(trn_valid),

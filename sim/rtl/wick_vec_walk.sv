@@ -13,26 +13,10 @@ module wick_vec_walk (
   output logic [21:0] addr_o
 );
   logic [59:0] stride_q;
-  logic [21:0] word_q, line_q, plane_q, word_d, line_d, plane_d;
+  logic [21:0] word_q, line_q, plane_q, line, plane;
 
-  always_comb begin
-    word_d = word_q;
-    line_d = line_q;
-    plane_d = plane_q;
-    case (level_i)
-      2'd0: word_d = word_q + {2'b0, stride_q[0+:20]};
-      2'd1: begin
-        line_d = line_q + {2'b0, stride_q[20+:20]};
-        word_d = line_d;
-      end
-      2'd2: begin
-        plane_d = plane_q + {2'b0, stride_q[40+:20]};
-        line_d = plane_d;
-        word_d = plane_d;
-      end
-      default: word_d = line_q;
-    endcase
-  end
+  assign line = line_q + {2'b0, stride_q[20+:20]};
+  assign plane = plane_q + {2'b0, stride_q[40+:20]};
 
   always_ff @(posedge clk_i) begin
     if (load_i) begin
@@ -41,9 +25,19 @@ module wick_vec_walk (
       line_q <= {2'b0, config_i[0+:20]};
       plane_q <= {2'b0, config_i[0+:20]};
     end else if (step_i) begin
-      word_q <= word_d;
-      line_q <= line_d;
-      plane_q <= plane_d;
+      case (level_i)
+        2'd0: word_q <= word_q + {2'b0, stride_q[0+:20]};
+        2'd1: begin
+          line_q <= line;
+          word_q <= line;
+        end
+        2'd2: begin
+          plane_q <= plane;
+          line_q <= plane;
+          word_q <= plane;
+        end
+        default: word_q <= line_q;
+      endcase
     end
   end
 
