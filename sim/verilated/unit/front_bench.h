@@ -84,7 +84,7 @@ class Memory {
     return &queue->front();
   }
   uint64_t Latency() { return options_.random ? 1 + rng_() % 60 : options_.latency; }
-  bool Failed() { return static_cast<int64_t>(answers_++) == options_.error_at; }
+  bool Failed() { return static_cast<int64_t>(answers_++) == options_.error_at && !options_.silent; }
   bool Silent() const {
     return options_.silent && options_.error_at >= 0 && static_cast<int64_t>(answers_) >= options_.error_at;
   }
