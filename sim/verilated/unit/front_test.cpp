@@ -2,7 +2,7 @@
 // Test of the front end, the DMA engines, the scratchpad and the counters: wick_accel with stubs for the
 // execute and the vector engine, against a C model of LD, ST and FILL.
 //
-//   front_test MACHINE.cfg [STREAMS]
+//   front_test MACHINE.cfg [STREAMS [illegal|durations|random|errors|bandwidth]]
 #include <algorithm>
 
 #include "sim/verilated/unit/front_bench.h"
@@ -520,11 +520,12 @@ int main(int argc, char **argv) {
   if (argc < 2) return std::printf("front_test MACHINE.cfg [STREAMS]\n"), 2;
   MachineKeys keys(argv[1]);
   int streams = argc > 2 ? std::atoi(argv[2]) : 30;
-  TestIllegal(keys);
-  TestDurations(keys);
-  TestRandom(keys, streams);
-  TestErrors(keys);
-  TestBandwidth(keys);
+  std::string only = argc > 3 ? argv[3] : "";
+  if (only.empty() || only == "illegal") TestIllegal(keys);
+  if (only.empty() || only == "durations") TestDurations(keys);
+  if (only.empty() || only == "random") TestRandom(keys, streams);
+  if (only.empty() || only == "errors") TestErrors(keys);
+  if (only.empty() || only == "bandwidth") TestBandwidth(keys);
   if (failures) std::printf("%d failures\n", failures);
   return failures != 0;
 }
