@@ -164,6 +164,7 @@ struct Result {
 
 class Bench {
  public:
+  enum { kQueueCounters = 10 };
   enum { kStatus = 0x10, kError = 0x14, kBase = 0x18, kCount = 0x1c, kMarkBase = 0x20, kIrq = 0x24,
          kTimeout = 0x28, kSelect = 0x2c, kLow = 0x30, kHigh = 0x34, kDoneSelect = 0x38, kDone = 0x3c,
          kControl = 0x0c };
@@ -184,9 +185,7 @@ class Bench {
     Cycle();
   }
 
-  int CounterCount() const {
-    return GetTables().plain_counters + keys_.Queues() * (4 + keys_.Queues());
-  }
+  int CounterCount() const { return GetTables().plain_counters + 6 * kQueueCounters; }
   uint64_t Now() const { return cycle_; }
 
   void Write(uint32_t offset, uint32_t value) {

@@ -165,7 +165,7 @@ Result RunStream(Bench *bench, const std::vector<Command> &commands, const Memor
 }
 
 void CheckSums(const MachineKeys &keys, const std::vector<uint64_t> &c, const char *what) {
-  size_t at = GetTables().plain_counters, group = 4 + keys.Queues();
+  size_t at = GetTables().plain_counters, group = Bench::kQueueCounters;
   for (int q = 0; q < keys.Queues(); q++, at += group) {
     uint64_t sum = 0;
     for (size_t s = 0; s < group; s++) sum += c[at + s];
