@@ -110,7 +110,7 @@ module wick_control #(
   assign start_o   = state_q == Start;
   assign clear_o   = state_q == Start || state_q == Flush;
   assign run_o     = state_q == Run;
-  assign abort_o   = state_q == Abort;
+  assign abort_o   = state_q == Abort || state_q == Flush; // until clear_o has worked
   assign running_o = (state_q == Start || state_q == Run || state_q == Abort) && !told_q;
   assign done_o    = done_q;
   assign error_o   = error_q;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The counters of regs.def: the plain ones first, then for every queue busy, memory, bank, empty and one
-// for each queue waited for.
+// for each queue waited for; those of queues that the machine lacks stay 0.
 //
 // Counts while run_i is high; clear_i sets all to 0. step_i: what each plain counter grows by, 12 bits
 // each. state_i: of each queue 4 bits, 0 busy, 1 memory, 2 bank, 3 empty, 4 + r wait for queue r.
@@ -44,6 +44,13 @@ module wick_counters #(
         else if (clear_i) count_q[Own] <= '0;
         else if (run_i && state_i[4*q+:4] == 4'(s)) count_q[Own] <= count_q[Own] + 48'd1;
       end
+    end
+  end
+
+  for (genvar c = Plain + Group * Queues; c < Counters; c++) begin : gen_lacking
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) count_q[c] <= '0;
+      else if (clear_i) count_q[c] <= '0;
     end
   end
 

@@ -46,11 +46,11 @@ module wick_dispatch #(
     tail        = 1'b0;
     case (op)
       5'(wick_pkg::OpLd): begin
-        right_queue = 32'(queue) >= wick_pkg::QLd0 && 32'(queue) < Queues;
+        right_queue = queue >= 3'(wick_pkg::QLd0) && 32'(queue) < Queues;
         tail        = |cmd_i[511:wick_pkg::LdP2Lsb+wick_pkg::LdP2W];
       end
       5'(wick_pkg::OpFill): begin
-        right_queue = 32'(queue) >= wick_pkg::QLd0 && 32'(queue) < Queues;
+        right_queue = queue >= 3'(wick_pkg::QLd0) && 32'(queue) < Queues;
         tail        = |cmd_i[511:wick_pkg::FillP2Lsb+wick_pkg::FillP2W];
       end
       5'(wick_pkg::OpSt): begin

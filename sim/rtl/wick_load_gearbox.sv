@@ -43,6 +43,7 @@ module wick_load_gearbox #(
   logic [SizeW-1:0]  rest;
   logic [LaneW:0]    room, used;
   logic              last, accept, append;
+  logic [CntW-1:0]   kept; // bytes that stay after this cycle's take
   assign lane   = first_q ? burst_lane_i : '0;
   assign rest   = first_q ? burst_bytes_i : rest_q;
   assign room   = (LaneW+1)'(Bus) - {1'b0, lane};
@@ -51,16 +52,15 @@ module wick_load_gearbox #(
   assign accept = beat_valid_i && beat_ready_o;
   assign append = accept && !discard_i;
 
-  assign beat_ready_o = burst_valid_i && (discard_i || count_q <= CntW'(Bus));
+  assign kept         = take_i ? count_q - CntW'(take_bytes_i) : count_q;
+  assign beat_ready_o = burst_valid_i && (discard_i || kept <= CntW'(Bus));
   assign burst_pop_o  = accept && last;
   assign error_o      = accept && beat_error_i;
   assign bytes_o      = buf_q[8*N-1:0];
   assign count_o      = count_q;
 
-  logic [CntW-1:0]   kept;
   logic [8*Bus-1:0]  fresh;
   logic [16*Bus-1:0] buf_d;
-  assign kept = take_i ? count_q - CntW'(take_bytes_i) : count_q;
   always_comb begin
     fresh = beat_data_i;
     if (append && lane != '0) fresh = fresh >> {lane, 3'b0};

@@ -54,8 +54,8 @@ module wick_store #(
 );
   localparam int unsigned LaneW = $clog2(Bus);
   localparam int unsigned PieceW = $clog2(Burst) + 1;
-  localparam int unsigned CntW = LaneW + 2;
-  localparam int unsigned Capacity = 2 * Bus + N;
+  localparam int unsigned CntW = LaneW + 3;
+  localparam int unsigned Capacity = 3 * Bus + N;
   localparam int unsigned RecW = 153;
 
   // ---- setup and requests ----------------------------------------------------------------------

@@ -9,10 +9,10 @@ module wick_store_packer #(
   parameter int unsigned N = 16,
   parameter int unsigned Bus = 16,
   parameter int unsigned Burst = 256,
-  localparam int unsigned Capacity = 2 * Bus + N,
+  localparam int unsigned Capacity = 3 * Bus + N,
   localparam int unsigned LaneW = $clog2(Bus),
   localparam int unsigned SizeW = $clog2(Burst) + 1,
-  localparam int unsigned CntW = LaneW + 2,
+  localparam int unsigned CntW = LaneW + 3,
   localparam int unsigned PutW = $clog2(N) + 1
 ) (
   input  logic             clk_i,

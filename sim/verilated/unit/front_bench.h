@@ -84,7 +84,7 @@ class Memory {
     return &queue->front();
   }
   uint64_t Latency() { return options_.random ? 1 + rng_() % 60 : options_.latency; }
-  bool Failed() { return static_cast<int64_t>(answers_++) == options_.error_at; }
+  bool Failed() { return static_cast<int64_t>(answers_++) == options_.error_at && !options_.silent; }
   bool Silent() const {
     return options_.silent && options_.error_at >= 0 && static_cast<int64_t>(answers_) >= options_.error_at;
   }
@@ -94,17 +94,19 @@ class Memory {
     b->sent++;
     return a;
   }
-  // A burst that is ready and the oldest of its id and kind.
-  bool Eligible(size_t i) const {
-    if (pending_[i].ready > now_) return false;
-    for (size_t k = 0; k < i; k++)
-      if (pending_[k].id == pending_[i].id && pending_[k].is_write == pending_[i].is_write) return false;
-    return true;
+  // The bursts that are ready and the oldest of their id and kind.
+  std::vector<size_t> Eligible() const {
+    std::vector<size_t> ready;
+    uint64_t seen = 0;
+    for (size_t i = 0; i < pending_.size(); i++) {
+      uint64_t bit = UINT64_C(1) << (pending_[i].id + (pending_[i].is_write ? 32 : 0));
+      if (!(seen & bit) && pending_[i].ready <= now_) ready.push_back(i);
+      seen |= bit;
+    }
+    return ready;
   }
   void ServeRandom() {  // a beat of any id, if the bus has taken the one before
-    std::vector<size_t> ready;
-    for (size_t i = 0; i < pending_.size(); i++)
-      if (Eligible(i)) ready.push_back(i);
+    std::vector<size_t> ready = Eligible();
     if (ready.empty() || Silent()) return;
     size_t i = ready[rng_() % ready.size()];
     Burst *b = &pending_[i];
@@ -124,8 +126,8 @@ class Memory {
     auto ceil_div = [&](uint64_t a) { return (a + num - 1) / num; };
     while (free_at_ < (now_ + 1) * num && !Silent()) {
       size_t best = pending_.size();
-      for (size_t i = 0; i < pending_.size(); i++)
-        if (Eligible(i) && (best == pending_.size() || pending_[i].ready < pending_[best].ready)) best = i;
+      for (size_t i : Eligible())
+        if (best == pending_.size() || pending_[i].ready < pending_[best].ready) best = i;
       if (best == pending_.size()) return;
       Burst b = pending_[best];
       pending_.erase(pending_.begin() + static_cast<long>(best));
@@ -162,6 +164,7 @@ struct Result {
 
 class Bench {
  public:
+  enum { kQueueCounters = 10 };
   enum { kStatus = 0x10, kError = 0x14, kBase = 0x18, kCount = 0x1c, kMarkBase = 0x20, kIrq = 0x24,
          kTimeout = 0x28, kSelect = 0x2c, kLow = 0x30, kHigh = 0x34, kDoneSelect = 0x38, kDone = 0x3c,
          kControl = 0x0c };
@@ -182,9 +185,7 @@ class Bench {
     Cycle();
   }
 
-  int CounterCount() const {
-    return GetTables().plain_counters + keys_.Queues() * (4 + keys_.Queues());
-  }
+  int CounterCount() const { return GetTables().plain_counters + 6 * kQueueCounters; }
   uint64_t Now() const { return cycle_; }
 
   void Write(uint32_t offset, uint32_t value) {
