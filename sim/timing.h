@@ -103,7 +103,7 @@ typedef struct {
   uint32_t tile;
 } wk_loader;
 
-enum { WK_MAC_DELAY = 7, WK_PIXEL_STAGES = 11 };
+enum { WK_MAC_DELAY = 5, WK_PIXEL_STAGES = 11 };
 
 typedef struct {
   bool pending_valid;

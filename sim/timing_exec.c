@@ -411,7 +411,7 @@ bool wk_timing_ex_step(wk_timing *t, const wk_isa_command *offered) {
   bool record_was_busy = e->record_busy, retired = e->done, any = is_active(e) || taken;
 
   t->retire[WK_QUEUE_ex] = e->done || e->mark_done;
-  e->summed = e->words[5].valid && e->words[5].last;
+  e->summed = e->words[4].valid && e->words[4].last;
   bool ended = pixels_step(t, walked);
   record_step(t);
   bool takes_tile = mac_step(t, &ends);

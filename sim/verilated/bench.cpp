@@ -2,6 +2,8 @@
 // The Verilated top `wick_accel` with the memory of sim/dram.h on its AXI4 port and a host on its
 // AXI-Lite port, behind the interface of sim/model.h.
 //
+// Time begins with the cycle before the first request of the machine.
+//
 // A cycle: the memory's answers and the monitors' readings of the present cycle are put on the
 // inputs while the clock is low, the outputs settle, handshakes are carried out, then the clock
 // rises and the memory ticks.
@@ -58,6 +60,7 @@ class Bench {
   AxiMonitor monitor_;
   Stalls stalls_;
   uint64_t cycle_ = 0, start_ = 0;
+  bool started_ = false;
   uint32_t ordinal_[2][WK_SIM_QUEUES] = {};
 #if VM_TRACE
   std::unique_ptr<VerilatedFstC> wave_;
@@ -231,10 +234,12 @@ void Bench::Run(const wk_sim_job &job, wk_sim_result *result) {
   Write(WICK_ACCEL_REG_MARK_BASE, job.mark_base);
   Write(WICK_ACCEL_REG_TIMEOUT, job.timeout);
   Write(WICK_ACCEL_REG_IRQ, 3);
+  started_ = false;
   start_ = cycle_;
   Write(WICK_ACCEL_REG_CONTROL, 1);
   while (!top_->irq_o) {
     Cycle();
+    if (!started_ && top_->m_axi_arvalid_o) started_ = true, start_ = cycle_ - 1;
     if (job.max_cycles && cycle_ - start_ >= job.max_cycles) {
       result->gave_up = true;
       break;
