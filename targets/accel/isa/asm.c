@@ -77,7 +77,8 @@ static wk_status define(wk_asm_state *a) {
   WK_TRY(wk_asm_need_word(a, "a name", &name));
   WK_TRY(check_free(a, at, name.s, WK_ASM_NUMBER));
   WK_TRY(wk_asm_expr(a, &v));
-  wk_asm_symbol *symbol = &a->symbols.data[wk_asm_symbol_row(a, name.s)];
+  uint32_t row = wk_asm_symbol_row(a, name.s); /* may move the rows */
+  wk_asm_symbol *symbol = &a->symbols.data[row];
   symbol->kind = WK_ASM_NUMBER;
   symbol->is_defined = true;
   symbol->value = v;

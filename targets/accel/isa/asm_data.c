@@ -17,7 +17,8 @@ wk_status wk_asm_memory(wk_asm_state *a) {
   wk_status s = wk_stream_region(a->s, name.s, (uint64_t)address, (uint64_t)size, &r);
   WK_TRY(wk_asm_place(a, at, s));
   r->line = a->line + 1;
-  wk_asm_symbol *symbol = &a->symbols.data[wk_asm_symbol_row(a, name.s)];
+  uint32_t row = wk_asm_symbol_row(a, name.s); /* may move the rows */
+  wk_asm_symbol *symbol = &a->symbols.data[row];
   *symbol = (wk_asm_symbol){symbol->name, WK_ASM_REGION, true, address};
   return NULL;
 }
