@@ -10,7 +10,11 @@ foreach(lib wk_driver wk_check wk_sim wk_isa wk_cpu wk_isa wk_import wk_passes w
 endforeach()
 file(GLOB random_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/random_*.c)
 add_library(wk_random STATIC ${random_sources})
-target_link_libraries(wk_random PUBLIC wk_eval)
+target_link_libraries(wk_random PUBLIC wk_eval wk_check wk_sim)
+
+# Random streams for as long as one likes; no test.
+add_executable(soak_streams ${CMAKE_SOURCE_DIR}/tests/soak_streams.c)
+target_link_libraries(soak_streams wk_random)
 list(PREPEND WK_ALL wk_random)
 include(${CMAKE_SOURCE_DIR}/tests/hostile/hostile.cmake)
 list(PREPEND WK_ALL wk_hostile)
