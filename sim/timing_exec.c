@@ -394,8 +394,8 @@ static void start(wk_timing *t, const wk_isa_command *c) {
   wk_ex *e = &t->ex;
   e->pending = decode(t, c);
   e->pending_valid = true;
-  e->loader = (wk_loader){.busy = true, .w = e->pending, .tile = e->pending.wt};
-  e->loader.full = false;
+  bool full = e->loader.full; /* the last tile of the command before */
+  e->loader = (wk_loader){.busy = true, .full = full, .w = e->pending, .tile = e->pending.wt};
 }
 
 bool wk_timing_ex_step(wk_timing *t, const wk_isa_command *offered) {
