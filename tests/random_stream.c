@@ -147,10 +147,12 @@ bool stream_place_write(drawing *d, const stream_command *x, int64_t bytes, int6
   return false;
 }
 
-bool stream_find_record(drawing *d, slot_kind kind, int64_t entries, bool is_mul, int64_t *at) {
+bool stream_find_record(drawing *d, slot_kind kind, int64_t entries, stream_factors use,
+                        int64_t *at) {
   for (int i = 0; i < 16; i++) {
     const stream_slot *s = &d->slots[stream_int(d, 0, d->n_slots - 1)];
-    bool suits = s->kind == kind && (!is_mul || stream_image_is_mul(s->image));
+    bool suits = s->kind == kind && (use != FACTORS_MUL || stream_image_is_mul(s->image)) &&
+                 (use != FACTORS_SUM || !stream_image_is_wide(s->image));
     if (!suits || s->end - s->from < WK_RECORD_BYTES + WK_ENTRY_BYTES * entries) continue;
     *at = s->from;
     return true;

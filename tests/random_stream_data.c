@@ -10,9 +10,10 @@ static void put(uint8_t *p, int bytes, int64_t v) {
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static int64_t draw_zero(drawing *d) {
+/* Zero points of operands are bytes, those of results any number. */
+static int64_t draw_zero(drawing *d, bool is_result) {
   if (stream_chance(d, 40)) return 0;
-  if (stream_chance(d, 5)) return stream_int(d, -32768, 32767);
+  if (is_result && stream_chance(d, 5)) return stream_int(d, -32768, 32767);
   return stream_chance(d, 50) ? stream_int(d, -128, 127) : stream_int(d, 0, 255);
 }
 
@@ -54,20 +55,18 @@ static void draw_softmax_entry(drawing *d, uint8_t *p) {
 
 static void draw_record(drawing *d, uint8_t *p, int image) {
   int64_t shift = stream_chance(d, 85) ? stream_int(d, 1, 24) : stream_int(d, 1, 62);
-  bool is_mul = stream_image_is_mul(image);
-  int64_t ma = draw_factor(d, is_mul ? 24 : 23, shift, is_mul ? 10 : 0);
-  int64_t mb = draw_factor(d, 23, shift, 0);
-  /* sums of two products have 32 bits */
-  if (ma + mb >= INT64_C(1) << 22) mb = 0, ma >>= is_mul ? 0 : 1;
-  put(p, 2, draw_zero(d));
+  bool is_wide = stream_image_is_wide(image);
+  int64_t ma = draw_factor(d, is_wide ? 24 : 22, shift, is_wide ? 10 : 0);
+  int64_t mb = draw_factor(d, 22, shift, 0); /* sums of two products have 32 bits */
+  put(p, 2, draw_zero(d, true));
   put_range(d, p + 2, p + 4);
-  put(p + 8, 4, !is_mul && stream_chance(d, 30) ? -ma : ma);
+  put(p + 8, 4, !stream_image_is_mul(image) && stream_chance(d, 30) ? -ma : ma);
   put(p + 12, 4, stream_chance(d, 30) ? -mb : mb);
   put(p + 16, 1, shift);
   put(p + 17, 1, stream_int(d, 0, 1));
-  put(p + 18, 2, draw_zero(d));
-  put(p + 20, 2, draw_zero(d));
-  put(p + 22, 2, draw_zero(d));
+  put(p + 18, 2, draw_zero(d, false));
+  put(p + 20, 2, draw_zero(d, false));
+  put(p + 22, 2, draw_zero(d, true));
   put_range(d, p + 24, p + 26);
   for (int i = 0; i < STREAM_IMAGE_ENTRIES; i++)
     draw_entry(d, p + WK_RECORD_BYTES + WK_ENTRY_BYTES * i);

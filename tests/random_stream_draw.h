@@ -70,13 +70,16 @@ bool stream_place_read(drawing *d, int64_t bytes, int64_t align, int64_t *at);
 /* Beside everything that x reads in the scratchpad so far. */
 bool stream_place_write(drawing *d, const stream_command *x, int64_t bytes, int64_t *at);
 bool stream_overlaps(const stream_command *x, int64_t from, int64_t bytes);
-/* A record with so many entries; is_mul: its ma suits `mul`. */
-bool stream_find_record(drawing *d, slot_kind kind, int64_t entries, bool is_mul, int64_t *at);
+/* A record with so many entries; what its factors must suit: `mul`, or sums of two products. */
+typedef enum { FACTORS_ANY, FACTORS_MUL, FACTORS_SUM } stream_factors;
+bool stream_find_record(drawing *d, slot_kind kind, int64_t entries, stream_factors use,
+                        int64_t *at);
 
 /* ---- memory images: random_stream_data.c --------------------------------------------------------- */
 wk_status stream_fill_memory(drawing *d, wk_stream *s) WK_MUST_CHECK;
 int64_t stream_image_address(const drawing *d, int image);
-static inline bool stream_image_is_mul(int image) { return image % 2 == 0; }
+static inline bool stream_image_is_mul(int image) { return image % 2 == 0; } /* ma >= 0 */
+static inline bool stream_image_is_wide(int image) { return image % 4 == 0; } /* ma < 2^24 */
 static inline bool stream_image_is_softmax(int image) { return image % 4 == 3; }
 
 /* ---- one draw each; false: it did not fit --------------------------------------------------------- */

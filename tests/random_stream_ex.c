@@ -69,11 +69,12 @@ static void draw_out_steps(drawing *d, int64_t *v, const epilogue *e, int64_t ny
 static bool draw_drain(drawing *d, stream_command *x, const epilogue *e, int64_t ny, int64_t nx) {
   int64_t *v = x->c.v, n = v[e->n], at;
   if (!v[e->drain]) return true;
-  if (!stream_find_record(d, SLOT_RECORD, n, false, &v[e->par])) return false;
+  v[e->residual] = stream_chance(d, 35);
+  stream_factors use = v[e->residual] ? FACTORS_SUM : FACTORS_ANY;
+  if (!stream_find_record(d, SLOT_RECORD, n, use, &v[e->par])) return false;
   stream_uses(x, BOX_SPM, false, v[e->par], WK_RECORD_BYTES + WK_ENTRY_BYTES * n);
   draw_out_steps(d, v, e, ny, nx);
   int64_t bytes = (ny - 1) * v[e->out_y] + (e->out_x < 0 ? 0 : (nx - 1) * v[e->out_x]) + n;
-  v[e->residual] = stream_chance(d, 35);
   bool in_place = v[e->residual] && stream_chance(d, 30);
   if (v[e->residual] && !in_place) {
     if (!stream_place_read(d, bytes, 1, &v[e->res])) return false;

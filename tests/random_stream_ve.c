@@ -5,8 +5,8 @@
 static int64_t draw_lanes(drawing *d) { return stream_chance(d, 60) ? d->n : stream_int(d, 1, d->n); }
 
 static bool read_record(drawing *d, stream_command *x, int field, slot_kind kind, int64_t entries,
-                        bool is_mul) {
-  if (!stream_find_record(d, kind, entries, is_mul, &x->c.v[field])) return false;
+                        stream_factors use) {
+  if (!stream_find_record(d, kind, entries, use, &x->c.v[field])) return false;
   stream_uses(x, BOX_SPM, false, x->c.v[field], WK_RECORD_BYTES + WK_ENTRY_BYTES * entries);
   return true;
 }
@@ -97,8 +97,10 @@ bool stream_draw_map(drawing *d) {
   v[WK_MAP_n0] = count[0], v[WK_MAP_n1] = count[1], v[WK_MAP_n2] = count[2];
   v[WK_MAP_a_u8] = stream_int(d, 0, 1);
   v[WK_MAP_b_u8] = stream_int(d, 0, 1);
-  if (has_record && !read_record(d, &x, WK_MAP_par, SLOT_RECORD, 0, fn == WK_CHOICE_MAP_mul))
-    return false;
+  static const stream_factors uses[] = {[WK_CHOICE_MAP_add] = FACTORS_SUM,
+                                        [WK_CHOICE_MAP_mul] = FACTORS_MUL,
+                                        [WK_CHOICE_MAP_scale] = FACTORS_SUM};
+  if (has_record && !read_record(d, &x, WK_MAP_par, SLOT_RECORD, 0, uses[fn])) return false;
   if (fn == WK_CHOICE_MAP_table && !draw_table(d, &x)) return false;
   steps out = draw_apart(d, count, v[WK_MAP_n]);
   if (!in_place && stream_chance(d, 4)) out.s[stream_int(d, 0, 2)] = 0; /* the last word stays */
@@ -128,7 +130,7 @@ bool stream_draw_pool(drawing *d) {
   stream_draw_window(d, v, stream_chance(d, 60) ? v[WK_POOL_n] : stream_int(d, 1, 2 * d->n));
   int64_t taps = stream_most_taps(v), ny = v[WK_POOL_ny], nx = v[WK_POOL_nx];
   if (v[WK_POOL_fn] == WK_CHOICE_POOL_mean) taps = 1;
-  if (v[WK_POOL_fn] != WK_CHOICE_POOL_max && !read_record(d, &x, WK_POOL_par, SLOT_RECORD, taps, false))
+  if (v[WK_POOL_fn] != WK_CHOICE_POOL_max && !read_record(d, &x, WK_POOL_par, SLOT_RECORD, taps, FACTORS_ANY))
     return false;
   if (!stream_place_window(d, &x, v[WK_POOL_n])) return false;
   v[WK_POOL_out_x] = v[WK_POOL_n] + stream_gap(d);
@@ -182,8 +184,8 @@ static int64_t load_exponentials(drawing *d) {
 static bool draw_row_parameters(drawing *d, stream_command *x, int64_t fn) {
   slot_kind kind = fn == WK_CHOICE_ROW_softmax ? SLOT_SOFTMAX : SLOT_RECORD;
   if (fn != WK_CHOICE_ROW_softmax)
-    return read_record(d, x, WK_ROW_par, kind, fn == WK_CHOICE_ROW_mean, false);
-  if (!read_record(d, x, WK_ROW_par, kind, 1, false)) return false;
+    return read_record(d, x, WK_ROW_par, kind, fn == WK_CHOICE_ROW_mean, FACTORS_ANY);
+  if (!read_record(d, x, WK_ROW_par, kind, 1, FACTORS_ANY)) return false;
   int64_t t = load_exponentials(d);
   if (t < 0) return false;
   x->c.v[WK_ROW_table] = t;

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The bytes that a command reads and writes, one after another as isa.md has it; shares nothing with
+ * targets/accel/check. */
+#ifndef WICK_TESTS_RANDOM_STREAM_BYTES_H
+#define WICK_TESTS_RANDOM_STREAM_BYTES_H
+
+#include "tests/random_stream.h"
+
+/* Bits of a set: scratchpad bytes, tables, bytes of memory up to where the stream begins. */
+typedef struct {
+  size_t tables, memory, end; /* first bits */
+  size_t words;
+} stream_cells;
+
+typedef struct {
+  uint64_t *reads, *writes; /* words of them, owned */
+  int64_t sums_from, sums_end; /* accumulator entries */
+  bool accumulates, drains, is_outside;
+} stream_bytes;
+
+stream_cells stream_cells_of(const wk_stream *s);
+void stream_bytes_of(const wk_machine *m, const stream_cells *cells, const wk_isa_command *c,
+                     stream_bytes *out);
+void stream_bytes_free(stream_bytes *x);
+
+#endif
