@@ -159,7 +159,8 @@ static void channels_first(const int8_t *from, int8_t *to, int64_t pixels, int64
 static void expect_varied(const int8_t *y, int64_t n) {
   int64_t inside = 0;
   for (int64_t i = 0; i < n; i++) inside += y[i] > -128 && y[i] < 127;
-  if (inside < n / 3) fail_msg("%lld of %lld bytes are not saturated", (long long)inside, (long long)n);
+  if (inside < n / 3)
+    fail_msg("%lld of %lld bytes are not saturated", (long long)inside, (long long)n);
 }
 
 static void compare(const example *e, const wk_stream *s, const uint8_t *memory) {
