@@ -139,10 +139,11 @@ static const char *error_text(int code) {
 static wk_status error_register(const wk_stream *s, uint32_t error) {
   uint32_t index = error >> 8;
   wk_isa_command c;
+  wk_stream_place at = wk_stream_place_of(s, index);
   if (index >= s->n || !wk_stream_get(s, index, &c))
-    return wk_error_at(WK_FAILED, s->source, "command %" PRIu32 ": %s", index,
+    return wk_error_at(WK_FAILED, *at.s ? at.s : s->source, "command %" PRIu32 ": %s", index,
                        error_text((int)(error & 0xff)));
-  return wk_error_at(WK_FAILED, wk_stream_place_of(s, index).s, "command %" PRIu32 " (%s): %s",
+  return wk_error_at(WK_FAILED, at.s, "command %" PRIu32 " (%s): %s",
                      index, wk_isa_command_of((int)c.opcode)->name,
                      error_text((int)(error & 0xff)));
 }

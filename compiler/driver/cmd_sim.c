@@ -167,7 +167,7 @@ static wk_status show(const sim_opts *o, const wk_sim_shown *x) {
   bool to_stdout = (o->json && !strcmp(o->json, "-")) || (o->trace && !strcmp(o->trace, "-"));
   FILE *f = to_stdout ? stderr : stdout;
   wk_sim_print(f, x);
-  if (x->run->result.cycles) wk_sim_print_layers(f, x);
+  if (x->run->result.cycles && !x->run->result.gave_up) wk_sim_print_layers(f, x);
   if (o->commands) wk_sim_print_costs(f, x);
   wk_sim_print_outputs(f, x);
   for (size_t i = 0; i < o->dump.n; i++)

@@ -56,6 +56,7 @@ static json_t *marks(const wk_sim_shown *x) {
     if (!wk_stream_get(x->stream, i, &c) || c.opcode != WK_CMD_MARK) continue;
     uint64_t row = (uint64_t)c.v[WK_MARK_row];
     memcpy(values, x->run->memory + x->stream->marks + row * WK_MARK_BYTES, sizeof values);
+    if (!values[WK_COUNTER_cycles]) continue; /* the run ended before it */
     json_t *o = json_object();
     json_object_set_new(o, "row", number(row));
     json_object_set_new(o, "operator", json_integer(c.operator));

@@ -114,9 +114,11 @@ void wk_sim_print(FILE *f, const wk_sim_shown *x) {
   wk_table_row(&t, "stream\t%s, %" PRIu32 " commands", x->stream->source, x->run->n);
   describe_machine(&t, x->machine);
   wk_table_row(&t, "model\t%s", x->model);
-  if (x->run->result.cycles) add_summary(&t, x);
+  /* Counters of a machine that still runs change while they are read. */
+  bool is_known = x->run->result.cycles && !x->run->result.gave_up;
+  if (is_known) add_summary(&t, x);
   wk_table_print(f, &t, "ll");
-  if (x->run->result.cycles) print_queues(f, x);
+  if (is_known) print_queues(f, x);
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
@@ -143,9 +145,10 @@ void wk_sim_print_layers(FILE *f, const wk_sim_shown *x) {
   for (uint32_t i = 0; i < x->run->n; i++) {
     wk_isa_command c;
     if (!wk_stream_get(x->stream, i, &c) || c.opcode != WK_CMD_MARK) continue;
+    read_mark(x, (uint64_t)c.v[WK_MARK_row], now);
+    if (now[WK_COUNTER_cycles] <= before[WK_COUNTER_cycles]) continue; /* the run ended before */
     if (!any) wk_table_row(&t, "\nmark\tcycles\tMACs %%\toverlap %%\texposed\tin\tout");
     any = true;
-    read_mark(x, (uint64_t)c.v[WK_MARK_row], now);
     add_layer(&t, x, (uint64_t)c.v[WK_MARK_row], before, now);
     memcpy(before, now, sizeof now);
   }

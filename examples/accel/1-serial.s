@@ -41,7 +41,7 @@ p:  ld.ld0 dram=p n0=6*RECORD spm=P c0=6*RECORD
 w:  ld.ld0 dram=w n0=6*BLOCK spm=W c0=6*BLOCK
 .for i 0 TILES
   ; The buffer is free when the tile before has been stored: everything else has ended by then.
-  x{i}: ld.ld0 dram=x+i*XTILE n0=XTILE spm=X c0=XTILE  wait y{i-1}?
+  x{i}: ld.ld0 dram=x+i*XTILE n0=XTILE spm=X c0=XTILE op=i  wait y{i-1}?
   ; Six commands of 16 outputs each. A command sums over four blocks of 16 channels (kc, k_c).
   .for b 0 6
     c{i}_{b}: conv in=X in_x=64 nx=PIXELS kc=4 k_c=N wt=W+b*BLOCK acc=512*(b%2)+PIXELS*(b/2) drain out=Y+b*N out_x=96 par=P+b*RECORD op=i  wait p w x{i}

@@ -41,7 +41,7 @@
 p:  ld.ld0 dram=p n0=6*RECORD spm=P c0=6*RECORD
 w:  ld.ld0 dram=w n0=6*BLOCK spm=W c0=6*BLOCK
 .for i 0 TILES
-  x{i}: ld.ld0 dram=x+i*XTILE n0=XTILE spm=X+i%2*XTILE c0=XTILE  wait c{i-2}_5?
+  x{i}: ld.ld0 dram=x+i*XTILE n0=XTILE spm=X+i%2*XTILE c0=XTILE op=i  wait c{i-2}_5?
   ; Sums have two buffers, too: the drain of the last commands reads theirs while the next are added.
   .for b 0 6
     c{i}_{b}: conv in=X+i%2*XTILE in_x=64 nx=PIXELS kc=4 k_c=N wt=W+b*BLOCK acc=512*(b%2)+PIXELS*(b/2+i%2*3) drain out=Y+i%2*YTILE+b*N out_x=96 par=P+b*RECORD op=i  wait p w x{i} y{i-2}?

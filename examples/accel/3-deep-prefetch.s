@@ -45,13 +45,13 @@
 w:  ld.ld0 dram=w n0=6*BLOCK spm=W c0=6*BLOCK prio=7
 p:  ld.ld1 dram=p n0=6*RECORD spm=P c0=6*RECORD prio=7
 .for i 0 DEEP-1                      ; the first loads need not wait for anything
-  a{i}: ld.ld0 dram=x+i*XTILE n0=HALF spm=X+i*XTILE c0=HALF prio=4
-  b{i}: ld.ld1 dram=x+i*XTILE+HALF n0=HALF spm=X+i*XTILE+HALF c0=HALF prio=4
+  a{i}: ld.ld0 dram=x+i*XTILE n0=HALF spm=X+i*XTILE c0=HALF prio=4 op=i
+  b{i}: ld.ld1 dram=x+i*XTILE+HALF n0=HALF spm=X+i*XTILE+HALF c0=HALF prio=4 op=i
 .end
 .for i 0 TILES
   .for t i+DEEP-1 i+DEEP-1 + (2*TILES-i-DEEP)/TILES   ; once, or never behind the last tile
-    a{t}: ld.ld0 dram=x+t*XTILE n0=HALF spm=X+t%DEEP*XTILE c0=HALF prio=4  wait c{i-1}_5?
-    b{t}: ld.ld1 dram=x+t*XTILE+HALF n0=HALF spm=X+t%DEEP*XTILE+HALF c0=HALF prio=4  wait c{i-1}_5?
+    a{t}: ld.ld0 dram=x+t*XTILE n0=HALF spm=X+t%DEEP*XTILE c0=HALF prio=4 op=t  wait c{i-1}_5?
+    b{t}: ld.ld1 dram=x+t*XTILE+HALF n0=HALF spm=X+t%DEEP*XTILE+HALF c0=HALF prio=4 op=t  wait c{i-1}_5?
   .end
   .for b 0 6
     c{i}_{b}: conv in=X+i%DEEP*XTILE in_x=64 nx=PIXELS kc=4 k_c=N wt=W+b*BLOCK acc=512*(b%2)+PIXELS*(b/2+i%2*3) drain out=Y+i%4*YTILE+b*N out_x=96 par=P+b*RECORD op=i  wait p w a{i} b{i} y{i-4}? c{i-2}_5?

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every stream of examples/accel is the layer that it says it is: what the functional model leaves
- * in memory are the bytes that the evaluator computes for the quantised graph of that layer. */
+ * Every stream of examples/accel, and the first layer of bench/accel, is the layer that it says it
+ * is: what the functional model leaves in memory are the bytes that the evaluator computes for the
+ * quantised graph of that layer. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,12 +19,23 @@
 
 enum { N = 16, RECORD = 32 + 8 * N }; /* of machine base */
 
+typedef enum { POINTWISE, PRODUCT, DEPTHWISE, FIRST } layer_kind;
+
 typedef struct {
   const char *file;
-  wk_op op;
+  layer_kind kind;
   int64_t size, in, out, kernel, zero; /* pixels of a side (rows of a product), channels */
-  bool depthwise;
 } example;
+
+/* Pixels of x or y. */
+static int64_t pixels_of(const example *e, int64_t side) {
+  return e->kind == PRODUCT ? side : side * side;
+}
+static int64_t stride_of(const example *e) { return e->kind == FIRST ? 2 : 1; }
+/* Weights of an output. */
+static int64_t depth_of(const example *e) {
+  return e->kernel * e->kernel * (e->kind == DEPTHWISE ? 1 : e->in);
+}
 
 static void must(wk_status s) {
   if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
@@ -36,7 +48,7 @@ static wk_stream *load(const char *file) {
   wk_str path = {0};
   wk_stream *s;
   assert_non_null(end);
-  wk_str_printf(&path, "%.*sexamples/accel/%s", (int)(end - __FILE__), __FILE__, file);
+  wk_str_printf(&path, "%.*s%s", (int)(end - __FILE__), __FILE__, file);
   must(wk_stream_load(path.s, NULL, &s));
   wk_str_free(&path);
   return s;
@@ -71,11 +83,25 @@ static double factor_of(const uint8_t *records, int64_t c) {
 }
 static int64_t zero_of(const uint8_t *records) { return (int16_t)(records[0] | records[1] << 8); }
 
+/* Bytes of the weights of 16 outputs. FIRST: four kernel rows of four pixels of 2 x 2 x 3. */
+static int64_t block_of(const example *e) {
+  return e->kind == FIRST ? 12 * N * N : N * depth_of(e);
+}
+
 /* Weight i of output channel o: in the order of the operator, from the order of the stream. */
 static int8_t weight_of(const example *e, const uint8_t *w, int64_t o, int64_t i) {
-  if (e->op == WK_OP_MATMUL) return (int8_t)w[o * e->in + i];
-  if (e->depthwise) return (int8_t)w[(o / N * 9 + i) * N + o % N];
-  return (int8_t)w[((o / N * (e->in / N) + i / N) * N + o % N) * N + i % N];
+  int64_t tile = 0, lane = i, row = o % N;
+  switch (e->kind) {
+    case PRODUCT: return (int8_t)w[o * e->in + i];
+    case DEPTHWISE: return (int8_t)w[o / N * block_of(e) + i * N + row];
+    case POINTWISE: tile = i / N, lane = i % N; break;
+    case FIRST: {
+      int64_t c = i / 49, y = i / 7 % 7 + 1, x = i % 7 + 1; /* of an 8 x 8 kernel */
+      int64_t column = x / 2 * 12 + y % 2 * 6 + x % 2 * 3 + c;
+      tile = y / 2 * 3 + column / N, lane = column % N;
+    }
+  }
+  return (int8_t)w[o / N * block_of(e) + (tile * N + row) * N + lane];
 }
 
 static wk_value_id constant(wk_graph *g, wk_dtype t, int rank, const int64_t *dims, void **data) {
@@ -91,9 +117,9 @@ static wk_value_id dequantised(wk_graph *g, wk_value_id q, wk_value_id scale, wk
 
 /* Scales: 1 for x and y, the factor for the weights. */
 static wk_value_id weights(wk_graph *g, const example *e, const uint8_t *w, double factor) {
-  bool product = e->op == WK_OP_MATMUL;
-  int64_t k = e->depthwise ? 9 : e->in, side = e->kernel;
-  int64_t dims[] = {e->out, e->depthwise ? 1 : e->in, side, side}, product_dims[] = {k, e->out};
+  bool product = e->kind == PRODUCT;
+  int64_t k = depth_of(e), side = e->kernel;
+  int64_t dims[] = {e->out, k / side / side, side, side}, product_dims[] = {k, e->out};
   void *data;
   wk_value_id q = constant(g, WK_I8, product ? 2 : 4, product ? product_dims : dims, &data);
   for (int64_t o = 0; o < e->out; o++)
@@ -111,25 +137,26 @@ static wk_value_id bias(wk_graph *g, const example *e, const uint8_t *records, d
 
 static wk_value_id operator_of(wk_module *m, const example *e, wk_value_id x, wk_value_id w,
                                wk_value_id b) {
-  if (e->op == WK_OP_MATMUL)
+  if (e->kind == PRODUCT)
     return wk_build(m->main, WK_OP_ADD, NULL, 2, wk_build(m->main, WK_OP_MATMUL, NULL, 2, x, w), b);
-  int64_t one[] = {1, 1}, pad[] = {e->kernel / 2, e->kernel / 2, e->kernel / 2, e->kernel / 2};
+  int64_t one[] = {1, 1}, stride[] = {stride_of(e), stride_of(e)};
+  int64_t half = e->kernel / 2, pad[] = {half, half, half, half};
   wk_attr_conv *a = wk_attrs_new(m->arena, WK_OP_CONV);
-  a->strides = wk_ints_dup(m->arena, one, 2);
+  a->strides = wk_ints_dup(m->arena, stride, 2);
   a->dilations = wk_ints_dup(m->arena, one, 2);
   a->pads = wk_ints_dup(m->arena, pad, 4);
-  a->group = e->depthwise ? e->in : 1;
+  a->group = e->kind == DEPTHWISE ? e->in : 1;
   return wk_build(m->main, WK_OP_CONV, a, 3, x, w, b);
 }
 
 static wk_module *graph_of(const example *e, const wk_stream *s) {
-  int64_t k = e->depthwise ? 9 : e->in, changes;
-  const uint8_t *w = region(s, "w", e->out * k)->data;
+  int64_t changes;
+  const uint8_t *w = region(s, "w", e->out / N * block_of(e))->data;
   const uint8_t *p = region(s, "p", e->out / N * RECORD)->data;
   wk_module *m = wk_module_new(e->file);
   wk_graph *g = wk_graph_new(m, "main");
   int64_t dims[] = {1, e->in, e->size, e->size}, rows[] = {e->size, e->in};
-  wk_type t = e->op == WK_OP_MATMUL ? wk_type_make(WK_I8, 2, rows) : wk_type_make(WK_I8, 4, dims);
+  wk_type t = e->kind == PRODUCT ? wk_type_make(WK_I8, 2, rows) : wk_type_make(WK_I8, 4, dims);
   double factor = factor_of(p, 0);
   for (int64_t c = 0; c < e->out; c++) assert_true(factor_of(p, c) == factor);
   wk_value_id one = wk_graph_scalar(g, WK_F32, 1);
@@ -159,23 +186,23 @@ static void channels_first(const int8_t *from, int8_t *to, int64_t pixels, int64
 static void expect_varied(const int8_t *y, int64_t n) {
   int64_t inside = 0;
   for (int64_t i = 0; i < n; i++) inside += y[i] > -128 && y[i] < 127;
-  if (inside < n / 3) fail_msg("%lld of %lld bytes are not saturated", (long long)inside, (long long)n);
+  if (inside < n / 3)
+    fail_msg("%lld of %lld bytes are not saturated", (long long)inside, (long long)n);
 }
 
 static void compare(const example *e, const wk_stream *s, const uint8_t *memory) {
-  bool product = e->op == WK_OP_MATMUL;
-  int64_t pixels = product ? e->size : e->size * e->size;
-  const wk_image *x = region(s, "x", pixels * e->in), *y = region(s, "y", pixels * e->out);
+  int64_t from = pixels_of(e, e->size), to = pixels_of(e, e->size / stride_of(e));
+  const wk_image *x = region(s, "x", from * e->in), *y = region(s, "y", to * e->out);
   wk_module *m = graph_of(e, s);
   wk_tensor in = {0}, out = {0};
   int8_t *got = wk_xcalloc((size_t)y->size, 1);
   must(wk_tensor_alloc(&wk_val(m->main, m->main->inputs.data[0])->type, &in));
-  if (product) {
+  if (e->kind == PRODUCT) {
     memcpy(in.data, x->data, x->size);
     memcpy(got, memory + y->address, y->size);
   } else {
-    channels_first((const int8_t *)x->data, in.data, pixels, e->in);
-    channels_first((const int8_t *)memory + y->address, got, pixels, e->out);
+    channels_first((const int8_t *)x->data, in.data, from, e->in);
+    channels_first((const int8_t *)memory + y->address, got, to, e->out);
   }
   must(wk_eval_graph(m->main, &in, &out, NULL, NULL));
   assert_int_equal(wk_type_bytes(&out.type), y->size);
@@ -203,11 +230,12 @@ static void layer(void **state) {
   wk_stream_free(s);
 }
 
-static example all[] = {{"1-serial.s", WK_OP_CONV, 56, 64, 96, 1, 0, false},
-                        {"2-double-buffer.s", WK_OP_CONV, 56, 64, 96, 1, 0, false},
-                        {"3-deep-prefetch.s", WK_OP_CONV, 56, 64, 96, 1, 0, false},
-                        {"4-weights.s", WK_OP_MATMUL, 16, 1024, 512, 1, -3, false},
-                        {"5-depthwise.s", WK_OP_CONV, 28, 192, 192, 3, 5, true}};
+static example all[] = {{"examples/accel/1-serial.s", POINTWISE, 56, 64, 96, 1, 0},
+                        {"examples/accel/2-double-buffer.s", POINTWISE, 56, 64, 96, 1, 0},
+                        {"examples/accel/3-deep-prefetch.s", POINTWISE, 56, 64, 96, 1, 0},
+                        {"examples/accel/4-weights.s", PRODUCT, 16, 1024, 512, 1, -3},
+                        {"examples/accel/5-depthwise.s", DEPTHWISE, 28, 192, 192, 3, 5},
+                        {"bench/accel/first7x7.s", FIRST, 224, 3, 64, 7, 0}};
 
 int main(void) {
   struct CMUnitTest tests[WK_COUNTOF(all)];

@@ -1,0 +1,34 @@
+; SPDX-License-Identifier: Apache-2.0
+; Peak: 3x3, 128 to 128 channels, 14 x 14, everything in the scratchpad before mark 0. What counts lies
+; between the marks. Inputs are planes of 16 channels: their words go through all banks in turn.
+.machine base
+.define PLANE  14*14*N
+.define BLOCK  8*9*N*N               ; weights of 16 outputs
+.define RECORD 32+8*N
+.define P 0
+.define X 0x1000
+.define Y X+8*PLANE
+.define W Y+8*PLANE
+.memory x 0x100000 8*PLANE
+.memory w 0x200000 8*BLOCK
+.memory p 0x300000 8*RECORD
+.memory y 0x310000 8*PLANE
+.output y
+.random x 11
+.random w 12
+.for b 0 8
+  .record p b*RECORD
+  .for i 0 N
+    .entry p b*RECORD i bias=b*1000-i*100 scale=0.00035
+  .end
+.end
+p: ld.ld1 dram=p n0=8*RECORD spm=P c0=8*RECORD
+x: ld.ld1 dram=x n0=8*PLANE spm=X c0=8*PLANE
+w: ld.ld0 dram=w n0=8*BLOCK spm=W c0=8*BLOCK
+mark row=0  wait p x w
+.for b 0 8
+  c{b}: conv in=X-15*N in_y=14*N in_x=N k_y=14*N k_x=N ny=14 nx=14 ky=3 kx=3 pad_t=1 pad_l=1 h=14 w=14 kc=8 k_c=PLANE wt=W+b*BLOCK acc=b%2*512 drain out=Y+b*PLANE out_y=14*N par=P+b*RECORD op=b  wait p x w c{b-2}?
+.end
+mark row=1
+st dram=y n0=8*PLANE spm=Y c0=8*PLANE  wait c7
+end

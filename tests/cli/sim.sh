@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Streams on the accelerator: sim.
+source "$(dirname "$0")/lib.bash" "$@"
+
+cat >small.s <<'EOS'
+; a product with 8 x 8 weights, in two tiles
+.machine tiny
+.memory x 0x1000 128*N
+.memory w 0x4000 N*N
+.memory p 0x5000 32+8*N
+.memory y 0x8000 128*N
+.random x 1
+.random w 2
+.record p 0
+.for i 0 N
+  .entry p 0 i bias=i*10 scale=0.01
+.end
+.output y
+w:    ld.ld1 dram=w n0=N*N spm=0 c0=N*N
+p:    ld.ld1 dram=p n0=32+8*N spm=0x400 c0=32+8*N
+.for i 0 2
+x{i}: ld.ld0 dram=x+i*64*N n0=64*N spm=0x1000*(i+1) c0=64*N
+c{i}: conv in=0x1000*(i+1) in_x=N nx=64 wt=0 acc=64*i drain out=0x8000+i*64*N par=0x400 op=i  wait x{i} w p
+      st dram=y+i*64*N n0=64*N spm=0x8000+i*64*N c0=64*N op=i  wait c{i}
+      mark row=i
+.end
+end
+EOS
+
+# Results alone.
+gives 'the result' '^y +1,024  02a486b9f6ab4a44  79 127 -123 ' \
+  "$wick" sim small.s --model functional --dump y=want.bin
+check 'dumped' test "$(stat -c %s want.bin)" = 1024
+"$wick" asm small.s -q
+gives 'of an assembled stream' '02a486b9f6ab4a44' "$wick" sim small.wcs --model functional
+
+# What is refused.
+refuses 'no file' 5 '^wick: none.s: cannot open' "$wick" sim none.s
+sed 's/: conv/: konv/' small.s >bad.s
+refuses 'an unknown command' 3 "^wick: bad.s:18:7: unknown command 'konv'; did you mean 'conv'\?$" \
+  "$wick" sim bad.s
+sed 's/wait c{i}$/wait ex:3/' small.s >bad.s
+refuses 'a wait on a later command' 3 \
+  "^wick: bad.s:19: command 4 \(ST\): field 'wait': it waits for command 3 of ex, of which 1 come " \
+  "$wick" sim bad.s
+sed 's/wait c{i}$//' small.s >bad.s
+refuses 'a missing wait' 3 '^wick: bad.s:19: command 4 \(ST\)' "$wick" sim bad.s
+printf '.raw 31 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\nend\n' >bad.s
+refuses 'an unknown opcode' 3 "^wick: bad.s:1: command 0 \(\?\): field 'opcode': 31 is" \
+  "$wick" sim bad.s
+refuses 'no stream' 2 'which stream' "$wick" sim
+refuses 'an unknown key of the memory' 2 "unknown key 'latncy'; did you mean 'latency'" \
+  "$wick" sim small.s --dram latncy=5
+refuses 'another machine' 3 "is for machine 'tiny', not 'base'" "$wick" sim small.wcs --machine base
+refuses 'an unknown model' 2 "timming" "$wick" sim small.s --model timming
+printf '\0\1' >bad.wcs
+refuses 'no stream at all' 3 'bad.wcs' "$wick" sim bad.wcs
+
+# The hardware.
+if ! command -v verilator >/dev/null; then finish; fi
+"$wick" sim --build --machine tiny >build.log 2>&1 || cat build.log
+gives 'cycles' '^cycles +[0-9],[0-9]{3}, ' "$wick" sim small.s
+gives 'queues' '^ex +4 +[0-9.]+ ' "$wick" sim small.s
+gives 'marks' '^ +1 +[0-9]+ +[0-9.]+ ' "$wick" sim small.s
+gives 'the same result' '^y +1,024  02a486b9f6ab4a44 ' "$wick" sim small.s --dump y=got.bin
+check 'the same bytes' cmp want.bin got.bin
+gives 'commands' '^ +3  ex +[0-9]+ +[0-9]+ +[0-9]+  conv in=0x1000 .* wait ld0:1 ld1:2$' \
+  "$wick" sim small.s --commands
+gives 'as JSON' '^ "cycles": [0-9]+,$' "$wick" sim small.s --json -
+check 'a file of it' "$wick" sim small.s --json o.json --trace t.json
+check 'states fill the time' python3 - <<'EOS'
+import json
+run = json.load(open("o.json"))
+c = run["counters"]
+for q in ("ex", "ve", "st", "ld0", "ld1"):
+    assert sum(c[k] for k in c if k.startswith(q + ".")) == c["cycles"] == run["cycles"], q
+assert sum(c[k] for k in c if k.startswith("subset_")) == c["cycles"]
+assert c["bytes_st"] == 1024 and c["macs"] == 128 * 64 and len(run["marks"]) == 2
+EOS
+check 'a trace with five tracks, and arrows that start and end' python3 - <<'EOS'
+import json
+events = json.load(open("t.json"))["traceEvents"]
+assert {e["args"]["name"] for e in events if e["ph"] == "M"} == {"ex", "ve", "st", "ld0", "ld1"}
+assert sum(e["ph"] == "X" for e in events) == 10
+assert sum(e["ph"] == "s" for e in events) == sum(e["ph"] == "f" for e in events) > 0
+EOS
+cycles() {
+  "$wick" sim small.s --json - "$@" 2>/dev/null | sed -n 's/^ "cycles": \([0-9]*\),$/\1/p'
+}
+check 'latency costs' test "$(cycles --dram latency=1000)" -gt $((1500 + $(cycles)))
+check 'and is repeatable' test "$(cycles --dram jitter=50)" = "$(cycles --dram jitter=50)"
+check 'another seed' test "$(cycles --dram jitter=50)" != "$(cycles --dram jitter=50,seed=2)"
+check 'stalls' "$wick" sim small.s --stalls --seed 3 --random-reset
+fails() { # NAME CODE PATTERN COMMAND...: like refuses, but tables on stdout are fine
+  local name=$1 code=$2 pattern=$3 err
+  shift 3
+  err=$("$@" 2>&1 >/dev/null)
+  if [[ $? == "$code" ]] && grep -qE -- "$pattern" <<<"$err"; then good; else bad "$name: $err"; fi
+}
+fails 'an error of the memory' 1 \
+  '^wick: small.s:14: command 0 \(LD\): memory answered the fetch of a command with an error' \
+  "$wick" sim small.s --dram error=3
+printf '.machine tiny\n.raw 31 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\nend\n' >bad.s
+fails 'what the hardware refuses' 1 '^wick: bad.s:2: command 0.*: unknown opcode' \
+  "$wick" sim bad.s --unchecked
+fails 'a limit' 1 '^wick: no end after the limit of cycles' "$wick" sim small.s --max-cycles 100
+check 'no counters then' \
+  bash -c "! '$wick' sim small.s --max-cycles 100 2>/dev/null | grep -E '^(cycles|ex|mark) '"
+fails 'no such region' 2 'the stream has no such region' "$wick" sim small.s --dump z=z.bin
+finish
