@@ -266,14 +266,25 @@ module wick_accel (
   assign err_code[39:32]   = 8'(wick_pkg::ErrWrite);
   assign err_index[99:80]  = mark_index_q;
 
+  // Beats are counted a cycle later, so that no step depends on an input.
+  logic fetch_beat_q, read_beat_q, write_beat_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) {fetch_beat_q, read_beat_q, write_beat_q} <= '0;
+    else begin
+      fetch_beat_q <= r_valid[0];
+      read_beat_q  <= m_axi_rvalid_i && m_axi_rready_o;
+      write_beat_q <= m_axi_wvalid_o && m_axi_wready_i;
+    end
+  end
+
   logic [4*Queues-1:0] state;
   logic [12*Plain-1:0] step;
   wick_states #(
     .Queues(Queues), .Bus(Bus), .SizeW(SizeW), .WordsW(WordsW), .Plain(Plain)
   ) u_states (
     .active_i(active), .memory_i(memory), .bank_i(bank), .has_i(has), .waiting_i(waiting),
-    .wait_on_i(wait_on), .transfer_i(transfer), .bytes_i(dma_bytes), .fetch_beat_i(r_valid[0]),
-    .read_beat_i(m_axi_rvalid_i && m_axi_rready_o), .write_beat_i(m_axi_wvalid_o && m_axi_wready_i),
+    .wait_on_i(wait_on), .transfer_i(transfer), .bytes_i(dma_bytes), .fetch_beat_i(fetch_beat_q),
+    .read_beat_i(read_beat_q), .write_beat_i(write_beat_q),
     .macs_i(macs), .mac_i(mac), .spm_reads_i(spm_reads), .spm_writes_i(spm_writes),
     .acc_reads_i(acc_reads), .acc_writes_i(acc_writes), .state_o(state), .step_o(step)
   );

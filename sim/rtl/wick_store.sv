@@ -6,6 +6,11 @@
 // cycle t is in the packer in t + 2. A command retires (done_o) in the cycle after its last response
 // (b_valid_i, always taken).
 //
+// Duration alone, counted from the start: access k is in cycle 5 + k, its bytes can be on the bus 3 cycles
+// later; request i is on the bus in cycle 5 + i, its data after it; done a cycle after the last response.
+// With whole beats, words and bursts, memory of `rate` bytes a cycle and write latency W:
+//   ST    8 + W + max(first burst / N + bytes / rate, bytes / N + last burst / rate)
+//
 // abort_i: no new request; bursts asked for are completed without strobes; quiet_o: all answered.
 module wick_store #(
   parameter int unsigned N = 16,

@@ -185,6 +185,11 @@ class Bench {
     Cycle();
   }
 
+  ~Bench() {  // the model looks for its context in the thread's, which may be another one's
+    Verilated::threadContextp(context_.get());
+    top.reset();
+  }
+
   int CounterCount() const { return GetTables().plain_counters + 6 * kQueueCounters; }
   uint64_t Now() const { return cycle_; }
 
@@ -258,7 +263,6 @@ class Bench {
   MemoryOptions options;  // ready signals follow options.random
   std::string violation;
   std::vector<std::deque<uint64_t>> starts, retired;  // cycles, per queue
-  std::unique_ptr<VerilatedContext> context_holder;
 
  private:
   void Drive() {

@@ -411,9 +411,14 @@ void TestBandwidth(const MachineKeys &keys) {
           begin = std::min<uint64_t>(begin, bench.starts[q].front());
           end = std::max<uint64_t>(end, bench.retired[q].back());
         }
-        double used = static_cast<double>(count) * size / (static_cast<double>(end - begin) * o.rate_num);
-        std::printf("latency %4u, %4u bytes each, %s: %.1f %% of %u B/cycle, first start to last retirement\n", latency, size,
-                    store ? "LD, ST" : "LD    ", 100 * used, o.rate_num);
+        // With the commands themselves, which come over the same bus.
+        double most = static_cast<double>(end - begin) * o.rate_num;
+        double used = static_cast<double>(count) * size / most, bus = static_cast<double>(count) * (size + 64) / most;
+        std::printf("latency %4u, %4u bytes each, %s: %.1f %% of %u B/cycle, with the fetches %.1f %%\n", latency, size,
+                    store ? "LD, ST" : "LD    ", 100 * used, o.rate_num, 100 * bus);
+        bool enough = keys.burst * keys.bursts >= latency * o.rate_num && 20 * size >= latency * o.rate_num;  // in flight
+        CHECK(!enough || bus >= 0.95, "%.3f of the bus", bus);
+        CHECK(!enough || size < 4096 || used >= 0.95, "%.3f of the bus", used);
       }
 }
 
