@@ -32,7 +32,7 @@ bool wk_functional_execute(wk_functional *f, const wk_isa_command *c) {
     case WK_CMD_MM: wk_functional_mm(f, c); break;
     case WK_CMD_MAP: wk_functional_map(f, c); break;
     case WK_CMD_POOL: wk_functional_pool(f, c); break;
-    case WK_CMD_ROW: wk_functional_row(f, c); break;
+    case WK_CMD_ROW: return wk_functional_row(f, c);
     case WK_CMD_TRN: wk_functional_trn(f, c); break;
     case WK_CMD_TAB: wk_functional_tab(f, c); break;
     default: break; /* MARK, END */
@@ -67,14 +67,19 @@ int32_t wk_functional_clamp(int64_t v, int32_t lo, int32_t hi) {
   return v > hi ? hi : v < lo ? lo : (int32_t)v;
 }
 
+/* A shift that no record may have gives an undefined result, and no more than that. */
+static int legal_shift(int s, int least) { return s < least ? least : s > 62 ? 62 : s; }
+
 /* v / 2^s to nearest, ties to even; |v| < 2^62. */
 static int64_t shr_round(int64_t v, int s) {
+  s = legal_shift(s, 0);
   if (s == 0) return v;
   int64_t q = v >> s, rest = v - q * (INT64_C(1) << s), half = INT64_C(1) << (s - 1);
   return q + (rest > half || (rest == half && (q & 1)));
 }
 
 int64_t wk_functional_rescale(int64_t a, uint32_t mult, int shift) {
+  shift = legal_shift(shift, 1);
   int64_t p = (a * (int64_t)mult + (INT64_C(1) << (shift - 1))) >> shift;
   return shr_round(p < INT32_MIN ? INT32_MIN : p > INT32_MAX ? INT32_MAX : p, 16);
 }

@@ -21,7 +21,8 @@ void wk_functional_init(wk_functional *f, const wk_machine *machine, uint8_t *me
                         uint64_t memory_size);
 void wk_functional_free(wk_functional *f);
 /* Executes one command, which wk_isa_check has accepted. False: an address in memory lies
- * outside of it. */
+ * outside of it; of ROW: a function that is not there, or softmax of a sum or a record that has no
+ * result. */
 bool wk_functional_execute(wk_functional *f, const wk_isa_command *c);
 
 /* ---- its parts ------------------------------------------------------------------------------- */
@@ -57,7 +58,7 @@ void wk_functional_dwc(wk_functional *f, const wk_isa_command *c);
 void wk_functional_mm(wk_functional *f, const wk_isa_command *c);
 void wk_functional_map(wk_functional *f, const wk_isa_command *c);
 void wk_functional_pool(wk_functional *f, const wk_isa_command *c);
-void wk_functional_row(wk_functional *f, const wk_isa_command *c);
+bool wk_functional_row(wk_functional *f, const wk_isa_command *c);
 void wk_functional_trn(wk_functional *f, const wk_isa_command *c);
 void wk_functional_tab(wk_functional *f, const wk_isa_command *c);
 

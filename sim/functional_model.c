@@ -36,6 +36,14 @@ static void tell(const model *m, uint64_t time, int queue, uint32_t ordinal) {
   m->options.event(m->options.context, time, queue, ordinal, true);
 }
 
+static int error_of(int opcode) {
+  switch (opcode) {
+    case WK_CMD_LD: return WK_ERROR_read;
+    case WK_CMD_ST: return WK_ERROR_write;
+    default: return WK_ERROR_field;
+  }
+}
+
 /* False: the stream has ended, r says how. */
 static bool step(model *m, const wk_sim_job *job, uint32_t index, wk_sim_result *r) {
   uint64_t at = job->base + (uint64_t)index * WK_COMMAND_BYTES;
@@ -55,7 +63,7 @@ static bool step(model *m, const wk_sim_job *job, uint32_t index, wk_sim_result 
     return false;
   }
   if (!wk_functional_execute(&m->f, &c)) {
-    fail(r, c.opcode == WK_CMD_LD ? WK_ERROR_read : WK_ERROR_write, index);
+    fail(r, error_of((int)c.opcode), index);
     return false;
   }
   tell(m, index, (int)c.queue, r->done[c.queue]++);

@@ -44,7 +44,7 @@ static uint32_t reciprocal(uint32_t m, int s, uint64_t sum, int *shift) {
   return (uint32_t)q;
 }
 
-static void softmax(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p) {
+static bool softmax(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p) {
   uint64_t table = WK_V(c, ROW, table);
   wk_record_entry e = wk_functional_entry(f, WK_V(c, ROW, par), 0);
   int32_t most = largest(f, r);
@@ -52,39 +52,47 @@ static void softmax(wk_functional *f, const wk_isa_command *c, const row *r, con
   int shift;
   for (int i = 0; i < r->length; i++)
     sum += (uint64_t)exponential(f, table, most - element(f, r, i));
+  bool is_defined = sum && e.bias >= 1 << 30 && e.shift >= 1 && e.shift <= 62;
+  if (!is_defined) return false;
   uint32_t mult = reciprocal((uint32_t)e.bias, e.shift, sum, &shift);
   for (int i = 0; i < r->length; i++) {
     int64_t y = wk_functional_rescale(exponential(f, table, most - element(f, r, i)), mult, shift);
     put(f, r, i, wk_functional_clamp(y + p->zero, p->lo, p->hi));
   }
+  return true;
 }
 
-static void mean(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p) {
+static bool mean(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p) {
   wk_record_entry e = wk_functional_entry(f, WK_V(c, ROW, par), 0);
   int32_t sum = 0;
   for (int i = 0; i < r->length; i++) sum += element(f, r, i) - p->za;
   e.bias = 0;
   put(f, r, 0, wk_functional_requantise(sum, p, &e));
+  return true;
 }
 
-static void maximum(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p) {
+static bool maximum(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p) {
   (void)c;
   (void)p;
   put(f, r, 0, largest(f, r));
+  return true;
 }
 
-typedef void row_function(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p);
+typedef bool row_function(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p);
 static row_function *const functions[] = {
-    [WK_CHOICE_ROW_softmax] = softmax, [WK_CHOICE_ROW_mean] = mean, [WK_CHOICE_ROW_max] = maximum};
+    [WK_CHOICE_ROW_softmax] = softmax, [WK_CHOICE_ROW_layernorm] = NULL,
+    [WK_CHOICE_ROW_mean] = mean, [WK_CHOICE_ROW_max] = maximum};
 
-void wk_functional_row(wk_functional *f, const wk_isa_command *c) {
+bool wk_functional_row(wk_functional *f, const wk_isa_command *c) {
   wk_record p = wk_functional_record(f, WK_V(c, ROW, par));
   row r = {.in = WK_V(c, ROW, in), .in_c = WK_V(c, ROW, in_c), .out = WK_V(c, ROW, out),
            .out_c = WK_V(c, ROW, out_c), .n = f->n, .is_u8 = WK_V(c, ROW, u8),
            .length = (int)((WK_V(c, ROW, kc) - 1) * (uint64_t)f->n + WK_V(c, ROW, k_tail))};
+  row_function *const function = functions[WK_V(c, ROW, fn)];
   for (uint64_t y = 0; y < WK_V(c, ROW, ny); y++) {
-    functions[WK_V(c, ROW, fn)](f, c, &r, &p);
+    if (!function || !function(f, c, &r, &p)) return false;
     r.in += WK_V(c, ROW, in_y);
     r.out += WK_V(c, ROW, out_y);
   }
+  return true;
 }

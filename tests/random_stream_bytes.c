@@ -14,7 +14,8 @@ typedef struct {
 stream_cells stream_cells_of(const wk_stream *s) {
   stream_cells y = {.tables = (size_t)s->machine.scratchpad};
   y.memory = y.tables + 64;
-  y.end = y.memory + (size_t)s->address;
+  y.stream = y.memory + (size_t)s->address;
+  y.end = y.stream + s->bytes.n;
   y.words = y.end / 64 + 1;
   return y;
 }
@@ -46,7 +47,7 @@ static void table(const walk *w, bool writes, int64_t t) {
 }
 
 static void memory(const walk *w, bool writes, int64_t at) {
-  touch(w, writes, w->cells->memory, w->cells->end, at);
+  touch(w, writes, w->cells->memory, writes ? w->cells->stream : w->cells->end, at);
 }
 
 static void aligned(const walk *w, int64_t at) {

@@ -6,9 +6,10 @@
 
 #include "tests/random_stream.h"
 
-/* Bits of a set: scratchpad bytes, tables, bytes of memory up to where the stream begins. */
+/* Bits of a set: scratchpad bytes, tables, bytes of memory up to the end of the stream, which is only
+ * read. */
 typedef struct {
-  size_t tables, memory, end; /* first bits */
+  size_t tables, memory, stream, end; /* first bits */
   size_t words;
 } stream_cells;
 

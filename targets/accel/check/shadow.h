@@ -16,7 +16,7 @@ typedef struct {
 typedef struct {
   uint64_t size, granule;
   wk_cell **pages;
-  uint64_t n_pages;
+  WK_VEC(uint64_t) made; /* pages that exist */
 } wk_shadow;
 
 /* size and granule in bytes (or entries, tables). */

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wk_check against an oracle that shares nothing with it: random legal streams must be accepted,
+ * and of their mutants exactly those that the oracle allows. What is allowed must give the same
+ * memory in every order of starts that the waits permit.
+ *   test_check [SEED [COUNT]] */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/random_stream.h"
+
+enum { MOST_COMMANDS = 120, WAIT_MUTANTS = 12, BUFFER_MUTANTS = 5, ORDERS = 2 };
+
+static struct { uint64_t first, count; } range = {1, 160};
+static struct { int streams, accepted, refused, illegal, seen, orders; } tally;
+
+typedef struct {
+  uint64_t seed;
+  wk_stream *s;
+  random_stream_oracle *oracle;
+  uint8_t *memory; /* as stream order leaves it */
+  wk_rng r;
+} subject;
+
+static int64_t pick(subject *x, int64_t low, int64_t high) { return wk_rng_range(&x->r, low, high); }
+
+static bool is_accepted(const wk_stream *s, wk_str *why) {
+  wk_status status = random_stream_check(s, NULL);
+  bool ok = !status;
+  if (why && status) wk_str_printf(why, "%s", status->message);
+  wk_status_free(status);
+  return ok;
+}
+
+static void complain(const subject *x, const wk_stream *s, const char *what) {
+  wk_str why = {0};
+  char line[64];
+  bool accepted = is_accepted(s, &why);
+  snprintf(line, sizeof line, "test_check %llu 1", (unsigned long long)x->seed);
+  random_stream_print(s, line);
+  fail_msg("seed %llu: %s; wk_check %s%s", (unsigned long long)x->seed, what,
+           accepted ? "accepts it" : "says: ", accepted ? "" : why.s);
+}
+
+/* ---- execution in other orders ------------------------------------------------------------------- */
+
+static bool is_same_in_some_order(subject *x, const wk_stream *s) {
+  uint32_t order[MOST_COMMANDS];
+  wk_str text = {0};
+  uint8_t *memory = random_stream_memory(x->s);
+  random_stream_oracle_order(s, &x->r, order);
+  random_stream_execute(s, order, memory);
+  memcpy(memory + s->address, x->memory + s->address, s->bytes.n); /* the mutant itself */
+  bool same = random_stream_same_memory(s, memory, x->memory, &text);
+  wk_str_free(&text);
+  free(memory);
+  return same;
+}
+
+static void try_orders(subject *x, const wk_stream *s) {
+  for (int i = 0; i < ORDERS; i++, tally.orders++)
+    if (!is_same_in_some_order(x, s)) complain(x, s, "an order that is allowed gives other memory");
+}
+
+/* ---- waits --------------------------------------------------------------------------------------- */
+
+static void drop_wait(subject *x, wk_isa_command *c, int q) {
+  (void)x;
+  c->wait &= ~(1u << q);
+  c->threshold[q] = 0;
+}
+
+static void weaken_wait(subject *x, wk_isa_command *c, int q) {
+  int64_t less = pick(x, 1, 3);
+  c->threshold[q] = c->threshold[q] > less ? c->threshold[q] - (uint32_t)less : 0;
+}
+
+static void redirect_wait(subject *x, wk_isa_command *c, int q) {
+  int other = (int)pick(x, 0, wk_machine_queues(&x->s->machine) - 1);
+  uint32_t threshold = c->threshold[q];
+  drop_wait(x, c, q);
+  wk_isa_wait(c, other, threshold);
+}
+
+static void mutate_wait(subject *x) {
+  static void (*const ways[])(subject *x, wk_isa_command *c, int q) = {drop_wait, weaken_wait,
+                                                                      redirect_wait};
+  wk_stream *s = random_stream_copy(x->s);
+  wk_isa_command c;
+  for (int tries = 0; tries < 50; tries++) {
+    uint32_t i = (uint32_t)pick(x, 0, s->n - 2);
+    int q = (int)pick(x, 0, WK_QUEUE_COUNT - 1);
+    wk_stream_get(s, i, &c);
+    if (!(c.wait >> q & 1)) continue;
+    ways[pick(x, 0, 2)](x, &c, q);
+    random_stream_put(s, i, &c);
+    break;
+  }
+  wk_status bad = wk_stream_check(s); /* a redirected wait may be one on a later command */
+  bool allowed = !bad && random_stream_oracle_allows(x->oracle, s);
+  wk_status_free(bad);
+  if (allowed != is_accepted(s, NULL))
+    complain(x, s, allowed ? "a wait less is harmless" : "a wait less leaves a hazard");
+  *(allowed ? &tally.accepted : &tally.refused) += 1;
+  if (allowed) try_orders(x, s);
+  else if (!bad) tally.seen += !is_same_in_some_order(x, s);
+  wk_stream_free(s);
+}
+
+/* ---- buffers --------------------------------------------------------------------------------------- */
+
+static bool is_address(const wk_isa_field *f) {
+  return f->kind == WK_KIND_SPM || f->kind == WK_KIND_DRAM || f->kind == WK_KIND_ACC ||
+         !strcmp(f->name, "table");
+}
+
+/* An address of a command becomes that of a field of the same kind somewhere, or comes close to it. */
+static bool move_buffer(subject *x, wk_stream *s) {
+  wk_isa_command c, other;
+  uint32_t i = (uint32_t)pick(x, 0, s->n - 2);
+  wk_stream_get(s, i, &c);
+  wk_stream_get(s, (uint32_t)pick(x, 0, s->n - 2), &other);
+  const wk_isa_command_info *to = wk_isa_command_of((int)c.opcode);
+  const wk_isa_command_info *from = wk_isa_command_of((int)other.opcode);
+  if (!to->n_fields || !from->n_fields) return false;
+  int a = (int)pick(x, 0, to->n_fields - 1), b = (int)pick(x, 0, from->n_fields - 1);
+  if (!is_address(&to->fields[a]) || to->fields[a].kind != from->fields[b].kind ||
+      c.v[a] == other.v[b])
+    return false;
+  c.v[a] = other.v[b] + (pick(x, 0, 3) ? 0 : pick(x, -9, 9));
+  if (c.v[a] < 0) c.v[a] = 0;
+  random_stream_put(s, i, &c);
+  return true;
+}
+
+static void mutate_buffer(subject *x) {
+  wk_stream *s = random_stream_copy(x->s);
+  for (int tries = 0; tries < 200 && !move_buffer(x, s); tries++) continue;
+  wk_status bad = wk_stream_check(s);
+  random_stream_oracle *oracle = random_stream_oracle_new(s);
+  bool allowed = !bad && random_stream_oracle_allows(oracle, s);
+  wk_status_free(bad);
+  if (allowed != is_accepted(s, NULL))
+    complain(x, s, allowed ? "a moved buffer is harmless" : "a moved buffer is a hazard");
+  *(allowed ? &tally.accepted : &tally.refused) += 1;
+  random_stream_oracle_free(oracle);
+  wk_stream_free(s);
+}
+
+/* ---- what can never be legal ------------------------------------------------------------------------- */
+
+static bool zero_count(subject *x, wk_isa_command *c, const wk_isa_command_info *info) {
+  int f = (int)pick(x, 0, info->n_fields - 1);
+  c->v[f] = 0;
+  return info->fields[f].kind == WK_KIND_COUNT;
+}
+
+static bool too_many_lanes(subject *x, wk_isa_command *c, const wk_isa_command_info *info) {
+  int f = (int)pick(x, 0, info->n_fields - 1);
+  const char *name = info->fields[f].name;
+  c->v[f] = x->s->machine.array + pick(x, 1, 20);
+  return !strcmp(name, "n") || !strcmp(name, "k_tail") || !strcmp(name, "rows");
+}
+
+static bool beyond_the_end(subject *x, wk_isa_command *c, const wk_isa_command_info *info) {
+  int f = (int)pick(x, 0, info->n_fields - 1);
+  bool is_used = c->opcode == WK_CMD_LD || c->opcode == WK_CMD_ST || c->opcode == WK_CMD_FILL ||
+                 c->opcode == WK_CMD_TRN || c->opcode == WK_CMD_TAB;
+  c->v[f] = x->s->machine.scratchpad + pick(x, 0, 100);
+  return is_used && info->fields[f].kind == WK_KIND_SPM;
+}
+
+static bool later_command(subject *x, wk_isa_command *c, const wk_isa_command_info *info) {
+  (void)info;
+  wk_isa_wait(c, (int)pick(x, 0, 4), x->s->n);
+  return true;
+}
+
+static bool no_such_queue(subject *x, wk_isa_command *c, const wk_isa_command_info *info) {
+  do c->queue = (uint32_t)pick(x, 0, 7);
+  while (info->queues >> c->queue & 1 && (int)c->queue < wk_machine_queues(&x->s->machine));
+  return true;
+}
+
+static bool reserved_bit(subject *x, wk_isa_command *c, const wk_isa_command_info *info) {
+  (void)info;
+  c->reserved = 1u << pick(x, 0, 6);
+  return true;
+}
+
+static bool no_such_command(subject *x, wk_isa_command *c, const wk_isa_command_info *info) {
+  (void)info;
+  c->opcode = (uint32_t)pick(x, 14, 31);
+  return true;
+}
+
+static bool early_end(subject *x, wk_isa_command *c, const wk_isa_command_info *info) {
+  (void)info;
+  *c = wk_isa_command_default(&x->s->machine, WK_CMD_END);
+  return true;
+}
+
+static bool crooked(subject *x, wk_isa_command *c, const wk_isa_command_info *info) {
+  int f = (int)pick(x, 0, info->n_fields - 1);
+  c->v[f] += pick(x, 1, x->s->machine.array - 1);
+  return !strcmp(info->fields[f].name, "wt") && c->opcode != WK_CMD_MM;
+}
+
+static bool (*const crimes[])(subject *x, wk_isa_command *c, const wk_isa_command_info *info) = {
+    zero_count, too_many_lanes, beyond_the_end, later_command, no_such_queue,
+    reserved_bit, no_such_command, early_end, crooked};
+
+static bool commit(subject *x, wk_stream *s, size_t crime) {
+  wk_isa_command c;
+  uint32_t i = (uint32_t)pick(x, 0, s->n - 2);
+  wk_stream_get(s, i, &c);
+  const wk_isa_command_info *info = wk_isa_command_of((int)c.opcode);
+  if (!crimes[crime](x, &c, info)) return false;
+  random_stream_put(s, i, &c);
+  return true;
+}
+
+static void mutate_fields(subject *x) {
+  for (size_t k = 0; k < WK_COUNTOF(crimes); k++) {
+    wk_stream *s = random_stream_copy(x->s);
+    bool done = false;
+    for (int tries = 0; tries < 300 && !done; tries++) done = commit(x, s, k);
+    if (done && is_accepted(s, NULL)) complain(x, s, "an illegal field");
+    tally.illegal += done;
+    wk_stream_free(s);
+  }
+}
+
+static void cut_end(subject *x) {
+  wk_stream *s = random_stream_copy(x->s);
+  s->n--;
+  if (is_accepted(s, NULL)) complain(x, s, "there is no END");
+  tally.illegal++;
+  wk_stream_free(s);
+}
+
+/* ---- all ------------------------------------------------------------------------------------------- */
+
+static void try_stream(subject *x) {
+  uint32_t order[MOST_COMMANDS];
+  for (uint32_t i = 0; i < x->s->n; i++) order[i] = i;
+  x->memory = random_stream_memory(x->s);
+  x->oracle = random_stream_oracle_new(x->s);
+  random_stream_execute(x->s, order, x->memory);
+  if (!random_stream_oracle_allows(x->oracle, x->s) || !is_accepted(x->s, NULL))
+    complain(x, x->s, "a legal stream");
+  try_orders(x, x->s);
+  for (int i = 0; i < WAIT_MUTANTS; i++) mutate_wait(x);
+  for (int i = 0; i < BUFFER_MUTANTS; i++) mutate_buffer(x);
+  mutate_fields(x);
+  cut_end(x);
+  tally.streams++;
+  free(x->memory);
+  random_stream_oracle_free(x->oracle);
+}
+
+static void test_mutants(void **state) {
+  wk_machine m;
+  assert_null(wk_machine_read("tiny", &m));
+  (void)state;
+  for (uint64_t seed = range.first; seed < range.first + range.count; seed++) {
+    random_stream_options o = {.commands = 3 + (int)(seed % 30), .work = 60};
+    subject x = {.seed = seed, .s = random_stream(&m, seed, &o), .r = {seed}};
+    if (x.s->n <= MOST_COMMANDS) try_stream(&x);
+    wk_stream_free(x.s);
+  }
+  print_message("%d streams in %d orders; mutants: %d accepted, %d refused (%d seen to go wrong in the "
+                "first order tried), %d illegal\n", tally.streams, tally.orders, tally.accepted,
+                tally.refused, tally.seen, tally.illegal);
+  if (range.count >= 100) assert_true(tally.accepted + tally.refused + tally.illegal > 2000);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_mutants)};
+  if (argc > 1) {
+    range.first = strtoull(argv[1], NULL, 10);
+    range.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+  }
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random streams on the RTL against the functional model: memory, events, counters.
+ *   test_sim [SEED [COUNT]]          WICK_SIM_MACHINES=base,wide: a few on these as well
+ * tests/soak_streams.c runs any number of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/sim_streams.h"
+
+static struct { uint64_t first, count; } range = {1, 300};
+static sim_subject tiny;
+static struct { uint64_t streams, commands, cycles; } tally;
+
+static bool differs(void *context, const wk_stream *s) {
+  wk_str text = {0};
+  random_stream_setting setting = *(const random_stream_setting *)context;
+  bool ok = random_stream_agrees(s, &setting, &text);
+  wk_str_free(&text);
+  return !ok;
+}
+
+static void show(const wk_stream *s, random_stream_setting *setting, uint64_t seed, const char *machine) {
+  wk_str text = {0};
+  char line[128];
+  wk_stream *small = random_stream_reduce(s, differs, setting);
+  random_stream_agrees(small, setting, &text);
+  snprintf(line, sizeof line, "soak_streams --machine %s --seed %llu --count 1", machine,
+           (unsigned long long)seed);
+  random_stream_print(small, line);
+  fail_msg("seed %llu: %s", (unsigned long long)seed, text.s ? text.s : "");
+}
+
+/* The cycles that it took. Settings with an odd seed have a memory of their own. */
+static uint64_t must_agree(const sim_subject *x, uint64_t seed, random_stream_setting setting) {
+  wk_str text = {0};
+  wk_stream *s = random_stream(&x->machine, seed, NULL);
+  wk_status refused = random_stream_check(s, NULL);
+  if (refused) fail_msg("seed %llu: wk_check: %s", (unsigned long long)seed, refused->message);
+  if (!random_stream_agrees(s, &setting, &text)) show(s, &setting, seed, x->machine.name);
+  tally.streams++;
+  tally.commands += s->n;
+  tally.cycles += setting.cycles;
+  wk_stream_free(s);
+  wk_str_free(&text);
+  return setting.cycles;
+}
+
+static void test_streams(void **state) {
+  (void)state;
+  for (uint64_t seed = range.first; seed < range.first + range.count; seed++)
+    must_agree(&tiny, seed, random_stream_draw_setting(tiny.rtl, &tiny.machine, seed % 2 ? seed : 0));
+  print_message("%llu streams, %llu commands, %llu cycles\n", (unsigned long long)tally.streams,
+                (unsigned long long)tally.commands, (unsigned long long)tally.cycles);
+}
+
+static void test_memories(void **state) {
+  (void)state;
+  for (uint64_t seed = 500; seed < 503; seed++) {
+    uint64_t least = UINT64_MAX, most = 0;
+    for (uint64_t k = 1; k <= 20; k++) {
+      uint64_t cycles = must_agree(&tiny, seed, random_stream_draw_setting(tiny.rtl, &tiny.machine, k));
+      if (cycles < least) least = cycles;
+      if (cycles > most) most = cycles;
+    }
+    assert_true(least < most);
+  }
+}
+
+static void test_reset_states(void **state) {
+  (void)state;
+  for (uint64_t seed = 600; seed < 608; seed++) {
+    uint64_t cycles[3];
+    for (int reset = WK_SIM_RESET_ZEROS; reset <= WK_SIM_RESET_RANDOM; reset++) {
+      random_stream_setting setting = random_stream_draw_setting(tiny.rtl, &tiny.machine, seed);
+      setting.reset = (wk_sim_reset)reset;
+      cycles[reset] = must_agree(&tiny, seed, setting);
+    }
+    assert_int_equal(cycles[0], cycles[1]);
+    assert_int_equal(cycles[0], cycles[2]);
+  }
+}
+
+/* ---- several on one model ---------------------------------------------------------------------------- */
+
+/* Runs s on the open model, and the functional model must agree. */
+static void must_pass(sim_session *x, const wk_stream *s) {
+  wk_str text = {0};
+  wk_sim_result r = sim_run(x, s);
+  uint8_t *want = sim_expected(s);
+  if (r.status != 2 || r.violation[0])
+    fail_msg("%s: status %u, error %08x %s", s->source, r.status, r.error, r.violation);
+  if (!random_stream_same_memory(s, x->memory, want, &text)) fail_msg("%s: %s", s->source, text.s);
+  free(want);
+}
+
+static void test_one_after_another(void **state) {
+  (void)state;
+  sim_session *x = sim_open(&tiny, -1);
+  for (uint64_t seed = 700; seed < 716; seed++) {
+    wk_stream *s = random_stream(&tiny.machine, seed, NULL);
+    must_pass(x, s);
+    if (seed % 4 == 0) must_pass(x, s); /* once more */
+    wk_stream_free(s);
+  }
+  sim_close(x);
+}
+
+/* A field of a random command becomes random; false: that is legal. */
+static bool spoil(wk_rng *r, const wk_machine *m, wk_stream *s, uint32_t *index, wk_isa_fault *fault) {
+  uint32_t before[WK_QUEUE_COUNT] = {0};
+  wk_isa_command c;
+  *index = (uint32_t)wk_rng_range(r, 0, s->n - 2);
+  for (uint32_t i = 0; i < *index; i++) {
+    wk_stream_get(s, i, &c);
+    before[c.queue]++;
+  }
+  wk_stream_get(s, *index, &c);
+  const wk_isa_command_info *info = wk_isa_command_of((int)c.opcode);
+  int f = (int)wk_rng_range(r, -6, info->n_fields - 1);
+  if (f == -1) c.opcode = (uint32_t)wk_rng_range(r, 0, 1) ? 0 : (uint32_t)wk_rng_range(r, 14, 31);
+  else if (f == -2) c.queue = (uint32_t)wk_rng_range(r, 0, 7);
+  else if (f == -3) c.reserved = 1;
+  else if (f < 0) wk_isa_wait(&c, (int)wk_rng_range(r, 0, 5), (uint32_t)wk_rng_range(r, 1, 60));
+  else c.v[f] = wk_rng_range(r, 0, (INT64_C(1) << info->fields[f].bits) - 1);
+  random_stream_put(s, *index, &c);
+  if (!wk_isa_decode(wk_stream_bytes(s, *index), &c)) c.opcode = (uint32_t)c.opcode;
+  return wk_isa_find_fault(m, &c, before, fault) && fault->error != WK_ERROR_none;
+}
+
+/* What cannot run ends in the error that wk_isa_find_fault foretells, and the next stream is as if
+ * nothing had been. */
+static void test_after_errors(void **state) {
+  (void)state;
+  wk_rng r = {99};
+  random_stream_options small = {.commands = 8, .work = 60};
+  sim_session *x = sim_open(&tiny, -1);
+  wk_stream *good = random_stream(&tiny.machine, 801, &small);
+  int tried = 0;
+  for (uint64_t seed = 1; tried < 150; seed++) {
+    wk_stream *s = random_stream(&tiny.machine, seed, &small);
+    uint32_t index;
+    wk_isa_fault fault;
+    if (spoil(&r, &tiny.machine, s, &index, &fault)) {
+      wk_sim_result got = sim_run(x, s);
+      uint32_t want = (uint32_t)fault.error | index << 8;
+      if (got.gave_up || got.status != 4 || got.error != want || got.violation[0]) {
+        random_stream_print(s, fault.text);
+        fail_msg("seed %llu: status %u, error %08x, not %08x (command %u, field %s: %s) %s",
+                 (unsigned long long)seed, got.status, got.error, want, index,
+                 fault.field ? fault.field : "-", fault.text, got.violation);
+      }
+      if (tried++ % 5 == 0) must_pass(x, good);
+    }
+    wk_stream_free(s);
+  }
+  must_pass(x, good);
+  wk_stream_free(good);
+  sim_close(x);
+}
+
+/* ---- errors of memory ---------------------------------------------------------------------------------- */
+
+/* The error must name a command that used the address. False: no error, the run succeeded. */
+static bool try_error(const wk_stream *s, int64_t beat) {
+  sim_session *x = sim_open(&tiny, beat);
+  wk_sim_result r = sim_run(x, s);
+  sim_blame blame = sim_blamed();
+  sim_close(x);
+  if (!blame.seen && r.status == 2) return false;
+  if (r.gave_up || r.status != 4 || r.violation[0] || !sim_blame_is_right(s, &blame, r.error))
+    fail_msg("%s: beat %lld of id %u (%s 0x%x) fails: status %u, error %08x %s%s", s->source,
+             (long long)beat, blame.id, blame.is_write ? "write" : "read", blame.address, r.status,
+             r.error, r.gave_up ? "no end " : "", r.violation);
+  return true;
+}
+
+static void test_memory_errors(void **state) {
+  (void)state;
+  random_stream_options small = {.commands = 5, .work = 30};
+  int runs = 0;
+  for (uint64_t seed = 900; seed < 906; seed++) {
+    wk_stream *s = random_stream(&tiny.machine, seed, &small);
+    int step = seed == 900 ? 1 : 17;
+    for (int64_t beat = 0; try_error(s, beat); beat += step) runs++;
+    wk_stream_free(s);
+  }
+  print_message("%d runs with an error of memory\n", runs);
+  assert_true(runs > 100);
+}
+
+/* ---- other machines -------------------------------------------------------------------------------------- */
+
+static void test_machines(void **state) {
+  (void)state;
+  const char *list = getenv("WICK_SIM_MACHINES");
+  if (!list || !*list) skip();
+  for (char *names = strdup(list), *name = strtok(names, ","); name; name = strtok(NULL, ",")) {
+    sim_subject x = sim_subject_of(name);
+    for (uint64_t seed = 1; seed <= 20; seed++)
+      must_agree(&x, seed, random_stream_draw_setting(x.rtl, &x.machine, seed % 2 ? seed : 0));
+  }
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_streams),           cmocka_unit_test(test_memories),
+      cmocka_unit_test(test_reset_states),      cmocka_unit_test(test_one_after_another),
+      cmocka_unit_test(test_after_errors),      cmocka_unit_test(test_memory_errors),
+      cmocka_unit_test(test_machines)};
+  if (argc > 1) {
+    range.first = strtoull(argv[1], NULL, 10);
+    range.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+  }
+  tiny = sim_subject_of("tiny");
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
