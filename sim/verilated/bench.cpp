@@ -90,6 +90,7 @@ Bench::~Bench() {
 #if VM_TRACE
   if (wave_) wave_->close();
 #endif
+  Verilated::threadContextp(context_.get());  // the destructor of the model looks it up there
   top_->final();
   dram_api_.destroy(dram_);
 }
