@@ -361,6 +361,11 @@ static bool chunks_meet(const int64_t *v, int64_t chunks) {
 
 _Static_assert(WK_LD_p2 == WK_ST_p2 && WK_LD_dram == WK_ST_dram, "LD and ST have the same fields");
 
+static bool partial_chunk(checker *k, int64_t bytes) {
+  return fault(k, WK_ERROR_field, "c0", "%lld bytes are no whole number of chunks of %lld",
+               (ll)bytes, (ll)k->v[WK_LD_c0]);
+}
+
 static bool check_transfer(checker *k) {
   const int64_t *v = k->v;
   bool is_load = k->c->opcode == WK_CMD_LD;
@@ -369,9 +374,7 @@ static bool check_transfer(checker *k) {
   if (bytes < 1 << 20) bytes *= v[WK_LD_n3];
   if (bytes >= 1 << 20)
     return fault(k, WK_ERROR_field, "n0", "it has 2^20 bytes or more");
-  if (bytes % c0)
-    return fault(k, WK_ERROR_field, "c0", "%lld bytes are no whole number of chunks of %lld",
-                 (ll)bytes, (ll)c0);
+  if (c0 > bytes) return partial_chunk(k, bytes);
   int64_t chunks = bytes / c0, lines = (chunks - 1) / c1;
   int64_t place = lines > 0 ? c1 - 1 : chunks - 1; /* of the line that reaches farthest */
   int64_t full = lines > 0 ? (lines - 1) * v[WK_LD_p2] + place * v[WK_LD_p1] : 0;
@@ -380,6 +383,7 @@ static bool check_transfer(checker *k) {
   int64_t memory = v[WK_LD_dram] + (v[WK_LD_n1] - 1) * v[WK_LD_s1] +
                    (v[WK_LD_n2] - 1) * v[WK_LD_s2] + (v[WK_LD_n3] - 1) * v[WK_LD_s3] + v[WK_LD_n0];
   if (!in_spm(k, "spm", v[WK_LD_spm], spm)) return false;
+  if (bytes % c0) return partial_chunk(k, bytes); /* the machine notices at the end */
   if (memory > k->m->dram_size)
     return fault(k, is_load ? WK_ERROR_read : WK_ERROR_write, "dram",
                  "bytes %lld to %lld are not all in the memory of %lld bytes", (ll)v[WK_LD_dram],
