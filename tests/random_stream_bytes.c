@@ -54,6 +54,18 @@ static void aligned(const walk *w, int64_t at) {
   if (at % w->n) w->x->is_outside = true;
 }
 
+static bool is_read(const walk *w, int64_t at) {
+  bool exists = at >= 0 && at < w->m->scratchpad;
+  return exists && (w->x->reads[at / 64] >> at % 64 & 1);
+}
+
+/* A result, which may not lie where the command reads. */
+static void put_apart(const walk *w, int64_t at, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    if (is_read(w, at + i)) w->x->is_outside = true;
+  spm_bytes(w, true, at, n);
+}
+
 static void record(const walk *w, int64_t par) {
   aligned(w, par);
   spm_bytes(w, false, par, WK_RECORD_BYTES);
@@ -103,20 +115,28 @@ typedef struct {
         rows, columns                                                                            \
   }
 
+static void read_pixel(const walk *w, int64_t at, int64_t n) { spm_bytes(w, false, at, n); }
+
+static void pixels(const walk *w, const epilogue *e, int64_t from,
+                   void (*f)(const walk *w, int64_t at, int64_t n)) {
+  for (int64_t y = 0; y < e->ny; y++)
+    for (int64_t x = 0; x < e->nx; x++) f(w, from + y * e->out_y + x * e->out_x, e->n);
+}
+
 static void finish(const walk *w, const epilogue *e) {
   w->x->sums_from = e->acc;
   w->x->sums_end = e->acc + e->ny * e->nx;
+  w->x->channels = e->n;
   w->x->accumulates = e->accumulate;
   w->x->drains = e->drain;
   if (w->x->sums_end > wk_machine_entries(w->m)) w->x->is_outside = true;
   if (!e->drain) return;
   record(w, e->par);
   for (int64_t i = 0; i < e->n; i++) entry(w, e->par, i);
-  for (int64_t y = 0; y < e->ny; y++)
-    for (int64_t x = 0; x < e->nx; x++) {
-      if (e->residual) spm_bytes(w, false, e->res + y * e->out_y + x * e->out_x, e->n);
-      spm_bytes(w, true, e->out + y * e->out_y + x * e->out_x, e->n);
-    }
+  bool in_place = e->residual && e->res == e->out;
+  if (e->residual && !in_place) pixels(w, e, e->res, read_pixel);
+  pixels(w, e, e->out, put_apart);
+  if (in_place) pixels(w, e, e->res, read_pixel);
 }
 
 static void conv(const walk *w) {
@@ -189,8 +209,10 @@ static void pool(const walk *w) {
     for (int64_t x = 0; x < v[WK_POOL_nx]; x++) {
       int64_t count = taps(w, y, x, 0, v[WK_POOL_n]);
       if (fn == WK_CHOICE_POOL_valid_mean && count) entry(w, par, count - 1);
-      spm_bytes(w, true, v[WK_POOL_out] + y * v[WK_POOL_out_y] + x * v[WK_POOL_out_x], v[WK_POOL_n]);
     }
+  for (int64_t y = 0; y < v[WK_POOL_ny]; y++)
+    for (int64_t x = 0; x < v[WK_POOL_nx]; x++)
+      put_apart(w, v[WK_POOL_out] + y * v[WK_POOL_out_y] + x * v[WK_POOL_out_x], v[WK_POOL_n]);
 }
 
 static void row(const walk *w) {

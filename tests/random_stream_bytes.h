@@ -15,7 +15,7 @@ typedef struct {
 
 typedef struct {
   uint64_t *reads, *writes; /* words of them, owned */
-  int64_t sums_from, sums_end; /* accumulator entries */
+  int64_t sums_from, sums_end, channels; /* accumulator entries, and how much of each */
   bool accumulates, drains, is_outside;
 } stream_bytes;
 

@@ -56,8 +56,8 @@ static void draw_softmax_entry(drawing *d, uint8_t *p) {
 static void draw_record(drawing *d, uint8_t *p, int image) {
   int64_t shift = stream_chance(d, 85) ? stream_int(d, 1, 24) : stream_int(d, 1, 62);
   bool is_wide = stream_image_is_wide(image);
-  int64_t ma = draw_factor(d, is_wide ? 24 : 22, shift, is_wide ? 10 : 0);
-  int64_t mb = draw_factor(d, 22, shift, 0); /* sums of two products have 32 bits */
+  int64_t ma = draw_factor(d, is_wide ? 24 : 23, shift, is_wide ? 10 : 0);
+  int64_t mb = draw_factor(d, 23, shift, 0);
   put(p, 2, draw_zero(d, true));
   put_range(d, p + 2, p + 4);
   put(p + 8, 4, !stream_image_is_mul(image) && stream_chance(d, 30) ? -ma : ma);

@@ -47,7 +47,7 @@ typedef struct {
   int64_t arena, arena_end;
   stream_slot slots[STREAM_SLOTS];
   int n_slots;
-  bool sums[STREAM_ENTRIES]; /* accumulator entries that hold a sum */
+  uint8_t sums[STREAM_ENTRIES]; /* of how many channels an accumulator entry holds a sum */
   int64_t open_acc, open_ny, open_nx; /* the last sums that were not drained; open_ny 0: none */
   int tables[16];
   int64_t data, data_size, images, exps, out, out_size, dump; /* addresses in memory */

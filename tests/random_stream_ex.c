@@ -38,7 +38,8 @@ static void draw_acc(drawing *d, stream_command *x, const epilogue *e, int64_t n
   else if (stream_chance(d, 20) && pixels <= half) acc = half;
   else if (stream_chance(d, 60)) acc = stream_int(d, 0, entries - pixels);
   bool has_sums = true;
-  for (int64_t i = 0; i < pixels; i++) has_sums = has_sums && d->sums[acc + i];
+  if (continues && d->sums[acc] && v[e->n] > d->sums[acc] && stream_chance(d, 90)) v[e->n] = d->sums[acc];
+  for (int64_t i = 0; i < pixels; i++) has_sums = has_sums && d->sums[acc + i] >= v[e->n];
   v[e->acc] = acc;
   v[e->accumulate] = has_sums && stream_chance(d, continues ? 90 : 60);
   v[e->drain] = stream_chance(d, 60);
@@ -47,7 +48,7 @@ static void draw_acc(drawing *d, stream_command *x, const epilogue *e, int64_t n
 }
 
 static void note_sums(drawing *d, const stream_command *x, const epilogue *e, int64_t ny, int64_t nx) {
-  for (int64_t i = 0; i < ny * nx; i++) d->sums[x->c.v[e->acc] + i] = !x->drains;
+  for (int64_t i = 0; i < ny * nx; i++) d->sums[x->c.v[e->acc] + i] = x->drains ? 0 : (uint8_t)x->c.v[e->n];
   d->open_ny = x->drains ? 0 : ny;
   d->open_nx = nx;
   d->open_acc = x->c.v[e->acc];

@@ -32,12 +32,13 @@ static bool do_conflict(const stream_bytes *a, const stream_bytes *b, size_t wor
 static bool reads_unwritten(const stream_bytes *x, uint32_t n, size_t words, size_t memory_from,
                             int64_t entries) {
   uint64_t *written = wk_xcalloc(words, sizeof *written);
-  bool *sums = wk_xcalloc((size_t)entries, sizeof *sums), bad = false;
+  int64_t *sums = wk_xcalloc((size_t)entries, sizeof *sums); /* channels */
+  bool bad = false;
   for (uint32_t i = 0; i < n && !bad; i++) {
     for (size_t w = 0; w < memory_from; w++) bad = bad || (x[i].reads[w] & ~written[w]);
     for (int64_t e = x[i].sums_from; e < x[i].sums_end; e++) {
-      bad = bad || (x[i].accumulates && !sums[e]);
-      sums[e] = !x[i].drains;
+      bad = bad || (x[i].accumulates && sums[e] < x[i].channels);
+      sums[e] = x[i].drains ? 0 : x[i].channels;
     }
     for (size_t w = 0; w < words; w++) written[w] |= x[i].writes[w];
   }

@@ -72,6 +72,16 @@ static bool map_operands(drawing *d, stream_command *x, const int64_t *count, bo
   return in_place || read_bytes(d, x, WK_MAP_a, extent(count, &a, n), 1);
 }
 
+/* Where the operand lies that the result takes the place of: where the result does, or, when words
+ * follow each other upwards, some bytes above it. */
+static bool place_over_operand(drawing *d, stream_command *x, const int64_t *count, const steps *t) {
+  bool ascends = t->s[0] <= t->s[1] && t->s[1] <= t->s[2];
+  int64_t above = ascends && stream_chance(d, 30) ? stream_int(d, 1, 2 * d->n) : 0;
+  if (!write_bytes(d, x, WK_MAP_out, extent(count, t, x->c.v[WK_MAP_n]) + above)) return false;
+  x->c.v[WK_MAP_a] = x->c.v[WK_MAP_out] + above;
+  return true;
+}
+
 static bool draw_table(drawing *d, stream_command *x) {
   int64_t t = stream_int(d, 0, d->m->tables - 1);
   if (d->tables[t] == TABLE_UNWRITTEN) return false;
@@ -106,8 +116,9 @@ bool stream_draw_map(drawing *d) {
   if (!in_place && stream_chance(d, 4)) out.s[stream_int(d, 0, 2)] = 0; /* the last word stays */
   v[WK_MAP_y0] = out.s[0], v[WK_MAP_y1] = out.s[1], v[WK_MAP_y2] = out.s[2];
   if (!map_operands(d, &x, count, has_b, in_place, &out)) return false;
-  if (!write_bytes(d, &x, WK_MAP_out, extent(count, &out, v[WK_MAP_n]))) return false;
-  if (in_place) v[WK_MAP_a] = v[WK_MAP_out];
+  bool placed = in_place ? place_over_operand(d, &x, count, &out)
+                         : write_bytes(d, &x, WK_MAP_out, extent(count, &out, v[WK_MAP_n]));
+  if (!placed) return false;
   stream_emit(d, &x);
   return true;
 }

