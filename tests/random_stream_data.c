@@ -10,8 +10,8 @@ static void put(uint8_t *p, int bytes, int64_t v) {
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Zero points of results are any number, those of operands bytes of their type. The type is not known
- * here: 0 to 127 suits both, the others only factors that leave room. */
+/* Zero points of results are any number, those of operands bytes of their type. The type is not
+ * known here: 0 to 127 suits both, the others only factors that leave room. */
 static int64_t draw_zero(drawing *d, bool is_result, int64_t factor) {
   if (stream_chance(d, 40)) return 0;
   if (is_result && stream_chance(d, 5)) return stream_int(d, -32768, 32767);
@@ -20,7 +20,8 @@ static int64_t draw_zero(drawing *d, bool is_result, int64_t factor) {
 }
 
 static void put_range(drawing *d, uint8_t *low, uint8_t *high) {
-  static const int16_t ranges[][2] = {{-128, 127}, {0, 255}, {-128, 127}, {0, 127}, {-32768, 32767}};
+  static const int16_t ranges[][2] = {
+      {-128, 127}, {0, 255}, {-128, 127}, {0, 127}, {-32768, 32767}};
   const int16_t *r = ranges[stream_int(d, 0, 4)];
   int64_t lo = r[0], hi = r[1];
   if (stream_chance(d, 25)) {

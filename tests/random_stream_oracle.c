@@ -7,12 +7,13 @@
 #include <string.h>
 
 struct random_stream_oracle {
-  uint32_t n; /* commands without END */
-  bool is_bad; /* something reads what nobody wrote, or lies outside */
+  uint32_t n;      /* commands without END */
+  bool is_bad;     /* something reads what nobody wrote, or lies outside */
   bool *conflicts; /* [earlier * n + later] */
 };
 
-/* ---- conflicts --------------------------------------------------------------------------------- */
+/* ---- conflicts ---------------------------------------------------------------------------------
+ */
 
 static bool meet(const uint64_t *a, const uint64_t *b, size_t words) {
   for (size_t i = 0; i < words; i++)
@@ -74,7 +75,8 @@ void random_stream_oracle_free(random_stream_oracle *o) {
   free(o);
 }
 
-/* ---- order ------------------------------------------------------------------------------------- */
+/* ---- order -------------------------------------------------------------------------------------
+ */
 
 enum { MOST = 128, WORDS = 2 * MOST / 64 };
 

@@ -136,15 +136,16 @@ static int64_t channels(const wk_isa_command *c) {
 /* The sums of ex are added in stream order; only a drain has to be waited for, and ends them. */
 static void use_sums(checker *k, wk_access access, uint64_t from, uint64_t length) {
   wk_shadow *s = &k->shadows[WK_SPACE_ACCUMULATOR];
+  int64_t wanted = channels(&k->commands[k->now].c);
   for (uint64_t a = from; a < from + length && !k->status; a += s->granule) {
     wk_cell *cell = wk_shadow_cell(s, a, true);
     uint32_t other = cell->writer;
     bool drained = other != WK_NOBODY && other != k->now && drains(&k->commands[other].c);
     if (access == WK_ACCESS_READ && (other == WK_NOBODY || drained))
       refuse(k, "accumulate", "adds to accumulator entry %" PRIu64 ", which holds no sum", a);
-    else if (access == WK_ACCESS_READ && channels(&k->commands[other].c) < channels(&k->commands[k->now].c))
-      refuse(k, "n", "adds to %" PRId64 " channels of accumulator entry %" PRIu64 ", which holds sums of %"
-             PRId64, channels(&k->commands[k->now].c), a, channels(&k->commands[other].c));
+    else if (access == WK_ACCESS_READ && channels(&k->commands[other].c) < wanted)
+      refuse(k, "n", "adds to %" PRId64 " channels of accumulator entry %" PRIu64
+             ", which holds sums of %" PRId64, wanted, a, channels(&k->commands[other].c));
     else if (drained && !is_over(k, other))
       refuse_hazard(k, WK_SPACE_ACCUMULATOR, access, "acc", from, length, other, true);
     if (k->marks && access == WK_ACCESS_WRITE) cell->writer = k->now;
