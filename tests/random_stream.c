@@ -22,7 +22,8 @@ int64_t stream_gap(drawing *d) {
   return stream_chance(d, 50) ? 0 : stream_int(d, 0, stream_chance(d, 50) ? 5 : 40);
 }
 
-/* ---- commands and waits ------------------------------------------------------------------------ */
+/* ---- commands and waits ------------------------------------------------------------------------
+ */
 
 stream_command stream_begin(drawing *d, int opcode) {
   const wk_isa_command_info *info = wk_isa_command_of(opcode);
@@ -103,7 +104,7 @@ void stream_emit(drawing *d, stream_command *x) {
   add_waits(d, x, style == 1);
   if (style == 2) add_more_waits(d, x);
   if (stream_chance(d, 50)) x->c.priority = (uint32_t)stream_int(d, 0, 7);
-  x->c.operator = (uint32_t)stream_int(d, 0, 65535);
+  x->c.operator=(uint32_t) stream_int(d, 0, 65535);
   d->issued[x->c.queue]++;
   wk_vec_push(&d->done, *x);
 }
@@ -114,7 +115,9 @@ static bool place_in(drawing *d, int64_t from, int64_t end, int64_t bytes, int64
                      int64_t *at) {
   int64_t low = (from + align - 1) / align, high = (end - bytes) / align;
   if (end - bytes < 0 || high < low) return false;
-  *at = align * (stream_chance(d, 25) ? low : stream_chance(d, 25) ? high : stream_int(d, low, high));
+  *at = align * (stream_chance(d, 25)   ? low
+                 : stream_chance(d, 25) ? high
+                                        : stream_int(d, low, high));
   return true;
 }
 
@@ -139,7 +142,8 @@ bool stream_place_write(drawing *d, const stream_command *x, int64_t bytes, int6
     int k = (int)stream_int(d, 0, d->n_slots - 1);
     if (d->slots[k].kind != SLOT_DATA) continue;
     int64_t end = d->slots[k].end;
-    for (int j = k + 1; j < d->n_slots && d->slots[j].kind == SLOT_DATA && stream_chance(d, 30); j++)
+    for (int j = k + 1; j < d->n_slots && d->slots[j].kind == SLOT_DATA && stream_chance(d, 30);
+         j++)
       end = d->slots[j].end;
     if (place_in(d, d->slots[k].from, end, bytes, 1, at) && !stream_overlaps(x, *at, bytes))
       return true;
@@ -223,10 +227,10 @@ static void draw_arena(drawing *d) {
 static const struct {
   bool (*draw)(drawing *d);
   int weight;
-} kinds[] = {{stream_draw_ld, 9},   {stream_draw_st, 7},   {stream_draw_fill, 6},
+} kinds[] = {{stream_draw_ld, 9},    {stream_draw_st, 7},   {stream_draw_fill, 6},
              {stream_draw_conv, 14}, {stream_draw_dwc, 10}, {stream_draw_mm, 10},
-             {stream_draw_map, 14}, {stream_draw_pool, 8}, {stream_draw_row, 8},
-             {stream_draw_trn, 6},  {stream_draw_tab, 4},  {stream_draw_mark, 2}};
+             {stream_draw_map, 14},  {stream_draw_pool, 8}, {stream_draw_row, 8},
+             {stream_draw_trn, 6},   {stream_draw_tab, 4},  {stream_draw_mark, 2}};
 
 static void draw_one(drawing *d) {
   int total = 0;
@@ -295,7 +299,8 @@ wk_stream *random_stream_copy(const wk_stream *s) {
     const wk_image *from = &s->regions.data[i];
     wk_image *to;
     uint8_t *data;
-    must(wk_stream_region(y, wk_arena_strdup(y->arena, from->name), from->address, from->size, &to));
+    must(
+        wk_stream_region(y, wk_arena_strdup(y->arena, from->name), from->address, from->size, &to));
     must(wk_region_fill(to, &data));
     if (from->data) memcpy(data, from->data, from->size);
   }
@@ -306,8 +311,11 @@ wk_stream *random_stream_copy(const wk_stream *s) {
 
 wk_status random_stream_check(const wk_stream *s, wk_check_summary *summary) {
   wk_check_summary own;
-  const wk_check_stream x = {.machine = &s->machine, .commands = s->bytes.data, .n = s->n,
-                             .base = (uint32_t)s->address, .mark_base = (uint32_t)s->marks,
+  const wk_check_stream x = {.machine = &s->machine,
+                             .commands = s->bytes.data,
+                             .n = s->n,
+                             .base = (uint32_t)s->address,
+                             .mark_base = (uint32_t)s->marks,
                              .name = s->source};
   return wk_check(&x, summary ? summary : &own);
 }

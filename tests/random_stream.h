@@ -13,13 +13,13 @@
 #define RANDOM_STREAM_MEMORY (INT64_C(1) << 20) /* bytes of memory that streams are drawn for */
 
 typedef struct {
-  int commands;  /* about this many between the first loads and the last stores; 0: by the seed */
-  int work;      /* cycles of the largest command, roughly; 0: by the seed */
+  int commands; /* about this many between the first loads and the last stores; 0: by the seed */
+  int work;     /* cycles of the largest command, roughly; 0: by the seed */
 } random_stream_options;
 
-/* The same machine, seed and options (may be NULL) give the same stream. It is finished; its machine
- * is m with a memory of RANDOM_STREAM_MEMORY bytes. Its commands have no more in common with each
- * other than their buffers: any order that the waits allow gives the same memory. */
+/* The same machine, seed and options (may be NULL) give the same stream. It is finished; its
+ * machine is m with a memory of RANDOM_STREAM_MEMORY bytes. Its commands have no more in common
+ * with each other than their buffers: any order that the waits allow gives the same memory. */
 wk_stream *random_stream(const wk_machine *m, uint64_t seed, const random_stream_options *o);
 
 wk_stream *random_stream_copy(const wk_stream *s);
@@ -27,7 +27,8 @@ wk_stream *random_stream_copy(const wk_stream *s);
 void random_stream_put(wk_stream *s, uint32_t i, const wk_isa_command *c);
 wk_status random_stream_check(const wk_stream *s, wk_check_summary *summary) WK_MUST_CHECK;
 
-/* ---- shrinking: random_stream_reduce.c --------------------------------------------------------- */
+/* ---- shrinking: random_stream_reduce.c ---------------------------------------------------------
+ */
 
 /* Without command i (not END): later thresholds count one less, and whoever relied on its waits has
  * them. */
@@ -38,15 +39,16 @@ wk_stream *random_stream_reduce(const wk_stream *s, random_stream_fails *fails, 
 /* Prints stream and line to stderr. */
 void random_stream_print(const wk_stream *s, const char *reproducer);
 
-/* ---- comparison with the functional model: random_stream_run.c ---------------------------------- */
+/* ---- comparison with the functional model: random_stream_run.c ----------------------------------
+ */
 
 typedef struct {
   const wk_sim_model *rtl;
   wk_machine machine; /* RUN keys: the memory */
   bool stalls;
   wk_sim_reset reset;
-  uint64_t seed;      /* of stalls, reset state */
-  uint64_t cycles;    /* out: of the run */
+  uint64_t seed;   /* of stalls, reset state */
+  uint64_t cycles; /* out: of the run */
 } random_stream_setting;
 
 /* The machine with memory timing drawn from a seed; 0: as the machine has it. */
@@ -66,7 +68,8 @@ uint8_t *random_stream_memory(const wk_stream *s);
 /* Executes the commands in this order (n - 1 indices, without END) on `memory`. */
 void random_stream_execute(const wk_stream *s, const uint32_t *order, uint8_t *memory);
 
-/* ---- what a stream really depends on: random_stream_oracle.c ------------------------------------- */
+/* ---- what a stream really depends on: random_stream_oracle.c
+ * ------------------------------------- */
 
 typedef struct random_stream_oracle random_stream_oracle;
 /* Byte by byte, from the text of isa.md; streams of a few dozen commands. */

@@ -25,7 +25,8 @@ void stream_bytes_free(stream_bytes *x) {
   free(x->writes);
 }
 
-/* ---- marks ------------------------------------------------------------------------------------- */
+/* ---- marks -------------------------------------------------------------------------------------
+ */
 
 static void touch(const walk *w, bool writes, size_t base, size_t end, int64_t at) {
   if (at < 0 || (uint64_t)at >= end - base) {
@@ -36,7 +37,9 @@ static void touch(const walk *w, bool writes, size_t base, size_t end, int64_t a
   set[(base + (size_t)at) / 64] |= UINT64_C(1) << (base + (size_t)at) % 64;
 }
 
-static void spm(const walk *w, bool writes, int64_t at) { touch(w, writes, 0, w->cells->tables, at); }
+static void spm(const walk *w, bool writes, int64_t at) {
+  touch(w, writes, 0, w->cells->tables, at);
+}
 
 static void spm_bytes(const walk *w, bool writes, int64_t at, int64_t n) {
   for (int64_t i = 0; i < n; i++) spm(w, writes, at + i);
@@ -54,6 +57,18 @@ static void aligned(const walk *w, int64_t at) {
   if (at % w->n) w->x->is_outside = true;
 }
 
+static bool is_read(const walk *w, int64_t at) {
+  bool exists = at >= 0 && at < w->m->scratchpad;
+  return exists && (w->x->reads[at / 64] >> at % 64 & 1);
+}
+
+/* A result, which may not lie where the command reads. */
+static void put_apart(const walk *w, int64_t at, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    if (is_read(w, at + i)) w->x->is_outside = true;
+  spm_bytes(w, true, at, n);
+}
+
 static void record(const walk *w, int64_t par) {
   aligned(w, par);
   spm_bytes(w, false, par, WK_RECORD_BYTES);
@@ -63,15 +78,18 @@ static void entry(const walk *w, int64_t par, int64_t i) {
   spm_bytes(w, false, par + WK_RECORD_BYTES + WK_ENTRY_BYTES * i, WK_ENTRY_BYTES);
 }
 
-/* ---- windows ------------------------------------------------------------------------------------- */
+/* ---- windows
+ * ------------------------------------------------------------------------------------- */
 
 static bool is_padding(const int64_t *v, int64_t oy, int64_t ox, int64_t ky, int64_t kx) {
   int64_t y = oy * v[WK_CONV_sy] + ky * v[WK_CONV_dy] - v[WK_CONV_pad_t];
   int64_t x = ox * v[WK_CONV_sx] + kx * v[WK_CONV_dx] - v[WK_CONV_pad_l];
-  return (v[WK_CONV_h] && (y < 0 || y >= v[WK_CONV_h])) || (v[WK_CONV_w] && (x < 0 || x >= v[WK_CONV_w]));
+  return (v[WK_CONV_h] && (y < 0 || y >= v[WK_CONV_h])) ||
+         (v[WK_CONV_w] && (x < 0 || x >= v[WK_CONV_w]));
 }
 
-/* Reads n bytes from every tap of an output, `block` bytes behind it; how many taps are no padding. */
+/* Reads n bytes from every tap of an output, `block` bytes behind it; how many taps are no padding.
+ */
 static int64_t taps(const walk *w, int64_t oy, int64_t ox, int64_t block, int64_t n) {
   const int64_t *v = w->v;
   int64_t count = 0;
@@ -79,8 +97,10 @@ static int64_t taps(const walk *w, int64_t oy, int64_t ox, int64_t block, int64_
     for (int64_t kx = 0; kx < v[WK_CONV_kx]; kx++) {
       if (is_padding(v, oy, ox, ky, kx)) continue;
       count++;
-      spm_bytes(w, false, v[WK_CONV_in] + oy * v[WK_CONV_in_y] + ox * v[WK_CONV_in_x] +
-                              ky * v[WK_CONV_k_y] + kx * v[WK_CONV_k_x] + block, n);
+      spm_bytes(w, false,
+                v[WK_CONV_in] + oy * v[WK_CONV_in_y] + ox * v[WK_CONV_in_x] + ky * v[WK_CONV_k_y] +
+                    kx * v[WK_CONV_k_x] + block,
+                n);
     }
   return count;
 }
@@ -90,33 +110,42 @@ static void window(const walk *w, int64_t block, int64_t n) {
     for (int64_t ox = 0; ox < w->v[WK_CONV_nx]; ox++) taps(w, oy, ox, block, n);
 }
 
-/* ---- ex ------------------------------------------------------------------------------------------ */
+/* ---- ex
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct {
   int64_t acc, accumulate, drain, residual, out, out_y, out_x, par, res, n, ny, nx;
 } epilogue;
 
-#define EPILOGUE(C, rows, columns, x)                                                            \
-  (epilogue) {                                                                                   \
-    v[WK_##C##_acc], v[WK_##C##_accumulate], v[WK_##C##_drain], v[WK_##C##_residual],            \
-        v[WK_##C##_out], v[WK_##C##_out_y], x, v[WK_##C##_par], v[WK_##C##_res], v[WK_##C##_n],  \
-        rows, columns                                                                            \
+#define EPILOGUE(C, rows, columns, x)                                                           \
+  (epilogue) {                                                                                  \
+    v[WK_##C##_acc], v[WK_##C##_accumulate], v[WK_##C##_drain], v[WK_##C##_residual],           \
+        v[WK_##C##_out], v[WK_##C##_out_y], x, v[WK_##C##_par], v[WK_##C##_res], v[WK_##C##_n], \
+        rows, columns                                                                           \
   }
+
+static void read_pixel(const walk *w, int64_t at, int64_t n) { spm_bytes(w, false, at, n); }
+
+static void pixels(const walk *w, const epilogue *e, int64_t from,
+                   void (*f)(const walk *w, int64_t at, int64_t n)) {
+  for (int64_t y = 0; y < e->ny; y++)
+    for (int64_t x = 0; x < e->nx; x++) f(w, from + y * e->out_y + x * e->out_x, e->n);
+}
 
 static void finish(const walk *w, const epilogue *e) {
   w->x->sums_from = e->acc;
   w->x->sums_end = e->acc + e->ny * e->nx;
+  w->x->channels = e->n;
   w->x->accumulates = e->accumulate;
   w->x->drains = e->drain;
   if (w->x->sums_end > wk_machine_entries(w->m)) w->x->is_outside = true;
   if (!e->drain) return;
   record(w, e->par);
   for (int64_t i = 0; i < e->n; i++) entry(w, e->par, i);
-  for (int64_t y = 0; y < e->ny; y++)
-    for (int64_t x = 0; x < e->nx; x++) {
-      if (e->residual) spm_bytes(w, false, e->res + y * e->out_y + x * e->out_x, e->n);
-      spm_bytes(w, true, e->out + y * e->out_y + x * e->out_x, e->n);
-    }
+  bool in_place = e->residual && e->res == e->out;
+  if (e->residual && !in_place) pixels(w, e, e->res, read_pixel);
+  pixels(w, e, e->out, put_apart);
+  if (in_place) pixels(w, e, e->res, read_pixel);
 }
 
 static void conv(const walk *w) {
@@ -154,14 +183,16 @@ static void mm(const walk *w) {
       spm_bytes(w, false, v[WK_MM_in] + y * v[WK_MM_in_y] + c * v[WK_MM_k_c], depth);
     for (int64_t i = 0; i < depth; i++)
       for (int64_t o = 0; o < v[WK_MM_n]; o++)
-        spm(w, false, v[WK_MM_wt] + c * v[WK_MM_w_c] +
-                          (v[WK_MM_transposed] ? i * v[WK_MM_w_r] + o : o * v[WK_MM_w_r] + i));
+        spm(w, false,
+            v[WK_MM_wt] + c * v[WK_MM_w_c] +
+                (v[WK_MM_transposed] ? i * v[WK_MM_w_r] + o : o * v[WK_MM_w_r] + i));
   }
   const epilogue e = EPILOGUE(MM, v[WK_MM_ny], 1, 0);
   finish(w, &e);
 }
 
-/* ---- ve ------------------------------------------------------------------------------------------ */
+/* ---- ve
+ * ------------------------------------------------------------------------------------------ */
 
 static void map_word(const walk *w, int64_t i2, int64_t i1, int64_t i0) {
   const int64_t *v = w->v, n = v[WK_MAP_n], fn = v[WK_MAP_fn];
@@ -189,8 +220,10 @@ static void pool(const walk *w) {
     for (int64_t x = 0; x < v[WK_POOL_nx]; x++) {
       int64_t count = taps(w, y, x, 0, v[WK_POOL_n]);
       if (fn == WK_CHOICE_POOL_valid_mean && count) entry(w, par, count - 1);
-      spm_bytes(w, true, v[WK_POOL_out] + y * v[WK_POOL_out_y] + x * v[WK_POOL_out_x], v[WK_POOL_n]);
     }
+  for (int64_t y = 0; y < v[WK_POOL_ny]; y++)
+    for (int64_t x = 0; x < v[WK_POOL_nx]; x++)
+      put_apart(w, v[WK_POOL_out] + y * v[WK_POOL_out_y] + x * v[WK_POOL_out_x], v[WK_POOL_n]);
 }
 
 static void row(const walk *w) {
@@ -198,7 +231,8 @@ static void row(const walk *w) {
   bool is_one = fn == WK_CHOICE_ROW_mean || fn == WK_CHOICE_ROW_max;
   record(w, v[WK_ROW_par]);
   if (fn != WK_CHOICE_ROW_max) entry(w, v[WK_ROW_par], 0);
-  for (int64_t t = 0; t < 3 && fn == WK_CHOICE_ROW_softmax; t++) table(w, false, v[WK_ROW_table] + t);
+  for (int64_t t = 0; t < 3 && fn == WK_CHOICE_ROW_softmax; t++)
+    table(w, false, v[WK_ROW_table] + t);
   for (int64_t y = 0; y < v[WK_ROW_ny]; y++) {
     for (int64_t i = 0; i < length; i++) {
       spm(w, false, v[WK_ROW_in] + y * v[WK_ROW_in_y] + i / w->n * v[WK_ROW_in_c] + i % w->n);
@@ -215,8 +249,11 @@ static void trn(const walk *w) {
     for (int64_t tx = 0; tx < v[WK_TRN_nx]; tx++)
       for (int64_t r = 0; r < v[WK_TRN_rows]; r++)
         for (int64_t i = 0; i < v[WK_TRN_n]; i++) {
-          spm(w, false, v[WK_TRN_in] + ty * v[WK_TRN_in_y] + tx * v[WK_TRN_in_x] + r * v[WK_TRN_in_r] + i);
-          spm(w, true, v[WK_TRN_out] + ty * v[WK_TRN_out_y] + tx * v[WK_TRN_out_x] + i * v[WK_TRN_out_r] + r);
+          spm(w, false,
+              v[WK_TRN_in] + ty * v[WK_TRN_in_y] + tx * v[WK_TRN_in_x] + r * v[WK_TRN_in_r] + i);
+          spm(w, true,
+              v[WK_TRN_out] + ty * v[WK_TRN_out_y] + tx * v[WK_TRN_out_x] + i * v[WK_TRN_out_r] +
+                  r);
         }
 }
 
@@ -228,7 +265,8 @@ static void tab(const walk *w) {
   }
 }
 
-/* ---- DMA ----------------------------------------------------------------------------------------- */
+/* ---- DMA
+ * ----------------------------------------------------------------------------------------- */
 
 static void transfer(const walk *w, bool is_store) {
   const int64_t *v = w->v;
@@ -238,9 +276,11 @@ static void transfer(const walk *w, bool is_store) {
       for (int64_t i1 = 0; i1 < v[WK_LD_n1]; i1++)
         for (int64_t i0 = 0; i0 < v[WK_LD_n0]; i0++, k++) {
           int64_t chunk = k / v[WK_LD_c0];
-          memory(w, is_store, v[WK_LD_dram] + i3 * v[WK_LD_s3] + i2 * v[WK_LD_s2] + i1 * v[WK_LD_s1] + i0);
-          spm(w, !is_store, v[WK_LD_spm] + chunk / v[WK_LD_c1] * v[WK_LD_p2] +
-                                chunk % v[WK_LD_c1] * v[WK_LD_p1] + k % v[WK_LD_c0]);
+          memory(w, is_store,
+                 v[WK_LD_dram] + i3 * v[WK_LD_s3] + i2 * v[WK_LD_s2] + i1 * v[WK_LD_s1] + i0);
+          spm(w, !is_store,
+              v[WK_LD_spm] + chunk / v[WK_LD_c1] * v[WK_LD_p2] + chunk % v[WK_LD_c1] * v[WK_LD_p1] +
+                  k % v[WK_LD_c0]);
         }
 }
 

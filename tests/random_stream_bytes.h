@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The bytes that a command reads and writes, one after another as isa.md has it; shares nothing with
- * targets/accel/check. */
+ * The bytes that a command reads and writes, one after another as isa.md has it; shares nothing
+ * with targets/accel/check. */
 #ifndef WICK_TESTS_RANDOM_STREAM_BYTES_H
 #define WICK_TESTS_RANDOM_STREAM_BYTES_H
 
 #include "tests/random_stream.h"
 
-/* Bits of a set: scratchpad bytes, tables, bytes of memory up to the end of the stream, which is only
- * read. */
+/* Bits of a set: scratchpad bytes, tables, bytes of memory up to the end of the stream, which is
+ * only read. */
 typedef struct {
   size_t tables, memory, stream, end; /* first bits */
   size_t words;
 } stream_cells;
 
 typedef struct {
-  uint64_t *reads, *writes; /* words of them, owned */
-  int64_t sums_from, sums_end; /* accumulator entries */
+  uint64_t *reads, *writes;              /* words of them, owned */
+  int64_t sums_from, sums_end, channels; /* accumulator entries, and how much of each */
   bool accumulates, drains, is_outside;
 } stream_bytes;
 

@@ -10,15 +10,18 @@ static void put(uint8_t *p, int bytes, int64_t v) {
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Zero points of operands are bytes, those of results any number. */
-static int64_t draw_zero(drawing *d, bool is_result) {
+/* Zero points of results are any number, those of operands bytes of their type. The type is not
+ * known here: 0 to 127 suits both, the others only factors that leave room. */
+static int64_t draw_zero(drawing *d, bool is_result, int64_t factor) {
   if (stream_chance(d, 40)) return 0;
   if (is_result && stream_chance(d, 5)) return stream_int(d, -32768, 32767);
+  if (factor >= 1 << 22) return stream_int(d, 0, 127);
   return stream_chance(d, 50) ? stream_int(d, -128, 127) : stream_int(d, 0, 255);
 }
 
 static void put_range(drawing *d, uint8_t *low, uint8_t *high) {
-  static const int16_t ranges[][2] = {{-128, 127}, {0, 255}, {-128, 127}, {0, 127}, {-32768, 32767}};
+  static const int16_t ranges[][2] = {
+      {-128, 127}, {0, 255}, {-128, 127}, {0, 127}, {-32768, 32767}};
   const int16_t *r = ranges[stream_int(d, 0, 4)];
   int64_t lo = r[0], hi = r[1];
   if (stream_chance(d, 25)) {
@@ -56,17 +59,17 @@ static void draw_softmax_entry(drawing *d, uint8_t *p) {
 static void draw_record(drawing *d, uint8_t *p, int image) {
   int64_t shift = stream_chance(d, 85) ? stream_int(d, 1, 24) : stream_int(d, 1, 62);
   bool is_wide = stream_image_is_wide(image);
-  int64_t ma = draw_factor(d, is_wide ? 24 : 22, shift, is_wide ? 10 : 0);
-  int64_t mb = draw_factor(d, 22, shift, 0); /* sums of two products have 32 bits */
-  put(p, 2, draw_zero(d, true));
+  int64_t ma = draw_factor(d, is_wide ? 24 : 23, shift, is_wide ? 10 : 0);
+  int64_t mb = draw_factor(d, 23, shift, 0);
+  put(p, 2, draw_zero(d, true, 0));
   put_range(d, p + 2, p + 4);
   put(p + 8, 4, !stream_image_is_mul(image) && stream_chance(d, 30) ? -ma : ma);
   put(p + 12, 4, stream_chance(d, 30) ? -mb : mb);
   put(p + 16, 1, shift);
   put(p + 17, 1, stream_int(d, 0, 1));
-  put(p + 18, 2, draw_zero(d, false));
-  put(p + 20, 2, draw_zero(d, false));
-  put(p + 22, 2, draw_zero(d, true));
+  put(p + 18, 2, draw_zero(d, false, ma));
+  put(p + 20, 2, draw_zero(d, false, mb));
+  put(p + 22, 2, draw_zero(d, true, 0));
   put_range(d, p + 24, p + 26);
   for (int i = 0; i < STREAM_IMAGE_ENTRIES; i++)
     draw_entry(d, p + WK_RECORD_BYTES + WK_ENTRY_BYTES * i);

@@ -2,7 +2,8 @@
  * LD, ST and FILL. */
 #include "tests/random_stream_draw.h"
 
-/* ---- patterns ------------------------------------------------------------------------------------ */
+/* ---- patterns
+ * ------------------------------------------------------------------------------------ */
 
 static int64_t draw_divisor(drawing *d, int64_t total) {
   int64_t c0 = stream_int(d, 1, stream_chance(d, 50) && total > 40 ? 40 : total);
@@ -15,7 +16,8 @@ static int64_t draw_divisor(drawing *d, int64_t total) {
 static int64_t draw_chunks(drawing *d, int64_t *v, int64_t total, bool may_meet) {
   int64_t c0 = draw_divisor(d, total), chunks = total / c0;
   while (chunks > 3000) c0 *= 2, c0 = total % c0 ? total : c0, chunks = total / c0;
-  int64_t c1 = stream_chance(d, 20) ? stream_int(d, 1, 4095) : stream_int(d, 1, chunks > 20 ? 20 : chunks);
+  int64_t c1 =
+      stream_chance(d, 20) ? stream_int(d, 1, 4095) : stream_int(d, 1, chunks > 20 ? 20 : chunks);
   int64_t lines = (chunks + c1 - 1) / c1, gap = chunks > 200 ? 0 : stream_gap(d);
   v[WK_LD_c0] = c0;
   v[WK_LD_c1] = c1;
@@ -73,7 +75,8 @@ static bool place_memory(drawing *d, stream_command *x, int64_t bytes, bool is_s
   return true;
 }
 
-/* ---- commands ------------------------------------------------------------------------------------ */
+/* ---- commands
+ * ------------------------------------------------------------------------------------ */
 
 bool stream_draw_ld(drawing *d) {
   stream_command x = stream_begin(d, WK_CMD_LD);
@@ -108,8 +111,8 @@ bool stream_draw_fill(drawing *d) {
   v[WK_FILL_p2] = v[WK_FILL_c1] * v[WK_FILL_p1] + stream_gap(d);
   if (stream_chance(d, 15)) v[WK_FILL_p1] = stream_int(d, 0, v[WK_FILL_c0]);
   if (stream_chance(d, 15)) v[WK_FILL_p2] = stream_int(d, 0, 60);
-  int64_t bytes = (v[WK_FILL_c2] - 1) * v[WK_FILL_p2] + (v[WK_FILL_c1] - 1) * v[WK_FILL_p1] +
-                  v[WK_FILL_c0];
+  int64_t bytes =
+      (v[WK_FILL_c2] - 1) * v[WK_FILL_p2] + (v[WK_FILL_c1] - 1) * v[WK_FILL_p1] + v[WK_FILL_c0];
   if (!stream_place_write(d, &x, bytes, &at)) return false;
   v[WK_FILL_spm] = at;
   stream_uses(&x, BOX_SPM, true, at, bytes);
@@ -117,7 +120,8 @@ bool stream_draw_fill(drawing *d) {
   return true;
 }
 
-/* ---- the beginning and the end ------------------------------------------------------------------- */
+/* ---- the beginning and the end
+ * ------------------------------------------------------------------- */
 
 /* One line of bytes, by LD or ST. */
 static void move_bytes(drawing *d, int opcode, int64_t dram, int64_t spm, int64_t bytes) {

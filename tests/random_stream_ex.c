@@ -2,17 +2,18 @@
  * CONV, DWC, MM and MARK. */
 #include "tests/random_stream_draw.h"
 
-/* ---- accumulators and drain ---------------------------------------------------------------------- */
+/* ---- accumulators and drain
+ * ---------------------------------------------------------------------- */
 
 /* Where the epilogue's fields are. */
 typedef struct {
   int acc, accumulate, drain, residual, out, out_y, out_x, par, res, n; /* out_x -1: none */
 } epilogue;
 
-#define EPILOGUE(C, x)                                                                       \
-  (epilogue) {                                                                               \
-    WK_##C##_acc, WK_##C##_accumulate, WK_##C##_drain, WK_##C##_residual, WK_##C##_out,      \
-        WK_##C##_out_y, x, WK_##C##_par, WK_##C##_res, WK_##C##_n                            \
+#define EPILOGUE(C, x)                                                                  \
+  (epilogue) {                                                                          \
+    WK_##C##_acc, WK_##C##_accumulate, WK_##C##_drain, WK_##C##_residual, WK_##C##_out, \
+        WK_##C##_out_y, x, WK_##C##_par, WK_##C##_res, WK_##C##_n                       \
   }
 
 /* Rows and columns of what accumulates: those of the open sums, or new ones. */
@@ -25,8 +26,7 @@ static bool draw_pixels(drawing *d, int64_t *ny, int64_t *nx, int64_t most) {
   int64_t side = stream_chance(d, 70) ? 6 : 40;
   *ny = stream_int(d, 1, side);
   *nx = stream_int(d, 1, side);
-  while (*ny * *nx > most || *ny * *nx > wk_machine_entries(d->m))
-    *(*ny > *nx ? ny : nx) -= 1;
+  while (*ny * *nx > most || *ny * *nx > wk_machine_entries(d->m)) *(*ny > *nx ? ny : nx) -= 1;
   return false;
 }
 
@@ -38,7 +38,9 @@ static void draw_acc(drawing *d, stream_command *x, const epilogue *e, int64_t n
   else if (stream_chance(d, 20) && pixels <= half) acc = half;
   else if (stream_chance(d, 60)) acc = stream_int(d, 0, entries - pixels);
   bool has_sums = true;
-  for (int64_t i = 0; i < pixels; i++) has_sums = has_sums && d->sums[acc + i];
+  if (continues && d->sums[acc] && v[e->n] > d->sums[acc] && stream_chance(d, 90))
+    v[e->n] = d->sums[acc];
+  for (int64_t i = 0; i < pixels; i++) has_sums = has_sums && d->sums[acc + i] >= v[e->n];
   v[e->acc] = acc;
   v[e->accumulate] = has_sums && stream_chance(d, continues ? 90 : 60);
   v[e->drain] = stream_chance(d, 60);
@@ -46,8 +48,10 @@ static void draw_acc(drawing *d, stream_command *x, const epilogue *e, int64_t n
   stream_uses(x, BOX_ACC, true, acc, pixels);
 }
 
-static void note_sums(drawing *d, const stream_command *x, const epilogue *e, int64_t ny, int64_t nx) {
-  for (int64_t i = 0; i < ny * nx; i++) d->sums[x->c.v[e->acc] + i] = !x->drains;
+static void note_sums(drawing *d, const stream_command *x, const epilogue *e, int64_t ny,
+                      int64_t nx) {
+  for (int64_t i = 0; i < ny * nx; i++)
+    d->sums[x->c.v[e->acc] + i] = x->drains ? 0 : (uint8_t)x->c.v[e->n];
   d->open_ny = x->drains ? 0 : ny;
   d->open_nx = nx;
   d->open_acc = x->c.v[e->acc];
@@ -89,16 +93,21 @@ static bool draw_drain(drawing *d, stream_command *x, const epilogue *e, int64_t
 
 static void draw_zero(drawing *d, int64_t *zero, int64_t *u8) {
   *u8 = stream_int(d, 0, 1);
-  *zero = stream_chance(d, 40) ? 0 : stream_chance(d, 20) ? stream_int(d, 127, 128) : stream_int(d, 0, 255);
+  *zero = stream_chance(d, 40)   ? 0
+          : stream_chance(d, 20) ? stream_int(d, 127, 128)
+                                 : stream_int(d, 0, 255);
 }
 
-static int64_t draw_lanes(drawing *d) { return stream_chance(d, 60) ? d->n : stream_int(d, 1, d->n); }
+static int64_t draw_lanes(drawing *d) {
+  return stream_chance(d, 60) ? d->n : stream_int(d, 1, d->n);
+}
 
 static void limit(int64_t *a, int64_t *b, int64_t most) {
   while (*a * *b > most && (*a > 1 || *b > 1)) *(*a > *b ? a : b) -= 1;
 }
 
-/* ---- commands ------------------------------------------------------------------------------------ */
+/* ---- commands
+ * ------------------------------------------------------------------------------------ */
 
 bool stream_draw_conv(drawing *d) {
   stream_command x = stream_begin(d, WK_CMD_CONV);
@@ -121,7 +130,8 @@ bool stream_draw_conv(drawing *d) {
   int64_t last = (kc - 1) * v[WK_CONV_k_c] + v[WK_CONV_k_tail];
   int64_t before = kc > 1 ? (kc - 2) * v[WK_CONV_k_c] + n : 0;
   if (!stream_place_window(d, &x, last > before ? last : before)) return false;
-  int64_t tiles = kc * v[WK_CONV_ky] * v[WK_CONV_kx], weights = ((tiles - 1) * n + v[WK_CONV_n]) * n;
+  int64_t tiles = kc * v[WK_CONV_ky] * v[WK_CONV_kx],
+          weights = ((tiles - 1) * n + v[WK_CONV_n]) * n;
   if (!stream_place_read(d, weights, n, &v[WK_CONV_wt])) return false;
   stream_uses(&x, BOX_SPM, false, v[WK_CONV_wt], weights);
   draw_acc(d, &x, &e, ny, nx, continues);

@@ -7,12 +7,13 @@
 #include <string.h>
 
 struct random_stream_oracle {
-  uint32_t n; /* commands without END */
-  bool is_bad; /* something reads what nobody wrote, or lies outside */
+  uint32_t n;      /* commands without END */
+  bool is_bad;     /* something reads what nobody wrote, or lies outside */
   bool *conflicts; /* [earlier * n + later] */
 };
 
-/* ---- conflicts --------------------------------------------------------------------------------- */
+/* ---- conflicts ---------------------------------------------------------------------------------
+ */
 
 static bool meet(const uint64_t *a, const uint64_t *b, size_t words) {
   for (size_t i = 0; i < words; i++)
@@ -32,12 +33,13 @@ static bool do_conflict(const stream_bytes *a, const stream_bytes *b, size_t wor
 static bool reads_unwritten(const stream_bytes *x, uint32_t n, size_t words, size_t memory_from,
                             int64_t entries) {
   uint64_t *written = wk_xcalloc(words, sizeof *written);
-  bool *sums = wk_xcalloc((size_t)entries, sizeof *sums), bad = false;
+  int64_t *sums = wk_xcalloc((size_t)entries, sizeof *sums); /* channels */
+  bool bad = false;
   for (uint32_t i = 0; i < n && !bad; i++) {
     for (size_t w = 0; w < memory_from; w++) bad = bad || (x[i].reads[w] & ~written[w]);
     for (int64_t e = x[i].sums_from; e < x[i].sums_end; e++) {
-      bad = bad || (x[i].accumulates && !sums[e]);
-      sums[e] = !x[i].drains;
+      bad = bad || (x[i].accumulates && sums[e] < x[i].channels);
+      sums[e] = x[i].drains ? 0 : x[i].channels;
     }
     for (size_t w = 0; w < words; w++) written[w] |= x[i].writes[w];
   }
@@ -73,7 +75,8 @@ void random_stream_oracle_free(random_stream_oracle *o) {
   free(o);
 }
 
-/* ---- order ------------------------------------------------------------------------------------- */
+/* ---- order -------------------------------------------------------------------------------------
+ */
 
 enum { MOST = 128, WORDS = 2 * MOST / 64 };
 

@@ -34,7 +34,8 @@ wk_stream *random_stream_without(const wk_stream *s, uint32_t i) {
     uint8_t *data;
     must(wk_stream_region(y, from->name, from->address, from->size, &to));
     must(wk_region_fill(to, &data));
-    if (from->data) for (uint64_t b = 0; b < from->size; b++) data[b] = from->data[b];
+    if (from->data)
+      for (uint64_t b = 0; b < from->size; b++) data[b] = from->data[b];
   }
   wk_stream_get(s, i, &gone);
   for (uint32_t k = 0; k < s->n; k++) {

@@ -8,7 +8,8 @@
 
 #include "sim/functional.h"
 
-/* ---- settings ---------------------------------------------------------------------------------- */
+/* ---- settings ----------------------------------------------------------------------------------
+ */
 
 static void draw_memory(wk_rng *r, wk_machine *m) {
   static const wk_fraction rates[] = {{4, 1}, {16, 1}, {64, 1}, {1, 1}, {3, 2}, {1, 4}, {8, 1}};
@@ -40,7 +41,8 @@ random_stream_setting random_stream_draw_setting(const wk_sim_model *rtl, const 
   return s;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------------------------
+ */
 
 bool random_stream_same_memory(const wk_stream *s, const uint8_t *got, const uint8_t *want,
                                wk_str *text) {
@@ -81,7 +83,8 @@ void random_stream_execute(const wk_stream *s, const uint32_t *order, uint8_t *m
   wk_functional_free(&f);
 }
 
-/* ---- events ------------------------------------------------------------------------------------ */
+/* ---- events ------------------------------------------------------------------------------------
+ */
 
 typedef struct {
   uint32_t *of[WK_QUEUE_COUNT]; /* ordinal -> command */
@@ -119,15 +122,18 @@ static bool waited(const wk_sim_run *r, const queues *y, const wk_isa_command *c
     if (!(c->wait >> q & 1) || !c->threshold[q]) continue;
     uint32_t other = y->of[q][c->threshold[q] - 1];
     if (r->spans[other].retire < r->spans[i].start) continue;
-    wk_str_printf(text, "command %u starts in cycle %" PRIu64 "; command %u, which it waits for, retires in "
-                  "%" PRIu64, i, r->spans[i].start, other, r->spans[other].retire);
+    wk_str_printf(text,
+                  "command %u starts in cycle %" PRIu64
+                  "; command %u, which it waits for, retires in "
+                  "%" PRIu64,
+                  i, r->spans[i].start, other, r->spans[other].retire);
     return false;
   }
   return true;
 }
 
-static bool is_span_right(const wk_stream *s, const wk_sim_run *r, const queues *y, int q, uint32_t k,
-                          wk_str *text) {
+static bool is_span_right(const wk_stream *s, const wk_sim_run *r, const queues *y, int q,
+                          uint32_t k, wk_str *text) {
   uint32_t i = y->of[q][k];
   const wk_sim_span *x = &r->spans[i];
   wk_isa_command c;
@@ -146,8 +152,8 @@ bool random_stream_events_are_right(const wk_stream *s, const wk_sim_run *r, wk_
   for (int q = 0; q < WK_QUEUE_COUNT; q++) {
     for (uint32_t k = 0; ok && k < y.n[q]; k++) ok = is_span_right(s, r, &y, q, k, text);
     if (ok && r->result.done[q] != y.n[q]) {
-      wk_str_printf(text, "%u commands of %s retired, not %u", r->result.done[q], wk_isa_queue_name(q),
-                    y.n[q]);
+      wk_str_printf(text, "%u commands of %s retired, not %u", r->result.done[q],
+                    wk_isa_queue_name(q), y.n[q]);
       ok = false;
     }
   }
@@ -155,14 +161,15 @@ bool random_stream_events_are_right(const wk_stream *s, const wk_sim_run *r, wk_
   return ok;
 }
 
-/* ---- counters ---------------------------------------------------------------------------------- */
+/* ---- counters ----------------------------------------------------------------------------------
+ */
 
 static uint64_t macs_of(const wk_machine *m, const wk_isa_command *c) {
   const int64_t *v = c->v, n = m->array;
   switch (c->opcode) {
     case WK_CMD_CONV:
-      return (uint64_t)(v[WK_CONV_ny] * v[WK_CONV_nx] * v[WK_CONV_ky] * v[WK_CONV_kx] * v[WK_CONV_n] *
-                        ((v[WK_CONV_kc] - 1) * n + v[WK_CONV_k_tail]));
+      return (uint64_t)(v[WK_CONV_ny] * v[WK_CONV_nx] * v[WK_CONV_ky] * v[WK_CONV_kx] *
+                        v[WK_CONV_n] * ((v[WK_CONV_kc] - 1) * n + v[WK_CONV_k_tail]));
     case WK_CMD_DWC:
       return (uint64_t)(v[WK_DWC_ny] * v[WK_DWC_nx] * v[WK_DWC_ky] * v[WK_DWC_kx] * v[WK_DWC_n]);
     case WK_CMD_MM:
@@ -187,8 +194,8 @@ static bool sums_to_cycles(const uint64_t *have, int first, int n, const char *w
   uint64_t sum = 0;
   for (int i = 0; i < n; i++) sum += have[first + i];
   if (sum == have[WK_COUNTER_cycles]) return true;
-  wk_str_printf(text, "the counters of %s sum to %" PRIu64 ", not to the %" PRIu64 " cycles", what, sum,
-                have[WK_COUNTER_cycles]);
+  wk_str_printf(text, "the counters of %s sum to %" PRIu64 ", not to the %" PRIu64 " cycles", what,
+                sum, have[WK_COUNTER_cycles]);
   return false;
 }
 
@@ -205,12 +212,14 @@ bool random_stream_counters_are_right(const wk_stream *s, const wk_sim_run *r, w
     return false;
   }
   for (int q = 0; q < wk_machine_queues(&s->machine); q++)
-    if (!sums_to_cycles(have, wk_isa_counter(q, 0, 0), WK_QUEUE_COUNTERS, wk_isa_queue_name(q), text))
+    if (!sums_to_cycles(have, wk_isa_counter(q, 0, 0), WK_QUEUE_COUNTERS, wk_isa_queue_name(q),
+                        text))
       return false;
   return sums_to_cycles(have, WK_COUNTER_subset_none, 8, "the subsets", text);
 }
 
-/* ---- both -------------------------------------------------------------------------------------- */
+/* ---- both --------------------------------------------------------------------------------------
+ */
 
 static const wk_sim_span *sorted_spans; /* qsort has no context */
 static int by_start(const void *a, const void *b) {
@@ -246,17 +255,21 @@ static bool is_right(const wk_stream *s, const wk_machine *m, const wk_sim_run *
   uint8_t *memory = random_stream_memory(s);
   for (uint32_t i = 0; i < s->n; i++) order[i] = i;
   random_stream_execute(s, order, memory);
-  bool ok = said(wk_sim_verdict(s, m, r), text) && random_stream_same_memory(s, r->memory, memory, text) &&
-            random_stream_events_are_right(s, r, text) && random_stream_counters_are_right(s, r, text) &&
-            same_in_order_of_starts(s, r, text);
+  bool ok = said(wk_sim_verdict(s, m, r), text) &&
+            random_stream_same_memory(s, r->memory, memory, text) &&
+            random_stream_events_are_right(s, r, text) &&
+            random_stream_counters_are_right(s, r, text) && same_in_order_of_starts(s, r, text);
   free(memory);
   free(order);
   return ok;
 }
 
 bool random_stream_agrees(const wk_stream *s, random_stream_setting *setting, wk_str *text) {
-  const wk_sim_run_options o = {.machine = &setting->machine, .max_cycles = 8000000, .timeout = 2000000,
-                                .reset = setting->reset, .seed = setting->seed,
+  const wk_sim_run_options o = {.machine = &setting->machine,
+                                .max_cycles = 8000000,
+                                .timeout = 2000000,
+                                .reset = setting->reset,
+                                .seed = setting->seed,
                                 .stalls = setting->stalls};
   wk_sim_run r;
   text->n = 0;

@@ -2,7 +2,9 @@
  * MAP, POOL, ROW, TRN and TAB. */
 #include "tests/random_stream_draw.h"
 
-static int64_t draw_lanes(drawing *d) { return stream_chance(d, 60) ? d->n : stream_int(d, 1, d->n); }
+static int64_t draw_lanes(drawing *d) {
+  return stream_chance(d, 60) ? d->n : stream_int(d, 1, d->n);
+}
 
 static bool read_record(drawing *d, stream_command *x, int field, slot_kind kind, int64_t entries,
                         stream_factors use) {
@@ -24,7 +26,8 @@ static bool write_bytes(drawing *d, stream_command *x, int field, int64_t bytes)
   return true;
 }
 
-/* ---- MAP ----------------------------------------------------------------------------------------- */
+/* ---- MAP
+ * ----------------------------------------------------------------------------------------- */
 
 typedef struct {
   int64_t s[3];
@@ -72,6 +75,17 @@ static bool map_operands(drawing *d, stream_command *x, const int64_t *count, bo
   return in_place || read_bytes(d, x, WK_MAP_a, extent(count, &a, n), 1);
 }
 
+/* Where the operand lies that the result takes the place of: where the result does, or, when words
+ * follow each other upwards, some bytes above it. */
+static bool place_over_operand(drawing *d, stream_command *x, const int64_t *count,
+                               const steps *t) {
+  bool ascends = t->s[0] <= t->s[1] && t->s[1] <= t->s[2];
+  int64_t above = ascends && stream_chance(d, 30) ? stream_int(d, 1, 2 * d->n) : 0;
+  if (!write_bytes(d, x, WK_MAP_out, extent(count, t, x->c.v[WK_MAP_n]) + above)) return false;
+  x->c.v[WK_MAP_a] = x->c.v[WK_MAP_out] + above;
+  return true;
+}
+
 static bool draw_table(drawing *d, stream_command *x) {
   int64_t t = stream_int(d, 0, d->m->tables - 1);
   if (d->tables[t] == TABLE_UNWRITTEN) return false;
@@ -106,13 +120,15 @@ bool stream_draw_map(drawing *d) {
   if (!in_place && stream_chance(d, 4)) out.s[stream_int(d, 0, 2)] = 0; /* the last word stays */
   v[WK_MAP_y0] = out.s[0], v[WK_MAP_y1] = out.s[1], v[WK_MAP_y2] = out.s[2];
   if (!map_operands(d, &x, count, has_b, in_place, &out)) return false;
-  if (!write_bytes(d, &x, WK_MAP_out, extent(count, &out, v[WK_MAP_n]))) return false;
-  if (in_place) v[WK_MAP_a] = v[WK_MAP_out];
+  bool placed = in_place ? place_over_operand(d, &x, count, &out)
+                         : write_bytes(d, &x, WK_MAP_out, extent(count, &out, v[WK_MAP_n]));
+  if (!placed) return false;
   stream_emit(d, &x);
   return true;
 }
 
-/* ---- POOL ---------------------------------------------------------------------------------------- */
+/* ---- POOL
+ * ---------------------------------------------------------------------------------------- */
 
 bool stream_draw_pool(drawing *d) {
   stream_command x = stream_begin(d, WK_CMD_POOL);
@@ -130,7 +146,8 @@ bool stream_draw_pool(drawing *d) {
   stream_draw_window(d, v, stream_chance(d, 60) ? v[WK_POOL_n] : stream_int(d, 1, 2 * d->n));
   int64_t taps = stream_most_taps(v), ny = v[WK_POOL_ny], nx = v[WK_POOL_nx];
   if (v[WK_POOL_fn] == WK_CHOICE_POOL_mean) taps = 1;
-  if (v[WK_POOL_fn] != WK_CHOICE_POOL_max && !read_record(d, &x, WK_POOL_par, SLOT_RECORD, taps, FACTORS_ANY))
+  if (v[WK_POOL_fn] != WK_CHOICE_POOL_max &&
+      !read_record(d, &x, WK_POOL_par, SLOT_RECORD, taps, FACTORS_ANY))
     return false;
   if (!stream_place_window(d, &x, v[WK_POOL_n])) return false;
   v[WK_POOL_out_x] = v[WK_POOL_n] + stream_gap(d);
@@ -145,7 +162,8 @@ bool stream_draw_pool(drawing *d) {
   return true;
 }
 
-/* ---- ROW ----------------------------------------------------------------------------------------- */
+/* ---- ROW
+ * ----------------------------------------------------------------------------------------- */
 
 static int64_t find_exponentials(const drawing *d) {
   for (int t = 0; t + 3 <= d->m->tables; t++)
@@ -205,7 +223,8 @@ bool stream_draw_row(drawing *d) {
   v[WK_ROW_ny] = stream_int(d, 1, 1 + d->work / (12 * v[WK_ROW_kc] + 60));
   v[WK_ROW_k_tail] = draw_lanes(d);
   if (!draw_row_parameters(d, &x, fn)) return false;
-  int64_t kc = v[WK_ROW_kc], ny = v[WK_ROW_ny], tail = v[WK_ROW_k_tail], length = (kc - 1) * n + tail;
+  int64_t kc = v[WK_ROW_kc], ny = v[WK_ROW_ny], tail = v[WK_ROW_k_tail],
+          length = (kc - 1) * n + tail;
   bool is_planar = stream_chance(d, 20); /* blocks of all rows together */
   v[WK_ROW_in_y] = is_planar ? n + stream_gap(d) : length + stream_gap(d);
   v[WK_ROW_in_c] = is_planar ? ny * v[WK_ROW_in_y] + stream_gap(d) : n;
@@ -220,7 +239,8 @@ bool stream_draw_row(drawing *d) {
   return true;
 }
 
-/* ---- TRN, TAB ------------------------------------------------------------------------------------ */
+/* ---- TRN, TAB
+ * ------------------------------------------------------------------------------------ */
 
 bool stream_draw_trn(drawing *d) {
   stream_command x = stream_begin(d, WK_CMD_TRN);
@@ -241,8 +261,10 @@ bool stream_draw_trn(drawing *d) {
     v[WK_TRN_out_x] = n * v[WK_TRN_out_r];
     v[WK_TRN_out_y] = nx * v[WK_TRN_out_x] + stream_gap(d);
   }
-  int64_t in = (ny - 1) * v[WK_TRN_in_y] + (nx - 1) * v[WK_TRN_in_x] + (rows - 1) * v[WK_TRN_in_r] + n;
-  int64_t out = (ny - 1) * v[WK_TRN_out_y] + (nx - 1) * v[WK_TRN_out_x] + (n - 1) * v[WK_TRN_out_r] + rows;
+  int64_t in =
+      (ny - 1) * v[WK_TRN_in_y] + (nx - 1) * v[WK_TRN_in_x] + (rows - 1) * v[WK_TRN_in_r] + n;
+  int64_t out =
+      (ny - 1) * v[WK_TRN_out_y] + (nx - 1) * v[WK_TRN_out_x] + (n - 1) * v[WK_TRN_out_r] + rows;
   if (nx * ny == 1 && rows == n && stream_chance(d, 50)) { /* in place */
     v[WK_TRN_in_r] = v[WK_TRN_out_r];
     if (!write_bytes(d, &x, WK_TRN_out, out)) return false;

@@ -7,12 +7,12 @@ typedef struct { /* one axis */
 } axis;
 
 static axis rows_of(const int64_t *v) {
-  return (axis){v[WK_CONV_ny], v[WK_CONV_ky], v[WK_CONV_in_y], v[WK_CONV_k_y],
+  return (axis){v[WK_CONV_ny], v[WK_CONV_ky], v[WK_CONV_in_y],  v[WK_CONV_k_y],
                 v[WK_CONV_sy], v[WK_CONV_dy], v[WK_CONV_pad_t], v[WK_CONV_h]};
 }
 
 static axis columns_of(const int64_t *v) {
-  return (axis){v[WK_CONV_nx], v[WK_CONV_kx], v[WK_CONV_in_x], v[WK_CONV_k_x],
+  return (axis){v[WK_CONV_nx], v[WK_CONV_kx], v[WK_CONV_in_x],  v[WK_CONV_k_x],
                 v[WK_CONV_sx], v[WK_CONV_dx], v[WK_CONV_pad_l], v[WK_CONV_w]};
 }
 
@@ -51,12 +51,14 @@ int64_t stream_most_taps(const int64_t *v) {
 }
 
 static int64_t draw_step(drawing *d, int64_t most) {
-  return stream_chance(d, 60) ? 1 : stream_chance(d, 80) ? stream_int(d, 1, 2) : stream_int(d, 1, most);
+  return stream_chance(d, 60)   ? 1
+         : stream_chance(d, 80) ? stream_int(d, 1, 2)
+                                : stream_int(d, 1, most);
 }
 
 /* Padding of an axis, and how many rows (columns) its input has then. */
-static void draw_padding(drawing *d, int64_t outputs, int64_t taps, int64_t stride, int64_t dilation,
-                         int64_t *pad, int64_t *size) {
+static void draw_padding(drawing *d, int64_t outputs, int64_t taps, int64_t stride,
+                         int64_t dilation, int64_t *pad, int64_t *size) {
   int64_t reach = (outputs - 1) * stride + (taps - 1) * dilation + 1;
   *pad = *size = 0;
   if (stream_chance(d, 40)) return;

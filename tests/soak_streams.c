@@ -36,14 +36,14 @@ static bool differs(void *context, const wk_stream *s) {
   return !ok;
 }
 
-static void show(const options *o, const wk_stream *s, random_stream_setting *setting, uint64_t seed,
-                 wk_str *text) {
+static void show(const options *o, const wk_stream *s, random_stream_setting *setting,
+                 uint64_t seed, wk_str *text) {
   wk_str line = {0};
   fprintf(stderr, "seed %" PRIu64 ": %s\n", seed, text->s);
   wk_stream *small = random_stream_reduce(s, differs, setting);
   random_stream_agrees(small, setting, text);
-  wk_str_printf(&line, "%s\nsoak_streams --machine %s --seed %" PRIu64 " --count 1", text->s, o->machine,
-                seed);
+  wk_str_printf(&line, "%s\nsoak_streams --machine %s --seed %" PRIu64 " --count 1", text->s,
+                o->machine, seed);
   random_stream_print(small, line.s);
   wk_str_free(&line);
   wk_stream_free(small);

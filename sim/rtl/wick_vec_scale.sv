@@ -4,7 +4,7 @@
 //   stage 3  product = x * factor (+ hold), or x;  x is acc, or what the tables gave
 //   stage 4  quotient and whether it is rounded up:
 //            rescale    saturate_i32((product + 2^(shift-1)) >> shift), then 16 bits more
-//            shr_round  product as i32, then shift bits
+//            shr_round  sum of two products, of 34 bits, by shift bits, saturated to i32
 //   stage 5  + zero, clamped to [lo, hi]
 //
 // All parameters are those of the cycle in which a stage works. The second operand of MAP stays in
@@ -68,18 +68,24 @@ module wick_vec_scale #(
     rescaled = {r[15] & (r[16] | (r[14:0] != '0)), {16{r[31]}}, r[31:16]};
   endfunction
 
-  function automatic logic [32:0] rounded(input logic [31:0] a, input logic [5:0] shift,
-                                          input logic [31:0] half_unit);
-    logic signed [31:0] v;
-    logic [31:0] part;
+  function automatic logic [32:0] rounded(input logic [33:0] a, input logic [5:0] shift,
+                                          input logic [33:0] half_unit);
+    logic signed [33:0] v;
+    logic [33:0] part;
+    logic signed [31:0] r;
     logic up;
     v = a;
-    part = a & (half_unit | (half_unit - 32'd1));
+    part = a & (half_unit | (half_unit - 34'd1));
     v = v >>> shift;
+    r = v[31:0];
     up = part > half_unit || (part == half_unit && v[0]);
     if (half_unit == '0) up = 1'b0;  // a shift by 0
-    if (shift[5]) up = a[31];        // all is below the last place
-    rounded = {up, v};
+    if (shift > 6'd34) up = a[33];   // all is below the last place
+    if (v[33:31] != '0 && v[33:31] != '1) begin
+      r = {v[33], {31{~v[33]}}};
+      up = 1'b0;
+    end
+    rounded = {up, r};
   endfunction
 
   function automatic logic [7:0] clamped(input logic [31:0] v, input logic up,
@@ -128,7 +134,7 @@ module wick_vec_scale #(
       for (int unsigned i = 0; i < N; i++)
         {up_q[i], quotient_q[32*i+:32]} <= rescale ?
             rescaled(product_q[W*i+:W], shift_i, half) :
-            rounded(product_q[W*i+:32], shift_i, half[31:0]);
+            rounded(product_q[W*i+:34], shift_i, half[33:0]);
     end
   end
 

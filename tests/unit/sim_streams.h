@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams one after another on an open RTL model, whose memory can be made to fail and says where. */
+ * Streams one after another on an open RTL model, whose memory can be made to fail and says where.
+ */
 #ifndef WICK_TEST_SIM_STREAMS_H
 #define WICK_TEST_SIM_STREAMS_H
 
@@ -26,7 +27,8 @@ static inline sim_subject sim_subject_of(const char *name) {
   return x;
 }
 
-/* ---- whom the memory refused ---------------------------------------------------------------------- */
+/* ---- whom the memory refused
+ * ---------------------------------------------------------------------- */
 
 /* The first answer with an error: its id, and where its burst (of a read, its beat) lies. */
 typedef struct {
@@ -101,7 +103,8 @@ static inline bool sim_blame_is_right(const wk_stream *s, const sim_blame *b, ui
   wk_isa_command c;
   if (!b->seen || index >= s->n) return false;
   if (!b->is_write && b->id == 0)
-    return code == WK_ERROR_fetch && index == (b->address - (uint32_t)s->address) / WK_COMMAND_BYTES;
+    return code == WK_ERROR_fetch &&
+           index == (b->address - (uint32_t)s->address) / WK_COMMAND_BYTES;
   wk_stream_get(s, index, &c);
   if (!b->is_write)
     return code == WK_ERROR_read && c.opcode == WK_CMD_LD &&
@@ -111,7 +114,8 @@ static inline bool sim_blame_is_right(const wk_stream *s, const sim_blame *b, ui
   return code == WK_ERROR_write && c.opcode == WK_CMD_ST && sim_is_hit(&c, b->address);
 }
 
-/* ---- sessions -------------------------------------------------------------------------------------- */
+/* ---- sessions
+ * -------------------------------------------------------------------------------------- */
 
 typedef struct {
   const wk_sim_model *rtl;
@@ -120,17 +124,19 @@ typedef struct {
 } sim_session;
 
 static inline sim_session *sim_open(const sim_subject *subject, int64_t error_beat) {
-  static const wk_dram_api api = {wk_dram_new,        wk_dram_free,      wk_dram_reset,
-                                  wk_dram_can_request, sim_read,         sim_write,
-                                  wk_dram_write_beat, wk_dram_read_beat, sim_pop_read,
-                                  wk_dram_response,   sim_pop_response,  wk_dram_tick};
+  static const wk_dram_api api = {wk_dram_new,         wk_dram_free,      wk_dram_reset,
+                                  wk_dram_can_request, sim_read,          sim_write,
+                                  wk_dram_write_beat,  wk_dram_read_beat, sim_pop_read,
+                                  wk_dram_response,    sim_pop_response,  wk_dram_tick};
   sim_session *x = wk_xcalloc(1, sizeof *x);
   memset(&sim_watch, 0, sizeof sim_watch);
   sim_watch.bus = (uint32_t)subject->machine.bus;
   x->rtl = subject->rtl;
   x->memory = wk_xcalloc(1, RANDOM_STREAM_MEMORY);
-  wk_sim_options o = {.machine = &subject->machine, .dram = wk_sim_dram(&subject->machine),
-                      .dram_api = &api, .memory = x->memory};
+  wk_sim_options o = {.machine = &subject->machine,
+                      .dram = wk_sim_dram(&subject->machine),
+                      .dram_api = &api,
+                      .memory = x->memory};
   o.dram.error_beat = error_beat;
   x->state = x->rtl->open(&o);
   return x;
@@ -143,8 +149,11 @@ static inline void sim_close(sim_session *x) {
 }
 
 static inline wk_sim_result sim_run(sim_session *x, const wk_stream *s) {
-  const wk_sim_job job = {.base = (uint32_t)s->address, .count = s->n, .mark_base = (uint32_t)s->marks,
-                          .timeout = 100000, .max_cycles = 1000000};
+  const wk_sim_job job = {.base = (uint32_t)s->address,
+                          .count = s->n,
+                          .mark_base = (uint32_t)s->marks,
+                          .timeout = 100000,
+                          .max_cycles = 1000000};
   wk_sim_result r;
   uint8_t *memory = random_stream_memory(s);
   memcpy(x->memory, memory, RANDOM_STREAM_MEMORY);

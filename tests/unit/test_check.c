@@ -27,7 +27,9 @@ typedef struct {
   wk_rng r;
 } subject;
 
-static int64_t pick(subject *x, int64_t low, int64_t high) { return wk_rng_range(&x->r, low, high); }
+static int64_t pick(subject *x, int64_t low, int64_t high) {
+  return wk_rng_range(&x->r, low, high);
+}
 
 static bool is_accepted(const wk_stream *s, wk_str *why) {
   wk_status status = random_stream_check(s, NULL);
@@ -47,7 +49,8 @@ static void complain(const subject *x, const wk_stream *s, const char *what) {
            accepted ? "accepts it" : "says: ", accepted ? "" : why.s);
 }
 
-/* ---- execution in other orders ------------------------------------------------------------------- */
+/* ---- execution in other orders
+ * ------------------------------------------------------------------- */
 
 static bool is_same_in_some_order(subject *x, const wk_stream *s) {
   uint32_t order[MOST_COMMANDS];
@@ -67,7 +70,8 @@ static void try_orders(subject *x, const wk_stream *s) {
     if (!is_same_in_some_order(x, s)) complain(x, s, "an order that is allowed gives other memory");
 }
 
-/* ---- waits --------------------------------------------------------------------------------------- */
+/* ---- waits
+ * --------------------------------------------------------------------------------------- */
 
 static void drop_wait(subject *x, wk_isa_command *c, int q) {
   (void)x;
@@ -88,8 +92,8 @@ static void redirect_wait(subject *x, wk_isa_command *c, int q) {
 }
 
 static void mutate_wait(subject *x) {
-  static void (*const ways[])(subject *x, wk_isa_command *c, int q) = {drop_wait, weaken_wait,
-                                                                      redirect_wait};
+  static void (*const ways[])(subject * x, wk_isa_command * c, int q) = {drop_wait, weaken_wait,
+                                                                         redirect_wait};
   wk_stream *s = random_stream_copy(x->s);
   wk_isa_command c;
   for (int tries = 0; tries < 50; tries++) {
@@ -112,14 +116,16 @@ static void mutate_wait(subject *x) {
   wk_stream_free(s);
 }
 
-/* ---- buffers --------------------------------------------------------------------------------------- */
+/* ---- buffers
+ * --------------------------------------------------------------------------------------- */
 
 static bool is_address(const wk_isa_field *f) {
   return f->kind == WK_KIND_SPM || f->kind == WK_KIND_DRAM || f->kind == WK_KIND_ACC ||
          !strcmp(f->name, "table");
 }
 
-/* An address of a command becomes that of a field of the same kind somewhere, or comes close to it. */
+/* An address of a command becomes that of a field of the same kind somewhere, or comes close to it.
+ */
 static bool move_buffer(subject *x, wk_stream *s) {
   wk_isa_command c, other;
   uint32_t i = (uint32_t)pick(x, 0, s->n - 2);
@@ -152,7 +158,8 @@ static void mutate_buffer(subject *x) {
   wk_stream_free(s);
 }
 
-/* ---- what can never be legal ------------------------------------------------------------------------- */
+/* ---- what can never be legal
+ * ------------------------------------------------------------------------- */
 
 static bool zero_count(subject *x, wk_isa_command *c, const wk_isa_command_info *info) {
   int f = (int)pick(x, 0, info->n_fields - 1);
@@ -212,8 +219,8 @@ static bool crooked(subject *x, wk_isa_command *c, const wk_isa_command_info *in
 }
 
 static bool (*const crimes[])(subject *x, wk_isa_command *c, const wk_isa_command_info *info) = {
-    zero_count, too_many_lanes, beyond_the_end, later_command, no_such_queue,
-    reserved_bit, no_such_command, early_end, crooked};
+    zero_count,   too_many_lanes,  beyond_the_end, later_command, no_such_queue,
+    reserved_bit, no_such_command, early_end,      crooked};
 
 static bool commit(subject *x, wk_stream *s, size_t crime) {
   wk_isa_command c;
@@ -244,7 +251,8 @@ static void cut_end(subject *x) {
   wk_stream_free(s);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------- */
+/* ---- all
+ * ------------------------------------------------------------------------------------------- */
 
 static void try_stream(subject *x) {
   uint32_t order[MOST_COMMANDS];
@@ -274,9 +282,10 @@ static void test_mutants(void **state) {
     if (x.s->n <= MOST_COMMANDS) try_stream(&x);
     wk_stream_free(x.s);
   }
-  print_message("%d streams in %d orders; mutants: %d accepted, %d refused (%d seen to go wrong in the "
-                "first order tried), %d illegal\n", tally.streams, tally.orders, tally.accepted,
-                tally.refused, tally.seen, tally.illegal);
+  print_message(
+      "%d streams in %d orders; mutants: %d accepted, %d refused (%d seen to go wrong in the "
+      "first order tried), %d illegal\n",
+      tally.streams, tally.orders, tally.accepted, tally.refused, tally.seen, tally.illegal);
   if (range.count >= 100) assert_true(tally.accepted + tally.refused + tally.illegal > 2000);
 }
 

@@ -170,7 +170,7 @@ struct Model {
             int64_t v = a;
             if (fn == Add || fn == Scale) {
               int64_t sum = (a - r.za) * r.ma + (fn == Add ? (b - r.zb) * r.mb : 0);
-              v = saturate(shr_round(int32_t(sum), int(r.shift)) + r.zy, r.lo2, r.hi2);
+              v = saturate(shr_round(sum, int(r.shift)) + r.zy, r.lo2, r.hi2);
             }
             if (fn == Mul)
               v = saturate(rescale((a - r.za) * (b - r.zb), r.ma, int(r.shift)) + r.zy, r.lo2, r.hi2);
@@ -754,7 +754,7 @@ void corners(Bench &b) {
         b.batch({c}, false);
       }
     }
-  // Negative multipliers of full size, sums that wrap, every shift.
+  // Negative multipliers of full size, sums of more than 32 bits, every shift.
   for (int shift = 0; shift < 63; shift++)
     for (int64_t ma : {-8388607, 8388607, -4194304, 1}) {
       d.next = 1024;

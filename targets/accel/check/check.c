@@ -36,6 +36,7 @@ typedef struct {
   uint64_t granules[WK_SPACE_COUNT];
   uint64_t mark_bytes; /* of the mark area, as far as the stream uses it */
   uint32_t now;        /* the command looked at */
+  bool marks;          /* its accesses are noted; before, all of them were looked at */
   wk_status status;
 } checker;
 
@@ -124,18 +125,30 @@ static bool drains(const wk_isa_command *c) {
   }
 }
 
+static int64_t channels(const wk_isa_command *c) {
+  switch (c->opcode) {
+    case WK_CMD_CONV: return c->v[WK_CONV_n];
+    case WK_CMD_DWC: return c->v[WK_DWC_n];
+    default: return c->v[WK_MM_n];
+  }
+}
+
 /* The sums of ex are added in stream order; only a drain has to be waited for, and ends them. */
 static void use_sums(checker *k, wk_access access, uint64_t from, uint64_t length) {
   wk_shadow *s = &k->shadows[WK_SPACE_ACCUMULATOR];
+  int64_t wanted = channels(&k->commands[k->now].c);
   for (uint64_t a = from; a < from + length && !k->status; a += s->granule) {
     wk_cell *cell = wk_shadow_cell(s, a, true);
     uint32_t other = cell->writer;
     bool drained = other != WK_NOBODY && other != k->now && drains(&k->commands[other].c);
     if (access == WK_ACCESS_READ && (other == WK_NOBODY || drained))
       refuse(k, "accumulate", "adds to accumulator entry %" PRIu64 ", which holds no sum", a);
+    else if (access == WK_ACCESS_READ && channels(&k->commands[other].c) < wanted)
+      refuse(k, "n", "adds to %" PRId64 " channels of accumulator entry %" PRIu64
+             ", which holds sums of %" PRId64, wanted, a, channels(&k->commands[other].c));
     else if (drained && !is_over(k, other))
       refuse_hazard(k, WK_SPACE_ACCUMULATOR, access, "acc", from, length, other, true);
-    if (access == WK_ACCESS_WRITE) cell->writer = k->now;
+    if (k->marks && access == WK_ACCESS_WRITE) cell->writer = k->now;
   }
 }
 
@@ -160,29 +173,47 @@ static void mark(checker *k, wk_cell *cell, wk_access access) {
   cell->writer = k->now;
 }
 
+/* False: refused. */
+static bool look_at(checker *k, wk_space space, wk_access access, const char *field, uint64_t from,
+                    uint64_t length, uint64_t address, const wk_cell *cell) {
+  bool writes;
+  uint32_t other = conflict(k, cell, access, &writes);
+  if (other != WK_NOBODY) {
+    refuse_hazard(k, space, access, field, from, length, other, writes);
+  } else if (access == WK_ACCESS_READ && cell->writer == WK_NOBODY && space != WK_SPACE_MEMORY) {
+    refuse(k, field, "reads %s 0x%" PRIx64 " to 0x%" PRIx64 "; 0x%" PRIx64
+           " is one that no command has written", space_names[space], from, from + length - 1, address);
+  }
+  return !k->status;
+}
+
+/* The output of ex and POOL must not lie where they read; one in the place of the residual was not
+ * noted as read. */
+static bool is_own_input(const checker *k, const wk_cell *cell) {
+  const wk_isa_command *c = &k->commands[k->now].c;
+  return (c->queue == WK_QUEUE_ex || c->opcode == WK_CMD_POOL) && cell->reader[c->queue] == k->now;
+}
+
 static void use_bytes(checker *k, wk_space space, wk_access access, const char *field,
                       uint64_t from, uint64_t length) {
   wk_shadow *s = &k->shadows[space];
   wk_cell passed; /* cells like the one before need no second look */
-  bool has_passed = false, writes;
+  bool has_passed = false;
   for (uint64_t a = from; a < from + length; a += s->granule) {
     wk_cell *cell = wk_shadow_cell(s, a, space != WK_SPACE_MEMORY);
     if (!cell) continue; /* memory that no command writes */
-    if (!has_passed || !same_cell(cell, &passed)) {
-      uint32_t other = conflict(k, cell, access, &writes);
-      if (other != WK_NOBODY) {
-        refuse_hazard(k, space, access, field, from, length, other, writes);
+    if (k->marks) {
+      if (access == WK_ACCESS_WRITE && is_own_input(k, cell)) {
+        refuse(k, field, "writes %s 0x%" PRIx64 " to 0x%" PRIx64 ", which the command also reads",
+               space_names[space], from, from + length - 1);
         return;
       }
-      if (access == WK_ACCESS_READ && cell->writer == WK_NOBODY && space != WK_SPACE_MEMORY) {
-        refuse(k, field, "reads %s 0x%" PRIx64 " to 0x%" PRIx64 "; 0x%" PRIx64
-               " is one that no command has written", space_names[space], from, from + length - 1, a);
-        return;
-      }
+      mark(k, cell, access);
+    } else if (!has_passed || !same_cell(cell, &passed)) {
+      if (!look_at(k, space, access, field, from, length, a, cell)) return;
       passed = *cell;
       has_passed = true;
     }
-    mark(k, cell, access);
   }
 }
 
@@ -213,13 +244,24 @@ static void check_memory(checker *k, wk_access access, const char *field, uint64
            from + length - 1);
 }
 
+/* The output takes the place of the residual, byte by byte. */
+static bool is_replaced_residual(const checker *k, const char *field) {
+  const wk_isa_command *c = &k->commands[k->now].c;
+  if (strcmp(field, "res") != 0) return false;
+  switch (c->opcode) {
+    case WK_CMD_CONV: return c->v[WK_CONV_res] == c->v[WK_CONV_out];
+    case WK_CMD_DWC: return c->v[WK_DWC_res] == c->v[WK_DWC_out];
+    default: return c->v[WK_MM_res] == c->v[WK_MM_out];
+  }
+}
+
 static void use_run(void *context, wk_space space, wk_access access, const char *field,
                     uint64_t from, uint64_t length) {
   checker *k = context;
   if (k->status || !length || !is_within(k, space, field, from, length)) return;
-  k->summary->accesses++;
+  if (!k->marks) k->summary->accesses++;
   if (space == WK_SPACE_MEMORY) check_memory(k, access, field, from, length);
-  if (k->status) return;
+  if (k->status || (k->marks && is_replaced_residual(k, field))) return;
   if (space == WK_SPACE_ACCUMULATOR) use_sums(k, access, from, length);
   else use_bytes(k, space, access, field, from, length);
 }
@@ -300,7 +342,10 @@ static wk_status decode(checker *k) {
 static wk_status check_hazards(checker *k) {
   for (k->now = 0; k->now + 1 < k->s->n && !k->status; k->now++) {
     order(k, &k->commands[k->now]);
-    wk_footprint(k->s->machine, &k->commands[k->now].c, use_run, k);
+    for (int pass = 0; pass < 2; pass++) { /* what it reads itself must not hide earlier readers */
+      k->marks = pass;
+      wk_footprint(k->s->machine, &k->commands[k->now].c, use_run, k);
+    }
   }
   return k->status;
 }
