@@ -63,6 +63,18 @@ wk_record_entry wk_functional_entry(const wk_functional *f, uint64_t par, int i)
                            .shift = (int)(word >> 24)};
 }
 
+wk_record_column wk_functional_column(const wk_functional *f, uint64_t par, int i) {
+  const uint8_t *p = f->scratchpad + par + 32 + 8 * (size_t)i;
+  uint32_t gain = u32_at(p + 4) & 0x1ffffff; /* 25 bits, signed */
+  return (wk_record_column){.bias = (int32_t)u32_at(p),
+                            .gain = (int32_t)gain - (gain >> 24 ? 1 << 25 : 0)};
+}
+
+uint64_t wk_functional_epsilon(const wk_functional *f, uint64_t par) {
+  const uint8_t *p = f->scratchpad + par + 8;
+  return u32_at(p) | (uint64_t)u32_at(p + 4) << 32;
+}
+
 int32_t wk_functional_clamp(int64_t v, int32_t lo, int32_t hi) {
   return v > hi ? hi : v < lo ? lo : (int32_t)v;
 }
@@ -78,10 +90,13 @@ static int64_t shr_round(int64_t v, int s) {
   return q + (rest > half || (rest == half && (q & 1)));
 }
 
+int64_t wk_functional_fraction(int64_t p) {
+  return shr_round(p < INT32_MIN ? INT32_MIN : p > INT32_MAX ? INT32_MAX : p, 16);
+}
+
 int64_t wk_functional_rescale(int64_t a, uint32_t mult, int shift) {
   shift = legal_shift(shift, 1);
-  int64_t p = (a * (int64_t)mult + (INT64_C(1) << (shift - 1))) >> shift;
-  return shr_round(p < INT32_MIN ? INT32_MIN : p > INT32_MAX ? INT32_MAX : p, 16);
+  return wk_functional_fraction((a * (int64_t)mult + (INT64_C(1) << (shift - 1))) >> shift);
 }
 
 int32_t wk_functional_requantise(int32_t sum, const wk_record *r, const wk_record_entry *e) {

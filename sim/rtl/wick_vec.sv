@@ -15,9 +15,7 @@
 //   record    max(1, 32/N) slots, one more for entry 0 (POOL mean, ROW mean and softmax)
 //   MAP       n2 * n1 * (2 * n0 + (two operands? b0 = 0 ? 1 : n0 : 0)), results n2 * n1 * n0
 //   POOL      ny * nx * (ky * kx + (valid_mean? 2 : 1)), results ny * nx
-//   ROW       ny * (kc + log2 N + 1), results ny; softmax, with f = kc + log2 N:
-//             (f + 2) + ny * (f + 1 + 2 * kc) + (ny - 1) * max(Divide, f + 2) + Divide,
-//             results ny * kc; Divide = 19
+//   ROW       wick_vec_row, wick_vec_norm_slots
 //   TRN, TAB  ny * nx * (rows + n + 1); count * 256 / N
 module wick_vec #(
   parameter int unsigned N = 16,
@@ -60,12 +58,12 @@ module wick_vec #(
   logic [19:0]     index_q, par;
   logic [79:0]     walk_a, walk_b, walk_y;
   logic [7:0]      decode_code, error_code_q;
-  logic            decode_error, error_q, div_bad, range_error;
+  logic            decode_error, error_q, row_bad, range_error;
 
   // Slots of the record and of the unit, results, and the slot of this cycle.
   logic            unit_valid, par_valid, par_entry, out_valid, out_turn, out_empty, out_pop;
   logic [CtlW-1:0] ctl;
-  logic [5:0]      unit_bytes, par_bytes, out_bytes, bytes;
+  logic [5:0]      unit_bytes, result_bytes, par_bytes, out_bytes, bytes;
   logic [21:0]     unit_addr, result_addr, par_addr, out_addr, addr;
   logic [8*N-1:0]  unit_wdata, out_wdata, data;
   logic            reads, writes, in_range, taken, unit_taken, data_valid, divided;
@@ -80,7 +78,7 @@ module wick_vec #(
   assign cmd_ready_o = (~busy_q | done) & ~halt_q;
   assign start = cmd_valid_i & cmd_ready_o & ~clear_i;
   assign run = start & ~decode_error;
-  assign halt = range_error | (busy_q & div_bad);
+  assign halt = range_error | (busy_q & row_bad);
   assign fault = halt | (start & decode_error);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -192,7 +190,7 @@ module wick_vec #(
     .walk_a_i(walk_a), .walk_b_i(walk_b), .walk_y_i(walk_y),
     .valid_o(unit_valid), .taken_i(unit_taken),
     .ctl_o(ctl), .bytes_o(unit_bytes), .addr_o(unit_addr),
-    .result_addr_o(result_addr),
+    .n_i(n_q), .result_addr_o(result_addr), .result_bytes_o(result_bytes),
     .wdata_o(unit_wdata),
     .finished_o(finished),
     .got_i(got_tile_q), .rdata_i,
@@ -210,12 +208,12 @@ module wick_vec #(
     .cfg_i(cfg_q), .table_i(table_q),
     .slot_i(unit_taken), .ctl_i(ctl[wick_vec_pkg::CtlLaneW-1:0]), .bytes_i(bytes),
     .rdata_i,
-    .start_i(run), .par_i(par),
+    .start_i(run), .cmd_i, .par_i(par),
     .record_i(cfg[wick_vec_pkg::CfgRecord]), .entry0_i(cfg[wick_vec_pkg::CfgEntry0]),
     .par_valid_o(par_valid), .par_taken_i(par_valid & taken), .par_entry_o(par_entry),
     .par_addr_o(par_addr), .par_bytes_o(par_bytes),
     .got_record_i(got_record_q), .got_entry_i(got_entry_q),
-    .divided_o(divided), .div_bad_o(div_bad),
+    .divided_o(divided), .bad_o(row_bad),
     .tab_write_i(tab_write), .tab_table_i(tab_table), .tab_word_i(tab_word),
     .valid_o(data_valid), .data_o(data)
   );
@@ -227,7 +225,7 @@ module wick_vec #(
     .clk_i, .rst_ni, .clear_i,
     .push_i(unit_taken & ctl[wick_vec_pkg::CtlLast]),
     .addr_i(result_addr),
-    .bytes_i(cfg_q[wick_vec_pkg::CfgOneByte] ? 6'd1 : cfg_q[wick_vec_pkg::CfgRow] ? bytes : n_q),
+    .bytes_i(result_bytes),
     .data_valid_i(data_valid), .data_i(data), .drain_i(finished),
     .turn_o(out_turn), .valid_o(out_valid), .pop_i(out_pop),
     .addr_o(out_addr), .bytes_o(out_bytes), .data_o(out_wdata), .empty_o(out_empty)

@@ -66,7 +66,7 @@ module wick_vec_acc #(
   assign starts = sums ? ctl3_i[wick_vec_pkg::CtlFirst] : ctl2_i[wick_vec_pkg::CtlFirst];
   assign bytes = sums ? bytes3_i : bytes2_i;
   assign acc_en = sums | (|ctl2_i[wick_vec_pkg::CtlFold+:5]) |
-      (~ctl2_i[wick_vec_pkg::CtlTable] &
+      (~ctl2_i[wick_vec_pkg::CtlTable] & ~cfg_i[wick_vec_pkg::CfgNorm] &
        (~ctl2_i[wick_vec_pkg::CtlHold] | cfg_i[wick_vec_pkg::CfgAdd]) &
        (ctl2_i[wick_vec_pkg::CtlData] | ctl2_i[wick_vec_pkg::CtlFirst]));
 

@@ -22,9 +22,12 @@ module wick_vec_decode #(
 
   logic [4:0] opcode;
   logic [2:0] map_fn;
-  logic [1:0] pool_fn, row_fn;
+  logic [1:0] pool_fn;
+  logic [2:0] row_fn;
   logic [5:0] map_n, pool_n, row_n, trn_rows, trn_n;
   logic [11:0] row_kc;
+  logic [17:0] row_length;
+  logic softmax, norm, row_max;  // of ROW
   logic [3:0] table_sel;
   logic [4:0] tables, tab_count;
   logic [5:0] table_end;
@@ -34,11 +37,15 @@ module wick_vec_decode #(
   assign opcode = cmd_i[wick_pkg::HdrOpcodeLsb+:5];
   assign map_fn = cmd_i[wick_pkg::MapFnLsb+:3];
   assign pool_fn = cmd_i[wick_pkg::PoolFnLsb+:2];
-  assign row_fn = cmd_i[wick_pkg::RowFnLsb+:2];
+  assign row_fn = cmd_i[wick_pkg::RowFnLsb+:3];
   assign map_n = cmd_i[wick_pkg::MapNLsb+:6];
   assign pool_n = cmd_i[wick_pkg::PoolNLsb+:6];
   assign row_n = cmd_i[wick_pkg::RowKTailLsb+:6];
   assign row_kc = cmd_i[wick_pkg::RowKcLsb+:12];
+  assign row_length = ({6'b0, row_kc} - 18'd1) * 18'(N) + {12'b0, row_n};
+  assign softmax = row_fn == 3'(wick_pkg::RowSoftmax);
+  assign norm = row_fn == 3'(wick_pkg::RowLayernorm) || row_fn == 3'(wick_pkg::RowRmsnorm);
+  assign row_max = row_fn == 3'(wick_pkg::RowMax);
   assign trn_rows = cmd_i[wick_pkg::TrnRowsLsb+:6];
   assign trn_n = cmd_i[wick_pkg::TrnNLsb+:6];
   assign tab_count = cmd_i[wick_pkg::TabCountLsb+:5];
@@ -120,23 +127,25 @@ module wick_vec_decode #(
                       cmd_i[wick_pkg::RowOutLsb+:20]};
           par_o = cmd_i[wick_pkg::RowParLsb+:20];
           table_sel = cmd_i[wick_pkg::RowTableLsb+:4];
-          tables = row_fn == 2'(wick_pkg::RowSoftmax) ? 5'd3 : 5'd0;
+          tables = softmax ? 5'd3 : 5'd0;
           cfg_o[wick_vec_pkg::CfgRow] = 1'b1;
           cfg_o[wick_vec_pkg::CfgU8] = cmd_i[wick_pkg::RowU8Lsb];
-          cfg_o[wick_vec_pkg::CfgCentre] = row_fn == 2'(wick_pkg::RowMean);
-          cfg_o[wick_vec_pkg::CfgTable] = row_fn == 2'(wick_pkg::RowSoftmax);
-          cfg_o[wick_vec_pkg::CfgThree] = row_fn == 2'(wick_pkg::RowSoftmax);
-          cfg_o[wick_vec_pkg::CfgSoftmax] = row_fn == 2'(wick_pkg::RowSoftmax);
-          cfg_o[wick_vec_pkg::CfgScale] = row_fn != 2'(wick_pkg::RowMax);
-          cfg_o[wick_vec_pkg::CfgEntry] = 1'b1;
-          cfg_o[wick_vec_pkg::CfgRescale] = row_fn != 2'(wick_pkg::RowMax);
-          cfg_o[wick_vec_pkg::CfgRange1] = row_fn != 2'(wick_pkg::RowMax);
-          cfg_o[wick_vec_pkg::CfgRecord] = row_fn != 2'(wick_pkg::RowMax);
-          cfg_o[wick_vec_pkg::CfgEntry0] = row_fn != 2'(wick_pkg::RowMax);
-          cfg_o[wick_vec_pkg::CfgOneByte] = row_fn != 2'(wick_pkg::RowSoftmax);
-          bad = row_fn == 2'(wick_pkg::RowLayernorm) || cmd_i[wick_pkg::RowNyLsb+:12] == '0 ||
+          cfg_o[wick_vec_pkg::CfgCentre] = row_fn == 3'(wick_pkg::RowMean) ||
+              row_fn == 3'(wick_pkg::RowRmsnorm);
+          cfg_o[wick_vec_pkg::CfgTable] = softmax;
+          cfg_o[wick_vec_pkg::CfgThree] = softmax;
+          cfg_o[wick_vec_pkg::CfgSoftmax] = softmax;
+          cfg_o[wick_vec_pkg::CfgNorm] = norm;
+          cfg_o[wick_vec_pkg::CfgScale] = ~row_max;
+          cfg_o[wick_vec_pkg::CfgEntry] = ~norm;
+          cfg_o[wick_vec_pkg::CfgRescale] = ~row_max;
+          cfg_o[wick_vec_pkg::CfgRange1] = ~row_max;
+          cfg_o[wick_vec_pkg::CfgRecord] = ~row_max;
+          cfg_o[wick_vec_pkg::CfgEntry0] = ~row_max & ~norm;
+          cfg_o[wick_vec_pkg::CfgOneByte] = ~softmax & ~norm;
+          bad = row_fn > 3'(wick_pkg::RowRmsnorm) || cmd_i[wick_pkg::RowNyLsb+:12] == '0 ||
               row_kc == '0 || row_n == '0 || row_n > 6'(N) ||
-              (cfg_o[wick_vec_pkg::CfgSoftmax] && ({20'b0, row_kc} - 32'd1) * N + {26'b0, row_n} >= 65536);
+              (softmax && row_length >= 18'd65536) || (norm && row_length > 18'd32768);
         end
         wick_pkg::OpTrn: begin
           walk_a_o = {cmd_i[wick_pkg::TrnInYLsb+:20], cmd_i[wick_pkg::TrnInXLsb+:20],

@@ -3,7 +3,7 @@
 // on rdata_i in cycle 1 (stage 1); where its control word says Last, the result is on data_o in
 // cycle 5, with valid_o. Tables are looked up between stages 2 and 3. What the stages do stands in
 // wick_vec_acc (1, 2) and wick_vec_scale (3 to 5); here are the control word on its way, the tables,
-// and the divider of softmax.
+// and the divider of softmax. Normalisation uses stages 1 and 2 only, and then wick_vec_norm.
 module wick_vec_lanes #(
   parameter int unsigned N = 16,
   parameter int unsigned Tables = 8
@@ -19,6 +19,7 @@ module wick_vec_lanes #(
   input  logic [8*N-1:0]    rdata_i,
   // Parameters, read before the slots: see wick_vec_par.
   input  logic              start_i,
+  input  logic [511:0]      cmd_i,
   input  logic              record_i,
   input  logic              entry0_i,
   input  logic [19:0]       par_i,
@@ -29,9 +30,9 @@ module wick_vec_lanes #(
   output logic [5:0]        par_bytes_o,
   input  logic              got_record_i,
   input  logic              got_entry_i,
-  // Divider.
+  // Divider; bad_o: the parameters of the row are out of range.
   output logic              divided_o,
-  output logic              div_bad_o,
+  output logic              bad_o,
   // Writing of tables.
   input  logic              tab_write_i,
   input  logic [3:0]        tab_table_i,
@@ -49,7 +50,8 @@ module wick_vec_lanes #(
   logic [32*N-1:0]     hold;
   logic [8*N-1:0]      index;
   logic [24*N-1:0]     exponential;
-  logic                looks_up;
+  logic                looks_up, div_bad, norm_bad, scale_valid, norm_valid;
+  logic [8*N-1:0]      scale_data, norm_data;
 
   logic [31:0] bias;
   logic [7:0]  entry_shift;
@@ -58,6 +60,7 @@ module wick_vec_lanes #(
   logic [5:0]  shift, div_shift;
   logic [8:0]  za, zb;
   logic [15:0] zero, lo, hi;
+  logic [63:0] epsilon;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -119,6 +122,7 @@ module wick_vec_lanes #(
     .div_shift_i(div_shift),
     .bias_o(bias),
     .entry_shift_o(entry_shift),
+    .epsilon_o(epsilon),
     .ma_o(ma),
     .mb_o(mb),
     .mult_o(mult),
@@ -151,12 +155,12 @@ module wick_vec_lanes #(
 
   wick_vec_div u_div (
     .clk_i, .rst_ni, .clear_i,
-    .start_i(ctl3_q[wick_vec_pkg::CtlTotal]),
+    .start_i(ctl3_q[wick_vec_pkg::CtlTotal] & cfg_i[wick_vec_pkg::CfgSoftmax]),
     .sum_i(acc[39:0]),
     .m_i(bias),
     .s_i(entry_shift),
     .soon_o(divided_o),
-    .bad_o(div_bad_o),
+    .bad_o(div_bad),
     .mult_o(div_mult),
     .shift_o(div_shift)
   );
@@ -179,7 +183,32 @@ module wick_vec_lanes #(
     .lo_i(lo),
     .hi_i(hi),
     .hold_o(hold),
-    .valid_o,
-    .data_o
+    .valid_o(scale_valid),
+    .data_o(scale_data)
   );
+
+  wick_vec_norm #(
+    .N(N)
+  ) u_norm (
+    .clk_i, .rst_ni, .clear_i,
+    .load_i(start_i), .cmd_i,
+    .centred_i(cfg_i[wick_vec_pkg::CfgCentre]),
+    .ctl1_i(ctl1_q),
+    .ctl2_i(ctl2_q),
+    .bytes2_i(bytes2_q),
+    .diff_i(diff),
+    .rdata_i,
+    .epsilon_i(epsilon),
+    .shift_i(shift),
+    .zero_i(zero),
+    .lo_i(lo),
+    .hi_i(hi),
+    .bad_o(norm_bad),
+    .valid_o(norm_valid),
+    .data_o(norm_data)
+  );
+
+  assign bad_o = div_bad | norm_bad;
+  assign valid_o = scale_valid | norm_valid;
+  assign data_o = scale_data | norm_data;
 endmodule

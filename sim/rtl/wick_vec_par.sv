@@ -26,6 +26,7 @@ module wick_vec_par #(
   input  logic [5:0]        div_shift_i,
   output logic [31:0]       bias_o,
   output logic [7:0]        entry_shift_o,
+  output logic [63:0]       epsilon_o,
   output logic [24:0]       ma_o,
   output logic [24:0]       mb_o,
   output logic [23:0]       mult_o,
@@ -76,6 +77,7 @@ module wick_vec_par #(
 
   assign bias_o = entry_q[31:0];
   assign entry_shift_o = entry_q[63:56];
+  assign epsilon_o = record_q[64+:64];
   assign ma_o = record_q[64+:25];
   assign mb_o = record_q[96+:25];
   assign mult_o = cfg_i[wick_vec_pkg::CfgSoftmax] ? div_mult_i : entry_q[32+:24];

@@ -19,12 +19,16 @@ package wick_vec_pkg;
   localparam int unsigned CtlOdd = 12;    // of an odd row: which maximum is meant
   localparam int unsigned CtlFold = 13;   // 5 bits, one-hot: add lanes N/2, N/4 ... to those before
   localparam int unsigned CtlMax = 18;    // lanes take the maximum, not the sum
-  localparam int unsigned CtlLaneW = 19;  // so many travel with the data; the others do not
-  localparam int unsigned CtlWalkB = 19;  // the address is that of walker B, otherwise A
-  localparam int unsigned CtlStepA = 20;  // walkers: 1 bit step, 2 bits level
-  localparam int unsigned CtlStepB = 23;
-  localparam int unsigned CtlStepY = 26;
-  localparam int unsigned CtlW = 29;
+  localparam int unsigned CtlStat = 19;   // of a sum and a sum of squares (normalisation)
+  localparam int unsigned CtlTake = 20;   // from here on, what the last sums gave counts
+  localparam int unsigned CtlGamma = 21;  // what is read are entries of columns
+  localparam int unsigned CtlPart = 22;   // 3 bits: of which eighth of the word
+  localparam int unsigned CtlLaneW = 25;  // so many travel with the data; the others do not
+  localparam int unsigned CtlWalkB = 25;  // the address is that of walker B, otherwise A
+  localparam int unsigned CtlStepA = 26;  // walkers: 1 bit step, 2 bits level
+  localparam int unsigned CtlStepB = 29;
+  localparam int unsigned CtlStepY = 32;
+  localparam int unsigned CtlW = 35;
 
   // Configuration of a command.
   localparam int unsigned CfgU8 = 0;        // the (first) operand is u8
@@ -52,5 +56,6 @@ package wick_vec_pkg;
   localparam int unsigned CfgRow = 22;
   localparam int unsigned CfgTrn = 23;
   localparam int unsigned CfgTab = 24;
-  localparam int unsigned CfgW = 25;
+  localparam int unsigned CfgNorm = 25;     // of ROW: normalisation
+  localparam int unsigned CfgW = 26;
 endpackage

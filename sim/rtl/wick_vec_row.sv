@@ -7,6 +7,12 @@
 //   Max(r + 1), while the divider works
 //   Out(r)  words: exponential times reciprocal is the result
 //
+// Slots of a command (wick_vec), with f = kc + log2 N:
+//
+//   mean, max  ny * (f + 1), results ny
+//   softmax    (f + 2) + ny * (f + 1 + 2 * kc) + (ny - 1) * max(Divide, f + 2) + Divide,
+//              results ny * kc; Divide = 19
+//
 // load_i takes the fields from cmd_i; from the next cycle on slots are offered until finished_o;
 // ready_i: the one offered is done in this cycle. divided_i: the divider's result reaches the lanes
 // no later than a slot of the next cycle needs it.
@@ -158,8 +164,8 @@ module wick_vec_row #(
 
   always_ff @(posedge clk_i) begin
     if (load_i) begin
-      softmax_q <= cmd_i[wick_pkg::RowFnLsb+:2] == 2'(wick_pkg::RowSoftmax);
-      mean_q <= cmd_i[wick_pkg::RowFnLsb+:2] == 2'(wick_pkg::RowMean);
+      softmax_q <= cmd_i[wick_pkg::RowFnLsb+:3] == 3'(wick_pkg::RowSoftmax);
+      mean_q <= cmd_i[wick_pkg::RowFnLsb+:3] == 3'(wick_pkg::RowMean);
       ny_q <= cmd_i[wick_pkg::RowNyLsb+:12];
       kc_q <= cmd_i[wick_pkg::RowKcLsb+:12];
       tail_q <= cmd_i[wick_pkg::RowKTailLsb+:6];

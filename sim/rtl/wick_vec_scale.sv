@@ -102,7 +102,7 @@ module wick_vec_scale #(
 
   // Stage 3.
   assign multiply_hold = ctl3_i[wick_vec_pkg::CtlHold] & cfg_i[wick_vec_pkg::CfgAdd];
-  assign product_en = ctl3_i[wick_vec_pkg::CtlLast];
+  assign product_en = ctl3_i[wick_vec_pkg::CtlLast] & ~cfg_i[wick_vec_pkg::CfgNorm];
   assign hold_en = ctl2_i[wick_vec_pkg::CtlHold] & ~cfg_i[wick_vec_pkg::CfgAdd];
   assign from_table = cfg_i[wick_vec_pkg::CfgTable];
   assign adds = cfg_i[wick_vec_pkg::CfgAdd];

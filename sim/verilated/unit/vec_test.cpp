@@ -62,7 +62,7 @@ const std::map<std::string, Place> Layout = layout();
 
 enum { Move, Add, Mul, MapMax, MapMin, Table, Scale };
 enum { PoolMax, Mean, ValidMean };
-enum { Softmax, Layernorm, RowMean, RowMax };
+enum { Softmax, Layernorm, RowMean, RowMax, Rmsnorm };
 
 struct Command {
   std::string name;
@@ -224,9 +224,10 @@ struct Model {
     int fn = int(c["fn"]);
     Record r{};
     Entry e{};
+    int64_t n = (c["kc"] - 1) * N + c["k_tail"];
+    if (fn == Layernorm || fn == Rmsnorm) return norm(c, n, fn == Rmsnorm);
     if (fn != RowMax) r = record(c["par"]), e = entry(c["par"], 0);
     if (error) return;
-    int64_t n = (c["kc"] - 1) * N + c["k_tail"];
     if (fn == Softmax && n >= 65536) error = ErrField;
     if (fn == Softmax && c["table"] + 3 > Tables) error = ErrRange;
     for (int64_t y = 0; y < c["ny"] && !error; y++) {
@@ -266,6 +267,45 @@ struct Model {
     }
   }
 
+  // As compiler/ir/quant.h says it, in 128 bits.
+  void norm(const Command &c, int64_t n, bool rms) {
+    Record r = record(c["par"]);
+    if (n > 32768) error = ErrField;
+    if (error) return;
+    int64_t e = number(c["par"] + 8, 8), zero = rms ? r.za : 0;
+    for (int64_t y = 0; y < c["ny"]; y++) {
+      auto at = [&](const char *base, const char *sy, const char *sc, int64_t i) {
+        return c[base] + y * c[sy] + i / N * c[sc] + i % N;
+      };
+      std::vector<int64_t> q;
+      int64_t sum = 0, squares = 0;
+      for (int64_t i = 0; i < n; i++) {
+        q.push_back(byte(at("in", "in_y", "in_c", i), c["u8"]) - zero);
+        sum += rms ? 0 : q.back();
+        squares += q.back() * q.back();
+      }
+      __int128 one = 1, v = ((one * n * squares - one * sum * sum) << 16) + (one * uint64_t(e));
+      if (v < 1 || v >= one << 62) error = ErrField;
+      if (error) return;
+      int h = 0;
+      while (v << (2 * h + 2) < one << 62) h++;
+      int s = 30 - h;
+      __int128 w = (v << 2 * h) >> 30, u = w >> 16;
+      __int128 root = u < 32768 ? (one * 20711 << 16) - u * 18768 : (one * 14645 << 16) - u * 6635;
+      for (int i = 0; i < 3; i++)
+        root = (root * (3 * (one << 29) - ((w * ((root * root) >> 29)) >> 32))) >> 30;
+      for (int64_t i = 0; i < n; i++) {
+        int64_t b = int32_t(number(c["par"] + 32 + 8 * i, 4));
+        int64_t g = int32_t(number(c["par"] + 36 + 8 * i, 4));
+        __int128 x = ((n * q[i] - sum) * root + (one << s) / 2) >> s;
+        __int128 p = ((x * g + (r.shift ? one << (r.shift - 1) : 0)) >> r.shift) + b;
+        p = std::min<__int128>(std::max<__int128>(p, INT32_MIN), INT32_MAX);
+        put(at("out", "out_y", "out_c", i), saturate(shr_round(int64_t(p), 16) + r.zero, r.lo, r.hi));
+      }
+      if (error) return;
+    }
+  }
+
   void trn(const Command &c) {
     for (int64_t ty = 0; ty < c["ny"]; ty++)
       for (int64_t tx = 0; tx < c["nx"]; tx++) {
@@ -291,7 +331,7 @@ struct Model {
 
 // ---- durations (see wick_vec.sv) -----------------------------------------------------------------
 
-constexpr int Start = 1, Latency = 6, Divide = 19;
+constexpr int Start = 1, Latency = 6, Divide = 19, NormLatency = 8, Root = 34, Depth = 6;
 
 int64_t duration(const Command &c) {
   int64_t record = std::max(1, 32 / N), log_n = 31 - __builtin_clz(N);
@@ -307,6 +347,11 @@ int64_t duration(const Command &c) {
     slots = (fn == PoolMax ? 0 : fn == Mean ? record + 1 : record) +
             results * (c["ky"] * c["kx"] + (fn == ValidMean ? 2 : 1));
   }
+  if (c.name == "ROW" && (fn == Layernorm || fn == Rmsnorm)) {
+    int64_t ny = c["ny"], kc = c["kc"], out = 9 * (kc - 1) + 1 + (8 * c["k_tail"] + N - 1) / N;
+    return Start + record + ny * (kc + out) + Root + (ny - 1) * std::max<int64_t>(1, Root - out) +
+           ny * kc + NormLatency - std::min<int64_t>(ny * kc, Depth);
+  }
   if (c.name == "ROW") {
     int64_t fold = c["kc"] + log_n, ny = c["ny"];
     results = fn == Softmax ? ny * c["kc"] : ny;
@@ -319,7 +364,7 @@ int64_t duration(const Command &c) {
   }
   if (c.name == "TRN") slots = c["ny"] * c["nx"] * (c["rows"] + c["n"] + 1);
   if (c.name == "TAB") slots = c["count"] * 256 / N;
-  return Start + slots + std::max<int64_t>(0, Latency - results);
+  return Start + slots + std::max<int64_t>(0, Latency - results);  // Latency = Depth
 }
 
 // ---- the bench -----------------------------------------------------------------------------------
@@ -628,9 +673,29 @@ struct Draw {
     return c;
   }
 
+  // Of rows of n elements: variances of all sizes, factors of g.
+  int64_t norm_record(int64_t n, bool u8) {
+    int64_t p = record(n, false, u8, u8);
+    int64_t e = chance(20) ? 1 : int64_t(rng() >> pick(3, 63)) | 1;
+    if (e + ((n * n * 255 * 255) << 16) >= int64_t{1} << 62) e = 1;
+    int64_t shift = chance(90) ? pick(19, 45) : pick(0, 62), most = 1 << pick(8, 24);
+    b.store(p + 8, e, 8);
+    b.store(p + 16, shift, 1);
+    int kind = int(pick(0, 3));
+    for (int64_t i = 0; i < n; i++) {
+      int64_t g = kind == 0 ? most - 1 : pick(1 - most, most - 1);
+      if (kind == 1 && chance(10)) g = 0;
+      int64_t bias = chance(3) ? int64_t(int32_t(rng())) : pick(-4 << 16, 4 << 16);
+      b.store(p + 32 + 8 * i, bias, 4);
+      b.store(p + 36 + 8 * i, g, 4);
+    }
+    return p;
+  }
+
   Command row() {
     Command c{"ROW", {}};
-    int64_t fn = chance(60) ? Softmax : chance(50) ? RowMean : RowMax, u8 = pick(0, 1);
+    int64_t fn = chance(40) ? Softmax : chance(60) ? (chance(50) ? Layernorm : Rmsnorm)
+                 : chance(50) ? RowMean : RowMax, u8 = pick(0, 1);
     if (Tables < 3 && fn == Softmax) fn = RowMean;
     int64_t ny = pick(1, 9), kc = chance(20) ? pick(10, 30) : pick(1, 6);
     int64_t tail = chance(40) ? N : pick(1, N), n_y, n_c;
@@ -653,6 +718,10 @@ struct Draw {
     } else {
       size = strides("out_y", "out_c", true);
       c.f["out"] = place(size);
+    }
+    if (fn == Layernorm || fn == Rmsnorm) {
+      c.f["par"] = norm_record((kc - 1) * N + tail, u8);
+      return c;
     }
     c.f["par"] = record(1, false, u8, u8);
     if (fn == Softmax) {
@@ -823,6 +892,28 @@ void corners(Bench &b) {
     }
 }
 
+// Normalisation: constant rows, one element, long rows, the largest variance, rows shorter than the
+// root takes.
+void norms(Bench &b) {
+  Draw d{b};
+  for (int kind = 0; kind < 6; kind++)
+    for (int fn : {int(Layernorm), int(Rmsnorm)})
+      for (int u8 = 0; u8 < 2; u8++) {
+        d.next = 0;
+        int64_t kc = kind == 0 ? 1 : kind == 3 ? std::min<int64_t>(32768 / N, Spm / 16 / N) : pick(1, 9);
+        int64_t tail = kind == 0 ? 1 : N, n = (kc - 1) * N + tail, ny = kind == 3 ? 2 : pick(1, 6);
+        int64_t in = d.place(ny * kc * N), par = d.norm_record(n, u8);
+        for (int64_t i = 0; i < ny * kc * N; i++)
+          b.store(in + i, kind == 1 ? 17 : kind == 4 ? (i & 1 ? 127 : 128) : kind == 5 ? 255 * (i & 1)
+                                    : int64_t(rng()), 1);
+        if (kind == 1) b.store(par + 8, 1, 8);
+        Command c{"ROW", {{"fn", fn}, {"u8", u8}, {"in", in}, {"in_y", kc * N}, {"in_c", N}, {"ny", ny},
+                          {"kc", kc}, {"k_tail", tail}, {"out", in}, {"out_y", kc * N}, {"out_c", N},
+                          {"par", par}}};
+        b.batch({c, c}, false);
+      }
+}
+
 void errors(Bench &b) {
   auto refused = [&](Command c, int code) {
     uint32_t words[16];
@@ -913,9 +1004,22 @@ void errors(Bench &b) {
       bad.f[f] = 0;
       refused(bad, ErrField);
     }
+    for (int fn : {5, 6, 7}) {
+      bad = c;
+      bad.f["fn"] = fn;
+      refused(bad, ErrField);
+    }
     bad = c;
-    bad.f["fn"] = Layernorm;
-    refused(bad, ErrField);
+    bad.f["fn"] = pick(0, 1) ? Layernorm : Rmsnorm, bad.f["kc"] = 32768 / N + 1, bad.f["k_tail"] = 1;
+    if (bad["kc"] < 4096) refused(bad, ErrField);
+    d.next = 0;
+    c.f["par"] = d.norm_record(N, false);
+    c.f["fn"] = Layernorm, c.f["kc"] = 1, c.f["k_tail"] = 1, c.f["ny"] = 1, c.f["in"] = Spm / 2;
+    for (int64_t e : {int64_t{0}, int64_t{1} << 62, int64_t{-1}}) {
+      b.store(c["par"] + 8, e, 8);
+      refused(c, ErrField);
+    }
+    c = d.fitting(&Draw::row);
     bad = c;
     bad.f["fn"] = Softmax, bad.f["table"] = Tables - 2;
     refused(bad, ErrRange);
@@ -978,6 +1082,7 @@ int main(int argc, char **argv) {
   for (int t = 0; t < Tables; t++)
     b.batch({Command{"TAB", {{"in", 256 * t}, {"table", t}, {"count", 1}}}}, false);
   corners(b);
+  norms(b);
   int64_t directed = b.commands;
   std::map<std::string, int> kinds;
   int64_t random = 0;
