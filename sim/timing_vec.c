@@ -186,6 +186,71 @@ static void row_idle(const wk_timing *t, wk_ve *v) {
   if (divided) v->dividing = false;
 }
 
+/* ---- ROW layernorm, rmsnorm (wick_vec_norm_slots.sv) --------------------------------------------- */
+
+enum { STATISTICS, ROOT_WAIT, WORD_IN, ENTRIES };
+enum { PART = COUNT, STAT_ROW = MAX_ROW, SINCE = OUT_ROW + 1 };
+enum { ROOT = 34, NORM_LATENCY = 8, PARTS = 8 };
+
+static bool is_norm(const wk_isa_command *c) {
+  return c->opcode == WK_CMD_ROW && (WK_V(c, ROW, fn) == WK_CHOICE_ROW_layernorm ||
+                                     WK_V(c, ROW, fn) == WK_CHOICE_ROW_rmsnorm);
+}
+
+static int norm_parts(const wk_timing *t, const wk_ve *v, bool last_word) {
+  int bytes = WK_ENTRY_BYTES * (int)WK_SV(&v->c, ROW, k_tail);
+  return last_word ? (bytes + t->n - 1) / t->n : PARTS;
+}
+
+static bool norm_slot(const wk_timing *t, wk_ve *v, wk_slot *s) {
+  const wk_isa_command *c = &v->c;
+  uint64_t word = (uint64_t)v->i[WORD];
+  bool last_word = v->i[WORD] == WK_SV(c, ROW, kc) - 1;
+  uint32_t lanes = (uint32_t)(last_word ? WK_SV(c, ROW, k_tail) : t->n);
+  uint64_t row = (uint64_t)(v->state == STATISTICS ? v->i[STAT_ROW] : v->i[OUT_ROW]);
+  s->reads = v->state != ROOT_WAIT;
+  if (v->state != ENTRIES) {
+    s->bytes = lanes;
+    s->address = (uint32_t)(WK_V(c, ROW, in) + row * WK_V(c, ROW, in_y) + word * WK_V(c, ROW, in_c));
+    return true;
+  }
+  uint32_t from = (uint32_t)(v->i[PART] * t->n), rest = WK_ENTRY_BYTES * lanes - from;
+  s->bytes = rest < (uint32_t)t->n ? rest : (uint32_t)t->n;
+  s->address = (uint32_t)WK_V(c, ROW, par) + WK_RECORD_BYTES +
+               (uint32_t)word * (uint32_t)(PARTS * t->n) + from;
+  s->completes = v->i[PART] == norm_parts(t, v, last_word) - 1;
+  s->result_bytes = lanes;
+  s->result =
+      (uint32_t)(WK_V(c, ROW, out) + row * WK_V(c, ROW, out_y) + word * WK_V(c, ROW, out_c));
+  return true;
+}
+
+static void norm_pass(const wk_timing *t, wk_ve *v) {
+  int rows = (int)WK_SV(&v->c, ROW, ny), words = (int)WK_SV(&v->c, ROW, kc);
+  bool last_word = v->i[WORD] == words - 1;
+  v->i[SINCE]++;
+  switch (v->state) {
+    case STATISTICS:
+      v->i[WORD] = last_word ? 0 : v->i[WORD] + 1;
+      if (!last_word) return;
+      v->i[SINCE] = 0;
+      v->state = v->i[STAT_ROW]++ == 0 ? ROOT_WAIT : WORD_IN;
+      return;
+    case ROOT_WAIT:
+      if (v->i[SINCE] >= ROOT) v->state = v->i[STAT_ROW] == rows ? WORD_IN : STATISTICS;
+      return;
+    case WORD_IN: v->state = ENTRIES; return;
+    default:
+      if (++v->i[PART] < norm_parts(t, v, last_word)) return;
+      v->i[PART] = 0;
+      v->i[WORD] = last_word ? 0 : v->i[WORD] + 1;
+      v->state = WORD_IN;
+      if (!last_word) return;
+      v->state = ROOT_WAIT;
+      if (++v->i[OUT_ROW] == rows) v->finished = true;
+  }
+}
+
 /* ---- TRN, TAB ---------------------------------------------------------------------------------- */
 
 enum { READ, PAUSE, WRITE };
@@ -247,6 +312,12 @@ static const unit units[32] = {[WK_CMD_MAP] = {map_slot, map_pass, NULL},
                                [WK_CMD_TRN] = {trn_slot, trn_pass, trn_idle},
                                [WK_CMD_TAB] = {tab_slot, tab_pass, NULL}};
 
+static const unit norm_unit = {norm_slot, norm_pass, NULL};
+
+static const unit *unit_of(const wk_isa_command *c) {
+  return is_norm(c) ? &norm_unit : &units[c->opcode];
+}
+
 /* Whether a command reads a record, and its entry 0, before anything else. */
 static bool reads_record(const wk_isa_command *c) {
   switch (c->opcode) {
@@ -260,7 +331,7 @@ static bool reads_record(const wk_isa_command *c) {
 
 static bool reads_entry(const wk_isa_command *c) {
   if (c->opcode == WK_CMD_POOL) return WK_V(c, POOL, fn) == WK_CHOICE_POOL_mean;
-  return c->opcode == WK_CMD_ROW && WK_V(c, ROW, fn) != WK_CHOICE_ROW_max;
+  return c->opcode == WK_CMD_ROW && WK_V(c, ROW, fn) != WK_CHOICE_ROW_max && !is_norm(c);
 }
 
 static uint32_t record_address(const wk_isa_command *c) {
@@ -307,7 +378,7 @@ void wk_timing_ve_ask(wk_timing *t) {
   v->is_record = ask_record(t);
   if (!v->is_record) v->is_result = ask_result(t, v);
   if (!v->is_record && !v->is_result && !v->finished)
-    v->has_slot = units[v->c.opcode].slot(t, v, &v->slot);
+    v->has_slot = unit_of(&v->c)->slot(t, v, &v->slot);
   if (v->slot.reads || v->slot.writes)
     wk_timing_want(t, WK_PORT_VE, v->slot.address, v->slot.bytes, v->slot.writes);
 }
@@ -316,12 +387,12 @@ static void push_result(const wk_timing *t, wk_ve *v) {
   int at = (int)(v->results_head + v->results_n++) % WK_VE_DEPTH;
   v->results[at].address = v->slot.result;
   v->results[at].bytes = v->slot.result_bytes;
-  v->results[at].ready = t->now + WK_VE_LATENCY;
+  v->results[at].ready = t->now + (is_norm(&v->c) ? NORM_LATENCY : WK_VE_LATENCY);
 }
 
 static void move(wk_timing *t) {
   wk_ve *v = &t->ve;
-  const unit *u = &units[v->c.opcode];
+  const unit *u = unit_of(&v->c);
   bool accesses = v->slot.reads || v->slot.writes;
   bool passes = accesses ? wk_timing_got(t, WK_PORT_VE) : true;
   bool was_finished = v->finished;

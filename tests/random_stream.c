@@ -170,6 +170,7 @@ static int64_t slot_bytes(drawing *d, slot_kind kind) {
   switch (kind) {
     case SLOT_EXP: return EXP_BYTES;
     case SLOT_SOFTMAX: return WK_RECORD_BYTES + WK_ENTRY_BYTES * stream_int(d, 1, 3);
+    case SLOT_NORM:
     case SLOT_RECORD:
       return WK_RECORD_BYTES +
              WK_ENTRY_BYTES * stream_int(d, stream_chance(d, 80) ? d->n : 1, STREAM_IMAGE_ENTRIES);

@@ -56,6 +56,20 @@ static void draw_softmax_entry(drawing *d, uint8_t *p) {
   put(p + 7, 1, stream_chance(d, 80) ? stream_int(d, 21, 25) : stream_int(d, 1, 40));
 }
 
+/* v is below 2^62 for rows of up to 64 bytes, whatever e is. */
+static void draw_norm(drawing *d, uint8_t *p) {
+  int64_t most = INT64_C(1) << stream_int(d, 10, 24);
+  put(p + 8, 8, stream_chance(d, 30) ? 1 : stream_int(d, 1, INT64_C(1) << stream_int(d, 1, 60)));
+  put(p + 16, 1, stream_chance(d, 90) ? stream_int(d, 19, 45) : stream_int(d, 0, 62));
+  put(p + 18, 2, stream_int(d, 0, 127)); /* of either type */
+  for (int i = 0; i < STREAM_IMAGE_ENTRIES; i++) {
+    uint8_t *e = p + WK_RECORD_BYTES + WK_ENTRY_BYTES * i;
+    bool is_large = stream_chance(d, 5);
+    put(e, 4, is_large ? (int32_t)wk_rng_next(&d->rng) : stream_int(d, -(20 << 16), 20 << 16));
+    put(e + 4, 4, stream_chance(d, 10) ? most - 1 : stream_int(d, 1 - most, most - 1));
+  }
+}
+
 static void draw_record(drawing *d, uint8_t *p, int image) {
   int64_t shift = stream_chance(d, 85) ? stream_int(d, 1, 24) : stream_int(d, 1, 62);
   bool is_wide = stream_image_is_wide(image);
@@ -73,7 +87,8 @@ static void draw_record(drawing *d, uint8_t *p, int image) {
   put_range(d, p + 24, p + 26);
   for (int i = 0; i < STREAM_IMAGE_ENTRIES; i++)
     draw_entry(d, p + WK_RECORD_BYTES + WK_ENTRY_BYTES * i);
-  if (stream_image_is_softmax(image)) draw_softmax_entry(d, p + WK_RECORD_BYTES);
+  if (stream_image_kind(image) == SLOT_SOFTMAX) draw_softmax_entry(d, p + WK_RECORD_BYTES);
+  if (stream_image_kind(image) == SLOT_NORM) draw_norm(d, p);
 }
 
 enum { IMAGE_BYTES = WK_RECORD_BYTES + WK_ENTRY_BYTES * STREAM_IMAGE_ENTRIES };

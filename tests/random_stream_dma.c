@@ -157,9 +157,8 @@ void stream_fill_bytes(drawing *d, int64_t from, int64_t end) {
 void stream_load_slot(drawing *d, stream_slot *slot) {
   int64_t dram = d->exps;
   if (slot->kind != SLOT_EXP) {
-    bool is_softmax = slot->kind == SLOT_SOFTMAX;
     do slot->image = (int)stream_int(d, 0, STREAM_IMAGES - 1);
-    while (stream_image_is_softmax(slot->image) != is_softmax);
+    while (stream_image_kind(slot->image) != slot->kind);
     dram = stream_image_address(d, slot->image);
   }
   move_bytes(d, WK_CMD_LD, dram, slot->from, slot->end - slot->from);

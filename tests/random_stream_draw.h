@@ -26,7 +26,7 @@ typedef struct {
 
 /* The scratchpad that the stream uses is cut into slots. Records and tables of exponentials must
  * hold what makes sense; data is whatever is there. */
-typedef enum { SLOT_DATA, SLOT_RECORD, SLOT_SOFTMAX, SLOT_EXP } slot_kind;
+typedef enum { SLOT_DATA, SLOT_RECORD, SLOT_SOFTMAX, SLOT_NORM, SLOT_EXP } slot_kind;
 typedef struct {
   int64_t from, end;
   slot_kind kind;
@@ -82,7 +82,9 @@ wk_status stream_fill_memory(drawing *d, wk_stream *s) WK_MUST_CHECK;
 int64_t stream_image_address(const drawing *d, int image);
 static inline bool stream_image_is_mul(int image) { return image % 2 == 0; }  /* ma >= 0 */
 static inline bool stream_image_is_wide(int image) { return image % 4 == 0; } /* ma < 2^24 */
-static inline bool stream_image_is_softmax(int image) { return image % 4 == 3; }
+static inline slot_kind stream_image_kind(int image) {
+  return image % 4 == 3 ? SLOT_SOFTMAX : image % 4 == 1 && image > 1 ? SLOT_NORM : SLOT_RECORD;
+}
 
 /* ---- one draw each; false: it did not fit
  * --------------------------------------------------------- */

@@ -151,7 +151,10 @@ static void records(void **state) {
       ".entry p 16 1 bias=-2 mult=0xabcdef shift=33\n"
       ".entry p 16 0 bias=4 scale=0.0123\n"
       ".record p 128 scale=0.5\n"
-      ".record p 192 scale_a=0.5 scale_b=0.25\n";
+      ".record p 192 scale_a=0.5 scale_b=0.25\n"
+      ".record p 64 e=0x0102030405060708 shift=45\n"
+      ".entry p 64 0 bias=-1 gain=-2\n";
+  static const uint8_t norm[] = {8, 7, 6, 5, 4, 3, 2, 1, 45};
   static const uint8_t want[] = {0xfd, 0xff, 0x9c, 0xff, 100, 0, 0, 0, 0xfb, 0xff, 0xff, 0xff, 0xff,
                                  0xff, 0x7f, 0, 62, 1, 1, 0, 0xfe, 0xff, 3, 0, 0xf9, 0xff, 9, 0,
                                  0, 0, 0, 0};
@@ -166,6 +169,8 @@ static void records(void **state) {
   double scale = mult * 0x1p-16;
   for (int i = 0; i < p[55]; i++) scale /= 2;
   assert_true(scale > 0.0123 * (1 - 1e-6) && scale < 0.0123 * (1 + 1e-6));
+  assert_memory_equal(p + 64 + 8, norm, sizeof norm);
+  assert_memory_equal(p + 64 + 32, "\xff\xff\xff\xff\xfe\xff\xff\xff", 8);
   assert_memory_equal(p + 128, half, sizeof half); /* ma 2^23, 0.5 * 2^16 = 2^23 / 2^8 */
   assert_int_equal(p[128 + 16], 8);
   int32_t ma, mb;

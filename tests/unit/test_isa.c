@@ -217,7 +217,9 @@ static void touch_row(extent *e, const int64_t *v, int64_t n) {
       if (is_one) touch(e, v[WK_ROW_out] + y * v[WK_ROW_out_y], 1);
       else touch(e, v[WK_ROW_out] + y * v[WK_ROW_out_y] + c * v[WK_ROW_out_c], width);
     }
-  if (v[WK_ROW_fn] != WK_CHOICE_ROW_max) touch_record(e, v[WK_ROW_par], 1);
+  bool is_norm = v[WK_ROW_fn] == WK_CHOICE_ROW_layernorm || v[WK_ROW_fn] == WK_CHOICE_ROW_rmsnorm;
+  int64_t length = (v[WK_ROW_kc] - 1) * n + v[WK_ROW_k_tail];
+  if (v[WK_ROW_fn] != WK_CHOICE_ROW_max) touch_record(e, v[WK_ROW_par], is_norm ? length : 1);
 }
 
 static void touch_trn(extent *e, const int64_t *v) {

@@ -165,25 +165,31 @@ wk_status wk_asm_file(wk_asm_state *a) {
 
 /* ---- parameter records ----------------------------------------------------------------------- */
 
+/* Those of normalisation lie over others, and are not there unless they are given. */
 typedef struct {
   const char *name;
   int at, bytes; /* in the record */
   int64_t low, high, def;
+  uint32_t over; /* bit i: part i lies there, too */
 } part;
+#define ABSENT INT64_MIN
+enum { PART_MA = 3, PART_MB = 4, PART_SHIFT = 5, PART_MULT = 1, PART_ENTRY_SHIFT = 2 };
 
 static const part record_parts[] = {
-    {"zero", 0, 2, INT16_MIN, INT16_MAX, 0},   {"lo", 2, 2, INT16_MIN, INT16_MAX, -128},
-    {"hi", 4, 2, INT16_MIN, INT16_MAX, 127},   {"ma", 8, 4, -0xffffff, 0xffffff, 0},
-    {"mb", 12, 4, -0x7fffff, 0x7fffff, 0},     {"shift", 16, 1, 0, 62, 0},
-    {"flags", 17, 1, 0, 1, 0},                 {"za", 18, 2, INT16_MIN, INT16_MAX, 0},
-    {"zb", 20, 2, INT16_MIN, INT16_MAX, 0},    {"zy", 22, 2, INT16_MIN, INT16_MAX, 0},
-    {"lo2", 24, 2, INT16_MIN, INT16_MAX, -128}, {"hi2", 26, 2, INT16_MIN, INT16_MAX, 127}};
-enum { PART_MA = 3, PART_MB = 4, PART_SHIFT = 5, PARTS = WK_COUNTOF(record_parts) };
+    {"zero", 0, 2, INT16_MIN, INT16_MAX, 0, 0},   {"lo", 2, 2, INT16_MIN, INT16_MAX, -128, 0},
+    {"hi", 4, 2, INT16_MIN, INT16_MAX, 127, 0},   {"ma", 8, 4, -0xffffff, 0xffffff, 0, 0},
+    {"mb", 12, 4, -0x7fffff, 0x7fffff, 0, 0},     {"shift", 16, 1, 0, 62, 0, 0},
+    {"flags", 17, 1, 0, 1, 0, 0},                 {"za", 18, 2, INT16_MIN, INT16_MAX, 0, 0},
+    {"zb", 20, 2, INT16_MIN, INT16_MAX, 0, 0},    {"zy", 22, 2, INT16_MIN, INT16_MAX, 0, 0},
+    {"lo2", 24, 2, INT16_MIN, INT16_MAX, -128, 0}, {"hi2", 26, 2, INT16_MIN, INT16_MAX, 127, 0},
+    {"e", 8, 8, 1, (INT64_C(1) << 62) - 1, ABSENT, 1u << PART_MA | 1u << PART_MB}};
+enum { PARTS = WK_COUNTOF(record_parts) };
 
-static const part entry_parts[] = {{"bias", 0, 4, INT32_MIN, UINT32_MAX, 0},
-                                   {"mult", 4, 3, 0, 0xffffff, 0},
-                                   {"shift", 7, 1, 1, 62, 1}};
-enum { PART_MULT = 1, PART_ENTRY_SHIFT = 2 };
+static const part entry_parts[] = {
+    {"bias", 0, 4, INT32_MIN, UINT32_MAX, 0, 0},
+    {"mult", 4, 3, 0, 0xffffff, 0, 0},
+    {"shift", 7, 1, 1, 62, 1, 0},
+    {"gain", 4, 4, -0xffffff, 0xffffff, ABSENT, 1u << PART_MULT | 1u << PART_ENTRY_SHIFT}};
 
 typedef struct { double scale, a, b; } factors; /* 0: not given */
 
@@ -191,6 +197,7 @@ typedef struct { double scale, a, b; } factors; /* 0: not given */
 static wk_status parts(wk_asm_state *a, const part *p, size_t n, int64_t *v, factors *f,
                        bool is_record) {
   uint32_t given = 0;
+  const char *start = a->at;
   for (size_t i = 0; i < n; i++) v[i] = p[i].def;
   while (!wk_asm_at_end(a)) {
     wk_asm_name name;
@@ -214,9 +221,15 @@ static wk_status parts(wk_asm_state *a, const part *p, size_t n, int64_t *v, fac
                             names, first + n);
     }
     if (given >> i & 1) return wk_asm_error(a, at, "'%s' is given twice", name.s);
+    for (size_t k = 0; k < n; k++)
+      if (given >> k & 1 && (p[i].over >> k & 1 || p[k].over >> i & 1))
+        return wk_asm_error(a, at, "'%s' lies where '%s' does", name.s, p[k].name);
     given |= 1u << i;
     WK_TRY(wk_asm_number(a, p[i].name, p[i].low, p[i].high, &v[i]));
   }
+  for (size_t i = 0; i < n; i++)
+    if (given >> i & 1 && p[i].over && (f->scale > 0 || f->a > 0 || f->b > 0))
+      return wk_asm_error(a, start, "'%s' lies where a scale does", p[i].name);
   return NULL;
 }
 
@@ -234,13 +247,14 @@ static wk_status put_parts(wk_asm_state *a, const char *at, const target *t, con
                            size_t n, const int64_t *v) {
   for (size_t i = 0; i < n; i++) {
     target one = *t;
+    if (v[i] == ABSENT) continue;
     one.at += (uint64_t)p[i].at;
     WK_TRY(put(a, at, &one, v[i], p[i].bytes));
   }
   return NULL;
 }
 
-/* .record NAME OFFSET zero= lo= hi= ma= mb= shift= za= zb= zy= lo2= hi2= flags=
+/* .record NAME OFFSET zero= lo= hi= ma= mb= shift= za= zb= zy= lo2= hi2= flags= e=
  * scale=: ma and shift of mul; scale_a= scale_b=: ma, mb, shift of a sum */
 wk_status wk_asm_record(wk_asm_state *a) {
   int64_t v[PARTS], mults[2];
@@ -264,7 +278,7 @@ wk_status wk_asm_record(wk_asm_state *a) {
   return put_parts(a, at, &t, record_parts, PARTS, v);
 }
 
-/* .entry NAME OFFSET INDEX bias= mult= shift= | scale=; OFFSET is that of the record */
+/* .entry NAME OFFSET INDEX bias= mult= shift= | scale= | gain=; OFFSET is that of the record */
 wk_status wk_asm_entry(wk_asm_state *a) {
   int64_t v[WK_COUNTOF(entry_parts)], index;
   factors f = {0, 0, 0};
