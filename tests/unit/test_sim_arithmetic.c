@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The functional model against the compiler's definition (quant.h): rows of softmax and of the
+ * normalisations, requantised sums, scaled sums of two operands. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/ir/quant.h"
+#include "compiler/ir/scalar.h"
+#include "sim/fields.h"
+#include "sim/functional.h"
+
+enum { PAR = 0, IN = 0x8000, OUT = 0xc000, MOST = 4000 };
+
+typedef struct {
+  wk_machine m;
+  wk_functional f;
+  wk_rng g;
+} bench;
+
+static void begin(bench *b, uint64_t seed) {
+  wk_status s = wk_machine_read("tiny", &b->m);
+  assert_null(s);
+  wk_functional_init(&b->f, &b->m, NULL, 0);
+  b->g = (wk_rng){seed};
+}
+
+static void put(bench *b, int at, int bytes, int64_t v) {
+  for (int i = 0; i < bytes; i++) b->f.scratchpad[at + i] = (uint8_t)((uint64_t)v >> 8 * i);
+}
+
+static int64_t draw(bench *b, int64_t low, int64_t high) { return wk_rng_range(&b->g, low, high); }
+static double draw_scale(bench *b, double low, double high) {
+  return exp2(low + (high - low) * wk_rng_unit(&b->g));
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+typedef struct {
+  int n;
+  bool is_u8;
+  int64_t zero, y_zero;
+  int q[MOST];
+} row;
+
+static void draw_row(bench *b, row *r) {
+  int kind = (int)draw(b, 0, 4);
+  r->n = (int)draw(b, 1, draw(b, 0, 9) ? 300 : kind == 4 ? MOST : 2000);
+  r->is_u8 = draw(b, 0, 1);
+  int low = r->is_u8 ? 0 : -128, middle = (int)draw(b, low + 2, low + 253);
+  r->zero = draw(b, low, low + 255);
+  r->y_zero = draw(b, low, low + 255);
+  for (int i = 0; i < r->n; i++) {
+    r->q[i] = (int)draw(b, low, low + 255);
+    if (kind == 0) r->q[i] = middle;
+    if (kind == 1) r->q[i] = middle + (int)draw(b, -2, 2);
+    if (kind == 2) r->q[i] = i ? middle : low;
+    if (kind == 3) r->q[i] = low + (i % 2 ? 255 : 0);
+    put(b, IN + i, 1, r->q[i]);
+  }
+}
+
+static void run_row(bench *b, const row *r, int fn) {
+  wk_isa_command c = {.opcode = WK_CMD_ROW, .queue = WK_QUEUE_ve};
+  wk_isa_fault fault;
+  int64_t *v = c.v, n = b->m.array;
+  v[WK_ROW_fn] = fn;
+  v[WK_ROW_in] = IN;
+  v[WK_ROW_out] = OUT;
+  v[WK_ROW_in_c] = v[WK_ROW_out_c] = n;
+  v[WK_ROW_u8] = r->is_u8;
+  v[WK_ROW_ny] = 1;
+  v[WK_ROW_kc] = (r->n + n - 1) / n;
+  v[WK_ROW_k_tail] = r->n - (v[WK_ROW_kc] - 1) * n;
+  v[WK_ROW_par] = PAR;
+  if (wk_isa_find_fault(&b->m, &c, NULL, &fault)) fail_msg("%s: %s", fault.field, fault.text);
+  put(b, PAR, 2, r->y_zero);
+  put(b, PAR + 2, 2, r->is_u8 ? 0 : -128);
+  put(b, PAR + 4, 2, r->is_u8 ? 255 : 127);
+  assert_true(wk_functional_execute(&b->f, &c));
+}
+
+/* y is what the definition gives before y's zero point is added. */
+static void expect(const bench *b, const row *r, int i, int64_t y) {
+  int64_t low = r->is_u8 ? 0 : -128, q = y + r->y_zero;
+  q = q < low ? low : q > low + 255 ? low + 255 : q;
+  if (b->f.scratchpad[OUT + i] != (uint8_t)q)
+    fail_msg("element %d of %d: %d, not %d", i, r->n, b->f.scratchpad[OUT + i], (uint8_t)q);
+}
+
+static int64_t value_of(wk_expr_builder *b, uint16_t v) {
+  wk_scalar scratch[128], z;
+  const wk_expr *x = wk_expr_finish(b, &v, 1);
+  assert_true(x->n <= WK_COUNTOF(scratch));
+  wk_expr_eval(x, NULL, NULL, scratch, &z);
+  return z.i;
+}
+
+static void draw_factors(bench *b, const row *r, double y_scale, int32_t *gain, int32_t *bias,
+                         int *shift) {
+  static double gamma[MOST], beta[MOST];
+  double size = draw_scale(b, -5, 1);
+  for (int i = 0; i < r->n; i++) {
+    gamma[i] = draw(b, 0, 9) ? size * (2 * wk_rng_unit(&b->g) - 0.5) : 0;
+    beta[i] = 4 * wk_rng_unit(&b->g) - 2;
+  }
+  assert_true(wk_norm_factors(gamma, beta, r->n, y_scale, gain, bias, shift));
+}
+
+static void check_norm(bench *b, wk_arena *arena, bool is_centred) {
+  static row r;
+  static int32_t gain[MOST], bias[MOST];
+  int64_t e, sum = 0, squares = 0;
+  int shift;
+  draw_row(b, &r);
+  double y_scale = draw_scale(b, -8, -3), epsilon = draw(b, 0, 3) ? 1e-5 : 0;
+  assert_true(wk_norm_epsilon(r.n, epsilon, draw_scale(b, -10, 0), &e));
+  draw_factors(b, &r, y_scale, gain, bias, &shift);
+  put(b, PAR + 8, 8, e);
+  put(b, PAR + 16, 1, shift);
+  put(b, PAR + 18, 2, r.zero);
+  for (int i = 0; i < r.n; i++) {
+    int64_t q = r.q[i] - (is_centred ? 0 : r.zero);
+    sum += is_centred ? q : 0;
+    squares += q * q;
+    put(b, PAR + WK_RECORD_BYTES + WK_ENTRY_BYTES * i, 4, bias[i]);
+    put(b, PAR + WK_RECORD_BYTES + WK_ENTRY_BYTES * i + 4, 4, gain[i]);
+  }
+  run_row(b, &r, is_centred ? WK_CHOICE_ROW_layernorm : WK_CHOICE_ROW_rmsnorm);
+
+  uint16_t v, in[3];
+  wk_expr_builder *x = wk_expr_begin(arena);
+  v = wk_expr_norm_variance(x, wk_expr_i(x, WK_I32, sum), wk_expr_i(x, WK_I32, squares), r.n, e);
+  int64_t variance = value_of(x, v);
+  x = wk_expr_begin(arena);
+  int64_t down = value_of(x, wk_expr_norm_shift(x, wk_expr_i(x, WK_I64, variance)));
+  x = wk_expr_begin(arena);
+  v = wk_expr_norm_inverse(x, wk_expr_i(x, WK_I64, variance), wk_expr_i(x, WK_I32, down));
+  int64_t root = value_of(x, v);
+  x = wk_expr_begin(arena);
+  for (int k = 0; k < 3; k++) in[k] = wk_expr_input(x, k, WK_I32);
+  v = wk_expr_norm_standard(x, in[0], wk_expr_i(x, WK_I32, sum), wk_expr_i(x, WK_I32, root),
+                            wk_expr_i(x, WK_I32, down), r.n);
+  v = wk_expr_norm_scaled(x, v, in[1], in[2], shift);
+  const wk_expr *y = wk_expr_finish(x, &v, 1);
+  for (int i = 0; i < r.n; i++) {
+    wk_scalar operands[] = {{.i = r.q[i] - (is_centred ? 0 : r.zero)}, {.i = gain[i]}, {.i = bias[i]}};
+    wk_scalar scratch[64], z;
+    assert_true(y->n <= WK_COUNTOF(scratch));
+    wk_expr_eval(y, operands, NULL, scratch, &z);
+    expect(b, &r, i, z.i);
+  }
+}
+
+static void norms(void **state) {
+  bench b;
+  (void)state;
+  begin(&b, 1);
+  for (int i = 0; i < 600; i++) {
+    wk_arena *arena = wk_arena_new();
+    check_norm(&b, arena, i % 3 != 2);
+    wk_arena_free(arena);
+  }
+  wk_functional_free(&b.f);
+}
+
+static void check_softmax(bench *b, wk_arena *arena) {
+  static row r;
+  int32_t table[256];
+  int64_t m, sum = 0;
+  int s, most = -128;
+  draw_row(b, &r);
+  wk_softmax_table(draw_scale(b, -12, 3), table);
+  assert_true(wk_softmax_factor(r.n, draw_scale(b, -10, -4), &m, &s));
+  put(b, PAR + WK_RECORD_BYTES, 4, m);
+  put(b, PAR + WK_RECORD_BYTES + 4, 4, (int64_t)s << 24);
+  for (int d = 0; d < 256; d++)
+    for (int t = 0; t < 3; t++) b->f.tables[256 * t + d] = (uint8_t)(table[d] >> 8 * t);
+  run_row(b, &r, WK_CHOICE_ROW_softmax);
+  for (int i = 0; i < r.n; i++) most = r.q[i] > most ? r.q[i] : most;
+  for (int i = 0; i < r.n; i++) sum += table[most - r.q[i]];
+
+  wk_expr_builder *x = wk_expr_begin(arena);
+  int64_t z = value_of(x, wk_expr_softmax_bits(x, wk_expr_i(x, WK_I64, sum)));
+  x = wk_expr_begin(arena);
+  int64_t q = value_of(x, wk_expr_softmax_quotient(x, wk_expr_i(x, WK_I64, sum), wk_expr_i(x, WK_I32, z), m));
+  x = wk_expr_begin(arena);
+  wk_rescale f = {.mult = value_of(x, wk_expr_softmax_mult(x, wk_expr_i(x, WK_I32, q)))};
+  x = wk_expr_begin(arena);
+  f.shift = (int)value_of(x, wk_expr_softmax_shift(x, wk_expr_i(x, WK_I32, q), wk_expr_i(x, WK_I32, z), s));
+  for (int i = 0; i < r.n; i++) expect(b, &r, i, wk_rescale_apply(table[most - r.q[i]], &f));
+}
+
+static void softmax(void **state) {
+  bench b;
+  (void)state;
+  begin(&b, 2);
+  for (int i = 0; i < 600; i++) {
+    wk_arena *arena = wk_arena_new();
+    check_softmax(&b, arena);
+    wk_arena_free(arena);
+  }
+  wk_functional_free(&b.f);
+}
+
+/* ---- single values --------------------------------------------------------------------------- */
+
+static int64_t clamped(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
+
+static void sums(void **state) {
+  bench b;
+  (void)state;
+  begin(&b, 3);
+  for (int i = 0; i < 200000; i++) {
+    wk_rescale f;
+    assert_true(wk_rescale_of(draw_scale(&b, -24, 6.9), &f));
+    int32_t sum = (int32_t)(wk_rng_next(&b.g) >> 32) >> draw(&b, 0, 31), bias = (int32_t)draw(&b, -9999, 9999);
+    wk_record r = {.zero = (int32_t)draw(&b, -128, 127), .lo = -128, .hi = 127};
+    wk_record_entry e = {.bias = bias, .mult = (uint32_t)f.mult, .shift = f.shift};
+    int64_t a = (int32_t)((uint32_t)sum + (uint32_t)bias);
+    assert_int_equal(wk_functional_requantise(sum, &r, &e),
+                     clamped(wk_rescale_apply(a, &f) + r.zero, r.lo, r.hi));
+  }
+  wk_functional_free(&b.f);
+}
+
+static void additions(void **state) {
+  bench b;
+  (void)state;
+  begin(&b, 4);
+  for (int i = 0; i < 200000; i++) {
+    const double factors[2] = {draw_scale(&b, -9, 9), draw_scale(&b, -9, 9)};
+    int64_t mults[2];
+    int shift;
+    assert_true(wk_rescale_common(factors, 2, WK_RESCALE_BITS_8, mults, &shift));
+    wk_record r = {.ma = (int32_t)mults[0], .mb = (int32_t)mults[1], .shift = shift, .lo2 = -128,
+                   .hi2 = 127, .za = (int32_t)draw(&b, -128, 127), .zb = (int32_t)draw(&b, -128, 127),
+                   .zy = (int32_t)draw(&b, -128, 127)};
+    int32_t qa = (int32_t)draw(&b, -128, 127), qb = (int32_t)draw(&b, -128, 127);
+    if (i % 2) r.mb = -r.mb; /* sub */
+    wk_scalar sum = {.i = (int64_t)(qa - r.za) * r.ma + (int64_t)(qb - r.zb) * r.mb}, by = {.i = shift};
+    assert_in_range(sum.i + INT64_C(0x80000000), 0, UINT32_MAX);
+    int64_t y = wk_expr_apply(WK_EX_SHR_ROUND, WK_I32, WK_I32, sum, by, by).i + r.zy;
+    assert_int_equal(wk_functional_add(qa, qb, &r), clamped(y, -128, 127));
+  }
+  wk_functional_free(&b.f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(norms), cmocka_unit_test(softmax),
+                                     cmocka_unit_test(sums), cmocka_unit_test(additions)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
