@@ -71,6 +71,7 @@ static uint64_t execute(const wk_machine *m, const work *w) {
 
 typedef struct {
   uint64_t slots, results;
+  bool is_norm;
 } slots;
 
 static slots slots_of_map(const wk_isa_command *c, uint64_t record) {
@@ -79,25 +80,35 @@ static slots slots_of_map(const wk_isa_command *c, uint64_t record) {
              fn == WK_CHOICE_MAP_min;
   bool has_record = fn != WK_CHOICE_MAP_move && fn != WK_CHOICE_MAP_table;
   uint64_t b = !two ? 0 : V(MAP, b0) ? n0 : 1;
-  return (slots){(has_record ? record : 0) + lines * (2 * n0 + b), lines * n0};
+  return (slots){(has_record ? record : 0) + lines * (2 * n0 + b), lines * n0, false};
 }
 
 static slots slots_of_pool(const wk_isa_command *c, uint64_t record) {
   uint64_t fn = V(POOL, fn), pixels = V(POOL, ny) * V(POOL, nx), taps = V(POOL, ky) * V(POOL, kx);
-  if (fn == WK_CHOICE_POOL_max) return (slots){pixels * (taps + 1), pixels};
-  if (fn == WK_CHOICE_POOL_mean) return (slots){record + 1 + pixels * (taps + 1), pixels};
-  return (slots){record + pixels * (taps + 2), pixels};
+  if (fn == WK_CHOICE_POOL_max) return (slots){pixels * (taps + 1), pixels, false};
+  if (fn == WK_CHOICE_POOL_mean) return (slots){record + 1 + pixels * (taps + 1), pixels, false};
+  return (slots){record + pixels * (taps + 2), pixels, false};
+}
+
+static slots slots_of_norm(const wk_machine *m, const wk_isa_command *c, uint64_t record) {
+  uint64_t ny = V(ROW, ny), kc = V(ROW, kc), root = WK_COST_ve_root;
+  uint64_t entries = ceil_div(WK_ENTRY_BYTES * V(ROW, k_tail), (uint64_t)m->array);
+  uint64_t g = 9 * (kc - 1) + 1 + entries; /* the words of a row and their entries */
+  return (slots){record + ny * (2 * kc + g) + root + (ny - 1) * (root > g + 1 ? root - g : 1),
+                 ny * kc, true};
 }
 
 static slots slots_of_row(const wk_machine *m, const wk_isa_command *c, uint64_t record) {
   uint64_t ny = V(ROW, ny), kc = V(ROW, kc), f = kc + (uint64_t)__builtin_ctzll((uint64_t)m->array);
   switch (V(ROW, fn)) {
-    case WK_CHOICE_ROW_max: return (slots){ny * (f + 1), ny};
-    case WK_CHOICE_ROW_mean: return (slots){record + 1 + ny * (f + 1), ny};
+    case WK_CHOICE_ROW_layernorm:
+    case WK_CHOICE_ROW_rmsnorm: return slots_of_norm(m, c, record);
+    case WK_CHOICE_ROW_max: return (slots){ny * (f + 1), ny, false};
+    case WK_CHOICE_ROW_mean: return (slots){record + 1 + ny * (f + 1), ny, false};
     default:
       return (slots){record + 1 + (f + 2) + ny * (f + 1 + 2 * kc) +
                          (ny - 1) * most(WK_COST_ve_divide, f + 2) + WK_COST_ve_divide,
-                     ny * kc};
+                     ny * kc, false};
   }
 }
 
@@ -107,6 +118,7 @@ static uint64_t vector(const wk_machine *m, const wk_isa_command *c) {
             : c->opcode == WK_CMD_POOL ? slots_of_pool(c, record)
                                        : slots_of_row(m, c, record);
   uint64_t rest = WK_COST_ve_latency > s.results ? WK_COST_ve_latency - s.results : 0;
+  if (s.is_norm) rest += WK_COST_ve_norm_latency - WK_COST_ve_latency;
   return WK_COST_ve_start + s.slots + rest;
 }
 
