@@ -190,7 +190,7 @@ static void row_idle(const wk_timing *t, wk_ve *v) {
 
 enum { STATISTICS, ROOT_WAIT, WORD_IN, ENTRIES };
 enum { PART = COUNT, STAT_ROW = MAX_ROW, SINCE = OUT_ROW + 1 };
-enum { ROOT = 34, NORM_LATENCY = 8, PARTS = 8 };
+enum { PARTS = 8 };
 
 static bool is_norm(const wk_isa_command *c) {
   return c->opcode == WK_CMD_ROW && (WK_V(c, ROW, fn) == WK_CHOICE_ROW_layernorm ||
@@ -237,7 +237,7 @@ static void norm_pass(const wk_timing *t, wk_ve *v) {
       v->state = v->i[STAT_ROW]++ == 0 ? ROOT_WAIT : WORD_IN;
       return;
     case ROOT_WAIT:
-      if (v->i[SINCE] >= ROOT) v->state = v->i[STAT_ROW] == rows ? WORD_IN : STATISTICS;
+      if (v->i[SINCE] >= WK_COST_ve_root) v->state = v->i[STAT_ROW] == rows ? WORD_IN : STATISTICS;
       return;
     case WORD_IN: v->state = ENTRIES; return;
     default:
@@ -387,7 +387,7 @@ static void push_result(const wk_timing *t, wk_ve *v) {
   int at = (int)(v->results_head + v->results_n++) % WK_VE_DEPTH;
   v->results[at].address = v->slot.result;
   v->results[at].bytes = v->slot.result_bytes;
-  v->results[at].ready = t->now + (is_norm(&v->c) ? NORM_LATENCY : WK_VE_LATENCY);
+  v->results[at].ready = t->now + (is_norm(&v->c) ? WK_COST_ve_norm_latency : WK_VE_LATENCY);
 }
 
 static void move(wk_timing *t) {

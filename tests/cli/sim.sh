@@ -57,9 +57,33 @@ refuses 'an unknown model' 2 "timming" "$wick" sim small.s --model timming
 printf '\0\1' >bad.wcs
 refuses 'no stream at all' 3 'bad.wcs' "$wick" sim bad.wcs
 
+cat >norm.s <<'EOS'
+; layer normalisation of three rows of 19 numbers, RMS normalisation of the same
+.machine tiny
+.memory x 0x1000 3*19
+.memory p 0x2000 2*(32+8*19)
+.memory y 0x8000 2*3*19
+.random x 1
+.define RMS 32+8*19
+.record p 0 e=1 shift=23
+.record p RMS zero=3 e=0x123456789 shift=23 za=-5
+.for i 0 19
+  .entry p 0 i gain=0x400000+i*0x20000 bias=0x10000*(i-9)
+  .entry p RMS i gain=-0x300000 bias=-i
+.end
+.output y
+ld.ld0 dram=x n0=3*19 spm=0 c0=3*19
+p: ld.ld0 dram=p n0=2*RMS spm=0x400 c0=2*RMS
+l: row fn=layernorm in=0 in_y=19 ny=3 kc=3 k_tail=3 out=0x800 out_y=19 par=0x400  wait ld0:2
+r: row fn=rmsnorm in=0 in_y=19 ny=3 kc=3 k_tail=3 out=0x800+57 out_y=19 par=0x400+RMS  wait ld0:2
+st dram=y n0=2*57 spm=0x800 c0=2*57  wait ve:2
+end
+EOS
+
 # The hardware.
 if ! command -v verilator >/dev/null; then finish; fi
 "$wick" sim --build --machine tiny >build.log 2>&1 || cat build.log
+check 'rows that are normalised' "$wick" sim norm.s
 gives 'cycles' '^cycles +[0-9],[0-9]{3}, ' "$wick" sim small.s
 gives 'queues' '^ex +4 +[0-9.]+ ' "$wick" sim small.s
 gives 'marks' '^ +1 +[0-9]+ +[0-9.]+ ' "$wick" sim small.s
