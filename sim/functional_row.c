@@ -62,7 +62,7 @@ static bool softmax(wk_functional *f, const wk_isa_command *c, const row *r, con
   return true;
 }
 
-/* ---- normalisation: compiler/ir/quant.h ------------------------------------------------------- */
+/* ---- normalisation: compiler/ir/quant.h ------------------------------------------------------ */
 
 /* 2^45 / sqrt(w), nearly: what the three steps give, 2^30 <= w < 2^32. */
 static int64_t inverse_root(uint64_t w) {
@@ -102,8 +102,8 @@ static bool normalise(wk_functional *f, const wk_isa_command *c, const row *r, c
   int32_t zero = is_centred ? (int32_t)((p->za & 511) ^ 256) - 256 : 0; /* 9 bits */
   int64_t sum, root;
   int s;
-  if (!moments(f, r, zero, is_centred, wk_functional_epsilon(f, par), &sum, &root, &s) || p->shift > 62)
-    return false;
+  uint64_t epsilon = wk_functional_epsilon(f, par);
+  if (p->shift > 62 || !moments(f, r, zero, is_centred, epsilon, &sum, &root, &s)) return false;
   for (int i = 0; i < r->length; i++) {
     wk_record_column e = wk_functional_column(f, par, i);
     int64_t d = (int64_t)r->length * (element(f, r, i) - zero) - sum;
@@ -123,7 +123,7 @@ static bool rmsnorm(wk_functional *f, const wk_isa_command *c, const row *r, con
   return normalise(f, c, r, p, true);
 }
 
-/* ---- others ------------------------------------------------------------------------------------ */
+/* ---- others ---------------------------------------------------------------------------------- */
 
 static bool mean(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p) {
   wk_record_entry e = wk_functional_entry(f, WK_V(c, ROW, par), 0);

@@ -186,7 +186,7 @@ static void row_idle(const wk_timing *t, wk_ve *v) {
   if (divided) v->dividing = false;
 }
 
-/* ---- ROW layernorm, rmsnorm (wick_vec_norm_slots.sv) --------------------------------------------- */
+/* ---- ROW layernorm, rmsnorm (wick_vec_norm_slots.sv) ----------------------------------------- */
 
 enum { STATISTICS, ROOT_WAIT, WORD_IN, ENTRIES };
 enum { PART = COUNT, STAT_ROW = MAX_ROW, SINCE = OUT_ROW + 1 };
@@ -211,7 +211,8 @@ static bool norm_slot(const wk_timing *t, wk_ve *v, wk_slot *s) {
   s->reads = v->state != ROOT_WAIT;
   if (v->state != ENTRIES) {
     s->bytes = lanes;
-    s->address = (uint32_t)(WK_V(c, ROW, in) + row * WK_V(c, ROW, in_y) + word * WK_V(c, ROW, in_c));
+    s->address =
+        (uint32_t)(WK_V(c, ROW, in) + row * WK_V(c, ROW, in_y) + word * WK_V(c, ROW, in_c));
     return true;
   }
   uint32_t from = (uint32_t)(v->i[PART] * t->n), rest = WK_ENTRY_BYTES * lanes - from;

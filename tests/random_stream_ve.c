@@ -206,7 +206,8 @@ static bool row_is_norm(int64_t fn) {
 static bool draw_row_parameters(drawing *d, stream_command *x, int64_t fn) {
   int64_t length = (x->c.v[WK_ROW_kc] - 1) * d->n + x->c.v[WK_ROW_k_tail];
   if (fn == WK_CHOICE_ROW_max) return true;
-  if (fn == WK_CHOICE_ROW_mean) return read_record(d, x, WK_ROW_par, SLOT_RECORD, 1, FACTORS_ANY);
+  if (fn == WK_CHOICE_ROW_mean)
+    return read_record(d, x, WK_ROW_par, SLOT_RECORD, 1, FACTORS_ANY);
   if (row_is_norm(fn)) return read_record(d, x, WK_ROW_par, SLOT_NORM, length, FACTORS_ANY);
   if (!read_record(d, x, WK_ROW_par, SLOT_SOFTMAX, 1, FACTORS_ANY)) return false;
   int64_t t = load_exponentials(d);
@@ -217,11 +218,13 @@ static bool draw_row_parameters(drawing *d, stream_command *x, int64_t fn) {
 }
 
 bool stream_draw_row(drawing *d) {
-  static const int functions[] = {WK_CHOICE_ROW_softmax, WK_CHOICE_ROW_softmax, WK_CHOICE_ROW_mean,
-                                  WK_CHOICE_ROW_max, WK_CHOICE_ROW_layernorm, WK_CHOICE_ROW_rmsnorm};
+  static const int functions[] = {WK_CHOICE_ROW_softmax,   WK_CHOICE_ROW_softmax,
+                                  WK_CHOICE_ROW_mean,      WK_CHOICE_ROW_max,
+                                  WK_CHOICE_ROW_layernorm, WK_CHOICE_ROW_rmsnorm};
   stream_command x = stream_begin(d, WK_CMD_ROW);
   int64_t *v = x.c.v, fn = functions[stream_int(d, 0, 5)], n = d->n;
-  bool is_one = fn == WK_CHOICE_ROW_mean || fn == WK_CHOICE_ROW_max, in_place = stream_chance(d, 25) && !is_one;
+  bool is_one = fn == WK_CHOICE_ROW_mean || fn == WK_CHOICE_ROW_max;
+  bool in_place = stream_chance(d, 25) && !is_one;
   v[WK_ROW_fn] = fn;
   v[WK_ROW_u8] = stream_int(d, 0, 1);
   v[WK_ROW_kc] = stream_small(d, d->work > 300 ? 20 : 7);

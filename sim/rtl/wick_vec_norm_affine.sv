@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of normalisation, N/8 at a time. en_i: rdata_i holds the entries {g, b} of eighth part_i of
-// the word whose numbers q are on diff_i; last_i: the word ends with them. 6 cycles later:
+// Results of normalisation, N/8 at a time. en_i: rdata_i holds the entries {g, b} of eighth part_i
+// of the word whose numbers q are on diff_i; last_i: the word ends with them. 6 cycles later:
 //
 //   x = ((length * q - sum) * r + 2^s / 2) >> s
 //   y = clamp(shr_round(saturate_i32(((x * g + 2^(shift-1)) >> shift) + b), 16) + zero)
 //
-// and with last_i the word is on data_o, with valid_o. Stages: difference; * r; >> s; * g; >> shift;
-// + b; clamp. Parameters are those of the cycle in which a stage works.
+// and with last_i the word is on data_o, with valid_o. Stages: difference; * r; >> s; * g;
+// >> shift; + b; clamp. Parameters are those of the cycle in which a stage works.
 module wick_vec_norm_affine #(
   parameter int unsigned N = 16
 ) (

@@ -53,7 +53,8 @@ module wick_vec_units #(
       cfg_i[wick_vec_pkg::CfgNorm] ? norm_result : cfg_i[wick_vec_pkg::CfgRow] ? bytes_o : n_i;
   assign finished_o = (cfg_i[wick_vec_pkg::CfgMap] & map_finished) |
       (cfg_i[wick_vec_pkg::CfgPool] & pool_finished) |
-      (cfg_i[wick_vec_pkg::CfgRow] & (cfg_i[wick_vec_pkg::CfgNorm] ? norm_finished : row_finished)) |
+      (cfg_i[wick_vec_pkg::CfgNorm] & norm_finished) |
+      (cfg_i[wick_vec_pkg::CfgRow] & ~cfg_i[wick_vec_pkg::CfgNorm] & row_finished) |
       ((cfg_i[wick_vec_pkg::CfgTrn] | cfg_i[wick_vec_pkg::CfgTab]) & trn_finished);
 
   wick_vec_map u_map (

@@ -149,8 +149,8 @@ static void check_norm(bench *b, wk_arena *arena, bool is_centred) {
   v = wk_expr_norm_scaled(x, v, in[1], in[2], shift);
   const wk_expr *y = wk_expr_finish(x, &v, 1);
   for (int i = 0; i < r.n; i++) {
-    wk_scalar operands[] = {{.i = r.q[i] - (is_centred ? 0 : r.zero)}, {.i = gain[i]}, {.i = bias[i]}};
-    wk_scalar scratch[64], z;
+    int64_t q = r.q[i] - (is_centred ? 0 : r.zero);
+    wk_scalar operands[] = {{.i = q}, {.i = gain[i]}, {.i = bias[i]}}, scratch[64], z;
     assert_true(y->n <= WK_COUNTOF(scratch));
     wk_expr_eval(y, operands, NULL, scratch, &z);
     expect(b, &r, i, z.i);
@@ -188,11 +188,13 @@ static void check_softmax(bench *b, wk_arena *arena) {
   wk_expr_builder *x = wk_expr_begin(arena);
   int64_t z = value_of(x, wk_expr_softmax_bits(x, wk_expr_i(x, WK_I64, sum)));
   x = wk_expr_begin(arena);
-  int64_t q = value_of(x, wk_expr_softmax_quotient(x, wk_expr_i(x, WK_I64, sum), wk_expr_i(x, WK_I32, z), m));
+  uint16_t total = wk_expr_i(x, WK_I64, sum);
+  int64_t q = value_of(x, wk_expr_softmax_quotient(x, total, wk_expr_i(x, WK_I32, z), m));
   x = wk_expr_begin(arena);
   wk_rescale f = {.mult = value_of(x, wk_expr_softmax_mult(x, wk_expr_i(x, WK_I32, q)))};
   x = wk_expr_begin(arena);
-  f.shift = (int)value_of(x, wk_expr_softmax_shift(x, wk_expr_i(x, WK_I32, q), wk_expr_i(x, WK_I32, z), s));
+  uint16_t quotient = wk_expr_i(x, WK_I32, q);
+  f.shift = (int)value_of(x, wk_expr_softmax_shift(x, quotient, wk_expr_i(x, WK_I32, z), s));
   for (int i = 0; i < r.n; i++) expect(b, &r, i, wk_rescale_apply(table[most - r.q[i]], &f));
 }
 
@@ -219,7 +221,8 @@ static void sums(void **state) {
   for (int i = 0; i < 200000; i++) {
     wk_rescale f;
     assert_true(wk_rescale_of(draw_scale(&b, -24, 6.9), &f));
-    int32_t sum = (int32_t)(wk_rng_next(&b.g) >> 32) >> draw(&b, 0, 31), bias = (int32_t)draw(&b, -9999, 9999);
+    int32_t sum = (int32_t)(wk_rng_next(&b.g) >> 32) >> draw(&b, 0, 31);
+    int32_t bias = (int32_t)draw(&b, -9999, 9999);
     wk_record r = {.zero = (int32_t)draw(&b, -128, 127), .lo = -128, .hi = 127};
     wk_record_entry e = {.bias = bias, .mult = (uint32_t)f.mult, .shift = f.shift};
     int64_t a = (int32_t)((uint32_t)sum + (uint32_t)bias);
@@ -238,12 +241,16 @@ static void additions(void **state) {
     int64_t mults[2];
     int shift;
     assert_true(wk_rescale_common(factors, 2, WK_RESCALE_BITS_8, mults, &shift));
-    wk_record r = {.ma = (int32_t)mults[0], .mb = (int32_t)mults[1], .shift = shift, .lo2 = -128,
-                   .hi2 = 127, .za = (int32_t)draw(&b, -128, 127), .zb = (int32_t)draw(&b, -128, 127),
-                   .zy = (int32_t)draw(&b, -128, 127)};
+    wk_record r = {.ma = (int32_t)mults[0], .mb = (int32_t)mults[1], .shift = shift};
+    r.za = (int32_t)draw(&b, -128, 127);
+    r.zb = (int32_t)draw(&b, -128, 127);
+    r.zy = (int32_t)draw(&b, -128, 127);
+    r.lo2 = -128;
+    r.hi2 = 127;
     int32_t qa = (int32_t)draw(&b, -128, 127), qb = (int32_t)draw(&b, -128, 127);
     if (i % 2) r.mb = -r.mb; /* sub */
-    wk_scalar sum = {.i = (int64_t)(qa - r.za) * r.ma + (int64_t)(qb - r.zb) * r.mb}, by = {.i = shift};
+    wk_scalar sum = {.i = (int64_t)(qa - r.za) * r.ma + (int64_t)(qb - r.zb) * r.mb};
+    wk_scalar by = {.i = shift};
     assert_in_range(sum.i + INT64_C(0x80000000), 0, UINT32_MAX);
     int64_t y = wk_expr_apply(WK_EX_SHR_ROUND, WK_I32, WK_I32, sum, by, by).i + r.zy;
     assert_int_equal(wk_functional_add(qa, qb, &r), clamped(y, -128, 127));
