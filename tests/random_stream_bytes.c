@@ -260,8 +260,9 @@ static void row(const walk *w) {
       for (int64_t i = 0; i < length; i++) spm(w, false, element(w, in, v[WK_ROW_in_c], i));
     }
   }
+  if (fn == WK_CHOICE_ROW_max) return;
   record(w, v[WK_ROW_par]);
-  if (fn != WK_CHOICE_ROW_max) entry(w, v[WK_ROW_par], 0);
+  entry(w, v[WK_ROW_par], 0);
   for (int64_t t = 0; t < 3 && fn == WK_CHOICE_ROW_softmax; t++)
     table(w, false, v[WK_ROW_table] + t);
 }

@@ -200,10 +200,13 @@ static int64_t load_exponentials(drawing *d) {
 }
 
 static bool draw_row_parameters(drawing *d, stream_command *x, int64_t fn) {
+  if (fn == WK_CHOICE_ROW_max) {
+    x->c.v[WK_ROW_par] = stream_int(d, 0, d->m->scratchpad - 1); /* means nothing */
+    return true;
+  }
   slot_kind kind = fn == WK_CHOICE_ROW_softmax ? SLOT_SOFTMAX : SLOT_RECORD;
-  if (fn != WK_CHOICE_ROW_softmax)
-    return read_record(d, x, WK_ROW_par, kind, fn == WK_CHOICE_ROW_mean, FACTORS_ANY);
   if (!read_record(d, x, WK_ROW_par, kind, 1, FACTORS_ANY)) return false;
+  if (kind == SLOT_RECORD) return true;
   int64_t t = load_exponentials(d);
   if (t < 0) return false;
   x->c.v[WK_ROW_table] = t;

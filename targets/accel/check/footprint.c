@@ -224,7 +224,6 @@ static uint64_t row_entries(const walk *w) {
   uint64_t length = (V(ROW, kc) - 1) * (uint64_t)w->m->array + V(ROW, k_tail);
   switch (V(ROW, fn)) {
     case WK_CHOICE_ROW_layernorm: return length;
-    case WK_CHOICE_ROW_max: return 0;
     default: return 1;
   }
 }
@@ -243,7 +242,8 @@ static void row(const walk *w) {
   bool one_byte = V(ROW, fn) == WK_CHOICE_ROW_mean || V(ROW, fn) == WK_CHOICE_ROW_max;
   if (V(ROW, fn) == WK_CHOICE_ROW_softmax)
     run(w, WK_SPACE_TABLE, WK_ACCESS_READ, "table", V(ROW, table), 3);
-  reads(w, "par", V(ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * row_entries(w));
+  if (V(ROW, fn) != WK_CHOICE_ROW_max)
+    reads(w, "par", V(ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * row_entries(w));
   rows(w, WK_ACCESS_READ, "in", V(ROW, in), V(ROW, in_y), V(ROW, in_c));
   if (one_byte)
     grid(w, WK_ACCESS_WRITE, "out", V(ROW, out), V(ROW, ny), V(ROW, out_y), 1, 0, 1);
