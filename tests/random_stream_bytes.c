@@ -194,22 +194,29 @@ static void mm(const walk *w) {
 /* ---- ve
  * ------------------------------------------------------------------------------------------ */
 
+/* Words, rows, tiles from the last to the first: none may be written where a later one is read, and
+ * later ones are what has been marked so far. */
+
+static bool map_has_b(int64_t fn) {
+  return fn != WK_CHOICE_MAP_move && fn != WK_CHOICE_MAP_table && fn != WK_CHOICE_MAP_scale;
+}
+
 static void map_word(const walk *w, int64_t i2, int64_t i1, int64_t i0) {
-  const int64_t *v = w->v, n = v[WK_MAP_n], fn = v[WK_MAP_fn];
+  const int64_t *v = w->v, n = v[WK_MAP_n];
+  put_apart(w, v[WK_MAP_out] + i2 * v[WK_MAP_y2] + i1 * v[WK_MAP_y1] + i0 * v[WK_MAP_y0], n);
   spm_bytes(w, false, v[WK_MAP_a] + i2 * v[WK_MAP_a2] + i1 * v[WK_MAP_a1] + i0 * v[WK_MAP_a0], n);
-  spm_bytes(w, true, v[WK_MAP_out] + i2 * v[WK_MAP_y2] + i1 * v[WK_MAP_y1] + i0 * v[WK_MAP_y0], n);
-  if (fn == WK_CHOICE_MAP_move || fn == WK_CHOICE_MAP_table || fn == WK_CHOICE_MAP_scale) return;
-  spm_bytes(w, false, v[WK_MAP_b] + i2 * v[WK_MAP_b2] + i1 * v[WK_MAP_b1] + i0 * v[WK_MAP_b0],
-            v[WK_MAP_splat] ? 1 : n);
+  if (map_has_b(v[WK_MAP_fn]))
+    spm_bytes(w, false, v[WK_MAP_b] + i2 * v[WK_MAP_b2] + i1 * v[WK_MAP_b1] + i0 * v[WK_MAP_b0],
+              v[WK_MAP_splat] ? 1 : n);
 }
 
 static void map(const walk *w) {
   const int64_t *v = w->v, fn = v[WK_MAP_fn];
+  for (int64_t i2 = v[WK_MAP_n2]; i2-- > 0;)
+    for (int64_t i1 = v[WK_MAP_n1]; i1-- > 0;)
+      for (int64_t i0 = v[WK_MAP_n0]; i0-- > 0;) map_word(w, i2, i1, i0);
   if (fn == WK_CHOICE_MAP_table) table(w, false, v[WK_MAP_table]);
   else if (fn != WK_CHOICE_MAP_move) record(w, v[WK_MAP_par]);
-  for (int64_t i2 = 0; i2 < v[WK_MAP_n2]; i2++)
-    for (int64_t i1 = 0; i1 < v[WK_MAP_n1]; i1++)
-      for (int64_t i0 = 0; i0 < v[WK_MAP_n0]; i0++) map_word(w, i2, i1, i0);
 }
 
 static void pool(const walk *w) {
@@ -226,35 +233,51 @@ static void pool(const walk *w) {
       put_apart(w, v[WK_POOL_out] + y * v[WK_POOL_out_y] + x * v[WK_POOL_out_x], v[WK_POOL_n]);
 }
 
+static int64_t element(const walk *w, int64_t at, int64_t block, int64_t i) {
+  return at + i / w->n * block + i % w->n;
+}
+
+/* Elements of softmax take the place of themselves, or none of what their row reads. */
+static void softmax_row(const walk *w, int64_t in, int64_t out, int64_t length, bool replaces) {
+  const int64_t *v = w->v;
+  for (int64_t i = 0; i < length && !replaces; i++)
+    spm(w, false, element(w, in, v[WK_ROW_in_c], i));
+  for (int64_t i = 0; i < length; i++) put_apart(w, element(w, out, v[WK_ROW_out_c], i), 1);
+  for (int64_t i = 0; i < length; i++) spm(w, false, element(w, in, v[WK_ROW_in_c], i));
+}
+
 static void row(const walk *w) {
-  const int64_t *v = w->v, fn = v[WK_ROW_fn], length = (v[WK_ROW_kc] - 1) * w->n + v[WK_ROW_k_tail];
-  bool is_one = fn == WK_CHOICE_ROW_mean || fn == WK_CHOICE_ROW_max;
+  const int64_t *v = w->v, fn = v[WK_ROW_fn];
+  int64_t length = (v[WK_ROW_kc] - 1) * w->n + v[WK_ROW_k_tail];
+  bool replaces = v[WK_ROW_in] == v[WK_ROW_out] && v[WK_ROW_in_y] == v[WK_ROW_out_y] &&
+                  v[WK_ROW_in_c] == v[WK_ROW_out_c];
+  for (int64_t y = v[WK_ROW_ny]; y-- > 0;) {
+    int64_t in = v[WK_ROW_in] + y * v[WK_ROW_in_y], out = v[WK_ROW_out] + y * v[WK_ROW_out_y];
+    if (fn == WK_CHOICE_ROW_softmax) {
+      softmax_row(w, in, out, length, replaces);
+    } else {
+      put_apart(w, out, 1);
+      for (int64_t i = 0; i < length; i++) spm(w, false, element(w, in, v[WK_ROW_in_c], i));
+    }
+  }
+  if (fn == WK_CHOICE_ROW_max) return;
   record(w, v[WK_ROW_par]);
-  if (fn != WK_CHOICE_ROW_max) entry(w, v[WK_ROW_par], 0);
+  entry(w, v[WK_ROW_par], 0);
   for (int64_t t = 0; t < 3 && fn == WK_CHOICE_ROW_softmax; t++)
     table(w, false, v[WK_ROW_table] + t);
-  for (int64_t y = 0; y < v[WK_ROW_ny]; y++) {
-    for (int64_t i = 0; i < length; i++) {
-      spm(w, false, v[WK_ROW_in] + y * v[WK_ROW_in_y] + i / w->n * v[WK_ROW_in_c] + i % w->n);
-      if (!is_one)
-        spm(w, true, v[WK_ROW_out] + y * v[WK_ROW_out_y] + i / w->n * v[WK_ROW_out_c] + i % w->n);
-    }
-    if (is_one) spm(w, true, v[WK_ROW_out] + y * v[WK_ROW_out_y]);
-  }
 }
 
 static void trn(const walk *w) {
   const int64_t *v = w->v;
-  for (int64_t ty = 0; ty < v[WK_TRN_ny]; ty++)
-    for (int64_t tx = 0; tx < v[WK_TRN_nx]; tx++)
+  for (int64_t ty = v[WK_TRN_ny]; ty-- > 0;)
+    for (int64_t tx = v[WK_TRN_nx]; tx-- > 0;) {
+      int64_t in = v[WK_TRN_in] + ty * v[WK_TRN_in_y] + tx * v[WK_TRN_in_x];
+      int64_t out = v[WK_TRN_out] + ty * v[WK_TRN_out_y] + tx * v[WK_TRN_out_x];
+      for (int64_t i = 0; i < v[WK_TRN_n]; i++)
+        put_apart(w, out + i * v[WK_TRN_out_r], v[WK_TRN_rows]);
       for (int64_t r = 0; r < v[WK_TRN_rows]; r++)
-        for (int64_t i = 0; i < v[WK_TRN_n]; i++) {
-          spm(w, false,
-              v[WK_TRN_in] + ty * v[WK_TRN_in_y] + tx * v[WK_TRN_in_x] + r * v[WK_TRN_in_r] + i);
-          spm(w, true,
-              v[WK_TRN_out] + ty * v[WK_TRN_out_y] + tx * v[WK_TRN_out_x] + i * v[WK_TRN_out_r] +
-                  r);
-        }
+        spm_bytes(w, false, in + r * v[WK_TRN_in_r], v[WK_TRN_n]);
+    }
 }
 
 static void tab(const walk *w) {

@@ -205,7 +205,10 @@ static bool row_is_norm(int64_t fn) {
 
 static bool draw_row_parameters(drawing *d, stream_command *x, int64_t fn) {
   int64_t length = (x->c.v[WK_ROW_kc] - 1) * d->n + x->c.v[WK_ROW_k_tail];
-  if (fn == WK_CHOICE_ROW_max) return true;
+  if (fn == WK_CHOICE_ROW_max) {
+    x->c.v[WK_ROW_par] = stream_int(d, 0, d->m->scratchpad - 1); /* means nothing */
+    return true;
+  }
   if (fn == WK_CHOICE_ROW_mean)
     return read_record(d, x, WK_ROW_par, SLOT_RECORD, 1, FACTORS_ANY);
   if (row_is_norm(fn)) return read_record(d, x, WK_ROW_par, SLOT_NORM, length, FACTORS_ANY);

@@ -832,6 +832,7 @@ void corners(Bench &b) {
       b.store(par + 8, ma, 4);
       b.store(par + 12, -ma, 4);
       b.store(par + 16, shift, 1);
+      b.store(par + 20, shift, 2);  // zb, of type u8
       b.store(par + 24, -128, 2);
       b.store(par + 26, 127, 2);
       Command c{"MAP", {{"fn", Add}, {"a", in}, {"b", in + 1}, {"b0", 0}, {"out", out}, {"n0", 1},

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "targets/accel/check/footprint.h"
+#include "targets/accel/check/overlap.h"
 #include "targets/accel/check/shadow.h"
 
 typedef struct {
@@ -346,6 +347,8 @@ static wk_status check_hazards(checker *k) {
       k->marks = pass;
       wk_footprint(k->s->machine, &k->commands[k->now].c, use_run, k);
     }
+    if (!k->status && wk_overlaps_later(k->s->machine, &k->commands[k->now].c))
+      refuse(k, "out", "the result lies where an operand is still read");
   }
   return k->status;
 }

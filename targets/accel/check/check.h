@@ -7,6 +7,7 @@
  *   - waits refer to earlier commands only, so the oldest command that has not retired can go on;
  *   - two accesses to a byte (or accumulator entry), one of them a write, are ordered: the later
  *     command starts after the earlier one has retired;
+ *   - no command writes where it reads, but for results that may replace what they are made of;
  *   - nothing is read from the scratchpad, the accumulators or the tables that no command wrote.
  *
  * It works on the encoded commands and shares no code with whatever made them. */
