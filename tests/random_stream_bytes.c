@@ -237,8 +237,8 @@ static int64_t element(const walk *w, int64_t at, int64_t block, int64_t i) {
   return at + i / w->n * block + i % w->n;
 }
 
-/* Elements of softmax take the place of themselves, or none of what their row reads. */
-static void softmax_row(const walk *w, int64_t in, int64_t out, int64_t length, bool replaces) {
+/* Elements take the place of themselves, or of none that their row reads. */
+static void whole_row(const walk *w, int64_t in, int64_t out, int64_t length, bool replaces) {
   const int64_t *v = w->v;
   for (int64_t i = 0; i < length && !replaces; i++)
     spm(w, false, element(w, in, v[WK_ROW_in_c], i));
@@ -251,16 +251,19 @@ static void row(const walk *w) {
   int64_t length = (v[WK_ROW_kc] - 1) * w->n + v[WK_ROW_k_tail];
   bool replaces = v[WK_ROW_in] == v[WK_ROW_out] && v[WK_ROW_in_y] == v[WK_ROW_out_y] &&
                   v[WK_ROW_in_c] == v[WK_ROW_out_c];
+  bool is_norm = fn == WK_CHOICE_ROW_layernorm || fn == WK_CHOICE_ROW_rmsnorm;
+  for (int64_t i = 0; i < length && is_norm; i++) entry(w, v[WK_ROW_par], i); /* in every row */
+  if (is_norm) record(w, v[WK_ROW_par]);
   for (int64_t y = v[WK_ROW_ny]; y-- > 0;) {
     int64_t in = v[WK_ROW_in] + y * v[WK_ROW_in_y], out = v[WK_ROW_out] + y * v[WK_ROW_out_y];
-    if (fn == WK_CHOICE_ROW_softmax) {
-      softmax_row(w, in, out, length, replaces);
+    if (fn == WK_CHOICE_ROW_softmax || is_norm) {
+      whole_row(w, in, out, length, replaces);
     } else {
       put_apart(w, out, 1);
       for (int64_t i = 0; i < length; i++) spm(w, false, element(w, in, v[WK_ROW_in_c], i));
     }
   }
-  if (fn == WK_CHOICE_ROW_max) return;
+  if (fn == WK_CHOICE_ROW_max || is_norm) return;
   record(w, v[WK_ROW_par]);
   entry(w, v[WK_ROW_par], 0);
   for (int64_t t = 0; t < 3 && fn == WK_CHOICE_ROW_softmax; t++)

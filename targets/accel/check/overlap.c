@@ -39,17 +39,25 @@ static void map(const walk *w) {
       }
 }
 
+static bool is_norm(uint64_t fn) {
+  return fn == WK_CHOICE_ROW_layernorm || fn == WK_CHOICE_ROW_rmsnorm;
+}
+
+static bool gives_rows(uint64_t fn) { return fn == WK_CHOICE_ROW_softmax || is_norm(fn); }
+
 static void row(const walk *w) {
-  bool is_softmax = V(ROW, fn) == WK_CHOICE_ROW_softmax || V(ROW, fn) == WK_CHOICE_ROW_layernorm;
+  uint64_t fn = V(ROW, fn), columns = (V(ROW, kc) - 1) * w->n + V(ROW, k_tail);
   for (uint64_t y = 0; y < V(ROW, ny); y++)
     for (uint64_t c = 0; c < V(ROW, kc); c++) {
       uint64_t length = c + 1 == V(ROW, kc) ? V(ROW, k_tail) : w->n;
       read(w, (uint32_t)y + 1, V(ROW, in) + y * V(ROW, in_y) + c * V(ROW, in_c), length);
-      if (is_softmax)
+      if (gives_rows(fn))
         write(w, (uint32_t)y + 1, V(ROW, out) + y * V(ROW, out_y) + c * V(ROW, out_c), length);
       else if (c == 0)
         write(w, (uint32_t)y + 1, V(ROW, out) + y * V(ROW, out_y), 1);
     }
+  if (is_norm(fn)) /* its entries are read again for every row */
+    read(w, UINT32_MAX, V(ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * columns);
 }
 
 static void trn(const walk *w) {
@@ -97,7 +105,7 @@ static void look(void *context, uint32_t step, bool writes, uint64_t from, uint6
   }
 }
 
-static bool is_replacing_softmax(const int64_t *v) {
+static bool is_replaced_in_place(const int64_t *v) {
   return v[WK_ROW_in] == v[WK_ROW_out] && v[WK_ROW_in_y] == v[WK_ROW_out_y] &&
          v[WK_ROW_in_c] == v[WK_ROW_out_c];
 }
@@ -117,7 +125,7 @@ bool wk_overlaps_later(const wk_machine *m, const wk_isa_command *c) {
   w.visit = look;
   walks[c->opcode](&w);
   free(b.last);
-  bool own = c->opcode == WK_CMD_ROW && c->v[WK_ROW_fn] == WK_CHOICE_ROW_softmax &&
-             !is_replacing_softmax(c->v);
+  bool own = c->opcode == WK_CMD_ROW && gives_rows((uint64_t)c->v[WK_ROW_fn]) &&
+             !is_replaced_in_place(c->v);
   return b.meets_later || (own && b.meets_own);
 }
