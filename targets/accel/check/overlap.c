@@ -68,7 +68,8 @@ static void trn(const walk *w) {
       uint64_t out = V(TRN, out) + y * V(TRN, out_y) + x * V(TRN, out_x);
       step++;
       for (uint64_t r = 0; r < V(TRN, rows); r++) read(w, step, in + r * V(TRN, in_r), V(TRN, n));
-      for (uint64_t i = 0; i < V(TRN, n); i++) write(w, step, out + i * V(TRN, out_r), V(TRN, rows));
+      for (uint64_t i = 0; i < V(TRN, n); i++)
+        write(w, step, out + i * V(TRN, out_r), V(TRN, rows));
     }
 }
 
