@@ -827,7 +827,7 @@ void corners(Bench &b) {
   for (int shift = 0; shift < 63; shift++)
     for (int64_t ma : {-8388607, 8388607, -4194304, 1}) {
       d.next = 1024;
-      int64_t in = d.place(N), out = d.place(N), par = d.record(0, false, false, false);
+      int64_t in = d.place(N), out = d.place(N), par = d.record(0, false, false, true);
       d.noise(in, N);
       b.store(par + 8, ma, 4);
       b.store(par + 12, -ma, 4);
