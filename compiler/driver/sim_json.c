@@ -90,6 +90,7 @@ wk_status wk_sim_write_json(const wk_sim_shown *x, const char *path) {
   json_object_set_new(o, "model", json_string(x->model));
   json_object_set_new(o, "machine", machine(x->machine));
   json_object_set_new(o, "cycles", number(f.cycles));
+  json_object_set_new(o, "seconds", json_real(x->run->seconds));
   json_object_set_new(o, "utilisation", json_real(f.utilisation));
   json_object_set_new(o, "overlap",
                       json_real(f.dma_active ? (double)f.overlapped / (double)f.dma_active : 0));
