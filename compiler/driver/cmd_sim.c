@@ -57,8 +57,8 @@ static const wk_option options[] = {
     {"json", 0, "FILE", "all figures and counters", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, json)},
     {"trace", 0, "FILE", "timeline for ui.perfetto.dev: a track for each queue, waits as arrows",
      .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, trace)},
-    {"fst", 0, "A:B", "waveform of cycles from the start of command A to the end of command B, to "
-     "STREAM.fst", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, fst)},
+    {"fst", 0, "A:B", "waveform from the start of command A to the end of command B, to STREAM.fst; "
+     "a nanosecond there is a cycle", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, fst)},
     {"coverage", 0, "FILE", "count the RTL's lines and toggles; FILE is for verilator_coverage "
      "(bench/coverage does all of it)", .kind = WK_OPTION_STRING,
      .offset = offsetof(sim_opts, coverage)},

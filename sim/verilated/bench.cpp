@@ -6,7 +6,8 @@
 //
 // A cycle: the memory's answers and the monitors' readings of the present cycle are put on the
 // inputs while the clock is low, the outputs settle, handshakes are carried out, then the clock
-// rises and the memory ticks.
+// rises and the memory ticks. In a waveform a cycle takes a nanosecond, so that times are cycles; what
+// belongs to a cycle is seen in its first half.
 #include <verilated.h>
 #if VM_COVERAGE
 #include <verilated_cov.h>
@@ -108,6 +109,8 @@ Bench::Bench(const wk_sim_options &options)
 #if VM_TRACE
   if (options.wave) {
     wave_.reset(new VerilatedFstC);
+    wave_->set_time_unit("100ps");
+    wave_->set_time_resolution("100ps");
     top_->trace(wave_.get(), 99);
     wave_->open(options.wave);
   }
@@ -184,13 +187,13 @@ void Bench::Cycle() {
   }
 #if VM_TRACE
   uint64_t t = cycle_ - start_;
-  bool shown = wave_ && t >= options_.wave_from && t <= options_.wave_to;
-  if (shown) wave_->dump(2 * cycle_);
+  bool shown = wave_ && started_ && t >= options_.wave_from && t <= options_.wave_to;
+  if (shown) wave_->dump(10 * t);
 #endif
   top_->clk_i = 1;
   top_->eval();
 #if VM_TRACE
-  if (shown) wave_->dump(2 * cycle_ + 1);
+  if (shown) wave_->dump(10 * t + 5);
 #endif
   top_->clk_i = 0;
   dram_api_.tick(dram_);
