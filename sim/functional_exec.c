@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CONV, DWC, MM: sums in the accumulators, and the drain. */
+ * CONV, DWC, MM: sums in the accumulators, and the drain. This is where the model spends its time: the
+ * product of a vector and a tile is compiled for every array and for several processors. */
 #include <string.h>
 
 #include "sim/functional.h"
@@ -55,20 +56,38 @@ static void finish(wk_functional *f, const epilogue *e) {
     for (int x = 0; x < e->nx; x++) drain_pixel(f, e, y, x, &r, channel);
 }
 
-/* sums[o] += x . w[o] for o < n */
-static void multiply(int32_t *sums, const int16_t *x, const int16_t *w, int n, int lanes) {
-  for (int o = 0; o < n; o++) {
-    int32_t sum = 0;
-    for (int i = 0; i < lanes; i++) sum += x[i] * w[o * lanes + i];
-    sums[o] = (int32_t)((uint32_t)sums[o] + (uint32_t)sum);
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
+#define CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#else
+#define CLONES
+#endif
+
+/* sums[o] += sum of x[i] * w[i][o] over i < lanes, for o < N */
+#define MULTIPLY(N)                                                                            \
+  CLONES static void multiply_##N(int32_t *restrict sums, const int32_t *restrict x,           \
+                                  const int32_t *restrict w, int lanes) {                      \
+    uint32_t s[N];                                                                             \
+    memcpy(s, sums, sizeof s);                                                                 \
+    for (int i = 0; i < lanes; i++)                                                            \
+      for (int o = 0; o < N; o++) s[o] += (uint32_t)x[i] * (uint32_t)w[i * N + o];             \
+    memcpy(sums, s, sizeof s);                                                                 \
   }
+MULTIPLY(8)
+MULTIPLY(16)
+MULTIPLY(32)
+
+static void multiply(int32_t *sums, const int32_t *x, const int32_t *w, int n, int lanes) {
+  if (n == 8) multiply_8(sums, x, w, lanes);
+  else if (n == 16) multiply_16(sums, x, w, lanes);
+  else multiply_32(sums, x, w, lanes);
 }
 
-/* lanes centred bytes, of which only the first `valid` are read; the rest is 0 */
-static void read_lanes(const uint8_t *p, int valid, int lanes, bool is_u8, int32_t zero,
-                       int16_t *x) {
-  for (int i = 0; i < lanes; i++)
-    x[i] = (int16_t)(i < valid ? wk_functional_byte(p[i], is_u8) - zero : 0);
+/* Centred bytes. */
+static void read_lanes(const uint8_t *p, int lanes, bool is_u8, int32_t zero, int32_t *x) {
+  if (is_u8)
+    for (int i = 0; i < lanes; i++) x[i] = p[i] - zero;
+  else
+    for (int i = 0; i < lanes; i++) x[i] = (int8_t)p[i] - zero;
 }
 
 void wk_functional_conv(wk_functional *f, const wk_isa_command *c) {
@@ -77,20 +96,22 @@ void wk_functional_conv(wk_functional *f, const wk_isa_command *c) {
   bool is_u8 = WK_V(c, CONV, u8);
   int32_t zero = wk_functional_byte((uint8_t)WK_V(c, CONV, zero), is_u8);
   int kc = (int)WK_V(c, CONV, kc), n = f->n;
-  int16_t x[MAX_N], weights[MAX_N * MAX_N];
+  int32_t x[MAX_N], weights[MAX_N * MAX_N]; /* [i][o] */
   const uint8_t *tile = f->scratchpad + WK_V(c, CONV, wt);
   begin(f, &e);
   for (int k = 0; k < kc; k++)
     for (int ky = 0; ky < w.ky; ky++)
       for (int kx = 0; kx < w.kx; kx++, tile += n * n) {
         int lanes = k + 1 == kc ? (int)WK_V(c, CONV, k_tail) : n;
-        for (int i = 0; i < n * n; i++) weights[i] = (int8_t)tile[i];
+        memset(weights, 0, sizeof weights);
+        for (int o = 0; o < e.n; o++)
+          for (int i = 0; i < lanes; i++) weights[i * n + o] = (int8_t)tile[o * n + i];
         for (int y = 0; y < w.ny; y++)
           for (int px = 0; px < w.nx; px++) {
             if (!wk_window_is_inside(&w, y, px, ky, kx)) continue;
             int64_t at = wk_window_address(&w, y, px, ky, kx) + k * (int64_t)WK_V(c, CONV, k_c);
-            read_lanes(f->scratchpad + at, lanes, n, is_u8, zero, x);
-            multiply(entry(f, &e, y * w.nx + px), x, weights, e.n, n);
+            read_lanes(f->scratchpad + at, lanes, is_u8, zero, x);
+            multiply(entry(f, &e, y * w.nx + px), x, weights, n, lanes);
           }
       }
   finish(f, &e);
@@ -102,7 +123,7 @@ void wk_functional_dwc(wk_functional *f, const wk_isa_command *c) {
   bool is_u8 = WK_V(c, DWC, u8);
   int32_t zero = wk_functional_byte((uint8_t)WK_V(c, DWC, zero), is_u8);
   int taps = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three ? 3 : 1, padded = (w.kx + taps - 1) / taps * taps;
-  int16_t x[MAX_N];
+  int32_t x[MAX_N];
   begin(f, &e);
   for (int ky = 0; ky < w.ky; ky++)
     for (int kx = 0; kx < w.kx; kx++) {
@@ -112,7 +133,7 @@ void wk_functional_dwc(wk_functional *f, const wk_isa_command *c) {
         for (int px = 0; px < w.nx; px++) {
           if (!wk_window_is_inside(&w, y, px, ky, kx)) continue;
           int32_t *sums = entry(f, &e, y * w.nx + px);
-          read_lanes(f->scratchpad + wk_window_address(&w, y, px, ky, kx), e.n, e.n, is_u8, zero, x);
+          read_lanes(f->scratchpad + wk_window_address(&w, y, px, ky, kx), e.n, is_u8, zero, x);
           for (int i = 0; i < e.n; i++)
             sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)(x[i] * weights[i]));
         }
@@ -120,19 +141,19 @@ void wk_functional_dwc(wk_functional *f, const wk_isa_command *c) {
   finish(f, &e);
 }
 
-/* The right matrix's tile of block k: weights[o][i], rows of the sum from `lanes` on are 0. */
+/* The right matrix's tile of block k: weights[i][o] for i < lanes; 0 for outputs from n on. */
 static void read_tile(const wk_functional *f, const wk_isa_command *c, int k, int lanes,
-                      int16_t *weights) {
+                      int32_t *weights) {
   bool is_u8 = WK_V(c, MM, w_u8), transposed = WK_V(c, MM, transposed);
   int32_t zero = wk_functional_byte((uint8_t)WK_V(c, MM, w_zero), is_u8);
   const uint8_t *tile = f->scratchpad + WK_V(c, MM, wt) + (uint64_t)k * WK_V(c, MM, w_c);
   uint64_t line = WK_V(c, MM, w_r);
   int n = (int)WK_V(c, MM, n);
+  memset(weights, 0, (size_t)lanes * (size_t)f->n * sizeof *weights);
   for (int o = 0; o < n; o++)
-    for (int i = 0; i < f->n; i++) {
+    for (int i = 0; i < lanes; i++) {
       uint64_t at = transposed ? (uint64_t)i * line + (uint64_t)o : (uint64_t)o * line + (uint64_t)i;
-      weights[o * f->n + i] =
-          (int16_t)(i < lanes ? wk_functional_byte(tile[at], is_u8) - zero : 0);
+      weights[i * f->n + o] = wk_functional_byte(tile[at], is_u8) - zero;
     }
 }
 
@@ -141,7 +162,7 @@ void wk_functional_mm(wk_functional *f, const wk_isa_command *c) {
   bool is_u8 = WK_V(c, MM, u8);
   int32_t zero = wk_functional_byte((uint8_t)WK_V(c, MM, zero), is_u8);
   int kc = (int)WK_V(c, MM, kc);
-  int16_t x[MAX_N], weights[MAX_N * MAX_N];
+  int32_t x[MAX_N], weights[MAX_N * MAX_N];
   begin(f, &e);
   for (int k = 0; k < kc; k++) {
     int lanes = k + 1 == kc ? (int)WK_V(c, MM, k_tail) : f->n;
@@ -149,8 +170,8 @@ void wk_functional_mm(wk_functional *f, const wk_isa_command *c) {
     for (int y = 0; y < e.ny; y++) {
       uint64_t at = WK_V(c, MM, in) + (uint64_t)y * WK_V(c, MM, in_y) +
                     (uint64_t)k * WK_V(c, MM, k_c);
-      read_lanes(f->scratchpad + at, lanes, f->n, is_u8, zero, x);
-      multiply(entry(f, &e, y), x, weights, e.n, f->n);
+      read_lanes(f->scratchpad + at, lanes, is_u8, zero, x);
+      multiply(entry(f, &e, y), x, weights, f->n, lanes);
     }
   }
   finish(f, &e);

@@ -77,4 +77,4 @@ static void run_model(void *state, const wk_sim_job *job, wk_sim_result *r) {
 }
 
 const wk_sim_model wk_sim_functional = {WK_SIM_ABI, "functional", open_model, run_model,
-                                        close_model};
+                                        close_model, NULL};

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-enum { WK_SIM_ABI = 1, WK_SIM_COUNTERS = 83, WK_SIM_QUEUES = 6 };
+enum { WK_SIM_ABI = 2, WK_SIM_COUNTERS = 83, WK_SIM_QUEUES = 6 };
 
 /* What registers and on-chip memories hold before reset; only the RTL has such a state. */
 typedef enum { WK_SIM_RESET_ZEROS, WK_SIM_RESET_ONES, WK_SIM_RESET_RANDOM } wk_sim_reset;
@@ -75,6 +75,8 @@ typedef struct {
   /* Runs a stream from start to done; may be called again. On-chip memories keep their contents. */
   void (*run)(void *state, const wk_sim_job *job, wk_sim_result *result);
   void (*close)(void *state);
+  /* Writes what all runs so far covered of the RTL, for verilator_coverage. NULL: it is not counted. */
+  void (*write_coverage)(const char *path);
 } wk_sim_model;
 
 extern const wk_sim_model wk_sim_functional, wk_sim_timing;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 typedef struct {
   wk_sim_run *run;
@@ -93,6 +94,12 @@ void wk_sim_run_free(wk_sim_run *r) {
   *r = (wk_sim_run){0};
 }
 
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* others may use the machine */
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 /* ---- run ------------------------------------------------------------------------------------- */
 
 static void run_model(const wk_stream *s, const wk_sim_model *model, const wk_sim_run_options *o,
@@ -108,7 +115,9 @@ static void run_model(const wk_stream *s, const wk_sim_model *model, const wk_si
                           .mark_base = (uint32_t)s->marks, .timeout = o->timeout,
                           .max_cycles = o->max_cycles};
   void *state = model->open(&options);
+  double began = now();
   model->run(state, &job, &r->result);
+  r->seconds = now() - began;
   model->close(state);
   recorder_close(&rec, s);
 }

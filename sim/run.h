@@ -20,6 +20,7 @@ typedef struct {
 
 typedef struct {
   wk_sim_result result;
+  double seconds;     /* of a processor, that the model took */
   wk_sim_span *spans; /* n */
   uint32_t n;
   uint8_t *memory; /* dram_size bytes, as the stream left it */

@@ -421,4 +421,5 @@ static void run_model(void *state, const wk_sim_job *job, wk_sim_result *r) {
   free(t->commands);
 }
 
-const wk_sim_model wk_sim_timing = {WK_SIM_ABI, "timing", open_model, run_model, close_model};
+const wk_sim_model wk_sim_timing = {WK_SIM_ABI, "timing", open_model, run_model, close_model,
+                                    NULL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * soak_streams [--seed N] [--count N] [--machine NAME] [--commands N]: random streams on the RTL
- * against the functional model until one differs; that one is shrunk and printed. Exit status 1
- * when one differed. */
+ * soak_streams [--seed N] [--count N] [--machine NAME] [--commands N] [--coverage FILE]: random
+ * streams on the RTL against the functional model until one differs; that one is shrunk and printed.
+ * Exit status 1 when one differed. FILE: what was covered of the RTL, for verilator_coverage. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 typedef struct {
   uint64_t seed, count;
-  const char *machine;
+  const char *machine, *coverage;
   random_stream_options draw;
 } options;
 
@@ -22,6 +22,7 @@ static bool parse(int argc, char **argv, options *o) {
     if (!strcmp(argv[i], "--seed")) o->seed = number;
     else if (!strcmp(argv[i], "--count")) o->count = number;
     else if (!strcmp(argv[i], "--machine")) o->machine = argv[i + 1];
+    else if (!strcmp(argv[i], "--coverage")) o->coverage = argv[i + 1];
     else if (!strcmp(argv[i], "--commands")) o->draw.commands = (int)number;
     else return false;
   }
@@ -76,11 +77,13 @@ int main(int argc, char **argv) {
   const wk_sim_model *rtl;
   uint64_t cycles = 0, commands = 0, done = 0;
   if (!parse(argc, argv, &o)) {
-    fprintf(stderr, "usage: soak_streams [--seed N] [--count N] [--machine NAME] [--commands N]\n");
+    fprintf(stderr, "usage: soak_streams [--seed N] [--count N] [--machine NAME] [--commands N] "
+                    "[--coverage FILE]\n");
     return WK_USAGE;
   }
   wk_status s = wk_machine_read(o.machine, &m);
-  if (!s) s = wk_sim_model_of(WK_SIM_RTL, &(wk_sim_build_options){.machine = &m}, &rtl);
+  if (!s) s = wk_sim_model_of(WK_SIM_RTL, &(wk_sim_build_options){.machine = &m,
+                                                                  .coverage = o.coverage}, &rtl);
   if (s) {
     wk_status_print(stderr, s);
     return (int)s->code;
@@ -88,6 +91,7 @@ int main(int argc, char **argv) {
   bool ok = true;
   for (; ok && done < o.count; done++)
     ok = try_seed(&o, rtl, &m, o.seed + done, &cycles, &commands);
+  if (o.coverage) rtl->write_coverage(o.coverage);
   printf("%" PRIu64 " streams, %" PRIu64 " commands, %" PRIu64 " cycles\n", done, commands, cycles);
   return ok ? 0 : 1;
 }

@@ -36,6 +36,19 @@ foreach(lint ranks style selftest)
   add_test(NAME lint/${lint} COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/${lint})
 endforeach()
 
+# Parts of the accelerator's RTL against models of their own, and what Verilator says about all of it.
+if(NOT WICK_SANITIZE)
+  foreach(bench "exec:800" "vec:800" "front:8")
+    string(REGEX REPLACE ":.*" "" name ${bench})
+    string(REGEX REPLACE ".*:" "" count ${bench})
+    add_test(NAME rtl/${name}
+             COMMAND ${CMAKE_SOURCE_DIR}/sim/verilated/unit/run ${name} $<TARGET_FILE:wick>
+                     ${CMAKE_SOURCE_DIR}/targets/accel/machines/tiny.cfg ${CMAKE_BINARY_DIR}/rtl
+                     ${count})
+  endforeach()
+  add_test(NAME lint/rtl COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/rtl $<TARGET_FILE:wick>)
+endif()
+
 # Real models through the command.
 foreach(suite node own float float-eval int8 int8-eval random)
   add_test(NAME models/${suite}

@@ -57,8 +57,11 @@ static const wk_option options[] = {
     {"json", 0, "FILE", "all figures and counters", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, json)},
     {"trace", 0, "FILE", "timeline for ui.perfetto.dev: a track for each queue, waits as arrows",
      .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, trace)},
-    {"fst", 0, "A:B", "waveform of cycles from the start of command A to the end of command B, to "
-     "STREAM.fst", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, fst)},
+    {"fst", 0, "A:B", "waveform from the start of command A to the end of command B, to STREAM.fst; "
+     "a nanosecond there is a cycle", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, fst)},
+    {"coverage", 0, "FILE", "count the RTL's lines and toggles; FILE is for verilator_coverage "
+     "(bench/coverage does all of it)", .kind = WK_OPTION_STRING,
+     .offset = offsetof(sim_opts, coverage)},
     {0}};
 
 static const sim_opts defaults = {.model = WK_SIM_RTL};
@@ -81,6 +84,7 @@ static wk_status choose_machine(const sim_opts *o, const wk_stream *s, wk_machin
 
 static wk_status open_model(const sim_opts *o, const wk_machine *m, const wk_sim_model **model) {
   const wk_sim_build_options b = {.machine = m, .rtl = o->rtl, .waves = o->fst != NULL,
+                                  .coverage = o->coverage != NULL,
                                   .rebuild = o->rebuild, .progress = show_progress,
                                   .context = (void *)m};
   wk_status s = wk_sim_model_of((wk_sim_kind)o->model, &b, model);
@@ -192,6 +196,7 @@ static wk_status simulate(const sim_opts *o, const wk_stream *s) {
                            .reset = o->random_reset ? WK_SIM_RESET_RANDOM : WK_SIM_RESET_ZEROS};
   WK_TRY(wk_sim_run_stream(s, model, &ro, &r));
   wk_status status = o->fst ? run_with_wave(o, s, model, &ro, &r) : NULL;
+  if (!status && o->coverage && model->write_coverage) model->write_coverage(o->coverage);
   const wk_sim_shown x = {s, &m, &r, model->name};
   if (!status) status = show(o, &x);
   if (!status) status = wk_sim_verdict(s, &m, &r);

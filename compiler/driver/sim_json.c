@@ -90,6 +90,7 @@ wk_status wk_sim_write_json(const wk_sim_shown *x, const char *path) {
   json_object_set_new(o, "model", json_string(x->model));
   json_object_set_new(o, "machine", machine(x->machine));
   json_object_set_new(o, "cycles", number(f.cycles));
+  json_object_set_new(o, "seconds", json_real(x->run->seconds));
   json_object_set_new(o, "utilisation", json_real(f.utilisation));
   json_object_set_new(o, "overlap",
                       json_real(f.dma_active ? (double)f.overlapped / (double)f.dma_active : 0));
@@ -102,33 +103,70 @@ wk_status wk_sim_write_json(const wk_sim_shown *x, const char *path) {
 
 /* ---- trace ----------------------------------------------------------------------------------- */
 
+/* Engines overlap neighbours, but slices of a track may only nest: a queue has as many tracks as
+ * commands in flight. lanes: of every command. */
+enum { LANES = 8 };
+
+typedef struct {
+  uint8_t *of; /* n */
+  int used[WK_QUEUE_COUNT];
+} lanes;
+
+static lanes assign_lanes(const wk_sim_run *r) {
+  lanes l = {.of = wk_xcalloc(r->n + 1, 1)};
+  uint64_t ends[WK_QUEUE_COUNT][LANES] = {0};
+  for (uint32_t i = 0; i < r->n; i++) {
+    const wk_sim_span *span = &r->spans[i];
+    int lane = 0, q = span->queue;
+    if (span->start == WK_SIM_NEVER || span->retire == WK_SIM_NEVER) continue;
+    while (lane < LANES - 1 && ends[q][lane] > span->start) lane++;
+    ends[q][lane] = span->retire;
+    l.of[i] = (uint8_t)lane;
+    if (l.used[q] <= lane) l.used[q] = lane + 1;
+  }
+  return l;
+}
+
 /* Events of the Chrome trace format; a cycle is shown as a microsecond. */
-static json_t *event(const char *phase, const char *name, int queue, uint64_t time) {
+static json_t *event(const char *phase, const char *name, int track, uint64_t time) {
   json_t *e = json_object();
   json_object_set_new(e, "ph", json_string(phase));
   json_object_set_new(e, "name", json_string(name));
   json_object_set_new(e, "pid", json_integer(1));
-  json_object_set_new(e, "tid", json_integer(queue + 1));
+  json_object_set_new(e, "tid", json_integer(track + 1));
   json_object_set_new(e, "ts", number(time));
   return e;
 }
 
-static void add_tracks(json_t *events, const wk_sim_shown *x) {
-  for (int q = 0; q < wk_machine_queues(x->machine); q++) {
-    json_t *e = event("M", "thread_name", q, 0), *args = json_object();
-    json_object_set_new(args, "name", json_string(wk_isa_queue_name(q)));
-    json_object_set_new(e, "args", args);
-    json_array_append_new(events, e);
-  }
+static void describe_track(json_t *events, int track, const char *what, const char *key, json_t *value) {
+  json_t *e = event("M", what, track, 0), *args = json_object();
+  json_object_set_new(args, key, value);
+  json_object_set_new(e, "args", args);
+  json_array_append_new(events, e);
 }
 
-static void add_span(json_t *events, const wk_sim_shown *x, uint32_t i) {
+static void add_tracks(json_t *events, const wk_sim_shown *x, const lanes *l) {
+  for (int q = 0; q < wk_machine_queues(x->machine); q++)
+    for (int lane = 0; lane < l->used[q] || lane == 0; lane++) {
+      char name[32];
+      int track = q * LANES + lane;
+      snprintf(name, sizeof name, lane ? "%s (+%d)" : "%s", wk_isa_queue_name(q), lane);
+      describe_track(events, track, "thread_name", "name", json_string(name));
+      describe_track(events, track, "thread_sort_index", "sort_index", json_integer(track));
+    }
+}
+
+static int track_of(const wk_sim_shown *x, const lanes *l, uint32_t i) {
+  return x->run->spans[i].queue * LANES + l->of[i];
+}
+
+static void add_span(json_t *events, const wk_sim_shown *x, const lanes *l, uint32_t i) {
   const wk_sim_span *span = &x->run->spans[i];
   wk_isa_command c;
   wk_str text = {0};
   (void)wk_stream_get(x->stream, i, &c);
   wk_disasm_command(&text, x->machine, &c);
-  json_t *e = event("X", wk_isa_command_of(span->opcode)->name, span->queue, span->start),
+  json_t *e = event("X", wk_isa_command_of(span->opcode)->name, track_of(x, l, i), span->start),
          *args = json_object();
   json_object_set_new(e, "dur", number(span->retire - span->start));
   json_object_set_new(args, "index", json_integer(i));
@@ -140,12 +178,13 @@ static void add_span(json_t *events, const wk_sim_shown *x, uint32_t i) {
 }
 
 /* An arrow from the retirement that let a command start. */
-static void add_flow(json_t *events, const wk_sim_shown *x, uint32_t i) {
+static void add_flow(json_t *events, const wk_sim_shown *x, const lanes *l, uint32_t i) {
   const wk_sim_span *to = &x->run->spans[i], *from;
   if (to->released_by == WK_SIM_NOBODY) return;
   from = &x->run->spans[to->released_by];
   uint64_t left = from->retire > from->start ? from->retire - 1 : from->retire;
-  json_t *begin = event("s", "wait", from->queue, left), *end = event("f", "wait", to->queue, to->start);
+  json_t *begin = event("s", "wait", track_of(x, l, to->released_by), left),
+         *end = event("f", "wait", track_of(x, l, i), to->start);
   json_object_set_new(begin, "id", json_integer(i));
   json_object_set_new(end, "id", json_integer(i));
   json_object_set_new(begin, "cat", json_string("wait"));
@@ -157,13 +196,15 @@ static void add_flow(json_t *events, const wk_sim_shown *x, uint32_t i) {
 
 wk_status wk_sim_write_trace(const wk_sim_shown *x, const char *path) {
   json_t *root = json_object(), *events = json_array();
-  add_tracks(events, x);
+  lanes l = assign_lanes(x->run);
+  add_tracks(events, x, &l);
   for (uint32_t i = 0; i < x->run->n; i++) {
     const wk_sim_span *span = &x->run->spans[i];
     if (span->start == WK_SIM_NEVER || span->retire == WK_SIM_NEVER) continue;
-    add_span(events, x, i);
-    add_flow(events, x, i);
+    add_span(events, x, &l, i);
+    add_flow(events, x, &l, i);
   }
+  free(l.of);
   json_object_set_new(root, "traceEvents", events);
   json_object_set_new(root, "displayTimeUnit", json_string("ns"));
   return write_json(root, path, JSON_COMPACT);

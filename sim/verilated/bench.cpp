@@ -6,8 +6,12 @@
 //
 // A cycle: the memory's answers and the monitors' readings of the present cycle are put on the
 // inputs while the clock is low, the outputs settle, handshakes are carried out, then the clock
-// rises and the memory ticks.
+// rises and the memory ticks. In a waveform a cycle takes a nanosecond, so that times are cycles; what
+// belongs to a cycle is seen in its first half.
 #include <verilated.h>
+#if VM_COVERAGE
+#include <verilated_cov.h>
+#endif
 
 #include <cstdio>
 #include <cstring>
@@ -36,6 +40,37 @@ class Stalls {  // xorshift: whether the bus is ready in a cycle
   uint64_t state_;
 };
 
+// The Verilated top. With coverage, one of them serves all benches: it counts as long as it lives.
+struct Model {
+  explicit Model(const wk_sim_options &options) : context(new VerilatedContext) {
+    static const int kRandReset[] = {0, 1, 2};  // WK_SIM_RESET_ZEROS, ONES, RANDOM
+    context->randReset(kRandReset[options.reset]);
+    context->randSeed(static_cast<int>(options.seed % 0x7fffffff) + 1);
+    context->traceEverOn(options.wave != nullptr);
+    top.reset(new Vwick_accel{context.get()});
+  }
+  ~Model() { top->final(); }
+
+  std::unique_ptr<VerilatedContext> context;
+  std::unique_ptr<Vwick_accel> top;
+};
+
+#if VM_COVERAGE
+std::shared_ptr<Model> counted;
+std::shared_ptr<Model> NewModel(const wk_sim_options &options) {
+  if (!counted) counted.reset(new Model(options));
+  return counted;
+}
+void WriteCoverage(const char *path) {
+  if (counted) counted->context->coveragep()->write(path);
+}
+#else
+std::shared_ptr<Model> NewModel(const wk_sim_options &options) {
+  return std::shared_ptr<Model>(new Model(options));
+}
+constexpr void (*WriteCoverage)(const char *) = nullptr;
+#endif
+
 class Bench {
  public:
   explicit Bench(const wk_sim_options &options);
@@ -54,8 +89,8 @@ class Bench {
 
   wk_sim_options options_;
   const wk_dram_api dram_api_;
-  std::unique_ptr<VerilatedContext> context_;
-  std::unique_ptr<Vwick_accel> top_;
+  std::shared_ptr<Model> model_;
+  Vwick_accel *top_;
   wk_dram *dram_;
   AxiMonitor monitor_;
   Stalls stalls_;
@@ -68,17 +103,14 @@ class Bench {
 };
 
 Bench::Bench(const wk_sim_options &options)
-    : options_(options), dram_api_(*options.dram_api), context_(new VerilatedContext), monitor_(options.dram.bus),
-      stalls_(options.seed) {
-  static const int kRandReset[] = {0, 1, 2};  // WK_SIM_RESET_ZEROS, ONES, RANDOM
-  context_->randReset(kRandReset[options.reset]);
-  context_->randSeed(static_cast<int>(options.seed % 0x7fffffff) + 1);
-  context_->traceEverOn(options.wave != nullptr);
-  top_.reset(new Vwick_accel{context_.get()});
+    : options_(options), dram_api_(*options.dram_api), model_(NewModel(options)),
+      top_(model_->top.get()), monitor_(options.dram.bus), stalls_(options.seed) {
   dram_ = dram_api_.create(&options_.dram, options_.memory);
 #if VM_TRACE
   if (options.wave) {
     wave_.reset(new VerilatedFstC);
+    wave_->set_time_unit("100ps");
+    wave_->set_time_resolution("100ps");
     top_->trace(wave_.get(), 99);
     wave_->open(options.wave);
   }
@@ -90,8 +122,6 @@ Bench::~Bench() {
 #if VM_TRACE
   if (wave_) wave_->close();
 #endif
-  Verilated::threadContextp(context_.get());  // the destructor of the model looks it up there
-  top_->final();
   dram_api_.destroy(dram_);
 }
 
@@ -157,13 +187,13 @@ void Bench::Cycle() {
   }
 #if VM_TRACE
   uint64_t t = cycle_ - start_;
-  bool shown = wave_ && t >= options_.wave_from && t <= options_.wave_to;
-  if (shown) wave_->dump(2 * cycle_);
+  bool shown = wave_ && started_ && t >= options_.wave_from && t <= options_.wave_to;
+  if (shown) wave_->dump(10 * t);
 #endif
   top_->clk_i = 1;
   top_->eval();
 #if VM_TRACE
-  if (shown) wave_->dump(2 * cycle_ + 1);
+  if (shown) wave_->dump(10 * t + 5);
 #endif
   top_->clk_i = 0;
   dram_api_.tick(dram_);
@@ -260,4 +290,4 @@ void Close(void *state) { delete static_cast<Bench *>(state); }
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const wk_sim_model wick_rtl_model;
-const wk_sim_model wick_rtl_model = {WK_SIM_ABI, "rtl", Open, RunModel, Close};
+const wk_sim_model wick_rtl_model = {WK_SIM_ABI, "rtl", Open, RunModel, Close, WriteCoverage};

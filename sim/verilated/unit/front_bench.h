@@ -5,6 +5,9 @@
 #define WICK_SIM_VERILATED_UNIT_FRONT_BENCH_H
 
 #include <verilated.h>
+#if VM_COVERAGE
+#include <verilated_cov.h>
+#endif
 
 #include <cstring>
 #include <deque>
@@ -170,10 +173,24 @@ class Bench {
          kControl = 0x0c };
 
   Bench(const MachineKeys &keys, int rand_reset, int seed)
-      : keys_(keys), memory(keys.bus, 1 << 20), context_(new VerilatedContext) {
-    context_->randReset(rand_reset);
-    context_->randSeed(seed + 1);
-    top.reset(new Vwick_accel{context_.get()});
+      : keys_(keys), memory(keys.bus, 1 << 20) {
+#if VM_COVERAGE  // one model for all benches: it counts as long as it lives
+    static std::shared_ptr<VerilatedContext> context;
+    static std::shared_ptr<Vwick_accel> model;
+    bool is_new = !model;
+#else
+    std::shared_ptr<VerilatedContext> context;
+    std::shared_ptr<Vwick_accel> model;
+    bool is_new = true;
+#endif
+    if (is_new) {
+      context.reset(new VerilatedContext);
+      context->randReset(rand_reset);
+      context->randSeed(seed + 1);
+      model.reset(new Vwick_accel{context.get()});
+    }
+    context_ = context;
+    top = model;
     memory.Reset({}, 1);
     top->clk_i = 0;
     top->rst_ni = 0;
@@ -189,6 +206,9 @@ class Bench {
     Verilated::threadContextp(context_.get());
     top.reset();
   }
+#if VM_COVERAGE
+  void WriteCoverage() { context_->coveragep()->write("coverage.dat"); }
+#endif
 
   int CounterCount() const { return GetTables().plain_counters + 6 * kQueueCounters; }
   uint64_t Now() const { return cycle_; }
@@ -359,10 +379,10 @@ class Bench {
   Memory memory;
 
  private:
-  std::unique_ptr<VerilatedContext> context_;
+  std::shared_ptr<VerilatedContext> context_;
 
  public:
-  std::unique_ptr<Vwick_accel> top;
+  std::shared_ptr<Vwick_accel> top;
 
  private:
   uint64_t cycle_ = 0;

@@ -531,6 +531,9 @@ int main(int argc, char **argv) {
   if (only.empty() || only == "random") TestRandom(keys, streams);
   if (only.empty() || only == "errors") TestErrors(keys);
   if (only.empty() || only == "bandwidth") TestBandwidth(keys);
+#if VM_COVERAGE
+  Bench(keys, 0, 0).WriteCoverage();
+#endif
   if (failures) std::printf("%d failures\n", failures);
   return failures != 0;
 }
