@@ -49,7 +49,10 @@ struct Model {
     context->traceEverOn(options.wave != nullptr);
     top.reset(new Vwick_accel{context.get()});
   }
-  ~Model() { top->final(); }
+  ~Model() {
+    Verilated::threadContextp(context.get());  // the destructor of the top looks it up there
+    top->final();
+  }
 
   std::unique_ptr<VerilatedContext> context;
   std::unique_ptr<Vwick_accel> top;
