@@ -46,6 +46,8 @@ if(NOT WICK_SANITIZE)
                      ${CMAKE_SOURCE_DIR}/targets/accel/machines/tiny.cfg ${CMAKE_BINARY_DIR}/rtl
                      ${count})
   endforeach()
+  add_test(NAME rtl/own-rtl COMMAND sh -c "for p in examples/accel/own-rtl/*.patch; do patch \
+           --dry-run -s -p1 -d sim/rtl <$p || exit 1; done" WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   add_test(NAME lint/rtl COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/rtl $<TARGET_FILE:wick>)
 endif()
 
