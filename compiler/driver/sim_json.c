@@ -105,7 +105,7 @@ wk_status wk_sim_write_json(const wk_sim_shown *x, const char *path) {
 
 /* Engines overlap neighbours, but slices of a track may only nest: a queue has as many tracks as
  * commands in flight. lanes: of every command. */
-enum { LANES = 8 };
+enum { LANES = 32 };
 
 typedef struct {
   uint8_t *of; /* n */
