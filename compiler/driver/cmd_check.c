@@ -14,11 +14,9 @@ static const wk_option options[] = {
      .kind = WK_OPTION_STRING, .offset = offsetof(check_opts, machine)},
     {0}};
 
-static wk_status check(const check_opts *o, const wk_stream *s) {
-  wk_machine m = s->machine;
+static wk_status check(const wk_stream *s) {
   wk_check_summary summary;
-  if (o->machine) WK_TRY(wk_machine_read(o->machine, &m));
-  const wk_check_stream c = {.machine = &m, .commands = s->bytes.data, .n = s->n,
+  const wk_check_stream c = {.machine = &s->machine, .commands = s->bytes.data, .n = s->n,
                              .base = (uint32_t)s->address, .mark_base = (uint32_t)s->marks,
                              .name = s->source, .lines = s->lines.data};
   WK_TRY(wk_check(&c, &summary));
@@ -28,10 +26,13 @@ static wk_status check(const check_opts *o, const wk_stream *s) {
 }
 
 static wk_status run(const void *options_, const wk_strings *args) {
-  const wk_asm_options a = {.unchecked = true};
+  const check_opts *o = options_;
+  wk_machine m;
   wk_stream *s;
+  if (o->machine) WK_TRY(wk_machine_read(o->machine, &m));
+  const wk_asm_options a = {.unchecked = true, .machine = o->machine ? &m : NULL};
   WK_TRY(wk_stream_load(args->data[0], &a, &s));
-  wk_status status = check(options_, s);
+  wk_status status = check(s);
   wk_stream_free(s);
   return status;
 }

@@ -219,7 +219,9 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_stream *s;
   if (o->build && args->n == 0) return build_only(o);
   if (args->n == 0) return wk_error(WK_USAGE, "which stream? (wick sim STREAM.s)");
-  const wk_asm_options a = {.unchecked = o->unchecked};
+  wk_machine m;
+  if (o->machine) WK_TRY(wk_machine_read(o->machine, &m));
+  const wk_asm_options a = {.unchecked = o->unchecked, .machine = o->machine ? &m : NULL};
   WK_TRY(wk_stream_load(args->data[0], &a, &s));
   wk_status status = simulate(o, s);
   wk_stream_free(s);

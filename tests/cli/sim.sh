@@ -102,10 +102,11 @@ for q in ("ex", "ve", "st", "ld0", "ld1"):
 assert sum(c[k] for k in c if k.startswith("subset_")) == c["cycles"]
 assert c["bytes_st"] == 1024 and c["macs"] == 128 * 64 and len(run["marks"]) == 2
 EOS
-check 'a trace with five tracks, and arrows that start and end' python3 - <<'EOS'
+check 'a trace with tracks for five queues, and arrows that start and end' python3 - <<'EOS'
 import json
 events = json.load(open("t.json"))["traceEvents"]
-assert {e["args"]["name"] for e in events if e["ph"] == "M"} == {"ex", "ve", "st", "ld0", "ld1"}
+names = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
+assert {name.split()[0] for name in names} == {"ex", "ve", "st", "ld0", "ld1"}
 assert sum(e["ph"] == "X" for e in events) == 10
 assert sum(e["ph"] == "s" for e in events) == sum(e["ph"] == "f" for e in events) > 0
 EOS
