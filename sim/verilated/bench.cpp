@@ -6,8 +6,8 @@
 //
 // A cycle: the memory's answers and the monitors' readings of the present cycle are put on the
 // inputs while the clock is low, the outputs settle, handshakes are carried out, then the clock
-// rises and the memory ticks. In a waveform a cycle takes a nanosecond, so that times are cycles; what
-// belongs to a cycle is seen in its first half.
+// rises and the memory ticks. In a waveform a cycle takes a nanosecond, so that times are cycles, and
+// begins with the rising edge; the memory's answers come with the falling one.
 #include <verilated.h>
 #if VM_COVERAGE
 #include <verilated_cov.h>
@@ -191,12 +191,12 @@ void Bench::Cycle() {
 #if VM_TRACE
   uint64_t t = cycle_ - start_;
   bool shown = wave_ && started_ && t >= options_.wave_from && t <= options_.wave_to;
-  if (shown) wave_->dump(10 * t);
+  if (shown) wave_->dump(10 * t + 5);
 #endif
   top_->clk_i = 1;
   top_->eval();
 #if VM_TRACE
-  if (shown) wave_->dump(10 * t + 5);
+  if (shown) wave_->dump(10 * t + 10);
 #endif
   top_->clk_i = 0;
   dram_api_.tick(dram_);
