@@ -173,7 +173,7 @@ module wick_drain #(
 
   // Data come in the cycle after the request, whether the stages move then or not.
   logic sums_come_q, sums_held_q, res_come_q, res_held_q;
-  logic [32*N-1:0] sums_hold_q, sums;
+  logic [32*N-1:0] sums_hold_q;
   logic [8*N-1:0] res_hold_q, residual;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -194,11 +194,10 @@ module wick_drain #(
     if (sums_come_q && !en) sums_hold_q <= acc_data_i;
     if (res_come_q && !en) res_hold_q <= rdata_i;
   end
-  assign sums = sums_held_q ? sums_hold_q : acc_data_i;
   assign residual = res_held_q ? res_hold_q : rdata_i;
 
   // ---- stages 1 to 10 ----------------------------------------------------------------------------
-  logic [RecW-1:0] rec1, rec2;
+  logic [RecW-1:0] rec2;
   /* verilator lint_off UNUSEDSIGNAL */ // the record has gaps
   logic [255:0] rec6;
   /* verilator lint_on UNUSEDSIGNAL */
@@ -209,18 +208,24 @@ module wick_drain #(
   logic y_valid, z_valid;
 
   always_comb begin
-    rec1 = sel_q[1] ? rec[RecW +: RecW] : rec[0 +: RecW];
-    rec2 = sel_q[2] ? rec[RecW +: RecW] : rec[0 +: RecW];
-    rec6 = sel_q[6] ? rec[RecW +: 256] : rec[0 +: 256];
-    for (int unsigned i = 0; i < N; i++) begin
-      mult[24*i +: 24] = rec2[256 + 64*i + 32 +: 24];
-      shift[6*i +: 6] = rec2[256 + 64*i + 56 +: 6];
+    rec2 = '0;
+    rec6 = '0;
+    mult = '0;
+    shift = '0;
+    if (valid_q[2]) begin
+      rec2 = sel_q[2] ? rec[RecW +: RecW] : rec[0 +: RecW];
+      for (int unsigned i = 0; i < N; i++) begin
+        mult[24*i +: 24] = rec2[256 + 64*i + 32 +: 24];
+        shift[6*i +: 6] = rec2[256 + 64*i + 56 +: 6];
+      end
     end
+    if (valid_q[6]) rec6 = sel_q[6] ? rec[RecW +: 256] : rec[0 +: 256];
   end
   always_ff @(posedge clk_i) begin
     if (en && valid_q[1]) begin
       for (int unsigned i = 0; i < N; i++) begin
-        biased_q[32*i +: 32] <= sums[32*i +: 32] + rec1[256 + 64*i +: 32];
+        biased_q[32*i +: 32] <= (sums_held_q ? sums_hold_q[32*i +: 32] : acc_data_i[32*i +: 32]) +
+            (sel_q[1] ? rec[RecW + 256 + 64*i +: 32] : rec[256 + 64*i +: 32]);
       end
     end
   end

@@ -58,8 +58,10 @@ module wick_fifo #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (to_head) head_q <= data_i;
-    else if (take && behind_q != '0) head_q <= mem_q[rptr_q];
-    if (put && !to_head) mem_q[wptr_q] <= data_i;
+    if (put || take) begin
+      if (to_head) head_q <= data_i;
+      else if (take && behind_q != '0) head_q <= mem_q[rptr_q];
+      if (put && !to_head) mem_q[wptr_q] <= data_i;
+    end
   end
 endmodule

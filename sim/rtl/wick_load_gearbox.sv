@@ -62,16 +62,18 @@ module wick_load_gearbox #(
   logic [8*Bus-1:0]  fresh;
   logic [16*Bus-1:0] buf_d;
   always_comb begin
-    fresh = beat_data_i;
-    if (append && lane != '0) fresh = fresh >> {lane, 3'b0};
-    if (append && used != (LaneW+1)'(Bus)) fresh = fresh & ~({8*Bus{1'b1}} << {used, 3'b0});
-    buf_d = buf_q;
-    if (take_i) begin
+    fresh = '0;
+    buf_d = '0;
+    if (append || take_i) begin
       if (kept == '0) buf_d = '0;
+      else if (!take_i) buf_d = buf_q;
       else if (take_bytes_i == TakeW'(N)) buf_d = buf_q >> (8 * N);
       else buf_d = buf_q >> {take_bytes_i, 3'b0};
     end
     if (append) begin
+      fresh = beat_data_i;
+      if (lane != '0) fresh = fresh >> {lane, 3'b0};
+      if (used != (LaneW+1)'(Bus)) fresh = fresh & ~({8*Bus{1'b1}} << {used, 3'b0});
       if (kept == '0) buf_d = {{8*Bus{1'b0}}, fresh};
       else buf_d = buf_d | ({{8*Bus{1'b0}}, fresh} << {kept, 3'b0});
     end

@@ -18,18 +18,35 @@ module wick_ram_1rw #(
 );
   logic [Width-1:0] mem_q [Depth];
 
+`ifdef VERILATOR
+  // One assignment of a whole word: with one a byte a simulator looks at every byte in every cycle.
   always_ff @(posedge clk_i) begin
     if (req_i) begin
       if (we_i) begin
-        if (&be_i) mem_q[addr_i] <= wdata_i; // the common case, and a quick one to simulate
-        else begin
+        logic [Width-1:0] word;
+        word = wdata_i;
+        if (!(&be_i)) begin
           for (int i = 0; i < Width / 8; i++) begin
-            if (be_i[i]) mem_q[addr_i][8*i+:8] <= wdata_i[8*i+:8];
+            if (!be_i[i]) word[8*i+:8] = mem_q[addr_i][8*i+:8];
           end
+        end
+        mem_q[addr_i] <= word;
+      end else begin
+        rdata_o <= mem_q[addr_i];
+      end
+    end
+  end
+`else
+  always_ff @(posedge clk_i) begin
+    if (req_i) begin
+      if (we_i) begin
+        for (int i = 0; i < Width / 8; i++) begin
+          if (be_i[i]) mem_q[addr_i][8*i+:8] <= wdata_i[8*i+:8];
         end
       end else begin
         rdata_o <= mem_q[addr_i];
       end
     end
   end
+`endif
 endmodule

@@ -57,13 +57,13 @@ module wick_store_packer #(
   assign count_o     = count_q;
 
   always_comb begin
-    w_data_o = buf_q[8*Bus-1:0];
-    w_strb_o = ~({Bus{1'b1}} << used);
-    if (w_valid_o && lane != '0) begin
-      w_data_o = w_data_o << {lane, 3'b0};
-      w_strb_o = w_strb_o << lane;
+    w_data_o = '0;
+    w_strb_o = '0;
+    if (w_valid_o) begin
+      w_data_o = buf_q[8*Bus-1:0];
+      if (lane != '0) w_data_o = w_data_o << {lane, 3'b0};
+      if (!discard_i) w_strb_o = ~({Bus{1'b1}} << used) << lane;
     end
-    if (discard_i) w_strb_o = '0;
   end
 
   logic [CntW-1:0] kept;
@@ -71,15 +71,17 @@ module wick_store_packer #(
   logic [BufW-1:0] buf_d;
   assign kept = take ? count_q - CntW'(used) : count_q;
   always_comb begin
-    fresh = put_data_i;
-    if (put_i && put_bytes_i != PutW'(N)) fresh = fresh & ~({8*N{1'b1}} << {put_bytes_i, 3'b0});
-    buf_d = buf_q;
-    if (take) begin
+    fresh = '0;
+    buf_d = '0;
+    if (take || put_i) begin
       if (kept == '0) buf_d = '0;
+      else if (!take) buf_d = buf_q;
       else if (used == (LaneW+1)'(Bus)) buf_d = buf_q >> (8 * Bus);
       else buf_d = buf_q >> {used, 3'b0};
     end
     if (put_i) begin
+      fresh = put_data_i;
+      if (put_bytes_i != PutW'(N)) fresh = fresh & ~({8*N{1'b1}} << {put_bytes_i, 3'b0});
       if (kept == '0) buf_d = {{BufW-8*N{1'b0}}, fresh};
       else buf_d = buf_d | ({{BufW-8*N{1'b0}}, fresh} << {kept, 3'b0});
     end

@@ -50,6 +50,7 @@ class AxiMonitor {
 
   void CheckRequest(const char *channel, bool valid, bool ready, uint32_t address, uint32_t length,
                     uint32_t id, Held *held, uint64_t cycle) {
+    if (!valid && !held->waiting) return;
     CheckHeld(channel, valid, ready, address | static_cast<uint64_t>(length) << 32 |
               static_cast<uint64_t>(id) << 40, held, cycle);
     if (!valid) return;
@@ -60,6 +61,7 @@ class AxiMonitor {
 
   template <class Top>
   void CheckData(const Top &top, uint64_t cycle) {
+    if (!top.m_axi_wvalid_o && !w_.waiting) return;
     uint64_t payload = top.m_axi_wstrb_o * 2 + top.m_axi_wlast_o;
     uint8_t data[64];
     std::memcpy(data, &top.m_axi_wdata_o, bus_);
