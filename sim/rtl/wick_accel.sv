@@ -155,6 +155,18 @@ module wick_accel (
   assign event_start_o   = cmd_valid & cmd_ready;
   assign event_done_o    = retire & {Queues{run}};
 
+  // ---- clocks ----------------------------------------------------------------------------------
+  // Vector engine and DMA channels stand still without commands; if they fail, clear wakes them.
+  logic           clk_vec, clk_dma;
+  logic [Loads:0] dma_quiet; // st, ld0 ...
+  wick_clock_gate u_clk_vec (
+    .clk_i, .rst_ni, .wake_i(cmd_valid[1] || active[1] || clear), .clk_o(clk_vec)
+  );
+  wick_clock_gate u_clk_dma (
+    .clk_i, .rst_ni, .clk_o(clk_dma),
+    .wake_i((cmd_valid[Queues-1:2] | active[Queues-1:2] | ~dma_quiet) != '0 || abort || clear)
+  );
+
   // ---- engines ---------------------------------------------------------------------------------
   logic [Ports-1:0]          spm_req, spm_we, spm_gnt;
   logic [20*Ports-1:0]       spm_addr;
@@ -163,7 +175,6 @@ module wick_accel (
   // verilator lint_off UNUSEDSIGNAL
   logic [8*N*Ports-1:0]      spm_rdata; // load channels do not read
   // verilator lint_on UNUSEDSIGNAL
-  logic [Loads:0]            dma_quiet; // st, ld0 ...
   logic [SizeW*(Loads+1)-1:0] dma_bytes;
   logic                      mark_valid, mark_ready, mark_idle, snap, mac, array_busy;
   logic [15:0]               mark_row;
@@ -191,7 +202,7 @@ module wick_accel (
     .busy_o(array_busy)
   );
   wick_vec #(.N(N), .Tables(wick_pkg::Tables), .ScratchpadBytes(Spm)) u_vec (
-    .clk_i, .rst_ni, .clear_i(clear), .cmd_valid_i(cmd_valid[1]), .cmd_ready_o(cmd_ready[1]),
+    .clk_i(clk_vec), .rst_ni, .clear_i(clear), .cmd_valid_i(cmd_valid[1]), .cmd_ready_o(cmd_ready[1]),
     .cmd_i(cmd[1023:512]), .cmd_index_i(cmd_index[39:20]), .done_o(retire[1]),
     .active_o(active[1]), .stall_memory_o(memory[1]), .stall_bank_o(bank[1]), .error_o(err[2]),
     .error_code_o(err_code[23:16]), .error_index_o(err_index[59:40]),
@@ -202,7 +213,7 @@ module wick_accel (
   wick_store #(
     .N(N), .ScratchpadBytes(Spm), .Bus(Bus), .Burst(wick_pkg::Burst), .Bursts(wick_pkg::Bursts)
   ) u_store (
-    .clk_i, .rst_ni, .clear_i(clear), .abort_i(abort), .quiet_o(dma_quiet[0]),
+    .clk_i(clk_dma), .rst_ni, .clear_i(clear), .abort_i(abort), .quiet_o(dma_quiet[0]),
     .cmd_valid_i(cmd_valid[2]), .cmd_ready_o(cmd_ready[2]), .cmd_i(cmd[1535:1024]),
     .cmd_index_i(cmd_index[59:40]), .done_o(retire[2]), .active_o(active[2]),
     .stall_memory_o(memory[2]), .stall_bank_o(bank[2]), .error_o(err[3]),
@@ -220,7 +231,7 @@ module wick_accel (
     wick_load #(
       .N(N), .ScratchpadBytes(Spm), .Bus(Bus), .Burst(wick_pkg::Burst), .Bursts(wick_pkg::Bursts)
     ) u_load (
-      .clk_i, .rst_ni, .clear_i(clear), .abort_i(abort), .quiet_o(dma_quiet[1+c]),
+      .clk_i(clk_dma), .rst_ni, .clear_i(clear), .abort_i(abort), .quiet_o(dma_quiet[1+c]),
       .cmd_valid_i(cmd_valid[3+c]), .cmd_ready_o(cmd_ready[3+c]), .cmd_i(cmd[512*(3+c)+:512]),
       .cmd_index_i(cmd_index[20*(3+c)+:20]), .done_o(retire[3+c]), .active_o(active[3+c]),
       .stall_memory_o(memory[3+c]), .stall_bank_o(bank[3+c]), .error_o(err[5+c]),
