@@ -118,20 +118,31 @@ static int arbitrate(const wk_timing *t, const bool *asks) {
   return best;
 }
 
+static void requests_pop(wk_timing *t, wk_requests *r) {
+  memmove(r->at, r->at + 1, sizeof r->at[0] * (size_t)--r->n);
+  t->moved = true;
+}
+
+static void requests_put(wk_timing *t, wk_requests *r, uint8_t id, uint32_t address,
+                         uint32_t beats) {
+  r->at[r->n].id = id;
+  r->at[r->n].address = address;
+  r->at[r->n++].beats = beats;
+  t->moved = true;
+}
+
 static void read_requests(wk_timing *t, bool room) {
-  bool asks[4] = {false}, sends = t->ar.full && room;
+  bool asks[4] = {false}, sends = t->ar.n && room, full = t->ar.n == WK_BUS_DEPTH;
   uint32_t address[4] = {0}, beats[4] = {0};
   for (int s = 0; s <= t->loads; s++) asks[s] = read_request(t, s, &address[s], &beats[s]);
   t->ar_granted = -1;
-  if (sends) wk_dram_read(t->dram, t->ar.id, t->ar.address, t->ar.beats);
-  if (t->ar.full && !sends) return;
-  int best = arbitrate(t, asks);
-  t->ar.full = best >= 0;
-  t->moved |= sends || best >= 0;
+  if (sends) {
+    wk_dram_read(t->dram, t->ar.at[0].id, t->ar.at[0].address, t->ar.at[0].beats);
+    requests_pop(t, &t->ar);
+  }
+  int best = full ? -1 : arbitrate(t, asks);
   if (best < 0) return;
-  t->ar.id = (uint8_t)best;
-  t->ar.address = address[best];
-  t->ar.beats = beats[best];
+  requests_put(t, &t->ar, (uint8_t)best, address[best], beats[best]);
   t->ar_granted = best;
   if (best) t->ar_turn = best;
   for (int s = 1; s <= t->loads; s++) {
@@ -190,28 +201,27 @@ typedef struct {
 
 static void write_requests(wk_timing *t, bool room, open_writes *open) {
   uint32_t address, beats;
-  bool sends = t->aw.full && room, order_room = t->order_n < ORDERS;
+  bool sends = t->aw.n && room;
+  bool free = t->aw.n < WK_BUS_DEPTH && t->order_n < ORDERS;
   bool store = wk_timing_channel_request(t, &t->channels[0], &address, &beats);
   t->aw_granted = false;
   if (sends) {
-    wk_dram_write(t->dram, t->aw.id, t->aw.address, t->aw.beats);
-    open->beats[(open->head + open->n++) % 64] = t->aw.beats;
-    t->moved = true;
+    wk_dram_write(t->dram, t->aw.at[0].id, t->aw.at[0].address, t->aw.at[0].beats);
+    open->beats[(open->head + open->n++) % 64] = t->aw.at[0].beats;
+    requests_pop(t, &t->aw);
   }
-  if (sends) t->aw.full = false;
-  if (t->aw.full || !order_room) return;
+  if (!free) return;
   t->aw_mark = t->mark.state == ASK;
   if (!t->aw_mark && !store) return;
-  t->aw_granted = t->aw.full = t->moved = true;
-  t->aw.id = t->aw_mark;
-  t->aw.address = t->aw_mark ? 0 : address;
-  t->aw.beats = t->aw_mark ? mark_burst(t) : beats;
+  t->aw_granted = true;
+  requests_put(t, &t->aw, t->aw_mark, t->aw_mark ? 0 : address,
+               t->aw_mark ? mark_burst(t) : beats);
 }
 
 static void write_data(wk_timing *t, bool was_open, open_writes *open, bool order_valid,
                        bool *mark_sent) {
   static const uint8_t nothing[64];
-  bool sends = t->w_full && was_open, last = false;
+  bool sends = t->w_n && was_open, free = t->w_n < WK_BUS_DEPTH, last = false;
   bool marks = t->order[t->order_head];
   bool has = marks ? t->mark.state == SEND
                    : wk_timing_store_has_beat(t, &t->channels[0], &last);
@@ -221,8 +231,8 @@ static void write_data(wk_timing *t, bool was_open, open_writes *open, bool orde
     if (--open->beats[open->head] == 0) open->head = (open->head + 1) % 64, open->n--;
     t->moved = true;
   }
-  bool puts = (!t->w_full || sends) && order_valid && has;
-  t->w_full = puts || (t->w_full && !sends);
+  bool puts = free && order_valid && has;
+  t->w_n += puts - sends;
   t->w_taken = puts && !marks;
   *mark_sent = puts && marks;
   if (marks) last = t->mark.beats == 1;

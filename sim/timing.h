@@ -160,11 +160,17 @@ typedef struct {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-enum { WK_PREFETCH = 32 };
+enum { WK_PREFETCH = 32, WK_BUS_DEPTH = 2 };
 
 typedef struct {
   uint32_t index[32], head, n; /* commands in the stream */
 } wk_command_queue;
+
+/* Requests that wait for the bus, the oldest first. */
+typedef struct {
+  struct { uint8_t id; uint32_t address, beats; } at[WK_BUS_DEPTH];
+  int n;
+} wk_requests;
 
 typedef struct wk_timing {
   wk_sim_options o;
@@ -182,10 +188,10 @@ typedef struct wk_timing {
   bool ended;
   wk_command_queue waiting[WK_QUEUE_COUNT];
   uint32_t retired[WK_QUEUE_COUNT], started[WK_QUEUE_COUNT], issued[WK_QUEUE_COUNT];
-  /* bus: registers behind the arbiters */
-  struct { bool full; uint8_t id; uint32_t address, beats; } ar, aw;
+  wk_requests ar, aw; /* behind the arbiters */
   int ar_turn, ar_lost[4], ar_granted; /* -1: nobody */
-  bool w_full, w_last, w_taken;
+  int w_n; /* beats behind the arbiter */
+  bool w_taken;
   bool order[32]; /* whose data comes: true: the marks' */
   uint32_t order_head, order_n;
   bool beat_valid, answer_valid, answer_mark;

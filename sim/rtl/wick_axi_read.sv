@@ -2,7 +2,8 @@
 // Arbiter of the read requests: source 0 (command fetch) first, then the source with the highest
 // priority; one that has lost 15 times goes before. Of equals they take turns. Id = source.
 //
-// valid_i/ready_o in (a source may take valid back); m_ar*: a register that holds until it is taken.
+// valid_i/ready_o in (a source may take valid back); m_ar*: the older of two registers, so that no ready
+// depends on m_arready_i in the same cycle.
 module wick_axi_read #(
   parameter int unsigned Sources = 3
 ) (
@@ -19,17 +20,12 @@ module wick_axi_read #(
   output logic [7:0]            m_arlen_o,
   output logic [3:0]            m_arid_o
 );
-  logic                 full_q;
-  logic [31:0]          addr_q;
-  logic [7:0]           len_q;
-  logic [3:0]           id_q;
   logic [1:0]           turn_q; // source served last
   logic [4*Sources-1:0] lost_q;
 
   logic       free, found;
   logic [1:0] best;
   logic [3:0] key, best_key;
-  assign free = !full_q || m_arready_i;
 
   // Sources behind the last one, then the others.
   always_comb begin
@@ -59,29 +55,19 @@ module wick_axi_read #(
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      full_q <= 1'b0;
       turn_q <= '0;
       lost_q <= '0;
-    end else if (free) begin
-      full_q <= found;
-      if (found) begin
-        if (best != '0) turn_q <= best;
-        for (int s = 1; s < Sources; s++) begin
-          if (!valid_i[s] || best == 2'(s)) lost_q[4*s+:4] <= '0;
-          else if (lost_q[4*s+:4] != 4'd15) lost_q[4*s+:4] <= lost_q[4*s+:4] + 4'd1;
-        end
+    end else if (free && found) begin
+      if (best != '0) turn_q <= best;
+      for (int s = 1; s < Sources; s++) begin
+        if (!valid_i[s] || best == 2'(s)) lost_q[4*s+:4] <= '0;
+        else if (lost_q[4*s+:4] != 4'd15) lost_q[4*s+:4] <= lost_q[4*s+:4] + 4'd1;
       end
     end
   end
-  always_ff @(posedge clk_i) begin
-    if (free && found) begin
-      addr_q <= addr_i[32*best+:32];
-      len_q  <= len_i[8*best+:8];
-      id_q   <= 4'(best);
-    end
-  end
-  assign m_arvalid_o = full_q;
-  assign m_araddr_o  = addr_q;
-  assign m_arlen_o   = len_q;
-  assign m_arid_o    = id_q;
+  wick_fifo #(.Width(44), .Depth(2)) u_out (
+    .clk_i, .rst_ni, .clear_i(1'b0), .valid_i(found), .ready_o(free),
+    .data_i({4'(best), len_i[8*best+:8], addr_i[32*best+:32]}), .valid_o(m_arvalid_o),
+    .ready_i(m_arready_i), .data_o({m_arid_o, m_arlen_o, m_araddr_o})
+  );
 endmodule
