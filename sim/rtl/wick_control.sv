@@ -4,7 +4,7 @@
 // start_i while idle: one cycle of clear_o and start_o, then run_o. When finished_i (END was met and all
 // is retired and answered) the stream is done. The first error_i ends run_o and raises abort_o until
 // quiet_i (nothing on the bus), then clear_o for one cycle; then the machine is idle and STATUS tells.
-// Of errors in one cycle the lowest index wins, then the lowest source. timeout_i cycles without
+// error_i is looked at a cycle later. Of errors in one cycle the lowest index wins, then the lowest source. timeout_i cycles without
 // progress_i end a stream too; then, or when the bus stays silent in an abort, STATUS tells at once and
 // the machine is idle again only if the bus becomes quiet.
 module wick_control #(
@@ -40,6 +40,20 @@ module wick_control #(
   logic [19:0] index_q;
   logic [31:0] silent_q;
 
+  logic [Sources-1:0]    new_q;
+  logic [8*Sources-1:0]  new_code_q;
+  logic [20*Sources-1:0] new_index_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) new_q <= '0;
+    else new_q <= error_i;
+  end
+  always_ff @(posedge clk_i) begin
+    if (error_i != '0) begin
+      new_code_q  <= error_code_i;
+      new_index_q <= error_index_i;
+    end
+  end
+
   logic        found, late, failed, tell;
   logic [7:0]  code;
   logic [19:0] index;
@@ -47,12 +61,12 @@ module wick_control #(
     found = 1'b0;
     code  = '0;
     index = '0;
-    if (error_i != '0) begin
+    if (new_q != '0) begin
       for (int s = 0; s < Sources; s++) begin
-        if (error_i[s] && (!found || error_index_i[20*s+:20] < index)) begin
+        if (new_q[s] && (!found || new_index_q[20*s+:20] < index)) begin
           found = 1'b1;
-          code  = error_code_i[8*s+:8];
-          index = error_index_i[20*s+:20];
+          code  = new_code_q[8*s+:8];
+          index = new_index_q[20*s+:20];
         end
       end
     end

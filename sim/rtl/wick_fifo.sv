@@ -58,10 +58,8 @@ module wick_fifo #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (put || take) begin
-      if (to_head) head_q <= data_i;
-      else if (take && behind_q != '0) head_q <= mem_q[rptr_q];
-      if (put && !to_head) mem_q[wptr_q] <= data_i;
-    end
+    if (to_head) head_q <= data_i;
+    else if (take && behind_q != '0) head_q <= mem_q[rptr_q];
+    if (put && !to_head) mem_q[wptr_q] <= data_i;
   end
 endmodule

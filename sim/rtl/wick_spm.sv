@@ -107,34 +107,31 @@ module wick_spm #(
   logic [2*N-1:0]        wide_be;
   logic [2*W-1:0]        wide_data;
   always_comb begin
-    bank_req    = '0;
-    bank_we     = '0;
-    bank_row    = '0;
-    bank_be     = '0;
-    bank_wdata  = '0;
-    ev_reads_o  = '0;
-    ev_writes_o = '0;
-    lane        = '0;
-    bank0       = '0;
-    bank1       = '0;
-    row0        = '0;
-    row1        = '0;
-    wide_be     = '0;
-    wide_data   = '0;
+    bank_req   = '0;
+    bank_we    = '0;
+    bank_row   = '0;
+    bank_be    = '0;
+    bank_wdata = '0;
+    lane       = '0;
+    bank0      = '0;
+    bank1      = '0;
+    row0       = '0;
+    row1       = '0;
+    wide_be    = '0;
+    wide_data  = '0;
     for (int p = 0; p < Ports; p++) begin
       if (gnt_o[p]) begin
-        lane         = addr_i[20*p+:LaneW];
-        bank0        = addr_i[20*p+LaneW+:BankW];
-        row0         = addr_i[20*p+LaneW+BankW+:RowW];
+        lane          = addr_i[20*p+:LaneW];
+        bank0         = addr_i[20*p+LaneW+:BankW];
+        row0          = addr_i[20*p+LaneW+BankW+:RowW];
         {row1, bank1} = {row0, bank0} + 1'b1;
         if (low[p]) bank_req[bank0] = 1'b1;
         if (high[p]) bank_req[bank1] = 1'b1;
         if (low[p]) bank_row[RowW*bank0+:RowW] = row0;
         if (high[p]) bank_row[RowW*bank1+:RowW] = row1;
         if (we_i[p]) begin
-          ev_writes_o = ev_writes_o + CntW'(low[p]) + CntW'(high[p]);
-          wide_be     = {{N{1'b0}}, be_i[N*p+:N]} << lane;
-          wide_data   = {{W{1'b0}}, wdata_i[W*p+:W]};
+          wide_be   = {{N{1'b0}}, be_i[N*p+:N]} << lane;
+          wide_data = {{W{1'b0}}, wdata_i[W*p+:W]};
           if (lane != '0) wide_data = wide_data << {lane, 3'b0};
           if (low[p]) begin
             bank_we[bank0]           = 1'b1;
@@ -146,12 +143,14 @@ module wick_spm #(
             bank_be[N*bank1+:N]      = wide_be[2*N-1:N];
             bank_wdata[W*bank1+:W]   = wide_data[2*W-1:W];
           end
-        end else begin
-          ev_reads_o = ev_reads_o + CntW'(low[p]) + CntW'(high[p]);
         end
       end
     end
   end
+
+  // No two ports share a bank.
+  assign ev_reads_o  = CntW'($countones(bank_req & ~bank_we));
+  assign ev_writes_o = CntW'($countones(bank_we));
 
   logic [W*Banks-1:0] bank_rdata;
   for (genvar b = 0; b < Banks; b++) begin : gen_banks

@@ -145,7 +145,7 @@ module wick_vec_decode #(
           cfg_o[wick_vec_pkg::CfgOneByte] = ~softmax & ~norm;
           bad = row_fn > 3'(wick_pkg::RowRmsnorm) || cmd_i[wick_pkg::RowNyLsb+:12] == '0 ||
               row_kc == '0 || row_n == '0 || row_n > 6'(N) ||
-              (softmax && row_length >= 18'd65536) || (norm && row_length > 18'd32768);
+              ((softmax || norm) && row_length > 18'd32768);
         end
         wick_pkg::OpTrn: begin
           walk_a_o = {cmd_i[wick_pkg::TrnInYLsb+:20], cmd_i[wick_pkg::TrnInXLsb+:20],

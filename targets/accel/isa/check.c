@@ -296,7 +296,7 @@ static bool check_row(checker *k) {
   bool is_norm = fn == WK_CHOICE_ROW_layernorm || fn == WK_CHOICE_ROW_rmsnorm;
   int64_t length = (kc - 1) * k->m->array + tail;
   int64_t width = is_one ? 1 : blocks(k, kc, v[WK_ROW_out_c], tail);
-  if (is_norm && length > 1 << 15)
+  if (!is_one && length > 1 << 15)
     return fault(k, WK_ERROR_field, "kc", "%lld elements of a row are more than 32768", (ll)length);
   return in_spm(k, "in", in, in + rows * v[WK_ROW_in_y] + blocks(k, kc, v[WK_ROW_in_c], tail)) &&
          in_spm(k, "out", out, out + rows * v[WK_ROW_out_y] + width) &&
