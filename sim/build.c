@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From RTL to a shared library: a key over everything that goes in, and when the cache has no
- * library of that key, Verilator and a C++ compiler in a folder beside it, renamed into place when
- * all is done. */
+ * library of that key, Verilator and a C++ compiler in a folder beside it, which is locked while
+ * they work; the library is renamed into place when all is done. */
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <spawn.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sim/sim.h"
+#include "sim/tool.h"
 #include "targets/accel/isa/isa.h"
-
-extern char **environ;
 
 /* ---- what goes in ---------------------------------------------------------------------------- */
 
@@ -157,19 +155,10 @@ static wk_status cache_folder(wk_str *out) {
   return make_folder(out->s);
 }
 
-/* ---- running tools --------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
-static wk_status start(const char *const *argv, const char *log, pid_t *pid) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", 0, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, log, 1 | 0100 | 02000, 0666); /* WRONLY CREAT APPEND */
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  int e = posix_spawnp(pid, argv[0], &actions, NULL, (char *const *)argv, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (e == ENOENT)
-    return wk_error(WK_IO, "'%s' is not installed; the RTL model needs it (scripts/install)", argv[0]);
-  return e ? wk_error(WK_IO, "cannot start '%s': %s", argv[0], strerror(e)) : NULL;
+static void report(const job *j, const char *what, int percent) {
+  if (j->o->progress) j->o->progress(j->o->context, what, percent);
 }
 
 static int count_files(const char *dir, const char *suffix) {
@@ -185,51 +174,13 @@ static int count_files(const char *dir, const char *suffix) {
   return n;
 }
 
-static void report(const job *j, const char *what, int percent) {
-  if (j->o->progress) j->o->progress(j->o->context, what, percent);
-}
+static const char building[] = "building the cycle model";
 
-/* The last lines of a log, as items of the message. */
-static wk_status with_log(wk_status s, const char *log) {
-  wk_file f;
-  wk_status unread = wk_file_map(log, &f);
-  if (unread) {
-    wk_status_free(unread);
-    return s;
-  }
-  size_t from = f.size;
-  for (int lines = 0; from > 0 && lines < 12; from--) lines += f.data[from - 1] == '\n';
-  while (from < f.size) {
-    const uint8_t *end = memchr(f.data + from, '\n', f.size - from);
-    size_t n = end ? (size_t)(end - f.data) - from : f.size - from;
-    s = wk_status_item(s, "%.*s", (int)n, (const char *)f.data + from);
-    from += n + 1;
-  }
-  wk_file_unmap(&f);
-  return s;
+static void report_files(const void *context) {
+  const job *j = context;
+  int sources = count_files(j->work, ".cpp"), objects = count_files(j->work, ".o");
+  report(j, building, sources ? 1 + 98 * objects / (sources + 2) : -1);
 }
-
-static wk_status run_tool(const job *j, const char *const *argv, const char *what) {
-  wk_str log = {0};
-  pid_t pid;
-  int state = 0;
-  wk_str_printf(&log, "%s/log", j->work);
-  wk_status s = start(argv, log.s, &pid);
-  if (!s) {
-    report(j, what, 0); /* once; what follows is more */
-    while (waitpid(pid, &state, WNOHANG) == 0) {
-      int sources = count_files(j->work, ".cpp"), objects = count_files(j->work, ".o");
-      report(j, what, sources ? 1 + 98 * objects / (sources + 2) : -1);
-      usleep(100000);
-    }
-    if (!WIFEXITED(state) || WEXITSTATUS(state) != 0)
-      s = with_log(wk_error_at(WK_INPUT, j->rtl, "%s: %s failed:", what, argv[0]), log.s);
-  }
-  wk_str_free(&log);
-  return s;
-}
-
-/* ---- building -------------------------------------------------------------------------------- */
 
 static wk_status write_text(const job *j, const char *file, wk_str *text) {
   wk_str path = {0};
@@ -277,30 +228,53 @@ static wk_status verilate(const job *j) {
   for (size_t i = 0; i < j->sources.n; i++) wk_vec_push(&argv, j->sources.data[i]);
   wk_vec_push(&argv, wk_arena_printf(a, "%s/verilated/bench.cpp", WICK_SIM_DIR));
   wk_vec_push(&argv, NULL);
-  wk_status s = run_tool(j, argv.data, "building the cycle model");
+  report(j, building, 0); /* once; what follows is more */
+  wk_status s = wk_sim_tool_run(argv.data, wk_arena_printf(a, "%s/log", j->work), report_files, j);
+  if (s) s = wk_status_place(s, j->rtl);
   wk_vec_free(&argv);
   wk_arena_free(a);
   return s;
 }
 
-static void remove_folder(const char *path) {
-  const char *const argv[] = {"rm", "-rf", "--", path, NULL};
-  pid_t pid;
-  wk_status s = start(argv, "/dev/null", &pid);
-  if (!s) waitpid(pid, NULL, 0);
-  wk_status_free(s);
+/* Makes the folder to work in and locks it; who comes second waits until the first has removed it. */
+static wk_status lock_folder(const job *j, int *lock) {
+  struct stat st;
+  for (;;) {
+    WK_TRY(make_folder(j->work));
+    *lock = open(j->work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0 && errno == ENOENT) continue; /* removed just now */
+    if (*lock < 0) return wk_error_at(WK_IO, j->work, "cannot open: %s", strerror(errno));
+    if (flock(*lock, LOCK_EX | LOCK_NB) != 0) {
+      report(j, "waiting for another build of the cycle model", 0);
+      report(j, "waiting for another build of the cycle model", -1);
+      flock(*lock, LOCK_EX);
+    }
+    if (fstat(*lock, &st) == 0 && st.st_nlink > 0) return NULL;
+    close(*lock);
+  }
 }
 
 static wk_status build(const job *j) {
+  const char *const empty[] = {"find", j->work, "-mindepth", "1", "-delete", NULL};
+  const char *const remove[] = {"rm", "-rf", "--", j->work, NULL};
   wk_str made = {0};
-  wk_status s = make_folder(j->work);
-  if (!s) s = write_generated(j);
+  wk_status s;
+  int lock;
+  WK_TRY(lock_folder(j, &lock));
+  if (!j->o->rebuild && access(j->library, R_OK) == 0) { /* another one built it */
+    wk_sim_tool_run_quietly(remove);
+    close(lock);
+    return NULL;
+  }
+  wk_sim_tool_run_quietly(empty); /* of what a build left that was killed */
+  s = write_generated(j);
   if (!s) s = verilate(j);
   wk_str_printf(&made, "%s/model.so", j->work);
   if (!s && rename(made.s, j->library) != 0)
     s = wk_error_at(WK_IO, j->library, "cannot write: %s", strerror(errno));
   wk_str_free(&made);
-  remove_folder(j->work);
+  wk_sim_tool_run_quietly(remove);
+  close(lock);
   return s;
 }
 
@@ -313,7 +287,7 @@ static wk_status prepare(job *j) {
   if (!s) {
     wk_str library = {0}, work = {0};
     wk_str_printf(&library, "%s/%s-%016llx.so", cache.s, j->o->machine->name, (unsigned long long)key);
-    wk_str_printf(&work, "%s.build-%ld", library.s, (long)getpid());
+    wk_str_printf(&work, "%s.build", library.s);
     j->library = library.s;
     j->work = work.s;
   }
@@ -329,31 +303,5 @@ wk_status wk_sim_build(const wk_sim_build_options *o, char **path) {
   free(j.work);
   if (s) free(j.library);
   else *path = j.library;
-  return s;
-}
-
-/* ---- models ---------------------------------------------------------------------------------- */
-
-static wk_status load(const char *path, const wk_sim_model **model) {
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!library) return wk_error_at(WK_IO, path, "cannot load: %s", dlerror());
-  *model = dlsym(library, WK_SIM_RTL_SYMBOL);
-  if (!*model || (*model)->abi != WK_SIM_ABI)
-    return wk_error_at(WK_INPUT, path, "this is no RTL model of this version of wick");
-  return NULL;
-}
-
-wk_status wk_sim_model_of(wk_sim_kind kind, const wk_sim_build_options *o,
-                          const wk_sim_model **model) {
-  static const wk_sim_model *const in_c[] = {[WK_SIM_FUNCTIONAL] = &wk_sim_functional,
-                                             [WK_SIM_TIMING] = &wk_sim_timing};
-  char *path;
-  if (kind != WK_SIM_RTL) {
-    *model = in_c[kind];
-    return NULL;
-  }
-  WK_TRY(wk_sim_build(o, &path));
-  wk_status s = load(path, model);
-  free(path);
   return s;
 }

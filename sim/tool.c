@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Programs that a build of a model runs: started without a shell, their output in a log. */
+#include "sim/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static wk_status start(const char *const *argv, const char *log, pid_t *pid) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  int e = posix_spawnp(pid, argv[0], &actions, NULL, (char *const *)argv, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (e == ENOENT)
+    return wk_error(WK_IO, "'%s' is not installed; the RTL model needs it (scripts/install)", argv[0]);
+  return e ? wk_error(WK_IO, "cannot start '%s': %s", argv[0], strerror(e)) : NULL;
+}
+
+/* The last lines of a log, as items of the message. */
+static wk_status with_log(wk_status s, const char *log) {
+  wk_file f;
+  wk_status unread = wk_file_map(log, &f);
+  if (unread) {
+    wk_status_free(unread);
+    return s;
+  }
+  size_t from = f.size;
+  for (int lines = 0; from > 0 && lines < 12; from--) lines += f.data[from - 1] == '\n';
+  while (from < f.size) {
+    const uint8_t *end = memchr(f.data + from, '\n', f.size - from);
+    size_t n = end ? (size_t)(end - f.data) - from : f.size - from;
+    s = wk_status_item(s, "%.*s", (int)n, (const char *)f.data + from);
+    from += n + 1;
+  }
+  wk_file_unmap(&f);
+  return s;
+}
+
+wk_status wk_sim_tool_run(const char *const *argv, const char *log, void (*tick)(const void *),
+                          const void *context) {
+  pid_t pid;
+  int state = 0;
+  WK_TRY(start(argv, log, &pid));
+  while (waitpid(pid, &state, WNOHANG) == 0) {
+    tick(context);
+    usleep(100000);
+  }
+  if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return NULL;
+  return with_log(wk_error(WK_INPUT, "%s failed:", argv[0]), log);
+}
+
+void wk_sim_tool_run_quietly(const char *const *argv) {
+  pid_t pid;
+  wk_status s = start(argv, "/dev/null", &pid);
+  if (!s) waitpid(pid, NULL, 0);
+  wk_status_free(s);
+}
