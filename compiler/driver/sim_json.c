@@ -33,6 +33,10 @@ static json_t *counters(const uint64_t *c) {
   return o;
 }
 
+static json_t *key_value(double v) {
+  return v == (double)(int64_t)v ? json_integer((json_int_t)v) : json_real(v);
+}
+
 static json_t *machine(const wk_machine *m) {
   json_t *o = json_object();
   char hash[20];
@@ -42,7 +46,7 @@ static json_t *machine(const wk_machine *m) {
   for (int i = 0; i < WK_KEY_COUNT; i++) {
     wk_str text = {0};
     wk_machine_key_text(&text, m, &wk_machine_keys[i]);
-    json_object_set_new(o, wk_machine_keys[i].name, json_real(strtod(text.s, NULL)));
+    json_object_set_new(o, wk_machine_keys[i].name, key_value(strtod(text.s, NULL)));
     wk_str_free(&text);
   }
   return o;
