@@ -69,6 +69,13 @@ static bool dispatch(wk_timing *t, uint32_t fetched, const uint32_t *queued) {
   return true;
 }
 
+/* A DMA queue has no room for the first fetched command. */
+static bool is_held(const wk_timing *t, const uint32_t *queued) {
+  if (!t->fetched_n || t->ended || t->dispatched == t->n_commands) return false;
+  uint32_t q = t->commands[t->dispatched].queue;
+  return q >= WK_QUEUE_st && queued[q] == (uint32_t)t->m->fifo;
+}
+
 static void front_step(wk_timing *t, const uint32_t *queued) {
   bool asked = t->ar_granted == 0, popped = dispatch(t, t->fetched_n, queued);
   uint32_t per_command = WK_COMMAND_BYTES / (uint32_t)t->bus;
@@ -268,7 +275,7 @@ static int engine_state(const wk_timing *t, int q) {
 
 static void count_cycles(wk_timing *t, const int *states, const int *waits, uint64_t cycles) {
   uint64_t *c = t->r->counters;
-  bool load = false, busy = false, stuck = false;
+  bool load = false, busy = false, stuck = t->held;
   for (int q = 0; q < t->queues; q++) {
     c[wk_isa_counter(q, states[q], waits[q])] += cycles;
     if (q >= WK_QUEUE_st) continue;
@@ -343,6 +350,7 @@ static void cycle(wk_timing *t, open_writes *open, const wk_sim_job *job) {
   for (int k = 0; k <= t->loads; k++) wk_timing_channel_ask(t, &t->channels[k]);
   wk_timing_grant(t);
   find_states(t, states, waits);
+  t->held = is_held(t, queued);
   count_cycles(t, states, waits, 1);
   t->mark_taken = false;
   uint32_t row = t->ex.mark_row;

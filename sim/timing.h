@@ -185,7 +185,7 @@ typedef struct wk_timing {
   /* front end */
   uint64_t fetch_address;
   uint32_t fetch_left, fetch_room, fetch_beats, fetched_n, dispatched, first_fetched;
-  bool ended;
+  bool ended, held; /* held: by a DMA queue without room */
   wk_command_queue waiting[WK_QUEUE_COUNT];
   uint32_t retired[WK_QUEUE_COUNT], started[WK_QUEUE_COUNT], issued[WK_QUEUE_COUNT];
   wk_requests ar, aw; /* behind the arbiters */

@@ -140,7 +140,7 @@ module wick_accel (
   logic [512*Queues-1:0] cmd;
   logic [20*Queues-1:0]  cmd_index;
   logic [3*Queues-1:0]   wait_on;
-  logic                  fetch_quiet;
+  logic                  fetch_quiet, held;
 
   wick_front #(.Queues(Queues), .Fifo(wick_pkg::Fifo), .Bus(Bus), .Burst(wick_pkg::Burst)) u_front (
     .clk_i, .rst_ni, .start_i(start), .clear_i(clear), .run_i(run), .base_i(base), .count_i(count),
@@ -149,7 +149,8 @@ module wick_accel (
     .ar_ready_i(ar_ready[0]), .ar_addr_o(ar_addr[31:0]), .ar_len_o(ar_len[7:0]),
     .r_valid_i(r_valid[0]), .r_data_i(m_axi_rdata_i), .r_error_i(m_axi_rresp_i[1]),
     .cmd_valid_o(cmd_valid), .cmd_ready_i(cmd_ready), .cmd_o(cmd), .cmd_index_o(cmd_index),
-    .retire_i(retire), .retired_o(retired), .has_o(has), .waiting_o(waiting), .wait_on_o(wait_on)
+    .retire_i(retire), .retired_o(retired), .held_o(held), .has_o(has),
+    .waiting_o(waiting), .wait_on_o(wait_on)
   );
   assign err_index[19:0] = next_index;
   assign event_start_o   = cmd_valid & cmd_ready;
@@ -294,7 +295,7 @@ module wick_accel (
     .Queues(Queues), .Bus(Bus), .SizeW(SizeW), .WordsW(WordsW), .Plain(Plain)
   ) u_states (
     .active_i(active), .memory_i(memory), .bank_i(bank), .has_i(has), .waiting_i(waiting),
-    .wait_on_i(wait_on), .transfer_i(transfer), .bytes_i(dma_bytes), .fetch_beat_i(fetch_beat_q),
+    .wait_on_i(wait_on), .held_i(held), .transfer_i(transfer), .bytes_i(dma_bytes), .fetch_beat_i(fetch_beat_q),
     .read_beat_i(read_beat_q), .write_beat_i(write_beat_q),
     .macs_i(macs), .mac_i(mac), .spm_reads_i(spm_reads), .spm_writes_i(spm_writes),
     .acc_reads_i(acc_reads), .acc_writes_i(acc_writes), .state_o(state), .step_o(step)

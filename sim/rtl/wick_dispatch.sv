@@ -3,7 +3,8 @@
 // that has room.
 //
 // cmd_* in, queue_valid_o (one bit a queue) with queue_ready_i out, the command itself goes past this
-// module. index_o counts commands from 0, count_o per queue. ended_o: END was met. An error is one
+// module. index_o counts commands from 0, count_o per queue. held_o: a DMA queue has no room for the
+// command. ended_o: END was met. An error is one
 // pulse, the earliest rule that is broken; nothing is dispatched while run_i is low.
 module wick_dispatch #(
   parameter int unsigned Queues = 5
@@ -21,6 +22,7 @@ module wick_dispatch #(
   input  logic [Queues-1:0]    queue_ready_i,
   output logic [19:0]          index_o,
   output logic [20*Queues-1:0] count_o,
+  output logic                 held_o,
   output logic                 ended_o,
   output logic                 error_o,
   output logic [7:0]           error_code_o
@@ -126,6 +128,7 @@ module wick_dispatch #(
     queue_valid_o = '0;
     if (go && !is_end) queue_valid_o = Queues'(1) << queue;
   end
+  assign held_o       = |(queue_valid_o[Queues-1:2] & ~queue_ready_i[Queues-1:2]);
   assign cmd_ready_o  = go && (is_end || (queue_valid_o & queue_ready_i) != '0);
   assign error_o      = run_i && !ended_q && ((cmd_valid_i && fatal) || at_end);
   assign error_code_o = at_end || cmd_error_i ? 8'(wick_pkg::ErrFetch) :

@@ -37,6 +37,7 @@ module wick_front #(
   output logic [20*Queues-1:0]  cmd_index_o,
   input  logic [Queues-1:0]     retire_i,
   output logic [20*Queues-1:0]  retired_o,
+  output logic                  held_o, // no more can start before a DMA queue has room
   output logic [Queues-1:0]     has_o,
   output logic [Queues-1:0]     waiting_o,
   output logic [3*Queues-1:0]   wait_on_o
@@ -55,7 +56,8 @@ module wick_front #(
   wick_dispatch #(.Queues(Queues)) u_dispatch (
     .clk_i, .rst_ni, .start_i, .run_i, .count_i, .cmd_valid_i(fetched_valid),
     .cmd_ready_o(fetched_ready), .cmd_i(fetched), .cmd_error_i(fetched_error), .queue_valid_o(put),
-    .queue_ready_i(room), .index_o, .count_o(dispatched), .ended_o(ended), .error_o, .error_code_o
+    .queue_ready_i(room), .index_o, .count_o(dispatched), .held_o, .ended_o(ended), .error_o,
+    .error_code_o
   );
   for (genvar q = 0; q < Queues; q++) begin : gen_queues
     wick_queue #(.Queues(Queues), .Fifo(Fifo)) u_queue (

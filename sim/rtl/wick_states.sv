@@ -13,6 +13,7 @@ module wick_states #(
   input  logic [Queues-1:0]           has_i,    // a command is in the queue
   input  logic [Queues-1:0]           waiting_i,
   input  logic [3*Queues-1:0]         wait_on_i,
+  input  logic                        held_i,     // dispatch, by a DMA queue
   input  logic [Queues-1:0]           transfer_i, // of DMA channels
   input  logic [SizeW*(Queues-2)-1:0] bytes_i,    // st, ld0 ...
   input  logic                        fetch_beat_i,
@@ -45,7 +46,7 @@ module wick_states #(
     store   = transfer_i[wick_pkg::QSt];
     compute = (active_i[0] && state_o[3:0] == Busy) || (active_i[1] && state_o[7:4] == Busy);
     subset  = {store, compute, load};
-    exposed = !compute && (state_o[3:0] >= WaitDma || state_o[7:4] >= WaitDma);
+    exposed = !compute && (state_o[3:0] >= WaitDma || state_o[7:4] >= WaitDma || held_i);
   end
 
   always_comb begin
