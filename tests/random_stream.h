@@ -25,7 +25,6 @@ wk_stream *random_stream(const wk_machine *m, uint64_t seed, const random_stream
 wk_stream *random_stream_copy(const wk_stream *s);
 /* Command i replaced by another one. */
 void random_stream_put(wk_stream *s, uint32_t i, const wk_isa_command *c);
-wk_status random_stream_check(const wk_stream *s, wk_check_summary *summary) WK_MUST_CHECK;
 
 /* ---- shrinking: random_stream_reduce.c ---------------------------------------------------------
  */

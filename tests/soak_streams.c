@@ -55,7 +55,7 @@ static bool try_seed(const options *o, const wk_sim_model *rtl, const wk_machine
   wk_str text = {0};
   random_stream_setting setting = random_stream_draw_setting(rtl, m, seed % 2 ? seed : 0);
   wk_stream *s = random_stream(m, seed, &o->draw);
-  wk_status refused = random_stream_check(s, NULL);
+  wk_status refused = wk_check(s, &s->machine, NULL);
   bool ok = !refused && random_stream_agrees(s, &setting, &text);
   if (refused) {
     wk_status_print(stderr, refused);

@@ -92,14 +92,6 @@ static wk_status open_model(const sim_opts *o, const wk_machine *m, const wk_sim
   return s;
 }
 
-static wk_status check_stream(const wk_stream *s, const wk_machine *m) {
-  const wk_check_stream c = {.machine = m, .commands = s->bytes.data, .n = s->n,
-                             .base = (uint32_t)s->address, .mark_base = (uint32_t)s->marks,
-                             .name = s->source, .lines = s->lines.data};
-  wk_check_summary summary;
-  return wk_check(&c, &summary);
-}
-
 /* "A:B", indices of commands: the cycles come from a run without waveform. */
 static wk_status find_window(const char *text, const wk_sim_run *r, wk_sim_run_options *o) {
   unsigned long a, b;
@@ -188,7 +180,7 @@ static wk_status simulate(const sim_opts *o, const wk_stream *s) {
   wk_sim_run r;
   WK_TRY(choose_machine(o, s, &m));
   WK_TRY(wk_stream_fits(s, &m));
-  if (!o->unchecked) WK_TRY(check_stream(s, &m));
+  if (!o->unchecked) WK_TRY(wk_check(s, &m, NULL));
   WK_TRY(open_model(o, &m, &model));
   wk_sim_run_options ro = {.machine = &m, .max_cycles = (uint64_t)o->max_cycles,
                            .timeout = (uint32_t)o->timeout, .seed = (uint64_t)o->seed,

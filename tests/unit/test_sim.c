@@ -41,7 +41,7 @@ static void show(const wk_stream *s, random_stream_setting *setting, uint64_t se
 static uint64_t must_agree(const sim_subject *x, uint64_t seed, random_stream_setting setting) {
   wk_str text = {0};
   wk_stream *s = random_stream(&x->machine, seed, NULL);
-  wk_status refused = random_stream_check(s, NULL);
+  wk_status refused = wk_check(s, &s->machine, NULL);
   if (refused) fail_msg("seed %llu: wk_check: %s", (unsigned long long)seed, refused->message);
   if (!random_stream_agrees(s, &setting, &text)) show(s, &setting, seed, x->machine.name);
   tally.streams++;
