@@ -2,7 +2,6 @@
  * Load and store channels (wick_load.sv, wick_store.sv and what they are made of). */
 #include <string.h>
 
-#include "sim/fields.h"
 #include "sim/timing.h"
 
 /* ---- commands -------------------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
  * The execute engine (wick_exec.sv): stages W, M and D. */
 #include <string.h>
 
-#include "sim/fields.h"
 #include "sim/timing.h"
+#include "sim/window.h"
 
 /* ---- decode (wick_exec_decode.sv) -------------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
  * slots are left. */
 #include <string.h>
 
-#include "sim/fields.h"
 #include "sim/timing.h"
+#include "sim/window.h"
 
 /* A unit says what its next slot is and moves past it; idle cycles are slots without access.
  * False: it has no slot in this cycle. */

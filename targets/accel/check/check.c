@@ -124,17 +124,17 @@ static bool is_over(checker *k, uint32_t other) {
 
 static bool drains(const wk_isa_command *c) {
   switch (c->opcode) {
-    case WK_CMD_CONV: return c->v[WK_CONV_drain];
-    case WK_CMD_DWC: return c->v[WK_DWC_drain];
-    default: return c->v[WK_MM_drain];
+    case WK_CMD_CONV: return WK_SV(c, CONV, drain);
+    case WK_CMD_DWC: return WK_SV(c, DWC, drain);
+    default: return WK_SV(c, MM, drain);
   }
 }
 
 static int64_t channels(const wk_isa_command *c) {
   switch (c->opcode) {
-    case WK_CMD_CONV: return c->v[WK_CONV_n];
-    case WK_CMD_DWC: return c->v[WK_DWC_n];
-    default: return c->v[WK_MM_n];
+    case WK_CMD_CONV: return WK_SV(c, CONV, n);
+    case WK_CMD_DWC: return WK_SV(c, DWC, n);
+    default: return WK_SV(c, MM, n);
   }
 }
 
@@ -254,9 +254,9 @@ static bool is_replaced_residual(const checker *k, const char *field) {
   const wk_isa_command *c = &k->commands[k->now].c;
   if (strcmp(field, "res") != 0) return false;
   switch (c->opcode) {
-    case WK_CMD_CONV: return c->v[WK_CONV_res] == c->v[WK_CONV_out];
-    case WK_CMD_DWC: return c->v[WK_DWC_res] == c->v[WK_DWC_out];
-    default: return c->v[WK_MM_res] == c->v[WK_MM_out];
+    case WK_CMD_CONV: return WK_SV(c, CONV, res) == WK_SV(c, CONV, out);
+    case WK_CMD_DWC: return WK_SV(c, DWC, res) == WK_SV(c, DWC, out);
+    default: return WK_SV(c, MM, res) == WK_SV(c, MM, out);
   }
 }
 

@@ -167,6 +167,10 @@ void wk_isa_encode(const wk_isa_command *c, uint8_t out[WK_COMMAND_BYTES]);
 bool wk_isa_decode(const uint8_t bytes[WK_COMMAND_BYTES], wk_isa_command *out);
 int64_t wk_isa_field_default(const wk_isa_field *f, const wk_machine *m); /* 0 when it has none */
 
+/* A field by name: WK_V(c, CONV, ny); WK_SV(c, CONV, in) where it may be negative. */
+#define WK_SV(c, C, field) ((c)->v[WK_##C##_##field])
+#define WK_V(c, C, field) ((uint64_t)WK_SV(c, C, field))
+
 static inline void wk_isa_wait(wk_isa_command *c, int queue, uint32_t threshold) {
   if (!(c->wait >> queue & 1) || c->threshold[queue] < threshold) c->threshold[queue] = threshold;
   c->wait |= 1u << queue;
