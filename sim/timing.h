@@ -145,6 +145,7 @@ typedef struct {
 typedef struct {
   bool busy, finished;
   wk_isa_command c;
+  wk_isa_uses uses;
   uint32_t record_words, record_at; /* slots of the record: all, done */
   bool record_entry;
   int state, i[6];                  /* of the unit; what they count is its business */

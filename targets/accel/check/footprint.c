@@ -161,26 +161,22 @@ static void mm(const walk *w) {
 
 /* ---- ve -------------------------------------------------------------------------------------- */
 
-/* Which operands the functions of MAP have. */
-static const struct {
-  bool b, par, table;
-} map_uses[] = {
-    [WK_CHOICE_MAP_move] = {false, false, false}, [WK_CHOICE_MAP_add] = {true, true, false},
-    [WK_CHOICE_MAP_mul] = {true, true, false},    [WK_CHOICE_MAP_max] = {true, true, false},
-    [WK_CHOICE_MAP_min] = {true, true, false},    [WK_CHOICE_MAP_table] = {false, false, true},
-    [WK_CHOICE_MAP_scale] = {false, true, false}};
+static void tables(const walk *w, uint64_t from, const wk_isa_uses *uses) {
+  if (uses->tables)
+    run(w, WK_SPACE_TABLE, WK_ACCESS_READ, "table", from, (uint64_t)uses->tables);
+}
 
 static void map(const walk *w) {
   const wk_isa_command *c = w->c;
-  uint64_t fn = WK_V(c, MAP, fn), n = WK_V(c, MAP, n);
-  uint64_t n0 = WK_V(c, MAP, n0), n1 = WK_V(c, MAP, n1), n2 = WK_V(c, MAP, n2);
-  if (map_uses[fn].table)
-    run(w, WK_SPACE_TABLE, WK_ACCESS_READ, "table", WK_V(c, MAP, table), 1);
-  if (map_uses[fn].par) reads(w, "par", WK_V(c, MAP, par), WK_RECORD_BYTES);
+  wk_isa_uses uses = wk_isa_uses_of(c);
+  uint64_t n = WK_V(c, MAP, n), n0 = WK_V(c, MAP, n0), n1 = WK_V(c, MAP, n1);
+  uint64_t n2 = WK_V(c, MAP, n2);
+  tables(w, WK_V(c, MAP, table), &uses);
+  if (uses.record) reads(w, "par", WK_V(c, MAP, par), WK_RECORD_BYTES);
   for (uint64_t i = 0; i < n2; i++) {
     grid(w, WK_ACCESS_READ, "a", WK_V(c, MAP, a) + i * WK_V(c, MAP, a2), n1, WK_V(c, MAP, a1), n0,
          WK_V(c, MAP, a0), n);
-    if (map_uses[fn].b)
+    if (uses.second)
       grid(w, WK_ACCESS_READ, "b", WK_V(c, MAP, b) + i * WK_V(c, MAP, b2), n1, WK_V(c, MAP, b1), n0,
            WK_V(c, MAP, b0), WK_V(c, MAP, splat) ? 1 : n);
   }
@@ -214,24 +210,21 @@ static void valid_entries(const walk *w, const axis *y, const axis *x) {
 
 static void pool(const walk *w) {
   const wk_isa_command *c = w->c;
+  wk_isa_uses uses = wk_isa_uses_of(c);
   AXES(POOL);
-  if (WK_V(c, POOL, fn) != WK_CHOICE_POOL_max) reads(w, "par", WK_V(c, POOL, par), WK_RECORD_BYTES);
-  if (WK_V(c, POOL, fn) == WK_CHOICE_POOL_mean)
+  if (uses.record) reads(w, "par", WK_V(c, POOL, par), WK_RECORD_BYTES);
+  if (uses.entries == WK_USES_ENTRY_0)
     reads(w, "par", WK_V(c, POOL, par) + WK_RECORD_BYTES, WK_ENTRY_BYTES);
-  if (WK_V(c, POOL, fn) == WK_CHOICE_POOL_valid_mean) valid_entries(w, &y, &x);
+  if (uses.entries == WK_USES_ENTRY_OF_TAPS) valid_entries(w, &y, &x);
   window(w, WK_SV(c, POOL, in), &y, &x, 0, WK_V(c, POOL, n));
   grid(w, WK_ACCESS_WRITE, "out", WK_V(c, POOL, out), WK_V(c, POOL, ny), WK_V(c, POOL, out_y),
        WK_V(c, POOL, nx), WK_V(c, POOL, out_x), WK_V(c, POOL, n));
 }
 
-static uint64_t row_entries(const walk *w) {
+static uint64_t row_entries(const walk *w, const wk_isa_uses *uses) {
   const wk_isa_command *c = w->c;
-  uint64_t length = (WK_V(c, ROW, kc) - 1) * (uint64_t)w->m->array + WK_V(c, ROW, k_tail);
-  switch (WK_V(c, ROW, fn)) {
-    case WK_CHOICE_ROW_layernorm:
-    case WK_CHOICE_ROW_rmsnorm: return length;
-    default: return 1;
-  }
+  if (uses->entries != WK_USES_ENTRY_OF_COLUMN) return 1;
+  return (WK_V(c, ROW, kc) - 1) * (uint64_t)w->m->array + WK_V(c, ROW, k_tail);
 }
 
 static void rows(const walk *w, wk_access access, const char *field, uint64_t from, uint64_t row,
@@ -245,11 +238,11 @@ static void rows(const walk *w, wk_access access, const char *field, uint64_t fr
 
 static void row(const walk *w) {
   const wk_isa_command *c = w->c;
+  wk_isa_uses uses = wk_isa_uses_of(c);
   bool one_byte = WK_V(c, ROW, fn) == WK_CHOICE_ROW_mean || WK_V(c, ROW, fn) == WK_CHOICE_ROW_max;
-  if (WK_V(c, ROW, fn) == WK_CHOICE_ROW_softmax)
-    run(w, WK_SPACE_TABLE, WK_ACCESS_READ, "table", WK_V(c, ROW, table), 3);
-  if (WK_V(c, ROW, fn) != WK_CHOICE_ROW_max)
-    reads(w, "par", WK_V(c, ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * row_entries(w));
+  tables(w, WK_V(c, ROW, table), &uses);
+  if (uses.record)
+    reads(w, "par", WK_V(c, ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * row_entries(w, &uses));
   rows(w, WK_ACCESS_READ, "in", WK_V(c, ROW, in), WK_V(c, ROW, in_y), WK_V(c, ROW, in_c));
   if (one_byte)
     grid(w, WK_ACCESS_WRITE, "out", WK_V(c, ROW, out), WK_V(c, ROW, ny), WK_V(c, ROW, out_y), 1, 0,

@@ -23,8 +23,8 @@ static void write(const walk *w, uint32_t step, uint64_t from, uint64_t length) 
 
 static void map(const walk *w) {
   const wk_isa_command *c = w->c;
-  uint64_t n = WK_V(c, MAP, n), fn = WK_V(c, MAP, fn);
-  bool has_b = fn >= WK_CHOICE_MAP_add && fn <= WK_CHOICE_MAP_min;
+  uint64_t n = WK_V(c, MAP, n);
+  bool has_b = wk_isa_uses_of(c).second;
   uint32_t step = 0;
   for (uint64_t k = 0; k < WK_V(c, MAP, n2); k++)
     for (uint64_t j = 0; j < WK_V(c, MAP, n1); j++)
@@ -39,25 +39,23 @@ static void map(const walk *w) {
       }
 }
 
-static bool is_norm(uint64_t fn) {
-  return fn == WK_CHOICE_ROW_layernorm || fn == WK_CHOICE_ROW_rmsnorm;
+static bool gives_rows(const wk_isa_command *c) {
+  return WK_V(c, ROW, fn) != WK_CHOICE_ROW_mean && WK_V(c, ROW, fn) != WK_CHOICE_ROW_max;
 }
-
-static bool gives_rows(uint64_t fn) { return fn == WK_CHOICE_ROW_softmax || is_norm(fn); }
 
 static void row(const walk *w) {
   const wk_isa_command *c = w->c;
-  uint64_t fn = WK_V(c, ROW, fn), columns = (WK_V(c, ROW, kc) - 1) * w->n + WK_V(c, ROW, k_tail);
+  uint64_t columns = (WK_V(c, ROW, kc) - 1) * w->n + WK_V(c, ROW, k_tail);
   for (uint64_t y = 0; y < WK_V(c, ROW, ny); y++)
     for (uint64_t k = 0; k < WK_V(c, ROW, kc); k++) {
       uint64_t length = k + 1 == WK_V(c, ROW, kc) ? WK_V(c, ROW, k_tail) : w->n;
       uint64_t in = WK_V(c, ROW, in) + y * WK_V(c, ROW, in_y);
       uint64_t out = WK_V(c, ROW, out) + y * WK_V(c, ROW, out_y);
       read(w, (uint32_t)y + 1, in + k * WK_V(c, ROW, in_c), length);
-      if (gives_rows(fn)) write(w, (uint32_t)y + 1, out + k * WK_V(c, ROW, out_c), length);
+      if (gives_rows(c)) write(w, (uint32_t)y + 1, out + k * WK_V(c, ROW, out_c), length);
       else if (k == 0) write(w, (uint32_t)y + 1, out, 1);
     }
-  if (is_norm(fn)) /* its entries are read again for every row */
+  if (wk_isa_uses_of(c).entries == WK_USES_ENTRY_OF_COLUMN) /* they are read for every row */
     read(w, UINT32_MAX, WK_V(c, ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * columns);
 }
 
@@ -129,6 +127,6 @@ bool wk_overlaps_later(const wk_machine *m, const wk_isa_command *c) {
   w.visit = look;
   walks[c->opcode](&w);
   free(b.last);
-  bool own = c->opcode == WK_CMD_ROW && gives_rows(WK_V(c, ROW, fn)) && !is_replaced_in_place(c);
+  bool own = c->opcode == WK_CMD_ROW && gives_rows(c) && !is_replaced_in_place(c);
   return b.meets_later || (own && b.meets_own);
 }

@@ -75,21 +75,16 @@ typedef struct {
 } slots;
 
 static slots slots_of_map(const wk_isa_command *c, uint64_t record) {
-  uint64_t fn = WK_V(c, MAP, fn), n0 = WK_V(c, MAP, n0);
-  uint64_t lines = WK_V(c, MAP, n1) * WK_V(c, MAP, n2);
-  bool two = fn == WK_CHOICE_MAP_add || fn == WK_CHOICE_MAP_mul || fn == WK_CHOICE_MAP_max ||
-             fn == WK_CHOICE_MAP_min;
-  bool has_record = fn != WK_CHOICE_MAP_move && fn != WK_CHOICE_MAP_table;
-  uint64_t b = !two ? 0 : WK_V(c, MAP, b0) ? n0 : 1;
-  return (slots){(has_record ? record : 0) + lines * (2 * n0 + b), lines * n0, false};
+  uint64_t n0 = WK_V(c, MAP, n0), lines = WK_V(c, MAP, n1) * WK_V(c, MAP, n2);
+  uint64_t b = !wk_isa_uses_of(c).second ? 0 : WK_V(c, MAP, b0) ? n0 : 1;
+  return (slots){record + lines * (2 * n0 + b), lines * n0, false};
 }
 
 static slots slots_of_pool(const wk_isa_command *c, uint64_t record) {
-  uint64_t fn = WK_V(c, POOL, fn), pixels = WK_V(c, POOL, ny) * WK_V(c, POOL, nx);
+  uint64_t pixels = WK_V(c, POOL, ny) * WK_V(c, POOL, nx);
   uint64_t taps = WK_V(c, POOL, ky) * WK_V(c, POOL, kx);
-  if (fn == WK_CHOICE_POOL_max) return (slots){pixels * (taps + 1), pixels, false};
-  if (fn == WK_CHOICE_POOL_mean) return (slots){record + 1 + pixels * (taps + 1), pixels, false};
-  return (slots){record + pixels * (taps + 2), pixels, false};
+  bool by_taps = wk_isa_uses_of(c).entries == WK_USES_ENTRY_OF_TAPS;
+  return (slots){record + pixels * (taps + 1 + by_taps), pixels, false};
 }
 
 static slots slots_of_norm(const wk_machine *m, const wk_isa_command *c, uint64_t record) {
@@ -106,17 +101,24 @@ static slots slots_of_row(const wk_machine *m, const wk_isa_command *c, uint64_t
   switch (WK_V(c, ROW, fn)) {
     case WK_CHOICE_ROW_layernorm:
     case WK_CHOICE_ROW_rmsnorm: return slots_of_norm(m, c, record);
-    case WK_CHOICE_ROW_max: return (slots){ny * (f + 1), ny, false};
-    case WK_CHOICE_ROW_mean: return (slots){record + 1 + ny * (f + 1), ny, false};
+    case WK_CHOICE_ROW_max:
+    case WK_CHOICE_ROW_mean: return (slots){record + ny * (f + 1), ny, false};
     default:
-      return (slots){record + 1 + (f + 2) + ny * (f + 1 + 2 * kc) +
+      return (slots){record + (f + 2) + ny * (f + 1 + 2 * kc) +
                          (ny - 1) * most(WK_COST_ve_divide, f + 2) + WK_COST_ve_divide,
                      ny * kc, false};
   }
 }
 
+/* Slots before the first of the function itself: the record, and entry 0 of it. */
+static uint64_t record_slots(const wk_machine *m, const wk_isa_command *c) {
+  wk_isa_uses uses = wk_isa_uses_of(c);
+  uint64_t words = most(1, WK_RECORD_BYTES / (uint64_t)m->array);
+  return (uses.record ? words : 0) + (uses.entries == WK_USES_ENTRY_0);
+}
+
 static uint64_t vector(const wk_machine *m, const wk_isa_command *c) {
-  uint64_t n = (uint64_t)m->array, record = most(1, WK_RECORD_BYTES / n);
+  uint64_t record = record_slots(m, c);
   slots s = c->opcode == WK_CMD_MAP    ? slots_of_map(c, record)
             : c->opcode == WK_CMD_POOL ? slots_of_pool(c, record)
                                        : slots_of_row(m, c, record);
