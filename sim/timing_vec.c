@@ -64,12 +64,14 @@ static void map_pass(const wk_timing *t, wk_ve *v) {
 
 enum { OY, OX, KY, KX, TAPS, ENTRY };
 
+/* Behind the taps of a window comes a slot for the entry of their number. */
+static bool has_entry_slot(const wk_ve *v) { return v->uses.entries == WK_USES_ENTRY_OF_TAPS; }
+
 static bool pool_slot(const wk_timing *t, wk_ve *v, wk_slot *s) {
-  wk_window w = WK_WINDOW(&v->c, POOL);
-  bool by_count = WK_V(&v->c, POOL, fn) == WK_CHOICE_POOL_valid_mean;
-  bool last_tap = v->i[KX] == w.kx - 1 && v->i[KY] == w.ky - 1;
+  const wk_window *w = &v->window;
+  bool last_tap = v->i[KX] == w->kx - 1 && v->i[KY] == w->ky - 1;
   (void)t;
-  s->completes = by_count ? v->i[ENTRY] : last_tap;
+  s->completes = has_entry_slot(v) ? v->i[ENTRY] : last_tap;
   s->result = (uint32_t)(WK_V(&v->c, POOL, out) + (uint64_t)v->i[OY] * WK_V(&v->c, POOL, out_y) +
                          (uint64_t)v->i[OX] * WK_V(&v->c, POOL, out_x));
   s->result_bytes = (uint32_t)WK_V(&v->c, POOL, n);
@@ -80,32 +82,30 @@ static bool pool_slot(const wk_timing *t, wk_ve *v, wk_slot *s) {
                  WK_ENTRY_BYTES * (uint32_t)(v->i[TAPS] - 1);
     return true;
   }
-  s->reads = wk_window_is_inside(&w, v->i[OY], v->i[OX], v->i[KY], v->i[KX]);
+  s->reads = wk_window_is_inside(w, v->i[OY], v->i[OX], v->i[KY], v->i[KX]);
   s->bytes = s->result_bytes;
-  s->address = (uint32_t)wk_window_address(&w, v->i[OY], v->i[OX], v->i[KY], v->i[KX]);
+  s->address = (uint32_t)wk_window_address(w, v->i[OY], v->i[OX], v->i[KY], v->i[KX]);
   return true;
 }
 
 static void pool_pass(const wk_timing *t, wk_ve *v) {
-  const wk_isa_command *c = &v->c;
-  wk_window w = WK_WINDOW(c, POOL);
-  bool by_count = WK_V(c, POOL, fn) == WK_CHOICE_POOL_valid_mean;
+  const wk_window *w = &v->window;
   (void)t;
   if (!v->i[ENTRY]) {
-    if (wk_window_is_inside(&w, v->i[OY], v->i[OX], v->i[KY], v->i[KX])) v->i[TAPS]++;
-    if (++v->i[KX] < w.kx) return;
+    if (wk_window_is_inside(w, v->i[OY], v->i[OX], v->i[KY], v->i[KX])) v->i[TAPS]++;
+    if (++v->i[KX] < w->kx) return;
     v->i[KX] = 0;
-    if (++v->i[KY] < w.ky) return;
+    if (++v->i[KY] < w->ky) return;
     v->i[KY] = 0;
-    if (by_count) {
+    if (has_entry_slot(v)) {
       v->i[ENTRY] = 1;
       return;
     }
   }
   v->i[ENTRY] = v->i[TAPS] = 0;
-  if (++v->i[OX] < w.nx) return;
+  if (++v->i[OX] < w->nx) return;
   v->i[OX] = 0;
-  if (++v->i[OY] == w.ny) v->finished = true;
+  if (++v->i[OY] == w->ny) v->finished = true;
 }
 
 /* ---- ROW --------------------------------------------------------------------------------------- */
@@ -322,6 +322,7 @@ static void start(wk_timing *t, const wk_isa_command *c) {
   wk_ve *v = &t->ve;
   uint32_t n = (uint32_t)t->n;
   *v = (wk_ve){.busy = true, .c = *c, .uses = wk_isa_uses_of(c)};
+  if (c->opcode == WK_CMD_POOL) v->window = WK_WINDOW(c, POOL);
   if (!v->uses.record) return;
   v->record_entry = v->uses.entries == WK_USES_ENTRY_0;
   v->record_words = WK_RECORD_BYTES / n + v->record_entry;
