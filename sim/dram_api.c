@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The memory model as a machine describes it, and as RTL models call it. */
 #include "sim/sim.h"
 
 const wk_dram_api wk_sim_dram_api = {

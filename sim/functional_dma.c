@@ -2,7 +2,6 @@
  * LD, ST, FILL. */
 #include <string.h>
 
-#include "sim/fields.h"
 #include "sim/functional.h"
 
 /* The scratchpad address of byte i of a transfer; chunks and lines. */

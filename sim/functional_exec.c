@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/functional.h"
-#include "sim/fields.h"
+#include "sim/window.h"
 
 enum { MAX_N = 32 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ROW: softmax, layer normalisation, mean and maximum of whole rows. */
-#include "sim/fields.h"
 #include "sim/functional.h"
 
 typedef struct {

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/fields.h"
-
 /* ---- queues ------------------------------------------------------------------------------------ */
 
 static const wk_isa_command *head_of(const wk_timing *t, int q) {

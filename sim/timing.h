@@ -11,6 +11,7 @@
 
 #include "sim/dram.h"
 #include "sim/model.h"
+#include "sim/window.h"
 #include "targets/accel/isa/isa.h"
 
 /* ---- scratchpad ------------------------------------------------------------------------------ */
@@ -75,7 +76,7 @@ typedef struct {
   bool busy;
   uint32_t left;
   wk_pattern pattern;
-  bool done, asked, stalled_memory;
+  bool done, asked;
 } wk_channel;
 
 /* ---- ex -------------------------------------------------------------------------------------- */
@@ -90,10 +91,10 @@ typedef struct {
 } wk_work;
 
 typedef struct {
-  bool valid, stalled;
+  bool valid;
   wk_work w;
-  int c, ky, kx, y, x, x0, entry; /* position; x0: words of a row left out */
-  bool first;                     /* of its tile */
+  int c, ky, kx, y, x, entry; /* position */
+  bool first;                 /* of its tile */
 } wk_mac;
 
 typedef struct {
@@ -145,11 +146,11 @@ typedef struct {
 typedef struct {
   bool busy, finished;
   wk_isa_command c;
+  wk_isa_uses uses;
+  wk_window window;                 /* of POOL */
   uint32_t record_words, record_at; /* slots of the record: all, done */
   bool record_entry;
   int state, i[6];                  /* of the unit; what they count is its business */
-  uint32_t at[4];
-  int64_t in[4];
   uint64_t divided;                 /* cycle in which the divider is done */
   bool dividing, held;
   struct { uint32_t address, bytes; uint64_t ready; } results[WK_VE_DEPTH];
@@ -184,7 +185,7 @@ typedef struct wk_timing {
   uint32_t n_commands;
   /* front end */
   uint64_t fetch_address;
-  uint32_t fetch_left, fetch_room, fetch_beats, fetched_n, dispatched, first_fetched;
+  uint32_t fetch_left, fetch_room, fetch_beats, fetched_n, dispatched;
   bool ended, held; /* held: by a DMA queue without room */
   wk_command_queue waiting[WK_QUEUE_COUNT];
   uint32_t retired[WK_QUEUE_COUNT], started[WK_QUEUE_COUNT], issued[WK_QUEUE_COUNT];

@@ -2,7 +2,6 @@
  * Load and store channels (wick_load.sv, wick_store.sv and what they are made of). */
 #include <string.h>
 
-#include "sim/fields.h"
 #include "sim/timing.h"
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -286,7 +285,6 @@ bool wk_timing_channel_step(wk_timing *t, wk_channel *c, int id, const wk_isa_co
   }
   bool ended = step_bytes(t, c, has_waiting);
   bool taken = step_setup(t, c, offered, rec_room, walk_room);
-  c->stalled_memory = c->is_store ? c->open && !c->asked : c->busy && !c->asked;
   if (c->done) t->moved = true;
   c->done = c->is_store ? answered : ended;
   if (c->done) t->moved = true;

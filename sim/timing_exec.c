@@ -2,8 +2,8 @@
  * The execute engine (wick_exec.sv): stages W, M and D. */
 #include <string.h>
 
-#include "sim/fields.h"
 #include "sim/timing.h"
+#include "sim/window.h"
 
 /* ---- decode (wick_exec_decode.sv) -------------------------------------------------------------- */
 
@@ -217,7 +217,6 @@ static bool mac_step(wk_timing *t, bool *ends) {
   bool ready = m->valid && (!m->first || e->loader.full);
   bool go = ready && (mac_skips(m) || wk_timing_got(t, WK_PORT_IN)), takes = go && m->first;
   *ends = go && mac_is_last(m);
-  m->stalled = ready && !go;
   memmove(&e->words[1], &e->words[0], sizeof e->words - sizeof e->words[0]);
   e->words[0].valid = go && mac_emits(m);
   e->words[0].last = *ends;

@@ -4,8 +4,8 @@
  * slots are left. */
 #include <string.h>
 
-#include "sim/fields.h"
 #include "sim/timing.h"
+#include "sim/window.h"
 
 /* A unit says what its next slot is and moves past it; idle cycles are slots without access.
  * False: it has no slot in this cycle. */
@@ -19,12 +19,6 @@ typedef struct {
 
 enum { I0, I1, I2 };
 
-static bool map_has_two(const wk_isa_command *c) {
-  uint64_t fn = WK_V(c, MAP, fn);
-  return fn == WK_CHOICE_MAP_add || fn == WK_CHOICE_MAP_mul || fn == WK_CHOICE_MAP_max ||
-         fn == WK_CHOICE_MAP_min;
-}
-
 #define MAP_AT(v, base, s0, s1, s2)                                                     \
   ((uint32_t)(WK_V(&(v)->c, MAP, base) + (uint64_t)(v)->i[I0] * WK_V(&(v)->c, MAP, s0) + \
               (uint64_t)(v)->i[I1] * WK_V(&(v)->c, MAP, s1) +                            \
@@ -35,7 +29,7 @@ static bool map_slot(const wk_timing *t, wk_ve *v, wk_slot *s) {
   (void)t;
   s->reads = true;
   s->bytes = n;
-  if (map_has_two(&v->c) && !v->held) {
+  if (v->uses.second && !v->held) {
     s->address = MAP_AT(v, b, b0, b1, b2);
     if (WK_V(&v->c, MAP, splat)) s->bytes = 1;
     return true;
@@ -50,7 +44,7 @@ static bool map_slot(const wk_timing *t, wk_ve *v, wk_slot *s) {
 static void map_pass(const wk_timing *t, wk_ve *v) {
   const wk_isa_command *c = &v->c;
   (void)t;
-  if (map_has_two(c) && !v->held) {
+  if (v->uses.second && !v->held) {
     v->held = true;
     return;
   }
@@ -70,12 +64,14 @@ static void map_pass(const wk_timing *t, wk_ve *v) {
 
 enum { OY, OX, KY, KX, TAPS, ENTRY };
 
+/* Behind the taps of a window comes a slot for the entry of their number. */
+static bool has_entry_slot(const wk_ve *v) { return v->uses.entries == WK_USES_ENTRY_OF_TAPS; }
+
 static bool pool_slot(const wk_timing *t, wk_ve *v, wk_slot *s) {
-  wk_window w = WK_WINDOW(&v->c, POOL);
-  bool by_count = WK_V(&v->c, POOL, fn) == WK_CHOICE_POOL_valid_mean;
-  bool last_tap = v->i[KX] == w.kx - 1 && v->i[KY] == w.ky - 1;
+  const wk_window *w = &v->window;
+  bool last_tap = v->i[KX] == w->kx - 1 && v->i[KY] == w->ky - 1;
   (void)t;
-  s->completes = by_count ? v->i[ENTRY] : last_tap;
+  s->completes = has_entry_slot(v) ? v->i[ENTRY] : last_tap;
   s->result = (uint32_t)(WK_V(&v->c, POOL, out) + (uint64_t)v->i[OY] * WK_V(&v->c, POOL, out_y) +
                          (uint64_t)v->i[OX] * WK_V(&v->c, POOL, out_x));
   s->result_bytes = (uint32_t)WK_V(&v->c, POOL, n);
@@ -86,32 +82,30 @@ static bool pool_slot(const wk_timing *t, wk_ve *v, wk_slot *s) {
                  WK_ENTRY_BYTES * (uint32_t)(v->i[TAPS] - 1);
     return true;
   }
-  s->reads = wk_window_is_inside(&w, v->i[OY], v->i[OX], v->i[KY], v->i[KX]);
+  s->reads = wk_window_is_inside(w, v->i[OY], v->i[OX], v->i[KY], v->i[KX]);
   s->bytes = s->result_bytes;
-  s->address = (uint32_t)wk_window_address(&w, v->i[OY], v->i[OX], v->i[KY], v->i[KX]);
+  s->address = (uint32_t)wk_window_address(w, v->i[OY], v->i[OX], v->i[KY], v->i[KX]);
   return true;
 }
 
 static void pool_pass(const wk_timing *t, wk_ve *v) {
-  const wk_isa_command *c = &v->c;
-  wk_window w = WK_WINDOW(c, POOL);
-  bool by_count = WK_V(c, POOL, fn) == WK_CHOICE_POOL_valid_mean;
+  const wk_window *w = &v->window;
   (void)t;
   if (!v->i[ENTRY]) {
-    if (wk_window_is_inside(&w, v->i[OY], v->i[OX], v->i[KY], v->i[KX])) v->i[TAPS]++;
-    if (++v->i[KX] < w.kx) return;
+    if (wk_window_is_inside(w, v->i[OY], v->i[OX], v->i[KY], v->i[KX])) v->i[TAPS]++;
+    if (++v->i[KX] < w->kx) return;
     v->i[KX] = 0;
-    if (++v->i[KY] < w.ky) return;
+    if (++v->i[KY] < w->ky) return;
     v->i[KY] = 0;
-    if (by_count) {
+    if (has_entry_slot(v)) {
       v->i[ENTRY] = 1;
       return;
     }
   }
   v->i[ENTRY] = v->i[TAPS] = 0;
-  if (++v->i[OX] < w.nx) return;
+  if (++v->i[OX] < w->nx) return;
   v->i[OX] = 0;
-  if (++v->i[OY] == w.ny) v->finished = true;
+  if (++v->i[OY] == w->ny) v->finished = true;
 }
 
 /* ---- ROW --------------------------------------------------------------------------------------- */
@@ -192,10 +186,7 @@ enum { STATISTICS, ROOT_WAIT, WORD_IN, ENTRIES };
 enum { PART = COUNT, STAT_ROW = MAX_ROW, SINCE = OUT_ROW + 1 };
 enum { PARTS = 8 };
 
-static bool is_norm(const wk_isa_command *c) {
-  return c->opcode == WK_CMD_ROW && (WK_V(c, ROW, fn) == WK_CHOICE_ROW_layernorm ||
-                                     WK_V(c, ROW, fn) == WK_CHOICE_ROW_rmsnorm);
-}
+static bool is_norm(const wk_ve *v) { return v->uses.entries == WK_USES_ENTRY_OF_COLUMN; }
 
 static int norm_parts(const wk_timing *t, const wk_ve *v, bool last_word) {
   int bytes = WK_ENTRY_BYTES * (int)WK_SV(&v->c, ROW, k_tail);
@@ -315,24 +306,8 @@ static const unit units[32] = {[WK_CMD_MAP] = {map_slot, map_pass, NULL},
 
 static const unit norm_unit = {norm_slot, norm_pass, NULL};
 
-static const unit *unit_of(const wk_isa_command *c) {
-  return is_norm(c) ? &norm_unit : &units[c->opcode];
-}
-
-/* Whether a command reads a record, and its entry 0, before anything else. */
-static bool reads_record(const wk_isa_command *c) {
-  switch (c->opcode) {
-    case WK_CMD_MAP:
-      return WK_V(c, MAP, fn) != WK_CHOICE_MAP_move && WK_V(c, MAP, fn) != WK_CHOICE_MAP_table;
-    case WK_CMD_POOL: return WK_V(c, POOL, fn) != WK_CHOICE_POOL_max;
-    case WK_CMD_ROW: return WK_V(c, ROW, fn) != WK_CHOICE_ROW_max;
-    default: return false;
-  }
-}
-
-static bool reads_entry(const wk_isa_command *c) {
-  if (c->opcode == WK_CMD_POOL) return WK_V(c, POOL, fn) == WK_CHOICE_POOL_mean;
-  return c->opcode == WK_CMD_ROW && WK_V(c, ROW, fn) != WK_CHOICE_ROW_max && !is_norm(c);
+static const unit *unit_of(const wk_ve *v) {
+  return is_norm(v) ? &norm_unit : &units[v->c.opcode];
 }
 
 static uint32_t record_address(const wk_isa_command *c) {
@@ -346,9 +321,10 @@ static uint32_t record_address(const wk_isa_command *c) {
 static void start(wk_timing *t, const wk_isa_command *c) {
   wk_ve *v = &t->ve;
   uint32_t n = (uint32_t)t->n;
-  *v = (wk_ve){.busy = true, .c = *c};
-  if (!reads_record(c)) return;
-  v->record_entry = reads_entry(c);
+  *v = (wk_ve){.busy = true, .c = *c, .uses = wk_isa_uses_of(c)};
+  if (c->opcode == WK_CMD_POOL) v->window = WK_WINDOW(c, POOL);
+  if (!v->uses.record) return;
+  v->record_entry = v->uses.entries == WK_USES_ENTRY_0;
   v->record_words = WK_RECORD_BYTES / n + v->record_entry;
 }
 
@@ -379,7 +355,7 @@ void wk_timing_ve_ask(wk_timing *t) {
   v->is_record = ask_record(t);
   if (!v->is_record) v->is_result = ask_result(t, v);
   if (!v->is_record && !v->is_result && !v->finished)
-    v->has_slot = unit_of(&v->c)->slot(t, v, &v->slot);
+    v->has_slot = unit_of(v)->slot(t, v, &v->slot);
   if (v->slot.reads || v->slot.writes)
     wk_timing_want(t, WK_PORT_VE, v->slot.address, v->slot.bytes, v->slot.writes);
 }
@@ -388,12 +364,12 @@ static void push_result(const wk_timing *t, wk_ve *v) {
   int at = (int)(v->results_head + v->results_n++) % WK_VE_DEPTH;
   v->results[at].address = v->slot.result;
   v->results[at].bytes = v->slot.result_bytes;
-  v->results[at].ready = t->now + (is_norm(&v->c) ? WK_COST_ve_norm_latency : WK_VE_LATENCY);
+  v->results[at].ready = t->now + (is_norm(v) ? WK_COST_ve_norm_latency : WK_VE_LATENCY);
 }
 
 static void move(wk_timing *t) {
   wk_ve *v = &t->ve;
-  const unit *u = unit_of(&v->c);
+  const unit *u = unit_of(v);
   bool accesses = v->slot.reads || v->slot.writes;
   bool passes = accesses ? wk_timing_got(t, WK_PORT_VE) : true;
   bool was_finished = v->finished;

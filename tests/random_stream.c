@@ -309,14 +309,3 @@ wk_stream *random_stream_copy(const wk_stream *s) {
   must(wk_stream_finish(y));
   return y;
 }
-
-wk_status random_stream_check(const wk_stream *s, wk_check_summary *summary) {
-  wk_check_summary own;
-  const wk_check_stream x = {.machine = &s->machine,
-                             .commands = s->bytes.data,
-                             .n = s->n,
-                             .base = (uint32_t)s->address,
-                             .mark_base = (uint32_t)s->marks,
-                             .name = s->source};
-  return wk_check(&x, summary ? summary : &own);
-}

@@ -25,7 +25,6 @@ wk_stream *random_stream(const wk_machine *m, uint64_t seed, const random_stream
 wk_stream *random_stream_copy(const wk_stream *s);
 /* Command i replaced by another one. */
 void random_stream_put(wk_stream *s, uint32_t i, const wk_isa_command *c);
-wk_status random_stream_check(const wk_stream *s, wk_check_summary *summary) WK_MUST_CHECK;
 
 /* ---- shrinking: random_stream_reduce.c ---------------------------------------------------------
  */
@@ -57,6 +56,10 @@ random_stream_setting random_stream_draw_setting(const wk_sim_model *rtl, const 
 /* Runs on both models; false: `text` says what differs. Memory (all but the mark area), status,
  * events against waits, counters, and the commands once more in the order in which they started. */
 bool random_stream_agrees(const wk_stream *s, random_stream_setting *setting, wk_str *text);
+/* Shrinks a stream that does not agree, and prints what is left of it to stderr, with what differs
+ * then and the line that draws it again. */
+void random_stream_show(const wk_stream *s, random_stream_setting *setting, const char *machine,
+                        uint64_t seed);
 
 /* The parts, for tests that run by themselves. r: on the RTL. */
 bool random_stream_same_memory(const wk_stream *s, const uint8_t *got, const uint8_t *want,

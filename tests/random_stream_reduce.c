@@ -54,7 +54,7 @@ wk_stream *random_stream_without(const wk_stream *s, uint32_t i) {
 }
 
 static bool is_legal(const wk_stream *s) {
-  wk_status status = random_stream_check(s, NULL);
+  wk_status status = wk_check(s, &s->machine, NULL);
   bool ok = !status;
   wk_status_free(status);
   return ok;

@@ -279,3 +279,24 @@ bool random_stream_agrees(const wk_stream *s, random_stream_setting *setting, wk
   wk_sim_run_free(&r);
   return ok;
 }
+
+/* ---- a stream that does not agree ------------------------------------------------------------ */
+
+static bool differs(void *context, const wk_stream *s) {
+  wk_str text = {0};
+  random_stream_setting setting = *(const random_stream_setting *)context;
+  bool ok = random_stream_agrees(s, &setting, &text);
+  wk_str_free(&text);
+  return !ok;
+}
+
+void random_stream_show(const wk_stream *s, random_stream_setting *setting, const char *machine,
+                        uint64_t seed) {
+  wk_str text = {0};
+  wk_stream *small = random_stream_reduce(s, differs, setting);
+  random_stream_agrees(small, setting, &text);
+  wk_str_printf(&text, "\nsoak_streams --machine %s --seed %" PRIu64 " --count 1", machine, seed);
+  random_stream_print(small, text.s);
+  wk_str_free(&text);
+  wk_stream_free(small);
+}

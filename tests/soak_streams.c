@@ -29,39 +29,19 @@ static bool parse(int argc, char **argv, options *o) {
   return true;
 }
 
-static bool differs(void *context, const wk_stream *s) {
-  wk_str text = {0};
-  random_stream_setting setting = *(const random_stream_setting *)context;
-  bool ok = random_stream_agrees(s, &setting, &text);
-  wk_str_free(&text);
-  return !ok;
-}
-
-static void show(const options *o, const wk_stream *s, random_stream_setting *setting,
-                 uint64_t seed, wk_str *text) {
-  wk_str line = {0};
-  fprintf(stderr, "seed %" PRIu64 ": %s\n", seed, text->s);
-  wk_stream *small = random_stream_reduce(s, differs, setting);
-  random_stream_agrees(small, setting, text);
-  wk_str_printf(&line, "%s\nsoak_streams --machine %s --seed %" PRIu64 " --count 1", text->s,
-                o->machine, seed);
-  random_stream_print(small, line.s);
-  wk_str_free(&line);
-  wk_stream_free(small);
-}
-
 static bool try_seed(const options *o, const wk_sim_model *rtl, const wk_machine *m, uint64_t seed,
                      uint64_t *cycles, uint64_t *commands) {
   wk_str text = {0};
   random_stream_setting setting = random_stream_draw_setting(rtl, m, seed % 2 ? seed : 0);
   wk_stream *s = random_stream(m, seed, &o->draw);
-  wk_status refused = random_stream_check(s, NULL);
+  wk_status refused = wk_check(s, &s->machine, NULL);
   bool ok = !refused && random_stream_agrees(s, &setting, &text);
   if (refused) {
     wk_status_print(stderr, refused);
     random_stream_print(s, "refused by wk_check");
   } else if (!ok) {
-    show(o, s, &setting, seed, &text);
+    fprintf(stderr, "seed %" PRIu64 ": %s\n", seed, text.s);
+    random_stream_show(s, &setting, o->machine, seed);
   }
   wk_status_free(refused);
   *cycles += setting.cycles;

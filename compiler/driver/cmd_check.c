@@ -16,10 +16,7 @@ static const wk_option options[] = {
 
 static wk_status check(const wk_stream *s) {
   wk_check_summary summary;
-  const wk_check_stream c = {.machine = &s->machine, .commands = s->bytes.data, .n = s->n,
-                             .base = (uint32_t)s->address, .mark_base = (uint32_t)s->marks,
-                             .name = s->source, .lines = s->lines.data};
-  WK_TRY(wk_check(&c, &summary));
+  WK_TRY(wk_check(s, &s->machine, &summary));
   printf("%s: %" PRIu32 " commands, %" PRIu64 " waits (%.2f a command); no deadlock, no hazard, "
          "within bounds\n", s->source, s->n, summary.waits, (double)summary.waits / s->n);
   return NULL;

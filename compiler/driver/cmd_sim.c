@@ -92,39 +92,37 @@ static wk_status open_model(const sim_opts *o, const wk_machine *m, const wk_sim
   return s;
 }
 
-static wk_status check_stream(const wk_stream *s, const wk_machine *m) {
-  const wk_check_stream c = {.machine = m, .commands = s->bytes.data, .n = s->n,
-                             .base = (uint32_t)s->address, .mark_base = (uint32_t)s->marks,
-                             .name = s->source, .lines = s->lines.data};
-  wk_check_summary summary;
-  return wk_check(&c, &summary);
-}
+/* ---- waveform -------------------------------------------------------------------------------- */
 
-/* "A:B", indices of commands: the cycles come from a run without waveform. */
-static wk_status find_window(const char *text, const wk_sim_run *r, wk_sim_run_options *o) {
-  unsigned long a, b;
+typedef struct {
+  unsigned long first, last; /* commands */
+} wave_window;
+
+static wk_status parse_window(const sim_opts *o, const wk_stream *s, wave_window *w) {
   char rest;
-  if (sscanf(text, "%lu:%lu%c", &a, &b, &rest) != 2 || a > b || b >= r->n)
-    return wk_error(WK_USAGE, "--fst %s: two command indices A:B below %" PRIu32 ", please", text,
-                    r->n);
-  o->wave_from = r->spans[a].start == WK_SIM_NEVER ? 0 : r->spans[a].start;
-  o->wave_to = r->spans[b].retire;
+  if (o->model != WK_SIM_RTL)
+    return wk_error(WK_USAGE, "--fst: only --model rtl has waveforms");
+  if (sscanf(o->fst, "%lu:%lu%c", &w->first, &w->last, &rest) != 2 || w->first > w->last ||
+      w->last >= s->n)
+    return wk_error(WK_USAGE, "--fst %s: two command indices A:B below %" PRIu32 ", please",
+                    o->fst, s->n);
   return NULL;
 }
 
-static wk_status run_with_wave(const sim_opts *o, const wk_stream *s, const wk_sim_model *model,
+/* Once more with a waveform; r is of a run without one, from which its cycles come. */
+static wk_status run_with_wave(const wk_stream *s, const wk_sim_model *model, const wave_window *w,
                                wk_sim_run_options *ro, wk_sim_run *r) {
   wk_str file = {0};
-  wk_status status = find_window(o->fst, r, ro);
-  if (!status) {
-    const char *slash = strrchr(s->source, '/'), *name = slash ? slash + 1 : s->source;
-    wk_str_printf(&file, "%s.fst", name);
-    ro->wave = file.s;
-    wk_sim_run_free(r);
-    status = wk_sim_run_stream(s, model, ro, r);
-    if (!status) fprintf(stderr, "wrote %s: cycles %" PRIu64 " to %" PRIu64 "\n", file.s,
-                         ro->wave_from, ro->wave_to);
-  }
+  const char *slash = strrchr(s->source, '/'), *name = slash ? slash + 1 : s->source;
+  uint64_t start = r->spans[w->first].start;
+  wk_str_printf(&file, "%s.fst", name);
+  ro->wave = file.s;
+  ro->wave_from = start == WK_SIM_NEVER ? 0 : start;
+  ro->wave_to = r->spans[w->last].retire;
+  wk_sim_run_free(r);
+  wk_status status = wk_sim_run_stream(s, model, ro, r);
+  if (!status) fprintf(stderr, "wrote %s: cycles %" PRIu64 " to %" PRIu64 "\n", file.s,
+                       ro->wave_from, ro->wave_to);
   wk_str_free(&file);
   return status;
 }
@@ -184,18 +182,20 @@ static wk_status show(const sim_opts *o, const wk_sim_shown *x) {
 
 static wk_status simulate(const sim_opts *o, const wk_stream *s) {
   const wk_sim_model *model;
+  wave_window w;
   wk_machine m;
   wk_sim_run r;
   WK_TRY(choose_machine(o, s, &m));
   WK_TRY(wk_stream_fits(s, &m));
-  if (!o->unchecked) WK_TRY(check_stream(s, &m));
+  if (o->fst) WK_TRY(parse_window(o, s, &w));
+  if (!o->unchecked) WK_TRY(wk_check(s, &m, NULL));
   WK_TRY(open_model(o, &m, &model));
   wk_sim_run_options ro = {.machine = &m, .max_cycles = (uint64_t)o->max_cycles,
                            .timeout = (uint32_t)o->timeout, .seed = (uint64_t)o->seed,
                            .stalls = o->stalls,
                            .reset = o->random_reset ? WK_SIM_RESET_RANDOM : WK_SIM_RESET_ZEROS};
   WK_TRY(wk_sim_run_stream(s, model, &ro, &r));
-  wk_status status = o->fst ? run_with_wave(o, s, model, &ro, &r) : NULL;
+  wk_status status = o->fst ? run_with_wave(s, model, &w, &ro, &r) : NULL;
   if (!status && o->coverage && model->write_coverage) model->write_coverage(o->coverage);
   const wk_sim_shown x = {s, &m, &r, model->name};
   if (!status) status = show(o, &x);

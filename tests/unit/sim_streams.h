@@ -109,8 +109,9 @@ static inline bool sim_blame_is_right(const wk_stream *s, const sim_blame *b, ui
   if (!b->is_write)
     return code == WK_ERROR_read && c.opcode == WK_CMD_LD &&
            c.queue == (uint32_t)(WK_QUEUE_ld0 + b->id - 1) && sim_is_hit(&c, b->address);
-  if (b->id == 1) /* MARK has retired long since: the index is not looked at */
-    return code == WK_ERROR_write;
+  if (b->id == 1)
+    return code == WK_ERROR_write && c.opcode == WK_CMD_MARK &&
+           (b->address - (uint32_t)s->marks) / WK_MARK_BYTES == (uint32_t)c.v[WK_MARK_row];
   return code == WK_ERROR_write && c.opcode == WK_CMD_ST && sim_is_hit(&c, b->address);
 }
 

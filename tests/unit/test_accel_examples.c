@@ -54,14 +54,6 @@ static wk_stream *load(const char *file) {
   return s;
 }
 
-static void expect_legal(const wk_stream *s) {
-  const wk_check_stream c = {.machine = &s->machine, .commands = s->bytes.data, .n = s->n,
-                             .base = (uint32_t)s->address, .mark_base = (uint32_t)s->marks,
-                             .name = s->source, .lines = s->lines.data};
-  wk_check_summary summary;
-  must(wk_check(&c, &summary));
-}
-
 static const wk_image *region(const wk_stream *s, const char *name, int64_t size) {
   const wk_image *r = wk_stream_find(s, name);
   assert_non_null(r);
@@ -221,7 +213,7 @@ static void layer(void **state) {
   const example *e = *state;
   wk_stream *s = load(e->file);
   wk_sim_run r;
-  expect_legal(s);
+  must(wk_check(s, &s->machine, NULL));
   const wk_sim_run_options o = {.machine = &s->machine};
   must(wk_sim_run_stream(s, &wk_sim_functional, &o, &r));
   must(wk_sim_verdict(s, &s->machine, &r));

@@ -32,7 +32,7 @@ static int64_t pick(subject *x, int64_t low, int64_t high) {
 }
 
 static bool is_accepted(const wk_stream *s, wk_str *why) {
-  wk_status status = random_stream_check(s, NULL);
+  wk_status status = wk_check(s, &s->machine, NULL);
   bool ok = !status;
   if (why && status) wk_str_printf(why, "%s", status->message);
   wk_status_free(status);

@@ -17,33 +17,16 @@ static struct { uint64_t first, count; } range = {1, 300};
 static sim_subject tiny;
 static struct { uint64_t streams, commands, cycles; } tally;
 
-static bool differs(void *context, const wk_stream *s) {
-  wk_str text = {0};
-  random_stream_setting setting = *(const random_stream_setting *)context;
-  bool ok = random_stream_agrees(s, &setting, &text);
-  wk_str_free(&text);
-  return !ok;
-}
-
-static void show(const wk_stream *s, random_stream_setting *setting, uint64_t seed,
-                 const char *machine) {
-  wk_str text = {0};
-  char line[128];
-  wk_stream *small = random_stream_reduce(s, differs, setting);
-  random_stream_agrees(small, setting, &text);
-  snprintf(line, sizeof line, "soak_streams --machine %s --seed %llu --count 1", machine,
-           (unsigned long long)seed);
-  random_stream_print(small, line);
-  fail_msg("seed %llu: %s", (unsigned long long)seed, text.s ? text.s : "");
-}
-
 /* The cycles that it took. Settings with an odd seed have a memory of their own. */
 static uint64_t must_agree(const sim_subject *x, uint64_t seed, random_stream_setting setting) {
   wk_str text = {0};
   wk_stream *s = random_stream(&x->machine, seed, NULL);
-  wk_status refused = random_stream_check(s, NULL);
+  wk_status refused = wk_check(s, &s->machine, NULL);
   if (refused) fail_msg("seed %llu: wk_check: %s", (unsigned long long)seed, refused->message);
-  if (!random_stream_agrees(s, &setting, &text)) show(s, &setting, seed, x->machine.name);
+  if (!random_stream_agrees(s, &setting, &text)) {
+    random_stream_show(s, &setting, x->machine.name, seed);
+    fail_msg("seed %llu: %s", (unsigned long long)seed, text.s);
+  }
   tally.streams++;
   tally.commands += s->n;
   tally.cycles += setting.cycles;

@@ -12,7 +12,6 @@
 
 #include "compiler/ir/quant.h"
 #include "compiler/ir/scalar.h"
-#include "sim/fields.h"
 #include "sim/functional.h"
 
 enum { PAR = 0, IN = 0x8000, OUT = 0xc000, MOST = 4000 };

@@ -4,6 +4,8 @@
 #ifndef WICK_EXEC_MODEL_H
 #define WICK_EXEC_MODEL_H
 
+#include "arithmetic.h"
+
 enum Opcode {
 #define QUEUE(name, number, doc)
 #define HEADER(name, bits, doc)
@@ -118,18 +120,6 @@ struct Model {
     if (is_signed && n < 8 && v >> (8 * n - 1)) return (int64_t)(v - (1ULL << (8 * n)));
     return (int64_t)v;
   }
-  static int64_t shr_round(int64_t v, int64_t s) {
-    if (s == 0) return v;
-    int64_t q = v >> s, rest = v - (int64_t)((__int128)q << s), half = 1LL << (s - 1);
-    if (rest > half || (rest == half && (q & 1))) q++;
-    return q;
-  }
-  static int64_t rescale(int64_t a, int64_t m, int64_t s) {
-    __int128 p = ((__int128)a * m + ((__int128)1 << (s - 1))) >> s;
-    int64_t v = p > INT32_MAX ? INT32_MAX : p < INT32_MIN ? INT32_MIN : (int64_t)p;
-    return shr_round(v, 16);
-  }
-  static int64_t clamp(int64_t v, int64_t lo, int64_t hi) { return std::min(std::max(v, lo), hi); }
 
   void add(int64_t entry, int64_t o, int64_t v) {
     int32_t &a = acc.at((size_t)(entry * N + o));

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "Vwick_vec.h"
+#include "arithmetic.h"
 #include "verilated.h"
 
 namespace {
@@ -83,19 +84,6 @@ struct Command {
 };
 
 // ---- the model -----------------------------------------------------------------------------------
-
-int64_t saturate(int64_t v, int64_t lo, int64_t hi) { return std::min(std::max(v, lo), hi); }
-
-int64_t shr_round(int64_t v, int s) {
-  if (s == 0) return v;
-  int64_t down = v >> s, rest = v - (down << s), half = int64_t{1} << (s - 1);
-  return down + (rest > half || (rest == half && (down & 1)));
-}
-
-int64_t rescale(int64_t a, int64_t m, int s) {
-  int64_t p = saturate((a * m + (s ? int64_t{1} << (s - 1) : 0)) >> s, INT32_MIN, INT32_MAX);
-  return shr_round(p, 16);
-}
 
 enum { Ok = 0, ErrField = 2, ErrRange = 4 };
 
@@ -170,12 +158,12 @@ struct Model {
             int64_t v = a;
             if (fn == Add || fn == Scale) {
               int64_t sum = (a - r.za) * r.ma + (fn == Add ? (b - r.zb) * r.mb : 0);
-              v = saturate(shr_round(sum, int(r.shift)) + r.zy, r.lo2, r.hi2);
+              v = clamp(shr_round(sum, r.shift) + r.zy, r.lo2, r.hi2);
             }
             if (fn == Mul)
-              v = saturate(rescale((a - r.za) * (b - r.zb), r.ma, int(r.shift)) + r.zy, r.lo2, r.hi2);
-            if (fn == MapMax) v = saturate(std::max(a, b), r.lo2, r.hi2);
-            if (fn == MapMin) v = saturate(std::min(a, b), r.lo2, r.hi2);
+              v = clamp(rescale((a - r.za) * (b - r.zb), r.ma, r.shift) + r.zy, r.lo2, r.hi2);
+            if (fn == MapMax) v = clamp(std::max(a, b), r.lo2, r.hi2);
+            if (fn == MapMin) v = clamp(std::min(a, b), r.lo2, r.hi2);
             if (fn == Table) v = tables[c["table"]][a & 255];
             y[i] = v;
           }
@@ -213,7 +201,7 @@ struct Model {
         for (int64_t i = 0; i < c["n"]; i++) {
           int64_t v = acc[i];
           if (fn != PoolMax)
-            v = saturate((taps ? rescale(v, e.mult, int(e.shift)) : 0) + r.zero, r.lo, r.hi);
+            v = clamp((taps ? rescale(v, e.mult, e.shift) : 0) + r.zero, r.lo, r.hi);
           put(c["out"] + oy * c["out_y"] + ox * c["out_x"] + i, v);
         }
         if (error) return;
@@ -243,7 +231,7 @@ struct Model {
       if (fn == RowMax) put(c["out"] + y * c["out_y"], most);
       if (fn == RowMean)
         put(c["out"] + y * c["out_y"],
-            saturate(rescale(int32_t(sum), e.mult, int(e.shift)) + r.zero, r.lo, r.hi));
+            clamp(rescale(int32_t(sum), e.mult, e.shift) + r.zero, r.lo, r.hi));
       if (fn != Softmax) continue;
       auto exponential = [&](int64_t i) {
         int64_t d = most - byte(at("in", "in_y", "in_c", i), c["u8"]);
@@ -263,7 +251,7 @@ struct Model {
       if (shift < 1 || shift > 62) error = ErrField;
       for (int64_t i = 0; i < n && !error; i++)
         put(at("out", "out_y", "out_c", i),
-            saturate(rescale(exponential(i), q, int(shift)) + r.zero, r.lo, r.hi));
+            clamp(rescale(exponential(i), q, shift) + r.zero, r.lo, r.hi));
     }
   }
 
@@ -300,7 +288,7 @@ struct Model {
         __int128 x = ((n * q[i] - sum) * root + (one << s) / 2) >> s;
         __int128 p = ((x * g + (r.shift ? one << (r.shift - 1) : 0)) >> r.shift) + b;
         p = std::min<__int128>(std::max<__int128>(p, INT32_MIN), INT32_MAX);
-        put(at("out", "out_y", "out_c", i), saturate(shr_round(int64_t(p), 16) + r.zero, r.lo, r.hi));
+        put(at("out", "out_y", "out_c", i), clamp(shr_round(int64_t(p), 16) + r.zero, r.lo, r.hi));
       }
       if (error) return;
     }

@@ -28,14 +28,15 @@ typedef struct {
 } command;
 
 typedef struct {
-  const wk_check_stream *s;
-  wk_check_summary *summary;
+  const wk_stream *s;
+  const wk_machine *m;
+  wk_check_summary summary;
   command *commands;
   uint32_t *of_queue[WK_QUEUE_COUNT]; /* ordinal -> index */
   uint32_t issued[WK_QUEUE_COUNT];
   wk_shadow shadows[WK_SPACE_COUNT];
   uint64_t granules[WK_SPACE_COUNT];
-  uint64_t mark_bytes; /* of the mark area, as far as the stream uses it */
+  uint64_t mark_bytes; /* of the mark area */
   uint32_t now;        /* the command looked at */
   bool marks;          /* its accesses are noted; before, all of them were looked at */
   wk_status status;
@@ -46,29 +47,32 @@ typedef struct {
 static const char *const space_names[] = {"scratchpad bytes", "accumulator entries", "tables",
                                           "memory bytes"};
 
+static wk_stream_place place_of(const checker *k, uint32_t i) {
+  wk_stream_place p = wk_stream_place_of(k->s, i);
+  if (!*p.s) snprintf(p.s, sizeof p.s, "%.480s", k->s->source);
+  return p;
+}
+
 static void describe(const checker *k, uint32_t i, wk_str *b) {
   const wk_isa_command *c = &k->commands[i].c;
   wk_str_printf(b, "command %" PRIu32 " (%s on %s", i, wk_isa_command_of(c->opcode)->name,
                 wk_isa_queue_name((int)c->queue));
-  if (k->s->lines) wk_str_printf(b, ", line %" PRIu32, k->s->lines[i]);
+  if (k->s->lines.data[i]) wk_str_printf(b, ", line %" PRIu32, k->s->lines.data[i]);
   wk_str_add(b, ")");
 }
 
 static void refuse(checker *k, const char *field, const char *fmt, ...) WK_PRINTF(3, 4);
 static void refuse(checker *k, const char *field, const char *fmt, ...) {
-  wk_str place = {0}, text = {0};
+  wk_str text = {0};
   va_list ap;
   if (k->status) return;
-  wk_str_add(&place, k->s->name);
-  if (k->s->lines) wk_str_printf(&place, ":%" PRIu32, k->s->lines[k->now]);
   const wk_isa_command *c = &k->commands[k->now].c;
   wk_str_printf(&text, "command %" PRIu32 " (%s): field '%s': ", k->now,
                 wk_isa_command_of(c->opcode)->name, field);
   va_start(ap, fmt);
   wk_str_vprintf(&text, fmt, ap);
   va_end(ap);
-  k->status = wk_error_at(WK_INPUT, place.s, "%s", text.s);
-  wk_str_free(&place);
+  k->status = wk_error_at(WK_INPUT, place_of(k, k->now).s, "%s", text.s);
   wk_str_free(&text);
 }
 
@@ -103,7 +107,7 @@ static void order(checker *k, command *x) {
   if (own == WK_QUEUE_ve) retired(k, &x->before, own, x->ordinal);
   for (int q = 0; q < WK_QUEUE_COUNT; q++) {
     if (!(x->c.wait >> q & 1)) continue;
-    k->summary->waits++;
+    k->summary.waits++;
     retired(k, &x->before, q, x->c.threshold[q]);
   }
 }
@@ -112,7 +116,7 @@ static void order(checker *k, command *x) {
 static bool is_over(checker *k, uint32_t other) {
   const command *o = &k->commands[other];
   if (other == k->now) return true;
-  k->summary->ordered++;
+  k->summary.ordered++;
   return k->commands[k->now].before.retired[o->c.queue] > o->ordinal;
 }
 
@@ -120,17 +124,17 @@ static bool is_over(checker *k, uint32_t other) {
 
 static bool drains(const wk_isa_command *c) {
   switch (c->opcode) {
-    case WK_CMD_CONV: return c->v[WK_CONV_drain];
-    case WK_CMD_DWC: return c->v[WK_DWC_drain];
-    default: return c->v[WK_MM_drain];
+    case WK_CMD_CONV: return WK_SV(c, CONV, drain);
+    case WK_CMD_DWC: return WK_SV(c, DWC, drain);
+    default: return WK_SV(c, MM, drain);
   }
 }
 
 static int64_t channels(const wk_isa_command *c) {
   switch (c->opcode) {
-    case WK_CMD_CONV: return c->v[WK_CONV_n];
-    case WK_CMD_DWC: return c->v[WK_DWC_n];
-    default: return c->v[WK_MM_n];
+    case WK_CMD_CONV: return WK_SV(c, CONV, n);
+    case WK_CMD_DWC: return WK_SV(c, DWC, n);
+    default: return WK_SV(c, MM, n);
   }
 }
 
@@ -237,10 +241,10 @@ static bool overlaps(uint64_t a, uint64_t a_length, uint64_t b, uint64_t b_lengt
 static void check_memory(checker *k, wk_access access, const char *field, uint64_t from,
                          uint64_t length) {
   uint64_t stream = (uint64_t)k->s->n * WK_COMMAND_BYTES;
-  if (access == WK_ACCESS_WRITE && overlaps(from, length, k->s->base, stream))
+  if (access == WK_ACCESS_WRITE && overlaps(from, length, k->s->address, stream))
     refuse(k, field, "writes memory bytes 0x%" PRIx64 " to 0x%" PRIx64
            ", where the commands of the stream lie", from, from + length - 1);
-  else if (overlaps(from, length, k->s->mark_base, k->mark_bytes))
+  else if (overlaps(from, length, k->s->marks, k->mark_bytes))
     refuse(k, field, "uses memory bytes 0x%" PRIx64 " to 0x%" PRIx64 ", where MARK writes", from,
            from + length - 1);
 }
@@ -250,9 +254,9 @@ static bool is_replaced_residual(const checker *k, const char *field) {
   const wk_isa_command *c = &k->commands[k->now].c;
   if (strcmp(field, "res") != 0) return false;
   switch (c->opcode) {
-    case WK_CMD_CONV: return c->v[WK_CONV_res] == c->v[WK_CONV_out];
-    case WK_CMD_DWC: return c->v[WK_DWC_res] == c->v[WK_DWC_out];
-    default: return c->v[WK_MM_res] == c->v[WK_MM_out];
+    case WK_CMD_CONV: return WK_SV(c, CONV, res) == WK_SV(c, CONV, out);
+    case WK_CMD_DWC: return WK_SV(c, DWC, res) == WK_SV(c, DWC, out);
+    default: return WK_SV(c, MM, res) == WK_SV(c, MM, out);
   }
 }
 
@@ -260,7 +264,7 @@ static void use_run(void *context, wk_space space, wk_access access, const char 
                     uint64_t from, uint64_t length) {
   checker *k = context;
   if (k->status || !length || !is_within(k, space, field, from, length)) return;
-  if (!k->marks) k->summary->accesses++;
+  if (!k->marks) k->summary.accesses++;
   if (space == WK_SPACE_MEMORY) check_memory(k, access, field, from, length);
   if (k->status || (k->marks && is_replaced_residual(k, field))) return;
   if (space == WK_SPACE_ACCUMULATOR) use_sums(k, access, from, length);
@@ -298,11 +302,11 @@ static void make_written(void *context, wk_space space, wk_access access, const 
 }
 
 static void for_all(checker *k, wk_run_fn *f) {
-  for (uint32_t i = 0; i < k->s->n; i++) wk_footprint(k->s->machine, &k->commands[i].c, f, k);
+  for (uint32_t i = 0; i < k->s->n; i++) wk_footprint(k->m, &k->commands[i].c, f, k);
 }
 
 static void prepare_cells(checker *k) {
-  const wk_machine *m = k->s->machine;
+  const wk_machine *m = k->m;
   const uint64_t sizes[WK_SPACE_COUNT] = {(uint64_t)m->scratchpad, (uint64_t)wk_machine_entries(m),
                                           (uint64_t)m->tables, UINT64_C(1) << 32};
   for_all(k, see_run);
@@ -313,27 +317,17 @@ static void prepare_cells(checker *k) {
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-static void see_mark(checker *k, uint64_t row) {
-  uint64_t end = (row + 1) * WK_MARK_BYTES;
-  if (end > k->mark_bytes) k->mark_bytes = end;
-}
-
 static wk_status decode(checker *k) {
   for (uint32_t i = 0; i < k->s->n; i++) {
     command *x = &k->commands[i];
-    wk_str place = {0};
-    (void)wk_isa_decode(k->s->commands + (size_t)i * WK_COMMAND_BYTES, &x->c);
-    wk_str_add(&place, k->s->name);
-    if (k->s->lines) wk_str_printf(&place, ":%" PRIu32, k->s->lines[i]);
-    wk_status s = wk_isa_check(k->s->machine, &x->c, k->issued, i, place.s);
-    if (!s && (x->c.opcode == WK_CMD_END) != (i + 1 == k->s->n))
-      s = wk_error_at(WK_INPUT, place.s, "command %" PRIu32 ": %s", i,
-                      x->c.opcode == WK_CMD_END ? "END is not the last command"
-                                                : "the last command is not END");
-    wk_str_free(&place);
-    WK_TRY(s);
+    wk_stream_place place = place_of(k, i);
+    (void)wk_stream_get(k->s, i, &x->c);
+    WK_TRY(wk_isa_check(k->m, &x->c, k->issued, i, place.s));
+    if ((x->c.opcode == WK_CMD_END) != (i + 1 == k->s->n))
+      return wk_error_at(WK_INPUT, place.s, "command %" PRIu32 ": %s", i,
+                         x->c.opcode == WK_CMD_END ? "END is not the last command"
+                                                   : "the last command is not END");
     if (x->c.opcode == WK_CMD_END) continue;
-    if (x->c.opcode == WK_CMD_MARK) see_mark(k, (uint64_t)x->c.v[WK_MARK_row]);
     x->ordinal = k->issued[x->c.queue]++;
     k->of_queue[x->c.queue][x->ordinal] = i;
   }
@@ -345,18 +339,17 @@ static wk_status check_hazards(checker *k) {
     order(k, &k->commands[k->now]);
     for (int pass = 0; pass < 2; pass++) { /* what it reads itself must not hide earlier readers */
       k->marks = pass;
-      wk_footprint(k->s->machine, &k->commands[k->now].c, use_run, k);
+      wk_footprint(k->m, &k->commands[k->now].c, use_run, k);
     }
-    if (!k->status && wk_overlaps_later(k->s->machine, &k->commands[k->now].c))
+    if (!k->status && wk_overlaps_later(k->m, &k->commands[k->now].c))
       refuse(k, "out", "the result lies where an operand is still read");
   }
   return k->status;
 }
 
-wk_status wk_check(const wk_check_stream *s, wk_check_summary *summary) {
-  checker k = {.s = s, .summary = summary};
-  *summary = (wk_check_summary){0};
-  if (s->n == 0) return wk_error_at(WK_INPUT, s->name, "the stream has no commands");
+wk_status wk_check(const wk_stream *s, const wk_machine *m, wk_check_summary *summary) {
+  checker k = {.s = s, .m = m, .mark_bytes = wk_stream_mark_bytes(s)};
+  if (s->n == 0) return wk_error_at(WK_INPUT, s->source, "the stream has no commands");
   k.commands = wk_xcalloc(s->n, sizeof *k.commands);
   for (int q = 0; q < WK_QUEUE_COUNT; q++) k.of_queue[q] = wk_xcalloc(s->n, sizeof(uint32_t));
   wk_status status = decode(&k);
@@ -367,5 +360,6 @@ wk_status wk_check(const wk_check_stream *s, wk_check_summary *summary) {
   for (int i = 0; i < WK_SPACE_COUNT; i++) wk_shadow_free(&k.shadows[i]);
   for (int q = 0; q < WK_QUEUE_COUNT; q++) free(k.of_queue[q]);
   free(k.commands);
+  if (summary) *summary = k.summary;
   return status;
 }

@@ -14,16 +14,7 @@
 #ifndef WICK_ACCEL_CHECK_H
 #define WICK_ACCEL_CHECK_H
 
-#include "targets/accel/isa/isa.h"
-
-typedef struct {
-  const wk_machine *machine;
-  const uint8_t *commands; /* n * WK_COMMAND_BYTES, END last */
-  uint32_t n;
-  uint32_t base, mark_base; /* where the stream and the mark area lie in memory */
-  const char *name;         /* of the stream, for messages */
-  const uint32_t *lines;    /* source line of every command; NULL: not known */
-} wk_check_stream;
+#include "targets/accel/isa/stream.h"
 
 typedef struct {
   uint64_t waits;     /* bits set in all headers */
@@ -31,8 +22,11 @@ typedef struct {
   uint64_t ordered;   /* pairs of runs that conflict and were found ordered by a wait */
 } wk_check_summary;
 
-/* NULL: the stream is good. Otherwise the first fault in stream order, with the command's index,
- * name, line and field, and for a hazard the other command and the wait that is missing. */
-wk_status wk_check(const wk_check_stream *s, wk_check_summary *summary) WK_MUST_CHECK;
+/* s is finished (wk_stream_finish); m has its hardware and may have another memory. NULL: the
+ * stream is good. Otherwise the first fault in stream order, with the command's index, name, line and
+ * field, and for a hazard the other command and the wait that is missing. *summary is set for a good
+ * stream; summary may be NULL. */
+wk_status wk_check(const wk_stream *s, const wk_machine *m,
+                   wk_check_summary *summary) WK_MUST_CHECK;
 
 #endif

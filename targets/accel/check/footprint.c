@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-#define V(C, field) ((uint64_t)c->v[WK_##C##_##field])
-
 typedef struct {
   const wk_machine *m;
   const wk_isa_command *c;
@@ -91,11 +89,11 @@ static void window(const walk *w, int64_t in, const axis *y, const axis *x, uint
   wk_vec_free(&columns);
 }
 
-#define AXES(C)                                                                             \
-  const axis y = {V(C, ny), V(C, ky), V(C, in_y), V(C, k_y),                                \
-                  V(C, sy), V(C, dy), V(C, pad_t), V(C, h)},                                \
-             x = {V(C, nx), V(C, kx), V(C, in_x), V(C, k_x),                                \
-                  V(C, sx), V(C, dx), V(C, pad_l), V(C, w)}
+#define AXES(C)                                                                                  \
+  const axis y = {WK_V(c, C, ny), WK_V(c, C, ky), WK_V(c, C, in_y), WK_V(c, C, k_y),             \
+                  WK_V(c, C, sy), WK_V(c, C, dy), WK_V(c, C, pad_t), WK_V(c, C, h)},             \
+             x = {WK_V(c, C, nx), WK_V(c, C, kx), WK_V(c, C, in_x), WK_V(c, C, k_x),             \
+                  WK_V(c, C, sx), WK_V(c, C, dx), WK_V(c, C, pad_l), WK_V(c, C, w)}
 
 /* ---- ex -------------------------------------------------------------------------------------- */
 
@@ -104,10 +102,11 @@ typedef struct {
   bool accumulate, drain, residual;
 } epilogue;
 
-#define EPILOGUE(C, rows, columns, column_step)                                              \
-  (epilogue) {                                                                               \
-    (rows), (columns), V(C, acc), V(C, out), V(C, out_y), (column_step), V(C, par),          \
-        V(C, res), V(C, n), V(C, accumulate) != 0, V(C, drain) != 0, V(C, residual) != 0     \
+#define EPILOGUE(C, rows, columns, column_step)                                                  \
+  (epilogue) {                                                                                   \
+    (rows), (columns), WK_V(c, C, acc), WK_V(c, C, out), WK_V(c, C, out_y), (column_step),       \
+        WK_V(c, C, par), WK_V(c, C, res), WK_V(c, C, n), WK_V(c, C, accumulate) != 0,            \
+        WK_V(c, C, drain) != 0, WK_V(c, C, residual) != 0                                        \
   }
 
 static void finish(const walk *w, const epilogue *e) {
@@ -123,66 +122,67 @@ static void finish(const walk *w, const epilogue *e) {
 
 static void conv(const walk *w) {
   const wk_isa_command *c = w->c;
-  uint64_t n = (uint64_t)w->m->array, blocks = V(CONV, kc);
+  uint64_t n = (uint64_t)w->m->array, blocks = WK_V(c, CONV, kc);
   AXES(CONV);
   for (uint64_t k = 0; k < blocks; k++)
-    window(w, c->v[WK_CONV_in], &y, &x, k * V(CONV, k_c), k + 1 == blocks ? V(CONV, k_tail) : n);
-  grid(w, WK_ACCESS_READ, "wt", V(CONV, wt), blocks * V(CONV, ky) * V(CONV, kx), n * n, 1, 0,
-       V(CONV, n) * n);
-  epilogue e = EPILOGUE(CONV, V(CONV, ny), V(CONV, nx), V(CONV, out_x));
+    window(w, WK_SV(c, CONV, in), &y, &x, k * WK_V(c, CONV, k_c),
+           k + 1 == blocks ? WK_V(c, CONV, k_tail) : n);
+  grid(w, WK_ACCESS_READ, "wt", WK_V(c, CONV, wt), blocks * WK_V(c, CONV, ky) * WK_V(c, CONV, kx),
+       n * n, 1, 0, WK_V(c, CONV, n) * n);
+  epilogue e = EPILOGUE(CONV, WK_V(c, CONV, ny), WK_V(c, CONV, nx), WK_V(c, CONV, out_x));
   finish(w, &e);
 }
 
 static void dwc(const walk *w) {
   const wk_isa_command *c = w->c;
-  uint64_t n = (uint64_t)w->m->array, taps = V(DWC, taps) == WK_CHOICE_TAPS_three ? 3 : 1;
+  uint64_t n = (uint64_t)w->m->array, taps = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three ? 3 : 1;
   AXES(DWC);
-  window(w, c->v[WK_DWC_in], &y, &x, 0, V(DWC, n));
-  reads(w, "wt", V(DWC, wt), V(DWC, ky) * ((V(DWC, kx) + taps - 1) / taps) * taps * n);
-  epilogue e = EPILOGUE(DWC, V(DWC, ny), V(DWC, nx), V(DWC, out_x));
+  window(w, WK_SV(c, DWC, in), &y, &x, 0, WK_V(c, DWC, n));
+  reads(w, "wt", WK_V(c, DWC, wt),
+        WK_V(c, DWC, ky) * ((WK_V(c, DWC, kx) + taps - 1) / taps) * taps * n);
+  epilogue e = EPILOGUE(DWC, WK_V(c, DWC, ny), WK_V(c, DWC, nx), WK_V(c, DWC, out_x));
   finish(w, &e);
 }
 
 static void mm(const walk *w) {
   const wk_isa_command *c = w->c;
-  uint64_t n = (uint64_t)w->m->array, blocks = V(MM, kc);
+  uint64_t n = (uint64_t)w->m->array, blocks = WK_V(c, MM, kc);
   for (uint64_t k = 0; k < blocks; k++) {
-    uint64_t lanes = k + 1 == blocks ? V(MM, k_tail) : n;
-    grid(w, WK_ACCESS_READ, "in", V(MM, in) + k * V(MM, k_c), V(MM, ny), V(MM, in_y), 1, 0, lanes);
-    grid(w, WK_ACCESS_READ, "wt", V(MM, wt) + k * V(MM, w_c),
-         V(MM, transposed) ? lanes : V(MM, n), V(MM, w_r), 1, 0,
-         V(MM, transposed) ? V(MM, n) : lanes);
+    uint64_t lanes = k + 1 == blocks ? WK_V(c, MM, k_tail) : n;
+    grid(w, WK_ACCESS_READ, "in", WK_V(c, MM, in) + k * WK_V(c, MM, k_c), WK_V(c, MM, ny),
+         WK_V(c, MM, in_y), 1, 0, lanes);
+    grid(w, WK_ACCESS_READ, "wt", WK_V(c, MM, wt) + k * WK_V(c, MM, w_c),
+         WK_V(c, MM, transposed) ? lanes : WK_V(c, MM, n), WK_V(c, MM, w_r), 1, 0,
+         WK_V(c, MM, transposed) ? WK_V(c, MM, n) : lanes);
   }
-  epilogue e = EPILOGUE(MM, V(MM, ny), 1, 0);
+  epilogue e = EPILOGUE(MM, WK_V(c, MM, ny), 1, 0);
   finish(w, &e);
 }
 
 /* ---- ve -------------------------------------------------------------------------------------- */
 
-/* Which operands the functions of MAP have. */
-static const struct {
-  bool b, par, table;
-} map_uses[] = {
-    [WK_CHOICE_MAP_move] = {false, false, false}, [WK_CHOICE_MAP_add] = {true, true, false},
-    [WK_CHOICE_MAP_mul] = {true, true, false},    [WK_CHOICE_MAP_max] = {true, true, false},
-    [WK_CHOICE_MAP_min] = {true, true, false},    [WK_CHOICE_MAP_table] = {false, false, true},
-    [WK_CHOICE_MAP_scale] = {false, true, false}};
+static void tables(const walk *w, uint64_t from, const wk_isa_uses *uses) {
+  if (uses->tables)
+    run(w, WK_SPACE_TABLE, WK_ACCESS_READ, "table", from, (uint64_t)uses->tables);
+}
 
 static void map(const walk *w) {
   const wk_isa_command *c = w->c;
-  uint64_t fn = V(MAP, fn), n = V(MAP, n), n0 = V(MAP, n0), n1 = V(MAP, n1), n2 = V(MAP, n2);
-  if (map_uses[fn].table)
-    run(w, WK_SPACE_TABLE, WK_ACCESS_READ, "table", V(MAP, table), 1);
-  if (map_uses[fn].par) reads(w, "par", V(MAP, par), WK_RECORD_BYTES);
+  wk_isa_uses uses = wk_isa_uses_of(c);
+  uint64_t n = WK_V(c, MAP, n), n0 = WK_V(c, MAP, n0), n1 = WK_V(c, MAP, n1);
+  uint64_t n2 = WK_V(c, MAP, n2);
+  tables(w, WK_V(c, MAP, table), &uses);
+  if (uses.record) reads(w, "par", WK_V(c, MAP, par), WK_RECORD_BYTES);
   for (uint64_t i = 0; i < n2; i++) {
-    grid(w, WK_ACCESS_READ, "a", V(MAP, a) + i * V(MAP, a2), n1, V(MAP, a1), n0, V(MAP, a0), n);
-    if (map_uses[fn].b)
-      grid(w, WK_ACCESS_READ, "b", V(MAP, b) + i * V(MAP, b2), n1, V(MAP, b1), n0, V(MAP, b0),
-           V(MAP, splat) ? 1 : n);
+    grid(w, WK_ACCESS_READ, "a", WK_V(c, MAP, a) + i * WK_V(c, MAP, a2), n1, WK_V(c, MAP, a1), n0,
+         WK_V(c, MAP, a0), n);
+    if (uses.second)
+      grid(w, WK_ACCESS_READ, "b", WK_V(c, MAP, b) + i * WK_V(c, MAP, b2), n1, WK_V(c, MAP, b1), n0,
+           WK_V(c, MAP, b0), WK_V(c, MAP, splat) ? 1 : n);
   }
   for (uint64_t i = 0; i < n2; i++)
-    grid(w, WK_ACCESS_WRITE, "out", V(MAP, out) + i * V(MAP, y2), n1, V(MAP, y1), n0, V(MAP, y0),
-         n);
+    grid(w, WK_ACCESS_WRITE, "out", WK_V(c, MAP, out) + i * WK_V(c, MAP, y2), n1, WK_V(c, MAP, y1),
+         n0, WK_V(c, MAP, y0), n);
 }
 
 /* valid_mean: counts of taps are products of a row's and a column's count. */
@@ -203,101 +203,104 @@ static void valid_entries(const walk *w, const axis *y, const axis *x) {
       uint64_t taps = valid_taps(y, oy) * valid_taps(x, ox);
       if (!taps || seen[taps]) continue;
       seen[taps] = true;
-      reads(w, "par", V(POOL, par) + WK_RECORD_BYTES + WK_ENTRY_BYTES * (taps - 1), WK_ENTRY_BYTES);
+      reads(w, "par", WK_V(c, POOL, par) + WK_RECORD_BYTES + WK_ENTRY_BYTES * (taps - 1),
+            WK_ENTRY_BYTES);
     }
 }
 
 static void pool(const walk *w) {
   const wk_isa_command *c = w->c;
+  wk_isa_uses uses = wk_isa_uses_of(c);
   AXES(POOL);
-  if (V(POOL, fn) != WK_CHOICE_POOL_max) reads(w, "par", V(POOL, par), WK_RECORD_BYTES);
-  if (V(POOL, fn) == WK_CHOICE_POOL_mean)
-    reads(w, "par", V(POOL, par) + WK_RECORD_BYTES, WK_ENTRY_BYTES);
-  if (V(POOL, fn) == WK_CHOICE_POOL_valid_mean) valid_entries(w, &y, &x);
-  window(w, c->v[WK_POOL_in], &y, &x, 0, V(POOL, n));
-  grid(w, WK_ACCESS_WRITE, "out", V(POOL, out), V(POOL, ny), V(POOL, out_y), V(POOL, nx),
-       V(POOL, out_x), V(POOL, n));
+  if (uses.record) reads(w, "par", WK_V(c, POOL, par), WK_RECORD_BYTES);
+  if (uses.entries == WK_USES_ENTRY_0)
+    reads(w, "par", WK_V(c, POOL, par) + WK_RECORD_BYTES, WK_ENTRY_BYTES);
+  if (uses.entries == WK_USES_ENTRY_OF_TAPS) valid_entries(w, &y, &x);
+  window(w, WK_SV(c, POOL, in), &y, &x, 0, WK_V(c, POOL, n));
+  grid(w, WK_ACCESS_WRITE, "out", WK_V(c, POOL, out), WK_V(c, POOL, ny), WK_V(c, POOL, out_y),
+       WK_V(c, POOL, nx), WK_V(c, POOL, out_x), WK_V(c, POOL, n));
 }
 
-static uint64_t row_entries(const walk *w) {
+static uint64_t row_entries(const walk *w, const wk_isa_uses *uses) {
   const wk_isa_command *c = w->c;
-  uint64_t length = (V(ROW, kc) - 1) * (uint64_t)w->m->array + V(ROW, k_tail);
-  switch (V(ROW, fn)) {
-    case WK_CHOICE_ROW_layernorm:
-    case WK_CHOICE_ROW_rmsnorm: return length;
-    default: return 1;
-  }
+  if (uses->entries != WK_USES_ENTRY_OF_COLUMN) return 1;
+  return (WK_V(c, ROW, kc) - 1) * (uint64_t)w->m->array + WK_V(c, ROW, k_tail);
 }
 
 static void rows(const walk *w, wk_access access, const char *field, uint64_t from, uint64_t row,
                  uint64_t block) {
   const wk_isa_command *c = w->c;
-  uint64_t n = (uint64_t)w->m->array, blocks = V(ROW, kc);
+  uint64_t n = (uint64_t)w->m->array, blocks = WK_V(c, ROW, kc);
   for (uint64_t k = 0; k < blocks; k++)
-    grid(w, access, field, from + k * block, V(ROW, ny), row, 1, 0,
-         k + 1 == blocks ? V(ROW, k_tail) : n);
+    grid(w, access, field, from + k * block, WK_V(c, ROW, ny), row, 1, 0,
+         k + 1 == blocks ? WK_V(c, ROW, k_tail) : n);
 }
 
 static void row(const walk *w) {
   const wk_isa_command *c = w->c;
-  bool one_byte = V(ROW, fn) == WK_CHOICE_ROW_mean || V(ROW, fn) == WK_CHOICE_ROW_max;
-  if (V(ROW, fn) == WK_CHOICE_ROW_softmax)
-    run(w, WK_SPACE_TABLE, WK_ACCESS_READ, "table", V(ROW, table), 3);
-  if (V(ROW, fn) != WK_CHOICE_ROW_max)
-    reads(w, "par", V(ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * row_entries(w));
-  rows(w, WK_ACCESS_READ, "in", V(ROW, in), V(ROW, in_y), V(ROW, in_c));
+  wk_isa_uses uses = wk_isa_uses_of(c);
+  bool one_byte = WK_V(c, ROW, fn) == WK_CHOICE_ROW_mean || WK_V(c, ROW, fn) == WK_CHOICE_ROW_max;
+  tables(w, WK_V(c, ROW, table), &uses);
+  if (uses.record)
+    reads(w, "par", WK_V(c, ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * row_entries(w, &uses));
+  rows(w, WK_ACCESS_READ, "in", WK_V(c, ROW, in), WK_V(c, ROW, in_y), WK_V(c, ROW, in_c));
   if (one_byte)
-    grid(w, WK_ACCESS_WRITE, "out", V(ROW, out), V(ROW, ny), V(ROW, out_y), 1, 0, 1);
+    grid(w, WK_ACCESS_WRITE, "out", WK_V(c, ROW, out), WK_V(c, ROW, ny), WK_V(c, ROW, out_y), 1, 0,
+         1);
   else
-    rows(w, WK_ACCESS_WRITE, "out", V(ROW, out), V(ROW, out_y), V(ROW, out_c));
+    rows(w, WK_ACCESS_WRITE, "out", WK_V(c, ROW, out), WK_V(c, ROW, out_y), WK_V(c, ROW, out_c));
 }
 
 static void trn_tiles(const walk *w, wk_access access, const char *field, uint64_t from,
                       uint64_t line, uint64_t tile, uint64_t step, uint64_t count,
                       uint64_t length) {
   const wk_isa_command *c = w->c;
-  for (uint64_t y = 0; y < V(TRN, ny); y++)
-    for (uint64_t x = 0; x < V(TRN, nx); x++)
+  for (uint64_t y = 0; y < WK_V(c, TRN, ny); y++)
+    for (uint64_t x = 0; x < WK_V(c, TRN, nx); x++)
       grid(w, access, field, from + y * line + x * tile, 1, 0, count, step, length);
 }
 
 static void trn(const walk *w) {
   const wk_isa_command *c = w->c;
-  trn_tiles(w, WK_ACCESS_READ, "in", V(TRN, in), V(TRN, in_y), V(TRN, in_x), V(TRN, in_r),
-            V(TRN, rows), V(TRN, n));
-  trn_tiles(w, WK_ACCESS_WRITE, "out", V(TRN, out), V(TRN, out_y), V(TRN, out_x), V(TRN, out_r),
-            V(TRN, n), V(TRN, rows));
+  trn_tiles(w, WK_ACCESS_READ, "in", WK_V(c, TRN, in), WK_V(c, TRN, in_y), WK_V(c, TRN, in_x),
+            WK_V(c, TRN, in_r), WK_V(c, TRN, rows), WK_V(c, TRN, n));
+  trn_tiles(w, WK_ACCESS_WRITE, "out", WK_V(c, TRN, out), WK_V(c, TRN, out_y), WK_V(c, TRN, out_x),
+            WK_V(c, TRN, out_r), WK_V(c, TRN, n), WK_V(c, TRN, rows));
 }
 
 static void tab(const walk *w) {
   const wk_isa_command *c = w->c;
-  reads(w, "in", V(TAB, in), V(TAB, count) * WK_TABLE_BYTES);
-  run(w, WK_SPACE_TABLE, WK_ACCESS_WRITE, "table", V(TAB, table), V(TAB, count));
+  reads(w, "in", WK_V(c, TAB, in), WK_V(c, TAB, count) * WK_TABLE_BYTES);
+  run(w, WK_SPACE_TABLE, WK_ACCESS_WRITE, "table", WK_V(c, TAB, table), WK_V(c, TAB, count));
 }
 
 /* ---- DMA ------------------------------------------------------------------------------------- */
 
 static void in_memory(const walk *w, wk_access access) {
   const wk_isa_command *c = w->c;
-  uint64_t n0 = V(LD, n0), n1 = V(LD, n1);
-  if (n1 > 1 && V(LD, s1) == n0) {
+  uint64_t n0 = WK_V(c, LD, n0), n1 = WK_V(c, LD, n1);
+  if (n1 > 1 && WK_V(c, LD, s1) == n0) {
     n0 *= n1;
     n1 = 1;
   }
-  for (uint64_t i3 = 0; i3 < V(LD, n3); i3++)
-    for (uint64_t i2 = 0; i2 < V(LD, n2); i2++)
+  for (uint64_t i3 = 0; i3 < WK_V(c, LD, n3); i3++)
+    for (uint64_t i2 = 0; i2 < WK_V(c, LD, n2); i2++)
       for (uint64_t i1 = 0; i1 < n1; i1++)
         run(w, WK_SPACE_MEMORY, access, "dram",
-            V(LD, dram) + i3 * V(LD, s3) + i2 * V(LD, s2) + i1 * V(LD, s1), n0);
+            WK_V(c, LD, dram) + i3 * WK_V(c, LD, s3) + i2 * WK_V(c, LD, s2) + i1 * WK_V(c, LD, s1),
+            n0);
 }
 
 static void in_scratchpad(const walk *w, wk_access access) {
   const wk_isa_command *c = w->c;
-  uint64_t total = V(LD, n0) * V(LD, n1) * V(LD, n2) * V(LD, n3);
-  uint64_t chunks = total / V(LD, c0), lines = chunks / V(LD, c1), rest = chunks % V(LD, c1);
-  grid(w, access, "spm", V(LD, spm), lines, V(LD, p2), V(LD, c1), V(LD, p1), V(LD, c0));
+  uint64_t total = WK_V(c, LD, n0) * WK_V(c, LD, n1) * WK_V(c, LD, n2) * WK_V(c, LD, n3);
+  uint64_t chunks = total / WK_V(c, LD, c0), c1 = WK_V(c, LD, c1);
+  uint64_t lines = chunks / c1, rest = chunks % c1;
+  grid(w, access, "spm", WK_V(c, LD, spm), lines, WK_V(c, LD, p2), c1, WK_V(c, LD, p1),
+       WK_V(c, LD, c0));
   if (rest)
-    grid(w, access, "spm", V(LD, spm) + lines * V(LD, p2), 1, 0, rest, V(LD, p1), V(LD, c0));
+    grid(w, access, "spm", WK_V(c, LD, spm) + lines * WK_V(c, LD, p2), 1, 0, rest, WK_V(c, LD, p1),
+         WK_V(c, LD, c0));
 }
 
 static void ld(const walk *w) {
@@ -312,8 +315,8 @@ static void st(const walk *w) { /* the fields lie as those of LD */
 
 static void fill(const walk *w) {
   const wk_isa_command *c = w->c;
-  grid(w, WK_ACCESS_WRITE, "spm", V(FILL, spm), V(FILL, c2), V(FILL, p2), V(FILL, c1),
-       V(FILL, p1), V(FILL, c0));
+  grid(w, WK_ACCESS_WRITE, "spm", WK_V(c, FILL, spm), WK_V(c, FILL, c2), WK_V(c, FILL, p2),
+       WK_V(c, FILL, c1), WK_V(c, FILL, p1), WK_V(c, FILL, c0));
 }
 
 void wk_footprint(const wk_machine *m, const wk_isa_command *c, wk_run_fn *f, void *context) {

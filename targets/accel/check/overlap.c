@@ -7,13 +7,11 @@
 typedef void visit_fn(void *context, uint32_t step, bool writes, uint64_t from, uint64_t length);
 
 typedef struct {
-  const int64_t *v;
+  const wk_isa_command *c;
   uint64_t n; /* array */
   visit_fn *visit;
   void *context;
 } walk;
-
-#define V(C, f) ((uint64_t)w->v[WK_##C##_##f])
 
 static void read(const walk *w, uint32_t step, uint64_t from, uint64_t length) {
   w->visit(w->context, step, false, from, length);
@@ -24,52 +22,55 @@ static void write(const walk *w, uint32_t step, uint64_t from, uint64_t length) 
 }
 
 static void map(const walk *w) {
-  uint64_t n = V(MAP, n), fn = V(MAP, fn);
-  bool has_b = fn >= WK_CHOICE_MAP_add && fn <= WK_CHOICE_MAP_min;
+  const wk_isa_command *c = w->c;
+  uint64_t n = WK_V(c, MAP, n);
+  bool has_b = wk_isa_uses_of(c).second;
   uint32_t step = 0;
-  for (uint64_t k = 0; k < V(MAP, n2); k++)
-    for (uint64_t j = 0; j < V(MAP, n1); j++)
-      for (uint64_t i = 0; i < V(MAP, n0); i++) {
+  for (uint64_t k = 0; k < WK_V(c, MAP, n2); k++)
+    for (uint64_t j = 0; j < WK_V(c, MAP, n1); j++)
+      for (uint64_t i = 0; i < WK_V(c, MAP, n0); i++) {
         step++;
-        read(w, step, V(MAP, a) + k * V(MAP, a2) + j * V(MAP, a1) + i * V(MAP, a0), n);
-        if (has_b)
-          read(w, step, V(MAP, b) + k * V(MAP, b2) + j * V(MAP, b1) + i * V(MAP, b0),
-               V(MAP, splat) ? 1 : n);
-        write(w, step, V(MAP, out) + k * V(MAP, y2) + j * V(MAP, y1) + i * V(MAP, y0), n);
+        uint64_t a = k * WK_V(c, MAP, a2) + j * WK_V(c, MAP, a1) + i * WK_V(c, MAP, a0);
+        uint64_t b = k * WK_V(c, MAP, b2) + j * WK_V(c, MAP, b1) + i * WK_V(c, MAP, b0);
+        uint64_t y = k * WK_V(c, MAP, y2) + j * WK_V(c, MAP, y1) + i * WK_V(c, MAP, y0);
+        read(w, step, WK_V(c, MAP, a) + a, n);
+        if (has_b) read(w, step, WK_V(c, MAP, b) + b, WK_V(c, MAP, splat) ? 1 : n);
+        write(w, step, WK_V(c, MAP, out) + y, n);
       }
 }
 
-static bool is_norm(uint64_t fn) {
-  return fn == WK_CHOICE_ROW_layernorm || fn == WK_CHOICE_ROW_rmsnorm;
+static bool gives_rows(const wk_isa_command *c) {
+  return WK_V(c, ROW, fn) != WK_CHOICE_ROW_mean && WK_V(c, ROW, fn) != WK_CHOICE_ROW_max;
 }
 
-static bool gives_rows(uint64_t fn) { return fn == WK_CHOICE_ROW_softmax || is_norm(fn); }
-
 static void row(const walk *w) {
-  uint64_t fn = V(ROW, fn), columns = (V(ROW, kc) - 1) * w->n + V(ROW, k_tail);
-  for (uint64_t y = 0; y < V(ROW, ny); y++)
-    for (uint64_t c = 0; c < V(ROW, kc); c++) {
-      uint64_t length = c + 1 == V(ROW, kc) ? V(ROW, k_tail) : w->n;
-      read(w, (uint32_t)y + 1, V(ROW, in) + y * V(ROW, in_y) + c * V(ROW, in_c), length);
-      if (gives_rows(fn))
-        write(w, (uint32_t)y + 1, V(ROW, out) + y * V(ROW, out_y) + c * V(ROW, out_c), length);
-      else if (c == 0)
-        write(w, (uint32_t)y + 1, V(ROW, out) + y * V(ROW, out_y), 1);
+  const wk_isa_command *c = w->c;
+  uint64_t columns = (WK_V(c, ROW, kc) - 1) * w->n + WK_V(c, ROW, k_tail);
+  for (uint64_t y = 0; y < WK_V(c, ROW, ny); y++)
+    for (uint64_t k = 0; k < WK_V(c, ROW, kc); k++) {
+      uint64_t length = k + 1 == WK_V(c, ROW, kc) ? WK_V(c, ROW, k_tail) : w->n;
+      uint64_t in = WK_V(c, ROW, in) + y * WK_V(c, ROW, in_y);
+      uint64_t out = WK_V(c, ROW, out) + y * WK_V(c, ROW, out_y);
+      read(w, (uint32_t)y + 1, in + k * WK_V(c, ROW, in_c), length);
+      if (gives_rows(c)) write(w, (uint32_t)y + 1, out + k * WK_V(c, ROW, out_c), length);
+      else if (k == 0) write(w, (uint32_t)y + 1, out, 1);
     }
-  if (is_norm(fn)) /* its entries are read again for every row */
-    read(w, UINT32_MAX, V(ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * columns);
+  if (wk_isa_uses_of(c).entries == WK_USES_ENTRY_OF_COLUMN) /* they are read for every row */
+    read(w, UINT32_MAX, WK_V(c, ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * columns);
 }
 
 static void trn(const walk *w) {
+  const wk_isa_command *c = w->c;
   uint32_t step = 0;
-  for (uint64_t y = 0; y < V(TRN, ny); y++)
-    for (uint64_t x = 0; x < V(TRN, nx); x++) {
-      uint64_t in = V(TRN, in) + y * V(TRN, in_y) + x * V(TRN, in_x);
-      uint64_t out = V(TRN, out) + y * V(TRN, out_y) + x * V(TRN, out_x);
+  for (uint64_t y = 0; y < WK_V(c, TRN, ny); y++)
+    for (uint64_t x = 0; x < WK_V(c, TRN, nx); x++) {
+      uint64_t in = WK_V(c, TRN, in) + y * WK_V(c, TRN, in_y) + x * WK_V(c, TRN, in_x);
+      uint64_t out = WK_V(c, TRN, out) + y * WK_V(c, TRN, out_y) + x * WK_V(c, TRN, out_x);
       step++;
-      for (uint64_t r = 0; r < V(TRN, rows); r++) read(w, step, in + r * V(TRN, in_r), V(TRN, n));
-      for (uint64_t i = 0; i < V(TRN, n); i++)
-        write(w, step, out + i * V(TRN, out_r), V(TRN, rows));
+      for (uint64_t r = 0; r < WK_V(c, TRN, rows); r++)
+        read(w, step, in + r * WK_V(c, TRN, in_r), WK_V(c, TRN, n));
+      for (uint64_t i = 0; i < WK_V(c, TRN, n); i++)
+        write(w, step, out + i * WK_V(c, TRN, out_r), WK_V(c, TRN, rows));
     }
 }
 
@@ -106,9 +107,9 @@ static void look(void *context, uint32_t step, bool writes, uint64_t from, uint6
   }
 }
 
-static bool is_replaced_in_place(const int64_t *v) {
-  return v[WK_ROW_in] == v[WK_ROW_out] && v[WK_ROW_in_y] == v[WK_ROW_out_y] &&
-         v[WK_ROW_in_c] == v[WK_ROW_out_c];
+static bool is_replaced_in_place(const wk_isa_command *c) {
+  return WK_V(c, ROW, in) == WK_V(c, ROW, out) && WK_V(c, ROW, in_y) == WK_V(c, ROW, out_y) &&
+         WK_V(c, ROW, in_c) == WK_V(c, ROW, out_c);
 }
 
 bool wk_overlaps_later(const wk_machine *m, const wk_isa_command *c) {
@@ -116,7 +117,7 @@ bool wk_overlaps_later(const wk_machine *m, const wk_isa_command *c) {
       [WK_CMD_MAP] = map, [WK_CMD_ROW] = row, [WK_CMD_TRN] = trn};
   if (!walks[c->opcode]) return false;
   boxes box = {{UINT64_MAX, UINT64_MAX}, {0, 0}};
-  walk w = {c->v, (uint64_t)m->array, see, &box};
+  walk w = {c, (uint64_t)m->array, see, &box};
   walks[c->opcode](&w);
   if (box.end[0] <= box.from[1] || box.end[1] <= box.from[0]) return false;
   bytes b = {.last = wk_xcalloc((size_t)m->scratchpad, sizeof *b.last)};
@@ -126,7 +127,6 @@ bool wk_overlaps_later(const wk_machine *m, const wk_isa_command *c) {
   w.visit = look;
   walks[c->opcode](&w);
   free(b.last);
-  bool own = c->opcode == WK_CMD_ROW && gives_rows((uint64_t)c->v[WK_ROW_fn]) &&
-             !is_replaced_in_place(c->v);
+  bool own = c->opcode == WK_CMD_ROW && gives_rows(c) && !is_replaced_in_place(c);
   return b.meets_later || (own && b.meets_own);
 }

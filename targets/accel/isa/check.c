@@ -266,42 +266,43 @@ static bool check_mm(checker *k) {
 /* ---- vector unit ----------------------------------------------------------------------------- */
 
 static bool check_map(checker *k) {
-  const int64_t *v = k->v, n = v[WK_MAP_n], fn = v[WK_MAP_fn];
+  const int64_t *v = k->v, n = v[WK_MAP_n];
+  wk_isa_uses uses = wk_isa_uses_of(k->c);
   int64_t i0 = v[WK_MAP_n0] - 1, i1 = v[WK_MAP_n1] - 1, i2 = v[WK_MAP_n2] - 1;
   int64_t a = i0 * v[WK_MAP_a0] + i1 * v[WK_MAP_a1] + i2 * v[WK_MAP_a2];
   int64_t b = i0 * v[WK_MAP_b0] + i1 * v[WK_MAP_b1] + i2 * v[WK_MAP_b2];
   int64_t y = i0 * v[WK_MAP_y0] + i1 * v[WK_MAP_y1] + i2 * v[WK_MAP_y2];
-  bool is_table = fn == WK_CHOICE_MAP_table, is_move = fn == WK_CHOICE_MAP_move;
-  bool is_binary = !is_table && !is_move && fn != WK_CHOICE_MAP_scale;
   int64_t width = v[WK_MAP_splat] ? 1 : n;
   return in_spm(k, "a", v[WK_MAP_a], v[WK_MAP_a] + a + n) &&
-         (!is_binary || in_spm(k, "b", v[WK_MAP_b], v[WK_MAP_b] + b + width)) &&
+         (!uses.second || in_spm(k, "b", v[WK_MAP_b], v[WK_MAP_b] + b + width)) &&
          in_spm(k, "out", v[WK_MAP_out], v[WK_MAP_out] + y + n) &&
-         (is_table || is_move || has_record(k, v[WK_MAP_par], 0)) &&
-         (!is_table || in_tables(k, "table", v[WK_MAP_table], 1));
+         (!uses.record || has_record(k, v[WK_MAP_par], 0)) &&
+         (!uses.tables || in_tables(k, "table", v[WK_MAP_table], uses.tables));
 }
 
 static bool check_pool(checker *k) {
   const int64_t *v = k->v, n = v[WK_POOL_n], out = v[WK_POOL_out];
+  wk_isa_uses uses = wk_isa_uses_of(k->c);
   int64_t y = (v[WK_POOL_ny] - 1) * v[WK_POOL_out_y] + (v[WK_POOL_nx] - 1) * v[WK_POOL_out_x], taps;
   if (!check_window(k, n, &taps) || !in_spm(k, "out", out, out + y + n)) return false;
-  if (v[WK_POOL_fn] == WK_CHOICE_POOL_max) return true;
-  return has_record(k, v[WK_POOL_par], v[WK_POOL_fn] == WK_CHOICE_POOL_mean ? 1 : taps);
+  return !uses.record ||
+         has_record(k, v[WK_POOL_par], uses.entries == WK_USES_ENTRY_0 ? 1 : taps);
 }
 
 static bool check_row(checker *k) {
   const int64_t *v = k->v, in = v[WK_ROW_in], out = v[WK_ROW_out], fn = v[WK_ROW_fn];
   int64_t rows = v[WK_ROW_ny] - 1, kc = v[WK_ROW_kc], tail = v[WK_ROW_k_tail];
   bool is_one = fn == WK_CHOICE_ROW_mean || fn == WK_CHOICE_ROW_max; /* a byte for every row */
-  bool is_norm = fn == WK_CHOICE_ROW_layernorm || fn == WK_CHOICE_ROW_rmsnorm;
+  wk_isa_uses uses = wk_isa_uses_of(k->c);
+  bool by_column = uses.entries == WK_USES_ENTRY_OF_COLUMN;
   int64_t length = (kc - 1) * k->m->array + tail;
   int64_t width = is_one ? 1 : blocks(k, kc, v[WK_ROW_out_c], tail);
   if (!is_one && length > 1 << 15)
     return fault(k, WK_ERROR_field, "kc", "%lld elements of a row are more than 32768", (ll)length);
   return in_spm(k, "in", in, in + rows * v[WK_ROW_in_y] + blocks(k, kc, v[WK_ROW_in_c], tail)) &&
          in_spm(k, "out", out, out + rows * v[WK_ROW_out_y] + width) &&
-         (fn == WK_CHOICE_ROW_max || has_record(k, v[WK_ROW_par], is_norm ? length : 1)) &&
-         (fn != WK_CHOICE_ROW_softmax || in_tables(k, "table", v[WK_ROW_table], 3));
+         (!uses.record || has_record(k, v[WK_ROW_par], by_column ? length : 1)) &&
+         (!uses.tables || in_tables(k, "table", v[WK_ROW_table], uses.tables));
 }
 
 static bool check_trn(checker *k) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/accel/isa/duration.h"
 
-#define V(C, field) ((uint64_t)c->v[WK_##C##_##field])
-
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
@@ -18,30 +16,32 @@ typedef struct {
   bool drain, residual;
 } work;
 
-#define EPILOGUE(C) .n = V(C, n), .drain = V(C, drain) != 0, .residual = V(C, residual) != 0
+#define EPILOGUE(C)                                                                              \
+  .n = WK_V(c, C, n), .drain = WK_V(c, C, drain) != 0, .residual = WK_V(c, C, residual) != 0
 
 static work work_of_conv(const wk_isa_command *c) {
-  return (work){.kc = V(CONV, kc), .ky = V(CONV, ky), .kx = V(CONV, kx), .taps = 1,
-                .ny = V(CONV, ny), .lines = V(CONV, n), .last_lines = V(CONV, n),
-                .row = V(CONV, nx), .pixels = V(CONV, ny) * V(CONV, nx), EPILOGUE(CONV)};
+  return (work){.kc = WK_V(c, CONV, kc), .ky = WK_V(c, CONV, ky), .kx = WK_V(c, CONV, kx),
+                .taps = 1, .ny = WK_V(c, CONV, ny), .lines = WK_V(c, CONV, n),
+                .last_lines = WK_V(c, CONV, n), .row = WK_V(c, CONV, nx),
+                .pixels = WK_V(c, CONV, ny) * WK_V(c, CONV, nx), EPILOGUE(CONV)};
 }
 
 static work work_of_dwc(const wk_isa_command *c) {
-  bool three = V(DWC, taps) == WK_CHOICE_TAPS_three;
+  bool three = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three;
   uint64_t taps = three ? 3 : 1;
-  return (work){.kc = 1, .ky = V(DWC, ky), .kx = V(DWC, kx), .taps = taps, .ny = V(DWC, ny),
-                .lines = taps, .last_lines = taps,
-                .row = three ? V(DWC, sx) * (V(DWC, nx) - 1) + 3 : V(DWC, nx),
-                .pad_l = three && V(DWC, w) ? V(DWC, pad_l) : 0,
-                .pixels = V(DWC, ny) * V(DWC, nx), EPILOGUE(DWC)};
+  return (work){.kc = 1, .ky = WK_V(c, DWC, ky), .kx = WK_V(c, DWC, kx), .taps = taps,
+                .ny = WK_V(c, DWC, ny), .lines = taps, .last_lines = taps,
+                .row = three ? WK_V(c, DWC, sx) * (WK_V(c, DWC, nx) - 1) + 3 : WK_V(c, DWC, nx),
+                .pad_l = three && WK_V(c, DWC, w) ? WK_V(c, DWC, pad_l) : 0,
+                .pixels = WK_V(c, DWC, ny) * WK_V(c, DWC, nx), EPILOGUE(DWC)};
 }
 
 static work work_of_mm(const wk_machine *m, const wk_isa_command *c) {
-  bool transposed = V(MM, transposed) != 0;
-  return (work){.kc = V(MM, kc), .ky = 1, .kx = 1, .taps = 1, .ny = V(MM, ny),
-                .lines = transposed ? (uint64_t)m->array : V(MM, n),
-                .last_lines = transposed ? V(MM, k_tail) : V(MM, n), .row = 1,
-                .pixels = V(MM, ny), EPILOGUE(MM)};
+  bool transposed = WK_V(c, MM, transposed) != 0;
+  return (work){.kc = WK_V(c, MM, kc), .ky = 1, .kx = 1, .taps = 1, .ny = WK_V(c, MM, ny),
+                .lines = transposed ? (uint64_t)m->array : WK_V(c, MM, n),
+                .last_lines = transposed ? WK_V(c, MM, k_tail) : WK_V(c, MM, n), .row = 1,
+                .pixels = WK_V(c, MM, ny), EPILOGUE(MM)};
 }
 
 /* The end of the last word of a command: begin, then the longer of words and next weights. */
@@ -75,45 +75,50 @@ typedef struct {
 } slots;
 
 static slots slots_of_map(const wk_isa_command *c, uint64_t record) {
-  uint64_t fn = V(MAP, fn), n0 = V(MAP, n0), lines = V(MAP, n1) * V(MAP, n2);
-  bool two = fn == WK_CHOICE_MAP_add || fn == WK_CHOICE_MAP_mul || fn == WK_CHOICE_MAP_max ||
-             fn == WK_CHOICE_MAP_min;
-  bool has_record = fn != WK_CHOICE_MAP_move && fn != WK_CHOICE_MAP_table;
-  uint64_t b = !two ? 0 : V(MAP, b0) ? n0 : 1;
-  return (slots){(has_record ? record : 0) + lines * (2 * n0 + b), lines * n0, false};
+  uint64_t n0 = WK_V(c, MAP, n0), lines = WK_V(c, MAP, n1) * WK_V(c, MAP, n2);
+  uint64_t b = !wk_isa_uses_of(c).second ? 0 : WK_V(c, MAP, b0) ? n0 : 1;
+  return (slots){record + lines * (2 * n0 + b), lines * n0, false};
 }
 
 static slots slots_of_pool(const wk_isa_command *c, uint64_t record) {
-  uint64_t fn = V(POOL, fn), pixels = V(POOL, ny) * V(POOL, nx), taps = V(POOL, ky) * V(POOL, kx);
-  if (fn == WK_CHOICE_POOL_max) return (slots){pixels * (taps + 1), pixels, false};
-  if (fn == WK_CHOICE_POOL_mean) return (slots){record + 1 + pixels * (taps + 1), pixels, false};
-  return (slots){record + pixels * (taps + 2), pixels, false};
+  uint64_t pixels = WK_V(c, POOL, ny) * WK_V(c, POOL, nx);
+  uint64_t taps = WK_V(c, POOL, ky) * WK_V(c, POOL, kx);
+  bool by_taps = wk_isa_uses_of(c).entries == WK_USES_ENTRY_OF_TAPS;
+  return (slots){record + pixels * (taps + 1 + by_taps), pixels, false};
 }
 
 static slots slots_of_norm(const wk_machine *m, const wk_isa_command *c, uint64_t record) {
-  uint64_t ny = V(ROW, ny), kc = V(ROW, kc), root = WK_COST_ve_root;
-  uint64_t entries = ceil_div(WK_ENTRY_BYTES * V(ROW, k_tail), (uint64_t)m->array);
+  uint64_t ny = WK_V(c, ROW, ny), kc = WK_V(c, ROW, kc), root = WK_COST_ve_root;
+  uint64_t entries = ceil_div(WK_ENTRY_BYTES * WK_V(c, ROW, k_tail), (uint64_t)m->array);
   uint64_t g = 9 * (kc - 1) + 1 + entries; /* the words of a row and their entries */
   return (slots){record + ny * (2 * kc + g) + root + (ny - 1) * (root > g + 1 ? root - g : 1),
                  ny * kc, true};
 }
 
 static slots slots_of_row(const wk_machine *m, const wk_isa_command *c, uint64_t record) {
-  uint64_t ny = V(ROW, ny), kc = V(ROW, kc), f = kc + (uint64_t)__builtin_ctzll((uint64_t)m->array);
-  switch (V(ROW, fn)) {
+  uint64_t ny = WK_V(c, ROW, ny), kc = WK_V(c, ROW, kc);
+  uint64_t f = kc + (uint64_t)__builtin_ctzll((uint64_t)m->array);
+  switch (WK_V(c, ROW, fn)) {
     case WK_CHOICE_ROW_layernorm:
     case WK_CHOICE_ROW_rmsnorm: return slots_of_norm(m, c, record);
-    case WK_CHOICE_ROW_max: return (slots){ny * (f + 1), ny, false};
-    case WK_CHOICE_ROW_mean: return (slots){record + 1 + ny * (f + 1), ny, false};
+    case WK_CHOICE_ROW_max:
+    case WK_CHOICE_ROW_mean: return (slots){record + ny * (f + 1), ny, false};
     default:
-      return (slots){record + 1 + (f + 2) + ny * (f + 1 + 2 * kc) +
+      return (slots){record + (f + 2) + ny * (f + 1 + 2 * kc) +
                          (ny - 1) * most(WK_COST_ve_divide, f + 2) + WK_COST_ve_divide,
                      ny * kc, false};
   }
 }
 
+/* Slots before the first of the function itself: the record, and entry 0 of it. */
+static uint64_t record_slots(const wk_machine *m, const wk_isa_command *c) {
+  wk_isa_uses uses = wk_isa_uses_of(c);
+  uint64_t words = most(1, WK_RECORD_BYTES / (uint64_t)m->array);
+  return (uses.record ? words : 0) + (uses.entries == WK_USES_ENTRY_0);
+}
+
 static uint64_t vector(const wk_machine *m, const wk_isa_command *c) {
-  uint64_t n = (uint64_t)m->array, record = most(1, WK_RECORD_BYTES / n);
+  uint64_t record = record_slots(m, c);
   slots s = c->opcode == WK_CMD_MAP    ? slots_of_map(c, record)
             : c->opcode == WK_CMD_POOL ? slots_of_pool(c, record)
                                        : slots_of_row(m, c, record);
@@ -132,8 +137,10 @@ typedef struct {
 } cutter;
 
 static cutter cut(const wk_isa_command *c) {
-  cutter x = {.address = V(LD, dram), .run = V(LD, n0),
-              .n = {V(LD, n1), V(LD, n2), V(LD, n3)}, .s = {V(LD, s1), V(LD, s2), V(LD, s3)}};
+  cutter x = {.address = WK_V(c, LD, dram),
+              .run = WK_V(c, LD, n0),
+              .n = {WK_V(c, LD, n1), WK_V(c, LD, n2), WK_V(c, LD, n3)},
+              .s = {WK_V(c, LD, s1), WK_V(c, LD, s2), WK_V(c, LD, s3)}};
   for (int k = 0; k < 3 && (x.n[k] == 1 || x.s[k] == x.run); k++) {
     x.run *= x.n[k];
     x.n[k] = 1;
@@ -151,14 +158,14 @@ static uint64_t cut_next(cutter *x, const wk_isa_command *c, uint64_t burst, uin
   int k = 0;
   while (k < 3 && ++x->i[k] == x->n[k]) x->i[k++] = 0;
   x->over = k == 3;
-  x->address = V(LD, dram) + x->i[0] * x->s[0] + x->i[1] * x->s[1] + x->i[2] * x->s[2];
+  x->address = WK_V(c, LD, dram) + x->i[0] * x->s[0] + x->i[1] * x->s[1] + x->i[2] * x->s[2];
   x->rest = x->run;
   return bytes;
 }
 
 /* Bytes of the next access to the scratchpad, when `at` bytes have moved. */
 static uint64_t access(const wk_machine *m, const wk_isa_command *c, uint64_t at) {
-  return least((uint64_t)m->array, V(LD, c0) - at % V(LD, c0));
+  return least((uint64_t)m->array, WK_V(c, LD, c0) - at % WK_V(c, LD, c0));
 }
 
 /* When the requests of a channel are on the bus: one a cycle, and `bursts` at most without their
@@ -271,14 +278,15 @@ uint64_t wk_isa_duration(const wk_machine *m, const wk_isa_command *c) {
     case WK_CMD_LD: return load(m, c);
     case WK_CMD_ST: return store(m, c);
     case WK_CMD_FILL:
-      return WK_COST_fill + V(FILL, c2) * V(FILL, c1) * ceil_div(V(FILL, c0), n);
+      return WK_COST_fill + WK_V(c, FILL, c2) * WK_V(c, FILL, c1) * ceil_div(WK_V(c, FILL, c0), n);
     case WK_CMD_CONV: w = work_of_conv(c); return execute(m, &w);
     case WK_CMD_DWC: w = work_of_dwc(c); return execute(m, &w);
     case WK_CMD_MM: w = work_of_mm(m, c); return execute(m, &w);
     case WK_CMD_MARK: return WK_COST_mark;
     case WK_CMD_TRN:
-      return WK_COST_ve_start + V(TRN, ny) * V(TRN, nx) * (V(TRN, rows) + V(TRN, n) + 1);
-    case WK_CMD_TAB: return WK_COST_ve_start + V(TAB, count) * WK_TABLE_BYTES / n;
+      return WK_COST_ve_start +
+             WK_V(c, TRN, ny) * WK_V(c, TRN, nx) * (WK_V(c, TRN, rows) + WK_V(c, TRN, n) + 1);
+    case WK_CMD_TAB: return WK_COST_ve_start + WK_V(c, TAB, count) * WK_TABLE_BYTES / n;
     default: return vector(m, c);
   }
 }

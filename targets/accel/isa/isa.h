@@ -167,6 +167,28 @@ void wk_isa_encode(const wk_isa_command *c, uint8_t out[WK_COMMAND_BYTES]);
 bool wk_isa_decode(const uint8_t bytes[WK_COMMAND_BYTES], wk_isa_command *out);
 int64_t wk_isa_field_default(const wk_isa_field *f, const wk_machine *m); /* 0 when it has none */
 
+/* A field by name: WK_V(c, CONV, ny); WK_SV(c, CONV, in) where it may be negative. */
+#define WK_SV(c, C, field) ((c)->v[WK_##C##_##field])
+#define WK_V(c, C, field) ((uint64_t)WK_SV(c, C, field))
+
+/* Which entries of its parameter record a function uses. */
+typedef enum {
+  WK_USES_NO_ENTRY,
+  WK_USES_ENTRY_0,
+  WK_USES_ENTRY_OF_TAPS,  /* entry t - 1 for a window of t taps that are no padding */
+  WK_USES_ENTRY_OF_COLUMN /* entry i for element i of a row */
+} wk_isa_entries;
+
+/* What a function of MAP, POOL or ROW works on besides its (first) operand. */
+typedef struct {
+  bool second; /* the operand b */
+  bool record; /* the first WK_RECORD_BYTES of the parameter record */
+  wk_isa_entries entries;
+  int tables; /* how many from `table` on */
+} wk_isa_uses;
+/* All zero for other commands and for functions that there are not. */
+wk_isa_uses wk_isa_uses_of(const wk_isa_command *c);
+
 static inline void wk_isa_wait(wk_isa_command *c, int queue, uint32_t threshold) {
   if (!(c->wait >> queue & 1) || c->threshold[queue] < threshold) c->threshold[queue] = threshold;
   c->wait |= 1u << queue;

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fields of commands by name, and where the window commands (CONV, DWC, POOL) read. */
-#ifndef WICK_SIM_FIELDS_H
-#define WICK_SIM_FIELDS_H
+ * Where the window commands (CONV, DWC, POOL) read. */
+#ifndef WICK_SIM_WINDOW_H
+#define WICK_SIM_WINDOW_H
 
 #include "targets/accel/isa/isa.h"
-
-/* A field of a decoded command: WK_V(c, CONV, ny). */
-#define WK_SV(c, C, field) ((c)->v[WK_##C##_##field])
-#define WK_V(c, C, field) ((uint64_t)WK_SV(c, C, field))
 
 typedef struct {
   int64_t in, in_y, in_x, k_y, k_x;

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What wick sim refuses before it builds a model, and which command an error of memory is blamed on.
+source "$(dirname "$0")/lib.bash" "$@"
+
+cat >marks.s <<'EOF'
+.machine tiny
+fill.ld0 value=3 spm=0 c0=64
+mark row=0
+fill.ld0 value=4 spm=64 c0=64
+mark row=1  wait ld0:2
+end
+EOF
+quiet() { "$@" >/dev/null; }
+
+for window in 4 a:b 3:2 0:5 -1:2 0:1x; do
+  refuses "a window of $window" 2 \
+    "^wick: --fst $window: two command indices A:B below 5, please$" \
+    env WICK_CACHE="$PWD/cache" "$wick" sim marks.s --fst="$window"
+done
+refuses 'a waveform of a model without one' 2 '^wick: --fst: only --model rtl has waveforms$' \
+  "$wick" sim marks.s --model timing --fst 0:1
+
+# The hardware. The five commands are 20 beats; the bursts of the two rows are answered behind them.
+if ! command -v verilator >/dev/null; then finish; fi
+"$wick" sim --build --machine tiny >build.log 2>&1 || cat build.log
+refuses 'an error of the first MARK' 1 \
+  '^wick: marks.s:3: command 1 \(MARK\): memory answered a write with an error$' \
+  quiet "$wick" sim marks.s --dram error=20
+refuses 'an error of the second' 1 \
+  '^wick: marks.s:5: command 3 \(MARK\): memory answered a write with an error$' \
+  quiet "$wick" sim marks.s --dram error=25
+finish
