@@ -136,7 +136,7 @@ typedef struct {
 
 /* ---- ve -------------------------------------------------------------------------------------- */
 
-enum { WK_VE_DEPTH = 6, WK_VE_LATENCY = 6 };
+enum { WK_VE_DEPTH = 6 };
 
 typedef struct {
   bool reads, writes, completes; /* a slot: its access, and whether a result follows */

@@ -112,7 +112,7 @@ static void pool_pass(const wk_timing *t, wk_ve *v) {
 
 enum { MAXIMUM, MAXIMUM_FOLD, GAP, EXPONENTIAL, EXPONENTIAL_IDLE, EXPONENTIAL_FOLD, DIVIDE, OUTPUT };
 enum { WORD, COUNT, MAX_ROW, OUT_ROW };
-enum { DIVIDER = 19, GAP_CYCLES = 2 };
+enum { GAP_CYCLES = 2 };
 
 static int folds(const wk_timing *t) { return __builtin_ctz((unsigned)t->n); }
 
@@ -151,7 +151,7 @@ static void row_next(const wk_timing *t, wk_ve *v) {
     case EXPONENTIAL_IDLE: v->state = EXPONENTIAL_FOLD; break;
     case EXPONENTIAL_FOLD:
       v->dividing = true;
-      v->divided = t->now + DIVIDER;
+      v->divided = t->now + WK_COST_ve_divide;
       v->state = v->i[MAX_ROW] == rows ? DIVIDE : MAXIMUM;
       break;
     default:
@@ -364,7 +364,7 @@ static void push_result(const wk_timing *t, wk_ve *v) {
   int at = (int)(v->results_head + v->results_n++) % WK_VE_DEPTH;
   v->results[at].address = v->slot.result;
   v->results[at].bytes = v->slot.result_bytes;
-  v->results[at].ready = t->now + (is_norm(v) ? WK_COST_ve_norm_latency : WK_VE_LATENCY);
+  v->results[at].ready = t->now + (is_norm(v) ? WK_COST_ve_norm_latency : WK_COST_ve_latency);
 }
 
 static void move(wk_timing *t) {

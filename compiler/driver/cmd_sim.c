@@ -154,15 +154,27 @@ static wk_status verify(const wk_stream *s, const wk_machine *m, const wk_sim_ru
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static wk_status dump_region(const wk_stream *s, const wk_sim_run *r, const char *text) {
+/* "REGION=FILE" */
+static wk_status parse_dump(const wk_stream *s, const char *text, const wk_image **region,
+                            const char **file) {
   const char *equals = strchr(text, '=');
-  if (!equals) return wk_error(WK_USAGE, "--dump %s: REGION=FILE, please", text);
+  if (!equals || !equals[1]) return wk_error(WK_USAGE, "--dump %s: REGION=FILE, please", text);
   char *name = wk_xstrdup(text);
   name[equals - text] = 0;
-  const wk_image *region = wk_stream_find(s, name);
+  *region = wk_stream_find(s, name);
+  *file = equals + 1;
   free(name);
-  if (!region) return wk_error(WK_USAGE, "--dump %s: the stream has no such region", text);
-  return wk_write_file(equals + 1, r->memory + region->address, region->size);
+  return *region ? NULL : wk_error(WK_USAGE, "--dump %s: the stream has no such region", text);
+}
+
+static wk_status write_dumps(const sim_opts *o, const wk_stream *s, const wk_sim_run *r) {
+  const wk_image *region = NULL;
+  const char *file = NULL;
+  for (size_t i = 0; i < o->dump.n; i++) {
+    WK_TRY(parse_dump(s, o->dump.data[i], &region, &file));
+    WK_TRY(wk_write_file(file, r->memory + region->address, region->size));
+  }
+  return NULL;
 }
 
 static wk_status show(const sim_opts *o, const wk_sim_shown *x) {
@@ -172,13 +184,23 @@ static wk_status show(const sim_opts *o, const wk_sim_shown *x) {
   if (x->run->result.cycles && !x->run->result.gave_up) wk_sim_print_layers(f, x);
   if (o->commands) wk_sim_print_costs(f, x);
   wk_sim_print_outputs(f, x);
-  for (size_t i = 0; i < o->dump.n; i++)
-    WK_TRY(dump_region(x->stream, x->run, o->dump.data[i]));
+  WK_TRY(write_dumps(o, x->stream, x->run));
   if (o->json) WK_TRY(wk_sim_write_json(x, o->json));
   return o->trace ? wk_sim_write_trace(x, o->trace) : NULL;
 }
 
 /* ---- run ------------------------------------------------------------------------------------- */
+
+/* What can be said of options before anything is built or run. */
+static wk_status check_options(const sim_opts *o, const wk_stream *s, wave_window *w) {
+  const wk_image *region;
+  const char *file;
+  if (o->coverage && o->model != WK_SIM_RTL)
+    return wk_error(WK_USAGE, "--coverage needs --model rtl: the other models have no lines of RTL");
+  for (size_t i = 0; i < o->dump.n; i++)
+    WK_TRY(parse_dump(s, o->dump.data[i], &region, &file));
+  return o->fst ? parse_window(o, s, w) : NULL;
+}
 
 static wk_status simulate(const sim_opts *o, const wk_stream *s) {
   const wk_sim_model *model;
@@ -187,7 +209,7 @@ static wk_status simulate(const sim_opts *o, const wk_stream *s) {
   wk_sim_run r;
   WK_TRY(choose_machine(o, s, &m));
   WK_TRY(wk_stream_fits(s, &m));
-  if (o->fst) WK_TRY(parse_window(o, s, &w));
+  WK_TRY(check_options(o, s, &w));
   if (!o->unchecked) WK_TRY(wk_check(s, &m, NULL));
   WK_TRY(open_model(o, &m, &model));
   wk_sim_run_options ro = {.machine = &m, .max_cycles = (uint64_t)o->max_cycles,

@@ -133,5 +133,4 @@ fails 'what the hardware refuses' 1 '^wick: bad.s:2: command 0.*: unknown opcode
 fails 'a limit' 1 '^wick: no end after the limit of cycles' "$wick" sim small.s --max-cycles 100
 check 'no counters then' \
   bash -c "! '$wick' sim small.s --max-cycles 100 2>/dev/null | grep -E '^(cycles|ex|mark) '"
-fails 'no such region' 2 'the stream has no such region' "$wick" sim small.s --dump z=z.bin
 finish

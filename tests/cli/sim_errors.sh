@@ -20,6 +20,10 @@ for window in 4 a:b 3:2 0:5 -1:2 0:1x; do
 done
 refuses 'a waveform of a model without one' 2 '^wick: --fst: only --model rtl has waveforms$' \
   "$wick" sim marks.s --model timing --fst 0:1
+refuses 'coverage of one' 2 '^wick: --coverage needs --model rtl' \
+  "$wick" sim marks.s --model functional --coverage c.dat
+refuses 'a region that is not there' 2 '^wick: --dump z=z.bin: the stream has no such region$' \
+  env WICK_CACHE="$PWD/cache" "$wick" sim marks.s --dump z=z.bin
 
 # The hardware. The five commands are 20 beats; the bursts of the two rows are answered behind them.
 if ! command -v verilator >/dev/null; then finish; fi

@@ -30,7 +30,7 @@ typedef struct {
 typedef struct {
   const wk_stream *s;
   const wk_machine *m;
-  wk_check_summary summary;
+  uint64_t waits; /* bits set in all headers */
   command *commands;
   uint32_t *of_queue[WK_QUEUE_COUNT]; /* ordinal -> index */
   uint32_t issued[WK_QUEUE_COUNT];
@@ -107,7 +107,7 @@ static void order(checker *k, command *x) {
   if (own == WK_QUEUE_ve) retired(k, &x->before, own, x->ordinal);
   for (int q = 0; q < WK_QUEUE_COUNT; q++) {
     if (!(x->c.wait >> q & 1)) continue;
-    k->summary.waits++;
+    k->waits++;
     retired(k, &x->before, q, x->c.threshold[q]);
   }
 }
@@ -116,7 +116,6 @@ static void order(checker *k, command *x) {
 static bool is_over(checker *k, uint32_t other) {
   const command *o = &k->commands[other];
   if (other == k->now) return true;
-  k->summary.ordered++;
   return k->commands[k->now].before.retired[o->c.queue] > o->ordinal;
 }
 
@@ -264,7 +263,6 @@ static void use_run(void *context, wk_space space, wk_access access, const char 
                     uint64_t from, uint64_t length) {
   checker *k = context;
   if (k->status || !length || !is_within(k, space, field, from, length)) return;
-  if (!k->marks) k->summary.accesses++;
   if (space == WK_SPACE_MEMORY) check_memory(k, access, field, from, length);
   if (k->status || (k->marks && is_replaced_residual(k, field))) return;
   if (space == WK_SPACE_ACCUMULATOR) use_sums(k, access, from, length);
@@ -347,7 +345,7 @@ static wk_status check_hazards(checker *k) {
   return k->status;
 }
 
-wk_status wk_check(const wk_stream *s, const wk_machine *m, wk_check_summary *summary) {
+wk_status wk_check(const wk_stream *s, const wk_machine *m, uint64_t *waits) {
   checker k = {.s = s, .m = m, .mark_bytes = wk_stream_mark_bytes(s)};
   if (s->n == 0) return wk_error_at(WK_INPUT, s->source, "the stream has no commands");
   k.commands = wk_xcalloc(s->n, sizeof *k.commands);
@@ -360,6 +358,6 @@ wk_status wk_check(const wk_stream *s, const wk_machine *m, wk_check_summary *su
   for (int i = 0; i < WK_SPACE_COUNT; i++) wk_shadow_free(&k.shadows[i]);
   for (int q = 0; q < WK_QUEUE_COUNT; q++) free(k.of_queue[q]);
   free(k.commands);
-  if (summary) *summary = k.summary;
+  if (waits) *waits = k.waits;
   return status;
 }

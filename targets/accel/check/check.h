@@ -16,17 +16,10 @@
 
 #include "targets/accel/isa/stream.h"
 
-typedef struct {
-  uint64_t waits;     /* bits set in all headers */
-  uint64_t accesses;  /* runs of bytes or entries looked at */
-  uint64_t ordered;   /* pairs of runs that conflict and were found ordered by a wait */
-} wk_check_summary;
-
 /* s is finished (wk_stream_finish); m has its hardware and may have another memory. NULL: the
  * stream is good. Otherwise the first fault in stream order, with the command's index, name, line and
- * field, and for a hazard the other command and the wait that is missing. *summary is set for a good
- * stream; summary may be NULL. */
-wk_status wk_check(const wk_stream *s, const wk_machine *m,
-                   wk_check_summary *summary) WK_MUST_CHECK;
+ * field, and for a hazard the other command and the wait that is missing. *waits, unless NULL, is set
+ * for a good stream: the waits of all commands. */
+wk_status wk_check(const wk_stream *s, const wk_machine *m, uint64_t *waits) WK_MUST_CHECK;
 
 #endif

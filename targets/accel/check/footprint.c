@@ -239,12 +239,11 @@ static void rows(const walk *w, wk_access access, const char *field, uint64_t fr
 static void row(const walk *w) {
   const wk_isa_command *c = w->c;
   wk_isa_uses uses = wk_isa_uses_of(c);
-  bool one_byte = WK_V(c, ROW, fn) == WK_CHOICE_ROW_mean || WK_V(c, ROW, fn) == WK_CHOICE_ROW_max;
   tables(w, WK_V(c, ROW, table), &uses);
   if (uses.record)
     reads(w, "par", WK_V(c, ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * row_entries(w, &uses));
   rows(w, WK_ACCESS_READ, "in", WK_V(c, ROW, in), WK_V(c, ROW, in_y), WK_V(c, ROW, in_c));
-  if (one_byte)
+  if (uses.reduces)
     grid(w, WK_ACCESS_WRITE, "out", WK_V(c, ROW, out), WK_V(c, ROW, ny), WK_V(c, ROW, out_y), 1, 0,
          1);
   else

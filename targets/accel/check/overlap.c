@@ -39,12 +39,9 @@ static void map(const walk *w) {
       }
 }
 
-static bool gives_rows(const wk_isa_command *c) {
-  return WK_V(c, ROW, fn) != WK_CHOICE_ROW_mean && WK_V(c, ROW, fn) != WK_CHOICE_ROW_max;
-}
-
 static void row(const walk *w) {
   const wk_isa_command *c = w->c;
+  bool reduces = wk_isa_uses_of(c).reduces;
   uint64_t columns = (WK_V(c, ROW, kc) - 1) * w->n + WK_V(c, ROW, k_tail);
   for (uint64_t y = 0; y < WK_V(c, ROW, ny); y++)
     for (uint64_t k = 0; k < WK_V(c, ROW, kc); k++) {
@@ -52,7 +49,7 @@ static void row(const walk *w) {
       uint64_t in = WK_V(c, ROW, in) + y * WK_V(c, ROW, in_y);
       uint64_t out = WK_V(c, ROW, out) + y * WK_V(c, ROW, out_y);
       read(w, (uint32_t)y + 1, in + k * WK_V(c, ROW, in_c), length);
-      if (gives_rows(c)) write(w, (uint32_t)y + 1, out + k * WK_V(c, ROW, out_c), length);
+      if (!reduces) write(w, (uint32_t)y + 1, out + k * WK_V(c, ROW, out_c), length);
       else if (k == 0) write(w, (uint32_t)y + 1, out, 1);
     }
   if (wk_isa_uses_of(c).entries == WK_USES_ENTRY_OF_COLUMN) /* they are read for every row */
@@ -127,6 +124,6 @@ bool wk_overlaps_later(const wk_machine *m, const wk_isa_command *c) {
   w.visit = look;
   walks[c->opcode](&w);
   free(b.last);
-  bool own = c->opcode == WK_CMD_ROW && gives_rows(c) && !is_replaced_in_place(c);
+  bool own = c->opcode == WK_CMD_ROW && !wk_isa_uses_of(c).reduces && !is_replaced_in_place(c);
   return b.meets_later || (own && b.meets_own);
 }

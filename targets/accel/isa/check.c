@@ -290,14 +290,13 @@ static bool check_pool(checker *k) {
 }
 
 static bool check_row(checker *k) {
-  const int64_t *v = k->v, in = v[WK_ROW_in], out = v[WK_ROW_out], fn = v[WK_ROW_fn];
+  const int64_t *v = k->v, in = v[WK_ROW_in], out = v[WK_ROW_out];
   int64_t rows = v[WK_ROW_ny] - 1, kc = v[WK_ROW_kc], tail = v[WK_ROW_k_tail];
-  bool is_one = fn == WK_CHOICE_ROW_mean || fn == WK_CHOICE_ROW_max; /* a byte for every row */
   wk_isa_uses uses = wk_isa_uses_of(k->c);
   bool by_column = uses.entries == WK_USES_ENTRY_OF_COLUMN;
   int64_t length = (kc - 1) * k->m->array + tail;
-  int64_t width = is_one ? 1 : blocks(k, kc, v[WK_ROW_out_c], tail);
-  if (!is_one && length > 1 << 15)
+  int64_t width = uses.reduces ? 1 : blocks(k, kc, v[WK_ROW_out_c], tail);
+  if (!uses.reduces && length > 1 << 15)
     return fault(k, WK_ERROR_field, "kc", "%lld elements of a row are more than 32768", (ll)length);
   return in_spm(k, "in", in, in + rows * v[WK_ROW_in_y] + blocks(k, kc, v[WK_ROW_in_c], tail)) &&
          in_spm(k, "out", out, out + rows * v[WK_ROW_out_y] + width) &&

@@ -179,12 +179,13 @@ typedef enum {
   WK_USES_ENTRY_OF_COLUMN /* entry i for element i of a row */
 } wk_isa_entries;
 
-/* What a function of MAP, POOL or ROW works on besides its (first) operand. */
+/* What a function of MAP, POOL or ROW works on besides its (first) operand, and its result. */
 typedef struct {
   bool second; /* the operand b */
   bool record; /* the first WK_RECORD_BYTES of the parameter record */
   wk_isa_entries entries;
-  int tables; /* how many from `table` on */
+  int tables;   /* how many from `table` on */
+  bool reduces; /* the result of a row is one byte */
 } wk_isa_uses;
 /* All zero for other commands and for functions that there are not. */
 wk_isa_uses wk_isa_uses_of(const wk_isa_command *c);

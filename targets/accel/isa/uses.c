@@ -17,8 +17,8 @@ static const wk_isa_uses of_pool[] = {
 static const wk_isa_uses of_row[] = {
     [WK_CHOICE_ROW_softmax] = {.record = true, .entries = WK_USES_ENTRY_0, .tables = 3},
     [WK_CHOICE_ROW_layernorm] = {.record = true, .entries = WK_USES_ENTRY_OF_COLUMN},
-    [WK_CHOICE_ROW_mean] = {.record = true, .entries = WK_USES_ENTRY_0},
-    [WK_CHOICE_ROW_max] = {0},
+    [WK_CHOICE_ROW_mean] = {.record = true, .entries = WK_USES_ENTRY_0, .reduces = true},
+    [WK_CHOICE_ROW_max] = {.reduces = true},
     [WK_CHOICE_ROW_rmsnorm] = {.record = true, .entries = WK_USES_ENTRY_OF_COLUMN}};
 
 static const struct {
