@@ -84,10 +84,24 @@ typedef struct {
 
 static const char *const verilator[] = {
     "verilator", "--cc", "--exe", "--build", "-j", "2", "-Wall", "-Wno-fatal", "--top-module",
-    "wick_accel", "-O3", "--x-assign", "fast", "--x-initial", "unique", "--noassert",
-    "--output-split", "20000", "--output-split-cfuncs", "20000"};
-static const char optimisation[] =
-    "OPT_FAST='-O3 -march=native' OPT_SLOW=-O1 OPT_GLOBAL='-O2 -march=native'";
+    "wick_accel", "-O3", "--x-assign", "fast", "--x-initial", "unique",
+    "--output-split", "20000"};
+/* A model runs as quickly as it can; one that counts what it covers has ten times the code, of which
+ * compilers want small functions, counts by module, and looks at assertions. */
+typedef struct {
+  const char *optimisation, *arguments[6];
+} build_kind;
+
+static const build_kind quick = {
+    "OPT_FAST='-O3 -march=native' OPT_SLOW=-O1 OPT_GLOBAL='-O2 -march=native'",
+    {"--output-split-cfuncs", "20000", "--noassert", "--flatten"}};
+static const build_kind counting = {
+    "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1",
+    {"--output-split-cfuncs", "500", "--assert", "--coverage-line", "--coverage-toggle"}};
+
+static const build_kind *kind_of(const wk_sim_build_options *o) {
+  return o->coverage ? &counting : &quick;
+}
 
 static bool is_installed(const char *tool) {
   const char *path = getenv("PATH");
@@ -122,10 +136,12 @@ static wk_status key_of(const job *j, uint64_t *key) {
     WK_TRY(s);
   }
   int n = snprintf(flags, sizeof flags, "abi %d waves %d coverage %d %s %s", WK_SIM_ABI, o->waves,
-                   o->coverage, compiler(), optimisation);
+                   o->coverage, compiler(), kind_of(o)->optimisation);
   *key = wk_hash64(flags, (size_t)n, *key);
   for (size_t i = 0; i < WK_COUNTOF(verilator); i++)
     *key = wk_hash64(verilator[i], strlen(verilator[i]), *key);
+  for (const char *const *arg = kind_of(o)->arguments; *arg; arg++)
+    *key = wk_hash64(*arg, strlen(*arg), *key);
   hash_processor(key);
   return NULL;
 }
@@ -205,17 +221,15 @@ static wk_status write_generated(const job *j) {
 
 /* One command line of Verilator: translate, and make with the machine's own compiler. */
 static wk_status verilate(const job *j) {
+  const build_kind *kind = kind_of(j->o);
   wk_arena *a = wk_arena_new();
   WK_VEC(const char *) argv = {0};
   for (size_t i = 0; i < WK_COUNTOF(verilator); i++) wk_vec_push(&argv, verilator[i]);
-  wk_vec_push(&argv, "-MAKEFLAGS");
-  wk_vec_push(&argv, wk_arena_printf(a, "CXX=%s LINK=%s %s", compiler(), compiler(), optimisation));
-  if (!j->o->coverage) wk_vec_push(&argv, "--flatten"); /* coverage is counted by module */
+  for (size_t i = 0; i < WK_COUNTOF(kind->arguments) && kind->arguments[i]; i++)
+    wk_vec_push(&argv, kind->arguments[i]);
   if (j->o->waves) wk_vec_push(&argv, "--trace-fst");
-  if (j->o->coverage) {
-    wk_vec_push(&argv, "--coverage-line");
-    wk_vec_push(&argv, "--coverage-toggle");
-  }
+  wk_vec_push(&argv, "-MAKEFLAGS");
+  wk_vec_push(&argv, wk_arena_printf(a, "CXX=%s LINK=%s %s", compiler(), compiler(), kind->optimisation));
   wk_vec_push(&argv, "-CFLAGS");
   wk_vec_push(&argv, wk_arena_printf(a, "-fPIC -fvisibility=hidden -I%s -I%s/..", j->work, WICK_SIM_DIR));
   wk_vec_push(&argv, "-LDFLAGS");

@@ -23,7 +23,7 @@ static bool draw_pixels(drawing *d, int64_t *ny, int64_t *nx, int64_t most) {
     *nx = d->open_nx;
     return true;
   }
-  int64_t side = stream_chance(d, 70) ? 6 : 40;
+  int64_t side = stream_chance(d, 10) ? 1 : stream_chance(d, 70) ? 6 : 40;
   *ny = stream_int(d, 1, side);
   *nx = stream_int(d, 1, side);
   while (*ny * *nx > most || *ny * *nx > wk_machine_entries(d->m)) *(*ny > *nx ? ny : nx) -= 1;

@@ -3,8 +3,8 @@
 //
 //   cycle 4  pre_valid_i, pre_tag_i: the entry that the next sums belong to is read, unless they
 //            are its first
-//   cycle 5  valid_i, tag_i, sums_i: they are added and written. An entry comes again two cycles
-//            later at the earliest, with the next tile: a tile has a line of weights, which takes two.
+//   cycle 5  valid_i, tag_i, sums_i: they are added and written. What the next sums add to, if the
+//            entry is the same, comes from a register: the bank still reads as before.
 //   drain_req_i, drain_entry_i   reads an entry; drain_gnt_o says in the same cycle whether its bank
 //            was free (the array goes first), drain_data_o is the entry in the cycle after, only.
 // last_o: in the cycle after the last sum of a command was written.
@@ -67,26 +67,32 @@ module wick_acc #(
     .we_i(we[1]), .waddr_i(write_entry[AddrW-1:0]), .wdata_i(wdata)
   );
 
-  logic drain_bank_q, last_q;
-  logic [32*N-1:0] old;
+  logic drain_bank_q, last_q, again, again_q; // the entry that is read is the one that is written
+  logic [32*N-1:0] written_q, old;
+  assign again = valid_i && array_read && array_entry == write_entry;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       last_q <= 1'b0;
+      again_q <= 1'b0;
     end else if (clear_i) begin
       last_q <= 1'b0;
+      again_q <= 1'b0;
     end else begin
       last_q <= valid_i && tag_i.last;
+      again_q <= again;
     end
   end
   always_ff @(posedge clk_i) begin
     if (drain_req_i) drain_bank_q <= drain_entry_i[AddrW];
+    if (again) written_q <= wdata;
   end
 
-  assign old = write_entry[AddrW] ? rdata1 : rdata0;
   always_comb begin
+    old = '0;
     wdata = '0;
     if (valid_i) begin
+      old = again_q ? written_q : write_entry[AddrW] ? rdata1 : rdata0;
       for (int unsigned o = 0; o < N; o++) begin
         wdata[32*o +: 32] = 32'(signed'(sums_i[o*SumW +: SumW])) +
                             (tag_i.first ? 32'd0 : old[32*o +: 32]);
@@ -98,11 +104,4 @@ module wick_acc #(
   assign drain_data_o = drain_bank_q ? rdata1 : rdata0;
   assign ev_read_o = re;
   assign ev_write_o = we;
-
-`ifdef VERILATOR
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-    end else assert (!(valid_i && array_read && array_entry == write_entry));
-  end
-`endif
 endmodule

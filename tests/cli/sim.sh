@@ -80,9 +80,33 @@ st dram=y n0=2*57 spm=0x800 c0=2*57  wait ve:2
 end
 EOS
 
+cat >sums.s <<'EOS'
+; one sum by three taps, and the next command adds to it: the array finishes them in neighbouring cycles
+.machine tiny
+.memory x 0x1000 8*N
+.memory w 0x2000 8*N
+.memory p 0x3000 32+8*N
+.memory y 0x4000 N
+.random x 1
+.random w 2
+.record p 0
+.for i 0 N
+  .entry p 0 i scale=0.01
+.end
+.output y
+x: ld.ld0 dram=x n0=8*N spm=0 c0=8*N
+w: ld.ld1 dram=w n0=8*N spm=0x400 c0=8*N
+p: ld.ld1 dram=p n0=32+8*N spm=0x800 c0=32+8*N
+   dwc in=0 in_x=N in_y=8*N k_x=N k_y=N kx=3 wt=0x400 acc=4 wait x w p
+c: dwc in=3*N in_x=N in_y=8*N k_x=N k_y=N taps=one wt=0x400 acc=4 accumulate drain out=0x1000 out_y=N par=0x800 wait x w p
+   st dram=y n0=N spm=0x1000 c0=N wait c
+end
+EOS
+
 # The hardware.
 if ! command -v verilator >/dev/null; then finish; fi
 "$wick" sim --build --machine tiny >build.log 2>&1 || cat build.log
+check 'sums in neighbouring cycles' "$wick" sim sums.s
 check 'rows that are normalised' "$wick" sim norm.s
 gives 'cycles' '^cycles +[0-9],[0-9]{3}, ' "$wick" sim small.s
 gives 'queues' '^ex +4 +[0-9.]+ ' "$wick" sim small.s
