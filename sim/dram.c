@@ -263,8 +263,8 @@ void wk_dram_pop_response(wk_dram *d) {
 static uint64_t sooner(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 uint64_t wk_dram_next_event(const wk_dram *d) {
-  uint64_t next = UINT64_MAX, after = d->now + 1;
-  if (d->p.traffic_num || d->p.refresh_interval) return after;
+  uint64_t next = UINT64_MAX;
+  if (d->p.traffic_num || d->p.refresh_interval) return d->now;
   if (d->beats_head < d->beats.n) next = sooner(next, d->beats.data[d->beats_head].visible);
   if (d->responses_head < d->responses.n)
     next = sooner(next, d->responses.data[d->responses_head].visible);
@@ -272,7 +272,7 @@ uint64_t wk_dram_next_event(const wk_dram *d) {
     uint64_t pipe = d->free_at / d->p.bytes_num;
     next = sooner(next, pipe > d->next_ready ? pipe : d->next_ready);
   }
-  return next < after ? after : next;
+  return next < d->now ? d->now : next;
 }
 
 void wk_dram_skip_to(wk_dram *d, uint64_t cycle) {

@@ -64,7 +64,7 @@ bool wk_dram_response(wk_dram *d, uint8_t *id, uint8_t *resp);
 void wk_dram_pop_response(wk_dram *d);
 void wk_dram_tick(wk_dram *d);
 
-/* The next cycle, after the present one, in which the memory may show something new; UINT64_MAX
+/* The next cycle, the present one included, in which the memory may show something new; UINT64_MAX
  * when it is idle. Whoever has nothing to do until then may jump there. */
 uint64_t wk_dram_next_event(const wk_dram *d);
 void wk_dram_skip_to(wk_dram *d, uint64_t cycle);

@@ -174,7 +174,7 @@ bool wk_timing_store_has_beat(const wk_timing *t, const wk_channel *c, bool *las
 static bool can_move(const wk_timing *t, const wk_channel *c) {
   uint32_t bytes = pattern_bytes(t, &c->pattern);
   if (!c->busy) return false;
-  if (c->is_store) return c->count + c->put + bytes <= 2 * (uint32_t)t->bus + (uint32_t)t->n;
+  if (c->is_store) return c->count + c->put + bytes <= 3 * (uint32_t)t->bus + (uint32_t)t->n;
   return c->pattern.t.fill || c->count >= bytes;
 }
 
@@ -224,6 +224,7 @@ static bool step_bytes(wk_timing *t, wk_channel *c, bool has_waiting) {
       t->r->counters[c->is_store ? WK_COUNTER_bytes_st
                                  : WK_COUNTER_bytes_ld0 + (c->port - WK_PORT_LD)] += bytes;
   }
+  t->moved |= moves || c->put;
   if (c->is_store) {
     c->count += c->put;
     c->put = bytes;

@@ -63,8 +63,10 @@ static void test_streams(void **state) {
     double cycles = (double)want.result.cycles, off = (double)got.result.cycles - cycles;
     if (off < 0) off = -off;
     if (cycles >= LONG) errors[n++] = off / cycles;
-    else if (off > SHORT_CYCLES && off > 0.03 * cycles)
+    else if (off > SHORT_CYCLES && off > 0.03 * cycles) {
+      random_stream_print(s, "");
       fail_msg("seed %d: %.0f cycles, off by %.0f", (int)seed, cycles, off);
+    }
     wk_sim_run_free(&want);
     wk_sim_run_free(&got);
     wk_stream_free(s);
