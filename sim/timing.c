@@ -166,11 +166,10 @@ static uint32_t mark_burst(const wk_timing *t) {
 }
 
 static void mark_begin(wk_timing *t) {
-  uint32_t counters = WK_COUNTER_QUEUES + (uint32_t)t->queues * WK_QUEUE_COUNTERS;
   uint32_t words = (uint32_t)t->bus / 8;
   t->mark.state = ASK;
   t->mark.words = words;
-  t->mark.rest = (counters + words - 1) / words;
+  t->mark.rest = (WK_COUNTER_COUNT + words - 1) / words;
   t->mark.slot = 0;
 }
 

@@ -64,14 +64,14 @@ module wick_accel (
   localparam int unsigned Spm    = wick_pkg::Scratchpad;
   localparam int unsigned Ports  = 5 + Loads;
   localparam int unsigned Plain  = wick_pkg::CntAccWrites + 1;
-  localparam int unsigned Cnts   = Plain + wick_pkg::QueueCounters * Queues;
+  localparam int unsigned Cnts   = wick_pkg::NumCounters;
   localparam int unsigned IdxW   = $clog2(Cnts);
   localparam int unsigned SizeW  = $clog2(N) + 1;
   localparam int unsigned WordsW = $clog2(wick_pkg::Banks + 1);
   localparam int unsigned Errors = 3 + Queues - 1; // dispatch, ex, ve, st, mark, loads
 
   // ---- host and control ------------------------------------------------------------------------
-  logic                 host_start, start, clear, run, abort, running, done, failed, ended;
+  logic                 host_start, start, clear, run, abort, running, stuck, done, failed, ended;
   logic                 quiet, finished, progress, front_finished, front_progress;
   logic [31:0]          base, mark_base, timeout;
   logic [19:0]          count, error_index, next_index;
@@ -88,7 +88,7 @@ module wick_accel (
     .s_axil_wready_o, .s_axil_wdata_i, .s_axil_bvalid_o, .s_axil_bready_i, .s_axil_bresp_o,
     .s_axil_arvalid_i, .s_axil_arready_o, .s_axil_araddr_i, .s_axil_rvalid_o, .s_axil_rready_i,
     .s_axil_rdata_o, .s_axil_rresp_o, .irq_o, .start_o(host_start), .base_o(base), .count_o(count),
-    .mark_base_o(mark_base), .timeout_o(timeout), .running_i(running), .done_i(done),
+    .mark_base_o(mark_base), .timeout_o(timeout), .running_i(running), .stuck_i(stuck), .done_i(done),
     .error_i(failed), .ended_i(ended), .code_i(error_code), .index_i(error_index),
     .counter_index_o(counter_index), .counter_i(counter), .retired_i(retired)
   );
@@ -96,7 +96,7 @@ module wick_accel (
     .clk_i, .rst_ni, .start_i(host_start), .timeout_i(timeout), .progress_i(progress),
     .index_i(next_index), .finished_i(finished), .quiet_i(quiet), .error_i(err),
     .error_code_i(err_code), .error_index_i(err_index), .start_o(start), .clear_o(clear),
-    .run_o(run), .abort_o(abort), .running_o(running), .done_o(done), .error_o(failed),
+    .run_o(run), .abort_o(abort), .running_o(running), .stuck_o(stuck), .done_o(done), .error_o(failed),
     .ended_o(ended), .code_o(error_code), .index_o(error_index)
   );
 
@@ -177,7 +177,7 @@ module wick_accel (
   logic [8*N*Ports-1:0]      spm_rdata; // load channels do not read
   // verilator lint_on UNUSEDSIGNAL
   logic [SizeW*(Loads+1)-1:0] dma_bytes;
-  logic                      mark_valid, mark_ready, mark_idle, snap, mac, array_busy;
+  logic                      mark_valid, mark_ready, mark_idle, snap, mac, array_busy, vec_slot;
   logic [15:0]               mark_row;
   logic [IdxW-1:0]           snap_index;
   logic [47:0]               snap_value;
@@ -209,7 +209,7 @@ module wick_accel (
     .error_code_o(err_code[23:16]), .error_index_o(err_index[59:40]),
     .req_o(spm_req[2]), .we_o(spm_we[2]), .addr_o(spm_addr[59:40]),
     .be_o(spm_be[2*N+:N]), .wdata_o(spm_wdata[16*N+:8*N]), .gnt_i(spm_gnt[2]),
-    .rdata_i(spm_rdata[16*N+:8*N])
+    .rdata_i(spm_rdata[16*N+:8*N]), .ev_slot_o(vec_slot)
   );
   wick_store #(
     .N(N), .ScratchpadBytes(Spm), .Bus(Bus), .Burst(wick_pkg::Burst), .Bursts(wick_pkg::Bursts)
@@ -255,19 +255,16 @@ module wick_accel (
   );
 
   // ---- marks and counters ----------------------------------------------------------------------
-  logic        mark_known;
-  logic [19:0] mark_index, mark_index_q;
-  // The MARKs that ex holds; it has room for fewer than eight.
-  logic        mark_room;
-  wick_fifo #(.Width(20), .Depth(8)) u_mark_index (
-    .clk_i, .rst_ni, .clear_i(clear), .valid_i(event_start_o[0] &&
-      cmd[wick_pkg::HdrOpcodeLsb+:5] == 5'(wick_pkg::OpMark)), .ready_o(mark_room),
-    .data_i(cmd_index[19:0]), .valid_o(mark_known), .ready_i(snap), .data_o(mark_index)
-  );
-  always_ff @(posedge clk_i) if (snap) mark_index_q <= mark_index;
+  logic [19:0] mark_waiting_q, mark_index_q; // the MARK that ex holds, and that of the present row
+  always_ff @(posedge clk_i) begin
+    if (event_start_o[0] && cmd[wick_pkg::HdrOpcodeLsb+:5] == 5'(wick_pkg::OpMark)) begin
+      mark_waiting_q <= cmd_index[19:0];
+    end
+    if (snap) mark_index_q <= mark_waiting_q;
+  end
 
   wick_mark #(.Bus(Bus), .Burst(wick_pkg::Burst), .Counters(Cnts)) u_mark (
-    .clk_i, .rst_ni, .run_i(run), .base_i(mark_base), .mark_valid_i(mark_valid),
+    .clk_i, .rst_ni, .start_i(start), .run_i(run), .base_i(mark_base), .mark_valid_i(mark_valid),
     .mark_ready_o(mark_ready), .mark_row_i(mark_row), .snap_o(snap), .word_index_o(snap_index),
     .word_i(snap_value), .idle_o(mark_idle), .error_o(err[4]), .aw_valid_o(aw_valid[1]),
     .aw_ready_i(aw_ready[1]), .aw_addr_o(aw_addr[63:32]), .aw_len_o(aw_len[15:8]),
@@ -278,14 +275,19 @@ module wick_accel (
   assign err_code[39:32]   = 8'(wick_pkg::ErrWrite);
   assign err_index[99:80]  = mark_index_q;
 
-  // Beats are counted a cycle later, so that no step depends on an input.
+  // Beats and words are counted a cycle later: what they come from is long enough.
   logic fetch_beat_q, read_beat_q, write_beat_q;
+  logic [WordsW-1:0] spm_reads_q, spm_writes_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) {fetch_beat_q, read_beat_q, write_beat_q} <= '0;
-    else begin
+    if (!rst_ni) begin
+      {fetch_beat_q, read_beat_q, write_beat_q} <= '0;
+      {spm_reads_q, spm_writes_q} <= '0;
+    end else begin
       fetch_beat_q <= r_valid[0];
       read_beat_q  <= m_axi_rvalid_i && m_axi_rready_o;
       write_beat_q <= m_axi_wvalid_o && m_axi_wready_i;
+      spm_reads_q  <= spm_reads;
+      spm_writes_q <= spm_writes;
     end
   end
 
@@ -297,7 +299,7 @@ module wick_accel (
     .active_i(active), .memory_i(memory), .bank_i(bank), .has_i(has), .waiting_i(waiting),
     .wait_on_i(wait_on), .held_i(held), .transfer_i(transfer), .bytes_i(dma_bytes), .fetch_beat_i(fetch_beat_q),
     .read_beat_i(read_beat_q), .write_beat_i(write_beat_q),
-    .macs_i(macs), .mac_i(mac), .spm_reads_i(spm_reads), .spm_writes_i(spm_writes),
+    .macs_i(macs), .mac_i(mac), .spm_reads_i(spm_reads_q), .spm_writes_i(spm_writes_q),
     .acc_reads_i(acc_reads), .acc_writes_i(acc_writes), .state_o(state), .step_o(step)
   );
   wick_counters #(.Queues(Queues), .Plain(Plain), .Counters(Cnts)) u_counters (
@@ -306,14 +308,13 @@ module wick_accel (
     .snap_value_o(snap_value)
   );
 
-  assign quiet    = fetch_quiet && (&dma_quiet) && mark_idle && !m_axi_arvalid_o;
+  assign quiet    = fetch_quiet && (&dma_quiet) && mark_idle;
   assign finished = front_finished && mark_idle;
-  assign progress = front_progress || event_start_o != '0 || spm_gnt != '0 || array_busy || snap ||
+  assign progress = front_progress || event_start_o != '0 || spm_gnt != '0 || array_busy || vec_slot || snap ||
                     (m_axi_arvalid_o && m_axi_arready_i) || (m_axi_rvalid_i && m_axi_rready_o) ||
                     (m_axi_awvalid_o && m_axi_awready_i) || (m_axi_wvalid_o && m_axi_wready_i) ||
                     m_axi_bvalid_i;
 
   logic unused;
-  assign unused = ^{m_axi_rlast_i, m_axi_rresp_i[0], m_axi_bresp_i[0], s_axil_wstrb_i, mark_known,
-                    mark_room};
+  assign unused = ^{m_axi_rlast_i, m_axi_rresp_i[0], m_axi_bresp_i[0], s_axil_wstrb_i};
 endmodule

@@ -4,7 +4,8 @@
 //
 // aw_* and w_* valid/ready per source; a request may be taken back before it is taken. m_aw*, m_w*:
 // each the older of two registers, so that no ready depends on one of m_*ready_i in the same cycle. A
-// beat passes after its request has been put out or together with it.
+// beat comes into its registers after its request has; a bus that is slow to take requests may see it
+// before.
 module wick_axi_write #(
   parameter int unsigned Bus = 16
 ) (

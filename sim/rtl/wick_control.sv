@@ -4,9 +4,9 @@
 // start_i while idle: one cycle of clear_o and start_o, then run_o. When finished_i (END was met and all
 // is retired and answered) the stream is done. The first error_i ends run_o and raises abort_o until
 // quiet_i (nothing on the bus), then clear_o for one cycle; then the machine is idle and STATUS tells.
-// error_i is looked at a cycle later. Of errors in one cycle the lowest index wins, then the lowest source. timeout_i cycles without
-// progress_i end a stream too; then, or when the bus stays silent in an abort, STATUS tells at once and
-// the machine is idle again only if the bus becomes quiet.
+// error_i is looked at a cycle later. Of errors in one cycle the lowest index wins, then the lowest
+// source. timeout_i cycles without progress_i end a stream too; then, or after as many in an abort,
+// STATUS tells at once, and a start is taken only when the bus has become quiet (stuck_o until then).
 module wick_control #(
   parameter int unsigned Sources = 8
 ) (
@@ -26,6 +26,7 @@ module wick_control #(
   output logic                  run_o,
   output logic                  abort_o,
   output logic                  running_o,
+  output logic                  stuck_o, // an error is told, but the bus has not answered: no start
   output logic                  done_o,
   output logic                  error_o,
   output logic                  ended_o, // pulse, for the interrupt
@@ -85,13 +86,16 @@ module wick_control #(
       index_q <= '0;
     end else begin
       case (state_q)
-        Idle: if (start_i) begin
-          state_q <= Start;
-          done_q  <= 1'b0;
-          error_q <= 1'b0;
-          told_q  <= 1'b0;
-          code_q  <= '0;
-          index_q <= '0;
+        Idle, Flush: begin
+          state_q <= Idle;
+          if (start_i) begin
+            state_q <= Start;
+            done_q  <= 1'b0;
+            error_q <= 1'b0;
+            told_q  <= 1'b0;
+            code_q  <= '0;
+            index_q <= '0;
+          end
         end
         Start: state_q <= Run;
         Run: begin
@@ -111,7 +115,7 @@ module wick_control #(
           end
           if (quiet_i) state_q <= Flush;
         end
-        default: state_q <= Idle;
+        default: ;
       endcase
     end
   end
@@ -126,6 +130,7 @@ module wick_control #(
   assign run_o     = state_q == Run;
   assign abort_o   = state_q == Abort || state_q == Flush; // until clear_o has worked
   assign running_o = (state_q == Start || state_q == Run || state_q == Abort) && !told_q;
+  assign stuck_o   = state_q == Abort && told_q;
   assign done_o    = done_q;
   assign error_o   = error_q;
   assign ended_o   = tell || (state_q == Run && finished_i && !failed);

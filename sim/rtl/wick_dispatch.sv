@@ -4,8 +4,8 @@
 //
 // cmd_* in, queue_valid_o (one bit a queue) with queue_ready_i out, the command itself goes past this
 // module. index_o counts commands from 0, count_o per queue. held_o: a DMA queue has no room for the
-// command. ended_o: END was met. An error is one
-// pulse, the earliest rule that is broken; nothing is dispatched while run_i is low.
+// command. ended_o: END was met. error_o stays until run_i falls, for the earliest rule that is broken;
+// nothing is dispatched while run_i is low.
 module wick_dispatch #(
   parameter int unsigned Queues = 5
 ) (
@@ -13,7 +13,7 @@ module wick_dispatch #(
   input  logic                 rst_ni,
   input  logic                 start_i,
   input  logic                 run_i,
-  input  logic [19:0]          count_i, // commands of the stream
+  input  logic [19:0]          count_i, // commands of the stream, taken with start_i
   input  logic                 cmd_valid_i,
   output logic                 cmd_ready_o,
   input  logic [511:0]         cmd_i,
@@ -29,7 +29,7 @@ module wick_dispatch #(
 );
   localparam int unsigned AllQueues = wick_pkg::HdrWaitW;
 
-  logic [19:0]          index_q;
+  logic [19:0]          index_q, limit_q;
   logic [20*Queues-1:0] count_q;
   logic                 ended_q;
 
@@ -112,7 +112,9 @@ module wick_dispatch #(
       if (q >= Queues) begin
         if (cmd_i[wick_pkg::HdrWaitLsb+q]) bad_wait = 1'b1;
         if (threshold != '0) bad_field = 1'b1;
-      end else if (cmd_i[wick_pkg::HdrWaitLsb+q] && !is_end) begin
+      end else if (!cmd_i[wick_pkg::HdrWaitLsb+q]) begin
+        if (threshold != '0) bad_field = 1'b1;
+      end else if (!is_end) begin
         if (threshold > count_q[20*(q%Queues)+:20]) bad_wait = 1'b1;
       end
     end
@@ -120,7 +122,7 @@ module wick_dispatch #(
 
   // COUNT commands have gone, and none was END.
   logic at_end, ok, go;
-  assign at_end = index_q == count_i;
+  assign at_end = index_q == limit_q;
   assign ok     = run_i && !ended_q && cmd_valid_i && !at_end;
   assign fatal  = cmd_error_i || !known || !right_queue || bad_wait || bad_field;
   assign go     = ok && !fatal;
@@ -138,6 +140,7 @@ module wick_dispatch #(
   assign count_o      = count_q;
   assign ended_o      = ended_q;
 
+  always_ff @(posedge clk_i) if (start_i) limit_q <= count_i;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       index_q <= '0;

@@ -7,11 +7,12 @@
 module wick_mark #(
   parameter int unsigned Bus = 16,
   parameter int unsigned Burst = 256,
-  parameter int unsigned Counters = 67,
+  parameter int unsigned Counters = 83,
   localparam int unsigned IdxW = $clog2(Counters)
 ) (
   input  logic             clk_i,
   input  logic             rst_ni,
+  input  logic             start_i, // base_i is taken
   input  logic             run_i,
   input  logic [31:0]      base_i,
   input  logic             mark_valid_i,
@@ -40,7 +41,7 @@ module wick_mark #(
   localparam logic [2:0] Idle = 3'd0, Ask = 3'd1, Fill = 3'd2, Send = 3'd3, Answer = 3'd4;
 
   logic [2:0]       state_q;
-  logic [31:0]      addr_q;
+  logic [31:0]      base_q, addr_q;
   logic [IdxW:0]    word_q;  // next counter
   logic [2:0]       slot_q;  // where in the beat
   logic [7:0]       beat_q;  // beats of the burst still to come
@@ -77,8 +78,9 @@ module wick_mark #(
     end
   end
   always_ff @(posedge clk_i) begin
+    if (start_i) base_q <= base_i;
     if (take) begin
-      addr_q <= base_i + {6'd0, mark_row_i, 10'd0};
+      addr_q <= base_q + {6'd0, mark_row_i, 10'd0};
       word_q <= '0;
       slot_q <= '0;
       rest_q <= 8'(Beats);

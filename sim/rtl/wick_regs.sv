@@ -31,6 +31,7 @@ module wick_regs #(
   output logic [31:0]          mark_base_o,
   output logic [31:0]          timeout_o,
   input  logic                 running_i,
+  input  logic                 stuck_i,
   input  logic                 done_i,
   input  logic                 error_i,
   input  logic                 ended_i,
@@ -115,7 +116,7 @@ module wick_regs #(
         8'(wick_pkg::RegId):            value = 32'h5749434b;
         8'(wick_pkg::RegConfigLo):      value = ConfigHash[31:0];
         8'(wick_pkg::RegConfigHi):      value = ConfigHash[63:32];
-        8'(wick_pkg::RegStatus):        value = {29'd0, error_i, done_i, running_i};
+        8'(wick_pkg::RegStatus):        value = {28'd0, stuck_i, error_i, done_i, running_i};
         8'(wick_pkg::RegError):         value = {4'd0, index_i, code_i};
         8'(wick_pkg::RegBase):          value = base_q;
         8'(wick_pkg::RegCount):         value = count_q;

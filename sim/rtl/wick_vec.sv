@@ -44,7 +44,8 @@ module wick_vec #(
   output logic [N-1:0]   be_o,
   output logic [8*N-1:0] wdata_o,
   input  logic           gnt_i,
-  input  logic [8*N-1:0] rdata_i
+  input  logic [8*N-1:0] rdata_i,
+  output logic           ev_slot_o // a slot of the unit is done
 );
   localparam int unsigned Depth = 6;
   localparam int unsigned CtlW = wick_vec_pkg::CtlW;
@@ -156,6 +157,7 @@ module wick_vec #(
   assign taken = req_o & gnt_i;
   assign unit_taken = busy_q & unit_valid & ~par_valid & ~out_turn &
       (taken | ~(ctl[wick_vec_pkg::CtlRead] | ctl[wick_vec_pkg::CtlWrite]));
+  assign ev_slot_o = unit_taken;
   assign out_pop = taken & out_turn & ~par_valid;
   assign stall_memory_o = 1'b0;
   assign stall_bank_o = req_o & ~gnt_i;

@@ -103,10 +103,24 @@ c: dwc in=3*N in_x=N in_y=8*N k_x=N k_y=N taps=one wt=0x400 acc=4 accumulate dra
 end
 EOS
 
+cat >silent.s <<'EOS'
+; POOL over padding only: no port access for 3969 cycles
+.machine tiny
+.memory x 0x1000 64
+.random x 1 20 100
+.memory y 0x3000 64
+.output y
+x: ld.ld0 dram=x n0=64 spm=0 c0=64
+m: pool fn=max in=0 in_x=8 in_y=8 k_x=8 k_y=8 ky=63 kx=63 h=1 w=1 pad_t=63 pad_l=63 out=0x100 wait x
+y: st dram=y n0=8 spm=0x100 c0=8 wait m
+end
+EOS
+
 # The hardware.
 if ! command -v verilator >/dev/null; then finish; fi
 "$wick" sim --build --machine tiny >build.log 2>&1 || cat build.log
 check 'sums in neighbouring cycles' "$wick" sim sums.s
+check 'work without a word is progress' "$wick" sim silent.s --timeout 1000
 check 'rows that are normalised' "$wick" sim norm.s
 gives 'cycles' '^cycles +[0-9],[0-9]{3}, ' "$wick" sim small.s
 gives 'queues' '^ex +4 +[0-9.]+ ' "$wick" sim small.s

@@ -122,12 +122,14 @@ static bool spoil(wk_rng *r, const wk_machine *m, wk_stream *s, uint32_t *index,
 }
 
 /* Of a command with several faults the machine may report another one: fields and ranges are looked
- * at by its engine. */
+ * at by its engine, and a transfer may leave memory before they are. */
 static bool is_foretold(uint32_t error, const wk_isa_fault *fault, uint32_t index) {
   uint32_t code = error & 0xff, want = (uint32_t)fault->error;
-  bool is_engine = want == WK_ERROR_field || want == WK_ERROR_range;
-  return error >> 8 == index &&
-         (code == want || (is_engine && (code == WK_ERROR_field || code == WK_ERROR_range)));
+  if (error >> 8 != index) return false;
+  if (code == want) return true;
+  return (want == WK_ERROR_field || want == WK_ERROR_range) &&
+         (code == WK_ERROR_field || code == WK_ERROR_range || code == WK_ERROR_read ||
+          code == WK_ERROR_write);
 }
 
 /* What cannot run ends in the error that wk_isa_find_fault foretells, and the next stream is as if
