@@ -466,7 +466,7 @@ void TestErrors(const MachineKeys &keys) {
     MemoryOptions o;
     o.error_at = at, o.silent = true;
     Result r = RunStream(&silent, commands, o, 1, 400, 20000);
-    CHECK(!r.hung && r.status == 4 && (r.error & 255) == 8, "silent from %ld: status %u error %x", at, r.status, r.error);
+    CHECK(!r.hung && r.status == 12 && (r.error & 255) == 8, "silent from %ld: status %u error %x", at, r.status, r.error);
   }
 }
 

@@ -27,7 +27,8 @@ module wick_vec #(
   output logic [N-1:0]   be_o,
   output logic [8*N-1:0] wdata_o,
   input  logic           gnt_i,
-  input  logic [8*N-1:0] rdata_i
+  input  logic [8*N-1:0] rdata_i,
+  output logic           ev_slot_o
 );
   logic busy_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -39,4 +40,5 @@ module wick_vec #(
   assign done_o      = busy_q;
   assign {stall_memory_o, stall_bank_o, error_o, error_code_o, error_index_o} = '0;
   assign {req_o, we_o, addr_o, be_o, wdata_o} = '0;
+  assign ev_slot_o = 1'b0;
 endmodule
