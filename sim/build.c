@@ -84,7 +84,7 @@ typedef struct {
 
 static const char *const verilator[] = {
     "verilator", "--cc", "--exe", "--build", "-j", "2", "-Wall", "-Wno-fatal", "--top-module",
-    "wick_accel", "-O3", "--x-assign", "fast", "--x-initial", "unique",
+    "wick_accel", "-O3", "--x-assign", "fast", "--x-initial", "unique", "+define+WICK_WIDE",
     "--output-split", "20000"};
 /* A model runs as quickly as it can; one that counts what it covers has ten times the code, of which
  * compilers want small functions, counts by module, and looks at assertions. */

@@ -29,7 +29,7 @@ module wick_drain_residual #(
   output logic            valid_o,
   output logic [8*N-1:0]  z_o
 );
-`ifdef VERILATOR
+`ifdef WICK_WIDE
   localparam int unsigned W = 64; // simulators are faster with whole words
 `else
   localparam int unsigned W = 42;

@@ -18,7 +18,7 @@ module wick_ram_1rw #(
 );
   logic [Width-1:0] mem_q [Depth];
 
-`ifdef VERILATOR
+`ifdef WICK_WIDE
   // One assignment of a whole word: with one a byte a simulator looks at every byte in every cycle.
   always_ff @(posedge clk_i) begin
     if (req_i) begin

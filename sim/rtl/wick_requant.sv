@@ -30,7 +30,7 @@ module wick_requant #(
   end
   assign valid_o = valid_q[4];
 
-`ifdef VERILATOR
+`ifdef WICK_WIDE
   localparam int unsigned W = 64; // simulators are faster with whole words
 `else
   localparam int unsigned W = 57;

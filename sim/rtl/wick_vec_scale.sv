@@ -33,7 +33,7 @@ module wick_vec_scale #(
   output logic              valid_o,
   output logic [8*N-1:0]    data_o
 );
-`ifdef VERILATOR
+`ifdef WICK_WIDE
   localparam int unsigned W = 64;  // simulators are faster with whole words
 `else
   localparam int unsigned W = 57;
