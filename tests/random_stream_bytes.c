@@ -132,6 +132,17 @@ static void pixels(const walk *w, const epilogue *e, int64_t from,
     for (int64_t x = 0; x < e->nx; x++) f(w, from + y * e->out_y + x * e->out_x, e->n);
 }
 
+/* No two pixels have a byte in common. */
+static bool are_apart(const epilogue *e) {
+  int64_t count = e->ny * e->nx;
+  for (int64_t i = 0; i < count; i++)
+    for (int64_t k = 0; k < i; k++) {
+      int64_t gap = (i / e->nx - k / e->nx) * e->out_y + (i % e->nx - k % e->nx) * e->out_x;
+      if (gap > -e->n && gap < e->n) return false;
+    }
+  return true;
+}
+
 static void finish(const walk *w, const epilogue *e) {
   w->x->sums_from = e->acc;
   w->x->sums_end = e->acc + e->ny * e->nx;
@@ -142,7 +153,7 @@ static void finish(const walk *w, const epilogue *e) {
   if (!e->drain) return;
   record(w, e->par);
   for (int64_t i = 0; i < e->n; i++) entry(w, e->par, i);
-  bool in_place = e->residual && e->res == e->out;
+  bool in_place = e->residual && e->res == e->out && are_apart(e);
   if (e->residual && !in_place) pixels(w, e, e->res, read_pixel);
   pixels(w, e, e->out, put_apart);
   if (in_place) pixels(w, e, e->res, read_pixel);

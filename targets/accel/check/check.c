@@ -248,15 +248,35 @@ static void check_memory(checker *k, wk_access access, const char *field, uint64
            from + length - 1);
 }
 
-/* The output takes the place of the residual, byte by byte. */
+/* Is no byte of rows x columns pieces of n bytes in two of them? One dx columns to the right of
+ * another may lie some rows above it; the rows that come nearest are the two around dx * step. */
+static bool are_apart(int64_t rows, int64_t row_step, int64_t columns, int64_t step, int64_t n) {
+  if (rows > 1 && row_step < n) return false;
+  for (int64_t dx = 1; dx < columns; dx++) {
+    int64_t at = dx * step;
+    if (at < n) return false;
+    if (rows == 1) continue;
+    int64_t near = at / row_step, dy = near < rows - 1 ? near : rows - 1;
+    if (at - dy * row_step < n || (near + 1 < rows && (near + 1) * row_step - at < n)) return false;
+  }
+  return true;
+}
+
+/* The output takes the place of the residual, byte by byte. Residuals are read some pixels ahead. */
 static bool is_replaced_residual(const checker *k, const char *field) {
   const wk_isa_command *c = &k->commands[k->now].c;
+#define IS_REPLACED(C, rows, columns, step)                                                      \
+  (WK_SV(c, C, res) == WK_SV(c, C, out) &&                                                       \
+   are_apart(rows, WK_SV(c, C, out_y), columns, step, WK_SV(c, C, n)))
   if (strcmp(field, "res") != 0) return false;
   switch (c->opcode) {
-    case WK_CMD_CONV: return WK_SV(c, CONV, res) == WK_SV(c, CONV, out);
-    case WK_CMD_DWC: return WK_SV(c, DWC, res) == WK_SV(c, DWC, out);
-    default: return WK_SV(c, MM, res) == WK_SV(c, MM, out);
+    case WK_CMD_CONV:
+      return IS_REPLACED(CONV, WK_SV(c, CONV, ny), WK_SV(c, CONV, nx), WK_SV(c, CONV, out_x));
+    case WK_CMD_DWC:
+      return IS_REPLACED(DWC, WK_SV(c, DWC, ny), WK_SV(c, DWC, nx), WK_SV(c, DWC, out_x));
+    default: return IS_REPLACED(MM, WK_SV(c, MM, ny), 1, 0);
   }
+#undef IS_REPLACED
 }
 
 static void use_run(void *context, wk_space space, wk_access access, const char *field,
