@@ -263,8 +263,9 @@ static void row(const walk *w) {
   bool replaces = v[WK_ROW_in] == v[WK_ROW_out] && v[WK_ROW_in_y] == v[WK_ROW_out_y] &&
                   v[WK_ROW_in_c] == v[WK_ROW_out_c];
   bool is_norm = fn == WK_CHOICE_ROW_layernorm || fn == WK_CHOICE_ROW_rmsnorm;
-  for (int64_t i = 0; i < length && is_norm; i++) entry(w, v[WK_ROW_par], i); /* in every row */
-  if (is_norm) record(w, v[WK_ROW_par]);
+  int64_t entries = is_norm ? length : fn == WK_CHOICE_ROW_max ? 0 : 1;
+  for (int64_t i = 0; i < entries; i++) entry(w, v[WK_ROW_par], i); /* perhaps in every row */
+  if (entries) record(w, v[WK_ROW_par]);
   for (int64_t y = v[WK_ROW_ny]; y-- > 0;) {
     int64_t in = v[WK_ROW_in] + y * v[WK_ROW_in_y], out = v[WK_ROW_out] + y * v[WK_ROW_out_y];
     if (fn == WK_CHOICE_ROW_softmax || is_norm) {
@@ -274,9 +275,6 @@ static void row(const walk *w) {
       for (int64_t i = 0; i < length; i++) spm(w, false, element(w, in, v[WK_ROW_in_c], i));
     }
   }
-  if (fn == WK_CHOICE_ROW_max || is_norm) return;
-  record(w, v[WK_ROW_par]);
-  entry(w, v[WK_ROW_par], 0);
   for (int64_t t = 0; t < 3 && fn == WK_CHOICE_ROW_softmax; t++)
     table(w, false, v[WK_ROW_table] + t);
 }

@@ -356,7 +356,15 @@ static const struct {
     {"trn in=0 in_r=8 out=0 out_r=8 wait a", NULL},
     {"trn in=0 in_r=8 in_x=64 nx=2 out=64 out_r=8 out_x=64 wait a", "still read"},
     {"row fn=max in=0 in_y=8 ny=3 out=0 out_y=1 par=9 wait a", NULL},
-    {"row fn=max in=0 in_y=8 ny=3 out=8 out_y=1 par=9 wait a", "still read"}};
+    {"row fn=max in=0 in_y=8 ny=3 out=8 out_y=1 par=9 wait a", "still read"},
+    /* a record belongs to all rows */
+    {"row fn=mean in=0 in_y=8 ny=3 out=1062 out_y=1 par=1024 wait a", "still read"},
+    {"row fn=mean in=0 in_y=8 ny=3 out=1063 out_y=1 par=1024 wait a", "still read"},
+    {"row fn=mean in=0 in_y=8 ny=3 out=1064 out_y=1 par=1024 wait a", NULL},
+    {"row fn=mean in=0 in_y=8 ny=3 out=1022 out_y=1 par=1024 wait a", "still read"},
+    {"row fn=mean in=0 in_y=8 ny=3 out=1021 out_y=1 par=1024 wait a", NULL},
+    {"row fn=mean in=0 in_y=8 out=1024 par=1024 wait a", "still read"},
+    {"row fn=max in=0 in_y=8 ny=3 out=1024 out_y=1 par=1024 wait a", NULL}};
 
 static void test_by_hand(void **state) {
   (void)state;

@@ -41,8 +41,8 @@ static void map(const walk *w) {
 
 static void row(const walk *w) {
   const wk_isa_command *c = w->c;
-  bool reduces = wk_isa_uses_of(c).reduces;
-  uint64_t columns = (WK_V(c, ROW, kc) - 1) * w->n + WK_V(c, ROW, k_tail);
+  wk_isa_uses uses = wk_isa_uses_of(c);
+  bool reduces = uses.reduces;
   for (uint64_t y = 0; y < WK_V(c, ROW, ny); y++)
     for (uint64_t k = 0; k < WK_V(c, ROW, kc); k++) {
       uint64_t length = k + 1 == WK_V(c, ROW, kc) ? WK_V(c, ROW, k_tail) : w->n;
@@ -52,8 +52,11 @@ static void row(const walk *w) {
       if (!reduces) write(w, (uint32_t)y + 1, out + k * WK_V(c, ROW, out_c), length);
       else if (k == 0) write(w, (uint32_t)y + 1, out, 1);
     }
-  if (wk_isa_uses_of(c).entries == WK_USES_ENTRY_OF_COLUMN) /* they are read for every row */
-    read(w, UINT32_MAX, WK_V(c, ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * columns);
+  uint64_t entries = 1; /* may be read for every row */
+  if (uses.entries == WK_USES_ENTRY_OF_COLUMN)
+    entries = (WK_V(c, ROW, kc) - 1) * w->n + WK_V(c, ROW, k_tail);
+  if (uses.record)
+    read(w, UINT32_MAX, WK_V(c, ROW, par), WK_RECORD_BYTES + WK_ENTRY_BYTES * entries);
 }
 
 static void trn(const walk *w) {
