@@ -248,6 +248,14 @@ static int64_t element(const walk *w, int64_t at, int64_t block, int64_t i) {
   return at + i / w->n * block + i % w->n;
 }
 
+/* No two elements of a row are the same byte. */
+static bool is_row_apart(const walk *w, int64_t length) {
+  for (int64_t i = 0; i < length; i++)
+    for (int64_t k = 0; k < i; k++)
+      if (element(w, 0, w->v[WK_ROW_in_c], i) == element(w, 0, w->v[WK_ROW_in_c], k)) return false;
+  return true;
+}
+
 /* Elements take the place of themselves, or of none that their row reads. */
 static void whole_row(const walk *w, int64_t in, int64_t out, int64_t length, bool replaces) {
   const int64_t *v = w->v;
@@ -261,7 +269,7 @@ static void row(const walk *w) {
   const int64_t *v = w->v, fn = v[WK_ROW_fn];
   int64_t length = (v[WK_ROW_kc] - 1) * w->n + v[WK_ROW_k_tail];
   bool replaces = v[WK_ROW_in] == v[WK_ROW_out] && v[WK_ROW_in_y] == v[WK_ROW_out_y] &&
-                  v[WK_ROW_in_c] == v[WK_ROW_out_c];
+                  v[WK_ROW_in_c] == v[WK_ROW_out_c] && is_row_apart(w, length);
   bool is_norm = fn == WK_CHOICE_ROW_layernorm || fn == WK_CHOICE_ROW_rmsnorm;
   int64_t entries = is_norm ? length : fn == WK_CHOICE_ROW_max ? 0 : 1;
   for (int64_t i = 0; i < entries; i++) entry(w, v[WK_ROW_par], i); /* perhaps in every row */

@@ -364,7 +364,17 @@ static const struct {
     {"row fn=mean in=0 in_y=8 ny=3 out=1022 out_y=1 par=1024 wait a", "still read"},
     {"row fn=mean in=0 in_y=8 ny=3 out=1021 out_y=1 par=1024 wait a", NULL},
     {"row fn=mean in=0 in_y=8 out=1024 par=1024 wait a", "still read"},
-    {"row fn=max in=0 in_y=8 ny=3 out=1024 out_y=1 par=1024 wait a", NULL}};
+    {"row fn=max in=0 in_y=8 ny=3 out=1024 out_y=1 par=1024 wait a", NULL},
+    /* rows are replaced by their results unless blocks share bytes */
+    {"row fn=layernorm in=0 in_c=8 out=0 out_c=8 kc=4 par=1024 wait a", NULL},
+    {"row fn=layernorm in=0 in_c=9 out=0 out_c=9 kc=4 par=1024 wait a", NULL},
+    {"row fn=layernorm in=0 in_c=7 out=0 out_c=7 kc=4 par=1024 wait a", "still read"},
+    {"row fn=layernorm in=0 in_c=7 out=0 out_c=7 kc=2 k_tail=1 par=1024 wait a", "still read"},
+    {"row fn=layernorm in=0 in_c=7 out=0 out_c=7 kc=1 par=1024 wait a", NULL},
+    {"tab in=0 count=3 wait a\nrow fn=softmax in=0 in_c=4 out=0 out_c=4 kc=4 par=1024 wait a",
+     "still read"},
+    {"tab in=0 count=3 wait a\nrow fn=softmax in=0 in_c=8 out=0 out_c=8 kc=4 par=1024 wait a",
+     NULL}};
 
 static void test_by_hand(void **state) {
   (void)state;

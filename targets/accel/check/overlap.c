@@ -107,9 +107,11 @@ static void look(void *context, uint32_t step, bool writes, uint64_t from, uint6
   }
 }
 
-static bool is_replaced_in_place(const wk_isa_command *c) {
+/* Every element by its own result: blocks of N bytes must not share any. */
+static bool is_replaced_in_place(const wk_isa_command *c, uint64_t n) {
   return WK_V(c, ROW, in) == WK_V(c, ROW, out) && WK_V(c, ROW, in_y) == WK_V(c, ROW, out_y) &&
-         WK_V(c, ROW, in_c) == WK_V(c, ROW, out_c);
+         WK_V(c, ROW, in_c) == WK_V(c, ROW, out_c) &&
+         (WK_V(c, ROW, kc) == 1 || WK_V(c, ROW, in_c) >= n);
 }
 
 bool wk_overlaps_later(const wk_machine *m, const wk_isa_command *c) {
@@ -127,6 +129,6 @@ bool wk_overlaps_later(const wk_machine *m, const wk_isa_command *c) {
   w.visit = look;
   walks[c->opcode](&w);
   free(b.last);
-  bool own = c->opcode == WK_CMD_ROW && !wk_isa_uses_of(c).reduces && !is_replaced_in_place(c);
+  bool own = c->opcode == WK_CMD_ROW && !wk_isa_uses_of(c).reduces && !is_replaced_in_place(c, w.n);
   return b.meets_later || (own && b.meets_own);
 }
