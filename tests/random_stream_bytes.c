@@ -50,6 +50,8 @@ static void table(const walk *w, bool writes, int64_t t) {
 }
 
 static void memory(const walk *w, bool writes, int64_t at) {
+  bool is_behind = at >= (int64_t)(w->cells->end - w->cells->memory) && at < w->m->dram_size;
+  if (is_behind && !writes) return; /* the stream, where nobody writes */
   touch(w, writes, w->cells->memory, writes ? w->cells->stream : w->cells->end, at);
 }
 
