@@ -374,7 +374,26 @@ static const struct {
     {"tab in=0 count=3 wait a\nrow fn=softmax in=0 in_c=4 out=0 out_c=4 kc=4 par=1024 wait a",
      "still read"},
     {"tab in=0 count=3 wait a\nrow fn=softmax in=0 in_c=8 out=0 out_c=8 kc=4 par=1024 wait a",
-     NULL}};
+     NULL},
+    /* the same bytes any number of times */
+    {"map fn=move a=0 out=256 a0=0 y0=0 n0=4095 n1=4095 n2=4095 wait a", NULL},
+    {"map fn=move a=0 out=0 a0=0 y0=0 n0=4095 n1=4095 n2=4095 wait a", "still read"},
+    {"map fn=move a=0 out=4096 n=1 a0=1 y0=3 y1=2 y2=1 n0=4095 n1=4095 n2=4095 wait a", NULL},
+    {"map fn=move a=0 out=0 n=1 a0=1 y0=3 y1=2 y2=1 n0=4095 n1=4095 n2=4095 wait a", "still read"},
+    {"map fn=max a=4095 b=0 par=0 out=4095 n=1 a0=0 b0=1 y0=1 y1=1 y2=0 n0=4095 n1=4095 wait a",
+     "still read"},
+    {"map fn=move a=4095 out=0 n=1 a0=0 y0=1 y1=1 n0=4095 n1=2 wait a", NULL},
+    {"map fn=move a=4095 out=0 n=1 a0=0 y0=1 y1=1 n0=4095 n1=3 wait a", "still read"},
+    {"row fn=max in=0 in_y=0 in_c=1 ny=4095 kc=4088 out=4096 out_y=3 par=0 wait a", NULL},
+    {"row fn=max in=0 in_y=0 in_c=0 ny=4095 kc=4095 out=8 out_y=0 par=0 wait a", NULL},
+    {"row fn=max in=0 in_y=0 in_c=1 ny=4095 kc=4088 out=4094 out_y=3 par=0 wait a", "still read"},
+    {"trn in=0 in_r=1 in_x=0 in_y=1 nx=4080 ny=4080 out=4096 out_r=3 out_x=2 out_y=1 wait a", NULL},
+    {"trn in=0 in_r=1 in_x=0 in_y=1 nx=4080 ny=4080 out=4080 out_r=3 out_x=2 out_y=1 wait a",
+     "still read"},
+    {"pool fn=max in=0 in_y=1 in_x=2 k_y=3 k_x=5 ny=511 nx=511 ky=63 kx=63 out=4096 out_y=1 "
+     "out_x=2 wait a", NULL},
+    {"pool fn=max in=0 in_y=1 in_x=2 k_y=3 k_x=5 ny=511 nx=511 ky=63 kx=63 out=2033 out_y=1 "
+     "out_x=2 wait a", "which the command also reads"}};
 
 static void test_by_hand(void **state) {
   (void)state;
