@@ -393,7 +393,13 @@ static const struct {
     {"pool fn=max in=0 in_y=1 in_x=2 k_y=3 k_x=5 ny=511 nx=511 ky=63 kx=63 out=4096 out_y=1 "
      "out_x=2 wait a", NULL},
     {"pool fn=max in=0 in_y=1 in_x=2 k_y=3 k_x=5 ny=511 nx=511 ky=63 kx=63 out=2033 out_y=1 "
-     "out_x=2 wait a", "which the command also reads"}};
+     "out_x=2 wait a", "which the command also reads"},
+    /* far apart in memory */
+    {"st dram=0x10000 n0=1 n1=4095 n2=127 s1=513 s2=2100737 spm=0 c0=1 c1=4095 p1=1 wait a", NULL},
+    {"st dram=0x10000 n0=1 n1=64 s1=4099 spm=0 c0=64 wait a\n"
+     "ld.ld1 dram=0x10000 n0=12298 spm=8192 c0=12298", "a wait for st:1 is missing"},
+    {"st dram=0x10000 n0=1 n1=64 s1=4099 spm=0 c0=64 wait a\n"
+     "ld.ld1 dram=0x10001 n0=4098 n1=3 s1=4099 spm=8192 c0=12294", NULL}};
 
 static void test_by_hand(void **state) {
   (void)state;

@@ -142,7 +142,7 @@ static void use_sums(checker *k, wk_access access, uint64_t from, uint64_t lengt
   wk_shadow *s = &k->shadows[WK_SPACE_ACCUMULATOR];
   int64_t wanted = channels(&k->commands[k->now].c);
   for (uint64_t a = from; a < from + length && !k->status; a += s->granule) {
-    wk_cell *cell = wk_shadow_cell(s, a, true);
+    wk_cell *cell = wk_shadow_cell(s, a);
     uint32_t other = cell->writer;
     bool drained = other != WK_NOBODY && other != k->now && drains(&k->commands[other].c);
     if (access == WK_ACCESS_READ && (other == WK_NOBODY || drained))
@@ -204,7 +204,7 @@ static void use_bytes(checker *k, wk_space space, wk_access access, const char *
   wk_cell passed; /* cells like the one before need no second look */
   bool has_passed = false;
   for (uint64_t a = from; a < from + length; a += s->granule) {
-    wk_cell *cell = wk_shadow_cell(s, a, space != WK_SPACE_MEMORY);
+    wk_cell *cell = wk_shadow_cell(s, a);
     if (!cell) continue; /* memory that no command writes */
     if (k->marks) {
       if (access == WK_ACCESS_WRITE && is_own_input(k, cell)) {
@@ -308,15 +308,13 @@ static void see_run(void *context, wk_space space, wk_access access, const char 
   k->granules[space] = divisor(divisor(k->granules[space], from), length);
 }
 
-/* Cells of memory that some command writes come to be; others are never looked at. */
-static void make_written(void *context, wk_space space, wk_access access, const char *field,
+/* Only memory that some command writes has cells. */
+static void note_written(void *context, wk_space space, wk_access access, const char *field,
                          uint64_t from, uint64_t length) {
   checker *k = context;
-  wk_shadow *s = &k->shadows[WK_SPACE_MEMORY];
   (void)field;
-  if (space != WK_SPACE_MEMORY || access != WK_ACCESS_WRITE) return;
-  for (uint64_t a = from; a < from + length && a < s->size; a += s->granule)
-    (void)wk_shadow_cell(s, a, true);
+  if (space == WK_SPACE_MEMORY && access == WK_ACCESS_WRITE)
+    wk_shadow_note(&k->shadows[WK_SPACE_MEMORY], from, length);
 }
 
 static void for_all(checker *k, wk_run_fn *f) {
@@ -325,12 +323,15 @@ static void for_all(checker *k, wk_run_fn *f) {
 
 static void prepare_cells(checker *k) {
   const wk_machine *m = k->m;
-  const uint64_t sizes[WK_SPACE_COUNT] = {(uint64_t)m->scratchpad, (uint64_t)wk_machine_entries(m),
-                                          (uint64_t)m->tables, UINT64_C(1) << 32};
+  const uint64_t sizes[WK_SPACE_MEMORY] = {(uint64_t)m->scratchpad, (uint64_t)wk_machine_entries(m),
+                                           (uint64_t)m->tables};
+  wk_shadow *memory = &k->shadows[WK_SPACE_MEMORY];
   for_all(k, see_run);
-  for (int space = 0; space < WK_SPACE_COUNT; space++)
+  for (int space = 0; space < WK_SPACE_MEMORY; space++)
     wk_shadow_init(&k->shadows[space], sizes[space], k->granules[space]);
-  for_all(k, make_written);
+  wk_shadow_begin(memory, UINT64_C(1) << 32, k->granules[WK_SPACE_MEMORY]);
+  for_all(k, note_written);
+  wk_shadow_end(memory);
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
