@@ -356,6 +356,8 @@ static const struct {
     {"trn in=0 in_r=8 out=0 out_r=8 wait a", NULL},
     {"trn in=0 in_r=8 in_x=64 nx=2 out=64 out_r=8 out_x=64 wait a", "still read"},
     {"row fn=max in=0 in_y=8 ny=3 out=0 out_y=1 par=9 wait a", NULL},
+    {"row fn=max in=0 in_y=8 ny=3 out=0 out_y=1 wait a", NULL},
+    {"row fn=mean in=0 out=4200 par=4096 wait a", "no command has written"},
     {"row fn=max in=0 in_y=8 ny=3 out=8 out_y=1 par=9 wait a", "still read"},
     /* a record belongs to all rows */
     {"row fn=mean in=0 in_y=8 ny=3 out=1062 out_y=1 par=1024 wait a", "still read"},
