@@ -20,9 +20,9 @@ typedef struct {
 void wk_functional_init(wk_functional *f, const wk_machine *machine, uint8_t *memory,
                         uint64_t memory_size);
 void wk_functional_free(wk_functional *f);
-/* Executes one command, which wk_isa_check has accepted. False: an address in memory lies
- * outside of it; of ROW: a function that is not there, or softmax of a sum or a record that has no
- * result. */
+/* Executes one command, in which wk_isa_find_fault finds no error of the machine's. False: an
+ * address in memory lies outside of it; of ROW: a function that is not there, or softmax of a sum
+ * or a record that has no result. */
 bool wk_functional_execute(wk_functional *f, const wk_isa_command *c);
 
 /* ---- its parts ------------------------------------------------------------------------------- */

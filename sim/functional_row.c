@@ -31,16 +31,18 @@ static int64_t exponential(const wk_functional *f, uint64_t table, int d) {
   return t[0] | (int64_t)t[256] << 8 | (int64_t)t[512] << 16;
 }
 
-/* 1 / (2^s * sum / m) as a multiplier of 24 bits and the shift of `rescale`. */
-static uint32_t reciprocal(uint32_t m, int s, uint64_t sum, int *shift) {
-  int bits = 64 - __builtin_clzll(sum);
-  uint64_t q = ((uint64_t)m << (bits - 7)) / sum; /* m < 2^31, bits <= 40 */
+/* 1 / (2^s * sum / m) as a multiplier of 24 bits and the shift of `rescale`; false: there is none. */
+static bool reciprocal(uint64_t m, int s, uint64_t sum, uint32_t *mult, int *shift) {
+  if (!sum || m >> 30 != 1) return false;
+  int bits = 64 - __builtin_clzll(sum); /* at most 40 */
+  uint64_t q = (m << 33) / (sum << (40 - bits)); /* floor(m * 2^(bits - 7) / sum) */
   *shift = s + bits - 7 - 16;
   if (q >> 24) {
     q >>= 1;
     --*shift;
   }
-  return (uint32_t)q;
+  *mult = (uint32_t)q;
+  return *shift >= 1 && *shift <= 62;
 }
 
 static bool softmax(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p) {
@@ -48,12 +50,11 @@ static bool softmax(wk_functional *f, const wk_isa_command *c, const row *r, con
   wk_record_entry e = wk_functional_entry(f, WK_V(c, ROW, par), 0);
   int32_t most = largest(f, r);
   uint64_t sum = 0;
+  uint32_t mult;
   int shift;
   for (int i = 0; i < r->length; i++)
     sum += (uint64_t)exponential(f, table, most - element(f, r, i));
-  bool is_defined = sum && e.bias >= 1 << 30 && e.shift >= 1 && e.shift <= 62;
-  if (!is_defined) return false;
-  uint32_t mult = reciprocal((uint32_t)e.bias, e.shift, sum, &shift);
+  if (!reciprocal((uint32_t)e.bias, e.shift, sum, &mult, &shift)) return false;
   for (int i = 0; i < r->length; i++) {
     int64_t y = wk_functional_rescale(exponential(f, table, most - element(f, r, i)), mult, shift);
     put(f, r, i, wk_functional_clamp(y + p->zero, p->lo, p->hi));

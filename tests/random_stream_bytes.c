@@ -50,6 +50,8 @@ static void table(const walk *w, bool writes, int64_t t) {
 }
 
 static void memory(const walk *w, bool writes, int64_t at) {
+  bool is_behind = at >= (int64_t)(w->cells->end - w->cells->memory) && at < w->m->dram_size;
+  if (is_behind && !writes) return; /* the stream, where nobody writes */
   touch(w, writes, w->cells->memory, writes ? w->cells->stream : w->cells->end, at);
 }
 
@@ -132,6 +134,17 @@ static void pixels(const walk *w, const epilogue *e, int64_t from,
     for (int64_t x = 0; x < e->nx; x++) f(w, from + y * e->out_y + x * e->out_x, e->n);
 }
 
+/* No two pixels have a byte in common. */
+static bool are_apart(const epilogue *e) {
+  int64_t count = e->ny * e->nx;
+  for (int64_t i = 0; i < count; i++)
+    for (int64_t k = 0; k < i; k++) {
+      int64_t gap = (i / e->nx - k / e->nx) * e->out_y + (i % e->nx - k % e->nx) * e->out_x;
+      if (gap > -e->n && gap < e->n) return false;
+    }
+  return true;
+}
+
 static void finish(const walk *w, const epilogue *e) {
   w->x->sums_from = e->acc;
   w->x->sums_end = e->acc + e->ny * e->nx;
@@ -142,7 +155,7 @@ static void finish(const walk *w, const epilogue *e) {
   if (!e->drain) return;
   record(w, e->par);
   for (int64_t i = 0; i < e->n; i++) entry(w, e->par, i);
-  bool in_place = e->residual && e->res == e->out;
+  bool in_place = e->residual && e->res == e->out && are_apart(e);
   if (e->residual && !in_place) pixels(w, e, e->res, read_pixel);
   pixels(w, e, e->out, put_apart);
   if (in_place) pixels(w, e, e->res, read_pixel);
@@ -237,6 +250,14 @@ static int64_t element(const walk *w, int64_t at, int64_t block, int64_t i) {
   return at + i / w->n * block + i % w->n;
 }
 
+/* No two elements of a row are the same byte. */
+static bool is_row_apart(const walk *w, int64_t length) {
+  for (int64_t i = 0; i < length; i++)
+    for (int64_t k = 0; k < i; k++)
+      if (element(w, 0, w->v[WK_ROW_in_c], i) == element(w, 0, w->v[WK_ROW_in_c], k)) return false;
+  return true;
+}
+
 /* Elements take the place of themselves, or of none that their row reads. */
 static void whole_row(const walk *w, int64_t in, int64_t out, int64_t length, bool replaces) {
   const int64_t *v = w->v;
@@ -250,10 +271,11 @@ static void row(const walk *w) {
   const int64_t *v = w->v, fn = v[WK_ROW_fn];
   int64_t length = (v[WK_ROW_kc] - 1) * w->n + v[WK_ROW_k_tail];
   bool replaces = v[WK_ROW_in] == v[WK_ROW_out] && v[WK_ROW_in_y] == v[WK_ROW_out_y] &&
-                  v[WK_ROW_in_c] == v[WK_ROW_out_c];
+                  v[WK_ROW_in_c] == v[WK_ROW_out_c] && is_row_apart(w, length);
   bool is_norm = fn == WK_CHOICE_ROW_layernorm || fn == WK_CHOICE_ROW_rmsnorm;
-  for (int64_t i = 0; i < length && is_norm; i++) entry(w, v[WK_ROW_par], i); /* in every row */
-  if (is_norm) record(w, v[WK_ROW_par]);
+  int64_t entries = is_norm ? length : fn == WK_CHOICE_ROW_max ? 0 : 1;
+  for (int64_t i = 0; i < entries; i++) entry(w, v[WK_ROW_par], i); /* perhaps in every row */
+  if (entries) record(w, v[WK_ROW_par]);
   for (int64_t y = v[WK_ROW_ny]; y-- > 0;) {
     int64_t in = v[WK_ROW_in] + y * v[WK_ROW_in_y], out = v[WK_ROW_out] + y * v[WK_ROW_out_y];
     if (fn == WK_CHOICE_ROW_softmax || is_norm) {
@@ -263,9 +285,6 @@ static void row(const walk *w) {
       for (int64_t i = 0; i < length; i++) spm(w, false, element(w, in, v[WK_ROW_in_c], i));
     }
   }
-  if (fn == WK_CHOICE_ROW_max || is_norm) return;
-  record(w, v[WK_ROW_par]);
-  entry(w, v[WK_ROW_par], 0);
   for (int64_t t = 0; t < 3 && fn == WK_CHOICE_ROW_softmax; t++)
     table(w, false, v[WK_ROW_table] + t);
 }

@@ -16,11 +16,15 @@ typedef struct {
         WK_##C##_out_y, x, WK_##C##_par, WK_##C##_res, WK_##C##_n                       \
   }
 
-/* Rows and columns of what accumulates: those of the open sums, or new ones. */
+/* Rows and columns of what accumulates: those of the open sums, a few of these, or new ones. */
 static bool draw_pixels(drawing *d, int64_t *ny, int64_t *nx, int64_t most) {
   if (d->open_ny && stream_chance(d, 65)) {
     *ny = d->open_ny;
     *nx = d->open_nx;
+    if (stream_chance(d, 35)) {
+      *ny = stream_int(d, 1, *ny < 2 ? *ny : 2);
+      *nx = stream_int(d, 1, *nx < 3 ? *nx : 3);
+    }
     return true;
   }
   int64_t side = stream_chance(d, 10) ? 1 : stream_chance(d, 70) ? 6 : 40;
@@ -34,7 +38,7 @@ static void draw_acc(drawing *d, stream_command *x, const epilogue *e, int64_t n
                      bool continues) {
   int64_t entries = wk_machine_entries(d->m), pixels = ny * nx, *v = x->c.v, acc = 0;
   int64_t half = entries / 2;
-  if (continues) acc = d->open_acc;
+  if (continues) acc = d->open_acc + stream_int(d, 0, d->open_ny * d->open_nx - pixels);
   else if (stream_chance(d, 20) && pixels <= half) acc = half;
   else if (stream_chance(d, 60)) acc = stream_int(d, 0, entries - pixels);
   bool has_sums = true;
@@ -49,9 +53,10 @@ static void draw_acc(drawing *d, stream_command *x, const epilogue *e, int64_t n
 }
 
 static void note_sums(drawing *d, const stream_command *x, const epilogue *e, int64_t ny,
-                      int64_t nx) {
+                      int64_t nx, bool continues) {
   for (int64_t i = 0; i < ny * nx; i++)
     d->sums[x->c.v[e->acc] + i] = x->drains ? 0 : (uint8_t)x->c.v[e->n];
+  if (continues && !x->drains) return; /* all of them are open still */
   d->open_ny = x->drains ? 0 : ny;
   d->open_nx = nx;
   d->open_acc = x->c.v[e->acc];
@@ -136,7 +141,7 @@ bool stream_draw_conv(drawing *d) {
   stream_uses(&x, BOX_SPM, false, v[WK_CONV_wt], weights);
   draw_acc(d, &x, &e, ny, nx, continues);
   if (!draw_drain(d, &x, &e, ny, nx)) return false;
-  note_sums(d, &x, &e, ny, nx);
+  note_sums(d, &x, &e, ny, nx, continues);
   stream_emit(d, &x);
   return true;
 }
@@ -170,7 +175,7 @@ bool stream_draw_dwc(drawing *d) {
   stream_uses(&x, BOX_SPM, false, v[WK_DWC_wt], weights);
   draw_acc(d, &x, &e, ny, nx, continues);
   if (!draw_drain(d, &x, &e, ny, nx)) return false;
-  note_sums(d, &x, &e, ny, nx);
+  note_sums(d, &x, &e, ny, nx, continues);
   stream_emit(d, &x);
   return true;
 }
@@ -223,7 +228,7 @@ bool stream_draw_mm(drawing *d) {
   if (!place_matrices(d, &x)) return false;
   draw_acc(d, &x, &e, ny * nx, 1, continues);
   if (!draw_drain(d, &x, &e, ny * nx, 1)) return false;
-  note_sums(d, &x, &e, ny, nx);
+  note_sums(d, &x, &e, ny, nx, continues);
   stream_emit(d, &x);
   return true;
 }

@@ -14,7 +14,7 @@
 
 #include "tests/random_stream.h"
 
-enum { MOST_COMMANDS = 120, WAIT_MUTANTS = 12, BUFFER_MUTANTS = 5, ORDERS = 2 };
+enum { MOST_COMMANDS = 120, WAIT_MUTANTS = 12, BUFFER_MUTANTS = 5, STEP_MUTANTS = 5, ORDERS = 2 };
 
 static struct { uint64_t first, count; } range = {1, 160};
 static struct { int streams, accepted, refused, illegal, seen, orders; } tally;
@@ -130,7 +130,7 @@ static bool move_buffer(subject *x, wk_stream *s) {
   wk_isa_command c, other;
   uint32_t i = (uint32_t)pick(x, 0, s->n - 2);
   wk_stream_get(s, i, &c);
-  wk_stream_get(s, (uint32_t)pick(x, 0, s->n - 2), &other);
+  wk_stream_get(s, pick(x, 0, 2) ? (uint32_t)pick(x, 0, s->n - 2) : i, &other);
   const wk_isa_command_info *to = wk_isa_command_of((int)c.opcode);
   const wk_isa_command_info *from = wk_isa_command_of((int)other.opcode);
   if (!to->n_fields || !from->n_fields) return false;
@@ -144,9 +144,32 @@ static bool move_buffer(subject *x, wk_stream *s) {
   return true;
 }
 
-static void mutate_buffer(subject *x) {
+static bool is_step(const wk_isa_field *f) {
+  static const char *const others[] = {"zero", "w_zero", "value", "row"};
+  for (size_t i = 0; i < WK_COUNTOF(others); i++)
+    if (!strcmp(f->name, others[i])) return false;
+  return f->kind == WK_KIND_UNSIGNED && f->bits >= 8;
+}
+
+/* A step becomes another one, or close to what it was. */
+static bool bend_step(subject *x, wk_stream *s) {
+  wk_isa_command c;
+  uint32_t i = (uint32_t)pick(x, 0, s->n - 2);
+  wk_stream_get(s, i, &c);
+  const wk_isa_command_info *info = wk_isa_command_of((int)c.opcode);
+  if (!info->n_fields) return false;
+  int f = (int)pick(x, 0, info->n_fields - 1);
+  if (!is_step(&info->fields[f])) return false;
+  int64_t before = c.v[f];
+  c.v[f] = pick(x, 0, 1) ? pick(x, 0, 40) : before + pick(x, -9, 9);
+  if (c.v[f] < 0) c.v[f] = 0;
+  random_stream_put(s, i, &c);
+  return c.v[f] != before;
+}
+
+static void mutate_buffer(subject *x, bool (*mutate)(subject *x, wk_stream *s)) {
   wk_stream *s = random_stream_copy(x->s);
-  for (int tries = 0; tries < 200 && !move_buffer(x, s); tries++) continue;
+  for (int tries = 0; tries < 200 && !mutate(x, s); tries++) continue;
   wk_status bad = wk_stream_check(s);
   random_stream_oracle *oracle = random_stream_oracle_new(s);
   bool allowed = !bad && random_stream_oracle_allows(oracle, s);
@@ -264,7 +287,8 @@ static void try_stream(subject *x) {
     complain(x, x->s, "a legal stream");
   try_orders(x, x->s);
   for (int i = 0; i < WAIT_MUTANTS; i++) mutate_wait(x);
-  for (int i = 0; i < BUFFER_MUTANTS; i++) mutate_buffer(x);
+  for (int i = 0; i < BUFFER_MUTANTS; i++) mutate_buffer(x, move_buffer);
+  for (int i = 0; i < STEP_MUTANTS; i++) mutate_buffer(x, bend_step);
   mutate_fields(x);
   cut_end(x);
   tally.streams++;
@@ -304,6 +328,23 @@ static const struct {
     {"mm in=0 wt=64 w_r=8 drain out=4 par=1024 wait a", "which the command also reads"},
     {"mm in=0 wt=64 w_r=8 drain out=1120 par=1024 wait a", NULL},
     {"mm in=0 wt=64 w_r=8 drain out=1119 par=1024 wait a", "which the command also reads"},
+    /* residuals are read ahead of the output that takes their place */
+    {"conv in=0 nx=6 wt=0 drain residual out=2048 res=2048 out_x=8 par=1024 wait a", NULL},
+    {"conv in=0 nx=6 wt=0 drain residual out=2048 res=2048 out_x=7 par=1024 wait a", "also reads"},
+    {"conv in=0 nx=6 wt=0 n=7 drain residual out=2048 res=2048 out_x=7 par=1024 wait a", NULL},
+    {"conv in=0 ny=3 nx=3 wt=0 drain residual out=2048 res=2048 out_x=24 out_y=8 par=1024 wait a",
+     NULL},
+    {"conv in=0 ny=3 nx=3 wt=0 drain residual out=2048 res=2048 out_x=20 out_y=8 par=1024 wait a",
+     "also reads"},
+    {"conv in=0 ny=3 nx=3 wt=0 drain residual out=2048 res=2048 out_x=28 out_y=20 par=1024 wait a",
+     NULL},
+    {"conv in=0 ny=3 nx=3 wt=0 drain residual out=2048 res=2048 out_x=28 out_y=16 par=1024 wait a",
+     "also reads"},
+    {"dwc in=0 ny=2 nx=2 taps=one wt=0 drain residual out=2048 res=2048 out_x=8 out_y=8 par=1024 wait a",
+     "also reads"},
+    {"mm in=0 ny=3 wt=64 w_r=8 drain residual out=2048 res=2048 out_y=7 par=1024 wait a",
+     "also reads"},
+    {"mm in=0 ny=3 wt=64 w_r=8 drain residual out=2048 res=2048 out_y=8 par=1024 wait a", NULL},
     {"mm in=0 wt=64 w_r=8 n=4 wait a\nmm in=0 wt=64 w_r=8 n=5 accumulate", "holds sums of 4"},
     {"mm in=0 wt=64 w_r=8 n=4 wait a\nmm in=0 wt=64 w_r=8 n=3 accumulate", NULL},
     {"map fn=move a=0 out=0 n0=9 wait a", NULL},
@@ -315,7 +356,52 @@ static const struct {
     {"trn in=0 in_r=8 out=0 out_r=8 wait a", NULL},
     {"trn in=0 in_r=8 in_x=64 nx=2 out=64 out_r=8 out_x=64 wait a", "still read"},
     {"row fn=max in=0 in_y=8 ny=3 out=0 out_y=1 par=9 wait a", NULL},
-    {"row fn=max in=0 in_y=8 ny=3 out=8 out_y=1 par=9 wait a", "still read"}};
+    {"row fn=max in=0 in_y=8 ny=3 out=0 out_y=1 wait a", NULL},
+    {"row fn=mean in=0 out=4200 par=4096 wait a", "no command has written"},
+    {"row fn=max in=0 in_y=8 ny=3 out=8 out_y=1 par=9 wait a", "still read"},
+    /* a record belongs to all rows */
+    {"row fn=mean in=0 in_y=8 ny=3 out=1062 out_y=1 par=1024 wait a", "still read"},
+    {"row fn=mean in=0 in_y=8 ny=3 out=1063 out_y=1 par=1024 wait a", "still read"},
+    {"row fn=mean in=0 in_y=8 ny=3 out=1064 out_y=1 par=1024 wait a", NULL},
+    {"row fn=mean in=0 in_y=8 ny=3 out=1022 out_y=1 par=1024 wait a", "still read"},
+    {"row fn=mean in=0 in_y=8 ny=3 out=1021 out_y=1 par=1024 wait a", NULL},
+    {"row fn=mean in=0 in_y=8 out=1024 par=1024 wait a", "still read"},
+    {"row fn=max in=0 in_y=8 ny=3 out=1024 out_y=1 par=1024 wait a", NULL},
+    /* rows are replaced by their results unless blocks share bytes */
+    {"row fn=layernorm in=0 in_c=8 out=0 out_c=8 kc=4 par=1024 wait a", NULL},
+    {"row fn=layernorm in=0 in_c=9 out=0 out_c=9 kc=4 par=1024 wait a", NULL},
+    {"row fn=layernorm in=0 in_c=7 out=0 out_c=7 kc=4 par=1024 wait a", "still read"},
+    {"row fn=layernorm in=0 in_c=7 out=0 out_c=7 kc=2 k_tail=1 par=1024 wait a", "still read"},
+    {"row fn=layernorm in=0 in_c=7 out=0 out_c=7 kc=1 par=1024 wait a", NULL},
+    {"tab in=0 count=3 wait a\nrow fn=softmax in=0 in_c=4 out=0 out_c=4 kc=4 par=1024 wait a",
+     "still read"},
+    {"tab in=0 count=3 wait a\nrow fn=softmax in=0 in_c=8 out=0 out_c=8 kc=4 par=1024 wait a",
+     NULL},
+    /* the same bytes any number of times */
+    {"map fn=move a=0 out=256 a0=0 y0=0 n0=4095 n1=4095 n2=4095 wait a", NULL},
+    {"map fn=move a=0 out=0 a0=0 y0=0 n0=4095 n1=4095 n2=4095 wait a", "still read"},
+    {"map fn=move a=0 out=4096 n=1 a0=1 y0=3 y1=2 y2=1 n0=4095 n1=4095 n2=4095 wait a", NULL},
+    {"map fn=move a=0 out=0 n=1 a0=1 y0=3 y1=2 y2=1 n0=4095 n1=4095 n2=4095 wait a", "still read"},
+    {"map fn=max a=4095 b=0 par=0 out=4095 n=1 a0=0 b0=1 y0=1 y1=1 y2=0 n0=4095 n1=4095 wait a",
+     "still read"},
+    {"map fn=move a=4095 out=0 n=1 a0=0 y0=1 y1=1 n0=4095 n1=2 wait a", NULL},
+    {"map fn=move a=4095 out=0 n=1 a0=0 y0=1 y1=1 n0=4095 n1=3 wait a", "still read"},
+    {"row fn=max in=0 in_y=0 in_c=1 ny=4095 kc=4088 out=4096 out_y=3 par=0 wait a", NULL},
+    {"row fn=max in=0 in_y=0 in_c=0 ny=4095 kc=4095 out=8 out_y=0 par=0 wait a", NULL},
+    {"row fn=max in=0 in_y=0 in_c=1 ny=4095 kc=4088 out=4094 out_y=3 par=0 wait a", "still read"},
+    {"trn in=0 in_r=1 in_x=0 in_y=1 nx=4080 ny=4080 out=4096 out_r=3 out_x=2 out_y=1 wait a", NULL},
+    {"trn in=0 in_r=1 in_x=0 in_y=1 nx=4080 ny=4080 out=4080 out_r=3 out_x=2 out_y=1 wait a",
+     "still read"},
+    {"pool fn=max in=0 in_y=1 in_x=2 k_y=3 k_x=5 ny=511 nx=511 ky=63 kx=63 out=4096 out_y=1 "
+     "out_x=2 wait a", NULL},
+    {"pool fn=max in=0 in_y=1 in_x=2 k_y=3 k_x=5 ny=511 nx=511 ky=63 kx=63 out=2033 out_y=1 "
+     "out_x=2 wait a", "which the command also reads"},
+    /* far apart in memory */
+    {"st dram=0x10000 n0=1 n1=4095 n2=127 s1=513 s2=2100737 spm=0 c0=1 c1=4095 p1=1 wait a", NULL},
+    {"st dram=0x10000 n0=1 n1=64 s1=4099 spm=0 c0=64 wait a\n"
+     "ld.ld1 dram=0x10000 n0=12298 spm=8192 c0=12298", "a wait for st:1 is missing"},
+    {"st dram=0x10000 n0=1 n1=64 s1=4099 spm=0 c0=64 wait a\n"
+     "ld.ld1 dram=0x10001 n0=4098 n1=3 s1=4099 spm=8192 c0=12294", NULL}};
 
 static void test_by_hand(void **state) {
   (void)state;

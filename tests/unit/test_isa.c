@@ -313,6 +313,47 @@ static void footprints_are_exact(void **state) {
   assert_true(outside > 2500 && inside > 2500);
 }
 
+/* ---- headers: the code of the first rule that is broken --------------------------------------- */
+
+static int code_of(const wk_machine *m, const wk_isa_command *c) {
+  const uint32_t before[WK_QUEUE_COUNT] = {2, 2, 2, 2, 2};
+  wk_isa_fault f;
+  return wk_isa_find_fault(m, c, before, &f) ? f.error : WK_ERROR_none;
+}
+
+/* Opcode and queue, then waits, then every other field, as sim/rtl/wick_dispatch.sv. */
+static void headers_fail_in_order(void **state) {
+  wk_machine m;
+  (void)state;
+  assert_null(wk_machine_read("tiny", &m)); /* it has no ld2 */
+  for (int flaws = 0; flaws < 64; flaws++)
+    for (int is_end = 0; is_end < 2; is_end++) {
+      wk_isa_command c = wk_isa_command_default(&m, is_end ? WK_CMD_END : WK_CMD_MARK);
+      bool bad_queue = flaws & 1, bad_wait = flaws & 2, bad_field = flaws & 60;
+      if (flaws & 1) c.queue = WK_QUEUE_ve;
+      if (flaws & 2) wk_isa_wait(&c, WK_QUEUE_ld2, 0);
+      if (flaws & 4) c.threshold[WK_QUEUE_ve] = 1; /* without a wait */
+      if (flaws & 8) c.reserved = 1;
+      if (flaws & 16) c.has_stray = true;
+      if (flaws & 32) c.threshold[WK_QUEUE_ld2] = 1;
+      assert_int_equal(code_of(&m, &c), bad_queue   ? WK_ERROR_opcode
+                                        : bad_wait  ? WK_ERROR_wait
+                                        : bad_field ? WK_ERROR_field
+                                                    : WK_ERROR_none);
+      wk_isa_wait(&c, WK_QUEUE_ex, 2);
+      bad_field = bad_field || is_end;
+      assert_int_equal(code_of(&m, &c), bad_queue   ? WK_ERROR_opcode
+                                        : bad_wait  ? WK_ERROR_wait
+                                        : bad_field ? WK_ERROR_field
+                                                    : WK_ERROR_none);
+      wk_isa_wait(&c, WK_QUEUE_ex, 3);
+      bad_wait = bad_wait || !is_end;
+      assert_int_equal(code_of(&m, &c), bad_queue  ? WK_ERROR_opcode
+                                        : bad_wait ? WK_ERROR_wait
+                                                   : WK_ERROR_field);
+    }
+}
+
 /* ---- transfers that overlap themselves ------------------------------------------------------- */
 
 static bool overlaps(const wk_isa_command *c, bool is_load) {
@@ -361,6 +402,7 @@ int main(void) {
       cmocka_unit_test(fields_are_dense), cmocka_unit_test(counters_have_names),
       cmocka_unit_test(texts_are_complete), cmocka_unit_test(encodes_every_value),
       cmocka_unit_test(sees_stray_bits), cmocka_unit_test(encodes_a_known_command),
-      cmocka_unit_test(footprints_are_exact), cmocka_unit_test(overlaps_are_seen)};
+      cmocka_unit_test(headers_fail_in_order), cmocka_unit_test(footprints_are_exact),
+      cmocka_unit_test(overlaps_are_seen)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,8 @@ static void draw_row(bench *b, row *r) {
   }
 }
 
-static void run_row(bench *b, const row *r, int fn) {
+/* False: the row has no result. */
+static bool try_row(bench *b, const row *r, int fn) {
   wk_isa_command c = {.opcode = WK_CMD_ROW, .queue = WK_QUEUE_ve};
   wk_isa_fault fault;
   int64_t *v = c.v, n = b->m.array;
@@ -81,8 +82,10 @@ static void run_row(bench *b, const row *r, int fn) {
   put(b, PAR, 2, r->y_zero);
   put(b, PAR + 2, 2, r->is_u8 ? 0 : -128);
   put(b, PAR + 4, 2, r->is_u8 ? 255 : 127);
-  assert_true(wk_functional_execute(&b->f, &c));
+  return wk_functional_execute(&b->f, &c);
 }
+
+static void run_row(bench *b, const row *r, int fn) { assert_true(try_row(b, r, fn)); }
 
 /* y is what the definition gives before y's zero point is added. */
 static void expect(const bench *b, const row *r, int i, int64_t y) {
@@ -209,6 +212,38 @@ static void softmax(void **state) {
   wk_functional_free(&b.f);
 }
 
+/* Sums of any size: what isa.md says, of the same exponential for every element. */
+static void check_reciprocal(bench *b, int *refused) {
+  static row r;
+  draw_row(b, &r);
+  if (r.n > 300) r.n = (int)draw(b, 1, 5);
+  for (int i = 0; i < r.n; i++) put(b, IN + i, 1, r.q[i] = 1);
+  int64_t e = draw(b, 0, (INT64_C(1) << draw(b, 0, 24)) - 1), sum = e * r.n;
+  int64_t m = draw(b, 0, 9) ? draw(b, INT64_C(1) << 30, INT32_MAX) : draw(b, 0, UINT32_MAX);
+  int s = (int)draw(b, 0, draw(b, 0, 3) ? 62 : 255), z = 0;
+  put(b, PAR + WK_RECORD_BYTES, 4, m);
+  put(b, PAR + WK_RECORD_BYTES + 4, 4, (int64_t)s << 24);
+  for (int t = 0; t < 3; t++) memset(b->f.tables + 256 * t, (int)(e >> 8 * t), 256);
+  while (sum >> z) z++;
+  int64_t scaled = z > 7 ? m << (z - 7) : m >> (7 - z); /* floors compose; m < 2^31 if it counts */
+  int64_t q = sum && m >> 30 == 1 ? (int64_t)((uint64_t)scaled / (uint64_t)sum) : 0;
+  wk_rescale f = {.mult = q >> 24 ? q >> 1 : q, .shift = s + z - 23 - (int)(q >> 24)};
+  bool is_defined = sum && m >> 30 == 1 && f.shift >= 1 && f.shift <= 62;
+  assert_int_equal(try_row(b, &r, WK_CHOICE_ROW_softmax), is_defined);
+  *refused += !is_defined;
+  for (int i = 0; i < r.n && is_defined; i++) expect(b, &r, i, wk_rescale_apply(e, &f));
+}
+
+static void reciprocals(void **state) {
+  bench b;
+  int refused = 0;
+  (void)state;
+  begin(&b, 5);
+  for (int i = 0; i < 5000; i++) check_reciprocal(&b, &refused);
+  assert_in_range(refused, 500, 4000);
+  wk_functional_free(&b.f);
+}
+
 /* ---- single values --------------------------------------------------------------------------- */
 
 static int64_t clamped(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
@@ -259,6 +294,7 @@ static void additions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(norms), cmocka_unit_test(softmax),
+                                     cmocka_unit_test(reciprocals),
                                      cmocka_unit_test(sums), cmocka_unit_test(additions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

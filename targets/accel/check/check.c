@@ -142,7 +142,7 @@ static void use_sums(checker *k, wk_access access, uint64_t from, uint64_t lengt
   wk_shadow *s = &k->shadows[WK_SPACE_ACCUMULATOR];
   int64_t wanted = channels(&k->commands[k->now].c);
   for (uint64_t a = from; a < from + length && !k->status; a += s->granule) {
-    wk_cell *cell = wk_shadow_cell(s, a, true);
+    wk_cell *cell = wk_shadow_cell(s, a);
     uint32_t other = cell->writer;
     bool drained = other != WK_NOBODY && other != k->now && drains(&k->commands[other].c);
     if (access == WK_ACCESS_READ && (other == WK_NOBODY || drained))
@@ -204,7 +204,7 @@ static void use_bytes(checker *k, wk_space space, wk_access access, const char *
   wk_cell passed; /* cells like the one before need no second look */
   bool has_passed = false;
   for (uint64_t a = from; a < from + length; a += s->granule) {
-    wk_cell *cell = wk_shadow_cell(s, a, space != WK_SPACE_MEMORY);
+    wk_cell *cell = wk_shadow_cell(s, a);
     if (!cell) continue; /* memory that no command writes */
     if (k->marks) {
       if (access == WK_ACCESS_WRITE && is_own_input(k, cell)) {
@@ -248,15 +248,35 @@ static void check_memory(checker *k, wk_access access, const char *field, uint64
            from + length - 1);
 }
 
-/* The output takes the place of the residual, byte by byte. */
+/* Is no byte of rows x columns pieces of n bytes in two of them? One dx columns to the right of
+ * another may lie some rows above it; the rows that come nearest are the two around dx * step. */
+static bool are_apart(int64_t rows, int64_t row_step, int64_t columns, int64_t step, int64_t n) {
+  if (rows > 1 && row_step < n) return false;
+  for (int64_t dx = 1; dx < columns; dx++) {
+    int64_t at = dx * step;
+    if (at < n) return false;
+    if (rows == 1) continue;
+    int64_t near = at / row_step, dy = near < rows - 1 ? near : rows - 1;
+    if (at - dy * row_step < n || (near + 1 < rows && (near + 1) * row_step - at < n)) return false;
+  }
+  return true;
+}
+
+/* The output takes the place of the residual, byte by byte. Residuals are read some pixels ahead. */
 static bool is_replaced_residual(const checker *k, const char *field) {
   const wk_isa_command *c = &k->commands[k->now].c;
+#define IS_REPLACED(C, rows, columns, step)                                                      \
+  (WK_SV(c, C, res) == WK_SV(c, C, out) &&                                                       \
+   are_apart(rows, WK_SV(c, C, out_y), columns, step, WK_SV(c, C, n)))
   if (strcmp(field, "res") != 0) return false;
   switch (c->opcode) {
-    case WK_CMD_CONV: return WK_SV(c, CONV, res) == WK_SV(c, CONV, out);
-    case WK_CMD_DWC: return WK_SV(c, DWC, res) == WK_SV(c, DWC, out);
-    default: return WK_SV(c, MM, res) == WK_SV(c, MM, out);
+    case WK_CMD_CONV:
+      return IS_REPLACED(CONV, WK_SV(c, CONV, ny), WK_SV(c, CONV, nx), WK_SV(c, CONV, out_x));
+    case WK_CMD_DWC:
+      return IS_REPLACED(DWC, WK_SV(c, DWC, ny), WK_SV(c, DWC, nx), WK_SV(c, DWC, out_x));
+    default: return IS_REPLACED(MM, WK_SV(c, MM, ny), 1, 0);
   }
+#undef IS_REPLACED
 }
 
 static void use_run(void *context, wk_space space, wk_access access, const char *field,
@@ -288,15 +308,13 @@ static void see_run(void *context, wk_space space, wk_access access, const char 
   k->granules[space] = divisor(divisor(k->granules[space], from), length);
 }
 
-/* Cells of memory that some command writes come to be; others are never looked at. */
-static void make_written(void *context, wk_space space, wk_access access, const char *field,
+/* Only memory that some command writes has cells. */
+static void note_written(void *context, wk_space space, wk_access access, const char *field,
                          uint64_t from, uint64_t length) {
   checker *k = context;
-  wk_shadow *s = &k->shadows[WK_SPACE_MEMORY];
   (void)field;
-  if (space != WK_SPACE_MEMORY || access != WK_ACCESS_WRITE) return;
-  for (uint64_t a = from; a < from + length && a < s->size; a += s->granule)
-    (void)wk_shadow_cell(s, a, true);
+  if (space == WK_SPACE_MEMORY && access == WK_ACCESS_WRITE)
+    wk_shadow_note(&k->shadows[WK_SPACE_MEMORY], from, length);
 }
 
 static void for_all(checker *k, wk_run_fn *f) {
@@ -305,12 +323,15 @@ static void for_all(checker *k, wk_run_fn *f) {
 
 static void prepare_cells(checker *k) {
   const wk_machine *m = k->m;
-  const uint64_t sizes[WK_SPACE_COUNT] = {(uint64_t)m->scratchpad, (uint64_t)wk_machine_entries(m),
-                                          (uint64_t)m->tables, UINT64_C(1) << 32};
+  const uint64_t sizes[WK_SPACE_MEMORY] = {(uint64_t)m->scratchpad, (uint64_t)wk_machine_entries(m),
+                                           (uint64_t)m->tables};
+  wk_shadow *memory = &k->shadows[WK_SPACE_MEMORY];
   for_all(k, see_run);
-  for (int space = 0; space < WK_SPACE_COUNT; space++)
+  for (int space = 0; space < WK_SPACE_MEMORY; space++)
     wk_shadow_init(&k->shadows[space], sizes[space], k->granules[space]);
-  for_all(k, make_written);
+  wk_shadow_begin(memory, UINT64_C(1) << 32, k->granules[WK_SPACE_MEMORY]);
+  for_all(k, note_written);
+  wk_shadow_end(memory);
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */

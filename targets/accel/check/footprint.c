@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Window commands read rows x columns of the input: which input rows occur depends on (oy, ky)
- * alone, which columns on (ox, kx) alone. Both lists are made of offsets, sorted, and each input
- * byte is then visited once, however often the command uses it. */
+ * What a field names is a sum over axes; each byte is visited once, however often the command uses
+ * it. Of windows, which input rows occur depends on (oy, ky) alone, which columns on (ox, kx). */
 #include "targets/accel/check/footprint.h"
 
 #include <stdlib.h>
+
+#include "targets/accel/check/places.h"
 
 typedef struct {
   const wk_machine *m;
@@ -22,16 +23,73 @@ static void reads(const walk *w, const char *field, uint64_t from, uint64_t leng
   run(w, WK_SPACE_SCRATCHPAD, WK_ACCESS_READ, field, from, length);
 }
 
-/* rows x columns runs of `length` bytes; runs that touch are one. */
+/* The runs of p + {0 .. length - 1} from address `from` on. */
+static void runs(const walk *w, wk_access access, const char *field, uint64_t from, wk_places *p,
+                 uint64_t length) {
+  int64_t at = 0, n;
+  wk_places_repeat(p, 1, (int64_t)length);
+  for (; wk_places_run(p, &at, &n); at += n)
+    run(w, WK_SPACE_SCRATCHPAD, access, field, (uint64_t)((int64_t)from + at), (uint64_t)n);
+}
+
+/* ---- boxes ----------------------------------------------------------------------------------- */
+
+typedef struct {
+  uint64_t n, step;
+} side;
+
+enum { MOST_SIDES = 3 };
+
+/* Sides of one place go, short ones first, and those that touch are one run: how many are left. */
+static int simplify(side *x, int n, uint64_t *length) {
+  int left = 0;
+  for (int i = 0; i < n; i++) {
+    side now = x[i];
+    int at = left;
+    if (now.n < 2 || now.step == 0) continue;
+    for (; at > 0 && x[at - 1].step > now.step; at--) x[at] = x[at - 1];
+    x[at] = now;
+    left++;
+  }
+  int gone = 0;
+  for (; gone < left && x[gone].step <= *length; gone++) *length += (x[gone].n - 1) * x[gone].step;
+  for (int i = gone; i < left; i++) x[i - gone] = x[i];
+  return left - gone;
+}
+
+/* Runs of `length` bytes at all sums of so many steps of every side. */
+static void box(const walk *w, wk_access access, const char *field, uint64_t from,
+                const side *sides, int n, uint64_t length) {
+  side x[MOST_SIDES];
+  uint64_t end = 0;
+  for (int i = 0; i < n; i++) x[i] = sides[i];
+  n = simplify(x, n, &length);
+  if (n < 2) {
+    for (uint64_t i = 0; i < (n ? x[0].n : 1); i++)
+      run(w, WK_SPACE_SCRATCHPAD, access, field, from + i * (n ? x[0].step : 0), length);
+    return;
+  }
+  for (int i = 0; i < n; i++) end += (x[i].n - 1) * x[i].step;
+  wk_places p = wk_places_new(0, (int64_t)(end + length - 1));
+  wk_places_add(&p, 0);
+  for (int i = 0; i < n; i++) wk_places_repeat(&p, (int64_t)x[i].step, (int64_t)x[i].n);
+  runs(w, access, field, from, &p, length);
+  wk_places_free(&p);
+}
+
+/* rows x columns runs of `length` bytes. */
 static void grid(const walk *w, wk_access access, const char *field, uint64_t from, uint64_t rows,
                  uint64_t row_step, uint64_t columns, uint64_t step, uint64_t length) {
-  if (columns > 1 && step <= length) {
-    length += (columns - 1) * step;
-    columns = 1;
-  }
-  for (uint64_t y = 0; y < rows; y++)
-    for (uint64_t x = 0; x < columns; x++)
-      run(w, WK_SPACE_SCRATCHPAD, access, field, from + y * row_step + x * step, length);
+  const side sides[] = {{rows, row_step}, {columns, step}};
+  if (rows && columns) box(w, access, field, from, sides, 2, length);
+}
+
+/* count x blocks runs of `bytes` bytes, of the last block `tail`. */
+static void blocks_of(const walk *w, wk_access access, const char *field, uint64_t from,
+                      uint64_t count, uint64_t step, uint64_t blocks, uint64_t block,
+                      uint64_t bytes, uint64_t tail) {
+  grid(w, access, field, from, count, step, blocks - 1, block, bytes);
+  grid(w, access, field, from + (blocks - 1) * block, count, step, 1, 0, tail);
 }
 
 /* ---- windows --------------------------------------------------------------------------------- */
@@ -41,52 +99,62 @@ typedef struct {
   uint64_t outputs, taps, out_step, tap_step, stride, dilation, pad, size;
 } axis;
 
-typedef struct {
-  uint64_t from, length;
-} interval;
+static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
-typedef WK_VEC(interval) intervals;
-
-static int by_from(const void *a, const void *b) {
-  uint64_t x = ((const interval *)a)->from, y = ((const interval *)b)->from;
-  return (x > y) - (x < y);
-}
-
-/* The offsets along an axis at which `length` bytes are read, in order and disjoint: what touches
- * or overlaps is merged, or (rows) only what is equal. */
-static intervals offsets(const axis *a, uint64_t length, bool merge) {
-  intervals v = {0};
-  for (uint64_t o = 0; o < a->outputs; o++)
-    for (uint64_t k = 0; k < a->taps; k++) {
-      int64_t at = (int64_t)(o * a->stride + k * a->dilation) - (int64_t)a->pad;
-      if (a->size && (at < 0 || at >= (int64_t)a->size)) continue;
-      interval next = {o * a->out_step + k * a->tap_step, length};
-      wk_vec_push(&v, next);
-    }
-  if (v.n) qsort(v.data, v.n, sizeof *v.data, by_from);
-  size_t n = 0;
-  for (size_t i = 0; i < v.n; i++) {
-    interval *last = n ? &v.data[n - 1] : NULL, now = v.data[i];
-    if (last && (merge ? now.from <= last->from + last->length : now.from == last->from)) {
-      uint64_t end = now.from + now.length;
-      if (end > last->from + last->length) last->length = end - last->from;
-    } else {
-      v.data[n++] = now;
-    }
+/* The outputs for which tap k is no padding; false: none. */
+static bool inside(const axis *a, uint64_t k, int64_t *first, int64_t *last) {
+  int64_t at = (int64_t)(k * a->dilation) - (int64_t)a->pad, stride = (int64_t)a->stride;
+  *first = 0;
+  *last = (int64_t)a->outputs - 1;
+  if (a->size) { /* 0 <= o * stride + at < size */
+    int64_t low = -floor_div(at, stride), high = floor_div((int64_t)a->size - 1 - at, stride);
+    if (low > *first) *first = low;
+    if (high < *last) *last = high;
   }
-  v.n = n;
-  return v;
+  return *first <= *last;
 }
 
-static void window(const walk *w, int64_t in, const axis *y, const axis *x, uint64_t block,
-                   uint64_t length) {
-  intervals rows = offsets(y, 1, false), columns = offsets(x, length, true);
-  for (size_t r = 0; r < rows.n; r++)
-    for (size_t i = 0; i < columns.n; i++)
-      reads(w, "in", (uint64_t)(in + (int64_t)(block + rows.data[r].from + columns.data[i].from)),
-            columns.data[i].length);
-  wk_vec_free(&rows);
-  wk_vec_free(&columns);
+/* The least and the largest offset; false: all is padding. */
+static bool reach(const axis *a, int64_t *low, int64_t *high) {
+  int64_t first, last;
+  *low = INT64_MAX;
+  *high = INT64_MIN;
+  for (uint64_t k = 0; k < a->taps; k++) {
+    if (!inside(a, k, &first, &last)) continue;
+    int64_t tap = (int64_t)(k * a->tap_step), step = (int64_t)a->out_step;
+    if (tap + first * step < *low) *low = tap + first * step;
+    if (tap + last * step > *high) *high = tap + last * step;
+  }
+  return *low <= *high;
+}
+
+/* p + the offsets of the axis, the least of which is `low`, less that. */
+static void add_axis(wk_places *p, const axis *a, int64_t low) {
+  wk_places all = wk_places_new(p->low, p->low + (int64_t)p->words * 64 - 1);
+  int64_t first, last;
+  for (uint64_t k = 0; k < a->taps; k++) {
+    if (!inside(a, k, &first, &last)) continue;
+    wk_places of_tap = wk_places_copy(p);
+    wk_places_repeat(&of_tap, (int64_t)a->out_step, last - first + 1);
+    wk_places_join(&all, &of_tap, (int64_t)(k * a->tap_step) + first * (int64_t)a->out_step - low);
+    wk_places_free(&of_tap);
+  }
+  wk_places_free(p);
+  *p = all;
+}
+
+/* `blocks` blocks of `length` bytes from every tap. */
+static void window(const walk *w, int64_t in, const axis *y, const axis *x, uint64_t blocks,
+                   uint64_t block, uint64_t length) {
+  int64_t top, bottom, left, right, span = (int64_t)((blocks - 1) * block + length - 1);
+  if (!blocks || !reach(y, &top, &bottom) || !reach(x, &left, &right)) return;
+  wk_places p = wk_places_new(0, bottom - top + right - left + span);
+  wk_places_add(&p, 0);
+  add_axis(&p, x, left);
+  add_axis(&p, y, top);
+  wk_places_repeat(&p, (int64_t)block, (int64_t)blocks);
+  runs(w, WK_ACCESS_READ, "in", (uint64_t)(in + top + left), &p, length);
+  wk_places_free(&p);
 }
 
 #define AXES(C)                                                                                  \
@@ -124,9 +192,9 @@ static void conv(const walk *w) {
   const wk_isa_command *c = w->c;
   uint64_t n = (uint64_t)w->m->array, blocks = WK_V(c, CONV, kc);
   AXES(CONV);
-  for (uint64_t k = 0; k < blocks; k++)
-    window(w, WK_SV(c, CONV, in), &y, &x, k * WK_V(c, CONV, k_c),
-           k + 1 == blocks ? WK_V(c, CONV, k_tail) : n);
+  int64_t in = WK_SV(c, CONV, in), block = WK_SV(c, CONV, k_c);
+  window(w, in, &y, &x, blocks - 1, (uint64_t)block, n);
+  window(w, in + (int64_t)(blocks - 1) * block, &y, &x, 1, 0, WK_V(c, CONV, k_tail));
   grid(w, WK_ACCESS_READ, "wt", WK_V(c, CONV, wt), blocks * WK_V(c, CONV, ky) * WK_V(c, CONV, kx),
        n * n, 1, 0, WK_V(c, CONV, n) * n);
   epilogue e = EPILOGUE(CONV, WK_V(c, CONV, ny), WK_V(c, CONV, nx), WK_V(c, CONV, out_x));
@@ -137,7 +205,7 @@ static void dwc(const walk *w) {
   const wk_isa_command *c = w->c;
   uint64_t n = (uint64_t)w->m->array, taps = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three ? 3 : 1;
   AXES(DWC);
-  window(w, WK_SV(c, DWC, in), &y, &x, 0, WK_V(c, DWC, n));
+  window(w, WK_SV(c, DWC, in), &y, &x, 1, 0, WK_V(c, DWC, n));
   reads(w, "wt", WK_V(c, DWC, wt),
         WK_V(c, DWC, ky) * ((WK_V(c, DWC, kx) + taps - 1) / taps) * taps * n);
   epilogue e = EPILOGUE(DWC, WK_V(c, DWC, ny), WK_V(c, DWC, nx), WK_V(c, DWC, out_x));
@@ -146,14 +214,16 @@ static void dwc(const walk *w) {
 
 static void mm(const walk *w) {
   const wk_isa_command *c = w->c;
-  uint64_t n = (uint64_t)w->m->array, blocks = WK_V(c, MM, kc);
-  for (uint64_t k = 0; k < blocks; k++) {
-    uint64_t lanes = k + 1 == blocks ? WK_V(c, MM, k_tail) : n;
-    grid(w, WK_ACCESS_READ, "in", WK_V(c, MM, in) + k * WK_V(c, MM, k_c), WK_V(c, MM, ny),
-         WK_V(c, MM, in_y), 1, 0, lanes);
-    grid(w, WK_ACCESS_READ, "wt", WK_V(c, MM, wt) + k * WK_V(c, MM, w_c),
-         WK_V(c, MM, transposed) ? lanes : WK_V(c, MM, n), WK_V(c, MM, w_r), 1, 0,
-         WK_V(c, MM, transposed) ? WK_V(c, MM, n) : lanes);
+  uint64_t array = (uint64_t)w->m->array, blocks = WK_V(c, MM, kc), tail = WK_V(c, MM, k_tail);
+  uint64_t wt = WK_V(c, MM, wt), line = WK_V(c, MM, w_r), tile = WK_V(c, MM, w_c);
+  uint64_t n = WK_V(c, MM, n);
+  blocks_of(w, WK_ACCESS_READ, "in", WK_V(c, MM, in), WK_V(c, MM, ny), WK_V(c, MM, in_y), blocks,
+            WK_V(c, MM, k_c), array, tail);
+  if (WK_V(c, MM, transposed)) {
+    grid(w, WK_ACCESS_READ, "wt", wt, blocks - 1, tile, array, line, n);
+    grid(w, WK_ACCESS_READ, "wt", wt + (blocks - 1) * tile, tail, line, 1, 0, n);
+  } else {
+    blocks_of(w, WK_ACCESS_READ, "wt", wt, n, line, blocks, tile, array, tail);
   }
   epilogue e = EPILOGUE(MM, WK_V(c, MM, ny), 1, 0);
   finish(w, &e);
@@ -166,6 +236,11 @@ static void tables(const walk *w, uint64_t from, const wk_isa_uses *uses) {
     run(w, WK_SPACE_TABLE, WK_ACCESS_READ, "table", from, (uint64_t)uses->tables);
 }
 
+#define SIDES(s)                                                                                 \
+  (const side[]) {                                                                               \
+    {n0, WK_V(c, MAP, s##0)}, {n1, WK_V(c, MAP, s##1)}, { n2, WK_V(c, MAP, s##2) }               \
+  }
+
 static void map(const walk *w) {
   const wk_isa_command *c = w->c;
   wk_isa_uses uses = wk_isa_uses_of(c);
@@ -173,39 +248,39 @@ static void map(const walk *w) {
   uint64_t n2 = WK_V(c, MAP, n2);
   tables(w, WK_V(c, MAP, table), &uses);
   if (uses.record) reads(w, "par", WK_V(c, MAP, par), WK_RECORD_BYTES);
-  for (uint64_t i = 0; i < n2; i++) {
-    grid(w, WK_ACCESS_READ, "a", WK_V(c, MAP, a) + i * WK_V(c, MAP, a2), n1, WK_V(c, MAP, a1), n0,
-         WK_V(c, MAP, a0), n);
-    if (uses.second)
-      grid(w, WK_ACCESS_READ, "b", WK_V(c, MAP, b) + i * WK_V(c, MAP, b2), n1, WK_V(c, MAP, b1), n0,
-           WK_V(c, MAP, b0), WK_V(c, MAP, splat) ? 1 : n);
-  }
-  for (uint64_t i = 0; i < n2; i++)
-    grid(w, WK_ACCESS_WRITE, "out", WK_V(c, MAP, out) + i * WK_V(c, MAP, y2), n1, WK_V(c, MAP, y1),
-         n0, WK_V(c, MAP, y0), n);
+  box(w, WK_ACCESS_READ, "a", WK_V(c, MAP, a), SIDES(a), 3, n);
+  if (uses.second)
+    box(w, WK_ACCESS_READ, "b", WK_V(c, MAP, b), SIDES(b), 3, WK_V(c, MAP, splat) ? 1 : n);
+  box(w, WK_ACCESS_WRITE, "out", WK_V(c, MAP, out), SIDES(y), 3, n);
 }
 
-/* valid_mean: counts of taps are products of a row's and a column's count. */
-static uint64_t valid_taps(const axis *a, uint64_t output) {
-  uint64_t n = 0;
-  for (uint64_t k = 0; k < a->taps; k++) {
-    int64_t at = (int64_t)(output * a->stride + k * a->dilation) - (int64_t)a->pad;
-    n += !a->size || (at >= 0 && at < (int64_t)a->size);
+/* valid_mean: counts of taps are products of a row's and a column's count. seen[t]: an output has t
+ * along the axis. */
+enum { MOST_TAPS = 64 };
+
+static void see_taps(const axis *a, bool *seen) {
+  for (uint64_t o = 0; o < a->outputs; o++) {
+    int n = 0;
+    for (uint64_t k = 0; k < a->taps; k++) {
+      int64_t at = (int64_t)(o * a->stride + k * a->dilation) - (int64_t)a->pad;
+      n += !a->size || (at >= 0 && at < (int64_t)a->size);
+    }
+    seen[n] = true;
   }
-  return n;
 }
 
 static void valid_entries(const walk *w, const axis *y, const axis *x) {
-  const wk_isa_command *c = w->c;
-  bool seen[64 * 64] = {false};
-  for (uint64_t oy = 0; oy < y->outputs; oy++)
-    for (uint64_t ox = 0; ox < x->outputs; ox++) {
-      uint64_t taps = valid_taps(y, oy) * valid_taps(x, ox);
-      if (!taps || seen[taps]) continue;
-      seen[taps] = true;
-      reads(w, "par", WK_V(c, POOL, par) + WK_RECORD_BYTES + WK_ENTRY_BYTES * (taps - 1),
+  bool of_rows[MOST_TAPS] = {false}, of_columns[MOST_TAPS] = {false};
+  bool seen[MOST_TAPS * MOST_TAPS] = {false};
+  see_taps(y, of_rows);
+  see_taps(x, of_columns);
+  for (int i = 1; i < MOST_TAPS; i++)
+    for (int k = 1; k < MOST_TAPS; k++)
+      if (of_rows[i] && of_columns[k]) seen[i * k] = true;
+  for (uint64_t t = 1; t < MOST_TAPS * MOST_TAPS; t++)
+    if (seen[t])
+      reads(w, "par", WK_V(w->c, POOL, par) + WK_RECORD_BYTES + WK_ENTRY_BYTES * (t - 1),
             WK_ENTRY_BYTES);
-    }
 }
 
 static void pool(const walk *w) {
@@ -216,7 +291,7 @@ static void pool(const walk *w) {
   if (uses.entries == WK_USES_ENTRY_0)
     reads(w, "par", WK_V(c, POOL, par) + WK_RECORD_BYTES, WK_ENTRY_BYTES);
   if (uses.entries == WK_USES_ENTRY_OF_TAPS) valid_entries(w, &y, &x);
-  window(w, WK_SV(c, POOL, in), &y, &x, 0, WK_V(c, POOL, n));
+  window(w, WK_SV(c, POOL, in), &y, &x, 1, 0, WK_V(c, POOL, n));
   grid(w, WK_ACCESS_WRITE, "out", WK_V(c, POOL, out), WK_V(c, POOL, ny), WK_V(c, POOL, out_y),
        WK_V(c, POOL, nx), WK_V(c, POOL, out_x), WK_V(c, POOL, n));
 }
@@ -230,10 +305,8 @@ static uint64_t row_entries(const walk *w, const wk_isa_uses *uses) {
 static void rows(const walk *w, wk_access access, const char *field, uint64_t from, uint64_t row,
                  uint64_t block) {
   const wk_isa_command *c = w->c;
-  uint64_t n = (uint64_t)w->m->array, blocks = WK_V(c, ROW, kc);
-  for (uint64_t k = 0; k < blocks; k++)
-    grid(w, access, field, from + k * block, WK_V(c, ROW, ny), row, 1, 0,
-         k + 1 == blocks ? WK_V(c, ROW, k_tail) : n);
+  blocks_of(w, access, field, from, WK_V(c, ROW, ny), row, WK_V(c, ROW, kc), block,
+            (uint64_t)w->m->array, WK_V(c, ROW, k_tail));
 }
 
 static void row(const walk *w) {
@@ -254,9 +327,8 @@ static void trn_tiles(const walk *w, wk_access access, const char *field, uint64
                       uint64_t line, uint64_t tile, uint64_t step, uint64_t count,
                       uint64_t length) {
   const wk_isa_command *c = w->c;
-  for (uint64_t y = 0; y < WK_V(c, TRN, ny); y++)
-    for (uint64_t x = 0; x < WK_V(c, TRN, nx); x++)
-      grid(w, access, field, from + y * line + x * tile, 1, 0, count, step, length);
+  const side sides[] = {{WK_V(c, TRN, ny), line}, {WK_V(c, TRN, nx), tile}, {count, step}};
+  box(w, access, field, from, sides, 3, length);
 }
 
 static void trn(const walk *w) {

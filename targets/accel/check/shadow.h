@@ -13,16 +13,27 @@ typedef struct {
   uint32_t reader[WK_QUEUE_COUNT];  /* of each queue, the last that has read since */
 } wk_cell;
 
+/* Addresses from .. end - 1, whose cells are numbered from `first` on. */
+typedef struct {
+  uint64_t from, end, first;
+} wk_shadow_part;
+
 typedef struct {
   uint64_t size, granule;
   wk_cell **pages;
-  WK_VEC(uint64_t) made; /* pages that exist */
+  WK_VEC(uint64_t) made;        /* pages that exist */
+  WK_VEC(wk_shadow_part) parts; /* in order */
+  size_t hint;                  /* the part that was found last */
 } wk_shadow;
 
-/* size and granule in bytes (or entries, tables). */
+/* size and granule in bytes (or entries, tables). There are cells for all addresses, */
 void wk_shadow_init(wk_shadow *s, uint64_t size, uint64_t granule);
+/* or only for those that are noted in between. */
+void wk_shadow_begin(wk_shadow *s, uint64_t size, uint64_t granule);
+void wk_shadow_note(wk_shadow *s, uint64_t from, uint64_t length);
+void wk_shadow_end(wk_shadow *s);
 void wk_shadow_free(wk_shadow *s);
-/* The cell of an address; with `make` false NULL when it was never asked for. */
-wk_cell *wk_shadow_cell(wk_shadow *s, uint64_t address, bool make);
+/* The cell of an address, or NULL. */
+wk_cell *wk_shadow_cell(wk_shadow *s, uint64_t address);
 
 #endif

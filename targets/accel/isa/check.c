@@ -47,22 +47,30 @@ static bool check_queue(checker *k) {
   return true;
 }
 
+/* Before any other field: the machine looks at it first. */
 static bool check_waits(checker *k, const uint32_t *before) {
   const wk_isa_command *c = k->c;
+  bool is_end = k->info->queues == 0; /* of which a wait is a stray bit */
   for (int q = 0; q < WK_QUEUE_COUNT; q++) {
     const char *name = wk_isa_queue_name(q);
-    bool waits = c->wait >> q & 1;
-    if ((waits || c->threshold[q]) && q >= wk_machine_queues(k->m))
+    if (!(c->wait >> q & 1)) continue;
+    if (q >= wk_machine_queues(k->m))
       return fault(k, WK_ERROR_wait, "wait", "the machine has no queue %s", name);
-    if (!waits && c->threshold[q])
-      return fault(k, WK_ERROR_none, wk_isa_header[WK_HEADER_threshold_ex + q].name,
-                   "%u, but it does not wait for %s", c->threshold[q], name);
-    if (waits && k->info->queues == 0)
-      return fault(k, WK_ERROR_wait, "wait", "it waits for nothing but the end of all queues");
-    if (waits && before && c->threshold[q] > before[q])
+    if (!is_end && before && c->threshold[q] > before[q])
       return fault(k, WK_ERROR_wait, "wait", "it waits for command %u of %s, of which %u come "
                    "before it", c->threshold[q], name, before[q]);
   }
+  return true;
+}
+
+static bool check_thresholds(checker *k) {
+  const wk_isa_command *c = k->c;
+  if (k->info->queues == 0 && c->wait)
+    return fault(k, WK_ERROR_field, "wait", "it waits for nothing but the end of all queues");
+  for (int q = 0; q < WK_QUEUE_COUNT; q++)
+    if (!(c->wait >> q & 1) && c->threshold[q])
+      return fault(k, WK_ERROR_field, wk_isa_header[WK_HEADER_threshold_ex + q].name,
+                   "%u, but it does not wait for %s", c->threshold[q], wk_isa_queue_name(q));
   return true;
 }
 
@@ -91,9 +99,14 @@ static bool is_lanes(const char *name) {
   return !strcmp(name, "n") || !strcmp(name, "k_tail") || !strcmp(name, "rows");
 }
 
-static bool check_fields(checker *k) {
+static bool check_header(checker *k) { /* a command that was decoded passes */
   for (int i = 0; i < WK_HEADER_COUNT; i++)
     if (!check_field(k, &wk_isa_header[i], k->c->header[i])) return false;
+  return true;
+}
+
+static bool check_fields(checker *k) {
+  if (!check_thresholds(k)) return false;
   if (k->c->reserved) return fault(k, WK_ERROR_field, "reserved", "it is not zero");
   for (int i = 0; i < k->info->n_fields; i++) {
     const wk_isa_field *f = &k->info->fields[i];
@@ -387,11 +400,11 @@ static bool check_transfer(checker *k) {
   int64_t memory = v[WK_LD_dram] + (v[WK_LD_n1] - 1) * v[WK_LD_s1] +
                    (v[WK_LD_n2] - 1) * v[WK_LD_s2] + (v[WK_LD_n3] - 1) * v[WK_LD_s3] + v[WK_LD_n0];
   if (!in_spm(k, "spm", v[WK_LD_spm], spm)) return false;
-  if (bytes % c0) return partial_chunk(k, bytes); /* the machine notices at the end */
   if (memory > k->m->dram_size)
     return fault(k, is_load ? WK_ERROR_read : WK_ERROR_write, "dram",
                  "bytes %lld to %lld are not all in the memory of %lld bytes", (ll)v[WK_LD_dram],
                  (ll)memory - 1, (ll)k->m->dram_size);
+  if (bytes % c0) return partial_chunk(k, bytes); /* the machine notices at the end */
   if (is_load && chunks_meet(v, chunks))
     return fault(k, WK_ERROR_none, "spm", "its chunks overlap in the scratchpad");
   if (!is_load && runs_meet(v))
@@ -428,7 +441,8 @@ bool wk_isa_find_fault(const wk_machine *m, const wk_isa_command *c, const uint3
                        wk_isa_fault *out) {
   checker k = {m, c, wk_isa_command_of((int)c->opcode), c->v, out};
   *out = (wk_isa_fault){.error = WK_ERROR_none};
-  return !(check_queue(&k) && check_fields(&k) && check_waits(&k, before) && check_payload(&k));
+  return !(check_queue(&k) && check_header(&k) && check_waits(&k, before) && check_fields(&k) &&
+           check_payload(&k));
 }
 
 wk_status wk_isa_check(const wk_machine *m, const wk_isa_command *c, const uint32_t *before,

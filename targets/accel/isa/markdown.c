@@ -245,6 +245,6 @@ void wk_machine_markdown(wk_str *b) {
   wk_str_printf(b, "\n## Counters\n\n"
                    "%d bits each. The registers COUNTER_SELECT, COUNTER_LO and COUNTER_HI show one "
                    "of them. MARK writes a row of %d bytes: counter i is the 64-bit number at byte "
-                   "8 i, the rest is zero.\n\n", WK_COUNTER_BITS, WK_MARK_BYTES);
+                   "8 i, the rest is not touched.\n\n", WK_COUNTER_BITS, WK_MARK_BYTES);
   counters(b);
 }
