@@ -207,6 +207,7 @@ static const struct {
     {FILL("0x63", "1", "0", "0", "0"), WK_ERROR_wait},                   /* for ld2 */
     {FILL("0x63", "1", "0", "0", "0x20"), WK_ERROR_wait},                /* for ld2, threshold */
     {FILL("0x8000063", "2", "0", "0", "0"), WK_ERROR_wait},              /* for ex: 1 */
+    {FILL("0x63", "2", "0", "0", "0"), WK_ERROR_field},                  /* the threshold alone */
     {FILL("0x8000063", "2", "0", "0", "0x80000000"), WK_ERROR_wait},     /* and a reserved bit */
     {FILL("0xc3", "1", "0", "0", "0x80000000"), WK_ERROR_opcode},        /* on no queue */
     {FILL("0x40", "0", "0", "0", "0"), WK_ERROR_opcode},
