@@ -62,24 +62,42 @@ static void finish(wk_functional *f, const epilogue *e) {
 #define CLONES
 #endif
 
-/* sums[o] += sum of x[i] * w[i][o] over i < lanes, for o < N */
+/* Input words of a row: `count` of them, `step` bytes apart, with `lanes` centred bytes each. */
+typedef struct {
+  const uint8_t *at;
+  int64_t step;
+  int count, lanes;
+  bool is_u8;
+  int32_t zero;
+} words;
+
+static inline int32_t lane(const words *x, int64_t at, int i) {
+  uint8_t byte = x->at[at + i];
+  return (x->is_u8 ? byte : (int8_t)byte) - x->zero;
+}
+
+/* sums[p][o] += sum of x[p][i] * w[i][o] over the lanes i, for every word p and o < N */
 #define MULTIPLY(N)                                                                            \
-  CLONES static void multiply_##N(int32_t *restrict sums, const int32_t *restrict x,           \
-                                  const int32_t *restrict w, int lanes) {                      \
-    uint32_t s[N];                                                                             \
-    memcpy(s, sums, sizeof s);                                                                 \
-    for (int i = 0; i < lanes; i++)                                                            \
-      for (int o = 0; o < N; o++) s[o] += (uint32_t)x[i] * (uint32_t)w[i * N + o];             \
-    memcpy(sums, s, sizeof s);                                                                 \
+  CLONES static void multiply_##N(int32_t *restrict sums, const words *restrict x,             \
+                                  const int32_t *restrict w) {                                 \
+    for (int p = 0; p < x->count; p++) {                                                       \
+      uint32_t s[N];                                                                           \
+      memcpy(s, sums + p * N, sizeof s);                                                       \
+      for (int i = 0; i < x->lanes; i++) {                                                     \
+        uint32_t v = (uint32_t)lane(x, p * x->step, i);                                        \
+        for (int o = 0; o < N; o++) s[o] += v * (uint32_t)w[i * N + o];                        \
+      }                                                                                        \
+      memcpy(sums + p * N, s, sizeof s);                                                       \
+    }                                                                                          \
   }
 MULTIPLY(8)
 MULTIPLY(16)
 MULTIPLY(32)
 
-static void multiply(int32_t *sums, const int32_t *x, const int32_t *w, int n, int lanes) {
-  if (n == 8) multiply_8(sums, x, w, lanes);
-  else if (n == 16) multiply_16(sums, x, w, lanes);
-  else multiply_32(sums, x, w, lanes);
+static void multiply(int32_t *sums, const words *x, const int32_t *w, int n) {
+  if (n == 8) multiply_8(sums, x, w);
+  else if (n == 16) multiply_16(sums, x, w);
+  else multiply_32(sums, x, w);
 }
 
 /* Centred bytes. */
@@ -90,29 +108,39 @@ static void read_lanes(const uint8_t *p, int lanes, bool is_u8, int32_t zero, in
     for (int i = 0; i < lanes; i++) x[i] = (int8_t)p[i] - zero;
 }
 
+/* The pixels of row y that tap (ky, kx) finds inside the input: run after run of neighbours. */
+static void conv_row(wk_functional *f, const epilogue *e, const wk_window *w, words x, int64_t block,
+                     int y, int ky, int kx, const int32_t *weights) {
+  for (int px = 0; px < w->nx; px += x.count) {
+    x.count = 0;
+    while (px < w->nx && !wk_window_is_inside(w, y, px, ky, kx)) px++;
+    while (px + x.count < w->nx && wk_window_is_inside(w, y, px + x.count, ky, kx)) x.count++;
+    if (!x.count) return;
+    int64_t at = wk_window_address(w, y, px, ky, kx);
+    x.step = wk_window_address(w, y, px + 1, ky, kx) - at;
+    x.at = f->scratchpad + at + block;
+    multiply(entry(f, e, y * w->nx + px), &x, weights, f->n);
+  }
+}
+
 void wk_functional_conv(wk_functional *f, const wk_isa_command *c) {
   wk_window w = WK_WINDOW(c, CONV);
   epilogue e = EPILOGUE(c, CONV, w.ny, w.nx, WK_V(c, CONV, out_x));
-  bool is_u8 = WK_V(c, CONV, u8);
-  int32_t zero = wk_functional_byte((uint8_t)WK_V(c, CONV, zero), is_u8);
+  words x = {.is_u8 = WK_V(c, CONV, u8)};
   int kc = (int)WK_V(c, CONV, kc), n = f->n;
-  int32_t x[MAX_N], weights[MAX_N * MAX_N]; /* [i][o] */
+  int32_t weights[MAX_N * MAX_N]; /* [i][o] */
   const uint8_t *tile = f->scratchpad + WK_V(c, CONV, wt);
+  x.zero = wk_functional_byte((uint8_t)WK_V(c, CONV, zero), x.is_u8);
   begin(f, &e);
   for (int k = 0; k < kc; k++)
     for (int ky = 0; ky < w.ky; ky++)
       for (int kx = 0; kx < w.kx; kx++, tile += n * n) {
-        int lanes = k + 1 == kc ? (int)WK_V(c, CONV, k_tail) : n;
+        x.lanes = k + 1 == kc ? (int)WK_V(c, CONV, k_tail) : n;
         memset(weights, 0, sizeof weights);
         for (int o = 0; o < e.n; o++)
-          for (int i = 0; i < lanes; i++) weights[i * n + o] = (int8_t)tile[o * n + i];
+          for (int i = 0; i < x.lanes; i++) weights[i * n + o] = (int8_t)tile[o * n + i];
         for (int y = 0; y < w.ny; y++)
-          for (int px = 0; px < w.nx; px++) {
-            if (!wk_window_is_inside(&w, y, px, ky, kx)) continue;
-            int64_t at = wk_window_address(&w, y, px, ky, kx) + k * (int64_t)WK_V(c, CONV, k_c);
-            read_lanes(f->scratchpad + at, lanes, is_u8, zero, x);
-            multiply(entry(f, &e, y * w.nx + px), x, weights, n, lanes);
-          }
+          conv_row(f, &e, &w, x, k * (int64_t)WK_V(c, CONV, k_c), y, ky, kx, weights);
       }
   finish(f, &e);
 }
@@ -159,20 +187,16 @@ static void read_tile(const wk_functional *f, const wk_isa_command *c, int k, in
 
 void wk_functional_mm(wk_functional *f, const wk_isa_command *c) {
   epilogue e = EPILOGUE(c, MM, WK_V(c, MM, ny), 1, 0);
-  bool is_u8 = WK_V(c, MM, u8);
-  int32_t zero = wk_functional_byte((uint8_t)WK_V(c, MM, zero), is_u8);
+  words x = {.is_u8 = WK_V(c, MM, u8), .step = (int64_t)WK_V(c, MM, in_y), .count = e.ny};
   int kc = (int)WK_V(c, MM, kc);
-  int32_t x[MAX_N], weights[MAX_N * MAX_N];
+  int32_t weights[MAX_N * MAX_N];
+  x.zero = wk_functional_byte((uint8_t)WK_V(c, MM, zero), x.is_u8);
   begin(f, &e);
   for (int k = 0; k < kc; k++) {
-    int lanes = k + 1 == kc ? (int)WK_V(c, MM, k_tail) : f->n;
-    read_tile(f, c, k, lanes, weights);
-    for (int y = 0; y < e.ny; y++) {
-      uint64_t at = WK_V(c, MM, in) + (uint64_t)y * WK_V(c, MM, in_y) +
-                    (uint64_t)k * WK_V(c, MM, k_c);
-      read_lanes(f->scratchpad + at, lanes, is_u8, zero, x);
-      multiply(entry(f, &e, y), x, weights, f->n, lanes);
-    }
+    x.lanes = k + 1 == kc ? (int)WK_V(c, MM, k_tail) : f->n;
+    x.at = f->scratchpad + WK_V(c, MM, in) + (uint64_t)k * WK_V(c, MM, k_c);
+    read_tile(f, c, k, x.lanes, weights);
+    multiply(entry(f, &e, 0), &x, weights, f->n);
   }
   finish(f, &e);
 }
