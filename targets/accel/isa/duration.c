@@ -213,7 +213,7 @@ static uint64_t load(const wk_machine *m, const wk_isa_command *c) {
   return write + 1;
 }
 
-/* Beats that left the buffer of ST, and when; it holds at most 2 beats and N bytes. */
+/* Beats that left the buffer of ST, and when; it holds at most 3 beats and N bytes. */
 enum { BEATS = 16 };
 typedef struct {
   uint64_t bytes[BEATS], cycle[BEATS];
@@ -238,7 +238,7 @@ static uint64_t sent_when(const sent_beats *s, uint64_t bytes) {
 /* The next access to the scratchpad; *read is the cycle of the one before. */
 static uint64_t read_next(const wk_machine *m, const wk_isa_command *c, const sent_beats *s,
                           uint64_t moved, uint64_t *read) {
-  uint64_t room = (uint64_t)(2 * m->bus + m->array), after = moved + access(m, c, moved);
+  uint64_t room = (uint64_t)(3 * m->bus + m->array), after = moved + access(m, c, moved);
   *read = most(*read + 1, after > room ? sent_when(s, after - room) : 0);
   return after;
 }
