@@ -6,7 +6,7 @@
  * on the machine disturb little. Usage: bench_kernels [--cpu NAME] [--passes N] [--dump FILE.o]
  * [--match TEXT] [--signs u8|i8] [resnet50|mobilenetv2|vgg19|bert|resnet50-int8|mobilenetv2-int8]…
  */
-#include "targets/cpu/dot.h"
+#include "targets/cpu/kernels/dot.h"
 #include "tests/kernel_harness.h"
 
 #include <time.h>

@@ -5,9 +5,9 @@
 #define WICK_TESTS_KERNEL_HARNESS_H
 
 #include "compiler/ir/expr.h"
-#include "targets/cpu/expr_emit.h"
-#include "targets/cpu/kernels.h"
-#include "targets/cpu/object.h"
+#include "targets/cpu/expr/expr_emit.h"
+#include "targets/cpu/kernels/kernels.h"
+#include "targets/cpu/llvm/object.h"
 
 #include <math.h>
 #include <stdio.h>

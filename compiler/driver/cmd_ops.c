@@ -6,7 +6,7 @@
 #include "compiler/driver/command.h"
 #include "compiler/driver/pipeline.h"
 #include "compiler/driver/text.h"
-#include "compiler/import/import.h"
+#include "compiler/onnx/onnx.h"
 
 typedef struct {
   bool markdown, onnx, ir, passes;

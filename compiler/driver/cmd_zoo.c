@@ -3,7 +3,7 @@
 
 #include "compiler/driver/command.h"
 #include "compiler/driver/text.h"
-#include "compiler/import/import.h"
+#include "compiler/onnx/onnx.h"
 #include "compiler/zoo/zoo.h"
 
 typedef struct {

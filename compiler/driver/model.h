@@ -4,7 +4,7 @@
 #define WICK_DRIVER_MODEL_H
 
 #include "compiler/driver/pipeline.h"
-#include "compiler/import/import.h"
+#include "compiler/onnx/onnx.h"
 #include "compiler/support/options.h"
 
 /* --bind, --shape, --value as typed by the user. */

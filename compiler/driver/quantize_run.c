@@ -7,7 +7,7 @@
 
 #include "compiler/driver/quantize.h"
 #include "compiler/driver/text.h"
-#include "compiler/import/import.h"
+#include "compiler/onnx/onnx.h"
 
 /* ---- watching -------------------------------------------------------------------------------- */
 

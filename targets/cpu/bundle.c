@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "runtime/abi.h"
-#include "targets/cpu/module.h"
-#include "targets/cpu/object.h"
+#include "targets/cpu/llvm/module.h"
+#include "targets/cpu/llvm/object.h"
 
 /* ---- entry points --------------------------------------------------------------------------- */
 

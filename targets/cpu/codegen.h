@@ -6,7 +6,7 @@
 #define WICK_CPU_CODEGEN_H
 
 #include "compiler/ir/ir.h"
-#include "targets/cpu/kernels.h"
+#include "targets/cpu/kernels/kernels.h"
 
 typedef struct {
   wk_emit e;

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "targets/cpu/codegen.h"
-#include "targets/cpu/contract.h"
-#include "targets/cpu/expr_emit.h"
+#include "targets/cpu/kernels/contract.h"
+#include "targets/cpu/expr/expr_emit.h"
 
 /* Multiply-accumulates that one thread does in a nanosecond, roughly. */
 static double macs_per_ns(const wk_cpu_isa *isa, const wk_inst *i) {

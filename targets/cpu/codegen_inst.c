@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "targets/cpu/codegen.h"
-#include "targets/cpu/loops.h"
+#include "targets/cpu/nest/loops.h"
 
 /* ---- estimates ------------------------------------------------------------------------------ */
 

@@ -7,16 +7,16 @@ execute_process(COMMAND ${LLVM_CONFIG} --libs --link-shared OUTPUT_VARIABLE llvm
 execute_process(COMMAND ${LLVM_CONFIG} --libdir OUTPUT_VARIABLE llvm_libdir
                 OUTPUT_STRIP_TRAILING_WHITESPACE)
 
-# rare/*.c become bitcode, once per instruction set (the rows of isa.c), and bytes in the library.
+# rare/bitcode/*.c become bitcode, once per instruction set (the rows of isa.c), and bytes in the library.
 set(rare_isas avx512 avx2 x86-64 aarch64)
 set(rare_flags_avx512 --target=x86_64-linux-gnu -march=x86-64-v4 -mprefer-vector-width=512)
 set(rare_flags_avx2 --target=x86_64-linux-gnu -march=x86-64-v3)
 set(rare_flags_x86-64 --target=x86_64-linux-gnu -march=x86-64)
 set(rare_flags_aarch64 --target=aarch64-linux-gnu -march=armv8-a)
 set(rare_dir ${CMAKE_BINARY_DIR}/generated/rare)
-file(GLOB rare_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/targets/cpu/rare/*.c)
-file(GLOB rare_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/targets/cpu/rare/*.h
-     ${CMAKE_SOURCE_DIR}/targets/cpu/rare/*.def)
+file(GLOB rare_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/targets/cpu/rare/bitcode/*.c)
+file(GLOB rare_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/targets/cpu/rare/bitcode/*.h
+     ${CMAKE_SOURCE_DIR}/targets/cpu/rare/bitcode/*.def)
 set(rare_bitcode)
 set(rare_symbols)
 set(rare_rows)
@@ -41,7 +41,7 @@ endforeach()
 file(MAKE_DIRECTORY ${rare_dir})
 file(CONFIGURE OUTPUT ${rare_dir}/rare_code.c @ONLY CONTENT
 "/* SPDX-License-Identifier: Apache-2.0 */
-#include \"targets/cpu/rare_link.h\"
+#include \"targets/cpu/rare/rare_link.h\"
 #define BYTES(name, file)                                                          \\
   __asm__(\".section .rodata\\n.balign 16\\n\" #name \":\\n.incbin \\\"\" file \"\\\"\\n\"   \\
           #name \"_end:\\n.byte 0\\n.previous\\n\");                                     \\

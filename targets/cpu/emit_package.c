@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "compiler/package/package.h"
-#include "targets/cpu/blob.h"
-#include "targets/cpu/module.h"
-#include "targets/cpu/object.h"
+#include "targets/cpu/llvm/blob.h"
+#include "targets/cpu/llvm/module.h"
+#include "targets/cpu/llvm/object.h"
 
 #ifndef WICK_VERSION
 #define WICK_VERSION "0.1"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "targets/cpu/gemm.h"
+#include "targets/cpu/kernels/gemm.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Run-time packing of B into a panel [words of k][nv * lanes]. The transposed case (attention's K)
  * goes through square blocks of one vector by one vector: log2(lanes) rounds of a perfect shuffle
  * of all registers transpose a block. */
-#include "targets/cpu/rows.h"
+#include "targets/cpu/kernels/rows.h"
 
 #include <stdio.h>
 #include <string.h>

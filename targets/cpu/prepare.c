@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "targets/cpu/contract.h"
+#include "targets/cpu/kernels/contract.h"
 
 /* ---- temporaries ---------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
  * convolution with one tap that stands beside one element of x at every position: -1, 1, 3, … */
 #include <string.h>
 
-#include "targets/cpu/contract.h"
+#include "targets/cpu/kernels/contract.h"
 #include "targets/cpu/prepare.h"
 
 enum { MAX_PHASES = 64, MAX_SPATIAL = 2 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/cpu/cpu.h"
 
-#include "targets/cpu/module.h"
+#include "targets/cpu/llvm/module.h"
 #include "targets/cpu/prepare.h"
 
 static wk_status isa_of(const wk_emit_options *o, const wk_cpu_isa **out) {

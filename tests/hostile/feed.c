@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "compiler/import/import.h"
+#include "compiler/onnx/onnx.h"
 #include "runtime/wick.h"
 
 bool feed_status(feed_run *r, wk_status s, const char *what) {

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "compiler/eval/eval.h"
-#include "compiler/import/import.h"
+#include "compiler/onnx/onnx.h"
 #include "runtime/wick.h"
 #include "targets/cpu/cpu.h"
 #include "tests/hostile/hostile.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/import/import.h"
+#include "compiler/onnx/onnx.h"
 #include "compiler/zoo/zoo.h"
 #include "onnx.pb-c.h"
 #include "targets/cpu/cpu.h"

@@ -7,8 +7,8 @@
 
 #include "compiler/eval/eval.h"
 #include "compiler/ir/ir.h"
-#include "targets/cpu/loops.h"
-#include "targets/cpu/object.h"
+#include "targets/cpu/nest/loops.h"
+#include "targets/cpu/llvm/object.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/import/import.h"
+#include "compiler/onnx/onnx.h"
 #include "onnx.pb-c.h"
 
 typedef struct {

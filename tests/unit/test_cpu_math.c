@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of targets/cpu/vmath.h against the C library: f32 against double, f64 against long
+/* The functions of targets/cpu/llvm/vmath.h against the C library: f32 against double, f64 against long
  * double, in units of the last place, on dense samples and on every special value. */
 #include "tests/unit/cpu_loop_case.h"
 

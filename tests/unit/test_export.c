@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/import/import.h"
+#include "compiler/onnx/onnx.h"
 
 static char dir[64], path[96];
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/import/import.h"
+#include "compiler/onnx/onnx.h"
 #include "runtime/wick.h"
 #include "targets/cpu/cpu.h"
 #include "tests/hostile/hostile.h"

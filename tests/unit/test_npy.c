@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/import/import.h"
+#include "compiler/onnx/onnx.h"
 
 /* In memory where there is such a folder: every write is synchronised to the disk. */
 static char dir[64], path[96];

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * control: graphs inside nodes. Either a body becomes part of the graph around it (a branch known
+ * at import, an unrolled loop), or a graph of its own whose captures are explicit. */
+#ifndef WICK_IMPORT_CONTROL_H
+#define WICK_IMPORT_CONTROL_H
+
+#include "compiler/onnx/emit.h"
+
+/* Imports p into the node's own graph; inputs are bound to its input names, out gets its
+ * outputs. */
+void wk_body_inline(wk_onnx_node *c, const Onnx__GraphProto *p, const wk_bound *in, size_t n_in,
+                    wk_bound *out, size_t n_out);
+
+/* A body as a graph of its own. in holds values of that graph (inputs and constants made
+ * before). */
+typedef struct {
+  const Onnx__GraphProto *p;
+  wk_graph *g;
+  wk_scope *scope;
+} wk_body;
+bool wk_body_open(wk_onnx_node *c, const Onnx__GraphProto *p, wk_body *b); /* close it either way */
+void wk_body_import(wk_onnx_node *c, wk_body *b, const wk_bound *in, size_t n_in, wk_bound *out,
+                    size_t n_out);
+void wk_body_close(wk_body *b);
+/* Every output is a tensor (else latches WK_UNSUPPORTED). False also when one is unknown; then the
+ * reason is on record already and *unknown says so. */
+bool wk_body_tensors(wk_onnx_node *c, const wk_bound *out, size_t n, bool *unknown);
+/* What the node's own results are when its body could not be imported. */
+void wk_body_results_unknown(wk_onnx_node *c);
+
+#endif

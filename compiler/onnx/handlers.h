@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every handler named in import_ops.def. */
+#ifndef WICK_ONNX_HANDLERS_H
+#define WICK_ONNX_HANDLERS_H
+
+#include "compiler/onnx/importer.h"
+
+#define ONNX_OP(domain, name, since, known, min_in, max_in, dtypes, handler, op) \
+  wk_status handler(wk_onnx_node *c);
+#include "compiler/onnx/import_ops.def"
+#undef ONNX_OP
+wk_status wk_onnx_own(wk_onnx_node *c); /* any operator of the exporter's domain */
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Signal processing: windows and tables are constants, Fourier transforms are products with
+ * constant matrices. */
+#include <math.h>
+#include <string.h>
+
+#include "compiler/onnx/emit.h"
+#include "compiler/onnx/handlers.h"
+#include "compiler/onnx/matmul.h"
+
+#define TABLE_MAX ((int64_t)1 << 23) /* elements of a transform matrix */
+
+/* ---- windows ------------------------------------------------------------------------------- */
+
+static wk_status window(wk_onnx_node *c, double a0, double a1, double a2) {
+  int64_t n = wk_onnx_const_int(c, c->in[0], "the size of the window");
+  bool periodic = wk_onnx_int(c, "periodic", 1) != 0;
+  if (!wk_onnx_ok(c) || !wk_onnx_valid(c, n >= 0 && n <= TABLE_MAX, "size %lld", (long long)n))
+    return c->status;
+  void *data;
+  wk_type t = wk_type_make(wk_onnx_dtype(c, "output_datatype", WK_F32), 1, &n);
+  wk_value_id v = wk_emit_constant(c, &t, &data);
+  double period = periodic ? (double)n : (double)(n - 1);
+  for (int64_t i = 0; data && i < n; i++) {
+    double x = n == 1 ? 0 : 2 * M_PI * (double)i / period;
+    wk_store_f64(data, t.dtype, i, a0 - a1 * cos(x) + a2 * cos(2 * x));
+  }
+  return wk_onnx_return(c, v);
+}
+
+wk_status wk_onnx_hann_window(wk_onnx_node *c) { return window(c, 0.5, 0.5, 0); }
+wk_status wk_onnx_hamming_window(wk_onnx_node *c) { return window(c, 25.0 / 46, 21.0 / 46, 0); }
+wk_status wk_onnx_blackman_window(wk_onnx_node *c) { return window(c, 0.42, 0.5, 0.08); }
+
+/* ---- mel filters --------------------------------------------------------------------------- */
+
+static void mel_column(double *m, int64_t bins, int64_t columns, int64_t k, const int64_t *edge) {
+  int64_t low = edge[k], center = edge[k + 1], high = edge[k + 2];
+  if (low == center && center >= 0 && center < bins) m[center * columns + k] = 1;
+  for (int64_t j = low; low != center && j <= center; j++) {
+    if (j >= 0 && j < bins) m[j * columns + k] = (double)(j - low) / (double)(center - low);
+  }
+  for (int64_t j = center; center < high && j < high; j++) {
+    if (j >= 0 && j < bins) m[j * columns + k] = (double)(high - j) / (double)(high - center);
+  }
+}
+
+wk_status wk_onnx_mel_weights(wk_onnx_node *c) {
+  int64_t columns = wk_onnx_const_int(c, c->in[0], "the number of mel bins");
+  int64_t length = wk_onnx_const_int(c, c->in[1], "the length of the transform");
+  int64_t rate = wk_onnx_const_int(c, c->in[2], "the sample rate");
+  double low = wk_onnx_const_float(c, c->in[3], "the lower edge");
+  double high = wk_onnx_const_float(c, c->in[4], "the upper edge");
+  bool ok = columns > 0 && columns < 65536 && length > 0 && length < 1 << 24 && rate > 0 &&
+            low >= 0 && high >= low && high < 1e9 && (length / 2 + 1) * columns <= TABLE_MAX;
+  if (!wk_onnx_ok(c) || !wk_onnx_need(c, ok, "these sizes and edges")) return c->status;
+  int64_t bins = length / 2 + 1;
+  double mel_low = 2595 * log10(1 + low / 700), mel_high = 2595 * log10(1 + high / 700);
+  double step = (mel_high - mel_low) / (double)(columns + 2);
+  int64_t *edge = wk_arena_alloc(c->im->arena, (size_t)(columns + 2) * sizeof *edge);
+  for (int64_t i = 0; i < columns + 2; i++) {
+    double hz = 700 * (pow(10, ((double)i * step + mel_low) / 2595) - 1);
+    edge[i] = (int64_t)floor((double)(length + 1) * hz / (double)rate);
+    if (edge[i] > bins) edge[i] = bins;
+  }
+  double *m = wk_arena_alloc(c->im->arena, (size_t)(bins * columns) * sizeof *m);
+  for (int64_t k = 0; k < columns; k++) mel_column(m, bins, columns, k, edge);
+  wk_dtype t = wk_onnx_dtype(c, "output_datatype", WK_F32);
+  return wk_onnx_return(c, wk_emit_f64s(c, t, m, 2, (const int64_t[]){bins, columns}));
+}
+
+/* ---- Fourier transforms -------------------------------------------------------------------- */
+
+typedef struct {
+  int64_t n, components; /* samples, each real (1) or complex (2) */
+  int64_t bins;
+  bool inverse;
+} transform;
+
+/* [n * components, bins * 2]: row (j, part), column (k, part). */
+static wk_value_id transform_matrix(wk_onnx_node *c, const transform *f, wk_dtype t) {
+  int64_t rows = f->n * f->components, columns = f->bins * 2;
+  if (!wk_onnx_need(c, f->n <= 1 << 20 && rows * columns <= TABLE_MAX, "a transform of length %lld",
+                    (long long)f->n)) return WK_NONE;
+  void *data;
+  wk_type type = wk_type_make(t, 2, (const int64_t[]){rows, columns});
+  wk_value_id v = wk_emit_constant(c, &type, &data);
+  double sign = f->inverse ? 1 : -1, scale = f->inverse ? 1.0 / (double)f->n : 1;
+  for (int64_t j = 0; data && j < f->n; j++) {
+    for (int64_t k = 0; k < f->bins; k++) {
+      double angle = 2 * M_PI * (double)(j * k % f->n) / (double)f->n;
+      double re = scale * cos(angle), im = scale * sign * sin(angle);
+      int64_t at = j * f->components * columns + 2 * k;
+      wk_store_f64(data, t, at, re);
+      wk_store_f64(data, t, at + 1, im);
+      if (f->components == 1) continue;
+      wk_store_f64(data, t, at + columns, -im);
+      wk_store_f64(data, t, at + columns + 1, re);
+    }
+  }
+  return v;
+}
+
+/* x [..., n, components] -> [..., bins, 2]. */
+static wk_value_id transform_last(wk_onnx_node *c, wk_value_id x, const transform *f) {
+  wk_type t = *wk_onnx_type(c, x);
+  wk_value_id m = transform_matrix(c, f, t.dtype);
+  if (!wk_onnx_ok(c)) return WK_NONE;
+  t.dims[t.rank - 2] = f->n * f->components;
+  x = wk_emit_reshape(c, x, t.rank - 1, t.dims);
+  x = wk_matmul_emit(c, x, m);
+  t.dims[t.rank - 2] = f->bins;
+  t.dims[t.rank - 1] = 2;
+  return wk_emit_reshape(c, x, t.rank, t.dims);
+}
+
+static wk_value_id fit_length(wk_onnx_node *c, wk_value_id x, int axis, int64_t n) {
+  const wk_type t = *wk_onnx_type(c, x);
+  if (t.dims[axis] >= n) return wk_emit_slice(c, x, axis, 0, n, 1);
+  int64_t after[WK_MAX_RANK] = {0};
+  after[axis] = n - t.dims[axis];
+  WK_EMIT_ATTRS(c, a, PAD, pad);
+  a->before = wk_ints_fill(c->im->m->arena, t.rank, 0);
+  a->after = wk_ints_dup(c->im->m->arena, after, t.rank);
+  return wk_emit(c, WK_OP_PAD, a, 1, x);
+}
+
+static bool is_signal(wk_onnx_node *c, const wk_type *t) {
+  bool ok = t->rank >= 2 && (t->dims[t->rank - 1] == 1 || t->dims[t->rank - 1] == 2);
+  return wk_onnx_valid(c, ok, "the last axis must hold 1 or 2 components");
+}
+
+wk_status wk_onnx_dft(wk_onnx_node *c) {
+  const wk_type x = *wk_onnx_type(c, c->in[0]);
+  int64_t axis = wk_onnx_int(c, "axis", 1);
+  if (c->opset >= 20) axis = wk_onnx_has(c, 2) ? wk_onnx_const_int(c, c->in[2], "the axis") : -2;
+  if (!is_signal(c, &x)) return c->status;
+  axis = wk_onnx_axis(c, axis, x.rank);
+  int64_t n = wk_onnx_has(c, 1) ? wk_onnx_const_int(c, c->in[1], "the length") : x.dims[axis];
+  bool one_sided = wk_onnx_int(c, "onesided", 0) != 0;
+  if (!wk_onnx_valid(c, n > 0 && axis < x.rank - 1, "length %lld", (long long)n)) return c->status;
+  transform f = {.n = n, .components = x.dims[x.rank - 1], .bins = one_sided ? n / 2 + 1 : n,
+                 .inverse = wk_onnx_int(c, "inverse", 0) != 0};
+  wk_value_id v = fit_length(c, c->in[0], (int)axis, n);
+  v = transform_last(c, wk_emit_move_axis(c, v, (int)axis, x.rank - 2), &f);
+  return wk_onnx_return(c, wk_emit_move_axis(c, v, x.rank - 2, (int)axis));
+}
+
+/* [batch, samples, components] -> [batch, frames, length, components]. */
+static wk_value_id cut_frames(wk_onnx_node *c, wk_value_id x, int64_t step, int64_t length) {
+  int64_t frames = (wk_onnx_type(c, x)->dims[1] - length) / step + 1;
+  void *data;
+  wk_type t = wk_type_make(WK_I64, 2, (const int64_t[]){frames, length});
+  wk_value_id at = wk_emit_constant(c, &t, &data);
+  for (int64_t i = 0; data && i < frames * length; i++) {
+    ((int64_t *)data)[i] = i / length * step + i % length;
+  }
+  return wk_emit_gather(c, x, at, 1);
+}
+
+wk_status wk_onnx_stft(wk_onnx_node *c) {
+  const wk_type x = *wk_onnx_type(c, c->in[0]);
+  int64_t step = wk_onnx_const_int(c, c->in[1], "the frame step"), length = 0;
+  if (wk_onnx_has(c, 2)) length = wk_type_count(wk_onnx_type(c, c->in[2]));
+  if (wk_onnx_has(c, 3)) length = wk_onnx_const_int(c, c->in[3], "the frame length");
+  if (!wk_onnx_valid(c, x.rank == 3, "the signal must have rank 3") || !is_signal(c, &x))
+    return c->status;
+  if (!wk_onnx_valid(c, step > 0 && length > 0 && length <= x.dims[1], "frames of %lld, step %lld",
+                     (long long)length, (long long)step)) return c->status;
+  bool one_sided = wk_onnx_int(c, "onesided", 1) != 0 && x.dims[2] == 1;
+  transform f = {.n = length, .components = x.dims[2], .bins = one_sided ? length / 2 + 1 : length};
+  wk_value_id v = cut_frames(c, c->in[0], step, length);
+  if (wk_onnx_has(c, 2)) {
+    wk_value_id w = wk_emit_reshape(c, c->in[2], 2, (const int64_t[]){length, 1});
+    v = wk_emit_2(c, WK_OP_MUL, v, w);
+  }
+  return wk_onnx_return(c, transform_last(c, v, &f));
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * importer: the state of one import, and what a handler of an ONNX operator sees.
+ *
+ *   wk_importer   the whole run: options, report, module, budgets
+ *   wk_frame      where nodes come from: the model, or a function being inlined (opsets,
+ * attributes) wk_scope      ONNX names in sight; a scope belongs to one wk_graph, several may share
+ * one graph wk_onnx_node  one NodeProto being imported
+ *
+ * A handler reads inputs and attributes, adds nodes through emit.h and stores the results in
+ * c->out. Errors are latched in c->status: accessors and builders then do nothing and return
+ * neutral values, so handlers read as formulas and return c->status at the end. */
+#ifndef WICK_IMPORT_IMPORTER_H
+#define WICK_IMPORT_IMPORTER_H
+
+#include "compiler/onnx/wire.h"
+
+typedef struct wk_onnx_node wk_onnx_node;
+typedef wk_status (*wk_onnx_handler)(wk_onnx_node *c);
+
+/* A row of import_ops.def. */
+typedef struct {
+  const char *domain, *name;
+  int64_t since, known; /* first opset handled, last one whose definition is known */
+  int min_in, max_in;   /* -1: any number */
+  uint32_t dtypes;      /* bit per wk_dtype that input 0 may have */
+  wk_onnx_handler handler;
+  wk_op op;             /* what handlers shared by several operators emit */
+} wk_onnx_row;
+
+const wk_onnx_row *wk_onnx_row_find(const char *domain, const char *name);
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+typedef enum {
+  WK_BOUND_TENSOR,
+  WK_BOUND_UNKNOWN,  /* result of a node that could not be imported: already reported */
+  WK_BOUND_SEQUENCE, /* a list known at import time */
+  WK_BOUND_NOTHING   /* an optional without element */
+} wk_bound_kind;
+
+/* What an ONNX name stands for. */
+typedef struct {
+  wk_bound_kind kind;
+  wk_value_id value;
+  wk_dtype dtype;            /* SEQUENCE: of its elements */
+  uint32_t n;                /* SEQUENCE */
+  const wk_value_id *items;
+} wk_bound;
+
+typedef struct { wk_value_id outer, inner; } wk_capture;
+
+typedef struct { const char *name; const Onnx__AttributeProto *value; } wk_frame_attribute;
+
+/* Operator sets in force, and for a function being inlined the attributes of its call. */
+typedef struct wk_frame {
+  Onnx__OperatorSetIdProto *const *opsets;
+  size_t n_opsets;
+  const wk_frame_attribute *attributes;
+  size_t n_attributes;
+  const Onnx__FunctionProto *function; /* NULL: the model itself */
+  const struct wk_frame *caller;
+} wk_frame;
+
+typedef struct wk_scope {
+  struct wk_scope *parent; /* names of the enclosing graph, NULL for the model and for functions */
+  struct wk_scope *edge;   /* the scope with which g began: holds the captures of g */
+  wk_graph *g;
+  const wk_frame *frame;
+  wk_map *names;           /* name -> index in bound */
+  WK_VEC(wk_bound) bound;
+  WK_VEC(wk_capture) captures; /* where g is not the parent's graph: run-time values from outside */
+  int depth;
+} wk_scope;
+
+typedef struct {
+  const uint8_t *data; /* the model file; constants may point into it */
+  size_t n;
+  const char *dir;     /* folder of external data, NULL: none */
+} wk_onnx_source;
+
+/* A block of memory filled with one element (splat.c). */
+typedef struct { int fd; size_t size; uint8_t value[8]; } wk_pattern;
+#define WK_PATTERNS 8
+
+typedef struct wk_importer {
+  const wk_import_options *opt;
+  wk_import_report *rep;
+  wk_module *m;
+  wk_arena *arena;     /* dies with the import */
+  wk_onnx_source src;
+  const Onnx__ModelProto *model;
+  wk_map *functions;   /* name -> index of the first with this name */
+  wk_map *fixed;       /* model inputs given by the caller */
+  wk_map *used;        /* every tensor name that some node or output uses */
+  wk_map *external;    /* location -> index in m->files */
+  int64_t nodes_left;  /* budgets: nodes imported, */
+  int64_t fold_bytes_left, fold_work_left; /* constants computed */
+  int64_t undecided;   /* nodes refused because a value is only known at run time */
+  bool is_misshapen;   /* the last WK_INPUT came from a node whose operands do not fit it */
+  int64_t splat_left;  /* address space of constants with one repeated value */
+  wk_pattern patterns[WK_PATTERNS];
+  int n_patterns;
+} wk_importer;
+
+#define WK_ONNX_SMALL 16
+
+struct wk_onnx_node {
+  wk_importer *im;
+  wk_scope *scope;
+  wk_graph *g;
+  const Onnx__NodeProto *proto;
+  const wk_onnx_row *row;
+  const char *name;
+  int64_t opset;
+  int n_in, n_out;       /* n_in without absent inputs at the end */
+  wk_value_id *in;       /* at least WK_ONNX_SMALL entries; WK_NONE: absent or no tensor */
+  wk_bound *bound;       /* the same inputs, also sequences and optionals */
+  wk_bound *out;         /* n_out entries, at least WK_ONNX_SMALL, set by the handler */
+  wk_status status;
+};
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+/* Latches an error (the first one counts); always false. */
+bool wk_onnx_fail(wk_onnx_node *c, wk_code code, const char *fmt, ...) WK_PRINTF(3, 4);
+void wk_onnx_latch(wk_onnx_node *c, wk_status s);
+static inline bool wk_onnx_ok(const wk_onnx_node *c) { return !c->status; }
+/* Return ok; when it is false they refuse the node with this reason, or call the model
+ * malformed. */
+bool wk_onnx_need(wk_onnx_node *c, bool ok, const char *fmt, ...) WK_PRINTF(3, 4);
+bool wk_onnx_valid(wk_onnx_node *c, bool ok, const char *fmt, ...) WK_PRINTF(3, 4);
+
+/* ---- attributes (of the node, or handed through a function call) --------------------------- */
+
+const Onnx__AttributeProto *wk_onnx_attr(const wk_onnx_node *c, const char *name);
+int64_t wk_onnx_int(const wk_onnx_node *c, const char *name, int64_t def);
+double wk_onnx_float(const wk_onnx_node *c, const char *name, double def);
+const char *wk_onnx_text(wk_onnx_node *c, const char *name, const char *def);
+bool wk_onnx_text_is(wk_onnx_node *c, const char *name, const char *def, const char *want);
+/* n is -1 when the attribute is absent. */
+wk_ints wk_onnx_ints(wk_onnx_node *c, const char *name);
+wk_floats wk_onnx_floats(wk_onnx_node *c, const char *name);
+wk_texts wk_onnx_texts(wk_onnx_node *c, const char *name);
+const Onnx__GraphProto *wk_onnx_graph(wk_onnx_node *c, const char *name);
+/* Attribute `name` holding an ONNX element type; `def` when absent. */
+wk_dtype wk_onnx_dtype(wk_onnx_node *c, const char *name, wk_dtype def);
+
+/* ---- inputs -------------------------------------------------------------------------------- */
+
+static inline bool wk_onnx_has(const wk_onnx_node *c, int i) {
+  return i < c->n_in && c->in[i] != WK_NONE;
+}
+/* Type of a value; a neutral one for WK_NONE, so that callers need no check after an error. */
+const wk_type *wk_onnx_type(const wk_onnx_node *c, wk_value_id v);
+/* True when output i is asked for: has a name that something uses. */
+bool wk_onnx_wants(const wk_onnx_node *c, int i);
+/* The value's data when it is a constant; otherwise latches WK_UNSUPPORTED, having noted the graph
+ * inputs that decide it in the report. `what` names it: "the shape". */
+const void *wk_onnx_const(wk_onnx_node *c, wk_value_id v, const char *what);
+wk_ints wk_onnx_const_ints(wk_onnx_node *c, wk_value_id v, const char *what);
+wk_floats wk_onnx_const_floats(wk_onnx_node *c, wk_value_id v, const char *what);
+int64_t wk_onnx_const_int(wk_onnx_node *c, wk_value_id v, const char *what);
+double wk_onnx_const_float(wk_onnx_node *c, wk_value_id v, const char *what);
+/* Integers given as input i, or by the attribute before that opset; n -1 when absent. */
+wk_ints wk_onnx_ints_input(wk_onnx_node *c, int64_t input_since, int i, const char *name);
+/* axis + rank for negative axes; latches WK_INPUT when out of range (then 0). */
+int64_t wk_onnx_axis(wk_onnx_node *c, int64_t axis, int rank);
+/* Normalises and sorts axes; latches WK_INPUT on a repeated one. */
+wk_ints wk_onnx_axes(wk_onnx_node *c, wk_ints axes, int rank);
+
+static inline wk_bound wk_bound_tensor(wk_value_id v) {
+  return (wk_bound){.kind = WK_BOUND_TENSOR, .value = v};
+}
+static inline wk_status wk_onnx_return(wk_onnx_node *c, wk_value_id v) {
+  c->out[0] = wk_bound_tensor(v);
+  return c->status;
+}
+static inline void wk_onnx_result(wk_onnx_node *c, int i, wk_value_id v) {
+  c->out[i] = wk_bound_tensor(v);
+}
+
+/* ---- parts of the importer (recursion between them is bounded by WK_GRAPH_MAX_DEPTH) ------- */
+
+/* Tensors: *borrowed says that data lies in src (else malloc'ed, or in a file mapped by the
+ * module). */
+wk_dtype wk_onnx_elem_type(int32_t data_type); /* WK_DTYPE_NONE: not supported */
+const char *wk_onnx_elem_name(int32_t data_type);
+int32_t wk_onnx_elem_number(wk_dtype t);
+wk_status wk_onnx_tensor_type(const Onnx__TensorProto *t, wk_type *out) WK_MUST_CHECK;
+/* Reads a tensor with data inside the message; *borrowed: data points into `src` bytes. */
+wk_status wk_onnx_tensor_read(const Onnx__TensorProto *t, wk_tensor *out,
+                              bool *borrowed) WK_MUST_CHECK;
+/* Makes a constant of g from a TensorProto of any storage. */
+wk_status wk_onnx_tensor_constant(wk_importer *im, wk_graph *g, const char *name,
+                                  const Onnx__TensorProto *t, wk_value_id *out) WK_MUST_CHECK;
+wk_status wk_onnx_sparse_constant(wk_importer *im, wk_graph *g, const char *name,
+                                  const Onnx__SparseTensorProto *t, wk_value_id *out) WK_MUST_CHECK;
+
+/* Scopes. */
+/* `inside` is where the new scope is opened; its names are visible unless is_function. */
+wk_scope *wk_scope_new(wk_scope *inside, bool is_function, wk_graph *g, const wk_frame *frame);
+void wk_scope_free(wk_scope *s);
+void wk_scope_bind(wk_scope *s, const char *name, wk_bound b);
+/* False when no scope knows the name. Values of other graphs become captures or constants. */
+bool wk_scope_find(wk_importer *im, wk_scope *s, const char *name, wk_bound *out);
+/* A value of the graph around s's graph, made available in s's graph. */
+wk_value_id wk_scope_capture(wk_scope *s, const wk_graph *from, wk_value_id v);
+bool wk_scope_has(const wk_scope *s, const char *name); /* this scope alone */
+
+/* Version of a domain in a frame; 0: not imported. "ai.onnx" is "". */
+int64_t wk_frame_opset(const wk_frame *f, const char *domain);
+const char *wk_onnx_domain(const char *domain); /* canonical; never NULL */
+
+/* Imports all nodes of a graph into the scope, in dependency order. */
+wk_status wk_import_nodes(wk_importer *im, wk_scope *s, Onnx__NodeProto **nodes,
+                          size_t n) WK_MUST_CHECK;
+wk_status wk_import_initialisers(wk_importer *im, wk_scope *s,
+                                 const Onnx__GraphProto *p) WK_MUST_CHECK;
+wk_status wk_import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto *p) WK_MUST_CHECK;
+/* Inlines a call of a model-local function. */
+wk_status wk_import_call(wk_onnx_node *c, const Onnx__FunctionProto *fn) WK_MUST_CHECK;
+const Onnx__FunctionProto *wk_import_function(const wk_importer *im, const char *domain,
+                                              const char *name);
+/* A permutation of the nodes in dependency order; WK_INPUT on a cycle or a name made twice. */
+wk_status wk_onnx_sort(Onnx__NodeProto *const *nodes, size_t n, wk_arena *scratch,
+                       uint32_t **order) WK_MUST_CHECK;
+/* What has been put on record and built since a mark can be taken back (graphs of refused
+ * bodies). */
+typedef struct { size_t unsupported, need_value, graphs; } wk_import_mark;
+wk_import_mark wk_import_mark_take(const wk_importer *im);
+void wk_import_mark_return(wk_importer *im, const wk_import_mark *mark);
+void wk_importer_close_patterns(wk_importer *im);
+void wk_report_unsupported(wk_importer *im, const wk_onnx_node *c, const char *reason);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Model inputs: declared shapes, symbols bound by --bind, whole shapes by --shape, values by
+ * --value. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/onnx/model.h"
+
+wk_status wk_model_declared(const Onnx__ValueInfoProto *v, wk_declared *out) {
+  *out = (wk_declared){.rank = -1};
+  if (!v->type || v->type->value_case == ONNX__TYPE_PROTO__VALUE__NOT_SET) return NULL;
+  if (v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
+    return wk_error_at(WK_UNSUPPORTED, v->name, "is a sequence, map, optional or sparse tensor");
+  }
+  const Onnx__TypeProto__Tensor *t = v->type->tensor_type;
+  out->elem_type = t->elem_type;
+  out->dtype = wk_onnx_elem_type(t->elem_type);
+  if (!t->shape) return NULL;
+  if (t->shape->n_dim > WK_MAX_RANK) {
+    return wk_error_at(WK_UNSUPPORTED, v->name, "rank %zu exceeds %d", t->shape->n_dim,
+                       WK_MAX_RANK);
+  }
+  out->rank = (int)t->shape->n_dim;
+  for (int i = 0; i < out->rank; i++) {
+    const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[i];
+    bool is_number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    bool is_symbol = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+    out->dims[i] = is_number && d->dim_value > 0 ? d->dim_value : -1;
+    if (is_symbol && d->dim_param && *d->dim_param) out->symbols[i] = d->dim_param;
+  }
+  return NULL;
+}
+
+/* ---- symbols ------------------------------------------------------------------------------- */
+
+typedef struct { const char *name; int64_t value; bool is_used; } symbol;
+typedef WK_VEC(symbol) symbols;
+
+static symbol *find_symbol(symbols *s, const char *name) {
+  for (size_t i = 0; i < s->n; i++) {
+    if (strcmp(s->data[i].name, name) == 0) return &s->data[i];
+  }
+  return NULL;
+}
+
+/* Checks one size against what is declared; a symbol takes the size on. */
+static wk_status match_dim(const char *input, const wk_declared *d, int axis, int64_t size,
+                           symbols *s) {
+  if (size < 0)
+    return wk_error_at(WK_INPUT, input, "axis %d has the negative size %lld", axis,
+                       (long long)size);
+  if (d->dims[axis] >= 0 && d->dims[axis] != size) {
+    return wk_error_at(WK_INPUT, input, "axis %d has size %lld in the model, %lld is given", axis,
+                       (long long)d->dims[axis], (long long)size);
+  }
+  if (!d->symbols[axis]) return NULL;
+  symbol *known = find_symbol(s, d->symbols[axis]);
+  if (!known) {
+    symbol fresh = {.name = d->symbols[axis], .value = size, .is_used = true};
+    wk_vec_push(s, fresh);
+  } else if (known->value != size) {
+    return wk_error_at(WK_INPUT, input, "symbol '%s' is bound to %lld and to %lld", known->name,
+                       (long long)known->value, (long long)size);
+  }
+  return NULL;
+}
+
+static wk_status match_shape(const char *input, const wk_declared *d, int rank, const int64_t *dims,
+                             symbols *s) {
+  if (d->rank >= 0 && d->rank != rank) {
+    return wk_error_at(WK_INPUT, input, "has rank %d in the model, rank %d is given", d->rank,
+                       rank);
+  }
+  for (int i = 0; i < rank && d->rank >= 0; i++) WK_TRY(match_dim(input, d, i, dims[i], s));
+  return NULL;
+}
+
+/* ---- options for an input ------------------------------------------------------------------ */
+
+static const wk_bind_shape *shape_option(const wk_import_options *o, const char *name) {
+  for (size_t i = 0; i < o->n_shapes; i++) {
+    if (strcmp(o->shapes[i].input, name) == 0) return &o->shapes[i];
+  }
+  return NULL;
+}
+
+static const wk_bind_value *value_option(const wk_import_options *o, const char *name) {
+  for (size_t i = 0; i < o->n_values; i++) {
+    if (strcmp(o->values[i].input, name) == 0) return &o->values[i];
+  }
+  return NULL;
+}
+
+static wk_status check_option_name(const char *option, const char *name,
+                                   const Onnx__GraphProto *g) {
+  const char **names = wk_xmalloc((g->n_input + 1) * sizeof *names);
+  size_t n = 0;
+  bool known = false;
+  for (size_t i = 0; i < g->n_input; i++) {
+    if (!g->input[i]->name) continue;
+    names[n++] = g->input[i]->name;
+    known = known || strcmp(g->input[i]->name, name) == 0;
+  }
+  const char *near = known ? NULL : wk_nearest(name, names, n);
+  free(names);
+  if (known) return NULL;
+  return near ? wk_error(WK_USAGE, "%s %s: the model has no such input; did you mean '%s'?", option,
+                         name, near)
+              : wk_error(WK_USAGE, "%s %s: the model has no such input", option, name);
+}
+
+static wk_status check_options(const wk_import_options *o, const Onnx__GraphProto *g) {
+  for (size_t i = 0; i < o->n_shapes; i++) {
+    WK_TRY(check_option_name("--shape", o->shapes[i].input, g));
+    if (o->shapes[i].rank < 0 || o->shapes[i].rank > WK_MAX_RANK) {
+      return wk_error(WK_USAGE, "--shape %s: rank %d", o->shapes[i].input, o->shapes[i].rank);
+    }
+  }
+  for (size_t i = 0; i < o->n_values; i++)
+    WK_TRY(check_option_name("--value", o->values[i].input, g));
+  return NULL;
+}
+
+/* ---- building ------------------------------------------------------------------------------ */
+
+/* Symbols from --bind, then from the shapes and values given. */
+static wk_status collect_symbols(wk_importer *im, symbols *s) {
+  const wk_import_options *o = im->opt;
+  const Onnx__GraphProto *g = im->model->graph;
+  for (size_t i = 0; i < o->n_binds; i++) {
+    if (o->binds[i].value < 0)
+      return wk_error(WK_USAGE, "--bind %s: negative size", o->binds[i].symbol);
+    symbol given = {.name = o->binds[i].symbol, .value = o->binds[i].value};
+    wk_vec_push(s, given);
+  }
+  for (size_t i = 0; i < g->n_input; i++) {
+    const char *name = g->input[i]->name;
+    wk_declared d;
+    if (!name) return wk_error(WK_INPUT, "a model input has no name");
+    const wk_bind_value *value = value_option(o, name);
+    const wk_bind_shape *shape = shape_option(o, name);
+    if (!value && !shape) continue;
+    WK_TRY(wk_model_declared(g->input[i], &d));
+    if (shape) WK_TRY(match_shape(name, &d, shape->rank, shape->dims, s));
+    if (value) WK_TRY(match_shape(name, &d, value->value.type.rank, value->value.type.dims, s));
+  }
+  return NULL;
+}
+
+static void need_bind(wk_importer *im, const char *text) {
+  for (size_t i = 0; i < im->rep->need_bind.n; i++) {
+    if (strcmp(im->rep->need_bind.data[i], text) == 0) return;
+  }
+  wk_vec_push(&im->rep->need_bind, wk_arena_strdup(im->rep->arena, text));
+}
+
+/* What to type for an input whose sizes are not all known: --bind for symbols, else --shape. */
+static void ask_for_shape(wk_importer *im, const char *name, const wk_declared *d, symbols *s) {
+  bool all_symbols = d->rank >= 0;
+  for (int i = 0; i < d->rank; i++) all_symbols = all_symbols && (d->dims[i] >= 0 || d->symbols[i]);
+  wk_str b = {0};
+  for (size_t i = 0; i < im->opt->n_binds && all_symbols; i++) { /* all go into one --bind */
+    const wk_bind *given = &im->opt->binds[i];
+    b.n = 0;
+    wk_str_printf(&b, "--bind %s=%lld", given->symbol, (long long)given->value);
+    need_bind(im, b.s);
+  }
+  for (int i = 0; i < d->rank && all_symbols; i++) {
+    if (d->dims[i] >= 0 || find_symbol(s, d->symbols[i])) continue;
+    b.n = 0;
+    wk_str_printf(&b, "--bind %s=N", d->symbols[i]);
+    need_bind(im, b.s);
+  }
+  if (!all_symbols) {
+    b.n = 0;
+    wk_str_printf(&b, "--shape %s=", name);
+    for (int i = 0; i < d->rank; i++) {
+      if (i) wk_str_add(&b, "x");
+      if (d->dims[i] >= 0) wk_str_printf(&b, "%lld", (long long)d->dims[i]);
+      else wk_str_add(&b, "N");
+    }
+    if (d->rank < 0) wk_str_add(&b, "…");
+    need_bind(im, b.s);
+  }
+  wk_str_free(&b);
+}
+
+static wk_status add_value(wk_importer *im, wk_scope *s, const char *name, const wk_declared *d,
+                           const wk_tensor *v) {
+  if (d->dtype != WK_DTYPE_NONE && d->dtype != v->type.dtype) {
+    return wk_error_at(WK_INPUT, name, "is %s in the model, the value given is %s",
+                       wk_dtype_name(d->dtype), wk_dtype_name(v->type.dtype));
+  }
+  wk_value_id id;
+  void *data;
+  WK_TRY(wk_graph_constant_alloc(s->g, name, &v->type, &id, &data));
+  if (wk_type_bytes(&v->type) > 0) memcpy(data, v->data, (size_t)wk_type_bytes(&v->type));
+  wk_map_put(im->fixed, name, 1);
+  wk_scope_bind(s, name, wk_bound_tensor(id));
+  return NULL;
+}
+
+static void refuse_input(wk_importer *im, wk_scope *s, const char *name, const char *reason) {
+  wk_arena *a = im->rep->arena;
+  wk_unsupported u = {.node = wk_arena_strdup(a, name), .op = "input", .domain = "", .shapes = "",
+                      .reason = wk_arena_strdup(a, reason)};
+  wk_vec_push(&im->rep->unsupported, u);
+  wk_scope_bind(s, name, (wk_bound){.kind = WK_BOUND_UNKNOWN, .value = WK_NONE});
+}
+
+static wk_status add_input(wk_importer *im, wk_scope *s, const Onnx__ValueInfoProto *v,
+                           symbols *sym) {
+  wk_declared d;
+  if (wk_scope_has(s, v->name))
+    return wk_error_at(WK_INPUT, v->name, "this input is declared twice");
+  wk_status st = wk_model_declared(v, &d);
+  if (st && st->code == WK_UNSUPPORTED) {
+    refuse_input(im, s, v->name, st->message);
+    wk_status_free(st);
+    return NULL;
+  }
+  WK_TRY(st);
+  const wk_bind_value *value = value_option(im->opt, v->name);
+  if (value) return add_value(im, s, v->name, &d, &value->value);
+  if (d.dtype == WK_DTYPE_NONE) {
+    refuse_input(im, s, v->name,
+                 d.elem_type ? wk_onnx_elem_name(d.elem_type) : "no element type declared");
+    return NULL;
+  }
+  const wk_bind_shape *shape = shape_option(im->opt, v->name);
+  int64_t dims[WK_MAX_RANK] = {0};
+  int rank = shape ? shape->rank : d.rank;
+  bool known = rank >= 0;
+  for (int i = 0; i < rank; i++) {
+    const symbol *bound = d.symbols[i] && !shape ? find_symbol(sym, d.symbols[i]) : NULL;
+    dims[i] = shape ? shape->dims[i] : bound ? bound->value : d.dims[i];
+    known = known && dims[i] >= 0;
+  }
+  if (!known) {
+    ask_for_shape(im, v->name, &d, sym);
+    wk_scope_bind(s, v->name, (wk_bound){.kind = WK_BOUND_UNKNOWN, .value = WK_NONE});
+    return NULL;
+  }
+  wk_type t = wk_type_make(d.dtype, rank, dims);
+  WK_TRY(wk_status_place(wk_type_check(&t), v->name));
+  wk_scope_bind(s, v->name, wk_bound_tensor(wk_graph_input(s->g, v->name, &t)));
+  return NULL;
+}
+
+static wk_status check_binds(wk_importer *im) {
+  const wk_import_options *o = im->opt;
+  const Onnx__GraphProto *g = im->model->graph;
+  for (size_t k = 0; k < o->n_binds; k++) {
+    bool known = false;
+    for (size_t i = 0; i < g->n_input && !known; i++) {
+      wk_declared d;
+      wk_status st = wk_model_declared(g->input[i], &d);
+      wk_status_free(st);
+      for (int j = 0; j < d.rank; j++) {
+        known = known || (d.symbols[j] && strcmp(d.symbols[j], o->binds[k].symbol) == 0);
+      }
+    }
+    if (!known)
+      return wk_error(WK_USAGE, "--bind %s: no input has this symbol", o->binds[k].symbol);
+  }
+  return NULL;
+}
+
+static wk_status add_inputs(wk_importer *im, wk_scope *s, const wk_map *initialisers,
+                            symbols *sym) {
+  const Onnx__GraphProto *g = im->model->graph;
+  WK_TRY(check_options(im->opt, g));
+  WK_TRY(check_binds(im));
+  WK_TRY(collect_symbols(im, sym));
+  for (size_t i = 0; i < g->n_input; i++) {
+    const char *name = g->input[i]->name;
+    uint32_t ignored;
+    if (wk_map_get(initialisers, name, &ignored) && !value_option(im->opt, name)) continue;
+    WK_TRY(add_input(im, s, g->input[i], sym));
+  }
+  return NULL;
+}
+
+wk_status wk_model_inputs(wk_importer *im, wk_scope *s) {
+  const Onnx__GraphProto *g = im->model->graph;
+  wk_map *initialisers = wk_map_new();
+  symbols sym = {0};
+  for (size_t i = 0; i < g->n_initializer; i++) {
+    if (g->initializer[i]->name) wk_map_put(initialisers, g->initializer[i]->name, 0);
+  }
+  for (size_t i = 0; i < g->n_sparse_initializer; i++) {
+    const Onnx__TensorProto *t = g->sparse_initializer[i]->values;
+    if (t && t->name) wk_map_put(initialisers, t->name, 0);
+  }
+  wk_status st = add_inputs(im, s, initialisers, &sym);
+  wk_map_free(initialisers);
+  wk_vec_free(&sym);
+  return st;
+}

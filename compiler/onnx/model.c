@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One import from end to end. */
+#include "compiler/onnx/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Budgets grow with the file, so that a small file cannot cost much. */
+#define NODES_MAX 1000000
+#define NODES_BASE 20000
+#define NODES_PER_NODE 16
+#define FOLD_BYTES ((int64_t)96 << 20)
+#define FOLD_WORK ((int64_t)1 << 26)
+#define COMPILE_BYTES ((int64_t)192 << 20) /* for what passes compute */
+#define COMPILE_WORK ((int64_t)1 << 26)
+#define SPLAT_BYTES ((int64_t)8 << 30)
+
+wk_status wk_model_parse(const uint8_t *data, size_t n, wk_arena *arena,
+                         const Onnx__ModelProto **out) {
+  ProtobufCMessage *message;
+  WK_TRY(wk_wire_unpack(&onnx__model_proto__descriptor, data, n, arena, &message));
+  const Onnx__ModelProto *m = (const Onnx__ModelProto *)message;
+  if (!m->graph) return wk_error(WK_INPUT, "is no ONNX model: it has no graph");
+  for (size_t i = 0; i < m->graph->n_input; i++) {
+    if (!m->graph->input[i]->name) return wk_error(WK_INPUT, "a model input has no name");
+  }
+  *out = m;
+  return NULL;
+}
+
+/* ---- names that are used ------------------------------------------------------------------- */
+
+typedef WK_VEC(const Onnx__GraphProto *) graph_list;
+
+static void use_nodes(wk_map *used, graph_list *list, Onnx__NodeProto *const *nodes, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    for (size_t k = 0; k < nodes[i]->n_input; k++) wk_map_put(used, nodes[i]->input[k], 1);
+    for (size_t k = 0; k < nodes[i]->n_attribute; k++) {
+      const Onnx__AttributeProto *a = nodes[i]->attribute[k];
+      if (a->g) wk_vec_push(list, a->g);
+      for (size_t j = 0; j < a->n_graphs; j++) wk_vec_push(list, a->graphs[j]);
+    }
+  }
+}
+
+/* Names used anywhere; also counts the nodes. */
+static int64_t collect_used(wk_map *used, const Onnx__ModelProto *m) {
+  graph_list list = {0};
+  int64_t n_nodes = 0;
+  wk_vec_push(&list, m->graph);
+  for (size_t i = 0; i < m->n_functions; i++) {
+    const Onnx__FunctionProto *f = m->functions[i];
+    use_nodes(used, &list, f->node, f->n_node);
+    for (size_t k = 0; k < f->n_output; k++) wk_map_put(used, f->output[k], 1);
+    n_nodes += (int64_t)f->n_node;
+  }
+  for (size_t i = 0; i < list.n; i++) {
+    const Onnx__GraphProto *g = list.data[i];
+    use_nodes(used, &list, g->node, g->n_node);
+    for (size_t k = 0; k < g->n_output; k++) {
+      if (g->output[k]->name) wk_map_put(used, g->output[k]->name, 1);
+    }
+    n_nodes += (int64_t)g->n_node;
+  }
+  wk_vec_free(&list);
+  return n_nodes;
+}
+
+/* ---- marks --------------------------------------------------------------------------------- */
+
+wk_import_mark wk_import_mark_take(const wk_importer *im) {
+  return (wk_import_mark){.unsupported = im->rep->unsupported.n,
+                          .need_value = im->rep->need_value.n,
+                          .graphs = im->m->graphs.n};
+}
+
+void wk_import_mark_return(wk_importer *im, const wk_import_mark *mark) {
+  im->rep->unsupported.n = mark->unsupported;
+  im->rep->need_value.n = mark->need_value;
+  while (im->m->graphs.n > mark->graphs) {
+    wk_graph *g = im->m->graphs.data[--im->m->graphs.n];
+    wk_vec_free(&g->values);
+    wk_vec_free(&g->nodes);
+    wk_vec_free(&g->inputs);
+    wk_vec_free(&g->outputs);
+    wk_vec_free(&g->output_names);
+    wk_map_free(g->names);
+  }
+}
+
+/* ---- outputs ------------------------------------------------------------------------------- */
+
+static wk_status check_output_type(const wk_declared *d, const char *name, const wk_type *made) {
+  if (d->dtype != WK_DTYPE_NONE && d->dtype != made->dtype)
+    return wk_error_at(WK_INPUT, name, "is declared %s, its node makes %s",
+                       wk_dtype_name(d->dtype), wk_dtype_name(made->dtype));
+  bool fits = d->rank < 0 || d->rank == made->rank;
+  for (int i = 0; fits && i < d->rank; i++) fits = d->dims[i] < 0 || d->dims[i] == made->dims[i];
+  if (fits) return NULL;
+  wk_str want = {0}, got = {0};
+  for (int i = 0; i < d->rank; i++) {
+    wk_str_add(&want, i ? "," : "");
+    if (d->dims[i] >= 0) wk_str_printf(&want, "%lld", (long long)d->dims[i]);
+    else wk_str_add(&want, d->symbols[i] ? d->symbols[i] : "?");
+  }
+  wk_type_print(&got, made);
+  wk_status s = wk_error_at(WK_INPUT, name, "is declared [%s], its node makes %s",
+                            want.s ? want.s : "", got.s);
+  wk_str_free(&want);
+  wk_str_free(&got);
+  return s;
+}
+
+static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoProto *v) {
+  wk_bound b;
+  if (!v->name || !wk_scope_find(im, s, v->name, &b)) {
+    return wk_error_at(WK_INPUT, v->name ? v->name : "output", "nothing makes this model output");
+  }
+  if (b.kind == WK_BOUND_UNKNOWN) return NULL; /* reported with the node that could not make it */
+  wk_declared d;
+  wk_status st = wk_model_declared(v, &d);
+  bool is_tensor = !st && b.kind == WK_BOUND_TENSOR && b.value != WK_NONE;
+  wk_status_free(st);
+  if (!is_tensor) {
+    wk_arena *a = im->rep->arena;
+    wk_unsupported u = {.node = wk_arena_strdup(a, v->name),
+                        .op = "output",
+                        .domain = "",
+                        .shapes = "",
+                        .reason = "is a sequence, map, optional or sparse tensor"};
+    wk_vec_push(&im->rep->unsupported, u);
+    return NULL;
+  }
+  WK_TRY(check_output_type(&d, v->name, &wk_val(s->g, b.value)->type));
+  wk_graph_output(s->g, v->name, b.value);
+  return NULL;
+}
+
+/* ---- the refusal --------------------------------------------------------------------------- */
+
+/* Operator, opset, shapes and reason; inputs, outputs and initialisers have no opset. */
+static void add_unsupported(wk_str *b, const wk_unsupported *u) {
+  wk_str_printf(b, "%s%s%s", u->domain, *u->domain ? "." : "", u->op);
+  if (u->is_node) wk_str_printf(b, "-%lld (%s)", (long long)u->opset, u->shapes);
+  wk_str_printf(b, ": %s", u->reason);
+}
+
+static wk_status refuse_unbound(const wk_import_report *rep) {
+  static const char bind[] = "--bind ";
+  wk_str b = {0};
+  bool bound = false;
+  for (size_t i = 0; i < rep->need_bind.n; i++) { /* another --bind would be another binding */
+    const char *text = rep->need_bind.data[i];
+    if (strncmp(text, bind, sizeof bind - 1) != 0) continue;
+    wk_str_printf(&b, "%s%s", bound ? "," : " --bind ", text + sizeof bind - 1);
+    bound = true;
+  }
+  for (size_t i = 0; i < rep->need_bind.n; i++)
+    if (strncmp(rep->need_bind.data[i], bind, sizeof bind - 1) != 0)
+      wk_str_printf(&b, " %s", rep->need_bind.data[i]);
+  wk_status s = wk_error(WK_USAGE, "sizes are not known: give%s", b.s);
+  wk_str_free(&b);
+  return s;
+}
+
+wk_status wk_model_refusal(const wk_import_report *rep) {
+  if (rep->unsupported.n > 0) {
+    size_t n = rep->unsupported.n;
+    wk_status s = n > 1 ? wk_error(WK_UNSUPPORTED, "%zu nodes are not supported", n) : NULL;
+    for (size_t i = 0; i < n; i++) {
+      const wk_unsupported *u = &rep->unsupported.data[i];
+      wk_str b = {0};
+      add_unsupported(&b, u);
+      s = n > 1 ? wk_status_item(s, "%s: %s", u->node, b.s)
+                : wk_error_at(WK_UNSUPPORTED, u->node, "%s", b.s);
+      wk_str_free(&b);
+    }
+    wk_status also = rep->need_bind.n > 0 ? refuse_unbound(rep) : NULL;
+    if (also) s = wk_status_note(s, "%s", also->message);
+    wk_status_free(also);
+    return s;
+  }
+  return rep->need_bind.n > 0 ? refuse_unbound(rep) : NULL;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static wk_status build(wk_importer *im, wk_scope *s) {
+  const Onnx__GraphProto *g = im->model->graph;
+  if (g->n_output == 0) return wk_error(WK_INPUT, "the model has no outputs");
+  WK_TRY(wk_model_inputs(im, s));
+  WK_TRY(wk_import_initialisers(im, s, g));
+  WK_TRY(wk_import_nodes(im, s, g->node, g->n_node));
+  for (size_t i = 0; i < g->n_output; i++) WK_TRY(add_output(im, s, g->output[i]));
+  WK_TRY(wk_model_refusal(im->rep));
+  im->m->constant_bytes_left = COMPILE_BYTES + 16 * (int64_t)im->src.n;
+  im->m->fold_work_left = COMPILE_WORK + 64 * (int64_t)im->src.n;
+  WK_TRY(wk_module_normalise(im->m));
+  return wk_module_verify(im->m);
+}
+
+static void set_up(wk_importer *im) {
+  const Onnx__ModelProto *p = im->model;
+  wk_arena *a = im->m->arena;
+  int64_t n_nodes = collect_used(im->used, p), limit = NODES_BASE + NODES_PER_NODE * n_nodes;
+  im->nodes_left = limit < NODES_MAX ? limit : NODES_MAX;
+  im->fold_bytes_left = FOLD_BYTES + (int64_t)im->src.n;
+  im->fold_work_left = FOLD_WORK + (int64_t)im->src.n;
+  im->splat_left = SPLAT_BYTES;
+  for (size_t i = p->n_functions; i-- > 0;) {
+    if (p->functions[i]->name) wk_map_put(im->functions, p->functions[i]->name, (uint32_t)i);
+  }
+  if (p->producer_name) im->m->producer = wk_arena_strdup(a, p->producer_name);
+  const wk_frame frame = {.opsets = p->opset_import, .n_opsets = p->n_opset_import};
+  im->m->opset = wk_frame_opset(&frame, "");
+}
+
+/* Imports the model in im->src into im->m. */
+static wk_status import(wk_importer *im) {
+  WK_TRY(wk_model_parse(im->src.data, im->src.n, im->arena, &im->model));
+  set_up(im);
+  const Onnx__ModelProto *p = im->model;
+  bool is_old = p->ir_version == 1 || p->ir_version == 2; /* when there was only one opset */
+  if (p->n_opset_import == 0 && !is_old)
+    return wk_error(WK_INPUT, "the model says no opset (opset_import)");
+  static const Onnx__OperatorSetIdProto first = ONNX__OPERATOR_SET_ID_PROTO__INIT;
+  static Onnx__OperatorSetIdProto *const oldest[] = {(Onnx__OperatorSetIdProto *)(uintptr_t)&first};
+  const wk_frame frame = {.opsets = p->n_opset_import ? p->opset_import : oldest,
+                          .n_opsets = p->n_opset_import ? p->n_opset_import : 1};
+  const char *name = p->graph->name && *p->graph->name ? p->graph->name : "main";
+  wk_scope *s = wk_scope_new(NULL, false, wk_graph_new(im->m, name), &frame);
+  wk_status st = build(im, s);
+  wk_scope_free(s);
+  return st;
+}
+
+static wk_status import_source(wk_module *m, const wk_onnx_source *src, const wk_import_options *o,
+                               wk_import_report *report) {
+  static const wk_import_options none = {0};
+  wk_importer im = {.opt = o ? o : &none,
+                    .rep = report,
+                    .m = m,
+                    .arena = wk_arena_new(),
+                    .src = *src,
+                    .functions = wk_map_new(),
+                    .fixed = wk_map_new(),
+                    .used = wk_map_new(),
+                    .external = wk_map_new()};
+  wk_status s = import(&im);
+  wk_importer_close_patterns(&im);
+  wk_arena_free(im.arena);
+  wk_map_free(im.functions);
+  wk_map_free(im.fixed);
+  wk_map_free(im.used);
+  wk_map_free(im.external);
+  return s;
+}
+
+static wk_status import_bytes(wk_module *m, const wk_onnx_source *src, const wk_import_options *o,
+                              wk_import_report *report, wk_module **out) {
+  wk_import_report own = {0}, *rep = report ? report : &own;
+  *rep = (wk_import_report){.arena = wk_arena_new()};
+  wk_status s = import_source(m, src, o, rep);
+  if (!report) wk_import_report_free(&own);
+  if (s) wk_module_free(m);
+  else *out = m;
+  return s;
+}
+
+wk_status wk_import_onnx(const char *path, const wk_import_options *o, wk_import_report *report,
+                         wk_module **out) {
+  wk_file f;
+  *out = NULL;
+  if (report) *report = (wk_import_report){0};
+  WK_TRY(wk_file_map(path, &f));
+  const char *slash = strrchr(path, '/');
+  wk_module *m = wk_module_new(slash ? slash + 1 : path);
+  wk_vec_push(&m->files, f);
+  const char *dir = slash ? wk_arena_strndup(m->arena, path, (size_t)(slash - path) + 1) : ".";
+  const wk_onnx_source src = {.data = f.data, .n = f.size, .dir = dir};
+  return wk_status_place(import_bytes(m, &src, o, report, out), path);
+}
+
+wk_status wk_import_onnx_memory(const void *data, size_t n, const wk_import_options *o,
+                                wk_import_report *report, wk_module **out) {
+  void *copy;
+  *out = NULL;
+  if (report) *report = (wk_import_report){0};
+  WK_TRY(wk_try_malloc(n + 1, &copy));
+  if (n > 0) memcpy(copy, data, n);
+  wk_module *m = wk_module_new("memory");
+  wk_vec_push(&m->blobs, copy);
+  const wk_onnx_source src = {.data = copy, .n = n};
+  return import_bytes(m, &src, o, report, out);
+}
+
+void wk_import_report_free(wk_import_report *r) {
+  wk_vec_free(&r->unsupported);
+  wk_vec_free(&r->need_value);
+  wk_vec_free(&r->need_bind);
+  wk_vec_free(&r->notes);
+  wk_arena_free(r->arena);
+  *r = (wk_import_report){0};
+}

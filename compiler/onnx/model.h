@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * model: the parts of one import around the nodes. */
+#ifndef WICK_IMPORT_MODEL_H
+#define WICK_IMPORT_MODEL_H
+
+#include "compiler/onnx/importer.h"
+
+/* Parses a model file's bytes into the arena and checks that it has a graph. */
+wk_status wk_model_parse(const uint8_t *data, size_t n, wk_arena *arena,
+                         const Onnx__ModelProto **out) WK_MUST_CHECK;
+/* Declared type of a graph input or output: rank -1 when not declared; WK_UNSUPPORTED when it is no
+ * tensor. Sizes that are symbolic, absent or 0 become -1; symbols[i] is the symbol or NULL. */
+typedef struct {
+  int32_t elem_type; /* TensorProto.DataType, 0: not declared */
+  wk_dtype dtype;
+  int rank;
+  int64_t dims[WK_MAX_RANK];
+  const char *symbols[WK_MAX_RANK];
+} wk_declared;
+wk_status wk_model_declared(const Onnx__ValueInfoProto *v, wk_declared *out) WK_MUST_CHECK;
+
+/* Makes the inputs of the model, their sizes bound by the options; what is missing goes into the
+ * report (need_bind). Inputs with an initialiser become constants later unless a value is given. */
+wk_status wk_model_inputs(wk_importer *im, wk_scope *s) WK_MUST_CHECK;
+
+/* The text of one or more lists of the report as an error. */
+wk_status wk_model_refusal(const wk_import_report *rep) WK_MUST_CHECK;
+
+#endif

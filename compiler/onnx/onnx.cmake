@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# C code for the ONNX messages, made by protoc-c from onnx.proto of Debian's libonnx-dev.
+find_file(ONNX_PROTO onnx/onnx.proto REQUIRED
+          DOC "onnx.proto of the ONNX development package (libonnx-dev)")
+get_filename_component(ONNX_PROTO_DIR ${ONNX_PROTO} DIRECTORY)
+set(ONNX_GENERATED ${CMAKE_BINARY_DIR}/generated/onnx.pb-c.c)
+add_custom_command(
+  OUTPUT ${ONNX_GENERATED} ${CMAKE_BINARY_DIR}/generated/onnx.pb-c.h
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/generated
+  COMMAND ${PROTOC_C} --c_out=${CMAKE_BINARY_DIR}/generated -I ${ONNX_PROTO_DIR} ${ONNX_PROTO}
+  DEPENDS ${ONNX_PROTO}
+  VERBATIM)
+if(TARGET wk_onnx)
+  target_sources(wk_onnx PRIVATE ${ONNX_GENERATED})
+  set_source_files_properties(${ONNX_GENERATED} PROPERTIES COMPILE_OPTIONS -w)
+endif()

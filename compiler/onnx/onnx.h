@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * onnx: ONNX model files to graph IR (rank 3). Output: a verified module with static shapes,
+ * opsets resolved, subgraphs isolated (their outside uses are explicit captures), shape arithmetic
+ * folded. */
+#ifndef WICK_ONNX_H
+#define WICK_ONNX_H
+
+#include "compiler/eval/eval.h"
+
+/* One symbolic dimension bound: `batch=1`. */
+typedef struct { const char *symbol; int64_t value; } wk_bind;
+/* One input's whole shape: `--shape x=1x3x48x192` (must be compatible with the declared one). */
+typedef struct { const char *input; int rank; int64_t dims[WK_MAX_RANK]; } wk_bind_shape;
+/* One input fixed to a value at compile time: it stops being an input. */
+typedef struct { const char *input; wk_tensor value; } wk_bind_value;
+
+typedef struct {
+  const wk_bind *binds; size_t n_binds;
+  const wk_bind_shape *shapes; size_t n_shapes;
+  const wk_bind_value *values; size_t n_values;
+  bool keep_unused_inputs;   /* graph inputs that nothing uses stay (default: they always stay) */
+} wk_import_options;
+
+/* One node that this version cannot handle. All of them are reported together. */
+typedef struct {
+  const char *node, *op, *domain, *shapes, *reason;
+  int64_t opset;
+  bool is_node; /* otherwise an input, output or initialiser: no opset, no shapes */
+} wk_unsupported;
+
+typedef struct {
+  wk_arena *arena;                       /* owns what is below */
+  WK_VEC(wk_unsupported) unsupported;    /* non-empty: the status is WK_UNSUPPORTED */
+  WK_VEC(const char *) need_value;       /* inputs whose values decide a shape: --value NAME=FILE */
+  WK_VEC(const char *) need_bind;        /* what to type for unbound sizes: "--bind batch=N" … */
+  WK_VEC(const char *) notes;            /* what the user should know about a successful import */
+  int64_t folded;                        /* nodes folded at import */
+} wk_import_report;
+void wk_import_report_free(wk_import_report *r);
+
+/* Maps the file; constants of the module point into it where alignment permits. */
+wk_status wk_import_onnx(const char *path, const wk_import_options *o, wk_import_report *report,
+                         wk_module **out) WK_MUST_CHECK;
+
+/* The same from bytes in memory (copied); external data is refused. */
+wk_status wk_import_onnx_memory(const void *data, size_t n, const wk_import_options *o,
+                                wk_import_report *report, wk_module **out) WK_MUST_CHECK;
+
+/* The operators that can be imported, sorted by domain and name. */
+typedef struct {
+  const char *domain, *name; /* domain "": ai.onnx */
+  int64_t since, known;      /* opsets, inclusive */
+  uint32_t dtypes;           /* bit per wk_dtype that input 0 may have; 0: no tensor */
+} wk_onnx_op;
+size_t wk_onnx_op_count(void);
+wk_onnx_op wk_onnx_op_get(size_t i);
+
+/* What the file declares, without importing the nodes (for `wick inspect`, `wick test`). */
+typedef struct {
+  const char *name;
+  wk_dtype dtype;
+  int rank;                              /* -1: not declared */
+  int64_t dims[WK_MAX_RANK];             /* -1: symbolic or unknown */
+  const char *symbols[WK_MAX_RANK];      /* name of a symbolic dim, NULL otherwise */
+  bool has_default;                      /* also an initialiser */
+} wk_onnx_io;
+typedef struct {
+  wk_arena *arena;
+  const char *producer, *producer_version, *graph_name;
+  int64_t ir_version;
+  WK_VEC(wk_onnx_io) inputs, outputs;
+  WK_VEC(struct { const char *domain; int64_t version; }) opsets;
+  WK_VEC(struct { const char *op; int64_t count; }) ops; /* sorted by name */
+  int64_t nodes, parameters, parameter_bytes;
+} wk_onnx_info;
+wk_status wk_onnx_inspect(const char *path, wk_onnx_info *out) WK_MUST_CHECK;
+/* The declared type as text, "f32[batch,3]". */
+char *wk_onnx_io_text(wk_arena *a, const wk_onnx_io *io);
+void wk_onnx_info_free(wk_onnx_info *i);
+
+/* A serialised TensorProto (test_data_set files) and .npy, both ways. Data is malloc'ed. `name`
+ * (may be NULL) receives a malloc'ed copy of the tensor's name. */
+wk_status wk_tensor_read_pb(const char *path, wk_tensor *out, char **name) WK_MUST_CHECK;
+wk_status wk_tensor_read_npy(const char *path, wk_tensor *out) WK_MUST_CHECK;
+wk_status wk_tensor_write_npy(const char *path, const wk_tensor *t) WK_MUST_CHECK;
+
+/* ONNX export of a module (opset 17), so that any viewer opens it; fused epilogues and `map` are
+ * written out as elementwise nodes. */
+wk_status wk_export_onnx(const wk_module *m, const char *path) WK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Dependency order of the nodes of one ONNX graph. Files should be sorted already; those that are
+ * not are brought into the order nearest to the file's: depth first over an explicit stack, in file
+ * order. A node depends on what it reads and on what graphs in its attributes read from outside. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/onnx/importer.h"
+
+typedef struct {
+  wk_map *makers;                 /* tensor name -> node */
+  WK_VEC(uint32_t) deps, first;   /* nodes that node i needs: deps[first[i] .. first[i+1]) */
+} graph_deps;
+
+typedef struct { uint32_t node, next; } visit;
+
+static wk_status collect_makers(graph_deps *d, Onnx__NodeProto *const *nodes, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    for (size_t k = 0; k < nodes[i]->n_output; k++) {
+      uint32_t other;
+      const char *name = nodes[i]->output[k];
+      if (!*name) continue;
+      if (wk_map_get(d->makers, name, &other)) {
+        return wk_error_at(WK_INPUT, name, "this tensor is made by two nodes");
+      }
+      wk_map_put(d->makers, name, (uint32_t)i);
+    }
+  }
+  return NULL;
+}
+
+static void depend(graph_deps *d, const char *name, size_t reader) {
+  uint32_t maker;
+  if (*name && wk_map_get(d->makers, name, &maker) && maker != reader) wk_vec_push(&d->deps, maker);
+}
+
+typedef WK_VEC(const Onnx__GraphProto *) graph_list;
+
+static void add_bodies(graph_list *list, const Onnx__NodeProto *n) {
+  for (size_t i = 0; i < n->n_attribute; i++) {
+    const Onnx__AttributeProto *a = n->attribute[i];
+    if (a->g) wk_vec_push(list, a->g);
+    for (size_t k = 0; k < a->n_graphs; k++) wk_vec_push(list, a->graphs[k]);
+  }
+}
+
+static void define_names(wk_map *own, const Onnx__GraphProto *g) {
+  for (size_t i = 0; i < g->n_input; i++) {
+    if (g->input[i]->name) wk_map_put(own, g->input[i]->name, 0);
+  }
+  for (size_t i = 0; i < g->n_initializer; i++) {
+    if (g->initializer[i]->name) wk_map_put(own, g->initializer[i]->name, 0);
+  }
+  for (size_t i = 0; i < g->n_node; i++) {
+    for (size_t k = 0; k < g->node[i]->n_output; k++) wk_map_put(own, g->node[i]->output[k], 0);
+  }
+}
+
+/* Names read anywhere inside the graphs of a node, less those that these graphs define. */
+static void depend_on_bodies(graph_deps *d, const Onnx__NodeProto *node, size_t reader) {
+  graph_list list = {0};
+  add_bodies(&list, node);
+  if (list.n == 0) return;
+  wk_map *own = wk_map_new();
+  uint32_t ignored;
+  for (size_t i = 0; i < list.n; i++) { /* grows while it is walked */
+    const Onnx__GraphProto *g = list.data[i];
+    define_names(own, g);
+    for (size_t k = 0; k < g->n_node; k++) add_bodies(&list, g->node[k]);
+  }
+  for (size_t i = 0; i < list.n; i++) {
+    const Onnx__GraphProto *g = list.data[i];
+    for (size_t k = 0; k < g->n_output; k++) {
+      const char *name = g->output[k]->name;
+      if (name && !wk_map_get(own, name, &ignored)) depend(d, name, reader);
+    }
+    for (size_t j = 0; j < g->n_node; j++) {
+      for (size_t k = 0; k < g->node[j]->n_input; k++) {
+        const char *name = g->node[j]->input[k];
+        if (!wk_map_get(own, name, &ignored)) depend(d, name, reader);
+      }
+    }
+  }
+  wk_map_free(own);
+  wk_vec_free(&list);
+}
+
+static void collect_deps(graph_deps *d, Onnx__NodeProto *const *nodes, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    wk_vec_push(&d->first, (uint32_t)d->deps.n);
+    for (size_t k = 0; k < nodes[i]->n_input; k++) depend(d, nodes[i]->input[k], i);
+    depend_on_bodies(d, nodes[i], i);
+  }
+  wk_vec_push(&d->first, (uint32_t)d->deps.n);
+}
+
+static bool reads_itself(const Onnx__NodeProto *n) {
+  for (size_t i = 0; i < n->n_input; i++) {
+    for (size_t k = 0; k < n->n_output; k++) {
+      if (*n->input[i] && strcmp(n->input[i], n->output[k]) == 0) return true;
+    }
+  }
+  return false;
+}
+
+static wk_status cycle(const Onnx__NodeProto *n) {
+  const char *name = n->name && *n->name ? n->name : n->n_output ? n->output[0] : "node";
+  return wk_error_at(WK_INPUT, name, "the graph has a cycle through this node");
+}
+
+static wk_status order_nodes(const graph_deps *d, Onnx__NodeProto *const *nodes, size_t n,
+                             uint32_t *order) {
+  enum { NEW, OPEN, DONE };
+  uint8_t *state = wk_xcalloc(n + 1, 1);
+  WK_VEC(visit) stack = {0};
+  size_t n_done = 0;
+  wk_status s = NULL;
+  for (size_t root = 0; root < n && !s; root++) {
+    if (state[root] != NEW) continue;
+    state[root] = OPEN;
+    wk_vec_push(&stack, ((visit){(uint32_t)root, d->first.data[root]}));
+    while (stack.n > 0 && !s) {
+      visit *v = &stack.data[stack.n - 1];
+      if (v->next == d->first.data[v->node + 1]) {
+        state[v->node] = DONE;
+        order[n_done++] = v->node;
+        stack.n--;
+        continue;
+      }
+      uint32_t dep = d->deps.data[v->next++];
+      if (state[dep] == OPEN) s = cycle(nodes[dep]);
+      if (state[dep] != NEW) continue;
+      state[dep] = OPEN;
+      wk_vec_push(&stack, ((visit){dep, d->first.data[dep]}));
+    }
+  }
+  free(state);
+  wk_vec_free(&stack);
+  return s;
+}
+
+wk_status wk_onnx_sort(Onnx__NodeProto *const *nodes, size_t n, wk_arena *scratch,
+                       uint32_t **order) {
+  graph_deps d = {.makers = wk_map_new()};
+  *order = wk_arena_alloc(scratch, (n + 1) * sizeof **order);
+  wk_status s = collect_makers(&d, nodes, n);
+  for (size_t i = 0; i < n && !s; i++) {
+    if (reads_itself(nodes[i])) s = cycle(nodes[i]);
+  }
+  if (!s) {
+    collect_deps(&d, nodes, n);
+    s = order_nodes(&d, nodes, n, *order);
+  }
+  wk_map_free(d.makers);
+  wk_vec_free(&d.deps);
+  wk_vec_free(&d.first);
+  return s;
+}

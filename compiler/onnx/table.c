@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "compiler/onnx/export.h"
+#include "compiler/onnx/handlers.h"
+
+static const wk_onnx_row rows[] = {
+#define ONNX_OP(domain, name, since, known, min_in, max_in, dtypes, handler, op) \
+  { domain, name, since, known, min_in, max_in, dtypes, handler, op },
+#include "compiler/onnx/import_ops.def"
+#undef ONNX_OP
+};
+
+static int compare(const wk_onnx_row *r, const char *domain, const char *name) {
+  int order = strcmp(r->domain, domain);
+  return order ? order : strcmp(r->name, name);
+}
+
+const wk_onnx_row *wk_onnx_row_find(const char *domain, const char *name) {
+  static const wk_onnx_row own = {WK_EXPORT_DOMAIN, "operator",    1, 1, 0, -1, 0,
+                                  wk_onnx_own,      WK_OP_IDENTITY};
+  if (strcmp(domain, WK_EXPORT_DOMAIN) == 0) return &own;
+  size_t low = 0, high = WK_COUNTOF(rows);
+  while (low < high) {
+    size_t mid = low + (high - low) / 2;
+    int order = compare(&rows[mid], domain, name);
+    if (order == 0) return &rows[mid];
+    if (order < 0) low = mid + 1;
+    else high = mid;
+  }
+  return NULL;
+}
+
+size_t wk_onnx_op_count(void) { return WK_COUNTOF(rows); }
+
+wk_onnx_op wk_onnx_op_get(size_t i) {
+  const wk_onnx_row *r = &rows[i];
+  return (wk_onnx_op){.domain = r->domain, .name = r->name, .since = r->since, .known = r->known,
+                      .dtypes = r->dtypes};
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/cpu/expr/expr_plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/ir/quant.h"
+#include "compiler/ir/scalar.h"
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+static uint64_t magnitude(int64_t v) { return v < 0 ? 0 - (uint64_t)v : (uint64_t)v; }
+
+static int log2_floor(uint64_t v) { return v ? 63 - __builtin_clzll(v) : 0; }
+
+wk_fact wk_fact_range(int64_t lo, int64_t hi) {
+  uint64_t a = magnitude(lo), b = magnitude(hi);
+  return (wk_fact){lo, hi, log2_floor(a > b ? a : b)};
+}
+
+wk_fact wk_fact_value(int64_t v) {
+  return (wk_fact){v, v, v ? __builtin_ctzll((uint64_t)v) : 0};
+}
+
+wk_fact wk_fact_any(wk_dtype t) {
+  int bits = 8 * wk_dtype_size(t);
+  if (t == WK_BOOL) return wk_fact_range(0, 1);
+  if (!wk_dtype_is_int(t) || t == WK_U64 || t == WK_I64) return wk_fact_range(INT64_MIN, INT64_MAX);
+  int64_t half = INT64_C(1) << (bits - 1);
+  return wk_dtype_is_signed(t) ? wk_fact_range(-half, half - 1) : wk_fact_range(0, 2 * half - 1);
+}
+
+wk_fact wk_fact_union(wk_fact a, wk_fact b) {
+  return (wk_fact){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi,
+                   a.zeros > b.zeros ? a.zeros : b.zeros};
+}
+
+static bool within(wk_fact a, wk_fact b) { return a.lo >= b.lo && a.hi <= b.hi; }
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static bool fits_word(wk_fact a) { return a.lo >= INT32_MIN && a.hi <= INT32_MAX; }
+
+/* a as a value of type t, any when it may wrap. */
+static wk_fact wrapped(wk_fact a, wk_dtype t) {
+  wk_fact any = wk_fact_any(t);
+  return within(a, any) ? a : any;
+}
+
+static wk_fact sum(wk_fact a, wk_fact b, bool minus) {
+  int64_t lo = 0, hi = 0;
+  bool over;
+  if (minus)
+    over = __builtin_sub_overflow(a.lo, b.hi, &lo) || __builtin_sub_overflow(a.hi, b.lo, &hi);
+  else
+    over = __builtin_add_overflow(a.lo, b.lo, &lo) || __builtin_add_overflow(a.hi, b.hi, &hi);
+  return over ? wk_fact_any(WK_I64) : wk_fact_range(lo, hi);
+}
+
+static wk_fact product(wk_fact a, wk_fact b) {
+  const int64_t x[] = {a.lo, a.hi}, y[] = {b.lo, b.hi};
+  wk_fact f = {INT64_MAX, INT64_MIN, 0};
+  for (int i = 0; i < 4; i++) {
+    int64_t v;
+    if (__builtin_mul_overflow(x[i / 2], y[i % 2], &v)) return wk_fact_any(WK_I64);
+    f.lo = min64(f.lo, v);
+    f.hi = max64(f.hi, v);
+  }
+  wk_fact r = wk_fact_range(f.lo, f.hi);
+  if (a.zeros + b.zeros < r.zeros) r.zeros = a.zeros + b.zeros;
+  return r;
+}
+
+/* Quotients of either rounding lie between those rounded down and up. */
+static wk_fact shifted(wk_fact p, wk_fact s, wk_dtype t) {
+  if (s.lo < 0 || s.hi >= 8 * wk_dtype_size(t)) return wk_fact_any(t);
+  int64_t lo = p.lo < 0 ? p.lo >> s.lo : p.lo >> s.hi;
+  int64_t hi = p.hi < 0 ? p.hi >> s.hi : p.hi >> s.lo;
+  return wk_fact_range(lo, s.lo == 0 || hi == INT64_MAX ? hi : hi + 1);
+}
+
+static wk_fact node_fact(const wk_expr *x, const wk_expr_node *n, const wk_fact *inputs,
+                         const wk_fact *f) {
+  int arity = wk_expr_op_arity(n->op);
+  wk_fact any = wk_fact_any(n->dtype), a = arity > 0 ? f[n->arg[0]] : any;
+  wk_fact b = arity > 1 ? f[n->arg[1]] : any;
+  if (!wk_dtype_is_int(n->dtype) || n->dtype == WK_U64) return any;
+  if (n->op == WK_EX_CONST) return wk_fact_value(n->imm.i);
+  if (n->op == WK_EX_INPUT) return inputs ? wrapped(inputs[n->imm.i], n->dtype) : any;
+  wk_dtype from = arity ? x->nodes[n->arg[0]].dtype : WK_DTYPE_NONE;
+  if (n->op == WK_EX_SELECT) return wk_fact_union(b, f[n->arg[2]]);
+  if (!wk_dtype_is_int(from) || from == WK_U64) return any;
+  switch (n->op) {
+    case WK_EX_CAST: return wrapped(a, n->dtype);
+    case WK_EX_SAT:
+      return within(a, any) ? a : wk_fact_range(min64(max64(a.lo, any.lo), any.hi),
+                                                max64(min64(a.hi, any.hi), any.lo));
+    case WK_EX_ADD: return wrapped(sum(a, b, false), n->dtype);
+    case WK_EX_SUB: return wrapped(sum(a, b, true), n->dtype);
+    case WK_EX_MUL: return wrapped(product(a, b), n->dtype);
+    case WK_EX_MIN: return wk_fact_range(min64(a.lo, b.lo), min64(a.hi, b.hi));
+    case WK_EX_MAX: return wk_fact_range(max64(a.lo, b.lo), max64(a.hi, b.hi));
+    case WK_EX_SHL:
+      if (b.lo != b.hi || b.lo < 0 || b.lo >= 8 * wk_dtype_size(n->dtype) - 1) return any;
+      return wrapped(product(a, wk_fact_value(INT64_C(1) << b.lo)), n->dtype);
+    case WK_EX_SHR:
+    case WK_EX_SHR_ROUND: return wrapped(shifted(a, b, n->dtype), n->dtype);
+    default: return any;
+  }
+}
+
+/* ---- decisions ------------------------------------------------------------------------------- */
+
+typedef struct {
+  const wk_expr *x;
+  int n_sets;
+  const wk_fact *facts; /* [set][node] */
+  const wk_fact *all;   /* [node], over all sets */
+  wk_how *how;
+} plan;
+
+static wk_fact fact(const plan *p, int set, uint16_t node) {
+  return p->facts[(size_t)set * p->x->n + node];
+}
+
+static bool is_narrow(const plan *p, uint16_t node) { return p->how[node].how & WK_HOW_NARROW; }
+
+static bool is_word(const plan *p, uint16_t node) {
+  return is_narrow(p, node) || p->x->nodes[node].dtype == WK_I32;
+}
+
+static bool are_words(const plan *p, const wk_expr_node *n) {
+  return is_word(p, n->arg[0]) && is_word(p, n->arg[1]);
+}
+
+/* In no set does the last shifted-out bit decide alone. */
+static bool has_no_halves(const plan *p, const wk_expr_node *n) {
+  for (int k = 0; k < p->n_sets; k++)
+    if (fact(p, k, n->arg[0]).zeros >= fact(p, k, n->arg[1]).lo - 1) return false;
+  return true;
+}
+
+static bool half_fits(const plan *p, const wk_expr_node *n, int64_t limit) {
+  for (int k = 0; k < p->n_sets; k++) {
+    int64_t half = INT64_C(1) << (fact(p, k, n->arg[1]).hi - 1), sum;
+    if (__builtin_add_overflow(fact(p, k, n->arg[0]).hi, half, &sum) || sum > limit) return false;
+  }
+  return true;
+}
+
+/* ---- (p + half) >> s in one step ------------------------------------------------------------- */
+
+/* Shifts of m by `by` and of x by what is missing to 33 - s overflow nowhere; -1: there is none. */
+static int split_shift(const plan *p, const wk_expr_node *n, uint16_t half, uint16_t x,
+                       uint16_t m) {
+  uint64_t most = magnitude(p->all[m].lo) | magnitude(p->all[m].hi);
+  int by = most < INT64_C(1) << 30 ? 30 - log2_floor(most) : 0;
+  for (int k = 0; k < p->n_sets; k++) {
+    wk_fact s = fact(p, k, n->arg[1]), h = fact(p, k, half);
+    if (s.lo != s.hi || s.lo < 1 || s.lo > 33) return -1;
+    if (h.lo != h.hi || h.lo != INT64_C(1) << (s.lo - 1)) return -1;
+    if (33 - s.lo < by) by = (int)(33 - s.lo);
+  }
+  for (int k = 0; k < p->n_sets; k++) {
+    int64_t rest = 33 - fact(p, k, n->arg[1]).lo - by, limit = INT32_MAX >> rest;
+    if (rest > 30 || fact(p, k, x).lo < -limit || fact(p, k, x).hi > limit) return -1;
+  }
+  return by;
+}
+
+static bool decide_once(plan *p, uint32_t k) {
+  const wk_expr_node *n = &p->x->nodes[k], *sum = &p->x->nodes[n->arg[0]];
+  if (n->op != WK_EX_SHR || n->dtype != WK_I64 || sum->op != WK_EX_ADD) return false;
+  if (!is_word(p, n->arg[1])) return false;
+  for (int side = 0; side < 2; side++) {
+    const wk_expr_node *mul = &p->x->nodes[sum->arg[side]];
+    if (mul->op != WK_EX_MUL || !are_words(p, mul)) continue;
+    for (uint16_t first = 0; first < 2; first++) {
+      int by = split_shift(p, n, sum->arg[1 - side], mul->arg[first], mul->arg[1 - first]);
+      if (by < 0) continue;
+      p->how[k] = (wk_how){.how = WK_HOW_ONCE | WK_HOW_NARROW,
+                           .by = (uint8_t)by,
+                           .product = sum->arg[side],
+                           .first = first};
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Conversions that change no value of what is shifted once. */
+static bool decide_twice(plan *p, uint32_t k) {
+  const wk_expr_node *n = &p->x->nodes[k];
+  wk_fact s = p->all[n->arg[1]];
+  uint16_t of = n->arg[0];
+  while (p->x->nodes[of].op == WK_EX_SAT || p->x->nodes[of].op == WK_EX_CAST) {
+    wk_fact v = p->all[p->x->nodes[of].arg[0]];
+    if (p->x->nodes[of].dtype != WK_I32 || !within(v, wk_fact_any(WK_I32))) return false;
+    of = p->x->nodes[of].arg[0];
+  }
+  if (n->dtype != WK_I32 || s.lo != s.hi || s.lo < 1 || s.lo > 20) return false;
+  if (!(p->how[of].how & WK_HOW_ONCE)) return false;
+  p->how[k] = (wk_how){
+      .how = WK_HOW_TWICE, .by = p->how[of].by, .product = of, .first = p->how[of].first};
+  return true;
+}
+
+/* ---- other rounding shifts ------------------------------------------------------------------- */
+
+static bool decide_high(plan *p, uint32_t k) {
+  const wk_expr_node *n = &p->x->nodes[k], *of = &p->x->nodes[n->arg[0]];
+  wk_fact s = p->all[n->arg[1]];
+  if (n->dtype != WK_I64 || of->op != WK_EX_MUL || !are_words(p, of)) return false;
+  if (!is_word(p, n->arg[1]) || s.hi > 62 || s.lo <= 32) return false;
+  bool no_halves = has_no_halves(p, n);
+  if (!no_halves && s.lo <= 33) return false;
+  uint8_t how = no_halves ? WK_HOW_HIGH_UP : WK_HOW_HIGH_EVEN;
+  p->how[k] = (wk_how){.how = how | WK_HOW_NARROW, .product = n->arg[0]};
+  return true;
+}
+
+static void decide_rounding(plan *p, uint32_t k) {
+  const wk_expr_node *n = &p->x->nodes[k];
+  wk_fact s = p->all[n->arg[1]];
+  if (!wk_dtype_is_signed(n->dtype) || s.lo < 1 || s.hi >= 8 * wk_dtype_size(n->dtype)) return;
+  if (decide_twice(p, k) || decide_high(p, k)) return;
+  bool narrow = n->dtype == WK_I64 && are_words(p, n) && s.hi < 32;
+  if (!half_fits(p, n, narrow ? INT32_MAX : wk_fact_any(n->dtype).hi)) return;
+  uint8_t how = has_no_halves(p, n) ? WK_HOW_UP : WK_HOW_EVEN;
+  p->how[k].how = how | (narrow ? WK_HOW_NARROW : 0);
+}
+
+/* An i64 node whose values fit i32 and whose arguments are at hand as i32. */
+static bool can_be_narrow(const plan *p, uint32_t k) {
+  const wk_expr_node *n = &p->x->nodes[k];
+  if (n->dtype != WK_I64 || !fits_word(p->all[k])) return false;
+  wk_dtype from = wk_expr_op_arity(n->op) ? p->x->nodes[n->arg[0]].dtype : WK_DTYPE_NONE;
+  switch (n->op) {
+    case WK_EX_CONST:
+    case WK_EX_INPUT: return true;
+    case WK_EX_CAST:
+    case WK_EX_SAT: return wk_dtype_is_int(from) && wk_dtype_size(from) <= 4;
+    case WK_EX_ADD:
+    case WK_EX_SUB:
+    case WK_EX_MUL:
+    case WK_EX_MIN:
+    case WK_EX_MAX: return are_words(p, n);
+    case WK_EX_SELECT: return is_word(p, n->arg[1]) && is_word(p, n->arg[2]);
+    case WK_EX_SHR:
+      return are_words(p, n) && p->all[n->arg[1]].lo >= 0 && p->all[n->arg[1]].hi < 32;
+    default: return false;
+  }
+}
+
+static void decide(plan *p) {
+  for (uint32_t k = 0; k < p->x->n; k++) {
+    p->how[k] = (wk_how){.how = 0};
+    if (p->x->nodes[k].op == WK_EX_SHR_ROUND) decide_rounding(p, k);
+    else if (!decide_once(p, k) && can_be_narrow(p, k)) p->how[k].how = WK_HOW_NARROW;
+  }
+}
+
+/* ---- the quick form -------------------------------------------------------------------------- */
+
+/* A requantisation taken apart: nodes x, m and s, the multiplication, half a unit, and f. */
+typedef struct {
+  uint16_t x, m, s, product, first, half;
+  int64_t fraction, zero;
+} requant;
+
+/* The argument of a sum with a literal, which is *add. */
+static uint16_t without_literal(const wk_expr *x, uint16_t k, int64_t *add) {
+  const wk_expr_node *n = &x->nodes[k];
+  *add = 0;
+  for (int side = 0; side < 2 && n->op == WK_EX_ADD; side++)
+    if (x->nodes[n->arg[side]].op == WK_EX_CONST) {
+      *add = x->nodes[n->arg[side]].imm.i;
+      return n->arg[1 - side];
+    }
+  return k;
+}
+
+/* Up to the sum that is shifted: conversions to i32 that saturate or change nothing. */
+static bool match_shift(const plan *p, uint16_t k, requant *r) {
+  const wk_expr_node *n = &p->x->nodes[k];
+  if (n->op != WK_EX_SHR_ROUND || n->dtype != WK_I32) return false;
+  wk_fact f = p->all[n->arg[1]];
+  if (f.lo != f.hi || f.lo < 16 || f.lo > 20) return false;
+  r->fraction = f.lo;
+  for (n = &p->x->nodes[n->arg[0]]; n->op == WK_EX_SAT || n->op == WK_EX_CAST;
+       n = &p->x->nodes[n->arg[0]])
+    if (n->dtype != WK_I32 || (n->op == WK_EX_CAST && !fits_word(p->all[n->arg[0]]))) return false;
+  if (n->op != WK_EX_SHR || n->dtype != WK_I64 || !is_word(p, n->arg[1])) return false;
+  r->s = n->arg[1];
+  n = &p->x->nodes[n->arg[0]];
+  if (n->op != WK_EX_ADD) return false;
+  for (int side = 0; side < 2; side++) {
+    const wk_expr_node *mul = &p->x->nodes[n->arg[side]];
+    if (mul->op != WK_EX_MUL || !are_words(p, mul)) continue;
+    r->product = n->arg[side];
+    r->half = n->arg[1 - side];
+    return true;
+  }
+  return false;
+}
+
+/* Values x * m / 2^s in a case: fine enough that ties are rare, small enough for an i32 with 15
+ * fractional bits, and where x has more digits than a float, beyond all that does not saturate. */
+static bool is_quick_case(const plan *p, int set, const requant *r) {
+  enum { ROUNDED = 12, LARGEST = 1 << 16, SATURATED = 1 << 10 };
+  wk_fact x = fact(p, set, r->x), m = fact(p, set, r->m), s = fact(p, set, r->s);
+  wk_fact half = fact(p, set, r->half);
+  if (m.lo != m.hi || m.lo < 0 || m.lo >= 1 << WK_RESCALE_BITS) return false;
+  if (s.lo != s.hi || s.lo < 1 || s.lo > 62) return false;
+  if (half.lo != half.hi || half.lo != INT64_C(1) << (s.lo - 1)) return false;
+  int shift = (int)(s.lo + r->fraction);
+  double factor = ldexp((double)m.lo, -shift);
+  double most = (double)(magnitude(x.lo) > magnitude(x.hi) ? magnitude(x.lo) : magnitude(x.hi));
+  if (most * factor > LARGEST - SATURATED) return false;
+  if (most > 0x1p24 && 0x1p24 * factor < SATURATED) return false;
+  if (x.lo == x.hi) { /* always the same: never near a tie */
+    double rest = most * factor - floor(most * factor);
+    return fabs(rest - 0.5) > 0x1p-12;
+  }
+  return m.lo == 0 || shift - __builtin_ctzll((uint64_t)m.lo) >= ROUNDED;
+}
+
+static bool match_quick(const plan *p, uint32_t k, requant *r) {
+  const wk_expr_node *n = &p->x->nodes[k];
+  int64_t lo, hi;
+  if (n->op != WK_EX_SAT || wk_dtype_size(n->dtype) != 1 || !wk_dtype_is_int(n->dtype))
+    return false;
+  wk_int_range(n->dtype, &lo, &hi);
+  uint16_t of = without_literal(p->x, n->arg[0], &r->zero);
+  if (r->zero < lo || r->zero > hi || !match_shift(p, of, r)) return false;
+  for (r->first = 0; r->first < 2; r->first++) {
+    bool all = true;
+    r->x = p->x->nodes[r->product].arg[r->first];
+    r->m = p->x->nodes[r->product].arg[1 - r->first];
+    for (int set = 0; set < p->n_sets && all; set++) all = is_quick_case(p, set, r);
+    if (all) return true;
+  }
+  return false;
+}
+
+static bool decide_quick(const plan *p, wk_how *quick) {
+  bool any = false;
+  memcpy(quick, p->how, p->x->n * sizeof *quick);
+  for (uint32_t k = 0; k < p->x->n; k++) {
+    requant r;
+    if (!match_quick(p, k, &r)) continue;
+    quick[k] = (wk_how){.how = WK_HOW_QUICK,
+                        .by = (uint8_t)r.fraction,
+                        .product = r.product,
+                        .first = r.first,
+                        .shift = r.s,
+                        .zero = (int16_t)r.zero};
+    any = true;
+  }
+  return any;
+}
+
+bool wk_expr_plan(const wk_expr *x, const wk_facts *known, wk_how *how, wk_how *quick) {
+  int n_sets = known ? known->n_sets : 1;
+  wk_fact *facts = wk_xcalloc((size_t)n_sets * x->n + 1, sizeof *facts);
+  wk_fact *all = wk_xcalloc(x->n + 1, sizeof *all);
+  for (int s = 0; s < n_sets; s++) {
+    wk_fact *of = facts + (size_t)s * x->n;
+    const wk_fact *inputs = known ? known->of + (size_t)s * (size_t)known->n_inputs : NULL;
+    for (uint32_t k = 0; k < x->n; k++) {
+      of[k] = node_fact(x, &x->nodes[k], inputs, of);
+      all[k] = s > 0 ? wk_fact_union(all[k], of[k]) : of[k];
+    }
+  }
+  plan p = {x, n_sets, facts, all, how};
+  decide(&p);
+  bool is_quick = quick && decide_quick(&p, quick);
+  free(facts);
+  free(all);
+  return is_quick;
+}

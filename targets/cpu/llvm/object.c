@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/cpu/llvm/object.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Target.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void initialize_targets(void) {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+  LLVMInitializeAArch64TargetInfo();
+  LLVMInitializeAArch64Target();
+  LLVMInitializeAArch64TargetMC();
+  LLVMInitializeAArch64AsmPrinter();
+}
+
+wk_status wk_object_target(const wk_cpu_isa *isa, LLVMModuleRef mod, LLVMTargetMachineRef *out) {
+  char *message = NULL;
+  LLVMTargetRef target;
+  *out = NULL;
+  initialize_targets();
+  if (LLVMGetTargetFromTriple(isa->triple, &target, &message)) {
+    wk_status s = wk_error(WK_INTERNAL, "LLVM has no target %s: %s", isa->triple, message);
+    LLVMDisposeMessage(message);
+    return s;
+  }
+  *out = LLVMCreateTargetMachine(target, isa->triple, isa->cpu, isa->features,
+                                 LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
+  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(*out);
+  LLVMSetModuleDataLayout(mod, layout);
+  LLVMDisposeTargetData(layout);
+  LLVMSetTarget(mod, isa->triple);
+  return NULL;
+}
+
+wk_status wk_object_emit(const wk_cpu_isa *isa, LLVMModuleRef mod, LLVMCodeGenFileType type,
+                         LLVMMemoryBufferRef *out) {
+  LLVMTargetMachineRef machine;
+  char *message = NULL;
+  *out = NULL;
+  WK_TRY(wk_object_target(isa, mod, &machine));
+  wk_status s = NULL;
+  if (LLVMVerifyModule(mod, LLVMReturnStatusAction, &message))
+    s = wk_error(WK_INTERNAL, "emitted LLVM IR is invalid: %s", message);
+  LLVMDisposeMessage(message);
+  message = NULL;
+  if (!s && LLVMTargetMachineEmitToMemoryBuffer(machine, mod, type, &message, out)) {
+    s = wk_error(WK_INTERNAL, "LLVM cannot emit code: %s", message);
+    LLVMDisposeMessage(message);
+  }
+  LLVMDisposeTargetMachine(machine);
+  return s;
+}
+
+/* ---- in this process ------------------------------------------------------------------------- */
+
+struct wk_jit {
+  LLVMOrcLLJITRef jit;
+};
+
+static wk_status from_llvm(LLVMErrorRef error) {
+  if (!error) return NULL;
+  char *text = LLVMGetErrorMessage(error);
+  wk_status s = wk_error(WK_INTERNAL, "LLVM: %s", text);
+  LLVMDisposeErrorMessage(text);
+  return s;
+}
+
+wk_status wk_jit_load(LLVMMemoryBufferRef object, wk_jit **out) {
+  initialize_targets();
+  wk_jit *j = wk_xcalloc(1, sizeof *j);
+  wk_status s = from_llvm(LLVMOrcCreateLLJIT(&j->jit, NULL));
+  if (s) {
+    LLVMDisposeMemoryBuffer(object);
+  } else {
+    LLVMOrcJITDylibRef lib = LLVMOrcLLJITGetMainJITDylib(j->jit);
+    s = from_llvm(LLVMOrcLLJITAddObjectFile(j->jit, lib, object));
+  }
+  if (s) {
+    wk_jit_free(j);
+    j = NULL;
+  }
+  *out = j;
+  return s;
+}
+
+wk_status wk_jit_find(wk_jit *j, const char *name, void **out) {
+  LLVMOrcExecutorAddress address = 0;
+  WK_TRY(from_llvm(LLVMOrcLLJITLookup(j->jit, &address, name)));
+  *out = (void *)(uintptr_t)address;
+  return NULL;
+}
+
+void wk_jit_free(wk_jit *j) {
+  if (!j) return;
+  if (j->jit) {
+    wk_status s = from_llvm(LLVMOrcDisposeLLJIT(j->jit));
+    if (s) wk_status_free(s);
+  }
+  free(j);
+}

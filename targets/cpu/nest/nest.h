@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * nest: private to the loop emitters (nest_*.c, loops.c). A nest is a list of statements that share
+ * their first `outer` dims; a single instruction is a nest of one. All strides are in bytes. */
+#ifndef WICK_CPU_NEST_H
+#define WICK_CPU_NEST_H
+
+#include "targets/cpu/nest/loops.h"
+#include "targets/cpu/llvm/vector.h"
+
+#define WK_NEST_RANK (WK_MAX_RANK + 1) /* one dim may be cut in two */
+
+typedef enum {
+  WK_FOLD_NONE,
+  WK_FOLD_SUM,
+  WK_FOLD_PROD,
+  WK_FOLD_MAX,
+  WK_FOLD_MIN,
+  WK_FOLD_ARGMAX,
+  WK_FOLD_ARGMIN
+} wk_fold;
+
+typedef struct {
+  int64_t n;
+  int axis;      /* of the instruction, for INDEX */
+  int64_t scale; /* positions along the axis per step */
+  bool reduced;
+} wk_nest_dim;
+
+typedef struct {
+  wk_dtype dtype;
+  bool is_scratch;
+  int64_t at;   /* is_scratch: byte offset in the scratch memory */
+  uint32_t arg; /* else: entry of args */
+  int64_t stride[WK_NEST_RANK];
+} wk_nest_operand;
+
+typedef struct {
+  const wk_expr *body; /* FOLD_NONE: results to the outputs; else one result: what is folded */
+  const wk_expr *post; /* NULL: none */
+  wk_fold fold;
+  bool select_last, is_indexed;
+  wk_dtype folded; /* dtype of what is folded */
+  int rank;
+  wk_nest_dim dim[WK_NEST_RANK]; /* kept ones first */
+  int kept;                      /* dims that are not reduced */
+  uint32_t n_out, n_operands;
+  wk_nest_operand *operands; /* outputs first */
+  /* chosen by wk_nest_plan */
+  int lanes;
+  int vector; /* dim along which vectors lie: last kept or last reduced one; -1: none */
+  int tile;   /* map: tiles of lanes x lanes over dim[tile] and dim[vector]; -1: none */
+  int clip;   /* this dim is a piece of a longer one (-1: none): dim[clip - 1] counts pieces … */
+  int64_t clip_of; /* … of this length */
+} wk_nest_statement;
+
+typedef struct {
+  wk_arena *arena;
+  uint32_t n, n_args;
+  wk_nest_statement *statements;
+  int outer;
+  int64_t positions, group; /* of the outer dims: in all, per task */
+  int64_t scratch_bytes;
+} wk_nest;
+
+/* nest_build.c: from an instruction. The nest lives in its arena. */
+wk_status wk_nest_build(wk_arena *a, const wk_program *p, const wk_inst *i,
+                        wk_nest *out) WK_MUST_CHECK;
+/* nest_plan.c: merges and orders dims, chooses vectors and tasks. */
+void wk_nest_plan(const wk_cpu_isa *isa, wk_nest *n);
+
+/* ---- emission -------------------------------------------------------------------------------- */
+
+/* A statement at a position of some of its dims. */
+typedef struct {
+  wk_emit *e;
+  wk_arena *arena; /* for arrays of addresses */
+  const wk_nest_statement *s;
+  wk_ssa *base;            /* address per operand, NULL: not there */
+  wk_ssa pos[WK_MAX_RANK]; /* along the instruction's axes (statements with INDEX only) */
+  wk_ssa clip;             /* length of dim[s->clip] here */
+} wk_nest_at;
+
+/* Moves to step i of a dim. */
+void wk_nest_step(wk_nest_at *at, int dim, wk_ssa i);
+wk_ssa wk_nest_length(const wk_nest_at *at, int dim); /* i64 */
+
+/* `lanes` elements from element i + more of the vector dim on; mask NULL: all. */
+typedef struct {
+  wk_ssa i; /* i64; NULL: 0 */
+  int64_t more;
+  int lanes;
+  wk_ssa mask;
+} wk_nest_place;
+wk_ssa wk_nest_load(const wk_nest_at *at, uint32_t operand, const wk_nest_place *w);
+void wk_nest_store(const wk_nest_at *at, uint32_t operand, const wk_nest_place *w, wk_ssa value);
+/* Values of the body at the place. */
+void wk_nest_body(const wk_nest_at *at, const wk_nest_place *w, wk_ssa *results);
+void wk_nest_positions(const wk_nest_at *at, const wk_nest_place *w, wk_ssa *index);
+/* Whether places may be masked. */
+bool wk_nest_can_mask(const wk_emit *e, const wk_nest_statement *s);
+wk_ssa wk_nest_first_lanes(wk_emit *e, int lanes, wk_ssa n); /* mask of the first n lanes */
+
+/* Walks the vector dim: `emit` is called with groups of vectors, then single ones, then the rest
+ * under a mask or one by one. */
+typedef void (*wk_nest_group)(wk_nest_at *at, const wk_nest_place *places, int n, void *ctx);
+void wk_nest_walk(wk_nest_at *at, wk_nest_group emit, void *ctx);
+/* Elements from..to of the vector dim, in groups of `n` vectors; nothing else is walked. */
+void wk_nest_walk_range(wk_nest_at *at, wk_ssa from, wk_ssa to, int lanes, int n,
+                        wk_nest_group emit, void *ctx);
+
+void wk_nest_map_emit(wk_nest_at *at, int outer); /* nest_map.c */
+void wk_nest_map_group(wk_nest_at *at, const wk_nest_place *places, int n, void *ctx);
+void wk_nest_tile_emit(wk_nest_at *at);              /* nest_tile.c: dims tile and vector */
+void wk_nest_reduce_emit(wk_nest_at *at, int outer); /* nest_reduce.c */
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Instructions to statements. COPY and FILL become maps; copies move bits, whatever the type. */
+#include <string.h>
+
+#include "targets/cpu/nest/nest.h"
+
+static bool uses_index(const wk_expr *x) {
+  for (uint32_t i = 0; x && i < x->n; i++)
+    if (x->nodes[i].op == WK_EX_INDEX) return true;
+  return false;
+}
+
+static wk_dtype bits_type(wk_dtype t) {
+  switch (wk_dtype_size(t)) {
+    case 1: return WK_U8;
+    case 2: return WK_U16;
+    case 4: return WK_U32;
+    default: return WK_U64;
+  }
+}
+
+static void make_copy(wk_arena *a, wk_nest_statement *s) {
+  wk_dtype bits = bits_type(s->operands[0].dtype);
+  for (uint32_t k = 0; k < s->n_operands; k++) s->operands[k].dtype = bits;
+  s->body = wk_expr_identity(a, bits);
+}
+
+static void make_fill(wk_arena *a, wk_nest_statement *s, double value) {
+  wk_expr_builder *b = wk_expr_begin(a);
+  uint16_t c = wk_expr_f(b, s->operands[0].dtype, value);
+  s->body = wk_expr_finish(b, &c, 1);
+}
+
+static wk_fold fold_of(const char *kind) {
+  static const char *const names[] = {"", "sum", "prod", "max", "min", "argmax", "argmin"};
+  for (int i = WK_FOLD_SUM; i <= WK_FOLD_ARGMIN; i++)
+    if (strcmp(kind, names[i]) == 0) return (wk_fold)i;
+  return WK_FOLD_NONE;
+}
+
+static wk_status make_reduce(wk_arena *a, wk_nest_statement *s, const wk_attr_reduce *r) {
+  if (s->n_out != 1 || s->n_operands < 2) return wk_error(WK_INTERNAL, "reduce without operands");
+  s->fold = fold_of(r->kind);
+  if (s->fold == WK_FOLD_NONE) return wk_error(WK_UNSUPPORTED, "reduce of kind %s", r->kind);
+  s->select_last = r->select_last != 0;
+  s->body = r->pre ? r->pre : wk_expr_identity(a, s->operands[1].dtype);
+  s->folded = s->body->nodes[s->body->results[0]].dtype;
+  s->post = r->post;
+  for (int64_t k = 0; k < r->axes.n; k++) {
+    int64_t axis = r->axes.v[k];
+    if (axis < 0 || axis >= s->rank)
+      return wk_error(WK_INTERNAL, "reduce along axis %lld", (long long)axis);
+    s->dim[axis].reduced = true;
+  }
+  return NULL;
+}
+
+static wk_status make_operand(const wk_program *p, const wk_view *v, wk_nest_statement *s,
+                              wk_nest_operand *o) {
+  *o = (wk_nest_operand){.dtype = v->dtype, .arg = o->arg};
+  if (v->rank != s->rank) return wk_error(WK_INTERNAL, "operands of different ranks");
+  for (int d = 0; d < s->rank; d++) o->stride[d] = v->strides[d] * wk_dtype_size(v->dtype);
+  const wk_buffer *b = &p->buffers.data[v->buffer];
+  if (b->region != WK_REGION_SCRATCH) return NULL;
+  if (b->offset < 0) return wk_error(WK_INTERNAL, "scratch buffer %s is not placed", b->name);
+  o->is_scratch = true;
+  o->at = b->offset + v->offset;
+  return NULL;
+}
+
+static wk_status make_operands(wk_arena *a, const wk_program *p, const wk_inst *i,
+                               uint32_t first_arg, wk_nest_statement *s) {
+  const wk_view *shape = NULL;
+  for (uint32_t k = 0; k < i->n_operands; k++) { /* reduce: the inputs have the iteration's dims */
+    bool counts = i->op != WK_OP_REDUCE || k >= i->n_out;
+    if (counts && !shape && i->operands[k].buffer != WK_NONE) shape = &i->operands[k];
+  }
+  if (!shape) return wk_error(WK_INTERNAL, "an instruction without operands");
+  s->rank = shape->rank;
+  for (int d = 0; d < s->rank; d++)
+    s->dim[d] = (wk_nest_dim){.n = shape->dims[d], .axis = d, .scale = 1};
+  s->n_out = i->n_out;
+  s->n_operands = i->n_operands;
+  s->operands = wk_arena_alloc(a, (i->n_operands + 1) * sizeof *s->operands);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    s->operands[k].arg = first_arg + k;
+    if (i->operands[k].buffer == WK_NONE) continue; /* dtype none */
+    WK_TRY(make_operand(p, &i->operands[k], s, &s->operands[k]));
+  }
+  return NULL;
+}
+
+static wk_status make_statement(wk_arena *a, const wk_program *p, const wk_inst *i,
+                                uint32_t first_arg, wk_nest_statement *s) {
+  *s = (wk_nest_statement){.vector = -1, .tile = -1, .clip = -1, .lanes = 1};
+  WK_TRY(make_operands(a, p, i, first_arg, s));
+  switch (i->op) {
+    case WK_OP_MAP: {
+      const wk_attr_map *m = i->attrs;
+      s->body = m->body ? m->body : wk_expr_identity(a, s->operands[i->n_out].dtype);
+      bool plain = wk_expr_is_identity(s->body) && s->n_operands == 2 &&
+                   s->operands[0].dtype == s->operands[1].dtype;
+      if (plain) make_copy(a, s);
+      break;
+    }
+    case WK_OP_COPY: make_copy(a, s); break;
+    case WK_OP_FILL: make_fill(a, s, ((const wk_attr_fill *)i->attrs)->value); break;
+    case WK_OP_REDUCE: WK_TRY(make_reduce(a, s, i->attrs)); break;
+    default:
+      return wk_error(WK_UNSUPPORTED, "%s is no loop of scalar expressions",
+                      wk_op_get(i->op)->name);
+  }
+  s->is_indexed = uses_index(s->body) || uses_index(s->post);
+  return NULL;
+}
+
+static int64_t scratch_size(const wk_program *p, const wk_inst *i) {
+  int64_t size = 0;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (i->operands[k].buffer == WK_NONE) continue;
+    const wk_buffer *b = &p->buffers.data[i->operands[k].buffer];
+    if (b->region == WK_REGION_SCRATCH && b->offset + b->size > size) size = b->offset + b->size;
+  }
+  return size;
+}
+
+static wk_status check_outer(const wk_nest_statement *first, const wk_nest_statement *s,
+                             int outer) {
+  if (outer < 0 || s->rank < outer)
+    return wk_error(WK_INTERNAL, "a nest deeper than its statements");
+  for (int d = 0; d < outer; d++)
+    if (s->dim[d].n != first->dim[d].n || s->dim[d].reduced)
+      return wk_error(WK_INTERNAL, "statements of a nest that do not share its dims");
+  return NULL;
+}
+
+static wk_status build_body(wk_arena *a, const wk_program *p, const wk_block *block, wk_nest *out) {
+  for (size_t k = 0; k < block->insts.n; k++) {
+    const wk_inst *i = block->insts.data[k];
+    WK_TRY(make_statement(a, p, i, out->n_args, &out->statements[k]));
+    WK_TRY(check_outer(&out->statements[0], &out->statements[k], out->outer));
+    out->n_args += i->n_operands;
+    int64_t size = scratch_size(p, i);
+    if (size > out->scratch_bytes) out->scratch_bytes = size;
+  }
+  return NULL;
+}
+
+wk_status wk_nest_build(wk_arena *a, const wk_program *p, const wk_inst *i, wk_nest *out) {
+  bool nested = i->op == WK_OP_NEST;
+  *out = (wk_nest){.arena = a, .n = nested ? 0 : 1};
+  if (nested) {
+    if (i->n_bodies != 1 || i->bodies[0].insts.n == 0)
+      return wk_error(WK_INTERNAL, "an empty nest");
+    out->n = (uint32_t)i->bodies[0].insts.n;
+    out->outer = (int)((const wk_attr_nest *)i->attrs)->outer;
+  }
+  out->statements = wk_arena_alloc(a, out->n * sizeof *out->statements);
+  if (nested) return build_body(a, p, &i->bodies[0], out);
+  out->n_args = i->n_operands;
+  out->scratch_bytes = scratch_size(p, i);
+  return make_statement(a, p, i, 0, &out->statements[0]);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/cpu/rare/rare_call.h"
+
+#include <string.h>
+
+static double move_ns(const wk_rare_call *r) { return (double)wk_codegen_bytes(r->i) / 4; }
+
+static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+static void append_axis(wk_rare_view *v, const wk_view *from, int axis) {
+  v->dims[v->rank] = from->dims[axis];
+  v->strides[v->rank++] = from->strides[axis];
+}
+
+/* Axes of data but the gathered one, by their distance in y, the longest first; *inner of them,
+ * at the end, lie closer together than the indices' results. */
+static int sort_axes(const wk_view *y, const wk_view *data, int axis, int index_rank, int *order,
+                     int *inner) {
+  int n = 0;
+  int64_t nearest = INT64_MAX;
+  for (int k = 0; k < index_rank; k++)
+    if (y->dims[axis + k] > 1 && magnitude(y->strides[axis + k]) < nearest)
+      nearest = magnitude(y->strides[axis + k]);
+  *inner = 0;
+  for (int k = 0; k < data->rank; k++) {
+    if (k == axis || data->dims[k] == 1) continue;
+    int in_y = k < axis ? k : k + index_rank - 1, at = n++;
+    int64_t stride = magnitude(y->strides[in_y]);
+    *inner += stride < nearest;
+    for (; at > 0; at--) {
+      int other = order[at - 1], other_y = other < axis ? other : other + index_rank - 1;
+      if (magnitude(y->strides[other_y]) >= stride) break;
+      order[at] = other;
+    }
+    order[at] = k;
+  }
+  return n;
+}
+
+/* Axes of more than one element by falling distance in y, merged where both views go on. */
+static void set_runs(wk_rare_call *r, const wk_view *y, const wk_view *at) {
+  int order[WK_MAX_RANK], n = 0;
+  for (int k = 0; k < y->rank; k++) {
+    if (y->dims[k] == 1) continue;
+    int to = n++;
+    for (; to > 0 && magnitude(y->strides[order[to - 1]]) < magnitude(y->strides[k]); to--)
+      order[to] = order[to - 1];
+    order[to] = k;
+  }
+  for (int k = 0; k < n; k++) {
+    wk_rare_view *v[] = {&r->view[0], &r->view[2]};
+    const wk_view *from[] = {y, at};
+    int axis = order[k], last = v[0]->rank - 1;
+    bool joins = last >= 0;
+    for (int i = 0; i < 2 && joins; i++)
+      joins = v[i]->strides[last] == from[i]->strides[axis] * from[i]->dims[axis];
+    for (int i = 0; i < 2; i++) {
+      if (!joins) append_axis(v[i], from[i], axis);
+      else v[i]->dims[last] *= from[i]->dims[axis], v[i]->strides[last] = from[i]->strides[axis];
+    }
+  }
+}
+
+/* A function of a byte as a table of 256 entries: no index is out of range, and -1 is 255. */
+static bool describe_table(wk_rare_call *r) {
+  const wk_view *y = wk_rare_operand(r, 0), *data = wk_rare_operand(r, 1);
+  const wk_view *at = wk_rare_operand(r, 2);
+  wk_rare_view *to = &r->view[0], *from = &r->view[2];
+  if (data->rank != 1 || data->dims[0] != 256 || data->strides[0] != 1) return false;
+  if (at->dtype != WK_U8 && at->dtype != WK_I8) return false;
+  r->n_views = 3;
+  for (uint32_t k = 0; k < 3; k++) r->view[k].dtype = wk_rare_operand(r, k)->dtype;
+  append_axis(&r->view[1], data, 0);
+  set_runs(r, y, at);
+  int last = to->rank - 1;
+  if (last < 0 || to->strides[last] != 1 || from->strides[last] != 1) {
+    memset(r->view, 0, 3 * sizeof r->view[0]);
+    return false;
+  }
+  int64_t pieces = (to->dims[last] + RARE_TABLE_RUN - 1) / RARE_TABLE_RUN;
+  r->function = "wk_rare_table";
+  r->n_tasks = wk_rare_product(to->dims, 0, last) * pieces;
+  r->ns = (double)wk_view_count(y) / 2;
+  return true;
+}
+
+void wk_describe_gather(wk_rare_call *r) {
+  const wk_view *y = wk_rare_operand(r, 0), *data = wk_rare_operand(r, 1);
+  const wk_view *at = wk_rare_operand(r, 2);
+  if (describe_table(r)) return;
+  int axis = (int)((const wk_attr_gather *)r->i->attrs)->axis, order[WK_MAX_RANK], inner;
+  int n = sort_axes(y, data, axis, at->rank, order, &inner);
+  r->n_views = 3;
+  for (uint32_t k = 0; k < 3; k++) r->view[k].dtype = wk_rare_operand(r, k)->dtype;
+  for (int k = 0; k <= n; k++) {
+    if (k == n - inner) {
+      r->attr[RARE_AXIS] = k;
+      append_axis(&r->view[1], data, axis);
+      for (int i = 0; i < at->rank; i++) append_axis(&r->view[0], y, axis + i);
+      for (int i = 0; i < at->rank; i++) append_axis(&r->view[2], at, i);
+    }
+    if (k == n) break;
+    append_axis(&r->view[1], data, order[k]);
+    append_axis(&r->view[0], y, order[k] < axis ? order[k] : order[k] + at->rank - 1);
+  }
+  r->function = "wk_rare_gather";
+  r->n_tasks = wk_rare_product(r->view[1].dims, 0, n - inner) * wk_view_count(at);
+  r->ns = move_ns(r) + 5 * (double)r->n_tasks;
+}
+
+void wk_describe_gather_elements(wk_rare_call *r) {
+  wk_rare_plain_views(r);
+  r->attr[RARE_AXIS] = ((const wk_attr_gather_elements *)r->i->attrs)->axis;
+  r->function = "wk_rare_gather_elements";
+  r->n_tasks = wk_view_count(wk_rare_operand(r, 2));
+  r->ns = 10 * (double)r->n_tasks;
+}
+
+void wk_describe_gather_nd(wk_rare_call *r) {
+  const wk_view *indices = wk_rare_operand(r, 2);
+  wk_rare_plain_views(r);
+  r->attr[RARE_BATCH_DIMS] = ((const wk_attr_gather_nd *)r->i->attrs)->batch_dims;
+  r->function = "wk_rare_gather_nd";
+  r->n_tasks = wk_rare_product(indices->dims, 0, indices->rank - 1);
+  r->ns = move_ns(r) + 10 * (double)wk_view_count(indices);
+}
+
+static void set_scatter(wk_rare_call *r, const char *function, const char *reduction) {
+  static const char *const names[] = {
+      [RARE_SET] = "none", [RARE_ADD] = "add", [RARE_MUL] = "mul", [RARE_MIN] = "min",
+      [RARE_MAX] = "max"};
+  wk_rare_plain_views(r);
+  for (size_t k = 0; k < WK_COUNTOF(names); k++)
+    if (strcmp(reduction, names[k]) == 0) r->attr[RARE_COMBINE] = (int64_t)k;
+  r->function = function;
+  r->n_tasks = 1;
+}
+
+void wk_describe_scatter_elements(wk_rare_call *r) {
+  const wk_attr_scatter_elements *a = r->i->attrs;
+  set_scatter(r, "wk_rare_scatter_elements", a->reduction);
+  r->attr[RARE_AXIS] = a->axis;
+}
+
+void wk_describe_scatter_nd(wk_rare_call *r) {
+  set_scatter(r, "wk_rare_scatter_nd", ((const wk_attr_scatter_nd *)r->i->attrs)->reduction);
+}
+
+/* Lines along an axis of x. */
+static int64_t lines(const wk_view *x, int64_t axis) {
+  return wk_rare_product(x->dims, 0, (int)axis) * wk_rare_product(x->dims, (int)axis + 1, x->rank);
+}
+
+void wk_describe_cum_sum(wk_rare_call *r) {
+  const wk_attr_cum_sum *a = r->i->attrs;
+  wk_rare_plain_views(r);
+  r->attr[RARE_AXIS] = a->axis;
+  r->attr[RARE_EXCLUSIVE] = a->exclusive;
+  r->attr[RARE_REVERSE] = a->reverse;
+  r->function = "wk_rare_cum_sum";
+  r->n_tasks = lines(wk_rare_operand(r, 1), a->axis);
+  r->ns = 4 * (double)wk_view_count(wk_rare_operand(r, 1));
+}
+
+void wk_describe_top_k(wk_rare_call *r) {
+  const wk_attr_top_k *a = r->i->attrs;
+  const wk_view *x = wk_rare_operand(r, 2);
+  wk_rare_plain_views(r);
+  r->attr[RARE_AXIS] = a->axis;
+  r->attr[RARE_K] = a->k;
+  r->attr[RARE_LARGEST] = a->largest;
+  r->function = "wk_rare_top_k";
+  r->n_tasks = lines(x, a->axis);
+  r->scratch_bytes = 24 * a->k;
+  r->ns = 10 * (double)wk_view_count(x);
+}
