@@ -149,35 +149,35 @@ static double now(clockid_t clock) {
 }
 
 /* void(ptr out, …, n): n rounds of independent multiply-add chains. */
-static wk_ssa emit_calibration(wk_emit *e, const wk_cpu_types *of) {
+static wk_ssa emit_calibration(wk_llvm *e, const wk_cpu_types *of) {
   LLVMTypeRef types[] = {e->ptr, e->i64};
-  wk_ssa fn = wk_emit_function(e, "calibrate", types, 2), acc[CALIBRATION_CHAINS];
+  wk_ssa fn = wk_llvm_function(e, "calibrate", types, 2), acc[CALIBRATION_CHAINS];
   LLVMSetLinkage(fn, LLVMExternalLinkage);
   wk_ssa out = LLVMGetParam(fn, 0);
   LLVMTypeRef sum = wk_dot_accumulator(e, of);
   wk_dot_operand a = wk_dot_a(e, of, out), b = wk_dot_b(e, of, out);
   for (int i = 0; i < CALIBRATION_CHAINS; i++) acc[i] = LLVMConstNull(sum);
-  wk_emit_loop l;
-  wk_emit_begin(e, &l, wk_emit_int(e, 0), LLVMGetParam(fn, 1), 1, acc, CALIBRATION_CHAINS);
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), LLVMGetParam(fn, 1), 1, acc, CALIBRATION_CHAINS);
   for (int k = 0; k < 4; k++)
     for (int i = 0; i < CALIBRATION_CHAINS; i++)
-      acc[i] = wk_dot_emit(e, of, &a, &b, k ? acc[i] : l.phi[i]);
-  wk_emit_end(e, &l, acc);
+      acc[i] = wk_dot_codegen(e, of, &a, &b, k ? acc[i] : l.phi[i]);
+  wk_llvm_end(e, &l, acc);
   for (int i = 0; i < CALIBRATION_CHAINS; i++)
-    wk_emit_vstore(e, l.phi[i], wk_emit_off(e, out, i * e->isa->lanes * 4), NULL);
-  wk_emit_return(e);
+    wk_llvm_vstore(e, l.phi[i], wk_llvm_off(e, out, i * e->simd->lanes * 4), NULL);
+  wk_llvm_return(e);
   return fn;
 }
 
 /* `unit`: products of a lane. */
-static double calibrate(kh_task task, const wk_cpu_isa *isa, int unit) {
+static double calibrate(kh_task task, const wk_simd *simd, int unit) {
   static float out[CALIBRATION_CHAINS * 64];
   void (*fn)(float *, int64_t);
   memcpy(&fn, &task, sizeof fn);
   double t = now(CLOCK_THREAD_CPUTIME_ID);
   fn(out, CALIBRATION_LOOPS);
   t = now(CLOCK_THREAD_CPUTIME_ID) - t;
-  return 2.0 * 4 * CALIBRATION_CHAINS * CALIBRATION_LOOPS * isa->lanes * unit / t * 1e-9;
+  return 2.0 * 4 * CALIBRATION_CHAINS * CALIBRATION_LOOPS * simd->lanes * unit / t * 1e-9;
 }
 
 typedef struct {
@@ -208,7 +208,7 @@ static void report(const network *net, const figure *f, const char *name) {
       100 * ideal / warm);
 }
 
-static void measure(network *net, const wk_cpu_isa *isa, kh_task calibration, int passes,
+static void measure(network *net, const wk_simd *simd, kh_task calibration, int passes,
                     const char *name) {
   static figure f[MAX_LAYERS];
   double *totals = wk_xcalloc((size_t)passes, sizeof *totals);
@@ -217,7 +217,7 @@ static void measure(network *net, const wk_cpu_isa *isa, kh_task calibration, in
   for (int p = 0; p < passes; p++)
     for (size_t i = 0; i < net->n; i++) {
       kh_case *c = &net->cases[i];
-      double g = calibrate(calibration, isa, wk_dot_unit(kh_types(c)));
+      double g = calibrate(calibration, simd, wk_dot_unit(kh_types(c)));
       double t0 = now(CLOCK_THREAD_CPUTIME_ID);
       kh_case_run(c, 0, c->kernel.n_tasks);
       double t1 = now(CLOCK_THREAD_CPUTIME_ID);
@@ -237,7 +237,7 @@ static void measure(network *net, const wk_cpu_isa *isa, kh_task calibration, in
 }
 
 typedef struct {
-  const wk_cpu_isa *isa;
+  const wk_simd *simd;
   int passes;
   const char *dump, *match;
   wk_dtype left; /* type of the activations of integer networks */
@@ -266,7 +266,7 @@ static int run(const options *o, const char *name, void (*build)(network *), boo
   }
   if (o->match) keep_matching(&net, o->match);
   kh_module m;
-  kh_module_init(&m, o->isa);
+  kh_module_init(&m, o->simd);
   double t0 = now(CLOCK_THREAD_CPUTIME_ID);
   for (size_t i = 0; i < net.n; i++) kh_case_emit(&m, &net.cases[i]);
   double t1 = now(CLOCK_THREAD_CPUTIME_ID);
@@ -281,11 +281,11 @@ static int run(const options *o, const char *name, void (*build)(network *), boo
   int64_t scratch = 0;
   for (size_t i = 0; i < net.n; i++) {
     kh_case *c = &net.cases[i];
-    kh_case_alloc(o->isa, c, i);
+    kh_case_alloc(o->simd, c, i);
     double t = now(CLOCK_THREAD_CPUTIME_ID);
     kh_free(c->packed, c->kernel.packed_bytes);
     c->packed = NULL;
-    kh_case_pack(o->isa, c);
+    kh_case_pack(o->simd, c);
     pack += now(CLOCK_THREAD_CPUTIME_ID) - t;
     kh_case_run(c, 0, c->kernel.n_tasks);
     double error = kh_case_error(c, 300);
@@ -295,8 +295,8 @@ static int run(const options *o, const char *name, void (*build)(network *), boo
   printf(
       "%s (%s): emit %.0f ms, code generation and load %.0f ms, packing %.0f ms, scratch %lld "
       "KiB\n",
-      name, o->isa->name, (t1 - t0) * 1e3, (t2 - t1) * 1e3, pack * 1e3, (long long)scratch >> 10);
-  if (net.n && o->passes) measure(&net, o->isa, calibration, o->passes, name);
+      name, o->simd->name, (t1 - t0) * 1e3, (t2 - t1) * 1e3, pack * 1e3, (long long)scratch >> 10);
+  if (net.n && o->passes) measure(&net, o->simd, calibration, o->passes, name);
   for (size_t i = 0; i < net.n; i++) kh_case_free(&net.cases[i]);
   kh_module_free(&m);
   return wrong;
@@ -322,7 +322,7 @@ int main(int argc, char **argv) {
     for (size_t k = 0; k < WK_COUNTOF(networks); k++)
       if (strcmp(argv[i], networks[k].name) == 0) is_chosen[k] = is_any = true;
   }
-  kh_check(wk_cpu_isa_find(cpu, &o.isa));
+  kh_check(wk_simd_find(cpu, &o.simd));
   for (size_t k = 0; k < WK_COUNTOF(networks); k++)
     if (is_chosen[k] || !is_any)
       wrong += run(&o, networks[k].name, networks[k].build, networks[k].is_int8);

@@ -5,7 +5,7 @@
 #define WICK_TESTS_KERNEL_HARNESS_H
 
 #include "compiler/ir/expr.h"
-#include "targets/cpu/expr/expr_emit.h"
+#include "targets/cpu/expr/expr_codegen.h"
 #include "targets/cpu/kernels/kernels.h"
 #include "targets/cpu/llvm/object.h"
 
@@ -40,7 +40,7 @@ typedef struct {
 
 typedef struct {
   LLVMContextRef ctx;
-  wk_emit e;
+  wk_llvm e;
   wk_jit *jit;
 } kh_module;
 
@@ -73,12 +73,12 @@ static inline void kh_matmul_sizes(kh_case *c) {
 
 /* ---- epilogues ------------------------------------------------------------------------------- */
 
-static inline wk_ssa kh_relu(wk_emit *e, wk_ssa v) {
-  wk_ssa zero = wk_emit_vzero(e);
+static inline wk_ssa kh_relu(wk_llvm *e, wk_ssa v) {
+  wk_ssa zero = wk_llvm_vzero(e);
   return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOGT, v, zero, ""), v, zero, "");
 }
 
-static inline wk_ssa kh_emit_epilogue(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *ops) {
+static inline wk_ssa kh_emit_epilogue(void *ctx, wk_llvm *e, wk_ssa acc, const wk_ssa *ops) {
   kh_epilogue kind = *(kh_epilogue *)ctx;
   acc = LLVMBuildFAdd(e->b, acc, ops[0], "");
   if (kind == KH_BIAS_RESIDUAL_RELU) acc = LLVMBuildFAdd(e->b, acc, ops[1], "");
@@ -169,9 +169,9 @@ static inline void kh_check(wk_status s) {
   exit(1);
 }
 
-static inline void kh_module_init(kh_module *m, const wk_cpu_isa *isa) {
+static inline void kh_module_init(kh_module *m, const wk_simd *simd) {
   m->ctx = LLVMContextCreate();
-  wk_emit_init(&m->e, m->ctx, LLVMModuleCreateWithNameInContext("kernels", m->ctx), isa);
+  wk_llvm_init(&m->e, m->ctx, LLVMModuleCreateWithNameInContext("kernels", m->ctx), simd);
   m->jit = NULL;
 }
 
@@ -179,10 +179,10 @@ static inline void kh_case_emit(kh_module *m, kh_case *c) {
   kh_set_epilogue(c);
   if (c->is_conv) {
     kh_conv_sizes(c);
-    kh_check(wk_cpu_conv_emit(&m->e, &c->conv, &c->epi, &c->kernel));
+    kh_check(wk_cpu_conv_codegen(&m->e, &c->conv, &c->epi, &c->kernel));
   } else {
     kh_matmul_sizes(c);
-    kh_check(wk_cpu_matmul_emit(&m->e, &c->matmul, &c->epi, &c->kernel));
+    kh_check(wk_cpu_matmul_codegen(&m->e, &c->matmul, &c->epi, &c->kernel));
   }
   LLVMSetLinkage(c->kernel.task, LLVMExternalLinkage);
 }
@@ -190,7 +190,7 @@ static inline void kh_case_emit(kh_module *m, kh_case *c) {
 /* Emits the object; when `dump` is set, writes it there too. */
 static inline void kh_module_load(kh_module *m, kh_case *cases, size_t n, const char *dump) {
   LLVMMemoryBufferRef object;
-  kh_check(wk_object_emit(m->e.isa, m->e.mod, LLVMObjectFile, &object));
+  kh_check(wk_object_emit(m->e.simd, m->e.mod, LLVMObjectFile, &object));
   if (dump) kh_check(wk_write_file(dump, LLVMGetBufferStart(object), LLVMGetBufferSize(object)));
   kh_check(wk_jit_load(object, &m->jit));
   for (size_t i = 0; i < n; i++) {
@@ -204,7 +204,7 @@ static inline void kh_module_load(kh_module *m, kh_case *cases, size_t n, const 
 static inline void kh_module_free(kh_module *m) {
   wk_jit_free(m->jit);
   LLVMModuleRef mod = m->e.mod;
-  wk_emit_free(&m->e);
+  wk_llvm_free(&m->e);
   LLVMDisposeModule(mod);
   LLVMContextDispose(m->ctx);
 }
@@ -243,16 +243,14 @@ static inline float *kh_random(int64_t n, uint64_t seed, float scale) {
   return v;
 }
 
-static inline void kh_case_pack(const wk_cpu_isa *isa, kh_case *c) {
+static inline void kh_case_pack(const wk_simd *simd, kh_case *c) {
   const wk_cpu_conv_desc *d = &c->conv;
   if (c->kernel.packed_bytes == 0) return;
   c->packed = kh_alloc(c->kernel.packed_bytes);
   const int64_t taps = d->kh * d->kw,
                 s[] = {d->cin / (d->group ? d->group : 1) * taps, taps, d->kw, 1};
-  if (c->is_conv)
-    wk_cpu_conv_pack(isa, d, c->w, s, c->packed);
-  else
-    wk_cpu_matmul_pack(isa, &c->matmul, c->w, c->packed);
+  if (c->is_conv) wk_cpu_conv_pack(simd, d, c->w, s, c->packed);
+  else wk_cpu_matmul_pack(simd, &c->matmul, c->w, c->packed);
 }
 
 /* Bytes of each tensor; rows of integers are read by words (kernels.h). */
@@ -292,7 +290,7 @@ static inline void kh_requantisation(kh_case *c, uint64_t seed) {
   }
 }
 
-static inline void kh_case_alloc(const wk_cpu_isa *isa, kh_case *c, uint64_t seed) {
+static inline void kh_case_alloc(const wk_simd *simd, kh_case *c, uint64_t seed) {
   kh_bytes n = kh_sizes(c);
   if (kh_is_int(c)) {
     c->x = kh_random_bytes(n.x, seed + 1);
@@ -308,7 +306,7 @@ static inline void kh_case_alloc(const wk_cpu_isa *isa, kh_case *c, uint64_t see
     c->bias = kh_random(c->cout, seed + 4, 1.0f);
     c->residual = kh_random(c->y_size, seed + 5, 1.0f);
   }
-  kh_case_pack(isa, c);
+  kh_case_pack(simd, c);
   c->scratch = kh_alloc(c->kernel.scratch_bytes);
   memset(c->scratch, 0xff,
          (size_t)c->kernel.scratch_bytes); /* any content must do: these are NaNs */

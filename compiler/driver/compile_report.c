@@ -195,7 +195,7 @@ static json_t *json_steps(const wk_pipeline_report *r) {
   return list;
 }
 
-static json_t *json_bindings(const wk_binding *b, size_t n) {
+static json_t *json_bindings(const wk_program_io *b, size_t n) {
   json_t *list = json_array();
   for (size_t i = 0; i < n; i++) {
     json_t *o = json_object(), *dims = json_array();

@@ -39,7 +39,7 @@ static uint32_t add_input(isolation *s, uint32_t buffer, bool before) {
   b.io = (uint32_t)p->inputs.n;
   b.offset = 0;
   if (before) b.name = wk_arena_printf(p->arena, "%s.before", b.name);
-  wk_binding binding = {.type = bytes_type(b.size), .buffer = wk_program_buffer(p, &b)};
+  wk_program_io binding = {.type = bytes_type(b.size), .buffer = wk_program_buffer(p, &b)};
   binding.name = p->buffers.data[binding.buffer].name;
   wk_isolated_input in = {.buffer = buffer, .before = before};
   wk_vec_push(&p->inputs, binding);
@@ -53,7 +53,7 @@ static uint32_t add_output(isolation *s, uint32_t buffer) {
   b.region = WK_REGION_OUTPUT;
   b.io = (uint32_t)p->outputs.n;
   b.offset = 0;
-  wk_binding binding = {.type = bytes_type(b.size), .buffer = wk_program_buffer(p, &b)};
+  wk_program_io binding = {.type = bytes_type(b.size), .buffer = wk_program_buffer(p, &b)};
   binding.name = p->buffers.data[binding.buffer].name;
   wk_vec_push(&p->outputs, binding);
   wk_vec_push(&s->x->outputs, buffer);

@@ -72,13 +72,13 @@ typedef struct {
   const char *name;
   wk_type type;
   uint32_t buffer;
-} wk_binding;
+} wk_program_io;
 
 typedef struct wk_program {
   wk_arena *arena;
   const char *name;
   WK_VEC(wk_buffer) buffers;
-  WK_VEC(wk_binding) inputs, outputs;
+  WK_VEC(wk_program_io) inputs, outputs;
   wk_block body;
   WK_VEC(void *) blobs; /* malloc'ed data of constants, freed with the program */
   int64_t region_size[WK_REGION_COUNT]; /* CONST, ACT, SCRATCH after placement */

@@ -52,14 +52,14 @@ static wk_status parse_copies(parser *p) {
 /* Takes the place of input or output b->io of the program; the list grows up to it. */
 static wk_status bind(parser *p, const wk_buffer *b, const wk_type *t, const wk_token *at) {
   enum { MAX_BINDINGS = 1 << 16 };
-  const wk_binding none = {.buffer = WK_NONE};
+  const wk_program_io none = {.buffer = WK_NONE};
   bool in = b->region == WK_REGION_INPUT;
   const char *name = b->name;
   if (b->io >= MAX_BINDINGS) return ERROR_AT(p, at, "the position %u is too large", b->io);
   if (p->lex.tok.kind == WK_TOK_STRING) WK_TRY(wk_lex_text(&p->lex, WK_TOK_STRING, &name));
   while (in && p->p->inputs.n <= b->io) wk_vec_push(&p->p->inputs, none);
   while (!in && p->p->outputs.n <= b->io) wk_vec_push(&p->p->outputs, none);
-  wk_binding *x = (in ? p->p->inputs.data : p->p->outputs.data) + b->io;
+  wk_program_io *x = (in ? p->p->inputs.data : p->p->outputs.data) + b->io;
   if (x->buffer != WK_NONE)
     return ERROR_AT(p, at, "%s %u is bound twice", wk_region_name(b->region), b->io);
   x->name = wk_arena_strdup(p->p->arena, name);

@@ -40,7 +40,7 @@ static void print_contents(wk_str *b, const wk_buffer *x, wk_print_flags flags) 
 
 static void print_binding(wk_str *b, const wk_program *p, const wk_buffer *x) {
   bool in = x->region == WK_REGION_INPUT;
-  const wk_binding *io = (in ? p->inputs.data : p->outputs.data) + x->io;
+  const wk_program_io *io = (in ? p->inputs.data : p->outputs.data) + x->io;
   wk_type_print(b, &io->type);
   if (strcmp(io->name, x->name) == 0) return;
   wk_str_add(b, " ");

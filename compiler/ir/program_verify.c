@@ -52,7 +52,7 @@ static wk_status check_buffer(const wk_program *p, uint32_t id, wk_map *names) {
   return NULL;
 }
 
-static wk_status check_binding(const wk_program *p, const wk_binding *b, uint32_t position,
+static wk_status check_binding(const wk_program *p, const wk_program_io *b, uint32_t position,
                                wk_region region) {
   if (!b->name || !*b->name) return wk_error(WK_INTERNAL, "binding %u has no name", position);
   WK_TRY(wk_type_check(&b->type));

@@ -234,8 +234,8 @@ static wk_view bind(wk_program *p, wk_region region, const char *name, const wk_
                     uint32_t io) {
   wk_buffer b = {.name = name, .region = region, .size = wk_type_bytes(t), .align = 64, .offset = 0,
                  .io = io};
-  wk_binding binding = {.name = wk_arena_strdup(p->arena, name), .type = *t,
-                        .buffer = wk_program_buffer(p, &b)};
+  wk_program_io binding = {
+      .name = wk_arena_strdup(p->arena, name), .type = *t, .buffer = wk_program_buffer(p, &b)};
   if (region == WK_REGION_INPUT) wk_vec_push(&p->inputs, binding);
   else wk_vec_push(&p->outputs, binding);
   return wk_view_dense(binding.buffer, t, WK_ROLE_IN);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 
 #define DECISIVE_BYTES ((int64_t)32 << 20)
 
@@ -56,7 +56,7 @@ static void walk_graph(trace *t, const wk_scope *edge) {
 /* All inputs are constants: computes the nodes on the way, in order. */
 static void fold_needed(wk_onnx_node *c, const trace *t, size_t n_nodes) {
   for (size_t i = 0; i < n_nodes; i++) {
-    if (t->is_needed[i] && !wk_emit_fold(c, (wk_node_id)i, DECISIVE_BYTES)) return;
+    if (t->is_needed[i] && !wk_make_fold(c, (wk_node_id)i, DECISIVE_BYTES)) return;
   }
 }
 

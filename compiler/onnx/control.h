@@ -4,7 +4,7 @@
 #ifndef WICK_IMPORT_CONTROL_H
 #define WICK_IMPORT_CONTROL_H
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 
 /* Imports p into the node's own graph; inputs are bound to its input names, out gets its
  * outputs. */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
 /* ---- Constant ------------------------------------------------------------------------------ */
@@ -11,7 +11,7 @@
 static wk_value_id from_floats(wk_onnx_node *c, const float *v, int64_t n, int rank) {
   void *data;
   wk_type t = wk_type_make(WK_F32, rank, &n);
-  wk_value_id id = wk_emit_constant(c, &t, &data);
+  wk_value_id id = wk_make_constant(c, &t, &data);
   if (data && n > 0) memcpy(data, v, (size_t)n * sizeof *v);
   return id;
 }
@@ -24,9 +24,9 @@ wk_status wk_onnx_constant(wk_onnx_node *c) {
   } else if ((a = wk_onnx_attr(c, "sparse_value")) && a->sparse_tensor) {
     wk_onnx_latch(c, wk_onnx_sparse_constant(c->im, c->g, NULL, a->sparse_tensor, &v));
   } else if ((a = wk_onnx_attr(c, "value_int"))) {
-    v = wk_emit_reshape(c, wk_emit_i64s(c, &a->i, 1), 0, NULL);
+    v = wk_make_reshape(c, wk_make_i64s(c, &a->i, 1), 0, NULL);
   } else if ((a = wk_onnx_attr(c, "value_ints"))) {
-    v = wk_emit_i64s(c, a->ints, (int64_t)a->n_ints);
+    v = wk_make_i64s(c, a->ints, (int64_t)a->n_ints);
   } else if ((a = wk_onnx_attr(c, "value_float"))) {
     v = from_floats(c, &a->f, 1, 0);
   } else if ((a = wk_onnx_attr(c, "value_floats"))) {
@@ -64,7 +64,7 @@ static wk_value_id splat_of(wk_onnx_node *c, wk_ints shape, const char *what) {
   }
   for (int64_t i = 0; i < shape.n; i++) wk_onnx_valid(c, shape.v[i] >= 0, "%s is negative", what);
   wk_type type = wk_type_make(t, (int)shape.n, shape.v);
-  return wk_emit_constant_splat(c, &type, value);
+  return wk_make_constant_splat(c, &type, value);
 }
 
 wk_status wk_onnx_constant_of_shape(wk_onnx_node *c) {
@@ -86,7 +86,7 @@ wk_status wk_onnx_range(wk_onnx_node *c) {
   int64_t n = count > 0 ? (int64_t)count : 0;
   void *data;
   wk_type type = wk_type_make(t, 1, &n);
-  wk_value_id v = wk_emit_constant(c, &type, &data);
+  wk_value_id v = wk_make_constant(c, &type, &data);
   for (int64_t i = 0; data && i < n; i++) {
     if (wk_dtype_is_float(t)) wk_store_f64(data, t, i, first + (double)i * step);
     else wk_store_i64(data, t, i, (int64_t)first + i * (int64_t)step);
@@ -100,7 +100,7 @@ wk_status wk_onnx_eye_like(wk_onnx_node *c) {
   if (!wk_onnx_valid(c, x.rank == 2, "the input is no matrix")) return c->status;
   void *data;
   wk_type t = wk_type_make(wk_onnx_dtype(c, "dtype", x.dtype), 2, x.dims);
-  wk_value_id v = wk_emit_constant(c, &t, &data);
+  wk_value_id v = wk_make_constant(c, &t, &data);
   for (int64_t i = 0; data && i < x.dims[0]; i++) {
     int64_t column;
     if (!wk_add_ok(i, k, &column) || column < 0 || column >= x.dims[1]) continue;
@@ -113,26 +113,26 @@ wk_status wk_onnx_eye_like(wk_onnx_node *c) {
 
 static wk_value_id uniform(wk_onnx_node *c, wk_dtype t, int rank, const int64_t *dims, double low,
                            double high) {
-  WK_EMIT_ATTRS(c, a, RANDOM_UNIFORM, random_uniform);
+  WK_MAKE_ATTRS(c, a, RANDOM_UNIFORM, random_uniform);
   a->to = t;
   a->shape = wk_ints_dup(c->im->m->arena, dims, rank);
   a->low = low;
   a->high = high;
-  a->seed = wk_emit_seed(c);
-  return wk_emit(c, WK_OP_RANDOM_UNIFORM, a, 0);
+  a->seed = wk_make_seed(c);
+  return wk_make(c, WK_OP_RANDOM_UNIFORM, a, 0);
 }
 
 static wk_value_id random_values(wk_onnx_node *c, wk_dtype t, int rank, const int64_t *dims) {
   if (c->row->op == WK_OP_RANDOM_UNIFORM) {
     return uniform(c, t, rank, dims, wk_onnx_float(c, "low", 0.0), wk_onnx_float(c, "high", 1.0));
   }
-  WK_EMIT_ATTRS(c, a, RANDOM_NORMAL, random_normal);
+  WK_MAKE_ATTRS(c, a, RANDOM_NORMAL, random_normal);
   a->to = t;
   a->shape = wk_ints_dup(c->im->m->arena, dims, rank);
   a->mean = wk_onnx_float(c, "mean", 0.0);
   a->scale = wk_onnx_float(c, "scale", 1.0);
-  a->seed = wk_emit_seed(c);
-  return wk_emit(c, WK_OP_RANDOM_NORMAL, a, 0);
+  a->seed = wk_make_seed(c);
+  return wk_make(c, WK_OP_RANDOM_NORMAL, a, 0);
 }
 
 wk_status wk_onnx_random(wk_onnx_node *c) {
@@ -152,8 +152,8 @@ wk_status wk_onnx_random_like(wk_onnx_node *c) {
 wk_status wk_onnx_bernoulli(wk_onnx_node *c) {
   const wk_type x = *wk_onnx_type(c, c->in[0]);
   wk_value_id u = uniform(c, x.dtype, x.rank, x.dims, 0.0, 1.0);
-  wk_value_id hit = wk_emit_2(c, WK_OP_LESS, u, c->in[0]);
-  return wk_onnx_return(c, wk_emit_cast(c, hit, wk_onnx_dtype(c, "dtype", x.dtype)));
+  wk_value_id hit = wk_make_2(c, WK_OP_LESS, u, c->in[0]);
+  return wk_onnx_return(c, wk_make_cast(c, hit, wk_onnx_dtype(c, "dtype", x.dtype)));
 }
 
 /* Multinomial: samples of log-probabilities x [batch, classes], the largest of x + Gumbel noise. */
@@ -165,14 +165,14 @@ wk_status wk_onnx_multinomial(wk_onnx_node *c) {
   const int64_t dims[3] = {x.dims[0], n, x.dims[1]};
   wk_value_id noise = uniform(c, x.dtype, 3, dims, 1e-7, 1.0);
   for (int i = 0; i < 2; i++) { /* -log(-log(u)) */
-    noise = wk_emit_1(c, WK_OP_NEG, wk_emit_1(c, WK_OP_LOG, noise));
+    noise = wk_make_1(c, WK_OP_NEG, wk_make_1(c, WK_OP_LOG, noise));
   }
   wk_ints middle = wk_ints_fill(c->im->m->arena, 1, 1);
-  wk_value_id v = wk_emit_2(c, WK_OP_ADD, wk_emit_unsqueeze(c, c->in[0], middle), noise);
-  WK_EMIT_ATTRS(c, a, ARG_MAX, arg_max);
+  wk_value_id v = wk_make_2(c, WK_OP_ADD, wk_make_unsqueeze(c, c->in[0], middle), noise);
+  WK_MAKE_ATTRS(c, a, ARG_MAX, arg_max);
   a->axis = 2;
   a->keepdims = 0;
-  return wk_onnx_return(c, wk_emit_cast(c, wk_emit(c, WK_OP_ARG_MAX, a, 1, v), t));
+  return wk_onnx_return(c, wk_make_cast(c, wk_make(c, WK_OP_ARG_MAX, a, 1, v), t));
 }
 
 /* ---- Dropout ------------------------------------------------------------------------------- */
@@ -181,9 +181,9 @@ static wk_value_id true_mask(wk_onnx_node *c, const wk_type *x) {
   const uint8_t one[8] = {1};
   float one_f = 1;
   wk_type t = wk_type_make(c->opset < 10 ? x->dtype : WK_BOOL, x->rank, x->dims);
-  if (t.dtype == WK_BOOL) return wk_emit_constant_splat(c, &t, one);
+  if (t.dtype == WK_BOOL) return wk_make_constant_splat(c, &t, one);
   wk_type f32 = wk_type_make(WK_F32, x->rank, x->dims);
-  return wk_emit_cast(c, wk_emit_constant_splat(c, &f32, &one_f), t.dtype);
+  return wk_make_cast(c, wk_make_constant_splat(c, &f32, &one_f), t.dtype);
 }
 
 /* Inference hands x on. Training (opset 12) zeroes elements with probability `ratio`. */
@@ -199,13 +199,13 @@ wk_status wk_onnx_dropout(wk_onnx_node *c) {
     if (wk_onnx_wants(c, 1)) wk_onnx_result(c, 1, true_mask(c, &x));
     return c->status;
   }
-  wk_value_id r = wk_emit_scalar(c, x.dtype, ratio);
-  if (!is_certain) r = wk_emit_cast(c, wk_emit_reshape(c, c->in[1], 0, NULL), x.dtype);
+  wk_value_id r = wk_make_scalar(c, x.dtype, ratio);
+  if (!is_certain) r = wk_make_cast(c, wk_make_reshape(c, c->in[1], 0, NULL), x.dtype);
   wk_value_id u = uniform(c, x.dtype, x.rank, x.dims, 0.0, 1.0);
-  wk_value_id mask = wk_emit_2(c, WK_OP_GREATER_EQUAL, u, r);
-  wk_value_id kept = wk_emit_2(c, WK_OP_SUB, wk_emit_scalar(c, x.dtype, 1), r);
-  wk_value_id y = wk_emit_2(c, WK_OP_MUL, c->in[0], wk_emit_cast(c, mask, x.dtype));
-  wk_onnx_result(c, 0, wk_emit_2(c, WK_OP_DIV, y, kept));
+  wk_value_id mask = wk_make_2(c, WK_OP_GREATER_EQUAL, u, r);
+  wk_value_id kept = wk_make_2(c, WK_OP_SUB, wk_make_scalar(c, x.dtype, 1), r);
+  wk_value_id y = wk_make_2(c, WK_OP_MUL, c->in[0], wk_make_cast(c, mask, x.dtype));
+  wk_onnx_result(c, 0, wk_make_2(c, WK_OP_DIV, y, kept));
   wk_onnx_result(c, 1, mask);
   return c->status;
 }

@@ -13,12 +13,12 @@ wk_value_id wk_conv_emit(wk_onnx_node *c, wk_value_id x, wk_value_id w, wk_value
                      tx.rank) ||
       !wk_window_read(c, &tx, tw.dims + 2, &win))
     return WK_NONE;
-  WK_EMIT_ATTRS(c, a, CONV, conv);
+  WK_MAKE_ATTRS(c, a, CONV, conv);
   a->strides = wk_window_strides(c, &win);
   a->dilations = wk_window_dilations(c, &win);
   a->pads = wk_window_pads(c, &win);
   a->group = wk_onnx_int(c, "group", 1);
-  return wk_emit(c, WK_OP_CONV, a, b == WK_NONE ? 2 : 3, x, w, b);
+  return wk_make(c, WK_OP_CONV, a, b == WK_NONE ? 2 : 3, x, w, b);
 }
 
 wk_status wk_onnx_conv(wk_onnx_node *c) {
@@ -73,12 +73,12 @@ wk_status wk_onnx_conv_transpose(wk_onnx_node *c) {
     wk_window_read_pads(c, &win);
   }
   if (!wk_onnx_ok(c)) return c->status;
-  WK_EMIT_ATTRS(c, a, CONV_TRANSPOSE, conv_transpose);
+  WK_MAKE_ATTRS(c, a, CONV_TRANSPOSE, conv_transpose);
   a->strides = wk_window_strides(c, &win);
   a->dilations = wk_window_dilations(c, &win);
   a->pads = wk_window_pads(c, &win);
   a->group = wk_onnx_int(c, "group", 1);
   a->output_padding = wk_ints_dup(c->im->m->arena, extra, win.n);
-  return wk_onnx_return(c, wk_emit(c, WK_OP_CONV_TRANSPOSE, a, wk_onnx_has(c, 2) ? 3 : 2, c->in[0],
+  return wk_onnx_return(c, wk_make(c, WK_OP_CONV_TRANSPOSE, a, wk_onnx_has(c, 2) ? 3 : 2, c->in[0],
                                    c->in[1], c->in[2]));
 }

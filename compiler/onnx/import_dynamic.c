@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
 static bool is_nonzero(const void *data, wk_dtype t, int64_t i) {
@@ -20,7 +20,7 @@ wk_status wk_onnx_non_zero(wk_onnx_node *c) {
   for (int64_t i = 0; i < count; i++) n += is_nonzero(x, t.dtype, i);
   void *data;
   wk_type y = wk_type_make(WK_I64, 2, (const int64_t[]){t.rank, n});
-  wk_value_id v = wk_emit_constant(c, &y, &data);
+  wk_value_id v = wk_make_constant(c, &y, &data);
   wk_type_strides(&t, strides);
   int64_t *out = data, k = 0;
   for (int64_t i = 0; data && i < count; i++) {
@@ -46,8 +46,8 @@ wk_status wk_onnx_compress(wk_onnx_node *c) {
   for (int64_t i = 0; i < n && wk_onnx_ok(c); i++) {
     if (keep[i]) at[kept++] = i;
   }
-  wk_value_id data = is_flat ? wk_emit_reshape(c, c->in[0], 1, &count) : c->in[0];
-  return wk_onnx_return(c, wk_emit_gather(c, data, wk_emit_i64s(c, at, kept), axis));
+  wk_value_id data = is_flat ? wk_make_reshape(c, c->in[0], 1, &count) : c->in[0];
+  return wk_onnx_return(c, wk_make_gather(c, data, wk_make_i64s(c, at, kept), axis));
 }
 
 /* ---- Unique -------------------------------------------------------------------------------- */
@@ -138,12 +138,12 @@ wk_status wk_onnx_unique(wk_onnx_node *c) {
   }
   if (s.inner == 0) s.inner = 1;
   groups g = group_slices(c->im->arena, &s, wk_onnx_int(c, "sorted", 1) != 0);
-  wk_value_id flat = is_flat ? wk_emit_reshape(c, c->in[0], 1, &count) : c->in[0];
-  wk_value_id first = wk_emit_i64s(c, g.first, g.n);
-  wk_onnx_result(c, 0, wk_emit_gather(c, flat, first, axis));
+  wk_value_id flat = is_flat ? wk_make_reshape(c, c->in[0], 1, &count) : c->in[0];
+  wk_value_id first = wk_make_i64s(c, g.first, g.n);
+  wk_onnx_result(c, 0, wk_make_gather(c, flat, first, axis));
   wk_onnx_result(c, 1, first);
-  wk_onnx_result(c, 2, wk_emit_i64s(c, g.inverse, s.n));
-  wk_onnx_result(c, 3, wk_emit_i64s(c, g.counts, g.n));
+  wk_onnx_result(c, 2, wk_make_i64s(c, g.inverse, s.n));
+  wk_onnx_result(c, 3, wk_make_i64s(c, g.counts, g.n));
   return c->status;
 }
 
@@ -161,16 +161,16 @@ wk_status wk_onnx_non_max_suppression(wk_onnx_node *c) {
             wk_mul_ok(rows, limit > 0 ? limit : 0, &rows);
   if (!wk_onnx_need(c, ok && rows < (int64_t)1 << 20, "%lld boxes", (long long)limit))
     return c->status;
-  WK_EMIT_ATTRS(c, a, NON_MAX_SUPPRESSION, non_max_suppression);
+  WK_MAKE_ATTRS(c, a, NON_MAX_SUPPRESSION, non_max_suppression);
   a->center_point = wk_onnx_int(c, "center_point_box", 0) != 0;
   a->rows = rows;
   wk_value_id in[5], y;
   for (int i = 0; i < 5; i++) {
-    in[i] = i > 1 && wk_onnx_has(c, i) ? wk_emit_reshape(c, c->in[i], 0, NULL) : c->in[i];
+    in[i] = i > 1 && wk_onnx_has(c, i) ? wk_make_reshape(c, c->in[i], 0, NULL) : c->in[i];
   }
-  wk_emit_n(c, WK_OP_NON_MAX_SUPPRESSION, a, in, c->n_in, &y, 1);
+  wk_make_n(c, WK_OP_NON_MAX_SUPPRESSION, a, in, c->n_in, &y, 1);
   const int64_t *kept = wk_onnx_const(c, y, "the number of boxes that NonMaxSuppression keeps");
   int64_t n = 0;
   while (kept && n < rows && kept[3 * n] >= 0) n++;
-  return kept ? wk_onnx_return(c, wk_emit_slice(c, y, 0, 0, n, 1)) : c->status;
+  return kept ? wk_onnx_return(c, wk_make_slice(c, y, 0, 0, n, 1)) : c->status;
 }

@@ -7,7 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
 #define LABELS (52 + WK_MAX_RANK) /* letters, then the axes under the ellipsis */
@@ -128,15 +128,15 @@ static void drop(subscript *s, int at) {
  * element. */
 static void take_diagonal(wk_onnx_node *c, term *t, int i, int k) {
   int last = t->s.n - 1;
-  t->v = wk_emit_move_axis(c, wk_emit_move_axis(c, t->v, k, last), i, last - 1);
+  t->v = wk_make_move_axis(c, wk_make_move_axis(c, t->v, k, last), i, last - 1);
   wk_type type = *wk_onnx_type(c, t->v);
   if (!wk_onnx_ok(c)) return;
   int64_t n = type.dims[last];
   wk_onnx_valid(c, type.dims[last - 1] == n, "a diagonal of %lld by %lld",
                 (long long)type.dims[last - 1], (long long)n);
   type.dims[last - 1] = n * n;
-  t->v = wk_emit_reshape(c, t->v, last, type.dims);
-  t->v = wk_emit_slice(c, t->v, last - 1, 0, n, n + 1);
+  t->v = wk_make_reshape(c, t->v, last, type.dims);
+  t->v = wk_make_slice(c, t->v, last - 1, 0, n, n + 1);
   uint8_t label = t->s.label[i];
   drop(&t->s, k);
   drop(&t->s, i);
@@ -144,7 +144,7 @@ static void take_diagonal(wk_onnx_node *c, term *t, int i, int k) {
 }
 
 static void sum_axis(wk_onnx_node *c, term *t, int axis) {
-  t->v = wk_emit_reduce(c, WK_OP_REDUCE_SUM, t->v, wk_emit_axes(c, axis, axis + 1), false);
+  t->v = wk_make_reduce(c, WK_OP_REDUCE_SUM, t->v, wk_make_axes(c, axis, axis + 1), false);
   drop(&t->s, axis);
 }
 
@@ -180,9 +180,9 @@ static wk_value_id grouped(wk_onnx_node *c, const einsum *e, const term *t, cons
       flat[k] *= e->size[g[k].label[i]];
     }
   }
-  wk_value_id v = wk_emit_transpose(c, t->v, perm);
-  v = wk_emit_expand(c, v, n, dims); /* axes of size 1 that broadcast */
-  return wk_emit_reshape(c, v, 3, flat);
+  wk_value_id v = wk_make_transpose(c, t->v, perm);
+  v = wk_make_expand(c, v, n, dims); /* axes of size 1 that broadcast */
+  return wk_make_reshape(c, v, 3, flat);
 }
 
 static void add_label(subscript *s, int label) { s->label[s->n++] = (uint8_t)label; }
@@ -200,7 +200,7 @@ static term multiply(wk_onnx_node *c, const einsum *e, const term *a, const term
   }
   const subscript left[3] = {batch, rows, sum}, right[3] = {batch, sum, columns};
   wk_value_id x = grouped(c, e, a, left), y = grouped(c, e, b, right);
-  term t = {.v = wk_emit_2(c, WK_OP_MATMUL, x, y)};
+  term t = {.v = wk_make_2(c, WK_OP_MATMUL, x, y)};
   int64_t dims[2 * WK_MAX_RANK];
   for (int k = 0; k < 3; k++) {
     const subscript *g = k == 0 ? &batch : k == 1 ? &rows : &columns;
@@ -210,7 +210,7 @@ static term multiply(wk_onnx_node *c, const einsum *e, const term *a, const term
     }
   }
   if (!wk_onnx_need(c, t.s.n <= WK_MAX_RANK, "an intermediate result of rank %d", t.s.n)) return t;
-  t.v = wk_emit_reshape(c, t.v, t.s.n, dims);
+  t.v = wk_make_reshape(c, t.v, t.s.n, dims);
   return t;
 }
 
@@ -220,7 +220,7 @@ static wk_value_id arranged(wk_onnx_node *c, const einsum *e, const term *t) {
     perm[i] = find_label(&t->s, e->out.label[i]);
     dims[i] = e->size[e->out.label[i]];
   }
-  return wk_emit_expand(c, wk_emit_transpose(c, t->v, perm), e->out.n, dims);
+  return wk_make_expand(c, wk_make_transpose(c, t->v, perm), e->out.n, dims);
 }
 
 wk_status wk_onnx_einsum(wk_onnx_node *c) {

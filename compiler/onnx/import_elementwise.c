@@ -3,13 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
 /* Copies numeric attributes that have the same names in ONNX and in ops.def. */
 static void *numeric_attrs(wk_onnx_node *c, wk_op op) {
   const wk_op_info *info = wk_op_get(op);
-  char *attrs = wk_emit_attrs(c, op);
+  char *attrs = wk_make_attrs(c, op);
   for (int i = 0; i < info->n_fields; i++) {
     const wk_field *f = &info->fields[i];
     if (f->kind == WK_FIELD_FLOAT) {
@@ -24,7 +24,7 @@ static void *numeric_attrs(wk_onnx_node *c, wk_op op) {
 }
 
 wk_status wk_onnx_unary(wk_onnx_node *c) {
-  return wk_onnx_return(c, wk_emit(c, c->row->op, numeric_attrs(c, c->row->op), 1, c->in[0]));
+  return wk_onnx_return(c, wk_make(c, c->row->op, numeric_attrs(c, c->row->op), 1, c->in[0]));
 }
 
 /* Before opset 7 the second operand was aligned by attributes: broadcast and axis. */
@@ -40,18 +40,18 @@ static wk_value_id legacy_operand(wk_onnx_node *c, wk_value_id a, wk_value_id b)
     bool covered = i >= axis && i < axis + tb.rank;
     dims[i] = covered ? tb.dims[i - axis] : 1;
   }
-  return wk_emit_reshape(c, b, ta.rank, dims);
+  return wk_make_reshape(c, b, ta.rank, dims);
 }
 
 wk_status wk_onnx_binary(wk_onnx_node *c) {
   wk_value_id a = c->in[0], b = legacy_operand(c, a, c->in[1]);
-  return wk_onnx_return(c, wk_emit_2(c, c->row->op, a, b));
+  return wk_onnx_return(c, wk_make_2(c, c->row->op, a, b));
 }
 
 /* Sum, Mean, Max, Min: any number of operands. */
 wk_status wk_onnx_variadic(wk_onnx_node *c) {
   wk_value_id y = c->in[0];
-  for (int i = 1; i < c->n_in; i++) y = wk_emit_2(c, c->row->op, y, c->in[i]);
+  for (int i = 1; i < c->n_in; i++) y = wk_make_2(c, c->row->op, y, c->in[i]);
   return wk_onnx_return(c, y);
 }
 
@@ -59,8 +59,8 @@ wk_status wk_onnx_mean(wk_onnx_node *c) {
   wk_onnx_variadic(c);
   wk_value_id y = c->out[0].value;
   if (c->n_in == 1) return c->status;
-  wk_value_id n = wk_emit_scalar(c, wk_onnx_type(c, y)->dtype, c->n_in);
-  return wk_onnx_return(c, wk_emit_2(c, WK_OP_DIV, y, n));
+  wk_value_id n = wk_make_scalar(c, wk_onnx_type(c, y)->dtype, c->n_in);
+  return wk_onnx_return(c, wk_make_2(c, WK_OP_DIV, y, n));
 }
 
 /* The result has the type of the base. Integers to float powers are computed in floating point. */
@@ -68,26 +68,26 @@ wk_status wk_onnx_pow(wk_onnx_node *c) {
   wk_value_id x = c->in[0], y = legacy_operand(c, x, c->in[1]);
   wk_dtype base = wk_onnx_type(c, x)->dtype, exponent = wk_onnx_type(c, y)->dtype;
   if (wk_dtype_is_int(base) && wk_dtype_is_float(exponent)) {
-    wk_value_id power = wk_emit_2(c, WK_OP_POW, wk_emit_cast(c, x, exponent), y);
-    return wk_onnx_return(c, wk_emit_cast(c, power, base));
+    wk_value_id power = wk_make_2(c, WK_OP_POW, wk_make_cast(c, x, exponent), y);
+    return wk_onnx_return(c, wk_make_cast(c, power, base));
   }
-  return wk_onnx_return(c, wk_emit_2(c, WK_OP_POW, x, wk_emit_cast(c, y, base)));
+  return wk_onnx_return(c, wk_make_2(c, WK_OP_POW, x, wk_make_cast(c, y, base)));
 }
 
 wk_status wk_onnx_mod(wk_onnx_node *c) {
   bool fmod = wk_onnx_int(c, "fmod", 0) != 0;
-  return wk_onnx_return(c, wk_emit_2(c, fmod ? WK_OP_FMOD : WK_OP_MOD, c->in[0], c->in[1]));
+  return wk_onnx_return(c, wk_make_2(c, fmod ? WK_OP_FMOD : WK_OP_MOD, c->in[0], c->in[1]));
 }
 
 wk_status wk_onnx_bit_shift(wk_onnx_node *c) {
   bool left = wk_onnx_text_is(c, "direction", "", "LEFT");
   wk_onnx_valid(c, left || wk_onnx_text_is(c, "direction", "", "RIGHT"), "direction");
   return wk_onnx_return(
-      c, wk_emit_2(c, left ? WK_OP_SHIFT_LEFT : WK_OP_SHIFT_RIGHT, c->in[0], c->in[1]));
+      c, wk_make_2(c, left ? WK_OP_SHIFT_LEFT : WK_OP_SHIFT_RIGHT, c->in[0], c->in[1]));
 }
 
 wk_status wk_onnx_where(wk_onnx_node *c) {
-  return wk_onnx_return(c, wk_emit_where(c, c->in[0], c->in[1], c->in[2]));
+  return wk_onnx_return(c, wk_make_where(c, c->in[0], c->in[1], c->in[2]));
 }
 
 /* Comparisons and logic share wk_onnx_binary; this one passes the single operand on. */
@@ -99,11 +99,11 @@ wk_status wk_onnx_identity(wk_onnx_node *c) {
 wk_status wk_onnx_cast(wk_onnx_node *c) {
   wk_dtype to = wk_onnx_dtype(c, "to", WK_DTYPE_NONE);
   wk_onnx_valid(c, to != WK_DTYPE_NONE, "attribute 'to' is missing");
-  return wk_onnx_return(c, wk_emit_cast(c, c->in[0], to));
+  return wk_onnx_return(c, wk_make_cast(c, c->in[0], to));
 }
 
 wk_status wk_onnx_cast_like(wk_onnx_node *c) {
-  return wk_onnx_return(c, wk_emit_cast(c, c->in[0], wk_onnx_type(c, c->in[1])->dtype));
+  return wk_onnx_return(c, wk_make_cast(c, c->in[0], wk_onnx_type(c, c->in[1])->dtype));
 }
 
 /* ---- clip ---------------------------------------------------------------------------------- */
@@ -115,21 +115,21 @@ static bool is_known_bound(wk_onnx_node *c, wk_value_id v) {
 wk_status wk_onnx_clip(wk_onnx_node *c) {
   wk_value_id x = c->in[0], lo = WK_NONE, hi = WK_NONE;
   wk_dtype t = wk_onnx_type(c, x)->dtype;
-  WK_EMIT_ATTRS(c, a, CLIP, clip);
+  WK_MAKE_ATTRS(c, a, CLIP, clip);
   if (c->opset < 11) {
     a->lo = wk_onnx_float(c, "min", -INFINITY);
     a->hi = wk_onnx_float(c, "max", INFINITY);
-    return wk_onnx_return(c, wk_emit(c, WK_OP_CLIP, a, 1, x));
+    return wk_onnx_return(c, wk_make(c, WK_OP_CLIP, a, 1, x));
   }
   if (wk_onnx_has(c, 1)) lo = c->in[1];
   if (wk_onnx_has(c, 2)) hi = c->in[2];
   if (wk_dtype_is_float(t) && is_known_bound(c, lo) && is_known_bound(c, hi)) {
     if (lo != WK_NONE) a->lo = wk_onnx_const_float(c, lo, "the lower bound");
     if (hi != WK_NONE) a->hi = wk_onnx_const_float(c, hi, "the upper bound");
-    return wk_onnx_return(c, wk_emit(c, WK_OP_CLIP, a, 1, x));
+    return wk_onnx_return(c, wk_make(c, WK_OP_CLIP, a, 1, x));
   }
-  if (lo != WK_NONE) x = wk_emit_2(c, WK_OP_MAX, x, wk_emit_reshape(c, lo, 0, NULL));
-  if (hi != WK_NONE) x = wk_emit_2(c, WK_OP_MIN, x, wk_emit_reshape(c, hi, 0, NULL));
+  if (lo != WK_NONE) x = wk_make_2(c, WK_OP_MAX, x, wk_make_reshape(c, lo, 0, NULL));
+  if (hi != WK_NONE) x = wk_make_2(c, WK_OP_MIN, x, wk_make_reshape(c, hi, 0, NULL));
   return wk_onnx_return(c, x);
 }
 
@@ -137,21 +137,21 @@ wk_status wk_onnx_clip(wk_onnx_node *c) {
 
 wk_status wk_onnx_gelu(wk_onnx_node *c) {
   bool is_tanh = wk_onnx_text_is(c, "approximate", "none", "tanh");
-  return wk_onnx_return(c, wk_emit_1(c, is_tanh ? WK_OP_GELU_TANH : WK_OP_GELU, c->in[0]));
+  return wk_onnx_return(c, wk_make_1(c, is_tanh ? WK_OP_GELU_TANH : WK_OP_GELU, c->in[0]));
 }
 
 wk_status wk_onnx_swish(wk_onnx_node *c) {
   double alpha = wk_onnx_float(c, "alpha", 1.0);
-  if (alpha == 1.0) return wk_onnx_return(c, wk_emit_1(c, WK_OP_SILU, c->in[0]));
-  wk_value_id gate = wk_emit_1(c, WK_OP_SIGMOID, wk_emit_mul_f(c, c->in[0], alpha));
-  return wk_onnx_return(c, wk_emit_2(c, WK_OP_MUL, c->in[0], gate));
+  if (alpha == 1.0) return wk_onnx_return(c, wk_make_1(c, WK_OP_SILU, c->in[0]));
+  wk_value_id gate = wk_make_1(c, WK_OP_SIGMOID, wk_make_mul_f(c, c->in[0], alpha));
+  return wk_onnx_return(c, wk_make_2(c, WK_OP_MUL, c->in[0], gate));
 }
 
 wk_status wk_onnx_is_inf(wk_onnx_node *c) {
-  WK_EMIT_ATTRS(c, a, IS_INF, is_inf);
+  WK_MAKE_ATTRS(c, a, IS_INF, is_inf);
   a->positive = wk_onnx_int(c, "detect_positive", 1) != 0;
   a->negative = wk_onnx_int(c, "detect_negative", 1) != 0;
-  return wk_onnx_return(c, wk_emit(c, WK_OP_IS_INF, a, 1, c->in[0]));
+  return wk_onnx_return(c, wk_make(c, WK_OP_IS_INF, a, 1, c->in[0]));
 }
 
 /* The slope broadcasts to x; before opset 7, and in some later files, it is one number per
@@ -161,12 +161,12 @@ wk_status wk_onnx_prelu(wk_onnx_node *c) {
   wk_value_id slope = c->in[1];
   bool fits_last = x.rank > 0 && s.rank == 1 && (s.dims[0] == x.dims[x.rank - 1] || s.dims[0] == 1);
   bool fits_channels = x.rank > 1 && s.rank == 1 && s.dims[0] == x.dims[1];
-  if (fits_channels && (c->opset < 7 || !fits_last)) slope = wk_emit_along(c, slope, 1, x.rank);
-  return wk_onnx_return(c, wk_emit_2(c, WK_OP_PRELU, c->in[0], slope));
+  if (fits_channels && (c->opset < 7 || !fits_last)) slope = wk_make_along(c, slope, 1, x.rank);
+  return wk_onnx_return(c, wk_make_2(c, WK_OP_PRELU, c->in[0], slope));
 }
 
 /* com.microsoft: Gelu(x + bias). */
 wk_status wk_onnx_bias_gelu(wk_onnx_node *c) {
-  wk_value_id x = wk_emit_2(c, WK_OP_ADD, c->in[0], c->in[1]);
-  return wk_onnx_return(c, wk_emit_1(c, WK_OP_GELU, x));
+  wk_value_id x = wk_make_2(c, WK_OP_ADD, c->in[0], c->in[1]);
+  return wk_onnx_return(c, wk_make_1(c, WK_OP_GELU, x));
 }

@@ -91,7 +91,7 @@ static void add_impossible(wk_onnx_node *c, branches *b, int k) {
     const wk_type type = like->type;
     wk_onnx_need(c, wk_dtype_is_float(type.dtype), "a branch cannot run with these shapes");
     wk_value_id v = wk_graph_scalar(body->g, type.dtype, NAN);
-    WK_EMIT_ATTRS(c, a, EXPAND, expand);
+    WK_MAKE_ATTRS(c, a, EXPAND, expand);
     a->shape = wk_ints_dup(c->im->m->arena, type.dims, type.rank);
     wk_node_desc d = {
         .op = WK_OP_EXPAND, .name = c->name, .attrs = a, .in = &v, .n_in = 1, .n_out = 1};
@@ -149,7 +149,7 @@ wk_status wk_onnx_if(wk_onnx_node *c) {
   branches b = {.p = {wk_onnx_graph(c, "then_branch"), wk_onnx_graph(c, "else_branch")}};
   if (c->status) return c->status;
   wk_value_id cond = c->in[0];
-  if (wk_onnx_type(c, cond)->rank > 0) cond = wk_emit_reshape(c, cond, 0, NULL);
+  if (wk_onnx_type(c, cond)->rank > 0) cond = wk_make_reshape(c, cond, 0, NULL);
   if (cond != WK_NONE && wk_is_const(c->g, cond)) {
     bool taken = wk_onnx_const_int(c, cond, "the condition") != 0;
     wk_body_inline(c, b.p[taken ? 0 : 1], NULL, 0, c->out, (size_t)c->n_out);

@@ -27,13 +27,13 @@ typedef struct {
 static wk_value_id stack_slices(wk_onnx_node *c, const wk_value_id *slices, int64_t n, int stride) {
   wk_value_id *rows = wk_arena_alloc(c->im->arena, (size_t)(n + 1) * sizeof *rows);
   for (int64_t i = 0; i < n; i++) {
-    rows[i] = wk_emit_unsqueeze(c, slices[i * stride], (wk_ints){1, (const int64_t[]){0}});
+    rows[i] = wk_make_unsqueeze(c, slices[i * stride], (wk_ints){1, (const int64_t[]){0}});
   }
-  return wk_emit_concat(c, rows, (int)n, 0);
+  return wk_make_concat(c, rows, (int)n, 0);
 }
 
 static wk_bound literal(wk_onnx_node *c, wk_dtype t, int64_t v) {
-  return wk_bound_tensor(wk_emit_scalar(c, t, (double)v));
+  return wk_bound_tensor(wk_make_scalar(c, t, (double)v));
 }
 
 /* True to go on with the next iteration. */
@@ -127,18 +127,18 @@ static wk_onnx_node body_context(wk_onnx_node *c, const attempt *t) {
 static void count_in_body(wk_onnx_node *c, const loop *l, attempt *t) {
   wk_onnx_node inner = body_context(c, t);
   wk_value_id count = wk_scope_capture(t->body.scope, c->g, l->count);
-  wk_value_id next = wk_emit_add_f(&inner, t->iteration, 1);
-  wk_value_id more = wk_emit_2(&inner, WK_OP_LESS, next, count);
+  wk_value_id next = wk_make_add_f(&inner, t->iteration, 1);
+  wk_value_id more = wk_make_2(&inner, WK_OP_LESS, next, count);
   wk_value_id cond = t->out[0].value;
   bool is_true = wk_is_const(t->body.g, cond) && !t->has_cond;
-  t->out[0].value = is_true ? more : wk_emit_2(&inner, WK_OP_AND, cond, more);
+  t->out[0].value = is_true ? more : wk_make_2(&inner, WK_OP_AND, cond, more);
   t->has_cond = true;
   wk_onnx_latch(c, inner.status);
 }
 
 static void settle_condition(wk_onnx_node *c, const loop *l, attempt *t) {
   wk_onnx_node inner = body_context(c, t);
-  wk_value_id cond = wk_emit_reshape(&inner, t->out[0].value, 0, NULL);
+  wk_value_id cond = wk_make_reshape(&inner, t->out[0].value, 0, NULL);
   wk_onnx_latch(c, inner.status);
   if (c->status) return;
   t->out[0].value = cond;
@@ -153,16 +153,16 @@ static void settle_condition(wk_onnx_node *c, const loop *l, attempt *t) {
 static wk_value_id start_condition(wk_onnx_node *c, const loop *l) {
   wk_value_id cond = l->cond;
   if (l->count != WK_NONE) {
-    wk_value_id any = wk_emit_2(c, WK_OP_LESS, wk_emit_scalar(c, WK_I64, 0), l->count);
-    cond = cond == WK_NONE ? any : wk_emit_2(c, WK_OP_AND, cond, any);
+    wk_value_id any = wk_make_2(c, WK_OP_LESS, wk_make_scalar(c, WK_I64, 0), l->count);
+    cond = cond == WK_NONE ? any : wk_make_2(c, WK_OP_AND, cond, any);
   }
-  return cond == WK_NONE ? wk_emit_scalar(c, WK_BOOL, 1) : cond;
+  return cond == WK_NONE ? wk_make_scalar(c, WK_BOOL, 1) : cond;
 }
 
 static void emit_loop(wk_onnx_node *c, const loop *l, attempt *t) {
   wk_arena *a = c->im->m->arena;
   wk_graph *g = t->body.g;
-  WK_EMIT_ATTRS(c, attr, LOOP, loop);
+  WK_MAKE_ATTRS(c, attr, LOOP, loop);
   attr->trip = t->trip;
   attr->n_state = l->n_state;
   attr->has_cond = t->has_cond;
@@ -249,14 +249,14 @@ wk_status wk_onnx_loop(wk_onnx_node *c) {
   if (!wk_onnx_valid(c, l.n_slices >= 0 && c->n_out <= l.n_state + l.n_slices,
                      "the body has %zu outputs", l.p->n_output)) return c->status;
   if (wk_onnx_has(c, 0)) {
-    l.count = wk_emit_reshape(c, wk_emit_cast(c, c->in[0], WK_I64), 0, NULL);
+    l.count = wk_make_reshape(c, wk_make_cast(c, c->in[0], WK_I64), 0, NULL);
     if (l.count != WK_NONE && wk_is_const(c->g, l.count)) {
       l.trip = wk_onnx_const_int(c, l.count, "the trip count");
       l.count = WK_NONE;
     }
   }
   if (wk_onnx_has(c, 1)) {
-    l.cond = wk_emit_reshape(c, c->in[1], 0, NULL);
+    l.cond = wk_make_reshape(c, c->in[1], 0, NULL);
     if (l.cond != WK_NONE && wk_is_const(c->g, l.cond)) {
       if (!*(const uint8_t *)wk_val(c->g, l.cond)->data) l.trip = 0;
       l.cond = WK_NONE;

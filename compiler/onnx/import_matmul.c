@@ -2,7 +2,7 @@
  * Products of matrices. */
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 #include "compiler/onnx/matmul.h"
 
@@ -11,13 +11,13 @@ wk_value_id wk_matmul_emit(wk_onnx_node *c, wk_value_id a, wk_value_id b) {
   const wk_type ta = *wk_onnx_type(c, a), tb = *wk_onnx_type(c, b);
   if (!wk_onnx_valid(c, ta.rank >= 1 && tb.rank >= 1, "an operand is a scalar")) return WK_NONE;
   const int64_t row[2] = {1, ta.dims[0]}, column[2] = {tb.dims[0], 1};
-  if (ta.rank == 1) a = wk_emit_reshape(c, a, 2, row);
-  if (tb.rank == 1) b = wk_emit_reshape(c, b, 2, column);
-  wk_value_id y = wk_emit_2(c, WK_OP_MATMUL, a, b);
+  if (ta.rank == 1) a = wk_make_reshape(c, a, 2, row);
+  if (tb.rank == 1) b = wk_make_reshape(c, b, 2, column);
+  wk_value_id y = wk_make_2(c, WK_OP_MATMUL, a, b);
   const wk_type ty = *wk_onnx_type(c, y);
-  if (tb.rank == 1) y = wk_emit_squeeze(c, y, (wk_ints){1, (const int64_t[]){ty.rank - 1}});
+  if (tb.rank == 1) y = wk_make_squeeze(c, y, (wk_ints){1, (const int64_t[]){ty.rank - 1}});
   int last = wk_onnx_type(c, y)->rank - (tb.rank == 1 ? 1 : 2);
-  if (ta.rank == 1) y = wk_emit_squeeze(c, y, (wk_ints){1, (const int64_t[]){last}});
+  if (ta.rank == 1) y = wk_make_squeeze(c, y, (wk_ints){1, (const int64_t[]){last}});
   return y;
 }
 
@@ -28,7 +28,7 @@ wk_status wk_onnx_matmul(wk_onnx_node *c) {
 static wk_value_id transpose_last(wk_onnx_node *c, wk_value_id x) {
   int rank = wk_onnx_type(c, x)->rank;
   if (!wk_onnx_valid(c, rank >= 2, "an operand has rank %d", rank)) return WK_NONE;
-  return wk_emit_move_axis(c, x, rank - 1, rank - 2);
+  return wk_make_move_axis(c, x, rank - 1, rank - 2);
 }
 
 /* alpha * a b + beta * c. */
@@ -39,12 +39,12 @@ wk_status wk_onnx_gemm(wk_onnx_node *c) {
                 "an operand is no matrix");
   if (wk_onnx_int(c, "transA", 0)) a = transpose_last(c, a);
   if (wk_onnx_int(c, "transB", 0)) b = transpose_last(c, b);
-  wk_value_id y = wk_emit_2(c, WK_OP_MATMUL, a, b);
-  if (alpha != 1.0) y = wk_emit_mul_f(c, y, alpha);
+  wk_value_id y = wk_make_2(c, WK_OP_MATMUL, a, b);
+  if (alpha != 1.0) y = wk_make_mul_f(c, y, alpha);
   if (!wk_onnx_has(c, 2) || beta == 0.0) return wk_onnx_return(c, y);
-  wk_value_id bias = beta == 1.0 ? c->in[2] : wk_emit_mul_f(c, c->in[2], beta);
+  wk_value_id bias = beta == 1.0 ? c->in[2] : wk_make_mul_f(c, c->in[2], beta);
   const wk_type product = *wk_onnx_type(c, y);
-  wk_value_id sum = wk_emit_2(c, WK_OP_ADD, y, bias);
+  wk_value_id sum = wk_make_2(c, WK_OP_ADD, y, bias);
   wk_onnx_valid(c, !wk_onnx_ok(c) || wk_shape_equal(&product, wk_onnx_type(c, sum)),
                 "operand C does not broadcast to the product");
   return wk_onnx_return(c, sum);
@@ -59,5 +59,5 @@ wk_status wk_onnx_fused_matmul(wk_onnx_node *c) {
   if (wk_onnx_int(c, "transA", 0)) a = transpose_last(c, a);
   if (wk_onnx_int(c, "transB", 0)) b = transpose_last(c, b);
   wk_value_id y = wk_matmul_emit(c, a, b);
-  return wk_onnx_return(c, alpha == 1.0 ? y : wk_emit_mul_f(c, y, alpha));
+  return wk_onnx_return(c, alpha == 1.0 ? y : wk_make_mul_f(c, y, alpha));
 }

@@ -2,32 +2,32 @@
  * Normalisations. */
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
 /* Mean and (biased) variance of x over axes, with the reduced axes kept. */
 static void moments(wk_onnx_node *c, wk_value_id x, wk_ints axes, wk_value_id *mean,
                     wk_value_id *var) {
-  *mean = wk_emit_reduce(c, WK_OP_REDUCE_MEAN, x, axes, true);
-  wk_value_id d = wk_emit_2(c, WK_OP_SUB, x, *mean);
-  *var = wk_emit_reduce(c, WK_OP_REDUCE_MEAN, wk_emit_2(c, WK_OP_MUL, d, d), axes, true);
+  *mean = wk_make_reduce(c, WK_OP_REDUCE_MEAN, x, axes, true);
+  wk_value_id d = wk_make_2(c, WK_OP_SUB, x, *mean);
+  *var = wk_make_reduce(c, WK_OP_REDUCE_MEAN, wk_make_2(c, WK_OP_MUL, d, d), axes, true);
 }
 
 /* ---- batch normalisation ------------------------------------------------------------------- */
 
 static wk_value_id affine(wk_onnx_node *c, wk_value_id x, wk_value_id mean, wk_value_id var,
                           double eps) {
-  WK_EMIT_ATTRS(c, a, BATCH_NORM, batch_norm);
+  WK_MAKE_ATTRS(c, a, BATCH_NORM, batch_norm);
   a->epsilon = eps;
   wk_dtype t = wk_onnx_type(c, x)->dtype;
   wk_value_id v[4] = {c->in[1], c->in[2], mean, var};
-  for (int i = 0; i < 4; i++) v[i] = wk_emit_cast(c, v[i], t);
-  return wk_emit(c, WK_OP_BATCH_NORM, a, 5, x, v[0], v[1], v[2], v[3]);
+  for (int i = 0; i < 4; i++) v[i] = wk_make_cast(c, v[i], t);
+  return wk_make(c, WK_OP_BATCH_NORM, a, 5, x, v[0], v[1], v[2], v[3]);
 }
 
 static wk_value_id running(wk_onnx_node *c, wk_value_id old, wk_value_id now, double momentum) {
-  wk_value_id a = wk_emit_mul_f(c, old, momentum);
-  return wk_emit_2(c, WK_OP_ADD, a, wk_emit_mul_f(c, now, 1.0 - momentum));
+  wk_value_id a = wk_make_mul_f(c, old, momentum);
+  return wk_make_2(c, WK_OP_ADD, a, wk_make_mul_f(c, now, 1.0 - momentum));
 }
 
 /* Opset 14: statistics of this batch, and the running ones moved towards them. */
@@ -40,12 +40,12 @@ static wk_status batch_norm_training(wk_onnx_node *c, double eps) {
     if (i != 1) axes[n++] = i;
   }
   moments(c, c->in[0], wk_ints_dup(c->im->m->arena, axes, n), &mean, &var);
-  mean = wk_emit_reshape(c, mean, 1, &channels);
-  var = wk_emit_reshape(c, var, 1, &channels);
+  mean = wk_make_reshape(c, mean, 1, &channels);
+  var = wk_make_reshape(c, var, 1, &channels);
   wk_onnx_result(c, 0, affine(c, c->in[0], mean, var, eps));
   wk_dtype t = wk_onnx_type(c, c->in[3])->dtype;
-  wk_onnx_result(c, 1, running(c, c->in[3], wk_emit_cast(c, mean, t), momentum));
-  wk_onnx_result(c, 2, running(c, c->in[4], wk_emit_cast(c, var, t), momentum));
+  wk_onnx_result(c, 1, running(c, c->in[3], wk_make_cast(c, mean, t), momentum));
+  wk_onnx_result(c, 2, running(c, c->in[4], wk_make_cast(c, var, t), momentum));
   return c->status;
 }
 
@@ -63,16 +63,16 @@ wk_status wk_onnx_batch_norm(wk_onnx_node *c) {
 /* ---- the others ---------------------------------------------------------------------------- */
 
 wk_status wk_onnx_instance_norm(wk_onnx_node *c) {
-  WK_EMIT_ATTRS(c, a, INSTANCE_NORM, instance_norm);
+  WK_MAKE_ATTRS(c, a, INSTANCE_NORM, instance_norm);
   a->epsilon = wk_onnx_float(c, "epsilon", 1e-5f);
-  return wk_onnx_return(c, wk_emit(c, WK_OP_INSTANCE_NORM, a, 3, c->in[0], c->in[1], c->in[2]));
+  return wk_onnx_return(c, wk_make(c, WK_OP_INSTANCE_NORM, a, 3, c->in[0], c->in[1], c->in[2]));
 }
 
 /* [groups] -> [channels], each repeated. */
 static wk_value_id per_channel(wk_onnx_node *c, wk_value_id v, int64_t groups, int64_t channels) {
   const int64_t column[2] = {groups, 1}, wide[2] = {groups, channels / groups};
-  v = wk_emit_expand(c, wk_emit_reshape(c, v, 2, column), 2, wide);
-  return wk_emit_reshape(c, v, 1, &channels);
+  v = wk_make_expand(c, wk_make_reshape(c, v, 2, column), 2, wide);
+  return wk_make_reshape(c, v, 1, &channels);
 }
 
 /* Before opset 21 scale and bias had one entry per group. */
@@ -86,21 +86,21 @@ wk_status wk_onnx_group_norm(wk_onnx_node *c) {
     scale = per_channel(c, scale, groups, x.dims[1]);
     bias = per_channel(c, bias, groups, x.dims[1]);
   }
-  WK_EMIT_ATTRS(c, a, GROUP_NORM, group_norm);
+  WK_MAKE_ATTRS(c, a, GROUP_NORM, group_norm);
   a->groups = groups;
   a->epsilon = wk_onnx_float(c, "epsilon", 1e-5f);
-  return wk_onnx_return(c, wk_emit(c, WK_OP_GROUP_NORM, a, 3, c->in[0], scale, bias));
+  return wk_onnx_return(c, wk_make(c, WK_OP_GROUP_NORM, a, 3, c->in[0], scale, bias));
 }
 
 static wk_status layer_norm_of(wk_onnx_node *c, wk_value_id x, wk_value_id scale,
                                wk_value_id bias) {
-  WK_EMIT_ATTRS(c, a, LAYER_NORM, layer_norm);
+  WK_MAKE_ATTRS(c, a, LAYER_NORM, layer_norm);
   a->axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", -1), wk_onnx_type(c, x)->rank);
   a->epsilon = wk_onnx_float(c, "epsilon", 1e-5f);
   const wk_value_id in[3] = {x, scale, bias};
   wk_value_id out[3] = {WK_NONE, WK_NONE, WK_NONE};
   int n_out = wk_onnx_wants(c, 2) ? 3 : wk_onnx_wants(c, 1) ? 2 : 1;
-  wk_emit_n(c, WK_OP_LAYER_NORM, a, in, bias == WK_NONE ? 2 : 3, out, n_out);
+  wk_make_n(c, WK_OP_LAYER_NORM, a, in, bias == WK_NONE ? 2 : 3, out, n_out);
   for (int i = 0; i < 3; i++) wk_onnx_result(c, i, out[i]);
   return c->status;
 }
@@ -111,8 +111,8 @@ wk_status wk_onnx_layer_norm(wk_onnx_node *c) {
 
 /* com.microsoft: LayerNormalization(x + skip + bias); output 3 is the sum. */
 wk_status wk_onnx_skip_layer_norm(wk_onnx_node *c) {
-  wk_value_id sum = wk_emit_2(c, WK_OP_ADD, c->in[0], c->in[1]);
-  if (wk_onnx_has(c, 4)) sum = wk_emit_2(c, WK_OP_ADD, sum, c->in[4]);
+  wk_value_id sum = wk_make_2(c, WK_OP_ADD, c->in[0], c->in[1]);
+  if (wk_onnx_has(c, 4)) sum = wk_make_2(c, WK_OP_ADD, sum, c->in[4]);
   layer_norm_of(c, sum, c->in[2], c->in[3]);
   wk_onnx_result(c, 1, WK_NONE);
   wk_onnx_result(c, 2, WK_NONE);
@@ -126,20 +126,20 @@ wk_status wk_onnx_rms_norm(wk_onnx_node *c) {
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", -1), t.rank);
   wk_dtype stash = wk_onnx_dtype(c, "stash_type", WK_F32);
   if (t.dtype == WK_F64) stash = WK_F64;
-  wk_value_id x = wk_emit_cast(c, c->in[0], stash);
-  wk_value_id square = wk_emit_2(c, WK_OP_MUL, x, x);
-  square = wk_emit_reduce(c, WK_OP_REDUCE_MEAN, square, wk_emit_axes(c, (int)axis, t.rank), true);
-  square = wk_emit_add_f(c, square, wk_onnx_float(c, "epsilon", 1e-5f));
-  x = wk_emit_2(c, WK_OP_DIV, x, wk_emit_1(c, WK_OP_SQRT, square));
-  x = wk_emit_cast(c, x, t.dtype);
-  return wk_onnx_return(c, wk_emit_2(c, WK_OP_MUL, x, c->in[1]));
+  wk_value_id x = wk_make_cast(c, c->in[0], stash);
+  wk_value_id square = wk_make_2(c, WK_OP_MUL, x, x);
+  square = wk_make_reduce(c, WK_OP_REDUCE_MEAN, square, wk_make_axes(c, (int)axis, t.rank), true);
+  square = wk_make_add_f(c, square, wk_onnx_float(c, "epsilon", 1e-5f));
+  x = wk_make_2(c, WK_OP_DIV, x, wk_make_1(c, WK_OP_SQRT, square));
+  x = wk_make_cast(c, x, t.dtype);
+  return wk_onnx_return(c, wk_make_2(c, WK_OP_MUL, x, c->in[1]));
 }
 
 wk_status wk_onnx_lp_norm(wk_onnx_node *c) {
-  WK_EMIT_ATTRS(c, a, LP_NORM, lp_norm);
+  WK_MAKE_ATTRS(c, a, LP_NORM, lp_norm);
   a->axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", -1), wk_onnx_type(c, c->in[0])->rank);
   a->p = wk_onnx_int(c, "p", 2);
-  return wk_onnx_return(c, wk_emit(c, WK_OP_LP_NORM, a, 1, c->in[0]));
+  return wk_onnx_return(c, wk_make(c, WK_OP_LP_NORM, a, 1, c->in[0]));
 }
 
 /* (x - mean) / (deviation + 1e-9) over axes. */
@@ -150,7 +150,7 @@ wk_status wk_onnx_mean_variance_norm(wk_onnx_node *c) {
   axes = wk_onnx_axes(c, axes, rank);
   wk_value_id mean, var;
   moments(c, c->in[0], axes, &mean, &var);
-  wk_value_id deviation = wk_emit_add_f(c, wk_emit_1(c, WK_OP_SQRT, var), 1e-9);
-  wk_value_id d = wk_emit_2(c, WK_OP_SUB, c->in[0], mean);
-  return wk_onnx_return(c, wk_emit_2(c, WK_OP_DIV, d, deviation));
+  wk_value_id deviation = wk_make_add_f(c, wk_make_1(c, WK_OP_SQRT, var), 1e-9);
+  wk_value_id d = wk_make_2(c, WK_OP_SUB, c->in[0], mean);
+  return wk_onnx_return(c, wk_make_2(c, WK_OP_DIV, d, deviation));
 }

@@ -3,7 +3,7 @@
  * with its own attributes. */
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
 /* Numbers in double precision are tensors. */
@@ -82,7 +82,7 @@ wk_status wk_onnx_own(wk_onnx_node *c) {
                wk_op_get(op)->cls != WK_CLASS_CONTROL;
   if (!wk_onnx_need(c, known, "no such operator is known")) return c->status;
   const wk_op_info *info = wk_op_get(op);
-  char *attrs = wk_emit_attrs(c, op);
+  char *attrs = wk_make_attrs(c, op);
   for (int i = 0; i < info->n_fields; i++)
     read_field(c, &info->fields[i], attrs + info->fields[i].offset);
   int n_out = c->n_out;
@@ -91,7 +91,7 @@ wk_status wk_onnx_own(wk_onnx_node *c) {
               (info->max_out < 0 || n_out <= info->max_out);
   wk_onnx_valid(c, fits, "%d inputs and %d outputs", c->n_in, n_out);
   wk_value_id *out = wk_arena_alloc(c->im->arena, ((size_t)n_out + 1) * sizeof *out);
-  wk_emit_n(c, op, attrs, c->in, c->n_in, out, n_out);
+  wk_make_n(c, op, attrs, c->in, c->n_in, out, n_out);
   for (int i = 0; i < n_out; i++) wk_onnx_result(c, i, out[i]);
   return c->status;
 }

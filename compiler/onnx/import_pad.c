@@ -2,7 +2,7 @@
  * Pad, blocks of depth and space, and cropping. */
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
 /* Spreads `pads` (begins, then ends) over the axes they are meant for. */
@@ -31,15 +31,15 @@ wk_status wk_onnx_pad(wk_onnx_node *c) {
   if (!wk_onnx_ok(c) || !spread_pads(c, pads, axes, rank, before, after)) return c->status;
   wk_value_id fill = WK_NONE;
   double value = wk_onnx_float(c, "value", 0.0);
-  if (c->opset < 11 && value != 0) fill = wk_emit_scalar(c, t, value);
-  if (wk_onnx_has(c, 2)) fill = wk_emit_reshape(c, c->in[2], 0, NULL);
-  WK_EMIT_ATTRS(c, a, PAD, pad);
+  if (c->opset < 11 && value != 0) fill = wk_make_scalar(c, t, value);
+  if (wk_onnx_has(c, 2)) fill = wk_make_reshape(c, c->in[2], 0, NULL);
+  WK_MAKE_ATTRS(c, a, PAD, pad);
   a->mode = wk_onnx_text(c, "mode", "constant");
   a->before = wk_ints_dup(c->im->m->arena, before, rank);
   a->after = wk_ints_dup(c->im->m->arena, after, rank);
   if (strcmp(a->mode, "constant") != 0) fill = WK_NONE;
   bool has_fill = fill != WK_NONE;
-  return wk_onnx_return(c, wk_emit(c, WK_OP_PAD, a, has_fill ? 2 : 1, c->in[0], fill));
+  return wk_onnx_return(c, wk_make(c, WK_OP_PAD, a, has_fill ? 2 : 1, c->in[0], fill));
 }
 
 /* ---- depth and space ----------------------------------------------------------------------- */
@@ -63,9 +63,9 @@ wk_status wk_onnx_depth_to_space(wk_onnx_node *c) {
   const int64_t crd_dims[] = {x.dims[0], d, b, b, x.dims[2], x.dims[3]};
   const int64_t dcr_perm[] = {0, 3, 4, 1, 5, 2}, crd_perm[] = {0, 1, 4, 2, 5, 3};
   const int64_t y[] = {x.dims[0], d, x.dims[2] * b, x.dims[3] * b};
-  wk_value_id v = wk_emit_reshape(c, c->in[0], 6, crd ? crd_dims : dcr_dims);
-  v = wk_emit_transpose(c, v, crd ? crd_perm : dcr_perm);
-  return wk_onnx_return(c, wk_emit_reshape(c, v, 4, y));
+  wk_value_id v = wk_make_reshape(c, c->in[0], 6, crd ? crd_dims : dcr_dims);
+  v = wk_make_transpose(c, v, crd ? crd_perm : dcr_perm);
+  return wk_onnx_return(c, wk_make_reshape(c, v, 4, y));
 }
 
 wk_status wk_onnx_space_to_depth(wk_onnx_node *c) {
@@ -77,8 +77,8 @@ wk_status wk_onnx_space_to_depth(wk_onnx_node *c) {
   const int64_t dims[] = {x.dims[0], x.dims[1], x.dims[2] / b, b, x.dims[3] / b, b};
   const int64_t perm[] = {0, 3, 5, 1, 2, 4};
   const int64_t y[] = {x.dims[0], x.dims[1] * b * b, x.dims[2] / b, x.dims[3] / b};
-  wk_value_id v = wk_emit_reshape(c, c->in[0], 6, dims);
-  return wk_onnx_return(c, wk_emit_reshape(c, wk_emit_transpose(c, v, perm), 4, y));
+  wk_value_id v = wk_make_reshape(c, c->in[0], 6, dims);
+  return wk_onnx_return(c, wk_make_reshape(c, wk_make_transpose(c, v, perm), 4, y));
 }
 
 /* CenterCropPad: each axis is cropped or padded with zeros around its centre. */
@@ -97,8 +97,8 @@ wk_status wk_onnx_center_crop_pad(wk_onnx_node *c) {
     before[axis] = grow - crop;
     after[axis] = want.v[i] - size - before[axis];
   }
-  WK_EMIT_ATTRS(c, a, PAD, pad);
+  WK_MAKE_ATTRS(c, a, PAD, pad);
   a->before = wk_ints_dup(c->im->m->arena, before, x.rank);
   a->after = wk_ints_dup(c->im->m->arena, after, x.rank);
-  return wk_onnx_return(c, wk_emit(c, WK_OP_PAD, a, 1, c->in[0]));
+  return wk_onnx_return(c, wk_make(c, WK_OP_PAD, a, 1, c->in[0]));
 }

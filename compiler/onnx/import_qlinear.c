@@ -4,7 +4,7 @@
  * QLinearMatMul. */
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 #include "compiler/onnx/quant.h"
 #include "compiler/onnx/window.h"
@@ -24,26 +24,26 @@ static wk_status quantized(wk_onnx_node *c, wk_value_id y, int i) {
 
 /* QLinearAdd, QLinearMul: a, b, then the parameters of y. */
 wk_status wk_onnx_qlinear_binary(wk_onnx_node *c) {
-  wk_value_id y = wk_emit_2(c, c->row->op, real_input(c, 0), real_input(c, 3));
+  wk_value_id y = wk_make_2(c, c->row->op, real_input(c, 0), real_input(c, 3));
   return quantized(c, y, 6);
 }
 
 wk_status wk_onnx_qlinear_sigmoid(wk_onnx_node *c) {
-  return quantized(c, wk_emit_1(c, WK_OP_SIGMOID, real_input(c, 0)), 3);
+  return quantized(c, wk_make_1(c, WK_OP_SIGMOID, real_input(c, 0)), 3);
 }
 
 wk_status wk_onnx_qlinear_leaky_relu(wk_onnx_node *c) {
-  WK_EMIT_ATTRS(c, a, LEAKY_RELU, leaky_relu);
+  WK_MAKE_ATTRS(c, a, LEAKY_RELU, leaky_relu);
   a->alpha = wk_onnx_float(c, "alpha", 0.01f);
-  return quantized(c, wk_emit(c, WK_OP_LEAKY_RELU, a, 1, real_input(c, 0)), 3);
+  return quantized(c, wk_make(c, WK_OP_LEAKY_RELU, a, 1, real_input(c, 0)), 3);
 }
 
 wk_status wk_onnx_qlinear_global_average(wk_onnx_node *c) {
   int rank = wk_onnx_type(c, c->in[0])->rank;
   wk_onnx_valid(c, rank >= 3, "the input has rank %d", rank);
   bool last = wk_onnx_int(c, "channels_last", 0) != 0;
-  wk_ints axes = last ? wk_emit_axes(c, 1, rank - 1) : wk_emit_axes(c, 2, rank);
-  return quantized(c, wk_emit_reduce(c, WK_OP_REDUCE_MEAN, real_input(c, 0), axes, true), 3);
+  wk_ints axes = last ? wk_make_axes(c, 1, rank - 1) : wk_make_axes(c, 2, rank);
+  return quantized(c, wk_make_reduce(c, WK_OP_REDUCE_MEAN, real_input(c, 0), axes, true), 3);
 }
 
 wk_status wk_onnx_qlinear_average_pool(wk_onnx_node *c) {
@@ -53,7 +53,7 @@ wk_status wk_onnx_qlinear_average_pool(wk_onnx_node *c) {
 
 /* QLinearSoftmax: attribute `opset` says which Softmax is meant. */
 wk_status wk_onnx_qlinear_softmax(wk_onnx_node *c) {
-  wk_value_id y = wk_emit_softmax(c, WK_OP_SOFTMAX, real_input(c, 0), wk_onnx_int(c, "opset", 13));
+  wk_value_id y = wk_make_softmax(c, WK_OP_SOFTMAX, real_input(c, 0), wk_onnx_int(c, "opset", 13));
   return quantized(c, y, 3);
 }
 
@@ -65,20 +65,20 @@ wk_status wk_onnx_qlinear_concat(wk_onnx_node *c) {
   for (int i = 0; i < n; i++) parts[i] = real_input(c, 2 + 3 * i);
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 0), wk_onnx_type(c, parts[0])->rank);
   if (!wk_onnx_ok(c)) return c->status;
-  wk_value_id y = wk_emit_concat(c, parts, n, axis);
+  wk_value_id y = wk_make_concat(c, parts, n, axis);
   return wk_onnx_return(
       c, wk_quant_quantize(c, y, c->in[0], c->in[1], wk_onnx_type(c, c->in[1])->dtype));
 }
 
 static wk_value_id transposed(wk_onnx_node *c, wk_value_id x, const char *flag) {
   wk_onnx_valid(c, wk_onnx_type(c, x)->rank == 2, "an operand is no matrix");
-  return wk_onnx_int(c, flag, 0) && wk_onnx_ok(c) ? wk_emit_move_axis(c, x, 1, 0) : x;
+  return wk_onnx_int(c, flag, 0) && wk_onnx_ok(c) ? wk_make_move_axis(c, x, 1, 0) : x;
 }
 
 /* Columns of the product: a scalar or [n] as it is. */
 static wk_value_id flat(wk_onnx_node *c, wk_value_id v) {
   int64_t n = wk_type_count(wk_onnx_type(c, v));
-  return wk_emit_reshape(c, v, n == 1 ? 0 : 1, &n);
+  return wk_make_reshape(c, v, n == 1 ? 0 : 1, &n);
 }
 
 enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, BIAS, Y_SCALE, Y_ZERO };
@@ -89,8 +89,8 @@ static wk_status real_gemm(wk_onnx_node *c) {
   wk_value_id a = transposed(c, c->in[A], "transA"), b = transposed(c, c->in[B], "transB");
   a = wk_quant_dequantize(c, a, sa, flat(c, c->in[A_ZERO]));
   b = wk_quant_dequantize(c, b, sb, flat(c, c->in[B_ZERO]));
-  wk_value_id y = wk_emit_2(c, WK_OP_MATMUL, a, b);
-  if (wk_onnx_has(c, BIAS)) y = wk_emit_2(c, WK_OP_ADD, y, wk_quant_bias(c, c->in[BIAS], sa, sb));
+  wk_value_id y = wk_make_2(c, WK_OP_MATMUL, a, b);
+  if (wk_onnx_has(c, BIAS)) y = wk_make_2(c, WK_OP_ADD, y, wk_quant_bias(c, c->in[BIAS], sa, sb));
   return wk_onnx_has(c, Y_SCALE) ? quantized(c, y, Y_SCALE) : wk_onnx_return(c, y);
 }
 
@@ -102,17 +102,17 @@ wk_status wk_onnx_qgemm(wk_onnx_node *c) {
   wk_value_id a = wk_quant_centred(c, transposed(c, c->in[A], "transA"), flat(c, c->in[A_ZERO]));
   wk_value_id b = transposed(c, c->in[B], "transB");
   b = wk_quant_centred(c, b, flat(c, c->in[B_ZERO]));
-  wk_value_id sum = wk_emit_2(c, WK_OP_MATMUL, a, b);
-  if (wk_onnx_has(c, BIAS)) sum = wk_emit_2(c, WK_OP_ADD, sum, c->in[BIAS]);
-  wk_value_id scale = wk_emit_2(c, WK_OP_MUL, flat(c, c->in[A_SCALE]), flat(c, c->in[B_SCALE]));
+  wk_value_id sum = wk_make_2(c, WK_OP_MATMUL, a, b);
+  if (wk_onnx_has(c, BIAS)) sum = wk_make_2(c, WK_OP_ADD, sum, c->in[BIAS]);
+  wk_value_id scale = wk_make_2(c, WK_OP_MUL, flat(c, c->in[A_SCALE]), flat(c, c->in[B_SCALE]));
   double alpha = wk_onnx_float(c, "alpha", 1.0);
-  if (alpha != 1.0) scale = wk_emit_mul_f(c, scale, alpha);
+  if (alpha != 1.0) scale = wk_make_mul_f(c, scale, alpha);
   if (!wk_onnx_has(c, Y_SCALE)) {
-    return wk_onnx_return(c, wk_emit_2(c, WK_OP_MUL, wk_emit_cast(c, sum, WK_F32), scale));
+    return wk_onnx_return(c, wk_make_2(c, WK_OP_MUL, wk_make_cast(c, sum, WK_F32), scale));
   }
-  scale = wk_emit_2(c, WK_OP_DIV, scale, flat(c, c->in[Y_SCALE]));
-  wk_value_id y = wk_emit_2(c, WK_OP_MUL, wk_emit_cast(c, sum, WK_F32), scale);
+  scale = wk_make_2(c, WK_OP_DIV, scale, flat(c, c->in[Y_SCALE]));
+  wk_value_id y = wk_make_2(c, WK_OP_MUL, wk_make_cast(c, sum, WK_F32), scale);
   wk_value_id zero = wk_onnx_has(c, Y_ZERO) ? c->in[Y_ZERO] : WK_NONE;
   wk_dtype t = wk_onnx_type(c, zero == WK_NONE ? c->in[A] : zero)->dtype;
-  return wk_onnx_return(c, wk_quant_quantize(c, y, wk_emit_scalar(c, WK_F32, 1), zero, t));
+  return wk_onnx_return(c, wk_quant_quantize(c, y, wk_make_scalar(c, WK_F32, 1), zero, t));
 }

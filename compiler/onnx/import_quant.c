@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compiler/onnx/conv.h"
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 #include "compiler/onnx/matmul.h"
 #include "compiler/onnx/quant.h"
@@ -15,8 +15,8 @@
 /* Scales and zero points: a scalar, or one number per slice along `axis`. */
 static wk_value_id along(wk_onnx_node *c, wk_value_id v, int64_t axis, int rank) {
   if (v == WK_NONE) return v;
-  if (wk_type_count(wk_onnx_type(c, v)) == 1) return wk_emit_reshape(c, v, 0, NULL);
-  return wk_onnx_ok(c) ? wk_emit_along(c, v, (int)axis, rank) : WK_NONE;
+  if (wk_type_count(wk_onnx_type(c, v)) == 1) return wk_make_reshape(c, v, 0, NULL);
+  return wk_onnx_ok(c) ? wk_make_along(c, v, (int)axis, rank) : WK_NONE;
 }
 
 /* Repeats each entry `block` times along the axis: scales of blocks (opset 21). */
@@ -31,9 +31,9 @@ static wk_value_id spread_blocks(wk_onnx_node *c, wk_value_id v, int64_t axis, i
     flat[i] = i == axis ? t.dims[i] * block : t.dims[i];
   }
   wide[axis + 1] = block;
-  v = wk_emit_unsqueeze(c, v, (wk_ints){1, (const int64_t[]){axis + 1}});
-  v = wk_emit_reshape(c, wk_emit_expand(c, v, t.rank + 1, wide), t.rank, flat);
-  return wk_emit_slice(c, v, (int)axis, 0, size, 1);
+  v = wk_make_unsqueeze(c, v, (wk_ints){1, (const int64_t[]){axis + 1}});
+  v = wk_make_reshape(c, wk_make_expand(c, v, t.rank + 1, wide), t.rank, flat);
+  return wk_make_slice(c, v, (int)axis, 0, size, 1);
 }
 
 /* onnxruntime's quantiser writes axis 0 for biases of shape [1,n] with n scales: then the only axis
@@ -56,7 +56,7 @@ static wk_value_id parameter(wk_onnx_node *c, int i) {
   int64_t block = c->opset >= 21 ? wk_onnx_int(c, "block_size", 0) : 0;
   if (!wk_onnx_has(c, i)) return WK_NONE;
   const wk_type t = *wk_onnx_type(c, c->in[i]);
-  if (wk_type_count(&t) == 1 && t.rank <= 1) return wk_emit_reshape(c, c->in[i], 0, NULL);
+  if (wk_type_count(&t) == 1 && t.rank <= 1) return wk_make_reshape(c, c->in[i], 0, NULL);
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 1), x.rank);
   if (!wk_onnx_ok(c)) return WK_NONE;
   if (block <= 0) return along(c, c->in[i], fitting_axis(&x, axis, &t), x.rank);
@@ -101,29 +101,29 @@ static bool are_parameters(wk_onnx_node *c, wk_dtype quantised) {
 }
 
 static wk_value_id zero_of(wk_onnx_node *c, wk_value_id zero, wk_dtype t) {
-  return zero != WK_NONE ? zero : wk_emit_scalar(c, t, 0);
+  return zero != WK_NONE ? zero : wk_make_scalar(c, t, 0);
 }
 
 /* Parameters of one element are scalars, whatever their rank. */
 static wk_value_id scalar_or_all(wk_onnx_node *c, wk_value_id v) {
   bool is_one = v != WK_NONE && wk_type_count(wk_onnx_type(c, v)) == 1;
-  return is_one ? wk_emit_reshape(c, v, 0, NULL) : v;
+  return is_one ? wk_make_reshape(c, v, 0, NULL) : v;
 }
 
 wk_value_id wk_quant_quantize(wk_onnx_node *c, wk_value_id x, wk_value_id scale, wk_value_id zero,
                               wk_dtype t) {
-  WK_EMIT_ATTRS(c, a, QUANTIZE, quantize);
+  WK_MAKE_ATTRS(c, a, QUANTIZE, quantize);
   a->to = t;
   if (!is_scale(c, scale)) return WK_NONE;
   scale = scalar_or_all(c, scale);
-  return wk_emit(c, WK_OP_QUANTIZE, a, 3, x, scale, zero_of(c, scalar_or_all(c, zero), t));
+  return wk_make(c, WK_OP_QUANTIZE, a, 3, x, scale, zero_of(c, scalar_or_all(c, zero), t));
 }
 
 wk_value_id wk_quant_dequantize(wk_onnx_node *c, wk_value_id x, wk_value_id scale,
                                 wk_value_id zero) {
   if (!is_scale(c, scale)) return WK_NONE;
   zero = zero_of(c, scalar_or_all(c, zero), wk_onnx_type(c, x)->dtype);
-  return wk_emit(c, WK_OP_DEQUANTIZE, NULL, 3, x, scalar_or_all(c, scale), zero);
+  return wk_make(c, WK_OP_DEQUANTIZE, NULL, 3, x, scalar_or_all(c, scale), zero);
 }
 
 wk_status wk_onnx_quantize(wk_onnx_node *c) {
@@ -131,17 +131,17 @@ wk_status wk_onnx_quantize(wk_onnx_node *c) {
                                   : wk_onnx_dtype(c, "output_dtype", WK_U8);
   if (!are_parameters(c, to)) return c->status;
   wk_value_id x = c->in[0], scale = parameter(c, 1), zero = parameter(c, 2);
-  if (wk_onnx_type(c, x)->dtype == WK_I32) x = wk_emit_cast(c, x, WK_F32);
-  scale = wk_emit_cast(c, scale, wk_onnx_type(c, x)->dtype);
+  if (wk_onnx_type(c, x)->dtype == WK_I32) x = wk_make_cast(c, x, WK_F32);
+  scale = wk_make_cast(c, scale, wk_onnx_type(c, x)->dtype);
   return wk_onnx_return(c, wk_quant_quantize(c, x, scale, zero, to));
 }
 
 wk_status wk_onnx_dequantize(wk_onnx_node *c) {
   if (!are_parameters(c, wk_onnx_type(c, c->in[0])->dtype)) return c->status;
-  wk_value_id scale = wk_emit_cast(c, parameter(c, 1), WK_F32), zero = parameter(c, 2);
+  wk_value_id scale = wk_make_cast(c, parameter(c, 1), WK_F32), zero = parameter(c, 2);
   wk_value_id y = wk_quant_dequantize(c, c->in[0], scale, zero);
   wk_dtype t = wk_onnx_dtype(c, "output_dtype", wk_onnx_type(c, c->in[1])->dtype);
-  return wk_onnx_return(c, wk_emit_cast(c, y, t));
+  return wk_onnx_return(c, wk_make_cast(c, y, t));
 }
 
 typedef struct {
@@ -150,20 +150,20 @@ typedef struct {
 
 /* Range of x widened to hold 0, mapped to 0..255. */
 static dynamic quantize_dynamically(wk_onnx_node *c, wk_value_id x) {
-  wk_ints all = wk_emit_axes(c, 0, wk_onnx_type(c, x)->rank);
-  wk_value_id nil = wk_emit_scalar(c, WK_F32, 0);
-  wk_value_id hi = wk_emit_2(c, WK_OP_MAX, wk_emit_reduce(c, WK_OP_REDUCE_MAX, x, all, false), nil);
-  wk_value_id lo = wk_emit_2(c, WK_OP_MIN, wk_emit_reduce(c, WK_OP_REDUCE_MIN, x, all, false), nil);
-  wk_value_id levels = wk_emit_scalar(c, WK_F32, 255);
-  wk_value_id scale = wk_emit_2(c, WK_OP_DIV, wk_emit_2(c, WK_OP_SUB, hi, lo), levels);
-  wk_value_id is_flat = wk_emit_2(c, WK_OP_EQUAL, scale, nil); /* x is 0 everywhere */
-  scale = wk_emit_where(c, is_flat, wk_emit_scalar(c, WK_F32, 1), scale);
-  wk_value_id zero = wk_emit_2(c, WK_OP_DIV, wk_emit_2(c, WK_OP_SUB, nil, lo), scale);
-  WK_EMIT_ATTRS(c, a, CLIP, clip);
+  wk_ints all = wk_make_axes(c, 0, wk_onnx_type(c, x)->rank);
+  wk_value_id nil = wk_make_scalar(c, WK_F32, 0);
+  wk_value_id hi = wk_make_2(c, WK_OP_MAX, wk_make_reduce(c, WK_OP_REDUCE_MAX, x, all, false), nil);
+  wk_value_id lo = wk_make_2(c, WK_OP_MIN, wk_make_reduce(c, WK_OP_REDUCE_MIN, x, all, false), nil);
+  wk_value_id levels = wk_make_scalar(c, WK_F32, 255);
+  wk_value_id scale = wk_make_2(c, WK_OP_DIV, wk_make_2(c, WK_OP_SUB, hi, lo), levels);
+  wk_value_id is_flat = wk_make_2(c, WK_OP_EQUAL, scale, nil); /* x is 0 everywhere */
+  scale = wk_make_where(c, is_flat, wk_make_scalar(c, WK_F32, 1), scale);
+  wk_value_id zero = wk_make_2(c, WK_OP_DIV, wk_make_2(c, WK_OP_SUB, nil, lo), scale);
+  WK_MAKE_ATTRS(c, a, CLIP, clip);
   a->lo = 0;
   a->hi = 255;
-  zero = wk_emit_1(c, WK_OP_ROUND, wk_emit(c, WK_OP_CLIP, a, 1, zero));
-  zero = wk_emit_cast(c, zero, WK_U8);
+  zero = wk_make_1(c, WK_OP_ROUND, wk_make(c, WK_OP_CLIP, a, 1, zero));
+  zero = wk_make_cast(c, zero, WK_U8);
   return (dynamic){wk_quant_quantize(c, x, scale, zero, WK_U8), scale, zero};
 }
 
@@ -178,9 +178,9 @@ wk_status wk_onnx_dynamic_quantize(wk_onnx_node *c) {
 /* ---- integer products ---------------------------------------------------------------------- */
 
 wk_value_id wk_quant_centred(wk_onnx_node *c, wk_value_id x, wk_value_id zero) {
-  x = wk_emit_cast(c, x, WK_I32);
+  x = wk_make_cast(c, x, WK_I32);
   if (zero == WK_NONE) return x;
-  return wk_emit_2(c, WK_OP_SUB, x, wk_emit_cast(c, zero, WK_I32));
+  return wk_make_2(c, WK_OP_SUB, x, wk_make_cast(c, zero, WK_I32));
 }
 
 /* Zero point of the left operand: per row when it has several entries. */
@@ -201,8 +201,8 @@ static wk_value_id columns(wk_onnx_node *c, wk_value_id v, wk_value_id b) {
 static wk_value_id zero_term(wk_onnx_node *c, wk_value_id x, int axis, wk_value_id zero) {
   int64_t at = axis;
   wk_ints axes = wk_ints_dup(c->im->m->arena, &at, 1);
-  wk_value_id sum = wk_emit_reduce(c, WK_OP_REDUCE_SUM, wk_emit_cast(c, x, WK_I32), axes, true);
-  return wk_emit_2(c, WK_OP_MUL, sum, wk_emit_cast(c, zero, WK_I32));
+  wk_value_id sum = wk_make_reduce(c, WK_OP_REDUCE_SUM, wk_make_cast(c, x, WK_I32), axes, true);
+  return wk_make_2(c, WK_OP_MUL, sum, wk_make_cast(c, zero, WK_I32));
 }
 
 /* a b - za * (columns of b summed) - zb * (rows of a summed) + k * za * zb: the product itself has
@@ -211,13 +211,13 @@ static wk_value_id product_8_bit(wk_onnx_node *c, wk_value_id a, wk_value_id za,
                                  wk_value_id zb) {
   const wk_type ta = *wk_onnx_type(c, a), tb = *wk_onnx_type(c, b);
   wk_value_id y = wk_matmul_emit(c, a, b);
-  if (za != WK_NONE) y = wk_emit_2(c, WK_OP_SUB, y, zero_term(c, b, tb.rank - 2, za));
-  if (zb != WK_NONE) y = wk_emit_2(c, WK_OP_SUB, y, zero_term(c, a, ta.rank - 1, zb));
+  if (za != WK_NONE) y = wk_make_2(c, WK_OP_SUB, y, zero_term(c, b, tb.rank - 2, za));
+  if (zb != WK_NONE) y = wk_make_2(c, WK_OP_SUB, y, zero_term(c, a, ta.rank - 1, zb));
   if (za == WK_NONE || zb == WK_NONE) return y;
   wk_value_id both =
-      wk_emit_2(c, WK_OP_MUL, wk_emit_cast(c, za, WK_I32), wk_emit_cast(c, zb, WK_I32));
-  wk_value_id k = wk_emit_scalar(c, WK_I32, (double)ta.dims[ta.rank - 1]);
-  return wk_emit_2(c, WK_OP_ADD, y, wk_emit_2(c, WK_OP_MUL, both, k));
+      wk_make_2(c, WK_OP_MUL, wk_make_cast(c, za, WK_I32), wk_make_cast(c, zb, WK_I32));
+  wk_value_id k = wk_make_scalar(c, WK_I32, (double)ta.dims[ta.rank - 1]);
+  return wk_make_2(c, WK_OP_ADD, y, wk_make_2(c, WK_OP_MUL, both, k));
 }
 
 /* Zero points that are constant and 0 are left out. */
@@ -251,9 +251,9 @@ static wk_status scaled_product(wk_onnx_node *c, wk_value_id a, wk_value_id za, 
   sa = rows(c, sa, a);
   sb = columns(c, sb, b);
   if (!wk_onnx_ok(c)) return c->status;
-  wk_value_id y = wk_emit_cast(c, product_8_bit(c, a, za, b, zb), WK_F32);
-  y = wk_emit_2(c, WK_OP_MUL, y, wk_emit_2(c, WK_OP_MUL, sa, sb));
-  return wk_onnx_return(c, bias == WK_NONE ? y : wk_emit_2(c, WK_OP_ADD, y, bias));
+  wk_value_id y = wk_make_cast(c, product_8_bit(c, a, za, b, zb), WK_F32);
+  y = wk_make_2(c, WK_OP_MUL, y, wk_make_2(c, WK_OP_MUL, sa, sb));
+  return wk_onnx_return(c, bias == WK_NONE ? y : wk_make_2(c, WK_OP_ADD, y, bias));
 }
 
 static wk_value_id optional(wk_onnx_node *c, int i) {
@@ -285,9 +285,9 @@ wk_status wk_onnx_conv_integer(wk_onnx_node *c) {
 /* sum * (scale_a * scale_b / scale_y), quantised with the zero point of y. */
 static wk_value_id requantize(wk_onnx_node *c, wk_value_id sum, wk_value_id sa, wk_value_id sb,
                               wk_value_id sy, wk_value_id zero) {
-  wk_value_id scale = wk_emit_2(c, WK_OP_DIV, wk_emit_2(c, WK_OP_MUL, sa, sb), sy);
-  wk_value_id real = wk_emit_2(c, WK_OP_MUL, wk_emit_cast(c, sum, WK_F32), scale);
-  return wk_quant_quantize(c, real, wk_emit_scalar(c, WK_F32, 1), zero,
+  wk_value_id scale = wk_make_2(c, WK_OP_DIV, wk_make_2(c, WK_OP_MUL, sa, sb), sy);
+  wk_value_id real = wk_make_2(c, WK_OP_MUL, wk_make_cast(c, sum, WK_F32), scale);
+  return wk_quant_quantize(c, real, wk_make_scalar(c, WK_F32, 1), zero,
                            wk_onnx_type(c, zero)->dtype);
 }
 
@@ -301,7 +301,7 @@ bool wk_quant_is_fixed(const wk_onnx_node *c, const int *inputs, int n) {
 
 /* The bias of integer sums as a real tensor. */
 wk_value_id wk_quant_bias(wk_onnx_node *c, wk_value_id bias, wk_value_id sx, wk_value_id sw) {
-  return wk_quant_dequantize(c, bias, wk_emit_2(c, WK_OP_MUL, sx, sw), WK_NONE);
+  return wk_quant_dequantize(c, bias, wk_make_2(c, WK_OP_MUL, sx, sw), WK_NONE);
 }
 
 wk_status wk_onnx_qlinear_conv(wk_onnx_node *c) {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
 typedef struct {
@@ -82,7 +82,7 @@ static bool shrinks(const resize *r) {
 static wk_value_id emit_resize(wk_onnx_node *c, const resize *r, const char *mode,
                                const char *coordinates, const char *nearest) {
   wk_arena *m = c->im->m->arena;
-  WK_EMIT_ATTRS(c, a, RESIZE, resize);
+  WK_MAKE_ATTRS(c, a, RESIZE, resize);
   a->sizes = wk_ints_dup(m, r->size, r->rank);
   a->scales = wk_floats_dup(m, r->scale, r->rank);
   if (r->has_roi) a->roi = wk_floats_dup(m, r->roi, 2 * r->rank);
@@ -92,7 +92,7 @@ static wk_value_id emit_resize(wk_onnx_node *c, const resize *r, const char *mod
   a->cubic_a = wk_onnx_float(c, "cubic_coeff_a", -0.75);
   a->exclude_outside = wk_onnx_int(c, "exclude_outside", 0) != 0;
   a->extrapolation = wk_onnx_float(c, "extrapolation_value", 0.0);
-  return wk_emit(c, WK_OP_RESIZE, a, 1, c->in[0]);
+  return wk_make(c, WK_OP_RESIZE, a, 1, c->in[0]);
 }
 
 static resize start(wk_onnx_node *c) {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
 enum { X, W, R, B, LENGTHS, H0, C0, P, N_OPERANDS };
@@ -21,27 +21,27 @@ static void set_common(wk_onnx_node *c, const char **direction, wk_texts *activa
 }
 
 static void *lstm_attrs(wk_onnx_node *c) {
-  WK_EMIT_ATTRS(c, a, LSTM, lstm);
+  WK_MAKE_ATTRS(c, a, LSTM, lstm);
   set_common(c, &a->direction, &a->activations, &a->alpha, &a->beta, &a->clip);
   a->input_forget = wk_onnx_int(c, "input_forget", 0) != 0;
   return a;
 }
 
 static void *gru_attrs(wk_onnx_node *c) {
-  WK_EMIT_ATTRS(c, a, GRU, gru);
+  WK_MAKE_ATTRS(c, a, GRU, gru);
   set_common(c, &a->direction, &a->activations, &a->alpha, &a->beta, &a->clip);
   a->linear_before_reset = wk_onnx_int(c, "linear_before_reset", 0) != 0;
   return a;
 }
 
 static void *rnn_attrs(wk_onnx_node *c) {
-  WK_EMIT_ATTRS(c, a, RNN, rnn);
+  WK_MAKE_ATTRS(c, a, RNN, rnn);
   set_common(c, &a->direction, &a->activations, &a->alpha, &a->beta, &a->clip);
   return a;
 }
 
 static wk_value_id swap_first_axes(wk_onnx_node *c, wk_value_id v) {
-  return v == WK_NONE ? v : wk_emit_move_axis(c, v, 1, 0);
+  return v == WK_NONE ? v : wk_make_move_axis(c, v, 1, 0);
 }
 
 wk_status wk_onnx_rnn(wk_onnx_node *c) {
@@ -66,10 +66,10 @@ wk_status wk_onnx_rnn(wk_onnx_node *c) {
     in[C0] = swap_first_axes(c, in[C0]);
   }
   while (n_in > R + 1 && in[n_in - 1] == WK_NONE) n_in--;
-  wk_emit_n(c, op, attrs, in, n_in, out, n_out);
+  wk_make_n(c, op, attrs, in, n_in, out, n_out);
   if (batch_first && wk_onnx_ok(c)) {
     const int64_t perm[4] = {2, 0, 1, 3}; /* [t,d,n,h] -> [n,t,d,h] */
-    out[0] = wk_emit_transpose(c, out[0], perm);
+    out[0] = wk_make_transpose(c, out[0], perm);
     out[1] = swap_first_axes(c, out[1]);
     out[2] = swap_first_axes(c, out[2]);
   }

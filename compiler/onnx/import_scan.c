@@ -49,7 +49,7 @@ static bool import_body(wk_onnx_node *c, const scan *s, wk_body *b, const wk_val
 static void add_loop(wk_onnx_node *c, const scan *s, const wk_body *b, const wk_value_id *in,
                      const wk_bound *inner, wk_value_id *out) {
   wk_arena *a = c->im->m->arena;
-  WK_EMIT_ATTRS(c, attr, LOOP, loop);
+  WK_MAKE_ATTRS(c, attr, LOOP, loop);
   attr->trip = s->trip;
   attr->n_state = s->n_state;
   attr->n_scan = s->n_scan;
@@ -121,15 +121,15 @@ static void scan_batch(wk_onnx_node *c, scan *s, bool *unknown) {
     for (int i = 0; i < n_in; i++) {
       const wk_type *t = wk_onnx_type(c, c->in[i + 1]);
       wk_onnx_valid(c, t->rank > 0 && t->dims[0] == batch, "operands differ in their batch");
-      in[i] = wk_emit_squeeze(c, wk_emit_slice(c, c->in[i + 1], 0, k, 1, 1), front);
+      in[i] = wk_make_squeeze(c, wk_make_slice(c, c->in[i + 1], 0, k, 1, 1), front);
     }
     if (k == 0) measure(c, s, in + s->n_state);
     if (wk_onnx_ok(c)) run_scan(c, s, in, out + k * n_out, unknown);
   }
   for (int i = 0; i < c->n_out && wk_onnx_ok(c) && !*unknown; i++) {
     wk_value_id *rows = wk_arena_alloc(a, (size_t)batch * sizeof *rows);
-    for (int64_t k = 0; k < batch; k++) rows[k] = wk_emit_unsqueeze(c, out[k * n_out + i], front);
-    wk_onnx_result(c, i, wk_emit_concat(c, rows, (int)batch, 0));
+    for (int64_t k = 0; k < batch; k++) rows[k] = wk_make_unsqueeze(c, out[k * n_out + i], front);
+    wk_onnx_result(c, i, wk_make_concat(c, rows, (int)batch, 0));
   }
 }
 

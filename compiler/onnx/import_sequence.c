@@ -48,7 +48,7 @@ wk_status wk_onnx_sequence_at(wk_onnx_node *c) {
 
 wk_status wk_onnx_sequence_length(wk_onnx_node *c) {
   int64_t n = sequence_in(c, 0).n;
-  return wk_onnx_return(c, wk_emit_reshape(c, wk_emit_i64s(c, &n, 1), 0, NULL));
+  return wk_onnx_return(c, wk_make_reshape(c, wk_make_i64s(c, &n, 1), 0, NULL));
 }
 
 wk_status wk_onnx_sequence_insert(wk_onnx_node *c) {
@@ -79,9 +79,9 @@ wk_status wk_onnx_concat_from_sequence(wk_onnx_node *c) {
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 0), rank);
   wk_value_id *items = wk_arena_alloc(c->im->arena, s.n * sizeof *items);
   for (uint32_t i = 0; i < s.n; i++) {
-    items[i] = stacks ? wk_emit_unsqueeze(c, s.items[i], (wk_ints){1, &axis}) : s.items[i];
+    items[i] = stacks ? wk_make_unsqueeze(c, s.items[i], (wk_ints){1, &axis}) : s.items[i];
   }
-  return wk_onnx_ok(c) ? wk_onnx_return(c, wk_emit_concat(c, items, (int)s.n, axis)) : c->status;
+  return wk_onnx_ok(c) ? wk_onnx_return(c, wk_make_concat(c, items, (int)s.n, axis)) : c->status;
 }
 
 /* `split` is a list of sizes, or one size for all pieces; without it slices of size 1. */
@@ -99,8 +99,8 @@ wk_status wk_onnx_split_to_sequence(wk_onnx_node *c) {
     if (!wk_onnx_valid(c, (size > 0 || is_list) && size >= 0 && size <= left,
                        "a piece of %lld of %lld", (long long)size, (long long)left))
       break;
-    wk_value_id piece = wk_emit_slice(c, c->in[0], (int)axis, at, size, 1);
-    if (drops) piece = wk_emit_squeeze(c, piece, (wk_ints){1, &axis});
+    wk_value_id piece = wk_make_slice(c, c->in[0], (int)axis, at, size, 1);
+    if (drops) piece = wk_make_squeeze(c, piece, (wk_ints){1, &axis});
     wk_vec_push(&items, piece);
     at += size;
   }
@@ -160,5 +160,5 @@ wk_status wk_onnx_optional_get(wk_onnx_node *c) {
 }
 
 wk_status wk_onnx_optional_has(wk_onnx_node *c) {
-  return wk_onnx_return(c, wk_emit_scalar(c, WK_BOOL, c->bound[0].kind != WK_BOUND_NOTHING));
+  return wk_onnx_return(c, wk_make_scalar(c, WK_BOOL, c->bound[0].kind != WK_BOUND_NOTHING));
 }

@@ -2,7 +2,7 @@
  * Operators that change or ask for shapes. */
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
 wk_status wk_onnx_reshape(wk_onnx_node *c) {
@@ -33,7 +33,7 @@ wk_status wk_onnx_reshape(wk_onnx_node *c) {
                        (long long)count)) return c->status;
     dims[hole] = count / known;
   }
-  return wk_onnx_return(c, wk_emit_reshape(c, c->in[0], (int)want.n, dims));
+  return wk_onnx_return(c, wk_make_reshape(c, c->in[0], (int)want.n, dims));
 }
 
 wk_status wk_onnx_flatten(wk_onnx_node *c) {
@@ -41,7 +41,7 @@ wk_status wk_onnx_flatten(wk_onnx_node *c) {
   int64_t axis = wk_onnx_int(c, "axis", 1), dims[2] = {1, 1};
   if (axis != x.rank) axis = wk_onnx_axis(c, axis, x.rank);
   for (int i = 0; i < x.rank; i++) dims[i >= axis] *= x.dims[i];
-  return wk_onnx_return(c, wk_emit_reshape(c, c->in[0], 2, dims));
+  return wk_onnx_return(c, wk_make_reshape(c, c->in[0], 2, dims));
 }
 
 wk_status wk_onnx_squeeze(wk_onnx_node *c) {
@@ -56,7 +56,7 @@ wk_status wk_onnx_squeeze(wk_onnx_node *c) {
     axes = wk_ints_dup(c->im->m->arena, v, n);
   }
   axes = wk_onnx_axes(c, axes, x.rank);
-  return wk_onnx_return(c, wk_emit_squeeze(c, c->in[0], axes));
+  return wk_onnx_return(c, wk_make_squeeze(c, c->in[0], axes));
 }
 
 wk_status wk_onnx_unsqueeze(wk_onnx_node *c) {
@@ -68,7 +68,7 @@ wk_status wk_onnx_unsqueeze(wk_onnx_node *c) {
     return c->status;
   }
   axes = wk_onnx_axes(c, axes, (int)rank);
-  return wk_onnx_return(c, wk_emit_unsqueeze(c, c->in[0], axes));
+  return wk_onnx_return(c, wk_make_unsqueeze(c, c->in[0], axes));
 }
 
 wk_status wk_onnx_transpose(wk_onnx_node *c) {
@@ -82,7 +82,7 @@ wk_status wk_onnx_transpose(wk_onnx_node *c) {
     wk_onnx_valid(c, !seen[v[i]], "perm names axis %lld twice", (long long)v[i]);
     seen[v[i]] = true;
   }
-  return wk_onnx_ok(c) ? wk_onnx_return(c, wk_emit_transpose(c, c->in[0], v)) : c->status;
+  return wk_onnx_ok(c) ? wk_onnx_return(c, wk_make_transpose(c, c->in[0], v)) : c->status;
 }
 
 wk_status wk_onnx_expand(wk_onnx_node *c) {
@@ -96,7 +96,7 @@ wk_status wk_onnx_expand(wk_onnx_node *c) {
   wk_type shape = wk_type_make(x.dtype, (int)want.n, want.v), y;
   wk_onnx_latch(c, wk_type_check(&shape));
   if (wk_onnx_ok(c)) wk_onnx_latch(c, wk_type_broadcast(&x, &shape, &y));
-  return wk_onnx_ok(c) ? wk_onnx_return(c, wk_emit_expand(c, c->in[0], y.rank, y.dims)) : c->status;
+  return wk_onnx_ok(c) ? wk_onnx_return(c, wk_make_expand(c, c->in[0], y.rank, y.dims)) : c->status;
 }
 
 wk_status wk_onnx_shape(wk_onnx_node *c) {
@@ -106,12 +106,12 @@ wk_status wk_onnx_shape(wk_onnx_node *c) {
   if (end < 0) end += x.rank;
   start = start < 0 ? 0 : start > x.rank ? x.rank : start;
   end = end < start ? start : end > x.rank ? x.rank : end;
-  return wk_onnx_return(c, wk_emit_i64s(c, x.dims + start, end - start));
+  return wk_onnx_return(c, wk_make_i64s(c, x.dims + start, end - start));
 }
 
 wk_status wk_onnx_size(wk_onnx_node *c) {
   int64_t n = wk_type_count(wk_onnx_type(c, c->in[0]));
-  return wk_onnx_return(c, wk_emit_reshape(c, wk_emit_i64s(c, &n, 1), 0, NULL));
+  return wk_onnx_return(c, wk_make_reshape(c, wk_make_i64s(c, &n, 1), 0, NULL));
 }
 
 /* ---- joining and cutting ------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ wk_status wk_onnx_concat(wk_onnx_node *c) {
   int rank = wk_onnx_type(c, c->in[0])->rank;
   for (int i = 0; i < c->n_in; i++) wk_onnx_valid(c, wk_onnx_has(c, i), "input %d is missing", i);
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 1), rank);
-  return wk_onnx_ok(c) ? wk_onnx_return(c, wk_emit_concat(c, c->in, c->n_in, axis)) : c->status;
+  return wk_onnx_ok(c) ? wk_onnx_return(c, wk_make_concat(c, c->in, c->n_in, axis)) : c->status;
 }
 
 /* Sizes of the pieces when they are not given: equal, the last one smaller (opset 18). */
@@ -149,11 +149,11 @@ wk_status wk_onnx_split(wk_onnx_node *c) {
                      (long long)sizes.n)) {
     return c->status;
   }
-  WK_EMIT_ATTRS(c, a, SPLIT, split);
+  WK_MAKE_ATTRS(c, a, SPLIT, split);
   a->axis = axis;
   a->sizes = wk_ints_dup(c->im->m->arena, sizes.v, sizes.n);
   wk_value_id *out = wk_arena_alloc(c->im->arena, (size_t)(sizes.n + 1) * sizeof *out);
-  wk_emit_n(c, WK_OP_SPLIT, a, c->in, 1, out, (int)sizes.n);
+  wk_make_n(c, WK_OP_SPLIT, a, c->in, 1, out, (int)sizes.n);
   for (int i = 0; i < c->n_out; i++) wk_onnx_result(c, i, out[i]);
   return c->status;
 }
@@ -204,11 +204,11 @@ wk_status wk_onnx_slice(wk_onnx_node *c) {
     if (sizes[i] <= 1) strides[i] = 1;
   }
   wk_arena *m = c->im->m->arena;
-  WK_EMIT_ATTRS(c, a, SLICE, slice);
+  WK_MAKE_ATTRS(c, a, SLICE, slice);
   a->starts = wk_ints_dup(m, first, x.rank);
   a->sizes = wk_ints_dup(m, sizes, x.rank);
   a->steps = wk_ints_dup(m, strides, x.rank);
-  return wk_onnx_return(c, wk_emit(c, WK_OP_SLICE, a, 1, c->in[0]));
+  return wk_onnx_return(c, wk_make(c, WK_OP_SLICE, a, 1, c->in[0]));
 }
 
 wk_status wk_onnx_tile(wk_onnx_node *c) {
@@ -221,7 +221,7 @@ wk_status wk_onnx_tile(wk_onnx_node *c) {
     repeats = wk_ints_dup(c->im->m->arena, v, x.rank);
   }
   wk_onnx_valid(c, repeats.n == x.rank, "%lld repeats", (long long)repeats.n);
-  WK_EMIT_ATTRS(c, a, TILE, tile);
+  WK_MAKE_ATTRS(c, a, TILE, tile);
   a->repeats = repeats;
-  return wk_onnx_return(c, wk_emit(c, WK_OP_TILE, a, 1, c->in[0]));
+  return wk_onnx_return(c, wk_make(c, WK_OP_TILE, a, 1, c->in[0]));
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 #include "compiler/onnx/matmul.h"
 
@@ -19,7 +19,7 @@ static wk_status window(wk_onnx_node *c, double a0, double a1, double a2) {
     return c->status;
   void *data;
   wk_type t = wk_type_make(wk_onnx_dtype(c, "output_datatype", WK_F32), 1, &n);
-  wk_value_id v = wk_emit_constant(c, &t, &data);
+  wk_value_id v = wk_make_constant(c, &t, &data);
   double period = periodic ? (double)n : (double)(n - 1);
   for (int64_t i = 0; data && i < n; i++) {
     double x = n == 1 ? 0 : 2 * M_PI * (double)i / period;
@@ -66,7 +66,7 @@ wk_status wk_onnx_mel_weights(wk_onnx_node *c) {
   double *m = wk_arena_alloc(c->im->arena, (size_t)(bins * columns) * sizeof *m);
   for (int64_t k = 0; k < columns; k++) mel_column(m, bins, columns, k, edge);
   wk_dtype t = wk_onnx_dtype(c, "output_datatype", WK_F32);
-  return wk_onnx_return(c, wk_emit_f64s(c, t, m, 2, (const int64_t[]){bins, columns}));
+  return wk_onnx_return(c, wk_make_f64s(c, t, m, 2, (const int64_t[]){bins, columns}));
 }
 
 /* ---- Fourier transforms -------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static wk_value_id transform_matrix(wk_onnx_node *c, const transform *f, wk_dtyp
                     (long long)f->n)) return WK_NONE;
   void *data;
   wk_type type = wk_type_make(t, 2, (const int64_t[]){rows, columns});
-  wk_value_id v = wk_emit_constant(c, &type, &data);
+  wk_value_id v = wk_make_constant(c, &type, &data);
   double sign = f->inverse ? 1 : -1, scale = f->inverse ? 1.0 / (double)f->n : 1;
   for (int64_t j = 0; data && j < f->n; j++) {
     for (int64_t k = 0; k < f->bins; k++) {
@@ -107,22 +107,22 @@ static wk_value_id transform_last(wk_onnx_node *c, wk_value_id x, const transfor
   wk_value_id m = transform_matrix(c, f, t.dtype);
   if (!wk_onnx_ok(c)) return WK_NONE;
   t.dims[t.rank - 2] = f->n * f->components;
-  x = wk_emit_reshape(c, x, t.rank - 1, t.dims);
+  x = wk_make_reshape(c, x, t.rank - 1, t.dims);
   x = wk_matmul_emit(c, x, m);
   t.dims[t.rank - 2] = f->bins;
   t.dims[t.rank - 1] = 2;
-  return wk_emit_reshape(c, x, t.rank, t.dims);
+  return wk_make_reshape(c, x, t.rank, t.dims);
 }
 
 static wk_value_id fit_length(wk_onnx_node *c, wk_value_id x, int axis, int64_t n) {
   const wk_type t = *wk_onnx_type(c, x);
-  if (t.dims[axis] >= n) return wk_emit_slice(c, x, axis, 0, n, 1);
+  if (t.dims[axis] >= n) return wk_make_slice(c, x, axis, 0, n, 1);
   int64_t after[WK_MAX_RANK] = {0};
   after[axis] = n - t.dims[axis];
-  WK_EMIT_ATTRS(c, a, PAD, pad);
+  WK_MAKE_ATTRS(c, a, PAD, pad);
   a->before = wk_ints_fill(c->im->m->arena, t.rank, 0);
   a->after = wk_ints_dup(c->im->m->arena, after, t.rank);
-  return wk_emit(c, WK_OP_PAD, a, 1, x);
+  return wk_make(c, WK_OP_PAD, a, 1, x);
 }
 
 static bool is_signal(wk_onnx_node *c, const wk_type *t) {
@@ -142,8 +142,8 @@ wk_status wk_onnx_dft(wk_onnx_node *c) {
   transform f = {.n = n, .components = x.dims[x.rank - 1], .bins = one_sided ? n / 2 + 1 : n,
                  .inverse = wk_onnx_int(c, "inverse", 0) != 0};
   wk_value_id v = fit_length(c, c->in[0], (int)axis, n);
-  v = transform_last(c, wk_emit_move_axis(c, v, (int)axis, x.rank - 2), &f);
-  return wk_onnx_return(c, wk_emit_move_axis(c, v, x.rank - 2, (int)axis));
+  v = transform_last(c, wk_make_move_axis(c, v, (int)axis, x.rank - 2), &f);
+  return wk_onnx_return(c, wk_make_move_axis(c, v, x.rank - 2, (int)axis));
 }
 
 /* [batch, samples, components] -> [batch, frames, length, components]. */
@@ -151,11 +151,11 @@ static wk_value_id cut_frames(wk_onnx_node *c, wk_value_id x, int64_t step, int6
   int64_t frames = (wk_onnx_type(c, x)->dims[1] - length) / step + 1;
   void *data;
   wk_type t = wk_type_make(WK_I64, 2, (const int64_t[]){frames, length});
-  wk_value_id at = wk_emit_constant(c, &t, &data);
+  wk_value_id at = wk_make_constant(c, &t, &data);
   for (int64_t i = 0; data && i < frames * length; i++) {
     ((int64_t *)data)[i] = i / length * step + i % length;
   }
-  return wk_emit_gather(c, x, at, 1);
+  return wk_make_gather(c, x, at, 1);
 }
 
 wk_status wk_onnx_stft(wk_onnx_node *c) {
@@ -171,8 +171,8 @@ wk_status wk_onnx_stft(wk_onnx_node *c) {
   transform f = {.n = length, .components = x.dims[2], .bins = one_sided ? length / 2 + 1 : length};
   wk_value_id v = cut_frames(c, c->in[0], step, length);
   if (wk_onnx_has(c, 2)) {
-    wk_value_id w = wk_emit_reshape(c, c->in[2], 2, (const int64_t[]){length, 1});
-    v = wk_emit_2(c, WK_OP_MUL, v, w);
+    wk_value_id w = wk_make_reshape(c, c->in[2], 2, (const int64_t[]){length, 1});
+    v = wk_make_2(c, WK_OP_MUL, v, w);
   }
   return wk_onnx_return(c, transform_last(c, v, &f));
 }

@@ -4,7 +4,7 @@
  * that order. */
 #include <string.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
 #define FIRST 2
@@ -18,25 +18,25 @@ static int tensor_count(wk_onnx_node *c, int groups) {
 
 static wk_value_id regularised(wk_onnx_node *c, wk_value_id g, wk_value_id x) {
   double lambda = wk_onnx_float(c, "norm_coefficient", 0.0);
-  return lambda == 0 ? g : wk_emit_2(c, WK_OP_ADD, g, wk_emit_mul_f(c, x, lambda));
+  return lambda == 0 ? g : wk_make_2(c, WK_OP_ADD, g, wk_make_mul_f(c, x, lambda));
 }
 
 static wk_value_id add(wk_onnx_node *c, wk_value_id a, wk_value_id b) {
-  return wk_emit_2(c, WK_OP_ADD, a, b);
+  return wk_make_2(c, WK_OP_ADD, a, b);
 }
 static wk_value_id sub(wk_onnx_node *c, wk_value_id a, wk_value_id b) {
-  return wk_emit_2(c, WK_OP_SUB, a, b);
+  return wk_make_2(c, WK_OP_SUB, a, b);
 }
 static wk_value_id mul(wk_onnx_node *c, wk_value_id a, wk_value_id b) {
-  return wk_emit_2(c, WK_OP_MUL, a, b);
+  return wk_make_2(c, WK_OP_MUL, a, b);
 }
 static wk_value_id quotient(wk_onnx_node *c, wk_value_id a, wk_value_id b) {
-  return wk_emit_2(c, WK_OP_DIV, a, b);
+  return wk_make_2(c, WK_OP_DIV, a, b);
 }
 
 /* a of type t, as a scalar. */
 static wk_value_id scalar_as(wk_onnx_node *c, wk_value_id v, wk_dtype t) {
-  return wk_emit_cast(c, wk_emit_reshape(c, v, 0, NULL), t);
+  return wk_make_cast(c, wk_make_reshape(c, v, 0, NULL), t);
 }
 
 wk_status wk_onnx_adagrad(wk_onnx_node *c) {
@@ -45,11 +45,11 @@ wk_status wk_onnx_adagrad(wk_onnx_node *c) {
   for (int i = 0; i < n; i++) {
     wk_value_id x = c->in[FIRST + i], g = c->in[FIRST + n + i], h = c->in[FIRST + 2 * n + i];
     wk_dtype t = wk_onnx_type(c, x)->dtype;
-    wk_value_id step = wk_emit_add_f(c, wk_emit_mul_f(c, scalar_as(c, c->in[1], t), decay), 1.0);
+    wk_value_id step = wk_make_add_f(c, wk_make_mul_f(c, scalar_as(c, c->in[1], t), decay), 1.0);
     wk_value_id rate = quotient(c, scalar_as(c, c->in[0], t), step);
     g = regularised(c, g, x);
     h = add(c, h, mul(c, g, g));
-    wk_value_id root = wk_emit_add_f(c, wk_emit_1(c, WK_OP_SQRT, h), eps);
+    wk_value_id root = wk_make_add_f(c, wk_make_1(c, WK_OP_SQRT, h), eps);
     wk_onnx_result(c, i, sub(c, x, quotient(c, mul(c, rate, g), root)));
     wk_onnx_result(c, n + i, h);
   }
@@ -59,12 +59,12 @@ wk_status wk_onnx_adagrad(wk_onnx_node *c) {
 /* Rate corrected for the bias of the first steps; at step 0 the rate itself. */
 static wk_value_id adam_rate(wk_onnx_node *c, wk_dtype t, double alpha, double beta) {
   wk_value_id step = scalar_as(c, c->in[1], t), rate = scalar_as(c, c->in[0], t);
-  wk_value_id one = wk_emit_scalar(c, t, 1);
-  wk_value_id b = sub(c, one, wk_emit_2(c, WK_OP_POW, wk_emit_scalar(c, t, beta), step));
-  wk_value_id a = sub(c, one, wk_emit_2(c, WK_OP_POW, wk_emit_scalar(c, t, alpha), step));
-  wk_value_id later = quotient(c, mul(c, rate, wk_emit_1(c, WK_OP_SQRT, b)), a);
-  wk_value_id is_later = wk_emit_2(c, WK_OP_GREATER, step, wk_emit_scalar(c, t, 0));
-  return wk_emit_where(c, is_later, later, rate);
+  wk_value_id one = wk_make_scalar(c, t, 1);
+  wk_value_id b = sub(c, one, wk_make_2(c, WK_OP_POW, wk_make_scalar(c, t, beta), step));
+  wk_value_id a = sub(c, one, wk_make_2(c, WK_OP_POW, wk_make_scalar(c, t, alpha), step));
+  wk_value_id later = quotient(c, mul(c, rate, wk_make_1(c, WK_OP_SQRT, b)), a);
+  wk_value_id is_later = wk_make_2(c, WK_OP_GREATER, step, wk_make_scalar(c, t, 0));
+  return wk_make_where(c, is_later, later, rate);
 }
 
 wk_status wk_onnx_adam(wk_onnx_node *c) {
@@ -79,11 +79,11 @@ wk_status wk_onnx_adam(wk_onnx_node *c) {
     wk_value_id v = c->in[FIRST + 2 * n + i], h = c->in[FIRST + 3 * n + i];
     wk_dtype t = wk_onnx_type(c, x)->dtype;
     g = regularised(c, g, x);
-    v = add(c, wk_emit_mul_f(c, v, alpha), wk_emit_mul_f(c, g, 1.0 - alpha));
-    h = add(c, wk_emit_mul_f(c, h, beta), wk_emit_mul_f(c, mul(c, g, g), 1.0 - beta));
-    wk_value_id root = wk_emit_add_f(c, wk_emit_1(c, WK_OP_SQRT, h), eps);
+    v = add(c, wk_make_mul_f(c, v, alpha), wk_make_mul_f(c, g, 1.0 - alpha));
+    h = add(c, wk_make_mul_f(c, h, beta), wk_make_mul_f(c, mul(c, g, g), 1.0 - beta));
+    wk_value_id root = wk_make_add_f(c, wk_make_1(c, WK_OP_SQRT, h), eps);
     wk_value_id y = sub(c, x, quotient(c, mul(c, adam_rate(c, t, alpha, beta), v), root));
-    if (post != 0) y = wk_emit_mul_f(c, y, 1.0 - post);
+    if (post != 0) y = wk_make_mul_f(c, y, 1.0 - post);
     wk_onnx_result(c, i, y);
     wk_onnx_result(c, n + i, v);
     wk_onnx_result(c, 2 * n + i, h);
@@ -101,12 +101,12 @@ wk_status wk_onnx_momentum(wk_onnx_node *c) {
     wk_value_id x = c->in[FIRST + i], g = c->in[FIRST + n + i], v = c->in[FIRST + 2 * n + i];
     wk_dtype t = wk_onnx_type(c, x)->dtype;
     wk_value_id step = scalar_as(c, c->in[1], t), rate = scalar_as(c, c->in[0], t);
-    wk_value_id is_later = wk_emit_2(c, WK_OP_GREATER, step, wk_emit_scalar(c, t, 0));
+    wk_value_id is_later = wk_make_2(c, WK_OP_GREATER, step, wk_make_scalar(c, t, 0));
     wk_value_id weight =
-        wk_emit_where(c, is_later, wk_emit_scalar(c, t, beta), wk_emit_scalar(c, t, 1));
+        wk_make_where(c, is_later, wk_make_scalar(c, t, beta), wk_make_scalar(c, t, 1));
     g = regularised(c, g, x);
-    v = add(c, wk_emit_mul_f(c, v, alpha), mul(c, weight, g));
-    wk_value_id move = nesterov ? add(c, g, wk_emit_mul_f(c, v, alpha)) : v;
+    v = add(c, wk_make_mul_f(c, v, alpha), mul(c, weight, g));
+    wk_value_id move = nesterov ? add(c, g, wk_make_mul_f(c, v, alpha)) : v;
     wk_onnx_result(c, i, sub(c, x, mul(c, rate, move)));
     wk_onnx_result(c, n + i, v);
   }

@@ -2,7 +2,7 @@
 #ifndef WICK_IMPORT_MATMUL_H
 #define WICK_IMPORT_MATMUL_H
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 
 /* numpy's matmul, ranks of at least 1. */
 wk_value_id wk_matmul_emit(wk_onnx_node *c, wk_value_id a, wk_value_id b);

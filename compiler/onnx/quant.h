@@ -2,7 +2,7 @@
 #ifndef WICK_IMPORT_QUANT_H
 #define WICK_IMPORT_QUANT_H
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 
 /* Affine quantisation with scales and zero points that broadcast against x; zero may be WK_NONE. */
 wk_value_id wk_quant_quantize(wk_onnx_node *c, wk_value_id x, wk_value_id scale, wk_value_id zero,

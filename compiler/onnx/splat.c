@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 
 #define BLOCK ((size_t)1 << 20)
 #define MAPPED_FROM ((int64_t)1 << 20) /* smaller ones are plain memory */
@@ -65,7 +65,7 @@ static bool map_pattern(wk_importer *im, size_t bytes, const void *value, size_t
   return ok;
 }
 
-wk_value_id wk_emit_constant_splat(wk_onnx_node *c, const wk_type *t, const void *value) {
+wk_value_id wk_make_constant_splat(wk_onnx_node *c, const wk_type *t, const void *value) {
   if (c->status) return WK_NONE;
   wk_onnx_latch(c, wk_type_check(t));
   if (c->status) return WK_NONE;
@@ -81,12 +81,12 @@ wk_value_id wk_emit_constant_splat(wk_onnx_node *c, const wk_type *t, const void
   if (bytes >= MAPPED_FROM) { /* no room: computed at run time */
     wk_type scalar = wk_type_make(t->dtype, 0, NULL);
     void *one;
-    wk_value_id v = wk_emit_constant(c, &scalar, &one);
+    wk_value_id v = wk_make_constant(c, &scalar, &one);
     if (one) memcpy(one, value, size);
-    return wk_emit_expand(c, v, t->rank, t->dims);
+    return wk_make_expand(c, v, t->rank, t->dims);
   }
   void *data;
-  wk_value_id v = wk_emit_constant(c, t, &data);
+  wk_value_id v = wk_make_constant(c, t, &data);
   if (data) fill(data, (size_t)bytes, value, size);
   return v;
 }

@@ -3,7 +3,7 @@
 #ifndef WICK_IMPORT_WINDOW_H
 #define WICK_IMPORT_WINDOW_H
 
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 
 typedef struct {
   int n; /* spatial axes */

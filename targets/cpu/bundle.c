@@ -18,23 +18,23 @@ static const char *function_name(const wk_cpu_module *m, size_t k, const char *w
                    : wk_arena_printf(a, "%s_%s_%zu", m->name, what, k + 1);
 }
 
-static void copy_pointers(wk_emit *e, wk_ssa from, wk_ssa to, size_t at, size_t n) {
+static void copy_pointers(wk_llvm *e, wk_ssa from, wk_ssa to, size_t at, size_t n) {
   for (size_t k = 0; k < n; k++) {
-    wk_ssa p = wk_emit_load(e, e->ptr, wk_emit_off(e, from, (int64_t)k * 8));
-    wk_emit_store(e, p, wk_emit_off(e, to, (int64_t)(at + k) * 8));
+    wk_ssa p = wk_llvm_load(e, e->ptr, wk_llvm_off(e, from, (int64_t)k * 8));
+    wk_llvm_store(e, p, wk_llvm_off(e, to, (int64_t)(at + k) * 8));
   }
 }
 
 /* int run(weights, inputs, outputs, arena) and int run_with(exec, weights, inputs, outputs, arena).
  * */
 static void add_run(wk_cpu_module *m, size_t k, bool with_exec) {
-  wk_emit *e = &m->gen.e;
+  wk_llvm *e = &m->gen.e;
   const wk_program *p = m->programs[k];
   LLVMTypeRef params[] = {e->ptr, e->ptr, e->ptr, e->ptr, e->ptr};
   unsigned n = with_exec ? 5 : 4, at = with_exec ? 1 : 0;
   const char *name = function_name(m, k, with_exec ? "run_with" : "run", m->gen.arena);
   wk_ssa fn = LLVMAddFunction(e->mod, name, LLVMFunctionType(e->i32, params, n, 0));
-  wk_emit_attributes(e, fn);
+  wk_llvm_attributes(e, fn);
   e->fn = fn;
   LLVMPositionBuilderAtEnd(e->b, LLVMAppendBasicBlockInContext(e->ctx, fn, ""));
   size_t n_in = p->inputs.n, n_out = p->outputs.n;
@@ -67,9 +67,9 @@ static const char *name_of(const char *stem, wk_arena *a) {
   return isdigit((unsigned char)*name) ? wk_arena_printf(a, "m%s", name) : name;
 }
 
-static wk_status build(wk_program *const *programs, size_t n, const wk_cpu_isa *isa,
-                       const char *name, wk_cpu_module *m) {
-  WK_TRY(wk_cpu_module_build(programs, n, isa, name, false, m));
+static wk_status build(wk_program *const *programs, size_t n, const wk_simd *simd, const char *name,
+                       wk_cpu_module *m) {
+  WK_TRY(wk_cpu_module_build(programs, n, simd, name, false, m));
   for (size_t k = 0; k < n; k++) {
     add_run(m, k, false);
     add_run(m, k, true);
@@ -89,7 +89,7 @@ static const char *plain_text(const char *s, wk_arena *a) {
   return out;
 }
 
-static void print_tensor(FILE *f, const char *name, const wk_binding *b, wk_arena *a) {
+static void print_tensor(FILE *f, const char *name, const wk_program_io *b, wk_arena *a) {
   const wk_type *t = &b->type;
   fprintf(f, "#define %s_NAME \"%s\"\n", name, plain_text(b->name, a));
   fprintf(f, "#define %s_DTYPE %d /* %s */\n", name, (int)t->dtype, wk_dtype_name(t->dtype));
@@ -100,7 +100,7 @@ static void print_tensor(FILE *f, const char *name, const wk_binding *b, wk_aren
           (long long)wk_type_count(t), name, (long long)wk_type_bytes(t));
 }
 
-static void print_tensors(FILE *f, const char *macro, const char *kind, const wk_binding *b,
+static void print_tensors(FILE *f, const char *macro, const char *kind, const wk_program_io *b,
                           size_t n, wk_arena *a) {
   fprintf(f, "#define %s_%sS %zu\n", macro, kind, n);
   for (size_t i = 0; i < n; i++)
@@ -156,7 +156,7 @@ static void print_exec(FILE *f, const char *name) {
 static void print_header(FILE *f, const wk_cpu_module *m, const wk_emit_options *o) {
   wk_arena *a = wk_arena_new();
   const char *macro = upper(a, m->name);
-  fprintf(f, "/* %s, compiled by wick for %s", m->name, m->isa->name);
+  fprintf(f, "/* %s, compiled by wick for %s", m->name, m->simd->name);
   if (o->command && *o->command) fprintf(f, " (%s)", plain_text(o->command, a));
   fprintf(f, ".\n"
              " *   weights  contents of %s.weights, aligned to %d bytes\n"
@@ -210,15 +210,15 @@ static wk_status write_bundle(const wk_cpu_module *m, const wk_emit_options *o, 
 }
 
 wk_status wk_cpu_bundle_emit(wk_program *const *programs, size_t n, const wk_emit_options *o,
-                             const wk_cpu_isa *isa, const char *path) {
+                             const wk_simd *simd, const char *path) {
   if (strcmp(path, "-") == 0)
     return wk_error(WK_USAGE, "a bundle is several files: give it a name with -o");
   wk_arena *a = wk_arena_new();
   const char *stem = stem_of(path, a);
   wk_cpu_module m;
   LLVMMemoryBufferRef object = NULL;
-  wk_status s = build(programs, n, isa, name_of(stem, a), &m);
-  if (!s) s = wk_object_emit(isa, m.mod, LLVMObjectFile, &object);
+  wk_status s = build(programs, n, simd, name_of(stem, a), &m);
+  if (!s) s = wk_object_emit(simd, m.mod, LLVMObjectFile, &object);
   if (!s) s = write_bundle(&m, o, stem, object, a);
   wk_cpu_emit_result(&m, o);
   if (object) LLVMDisposeMemoryBuffer(object);
@@ -228,7 +228,7 @@ wk_status wk_cpu_bundle_emit(wk_program *const *programs, size_t n, const wk_emi
 }
 
 wk_status wk_cpu_code_emit(wk_emit_kind kind, wk_program *const *programs, size_t n,
-                           const wk_emit_options *o, const wk_cpu_isa *isa, const char *path) {
+                           const wk_emit_options *o, const wk_simd *simd, const char *path) {
   wk_arena *a = wk_arena_new();
   const char *name = strcmp(path, "-") == 0 ? o->model_name : path;
   wk_cpu_module m;
@@ -236,13 +236,13 @@ wk_status wk_cpu_code_emit(wk_emit_kind kind, wk_program *const *programs, size_
   char *text = NULL;
   char *stem = stem_of(name ? name : "model", a), *dot = strrchr(stem, '.');
   if (dot && dot > stem && !strchr(dot, '/')) *dot = '\0';
-  wk_status s = build(programs, n, isa, name_of(stem, a), &m);
+  wk_status s = build(programs, n, simd, name_of(stem, a), &m);
   if (!s && kind == WK_EMIT_LLVM_IR) {
     text = LLVMPrintModuleToString(m.mod);
     s = wk_write_file(path, text, strlen(text));
     LLVMDisposeMessage(text);
   } else if (!s) {
-    s = wk_object_emit(isa, m.mod, kind == WK_EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile, &code);
+    s = wk_object_emit(simd, m.mod, kind == WK_EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile, &code);
     if (!s) s = wk_write_file(path, LLVMGetBufferStart(code), LLVMGetBufferSize(code));
   }
   wk_cpu_emit_result(&m, o);

@@ -9,14 +9,14 @@
 
 enum { SMALL_NS = 20000, PIECE_NS = 10000 };
 
-void wk_codegen_begin(wk_codegen *c, LLVMContextRef ctx, LLVMModuleRef mod, const wk_cpu_isa *isa) {
+void wk_codegen_begin(wk_codegen *c, LLVMContextRef ctx, LLVMModuleRef mod, const wk_simd *simd) {
   memset(c, 0, sizeof *c);
-  wk_emit_init(&c->e, ctx, mod, isa);
+  wk_llvm_init(&c->e, ctx, mod, simd);
   c->arena = wk_arena_new();
 }
 
 void wk_codegen_end(wk_codegen *c) {
-  wk_emit_free(&c->e);
+  wk_llvm_free(&c->e);
   wk_arena_free(c->arena);
   c->arena = NULL;
 }
@@ -32,11 +32,11 @@ char *wk_symbol_text(wk_arena *a, const char *s, size_t most) {
 /* ---- addresses ------------------------------------------------------------------------------ */
 
 static wk_ssa field(wk_codegen *c, size_t offset, LLVMTypeRef type) {
-  return wk_emit_load(&c->e, type, wk_emit_off(&c->e, c->exec, (int64_t)offset));
+  return wk_llvm_load(&c->e, type, wk_llvm_off(&c->e, c->exec, (int64_t)offset));
 }
 
 static wk_ssa io_pointer(wk_codegen *c, uint32_t k) {
-  return wk_emit_load(&c->e, c->e.ptr, wk_emit_off(&c->e, c->io, (int64_t)k * 8));
+  return wk_llvm_load(&c->e, c->e.ptr, wk_llvm_off(&c->e, c->io, (int64_t)k * 8));
 }
 
 wk_ssa wk_codegen_address(wk_codegen *c, const wk_view *v) {
@@ -56,19 +56,19 @@ wk_ssa wk_codegen_address(wk_codegen *c, const wk_view *v) {
       break;
     default: return LLVMConstNull(c->e.ptr);
   }
-  base = wk_emit_off(&c->e, base, offset);
+  base = wk_llvm_off(&c->e, base, offset);
   if (v->step == 0 || !c->iteration) return base;
-  return wk_emit_at(&c->e, base, wk_emit_mul(&c->e, c->iteration, v->step));
+  return wk_llvm_at(&c->e, base, wk_llvm_mul(&c->e, c->iteration, v->step));
 }
 
 wk_ssa wk_codegen_table(wk_codegen *c, const int64_t *words, size_t n) {
-  wk_emit *e = &c->e;
+  wk_llvm *e = &c->e;
   uint64_t hash = wk_hash64(words, n * sizeof *words, n);
   const char *name = wk_arena_printf(c->arena, "wk.table.%016llx", (unsigned long long)hash);
   wk_ssa found = LLVMGetNamedGlobal(e->mod, name);
   if (found) return found;
   wk_ssa *values = wk_arena_alloc(c->arena, (n + 1) * sizeof *values);
-  for (size_t i = 0; i < n; i++) values[i] = wk_emit_int(e, words[i]);
+  for (size_t i = 0; i < n; i++) values[i] = wk_llvm_int(e, words[i]);
   wk_ssa data = LLVMConstArray2(e->i64, values, n);
   wk_ssa global = LLVMAddGlobal(e->mod, LLVMTypeOf(data), name);
   LLVMSetInitializer(global, data);
@@ -82,66 +82,66 @@ wk_ssa wk_codegen_table(wk_codegen *c, const int64_t *words, size_t n) {
 
 /* wick_task_fn around a kernel's task. */
 static wk_ssa thunk(wk_codegen *c, wk_ssa task) {
-  wk_emit *e = &c->e;
+  wk_llvm *e = &c->e;
   const char *name = wk_arena_printf(c->arena, "%s.piece", LLVMGetValueName(task));
   wk_ssa fn = LLVMGetNamedFunction(e->mod, name);
   if (fn) return fn;
-  wk_emit_place place = wk_emit_save(e);
+  wk_llvm_place place = wk_llvm_save(e);
   LLVMTypeRef params[] = {e->ptr, e->i64, e->i64, e->ptr};
-  fn = wk_emit_function(e, name, params, 4);
+  fn = wk_llvm_function(e, name, params, 4);
   wk_ssa args[] = {LLVMGetParam(fn, 0), LLVMGetParam(fn, 3), LLVMGetParam(fn, 1),
                    LLVMGetParam(fn, 2)};
-  wk_emit_call(e, task, args, 4);
-  wk_emit_return(e);
-  wk_emit_restore(e, place);
+  wk_llvm_call(e, task, args, 4);
+  wk_llvm_return(e);
+  wk_llvm_restore(e, place);
   return fn;
 }
 
 /* void wk.parallel(exec, fn, ctx, n, grain): by the caller's parallel_for when there is one. */
 static wk_ssa parallel(wk_codegen *c) {
-  wk_emit *e = &c->e;
+  wk_llvm *e = &c->e;
   wk_ssa fn = LLVMGetNamedFunction(e->mod, "wk.parallel");
   if (fn) return fn;
-  wk_emit_place place = wk_emit_save(e);
+  wk_llvm_place place = wk_llvm_save(e);
   LLVMTypeRef params[] = {e->ptr, e->ptr, e->ptr, e->i64, e->i64};
-  fn = wk_emit_function(e, "wk.parallel", params, 5);
+  fn = wk_llvm_function(e, "wk.parallel", params, 5);
   wk_ssa args[5];
   for (unsigned k = 0; k < 5; k++) args[k] = LLVMGetParam(fn, k);
   LLVMTypeRef task_params[] = {e->ptr, e->i64, e->i64, e->ptr};
   LLVMTypeRef task = LLVMFunctionType(e->void_t, task_params, 4, 0);
-  wk_ssa given = wk_emit_load(
-      e, e->ptr, wk_emit_off(e, args[0], (int64_t)offsetof(wick_exec, parallel_for)));
-  wk_emit_branch branch;
-  wk_emit_if(e, &branch, LLVMBuildIsNull(e->b, given, ""));
+  wk_ssa given =
+      wk_llvm_load(e, e->ptr, wk_llvm_off(e, args[0], (int64_t)offsetof(wick_exec, parallel_for)));
+  wk_llvm_branch branch;
+  wk_llvm_if(e, &branch, LLVMBuildIsNull(e->b, given, ""));
   wk_ssa scratch =
-      wk_emit_load(e, e->ptr, wk_emit_off(e, args[0], (int64_t)offsetof(wick_exec, scratch)));
-  wk_ssa direct[] = {args[2], wk_emit_int(e, 0), args[3], scratch};
+      wk_llvm_load(e, e->ptr, wk_llvm_off(e, args[0], (int64_t)offsetof(wick_exec, scratch)));
+  wk_ssa direct[] = {args[2], wk_llvm_int(e, 0), args[3], scratch};
   LLVMBuildCall2(e->b, task, args[1], direct, 4, "");
-  wk_emit_else(e, &branch);
+  wk_llvm_else(e, &branch);
   LLVMBuildCall2(e->b, LLVMGlobalGetValueType(fn), given, args, 5, "");
-  wk_emit_endif(e, &branch);
-  wk_emit_return(e);
-  wk_emit_restore(e, place);
+  wk_llvm_endif(e, &branch);
+  wk_llvm_return(e);
+  wk_llvm_restore(e, place);
   return fn;
 }
 
 void wk_codegen_run(wk_codegen *c, const wk_cpu_kernel *k, const wk_ssa *args, uint32_t n,
                     double nanoseconds) {
-  wk_emit *e = &c->e;
+  wk_llvm *e = &c->e;
   if (k->n_tasks == 0) return;
   if (k->scratch_bytes > c->scratch_bytes) c->scratch_bytes = k->scratch_bytes;
   for (uint32_t a = 0; a < n; a++)
-    wk_emit_store(e, args[a], wk_emit_off(e, c->args, (int64_t)a * 8));
+    wk_llvm_store(e, args[a], wk_llvm_off(e, c->args, (int64_t)a * 8));
   if (k->n_tasks == 1 || nanoseconds < SMALL_NS) {
     wk_ssa scratch = field(c, offsetof(wick_exec, scratch), e->ptr);
-    wk_ssa direct[] = {c->args, scratch, wk_emit_int(e, 0), wk_emit_int(e, k->n_tasks)};
-    wk_emit_call(e, k->task, direct, 4);
+    wk_ssa direct[] = {c->args, scratch, wk_llvm_int(e, 0), wk_llvm_int(e, k->n_tasks)};
+    wk_llvm_call(e, k->task, direct, 4);
     return;
   }
   double grain = (double)k->n_tasks * PIECE_NS / nanoseconds;
-  wk_ssa run[] = {c->exec, thunk(c, k->task), c->args, wk_emit_int(e, k->n_tasks),
-                    wk_emit_int(e, grain < 1 ? 1 : (int64_t)grain)};
-  wk_emit_call(e, parallel(c), run, 5);
+  wk_ssa run[] = {c->exec, thunk(c, k->task), c->args, wk_llvm_int(e, k->n_tasks),
+                  wk_llvm_int(e, grain < 1 ? 1 : (int64_t)grain)};
+  wk_llvm_call(e, parallel(c), run, 5);
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */
@@ -160,9 +160,9 @@ static uint32_t most_operands(const wk_program *p, wk_arena *scratch) {
 }
 
 static wk_status emit_step(wk_codegen *c, const wk_inst *i, const char *name, uint32_t room) {
-  wk_emit *e = &c->e;
+  wk_llvm *e = &c->e;
   LLVMTypeRef params[] = {e->ptr, e->ptr, e->ptr, e->ptr};
-  wk_ssa fn = wk_emit_function(e, name, params, 4);
+  wk_ssa fn = wk_llvm_function(e, name, params, 4);
   c->exec = LLVMGetParam(fn, 0);
   c->consts = LLVMGetParam(fn, 1);
   c->io = LLVMGetParam(fn, 2);
@@ -173,37 +173,37 @@ static wk_status emit_step(wk_codegen *c, const wk_inst *i, const char *name, ui
   wk_inst *one[] = {(wk_inst *)i};
   wk_block block = {.insts = {one, 1, 1}};
   WK_TRY(wk_codegen_block(c, &block));
-  wk_emit_return(e);
+  wk_llvm_return(e);
   return NULL;
 }
 
 /* exec of a caller that gave none: scratch lies behind the arena. */
 static wk_ssa own_exec(wk_codegen *c, wk_ssa memory) {
-  wk_emit *e = &c->e;
+  wk_llvm *e = &c->e;
   wk_ssa exec = LLVMBuildAlloca(e->b, LLVMArrayType2(e->i64, sizeof(wick_exec) / 8), "");
   int64_t behind = (int64_t)wk_align_up((uint64_t)c->p->region_size[WK_REGION_ACT], WICK_ALIGN);
   for (size_t at = 0; at < sizeof(wick_exec); at += 8) {
     wk_ssa v = LLVMConstNull(e->ptr);
-    if (at == offsetof(wick_exec, scratch)) v = wk_emit_off(e, memory, behind);
-    if (at == offsetof(wick_exec, threads)) v = wk_emit_int(e, 1);
-    wk_emit_store(e, v, wk_emit_off(e, exec, (int64_t)at));
+    if (at == offsetof(wick_exec, scratch)) v = wk_llvm_off(e, memory, behind);
+    if (at == offsetof(wick_exec, threads)) v = wk_llvm_int(e, 1);
+    wk_llvm_store(e, v, wk_llvm_off(e, exec, (int64_t)at));
   }
   return exec;
 }
 
 static void emit_entry(wk_codegen *c, const wk_codegen_entry *entry) {
-  wk_emit *e = &c->e;
+  wk_llvm *e = &c->e;
   LLVMTypeRef params[] = {e->ptr, e->ptr, e->ptr, e->ptr};
   wk_ssa fn = LLVMAddFunction(e->mod, entry->entry, LLVMFunctionType(e->i32, params, 4, 0));
-  wk_emit_attributes(e, fn);
+  wk_llvm_attributes(e, fn);
   e->fn = fn;
   LLVMPositionBuilderAtEnd(e->b, LLVMAppendBasicBlockInContext(e->ctx, fn, ""));
   wk_ssa memory = LLVMGetParam(fn, 3), own = own_exec(c, memory), given = LLVMGetParam(fn, 0);
-  wk_ssa exec = wk_emit_select(e, LLVMBuildIsNull(e->b, given, ""), own, given);
+  wk_ssa exec = wk_llvm_select(e, LLVMBuildIsNull(e->b, given, ""), own, given);
   wk_ssa args[] = {exec, LLVMGetParam(fn, 1), LLVMGetParam(fn, 2), memory};
   for (size_t i = 0; i < entry->n_steps; i++)
-    wk_emit_call(e, LLVMGetNamedFunction(e->mod, entry->steps[i].name), args, 4);
-  wk_ssa error = wk_emit_load(e, e->i64, wk_emit_off(e, exec, offsetof(wick_exec, error)));
+    wk_llvm_call(e, LLVMGetNamedFunction(e->mod, entry->steps[i].name), args, 4);
+  wk_ssa error = wk_llvm_load(e, e->i64, wk_llvm_off(e, exec, offsetof(wick_exec, error)));
   LLVMBuildRet(e->b, LLVMBuildTrunc(e->b, error, e->i32, ""));
 }
 

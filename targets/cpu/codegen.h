@@ -9,7 +9,7 @@
 #include "targets/cpu/kernels/kernels.h"
 
 typedef struct {
-  wk_emit e;
+  wk_llvm e;
   wk_arena *arena;         /* names, temporary tables */
   uint32_t rare;           /* files of rare code that the module calls (bit per file) */
   int64_t scratch_bytes;   /* the most that a task so far wants of its thread */
@@ -33,7 +33,7 @@ typedef struct {
   size_t n_steps;
 } wk_codegen_entry;
 
-void wk_codegen_begin(wk_codegen *c, LLVMContextRef ctx, LLVMModuleRef mod, const wk_cpu_isa *isa);
+void wk_codegen_begin(wk_codegen *c, LLVMContextRef ctx, LLVMModuleRef mod, const wk_simd *simd);
 void wk_codegen_end(wk_codegen *c);
 
 /* Emits the steps and the entry of a program; `prefix` begins every name. const_at has one offset

@@ -4,12 +4,12 @@
 
 #include "targets/cpu/codegen.h"
 #include "targets/cpu/kernels/contract.h"
-#include "targets/cpu/expr/expr_emit.h"
+#include "targets/cpu/expr/expr_codegen.h"
 
 /* Multiply-accumulates that one thread does in a nanosecond, roughly. */
-static double macs_per_ns(const wk_cpu_isa *isa, const wk_inst *i) {
+static double macs_per_ns(const wk_simd *simd, const wk_inst *i) {
   bool is_int = i->operands[WK_CONTRACT_A].dtype != WK_F32;
-  return 2.5 * isa->lanes * (is_int && isa->has_vnni ? 4 : 1);
+  return 2.5 * simd->lanes * (is_int && simd->has_vnni ? 4 : 1);
 }
 
 enum { MANY = 1 << 16, MANY_SETS = 4096 };
@@ -58,8 +58,8 @@ static void sum_facts(const wk_codegen *c, const wk_inst *i, const wk_contract *
   int64_t(*reach)[2] = wk_xcalloc((size_t)n, sizeof *reach);
   wk_fact x = wk_fact_any(t->a), any = wk_fact_any(WK_I32);
   bool known = t->a != WK_F32 && k->is_packed && packed;
-  if (known && is_conv) wk_cpu_conv_reach(c->e.isa, &k->conv, packed, reach);
-  if (known && !is_conv) wk_cpu_matmul_reach(c->e.isa, &k->matmul, packed, reach);
+  if (known && is_conv) wk_cpu_conv_reach(c->e.simd, &k->conv, packed, reach);
+  if (known && !is_conv) wk_cpu_matmul_reach(c->e.simd, &k->matmul, packed, reach);
   for (int64_t j = 0; j < n; j++) {
     wk_fact sum = wk_fact_range(x.lo * reach[j][0] + x.hi * reach[j][1],
                                 x.hi * reach[j][0] + x.lo * reach[j][1]);
@@ -110,8 +110,8 @@ wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) {
   WK_TRY(epilogue(c, i, &k, &epi));
   wk_cpu_kernel kernel;
   memset(&kernel, 0, sizeof kernel);
-  WK_TRY(k.kind == WK_CONTRACT_CONV ? wk_cpu_conv_emit(&c->e, &k.conv, &epi, &kernel)
-                                    : wk_cpu_matmul_emit(&c->e, &k.matmul, &epi, &kernel));
+  WK_TRY(k.kind == WK_CONTRACT_CONV ? wk_cpu_conv_codegen(&c->e, &k.conv, &epi, &kernel)
+                                    : wk_cpu_matmul_codegen(&c->e, &k.matmul, &epi, &kernel));
   if (k.is_packed && kernel.packed_bytes > c->p->buffers.data[i->operands[k.b].buffer].size)
     return wk_error_at(WK_INTERNAL, i->name, "packed weights have another size");
   wk_ssa args[3 + WK_CPU_MAX_OPERANDS];
@@ -120,7 +120,7 @@ wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) {
   args[2] = wk_codegen_address(c, &i->operands[k.b]);
   for (int o = 0; o < k.n_operands; o++)
     args[3 + o] = wk_codegen_address(c, &i->operands[k.operand[o]]);
-  double ns = (double)wk_codegen_macs(i) / macs_per_ns(c->e.isa, i);
+  double ns = (double)wk_codegen_macs(i) / macs_per_ns(c->e.simd, i);
   if (k.is_packed) ns += (double)kernel.packed_bytes / 10;
   wk_codegen_run(c, &kernel, args, 3 + (uint32_t)k.n_operands, ns);
   return NULL;

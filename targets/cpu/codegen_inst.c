@@ -35,22 +35,22 @@ int64_t wk_codegen_bytes(const wk_inst *i) {
   return n;
 }
 
-static double expr_ns(const wk_cpu_isa *isa, const wk_expr *e, int64_t elements) {
-  return e ? (double)elements * e->n * 0.5 / isa->lanes : 0;
+static double expr_ns(const wk_simd *simd, const wk_expr *e, int64_t elements) {
+  return e ? (double)elements * e->n * 0.5 / simd->lanes : 0;
 }
 
-static double estimate(const wk_cpu_isa *isa, const wk_inst *i) {
+static double estimate(const wk_simd *simd, const wk_inst *i) {
   double ns = (double)wk_codegen_bytes(i) / 8;
   if (i->op == WK_OP_MAP)
-    ns += expr_ns(isa, ((const wk_attr_map *)i->attrs)->body, wk_view_count(&i->operands[0]));
+    ns += expr_ns(simd, ((const wk_attr_map *)i->attrs)->body, wk_view_count(&i->operands[0]));
   if (i->op == WK_OP_REDUCE)
-    ns += expr_ns(isa, ((const wk_attr_reduce *)i->attrs)->pre, wk_view_count(&i->operands[1]));
+    ns += expr_ns(simd, ((const wk_attr_reduce *)i->attrs)->pre, wk_view_count(&i->operands[1]));
   for (uint32_t b = 0; b < i->n_bodies; b++)
     for (size_t k = 0; k < i->bodies[b].insts.n; k++) {
       const wk_inst *x = i->bodies[b].insts.data[k];
       ns += (double)wk_codegen_bytes(x) / 16;
       if (x->op == WK_OP_MAP)
-        ns += expr_ns(isa, ((const wk_attr_map *)x->attrs)->body, wk_view_count(&x->operands[0]));
+        ns += expr_ns(simd, ((const wk_attr_map *)x->attrs)->body, wk_view_count(&x->operands[0]));
     }
   return ns;
 }
@@ -88,12 +88,12 @@ static wk_ssa *addresses(wk_codegen *c, const wk_inst *i, uint32_t *n) {
 static wk_status emit_loops(wk_codegen *c, const wk_inst *i) {
   wk_cpu_kernel kernel;
   memset(&kernel, 0, sizeof kernel);
-  if (i->op == WK_OP_NEST) WK_TRY(wk_cpu_nest_emit(&c->e, c->p, i, &kernel));
-  else if (i->op == WK_OP_REDUCE) WK_TRY(wk_cpu_reduce_emit(&c->e, c->p, i, &kernel));
-  else WK_TRY(wk_cpu_map_emit(&c->e, c->p, i, &kernel));
+  if (i->op == WK_OP_NEST) WK_TRY(wk_cpu_nest_codegen(&c->e, c->p, i, &kernel));
+  else if (i->op == WK_OP_REDUCE) WK_TRY(wk_cpu_reduce_codegen(&c->e, c->p, i, &kernel));
+  else WK_TRY(wk_cpu_map_codegen(&c->e, c->p, i, &kernel));
   uint32_t n;
   wk_ssa *args = addresses(c, i, &n);
-  wk_codegen_run(c, &kernel, args, n, estimate(c->e.isa, i));
+  wk_codegen_run(c, &kernel, args, n, estimate(c->e.simd, i));
   return NULL;
 }
 

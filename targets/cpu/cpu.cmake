@@ -7,7 +7,7 @@ execute_process(COMMAND ${LLVM_CONFIG} --libs --link-shared OUTPUT_VARIABLE llvm
 execute_process(COMMAND ${LLVM_CONFIG} --libdir OUTPUT_VARIABLE llvm_libdir
                 OUTPUT_STRIP_TRAILING_WHITESPACE)
 
-# rare/bitcode/*.c become bitcode, once per instruction set (the rows of isa.c), and bytes in the library.
+# rare/bitcode/*.c become bitcode, once per instruction set (the rows of simd.c), and bytes in the library.
 set(rare_isas avx512 avx2 x86-64 aarch64)
 set(rare_flags_avx512 --target=x86_64-linux-gnu -march=x86-64-v4 -mprefer-vector-width=512)
 set(rare_flags_avx2 --target=x86_64-linux-gnu -march=x86-64-v3)
@@ -22,20 +22,20 @@ set(rare_symbols)
 set(rare_rows)
 foreach(source ${rare_sources})
   get_filename_component(file ${source} NAME_WE)
-  foreach(isa ${rare_isas})
-    set(out ${rare_dir}/${file}.${isa}.bc)
+  foreach(simd ${rare_isas})
+    set(out ${rare_dir}/${file}.${simd}.bc)
     add_custom_command(
       OUTPUT ${out}
-      COMMAND ${CLANG19} ${rare_flags_${isa}} -std=gnu11 -O2 -ffreestanding -fno-builtin -fPIC
+      COMMAND ${CLANG19} ${rare_flags_${simd}} -std=gnu11 -O2 -ffreestanding -fno-builtin -fPIC
               -fvisibility=hidden -fno-math-errno -ffp-contract=off -fno-strict-aliasing
               -fno-jump-tables -fno-asynchronous-unwind-tables -Wall -Wextra -Wpedantic -Wshadow
               -Wno-psabi -I${CMAKE_SOURCE_DIR} -emit-llvm -c ${source} -o ${out}
       DEPENDS ${source} ${rare_headers} ${CMAKE_SOURCE_DIR}/runtime/abi.h
       VERBATIM)
-    string(REPLACE - _ symbol rare_${file}_${isa})
+    string(REPLACE - _ symbol rare_${file}_${simd})
     list(APPEND rare_bitcode ${out})
     string(APPEND rare_symbols "BYTES(${symbol}, \"${out}\")\n")
-    string(APPEND rare_rows "    {\"${file}\", \"${isa}\", ${symbol}, ${symbol}_end},\n")
+    string(APPEND rare_rows "    {\"${file}\", \"${simd}\", ${symbol}, ${symbol}_end},\n")
   endforeach()
 endforeach()
 file(MAKE_DIRECTORY ${rare_dir})

@@ -13,13 +13,13 @@
 
 /* What the machine must have, by LLVM's names (runtime/wick.h); the table of instruction sets uses
  * those of /proc/cpuinfo. */
-static const char *features_text(const wk_cpu_isa *isa, wk_arena *a) {
+static const char *features_text(const wk_simd *simd, wk_arena *a) {
   static const struct {
     const char *linux_name, *llvm_name;
   } other[] = {{"bmi1", "bmi lzcnt movbe popcnt"}, /* which x86-64-v3 has as well */
                {"asimd", "neon"}};
   wk_str text = {0};
-  for (const char *s = isa->needs; *s;) {
+  for (const char *s = simd->needs; *s;) {
     size_t n = strcspn(s, " ");
     const char *name = wk_arena_strndup(a, s, n);
     for (size_t k = 0; k < WK_COUNTOF(other); k++)
@@ -32,7 +32,7 @@ static const char *features_text(const wk_cpu_isa *isa, wk_arena *a) {
   return out;
 }
 
-static wk_package_tensor *tensors(const wk_binding *b, size_t n, wk_arena *a) {
+static wk_package_tensor *tensors(const wk_program_io *b, size_t n, wk_arena *a) {
   wk_package_tensor *t = wk_arena_alloc(a, (n + 1) * sizeof *t);
   for (size_t i = 0; i < n; i++) {
     const wk_type *type = &b[i].type;
@@ -142,8 +142,8 @@ static wk_status write_package(const wk_package *pkg, const char *path) {
 }
 
 wk_status wk_cpu_package_emit(wk_program *const *programs, size_t n, const wk_emit_options *o,
-                              const wk_cpu_isa *isa, const char *path) {
-  bool is_arm = strncmp(isa->triple, "aarch64", 7) == 0;
+                              const wk_simd *simd, const char *path) {
+  bool is_arm = strncmp(simd->triple, "aarch64", 7) == 0;
   uint32_t machine = is_arm ? WICK_MACHINE_AARCH64 : WICK_MACHINE_X86_64;
   const char *model = o->model_name && *o->model_name ? o->model_name : "model";
   wk_arena *a = wk_arena_new();
@@ -151,14 +151,18 @@ wk_status wk_cpu_package_emit(wk_program *const *programs, size_t n, const wk_em
   wk_blob blob = {0};
   LLVMMemoryBufferRef object = NULL;
   wk_package *pkg = NULL;
-  wk_status s = wk_cpu_module_build(programs, n, isa, wk_symbol_text(a, model, 64), true, &m);
-  if (!s) s = wk_object_emit(isa, m.mod, LLVMObjectFile, &object);
+  wk_status s = wk_cpu_module_build(programs, n, simd, wk_symbol_text(a, model, 64), true, &m);
+  if (!s) s = wk_object_emit(simd, m.mod, LLVMObjectFile, &object);
   if (!s)
     s = wk_blob_link(LLVMGetBufferStart(object), LLVMGetBufferSize(object), machine, &blob);
   if (!s) {
-    pkg = wk_package_new(&(wk_package_meta){
-        .model = model, .compiler = WICK_VERSION, .flags = o->command, .target = "cpu",
-        .features = features_text(isa, a), .machine = machine, .input_hash = o->input_hash});
+    pkg = wk_package_new(&(wk_package_meta){.model = model,
+                                            .compiler = WICK_VERSION,
+                                            .flags = o->command,
+                                            .target = "cpu",
+                                            .features = features_text(simd, a),
+                                            .machine = machine,
+                                            .input_hash = o->input_hash});
     s = fill(pkg, &m, &blob);
   }
   if (!s) s = write_package(pkg, path);

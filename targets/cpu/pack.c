@@ -11,33 +11,33 @@ static int64_t tile_cost(int64_t rows, int64_t nv, int64_t flips) {
   return cost < 8 ? 8 : cost;
 }
 
-int wk_tile_rows(const wk_cpu_isa *isa, const wk_cpu_types *t, int nv) {
-  return t->a == WK_F32 ? isa->mr[nv] : isa->mr8[nv];
+int wk_tile_rows(const wk_simd *simd, const wk_cpu_types *t, int nv) {
+  return t->a == WK_F32 ? simd->mr[nv] : simd->mr8[nv];
 }
 
 /* Independent of the number of rows, so that several shapes of a model share packed weights. */
-wk_panels wk_panels_choose(const wk_cpu_isa *isa, const wk_cpu_types *t, int64_t n) {
-  int64_t vectors = (n + isa->lanes - 1) / isa->lanes;
-  int64_t flips = wk_dot_heads(isa, t);
+wk_panels wk_panels_choose(const wk_simd *simd, const wk_cpu_types *t, int64_t n) {
+  int64_t vectors = (n + simd->lanes - 1) / simd->lanes;
+  int64_t flips = wk_dot_heads(simd, t);
   wk_panels best = {0};
   double best_cost = 0;
-  for (int nv = isa->nv_max; nv >= 1; nv--) {
+  for (int nv = simd->nv_max; nv >= 1; nv--) {
     if (nv > vectors) continue;
-    int64_t rows = wk_tile_rows(isa, t, nv), tail = vectors % nv;
+    int64_t rows = wk_tile_rows(simd, t, nv), tail = vectors % nv;
     double cost = (double)(vectors / nv * tile_cost(rows, nv, flips));
     if (tail) cost += (double)tile_cost(rows, tail, flips);
     /* Narrow tiles have more rows, whose pointers spill and whose lines meet in few cache sets. */
-    cost *= (1.0 + 0.06 * (isa->nv_max - nv)) / (double)rows;
+    cost *= (1.0 + 0.06 * (simd->nv_max - nv)) / (double)rows;
     if (best.nv && cost >= best_cost) continue;
     best_cost = cost;
     best = (wk_panels){
-        .nv = nv, .nv_tail = (int)tail, .panels = vectors / nv, .columns = vectors * isa->lanes};
+        .nv = nv, .nv_tail = (int)tail, .panels = vectors / nv, .columns = vectors * simd->lanes};
   }
   return best;
 }
 
-int64_t wk_panels_bytes(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, int64_t k) {
-  return p.columns * (wk_dot_heads(isa, t) + k) * 4;
+int64_t wk_panels_bytes(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, int64_t k) {
+  return p.columns * (wk_dot_heads(simd, t) + k) * 4;
 }
 
 /* Panel `i` of those of n columns. */
@@ -48,11 +48,11 @@ typedef struct {
   char *out; /* first word */
 } panel;
 
-static panel panel_at(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, int64_t words,
+static panel panel_at(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, int64_t words,
                       int64_t n, int64_t i, char *out) {
-  int64_t full = (int64_t)p.nv * isa->lanes, left = n - i * full, heads = wk_dot_heads(isa, t);
+  int64_t full = (int64_t)p.nv * simd->lanes, left = n - i * full, heads = wk_dot_heads(simd, t);
   panel a = {.types = t, .heads = heads};
-  a.width = i < p.panels ? full : (int64_t)p.nv_tail * isa->lanes;
+  a.width = i < p.panels ? full : (int64_t)p.nv_tail * simd->lanes;
   a.columns = left < a.width ? left : a.width;
   a.out = out + (i * full * (heads + words) + heads * a.width) * 4;
   memset(a.out - heads * a.width * 4, 0, (size_t)((heads + words) * a.width * 4));
@@ -78,12 +78,12 @@ static void sum_columns(const panel *p, int64_t words) {
   }
 }
 
-void wk_panels_pack(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, int64_t k, int64_t n,
+void wk_panels_pack(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, int64_t k, int64_t n,
                     const void *b, int64_t k_stride, int64_t n_stride, void *out) {
-  int64_t width = (int64_t)p.nv * isa->lanes, count = p.panels + (p.nv_tail > 0);
+  int64_t width = (int64_t)p.nv * simd->lanes, count = p.panels + (p.nv_tail > 0);
   int64_t unit = wk_dot_unit(t), words = (k + unit - 1) / unit;
   for (int64_t i = 0; i < count; i++) {
-    panel a = panel_at(isa, t, p, words, n, i, out);
+    panel a = panel_at(simd, t, p, words, n, i, out);
     for (int64_t r = 0; r < k; r++)
       for (int64_t j = 0; j < a.columns; j++)
         put(&a, r / unit, r % unit, j, b, r * k_stride + (i * width + j) * n_stride);
@@ -91,11 +91,11 @@ void wk_panels_pack(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, i
   }
 }
 
-void wk_panels_reach(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, int64_t k,
-                     int64_t n, const void *packed, int64_t (*reach)[2]) {
-  int64_t full = (int64_t)p.nv * isa->lanes, heads = wk_dot_heads(isa, t);
+void wk_panels_reach(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, int64_t k, int64_t n,
+                     const void *packed, int64_t (*reach)[2]) {
+  int64_t full = (int64_t)p.nv * simd->lanes, heads = wk_dot_heads(simd, t);
   for (int64_t c = 0; c < n; c++) {
-    int64_t i = c / full, width = i < p.panels ? full : (int64_t)p.nv_tail * isa->lanes;
+    int64_t i = c / full, width = i < p.panels ? full : (int64_t)p.nv_tail * simd->lanes;
     const char *at = (const char *)packed + (i * full * (heads + k) + heads * width + c % full) * 4;
     reach[c][0] = reach[c][1] = 0;
     for (int64_t w = 0; w < 4 * k; w++) {
@@ -121,15 +121,15 @@ static void pack_conv_panel(const wk_cpu_conv_desc *d, const panel *p, const voi
   sum_columns(p, d->kh * d->kw * words);
 }
 
-void wk_panels_pack_conv(const wk_cpu_isa *isa, wk_panels p, const wk_cpu_conv_desc *d,
-                         const void *w, const int64_t w_stride[4], void *out) {
-  int64_t width = (int64_t)p.nv * isa->lanes, count = p.panels + (p.nv_tail > 0);
+void wk_panels_pack_conv(const wk_simd *simd, wk_panels p, const wk_cpu_conv_desc *d, const void *w,
+                         const int64_t w_stride[4], void *out) {
+  int64_t width = (int64_t)p.nv * simd->lanes, count = p.panels + (p.nv_tail > 0);
   int64_t unit = wk_dot_unit(&d->types), n = d->cout / d->group;
   int64_t words = d->kh * d->kw * ((d->cin / d->group + unit - 1) / unit);
   for (int64_t g = 0; g < d->group; g++)
     for (int64_t i = 0; i < count; i++) {
-      char *to = (char *)out + g * wk_panels_bytes(isa, &d->types, p, words);
-      panel a = panel_at(isa, &d->types, p, words, n, i, to);
+      char *to = (char *)out + g * wk_panels_bytes(simd, &d->types, p, words);
+      panel a = panel_at(simd, &d->types, p, words, n, i, to);
       pack_conv_panel(d, &a, w, (g * n + i * width) * w_stride[0], w_stride);
     }
 }

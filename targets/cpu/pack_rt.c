@@ -9,19 +9,19 @@
 
 enum { SRC, DST, DEPTH, STRIDE, COLUMNS, ELEMENTS, ARGS };
 
-static wk_ssa param(wk_emit *e, int i) { return LLVMGetParam(e->fn, (unsigned)i); }
+static wk_ssa param(wk_llvm *e, int i) { return LLVMGetParam(e->fn, (unsigned)i); }
 
 /* Interleaves the low (half 0) or high (half 1) halves of two vectors. */
-static wk_ssa zip(wk_emit *e, wk_ssa a, wk_ssa b, int half) {
-  int lanes = e->isa->lanes;
+static wk_ssa zip(wk_llvm *e, wk_ssa a, wk_ssa b, int half) {
+  int lanes = e->simd->lanes;
   wk_ssa index[64];
   for (int i = 0; i < lanes; i++)
     index[i] = LLVMConstInt(e->i32, (unsigned)(i % 2 * lanes + half * lanes / 2 + i / 2), 0);
   return LLVMBuildShuffleVector(e->b, a, b, LLVMConstVector(index, (unsigned)lanes), "");
 }
 
-static void transpose(wk_emit *e, wk_ssa *v) {
-  int lanes = e->isa->lanes;
+static void transpose(wk_llvm *e, wk_ssa *v) {
+  int lanes = e->simd->lanes;
   for (int step = 1; step < lanes; step *= 2) {
     wk_ssa out[64];
     for (int i = 0; i < lanes / 2; i++)
@@ -32,120 +32,120 @@ static void transpose(wk_emit *e, wk_ssa *v) {
 
 /* Row of column `j` of the transposed source; columns that don't exist repeat the last one, their
  * sums are never stored. */
-static wk_ssa column_at(wk_emit *e, bool masked, wk_ssa j) {
-  wk_ssa last = wk_emit_sub(e, param(e, COLUMNS), wk_emit_int(e, 1));
-  if (masked) j = wk_emit_min(e, j, last);
-  return wk_emit_at(e, param(e, SRC), LLVMBuildMul(e->b, j, param(e, STRIDE), ""));
+static wk_ssa column_at(wk_llvm *e, bool masked, wk_ssa j) {
+  wk_ssa last = wk_llvm_sub(e, param(e, COLUMNS), wk_llvm_int(e, 1));
+  if (masked) j = wk_llvm_min(e, j, last);
+  return wk_llvm_at(e, param(e, SRC), LLVMBuildMul(e->b, j, param(e, STRIDE), ""));
 }
 
 /* A vector of words at any address, as floats: they are only moved. */
-static wk_ssa load_words(wk_emit *e, wk_ssa p) { return wk_emit_load_packed(e, e->vec, p); }
+static wk_ssa load_words(wk_llvm *e, wk_ssa p) { return wk_llvm_load_packed(e, e->vec, p); }
 
 /* Word k of a column; of integers, what lies past the elements is zero. */
-static wk_ssa load_word(wk_emit *e, const wk_cpu_types *t, wk_ssa p, wk_ssa k) {
-  wk_ssa word = wk_emit_load_packed(e, e->i32, p);
+static wk_ssa load_word(wk_llvm *e, const wk_cpu_types *t, wk_ssa p, wk_ssa k) {
+  wk_ssa word = wk_llvm_load_packed(e, e->i32, p);
   if (t->a == WK_F32) return word;
-  wk_ssa left = wk_emit_sub(e, param(e, ELEMENTS), wk_emit_mul(e, k, 4));
-  left = wk_emit_min(e, left, wk_emit_int(e, 4));
-  wk_ssa past = LLVMBuildShl(e->b, wk_emit_int(e, -1), wk_emit_mul(e, left, 8), "");
+  wk_ssa left = wk_llvm_sub(e, param(e, ELEMENTS), wk_llvm_mul(e, k, 4));
+  left = wk_llvm_min(e, left, wk_llvm_int(e, 4));
+  wk_ssa past = LLVMBuildShl(e->b, wk_llvm_int(e, -1), wk_llvm_mul(e, left, 8), "");
   wk_ssa mask = LLVMBuildTrunc(e->b, LLVMBuildNot(e->b, past, ""), e->i32, "");
   return LLVMBuildAnd(e->b, word, mask, "");
 }
 
-static void pack_transposed(wk_emit *e, const wk_cpu_types *t, int nv, bool masked) {
-  int lanes = e->isa->lanes, width = nv * lanes * 4;
-  wk_ssa zero = wk_emit_int(e, 0), depth = param(e, DEPTH);
-  wk_ssa full = wk_emit_div(e, param(e, ELEMENTS), wk_dot_unit(t));
-  wk_ssa whole = LLVMBuildAnd(e->b, full, wk_emit_int(e, -(int64_t)lanes), "");
-  wk_emit_loop lv, lk, lj;
-  wk_emit_begin(e, &lv, zero, wk_emit_int(e, nv * lanes), lanes, NULL, 0);
+static void pack_transposed(wk_llvm *e, const wk_cpu_types *t, int nv, bool masked) {
+  int lanes = e->simd->lanes, width = nv * lanes * 4;
+  wk_ssa zero = wk_llvm_int(e, 0), depth = param(e, DEPTH);
+  wk_ssa full = wk_llvm_div(e, param(e, ELEMENTS), wk_dot_unit(t));
+  wk_ssa whole = LLVMBuildAnd(e->b, full, wk_llvm_int(e, -(int64_t)lanes), "");
+  wk_llvm_loop lv, lk, lj;
+  wk_llvm_begin(e, &lv, zero, wk_llvm_int(e, nv * lanes), lanes, NULL, 0);
   wk_ssa row[64];
   for (int i = 0; i < lanes; i++)
-    row[i] = column_at(e, masked, wk_emit_add(e, lv.i, wk_emit_int(e, i)));
-  wk_ssa dst = wk_emit_at(e, param(e, DST), wk_emit_mul(e, lv.i, 4));
-  wk_emit_begin(e, &lk, zero, whole, lanes, NULL, 0);
-  wk_ssa v[64], to = wk_emit_at(e, dst, wk_emit_mul(e, lk.i, width));
+    row[i] = column_at(e, masked, wk_llvm_add(e, lv.i, wk_llvm_int(e, i)));
+  wk_ssa dst = wk_llvm_at(e, param(e, DST), wk_llvm_mul(e, lv.i, 4));
+  wk_llvm_begin(e, &lk, zero, whole, lanes, NULL, 0);
+  wk_ssa v[64], to = wk_llvm_at(e, dst, wk_llvm_mul(e, lk.i, width));
   for (int i = 0; i < lanes; i++)
-    v[i] = load_words(e, wk_emit_at(e, row[i], wk_emit_mul(e, lk.i, 4)));
+    v[i] = load_words(e, wk_llvm_at(e, row[i], wk_llvm_mul(e, lk.i, 4)));
   transpose(e, v);
-  for (int i = 0; i < lanes; i++) wk_emit_vstore(e, v[i], wk_emit_off(e, to, i * width), NULL);
-  wk_emit_end(e, &lk, NULL);
-  wk_emit_end(e, &lv, NULL);
-  wk_emit_begin(e, &lj, zero, wk_emit_int(e, nv * lanes), 1, NULL, 0);
+  for (int i = 0; i < lanes; i++) wk_llvm_vstore(e, v[i], wk_llvm_off(e, to, i * width), NULL);
+  wk_llvm_end(e, &lk, NULL);
+  wk_llvm_end(e, &lv, NULL);
+  wk_llvm_begin(e, &lj, zero, wk_llvm_int(e, nv * lanes), 1, NULL, 0);
   wk_ssa src = column_at(e, masked, lj.i);
-  dst = wk_emit_at(e, param(e, DST), wk_emit_mul(e, lj.i, 4));
-  wk_emit_begin(e, &lk, whole, depth, 1, NULL, 0);
-  wk_ssa x = load_word(e, t, wk_emit_at(e, src, wk_emit_mul(e, lk.i, 4)), lk.i);
-  wk_emit_store(e, x, wk_emit_at(e, dst, wk_emit_mul(e, lk.i, width)));
-  wk_emit_end(e, &lk, NULL);
-  wk_emit_end(e, &lj, NULL);
+  dst = wk_llvm_at(e, param(e, DST), wk_llvm_mul(e, lj.i, 4));
+  wk_llvm_begin(e, &lk, whole, depth, 1, NULL, 0);
+  wk_ssa x = load_word(e, t, wk_llvm_at(e, src, wk_llvm_mul(e, lk.i, 4)), lk.i);
+  wk_llvm_store(e, x, wk_llvm_at(e, dst, wk_llvm_mul(e, lk.i, width)));
+  wk_llvm_end(e, &lk, NULL);
+  wk_llvm_end(e, &lj, NULL);
 }
 
 /* A vector of words, each of up to four rows from `src` on; the first `left` of them exist. */
-static wk_ssa join_rows(wk_emit *e, wk_ssa src, wk_ssa left, wk_ssa mask) {
-  LLVMTypeRef words = wk_vector_type(e->i32, e->isa->lanes);
+static wk_ssa join_rows(wk_llvm *e, wk_ssa src, wk_ssa left, wk_ssa mask) {
+  LLVMTypeRef words = wk_vector_type(e->i32, e->simd->lanes);
   wk_ssa out = LLVMConstNull(words), p = src;
   for (int i = 0; i < 4; i++) {
-    wk_ssa exists = wk_emit_lt(e, wk_emit_int(e, i), left);
-    wk_ssa v = wk_emit_vload_of(e, e->i8, wk_emit_select(e, exists, p, src), mask);
+    wk_ssa exists = wk_llvm_lt(e, wk_llvm_int(e, i), left);
+    wk_ssa v = wk_llvm_vload_of(e, e->i8, wk_llvm_select(e, exists, p, src), mask);
     v = LLVMBuildShl(e->b, LLVMBuildZExt(e->b, v, words, ""), wk_vector_int(e, words, 8 * i), "");
-    v = wk_emit_select(e, exists, v, LLVMConstNull(words));
+    v = wk_llvm_select(e, exists, v, LLVMConstNull(words));
     out = LLVMBuildOr(e->b, out, v, "");
-    p = wk_emit_at(e, p, param(e, STRIDE));
+    p = wk_llvm_at(e, p, param(e, STRIDE));
   }
   return out;
 }
 
-static void pack_straight(wk_emit *e, const wk_cpu_types *t, int nv, bool masked) {
-  int lanes = e->isa->lanes, width = lanes * 4, unit = wk_dot_unit(t), step = width / unit;
-  wk_ssa before = wk_emit_int(e, (nv - 1) * lanes);
-  wk_ssa mask = masked ? wk_emit_lanes(e, wk_emit_sub(e, param(e, COLUMNS), before)) : NULL;
+static void pack_straight(wk_llvm *e, const wk_cpu_types *t, int nv, bool masked) {
+  int lanes = e->simd->lanes, width = lanes * 4, unit = wk_dot_unit(t), step = width / unit;
+  wk_ssa before = wk_llvm_int(e, (nv - 1) * lanes);
+  wk_ssa mask = masked ? wk_llvm_lanes(e, wk_llvm_sub(e, param(e, COLUMNS), before)) : NULL;
   wk_ssa from[] = {param(e, SRC), param(e, DST)};
-  wk_emit_loop l;
-  wk_emit_begin(e, &l, wk_emit_int(e, 0), param(e, DEPTH), 1, from, 2);
-  wk_ssa left = wk_emit_sub(e, param(e, ELEMENTS), wk_emit_mul(e, l.i, unit));
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), param(e, DEPTH), 1, from, 2);
+  wk_ssa left = wk_llvm_sub(e, param(e, ELEMENTS), wk_llvm_mul(e, l.i, unit));
   for (int v = 0; v < nv; v++) {
-    wk_ssa src = wk_emit_off(e, l.phi[0], v * step), m = v == nv - 1 ? mask : NULL;
-    wk_ssa x = t->a == WK_F32 ? wk_emit_vload(e, src, m) : join_rows(e, src, left, m);
-    wk_emit_vstore(e, x, wk_emit_off(e, l.phi[1], v * width), NULL);
+    wk_ssa src = wk_llvm_off(e, l.phi[0], v * step), m = v == nv - 1 ? mask : NULL;
+    wk_ssa x = t->a == WK_F32 ? wk_llvm_vload(e, src, m) : join_rows(e, src, left, m);
+    wk_llvm_vstore(e, x, wk_llvm_off(e, l.phi[1], v * width), NULL);
   }
-  wk_ssa rows = wk_emit_mul(e, param(e, STRIDE), unit);
-  wk_ssa next[] = {wk_emit_at(e, l.phi[0], rows), wk_emit_off(e, l.phi[1], nv * width)};
-  wk_emit_end(e, &l, next);
+  wk_ssa rows = wk_llvm_mul(e, param(e, STRIDE), unit);
+  wk_ssa next[] = {wk_llvm_at(e, l.phi[0], rows), wk_llvm_off(e, l.phi[1], nv * width)};
+  wk_llvm_end(e, &l, next);
 }
 
-static void pack_heads(wk_emit *e, int nv) {
-  int width = e->isa->lanes * 4;
+static void pack_heads(wk_llvm *e, int nv) {
+  int width = e->simd->lanes * 4;
   wk_ssa state[WK_CPU_MAX_NV + 1];
-  wk_emit_loop l;
-  for (int v = 0; v < nv; v++) state[v] = LLVMConstNull(wk_vector_type(e->i32, e->isa->lanes));
+  wk_llvm_loop l;
+  for (int v = 0; v < nv; v++) state[v] = LLVMConstNull(wk_vector_type(e->i32, e->simd->lanes));
   state[nv] = param(e, DST);
-  wk_emit_begin(e, &l, wk_emit_int(e, 0), param(e, DEPTH), 1, state, nv + 1);
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), param(e, DEPTH), 1, state, nv + 1);
   for (int v = 0; v < nv; v++) {
-    wk_ssa b = wk_emit_vload_of(e, e->i32, wk_emit_off(e, l.phi[nv], v * width), NULL);
+    wk_ssa b = wk_llvm_vload_of(e, e->i32, wk_llvm_off(e, l.phi[nv], v * width), NULL);
     state[v] = wk_dot_head(e, b, l.phi[v]);
   }
-  state[nv] = wk_emit_off(e, l.phi[nv], nv * width);
-  wk_emit_end(e, &l, state);
+  state[nv] = wk_llvm_off(e, l.phi[nv], nv * width);
+  wk_llvm_end(e, &l, state);
   for (int v = 0; v < nv; v++)
-    wk_emit_vstore(e, l.phi[v], wk_emit_off(e, param(e, DST), (v - nv) * width), NULL);
+    wk_llvm_vstore(e, l.phi[v], wk_llvm_off(e, param(e, DST), (v - nv) * width), NULL);
 }
 
-wk_ssa wk_pack_emit(wk_emit *e, const wk_cpu_types *t, int nv, bool masked, bool transposed) {
+wk_ssa wk_pack_codegen(wk_llvm *e, const wk_cpu_types *t, int nv, bool masked, bool transposed) {
   char name[80], types[WK_TYPES_NAME];
-  snprintf(name, sizeof name, "wk.pack.%s.%s.%d%s%s", e->isa->name, wk_types_name(t, types), nv,
+  snprintf(name, sizeof name, "wk.pack.%s.%s.%d%s%s", e->simd->name, wk_types_name(t, types), nv,
            masked ? "m" : "", transposed ? "t" : "");
   wk_ssa fn = LLVMGetNamedFunction(e->mod, name);
   if (fn) return fn;
-  wk_emit_place place = wk_emit_save(e);
+  wk_llvm_place place = wk_llvm_save(e);
   LLVMTypeRef of[] = {e->ptr, e->ptr, e->i64, e->i64, e->i64, e->i64};
-  fn = wk_emit_function(e, name, of, ARGS);
+  fn = wk_llvm_function(e, name, of, ARGS);
   if (transposed)
     pack_transposed(e, t, nv, masked);
   else
     pack_straight(e, t, nv, masked);
-  if (wk_dot_heads(e->isa, t)) pack_heads(e, nv);
-  wk_emit_return(e);
-  wk_emit_restore(e, place);
+  if (wk_dot_heads(e->simd, t)) pack_heads(e, nv);
+  wk_llvm_return(e);
+  wk_llvm_restore(e, place);
   return fn;
 }

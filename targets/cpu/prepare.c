@@ -165,16 +165,16 @@ static wk_status pack(wk_prepare *r, wk_inst *i, const wk_contract *c) {
   const wk_buffer *b = &r->p->buffers.data[v->buffer];
   const float *w = (const float *)((const char *)b->data + v->offset);
   bool is_conv = c->kind == WK_CONTRACT_CONV;
-  int64_t bytes = is_conv ? wk_cpu_conv_packed_bytes(r->isa, &c->conv)
-                          : wk_cpu_matmul_packed_bytes(r->isa, &c->matmul);
+  int64_t bytes = is_conv ? wk_cpu_conv_packed_bytes(r->simd, &c->conv)
+                          : wk_cpu_matmul_packed_bytes(r->simd, &c->matmul);
   float *data;
   WK_TRY(wk_prepare_data(r, bytes, &data));
   if (is_conv) {
     int64_t strides[4] = {v->strides[0], v->strides[1], v->rank == 4 ? v->strides[2] : 0,
                           v->strides[v->rank - 1]};
-    wk_cpu_conv_pack(r->isa, &c->conv, w, strides, data);
+    wk_cpu_conv_pack(r->simd, &c->conv, w, strides, data);
   } else {
-    wk_cpu_matmul_pack(r->isa, &c->matmul, w, data);
+    wk_cpu_matmul_pack(r->simd, &c->matmul, w, data);
   }
   point_to_packed(r, v, bytes, data);
   return NULL;
@@ -267,8 +267,8 @@ static void drop_unused_constants(wk_program *p) {
   wk_arena_free(scratch);
 }
 
-wk_status wk_prepare_program(wk_program *p, const wk_cpu_isa *isa) {
-  wk_prepare r = {.p = p, .isa = isa};
+wk_status wk_prepare_program(wk_program *p, const wk_simd *simd) {
+  wk_prepare r = {.p = p, .simd = simd};
   WK_TRY(prepare_blocks(&r));
   drop_unused_constants(p);
   return NULL;

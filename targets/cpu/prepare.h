@@ -4,17 +4,17 @@
 #define WICK_CPU_PREPARE_H
 
 #include "compiler/ir/ir.h"
-#include "targets/cpu/isa.h"
+#include "targets/cpu/simd.h"
 
 typedef struct {
   wk_program *p;
-  const wk_cpu_isa *isa;
+  const wk_simd *simd;
   wk_block *out; /* the block under construction */
 } wk_prepare;
 
 /* Convolutions and products: what does not fit the kernels is taken apart (copies before and after,
  * epilogues as maps), constant operands are packed. Runs once. */
-wk_status wk_prepare_program(wk_program *p, const wk_cpu_isa *isa) WK_MUST_CHECK;
+wk_status wk_prepare_program(wk_program *p, const wk_simd *simd) WK_MUST_CHECK;
 
 /* Zeroed memory for the contents of a constant, owned by the program. */
 wk_status wk_prepare_data(wk_prepare *r, int64_t bytes, float **out) WK_MUST_CHECK;

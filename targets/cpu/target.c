@@ -4,14 +4,14 @@
 #include "targets/cpu/llvm/module.h"
 #include "targets/cpu/prepare.h"
 
-static wk_status isa_of(const wk_emit_options *o, const wk_cpu_isa **out) {
-  return wk_cpu_isa_find(o && o->cpu ? o->cpu : "native", out);
+static wk_status isa_of(const wk_emit_options *o, const wk_simd **out) {
+  return wk_simd_find(o && o->cpu ? o->cpu : "native", out);
 }
 
 static wk_status machine(const char *cpu, wk_processor *out) {
-  const wk_cpu_isa *isa;
-  WK_TRY(wk_cpu_isa_find(cpu ? cpu : "native", &isa));
-  *out = (wk_processor){.name = isa->name, .is_here = wk_cpu_isa_runs_here(isa)};
+  const wk_simd *simd;
+  WK_TRY(wk_simd_find(cpu ? cpu : "native", &simd));
+  *out = (wk_processor){.name = simd->name, .is_here = wk_simd_runs_here(simd)};
   return NULL;
 }
 
@@ -36,20 +36,20 @@ static bool supports(const wk_target *t, const wk_program *p, const wk_inst *i,
 
 static wk_status prepare(const wk_target *t, wk_program *p, const wk_emit_options *o) {
   (void)t;
-  const wk_cpu_isa *isa;
-  WK_TRY(isa_of(o, &isa));
-  return wk_prepare_program(p, isa);
+  const wk_simd *simd;
+  WK_TRY(isa_of(o, &simd));
+  return wk_prepare_program(p, simd);
 }
 
 static wk_status emit(const wk_target *t, wk_emit_kind kind, wk_program *const *programs, size_t n,
                       const wk_emit_options *o, const char *path) {
   (void)t;
-  const wk_cpu_isa *isa;
-  WK_TRY(isa_of(o, &isa));
+  const wk_simd *simd;
+  WK_TRY(isa_of(o, &simd));
   switch (kind) {
-    case WK_EMIT_PACKAGE: return wk_cpu_package_emit(programs, n, o, isa, path);
-    case WK_EMIT_BUNDLE: return wk_cpu_bundle_emit(programs, n, o, isa, path);
-    default: return wk_cpu_code_emit(kind, programs, n, o, isa, path);
+    case WK_EMIT_PACKAGE: return wk_cpu_package_emit(programs, n, o, simd, path);
+    case WK_EMIT_BUNDLE: return wk_cpu_bundle_emit(programs, n, o, simd, path);
+    default: return wk_cpu_code_emit(kind, programs, n, o, simd, path);
   }
 }
 

@@ -23,7 +23,7 @@ typedef void (*lc_task)(void *const *args, void *scratch, int64_t begin, int64_t
 typedef struct {
   LLVMContextRef ctx;
   LLVMModuleRef mod;
-  wk_emit e;
+  wk_llvm e;
   wk_jit *jit;
 } lc_module;
 
@@ -33,10 +33,10 @@ static inline void lc_check(wk_status s) {
   abort();
 }
 
-static inline void lc_begin(lc_module *m, const wk_cpu_isa *isa) {
+static inline void lc_begin(lc_module *m, const wk_simd *simd) {
   m->ctx = LLVMContextCreate();
   m->mod = LLVMModuleCreateWithNameInContext("loops", m->ctx);
-  wk_emit_init(&m->e, m->ctx, m->mod, isa);
+  wk_llvm_init(&m->e, m->ctx, m->mod, simd);
   m->jit = NULL;
 }
 
@@ -45,12 +45,12 @@ static inline void lc_export(lc_module *m, wk_cpu_kernel *k, int id) {
   char name[32];
   snprintf(name, sizeof name, "case%d", id);
   LLVMTypeRef params[] = {m->e.ptr, m->e.ptr, m->e.i64, m->e.i64};
-  wk_ssa fn = wk_emit_function(&m->e, name, params, 4);
+  wk_ssa fn = wk_llvm_function(&m->e, name, params, 4);
   LLVMSetLinkage(fn, LLVMExternalLinkage);
   wk_ssa args[] = {LLVMGetParam(fn, 0), LLVMGetParam(fn, 1), LLVMGetParam(fn, 2),
                    LLVMGetParam(fn, 3)};
-  wk_emit_call(&m->e, k->task, args, 4);
-  wk_emit_return(&m->e);
+  wk_llvm_call(&m->e, k->task, args, 4);
+  wk_llvm_return(&m->e);
 }
 
 static inline lc_task lc_find(lc_module *m, int id) {
@@ -86,7 +86,7 @@ static inline int lc_calls_outside(LLVMMemoryBufferRef object) {
 /* Makes the object only. Returns what it calls outside. */
 static inline int lc_emit_only(lc_module *m) {
   LLVMMemoryBufferRef object;
-  lc_check(wk_object_emit(m->e.isa, m->mod, LLVMObjectFile, &object));
+  lc_check(wk_object_emit(m->e.simd, m->mod, LLVMObjectFile, &object));
   int outside = lc_calls_outside(object);
   LLVMDisposeMemoryBuffer(object);
   return outside;
@@ -94,7 +94,7 @@ static inline int lc_emit_only(lc_module *m) {
 
 static inline int lc_load(lc_module *m) {
   LLVMMemoryBufferRef object;
-  lc_check(wk_object_emit(m->e.isa, m->mod, LLVMObjectFile, &object));
+  lc_check(wk_object_emit(m->e.simd, m->mod, LLVMObjectFile, &object));
   int outside = lc_calls_outside(object);
   lc_check(wk_jit_load(object, &m->jit));
   return outside;
@@ -102,7 +102,7 @@ static inline int lc_load(lc_module *m) {
 
 static inline void lc_end(lc_module *m) {
   wk_jit_free(m->jit);
-  wk_emit_free(&m->e);
+  wk_llvm_free(&m->e);
   LLVMDisposeModule(m->mod);
   LLVMContextDispose(m->ctx);
 }

@@ -62,7 +62,7 @@ static inline wk_view bound(wk_program *p, wk_region region, wk_shape_text shape
   wk_type type = type_of(shape);
   wk_buffer b = {.name = is_input ? "in" : "out", .region = region, .size = wk_type_bytes(&type),
                  .align = 64, .io = (uint32_t)(is_input ? p->inputs.n : p->outputs.n)};
-  wk_binding x = {.type = type, .buffer = wk_program_buffer(p, &b)};
+  wk_program_io x = {.type = type, .buffer = wk_program_buffer(p, &b)};
   x.name = p->buffers.data[x.buffer].name;
   if (is_input) wk_vec_push(&p->inputs, x);
   else wk_vec_push(&p->outputs, x);

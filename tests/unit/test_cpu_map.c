@@ -150,20 +150,20 @@ static void reduce_case(wk_rng *r, lc_case *c) {
   lc_memory(r, c, kind >= 2);
 }
 
-static int run_cases(const wk_cpu_isa *isa, uint64_t seed, void (*make)(wk_rng *r, lc_case *c),
-                     wk_status (*emit)(wk_emit *, const wk_program *, const wk_inst *,
+static int run_cases(const wk_simd *simd, uint64_t seed, void (*make)(wk_rng *r, lc_case *c),
+                     wk_status (*emit)(wk_llvm *, const wk_program *, const wk_inst *,
                                        wk_cpu_kernel *)) {
   static lc_case cases[CASES];
   wk_rng r = {seed};
   lc_module m;
   int wrong = 0;
-  lc_begin(&m, isa);
+  lc_begin(&m, simd);
   for (int i = 0; i < CASES; i++) {
     make(&r, &cases[i]);
     lc_check(emit(&m.e, cases[i].p, cases[i].inst, &cases[i].kernel));
     lc_export(&m, &cases[i].kernel, i);
   }
-  bool runs = wk_cpu_isa_runs_here(isa);
+  bool runs = wk_simd_runs_here(simd);
   wrong += runs ? lc_load(&m) : lc_emit_only(&m);
   for (int i = 0; i < CASES; i++) {
     if (runs) wrong += lc_run(&cases[i], lc_find(&m, i)) != 0;
@@ -174,14 +174,14 @@ static int run_cases(const wk_cpu_isa *isa, uint64_t seed, void (*make)(wk_rng *
 }
 
 static void on_every_isa(uint64_t seed, void (*make)(wk_rng *r, lc_case *c),
-                         wk_status (*emit)(wk_emit *, const wk_program *, const wk_inst *,
+                         wk_status (*emit)(wk_llvm *, const wk_program *, const wk_inst *,
                                            wk_cpu_kernel *)) {
-  for (int i = 0; wk_cpu_isa_row(i); i++) {
-    const wk_cpu_isa *isa = wk_cpu_isa_row(i);
+  for (int i = 0; wk_simd_row(i); i++) {
+    const wk_simd *simd = wk_simd_row(i);
     for (uint64_t k = 0; k < 2; k++) {
-      int wrong = run_cases(isa, seed + 100 * k, make, emit);
+      int wrong = run_cases(simd, seed + 100 * k, make, emit);
       if (wrong)
-        fail_msg("%s, seed %llu: %d of %d cases differ", isa->name,
+        fail_msg("%s, seed %llu: %d of %d cases differ", simd->name,
                  (unsigned long long)(seed + 100 * k), wrong, CASES);
     }
   }
@@ -189,12 +189,12 @@ static void on_every_isa(uint64_t seed, void (*make)(wk_rng *r, lc_case *c),
 
 static void test_maps(void **state) {
   (void)state;
-  on_every_isa(1, map_case, wk_cpu_map_emit);
+  on_every_isa(1, map_case, wk_cpu_map_codegen);
 }
 
 static void test_reductions(void **state) {
   (void)state;
-  on_every_isa(2, reduce_case, wk_cpu_reduce_emit);
+  on_every_isa(2, reduce_case, wk_cpu_reduce_codegen);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -203,9 +203,9 @@ static void test_reductions(void **state) {
 static void test_long_sums(void **state) {
   (void)state;
   static const int64_t shapes[][2] = {{1000000, 1}, {1, 1000000}, {62500, 16}, {16, 62500}};
-  for (int k = 0; wk_cpu_isa_row(k); k++) {
-    const wk_cpu_isa *isa = wk_cpu_isa_row(k);
-    if (!wk_cpu_isa_runs_here(isa)) continue;
+  for (int k = 0; wk_simd_row(k); k++) {
+    const wk_simd *simd = wk_simd_row(k);
+    if (!wk_simd_runs_here(simd)) continue;
     for (size_t j = 0; j < WK_COUNTOF(shapes); j++) {
       lc_module m;
       wk_rng r = {5};
@@ -224,8 +224,8 @@ static void test_long_sums(void **state) {
       int64_t n = c.p->buffers.data[x->buffer].size / 4;
       for (int64_t i = 0; i < n; i++) data[i] = (float)wk_rng_unit(&r);
       memcpy(c.theirs[x->buffer], data, (size_t)n * 4);
-      lc_begin(&m, isa);
-      lc_check(wk_cpu_reduce_emit(&m.e, c.p, c.inst, &c.kernel));
+      lc_begin(&m, simd);
+      lc_check(wk_cpu_reduce_codegen(&m.e, c.p, c.inst, &c.kernel));
       lc_export(&m, &c.kernel, 0);
       assert_int_equal(lc_load(&m), 0);
       void *args[] = {c.ours[y->buffer] + y->offset, c.ours[x->buffer] + x->offset};
@@ -345,14 +345,14 @@ static nest_case layer_norm(int64_t a, int64_t b, int64_t n) {
   return c;
 }
 
-static void run_nest(const wk_cpu_isa *isa, nest_case c) {
+static void run_nest(const wk_simd *simd, nest_case c) {
   void *args[16] = {0}, *ours[5], *theirs[5], *scratch;
   wk_rng r = {3};
   lc_module m;
   wk_cpu_kernel k;
   int64_t n = c.dims[0] * c.dims[1] * c.dims[2];
-  lc_begin(&m, isa);
-  lc_check(wk_cpu_nest_emit(&m.e, c.p, c.nest, &k));
+  lc_begin(&m, simd);
+  lc_check(wk_cpu_nest_codegen(&m.e, c.p, c.nest, &k));
   lc_export(&m, &k, 0);
   assert_int_equal(lc_load(&m), 0);
   for (uint32_t i = 0; i < 5; i++) {
@@ -383,12 +383,12 @@ static void run_nest(const wk_cpu_isa *isa, nest_case c) {
 static void test_nests(void **state) {
   (void)state;
   static const int64_t shapes[][3] = {{2, 3, 128}, {1, 1, 5}, {7, 1, 1}, {3, 50, 37}, {40, 2, 768}};
-  for (int k = 0; wk_cpu_isa_row(k); k++) {
-    const wk_cpu_isa *isa = wk_cpu_isa_row(k);
-    if (!wk_cpu_isa_runs_here(isa)) continue;
+  for (int k = 0; wk_simd_row(k); k++) {
+    const wk_simd *simd = wk_simd_row(k);
+    if (!wk_simd_runs_here(simd)) continue;
     for (size_t i = 0; i < WK_COUNTOF(shapes); i++) {
-      run_nest(isa, softmax(shapes[i][0], shapes[i][1], shapes[i][2]));
-      run_nest(isa, layer_norm(shapes[i][0], shapes[i][1], shapes[i][2]));
+      run_nest(simd, softmax(shapes[i][0], shapes[i][1], shapes[i][2]));
+      run_nest(simd, layer_norm(shapes[i][0], shapes[i][1], shapes[i][2]));
     }
   }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of targets/cpu/llvm/vmath.h against the C library: f32 against double, f64 against long
- * double, in units of the last place, on dense samples and on every special value. */
+/* The functions of targets/cpu/llvm/vmath.h against the C library: f32 against double, f64 against
+ * long double, in units of the last place, on dense samples and on every special value. */
 #include "tests/unit/cpu_loop_case.h"
 
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void emit_function(lc_module *m, wk_expr_op op, wk_dtype t, int arity, in
   uint16_t y = arity == 1 ? wk_expr_1(b, op, x) : wk_expr_2(b, op, x, wk_expr_input(b, 1, t));
   ((wk_attr_map *)i->attrs)->body = wk_expr_finish(b, &y, 1);
   wk_cpu_kernel k;
-  lc_check(wk_cpu_map_emit(&m->e, p, i, &k));
+  lc_check(wk_cpu_map_codegen(&m->e, p, i, &k));
   assert_int_equal((k.n_tasks + 0) > 0, 1);
   lc_export(m, &k, id);
   wk_program_free(p);
@@ -101,7 +101,7 @@ static double sample(const function *f, wk_rng *r, wk_dtype t, int64_t i) {
   return x;
 }
 
-static int check_function(const function *f, const char *isa, wk_dtype t, lc_task task, void *x,
+static int check_function(const function *f, const char *simd, wk_dtype t, lc_task task, void *x,
                           void *y) {
   wk_rng r = {11};
   void *args[] = {y, x};
@@ -116,7 +116,7 @@ static int check_function(const function *f, const char *isa, wk_dtype t, lc_tas
     at = v;
   }
   double limit = t == WK_F32 ? f->ulp32 : f->ulp64;
-  printf("%-7s %-6s %s %8.3f ulp at %.17g%s\n", isa, wk_expr_op_name(f->op), wk_dtype_name(t),
+  printf("%-7s %-6s %s %8.3f ulp at %.17g%s\n", simd, wk_expr_op_name(f->op), wk_dtype_name(t),
          worst, at, worst > limit ? " TOO MUCH" : "");
   return worst > limit;
 }
@@ -125,17 +125,17 @@ static void test_functions(void **state) {
   (void)state;
   double *x = malloc(SAMPLES * sizeof *x), *y = malloc(SAMPLES * sizeof *y);
   int wrong = 0;
-  for (int k = 0; wk_cpu_isa_row(k); k++) {
-    const wk_cpu_isa *isa = wk_cpu_isa_row(k);
-    if (!wk_cpu_isa_runs_here(isa)) continue;
+  for (int k = 0; wk_simd_row(k); k++) {
+    const wk_simd *simd = wk_simd_row(k);
+    if (!wk_simd_runs_here(simd)) continue;
     lc_module m;
-    lc_begin(&m, isa);
+    lc_begin(&m, simd);
     for (int i = 0; i < 2 * FUNCTIONS; i++)
       emit_function(&m, functions[i / 2].op, i % 2 ? WK_F64 : WK_F32, 1, SAMPLES, i);
     wrong += lc_load(&m);
     for (int i = 0; i < 2 * FUNCTIONS; i++)
-      wrong += check_function(&functions[i / 2], isa->name, i % 2 ? WK_F64 : WK_F32, lc_find(&m, i),
-                              x, y);
+      wrong += check_function(&functions[i / 2], simd->name, i % 2 ? WK_F64 : WK_F32,
+                              lc_find(&m, i), x, y);
     lc_end(&m);
   }
   free(x);
@@ -165,7 +165,7 @@ static void sample_pair(wk_rng *r, wk_expr_op op, wk_dtype t, int64_t i, double 
   if (i % 6 == 0) *q = any_magnitude(r, t);
 }
 
-static int check_pair(size_t k, const char *isa, wk_dtype t, lc_task task, void *const *memory) {
+static int check_pair(size_t k, const char *simd, wk_dtype t, lc_task task, void *const *memory) {
   wk_rng r = {13};
   double worst = 0, at[2] = {0, 0};
   for (int64_t i = 0; i < SAMPLES; i++) {
@@ -186,7 +186,7 @@ static int check_pair(size_t k, const char *isa, wk_dtype t, lc_task task, void 
     at[0] = p;
     at[1] = q;
   }
-  printf("%-7s %-6s %s %8.3f at (%.17g, %.17g)\n", isa, wk_expr_op_name(pairs[k].op),
+  printf("%-7s %-6s %s %8.3f at (%.17g, %.17g)\n", simd, wk_expr_op_name(pairs[k].op),
          wk_dtype_name(t), worst, at[0], at[1]);
   return worst > 1;
 }
@@ -196,17 +196,17 @@ static void test_pairs(void **state) {
   void *memory[3];
   int wrong = 0;
   for (int i = 0; i < 3; i++) memory[i] = malloc(SAMPLES * sizeof(double));
-  for (int k = 0; wk_cpu_isa_row(k); k++) {
-    const wk_cpu_isa *isa = wk_cpu_isa_row(k);
-    if (!wk_cpu_isa_runs_here(isa)) continue;
+  for (int k = 0; wk_simd_row(k); k++) {
+    const wk_simd *simd = wk_simd_row(k);
+    if (!wk_simd_runs_here(simd)) continue;
     lc_module m;
-    lc_begin(&m, isa);
+    lc_begin(&m, simd);
     for (int i = 0; i < 6; i++)
       emit_function(&m, pairs[i / 2].op, i % 2 ? WK_F64 : WK_F32, 2, SAMPLES, i);
     wrong += lc_load(&m);
     for (int i = 0; i < 6; i++)
       wrong +=
-          check_pair((size_t)i / 2, isa->name, i % 2 ? WK_F64 : WK_F32, lc_find(&m, i), memory);
+          check_pair((size_t)i / 2, simd->name, i % 2 ? WK_F64 : WK_F32, lc_find(&m, i), memory);
     lc_end(&m);
   }
   for (int i = 0; i < 3; i++) free(memory[i]);

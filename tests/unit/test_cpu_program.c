@@ -16,7 +16,7 @@
 #include "compiler/memory/memory.h"
 #include "runtime/wick.h"
 #include "targets/cpu/cpu.h"
-#include "targets/cpu/isa.h"
+#include "targets/cpu/simd.h"
 #include "tests/unit/program_cases.h"
 
 static void check(wk_status s) {
@@ -32,7 +32,7 @@ typedef struct {
   wk_tensor t[8];
 } tensors;
 
-static tensors allocate(const wk_binding *b, size_t n) {
+static tensors allocate(const wk_program_io *b, size_t n) {
   tensors x = {.n = n};
   assert_true(n <= WK_COUNTOF(x.t));
   for (size_t i = 0; i < n; i++) check(wk_tensor_alloc(&b[i].type, &x.t[i]));
@@ -127,9 +127,9 @@ static void test_case(const program_case *c) {
   pointers(&in, inputs);
   pointers(&want, outputs);
   check(wk_eval_program(p, (const void *const *)inputs, outputs, NULL, NULL));
-  for (int k = 0; wk_cpu_isa_row(k); k++) {
-    const char *cpu = wk_cpu_isa_row(k)->name;
-    if (!wk_cpu_isa_runs_here(wk_cpu_isa_row(k))) continue;
+  for (int k = 0; wk_simd_row(k); k++) {
+    const char *cpu = wk_simd_row(k)->name;
+    if (!wk_simd_runs_here(wk_simd_row(k))) continue;
     place file = temporary("case.wick");
     compile(c, cpu, WK_EMIT_PACKAGE, file.path);
     wick_model *m;

@@ -509,7 +509,7 @@ static wk_block *add_body(wk_program *p, wk_inst *i, uint32_t n) {
 
 /* One binding per caller's buffer, so that the program knows how many there are. */
 static void bind_io(wk_program *p, uint32_t in, uint32_t out) {
-  wk_binding bi = {.name = "x", .buffer = in}, bo = {.name = "y", .buffer = out};
+  wk_program_io bi = {.name = "x", .buffer = in}, bo = {.name = "y", .buffer = out};
   wk_vec_push(&p->inputs, bi);
   wk_vec_push(&p->outputs, bo);
 }

@@ -234,22 +234,22 @@ static void add_integers(suite *s) {
   s->n = kept;
 }
 
-static void check_isa(const wk_cpu_isa *isa, void (*add)(suite *)) {
+static void check_isa(const wk_simd *simd, void (*add)(suite *)) {
   static suite s;
   memset(&s, 0, sizeof s);
   add(&s);
   kh_module m;
-  kh_module_init(&m, isa);
+  kh_module_init(&m, simd);
   for (size_t i = 0; i < s.n; i++) kh_case_emit(&m, &s.cases[i]);
   kh_module_load(&m, s.cases, s.n, NULL);
   for (size_t i = 0; i < s.n; i++) {
     kh_case *c = &s.cases[i];
-    kh_case_alloc(isa, c, 1000 + i);
+    kh_case_alloc(simd, c, 1000 + i);
     char *before = wk_xmalloc((size_t)kh_sizes(c).y);
     memcpy(before, c->y, (size_t)kh_sizes(c).y);
     kh_case_run(c, 0, c->kernel.n_tasks);
     double error = kh_case_error(c, 0);
-    if (!(error <= 1)) fail_msg("%s on %s: error %g", c->name, isa->name, error);
+    if (!(error <= 1)) fail_msg("%s on %s: error %g", c->name, simd->name, error);
     check_gaps(c, before);
     check_task_split(c);
     free(before);
@@ -260,16 +260,16 @@ static void check_isa(const wk_cpu_isa *isa, void (*add)(suite *)) {
 
 static void test_every_isa(void **state) {
   (void)state;
-  const wk_cpu_isa *isa;
-  for (int i = 0; (isa = wk_cpu_isa_row(i)); i++)
-    if (wk_cpu_isa_runs_here(isa)) check_isa(isa, add_floats);
+  const wk_simd *simd;
+  for (int i = 0; (simd = wk_simd_row(i)); i++)
+    if (wk_simd_runs_here(simd)) check_isa(simd, add_floats);
 }
 
 static void test_integers(void **state) {
   (void)state;
-  const wk_cpu_isa *isa;
-  for (int i = 0; (isa = wk_cpu_isa_row(i)); i++)
-    if (wk_cpu_isa_runs_here(isa)) check_isa(isa, add_integers);
+  const wk_simd *simd;
+  for (int i = 0; (simd = wk_simd_row(i)); i++)
+    if (wk_simd_runs_here(simd)) check_isa(simd, add_integers);
 }
 
 /* The residual may be the output buffer itself. */
@@ -277,15 +277,15 @@ static void test_residual_in_place(void **state) {
   (void)state;
   static suite s;
   memset(&s, 0, sizeof s);
-  const wk_cpu_isa *isa;
-  assert_null(wk_cpu_isa_find("native", &isa));
+  const wk_simd *simd;
+  assert_null(wk_simd_find("native", &simd));
   square(&s, "3x3", (int64_t[]){1, 9, 7, 16, 72, 3, 1, 1, 1, 1}, KH_BIAS_RESIDUAL_RELU);
   kh_module m;
-  kh_module_init(&m, isa);
+  kh_module_init(&m, simd);
   kh_case *c = &s.cases[0];
   kh_case_emit(&m, c);
   kh_module_load(&m, c, 1, NULL);
-  kh_case_alloc(isa, c, 5);
+  kh_case_alloc(simd, c, 5);
   kh_case_run(c, 0, c->kernel.n_tasks);
   float *apart = c->y;
   c->y = kh_alloc(c->y_size * 4);
@@ -304,8 +304,8 @@ static void test_residual_in_place(void **state) {
  * the same bytes. */
 static void test_objects(void **state) {
   (void)state;
-  const wk_cpu_isa *isa;
-  for (int i = 0; (isa = wk_cpu_isa_row(i)); i++) {
+  const wk_simd *simd;
+  for (int i = 0; (simd = wk_simd_row(i)); i++) {
     LLVMMemoryBufferRef object[2];
     for (int round = 0; round < 2; round++) {
       static suite s;
@@ -313,9 +313,9 @@ static void test_objects(void **state) {
       add_convs(&s);
       for (size_t k = 6; k < 12; k++) *kh_types(&s.cases[k]) = (wk_cpu_types){WK_I8, WK_I8, 0, 3};
       kh_module m;
-      kh_module_init(&m, isa);
+      kh_module_init(&m, simd);
       for (size_t k = 0; k < 12; k++) kh_case_emit(&m, &s.cases[k]);
-      kh_check(wk_object_emit(isa, m.e.mod, LLVMObjectFile, &object[round]));
+      kh_check(wk_object_emit(simd, m.e.mod, LLVMObjectFile, &object[round]));
       kh_module_free(&m);
       for (size_t k = 0; k < 12; k++) /* nothing was made to run */
         if (s.cases[k].arena) wk_arena_free(s.cases[k].arena);
@@ -329,13 +329,13 @@ static void test_objects(void **state) {
 
 static void test_isa_names(void **state) {
   (void)state;
-  const wk_cpu_isa *isa;
-  assert_null(wk_cpu_isa_find("native", &isa));
-  assert_true(wk_cpu_isa_runs_here(isa));
-  assert_null(wk_cpu_isa_find("znver4", &isa));
-  assert_string_equal(isa->name, "avx512-vnni");
-  assert_null(wk_cpu_isa_find("aarch64", &isa));
-  wk_status st = wk_cpu_isa_find("haswel", &isa);
+  const wk_simd *simd;
+  assert_null(wk_simd_find("native", &simd));
+  assert_true(wk_simd_runs_here(simd));
+  assert_null(wk_simd_find("znver4", &simd));
+  assert_string_equal(simd->name, "avx512-vnni");
+  assert_null(wk_simd_find("aarch64", &simd));
+  wk_status st = wk_simd_find("haswel", &simd);
   assert_non_null(st);
   assert_int_equal(st->code, WK_USAGE);
   assert_non_null(strstr(st->message, "haswell"));

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "compiler/driver/runner.h"
-#include "targets/cpu/isa.h"
+#include "targets/cpu/simd.h"
 #include "tests/random_graph.h"
 
 #if defined __SANITIZE_ADDRESS__

@@ -54,17 +54,17 @@ static wk_ssa power_by_squaring(const wk_expr_at *at, wk_ssa p, uint64_t n) {
 }
 
 static void power_body(const wk_expr_at *at, LLVMTypeRef type, wk_ssa fn) {
-  wk_emit *e = at->e;
+  wk_llvm *e = at->e;
   wk_ssa p = LLVMGetParam(fn, 0), q = LLVMGetParam(fn, 1), one = wk_vector_int(e, type, 1);
   wk_ssa zero = LLVMConstNull(type);
   wk_ssa state[] = {one, p, q};
-  wk_emit_loop l;
-  wk_emit_begin(e, &l, wk_emit_int(e, 0), wk_emit_int(e, 8 * wk_dtype_size(at->from)), 1, state, 3);
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), wk_llvm_int(e, 8 * wk_dtype_size(at->from)), 1, state, 3);
   wk_ssa odd = TEST(NE, LLVMBuildAnd(e->b, l.phi[2], one, ""), zero);
   state[0] = PICK(odd, LLVMBuildMul(e->b, l.phi[0], l.phi[1], ""), l.phi[0]);
   state[1] = LLVMBuildMul(e->b, l.phi[1], l.phi[1], "");
   state[2] = LLVMBuildLShr(e->b, l.phi[2], one, "");
-  wk_emit_end(e, &l, state);
+  wk_llvm_end(e, &l, state);
   wk_ssa y = l.phi[0];
   if (wk_dtype_is_signed(at->from)) {
     wk_ssa minus = constant(p, -1), is_odd = TEST(NE, LLVMBuildAnd(e->b, q, one, ""), zero);
@@ -83,15 +83,15 @@ static wk_ssa power(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
   wk_ssa fn = LLVMGetNamedFunction(at->e->mod, name);
   LLVMTypeRef type = LLVMTypeOf(p), params[] = {type, type};
   if (!fn) {
-    wk_emit_place place = wk_emit_save(at->e);
+    wk_llvm_place place = wk_llvm_save(at->e);
     fn = LLVMAddFunction(at->e->mod, name, LLVMFunctionType(type, params, 2, 0));
     LLVMSetLinkage(fn, LLVMInternalLinkage);
-    wk_emit_attributes(at->e, fn);
-    wk_emit_keep_apart(at->e, fn);
+    wk_llvm_attributes(at->e, fn);
+    wk_llvm_keep_apart(at->e, fn);
     at->e->fn = fn;
     LLVMPositionBuilderAtEnd(at->e->b, LLVMAppendBasicBlockInContext(at->e->ctx, fn, ""));
     power_body(at, type, fn);
-    wk_emit_restore(at->e, place);
+    wk_llvm_restore(at->e, place);
   }
   wk_ssa args[] = {p, q};
   return LLVMBuildCall2(at->e->b, LLVMGlobalGetValueType(fn), fn, args, 2, "");
@@ -172,7 +172,7 @@ static wk_ssa twice_product(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q) 
 
 /* HIGH: what lies under the upper words decides only when these are at a half, and then it counts
  * as more than nothing: their lowest bit. */
-wk_ssa wk_expr_high_emit(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q) {
+wk_ssa wk_expr_high_codegen(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q) {
   LLVMBuilderRef to = at->e->b;
   bool even = at->how.how & WK_HOW_HIGH_EVEN;
   if (at->how.how & WK_HOW_ONCE) {
@@ -189,7 +189,7 @@ wk_ssa wk_expr_high_emit(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q) {
 
 /* With h = twice_product, the first shift gives t = (h + 1) >> 1; a half of the second one is where
  * t + half has nothing below the unit. */
-wk_ssa wk_expr_twice_emit(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q, int64_t again) {
+wk_ssa wk_expr_twice_codegen(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q, int64_t again) {
   wk_ssa h = twice_product(at, a, b, q), unit = constant(a, again + 1);
   wk_ssa sum = LLVMBuildAdd(at->e->b, h, constant(a, (INT64_C(1) << again) + 1), "");
   return round_sum(at, sum, constant(a, (INT64_C(2) << again) - 2), unit, true);
@@ -226,7 +226,7 @@ static wk_ssa sign(const wk_expr_at *at, wk_ssa p) {
   return PICK(TEST(SLT, p, zero), constant(p, -1), positive);
 }
 
-wk_ssa wk_expr_integer_emit(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
+wk_ssa wk_expr_integer_codegen(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
   LLVMBuilderRef b = at->e->b;
   bool is_signed = wk_dtype_is_signed(at->from);
   switch (at->node->op) {
@@ -339,7 +339,7 @@ static wk_ssa resize(const wk_expr_at *at, wk_ssa a, wk_dtype to) {
                                       : LLVMBuildZExt(at->e->b, a, type, "");
 }
 
-wk_ssa wk_expr_cast_emit(const wk_expr_at *at, wk_ssa a) {
+wk_ssa wk_expr_cast_codegen(const wk_expr_at *at, wk_ssa a) {
   wk_dtype to = at->node->dtype;
   bool real_from = wk_dtype_is_float(at->from);
   if (to == at->from) return a;
@@ -357,7 +357,7 @@ static wk_ssa limited(const wk_expr_at *at, const char *name, wk_ssa a, int64_t 
 }
 
 /* Limits of `to` that lie inside the range of the argument's type. */
-wk_ssa wk_expr_sat_emit(const wk_expr_at *at, wk_ssa a) {
+wk_ssa wk_expr_sat_codegen(const wk_expr_at *at, wk_ssa a) {
   wk_dtype to = at->node->dtype;
   bool from_signed = wk_dtype_is_signed(at->from), to_signed = wk_dtype_is_signed(to);
   int from_digits = 8 * wk_dtype_size(at->from) - from_signed;

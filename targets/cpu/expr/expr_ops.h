@@ -7,7 +7,7 @@
 #include "targets/cpu/kernels/kernels.h"
 
 typedef struct {
-  wk_emit *e;
+  wk_llvm *e;
   const wk_expr *x;
   const wk_expr_node *node;
   wk_dtype from; /* of argument 0 */
@@ -17,14 +17,14 @@ typedef struct {
 
 /* The value of a literal argument. */
 bool wk_expr_node_const(const wk_expr_at *at, int arg, double *value);
-wk_ssa wk_expr_cast_emit(const wk_expr_at *at, wk_ssa a);
-wk_ssa wk_expr_sat_emit(const wk_expr_at *at, wk_ssa a);
-wk_ssa wk_expr_integer_emit(const wk_expr_at *at, wk_ssa p, wk_ssa q); /* integers and bools */
+wk_ssa wk_expr_cast_codegen(const wk_expr_at *at, wk_ssa a);
+wk_ssa wk_expr_sat_codegen(const wk_expr_at *at, wk_ssa a);
+wk_ssa wk_expr_integer_codegen(const wk_expr_at *at, wk_ssa p, wk_ssa q); /* integers and bools */
 /* A product of a and b shifted by q, a plan's HIGH or ONCE; vectors of i32. */
-wk_ssa wk_expr_high_emit(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q);
+wk_ssa wk_expr_high_codegen(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q);
 /* The same, a plan's TWICE: then shifted by `again`. */
-wk_ssa wk_expr_twice_emit(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q, int64_t again);
+wk_ssa wk_expr_twice_codegen(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q, int64_t again);
 /* A plan's QUICK: the value that saturates to the node's type, of x, m and s (i32). */
-wk_ssa wk_expr_quick_emit(const wk_expr_at *at, wk_ssa x, wk_ssa m, wk_ssa s, wk_quick *q);
+wk_ssa wk_expr_quick_codegen(const wk_expr_at *at, wk_ssa x, wk_ssa m, wk_ssa s, wk_quick *q);
 
 #endif

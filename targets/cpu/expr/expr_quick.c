@@ -31,7 +31,7 @@ static wk_ssa scale_of(const wk_expr_at *at, const wk_lanes *v, wk_ssa m, wk_ssa
   return scale;
 }
 
-wk_ssa wk_expr_quick_emit(const wk_expr_at *at, wk_ssa x, wk_ssa m, wk_ssa s, wk_quick *q) {
+wk_ssa wk_expr_quick_codegen(const wk_expr_at *at, wk_ssa x, wk_ssa m, wk_ssa s, wk_quick *q) {
   LLVMBuilderRef b = at->e->b;
   wk_lanes v = wk_lanes_make(at->e, at->lanes, 32);
   int least = wk_dtype_is_signed(at->node->dtype) ? -128 : 0;

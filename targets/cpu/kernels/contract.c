@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "targets/cpu/expr/expr_emit.h"
+#include "targets/cpu/expr/expr_codegen.h"
 
 static const int64_t REACH = INT64_C(1) << 39; /* elements; kernels.h */
 

@@ -6,24 +6,24 @@
 
 #include <string.h>
 
-static bool takes_words(const wk_cpu_isa *isa, const wk_cpu_types *t) {
-  return isa->has_vnni && t->b == WK_I8;
+static bool takes_words(const wk_simd *simd, const wk_cpu_types *t) {
+  return simd->has_vnni && t->b == WK_I8;
 }
 
-int wk_dot_heads(const wk_cpu_isa *isa, const wk_cpu_types *t) {
-  return takes_words(isa, t) && t->a == WK_I8;
+int wk_dot_heads(const wk_simd *simd, const wk_cpu_types *t) {
+  return takes_words(simd, t) && t->a == WK_I8;
 }
 
-static LLVMTypeRef words(wk_emit *e) { return wk_vector_type(e->i32, e->isa->lanes); }
-static LLVMTypeRef halves(wk_emit *e) {
-  return wk_vector_type(LLVMInt16TypeInContext(e->ctx), 2 * e->isa->lanes);
+static LLVMTypeRef words(wk_llvm *e) { return wk_vector_type(e->i32, e->simd->lanes); }
+static LLVMTypeRef halves(wk_llvm *e) {
+  return wk_vector_type(LLVMInt16TypeInContext(e->ctx), 2 * e->simd->lanes);
 }
 
-LLVMTypeRef wk_dot_accumulator(wk_emit *e, const wk_cpu_types *t) {
+LLVMTypeRef wk_dot_accumulator(wk_llvm *e, const wk_cpu_types *t) {
   return t->a == WK_F32 ? e->vec : words(e);
 }
 
-static wk_dot_operand split(wk_emit *e, wk_dtype t, wk_ssa word) {
+static wk_dot_operand split(wk_llvm *e, wk_dtype t, wk_ssa word) {
   LLVMBuilderRef b = e->b;
   wk_ssa v = LLVMBuildBitCast(b, word, halves(e), "");
   wk_ssa eight = wk_vector_int(e, halves(e), 8), low = wk_vector_int(e, halves(e), 0xff);
@@ -38,38 +38,38 @@ static wk_dot_operand split(wk_emit *e, wk_dtype t, wk_ssa word) {
   return o;
 }
 
-wk_dot_operand wk_dot_a(wk_emit *e, const wk_cpu_types *t, wk_ssa at) {
-  if (t->a == WK_F32) return (wk_dot_operand){{wk_emit_splat(e, wk_emit_load(e, e->f32, at))}};
-  wk_ssa word = wk_emit_splat(e, wk_emit_load_packed(e, e->i32, at));
-  if (!takes_words(e->isa, t)) return split(e, t->a, word);
+wk_dot_operand wk_dot_a(wk_llvm *e, const wk_cpu_types *t, wk_ssa at) {
+  if (t->a == WK_F32) return (wk_dot_operand){{wk_llvm_splat(e, wk_llvm_load(e, e->f32, at))}};
+  wk_ssa word = wk_llvm_splat(e, wk_llvm_load_packed(e, e->i32, at));
+  if (!takes_words(e->simd, t)) return split(e, t->a, word);
   if (t->a == WK_I8)
     word = LLVMBuildXor(e->b, word, wk_vector_int(e, words(e), INT64_C(0x80808080)), "");
   return (wk_dot_operand){{word}};
 }
 
-wk_dot_operand wk_dot_b(wk_emit *e, const wk_cpu_types *t, wk_ssa at) {
-  if (t->a == WK_F32) return (wk_dot_operand){{wk_emit_vload(e, at, NULL)}};
-  wk_ssa word = wk_emit_vload_of(e, e->i32, at, NULL);
-  return takes_words(e->isa, t) ? (wk_dot_operand){{word}} : split(e, t->b, word);
+wk_dot_operand wk_dot_b(wk_llvm *e, const wk_cpu_types *t, wk_ssa at) {
+  if (t->a == WK_F32) return (wk_dot_operand){{wk_llvm_vload(e, at, NULL)}};
+  wk_ssa word = wk_llvm_vload_of(e, e->i32, at, NULL);
+  return takes_words(e->simd, t) ? (wk_dot_operand){{word}} : split(e, t->b, word);
 }
 
-static wk_ssa call(wk_emit *e, const char *name, wk_ssa *args, unsigned n) {
+static wk_ssa call(wk_llvm *e, const char *name, wk_ssa *args, unsigned n) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   wk_ssa fn = LLVMGetIntrinsicDeclaration(e->mod, id, NULL, 0);
   return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->ctx, id, NULL, 0), fn, args, n, "");
 }
 
 /* The instruction for it, by the size of a vector. */
-static const char *pair_intrinsic(const wk_cpu_isa *isa) {
-  if (strncmp(isa->triple, "x86_64", 6) != 0) return NULL;
-  return isa->lanes == 16  ? "llvm.x86.avx512.pmaddw.d.512"
-         : isa->lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
-                           : "llvm.x86.sse2.pmadd.wd";
+static const char *pair_intrinsic(const wk_simd *simd) {
+  if (strncmp(simd->triple, "x86_64", 6) != 0) return NULL;
+  return simd->lanes == 16  ? "llvm.x86.avx512.pmaddw.d.512"
+         : simd->lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
+                            : "llvm.x86.sse2.pmadd.wd";
 }
 
 /* a.even * b.even + a.odd * b.odd of 16-bit halves of i32 lanes. */
-static wk_ssa pairs(wk_emit *e, wk_ssa a, wk_ssa b) {
-  const char *name = pair_intrinsic(e->isa);
+static wk_ssa pairs(wk_llvm *e, wk_ssa a, wk_ssa b) {
+  const char *name = pair_intrinsic(e->simd);
   LLVMBuilderRef at = e->b;
   a = LLVMBuildBitCast(at, a, halves(e), "");
   b = LLVMBuildBitCast(at, b, halves(e), "");
@@ -87,21 +87,21 @@ static wk_ssa pairs(wk_emit *e, wk_ssa a, wk_ssa b) {
   return LLVMBuildAdd(at, sum[0], sum[1], "");
 }
 
-static wk_ssa quads(wk_emit *e, wk_ssa a, wk_ssa b, wk_ssa acc) {
+static wk_ssa quads(wk_llvm *e, wk_ssa a, wk_ssa b, wk_ssa acc) {
   wk_ssa args[] = {acc, a, b};
   return call(e, "llvm.x86.avx512.vpdpbusd.512", args, 3);
 }
 
-wk_ssa wk_dot_head(wk_emit *e, wk_ssa b, wk_ssa sum) {
+wk_ssa wk_dot_head(wk_llvm *e, wk_ssa b, wk_ssa sum) {
   wk_ssa halves_of_256 = wk_vector_int(e, words(e), INT64_C(0x80808080));
   wk_ssa more = quads(e, halves_of_256, b, LLVMConstNull(words(e)));
   return LLVMBuildSub(e->b, sum, more, "");
 }
 
-wk_ssa wk_dot_emit(wk_emit *e, const wk_cpu_types *t, const wk_dot_operand *a,
-                   const wk_dot_operand *b, wk_ssa acc) {
-  if (t->a == WK_F32) return wk_emit_fma(e, a->part[0], b->part[0], acc);
-  if (takes_words(e->isa, t)) return quads(e, a->part[0], b->part[0], acc);
+wk_ssa wk_dot_codegen(wk_llvm *e, const wk_cpu_types *t, const wk_dot_operand *a,
+                      const wk_dot_operand *b, wk_ssa acc) {
+  if (t->a == WK_F32) return wk_llvm_fma(e, a->part[0], b->part[0], acc);
+  if (takes_words(e->simd, t)) return quads(e, a->part[0], b->part[0], acc);
   for (int p = 0; p < WK_DOT_PARTS; p++)
     acc = LLVMBuildAdd(e->b, acc, pairs(e, a->part[p], b->part[p]), "");
   return acc;
@@ -109,14 +109,14 @@ wk_ssa wk_dot_emit(wk_emit *e, const wk_cpu_types *t, const wk_dot_operand *a,
 
 /* ---- depthwise ------------------------------------------------------------------------------- */
 
-int wk_dot_taps(const wk_cpu_isa *isa, const wk_cpu_types *t) {
+int wk_dot_taps(const wk_simd *simd, const wk_cpu_types *t) {
   if (t->a == WK_F32) return 1;
-  return takes_words(isa, t) ? 4 : 2;
+  return takes_words(simd, t) ? 4 : 2;
 }
 
-wk_ssa wk_dot_join(wk_emit *e, const wk_cpu_types *t, const wk_ssa *x, int n) {
+wk_ssa wk_dot_join(wk_llvm *e, const wk_cpu_types *t, const wk_ssa *x, int n) {
   if (t->a == WK_F32) return x[0];
-  bool is_quad = takes_words(e->isa, t);
+  bool is_quad = takes_words(e->simd, t);
   wk_ssa word = LLVMConstNull(words(e));
   for (int i = 0; i < n; i++) {
     bool extends = t->a == WK_I8 && !is_quad;
@@ -136,17 +136,17 @@ wk_ssa wk_dot_join(wk_emit *e, const wk_cpu_types *t, const wk_ssa *x, int n) {
 
 enum { CHUNK = 4 }; /* words of 16 bytes, within which unpacking works */
 
-int wk_dot_lace(const wk_cpu_isa *isa, const wk_cpu_types *t) {
-  return t->a != WK_F32 && takes_words(isa, t) && isa->lanes == 16 ? 4 : 1;
+int wk_dot_lace(const wk_simd *simd, const wk_cpu_types *t) {
+  return t->a != WK_F32 && takes_words(simd, t) && simd->lanes == 16 ? 4 : 1;
 }
 
-int64_t wk_dot_laced(const wk_cpu_isa *isa, int lace, int64_t channel) {
+int64_t wk_dot_laced(const wk_simd *simd, int lace, int64_t channel) {
   int64_t chunk = channel / CHUNK;
-  return chunk % lace * isa->lanes + chunk / lace * CHUNK + channel % CHUNK;
+  return chunk % lace * simd->lanes + chunk / lace * CHUNK + channel % CHUNK;
 }
 
 /* Elements of a and b in turn, of the lower or the upper half of each 16 bytes. */
-static wk_ssa unpack(wk_emit *e, wk_ssa a, wk_ssa b, bool upper) {
+static wk_ssa unpack(wk_llvm *e, wk_ssa a, wk_ssa b, bool upper) {
   wk_ssa index[64];
   LLVMTypeRef type = LLVMTypeOf(a);
   int n = (int)LLVMGetVectorSize(type);
@@ -159,7 +159,7 @@ static wk_ssa unpack(wk_emit *e, wk_ssa a, wk_ssa b, bool upper) {
 }
 
 /* Two rows of 32 channels as halves of words. */
-static wk_ssa pair_rows(wk_emit *e, wk_ssa low, wk_ssa high) {
+static wk_ssa pair_rows(wk_llvm *e, wk_ssa low, wk_ssa high) {
   wk_ssa eight = wk_vector_int(e, halves(e), 8);
   low = LLVMBuildZExt(e->b, low, halves(e), "");
   if (LLVMIsNull(high)) return low;
@@ -167,9 +167,9 @@ static wk_ssa pair_rows(wk_emit *e, wk_ssa low, wk_ssa high) {
   return LLVMBuildOr(e->b, low, high, "");
 }
 
-void wk_dot_join_laced(wk_emit *e, const wk_cpu_types *t, int lace, const wk_ssa *rows, int n,
+void wk_dot_join_laced(wk_llvm *e, const wk_cpu_types *t, int lace, const wk_ssa *rows, int n,
                        wk_ssa *out) {
-  LLVMTypeRef type = wk_vector_type(e->i8, lace * e->isa->lanes);
+  LLVMTypeRef type = wk_vector_type(e->i8, lace * e->simd->lanes);
   wk_ssa x[4];
   if (lace == 1) {
     out[0] = wk_dot_join(e, t, rows, n);
@@ -192,7 +192,7 @@ void wk_dot_join_laced(wk_emit *e, const wk_cpu_types *t, int lace, const wk_ssa
 }
 
 /* Chunks of a and b, numbered through. */
-static wk_ssa chunks(wk_emit *e, wk_ssa a, wk_ssa b, const int which[4]) {
+static wk_ssa chunks(wk_llvm *e, wk_ssa a, wk_ssa b, const int which[4]) {
   wk_ssa index[16];
   for (int i = 0; i < 4 * CHUNK; i++)
     index[i] = LLVMConstInt(e->i32, (unsigned)(which[i / CHUNK] * CHUNK + i % CHUNK), 0);
@@ -200,7 +200,7 @@ static wk_ssa chunks(wk_emit *e, wk_ssa a, wk_ssa b, const int which[4]) {
 }
 
 /* Four vectors of four chunks, transposed. */
-static void transpose(wk_emit *e, const wk_ssa *v, wk_ssa *out) {
+static void transpose(wk_llvm *e, const wk_ssa *v, wk_ssa *out) {
   static const int first[][4] = {{0, 1, 4, 5}, {2, 3, 6, 7}},
                    then[][4] = {{0, 2, 4, 6}, {1, 3, 5, 7}};
   for (int half = 0; half < 2; half++) {
@@ -209,37 +209,37 @@ static void transpose(wk_emit *e, const wk_ssa *v, wk_ssa *out) {
   }
 }
 
-void wk_unlace(wk_emit *e, int lace, const wk_ssa *v, wk_ssa *out) {
+void wk_unlace(wk_llvm *e, int lace, const wk_ssa *v, wk_ssa *out) {
   static const int of_two[][4] = {{0, 4, 1, 5}, {2, 6, 3, 7}};
   if (lace == 4) transpose(e, v, out);
   for (int k = 0; k < lace && lace < 4; k++)
     out[k] = lace == 2 ? chunks(e, v[0], v[1], of_two[k]) : v[k];
 }
 
-void wk_lace(wk_emit *e, int lace, const wk_ssa *v, wk_ssa *out) {
+void wk_lace(wk_llvm *e, int lace, const wk_ssa *v, wk_ssa *out) {
   static const int of_two[][4] = {{0, 2, 4, 6}, {1, 3, 5, 7}};
   if (lace == 4) transpose(e, v, out);
   for (int k = 0; k < lace && lace < 4; k++)
     out[k] = lace == 2 ? chunks(e, v[0], v[1], of_two[k]) : v[k];
 }
 
-wk_ssa wk_dot_taps_emit(wk_emit *e, const wk_cpu_types *t, wk_ssa x, wk_ssa w, wk_ssa acc) {
-  if (t->a == WK_F32) return wk_emit_fma(e, x, w, acc);
-  if (takes_words(e->isa, t)) return quads(e, x, w, acc);
+wk_ssa wk_dot_taps_codegen(wk_llvm *e, const wk_cpu_types *t, wk_ssa x, wk_ssa w, wk_ssa acc) {
+  if (t->a == WK_F32) return wk_llvm_fma(e, x, w, acc);
+  if (takes_words(e->simd, t)) return quads(e, x, w, acc);
   return LLVMBuildAdd(e->b, acc, pairs(e, x, w), "");
 }
 
-uint32_t wk_dot_weight(const wk_cpu_isa *isa, const wk_cpu_types *t, int tap, const void *w) {
+uint32_t wk_dot_weight(const wk_simd *simd, const wk_cpu_types *t, int tap, const void *w) {
   uint32_t bits;
   if (t->a == WK_F32) {
     memcpy(&bits, w, sizeof bits);
     return bits;
   }
-  if (takes_words(isa, t)) return (uint32_t) * (const uint8_t *)w << (8 * tap);
+  if (takes_words(simd, t)) return (uint32_t) * (const uint8_t *)w << (8 * tap);
   int32_t v = t->b == WK_I8 ? *(const int8_t *)w : *(const uint8_t *)w;
   return ((uint32_t)v & 0xffff) << (16 * tap);
 }
 
-int32_t wk_dot_weight_of(const wk_cpu_isa *isa, const wk_cpu_types *t, int tap, uint32_t word) {
-  return takes_words(isa, t) ? (int8_t)(word >> (8 * tap)) : (int16_t)(word >> (16 * tap));
+int32_t wk_dot_weight_of(const wk_simd *simd, const wk_cpu_types *t, int tap, uint32_t word) {
+  return takes_words(simd, t) ? (int8_t)(word >> (8 * tap)) : (int16_t)(word >> (16 * tap));
 }

@@ -9,11 +9,11 @@
 
 #include "targets/cpu/kernels/gemm.h"
 
-enum { GROUP = 4, MOST = WK_EMIT_CARRY };
+enum { GROUP = 4, MOST = WK_LLVM_CARRY };
 
 typedef struct {
   const wk_finish *f;
-  wk_emit *e;
+  wk_llvm *e;
   wk_ssa shared[WK_CPU_MAX_OPERANDS][WK_CPU_MAX_NV]; /* operands that are the same in all rows */
 } finish;
 
@@ -22,8 +22,8 @@ static wk_ssa element(const finish *t, int operand, wk_ssa row, wk_ssa column) {
   const wk_cpu_operand *o = operand < 0 ? NULL : &f->epi->operands[operand];
   wk_ssa at = f->address(f->ctx, operand, row);
   if (o && !o->per_column) return at;
-  int64_t width = t->e->isa->lanes * wk_dtype_size(o ? o->dtype : f->type);
-  return wk_emit_at(t->e, at, wk_emit_mul(t->e, column, width));
+  int64_t width = t->e->simd->lanes * wk_dtype_size(o ? o->dtype : f->type);
+  return wk_llvm_at(t->e, at, wk_llvm_mul(t->e, column, width));
 }
 
 static wk_ssa load(const finish *t, int i, wk_ssa row, wk_ssa column, wk_ssa mask) {
@@ -36,19 +36,19 @@ static wk_ssa mask_of(const finish *t, int k) {
 
 static void operands(const finish *t, int k, wk_ssa *in) {
   int v = k % t->f->nv;
-  wk_ssa row = wk_emit_int(t->e, k / t->f->nv), column = wk_emit_int(t->e, v);
+  wk_ssa row = wk_llvm_int(t->e, k / t->f->nv), column = wk_llvm_int(t->e, v);
   for (int i = 0; i < t->f->epi->n_operands; i++)
     in[i] = t->shared[i][v] ? t->shared[i][v] : load(t, i, row, column, mask_of(t, k));
 }
 
 static wk_ssa output(const finish *t, int k) {
-  return element(t, -1, wk_emit_int(t->e, k / t->f->nv), wk_emit_int(t->e, k % t->f->nv));
+  return element(t, -1, wk_llvm_int(t->e, k / t->f->nv), wk_llvm_int(t->e, k % t->f->nv));
 }
 
 static wk_ssa exact(const finish *t, wk_ssa acc, const wk_ssa *in) {
   const wk_cpu_epilogue *epi = t->f->epi;
   wk_ssa y = epi->emit ? epi->emit(epi->ctx, t->e, acc, in) : acc;
-  return wk_to_memory(t->e, t->f->type, t->e->isa->lanes, y);
+  return wk_to_memory(t->e, t->f->type, t->e->simd->lanes, y);
 }
 
 /* ---- bytes of four vectors ------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static const char *const packs[][3] = {
     {"llvm.x86.sse2.packuswb.128", "llvm.x86.avx2.packuswb", "llvm.x86.avx512.packuswb.512"}};
 
 static wk_ssa pack(const finish *t, int which, wk_ssa a, wk_ssa b) {
-  int lanes = t->e->isa->lanes;
+  int lanes = t->e->simd->lanes;
   const char *name = packs[which][lanes == 16 ? 2 : lanes == 8];
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   wk_ssa fn = LLVMGetIntrinsicDeclaration(t->e->mod, id, NULL, 0), args[] = {a, b};
@@ -72,9 +72,9 @@ static wk_ssa pack(const finish *t, int which, wk_ssa a, wk_ssa b) {
  * at a time, of each vector four results, which is what laced vectors want; others need their words
  * put in order. */
 static wk_ssa packed(const finish *t, const wk_ssa *v) {
-  wk_emit *e = t->e;
-  int lanes = e->isa->lanes, parts = lanes / 4;
-  if (strncmp(e->isa->triple, "x86_64", 6) != 0) return NULL;
+  wk_llvm *e = t->e;
+  int lanes = e->simd->lanes, parts = lanes / 4;
+  if (strncmp(e->simd->triple, "x86_64", 6) != 0) return NULL;
   int bytes = t->f->type == WK_U8 ? 2 : 1;
   wk_ssa y = pack(t, bytes, pack(t, 0, v[0], v[1]), pack(t, 0, v[2], v[3])), index[64];
   LLVMTypeRef words = wk_vector_type(e->i32, lanes);
@@ -91,7 +91,7 @@ static wk_ssa packed(const finish *t, const wk_ssa *v) {
 
 static wk_ssa part(const finish *t, wk_ssa bytes, int first, int n) {
   wk_ssa index[64];
-  int lanes = t->e->isa->lanes;
+  int lanes = t->e->simd->lanes;
   if (n == GROUP) return bytes;
   for (int i = 0; i < n * lanes; i++)
     index[i] = LLVMConstInt(t->e->i32, (unsigned)(first * lanes + i), 0);
@@ -115,7 +115,7 @@ static wk_ssa saturated(const finish *t, wk_ssa v) {
   wk_ssa high[] = {wk_lanes_intrinsic(t->e, "llvm.smax", type, low, 2),
                    wk_vector_int(t->e, type, is_signed ? 127 : 255)};
   v = wk_lanes_intrinsic(t->e, "llvm.smin", type, high, 2);
-  return LLVMBuildTrunc(t->e->b, v, wk_vector_type(t->e->i8, t->e->isa->lanes), "");
+  return LLVMBuildTrunc(t->e->b, v, wk_vector_type(t->e->i8, t->e->simd->lanes), "");
 }
 
 static void store_group(const finish *t, int k, int n, const wk_ssa *v) {
@@ -123,7 +123,7 @@ static void store_group(const finish *t, int k, int n, const wk_ssa *v) {
   for (int i = 0; i < n;) {
     int run = bytes ? run_of(t, k + i, n - i) : 1;
     wk_ssa y = bytes ? part(t, bytes, i, run) : saturated(t, v[i]);
-    wk_emit_vstore(t->e, y, output(t, k + i), run == 1 ? mask_of(t, k + i) : NULL);
+    wk_llvm_vstore(t->e, y, output(t, k + i), run == 1 ? mask_of(t, k + i) : NULL);
     i += run;
   }
 }
@@ -136,7 +136,7 @@ static LLVMBasicBlockRef block(const finish *t) {
 
 /* The lanes of a mask, all on. */
 static wk_ssa is_full(const finish *t, wk_ssa mask) {
-  LLVMTypeRef bits = LLVMIntTypeInContext(t->e->ctx, (unsigned)t->e->isa->lanes);
+  LLVMTypeRef bits = LLVMIntTypeInContext(t->e->ctx, (unsigned)t->e->simd->lanes);
   wk_ssa v = LLVMBuildBitCast(t->e->b, mask, bits, "");
   return LLVMBuildICmp(t->e->b, LLVMIntEQ, v, LLVMConstAllOnes(bits), "");
 }
@@ -149,33 +149,33 @@ static void in_order(const finish *t, wk_ssa *acc) {
 
 /* Vectors from `first` on (i64), exactly, in a loop. */
 static void exact_from(const finish *t, wk_ssa first) {
-  wk_emit *e = t->e;
+  wk_llvm *e = t->e;
   const wk_finish *f = t->f;
   LLVMTypeRef type = LLVMTypeOf(f->acc[0]);
   wk_ssa acc[MOST];
   in_order(t, acc);
-  wk_ssa memory = wk_emit_local(e, LLVMArrayType2(type, (uint64_t)f->n)), in[WK_CPU_MAX_OPERANDS];
-  int64_t width = e->isa->lanes * 4;
-  for (int k = 0; k < f->n; k++) wk_emit_vstore(e, acc[k], wk_emit_off(e, memory, k * width), NULL);
-  wk_emit_loop l;
-  wk_emit_begin(e, &l, first, wk_emit_int(e, f->n), 1, NULL, 0);
-  wk_ssa row = wk_emit_div(e, l.i, f->nv), column = wk_emit_mod(e, l.i, f->nv), mask = f->mask;
+  wk_ssa memory = wk_llvm_local(e, LLVMArrayType2(type, (uint64_t)f->n)), in[WK_CPU_MAX_OPERANDS];
+  int64_t width = e->simd->lanes * 4;
+  for (int k = 0; k < f->n; k++) wk_llvm_vstore(e, acc[k], wk_llvm_off(e, memory, k * width), NULL);
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, first, wk_llvm_int(e, f->n), 1, NULL, 0);
+  wk_ssa row = wk_llvm_div(e, l.i, f->nv), column = wk_llvm_mod(e, l.i, f->nv), mask = f->mask;
   if (mask && f->nv > 1) {
-    wk_ssa is_last = LLVMBuildICmp(e->b, LLVMIntEQ, column, wk_emit_int(e, f->nv - 1), "");
-    wk_ssa inner = wk_emit_splat(e, LLVMBuildNot(e->b, is_last, ""));
+    wk_ssa is_last = LLVMBuildICmp(e->b, LLVMIntEQ, column, wk_llvm_int(e, f->nv - 1), "");
+    wk_ssa inner = wk_llvm_splat(e, LLVMBuildNot(e->b, is_last, ""));
     mask = LLVMBuildOr(e->b, mask, inner, "");
   }
   for (int i = 0; i < f->epi->n_operands; i++) in[i] = load(t, i, row, column, mask);
   LLVMTypeRef element_type = LLVMGetElementType(type);
-  wk_ssa at = wk_emit_at(e, memory, wk_emit_mul(e, l.i, width));
-  wk_ssa y = exact(t, wk_emit_vload_of(e, element_type, at, NULL), in);
-  wk_emit_vstore(e, y, element(t, -1, row, column), mask);
-  wk_emit_end(e, &l, NULL);
+  wk_ssa at = wk_llvm_at(e, memory, wk_llvm_mul(e, l.i, width));
+  wk_ssa y = exact(t, wk_llvm_vload_of(e, element_type, at, NULL), in);
+  wk_llvm_vstore(e, y, element(t, -1, row, column), mask);
+  wk_llvm_end(e, &l, NULL);
 }
 
 static void quick(const finish *t) {
   const wk_finish *f = t->f;
-  wk_emit *e = t->e;
+  wk_llvm *e = t->e;
   wk_quick q = {.n = 0};
   LLVMBasicBlockRef again = block(t), done = block(t), from[MOST];
   wk_ssa first[MOST];
@@ -190,8 +190,8 @@ static void quick(const finish *t) {
       v[i] = i < n ? f->epi->quick(f->epi->ctx, e, f->acc[k + i], in, &q) : v[0];
     }
     from[n_groups] = LLVMGetInsertBlock(e->b);
-    first[n_groups++] = wk_emit_int(e, k);
-    wk_emit_likely(e, is_full(t, q.sure), next, again);
+    first[n_groups++] = wk_llvm_int(e, k);
+    wk_llvm_likely(e, is_full(t, q.sure), next, again);
     LLVMPositionBuilderAtEnd(e->b, next);
     store_group(t, k, n, v);
   }
@@ -214,10 +214,10 @@ static bool is_invariant(const wk_finish *f) {
 /* Operand i of the first row. */
 static void load_row(const finish *t, int i, wk_ssa *out) {
   const wk_finish *f = t->f;
-  wk_ssa in[WK_CPU_MAX_NV], zero = wk_emit_int(f->e, 0);
+  wk_ssa in[WK_CPU_MAX_NV], zero = wk_llvm_int(f->e, 0);
   bool is_laced = f->is_laced && f->epi->operands[i].per_column;
   for (int v = 0; v < f->nv; v++)
-    in[v] = load(t, i, zero, wk_emit_int(f->e, v), v == f->nv - 1 ? f->mask : NULL);
+    in[v] = load(t, i, zero, wk_llvm_int(f->e, v), v == f->nv - 1 ? f->mask : NULL);
   if (is_laced) wk_lace(f->e, f->nv, in, out);
   else memcpy(out, in, (size_t)f->nv * sizeof *out);
 }
@@ -227,7 +227,7 @@ void wk_finish_start(const wk_finish *f, wk_ssa *out) {
   load_row(&t, 0, out);
 }
 
-void wk_finish_emit(const wk_finish *f) {
+void wk_finish_codegen(const wk_finish *f) {
   wk_finish ordered = *f;
   finish t = {.f = f, .e = f->e};
   wk_ssa in[WK_CPU_MAX_OPERANDS], acc[MOST];
@@ -245,6 +245,6 @@ void wk_finish_emit(const wk_finish *f) {
   }
   for (int k = 0; k < f->n; k++) {
     operands(&t, k, in);
-    wk_emit_vstore(f->e, exact(&t, f->acc[k], in), output(&t, k), mask_of(&t, k));
+    wk_llvm_vstore(f->e, exact(&t, f->acc[k], in), output(&t, k), mask_of(&t, k));
   }
 }

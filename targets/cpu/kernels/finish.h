@@ -7,7 +7,7 @@
 
 /* Vectors of an output tile: `nv` neighbours along the columns of one row, then the next row. */
 typedef struct {
-  wk_emit *e;
+  wk_llvm *e;
   const wk_cpu_epilogue *epi;
   wk_dtype type; /* of the output */
   int n, nv;
@@ -22,6 +22,6 @@ typedef struct {
 /* What the accumulators of each row start from, nv vectors; epi->has_start. */
 void wk_finish_start(const wk_finish *f, wk_ssa *out);
 /* Leaves the builder where all of it is done. */
-void wk_finish_emit(const wk_finish *f);
+void wk_finish_codegen(const wk_finish *f);
 
 #endif

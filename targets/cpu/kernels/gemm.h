@@ -39,14 +39,14 @@ enum {
 };
 #define WK_TILE_MAX_ARGS (WK_TILE_OPS + 2 * WK_CPU_MAX_OPERANDS)
 
-wk_ssa wk_tile_emit(wk_emit *e, const wk_tile_key *key);
+wk_ssa wk_tile_codegen(wk_llvm *e, const wk_tile_key *key);
 /* Identity of an epilogue as text of at most 63 characters. */
 void wk_epilogue_name(const wk_cpu_epilogue *epi, char out[64]);
 /* Types as text. */
 #define WK_TYPES_NAME 16
 const char *wk_types_name(const wk_cpu_types *t, char out[WK_TYPES_NAME]);
 /* A vector of an operand of the epilogue: from `at` on, or the value there in every lane. */
-wk_ssa wk_operand_load(wk_emit *e, const wk_cpu_operand *o, wk_ssa at, wk_ssa mask);
+wk_ssa wk_operand_load(wk_llvm *e, const wk_cpu_operand *o, wk_ssa at, wk_ssa mask);
 /* True when the operand has the same value in every row. */
 bool wk_operand_is_row_invariant(const wk_cpu_operand *o);
 
@@ -57,22 +57,22 @@ typedef struct {
   int64_t panels;  /* full panels */
   int64_t columns; /* padded columns: (panels * nv + nv_tail) * lanes */
 } wk_panels;
-wk_panels wk_panels_choose(const wk_cpu_isa *isa, const wk_cpu_types *t, int64_t n);
+wk_panels wk_panels_choose(const wk_simd *simd, const wk_cpu_types *t, int64_t n);
 /* Rows of the tile whose panel is `nv` vectors wide. */
-int wk_tile_rows(const wk_cpu_isa *isa, const wk_cpu_types *t, int nv);
+int wk_tile_rows(const wk_simd *simd, const wk_cpu_types *t, int nv);
 /* Bytes of all panels, k in words. */
-int64_t wk_panels_bytes(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, int64_t k);
+int64_t wk_panels_bytes(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, int64_t k);
 /* Packs b[k][j] (element strides) into panels; padding (columns, ends of words) is zero. */
-void wk_panels_pack(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, int64_t k, int64_t n,
+void wk_panels_pack(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, int64_t k, int64_t n,
                     const void *b, int64_t k_stride, int64_t n_stride, void *out);
 /* The same for a convolution's weights, k = (r * kw + s) * cin/group + i with whole words for each
  * tap, one panel set per group. */
-void wk_panels_pack_conv(const wk_cpu_isa *isa, wk_panels p, const wk_cpu_conv_desc *d,
-                         const void *w, const int64_t w_stride[4], void *out);
+void wk_panels_pack_conv(const wk_simd *simd, wk_panels p, const wk_cpu_conv_desc *d, const void *w,
+                         const int64_t w_stride[4], void *out);
 
 /* Sums of the positive and of the negative weights of each of n packed 8-bit columns. */
-void wk_panels_reach(const wk_cpu_isa *isa, const wk_cpu_types *t, wk_panels p, int64_t k,
-                     int64_t n, const void *packed, int64_t (*reach)[2]);
+void wk_panels_reach(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, int64_t k, int64_t n,
+                     const void *packed, int64_t (*reach)[2]);
 
 /* ---- driver ---------------------------------------------------------------------------------- */
 
@@ -97,6 +97,6 @@ typedef struct {
   const wk_cpu_epilogue *epi;
 } wk_gemm;
 
-wk_status wk_gemm_emit(wk_emit *e, const wk_gemm *g, wk_cpu_kernel *out) WK_MUST_CHECK;
+wk_status wk_gemm_codegen(wk_llvm *e, const wk_gemm *g, wk_cpu_kernel *out) WK_MUST_CHECK;
 
 #endif

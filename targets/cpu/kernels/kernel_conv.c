@@ -59,7 +59,7 @@ static void set_epilogue(wk_gemm *g, const wk_cpu_conv_desc *d, const wk_cpu_epi
   }
 }
 
-static wk_status emit_gemm(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
+static wk_status emit_gemm(wk_llvm *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
                            wk_cpu_kernel *out) {
   wk_gemm g;
   memset(&g, 0, sizeof g);
@@ -78,49 +78,48 @@ static wk_status emit_gemm(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_e
   g.kc = (is_wide_tap ? d->kw : 1) * g.pixel / 4;
   g.a_batch[0] = d->x_stride[0] * size;
   g.a_batch[1] = g.cin * d->x_stride[3] * size;
-  g.panels = wk_panels_choose(e->isa, &d->types, g.n);
-  g.b_batch[1] = wk_panels_bytes(e->isa, &d->types, g.panels, g.taps * g.kc);
+  g.panels = wk_panels_choose(e->simd, &d->types, g.n);
+  g.b_batch[1] = wk_panels_bytes(e->simd, &d->types, g.panels, g.taps * g.kc);
   g.conv = *d;
   set_epilogue(&g, d, epi);
-  return wk_gemm_emit(e, &g, out);
+  return wk_gemm_codegen(e, &g, out);
 }
 
-int64_t wk_cpu_conv_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
-  if (wk_depthwise_fits(d)) return wk_depthwise_packed_bytes(isa, d);
-  wk_panels p = wk_panels_choose(isa, &d->types, d->cout / d->group);
-  return d->group * wk_panels_bytes(isa, &d->types, p, d->kh * d->kw * pixel_bytes(d) / 4);
+int64_t wk_cpu_conv_packed_bytes(const wk_simd *simd, const wk_cpu_conv_desc *d) {
+  if (wk_depthwise_fits(d)) return wk_depthwise_packed_bytes(simd, d);
+  wk_panels p = wk_panels_choose(simd, &d->types, d->cout / d->group);
+  return d->group * wk_panels_bytes(simd, &d->types, p, d->kh * d->kw * pixel_bytes(d) / 4);
 }
 
-void wk_cpu_conv_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *w,
+void wk_cpu_conv_pack(const wk_simd *simd, const wk_cpu_conv_desc *d, const void *w,
                       const int64_t w_stride[4], void *out) {
-  if (wk_depthwise_fits(d))
-    wk_depthwise_pack(isa, d, w, w_stride, out);
+  if (wk_depthwise_fits(d)) wk_depthwise_pack(simd, d, w, w_stride, out);
   else
-    wk_panels_pack_conv(isa, wk_panels_choose(isa, &d->types, d->cout / d->group), d, w, w_stride,
+    wk_panels_pack_conv(simd, wk_panels_choose(simd, &d->types, d->cout / d->group), d, w, w_stride,
                         out);
 }
 
-void wk_cpu_conv_reach(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *packed,
+void wk_cpu_conv_reach(const wk_simd *simd, const wk_cpu_conv_desc *d, const void *packed,
                        int64_t (*reach)[2]) {
   int64_t n = d->cout / d->group, words = d->kh * d->kw * pixel_bytes(d) / 4;
-  wk_panels p = wk_panels_choose(isa, &d->types, n);
-  int64_t bytes = wk_panels_bytes(isa, &d->types, p, words);
+  wk_panels p = wk_panels_choose(simd, &d->types, n);
+  int64_t bytes = wk_panels_bytes(simd, &d->types, p, words);
   if (wk_depthwise_fits(d)) {
-    wk_depthwise_reach(isa, d, packed, reach);
+    wk_depthwise_reach(simd, d, packed, reach);
     return;
   }
   for (int64_t g = 0; g < d->group; g++)
-    wk_panels_reach(isa, &d->types, p, words, n, (const char *)packed + g * bytes, reach + g * n);
+    wk_panels_reach(simd, &d->types, p, words, n, (const char *)packed + g * bytes, reach + g * n);
 }
 
-wk_status wk_cpu_conv_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
-                           wk_cpu_kernel *out) {
+wk_status wk_cpu_conv_codegen(wk_llvm *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
+                              wk_cpu_kernel *out) {
   if (!epi) epi = &no_epilogue;
   const int64_t counts[] = {d->n,  d->h,    d->w,  d->cin, d->oh,
                             d->ow, d->cout, d->kh, d->kw,  d->group};
   for (size_t i = 0; i < WK_COUNTOF(counts); i++)
     if (counts[i] < 1) return wk_error(WK_UNSUPPORTED, "conv: an empty dimension");
-  WK_TRY(wk_depthwise_fits(d) ? wk_depthwise_emit(e, d, epi, out) : emit_gemm(e, d, epi, out));
-  out->packed_bytes = wk_cpu_conv_packed_bytes(e->isa, d);
+  WK_TRY(wk_depthwise_fits(d) ? wk_depthwise_codegen(e, d, epi, out) : emit_gemm(e, d, epi, out));
+  out->packed_bytes = wk_cpu_conv_packed_bytes(e->simd, d);
   return NULL;
 }

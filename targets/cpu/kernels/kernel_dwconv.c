@@ -28,82 +28,82 @@ bool wk_depthwise_fits(const wk_cpu_conv_desc *d) {
   return d->group > 1 && d->cin == d->group && d->cout == d->group && d->x_stride[3] == 1;
 }
 
-static int64_t channel_blocks(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
-  return ceil_div(d->cout, isa->lanes);
+static int64_t channel_blocks(const wk_simd *simd, const wk_cpu_conv_desc *d) {
+  return ceil_div(d->cout, simd->lanes);
 }
 
 /* Rows of the window that share a word. */
-static int taps_of(const wk_cpu_isa *isa, const wk_cpu_types *t, int64_t kh, int64_t kw) {
-  return kh * kw <= MAX_UNROLLED ? wk_dot_taps(isa, t) : 1;
+static int taps_of(const wk_simd *simd, const wk_cpu_types *t, int64_t kh, int64_t kw) {
+  return kh * kw <= MAX_UNROLLED ? wk_dot_taps(simd, t) : 1;
 }
 
 /* Words of a channel, heads first. */
-static int64_t words_of(const wk_cpu_isa *isa, const wk_cpu_types *t, int64_t kh, int64_t kw) {
-  return wk_dot_heads(isa, t) + ceil_div(kh, taps_of(isa, t, kh, kw)) * kw;
+static int64_t words_of(const wk_simd *simd, const wk_cpu_types *t, int64_t kh, int64_t kw) {
+  return wk_dot_heads(simd, t) + ceil_div(kh, taps_of(simd, t, kh, kw)) * kw;
 }
 
-int64_t wk_depthwise_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
-  return channel_blocks(isa, d) * words_of(isa, &d->types, d->kh, d->kw) * isa->lanes * 4;
+int64_t wk_depthwise_packed_bytes(const wk_simd *simd, const wk_cpu_conv_desc *d) {
+  return channel_blocks(simd, d) * words_of(simd, &d->types, d->kh, d->kw) * simd->lanes * 4;
 }
 
 /* Vectors of the block that starts with a channel: as many as are joined at once and are full. */
-static int lace_at(const wk_cpu_isa *isa, const wk_cpu_types *t, int64_t left) {
-  int lace = wk_dot_lace(isa, t);
-  while (lace > 1 && left < lace * isa->lanes) lace /= 2;
+static int lace_at(const wk_simd *simd, const wk_cpu_types *t, int64_t left) {
+  int lace = wk_dot_lace(simd, t);
+  while (lace > 1 && left < lace * simd->lanes) lace /= 2;
   return lace;
 }
 
 /* A channel's words among the packed ones, `step` apart. */
-static int64_t place_of(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, int64_t channel,
+static int64_t place_of(const wk_simd *simd, const wk_cpu_conv_desc *d, int64_t channel,
                         int64_t *step) {
-  int64_t first = 0, width, words = words_of(isa, &d->types, d->kh, d->kw);
+  int64_t first = 0, width, words = words_of(simd, &d->types, d->kh, d->kw);
   int lace;
   for (;; first += width) {
-    lace = lace_at(isa, &d->types, d->cout - first);
-    width = lace * isa->lanes;
-    if (lace == wk_dot_lace(isa, &d->types)) first = channel / width * width;
-    lace = lace_at(isa, &d->types, d->cout - first);
-    width = lace * isa->lanes;
+    lace = lace_at(simd, &d->types, d->cout - first);
+    width = lace * simd->lanes;
+    if (lace == wk_dot_lace(simd, &d->types)) first = channel / width * width;
+    lace = lace_at(simd, &d->types, d->cout - first);
+    width = lace * simd->lanes;
     if (channel < first + width) break;
   }
   *step = width;
-  return first * words + wk_dot_laced(isa, lace, channel - first);
+  return first * words + wk_dot_laced(simd, lace, channel - first);
 }
 
 /* One channel, words `step` apart. */
-static void pack_channel(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const char *w,
+static void pack_channel(const wk_simd *simd, const wk_cpu_conv_desc *d, const char *w,
                          const int64_t s[4], int64_t step, uint32_t *out) {
-  int size = wk_dtype_size(d->types.b), taps = taps_of(isa, &d->types, d->kh, d->kw);
-  int heads = wk_dot_heads(isa, &d->types);
+  int size = wk_dtype_size(d->types.b), taps = taps_of(simd, &d->types, d->kh, d->kw);
+  int heads = wk_dot_heads(simd, &d->types);
   for (int64_t r = 0; r < d->kh; r++)
     for (int64_t c = 0; c < d->kw; c++) {
       const char *tap = w + (r * s[2] + c * s[3]) * size;
       out[(heads + r / taps * d->kw + c) * step] |=
-          wk_dot_weight(isa, &d->types, (int)(r % taps), tap);
+          wk_dot_weight(simd, &d->types, (int)(r % taps), tap);
       if (heads) out[0] -= 128u * (uint32_t) * (const int8_t *)tap;
     }
 }
 
-void wk_depthwise_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *w,
+void wk_depthwise_pack(const wk_simd *simd, const wk_cpu_conv_desc *d, const void *w,
                        const int64_t s[4], void *out) {
   int64_t size = wk_dtype_size(d->types.b);
-  memset(out, 0, (size_t)wk_depthwise_packed_bytes(isa, d));
+  memset(out, 0, (size_t)wk_depthwise_packed_bytes(simd, d));
   for (int64_t o = 0; o < d->cout; o++) {
-    int64_t step, at = place_of(isa, d, o, &step);
-    pack_channel(isa, d, (const char *)w + o * s[0] * size, s, step, (uint32_t *)out + at);
+    int64_t step, at = place_of(simd, d, o, &step);
+    pack_channel(simd, d, (const char *)w + o * s[0] * size, s, step, (uint32_t *)out + at);
   }
 }
 
-void wk_depthwise_reach(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *packed,
+void wk_depthwise_reach(const wk_simd *simd, const wk_cpu_conv_desc *d, const void *packed,
                         int64_t (*reach)[2]) {
-  int64_t words = words_of(isa, &d->types, d->kh, d->kw), heads = wk_dot_heads(isa, &d->types);
+  int64_t words = words_of(simd, &d->types, d->kh, d->kw), heads = wk_dot_heads(simd, &d->types);
   for (int64_t c = 0; c < d->cout; c++) {
-    int64_t step, place = place_of(isa, d, c, &step);
+    int64_t step, place = place_of(simd, d, c, &step);
     const uint32_t *at = (const uint32_t *)packed + place;
     reach[c][0] = reach[c][1] = 0;
     for (int64_t w = heads; w < words; w++)
-      for (int tap = 0; tap < taps_of(isa, &d->types, d->kh, d->kw); tap++) {
-        int32_t v = wk_dot_weight_of(isa, &d->types, tap, at[w * step]);
+      for (int tap = 0; tap < taps_of(simd, &d->types, d->kh, d->kw); tap++) {
+        int32_t v = wk_dot_weight_of(simd, &d->types, tap, at[w * step]);
         reach[c][v < 0] += v;
       }
   }
@@ -124,59 +124,59 @@ typedef struct {
  * fetched meanwhile. */
 enum { TABLE, TABLE_LINE, WEIGHTS, CHANNELS, OUT, OUT_STEP, AHEAD, OUT_AHEAD, OPS };
 
-static wk_ssa param(wk_emit *e, int i) { return LLVMGetParam(e->fn, (unsigned)i); }
+static wk_ssa param(wk_llvm *e, int i) { return LLVMGetParam(e->fn, (unsigned)i); }
 
-static wk_ssa scaled(wk_emit *e, wk_ssa channel, wk_dtype t) {
-  return wk_emit_mul(e, channel, wk_dtype_size(t));
+static wk_ssa scaled(wk_llvm *e, wk_ssa channel, wk_dtype t) {
+  return wk_llvm_mul(e, channel, wk_dtype_size(t));
 }
 
 /* A block of channels under work: `lace` vectors from channel `at` on. */
 typedef struct {
-  wk_emit *e;
+  wk_llvm *e;
   const dw_key *k;
   int lace;
   wk_ssa at, w, mask; /* first channel, its weights; mask of a single vector or NULL */
 } dw_block;
 
 static wk_ssa load_pixel(const dw_block *b, wk_ssa p) {
-  wk_emit *e = b->e;
+  wk_llvm *e = b->e;
   LLVMTypeRef element = wk_memory_element(e, b->k->types.a);
-  if (b->lace == 1) return wk_emit_vload_of(e, element, p, b->mask);
-  return wk_emit_load_packed(e, wk_vector_type(element, b->lace * e->isa->lanes), p);
+  if (b->lace == 1) return wk_llvm_vload_of(e, element, p, b->mask);
+  return wk_llvm_load_packed(e, wk_vector_type(element, b->lace * e->simd->lanes), p);
 }
 
 /* The pixels of rows r, r + 1, … under column c of the window, as words; fetches what the next
  * output row reads there instead. */
 static void column(const dw_block *b, int c, int r, wk_ssa *words) {
-  wk_emit *e = b->e;
+  wk_llvm *e = b->e;
   const dw_key *k = b->k;
-  int taps = taps_of(e->isa, &k->types, k->kh, k->kw), n = k->kh - r < taps ? k->kh - r : taps;
+  int taps = taps_of(e->simd, &k->types, k->kh, k->kw), n = k->kh - r < taps ? k->kh - r : taps;
   bool is_float = k->types.a == WK_F32;
   wk_ssa x[4];
   for (int i = 0; i < n; i++) {
-    wk_ssa line = wk_emit_at(e, param(e, TABLE), wk_emit_mul(e, param(e, TABLE_LINE), r + i));
-    wk_ssa p = wk_emit_load(e, e->ptr, wk_emit_off(e, line, 8 * c));
-    p = wk_emit_at(e, p, scaled(e, b->at, k->types.a));
+    wk_ssa line = wk_llvm_at(e, param(e, TABLE), wk_llvm_mul(e, param(e, TABLE_LINE), r + i));
+    wk_ssa p = wk_llvm_load(e, e->ptr, wk_llvm_off(e, line, 8 * c));
+    p = wk_llvm_at(e, p, scaled(e, b->at, k->types.a));
     x[i] = load_pixel(b, p);
     if (is_float && r + i >= k->kh - k->stride && c < k->cols * k->stride)
-      wk_emit_prefetch(e, wk_emit_at(e, p, param(e, AHEAD)), 3);
+      wk_llvm_prefetch(e, wk_llvm_at(e, p, param(e, AHEAD)), 3);
   }
   wk_dot_join_laced(e, &k->types, b->lace, x, n, words);
 }
 
 /* Vector v of a word of weights. */
 static wk_ssa weights(const dw_block *b, int64_t word, int v) {
-  wk_emit *e = b->e;
-  wk_ssa p = wk_emit_off(e, b->w, (word * b->lace + v) * e->isa->lanes * 4);
-  return wk_emit_vload_of(e, b->k->types.a == WK_F32 ? e->f32 : e->i32, p, NULL);
+  wk_llvm *e = b->e;
+  wk_ssa p = wk_llvm_off(e, b->w, (word * b->lace + v) * e->simd->lanes * 4);
+  return wk_llvm_vload_of(e, b->k->types.a == WK_F32 ? e->f32 : e->i32, p, NULL);
 }
 
 /* Sums of one channel block, every tap unrolled; accumulators pixel by pixel. */
 static void sum_unrolled(const dw_block *b, int heads, wk_ssa *acc) {
-  wk_emit *e = b->e;
+  wk_llvm *e = b->e;
   const dw_key *k = b->k;
   int last = (k->cols - 1) * k->stride + (k->kw - 1) * k->dil;
-  int taps = taps_of(e->isa, &k->types, k->kh, k->kw);
+  int taps = taps_of(e->simd, &k->types, k->kh, k->kw);
   for (int r = 0; r < k->kh; r += taps)
     for (int c = 0; c <= last; c++) {
       wk_ssa x[MAX_LACE] = {NULL};
@@ -187,7 +187,7 @@ static void sum_unrolled(const dw_block *b, int heads, wk_ssa *acc) {
         for (int v = 0; v < b->lace; v++) {
           wk_ssa *sum = &acc[o * b->lace + v];
           wk_ssa wv = weights(b, heads + r / taps * k->kw + s / k->dil, v);
-          *sum = wk_dot_taps_emit(e, &k->types, x[v], wv, *sum);
+          *sum = wk_dot_taps_codegen(e, &k->types, x[v], wv, *sum);
         }
       }
     }
@@ -195,40 +195,40 @@ static void sum_unrolled(const dw_block *b, int heads, wk_ssa *acc) {
 
 /* One output pixel, any window: loops over taps. */
 static void sum_looped(const dw_block *b, int heads, wk_ssa *acc) {
-  wk_emit *e = b->e;
+  wk_llvm *e = b->e;
   const dw_key *k = b->k;
-  wk_emit_loop lr, lc;
-  int64_t width = b->lace * e->isa->lanes * 4;
-  wk_ssa zero = wk_emit_int(e, 0), x[MAX_LACE];
+  wk_llvm_loop lr, lc;
+  int64_t width = b->lace * e->simd->lanes * 4;
+  wk_ssa zero = wk_llvm_int(e, 0), x[MAX_LACE];
   dw_block at_tap = *b;
-  wk_emit_begin(e, &lr, zero, wk_emit_int(e, k->kh), 1, acc, b->lace);
-  wk_emit_begin(e, &lc, zero, wk_emit_int(e, k->kw), 1, lr.phi, b->lace);
+  wk_llvm_begin(e, &lr, zero, wk_llvm_int(e, k->kh), 1, acc, b->lace);
+  wk_llvm_begin(e, &lc, zero, wk_llvm_int(e, k->kw), 1, lr.phi, b->lace);
   wk_ssa line = LLVMBuildMul(e->b, param(e, TABLE_LINE), lr.i, "");
-  line = wk_emit_at(e, param(e, TABLE), line);
-  wk_ssa p = wk_emit_load(e, e->ptr, wk_emit_at(e, line, wk_emit_mul(e, lc.i, 8 * k->dil)));
-  wk_ssa tap = wk_emit_add(e, wk_emit_mul(e, lr.i, k->kw), lc.i);
-  at_tap.w = wk_emit_at(e, b->w, wk_emit_mul(e, tap, width));
-  x[0] = load_pixel(b, wk_emit_at(e, p, scaled(e, b->at, k->types.a)));
+  line = wk_llvm_at(e, param(e, TABLE), line);
+  wk_ssa p = wk_llvm_load(e, e->ptr, wk_llvm_at(e, line, wk_llvm_mul(e, lc.i, 8 * k->dil)));
+  wk_ssa tap = wk_llvm_add(e, wk_llvm_mul(e, lr.i, k->kw), lc.i);
+  at_tap.w = wk_llvm_at(e, b->w, wk_llvm_mul(e, tap, width));
+  x[0] = load_pixel(b, wk_llvm_at(e, p, scaled(e, b->at, k->types.a)));
   wk_dot_join_laced(e, &k->types, b->lace, x, 1, x);
   for (int v = 0; v < b->lace; v++)
-    acc[v] = wk_dot_taps_emit(e, &k->types, x[v], weights(&at_tap, heads, v), lc.phi[v]);
-  wk_emit_end(e, &lc, acc);
-  wk_emit_end(e, &lr, lc.phi);
+    acc[v] = wk_dot_taps_codegen(e, &k->types, x[v], weights(&at_tap, heads, v), lc.phi[v]);
+  wk_llvm_end(e, &lc, acc);
+  wk_llvm_end(e, &lr, lc.phi);
   memcpy(acc, lr.phi, (size_t)b->lace * sizeof *acc);
 }
 
 /* Outputs of a channel block: neighbouring pixels are rows. */
 static wk_ssa pixel_address(void *ctx, int operand, wk_ssa pixel) {
   const dw_block *b = ctx;
-  wk_emit *e = b->e;
+  wk_llvm *e = b->e;
   const wk_cpu_operand *o = operand < 0 ? NULL : &b->k->epi->operands[operand];
   int pair = operand < 0 ? OUT : OPS + 2 * operand;
   wk_ssa step = param(e, pair + 1);
-  step = LLVMIsAConstantInt(pixel) ? wk_emit_mul(e, step, LLVMConstIntGetSExtValue(pixel))
+  step = LLVMIsAConstantInt(pixel) ? wk_llvm_mul(e, step, LLVMConstIntGetSExtValue(pixel))
                                    : LLVMBuildMul(e->b, step, pixel, "");
-  wk_ssa p = wk_emit_at(e, param(e, pair), step);
+  wk_ssa p = wk_llvm_at(e, param(e, pair), step);
   if (o && !o->per_column) return p;
-  return wk_emit_at(e, p, scaled(e, b->at, o ? o->dtype : b->k->types.y));
+  return wk_llvm_at(e, p, scaled(e, b->at, o ? o->dtype : b->k->types.y));
 }
 
 static wk_finish finish_of(dw_block *b, wk_ssa *acc) {
@@ -245,7 +245,7 @@ static wk_finish finish_of(dw_block *b, wk_ssa *acc) {
 }
 
 static void start(dw_block *b, int heads, wk_ssa *acc) {
-  wk_emit *e = b->e;
+  wk_llvm *e = b->e;
   wk_finish f = finish_of(b, acc);
   for (int v = 0; v < b->lace; v++) acc[v] = LLVMConstNull(wk_dot_accumulator(e, &b->k->types));
   if (b->k->epi->has_start) wk_finish_start(&f, acc);
@@ -255,21 +255,21 @@ static void start(dw_block *b, int heads, wk_ssa *acc) {
 }
 
 static void finish(dw_block *b, wk_ssa *acc) {
-  wk_emit *e = b->e;
+  wk_llvm *e = b->e;
   const dw_key *k = b->k;
   wk_finish f = finish_of(b, acc);
-  wk_finish_emit(&f);
+  wk_finish_codegen(&f);
   for (int o = 0; o < k->cols && k->types.y == WK_F32; o++) {
-    wk_ssa y = pixel_address(b, -1, wk_emit_int(e, o));
-    wk_emit_prefetch(e, wk_emit_at(e, y, param(e, OUT_AHEAD)), 3);
+    wk_ssa y = pixel_address(b, -1, wk_llvm_int(e, o));
+    wk_llvm_prefetch(e, wk_llvm_at(e, y, param(e, OUT_AHEAD)), 3);
   }
 }
 
-static void channel_block(wk_emit *e, const dw_key *k, int lace, wk_ssa at, wk_ssa mask) {
+static void channel_block(wk_llvm *e, const dw_key *k, int lace, wk_ssa at, wk_ssa mask) {
   wk_ssa acc[MAX_COLS * MAX_LACE];
-  int64_t words = words_of(e->isa, &k->types, k->kh, k->kw);
-  int heads = wk_dot_heads(e->isa, &k->types);
-  wk_ssa w = wk_emit_at(e, param(e, WEIGHTS), wk_emit_mul(e, at, words * 4));
+  int64_t words = words_of(e->simd, &k->types, k->kh, k->kw);
+  int heads = wk_dot_heads(e->simd, &k->types);
+  wk_ssa w = wk_llvm_at(e, param(e, WEIGHTS), wk_llvm_mul(e, at, words * 4));
   dw_block b = {e, k, lace, at, w, mask};
   start(&b, heads, acc);
   if (k->kh * k->kw <= MAX_UNROLLED) sum_unrolled(&b, heads, acc);
@@ -277,44 +277,44 @@ static void channel_block(wk_emit *e, const dw_key *k, int lace, wk_ssa at, wk_s
   finish(&b, acc);
 }
 
-static wk_ssa dw_kernel(wk_emit *e, const dw_key *k) {
+static wk_ssa dw_kernel(wk_llvm *e, const dw_key *k) {
   char name[160], epi[64], of[WK_TYPES_NAME];
   wk_epilogue_name(k->epi, epi);
-  snprintf(name, sizeof name, "wk.dw.%s.%s.%d.%dx%ds%dd%d%s%d.%s", e->isa->name,
+  snprintf(name, sizeof name, "wk.dw.%s.%s.%d.%dx%ds%dd%d%s%d.%s", e->simd->name,
            wk_types_name(&k->types, of), k->cols, k->kh, k->kw, k->stride, k->dil,
            k->has_whole ? "w" : "r", k->rest, epi);
   wk_ssa fn = LLVMGetNamedFunction(e->mod, name);
   if (fn) return fn;
-  wk_emit_place place = wk_emit_save(e);
+  wk_llvm_place place = wk_llvm_save(e);
   LLVMTypeRef types[OPS + 2 * WK_CPU_MAX_OPERANDS];
   int n = OPS + 2 * k->epi->n_operands;
   for (int i = 0; i < n; i++) types[i] = e->ptr;
   types[TABLE_LINE] = types[CHANNELS] = types[OUT_STEP] = types[AHEAD] = types[OUT_AHEAD] = e->i64;
   for (int i = OPS; i < n; i += 2) types[i + 1] = e->i64;
-  fn = wk_emit_function(e, name, types, n);
-  int64_t lanes = e->isa->lanes, most = wk_dot_lace(e->isa, &k->types);
-  wk_ssa left = wk_emit_int(e, k->rest % lanes);
-  wk_ssa at = wk_emit_sub(e, param(e, CHANNELS), wk_emit_int(e, k->rest));
-  wk_emit_loop l;
+  fn = wk_llvm_function(e, name, types, n);
+  int64_t lanes = e->simd->lanes, most = wk_dot_lace(e->simd, &k->types);
+  wk_ssa left = wk_llvm_int(e, k->rest % lanes);
+  wk_ssa at = wk_llvm_sub(e, param(e, CHANNELS), wk_llvm_int(e, k->rest));
+  wk_llvm_loop l;
   if (k->has_whole) {
-    wk_emit_begin(e, &l, wk_emit_int(e, 0), at, most * lanes, NULL, 0);
+    wk_llvm_begin(e, &l, wk_llvm_int(e, 0), at, most * lanes, NULL, 0);
     channel_block(e, k, (int)most, l.i, NULL);
-    wk_emit_end(e, &l, NULL);
+    wk_llvm_end(e, &l, NULL);
   }
   for (int64_t rest = k->rest, lace; rest > 0; rest -= lace * lanes) {
-    lace = lace_at(e->isa, &k->types, rest);
-    channel_block(e, k, (int)lace, at, rest < lanes ? wk_emit_lanes(e, left) : NULL);
-    at = wk_emit_add(e, at, wk_emit_int(e, lace * lanes));
+    lace = lace_at(e->simd, &k->types, rest);
+    channel_block(e, k, (int)lace, at, rest < lanes ? wk_llvm_lanes(e, left) : NULL);
+    at = wk_llvm_add(e, at, wk_llvm_int(e, lace * lanes));
   }
-  wk_emit_return(e);
-  wk_emit_restore(e, place);
+  wk_llvm_return(e);
+  wk_llvm_restore(e, place);
   return fn;
 }
 
 /* ---- driver ---------------------------------------------------------------------------------- */
 
 typedef struct {
-  wk_emit *e;
+  wk_llvm *e;
   const wk_cpu_conv_desc *d;
   const wk_cpu_epilogue *epi;
   int64_t cols, base, tiles, taller; /* tiles of a row: the first `taller` have base + 1 columns */
@@ -326,7 +326,7 @@ static int64_t table_columns(const wk_cpu_conv_desc *d) {
 }
 
 static wk_ssa operand_base(dw_driver *v, int i) {
-  return wk_emit_load(v->e, v->e->ptr, wk_emit_off(v->e, v->args, 8 * i));
+  return wk_llvm_load(v->e, v->e->ptr, wk_llvm_off(v->e, v->args, 8 * i));
 }
 
 /* void(slot, line, zeros, exists, columns, first, w, step): pointers to the pixels of one input
@@ -334,18 +334,18 @@ static wk_ssa operand_base(dw_driver *v, int i) {
  * to POINTERS - 1 more. */
 enum { SLOT, LINE, ZEROS, EXISTS, COLUMNS, FIRST, W, STEP, TABLE_ARGS, POINTERS = 8 };
 
-static wk_ssa repeated(wk_emit *e, wk_ssa x) { return wk_vector_splat(e, POINTERS, x); }
+static wk_ssa repeated(wk_llvm *e, wk_ssa x) { return wk_vector_splat(e, POINTERS, x); }
 
-static wk_ssa table_function(wk_emit *e) {
+static wk_ssa table_function(wk_llvm *e) {
   wk_ssa fn = LLVMGetNamedFunction(e->mod, "wk.dw.table");
   if (fn) return fn;
-  wk_emit_place place = wk_emit_save(e);
+  wk_llvm_place place = wk_llvm_save(e);
   LLVMTypeRef types[] = {e->ptr, e->ptr, e->ptr, e->i1, e->i64, e->i64, e->i64, e->i64};
-  fn = wk_emit_function(e, "wk.dw.table", types, TABLE_ARGS);
-  wk_emit_keep_apart(e, fn);
+  fn = wk_llvm_function(e, "wk.dw.table", types, TABLE_ARGS);
+  wk_llvm_keep_apart(e, fn);
   LLVMBuilderRef b = e->b;
   wk_ssa counting[POINTERS];
-  for (int i = 0; i < POINTERS; i++) counting[i] = wk_emit_int(e, i);
+  for (int i = 0; i < POINTERS; i++) counting[i] = wk_llvm_int(e, i);
   wk_ssa column =
       LLVMBuildAdd(b, LLVMConstVector(counting, POINTERS), repeated(e, param(e, FIRST)), "");
   wk_ssa p = LLVMBuildMul(b, column, repeated(e, param(e, STEP)), "");
@@ -353,17 +353,17 @@ static wk_ssa table_function(wk_emit *e) {
   wk_ssa zeros = repeated(e, LLVMBuildPtrToInt(b, param(e, ZEROS), e->i64, ""));
   wk_ssa w = repeated(e, param(e, W)), exists = repeated(e, param(e, EXISTS));
   wk_ssa init[] = {column, p};
-  wk_emit_loop l;
-  wk_emit_begin(e, &l, wk_emit_int(e, 0), param(e, COLUMNS), POINTERS, init, 2);
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), param(e, COLUMNS), POINTERS, init, 2);
   wk_ssa in = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntULT, l.phi[0], w, ""), exists, "");
-  wk_emit_vstore(e, LLVMBuildSelect(b, in, l.phi[1], zeros, ""),
-                 wk_emit_at(e, param(e, SLOT), wk_emit_mul(e, l.i, 8)), NULL);
+  wk_llvm_vstore(e, LLVMBuildSelect(b, in, l.phi[1], zeros, ""),
+                 wk_llvm_at(e, param(e, SLOT), wk_llvm_mul(e, l.i, 8)), NULL);
   wk_ssa next[] = {
-      LLVMBuildAdd(b, l.phi[0], repeated(e, wk_emit_int(e, POINTERS)), ""),
-      LLVMBuildAdd(b, l.phi[1], repeated(e, wk_emit_mul(e, param(e, STEP), POINTERS)), "")};
-  wk_emit_end(e, &l, next);
-  wk_emit_return(e);
-  wk_emit_restore(e, place);
+      LLVMBuildAdd(b, l.phi[0], repeated(e, wk_llvm_int(e, POINTERS)), ""),
+      LLVMBuildAdd(b, l.phi[1], repeated(e, wk_llvm_mul(e, param(e, STEP), POINTERS)), "")};
+  wk_llvm_end(e, &l, next);
+  wk_llvm_return(e);
+  wk_llvm_restore(e, place);
   return fn;
 }
 
@@ -374,30 +374,30 @@ static int64_t table_line(const wk_cpu_conv_desc *d) {
 
 /* Pointers to the input pixels under one output row: [kh][column]. */
 static void make_table(dw_driver *v, wk_ssa n, wk_ssa oh) {
-  wk_emit *e = v->e;
+  wk_llvm *e = v->e;
   const wk_cpu_conv_desc *d = v->d;
   const int64_t *s = d->x_stride, size = wk_dtype_size(d->types.a);
-  wk_emit_loop l;
-  wk_ssa image = wk_emit_at(e, operand_base(v, 1), wk_emit_mul(e, n, s[0] * size));
-  wk_ssa ih0 = wk_emit_add(e, wk_emit_mul(e, oh, d->stride_h), wk_emit_int(e, -d->pad_h));
-  wk_emit_begin(e, &l, wk_emit_int(e, 0), wk_emit_int(e, d->kh), 1, NULL, 0);
-  wk_ssa ih = wk_emit_add(e, ih0, wk_emit_mul(e, l.i, d->dil_h));
-  const wk_ssa args[] = {wk_emit_at(e, v->table, wk_emit_mul(e, l.i, table_line(d))),
-                         wk_emit_at(e, image, wk_emit_mul(e, ih, s[1] * size)),
+  wk_llvm_loop l;
+  wk_ssa image = wk_llvm_at(e, operand_base(v, 1), wk_llvm_mul(e, n, s[0] * size));
+  wk_ssa ih0 = wk_llvm_add(e, wk_llvm_mul(e, oh, d->stride_h), wk_llvm_int(e, -d->pad_h));
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), wk_llvm_int(e, d->kh), 1, NULL, 0);
+  wk_ssa ih = wk_llvm_add(e, ih0, wk_llvm_mul(e, l.i, d->dil_h));
+  const wk_ssa args[] = {wk_llvm_at(e, v->table, wk_llvm_mul(e, l.i, table_line(d))),
+                         wk_llvm_at(e, image, wk_llvm_mul(e, ih, s[1] * size)),
                          v->zeros,
-                         wk_emit_in(e, ih, d->h),
-                         wk_emit_int(e, table_columns(d)),
-                         wk_emit_int(e, -d->pad_w),
-                         wk_emit_int(e, d->w),
-                         wk_emit_int(e, s[2] * size)};
-  wk_emit_call(e, table_function(e), args, TABLE_ARGS);
-  wk_emit_end(e, &l, NULL);
+                         wk_llvm_in(e, ih, d->h),
+                         wk_llvm_int(e, table_columns(d)),
+                         wk_llvm_int(e, -d->pad_w),
+                         wk_llvm_int(e, d->w),
+                         wk_llvm_int(e, s[2] * size)};
+  wk_llvm_call(e, table_function(e), args, TABLE_ARGS);
+  wk_llvm_end(e, &l, NULL);
 }
 
 static wk_ssa row_base(dw_driver *v, int i, const int64_t s[3], wk_dtype t, wk_ssa n, wk_ssa oh) {
-  wk_emit *e = v->e;
-  wk_ssa at = wk_emit_add(e, wk_emit_mul(e, n, s[0]), wk_emit_mul(e, oh, s[1]));
-  return wk_emit_at(e, operand_base(v, i), scaled(e, at, t));
+  wk_llvm *e = v->e;
+  wk_ssa at = wk_llvm_add(e, wk_llvm_mul(e, n, s[0]), wk_llvm_mul(e, oh, s[1]));
+  return wk_llvm_at(e, operand_base(v, i), scaled(e, at, t));
 }
 
 static void call_kernel(dw_driver *v, int64_t cols, const wk_ssa *args) {
@@ -407,15 +407,15 @@ static void call_kernel(dw_driver *v, int64_t cols, const wk_ssa *args) {
                 .kw = (int)d->kw,
                 .stride = (int)d->stride_w,
                 .dil = (int)d->dil_w,
-                .has_whole = d->cout >= v->e->isa->lanes * wk_dot_lace(v->e->isa, &d->types),
-                .rest = (int)(d->cout % (v->e->isa->lanes * wk_dot_lace(v->e->isa, &d->types))),
+                .has_whole = d->cout >= v->e->simd->lanes * wk_dot_lace(v->e->simd, &d->types),
+                .rest = (int)(d->cout % (v->e->simd->lanes * wk_dot_lace(v->e->simd, &d->types))),
                 .types = d->types,
                 .epi = v->epi};
-  wk_emit_call(v->e, dw_kernel(v->e, &key), args, OPS + 2 * v->epi->n_operands);
+  wk_llvm_call(v->e, dw_kernel(v->e, &key), args, OPS + 2 * v->epi->n_operands);
 }
 
 static void output_row(dw_driver *v, wk_ssa n, wk_ssa oh) {
-  wk_emit *e = v->e;
+  wk_llvm *e = v->e;
   const wk_cpu_conv_desc *d = v->d;
   int n_ops = v->epi->n_operands;
   wk_ssa args[OPS + 2 * WK_CPU_MAX_OPERANDS], base[1 + WK_CPU_MAX_OPERANDS];
@@ -426,38 +426,38 @@ static void output_row(dw_driver *v, wk_ssa n, wk_ssa oh) {
     const wk_cpu_operand *o = &v->epi->operands[i];
     base[1 + i] = row_base(v, 3 + i, o->stride, o->dtype, n, oh);
   }
-  args[TABLE_LINE] = wk_emit_int(e, table_line(d));
+  args[TABLE_LINE] = wk_llvm_int(e, table_line(d));
   args[WEIGHTS] = operand_base(v, 2);
-  args[CHANNELS] = wk_emit_int(e, d->cout);
-  args[OUT_AHEAD] = wk_emit_int(e, d->y_stride[1] * size);
-  args[AHEAD] = wk_emit_int(e, d->stride_h * d->x_stride[1] * wk_dtype_size(d->types.a));
-  wk_emit_loop l;
-  wk_ssa ow0 = wk_emit_int(e, 0), tall = wk_emit_int(e, v->taller);
-  wk_emit_begin(e, &l, ow0, wk_emit_int(e, v->tiles), 1, &ow0, 1);
+  args[CHANNELS] = wk_llvm_int(e, d->cout);
+  args[OUT_AHEAD] = wk_llvm_int(e, d->y_stride[1] * size);
+  args[AHEAD] = wk_llvm_int(e, d->stride_h * d->x_stride[1] * wk_dtype_size(d->types.a));
+  wk_llvm_loop l;
+  wk_ssa ow0 = wk_llvm_int(e, 0), tall = wk_llvm_int(e, v->taller);
+  wk_llvm_begin(e, &l, ow0, wk_llvm_int(e, v->tiles), 1, &ow0, 1);
   wk_ssa ow = l.phi[0];
-  args[TABLE] = wk_emit_at(e, v->table, wk_emit_mul(e, ow, d->stride_w * 8));
-  args[OUT] = wk_emit_at(e, base[0], wk_emit_mul(e, ow, d->y_stride[2] * size));
-  args[OUT_STEP] = wk_emit_int(e, d->y_stride[2] * size);
+  args[TABLE] = wk_llvm_at(e, v->table, wk_llvm_mul(e, ow, d->stride_w * 8));
+  args[OUT] = wk_llvm_at(e, base[0], wk_llvm_mul(e, ow, d->y_stride[2] * size));
+  args[OUT_STEP] = wk_llvm_int(e, d->y_stride[2] * size);
   for (int i = 0; i < n_ops; i++) {
     const wk_cpu_operand *o = &v->epi->operands[i];
     int64_t step = o->stride[2] * wk_dtype_size(o->dtype);
-    args[OPS + 2 * i] = wk_emit_at(e, base[1 + i], wk_emit_mul(e, ow, step));
-    args[OPS + 2 * i + 1] = wk_emit_int(e, step);
+    args[OPS + 2 * i] = wk_llvm_at(e, base[1 + i], wk_llvm_mul(e, ow, step));
+    args[OPS + 2 * i + 1] = wk_llvm_int(e, step);
   }
-  wk_ssa is_tall = wk_emit_lt(e, l.i, tall);
+  wk_ssa is_tall = wk_llvm_lt(e, l.i, tall);
   if (v->taller > 0) {
-    wk_emit_branch s;
-    wk_emit_if(e, &s, is_tall);
+    wk_llvm_branch s;
+    wk_llvm_if(e, &s, is_tall);
     call_kernel(v, v->base + 1, args);
-    wk_emit_else(e, &s);
+    wk_llvm_else(e, &s);
     call_kernel(v, v->base, args);
-    wk_emit_endif(e, &s);
+    wk_llvm_endif(e, &s);
   } else {
     call_kernel(v, v->base, args);
   }
-  wk_ssa step = wk_emit_add(e, wk_emit_int(e, v->base), LLVMBuildZExt(e->b, is_tall, e->i64, ""));
-  wk_ssa next = wk_emit_add(e, ow, step);
-  wk_emit_end(e, &l, &next);
+  wk_ssa step = wk_llvm_add(e, wk_llvm_int(e, v->base), LLVMBuildZExt(e->b, is_tall, e->i64, ""));
+  wk_ssa next = wk_llvm_add(e, ow, step);
+  wk_llvm_end(e, &l, &next);
 }
 
 /* Identity of a task function: geometry, operand strides, rows of a task. */
@@ -471,34 +471,34 @@ static uint64_t identity(const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi, 
 
 /* Output pixels of a kernel. Integers are fewer bytes and more arithmetic: it pays to share the
  * joined words among more of them. */
-static int64_t columns_of(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d) {
+static int64_t columns_of(const wk_simd *simd, const wk_cpu_conv_desc *d) {
   if (d->kh * d->kw > MAX_UNROLLED) return 1;
-  if (lace_at(isa, &d->types, d->cout) == MAX_LACE) return LACED_COLS;
-  return d->types.a != WK_F32 && isa->registers >= 32 ? MAX_COLS : COLS;
+  if (lace_at(simd, &d->types, d->cout) == MAX_LACE) return LACED_COLS;
+  return d->types.a != WK_F32 && simd->registers >= 32 ? MAX_COLS : COLS;
 }
 
 static void task_body(dw_driver *v, int64_t per_task, int64_t zero_bytes) {
-  wk_emit *e = v->e;
+  wk_llvm *e = v->e;
   const wk_cpu_conv_desc *d = v->d;
-  int64_t cols = columns_of(e->isa, d), rows = d->n * d->oh;
+  int64_t cols = columns_of(e->simd, d), rows = d->n * d->oh;
   v->args = param(e, 0);
   v->zeros = param(e, 1);
-  v->table = wk_emit_off(e, v->zeros, zero_bytes);
+  v->table = wk_llvm_off(e, v->zeros, zero_bytes);
   v->tiles = ceil_div(d->ow, cols);
   v->base = d->ow / v->tiles;
   v->taller = d->ow % v->tiles;
-  wk_fill_emit(e, v->zeros, wk_emit_int(e, zero_bytes), d->types.outside);
-  wk_emit_loop l;
-  wk_ssa first = wk_emit_mul(e, param(e, 2), per_task);
-  wk_ssa last = wk_emit_min(e, wk_emit_mul(e, param(e, 3), per_task), wk_emit_int(e, rows));
-  wk_emit_begin(e, &l, first, last, 1, NULL, 0);
-  output_row(v, wk_emit_div(e, l.i, d->oh), wk_emit_mod(e, l.i, d->oh));
-  wk_emit_end(e, &l, NULL);
+  wk_fill_codegen(e, v->zeros, wk_llvm_int(e, zero_bytes), d->types.outside);
+  wk_llvm_loop l;
+  wk_ssa first = wk_llvm_mul(e, param(e, 2), per_task);
+  wk_ssa last = wk_llvm_min(e, wk_llvm_mul(e, param(e, 3), per_task), wk_llvm_int(e, rows));
+  wk_llvm_begin(e, &l, first, last, 1, NULL, 0);
+  output_row(v, wk_llvm_div(e, l.i, d->oh), wk_llvm_mod(e, l.i, d->oh));
+  wk_llvm_end(e, &l, NULL);
 }
 
-wk_status wk_depthwise_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
-                            wk_cpu_kernel *out) {
-  int64_t width = e->isa->lanes * 4, rows = d->n * d->oh, size = wk_dtype_size(d->types.a);
+wk_status wk_depthwise_codegen(wk_llvm *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
+                               wk_cpu_kernel *out) {
+  int64_t width = e->simd->lanes * 4, rows = d->n * d->oh, size = wk_dtype_size(d->types.a);
   int64_t line = ceil_div(d->cout * size, width) * width;
   int64_t zero_bytes = (int64_t)wk_align_up((uint64_t)line, 64);
   int64_t table_bytes = table_line(d) * d->kh;
@@ -509,17 +509,17 @@ wk_status wk_depthwise_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_
                          .scratch_bytes = zero_bytes + table_bytes};
   char name[160], epi_name[64];
   wk_epilogue_name(epi, epi_name);
-  snprintf(name, sizeof name, "wk.dwconv.%s.%016llx.%s", e->isa->name,
+  snprintf(name, sizeof name, "wk.dwconv.%s.%016llx.%s", e->simd->name,
            (unsigned long long)identity(d, epi, per_task), epi_name);
   out->task = LLVMGetNamedFunction(e->mod, name);
   if (out->task) return NULL;
-  wk_emit_place place = wk_emit_save(e);
+  wk_llvm_place place = wk_llvm_save(e);
   LLVMTypeRef types[] = {e->ptr, e->ptr, e->i64, e->i64};
-  out->task = wk_emit_function(e, name, types, 4);
-  wk_emit_keep_simple(e, out->task);
+  out->task = wk_llvm_function(e, name, types, 4);
+  wk_llvm_keep_simple(e, out->task);
   dw_driver v = {.e = e, .d = d, .epi = epi};
   task_body(&v, per_task, zero_bytes);
-  wk_emit_return(e);
-  wk_emit_restore(e, place);
+  wk_llvm_return(e);
+  wk_llvm_restore(e, place);
   return NULL;
 }

@@ -29,13 +29,13 @@ static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Cuts the columns into groups and the rows into blocks: first what the caches want, then finer
  * until there are tasks enough to share out. */
-static void plan_tasks(const wk_cpu_isa *isa, const wk_gemm *g, wk_gemm_plan *p) {
-  int64_t depth = g->taps * g->kc, panel_bytes = depth * g->panels.nv * isa->lanes * 4;
+static void plan_tasks(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
+  int64_t depth = g->taps * g->kc, panel_bytes = depth * g->panels.nv * simd->lanes * 4;
   int64_t count = g->panels.panels + (g->panels.nv_tail > 0);
-  p->groups = ceil_div(count, max64(1, min64(count, isa->l2_bytes / 2 / panel_bytes)));
+  p->groups = ceil_div(count, max64(1, min64(count, simd->l2_bytes / 2 / panel_bytes)));
   int64_t reach = g->rows == WK_ROWS_PLAIN ? 1 : g->conv.stride_h * g->conv.stride_w;
   int64_t row_bytes = g->rows == WK_ROWS_PLAIN ? g->kc * 4 : g->pixel * reach;
-  int64_t rows = min64(isa->l2_bytes / 4 / row_bytes, TABLE_BYTES / (8 * g->taps));
+  int64_t rows = min64(simd->l2_bytes / 4 / row_bytes, TABLE_BYTES / (8 * g->taps));
   if (g->pack_b) rows = TABLE_BYTES / 8;
   rows = max64(rows, 4 * p->rows);
   p->blocks = ceil_div(p->tiles, max64(1, rows / p->rows));
@@ -54,12 +54,12 @@ static void plan_tasks(const wk_cpu_isa *isa, const wk_gemm *g, wk_gemm_plan *p)
   p->groups = ceil_div(count, p->group_panels);
 }
 
-static int64_t heads(const wk_cpu_isa *isa, const wk_gemm *g) {
-  return wk_dot_heads(isa, &g->types);
+static int64_t heads(const wk_simd *simd, const wk_gemm *g) {
+  return wk_dot_heads(simd, &g->types);
 }
 
-static void plan_scratch(const wk_cpu_isa *isa, const wk_gemm *g, wk_gemm_plan *p) {
-  int64_t width = isa->lanes * 4, at = 0, rows = p->block_tiles * p->rows;
+static void plan_scratch(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
+  int64_t width = simd->lanes * 4, at = 0, rows = p->block_tiles * p->rows;
   p->zero_at = at;
   if (g->rows == WK_ROWS_CONV) at += ceil_div(g->kc * 4, width) * width;
   p->atab_at = at = (int64_t)wk_align_up((uint64_t)at, 64);
@@ -70,39 +70,39 @@ static void plan_scratch(const wk_cpu_isa *isa, const wk_gemm *g, wk_gemm_plan *
   if (p->k_blocks > 1) at += rows * g->panels.nv * width;
   p->pack_at = at = (int64_t)wk_align_up((uint64_t)at, 64);
   int64_t depth = p->k_blocks > 1 ? p->k_step : g->kc;
-  if (g->pack_b) at += (heads(isa, g) + depth + isa->lanes) * g->panels.nv * width;
+  if (g->pack_b) at += (heads(simd, g) + depth + simd->lanes) * g->panels.nv * width;
   p->strip_at = at = (int64_t)wk_align_up((uint64_t)at, 64);
-  if (g->rows == WK_ROWS_STRIP) at += wk_strip_bytes(isa, g, rows);
+  if (g->rows == WK_ROWS_STRIP) at += wk_strip_bytes(simd, g, rows);
   p->scratch_bytes = (int64_t)wk_align_up((uint64_t)at, 64);
 }
 
-static void make_plan(const wk_cpu_isa *isa, const wk_gemm *g, wk_gemm_plan *p) {
+static void make_plan(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
   *p = (wk_gemm_plan){0};
-  int64_t mr = min64(wk_tile_rows(isa, &g->types, g->panels.nv), g->m);
+  int64_t mr = min64(wk_tile_rows(simd, &g->types, g->panels.nv), g->m);
   p->tiles = ceil_div(g->m, mr);
   p->base = g->m / p->tiles;
   p->taller = g->m % p->tiles;
   p->rows = p->base + (p->taller > 0);
-  int64_t k_bytes = g->panels.nv * isa->lanes * 4;
-  int64_t limit = g->pack_b ? 64 << 10 : min64(K_BLOCK_BYTES, isa->l2_bytes / 4);
+  int64_t k_bytes = g->panels.nv * simd->lanes * 4;
+  int64_t limit = g->pack_b ? 64 << 10 : min64(K_BLOCK_BYTES, simd->l2_bytes / 4);
   int64_t unit = g->taps > 1 ? g->kc : 4, units = ceil_div(g->taps * g->kc, unit);
   int64_t blocks = p->tiles > 1 || g->pack_b ? ceil_div(units * unit * k_bytes, limit) : 1;
   p->k_step = ceil_div(units, min64(blocks, units)); /* in units: taps, or 4 elements */
   p->k_blocks = ceil_div(units, p->k_step);
   if (g->taps == 1) p->k_step *= unit;
-  plan_tasks(isa, g, p);
-  plan_scratch(isa, g, p);
+  plan_tasks(simd, g, p);
+  plan_scratch(simd, g, p);
   while (p->scratch_bytes > SCRATCH_BYTES && p->block_tiles > 1 && !g->pack_b) {
     p->block_tiles -= ceil_div(p->block_tiles, 8);
     p->blocks = ceil_div(p->tiles, p->block_tiles);
-    plan_scratch(isa, g, p);
+    plan_scratch(simd, g, p);
   }
 }
 
 /* ---- emission -------------------------------------------------------------------------------- */
 
 typedef struct {
-  wk_emit *e;
+  wk_llvm *e;
   const wk_gemm *g;
   const wk_gemm_plan *p;
   const char *id;                        /* names this product's functions */
@@ -111,18 +111,18 @@ typedef struct {
 } driver;
 
 static wk_ssa first_row(driver *d, wk_ssa tile) {
-  wk_emit *e = d->e;
+  wk_llvm *e = d->e;
   wk_ssa extra =
-      d->p->taller == 0 ? wk_emit_int(e, 0) : wk_emit_min(e, tile, wk_emit_int(e, d->p->taller));
-  return wk_emit_add(e, wk_emit_mul(e, tile, d->p->base), extra);
+      d->p->taller == 0 ? wk_llvm_int(e, 0) : wk_llvm_min(e, tile, wk_llvm_int(e, d->p->taller));
+  return wk_llvm_add(e, wk_llvm_mul(e, tile, d->p->base), extra);
 }
 
 static wk_ssa batch_base(driver *d, wk_ssa args, int i, wk_ssa b0, wk_ssa b1,
                          const int64_t stride[2]) {
-  wk_emit *e = d->e;
-  wk_ssa base = wk_emit_load(e, e->ptr, wk_emit_off(e, args, 8 * i));
-  wk_ssa off = wk_emit_add(e, wk_emit_mul(e, b0, stride[0]), wk_emit_mul(e, b1, stride[1]));
-  return wk_emit_at(e, base, off);
+  wk_llvm *e = d->e;
+  wk_ssa base = wk_llvm_load(e, e->ptr, wk_llvm_off(e, args, 8 * i));
+  wk_ssa off = wk_llvm_add(e, wk_llvm_mul(e, b0, stride[0]), wk_llvm_mul(e, b1, stride[1]));
+  return wk_llvm_at(e, base, off);
 }
 
 /* One panel of a kind: the full ones, or the last one (narrower, or with columns masked off). */
@@ -135,26 +135,26 @@ typedef struct {
 } panel;
 
 static void fill_pair(driver *d, wk_ssa *pair, wk_ssa base, int table, int64_t ld, wk_ssa row) {
-  wk_emit *e = d->e;
+  wk_llvm *e = d->e;
   if (d->g->row_table) {
     int64_t rows = d->p->block_tiles * d->p->rows;
-    wk_ssa local = wk_emit_mul(e, wk_emit_sub(e, row, d->row0), 8);
+    wk_ssa local = wk_llvm_mul(e, wk_llvm_sub(e, row, d->row0), 8);
     pair[0] = base;
-    pair[1] = wk_emit_at(e, wk_emit_off(e, d->scratch, d->p->rowtab_at + table * rows * 8), local);
+    pair[1] = wk_llvm_at(e, wk_llvm_off(e, d->scratch, d->p->rowtab_at + table * rows * 8), local);
     return;
   }
-  pair[0] = wk_emit_at(e, base, wk_emit_mul(e, row, ld));
-  pair[1] = wk_emit_int(e, ld);
+  pair[0] = wk_llvm_at(e, base, wk_llvm_mul(e, row, ld));
+  pair[1] = wk_llvm_int(e, ld);
 }
 
 static void epilogue_args(driver *d, const panel *pn, wk_ssa row, wk_ssa *args) {
-  wk_emit *e = d->e;
-  wk_ssa bytes = wk_emit_mul(e, pn->column, wk_dtype_size(d->g->types.y));
-  fill_pair(d, args + WK_TILE_Y, wk_emit_at(e, d->y, bytes), 0, d->g->y_row, row);
+  wk_llvm *e = d->e;
+  wk_ssa bytes = wk_llvm_mul(e, pn->column, wk_dtype_size(d->g->types.y));
+  fill_pair(d, args + WK_TILE_Y, wk_llvm_at(e, d->y, bytes), 0, d->g->y_row, row);
   for (int i = 0; i < d->g->epi->n_operands; i++) {
     const wk_cpu_operand *o = &d->g->epi->operands[i];
-    bytes = wk_emit_mul(e, pn->column, wk_dtype_size(o->dtype));
-    wk_ssa base = o->per_column ? wk_emit_at(e, d->ops[i], bytes) : d->ops[i];
+    bytes = wk_llvm_mul(e, pn->column, wk_dtype_size(o->dtype));
+    wk_ssa base = o->per_column ? wk_llvm_at(e, d->ops[i], bytes) : d->ops[i];
     fill_pair(d, args + WK_TILE_OPS + 2 * i, base, 1 + i, d->g->op_row[i], row);
   }
 }
@@ -163,19 +163,19 @@ static void epilogue_args(driver *d, const panel *pn, wk_ssa row, wk_ssa *args) 
  * this block of k in B (unless all of B stays there anyway), the others fetch the next tile's rows
  * of A where these follow each other. */
 static wk_ssa prefetch_at(driver *d, const panel *pn, wk_ssa b, wk_ssa depth, wk_ssa tile) {
-  wk_emit *e = d->e;
+  wk_llvm *e = d->e;
   bool is_run = d->g->rows == WK_ROWS_PLAIN && d->p->k_blocks == 1 &&
                 d->g->a_row == d->g->kc * 4; /* a window's taps overlap: little is new */
   wk_ssa rows_of_a = is_run ? LLVMConstNull(e->ptr) : b; /* b: nothing to fetch */
-  int64_t k_bytes = pn->nv * e->isa->lanes * 4;
+  int64_t k_bytes = pn->nv * e->simd->lanes * 4;
   int64_t b_bytes = d->g->panels.columns * d->g->taps * d->g->kc * 4;
-  bool b_stays = d->p->groups == 1 && d->p->blocks > 1 && b_bytes <= e->isa->l2_bytes / 4;
+  bool b_stays = d->p->groups == 1 && d->p->blocks > 1 && b_bytes <= e->simd->l2_bytes / 4;
   if (d->g->pack_b || b_stays) return rows_of_a;
-  wk_ssa step = wk_emit_mul(e, depth, k_bytes);
-  wk_ssa next = wk_emit_at(e, b, step);
-  wk_ssa share = LLVMBuildMul(e->b, wk_emit_sub(e, tile, d->tile0), wk_emit_mul(e, depth, 32), "");
-  wk_ssa is_b = wk_emit_lt(e, share, wk_emit_mul(e, depth, k_bytes));
-  return wk_emit_select(e, is_b, wk_emit_at(e, next, share), rows_of_a);
+  wk_ssa step = wk_llvm_mul(e, depth, k_bytes);
+  wk_ssa next = wk_llvm_at(e, b, step);
+  wk_ssa share = LLVMBuildMul(e->b, wk_llvm_sub(e, tile, d->tile0), wk_llvm_mul(e, depth, 32), "");
+  wk_ssa is_b = wk_llvm_lt(e, share, wk_llvm_mul(e, depth, k_bytes));
+  return wk_llvm_select(e, is_b, wk_llvm_at(e, next, share), rows_of_a);
 }
 
 static void call_tile(driver *d, const panel *pn, int64_t rows, const wk_ssa *args) {
@@ -184,156 +184,156 @@ static void call_tile(driver *d, const panel *pn, int64_t rows, const wk_ssa *ar
                      .blocked = d->p->k_blocks > 1,
                      .masked = pn->masked,
                      .row_table = d->g->row_table,
-                     .own_heads = d->g->pack_b && heads(d->e->isa, d->g) > 0,
+                     .own_heads = d->g->pack_b && heads(d->e->simd, d->g) > 0,
                      .types = d->g->types,
                      .epi = d->g->epi};
-  wk_emit_call(d->e, wk_tile_emit(d->e, &key), args, WK_TILE_OPS + 2 * d->g->epi->n_operands);
+  wk_llvm_call(d->e, wk_tile_codegen(d->e, &key), args, WK_TILE_OPS + 2 * d->g->epi->n_operands);
 }
 
 static void tile_loop(driver *d, const panel *pn, wk_ssa b, wk_ssa flags) {
-  wk_emit *e = d->e;
+  wk_llvm *e = d->e;
   const wk_gemm *g = d->g;
   const wk_gemm_plan *p = d->p;
   int64_t astep = p->rows * 8;
   bool by_tap = g->taps > 1, is_cut = p->k_blocks > 1;
-  wk_ssa whole = wk_emit_int(e, by_tap ? g->taps : g->kc);
+  wk_ssa whole = wk_llvm_int(e, by_tap ? g->taps : g->kc);
   wk_ssa extent =
-      is_cut ? wk_emit_min(e, wk_emit_int(e, p->k_step), wk_emit_sub(e, whole, pn->k_at)) : whole;
-  wk_ssa zero = wk_emit_int(e, 0), args[WK_TILE_MAX_ARGS];
-  wk_ssa depth = by_tap ? wk_emit_mul(e, extent, g->kc) : extent;
-  args[WK_TILE_TAPS] = by_tap ? extent : wk_emit_int(e, 1);
-  args[WK_TILE_KC] = by_tap ? wk_emit_int(e, g->kc) : extent;
-  args[WK_TILE_ASTEP] = wk_emit_int(e, astep);
-  args[WK_TILE_ANEXT] = wk_emit_int(e, g->taps * astep);
-  args[WK_TILE_AOFF] = by_tap ? zero : wk_emit_mul(e, pn->k_at, 4);
+      is_cut ? wk_llvm_min(e, wk_llvm_int(e, p->k_step), wk_llvm_sub(e, whole, pn->k_at)) : whole;
+  wk_ssa zero = wk_llvm_int(e, 0), args[WK_TILE_MAX_ARGS];
+  wk_ssa depth = by_tap ? wk_llvm_mul(e, extent, g->kc) : extent;
+  args[WK_TILE_TAPS] = by_tap ? extent : wk_llvm_int(e, 1);
+  args[WK_TILE_KC] = by_tap ? wk_llvm_int(e, g->kc) : extent;
+  args[WK_TILE_ASTEP] = wk_llvm_int(e, astep);
+  args[WK_TILE_ANEXT] = wk_llvm_int(e, g->taps * astep);
+  args[WK_TILE_AOFF] = by_tap ? zero : wk_llvm_mul(e, pn->k_at, 4);
   args[WK_TILE_B] = b;
   args[WK_TILE_FLAGS] = flags;
-  args[WK_TILE_LANES] = wk_emit_int(e, (g->n - 1) % e->isa->lanes + 1);
-  wk_ssa table = wk_emit_off(e, d->scratch, p->atab_at);
-  if (by_tap) table = wk_emit_at(e, table, wk_emit_mul(e, pn->k_at, astep));
-  wk_emit_loop l;
-  wk_emit_begin(e, &l, d->tile0, d->tile1, 1, NULL, 0);
-  wk_ssa local = wk_emit_sub(e, l.i, d->tile0), row = first_row(d, l.i);
-  args[WK_TILE_ATAB] = wk_emit_at(e, table, wk_emit_mul(e, local, g->taps * astep));
+  args[WK_TILE_LANES] = wk_llvm_int(e, (g->n - 1) % e->simd->lanes + 1);
+  wk_ssa table = wk_llvm_off(e, d->scratch, p->atab_at);
+  if (by_tap) table = wk_llvm_at(e, table, wk_llvm_mul(e, pn->k_at, astep));
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, d->tile0, d->tile1, 1, NULL, 0);
+  wk_ssa local = wk_llvm_sub(e, l.i, d->tile0), row = first_row(d, l.i);
+  args[WK_TILE_ATAB] = wk_llvm_at(e, table, wk_llvm_mul(e, local, g->taps * astep));
   args[WK_TILE_PF] = prefetch_at(d, pn, b, depth, l.i);
-  wk_ssa part = wk_emit_mul(e, local, p->rows * pn->nv * e->isa->lanes * 4);
-  args[WK_TILE_PART] = wk_emit_at(e, wk_emit_off(e, d->scratch, p->part_at), part);
+  wk_ssa part = wk_llvm_mul(e, local, p->rows * pn->nv * e->simd->lanes * 4);
+  args[WK_TILE_PART] = wk_llvm_at(e, wk_llvm_off(e, d->scratch, p->part_at), part);
   epilogue_args(d, pn, row, args);
   if (p->taller > 0) {
-    wk_emit_branch s;
-    wk_emit_if(e, &s, wk_emit_lt(e, l.i, wk_emit_int(e, p->taller)));
+    wk_llvm_branch s;
+    wk_llvm_if(e, &s, wk_llvm_lt(e, l.i, wk_llvm_int(e, p->taller)));
     call_tile(d, pn, p->rows, args);
-    wk_emit_else(e, &s);
+    wk_llvm_else(e, &s);
     call_tile(d, pn, p->base, args);
-    wk_emit_endif(e, &s);
+    wk_llvm_endif(e, &s);
   } else {
     call_tile(d, pn, p->base, args);
   }
-  wk_emit_end(e, &l, NULL);
+  wk_llvm_end(e, &l, NULL);
 }
 
 /* The panel's B for the block of k at pn->k_at: where it lies, or packed into scratch now. */
 static wk_ssa panel_block(driver *d, const panel *pn) {
-  wk_emit *e = d->e;
+  wk_llvm *e = d->e;
   const wk_gemm *g = d->g;
-  int64_t k_bytes = pn->nv * e->isa->lanes * 4, unit = g->taps > 1 ? g->kc : 1;
-  int64_t word = wk_dot_unit(&g->types), element = 4 / word, first = heads(e->isa, g) * k_bytes;
+  int64_t k_bytes = pn->nv * e->simd->lanes * 4, unit = g->taps > 1 ? g->kc : 1;
+  int64_t word = wk_dot_unit(&g->types), element = 4 / word, first = heads(e->simd, g) * k_bytes;
   if (!g->pack_b) {
-    wk_ssa at = wk_emit_off(e, wk_emit_at(e, d->b, pn->b_bytes), first);
-    return wk_emit_at(e, at, wk_emit_mul(e, pn->k_at, k_bytes * unit));
+    wk_ssa at = wk_llvm_off(e, wk_llvm_at(e, d->b, pn->b_bytes), first);
+    return wk_llvm_at(e, at, wk_llvm_mul(e, pn->k_at, k_bytes * unit));
   }
-  wk_ssa src = wk_emit_at(
+  wk_ssa src = wk_llvm_at(
       e, d->b,
-      wk_emit_add(e, wk_emit_mul(e, pn->k_at, word * g->b_k), wk_emit_mul(e, pn->column, g->b_n)));
-  wk_ssa dst = wk_emit_off(e, d->scratch, d->p->pack_at + first);
+      wk_llvm_add(e, wk_llvm_mul(e, pn->k_at, word * g->b_k), wk_llvm_mul(e, pn->column, g->b_n)));
+  wk_ssa dst = wk_llvm_off(e, d->scratch, d->p->pack_at + first);
   wk_ssa depth =
-      wk_emit_min(e, wk_emit_int(e, d->p->k_step), wk_emit_sub(e, wk_emit_int(e, g->kc), pn->k_at));
-  if (d->p->k_blocks == 1) depth = wk_emit_int(e, g->kc);
-  wk_ssa left = wk_emit_sub(e, wk_emit_int(e, g->n), pn->column);
+      wk_llvm_min(e, wk_llvm_int(e, d->p->k_step), wk_llvm_sub(e, wk_llvm_int(e, g->kc), pn->k_at));
+  if (d->p->k_blocks == 1) depth = wk_llvm_int(e, g->kc);
+  wk_ssa left = wk_llvm_sub(e, wk_llvm_int(e, g->n), pn->column);
   bool is_straight = g->b_n == element;
-  wk_ssa elements = wk_emit_sub(e, wk_emit_int(e, g->k), wk_emit_mul(e, pn->k_at, word));
-  elements = wk_emit_min(e, wk_emit_mul(e, depth, word), elements);
-  wk_ssa args[] = {src, dst, depth, wk_emit_int(e, is_straight ? g->b_k : g->b_n), left, elements};
-  wk_emit_call(e, wk_pack_emit(e, &g->types, pn->nv, pn->masked, !is_straight), args, 6);
+  wk_ssa elements = wk_llvm_sub(e, wk_llvm_int(e, g->k), wk_llvm_mul(e, pn->k_at, word));
+  elements = wk_llvm_min(e, wk_llvm_mul(e, depth, word), elements);
+  wk_ssa args[] = {src, dst, depth, wk_llvm_int(e, is_straight ? g->b_k : g->b_n), left, elements};
+  wk_llvm_call(e, wk_pack_codegen(e, &g->types, pn->nv, pn->masked, !is_straight), args, 6);
   return dst;
 }
 
-static wk_ssa as_int(wk_emit *e, wk_ssa cond) { return LLVMBuildZExt(e->b, cond, e->i64, ""); }
+static wk_ssa as_int(wk_llvm *e, wk_ssa cond) { return LLVMBuildZExt(e->b, cond, e->i64, ""); }
 
 /* Block `index` of k of one panel (NULL: there is only one). Flags tell the tile: not the first
  * block, not the last. */
 static void k_block(driver *d, panel *pn, wk_ssa index) {
-  wk_emit *e = d->e;
-  wk_ssa zero = wk_emit_int(e, 0), flags = zero;
+  wk_llvm *e = d->e;
+  wk_ssa zero = wk_llvm_int(e, 0), flags = zero;
   pn->k_at = zero;
   if (d->p->k_blocks > 1) {
-    pn->k_at = wk_emit_mul(e, index, d->p->k_step);
-    wk_ssa more = as_int(e, wk_emit_lt(e, index, wk_emit_int(e, d->p->k_blocks - 1)));
-    flags = wk_emit_add(e, as_int(e, wk_emit_lt(e, zero, index)), wk_emit_mul(e, more, 2));
+    pn->k_at = wk_llvm_mul(e, index, d->p->k_step);
+    wk_ssa more = as_int(e, wk_llvm_lt(e, index, wk_llvm_int(e, d->p->k_blocks - 1)));
+    flags = wk_llvm_add(e, as_int(e, wk_llvm_lt(e, zero, index)), wk_llvm_mul(e, more, 2));
   }
   tile_loop(d, pn, panel_block(d, pn), flags);
 }
 
 static void panel_body(driver *d, panel *pn) {
-  wk_emit *e = d->e;
+  wk_llvm *e = d->e;
   if (d->p->k_blocks == 1) {
     k_block(d, pn, NULL);
     return;
   }
-  wk_emit_loop l;
-  wk_emit_begin(e, &l, wk_emit_int(e, 0), wk_emit_int(e, d->p->k_blocks), 1, NULL, 0);
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), wk_llvm_int(e, d->p->k_blocks), 1, NULL, 0);
   k_block(d, pn, l.i);
-  wk_emit_end(e, &l, NULL);
+  wk_llvm_end(e, &l, NULL);
 }
 
 static void panel_loops(driver *d, wk_ssa group) {
-  wk_emit *e = d->e;
+  wk_llvm *e = d->e;
   const wk_gemm *g = d->g;
   const wk_panels *ps = &g->panels;
-  bool has_ragged = g->n % e->isa->lanes != 0;
+  bool has_ragged = g->n % e->simd->lanes != 0;
   /* Only the very last panel can need a mask; it is then emitted apart, as is a narrower one. */
   int64_t plain = ps->panels - (has_ragged && ps->nv_tail == 0);
-  int64_t width = ps->nv * e->isa->lanes;
-  int64_t bytes = (heads(e->isa, g) + g->taps * g->kc) * width * 4;
-  wk_ssa p0 = wk_emit_mul(e, group, d->p->group_panels);
-  wk_ssa p1 = wk_emit_add(e, p0, wk_emit_int(e, d->p->group_panels));
+  int64_t width = ps->nv * e->simd->lanes;
+  int64_t bytes = (heads(e->simd, g) + g->taps * g->kc) * width * 4;
+  wk_ssa p0 = wk_llvm_mul(e, group, d->p->group_panels);
+  wk_ssa p1 = wk_llvm_add(e, p0, wk_llvm_int(e, d->p->group_panels));
   if (plain > 0) {
-    wk_emit_loop l;
-    wk_emit_begin(e, &l, p0, wk_emit_min(e, p1, wk_emit_int(e, plain)), 1, NULL, 0);
+    wk_llvm_loop l;
+    wk_llvm_begin(e, &l, p0, wk_llvm_min(e, p1, wk_llvm_int(e, plain)), 1, NULL, 0);
     panel pn = {
-        .nv = ps->nv, .column = wk_emit_mul(e, l.i, width), .b_bytes = wk_emit_mul(e, l.i, bytes)};
+        .nv = ps->nv, .column = wk_llvm_mul(e, l.i, width), .b_bytes = wk_llvm_mul(e, l.i, bytes)};
     panel_body(d, &pn);
-    wk_emit_end(e, &l, NULL);
+    wk_llvm_end(e, &l, NULL);
   }
   if (!has_ragged && ps->nv_tail == 0) return;
   panel pn = {.nv = ps->nv_tail ? ps->nv_tail : ps->nv,
               .masked = has_ragged,
-              .column = wk_emit_int(e, plain * width),
-              .b_bytes = wk_emit_int(e, plain * bytes)};
-  wk_emit_branch s;
-  wk_emit_if(e, &s, LLVMBuildICmp(e->b, LLVMIntEQ, group, wk_emit_int(e, d->p->groups - 1), ""));
+              .column = wk_llvm_int(e, plain * width),
+              .b_bytes = wk_llvm_int(e, plain * bytes)};
+  wk_llvm_branch s;
+  wk_llvm_if(e, &s, LLVMBuildICmp(e->b, LLVMIntEQ, group, wk_llvm_int(e, d->p->groups - 1), ""));
   panel_body(d, &pn);
-  wk_emit_endif(e, &s);
+  wk_llvm_endif(e, &s);
 }
 
 static void task_body(driver *d, wk_ssa args, wk_ssa index) {
-  wk_emit *e = d->e;
+  wk_llvm *e = d->e;
   const wk_gemm *g = d->g;
   const wk_gemm_plan *p = d->p;
-  wk_ssa block = wk_emit_mod(e, index, p->blocks), rest = wk_emit_div(e, index, p->blocks);
-  wk_ssa group = wk_emit_mod(e, rest, p->groups), batch = wk_emit_div(e, rest, p->groups);
-  wk_ssa b0 = wk_emit_div(e, batch, g->batch[1]), b1 = wk_emit_mod(e, batch, g->batch[1]);
+  wk_ssa block = wk_llvm_mod(e, index, p->blocks), rest = wk_llvm_div(e, index, p->blocks);
+  wk_ssa group = wk_llvm_mod(e, rest, p->groups), batch = wk_llvm_div(e, rest, p->groups);
+  wk_ssa b0 = wk_llvm_div(e, batch, g->batch[1]), b1 = wk_llvm_mod(e, batch, g->batch[1]);
   d->y = batch_base(d, args, 0, b0, b1, g->y_batch);
   wk_ssa a = batch_base(d, args, 1, b0, b1, g->a_batch);
   d->b = batch_base(d, args, 2, b0, b1, g->b_batch);
   for (int i = 0; i < g->epi->n_operands; i++)
     d->ops[i] = batch_base(d, args, 3 + i, b0, b1, g->op_batch[i]);
-  d->tile0 = wk_emit_mul(e, block, p->block_tiles);
-  d->tile1 = wk_emit_min(e, wk_emit_add(e, d->tile0, wk_emit_int(e, p->block_tiles)),
-                         wk_emit_int(e, p->tiles));
+  d->tile0 = wk_llvm_mul(e, block, p->block_tiles);
+  d->tile1 = wk_llvm_min(e, wk_llvm_add(e, d->tile0, wk_llvm_int(e, p->block_tiles)),
+                         wk_llvm_int(e, p->tiles));
   d->row0 = first_row(d, d->tile0);
   const wk_ssa rows_args[] = {d->scratch, a, d->tile0, d->tile1, d->row0, first_row(d, d->tile1)};
-  wk_emit_call(e, wk_rows_emit(e, g, p, d->id), rows_args, WK_ROWS_ARGS);
+  wk_llvm_call(e, wk_rows_codegen(e, g, p, d->id), rows_args, WK_ROWS_ARGS);
   panel_loops(d, group);
 }
 
@@ -347,30 +347,30 @@ static uint64_t identity(const wk_gemm *g) {
   return wk_hash64(strides, sizeof strides, wk_hash64(&copy, sizeof copy, 0));
 }
 
-wk_status wk_gemm_emit(wk_emit *e, const wk_gemm *g, wk_cpu_kernel *out) {
+wk_status wk_gemm_codegen(wk_llvm *e, const wk_gemm *g, wk_cpu_kernel *out) {
   wk_gemm_plan p;
-  make_plan(e->isa, g, &p);
+  make_plan(e->simd, g, &p);
   *out = (wk_cpu_kernel){.n_tasks = g->batch[0] * g->batch[1] * p.groups * p.blocks,
                          .scratch_bytes = p.scratch_bytes};
   char name[160], id[128], epi[64];
   wk_epilogue_name(g->epi, epi);
-  snprintf(id, sizeof id, "%s.%016llx.%s", e->isa->name, (unsigned long long)identity(g), epi);
+  snprintf(id, sizeof id, "%s.%016llx.%s", e->simd->name, (unsigned long long)identity(g), epi);
   snprintf(name, sizeof name, "wk.gemm.%s", id);
   out->task = LLVMGetNamedFunction(e->mod, name);
   if (out->task) return NULL;
-  wk_emit_place place = wk_emit_save(e);
+  wk_llvm_place place = wk_llvm_save(e);
   LLVMTypeRef types[] = {e->ptr, e->ptr, e->i64, e->i64};
-  out->task = wk_emit_function(e, name, types, 4);
-  wk_emit_keep_simple(e, out->task); /* runs once per tile: not worth the compile time */
+  out->task = wk_llvm_function(e, name, types, 4);
+  wk_llvm_keep_simple(e, out->task); /* runs once per tile: not worth the compile time */
   driver d = {.e = e, .g = g, .p = &p, .id = id, .scratch = LLVMGetParam(out->task, 1)};
   if (g->rows == WK_ROWS_CONV)
-    wk_fill_emit(e, wk_emit_off(e, d.scratch, p.zero_at), wk_emit_int(e, g->kc * 4),
-                 g->types.outside);
-  wk_emit_loop l;
-  wk_emit_begin(e, &l, LLVMGetParam(out->task, 2), LLVMGetParam(out->task, 3), 1, NULL, 0);
+    wk_fill_codegen(e, wk_llvm_off(e, d.scratch, p.zero_at), wk_llvm_int(e, g->kc * 4),
+                    g->types.outside);
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, LLVMGetParam(out->task, 2), LLVMGetParam(out->task, 3), 1, NULL, 0);
   task_body(&d, LLVMGetParam(out->task, 0), l.i);
-  wk_emit_end(e, &l, NULL);
-  wk_emit_return(e);
-  wk_emit_restore(e, place);
+  wk_llvm_end(e, &l, NULL);
+  wk_llvm_return(e);
+  wk_llvm_restore(e, place);
   return NULL;
 }

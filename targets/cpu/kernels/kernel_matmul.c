@@ -46,34 +46,34 @@ static int64_t words(const wk_cpu_matmul_desc *d) {
   return (d->k + unit - 1) / unit;
 }
 
-static int64_t matrix_bytes(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d) {
-  return wk_panels_bytes(isa, &d->types, wk_panels_choose(isa, &d->types, d->n), words(d));
+static int64_t matrix_bytes(const wk_simd *simd, const wk_cpu_matmul_desc *d) {
+  return wk_panels_bytes(simd, &d->types, wk_panels_choose(simd, &d->types, d->n), words(d));
 }
 
-int64_t wk_cpu_matmul_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d) {
-  return d->b_constant ? copies(d, 0) * copies(d, 1) * matrix_bytes(isa, d) : 0;
+int64_t wk_cpu_matmul_packed_bytes(const wk_simd *simd, const wk_cpu_matmul_desc *d) {
+  return d->b_constant ? copies(d, 0) * copies(d, 1) * matrix_bytes(simd, d) : 0;
 }
 
-void wk_cpu_matmul_pack(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, const void *b,
+void wk_cpu_matmul_pack(const wk_simd *simd, const wk_cpu_matmul_desc *d, const void *b,
                         void *out) {
-  wk_panels p = wk_panels_choose(isa, &d->types, d->n);
+  wk_panels p = wk_panels_choose(simd, &d->types, d->n);
   int64_t size = wk_dtype_size(d->types.b);
   for (int64_t i = 0; i < copies(d, 0); i++)
     for (int64_t j = 0; j < copies(d, 1); j++)
-      wk_panels_pack(isa, &d->types, p, d->k, d->n,
+      wk_panels_pack(simd, &d->types, p, d->k, d->n,
                      (const char *)b + (i * d->b_stride[0] + j * d->b_stride[1]) * size,
                      d->b_stride[2], d->b_stride[3],
-                     (char *)out + (i * copies(d, 1) + j) * matrix_bytes(isa, d));
+                     (char *)out + (i * copies(d, 1) + j) * matrix_bytes(simd, d));
 }
 
 /* Columns of several matrices: the one that reaches farthest. */
-void wk_cpu_matmul_reach(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, const void *packed,
+void wk_cpu_matmul_reach(const wk_simd *simd, const wk_cpu_matmul_desc *d, const void *packed,
                          int64_t (*reach)[2]) {
-  wk_panels p = wk_panels_choose(isa, &d->types, d->n);
+  wk_panels p = wk_panels_choose(simd, &d->types, d->n);
   int64_t(*one)[2] = wk_xcalloc((size_t)d->n, sizeof *one);
   for (int64_t i = 0; i < copies(d, 0) * copies(d, 1); i++) {
-    const char *matrix = (const char *)packed + i * matrix_bytes(isa, d);
-    wk_panels_reach(isa, &d->types, p, words(d), d->n, matrix, one);
+    const char *matrix = (const char *)packed + i * matrix_bytes(simd, d);
+    wk_panels_reach(simd, &d->types, p, words(d), d->n, matrix, one);
     for (int64_t c = 0; c < d->n; c++)
       for (int k = 0; k < 2; k++)
         if (i == 0 || llabs(one[c][k]) > llabs(reach[c][k])) reach[c][k] = one[c][k];
@@ -81,8 +81,8 @@ void wk_cpu_matmul_reach(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, con
   free(one);
 }
 
-wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi,
-                             wk_cpu_kernel *out) {
+wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi,
+                                wk_cpu_kernel *out) {
   if (!epi) epi = &no_epilogue;
   if (d->batch[0] < 1 || d->batch[1] < 1 || d->m < 1 || d->n < 1 || d->k < 1)
     return wk_error(WK_UNSUPPORTED, "matmul: an empty dimension");
@@ -99,13 +99,13 @@ wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_c
   g.kc = words(d);
   g.rows = WK_ROWS_PLAIN;
   g.types = d->types;
-  g.panels = wk_panels_choose(e->isa, &d->types, d->n);
+  g.panels = wk_panels_choose(e->simd, &d->types, d->n);
   int64_t size = wk_dtype_size(d->types.a), y_size = wk_dtype_size(d->types.y);
   g.a_row = d->a_stride[2] * size;
   g.y_row = d->y_stride[2] * y_size;
   g.pack_b = !d->b_constant;
   g.k = d->k;
-  int64_t matrix = matrix_bytes(e->isa, d);
+  int64_t matrix = matrix_bytes(e->simd, d);
   for (int i = 0; i < 2; i++) {
     g.a_batch[i] = d->a_stride[i] * size;
     g.y_batch[i] = d->y_stride[i] * y_size;
@@ -121,7 +121,7 @@ wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_c
     g.op_batch[i][1] = epi->operands[i].stride[1] * op_size;
     g.op_row[i] = epi->operands[i].stride[2] * op_size;
   }
-  WK_TRY(wk_gemm_emit(e, &g, out));
-  out->packed_bytes = wk_cpu_matmul_packed_bytes(e->isa, d);
+  WK_TRY(wk_gemm_codegen(e, &g, out));
+  out->packed_bytes = wk_cpu_matmul_packed_bytes(e->simd, d);
   return NULL;
 }

@@ -55,10 +55,10 @@ typedef struct {
  * operand may be the output buffer itself when it has the output's strides (the value before the
  * store is read). */
 typedef struct {
-  wk_ssa (*emit)(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands);
+  wk_ssa (*emit)(void *ctx, wk_llvm *e, wk_ssa acc, const wk_ssa *operands);
   /* Quicker, for an output of 8 bits: i32 that saturates to it where q->sure says so; everything
    * else is computed again by emit. NULL: there is none. */
-  wk_ssa (*quick)(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands, wk_quick *q);
+  wk_ssa (*quick)(void *ctx, wk_llvm *e, wk_ssa acc, const wk_ssa *operands, wk_quick *q);
   bool has_start; /* acc holds operand 0 already, which is i32 and the same in all rows */
   void *ctx;
   uint64_t key; /* equal keys: emit makes the same code; used with the operands to share kernels */
@@ -87,15 +87,15 @@ typedef struct {
 } wk_cpu_conv_desc;
 
 /* WK_UNSUPPORTED when the shape is outside of what the kernels do (the caller has a slow path). */
-wk_status wk_cpu_conv_emit(wk_emit *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
-                           wk_cpu_kernel *out) WK_MUST_CHECK;
+wk_status wk_cpu_conv_codegen(wk_llvm *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
+                              wk_cpu_kernel *out) WK_MUST_CHECK;
 /* Writes packed_bytes at `out`. w: [cout][cin/group][kh][kw] with element strides w_stride. */
-void wk_cpu_conv_pack(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *w,
+void wk_cpu_conv_pack(const wk_simd *simd, const wk_cpu_conv_desc *d, const void *w,
                       const int64_t w_stride[4], void *out);
-int64_t wk_cpu_conv_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d);
+int64_t wk_cpu_conv_packed_bytes(const wk_simd *simd, const wk_cpu_conv_desc *d);
 
 /* Sums of the positive and of the negative weights of each output channel, of packed integers. */
-void wk_cpu_conv_reach(const wk_cpu_isa *isa, const wk_cpu_conv_desc *d, const void *packed,
+void wk_cpu_conv_reach(const wk_simd *simd, const wk_cpu_conv_desc *d, const void *packed,
                        int64_t (*reach)[2]);
 
 /* ---- matrix product -------------------------------------------------------------------------- */
@@ -113,12 +113,11 @@ typedef struct {
   wk_cpu_types types;
 } wk_cpu_matmul_desc;
 
-wk_status wk_cpu_matmul_emit(wk_emit *e, const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi,
-                             wk_cpu_kernel *out) WK_MUST_CHECK;
-void wk_cpu_matmul_pack(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, const void *b,
-                        void *out);
-void wk_cpu_matmul_reach(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d, const void *packed,
+wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi,
+                                wk_cpu_kernel *out) WK_MUST_CHECK;
+void wk_cpu_matmul_pack(const wk_simd *simd, const wk_cpu_matmul_desc *d, const void *b, void *out);
+void wk_cpu_matmul_reach(const wk_simd *simd, const wk_cpu_matmul_desc *d, const void *packed,
                          int64_t (*reach)[2]);
-int64_t wk_cpu_matmul_packed_bytes(const wk_cpu_isa *isa, const wk_cpu_matmul_desc *d);
+int64_t wk_cpu_matmul_packed_bytes(const wk_simd *simd, const wk_cpu_matmul_desc *d);
 
 #endif

@@ -26,20 +26,21 @@ enum {
   WK_ROWS_ROW1,
   WK_ROWS_ARGS
 };
-wk_ssa wk_rows_emit(wk_emit *e, const wk_gemm *g, const wk_gemm_plan *p, const char *id);
+wk_ssa wk_rows_codegen(wk_llvm *e, const wk_gemm *g, const wk_gemm_plan *p, const char *id);
 /* Scratch that a strip for `rows` consecutive output rows may take. */
-int64_t wk_strip_bytes(const wk_cpu_isa *isa, const wk_gemm *g, int64_t rows);
+int64_t wk_strip_bytes(const wk_simd *simd, const wk_gemm *g, int64_t rows);
 /* Copies `rows` input rows from ih0 (may lie outside) into the strip, wk_strip_pitch bytes each. */
-void wk_strip_emit(wk_emit *e, const wk_gemm *g, wk_ssa x, wk_ssa ih0, wk_ssa rows, wk_ssa strip);
+void wk_strip_codegen(wk_llvm *e, const wk_gemm *g, wk_ssa x, wk_ssa ih0, wk_ssa rows,
+                      wk_ssa strip);
 int64_t wk_strip_pitch(const wk_gemm *g);
 
 /* Fills `bytes` (rounded up to whole vectors) at p with a byte. */
-void wk_fill_emit(wk_emit *e, wk_ssa p, wk_ssa bytes, int32_t byte);
+void wk_fill_codegen(wk_llvm *e, wk_ssa p, wk_ssa bytes, int32_t byte);
 
 /* void pack(src, dst, words, stride, columns, k): one panel of nv vectors from a run-time B, its
  * heads before dst. Not transposed: columns are contiguous and `stride` is between k; transposed: k
  * is contiguous, `stride` is between columns, whole words are read. When `masked`, only `columns`
  * of the panel exist. k: elements; the last word of integers may hold fewer. */
-wk_ssa wk_pack_emit(wk_emit *e, const wk_cpu_types *t, int nv, bool masked, bool transposed);
+wk_ssa wk_pack_codegen(wk_llvm *e, const wk_cpu_types *t, int nv, bool masked, bool transposed);
 
 #endif

@@ -80,24 +80,24 @@ static void forbid_jump_tables(LLVMContextRef ctx, LLVMModuleRef mod) {
       LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
 }
 
-wk_status wk_cpu_module_build(wk_program *const *programs, size_t n, const wk_cpu_isa *isa,
+wk_status wk_cpu_module_build(wk_program *const *programs, size_t n, const wk_simd *simd,
                               const char *name, bool complete, wk_cpu_module *m) {
   memset(m, 0, sizeof *m);
-  m->isa = isa;
+  m->simd = simd;
   m->programs = programs;
   m->n = n;
   m->ctx = LLVMContextCreate();
   m->mod = LLVMModuleCreateWithNameInContext(name, m->ctx);
-  wk_codegen_begin(&m->gen, m->ctx, m->mod, isa);
+  wk_codegen_begin(&m->gen, m->ctx, m->mod, simd);
   m->name = wk_arena_strdup(m->gen.arena, name);
   m->entries = wk_arena_alloc(m->gen.arena, (n + 1) * sizeof *m->entries);
   LLVMTargetMachineRef machine;
-  WK_TRY(wk_object_target(isa, m->mod, &machine)); /* triple and layout, for what is linked */
+  WK_TRY(wk_object_target(simd, m->mod, &machine)); /* triple and layout, for what is linked */
   LLVMDisposeTargetMachine(machine);
   WK_TRY(emit_programs(m));
-  if (m->gen.rare) WK_TRY(wk_rare_link(m->ctx, m->mod, isa, m->gen.rare));
+  if (m->gen.rare) WK_TRY(wk_rare_link(m->ctx, m->mod, simd, m->gen.rare));
   if (complete && wk_rare_needs_memory(m->mod))
-    WK_TRY(wk_rare_link(m->ctx, m->mod, isa, UINT32_C(1) << WK_RARE_memory));
+    WK_TRY(wk_rare_link(m->ctx, m->mod, simd, UINT32_C(1) << WK_RARE_memory));
   forbid_jump_tables(m->ctx, m->mod);
   return NULL;
 }

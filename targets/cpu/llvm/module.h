@@ -15,7 +15,7 @@ typedef struct {
 } wk_cpu_const;
 
 typedef struct {
-  const wk_cpu_isa *isa;
+  const wk_simd *simd;
   wk_program *const *programs;
   size_t n;
   const char *name; /* begins every symbol */
@@ -29,20 +29,20 @@ typedef struct {
 
 /* `complete`: nothing is left undefined, not even memcpy. Free with wk_cpu_module_free also after
  * an error. */
-wk_status wk_cpu_module_build(wk_program *const *programs, size_t n, const wk_cpu_isa *isa,
+wk_status wk_cpu_module_build(wk_program *const *programs, size_t n, const wk_simd *simd,
                               const char *name, bool complete, wk_cpu_module *out) WK_MUST_CHECK;
 void wk_cpu_module_free(wk_cpu_module *m);
 
 /* ---- outputs -------------------------------------------------------------------------------- */
 
 wk_status wk_cpu_package_emit(wk_program *const *programs, size_t n, const wk_emit_options *o,
-                              const wk_cpu_isa *isa, const char *path) WK_MUST_CHECK;
+                              const wk_simd *simd, const char *path) WK_MUST_CHECK;
 /* path names the bundle: path.o, path.h, path.weights (an ending .o or .h is taken off first). */
 wk_status wk_cpu_bundle_emit(wk_program *const *programs, size_t n, const wk_emit_options *o,
-                             const wk_cpu_isa *isa, const char *path) WK_MUST_CHECK;
+                             const wk_simd *simd, const char *path) WK_MUST_CHECK;
 /* WK_EMIT_OBJECT, WK_EMIT_ASM or WK_EMIT_LLVM_IR: the bundle's code alone. */
 wk_status wk_cpu_code_emit(wk_emit_kind kind, wk_program *const *programs, size_t n,
-                           const wk_emit_options *o, const wk_cpu_isa *isa,
+                           const wk_emit_options *o, const wk_simd *simd,
                            const char *path) WK_MUST_CHECK;
 /* Alignment of a program's arena; what is known of a module that was built. */
 uint32_t wk_cpu_arena_align(const wk_program *p);

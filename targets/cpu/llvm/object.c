@@ -18,31 +18,31 @@ static void initialize_targets(void) {
   LLVMInitializeAArch64AsmPrinter();
 }
 
-wk_status wk_object_target(const wk_cpu_isa *isa, LLVMModuleRef mod, LLVMTargetMachineRef *out) {
+wk_status wk_object_target(const wk_simd *simd, LLVMModuleRef mod, LLVMTargetMachineRef *out) {
   char *message = NULL;
   LLVMTargetRef target;
   *out = NULL;
   initialize_targets();
-  if (LLVMGetTargetFromTriple(isa->triple, &target, &message)) {
-    wk_status s = wk_error(WK_INTERNAL, "LLVM has no target %s: %s", isa->triple, message);
+  if (LLVMGetTargetFromTriple(simd->triple, &target, &message)) {
+    wk_status s = wk_error(WK_INTERNAL, "LLVM has no target %s: %s", simd->triple, message);
     LLVMDisposeMessage(message);
     return s;
   }
-  *out = LLVMCreateTargetMachine(target, isa->triple, isa->cpu, isa->features,
+  *out = LLVMCreateTargetMachine(target, simd->triple, simd->cpu, simd->features,
                                  LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
   LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(*out);
   LLVMSetModuleDataLayout(mod, layout);
   LLVMDisposeTargetData(layout);
-  LLVMSetTarget(mod, isa->triple);
+  LLVMSetTarget(mod, simd->triple);
   return NULL;
 }
 
-wk_status wk_object_emit(const wk_cpu_isa *isa, LLVMModuleRef mod, LLVMCodeGenFileType type,
+wk_status wk_object_emit(const wk_simd *simd, LLVMModuleRef mod, LLVMCodeGenFileType type,
                          LLVMMemoryBufferRef *out) {
   LLVMTargetMachineRef machine;
   char *message = NULL;
   *out = NULL;
-  WK_TRY(wk_object_target(isa, mod, &machine));
+  WK_TRY(wk_object_target(simd, mod, &machine));
   wk_status s = NULL;
   if (LLVMVerifyModule(mod, LLVMReturnStatusAction, &message))
     s = wk_error(WK_INTERNAL, "emitted LLVM IR is invalid: %s", message);

@@ -3,18 +3,18 @@
 #ifndef WICK_CPU_OBJECT_H
 #define WICK_CPU_OBJECT_H
 
-#include "targets/cpu/isa.h"
+#include "targets/cpu/simd.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 
 /* A target machine for the row (position independent, optimisation level 2 of the code generator).
  * Sets the module's triple and data layout. Free with LLVMDisposeTargetMachine. */
-wk_status wk_object_target(const wk_cpu_isa *isa, LLVMModuleRef mod,
+wk_status wk_object_target(const wk_simd *simd, LLVMModuleRef mod,
                            LLVMTargetMachineRef *out) WK_MUST_CHECK;
 /* Emits an object or assembly text. The kernels need no optimisation passes before. Free with
  * LLVMDisposeMemoryBuffer. */
-wk_status wk_object_emit(const wk_cpu_isa *isa, LLVMModuleRef mod, LLVMCodeGenFileType type,
+wk_status wk_object_emit(const wk_simd *simd, LLVMModuleRef mod, LLVMCodeGenFileType type,
                          LLVMMemoryBufferRef *out) WK_MUST_CHECK;
 
 /* The object's symbols in this process (tests and benchmarks). Takes ownership of `object`. */

@@ -7,7 +7,7 @@ LLVMTypeRef wk_vector_type(LLVMTypeRef element, int lanes) {
   return LLVMVectorType(element, (unsigned)lanes);
 }
 
-wk_lanes wk_lanes_make(wk_emit *e, int lanes, int bits) {
+wk_lanes wk_lanes_make(wk_llvm *e, int lanes, int bits) {
   wk_lanes v = {.e = e, .lanes = lanes, .bits = bits};
   LLVMTypeRef real = bits == 64 ? LLVMDoubleTypeInContext(e->ctx) : e->f32;
   v.real = wk_vector_type(real, lanes);
@@ -31,12 +31,12 @@ wk_ssa wk_lanes_word(const wk_lanes *v, uint64_t x) {
   return wk_vector_int(v->e, v->word, (int64_t)x);
 }
 
-wk_ssa wk_vector_int(wk_emit *e, LLVMTypeRef vector, int64_t x) {
+wk_ssa wk_vector_int(wk_llvm *e, LLVMTypeRef vector, int64_t x) {
   (void)e;
   return repeat(vector, LLVMConstInt(LLVMGetElementType(vector), (uint64_t)x, 1));
 }
 
-wk_ssa wk_vector_splat(wk_emit *e, int lanes, wk_ssa scalar) {
+wk_ssa wk_vector_splat(wk_llvm *e, int lanes, wk_ssa scalar) {
   LLVMTypeRef type = wk_vector_type(LLVMTypeOf(scalar), lanes);
   if (LLVMIsConstant(scalar)) return repeat(type, scalar);
   wk_ssa v =
@@ -45,7 +45,7 @@ wk_ssa wk_vector_splat(wk_emit *e, int lanes, wk_ssa scalar) {
                                 LLVMConstNull(wk_vector_type(e->i32, lanes)), "");
 }
 
-wk_ssa wk_lanes_intrinsic(wk_emit *e, const char *name, LLVMTypeRef type, wk_ssa *args,
+wk_ssa wk_lanes_intrinsic(wk_llvm *e, const char *name, LLVMTypeRef type, wk_ssa *args,
                           unsigned n) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   wk_ssa fn = LLVMGetIntrinsicDeclaration(e->mod, id, &type, 1);
@@ -54,7 +54,7 @@ wk_ssa wk_lanes_intrinsic(wk_emit *e, const char *name, LLVMTypeRef type, wk_ssa
 
 wk_ssa wk_lanes_fma(const wk_lanes *v, wk_ssa a, wk_ssa b, wk_ssa c) {
   LLVMBuilderRef at = v->e->b;
-  if (!v->e->isa->has_fma) return LLVMBuildFAdd(at, LLVMBuildFMul(at, a, b, ""), c, "");
+  if (!v->e->simd->has_fma) return LLVMBuildFAdd(at, LLVMBuildFMul(at, a, b, ""), c, "");
   wk_ssa args[] = {a, b, c};
   return wk_lanes_intrinsic(v->e, "llvm.fma", v->real, args, 3);
 }
@@ -95,7 +95,7 @@ static wk_ssa round_by_addition(const wk_lanes *v, wk_round_mode mode, wk_ssa x)
 wk_ssa wk_lanes_round(const wk_lanes *v, wk_round_mode mode, wk_ssa x) {
   static const char *const names[] = {"llvm.roundeven", "llvm.floor", "llvm.ceil", "llvm.trunc"};
   /* Every instruction set with fused multiply-add has rounding and half precision as well. */
-  if (!v->e->isa->has_fma) return round_by_addition(v, mode, x);
+  if (!v->e->simd->has_fma) return round_by_addition(v, mode, x);
   return wk_lanes_intrinsic(v->e, names[mode], v->real, &x, 1);
 }
 
@@ -110,7 +110,7 @@ static wk_ssa real_of(const wk_lanes *v, wk_ssa x) {
 
 /* Conversion instructions. A single lane goes as a scalar: LLVM 19 for AArch64 crashes on vectors
  * of one half. */
-static wk_ssa half_type(wk_emit *e, int lanes, wk_ssa x, bool extend) {
+static wk_ssa half_type(wk_llvm *e, int lanes, wk_ssa x, bool extend) {
   if (lanes == 1) {
     wk_ssa zero = LLVMConstInt(e->i32, 0, 0), one = LLVMBuildExtractElement(e->b, x, zero, "");
     LLVMTypeRef scalar = LLVMHalfTypeInContext(e->ctx);
@@ -155,17 +155,17 @@ static wk_ssa round_f16(const wk_lanes *v, wk_ssa x) {
   return wk_lanes_intrinsic(v->e, "llvm.copysign", v->real, args, 2);
 }
 
-wk_ssa wk_round_narrow(wk_emit *e, wk_dtype t, int lanes, wk_ssa x) {
+wk_ssa wk_round_narrow(wk_llvm *e, wk_dtype t, int lanes, wk_ssa x) {
   if (t != WK_F16 && t != WK_BF16) return x;
   wk_lanes v = wk_lanes_make(e, lanes, 32);
   if (t == WK_BF16) return round_bf16(&v, x);
-  if (!e->isa->has_fma) return round_f16(&v, x);
+  if (!e->simd->has_fma) return round_f16(&v, x);
   wk_ssa half = half_type(e, lanes, x, false);
   LLVMTypeRef bits = wk_vector_type(LLVMInt16TypeInContext(e->ctx), lanes);
   return half_type(e, lanes, LLVMBuildBitCast(e->b, half, bits, ""), true);
 }
 
-wk_ssa wk_narrow_odd(wk_emit *e, int lanes, wk_ssa x) {
+wk_ssa wk_narrow_odd(wk_llvm *e, int lanes, wk_ssa x) {
   wk_lanes f = wk_lanes_make(e, lanes, 32), d = wk_lanes_make(e, lanes, 64);
   wk_ssa y = LLVMBuildFPTrunc(e->b, x, f.real, ""), back = LLVMBuildFPExt(e->b, y, d.real, "");
   wk_ssa inexact = LLVMBuildFCmp(e->b, LLVMRealONE, back, x, "");
@@ -210,33 +210,33 @@ static wk_ssa float_to_half_bits(const wk_lanes *v, wk_ssa x) {
 
 /* ---- element types --------------------------------------------------------------------------- */
 
-LLVMTypeRef wk_memory_element(wk_emit *e, wk_dtype t) {
+LLVMTypeRef wk_memory_element(wk_llvm *e, wk_dtype t) {
   if (t == WK_F32) return e->f32;
   if (t == WK_F64) return LLVMDoubleTypeInContext(e->ctx);
   return LLVMIntTypeInContext(e->ctx, 8 * (unsigned)wk_dtype_size(t));
 }
 
-LLVMTypeRef wk_register_element(wk_emit *e, wk_dtype t) {
+LLVMTypeRef wk_register_element(wk_llvm *e, wk_dtype t) {
   if (t == WK_F16 || t == WK_BF16) return e->f32;
   return t == WK_BOOL ? e->i1 : wk_memory_element(e, t);
 }
 
-wk_ssa wk_from_memory(wk_emit *e, wk_dtype t, int lanes, wk_ssa x) {
+wk_ssa wk_from_memory(wk_llvm *e, wk_dtype t, int lanes, wk_ssa x) {
   wk_lanes v = wk_lanes_make(e, lanes, 32);
   if (t == WK_BOOL) return LLVMBuildICmp(e->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
   if (t != WK_F16 && t != WK_BF16) return x;
-  if (t == WK_F16 && e->isa->has_fma) return half_type(e, lanes, x, true);
+  if (t == WK_F16 && e->simd->has_fma) return half_type(e, lanes, x, true);
   wk_ssa u = LLVMBuildZExt(e->b, x, v.word, "");
   if (t == WK_F16) return half_bits_to_float(&v, u);
   return real_of(&v, LLVMBuildShl(e->b, u, wk_lanes_word(&v, 16), ""));
 }
 
-wk_ssa wk_to_memory(wk_emit *e, wk_dtype t, int lanes, wk_ssa x) {
+wk_ssa wk_to_memory(wk_llvm *e, wk_dtype t, int lanes, wk_ssa x) {
   wk_lanes v = wk_lanes_make(e, lanes, 32);
   LLVMTypeRef memory = wk_vector_type(wk_memory_element(e, t), lanes);
   if (t == WK_BOOL) return LLVMBuildZExt(e->b, x, memory, "");
   if (t != WK_F16 && t != WK_BF16) return x;
-  if (t == WK_F16 && e->isa->has_fma)
+  if (t == WK_F16 && e->simd->has_fma)
     return LLVMBuildBitCast(e->b, half_type(e, lanes, x, false), memory, "");
   wk_ssa u = t == WK_F16 ? float_to_half_bits(&v, x)
                          : LLVMBuildLShr(e->b, bits_of(&v, x), wk_lanes_word(&v, 16), "");

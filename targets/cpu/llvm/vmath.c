@@ -33,7 +33,7 @@ static wk_ssa exp32(const wk_lanes *v, wk_ssa x) {
   wk_ssa r = FMA(n, REAL(-0.693359375), x);
   r = FMA(n, REAL(2.12194440e-4), r);
   wk_ssa p = ADD(FMA(POLY(r, c), MUL(r, r), r), one);
-  if (v->e->isa->has_masks && v->lanes == 16) return scalef512(v, p, n);
+  if (v->e->simd->has_masks && v->lanes == 16) return scalef512(v, p, n);
   return scale32(v, p, ISUB(AS_WORD(t), WORD(0x4b400000)));
 }
 
@@ -92,21 +92,21 @@ static wk_ssa function64(const wk_lanes *v, wk_expr_op op, unsigned n) {
   snprintf(name, sizeof name, "wk.math.%s.%d", wk_expr_op_name(op), v->lanes);
   wk_ssa fn = LLVMGetNamedFunction(v->e->mod, name);
   if (fn) return fn;
-  wk_emit_place place = wk_emit_save(v->e);
+  wk_llvm_place place = wk_llvm_save(v->e);
   LLVMTypeRef params[] = {v->real, v->real};
   fn = LLVMAddFunction(v->e->mod, name, LLVMFunctionType(v->real, params, n, 0));
   LLVMSetLinkage(fn, LLVMInternalLinkage);
-  wk_emit_attributes(v->e, fn);
-  wk_emit_keep_apart(v->e, fn);
+  wk_llvm_attributes(v->e, fn);
+  wk_llvm_keep_apart(v->e, fn);
   v->e->fn = fn;
   LLVMPositionBuilderAtEnd(B_, LLVMAppendBasicBlockInContext(v->e->ctx, fn, ""));
   wk_ssa b = n > 1 ? LLVMGetParam(fn, 1) : NULL;
   LLVMBuildRet(B_, wk_vmath_body64(op)(v, LLVMGetParam(fn, 0), b));
-  wk_emit_restore(v->e, place);
+  wk_llvm_restore(v->e, place);
   return fn;
 }
 
-wk_ssa wk_vmath_emit(const wk_lanes *v, wk_expr_op op, wk_ssa a, wk_ssa b) {
+wk_ssa wk_vmath_codegen(const wk_lanes *v, wk_expr_op op, wk_ssa a, wk_ssa b) {
   if (v->bits == 32 && in_place(op)) return in_place(op)(v, a);
   wk_lanes d = wk_lanes_make(v->e, v->lanes, 64);
   unsigned n = wk_expr_op_arity(op) > 1 ? 2 : 1;

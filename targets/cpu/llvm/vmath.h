@@ -17,7 +17,7 @@
 bool wk_vmath_has(wk_expr_op op);
 /* a, b: vectors of v->real (b for MOD, FMOD and POW). exp, log, tanh and erf of floats are emitted
  * in place, everything else as a call of an internal function of the module. */
-wk_ssa wk_vmath_emit(const wk_lanes *v, wk_expr_op op, wk_ssa a, wk_ssa b);
+wk_ssa wk_vmath_codegen(const wk_lanes *v, wk_expr_op op, wk_ssa a, wk_ssa b);
 
 /* Private to vmath*.c: the bodies over f64 vectors. */
 wk_ssa wk_vmath_exp64(const wk_lanes *v, wk_ssa x);

@@ -88,7 +88,7 @@ static circle reduce(const wk_lanes *v, wk_ssa x) {
   static const double cc[] = {4.16666666666666019037e-02, -1.38888888888741095749e-03,
                               2.48015872894767294178e-05, -2.75573143513906633035e-07,
                               2.08757232129817482790e-09, -1.13596475577881948265e-11};
-  bool has_fma = v->e->isa->has_fma;
+  bool has_fma = v->e->simd->has_fma;
   wk_ssa magic = REAL(0x1.8p52), t = FMA(x, REAL(0.63661977236758134308), magic), n = SUB(t, magic);
   wk_ssa r = x;
   for (int i = 0; i < (has_fma ? 3 : 4); i++) r = FMA(n, REAL(has_fma ? -fused[i] : -split[i]), r);

@@ -37,37 +37,37 @@ static void name_of(const wk_nest *n, char name[40]) {
 
 /* ---- the task function ----------------------------------------------------------------------- */
 
-static void place_operands(wk_emit *e, const wk_nest_statement *s, wk_ssa *base) {
+static void place_operands(wk_llvm *e, const wk_nest_statement *s, wk_ssa *base) {
   wk_ssa args = LLVMGetParam(e->fn, 0), scratch = LLVMGetParam(e->fn, 1);
   for (uint32_t k = 0; k < s->n_operands; k++) {
     const wk_nest_operand *o = &s->operands[k];
     if (o->dtype == WK_DTYPE_NONE) continue;
-    base[k] = o->is_scratch ? wk_emit_off(e, scratch, o->at)
-                            : wk_emit_load(e, e->ptr, wk_emit_off(e, args, 8 * (int64_t)o->arg));
+    base[k] = o->is_scratch ? wk_llvm_off(e, scratch, o->at)
+                            : wk_llvm_load(e, e->ptr, wk_llvm_off(e, args, 8 * (int64_t)o->arg));
   }
 }
 
 /* Coordinates of a position in the outer dims, slowest first. */
-static void split_position(wk_emit *e, const wk_nest *n, wk_ssa position, wk_ssa *coordinates) {
+static void split_position(wk_llvm *e, const wk_nest *n, wk_ssa position, wk_ssa *coordinates) {
   const wk_nest_statement *s = &n->statements[0];
   for (int d = n->outer - 1; d >= 0; d--) {
-    coordinates[d] = d == 0 ? position : wk_emit_mod(e, position, s->dim[d].n);
-    if (d > 0) position = wk_emit_div(e, position, s->dim[d].n);
+    coordinates[d] = d == 0 ? position : wk_llvm_mod(e, position, s->dim[d].n);
+    if (d > 0) position = wk_llvm_div(e, position, s->dim[d].n);
   }
 }
 
-static void emit_position(wk_emit *e, const wk_nest *n, wk_nest_at *starts, wk_ssa position) {
+static void emit_position(wk_llvm *e, const wk_nest *n, wk_nest_at *starts, wk_ssa position) {
   wk_ssa coordinates[WK_NEST_RANK];
   split_position(e, n, position, coordinates);
   for (uint32_t k = 0; k < n->n; k++) {
     wk_nest_at at = starts[k];
     for (int d = 0; d < n->outer; d++) wk_nest_step(&at, d, coordinates[d]);
-    if (at.s->fold == WK_FOLD_NONE) wk_nest_map_emit(&at, n->outer);
-    else wk_nest_reduce_emit(&at, n->outer);
+    if (at.s->fold == WK_FOLD_NONE) wk_nest_map_codegen(&at, n->outer);
+    else wk_nest_reduce_codegen(&at, n->outer);
   }
 }
 
-static void emit_task(wk_emit *e, const wk_nest *n) {
+static void emit_task(wk_llvm *e, const wk_nest *n) {
   wk_ssa begin = LLVMGetParam(e->fn, 2), end = LLVMGetParam(e->fn, 3);
   wk_nest_at *starts = wk_arena_alloc(n->arena, n->n * sizeof *starts);
   for (uint32_t k = 0; k < n->n; k++) {
@@ -75,23 +75,23 @@ static void emit_task(wk_emit *e, const wk_nest *n) {
     starts[k] = (wk_nest_at){.e = e, .arena = n->arena, .s = s};
     starts[k].base = wk_arena_alloc(n->arena, (s->n_operands + 1) * sizeof(wk_ssa));
     place_operands(e, s, starts[k].base);
-    for (int a = 0; a < WK_MAX_RANK; a++) starts[k].pos[a] = wk_emit_int(e, 0);
+    for (int a = 0; a < WK_MAX_RANK; a++) starts[k].pos[a] = wk_llvm_int(e, 0);
   }
-  wk_ssa first = wk_emit_mul(e, begin, n->group);
-  wk_ssa last = wk_emit_min(e, wk_emit_mul(e, end, n->group), wk_emit_int(e, n->positions));
-  wk_emit_loop l;
-  wk_emit_begin(e, &l, first, last, 1, NULL, 0);
+  wk_ssa first = wk_llvm_mul(e, begin, n->group);
+  wk_ssa last = wk_llvm_min(e, wk_llvm_mul(e, end, n->group), wk_llvm_int(e, n->positions));
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, first, last, 1, NULL, 0);
   emit_position(e, n, starts, l.i);
-  wk_emit_end(e, &l, NULL);
-  wk_emit_return(e);
+  wk_llvm_end(e, &l, NULL);
+  wk_llvm_return(e);
 }
 
-static wk_status emit_nest(wk_emit *e, const wk_program *p, const wk_inst *i, wk_cpu_kernel *out) {
+static wk_status emit_nest(wk_llvm *e, const wk_program *p, const wk_inst *i, wk_cpu_kernel *out) {
   wk_arena *arena = wk_arena_new();
   wk_nest n;
   wk_status s = wk_nest_build(arena, p, i, &n);
   if (!s) {
-    wk_nest_plan(e->isa, &n);
+    wk_nest_plan(e->simd, &n);
     char name[40];
     name_of(&n, name);
     *out = (wk_cpu_kernel){.task = LLVMGetNamedFunction(e->mod, name),
@@ -99,10 +99,10 @@ static wk_status emit_nest(wk_emit *e, const wk_program *p, const wk_inst *i, wk
                            .scratch_bytes = n.scratch_bytes};
     if (!out->task) {
       LLVMTypeRef params[] = {e->ptr, e->ptr, e->i64, e->i64};
-      wk_emit_place place = wk_emit_save(e);
-      out->task = wk_emit_function(e, name, params, 4);
+      wk_llvm_place place = wk_llvm_save(e);
+      out->task = wk_llvm_function(e, name, params, 4);
       emit_task(e, &n);
-      wk_emit_restore(e, place);
+      wk_llvm_restore(e, place);
     }
   }
   wk_arena_free(arena);
@@ -113,18 +113,20 @@ static wk_status wrong(const wk_inst *i, const char *want) {
   return wk_error(WK_UNSUPPORTED, "%s where %s is expected", wk_op_get(i->op)->name, want);
 }
 
-wk_status wk_cpu_map_emit(wk_emit *e, const wk_program *p, const wk_inst *i, wk_cpu_kernel *out) {
+wk_status wk_cpu_map_codegen(wk_llvm *e, const wk_program *p, const wk_inst *i,
+                             wk_cpu_kernel *out) {
   if (i->op != WK_OP_MAP && i->op != WK_OP_COPY && i->op != WK_OP_FILL) return wrong(i, "a map");
   return emit_nest(e, p, i, out);
 }
 
-wk_status wk_cpu_reduce_emit(wk_emit *e, const wk_program *p, const wk_inst *i,
-                             wk_cpu_kernel *out) {
+wk_status wk_cpu_reduce_codegen(wk_llvm *e, const wk_program *p, const wk_inst *i,
+                                wk_cpu_kernel *out) {
   if (i->op != WK_OP_REDUCE) return wrong(i, "a reduce");
   return emit_nest(e, p, i, out);
 }
 
-wk_status wk_cpu_nest_emit(wk_emit *e, const wk_program *p, const wk_inst *i, wk_cpu_kernel *out) {
+wk_status wk_cpu_nest_codegen(wk_llvm *e, const wk_program *p, const wk_inst *i,
+                              wk_cpu_kernel *out) {
   if (i->op != WK_OP_NEST) return wrong(i, "a nest");
   return emit_nest(e, p, i, out);
 }

@@ -18,13 +18,13 @@
 #include "targets/cpu/kernels/kernels.h"
 
 /* MAP, COPY, FILL. WK_UNSUPPORTED when the instruction is none of these. */
-wk_status wk_cpu_map_emit(wk_emit *e, const wk_program *p, const wk_inst *i,
-                          wk_cpu_kernel *out) WK_MUST_CHECK;
-wk_status wk_cpu_reduce_emit(wk_emit *e, const wk_program *p, const wk_inst *i,
+wk_status wk_cpu_map_codegen(wk_llvm *e, const wk_program *p, const wk_inst *i,
                              wk_cpu_kernel *out) WK_MUST_CHECK;
+wk_status wk_cpu_reduce_codegen(wk_llvm *e, const wk_program *p, const wk_inst *i,
+                                wk_cpu_kernel *out) WK_MUST_CHECK;
 /* Bodies of MAP, COPY, FILL and REDUCE; WK_UNSUPPORTED for others. Scratch buffers must be placed.
  */
-wk_status wk_cpu_nest_emit(wk_emit *e, const wk_program *p, const wk_inst *i,
-                           wk_cpu_kernel *out) WK_MUST_CHECK;
+wk_status wk_cpu_nest_codegen(wk_llvm *e, const wk_program *p, const wk_inst *i,
+                              wk_cpu_kernel *out) WK_MUST_CHECK;
 
 #endif

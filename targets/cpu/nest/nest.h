@@ -66,13 +66,13 @@ typedef struct {
 wk_status wk_nest_build(wk_arena *a, const wk_program *p, const wk_inst *i,
                         wk_nest *out) WK_MUST_CHECK;
 /* nest_plan.c: merges and orders dims, chooses vectors and tasks. */
-void wk_nest_plan(const wk_cpu_isa *isa, wk_nest *n);
+void wk_nest_plan(const wk_simd *simd, wk_nest *n);
 
 /* ---- emission -------------------------------------------------------------------------------- */
 
 /* A statement at a position of some of its dims. */
 typedef struct {
-  wk_emit *e;
+  wk_llvm *e;
   wk_arena *arena; /* for arrays of addresses */
   const wk_nest_statement *s;
   wk_ssa *base;            /* address per operand, NULL: not there */
@@ -97,8 +97,8 @@ void wk_nest_store(const wk_nest_at *at, uint32_t operand, const wk_nest_place *
 void wk_nest_body(const wk_nest_at *at, const wk_nest_place *w, wk_ssa *results);
 void wk_nest_positions(const wk_nest_at *at, const wk_nest_place *w, wk_ssa *index);
 /* Whether places may be masked. */
-bool wk_nest_can_mask(const wk_emit *e, const wk_nest_statement *s);
-wk_ssa wk_nest_first_lanes(wk_emit *e, int lanes, wk_ssa n); /* mask of the first n lanes */
+bool wk_nest_can_mask(const wk_llvm *e, const wk_nest_statement *s);
+wk_ssa wk_nest_first_lanes(wk_llvm *e, int lanes, wk_ssa n); /* mask of the first n lanes */
 
 /* Walks the vector dim: `emit` is called with groups of vectors, then single ones, then the rest
  * under a mask or one by one. */
@@ -108,9 +108,9 @@ void wk_nest_walk(wk_nest_at *at, wk_nest_group emit, void *ctx);
 void wk_nest_walk_range(wk_nest_at *at, wk_ssa from, wk_ssa to, int lanes, int n,
                         wk_nest_group emit, void *ctx);
 
-void wk_nest_map_emit(wk_nest_at *at, int outer); /* nest_map.c */
+void wk_nest_map_codegen(wk_nest_at *at, int outer); /* nest_map.c */
 void wk_nest_map_group(wk_nest_at *at, const wk_nest_place *places, int n, void *ctx);
-void wk_nest_tile_emit(wk_nest_at *at);              /* nest_tile.c: dims tile and vector */
-void wk_nest_reduce_emit(wk_nest_at *at, int outer); /* nest_reduce.c */
+void wk_nest_tile_codegen(wk_nest_at *at);              /* nest_tile.c: dims tile and vector */
+void wk_nest_reduce_codegen(wk_nest_at *at, int outer); /* nest_reduce.c */
 
 #endif

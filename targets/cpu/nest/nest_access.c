@@ -4,27 +4,27 @@
 
 #include <stdlib.h>
 
-#include "targets/cpu/expr/expr_emit.h"
+#include "targets/cpu/expr/expr_codegen.h"
 
 void wk_nest_step(wk_nest_at *at, int dim, wk_ssa i) {
   const wk_nest_statement *s = at->s;
   wk_ssa *base = wk_arena_alloc(at->arena, (s->n_operands + 1) * sizeof *base);
   const wk_nest_dim *d = &s->dim[dim];
   for (uint32_t k = 0; k < s->n_operands; k++)
-    base[k] = at->base[k] ? wk_emit_at(at->e, at->base[k],
-                                       wk_emit_mul(at->e, i, s->operands[k].stride[dim]))
+    base[k] = at->base[k] ? wk_llvm_at(at->e, at->base[k],
+                                       wk_llvm_mul(at->e, i, s->operands[k].stride[dim]))
                           : NULL;
   at->base = base;
   if (s->is_indexed)
-    at->pos[d->axis] = wk_emit_add(at->e, at->pos[d->axis], wk_emit_mul(at->e, i, d->scale));
+    at->pos[d->axis] = wk_llvm_add(at->e, at->pos[d->axis], wk_llvm_mul(at->e, i, d->scale));
   if (dim + 1 != s->clip) return;
   wk_ssa left =
-      wk_emit_sub(at->e, wk_emit_int(at->e, s->clip_of), wk_emit_mul(at->e, i, s->dim[s->clip].n));
-  at->clip = wk_emit_min(at->e, left, wk_emit_int(at->e, s->dim[s->clip].n));
+      wk_llvm_sub(at->e, wk_llvm_int(at->e, s->clip_of), wk_llvm_mul(at->e, i, s->dim[s->clip].n));
+  at->clip = wk_llvm_min(at->e, left, wk_llvm_int(at->e, s->dim[s->clip].n));
 }
 
 wk_ssa wk_nest_length(const wk_nest_at *at, int dim) {
-  return dim == at->s->clip ? at->clip : wk_emit_int(at->e, at->s->dim[dim].n);
+  return dim == at->s->clip ? at->clip : wk_llvm_int(at->e, at->s->dim[dim].n);
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */
@@ -32,24 +32,24 @@ wk_ssa wk_nest_length(const wk_nest_at *at, int dim) {
 static wk_ssa address(const wk_nest_at *at, uint32_t k, const wk_nest_place *w, int64_t more) {
   int64_t stride = at->s->vector < 0 ? 0 : at->s->operands[k].stride[at->s->vector];
   wk_ssa p = at->base[k];
-  if (w->i) p = wk_emit_at(at->e, p, wk_emit_mul(at->e, w->i, stride));
-  return wk_emit_off(at->e, p, (w->more + more) * stride);
+  if (w->i) p = wk_llvm_at(at->e, p, wk_llvm_mul(at->e, w->i, stride));
+  return wk_llvm_off(at->e, p, (w->more + more) * stride);
 }
 
-static wk_ssa reversed(wk_emit *e, wk_ssa v, int lanes) {
+static wk_ssa reversed(wk_llvm *e, wk_ssa v, int lanes) {
   wk_ssa order[256];
   for (int i = 0; i < lanes; i++) order[i] = LLVMConstInt(e->i32, (unsigned)(lanes - 1 - i), 0);
   wk_ssa mask = LLVMConstVector(order, (unsigned)lanes);
   return LLVMBuildShuffleVector(e->b, v, LLVMGetPoison(LLVMTypeOf(v)), mask, "");
 }
 
-static wk_ssa load_at(wk_emit *e, LLVMTypeRef type, wk_ssa p, int64_t size) {
+static wk_ssa load_at(wk_llvm *e, LLVMTypeRef type, wk_ssa p, int64_t size) {
   wk_ssa v = LLVMBuildLoad2(e->b, type, p, "");
   LLVMSetAlignment(v, (unsigned)size);
   return v;
 }
 
-static wk_ssa masked_load(wk_emit *e, LLVMTypeRef type, wk_ssa p, int64_t size, wk_ssa mask) {
+static wk_ssa masked_load(wk_llvm *e, LLVMTypeRef type, wk_ssa p, int64_t size, wk_ssa mask) {
   unsigned id = LLVMLookupIntrinsicID("llvm.masked.load", 16);
   LLVMTypeRef types[] = {type, e->ptr};
   wk_ssa fn = LLVMGetIntrinsicDeclaration(e->mod, id, types, 2);
@@ -58,7 +58,7 @@ static wk_ssa masked_load(wk_emit *e, LLVMTypeRef type, wk_ssa p, int64_t size, 
 }
 
 static wk_ssa load_raw(const wk_nest_at *at, uint32_t k, const wk_nest_place *w) {
-  wk_emit *e = at->e;
+  wk_llvm *e = at->e;
   const wk_nest_operand *o = &at->s->operands[k];
   int64_t size = wk_dtype_size(o->dtype);
   int64_t stride = at->s->vector < 0 ? 0 : o->stride[at->s->vector];
@@ -70,7 +70,7 @@ static wk_ssa load_raw(const wk_nest_at *at, uint32_t k, const wk_nest_place *w)
     return reversed(e, load_at(e, type, address(at, k, w, w->lanes - 1), size), w->lanes);
   wk_ssa v = LLVMGetPoison(type), first = address(at, k, w, 0);
   for (int i = 0; i < w->lanes; i++) {
-    wk_ssa x = load_at(e, element, wk_emit_off(e, first, i * stride), size);
+    wk_ssa x = load_at(e, element, wk_llvm_off(e, first, i * stride), size);
     v = LLVMBuildInsertElement(e->b, v, x, LLVMConstInt(e->i32, (unsigned)i, 0), "");
   }
   return v;
@@ -80,11 +80,11 @@ wk_ssa wk_nest_load(const wk_nest_at *at, uint32_t operand, const wk_nest_place 
   return wk_from_memory(at->e, at->s->operands[operand].dtype, w->lanes, load_raw(at, operand, w));
 }
 
-static void store_at(wk_emit *e, wk_ssa v, wk_ssa p, int64_t size) {
+static void store_at(wk_llvm *e, wk_ssa v, wk_ssa p, int64_t size) {
   LLVMSetAlignment(LLVMBuildStore(e->b, v, p), (unsigned)size);
 }
 
-static void masked_store(wk_emit *e, wk_ssa v, wk_ssa p, int64_t size, wk_ssa mask) {
+static void masked_store(wk_llvm *e, wk_ssa v, wk_ssa p, int64_t size, wk_ssa mask) {
   unsigned id = LLVMLookupIntrinsicID("llvm.masked.store", 17);
   LLVMTypeRef types[] = {LLVMTypeOf(v), e->ptr};
   wk_ssa fn = LLVMGetIntrinsicDeclaration(e->mod, id, types, 2);
@@ -93,7 +93,7 @@ static void masked_store(wk_emit *e, wk_ssa v, wk_ssa p, int64_t size, wk_ssa ma
 }
 
 void wk_nest_store(const wk_nest_at *at, uint32_t operand, const wk_nest_place *w, wk_ssa value) {
-  wk_emit *e = at->e;
+  wk_llvm *e = at->e;
   const wk_nest_operand *o = &at->s->operands[operand];
   int64_t size = wk_dtype_size(o->dtype);
   int64_t stride = at->s->vector < 0 ? 0 : o->stride[at->s->vector];
@@ -108,7 +108,7 @@ void wk_nest_store(const wk_nest_at *at, uint32_t operand, const wk_nest_place *
     wk_ssa first = address(at, operand, w, 0);
     for (int i = 0; i < w->lanes; i++) {
       wk_ssa x = LLVMBuildExtractElement(e->b, v, LLVMConstInt(e->i32, (unsigned)i, 0), "");
-      store_at(e, x, wk_emit_off(e, first, i * stride), size);
+      store_at(e, x, wk_llvm_off(e, first, i * stride), size);
     }
   }
 }
@@ -116,16 +116,16 @@ void wk_nest_store(const wk_nest_at *at, uint32_t operand, const wk_nest_place *
 /* ---- the body -------------------------------------------------------------------------------- */
 
 void wk_nest_positions(const wk_nest_at *at, const wk_nest_place *w, wk_ssa *index) {
-  wk_emit *e = at->e;
+  wk_llvm *e = at->e;
   const wk_nest_statement *s = at->s;
   for (int a = 0; a < WK_MAX_RANK; a++) index[a] = wk_vector_splat(e, w->lanes, at->pos[a]);
   if (s->vector < 0) return;
   const wk_nest_dim *d = &s->dim[s->vector];
   wk_ssa iota[256];
-  for (int i = 0; i < w->lanes; i++) iota[i] = wk_emit_int(e, (w->more + i) * d->scale);
+  for (int i = 0; i < w->lanes; i++) iota[i] = wk_llvm_int(e, (w->more + i) * d->scale);
   wk_ssa along = LLVMConstVector(iota, (unsigned)w->lanes);
   wk_ssa from = at->pos[d->axis];
-  if (w->i) from = wk_emit_add(e, from, wk_emit_mul(e, w->i, d->scale));
+  if (w->i) from = wk_llvm_add(e, from, wk_llvm_mul(e, w->i, d->scale));
   index[d->axis] = LLVMBuildAdd(e->b, wk_vector_splat(e, w->lanes, from), along, "");
 }
 
@@ -136,12 +136,12 @@ void wk_nest_body(const wk_nest_at *at, const wk_nest_place *w, wk_ssa *results)
   for (uint32_t k = s->n_out; k < s->n_operands; k++)
     if (at->base[k]) inputs[k - s->n_out] = wk_nest_load(at, k, w);
   if (s->is_indexed) wk_nest_positions(at, w, index);
-  wk_expr_emit(at->e, s->body, NULL, w->lanes, inputs, index, results);
+  wk_expr_codegen(at->e, s->body, NULL, w->lanes, inputs, index, results);
   free(inputs);
 }
 
-bool wk_nest_can_mask(const wk_emit *e, const wk_nest_statement *s) {
-  if (!e->isa->has_masks || s->vector < 0 || s->lanes == 1) return false;
+bool wk_nest_can_mask(const wk_llvm *e, const wk_nest_statement *s) {
+  if (!e->simd->has_masks || s->vector < 0 || s->lanes == 1) return false;
   for (uint32_t k = 0; k < s->n_operands; k++) {
     const wk_nest_operand *o = &s->operands[k];
     if (o->dtype == WK_DTYPE_NONE || (s->dim[s->vector].reduced && k < s->n_out)) continue;
@@ -151,7 +151,7 @@ bool wk_nest_can_mask(const wk_emit *e, const wk_nest_statement *s) {
   return true;
 }
 
-wk_ssa wk_nest_first_lanes(wk_emit *e, int lanes, wk_ssa n) {
+wk_ssa wk_nest_first_lanes(wk_llvm *e, int lanes, wk_ssa n) {
   wk_ssa iota[256];
   LLVMTypeRef word = lanes > 16 ? e->i8 : e->i32;
   for (int i = 0; i < lanes; i++) iota[i] = LLVMConstInt(word, (unsigned)i, 0);
@@ -159,24 +159,24 @@ wk_ssa wk_nest_first_lanes(wk_emit *e, int lanes, wk_ssa n) {
   return LLVMBuildICmp(e->b, LLVMIntULT, LLVMConstVector(iota, (unsigned)lanes), limit, "");
 }
 
-static wk_ssa rounded_down(wk_emit *e, wk_ssa n, int64_t step) {
-  return wk_emit_mul(e, wk_emit_div(e, n, step), step);
+static wk_ssa rounded_down(wk_llvm *e, wk_ssa n, int64_t step) {
+  return wk_llvm_mul(e, wk_llvm_div(e, n, step), step);
 }
 
 void wk_nest_walk_range(wk_nest_at *at, wk_ssa from, wk_ssa to, int lanes, int n,
                         wk_nest_group emit, void *ctx) {
   wk_nest_place places[16];
-  wk_emit_loop l;
-  wk_emit_begin(at->e, &l, from, to, (int64_t)lanes * n, NULL, 0);
+  wk_llvm_loop l;
+  wk_llvm_begin(at->e, &l, from, to, (int64_t)lanes * n, NULL, 0);
   for (int u = 0; u < n; u++)
     places[u] = (wk_nest_place){.i = l.i, .more = (int64_t)u * lanes, .lanes = lanes};
   emit(at, places, n, ctx);
-  wk_emit_end(at->e, &l, NULL);
+  wk_llvm_end(at->e, &l, NULL);
 }
 
 /* Bodies in flight: short ones hide latency in groups, long ones run out of registers, gathers are
  * long as it is. */
-static int unroll_of(const wk_emit *e, const wk_nest_statement *s) {
+static int unroll_of(const wk_llvm *e, const wk_nest_statement *s) {
   int cost = wk_expr_cost(s->body);
   for (uint32_t k = 0; k < s->n_operands && s->vector >= 0; k++) {
     bool stored = k >= s->n_out || !s->dim[s->vector].reduced;
@@ -184,11 +184,11 @@ static int unroll_of(const wk_emit *e, const wk_nest_statement *s) {
     if (stored && stride != 0 && stride != size && stride != -size) return 1;
   }
   if (cost <= 8) return 4;
-  return cost <= (e->isa->registers >= 32 ? 32 : 12) ? 2 : 1;
+  return cost <= (e->simd->registers >= 32 ? 32 : 12) ? 2 : 1;
 }
 
 void wk_nest_walk(wk_nest_at *at, wk_nest_group emit, void *ctx) {
-  wk_emit *e = at->e;
+  wk_llvm *e = at->e;
   const wk_nest_statement *s = at->s;
   if (s->vector < 0) {
     wk_nest_place one = {.lanes = 1};
@@ -198,9 +198,9 @@ void wk_nest_walk(wk_nest_at *at, wk_nest_group emit, void *ctx) {
   int64_t n = s->dim[s->vector].n;
   int unroll = unroll_of(e, s);
   bool known = s->vector != s->clip || s->clip_of % n == 0;
-  wk_ssa length = known ? wk_emit_int(e, n) : wk_nest_length(at, s->vector);
+  wk_ssa length = known ? wk_llvm_int(e, n) : wk_nest_length(at, s->vector);
   while (unroll > 1 && (int64_t)unroll * s->lanes > n) unroll /= 2;
-  wk_ssa done = wk_emit_int(e, 0);
+  wk_ssa done = wk_llvm_int(e, 0);
   for (; unroll >= 1; unroll = unroll > 1 ? 1 : 0) {
     int64_t step = (int64_t)unroll * s->lanes;
     if (n < step) continue;
@@ -214,11 +214,11 @@ void wk_nest_walk(wk_nest_at *at, wk_nest_group emit, void *ctx) {
     wk_nest_walk_range(at, done, length, 1, 1, emit, ctx);
     return;
   }
-  wk_ssa rest = wk_emit_sub(e, length, done);
+  wk_ssa rest = wk_llvm_sub(e, length, done);
   wk_nest_place tail = {
       .i = done, .lanes = s->lanes, .mask = wk_nest_first_lanes(e, s->lanes, rest)};
-  wk_emit_branch some;
-  if (!known) wk_emit_if(e, &some, wk_emit_lt(e, done, length));
+  wk_llvm_branch some;
+  if (!known) wk_llvm_if(e, &some, wk_llvm_lt(e, done, length));
   emit(at, &tail, 1, ctx);
-  if (!known) wk_emit_endif(e, &some);
+  if (!known) wk_llvm_endif(e, &some);
 }

@@ -18,17 +18,17 @@ void wk_nest_map_group(wk_nest_at *at, const wk_nest_place *places, int n, void 
   free(values);
 }
 
-void wk_nest_map_emit(wk_nest_at *at, int outer) {
+void wk_nest_map_codegen(wk_nest_at *at, int outer) {
   const wk_nest_statement *s = at->s;
-  wk_emit_loop *loops = wk_xcalloc(WK_NEST_RANK, sizeof *loops);
+  wk_llvm_loop *loops = wk_xcalloc(WK_NEST_RANK, sizeof *loops);
   wk_nest_at inner = *at;
   int last = s->tile >= 0 ? s->tile : s->vector >= 0 ? s->vector : s->rank;
   for (int d = outer; d < last; d++) {
-    wk_emit_begin(at->e, &loops[d], wk_emit_int(at->e, 0), wk_nest_length(&inner, d), 1, NULL, 0);
+    wk_llvm_begin(at->e, &loops[d], wk_llvm_int(at->e, 0), wk_nest_length(&inner, d), 1, NULL, 0);
     wk_nest_step(&inner, d, loops[d].i);
   }
-  if (s->tile >= 0) wk_nest_tile_emit(&inner);
+  if (s->tile >= 0) wk_nest_tile_codegen(&inner);
   else wk_nest_walk(&inner, wk_nest_map_group, NULL);
-  for (int d = last - 1; d >= outer; d--) wk_emit_end(at->e, &loops[d], NULL);
+  for (int d = last - 1; d >= outer; d--) wk_llvm_end(at->e, &loops[d], NULL);
   free(loops);
 }

@@ -5,7 +5,7 @@
  * several of which make a task. */
 #include <stdlib.h>
 
-#include "targets/cpu/expr/expr_emit.h"
+#include "targets/cpu/expr/expr_codegen.h"
 #include "targets/cpu/nest/nest.h"
 
 #define TASK_WORK (16 << 10) /* elements of a simple map that are worth a task */
@@ -90,7 +90,7 @@ static bool is_smooth(const wk_nest_operand *o, int d) {
 }
 
 /* Steps per element along dim d, in sixteenths of a simple vector operation. */
-static int64_t vector_cost(const wk_cpu_isa *isa, const wk_nest_statement *s, int d, int lanes) {
+static int64_t vector_cost(const wk_simd *simd, const wk_nest_statement *s, int d, int lanes) {
   int64_t n = s->dim[d].n, strided = 0, smooth = 0;
   for (uint32_t k = 0; k < s->n_operands; k++) {
     const wk_nest_operand *o = &s->operands[k];
@@ -99,7 +99,7 @@ static int64_t vector_cost(const wk_cpu_isa *isa, const wk_nest_statement *s, in
     else strided++;
   }
   int64_t work = smooth + wk_expr_cost(s->body);
-  int64_t steps = isa->has_masks && strided == 0 ? (n + lanes - 1) / lanes : n / lanes + n % lanes;
+  int64_t steps = simd->has_masks && strided == 0 ? (n + lanes - 1) / lanes : n / lanes + n % lanes;
   if (is_arg(s) && s->dim[d].reduced) steps = n;
   int64_t cost = multiply(steps, work) + multiply(strided, 2 * n);
   if (s->dim[d].reduced) cost += 16; /* across the lanes at the end */
@@ -107,13 +107,12 @@ static int64_t vector_cost(const wk_cpu_isa *isa, const wk_nest_statement *s, in
 }
 
 /* A longer dim wins among equals. */
-static int best_vector_dim(const wk_cpu_isa *isa, const wk_nest_statement *s, int outer,
-                           int lanes) {
+static int best_vector_dim(const wk_simd *simd, const wk_nest_statement *s, int outer, int lanes) {
   int best = -1;
   int64_t least = INT64_MAX;
   for (int d = s->rank - 1; d >= outer; d--) {
     if (s->dim[d].n == 0) return s->rank - 1;
-    int64_t cost = vector_cost(isa, s, d, lanes);
+    int64_t cost = vector_cost(simd, s, d, lanes);
     if (best >= 0 && cost >= least) continue;
     best = d;
     least = cost;
@@ -123,10 +122,10 @@ static int best_vector_dim(const wk_cpu_isa *isa, const wk_nest_statement *s, in
 
 /* A map of which an operand is contiguous along another dim than the vectors' goes by square tiles
  * that are transposed in registers. That dim is moved next to the vectors'. */
-static void plan_tile(const wk_cpu_isa *isa, wk_nest_statement *s, int outer) {
-  int lanes = s->lanes > isa->lanes ? isa->lanes : s->lanes, best = -1;
+static void plan_tile(const wk_simd *simd, wk_nest_statement *s, int outer) {
+  int lanes = s->lanes > simd->lanes ? simd->lanes : s->lanes, best = -1;
   if (s->fold != WK_FOLD_NONE || s->is_indexed || wk_expr_cost(s->body) > 8) return;
-  if (lanes < isa->lanes || s->dim[s->vector].n < lanes) return;
+  if (lanes < simd->lanes || s->dim[s->vector].n < lanes) return;
   for (uint32_t k = 0; k < s->n_operands; k++) {
     const wk_nest_operand *o = &s->operands[k];
     int64_t size = wk_dtype_size(o->dtype);
@@ -148,12 +147,12 @@ static void count_kept(wk_nest_statement *s) {
   while (s->kept < s->rank && !s->dim[s->kept].reduced) s->kept++;
 }
 
-static void plan_statement(const wk_cpu_isa *isa, wk_nest_statement *s, int outer) {
+static void plan_statement(const wk_simd *simd, wk_nest_statement *s, int outer) {
   drop_ones(s, outer);
   order_dims(s, outer);
   merge_dims(s, outer);
   count_kept(s);
-  int lanes = isa->lanes * 4 / widest(s), d = best_vector_dim(isa, s, outer, lanes);
+  int lanes = simd->lanes * 4 / widest(s), d = best_vector_dim(simd, s, outer, lanes);
   if (d < 0) return;
   int last = s->dim[d].reduced ? s->rank - 1 : s->kept - 1;
   for (; d < last; d++) swap_dims(s, d, d + 1);
@@ -161,9 +160,9 @@ static void plan_statement(const wk_cpu_isa *isa, wk_nest_statement *s, int oute
   count_kept(s);
   s->vector = s->dim[s->rank - 1].reduced && last == s->kept - 1 ? s->kept - 1 : s->rank - 1;
   if (is_arg(s) && s->dim[s->vector].reduced) return;
-  while (lanes > 1 && !isa->has_masks && lanes > s->dim[s->vector].n) lanes /= 2;
+  while (lanes > 1 && !simd->has_masks && lanes > s->dim[s->vector].n) lanes /= 2;
   s->lanes = lanes;
-  plan_tile(isa, s, outer);
+  plan_tile(simd, s, outer);
 }
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
@@ -206,8 +205,8 @@ static int plan_outer(wk_nest_statement *s) {
   return k;
 }
 
-void wk_nest_plan(const wk_cpu_isa *isa, wk_nest *n) {
-  for (uint32_t k = 0; k < n->n; k++) plan_statement(isa, &n->statements[k], n->outer);
+void wk_nest_plan(const wk_simd *simd, wk_nest *n) {
+  for (uint32_t k = 0; k < n->n; k++) plan_statement(simd, &n->statements[k], n->outer);
   if (n->n == 1 && n->outer == 0) n->outer = plan_outer(&n->statements[0]);
   n->positions = 1;
   for (int d = 0; d < n->outer; d++)

@@ -5,14 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "targets/cpu/expr/expr_emit.h"
+#include "targets/cpu/expr/expr_codegen.h"
 #include "targets/cpu/nest/nest.h"
 
 #define LONG_CHAIN 1024 /* f32 additions in a row that still are accurate enough */
 #define MAX_ACC 5       /* four vectors and one for single elements */
 
 typedef struct {
-  wk_emit *e;
+  wk_llvm *e;
   const wk_nest_statement *s;
   bool wide; /* accumulate floats in f64 */
   bool is_arg;
@@ -42,7 +42,7 @@ static int unroll_across(const wk_nest_statement *s) {
   return s->fold >= WK_FOLD_ARGMAX ? 1 : n;
 }
 
-static folder make_folder(wk_emit *e, const wk_nest_statement *s) {
+static folder make_folder(wk_llvm *e, const wk_nest_statement *s) {
   folder f = {.e = e, .s = s, .is_arg = s->fold >= WK_FOLD_ARGMAX};
   int64_t chain = reduced_count(s);
   if (folds_across(s)) chain /= (int64_t)s->lanes * unroll_across(s);
@@ -73,7 +73,7 @@ static wk_ssa neutral_element(const folder *f) {
 
 static acc neutral(const folder *f, int lanes) {
   acc a = {{wk_vector_splat(f->e, lanes, neutral_element(f)), NULL}};
-  if (f->is_arg) a.v[1] = wk_vector_splat(f->e, lanes, wk_emit_int(f->e, 0));
+  if (f->is_arg) a.v[1] = wk_vector_splat(f->e, lanes, wk_llvm_int(f->e, 0));
   return a;
 }
 
@@ -122,7 +122,7 @@ static acc value_at(const folder *f, const wk_nest_at *at, const wk_nest_place *
   if (w->mask && folds_across(f->s))
     a.v[0] = LLVMBuildSelect(f->e->b, w->mask, a.v[0], neutral(f, w->lanes).v[0], "");
   if (f->is_arg)
-    a.v[1] = wk_vector_splat(f->e, w->lanes, position ? position : wk_emit_int(f->e, 0));
+    a.v[1] = wk_vector_splat(f->e, w->lanes, position ? position : wk_llvm_int(f->e, 0));
   return a;
 }
 
@@ -137,7 +137,7 @@ static void finish(const folder *f, const wk_nest_at *at, const wk_nest_place *w
   if (s->post) {
     wk_ssa index[WK_MAX_RANK], input = y;
     if (s->is_indexed) wk_nest_positions(at, w, index);
-    wk_expr_emit(f->e, s->post, NULL, w->lanes, &input, index, &y);
+    wk_expr_codegen(f->e, s->post, NULL, w->lanes, &input, index, &y);
   }
   wk_nest_store(at, 0, w, y);
 }
@@ -145,7 +145,7 @@ static void finish(const folder *f, const wk_nest_at *at, const wk_nest_place *w
 /* ---- accumulators through loops -------------------------------------------------------------- */
 
 typedef struct {
-  wk_emit_loop loop[WK_NEST_RANK];
+  wk_llvm_loop loop[WK_NEST_RANK];
   wk_nest_at at; /* inside of all loops */
   int from, to;
 } loops;
@@ -161,18 +161,18 @@ static void unpack(const folder *f, acc *a, int n, const wk_ssa *in) {
     for (int k = 0; k < f->width; k++) a[i].v[k] = in[i * f->width + k];
 }
 
-static void begin_loop(const folder *f, wk_emit_loop *l, wk_ssa from, wk_ssa to, int64_t step,
+static void begin_loop(const folder *f, wk_llvm_loop *l, wk_ssa from, wk_ssa to, int64_t step,
                        acc *a, int n) {
   wk_ssa carry[2 * 16];
   int m = pack(f, a, n, carry);
-  wk_emit_begin(f->e, l, from, to, step, carry, m);
+  wk_llvm_begin(f->e, l, from, to, step, carry, m);
   unpack(f, a, n, l->phi);
 }
 
-static void end_loop(const folder *f, wk_emit_loop *l, acc *a, int n) {
+static void end_loop(const folder *f, wk_llvm_loop *l, acc *a, int n) {
   wk_ssa carry[2 * 16];
   pack(f, a, n, carry);
-  wk_emit_end(f->e, l, carry);
+  wk_llvm_end(f->e, l, carry);
   unpack(f, a, n, l->phi);
 }
 
@@ -182,7 +182,7 @@ static loops *open_loops(const folder *f, const wk_nest_at *at, int from, int to
   l->from = from;
   l->to = to;
   for (int d = from; d < to; d++) {
-    begin_loop(f, &l->loop[d], wk_emit_int(f->e, 0), wk_nest_length(&l->at, d), 1, a, n);
+    begin_loop(f, &l->loop[d], wk_llvm_int(f->e, 0), wk_nest_length(&l->at, d), 1, a, n);
     wk_nest_step(&l->at, d, l->loop[d].i);
   }
   return l;
@@ -210,7 +210,7 @@ static void fold_group(wk_nest_at *at, const wk_nest_place *places, int n, void 
 
 static void fold_run(const folder *f, const wk_nest_at *at, wk_ssa from, wk_ssa to, int lanes,
                      int n, acc *a) {
-  wk_emit_loop l;
+  wk_llvm_loop l;
   begin_loop(f, &l, from, to, (int64_t)lanes * n, a, n);
   for (int u = 0; u < n; u++) {
     wk_nest_place w = {.i = l.i, .more = (int64_t)u * lanes, .lanes = lanes};
@@ -219,7 +219,7 @@ static void fold_run(const folder *f, const wk_nest_at *at, wk_ssa from, wk_ssa 
   end_loop(f, &l, a, n);
 }
 
-static wk_ssa part(wk_emit *e, wk_ssa v, int from, int lanes) {
+static wk_ssa part(wk_llvm *e, wk_ssa v, int from, int lanes) {
   wk_ssa order[256];
   if (!v) return NULL;
   for (int i = 0; i < lanes; i++) order[i] = LLVMConstInt(e->i32, (unsigned)(from + i), 0);
@@ -247,17 +247,17 @@ static void fold_across(const folder *f, wk_nest_at *at) {
   for (int u = 0; u < n; u++) a[u] = neutral(f, s->lanes);
   a[n] = neutral(f, 1);
   loops *l = open_loops(f, at, s->kept, s->vector, a, n + 1);
-  wk_ssa zero = wk_emit_int(f->e, 0), at_full = wk_emit_int(f->e, full);
+  wk_ssa zero = wk_llvm_int(f->e, 0), at_full = wk_llvm_int(f->e, full);
   if (full > 0) fold_run(f, &l->at, zero, at_full, s->lanes, n, a);
-  if (even > full) fold_run(f, &l->at, at_full, wk_emit_int(f->e, even), s->lanes, 1, a);
-  wk_ssa rest = wk_emit_int(f->e, length - even);
+  if (even > full) fold_run(f, &l->at, at_full, wk_llvm_int(f->e, even), s->lanes, 1, a);
+  wk_ssa rest = wk_llvm_int(f->e, length - even);
   if (length > even && masks) {
-    wk_nest_place w = {.i = wk_emit_int(f->e, even),
+    wk_nest_place w = {.i = wk_llvm_int(f->e, even),
                        .lanes = s->lanes,
                        .mask = wk_nest_first_lanes(f->e, s->lanes, rest)};
     a[n - 1] = combine(f, a[n - 1], value_at(f, &l->at, &w, NULL));
   } else if (length > even) {
-    fold_run(f, &l->at, wk_emit_int(f->e, even), wk_emit_int(f->e, length), 1, 1, &a[n]);
+    fold_run(f, &l->at, wk_llvm_int(f->e, even), wk_llvm_int(f->e, length), 1, 1, &a[n]);
   }
   close_loops(f, l, a, n + 1);
   for (int u = 1; u < n; u++) a[0] = combine(f, a[0], a[u]);
@@ -267,7 +267,7 @@ static void fold_across(const folder *f, wk_nest_at *at) {
   finish(f, at, &one, y);
 }
 
-void wk_nest_reduce_emit(wk_nest_at *at, int outer) {
+void wk_nest_reduce_codegen(wk_nest_at *at, int outer) {
   const wk_nest_statement *s = at->s;
   folder f = make_folder(at->e, s);
   int last = folds_across(s) || s->vector < 0 ? s->kept : s->kept - 1;

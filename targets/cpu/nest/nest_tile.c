@@ -5,7 +5,7 @@
  * element. */
 #include <stdlib.h>
 
-#include "targets/cpu/expr/expr_emit.h"
+#include "targets/cpu/expr/expr_codegen.h"
 #include "targets/cpu/nest/nest.h"
 
 #define MAX_LANES 16
@@ -16,7 +16,7 @@ typedef struct {
 
 /* Interleaving rows i and i + n/2 rotates the bits of (row, column) by one: log2 n times swaps
  * them. */
-static wk_ssa interleave(wk_emit *e, wk_ssa a, wk_ssa b, int n, bool high) {
+static wk_ssa interleave(wk_llvm *e, wk_ssa a, wk_ssa b, int n, bool high) {
   wk_ssa order[MAX_LANES];
   for (int i = 0; i < n; i++) {
     int from = (high ? n / 2 : 0) + i / 2 + (i % 2 ? n : 0);
@@ -25,7 +25,7 @@ static wk_ssa interleave(wk_emit *e, wk_ssa a, wk_ssa b, int n, bool high) {
   return LLVMBuildShuffleVector(e->b, a, b, LLVMConstVector(order, (unsigned)n), "");
 }
 
-static tile transposed(wk_emit *e, tile t, int n) {
+static tile transposed(wk_llvm *e, tile t, int n) {
   for (int stage = 1; stage < n; stage *= 2) {
     tile next;
     for (int i = 0; i < n / 2; i++) {
@@ -44,7 +44,7 @@ static bool lies_across(const wk_nest_statement *s, const wk_nest_operand *o) {
 
 static wk_ssa column_address(const wk_nest_at *at, uint32_t k, wk_ssa v, int i) {
   int64_t stride = at->s->operands[k].stride[at->s->vector];
-  return wk_emit_off(at->e, wk_emit_at(at->e, at->base[k], wk_emit_mul(at->e, v, stride)),
+  return wk_llvm_off(at->e, wk_llvm_at(at->e, at->base[k], wk_llvm_mul(at->e, v, stride)),
                      i * stride);
 }
 
@@ -88,7 +88,7 @@ static void emit_tile(const wk_nest_at *at, const wk_nest_at *rows, wk_ssa v, in
   }
   for (int r = 0; r < n; r++) {
     for (uint32_t k = 0; k < n_in; k++) inputs[k] = in[k].row[r];
-    wk_expr_emit(at->e, s->body, NULL, n, inputs, NULL, results);
+    wk_expr_codegen(at->e, s->body, NULL, n, inputs, NULL, results);
     for (uint32_t k = 0; k < n_results; k++) out[k].row[r] = results[k];
   }
   for (uint32_t k = 0; k < n_results && k < s->n_out; k++) {
@@ -107,36 +107,36 @@ static void emit_tile(const wk_nest_at *at, const wk_nest_at *rows, wk_ssa v, in
 static void emit_rest(const wk_nest_at *at, wk_ssa first, wk_ssa last, int64_t from) {
   const wk_nest_statement *s = at->s;
   wk_nest_at row = *at;
-  wk_emit_loop *rows = wk_xcalloc(1, sizeof *rows);
-  wk_emit_begin(at->e, rows, first, last, 1, NULL, 0);
+  wk_llvm_loop *rows = wk_xcalloc(1, sizeof *rows);
+  wk_llvm_begin(at->e, rows, first, last, 1, NULL, 0);
   wk_nest_step(&row, s->tile, rows->i);
   if (from == 0) wk_nest_walk(&row, wk_nest_map_group, NULL);
   else
-    wk_nest_walk_range(&row, wk_emit_int(at->e, from), wk_nest_length(at, s->vector), 1, 1,
+    wk_nest_walk_range(&row, wk_llvm_int(at->e, from), wk_nest_length(at, s->vector), 1, 1,
                        wk_nest_map_group, NULL);
-  wk_emit_end(at->e, rows, NULL);
+  wk_llvm_end(at->e, rows, NULL);
   free(rows);
 }
 
-void wk_nest_tile_emit(wk_nest_at *at) {
+void wk_nest_tile_codegen(wk_nest_at *at) {
   const wk_nest_statement *s = at->s;
-  wk_emit *e = at->e;
+  wk_llvm *e = at->e;
   int n = s->lanes;
   int64_t width = s->dim[s->vector].n, even = width / n * n;
-  wk_ssa height = wk_nest_length(at, s->tile), zero = wk_emit_int(e, 0);
-  wk_ssa full = wk_emit_mul(e, wk_emit_div(e, height, n), n);
-  wk_emit_loop *rows = wk_xcalloc(2, sizeof *rows), *columns = rows + 1;
+  wk_ssa height = wk_nest_length(at, s->tile), zero = wk_llvm_int(e, 0);
+  wk_ssa full = wk_llvm_mul(e, wk_llvm_div(e, height, n), n);
+  wk_llvm_loop *rows = wk_xcalloc(2, sizeof *rows), *columns = rows + 1;
   wk_nest_at base = *at, row[MAX_LANES];
-  wk_emit_begin(e, rows, zero, full, n, NULL, 0);
+  wk_llvm_begin(e, rows, zero, full, n, NULL, 0);
   wk_nest_step(&base, s->tile, rows->i);
-  wk_emit_begin(e, columns, zero, wk_emit_int(e, even), n, NULL, 0);
+  wk_llvm_begin(e, columns, zero, wk_llvm_int(e, even), n, NULL, 0);
   for (int r = 0; r < n; r++) {
     row[r] = base;
-    wk_nest_step(&row[r], s->tile, wk_emit_int(e, r));
+    wk_nest_step(&row[r], s->tile, wk_llvm_int(e, r));
   }
   emit_tile(&base, row, columns->i, n);
-  wk_emit_end(e, columns, NULL);
-  wk_emit_end(e, rows, NULL);
+  wk_llvm_end(e, columns, NULL);
+  wk_llvm_end(e, rows, NULL);
   free(rows);
   if (even < width) emit_rest(at, zero, full, even);
   bool whole = s->dim[s->tile].n % n == 0 && (s->clip != s->tile || s->clip_of % n == 0);

@@ -37,7 +37,7 @@ const char *wk_codegen_rare_refusal(const wk_inst *i) {
 
 /* A task that calls r->function with the description behind its arguments. */
 static wk_ssa emit_task(wk_codegen *c, const wk_rare_call *r) {
-  wk_emit *e = &c->e;
+  wk_llvm *e = &c->e;
   int64_t words[WK_RARE_ATTRS + WK_RARE_MAX_VIEWS * sizeof(wk_rare_view) / 8];
   size_t n = WK_RARE_ATTRS + r->n_views * sizeof(wk_rare_view) / 8;
   memcpy(words, r->attr, sizeof r->attr);
@@ -51,14 +51,14 @@ static wk_ssa emit_task(wk_codegen *c, const wk_rare_call *r) {
   wk_ssa function = LLVMGetNamedFunction(e->mod, r->function);
   if (!function)
     function = LLVMAddFunction(e->mod, r->function, LLVMFunctionType(e->void_t, params, 5, 0));
-  wk_emit_place place = wk_emit_save(e);
-  task = wk_emit_function(e, name, params, 4);
+  wk_llvm_place place = wk_llvm_save(e);
+  task = wk_llvm_function(e, name, params, 4);
   wk_ssa args[5];
   for (unsigned k = 0; k < 4; k++) args[k] = LLVMGetParam(task, k);
   args[4] = table;
-  wk_emit_call(e, function, args, 5);
-  wk_emit_return(e);
-  wk_emit_restore(e, place);
+  wk_llvm_call(e, function, args, 5);
+  wk_llvm_return(e);
+  wk_llvm_restore(e, place);
   return task;
 }
 
@@ -72,7 +72,7 @@ static uint32_t arguments(const wk_rare_call *r, wk_ssa *args) {
     bool absent = (is_pool && k == 1 && r->i->n_out < 2) || v->buffer == WK_NONE;
     args[k] = absent ? LLVMConstNull(c->e.ptr) : wk_codegen_address(c, v);
   }
-  args[r->n_views] = wk_emit_off(&c->e, c->exec, offsetof(wick_exec, error));
+  args[r->n_views] = wk_llvm_off(&c->e, c->exec, offsetof(wick_exec, error));
   return r->n_views + 1;
 }
 

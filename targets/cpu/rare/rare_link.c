@@ -12,11 +12,11 @@ static const char *const file_names[] = {
 #undef X
 };
 
-static wk_status link_file(LLVMContextRef ctx, LLVMModuleRef mod, const wk_cpu_isa *isa,
+static wk_status link_file(LLVMContextRef ctx, LLVMModuleRef mod, const wk_simd *simd,
                            const char *file) {
   for (size_t i = 0; i < wk_rare_codes_count; i++) {
     const wk_rare_code *c = &wk_rare_codes[i];
-    if (strcmp(c->file, file) != 0 || strcmp(c->isa, isa->rare) != 0) continue;
+    if (strcmp(c->file, file) != 0 || strcmp(c->simd, simd->rare) != 0) continue;
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(
         (const char *)c->begin, (size_t)(c->end - c->begin), file, 0);
     LLVMModuleRef part = NULL;
@@ -29,7 +29,7 @@ static wk_status link_file(LLVMContextRef ctx, LLVMModuleRef mod, const wk_cpu_i
       return wk_error(WK_INTERNAL, "cannot link the bitcode of rare/%s.c", file);
     return NULL;
   }
-  return wk_error(WK_INTERNAL, "no bitcode of rare/%s.c for %s", file, isa->name);
+  return wk_error(WK_INTERNAL, "no bitcode of rare/%s.c for %s", file, simd->name);
 }
 
 static bool is_memory_function(const char *name) {
@@ -61,10 +61,9 @@ static void drop_unused(LLVMModuleRef mod) {
   }
 }
 
-wk_status wk_rare_link(LLVMContextRef ctx, LLVMModuleRef mod, const wk_cpu_isa *isa,
-                       uint32_t files) {
+wk_status wk_rare_link(LLVMContextRef ctx, LLVMModuleRef mod, const wk_simd *simd, uint32_t files) {
   for (int k = 0; k < WK_RARE_COUNT; k++)
-    if (files >> k & 1) WK_TRY(link_file(ctx, mod, isa, file_names[k]));
+    if (files >> k & 1) WK_TRY(link_file(ctx, mod, simd, file_names[k]));
   make_internal(mod);
   drop_unused(mod);
   return NULL;

@@ -4,7 +4,7 @@
 #ifndef WICK_CPU_RARE_LINK_H
 #define WICK_CPU_RARE_LINK_H
 
-#include "targets/cpu/isa.h"
+#include "targets/cpu/simd.h"
 
 #include <llvm-c/Core.h>
 
@@ -21,14 +21,14 @@ typedef enum {
 
 /* Links the files of the set (a bit each), makes their functions internal and drops those that
  * nobody calls. */
-wk_status wk_rare_link(LLVMContextRef ctx, LLVMModuleRef mod, const wk_cpu_isa *isa,
+wk_status wk_rare_link(LLVMContextRef ctx, LLVMModuleRef mod, const wk_simd *simd,
                        uint32_t files) WK_MUST_CHECK;
 /* True when code generation may call memcpy, memmove or memset. */
 bool wk_rare_needs_memory(LLVMModuleRef mod);
 
 /* The generated table: bitcode of every file for every instruction set. */
 typedef struct {
-  const char *file, *isa;
+  const char *file, *simd;
   const unsigned char *begin, *end;
 } wk_rare_code;
 extern const wk_rare_code wk_rare_codes[];

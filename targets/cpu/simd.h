@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * isa: the instruction sets that the CPU target emits for. One table row says how wide a vector is,
- * how many registers there are and which register tiles the matrix kernels use; code that emits
+ * simd: the instruction sets that the CPU target emits for. One table row says how wide a vector
+ * is, how many registers there are and which register tiles the matrix kernels use; code that emits
  * kernels asks the row and never the name. */
-#ifndef WICK_CPU_ISA_H
-#define WICK_CPU_ISA_H
+#ifndef WICK_CPU_SIMD_H
+#define WICK_CPU_SIMD_H
 
 #include "compiler/support/support.h"
 
@@ -30,15 +30,15 @@ typedef struct {
   int mr[WK_CPU_MAX_NV + 1];  /* mr[v]: rows of the tile whose panel is v vectors wide */
   int mr8[WK_CPU_MAX_NV + 1]; /* the same for products of 8-bit integers */
   int64_t l1_bytes, l2_bytes; /* cache sizes that blocking assumes */
-} wk_cpu_isa;
+} wk_simd;
 
 /* `name`: "native" (the best row that this machine runs), a row's name, or an LLVM cpu name of the
  * table (haswell, skylake-avx512, znver4, neoverse-n1, …). An unknown name is WK_USAGE with the
  * nearest known one in the message. *out is static storage. */
-wk_status wk_cpu_isa_find(const char *name, const wk_cpu_isa **out) WK_MUST_CHECK;
+wk_status wk_simd_find(const char *name, const wk_simd **out) WK_MUST_CHECK;
 /* Row `i` of the table, NULL past its end; rows go from the most to the least capable. */
-const wk_cpu_isa *wk_cpu_isa_row(int i);
+const wk_simd *wk_simd_row(int i);
 /* True when code for this row runs on this machine. */
-bool wk_cpu_isa_runs_here(const wk_cpu_isa *isa);
+bool wk_simd_runs_here(const wk_simd *simd);
 
 #endif

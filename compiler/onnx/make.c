@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/onnx/emit.h"
+#include "compiler/onnx/make.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 /* Results up to this size are computed at import: enough for shape arithmetic and small tables. */
 #define FOLD_BYTES ((int64_t)64 << 10)
 
-void *wk_emit_attrs(wk_onnx_node *c, wk_op op) { return wk_attrs_new(c->im->m->arena, op); }
+void *wk_make_attrs(wk_onnx_node *c, wk_op op) { return wk_attrs_new(c->im->m->arena, op); }
 
 static int64_t output_bytes(const wk_graph *g, const wk_node *n) {
   int64_t bytes = 0;
@@ -40,7 +40,7 @@ static wk_status evaluate(wk_graph *g, const wk_node *n, wk_tensor *out) {
 }
 
 /* Values keep their ids and names: they turn from results of the node into constants. */
-bool wk_emit_fold(wk_onnx_node *c, wk_node_id id, int64_t budget) {
+bool wk_make_fold(wk_onnx_node *c, wk_node_id id, int64_t budget) {
   wk_importer *im = c->im;
   wk_graph *g = c->g;
   const wk_node n = *wk_nod(g, id);
@@ -64,7 +64,7 @@ bool wk_emit_fold(wk_onnx_node *c, wk_node_id id, int64_t budget) {
   return true;
 }
 
-void wk_emit_n(wk_onnx_node *c, wk_op op, void *attrs, const wk_value_id *in, int n_in,
+void wk_make_n(wk_onnx_node *c, wk_op op, void *attrs, const wk_value_id *in, int n_in,
                wk_value_id *out, int n_out) {
   for (int i = 0; i < n_out; i++) out[i] = WK_NONE;
   if (c->status) return;
@@ -77,22 +77,22 @@ void wk_emit_n(wk_onnx_node *c, wk_op op, void *attrs, const wk_value_id *in, in
   wk_onnx_latch(c, wk_graph_add(c->g, &d, out));
   /* Weights stay quantised for the integer operators that take them. */
   if (!c->status && op != WK_OP_DEQUANTIZE)
-    wk_emit_fold(c, (wk_node_id)(c->g->nodes.n - 1), FOLD_BYTES);
+    wk_make_fold(c, (wk_node_id)(c->g->nodes.n - 1), FOLD_BYTES);
 }
 
-wk_value_id wk_emit(wk_onnx_node *c, wk_op op, void *attrs, int n_in, ...) {
+wk_value_id wk_make(wk_onnx_node *c, wk_op op, void *attrs, int n_in, ...) {
   wk_value_id in[8], out = WK_NONE;
   va_list ap;
   va_start(ap, n_in);
   for (int i = 0; i < n_in; i++) in[i] = va_arg(ap, wk_value_id);
   va_end(ap);
-  wk_emit_n(c, op, attrs, in, n_in, &out, 1);
+  wk_make_n(c, op, attrs, in, n_in, &out, 1);
   return out;
 }
 
 /* ---- constants ----------------------------------------------------------------------------- */
 
-wk_value_id wk_emit_constant(wk_onnx_node *c, const wk_type *t, void **data) {
+wk_value_id wk_make_constant(wk_onnx_node *c, const wk_type *t, void **data) {
   wk_value_id v = WK_NONE;
   *data = NULL;
   if (c->status) return v;
@@ -106,23 +106,23 @@ wk_value_id wk_emit_constant(wk_onnx_node *c, const wk_type *t, void **data) {
   return v;
 }
 
-wk_value_id wk_emit_scalar(wk_onnx_node *c, wk_dtype t, double v) {
+wk_value_id wk_make_scalar(wk_onnx_node *c, wk_dtype t, double v) {
   return c->status ? WK_NONE : wk_graph_scalar(c->g, t, v);
 }
 
-wk_value_id wk_emit_i64s(wk_onnx_node *c, const int64_t *v, int64_t n) {
+wk_value_id wk_make_i64s(wk_onnx_node *c, const int64_t *v, int64_t n) {
   void *data;
   wk_type t = wk_type_make(WK_I64, 1, &n);
-  wk_value_id id = wk_emit_constant(c, &t, &data);
+  wk_value_id id = wk_make_constant(c, &t, &data);
   if (data && n > 0) memcpy(data, v, (size_t)n * sizeof *v);
   return id;
 }
 
-wk_value_id wk_emit_f64s(wk_onnx_node *c, wk_dtype t, const double *v, int rank,
+wk_value_id wk_make_f64s(wk_onnx_node *c, wk_dtype t, const double *v, int rank,
                          const int64_t *dims) {
   void *data;
   wk_type type = wk_type_make(t, rank, dims);
-  wk_value_id id = wk_emit_constant(c, &type, &data);
+  wk_value_id id = wk_make_constant(c, &type, &data);
   if (!data) return id;
   int64_t n = wk_type_count(&type);
   for (int64_t i = 0; i < n; i++) wk_store_f64(data, t, i, v[i]);
@@ -137,57 +137,57 @@ static bool has_shape(const wk_type *t, int rank, const int64_t *dims) {
   return same;
 }
 
-wk_value_id wk_emit_reshape(wk_onnx_node *c, wk_value_id x, int rank, const int64_t *dims) {
+wk_value_id wk_make_reshape(wk_onnx_node *c, wk_value_id x, int rank, const int64_t *dims) {
   if (c->status) return WK_NONE;
   const wk_type *t = wk_onnx_type(c, x);
   if (!wk_onnx_need(c, rank <= WK_MAX_RANK, "rank %d exceeds %d", rank, WK_MAX_RANK))
     return WK_NONE;
   if (has_shape(t, rank, dims)) return x;
-  WK_EMIT_ATTRS(c, a, RESHAPE, reshape);
+  WK_MAKE_ATTRS(c, a, RESHAPE, reshape);
   a->shape = wk_ints_dup(c->im->m->arena, dims, rank);
-  return wk_emit(c, WK_OP_RESHAPE, a, 1, x);
+  return wk_make(c, WK_OP_RESHAPE, a, 1, x);
 }
 
-wk_value_id wk_emit_transpose(wk_onnx_node *c, wk_value_id x, const int64_t *perm) {
+wk_value_id wk_make_transpose(wk_onnx_node *c, wk_value_id x, const int64_t *perm) {
   if (c->status) return WK_NONE;
   int rank = wk_onnx_type(c, x)->rank;
   bool is_identity = true;
   for (int i = 0; i < rank; i++) is_identity = is_identity && perm[i] == i;
   if (is_identity) return x;
-  WK_EMIT_ATTRS(c, a, TRANSPOSE, transpose);
+  WK_MAKE_ATTRS(c, a, TRANSPOSE, transpose);
   a->perm = wk_ints_dup(c->im->m->arena, perm, rank);
-  return wk_emit(c, WK_OP_TRANSPOSE, a, 1, x);
+  return wk_make(c, WK_OP_TRANSPOSE, a, 1, x);
 }
 
-wk_value_id wk_emit_move_axis(wk_onnx_node *c, wk_value_id x, int from, int to) {
+wk_value_id wk_make_move_axis(wk_onnx_node *c, wk_value_id x, int from, int to) {
   int64_t perm[WK_MAX_RANK];
   int rank = wk_onnx_type(c, x)->rank, k = 0;
   for (int i = 0; i < rank; i++) {
     if (k == from) k++;
     perm[i] = i == to ? from : k++;
   }
-  return wk_emit_transpose(c, x, perm);
+  return wk_make_transpose(c, x, perm);
 }
 
-wk_value_id wk_emit_cast(wk_onnx_node *c, wk_value_id x, wk_dtype t) {
+wk_value_id wk_make_cast(wk_onnx_node *c, wk_value_id x, wk_dtype t) {
   if (c->status || wk_onnx_type(c, x)->dtype == t) return c->status ? WK_NONE : x;
-  WK_EMIT_ATTRS(c, a, CAST, cast);
+  WK_MAKE_ATTRS(c, a, CAST, cast);
   a->to = t;
-  return wk_emit(c, WK_OP_CAST, a, 1, x);
+  return wk_make(c, WK_OP_CAST, a, 1, x);
 }
 
-wk_value_id wk_emit_expand(wk_onnx_node *c, wk_value_id x, int rank, const int64_t *dims) {
+wk_value_id wk_make_expand(wk_onnx_node *c, wk_value_id x, int rank, const int64_t *dims) {
   if (c->status) return WK_NONE;
   const wk_type *t = wk_onnx_type(c, x);
   if (!wk_onnx_need(c, rank <= WK_MAX_RANK, "rank %d exceeds %d", rank, WK_MAX_RANK))
     return WK_NONE;
   if (has_shape(t, rank, dims)) return x;
-  WK_EMIT_ATTRS(c, a, EXPAND, expand);
+  WK_MAKE_ATTRS(c, a, EXPAND, expand);
   a->shape = wk_ints_dup(c->im->m->arena, dims, rank);
-  return wk_emit(c, WK_OP_EXPAND, a, 1, x);
+  return wk_make(c, WK_OP_EXPAND, a, 1, x);
 }
 
-wk_value_id wk_emit_slice(wk_onnx_node *c, wk_value_id x, int axis, int64_t start, int64_t size,
+wk_value_id wk_make_slice(wk_onnx_node *c, wk_value_id x, int axis, int64_t start, int64_t size,
                           int64_t step) {
   if (c->status) return WK_NONE;
   const wk_type *t = wk_onnx_type(c, x);
@@ -201,29 +201,29 @@ wk_value_id wk_emit_slice(wk_onnx_node *c, wk_value_id x, int axis, int64_t star
   sizes[axis] = size;
   steps[axis] = step;
   wk_arena *m = c->im->m->arena;
-  WK_EMIT_ATTRS(c, a, SLICE, slice);
+  WK_MAKE_ATTRS(c, a, SLICE, slice);
   a->starts = wk_ints_dup(m, starts, t->rank);
   a->sizes = wk_ints_dup(m, sizes, t->rank);
   a->steps = wk_ints_dup(m, steps, t->rank);
-  return wk_emit(c, WK_OP_SLICE, a, 1, x);
+  return wk_make(c, WK_OP_SLICE, a, 1, x);
 }
 
-wk_value_id wk_emit_concat(wk_onnx_node *c, const wk_value_id *xs, int n, int64_t axis) {
+wk_value_id wk_make_concat(wk_onnx_node *c, const wk_value_id *xs, int n, int64_t axis) {
   wk_value_id y = WK_NONE;
   if (n == 1) return xs[0];
-  WK_EMIT_ATTRS(c, a, CONCAT, concat);
+  WK_MAKE_ATTRS(c, a, CONCAT, concat);
   a->axis = axis;
-  wk_emit_n(c, WK_OP_CONCAT, a, xs, n, &y, 1);
+  wk_make_n(c, WK_OP_CONCAT, a, xs, n, &y, 1);
   return y;
 }
 
-wk_value_id wk_emit_gather(wk_onnx_node *c, wk_value_id x, wk_value_id indices, int64_t axis) {
-  WK_EMIT_ATTRS(c, a, GATHER, gather);
+wk_value_id wk_make_gather(wk_onnx_node *c, wk_value_id x, wk_value_id indices, int64_t axis) {
+  WK_MAKE_ATTRS(c, a, GATHER, gather);
   a->axis = axis;
-  return wk_emit(c, WK_OP_GATHER, a, 2, x, indices);
+  return wk_make(c, WK_OP_GATHER, a, 2, x, indices);
 }
 
-wk_value_id wk_emit_unsqueeze(wk_onnx_node *c, wk_value_id x, wk_ints axes) {
+wk_value_id wk_make_unsqueeze(wk_onnx_node *c, wk_value_id x, wk_ints axes) {
   const wk_type *t = wk_onnx_type(c, x);
   int64_t dims[WK_MAX_RANK] = {0};
   int rank = t->rank + (int)axes.n, from = 0, k = 0;
@@ -234,10 +234,10 @@ wk_value_id wk_emit_unsqueeze(wk_onnx_node *c, wk_value_id x, wk_ints axes) {
     dims[i] = is_new ? 1 : t->dims[from++];
     k += is_new;
   }
-  return wk_emit_reshape(c, x, rank, dims);
+  return wk_make_reshape(c, x, rank, dims);
 }
 
-wk_value_id wk_emit_squeeze(wk_onnx_node *c, wk_value_id x, wk_ints axes) {
+wk_value_id wk_make_squeeze(wk_onnx_node *c, wk_value_id x, wk_ints axes) {
   const wk_type *t = wk_onnx_type(c, x);
   int64_t dims[WK_MAX_RANK] = {0};
   int rank = 0, k = 0;
@@ -248,10 +248,10 @@ wk_value_id wk_emit_squeeze(wk_onnx_node *c, wk_value_id x, wk_ints axes) {
     if (is_gone) k++;
     else dims[rank++] = t->dims[i];
   }
-  return wk_emit_reshape(c, x, rank, dims);
+  return wk_make_reshape(c, x, rank, dims);
 }
 
-wk_value_id wk_emit_along(wk_onnx_node *c, wk_value_id x, int axis, int rank) {
+wk_value_id wk_make_along(wk_onnx_node *c, wk_value_id x, int axis, int rank) {
   int64_t dims[WK_MAX_RANK];
   int64_t n = wk_type_count(wk_onnx_type(c, x));
   if (n == 1 && wk_onnx_type(c, x)->rank == 0) return x;
@@ -259,32 +259,32 @@ wk_value_id wk_emit_along(wk_onnx_node *c, wk_value_id x, int axis, int rank) {
     return WK_NONE;
   }
   for (int i = 0; i < rank; i++) dims[i] = i == axis ? n : 1;
-  return wk_emit_reshape(c, x, rank, dims);
+  return wk_make_reshape(c, x, rank, dims);
 }
 
-wk_value_id wk_emit_reduce(wk_onnx_node *c, wk_op op, wk_value_id x, wk_ints axes, bool keep) {
-  wk_attr_reduce_sum *a = wk_emit_attrs(c, op); /* the layout that all reductions share */
+wk_value_id wk_make_reduce(wk_onnx_node *c, wk_op op, wk_value_id x, wk_ints axes, bool keep) {
+  wk_attr_reduce_sum *a = wk_make_attrs(c, op); /* the layout that all reductions share */
   a->axes = axes;
   a->keepdims = keep;
-  return wk_emit(c, op, a, 1, x);
+  return wk_make(c, op, a, 1, x);
 }
 
-wk_ints wk_emit_axes(wk_onnx_node *c, int first, int last) {
+wk_ints wk_make_axes(wk_onnx_node *c, int first, int last) {
   int64_t v[WK_MAX_RANK];
   int n = 0;
   for (int i = first; i < last; i++) v[n++] = i;
   return wk_ints_dup(c->im->m->arena, v, n);
 }
 
-wk_value_id wk_emit_add_f(wk_onnx_node *c, wk_value_id x, double v) {
-  return wk_emit_2(c, WK_OP_ADD, x, wk_emit_scalar(c, wk_onnx_type(c, x)->dtype, v));
+wk_value_id wk_make_add_f(wk_onnx_node *c, wk_value_id x, double v) {
+  return wk_make_2(c, WK_OP_ADD, x, wk_make_scalar(c, wk_onnx_type(c, x)->dtype, v));
 }
 
-wk_value_id wk_emit_mul_f(wk_onnx_node *c, wk_value_id x, double v) {
-  return wk_emit_2(c, WK_OP_MUL, x, wk_emit_scalar(c, wk_onnx_type(c, x)->dtype, v));
+wk_value_id wk_make_mul_f(wk_onnx_node *c, wk_value_id x, double v) {
+  return wk_make_2(c, WK_OP_MUL, x, wk_make_scalar(c, wk_onnx_type(c, x)->dtype, v));
 }
 
-int64_t wk_emit_seed(wk_onnx_node *c) {
+int64_t wk_make_seed(wk_onnx_node *c) {
   const Onnx__AttributeProto *a = wk_onnx_attr(c, "seed");
   if (!a || !a->has_f) return (int64_t)wk_hash64(c->name, strlen(c->name), c->g->nodes.n) >> 1;
   uint32_t bits;

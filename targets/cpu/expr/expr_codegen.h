@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * expr_emit: scalar expressions (compiler/ir/expr.h) as vector code, with the results that
+ * expr_codegen: scalar expressions (compiler/ir/expr.h) as vector code, with the results that
  * wk_expr_eval gives: bit for bit but for the functions of vmath.h and for the sign of a zero that
  * min or max chooses. Nothing traps and nothing is called outside of the module. */
-#ifndef WICK_CPU_EXPR_EMIT_H
-#define WICK_CPU_EXPR_EMIT_H
+#ifndef WICK_CPU_EXPR_CODEGEN_H
+#define WICK_CPU_EXPR_CODEGEN_H
 
 #include "targets/cpu/expr/expr_plan.h"
 #include "targets/cpu/kernels/kernels.h"
@@ -12,8 +12,8 @@
 /* inputs[k], results[r]: vectors of `lanes` register elements (vector.h); inputs that no node reads
  * may be NULL. how: expr_plan.h; NULL: planned by the types of the inputs. index[a]: vector of i64
  * positions along axis a, only for axes that INDEX nodes name. */
-void wk_expr_emit(wk_emit *e, const wk_expr *x, const wk_how *how, int lanes,
-                  const wk_ssa *inputs, const wk_ssa *index, wk_ssa *results);
+void wk_expr_codegen(wk_llvm *e, const wk_expr *x, const wk_how *how, int lanes,
+                     const wk_ssa *inputs, const wk_ssa *index, wk_ssa *results);
 
 /* Rough cost in simple vector instructions. */
 int wk_expr_cost(const wk_expr *x);

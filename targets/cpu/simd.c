@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "targets/cpu/isa.h"
+#include "targets/cpu/simd.h"
 
 #include <string.h>
 
 /* A tile of mr rows and v vectors keeps mr*v accumulators, v panel vectors and one splat value in
  * registers (one more where there is no fused multiply-add), which bounds mr. */
-static const wk_cpu_isa rows[] = {
+static const wk_simd rows[] = {
     {.name = "avx512-vnni",
      .rare = "avx512",
      .triple = "x86_64-unknown-linux-gnu",
@@ -116,11 +116,9 @@ static const struct {
     {"apple-m1", AARCH64},      {"apple-m2", AARCH64},
 };
 
-const wk_cpu_isa *wk_cpu_isa_row(int i) {
-  return i >= 0 && i < (int)WK_COUNTOF(rows) ? &rows[i] : NULL;
-}
+const wk_simd *wk_simd_row(int i) { return i >= 0 && i < (int)WK_COUNTOF(rows) ? &rows[i] : NULL; }
 
-bool wk_cpu_isa_runs_here(const wk_cpu_isa *isa) {
+bool wk_simd_runs_here(const wk_simd *simd) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -128,21 +126,21 @@ bool wk_cpu_isa_runs_here(const wk_cpu_isa *isa) {
   bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") &&
                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (isa == &rows[AVX512_VNNI]) return has_avx512 && __builtin_cpu_supports("avx512vnni");
-  if (isa == &rows[AVX512]) return has_avx512;
-  return isa == &rows[X86_64] || (isa == &rows[AVX2] && has_avx2);
+  if (simd == &rows[AVX512_VNNI]) return has_avx512 && __builtin_cpu_supports("avx512vnni");
+  if (simd == &rows[AVX512]) return has_avx512;
+  return simd == &rows[X86_64] || (simd == &rows[AVX2] && has_avx2);
 #elif defined(__aarch64__)
-  return isa == &rows[AARCH64];
+  return simd == &rows[AARCH64];
 #else
   return false;
 #endif
 }
 
-wk_status wk_cpu_isa_find(const char *name, const wk_cpu_isa **out) {
+wk_status wk_simd_find(const char *name, const wk_simd **out) {
   *out = NULL;
   if (strcmp(name, "native") == 0) {
     for (size_t i = 0; i < WK_COUNTOF(rows) && !*out; i++)
-      if (wk_cpu_isa_runs_here(&rows[i])) *out = &rows[i];
+      if (wk_simd_runs_here(&rows[i])) *out = &rows[i];
     return *out ? NULL : wk_error(WK_UNSUPPORTED, "no code generator for this machine");
   }
   for (size_t i = 0; i < WK_COUNTOF(rows); i++)

@@ -2,7 +2,7 @@
 /* One emitter per kind of operation: floats, integers, bools, conversions. Floats of 16 bits are
  * computed as f32 and rounded after each node, which gives what rounding the exact result would:
  * f32 has more than twice their digits. */
-#include "targets/cpu/expr/expr_emit.h"
+#include "targets/cpu/expr/expr_codegen.h"
 
 #include "targets/cpu/expr/expr_ops.h"
 #include "targets/cpu/llvm/vmath.h"
@@ -104,7 +104,7 @@ static wk_ssa real_op(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
     case WK_EX_GE: return real_compare(b, at->node->op, p, q);
     default: break;
   }
-  return y ? y : wk_vmath_emit(&v, at->node->op, p, q);
+  return y ? y : wk_vmath_codegen(&v, at->node->op, p, q);
 }
 
 /* ---- whole expressions ----------------------------------------------------------------------- */
@@ -119,7 +119,7 @@ static wk_ssa literal(const wk_expr_at *at) {
 
 /* An expression under emission: value of each node, i32 where the plan holds an i64 narrow. */
 typedef struct {
-  wk_emit *e;
+  wk_llvm *e;
   const wk_expr *x;
   const wk_how *how;
   int lanes;
@@ -158,22 +158,22 @@ static wk_ssa shifted_product(const walk *w, const wk_expr_at *at) {
   }
   const wk_expr_node *mul = &w->x->nodes[product];
   wk_ssa a = w->values[mul->arg[at->how.first]], b = w->values[mul->arg[1 - at->how.first]];
-  if (!twice) return wk_expr_high_emit(at, a, b, w->values[shift]);
-  return wk_expr_twice_emit(at, a, b, w->values[shift], w->x->nodes[n->arg[1]].imm.i);
+  if (!twice) return wk_expr_high_codegen(at, a, b, w->values[shift]);
+  return wk_expr_twice_codegen(at, a, b, w->values[shift], w->x->nodes[n->arg[1]].imm.i);
 }
 
 /* A requantisation in its quick form, i32. */
 static wk_ssa quick_value(const walk *w, const wk_expr_at *at) {
   const wk_expr_node *mul = &w->x->nodes[at->how.product];
   wk_ssa x = w->values[mul->arg[at->how.first]], m = w->values[mul->arg[1 - at->how.first]];
-  return wk_expr_quick_emit(at, x, m, w->values[at->how.shift], w->quick);
+  return wk_expr_quick_codegen(at, x, m, w->values[at->how.shift], w->quick);
 }
 
 static wk_ssa node_value(const walk *w, wk_expr_at *at) {
   const wk_expr_node *n = at->node;
   if (at->how.how & WK_HOW_QUICK) {
     at->from = WK_I32;
-    return wk_expr_sat_emit(at, quick_value(w, at));
+    return wk_expr_sat_codegen(at, quick_value(w, at));
   }
   if (n->op == WK_EX_INPUT) {
     wk_ssa v = w->inputs[n->imm.i];
@@ -190,9 +190,9 @@ static wk_ssa node_value(const walk *w, wk_expr_at *at) {
   at->node = n = &word;
   if (n->op == WK_EX_CONST) return literal(at);
   if (n->op == WK_EX_SELECT) return LLVMBuildSelect(at->e->b, a[0], a[1], a[2], "");
-  if (n->op == WK_EX_CAST) return wk_expr_cast_emit(at, a[0]);
-  if (n->op == WK_EX_SAT) return wk_expr_sat_emit(at, a[0]);
-  if (!wk_dtype_is_float(at->from)) return wk_expr_integer_emit(at, a[0], a[1]);
+  if (n->op == WK_EX_CAST) return wk_expr_cast_codegen(at, a[0]);
+  if (n->op == WK_EX_SAT) return wk_expr_sat_codegen(at, a[0]);
+  if (!wk_dtype_is_float(at->from)) return wk_expr_integer_codegen(at, a[0], a[1]);
   wk_ssa y = real_op(at, a[0], a[1]);
   return wk_dtype_is_float(n->dtype) ? wk_round_narrow(at->e, n->dtype, at->lanes, y) : y;
 }
@@ -210,8 +210,8 @@ static wk_ssa result(const walk *w, uint32_t r) {
   return narrow ? LLVMBuildSExt(w->e->b, v, wk_vector_type(w->e->i64, w->lanes), "") : v;
 }
 
-void wk_expr_emit(wk_emit *e, const wk_expr *x, const wk_how *how, int lanes, const wk_ssa *inputs,
-                  const wk_ssa *index, wk_ssa *results) {
+void wk_expr_codegen(wk_llvm *e, const wk_expr *x, const wk_how *how, int lanes,
+                     const wk_ssa *inputs, const wk_ssa *index, wk_ssa *results) {
   wk_how *own = wk_xcalloc(x->n + 1, sizeof *own);
   if (!how) (void)wk_expr_plan(x, NULL, own, NULL);
   walk w = {.e = e,
@@ -270,9 +270,9 @@ static uint16_t start_of(const wk_expr *x, const wk_cpu_operand *o, int n_operan
   return uses == 1 && x->nodes[x->results[0]].op != WK_EX_INPUT ? found : NONE;
 }
 
-static walk walk_epilogue(const epilogue *epi, const wk_how *how, wk_emit *e, wk_ssa acc,
+static walk walk_epilogue(const epilogue *epi, const wk_how *how, wk_llvm *e, wk_ssa acc,
                           const wk_ssa *operands, wk_ssa *inputs) {
-  walk w = {.e = e, .x = epi->x, .how = how, .lanes = e->isa->lanes, .inputs = inputs};
+  walk w = {.e = e, .x = epi->x, .how = how, .lanes = e->simd->lanes, .inputs = inputs};
   w.values = wk_xcalloc(epi->x->n, sizeof(wk_ssa));
   inputs[0] = acc;
   for (int i = 1; i < wk_expr_inputs(epi->x); i++) inputs[i] = operands[i - 1];
@@ -280,7 +280,7 @@ static walk walk_epilogue(const epilogue *epi, const wk_how *how, wk_emit *e, wk
   return w;
 }
 
-static wk_ssa emit_epilogue(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands) {
+static wk_ssa emit_epilogue(void *ctx, wk_llvm *e, wk_ssa acc, const wk_ssa *operands) {
   wk_ssa inputs[1 + WK_CPU_MAX_OPERANDS];
   const epilogue *epi = ctx;
   walk w = walk_epilogue(epi, epi->how, e, acc, operands, inputs);
@@ -315,7 +315,7 @@ static void mark(const wk_expr *x, const wk_how *how, uint16_t k, bool *wanted) 
   for (int i = 0; i < wk_expr_op_arity(n->op); i++) mark(x, how, n->arg[i], wanted);
 }
 
-static wk_ssa limited(wk_emit *e, const wk_expr *x, uint16_t k, uint16_t end, wk_ssa v) {
+static wk_ssa limited(wk_llvm *e, const wk_expr *x, uint16_t k, uint16_t end, wk_ssa v) {
   const wk_expr_node *n = &x->nodes[k];
   if (k == end) return v;
   v = limited(e, x, n->arg[0], end, v);
@@ -324,7 +324,7 @@ static wk_ssa limited(wk_emit *e, const wk_expr *x, uint16_t k, uint16_t end, wk
                             2);
 }
 
-static wk_ssa quick_epilogue(void *ctx, wk_emit *e, wk_ssa acc, const wk_ssa *operands,
+static wk_ssa quick_epilogue(void *ctx, wk_llvm *e, wk_ssa acc, const wk_ssa *operands,
                              wk_quick *quick) {
   wk_ssa inputs[1 + WK_CPU_MAX_OPERANDS];
   const epilogue *epi = ctx;
