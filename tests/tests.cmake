@@ -59,7 +59,7 @@ foreach(suite node own float float-eval int8 int8-eval random)
 endforeach()
 
 # The generated pages are what the tables give.
-foreach(page "ops:ops --markdown" "simd:simd --markdown" "machine:simd --machine-markdown")
+foreach(page "ops:ops --markdown" "isa:isa --markdown" "machine:isa --machine-markdown")
   string(REGEX REPLACE ":.*" "" name ${page})
   string(REGEX REPLACE "^[^:]*:" "" arguments ${page})
   add_test(NAME docs/${name}
