@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reads ctest's JUnit file: shows the output of what failed, indented, and sums the results up in
-# the last line; exits 1 when something failed or nothing passed. How results are counted is told
-# in scripts/test.
+# Reads ctest's JUnit file: shows the output of what failed, indented, and why tests were skipped,
+# and sums the results up in the last line; exits 1 when something failed or nothing passed. How
+# results are counted is told in scripts/test.
 
 function attribute(name,   s) {
   s = $0
@@ -25,12 +25,55 @@ function count_after(line, marker,   at) {
   return at ? substr(line, at + length(marker)) + 0 : 0
 }
 
-function scan(line,   words) {
+# Keeps a reason of this entry until finish() knows that its tests count.
+function skip_because(count, why) {
+  entry_why[++reasons] = why
+  entry_skips[reasons] = count
+}
+
+# Adds the reasons of this entry; what the entry did not explain is said to be unexplained.
+function add_reasons(   i, why) {
+  if (status == "skipped") { # as a whole: the last line that it printed says why
+    while (lines && output[lines] == "") lines--
+    reasons = 0
+    skip_because(1, lines ? output[lines] : "no reason given")
+  }
+  for (i = 1; i <= reasons; i++) s -= entry_skips[i]
+  if (s > 0) skip_because(s, "no reason given")
+  for (i = 1; i <= reasons; i++) {
+    why = entry_why[i]
+    if (!(why in skips)) order[++kinds] = why
+    skips[why] += entry_skips[i]
+    if (index(" " skippers[why] ",", " " name ",") == 0)
+      skippers[why] = skippers[why] (skippers[why] == "" ? "" : ", ") name
+  }
+}
+
+# Reasons, the most frequent first.
+function print_reasons(   i, j, why) {
+  for (i = 2; i <= kinds; i++) {
+    why = order[i]
+    for (j = i - 1; j >= 1 && skips[order[j]] < skips[why]; j--) order[j + 1] = order[j]
+    order[j + 1] = why
+  }
+  if (kinds) print "\nSkipped:"
+  for (i = 1; i <= kinds; i++) printf "%6d  %s (%s)\n", skips[order[i]], order[i], skippers[order[i]]
+}
+
+function scan(line,   because) {
   if (line ~ /\[  (PASSED  |FAILED  |SKIPPED )\] [0-9]+ test\(s\)/) {
     cmocka = 1
     p += count_after(line, "[  PASSED  ] ")
     f += count_after(line, "[  FAILED  ] ")
     s += count_after(line, "[  SKIPPED ] ")
+  } else if (line ~ /^\[  SKIPPED \] /) {
+    skip_because(1, substr(line, 14) " has nothing to test on this machine")
+  } else if (line == "skipped:") { # lines "COUNT  REASON" follow
+    listing = 1
+  } else if (listing && line ~ /^ *[0-9]+  /) {
+    because = line
+    sub(/^ *[0-9]+  /, "", because)
+    skip_because(line + 0, because)
   } else if (line ~ /^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$/) {
     own = line
   }
@@ -51,6 +94,7 @@ function finish(   i, words) {
   passed += p
   failed += f
   skipped += s
+  add_reasons()
   if (f == 0) return
   printf "\nFAILED %s%s\n", name, reason == "" ? "" : ": " reason
   if (lines && output[lines] == "") lines--
@@ -65,7 +109,7 @@ BEGIN { SHOWN = 200 }
   status = attribute("status")
   status = status == "run" ? "passed" : status == "disabled" ? "skipped" : "failed"
   reason = own = ""
-  p = f = s = cmocka = lines = 0
+  p = f = s = cmocka = lines = reasons = listing = 0
 }
 /^[ \t]*<failure/ { reason = attribute("message") }
 /^[ \t]*<skipped/ {
@@ -87,6 +131,7 @@ inside {
 /<\/testcase>/ { finish() }
 
 END {
+  print_reasons()
   printf "%d passed, %d failed", passed, failed
   if (skipped) printf ", %d skipped", skipped
   printf "\n"
