@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The scripts: help and refusals come before anything is installed or built, and what scripts/demo
+# suggests can be run as it stands. A copy of the tree, in which installing and building only leave
+# a trace, takes the place of the repository.
+root=$(cd "$(dirname "$0")/../.." && pwd)
+source "$root/tests/cli/lib.bash" "$@"
+
+mkdir -p tree/compiler tree/build tree/tests
+cp -r "$root"/{scripts,bench,examples} tree
+ln -s "$root"/tests/{onnx,count.awk} tree/tests
+ln -s "$root/compiler/zoo" tree/compiler/zoo
+ln -s "$wick" tree/build/wick
+for script in install build; do
+  printf '#!/bin/sh\necho %s "$@" >>%q\n' $script "$PWD/trace" >tree/scripts/$script
+done
+printf 'add_test(alpha true)\n' >tree/build/CTestTestfile.cmake
+
+# tells NAME STATUS PATTERN COMMAND...: one line that matches and nothing installed or built.
+tells() {
+  local name=$1 want=$2 pattern=$3 out status
+  shift 3
+  rm -f trace
+  out=$("$@" 2>&1 </dev/null)
+  status=$?
+  if [[ $status != "$want" ]]; then bad "$name: exit status $status instead of $want: $out"
+  elif [[ $(wc -l <<<"$out") != 1 ]] || ! grep -qE -- "$pattern" <<<"$out"; then
+    bad "$name: says $out"
+  elif [[ -e trace ]]; then bad "$name: ran $(cat trace)"
+  else good; fi
+}
+
+# helps SCRIPT: --help and -h print the same, naming the script, and do nothing else.
+helps() {
+  local option out
+  for option in -h --help; do
+    rm -f trace
+    if out=$("tree/$1" $option 2>&1 </dev/null) && [[ ! -e trace ]] &&
+      [[ $(head -n 1 <<<"$out") == *"$1"* ]] && ! grep -q '^#' <<<"$out"; then good; else
+      bad "$1 $option: $out $(cat trace 2>/dev/null)"
+    fi
+  done
+}
+
+helps scripts/demo
+helps scripts/test
+tells 'demo, unknown option' 2 "^scripts/demo: unknown option '--frob'$" tree/scripts/demo --frob
+tells 'demo, unknown network' 2 "^scripts/demo: unknown network 'nn'; there are: .* resnet50 " \
+  tree/scripts/demo nn
+tells 'demo, two networks' 2 'takes one network$' tree/scripts/demo lstm unet
+tells 'test, unknown option' 2 "^scripts/test: unknown option 'x'$" tree/scripts/test x
+tells 'test, no expression' 2 '^scripts/test: -R needs a regular expression$' tree/scripts/test -R
+rm -f trace
+gives 'networks of the demo' "^Networks: $("$wick" zoo | awk '{print $1}' | xargs)$" \
+  tree/scripts/demo --help
+gives 'test' '^1 passed, 0 failed$' tree/scripts/test -R alpha
+[[ $(cat trace) == $'install\nbuild' ]] && good || bad "test runs $(cat trace)"
+for expression in beta '('; do
+  out=$(tree/scripts/test -R "$expression" 2>&1)
+  [[ $? == 2 && $out == "scripts/test: "*"'$expression'"* && $(wc -l <<<"$out") == 1 ]] && good ||
+    bad "test -R $expression: $out"
+done
+
+# Standard input closed, output into a file: no escape sequences; every suggestion runs.
+if (cd / && env TERM=xterm "$tmp/tree/scripts/demo" ds_cnn) >demo.log 2>&1 <&-; then good; else
+  bad "demo: $(tail -5 demo.log)"
+fi
+grep -q $'\e' demo.log && bad 'demo: escape sequences in a file' || good
+sed -n '/^== What next/,$p' demo.log | sed -n 's/^    //p' >suggested
+[[ $(wc -l <suggested) -ge 5 ]] && good || bad "demo suggests $(cat suggested)"
+grep -q "^(in $tmp/tree)$" demo.log && good || bad 'demo does not say where its suggestions run'
+while IFS= read -r line; do
+  check 'suggestion of the demo' bash -c "cd tree && $line"
+done <suggested
+[[ -z $(cd tree && ls | grep -vE '^(bench|build|compiler|examples|scripts|tests)$') ]] && good ||
+  bad "the demo and its suggestions leave $(ls tree)"
+# On a terminal, headings are bold unless NO_COLOR says otherwise.
+if command -v script >/dev/null; then
+  for setting in '' 1; do
+    NO_COLOR=$setting TERM=xterm script -qec 'tree/scripts/demo ds_cnn' /dev/null </dev/null >tty.log
+    grep -q $'\e\\[1m== ' tty.log && echo bold || echo plain
+  done >bold
+  [[ $(xargs <bold) == 'bold plain' ]] && good || bad "headings are $(xargs <bold)"
+fi
+finish
