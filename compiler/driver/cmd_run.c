@@ -29,7 +29,10 @@ static const wk_option options[] = {
      .kind = WK_OPTION_LIST, .offset = offsetof(wk_run_opts, input)},
     {"random", 0, "SEED", "seed of the inputs without a file (default 1)", .kind = WK_OPTION_INT,
      .offset = offsetof(wk_run_opts, random), .min = 0, .max = INT64_MAX},
-    {"output-dir", 0, "DIR", "write each output to DIR/NAME.npy", .kind = WK_OPTION_STRING,
+    {"output-dir", 0, "DIR",
+     "write each output to DIR/NAME.npy; what is not a letter, a digit or one of ._- in NAME is "
+     "written as %XX, as in a URL",
+     .kind = WK_OPTION_STRING,
      .offset = offsetof(wk_run_opts, output_dir)},
     {.kind = WK_OPTION_GROUP, .help = "Looking closer"},
     {"repeat", 0, "N", "run N times after one run to warm up; print least, median and most time",
@@ -124,10 +127,8 @@ static wk_status write_outputs(const wk_run_opts *o, wk_run_job *job, const wk_t
   wk_run_folder f;
   WK_TRY(wk_run_folder_open(o->output_dir, job->arena, &f));
   wk_status s = NULL;
-  for (size_t i = 0; !s && i < wk_runner_outputs(job->runner); i++) {
-    const char *name = wk_runner_output_name(job->runner, i);
-    s = wk_run_folder_write(&f, wk_text_file_name(job->arena, name), &out[i]);
-  }
+  for (size_t i = 0; !s && i < wk_runner_outputs(job->runner); i++)
+    s = wk_run_folder_write(&f, wk_runner_output_name(job->runner, i), &out[i]);
   return wk_run_folder_close(&f, s);
 }
 

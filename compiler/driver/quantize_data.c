@@ -2,7 +2,8 @@
  * Calibration files. A sample is one tensor for every input of the model:
  *   FILE, NAME=FILE       for the only input, or the one named
  *   DIR/NAME.npy          each is a sample of the only input; of several inputs, NAME is the
- *                         input, or NAME.SUFFIX.npy for as many samples as there are suffixes
+ *                         input, as it is or as `wick run` would call its file, or
+ *                         NAME.SUFFIX.npy for as many samples as there are suffixes
  *   DIR/input_K.pb        for input K; with one input each is a sample
  *   DIR/<folder>/…        each folder is a sample: the layout of the ONNX tests */
 #include <dirent.h>
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "compiler/driver/quantize.h"
+#include "compiler/driver/text.h"
 
 typedef WK_VEC(const char *) text_list;
 
@@ -54,21 +56,32 @@ static int free_inputs(const wk_calibration *c) {
   return n;
 }
 
+static bool is_name(const char *name, const char *s, size_t n) {
+  return strlen(name) == n && !strncmp(name, s, n);
+}
+
 static int named_input(const wk_calibration *c, const char *name, size_t n) {
   for (size_t i = 0; i < c->info.inputs.n; i++)
-    if (strlen(c->info.inputs.data[i].name) == n && !strncmp(c->info.inputs.data[i].name, name, n))
-      return (int)i;
+    if (is_name(c->info.inputs.data[i].name, name, n)) return (int)i;
   return -1;
+}
+
+/* The input's name, or what wk_text_file_name makes of it. */
+static int filed_input(wk_calibration *c, const char *name, size_t n) {
+  int found = named_input(c, name, n);
+  for (size_t i = 0; i < c->info.inputs.n && found < 0; i++)
+    if (is_name(wk_text_file_name(c->arena, c->info.inputs.data[i].name), name, n)) found = (int)i;
+  return found;
 }
 
 /* By "NAME.npy", "NAME.SUFFIX.npy" or "input_K.pb"; *suffix is what tells samples apart. */
 static int input_by_file(wk_calibration *c, const char *name, const char **suffix) {
   size_t n = strlen(name) - strlen(strrchr(name, '.'));
   *suffix = "";
-  int found = named_input(c, name, n);
+  int found = filed_input(c, name, n);
   for (size_t i = n; i-- > 0 && found < 0;) {
     if (name[i] != '.') continue;
-    found = named_input(c, name, i);
+    found = filed_input(c, name, i);
     *suffix = wk_arena_strndup(c->arena, name + i + 1, n - i - 1);
   }
   if (found >= 0) return found;

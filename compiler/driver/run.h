@@ -47,16 +47,20 @@ wk_status wk_run_profile(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) 
 wk_status wk_run_dump(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) WK_MUST_CHECK;
 
 /* A folder for tensors, made when it does not exist. What was made goes away again when writing
- * fails. */
+ * fails. Files are called wk_text_file_name(NAME).npy. */
 typedef struct {
   const char *path;
   wk_arena *arena; /* borrowed */
   bool is_new;
+  wk_map *count;              /* by name without ending: parts and tensors written */
   WK_VEC(const char *) files; /* written there */
 } wk_run_folder;
 wk_status wk_run_folder_open(const char *path, wk_arena *a, wk_run_folder *out) WK_MUST_CHECK;
-/* file: without folder and ending. */
-wk_status wk_run_folder_write(wk_run_folder *f, const char *file, const wk_tensor *t) WK_MUST_CHECK;
+/* The tensor of that name; nothing when it has been written before. */
+wk_status wk_run_folder_write(wk_run_folder *f, const char *name, const wk_tensor *t) WK_MUST_CHECK;
+/* Something that is no tensor of the model, as NAME~1.npy, NAME~2.npy, … */
+wk_status wk_run_folder_write_part(wk_run_folder *f, const char *name,
+                                   const wk_tensor *t) WK_MUST_CHECK;
 /* Returns s, how it went. */
 wk_status wk_run_folder_close(wk_run_folder *f, wk_status s) WK_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Intermediate tensors as .npy files. The evaluator has every tensor of the model. A compiled
  * program has the results of its instructions: what was fused away does not exist, and what several
- * instructions wrote into one buffer is named after the node instead of the tensor. */
+ * instructions wrote into one buffer are parts that are named after the node instead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 typedef struct {
   wk_run_folder folder;
   wk_arena *arena;
-  wk_map *taken; /* file names in use */
+  wk_map *named; /* outputs have names of their own: what else is called so is left out */
   wk_status status;
   const wk_program *program;
   uint32_t *writers;    /* per buffer: instructions that write it */
@@ -20,23 +20,20 @@ typedef struct {
 } dump;
 
 static wk_status write_tensor(dump *d, const char *name, const wk_tensor *t) {
-  const char *base = wk_text_file_name(d->arena, name), *file = base;
-  uint32_t n = 1;
-  for (; wk_map_get(d->taken, file, &(uint32_t){0}); n++)
-    file = wk_arena_printf(d->arena, "%s.%u", base, n + 1);
-  wk_map_put(d->taken, file, 1);
-  return wk_run_folder_write(&d->folder, file, t);
+  if (wk_map_get(d->named, name, &(uint32_t){0})) return NULL;
+  return wk_run_folder_write(&d->folder, name, t);
 }
 
 /* ---- evaluator ------------------------------------------------------------------------------- */
 
 static wk_status after_node(void *ctx, const wk_graph *g, const wk_node *n, const wk_tensor *in,
                             const wk_tensor *out, int depth) {
+  dump *d = ctx;
   (void)in;
   if (depth > 0) return NULL;
   for (uint32_t k = 0; k < n->n_out; k++)
     if (n->out[k] != WK_NONE && out[k].data)
-      WK_TRY(write_tensor(ctx, wk_val(g, n->out[k])->name, &out[k]));
+      WK_TRY(write_tensor(d, wk_val(g, n->out[k])->name, &out[k]));
   return NULL;
 }
 
@@ -53,9 +50,10 @@ static wk_status dump_operand(dump *d, const wk_inst *i, const wk_view *v, void 
   wk_tensor t;
   if (!base) return NULL;
   WK_TRY(wk_view_gather(v, base, &t));
-  bool whole = wk_type_bytes(&t.type) == d->program->buffers.data[v->buffer].size;
-  bool alone = whole && d->writers[v->buffer] == 1;
-  wk_status s = write_tensor(d, alone ? d->program->buffers.data[v->buffer].name : i->name, &t);
+  const wk_buffer *b = &d->program->buffers.data[v->buffer];
+  bool whole = wk_type_bytes(&t.type) == b->size && d->writers[v->buffer] == 1;
+  wk_status s = whole ? write_tensor(d, b->name, &t)
+                      : wk_run_folder_write_part(&d->folder, i->name, &t);
   wk_tensor_free(&t);
   return s;
 }
@@ -104,18 +102,16 @@ static wk_status dump_session(wk_run_job *job, wk_tensor *out, dump *d) {
   return wk_wick_error(s, NULL, NULL);
 }
 
-/* Outputs have names of their own, which need not be those of the values behind them. */
 static wk_status dump_outputs(dump *d, const wk_run_job *job, const wk_tensor *out) {
-  for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) {
-    const char *name = wk_runner_output_name(job->runner, i);
-    if (!wk_map_get(d->taken, wk_text_file_name(d->arena, name), &(uint32_t){0}))
-      WK_TRY(write_tensor(d, name, &out[i]));
-  }
+  for (size_t i = 0; i < wk_runner_outputs(job->runner); i++)
+    WK_TRY(wk_run_folder_write(&d->folder, wk_runner_output_name(job->runner, i), &out[i]));
   return NULL;
 }
 
 wk_status wk_run_dump(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
-  dump d = {.arena = job->arena, .taken = wk_map_new()};
+  dump d = {.arena = job->arena, .named = wk_map_new()};
+  for (size_t i = 0; i < wk_runner_outputs(job->runner); i++)
+    wk_map_put(d.named, wk_runner_output_name(job->runner, i), 1);
   wk_status s = wk_run_folder_open(o->dump, job->arena, &d.folder);
   if (!s && wk_runner_session(job->runner)) {
     s = dump_session(job, out, &d);
@@ -124,7 +120,7 @@ wk_status wk_run_dump(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
     s = wk_eval_graph(wk_runner_module(job->runner)->main, job->in, out, after_node, &d);
   }
   if (!s) s = dump_outputs(&d, job, out);
-  wk_map_free(d.taken);
+  wk_map_free(d.named);
   if (!s)
     wk_str_printf(&job->notes, "wick: %zu tensors in %s%s\n", d.folder.files.n, o->dump,
                   wk_runner_session(job->runner) ? " (results of instructions; --target eval has "

@@ -6,21 +6,37 @@
 #include <unistd.h>
 
 #include "compiler/driver/run.h"
+#include "compiler/driver/text.h"
 
 wk_status wk_run_folder_open(const char *path, wk_arena *a, wk_run_folder *out) {
   struct stat st;
-  *out = (wk_run_folder){.path = path, .arena = a};
+  *out = (wk_run_folder){.path = path, .arena = a, .count = wk_map_new()};
   out->is_new = mkdir(path, 0777) == 0;
   int error = errno;
   if (out->is_new || (stat(path, &st) == 0 && S_ISDIR(st.st_mode))) return NULL;
   return wk_error_at(WK_IO, path, "cannot make the folder: %s", strerror(error));
 }
 
-wk_status wk_run_folder_write(wk_run_folder *f, const char *file, const wk_tensor *t) {
+static wk_status write_file(wk_run_folder *f, const char *file, const wk_tensor *t) {
   const char *path = wk_arena_printf(f->arena, "%s/%s.npy", f->path, file);
   WK_TRY(wk_tensor_write_npy(path, t));
   wk_vec_push(&f->files, path);
   return NULL;
+}
+
+wk_status wk_run_folder_write(wk_run_folder *f, const char *name, const wk_tensor *t) {
+  const char *file = wk_text_file_name(f->arena, name);
+  if (wk_map_get(f->count, file, &(uint32_t){0})) return NULL;
+  wk_map_put(f->count, file, 1);
+  return write_file(f, file, t);
+}
+
+wk_status wk_run_folder_write_part(wk_run_folder *f, const char *name, const wk_tensor *t) {
+  const char *base = wk_arena_printf(f->arena, "%s~", wk_text_file_name(f->arena, name));
+  uint32_t n = 0;
+  wk_map_get(f->count, base, &n);
+  wk_map_put(f->count, base, n + 1);
+  return write_file(f, wk_arena_printf(f->arena, "%s%u", base, n + 1), t);
 }
 
 wk_status wk_run_folder_close(wk_run_folder *f, wk_status s) {
@@ -29,5 +45,6 @@ wk_status wk_run_folder_close(wk_run_folder *f, wk_status s) {
     rmdir(f->path);
   }
   wk_vec_free(&f->files);
+  wk_map_free(f->count);
   return s;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/driver/text.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,13 +66,25 @@ const char *wk_text_shown(wk_arena *a, const char *name) {
   return s;
 }
 
+static bool is_portable(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+         (c && strchr("._-", c));
+}
+
 char *wk_text_file_name(wk_arena *a, const char *name) {
-  size_t n = strlen(name);
-  char *out = wk_arena_strndup(a, name, n < 200 ? n : 200);
-  for (char *p = out; *p; p++)
-    if (!isalnum((unsigned char)*p) && !strchr("._-", *p)) *p = '_';
-  if (*out == '.') *out = '_';
-  return *out ? out : wk_arena_strdup(a, "_");
+  enum { MAX_BYTES = 200, KEPT_BYTES = MAX_BYTES - 17 };
+  wk_str b = {0};
+  if (!*name) wk_str_add(&b, "%"); /* no other name is this one */
+  for (const char *p = name; *p; p++) {
+    if (is_portable(*p) && (*p != '.' || p > name)) wk_str_addn(&b, p, 1);
+    else wk_str_printf(&b, "%%%02X", (unsigned char)*p);
+  }
+  char *out = b.n <= MAX_BYTES
+                  ? wk_arena_strdup(a, b.s)
+                  : wk_arena_printf(a, "%.*s~%016llx", KEPT_BYTES, b.s,
+                                    (unsigned long long)wk_hash64(name, strlen(name), 0));
+  wk_str_free(&b);
+  return out;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

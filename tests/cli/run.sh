@@ -27,6 +27,33 @@ check 'relu of zeros' cmp <(tail -c 24 relu/y.npy) <(head -c 24 /dev/zero)
 gives 'its result is an input' '^y f32\[2,3\]' "$wick" run relu.onnx -i relu/y.npy
 gives 'a file binds dimensions' '^y f32\[2,3\]' "$wick" run symbolic.onnx -i x.npy
 
+# Every output has a file of its own, whatever its name: two.onnx has outputs that differ in
+# characters that no file name can have, others in letters that are not ASCII.
+names=('out:1' 'out/1' 'out_1' $'\xc3\xa4' $'\xc3\xb6' '.' '..' 'a b' 'a%20b' '~1')
+nodes='' outputs='' i=0
+for name in "${names[@]}"; do
+  nodes+=$(field 1 "$(field 1 x; field 2 "$name"; field 3 the_$((i++)); field 4 Relu)")
+  outputs+=$(field 12 "$(value "$name" 1 2 3)")
+done
+long=$(printf 'n%.0s' {1..300})
+for name in "${long}1" "${long}2"; do
+  nodes+=$(field 1 "$(node Relu x "$name")") outputs+=$(field 12 "$(value "$name" 1 2 3)")
+done
+model "$nodes" "$(field 11 "$(value x 1 2 3)")" "$outputs" >names.onnx
+for how in '--output-dir' '--target eval --output-dir' '--dump-tensors' \
+  '--target eval --dump-tensors'; do
+  rm -rf named && check "names, $how" "$wick" run names.onnx -i x.npy $how named
+  [[ $(ls named | wc -l) == 12 ]] && good || bad "$how: 12 outputs in files $(ls named)"
+  [[ -f named/out%3A1.npy && -f named/out%2F1.npy && -f named/out_1.npy && -f named/%2E.npy ]] &&
+    good || bad "$how: files are called $(ls named)"
+done
+model "$(field 1 "$(node MatMul 'a:1 b' y)")" \
+  "$(field 11 "$(value a:1 1 2 3)")$(field 11 "$(value b 1 3 2)")" \
+  "$(field 12 "$(value y 1 2 2)")" >product.onnx
+mkdir cal && cp x.npy cal/a%3A1.npy && npy cal/b.npy '<f4' 3,2
+gives 'calibration files are called so too' '^calibration +1 sample' \
+  "$wick" quantize product.onnx --calibration cal -o q.onnx
+
 check 'dump, evaluator' "$wick" run net.onnx --target eval --dump-tensors eval
 check 'dump, compiled' "$wick" run net.onnx --dump-tensors cpu
 (($(ls eval | wc -l) > $(ls cpu | wc -l) && $(ls cpu | wc -l) > 5)) && good || bad 'dumps are short'
