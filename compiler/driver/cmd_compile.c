@@ -15,7 +15,7 @@ typedef struct {
   wk_binding_args binding;
   int target, emit; /* emit -1: not given */
   const char *cpu, *output, *print_after, *stop_after, *report;
-  bool time_passes, print_integer, quiet;
+  bool weights, time_passes, print_integer, quiet;
 } compile_opts;
 
 static const compile_opts defaults = {.emit = -1};
@@ -59,6 +59,9 @@ static const wk_option options[] = {
      .offset = offsetof(compile_opts, print_after)},
     {"stop-after", 0, "PASS", "stop there; writes the graph or the program as text",
      .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, stop_after)},
+    {"weights", 0, NULL, "write the contents of all constants in the text of a graph or a program; "
+     "otherwise those of more than 16 elements are elided, and the text cannot be read back",
+     .kind = WK_OPTION_FLAG, .offset = offsetof(compile_opts, weights)},
     {"print-integer", 0, NULL,
      "list the operators of a quantised model: which compute in integers, and why others do not",
      .kind = WK_OPTION_FLAG, .offset = offsetof(compile_opts, print_integer)},
@@ -101,9 +104,10 @@ static void record_insts(wk_compiled *part, const wk_program *p) {
   wk_arena_free(scratch);
 }
 
-static void print_code(wk_str *b, const wk_module *m, const wk_program *p) {
-  if (p) wk_program_print(b, p, WK_PRINT_SHORT);
-  else wk_module_print(b, m, WK_PRINT_SHORT);
+static void print_code(wk_str *b, const compile_opts *o, const wk_module *m, const wk_program *p) {
+  wk_print_flags how = o->weights ? WK_PRINT_FULL : WK_PRINT_SHORT;
+  if (p) wk_program_print(b, p, how);
+  else wk_module_print(b, m, how);
 }
 
 /* Steps that are no passes rewrite everything and count nothing. */
@@ -112,7 +116,7 @@ static void print_step(watcher *w, const wk_step_record *step, const wk_module *
   bool all = !strcmp(w->o->print_after, "all"), changed = !strcmp(w->o->print_after, "changed");
   if (!all && !changed && strcmp(w->o->print_after, step->name) != 0) return;
   wk_str b = {0};
-  print_code(&b, m, p);
+  print_code(&b, w->o, m, p);
   uint64_t hash = wk_hash64(b.s, b.n, 0);
   if (!changed || hash != w->last) {
     fprintf(stderr, "// after %s", step->name);
@@ -151,7 +155,7 @@ static wk_status compile_part(const compile_opts *o, const char *model, int emit
   part->nodes_after = wk_module_nodes(part->module);
   if (o->print_after) {
     wk_str b = {0};
-    print_code(&b, part->module, NULL);
+    print_code(&b, o, part->module, NULL);
     w.last = wk_hash64(b.s, b.n, 0);
     wk_str_free(&b);
   }
@@ -169,13 +173,13 @@ static void free_part(wk_compiled *part) {
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static wk_status write_text(const wk_compiled *part, int emit, const char *path) {
+static wk_status write_text(const compile_opts *o, const wk_compiled *part, int emit,
+                            const char *path) {
   wk_str b = {0};
   if (emit == EMIT_PROGRAM && !part->program)
     return wk_error(WK_USAGE, "--stop-after ends before there is a program to write");
-  if (emit == EMIT_PROGRAM) wk_program_print(&b, part->program, WK_PRINT_FULL);
-  else if (emit == EMIT_DOT) wk_module_dot(&b, part->module);
-  else wk_module_print(&b, part->module, WK_PRINT_FULL);
+  if (emit == EMIT_DOT) wk_module_dot(&b, part->module);
+  else print_code(&b, o, part->module, emit == EMIT_PROGRAM ? part->program : NULL);
   wk_status s = wk_write_file(path, b.s, b.n);
   wk_str_free(&b);
   return s;
@@ -223,13 +227,13 @@ static void measure_output(wk_compilation *c, int emit, wk_arena *a) {
   }
 }
 
-static wk_status write_output(wk_compilation *c, int emit, int target, const wk_emit_options *eo,
-                              const char *path, wk_arena *a) {
+static wk_status write_output(const compile_opts *o, wk_compilation *c, int emit,
+                              const wk_emit_options *eo, const char *path, wk_arena *a) {
   double started = wk_clock();
   wk_status s;
-  if (emits[emit].from == FROM_TARGET) s = write_code(c, emit, target, eo, path);
+  if (emits[emit].from == FROM_TARGET) s = write_code(c, emit, o->target, eo, path);
   else if (emit == EMIT_ONNX) s = wk_export_onnx(c->parts[0].module, path);
-  else s = write_text(&c->parts[0], emit, path);
+  else s = write_text(o, &c->parts[0], emit, path);
   c->emit_seconds = wk_clock() - started;
   if (!s) measure_output(c, emit, a);
   return s;
@@ -312,7 +316,7 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, con
   wk_status s = NULL;
   for (size_t i = 0; !s && i < c->n; i++) s = compile_part(o, c->model, emit, &eo, &c->parts[i]);
   if (!s && report) s = wk_out_reserve(report, wk_compile_json_size(c));
-  if (!s) s = write_output(c, emit, o->target, &eo, path, a);
+  if (!s) s = write_output(o, c, emit, &eo, path, a);
   c->scratch_bytes = result.scratch_bytes;
   c->seconds = wk_clock() - started;
   wk_progress_end();

@@ -169,6 +169,7 @@ wk_status wk_data_parse(wk_lexer *l, const wk_type *t, void *data) {
   if (wk_lex_is_word(l, "splat")) return parse_splat(l, t, data);
   if (wk_lex_is_word(l, "hex")) return parse_hex(l, t, data);
   if (wk_lex_is_word(l, "elided"))
-    return wk_lex_error(l, "the contents of this constant were left out when it was printed");
+    return wk_lex_error(l, "the contents of this constant were left out when it was printed; "
+                           "print it with --weights");
   return wk_lex_error(l, "contents expected, not %s", wk_lex_shown(&l->tok).s);
 }

@@ -31,6 +31,21 @@ gives 'dot' '^digraph ' cat one.dot
 gives 'text goes to standard output' '^module ' "$wick" compile relu.onnx --emit graph -q
 gives 'stop in the graph' '^module ' "$wick" compile relu.onnx --stop-after dead-code -q
 gives 'stop in the program' '^program ' "$wick" compile relu.onnx --stop-after in-place -q
+# Text has the contents of constants only when they are asked for.
+for options in '--emit graph' '--emit program' '--stop-after fold-constants' '--stop-after place'; do
+  "$wick" compile net.onnx -q $options -o - >short
+  "$wick" compile net.onnx -q $options --weights -o - >whole
+  (($(stat -c %s short) < 60000)) && grep -q ' elided([0-9a-f]*)$' short && good ||
+    bad "$options: weights in $(stat -c %s short) bytes"
+  (($(stat -c %s whole) > 80000)) && ! grep -q 'elided(' whole && good || bad "$options --weights"
+  check "$options: the same but for weights" cmp <(sed 's/ elided.*//; s/ hex(.*//' short) \
+    <(sed 's/ hex(.*//' whole)
+  "$wick" compile net.onnx -q $options --print-after=all -o /dev/null 2>short
+  (($(stat -c %s short) < 1000000)) && ! grep -qE 'hex\("[^"]{130,}' short && good ||
+    bad "$options --print-after prints weights"
+done
+gives 'small constants stay' ' = constant .* \{' \
+  "$wick" compile net.onnx -q --emit graph
 gives 'the exported graph is a model' '^format +ONNX' "$wick" inspect one.onnx
 check 'and compiles again' "$wick" compile one.onnx -q -o again.wick
 check 'bundle' "$wick" compile net.onnx -q --emit bundle -o box
