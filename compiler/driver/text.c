@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -146,20 +147,33 @@ void wk_table_print(FILE *f, wk_table *t, const char *align) {
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
+/* Control sequences are for terminals that know them, unless the user does without. */
+static bool shows_progress(void) {
+  const char *term = getenv("TERM"), *plain = getenv("NO_COLOR");
+  return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0 &&
+         !(plain && *plain);
+}
+
 void wk_progress(const char *fmt, ...) {
-  if (!isatty(STDERR_FILENO)) return;
+  if (!shows_progress()) return;
   wk_str b = {0};
   va_list ap;
   va_start(ap, fmt);
   wk_str_vprintf(&b, fmt, ap);
   va_end(ap);
-  fprintf(stderr, "\r\033[K%.*s", 78, b.s);
+  wk_text_clean(b.s);
+  struct winsize w = {0};
+  int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col - 1 : 79;
+  size_t n = 0; /* whole characters up to the last column but one */
+  for (int used = 0; b.s[n] && used < columns; used++)
+    for (n++; (b.s[n] & 0xc0) == 0x80;) n++;
+  fprintf(stderr, "\r\033[K%.*s", (int)n, b.s);
   fflush(stderr);
   wk_str_free(&b);
 }
 
 void wk_progress_end(void) {
-  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+  if (shows_progress()) fputs("\r\033[K", stderr);
 }
 
 double wk_clock(void) {

@@ -34,7 +34,7 @@ void wk_table_row(wk_table *t, const char *fmt, ...) WK_PRINTF(2, 3);
 void wk_table_print(FILE *f, wk_table *t, const char *align);
 
 /* One line on a terminal's stderr that is overwritten by the next, until wk_progress_end wipes it;
- * nothing when stderr is no terminal. */
+ * nothing when stderr is not a terminal, when TERM is unset or "dumb", or when NO_COLOR is set. */
 void wk_progress(const char *fmt, ...) WK_PRINTF(1, 2);
 void wk_progress_end(void);
 

@@ -67,6 +67,23 @@ for command in test compare; do
 done
 gives 'zoo --list' '^resnet50 ' "$wick" zoo --list
 
+# Progress is for terminals: no control sequence and no carriage return in a file, and none on a
+# terminal either that cannot obey it or whose user does without.
+check 'a network' "$wick" zoo ds_cnn -o net.onnx
+mkdir -p cases/one && cp net.onnx cases/one/model.onnx
+for command in 'compile net.onnx -o net.wick' 'compare net.onnx' 'compare net.onnx --passes' \
+  'run net.onnx' 'test cases' 'quantize net.onnx --random 1 -o q.onnx' \
+  'quantize net.onnx --random 1 --target-drop 20dB -o q.onnx'; do
+  TERM=xterm "$wick" $command >all 2>&1
+  LC_ALL=C grep -qP '[\x1b\r]' all && bad "$command writes control sequences into a file" || good
+  for setting in TERM=dumb 'TERM=xterm NO_COLOR=1'; do
+    script -qec "env $setting '$wick' $command" /dev/null </dev/null >all 2>&1
+    LC_ALL=C grep -q $'\e' all && bad "$command with $setting writes control sequences" || good
+  done
+done
+script -qec "env TERM=xterm '$wick' compare net.onnx" /dev/null </dev/null >all 2>&1
+grep -q $'\r\e\[K[0-9]* of ' all && good || bad 'no progress on a terminal'
+
 # Names out of a model on a terminal.
 bad=$'x\e[31m\xff\xc2\x9b'
 model "$(field 1 "$(node Relu "$bad" $'y\e\xff')")" "$(field 11 "$(value "$bad" 1 2 3)")" \
