@@ -203,6 +203,9 @@ static void count_word(wk_timing *t, const wk_mac *m) {
   if (!mac_emits(m)) return;
   t->r->counters[WK_COUNTER_macs] +=
       (uint64_t)(m->w.n * (m->w.dwc ? mac_taps(m) : mac_lanes(m)));
+  t->r->counters[WK_COUNTER_mac_cycles]++;
+  t->r->counters[WK_COUNTER_acc_writes]++;
+  if (t->ex.words[0].reads) t->r->counters[WK_COUNTER_acc_reads]++;
 }
 
 /* What the array reads in this cycle: the word that went out four cycles ago. */
@@ -225,9 +228,6 @@ static bool mac_step(wk_timing *t, bool *ends) {
   e->words[0].reads = m->w.accumulate || !first_pass;
   e->words[0].bank = bank_of(t, m->entry);
   count_word(t, m);
-  t->r->counters[WK_COUNTER_mac_cycles]++;
-  if (e->words[0].valid) t->r->counters[WK_COUNTER_acc_writes]++;
-  if (e->words[0].valid && e->words[0].reads) t->r->counters[WK_COUNTER_acc_reads]++;
   if (*ends) m->valid = false;
   else mac_next(m);
   t->moved = true;

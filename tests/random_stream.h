@@ -65,6 +65,7 @@ void random_stream_show(const wk_stream *s, random_stream_setting *setting, cons
 bool random_stream_same_memory(const wk_stream *s, const uint8_t *got, const uint8_t *want,
                                wk_str *text);
 bool random_stream_events_are_right(const wk_stream *s, const wk_sim_run *r, wk_str *text);
+/* Everything that the commands alone decide; random_stream_counters.c. Of any model with time. */
 bool random_stream_counters_are_right(const wk_stream *s, const wk_sim_run *r, wk_str *text);
 /* A memory as it is before the stream runs; free(). */
 uint8_t *random_stream_memory(const wk_stream *s);

@@ -161,63 +161,6 @@ bool random_stream_events_are_right(const wk_stream *s, const wk_sim_run *r, wk_
   return ok;
 }
 
-/* ---- counters ----------------------------------------------------------------------------------
- */
-
-static uint64_t macs_of(const wk_machine *m, const wk_isa_command *c) {
-  const int64_t *v = c->v, n = m->array;
-  switch (c->opcode) {
-    case WK_CMD_CONV:
-      return (uint64_t)(v[WK_CONV_ny] * v[WK_CONV_nx] * v[WK_CONV_ky] * v[WK_CONV_kx] *
-                        v[WK_CONV_n] * ((v[WK_CONV_kc] - 1) * n + v[WK_CONV_k_tail]));
-    case WK_CMD_DWC:
-      return (uint64_t)(v[WK_DWC_ny] * v[WK_DWC_nx] * v[WK_DWC_ky] * v[WK_DWC_kx] * v[WK_DWC_n]);
-    case WK_CMD_MM:
-      return (uint64_t)(v[WK_MM_ny] * v[WK_MM_n] * ((v[WK_MM_kc] - 1) * n + v[WK_MM_k_tail]));
-    default: return 0;
-  }
-}
-
-static void expect(const wk_stream *s, uint64_t *want) {
-  wk_isa_command c;
-  for (uint32_t i = 0; i < s->n; i++) {
-    wk_stream_get(s, i, &c);
-    want[WK_COUNTER_macs] += macs_of(&s->machine, &c);
-    uint64_t bytes = (uint64_t)(c.v[WK_LD_n0] * c.v[WK_LD_n1] * c.v[WK_LD_n2] * c.v[WK_LD_n3]);
-    if (c.opcode == WK_CMD_ST) want[WK_COUNTER_bytes_st] += bytes;
-    if (c.opcode == WK_CMD_LD) want[WK_COUNTER_bytes_ld0 + c.queue - WK_QUEUE_ld0] += bytes;
-  }
-  want[WK_COUNTER_bytes_fetch] = (uint64_t)s->n * WK_COMMAND_BYTES;
-}
-
-static bool sums_to_cycles(const uint64_t *have, int first, int n, const char *what, wk_str *text) {
-  uint64_t sum = 0;
-  for (int i = 0; i < n; i++) sum += have[first + i];
-  if (sum == have[WK_COUNTER_cycles]) return true;
-  wk_str_printf(text, "the counters of %s sum to %" PRIu64 ", not to the %" PRIu64 " cycles", what,
-                sum, have[WK_COUNTER_cycles]);
-  return false;
-}
-
-bool random_stream_counters_are_right(const wk_stream *s, const wk_sim_run *r, wk_str *text) {
-  static const int exact[] = {WK_COUNTER_macs,      WK_COUNTER_bytes_fetch, WK_COUNTER_bytes_st,
-                              WK_COUNTER_bytes_ld0, WK_COUNTER_bytes_ld1,   WK_COUNTER_bytes_ld2};
-  const uint64_t *have = r->result.counters;
-  uint64_t want[WK_COUNTER_COUNT] = {0};
-  expect(s, want);
-  for (size_t i = 0; i < WK_COUNTOF(exact); i++) {
-    if (have[exact[i]] == want[exact[i]]) continue;
-    wk_str_printf(text, "counter %s is %" PRIu64 ", not %" PRIu64, wk_isa_counter_name(exact[i]).s,
-                  have[exact[i]], want[exact[i]]);
-    return false;
-  }
-  for (int q = 0; q < wk_machine_queues(&s->machine); q++)
-    if (!sums_to_cycles(have, wk_isa_counter(q, 0, 0), WK_QUEUE_COUNTERS, wk_isa_queue_name(q),
-                        text))
-      return false;
-  return sums_to_cycles(have, WK_COUNTER_subset_none, 8, "the subsets", text);
-}
-
 /* ---- both --------------------------------------------------------------------------------------
  */
 

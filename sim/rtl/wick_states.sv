@@ -23,7 +23,7 @@ module wick_states #(
   input  logic                        mac_i,
   input  logic [WordsW-1:0]           spm_reads_i,
   input  logic [WordsW-1:0]           spm_writes_i,
-  input  logic [1:0]                  acc_reads_i,
+  input  logic [1:0]                  acc_reads_i, // a bit for each bank
   input  logic [1:0]                  acc_writes_i,
   output logic [4*Queues-1:0]         state_o,
   output logic [12*Plain-1:0]         step_o
@@ -72,7 +72,7 @@ module wick_states #(
     step_o[12*wick_pkg::CntMacCycles+:12]     = 12'(mac_i);
     step_o[12*wick_pkg::CntSpmReads+:12]      = 12'(spm_reads_i);
     step_o[12*wick_pkg::CntSpmWrites+:12]     = 12'(spm_writes_i);
-    step_o[12*wick_pkg::CntAccReads+:12]      = 12'(acc_reads_i);
-    step_o[12*wick_pkg::CntAccWrites+:12]     = 12'(acc_writes_i);
+    step_o[12*wick_pkg::CntAccReads+:12]      = 12'($countones(acc_reads_i));
+    step_o[12*wick_pkg::CntAccWrites+:12]     = 12'($countones(acc_writes_i));
   end
 endmodule

@@ -50,6 +50,13 @@ static wk_machine memory_of(uint64_t seed) {
   return m;
 }
 
+/* Those of the RTL are looked at by test_sim. */
+static void check_counters(const wk_stream *s, const wk_sim_run *r, uint64_t seed) {
+  wk_str text = {0};
+  if (!random_stream_counters_are_right(s, r, &text)) fail_msg("seed %d: %s", (int)seed, text.s);
+  wk_str_free(&text);
+}
+
 static void test_streams(void **state) {
   double errors[STREAMS];
   int n = 0;
@@ -59,6 +66,7 @@ static void test_streams(void **state) {
     const random_stream_options large = {.commands = 80, .work = 3000};
     wk_stream *s = random_stream(&m, seed, seed % 2 ? NULL : &large);
     wk_sim_run want = run(s, rtl, &m), got = run(s, &wk_sim_timing, &m);
+    check_counters(s, &got, seed);
     double cycles = (double)want.result.cycles, off = (double)got.result.cycles - cycles;
     if (off < 0) off = -off;
     if (cycles >= LONG) errors[n++] = off / cycles;
