@@ -6,12 +6,12 @@ Each peer runs in a process of its own, pinned to the same processors; rounds al
 them, so that a slow moment of the machine hits both. Reported: minimum and median per run in ms,
 and the ratio ONNX Runtime / Wick of the minima (above 1: Wick is faster).
 
-  bench/setup                          once: a virtual environment with onnxruntime and numpy
+  bench/setup                          once: a virtual environment with the peers
   bench/compare_onnxruntime.py [--models resnet50,…] [--threads 1,2] [--rounds 12]
 
-A model is a network of the zoo or a path: --models resnet50,q/resnet50.onnx sets a quantised file beside the zoo's.
+A model is a network of the zoo or a path: --models resnet50,q/resnet50.onnx measures a quantised
+file beside the network of the zoo.
 """
-import argparse
 import ctypes
 import json
 import os
@@ -21,7 +21,8 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import peers
+
 DEFAULT = "resnet50,vgg19,mobilenet_v2,bert_base"
 
 
@@ -175,11 +176,11 @@ def bench(np, name, threads, rounds, folder):
         name = model.parent.name if model.stem == "model" else model.stem
     else:
         model = folder / f"{name}.onnx"
-    package, wick = folder / f"{name}.wick", BUILD / "wick"
+    package, wick = folder / f"{name}.wick", peers.wick(BUILD)
     if not package.exists() or package.stat().st_mtime < wick.stat().st_mtime:
         if model.parent == folder:
             subprocess.run([wick, "zoo", name, "-o", model], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([BUILD / "wick", "compile", model, "-o", package], check=True,
+        subprocess.run([wick, "compile", model, "-o", package], check=True,
                        stdout=subprocess.DEVNULL)
     make_inputs(np, model, folder)
     wick = Peer("wick", package, threads, folder)
@@ -200,15 +201,15 @@ def bench(np, name, threads, rounds, folder):
 
 
 def main():
-    import numpy as np
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = peers.options(__doc__)
     parser.add_argument("--models", default=DEFAULT)
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--build", default=str(ROOT / "build"))
+    parser.add_argument("--build", default=str(peers.BUILD))
     parser.add_argument("--work", default="/tmp/wick-bench")
     args = parser.parse_args()
+    peers.need("numpy", "onnxruntime")
+    import numpy as np
     global BUILD
     BUILD = pathlib.Path(args.build)
     folder = pathlib.Path(args.work)
@@ -222,7 +223,7 @@ def main():
             bench(np, name, threads, args.rounds, folder)
 
 
-BUILD = ROOT / "build"
+BUILD = peers.BUILD
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--worker"]:
         BUILD = pathlib.Path(sys.argv[6])

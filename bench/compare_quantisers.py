@@ -1,24 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Wick's quantiser beside ONNX Runtime's: same float model, same calibration data, both results run in
-ONNX Runtime on inputs that neither has seen. Reported: signal-to-noise ratio of the outputs against the
-float model, and how far Wick and ONNX Runtime are apart on Wick's file, in steps of the output's scale.
+"""Wick's quantiser beside ONNX Runtime's: same float model, same calibration data; both results run
+in ONNX Runtime on inputs that neither has seen. Reported: the signal-to-noise ratio of the outputs
+against the float model, and how far apart Wick and ONNX Runtime are on Wick's file, in steps of the
+output's scale.
 
-  bench/setup                         once: a virtual environment with onnxruntime, onnx and numpy
+  bench/setup                         once: a virtual environment with the peers
   bench/compare_quantisers.py [--models resnet50,mobilenet_v2] [--samples 16] [--wick-options …]
 
 Exit status 1 when Wick's ratio is below ONNX Runtime's on any model.
 """
-import argparse
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("WICK_BUILD", ROOT / "build"))
-PYTHON = BUILD / "bench-venv/bin/python"
+import peers
+
 OPTIONS = "--per-channel --bias-correction"
 
 
@@ -86,15 +84,16 @@ def steps_apart(np, wick, target, model, x, folder):
 
 
 def main():
-    import numpy as np
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = peers.options(__doc__)
     parser.add_argument("--models", default="resnet50,mobilenet_v2")
     parser.add_argument("--samples", type=int, default=16)
     parser.add_argument("--test-samples", type=int, default=8)
     parser.add_argument("--wick-options", default=OPTIONS)
     parser.add_argument("--target", default="cpu", choices=["cpu", "eval"])
     args = parser.parse_args()
-    wick, worse = BUILD / "wick", False
+    peers.need("numpy", "onnxruntime", "onnx")
+    import numpy as np
+    wick, worse = peers.wick(), False
     print(f"{'model':16} {'onnxruntime':>12} {'wick':>12}   wick's file, Wick against ONNX Runtime")
     for name in args.models.split(","):
         with tempfile.TemporaryDirectory() as tmp:
@@ -121,6 +120,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if PYTHON.exists() and pathlib.Path(sys.prefix) != PYTHON.parent.parent:
-        os.execv(PYTHON, [str(PYTHON), __file__, *sys.argv[1:]])
     main()

@@ -2,35 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """How close Wick's integer operators come to ONNX Runtime's, layer by layer.
 
-Every quantised layer of a model (the nodes between quantised tensors) becomes a model of its own. ONNX
-Runtime, its optimisations off, runs the whole model on the stored inputs; each layer is fed with the
-tensors that it computed and Wick's result is compared with its own, in steps of the quantised output.
+Every quantised layer of a model (the nodes between quantised tensors) becomes a model of its own.
+ONNX Runtime, its optimisations off, runs the whole model on the stored inputs; each layer is fed
+the tensors that it computed, and Wick's result is compared with its own, in steps of the quantised
+output.
 
-  bench/setup                                   once: a virtual environment with onnxruntime and onnx
+  bench/setup                                   once: a virtual environment with the peers
   bench/integer_fidelity.py MODEL… [--target eval|cpu] [--verbose] [--levels]
 
-MODEL is a folder with model.onnx and test_data_set_0/input_K.pb, or a file, whose inputs are then random.
---levels compares ONNX Runtime at each of its optimisation levels and Wick, every one with every other: mean and
-greatest difference of the network's outputs in steps; then layer by layer, fed alike, the shares that are equal. Exit status 1 when a bound is missed: convolutions
-and products at least 99.99 % equal, others 99.5 %, nothing off by more than one step.
+MODEL is a folder with model.onnx and test_data_set_0/input_K.pb, or a file, whose inputs are then
+random. --levels compares ONNX Runtime at each of its optimisation levels and Wick, every one with
+every other: mean and greatest difference of the network's outputs in steps; then, layer by layer
+and fed alike, the shares that are equal. Exit status 1 when a bound is missed: convolutions and
+products at least 99.99 % equal, others 99.5 %, nothing off by more than one step.
 """
-import argparse
 import collections
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-import numpy as np
-import onnx
-import onnxruntime
-from onnx import helper, numpy_helper
+import peers
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
+helper, numpy_helper = peers.Module("onnx.helper"), peers.Module("onnx.numpy_helper")
 # Which input is the zero point of the result: its type is the result's.
-SCALED = {"QLinearConv": 7, "QLinearMatMul": 7, "QGemm": 8, "QLinearAdd": 7, "QLinearMul": 7, "QLinearConcat": 1,
-          "QLinearGlobalAveragePool": 4, "QLinearAveragePool": 4, "QLinearSigmoid": 4, "QLinearLeakyRelu": 4,
-          "QLinearSoftmax": 4}
+SCALED = {"QLinearConv": 7, "QLinearMatMul": 7, "QGemm": 8, "QLinearAdd": 7, "QLinearMul": 7,
+          "QLinearConcat": 1, "QLinearGlobalAveragePool": 4, "QLinearAveragePool": 4,
+          "QLinearSigmoid": 4, "QLinearLeakyRelu": 4, "QLinearSoftmax": 4}
 MOVES = {"MaxPool", "Reshape", "Flatten", "Transpose", "Concat", "Resize", "Gather", "Slice"}
 PRODUCTS = {"Conv", "ConvTranspose", "MatMul", "Gemm", "QLinearConv", "QLinearMatMul", "QGemm"}
 BOUNDS = {"product": 0.9999, "other": 0.995}
@@ -47,7 +46,7 @@ def constants(graph):
 
 
 def layer_of(node, producers, fixed):
-    """Nodes that make the node's result from quantised tensors; None when they reach a real tensor."""
+    """Nodes that make the node's result from quantised tensors; None when they reach a real one."""
     nodes, leaves, todo = [], [], [node]
     seen = set()
     while todo:
@@ -80,11 +79,13 @@ def extract(model, nodes, leaves, values, output):
     used = {name for n in nodes for name in n.input}
     ordered = [n for n in graph.node if any(n is m for m in nodes)]
     ordered = [n for n in graph.node if n.op_type == "Constant" and n.output[0] in used] + ordered
-    inputs = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(values[n].dtype), values[n].shape)
-              for n in leaves]
-    out = values[output]
-    outputs = [helper.make_tensor_value_info(output, helper.np_dtype_to_tensor_dtype(out.dtype), out.shape)]
-    body = helper.make_graph(ordered, "layer", inputs, outputs, [t for t in graph.initializer if t.name in used])
+
+    def info(name):
+        dtype = helper.np_dtype_to_tensor_dtype(values[name].dtype)
+        return helper.make_tensor_value_info(name, dtype, values[name].shape)
+
+    weights = [t for t in graph.initializer if t.name in used]
+    body = helper.make_graph(ordered, "layer", [info(n) for n in leaves], [info(output)], weights)
     return helper.make_model(body, opset_imports=model.opset_import, ir_version=model.ir_version)
 
 
@@ -103,7 +104,8 @@ def element_types(graph):
 
 
 def mend_axes(graph):
-    """ONNX Runtime's quantiser writes axis 0 for biases [1,n] with n scales, which it then refuses unfused."""
+    """ONNX Runtime's quantiser writes axis 0 for biases [1,n] with n scales, which it then refuses
+    unfused."""
     shapes = {t.name: list(t.dims) for t in graph.initializer}
     for n in graph.node:
         if n.op_type != "DequantizeLinear" or n.input[0] not in shapes or n.input[1] not in shapes:
@@ -133,7 +135,7 @@ def reference(model, feeds):
 
 def run_wick(folder, model, leaves, values, target):
     onnx.save(model, folder / "layer.onnx")
-    command = [str(ROOT / "build/wick"), "run", str(folder / "layer.onnx"), "--target", target,
+    command = [str(peers.wick()), "run", str(folder / "layer.onnx"), "--target", target,
                "--output-dir", str(folder / "out")]
     for i, name in enumerate(leaves):
         np.save(folder / f"in{i}.npy", values[name])
@@ -200,7 +202,8 @@ def compare_layers(model, feeds, target):
     values.update(feeds)
     pairs = {("unfused", "fused"): [], ("unfused", "Wick"): [], ("fused", "Wick"): []}
     for name, layer, leaves in layers_of(model, values):
-        got = {"unfused": values[name], "fused": run_level(layer, {n: values[n] for n in leaves}, "ENABLE_ALL")}
+        fused = run_level(layer, {n: values[n] for n in leaves}, "ENABLE_ALL")
+        got = {"unfused": values[name], "fused": fused}
         with tempfile.TemporaryDirectory() as folder:
             got["Wick"] = run_wick(pathlib.Path(folder), layer, leaves, values, target)
         for a, b in pairs:
@@ -209,8 +212,8 @@ def compare_layers(model, feeds, target):
     for (a, b), rows in pairs.items():
         total, differ = sum(r[1] for r in rows), sum(r[2] for r in rows)
         first = next((f"{r[0]} ({r[2]} of {r[1]})" for r in rows if r[2]), "none")
-        print(f"  layers, {a:7} - {b:5}: {1 - differ / total:9.4%} equal, worst {max(r[3] for r in rows)}, "
-              f"first: {first}", flush=True)
+        print(f"  layers, {a:7} - {b:5}: {1 - differ / total:9.4%} equal, "
+              f"worst {max(r[3] for r in rows)}, first: {first}", flush=True)
 
 
 def compare_levels(path, target):
@@ -219,7 +222,8 @@ def compare_levels(path, target):
     step = output_steps(model)
     results = {level: run_level(model, feeds, level).astype("f8") / step for level in LEVELS}
     with tempfile.TemporaryDirectory() as folder:
-        results["Wick"] = run_wick(pathlib.Path(folder), model, list(feeds), feeds, target).astype("f8") / step
+        ours = run_wick(pathlib.Path(folder), model, list(feeds), feeds, target)
+    results["Wick"] = ours.astype("f8") / step
     print(f"{path.name}: mean / greatest difference, steps")
     print(f"  {'':16}" + "".join(f"{n:>18}" for n in results))
     for a in results:
@@ -246,7 +250,8 @@ def check(path, target, verbose):
             continue
         nodes, leaves = found
         with tempfile.TemporaryDirectory() as folder:
-            got = run_wick(pathlib.Path(folder), extract(model, nodes, leaves, values, output), leaves, values, target)
+            layer = extract(model, nodes, leaves, values, output)
+            got = run_wick(pathlib.Path(folder), layer, leaves, values, target)
         off = np.abs(got.astype(int) - values[output].astype(int))
         kind = kind_of(nodes)
         total[kind] += off.size
@@ -254,7 +259,8 @@ def check(path, target, verbose):
         worst[kind] = max(worst[kind], int(off.max(initial=0)))
         layers[kind] += 1
         if verbose:
-            ops = "+".join(n.op_type for n in reversed(nodes) if "quantizeLinear" not in n.op_type.lower())
+            ops = "+".join(n.op_type for n in reversed(nodes)
+                           if "quantizelinear" not in n.op_type.lower())
             print(f"  {(off == 0).mean():9.4%} equal, worst {off.max(initial=0)}  {ops}  {output}")
     good = True
     for kind, bound in BOUNDS.items():
@@ -262,20 +268,22 @@ def check(path, target, verbose):
             share = equal[kind] / total[kind]
             fits = share >= bound and worst[kind] <= 1
             good &= fits
-            print(f"{path.name:24} {kind:8} {layers[kind]:4} layers  {share:9.4%} equal  worst {worst[kind]} step(s)"
-                  f"{'' if fits else '   MISSED'}")
+            print(f"{path.name:24} {kind:8} {layers[kind]:4} layers  {share:9.4%} equal  "
+                  f"worst {worst[kind]} step(s){'' if fits else '   MISSED'}")
     if skipped:
         print(f"{path.name:24} {sum(skipped.values())} layers with real operands left out")
     return good
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = peers.options(__doc__)
     parser.add_argument("folders", metavar="MODEL", nargs="+", type=pathlib.Path)
     parser.add_argument("--target", default="eval", choices=["eval", "cpu"])
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--levels", action="store_true")
     args = parser.parse_args()
+    peers.need("numpy", "onnx", "onnxruntime")
+    peers.wick()
     if args.levels:
         return 0 if all([compare_levels(f, args.target) for f in args.folders]) else 1
     return 0 if all([check(f, args.target, args.verbose) for f in args.folders]) else 1

@@ -1,21 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do quantised classifiers decide like the float ones? Inputs like the models' stored test inputs (one of
-them, shifted, scaled, with noise) calibrate and test; the classes of both files are compared in ONNX
-Runtime. Exit status 1 when fewer than 99 % agree, 77 when the models are not there.
+"""Do quantised classifiers decide like the float ones? Inputs like the models' stored test inputs
+(one of them, shifted, scaled, with noise) calibrate and test; the classes of both files are
+compared in ONNX Runtime. Exit status 1 when fewer than 99 % agree, 77 when there are no models.
 
   bench/quantised_classes.py [--models ../shared/models] [--names mnist,ocr_cls] [--count 1000]
 """
-import argparse
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("WICK_BUILD", ROOT / "build"))
-PYTHON = BUILD / "bench-venv/bin/python"
+import peers
+
 
 
 def session(path):
@@ -44,12 +41,14 @@ def classes(np, path, inputs):
 
 
 def main():
-    import numpy as np
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--models", default=ROOT.parent / "shared/models", type=pathlib.Path)
+    parser = peers.options(__doc__)
+    parser.add_argument("--models", default=peers.ROOT.parent / "shared/models", type=pathlib.Path)
     parser.add_argument("--names", default="mnist,ocr_cls")
     parser.add_argument("--count", type=int, default=1000)
     args = parser.parse_args()
+    peers.need("numpy", "onnxruntime", "onnx")
+    import numpy as np
+    wick = peers.wick()
     if not args.models.is_dir():
         print(f"{args.models}: no such folder", file=sys.stderr)
         sys.exit(77)
@@ -63,7 +62,7 @@ def main():
                     np.concatenate([like(np, rng, stored) for _ in range(32)]))
             inputs = [like(np, rng, stored) for _ in range(args.count)]
             for options in ["", "--per-channel --bias-correction", "--scheme int8 --symmetric"]:
-                subprocess.run([BUILD / "wick", "quantize", model, "-o", out, "--calibration",
+                subprocess.run([wick, "quantize", model, "-o", out, "--calibration",
                                 folder / "calibration.npy", *options.split()], check=True,
                                stdout=subprocess.DEVNULL)
                 want, got = classes(np, model, inputs), classes(np, out, inputs)
@@ -76,6 +75,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if PYTHON.exists() and pathlib.Path(sys.prefix) != PYTHON.parent.parent:
-        os.execv(PYTHON, [str(PYTHON), __file__, *sys.argv[1:]])
     main()

@@ -35,20 +35,30 @@ helps() {
   local option out
   for option in -h --help; do
     rm -f trace
-    if out=$("tree/$1" $option 2>&1 </dev/null) && [[ ! -e trace ]] &&
-      [[ $(head -n 1 <<<"$out") == *"$1"* ]] && ! grep -q '^#' <<<"$out"; then good; else
+    if out=$("tree/$1" $option 2>&1 </dev/null) && [[ ! -e trace ]] && ! grep -q '^#' <<<"$out" &&
+      [[ $(head -n 1 <<<"$out") == *"$(basename "${1/real_/}")"* ]]; then good; else
       bad "$1 $option: $out $(cat trace 2>/dev/null)"
     fi
   done
 }
 
-helps scripts/demo
-helps scripts/test
-tells 'demo, unknown option' 2 "^scripts/demo: unknown option '--frob'$" tree/scripts/demo --frob
+cp "$root/scripts/install" tree/scripts/real_install
+cp "$root/scripts/build" tree/scripts/real_build
+for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise} \
+  bench/{setup,coverage,compare_onnxruntime.py,compare_quantisers.py,integer_fidelity.py} \
+  bench/{make_microsoft_cases.py,quantised_classes.py}; do
+  helps $script
+  tells "$script, unknown option" 2 "^${script/real_/}: .*--frob" tree/$script --frob x
+done
 tells 'demo, unknown network' 2 "^scripts/demo: unknown network 'nn'; there are: .* resnet50 " \
   tree/scripts/demo nn
 tells 'demo, two networks' 2 'takes one network$' tree/scripts/demo lstm unet
-tells 'test, unknown option' 2 "^scripts/test: unknown option 'x'$" tree/scripts/test x
+tells 'test, a word' 2 "^scripts/test: unknown option 'x'$" tree/scripts/test x
+for bench in compare_onnxruntime.py compare_quantisers.py quantised_classes.py \
+  'integer_fidelity.py model.onnx'; do # -S: Python without its packages
+  tells "$bench without the peers" 1 '^bench/.*: needs the Python packages .*: run bench/setup$' \
+    python3 -S tree/bench/$bench
+done
 tells 'test, no expression' 2 '^scripts/test: -R needs a regular expression$' tree/scripts/test -R
 rm -f trace
 gives 'networks of the demo' "^Networks: $("$wick" zoo | awk '{print $1}' | xargs)$" \
@@ -77,7 +87,7 @@ done <suggested
 # On a terminal, headings are bold unless NO_COLOR says otherwise.
 if command -v script >/dev/null; then
   for setting in '' 1; do
-    NO_COLOR=$setting TERM=xterm script -qec 'tree/scripts/demo ds_cnn' /dev/null </dev/null >tty.log
+    NO_COLOR=$setting TERM=xterm script -qec 'tree/scripts/demo lstm' /dev/null </dev/null >tty.log
     grep -q $'\e\\[1m== ' tty.log && echo bold || echo plain
   done >bold
   [[ $(xargs <bold) == 'bold plain' ]] && good || bad "headings are $(xargs <bold)"
