@@ -57,7 +57,8 @@ function print_reasons(   i, j, why) {
     order[j + 1] = why
   }
   if (kinds) print "\nSkipped:"
-  for (i = 1; i <= kinds; i++) printf "%6d  %s (%s)\n", skips[order[i]], order[i], skippers[order[i]]
+  for (i = 1; i <= kinds; i++)
+    printf "%6d  %s (%s)\n", skips[order[i]], order[i], skippers[order[i]]
 }
 
 function scan(line,   because) {

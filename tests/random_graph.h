@@ -27,8 +27,8 @@ bool random_same(const wk_graph *g, const wk_tensor *got, const wk_tensor *want,
 
 /* What m is compared with: its results by other means; a status is a failure, too. */
 typedef wk_status (*random_run)(void *ctx, const wk_module *m, const wk_tensor *in, wk_tensor *out);
-/* True when `run` fails or gives other results than the evaluator; `text`, emptied first, says what.
- * A graph that the evaluator refuses, as shrinking may make one, does not differ. */
+/* True when `run` fails or gives other results than the evaluator; `text`, emptied first, says
+ * what. A graph that the evaluator refuses, as shrinking may make one, does not differ. */
 bool random_differs(const wk_module *m, random_run run, void *ctx, wk_str *text);
 
 /* Shrinks while fails(ctx, m) holds: outputs, then nodes (their users read an operand of the same

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * soak_streams [--seed N] [--count N] [--machine NAME] [--commands N] [--coverage FILE]: random
- * streams on the RTL against the functional model until one differs; that one is shrunk and printed.
+ * streams on the RTL against the functional model until one differs; it is shrunk and printed.
  * Exit status 1 when one differed. FILE: what was covered of the RTL, for verilator_coverage. */
 #include <inttypes.h>
 #include <stdlib.h>

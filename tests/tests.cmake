@@ -36,7 +36,7 @@ foreach(lint ranks style selftest)
   add_test(NAME lint/${lint} COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/${lint})
 endforeach()
 
-# Parts of the accelerator's RTL against models of their own, and what Verilator says about all of it.
+# Parts of the accelerator's RTL against models of their own, and what Verilator says of all of it.
 if(NOT WICK_SANITIZE)
   foreach(bench "exec:800" "vec:800" "front:8")
     string(REGEX REPLACE ":.*" "" name ${bench})

@@ -47,7 +47,8 @@ if unshare -rm mount -t tmpfs none out 2>/dev/null; then
     full "report, $kind" "$wick" compile relu.onnx -q --emit $kind -o new --report out/x.json
     [[ -z $(ls | grep '^new') ]] && good || bad "$kind without its report: $(ls)"
     echo old >new && echo old >new.o
-    full "report beside an older $kind" "$wick" compile relu.onnx -q --emit $kind -o new --report out/x.json
+    full "report beside an older $kind" "$wick" compile relu.onnx -q --emit $kind -o new \
+      --report out/x.json
     [[ $(cat new new.o) == $'old\nold' ]] && good || bad "the older $kind is lost"
     rm new new.o
   done

@@ -57,11 +57,12 @@ refuses() {
   elif [[ -n $out ]]; then bad "$name: prints $out"
   elif [[ $(wc -l <<<"$err") != 1 || $err != "wick: "* ]]; then bad "$name: says $err"
   elif ! grep -qE -- "$pattern" <<<"$err"; then bad "$name: says $err instead of $pattern"
-  elif [[ $before != "$after" ]]; then bad "$name: leaves $(comm -13 <(echo "$before") <(echo "$after"))"
+  elif [[ $before != "$after" ]]; then
+    bad "$name: leaves $(comm -13 <(echo "$before") <(echo "$after"))"
   else good; fi
 }
 
-# ---- files: ONNX is protobuf; texts and small numbers need no more than this. No byte may be 0. -----
+# ---- files: ONNX is protobuf; texts and small numbers need no more than this. No byte may be 0. --
 
 byte() { printf '%b' "\\x$(printf %02x "$1")"; }
 # field NUMBER TEXT: a length-delimited field of up to 16383 bytes.

@@ -4,8 +4,8 @@
 source "$(dirname "$0")/lib.bash" "$@"
 
 cat >small.s <<'EOS'
-; a product with 8 x 8 weights, in two tiles
-.machine tiny
+.machine tiny  ; a product with 8 x 8 weights, in two tiles
+.define S 0x1000
 .memory x 0x1000 128*N
 .memory w 0x4000 N*N
 .memory p 0x5000 32+8*N
@@ -20,8 +20,8 @@ cat >small.s <<'EOS'
 w:    ld.ld1 dram=w n0=N*N spm=0 c0=N*N
 p:    ld.ld1 dram=p n0=32+8*N spm=0x400 c0=32+8*N
 .for i 0 2
-x{i}: ld.ld0 dram=x+i*64*N n0=64*N spm=0x1000*(i+1) c0=64*N
-c{i}: conv in=0x1000*(i+1) in_x=N nx=64 wt=0 acc=64*i drain out=0x8000+i*64*N par=0x400 op=i  wait x{i} w p
+x{i}: ld.ld0 dram=x+i*64*N n0=64*N spm=S*i+S c0=64*N
+c{i}: conv in=S*i+S in_x=N nx=64 wt=0 acc=64*i drain out=0x8000+i*64*N par=0x400 op=i  wait x{i} w p
       st dram=y+i*64*N n0=64*N spm=0x8000+i*64*N c0=64*N op=i  wait c{i}
       mark row=i
 .end
@@ -42,7 +42,7 @@ refuses 'an unknown command' 3 "^wick: bad.s:18:7: unknown command 'konv'; did y
   "$wick" sim bad.s
 sed 's/wait c{i}$/wait ex:3/' small.s >bad.s
 refuses 'a wait on a later command' 3 \
-  "^wick: bad.s:19: command 4 \(ST\): field 'wait': it waits for command 3 of ex, of which 1 come " \
+  "^wick: bad.s:19: command 4 \(ST\): field 'wait': it waits for command 3 of ex, of which 1 " \
   "$wick" sim bad.s
 sed 's/wait c{i}$//' small.s >bad.s
 refuses 'a missing wait' 3 '^wick: bad.s:19: command 4 \(ST\)' "$wick" sim bad.s
@@ -81,7 +81,8 @@ end
 EOS
 
 cat >sums.s <<'EOS'
-; one sum by three taps, and the next command adds to it: the array finishes them in neighbouring cycles
+; one sum by three taps, and the next command adds to it: the array finishes them in neighbouring
+; cycles
 .machine tiny
 .memory x 0x1000 8*N
 .memory w 0x2000 8*N
@@ -94,11 +95,13 @@ cat >sums.s <<'EOS'
   .entry p 0 i scale=0.01
 .end
 .output y
+.define W 0x400
+.define P 0x800
 x: ld.ld0 dram=x n0=8*N spm=0 c0=8*N
-w: ld.ld1 dram=w n0=8*N spm=0x400 c0=8*N
-p: ld.ld1 dram=p n0=32+8*N spm=0x800 c0=32+8*N
-   dwc in=0 in_x=N in_y=8*N k_x=N k_y=N kx=3 wt=0x400 acc=4 wait x w p
-c: dwc in=3*N in_x=N in_y=8*N k_x=N k_y=N taps=one wt=0x400 acc=4 accumulate drain out=0x1000 out_y=N par=0x800 wait x w p
+w: ld.ld1 dram=w n0=8*N spm=W c0=8*N
+p: ld.ld1 dram=p n0=32+8*N spm=P c0=32+8*N
+   dwc in=0 in_x=N in_y=8*N k_x=N k_y=N kx=3 wt=W acc=4 wait x w p
+c: dwc in=3*N in_x=N k_x=N k_y=N taps=one wt=W acc=4 accumulate drain out=0x1000 par=P  wait x w p
    st dram=y n0=N spm=0x1000 c0=N wait c
 end
 EOS

@@ -3,8 +3,8 @@
  * and prints `N passed, N failed`. A case is
  *
  *   # what it is about, and the steps to take, one per line, in this order:
- *   # integer | # pass: NAME | # lower | # layout | # layout: channels-last | # order | # generate |
- *   # inst-pass: NAME | # place
+ *   # integer | # pass: NAME | # lower | # layout | # layout: channels-last | # order |
+ *   # generate | # inst-pass: NAME | # place
  *   module … or program …
  *   ----
  *   the text after the last step, or: error: MESSAGE
@@ -92,7 +92,7 @@ static const struct {
              {"layout", layout}, {"order", order},       {"generate", generate},
              {"place", place},   {"inst-pass", run_inst_pass}};
 
-/* Runs the step that a line "# NAME" or "# NAME: ARGUMENT" asks for; other comments ask for none. */
+/* Runs the step that a line "# NAME" or "# NAME: ARGUMENT" asks for; other comments ask none. */
 static wk_status run_line(subject *s, const char *line, size_t n) {
   char text[128];
   if (n < 3 || n >= sizeof text) return NULL;

@@ -340,7 +340,8 @@ static const struct {
      NULL},
     {"conv in=0 ny=3 nx=3 wt=0 drain residual out=2048 res=2048 out_x=28 out_y=16 par=1024 wait a",
      "also reads"},
-    {"dwc in=0 ny=2 nx=2 taps=one wt=0 drain residual out=2048 res=2048 out_x=8 out_y=8 par=1024 wait a",
+    {"dwc in=0 ny=2 nx=2 taps=one wt=0 drain residual out=2048 res=2048 out_x=8 out_y=8 par=1024 "
+     "wait a",
      "also reads"},
     {"mm in=0 ny=3 wt=64 w_r=8 drain residual out=2048 res=2048 out_y=7 par=1024 wait a",
      "also reads"},

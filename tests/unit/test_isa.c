@@ -313,7 +313,7 @@ static void footprints_are_exact(void **state) {
   assert_true(outside > 2500 && inside > 2500);
 }
 
-/* ---- headers: the code of the first rule that is broken --------------------------------------- */
+/* ---- headers: the code of the first rule that is broken -------------------------------------- */
 
 static int code_of(const wk_machine *m, const wk_isa_command *c) {
   const uint32_t before[WK_QUEUE_COUNT] = {2, 2, 2, 2, 2};
