@@ -27,8 +27,8 @@ static const wk_option options[] = {
      .offset = offsetof(wk_compare_opts, rtol), .max = INT64_MAX},
     {"atol", 0, "A", "absolute tolerance (default: by class of operator)", .kind = WK_OPTION_DOUBLE,
      .offset = offsetof(wk_compare_opts, atol), .max = INT64_MAX},
-    {"verbose", 'v', NULL, "also print what agrees, with the largest error", .kind = WK_OPTION_FLAG,
-     .offset = offsetof(wk_compare_opts, verbose)},
+    {"verbose", 'v', NULL, "also print what agrees, with the largest error; " WK_LIST_ALL_HELP,
+     .kind = WK_OPTION_FLAG, .offset = offsetof(wk_compare_opts, run.verbose)},
     WK_BINDING_OPTIONS(wk_compare_opts, run.binding),
     {0}};
 

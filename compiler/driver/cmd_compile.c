@@ -15,7 +15,7 @@ typedef struct {
   wk_binding_args binding;
   int target, emit; /* emit -1: not given */
   const char *cpu, *output, *print_after, *stop_after, *report;
-  bool weights, time_passes, print_integer, quiet;
+  bool weights, time_passes, print_integer, quiet, verbose;
 } compile_opts;
 
 static const compile_opts defaults = {.emit = -1};
@@ -71,6 +71,8 @@ static const wk_option options[] = {
      .offset = offsetof(compile_opts, report)},
     {"quiet", 'q', NULL, "no summary", .kind = WK_OPTION_FLAG,
      .offset = offsetof(compile_opts, quiet)},
+    {"verbose", 'v', NULL, WK_LIST_ALL_HELP, .kind = WK_OPTION_FLAG,
+     .offset = offsetof(compile_opts, verbose)},
     {0}};
 
 /* ---- the steps of one binding ---------------------------------------------------------------- */
@@ -149,7 +151,7 @@ static wk_status compile_part(const compile_opts *o, const char *model, int emit
   part->arena = wk_arena_new();
   WK_TRY(wk_target_find(target_names[o->target], &po.target));
   wk_progress("%s: import", eo->model_name);
-  WK_TRY(wk_model_import(model, &part->binding, &part->module));
+  WK_TRY(wk_model_import(model, &part->binding, o->verbose, &part->module));
   part->import_seconds = wk_clock() - started;
   part->n_integer = wk_integer_rows(part->module, part->arena, &part->integer);
   part->nodes_after = wk_module_nodes(part->module);

@@ -60,7 +60,7 @@ static const wk_option options[] = {
      .offset = offsetof(wk_quantize_opts, output)},
     {"report", 0, "FILE", "write every figure as JSON", .kind = WK_OPTION_STRING,
      .offset = offsetof(wk_quantize_opts, report)},
-    {"verbose", 'v', NULL, "print all layers", .kind = WK_OPTION_FLAG,
+    {"verbose", 'v', NULL, "print all layers; " WK_LIST_ALL_HELP, .kind = WK_OPTION_FLAG,
      .offset = offsetof(wk_quantize_opts, verbose)},
     {0}};
 

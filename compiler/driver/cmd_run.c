@@ -43,6 +43,8 @@ static const wk_option options[] = {
      "write intermediate tensors to DIR as .npy: with --target eval every "
      "tensor of the model, otherwise those that the compiled program still has",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_run_opts, dump)},
+    {"verbose", 'v', NULL, WK_LIST_ALL_HELP, .kind = WK_OPTION_FLAG,
+     .offset = offsetof(wk_run_opts, verbose)},
     {0}};
 
 /* ---- timing ---------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 
 typedef struct {
   wk_run_opts run; /* target: what is compared with the evaluator */
-  bool passes, verbose;
+  bool passes;
   double rtol, atol; /* negative: not given */
 } wk_compare_opts;
 

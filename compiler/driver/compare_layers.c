@@ -162,7 +162,7 @@ static wk_status compare_view(layers *l, size_t i, const wk_inst *inst, const wk
       wk_text_diff(&text, &got, &want, &d);
       printf("%s %s (instruction %zu, %s): %s\n", l->bad || *differs ? "also" : "first", name, i,
              wk_op_get(inst->op)->name, text.s);
-    } else if (l->o->verbose) {
+    } else if (l->o->run.verbose) {
       printf("ok   %s (instruction %zu, %s): largest error %.3g absolute, %.3g relative\n",
              name, i, wk_op_get(inst->op)->name, d.max_abs, d.max_rel);
     }

@@ -49,7 +49,7 @@ static void compare(passes *x, const char *step) {
            wk_text_shown(x->job->arena, wk_runner_output_name(x->job->runner, i)), text.s);
     wk_str_free(&text);
   }
-  if (!x->guilty && x->o->verbose) printf("ok   %s: largest difference %.3g\n", step, worst);
+  if (!x->guilty && x->o->run.verbose) printf("ok   %s: largest difference %.3g\n", step, worst);
 }
 
 static wk_status after_step(void *ctx, const wk_step_record *step, const wk_module *m,

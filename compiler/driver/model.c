@@ -186,13 +186,15 @@ wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
   }
 }
 
-wk_status wk_model_import(const char *path, const wk_binding_set *b, wk_module **out) {
+wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all,
+                          wk_module **out) {
   wk_import_options o = {0};
   wk_import_report report = {0};
   if (b)
     o = (wk_import_options){.binds = b->binds.data, .n_binds = b->binds.n, .shapes = b->shapes.data,
                             .n_shapes = b->shapes.n, .values = b->values.data,
                             .n_values = b->values.n};
+  o.list_all = list_all;
   wk_status s = wk_import_onnx(path, &o, &report, out);
   wk_import_report_free(&report);
   if (!s) s = convert(out);

@@ -26,6 +26,8 @@ typedef struct {
    "fix an input to the contents of a .npy or .pb file; needed where its values decide "       \
    "shapes", .kind = WK_OPTION_LIST, .offset = offsetof(type, member.value)}
 
+#define WK_LIST_ALL_HELP "a line for every node that is not supported, instead of every operator"
+
 /* Parsed form; everything in the arena (tensor data malloc'ed and freed with it). */
 typedef struct {
   wk_arena *arena;
@@ -43,8 +45,10 @@ wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, s
                                 size_t *n) WK_MUST_CHECK;
 #define WK_MAX_BINDINGS 64
 
-/* Imports; an unsupported model's nodes are listed in the status' notes, all of them. */
-wk_status wk_model_import(const char *path, const wk_binding_set *b, wk_module **out) WK_MUST_CHECK;
+/* Imports; what an unsupported model has is listed in the status' notes: every node, or only every
+ * operator. */
+wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all,
+                          wk_module **out) WK_MUST_CHECK;
 
 /* The same when there are tensors for inputs: those that the importer finds to decide shapes become
  * constants. fixed[i] says that data[i] is one; entries that are true from the start are given in

@@ -53,7 +53,7 @@ static wk_status import_bound(wk_quantize_job *j, wk_binding_set *b) {
                                       j->data.groups.data[0].in[i]};
   wk_import_options o = {.binds = b->binds.data, .n_binds = b->binds.n, .shapes = b->shapes.data,
                          .n_shapes = b->shapes.n, .values = b->values.data,
-                         .n_values = b->values.n};
+                         .n_values = b->values.n, .list_all = j->opts->verbose};
   wk_status s = wk_model_import_fed(j->path, &o, data, fixed, given, &report, &j->m);
   wk_import_report_free(&report);
   return s;

@@ -17,7 +17,7 @@ typedef struct {
   const char *cpu, *entry, *output_dir, *dump;
   wk_strings input;
   int64_t random, threads, repeat;
-  bool profile;
+  bool profile, verbose;
 } wk_run_opts;
 
 /* A file given by --input. */
@@ -32,6 +32,7 @@ typedef struct {
   WK_VEC(wk_run_file) files;
   wk_tensor *in;    /* one per input of the runner; borrowed from files or own */
   bool *is_own;
+  bool list_all;    /* as in wk_import_options */
   wk_str notes;     /* lines for standard error, when all has gone well */
 } wk_run_job;
 

@@ -82,7 +82,7 @@ static wk_status import(wk_run_job *job, const wk_onnx_info *info,
   }
   wk_import_options io = {.binds = b->binds.data, .n_binds = b->binds.n, .shapes = b->shapes.data,
                           .n_shapes = b->shapes.n, .values = b->values.data,
-                          .n_values = b->values.n};
+                          .n_values = b->values.n, .list_all = job->list_all};
   wk_status s = wk_model_import_fed(path, &io, data, fixed, n, &report, m);
   wk_import_report_free(&report);
   return s;
@@ -201,7 +201,7 @@ static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
 
 wk_status wk_run_load(const wk_run_opts *o, const char *path, wk_run_job *job) {
   wk_file f;
-  *job = (wk_run_job){.arena = wk_arena_new()};
+  *job = (wk_run_job){.arena = wk_arena_new(), .list_all = o->verbose};
   WK_TRY(wk_file_map(path, &f));
   bool package = wk_is_package(&f);
   wk_file_unmap(&f);

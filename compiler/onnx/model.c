@@ -136,53 +136,6 @@ static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoP
   return NULL;
 }
 
-/* ---- the refusal --------------------------------------------------------------------------- */
-
-/* Operator, opset, shapes and reason; inputs, outputs and initialisers have no opset. */
-static void add_unsupported(wk_str *b, const wk_unsupported *u) {
-  wk_str_printf(b, "%s%s%s", u->domain, *u->domain ? "." : "", u->op);
-  if (u->is_node) wk_str_printf(b, "-%lld (%s)", (long long)u->opset, u->shapes);
-  wk_str_printf(b, ": %s", u->reason);
-}
-
-static wk_status refuse_unbound(const wk_import_report *rep) {
-  static const char bind[] = "--bind ";
-  wk_str b = {0};
-  bool bound = false;
-  for (size_t i = 0; i < rep->need_bind.n; i++) { /* another --bind would be another binding */
-    const char *text = rep->need_bind.data[i];
-    if (strncmp(text, bind, sizeof bind - 1) != 0) continue;
-    wk_str_printf(&b, "%s%s", bound ? "," : " --bind ", text + sizeof bind - 1);
-    bound = true;
-  }
-  for (size_t i = 0; i < rep->need_bind.n; i++)
-    if (strncmp(rep->need_bind.data[i], bind, sizeof bind - 1) != 0)
-      wk_str_printf(&b, " %s", rep->need_bind.data[i]);
-  wk_status s = wk_error(WK_USAGE, "sizes are not known: give%s", b.s);
-  wk_str_free(&b);
-  return s;
-}
-
-wk_status wk_model_refusal(const wk_import_report *rep) {
-  if (rep->unsupported.n > 0) {
-    size_t n = rep->unsupported.n;
-    wk_status s = n > 1 ? wk_error(WK_UNSUPPORTED, "%zu nodes are not supported", n) : NULL;
-    for (size_t i = 0; i < n; i++) {
-      const wk_unsupported *u = &rep->unsupported.data[i];
-      wk_str b = {0};
-      add_unsupported(&b, u);
-      s = n > 1 ? wk_status_item(s, "%s: %s", u->node, b.s)
-                : wk_error_at(WK_UNSUPPORTED, u->node, "%s", b.s);
-      wk_str_free(&b);
-    }
-    wk_status also = rep->need_bind.n > 0 ? refuse_unbound(rep) : NULL;
-    if (also) s = wk_status_note(s, "%s", also->message);
-    wk_status_free(also);
-    return s;
-  }
-  return rep->need_bind.n > 0 ? refuse_unbound(rep) : NULL;
-}
-
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 static wk_status build(wk_importer *im, wk_scope *s) {
@@ -192,7 +145,7 @@ static wk_status build(wk_importer *im, wk_scope *s) {
   WK_TRY(wk_import_initialisers(im, s, g));
   WK_TRY(wk_import_nodes(im, s, g->node, g->n_node));
   for (size_t i = 0; i < g->n_output; i++) WK_TRY(add_output(im, s, g->output[i]));
-  WK_TRY(wk_model_refusal(im->rep));
+  WK_TRY(wk_model_refusal(im->rep, im->opt->list_all));
   im->m->constant_bytes_left = COMPILE_BYTES + 16 * (int64_t)im->src.n;
   im->m->fold_work_left = COMPILE_WORK + 64 * (int64_t)im->src.n;
   WK_TRY(wk_module_normalise(im->m));

@@ -23,7 +23,7 @@ wk_status wk_model_declared(const Onnx__ValueInfoProto *v, wk_declared *out) WK_
  * report (need_bind). Inputs with an initialiser become constants later unless a value is given. */
 wk_status wk_model_inputs(wk_importer *im, wk_scope *s) WK_MUST_CHECK;
 
-/* The text of one or more lists of the report as an error. */
-wk_status wk_model_refusal(const wk_import_report *rep) WK_MUST_CHECK;
+/* What stands in the report's lists as an error; list_all as in wk_import_options. */
+wk_status wk_model_refusal(const wk_import_report *rep, bool list_all) WK_MUST_CHECK;
 
 #endif

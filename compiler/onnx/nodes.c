@@ -41,7 +41,8 @@ void wk_report_unsupported(wk_importer *im, const wk_onnx_node *c, const char *r
                       .shapes = shapes_text(im, c),
                       .reason = wk_arena_strdup(a, reason),
                       .opset = c->opset,
-                      .is_node = true};
+                      .is_node = true,
+                      .is_newer = c->row && c->opset > c->row->known};
   wk_vec_push(&im->rep->unsupported, u);
 }
 
@@ -101,7 +102,8 @@ static bool check_row(wk_onnx_node *c) {
   } else if (c->opset < r->since) {
     wk_onnx_fail(c, WK_UNSUPPORTED, "supported from opset %lld on", (long long)r->since);
   } else if (c->opset > r->known) {
-    wk_onnx_fail(c, WK_UNSUPPORTED, "known up to opset %lld", (long long)r->known);
+    wk_onnx_fail(c, WK_UNSUPPORTED, "its definition is known up to opset %lld",
+                 (long long)r->known);
   }
   return wk_onnx_ok(c);
 }

@@ -18,7 +18,7 @@ typedef struct {
   const wk_bind *binds; size_t n_binds;
   const wk_bind_shape *shapes; size_t n_shapes;
   const wk_bind_value *values; size_t n_values;
-  bool keep_unused_inputs;   /* graph inputs that nothing uses stay (default: they always stay) */
+  bool list_all;  /* a refusal has a line for each node, instead of each operator and reason */
 } wk_import_options;
 
 /* One node that this version cannot handle. All of them are reported together. */
@@ -26,6 +26,7 @@ typedef struct {
   const char *node, *op, *domain, *shapes, *reason;
   int64_t opset;
   bool is_node; /* otherwise an input, output or initialiser: no opset, no shapes */
+  bool is_newer; /* of an opset beyond the last one that is known for this operator */
 } wk_unsupported;
 
 typedef struct {
@@ -52,6 +53,7 @@ typedef struct {
   int64_t since, known;      /* opsets, inclusive */
   uint32_t dtypes;           /* bit per wk_dtype that input 0 may have; 0: no tensor */
 } wk_onnx_op;
+int64_t wk_onnx_newest_opset(const char *domain); /* 0: no operator of it is known */
 size_t wk_onnx_op_count(void);
 wk_onnx_op wk_onnx_op_get(size_t i);
 

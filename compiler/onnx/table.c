@@ -31,6 +31,13 @@ const wk_onnx_row *wk_onnx_row_find(const char *domain, const char *name) {
   return NULL;
 }
 
+int64_t wk_onnx_newest_opset(const char *domain) {
+  int64_t newest = 0;
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++)
+    if (strcmp(rows[i].domain, domain) == 0 && rows[i].known > newest) newest = rows[i].known;
+  return newest;
+}
+
 size_t wk_onnx_op_count(void) { return WK_COUNTOF(rows); }
 
 wk_onnx_op wk_onnx_op_get(size_t i) {

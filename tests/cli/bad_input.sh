@@ -51,8 +51,26 @@ refuses 'unsupported: the domain as well' 4 \
 model "$(field 1 "$(node Foo x a)")$(field 1 "$(node Foo '' y)")" \
   "$(field 11 "$(value x 1 2 3)")" "$(field 12 "$(value y 1 2 3)")" >several.onnx
 err=$("$wick" compile several.onnx 2>&1)
+[[ $err == *'2 nodes are not'*$'\n  Foo-13: no such operator is known (2 nodes: the_a, the_y)' ]] &&
+  good || bad "several unsupported nodes: $err"
+err=$("$wick" compile several.onnx -v 2>&1)
 [[ $err == *'2 nodes are'*'the_a: Foo-13 (f32[2,3]): no'*'the_y: Foo-13 (): no'* ]] && good ||
-  bad "several unsupported nodes: $err"
+  bad "several unsupported nodes, -v: $err"
+
+# A model of an opset that is not known yet: a line per operator, whatever the number of nodes.
+nodes=$(field 1 "$(node Sigmoid x n0)")
+for i in {1..40}; do nodes+=$(field 1 "$(node Relu n$((i - 1)) n$i)"); done
+(number 1 8; field 7 "$nodes$(field 2 graph)$(field 11 "$(value x 1 2 3)")$(
+  field 12 "$(value n40 1 2 3)")"; field 8 "$(number 2 99)") >newer.onnx
+newest=$("$wick" ops | awk '/^Relu / { sub(/.*-/, "", $2); print $2 }')
+for command in 'compile newer.onnx' 'run newer.onnx' 'compare newer.onnx' \
+  'quantize newer.onnx --random 1 -o q.onnx'; do
+  err=$("$wick" $command 2>&1)
+  [[ $(wc -l <<<"$err") == 4 && $err == *"opset 99 is newer than $newest, the newest that is known:"*\
+'41 nodes of 2 operators'*'Relu-99: '*'(40 nodes: the_n1, the_n2, the_n3, …)'*'-v lists every'* ]] &&
+    good || bad "a newer opset, $command: $err"
+  [[ $("$wick" $command -v 2>&1 | wc -l) == 42 ]] && good || bad "a newer opset, $command -v"
+done
 model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 2 3)")" '' >mute.onnx
 refuses 'no outputs' 3 'mute.onnx: the model has no outputs' "$wick" compile mute.onnx
 model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 2 3)")" \
