@@ -41,7 +41,7 @@ static void use_stream(feed_run *r, wk_stream *s) {
   const wk_asm_options o = {.machine = &s->machine, .unchecked = true};
   wk_stream *again;
   wk_str text = {0};
-  r->accepted = feed_status(r, wk_stream_check(s), "check");
+  r->accepted = feed_status(r, wk_stream_validate(s), "check");
   wk_disasm(&text, s, WK_DISASM_ALL);
   if (text.n < 1 << 20) {
     wk_status status = wk_asm(text.s, text.n, "own", NULL, &o, &again);

@@ -105,7 +105,7 @@ static void mutate_wait(subject *x) {
     random_stream_put(s, i, &c);
     break;
   }
-  wk_status bad = wk_stream_check(s); /* a redirected wait may be one on a later command */
+  wk_status bad = wk_stream_validate(s); /* a redirected wait may be one on a later command */
   bool allowed = !bad && random_stream_oracle_allows(x->oracle, s);
   wk_status_free(bad);
   if (allowed != is_accepted(s, NULL))
@@ -170,7 +170,7 @@ static bool bend_step(subject *x, wk_stream *s) {
 static void mutate_buffer(subject *x, bool (*mutate)(subject *x, wk_stream *s)) {
   wk_stream *s = random_stream_copy(x->s);
   for (int tries = 0; tries < 200 && !mutate(x, s); tries++) continue;
-  wk_status bad = wk_stream_check(s);
+  wk_status bad = wk_stream_validate(s);
   random_stream_oracle *oracle = random_stream_oracle_new(s);
   bool allowed = !bad && random_stream_oracle_allows(oracle, s);
   wk_status_free(bad);

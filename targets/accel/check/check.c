@@ -341,7 +341,7 @@ static wk_status decode(checker *k) {
     command *x = &k->commands[i];
     wk_stream_place place = place_of(k, i);
     (void)wk_stream_get(k->s, i, &x->c);
-    WK_TRY(wk_isa_check(k->m, &x->c, k->issued, i, place.s));
+    WK_TRY(wk_isa_validate(k->m, &x->c, k->issued, i, place.s));
     if ((x->c.opcode == WK_CMD_END) != (i + 1 == k->s->n))
       return wk_error_at(WK_INPUT, place.s, "command %" PRIu32 ": %s", i,
                          x->c.opcode == WK_CMD_END ? "END is not the last command"

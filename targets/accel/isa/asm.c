@@ -253,7 +253,7 @@ static wk_status assemble(wk_asm_state *a, const char *text, size_t n) {
   WK_TRY(run_lines(a));
   WK_TRY(wk_asm_start(a));
   WK_TRY(wk_status_place(wk_stream_finish(a->s), a->file));
-  return a->o.unchecked ? NULL : wk_stream_check(a->s);
+  return a->o.unchecked ? NULL : wk_stream_validate(a->s);
 }
 
 wk_status wk_asm(const char *text, size_t n, const char *file, const char *folder,

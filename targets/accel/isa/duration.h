@@ -7,7 +7,7 @@
 
 #include "targets/accel/isa/isa.h"
 
-/* The command must be one that wk_isa_check accepts. */
+/* The command must be one that wk_isa_validate accepts. */
 uint64_t wk_isa_duration(const wk_machine *m, const wk_isa_command *c);
 
 #endif

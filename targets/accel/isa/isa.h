@@ -161,7 +161,7 @@ typedef struct {
 
 /* Zeros and defaults; fields that must be given are 0. */
 wk_isa_command wk_isa_command_default(const wk_machine *m, int opcode);
-/* Takes the low bits of every value; whether they fit is wk_isa_check's business. */
+/* Takes the low bits of every value; whether they fit is wk_isa_validate's business. */
 void wk_isa_encode(const wk_isa_command *c, uint8_t out[WK_COMMAND_BYTES]);
 /* False when the opcode is unknown: then only the header is set. */
 bool wk_isa_decode(const uint8_t bytes[WK_COMMAND_BYTES], wk_isa_command *out);
@@ -195,7 +195,7 @@ static inline void wk_isa_wait(wk_isa_command *c, int queue, uint32_t threshold)
   c->wait |= 1u << queue;
 }
 
-/* ---- check ----------------------------------------------------------------------------------- */
+/* ---- validation ------------------------------------------------------------------------------ */
 
 /* What is wrong with one command, without looking at the others. */
 typedef struct {
@@ -210,7 +210,7 @@ bool wk_isa_find_fault(const wk_machine *m, const wk_isa_command *c, const uint3
 
 /* The same as a status: "stream.s:17: command 12 (CONV): field 'n': 17 is more than the array's 16
  * lanes". place may be NULL. */
-wk_status wk_isa_check(const wk_machine *m, const wk_isa_command *c, const uint32_t *before,
+wk_status wk_isa_validate(const wk_machine *m, const wk_isa_command *c, const uint32_t *before,
                            uint32_t index, const char *place) WK_MUST_CHECK;
 
 /* ---- generated texts ------------------------------------------------------------------------- */

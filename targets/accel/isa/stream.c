@@ -153,14 +153,14 @@ wk_status wk_stream_finish(wk_stream *s) {
 
 /* ---- check ----------------------------------------------------------------------------------- */
 
-wk_status wk_stream_check(const wk_stream *s) {
+wk_status wk_stream_validate(const wk_stream *s) {
   uint32_t before[WK_QUEUE_COUNT] = {0};
   for (uint32_t i = 0; i < s->n; i++) {
     wk_isa_command c;
     wk_stream_get(s, i, &c);
     wk_stream_place at = wk_stream_place_of(s, i);
     const char *place = *at.s ? at.s : NULL;
-    WK_TRY(wk_isa_check(&s->machine, &c, before, i, place));
+    WK_TRY(wk_isa_validate(&s->machine, &c, before, i, place));
     bool is_last = i + 1 == s->n;
     if (c.opcode == WK_CMD_END && !is_last)
       return wk_error_at(WK_INPUT, place, "command %u (END): %u commands follow it", i,

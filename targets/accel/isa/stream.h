@@ -58,14 +58,14 @@ wk_status wk_region_fill(wk_image *r, uint8_t **data) WK_MUST_CHECK;
 /* Chooses addresses that were not given, behind all regions; checks that nothing overlaps. */
 wk_status wk_stream_finish(wk_stream *s) WK_MUST_CHECK;
 uint64_t wk_stream_mark_bytes(const wk_stream *s); /* of the mark area */
-/* Every command alone (wk_isa_check), thresholds, END at the end and nowhere else. */
-wk_status wk_stream_check(const wk_stream *s) WK_MUST_CHECK;
+/* Every command alone (wk_isa_validate), thresholds, END at the end and nowhere else. */
+wk_status wk_stream_validate(const wk_stream *s) WK_MUST_CHECK;
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
 typedef struct {
   const wk_machine *machine; /* NULL: what the text says (.machine), else base */
-  bool unchecked;            /* no wk_stream_check: for streams that are to fail */
+  bool unchecked;            /* no wk_stream_validate: for streams that are to fail */
   uint32_t max_commands;     /* 0: 2^20 - 1 */
   uint64_t max_bytes;        /* of all images; 0: 1 GiB */
   uint64_t max_lines;        /* that loops may run through; 0: 2^24 */

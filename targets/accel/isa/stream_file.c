@@ -272,7 +272,7 @@ static wk_status read_assembled(const wk_file *f, const wk_asm_options *o, wk_st
     status = wk_stream_fits(s, o->machine);
     s->machine = *o->machine;
   }
-  if (!status && !(o && o->unchecked)) status = wk_stream_check(s);
+  if (!status && !(o && o->unchecked)) status = wk_stream_validate(s);
   if (status) wk_stream_free(s);
   else *out = s;
   return status;

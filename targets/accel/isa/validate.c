@@ -13,10 +13,11 @@ typedef struct {
   const wk_isa_command_info *info;
   const int64_t *v;
   wk_isa_fault *f;
-} checker;
+} validation;
 
 /* The first fault stays. Returns false. */
-static bool WK_PRINTF(4, 5) fault(checker *k, int error, const char *field, const char *fmt, ...) {
+static bool WK_PRINTF(4, 5)
+    fault(validation *k, int error, const char *field, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   k->f->error = error;
@@ -30,7 +31,7 @@ typedef long long ll;
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
-static bool check_queue(checker *k) {
+static bool validate_queue(validation *k) {
   const wk_isa_command *c = k->c;
   int queues = wk_machine_queues(k->m);
   if (!k->info) return fault(k, WK_ERROR_opcode, "opcode", "%u is no command", c->opcode);
@@ -48,7 +49,7 @@ static bool check_queue(checker *k) {
 }
 
 /* Before any other field: the machine looks at it first. */
-static bool check_waits(checker *k, const uint32_t *before) {
+static bool validate_waits(validation *k, const uint32_t *before) {
   const wk_isa_command *c = k->c;
   bool is_end = k->info->queues == 0; /* of which a wait is a stray bit */
   for (int q = 0; q < WK_QUEUE_COUNT; q++) {
@@ -63,7 +64,7 @@ static bool check_waits(checker *k, const uint32_t *before) {
   return true;
 }
 
-static bool check_thresholds(checker *k) {
+static bool validate_thresholds(validation *k) {
   const wk_isa_command *c = k->c;
   if (k->info->queues == 0 && c->wait)
     return fault(k, WK_ERROR_field, "wait", "it waits for nothing but the end of all queues");
@@ -82,7 +83,7 @@ void wk_isa_field_range(const wk_isa_field *f, int64_t *low, int64_t *high) {
   *high = (INT64_C(1) << (f->bits - is_signed)) - 1;
 }
 
-static bool check_field(checker *k, const wk_isa_field *f, int64_t v) {
+static bool validate_field(validation *k, const wk_isa_field *f, int64_t v) {
   int64_t low, high;
   wk_isa_field_range(f, &low, &high);
   if (v < low || v > high)
@@ -99,18 +100,18 @@ static bool is_lanes(const char *name) {
   return !strcmp(name, "n") || !strcmp(name, "k_tail") || !strcmp(name, "rows");
 }
 
-static bool check_header(checker *k) { /* a command that was decoded passes */
+static bool validate_header(validation *k) { /* a command that was decoded passes */
   for (int i = 0; i < WK_HEADER_COUNT; i++)
-    if (!check_field(k, &wk_isa_header[i], k->c->header[i])) return false;
+    if (!validate_field(k, &wk_isa_header[i], k->c->header[i])) return false;
   return true;
 }
 
-static bool check_fields(checker *k) {
-  if (!check_thresholds(k)) return false;
+static bool validate_fields(validation *k) {
+  if (!validate_thresholds(k)) return false;
   if (k->c->reserved) return fault(k, WK_ERROR_field, "reserved", "it is not zero");
   for (int i = 0; i < k->info->n_fields; i++) {
     const wk_isa_field *f = &k->info->fields[i];
-    if (!check_field(k, f, k->v[i])) return false;
+    if (!validate_field(k, f, k->v[i])) return false;
     if (is_lanes(f->name) && k->v[i] > k->m->array)
       return fault(k, WK_ERROR_field, f->name, "%lld is more than the array's %lld lanes",
                    (ll)k->v[i], (ll)k->m->array);
@@ -120,7 +121,7 @@ static bool check_fields(checker *k) {
   return true;
 }
 
-static bool is_aligned(checker *k, const char *field, int64_t v) {
+static bool is_aligned(validation *k, const char *field, int64_t v) {
   if (v % k->m->array == 0) return true;
   return fault(k, WK_ERROR_field, field, "%lld is no multiple of the array's %lld lanes", (ll)v,
                (ll)k->m->array);
@@ -129,21 +130,21 @@ static bool is_aligned(checker *k, const char *field, int64_t v) {
 /* ---- footprints ------------------------------------------------------------------------------ */
 
 /* [first, end) of the scratchpad. */
-static bool in_spm(checker *k, const char *field, int64_t first, int64_t end) {
+static bool in_spm(validation *k, const char *field, int64_t first, int64_t end) {
   if (first >= 0 && end <= k->m->scratchpad) return true;
   return fault(k, WK_ERROR_range, field,
                "bytes %lld to %lld are not all in the scratchpad of %lld bytes", (ll)first,
                (ll)end - 1, (ll)k->m->scratchpad);
 }
 
-static bool in_tables(checker *k, const char *field, int64_t first, int64_t n) {
+static bool in_tables(validation *k, const char *field, int64_t first, int64_t n) {
   if (first + n <= k->m->tables) return true;
   return fault(k, WK_ERROR_range, field, "tables %lld to %lld are not all among the machine's %lld",
                (ll)first, (ll)(first + n - 1), (ll)k->m->tables);
 }
 
 /* A record at par with so many entries. */
-static bool has_record(checker *k, int64_t par, int64_t entries) {
+static bool has_record(validation *k, int64_t par, int64_t entries) {
   return is_aligned(k, "par", par) &&
          in_spm(k, "par", par, par + WK_RECORD_BYTES + entries * WK_ENTRY_BYTES);
 }
@@ -190,7 +191,7 @@ _Static_assert(WK_CONV_in == WK_DWC_in && WK_CONV_dx == WK_DWC_dx && WK_CONV_in 
                    WK_CONV_dx == WK_POOL_dx,
                "the window's fields come first");
 
-static bool check_window(checker *k, int64_t bytes, int64_t *taps) {
+static bool validate_window(validation *k, int64_t bytes, int64_t *taps) {
   const int64_t *v = k->v;
   const window_axis y = {v[WK_CONV_ny], v[WK_CONV_ky], v[WK_CONV_sy], v[WK_CONV_dy],
                          v[WK_CONV_pad_t], v[WK_CONV_h], v[WK_CONV_in_y], v[WK_CONV_k_y]};
@@ -206,7 +207,7 @@ static bool check_window(checker *k, int64_t bytes, int64_t *taps) {
 }
 
 /* The last byte of the blocks of a sum or row: all of them N bytes but the last. */
-static int64_t blocks(const checker *k, int64_t count, int64_t step, int64_t tail) {
+static int64_t blocks(const validation *k, int64_t count, int64_t step, int64_t tail) {
   int64_t last = (count - 1) * step + tail;
   int64_t before = count > 1 ? (count - 2) * step + k->m->array : 0;
   return last > before ? last : before;
@@ -218,7 +219,7 @@ typedef struct {
   int64_t acc, drain, residual, out, out_y, out_x, par, res, n, ny, nx;
 } epilogue;
 
-static bool check_epilogue(checker *k, const epilogue *e) {
+static bool validate_epilogue(validation *k, const epilogue *e) {
   int64_t entries = wk_machine_entries(k->m), used = e->ny * e->nx;
   int64_t bytes = (e->ny - 1) * e->out_y + (e->nx - 1) * e->out_x + e->n;
   if (e->acc + used > entries)
@@ -236,16 +237,16 @@ static bool check_epilogue(checker *k, const epilogue *e) {
         v[WK_##C##_out_y], x_step, v[WK_##C##_par], v[WK_##C##_res], v[WK_##C##_n], rows, columns \
   }
 
-static bool check_conv(checker *k) {
+static bool validate_conv(validation *k) {
   const int64_t *v = k->v, n = k->m->array;
   int64_t tiles = v[WK_CONV_kc] * v[WK_CONV_ky] * v[WK_CONV_kx], wt = v[WK_CONV_wt], taps;
   const epilogue e = EPILOGUE(CONV, v[WK_CONV_ny], v[WK_CONV_nx], v[WK_CONV_out_x]);
   return is_aligned(k, "wt", wt) &&
-         check_window(k, blocks(k, v[WK_CONV_kc], v[WK_CONV_k_c], v[WK_CONV_k_tail]), &taps) &&
-         in_spm(k, "wt", wt, wt + ((tiles - 1) * n + v[WK_CONV_n]) * n) && check_epilogue(k, &e);
+         validate_window(k, blocks(k, v[WK_CONV_kc], v[WK_CONV_k_c], v[WK_CONV_k_tail]), &taps) &&
+         in_spm(k, "wt", wt, wt + ((tiles - 1) * n + v[WK_CONV_n]) * n) && validate_epilogue(k, &e);
 }
 
-static bool check_dwc(checker *k) {
+static bool validate_dwc(validation *k) {
   const int64_t *v = k->v, n = k->m->array;
   int64_t width = v[WK_DWC_taps] == WK_CHOICE_TAPS_three ? 3 : 1, wt = v[WK_DWC_wt], taps;
   int64_t words = v[WK_DWC_ky] * ((v[WK_DWC_kx] + width - 1) / width * width);
@@ -258,11 +259,11 @@ static bool check_dwc(checker *k) {
     if (v[WK_DWC_in_x] != v[WK_DWC_sx] * n)
       return fault(k, WK_ERROR_field, "in_x", "three taps need in_x = sx * %lld", (ll)n);
   }
-  return is_aligned(k, "wt", wt) && check_window(k, v[WK_DWC_n], &taps) &&
-         in_spm(k, "wt", wt, wt + words * n) && check_epilogue(k, &e);
+  return is_aligned(k, "wt", wt) && validate_window(k, v[WK_DWC_n], &taps) &&
+         in_spm(k, "wt", wt, wt + words * n) && validate_epilogue(k, &e);
 }
 
-static bool check_mm(checker *k) {
+static bool validate_mm(validation *k) {
   const int64_t *v = k->v, n = v[WK_MM_n], wt = v[WK_MM_wt], in = v[WK_MM_in];
   int64_t kc = v[WK_MM_kc], tail = v[WK_MM_k_tail], line = v[WK_MM_w_r], end = 0;
   const epilogue e = EPILOGUE(MM, v[WK_MM_ny], 1, 0);
@@ -273,12 +274,12 @@ static bool check_mm(checker *k) {
   }
   return in_spm(k, "in", in, in + (v[WK_MM_ny] - 1) * v[WK_MM_in_y] +
                                  blocks(k, kc, v[WK_MM_k_c], tail)) &&
-         in_spm(k, "wt", wt, wt + end) && check_epilogue(k, &e);
+         in_spm(k, "wt", wt, wt + end) && validate_epilogue(k, &e);
 }
 
 /* ---- vector unit ----------------------------------------------------------------------------- */
 
-static bool check_map(checker *k) {
+static bool validate_map(validation *k) {
   const int64_t *v = k->v, n = v[WK_MAP_n];
   wk_isa_uses uses = wk_isa_uses_of(k->c);
   int64_t i0 = v[WK_MAP_n0] - 1, i1 = v[WK_MAP_n1] - 1, i2 = v[WK_MAP_n2] - 1;
@@ -293,16 +294,16 @@ static bool check_map(checker *k) {
          (!uses.tables || in_tables(k, "table", v[WK_MAP_table], uses.tables));
 }
 
-static bool check_pool(checker *k) {
+static bool validate_pool(validation *k) {
   const int64_t *v = k->v, n = v[WK_POOL_n], out = v[WK_POOL_out];
   wk_isa_uses uses = wk_isa_uses_of(k->c);
   int64_t y = (v[WK_POOL_ny] - 1) * v[WK_POOL_out_y] + (v[WK_POOL_nx] - 1) * v[WK_POOL_out_x], taps;
-  if (!check_window(k, n, &taps) || !in_spm(k, "out", out, out + y + n)) return false;
+  if (!validate_window(k, n, &taps) || !in_spm(k, "out", out, out + y + n)) return false;
   return !uses.record ||
          has_record(k, v[WK_POOL_par], uses.entries == WK_USES_ENTRY_0 ? 1 : taps);
 }
 
-static bool check_row(checker *k) {
+static bool validate_row(validation *k) {
   const int64_t *v = k->v, in = v[WK_ROW_in], out = v[WK_ROW_out];
   int64_t rows = v[WK_ROW_ny] - 1, kc = v[WK_ROW_kc], tail = v[WK_ROW_k_tail];
   wk_isa_uses uses = wk_isa_uses_of(k->c);
@@ -317,7 +318,7 @@ static bool check_row(checker *k) {
          (!uses.tables || in_tables(k, "table", v[WK_ROW_table], uses.tables));
 }
 
-static bool check_trn(checker *k) {
+static bool validate_trn(validation *k) {
   const int64_t *v = k->v, in = v[WK_TRN_in], out = v[WK_TRN_out];
   int64_t x = v[WK_TRN_nx] - 1, y = v[WK_TRN_ny] - 1, rows = v[WK_TRN_rows], n = v[WK_TRN_n];
   return in_spm(k, "in", in, in + y * v[WK_TRN_in_y] + x * v[WK_TRN_in_x] +
@@ -326,7 +327,7 @@ static bool check_trn(checker *k) {
                                    (n - 1) * v[WK_TRN_out_r] + rows);
 }
 
-static bool check_tab(checker *k) {
+static bool validate_tab(validation *k) {
   int64_t in = k->v[WK_TAB_in], n = k->v[WK_TAB_count];
   return is_aligned(k, "in", in) && in_spm(k, "in", in, in + n * WK_TABLE_BYTES) &&
          in_tables(k, "table", k->v[WK_TAB_table], n);
@@ -378,12 +379,12 @@ static bool chunks_meet(const int64_t *v, int64_t chunks) {
 
 _Static_assert(WK_LD_p2 == WK_ST_p2 && WK_LD_dram == WK_ST_dram, "LD and ST have the same fields");
 
-static bool partial_chunk(checker *k, int64_t bytes) {
+static bool partial_chunk(validation *k, int64_t bytes) {
   return fault(k, WK_ERROR_field, "c0", "%lld bytes are no whole number of chunks of %lld",
                (ll)bytes, (ll)k->v[WK_LD_c0]);
 }
 
-static bool check_transfer(checker *k) {
+static bool validate_transfer(validation *k) {
   const int64_t *v = k->v;
   bool is_load = k->c->opcode == WK_CMD_LD;
   int64_t bytes = v[WK_LD_n0] * v[WK_LD_n1], c0 = v[WK_LD_c0], c1 = v[WK_LD_c1];
@@ -412,7 +413,7 @@ static bool check_transfer(checker *k) {
   return true;
 }
 
-static bool check_fill(checker *k) {
+static bool validate_fill(validation *k) {
   const int64_t *v = k->v, spm = v[WK_FILL_spm];
   return in_spm(k, "spm", spm, spm + (v[WK_FILL_c2] - 1) * v[WK_FILL_p2] +
                                    (v[WK_FILL_c1] - 1) * v[WK_FILL_p1] + v[WK_FILL_c0]);
@@ -420,32 +421,32 @@ static bool check_fill(checker *k) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static bool check_payload(checker *k) {
+static bool validate_payload(validation *k) {
   switch (k->c->opcode) {
     case WK_CMD_LD:
-    case WK_CMD_ST: return check_transfer(k);
-    case WK_CMD_FILL: return check_fill(k);
-    case WK_CMD_CONV: return check_conv(k);
-    case WK_CMD_DWC: return check_dwc(k);
-    case WK_CMD_MM: return check_mm(k);
-    case WK_CMD_MAP: return check_map(k);
-    case WK_CMD_POOL: return check_pool(k);
-    case WK_CMD_ROW: return check_row(k);
-    case WK_CMD_TRN: return check_trn(k);
-    case WK_CMD_TAB: return check_tab(k);
+    case WK_CMD_ST: return validate_transfer(k);
+    case WK_CMD_FILL: return validate_fill(k);
+    case WK_CMD_CONV: return validate_conv(k);
+    case WK_CMD_DWC: return validate_dwc(k);
+    case WK_CMD_MM: return validate_mm(k);
+    case WK_CMD_MAP: return validate_map(k);
+    case WK_CMD_POOL: return validate_pool(k);
+    case WK_CMD_ROW: return validate_row(k);
+    case WK_CMD_TRN: return validate_trn(k);
+    case WK_CMD_TAB: return validate_tab(k);
     default: return true; /* MARK, END */
   }
 }
 
 bool wk_isa_find_fault(const wk_machine *m, const wk_isa_command *c, const uint32_t *before,
                        wk_isa_fault *out) {
-  checker k = {m, c, wk_isa_command_of((int)c->opcode), c->v, out};
+  validation k = {m, c, wk_isa_command_of((int)c->opcode), c->v, out};
   *out = (wk_isa_fault){.error = WK_ERROR_none};
-  return !(check_queue(&k) && check_header(&k) && check_waits(&k, before) && check_fields(&k) &&
-           check_payload(&k));
+  return !(validate_queue(&k) && validate_header(&k) && validate_waits(&k, before) &&
+           validate_fields(&k) && validate_payload(&k));
 }
 
-wk_status wk_isa_check(const wk_machine *m, const wk_isa_command *c, const uint32_t *before,
+wk_status wk_isa_validate(const wk_machine *m, const wk_isa_command *c, const uint32_t *before,
                        uint32_t index, const char *place) {
   wk_isa_fault f;
   if (!wk_isa_find_fault(m, c, before, &f)) return NULL;
