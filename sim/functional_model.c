@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The functional model behind sim/model.h: commands in stream order, no time. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/functional.h"
 #include "sim/model.h"
@@ -44,6 +46,22 @@ static int error_of(int opcode) {
   }
 }
 
+static bool read_bytes(void *context, uint64_t from, int bytes, uint8_t *out) {
+  const wk_functional *f = context;
+  memcpy(out, f->scratchpad + from, (size_t)bytes);
+  return true;
+}
+
+/* The machine does not look at what a record holds. */
+static void look_at_record(model *m, const wk_isa_command *c, uint32_t index, wk_sim_result *r) {
+  wk_isa_fault fault;
+  if (r->undefined[0] || !wk_isa_find_record_fault(m->f.machine, c, read_bytes, &m->f, &fault) ||
+      fault.error != WK_ERROR_none)
+    return;
+  r->undefined_at = index;
+  snprintf(r->undefined, sizeof r->undefined, "%s", fault.text);
+}
+
 /* False: the stream has ended, r says how. */
 static bool step(model *m, const wk_sim_job *job, uint32_t index, wk_sim_result *r) {
   uint64_t at = job->base + (uint64_t)index * WK_COMMAND_BYTES;
@@ -63,6 +81,7 @@ static bool step(model *m, const wk_sim_job *job, uint32_t index, wk_sim_result 
     r->status = DONE;
     return false;
   }
+  look_at_record(m, &c, index, r);
   if (!wk_functional_execute(&m->f, &c)) {
     fail(r, error_of((int)c.opcode), index);
     return false;

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-enum { WK_SIM_ABI = 2, WK_SIM_COUNTERS = 83, WK_SIM_QUEUES = 6 };
+enum { WK_SIM_ABI = 3, WK_SIM_COUNTERS = 83, WK_SIM_QUEUES = 6 };
 
 /* What registers and on-chip memories hold before reset; only the RTL has such a state. */
 typedef enum { WK_SIM_RESET_ZEROS, WK_SIM_RESET_ONES, WK_SIM_RESET_RANDOM } wk_sim_reset;
@@ -66,6 +66,9 @@ typedef struct {
   uint64_t counters[WK_SIM_COUNTERS]; /* regs.def; all 0 for a model without time */
   uint32_t done[WK_SIM_QUEUES];       /* commands retired */
   char violation[160];                /* what the bus monitor saw first, with its cycle; "": nothing */
+  /* Of models in C: what made results undefined first, and which command; "": nothing. */
+  char undefined[160];
+  uint32_t undefined_at;
 } wk_sim_result;
 
 typedef struct {

@@ -157,6 +157,15 @@ static wk_status error_register(const wk_stream *s, uint32_t error) {
                      error_text((int)(error & 0xff)));
 }
 
+static wk_status undefined(const wk_stream *s, const wk_sim_result *x) {
+  wk_isa_command c;
+  wk_stream_place at = wk_stream_place_of(s, x->undefined_at);
+  (void)wk_stream_get(s, x->undefined_at, &c);
+  return wk_error_at(WK_INPUT, *at.s ? at.s : s->source,
+                     "command %" PRIu32 " (%s): %s: its results are undefined", x->undefined_at,
+                     wk_isa_command_of((int)c.opcode)->name, x->undefined);
+}
+
 wk_status wk_sim_verdict(const wk_stream *s, const wk_machine *m, const wk_sim_run *r) {
   const wk_sim_result *x = &r->result;
   if (x->config != wk_machine_hash(m))
@@ -167,6 +176,7 @@ wk_status wk_sim_verdict(const wk_stream *s, const wk_machine *m, const wk_sim_r
   if (x->gave_up)
     return wk_error(WK_FAILED, "no end after the limit of cycles (--max-cycles)");
   if (x->status & 4) return error_register(s, x->error);
+  if (x->undefined[0]) return undefined(s, x);
   if (!(x->status & 2)) return wk_error(WK_INTERNAL, "status register %08" PRIx32, x->status);
   return NULL;
 }

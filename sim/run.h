@@ -45,7 +45,8 @@ wk_status wk_sim_run_stream(const wk_stream *s, const wk_sim_model *model,
 void wk_sim_run_free(wk_sim_run *r);
 
 /* NULL when the run came to its END: otherwise the error register in words, with the command and
- * its line; a bus violation; a limit that was reached; another hash than the machine's. */
+ * its line; a bus violation; a limit that was reached; another hash than the machine's; from a
+ * model in C also a parameter record whose results are undefined. */
 wk_status wk_sim_verdict(const wk_stream *s, const wk_machine *m,
                          const wk_sim_run *r) WK_MUST_CHECK;
 

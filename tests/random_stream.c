@@ -164,6 +164,12 @@ bool stream_find_record(drawing *d, slot_kind kind, int64_t entries, stream_fact
   return false;
 }
 
+int stream_image_at(const drawing *d, int64_t record) {
+  int i = 0;
+  while (d->slots[i].from != record || d->slots[i].kind == SLOT_DATA) i++;
+  return d->slots[i].image;
+}
+
 /* ---- slots ----------------------------------------------------------------------------------- */
 
 static int64_t slot_bytes(drawing *d, slot_kind kind) {

@@ -10,13 +10,23 @@ static void put(uint8_t *p, int bytes, int64_t v) {
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Zero points of results are any number, those of operands bytes of their type. The type is not
- * known here: 0 to 127 suits both, the others only factors that leave room. */
-static int64_t draw_zero(drawing *d, bool is_result, int64_t factor) {
+/* Zero points of results are any number, those of operands bytes of their type, which the command
+ * takes from them. */
+static int64_t draw_zero(drawing *d, bool is_result) {
   if (stream_chance(d, 40)) return 0;
   if (is_result && stream_chance(d, 5)) return stream_int(d, -32768, 32767);
-  if (factor >= 1 << 22) return stream_int(d, 0, 127);
   return stream_chance(d, 50) ? stream_int(d, -128, 127) : stream_int(d, 0, 255);
+}
+
+static void put_zeros(drawing *d, uint8_t *p, int image) {
+  d->za[image] = (int16_t)draw_zero(d, false);
+  d->zb[image] = (int16_t)draw_zero(d, false);
+  put(p + 18, 2, d->za[image]);
+  put(p + 20, 2, d->zb[image]);
+}
+
+int64_t stream_type_of_zero(drawing *d, int64_t zero) {
+  return zero < 0 ? 0 : zero > 127 ? 1 : stream_int(d, 0, 1);
 }
 
 static void put_range(drawing *d, uint8_t *low, uint8_t *high) {
@@ -61,7 +71,6 @@ static void draw_norm(drawing *d, uint8_t *p) {
   int64_t most = INT64_C(1) << stream_int(d, 10, 24);
   put(p + 8, 8, stream_chance(d, 30) ? 1 : stream_int(d, 1, INT64_C(1) << stream_int(d, 1, 60)));
   put(p + 16, 1, stream_chance(d, 90) ? stream_int(d, 19, 45) : stream_int(d, 0, 62));
-  put(p + 18, 2, stream_int(d, 0, 127)); /* of either type */
   for (int i = 0; i < STREAM_IMAGE_ENTRIES; i++) {
     uint8_t *e = p + WK_RECORD_BYTES + WK_ENTRY_BYTES * i;
     bool is_large = stream_chance(d, 5);
@@ -75,15 +84,14 @@ static void draw_record(drawing *d, uint8_t *p, int image) {
   bool is_wide = stream_image_is_wide(image);
   int64_t ma = draw_factor(d, is_wide ? 24 : 23, shift, is_wide ? 10 : 0);
   int64_t mb = draw_factor(d, 23, shift, 0);
-  put(p, 2, draw_zero(d, true, 0));
+  put(p, 2, draw_zero(d, true));
   put_range(d, p + 2, p + 4);
   put(p + 8, 4, !stream_image_is_mul(image) && stream_chance(d, 30) ? -ma : ma);
   put(p + 12, 4, stream_chance(d, 30) ? -mb : mb);
   put(p + 16, 1, shift);
   put(p + 17, 1, stream_int(d, 0, 1));
-  put(p + 18, 2, draw_zero(d, false, ma));
-  put(p + 20, 2, draw_zero(d, false, mb));
-  put(p + 22, 2, draw_zero(d, true, 0));
+  put_zeros(d, p, image);
+  put(p + 22, 2, draw_zero(d, true));
   put_range(d, p + 24, p + 26);
   for (int i = 0; i < STREAM_IMAGE_ENTRIES; i++)
     draw_entry(d, p + WK_RECORD_BYTES + WK_ENTRY_BYTES * i);

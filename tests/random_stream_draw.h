@@ -50,6 +50,7 @@ typedef struct {
   uint8_t sums[STREAM_ENTRIES];       /* of how many channels an accumulator entry holds a sum */
   int64_t open_acc, open_ny, open_nx; /* the last sums that were not drained; open_ny 0: none */
   int tables[16];
+  int16_t za[STREAM_IMAGES], zb[STREAM_IMAGES]; /* zero points in the records */
   int64_t data, data_size, images, exps, out, out_size, dump; /* addresses in memory */
 } drawing;
 
@@ -80,6 +81,8 @@ bool stream_find_record(drawing *d, slot_kind kind, int64_t entries, stream_fact
  * --------------------------------------------------------- */
 wk_status stream_fill_memory(drawing *d, wk_stream *s) WK_MUST_CHECK;
 int64_t stream_image_address(const drawing *d, int image);
+int64_t stream_type_of_zero(drawing *d, int64_t zero); /* u8 of an operand with this zero point */
+int stream_image_at(const drawing *d, int64_t record); /* what was loaded there */
 static inline bool stream_image_is_mul(int image) { return image % 2 == 0; }  /* ma >= 0 */
 static inline bool stream_image_is_wide(int image) { return image % 4 == 0; } /* ma < 2^24 */
 static inline slot_kind stream_image_kind(int image) {

@@ -6,10 +6,12 @@ static int64_t draw_lanes(drawing *d) {
   return stream_chance(d, 60) ? d->n : stream_int(d, 1, d->n);
 }
 
-static bool read_record(drawing *d, stream_command *x, int field, slot_kind kind, int64_t entries,
-                        stream_factors use) {
+/* u8: the field with the type of the operand that the record's za belongs to. */
+static bool read_record(drawing *d, stream_command *x, int field, int u8, slot_kind kind,
+                        int64_t entries, stream_factors use) {
   if (!stream_find_record(d, kind, entries, use, &x->c.v[field])) return false;
   stream_uses(x, BOX_SPM, false, x->c.v[field], WK_RECORD_BYTES + WK_ENTRY_BYTES * entries);
+  x->c.v[u8] = stream_type_of_zero(d, d->za[stream_image_at(d, x->c.v[field])]);
   return true;
 }
 
@@ -114,7 +116,10 @@ bool stream_draw_map(drawing *d) {
   static const stream_factors uses[] = {[WK_CHOICE_MAP_add] = FACTORS_SUM,
                                         [WK_CHOICE_MAP_mul] = FACTORS_MUL,
                                         [WK_CHOICE_MAP_scale] = FACTORS_SUM};
-  if (has_record && !read_record(d, &x, WK_MAP_par, SLOT_RECORD, 0, uses[fn])) return false;
+  if (has_record) {
+    if (!read_record(d, &x, WK_MAP_par, WK_MAP_a_u8, SLOT_RECORD, 0, uses[fn])) return false;
+    v[WK_MAP_b_u8] = stream_type_of_zero(d, d->zb[stream_image_at(d, v[WK_MAP_par])]);
+  }
   if (fn == WK_CHOICE_MAP_table && !draw_table(d, &x)) return false;
   steps out = draw_apart(d, count, v[WK_MAP_n]);
   if (!in_place && stream_chance(d, 4)) out.s[stream_int(d, 0, 2)] = 0; /* the last word stays */
@@ -147,7 +152,7 @@ bool stream_draw_pool(drawing *d) {
   int64_t taps = stream_most_taps(v), ny = v[WK_POOL_ny], nx = v[WK_POOL_nx];
   if (v[WK_POOL_fn] == WK_CHOICE_POOL_mean) taps = 1;
   if (v[WK_POOL_fn] != WK_CHOICE_POOL_max &&
-      !read_record(d, &x, WK_POOL_par, SLOT_RECORD, taps, FACTORS_ANY))
+      !read_record(d, &x, WK_POOL_par, WK_POOL_u8, SLOT_RECORD, taps, FACTORS_ANY))
     return false;
   if (!stream_place_window(d, &x, v[WK_POOL_n])) return false;
   v[WK_POOL_out_x] = v[WK_POOL_n] + stream_gap(d);
@@ -210,9 +215,10 @@ static bool draw_row_parameters(drawing *d, stream_command *x, int64_t fn) {
     return true;
   }
   if (fn == WK_CHOICE_ROW_mean)
-    return read_record(d, x, WK_ROW_par, SLOT_RECORD, 1, FACTORS_ANY);
-  if (row_is_norm(fn)) return read_record(d, x, WK_ROW_par, SLOT_NORM, length, FACTORS_ANY);
-  if (!read_record(d, x, WK_ROW_par, SLOT_SOFTMAX, 1, FACTORS_ANY)) return false;
+    return read_record(d, x, WK_ROW_par, WK_ROW_u8, SLOT_RECORD, 1, FACTORS_ANY);
+  if (row_is_norm(fn))
+    return read_record(d, x, WK_ROW_par, WK_ROW_u8, SLOT_NORM, length, FACTORS_ANY);
+  if (!read_record(d, x, WK_ROW_par, WK_ROW_u8, SLOT_SOFTMAX, 1, FACTORS_ANY)) return false;
   int64_t t = load_exponentials(d);
   if (t < 0) return false;
   x->c.v[WK_ROW_table] = t;

@@ -25,6 +25,27 @@ refuses 'coverage of one' 2 '^wick: --coverage needs --model rtl' \
 refuses 'a region that is not there' 2 '^wick: --dump z=z.bin: the stream has no such region$' \
   env WICK_CACHE="$PWD/cache" "$wick" sim marks.s --dump z=z.bin
 
+# A record that none may have.
+cat >record.s <<'EOF'
+.machine tiny
+.memory x 0x1000 64
+.memory p 0x2000 32
+.memory y 0x3000 8
+.random x 1 20 100
+.record p 0 ma=64 mb=64 shift=6 lo2=50 hi2=40
+x: ld.ld0 dram=x n0=64 spm=0 c0=64
+p: ld.ld1 dram=p n0=32 spm=0x400 c0=32
+m: map fn=add a=0 b=8 out=0x800 par=0x400  wait x p
+   st dram=y n0=8 spm=0x800 c0=8  wait m
+end
+EOF
+record='the record at 0x400: lo2 is 50, above hi2, which is 40'
+refuses 'a range without numbers' 3 \
+  "^wick: record.s:9: command 2 \(MAP\): field 'par': $record$" "$wick" check record.s
+refuses 'and its results' 3 \
+  "^wick: record.s:9: command 2 \(MAP\): $record: its results are undefined$" \
+  quiet "$wick" sim record.s --unchecked --model functional
+
 # The hardware. The five commands are 20 beats; the bursts of the two rows are answered behind them.
 if ! command -v verilator >/dev/null; then finish; fi
 "$wick" sim --build --machine tiny >build.log 2>&1 || cat build.log
@@ -34,4 +55,7 @@ refuses 'an error of the first MARK' 1 \
 refuses 'an error of the second' 1 \
   '^wick: marks.s:5: command 3 \(MARK\): memory answered a write with an error$' \
   quiet "$wick" sim marks.s --dram error=25
+refuses 'a record, not where memory differs' 3 \
+  "^wick: record.s:9: command 2 \(MAP\): $record: its results are undefined$" \
+  quiet "$wick" sim record.s --unchecked
 finish

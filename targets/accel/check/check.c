@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "targets/accel/check/constants.h"
 #include "targets/accel/check/footprint.h"
 #include "targets/accel/check/overlap.h"
 #include "targets/accel/check/shadow.h"
@@ -37,6 +38,7 @@ typedef struct {
   wk_shadow shadows[WK_SPACE_COUNT];
   uint64_t granules[WK_SPACE_COUNT];
   uint64_t mark_bytes; /* of the mark area */
+  wk_constants constants;
   uint32_t now;        /* the command looked at */
   bool marks;          /* its accesses are noted; before, all of them were looked at */
   wk_status status;
@@ -285,6 +287,8 @@ static void use_run(void *context, wk_space space, wk_access access, const char 
   if (k->status || !length || !is_within(k, space, field, from, length)) return;
   if (space == WK_SPACE_MEMORY) check_memory(k, access, field, from, length);
   if (k->status || (k->marks && is_replaced_residual(k, field))) return;
+  if (k->marks && space == WK_SPACE_SCRATCHPAD && access == WK_ACCESS_WRITE)
+    wk_constants_forget(&k->constants, from, length);
   if (space == WK_SPACE_ACCUMULATOR) use_sums(k, access, from, length);
   else use_bytes(k, space, access, field, from, length);
 }
@@ -353,13 +357,24 @@ static wk_status decode(checker *k) {
   return NULL;
 }
 
+/* What the record of a command holds, as far as it is known before the stream runs. */
+static void check_record(checker *k) {
+  wk_isa_fault fault;
+  const wk_isa_command *c = &k->commands[k->now].c;
+  if (!k->status && wk_isa_find_record_fault(k->m, c, wk_constants_read, &k->constants, &fault))
+    refuse(k, fault.field, "%s", fault.text);
+}
+
 static wk_status check_hazards(checker *k) {
   for (k->now = 0; k->now + 1 < k->s->n && !k->status; k->now++) {
     order(k, &k->commands[k->now]);
     for (int pass = 0; pass < 2; pass++) { /* what it reads itself must not hide earlier readers */
       k->marks = pass;
+      if (pass) check_record(k);
       wk_footprint(k->m, &k->commands[k->now].c, use_run, k);
     }
+    if (k->commands[k->now].c.opcode == WK_CMD_LD)
+      wk_constants_load(&k->constants, &k->commands[k->now].c);
     if (!k->status && wk_overlaps_later(k->m, &k->commands[k->now].c))
       refuse(k, "out", "the result lies where an operand is still read");
   }
@@ -374,8 +389,10 @@ wk_status wk_check(const wk_stream *s, const wk_machine *m, uint64_t *waits) {
   wk_status status = decode(&k);
   if (!status) {
     prepare_cells(&k);
+    k.constants = wk_constants_new(s, m, &k.shadows[WK_SPACE_MEMORY]);
     status = check_hazards(&k);
   }
+  wk_constants_free(&k.constants);
   for (int i = 0; i < WK_SPACE_COUNT; i++) wk_shadow_free(&k.shadows[i]);
   for (int q = 0; q < WK_QUEUE_COUNT; q++) free(k.of_queue[q]);
   free(k.commands);

@@ -8,7 +8,10 @@
  *   - two accesses to a byte (or accumulator entry), one of them a write, are ordered: the later
  *     command starts after the earlier one has retired;
  *   - no command writes where it reads, but for results that may replace what they are made of;
- *   - nothing is read from the scratchpad, the accumulators or the tables that no command wrote.
+ *   - nothing is read from the scratchpad, the accumulators or the tables that no command wrote;
+ *     memory is taken as it is: what an LD reads may be an image, a result, or what was there;
+ *   - parameter records hold what they may hold, as far as an LD brings them from the stream's own
+ *     images, where no command writes. Others are known only when the stream runs.
  *
  * It works on the encoded commands and shares no code with whatever made them. */
 #ifndef WICK_ACCEL_CHECK_H

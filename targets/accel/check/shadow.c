@@ -62,6 +62,16 @@ void wk_shadow_free(wk_shadow *s) {
   *s = (wk_shadow){0};
 }
 
+bool wk_shadow_has_any(const wk_shadow *s, uint64_t from, uint64_t length) {
+  size_t low = 0, high = s->parts.n;
+  while (low < high) { /* the first part that ends behind `from` */
+    size_t middle = (low + high) / 2;
+    if (s->parts.data[middle].end > from) high = middle;
+    else low = middle + 1;
+  }
+  return low < s->parts.n && s->parts.data[low].from < from + length;
+}
+
 /* The last part that begins at or before an address, which is often the one of the last question or
  * the one behind it; all begin later: the first. */
 static const wk_shadow_part *part_of(wk_shadow *s, uint64_t address) {

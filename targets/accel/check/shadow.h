@@ -33,6 +33,7 @@ void wk_shadow_begin(wk_shadow *s, uint64_t size, uint64_t granule);
 void wk_shadow_note(wk_shadow *s, uint64_t from, uint64_t length);
 void wk_shadow_end(wk_shadow *s);
 void wk_shadow_free(wk_shadow *s);
+bool wk_shadow_has_any(const wk_shadow *s, uint64_t from, uint64_t length); /* cells */
 /* The cell of an address, or NULL. */
 wk_cell *wk_shadow_cell(wk_shadow *s, uint64_t address);
 

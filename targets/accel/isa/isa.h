@@ -213,6 +213,14 @@ bool wk_isa_find_fault(const wk_machine *m, const wk_isa_command *c, const uint3
 wk_status wk_isa_validate(const wk_machine *m, const wk_isa_command *c, const uint32_t *before,
                            uint32_t index, const char *place) WK_MUST_CHECK;
 
+/* Reads bytes of the scratchpad; false: not all of them are known. */
+typedef bool wk_isa_read_fn(void *context, uint64_t from, int bytes, uint8_t *out);
+/* Is a value in the parameter record of a command, as far as its bytes are known, one that may not
+ * be there? What the machine then computes is undefined (error none), or it refuses the record. The
+ * command has no fault of its own. */
+bool wk_isa_find_record_fault(const wk_machine *m, const wk_isa_command *c, wk_isa_read_fn *read,
+                              void *context, wk_isa_fault *out);
+
 /* ---- generated texts ------------------------------------------------------------------------- */
 
 void wk_isa_systemverilog(wk_str *b, const wk_machine *m); /* package wick_pkg */
