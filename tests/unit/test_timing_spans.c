@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The timing model against the RTL, command by command: where memory is slower than the bus,
+ * commands start and retire in the same cycle on both, and queues are in the same states. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/random_stream.h"
+
+enum { STREAMS = 120, WORK = 1500, ALLOWED = 1 /* streams with a difference */ };
+
+static wk_machine machine;
+static const wk_sim_model *rtl;
+
+static int setup(void **state) {
+  (void)state;
+  const wk_sim_build_options o = {.machine = &machine};
+  wk_status s = wk_machine_read("tiny", &machine);
+  if (!s) s = wk_sim_model_of(WK_SIM_RTL, &o, &rtl);
+  if (s) wk_status_print(stderr, s);
+  machine.dram_size = RANDOM_STREAM_MEMORY;
+  return s ? -1 : 0;
+}
+
+static wk_machine memory_of(uint64_t seed) {
+  static const int64_t latencies[] = {20, 60, 200, 1000}, rates[] = {1, 2, 4};
+  wk_machine m = machine;
+  m.dram_latency = latencies[seed % 4];
+  m.dram_write_latency = latencies[seed / 4 % 4];
+  m.dram_bytes = (wk_fraction){rates[seed % 3], 1};
+  return m;
+}
+
+typedef struct {
+  int streams, different; /* a command in another cycle */
+  int states, same; /* counters of queues, in all streams */
+} tally;
+
+static bool is_same(const wk_sim_span *x, const wk_sim_span *y) {
+  return x->start == y->start && x->retire == y->retire && x->released_by == y->released_by;
+}
+
+static void compare(tally *t, const wk_sim_run *want, const wk_sim_run *got) {
+  assert_int_equal(want->n, got->n);
+  uint32_t i = 0;
+  while (i < want->n && is_same(&want->spans[i], &got->spans[i])) i++;
+  if (i < want->n) {
+    const wk_sim_span *x = &want->spans[i], *y = &got->spans[i];
+    print_message("command %u: %llu to %llu, the model says %llu to %llu\n", i,
+                  (unsigned long long)x->start, (unsigned long long)x->retire,
+                  (unsigned long long)y->start, (unsigned long long)y->retire);
+    if (++t->different > ALLOWED) fail_msg("these are too many");
+  }
+  t->streams++;
+  for (i = WK_COUNTER_QUEUES; i < WK_COUNTER_COUNT; i++) {
+    t->states++;
+    t->same += want->result.counters[i] == got->result.counters[i];
+  }
+}
+
+static wk_sim_run run(const wk_stream *s, const wk_sim_model *model, const wk_machine *m) {
+  const wk_sim_run_options o = {.machine = m, .max_cycles = 2000000};
+  wk_sim_run r;
+  assert_null(wk_sim_run_stream(s, model, &o, &r));
+  assert_null(wk_sim_verdict(s, m, &r));
+  return r;
+}
+
+static void test_commands(void **state) {
+  tally t = {0};
+  (void)state;
+  for (uint64_t seed = 1; seed <= STREAMS; seed++) {
+    const random_stream_options large = {.commands = 40, .work = WORK};
+    wk_machine m = memory_of(seed);
+    wk_stream *s = random_stream(&m, 1000 + seed, seed % 3 ? NULL : &large);
+    wk_sim_run want = run(s, rtl, &m), got = run(s, &wk_sim_timing, &m);
+    compare(&t, &want, &got);
+    wk_sim_run_free(&want);
+    wk_sim_run_free(&got);
+    wk_stream_free(s);
+  }
+  print_message("%d of %d streams differ, %d of %d counters of queues are the same\n",
+                t.different, t.streams, t.same, t.states);
+  assert_true(t.same >= t.states * 0.99); /* a wait for memory counts here or there */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_commands)};
+  return cmocka_run_group_tests(tests, setup, NULL);
+}
