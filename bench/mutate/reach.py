@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which test executes which line, from a build that counts (gcov), and how long each test takes.
+
+FOLDER/reach/TEST.json: {"tree": hash, "seconds": s, "result": r, "lines": {path: [line…]}}.
+"""
+import collections
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+from . import work
+
+SOURCES = ("compiler/", "targets/", "runtime/", "sim/")
+# Tests that run the RTL, beside the bench of the part: in this order.
+RTL_TESTS = ("unit/test_timing", "unit/test_sim", "unit/test_accel_examples", "cli/sim", "lint/rtl")
+
+
+def tree_hash(root):
+    h = hashlib.sha256()
+    for name in work.tracked(root):
+        if name.startswith(SOURCES):
+            h.update(name.encode() + b"\0" + (root / name).read_bytes())
+    return h.hexdigest()[:16]
+
+
+def record(copy, test, tree, out):
+    data = copy.folder / f"data-{test.name.replace('/', '-')}"
+    shutil.rmtree(data, ignore_errors=True)
+    result, seconds, text = copy.run(test, 3600, {"GCOV_PREFIX": str(data)})
+    lines = collections.defaultdict(set)
+    counted = []
+    for gcda in data.rglob("*.gcda"):
+        notes = pathlib.Path("/") / gcda.relative_to(data).with_suffix(".gcno")
+        if notes.exists():
+            gcda.with_suffix(".gcno").symlink_to(notes)
+            counted.append(str(gcda))
+    instrumented = collections.defaultdict(set)
+    for i in range(0, len(counted), 40):
+        done = subprocess.run(["gcov", "--json-format", "--stdout", *counted[i:i + 40]],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        for document in done.stdout.split(b"\n"):
+            if document.strip():
+                collect(json.loads(document), copy.tree, lines, instrumented)
+    shutil.rmtree(data, ignore_errors=True)
+    out.write_text(json.dumps({
+        "tree": tree, "seconds": seconds, "result": result,
+        "lines": {f: sorted(s) for f, s in lines.items()},
+        "instrumented": {f: sorted(s) for f, s in instrumented.items()}}))
+    if result not in ("passed", "skipped"):
+        print(f"{test.name} {result} without a fault:\n{text}", flush=True)
+
+
+def collect(document, tree, lines, instrumented):
+    for file in document["files"]:
+        path = os.path.normpath(os.path.join(document["current_working_directory"], file["file"]))
+        name = os.path.relpath(path, tree)
+        if name.startswith(SOURCES):
+            for line in file["lines"]:
+                instrumented[name].add(line["line_number"])
+                if line["count"]:
+                    lines[name].add(line["line_number"])
+
+
+class Map:
+    def __init__(self, folder):
+        self.seconds, self.lines, self.instrumented = {}, {}, collections.defaultdict(set)
+        self.failing = set()
+        for file in sorted((folder / "reach").rglob("*.json")):
+            document = json.loads(file.read_text())
+            name = str(file.relative_to(folder / "reach")).removesuffix(".json")
+            self.seconds[name] = document["seconds"]
+            if document["result"] not in ("passed", "skipped"):
+                self.failing.add(name)
+            self.lines[name] = {f: set(l) for f, l in document["lines"].items()}
+            for f, l in document["instrumented"].items():
+                self.instrumented[f].update(l)
+
+    def tests_of(self, fault, root, tests):
+        """Tests that reach the line, the quickest first. Where nothing is counted (a table, code
+        that becomes bitcode), those that reach the nearest line above in the function, else the
+        file, else the folder above it."""
+        if fault.area == "rtl":
+            return rtl_tests(root, fault.path, tests)
+        line, counted = fault.line, self.instrumented.get(fault.path, set())
+        text = (root / fault.path).read_text(encoding="utf-8").split("\n")
+        while line > 0 and line not in counted and not text[line - 1].startswith("}"):
+            line -= 1
+        hit = [t for t in tests if t not in self.seconds
+               or line in self.lines[t].get(fault.path, ())]
+        if line not in counted:
+            folder = os.path.dirname(fault.path)
+            hit = [t for t in tests if fault.path in self.lines.get(t, {fault.path: 0})]
+            while not hit and folder:
+                hit = [t for t in tests if any(f.startswith(folder + "/")
+                                               for f in self.lines.get(t, ()))]
+                folder = os.path.dirname(folder)
+        return sorted(hit, key=lambda t: self.seconds.get(t, 1e9))
+
+
+def rtl_tests(root, path, tests):
+    """The bench of the part that has the module in it, and what runs the whole."""
+    uses = {}
+    for file in (root / "sim/rtl").glob("*.sv"):
+        words = re.findall(r"\bwick_\w+", file.read_text(encoding="utf-8"))
+        uses[file.stem] = set(words) - {file.stem}
+    order = []
+    for bench, top, stubs in (("rtl/exec", "wick_exec", ()), ("rtl/vec", "wick_vec", ()),
+                              ("rtl/front", "wick_accel", ("wick_exec", "wick_vec"))):
+        seen, todo = set(), [top]
+        while todo:
+            module = todo.pop()
+            if module in uses and module not in seen and module not in stubs:
+                seen.add(module)
+                todo += uses[module]
+        if pathlib.Path(path).stem in seen:
+            order.append(bench)
+    return [t for t in [*order, *RTL_TESTS] if t in tests]
+
+
+def make(copy, folder, select, jobs, say):
+    """Records what is not recorded for this tree."""
+    tree = tree_hash(copy.root)
+    todo = []
+    for test in copy.tests.values():
+        out = folder / "reach" / f"{test.name}.json"
+        if select.search(test.name) and not (
+                out.is_file() and json.loads(out.read_text())["tree"] == tree):
+            todo.append((test, out))
+
+    def one(number, test, out):
+        say(f"{number} of {len(todo)}: lines that {test.name} reaches")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        record(copy, test, tree, out)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for future in [pool.submit(one, i, *t) for i, t in enumerate(todo, 1)]:
+            future.result()
