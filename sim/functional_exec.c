@@ -4,35 +4,20 @@
 #include <string.h>
 
 #include "sim/functional.h"
-#include "sim/window.h"
+#include "targets/accel/isa/parts.h"
 
 enum { MAX_N = 32 };
 
-/* What CONV, DWC and MM share, whatever places their fields have. */
-typedef struct {
-  bool accumulate, drain, residual;
-  uint64_t acc, out, out_y, out_x, par, res;
-  int ny, nx, n;
-} epilogue;
-
-#define EPILOGUE(c, C, rows, columns, column_bytes)                                            \
-  (epilogue) {                                                                                 \
-    .accumulate = WK_V(c, C, accumulate), .drain = WK_V(c, C, drain),                          \
-    .residual = WK_V(c, C, residual), .acc = WK_V(c, C, acc), .out = WK_V(c, C, out),          \
-    .out_y = WK_V(c, C, out_y), .out_x = (column_bytes), .par = WK_V(c, C, par),               \
-    .res = WK_V(c, C, res), .ny = (int)(rows), .nx = (int)(columns), .n = (int)WK_V(c, C, n)   \
-  }
-
-static int32_t *entry(wk_functional *f, const epilogue *e, int pixel) {
+static int32_t *entry(wk_functional *f, const wk_epilogue *e, int pixel) {
   return f->accumulators + (e->acc + (uint64_t)pixel) * (uint64_t)f->n;
 }
 
-static void begin(wk_functional *f, const epilogue *e) {
+static void begin(wk_functional *f, const wk_epilogue *e) {
   if (!e->accumulate)
     memset(entry(f, e, 0), 0, (size_t)e->ny * (size_t)e->nx * (size_t)f->n * sizeof(int32_t));
 }
 
-static void drain_pixel(wk_functional *f, const epilogue *e, int y, int x, const wk_record *r,
+static void drain_pixel(wk_functional *f, const wk_epilogue *e, int y, int x, const wk_record *r,
                         const wk_record_entry *channel) {
   uint64_t at = (uint64_t)y * e->out_y + (uint64_t)x * e->out_x;
   const int32_t *sums = entry(f, e, y * e->nx + x);
@@ -47,7 +32,7 @@ static void drain_pixel(wk_functional *f, const epilogue *e, int y, int x, const
   memcpy(f->scratchpad + e->out + at, out, (size_t)e->n);
 }
 
-static void finish(wk_functional *f, const epilogue *e) {
+static void finish(wk_functional *f, const wk_epilogue *e) {
   wk_record_entry channel[MAX_N];
   if (!e->drain) return;
   wk_record r = wk_functional_record(f, e->par);
@@ -109,7 +94,7 @@ static void read_lanes(const uint8_t *p, int lanes, bool is_u8, int32_t zero, in
 }
 
 /* The pixels of row y that tap (ky, kx) finds inside the input: run after run of neighbours. */
-static void conv_row(wk_functional *f, const epilogue *e, const wk_window *w, words x, int64_t block,
+static void conv_row(wk_functional *f, const wk_epilogue *e, const wk_window *w, words x, int64_t block,
                      int y, int ky, int kx, const int32_t *weights) {
   for (int px = 0; px < w->nx; px += x.count) {
     x.count = 0;
@@ -124,8 +109,8 @@ static void conv_row(wk_functional *f, const epilogue *e, const wk_window *w, wo
 }
 
 void wk_functional_conv(wk_functional *f, const wk_isa_command *c) {
-  wk_window w = WK_WINDOW(c, CONV);
-  epilogue e = EPILOGUE(c, CONV, w.ny, w.nx, WK_V(c, CONV, out_x));
+  wk_window w = wk_window_of(c);
+  wk_epilogue e = wk_epilogue_of(c);
   words x = {.is_u8 = WK_V(c, CONV, u8)};
   int kc = (int)WK_V(c, CONV, kc), n = f->n;
   int32_t weights[MAX_N * MAX_N]; /* [i][o] */
@@ -146,8 +131,8 @@ void wk_functional_conv(wk_functional *f, const wk_isa_command *c) {
 }
 
 void wk_functional_dwc(wk_functional *f, const wk_isa_command *c) {
-  wk_window w = WK_WINDOW(c, DWC);
-  epilogue e = EPILOGUE(c, DWC, w.ny, w.nx, WK_V(c, DWC, out_x));
+  wk_window w = wk_window_of(c);
+  wk_epilogue e = wk_epilogue_of(c);
   bool is_u8 = WK_V(c, DWC, u8);
   int32_t zero = wk_functional_byte((uint8_t)WK_V(c, DWC, zero), is_u8);
   int taps = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three ? 3 : 1, padded = (w.kx + taps - 1) / taps * taps;
@@ -186,7 +171,7 @@ static void read_tile(const wk_functional *f, const wk_isa_command *c, int k, in
 }
 
 void wk_functional_mm(wk_functional *f, const wk_isa_command *c) {
-  epilogue e = EPILOGUE(c, MM, WK_V(c, MM, ny), 1, 0);
+  wk_epilogue e = wk_epilogue_of(c);
   words x = {.is_u8 = WK_V(c, MM, u8), .step = (int64_t)WK_V(c, MM, in_y), .count = e.ny};
   int kc = (int)WK_V(c, MM, kc);
   int32_t weights[MAX_N * MAX_N];

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/functional.h"
-#include "sim/window.h"
+#include "targets/accel/isa/parts.h"
 
 enum { MAX_N = 32 };
 
@@ -114,7 +114,7 @@ static void pool_pixel(wk_functional *f, const wk_isa_command *c, const wk_windo
 }
 
 void wk_functional_pool(wk_functional *f, const wk_isa_command *c) {
-  wk_window w = WK_WINDOW(c, POOL);
+  wk_window w = wk_window_of(c);
   wk_record r = {0};
   if (WK_V(c, POOL, fn) != WK_CHOICE_POOL_max) r = wk_functional_record(f, WK_V(c, POOL, par));
   for (int y = 0; y < w.ny; y++)

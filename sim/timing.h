@@ -11,8 +11,7 @@
 
 #include "sim/dram.h"
 #include "sim/model.h"
-#include "sim/window.h"
-#include "targets/accel/isa/isa.h"
+#include "targets/accel/isa/parts.h"
 
 /* ---- scratchpad ------------------------------------------------------------------------------ */
 

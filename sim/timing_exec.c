@@ -3,38 +3,29 @@
 #include <string.h>
 
 #include "sim/timing.h"
-#include "sim/window.h"
 
 /* ---- decode (wick_exec_decode.sv) -------------------------------------------------------------- */
 
-#define EPILOGUE(c, C)                                                                        \
-  do {                                                                                        \
-    w.acc = (int)WK_V(c, C, acc);                                                             \
-    w.accumulate = WK_V(c, C, accumulate);                                                    \
-    w.drain = WK_V(c, C, drain);                                                              \
-    w.residual = WK_V(c, C, residual);                                                        \
-    w.out = (uint32_t)WK_V(c, C, out);                                                        \
-    w.out_y = (uint32_t)WK_V(c, C, out_y);                                                    \
-    w.par = (uint32_t)WK_V(c, C, par);                                                        \
-    w.res = (uint32_t)WK_V(c, C, res);                                                        \
-    w.n = (int)WK_V(c, C, n);                                                                 \
-  } while (0)
+static void set_window(wk_work *w, const wk_isa_command *c) {
+  const wk_window v = wk_window_of(c);
+  w->in = v.in, w->in_y = v.in_y, w->in_x = v.in_x, w->k_y = v.k_y, w->k_x = v.k_x;
+  w->ny = v.ny, w->nx = v.nx, w->ky = v.ky, w->kx = v.kx, w->pad_t = v.pad_t, w->pad_l = v.pad_l;
+  w->h = v.h, w->w = v.w, w->sy = v.sy, w->sx = v.sx, w->dy = v.dy, w->dx = v.dx;
+}
 
-#define WINDOW(c, C)                                                                          \
-  do {                                                                                        \
-    wk_window v = WK_WINDOW(c, C);                                                            \
-    w.in = v.in, w.in_y = v.in_y, w.in_x = v.in_x, w.k_y = v.k_y, w.k_x = v.k_x;              \
-    w.ny = v.ny, w.nx = v.nx, w.ky = v.ky, w.kx = v.kx, w.pad_t = v.pad_t, w.pad_l = v.pad_l; \
-    w.h = v.h, w.w = v.w, w.sy = v.sy, w.sx = v.sx, w.dy = v.dy, w.dx = v.dx;                 \
-    w.out_nx = v.nx;                                                                          \
-    w.wt = (uint32_t)WK_V(c, C, wt);                                                          \
-    w.out_x = (uint32_t)WK_V(c, C, out_x);                                                    \
-  } while (0)
+static void set_epilogue(wk_work *w, const wk_isa_command *c) {
+  const wk_epilogue e = wk_epilogue_of(c);
+  w->acc = (int)e.acc, w->n = e.n, w->out_nx = e.nx;
+  w->accumulate = e.accumulate, w->drain = e.drain, w->residual = e.residual;
+  w->out = (uint32_t)e.out, w->out_y = (uint32_t)e.out_y, w->out_x = (uint32_t)e.out_x;
+  w->par = (uint32_t)e.par, w->res = (uint32_t)e.res;
+}
 
 static wk_work decode_conv(const wk_isa_command *c, int n) {
   wk_work w = {.taps = 1, .lanes = n};
-  WINDOW(c, CONV);
-  EPILOGUE(c, CONV);
+  set_window(&w, c);
+  set_epilogue(&w, c);
+  w.wt = (uint32_t)WK_V(c, CONV, wt);
   w.k_c = (int64_t)WK_V(c, CONV, k_c);
   w.kc = (int)WK_V(c, CONV, kc);
   w.tail = (int)WK_V(c, CONV, k_tail);
@@ -45,8 +36,9 @@ static wk_work decode_conv(const wk_isa_command *c, int n) {
 
 static wk_work decode_dwc(const wk_isa_command *c, int n) {
   wk_work w = {.taps = 1, .kc = 1, .dwc = true};
-  WINDOW(c, DWC);
-  EPILOGUE(c, DWC);
+  set_window(&w, c);
+  set_epilogue(&w, c);
+  w.wt = (uint32_t)WK_V(c, DWC, wt);
   w.lanes = w.tail = w.n;
   w.w_c = w.w_r = (uint32_t)n;
   if (WK_V(c, DWC, taps) != WK_CHOICE_TAPS_three) return w;
@@ -64,8 +56,8 @@ static wk_work decode_dwc(const wk_isa_command *c, int n) {
 
 static wk_work decode_mm(const wk_isa_command *c, int n) {
   wk_work w = {.taps = 1, .lanes = n, .nx = 1, .ky = 1, .kx = 1, .sy = 1, .sx = 1, .dy = 1,
-               .dx = 1, .out_nx = 1, .by_block = true};
-  EPILOGUE(c, MM);
+               .dx = 1, .by_block = true};
+  set_epilogue(&w, c);
   w.in = (int64_t)WK_V(c, MM, in);
   w.in_y = (int64_t)WK_V(c, MM, in_y);
   w.k_c = (int64_t)WK_V(c, MM, k_c);

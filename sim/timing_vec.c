@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sim/timing.h"
-#include "sim/window.h"
+#include "targets/accel/isa/parts.h"
 
 /* A unit says what its next slot is and moves past it; idle cycles are slots without access.
  * False: it has no slot in this cycle. */
@@ -322,7 +322,7 @@ static void start(wk_timing *t, const wk_isa_command *c) {
   wk_ve *v = &t->ve;
   uint32_t n = (uint32_t)t->n;
   *v = (wk_ve){.busy = true, .c = *c, .uses = wk_isa_uses_of(c)};
-  if (c->opcode == WK_CMD_POOL) v->window = WK_WINDOW(c, POOL);
+  if (c->opcode == WK_CMD_POOL) v->window = wk_window_of(c);
   if (!v->uses.record) return;
   v->record_entry = v->uses.entries == WK_USES_ENTRY_0;
   v->record_words = WK_RECORD_BYTES / n + v->record_entry;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "targets/accel/check/places.h"
+#include "targets/accel/isa/parts.h"
 
 typedef struct {
   const wk_machine *m;
@@ -157,59 +158,51 @@ static void window(const walk *w, int64_t in, const axis *y, const axis *x, uint
   wk_places_free(&p);
 }
 
-#define AXES(C)                                                                                  \
-  const axis y = {WK_V(c, C, ny), WK_V(c, C, ky), WK_V(c, C, in_y), WK_V(c, C, k_y),             \
-                  WK_V(c, C, sy), WK_V(c, C, dy), WK_V(c, C, pad_t), WK_V(c, C, h)},             \
-             x = {WK_V(c, C, nx), WK_V(c, C, kx), WK_V(c, C, in_x), WK_V(c, C, k_x),             \
-                  WK_V(c, C, sx), WK_V(c, C, dx), WK_V(c, C, pad_l), WK_V(c, C, w)}
+static axis rows_of(const wk_window *w) {
+  return (axis){(uint64_t)w->ny, (uint64_t)w->ky, (uint64_t)w->in_y, (uint64_t)w->k_y,
+                (uint64_t)w->sy, (uint64_t)w->dy, (uint64_t)w->pad_t, (uint64_t)w->h};
+}
+
+static axis columns_of(const wk_window *w) {
+  return (axis){(uint64_t)w->nx, (uint64_t)w->kx, (uint64_t)w->in_x, (uint64_t)w->k_x,
+                (uint64_t)w->sx, (uint64_t)w->dx, (uint64_t)w->pad_l, (uint64_t)w->w};
+}
 
 /* ---- ex -------------------------------------------------------------------------------------- */
 
-typedef struct {
-  uint64_t rows, columns, acc, out, out_y, out_x, par, res, n;
-  bool accumulate, drain, residual;
-} epilogue;
-
-#define EPILOGUE(C, rows, columns, column_step)                                                  \
-  (epilogue) {                                                                                   \
-    (rows), (columns), WK_V(c, C, acc), WK_V(c, C, out), WK_V(c, C, out_y), (column_step),       \
-        WK_V(c, C, par), WK_V(c, C, res), WK_V(c, C, n), WK_V(c, C, accumulate) != 0,            \
-        WK_V(c, C, drain) != 0, WK_V(c, C, residual) != 0                                        \
-  }
-
-static void finish(const walk *w, const epilogue *e) {
-  uint64_t pixels = e->rows * e->columns;
-  if (e->drain) reads(w, "par", e->par, WK_RECORD_BYTES + WK_ENTRY_BYTES * e->n);
-  if (e->drain && e->residual)
-    grid(w, WK_ACCESS_READ, "res", e->res, e->rows, e->out_y, e->columns, e->out_x, e->n);
-  if (e->accumulate) run(w, WK_SPACE_ACCUMULATOR, WK_ACCESS_READ, "acc", e->acc, pixels);
-  run(w, WK_SPACE_ACCUMULATOR, WK_ACCESS_WRITE, "acc", e->acc, pixels);
-  if (e->drain)
-    grid(w, WK_ACCESS_WRITE, "out", e->out, e->rows, e->out_y, e->columns, e->out_x, e->n);
+static void finish(const walk *w) {
+  const wk_epilogue e = wk_epilogue_of(w->c);
+  uint64_t ny = (uint64_t)e.ny, nx = (uint64_t)e.nx, n = (uint64_t)e.n;
+  if (e.drain) reads(w, "par", e.par, WK_RECORD_BYTES + WK_ENTRY_BYTES * n);
+  if (e.drain && e.residual)
+    grid(w, WK_ACCESS_READ, "res", e.res, ny, e.out_y, nx, e.out_x, n);
+  if (e.accumulate) run(w, WK_SPACE_ACCUMULATOR, WK_ACCESS_READ, "acc", e.acc, ny * nx);
+  run(w, WK_SPACE_ACCUMULATOR, WK_ACCESS_WRITE, "acc", e.acc, ny * nx);
+  if (e.drain) grid(w, WK_ACCESS_WRITE, "out", e.out, ny, e.out_y, nx, e.out_x, n);
 }
 
 static void conv(const walk *w) {
   const wk_isa_command *c = w->c;
   uint64_t n = (uint64_t)w->m->array, blocks = WK_V(c, CONV, kc);
-  AXES(CONV);
+  const wk_window v = wk_window_of(c);
+  const axis y = rows_of(&v), x = columns_of(&v);
   int64_t in = WK_SV(c, CONV, in), block = WK_SV(c, CONV, k_c);
   window(w, in, &y, &x, blocks - 1, (uint64_t)block, n);
   window(w, in + (int64_t)(blocks - 1) * block, &y, &x, 1, 0, WK_V(c, CONV, k_tail));
   grid(w, WK_ACCESS_READ, "wt", WK_V(c, CONV, wt), blocks * WK_V(c, CONV, ky) * WK_V(c, CONV, kx),
        n * n, 1, 0, WK_V(c, CONV, n) * n);
-  epilogue e = EPILOGUE(CONV, WK_V(c, CONV, ny), WK_V(c, CONV, nx), WK_V(c, CONV, out_x));
-  finish(w, &e);
+  finish(w);
 }
 
 static void dwc(const walk *w) {
   const wk_isa_command *c = w->c;
   uint64_t n = (uint64_t)w->m->array, taps = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three ? 3 : 1;
-  AXES(DWC);
+  const wk_window v = wk_window_of(c);
+  const axis y = rows_of(&v), x = columns_of(&v);
   window(w, WK_SV(c, DWC, in), &y, &x, 1, 0, WK_V(c, DWC, n));
   reads(w, "wt", WK_V(c, DWC, wt),
         WK_V(c, DWC, ky) * ((WK_V(c, DWC, kx) + taps - 1) / taps) * taps * n);
-  epilogue e = EPILOGUE(DWC, WK_V(c, DWC, ny), WK_V(c, DWC, nx), WK_V(c, DWC, out_x));
-  finish(w, &e);
+  finish(w);
 }
 
 static void mm(const walk *w) {
@@ -225,8 +218,7 @@ static void mm(const walk *w) {
   } else {
     blocks_of(w, WK_ACCESS_READ, "wt", wt, n, line, blocks, tile, array, tail);
   }
-  epilogue e = EPILOGUE(MM, WK_V(c, MM, ny), 1, 0);
-  finish(w, &e);
+  finish(w);
 }
 
 /* ---- ve -------------------------------------------------------------------------------------- */
@@ -286,7 +278,8 @@ static void valid_entries(const walk *w, const axis *y, const axis *x) {
 static void pool(const walk *w) {
   const wk_isa_command *c = w->c;
   wk_isa_uses uses = wk_isa_uses_of(c);
-  AXES(POOL);
+  const wk_window v = wk_window_of(c);
+  const axis y = rows_of(&v), x = columns_of(&v);
   if (uses.record) reads(w, "par", WK_V(c, POOL, par), WK_RECORD_BYTES);
   if (uses.entries == WK_USES_ENTRY_0)
     reads(w, "par", WK_V(c, POOL, par) + WK_RECORD_BYTES, WK_ENTRY_BYTES);

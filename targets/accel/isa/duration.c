@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/accel/isa/duration.h"
 
+#include "targets/accel/isa/parts.h"
+
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
@@ -12,18 +14,12 @@ typedef struct {
   uint64_t kc, ky, kx, taps, ny, lines, last_lines; /* last_lines: of tiles of the last block */
   uint64_t row;                                     /* words of a row; with three taps, without lead */
   uint64_t pad_l;                                   /* 0 where nothing is left out */
-  uint64_t pixels, n;
-  bool drain, residual;
 } work;
-
-#define EPILOGUE(C)                                                                              \
-  .n = WK_V(c, C, n), .drain = WK_V(c, C, drain) != 0, .residual = WK_V(c, C, residual) != 0
 
 static work work_of_conv(const wk_isa_command *c) {
   return (work){.kc = WK_V(c, CONV, kc), .ky = WK_V(c, CONV, ky), .kx = WK_V(c, CONV, kx),
                 .taps = 1, .ny = WK_V(c, CONV, ny), .lines = WK_V(c, CONV, n),
-                .last_lines = WK_V(c, CONV, n), .row = WK_V(c, CONV, nx),
-                .pixels = WK_V(c, CONV, ny) * WK_V(c, CONV, nx), EPILOGUE(CONV)};
+                .last_lines = WK_V(c, CONV, n), .row = WK_V(c, CONV, nx)};
 }
 
 static work work_of_dwc(const wk_isa_command *c) {
@@ -32,16 +28,14 @@ static work work_of_dwc(const wk_isa_command *c) {
   return (work){.kc = 1, .ky = WK_V(c, DWC, ky), .kx = WK_V(c, DWC, kx), .taps = taps,
                 .ny = WK_V(c, DWC, ny), .lines = taps, .last_lines = taps,
                 .row = three ? WK_V(c, DWC, sx) * (WK_V(c, DWC, nx) - 1) + 3 : WK_V(c, DWC, nx),
-                .pad_l = three && WK_V(c, DWC, w) ? WK_V(c, DWC, pad_l) : 0,
-                .pixels = WK_V(c, DWC, ny) * WK_V(c, DWC, nx), EPILOGUE(DWC)};
+                .pad_l = three && WK_V(c, DWC, w) ? WK_V(c, DWC, pad_l) : 0};
 }
 
 static work work_of_mm(const wk_machine *m, const wk_isa_command *c) {
   bool transposed = WK_V(c, MM, transposed) != 0;
   return (work){.kc = WK_V(c, MM, kc), .ky = 1, .kx = 1, .taps = 1, .ny = WK_V(c, MM, ny),
                 .lines = transposed ? (uint64_t)m->array : WK_V(c, MM, n),
-                .last_lines = transposed ? WK_V(c, MM, k_tail) : WK_V(c, MM, n), .row = 1,
-                .pixels = WK_V(c, MM, ny), EPILOGUE(MM)};
+                .last_lines = transposed ? WK_V(c, MM, k_tail) : WK_V(c, MM, n), .row = 1};
 }
 
 /* The end of the last word of a command: begin, then the longer of words and next weights. */
@@ -58,13 +52,15 @@ static uint64_t words_end(const work *w) {
   return begin + words;
 }
 
-static uint64_t execute(const wk_machine *m, const work *w) {
+static uint64_t execute(const wk_machine *m, const wk_isa_command *c, const work *w) {
+  const wk_epilogue e = wk_epilogue_of(c);
   uint64_t end = words_end(w) + WK_COST_ex_sum, n = (uint64_t)m->array;
-  if (!w->drain) return end + WK_COST_ex_retire;
-  uint64_t record = WK_COST_ex_record + WK_RECORD_BYTES / n + ceil_div(WK_ENTRY_BYTES * w->n, n);
-  uint64_t extra = w->residual && w->pixels > WK_COST_ex_residual
-                       ? w->pixels - WK_COST_ex_residual : 0;
-  return most(end, record) + w->pixels + WK_COST_ex_drain + extra;
+  uint64_t pixels = (uint64_t)e.ny * (uint64_t)e.nx;
+  if (!e.drain) return end + WK_COST_ex_retire;
+  uint64_t entries = ceil_div(WK_ENTRY_BYTES * (uint64_t)e.n, n);
+  uint64_t record = WK_COST_ex_record + WK_RECORD_BYTES / n + entries;
+  uint64_t extra = e.residual && pixels > WK_COST_ex_residual ? pixels - WK_COST_ex_residual : 0;
+  return most(end, record) + pixels + WK_COST_ex_drain + extra;
 }
 
 /* ---- ve -------------------------------------------------------------------------------------- */
@@ -279,9 +275,9 @@ uint64_t wk_isa_duration(const wk_machine *m, const wk_isa_command *c) {
     case WK_CMD_ST: return store(m, c);
     case WK_CMD_FILL:
       return WK_COST_fill + WK_V(c, FILL, c2) * WK_V(c, FILL, c1) * ceil_div(WK_V(c, FILL, c0), n);
-    case WK_CMD_CONV: w = work_of_conv(c); return execute(m, &w);
-    case WK_CMD_DWC: w = work_of_dwc(c); return execute(m, &w);
-    case WK_CMD_MM: w = work_of_mm(m, c); return execute(m, &w);
+    case WK_CMD_CONV: w = work_of_conv(c); return execute(m, c, &w);
+    case WK_CMD_DWC: w = work_of_dwc(c); return execute(m, c, &w);
+    case WK_CMD_MM: w = work_of_mm(m, c); return execute(m, c, &w);
     case WK_CMD_MARK: return WK_COST_mark;
     case WK_CMD_TRN:
       return WK_COST_ve_start +

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "targets/accel/isa/internal.h"
+#include "targets/accel/isa/parts.h"
 
 typedef struct {
   const wk_machine *m;
@@ -186,24 +187,18 @@ static bool span_of(const window_axis *x, window_span *out) {
 }
 
 /* The input of a window command: blocks of so many bytes from each tap. *taps: the most taps that a
- * window has outside the padding. The fields are the same in CONV, DWC and POOL. */
-_Static_assert(WK_CONV_in == WK_DWC_in && WK_CONV_dx == WK_DWC_dx && WK_CONV_in == WK_POOL_in &&
-                   WK_CONV_dx == WK_POOL_dx,
-               "the window's fields come first");
-
+ * window has outside the padding. */
 static bool validate_window(validation *k, int64_t bytes, int64_t *taps) {
-  const int64_t *v = k->v;
-  const window_axis y = {v[WK_CONV_ny], v[WK_CONV_ky], v[WK_CONV_sy], v[WK_CONV_dy],
-                         v[WK_CONV_pad_t], v[WK_CONV_h], v[WK_CONV_in_y], v[WK_CONV_k_y]};
-  const window_axis x = {v[WK_CONV_nx], v[WK_CONV_kx], v[WK_CONV_sx], v[WK_CONV_dx],
-                         v[WK_CONV_pad_l], v[WK_CONV_w], v[WK_CONV_in_x], v[WK_CONV_k_x]};
+  const wk_window w = wk_window_of(k->c);
+  const window_axis y = {w.ny, w.ky, w.sy, w.dy, w.pad_t, w.h, w.in_y, w.k_y};
+  const window_axis x = {w.nx, w.kx, w.sx, w.dx, w.pad_l, w.w, w.in_x, w.k_x};
   window_span rows, columns;
   bool has_rows = span_of(&y, &rows), has_columns = span_of(&x, &columns);
   *taps = 0;
   if (!has_rows || !has_columns) return true;
   *taps = rows.most * columns.most;
-  int64_t in = v[WK_CONV_in];
-  return in_spm(k, "in", in + rows.low + columns.low, in + rows.high + columns.high + bytes);
+  return in_spm(k, "in", w.in + rows.low + columns.low,
+                w.in + rows.high + columns.high + bytes);
 }
 
 /* The last byte of the blocks of a sum or row: all of them N bytes but the last. */
@@ -215,42 +210,32 @@ static int64_t blocks(const validation *k, int64_t count, int64_t step, int64_t 
 
 /* ---- accumulators and drain ------------------------------------------------------------------ */
 
-typedef struct {
-  int64_t acc, drain, residual, out, out_y, out_x, par, res, n, ny, nx;
-} epilogue;
-
-static bool validate_epilogue(validation *k, const epilogue *e) {
-  int64_t entries = wk_machine_entries(k->m), used = e->ny * e->nx;
-  int64_t bytes = (e->ny - 1) * e->out_y + (e->nx - 1) * e->out_x + e->n;
-  if (e->acc + used > entries)
+static bool validate_epilogue(validation *k) {
+  const wk_epilogue e = wk_epilogue_of(k->c);
+  int64_t entries = wk_machine_entries(k->m), acc = (int64_t)e.acc, end = acc + e.ny * e.nx;
+  int64_t out = (int64_t)e.out, res = (int64_t)e.res;
+  int64_t bytes = (e.ny - 1) * (int64_t)e.out_y + (e.nx - 1) * (int64_t)e.out_x + e.n;
+  if (end > entries)
     return fault(k, WK_ERROR_range, "acc",
-                 "entries %lld to %lld are not all among the %lld of the accumulators", (ll)e->acc,
-                 (ll)(e->acc + used - 1), (ll)entries);
-  if (!e->drain) return true;
-  return has_record(k, e->par, e->n) && in_spm(k, "out", e->out, e->out + bytes) &&
-         (!e->residual || in_spm(k, "res", e->res, e->res + bytes));
+                 "entries %lld to %lld are not all among the %lld of the accumulators", (ll)acc,
+                 (ll)(end - 1), (ll)entries);
+  if (!e.drain) return true;
+  return has_record(k, (int64_t)e.par, e.n) && in_spm(k, "out", out, out + bytes) &&
+         (!e.residual || in_spm(k, "res", res, res + bytes));
 }
-
-#define EPILOGUE(C, rows, columns, x_step)                                                      \
-  (epilogue) {                                                                                  \
-    v[WK_##C##_acc], v[WK_##C##_drain], v[WK_##C##_residual], v[WK_##C##_out],                  \
-        v[WK_##C##_out_y], x_step, v[WK_##C##_par], v[WK_##C##_res], v[WK_##C##_n], rows, columns \
-  }
 
 static bool validate_conv(validation *k) {
   const int64_t *v = k->v, n = k->m->array;
   int64_t tiles = v[WK_CONV_kc] * v[WK_CONV_ky] * v[WK_CONV_kx], wt = v[WK_CONV_wt], taps;
-  const epilogue e = EPILOGUE(CONV, v[WK_CONV_ny], v[WK_CONV_nx], v[WK_CONV_out_x]);
   return is_aligned(k, "wt", wt) &&
          validate_window(k, blocks(k, v[WK_CONV_kc], v[WK_CONV_k_c], v[WK_CONV_k_tail]), &taps) &&
-         in_spm(k, "wt", wt, wt + ((tiles - 1) * n + v[WK_CONV_n]) * n) && validate_epilogue(k, &e);
+         in_spm(k, "wt", wt, wt + ((tiles - 1) * n + v[WK_CONV_n]) * n) && validate_epilogue(k);
 }
 
 static bool validate_dwc(validation *k) {
   const int64_t *v = k->v, n = k->m->array;
   int64_t width = v[WK_DWC_taps] == WK_CHOICE_TAPS_three ? 3 : 1, wt = v[WK_DWC_wt], taps;
   int64_t words = v[WK_DWC_ky] * ((v[WK_DWC_kx] + width - 1) / width * width);
-  const epilogue e = EPILOGUE(DWC, v[WK_DWC_ny], v[WK_DWC_nx], v[WK_DWC_out_x]);
   if (width == 3) {
     if (v[WK_DWC_dx] != 1) return fault(k, WK_ERROR_field, "dx", "three taps need dx = 1");
     if (v[WK_DWC_k_x] != n)
@@ -260,13 +245,12 @@ static bool validate_dwc(validation *k) {
       return fault(k, WK_ERROR_field, "in_x", "three taps need in_x = sx * %lld", (ll)n);
   }
   return is_aligned(k, "wt", wt) && validate_window(k, v[WK_DWC_n], &taps) &&
-         in_spm(k, "wt", wt, wt + words * n) && validate_epilogue(k, &e);
+         in_spm(k, "wt", wt, wt + words * n) && validate_epilogue(k);
 }
 
 static bool validate_mm(validation *k) {
   const int64_t *v = k->v, n = v[WK_MM_n], wt = v[WK_MM_wt], in = v[WK_MM_in];
   int64_t kc = v[WK_MM_kc], tail = v[WK_MM_k_tail], line = v[WK_MM_w_r], end = 0;
-  const epilogue e = EPILOGUE(MM, v[WK_MM_ny], 1, 0);
   for (int64_t c = kc > 1 ? kc - 2 : 0; c < kc; c++) { /* the last block and one before it */
     int64_t depth = c == kc - 1 ? tail : k->m->array;
     int64_t tile = v[WK_MM_transposed] ? (depth - 1) * line + n : (n - 1) * line + depth;
@@ -274,7 +258,7 @@ static bool validate_mm(validation *k) {
   }
   return in_spm(k, "in", in, in + (v[WK_MM_ny] - 1) * v[WK_MM_in_y] +
                                  blocks(k, kc, v[WK_MM_k_c], tail)) &&
-         in_spm(k, "wt", wt, wt + end) && validate_epilogue(k, &e);
+         in_spm(k, "wt", wt, wt + end) && validate_epilogue(k);
 }
 
 /* ---- vector unit ----------------------------------------------------------------------------- */
