@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 source "$root/tests/cli/lib.bash" "$@"
 
 mkdir -p tree/compiler tree/build tree/tests
-cp -r "$root"/{scripts,bench,examples} tree
+cp -r "$root"/{.ci,scripts,bench,examples} tree
 ln -s "$root"/tests/{onnx,count.awk} tree/tests
 ln -s "$root/compiler/zoo" tree/compiler/zoo
 ln -s "$wick" tree/build/wick
@@ -92,4 +92,22 @@ if command -v script >/dev/null; then
   done >bold
   [[ $(xargs <bold) == 'bold plain' ]] && good || bad "headings are $(xargs <bold)"
 fi
+
+# .ci/run adds up what two runs of scripts/test end with.
+ci() { # NAME STATUS LAST-LINE FIRST-RUN SECOND-RUN
+  local out status=0
+  printf '%s\n' '#!/bin/sh' 'echo noise' "case \$* in '') $4 ;; --sanitize*) $5 ;; esac" \
+    >tree/scripts/test
+  tree/.ci/run >ci.log 2>&1 </dev/null || status=$?
+  out=$(cat ci.log)
+  [[ $(grep -c '^noise$' ci.log) == 2 ]] && good || bad "ci, $1: the log is $out"
+  [[ $status == "$2" && ${out##*$'\n'} == "$3" ]] && good || bad "ci, $1: status $status, $out"
+}
+ci good 0 '10 passed, 0 failed, 3 skipped' 'echo 7 passed, 0 failed, 3 skipped' \
+  'echo 3 passed, 0 failed'
+ci 'failed tests' 1 '9 passed, 1 failed, 5 skipped' 'echo 7 passed, 0 failed, 3 skipped' \
+  'echo 2 passed, 1 failed, 2 skipped; exit 1'
+ci 'no summary' 1 '3 passed, 1 failed, 0 skipped' 'echo out of memory' 'echo 3 passed, 0 failed'
+ci 'a bad status' 1 '5 passed, 1 failed, 0 skipped' 'echo 2 passed, 0 failed; exit 9' \
+  'echo 3 passed, 0 failed'
 finish
