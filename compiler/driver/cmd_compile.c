@@ -205,39 +205,35 @@ static int64_t file_bytes(const char *path) {
   return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
 }
 
-enum { MAX_FILES = 3 };
-
-/* The files that were written; an ending .o or .h of a bundle's name is not a part of it. */
-static size_t output_files(const wk_compilation *c, int emit, wk_arena *a, const char **out) {
-  static const char *const endings[MAX_FILES] = {".o", ".h", ".weights"};
-  if (!c->output) return 0;
-  out[0] = c->output;
-  if (emit != EMIT_BUNDLE) return 1;
+/* The files that are written; an ending .o or .h of a bundle's name is not a part of it. */
+static void name_files(wk_compilation *c, int emit, wk_arena *a) {
+  static const char *const endings[WK_COMPILED_FILES] = {".o", ".h", ".weights"};
+  if (!c->output) return;
+  c->files[c->n_files++] = c->output;
+  if (emit != EMIT_BUNDLE) return;
   size_t n = strlen(c->output);
   if (n > 2 && (!strcmp(c->output + n - 2, ".o") || !strcmp(c->output + n - 2, ".h"))) n -= 2;
-  for (size_t i = 0; i < MAX_FILES; i++)
-    out[i] = wk_arena_printf(a, "%.*s%s", (int)n, c->output, endings[i]);
-  return MAX_FILES;
+  c->n_files = WK_COMPILED_FILES;
+  for (size_t i = 0; i < c->n_files; i++)
+    c->files[i] = wk_arena_printf(a, "%.*s%s", (int)n, c->output, endings[i]);
 }
 
-static void measure_output(wk_compilation *c, int emit, wk_arena *a) {
-  const char *files[MAX_FILES];
-  size_t n = output_files(c, emit, a, files);
-  for (size_t i = 0; i < n; i++) {
-    int64_t bytes = file_bytes(files[i]);
-    if (bytes >= 0) c->output_bytes = bytes + (i ? c->output_bytes : 0);
+static void measure_output(wk_compilation *c) {
+  for (size_t i = 0; i < c->n_files; i++) {
+    int64_t bytes = file_bytes(c->files[i]);
+    if (bytes >= 0) c->output_bytes = bytes + (c->output_bytes < 0 ? 0 : c->output_bytes);
   }
 }
 
 static wk_status write_output(const compile_opts *o, wk_compilation *c, int emit,
-                              const wk_emit_options *eo, const char *path, wk_arena *a) {
+                              const wk_emit_options *eo, const char *path) {
   double started = wk_clock();
   wk_status s;
   if (emits[emit].from == FROM_TARGET) s = write_code(c, emit, o->target, eo, path);
   else if (emit == EMIT_ONNX) s = wk_export_onnx(c->parts[0].module, path);
   else s = write_text(o, &c->parts[0], emit, path);
   c->emit_seconds = wk_clock() - started;
-  if (!s) measure_output(c, emit, a);
+  if (!s) measure_output(c);
   return s;
 }
 
@@ -305,20 +301,31 @@ static void show(const compile_opts *o, const wk_compilation *c) {
   if (!o->quiet) wk_compile_summary(f, c);
 }
 
+/* After the import: what is not a model is not read to its end. */
+static wk_status hash_input(wk_compilation *c) {
+  wk_file f;
+  WK_TRY(wk_file_map(c->model, &f));
+  c->input_hash = wk_hash64(f.data, f.size, 0);
+  c->input_bytes = (int64_t)f.size;
+  wk_file_unmap(&f);
+  return NULL;
+}
+
 /* The report is opened first: what cannot be written shall not cost a compilation. It has its room
  * on the disk before the output replaces an older one. */
-static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, const char *path,
-                         wk_arena *a) {
+static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, const char *path) {
   wk_out *report = NULL;
   double started = wk_clock();
   wk_emit_result result = {.scratch_bytes = -1};
   wk_emit_options eo = {.cpu = o->cpu, .model_name = c->name, .command = c->command,
-                        .input_hash = c->input_hash, .result = &result};
+                        .result = &result};
   if (o->report) WK_TRY(wk_out_open(o->report, &report));
   wk_status s = NULL;
   for (size_t i = 0; !s && i < c->n; i++) s = compile_part(o, c->model, emit, &eo, &c->parts[i]);
+  if (!s) s = hash_input(c);
+  eo.input_hash = c->input_hash;
   if (!s && report) s = wk_out_reserve(report, wk_compile_json_size(c));
-  if (!s) s = write_output(o, c, emit, &eo, path, a);
+  if (!s) s = write_output(o, c, emit, &eo, path);
   c->scratch_bytes = result.scratch_bytes;
   c->seconds = wk_clock() - started;
   wk_progress_end();
@@ -345,23 +352,19 @@ static wk_status name_machine(const compile_opts *o, wk_compilation *c) {
 
 static wk_status start(const compile_opts *o, wk_compilation *c, wk_arena *a) {
   wk_binding_set sets[WK_MAX_BINDINGS];
-  wk_file f;
   int emit = o->emit >= 0 ? o->emit : default_emit(o);
   WK_TRY(name_machine(o, c));
   WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &c->n));
   for (size_t i = 0; i < c->n; i++) c->parts[i].binding = sets[i];
   WK_TRY(check_options(o, emit, c->n));
-  WK_TRY(wk_file_map(c->model, &f));
-  c->input_hash = wk_hash64(f.data, f.size, 0);
-  c->input_bytes = (int64_t)f.size;
-  wk_file_unmap(&f);
   const char *suffix = emits[emit].suffix, *path = o->output;
   if (!path) path = suffix ? wk_arena_printf(a, "%s%s", c->name, suffix) : "-";
   if (is_same_file(path, c->model))
     return wk_error_at(WK_USAGE, path, "the output would replace the model");
   c->output = strcmp(path, "-") ? path : NULL;
   c->emit = emit_names[emit];
-  return compile(o, c, emit, path, a);
+  name_files(c, emit, a);
+  return compile(o, c, emit, path);
 }
 
 static wk_status run(const void *options_, const wk_strings *args) {

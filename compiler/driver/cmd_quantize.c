@@ -75,9 +75,11 @@ static wk_status check_options(const wk_quantize_opts *o) {
   return NULL;
 }
 
+/* -1: what is there keeps nothing (standard output, a device, a pipe). */
 static int64_t size_of(const char *path) {
   struct stat st;
-  return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+  bool is_file = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+  return is_file ? (int64_t)st.st_size : -1;
 }
 
 /* Operators that ONNX cannot express are written in a domain of Wick's own. */
@@ -104,7 +106,7 @@ static wk_status write_model(wk_quantize_job *j) {
   WK_TRY(s);
   j->bytes_before = size_of(j->path);
   j->bytes_after = size_of(j->opts->output);
-  if (needs_own_domain(j->opts->output))
+  if (j->bytes_after >= 0 && needs_own_domain(j->opts->output))
     fprintf(stderr, "wick: %s: some operators have no ONNX form and are written in the domain "
             "'wick'; other tools will not run this file\n", j->opts->output);
   return NULL;
@@ -130,7 +132,7 @@ static wk_status quantise(wk_quantize_job *j) {
   wk_progress_end();
   WK_TRY(write_model(j));
   WK_TRY(write_report(j));
-  wk_quantize_summary(stdout, j);
+  wk_quantize_summary(strcmp(j->opts->output, "-") ? stdout : stderr, j);
   return NULL;
 }
 

@@ -101,8 +101,12 @@ void wk_compile_summary(FILE *f, const wk_compilation *c) {
   wk_table_row(&t, "compile time\t%s (import %s, passes %s, output %s)",
                wk_text_seconds(c->seconds).s, wk_text_seconds(import).s, wk_text_seconds(passes).s,
                wk_text_seconds(c->emit_seconds).s);
-  if (c->output && c->output_bytes >= 0)
-    wk_table_row(&t, "output\t%s, %s", c->output, wk_bytes_text((uint64_t)c->output_bytes).s);
+  if (c->n_files && c->output_bytes >= 0) {
+    wk_str files = {0};
+    for (size_t i = 0; i < c->n_files; i++) wk_str_printf(&files, "%s, ", c->files[i]);
+    wk_table_row(&t, "output\t%s%s", files.s, wk_bytes_text((uint64_t)c->output_bytes).s);
+    wk_str_free(&files);
+  }
   wk_table_print(f, &t, "ll");
 }
 
@@ -158,7 +162,7 @@ static void put_real(json_t *o, const char *key, double v) {
 }
 
 /* Names from a model file need not be UTF-8, which JSON must be. */
-static void put_text(json_t *o, const char *key, const char *v) {
+static json_t *json_text(const char *v) {
   json_t *s = v ? json_string(v) : json_null();
   if (!s) {
     wk_str b = {0};
@@ -166,7 +170,11 @@ static void put_text(json_t *o, const char *key, const char *v) {
     s = json_string(b.s);
     wk_str_free(&b);
   }
-  json_object_set_new(o, key, s);
+  return s;
+}
+
+static void put_text(json_t *o, const char *key, const char *v) {
+  json_object_set_new(o, key, json_text(v));
 }
 
 static json_t *json_integers(const wk_compiled *part) {
@@ -269,7 +277,7 @@ static int write_some(const char *data, size_t n, void *out) {
 }
 
 static json_t *json_compilation(const wk_compilation *c) {
-  json_t *o = json_object(), *parts = json_array();
+  json_t *o = json_object(), *parts = json_array(), *files = json_array();
   char hash[20];
   snprintf(hash, sizeof hash, "%016" PRIx64, c->input_hash);
   put_text(o, "model", c->model);
@@ -281,6 +289,8 @@ static json_t *json_compilation(const wk_compilation *c) {
   put_text(o, "options", c->command);
   put_text(o, "emit", c->emit);
   put_text(o, "output", c->output);
+  for (size_t i = 0; i < c->n_files; i++) json_array_append_new(files, json_text(c->files[i]));
+  json_object_set_new(o, "files", files);
   put(o, "output_bytes", c->output_bytes);
   put_real(o, "emit_seconds", c->emit_seconds);
   put_real(o, "seconds", c->seconds);

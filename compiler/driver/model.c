@@ -3,6 +3,7 @@
 
 #include "compiler/driver/runner.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +11,11 @@
 
 static wk_status parse_count(const char *text, const char *end, const char *option, int64_t *out) {
   char *stop;
+  errno = 0;
   long long v = strtoll(text, &stop, 10);
-  if (stop != end || text == end || v < 0)
-    return wk_error(WK_USAGE, "%s: '%.*s' is no size", option, (int)(end - text), text);
+  if (stop != end || text == end || v < 0 || errno)
+    return wk_error_at(WK_USAGE, option, "'%.*s' is not a size (an integer of at least 0)",
+                       (int)(end - text), text);
   *out = v;
   return NULL;
 }
@@ -22,9 +25,9 @@ static wk_status add_binds(wk_binding_set *b, const char *text) {
     const char *eq = strchr(p, '='), *end = strchr(p, ',');
     if (!end) end = p + strlen(p);
     if (!eq || eq > end || eq == p)
-      return wk_error(WK_USAGE, "--bind %s: write SYMBOL=N, several joined by commas", text);
+      return wk_error(WK_USAGE, "--bind %s: must be SYMBOL=N, several joined by commas", text);
     wk_bind bind = {.symbol = wk_arena_strndup(b->arena, p, (size_t)(eq - p))};
-    WK_TRY(parse_count(eq + 1, end, "--bind", &bind.value));
+    WK_TRY(parse_count(eq + 1, end, wk_arena_printf(b->arena, "--bind %s", text), &bind.value));
     for (size_t i = 0; i < b->binds.n; i++)
       if (!strcmp(b->binds.data[i].symbol, bind.symbol))
         return wk_error(WK_USAGE, "--bind %s: '%s' is bound twice", text, bind.symbol);
@@ -36,15 +39,16 @@ static wk_status add_binds(wk_binding_set *b, const char *text) {
 
 static wk_status add_shape(wk_binding_set *b, const char *text) {
   const char *eq = strrchr(text, '=');
-  wk_bind_shape s = {0};
-  if (!eq || eq == text) return wk_error(WK_USAGE, "--shape %s: write INPUT=1x3x224x224", text);
+  wk_bind_shape s = {.option = wk_arena_printf(b->arena, "--shape %s", text)};
+  if (!eq || eq == text)
+    return wk_error_at(WK_USAGE, s.option, "must be INPUT=SIZES, such as image=1x3x224x224");
   s.input = wk_arena_strndup(b->arena, text, (size_t)(eq - text));
-  for (const char *p = eq + 1; *p;) {
+  for (const char *p = eq + 1; eq[1] && p;) { /* nothing behind the '=': a scalar */
     const char *end = p + strcspn(p, "x,");
     if (s.rank == WK_MAX_RANK)
-      return wk_error(WK_USAGE, "--shape %s: more than %d dimensions", text, WK_MAX_RANK);
-    WK_TRY(parse_count(p, end, "--shape", &s.dims[s.rank++]));
-    p = *end ? end + 1 : end;
+      return wk_error_at(WK_USAGE, s.option, "more than %d dimensions", WK_MAX_RANK);
+    WK_TRY(parse_count(p, end, s.option, &s.dims[s.rank++]));
+    p = *end ? end + 1 : NULL;
   }
   wk_vec_push(&b->shapes, s);
   return NULL;
@@ -52,8 +56,8 @@ static wk_status add_shape(wk_binding_set *b, const char *text) {
 
 static wk_status add_value(wk_binding_set *b, const char *text) {
   const char *eq = strchr(text, '=');
-  wk_bind_value v = {0};
-  if (!eq || eq == text) return wk_error(WK_USAGE, "--value %s: write INPUT=FILE", text);
+  wk_bind_value v = {.option = wk_arena_printf(b->arena, "--value %s", text)};
+  if (!eq || eq == text) return wk_error_at(WK_USAGE, v.option, "must be INPUT=FILE");
   v.input = wk_arena_strndup(b->arena, text, (size_t)(eq - text));
   WK_TRY(wk_tensor_read(eq + 1, &v.value, NULL));
   wk_vec_push(&b->values, v);
@@ -102,23 +106,26 @@ static wk_status count_sets(const wk_binding_args *a, size_t max, size_t *out) {
   return NULL;
 }
 
+static void add_to_name(wk_binding_set *b, const char *text) {
+  b->name = *b->name ? wk_arena_printf(b->arena, "%s,%s", b->name, text)
+                     : wk_arena_strdup(b->arena, text);
+}
+
 static wk_status fill_set(const wk_binding_args *a, size_t set, wk_binding_set *b) {
-  wk_str name = {0};
   b->arena = wk_arena_new();
+  b->name = "";
   for (size_t i = 0; i < a->bind.n; i++) {
     if (a->bind.n > 1 && i != set) continue;
     WK_TRY(add_binds(b, a->bind.data[i]));
-    wk_str_printf(&name, "%s%s", name.n ? "," : "", a->bind.data[i]);
+    add_to_name(b, a->bind.data[i]);
   }
   for (size_t i = 0; i < a->shape.n; i++) {
     bool is_for_all = count_shapes(&a->shape, i, a->shape.n) == 1;
     if (!is_for_all && count_shapes(&a->shape, i, i) != set) continue;
     WK_TRY(add_shape(b, a->shape.data[i]));
-    wk_str_printf(&name, "%s%s", name.n ? "," : "", a->shape.data[i]);
+    add_to_name(b, a->shape.data[i]);
   }
   for (size_t i = 0; i < a->value.n; i++) WK_TRY(add_value(b, a->value.data[i]));
-  b->name = wk_arena_strdup(b->arena, name.n ? name.s : "");
-  wk_str_free(&name);
   return NULL;
 }
 
@@ -186,6 +193,30 @@ wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
   }
 }
 
+static bool uses_input(const wk_module *m) {
+  const wk_graph *g = m->main;
+  wk_arena *scratch = wk_arena_new();
+  wk_uses u = wk_graph_uses(g, scratch);
+  bool found = false;
+  for (size_t i = 0; i < g->inputs.n; i++) found |= wk_use_count(&u, g->inputs.data[i]) > 0;
+  wk_arena_free(scratch);
+  return found;
+}
+
+static void add_note(wk_str *b, const char *path, const char *note) {
+  char *shown = wk_xstrdup(note);
+  wk_text_clean(shown);
+  wk_str_printf(b, "wick: %s: %s\n", path, shown);
+  free(shown);
+}
+
+void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
+                    const wk_import_report *report, const wk_module *m) {
+  for (size_t i = 0; i < report->notes.n; i++) add_note(b, path, report->notes.data[i]);
+  if (o->n_values && !uses_input(m))
+    add_note(b, path, "--value leaves no input that is used: all outputs are constants");
+}
+
 wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all,
                           wk_module **out) {
   wk_import_options o = {0};
@@ -196,6 +227,10 @@ wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_a
                             .n_values = b->values.n};
   o.list_all = list_all;
   wk_status s = wk_import_onnx(path, &o, &report, out);
+  wk_str notes = {0};
+  if (!s) wk_model_notes(&notes, path, &o, &report, *out);
+  if (notes.n) fputs(notes.s, stderr);
+  wk_str_free(&notes);
   wk_import_report_free(&report);
   if (!s) s = convert(out);
   return wk_status_place(s, path);
@@ -203,14 +238,15 @@ wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_a
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* What a file is that somebody took for a tensor, NULL when it is neither. */
+/* What a file is that somebody took for a tensor, NULL when nothing is known of it. */
 static const char *other_kind(const char *path, const wk_file *f) {
   wk_onnx_info info;
-  if (wk_is_package(f)) return "a package";
+  const char *kind = wk_file_kind(f->data, f->size);
+  if (kind) return kind;
   wk_status s = wk_onnx_inspect(path, &info);
   if (!s) wk_onnx_info_free(&info);
   wk_status_free(s);
-  return s ? NULL : "a model";
+  return s ? NULL : "an ONNX model";
 }
 
 wk_status wk_tensor_read(const char *path, wk_tensor *out, char **name) {
@@ -223,7 +259,7 @@ wk_status wk_tensor_read(const char *path, wk_tensor *out, char **name) {
   wk_file_unmap(&f);
   if (!kind) return s;
   wk_status_free(s);
-  return wk_error_at(WK_INPUT, path, "is %s, no tensor file (.npy or .pb)", kind);
+  return wk_error_at(WK_INPUT, path, "is %s, not a tensor file (.npy or .pb)", kind);
 }
 
 wk_status wk_tensor_random(const wk_type *t, wk_rng *rng, wk_tensor *out) {

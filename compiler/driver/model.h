@@ -50,6 +50,11 @@ wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, s
 wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all,
                           wk_module **out) WK_MUST_CHECK;
 
+/* What the user should know about a successful import, as lines for standard error: what the report
+ * notes, and that --value has left nothing to compute. */
+void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
+                    const wk_import_report *report, const wk_module *m);
+
 /* The same when there are tensors for inputs: those that the importer finds to decide shapes become
  * constants. fixed[i] says that data[i] is one; entries that are true from the start are given in
  * any case. data and o are borrowed; the report is the caller's to free, also after an error. */

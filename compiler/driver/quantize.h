@@ -74,7 +74,7 @@ typedef struct {
   WK_VEC(wk_tensor) want;   /* the float model's outputs on the measured samples, once known */
   int64_t pairs;            /* equalised */
   size_t kept;              /* layers that --target-drop kept */
-  int64_t bytes_before, bytes_after;
+  int64_t bytes_before, bytes_after; /* after: -1 when no file keeps it */
   bool own_domain;
 } wk_quantize_job;
 

@@ -76,10 +76,12 @@ void wk_quantize_summary(FILE *f, const wk_quantize_job *j) {
   wk_table_row(&t, "layers\t%zu of %zu quantised", n, all);
   if (j->kept) wk_table_row(&t, "kept in float\t%zu to meet --target-drop", j->kept);
   if (j->opts->equalise) wk_table_row(&t, "equalised\t%lld pairs", (long long)j->pairs);
-  wk_table_row(&t, "size\t%s before, %s after (%.2f x smaller)",
-               wk_bytes_text((uint64_t)j->bytes_before).s,
-               wk_bytes_text((uint64_t)j->bytes_after).s,
-               (double)j->bytes_before / (double)(j->bytes_after ? j->bytes_after : 1));
+  if (j->bytes_after > 0)
+    wk_table_row(&t, "size\t%s before, %s after (%.2f x smaller)",
+                 wk_bytes_text((uint64_t)j->bytes_before).s,
+                 wk_bytes_text((uint64_t)j->bytes_after).s,
+                 (double)j->bytes_before / (double)j->bytes_after);
+  else wk_table_row(&t, "size\t%s before", wk_bytes_text((uint64_t)j->bytes_before).s);
   wk_table_row(&t, j->end.noise > 0 ? "outputs\t%s dB signal to noise" : "outputs\t%s",
                j->end.noise > 0 ? decibel(j->arena, j->end) : "like the float model's");
   wk_table_print(f, &t, "ll");
@@ -137,7 +139,8 @@ void wk_quantize_json(wk_out *out, const wk_quantize_job *j) {
   json_object_set_new(o, "equalised_pairs", json_integer(j->pairs));
   json_object_set_new(o, "samples", json_integer((json_int_t)j->n_samples));
   json_object_set_new(o, "bytes_before", json_integer(j->bytes_before));
-  json_object_set_new(o, "bytes_after", json_integer(j->bytes_after));
+  json_object_set_new(o, "bytes_after",
+                      j->bytes_after < 0 ? json_null() : json_integer(j->bytes_after));
   json_object_set_new(o, "kept_for_target", json_integer((json_int_t)j->kept));
   put_decibel(o, "snr_outputs_db", j->end);
   for (size_t i = 0; i < n; i++)

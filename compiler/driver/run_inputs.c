@@ -84,6 +84,7 @@ static wk_status import(wk_run_job *job, const wk_onnx_info *info,
                           .n_shapes = b->shapes.n, .values = b->values.data,
                           .n_values = b->values.n, .list_all = job->list_all};
   wk_status s = wk_model_import_fed(path, &io, data, fixed, n, &report, m);
+  if (!s) wk_model_notes(&job->notes, path, &io, &report, *m);
   wk_import_report_free(&report);
   return s;
 }

@@ -73,7 +73,10 @@ static void report_inputs(wk_onnx_node *c, const trace *t, const char *what) {
     wk_str_printf(&b, "%s--value %s=FILE", i ? ", " : "", name);
   }
   im->undecided++;
-  if (b.s) wk_onnx_fail(c, WK_UNSUPPORTED, "%s must be known at compile time: give %s", what, b.s);
+  if (b.s)
+    wk_onnx_fail(c, WK_UNSUPPORTED, "%s must be known at compile time: give %s%s", what, b.s,
+                 t->inputs.n == im->m->main->inputs.n ? "; no input is left then, and the result is "
+                                                        "a constant" : "");
   else wk_onnx_fail(c, WK_UNSUPPORTED, "%s is only known at run time", what);
   wk_str_free(&b);
 }

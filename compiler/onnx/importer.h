@@ -185,6 +185,8 @@ static inline void wk_onnx_result(wk_onnx_node *c, int i, wk_value_id v) {
  * module). */
 wk_dtype wk_onnx_elem_type(int32_t data_type); /* WK_DTYPE_NONE: not supported */
 const char *wk_onnx_elem_name(int32_t data_type);
+/* Why tensors of such elements are refused: "elements are strings (STRING), …". */
+const char *wk_onnx_elem_refusal(wk_arena *a, int32_t data_type);
 int32_t wk_onnx_elem_number(wk_dtype t);
 wk_status wk_onnx_tensor_type(const Onnx__TensorProto *t, wk_type *out) WK_MUST_CHECK;
 /* Reads a tensor with data inside the message; *borrowed: data points into `src` bytes. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Model inputs: declared shapes, symbols bound by --bind, whole shapes by --shape, values by
  * --value. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,35 +44,54 @@ static symbol *find_symbol(symbols *s, const char *name) {
   return NULL;
 }
 
+/* What is given for an input, and how. */
+typedef struct {
+  const char *input, *option; /* option: NULL when a file gives it */
+  const wk_declared *declared;
+  int rank;
+  const int64_t *dims;
+} sizes;
+
+static wk_status refuse_given(const sizes *x, const char *fmt, ...) WK_PRINTF(2, 3);
+static wk_status refuse_given(const sizes *x, const char *fmt, ...) {
+  wk_str b = {0};
+  va_list ap;
+  va_start(ap, fmt);
+  wk_str_vprintf(&b, fmt, ap);
+  va_end(ap);
+  wk_status s = x->option ? wk_error_at(WK_USAGE, x->option, "%s", b.s)
+                          : wk_error(WK_INPUT, "%s", b.s);
+  wk_str_free(&b);
+  return s;
+}
+
 /* Checks one size against what is declared; a symbol takes the size on. */
-static wk_status match_dim(const char *input, const wk_declared *d, int axis, int64_t size,
-                           symbols *s) {
+static wk_status match_dim(const sizes *x, int axis, symbols *s) {
+  const wk_declared *d = x->declared;
+  long long size = x->dims[axis];
   if (size < 0)
-    return wk_error_at(WK_INPUT, input, "axis %d has the negative size %lld", axis,
-                       (long long)size);
-  if (d->dims[axis] >= 0 && d->dims[axis] != size) {
-    return wk_error_at(WK_INPUT, input, "axis %d has size %lld in the model, %lld is given", axis,
-                       (long long)d->dims[axis], (long long)size);
-  }
+    return refuse_given(x, "axis %d of input %s has the negative size %lld", axis, x->input, size);
+  if (d->dims[axis] >= 0 && d->dims[axis] != size)
+    return refuse_given(x, "axis %d of input %s has size %lld in the model, %lld is given", axis,
+                        x->input, (long long)d->dims[axis], size);
   if (!d->symbols[axis]) return NULL;
   symbol *known = find_symbol(s, d->symbols[axis]);
   if (!known) {
     symbol fresh = {.name = d->symbols[axis], .value = size, .is_used = true};
     wk_vec_push(s, fresh);
   } else if (known->value != size) {
-    return wk_error_at(WK_INPUT, input, "symbol '%s' is bound to %lld and to %lld", known->name,
-                       (long long)known->value, (long long)size);
+    return refuse_given(x, "axis %d of input %s is '%s', which is %lld already; %lld is given",
+                        axis, x->input, known->name, (long long)known->value, size);
   }
   return NULL;
 }
 
-static wk_status match_shape(const char *input, const wk_declared *d, int rank, const int64_t *dims,
-                             symbols *s) {
-  if (d->rank >= 0 && d->rank != rank) {
-    return wk_error_at(WK_INPUT, input, "has rank %d in the model, rank %d is given", d->rank,
-                       rank);
-  }
-  for (int i = 0; i < rank && d->rank >= 0; i++) WK_TRY(match_dim(input, d, i, dims[i], s));
+static wk_status match_shape(const sizes *x, symbols *s) {
+  const wk_declared *d = x->declared;
+  if (d->rank >= 0 && d->rank != x->rank)
+    return refuse_given(x, "input %s has rank %d in the model, rank %d is given", x->input,
+                        d->rank, x->rank);
+  for (int i = 0; i < x->rank && d->rank >= 0; i++) WK_TRY(match_dim(x, i, s));
   return NULL;
 }
 
@@ -141,8 +161,14 @@ static wk_status collect_symbols(wk_importer *im, symbols *s) {
     const wk_bind_shape *shape = shape_option(o, name);
     if (!value && !shape) continue;
     WK_TRY(wk_model_declared(g->input[i], &d));
-    if (shape) WK_TRY(match_shape(name, &d, shape->rank, shape->dims, s));
-    if (value) WK_TRY(match_shape(name, &d, value->value.type.rank, value->value.type.dims, s));
+    if (shape) {
+      sizes x = {name, shape->option, &d, shape->rank, shape->dims};
+      WK_TRY(match_shape(&x, s));
+    }
+    if (value) {
+      sizes x = {name, value->option, &d, value->value.type.rank, value->value.type.dims};
+      WK_TRY(match_shape(&x, s));
+    }
   }
   return NULL;
 }
@@ -186,10 +212,12 @@ static void ask_for_shape(wk_importer *im, const char *name, const wk_declared *
 }
 
 static wk_status add_value(wk_importer *im, wk_scope *s, const char *name, const wk_declared *d,
-                           const wk_tensor *v) {
+                           const wk_bind_value *b) {
+  const wk_tensor *v = &b->value;
   if (d->dtype != WK_DTYPE_NONE && d->dtype != v->type.dtype) {
-    return wk_error_at(WK_INPUT, name, "is %s in the model, the value given is %s",
-                       wk_dtype_name(d->dtype), wk_dtype_name(v->type.dtype));
+    sizes x = {.input = name, .option = b->option};
+    return refuse_given(&x, "input %s is %s in the model, %s is given", name,
+                        wk_dtype_name(d->dtype), wk_dtype_name(v->type.dtype));
   }
   wk_value_id id;
   void *data;
@@ -221,10 +249,9 @@ static wk_status add_input(wk_importer *im, wk_scope *s, const Onnx__ValueInfoPr
   }
   WK_TRY(st);
   const wk_bind_value *value = value_option(im->opt, v->name);
-  if (value) return add_value(im, s, v->name, &d, &value->value);
+  if (value) return add_value(im, s, v->name, &d, value);
   if (d.dtype == WK_DTYPE_NONE) {
-    refuse_input(im, s, v->name,
-                 d.elem_type ? wk_onnx_elem_name(d.elem_type) : "no element type declared");
+    refuse_input(im, s, v->name, wk_onnx_elem_refusal(im->rep->arena, d.elem_type));
     return NULL;
   }
   const wk_bind_shape *shape = shape_option(im->opt, v->name);
@@ -242,7 +269,7 @@ static wk_status add_input(wk_importer *im, wk_scope *s, const Onnx__ValueInfoPr
     return NULL;
   }
   wk_type t = wk_type_make(d.dtype, rank, dims);
-  WK_TRY(wk_status_place(wk_type_check(&t), v->name));
+  WK_TRY(wk_status_place(wk_type_check(&t), shape && shape->option ? shape->option : v->name));
   wk_scope_bind(s, v->name, wk_bound_tensor(wk_graph_input(s->g, v->name, &t)));
   return NULL;
 }

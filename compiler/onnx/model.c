@@ -15,12 +15,24 @@
 #define COMPILE_WORK ((int64_t)1 << 26)
 #define SPLAT_BYTES ((int64_t)8 << 30)
 
+/* What cannot be a model is refused by its first bytes: it may be large. */
+static wk_status check_kind(const uint8_t *data, size_t n) {
+  const char *kind = wk_file_kind(data, n);
+  if (wk_wire_is_plausible(&onnx__model_proto__descriptor, data, n)) return NULL;
+  if (!kind && wk_wire_is_plausible(&onnx__tensor_proto__descriptor, data, n))
+    kind = "a tensor (TensorProto)";
+  return kind ? wk_error(WK_INPUT, "is %s, not an ONNX model", kind)
+              : wk_error(WK_INPUT, "is not a valid ONNX model: damaged, cut off, or another format");
+}
+
 wk_status wk_model_parse(const uint8_t *data, size_t n, wk_arena *arena,
                          const Onnx__ModelProto **out) {
   ProtobufCMessage *message;
+  if (n == 0) return wk_error(WK_INPUT, "is empty");
+  WK_TRY(check_kind(data, n));
   WK_TRY(wk_wire_unpack(&onnx__model_proto__descriptor, data, n, arena, &message));
   const Onnx__ModelProto *m = (const Onnx__ModelProto *)message;
-  if (!m->graph) return wk_error(WK_INPUT, "is no ONNX model: it has no graph");
+  if (!m->graph) return wk_error(WK_INPUT, "is not an ONNX model: it has no graph");
   for (size_t i = 0; i < m->graph->n_input; i++) {
     if (!m->graph->input[i]->name) return wk_error(WK_INPUT, "a model input has no name");
   }

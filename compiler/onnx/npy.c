@@ -69,8 +69,9 @@ static bool take_shape(cursor *c, wk_type *t) {
   return true;
 }
 
-static bool parse_descr(const char *s, size_t n, wk_dtype *out) {
-  if (n != 3 || (s[0] != '<' && s[0] != '|' && s[0] != '=')) return false;
+static bool parse_descr(const char *s, size_t n, wk_dtype *out, bool *is_big_endian) {
+  if (n != 3 || !strchr("<>|=", s[0])) return false;
+  *is_big_endian = s[0] == '>';
   for (size_t i = 0; i < WK_COUNTOF(types); i++) {
     if (strncmp(types[i].descr, s + 1, 2) == 0) {
       *out = types[i].t;
@@ -84,8 +85,11 @@ static bool is_key(const char *s, size_t n, const char *key) {
   return n == strlen(key) && strncmp(s, key, n) == 0;
 }
 
-static wk_status parse_header(cursor c, wk_type *t, bool *fortran) {
-  *t = (wk_type){0};
+typedef struct { wk_type type; bool is_fortran, is_big_endian; } header;
+
+static wk_status parse_header(cursor c, header *h) {
+  wk_type *t = &h->type;
+  *h = (header){0};
   bool has_shape = false;
   const char *s;
   size_t n;
@@ -96,13 +100,14 @@ static wk_status parse_header(cursor c, wk_type *t, bool *fortran) {
     bool ok = false;
     if (is_key(s, n, "descr")) {
       if (!take_text(&c, &s, &n)) return wk_error(WK_UNSUPPORTED, "holds records");
-      if (!parse_descr(s, n, &t->dtype)) {
-        return wk_error(WK_UNSUPPORTED, "has elements of type '%.*s'", n < 20 ? (int)n : 20, s);
+      if (!parse_descr(s, n, &t->dtype, &h->is_big_endian)) {
+        return wk_error(WK_UNSUPPORTED, "has elements of type '%.*s', which is not supported",
+                        n < 20 ? (int)n : 20, s);
       }
       ok = true;
     } else if (is_key(s, n, "fortran_order")) {
-      *fortran = take_word(&c, "True");
-      ok = *fortran || take_word(&c, "False");
+      h->is_fortran = take_word(&c, "True");
+      ok = h->is_fortran || take_word(&c, "False");
     } else if (is_key(s, n, "shape")) {
       ok = has_shape = take_shape(&c, t);
     }
@@ -129,9 +134,19 @@ static void from_fortran(const uint8_t *src, wk_tensor *out) {
   }
 }
 
+static void swap_bytes(wk_tensor *t) {
+  size_t size = (size_t)wk_dtype_size(t->type.dtype), bytes = (size_t)wk_type_bytes(&t->type);
+  for (uint8_t *p = t->data, *end = p + bytes; p < end; p += size)
+    for (size_t i = 0; i < size / 2; i++) {
+      uint8_t low = p[i];
+      p[i] = p[size - 1 - i];
+      p[size - 1 - i] = low;
+    }
+}
+
 static wk_status read_file(const wk_file *f, wk_tensor *out) {
   if (f->size < 10 || memcmp(f->data, MAGIC, MAGIC_SIZE) != 0) {
-    return wk_error(WK_INPUT, "is no .npy file");
+    return wk_error(WK_INPUT, "is not a .npy file");
   }
   int major = f->data[MAGIC_SIZE];
   size_t at = major == 1 ? 10 : 12, length = f->data[8] | (size_t)f->data[9] << 8;
@@ -140,9 +155,9 @@ static wk_status read_file(const wk_file *f, wk_tensor *out) {
   if (major > 1) length |= (size_t)f->data[10] << 16 | (size_t)f->data[11] << 24;
   if (length > f->size - at) return wk_error(WK_INPUT, "is cut off");
   const cursor c = {(const char *)f->data + at, (const char *)f->data + at + length};
-  wk_type t;
-  bool fortran = false;
-  WK_TRY(parse_header(c, &t, &fortran));
+  header h;
+  WK_TRY(parse_header(c, &h));
+  const wk_type t = h.type;
   size_t bytes = (size_t)wk_type_bytes(&t);
   const uint8_t *data = f->data + at + length;
   if (f->size - at - length != bytes) {
@@ -150,8 +165,9 @@ static wk_status read_file(const wk_file *f, wk_tensor *out) {
                     bytes);
   }
   WK_TRY(wk_tensor_alloc(&t, out));
-  if (fortran && t.rank > 1) from_fortran(data, out);
+  if (h.is_fortran && t.rank > 1) from_fortran(data, out);
   else if (bytes > 0) memcpy(out->data, data, bytes);
+  if (h.is_big_endian) swap_bytes(out);
   for (size_t i = 0; t.dtype == WK_BOOL && i < bytes; i++) {
     ((uint8_t *)out->data)[i] = ((uint8_t *)out->data)[i] != 0;
   }

@@ -10,9 +10,14 @@
 /* One symbolic dimension bound: `batch=1`. */
 typedef struct { const char *symbol; int64_t value; } wk_bind;
 /* One input's whole shape: `--shape x=1x3x48x192` (must be compatible with the declared one). */
-typedef struct { const char *input; int rank; int64_t dims[WK_MAX_RANK]; } wk_bind_shape;
+typedef struct {
+  const char *input;
+  int rank;
+  int64_t dims[WK_MAX_RANK];
+  const char *option; /* what was typed: a shape that does not fit is wrong usage; NULL: of a file */
+} wk_bind_shape;
 /* One input fixed to a value at compile time: it stops being an input. */
-typedef struct { const char *input; wk_tensor value; } wk_bind_value;
+typedef struct { const char *input; wk_tensor value; const char *option; } wk_bind_value;
 
 typedef struct {
   const wk_bind *binds; size_t n_binds;
@@ -79,6 +84,10 @@ wk_status wk_onnx_inspect(const char *path, wk_onnx_info *out) WK_MUST_CHECK;
 /* The declared type as text, "f32[batch,3]". */
 char *wk_onnx_io_text(wk_arena *a, const wk_onnx_io *io);
 void wk_onnx_info_free(wk_onnx_info *i);
+
+/* What a file is by its first bytes, with an article: "a PNG image", "text"; NULL: neither of those
+ * that have a mark. ONNX files and TensorProtos have none. */
+const char *wk_file_kind(const uint8_t *data, size_t n);
 
 /* A serialised TensorProto (test_data_set files) and .npy, both ways. Data is malloc'ed. `name`
  * (may be NULL) receives a malloc'ed copy of the tensor's name. */

@@ -28,6 +28,18 @@ const char *wk_onnx_elem_name(int32_t data_type) {
   return known ? elems[data_type].name : "of unknown number";
 }
 
+const char *wk_onnx_elem_refusal(wk_arena *a, int32_t data_type) {
+  static const char *const kinds[][2] = {
+      {"STRING", "strings"}, {"COMPLEX", "complex numbers"}, {"FLOAT8", "8-bit floats"},
+      {"FLOAT4", "4-bit floats"}, {"UINT4", "4-bit integers"}, {"INT4", "4-bit integers"}};
+  const char *name = wk_onnx_elem_name(data_type), *kind = NULL;
+  for (size_t i = 0; i < WK_COUNTOF(kinds); i++)
+    if (strncmp(name, kinds[i][0], strlen(kinds[i][0])) == 0) kind = kinds[i][1];
+  if (data_type == 0) return "no element type is declared";
+  if (!kind) return wk_arena_printf(a, "element type number %d is not supported", data_type);
+  return wk_arena_printf(a, "%s (%s) are not supported", kind, name);
+}
+
 int32_t wk_onnx_elem_number(wk_dtype t) {
   for (int32_t i = 1; i < (int32_t)WK_COUNTOF(elems); i++) {
     if (elems[i].t == t) return i;
@@ -38,8 +50,10 @@ int32_t wk_onnx_elem_number(wk_dtype t) {
 wk_status wk_onnx_tensor_type(const Onnx__TensorProto *t, wk_type *out) {
   wk_dtype dtype = wk_onnx_elem_type(t->data_type);
   if (dtype == WK_DTYPE_NONE) {
-    return wk_error(WK_UNSUPPORTED, "element type %s is not supported",
-                    wk_onnx_elem_name(t->data_type));
+    wk_arena *a = wk_arena_new();
+    wk_status s = wk_error(WK_UNSUPPORTED, "%s", wk_onnx_elem_refusal(a, t->data_type));
+    wk_arena_free(a);
+    return s;
   }
   if (t->n_dims > WK_MAX_RANK) {
     return wk_error(WK_UNSUPPORTED, "rank %zu exceeds %d", t->n_dims, WK_MAX_RANK);

@@ -202,6 +202,55 @@ static wk_status walk(walker *w, const ProtobufCMessageDescriptor *d, size_t n) 
   return NULL;
 }
 
+/* ---- a first look -------------------------------------------------------------------------- */
+
+/* The wire type that a field has; repeated numbers may also be packed. */
+static uint32_t wire_type(const ProtobufCFieldDescriptor *f) {
+  switch (f->type) {
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_BYTES:
+    case PROTOBUF_C_TYPE_MESSAGE: return WIRE_BYTES;
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE: return WIRE_FIXED64;
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_FLOAT: return WIRE_FIXED32;
+    default: return WIRE_VARINT;
+  }
+}
+
+static bool is_plausible_field(const ProtobufCMessageDescriptor *d, uint64_t tag, uint64_t *seen) {
+  enum { LAST_FIELD = 999 }; /* numbers that a later version may have */
+  uint64_t number = tag >> 3;
+  if (number == 0 || number > LAST_FIELD) return false;
+  const ProtobufCFieldDescriptor *f =
+      protobuf_c_message_descriptor_get_field(d, (unsigned)number);
+  if (!f) return true;
+  bool repeated = f->label == PROTOBUF_C_LABEL_REPEATED;
+  if ((tag & 7) != wire_type(f) && !(repeated && (tag & 7) == WIRE_BYTES)) return false;
+  if (repeated || number > 63) return true;
+  bool again = *seen >> number & 1;
+  *seen |= (uint64_t)1 << number;
+  return !again;
+}
+
+bool wk_wire_is_plausible(const ProtobufCMessageDescriptor *d, const uint8_t *data, size_t n) {
+  const uint8_t *p = data, *end = data + n;
+  uint64_t tag, length, seen = 0;
+  while (p < end) {
+    if (!get_varint(&p, end, &tag) || !is_plausible_field(d, tag, &seen)) return false;
+    length = (tag & 7) == WIRE_FIXED64 ? 8 : (tag & 7) == WIRE_FIXED32 ? 4 : 0;
+    if ((tag & 7) == WIRE_VARINT && !get_varint(&p, end, &length)) return false;
+    if ((tag & 7) == WIRE_VARINT) continue;
+    if ((tag & 7) == WIRE_BYTES && !get_varint(&p, end, &length)) return false;
+    if (length == 0 && (tag & 7) != WIRE_BYTES) return false; /* no such wire type */
+    if (length > (uint64_t)(end - p)) return false;
+    p += length;
+  }
+  return true;
+}
+
 /* ---- unpacking ----------------------------------------------------------------------------- */
 
 typedef struct { wk_arena *arena; size_t left; } budget;

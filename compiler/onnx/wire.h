@@ -15,6 +15,10 @@
  * WK_INPUT when the bytes are no such message, WK_RESOURCE past a budget. */
 wk_status wk_wire_unpack(const ProtobufCMessageDescriptor *d, const uint8_t *data, size_t n,
                          wk_arena *arena, ProtobufCMessage **out) WK_MUST_CHECK;
+/* The fields of the outermost message alone, which a model has few of: false when no program would
+ * write them so (wrong wire types, lengths past the end, a single field that is repeated, numbers
+ * beyond those of the format). Contents are not looked at. */
+bool wk_wire_is_plausible(const ProtobufCMessageDescriptor *d, const uint8_t *data, size_t n);
 /* The raw_data of a tensor unpacked by wk_wire_unpack; false when it has none. */
 bool wk_wire_raw(const Onnx__TensorProto *t, const uint8_t **data, size_t *n);
 

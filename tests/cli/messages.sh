@@ -11,7 +11,7 @@ npy shape.npy '<f4' 3,2
 # Inputs are checked before anything runs on them.
 for command in run 'run --target eval' compare 'compare --passes'; do
   for file in u8 f64 shape; do
-    refuses "$command, $file.npy" 3 '(: input x is f32\[2,3\] but|x: axis 0 has size 2) .* given$' \
+    refuses "$command, $file.npy" 3 '(: input x is f32\[2,3\] but|: axis 0 of input x has size 2) .* given$' \
       "$wick" $command relu.onnx -i $file.npy
   done
 done
@@ -31,9 +31,9 @@ refuses 'the node and why in one line' 3 "the_y: .*while importing Add 'the_y'" 
   "$wick" compile types.onnx
 
 # Files that are taken for other kinds of files.
-refuses 'a model as a tensor' 3 'relu.onnx: is a model, no tensor file' \
+refuses 'a model as a tensor' 3 'relu.onnx: is an ONNX model, not a tensor file' \
   "$wick" run relu.onnx -i x=relu.onnx
-refuses 'a package as a tensor' 3 'relu.wick: is a package, no tensor file' \
+refuses 'a package as a tensor' 3 'relu.wick: is a Wick package, not a tensor file' \
   "$wick" run relu.onnx -i x=relu.wick
 refuses 'a package to compare' 2 'relu.wick: is a package: compare needs the ONNX model' \
   "$wick" compare relu.wick

@@ -97,21 +97,21 @@ static void unbound_sizes(void **state) {
 
 static void shapes_bind_symbols(void **state) {
   (void)state;
-  const wk_bind_shape shapes[] = {{"x", 3, {5, 7, 2}}, {"z", 3, {5, 1, 2}}};
+  const wk_bind_shape shapes[] = {{.input = "x", .rank = 3, .dims = {5, 7, 2}}, {.input = "z", .rank = 3, .dims = {5, 1, 2}}};
   builder b = two_symbols();
   wk_import_options o = {.shapes = shapes, .n_shapes = 2};
   wk_module *m = must_import(&b, &o);
   assert_int_equal(wk_val(m->main, m->main->outputs.data[0])->type.dims[1], 7);
   wk_module_free(m);
-  const wk_bind_shape differ[] = {{"x", 3, {5, 7, 2}}, {"z", 3, {4, 1, 2}}};
+  const wk_bind_shape differ[] = {{.input = "x", .rank = 3, .dims = {5, 7, 2}}, {.input = "z", .rank = 3, .dims = {4, 1, 2}}};
   o.shapes = differ;
   b = two_symbols();
-  must_fail(&b, &o, WK_INPUT, "symbol 'batch'");
-  const wk_bind_shape wrong[] = {{"x", 3, {5, 7, 3}}};
+  must_fail(&b, &o, WK_INPUT, "is 'batch', which is 5 already; 4 is given");
+  const wk_bind_shape wrong[] = {{.input = "x", .rank = 3, .dims = {5, 7, 3}}};
   o = (wk_import_options){.shapes = wrong, .n_shapes = 1};
   b = two_symbols();
-  must_fail(&b, &o, WK_INPUT, "axis 2 has size 2");
-  const wk_bind_shape misspelt[] = {{"xx", 3, {5, 7, 3}}};
+  must_fail(&b, &o, WK_INPUT, "axis 2 of input x has size 2 in the model, 3 is given");
+  const wk_bind_shape misspelt[] = {{.input = "xx", .rank = 3, .dims = {5, 7, 3}}};
   o.shapes = misspelt;
   b = two_symbols();
   must_fail(&b, &o, WK_USAGE, "did you mean");
@@ -131,7 +131,7 @@ static void default_inputs(void **state) {
     add_node(&b, b.g, "Mul", "x w", "y");
     add_output(&b, b.g, "y", ELEM_F32);
     const wk_type t = wk_type_make(WK_F32, 1, (const int64_t[]){1});
-    const wk_bind_value v = {"w", {t, (void *)(uintptr_t)&five}};
+    const wk_bind_value v = {.input = "w", .value = {t, (void *)(uintptr_t)&five}};
     const wk_import_options o = {.values = &v, .n_values = (size_t)given};
     wk_module *m = must_import(&b, &o);
     assert_int_equal(m->main->inputs.n, 1);
@@ -214,7 +214,7 @@ static void values_that_decide(void **state) {
     add_node(&b, b.g, "Identity", "shape", "s");
     add_node(&b, b.g, "Reshape", "x s", "y");
     add_output(&b, b.g, "y", ELEM_F32);
-    const wk_bind_value v = {"shape", {wk_type_make(WK_I64, 1, (const int64_t[]){2}), want}};
+    const wk_bind_value v = {.input = "shape", .value = {wk_type_make(WK_I64, 1, (const int64_t[]){2}), want}};
     const wk_import_options o = {.values = &v, .n_values = (size_t)given};
     wk_import_report r;
     wk_module *m = NULL;
@@ -273,7 +273,7 @@ static void branch_known(void **state) {
   (void)state;
   uint8_t c = 1;
   builder b = branch_model();
-  const wk_bind_value v = {"c", {wk_type_make(WK_BOOL, 0, NULL), &c}};
+  const wk_bind_value v = {.input = "c", .value = {wk_type_make(WK_BOOL, 0, NULL), &c}};
   const wk_import_options o = {.values = &v, .n_values = 1};
   wk_module *m = must_import(&b, &o);
   assert_int_equal(m->graphs.n, 1);
