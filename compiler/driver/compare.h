@@ -23,6 +23,11 @@ wk_tolerance wk_compare_tolerance(const wk_compare_opts *o, wk_op op);
 wk_status wk_compare_layers(const wk_compare_opts *o, const wk_run_job *job) WK_MUST_CHECK;
 wk_status wk_compare_passes(const wk_compare_opts *o, const wk_run_job *job) WK_MUST_CHECK;
 
+/* Prints nothing; counts the instructions that were run, and those whose result differs. */
+typedef struct { size_t layers, different; } wk_compare_count;
+wk_status wk_compare_count_layers(const wk_compare_opts *o, const wk_run_job *job,
+                                  wk_compare_count *out) WK_MUST_CHECK;
+
 /* An instruction of a program alone. What it reads are inputs, what it writes are outputs that
  * begin as copies of further inputs, so that what it leaves alone is there to be seen; all are
  * bytes. */

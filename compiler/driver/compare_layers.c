@@ -21,6 +21,7 @@ typedef struct {
   void **bases;        /* per buffer of p, the evaluator's memory */
   void **own;          /* the part of it to free */
   size_t bad, done;
+  bool quiet;
   wk_arena *arena;
 } layers;
 
@@ -158,7 +159,7 @@ static wk_status compare_view(layers *l, size_t i, const wk_inst *inst, const wk
   if (!s) {
     wk_diff d = wk_tensor_diff(&got, &want, &tolerance);
     wk_str text = {0};
-    if (!d.equal) {
+    if (!d.equal && !l->quiet) {
       wk_text_diff(&text, &got, &want, &d);
       printf("%s %s (instruction %zu, %s): %s\n", l->bad || *differs ? "also" : "first", name, i,
              wk_op_get(inst->op)->name, text.s);
@@ -191,7 +192,7 @@ static wk_status compare_written(layers *l, size_t i, void *const *got) {
       for (size_t k = 0; k < inst->bodies[b].insts.n; k++)
         wk_vec_push(&todo, inst->bodies[b].insts.data[k]);
   }
-  if (differs && !s) {
+  if (differs && !s && !l->quiet) {
     wk_str text = {0};
     wk_inst_text(&text, l->p, l->insts.data[i]);
     printf("     %s\n", wk_text_shown(l->arena, text.s));
@@ -234,26 +235,25 @@ static wk_status walk(layers *l, const wk_run_job *job) {
   wk_status s = make_memory(l, job);
   enter(&w, &l->p->body);
   for (const wk_inst *i; !s && (i = next_inst(&w, l));) {
-    wk_progress("%zu of %zu instructions", l->done++, l->insts.n);
+    if (!l->quiet) wk_progress("%zu of %zu instructions", l->done, l->insts.n);
+    l->done++;
     s = run_layer(l, index_of(l, i));
   }
   wk_vec_free(&w.stack);
-  WK_TRY(s);
-  wk_progress_end();
-  if (l->bad) printf("%zu of %zu instructions differ\n", l->bad, l->done);
-  else printf("all %zu instructions agree\n", l->done);
-  return l->bad ? wk_error(WK_FAILED, "%s", "") : NULL;
+  return s;
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static wk_status run_program(const wk_compare_opts *o, const wk_run_job *job, const wk_program *p) {
-  layers l = {.o = o, .p = p, .arena = job->arena};
+static wk_status run_program(const wk_compare_opts *o, const wk_run_job *job, const wk_program *p,
+                             bool quiet, wk_compare_count *count) {
+  layers l = {.o = o, .p = p, .arena = job->arena, .quiet = quiet};
   list_insts(&l);
   l.layers = wk_xcalloc(l.insts.n + 1, sizeof *l.layers);
-  wk_progress("compiling %zu instructions", l.insts.n);
+  if (!quiet) wk_progress("compiling %zu instructions", l.insts.n);
   wk_status s = compile(&l);
   if (!s) s = walk(&l, job);
+  *count = (wk_compare_count){.layers = l.done, .different = l.bad};
   for (size_t b = 0; l.own && b < p->buffers.n; b++) free(l.own[b]);
   for (size_t i = 0; i < l.insts.n; i++) wk_isolated_free(&l.layers[i]);
   wick_model_free(l.model);
@@ -264,7 +264,8 @@ static wk_status run_program(const wk_compare_opts *o, const wk_run_job *job, co
   return s;
 }
 
-wk_status wk_compare_layers(const wk_compare_opts *o, const wk_run_job *job) {
+static wk_status compare_layers(const wk_compare_opts *o, const wk_run_job *job, bool quiet,
+                                wk_compare_count *count) {
   wk_pipeline_report report;
   wk_program *p = NULL;
   wk_pipeline_options po = {.portable = true,
@@ -272,9 +273,24 @@ wk_status wk_compare_layers(const wk_compare_opts *o, const wk_run_job *job) {
   WK_TRY(wk_target_find(wk_target_choices[o->run.target], &po.target));
   wk_module *m = wk_module_clone(wk_runner_module(job->runner));
   wk_status s = wk_pipeline_run(m, &po, &report, &p);
-  if (!s) s = run_program(o, job, p);
+  if (!s) s = run_program(o, job, p, quiet, count);
   wk_pipeline_report_free(&report);
   wk_program_free(p);
   wk_module_free(m);
   return s;
+}
+
+wk_status wk_compare_count_layers(const wk_compare_opts *o, const wk_run_job *job,
+                                  wk_compare_count *out) {
+  return compare_layers(o, job, true, out);
+}
+
+wk_status wk_compare_layers(const wk_compare_opts *o, const wk_run_job *job) {
+  wk_compare_count count;
+  WK_TRY(compare_layers(o, job, false, &count));
+  wk_progress_end();
+  if (count.different)
+    printf("%zu of %zu instructions differ\n", count.different, count.layers);
+  else printf("all %zu instructions agree\n", count.layers);
+  return count.different ? wk_error(WK_FAILED, "%s", "") : NULL;
 }

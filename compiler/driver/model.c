@@ -170,9 +170,9 @@ static wk_status convert(wk_module **m) {
   return s;
 }
 
-wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
-                              const wk_bind_value *data, bool *fixed, size_t n,
-                              wk_import_report *report, wk_module **out) {
+wk_status wk_model_import_real(const char *path, const wk_import_options *o,
+                               const wk_bind_value *data, bool *fixed, size_t n,
+                               wk_import_report *report, wk_module **out) {
   WK_VEC(wk_bind_value) values = {0};
   for (;;) {
     wk_import_options with = *o;
@@ -185,12 +185,18 @@ wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
     wk_status s = wk_import_onnx(path, &with, report, out);
     if (!s || s->code != WK_UNSUPPORTED || !fix_needed(report, data, fixed, n)) {
       wk_vec_free(&values);
-      if (!s) s = convert(out);
       return wk_status_place(s, path);
     }
     wk_status_free(s);
     wk_import_report_free(report);
   }
+}
+
+wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
+                              const wk_bind_value *data, bool *fixed, size_t n,
+                              wk_import_report *report, wk_module **out) {
+  WK_TRY(wk_model_import_real(path, o, data, fixed, n, report, out));
+  return wk_status_place(convert(out), path);
 }
 
 static bool uses_input(const wk_module *m) {

@@ -61,6 +61,11 @@ void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
 wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
                               const wk_bind_value *data, bool *fixed, size_t n,
                               wk_import_report *report, wk_module **out) WK_MUST_CHECK;
+/* The same, and quantised models keep their real operators between dequantisation and
+ * quantisation. */
+wk_status wk_model_import_real(const char *path, const wk_import_options *o,
+                               const wk_bind_value *data, bool *fixed, size_t n,
+                               wk_import_report *report, wk_module **out) WK_MUST_CHECK;
 
 /* .npy by its magic bytes, otherwise a TensorProto. */
 wk_status wk_tensor_read(const char *path, wk_tensor *out, char **name) WK_MUST_CHECK;

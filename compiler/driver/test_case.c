@@ -264,6 +264,25 @@ static wk_status collect_inputs(const test *t, const wk_test_set *s, wk_tensor *
   return NULL;
 }
 
+/* Says of a quantised model that failed how far its layers agree. */
+static wk_status explain(test *t, wk_tensor *in, wk_status st) {
+  wk_import_options o = {.shapes = t->shapes.data, .n_shapes = t->shapes.n};
+  wk_import_report report = {0};
+  wk_module *real = NULL, *m = NULL;
+  wk_str text = {0};
+  wk_status s = wk_model_import_real(t->model, &o, t->data.data, t->fixed.data, t->data.n, &report,
+                                     &real);
+  wk_import_report_free(&report);
+  if (!s) s = import(t, &m);
+  if (!s) s = wk_test_layers(t->o, real, m, in, &text);
+  if (!s && text.n) st = wk_status_note(st, "%s", text.s);
+  wk_status_free(s); /* what has failed stays what is reported */
+  wk_str_free(&text);
+  wk_module_free(real);
+  wk_module_free(m);
+  return st;
+}
+
 static wk_status run_set(test *t, const wk_test_set *s) {
   if (!fits(t, s)) WK_TRY(compile(t, s));
   size_t n_in = wk_runner_inputs(t->runner), n_out = wk_runner_outputs(t->runner);
@@ -271,6 +290,7 @@ static wk_status run_set(test *t, const wk_test_set *s) {
   wk_status st = collect_inputs(t, s, in);
   if (!st) st = wk_runner_run(t->runner, in, got);
   if (!st) st = t->reference ? compare_reference(t, s, in, got) : compare_stored(t, s, got);
+  if (st && st->code == WK_FAILED && !t->reference) st = explain(t, in, st);
   for (size_t i = 0; i < n_out; i++) wk_tensor_free(&got[i]);
   free(in);
   free(got);

@@ -4,6 +4,7 @@
  *   test_data.c   data sets of a model folder, matched with the model's inputs and outputs
  *   test_case.c   one model folder: import, compile, run, compare
  *   test_outputs.c  how each output is to be compared
+ *   test_layers.c   how far the layers of a quantised model agree when its outputs do not
  *   test_jobs.c   many folders, in processes of their own
  *   test_junit.c  the results as JUnit XML */
 #ifndef WICK_DRIVER_TEST_CASE_H
@@ -68,6 +69,11 @@ typedef struct {
 } wk_test_output;
 /* Per output of the model; malloc'ed. */
 wk_test_output *wk_test_outputs(const wk_module *m);
+
+/* Adds a clause on the layers of a quantised model (nothing for others), each fed alike: with integer operators (m)
+ * against the graph as imported (real), and the target's instructions against the evaluator's. */
+wk_status wk_test_layers(const wk_test_options *o, const wk_module *real, const wk_module *m,
+                         wk_tensor *in, wk_str *text) WK_MUST_CHECK;
 
 /* Fills verdict and text. */
 void wk_test_case_run(const wk_test_options *o, wk_test_case *c);

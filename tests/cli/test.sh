@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # wick test: verdicts, summary, exit status.
+onnx=$(realpath "$(dirname "$0")/../onnx")
 source "$(dirname "$0")/lib.bash" "$@"
 small_models
 
@@ -84,6 +85,15 @@ gives 'filter' '^1 passed, 0 failed' "$wick" test suite --filter 'righ?'
 refuses 'empty filter' 2 'matches no case' "$wick" test suite --filter none
 "$wick" test suite/refused >/dev/null
 [[ $? == 1 ]] && good || bad 'nothing passed, yet success'
+
+# A quantised model that fails: how far its layers agree when each is fed alike.
+cp -r "$onnx/QLinearAdd" . && flip QLinearAdd/test_data_set_0/output_0.pb \
+  $(($(stat -c %s QLinearAdd/test_data_set_0/output_0.pb) - 1))
+alike='each fed alike, 1 of 1 quantised layers match float arithmetic'
+gives 'layers fed alike' "^FAIL QLinearAdd: .* \($alike; 1 of 1 cpu instructions match the evaluator bit for bit\\)$" \
+  bash -c "'$wick' test QLinearAdd || true"
+gives 'on the evaluator' "^FAIL QLinearAdd: .* \($alike\)$" \
+  bash -c "'$wick' test QLinearAdd --target eval || true"
 refuses 'evaluator against itself' 2 'random-weights' \
   "$wick" test suite --target eval --random-weights 1
 refuses 'unwritable JUnit' 5 'nowhere/x' "$wick" test suite --junit nowhere/x
