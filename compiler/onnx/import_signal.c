@@ -72,45 +72,56 @@ wk_status wk_onnx_mel_weights(wk_onnx_node *c) {
 /* ---- Fourier transforms -------------------------------------------------------------------- */
 
 typedef struct {
-  int64_t n, components; /* samples, each real (1) or complex (2) */
-  int64_t bins;
+  int64_t n;                   /* length of the transform */
+  int64_t samples, components; /* that are read, each real (1) or complex (2) */
+  int64_t bins, parts;         /* that are written, likewise */
   bool inverse;
 } transform;
 
-/* [n * components, bins * 2]: row (j, part), column (k, part). */
+/* Forward or back; one side of a spectrum that is mirrored comes from, or becomes, a real signal. */
+static transform transform_of(int64_t n, int64_t components, bool inverse, bool one_sided) {
+  int64_t side = n / 2 + 1;
+  transform f = {n, n, components, one_sided ? side : n, 2, inverse};
+  if (!inverse || !one_sided) return f;
+  return (transform){n, side, components, n, 1, inverse};
+}
+
+/* [samples * components, bins * parts]: row (j, part), column (k, part). In one side of a spectrum
+ * every sample stands for its mirror image too, but the first and, of an even length, the last. */
 static wk_value_id transform_matrix(wk_onnx_node *c, const transform *f, wk_dtype t) {
-  int64_t rows = f->n * f->components, columns = f->bins * 2;
+  int64_t rows = f->samples * f->components, columns = f->bins * f->parts;
   if (!wk_onnx_need(c, f->n <= 1 << 20 && rows * columns <= TABLE_MAX, "a transform of length %lld",
                     (long long)f->n)) return WK_NONE;
   void *data;
   wk_type type = wk_type_make(t, 2, (const int64_t[]){rows, columns});
   wk_value_id v = wk_make_constant(c, &type, &data);
   double sign = f->inverse ? 1 : -1, scale = f->inverse ? 1.0 / (double)f->n : 1;
-  for (int64_t j = 0; data && j < f->n; j++) {
+  for (int64_t j = 0; data && j < f->samples; j++) {
+    bool mirrored = f->samples < f->n && j > 0 && 2 * j < f->n;
     for (int64_t k = 0; k < f->bins; k++) {
       double angle = 2 * M_PI * (double)(j * k % f->n) / (double)f->n;
-      double re = scale * cos(angle), im = scale * sign * sin(angle);
-      int64_t at = j * f->components * columns + 2 * k;
-      wk_store_f64(data, t, at, re);
-      wk_store_f64(data, t, at + 1, im);
-      if (f->components == 1) continue;
-      wk_store_f64(data, t, at + columns, -im);
-      wk_store_f64(data, t, at + columns + 1, re);
+      double times = mirrored ? 2 * scale : scale;
+      double re = times * cos(angle), im = times * sign * sin(angle);
+      const double entry[2][2] = {{re, im}, {-im, re}};
+      for (int64_t row = 0; row < f->components; row++)
+        for (int64_t part = 0; part < f->parts; part++)
+          wk_store_f64(data, t, (j * f->components + row) * columns + k * f->parts + part,
+                       entry[row][part]);
     }
   }
   return v;
 }
 
-/* x [..., n, components] -> [..., bins, 2]. */
+/* x [..., samples, components] -> [..., bins, parts]. */
 static wk_value_id transform_last(wk_onnx_node *c, wk_value_id x, const transform *f) {
   wk_type t = *wk_onnx_type(c, x);
   wk_value_id m = transform_matrix(c, f, t.dtype);
   if (!wk_onnx_ok(c)) return WK_NONE;
-  t.dims[t.rank - 2] = f->n * f->components;
+  t.dims[t.rank - 2] = f->samples * f->components;
   x = wk_make_reshape(c, x, t.rank - 1, t.dims);
   x = wk_matmul_emit(c, x, m);
   t.dims[t.rank - 2] = f->bins;
-  t.dims[t.rank - 1] = 2;
+  t.dims[t.rank - 1] = f->parts;
   return wk_make_reshape(c, x, t.rank, t.dims);
 }
 
@@ -136,12 +147,12 @@ wk_status wk_onnx_dft(wk_onnx_node *c) {
   if (c->opset >= 20) axis = wk_onnx_has(c, 2) ? wk_onnx_const_int(c, c->in[2], "the axis") : -2;
   if (!is_signal(c, &x)) return c->status;
   axis = wk_onnx_axis(c, axis, x.rank);
-  int64_t n = wk_onnx_has(c, 1) ? wk_onnx_const_int(c, c->in[1], "the length") : x.dims[axis];
-  bool one_sided = wk_onnx_int(c, "onesided", 0) != 0;
+  bool one_sided = wk_onnx_int(c, "onesided", 0) != 0, inverse = wk_onnx_int(c, "inverse", 0) != 0;
+  int64_t n = one_sided && inverse ? 2 * (x.dims[axis] - 1) : x.dims[axis];
+  if (wk_onnx_has(c, 1)) n = wk_onnx_const_int(c, c->in[1], "the length");
   if (!wk_onnx_valid(c, n > 0 && axis < x.rank - 1, "length %lld", (long long)n)) return c->status;
-  transform f = {.n = n, .components = x.dims[x.rank - 1], .bins = one_sided ? n / 2 + 1 : n,
-                 .inverse = wk_onnx_int(c, "inverse", 0) != 0};
-  wk_value_id v = fit_length(c, c->in[0], (int)axis, n);
+  transform f = transform_of(n, x.dims[x.rank - 1], inverse, one_sided);
+  wk_value_id v = fit_length(c, c->in[0], (int)axis, f.samples);
   v = transform_last(c, wk_make_move_axis(c, v, (int)axis, x.rank - 2), &f);
   return wk_onnx_return(c, wk_make_move_axis(c, v, x.rank - 2, (int)axis));
 }
@@ -168,7 +179,7 @@ wk_status wk_onnx_stft(wk_onnx_node *c) {
   if (!wk_onnx_valid(c, step > 0 && length > 0 && length <= x.dims[1], "frames of %lld, step %lld",
                      (long long)length, (long long)step)) return c->status;
   bool one_sided = wk_onnx_int(c, "onesided", 1) != 0 && x.dims[2] == 1;
-  transform f = {.n = length, .components = x.dims[2], .bins = one_sided ? length / 2 + 1 : length};
+  transform f = transform_of(length, x.dims[2], false, one_sided);
   wk_value_id v = cut_frames(c, c->in[0], step, length);
   if (wk_onnx_has(c, 2)) {
     wk_value_id w = wk_make_reshape(c, c->in[2], 2, (const int64_t[]){length, 1});
