@@ -330,14 +330,16 @@ wk_status wk_onnx_qlinear_matmul(wk_onnx_node *c) {
   static const int fixed[] = {X_SCALE, X_ZERO, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO};
   wk_value_id a = c->in[X], b = c->in[W];
   wk_value_id za = rows(c, c->in[X_ZERO], a), zb = columns(c, c->in[W_ZERO], b);
-  wk_value_id sa = rows(c, c->in[X_SCALE], a), sb = columns(c, c->in[W_SCALE], b);
+  wk_value_id sa = wk_make_cast(c, rows(c, c->in[X_SCALE], a), WK_F32);
+  wk_value_id sb = wk_make_cast(c, columns(c, c->in[W_SCALE], b), WK_F32);
   if (!wk_onnx_ok(c)) return c->status;
   bool is_fixed = wk_quant_is_fixed(c, fixed, WK_COUNTOF(fixed));
   wk_value_id sum =
       is_fixed
           ? wk_matmul_emit(c, wk_quant_dequantize(c, a, sa, za), wk_quant_dequantize(c, b, sb, zb))
           : wk_matmul_emit(c, wk_quant_centred(c, a, za), wk_quant_centred(c, b, zb));
-  wk_value_id sy = rows(c, c->in[Y_SCALE], sum), zero = rows(c, c->in[Y_ZERO], sum);
+  wk_value_id sy = wk_make_cast(c, rows(c, c->in[Y_SCALE], sum), WK_F32);
+  wk_value_id zero = rows(c, c->in[Y_ZERO], sum);
   if (!wk_onnx_ok(c)) return c->status;
   if (!is_fixed) return wk_onnx_return(c, requantize(c, sum, sa, sb, sy, zero));
   return wk_onnx_return(c, wk_quant_quantize(c, sum, sy, zero, wk_onnx_type(c, zero)->dtype));
