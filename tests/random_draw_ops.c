@@ -366,15 +366,24 @@ static wk_value_id lrn(draw *d, wk_op op) {
 
 /* ---- reductions and normalisation ------------------------------------------------------------ */
 
+/* An operand with an axis of no elements. */
+static wk_value_id nothing(draw *d, wk_dtype t) {
+  int64_t dims[] = {draw_dim(d), draw_dim(d), draw_dim(d)}, rank = draw_int(d, 1, 3);
+  dims[draw_int(d, 0, rank - 1)] = 0;
+  return draw_fresh(d, t, (int)rank, dims, draw_chance(d, 30), -2, 2);
+}
+
 static wk_value_id reduce(draw *d, wk_op op) {
   bool logs = op == WK_OP_REDUCE_LOG_SUM || op == WK_OP_REDUCE_LOG_SUM_EXP || op == WK_OP_REDUCE_L2;
   bool ints_too = !logs && draw_chance(d, 15);
   wk_value_id x =
-      draw_operand(d, (draw_want){DRAW_FLOATS | (ints_too ? DRAW_INTS : 0), 0, 5, false});
+      draw_chance(d, 5)
+          ? nothing(d, ints_too ? WK_I8 : WK_F32)
+          : draw_operand(d, (draw_want){DRAW_FLOATS | (ints_too ? DRAW_INTS : 0), 0, 5, false});
   wk_attr_reduce_sum *a = wk_attrs_new(d->a, op);
   int64_t axes[WK_MAX_RANK], n = 0;
   for (int i = 0; i < draw_type(d, x)->rank; i++)
-    if (draw_chance(d, 45)) axes[n++] = i;
+    if (draw_type(d, x)->dims[i] == 0 || draw_chance(d, 45)) axes[n++] = i;
   a->axes = ints(d, axes, n);
   a->keepdims = draw_chance(d, 60);
   return draw_1(d, op, a, x);

@@ -64,7 +64,7 @@ static void lp_norm_line(const wk_eval_call *c, double *v, int64_t n) {
   bool squares = ((const wk_attr_lp_norm *)c->a.node->attrs)->p == 2;
   for (int64_t i = 0; i < n; i++) sum += squares ? v[i] * v[i] : fabs(v[i]);
   if (squares) sum = sqrt(sum);
-  for (int64_t i = 0; i < n; i++) v[i] /= sum;
+  for (int64_t i = 0; i < n; i++) v[i] = sum == 0 ? 0 : v[i] / sum;
 }
 
 wk_status wk_eval_softmax(const wk_eval_call *c) {

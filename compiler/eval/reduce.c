@@ -132,13 +132,11 @@ static void fold_block(fold *f, const wk_scalar *v, const int64_t *pos, int n) {
 /* ---- the walk -------------------------------------------------------------------------------- */
 
 static wk_scalar neutral(const fold *f) {
-  bool real = wk_dtype_is_float(f->dtype);
-  wk_scalar one = {.i = 1}, zero = {.i = 0};
-  if (real) one.f = 1;
-  if (f->kind == FOLD_PROD) return one;
-  if (real && f->kind == FOLD_MAX) return (wk_scalar){.f = -INFINITY};
-  if (real && f->kind == FOLD_MIN) return (wk_scalar){.f = INFINITY};
-  return zero;
+  const char *kind = f->kind == FOLD_PROD  ? "prod"
+                     : f->kind == FOLD_MAX ? "max"
+                     : f->kind == FOLD_MIN ? "min"
+                                           : "sum";
+  return wk_fold_neutral(kind, f->dtype);
 }
 
 /* The elements of one block: values of pre, or of input 0. */

@@ -4,6 +4,7 @@
  * Operand counts are computed from the operand strings by the preprocessor, so that the table is
  * constant data. */
 #include "compiler/ir/ops.h"
+#include "compiler/ir/scalar.h"
 
 #include <assert.h>
 #include <math.h>
@@ -108,6 +109,16 @@ wk_dtype wk_accumulator_dtype(wk_dtype t) {
 wk_dtype wk_folded_dtype(const char *kind, const wk_expr *pre, wk_dtype t) {
   if (!strncmp(kind, "arg", 3)) return WK_I64;
   return pre ? pre->nodes[pre->results[0]].dtype : t;
+}
+
+wk_scalar wk_fold_neutral(const char *kind, wk_dtype t) {
+  bool real = wk_dtype_is_float(t), max = !strcmp(kind, "max"), min = !strcmp(kind, "min");
+  int64_t product = !strcmp(kind, "prod"), lo, hi;
+  if (!max && !min) return real ? (wk_scalar){.f = (double)product} : (wk_scalar){.i = product};
+  if (real) return (wk_scalar){.f = max ? -INFINITY : INFINITY};
+  wk_int_range(t, &lo, &hi);
+  if (t == WK_U64) hi = -1; /* all bits */
+  return (wk_scalar){.i = max ? lo : hi};
 }
 
 /* ---- attributes: one walk over the field table per operation -------------------------------- */

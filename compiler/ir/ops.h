@@ -94,6 +94,9 @@ wk_dtype wk_accumulator_dtype(wk_dtype t);
 /* What a REDUCE of elements of type t folds, and its `post` takes: what `pre` (may be NULL) gives,
  * or a position. */
 wk_dtype wk_folded_dtype(const char *kind, const wk_expr *pre, wk_dtype t);
+/* What a fold of elements of type t starts from, and so gives where there is nothing to fold: 0 for
+ * sums (and positions), 1 for products, the least number (-inf) for max, the greatest for min. */
+wk_scalar wk_fold_neutral(const char *kind, wk_dtype t);
 
 /* A zeroed struct of the operator's attribute type with the table's defaults set. */
 void *wk_attrs_new(wk_arena *a, wk_op op);

@@ -103,6 +103,18 @@ static wk_status check_axes(const wk_inst *i, const wk_ints *axes) {
   return NULL;
 }
 
+/* Nothing to fold is no instruction: the dims of its views would say that it writes nothing. */
+static wk_status check_folds(const wk_inst *i, const wk_ints *axes) {
+  const wk_view *y = &i->operands[0];
+  int64_t results = 1, next = 0;
+  for (int d = 0; d < y->rank; d++) {
+    if (next < axes->n && axes->v[next] == d) next++;
+    else results *= y->dims[d] > 0;
+  }
+  if (!results || wk_view_count(y) > 0) return NULL;
+  return BAD_INST(i, "folds no elements; a map writes such results");
+}
+
 static wk_status check_reduce(const wk_inst *i) {
   const wk_attr_reduce *a = i->attrs;
   uint32_t n_in = i->n_operands - i->n_out;
@@ -111,6 +123,7 @@ static wk_status check_reduce(const wk_inst *i) {
   if (!is_fold(a->kind)) return BAD_INST(i, "unknown kind of fold");
   WK_TRY(want_dims(i, 0, &i->operands[0], false));
   WK_TRY(check_axes(i, &a->axes));
+  WK_TRY(check_folds(i, &a->axes));
   wk_dtype *t = input_dtypes(i);
   int rank = i->operands[0].rank;
   wk_status s = want_expr(i, "pre", a->pre, t, n_in, rank, 1);

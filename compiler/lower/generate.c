@@ -198,6 +198,31 @@ static void gen_map(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   gen_compute(c, gg, &narrow, &attrs);
 }
 
+/* Results of a fold over nothing: a map, for the views of a reduce have no positions then. */
+static void gen_empty_reduce(wk_gen *c, wk_gen_graph *gg, const wk_node *n, const wk_type *space) {
+  const wk_attr_reduce *a = WK_ATTR(n, reduce);
+  wk_view y = reduce_out(n, space, wk_gen_storage(c, gg, n->out[0]));
+  y.role = WK_ROLE_OUT;
+  for (int64_t k = 0; k < a->axes.n; k++) y.dims[a->axes.v[k]] = 1;
+  wk_dtype t = wk_folded_dtype(a->kind, a->pre, wk_val(gg->g, n->in[0])->type.dtype);
+  wk_scalar v = wk_fold_neutral(a->kind, t);
+  wk_expr_builder *b = wk_expr_begin(c->scratch);
+  uint16_t r = wk_dtype_is_float(t) ? wk_expr_f(b, t, v.f) : wk_expr_i(b, t, v.i);
+  if (a->post) r = wk_expr_inline(b, a->post, &r, 0);
+  const wk_attr_map map = {.body = wk_expr_finish(b, &r, 1)};
+  wk_inst *inst = wk_inst_new(c->p, WK_OP_MAP, n->name, 1, 1);
+  inst->attrs = wk_attrs_clone(c->p->arena, WK_OP_MAP, &map);
+  inst->operands[0] = y;
+  wk_block_append(gg->block, inst);
+}
+
+static void gen_reduce(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
+  wk_type space = reduce_space(gg, n);
+  bool is_empty = wk_type_count(&space) == 0 && wk_type_count(&wk_val(gg->g, n->out[0])->type) > 0;
+  if (is_empty) gen_empty_reduce(c, gg, n, &space);
+  else gen_compute(c, gg, n, n->attrs);
+}
+
 static void gen_node(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   bool is_control = n->op == WK_OP_IF || n->op == WK_OP_LOOP;
   if (!is_control && wanted_outputs(n) == 0) return;
@@ -206,6 +231,7 @@ static void gen_node(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   case WK_OP_IF: wk_gen_if(c, gg, n); break;
   case WK_OP_LOOP: wk_gen_loop(c, gg, n); break;
   case WK_OP_MAP: gen_map(c, gg, n); break;
+  case WK_OP_REDUCE: gen_reduce(c, gg, n); break;
   default: gen_compute(c, gg, n, n->attrs); break;
   }
 }

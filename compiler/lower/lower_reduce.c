@@ -180,7 +180,8 @@ void wk_lower_lp_norm(wk_low *l, const wk_node *n, wk_value_id *out) {
   const wk_attr_lp_norm *a = WK_ATTR(n, lp_norm);
   wk_value_id s = wk_low_reduce(l, "sum", n->in[0], &a->axis, 1, true,
                                 a->p == 1 ? "abs(a)" : "mul(a, a)", a->p == 1 ? NULL : "sqrt(a)");
-  out[0] = wk_low_map(l, wk_low_type(l, n->in[0])->dtype, "div(a, b)", 2, n->in[0], s);
+  out[0] = wk_low_map(l, wk_low_type(l, n->in[0])->dtype, "select(eq(b, 0), 0, div(a, b))", 2,
+                      n->in[0], s);
 }
 
 /* softmax(scale * q k^T + mask) v; the scale goes into the product's epilogue. */

@@ -298,6 +298,7 @@ static const verify_case verify_cases[] = {
     {"map(" Y "; @in %x[1,3,4,4]:f32){body=\"%0\"}", "operand 1 is"},
     {"reduce(@out %y[2,3,16]:f32 *(3,1,0); @in %x[2,3,16]:f32){axes=[2]}", NULL},
     {"reduce(@out %y[2,3,16]:f32; @in %x[2,3,16]:f32){axes=[2]}", "moves along the reduced axis"},
+    {"reduce(@out %y[2,0]:f32 *(1,0); @in %x[2,0]:f32){axes=[1]}", "folds no elements"},
     {"reduce(@out %y[2,3,16]:f32 *(0,1,0); @in %x[2,3,16]:f32){axes=[2]}", "stands still"},
     {"reduce(@out %y[2,3]:f32 *(1,0); @in %x[2,3]:f32){axes=[2]}", "outside rank 2"},
     {"reduce(@out %y[2,3]:f32 *(0,0); @in %x[2,3]:f32){axes=[1,0]}", "not ascending"},

@@ -40,6 +40,7 @@ typedef struct {
   wk_fold fold;
   bool select_last, is_indexed;
   wk_dtype folded; /* dtype of what is folded */
+  wk_scalar start; /* what folding starts from */
   int rank;
   wk_nest_dim dim[WK_NEST_RANK]; /* kept ones first */
   int kept;                      /* dims that are not reduced */

@@ -45,6 +45,8 @@ static wk_status make_reduce(wk_arena *a, wk_nest_statement *s, const wk_attr_re
   s->select_last = r->select_last != 0;
   s->body = r->pre ? r->pre : wk_expr_identity(a, s->operands[1].dtype);
   s->folded = s->body->nodes[s->body->results[0]].dtype;
+  bool is_arg = s->fold == WK_FOLD_ARGMAX || s->fold == WK_FOLD_ARGMIN;
+  s->start = wk_fold_neutral(is_arg ? r->kind + strlen("arg") : r->kind, s->folded);
   s->post = r->post;
   for (int64_t k = 0; k < r->axes.n; k++) {
     int64_t axis = r->axes.v[k];

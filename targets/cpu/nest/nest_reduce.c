@@ -2,7 +2,6 @@
 /* Folds. When vectors lie along a kept dim, each lane folds an element of the output. When they lie
  * along the last reduced dim, several accumulators fold in turn and are joined across lanes at the
  * end. The order is fixed by the shape alone. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "targets/cpu/expr/expr_codegen.h"
@@ -56,19 +55,10 @@ static bool is_max(const folder *f) {
   return f->s->fold == WK_FOLD_MAX || f->s->fold == WK_FOLD_ARGMAX;
 }
 
-/* What folding starts from; nothing to fold gives 0 for integers. */
 static wk_ssa neutral_element(const folder *f) {
   LLVMTypeRef t = acc_element(f);
-  wk_dtype d = f->s->folded;
-  bool product = f->s->fold == WK_FOLD_PROD, sum = f->s->fold == WK_FOLD_SUM;
-  if (wk_dtype_is_float(d))
-    return LLVMConstReal(t, sum ? 0 : product ? 1 : is_max(f) ? -INFINITY : INFINITY);
-  if (sum || product || reduced_count(f->s) == 0) return LLVMConstInt(t, product, 0);
-  unsigned bits = LLVMGetIntTypeWidth(t);
-  uint64_t top = UINT64_C(1) << (bits - 1), all = top - 1 + top;
-  bool is_signed = wk_dtype_is_signed(d);
-  if (is_max(f)) return LLVMConstInt(t, is_signed ? top : 0, 0);
-  return LLVMConstInt(t, is_signed ? top - 1 : all, 0);
+  if (wk_dtype_is_float(f->s->folded)) return LLVMConstReal(t, f->s->start.f);
+  return LLVMConstInt(t, (unsigned long long)f->s->start.i, true);
 }
 
 static acc neutral(const folder *f, int lanes) {
