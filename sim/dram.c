@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "compiler/support/support.h"
+#include "targets/accel/isa/machine.h"
 
-enum { TRAFFIC_ID = 255, MAX_BUS = 64, TRAFFIC_BYTES = 256 };
+enum { TRAFFIC_ID = 255, MAX_BUS = 64, TRAFFIC_BYTES = WK_TRAFFIC_BYTES };
 
 typedef struct {
   uint64_t ready; /* cycle; UINT64_MAX: a write whose data is still coming */

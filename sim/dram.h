@@ -11,7 +11,8 @@
  *   ceil(s + overhead + (j + 1) * bus / rate)
  * at the earliest; the bus takes one a cycle. The response to a write burst of b beats comes in
  *   ceil(s + overhead + b * bus / rate) + write_latency.
- * Data is read from, and written to, memory when the pipe takes the burst. */
+ * Data is read from, and written to, memory when the pipe takes the burst. docs/machine.md has all
+ * of it, with refresh, traffic and errors, for whoever writes a memory of his own. */
 #ifndef WICK_SIM_DRAM_H
 #define WICK_SIM_DRAM_H
 
@@ -30,7 +31,7 @@ typedef struct {
   uint32_t overhead;                    /* cycles a burst */
   uint32_t jitter;                      /* cycles at most, uniform */
   uint32_t refresh_interval, refresh_cycles;
-  uint32_t traffic_num, traffic_den;    /* bytes a cycle of others */
+  uint32_t traffic_num, traffic_den;    /* bytes a cycle of others; wk_machine_check: time is left */
   uint64_t seed;
   int64_t error_beat; /* this read beat or write response, counted together, is an error; -1 none */
   uint64_t size;      /* bytes of `memory`; what lies behind is answered with DECERR */

@@ -27,8 +27,9 @@ bool wk_functional_transfer(wk_functional *f, const wk_isa_command *c) {
   for (uint64_t i3 = 0; i3 < WK_V(c, LD, n3); i3++)
     for (uint64_t i2 = 0; i2 < WK_V(c, LD, n2); i2++)
       for (uint64_t i1 = 0; i1 < WK_V(c, LD, n1); i1++, done += n0) {
-        uint64_t dram = WK_V(c, LD, dram) + i3 * WK_V(c, LD, s3) + i2 * WK_V(c, LD, s2) +
-                        i1 * WK_V(c, LD, s1);
+        /* modulo 2^32; a run that goes on there is outside before, memory is smaller */
+        uint64_t dram = (uint32_t)(WK_V(c, LD, dram) + i3 * WK_V(c, LD, s3) +
+                                   i2 * WK_V(c, LD, s2) + i1 * WK_V(c, LD, s1));
         if (dram + n0 > f->memory_size) return false;
         move_run(f, c, dram, done);
       }

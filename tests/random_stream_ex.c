@@ -62,7 +62,9 @@ static void note_sums(drawing *d, const stream_command *x, const epilogue *e, in
   d->open_acc = x->c.v[e->acc];
 }
 
-static void draw_out_steps(drawing *d, int64_t *v, const epilogue *e, int64_t ny, int64_t nx) {
+/* Pixels apart; now and then they lie on each other, and the last one stays. */
+static void draw_out_steps(drawing *d, int64_t *v, const epilogue *e, int64_t ny, int64_t nx,
+                           bool in_place) {
   int64_t n = v[e->n], column = stream_chance(d, 50) ? n : n + stream_int(d, 0, d->n);
   if (e->out_x < 0) {
     v[e->out_y] = column + stream_gap(d);
@@ -73,6 +75,10 @@ static void draw_out_steps(drawing *d, int64_t *v, const epilogue *e, int64_t ny
     v[e->out_x] = column > 255 ? 255 : column;
     v[e->out_y] = nx * v[e->out_x] + stream_gap(d);
   }
+  if (!in_place && stream_chance(d, 6)) {
+    bool of_rows = e->out_x < 0 || stream_chance(d, 50);
+    v[of_rows ? e->out_y : e->out_x] = stream_int(d, 0, n);
+  }
 }
 
 static bool draw_drain(drawing *d, stream_command *x, const epilogue *e, int64_t ny, int64_t nx) {
@@ -82,9 +88,9 @@ static bool draw_drain(drawing *d, stream_command *x, const epilogue *e, int64_t
   stream_factors use = v[e->residual] ? FACTORS_SUM : FACTORS_ANY;
   if (!stream_find_record(d, SLOT_RECORD, n, use, &v[e->par])) return false;
   stream_uses(x, BOX_SPM, false, v[e->par], WK_RECORD_BYTES + WK_ENTRY_BYTES * n);
-  draw_out_steps(d, v, e, ny, nx);
-  int64_t bytes = (ny - 1) * v[e->out_y] + (e->out_x < 0 ? 0 : (nx - 1) * v[e->out_x]) + n;
   bool in_place = v[e->residual] && stream_chance(d, 30);
+  draw_out_steps(d, v, e, ny, nx, in_place);
+  int64_t bytes = (ny - 1) * v[e->out_y] + (e->out_x < 0 ? 0 : (nx - 1) * v[e->out_x]) + n;
   if (v[e->residual] && !in_place) {
     if (!stream_place_read(d, bytes, 1, &v[e->res])) return false;
     stream_uses(x, BOX_SPM, false, v[e->res], bytes);

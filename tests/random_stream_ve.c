@@ -161,6 +161,8 @@ bool stream_draw_pool(drawing *d) {
     v[WK_POOL_out_y] = v[WK_POOL_n] + stream_gap(d);
     v[WK_POOL_out_x] = ny * v[WK_POOL_out_y];
   }
+  if (stream_chance(d, 6)) /* the last one stays */
+    v[stream_chance(d, 50) ? WK_POOL_out_x : WK_POOL_out_y] = stream_int(d, 0, v[WK_POOL_n]);
   int64_t bytes = (ny - 1) * v[WK_POOL_out_y] + (nx - 1) * v[WK_POOL_out_x] + v[WK_POOL_n];
   if (!write_bytes(d, &x, WK_POOL_out, bytes)) return false;
   stream_emit(d, &x);
@@ -248,6 +250,8 @@ bool stream_draw_row(drawing *d) {
   v[WK_ROW_in_c] = is_planar ? ny * v[WK_ROW_in_y] + stream_gap(d) : n;
   v[WK_ROW_out_y] = is_one ? 1 + stream_gap(d) : v[WK_ROW_in_y] + (in_place ? 0 : stream_gap(d));
   v[WK_ROW_out_c] = is_planar && !in_place ? ny * v[WK_ROW_out_y] : v[WK_ROW_in_c];
+  if (!in_place && stream_chance(d, 6)) /* results on each other */
+    v[stream_chance(d, 50) ? WK_ROW_out_c : WK_ROW_out_y] = stream_int(d, 0, n);
   int64_t in = (ny - 1) * v[WK_ROW_in_y] + (kc - 1) * v[WK_ROW_in_c] + (kc > 1 ? n : tail);
   int64_t out = (ny - 1) * v[WK_ROW_out_y] + (is_one ? 1 : (kc - 1) * v[WK_ROW_out_c] + n);
   if (!in_place && !read_bytes(d, &x, WK_ROW_in, in, 1)) return false;
@@ -279,6 +283,7 @@ bool stream_draw_trn(drawing *d) {
     v[WK_TRN_out_x] = n * v[WK_TRN_out_r];
     v[WK_TRN_out_y] = nx * v[WK_TRN_out_x] + stream_gap(d);
   }
+  if (stream_chance(d, 6)) v[WK_TRN_out_r] = stream_int(d, 0, rows); /* on each other */
   int64_t in =
       (ny - 1) * v[WK_TRN_in_y] + (nx - 1) * v[WK_TRN_in_x] + (rows - 1) * v[WK_TRN_in_r] + n;
   int64_t out =

@@ -40,7 +40,9 @@ const wk_cmd wk_cmd_check = {
                 .description =
                     "Works on the encoded commands: waits refer to earlier commands only, every two "
                     "conflicting accesses to a byte of scratchpad, accumulators, tables or memory "
-                    "are ordered by waits, nothing is used that was not written, and all "
+                    "are ordered by waits, nothing is read from scratchpad, accumulators or tables "
+                    "that no command wrote (memory may hold anything: images, results, or what was "
+                    "there), parameter records from the stream's images are valid, and all "
                     "addresses are within the machine. What passes gives the same results for "
                     "every latency and every depth of the queues.",
                 .options = options, .min_args = 1, .max_args = 1},

@@ -81,7 +81,9 @@ static void refuses_files(void **state) {
       {"dram_bytes = 4;\ndram_traffic = 4;", "m.cfg:2",
        "dram_traffic leaves nothing of dram_bytes"},
       {"dram_refresh_interval = 10; dram_refresh_cycles = 10;", "m.cfg:1",
-       "dram_refresh_cycles = 10 leaves nothing of dram_refresh_interval = 10"}};
+       "dram_refresh_cycles = 10 leaves nothing of dram_refresh_interval = 10"},
+      {"dram_traffic = 4;\ndram_overhead = 64;", "m.cfg:1",
+       "the memory has no time left: dram_traffic and its dram_overhead take 150 % of it, refresh 0 %"}};
   wk_machine m;
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(cases); i++)
@@ -135,7 +137,17 @@ static void overrides(void **state) {
       {"latency=0", "latency=0", "dram_latency = 0 is outside 1 to 100000 cycles"},
       {"bytes=0.1234567", "bytes=0.1234567", "'0.1234567' is no number of at most six decimals"},
       {"array=8", "array=8", "array is hardware: it stands in the machine file"},
-      {"bytes=4,traffic=4", "bytes=4,traffic=4", "dram_traffic leaves nothing of dram_bytes"}};
+      {"bytes=4,traffic=4", "bytes=4,traffic=4", "dram_traffic leaves nothing of dram_bytes"},
+      {"bytes=8,traffic=4,overhead=64", "bytes=8,traffic=4,overhead=64", 
+       "the memory has no time left: dram_traffic and its dram_overhead take 150 % of it, refresh 0 %"},
+      {"bytes=8,traffic=6.4,refresh_interval=700,refresh_cycles=300",
+       "bytes=8,traffic=6.4,refresh_interval=700,refresh_cycles=300",
+       "the memory has no time left: dram_traffic and its dram_overhead take 80 % of it, refresh 42.86 %"},
+      /* nothing at all */
+      {"bytes=8,traffic=3,overhead=16,refresh_interval=800,refresh_cycles=350",
+       "bytes=8,traffic=3,overhead=16,refresh_interval=800,refresh_cycles=350",
+       "the memory has no time left: dram_traffic and its dram_overhead take 56.25 % of it, refresh "
+       "43.75 %"}};
   wk_machine m;
   (void)state;
   wk_machine_defaults(&m);
@@ -150,6 +162,9 @@ static void overrides(void **state) {
   for (size_t i = 0; i < WK_COUNTOF(cases); i++)
     expect_error(wk_machine_override(&m, cases[i].text), cases[i].place, cases[i].message,
                  cases[i].text);
+  wk_machine almost = m;
+  expect_none(wk_machine_override(
+      &almost, "bytes=8,traffic=2.999999,overhead=16,refresh_interval=800,refresh_cycles=350"));
   assert_int_equal(m.dram_latency, 500); /* a refused list changes nothing */
   assert_int_equal(m.dram_bytes.num, 25);
 }

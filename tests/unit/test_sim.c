@@ -224,6 +224,18 @@ static const struct {
     {".memory x 0x1000 64\n.random x 1\n.memory y 0x2000 64\n.output y\n"
      "x: ld.ld0 dram=x n0=64 spm=0 c0=64\ny: st dram=y n0=16 n1=4 s1=8 spm=0 c0=64 wait x\nend\n",
      WK_ERROR_none},
+    /* addresses begin again behind 2^32: runs backwards; and 2^31 twice */
+    {".memory x 0x1000 64\n.random x 1\n.memory y 0x2000 64\n.output y\n"
+     "x: ld.ld0 dram=x+48 n0=16 n1=4 s1=0xfffffff0 spm=0 c0=64\n"
+     "y: st dram=y+56 n0=8 n1=8 s1=0xfffffff8 spm=0 c0=64 wait x\nend\n", WK_ERROR_none},
+    {".memory x 0x1000 64\n.random x 1\n"
+     "x: ld.ld0 dram=x n0=16 n1=2 n2=2 s1=0x80000000 s2=0x80000000 spm=0 c0=64\nend\n",
+     WK_ERROR_read},
+    {".memory x 0x1000 64\n.random x 1\n.memory y 0x2000 64\n.output y\n"
+     "x: ld.ld0 dram=x n0=16 n1=1 n2=2 n3=2 s2=16 s3=0xfffffff0 spm=0 c0=64\n"
+     "y: st dram=y n0=64 spm=0 c0=64 wait x\nend\n", WK_ERROR_none},
+    {".memory y 0x2000 64\nx: fill.ld0 spm=0 c0=64\n"
+     "y: st dram=0xfffffff0 n0=32 spm=0 c0=32 wait x\nend\n", WK_ERROR_write},
 };
 
 static void run_both(const char *text, wk_sim_run *rtl, wk_sim_run *functional) {
@@ -254,6 +266,98 @@ static void test_by_hand(void **state) {
     if (!rtl.result.error) assert_memory_equal(rtl.memory, functional.memory, rtl.memory_size);
     wk_sim_run_free(&rtl);
     wk_sim_run_free(&functional);
+  }
+}
+
+/* ---- what isa.md allows
+ * ---------------------------------------------------------------------------------------- */
+
+/* Behind bytes at 0 to 0x7ff, a record with entries at 0x800 and zeros up to 0x1fff; all of it is
+ * compared. p: more of the record. */
+static const struct {
+  const char *p, *text;
+} allowed[] = {
+    /* sums that nobody drained are lost */
+    {"", "mm in=0 ny=3 wt=64 w_r=8 wait x p f\n"
+         "mm in=128 ny=2 wt=256 w_r=8 acc=1 wait x p f\n"
+         "mm in=8 ny=3 wt=512 w_r=8 accumulate drain out=0x1000 out_y=8 par=0x800 wait x p f\n"
+         "mm in=8 ny=3 wt=512 w_r=8 drain out=0x1100 out_y=8 par=0x800 wait x p f ex:3"},
+    /* tiles in the place of earlier ones */
+    {"", "trn in=64 in_r=8 in_x=64 nx=3 out=0 out_r=8 out_x=64 wait x"},
+    {"", "trn in=0 in_r=8 in_x=64 nx=3 out=0 out_r=8 out_x=64 wait x"},
+    /* a result over its own record */
+    {"", "map fn=add a=0 b=64 out=0x800 n0=12 par=0x800 wait x p"},
+    {"", "map fn=scale a=0 out=0x7fc n0=12 par=0x800 wait x p"},
+    {"shift=9", "map fn=mul a=0 b=64 out=0x810 n0=12 par=0x800 wait x p"},
+    {"", "map fn=add a=0 b=0x800 out=0x800 n0=8 par=0x800 wait x p"}, /* which is an operand, too */
+    /* results that lie on each other */
+    {"", "conv in=0 in_x=8 nx=9 wt=64 drain out=0x1000 out_x=3 par=0x800 wait x p f"},
+    {"", "conv in=0 in_x=8 in_y=72 nx=5 ny=4 wt=64 drain out=0x1000 out_x=8 out_y=11 par=0x800 "
+         "wait x p f"},
+    {"", "conv in=0 in_x=8 in_y=40 nx=5 ny=4 wt=64 drain residual res=0x300 out=0x1000 out_x=1 "
+         "out_y=0 par=0x800 wait x p f"},
+    {"", "dwc in=0 in_x=8 nx=9 k_x=8 kx=3 wt=64 drain out=0x1000 out_x=5 par=0x800 wait x p f"},
+    {"", "mm in=0 in_y=8 ny=9 wt=64 w_r=8 drain out=0x1000 out_y=3 par=0x800 wait x p f"},
+    {"", "map fn=add a=0 b=64 out=0x1000 y0=3 n0=9 par=0x800 wait x p f"},
+    {"", "map fn=move a=0 out=0x1000 y0=8 y1=5 n0=4 n1=4 a1=32 wait x f"},
+    {"", "pool fn=max in=0 in_x=8 in_y=80 k_x=8 k_y=80 ky=2 kx=2 nx=4 ny=3 out=0x1000 out_x=3 out_y=7 "
+         "wait x f"},
+    {"", "row fn=max in=0 in_y=16 kc=2 ny=9 out=0x1000 wait x f"},
+    {"", "trn in=0 in_r=8 out=0x1000 out_r=3 in_x=64 nx=3 out_x=10 wait x f"},
+    {"", "fill.ld0 value=3 spm=0x1000 c0=20 c1=5 p1=7 c2=3 p2=4 wait f"},
+    /* zero points of what is no byte */
+    {"za=300 zb=-300 ma=40 mb=70 shift=7", "mm in=0 in_y=8 ny=9 wt=64 w_r=8 drain residual res=256 "
+     "out=0x1000 out_y=8 par=0x800 wait x p f"},
+    {"lo=-32768 hi=32767 za=-32768 ma=0x7fffff zb=32767 mb=-0x7fffff shift=40",
+     "mm in=0 in_y=8 ny=9 wt=64 w_r=8 drain residual res=256 out=0x1000 out_y=8 par=0x800 "
+     "wait x p f"}};
+
+/* What the commands of a case have to be waited for by. */
+static const char *last_of(const char *text) {
+  static const struct {
+    const char *begin, *wait;
+  } queues[] = {{"mm in=0 ny=3", "ex:4"}, {"mm", "ex:1"},  {"conv", "ex:1"}, {"dwc", "ex:1"},
+                {"fill", "ld0:2"},        {"", "ve:1"}};
+  size_t i = 0;
+  while (strncmp(text, queues[i].begin, strlen(queues[i].begin)) != 0) i++;
+  return queues[i].wait;
+}
+
+static void must_be_accepted(const char *text) {
+  wk_str all = {0};
+  wk_stream *s;
+  wk_str_printf(&all, ".machine tiny\n%s", text);
+  wk_status bad = wk_asm(all.s, all.n, "allowed", NULL, NULL, &s);
+  if (!bad) bad = wk_check(s, &s->machine, NULL);
+  if (bad) fail_msg("%s: %s", text, bad->message);
+  wk_stream_free(s);
+  wk_str_free(&all);
+}
+
+static void test_allowed(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(allowed); i++) {
+    wk_sim_run rtl, functional;
+    wk_str text = {0};
+    wk_str_printf(&text,
+                  ".memory x 0x1000 2048\n.random x 1\n.memory p 0x2000 512\n"
+                  ".memory y 0x4000 0x2000\n.output y\n"
+                  ".record p 0 %s\n"
+                  ".for i 0 60\n.entry p 0 i bias=i*100 scale=0.01\n.end\n"
+                  "x: ld.ld0 dram=x n0=2048 spm=0 c0=2048\np: ld.ld1 dram=p n0=512 spm=0x800 c0=512\n"
+                  "f: fill.ld1 spm=0xa00 c0=0x1600\n%s\n"
+                  "st dram=y n0=0x2000 spm=0 c0=0x2000 wait x p f %s\nend\n",
+                  *allowed[i].p ? allowed[i].p : "zero=3 ma=77 mb=99 shift=7 za=5 zb=-6 zy=9",
+                  allowed[i].text, last_of(allowed[i].text));
+    must_be_accepted(text.s);
+    run_both(text.s, &rtl, &functional);
+    if (rtl.result.status != 2 || functional.result.status != 2 ||
+        memcmp(rtl.memory, functional.memory, rtl.memory_size) != 0)
+      fail_msg("%s: status %u, error %08x, functional %u; memory differs", allowed[i].text,
+               rtl.result.status, rtl.result.error, functional.result.status);
+    wk_sim_run_free(&rtl);
+    wk_sim_run_free(&functional);
+    wk_str_free(&text);
   }
 }
 
@@ -303,7 +407,7 @@ static void test_machines(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_by_hand),
+      cmocka_unit_test(test_by_hand),      cmocka_unit_test(test_allowed),
       cmocka_unit_test(test_streams),      cmocka_unit_test(test_memories),
       cmocka_unit_test(test_reset_states), cmocka_unit_test(test_one_after_another),
       cmocka_unit_test(test_after_errors), cmocka_unit_test(test_memory_errors),

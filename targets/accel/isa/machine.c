@@ -140,6 +140,23 @@ void wk_machine_defaults(wk_machine *m) {
 
 /* ---- relations ------------------------------------------------------------------------------- */
 
+/* Others ask for bursts of WK_TRAFFIC_BYTES, traffic / WK_TRAFFIC_BYTES a cycle in the mean; each
+ * takes overhead + WK_TRAFFIC_BYTES / bytes cycles, and refresh its part of all. Is there time left
+ *   1 - refresh_cycles / refresh_interval - traffic * (overhead / WK_TRAFFIC_BYTES + 1 / bytes) > 0
+ * exactly? Otherwise the queue of the memory grows for ever. */
+__extension__ typedef __int128 wide;
+
+static bool has_time_left(const wk_machine *m, double *traffic, double *refresh) {
+  const wk_fraction t = m->dram_traffic, r = m->dram_bytes;
+  wide interval = m->dram_refresh_interval, cycles = m->dram_refresh_cycles;
+  if (!interval) interval = 1, cycles = 0;
+  wide taken = (wide)t.num * ((wide)m->dram_overhead * r.num + (wide)WK_TRAFFIC_BYTES * r.den);
+  wide whole = (wide)WK_TRAFFIC_BYTES * t.den * r.num;
+  *traffic = 100 * (double)taken / (double)whole;
+  *refresh = 100 * (double)cycles / (double)interval;
+  return (interval - cycles) * whole > interval * taken;
+}
+
 wk_status wk_machine_relations(const wk_machine *m, int *key) {
   *key = WK_KEY_bus;
   if (m->bus < m->array)
@@ -160,6 +177,11 @@ wk_status wk_machine_relations(const wk_machine *m, int *key) {
     return wk_error(WK_INPUT, "dram_refresh_cycles = %lld leaves nothing of "
                     "dram_refresh_interval = %lld", (long long)m->dram_refresh_cycles,
                     (long long)m->dram_refresh_interval);
+  *key = WK_KEY_dram_traffic;
+  double traffic, refresh;
+  if (!has_time_left(m, &traffic, &refresh))
+    return wk_error(WK_INPUT, "the memory has no time left: dram_traffic and its dram_overhead take "
+                    "%.4g %% of it, refresh %.4g %%", traffic, refresh);
   return NULL;
 }
 

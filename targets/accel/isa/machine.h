@@ -41,6 +41,8 @@ extern const wk_machine_key wk_machine_keys[WK_KEY_COUNT];
 /* The value of a key as text: "256", "0.0625". */
 void wk_machine_key_text(wk_str *b, const wk_machine *m, const wk_machine_key *k);
 
+#define WK_TRAFFIC_BYTES 256 /* of a burst of others (sim/dram.h) */
+
 /* ---- machines -------------------------------------------------------------------------------- */
 
 /* Every key its default; no name. */
@@ -53,7 +55,8 @@ wk_status wk_machine_parse(const char *text, size_t n, const char *name,
                            wk_machine *out) WK_MUST_CHECK;
 /* "latency=500,bytes=8": RUN keys, the prefix dram_ may be left out. */
 wk_status wk_machine_override(wk_machine *m, const char *text) WK_MUST_CHECK;
-/* What relates several keys. */
+/* What relates several keys; in particular, that the memory has time left besides refresh and the
+ * traffic of others, so that every burst is served some day. */
 wk_status wk_machine_check(const wk_machine *m) WK_MUST_CHECK;
 
 size_t wk_machine_preset_count(void);

@@ -178,6 +178,55 @@ static void presets(wk_str *b) {
   free(m);
 }
 
+/* sim/dram.h, sim/dram.c: exactly enough to write it anew. */
+static const char memory[] =
+    "\n`dram_traffic` is below `dram_bytes`, `dram_refresh_cycles` below `dram_refresh_interval`, and "
+    "the memory has time left for the machine:\n"
+    "\n"
+    "    dram_refresh_cycles / dram_refresh_interval + dram_traffic * (dram_overhead / 256 + 1 / "
+    "dram_bytes) < 1\n"
+    "\n"
+    "## Memory\n"
+    "\n"
+    "What stands behind the bus in all simulations (`sim/dram.c`): one channel whose bursts one *pipe* "
+    "moves, one after the other, reads and writes alike. Times are cycles and may be fractions; R is "
+    "`dram_bytes`, B the bytes of a beat (`bus`), and a beat costs the pipe B / R.\n"
+    "\n"
+    "* **Requests.** It takes a request of each kind a cycle while fewer than `dram_outstanding` bursts "
+    "are inside; a burst leaves with its last read beat, or its write response, on the bus. Data beats "
+    "of writes belong to the write requests in their order; one is taken in a cycle, once its request "
+    "was taken in an earlier one.\n"
+    "* **Ready.** A read burst whose request is taken in cycle t is ready in t + `dram_latency` + j; a "
+    "write burst in t + j, t the cycle of its last data beat. j is drawn for each burst, uniform from 0 "
+    "to `dram_jitter`.\n"
+    "* **Order.** The pipe takes the burst that was ready first, of equals the one whose request came "
+    "first; but of each AXI id, reads and writes apart, always the oldest.\n"
+    "* **The pipe.** A burst of n beats that it takes with `ready` begins in "
+    "s = max(end of the burst before, ready) + `dram_overhead` and ends in s + n * B / R. Beat k of a "
+    "read (from 0) is on the bus from cycle ceil(s + (k + 1) * B / R), one beat a cycle in the order in "
+    "which the pipe moved them. The response of a write comes in cycle ceil(s + n * B / R) + "
+    "`dram_write_latency`, one a cycle. In cycle t it takes bursts as long as one is ready at t and the "
+    "one before ends before t + 1. There are no rows and no cost of turning from reads to writes: "
+    "`dram_overhead` stands for both.\n"
+    "* **Data** is read, or written with its strobes, at the time at which the pipe takes the burst.\n"
+    "* **Refresh.** With `dram_refresh_interval` I > 0: in the cycles I, 2 I, 3 I ... the end of the "
+    "burst before becomes max(it, the cycle) + `dram_refresh_cycles`.\n"
+    "* **Traffic.** In every cycle, with one chance in two, 2 * `dram_traffic` bytes are added to a sum; "
+    "when it has reached 256, 256 are taken off and a burst of 256 bytes of an id of its own is ready at "
+    "once. Nothing of it is on the bus, and it does not count as inside.\n"
+    "* **Errors.** Read beats and write responses are counted together, from 0, in the order in which "
+    "the pipe moves them; number `dram_error` is answered with SLVERR. A beat that does not lie whole "
+    "below `dram_size` is answered with DECERR, a write burst by its last beat; a write that is not "
+    "answered with OKAY leaves memory as it is.\n"
+    "* **Random numbers** are those of SplitMix64 with `dram_seed`. A cycle draws in this order: jitter "
+    "of the read taken, of the write whose last beat is taken, then (one draw, its top bit) traffic. A "
+    "number from 0 to n - 1 is the draw mod n; draws below 2^64 mod n are thrown away.\n"
+    "\n"
+    "In a cycle the machine first sees the beat and the response that are on the bus; it may take them, "
+    "and its requests and data beats are taken; then come traffic, refresh and the pipe. At every start "
+    "of a stream the memory is idle, and the random numbers begin again; its time is 0 when the host begins "
+    "to write the registers.\n";
+
 static void registers(wk_str *b) {
   wk_str_add(b, "| offset | register | access | |\n|---|---|---|---|\n");
   for (size_t i = 0; i < wk_isa_registers_count; i++) {
@@ -237,8 +286,8 @@ void wk_machine_markdown(wk_str *b) {
                    "they change. `--dram latency=500,bytes=12.5` sets them on the command line, "
                    "without their prefix.\n\n", WK_ENTRIES_MAX);
   key_rows(b, false);
-  wk_str_add(b, "\n`dram_traffic` is below `dram_bytes`, `dram_refresh_cycles` below "
-                "`dram_refresh_interval`.\n\n## Presets\n\nWhere they differ:\n\n");
+  wk_str_add(b, memory);
+  wk_str_add(b, "\n## Presets\n\nWhere they differ:\n\n");
   presets(b);
   wk_str_add(b, "\n## Registers\n\nOn the AXI-Lite port; accesses have 32 bits.\n\n");
   registers(b);

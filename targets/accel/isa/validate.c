@@ -385,11 +385,15 @@ static bool validate_transfer(validation *k) {
   int64_t memory = v[WK_LD_dram] + (v[WK_LD_n1] - 1) * v[WK_LD_s1] +
                    (v[WK_LD_n2] - 1) * v[WK_LD_s2] + (v[WK_LD_n3] - 1) * v[WK_LD_s3] + v[WK_LD_n0];
   if (!in_spm(k, "spm", v[WK_LD_spm], spm)) return false;
-  if (memory > k->m->dram_size)
+  bool wraps = memory > INT64_C(1) << 32;
+  if (memory > k->m->dram_size && !wraps)
     return fault(k, is_load ? WK_ERROR_read : WK_ERROR_write, "dram",
                  "bytes %lld to %lld are not all in the memory of %lld bytes", (ll)v[WK_LD_dram],
                  (ll)memory - 1, (ll)k->m->dram_size);
   if (bytes % c0) return partial_chunk(k, bytes); /* the machine notices at the end */
+  if (wraps)
+    return fault(k, WK_ERROR_none, "dram", "bytes %lld to %lld go beyond 2^32, where addresses "
+                 "begin again", (ll)v[WK_LD_dram], (ll)memory - 1);
   if (is_load && chunks_meet(v, chunks))
     return fault(k, WK_ERROR_none, "spm", "its chunks overlap in the scratchpad");
   if (!is_load && runs_meet(v))
