@@ -130,6 +130,11 @@ class Copy:
         for file in self.models() - kept:
             shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
 
+    def no_models(self):
+        """The environment of a run that finds none."""
+        shutil.rmtree(self.folder / "no-models", ignore_errors=True)
+        return {"WICK_CACHE": str(self.folder / "no-models")}
+
     def take_models(self, other):
         (self.folder / "models").mkdir(exist_ok=True)
         for file in (other / "models").glob("*.so"):
@@ -170,8 +175,8 @@ class Copy:
 
     def run(self, test, limit, environment=()):
         """Runs a test whose targets are built: (result, seconds, end of the output). The result is
-        passed, skipped, failed, crash, time limit or memory limit. One that prints as cmocka does
-        is stopped at its first failure."""
+        passed, skipped, failed, crash, time limit (of a processor; three times that of the clock)
+        or memory limit. One that prints as cmocka does is stopped at its first failure."""
         began = time.monotonic()
         env = self.environment | dict(environment)
         log = self.folder / f"log-{test.name.replace('/', '-')}"
@@ -183,7 +188,8 @@ class Copy:
         while child.poll() is None:
             time.sleep(pause)
             pause = min(pause * 1.3, 0.5)
-            if time.monotonic() - began > limit:
+            if time.monotonic() - began > 3 * limit or (
+                    pause > 0.2 and processor_time(child.pid) > limit):
                 result = "time limit"
             elif b"[  FAILED  ]" in (text := tail(log)) or b"Failing test" in text:
                 result = "failed"
@@ -208,7 +214,7 @@ def tail(path, size=20000):
 
 
 def members(session):
-    """Processes of a session, with their resident bytes."""
+    """Processes of a session, with their resident bytes and seconds of a processor."""
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -216,16 +222,21 @@ def members(session):
             except OSError:
                 continue
             if int(field[3]) == session:
-                yield int(entry.name), int(field[21]) * os.sysconf("SC_PAGESIZE")
+                yield (int(entry.name), int(field[21]) * os.sysconf("SC_PAGESIZE"),
+                       sum(map(int, field[11:15])) / os.sysconf("SC_CLK_TCK"))
 
 
 def memory(session):
-    return sum(size for _, size in members(session))
+    return sum(size for _, size, _ in members(session))
+
+
+def processor_time(session):
+    return sum(seconds for _, _, seconds in members(session))
 
 
 def stop(child):
     """Ends whatever is left of a test's session."""
-    for pid, _ in list(members(child.pid)):
+    for pid, *_ in list(members(child.pid)):
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
