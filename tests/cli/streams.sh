@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Streams of the accelerator: asm, disasm, isa.
+root=$(cd "$(dirname "$0")/../.." && pwd)
 source "$(dirname "$0")/lib.bash" "$@"
+export WICK=$wick
 
 cat >conv.s <<'EOF'
 ; two tiles, double buffered
@@ -61,6 +63,12 @@ printf '.memory m 0 9\n.file m "../x"\n' >bad.s
 refuses 'files elsewhere' 3 '\.\./x: is refused' "$wick" asm bad.s -o none.wcs
 printf '\0' >bad.s
 refuses 'no text' 3 'bad.s: is no text' "$wick" asm bad.s -o none.wcs
+
+# The streams that benchmarks make.
+for machine in tiny base wide; do
+  "$root/bench/accel_speed" --machine "$machine" --repeat 2 --stream >full.s
+  gives "of bench/accel_speed on $machine" '^full.s: 21 commands, .* no hazard' "$wick" check full.s
+done
 
 # Machines.
 gives 'keys' '^array +16 +lanes' "$wick" isa
