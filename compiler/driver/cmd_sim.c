@@ -68,11 +68,40 @@ static const sim_opts defaults = {.model = WK_SIM_RTL};
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
+typedef struct {
+  const char *machine, *what; /* what was shown last */
+  int tenth;
+  double began, shown; /* seconds */
+} progress;
+
+enum { TENTH = 10, PAUSE = 10 }; /* percent, seconds */
+
+/* Without a terminal: a line at the start, then one for every tenth, or when nothing was said for a
+ * while. */
+static void print_progress(progress *p, const char *what, int percent) {
+  double now = wk_clock();
+  int tenth = percent > 0 ? percent / TENTH : 0;
+  if (p->what != what) {
+    fprintf(stderr, "%s '%s'\n", what, p->machine);
+    p->what = what;
+    p->began = now;
+    p->tenth = tenth;
+  } else if (tenth > p->tenth) {
+    fprintf(stderr, "%s '%s': %d %%\n", what, p->machine, percent);
+    p->tenth = tenth;
+  } else if (now - p->shown >= PAUSE) {
+    fprintf(stderr, "%s '%s': %.0f s\n", what, p->machine, now - p->began);
+  } else {
+    return;
+  }
+  p->shown = now;
+}
+
 static void show_progress(void *context, const char *what, int percent) {
-  const wk_machine *m = context;
-  if (percent == 0 && !isatty(STDERR_FILENO)) fprintf(stderr, "%s '%s'\n", what, m->name);
-  if (percent < 0) wk_progress("%s '%s' ...", what, m->name);
-  else wk_progress("%s '%s' ... %d %%", what, m->name, percent);
+  progress *p = context;
+  if (!isatty(STDERR_FILENO)) print_progress(p, what, percent);
+  else if (percent < 0) wk_progress("%s '%s' ...", what, p->machine);
+  else wk_progress("%s '%s' ... %d %%", what, p->machine, percent);
 }
 
 static wk_status choose_machine(const sim_opts *o, const wk_stream *s, wk_machine *m) {
@@ -83,10 +112,11 @@ static wk_status choose_machine(const sim_opts *o, const wk_stream *s, wk_machin
 }
 
 static wk_status open_model(const sim_opts *o, const wk_machine *m, const wk_sim_model **model) {
+  progress shown = {.machine = m->name};
   const wk_sim_build_options b = {.machine = m, .rtl = o->rtl, .waves = o->fst != NULL,
                                   .coverage = o->coverage != NULL,
                                   .rebuild = o->rebuild, .progress = show_progress,
-                                  .context = (void *)m};
+                                  .context = &shown};
   wk_status s = wk_sim_model_of((wk_sim_kind)o->model, &b, model);
   wk_progress_end();
   return s;
@@ -192,12 +222,32 @@ static wk_status show(const sim_opts *o, const wk_sim_shown *x) {
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
+/* Options that would have no effect, or write zeros. */
+static wk_status check_model(const sim_opts *o) {
+  const struct {
+    const char *name;
+    bool is_set, of_rtl; /* the timing model has no use for it, either */
+  } rows[] = {{"trace", o->trace, false},     {"commands", o->commands, false},
+              {"max-cycles", o->max_cycles, false}, {"timeout", o->timeout, true},
+              {"stalls", o->stalls, true},    {"random-reset", o->random_reset, true},
+              {"rtl", o->rtl, true}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    bool suits = o->model == WK_SIM_RTL || (o->model == WK_SIM_TIMING && !rows[i].of_rtl);
+    if (!rows[i].is_set || suits) continue;
+    if (rows[i].of_rtl) return wk_error(WK_USAGE, "--%s needs --model rtl", rows[i].name);
+    return wk_error(WK_USAGE, "--%s: the functional model has no time; --model timing or rtl has",
+                    rows[i].name);
+  }
+  return NULL;
+}
+
 /* What can be said of options before anything is built or run. */
 static wk_status check_options(const sim_opts *o, const wk_stream *s, wave_window *w) {
   const wk_image *region;
   const char *file;
   if (o->coverage && o->model != WK_SIM_RTL)
     return wk_error(WK_USAGE, "--coverage needs --model rtl: the other models have no lines of RTL");
+  WK_TRY(check_model(o));
   for (size_t i = 0; i < o->dump.n; i++)
     WK_TRY(parse_dump(s, o->dump.data[i], &region, &file));
   return o->fst ? parse_window(o, s, w) : NULL;

@@ -22,6 +22,17 @@ refuses 'a waveform of a model without one' 2 '^wick: --fst: only --model rtl ha
   "$wick" sim marks.s --model timing --fst 0:1
 refuses 'coverage of one' 2 '^wick: --coverage needs --model rtl' \
   "$wick" sim marks.s --model functional --coverage c.dat
+for option in '--trace t.json' --commands '--max-cycles 9'; do
+  # shellcheck disable=SC2086
+  refuses "$option of a model without time" 2 \
+    "^wick: ${option%% *}: the functional model has no time; --model timing or rtl has$" \
+    "$wick" sim marks.s --model functional $option
+done
+for option in '--timeout 9' --stalls --random-reset '--rtl .'; do
+  # shellcheck disable=SC2086
+  refuses "$option of no RTL" 2 "^wick: ${option%% *} needs --model rtl$" \
+    "$wick" sim marks.s --model timing $option
+done
 refuses 'a region that is not there' 2 '^wick: --dump z=z.bin: the stream has no such region$' \
   env WICK_CACHE="$PWD/cache" "$wick" sim marks.s --dump z=z.bin
 
@@ -29,6 +40,25 @@ refuses 'a memory without time' 3 'the memory has no time left: dram_traffic and
   timeout 20 "$wick" sim marks.s --model timing --dram bytes=8,traffic=4,overhead=64
 refuses 'or with refresh' 3 'take 80 % of it, refresh 42.86 %' timeout 20 "$wick" sim marks.s \
   --model timing --dram bytes=8,traffic=6.4,refresh_interval=700,refresh_cycles=300
+
+# A build says how far it is, a line at a time where there is no terminal.
+mkdir fake
+cat >fake/verilator <<'EOF'
+#!/bin/sh
+[ "$1" = --version ] && echo 'Verilator 5.006' && exit 0
+while [ "$1" != -Mdir ]; do shift; done
+for i in 1 2 3 4 5 6 7 8; do : >"$2/m$i.cpp"; done
+sleep 0.3
+for i in 1 2 3 4 5 6 7 8; do : >"$2/m$i.o" && sleep 0.25; done
+exit 1
+EOF
+chmod +x fake/verilator
+PATH=$PWD/fake:$PATH WICK_CACHE=$PWD/none "$wick" sim --build --machine tiny 2>progress
+check 'a line at the start' test "$(head -1 progress)" = "building the cycle model 'tiny'"
+check 'one for a tenth, no more' awk -F': ' '
+  / %$/ { n++; if (int($2 / 10) <= last) exit 1; last = int($2 / 10) }
+  END { exit !(n >= 3 && n <= 9) }' progress
+check 'nothing for terminals' bash -c "! grep -q $'[\r\033]' progress"
 
 # A record that none may have.
 cat >record.s <<'EOF'
