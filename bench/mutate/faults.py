@@ -139,7 +139,8 @@ def dropped_sites(code, before, is_sv):
             or re.match(r"(return|goto|default|case|else|end)\b|[^\w*(+-]", text)):
         return
     if is_sv:
-        if SV_DECLARATION.match(text) or not re.match(r"(if\b|assign\b|[\w\[\]:.{}, +-]+<?=)", text):
+        statement = re.match(r"(if\b|assign\b|[\w\[\]:.{}, +-]+<?=)", text)
+        if SV_DECLARATION.match(text) or not statement:
             return
     elif C_DECLARATION.match(text) or not re.search(r"[(=]|\+\+|--|^(break|continue);", text):
         return

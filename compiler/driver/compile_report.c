@@ -110,7 +110,7 @@ void wk_compile_summary(FILE *f, const wk_compilation *c) {
   wk_table_print(f, &t, "ll");
 }
 
-/* ---- --print-integer -------------------------------------------------------------------------- */
+/* ---- --print-integer ------------------------------------------------------------------------- */
 
 void wk_compile_integers(FILE *f, const wk_compilation *c) {
   wk_table t = {0};

@@ -35,8 +35,8 @@
  *
  * Fusion never changes bits: a fused epilogue does the same steps, each with its own rounding.
  *
- * Error against real arithmetic, in steps of y, before saturation: 1/2 + 2^-17 + |a| * s * 2^-24 for
- * an accumulator; for add 1/2 + (|qa-za| + |qb-zb|) * 2^-shift/2. */
+ * Error against real arithmetic, in steps of y, before saturation: 1/2 + 2^-17 + |a| * s * 2^-24
+ * for an accumulator; for add 1/2 + (|qa-za| + |qb-zb|) * 2^-shift/2. */
 #ifndef WICK_IR_QUANT_H
 #define WICK_IR_QUANT_H
 
@@ -51,8 +51,8 @@ typedef struct {
   int shift;    /* 1 .. 62 */
 } wk_rescale;
 
-/* For factors > 0. False when the factor, rounded to f32, is not finite, is 0, or is 2^7 or more (no
- * 8-bit result needs one). */
+/* For factors > 0. False when the factor, rounded to f32, is not finite, is 0, or is 2^7 or more
+ * (no 8-bit result needs one). */
 bool wk_rescale_of(double factor, wk_rescale *out);
 /* Multipliers of several factors >= 0 for one shift of 0 .. 62, chosen for the largest; false when
  * that is not finite, not positive, or at least 2^bits. */

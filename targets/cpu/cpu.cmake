@@ -7,7 +7,8 @@ execute_process(COMMAND ${LLVM_CONFIG} --libs --link-shared OUTPUT_VARIABLE llvm
 execute_process(COMMAND ${LLVM_CONFIG} --libdir OUTPUT_VARIABLE llvm_libdir
                 OUTPUT_STRIP_TRAILING_WHITESPACE)
 
-# rare/bitcode/*.c become bitcode, once per instruction set (the rows of simd.c), and bytes in the library.
+# rare/bitcode/*.c become bitcode, once per instruction set (the rows of simd.c), and bytes in the
+# library.
 set(rare_isas avx512 avx2 x86-64 aarch64)
 set(rare_flags_avx512 --target=x86_64-linux-gnu -march=x86-64-v4 -mprefer-vector-width=512)
 set(rare_flags_avx2 --target=x86_64-linux-gnu -march=x86-64-v3)

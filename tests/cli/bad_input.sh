@@ -66,8 +66,9 @@ newest=$("$wick" ops | awk '/^Relu / { sub(/.*-/, "", $2); print $2 }')
 for command in 'compile newer.onnx' 'run newer.onnx' 'compare newer.onnx' \
   'quantize newer.onnx --random 1 -o q.onnx'; do
   err=$("$wick" $command 2>&1)
-  [[ $(wc -l <<<"$err") == 4 && $err == *"opset 99 is newer than $newest, the newest that is known:"*\
-'41 nodes of 2 operators'*'Relu-99: '*'(40 nodes: the_n1, the_n2, the_n3, …)'*'-v lists every'* ]] &&
+  [[ $(wc -l <<<"$err") == 4 && $err == *'41 nodes of 2 operators'*'Relu-99: '* &&
+    $err == *"opset 99 is newer than $newest, the newest that is known:"*'41 nodes'* &&
+    $err == *'Relu-99: '*'(40 nodes: the_n1, the_n2, the_n3, …)'*'-v lists every'* ]] &&
     good || bad "a newer opset, $command: $err"
   [[ $("$wick" $command -v 2>&1 | wc -l) == 42 ]] && good || bad "a newer opset, $command -v"
 done

@@ -32,7 +32,8 @@ gives 'text goes to standard output' '^module ' "$wick" compile relu.onnx --emit
 gives 'stop in the graph' '^module ' "$wick" compile relu.onnx --stop-after dead-code -q
 gives 'stop in the program' '^program ' "$wick" compile relu.onnx --stop-after in-place -q
 # Text has the contents of constants only when they are asked for.
-for options in '--emit graph' '--emit program' '--stop-after fold-constants' '--stop-after place'; do
+for options in '--emit graph' '--emit program' '--stop-after fold-constants' \
+  '--stop-after place'; do
   "$wick" compile net.onnx -q $options -o - >short
   "$wick" compile net.onnx -q $options --weights -o - >whole
   (($(stat -c %s short) < 60000)) && grep -q ' elided([0-9a-f]*)$' short && good ||

@@ -51,7 +51,7 @@ enum {
 
 typedef struct {
   uint8_t how, by;  /* by: fractional bits f of QUICK */
-  uint16_t product; /* the multiplication that HIGH, ONCE and QUICK shift; its argument `first` is x */
+  uint16_t product; /* the multiplication that HIGH, ONCE, QUICK shift; its argument `first` is x */
   uint16_t first;
   uint16_t shift; /* QUICK: the node s */
   int16_t zero;   /* QUICK */

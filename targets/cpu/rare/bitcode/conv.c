@@ -2,9 +2,10 @@
  *
  * Convolution and transposed convolution of any type and layout. A task is one row of the output (a
  * sample, a channel, a line along w); sums of a block of the row are kept while taps and input
- * channels are gone through. Where x is padded with another value than 0, all of x is taken relative to
- * that value and the sum begins with the value times the weights. Along w, the outputs that a tap reaches are an arithmetic progression:
- * all of them from some first one (convolution), or every stride-th one (transposed). */
+ * channels are gone through. Where x is padded with another value than 0, all of x is taken
+ * relative to that value and the sum begins with the value times the weights. Along w, the outputs
+ * that a tap reaches are an arithmetic progression: all of them from some first one (convolution),
+ * or every stride-th one (transposed). */
 #include "targets/cpu/rare/bitcode/scalar.h"
 
 enum { BLOCK = 64 };
