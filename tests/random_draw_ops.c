@@ -2,6 +2,7 @@
  * One draw of each operator: operands of fitting types and attributes at random. What does not fit
  * after all, inference refuses. */
 #include "tests/random_draw.h"
+#include "tests/random_window.h"
 
 #include <math.h>
 #include <string.h>
@@ -259,7 +260,7 @@ wk_value_id draw_image(draw *d) {
   for (int i = 2; i < t.rank; i++) area *= t.dims[i];
   if (area >= 4 || draw_chance(d, 20)) return x;
   int rank = draw_chance(d, 75) ? 4 : draw_chance(d, 50) ? 3 : 5;
-  int64_t dims[5] = {draw_int(d, 1, 2), draw_dim(d)};
+  int64_t dims[5] = {draw_int(d, 1, 2), draw_chance(d, 20) ? draw_int(d, 15, 18) : draw_dim(d)};
   for (int i = 2; i < rank; i++) dims[i] = draw_int(d, 2, rank == 5 ? 4 : 7);
   return draw_fresh(d, WK_F32, rank, dims, false, -2, 2);
 }
@@ -272,10 +273,11 @@ static wk_value_id conv(draw *d, wk_op op) {
   int64_t c = t.dims[1], sp = t.rank - 2, group = draw_chance(d, 25) ? c : 1;
   int64_t per_group = draw_int(d, 1, 4), dims[WK_MAX_RANK] = {group * per_group, c / group};
   ATTRS(d, conv, CONV);
-  for (int i = 2; i < t.rank; i++) dims[i] = draw_int(d, 1, 3);
-  a->strides = random_ints(d, sp, 1, draw_chance(d, 30) ? 2 : 1);
-  a->pads = random_ints(d, 2 * sp, 0, draw_chance(d, 60) ? 1 : 0);
-  a->dilations = random_ints(d, sp, 1, draw_chance(d, 20) ? 2 : 1);
+  random_window win = random_window_draw(&d->rng, (int)sp, t.dims + 2, 5, false);
+  for (int i = 2; i < t.rank; i++) dims[i] = win.kernel[i - 2];
+  a->strides = ints(d, win.strides, sp);
+  a->pads = ints(d, win.pads, 2 * sp);
+  a->dilations = ints(d, win.dilations, sp);
   a->group = group;
   if (ints8) a->pad_value = draw_int(d, -128, 127);
   wk_value_id w = ints8 ? draw_of_type(d, WK_I8, 4, dims)
@@ -291,10 +293,11 @@ static wk_value_id conv_transpose(draw *d, wk_op op) {
   int64_t c = t.dims[1], sp = t.rank - 2, group = draw_chance(d, 25) ? c : 1;
   int64_t dims[WK_MAX_RANK] = {c, draw_int(d, 1, 4)}, channels = dims[1] * group;
   ATTRS(d, conv_transpose, CONV_TRANSPOSE);
-  for (int i = 2; i < t.rank; i++) dims[i] = draw_int(d, 1, 3);
-  a->strides = random_ints(d, sp, 1, 2);
-  a->pads = random_ints(d, 2 * sp, 0, draw_chance(d, 30) ? 1 : 0);
-  a->dilations = random_ints(d, sp, 1, draw_chance(d, 20) ? 2 : 1);
+  random_window win = random_window_transposed(&d->rng, (int)sp, t.dims + 2, 4);
+  for (int i = 2; i < t.rank; i++) dims[i] = win.kernel[i - 2];
+  a->strides = ints(d, win.strides, sp);
+  a->pads = ints(d, win.pads, 2 * sp);
+  a->dilations = ints(d, win.dilations, sp);
   a->output_padding = random_ints(d, sp, 0, draw_chance(d, 20) ? 1 : 0);
   a->group = group;
   const wk_value_id in[] = {x, draw_fresh(d, t.dtype, t.rank, dims, draw_chance(d, 90), -0.5, 0.5),
@@ -320,26 +323,24 @@ static wk_value_id matmul(draw *d, wk_op op) {
 static wk_value_id max_pool(draw *d, wk_op op) {
   wk_value_id x = draw_image(d);
   int64_t sp = draw_type(d, x)->rank - 2;
+  random_window win = random_window_draw(&d->rng, (int)sp, draw_type(d, x)->dims + 2, 4, true);
   ATTRS(d, max_pool, MAX_POOL);
-  a->kernel = random_ints(d, sp, 1, 3);
-  a->strides = random_ints(d, sp, 1, 2);
-  a->pads = random_ints(d, 2 * sp, 0, 0);
-  if (draw_chance(d, 40)) {
-    a->kernel = random_ints(d, sp, 2, 3);
-    a->pads = random_ints(d, 2 * sp, 0, 1);
-  }
-  a->dilations = random_ints(d, sp, 1, draw_chance(d, 20) ? 2 : 1);
+  a->kernel = ints(d, win.kernel, sp);
+  a->strides = ints(d, win.strides, sp);
+  a->pads = ints(d, win.pads, 2 * sp);
+  a->dilations = ints(d, win.dilations, sp);
   return draw_node(d, op, a, 1, &x, 1 + (uint32_t)draw_chance(d, 20));
 }
 
 static wk_value_id avg_pool(draw *d, wk_op op) {
   wk_value_id x = draw_image(d);
   int64_t sp = draw_type(d, x)->rank - 2;
+  random_window win = random_window_draw(&d->rng, (int)sp, draw_type(d, x)->dims + 2, 4, true);
   ATTRS(d, avg_pool, AVG_POOL);
-  a->kernel = random_ints(d, sp, 2, 3);
-  a->strides = random_ints(d, sp, 1, 2);
-  a->pads = random_ints(d, 2 * sp, 0, draw_chance(d, 50));
-  a->dilations = random_ints(d, sp, 1, draw_chance(d, 15) ? 2 : 1);
+  a->kernel = ints(d, win.kernel, sp);
+  a->strides = ints(d, win.strides, sp);
+  a->pads = ints(d, win.pads, 2 * sp);
+  a->dilations = ints(d, win.dilations, sp);
   a->real_pads = draw_chance(d, 50) ? a->pads : random_ints(d, 2 * sp, 0, 0);
   return draw_1(d, op, a, x);
 }
@@ -347,11 +348,12 @@ static wk_value_id avg_pool(draw *d, wk_op op) {
 static wk_value_id lp_pool(draw *d, wk_op op) {
   wk_value_id x = draw_image(d);
   int64_t sp = draw_type(d, x)->rank - 2;
+  random_window win = random_window_draw(&d->rng, (int)sp, draw_type(d, x)->dims + 2, 4, true);
   ATTRS(d, lp_pool, LP_POOL);
-  a->kernel = random_ints(d, sp, 1, 3);
-  a->strides = random_ints(d, sp, 1, 2);
-  a->pads = random_ints(d, 2 * sp, 0, draw_chance(d, 40));
-  a->dilations = random_ints(d, sp, 1, 1);
+  a->kernel = ints(d, win.kernel, sp);
+  a->strides = ints(d, win.strides, sp);
+  a->pads = ints(d, win.pads, 2 * sp);
+  a->dilations = ints(d, win.dilations, sp);
   a->p = draw_int(d, 1, 3);
   return draw_1(d, op, a, x);
 }

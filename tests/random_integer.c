@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/random_integer.h"
+#include "tests/random_window.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,6 +31,10 @@ static double spread(maker *k) { return exp2(4 * wk_rng_unit(&k->r) - 2); } /* 1
 static wk_ints ints(maker *k, int64_t n, int64_t lo, int64_t hi) {
   int64_t v[WK_MAX_RANK * 2];
   for (int64_t i = 0; i < n; i++) v[i] = pick(k, lo, hi);
+  return wk_ints_dup(k->m->arena, v, n);
+}
+
+static wk_ints list(maker *k, const int64_t *v, int64_t n) {
   return wk_ints_dup(k->m->arena, v, n);
 }
 
@@ -91,7 +96,7 @@ static tensor *image(maker *k) {
     const wk_type *y = type_of(k, t->q);
     if (y->rank == 4 && y->dims[2] > 1 && y->dims[3] > 1) return t;
   }
-  int64_t dims[] = {chance(k, 80) ? 1 : 2, chance(k, 40) ? pick(k, 1, 5) : 4 * pick(k, 1, 12),
+  int64_t dims[] = {chance(k, 80) ? 1 : 2, chance(k, 40) ? pick(k, 1, 5) : 4 * pick(k, 1, 18),
                     pick(k, 2, 9), pick(k, 2, 9)};
   add_input(k, 4, dims);
   return &k->t[k->n - 1];
@@ -151,17 +156,16 @@ static void conv(maker *k) {
   tensor x = *image(k);
   const wk_type t = *type_of(k, x.q);
   bool depthwise = chance(k, 30), one = chance(k, 40);
+  random_window win = random_window_draw(&k->r, 2, t.dims + 2, one ? 1 : 5, false);
   int64_t group = depthwise ? t.dims[1] : 1;
   int64_t oc = depthwise ? group : chance(k, 70) ? 4 * pick(k, 1, 20) : pick(k, 1, 9);
-  int64_t kh = one ? 1 : pick(k, 1, 3), kw = one ? 1 : pick(k, 1, 3);
+  int64_t kh = win.kernel[0], kw = win.kernel[1];
   int64_t dims[] = {oc, t.dims[1] / group, kh, kw};
   wk_attr_conv *a = wk_attrs_new(k->m->arena, WK_OP_CONV);
-  a->strides = ints(k, 2, 1, chance(k, 30) ? 2 : 1);
-  a->pads = one ? ints(k, 4, 0, 0) : ints(k, 4, kh > 1 && kw > 1 ? 1 : 0, kh > 1 && kw > 1 ? 1 : 0);
-  a->dilations = ints(k, 2, 1, 1);
+  a->strides = list(k, win.strides, 2);
+  a->pads = list(k, win.pads, 4);
+  a->dilations = list(k, win.dilations, 2);
   a->group = group;
-  if (t.dims[2] + a->pads.v[0] + a->pads.v[2] < kh || t.dims[3] + a->pads.v[1] + a->pads.v[3] < kw)
-    return;
   double sw;
   wk_value_id scales, w = weights(k, 4, dims, 0, &sw, &scales);
   double size = x.scale * sw * 5000 * sqrt((double)(dims[1] * kh * kw));
@@ -175,11 +179,12 @@ static void conv_transpose(maker *k) {
   tensor x = *image(k);
   const wk_type t = *type_of(k, x.q);
   int64_t group = t.dims[1] % 2 == 0 && chance(k, 40) ? 2 : 1;
-  int64_t dims[] = {t.dims[1], pick(k, 1, 6), pick(k, 1, 3), pick(k, 1, 3)};
+  random_window win = random_window_transposed(&k->r, 2, t.dims + 2, 4);
+  int64_t dims[] = {t.dims[1], pick(k, 1, 6), win.kernel[0], win.kernel[1]};
   wk_attr_conv_transpose *a = wk_attrs_new(k->m->arena, WK_OP_CONV_TRANSPOSE);
-  a->strides = ints(k, 2, 1, 2);
-  a->pads = ints(k, 4, 0, 0);
-  a->dilations = ints(k, 2, 1, 1);
+  a->strides = list(k, win.strides, 2);
+  a->pads = list(k, win.pads, 4);
+  a->dilations = list(k, win.dilations, 2);
   a->output_padding = ints(k, 2, 0, 0);
   a->group = group;
   double sw;
@@ -321,15 +326,13 @@ static void pool(maker *k) {
   tensor x = *image(k);
   bool max = chance(k, 50);
   const wk_type t = *type_of(k, x.q);
-  int64_t kernel[] = {pick(k, 1, t.dims[2] < 3 ? t.dims[2] : 3),
-                      pick(k, 1, t.dims[3] < 3 ? t.dims[3] : 3)};
-  int64_t pad = kernel[0] > 1 && kernel[1] > 1 ? pick(k, 0, 1) : 0;
+  random_window win = random_window_draw(&k->r, 2, t.dims + 2, 4, true);
   wk_attr_avg_pool *v = wk_attrs_new(k->m->arena, WK_OP_AVG_POOL);
   wk_attr_max_pool *m = wk_attrs_new(k->m->arena, WK_OP_MAX_POOL);
-  v->kernel = m->kernel = wk_ints_dup(k->m->arena, kernel, 2);
-  v->strides = m->strides = ints(k, 2, 1, 2);
-  v->pads = m->pads = ints(k, 4, pad, pad);
-  v->dilations = m->dilations = ints(k, 2, 1, 1);
+  v->kernel = m->kernel = list(k, win.kernel, 2);
+  v->strides = m->strides = list(k, win.strides, 2);
+  v->pads = m->pads = list(k, win.pads, 4);
+  v->dilations = m->dilations = list(k, win.dilations, 2);
   v->real_pads = chance(k, 50) ? v->pads : ints(k, 4, 0, 0);
   wk_value_id y = max ? wk_build(k->g, WK_OP_MAX_POOL, m, 1, real(k, &x))
                       : wk_build(k->g, WK_OP_AVG_POOL, v, 1, real(k, &x));

@@ -3,6 +3,7 @@
  * drawn like graphs, from values that they capture; where an output must have a given type and no
  * value has it, one is made. */
 #include "tests/random_middle.h"
+#include "tests/random_window.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -340,14 +341,15 @@ static void draw_conv(maker *k) {
   int sp = x.rank - 2;
   NEW(conv, CONV);
   a->group = chance(k, 20) ? x.dims[1] : 1;
-  if (a->group == 0) return;
+  if (wk_type_count(&x) == 0) return;
+  random_window win = random_window_draw(k->rng, sp, x.dims + 2, 3, false);
   w.dims[0] = a->group * pick(k, 1, 3);
   w.dims[1] = x.dims[1] / a->group;
-  for (int i = 0; i < sp; i++) w.dims[2 + i] = pick(k, 1, 3);
+  for (int i = 0; i < sp; i++) w.dims[2 + i] = win.kernel[i];
   in[1] = constant(k, &w, 0, 0);
-  a->strides = ints(k, sp, 1, 2);
-  a->dilations = ints(k, sp, 1, chance(k, 80) ? 1 : 2);
-  a->pads = ints(k, 2 * sp, 0, 2);
+  a->strides = wk_ints_dup(k->a, win.strides, sp);
+  a->dilations = wk_ints_dup(k->a, win.dilations, sp);
+  a->pads = wk_ints_dup(k->a, win.pads, 2 * sp);
   const wk_type *types[] = {&x, &w};
   wk_infer q = {.graph = k->g, .op = WK_OP_CONV, .attrs = a, .in = types, .n_in = 2, .n_out = 1,
                 .out = &y};
@@ -380,21 +382,23 @@ static void draw_matmul(maker *k) {
 static void draw_pool(maker *k) {
   wk_value_id x = real(k, 3, 5);
   int sp = type_of(k, x)->rank - 2;
+  if (wk_type_count(type_of(k, x)) == 0) return;
+  random_window win = random_window_draw(k->rng, sp, type_of(k, x)->dims + 2, 3, true);
   if (chance(k, 50)) {
     NEW(avg_pool, AVG_POOL);
-    a->kernel = ints(k, sp, 1, 3);
-    a->strides = ints(k, sp, 1, 2);
-    a->pads = wk_ints_fill(k->a, 2 * sp, 0);
-    a->real_pads = a->pads;
-    a->dilations = wk_ints_fill(k->a, sp, 1);
+    a->kernel = wk_ints_dup(k->a, win.kernel, sp);
+    a->strides = wk_ints_dup(k->a, win.strides, sp);
+    a->pads = wk_ints_dup(k->a, win.pads, 2 * sp);
+    a->real_pads = chance(k, 50) ? a->pads : wk_ints_fill(k->a, 2 * sp, 0);
+    a->dilations = wk_ints_dup(k->a, win.dilations, sp);
     node(k, WK_OP_AVG_POOL, a, &x, 1, 1, NULL);
     return;
   }
   NEW(max_pool, MAX_POOL);
-  a->kernel = ints(k, sp, 1, 3);
-  a->strides = ints(k, sp, 1, 2);
-  a->pads = wk_ints_fill(k->a, 2 * sp, 0);
-  a->dilations = wk_ints_fill(k->a, sp, 1);
+  a->kernel = wk_ints_dup(k->a, win.kernel, sp);
+  a->strides = wk_ints_dup(k->a, win.strides, sp);
+  a->pads = wk_ints_dup(k->a, win.pads, 2 * sp);
+  a->dilations = wk_ints_dup(k->a, win.dilations, sp);
   node(k, WK_OP_MAX_POOL, a, &x, 1, 1, NULL);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every kernel family on small shapes with tails, strides, padding, dilation, groups and odd
- * strides, on every instruction set that this machine runs, against naive loops; and the promise
- * that the result doesn't depend on how tasks are shared out. */
+ * strides, and random ones, others for every instruction set that this machine runs, against naive
+ * loops; and the promise that the result doesn't depend on how tasks are shared out. */
 #include "tests/kernel_harness.h"
+#include "tests/random_window.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { MAX_CASES = 128 };
+enum { MAX_CASES = 128, RANDOM_CONVS = 24 };
 
 typedef struct {
   kh_case cases[MAX_CASES];
@@ -212,16 +213,39 @@ static void check_gaps(const kh_case *c, const char *before) {
         fail_msg("%s: wrote outside of its view", c->name);
 }
 
-static void add_floats(suite *s) {
+/* Windows padded at each end on their own; channels and layouts that choose each kind of rows. */
+static void random_conv(suite *s, wk_rng *r) {
+  static const int64_t channels[] = {1, 3, 4, 6, 16, 17, 20, 64, 68};
+  static const char *const names[] = {"random", "random, NCHW", "random, depthwise",
+                                      "random, groups"};
+  int64_t kind = wk_rng_range(r, 0, 3), cin = channels[wk_rng_range(r, 0, 8)];
+  int64_t group = kind == 2 ? cin : kind == 3 && cin % 2 == 0 ? 2 : 1;
+  const int64_t size[] = {wk_rng_range(r, 1, 9), wk_rng_range(r, 1, 12)};
+  random_window w = random_window_draw(r, 2, size, 5, false);
+  wk_cpu_conv_desc d = {.n = wk_rng_range(r, 1, 2), .h = size[0], .w = size[1], .cin = cin,
+                        .cout = group * wk_rng_range(r, 1, kind == 2 ? 2 : 20),
+                        .kh = w.kernel[0], .kw = w.kernel[1], .stride_h = w.strides[0],
+                        .stride_w = w.strides[1], .pad_h = w.pads[0], .pad_w = w.pads[1],
+                        .dil_h = w.dilations[0], .dil_w = w.dilations[1], .group = group};
+  d.oh = (d.h + w.pads[0] + w.pads[2] - (d.kh - 1) * d.dil_h - 1) / d.stride_h + 1;
+  d.ow = (d.w + w.pads[1] + w.pads[3] - (d.kw - 1) * d.dil_w - 1) / d.stride_w + 1;
+  if (kind == 1)
+    memcpy(d.x_stride, (int64_t[]){d.cin * d.h * d.w, d.w, 1, d.h * d.w}, sizeof d.x_stride);
+  conv(s, names[kind], d, (kh_epilogue)wk_rng_range(r, KH_PLAIN, KH_BIAS_RESIDUAL_RELU));
+}
+
+static void add_floats(suite *s, uint64_t seed) {
+  wk_rng r = {seed};
   add_convs(s);
   add_matmuls(s);
+  for (int i = 0; i < RANDOM_CONVS; i++) random_conv(s, &r);
 }
 
 /* The same shapes on 8-bit integers, signs by turns. */
-static void add_integers(suite *s) {
+static void add_integers(suite *s, uint64_t seed) {
   static const wk_dtype signs[][2] = {{WK_U8, WK_I8}, {WK_I8, WK_I8}, {WK_U8, WK_I8},
                                       {WK_I8, WK_U8}, {WK_I8, WK_I8}, {WK_U8, WK_U8}};
-  add_floats(s);
+  add_floats(s, seed + 1000);
   size_t kept = 0;
   for (size_t i = 0; i < s->n; i++) {
     kh_case *c = &s->cases[kept];
@@ -234,10 +258,20 @@ static void add_integers(suite *s) {
   s->n = kept;
 }
 
-static void check_isa(const wk_simd *simd, void (*add)(suite *)) {
+static void fail_case(const kh_case *c, const wk_simd *simd, double error) {
+  const wk_cpu_conv_desc *d = &c->conv;
+  if (!c->is_conv) fail_msg("%s on %s: error %g", c->name, simd->name, error);
+  fail_msg("%s on %s: error %g: %dx%dx%dx%d, %dx%d to %dx%dx%d, stride %d,%d pad %d,%d dilation "
+           "%d,%d groups %d", c->name, simd->name, error, (int)d->n, (int)d->h, (int)d->w,
+           (int)d->cin, (int)d->kh, (int)d->kw, (int)d->oh, (int)d->ow, (int)d->cout,
+           (int)d->stride_h, (int)d->stride_w, (int)d->pad_h, (int)d->pad_w, (int)d->dil_h,
+           (int)d->dil_w, (int)d->group);
+}
+
+static void check_isa(const wk_simd *simd, uint64_t seed, void (*add)(suite *, uint64_t)) {
   static suite s;
   memset(&s, 0, sizeof s);
-  add(&s);
+  add(&s, seed);
   kh_module m;
   kh_module_init(&m, simd);
   for (size_t i = 0; i < s.n; i++) kh_case_emit(&m, &s.cases[i]);
@@ -249,7 +283,7 @@ static void check_isa(const wk_simd *simd, void (*add)(suite *)) {
     memcpy(before, c->y, (size_t)kh_sizes(c).y);
     kh_case_run(c, 0, c->kernel.n_tasks);
     double error = kh_case_error(c, 0);
-    if (!(error <= 1)) fail_msg("%s on %s: error %g", c->name, simd->name, error);
+    if (!(error <= 1)) fail_case(c, simd, error);
     check_gaps(c, before);
     check_task_split(c);
     free(before);
@@ -262,14 +296,14 @@ static void test_every_isa(void **state) {
   (void)state;
   const wk_simd *simd;
   for (int i = 0; (simd = wk_simd_row(i)); i++)
-    if (wk_simd_runs_here(simd)) check_isa(simd, add_floats);
+    if (wk_simd_runs_here(simd)) check_isa(simd, (uint64_t)i, add_floats);
 }
 
 static void test_integers(void **state) {
   (void)state;
   const wk_simd *simd;
   for (int i = 0; (simd = wk_simd_row(i)); i++)
-    if (wk_simd_runs_here(simd)) check_isa(simd, add_integers);
+    if (wk_simd_runs_here(simd)) check_isa(simd, (uint64_t)i, add_integers);
 }
 
 /* The residual may be the output buffer itself. */
