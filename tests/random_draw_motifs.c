@@ -202,6 +202,50 @@ static wk_value_id elementwise(draw *d, wk_value_id x) {
   return draw_2(d, draw_chance(d, 50) ? WK_OP_ADD : WK_OP_MUL, NULL, x, draw_beside(d, x, false));
 }
 
+/* A slice, or padding, with other numbers on every axis. */
+static wk_value_id cut_or_padded(draw *d, wk_value_id x) {
+  const wk_type t = *draw_type(d, x);
+  bool cuts = draw_chance(d, 50);
+  int64_t first[WK_MAX_RANK], second[WK_MAX_RANK], ones[WK_MAX_RANK];
+  for (int i = 0; i < t.rank; i++) {
+    first[i] = draw_int(d, 0, cuts ? t.dims[i] - 1 : 2);
+    second[i] = cuts ? draw_int(d, 1, t.dims[i] - first[i]) : draw_int(d, 0, 2);
+    ones[i] = 1;
+  }
+  if (!cuts) {
+    wk_attr_pad *a = wk_attrs_new(d->a, WK_OP_PAD);
+    a->before = wk_ints_dup(d->a, first, t.rank);
+    a->after = wk_ints_dup(d->a, second, t.rank);
+    return draw_1(d, WK_OP_PAD, a, x);
+  }
+  wk_attr_slice *a = wk_attrs_new(d->a, WK_OP_SLICE);
+  a->starts = wk_ints_dup(d->a, first, t.rank);
+  a->sizes = wk_ints_dup(d->a, second, t.rank);
+  a->steps = wk_ints_dup(d->a, ones, t.rank);
+  return draw_1(d, WK_OP_SLICE, a, x);
+}
+
+/* An operator whose attributes name axes. */
+static wk_value_id along_axes(draw *d, wk_value_id x) {
+  const wk_type t = *draw_type(d, x);
+  int64_t axis = draw_int(d, 0, t.rank - 1);
+  if (draw_chance(d, 50)) return cut_or_padded(d, x);
+  if (draw_chance(d, 30)) {
+    wk_attr_concat *a = wk_attrs_new(d->a, WK_OP_CONCAT);
+    a->axis = axis;
+    return draw_2(d, WK_OP_CONCAT, a, x, draw_of_type(d, t.dtype, t.rank, t.dims));
+  }
+  if (draw_chance(d, 50)) {
+    wk_attr_softmax *a = wk_attrs_new(d->a, WK_OP_SOFTMAX);
+    a->axis = axis;
+    return draw_1(d, WK_OP_SOFTMAX, a, x);
+  }
+  const int64_t axes[] = {axis, t.rank - 1};
+  wk_attr_reduce_max *a = wk_attrs_new(d->a, WK_OP_REDUCE_MAX);
+  a->axes = wk_ints_dup(d->a, axes, axis < t.rank - 1 ? draw_int(d, 1, 2) : 1);
+  return draw_1(d, WK_OP_REDUCE_MAX, a, x);
+}
+
 /* transpose, something, a transpose that may undo the first. */
 static void around_transposes(draw *d) {
   wk_value_id x = draw_real(d, 2, 5);
@@ -213,7 +257,9 @@ static void around_transposes(draw *d) {
   for (int i = 0; i < rank; i++) back[perm[i]] = i;
   wk_value_id y = transpose(d, x, perm);
   if (y == WK_NONE) return;
-  for (int64_t n = draw_int(d, 1, 3); n > 0 && y != WK_NONE; n--) y = elementwise(d, y);
+  for (int64_t n = draw_int(d, 1, 3); n > 0 && y != WK_NONE; n--)
+    y = draw_chance(d, 30) ? along_axes(d, y) : elementwise(d, y);
+  if (y == WK_NONE) return;
   if (draw_chance(d, 30)) y = add(d, y, transpose(d, draw_of_type(d, draw_type(d, x)->dtype, rank,
                                                                   draw_type(d, x)->dims), perm));
   if (draw_chance(d, 25) && y != WK_NONE) y = reduce(d, WK_OP_REDUCE_MEAN, y, rank - 1);

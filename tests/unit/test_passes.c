@@ -16,7 +16,7 @@
 #include "compiler/passes/passes.h"
 #include "tests/random_graph.h"
 
-static uint64_t first_seed = 1, n_seeds = 150;
+static uint64_t first_seed = 1, n_seeds = 1500;
 
 /* One step under test: passes of the stage before it have run when `settled`. */
 typedef enum { PASS_ON_GRAPH, LOWER, PASS_ON_PRIMITIVES, EVERYTHING } step_kind;

@@ -13,7 +13,7 @@
 #include "tests/random_middle.h"
 #include "tests/unit/middle.h"
 
-static struct { uint64_t first, count; } range = {1, 400};
+static struct { uint64_t first, count; } range = {1, 2000};
 
 static int node_count(uint64_t seed) { return 4 + (int)(seed % 41 < 36 ? seed % 12 : seed % 41); }
 
