@@ -51,6 +51,11 @@ if(NOT WICK_SANITIZE)
   add_test(NAME lint/rtl COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/rtl $<TARGET_FILE:wick>)
 endif()
 
+# The link lines in the README, which are for libraries without sanitizers.
+if(NOT WICK_SANITIZE)
+  add_test(NAME bundle/readme COMMAND ${CMAKE_SOURCE_DIR}/tests/bundle/readme ${CMAKE_BINARY_DIR})
+endif()
+
 # Real models through the command.
 foreach(suite node own own-eval float float-eval int8 int8-eval random)
   add_test(NAME models/${suite}
