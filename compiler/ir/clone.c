@@ -12,14 +12,16 @@ typedef struct {
 
 typedef struct {
   wk_module *m;
+  wk_map *index;      /* name of a graph -> pair */
   WK_VEC(pair) pairs; /* every graph that has a copy; those from `next` on are still empty */
   size_t next;
 } cloner;
 
 static wk_graph *copy_of(cloner *c, const wk_graph *g) {
-  for (size_t i = 0; i < c->pairs.n; i++)
-    if (c->pairs.data[i].from == g) return c->pairs.data[i].to;
+  uint32_t i;
+  if (wk_map_get(c->index, g->name, &i)) return c->pairs.data[i].to;
   pair p = {g, wk_graph_new(c->m, g->name)};
+  wk_map_put(c->index, g->name, (uint32_t)c->pairs.n);
   wk_vec_push(&c->pairs, p);
   return p.to;
 }
@@ -75,10 +77,11 @@ static void copy_pending(cloner *c) {
 }
 
 wk_graph *wk_graph_clone_into(wk_module *m, const wk_graph *g) {
-  cloner c = {.m = m};
+  cloner c = {.m = m, .index = wk_map_new()};
   wk_graph *copy = copy_of(&c, g);
   copy_pending(&c);
   wk_vec_free(&c.pairs);
+  wk_map_free(c.index);
   return copy;
 }
 
@@ -88,10 +91,11 @@ wk_module *wk_module_clone(const wk_module *m) {
   copy->opset = m->opset;
   copy->constant_bytes_left = m->constant_bytes_left;
   copy->fold_work_left = m->fold_work_left;
-  cloner c = {.m = copy};
+  cloner c = {.m = copy, .index = wk_map_new()};
   for (size_t i = 0; i < m->graphs.n; i++) copy_of(&c, m->graphs.data[i]);
   if (m->main) copy->main = copy_of(&c, m->main);
   copy_pending(&c);
   wk_vec_free(&c.pairs);
+  wk_map_free(c.index);
   return copy;
 }

@@ -14,6 +14,7 @@ wk_module *wk_module_new(const char *name) {
   wk_module *m = wk_arena_alloc(a, sizeof *m);
   m->arena = a;
   m->name = wk_arena_strdup(a, name ? name : "");
+  m->names = wk_map_new();
   m->constant_bytes_left = m->fold_work_left = INT64_MAX;
   return m;
 }
@@ -32,6 +33,7 @@ void wk_module_free(wk_module *m) {
   if (!m) return;
   for (size_t i = 0; i < m->graphs.n; i++) free_graph(m->graphs.data[i]);
   wk_vec_free(&m->graphs);
+  wk_map_free(m->names);
   for (size_t i = 0; i < m->blobs.n; i++) free(m->blobs.data[i]);
   wk_vec_free(&m->blobs);
   for (size_t i = 0; i < m->files.n; i++) wk_file_unmap(&m->files.data[i]);
@@ -39,10 +41,17 @@ void wk_module_free(wk_module *m) {
   wk_arena_free(m->arena);
 }
 
+void wk_module_drop_graphs(wk_module *m, size_t n) {
+  while (m->graphs.n > n) {
+    wk_graph *gone = m->graphs.data[--m->graphs.n];
+    wk_map_put(m->names, gone->name, 0);
+    free_graph(gone);
+  }
+}
+
 static bool graph_name_taken(const wk_module *m, const char *name) {
-  for (size_t i = 0; i < m->graphs.n; i++)
-    if (strcmp(m->graphs.data[i]->name, name) == 0) return true;
-  return false;
+  uint32_t is_there = 0;
+  return wk_map_get(m->names, name, &is_there) && is_there;
 }
 
 wk_graph *wk_graph_new(wk_module *m, const char *name) {
@@ -54,6 +63,7 @@ wk_graph *wk_graph_new(wk_module *m, const char *name) {
   g->name = wk_arena_strdup(m->arena, unique);
   g->module = m;
   g->names = wk_map_new();
+  wk_map_put(m->names, g->name, 1);
   wk_vec_push(&m->graphs, g);
   if (!m->main) m->main = g;
   return g;
@@ -62,19 +72,26 @@ wk_graph *wk_graph_new(wk_module *m, const char *name) {
 /* Which graphs the main one reaches through bodies, parallel to m->graphs. */
 static bool *reachable_graphs(const wk_module *m, wk_arena *scratch) {
   bool *seen = wk_arena_alloc(scratch, m->graphs.n + 1);
+  wk_map *index = wk_map_new(); /* names are unique */
   uint32_t *work = wk_arena_alloc(scratch, (m->graphs.n + 1) * sizeof *work);
   size_t n_work = 0;
-  for (uint32_t i = 0; i < m->graphs.n; i++)
+  for (uint32_t i = 0; i < m->graphs.n; i++) {
+    wk_map_put(index, m->graphs.data[i]->name, i);
     if (m->graphs.data[i] == m->main) seen[i] = true, work[n_work++] = i;
+  }
   while (n_work) {
     const wk_graph *g = m->graphs.data[work[--n_work]];
     for (size_t k = 0; k < g->nodes.n; k++) {
       const wk_node *n = &g->nodes.data[k];
-      for (uint32_t b = 0; !n->dead && b < n->n_bodies; b++)
-        for (uint32_t i = 0; i < m->graphs.n; i++)
-          if (m->graphs.data[i] == n->bodies[b] && !seen[i]) seen[i] = true, work[n_work++] = i;
+      for (uint32_t b = 0; !n->dead && b < n->n_bodies; b++) {
+        uint32_t i;
+        if (!wk_map_get(index, n->bodies[b]->name, &i) || seen[i]) continue;
+        seen[i] = true;
+        work[n_work++] = i;
+      }
     }
   }
+  wk_map_free(index);
   return seen;
 }
 
@@ -84,8 +101,13 @@ wk_status wk_module_normalise(wk_module *m) {
   bool *seen = reachable_graphs(m, scratch);
   size_t kept = 0;
   for (size_t i = 0; i < m->graphs.n; i++) {
-    if (seen[i]) m->graphs.data[kept++] = m->graphs.data[i];
-    else free_graph(m->graphs.data[i]);
+    wk_graph *g = m->graphs.data[i];
+    if (seen[i]) {
+      m->graphs.data[kept++] = g;
+      continue;
+    }
+    wk_map_put(m->names, g->name, 0);
+    free_graph(g);
   }
   m->graphs.n = kept;
   wk_arena_free(scratch);

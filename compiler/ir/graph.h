@@ -67,6 +67,7 @@ struct wk_module {
   int64_t opset;        /* default-domain opset of the imported file, 0 if none */
   wk_graph *main;
   WK_VEC(wk_graph *) graphs; /* every function, main first */
+  wk_map *names;             /* of graphs; value: 0 when the graph is gone */
   WK_VEC(void *) blobs;      /* malloc'ed constant data, freed with the module */
   WK_VEC(wk_file) files;     /* maps that constants point into, unmapped with the module */
   /* Budgets of what compilation computes, which the importer sets by the size of the file: bytes
@@ -79,6 +80,7 @@ void wk_module_free(wk_module *m); /* NULL ok */
 /* Constants share data: the original must outlive it. */
 wk_module *wk_module_clone(const wk_module *m);
 wk_graph *wk_graph_new(wk_module *m, const char *name); /* the first one becomes main */
+void wk_module_drop_graphs(wk_module *m, size_t n); /* all but the first n */
 
 static inline wk_value *wk_val(const wk_graph *g, wk_value_id v) { return &g->values.data[v]; }
 static inline wk_node *wk_nod(const wk_graph *g, wk_node_id n) { return &g->nodes.data[n]; }

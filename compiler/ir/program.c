@@ -13,6 +13,7 @@ wk_program *wk_program_new(const char *name) {
   wk_program *p = wk_xcalloc(1, sizeof *p);
   p->arena = wk_arena_new();
   p->name = wk_arena_strdup(p->arena, name ? name : "");
+  p->names = wk_map_new();
   return p;
 }
 
@@ -34,6 +35,7 @@ void wk_program_free(wk_program *p) {
   if (!p) return;
   free_blocks(p);
   wk_vec_free(&p->buffers);
+  wk_map_free(p->names);
   wk_vec_free(&p->inputs);
   wk_vec_free(&p->outputs);
   for (size_t i = 0; i < p->blobs.n; i++) free(p->blobs.data[i]);
@@ -42,22 +44,14 @@ void wk_program_free(wk_program *p) {
   free(p);
 }
 
-static bool name_taken(const wk_program *p, const char *name) {
-  for (size_t i = 0; i < p->buffers.n; i++)
-    if (!strcmp(p->buffers.data[i].name, name)) return true;
-  return false;
-}
-
 uint32_t wk_program_buffer(wk_program *p, const wk_buffer *b) {
   wk_buffer copy = *b;
   const char *base = b->name && *b->name ? b->name : "t";
+  uint32_t other;
   copy.name = wk_arena_strdup(p->arena, base);
-  if (name_taken(p, copy.name)) {
-    for (size_t k = p->buffers.n;; k++) {
-      copy.name = wk_arena_printf(p->arena, "%s.%zu", base, k);
-      if (!name_taken(p, copy.name)) break;
-    }
-  }
+  for (size_t k = p->buffers.n; wk_map_get(p->names, copy.name, &other); k++)
+    copy.name = wk_arena_printf(p->arena, "%s.%zu", base, k);
+  wk_map_put(p->names, copy.name, (uint32_t)p->buffers.n);
   wk_vec_push(&p->buffers, copy);
   return (uint32_t)p->buffers.n - 1;
 }

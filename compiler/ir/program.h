@@ -78,6 +78,7 @@ typedef struct wk_program {
   wk_arena *arena;
   const char *name;
   WK_VEC(wk_buffer) buffers;
+  wk_map *names; /* of the buffers; value: id */
   WK_VEC(wk_program_io) inputs, outputs;
   wk_block body;
   WK_VEC(void *) blobs; /* malloc'ed data of constants, freed with the program */

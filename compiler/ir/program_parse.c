@@ -14,7 +14,6 @@ typedef struct {
 typedef struct {
   wk_lexer lex;
   wk_program *p;
-  wk_map *buffers;
   int64_t splat_budget;
   frame stack[WK_TEXT_MAX_DEPTH];
   int depth;
@@ -103,7 +102,7 @@ static wk_status parse_buffer(parser *p) {
   }
   wk_token name = p->lex.tok;
   WK_TRY(wk_lex_text(&p->lex, WK_TOK_VALUE, &b.name));
-  if (wk_map_get(p->buffers, b.name, &other))
+  if (wk_map_get(p->p->names, b.name, &other))
     return ERROR_AT(p, &name, "a second buffer %%%s", b.name);
   WK_TRY(wk_lex_expect(&p->lex, ':'));
   if (bound) {
@@ -120,7 +119,7 @@ static wk_status parse_buffer(parser *p) {
   if (found) WK_TRY(wk_lex_int(&p->lex, &b.offset));
   if (b.region == WK_REGION_CONST) WK_TRY(parse_contents(p, &b));
   b.name = wk_arena_strdup(p->p->arena, b.name);
-  wk_map_put(p->buffers, b.name, (uint32_t)p->p->buffers.n);
+  wk_map_put(p->p->names, b.name, (uint32_t)p->p->buffers.n);
   wk_vec_push(&p->p->buffers, b);
   return NULL;
 }
@@ -144,7 +143,7 @@ static wk_status parse_tensor(parser *p, wk_view *v) {
   const char *name;
   wk_ints dims;
   WK_TRY(wk_lex_text(&p->lex, WK_TOK_VALUE, &name));
-  if (!wk_map_get(p->buffers, name, &v->buffer))
+  if (!wk_map_get(p->p->names, name, &v->buffer))
     return ERROR_AT(p, &at, "there is no buffer %%%s", name);
   at = p->lex.tok;
   WK_TRY(wk_ints_parse(&p->lex, p->lex.arena, '[', ']', &dims));
@@ -316,13 +315,12 @@ static wk_status parse_program(parser *p) {
 
 wk_status wk_program_parse(const char *text, const char *file_name, wk_program **out) {
   wk_arena *scratch = wk_arena_new();
-  parser p = {.p = wk_program_new(""), .buffers = wk_map_new(),
+  parser p = {.p = wk_program_new(""),
               .splat_budget = WK_TEXT_MAX_REPEATED};
   wk_status s = wk_lex_start(&p.lex, scratch, text, file_name);
   if (!s) s = parse_program(&p);
   if (s) wk_program_free(p.p);
   *out = s ? NULL : p.p;
-  wk_map_free(p.buffers);
   wk_arena_free(scratch);
   return s;
 }

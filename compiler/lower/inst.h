@@ -18,7 +18,7 @@ typedef struct {
   const wk_inst_pos *flat;
   size_t n;
   const uint32_t *first;
-  const wk_access *accesses;
+  wk_access *accesses;
 } wk_accesses;
 wk_accesses wk_program_accesses(const wk_program *p, wk_arena *scratch);
 
@@ -27,9 +27,9 @@ wk_accesses wk_program_accesses(const wk_program *p, wk_arena *scratch);
 bool wk_view_same_shape(const wk_view *a, const wk_view *b);
 /* The view covers its buffer: as many distinct elements as fit. */
 bool wk_view_covers(const wk_program *p, const wk_view *v);
-/* Removes instruction i from its block, a copy also from the program's count of copies. Bodies it
- * has must be empty. */
-void wk_block_remove(wk_program *p, wk_block *b, size_t i);
+/* Before an instruction is taken out of its block: a copy goes from the program's count of copies.
+ * Bodies it has must be empty. */
+void wk_inst_drop(wk_program *p, wk_inst *i);
 
 wk_status wk_inst_sink_copies(wk_program *p, wk_arena *scratch, int64_t *changes);
 wk_status wk_inst_in_place(wk_program *p, wk_arena *scratch, int64_t *changes);

@@ -28,16 +28,26 @@ static bool is_dead(const wk_program *p, const wk_inst *i, const uint32_t *reads
   return i->n_out > 0;
 }
 
+static void close_gaps(wk_block *b) {
+  size_t kept = 0;
+  for (size_t i = 0; i < b->insts.n; i++)
+    if (b->insts.data[i]) b->insts.data[kept++] = b->insts.data[i];
+  b->insts.n = kept;
+}
+
 static void sweep(wk_program *p, wk_block *b, uint32_t *reads, int64_t *removed) {
+  int64_t before = *removed;
   for (size_t i = b->insts.n; i-- > 0;) {
     wk_inst *inst = b->insts.data[i];
     if (!is_dead(p, inst, reads)) continue;
     for (uint32_t k = 0; k < inst->n_operands; k++)
       if (inst->operands[k].buffer != WK_NONE && inst->operands[k].role != WK_ROLE_OUT)
         reads[inst->operands[k].buffer]--;
-    wk_block_remove(p, b, i);
+    wk_inst_drop(p, inst);
+    b->insts.data[i] = NULL;
     ++*removed;
   }
+  if (*removed > before) close_gaps(b);
 }
 
 wk_status wk_inst_dead_stores(wk_program *p, wk_arena *scratch, int64_t *changes) {

@@ -11,6 +11,7 @@ typedef struct {
   wk_accesses acc;
   wk_live *live;
   int64_t *loop; /* per position: that of the innermost loop around, -1 outside */
+  uint32_t *next, *last; /* per buffer: the chain of those whose mentions are its own by now */
 } in_place;
 
 /* First operand (behind the outputs) that is read element by element; everything before is not. */
@@ -45,10 +46,11 @@ static bool may_take(const in_place *s, int64_t position, const wk_view *out, co
 }
 
 static void rename_buffer(in_place *s, uint32_t from, uint32_t to) {
-  for (size_t i = 0; i < s->acc.n; i++)
-    for (uint32_t k = 0; k < s->acc.flat[i].inst->n_operands; k++)
-      if (s->acc.flat[i].inst->operands[k].buffer == from)
-        s->acc.flat[i].inst->operands[k].buffer = to;
+  for (uint32_t b = from; b != WK_NONE; b = s->next[b])
+    for (uint32_t i = s->acc.first[b]; i < s->acc.first[b + 1]; i++)
+      s->acc.accesses[i].view->buffer = to;
+  s->next[s->last[to]] = from;
+  s->last[to] = s->last[from];
   s->live[to].last = s->live[from].last;
   s->live[from] = (wk_live){.first = 1, .last = 0};
   s->p->buffers.data[from].size = 0; /* left without uses */
@@ -80,6 +82,12 @@ static int64_t *loops_around(const wk_accesses *acc, wk_arena *scratch) {
 wk_status wk_inst_in_place(wk_program *p, wk_arena *scratch, int64_t *changes) {
   in_place s = {.p = p, .acc = wk_program_accesses(p, scratch), .live = wk_liveness(p, scratch)};
   s.loop = loops_around(&s.acc, scratch);
+  s.next = wk_arena_alloc(scratch, (p->buffers.n + 1) * sizeof *s.next);
+  s.last = wk_arena_alloc(scratch, (p->buffers.n + 1) * sizeof *s.last);
+  for (uint32_t b = 0; b < p->buffers.n; b++) {
+    s.next[b] = WK_NONE;
+    s.last[b] = b;
+  }
   for (size_t i = 0; i < s.acc.n; i++) {
     const wk_inst *inst = s.acc.flat[i].inst;
     if (first_elementwise(inst) >= inst->n_operands) continue;

@@ -185,15 +185,10 @@ static void to_scratch(wk_program *p, const wk_block *body, uint32_t buffer, int
   p->buffers.data[buffer].size = 0;
 }
 
-static void make_scratch(wk_program *p, const wk_accesses *acc, const wk_live *live,
-                         const wk_block *body, int outer) {
-  int64_t first = INT64_MAX, last = -1;
-  for (size_t i = 0; i < acc->n; i++)
-    for (size_t k = 0; k < body->insts.n; k++)
-      if (acc->flat[i].inst == body->insts.data[k]) {
-        if ((int64_t)i < first) first = (int64_t)i;
-        last = (int64_t)i;
-      }
+/* first: the position of the body's first instruction; members have no bodies of their own. */
+static void make_scratch(wk_program *p, const wk_live *live, const wk_block *body, int64_t first,
+                         int outer) {
+  int64_t last = first + (int64_t)body->insts.n - 1;
   for (size_t i = 0; i < body->insts.n; i++) {
     wk_inst *inst = body->insts.data[i];
     for (uint32_t k = 0; k < inst->n_out; k++) {
@@ -219,10 +214,11 @@ static char *joined_names(wk_program *p, const wk_block *body) {
   return out;
 }
 
-static void fuse(wk_program *p, const wk_accesses *acc, const wk_live *live, const group *g) {
+/* The nest that takes the group's place; NULL when that is not possible. */
+static wk_inst *fuse(wk_program *p, const wk_live *live, const group *g, int64_t first) {
   int64_t perm[WK_MAX_RANK];
   int outer;
-  if (!permutation(g, perm, &outer)) return;
+  if (!permutation(g, perm, &outer)) return NULL;
   wk_inst *nest = wk_inst_new(p, WK_OP_NEST, NULL, 0, 0);
   ((wk_attr_nest *)nest->attrs)->outer = outer;
   nest->n_bodies = 1;
@@ -232,31 +228,43 @@ static void fuse(wk_program *p, const wk_accesses *acc, const wk_live *live, con
     wk_block_append(&nest->bodies[0], g->block->insts.data[i]);
   }
   nest->name = joined_names(p, &nest->bodies[0]);
-  make_scratch(p, acc, live, &nest->bodies[0], outer);
-  g->block->insts.data[g->begin] = nest;
-  for (size_t i = g->begin + 1; i < g->end; i++) wk_block_remove(p, g->block, g->begin + 1);
+  make_scratch(p, live, &nest->bodies[0], first, outer);
+  return nest;
 }
 
-static void fuse_block(wk_program *p, wk_block *b, const wk_accesses *acc, const wk_live *live,
-                       int64_t *changes) {
-  for (size_t i = 0; i < b->insts.n; i++) {
-    group g = {.p = p, .block = b, .begin = i, .end = i};
-    if (!is_member(b->insts.data[i])) continue;
-    g.rank = b->insts.data[i]->operands[0].rank;
-    memcpy(g.dims, b->insts.data[i]->operands[0].dims, sizeof g.dims);
-    while (g.end < b->insts.n && extend(&g)) {}
-    while (g.end - g.begin > 1 && !connected(&g)) g.end--;
-    memset(g.reduced, 0, sizeof g.reduced);
-    g.has_reduce = g.uses_index = false;
-    for (size_t k = g.begin; k < g.end; k++) {
-      note_reduced(&g, b->insts.data[k]);
-      g.uses_index |= inst_uses_index(b->insts.data[k]);
-    }
-    if (g.end - g.begin < 2 || !g.has_reduce || outer_positions(&g) < 2 || !views_allow(&g))
-      continue;
-    fuse(p, acc, live, &g);
-    ++*changes;
+/* The longest group that begins at i and is worth a nest. */
+static bool find_group(const wk_program *p, wk_block *b, size_t i, group *g) {
+  *g = (group){.p = p, .block = b, .begin = i, .end = i};
+  if (!is_member(b->insts.data[i])) return false;
+  g->rank = b->insts.data[i]->operands[0].rank;
+  memcpy(g->dims, b->insts.data[i]->operands[0].dims, sizeof g->dims);
+  while (g->end < b->insts.n && extend(g)) {}
+  while (g->end - g->begin > 1 && !connected(g)) g->end--;
+  memset(g->reduced, 0, sizeof g->reduced);
+  g->has_reduce = g->uses_index = false;
+  for (size_t k = g->begin; k < g->end; k++) {
+    note_reduced(g, b->insts.data[k]);
+    g->uses_index |= inst_uses_index(b->insts.data[k]);
   }
+  return g->end - g->begin >= 2 && g->has_reduce && outer_positions(g) >= 2 && views_allow(g);
+}
+
+/* position: of the block's first instruction in the flat list. */
+static void fuse_block(wk_program *p, wk_block *b, const wk_accesses *acc, size_t position,
+                       const wk_live *live, int64_t *changes) {
+  size_t kept = 0;
+  for (size_t i = 0; i < b->insts.n;) {
+    group g;
+    wk_inst *inst = b->insts.data[i], *nest = NULL;
+    while (acc->flat[position].inst != inst) position++; /* past the bodies before it */
+    if (find_group(p, b, i, &g)) {
+      nest = fuse(p, live, &g, (int64_t)position);
+      ++*changes;
+    }
+    i += nest ? g.end - g.begin : 1;
+    b->insts.data[kept++] = nest ? nest : inst;
+  }
+  b->insts.n = kept;
 }
 
 wk_status wk_inst_fuse_nests(wk_program *p, wk_arena *scratch, int64_t *changes) {
@@ -265,7 +273,7 @@ wk_status wk_inst_fuse_nests(wk_program *p, wk_arena *scratch, int64_t *changes)
   for (size_t i = 0; i < acc.n; i++)
     for (uint32_t b = 0; b < acc.flat[i].inst->n_bodies; b++)
       if (acc.flat[i].inst->op != WK_OP_NEST)
-        fuse_block(p, &acc.flat[i].inst->bodies[b], &acc, live, changes);
-  fuse_block(p, &p->body, &acc, live, changes);
+        fuse_block(p, &acc.flat[i].inst->bodies[b], &acc, i + 1, live, changes);
+  fuse_block(p, &p->body, &acc, 0, live, changes);
   return NULL;
 }

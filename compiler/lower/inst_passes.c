@@ -62,14 +62,11 @@ bool wk_view_covers(const wk_program *p, const wk_view *v) {
   return v->step == 0 && count * wk_dtype_size(v->dtype) == p->buffers.data[v->buffer].size;
 }
 
-void wk_block_remove(wk_program *p, wk_block *b, size_t i) {
-  wk_inst *gone = b->insts.data[i];
+void wk_inst_drop(wk_program *p, wk_inst *gone) {
   if (gone->op == WK_OP_COPY) {
     const wk_view *v = &gone->operands[0];
     p->copies_after--;
     p->copy_bytes_after -= wk_view_count(v) * wk_dtype_size(v->dtype);
   }
   for (uint32_t k = 0; k < gone->n_bodies; k++) wk_vec_free(&gone->bodies[k].insts);
-  memmove(&b->insts.data[i], &b->insts.data[i + 1], (b->insts.n - i - 1) * sizeof *b->insts.data);
-  b->insts.n--;
 }

@@ -4,7 +4,7 @@
  *                         transpose, slice, expand, concat, split, pad)
  *   2. (graph passes on primitives, layout, order)
  *   3. wk_generate        primitives become instructions, views become strides or copies
- *   4. wk_inst_passes     instruction passes, listed in inst_passes.def */
+ *   4. wk_inst_passes     instruction passes, listed in inst_passes.c */
 #ifndef WICK_LOWER_H
 #define WICK_LOWER_H
 

@@ -89,15 +89,7 @@ wk_import_mark wk_import_mark_take(const wk_importer *im) {
 void wk_import_mark_return(wk_importer *im, const wk_import_mark *mark) {
   im->rep->unsupported.n = mark->unsupported;
   im->rep->need_value.n = mark->need_value;
-  while (im->m->graphs.n > mark->graphs) {
-    wk_graph *g = im->m->graphs.data[--im->m->graphs.n];
-    wk_vec_free(&g->values);
-    wk_vec_free(&g->nodes);
-    wk_vec_free(&g->inputs);
-    wk_vec_free(&g->outputs);
-    wk_vec_free(&g->output_names);
-    wk_map_free(g->names);
-  }
+  wk_module_drop_graphs(im->m, mark->graphs);
 }
 
 /* ---- outputs ------------------------------------------------------------------------------- */
