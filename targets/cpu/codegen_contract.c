@@ -9,7 +9,7 @@
 /* Multiply-accumulates that one thread does in a nanosecond, roughly. */
 static double macs_per_ns(const wk_simd *simd, const wk_inst *i) {
   bool is_int = i->operands[WK_CONTRACT_A].dtype != WK_F32;
-  return 2.5 * simd->lanes * (is_int && simd->has_vnni ? 4 : 1);
+  return 2.5 * simd->lanes * (is_int && simd->intrinsic[WK_SIMD_QUADS] ? 4 : 1);
 }
 
 enum { MANY = 1 << 16, MANY_SETS = 4096 };

@@ -7,13 +7,18 @@ execute_process(COMMAND ${LLVM_CONFIG} --libs --link-shared OUTPUT_VARIABLE llvm
 execute_process(COMMAND ${LLVM_CONFIG} --libdir OUTPUT_VARIABLE llvm_libdir
                 OUTPUT_STRIP_TRAILING_WHITESPACE)
 
-# rare/bitcode/*.c become bitcode, once per instruction set (the rows of simd.c), and bytes in the
-# library.
-set(rare_isas avx512 avx2 x86-64 aarch64)
-set(rare_flags_avx512 --target=x86_64-linux-gnu -march=x86-64-v4 -mprefer-vector-width=512)
-set(rare_flags_avx2 --target=x86_64-linux-gnu -march=x86-64-v3)
-set(rare_flags_x86-64 --target=x86_64-linux-gnu -march=x86-64)
-set(rare_flags_aarch64 --target=aarch64-linux-gnu -march=armv8-a)
+# rare/bitcode/*.c become bitcode, once per instruction set (the RARE rows of simd.def), and bytes
+# in the library.
+set(simd_table ${CMAKE_SOURCE_DIR}/targets/cpu/simd.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${simd_table})
+file(STRINGS ${simd_table} rare_table REGEX "^RARE\\(")
+set(rare_isas)
+foreach(row ${rare_table})
+  string(REGEX REPLACE "^RARE\\(\"([^\"]+)\", \"([^\"]+)\"\\)$" "\\1" simd "${row}")
+  string(REGEX REPLACE "^RARE\\(\"([^\"]+)\", \"([^\"]+)\"\\)$" "\\2" flags "${row}")
+  list(APPEND rare_isas ${simd})
+  separate_arguments(rare_flags_${simd} UNIX_COMMAND "${flags}")
+endforeach()
 set(rare_dir ${CMAKE_BINARY_DIR}/generated/rare)
 file(GLOB rare_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/targets/cpu/rare/bitcode/*.c)
 file(GLOB rare_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/targets/cpu/rare/bitcode/*.h

@@ -11,27 +11,6 @@
 #define WICK_VERSION "0.1"
 #endif
 
-/* What the machine must have, by LLVM's names (runtime/wick.h); the table of instruction sets uses
- * those of /proc/cpuinfo. */
-static const char *features_text(const wk_simd *simd, wk_arena *a) {
-  static const struct {
-    const char *linux_name, *llvm_name;
-  } other[] = {{"bmi1", "bmi lzcnt movbe popcnt"}, /* which x86-64-v3 has as well */
-               {"asimd", "neon"}};
-  wk_str text = {0};
-  for (const char *s = simd->needs; *s;) {
-    size_t n = strcspn(s, " ");
-    const char *name = wk_arena_strndup(a, s, n);
-    for (size_t k = 0; k < WK_COUNTOF(other); k++)
-      if (strcmp(name, other[k].linux_name) == 0) name = other[k].llvm_name;
-    wk_str_printf(&text, "%s%s", text.n ? " " : "", name);
-    s += n + (s[n] == ' ');
-  }
-  const char *out = wk_arena_strdup(a, text.s ? text.s : "");
-  wk_str_free(&text);
-  return out;
-}
-
 static wk_package_tensor *tensors(const wk_program_io *b, size_t n, wk_arena *a) {
   wk_package_tensor *t = wk_arena_alloc(a, (n + 1) * sizeof *t);
   for (size_t i = 0; i < n; i++) {
@@ -160,7 +139,7 @@ wk_status wk_cpu_package_emit(wk_program *const *programs, size_t n, const wk_em
                                             .compiler = WICK_VERSION,
                                             .flags = o->command,
                                             .target = "cpu",
-                                            .features = features_text(simd, a),
+                                            .features = simd->needs,
                                             .machine = machine,
                                             .input_hash = o->input_hash});
     s = fill(pkg, &m, &blob);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * simd: the instruction sets that the CPU target emits for. One table row says how wide a vector
- * is, how many registers there are and which register tiles the matrix kernels use; code that emits
- * kernels asks the row and never the name. */
+ * simd: the instruction sets that the CPU target emits for. One row of simd.def says how wide a
+ * vector is, how many registers there are, which register tiles the matrix kernels use and which
+ * instructions have to be asked for by name; code that emits kernels asks the row and never the
+ * name. */
 #ifndef WICK_CPU_SIMD_H
 #define WICK_CPU_SIMD_H
 
@@ -12,6 +13,17 @@
 
 #define WK_CPU_MAX_NV 4 /* widest panel, in vectors */
 
+/* Instructions that no operation of LLVM stands for. */
+typedef enum {
+  WK_SIMD_PAIRS,    /* i32 sums of two products of neighbouring i16 */
+  WK_SIMD_QUADS,    /* adds up the products of four u8 and four i8 */
+  WK_SIMD_PACK_I16, /* of two vectors of i32 */
+  WK_SIMD_PACK_I8,  /* of two vectors of i16 */
+  WK_SIMD_PACK_U8,
+  WK_SIMD_SCALE,    /* x * 2^n of floats */
+  WK_SIMD_INTRINSICS
+} wk_simd_intrinsic;
+
 typedef struct {
   const char *name;     /* "avx512-vnni", "avx512", "avx2", "x86-64", "aarch64" */
   const char *rare;     /* the row whose compiled C (rare/) this one links */
@@ -19,13 +31,13 @@ typedef struct {
   const char *cpu;      /* LLVM cpu whose instructions may be used */
   const char *tune;     /* LLVM cpu whose costs guide scheduling */
   const char *features; /* LLVM feature string on top of cpu ("" = none) */
-  const char *needs; /* space-separated features that a machine must have (/proc/cpuinfo names) */
+  const char *needs;    /* what a machine must have, by the names of wick_cpu_has, with spaces */
   const char *vector_width;   /* value of the "prefer-vector-width" attribute */
   int lanes;                  /* floats in a vector */
   int registers;              /* vector registers */
   bool has_fma;               /* otherwise multiply, round, add */
   bool has_masks;             /* masked loads and stores are single instructions */
-  bool has_vnni;              /* four 8-bit products a lane are summed up by one instruction */
+  const char *intrinsic[WK_SIMD_INTRINSICS]; /* LLVM's names; NULL: there is none */
   int nv_max;                 /* widest panel that the tile table holds */
   int mr[WK_CPU_MAX_NV + 1];  /* mr[v]: rows of the tile whose panel is v vectors wide */
   int mr8[WK_CPU_MAX_NV + 1]; /* the same for products of 8-bit integers */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static bool takes_words(const wk_simd *simd, const wk_cpu_types *t) {
-  return simd->has_vnni && t->b == WK_I8;
+  return simd->intrinsic[WK_SIMD_QUADS] && t->b == WK_I8;
 }
 
 int wk_dot_heads(const wk_simd *simd, const wk_cpu_types *t) {
@@ -53,28 +53,13 @@ wk_dot_operand wk_dot_b(wk_llvm *e, const wk_cpu_types *t, wk_ssa at) {
   return takes_words(e->simd, t) ? (wk_dot_operand){{word}} : split(e, t->b, word);
 }
 
-static wk_ssa call(wk_llvm *e, const char *name, wk_ssa *args, unsigned n) {
-  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-  wk_ssa fn = LLVMGetIntrinsicDeclaration(e->mod, id, NULL, 0);
-  return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->ctx, id, NULL, 0), fn, args, n, "");
-}
-
-/* The instruction for it, by the size of a vector. */
-static const char *pair_intrinsic(const wk_simd *simd) {
-  if (strncmp(simd->triple, "x86_64", 6) != 0) return NULL;
-  return simd->lanes == 16  ? "llvm.x86.avx512.pmaddw.d.512"
-         : simd->lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
-                            : "llvm.x86.sse2.pmadd.wd";
-}
-
 /* a.even * b.even + a.odd * b.odd of 16-bit halves of i32 lanes. */
 static wk_ssa pairs(wk_llvm *e, wk_ssa a, wk_ssa b) {
-  const char *name = pair_intrinsic(e->simd);
   LLVMBuilderRef at = e->b;
   a = LLVMBuildBitCast(at, a, halves(e), "");
   b = LLVMBuildBitCast(at, b, halves(e), "");
   wk_ssa args[] = {a, b}, shift = wk_vector_int(e, words(e), 16), sum[2];
-  if (name) return call(e, name, args, 2);
+  if (e->simd->intrinsic[WK_SIMD_PAIRS]) return wk_simd_call(e, WK_SIMD_PAIRS, args, 2);
   for (int odd = 0; odd < 2; odd++) {
     wk_ssa v[2];
     for (int i = 0; i < 2; i++) {
@@ -89,7 +74,7 @@ static wk_ssa pairs(wk_llvm *e, wk_ssa a, wk_ssa b) {
 
 static wk_ssa quads(wk_llvm *e, wk_ssa a, wk_ssa b, wk_ssa acc) {
   wk_ssa args[] = {acc, a, b};
-  return call(e, "llvm.x86.avx512.vpdpbusd.512", args, 3);
+  return wk_simd_call(e, WK_SIMD_QUADS, args, 3);
 }
 
 wk_ssa wk_dot_head(wk_llvm *e, wk_ssa b, wk_ssa sum) {

@@ -53,30 +53,17 @@ static wk_ssa exact(const finish *t, wk_ssa acc, const wk_ssa *in) {
 
 /* ---- bytes of four vectors ------------------------------------------------------------------- */
 
-static const char *const packs[][3] = {
-    /* lanes 4, 8, 16: i32 to i16; i16 to i8, to u8 */
-    {"llvm.x86.sse2.packssdw.128", "llvm.x86.avx2.packssdw", "llvm.x86.avx512.packssdw.512"},
-    {"llvm.x86.sse2.packsswb.128", "llvm.x86.avx2.packsswb", "llvm.x86.avx512.packsswb.512"},
-    {"llvm.x86.sse2.packuswb.128", "llvm.x86.avx2.packuswb", "llvm.x86.avx512.packuswb.512"}};
-
-static wk_ssa pack(const finish *t, int which, wk_ssa a, wk_ssa b) {
-  int lanes = t->e->simd->lanes;
-  const char *name = packs[which][lanes == 16 ? 2 : lanes == 8];
-  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-  wk_ssa fn = LLVMGetIntrinsicDeclaration(t->e->mod, id, NULL, 0), args[] = {a, b};
-  LLVMTypeRef type = LLVMIntrinsicGetType(t->e->ctx, id, NULL, 0);
-  return LLVMBuildCall2(t->e->b, type, fn, args, 2, "");
-}
-
 /* Saturated to bytes, in order; NULL: there are no instructions for it. Packing works on 16 bytes
  * at a time, of each vector four results, which is what laced vectors want; others need their words
  * put in order. */
 static wk_ssa packed(const finish *t, const wk_ssa *v) {
   wk_llvm *e = t->e;
   int lanes = e->simd->lanes, parts = lanes / 4;
-  if (strncmp(e->simd->triple, "x86_64", 6) != 0) return NULL;
-  int bytes = t->f->type == WK_U8 ? 2 : 1;
-  wk_ssa y = pack(t, bytes, pack(t, 0, v[0], v[1]), pack(t, 0, v[2], v[3])), index[64];
+  if (!e->simd->intrinsic[WK_SIMD_PACK_I16]) return NULL;
+  wk_ssa halves[2], index[64];
+  for (int i = 1; i >= 0; i--)
+    halves[i] = wk_simd_call(e, WK_SIMD_PACK_I16, (wk_ssa[]){v[2 * i], v[2 * i + 1]}, 2);
+  wk_ssa y = wk_simd_call(e, t->f->type == WK_U8 ? WK_SIMD_PACK_U8 : WK_SIMD_PACK_I8, halves, 2);
   LLVMTypeRef words = wk_vector_type(e->i32, lanes);
   y = LLVMBuildBitCast(e->b, y, words, "");
   int lace = t->f->is_laced ? t->f->nv : 1;

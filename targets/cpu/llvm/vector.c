@@ -52,6 +52,13 @@ wk_ssa wk_lanes_intrinsic(wk_llvm *e, const char *name, LLVMTypeRef type, wk_ssa
   return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->ctx, id, &type, 1), fn, args, n, "");
 }
 
+wk_ssa wk_simd_call(wk_llvm *e, wk_simd_intrinsic which, wk_ssa *args, unsigned n) {
+  const char *name = e->simd->intrinsic[which];
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  wk_ssa fn = LLVMGetIntrinsicDeclaration(e->mod, id, NULL, 0);
+  return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->ctx, id, NULL, 0), fn, args, n, "");
+}
+
 wk_ssa wk_lanes_fma(const wk_lanes *v, wk_ssa a, wk_ssa b, wk_ssa c) {
   LLVMBuilderRef at = v->e->b;
   if (!v->e->simd->has_fma) return LLVMBuildFAdd(at, LLVMBuildFMul(at, a, b, ""), c, "");

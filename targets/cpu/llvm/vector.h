@@ -20,6 +20,8 @@ wk_ssa wk_lanes_real(const wk_lanes *v, double x);
 wk_ssa wk_lanes_word(const wk_lanes *v, uint64_t x);
 /* An overloaded intrinsic of one type over `n` arguments. */
 wk_ssa wk_lanes_intrinsic(wk_llvm *e, const char *name, LLVMTypeRef type, wk_ssa *args, unsigned n);
+/* An instruction that this processor has (simd.h). */
+wk_ssa wk_simd_call(wk_llvm *e, wk_simd_intrinsic which, wk_ssa *args, unsigned n);
 wk_ssa wk_lanes_fma(const wk_lanes *v, wk_ssa a, wk_ssa b, wk_ssa c);
 /* sum c[i] * x^i, by Horner's rule */
 wk_ssa wk_lanes_poly(const wk_lanes *v, wk_ssa x, const double *c, int n);

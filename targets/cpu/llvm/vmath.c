@@ -14,13 +14,10 @@ static wk_ssa scale32(const wk_lanes *v, wk_ssa p, wk_ssa n) {
 }
 
 static wk_ssa scalef512(const wk_lanes *v, wk_ssa p, wk_ssa n) {
-  static const char name[] = "llvm.x86.avx512.mask.scalef.ps.512";
-  unsigned id = LLVMLookupIntrinsicID(name, sizeof name - 1);
-  wk_ssa fn = LLVMGetIntrinsicDeclaration(v->e->mod, id, NULL, 0);
   LLVMTypeRef i16 = LLVMInt16TypeInContext(v->e->ctx);
   wk_ssa args[] = {p, n, LLVMConstNull(v->real), LLVMConstAllOnes(i16),
                    LLVMConstInt(v->e->i32, 4, 0)};
-  return LLVMBuildCall2(B_, LLVMIntrinsicGetType(v->e->ctx, id, NULL, 0), fn, args, 5, "");
+  return wk_simd_call(v->e, WK_SIMD_SCALE, args, 5);
 }
 
 /* Adding 1.5 * 2^23 leaves the rounded multiple of ln 2 in the low bits. */
@@ -33,7 +30,8 @@ static wk_ssa exp32(const wk_lanes *v, wk_ssa x) {
   wk_ssa r = FMA(n, REAL(-0.693359375), x);
   r = FMA(n, REAL(2.12194440e-4), r);
   wk_ssa p = ADD(FMA(POLY(r, c), MUL(r, r), r), one);
-  if (v->e->simd->has_masks && v->lanes == 16) return scalef512(v, p, n);
+  if (v->e->simd->intrinsic[WK_SIMD_SCALE] && v->lanes == v->e->simd->lanes)
+    return scalef512(v, p, n);
   return scale32(v, p, ISUB(AS_WORD(t), WORD(0x4b400000)));
 }
 
