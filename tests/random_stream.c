@@ -290,6 +290,11 @@ wk_stream *random_stream(const wk_machine *m, uint64_t seed, const random_stream
   draw_commands(d, n);
   for (size_t i = 0; i < d->done.n; i++) must(wk_stream_add(s, &d->done.data[i].c, 0));
   must(wk_stream_finish(s));
+  if (stream_chance(d, 50)) { /* its first burst is shorter than others */
+    s->address += (uint64_t)stream_int(d, 1, 63) * WK_STREAM_ALIGN;
+    s->is_address_given = true;
+    must(wk_stream_finish(s));
+  }
   wk_vec_free(&d->done);
   free(d);
   return s;
@@ -312,6 +317,8 @@ wk_stream *random_stream_copy(const wk_stream *s) {
     if (from->data) memcpy(data, from->data, from->size);
   }
   for (uint32_t i = 0; i < s->n; i++) must(wk_stream_add_bytes(y, wk_stream_bytes(s, i), 0));
+  y->address = s->address;
+  y->is_address_given = s->is_address_given;
   must(wk_stream_finish(y));
   return y;
 }

@@ -49,6 +49,8 @@ wk_stream *random_stream_without(const wk_stream *s, uint32_t i) {
     }
     must(wk_stream_add(y, &c, 0));
   }
+  y->address = s->address;
+  y->is_address_given = s->is_address_given;
   must(wk_stream_finish(y));
   return y;
 }
