@@ -39,13 +39,13 @@ class Test:
 class Copy:
     """FOLDER/tree and FOLDER/build; kind: "fast" or "coverage" or "sanitize"."""
 
-    FLAGS = {"fast": "-O2", "coverage": "-O1 --coverage -D_exit=exit", "sanitize": "-O1 -g1"}
+    FLAGS = {"fast": "-O2", "coverage": "-O1 --coverage -D_exit=exit", "sanitize": "-O2 -g"}
 
     def __init__(self, root, folder, kind="fast"):
         self.root, self.folder, self.kind = root, folder, kind
         self.tree, self.build = folder / "tree", folder / "build"
         self.environment = dict(
-            os.environ, WICK_CACHE=str(folder / "models"), TMPDIR=str(folder / "tmp"),
+            os.environ, WICK_CACHE=str(folder / "models"),
             CCACHE_DIR=str(folder.parent / "ccache"), CCACHE_MAXSIZE="4G", CCACHE_BASEDIR="/",
             CCACHE_NOHASHDIR="1", UBSAN_OPTIONS="print_stacktrace=1")
         if shutil.which("ccache"):
@@ -54,7 +54,6 @@ class Copy:
     def bring_up_to_date(self):
         """The copy is made what the tree is, file by file, and built: what did not change stays."""
         self.tree.mkdir(parents=True, exist_ok=True)
-        (self.folder / "tmp").mkdir(exist_ok=True)
         names = tracked(self.root)
         for old in {str(f.relative_to(self.tree)) for f in self.tree.rglob("*")
                     if f.is_file()} - set(names):
