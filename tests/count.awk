@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reads ctest's JUnit file: shows the output of what failed, indented, and why tests were skipped,
-# and sums the results up in the last line; exits 1 when something failed or nothing passed. How
-# results are counted is told in scripts/test.
+# Reads ctest's JUnit file: shows the output of what failed, indented, why tests were skipped and
+# what they note, and sums the results up in the last line; exits 1 when something failed or nothing
+# passed. How results are counted is told in scripts/test.
 
 function attribute(name,   s) {
   s = $0
@@ -49,6 +49,18 @@ function add_reasons(   i, why) {
   }
 }
 
+# What a test says of itself that is neither a failure nor a skip: shown once, with who says it.
+function note(text) {
+  if (!(text in noted_by)) notes[++n_notes] = text
+  if (index(" " noted_by[text] ",", " " name ",") == 0)
+    noted_by[text] = noted_by[text] (noted_by[text] == "" ? "" : ", ") name
+}
+
+function print_notes(   i) {
+  if (n_notes) print "\nNotes:"
+  for (i = 1; i <= n_notes; i++) printf "        %s (%s)\n", notes[i], noted_by[notes[i]]
+}
+
 # Reasons, the most frequent first.
 function print_reasons(   i, j, why) {
   for (i = 2; i <= kinds; i++) {
@@ -77,6 +89,8 @@ function scan(line,   because) {
     skip_because(line + 0, because)
   } else if (line ~ /^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$/) {
     own = line
+  } else if (line ~ /^note: /) {
+    note(substr(line, 7))
   }
 }
 
@@ -133,6 +147,7 @@ inside {
 
 END {
   print_reasons()
+  print_notes()
   printf "%d passed, %d failed", passed, failed
   if (skipped) printf ", %d skipped", skipped
   printf "\n"
