@@ -270,32 +270,37 @@ static int engine_state(const wk_timing *t, int q) {
   return wk_timing_channel_state(t, &t->channels[q - WK_QUEUE_st]);
 }
 
-static void count_cycles(wk_timing *t, const int *states, const int *waits, uint64_t cycles) {
+/* What queues do in a cycle: states, of `wait` the queue waited for; computes: ex or ve does. */
+typedef struct {
+  int states[WK_QUEUE_COUNT], waits[WK_QUEUE_COUNT];
+  bool computes;
+} activity;
+
+static void count_cycles(wk_timing *t, const activity *a, uint64_t cycles) {
   uint64_t *c = t->r->counters;
-  bool load = false, busy = false, stuck = t->held;
+  bool load = false, stuck = t->held;
   for (int q = 0; q < t->queues; q++) {
-    c[wk_isa_counter(q, states[q], waits[q])] += cycles;
-    if (q >= WK_QUEUE_st) continue;
-    busy |= states[q] == WK_STATE_busy;
-    stuck |= states[q] == WK_STATE_wait && waits[q] >= WK_QUEUE_st;
+    c[wk_isa_counter(q, a->states[q], a->waits[q])] += cycles;
+    if (q < WK_QUEUE_st) stuck |= a->states[q] == WK_STATE_wait && a->waits[q] >= WK_QUEUE_st;
   }
   for (int k = 1; k <= t->loads; k++)
     load |= t->channels[k].open || (t->channels[k].busy && !t->channels[k].pattern.t.fill);
-  int set = load + 2 * busy + 4 * (t->channels[0].open > 0);
+  int set = load + 2 * a->computes + 4 * (t->channels[0].open > 0);
   c[WK_COUNTER_subset_none + set] += cycles;
-  if (!busy && stuck) c[WK_COUNTER_exposed] += cycles;
+  if (!a->computes && stuck) c[WK_COUNTER_exposed] += cycles;
   c[WK_COUNTER_cycles] += cycles;
 }
 
-static void find_states(const wk_timing *t, int *states, int *waits) {
+static void find_states(const wk_timing *t, activity *a) {
+  *a = (activity){.computes = false};
   for (int q = 0; q < t->queues; q++) {
     const wk_isa_command *c = head_of(t, q);
-    states[q] = engine_state(t, q);
-    waits[q] = 0;
-    if (states[q] != WK_STATE_empty || !c) continue;
-    int r = waits_for(t, c);
-    states[q] = r < 0 ? WK_STATE_busy : WK_STATE_wait;
-    waits[q] = r < 0 ? 0 : r;
+    a->states[q] = engine_state(t, q);
+    if (q < WK_QUEUE_st) a->computes |= a->states[q] == WK_STATE_busy;
+    if (a->states[q] != WK_STATE_empty || !c) continue;
+    int r = waits_for(t, c); /* one that is about to start computes nothing yet */
+    a->states[q] = r < 0 ? WK_STATE_busy : WK_STATE_wait;
+    a->waits[q] = r < 0 ? 0 : r;
   }
 }
 
@@ -331,7 +336,7 @@ static void step_engines(wk_timing *t) {
 
 static void cycle(wk_timing *t, open_writes *open, const wk_sim_job *job) {
   uint32_t queued[WK_QUEUE_COUNT];
-  int states[WK_QUEUE_COUNT], waits[WK_QUEUE_COUNT];
+  activity now;
   bool room = wk_dram_can_request(t->dram), was_open = open->n > 0, mark_sent;
   bool order_valid = t->order_n > 0;
   t->moved = false;
@@ -346,9 +351,9 @@ static void cycle(wk_timing *t, open_writes *open, const wk_sim_job *job) {
   wk_timing_ve_ask(t);
   for (int k = 0; k <= t->loads; k++) wk_timing_channel_ask(t, &t->channels[k]);
   wk_timing_grant(t);
-  find_states(t, states, waits);
+  find_states(t, &now);
   t->held = is_held(t, queued);
-  count_cycles(t, states, waits, 1);
+  count_cycles(t, &now, 1);
   t->mark_taken = false;
   uint32_t row = t->ex.mark_row;
   step_engines(t);
@@ -360,7 +365,7 @@ static void cycle(wk_timing *t, open_writes *open, const wk_sim_job *job) {
   if (t->moved) return;
   uint64_t next = wk_dram_next_event(t->dram), present = wk_dram_cycle(t->dram);
   if (next == UINT64_MAX || next <= present) return;
-  count_cycles(t, states, waits, next - present);
+  count_cycles(t, &now, next - present);
   t->now += next - present;
   wk_dram_skip_to(t->dram, next);
 }
@@ -427,9 +432,9 @@ static void run_model(void *state, const wk_sim_job *job, wk_sim_result *r) {
     cycle(t, &open, job);
     r->gave_up = job->max_cycles && t->now >= job->max_cycles;
   }
-  count_cycles(t, (const int[WK_QUEUE_COUNT]){WK_STATE_empty, WK_STATE_empty, WK_STATE_empty,
-                                              WK_STATE_empty, WK_STATE_empty, WK_STATE_empty},
-               (const int[WK_QUEUE_COUNT]){0}, 1); /* the cycle that sees the end */
+  activity end;
+  find_states(t, &end);
+  count_cycles(t, &end, 1); /* the cycle that sees the end */
   r->cycles = r->counters[WK_COUNTER_cycles];
   memcpy(r->done, t->retired, sizeof r->done);
   wk_dram_free(t->dram);

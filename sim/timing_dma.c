@@ -242,10 +242,12 @@ static bool step_bytes(wk_timing *t, wk_channel *c, bool has_waiting) {
   return ends;
 }
 
-/* Loads: a beat from the bus into the FIFO, one from it into the gearbox. */
-static void step_beats(wk_timing *t, wk_channel *c, uint32_t count, bool arrives) {
-  bool last;
-  if (c->beats && c->pieces_n && count <= (uint32_t)t->bus) {
+/* Loads: a beat from the bus into the FIFO, one from it into the gearbox, where there is room behind
+ * what goes to the scratchpad in the same cycle. */
+static void step_beats(wk_timing *t, wk_channel *c, bool arrives) {
+  bool last, takes = c->asked && !c->pattern.t.fill && wk_timing_got(t, c->port);
+  uint32_t kept = c->count - (takes ? pattern_bytes(t, &c->pattern) : 0);
+  if (c->beats && c->pieces_n && kept <= (uint32_t)t->bus) {
     uint32_t used = beat_bytes(t, c, &last);
     c->count += used;
     c->beats--;
@@ -271,10 +273,10 @@ bool wk_timing_channel_step(wk_timing *t, wk_channel *c, int id, const wk_isa_co
   bool rec_room = c->waiting_n < WK_TRANSFERS && c->open < (c->is_store ? 16u : 10u);
   bool walk_room = !c->walker.valid || (granted && walker_is_last(t, &c->walker));
   bool has_waiting = c->waiting_n > 0;
-  uint32_t count = c->count, pieces = c->pieces_n;
+  uint32_t pieces = c->pieces_n;
 
   if (c->is_store) step_sends(t, c, had_beat);
-  else if (pieces || arrives || c->beats) step_beats(t, c, count, arrives);
+  else if (pieces || arrives || c->beats) step_beats(t, c, arrives);
   if (c->is_store && t->answer_valid && !t->answer_mark) {
     c->answers_head = (c->answers_head + 1) % (2 * WK_PIECES);
     c->answers_n--;

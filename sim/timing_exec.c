@@ -359,13 +359,16 @@ void wk_timing_ex_ask(wk_timing *t) {
   loader_ask(t);
 }
 
+static bool drain_is_empty(const wk_ex *e) {
+  return !e->waits && !e->record_busy && !e->walk_valid && !e->done && pipe_is_empty(e);
+}
+
 static bool is_active(const wk_ex *e) {
-  if (e->loader.busy || e->pending_valid || e->mac.valid || e->mark_valid || e->waits ||
-      e->record_busy || e->walk_valid || e->done)
+  if (e->loader.busy || e->pending_valid || e->mac.valid || e->mark_valid || !drain_is_empty(e))
     return true;
   for (int i = 0; i < WK_MAC_DELAY; i++)
     if (e->words[i].valid) return true;
-  return !pipe_is_empty(e);
+  return false;
 }
 
 int wk_timing_ex_state(const wk_timing *t) {
@@ -378,7 +381,8 @@ int wk_timing_ex_state(const wk_timing *t) {
     if (p != WK_PORT_VE && !goes && t->ports[p].wants && !t->ports[p].granted) bank = true;
   if (bank) return WK_STATE_bank;
   bool waits_mark = e->mark_valid && !e->mark_snapped && !e->before[SUMMED] && t->mark.state != 0;
-  return waits_mark && !e->mac.valid && !e->pending_valid ? WK_STATE_memory : WK_STATE_busy;
+  bool waits = waits_mark && !e->mac.valid && !e->pending_valid && drain_is_empty(e);
+  return waits ? WK_STATE_memory : WK_STATE_busy;
 }
 
 static void start(wk_timing *t, const wk_isa_command *c) {

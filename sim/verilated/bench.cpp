@@ -273,7 +273,12 @@ void Bench::Run(const wk_sim_job &job, wk_sim_result *result) {
   Write(WICK_ACCEL_REG_CONTROL, 1);
   while (!top_->irq_o) {
     Cycle();
-    if (!started_ && top_->m_axi_arvalid_o) started_ = true, start_ = cycle_ - 1;
+    if (!started_ && top_->m_axi_arvalid_o) {  // offered, not taken: this cycle is 1
+      started_ = true;
+      start_ = cycle_ - 1;
+      dram_api_.reset(dram_);
+      dram_api_.tick(dram_);
+    }
     if (job.max_cycles && cycle_ - start_ >= job.max_cycles) {
       result->gave_up = true;
       break;

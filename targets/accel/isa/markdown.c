@@ -224,8 +224,8 @@ static const char memory[] =
     "\n"
     "In a cycle the machine first sees the beat and the response that are on the bus; it may take them, "
     "and its requests and data beats are taken; then come traffic, refresh and the pipe. At every start "
-    "of a stream the memory is idle, and the random numbers begin again; its time is 0 when the host begins "
-    "to write the registers.\n";
+    "of a stream the memory is idle, and the random numbers begin again; its time 0 is "
+    "cycle 0 of the stream, the one before its first request is on the bus.\n";
 
 static void registers(wk_str *b) {
   wk_str_add(b, "| offset | register | access | |\n|---|---|---|---|\n");
