@@ -40,7 +40,8 @@ def tensor(name, dims, element=1):
 
 def node(op, inputs, outputs, *attributes):
     return (b"".join(field(1, i) for i in inputs) + b"".join(field(2, o) for o in outputs) +
-            field(3, "the_" + outputs[0]) + field(4, op) + b"".join(field(5, a) for a in attributes))
+            field(3, "the_" + outputs[0]) + field(4, op) +
+            b"".join(field(5, a) for a in attributes))
 
 
 def axis(n):

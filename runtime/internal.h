@@ -5,18 +5,10 @@
 
 #include <stdbool.h>
 
+#include "crc32c.h"
 #include "wick.h"
 
 #define WICK_COUNTOF(a) (sizeof(a) / sizeof((a)[0]))
-
-/* ---- crc32c.c ---- */
-
-/* CRC32C (Castagnoli); start with 0, feed the result back in for the next piece. */
-uint32_t wick_crc32c(uint32_t crc, const void *data, size_t size);
-/* The same without the processor's instruction. */
-uint32_t wick_crc32c_portable(uint32_t crc, const void *data, size_t size);
-/* From 0, by a few threads when the data is large. */
-uint32_t wick_crc32c_parallel(const void *data, size_t size);
 
 /* ---- features.c ---- */
 

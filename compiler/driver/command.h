@@ -5,10 +5,7 @@
 #define WICK_DRIVER_COMMAND_H
 
 #include "compiler/support/options.h"
-
-#ifndef WICK_VERSION
-#define WICK_VERSION "0.1"
-#endif
+#include "wick_version.h"
 
 typedef struct {
   wk_command command;

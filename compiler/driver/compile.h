@@ -46,8 +46,6 @@ typedef struct {
   size_t n;
 } wk_compilation;
 
-/* Multiply-accumulates of an instruction before preparation, without its bodies. */
-int64_t wk_inst_macs(const wk_inst *i);
 /* One line: the operator and its operands. */
 void wk_inst_text(wk_str *b, const wk_program *p, const wk_inst *i);
 

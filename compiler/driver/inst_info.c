@@ -1,19 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/driver/compile.h"
 
-int64_t wk_inst_macs(const wk_inst *i) {
-  const wk_view *y = i->operands, *x = i->operands + 1, *w = i->operands + 2;
-  int64_t window = 1;
-  switch (i->op) {
-  case WK_OP_MATMUL: return wk_view_count(y) * x->dims[x->rank - 1];
-  case WK_OP_CONV:
-  case WK_OP_CONV_TRANSPOSE:
-    for (int k = 1; k < w->rank; k++) window *= w->dims[k];
-    return wk_view_count(i->op == WK_OP_CONV ? y : x) * window;
-  default: return 0;
-  }
-}
-
 void wk_inst_text(wk_str *b, const wk_program *p, const wk_inst *i) {
   wk_str_add(b, wk_op_get(i->op)->name);
   for (uint32_t k = 0; k < i->n_operands; k++) {

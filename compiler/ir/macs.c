@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Multiply-accumulates of a node, for reports. Saturates, because the dims come from a file. */
+/* Multiply-accumulates of nodes and instructions, for reports and estimates. Saturates, because the
+ * dims come from a file. */
 #include "compiler/ir/graph.h"
+#include "compiler/ir/program.h"
 
 static int64_t times(int64_t a, int64_t b) {
   int64_t y;
@@ -12,14 +14,28 @@ static int64_t plus(int64_t a, int64_t b) {
   return wk_add_ok(a, b, &y) ? y : INT64_MAX;
 }
 
-/* Elements of one kernel: everything past the first axis of w. */
-static int64_t kernel_size(const wk_type *w) {
+/* An operand, of a node or of an instruction. */
+typedef struct {
+  const int64_t *dims;
+  int rank;
+} extent;
+
+static int64_t product(extent e, int first) {
   int64_t n = 1;
-  for (int k = 1; k < w->rank; k++) n = times(n, w->dims[k]);
+  for (int k = first; k < e.rank; k++) n = times(n, e.dims[k]);
   return n;
 }
 
+/* y = x w: a product sums over the last axis of x; of a convolution an output element reads one
+ * kernel (everything past the first axis of w), of a transposed one an input element is spread by
+ * one. */
+static int64_t contraction(wk_op op, extent y, extent x, extent w) {
+  if (op == WK_OP_MATMUL) return times(product(y, 0), x.dims[x.rank - 1]);
+  return times(product(op == WK_OP_CONV ? y : x, 0), product(w, 1));
+}
+
 static const wk_type *type_of(const wk_graph *g, wk_value_id v) { return &wk_val(g, v)->type; }
+static extent extent_of(const wk_type *t) { return (extent){t->dims, t->rank}; }
 
 static int64_t recurrent(const wk_graph *g, const wk_node *n) {
   const wk_type *x = type_of(g, n->in[0]);
@@ -50,8 +66,13 @@ int64_t wk_node_macs(const wk_graph *g, const wk_node *n) {
   if (n->out[0] == WK_NONE) return 0;
   const wk_type *y = type_of(g, n->out[0]), *x = type_of(g, n->in[0]);
   if (n->op == WK_OP_ATTENTION) return attention(g, n, y);
-  if (n->op == WK_OP_MATMUL) return times(wk_type_count(y), x->dims[x->rank - 1]);
-  const wk_type *w = type_of(g, n->in[1]);
-  /* forward: an output element reads one kernel; transposed: an input element is spread by one */
-  return times(wk_type_count(n->op == WK_OP_CONV ? y : x), kernel_size(w));
+  return contraction(n->op, extent_of(y), extent_of(x), extent_of(type_of(g, n->in[1])));
+}
+
+static extent shown(const wk_view *v) { return (extent){v->dims, v->rank}; }
+
+int64_t wk_inst_macs(const wk_inst *i) {
+  if (i->op != WK_OP_MATMUL && i->op != WK_OP_CONV && i->op != WK_OP_CONV_TRANSPOSE) return 0;
+  return contraction(i->op, shown(&i->operands[0]), shown(&i->operands[1]),
+                     shown(&i->operands[2]));
 }

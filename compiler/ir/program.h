@@ -96,6 +96,8 @@ uint32_t wk_program_buffer(wk_program *p, const wk_buffer *b);
 wk_inst *wk_inst_new(wk_program *p, wk_op op, const char *name, uint32_t n_out,
                      uint32_t n_operands);
 void wk_block_append(wk_block *b, wk_inst *i);
+/* Multiply-accumulates of one execution (contractions), bodies left out; 0 for others. */
+int64_t wk_inst_macs(const wk_inst *i);
 
 wk_view wk_view_dense(uint32_t buffer, const wk_type *t, wk_role role);
 wk_view wk_view_none(void);

@@ -49,8 +49,7 @@ wk_ssa wk_codegen_address(wk_codegen *c, const wk_view *v);
  * of one thread) is worth it. args are its arguments. */
 void wk_codegen_run(wk_codegen *c, const wk_cpu_kernel *k, const wk_ssa *args, uint32_t n,
                     double nanoseconds);
-/* Multiply-accumulates, and bytes read and written, of one execution of the instruction. */
-int64_t wk_codegen_macs(const wk_inst *i);
+/* Bytes read and written by one execution of the instruction. */
 int64_t wk_codegen_bytes(const wk_inst *i);
 
 /* Instructions of a block into the function under construction, control flow included

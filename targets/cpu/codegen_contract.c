@@ -120,7 +120,7 @@ wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) {
   args[2] = wk_codegen_address(c, &i->operands[k.b]);
   for (int o = 0; o < k.n_operands; o++)
     args[3 + o] = wk_codegen_address(c, &i->operands[k.operand[o]]);
-  double ns = (double)wk_codegen_macs(i) / macs_per_ns(c->e.simd, i);
+  double ns = (double)wk_inst_macs(i) / macs_per_ns(c->e.simd, i);
   if (k.is_packed) ns += (double)kernel.packed_bytes / 10;
   wk_codegen_run(c, &kernel, args, 3 + (uint32_t)k.n_operands, ns);
   return NULL;

@@ -6,20 +6,6 @@
 
 /* ---- estimates ------------------------------------------------------------------------------ */
 
-static int64_t product(const int64_t *dims, int first, int last) {
-  int64_t n = 1;
-  for (int k = first; k < last; k++) n *= dims[k];
-  return n;
-}
-
-int64_t wk_codegen_macs(const wk_inst *i) {
-  const wk_view *y = &i->operands[0], *x = &i->operands[1];
-  if (i->op == WK_OP_MATMUL) return wk_view_count(y) * x->dims[x->rank - 1];
-  if (i->op != WK_OP_CONV && i->op != WK_OP_CONV_TRANSPOSE) return 0;
-  const wk_view *w = &i->operands[2];
-  return wk_view_count(i->op == WK_OP_CONV ? y : x) * product(w->dims, 1, w->rank);
-}
-
 /* Distinct elements of a view: broadcast axes count once. */
 static int64_t bytes_of(const wk_view *v) {
   int64_t n = wk_dtype_size(v->dtype);

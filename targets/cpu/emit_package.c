@@ -6,10 +6,7 @@
 #include "targets/cpu/llvm/blob.h"
 #include "targets/cpu/llvm/module.h"
 #include "targets/cpu/llvm/object.h"
-
-#ifndef WICK_VERSION
-#define WICK_VERSION "0.1"
-#endif
+#include "wick_version.h"
 
 static wk_package_tensor *tensors(const wk_program_io *b, size_t n, wk_arena *a) {
   wk_package_tensor *t = wk_arena_alloc(a, (n + 1) * sizeof *t);
@@ -35,7 +32,7 @@ static void count_work(const wk_inst *top, uint64_t *macs, uint64_t *bytes) {
   while (todo.n > 0) {
     work w = todo.data[--todo.n];
     const wk_inst *i = w.inst;
-    *macs += (uint64_t)wk_codegen_macs(i) * w.times;
+    *macs += (uint64_t)wk_inst_macs(i) * w.times;
     *bytes += (uint64_t)wk_codegen_bytes(i) * w.times;
     if (i->op == WK_OP_LOOP) w.times *= (uint64_t)((const wk_attr_loop *)i->attrs)->trip;
     for (uint32_t b = 0; b < i->n_bodies; b++)

@@ -25,6 +25,7 @@ for kind in graph program dot onnx asm llvm-ir object; do
   (cd there && "$wick" compile net.onnx -q --emit $kind -o one.$kind)
   check "$kind is the same" cmp one.$kind there/one.$kind
 done
+gives 'one version' "^compiler +$("$wick" --version)\$" "$wick" inspect net.wick
 gives 'graph text' '^module ' cat one.graph
 gives 'program text' '^program ' cat one.program
 gives 'dot' '^digraph ' cat one.dot

@@ -49,7 +49,7 @@ void wk_describe_conv(wk_rare_call *r) {
   r->attr[RARE_PAD_VALUE] = transposed ? 0 : a->pad_value;
   name_types(r, transposed ? "conv_transpose" : "conv");
   r->n_tasks = wk_rare_product(r->view[0].dims, 0, 4);
-  r->ns = (double)wk_codegen_macs(r->i) / 2;
+  r->ns = (double)wk_inst_macs(r->i) / 2;
 }
 
 void wk_describe_matmul(wk_rare_call *r) {
@@ -57,7 +57,7 @@ void wk_describe_matmul(wk_rare_call *r) {
   for (uint32_t k = 0; k < 3; k++) r->view[k] = wk_rare_plain_view(wk_rare_operand(r, k));
   name_types(r, "matmul");
   r->n_tasks = wk_rare_product(r->view[0].dims, 0, wk_rare_operand(r, 0)->rank - 1);
-  r->ns = (double)wk_codegen_macs(r->i) / 2;
+  r->ns = (double)wk_inst_macs(r->i) / 2;
 }
 
 /* Views y, indices (left out: rank 0), x. */
