@@ -75,7 +75,6 @@ typedef struct {
   int64_t pairs;            /* equalised */
   size_t kept;              /* layers that --target-drop kept */
   int64_t bytes_before, bytes_after; /* after: -1 when no file keeps it */
-  bool own_domain;
 } wk_quantize_job;
 
 /* Imports and prepares the model, makes the samples fit it. */

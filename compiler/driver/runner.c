@@ -42,7 +42,6 @@ size_t wk_runner_outputs(const wk_runner *r) { return r->n_out; }
 const char *wk_runner_input_name(const wk_runner *r, size_t i) { return r->in[i].name; }
 const char *wk_runner_output_name(const wk_runner *r, size_t i) { return r->out[i].name; }
 const wk_type *wk_runner_input_type(const wk_runner *r, size_t i) { return &r->in[i].type; }
-const wk_type *wk_runner_output_type(const wk_runner *r, size_t i) { return &r->out[i].type; }
 wick_session *wk_runner_session(const wk_runner *r) { return r->session; }
 const wk_module *wk_runner_module(const wk_runner *r) { return r->module; }
 const wk_program *wk_runner_program(const wk_runner *r) { return r->program; }

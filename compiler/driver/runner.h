@@ -40,7 +40,6 @@ size_t wk_runner_outputs(const wk_runner *r);
 const char *wk_runner_input_name(const wk_runner *r, size_t i);
 const char *wk_runner_output_name(const wk_runner *r, size_t i);
 const wk_type *wk_runner_input_type(const wk_runner *r, size_t i);
-const wk_type *wk_runner_output_type(const wk_runner *r, size_t i);
 /* The session behind it; NULL for the evaluator. */
 wick_session *wk_runner_session(const wk_runner *r);
 /* The module behind it; NULL for packages and compiled models. */

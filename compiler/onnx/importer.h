@@ -6,7 +6,7 @@
  * attributes) wk_scope      ONNX names in sight; a scope belongs to one wk_graph, several may share
  * one graph wk_onnx_node  one NodeProto being imported
  *
- * A handler reads inputs and attributes, adds nodes through emit.h and stores the results in
+ * A handler reads inputs and attributes, adds nodes through make.h and stores the results in
  * c->out. Errors are latched in c->status: accessors and builders then do nothing and return
  * neutral values, so handlers read as formulas and return c->status at the end. */
 #ifndef WICK_IMPORT_IMPORTER_H

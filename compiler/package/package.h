@@ -59,7 +59,6 @@ void wk_package_free(wk_package *p); /* NULL ok */
 /* Reserves `size` bytes of CONST at a multiple of WICK_ALIGN. Equal contents get the same offset.
  * `data` is borrowed until the package is freed. */
 uint64_t wk_package_add_const(wk_package *p, const void *data, uint64_t size);
-uint64_t wk_package_const_bytes(const wk_package *p);
 
 /* Copies position-independent code, relocations resolved; returns where it starts in CODE, a
  * multiple of WICK_PAGE (so code may rely on any alignment up to a page). */

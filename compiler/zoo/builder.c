@@ -281,23 +281,6 @@ wick_value wick_global_avg_pool(wick_builder *b, wick_value x) {
   return add(b, WK_OP_REDUCE_MEAN, a, &x, 1);
 }
 
-wick_value wick_upsample(wick_builder *b, wick_value x, int64_t factor) {
-  if (b->status) return WICK_NO_VALUE;
-  const wk_type t = wick_type_of(b, x);
-  wk_attr_resize *a = attrs_of(b, WK_OP_RESIZE);
-  int64_t sizes[WK_MAX_RANK];
-  double scales[WK_MAX_RANK];
-  for (int i = 0; i < t.rank; i++) {
-    scales[i] = i < 2 ? 1 : (double)factor;
-    sizes[i] = i < 2 ? t.dims[i] : t.dims[i] * factor;
-  }
-  a->sizes = wk_ints_dup(b->m->arena, sizes, t.rank);
-  a->scales = wk_floats_dup(b->m->arena, scales, t.rank);
-  a->coordinates = "asymmetric";
-  a->nearest = "floor";
-  return add(b, WK_OP_RESIZE, a, &x, 1);
-}
-
 /* ---- movement -------------------------------------------------------------------------------- */
 
 wick_value wick_concat(wick_builder *b, const wick_value *xs, int n, int axis) {

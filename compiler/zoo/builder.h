@@ -62,7 +62,6 @@ wick_value wick_avg_pool(wick_builder *b, wick_value x, int64_t kernel, int64_t 
                          int64_t pad);
 wick_value wick_global_avg_pool(wick_builder *b, wick_value x); /* [n, c, 1, …] */
 wick_value wick_flatten(wick_builder *b, wick_value x);         /* [n, rest] */
-wick_value wick_upsample(wick_builder *b, wick_value x, int64_t factor); /* nearest */
 
 wick_value wick_concat(wick_builder *b, const wick_value *xs, int n, int axis);
 wick_value wick_reshape(wick_builder *b, wick_value x, int rank, const int64_t *dims);

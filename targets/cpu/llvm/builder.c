@@ -175,12 +175,6 @@ void wk_llvm_prefetch(wk_llvm *e, wk_ssa p, int locality) {
 
 wk_ssa wk_llvm_vzero(wk_llvm *e) { return LLVMConstNull(e->vec); }
 
-wk_ssa wk_llvm_vconst(wk_llvm *e, float x) {
-  wk_ssa lanes[64];
-  for (int i = 0; i < e->simd->lanes; i++) lanes[i] = LLVMConstReal(e->f32, (double)x);
-  return LLVMConstVector(lanes, (unsigned)e->simd->lanes);
-}
-
 wk_ssa wk_llvm_splat(wk_llvm *e, wk_ssa scalar) {
   LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), (unsigned)e->simd->lanes);
   wk_ssa v =

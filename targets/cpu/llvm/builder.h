@@ -65,7 +65,6 @@ void wk_llvm_prefetch(wk_llvm *e, wk_ssa p, int locality); /* 3 = all levels, 2 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
 wk_ssa wk_llvm_vzero(wk_llvm *e);
-wk_ssa wk_llvm_vconst(wk_llvm *e, float x);
 wk_ssa wk_llvm_splat(wk_llvm *e, wk_ssa scalar);
 /* fma(a, b, c) where the instruction set has it, otherwise a*b + c rounded twice. */
 wk_ssa wk_llvm_fma(wk_llvm *e, wk_ssa a, wk_ssa b, wk_ssa c);

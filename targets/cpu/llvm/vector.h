@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vector: emission helpers for vectors of any lane count and element type (emit.h has those of the
- * instruction set's float vector). Nothing here needs a call out of the module: what the
+ * vector: emission helpers for vectors of any lane count and element type (builder.h has those of
+ * the instruction set's float vector). Nothing here needs a call out of the module: what the
  * instruction set lacks (rounding, half precision) is emitted as arithmetic. */
 #ifndef WICK_CPU_VECTOR_H
 #define WICK_CPU_VECTOR_H
