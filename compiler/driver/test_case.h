@@ -70,8 +70,9 @@ typedef struct {
 /* Per output of the model; malloc'ed. */
 wk_test_output *wk_test_outputs(const wk_module *m);
 
-/* Adds a clause on the layers of a quantised model (nothing for others), each fed alike: with integer operators (m)
- * against the graph as imported (real), and the target's instructions against the evaluator's. */
+/* Adds a clause on the layers of a quantised model (nothing for others), each fed alike: with
+ * integer operators (m) against the graph as imported (real), and the target's instructions against
+ * the evaluator's. */
 wk_status wk_test_layers(const wk_test_options *o, const wk_module *real, const wk_module *m,
                          wk_tensor *in, wk_str *text) WK_MUST_CHECK;
 

@@ -5,8 +5,8 @@
  *
  * The reference is the graph as the file has it: real operators between dequantisation and
  * quantisation, on the evaluator. Its quantised tensors are kept by name. The graph with integer
- * operators, whose quantised tensors have the same names, then runs on the evaluator too; after each
- * node the result is compared with the reference and replaced by it. */
+ * operators, whose quantised tensors have the same names, then runs on the evaluator too; after
+ * each node the result is compared with the reference and replaced by it. */
 #include <stdlib.h>
 #include <string.h>
 

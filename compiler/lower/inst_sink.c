@@ -136,7 +136,7 @@ static bool sink_one(sinking *s, uint32_t position) {
   return true;
 }
 
-/* ---- all --------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* position: where the flat list may hold the block's first instruction, or one before it. */
 static void sink_in_block(sinking *s, wk_block *b, uint32_t position, int64_t *changes) {

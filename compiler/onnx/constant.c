@@ -75,8 +75,8 @@ static void report_inputs(wk_onnx_node *c, const trace *t, const char *what) {
   im->undecided++;
   if (b.s)
     wk_onnx_fail(c, WK_UNSUPPORTED, "%s must be known at compile time: give %s%s", what, b.s,
-                 t->inputs.n == im->m->main->inputs.n ? "; no input is left then, and the result is "
-                                                        "a constant" : "");
+                 t->inputs.n < im->m->main->inputs.n
+                     ? "" : " (no input is left then, and the result is a constant)");
   else wk_onnx_fail(c, WK_UNSUPPORTED, "%s is only known at run time", what);
   wk_str_free(&b);
 }

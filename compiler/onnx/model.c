@@ -21,8 +21,8 @@ static wk_status check_kind(const uint8_t *data, size_t n) {
   if (wk_wire_is_plausible(&onnx__model_proto__descriptor, data, n)) return NULL;
   if (!kind && wk_wire_is_plausible(&onnx__tensor_proto__descriptor, data, n))
     kind = "a tensor (TensorProto)";
-  return kind ? wk_error(WK_INPUT, "is %s, not an ONNX model", kind)
-              : wk_error(WK_INPUT, "is not a valid ONNX model: damaged, cut off, or another format");
+  if (kind) return wk_error(WK_INPUT, "is %s, not an ONNX model", kind);
+  return wk_error(WK_INPUT, "is not a valid ONNX model: damaged, cut off, or another format");
 }
 
 wk_status wk_model_parse(const uint8_t *data, size_t n, wk_arena *arena,

@@ -14,7 +14,7 @@ typedef struct {
   const char *input;
   int rank;
   int64_t dims[WK_MAX_RANK];
-  const char *option; /* what was typed: a shape that does not fit is wrong usage; NULL: of a file */
+  const char *option; /* as typed: what does not fit is wrong usage; NULL: the shape of a file */
 } wk_bind_shape;
 /* One input fixed to a value at compile time: it stops being an input. */
 typedef struct { const char *input; wk_tensor value; const char *option; } wk_bind_value;

@@ -47,7 +47,9 @@ for file in garbage zeros; do
 done
 
 # Byte order of .npy files.
-printf '\x3f\x80\x00\x00\x40\x00\x00\x00\x40\x40\x00\x00\x40\x80\x00\x00\xbf\x80\x00\x00\x40\xa0\x00\x00' >data
+for high in '\x3f\x80' '\x40\x00' '\x40\x40' '\x40\x80' '\xbf\x80' '\x40\xa0'; do
+  printf '%b\x00\x00' "$high"
+done >data
 npy big.npy '>f4' 2,3 && dd if=data of=big.npy bs=1 seek=128 conv=notrunc status=none
 gives 'a big-endian .npy' '^y f32\[2,3\] min 0 max 5 mean 2.5$' "$wick" run relu.onnx -i big.npy
 npy text.npy '|S4' 6

@@ -97,13 +97,15 @@ static void unbound_sizes(void **state) {
 
 static void shapes_bind_symbols(void **state) {
   (void)state;
-  const wk_bind_shape shapes[] = {{.input = "x", .rank = 3, .dims = {5, 7, 2}}, {.input = "z", .rank = 3, .dims = {5, 1, 2}}};
+  const wk_bind_shape shapes[] = {{.input = "x", .rank = 3, .dims = {5, 7, 2}},
+                                  {.input = "z", .rank = 3, .dims = {5, 1, 2}}};
   builder b = two_symbols();
   wk_import_options o = {.shapes = shapes, .n_shapes = 2};
   wk_module *m = must_import(&b, &o);
   assert_int_equal(wk_val(m->main, m->main->outputs.data[0])->type.dims[1], 7);
   wk_module_free(m);
-  const wk_bind_shape differ[] = {{.input = "x", .rank = 3, .dims = {5, 7, 2}}, {.input = "z", .rank = 3, .dims = {4, 1, 2}}};
+  const wk_bind_shape differ[] = {{.input = "x", .rank = 3, .dims = {5, 7, 2}},
+                                  {.input = "z", .rank = 3, .dims = {4, 1, 2}}};
   o.shapes = differ;
   b = two_symbols();
   must_fail(&b, &o, WK_INPUT, "is 'batch', which is 5 already; 4 is given");
@@ -214,7 +216,8 @@ static void values_that_decide(void **state) {
     add_node(&b, b.g, "Identity", "shape", "s");
     add_node(&b, b.g, "Reshape", "x s", "y");
     add_output(&b, b.g, "y", ELEM_F32);
-    const wk_bind_value v = {.input = "shape", .value = {wk_type_make(WK_I64, 1, (const int64_t[]){2}), want}};
+    const wk_bind_value v = {.input = "shape",
+                             .value = {wk_type_make(WK_I64, 1, (const int64_t[]){2}), want}};
     const wk_import_options o = {.values = &v, .n_values = (size_t)given};
     wk_import_report r;
     wk_module *m = NULL;
