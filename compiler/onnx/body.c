@@ -14,7 +14,7 @@ static wk_status fill(wk_onnx_node *c, wk_scope *s, const Onnx__GraphProto *p, c
   for (size_t i = 0; i < n_in; i++) {
     const char *name = p->input[i]->name;
     if (!name || !*name) return wk_error(WK_INPUT, "a graph input has no name");
-    if (wk_scope_has(s, name)) return wk_error_at(WK_INPUT, name, "this tensor is given twice");
+    if (wk_scope_has(s, name)) return wk_error_at(WK_INPUT, name, "this tensor is defined twice");
     wk_scope_bind(s, name, in[i]);
   }
   WK_TRY(wk_import_initialisers(c->im, s, p));
@@ -22,7 +22,7 @@ static wk_status fill(wk_onnx_node *c, wk_scope *s, const Onnx__GraphProto *p, c
   for (size_t i = 0; i < n_out; i++) {
     const char *name = p->output[i]->name;
     if (!name || !wk_scope_find(c->im, s, name, &out[i])) {
-      return wk_error_at(WK_INPUT, name ? name : "output", "nothing makes this graph output");
+      return wk_error_at(WK_INPUT, name ? name : "output", "no node produces this graph output");
     }
   }
   return NULL;
@@ -66,7 +66,8 @@ bool wk_body_tensors(wk_onnx_node *c, const wk_bound *out, size_t n, bool *unkno
   *unknown = false;
   for (size_t i = 0; i < n; i++) {
     if (out[i].kind == WK_BOUND_UNKNOWN) *unknown = true;
-    else wk_onnx_need(c, out[i].kind == WK_BOUND_TENSOR, "the graph's output %zu is no tensor", i);
+    else wk_onnx_need(c, out[i].kind == WK_BOUND_TENSOR, "output %zu of the graph is not a tensor",
+                      i);
   }
   return wk_onnx_ok(c) && !*unknown;
 }

@@ -77,13 +77,13 @@ static wk_status inline_call(wk_onnx_node *c, const Onnx__FunctionProto *fn, wk_
   for (size_t i = 0; i < fn->n_input; i++) {
     const wk_bound nothing = {.kind = WK_BOUND_NOTHING, .value = WK_NONE};
     if (wk_scope_has(s, fn->input[i]))
-      return wk_error_at(WK_INPUT, fn->input[i], "input named twice");
+      return wk_error_at(WK_INPUT, fn->input[i], "two inputs of the function have this name");
     wk_scope_bind(s, fn->input[i], i < c->proto->n_input ? c->bound[i] : nothing);
   }
   WK_TRY(wk_import_nodes(c->im, s, fn->node, fn->n_node));
   for (int i = 0; i < c->n_out; i++) {
     if (!wk_scope_find(c->im, s, fn->output[i], &c->out[i])) {
-      return wk_error_at(WK_INPUT, fn->output[i], "no node of function '%s' makes this output",
+      return wk_error_at(WK_INPUT, fn->output[i], "no node of function '%s' produces this output",
                          fn->name);
     }
   }

@@ -78,11 +78,12 @@ wk_status wk_onnx_range(wk_onnx_node *c) {
   double limit = wk_onnx_const_float(c, c->in[1], "the limit");
   double step = wk_onnx_const_float(c, c->in[2], "the step");
   if (!wk_onnx_ok(c) ||
-      !wk_onnx_valid(c, step != 0 && isfinite(first) && isfinite(limit), "step 0")) {
+      !wk_onnx_valid(c, step != 0 && isfinite(first) && isfinite(limit), "the step is 0")) {
     return c->status;
   }
   double count = ceil((limit - first) / step);
-  if (!wk_onnx_need(c, count < 1e8, "%g elements", count)) return c->status;
+  if (!wk_onnx_need(c, count < 1e8, "a range of %g elements is not supported", count))
+    return c->status;
   int64_t n = count > 0 ? (int64_t)count : 0;
   void *data;
   wk_type type = wk_type_make(t, 1, &n);
@@ -97,7 +98,7 @@ wk_status wk_onnx_range(wk_onnx_node *c) {
 wk_status wk_onnx_eye_like(wk_onnx_node *c) {
   const wk_type x = *wk_onnx_type(c, c->in[0]);
   int64_t k = wk_onnx_int(c, "k", 0);
-  if (!wk_onnx_valid(c, x.rank == 2, "the input is no matrix")) return c->status;
+  if (!wk_onnx_valid(c, x.rank == 2, "the input is not a matrix")) return c->status;
   void *data;
   wk_type t = wk_type_make(wk_onnx_dtype(c, "dtype", x.dtype), 2, x.dims);
   wk_value_id v = wk_make_constant(c, &t, &data);
@@ -137,7 +138,8 @@ static wk_value_id random_values(wk_onnx_node *c, wk_dtype t, int rank, const in
 
 wk_status wk_onnx_random(wk_onnx_node *c) {
   wk_ints shape = wk_onnx_ints(c, "shape");
-  if (!wk_onnx_valid(c, shape.n >= 0 && shape.n <= WK_MAX_RANK, "the shape")) return c->status;
+  if (!wk_onnx_valid(c, shape.n >= 0 && shape.n <= WK_MAX_RANK, "the shape is not valid"))
+    return c->status;
   wk_dtype t = wk_onnx_dtype(c, "dtype", WK_F32);
   return wk_onnx_return(c, random_values(c, t, (int)shape.n, shape.v));
 }
@@ -161,7 +163,8 @@ wk_status wk_onnx_multinomial(wk_onnx_node *c) {
   const wk_type x = *wk_onnx_type(c, c->in[0]);
   int64_t n = wk_onnx_int(c, "sample_size", 1);
   wk_dtype t = wk_onnx_dtype(c, "dtype", WK_I32);
-  if (!wk_onnx_valid(c, x.rank == 2 && n > 0, "sample_size %lld", (long long)n)) return c->status;
+  if (!wk_onnx_valid(c, x.rank == 2 && n > 0, "sample_size %lld is not valid", (long long)n))
+    return c->status;
   const int64_t dims[3] = {x.dims[0], n, x.dims[1]};
   wk_value_id noise = uniform(c, x.dtype, 3, dims, 1e-7, 1.0);
   for (int i = 0; i < 2; i++) { /* -log(-log(u)) */

@@ -50,7 +50,8 @@ static bool read_extra(wk_onnx_node *c, const char *name, int n, int rank, int64
     return false;
   for (int i = 0; i < n; i++) {
     out[i] = v.v[i + (with_batch && v.n != n ? 2 : 0)];
-    wk_onnx_valid(c, out[i] >= 0 && out[i] < (int64_t)1 << 40, "%s %lld", name, (long long)out[i]);
+    wk_onnx_valid(c, out[i] >= 0 && out[i] < (int64_t)1 << 40, "%s %lld is not valid", name,
+                  (long long)out[i]);
   }
   return wk_onnx_ok(c);
 }

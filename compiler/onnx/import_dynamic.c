@@ -40,8 +40,8 @@ wk_status wk_onnx_compress(wk_onnx_node *c) {
   int64_t axis = is_flat ? 0 : wk_onnx_axis(c, wk_onnx_int(c, "axis", 0), x.rank);
   if (!wk_onnx_ok(c)) return c->status;
   wk_onnx_valid(c, wk_onnx_type(c, c->in[1])->dtype == WK_BOOL, "the condition is not bool");
-  wk_onnx_valid(c, n <= (is_flat ? count : x.dims[axis]), "a condition of %lld entries",
-                (long long)n);
+  wk_onnx_valid(c, n <= (is_flat ? count : x.dims[axis]),
+                "the condition has %lld entries, more than the axis", (long long)n);
   int64_t *at = wk_arena_alloc(c->im->arena, (size_t)(n + 1) * sizeof *at);
   for (int64_t i = 0; i < n && wk_onnx_ok(c); i++) {
     if (keep[i]) at[kept++] = i;
@@ -159,7 +159,7 @@ wk_status wk_onnx_non_max_suppression(wk_onnx_node *c) {
   int64_t rows;
   bool ok = wk_mul_ok(scores.dims[0], scores.dims[1], &rows) &&
             wk_mul_ok(rows, limit > 0 ? limit : 0, &rows);
-  if (!wk_onnx_need(c, ok && rows < (int64_t)1 << 20, "%lld boxes", (long long)limit))
+  if (!wk_onnx_need(c, ok && rows < (int64_t)1 << 20, "%lld boxes are too many", (long long)limit))
     return c->status;
   WK_MAKE_ATTRS(c, a, NON_MAX_SUPPRESSION, non_max_suppression);
   a->center_point = wk_onnx_int(c, "center_point_box", 0) != 0;

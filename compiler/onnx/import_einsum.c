@@ -36,7 +36,8 @@ static const char *parse(wk_onnx_node *c, const char *p, int rank, int dots, sub
   for (; *end && *end != ',' && *end != '-'; end++) {
     if (isalpha((unsigned char)*end)) letters++;
     else if (strncmp(end, "...", 3) == 0) n_dots++, end += 2;
-    else if (!wk_onnx_valid(c, *end == ' ', "equation: '%c'", *end)) return end;
+    else if (!wk_onnx_valid(c, *end == ' ', "'%c' is not allowed in the equation", *end))
+      return end;
   }
   int covered = rank < 0 ? dots : n_dots ? rank - letters : 0;
   bool fits = n_dots <= 1 && covered >= 0 && letters + covered <= WK_MAX_RANK &&
@@ -76,7 +77,8 @@ static void set_sizes(wk_onnx_node *c, einsum *e) {
     for (int k = 0; k < e->in[i].n; k++) {
       int64_t *size = &e->size[e->in[i].label[k]], dim = t->dims[k];
       wk_onnx_valid(c, *size < 0 || *size == dim || *size == 1 || dim == 1,
-                    "sizes %lld and %lld of one label", (long long)*size, (long long)dim);
+                    "one label of the equation has sizes %lld and %lld", (long long)*size,
+                    (long long)dim);
       if (*size < 0 || *size == 1) *size = dim;
     }
   }
@@ -103,8 +105,9 @@ static bool read_equation(wk_onnx_node *c, einsum *e) {
   set_sizes(c, e);
   for (int k = 0; k < e->out.n && wk_onnx_ok(c); k++) {
     for (int j = 0; j < k; j++)
-      wk_onnx_valid(c, e->out.label[j] != e->out.label[k], "a result label twice");
-    wk_onnx_valid(c, e->size[e->out.label[k]] >= 0, "a result label that no operand has");
+      wk_onnx_valid(c, e->out.label[j] != e->out.label[k], "the equation has a result label twice");
+    wk_onnx_valid(c, e->size[e->out.label[k]] >= 0,
+                  "the equation has a result label that no operand has");
     e->need[e->out.label[k]]++;
   }
   return wk_onnx_ok(c);
@@ -132,7 +135,7 @@ static void take_diagonal(wk_onnx_node *c, term *t, int i, int k) {
   wk_type type = *wk_onnx_type(c, t->v);
   if (!wk_onnx_ok(c)) return;
   int64_t n = type.dims[last];
-  wk_onnx_valid(c, type.dims[last - 1] == n, "a diagonal of %lld by %lld",
+  wk_onnx_valid(c, type.dims[last - 1] == n, "the diagonal of %lld by %lld is not square",
                 (long long)type.dims[last - 1], (long long)n);
   type.dims[last - 1] = n * n;
   t->v = wk_make_reshape(c, t->v, last, type.dims);
@@ -209,7 +212,9 @@ static term multiply(wk_onnx_node *c, const einsum *e, const term *a, const term
       add_label(&t.s, g->label[i]);
     }
   }
-  if (!wk_onnx_need(c, t.s.n <= WK_MAX_RANK, "an intermediate result of rank %d", t.s.n)) return t;
+  if (!wk_onnx_need(c, t.s.n <= WK_MAX_RANK, "an intermediate result of rank %d is not supported",
+                    t.s.n))
+    return t;
   t.v = wk_make_reshape(c, t.v, t.s.n, dims);
   return t;
 }

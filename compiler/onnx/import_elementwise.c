@@ -33,7 +33,8 @@ static wk_value_id legacy_operand(wk_onnx_node *c, wk_value_id a, wk_value_id b)
   int64_t axis = wk_onnx_int(c, "axis", ta.rank - tb.rank);
   if (c->opset >= 7 || !wk_onnx_int(c, "broadcast", 0) || tb.rank == 0) return b;
   if (axis < 0) axis += ta.rank;
-  if (!wk_onnx_valid(c, axis >= 0 && axis + tb.rank <= ta.rank, "axis %lld", (long long)axis))
+  if (!wk_onnx_valid(c, axis >= 0 && axis + tb.rank <= ta.rank, "axis %lld is out of range",
+                     (long long)axis))
     return b;
   int64_t dims[WK_MAX_RANK];
   for (int i = 0; i < ta.rank; i++) {
@@ -81,7 +82,8 @@ wk_status wk_onnx_mod(wk_onnx_node *c) {
 
 wk_status wk_onnx_bit_shift(wk_onnx_node *c) {
   bool left = wk_onnx_text_is(c, "direction", "", "LEFT");
-  wk_onnx_valid(c, left || wk_onnx_text_is(c, "direction", "", "RIGHT"), "direction");
+  wk_onnx_valid(c, left || wk_onnx_text_is(c, "direction", "", "RIGHT"),
+                "direction must be LEFT or RIGHT");
   return wk_onnx_return(
       c, wk_make_2(c, left ? WK_OP_SHIFT_LEFT : WK_OP_SHIFT_RIGHT, c->in[0], c->in[1]));
 }

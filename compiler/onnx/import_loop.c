@@ -63,7 +63,7 @@ static void unroll(wk_onnx_node *c, const loop *l) {
     memcpy(in + 2, out + 1, (size_t)l->n_state * sizeof *in);
     for (int k = 0; k < l->n_slices; k++) {
       wk_onnx_need(c, out[1 + l->n_state + k].kind == WK_BOUND_TENSOR,
-                   "a scan output is no tensor");
+                   "a scan output is not a tensor");
       wk_vec_push(&slices, out[1 + l->n_state + k].value);
     }
   }

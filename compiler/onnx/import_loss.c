@@ -30,7 +30,7 @@ static wk_value_id reduced(wk_onnx_node *c, wk_value_id loss, wk_value_id w) {
   wk_ints all = wk_make_axes(c, 0, wk_onnx_type(c, loss)->rank);
   if (strcmp(how, "none") == 0) return loss;
   if (strcmp(how, "sum") == 0) return wk_make_reduce(c, WK_OP_REDUCE_SUM, loss, all, false);
-  wk_onnx_valid(c, strcmp(how, "mean") == 0, "reduction '%s'", how);
+  wk_onnx_valid(c, strcmp(how, "mean") == 0, "reduction '%s' is not known", how);
   if (w == WK_NONE) return wk_make_reduce(c, WK_OP_REDUCE_MEAN, loss, all, false);
   wk_value_id total = wk_make_reduce(c, WK_OP_REDUCE_SUM, loss, all, false);
   return wk_make_2(c, WK_OP_DIV, total, wk_make_reduce(c, WK_OP_REDUCE_SUM, w, all, false));
@@ -41,7 +41,7 @@ static wk_value_id nll(wk_onnx_node *c, wk_value_id log_prob, wk_value_id target
   wk_dtype t = wk_onnx_type(c, log_prob)->dtype, index = wk_onnx_type(c, target)->dtype;
   wk_value_id ignored = WK_NONE;
   wk_onnx_valid(c, wk_onnx_type(c, log_prob)->rank == wk_onnx_type(c, target)->rank + 1,
-                "targets of rank %d", wk_onnx_type(c, target)->rank);
+                "targets of rank %d do not fit the scores", wk_onnx_type(c, target)->rank);
   if (wk_onnx_attr(c, "ignore_index")) {
     wk_value_id which = wk_make_scalar(c, index, (double)wk_onnx_int(c, "ignore_index", 0));
     ignored = wk_make_2(c, WK_OP_EQUAL, target, which);

@@ -36,7 +36,7 @@ wk_status wk_onnx_gemm(wk_onnx_node *c) {
   wk_value_id a = c->in[0], b = c->in[1];
   double alpha = wk_onnx_float(c, "alpha", 1.0), beta = wk_onnx_float(c, "beta", 1.0);
   wk_onnx_valid(c, wk_onnx_type(c, a)->rank == 2 && wk_onnx_type(c, b)->rank == 2,
-                "an operand is no matrix");
+                "an operand is not a matrix");
   if (wk_onnx_int(c, "transA", 0)) a = transpose_last(c, a);
   if (wk_onnx_int(c, "transB", 0)) b = transpose_last(c, b);
   wk_value_id y = wk_make_2(c, WK_OP_MATMUL, a, b);
@@ -55,7 +55,7 @@ wk_status wk_onnx_fused_matmul(wk_onnx_node *c) {
   wk_value_id a = c->in[0], b = c->in[1];
   double alpha = wk_onnx_float(c, "alpha", 1.0);
   bool batch = wk_onnx_int(c, "transBatchA", 0) || wk_onnx_int(c, "transBatchB", 0);
-  wk_onnx_need(c, !batch, "transposed batch axes");
+  wk_onnx_need(c, !batch, "transposed batch axes are not supported");
   if (wk_onnx_int(c, "transA", 0)) a = transpose_last(c, a);
   if (wk_onnx_int(c, "transB", 0)) b = transpose_last(c, b);
   wk_value_id y = wk_matmul_emit(c, a, b);

@@ -52,11 +52,12 @@ static wk_status batch_norm_training(wk_onnx_node *c, double eps) {
 wk_status wk_onnx_batch_norm(wk_onnx_node *c) {
   double eps = wk_onnx_float(c, "epsilon", 1e-5f);
   wk_onnx_valid(c, wk_onnx_type(c, c->in[0])->rank >= 2, "the input has no channel axis");
-  wk_onnx_need(c, wk_onnx_int(c, "spatial", 1) != 0, "statistics per element (spatial=0)");
+  wk_onnx_need(c, wk_onnx_int(c, "spatial", 1) != 0,
+               "statistics per element (spatial=0) are not supported");
   if (!wk_onnx_ok(c)) return c->status;
   if (c->opset >= 14 && wk_onnx_int(c, "training_mode", 0)) return batch_norm_training(c, eps);
   bool trains = c->opset < 7 && !wk_onnx_int(c, "is_test", 0) && wk_onnx_wants(c, 1);
-  wk_onnx_need(c, !trains, "training mode before opset 14");
+  wk_onnx_need(c, !trains, "training mode before opset 14 is not supported");
   return wk_onnx_return(c, affine(c, c->in[0], c->in[3], c->in[4], eps));
 }
 
@@ -80,7 +81,8 @@ wk_status wk_onnx_group_norm(wk_onnx_node *c) {
   const wk_type x = *wk_onnx_type(c, c->in[0]);
   int64_t groups = wk_onnx_int(c, "num_groups", 0);
   wk_value_id scale = c->in[1], bias = c->in[2];
-  if (!wk_onnx_valid(c, x.rank >= 2 && groups > 0 && x.dims[1] % groups == 0, "%lld groups",
+  if (!wk_onnx_valid(c, x.rank >= 2 && groups > 0 && x.dims[1] % groups == 0,
+                     "%lld groups do not divide the channels",
                      (long long)groups)) return c->status;
   if (c->opset < 21) {
     scale = per_channel(c, scale, groups, x.dims[1]);

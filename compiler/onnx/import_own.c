@@ -51,7 +51,8 @@ static void read_field(wk_onnx_node *c, const wk_field *f, void *v) {
     case WK_FIELD_INT: *(int64_t *)v = wk_onnx_int(c, f->name, f->def_int); break;
     case WK_FIELD_DTYPE:
       text = wk_onnx_text(c, f->name, "");
-      wk_onnx_valid(c, wk_dtype_from_name(text, strlen(text), &t), "attribute %s", f->name);
+      wk_onnx_valid(c, wk_dtype_from_name(text, strlen(text), &t),
+                    "attribute '%s' is not an element type", f->name);
       *(int64_t *)v = t;
       break;
     case WK_FIELD_INTS:
@@ -80,7 +81,7 @@ wk_status wk_onnx_own(wk_onnx_node *c) {
   const char *name = c->proto->op_type;
   bool known = wk_op_from_name(name, strlen(name), &op) && wk_op_get(op)->kind != WK_KIND_INST &&
                wk_op_get(op)->cls != WK_CLASS_CONTROL;
-  if (!wk_onnx_need(c, known, "no such operator is known")) return c->status;
+  if (!wk_onnx_need(c, known, "this operator is not known")) return c->status;
   const wk_op_info *info = wk_op_get(op);
   char *attrs = wk_make_attrs(c, op);
   for (int i = 0; i < info->n_fields; i++)
@@ -89,7 +90,7 @@ wk_status wk_onnx_own(wk_onnx_node *c) {
   bool fits = c->n_in >= info->min_in && n_out >= info->min_out &&
               (info->max_in < 0 || c->n_in <= info->max_in) &&
               (info->max_out < 0 || n_out <= info->max_out);
-  wk_onnx_valid(c, fits, "%d inputs and %d outputs", c->n_in, n_out);
+  wk_onnx_valid(c, fits, "%d inputs and %d outputs do not fit this operator", c->n_in, n_out);
   wk_value_id *out = wk_arena_alloc(c->im->arena, ((size_t)n_out + 1) * sizeof *out);
   wk_make_n(c, op, attrs, c->in, c->n_in, out, n_out);
   for (int i = 0; i < n_out; i++) wk_onnx_result(c, i, out[i]);

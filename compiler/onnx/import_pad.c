@@ -73,7 +73,7 @@ wk_status wk_onnx_space_to_depth(wk_onnx_node *c) {
   const wk_type x = *wk_onnx_type(c, c->in[0]);
   if (!wk_onnx_ok(c)) return c->status;
   wk_onnx_valid(c, x.dims[2] % b == 0 && x.dims[3] % b == 0,
-                "the size is no multiple of the block");
+                "the size is not a multiple of the block");
   const int64_t dims[] = {x.dims[0], x.dims[1], x.dims[2] / b, b, x.dims[3] / b, b};
   const int64_t perm[] = {0, 3, 5, 1, 2, 4};
   const int64_t y[] = {x.dims[0], x.dims[1] * b * b, x.dims[2] / b, x.dims[3] / b};
@@ -91,7 +91,7 @@ wk_status wk_onnx_center_crop_pad(wk_onnx_node *c) {
   for (int64_t i = 0; i < n && wk_onnx_ok(c); i++) {
     int64_t axis = axes.n < 0 ? i : wk_onnx_axis(c, axes.v[i], x.rank);
     int64_t size = x.dims[axis];
-    if (!wk_onnx_valid(c, want.v[i] >= 0, "size %lld", (long long)want.v[i])) break;
+    if (!wk_onnx_valid(c, want.v[i] >= 0, "size %lld is not valid", (long long)want.v[i])) break;
     int64_t crop = size > want.v[i] ? (size - want.v[i]) / 2 : 0;
     int64_t grow = want.v[i] > size ? (want.v[i] - size) / 2 : 0;
     before[axis] = grow - crop;

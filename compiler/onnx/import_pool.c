@@ -67,7 +67,8 @@ wk_status wk_onnx_global_lp_pool(wk_onnx_node *c) {
   int rank = wk_onnx_type(c, c->in[0])->rank;
   int64_t p = wk_onnx_int(c, "p", 2);
   wk_onnx_valid(c, rank >= 2, "the input has rank %d", rank);
-  if (!wk_onnx_need(c, p == 1 || p == 2, "p of %lld", (long long)p)) return c->status;
+  if (!wk_onnx_need(c, p == 1 || p == 2, "p = %lld is not supported, only 1 and 2", (long long)p))
+    return c->status;
   wk_op op = p == 1 ? WK_OP_REDUCE_L1 : WK_OP_REDUCE_L2;
   return wk_onnx_return(c, wk_make_reduce(c, op, c->in[0], wk_make_axes(c, 2, rank), true));
 }
@@ -92,7 +93,8 @@ wk_status wk_onnx_max_unpool(wk_onnx_node *c) {
     return c->status;
   }
   for (int i = 0; i < x.rank; i++) {
-    wk_onnx_valid(c, shape.v[i] >= 0 && shape.v[i] < (int64_t)1 << 40, "output_shape");
+    wk_onnx_valid(c, shape.v[i] >= 0 && shape.v[i] < (int64_t)1 << 40,
+                  "output_shape is out of range");
     more[i] = shape.v[i] - dims[i];
   }
   WK_MAKE_ATTRS(c, p, PAD, pad);

@@ -47,7 +47,7 @@ wk_status wk_onnx_qlinear_global_average(wk_onnx_node *c) {
 }
 
 wk_status wk_onnx_qlinear_average_pool(wk_onnx_node *c) {
-  wk_onnx_need(c, wk_onnx_int(c, "channels_last", 0) == 0, "channels_last");
+  wk_onnx_need(c, wk_onnx_int(c, "channels_last", 0) == 0, "channels_last is not supported");
   return quantized(c, wk_window_average(c, real_input(c, 0)), 3);
 }
 
@@ -60,7 +60,9 @@ wk_status wk_onnx_qlinear_softmax(wk_onnx_node *c) {
 /* QLinearConcat: scale and zero point of y, then triples. */
 wk_status wk_onnx_qlinear_concat(wk_onnx_node *c) {
   int n = (c->n_in - 2) / 3;
-  if (!wk_onnx_valid(c, (c->n_in - 2) % 3 == 0 && n > 0, "%d inputs", c->n_in)) return c->status;
+  if (!wk_onnx_valid(c, (c->n_in - 2) % 3 == 0 && n > 0, "%d inputs do not fit this operator",
+                     c->n_in))
+    return c->status;
   wk_value_id *parts = wk_arena_alloc(c->im->arena, (size_t)n * sizeof *parts);
   for (int i = 0; i < n; i++) parts[i] = real_input(c, 2 + 3 * i);
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 0), wk_onnx_type(c, parts[0])->rank);
@@ -71,7 +73,7 @@ wk_status wk_onnx_qlinear_concat(wk_onnx_node *c) {
 }
 
 static wk_value_id transposed(wk_onnx_node *c, wk_value_id x, const char *flag) {
-  wk_onnx_valid(c, wk_onnx_type(c, x)->rank == 2, "an operand is no matrix");
+  wk_onnx_valid(c, wk_onnx_type(c, x)->rank == 2, "an operand is not a matrix");
   return wk_onnx_int(c, flag, 0) && wk_onnx_ok(c) ? wk_make_move_axis(c, x, 1, 0) : x;
 }
 

@@ -25,7 +25,8 @@ static wk_value_id spread_blocks(wk_onnx_node *c, wk_value_id v, int64_t axis, i
   if (v == WK_NONE || !wk_onnx_ok(c)) return v;
   const wk_type t = *wk_onnx_type(c, v);
   int64_t wide[WK_MAX_RANK], flat[WK_MAX_RANK];
-  if (!wk_onnx_need(c, t.rank < WK_MAX_RANK, "rank %d", t.rank)) return WK_NONE;
+  if (!wk_onnx_need(c, t.rank < WK_MAX_RANK, "tensors of rank %d are not supported here", t.rank))
+    return WK_NONE;
   for (int i = 0; i < t.rank; i++) {
     wide[i < axis + 1 ? i : i + 1] = t.dims[i];
     flat[i] = i == axis ? t.dims[i] * block : t.dims[i];
@@ -61,7 +62,8 @@ static wk_value_id parameter(wk_onnx_node *c, int i) {
   if (!wk_onnx_ok(c)) return WK_NONE;
   if (block <= 0) return along(c, c->in[i], fitting_axis(&x, axis, &t), x.rank);
   bool fits = t.rank == x.rank && block < (int64_t)1 << 31 && t.dims[axis] * block >= x.dims[axis];
-  if (!wk_onnx_valid(c, fits, "block_size %lld", (long long)block)) return WK_NONE;
+  if (!wk_onnx_valid(c, fits, "block_size %lld does not fit the axis", (long long)block))
+    return WK_NONE;
   return spread_blocks(c, c->in[i], axis, block, x.dims[axis]);
 }
 
@@ -244,7 +246,7 @@ wk_status wk_onnx_matmul_integer(wk_onnx_node *c) {
 static wk_status scaled_product(wk_onnx_node *c, wk_value_id a, wk_value_id za, wk_value_id sa,
                                 wk_value_id b, wk_value_id zb, wk_value_id sb, wk_value_id bias) {
   wk_onnx_valid(c, wk_onnx_type(c, a)->rank >= 2 && wk_onnx_type(c, b)->rank >= 2,
-                "an operand is no matrix");
+                "an operand is not a matrix");
   if (!wk_onnx_ok(c)) return c->status;
   za = unless_zero(c, rows(c, za, a));
   zb = unless_zero(c, columns(c, zb, b));

@@ -21,7 +21,9 @@ static void set_scales(wk_onnx_node *c, resize *r, wk_floats scales, wk_ints axe
     return;
   for (int64_t i = 0; i < n && wk_onnx_ok(c); i++) {
     int64_t k = axes.n < 0 ? i : wk_onnx_axis(c, axes.v[i], r->rank);
-    if (!wk_onnx_valid(c, scales.v[i] > 0 && scales.v[i] < 1e6, "scale %g", scales.v[i])) return;
+    if (!wk_onnx_valid(c, scales.v[i] > 0 && scales.v[i] < 1e6, "scale %g is not valid",
+                       scales.v[i]))
+      return;
     r->scale[k] = scales.v[i];
     /* sizes follow from the scale as the 32-bit number it is */
     r->size[k] = (int64_t)floorf((float)r->in[k] * (float)scales.v[i]);
@@ -47,7 +49,7 @@ static void set_sizes(wk_onnx_node *c, resize *r, wk_ints sizes, wk_ints axes) {
     return;
   for (int64_t i = 0; i < n && wk_onnx_ok(c); i++) {
     named[i] = axes.n < 0 ? i : wk_onnx_axis(c, axes.v[i], r->rank);
-    wk_onnx_valid(c, sizes.v[i] >= 0 && sizes.v[i] < (int64_t)1 << 31, "size %lld",
+    wk_onnx_valid(c, sizes.v[i] >= 0 && sizes.v[i] < (int64_t)1 << 31, "size %lld is not valid",
                   (long long)sizes.v[i]);
     if (!wk_onnx_valid(c, r->in[named[i]] > 0, "axis %lld is empty", (long long)named[i])) return;
     r->size[named[i]] = sizes.v[i];
@@ -62,7 +64,10 @@ static void set_sizes(wk_onnx_node *c, resize *r, wk_ints sizes, wk_ints axes) {
 static void set_roi(wk_onnx_node *c, resize *r, wk_ints axes) {
   int64_t n = axes.n < 0 ? r->rank : axes.n;
   wk_floats roi = wk_onnx_const_floats(c, c->in[1], "the region");
-  if (!wk_onnx_valid(c, roi.n == 2 * n, "the region has %lld numbers", (long long)roi.n)) return;
+  if (!wk_onnx_valid(c, roi.n == 2 * n,
+                     "the region of interest has %lld numbers, not two for each axis",
+                     (long long)roi.n))
+    return;
   for (int i = 0; i < r->rank; i++) r->roi[i + r->rank] = 1.0;
   for (int64_t i = 0; i < n && wk_onnx_ok(c); i++) {
     int64_t k = axes.n < 0 ? i : wk_onnx_axis(c, axes.v[i], r->rank);
@@ -139,7 +144,7 @@ wk_status wk_onnx_resize(wk_onnx_node *c) {
   else wk_onnx_valid(c, false, "neither scales nor sizes are given");
   if (strcmp(coordinates, "tf_crop_and_resize") == 0 && wk_onnx_has(c, 1)) set_roi(c, &r, axes);
   bool smooths = wk_onnx_int(c, "antialias", 0) != 0 && strcmp(mode, "nearest") != 0;
-  wk_onnx_need(c, !smooths || !shrinks(&r), "antialias when shrinking");
+  wk_onnx_need(c, !smooths || !shrinks(&r), "antialiasing when shrinking is not supported");
   if (!wk_onnx_ok(c)) return c->status;
   const char *nearest = wk_onnx_text(c, "nearest_mode", "round_prefer_floor");
   return wk_onnx_return(c, emit_resize(c, &r, mode, coordinates, nearest));

@@ -112,7 +112,9 @@ static void scan_batch(wk_onnx_node *c, scan *s, bool *unknown) {
   int n_in = s->n_state + s->n_scan, n_out = s->n_state + s->n_slices;
   wk_arena *a = c->im->arena;
   int64_t batch = wk_onnx_type(c, c->in[1])->rank > 0 ? wk_onnx_type(c, c->in[1])->dims[0] : 0;
-  if (!wk_onnx_need(c, batch > 0 && batch <= 64, "a batch of %lld", (long long)batch)) return;
+  if (!wk_onnx_need(c, batch > 0 && batch <= 64, "a batch of %lld is not supported",
+                    (long long)batch))
+    return;
   wk_onnx_need(c, !wk_onnx_has(c, 0), "sequence lengths are not supported");
   wk_value_id *in = wk_arena_alloc(a, (size_t)n_in * sizeof *in);
   wk_value_id *out = wk_arena_alloc(a, (size_t)(batch * n_out + 1) * sizeof *out);
@@ -138,8 +140,8 @@ wk_status wk_onnx_scan(wk_onnx_node *c) {
   scan s = {.p = wk_onnx_graph(c, "body"), .n_scan = (int)wk_onnx_int(c, "num_scan_inputs", 0)};
   if (c->status) return c->status;
   int n_in = (int)c->proto->n_input - has_batch;
-  if (!wk_onnx_valid(c, s.n_scan > 0 && s.n_scan <= n_in, "%d of %d inputs are scanned", s.n_scan,
-                     n_in)) {
+  if (!wk_onnx_valid(c, s.n_scan > 0 && s.n_scan <= n_in, "%d scan inputs do not fit %d inputs",
+                     s.n_scan, n_in)) {
     return c->status;
   }
   s.n_state = n_in - s.n_scan;

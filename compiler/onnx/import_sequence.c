@@ -18,7 +18,7 @@ static wk_status sequence(wk_onnx_node *c, const wk_value_id *items, uint32_t n,
 /* Input i as a sequence; an empty one after an error. */
 static wk_bound sequence_in(wk_onnx_node *c, int i) {
   bool ok = i < c->n_in && c->bound[i].kind == WK_BOUND_SEQUENCE;
-  wk_onnx_valid(c, ok, "input %d is no sequence", i);
+  wk_onnx_valid(c, ok, "input %d is not a sequence", i);
   return ok ? c->bound[i] : (wk_bound){.kind = WK_BOUND_SEQUENCE};
 }
 
@@ -27,12 +27,14 @@ static uint32_t position(wk_onnx_node *c, int i, uint32_t n, uint32_t limit) {
   int64_t at = wk_onnx_const_int(c, c->in[i], "the position in the sequence");
   if (at < 0) at += n;
   bool ok = at >= 0 && at < limit;
-  wk_onnx_valid(c, ok || !wk_onnx_ok(c), "position %lld of %u", (long long)at, n);
+  wk_onnx_valid(c, ok || !wk_onnx_ok(c), "position %lld is outside the sequence of %u",
+                (long long)at, n);
   return ok ? (uint32_t)at : 0;
 }
 
 wk_status wk_onnx_sequence_construct(wk_onnx_node *c) {
-  for (int i = 0; i < c->n_in; i++) wk_onnx_valid(c, wk_onnx_has(c, i), "input %d is no tensor", i);
+  for (int i = 0; i < c->n_in; i++)
+    wk_onnx_valid(c, wk_onnx_has(c, i), "input %d is not a tensor", i);
   return sequence(c, c->in, (uint32_t)c->n_in, wk_onnx_type(c, c->in[0])->dtype);
 }
 
@@ -53,7 +55,7 @@ wk_status wk_onnx_sequence_length(wk_onnx_node *c) {
 
 wk_status wk_onnx_sequence_insert(wk_onnx_node *c) {
   wk_bound s = sequence_in(c, 0);
-  wk_onnx_valid(c, wk_onnx_has(c, 1), "input 1 is no tensor");
+  wk_onnx_valid(c, wk_onnx_has(c, 1), "input 1 is not a tensor");
   uint32_t at = wk_onnx_has(c, 2) ? position(c, 2, s.n, s.n + 1) : s.n;
   wk_value_id *items = wk_arena_alloc(c->im->arena, (s.n + 1) * sizeof *items);
   for (uint32_t i = 0; i <= s.n; i++) {
@@ -97,7 +99,8 @@ wk_status wk_onnx_split_to_sequence(wk_onnx_node *c) {
     int64_t size = sizes.v[is_list ? i : 0], left = x.dims[axis] - at;
     if (!is_list && size > left) size = left;
     if (!wk_onnx_valid(c, (size > 0 || is_list) && size >= 0 && size <= left,
-                       "a piece of %lld of %lld", (long long)size, (long long)left))
+                       "a piece of size %lld exceeds the %lld that are left", (long long)size,
+                       (long long)left))
       break;
     wk_value_id piece = wk_make_slice(c, c->in[0], (int)axis, at, size, 1);
     if (drops) piece = wk_make_squeeze(c, piece, (wk_ints){1, &axis});
@@ -126,7 +129,8 @@ wk_status wk_onnx_sequence_map(wk_onnx_node *c) {
     for (size_t k = 0; k < n_in; k++) {
       in[k] = c->bound[k];
       if (in[k].kind != WK_BOUND_SEQUENCE) continue;
-      if (!wk_onnx_valid(c, in[k].n == s.n, "sequences of different lengths")) return c->status;
+      if (!wk_onnx_valid(c, in[k].n == s.n, "the sequences have different lengths"))
+        return c->status;
       in[k] = wk_bound_tensor(c->bound[k].items[i]);
     }
     wk_body_inline(c, p, in, n_in, out, n_out);

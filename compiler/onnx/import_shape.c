@@ -23,7 +23,7 @@ wk_status wk_onnx_reshape(wk_onnx_node *c) {
       wk_onnx_valid(c, hole < 0, "two sizes are -1");
       hole = i;
     } else {
-      wk_onnx_valid(c, dims[i] >= 0 && wk_mul_ok(known, dims[i], &known), "size %lld",
+      wk_onnx_valid(c, dims[i] >= 0 && wk_mul_ok(known, dims[i], &known), "size %lld is not valid",
                     (long long)dims[i]);
     }
   }
@@ -76,7 +76,8 @@ wk_status wk_onnx_transpose(wk_onnx_node *c) {
   wk_ints perm = wk_onnx_ints(c, "perm");
   int64_t v[WK_MAX_RANK];
   bool seen[WK_MAX_RANK] = {0};
-  wk_onnx_valid(c, perm.n < 0 || perm.n == rank, "perm has %lld entries", (long long)perm.n);
+  wk_onnx_valid(c, perm.n < 0 || perm.n == rank, "perm has %lld entries, not one for each axis",
+                (long long)perm.n);
   for (int i = 0; i < rank && wk_onnx_ok(c); i++) {
     v[i] = perm.n < 0 ? rank - 1 - i : wk_onnx_axis(c, perm.v[i], rank);
     wk_onnx_valid(c, !seen[v[i]], "perm names axis %lld twice", (long long)v[i]);
@@ -126,9 +127,11 @@ wk_status wk_onnx_concat(wk_onnx_node *c) {
 /* Sizes of the pieces when they are not given: equal, the last one smaller (opset 18). */
 static wk_ints equal_pieces(wk_onnx_node *c, int64_t size) {
   int64_t n = c->opset >= 18 ? wk_onnx_int(c, "num_outputs", c->n_out) : c->n_out;
-  if (!wk_onnx_valid(c, n == c->n_out && n > 0, "num_outputs is %lld", (long long)n))
+  if (!wk_onnx_valid(c, n == c->n_out && n > 0,
+                     "num_outputs is %lld, which does not fit the outputs", (long long)n))
     return (wk_ints){0};
-  if (!wk_onnx_valid(c, c->opset >= 18 || size % n == 0, "axis of size %lld in %lld pieces",
+  if (!wk_onnx_valid(c, c->opset >= 18 || size % n == 0,
+                     "an axis of size %lld cannot be split into %lld equal pieces",
                      (long long)size, (long long)n)) return (wk_ints){0};
   int64_t piece = (size + n - 1) / n, *v = wk_arena_alloc(c->im->arena, (size_t)n * sizeof *v);
   for (int64_t i = 0; i < n; i++) {
@@ -145,7 +148,7 @@ wk_status wk_onnx_split(wk_onnx_node *c) {
                                                      : wk_onnx_ints_input(c, 13, 1, "split");
   if (!wk_onnx_ok(c)) return c->status;
   if (sizes.n < 0) sizes = equal_pieces(c, x.dims[axis]);
-  if (!wk_onnx_valid(c, sizes.n >= c->n_out, "%d outputs of %lld pieces", c->n_out,
+  if (!wk_onnx_valid(c, sizes.n >= c->n_out, "%d outputs for %lld pieces", c->n_out,
                      (long long)sizes.n)) {
     return c->status;
   }
@@ -195,7 +198,7 @@ wk_status wk_onnx_slice(wk_onnx_node *c) {
   for (int64_t i = 0; i < n; i++) {
     int64_t axis = wk_onnx_axis(c, axes.n < 0 ? i : axes.v[i], x.rank),
             step = steps.n < 0 ? 1 : steps.v[i];
-    if (!wk_onnx_valid(c, step != 0 && step > INT64_MIN, "step 0") || !wk_onnx_ok(c))
+    if (!wk_onnx_valid(c, step != 0 && step > INT64_MIN, "the step is 0") || !wk_onnx_ok(c))
       return c->status;
     strides[axis] = step;
     clamp_slice(x.dims[axis], starts.v[i], ends.v[i], step, &first[axis], &sizes[axis]);
@@ -220,7 +223,8 @@ wk_status wk_onnx_tile(wk_onnx_node *c) {
     for (int i = 0; i < x.rank; i++) v[i] = i == axis && repeats.n > 0 ? repeats.v[0] : 1;
     repeats = wk_ints_dup(c->im->m->arena, v, x.rank);
   }
-  wk_onnx_valid(c, repeats.n == x.rank, "%lld repeats", (long long)repeats.n);
+  wk_onnx_valid(c, repeats.n == x.rank, "repeats has %lld entries, not one for each axis",
+                (long long)repeats.n);
   WK_MAKE_ATTRS(c, a, TILE, tile);
   a->repeats = repeats;
   return wk_onnx_return(c, wk_make(c, WK_OP_TILE, a, 1, c->in[0]));

@@ -15,7 +15,8 @@
 static wk_status window(wk_onnx_node *c, double a0, double a1, double a2) {
   int64_t n = wk_onnx_const_int(c, c->in[0], "the size of the window");
   bool periodic = wk_onnx_int(c, "periodic", 1) != 0;
-  if (!wk_onnx_ok(c) || !wk_onnx_valid(c, n >= 0 && n <= TABLE_MAX, "size %lld", (long long)n))
+  if (!wk_onnx_ok(c) || !wk_onnx_valid(c, n >= 0 && n <= TABLE_MAX, "size %lld is not valid",
+                                       (long long)n))
     return c->status;
   void *data;
   wk_type t = wk_type_make(wk_onnx_dtype(c, "output_datatype", WK_F32), 1, &n);
@@ -53,7 +54,8 @@ wk_status wk_onnx_mel_weights(wk_onnx_node *c) {
   double high = wk_onnx_const_float(c, c->in[4], "the upper edge");
   bool ok = columns > 0 && columns < 65536 && length > 0 && length < 1 << 24 && rate > 0 &&
             low >= 0 && high >= low && high < 1e9 && (length / 2 + 1) * columns <= TABLE_MAX;
-  if (!wk_onnx_ok(c) || !wk_onnx_need(c, ok, "these sizes and edges")) return c->status;
+  wk_onnx_need(c, ok, "mel filters of these sizes and edges are not supported");
+  if (!wk_onnx_ok(c)) return c->status;
   int64_t bins = length / 2 + 1;
   double mel_low = 2595 * log10(1 + low / 700), mel_high = 2595 * log10(1 + high / 700);
   double step = (mel_high - mel_low) / (double)(columns + 2);
@@ -90,7 +92,8 @@ static transform transform_of(int64_t n, int64_t components, bool inverse, bool 
  * every sample stands for its mirror image too, but the first and, of an even length, the last. */
 static wk_value_id transform_matrix(wk_onnx_node *c, const transform *f, wk_dtype t) {
   int64_t rows = f->samples * f->components, columns = f->bins * f->parts;
-  if (!wk_onnx_need(c, f->n <= 1 << 20 && rows * columns <= TABLE_MAX, "a transform of length %lld",
+  if (!wk_onnx_need(c, f->n <= 1 << 20 && rows * columns <= TABLE_MAX,
+                    "a transform of length %lld is not supported",
                     (long long)f->n)) return WK_NONE;
   void *data;
   wk_type type = wk_type_make(t, 2, (const int64_t[]){rows, columns});
@@ -150,7 +153,8 @@ wk_status wk_onnx_dft(wk_onnx_node *c) {
   bool one_sided = wk_onnx_int(c, "onesided", 0) != 0, inverse = wk_onnx_int(c, "inverse", 0) != 0;
   int64_t n = one_sided && inverse ? 2 * (x.dims[axis] - 1) : x.dims[axis];
   if (wk_onnx_has(c, 1)) n = wk_onnx_const_int(c, c->in[1], "the length");
-  if (!wk_onnx_valid(c, n > 0 && axis < x.rank - 1, "length %lld", (long long)n)) return c->status;
+  if (!wk_onnx_valid(c, n > 0 && axis < x.rank - 1, "length %lld is not valid", (long long)n))
+    return c->status;
   transform f = transform_of(n, x.dims[x.rank - 1], inverse, one_sided);
   wk_value_id v = fit_length(c, c->in[0], (int)axis, f.samples);
   v = transform_last(c, wk_make_move_axis(c, v, (int)axis, x.rank - 2), &f);
@@ -176,7 +180,8 @@ wk_status wk_onnx_stft(wk_onnx_node *c) {
   if (wk_onnx_has(c, 3)) length = wk_onnx_const_int(c, c->in[3], "the frame length");
   if (!wk_onnx_valid(c, x.rank == 3, "the signal must have rank 3") || !is_signal(c, &x))
     return c->status;
-  if (!wk_onnx_valid(c, step > 0 && length > 0 && length <= x.dims[1], "frames of %lld, step %lld",
+  if (!wk_onnx_valid(c, step > 0 && length > 0 && length <= x.dims[1],
+                     "frames of %lld with a step of %lld do not fit the signal",
                      (long long)length, (long long)step)) return c->status;
   bool one_sided = wk_onnx_int(c, "onesided", 1) != 0 && x.dims[2] == 1;
   transform f = transform_of(length, x.dims[2], false, one_sided);

@@ -12,7 +12,8 @@
 /* Number of tensors when each comes with `groups` inputs; 0 after an error. */
 static int tensor_count(wk_onnx_node *c, int groups) {
   int n = (c->n_in - FIRST) / groups;
-  wk_onnx_valid(c, n >= 1 && (c->n_in - FIRST) % groups == 0, "%d inputs", c->n_in);
+  wk_onnx_valid(c, n >= 1 && (c->n_in - FIRST) % groups == 0, "%d inputs do not fit this operator",
+                c->n_in);
   return wk_onnx_ok(c) ? n : 0;
 }
 
@@ -73,7 +74,8 @@ wk_status wk_onnx_adam(wk_onnx_node *c) {
   double eps = wk_onnx_float(c, "epsilon", 1e-6f),
          post = wk_onnx_float(c, "norm_coefficient_post", 0.0);
   /* The specification's default is 1e-6, but its own test data was made with another one. */
-  wk_onnx_need(c, wk_onnx_attr(c, "epsilon") != NULL, "Adam without an explicit epsilon");
+  wk_onnx_need(c, wk_onnx_attr(c, "epsilon") != NULL,
+               "Adam without an explicit epsilon is not supported");
   for (int i = 0; i < n; i++) {
     wk_value_id x = c->in[FIRST + i], g = c->in[FIRST + n + i];
     wk_value_id v = c->in[FIRST + 2 * n + i], h = c->in[FIRST + 3 * n + i];

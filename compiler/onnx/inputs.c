@@ -133,7 +133,8 @@ static wk_status check_options(const wk_import_options *o, const Onnx__GraphProt
   for (size_t i = 0; i < o->n_shapes; i++) {
     WK_TRY(check_option_name("--shape", o->shapes[i].input, g));
     if (o->shapes[i].rank < 0 || o->shapes[i].rank > WK_MAX_RANK) {
-      return wk_error(WK_USAGE, "--shape %s: rank %d", o->shapes[i].input, o->shapes[i].rank);
+      return wk_error(WK_USAGE, "--shape %s: rank %d is not supported", o->shapes[i].input,
+                      o->shapes[i].rank);
     }
   }
   for (size_t i = 0; i < o->n_values; i++)
@@ -149,7 +150,7 @@ static wk_status collect_symbols(wk_importer *im, symbols *s) {
   const Onnx__GraphProto *g = im->model->graph;
   for (size_t i = 0; i < o->n_binds; i++) {
     if (o->binds[i].value < 0)
-      return wk_error(WK_USAGE, "--bind %s: negative size", o->binds[i].symbol);
+      return wk_error(WK_USAGE, "--bind %s: the size is negative", o->binds[i].symbol);
     symbol given = {.name = o->binds[i].symbol, .value = o->binds[i].value};
     wk_vec_push(s, given);
   }

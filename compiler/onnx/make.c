@@ -255,7 +255,8 @@ wk_value_id wk_make_along(wk_onnx_node *c, wk_value_id x, int axis, int rank) {
   int64_t dims[WK_MAX_RANK];
   int64_t n = wk_type_count(wk_onnx_type(c, x));
   if (n == 1 && wk_onnx_type(c, x)->rank == 0) return x;
-  if (!wk_onnx_valid(c, rank <= WK_MAX_RANK && axis < rank, "axis %d of rank %d", axis, rank)) {
+  if (!wk_onnx_valid(c, rank <= WK_MAX_RANK && axis < rank, "axis %d is outside rank %d", axis,
+                     rank)) {
     return WK_NONE;
   }
   for (int i = 0; i < rank; i++) dims[i] = i == axis ? n : 1;

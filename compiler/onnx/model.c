@@ -96,7 +96,7 @@ void wk_import_mark_return(wk_importer *im, const wk_import_mark *mark) {
 
 static wk_status check_output_type(const wk_declared *d, const char *name, const wk_type *made) {
   if (d->dtype != WK_DTYPE_NONE && d->dtype != made->dtype)
-    return wk_error_at(WK_INPUT, name, "is declared %s, its node makes %s",
+    return wk_error_at(WK_INPUT, name, "is declared %s, but its node produces %s",
                        wk_dtype_name(d->dtype), wk_dtype_name(made->dtype));
   bool fits = d->rank < 0 || d->rank == made->rank;
   for (int i = 0; fits && i < d->rank; i++) fits = d->dims[i] < 0 || d->dims[i] == made->dims[i];
@@ -108,7 +108,7 @@ static wk_status check_output_type(const wk_declared *d, const char *name, const
     else wk_str_add(&want, d->symbols[i] ? d->symbols[i] : "?");
   }
   wk_type_print(&got, made);
-  wk_status s = wk_error_at(WK_INPUT, name, "is declared [%s], its node makes %s",
+  wk_status s = wk_error_at(WK_INPUT, name, "is declared [%s], but its node produces %s",
                             want.s ? want.s : "", got.s);
   wk_str_free(&want);
   wk_str_free(&got);
@@ -118,7 +118,8 @@ static wk_status check_output_type(const wk_declared *d, const char *name, const
 static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoProto *v) {
   wk_bound b;
   if (!v->name || !wk_scope_find(im, s, v->name, &b)) {
-    return wk_error_at(WK_INPUT, v->name ? v->name : "output", "nothing makes this model output");
+    return wk_error_at(WK_INPUT, v->name ? v->name : "output",
+                       "no node produces this model output");
   }
   if (b.kind == WK_BOUND_UNKNOWN) return NULL; /* reported with the node that could not make it */
   wk_declared d;
@@ -179,7 +180,7 @@ static wk_status import(wk_importer *im) {
   const Onnx__ModelProto *p = im->model;
   bool is_old = p->ir_version == 1 || p->ir_version == 2; /* when there was only one opset */
   if (p->n_opset_import == 0 && !is_old)
-    return wk_error(WK_INPUT, "the model says no opset (opset_import)");
+    return wk_error(WK_INPUT, "the model does not say which opset it uses (opset_import)");
   static const Onnx__OperatorSetIdProto first = ONNX__OPERATOR_SET_ID_PROTO__INIT;
   static Onnx__OperatorSetIdProto *const oldest[] = {(Onnx__OperatorSetIdProto *)(uintptr_t)&first};
   const wk_frame frame = {.opsets = p->n_opset_import ? p->opset_import : oldest,

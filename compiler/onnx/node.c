@@ -195,7 +195,7 @@ wk_ints wk_onnx_ints_input(wk_onnx_node *c, int64_t input_since, int i, const ch
 
 int64_t wk_onnx_axis(wk_onnx_node *c, int64_t axis, int rank) {
   bool ok = axis >= -rank && axis < rank;
-  wk_onnx_valid(c, ok, "axis %lld of a tensor of rank %d", (long long)axis, rank);
+  wk_onnx_valid(c, ok, "axis %lld is outside a tensor of rank %d", (long long)axis, rank);
   return !ok ? 0 : axis < 0 ? axis + rank : axis;
 }
 

@@ -85,7 +85,7 @@ static wk_status find_inputs(wk_onnx_node *c, bool *unknown) {
     if (!*name) continue;
     wk_bound b;
     if (!wk_scope_find(c->im, c->scope, name, &b)) {
-      return wk_error_at(WK_INPUT, c->name, "reads tensor '%s', which nothing makes", name);
+      return wk_error_at(WK_INPUT, c->name, "reads tensor '%s', which no node produces", name);
     }
     c->bound[i] = b;
     if (b.kind == WK_BOUND_TENSOR) c->in[i] = b.value;
@@ -98,7 +98,7 @@ static wk_status find_inputs(wk_onnx_node *c, bool *unknown) {
 static bool check_row(wk_onnx_node *c) {
   const wk_onnx_row *r = c->row;
   if (!r) {
-    wk_onnx_fail(c, WK_UNSUPPORTED, "no such operator is known");
+    wk_onnx_fail(c, WK_UNSUPPORTED, "this operator is not known");
   } else if (c->opset < r->since) {
     wk_onnx_fail(c, WK_UNSUPPORTED, "supported from opset %lld on", (long long)r->since);
   } else if (c->opset > r->known) {
@@ -141,7 +141,7 @@ static wk_status bind_outputs(wk_onnx_node *c, size_t first_new, bool unknown) {
     const char *name = c->proto->output[i];
     if (!*name) continue;
     if (wk_scope_has(c->scope, name)) {
-      return wk_error_at(WK_INPUT, c->name, "tensor '%s' is made twice", name);
+      return wk_error_at(WK_INPUT, c->name, "tensor '%s' is produced twice", name);
     }
     wk_bound b = unknown ? nothing : c->out[i];
     if (b.kind == WK_BOUND_TENSOR && b.value == WK_NONE) {
@@ -219,7 +219,7 @@ static wk_status import_initialiser(wk_importer *im, wk_scope *s, const Onnx__Te
   uint32_t ignored;
   if (!*name) return wk_error(WK_INPUT, "an initialiser has no name");
   if (!s->parent && wk_map_get(im->fixed, name, &ignored)) return NULL;
-  if (wk_scope_has(s, name)) return wk_error_at(WK_INPUT, name, "this tensor is given twice");
+  if (wk_scope_has(s, name)) return wk_error_at(WK_INPUT, name, "this tensor is defined twice");
   wk_bound b = wk_bound_tensor(WK_NONE);
   const char *free_name = wk_map_get(s->g->names, name, &ignored) ? NULL : name;
   wk_status st = sparse ? wk_onnx_sparse_constant(im, s->g, free_name, sparse, &b.value)

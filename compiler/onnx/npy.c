@@ -99,7 +99,8 @@ static wk_status parse_header(cursor c, header *h) {
       return wk_error(WK_INPUT, "has a malformed .npy header");
     bool ok = false;
     if (is_key(s, n, "descr")) {
-      if (!take_text(&c, &s, &n)) return wk_error(WK_UNSUPPORTED, "holds records");
+      if (!take_text(&c, &s, &n))
+        return wk_error(WK_UNSUPPORTED, "holds records, which are not supported");
       if (!parse_descr(s, n, &t->dtype, &h->is_big_endian)) {
         return wk_error(WK_UNSUPPORTED, "has elements of type '%.*s', which is not supported",
                         n < 20 ? (int)n : 20, s);
@@ -150,7 +151,8 @@ static wk_status read_file(const wk_file *f, wk_tensor *out) {
   }
   int major = f->data[MAGIC_SIZE];
   size_t at = major == 1 ? 10 : 12, length = f->data[8] | (size_t)f->data[9] << 8;
-  if (major < 1 || major > 3) return wk_error(WK_UNSUPPORTED, "is .npy version %d", major);
+  if (major < 1 || major > 3)
+    return wk_error(WK_UNSUPPORTED, "is .npy version %d; versions 1 to 3 are supported", major);
   if (f->size < at) return wk_error(WK_INPUT, "is cut off");
   if (major > 1) length |= (size_t)f->data[10] << 16 | (size_t)f->data[11] << 24;
   if (length > f->size - at) return wk_error(WK_INPUT, "is cut off");

@@ -21,7 +21,7 @@ static wk_status collect_makers(graph_deps *d, Onnx__NodeProto *const *nodes, si
       const char *name = nodes[i]->output[k];
       if (!*name) continue;
       if (wk_map_get(d->makers, name, &other)) {
-        return wk_error_at(WK_INPUT, name, "this tensor is made by two nodes");
+        return wk_error_at(WK_INPUT, name, "this tensor is produced by two nodes");
       }
       wk_map_put(d->makers, name, (uint32_t)i);
     }

@@ -134,7 +134,7 @@ wk_status wk_onnx_tensor_read(const Onnx__TensorProto *t, wk_tensor *out, bool *
   *borrowed = false;
   *out = (wk_tensor){0};
   WK_TRY(wk_onnx_tensor_type(t, &out->type));
-  if (t->segment) return wk_error(WK_UNSUPPORTED, "a tensor in segments is not supported");
+  if (t->segment) return wk_error(WK_UNSUPPORTED, "tensors in segments are not supported");
   if (t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
     return wk_error(WK_UNSUPPORTED, "data in another file is not supported here");
   }
@@ -172,7 +172,7 @@ static wk_status open_external(wk_importer *im, const char *location, wk_file *o
     *out = im->m->files.data[index];
     return NULL;
   }
-  if (!im->src.dir) return wk_error(WK_INPUT, "data in another file, but the model is no file");
+  if (!im->src.dir) return wk_error(WK_INPUT, "the data is in a file, but the model is not");
   WK_TRY(wk_file_map_beneath(im->src.dir, location, out));
   wk_map_put(im->external, location, (uint32_t)im->m->files.n);
   wk_vec_push(&im->m->files, *out);
@@ -182,7 +182,7 @@ static wk_status open_external(wk_importer *im, const char *location, wk_file *o
 static wk_status read_external(wk_importer *im, const Onnx__TensorProto *t, wk_tensor *out,
                                bool *borrowed) {
   const char *location = external_key(t, "location");
-  if (!location) return wk_error(WK_INPUT, "external data without location");
+  if (!location) return wk_error(WK_INPUT, "the external data has no location");
   WK_TRY(wk_onnx_tensor_type(t, &out->type));
   wk_file f;
   WK_TRY(open_external(im, location, &f));
@@ -231,7 +231,7 @@ static wk_status scatter_sparse(const wk_tensor *values, const wk_tensor *at, wk
   bool is_flat = at->type.rank == 1 && at->type.dims[0] == nnz;
   bool is_coordinates = at->type.rank == 2 && at->type.dims[0] == nnz && at->type.dims[1] == rank;
   if (at->type.dtype != WK_I64 || values->type.rank != 1 || !(is_flat || is_coordinates)) {
-    return wk_error(WK_INPUT, "malformed sparse tensor");
+    return wk_error(WK_INPUT, "the sparse tensor is malformed");
   }
   wk_type_strides(&out->type, strides);
   for (int64_t i = 0; i < nnz; i++) {
@@ -239,10 +239,11 @@ static wk_status scatter_sparse(const wk_tensor *values, const wk_tensor *at, wk
     int64_t flat = is_flat ? p[0] : 0;
     for (int k = 0; !is_flat && k < rank; k++) {
       if (p[k] < 0 || p[k] >= out->type.dims[k])
-        return wk_error(WK_INPUT, "sparse index out of range");
+        return wk_error(WK_INPUT, "an index of the sparse tensor is out of range");
       flat += p[k] * strides[k];
     }
-    if (flat < 0 || flat >= n) return wk_error(WK_INPUT, "sparse index out of range");
+    if (flat < 0 || flat >= n)
+      return wk_error(WK_INPUT, "an index of the sparse tensor is out of range");
     memcpy((char *)out->data + flat * size, (const char *)values->data + i * size, (size_t)size);
   }
   return NULL;
@@ -252,7 +253,7 @@ wk_status wk_onnx_sparse_constant(wk_importer *im, wk_graph *g, const char *name
                                   const Onnx__SparseTensorProto *t, wk_value_id *out) {
   wk_tensor values = {0}, at = {0}, dense = {0};
   bool borrowed_values = true, borrowed_at = true;
-  if (!t->values || !t->indices) return wk_error(WK_INPUT, "malformed sparse tensor");
+  if (!t->values || !t->indices) return wk_error(WK_INPUT, "the sparse tensor is malformed");
   if (t->n_dims > WK_MAX_RANK)
     return wk_error(WK_UNSUPPORTED, "rank %zu exceeds %d", t->n_dims, WK_MAX_RANK);
   wk_status s = wk_onnx_tensor_read(t->values, &values, &borrowed_values);
@@ -260,7 +261,7 @@ wk_status wk_onnx_sparse_constant(wk_importer *im, wk_graph *g, const char *name
   wk_type type = wk_type_make(values.type.dtype, (int)t->n_dims, t->dims);
   if (!s) s = wk_type_check(&type);
   if (!s && wk_type_bytes(&type) > im->splat_left)
-    s = wk_error(WK_RESOURCE, "sparse tensor too large");
+    s = wk_error(WK_RESOURCE, "the sparse tensor is too large");
   if (!s) s = wk_tensor_alloc(&type, &dense);
   if (!s) s = scatter_sparse(&values, &at, &dense);
   if (!s) {

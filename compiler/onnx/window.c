@@ -15,7 +15,7 @@ static bool read_list(wk_onnx_node *c, const char *name, int n, int64_t def, int
   }
   for (int i = 0; i < n; i++) {
     out[i] = v.n <= 0 ? def : v.v[i];
-    if (!wk_onnx_valid(c, out[i] >= least && out[i] < SIZE_LIMIT, "%s %lld", name,
+    if (!wk_onnx_valid(c, out[i] >= least && out[i] < SIZE_LIMIT, "%s %lld is not valid", name,
                        (long long)out[i])) {
       return false;
     }
@@ -85,7 +85,7 @@ bool wk_window_read(wk_onnx_node *c, const wk_type *x, const int64_t *kernel, wk
   bool upper = strcmp(mode, "SAME_UPPER") == 0, lower = strcmp(mode, "SAME_LOWER") == 0;
   if (upper || lower) pad_same(w, upper);
   else if (strcmp(mode, "NOTSET") == 0 || !*mode) wk_window_read_pads(c, w);
-  else wk_onnx_valid(c, strcmp(mode, "VALID") == 0, "auto_pad '%s'", mode);
+  else wk_onnx_valid(c, strcmp(mode, "VALID") == 0, "auto_pad '%s' is not known", mode);
   memcpy(w->real_begin, w->begin, sizeof w->begin);
   memcpy(w->real_end, w->end, sizeof w->end);
   if (wk_onnx_int(c, "ceil_mode", 0)) pad_for_ceil(w);

@@ -40,7 +40,7 @@ typedef struct {
 } walker;
 
 static wk_status malformed(const walker *w) {
-  return wk_error(WK_INPUT, "is no valid ONNX file (broken at byte %zu)",
+  return wk_error(WK_INPUT, "is not valid protobuf data (broken at byte %zu)",
                   (size_t)(w->p - w->begin));
 }
 
@@ -277,7 +277,7 @@ static wk_status unpack(walker *w, const ProtobufCMessageDescriptor *d, size_t n
   budget b = {.arena = arena, .left = ((size_t)128 << 20) + 8 * size};
   ProtobufCAllocator allocator = {.alloc = budget_alloc, .free = budget_free, .allocator_data = &b};
   *out = protobuf_c_message_unpack(d, &allocator, size, small);
-  return *out ? NULL : wk_error(WK_INPUT, "is no valid ONNX file");
+  return *out ? NULL : wk_error(WK_INPUT, "is not valid protobuf data");
 }
 
 wk_status wk_wire_unpack(const ProtobufCMessageDescriptor *d, const uint8_t *data, size_t n,

@@ -44,17 +44,17 @@ refuses 'unknown operator' 4 'Frobnicate' "$wick" compile unknown.onnx
 model "$(field 1 "$(node Relu x a)")$(field 1 "$(node Frobnicate 'a x' y)$(field 7 other)")" \
   "$(field 11 "$(value x 1 2 3)")" "$(field 12 "$(value y 1 2 3)")" >domain.onnx
 refuses 'unsupported: node, operator, opset, shapes, reason' 4 \
-  '^wick: the_y: Frobnicate-13 \(f32\[2,3\]\): no such operator is known$' \
+  '^wick: the_y: Frobnicate-13 \(f32\[2,3\]\): this operator is not known$' \
   "$wick" compile unknown.onnx
 refuses 'unsupported: the domain as well' 4 \
-  '^wick: the_y: other.Frobnicate-0 \(f32\[2,3\] f32\[2,3\]\): no such' "$wick" compile domain.onnx
+  '^wick: the_y: other.Frobnicate-0 \(f32\[2,3\] f32\[2,3\]\): this' "$wick" compile domain.onnx
 model "$(field 1 "$(node Foo x a)")$(field 1 "$(node Foo '' y)")" \
   "$(field 11 "$(value x 1 2 3)")" "$(field 12 "$(value y 1 2 3)")" >several.onnx
 err=$("$wick" compile several.onnx 2>&1)
-[[ $err == *'2 nodes are not'*$'\n  Foo-13: no such operator is known (2 nodes: the_a, the_y)' ]] &&
+[[ $err == *'2 nodes are not'*$'\n  Foo-13: this operator is not known (2 nodes: the_a, the_y)' ]] &&
   good || bad "several unsupported nodes: $err"
 err=$("$wick" compile several.onnx -v 2>&1)
-[[ $err == *'2 nodes are'*'the_a: Foo-13 (f32[2,3]): no'*'the_y: Foo-13 (): no'* ]] && good ||
+[[ $err == *'2 nodes are'*'the_a: Foo-13 (f32[2,3]): this'*'the_y: Foo-13 (): this'* ]] && good ||
   bad "several unsupported nodes, -v: $err"
 
 # A model of an opset that is not known yet: a line per operator, whatever the number of nodes.
@@ -77,10 +77,10 @@ refuses 'no outputs' 3 'mute.onnx: the model has no outputs' "$wick" compile mut
 model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 2 3)")" \
   "$(field 12 "$(value y 1 4 5)")" >declared.onnx
 refuses 'another shape than declared' 3 \
-  '^wick: y: is declared \[4,5\], its node makes f32\[2,3\]$' "$wick" compile declared.onnx
+  '^wick: y: is declared \[4,5\], but its node produces f32\[2,3\]$' "$wick" compile declared.onnx
 (number 1 8; field 7 "$(field 1 "$(node Relu x y)")$(field 2 graph)$(field 11 "$(value x 1 2 3)")$(
   field 12 "$(value y 1 2 3)")") >unversioned.onnx
-refuses 'no opset' 3 'unversioned.onnx: the model says no opset' "$wick" compile unversioned.onnx
+refuses 'no opset' 3 'unversioned.onnx: the model does not say which opset' "$wick" compile unversioned.onnx
 printf 'id,lower,upper,size\na,0,2,64\nb,0,2,64\n\na,2,4,64\n' >twice.csv
 refuses 'an id twice' 3 "twice.csv:5: the id 'a' is that of line 2" "$wick" plan twice.csv
 refuses 'no memory' 2 "'--capacity': '0' is not allowed \(at least 1\)" \

@@ -169,7 +169,7 @@ static void malformed_graphs(void **state) {
     {{{"Neg", "x", "y"}, {"Abs", "x", "y"}}, "made by two nodes"},
     {{{"Add", "x nowhere", "y"}}, "'nowhere'"},
     {{{"Neg", "x", "x"}}, "cycle"},
-    {{{"Abs", "x", "z"}}, "nothing makes this model output"},
+    {{{"Abs", "x", "z"}}, "no node produces this model output"},
     {{{"Add", "x", "y"}}, "inputs"},
   };
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
