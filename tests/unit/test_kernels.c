@@ -124,6 +124,12 @@ static void add_convs(suite *s) {
   d.oh = 7, d.ow = 12; /* more output than symmetric padding gives: right and bottom padding */
   memcpy(d.y_stride, (int64_t[]){0, 0, 0}, 24);
   conv(s, "more padding at the end", d, KH_BIAS);
+  wk_cpu_conv_desc below = {.n = 2, .h = 5, .w = 4, .cin = 20, .cout = 18, .kh = 1, .kw = 1,
+                            .oh = 6, .ow = 4, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1,
+                            .group = 1};
+  conv(s, "pointwise, padded below", below, KH_BIAS_RELU);
+  below.oh = 5, below.ow = 5;
+  conv(s, "pointwise, padded on the right", below, KH_BIAS_RELU);
   wk_cpu_conv_desc line = {.n = 1,
                            .h = 1,
                            .w = 50,
@@ -221,7 +227,7 @@ static void random_conv(suite *s, wk_rng *r) {
   int64_t kind = wk_rng_range(r, 0, 3), cin = channels[wk_rng_range(r, 0, 8)];
   int64_t group = kind == 2 ? cin : kind == 3 && cin % 2 == 0 ? 2 : 1;
   const int64_t size[] = {wk_rng_range(r, 1, 9), wk_rng_range(r, 1, 12)};
-  random_window w = random_window_draw(r, 2, size, 5, false);
+  random_window w = random_window_draw(r, 2, size, wk_rng_range(r, 0, 3) ? 5 : 1, false);
   wk_cpu_conv_desc d = {.n = wk_rng_range(r, 1, 2), .h = size[0], .w = size[1], .cin = cin,
                         .cout = group * wk_rng_range(r, 1, kind == 2 ? 2 : 20),
                         .kh = w.kernel[0], .kw = w.kernel[1], .stride_h = w.strides[0],
