@@ -10,8 +10,8 @@
  * iteration dims, the output has the same dims with stride 0 on the reduced axes; where there are
  * results there is something to fold. `conv`, `matmul`, pools: as in ops.def; bias has the dims of
  * one axis, extras have the dims of the output. Absent optional operands have buffer WK_NONE. An
- * output may coincide exactly with an `extra` or a `map` input of equal element size (in place); any
- * other overlap of a written view with another operand of the same instruction is an error. */
+ * output may coincide exactly with an `extra` or a `map` input of equal element size (in place);
+ * any other overlap of a written view with another operand of the same instruction is an error. */
 #ifndef WICK_IR_PROGRAM_H
 #define WICK_IR_PROGRAM_H
 

@@ -80,7 +80,7 @@ typedef struct {
   bool inverse;
 } transform;
 
-/* Forward or back; one side of a spectrum that is mirrored comes from, or becomes, a real signal. */
+/* Forward or back; one side of a spectrum that is mirrored comes from, or becomes, real samples. */
 static transform transform_of(int64_t n, int64_t components, bool inverse, bool one_sided) {
   int64_t side = n / 2 + 1;
   transform f = {n, n, components, one_sided ? side : n, 2, inverse};
