@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/nets: small networks of the usual kinds with seeded weights, an input and what ONNX Runtime computes.
+"""Writes tests/nets: small networks of the usual kinds with seeded weights, an input and what
+ONNX Runtime computes.
 
   bench/setup && build/bench-venv/bin/python bench/make_small_models.py
 
-float  a CNN with depthwise convolutions and gates, a residual net, an LSTM and a GRU, a transformer, a U-Net
-int8   the same quantised: between QuantizeLinear and DequantizeLinear, as QLinear operators, dynamically
+float  a CNN with depthwise convolutions and gates, a residual net, an LSTM and a GRU,
+       a transformer, a U-Net
+int8   the same quantised: between QuantizeLinear and DequantizeLinear, as QLinear operators,
+       dynamically
 light  nets of ordinary size whose weights are all equal, for seeded random ones
 """
 import pathlib
@@ -39,7 +42,7 @@ class Net:
         return self.constants[-1].name
 
     def weight(self, *shape, fan=None, offset=0.0):
-        """Normal numbers that keep the size of what they are multiplied with; of a light net a fill."""
+        """Normal numbers that keep the size of what they multiply; of a light net a fill."""
         if self.light:
             value = helper.make_tensor("value", T.FLOAT, [1], [0.01])
             return self.op("ConstantOfShape", self.const(np.array(shape, np.int64)), value=value)
@@ -48,19 +51,22 @@ class Net:
 
     def op(self, kind, *inputs, outputs=1, **attributes):
         names = [f"v{len(self.nodes)}" + (f"_{i}" if i else "") for i in range(outputs)]
-        self.nodes.append(helper.make_node(kind, list(inputs), names, name=f"{kind}_{len(self.nodes)}", **attributes))
+        name = f"{kind}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), names, name=name, **attributes))
         return names[0] if outputs == 1 else names
 
-    def conv(self, x, channels, kernel=3, stride=1, group=1, act="Relu", norm=True, pads=None, dilation=1):
+    def conv(self, x, channels, kernel=3, stride=1, group=1, act="Relu", norm=True, pads=None,
+             dilation=1):
         c = self.channels[x]
         pads = pads or [dilation * (kernel // 2)] * 4
         w = self.weight(channels, c // group, kernel, kernel, fan=c // group * kernel * kernel)
-        y = self.op("Conv", x, w, *([] if norm else [self.weight(channels)]), kernel_shape=[kernel] * 2,
-                    strides=[stride] * 2, pads=pads, group=group, dilations=[dilation] * 2)
+        bias = [] if norm else [self.weight(channels)]
+        y = self.op("Conv", x, w, *bias, pads=pads, group=group, kernel_shape=[kernel] * 2,
+                    strides=[stride] * 2, dilations=[dilation] * 2)
         if norm:
             variance = self.const(RNG.uniform(.5, 1.5, channels).astype(np.float32))
-            y = self.op("BatchNormalization", y, self.weight(channels, offset=1), self.weight(channels),
-                        self.weight(channels), variance)
+            y = self.op("BatchNormalization", y, self.weight(channels, offset=1),
+                        self.weight(channels), self.weight(channels), variance)
         y = self.act(y, act)
         self.channels[y] = channels
         return y
@@ -104,7 +110,8 @@ class Net:
 def cnn(net=None, size=24, width=8, classes=10):
     net = net or Net()
     x = net.conv(net.input("image", T.FLOAT, 1, 3, size, size), width, stride=2, act="HardSwish")
-    for channels, kernel, stride, gated in ((width, 3, 1, True), (2 * width, 5, 2, False), (2 * width, 3, 1, True)):
+    blocks = ((width, 3, 1, True), (2 * width, 5, 2, False), (2 * width, 3, 1, True))
+    for channels, kernel, stride, gated in blocks:
         inner = 2 * net.channels[x]
         y = net.conv(x, inner, 1, act="HardSwish")
         y = net.conv(y, inner, kernel, stride, group=inner, act="HardSwish")
@@ -124,18 +131,21 @@ def residual(net=None, size=32, width=8, classes=10):
             x = net.same(net.op("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2]), x)
             x = net.conv(x, channels, 1, act=None)
         x = net.same(net.op("Relu", net.op("Add", y, x)), y)
-    return net.model(net.classify(net.conv(x, 2 * width, 3, pads=[2, 2, 2, 2], dilation=2), classes))
+    x = net.conv(x, 2 * width, 3, pads=[2, 2, 2, 2], dilation=2)
+    return net.model(net.classify(x, classes))
 
 
 def recurrent(kind, gates, hidden=16, features=12):
     net = Net()
     x = net.input("sequence", T.FLOAT, 9, 2, features)
     x = net.linear(x, features, features, "Tanh")
-    w, r = net.weight(2, gates * hidden, features, fan=features), net.weight(2, gates * hidden, hidden, fan=2 * hidden)
+    w = net.weight(2, gates * hidden, features, fan=features)
+    r = net.weight(2, gates * hidden, hidden, fan=2 * hidden)
     more = dict(linear_before_reset=1) if kind == "GRU" else {}
     y, h = net.op(kind, x, w, r, net.weight(2, 2 * gates * hidden), outputs=2, hidden_size=hidden,
                   direction="bidirectional", **more)
-    y = net.op("Reshape", net.op("Transpose", y, perm=[0, 2, 1, 3]), net.const(np.array([0, 0, -1])))
+    y = net.op("Transpose", y, perm=[0, 2, 1, 3])
+    y = net.op("Reshape", y, net.const(np.array([0, 0, -1])))
     return net.model(net.op("LogSoftmax", net.linear(y, 2 * hidden, 7), axis=-1), h)
 
 
@@ -145,12 +155,14 @@ def transformer(blocks=2, words=60, length=11, width=24, heads=3, inner=40):
     mask = net.input("mask", T.FLOAT, 2, length)
     bias = net.op("Mul", net.op("Sub", net.const(np.float32(1)), mask), net.const(np.float32(-1e4)))
     bias = net.op("Unsqueeze", bias, net.const(np.array([1, 2])))
-    x = net.op("Add", net.op("Gather", net.weight(words, width, fan=2), ids), net.weight(length, width))
+    x = net.op("Gather", net.weight(words, width, fan=2), ids)
+    x = net.op("Add", x, net.weight(length, width))
     x = net.norm(x, width)
     split = net.const(np.array([0, 0, heads, width // heads]))
     for _ in range(blocks):
-        q, k, v = (net.op("Transpose", net.op("Reshape", net.linear(x, width, width), split), perm=p)
-                   for p in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
+        q, k, v = (
+            net.op("Transpose", net.op("Reshape", net.linear(x, width, width), split), perm=p)
+            for p in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
         s = net.op("Div", net.op("MatMul", q, k), net.const(np.float32((width / heads) ** .5)))
         s = net.op("Softmax", net.op("Add", s, bias), axis=-1)
         y = net.op("Transpose", net.op("MatMul", s, v), perm=[0, 2, 1, 3])
@@ -170,19 +182,21 @@ def unet(size=20, width=6):
     y = net.conv(net.same(net.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2]), x), 2 * width)
     z = net.conv(y, 3 * width, stride=2)
     z = net.conv(z, 2 * width, dilation=2)
-    up = net.op("ConvTranspose", z, net.weight(2 * width, 2 * width, 3, 3, fan=5 * width), net.weight(2 * width),
-                strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1])
+    w = net.weight(2 * width, 2 * width, 3, 3, fan=5 * width)
+    up = net.op("ConvTranspose", z, w, net.weight(2 * width), strides=[2, 2], pads=[1, 1, 1, 1],
+                output_padding=[1, 1])
     y = net.op("Concat", net.op("LeakyRelu", up, alpha=.1), y, axis=1)
     net.channels[y] = 4 * width
     y = net.conv(y, width)
-    up = net.same(net.op("Resize", y, "", net.const(np.array([1, 1, 2, 2], np.float32)), mode="linear",
-                         coordinate_transformation_mode="half_pixel"), y)
+    up = net.op("Resize", y, "", net.const(np.array([1, 1, 2, 2], np.float32)), mode="linear",
+                coordinate_transformation_mode="half_pixel")
+    net.channels[up] = net.channels[y]
     x = net.op("Concat", up, x, axis=1)
     net.channels[x] = 2 * width
     return net.model(net.op("Sigmoid", net.conv(net.conv(x, width), 1, 1, norm=False, act=None)))
 
 
-# ---- data ---------------------------------------------------------------------------------------------------------
+# ---- data ---------------------------------------------------------------------------------------
 
 def feeds_of(model):
     made = {}
@@ -191,7 +205,8 @@ def feeds_of(model):
         if info.type.tensor_type.elem_type == T.INT64:
             made[info.name] = RNG.integers(0, 60, shape)
         elif info.name == "mask":
-            made[info.name] = (np.arange(shape[1]) < np.array([[shape[1]], [shape[1] - 4]])).astype(np.float32)
+            lengths = np.array([[shape[1]], [shape[1] - 4]])
+            made[info.name] = (np.arange(shape[1]) < lengths).astype(np.float32)
         else:
             made[info.name] = RNG.standard_normal(shape).astype(np.float32)
     return made
@@ -216,8 +231,8 @@ def nudged(model):
 
 
 def steady_feeds(model, source, atol):
-    """An input near which no result depends on which side of a tie a value is rounded to, by more than atol of the
-    largest."""
+    """An input near which no result depends on which side of a tie a value is rounded to, by more
+    than atol of the largest."""
     run, others = session(model).run, [session(nudged(model)).run for _ in range(10)]
     for _ in range(200):
         feeds = feeds_of(source)
@@ -233,9 +248,11 @@ def store(path, model, feeds):
     data.mkdir(parents=True)
     onnx.save(model, OUT / path / "model.onnx")
     results = session(model).run(None, feeds)
-    for stem, tensors in (("input", feeds.items()), ("output", zip((y.name for y in model.graph.output), results))):
+    outputs = zip((y.name for y in model.graph.output), results)
+    for stem, tensors in (("input", feeds.items()), ("output", outputs)):
         for i, (name, array) in enumerate(tensors):
-            (data / f"{stem}_{i}.pb").write_bytes(numpy_helper.from_array(array, name).SerializeToString())
+            tensor = numpy_helper.from_array(array, name)
+            (data / f"{stem}_{i}.pb").write_bytes(tensor.SerializeToString())
 
 
 class Samples(Q.CalibrationDataReader):
@@ -254,8 +271,8 @@ def quantised(model, how, **more):
         if how == "dynamic":
             Q.quantize_dynamic(source, target, **more)
         else:
-            Q.quantize_static(source, target, Samples(model), **more,
-                              quant_format=Q.QuantFormat.QDQ if how == "qdq" else Q.QuantFormat.QOperator)
+            form = Q.QuantFormat.QDQ if how == "qdq" else Q.QuantFormat.QOperator
+            Q.quantize_static(source, target, Samples(model), quant_format=form, **more)
         made = onnx.load(target)
         del made.graph.value_info[:]
         return made
@@ -272,13 +289,16 @@ def main():
     each = dict(activation_type=Q.QuantType.QUInt8, weight_type=Q.QuantType.QInt8, per_channel=True)
     for name, source, how, more in (
             ("cnn_qdq", "cnn", "qdq", each), ("cnn_qlinear", "cnn", "qlinear", each),
-            ("residual_qdq_s8", "residual", "qdq", signed), ("residual_qlinear", "residual", "qlinear", signed),
-            ("lstm_dynamic", "lstm", "dynamic", dict(weight_type=Q.QuantType.QInt8, op_types_to_quantize=["MatMul"])),
+            ("residual_qdq_s8", "residual", "qdq", signed),
+            ("residual_qlinear", "residual", "qlinear", signed),
+            ("lstm_dynamic", "lstm", "dynamic",
+             dict(weight_type=Q.QuantType.QInt8, op_types_to_quantize=["MatMul"])),
             ("gru_qdq", "gru", "qdq", each), ("transformer_qdq", "transformer", "qdq", each),
             ("transformer_dynamic", "block", "dynamic", dict(weight_type=Q.QuantType.QUInt8)),
             ("unet_qdq", "unet", "qdq", signed), ("unet_qlinear", "unet", "qlinear", each)):
         model = quantised(made[source], how, **more)
-        store(f"int8/{name}", model, steady_feeds(model, made[source], 3e-3 if how == "dynamic" else 1e-4))
+        atol = 3e-3 if how == "dynamic" else 1e-4
+        store(f"int8/{name}", model, steady_feeds(model, made[source], atol))
     for name, model in (("light_cnn", cnn(Net(light=True), 48, 32, 100)),
                         ("light_residual", residual(Net(light=True), 48, 64, 100))):
         store(f"light/{name}", model, feeds_of(model))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/onnx: corners of standard operators, with the results of ONNX's reference evaluator, and of ONNX Runtime
-where that evaluator is wrong (norms of order 1 without absolute values).
+"""Writes tests/onnx: corners of standard operators, with the results of ONNX's reference evaluator,
+and of ONNX Runtime where that evaluator is wrong (norms of order 1 without absolute values).
 
   bench/setup && build/bench-venv/bin/python bench/make_standard_cases.py
 """
@@ -35,14 +35,15 @@ def runtime(model, outputs, feeds):
 
 
 def write(name, opset, nodes, feeds, constants=None, oracle=reference):
-    """A model of nodes, each (operator, inputs, output, attributes); every output that no node reads is one of it."""
+    """A model of nodes (operator, inputs, output, attributes); what no node reads is an output."""
     read = {k for _, inputs, _, _ in nodes for k in inputs}
     outputs = [y for _, _, y, _ in nodes if y not in read]
     made = [helper.make_node(op, inputs, [y], name=y, **more) for op, inputs, y, more in nodes]
     infos = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
              for k, v in feeds.items()]
-    graph = helper.make_graph(made, name, infos, [helper.make_empty_tensor_value_info(y) for y in outputs],
-                              [numpy_helper.from_array(np.asarray(v), k) for k, v in (constants or {}).items()])
+    initializers = [numpy_helper.from_array(np.asarray(v), k) for k, v in (constants or {}).items()]
+    results = [helper.make_empty_tensor_value_info(y) for y in outputs]
+    graph = helper.make_graph(made, name, infos, results, initializers)
     model = onnx.shape_inference.infer_shapes(
         helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)]))
     del model.graph.value_info[:]
@@ -57,15 +58,19 @@ def write(name, opset, nodes, feeds, constants=None, oracle=reference):
 
 def empty_reductions():
     kinds = ["Sum", "Prod", "Max", "Min", "L1", "L2", "LogSum", "LogSumExp", "SumSquare", "Mean"]
-    nodes = [(f"Reduce{k}", ["x", "middle"], f"real_{k}", dict(keepdims=i % 2)) for i, k in enumerate(kinds)]
+    nodes = [(f"Reduce{k}", ["x", "middle"], f"real_{k}", dict(keepdims=i % 2))
+             for i, k in enumerate(kinds)]
     for t in ("i8", "i64"):
         nodes += [(f"Reduce{k}", [t, "first"], f"{t}_{k}", dict(keepdims=1 - i % 2))
-                  for i, k in enumerate(["Sum", "Prod", "Max", "Min"]) if t == "i64" or k in ("Max", "Min")]
-    nodes += [("ReduceMax", ["b", "first"], "b_Max", {}), ("ReduceMin", ["b", "first"], "b_Min", {})]
+                  for i, k in enumerate(["Sum", "Prod", "Max", "Min"])
+                  if t == "i64" or k in ("Max", "Min")]
+    nodes += [("ReduceMax", ["b", "first"], "b_Max", {}),
+              ("ReduceMin", ["b", "first"], "b_Min", {})]
     # with something before, after and beside that a compiler takes into the same loops
     nodes += [("Mul", ["x", "x"], "squares", {}), ("ReduceMax", ["squares", "middle"], "top", {}),
               ("Neg", ["top"], "after", {}), ("Add", ["y", "top"], "beside", {}),
-              ("ReduceSum", ["x", "all"], "everything", dict(keepdims=0)), ("Exp", ["everything"], "one", {})]
+              ("ReduceSum", ["x", "all"], "everything", dict(keepdims=0)),
+              ("Exp", ["everything"], "one", {})]
     write("ReduceNothing", 20, nodes,
           dict(x=np.zeros((2, 0, 4), np.float32), y=f32(2, 3, 4), i8=np.zeros((0, 3), np.int8),
                i64=np.zeros((0, 3), np.int64), b=np.zeros((0, 3), bool)),
@@ -81,7 +86,8 @@ def inverse_dft():
           [("DFT", ["x", n] if n else ["x"], y, dict(attributes, axis=1)) for n, y in lengths],
           feeds, {k: constants[k] for k in ("nine", "fourteen")})
     write("DFTInverseOneSided20", 20,
-          [("DFT", ["x", n, axis], y, attributes) for (n, y), axis in zip(lengths, ("one", "minus3", "one"))],
+          [("DFT", ["x", n, axis], y, attributes)
+           for (n, y), axis in zip(lengths, ("one", "minus3", "one"))],
           feeds, constants)
 
 
@@ -90,15 +96,19 @@ def lp_norms():
     x[:, 1] = 0
     x[2] = 0
     write("LpNormalizationZeros", 18,
-          [("LpNormalization", ["x"], f"p{p}_{axis + 1}", dict(p=p, axis=axis)) for p in (1, 2) for axis in (-1, 1)],
+          [("LpNormalization", ["x"], f"p{p}_{axis + 1}", dict(p=p, axis=axis))
+           for p in (1, 2) for axis in (-1, 1)],
           dict(x=x), oracle=runtime)
 
 
 def half_scales():
-    """Scales of half precision, constants or not; powers of two, so that the steps are the same in every precision."""
+    """Scales of half precision, constants or not; powers of two, so that the steps are the same in
+    every precision."""
     h = np.float16
-    a = dict(a=RNG.integers(0, 256, (2, 3, 8)).astype(np.uint8), b=RNG.integers(-128, 128, (2, 8, 4)).astype(np.int8))
-    parameters = dict(sa=h(1 / 64), za=np.uint8(113), sb=h(1 / 128), zb=np.int8(-3), sy=h(1 / 16), zy=np.uint8(118))
+    a = dict(a=RNG.integers(0, 256, (2, 3, 8)).astype(np.uint8),
+             b=RNG.integers(-128, 128, (2, 8, 4)).astype(np.int8))
+    parameters = dict(sa=h(1 / 64), za=np.uint8(113), sb=h(1 / 128), zb=np.int8(-3), sy=h(1 / 16),
+                      zy=np.uint8(118))
     node = [("QLinearMatMul", ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"], "y", {})]
     write("QLinearMatMulHalf", 21, node, a, parameters)
     write("QLinearMatMulHalfInputs", 21, node, {**a, **parameters})
