@@ -146,7 +146,10 @@ wk_value_id draw_op_cum_sum(draw *d, wk_op op) {
 }
 
 wk_value_id draw_op_top_k(draw *d, wk_op op) {
-  wk_value_id x = draw_operand(d, (draw_want){DRAW_FLOATS, 1, 4, true});
+  const int64_t few[] = {draw_int(d, 1, 3), draw_int(d, 2, 12)}; /* numbers, of which some repeat */
+  wk_dtype type = draw_chance(d, 50) ? WK_U64 : draw_chance(d, 50) ? WK_I16 : WK_F32;
+  wk_value_id x = draw_chance(d, 50) ? draw_fresh(d, type, 2, few, draw_chance(d, 50), 0, 4)
+                                     : draw_operand(d, (draw_want){DRAW_FLOATS, 1, 4, true});
   const wk_type t = *draw_type(d, x);
   ATTRS(d, top_k, TOP_K);
   a->axis = draw_int(d, 0, t.rank - 1);
