@@ -78,6 +78,12 @@ gives 'scratch of a package that is piped' "^$scratch\$" \
   bash -c "'$wick' compile net.onnx -o - 2>&1 >/dev/null"
 gives 'a stripped ending' '^output .* KiB' "$wick" compile net.onnx --emit bundle -o strip.o
 count=$("$wick" compile net.onnx | sed -n 's/.* \([0-9]*\) instructions/\1/p')
+"$wick" compile net.onnx >printed
+for row in '^operators +32 in the model, 22 after graph passes, 15 instructions$' \
+  '^multiply-accumulates +2\.55 M$' '^weights +95\.0 KiB$' '^passes that fired .*fold-scale 10,' \
+  '^copies +1 \(256 B\) before, 0 \(0 B\) after$'; do
+  gives 'what is printed' "$row" cat printed
+done
 gives 'the number of instructions' "^  instructions +$count\$" "$wick" inspect net.wick
 gives 'and how many are compared' "^all $count instructions agree" "$wick" compare net.onnx
 
