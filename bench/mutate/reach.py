@@ -17,7 +17,8 @@ from . import work
 
 SOURCES = ("compiler/", "targets/", "runtime/", "sim/")
 # Tests that run the RTL, beside the bench of the part: in this order.
-RTL_TESTS = ("unit/test_timing", "unit/test_sim", "unit/test_accel_examples", "cli/sim", "lint/rtl")
+RTL_TESTS = ("unit/test_timing", "unit/test_timing_spans", "unit/test_sim",
+             "unit/test_accel_examples", "cli/sim", "lint/rtl")
 
 # They run when a test finds no model of the RTL: a fault in them has tests begin without.
 BUILDERS = ("sim/build.c", "sim/tool.c")
