@@ -28,6 +28,9 @@ gives 'intermediate representation' '^conv ' "$wick" ops --ir
 gives 'passes' '^dead-code ' "$wick" ops --passes
 gives 'markdown' '^# Operators' "$wick" ops --markdown
 gives 'networks' '^resnet50 ' "$wick" zoo
+gives 'a network, and which file it is' '^lstm\.onnx$' "$wick" zoo lstm
+gives 'nothing of a file that was named' '^$' bash -c "echo; '$wick' zoo lstm -o named.onnx"
+check 'the same network' cmp lstm.onnx named.onnx
 refuses 'unknown network' 2 "did you mean 'resnet50'" "$wick" zoo resnet5
 check 'output to a pipe that closes' bash -c "'$wick' ops --ir | head -1 >/dev/null"
 

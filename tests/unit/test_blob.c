@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "targets/cpu/llvm/blob.h"
+#include "targets/cpu/llvm/object.h"
 
 /* .text at 0 has 40 bytes, .rodata 32 at the next multiple of 32; .eh_frame is left out. */
 enum { TEXT = 1, RODATA, RELA, SYMTAB, STRTAB, SHSTRTAB, EH_FRAME, SECTIONS };
@@ -216,9 +217,28 @@ static void test_defects(void **state) {
   assert_int_equal(bad, 0);
 }
 
+/* Text is no object; nothing is left behind. */
+static void test_load_refused(void **state) {
+  static const char text[] = "no object at all";
+  wk_jit *jit = (wk_jit *)&jit;
+  void *found;
+  (void)state;
+  LLVMMemoryBufferRef b = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, sizeof text, "text");
+  wk_status s = wk_jit_load(b, &jit);
+  if (!s) { /* or it is noticed when a name is looked up */
+    s = wk_jit_find(jit, "f", &found);
+    wk_jit_free(jit);
+    jit = NULL;
+  }
+  assert_non_null(s);
+  assert_null(jit);
+  wk_status_free(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_places),
                                      cmocka_unit_test(test_relocations),
-                                     cmocka_unit_test(test_defects)};
+                                     cmocka_unit_test(test_defects),
+                                     cmocka_unit_test(test_load_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

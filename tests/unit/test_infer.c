@@ -382,6 +382,7 @@ static void attributes(void **state) {
   ((int64_t *)y->strides.v)[1] = 2;
   assert_false(wk_attrs_equal(WK_OP_CONV, x, y));
   assert_true(wk_attrs_hash(WK_OP_CONV, x, 5) != wk_attrs_hash(WK_OP_CONV, y, 5));
+  assert_true(wk_attrs_hash(WK_OP_ADD, NULL, 5) != wk_attrs_hash(WK_OP_MUL, NULL, 5));
   wk_attr_lstm *l = wk_attrs_new(a, WK_OP_LSTM);
   assert_string_equal(l->direction, "forward");
   l->activations = (wk_texts){2, (const char *[]){"Tanh", "Relu"}};
