@@ -5,6 +5,7 @@ FOLDER/reach/TEST.json: {"tree": hash, "seconds": s, "result": r, "lines": {path
 """
 import collections
 import concurrent.futures
+import fnmatch
 import hashlib
 import json
 import os
@@ -24,10 +25,22 @@ RTL_TESTS = ("unit/test_timing", "unit/test_timing_spans", "unit/test_sim",
 BUILDERS = ("sim/build.c", "sim/tool.c")
 
 
-def tree_hash(root):
+# What a test is made of beside the sources: folders and files, {} is its name.
+MADE_OF = {"unit/": ("tests/random_", "tests/hostile/", "tests/kernel_harness.h", "tests/unit/{}.c",
+                     "tests/unit/*.h", "tests/unit/*.def"),
+           "golden": ("tests/golden/", "tests/random_"),
+           "cli/": ("tests/cli/{}.sh", "tests/cli/lib.bash"),
+           "hostile/": ("tests/hostile/",), "models/": ("tests/models", "tests/onnx/")}
+
+
+def test_hash(root, files, test):
+    """Of all that a record depends on."""
+    patterns = next((p for k, p in MADE_OF.items() if test.startswith(k)), ())
+    patterns = [p.format(test.rpartition("/")[2]) for p in patterns]
     h = hashlib.sha256()
-    for name in work.tracked(root):
-        if name.startswith(SOURCES):
+    for name in files:
+        if name.startswith(SOURCES) or any(name.startswith(p) or fnmatch.fnmatch(name, p)
+                                           for p in patterns):
             h.update(name.encode() + b"\0" + (root / name).read_bytes())
     return h.hexdigest()[:16]
 
@@ -128,15 +141,14 @@ def rtl_tests(root, path, tests):
 
 def make(copy, folder, select, jobs, say):
     """Records what is not recorded for this tree."""
-    tree = tree_hash(copy.root)
-    todo = []
+    files, todo = work.tracked(copy.root), []
     for test in copy.tests.values():
-        out = folder / "reach" / f"{test.name}.json"
+        out, tree = folder / "reach" / f"{test.name}.json", test_hash(copy.root, files, test.name)
         if select.search(test.name) and not (
                 out.is_file() and json.loads(out.read_text())["tree"] == tree):
-            todo.append((test, out))
+            todo.append((test, tree, out))
 
-    def one(number, test, out):
+    def one(number, test, tree, out):
         say(f"{number} of {len(todo)}: lines that {test.name} reaches")
         out.parent.mkdir(parents=True, exist_ok=True)
         record(copy, test, tree, out)
