@@ -124,7 +124,8 @@ class Refusals {
     Command c = d_.fitting(&Draw::row);
     Command bad = with(c, {{"fn", Softmax}, {"table", Tables - 2}});
     refused(bad, ErrRange);
-    if (N == 32) refused(with(bad, {{"kc", 2048}, {"k_tail", N}}), ErrField);  // 65536 elements
+    bad = with(bad, {{"table", 0}, {"kc", 32768 / N + 1}, {"k_tail", 1}});  // 2^15 + 1 elements
+    if (Tables >= 3 && bad["kc"] < 4096) refused(bad, ErrField);
     if (Tables < 3) return;
     exponentials(b_, 0.1);
     d_.next = 1024;

@@ -144,7 +144,7 @@ struct Model {
     if (fn == Layernorm || fn == Rmsnorm) return norm(c, n, fn == Rmsnorm);
     if (fn != RowMax) r = record(c["par"]), e = entry(c["par"], 0);
     if (error) return;
-    if (fn == Softmax && n >= 65536) error = ErrField;
+    if (fn == Softmax && n > 32768) error = ErrField;
     if (fn == Softmax && c["table"] + 3 > Tables) error = ErrRange;
     for (int64_t y = 0; y < c["ny"] && !error; y++) {
       auto at = [&](const char *base, const char *sy, const char *sc, int64_t i) {
