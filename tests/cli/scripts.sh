@@ -85,7 +85,7 @@ done <suggested
 [[ -z $(cd tree && ls | grep -vE '^(bench|build|compiler|examples|scripts|tests)$') ]] && good ||
   bad "the demo and its suggestions leave $(ls tree)"
 # On a terminal, headings are bold unless NO_COLOR says otherwise.
-if command -v script >/dev/null; then
+if script -qec true /dev/null </dev/null >/dev/null 2>&1; then # not without pseudo-terminals
   for setting in '' 1; do
     NO_COLOR=$setting TERM=xterm script -qec 'tree/scripts/demo lstm' /dev/null </dev/null >tty.log
     grep -q $'\e\\[1m== ' tty.log && echo bold || echo plain
