@@ -54,7 +54,8 @@ static wk_status check_model(const char *path) {
   bool package = wk_is_package(&f);
   wk_file_unmap(&f);
   if (!package) return NULL;
-  return wk_error_at(WK_USAGE, path, "is a package: compare needs the ONNX model it was made of");
+  return wk_error_at(WK_USAGE, path,
+                     "is a package: compare needs the ONNX model that it was compiled from");
 }
 
 static wk_status run(const void *options_, const wk_strings *args) {

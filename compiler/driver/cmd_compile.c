@@ -122,7 +122,8 @@ static void print_step(watcher *w, const wk_step_record *step, const wk_module *
   uint64_t hash = wk_hash64(b.s, b.n, 0);
   if (!changed || hash != w->last) {
     fprintf(stderr, "// after %s", step->name);
-    if (step->changes || !changed) fprintf(stderr, ": %lld changes", (long long)step->changes);
+    if (step->changes || !changed) fprintf(stderr, ": %lld change%s", (long long)step->changes,
+                                            step->changes == 1 ? "" : "s");
     fprintf(stderr, "\n%s\n", b.s);
   }
   w->last = hash;
@@ -264,17 +265,12 @@ static wk_status check_options(const compile_opts *o, int emit, size_t bindings)
     WK_TRY(wk_pipeline_check_step("--print-after", o->print_after));
   if (o->stop_after) WK_TRY(wk_pipeline_check_step("--stop-after", o->stop_after));
   if (o->stop_after && emits[emit].from == FROM_TARGET)
-    return wk_error(WK_USAGE, "--emit %s needs every pass: leave out --stop-after",
+    return wk_error(WK_USAGE, "--emit %s needs all passes: leave out --stop-after",
                     emit_names[emit]);
   if (bindings > 1 && emits[emit].from != FROM_TARGET)
-    return wk_error(WK_USAGE, "--emit %s shows one binding: give --bind and --shape once",
+    return wk_error(WK_USAGE, "--emit %s writes one binding: give --bind and --shape only once",
                     emit_names[emit]);
   return NULL;
-}
-
-static bool is_same_file(const char *a, const char *b) {
-  struct stat x, y;
-  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 /* With --stop-after alone, what there is then is shown as text. */
@@ -350,6 +346,23 @@ static wk_status name_machine(const compile_opts *o, wk_compilation *c) {
   return NULL;
 }
 
+/* What is written overwrites neither the model nor something else that is written. */
+static wk_status check_paths(const compile_opts *o, const char *model, const char *output) {
+  wk_file f;
+  WK_TRY(wk_file_map(model, &f));
+  bool package = wk_is_package(&f);
+  wk_file_unmap(&f);
+  if (package) return wk_error_at(WK_INPUT, model, "is a Wick package, not an ONNX model");
+  if (wk_is_same_file(output, model))
+    return wk_error_at(WK_USAGE, output, "the output would overwrite the model");
+  if (o->report && wk_is_same_file(o->report, model))
+    return wk_error_at(WK_USAGE, o->report, "the report would overwrite the model");
+  if (o->report && strcmp(o->report, output) == 0 && strcmp(output, "-") != 0 &&
+      strcmp(output, "/dev/null") != 0)
+    return wk_error_at(WK_USAGE, output, "the report would overwrite the output");
+  return NULL;
+}
+
 static wk_status start(const compile_opts *o, wk_compilation *c, wk_arena *a) {
   wk_binding_set sets[WK_MAX_BINDINGS];
   int emit = o->emit >= 0 ? o->emit : default_emit(o);
@@ -359,8 +372,7 @@ static wk_status start(const compile_opts *o, wk_compilation *c, wk_arena *a) {
   WK_TRY(check_options(o, emit, c->n));
   const char *suffix = emits[emit].suffix, *path = o->output;
   if (!path) path = suffix ? wk_arena_printf(a, "%s%s", c->name, suffix) : "-";
-  if (is_same_file(path, c->model))
-    return wk_error_at(WK_USAGE, path, "the output would replace the model");
+  WK_TRY(check_paths(o, c->model, path));
   c->output = strcmp(path, "-") ? path : NULL;
   c->emit = emit_names[emit];
   name_files(c, emit, a);
@@ -386,7 +398,7 @@ const wk_cmd wk_cmd_compile = {
         {.name = "compile", .synopsis = "MODEL.onnx",
          .summary = "compile an ONNX model",
          .description =
-             "Writes a package that 'wick run' and the runtime load, or whatever --emit says. "
+             "Writes a package that 'wick run' and the runtime load, or what --emit names. "
              "Every dimension must be known: give symbolic ones with --bind or --shape. Several "
              "bindings go into one package and share their weights.\n"
              "\n"

@@ -25,7 +25,7 @@ static const wk_option options[] = {
      .offset = offsetof(wk_quantize_opts, seed), .min = 0, .max = INT64_MAX},
     {"method", 0, "METHOD",
      "how ranges are chosen (default mse): minmax covers all that was seen, percentile leaves "
-     "out the outermost values, mse makes the square error least, entropy the divergence of the "
+     "out the outermost values, mse minimises the square error, entropy the divergence of the "
      "distributions",
      .kind = WK_OPTION_CHOICE, .offset = offsetof(wk_quantize_opts, method),
      .choices = wk_quantize_methods},
@@ -66,8 +66,12 @@ static const wk_option options[] = {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static wk_status check_options(const wk_quantize_opts *o) {
-  if (!o->output) return wk_error(WK_USAGE, "where to? Give -o OUT.onnx");
+static wk_status check_options(const wk_quantize_opts *o, const char *model) {
+  if (!o->output) return wk_error(WK_USAGE, "no output file: give -o OUT.onnx");
+  if (wk_is_same_file(o->output, model))
+    return wk_error_at(WK_USAGE, o->output, "the output would overwrite the model");
+  if (o->report && wk_is_same_file(o->report, model))
+    return wk_error_at(WK_USAGE, o->report, "the report would overwrite the model");
   if (!o->calibration.n && o->random < 0)
     return wk_error(WK_USAGE, "no calibration data: give --calibration DIR|FILE or --random N");
   if (!(o->percentile >= 50 && o->percentile <= 100))
@@ -159,7 +163,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
       .activation = o.scheme ? WK_I8 : WK_U8, .symmetric = o.symmetric,
       .per_channel = o.per_channel, .bias_correction = o.bias_correction,
       .method = (wk_range_method)o.method, .percentile = o.percentile};
-  wk_status s = check_options(&o);
+  wk_status s = check_options(&o, j.path);
   if (!s) s = quantise(&j);
   wk_progress_end();
   free_job(&j);

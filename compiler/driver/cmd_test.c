@@ -44,7 +44,7 @@ static const wk_option options[] = {
      "cases at a time, each in a process of its own (default 2); 0: one after the "
      "other in this process",
      .kind = WK_OPTION_INT, .offset = offsetof(test_opts, jobs), .min = 0, .max = 64},
-    {"timeout", 0, "SECONDS", "give a case up after this time (default 600)", .kind = WK_OPTION_INT,
+    {"timeout", 0, "SECONDS", "abandon a case after this time (default 600)", .kind = WK_OPTION_INT,
      .offset = offsetof(test_opts, timeout), .min = 1, .max = 86400},
     {.kind = WK_OPTION_GROUP, .help = "Tolerance"},
     {"rtol", 0, "R", "relative part (default 1e-3)", .kind = WK_OPTION_DOUBLE,
@@ -107,7 +107,8 @@ static wk_status find_in(case_list *list, const test_opts *o, const char *dir, w
   for (size_t i = 0; i < names.n; i++)
     add_case(list, o, wk_arena_printf(a, "%s/%s", dir, names.data[i]), names.data[i]);
   wk_vec_free(&names);
-  return found ? NULL : wk_error_at(WK_INPUT, dir, "no model.onnx here nor in the folders below");
+  return found ? NULL : wk_error_at(WK_INPUT, dir,
+                                    "no model.onnx in this folder or in those directly below it");
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -157,7 +158,7 @@ static void print_reasons(const case_list *list) {
   }
   if (reasons.n) {
     qsort(reasons.data, reasons.n, sizeof *reasons.data, by_count);
-    puts("skipped:");
+    puts("skipped, by reason:");
   }
   for (size_t i = 0; i < reasons.n; i++)
     printf("%6zu  %s\n", reasons.data[i].count, reasons.data[i].text);
@@ -238,8 +239,8 @@ const wk_cmd wk_cmd_test = {
              "Models that are refused count as skipped. Of a quantised model that fails, the line "
              "also tells how far its layers agree when each is fed alike: an output can be far "
              "off although every layer is right to the step. Data that is missing, or contradicts "
-             "the types that the model declares, fails; only sets that store bf16 as u16, for want of "
-             "a bf16 in numpy, are skipped when their shapes are not the model's.\n"
+             "the types that the model declares, fails; only sets that store bf16 as u16, for want "
+             "of a bf16 in numpy, are skipped when their shapes are not the model's.\n"
              "\n"
              "Succeeds only when nothing failed and something passed.\n"
              "\n"

@@ -72,8 +72,9 @@ static void add_part(wk_table *t, const wk_compilation *c, const wk_compiled *pa
   const wk_pipeline_report *r = &part->report;
   if (c->n > 1) wk_table_row(t, "binding\t%s", part->binding.name);
   if (part->program)
-    wk_table_row(t, "operators\t%lld in the model, %lld after graph passes, %lld instructions",
-                 (long long)r->nodes, (long long)part->nodes_after, (long long)r->instructions);
+    wk_table_row(t, "operators\t%lld in the model, %lld after graph passes, %lld %s",
+                 (long long)r->nodes, (long long)part->nodes_after, (long long)r->instructions,
+                 r->instructions == 1 ? "instruction" : "instructions");
   else
     wk_table_row(t, "operators\t%lld in the model, %lld now", (long long)r->nodes,
                  (long long)wk_module_nodes(part->module));

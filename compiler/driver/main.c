@@ -28,14 +28,16 @@ static const wk_cli cli = {
     .description =
         "Reads ONNX models, optimises them and writes native code: a package that the runtime "
         "loads, or an object file that links into a C program. Results go to standard output, "
-        "messages to standard error.\n"
+        "messages to standard error; a terminal also shows progress, unless NO_COLOR is set or "
+        "TERM is dumb.\n"
         "\n"
         "  wick zoo resnet50 -o resnet50.onnx\n"
         "  wick compile resnet50.onnx\n"
         "  wick run resnet50.wick --threads 2 --repeat 10",
     .exit_status = "  0  success\n"
                    "  1  the work ran and the answer is no: a test failed, results differ\n"
-                   "  2  wrong usage: unknown option, missing argument, unbound dimension\n"
+                   "  2  wrong usage: unknown option, missing argument, unbound dimension,\n"
+                   "     an option that does not fit the model\n"
                    "  3  malformed or inconsistent input file\n"
                    "  4  well-formed input that this version does not handle\n"
                    "  5  a file cannot be opened, read or written\n"
@@ -65,7 +67,7 @@ static const wk_cmd cmd_help = {.command = {.name = "help", .synopsis = "[COMMAN
 static wk_status completion(const void *options, const wk_strings *args) {
   (void)options;
   if (strcmp(args->data[0], "bash") != 0)
-    return wk_error(WK_USAGE, "no completion for the shell '%s' (choose from bash)", args->data[0]);
+    return wk_error(WK_USAGE, "no completion for shell '%s' (choose from bash)", args->data[0]);
   wk_options_bash(stdout, &cli);
   return NULL;
 }
@@ -119,7 +121,7 @@ static wk_status run_command(const wk_cmd *c, int argc, char **argv) {
 
 static wk_status dispatch(int argc, char **argv) {
   const wk_command *found;
-  if (argc < 2) return wk_error(WK_USAGE, "no command; 'wick --help' lists them");
+  if (argc < 2) return wk_error(WK_USAGE, "no command given; 'wick --help' lists the commands");
   if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
     wk_cli_help(stdout, &cli);
     return NULL;
@@ -128,7 +130,8 @@ static wk_status dispatch(int argc, char **argv) {
     printf("wick %s\n", WICK_VERSION);
     return NULL;
   }
-  if (argv[1][0] == '-') return wk_error(WK_USAGE, "unknown option '%s'; try --help", argv[1]);
+  if (argv[1][0] == '-')
+    return wk_error(WK_USAGE, "unknown option '%s'; 'wick --help' lists the commands", argv[1]);
   WK_TRY(wk_cli_find(&cli, argv[1], &found));
   for (size_t i = 0; i < WK_COUNTOF(cmds); i++)
     if (&cmds[i]->command == found) return run_command(cmds[i], argc - 1, argv + 1);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- bindings -------------------------------------------------------------------------------- */
 
@@ -58,6 +59,7 @@ static wk_status add_value(wk_binding_set *b, const char *text) {
   const char *eq = strchr(text, '=');
   wk_bind_value v = {.option = wk_arena_printf(b->arena, "--value %s", text)};
   if (!eq || eq == text) return wk_error_at(WK_USAGE, v.option, "must be INPUT=FILE");
+  if (!eq[1]) return wk_error_at(WK_USAGE, v.option, "the file name is empty");
   v.input = wk_arena_strndup(b->arena, text, (size_t)(eq - text));
   WK_TRY(wk_tensor_read(eq + 1, &v.value, NULL));
   wk_vec_push(&b->values, v);
@@ -266,6 +268,11 @@ wk_status wk_tensor_read(const char *path, wk_tensor *out, char **name) {
   if (!kind) return s;
   wk_status_free(s);
   return wk_error_at(WK_INPUT, path, "is %s, not a tensor file (.npy or .pb)", kind);
+}
+
+bool wk_is_same_file(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 wk_status wk_tensor_random(const wk_type *t, wk_rng *rng, wk_tensor *out) {

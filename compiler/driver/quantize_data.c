@@ -100,7 +100,8 @@ static wk_status read_file(wk_calibration *c, const char *path, int input, const
   free(name);
   wk_vec_push(&c->files, f); /* before the check, so that the tensor is freed */
   if (f.input < 0)
-    return wk_error_at(WK_INPUT, f.path, "does not say which of the model's %d inputs it is for",
+    return wk_error_at(WK_INPUT, f.path,
+                       "which of the model's %d inputs it is for is not clear: give NAME=FILE",
                        free_inputs(c));
   return NULL;
 }
@@ -134,7 +135,7 @@ static wk_status read_folder(wk_calibration *c, const char *dir) {
   wk_vec_free(&names);
   wk_vec_free(&inner);
   if (!s && c->files.n == before)
-    s = wk_error_at(WK_INPUT, dir, "no .npy and no input_K.pb file in this calibration folder");
+    s = wk_error_at(WK_INPUT, dir, "this calibration folder has no .npy and no input_K.pb file");
   return s;
 }
 
@@ -176,7 +177,7 @@ static wk_status make_groups(wk_calibration *c) {
     const wk_calibration_file *f = &c->files.data[i];
     wk_calibration_group *g = group_of(c, f->group);
     if (g->path[f->input])
-      return wk_error_at(WK_INPUT, f->path, "a second file for input '%s', which %s has",
+      return wk_error_at(WK_INPUT, f->path, "a second file for input '%s', which already has %s",
                          c->info.inputs.data[f->input].name, g->path[f->input]);
     g->in[f->input] = f->t;
     g->path[f->input] = f->path;

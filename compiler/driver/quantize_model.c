@@ -18,7 +18,7 @@ static wk_status refuse_quantised(const wk_quantize_job *j) {
   for (size_t i = 0; i < info->ops.n; i++)
     for (size_t k = 0; k < WK_COUNTOF(marks); k++)
       if (!strncmp(info->ops.data[i].op, marks[k], strlen(marks[k])))
-        return wk_error_at(WK_INPUT, j->path, "the model is quantised already: it has %s nodes",
+        return wk_error_at(WK_INPUT, j->path, "the model is already quantised: it has %s nodes",
                            info->ops.data[i].op);
   return NULL;
 }
@@ -67,7 +67,9 @@ static wk_status import(wk_quantize_job *j) {
   wk_binding_set sets[WK_MAX_BINDINGS];
   size_t n;
   WK_TRY(wk_binding_sets_parse(&j->opts->binding, sets, WK_MAX_BINDINGS, &n));
-  wk_status s = n > 1 ? wk_error(WK_USAGE, "one binding at a time can be quantised")
+  wk_status s = n > 1 ? wk_error(WK_USAGE,
+                                 "only one binding can be quantised at a time: give --bind and "
+                                  "--shape only once")
                       : import_bound(j, &sets[0]);
   for (size_t i = 0; i < n; i++) wk_binding_set_free(&sets[i]);
   return s;
@@ -85,7 +87,7 @@ static wk_status run_passes(wk_module *m) {
     for (size_t i = 0; i < WK_COUNTOF(names); i++) {
       const wk_pass *p = wk_pass_find(names[i]);
       int64_t changes = 0;
-      if (!p) return wk_error(WK_INTERNAL, "there is no pass %s", names[i]);
+      if (!p) return wk_error(WK_INTERNAL, "no pass %s", names[i]);
       WK_TRY(wk_pass_run_one(m, p, NULL, &changes));
       total += changes;
     }

@@ -68,14 +68,16 @@ void wk_quantize_summary(FILE *f, const wk_quantize_job *j) {
   if (j->opts->verbose) layer_table(f, j, NULL, j->plan.layers.n);
   wk_table t = {0};
   wk_table_row(&t, "model\t%s", j->path);
-  wk_table_row(&t, "calibration\t%zu samples", j->n_samples);
+  wk_table_row(&t, "calibration\t%zu %s", j->n_samples,
+               j->n_samples == 1 ? "sample" : "samples");
   wk_table_row(&t, "scheme\t%s%s, weights int8 %s, %s",
                wk_quantize_schemes[j->opts->scheme], j->options.symmetric ? " symmetric" : "",
                j->options.per_channel ? "per channel" : "per tensor",
                wk_quantize_methods[j->opts->method]);
   wk_table_row(&t, "layers\t%zu of %zu quantised", n, all);
   if (j->kept) wk_table_row(&t, "kept in float\t%zu to meet --target-drop", j->kept);
-  if (j->opts->equalise) wk_table_row(&t, "equalised\t%lld pairs", (long long)j->pairs);
+  if (j->opts->equalise) wk_table_row(&t, "equalised\t%lld %s", (long long)j->pairs,
+                                     j->pairs == 1 ? "pair" : "pairs");
   if (j->bytes_after > 0)
     wk_table_row(&t, "size\t%s before, %s after (%.2f x smaller)",
                  wk_bytes_text((uint64_t)j->bytes_before).s,
@@ -83,7 +85,8 @@ void wk_quantize_summary(FILE *f, const wk_quantize_job *j) {
                  (double)j->bytes_before / (double)j->bytes_after);
   else wk_table_row(&t, "size\t%s before", wk_bytes_text((uint64_t)j->bytes_before).s);
   wk_table_row(&t, j->end.noise > 0 ? "outputs\t%s dB signal to noise" : "outputs\t%s",
-               j->end.noise > 0 ? decibel(j->arena, j->end) : "like the float model's");
+               j->end.noise > 0 ? decibel(j->arena,
+                                          j->end) : "identical to those of the float model");
   wk_table_print(f, &t, "ll");
   n = worst_layers(j, worst);
   if (!n) return;

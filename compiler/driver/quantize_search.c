@@ -106,6 +106,6 @@ wk_status wk_quantize_search(wk_quantize_job *j, double decibel) {
   WK_TRY(bisect(j, c, n, decibel, &any));
   if (any) return NULL;
   return wk_error_at(WK_FAILED, j->path,
-                     "no layer can be quantised within %.1f dB: --target-drop asks for too much",
+                     "no layer can be quantised within the %.1f dB that --target-drop asks for",
                      decibel);
 }

@@ -13,8 +13,10 @@ wk_status wk_run_folder_open(const char *path, wk_arena *a, wk_run_folder *out) 
   *out = (wk_run_folder){.path = path, .arena = a, .count = wk_map_new()};
   out->is_new = mkdir(path, 0777) == 0;
   int error = errno;
-  if (out->is_new || (stat(path, &st) == 0 && S_ISDIR(st.st_mode))) return NULL;
-  return wk_error_at(WK_IO, path, "cannot make the folder: %s", strerror(error));
+  bool exists = stat(path, &st) == 0;
+  if (out->is_new || (exists && S_ISDIR(st.st_mode))) return NULL;
+  if (exists) return wk_error_at(WK_IO, path, "is not a folder");
+  return wk_error_at(WK_IO, path, "cannot create the folder: %s", strerror(error));
 }
 
 static wk_status write_file(wk_run_folder *f, const char *file, const wk_tensor *t) {

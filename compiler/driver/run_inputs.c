@@ -35,8 +35,9 @@ static wk_status read_file(wk_run_job *job, const name_list *names, const char *
   }
   for (size_t i = 0; i < names->n && !f.name; i++)
     if (!file_for(job, names->data[i])) f.name = wk_arena_strdup(job->arena, names->data[i]);
-  if (!f.name) return wk_error(WK_USAGE, "--input %s: every input has a file already", arg);
+  if (!f.name) return wk_error(WK_USAGE, "--input %s: every input already has a file", arg);
   if (file_for(job, f.name)) return wk_error(WK_USAGE, "--input: two files for input %s", f.name);
+  if (!*path) return wk_error(WK_USAGE, "--input %s: the file name is empty", arg);
   wk_status s = wk_tensor_read(path, &f.t, NULL);
   if (s && path == arg && strchr(arg, '=')) {
     char *typed = wk_arena_strndup(job->arena, arg, strcspn(arg, "="));
@@ -112,7 +113,9 @@ static wk_status open_model(const wk_run_opts *o, const char *path, wk_run_job *
   wk_onnx_info info;
   if (o->entry) return wk_error(WK_USAGE, "--entry chooses from a package; %s is a model", path);
   WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &n));
-  wk_status s = n > 1 ? wk_error(WK_USAGE, "one binding at a time can run") : NULL;
+  wk_status s = n > 1 ? wk_error(WK_USAGE,
+                                 "only one binding can be run at a time: give --bind and "
+                                  "--shape only once") : NULL;
   if (!s) s = wk_onnx_inspect(path, &info);
   if (!s) {
     s = load_model(o, path, job, &info, &sets[0]);
@@ -156,9 +159,10 @@ static wk_status choose_entry(const wk_run_opts *o, const char *path, wk_run_job
     *entry = i;
     return NULL;
   }
-  if (o->entry) return wk_error_at(WK_USAGE, path, "there is no entry '%s'", o->entry);
+  if (o->entry) return wk_error_at(WK_USAGE, path, "the package has no entry '%s'", o->entry);
   *entry = 0; /* running says how it differs */
-  return n == 1 ? NULL : wk_error_at(WK_INPUT, path, "no entry has the shapes of the inputs given");
+  return n == 1 ? NULL : wk_error_at(WK_INPUT, path,
+                                     "no entry of the package has the shapes of the given inputs");
 }
 
 static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job *job) {
@@ -168,8 +172,8 @@ static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job
   uint32_t entry = 0;
   bool binds = o->binding.bind.n || o->binding.shape.n || o->binding.value.n;
   if (o->target == WK_RUN_EVAL || o->cpu || binds)
-    return wk_error_at(WK_USAGE, path, "is compiled: --target, --cpu, --bind, --shape and --value "
-                                       "are for models");
+    return wk_error_at(WK_USAGE, path, "is a compiled package: --target, --cpu, --bind, --shape "
+                                       "and --value are for models");
   if (o->dump) return wk_error_at(WK_USAGE, path, "--dump-tensors needs the model, not a package");
   WK_TRY(wk_wick_error(wick_model_load(path, &lo, &m), detail.text, path));
   wk_status s = choose_entry(o, path, job, m, &entry);
@@ -195,8 +199,8 @@ static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
     made++;
   }
   if (made)
-    wk_str_printf(&job->notes, "wick: %zu of %zu inputs are random, seed %lld\n", made, n,
-                  (long long)o->random);
+    wk_str_printf(&job->notes, "wick: %zu of %zu %s random, seed %lld\n", made, n,
+                  n == 1 ? "input is" : "inputs are", (long long)o->random);
   return wk_runner_check_inputs(job->runner, job->in);
 }
 

@@ -142,7 +142,7 @@ static wk_status open_nameless(int *fd) {
   *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (*fd < 0) *fd = memfd_create("wick", MFD_CLOEXEC);
   if (*fd >= 0) return NULL;
-  return wk_error_at(WK_IO, folder, "cannot make a temporary file: %s", strerror(errno));
+  return wk_error_at(WK_IO, folder, "cannot create a temporary file: %s", strerror(errno));
 }
 
 /* The place of errors that name a file which is not the user's. */

@@ -215,7 +215,7 @@ static wk_status compare_stored(const test *t, const wk_test_set *s, const wk_te
     const char *name = t->d->info.outputs.data[want->target].name;
     size_t k = 0, n = wk_runner_outputs(t->runner);
     while (k < n && strcmp(wk_runner_output_name(t->runner, k), name) != 0) k++;
-    if (k == n) return wk_error(WK_FAILED, "%s: the model makes no output %s", s->name, name);
+    if (k == n) return wk_error(WK_FAILED, "%s: the model has no output %s", s->name, name);
     if (want->error) return wk_error(WK_UNSUPPORTED, "%s", want->error->message);
     WK_TRY(compare(t, s, name, &got[k], &want->t, &t->kind[k]));
   }

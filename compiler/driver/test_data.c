@@ -130,7 +130,7 @@ static wk_status match(const wk_onnx_io *io, size_t n, wk_test_tensor *ts, size_
     wk_test_tensor *t = &ts[k];
     t->target = find_io(io, n, t);
     if (t->target < 0)
-      s = wk_error_at(WK_INPUT, set, "%s_%lld.pb belongs to no %s of the model", kind,
+      s = wk_error_at(WK_INPUT, set, "%s_%lld.pb belongs to none of the model's %ss", kind,
                       (long long)t->number, kind);
     else if (taken[t->target])
       s = wk_error_at(WK_INPUT, set, "two files for %s '%s'", kind, io[t->target].name);

@@ -57,7 +57,7 @@ static _Noreturn void child(const wk_test_options *o, wk_test_case *c, int fd) {
 
 static wk_status start(runs *r, job *j) {
   int ends[2];
-  if (pipe(ends) != 0) return wk_error(WK_RESOURCE, "cannot make a pipe: %s", strerror(errno));
+  if (pipe(ends) != 0) return wk_error(WK_RESOURCE, "cannot create a pipe: %s", strerror(errno));
   fflush(stdout);
   pid_t pid = fork();
   if (pid < 0) {
@@ -79,7 +79,7 @@ static void describe_death(const runs *r, wk_test_case *c, int how) {
   wk_str text = {0};
   c->verdict = WK_TEST_FAILED;
   if (WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM)
-    wk_str_printf(&text, "took more than %lld s", (long long)r->o->timeout);
+    wk_str_printf(&text, "took longer than %lld s", (long long)r->o->timeout);
   else if (WIFSIGNALED(how))
     wk_str_printf(&text, "crashed: %s", strsignal(WTERMSIG(how)));
   else wk_str_printf(&text, "ended without a result, exit status %d", WEXITSTATUS(how));

@@ -221,7 +221,7 @@ static wk_status check_desc(const wk_graph *g, const wk_node_desc *d) {
   for (uint32_t i = 0; i < d->n_in; i++) {
     if (d->in[i] == WK_NONE) continue;
     if (d->in[i] >= g->values.n || wk_val(g, d->in[i])->kind == WK_VALUE_DEAD)
-      return wk_error(WK_INPUT, "%s: input %u is no value of this graph", op->name, i);
+      return wk_error(WK_INPUT, "%s: input %u is not a value of this graph", op->name, i);
   }
   uint32_t bodies = bodies_of(d->op);
   if (d->n_bodies != bodies)

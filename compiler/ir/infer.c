@@ -47,7 +47,7 @@ static wk_status check_operands(const wk_infer *i) {
     return BAD(i, "%u inputs given, takes (%s)", i->n_in, info->inputs);
   if (i->n_out < (uint32_t)info->min_out ||
       (info->max_out >= 0 && i->n_out > (uint32_t)info->max_out))
-    return BAD(i, "%u outputs asked for, gives (%s)", i->n_out, info->outputs);
+    return BAD(i, "%u outputs are asked for, it has (%s)", i->n_out, info->outputs);
   for (uint32_t k = 0; k < i->n_in; k++)
     if (!i->in[k] && !is_optional(info->inputs, k))
       return BAD(i, "input %s is missing", wk_infer_operand(i, k).s);

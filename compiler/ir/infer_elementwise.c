@@ -12,7 +12,7 @@ static wk_status check_template(const wk_infer *i, wk_dtype out) {
   wk_expr *e = NULL;
   wk_status s = wk_op_expr(i->op, i->attrs, dtypes, (int)i->n_in, out, scratch, &e);
   if (!s && e->nodes[e->results[0]].dtype != out)
-    s = BAD(i, "gives %s where %s is expected", wk_dtype_name(e->nodes[e->results[0]].dtype),
+    s = BAD(i, "the result is %s, %s is expected", wk_dtype_name(e->nodes[e->results[0]].dtype),
             wk_dtype_name(out));
   wk_arena_free(scratch);
   return s;
@@ -51,7 +51,7 @@ wk_status wk_infer_where(const wk_infer *i) {
 
 static wk_status want_dtype_attr(const wk_infer *i, int64_t t) {
   if (t > WK_DTYPE_NONE && t < WK_DTYPE_COUNT) return NULL;
-  return BAD(i, "to is no element type (%lld)", wk_ll(t));
+  return BAD(i, "to is not an element type (%lld)", wk_ll(t));
 }
 
 wk_status wk_infer_cast(const wk_infer *i) {

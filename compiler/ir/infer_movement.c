@@ -46,7 +46,7 @@ wk_status wk_infer_transpose(const wk_infer *i) {
   int64_t dims[WK_MAX_RANK];
   for (int k = 0; k < x->rank; k++) {
     int64_t p = at->perm.v[k];
-    if (p >= x->rank || seen[p]) return BAD(i, "perm is no permutation of the %d axes", x->rank);
+    if (p >= x->rank || seen[p]) return BAD(i, "perm is not a permutation of the %d axes", x->rank);
     seen[p] = true;
     dims[k] = x->dims[p];
   }
@@ -146,7 +146,8 @@ static wk_status pad_axis(const wk_infer *i, int k, bool reflect, bool copies, i
     return BAD(i, "axis %d: %lld and %lld crop more than its %lld", k, wk_ll(before), wk_ll(after),
                wk_ll(d));
   if (!wk_add_ok(d, before, &y) || !wk_add_ok(y, after, &y) || y < 0)
-    return BAD(i, "axis %d: %lld%+lld%+lld is no size", k, wk_ll(d), wk_ll(before), wk_ll(after));
+    return BAD(i, "axis %d: %lld%+lld%+lld is not a size", k, wk_ll(d), wk_ll(before),
+               wk_ll(after));
   if (reflect && (before >= d || after >= d) && (before > 0 || after > 0))
     return BAD(i, "axis %d: reflection by %lld and %lld needs more than %lld elements", k,
                wk_ll(before), wk_ll(after), wk_ll(d));

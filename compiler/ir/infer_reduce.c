@@ -48,7 +48,7 @@ wk_status wk_infer_reduce(const wk_infer *i) {
 /* The position of an extreme needs at least one element. */
 static wk_status want_elements(const wk_infer *i, const wk_type *x, int axis) {
   if (x->dims[axis] > 0 || wk_type_count(&i->out[0]) == 0) return NULL;
-  return BAD(i, "axis %d is empty: there is no position to give", axis);
+  return BAD(i, "axis %d is empty: no position can be the result", axis);
 }
 
 wk_status wk_infer_arg_reduce(const wk_infer *i) {

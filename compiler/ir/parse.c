@@ -129,7 +129,7 @@ static wk_status parse_typed(parser *p, typed *t) {
     seen |= 1U << order.v[i];
     t->order[i] = (uint8_t)order.v[i];
   }
-  if (!ok) return ERROR_AT(p, &at, "the memory order is no permutation of the axes");
+  if (!ok) return ERROR_AT(p, &at, "the memory order is not a permutation of the axes");
   t->has_order = true;
   return NULL;
 }

@@ -80,7 +80,7 @@ static wk_status check_value(const checker *c, wk_value_id id) {
     return wk_status_note(s, "graph @%s: %%%s", g->name, v->name);
   }
   if (v->has_order && !is_permutation(v->order, v->type.rank))
-    return BAD_GRAPH(c, "the memory order of %%%s is no permutation", v->name);
+    return BAD_GRAPH(c, "the memory order of %%%s is not a permutation", v->name);
   if (v->kind == WK_VALUE_CONSTANT && !v->data && wk_type_bytes(&v->type) > 0)
     return BAD_GRAPH(c, "constant %%%s has no data", v->name);
   if (v->kind == WK_VALUE_NODE && !defined_by(g, id, v->node, v->index))
@@ -100,7 +100,7 @@ static wk_status check_signature(const checker *c) {
   for (size_t i = 0; i < g->inputs.n; i++) {
     wk_value_id v = g->inputs.data[i];
     if (v >= g->values.n || wk_val(g, v)->kind != WK_VALUE_INPUT || seen[v])
-      return BAD_GRAPH(c, "input %zu is no placeholder or appears twice", i);
+      return BAD_GRAPH(c, "input %zu is not a placeholder or appears twice", i);
     seen[v] = true;
   }
   for (size_t v = 0; v < g->values.n; v++) inputs += g->values.data[v].kind == WK_VALUE_INPUT;
@@ -109,7 +109,7 @@ static wk_status check_signature(const checker *c) {
   if (g->output_names.n != g->outputs.n)
     return BAD_GRAPH(c, "%zu outputs but %zu names", g->outputs.n, g->output_names.n);
   for (size_t i = 0; i < g->outputs.n; i++) {
-    if (!is_live(g, g->outputs.data[i])) return BAD_GRAPH(c, "output %zu is no live value", i);
+    if (!is_live(g, g->outputs.data[i])) return BAD_GRAPH(c, "output %zu is not a live value", i);
     if (!g->output_names.data[i]) return BAD_GRAPH(c, "output %zu has no name", i);
   }
   return NULL;
@@ -118,7 +118,7 @@ static wk_status check_signature(const checker *c) {
 /* ---- nodes --------------------------------------------------------------------------------- */
 
 static wk_status check_operand(const checker *c, size_t id, const char *what, wk_value_id v) {
-  if (!is_live(c->g, v)) return BAD_NODE(c, id, "%s is no live value", what);
+  if (!is_live(c->g, v)) return BAD_NODE(c, id, "%s is not a live value", what);
   const wk_value *x = wk_val(c->g, v);
   if (x->kind == WK_VALUE_NODE && x->node >= id)
     return BAD_NODE(c, id, "%s %%%s is used before its definition", what, x->name);
@@ -133,7 +133,7 @@ static wk_status check_bodies(const checker *c, size_t id) {
     const wk_graph *body = n->bodies[b];
     if (!body || !body->name || !wk_map_get(c->graph_ids, body->name, &at) ||
         c->m->graphs.data[at] != body)
-      return BAD_NODE(c, id, "body %u is no graph of the module", b);
+      return BAD_NODE(c, id, "body %u is not a graph of the module", b);
   }
   return NULL;
 }
@@ -268,7 +268,7 @@ static wk_status check_graph_names(checker *c) {
 static wk_status verify(checker *c) {
   const wk_module *m = c->m;
   if (m->graphs.n == 0 || m->main != m->graphs.data[0])
-    return wk_error(WK_INTERNAL, "the module has no main graph in first place");
+    return wk_error(WK_INTERNAL, "the first graph of the module is not the main one");
   WK_TRY(check_graph_names(c));
   for (size_t i = 0; i < m->graphs.n; i++) {
     c->g = m->graphs.data[i];

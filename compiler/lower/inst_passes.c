@@ -6,7 +6,7 @@
 #include <string.h>
 
 const wk_inst_pass wk_inst_passes[] = {
-    {"dead-stores", wk_inst_dead_stores, "drop instructions whose results nobody reads"},
+    {"dead-stores", wk_inst_dead_stores, "remove instructions whose results are never read"},
     {"sink-copies", wk_inst_sink_copies,
      "let the producer of a copied value write the copy's destination"},
     {"in-place", wk_inst_in_place,

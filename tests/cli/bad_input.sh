@@ -19,7 +19,7 @@ refuses 'unknown pass' 2 "did you mean 'dead-code'" "$wick" compile relu.onnx --
 refuses 'unknown processor' 2 'i386' "$wick" compile relu.onnx --cpu i386 -o out/x.wick
 refuses 'code of half a compilation' 2 'stop-after' \
   "$wick" compile relu.onnx --emit object --stop-after lower
-refuses 'output replaces the model' 2 'would replace' "$wick" compile relu.onnx -o ./relu.onnx
+refuses 'output replaces the model' 2 'would overwrite' "$wick" compile relu.onnx -o ./relu.onnx
 
 for command in compile run inspect compare; do
   refuses "missing file, $command" 5 'none.onnx: .*No such file' "$wick" $command none.onnx
@@ -98,7 +98,7 @@ for file in relu.onnx good.wick; do
   refuses "truncated input, $file" 3 'cut.npy: ' "$wick" run $file --input cut.npy
   refuses "missing input, $file" 5 'none.npy: ' "$wick" run $file --input none.npy
   refuses "unknown input, $file" 2 "no input 'z'" "$wick" run $file --input z=right.npy
-  refuses "too many inputs, $file" 2 'has a file' "$wick" run $file -i right.npy -i right.npy
+  refuses "too many inputs, $file" 2 'already has a file' "$wick" run $file -i right.npy -i right.npy
 done
 
 for command in 'compile relu.onnx -q -o' 'zoo ds_cnn -o' \

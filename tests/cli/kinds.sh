@@ -99,6 +99,25 @@ for command in 'compile relu.onnx -q' 'run relu.onnx'; do
     good || bad "--value of everything, $command: $err"
 done
 
+# Nothing that is written takes the place of what was read.
+check 'a network' "$wick" zoo ds_cnn -o net.onnx
+refuses 'quantise in place' 2 'net.onnx: the output would overwrite the model' \
+  "$wick" quantize net.onnx --random 1 -o ./net.onnx
+refuses 'a report in place of the model, quantize' 2 'net.onnx: the report would overwrite' \
+  "$wick" quantize net.onnx --random 1 -o q.onnx --report net.onnx
+refuses 'a report in place of the model' 2 'relu.onnx: the report would overwrite the model' \
+  "$wick" compile relu.onnx --report relu.onnx
+refuses 'a report in place of the output' 2 'relu.wick: the report would overwrite the output' \
+  "$wick" compile relu.onnx --report relu.wick
+refuses 'compile a package' 3 'relu.wick: is a Wick package, not an ONNX model' \
+  "$wick" compile relu.wick
+refuses 'an input without a file' 2 "^wick: --input x=: the file name is empty" \
+  "$wick" run relu.onnx -i x=
+refuses 'a value without a file' 2 "^wick: --value x=: the file name is empty" \
+  "$wick" compile relu.onnx --value x=
+status=$("$wick" run relu.onnx --output-dir x.npy 2>&1 >/dev/null)
+[[ $status == 'wick: x.npy: is not a folder' ]] && good || bad "a file as output folder: $status"
+
 # What the summary says about files.
 check 'a bundle' "$wick" compile relu.onnx --emit bundle -o box.o -q
 for name in box box.o box.h; do
@@ -107,7 +126,6 @@ for name in box box.o box.h; do
 done
 check 'a report' "$wick" compile relu.onnx --emit bundle -o box -q --report box.json
 gives 'its files' '"box.weights"' cat box.json
-check 'a network' "$wick" zoo ds_cnn -o net.onnx
 gives 'no size of what is not there' '^size +[0-9.]+ KiB before$' \
   "$wick" quantize net.onnx --random 1 -o /dev/null
 check 'quantised to a file' "$wick" quantize net.onnx --random 1 -o q.onnx

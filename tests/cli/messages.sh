@@ -37,7 +37,7 @@ refuses 'a package as a tensor' 3 'relu.wick: is a Wick package, not a tensor fi
   "$wick" run relu.onnx -i x=relu.wick
 refuses 'a package to compare' 2 'relu.wick: is a package: compare needs the ONNX model' \
   "$wick" compare relu.wick
-refuses 'a processor for a package' 2 'relu.wick: is compiled: --target, --cpu' \
+refuses 'a processor for a package' 2 'relu.wick: is a compiled package: --target, --cpu' \
   "$wick" run relu.wick --cpu x86-64
 
 # Processors.

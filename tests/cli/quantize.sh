@@ -61,17 +61,17 @@ refuses 'wrong shape' 3 'wrong.npy: input .* is f32.* but the calibration file h
 refuses 'wrong type' 3 'double.npy: input .* is f32.* but the calibration file has f64' \
   quantize --calibration double.npy
 refuses 'NaN' 3 'nan.npy: element 0 .* is NaN' quantize --calibration nan.npy
-refuses 'an empty folder' 3 'empty: no .npy and no input_K.pb' quantize --calibration empty
+refuses 'an empty folder' 3 'empty: this calibration folder has no .npy and no input_K.pb' quantize --calibration empty
 refuses 'no folder' 5 'nowhere: cannot read' quantize --calibration nowhere
 refuses 'no data' 2 'no calibration data' quantize
-refuses 'no output' 2 'where to' "$wick" quantize net.onnx --random 1
+refuses 'no output' 2 'no output file' "$wick" quantize net.onnx --random 1
 refuses 'no samples' 2 'random' quantize --random 0
 refuses 'unknown node' 2 "no node or operator 'Conw'; did you mean 'Conv'" \
   quantize --random 1 --keep-float Conw
 refuses 'unknown method' 2 "did you mean 'minmax'" quantize --random 1 --method minmac
 refuses 'a bound that is none' 2 'target-drop' quantize --random 1 --target-drop 3
 refuses 'percentile' 2 'from 50 to 100' quantize --random 1 --percentile 3
-refuses 'quantised already' 3 'quantised already' "$wick" quantize q.onnx --random 1 -o out.onnx
+refuses 'already quantised' 3 'already quantised' "$wick" quantize q.onnx --random 1 -o out.onnx
 refuses 'nothing to quantise' 4 'nothing to quantise' "$wick" quantize relu.onnx --random 1 \
   -o out.onnx
 refuses 'nothing left' 4 'nothing to quantise' quantize --random 1 --keep-float Conv,MatMul

@@ -59,7 +59,7 @@ check 'dump, compiled' "$wick" run net.onnx --dump-tensors cpu
 (($(ls eval | wc -l) > $(ls cpu | wc -l) && $(ls cpu | wc -l) > 5)) && good || bad 'dumps are short'
 [[ -f eval/$output.npy && -f cpu/$output.npy ]] && good || bad 'the output is not dumped'
 refuses 'dump of a package' 2 'needs the model' "$wick" run net.wick --dump-tensors d
-refuses 'bind of a package' 2 'is compiled' "$wick" run net.wick --bind n=1
+refuses 'bind of a package' 2 'is a compiled package' "$wick" run net.wick --bind n=1
 
 gives 'compare layers' '^all [0-9]+ instructions agree' "$wick" compare net.onnx
 gives 'compare passes' '^the result is the same after all' "$wick" compare net.onnx --passes

@@ -20,7 +20,7 @@ gives 'option after the arguments' '^Usage' "$wick" inspect none.onnx --help
 gives 'man' '^\.TH WICK 1' "$wick" man
 gives 'completion' '^complete -F _wick wick' "$wick" completion bash
 check 'completion is bash' bash -c "'$wick' completion bash | bash -n"
-refuses 'other shells' 2 "no completion for the shell 'csh'" "$wick" completion csh
+refuses 'other shells' 2 "no completion for shell 'csh'" "$wick" completion csh
 refuses 'help for nothing' 2 "did you mean 'zoo'" "$wick" help zooo
 
 gives 'operators' '^Conv +1-' "$wick" ops

@@ -91,7 +91,7 @@ static void nodes_are_inferred_and_checked(void **state) {
   assert_error(wk_graph_add(g, &d, out), WK_INPUT, "relu");
   d.n_out = 0;
   d.in = (wk_value_id[]){77};
-  assert_error(wk_graph_add(g, &d, out), WK_INPUT, "no value of this graph");
+  assert_error(wk_graph_add(g, &d, out), WK_INPUT, "not a value of this graph");
   d.op = WK_OP_FILL;
   assert_error(wk_graph_add(g, &d, out), WK_INPUT, "not a graph operator");
   d = (wk_node_desc){.op = WK_OP_IF, .in = &x, .n_in = 1};
@@ -415,28 +415,28 @@ static const damaged damages[] = {
     {bad_dim, "negative"},
     {stale_dim, "dims past its rank"},
     {bad_dtype, "invalid element type"},
-    {bad_order, "no permutation"},
+    {bad_order, "not a permutation"},
     {wrong_type, "%r is f32[3], inference says f32[2]"},
     {wrong_node, "not made by the node"},
     {wrong_index, "not made by the node"},
     {far_node, "not made by the node"},
     {no_data, "has no data"},
-    {dead_input, "no live value"},
+    {dead_input, "not a live value"},
     {use_before, "before its definition"},
     {inst_op, "not a graph operator"},
     {no_op, "operator 9999"},
     {no_attrs, "attributes are missing"},
     {too_few, "0 inputs"},
     {stolen_output, "%y is not made by the node"},
-    {no_output, "output 0 is no live value"},
+    {no_output, "output 0 is not a live value"},
     {unnamed_output, "1 outputs but 0 names"},
     {input_twice, "appears twice"},
     {input_lost, "2 placeholders but 1 inputs"},
-    {no_main, "no main graph"},
+    {no_main, "is not the main one"},
     {same_graph_name, "two graphs are called @a"},
     {lost_body, "1 bodies, needs 2"},
     {recursive, "contains itself"},
-    {foreign_body, "no graph of the module"},
+    {foreign_body, "not a graph of the module"},
     {body_input, "needs f32[2]"},
     {body_output, "0 outputs"},
     {predicate, "predicate is not bool"},

@@ -166,7 +166,7 @@ static void malformed_graphs(void **state) {
   static const struct { const char *nodes[3][3]; const char *part; } cases[] = {
     {{{"Neg", "b", "a"}, {"Neg", "a", "b"}, {"Add", "a x", "y"}}, "cycle"},
     {{{"Add", "y x", "y"}}, "cycle"},
-    {{{"Neg", "x", "y"}, {"Abs", "x", "y"}}, "made by two nodes"},
+    {{{"Neg", "x", "y"}, {"Abs", "x", "y"}}, "produced by two nodes"},
     {{{"Add", "x nowhere", "y"}}, "'nowhere'"},
     {{{"Neg", "x", "x"}}, "cycle"},
     {{{"Abs", "x", "z"}}, "no node produces this model output"},

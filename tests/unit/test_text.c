@@ -229,7 +229,7 @@ static const bad_text bad_modules[] = {
     {G("%y = relu(%x) : f32[2,4]"), "t:3:17", "%y is f32[2,3]"},
     {G("%y = relu(%x) : f32[2,-4]"), "t:3:17", "negative"},
     {G("%y = relu(%x) : f99[2]"), "t:3:17", "type expected, not 'f99'"},
-    {G("%y = relu(%x) : f32[2,3]@(0,0)"), "t:3:25", "no permutation"},
+    {G("%y = relu(%x) : f32[2,3]@(0,0)"), "t:3:25", "not a permutation"},
     {G("%y = relu(%x) {alpha=1}"), "t:3:16", "no attribute 'alpha'"},
     {G("%y = elu(%x) {alhpa=1}"), "t:3:15", "did you mean alpha?"},
     {G("%y = elu(%x) {alpha=1, alpha=2}"), "t:3:24", "given twice"},

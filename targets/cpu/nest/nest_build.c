@@ -109,7 +109,7 @@ static wk_status make_statement(wk_arena *a, const wk_program *p, const wk_inst 
     case WK_OP_FILL: make_fill(a, s, ((const wk_attr_fill *)i->attrs)->value); break;
     case WK_OP_REDUCE: WK_TRY(make_reduce(a, s, i->attrs)); break;
     default:
-      return wk_error(WK_UNSUPPORTED, "%s is no loop of scalar expressions",
+      return wk_error(WK_UNSUPPORTED, "%s is not a loop of scalar expressions",
                       wk_op_get(i->op)->name);
   }
   s->is_indexed = uses_index(s->body) || uses_index(s->post);
