@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# What commands print, whole: tests/cli/printed/NAME.txt. BLESS=1 writes these files anew.
+# Times, checksums and the sizes of generated code are left out.
+wanted=$(cd "$(dirname "$0")" && pwd)/printed
+examples=$(cd "$(dirname "$0")/../../examples/accel" && pwd)
+source "$(dirname "$0")/lib.bash" "$@"
+
+# prints NAME COMMAND...: standard output is that of the file.
+prints() {
+  local name=$1
+  shift
+  "$@" 2>/dev/null | sed -E "s,$examples/,,g; /^compile time |^section |^size |^output |\"seconds\":/d
+    s/ of the peak; .*|accumulators .*|\"acc_(reads|writes)\":.*//" >printed
+  [[ ${BLESS-} ]] && cp printed "$wanted/$name.txt"
+  if cmp -s printed "$wanted/$name.txt"; then good; else
+    bad "$name: $*"
+    diff "$wanted/$name.txt" printed | head -6
+  fi
+}
+
+cat >small.s <<'END'
+.machine tiny
+.memory x 0x1000 256
+.memory w 0x2000 128
+.random x 1
+.random w 2
+.memory y 0x3000 64
+ld.ld0 dram=x n0=256 spm=0 c0=256
+a: ld.ld1 dram=w n0=128 spm=256 c0=128
+c: conv in=0 in_y=64 in_x=8 k_y=64 k_x=8 ny=2 nx=3 kx=2 w=4 wt=256 acc=4 wait a ld0:1
+mark row=0 wait c
+fill.ld1 value=7 spm=512 c0=40
+st dram=y n0=40 spm=512 c0=40 wait ld1:2
+end
+END
+"$wick" zoo ds_cnn -o net.onnx
+"$wick" compile net.onnx --cpu x86-64 -o net.wick >/dev/null
+printf 'id,lower,upper,size\na,0,2,64\nb,1,3,32\nc,2,4,64\n' >plan.csv
+
+prints isa "$wick" isa --machine tiny
+prints inspect-model "$wick" inspect net.onnx
+prints inspect-package "$wick" inspect net.wick
+prints compile "$wick" compile net.onnx --cpu x86-64
+prints compare "$wick" compare net.onnx
+prints plan "$wick" plan plan.csv
+prints asm "$wick" asm small.s -o small.wcs
+prints disasm "$wick" disasm small.wcs
+check 'the stream' "$wick" check small.s
+for model in functional timing; do
+  prints sim-$model "$wick" sim small.s --model $model --commands
+done
+prints sim-json "$wick" sim small.s --model timing --json -
+check 'timeline' "$wick" sim small.s --model timing --trace trace.json
+prints sim-trace cat trace.json
+prints sim-example "$wick" sim "$examples/5-depthwise.s" --model timing --commands
+
+finish
