@@ -151,6 +151,7 @@ static void parse_errors(void **state) {
   refused(a, "2bool", "out of range");
   refused(a, "99999999999999999999i64", "out of range");
   refused(a, "1.0f99", "unknown element type");
+  refused(a, "2f32 = %0; %0", "unexpected text after the expression");
   refused(a, "index<8>()", "axis");
   refused(a, "index<-1>()", "small number");
   refused(a, "$alpha", "no numeric attribute");
