@@ -9,7 +9,8 @@ source "$(dirname "$0")/lib.bash" "$@"
 prints() {
   local name=$1
   shift
-  "$@" 2>/dev/null | sed -E "s,$examples/,,g; /^compile time |^section |^size |^output |\"seconds\":/d
+  "$@" 2>/dev/null | sed -E "s,$examples/,,g
+    /^(compile time|section|size|output) |\"seconds\":/d
     s/ of the peak; .*|accumulators .*|\"acc_(reads|writes)\":.*//" >printed
   [[ ${BLESS-} ]] && cp printed "$wanted/$name.txt"
   if cmp -s printed "$wanted/$name.txt"; then good; else
