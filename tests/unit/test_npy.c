@@ -120,11 +120,33 @@ static void broken(void **state) {
   }
 }
 
+static int mapped(void) { /* lines of the table of maps */
+  int n = 0, c;
+  FILE *f = fopen("/proc/self/maps", "r");
+  while (f && (c = getc(f)) != EOF) n += c == '\n';
+  if (f) fclose(f);
+  return n;
+}
+
+static void nothing_stays_mapped(void **state) {
+  (void)state;
+  uint8_t bytes[512];
+  size_t n = numpy_file(bytes, 1, "False");
+  int before = mapped();
+  for (int round = 0; round < 200; round++) {
+    wk_tensor t;
+    write_bytes(bytes, round % 2 ? n : n / 2);
+    if (read_code(&t) == WK_OK) wk_tensor_free(&t);
+  }
+  assert_true(mapped() < before + 100);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(round_trip),
     cmocka_unit_test(orders_and_versions),
     cmocka_unit_test(broken),
+    cmocka_unit_test(nothing_stays_mapped),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
