@@ -8,12 +8,13 @@ to the one before: 2 is linear, 4 would be quadratic.
 
   bench/compile_scaling.py [--wick build/wick] [--nodes 4000]
 """
-import argparse
 import pathlib
 import struct
 import subprocess
 import tempfile
 import time
+
+import peers
 
 
 def varint(n):
@@ -92,11 +93,11 @@ def seconds(wick, data, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    root = pathlib.Path(__file__).resolve().parent.parent
-    parser.add_argument("--wick", default=root / "build/wick", type=pathlib.Path)
+    parser = peers.options(__doc__)
+    parser.add_argument("--wick", default=peers.BUILD / "wick", type=pathlib.Path)
     parser.add_argument("--nodes", default=4000, type=int)
     args = parser.parse_args()
+    peers.wick(args.wick.parent)
     sizes = [args.nodes * k for k in (1, 2, 4)]
     print("chain     " + "".join(f"{n:>10}" for n in sizes) + "    ratios")
     with tempfile.TemporaryDirectory() as folder:

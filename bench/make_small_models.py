@@ -1,28 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/nets: small networks of the usual kinds with seeded weights, an input and what
-ONNX Runtime computes.
+"""Writes tests/nets: small networks of the usual kinds with seeded weights, an input and what ONNX
+Runtime computes.
 
-  bench/setup && build/bench-venv/bin/python bench/make_small_models.py
+  bench/setup                          once: a virtual environment with the peers
+  bench/make_small_models.py [--out FOLDER]
 
-float  a CNN with depthwise convolutions and gates, a residual net, an LSTM and a GRU,
-       a transformer, a U-Net
+float  a CNN with depthwise convolutions and gates, a residual net, an LSTM and a GRU, a
+       transformer, a U-Net
 int8   the same quantised: between QuantizeLinear and DequantizeLinear, as QLinear operators,
        dynamically
 light  nets of ordinary size whose weights are all equal, for seeded random ones
 """
+import functools
 import pathlib
 import shutil
 import tempfile
 
-import numpy as np
-import onnx
-import onnxruntime
-from onnx import TensorProto as T, helper, numpy_helper
-from onnxruntime import quantization as Q
+import peers
 
-OUT = pathlib.Path(__file__).resolve().parent.parent / "tests/nets"
-RNG = np.random.default_rng(10)
+np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
+helper, numpy_helper = peers.Module("onnx.helper"), peers.Module("onnx.numpy_helper")
+Q = peers.Module("onnxruntime.quantization")
+
+
+@functools.cache
+def rng():
+    return np.random.default_rng(10)
 
 
 class Net:
@@ -42,12 +46,13 @@ class Net:
         return self.constants[-1].name
 
     def weight(self, *shape, fan=None, offset=0.0):
-        """Normal numbers that keep the size of what they multiply; of a light net a fill."""
+        """Normal numbers that keep the size of what they are multiplied with; in a light net, a
+        fill."""
         if self.light:
-            value = helper.make_tensor("value", T.FLOAT, [1], [0.01])
+            value = helper.make_tensor("value", onnx.TensorProto.FLOAT, [1], [0.01])
             return self.op("ConstantOfShape", self.const(np.array(shape, np.int64)), value=value)
         scale = (2 / fan) ** .5 if fan else .1
-        return self.const((RNG.standard_normal(shape) * scale + offset).astype(np.float32))
+        return self.const((rng().standard_normal(shape) * scale + offset).astype(np.float32))
 
     def op(self, kind, *inputs, outputs=1, **attributes):
         names = [f"v{len(self.nodes)}" + (f"_{i}" if i else "") for i in range(outputs)]
@@ -61,10 +66,10 @@ class Net:
         pads = pads or [dilation * (kernel // 2)] * 4
         w = self.weight(channels, c // group, kernel, kernel, fan=c // group * kernel * kernel)
         bias = [] if norm else [self.weight(channels)]
-        y = self.op("Conv", x, w, *bias, pads=pads, group=group, kernel_shape=[kernel] * 2,
-                    strides=[stride] * 2, dilations=[dilation] * 2)
+        y = self.op("Conv", x, w, *bias, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=pads,
+                    group=group, dilations=[dilation] * 2)
         if norm:
-            variance = self.const(RNG.uniform(.5, 1.5, channels).astype(np.float32))
+            variance = self.const(rng().uniform(.5, 1.5, channels).astype(np.float32))
             y = self.op("BatchNormalization", y, self.weight(channels, offset=1),
                         self.weight(channels), self.weight(channels), variance)
         y = self.act(y, act)
@@ -109,9 +114,10 @@ class Net:
 
 def cnn(net=None, size=24, width=8, classes=10):
     net = net or Net()
-    x = net.conv(net.input("image", T.FLOAT, 1, 3, size, size), width, stride=2, act="HardSwish")
-    blocks = ((width, 3, 1, True), (2 * width, 5, 2, False), (2 * width, 3, 1, True))
-    for channels, kernel, stride, gated in blocks:
+    image = net.input("image", onnx.TensorProto.FLOAT, 1, 3, size, size)
+    x = net.conv(image, width, stride=2, act="HardSwish")
+    for channels, kernel, stride, gated in ((width, 3, 1, True), (2 * width, 5, 2, False),
+                                            (2 * width, 3, 1, True)):
         inner = 2 * net.channels[x]
         y = net.conv(x, inner, 1, act="HardSwish")
         y = net.conv(y, inner, kernel, stride, group=inner, act="HardSwish")
@@ -122,7 +128,8 @@ def cnn(net=None, size=24, width=8, classes=10):
 
 def residual(net=None, size=32, width=8, classes=10):
     net = net or Net()
-    x = net.conv(net.input("image", T.FLOAT, 1, 3, size, size), width, 7, 2, pads=[3, 3, 3, 3])
+    image = net.input("image", onnx.TensorProto.FLOAT, 1, 3, size, size)
+    x = net.conv(image, width, 7, 2, pads=[3, 3, 3, 3])
     x = net.same(net.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[0, 0, 1, 1]), x)
     for channels, stride in ((width, 1), (2 * width, 2)):
         y = net.conv(x, channels, 3, stride, pads=[0, 0, 2, 2] if stride == 2 else None)
@@ -137,7 +144,7 @@ def residual(net=None, size=32, width=8, classes=10):
 
 def recurrent(kind, gates, hidden=16, features=12):
     net = Net()
-    x = net.input("sequence", T.FLOAT, 9, 2, features)
+    x = net.input("sequence", onnx.TensorProto.FLOAT, 9, 2, features)
     x = net.linear(x, features, features, "Tanh")
     w = net.weight(2, gates * hidden, features, fan=features)
     r = net.weight(2, gates * hidden, hidden, fan=2 * hidden)
@@ -151,8 +158,8 @@ def recurrent(kind, gates, hidden=16, features=12):
 
 def transformer(blocks=2, words=60, length=11, width=24, heads=3, inner=40):
     net = Net()
-    ids = net.input("ids", T.INT64, 2, length)
-    mask = net.input("mask", T.FLOAT, 2, length)
+    ids = net.input("ids", onnx.TensorProto.INT64, 2, length)
+    mask = net.input("mask", onnx.TensorProto.FLOAT, 2, length)
     bias = net.op("Mul", net.op("Sub", net.const(np.float32(1)), mask), net.const(np.float32(-1e4)))
     bias = net.op("Unsqueeze", bias, net.const(np.array([1, 2])))
     x = net.op("Gather", net.weight(words, width, fan=2), ids)
@@ -178,37 +185,37 @@ def transformer(blocks=2, words=60, length=11, width=24, heads=3, inner=40):
 
 def unet(size=20, width=6):
     net = Net()
-    x = net.conv(net.input("image", T.FLOAT, 1, 2, size, size), width)
+    x = net.conv(net.input("image", onnx.TensorProto.FLOAT, 1, 2, size, size), width)
     y = net.conv(net.same(net.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2]), x), 2 * width)
     z = net.conv(y, 3 * width, stride=2)
     z = net.conv(z, 2 * width, dilation=2)
-    w = net.weight(2 * width, 2 * width, 3, 3, fan=5 * width)
-    up = net.op("ConvTranspose", z, w, net.weight(2 * width), strides=[2, 2], pads=[1, 1, 1, 1],
-                output_padding=[1, 1])
+    w, b = net.weight(2 * width, 2 * width, 3, 3, fan=5 * width), net.weight(2 * width)
+    up = net.op("ConvTranspose", z, w, b,
+                strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1])
     y = net.op("Concat", net.op("LeakyRelu", up, alpha=.1), y, axis=1)
     net.channels[y] = 4 * width
     y = net.conv(y, width)
-    up = net.op("Resize", y, "", net.const(np.array([1, 1, 2, 2], np.float32)), mode="linear",
-                coordinate_transformation_mode="half_pixel")
-    net.channels[up] = net.channels[y]
+    factors = net.const(np.array([1, 1, 2, 2], np.float32))
+    up = net.same(net.op("Resize", y, "", factors, mode="linear",
+                         coordinate_transformation_mode="half_pixel"), y)
     x = net.op("Concat", up, x, axis=1)
     net.channels[x] = 2 * width
     return net.model(net.op("Sigmoid", net.conv(net.conv(x, width), 1, 1, norm=False, act=None)))
 
 
-# ---- data ---------------------------------------------------------------------------------------
+# ---- data ----------------------------------------------------------------------------------------
 
 def feeds_of(model):
     made = {}
     for info in model.graph.input:
         shape = [d.dim_value for d in info.type.tensor_type.shape.dim]
-        if info.type.tensor_type.elem_type == T.INT64:
-            made[info.name] = RNG.integers(0, 60, shape)
+        if info.type.tensor_type.elem_type == onnx.TensorProto.INT64:
+            made[info.name] = rng().integers(0, 60, shape)
         elif info.name == "mask":
             lengths = np.array([[shape[1]], [shape[1] - 4]])
             made[info.name] = (np.arange(shape[1]) < lengths).astype(np.float32)
         else:
-            made[info.name] = RNG.standard_normal(shape).astype(np.float32)
+            made[info.name] = rng().standard_normal(shape).astype(np.float32)
     return made
 
 
@@ -225,7 +232,7 @@ def nudged(model):
     for tensor in other.graph.initializer:
         array = numpy_helper.to_array(tensor)
         if array.dtype == np.float32 and array.size > 4:
-            array = array * (1 + 3e-7 * RNG.standard_normal(array.shape))
+            array = array * (1 + 3e-7 * rng().standard_normal(array.shape))
             tensor.CopyFrom(numpy_helper.from_array(array.astype(np.float32), tensor.name))
     return other
 
@@ -244,23 +251,25 @@ def steady_feeds(model, source, atol):
 
 
 def store(path, model, feeds):
-    data = OUT / path / "test_data_set_0"
+    data = path / "test_data_set_0"
     data.mkdir(parents=True)
-    onnx.save(model, OUT / path / "model.onnx")
-    results = session(model).run(None, feeds)
-    outputs = zip((y.name for y in model.graph.output), results)
-    for stem, tensors in (("input", feeds.items()), ("output", outputs)):
+    onnx.save(model, path / "model.onnx")
+    results = zip((y.name for y in model.graph.output), session(model).run(None, feeds))
+    for stem, tensors in (("input", feeds.items()), ("output", results)):
         for i, (name, array) in enumerate(tensors):
             tensor = numpy_helper.from_array(array, name)
             (data / f"{stem}_{i}.pb").write_bytes(tensor.SerializeToString())
 
 
-class Samples(Q.CalibrationDataReader):
-    def __init__(self, model):
-        self.left = [feeds_of(model) for _ in range(8)]
+def samples(model):
+    class Samples(Q.CalibrationDataReader):
+        def __init__(self):
+            self.left = [feeds_of(model) for _ in range(8)]
 
-    def get_next(self):
-        return self.left.pop() if self.left else None
+        def get_next(self):
+            return self.left.pop() if self.left else None
+
+    return Samples()
 
 
 def quantised(model, how, **more):
@@ -272,36 +281,42 @@ def quantised(model, how, **more):
             Q.quantize_dynamic(source, target, **more)
         else:
             form = Q.QuantFormat.QDQ if how == "qdq" else Q.QuantFormat.QOperator
-            Q.quantize_static(source, target, Samples(model), quant_format=form, **more)
+            Q.quantize_static(source, target, samples(model), quant_format=form, **more)
         made = onnx.load(target)
         del made.graph.value_info[:]
         return made
 
 
 def main():
-    shutil.rmtree(OUT, ignore_errors=True)
+    parser = peers.options(__doc__)
+    parser.add_argument("--out", type=pathlib.Path, default=peers.ROOT / "tests/nets")
+    out = parser.parse_args().out
+    peers.need("numpy", "onnx", "onnxruntime")
+    for kind in ("float", "int8", "light"):
+        shutil.rmtree(out / kind, ignore_errors=True)
     made = dict(cnn=cnn(), residual=residual(), lstm=recurrent("LSTM", 4), gru=recurrent("GRU", 3),
                 transformer=transformer(), unet=unet())
     for name, model in made.items():
-        store(f"float/{name}", model, feeds_of(model))
+        store(out / "float" / name, model, feeds_of(model))
     made["block"] = transformer(1)
     signed = dict(activation_type=Q.QuantType.QInt8, weight_type=Q.QuantType.QInt8)
     each = dict(activation_type=Q.QuantType.QUInt8, weight_type=Q.QuantType.QInt8, per_channel=True)
+    products = dict(weight_type=Q.QuantType.QInt8, op_types_to_quantize=["MatMul"])
     for name, source, how, more in (
             ("cnn_qdq", "cnn", "qdq", each), ("cnn_qlinear", "cnn", "qlinear", each),
             ("residual_qdq_s8", "residual", "qdq", signed),
             ("residual_qlinear", "residual", "qlinear", signed),
-            ("lstm_dynamic", "lstm", "dynamic",
-             dict(weight_type=Q.QuantType.QInt8, op_types_to_quantize=["MatMul"])),
+            ("lstm_dynamic", "lstm", "dynamic", products),
             ("gru_qdq", "gru", "qdq", each), ("transformer_qdq", "transformer", "qdq", each),
             ("transformer_dynamic", "block", "dynamic", dict(weight_type=Q.QuantType.QUInt8)),
             ("unet_qdq", "unet", "qdq", signed), ("unet_qlinear", "unet", "qlinear", each)):
         model = quantised(made[source], how, **more)
-        atol = 3e-3 if how == "dynamic" else 1e-4
-        store(f"int8/{name}", model, steady_feeds(model, made[source], atol))
+        tolerance = 3e-3 if how == "dynamic" else 1e-4
+        store(out / "int8" / name, model, steady_feeds(model, made[source], tolerance))
     for name, model in (("light_cnn", cnn(Net(light=True), 48, 32, 100)),
                         ("light_residual", residual(Net(light=True), 48, 64, 100))):
-        store(f"light/{name}", model, feeds_of(model))
+        store(out / "light" / name, model, feeds_of(model))
 
 
-main()
+if __name__ == "__main__":
+    main()

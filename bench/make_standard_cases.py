@@ -3,22 +3,25 @@
 """Writes tests/onnx: corners of standard operators, with the results of ONNX's reference evaluator,
 and of ONNX Runtime where that evaluator is wrong (norms of order 1 without absolute values).
 
-  bench/setup && build/bench-venv/bin/python bench/make_standard_cases.py
+  bench/setup                          once: a virtual environment with the peers
+  bench/make_standard_cases.py [--out FOLDER]
 """
+import functools
 import pathlib
 
-import numpy as np
-import onnx
-import onnxruntime
-from onnx import helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
+import peers
 
-OUT = pathlib.Path(__file__).resolve().parent.parent / "tests/onnx"
-RNG = np.random.default_rng(4)
+np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
+helper, numpy_helper = peers.Module("onnx.helper"), peers.Module("onnx.numpy_helper")
+
+
+@functools.cache
+def rng():
+    return np.random.default_rng(4)
 
 
 def f32(*shape):
-    return RNG.standard_normal(shape).astype(np.float32)
+    return rng().standard_normal(shape).astype(np.float32)
 
 
 def save(path, array, name):
@@ -27,36 +30,37 @@ def save(path, array, name):
 
 def reference(model, outputs, feeds):
     with np.errstate(all="ignore"):
-        return ReferenceEvaluator(model).run(outputs, feeds)
+        return peers.Module("onnx.reference").ReferenceEvaluator(model).run(outputs, feeds)
 
 
 def runtime(model, outputs, feeds):
     return onnxruntime.InferenceSession(model.SerializeToString()).run(outputs, feeds)
 
 
-def write(name, opset, nodes, feeds, constants=None, oracle=reference):
-    """A model of nodes (operator, inputs, output, attributes); what no node reads is an output."""
+def write(out, name, opset, nodes, feeds, constants=None, oracle=reference):
+    """A model of nodes, each (operator, inputs, output, attributes); what no node reads is an
+    output of the model."""
     read = {k for _, inputs, _, _ in nodes for k in inputs}
     outputs = [y for _, _, y, _ in nodes if y not in read]
     made = [helper.make_node(op, inputs, [y], name=y, **more) for op, inputs, y, more in nodes]
     infos = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
              for k, v in feeds.items()]
-    initializers = [numpy_helper.from_array(np.asarray(v), k) for k, v in (constants or {}).items()]
     results = [helper.make_empty_tensor_value_info(y) for y in outputs]
-    graph = helper.make_graph(made, name, infos, results, initializers)
+    constants = [numpy_helper.from_array(np.asarray(v), k) for k, v in (constants or {}).items()]
+    graph = helper.make_graph(made, name, infos, results, constants)
     model = onnx.shape_inference.infer_shapes(
         helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)]))
     del model.graph.value_info[:]
-    data = OUT / name / "test_data_set_0"
+    data = out / name / "test_data_set_0"
     data.mkdir(parents=True, exist_ok=True)
-    onnx.save(model, OUT / name / "model.onnx")
+    onnx.save(model, out / name / "model.onnx")
     for i, (key, value) in enumerate(feeds.items()):
         save(data / f"input_{i}.pb", value, key)
     for i, (key, value) in enumerate(zip(outputs, oracle(model, outputs, feeds))):
         save(data / f"output_{i}.pb", np.asarray(value), key)
 
 
-def empty_reductions():
+def empty_reductions(out):
     kinds = ["Sum", "Prod", "Max", "Min", "L1", "L2", "LogSum", "LogSumExp", "SumSquare", "Mean"]
     nodes = [(f"Reduce{k}", ["x", "middle"], f"real_{k}", dict(keepdims=i % 2))
              for i, k in enumerate(kinds)]
@@ -71,50 +75,57 @@ def empty_reductions():
               ("Neg", ["top"], "after", {}), ("Add", ["y", "top"], "beside", {}),
               ("ReduceSum", ["x", "all"], "everything", dict(keepdims=0)),
               ("Exp", ["everything"], "one", {})]
-    write("ReduceNothing", 20, nodes,
+    write(out, "ReduceNothing", 20, nodes,
           dict(x=np.zeros((2, 0, 4), np.float32), y=f32(2, 3, 4), i8=np.zeros((0, 3), np.int8),
                i64=np.zeros((0, 3), np.int64), b=np.zeros((0, 3), bool)),
           dict(middle=np.array([1]), first=np.array([0]), all=np.array([0, 1, 2])))
 
 
-def inverse_dft():
+def inverse_dft(out):
     attributes = dict(inverse=1, onesided=1)
     feeds = dict(x=f32(2, 6, 3, 2))
     constants = dict(nine=np.int64(9), fourteen=np.int64(14), one=np.int64(1), minus3=np.int64(-3))
     lengths = [("", "even"), ("nine", "odd"), ("fourteen", "padded")]
-    write("DFTInverseOneSided17", 17,
+    write(out, "DFTInverseOneSided17", 17,
           [("DFT", ["x", n] if n else ["x"], y, dict(attributes, axis=1)) for n, y in lengths],
           feeds, {k: constants[k] for k in ("nine", "fourteen")})
-    write("DFTInverseOneSided20", 20,
+    write(out, "DFTInverseOneSided20", 20,
           [("DFT", ["x", n, axis], y, attributes)
            for (n, y), axis in zip(lengths, ("one", "minus3", "one"))],
           feeds, constants)
 
 
-def lp_norms():
+def lp_norms(out):
     x = f32(3, 4, 2)
     x[:, 1] = 0
     x[2] = 0
-    write("LpNormalizationZeros", 18,
+    write(out, "LpNormalizationZeros", 18,
           [("LpNormalization", ["x"], f"p{p}_{axis + 1}", dict(p=p, axis=axis))
            for p in (1, 2) for axis in (-1, 1)],
           dict(x=x), oracle=runtime)
 
 
-def half_scales():
+def half_scales(out):
     """Scales of half precision, constants or not; powers of two, so that the steps are the same in
     every precision."""
     h = np.float16
-    a = dict(a=RNG.integers(0, 256, (2, 3, 8)).astype(np.uint8),
-             b=RNG.integers(-128, 128, (2, 8, 4)).astype(np.int8))
+    a = dict(a=rng().integers(0, 256, (2, 3, 8)).astype(np.uint8),
+             b=rng().integers(-128, 128, (2, 8, 4)).astype(np.int8))
     parameters = dict(sa=h(1 / 64), za=np.uint8(113), sb=h(1 / 128), zb=np.int8(-3), sy=h(1 / 16),
                       zy=np.uint8(118))
     node = [("QLinearMatMul", ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"], "y", {})]
-    write("QLinearMatMulHalf", 21, node, a, parameters)
-    write("QLinearMatMulHalfInputs", 21, node, {**a, **parameters})
+    write(out, "QLinearMatMulHalf", 21, node, a, parameters)
+    write(out, "QLinearMatMulHalfInputs", 21, node, {**a, **parameters})
 
 
-empty_reductions()
-inverse_dft()
-lp_norms()
-half_scales()
+def main():
+    parser = peers.options(__doc__)
+    parser.add_argument("--out", type=pathlib.Path, default=peers.ROOT / "tests/onnx")
+    out = parser.parse_args().out
+    peers.need("numpy", "onnx", "onnxruntime")
+    for cases in (empty_reductions, inverse_dft, lp_norms, half_scales):
+        cases(out)
+
+
+if __name__ == "__main__":
+    main()

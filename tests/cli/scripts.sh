@@ -45,8 +45,7 @@ helps() {
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise} \
-  bench/{setup,coverage,compare_onnxruntime.py,compare_quantisers.py,integer_fidelity.py} \
-  bench/{make_microsoft_cases.py,quantised_classes.py}; do
+  bench/{setup,coverage} $(cd tree && ls bench/*.py | grep -v '/peers.py$'); do
   helps $script
   tells "$script, unknown option" 2 "^${script/real_/}: .*--frob" tree/$script --frob x
 done
