@@ -234,7 +234,8 @@ static wk_status verilate(const job *j) {
   wk_vec_push(&argv, wk_arena_printf(a, "CXX=%s LINK=%s %s", compiler(kind),
                                      compiler(kind), kind->optimisation));
   wk_vec_push(&argv, "-CFLAGS");
-  wk_vec_push(&argv, wk_arena_printf(a, "-fPIC -fvisibility=hidden -I%s -I%s/..", j->work, WICK_SIM_DIR));
+  wk_vec_push(&argv,
+              wk_arena_printf(a, "-fPIC -fvisibility=hidden -I%s -I%s/..", j->work, WICK_SIM_DIR));
   wk_vec_push(&argv, "-LDFLAGS");
   wk_vec_push(&argv, "-shared");
   wk_vec_push(&argv, "-Mdir");
@@ -253,7 +254,8 @@ static wk_status verilate(const job *j) {
   return s;
 }
 
-/* Makes the folder to work in and locks it; who comes second waits until the first has removed it. */
+/* Makes the folder to work in and locks it; who comes second waits until the first has removed
+ * it. */
 static wk_status lock_folder(const job *j, int *lock) {
   struct stat st;
   for (;;) {
@@ -303,7 +305,8 @@ static wk_status prepare(job *j) {
   if (!s) s = cache_folder(&cache);
   if (!s) {
     wk_str library = {0}, work = {0};
-    wk_str_printf(&library, "%s/%s-%016llx.so", cache.s, j->o->machine->name, (unsigned long long)key);
+    wk_str_printf(&library, "%s/%s-%016llx.so", cache.s, j->o->machine->name,
+                  (unsigned long long)key);
     wk_str_printf(&work, "%s.build", library.s);
     j->library = library.s;
     j->work = work.s;

@@ -171,7 +171,8 @@ static void serve_write(wk_dram *d, const burst *b, uint64_t end) {
   wk_vec_push(&d->responses, out);
 }
 
-/* Of the bursts that are ready and the oldest of their id and kind, the one that was ready first. */
+/* Of the bursts that are ready and the oldest of their id and kind, the one that was ready
+ * first. */
 static size_t choose(const wk_dram *d) {
   uint64_t seen[2][4] = {{0}};
   size_t best = d->pending.n;

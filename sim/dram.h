@@ -31,7 +31,7 @@ typedef struct {
   uint32_t overhead;                    /* cycles a burst */
   uint32_t jitter;                      /* cycles at most, uniform */
   uint32_t refresh_interval, refresh_cycles;
-  uint32_t traffic_num, traffic_den;    /* bytes a cycle of others; wk_machine_check: time is left */
+  uint32_t traffic_num, traffic_den; /* bytes a cycle of others; wk_machine_check: time is left */
   uint64_t seed;
   int64_t error_beat; /* this read beat or write response, counted together, is an error; -1 none */
   uint64_t size;      /* bytes of `memory`; what lies behind is answered with DECERR */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CONV, DWC, MM: sums in the accumulators, and the drain. This is where the model spends its time: the
- * product of a vector and a tile is compiled for every array and for several processors. */
+ * CONV, DWC, MM: sums in the accumulators, and the drain. This is where the model spends its
+ * time: the product of a vector and a tile is compiled for every array and for several
+ * processors. */
 #include <string.h>
 
 #include "sim/functional.h"
@@ -94,8 +95,8 @@ static void read_lanes(const uint8_t *p, int lanes, bool is_u8, int32_t zero, in
 }
 
 /* The pixels of row y that tap (ky, kx) finds inside the input: run after run of neighbours. */
-static void conv_row(wk_functional *f, const wk_epilogue *e, const wk_window *w, words x, int64_t block,
-                     int y, int ky, int kx, const int32_t *weights) {
+static void conv_row(wk_functional *f, const wk_epilogue *e, const wk_window *w, words x,
+                     int64_t block, int y, int ky, int kx, const int32_t *weights) {
   for (int px = 0; px < w->nx; px += x.count) {
     x.count = 0;
     while (px < w->nx && !wk_window_is_inside(w, y, px, ky, kx)) px++;
@@ -135,7 +136,8 @@ void wk_functional_dwc(wk_functional *f, const wk_isa_command *c) {
   wk_epilogue e = wk_epilogue_of(c);
   bool is_u8 = WK_V(c, DWC, u8);
   int32_t zero = wk_functional_byte((uint8_t)WK_V(c, DWC, zero), is_u8);
-  int taps = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three ? 3 : 1, padded = (w.kx + taps - 1) / taps * taps;
+  int taps = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three ? 3 : 1,
+      padded = (w.kx + taps - 1) / taps * taps;
   int32_t x[MAX_N];
   begin(f, &e);
   for (int ky = 0; ky < w.ky; ky++)
@@ -165,7 +167,8 @@ static void read_tile(const wk_functional *f, const wk_isa_command *c, int k, in
   memset(weights, 0, (size_t)lanes * (size_t)f->n * sizeof *weights);
   for (int o = 0; o < n; o++)
     for (int i = 0; i < lanes; i++) {
-      uint64_t at = transposed ? (uint64_t)i * line + (uint64_t)o : (uint64_t)o * line + (uint64_t)i;
+      uint64_t at =
+          transposed ? (uint64_t)i * line + (uint64_t)o : (uint64_t)o * line + (uint64_t)i;
       weights[i * f->n + o] = wk_functional_byte(tile[at], is_u8) - zero;
     }
 }

@@ -24,14 +24,16 @@ static int32_t largest(const wk_functional *f, const row *r) {
   return most;
 }
 
-/* ---- softmax: isa.md.in ------------------------------------------------------------------------ */
+/* ---- softmax: isa.md.in ------------------------------------------------------------------------
+ */
 
 static int64_t exponential(const wk_functional *f, uint64_t table, int d) {
   const uint8_t *t = f->tables + table * 256 + d;
   return t[0] | (int64_t)t[256] << 8 | (int64_t)t[512] << 16;
 }
 
-/* 1 / (2^s * sum / m) as a multiplier of 24 bits and the shift of `rescale`; false: there is none. */
+/* 1 / (2^s * sum / m) as a multiplier of 24 bits and the shift of `rescale`; false: there is
+ * none. */
 static bool reciprocal(uint64_t m, int s, uint64_t sum, uint32_t *mult, int *shift) {
   if (!sum || m >> 30 != 1) return false;
   int bits = 64 - __builtin_clzll(sum); /* at most 40 */
@@ -141,7 +143,8 @@ static bool maximum(wk_functional *f, const wk_isa_command *c, const row *r, con
   return true;
 }
 
-typedef bool row_function(wk_functional *f, const wk_isa_command *c, const row *r, const wk_record *p);
+typedef bool row_function(wk_functional *f, const wk_isa_command *c, const row *r,
+                          const wk_record *p);
 static row_function *const functions[] = {
     [WK_CHOICE_ROW_softmax] = softmax,   [WK_CHOICE_ROW_layernorm] = layernorm,
     [WK_CHOICE_ROW_mean] = mean,         [WK_CHOICE_ROW_max] = maximum,

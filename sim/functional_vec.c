@@ -110,7 +110,8 @@ static void pool_pixel(wk_functional *f, const wk_isa_command *c, const wk_windo
   else if (fn == WK_CHOICE_POOL_valid_mean && p.count) e = wk_functional_entry(f, par, p.count - 1);
   e.bias = 0;
   for (uint64_t i = 0; i < WK_V(c, POOL, n); i++)
-    out[i] = (uint8_t)(fn == WK_CHOICE_POOL_max ? p.most[i] : wk_functional_requantise(p.sum[i], r, &e));
+    out[i] =
+        (uint8_t)(fn == WK_CHOICE_POOL_max ? p.most[i] : wk_functional_requantise(p.sum[i], r, &e));
 }
 
 void wk_functional_pool(wk_functional *f, const wk_isa_command *c) {

@@ -65,7 +65,7 @@ typedef struct {
   bool gave_up;
   uint64_t counters[WK_SIM_COUNTERS]; /* regs.def; all 0 for a model without time */
   uint32_t done[WK_SIM_QUEUES];       /* commands retired */
-  char violation[160];                /* what the bus monitor saw first, with its cycle; "": nothing */
+  char violation[160]; /* what the bus monitor saw first, with its cycle; "": nothing */
   /* Of models in C: what made results undefined first, and which command; "": nothing. */
   char undefined[160];
   uint32_t undefined_at;
@@ -78,7 +78,8 @@ typedef struct {
   /* Runs a stream from start to done; may be called again. On-chip memories keep their contents. */
   void (*run)(void *state, const wk_sim_job *job, wk_sim_result *result);
   void (*close)(void *state);
-  /* Writes what all runs so far covered of the RTL, for verilator_coverage. NULL: it is not counted. */
+  /* Writes what all runs so far covered of the RTL, for verilator_coverage. NULL: it is not
+   * counted. */
   void (*write_coverage)(const char *path);
 } wk_sim_model;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The timing model: when things happen, without data. Every engine is a small state machine that
- * does in a cycle what its RTL does (sim/rtl, the file named after it); addresses are real, so banks
- * conflict as they do there. A cycle has three parts:
+ * does in a cycle what its RTL does (sim/rtl, the file named after it); addresses are real, so
+ * banks conflict as they do there. A cycle has three parts:
  *   1. engines say what they want from the scratchpad (wk_timing_<engine>_ask)
  *   2. banks are given out (wk_timing_grant)
  *   3. engines move on (wk_timing_<engine>_step), looking at the state of others as it was before

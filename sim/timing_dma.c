@@ -88,7 +88,8 @@ static void walker_step(const wk_timing *t, wk_walker *w) {
   w->rest = w->t.run;
 }
 
-/* ---- scratchpad side: chunks ------------------------------------------------------------------- */
+/* ---- scratchpad side: chunks -------------------------------------------------------------------
+ */
 
 static void pattern_load(wk_pattern *p, const wk_transfer *x) {
   *p = (wk_pattern){.t = *x, .address = x->spm, .chunk = x->spm, .line = x->spm, .rest = x->c0,
@@ -121,7 +122,8 @@ static void pattern_step(const wk_timing *t, wk_pattern *p) {
   p->address = p->chunk = p->line += p->t.p2;
 }
 
-/* ---- pieces: what was asked of memory ---------------------------------------------------------- */
+/* ---- pieces: what was asked of memory ----------------------------------------------------------
+ */
 
 static uint32_t piece_limit(const wk_timing *t) { return (uint32_t)t->m->bursts; }
 
@@ -242,8 +244,8 @@ static bool step_bytes(wk_timing *t, wk_channel *c, bool has_waiting) {
   return ends;
 }
 
-/* Loads: a beat from the bus into the FIFO, one from it into the gearbox, where there is room behind
- * what goes to the scratchpad in the same cycle. */
+/* Loads: a beat from the bus into the FIFO, one from it into the gearbox, where there is room
+ * behind what goes to the scratchpad in the same cycle. */
 static void step_beats(wk_timing *t, wk_channel *c, bool arrives) {
   bool last, takes = c->asked && !c->pattern.t.fill && wk_timing_got(t, c->port);
   uint32_t kept = c->count - (takes ? pattern_bytes(t, &c->pattern) : 0);

@@ -4,7 +4,8 @@
 
 #include "sim/timing.h"
 
-/* ---- decode (wick_exec_decode.sv) -------------------------------------------------------------- */
+/* ---- decode (wick_exec_decode.sv) --------------------------------------------------------------
+ */
 
 static void set_window(wk_work *w, const wk_isa_command *c) {
   const wk_window v = wk_window_of(c);
@@ -79,7 +80,8 @@ static wk_work decode(const wk_timing *t, const wk_isa_command *c) {
   return w;
 }
 
-/* ---- W (wick_weights.sv) ----------------------------------------------------------------------- */
+/* ---- W (wick_weights.sv) -----------------------------------------------------------------------
+ */
 
 static bool loader_last_block(const wk_loader *l) { return l->c == l->w.kc - 1; }
 
@@ -117,7 +119,7 @@ static void loader_step(wk_timing *t, bool taken) {
   if (++l->c == l->w.kc) l->busy = false;
 }
 
-/* ---- M (wick_mac_issue.sv, wick_mac.sv, wick_acc.sv) --------------------------------------------- */
+/* ---- M (wick_mac_issue.sv, wick_mac.sv, wick_acc.sv) ----------------------------------------- */
 
 /* Of three taps, padding at the left end of a row is left out, up to two words. */
 static int left_out(const wk_mac *m) {
@@ -226,7 +228,8 @@ static bool mac_step(wk_timing *t, bool *ends) {
   return takes;
 }
 
-/* ---- D (wick_drain.sv) ------------------------------------------------------------------------- */
+/* ---- D (wick_drain.sv) -------------------------------------------------------------------------
+ */
 
 enum { RESIDUAL_STAGE = 4, LAST_STAGE = 9 }; /* of pixels[], which hold stages 1 to 10 */
 
@@ -322,7 +325,7 @@ static bool pixels_step(wk_timing *t, bool may_issue) {
   return ends;
 }
 
-/* ---- MARK (wick_exec_mark.sv) -------------------------------------------------------------------- */
+/* ---- MARK (wick_exec_mark.sv) ---------------------------------------------------------------- */
 
 enum { SUMMED, TAKEN, RETIRED };
 
@@ -351,7 +354,8 @@ static void mark_step(wk_timing *t, bool starts, bool accepted, const bool *happ
   if (snap || finish || starts) t->moved = true;
 }
 
-/* ---- all --------------------------------------------------------------------------------------- */
+/* ---- all ---------------------------------------------------------------------------------------
+ */
 
 void wk_timing_ex_ask(wk_timing *t) {
   mac_ask(t);

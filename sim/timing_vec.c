@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The vector engine (wick_vec.sv): a slot a cycle, of the parameter record, then of the unit that the
- * command belongs to; results are written when WK_VE_DEPTH of them are on their way or no other
- * slots are left. */
+ * The vector engine (wick_vec.sv): a slot a cycle, of the parameter record, then of the unit
+ * that the command belongs to; results are written when WK_VE_DEPTH of them are on their way or
+ * no other slots are left. */
 #include <string.h>
 
 #include "sim/timing.h"
@@ -15,7 +15,8 @@ typedef struct {
   void (*idle)(const wk_timing *t, wk_ve *v); /* cycles without a slot; NULL: there are none */
 } unit;
 
-/* ---- MAP --------------------------------------------------------------------------------------- */
+/* ---- MAP ---------------------------------------------------------------------------------------
+ */
 
 enum { I0, I1, I2 };
 
@@ -60,7 +61,8 @@ static void map_pass(const wk_timing *t, wk_ve *v) {
   if (++v->i[I2] == WK_SV(c, MAP, n2)) v->finished = true;
 }
 
-/* ---- POOL -------------------------------------------------------------------------------------- */
+/* ---- POOL --------------------------------------------------------------------------------------
+ */
 
 enum { OY, OX, KY, KX, TAPS, ENTRY };
 
@@ -108,9 +110,19 @@ static void pool_pass(const wk_timing *t, wk_ve *v) {
   if (++v->i[OY] == w->ny) v->finished = true;
 }
 
-/* ---- ROW --------------------------------------------------------------------------------------- */
+/* ---- ROW ---------------------------------------------------------------------------------------
+ */
 
-enum { MAXIMUM, MAXIMUM_FOLD, GAP, EXPONENTIAL, EXPONENTIAL_IDLE, EXPONENTIAL_FOLD, DIVIDE, OUTPUT };
+enum {
+  MAXIMUM,
+  MAXIMUM_FOLD,
+  GAP,
+  EXPONENTIAL,
+  EXPONENTIAL_IDLE,
+  EXPONENTIAL_FOLD,
+  DIVIDE,
+  OUTPUT
+};
 enum { WORD, COUNT, MAX_ROW, OUT_ROW };
 enum { GAP_CYCLES = 2 };
 
@@ -243,7 +255,8 @@ static void norm_pass(const wk_timing *t, wk_ve *v) {
   }
 }
 
-/* ---- TRN, TAB ---------------------------------------------------------------------------------- */
+/* ---- TRN, TAB ----------------------------------------------------------------------------------
+ */
 
 enum { READ, PAUSE, WRITE };
 enum { LINE, TX, TY };
@@ -296,7 +309,8 @@ static void tab_pass(const wk_timing *t, wk_ve *v) {
   if (++v->i[LINE] == (int)WK_SV(&v->c, TAB, count) * WK_TABLE_BYTES / t->n) v->finished = true;
 }
 
-/* ---- the engine -------------------------------------------------------------------------------- */
+/* ---- the engine --------------------------------------------------------------------------------
+ */
 
 static const unit units[32] = {[WK_CMD_MAP] = {map_slot, map_pass, NULL},
                                [WK_CMD_POOL] = {pool_slot, pool_pass, NULL},

@@ -20,7 +20,8 @@ static wk_status start(const char *const *argv, const char *log, pid_t *pid) {
   int e = posix_spawnp(pid, argv[0], &actions, NULL, (char *const *)argv, environ);
   posix_spawn_file_actions_destroy(&actions);
   if (e == ENOENT)
-    return wk_error(WK_IO, "'%s' is not installed; the RTL model needs it (scripts/install)", argv[0]);
+    return wk_error(WK_IO, "'%s' is not installed; the RTL model needs it (scripts/install)",
+                    argv[0]);
   return e ? wk_error(WK_IO, "cannot start '%s': %s", argv[0], strerror(e)) : NULL;
 }
 

@@ -6,8 +6,8 @@
 #include "compiler/support/support.h"
 
 /* Runs argv (ends with NULL; found in PATH), what it prints is appended to the file `log`. Calls
- * tick(context) ten times a second while it runs. When it fails, the error names it and has the last
- * lines of the log as items. */
+ * tick(context) ten times a second while it runs. When it fails, the error names it and has the
+ * last lines of the log as items. */
 wk_status wk_sim_tool_run(const char *const *argv, const char *log, void (*tick)(const void *),
                           const void *context);
 

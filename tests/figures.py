@@ -2,8 +2,8 @@
 """Are the cycles and outputs that pages show those of the RTL? tests/figures.py WICK
 
 Tables whose head has latencies and whose rows name a stream; blocks that begin with "$ wick sim";
-the first column of what scripts/compare_rtl prints; the timelines of docs/overlap.svg. Cycles of the
-RTL are exact, so every difference is an error. Exit status 1: one was printed.
+the first column of what scripts/compare_rtl prints; the timelines of docs/overlap.svg. Cycles of
+the RTL are exact, so every difference is an error. Exit status 1: one was printed.
 """
 import functools
 import json
@@ -62,7 +62,8 @@ def check_tables(page):
         stream = ROOT / "examples/accel" / name.group()
         for k, latency in latencies:
             found = counters(stream, latency)["cycles"]
-            expect(f"{page.name}:{i}", f"{name.group()} at latency {latency}", number(row[k]), found)
+            what = f"{name.group()} at latency {latency}"
+            expect(f"{page.name}:{i}", what, number(row[k]), found)
 
 
 def check_blocks(page):

@@ -38,12 +38,12 @@ const wk_cmd wk_cmd_check = {
     .command = {.name = "check", .synopsis = "STREAM.s|STREAM.wcs",
                 .summary = "prove that a command stream can neither deadlock nor race",
                 .description =
-                    "Works on the encoded commands: waits refer to earlier commands only, every two "
-                    "conflicting accesses to a byte of scratchpad, accumulators, tables or memory "
-                    "are ordered by waits, nothing is read from scratchpad, accumulators or tables "
-                    "that no command wrote (memory may hold anything: images, results, or what was "
-                    "there), parameter records from the stream's images are valid, and all "
-                    "addresses are within the machine. What passes gives the same results for "
+                    "Works on the encoded commands: waits refer to earlier commands only, every "
+                    "two conflicting accesses to a byte of scratchpad, accumulators, tables or "
+                    "memory are ordered by waits, nothing is read from scratchpad, accumulators or "
+                    "tables that no command wrote (memory may hold anything: images, results, or "
+                    "what was there), parameter records from the stream's images are valid, and "
+                    "all addresses are within the machine. What passes gives the same results for "
                     "every latency and every depth of the queues.",
                 .options = options, .min_args = 1, .max_args = 1},
     .size = sizeof(check_opts), .run = run};

@@ -21,15 +21,20 @@ static const char *const models[] = {"functional", "timing", "rtl", NULL}; /* wk
 
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Machine"},
-    {"machine", 'm', "NAME|FILE.cfg", "machine to simulate: base, tiny, wide or a file (default: "
-     "what the stream says, else base)", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, machine)},
-    {"dram", 0, "KEY=VALUE,…", "change the memory: latency=500,bytes=4,jitter=20,seed=3 "
-     "(docs/machine.md); no rebuild", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, dram)},
-    {"model", 0, "MODEL", "functional: results only; timing: a queue model in C; rtl (default): "
-     "the hardware, cycle by cycle", .kind = WK_OPTION_CHOICE, .offset = offsetof(sim_opts, model),
-     .choices = models},
-    {"rtl", 0, "DIR", "another RTL tree with the same top, ports and registers", .kind = WK_OPTION_STRING,
-     .offset = offsetof(sim_opts, rtl)},
+    {"machine", 'm', "NAME|FILE.cfg",
+     "machine to simulate: base, tiny, wide or a file (default: "
+     "what the stream says, else base)",
+     .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, machine)},
+    {"dram", 0, "KEY=VALUE,…",
+     "change the memory: latency=500,bytes=4,jitter=20,seed=3 "
+     "(docs/machine.md); no rebuild",
+     .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, dram)},
+    {"model", 0, "MODEL",
+     "functional: results only; timing: a queue model in C; rtl (default): "
+     "the hardware, cycle by cycle",
+     .kind = WK_OPTION_CHOICE, .offset = offsetof(sim_opts, model), .choices = models},
+    {"rtl", 0, "DIR", "another RTL tree with the same top, ports and registers",
+     .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, rtl)},
     {"build", 0, NULL, "only build the RTL model of the machine", .kind = WK_OPTION_FLAG,
      .offset = offsetof(sim_opts, build)},
     {"rebuild", 0, NULL, "build it even if it is in the cache", .kind = WK_OPTION_FLAG,
@@ -37,31 +42,35 @@ static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Run"},
     {"max-cycles", 0, "N", "give up after N cycles", .kind = WK_OPTION_INT,
      .offset = offsetof(sim_opts, max_cycles), .min = 1, .max = INT64_MAX},
-    {"timeout", 0, "N", "the machine's own watchdog: cycles without progress", .kind = WK_OPTION_INT,
-     .offset = offsetof(sim_opts, timeout), .min = 0, .max = UINT32_MAX},
-    {"seed", 0, "N", "of --stalls and --random-reset", .kind = WK_OPTION_INT, .offset = offsetof(sim_opts, seed),
-     .min = 0, .max = INT32_MAX},
+    {"timeout", 0, "N", "the machine's own watchdog: cycles without progress",
+     .kind = WK_OPTION_INT, .offset = offsetof(sim_opts, timeout), .min = 0, .max = UINT32_MAX},
+    {"seed", 0, "N", "of --stalls and --random-reset", .kind = WK_OPTION_INT,
+     .offset = offsetof(sim_opts, seed), .min = 0, .max = INT32_MAX},
     {"stalls", 0, NULL, "the bus is not ready at random times", .kind = WK_OPTION_FLAG,
      .offset = offsetof(sim_opts, stalls)},
     {"random-reset", 0, NULL, "random registers and memories before reset", .kind = WK_OPTION_FLAG,
      .offset = offsetof(sim_opts, random_reset)},
     {"unchecked", 0, NULL, "run even what the static checker refuses", .kind = WK_OPTION_FLAG,
      .offset = offsetof(sim_opts, unchecked)},
-    {"unverified", 0, NULL, "do not compare memory with the functional model", .kind = WK_OPTION_FLAG,
-     .offset = offsetof(sim_opts, unverified)},
+    {"unverified", 0, NULL, "do not compare memory with the functional model",
+     .kind = WK_OPTION_FLAG, .offset = offsetof(sim_opts, unverified)},
     {.kind = WK_OPTION_GROUP, .help = "Output"},
     {"commands", 0, NULL, "when each command started and ended", .kind = WK_OPTION_FLAG,
      .offset = offsetof(sim_opts, commands)},
-    {"dump", 0, "REGION=FILE", "write a region of memory as it is in the end", .kind = WK_OPTION_LIST,
-     .offset = offsetof(sim_opts, dump)},
-    {"json", 0, "FILE", "all figures and counters", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, json)},
+    {"dump", 0, "REGION=FILE", "write a region of memory as it is in the end",
+     .kind = WK_OPTION_LIST, .offset = offsetof(sim_opts, dump)},
+    {"json", 0, "FILE", "all figures and counters", .kind = WK_OPTION_STRING,
+     .offset = offsetof(sim_opts, json)},
     {"trace", 0, "FILE", "timeline for ui.perfetto.dev: a track for each queue, waits as arrows",
      .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, trace)},
-    {"fst", 0, "A:B", "waveform from the start of command A to the end of command B, to STREAM.fst; "
-     "a nanosecond there is a cycle", .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, fst)},
-    {"coverage", 0, "FILE", "count the RTL's lines and toggles; FILE is for verilator_coverage "
-     "(bench/coverage does all of it)", .kind = WK_OPTION_STRING,
-     .offset = offsetof(sim_opts, coverage)},
+    {"fst", 0, "A:B",
+     "waveform from the start of command A to the end of command B, to STREAM.fst; "
+     "a nanosecond there is a cycle",
+     .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, fst)},
+    {"coverage", 0, "FILE",
+     "count the RTL's lines and toggles; FILE is for verilator_coverage "
+     "(bench/coverage does all of it)",
+     .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, coverage)},
     {0}};
 
 static const sim_opts defaults = {.model = WK_SIM_RTL};
@@ -246,7 +255,8 @@ static wk_status check_options(const sim_opts *o, const wk_stream *s, wave_windo
   const wk_image *region;
   const char *file;
   if (o->coverage && o->model != WK_SIM_RTL)
-    return wk_error(WK_USAGE, "--coverage needs --model rtl: the other models have no lines of RTL");
+    return wk_error(WK_USAGE,
+                    "--coverage needs --model rtl: the other models have no lines of RTL");
   WK_TRY(check_model(o));
   for (size_t i = 0; i < o->dump.n; i++)
     WK_TRY(parse_dump(s, o->dump.data[i], &region, &file));

@@ -142,7 +142,8 @@ static json_t *event(const char *phase, const char *name, int track, uint64_t ti
   return e;
 }
 
-static void describe_track(json_t *events, int track, const char *what, const char *key, json_t *value) {
+static void describe_track(json_t *events, int track, const char *what, const char *key,
+                           json_t *value) {
   json_t *e = event("M", what, track, 0), *args = json_object();
   json_object_set_new(args, key, value);
   json_object_set_new(e, "args", args);

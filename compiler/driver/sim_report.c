@@ -43,8 +43,10 @@ static wk_text24 grouped(uint64_t n) {
 /* ---- summary --------------------------------------------------------------------------------- */
 
 static void describe_machine(wk_table *t, const wk_machine *m) {
-  wk_table_row(t, "machine\t%s: %" PRId64 " x %" PRId64 " MACs, %s + %s, memory %g B/cycle, latency %"
-               PRId64, m->name, m->array, m->array, wk_bytes_text((uint64_t)m->scratchpad).s,
+  wk_table_row(t,
+               "machine\t%s: %" PRId64 " x %" PRId64
+               " MACs, %s + %s, memory %g B/cycle, latency %" PRId64,
+               m->name, m->array, m->array, wk_bytes_text((uint64_t)m->scratchpad).s,
                wk_bytes_text((uint64_t)m->accumulators).s,
                (double)m->dram_bytes.num / (double)m->dram_bytes.den, m->dram_latency);
 }

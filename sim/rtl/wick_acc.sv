@@ -5,8 +5,9 @@
 //            are its first
 //   cycle 5  valid_i, tag_i, sums_i: they are added and written. What the next sums add to, if the
 //            entry is the same, comes from a register: the bank still reads as before.
-//   drain_req_i, drain_entry_i   reads an entry; drain_gnt_o says in the same cycle whether its bank
-//            was free (the array goes first), drain_data_o is the entry in the cycle after, only.
+//   drain_req_i, drain_entry_i   reads an entry; drain_gnt_o says in the same cycle whether its
+//            bank was free (the array goes first), drain_data_o is the entry in the cycle after,
+//            only.
 // last_o: in the cycle after the last sum of a command was written.
 module wick_acc #(
   parameter int unsigned N = 16,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The accelerator: an AXI4 master to memory, an AXI-Lite slave for the host, an interrupt.
 //
-// The only module that reads sizes from wick_pkg, which is generated from the machine file. Read ids:
-// 0 fetch, 1 + c load channel c; write ids: 0 store, 1 marks. event_start_o and event_done_o have a bit
-// for every queue that starts or retires a command in the cycle, for traces.
+// The only module that reads sizes from wick_pkg, which is generated from the machine file. Read
+// ids: 0 fetch, 1 + c load channel c; write ids: 0 store, 1 marks. event_start_o and event_done_o
+// have a bit for every queue that starts or retires a command in the cycle, for traces.
 module wick_accel (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -88,16 +88,16 @@ module wick_accel (
     .s_axil_wready_o, .s_axil_wdata_i, .s_axil_bvalid_o, .s_axil_bready_i, .s_axil_bresp_o,
     .s_axil_arvalid_i, .s_axil_arready_o, .s_axil_araddr_i, .s_axil_rvalid_o, .s_axil_rready_i,
     .s_axil_rdata_o, .s_axil_rresp_o, .irq_o, .start_o(host_start), .base_o(base), .count_o(count),
-    .mark_base_o(mark_base), .timeout_o(timeout), .running_i(running), .stuck_i(stuck), .done_i(done),
-    .error_i(failed), .ended_i(ended), .code_i(error_code), .index_i(error_index),
+    .mark_base_o(mark_base), .timeout_o(timeout), .running_i(running), .stuck_i(stuck),
+    .done_i(done), .error_i(failed), .ended_i(ended), .code_i(error_code), .index_i(error_index),
     .counter_index_o(counter_index), .counter_i(counter), .retired_i(retired)
   );
   wick_control #(.Sources(Errors)) u_control (
     .clk_i, .rst_ni, .start_i(host_start), .timeout_i(timeout), .progress_i(progress),
     .index_i(next_index), .finished_i(finished), .quiet_i(quiet), .error_i(err),
     .error_code_i(err_code), .error_index_i(err_index), .start_o(start), .clear_o(clear),
-    .run_o(run), .abort_o(abort), .running_o(running), .stuck_o(stuck), .done_o(done), .error_o(failed),
-    .ended_o(ended), .code_o(error_code), .index_o(error_index)
+    .run_o(run), .abort_o(abort), .running_o(running), .stuck_o(stuck), .done_o(done),
+    .error_o(failed), .ended_o(ended), .code_o(error_code), .index_o(error_index)
   );
 
   // ---- AXI4 ------------------------------------------------------------------------------------
@@ -133,7 +133,8 @@ module wick_accel (
   assign r_valid         = m_axi_rvalid_i ? (Loads+1)'(1) << m_axi_rid_i : '0;
   assign r_ready[0]      = 1'b1;
   assign ar_prio[2:0]    = 3'd7;
-  assign b_valid         = {m_axi_bvalid_i && m_axi_bid_i == 4'd1, m_axi_bvalid_i && m_axi_bid_i == 4'd0};
+  assign b_valid         = {m_axi_bvalid_i && m_axi_bid_i == 4'd1,
+                            m_axi_bvalid_i && m_axi_bid_i == 4'd0};
 
   // ---- front end -------------------------------------------------------------------------------
   logic [Queues-1:0]     cmd_valid, cmd_ready, retire, active, memory, bank, has, waiting, transfer;
@@ -203,7 +204,8 @@ module wick_accel (
     .busy_o(array_busy)
   );
   wick_vec #(.N(N), .Tables(wick_pkg::Tables), .ScratchpadBytes(Spm)) u_vec (
-    .clk_i(clk_vec), .rst_ni, .clear_i(clear), .cmd_valid_i(cmd_valid[1]), .cmd_ready_o(cmd_ready[1]),
+    .clk_i(clk_vec), .rst_ni, .clear_i(clear), .cmd_valid_i(cmd_valid[1]),
+    .cmd_ready_o(cmd_ready[1]),
     .cmd_i(cmd[1023:512]), .cmd_index_i(cmd_index[39:20]), .done_o(retire[1]),
     .active_o(active[1]), .stall_memory_o(memory[1]), .stall_bank_o(bank[1]), .error_o(err[2]),
     .error_code_o(err_code[23:16]), .error_index_o(err_index[59:40]),
@@ -297,7 +299,8 @@ module wick_accel (
     .Queues(Queues), .Bus(Bus), .SizeW(SizeW), .WordsW(WordsW), .Plain(Plain)
   ) u_states (
     .active_i(active), .memory_i(memory), .bank_i(bank), .has_i(has), .waiting_i(waiting),
-    .wait_on_i(wait_on), .held_i(held), .transfer_i(transfer), .bytes_i(dma_bytes), .fetch_beat_i(fetch_beat_q),
+    .wait_on_i(wait_on), .held_i(held), .transfer_i(transfer), .bytes_i(dma_bytes),
+    .fetch_beat_i(fetch_beat_q),
     .read_beat_i(read_beat_q), .write_beat_i(write_beat_q),
     .macs_i(macs), .mac_i(mac), .spm_reads_i(spm_reads_q), .spm_writes_i(spm_writes_q),
     .acc_reads_i(acc_reads), .acc_writes_i(acc_writes), .state_o(state), .step_o(step)
@@ -310,7 +313,8 @@ module wick_accel (
 
   assign quiet    = fetch_quiet && (&dma_quiet) && mark_idle;
   assign finished = front_finished && mark_idle;
-  assign progress = front_progress || event_start_o != '0 || spm_gnt != '0 || array_busy || vec_slot || snap ||
+  assign progress = front_progress || event_start_o != '0 || spm_gnt != '0 || array_busy ||
+                    vec_slot || snap ||
                     (m_axi_arvalid_o && m_axi_arready_i) || (m_axi_rvalid_i && m_axi_rready_o) ||
                     (m_axi_awvalid_o && m_axi_awready_i) || (m_axi_wvalid_o && m_axi_wready_i) ||
                     m_axi_bvalid_i;

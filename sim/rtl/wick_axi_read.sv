@@ -2,8 +2,8 @@
 // Arbiter of the read requests: source 0 (command fetch) first, then the source with the highest
 // priority; one that has lost 15 times goes before. Of equals they take turns. Id = source.
 //
-// valid_i/ready_o in (a source may take valid back); m_ar*: the older of two registers, so that no ready
-// depends on m_arready_i in the same cycle.
+// valid_i/ready_o in (a source may take valid back); m_ar*: the older of two registers, so that no
+// ready depends on m_arready_i in the same cycle.
 module wick_axi_read #(
   parameter int unsigned Sources = 3
 ) (

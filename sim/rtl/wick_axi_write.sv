@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbiter of the write requests and their data: source 0 the store channel, source 1 the marks, which
-// go first. Id = source. Data goes out in the order of the requests, a burst as a whole.
+// Arbiter of the write requests and their data: source 0 the store channel, source 1 the marks,
+// which go first. Id = source. Data goes out in the order of the requests, a burst as a whole.
 //
 // aw_* and w_* valid/ready per source; a request may be taken back before it is taken. m_aw*, m_w*:
-// each the older of two registers, so that no ready depends on one of m_*ready_i in the same cycle. A
-// beat comes into its registers after its request has; a bus that is slow to take requests may see it
-// before.
+// each the older of two registers, so that no ready depends on one of m_*ready_i in the same cycle.
+// A beat comes into its registers after its request has; a bus that is slow to take requests may
+// see it before.
 module wick_axi_write #(
   parameter int unsigned Bus = 16
 ) (
@@ -40,7 +40,8 @@ module wick_axi_write #(
 
   wick_fifo #(.Width(41), .Depth(2)) u_requests (
     .clk_i, .rst_ni, .clear_i(1'b0), .valid_i(aw_put), .ready_o(aw_room),
-    .data_i(pick ? {1'b1, aw_len_i[15:8], aw_addr_i[63:32]} : {1'b0, aw_len_i[7:0], aw_addr_i[31:0]}),
+    .data_i(pick ? {1'b1, aw_len_i[15:8], aw_addr_i[63:32]}
+                 : {1'b0, aw_len_i[7:0], aw_addr_i[31:0]}),
     .valid_o(m_awvalid_o), .ready_i(m_awready_i), .data_o({aw_source, m_awlen_o, m_awaddr_o})
   );
   assign m_awid_o = {3'b0, aw_source};

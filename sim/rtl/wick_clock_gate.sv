@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of an engine, which stands still while the engine has nothing to do: saves power, and the
-// time of a simulation. Replace the latch and the gate by a clock-gating cell where there is one.
+// The clock of an engine, which stands still while the engine has nothing to do: saves power, and
+// the time of a simulation. Replace the latch and the gate by a clock-gating cell where there is
+// one.
 //
 // clk_o follows clk_i in cycles with wake_i and in the Linger cycles after one, in which an engine
-// settles. wake_i is looked at while the clock is low and may depend on anything that the last edge set.
+// settles. wake_i is looked at while the clock is low and may depend on anything that the last edge
+// set.
 module wick_clock_gate #(
   parameter int unsigned Linger = 15
 ) (

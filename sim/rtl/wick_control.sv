@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a stream from start to its end and settles errors.
 //
-// start_i while idle: one cycle of clear_o and start_o, then run_o. When finished_i (END was met and all
-// is retired and answered) the stream is done. The first error_i ends run_o and raises abort_o until
-// quiet_i (nothing on the bus), then clear_o for one cycle; then the machine is idle and STATUS tells.
-// error_i is looked at a cycle later. Of errors in one cycle the lowest index wins, then the lowest
-// source. timeout_i cycles without progress_i end a stream too; then, or after as many in an abort,
-// STATUS tells at once, and a start is taken only when the bus has become quiet (stuck_o until then).
+// start_i while idle: one cycle of clear_o and start_o, then run_o. When finished_i (END was met
+// and all is retired and answered) the stream is done. The first error_i ends run_o and raises
+// abort_o until quiet_i (nothing on the bus), then clear_o for one cycle; then the machine is idle
+// and STATUS tells. error_i is looked at a cycle later. Of errors in one cycle the lowest index
+// wins, then the lowest source. timeout_i cycles without progress_i end a stream too; then, or
+// after as many in an abort, STATUS tells at once, and a start is taken only when the bus has
+// become quiet (stuck_o until then).
 module wick_control #(
   parameter int unsigned Sources = 8
 ) (

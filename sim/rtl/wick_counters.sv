@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counters of regs.def: the plain ones first, then for every queue busy, memory, bank, empty and one
-// for each queue waited for; those of queues that the machine lacks are 0.
+// The counters of regs.def: the plain ones first, then for every queue busy, memory, bank, empty
+// and one for each queue waited for; those of queues that the machine lacks are 0.
 //
-// Counts while run_i is high; clear_i sets all to 0. step_i: what each plain counter grows by, 12 bits
-// each. state_i: of each queue 4 bits, 0 busy, 1 memory, 2 bank, 3 empty, 4 + r wait for queue r.
-// snap_i copies all counters as they are in this cycle; snap_value_o is snap_index_i of the copy;
-// value_o is counter index_i in the next cycle.
+// Counts while run_i is high; clear_i sets all to 0. step_i: what each plain counter grows by, 12
+// bits each. state_i: of each queue 4 bits, 0 busy, 1 memory, 2 bank, 3 empty, 4 + r wait for queue
+// r. snap_i copies all counters as they are in this cycle; snap_value_o is snap_index_i of the
+// copy; value_o is counter index_i in the next cycle.
 //
 // A queue grows one of its counters a cycle, so each has an array with one write port.
 module wick_counters #(

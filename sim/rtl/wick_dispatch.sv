@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict-order dispatch: looks at the oldest command, checks its header, and puts it into its queue when
-// that has room.
+// Strict-order dispatch: looks at the oldest command, checks its header, and puts it into its queue
+// when that has room.
 //
-// cmd_* in, queue_valid_o (one bit a queue) with queue_ready_i out, the command itself goes past this
-// module. index_o counts commands from 0, count_o per queue. held_o: a DMA queue has no room for the
-// command. ended_o: END was met. error_o stays until run_i falls, for the earliest rule that is broken;
-// nothing is dispatched while run_i is low.
+// cmd_* in, queue_valid_o (one bit a queue) with queue_ready_i out, the command itself goes past
+// this module. index_o counts commands from 0, count_o per queue. held_o: a DMA queue has no room
+// for the command. ended_o: END was met. error_o stays until run_i falls, for the earliest rule
+// that is broken; nothing is dispatched while run_i is low.
 module wick_dispatch #(
   parameter int unsigned Queues = 5
 ) (

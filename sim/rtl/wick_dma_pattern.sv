@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratchpad side of a DMA channel: the accesses that cover chunks of c0 bytes, c1 chunks a line, lines
-// as long as steps come (last_o: the end of line c2, for FILL).
+// Scratchpad side of a DMA channel: the accesses that cover chunks of c0 bytes, c1 chunks a line,
+// lines as long as steps come (last_o: the end of line c2, for FILL).
 //
-// load_i starts a pattern; the outputs describe the present access of at most N bytes in one chunk, and
-// step_i goes to the next; load_i wins. Addresses saturate above 2^20, so range_o is exact.
+// load_i starts a pattern; the outputs describe the present access of at most N bytes in one chunk,
+// and step_i goes to the next; load_i wins. Addresses saturate above 2^20, so range_o is exact.
 module wick_dma_pattern #(
   parameter int unsigned N = 16,
   parameter int unsigned ScratchpadBytes = 262144,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // First stage of a DMA channel: takes a command (LD, ST or FILL), checks its counts and joins runs.
 //
-// Dimension k of the memory side joins the run when every lower one did and s_k is the length so far,
-// or n_k = 1. One multiplier computes n0 * n1 * n2 * n3 in three cycles. In the third the command goes
-// to the walker (walk_*, not for FILL) and to the scratchpad side (rec_*), to both in the same cycle
-// or, while either is not ready, to none; the next command can be taken in that cycle.
+// Dimension k of the memory side joins the run when every lower one did and s_k is the length so
+// far, or n_k = 1. One multiplier computes n0 * n1 * n2 * n3 in three cycles. In the third the
+// command goes to the walker (walk_*, not for FILL) and to the scratchpad side (rec_*), to both in
+// the same cycle or, while either is not ready, to none; the next command can be taken in that
+// cycle.
 //
-// rec_o = {index, total, value, fill, c2, p2, p1, c1, c0, spm}. An error is one pulse; nothing is taken
-// after it until clear_i.
+// rec_o = {index, total, value, fill, c2, p2, p1, c1, c0, spm}. An error is one pulse; nothing is
+// taken after it until clear_i.
 module wick_dma_setup #(
   localparam int unsigned RecW = 20 + 20 + 8 + 1 + 12 + 20 + 20 + 12 + 20 + 20
 ) (

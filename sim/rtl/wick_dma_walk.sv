@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory side of a DMA channel: walks the runs of a command and cuts them into bursts at multiples of
-// Burst bytes, one burst a cycle.
+// Memory side of a DMA channel: walks the runs of a command and cuts them into bursts at multiples
+// of Burst bytes, one burst a cycle.
 //
 // load_valid_i/load_ready_o takes a command, also in the cycle in which the last burst of the one
-// before goes. burst_valid_o/burst_ready_i gives {first byte, number of bytes, last of the command};
-// the first one in the cycle after the load.
+// before goes. burst_valid_o/burst_ready_i gives {first byte, number of bytes, last of the
+// command}; the first one in the cycle after the load.
 module wick_dma_walk #(
   parameter int unsigned Burst = 256,
   localparam int unsigned SizeW = $clog2(Burst) + 1
@@ -27,7 +27,8 @@ module wick_dma_walk #(
   output logic [2:0]       burst_prio_o
 );
   logic        valid_q;
-  logic [31:0] addr_q, base1_q, base2_q, base3_q; // of the present piece, run, group, group of groups
+  // Of the present piece, run, group, group of groups.
+  logic [31:0] addr_q, base1_q, base2_q, base3_q;
   logic [19:0] rest_q, run_q;                     // bytes left in the run
   logic [11:0] i1_q, i2_q, i3_q, n1_q, n2_q;      // runs and groups still to come
   logic [31:0] s1_q, s2_q, s3_q;

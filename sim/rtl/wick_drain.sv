@@ -9,10 +9,10 @@
 //             granted, another when it is summed and all before it have retired
 //   taken_o, hold_i   a command begins to drain (or retires without); none does while hold_i is set
 //
-// A pixel a cycle: 0 read its sums, 1 add the bias, 2-5 wick_requant, 6-9 wick_drain_residual, 10 write.
-// The residual is read in 5. All stages move together, when what 10 and 5 want from the port is
-// granted, 10 first. A bank of accumulators that the array reads leaves a bubble. Records go before
-// pixels at the port.
+// A pixel a cycle: 0 read its sums, 1 add the bias, 2-5 wick_requant, 6-9 wick_drain_residual, 10
+// write. The residual is read in 5. All stages move together, when what 10 and 5 want from the port
+// is granted, 10 first. A bank of accumulators that the array reads leaves a bubble. Records go
+// before pixels at the port.
 module wick_drain #(
   parameter int unsigned N = 16,
   parameter int unsigned AccEntries = 1024,
@@ -53,7 +53,7 @@ module wick_drain #(
 );
   localparam int unsigned RecW = 8 * (32 + 8 * N);
 
-  // ---- waiting commands -------------------------------------------------------------------------
+  // ---- waiting commands ------------------------------------------------------------------------
   /* verilator lint_off UNUSEDSIGNAL */ // as above
   wick_exec_pkg::ctrl_t wait_q, head_q;
   /* verilator lint_on UNUSEDSIGNAL */
@@ -130,7 +130,7 @@ module wick_drain #(
   assign range_o = (walk_valid && walk_range && !halt_i) || rec_range;
   assign index_o = walk_valid && walk_range ? walk_index : head_q.index;
 
-  // ---- what travels with a pixel ----------------------------------------------------------------
+  // ---- what travels with a pixel ---------------------------------------------------------------
   logic [10:1] valid_q, sel_q, last_q;
   logic [6:1] residual_t_q;
   logic [20*10-1:0] out_q;
@@ -151,7 +151,7 @@ module wick_drain #(
   end
   assign pipe_empty = valid_q == '0;
 
-  // ---- the port -----------------------------------------------------------------------------------
+  // ---- the port --------------------------------------------------------------------------------
   logic want_write, want_read, read_turn, pixel_gnt, written_q;
   assign want_write = valid_q[10] && !written_q && !halt_i;
   assign want_read = valid_q[5] && residual_t_q[5] && !halt_i;
@@ -196,7 +196,7 @@ module wick_drain #(
   end
   assign residual = res_held_q ? res_hold_q : rdata_i;
 
-  // ---- stages 1 to 10 ----------------------------------------------------------------------------
+  // ---- stages 1 to 10 --------------------------------------------------------------------------
   logic [RecW-1:0] rec2;
   /* verilator lint_off UNUSEDSIGNAL */ // the record has gaps
   logic [255:0] rec6;

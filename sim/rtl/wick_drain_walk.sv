@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the output pixels of a command that is drained: its accumulator entries in order, and where
-// in the scratchpad each goes. take_i (with free_o): a new command from the next cycle on; step_i: the
-// next pixel. range_o: the pixel's bytes would lie outside the scratchpad.
+// in the scratchpad each goes. take_i (with free_o): a new command from the next cycle on; step_i:
+// the next pixel. range_o: the pixel's bytes would lie outside the scratchpad.
 module wick_drain_walk #(
   parameter int unsigned AccEntries = 1024,
   parameter int unsigned ScratchpadBytes = 262144,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The execute engine: CONV, DWC, MM and MARK.
 //
-// Three stages that each hold a command, so that neighbours overlap: W (wick_weights) fetches weights,
-// M (wick_mac_issue, wick_mac, wick_acc) computes, D (wick_drain) requantises and writes. Between W
-// and M one command waits (pend). Commands retire in order.
+// Three stages that each hold a command, so that neighbours overlap: W (wick_weights) fetches
+// weights, M (wick_mac_issue, wick_mac, wick_acc) computes, D (wick_drain) requantises and writes.
+// Between W and M one command waits (pend). Commands retire in order.
 //
 //   cmd_*     a command starts with valid and ready; what it waits for has retired. ready depends
 //             on the kind of command: a MARK needs only that no other MARK is here.
@@ -13,9 +13,10 @@
 //   error_*   a pulse; from then on nothing is asked for until clear_i
 // ev_* are events of the present cycle. busy_o and ev_mac_o: the array multiplies.
 //
-// Timing of a command alone, from its start in cycle 0: its first weights are asked for in cycle 1, the
-// array's first word goes out when the first tile has been granted, sums are written five cycles
-// after the word, retirement is two cycles later, or with drain the first pixel is read then.
+// Timing of a command alone, from its start in cycle 0: its first weights are asked for in cycle 1,
+// the array's first word goes out when the first tile has been granted, sums are written five
+// cycles after the word, retirement is two cycles later, or with drain the first pixel is read
+// then.
 module wick_exec #(
   parameter int unsigned N = 16,
   parameter int unsigned AccEntries = 1024,
@@ -75,7 +76,7 @@ module wick_exec #(
   localparam int unsigned SumW = wick_exec_pkg::SumW;
   localparam int unsigned EntryW = $clog2(AccEntries);
 
-  // ---- acceptance --------------------------------------------------------------------------------
+  // ---- acceptance ------------------------------------------------------------------------------
   wick_exec_pkg::ctrl_t ctrl, pend_q;
   logic bad, is_mark, start, start_mark, halt, pend_valid_q, bad_q, mark_ready;
   logic wt_ready, mac_free, drain_ready, mac_load;
@@ -111,7 +112,7 @@ module wick_exec #(
     end
   end
 
-  // ---- W ------------------------------------------------------------------------------------------
+  // ---- W ---------------------------------------------------------------------------------------
   logic tile_valid, tile_take, wt_range;
   logic [N*N*OperandW-1:0] tile;
   logic [19:0] wt_index;
@@ -125,7 +126,7 @@ module wick_exec #(
   assign wt_we_o = 1'b0;
   assign wt_wdata_o = '0;
 
-  // ---- M ------------------------------------------------------------------------------------------
+  // ---- M ---------------------------------------------------------------------------------------
   logic mac_valid, go, in_range, mac_empty, pre_valid, sum_valid, summed;
   logic [19:0] in_index;
   logic word_valid, word_u8, word_dwc, word_clear_window, word_swap, word_emit;
@@ -168,7 +169,7 @@ module wick_exec #(
   assign ev_mac_o = busy_o;
   assign ev_macs_o = busy_o ? macs_q : '0;
 
-  // ---- D ------------------------------------------------------------------------------------------
+  // ---- D ---------------------------------------------------------------------------------------
   logic drain_done, drain_taken, drain_hold, drain_empty, drain_range;
   logic [19:0] drain_index;
   wick_drain #(.N(N), .AccEntries(AccEntries), .ScratchpadBytes(ScratchpadBytes)) u_drain (
@@ -180,7 +181,7 @@ module wick_exec #(
     .rdata_i(drain_rdata_i), .range_o(drain_range), .index_o(drain_index)
   );
 
-  // ---- MARK ---------------------------------------------------------------------------------------
+  // ---- MARK ------------------------------------------------------------------------------------
   logic mark_done, mark_active, mark_wait;
   wick_exec_mark u_mark (
     .clk_i, .rst_ni, .clear_i, .halt_i(halt),
@@ -192,7 +193,7 @@ module wick_exec #(
   );
   assign done_o = drain_done || mark_done;
 
-  // ---- state and errors ---------------------------------------------------------------------------
+  // ---- state and errors ------------------------------------------------------------------------
   assign active_o = !wt_ready || pend_valid_q || mac_valid || word_valid || !mac_empty ||
                     !drain_empty || mark_active;
   assign stall_bank_o = (in_req_o && !in_gnt_i) ||
@@ -221,7 +222,8 @@ module wick_exec #(
   always_ff @(posedge clk_i) begin
     if (fault) begin
       code_q <= range ? wick_pkg::ErrRange : wick_pkg::ErrField;
-      index_q <= drain_range ? drain_index : in_range ? in_index : wt_range ? wt_index : bad_index_q;
+      index_q <= drain_range ? drain_index : in_range ? in_index :
+                 wt_range ? wt_index : bad_index_q;
     end
   end
   assign error_o = error_q;

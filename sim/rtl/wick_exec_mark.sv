@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MARK of the execute engine, one at a time. It does not go through the stages; it is ordered by
-// counting: it asks for its snapshot, mark_valid_o, when the commands accepted before it are summed,
-// and retires, done_o, when it was taken and they have retired. hold_o: the next command must not
-// retire yet. Alone it retires two cycles after its start.
+// The MARK of the execute engine, one at a time. It does not go through the stages; it is ordered
+// by counting: it asks for its snapshot, mark_valid_o, when the commands accepted before it are
+// summed, and retires, done_o, when it was taken and they have retired. hold_o: the next command
+// must not retire yet. Alone it retires two cycles after its start.
 module wick_exec_mark (
   input  logic        clk_i,
   input  logic        rst_ni,
@@ -24,8 +24,8 @@ module wick_exec_mark (
   output logic [15:0] mark_row_o,
   input  logic        mark_ready_i
 );
-  // Commands that are accepted and not yet summed, taken, retired; without a MARK those of all, with
-  // one those before it: later ones are counted beside them.
+  // Commands that are accepted and not yet summed, taken, retired; without a MARK those of all,
+  // with one those before it: later ones are counted beside them.
   typedef logic [2:0] count_t;
   count_t sum_q, take_q, retire_q;    // before the MARK
   count_t sum2_q, take2_q, retire2_q; // behind it

@@ -57,8 +57,8 @@ package wick_exec_pkg;
   } ctrl_t;
 
   // Operands have 9 bits, a product 17 and a sum of 32 of them 22, all signed. Simulators are
-  // several times faster with words of 32 bits, where the upper ones only repeat the sign: models are
-  // built with WICK_WIDE, the benches of the engines and the netlist without.
+  // several times faster with words of 32 bits, where the upper ones only repeat the sign: models
+  // are built with WICK_WIDE, the benches of the engines and the netlist without.
 `ifdef WICK_WIDE
   localparam int unsigned OperandW = 32;
   localparam int unsigned ProductW = 32;

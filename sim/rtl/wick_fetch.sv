@@ -2,9 +2,9 @@
 // Reads the stream ahead of dispatch, at most Prefetch commands of 64 bytes, in bursts that end at
 // multiples of Burst bytes.
 //
-// start_i takes base and count; stop_i: no new request. r_* is always taken. cmd_valid_o/cmd_ready_i
-// gives the commands in order; cmd_error_o: memory answered one of its beats with an error. quiet_o: no
-// data is on the way.
+// start_i takes base and count; stop_i: no new request. r_* is always taken.
+// cmd_valid_o/cmd_ready_i gives the commands in order; cmd_error_o: memory answered one of its
+// beats with an error. quiet_o: no data is on the way.
 module wick_fetch #(
   parameter int unsigned Bus = 16,
   parameter int unsigned Burst = 256,

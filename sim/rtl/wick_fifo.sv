@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue of Depth entries in registers; the oldest stands in a register of its own, so data_o comes
-// without a multiplexer.
+// A queue of Depth entries in registers; the oldest stands in a register of its own, so data_o
+// comes without a multiplexer.
 //
-// valid_i/ready_o in, valid_o/ready_i out; an entry goes through in one cycle. Neither ready depends on
-// a valid. clear_i empties it.
+// valid_i/ready_o in, valid_o/ready_i out; an entry goes through in one cycle. Neither ready
+// depends on a valid. clear_i empties it.
 module wick_fifo #(
   parameter int unsigned Width = 8,
   parameter int unsigned Depth = 4 // at least 1

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // A DMA load channel: LD and FILL.
 //
-// setup -> walker -> read requests (ar_*), and setup -> rec FIFO -> scratchpad side, which takes the
-// bytes of the data beats (r_*) in order. Requests run ahead of the data by up to Bursts bursts and
-// over up to Commands + 1 commands; commands retire in order. A request may go out 4 cycles after its
-// command was taken; a beat taken in cycle t is in the beat FIFO in t + 1, in the gearbox in t + 2 and
-// can be written then; done_o comes in the cycle after the last write.
+// setup -> walker -> read requests (ar_*), and setup -> rec FIFO -> scratchpad side, which takes
+// the bytes of the data beats (r_*) in order. Requests run ahead of the data by up to Bursts bursts
+// and over up to Commands + 1 commands; commands retire in order. A request may go out 4 cycles
+// after its command was taken; a beat taken in cycle t is in the beat FIFO in t + 1, in the gearbox
+// in t + 2 and can be written then; done_o comes in the cycle after the last write.
 //
-// Duration alone, counted from the start: request i is on the bus in cycle 5 + i; a beat taken in cycle r can
-// be written from r + 2; one access of at most N bytes of one chunk a cycle; done a cycle after the last.
-// With whole beats and words, memory of `rate` bytes a cycle and latency L:
+// Duration alone, counted from the start: request i is on the bus in cycle 5 + i; a beat taken in
+// cycle r can be written from r + 2; one access of at most N bytes of one chunk a cycle; done a
+// cycle after the last. With whole beats and words, memory of `rate` bytes a cycle and latency L:
 //   LD    7 + L + max(bytes / rate + Bus / N, Bus / rate + bytes / N)
 //   FILL  5 + c1 * c2 * ceil(c0 / N)
 //
-// abort_i: no new request; beats still on the way are thrown away; quiet_o: none is left. After it, or
-// after an error, clear_i makes the channel usable.
+// abort_i: no new request; beats still on the way are thrown away; quiet_o: none is left. After it,
+// or after an error, clear_i makes the channel usable.
 module wick_load #(
   parameter int unsigned N = 16,
   parameter int unsigned ScratchpadBytes = 262144,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beats to bytes: keeps of each beat the bytes that its burst uses and gives them out from a buffer of
-// two beats.
+// Beats to bytes: keeps of each beat the bytes that its burst uses and gives them out from a buffer
+// of two beats.
 //
 // burst_*: what was asked for, in order; burst_pop_o when its last beat has been taken. beat_*: the
 // data, in the same order. bytes_o holds count_o bytes of the sequence, the first in the low lane;
-// take_i removes the first take_bytes_i (at most N and count_o) of them in the same cycle in which a
-// beat may come in. error_o: the beat taken in this cycle was answered with an error. With discard_i
-// beats are taken at once and forgotten.
+// take_i removes the first take_bytes_i (at most N and count_o) of them in the same cycle in which
+// a beat may come in. error_o: the beat taken in this cycle was answered with an error. With
+// discard_i beats are taken at once and forgotten.
 module wick_load_gearbox #(
   parameter int unsigned N = 16,
   parameter int unsigned Bus = 16,

@@ -6,8 +6,9 @@
 //                    word, so that the next one follows without a gap
 //   tile_valid_i     the weights of the next tile are there. The first word of a tile waits for
 //                    it and takes it, take_o.
-// A word goes out in the cycle in which its read is granted; padding, and words that no tap uses, need
-// no read. The word_* outputs describe it in the cycle after, when its bytes arrive at the array.
+// A word goes out in the cycle in which its read is granted; padding, and words that no tap uses,
+// need no read. The word_* outputs describe it in the cycle after, when its bytes arrive at the
+// array.
 module wick_mac_issue #(
   parameter int unsigned N = 16,
   parameter int unsigned AccEntries = 1024,

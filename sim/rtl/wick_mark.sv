@@ -2,8 +2,8 @@
 // Writes a row of counters to memory: Counters little-endian 64-bit words at base + row * 1024.
 //
 // mark_valid_i/mark_ready_o takes a row; snap_o is high in that cycle. Then aw_*, w_* and b_* as in
-// wick_store, a burst at a time, one counter (word_index_o, word_i) a cycle. idle_o: the row has been
-// answered. error_o is a pulse.
+// wick_store, a burst at a time, one counter (word_index_o, word_i) a cycle. idle_o: the row has
+// been answered. error_o is a pulse.
 module wick_mark #(
   parameter int unsigned Bus = 16,
   parameter int unsigned Burst = 256,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One command queue: Fifo commands, and the thresholds that the oldest waits for.
 //
-// valid_i/ready_o in; cmd_valid_o/cmd_ready_i out, valid only when every wait is satisfied and run_i is
-// high; a command may start in the cycle after it came in. waiting_o: the oldest waits, wait_on_o is the
-// lowest queue that is not far enough; done_i holds the retired commands of all queues.
+// valid_i/ready_o in; cmd_valid_o/cmd_ready_i out, valid only when every wait is satisfied and
+// run_i is high; a command may start in the cycle after it came in. waiting_o: the oldest waits,
+// wait_on_o is the lowest queue that is not far enough; done_i holds the retired commands of all
+// queues.
 module wick_queue #(
   parameter int unsigned Queues = 5,
   parameter int unsigned Fifo = 8

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory with one port, which reads or writes a word a cycle. Replace it by a macro where there is one.
+// Memory with one port, which reads or writes a word a cycle. Replace it by a macro where there is
+// one.
 //
 // req_i with we_i low reads: rdata_o holds the word from the next cycle until the next read. With
 // we_i high the bytes of be_i are written and rdata_o keeps its value.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host registers (regs.def) behind AXI-Lite. A write is carried out when its address and its data are
-// both there, whole words only (strobes are ignored); a read answers in the next cycle; one each at a time.
+// Host registers (regs.def) behind AXI-Lite. A write is carried out when its address and its data
+// are both there, whole words only (strobes are ignored); a read answers in the next cycle; one
+// each at a time.
 module wick_regs #(
   parameter int unsigned Queues = 5,
   parameter int unsigned IdxW = 7,

@@ -4,7 +4,8 @@
 //   rescale(a; m, s) = shr_round(saturate_i32((a * m + 2^(s-1)) >> s), 16)
 //
 // A pipeline of four stages that all move when en_i is set: what enters with valid_i leaves four
-// cycles of en_i later with valid_o. Parameters enter with the sums. 0 <= mult < 2^24, 1 <= shift <= 62.
+// cycles of en_i later with valid_o. Parameters enter with the sums. 0 <= mult < 2^24, 1 <= shift
+// <= 62.
 module wick_requant #(
   parameter int unsigned N = 16
 ) (
@@ -42,7 +43,8 @@ module wick_requant #(
   logic [6*N-1:0] shift1_q, shift2_q;
   logic [47:0] range1_q, range2_q, range3_q; // zero, lo, hi
 
-  function automatic logic [31:0] scale(input logic signed [W-1:0] product, input logic [5:0] shift);
+  function automatic logic [31:0] scale(input logic signed [W-1:0] product,
+                                        input logic [5:0] shift);
     logic signed [W-1:0] half;
     half = product >>> (shift - 6'd1);
     half = (half + W'(1)) >>> 1;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scratchpad: Banks single-port banks of N-byte words and the arbiter of its ports. Byte address a lies
-// in word a / N, word w in bank w mod Banks.
+// The scratchpad: Banks single-port banks of N-byte words and the arbiter of its ports. Byte
+// address a lies in word a / N, word w in bank w mod Banks.
 //
-// A port asks for the bytes addr + i with be[i] set; gnt comes in the same cycle when the one or two
-// banks that hold them are free, in the order of the ports; a port that has waited for 15 cycles in a
-// row goes first. rdata (lane i = byte addr + i) is there in the cycle after the grant and only then.
-// Ports must stay inside the scratchpad.
+// A port asks for the bytes addr + i with be[i] set; gnt comes in the same cycle when the one or
+// two banks that hold them are free, in the order of the ports; a port that has waited for 15
+// cycles in a row goes first. rdata (lane i = byte addr + i) is there in the cycle after the grant
+// and only then. Ports must stay inside the scratchpad.
 module wick_spm #(
   parameter int unsigned N = 16,
   parameter int unsigned Bytes = 262144,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The DMA store channel: ST, the mirror of wick_load.
 //
-// setup -> walker -> write requests (aw_*), and setup -> rec FIFO -> reads of the scratchpad -> packer
-// -> data beats (w_*), which come in the order of the requests, perhaps before them. A word granted in
-// cycle t is in the packer in t + 2. A command retires (done_o) in the cycle after its last response
-// (b_valid_i, always taken).
+// setup -> walker -> write requests (aw_*), and setup -> rec FIFO -> reads of the scratchpad ->
+// packer -> data beats (w_*), which come in the order of the requests, perhaps before them. A word
+// granted in cycle t is in the packer in t + 2. A command retires (done_o) in the cycle after its
+// last response (b_valid_i, always taken).
 //
-// Duration alone, counted from the start: access k is in cycle 5 + k, its bytes can be on the bus 3 cycles
-// later; request i is on the bus in cycle 5 + i, its data after it; done a cycle after the last response.
-// With whole beats, words and bursts, memory of `rate` bytes a cycle and write latency W:
+// Duration alone, counted from the start: access k is in cycle 5 + k, its bytes can be on the bus 3
+// cycles later; request i is on the bus in cycle 5 + i, its data after it; done a cycle after the
+// last response. With whole beats, words and bursts, memory of `rate` bytes a cycle and write
+// latency W:
 //   ST    8 + W + max(first burst / N + bytes / rate, bytes / N + last burst / rate)
 //
 // abort_i: no new request; bursts asked for are completed without strobes; quiet_o: all answered.
@@ -195,7 +196,8 @@ module wick_store #(
   assign write_error   = b_valid_i && b_error_i;
   assign error_o       = (spm_error || write_error || setup_error) && !dead_q && !abort_i;
   assign error_code_o  = write_error ? 8'(wick_pkg::ErrWrite) :
-                         spm_error ? 8'(range ? wick_pkg::ErrRange : wick_pkg::ErrField) : setup_code;
+                         spm_error ? 8'(range ? wick_pkg::ErrRange : wick_pkg::ErrField) :
+                         setup_code;
   assign error_index_o = write_error ? open_index : spm_error ? index_q : setup_index;
 
   assign done_o         = done_q;

@@ -6,9 +6,10 @@
 // error (error_o pulses once, with code and the command's index) nothing happens until clear_i.
 //
 // Everything happens in slots, one a cycle: a slot reads, writes, or leaves the port idle, and is
-// done when the port grants it. First come those of the parameter record, then those of the unit that
-// the command belongs to; when Depth results are on their way through the lanes, or no other slots
-// are left, a result is written. The order of slots depends on the command alone. Duration, alone:
+// done when the port grants it. First come those of the parameter record, then those of the unit
+// that the command belongs to; when Depth results are on their way through the lanes, or no other
+// slots are left, a result is written. The order of slots depends on the command alone. Duration,
+// alone:
 //
 //   1 + slots + max(0, Latency - results)    Latency = 6 cycles from the last slot of a result to
 //                                            its write; results of TRN and TAB: do not count
@@ -73,7 +74,7 @@ module wick_vec #(
   logic [3:0]      tab_table;
   logic [7-$clog2(N):0] tab_word;
 
-  // ---- the command -------------------------------------------------------------------------------
+  // ---- the command -----------------------------------------------------------------------------
 
   assign done = busy_q & finished & out_empty;
   assign cmd_ready_o = (~busy_q | done) & ~halt_q;
@@ -122,7 +123,7 @@ module wick_vec #(
     .error_o(decode_error), .code_o(decode_code)
   );
 
-  // ---- the slot of this cycle --------------------------------------------------------------------
+  // ---- the slot of this cycle ------------------------------------------------------------------
 
   // Record first; then a result if it is its turn; then the unit.
   always_comb begin
@@ -182,7 +183,7 @@ module wick_vec #(
     end
   end
 
-  // ---- where slots come from --------------------------------------------------------------------
+  // ---- where slots come from -------------------------------------------------------------------
 
   wick_vec_units #(
     .N(N)
@@ -200,7 +201,7 @@ module wick_vec #(
     .divided_i(divided)
   );
 
-  // ---- where data go -----------------------------------------------------------------------------
+  // ---- where data go ---------------------------------------------------------------------------
 
   wick_vec_lanes #(
     .N(N),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The N lanes of the vector engine, five stages that never stop: a slot done in cycle 0 has its data
-// on rdata_i in cycle 1 (stage 1); where its control word says Last, the result is on data_o in
-// cycle 5, with valid_o. Tables are looked up between stages 2 and 3. What the stages do stands in
-// wick_vec_acc (1, 2) and wick_vec_scale (3 to 5); here are the control word on its way, the tables,
-// and the divider of softmax. Normalisation uses stages 1 and 2 only, and then wick_vec_norm.
+// The N lanes of the vector engine, five stages that never stop: a slot done in cycle 0 has its
+// data on rdata_i in cycle 1 (stage 1); where its control word says Last, the result is on data_o
+// in cycle 5, with valid_o. Tables are looked up between stages 2 and 3. What the stages do stands
+// in wick_vec_acc (1, 2) and wick_vec_scale (3 to 5); here are the control word on its way, the
+// tables, and the divider of softmax. Normalisation uses stages 1 and 2 only, and then
+// wick_vec_norm.
 module wick_vec_lanes #(
   parameter int unsigned N = 16,
   parameter int unsigned Tables = 8

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slots of MAP: for every word of the result one that reads the second operand (where the function
-// has two), then one that reads the first. A second operand that stays the same along a line
-// (b0 = 0) is read once a line. load_i takes the fields from cmd_i; from the next cycle on a slot is
+// has two), then one that reads the first. A second operand that stays the same along a line (b0 =
+// 0) is read once a line. load_i takes the fields from cmd_i; from the next cycle on a slot is
 // offered until finished_o; ready_i: it is done in this cycle.
 module wick_vec_map (
   input  logic         clk_i,

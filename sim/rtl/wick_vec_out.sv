@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results on their way to the scratchpad, in order. push_i: a slot completes a result, which will be
-// written to addr_i, bytes_i bytes; its data arrive with data_valid_i some cycles later. turn_o:
+// Results on their way to the scratchpad, in order. push_i: a slot completes a result, which will
+// be written to addr_i, bytes_i bytes; its data arrive with data_valid_i some cycles later. turn_o:
 // the port must now write, because Depth results are on their way, or any and no slots are left
 // (drain_i): so the order of reads and writes depends on nothing but the command. valid_o: the
 // oldest result can be written; pop_i: it was.

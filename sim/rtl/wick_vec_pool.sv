@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slots of POOL: one for every tap (it reads nothing where the tap is padding), then for valid_mean
-// one that reads the entry for the number of taps that were none. The last one of a pixel
-// completes its result. load_i takes the fields from cmd_i; from the next cycle on a slot is offered
-// until finished_o; ready_i: it is done in this cycle. addr_o: where the slot reads.
+// one that reads the entry for the number of taps that were none. The last one of a pixel completes
+// its result. load_i takes the fields from cmd_i; from the next cycle on a slot is offered until
+// finished_o; ready_i: it is done in this cycle. addr_o: where the slot reads.
 module wick_vec_pool (
   input  logic         clk_i,
   input  logic         rst_ni,
@@ -26,8 +26,8 @@ module wick_vec_pool (
   logic [9:0]  h_q, w_q;
   logic [3:0]  sy_q, sx_q;
   logic [4:0]  dy_q, dx_q;
-  // Where it stands: counters; addresses of the first tap of the row of pixels, of the pixel, of the
-  // row of taps, and of the tap; input row and column of the first pixel's tap, and of the tap.
+  // Where it stands: counters; addresses of the first tap of the row of pixels, of the pixel, of
+  // the row of taps, and of the tap; input row and column of the first pixel's tap, and of the tap.
   logic [8:0]  oy_q, ox_q;
   logic [5:0]  iy_q, ix_q;
   logic        entry_q, first_q;

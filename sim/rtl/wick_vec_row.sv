@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots of ROW. mean and max: the words of a row, then log2 N slots that fold the lanes, the last of
-// which completes the result. softmax, for row r:
+// Slots of ROW. mean and max: the words of a row, then log2 N slots that fold the lanes, the last
+// of which completes the result. softmax, for row r:
 //
 //   Max(r)  words, folds, two cycles until the maximum is known to the lanes
-//   Exp(r)  words: exponentials are summed; one slot until the last is in; folds; the divider starts
+//   Exp(r)  words: exponentials are summed; one slot until the last is in; folds; the divider
+//           starts
 //   Max(r + 1), while the divider works
 //   Out(r)  words: exponential times reciprocal is the result
 //

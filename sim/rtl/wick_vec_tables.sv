@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables, 256 bytes each, with N look-ups a cycle; a wrapper that macros can replace (N copies
-// of a 256 x 8 memory for each table). read_i: in the next cycle data_o holds for every lane the byte
-// of table table_i that its byte of index_i names; with three_i those of the two tables behind it
-// above it, otherwise 0. It stays until the next read. write_i: word write_word_i, N bytes, of table
-// write_table_i. Never both.
+// of a 256 x 8 memory for each table). read_i: in the next cycle data_o holds for every lane the
+// byte of table table_i that its byte of index_i names; with three_i those of the two tables behind
+// it above it, otherwise 0. It stays until the next read. write_i: word write_word_i, N bytes, of
+// table write_table_i. Never both.
 module wick_vec_tables #(
   parameter int unsigned N = 16,
   parameter int unsigned Tables = 8

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of the vector engine that make slots, and the walkers that they share. load_i starts the
-// unit that decoded_i names; the others stay idle, so the slot offered is the OR of theirs. taken_i:
-// it is done in this cycle. addr_o is where it reads or writes, result_addr_o where the result that
-// it completes goes, result_bytes_o how much of it; n_i are the bytes of a word of MAP and POOL.
+// The units of the vector engine that make slots, and the walkers that they share. load_i starts
+// the unit that decoded_i names; the others stay idle, so the slot offered is the OR of theirs.
+// taken_i: it is done in this cycle. addr_o is where it reads or writes, result_addr_o where the
+// result that it completes goes, result_bytes_o how much of it; n_i are the bytes of a word of MAP
+// and POOL.
 module wick_vec_units #(
   parameter int unsigned N = 16
 ) (

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stage W of the execute engine: fetches the weights of one tile ahead of the array.
 //
-//   valid_i, ready_o, ctrl_i   takes a command; its first read may go out in the next cycle. ready_o
-//                     comes back in the cycle after the last line of its last tile was granted.
+//   valid_i, ready_o, ctrl_i   takes a command; its first read may go out in the next cycle.
+//                     ready_o comes back in the cycle after the last line of its last tile was
+//                     granted.
 //   tile_valid_o      all lines of a tile are granted. The array may let the first position of the
 //                     tile go, take_i, in the same cycle; in the cycle after take_i tile_valid_o is
 //                     0 and the first line of the next tile is asked for.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the positions of a window command: five nested loops, from the outermost
 //   blocks (c), outer rows (oy), outer columns (ox), inner rows (iy), inner columns (ix).
-// A convolution has taps outside and pixels inside, a pooling the other way round. Outputs say where
-// the present position lies: its address, whether it is padding, and the ends of loops.
+// A convolution has taps outside and pixels inside, a pooling the other way round. Outputs say
+// where the present position lies: its address, whether it is padding, and the ends of loops.
 //
 //   start_i  goes to the first position; start_*_i are looked at only then
 //   step_i   goes to the next one; after the last position the outputs mean nothing

@@ -6,8 +6,8 @@
 //
 // A cycle: the memory's answers and the monitors' readings of the present cycle are put on the
 // inputs while the clock is low, the outputs settle, handshakes are carried out, then the clock
-// rises and the memory ticks. In a waveform a cycle takes a nanosecond, so that times are cycles, and
-// begins with the rising edge; the memory's answers come with the falling one.
+// rises and the memory ticks. In a waveform a cycle takes a nanosecond, so that times are cycles,
+// and begins with the rising edge; the memory's answers come with the falling one.
 #include <verilated.h>
 #if VM_COVERAGE
 #include <verilated_cov.h>
@@ -247,7 +247,8 @@ uint32_t Bench::Read(uint32_t offset) {
 void Bench::Readout(wk_sim_result *result) {
   result->status = Read(WICK_ACCEL_REG_STATUS);
   result->error = Read(WICK_ACCEL_REG_ERROR);
-  result->config = Read(WICK_ACCEL_REG_CONFIG_LO) | static_cast<uint64_t>(Read(WICK_ACCEL_REG_CONFIG_HI)) << 32;
+  result->config =
+      Read(WICK_ACCEL_REG_CONFIG_LO) | static_cast<uint64_t>(Read(WICK_ACCEL_REG_CONFIG_HI)) << 32;
   for (uint32_t i = 0; i < WK_SIM_COUNTERS; i++) {
     Write(WICK_ACCEL_REG_COUNTER_SELECT, i);
     result->counters[i] = Read(WICK_ACCEL_REG_COUNTER_LO);

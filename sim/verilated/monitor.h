@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches the AXI4 port of the machine for violations of the protocol by the machine: valid taken back or
-// payload changed before ready, bursts that are too long or cross 4 KiB, addresses off the bus
-// grid, write data without a request or with `last` in the wrong place.
+// Watches the AXI4 port of the machine for violations of the protocol by the machine: valid taken
+// back or payload changed before ready, bursts that are too long or cross 4 KiB, addresses off the
+// bus grid, write data without a request or with `last` in the wrong place.
 #ifndef WICK_SIM_VERILATED_MONITOR_H
 #define WICK_SIM_VERILATED_MONITOR_H
 
@@ -36,7 +36,8 @@ class AxiMonitor {
   };
 
   void Report(const char *channel, const char *what, uint64_t cycle) {
-    if (!text_[0]) std::snprintf(text_, sizeof text_, "cycle %" PRIu64 ": %s %s", cycle, channel, what);
+    if (!text_[0])
+      std::snprintf(text_, sizeof text_, "cycle %" PRIu64 ": %s %s", cycle, channel, what);
   }
 
   void CheckHeld(const char *channel, bool valid, bool ready, uint64_t payload, Held *held,
@@ -56,7 +57,8 @@ class AxiMonitor {
     if (!valid) return;
     uint32_t bytes = (length + 1) * bus_;
     if (address % bus_) Report(channel, "address is no multiple of the bus", cycle);
-    if (address / 4096 != (address + bytes - 1) / 4096) Report(channel, "burst crosses 4 KiB", cycle);
+    if (address / 4096 != (address + bytes - 1) / 4096)
+      Report(channel, "burst crosses 4 KiB", cycle);
   }
 
   template <class Top>
@@ -65,7 +67,8 @@ class AxiMonitor {
     uint64_t payload = top.m_axi_wstrb_o * 2 + top.m_axi_wlast_o;
     uint8_t data[64];
     std::memcpy(data, &top.m_axi_wdata_o, bus_);
-    for (uint32_t i = 0; top.m_axi_wvalid_o && i < bus_; i++) payload = payload * 1099511628211u ^ data[i];
+    for (uint32_t i = 0; top.m_axi_wvalid_o && i < bus_; i++)
+      payload = payload * 1099511628211u ^ data[i];
     CheckHeld("W", top.m_axi_wvalid_o, top.m_axi_wready_i, payload, &w_, cycle);
     if (!top.m_axi_wvalid_o || !top.m_axi_wready_i) return;
     if (open_.empty()) {
@@ -73,7 +76,8 @@ class AxiMonitor {
       return;
     }
     bool last = --open_.front() == 0;
-    if (last != static_cast<bool>(top.m_axi_wlast_o)) Report("W", "last is in the wrong place", cycle);
+    if (last != static_cast<bool>(top.m_axi_wlast_o))
+      Report("W", "last is in the wrong place", cycle);
     if (last) open_.pop_front();
   }
 

@@ -4,8 +4,8 @@
 source "$(dirname "$0")/lib.bash" "$@"
 
 cat >small.s <<'EOS'
-.machine tiny  ; a product with 8 x 8 weights, in two tiles
-.define S 0x1000
+; a product with 8 x 8 weights, in two tiles
+.machine tiny
 .memory x 0x1000 128*N
 .memory w 0x4000 N*N
 .memory p 0x5000 32+8*N
@@ -17,11 +17,13 @@ cat >small.s <<'EOS'
   .entry p 0 i bias=i*10 scale=0.01
 .end
 .output y
+.define P 0x400
+.define Y 0x8000
 w:    ld.ld1 dram=w n0=N*N spm=0 c0=N*N
 p:    ld.ld1 dram=p n0=32+8*N spm=0x400 c0=32+8*N
 .for i 0 2
-x{i}: ld.ld0 dram=x+i*64*N n0=64*N spm=S*i+S c0=64*N
-c{i}: conv in=S*i+S in_x=N nx=64 wt=0 acc=64*i drain out=0x8000+i*64*N par=0x400 op=i  wait x{i} w p
+x{i}: ld.ld0 dram=x+i*64*N n0=64*N spm=0x1000*(i+1) c0=64*N
+c{i}: conv in=0x1000*(i+1) in_x=N nx=64 wt=0 acc=64*i drain out=Y+i*64*N par=P op=i  wait x{i} w p
       st dram=y+i*64*N n0=64*N spm=0x8000+i*64*N c0=64*N op=i  wait c{i}
       mark row=i
 .end
@@ -38,14 +40,14 @@ gives 'of an assembled stream' '02a486b9f6ab4a44' "$wick" sim small.wcs --model 
 # What is refused.
 refuses 'no file' 5 '^wick: none.s: cannot open' "$wick" sim none.s
 sed 's/: conv/: konv/' small.s >bad.s
-refuses 'an unknown command' 3 "^wick: bad.s:18:7: unknown command 'konv'; did you mean 'conv'\?$" \
+refuses 'an unknown command' 3 "^wick: bad.s:20:7: unknown command 'konv'; did you mean 'conv'\?$" \
   "$wick" sim bad.s
 sed 's/wait c{i}$/wait ex:3/' small.s >bad.s
 refuses 'a wait on a later command' 3 \
-  "^wick: bad.s:19: command 4 \(ST\): field 'wait': it waits for command 3 of ex, of which 1 " \
+  "^wick: bad.s:21: command 4 \(ST\): field 'wait': it waits for command 3 of ex, of which 1 " \
   "$wick" sim bad.s
 sed 's/wait c{i}$//' small.s >bad.s
-refuses 'a missing wait' 3 '^wick: bad.s:19: command 4 \(ST\)' "$wick" sim bad.s
+refuses 'a missing wait' 3 '^wick: bad.s:21: command 4 \(ST\)' "$wick" sim bad.s
 printf '.raw 31 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\nend\n' >bad.s
 refuses 'an unknown opcode' 3 "^wick: bad.s:1: command 0 \(\?\): field 'opcode': 31 is" \
   "$wick" sim bad.s
@@ -81,8 +83,7 @@ end
 EOS
 
 cat >sums.s <<'EOS'
-; one sum by three taps, and the next command adds to it: the array finishes them in neighbouring
-; cycles
+; one sum by three taps, and the next command adds to it: both are finished in neighbouring cycles
 .machine tiny
 .memory x 0x1000 8*N
 .memory w 0x2000 8*N
@@ -95,13 +96,11 @@ cat >sums.s <<'EOS'
   .entry p 0 i scale=0.01
 .end
 .output y
-.define W 0x400
-.define P 0x800
 x: ld.ld0 dram=x n0=8*N spm=0 c0=8*N
-w: ld.ld1 dram=w n0=8*N spm=W c0=8*N
-p: ld.ld1 dram=p n0=32+8*N spm=P c0=32+8*N
-   dwc in=0 in_x=N in_y=8*N k_x=N k_y=N kx=3 wt=W acc=4 wait x w p
-c: dwc in=3*N in_x=N k_x=N k_y=N taps=one wt=W acc=4 accumulate drain out=0x1000 par=P  wait x w p
+w: ld.ld1 dram=w n0=8*N spm=0x400 c0=8*N
+p: ld.ld1 dram=p n0=32+8*N spm=0x800 c0=32+8*N
+   dwc in=0 in_x=N in_y=8*N k_x=N k_y=N kx=3 wt=0x400 acc=4 wait x w p
+c: dwc in=3*N in_x=N k_x=N taps=one wt=0x400 acc=4 accumulate drain out=0x1000 par=0x800 wait x w p
    st dram=y n0=N spm=0x1000 c0=N wait c
 end
 EOS
@@ -166,7 +165,7 @@ fails() { # NAME CODE PATTERN COMMAND...: like refuses, but tables on stdout are
   if [[ $? == "$code" ]] && grep -qE -- "$pattern" <<<"$err"; then good; else bad "$name: $err"; fi
 }
 fails 'an error of the memory' 1 \
-  '^wick: small.s:14: command 0 \(LD\): memory answered the fetch of a command with an error' \
+  '^wick: small.s:16: command 0 \(LD\): memory answered the fetch of a command with an error' \
   "$wick" sim small.s --dram error=3
 printf '.machine tiny\n.raw 31 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\nend\n' >bad.s
 fails 'what the hardware refuses' 1 '^wick: bad.s:2: command 0.*: unknown opcode' \

@@ -40,8 +40,8 @@ static bool is_accepted(const wk_stream *s, wk_str *why) {
   return ok;
 }
 
-/* The oracle knows nothing of what records hold, but the functional model does, and more than can be
- * known before: refused for a record, of a command by which the model has seen one. */
+/* The oracle knows nothing of what records hold, but the functional model does, and more than
+ * can be known before: refused for a record, of a command by which the model has seen one. */
 static bool is_bad_record(const wk_stream *s) {
   const wk_sim_run_options o = {.machine = &s->machine};
   wk_sim_run r;
@@ -71,8 +71,7 @@ static void complain(const subject *x, const wk_stream *s, const char *what) {
            accepted ? "accepts it" : "says: ", accepted ? "" : why.s);
 }
 
-/* ---- execution in other orders
- * ------------------------------------------------------------------- */
+/* ---- execution in other orders --------------------------------------------------------------- */
 
 static bool is_same_in_some_order(subject *x, const wk_stream *s) {
   uint32_t order[MOST_COMMANDS];
@@ -92,8 +91,7 @@ static void try_orders(subject *x, const wk_stream *s) {
     if (!is_same_in_some_order(x, s)) complain(x, s, "an order that is allowed gives other memory");
 }
 
-/* ---- waits
- * --------------------------------------------------------------------------------------- */
+/* ---- waits ----------------------------------------------------------------------------------- */
 
 static void drop_wait(subject *x, wk_isa_command *c, int q) {
   (void)x;
@@ -138,8 +136,7 @@ static void mutate_wait(subject *x) {
   wk_stream_free(s);
 }
 
-/* ---- buffers
- * --------------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 static bool is_address(const wk_isa_field *f) {
   return f->kind == WK_KIND_SPM || f->kind == WK_KIND_DRAM || f->kind == WK_KIND_ACC ||
@@ -205,8 +202,7 @@ static void mutate_buffer(subject *x, bool (*mutate)(subject *x, wk_stream *s)) 
   wk_stream_free(s);
 }
 
-/* ---- what can never be legal
- * ------------------------------------------------------------------------- */
+/* ---- what can never be legal ----------------------------------------------------------------- */
 
 static bool zero_count(subject *x, wk_isa_command *c, const wk_isa_command_info *info) {
   int f = (int)pick(x, 0, info->n_fields - 1);
@@ -298,8 +294,7 @@ static void cut_end(subject *x) {
   wk_stream_free(s);
 }
 
-/* ---- all
- * ------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void try_stream(subject *x) {
   uint32_t order[MOST_COMMANDS];
@@ -349,7 +344,8 @@ static const struct {
      "mm in=256 wt=512 w_r=8 acc=1 drain residual out=0 res=0 par=1024 wait a",
      "a wait for ex:1 is missing"},
     {"mm in=0 in_y=8 wt=64 w_r=8 wait a\n"
-     "mm in=256 wt=512 w_r=8 acc=1 drain residual out=0 res=0 par=1024 wait a ex:1", NULL},
+     "mm in=256 wt=512 w_r=8 acc=1 drain residual out=0 res=0 par=1024 wait a ex:1",
+     NULL},
     {"mm in=0 wt=64 w_r=8 drain out=4 par=1024 wait a", "which the command also reads"},
     {"mm in=0 wt=64 w_r=8 drain out=1120 par=1024 wait a", NULL},
     {"mm in=0 wt=64 w_r=8 drain out=1119 par=1024 wait a", "which the command also reads"},
@@ -419,15 +415,19 @@ static const struct {
     {"trn in=0 in_r=1 in_x=0 in_y=1 nx=4080 ny=4080 out=4080 out_r=3 out_x=2 out_y=1 wait a",
      "still read"},
     {"pool fn=max in=0 in_y=1 in_x=2 k_y=3 k_x=5 ny=511 nx=511 ky=63 kx=63 out=4096 out_y=1 "
-     "out_x=2 wait a", NULL},
+     "out_x=2 wait a",
+     NULL},
     {"pool fn=max in=0 in_y=1 in_x=2 k_y=3 k_x=5 ny=511 nx=511 ky=63 kx=63 out=2033 out_y=1 "
-     "out_x=2 wait a", "which the command also reads"},
+     "out_x=2 wait a",
+     "which the command also reads"},
     /* far apart in memory */
     {"st dram=0x10000 n0=1 n1=4095 n2=127 s1=513 s2=2100737 spm=0 c0=1 c1=4095 p1=1 wait a", NULL},
     {"st dram=0x10000 n0=1 n1=64 s1=4099 spm=0 c0=64 wait a\n"
-     "ld.ld1 dram=0x10000 n0=12298 spm=8192 c0=12298", "a wait for st:1 is missing"},
+     "ld.ld1 dram=0x10000 n0=12298 spm=8192 c0=12298",
+     "a wait for st:1 is missing"},
     {"st dram=0x10000 n0=1 n1=64 s1=4099 spm=0 c0=64 wait a\n"
-     "ld.ld1 dram=0x10001 n0=4098 n1=3 s1=4099 spm=8192 c0=12294", NULL}};
+     "ld.ld1 dram=0x10001 n0=4098 n1=3 s1=4099 spm=8192 c0=12294",
+     NULL}};
 
 static void test_by_hand(void **state) {
   (void)state;
@@ -446,7 +446,8 @@ static void test_by_hand(void **state) {
   }
 }
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records ----------------------------------------------------------------------------------
+ */
 
 /* An operand of 64 bytes at 0 and a record in memory, p, which an LD brings to 0x400. */
 #define ADD "map fn=add a=0 b=0 out=64 par=0x400"
@@ -500,13 +501,18 @@ static const struct {
     {"zero=1\n.bytes p 39 0", "pool fn=mean in=0 out=64 par=0x400", "shift_0 is 0"},
     {"zero=1\n.bytes p 47 0", "pool fn=mean in=0 out=64 par=0x400", NULL},
     /* 3 x 3 taps of which 4 and 6 are no padding: entries 3 and 5 */
-    {"zero=1\n.bytes p 71 0", "pool fn=valid_mean in=-9 in_x=1 in_y=8 k_x=1 k_y=8 n=1 ky=3 kx=3 ny=2 nx=2 "
-     "h=2 w=3 pad_t=1 pad_l=1 out=128 out_y=2 out_x=1 par=0x400", NULL},
-    {"zero=1\n.bytes p 79 0", "pool fn=valid_mean in=-9 in_x=1 in_y=8 k_x=1 k_y=8 n=1 ky=3 kx=3 ny=2 nx=2 "
-     "h=2 w=3 pad_t=1 pad_l=1 out=128 out_y=2 out_x=1 par=0x400", "shift_5 is 0"},
+    {"zero=1\n.bytes p 71 0",
+     "pool fn=valid_mean in=-9 in_x=1 in_y=8 k_x=1 k_y=8 n=1 ky=3 kx=3 ny=2 nx=2 "
+     "h=2 w=3 pad_t=1 pad_l=1 out=128 out_y=2 out_x=1 par=0x400",
+     NULL},
+    {"zero=1\n.bytes p 79 0",
+     "pool fn=valid_mean in=-9 in_x=1 in_y=8 k_x=1 k_y=8 n=1 ky=3 kx=3 ny=2 nx=2 "
+     "h=2 w=3 pad_t=1 pad_l=1 out=128 out_y=2 out_x=1 par=0x400",
+     "shift_5 is 0"},
     {"e=1 shift=23" GAINS, "row fn=layernorm in=0 out=64 par=0x400", NULL},
     {"shift=23\n.words p 8 0" GAINS, "row fn=layernorm in=0 out=64 par=0x400", "e is 0, not 1 to"},
-    {"e=1\n.bytes p 16 63" GAINS, "row fn=layernorm in=0 out=64 par=0x400", "shift is 63, not 0 to 62"},
+    {"e=1\n.bytes p 16 63" GAINS, "row fn=layernorm in=0 out=64 par=0x400",
+     "shift is 63, not 0 to 62"},
     {"e=1 shift=23 za=200" GAINS, "row fn=rmsnorm in=0 out=64 par=0x400", "za is 200"},
     {"e=1 shift=23 za=200" GAINS, "row fn=layernorm in=0 out=64 par=0x400", NULL},
     {"e=1 shift=23" GAINS "\n.words p 36 0x1000000", "row fn=layernorm in=0 out=64 par=0x400",
@@ -516,8 +522,10 @@ static const struct {
     {"zero=1\n.words p 32 0x40000000", "row fn=softmax in=0 out=64 par=0x400", NULL},
     /* what is not known before the stream runs */
     {"lo2=5 hi2=3", "fill.ld1 spm=0x418 c0=4 wait p\n" ADD, NULL},
-    {"lo2=5 hi2=3", "st dram=p+8 n0=32 spm=0 c0=32 wait x p\n"
-     "ld.ld1 dram=p n0=96 spm=0x400 c0=96 wait st:1 p\n" ADD, NULL}};
+    {"lo2=5 hi2=3",
+     "st dram=p+8 n0=32 spm=0 c0=32 wait x p\n"
+     "ld.ld1 dram=p n0=96 spm=0x400 c0=96 wait st:1 p\n" ADD,
+     NULL}};
 
 static void run_functional(const wk_stream *s, const char *says) {
   const wk_sim_run_options o = {.machine = &s->machine};

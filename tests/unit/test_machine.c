@@ -48,7 +48,8 @@ static void reads_values(void **state) {
 }
 
 static void refuses_files(void **state) {
-  static const struct { const char *text, *place, *message; } cases[] = {
+  static const struct { const char *text, *place, *message;
+  } cases[] = {
       {"array = 8;\nscrachpad = 65536;", "m.cfg:2",
        "unknown key 'scrachpad'; did you mean 'scratchpad'?"},
       {"xyzzy = 1;", "m.cfg:1", "unknown key 'xyzzy'"},
@@ -83,7 +84,8 @@ static void refuses_files(void **state) {
       {"dram_refresh_interval = 10; dram_refresh_cycles = 10;", "m.cfg:1",
        "dram_refresh_cycles = 10 leaves nothing of dram_refresh_interval = 10"},
       {"dram_traffic = 4;\ndram_overhead = 64;", "m.cfg:1",
-       "the memory has no time left: dram_traffic and its dram_overhead take 150 % of it, refresh 0 %"}};
+       "the memory has no time left: dram_traffic and its dram_overhead take 150 % of it, refresh "
+       "0 %"}};
   wk_machine m;
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(cases); i++)
@@ -125,7 +127,8 @@ static void finds_machines(void **state) {
 /* ---- overrides ------------------------------------------------------------------------------- */
 
 static void overrides(void **state) {
-  static const struct { const char *text, *place, *message; } cases[] = {
+  static const struct { const char *text, *place, *message;
+  } cases[] = {
       {"latenzy=5", "latenzy=5", "unknown key 'latenzy'; did you mean 'latency'?"},
       {"latency", "latency", "'latency' is not of the form KEY=NUMBER"},
       {"", "", "'' is not of the form KEY=NUMBER"},
@@ -138,15 +141,18 @@ static void overrides(void **state) {
       {"bytes=0.1234567", "bytes=0.1234567", "'0.1234567' is no number of at most six decimals"},
       {"array=8", "array=8", "array is hardware: it stands in the machine file"},
       {"bytes=4,traffic=4", "bytes=4,traffic=4", "dram_traffic leaves nothing of dram_bytes"},
-      {"bytes=8,traffic=4,overhead=64", "bytes=8,traffic=4,overhead=64", 
-       "the memory has no time left: dram_traffic and its dram_overhead take 150 % of it, refresh 0 %"},
+      {"bytes=8,traffic=4,overhead=64", "bytes=8,traffic=4,overhead=64",
+       "the memory has no time left: dram_traffic and its dram_overhead take 150 % of it, refresh "
+       "0 %"},
       {"bytes=8,traffic=6.4,refresh_interval=700,refresh_cycles=300",
        "bytes=8,traffic=6.4,refresh_interval=700,refresh_cycles=300",
-       "the memory has no time left: dram_traffic and its dram_overhead take 80 % of it, refresh 42.86 %"},
+       "the memory has no time left: dram_traffic and its dram_overhead take 80 % of it, refresh "
+       "42.86 %"},
       /* nothing at all */
       {"bytes=8,traffic=3,overhead=16,refresh_interval=800,refresh_cycles=350",
        "bytes=8,traffic=3,overhead=16,refresh_interval=800,refresh_cycles=350",
-       "the memory has no time left: dram_traffic and its dram_overhead take 56.25 % of it, refresh "
+       "the memory has no time left: dram_traffic and its dram_overhead take 56.25 % of it, "
+       "refresh "
        "43.75 %"}};
   wk_machine m;
   (void)state;

@@ -72,8 +72,7 @@ static void test_reset_states(void **state) {
   }
 }
 
-/* ---- several on one model
- * ---------------------------------------------------------------------------- */
+/* ---- several on one model -------------------------------------------------------------------- */
 
 /* Runs s on the open model, and the functional model must agree. */
 static void must_pass(sim_session *x, const wk_stream *s) {
@@ -152,8 +151,7 @@ static void test_after_errors(void **state) {
   sim_close(x);
 }
 
-/* ---- by hand
- * ------------------------------------------------------------------------------------------- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 /* A softmax of 32 elements, whose exponentials are random or all the same three bytes. */
 #define SOFTMAX(exponentials, m, s)                                                         \
@@ -258,8 +256,7 @@ static void test_by_hand(void **state) {
   }
 }
 
-/* ---- what isa.md allows
- * ---------------------------------------------------------------------------------------- */
+/* ---- what isa.md allows ---------------------------------------------------------------------- */
 
 /* Behind bytes at 0 to 0x7ff, a record with entries at 0x800 and zeros up to 0x1fff; all of it is
  * compared. p: more of the record. */
@@ -267,10 +264,11 @@ static const struct {
   const char *p, *text;
 } allowed[] = {
     /* sums that nobody drained are lost */
-    {"", "mm in=0 ny=3 wt=64 w_r=8 wait x p f\n"
-         "mm in=128 ny=2 wt=256 w_r=8 acc=1 wait x p f\n"
-         "mm in=8 ny=3 wt=512 w_r=8 accumulate drain out=0x1000 out_y=8 par=0x800 wait x p f\n"
-         "mm in=8 ny=3 wt=512 w_r=8 drain out=0x1100 out_y=8 par=0x800 wait x p f ex:3"},
+    {"",
+     "mm in=0 ny=3 wt=64 w_r=8 wait x p f\n"
+     "mm in=128 ny=2 wt=256 w_r=8 acc=1 wait x p f\n"
+     "mm in=8 ny=3 wt=512 w_r=8 accumulate drain out=0x1000 out_y=8 par=0x800 wait x p f\n"
+     "mm in=8 ny=3 wt=512 w_r=8 drain out=0x1100 out_y=8 par=0x800 wait x p f ex:3"},
     /* tiles in the place of earlier ones */
     {"", "trn in=64 in_r=8 in_x=64 nx=3 out=0 out_r=8 out_x=64 wait x"},
     {"", "trn in=0 in_r=8 in_x=64 nx=3 out=0 out_r=8 out_x=64 wait x"},
@@ -281,21 +279,25 @@ static const struct {
     {"", "map fn=add a=0 b=0x800 out=0x800 n0=8 par=0x800 wait x p"}, /* which is an operand, too */
     /* results that lie on each other */
     {"", "conv in=0 in_x=8 nx=9 wt=64 drain out=0x1000 out_x=3 par=0x800 wait x p f"},
-    {"", "conv in=0 in_x=8 in_y=72 nx=5 ny=4 wt=64 drain out=0x1000 out_x=8 out_y=11 par=0x800 "
-         "wait x p f"},
-    {"", "conv in=0 in_x=8 in_y=40 nx=5 ny=4 wt=64 drain residual res=0x300 out=0x1000 out_x=1 "
-         "out_y=0 par=0x800 wait x p f"},
+    {"",
+     "conv in=0 in_x=8 in_y=72 nx=5 ny=4 wt=64 drain out=0x1000 out_x=8 out_y=11 par=0x800 "
+     "wait x p f"},
+    {"",
+     "conv in=0 in_x=8 in_y=40 nx=5 ny=4 wt=64 drain residual res=0x300 out=0x1000 out_x=1 "
+     "out_y=0 par=0x800 wait x p f"},
     {"", "dwc in=0 in_x=8 nx=9 k_x=8 kx=3 wt=64 drain out=0x1000 out_x=5 par=0x800 wait x p f"},
     {"", "mm in=0 in_y=8 ny=9 wt=64 w_r=8 drain out=0x1000 out_y=3 par=0x800 wait x p f"},
     {"", "map fn=add a=0 b=64 out=0x1000 y0=3 n0=9 par=0x800 wait x p f"},
     {"", "map fn=move a=0 out=0x1000 y0=8 y1=5 n0=4 n1=4 a1=32 wait x f"},
-    {"", "pool fn=max in=0 in_x=8 in_y=80 k_x=8 k_y=80 ky=2 kx=2 nx=4 ny=3 out=0x1000 out_x=3 out_y=7 "
-         "wait x f"},
+    {"",
+     "pool fn=max in=0 in_x=8 in_y=80 k_x=8 k_y=80 ky=2 kx=2 nx=4 ny=3 out=0x1000 out_x=3 out_y=7 "
+     "wait x f"},
     {"", "row fn=max in=0 in_y=16 kc=2 ny=9 out=0x1000 wait x f"},
     {"", "trn in=0 in_r=8 out=0x1000 out_r=3 in_x=64 nx=3 out_x=10 wait x f"},
     {"", "fill.ld0 value=3 spm=0x1000 c0=20 c1=5 p1=7 c2=3 p2=4 wait f"},
     /* zero points of what is no byte */
-    {"za=300 zb=-300 ma=40 mb=70 shift=7", "mm in=0 in_y=8 ny=9 wt=64 w_r=8 drain residual res=256 "
+    {"za=300 zb=-300 ma=40 mb=70 shift=7",
+     "mm in=0 in_y=8 ny=9 wt=64 w_r=8 drain residual res=256 "
      "out=0x1000 out_y=8 par=0x800 wait x p f"},
     {"lo=-32768 hi=32767 za=-32768 ma=0x7fffff zb=32767 mb=-0x7fffff shift=40",
      "mm in=0 in_y=8 ny=9 wt=64 w_r=8 drain residual res=256 out=0x1000 out_y=8 par=0x800 "
@@ -328,16 +330,17 @@ static void test_allowed(void **state) {
   for (size_t i = 0; i < WK_COUNTOF(allowed); i++) {
     wk_sim_run rtl, functional;
     wk_str text = {0};
-    wk_str_printf(&text,
-                  ".memory x 0x1000 2048\n.random x 1\n.memory p 0x2000 512\n"
-                  ".memory y 0x4000 0x2000\n.output y\n"
-                  ".record p 0 %s\n"
-                  ".for i 0 60\n.entry p 0 i bias=i*100 scale=0.01\n.end\n"
-                  "x: ld.ld0 dram=x n0=2048 spm=0 c0=2048\np: ld.ld1 dram=p n0=512 spm=0x800 c0=512\n"
-                  "f: fill.ld1 spm=0xa00 c0=0x1600\n%s\n"
-                  "st dram=y n0=0x2000 spm=0 c0=0x2000 wait x p f %s\nend\n",
-                  *allowed[i].p ? allowed[i].p : "zero=3 ma=77 mb=99 shift=7 za=5 zb=-6 zy=9",
-                  allowed[i].text, last_of(allowed[i].text));
+    wk_str_printf(
+        &text,
+        ".memory x 0x1000 2048\n.random x 1\n.memory p 0x2000 512\n"
+        ".memory y 0x4000 0x2000\n.output y\n"
+        ".record p 0 %s\n"
+        ".for i 0 60\n.entry p 0 i bias=i*100 scale=0.01\n.end\n"
+        "x: ld.ld0 dram=x n0=2048 spm=0 c0=2048\np: ld.ld1 dram=p n0=512 spm=0x800 c0=512\n"
+        "f: fill.ld1 spm=0xa00 c0=0x1600\n%s\n"
+        "st dram=y n0=0x2000 spm=0 c0=0x2000 wait x p f %s\nend\n",
+        *allowed[i].p ? allowed[i].p : "zero=3 ma=77 mb=99 shift=7 za=5 zb=-6 zy=9",
+        allowed[i].text, last_of(allowed[i].text));
     must_be_accepted(text.s);
     run_both(text.s, &rtl, &functional);
     if (rtl.result.status != 2 || functional.result.status != 2 ||
@@ -350,8 +353,7 @@ static void test_allowed(void **state) {
   }
 }
 
-/* ---- errors of memory
- * ---------------------------------------------------------------------------------- */
+/* ---- errors of memory ------------------------------------------------------------------------ */
 
 /* The error must name a command that used the address. False: no error, the run succeeded. */
 static bool try_error(const wk_stream *s, int64_t beat) {
@@ -381,8 +383,7 @@ static void test_memory_errors(void **state) {
   assert_true(runs > 100);
 }
 
-/* ---- other machines
- * -------------------------------------------------------------------------------------- */
+/* ---- other machines -------------------------------------------------------------------------- */
 
 static void test_machines(void **state) {
   (void)state;

@@ -79,7 +79,8 @@ static void compare(const wk_stream *s, const wk_machine *m, const wk_sim_model 
   check_counters(s, &got, seed);
   note_error(a, a > b ? a - b : b - a);
   if (a == b) check_same(&want, &got, m->name, seed);
-  else print_message("%s, seed %d: %" PRIu64 " cycles, not %" PRIu64 "\n", m->name, (int)seed, b, a);
+  else
+    print_message("%s, seed %d: %" PRIu64 " cycles, not %" PRIu64 "\n", m->name, (int)seed, b, a);
   wk_sim_run_free(&want);
   wk_sim_run_free(&got);
 }

@@ -8,7 +8,8 @@
 
 #include "exec_machine.h"
 
-const uint32_t Records = SPM - SPM / 4; // parameter records lie from here on, nothing is written there
+const uint32_t Records =
+    SPM - SPM / 4; // parameter records lie from here on, nothing is written there
 inline uint32_t next_record;
 
 inline void put(std::vector<uint8_t> &m, uint32_t a, int64_t v, int bytes) {
@@ -51,7 +52,8 @@ inline uint32_t make_record(std::vector<uint8_t> &m, int scale) {
     put(m, e, chance(10) ? (int64_t)(int32_t)rng() : draw(-20000, 20000), 4);
     put(m, e + 4, chance(10) ? draw(0, (1 << 24) - 1) : draw(1 << 23, (1 << 24) - 1), 3);
     // |sum| is about 2^scale: results of some tens
-    int s = chance(10) ? (int)draw(1, 62) : std::min(62, std::max(1, 24 + scale - 6 - 16 + (int)draw(-2, 2)));
+    int s = chance(10) ? (int)draw(1, 62)
+                       : std::min(62, std::max(1, 24 + scale - 6 - 16 + (int)draw(-2, 2)));
     if (chance(5)) { // exact ties
       put(m, e + 4, 1 << 23, 3);
       s = 8;
@@ -83,7 +85,8 @@ inline bool place(int64_t lo, int64_t hi, int64_t from, int64_t to, int align, i
   return *base + lo >= from && *base + hi < to;
 }
 
-inline void draw_epilogue(Command &c, std::vector<uint8_t> &m, int64_t ny, int64_t nx, bool has_x, int terms) {
+inline void draw_epilogue(Command &c, std::vector<uint8_t> &m, int64_t ny, int64_t nx, bool has_x,
+                          int terms) {
   int64_t entries = ny * nx;
   int64_t half = ACC / 2, first = ACC > 4096 ? 4096 : ACC;
   int64_t acc = chance(40) ? 0 : chance(50) ? half : draw(0, first - entries);
@@ -124,7 +127,8 @@ inline bool draw_command(Command &c, int op, std::vector<uint8_t> &m, bool quick
   c.set("zero", chance(50) ? 0 : draw(0, 255));
   c.set("u8", chance(40));
   if (op == OP_MM) {
-    int64_t ny = chance(20) ? 1 : draw(1, 3 * most), kc = draw(1, 3), tail = chance(50) ? N : draw(1, N);
+    int64_t ny = chance(20) ? 1 : draw(1, 3 * most), kc = draw(1, 3),
+            tail = chance(50) ? N : draw(1, N);
     bool t = chance(50);
     c.set("ny", ny);
     c.set("kc", kc);
@@ -148,7 +152,8 @@ inline bool draw_command(Command &c, int op, std::vector<uint8_t> &m, bool quick
     c.set("w_u8", chance(50));
     return !c.bad;
   }
-  int64_t ny = draw(1, most), nx = draw(1, most), ky = draw(1, 4), kx = draw(1, op == OP_DWC ? 7 : 4);
+  int64_t ny = draw(1, most), nx = draw(1, most), ky = draw(1, 4),
+          kx = draw(1, op == OP_DWC ? 7 : 4);
   int64_t sy = draw(1, 3), sx = draw(1, 3), dy = draw(1, 3), dx = draw(1, 3), kc = 1, tail = N;
   bool three = op == OP_DWC && chance(70);
   if (three) {
@@ -249,7 +254,8 @@ inline int draw_op(int marks) {
 }
 
 // A command with some fields given.
-inline Command conv(std::initializer_list<std::pair<const char *, int64_t>> fields, int op = OP_CONV) {
+inline Command conv(std::initializer_list<std::pair<const char *, int64_t>> fields,
+                    int op = OP_CONV) {
   Command c(op);
   c.set("par", Records);
   for (auto &f : fields) c.set(f.first, f.second);

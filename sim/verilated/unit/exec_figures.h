@@ -7,19 +7,21 @@
 
 #include "exec_draw.h"
 
-bool check(Machine &dut, std::vector<Command> &list, const std::vector<uint8_t> &memory, const char *what,
-           Result *result = nullptr);
+bool check(Machine &dut, std::vector<Command> &list, const std::vector<uint8_t> &memory,
+           const char *what, Result *result = nullptr);
 
 inline std::vector<Command> layer(int64_t taps, int64_t blocks, std::vector<uint8_t> &memory) {
   std::vector<Command> list;
   int64_t size = 14, pad = taps / 2, image = size * size * N, in = N == 32 ? 524288 : 65536;
   uint32_t par = make_record(memory, 20);
   for (int64_t o = 0; o < 8; o++) {
-    list.push_back(conv({{"in", in - pad * (size + 1) * N}, {"in_x", N}, {"in_y", size * N}, {"k_x", N},
-                         {"k_y", size * N}, {"k_c", taps == 1 ? 0 : image}, {"ny", size}, {"nx", size},
-                         {"ky", taps}, {"kx", taps}, {"kc", blocks}, {"pad_t", pad}, {"pad_l", pad},
-                         {"h", size}, {"w", size}, {"wt", 0}, {"acc", o % 2 * ACC / 2}, {"drain", 1},
-                         {"par", par}, {"out", (N == 32 ? 262144 : in + 33 * image) + o % 2 * image}, {"out_y", size * N}}));
+    list.push_back(conv({{"in", in - pad * (size + 1) * N}, {"in_x", N}, {"in_y", size * N},
+                         {"k_x", N}, {"k_y", size * N}, {"k_c", taps == 1 ? 0 : image},
+                         {"ny", size}, {"nx", size}, {"ky", taps}, {"kx", taps}, {"kc", blocks},
+                         {"pad_t", pad}, {"pad_l", pad}, {"h", size}, {"w", size}, {"wt", 0},
+                         {"acc", o % 2 * ACC / 2}, {"drain", 1}, {"par", par},
+                         {"out", (N == 32 ? 262144 : in + 33 * image) + o % 2 * image},
+                         {"out_y", size * N}}));
   }
   return list;
 }
@@ -41,11 +43,13 @@ inline void peak(Machine &dut) {
   uint32_t par = make_record(memory, 16);
   for (int64_t i = 0; i < 24; i++) {
     int64_t bottom = i % 2;
-    list.push_back(conv({{"in", 32768 + (bottom ? 13 * 28 - 1 : -29) * N}, {"in_x", N}, {"in_y", 28 * N},
-                         {"k_x", N}, {"k_y", 28 * N}, {"ky", 3}, {"kx", 3}, {"ny", 14}, {"nx", 28},
-                         {"pad_t", bottom ? 0 : 1}, {"pad_l", 1}, {"h", bottom ? 15 : 28}, {"w", 28},
-                         {"wt", 0}, {"acc", bottom * ACC / 2}, {"out", 4 * 32768 + bottom * 392 * N},
-                         {"out_y", 28 * N}, {"drain", 1}, {"par", par}}, OP_DWC));
+    list.push_back(conv({{"in", 32768 + (bottom ? 13 * 28 - 1 : -29) * N}, {"in_x", N},
+                         {"in_y", 28 * N}, {"k_x", N}, {"k_y", 28 * N}, {"ky", 3}, {"kx", 3},
+                         {"ny", 14}, {"nx", 28}, {"pad_t", bottom ? 0 : 1}, {"pad_l", 1},
+                         {"h", bottom ? 15 : 28}, {"w", 28}, {"wt", 0}, {"acc", bottom * ACC / 2},
+                         {"out", 4 * 32768 + bottom * 392 * N}, {"out_y", 28 * N}, {"drain", 1},
+                         {"par", par}},
+                        OP_DWC));
   }
   Result r;
   check(dut, list, memory, "depthwise", &r);
@@ -82,7 +86,8 @@ inline void speed(Machine &dut) {
     cycles++;
   }
   double s = (double)(clock() - begin) / CLOCKS_PER_SEC;
-  printf("%.0f kHz, array busy %.1f %%\n", (double)cycles / s / 1000, 100.0 * (double)busy / (double)cycles);
+  printf("%.0f kHz, array busy %.1f %%\n", (double)cycles / s / 1000,
+         100.0 * (double)busy / (double)cycles);
 }
 
 #endif

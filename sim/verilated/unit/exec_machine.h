@@ -16,7 +16,9 @@
 #include "verilated.h"
 
 inline std::mt19937_64 rng(1);
-inline int64_t draw(int64_t lo, int64_t hi) { return lo + (int64_t)(rng() % (uint64_t)(hi - lo + 1)); }
+inline int64_t draw(int64_t lo, int64_t hi) {
+  return lo + (int64_t)(rng() % (uint64_t)(hi - lo + 1));
+}
 inline bool chance(int percent) { return draw(0, 99) < percent; }
 
 struct Port {
@@ -200,7 +202,9 @@ struct Machine {
           r.index = v->error_index_o - 1000;
         }
         if (tail > 5 && !r.error && v->active_o) fail("still active");
-        if (!v->active_o && next > r.done.size() && r.start.back() < cycle && !r.error && !v->done_o) fail("not active");
+        if (!v->active_o && next > r.done.size() && r.start.back() < cycle && !r.error &&
+            !v->done_o)
+          fail("not active");
       });
     }
     if (marks != due.size() && !r.error) fail("a MARK is missing");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands of the execute engine and what docs/isa.md says that they do, written plainly: the oracle
-// of exec_test. Fields come from isa.def.
+// Commands of the execute engine and what docs/isa.md says that they do, written plainly: the
+// oracle of exec_test. Fields come from isa.def.
 #ifndef WICK_EXEC_MODEL_H
 #define WICK_EXEC_MODEL_H
 
@@ -97,7 +97,8 @@ struct Command {
   std::string text() const {
     std::string s = op == OP_CONV ? "conv" : op == OP_DWC ? "dwc" : op == OP_MM ? "mm" : "mark";
     for (auto &f : fields_of(op))
-      if (f.first[0] != '.' && get(f.first.c_str())) s += " " + f.first + "=" + std::to_string(get(f.first.c_str()));
+      if (f.first[0] != '.' && get(f.first.c_str()))
+        s += " " + f.first + "=" + std::to_string(get(f.first.c_str()));
     return s + " (after " + std::to_string(wait) + ")";
   }
 };
@@ -171,20 +172,24 @@ struct Model {
 
   int64_t windows() {
     bool dwc = c->op == OP_DWC;
-    int64_t ny = get("ny"), nx = get("nx"), ky = get("ky"), kx = get("kx"), kc = dwc ? 1 : get("kc"), n = get("n");
+    int64_t ny = get("ny"), nx = get("nx"), ky = get("ky"), kx = get("kx"),
+            kc = dwc ? 1 : get("kc"), n = get("n");
     int64_t taps = dwc && !get("taps") ? 3 : 1, passes = (kx + taps - 1) / taps;
-    int64_t in = get("in"), in_y = get("in_y"), in_x = get("in_x"), k_y = get("k_y"), k_x = get("k_x");
+    int64_t in = get("in"), in_y = get("in_y"), in_x = get("in_x"), k_y = get("k_y"),
+            k_x = get("k_x");
     int64_t k_c = get("k_c"), h = get("h"), w = get("w"), wt = get("wt");
     bool u8 = get("u8");
     int64_t zero = number((uint8_t)get("zero"), u8);
     for (int64_t b = 0; b < kc; b++)
       for (int64_t i = 0; i < ky; i++)
         for (int64_t j = 0; j < passes * taps; j++) {
-          int64_t tile = dwc ? wt + (i * passes * taps + j) * N : wt + ((b * ky + i) * kx + j) * N * N;
+          int64_t tile =
+              dwc ? wt + (i * passes * taps + j) * N : wt + ((b * ky + i) * kx + j) * N * N;
           int64_t lanes = dwc ? n : b == kc - 1 ? get("k_tail") : N;
           std::vector<int64_t> weights((size_t)(N * N));
           for (int64_t o = 0; o < (dwc ? 1 : n); o++)
-            for (int64_t l = 0; l < N; l++) weights[(size_t)(o * N + l)] = (int8_t)input(tile + o * N + l);
+            for (int64_t l = 0; l < N; l++)
+              weights[(size_t)(o * N + l)] = (int8_t)input(tile + o * N + l);
           if (j >= kx) continue;
           for (int64_t y = 0; y < ny; y++)
             for (int64_t x = 0; x < nx; x++) {
@@ -210,8 +215,10 @@ struct Model {
     int64_t par = get("par"), n = get("n");
     for (int64_t i = 0; i < 32 + 8 * n; i++) input(par + i);
     int64_t zero = bytes(par, 2, true), lo = bytes(par + 2, 2, true), hi = bytes(par + 4, 2, true);
-    int64_t ma = bytes(par + 8, 4, true), mb = bytes(par + 12, 4, true), shift = bytes(par + 16, 1, false);
-    int64_t za = bytes(par + 18, 2, true), zb = bytes(par + 20, 2, true), zy = bytes(par + 22, 2, true);
+    int64_t ma = bytes(par + 8, 4, true), mb = bytes(par + 12, 4, true),
+            shift = bytes(par + 16, 1, false);
+    int64_t za = bytes(par + 18, 2, true), zb = bytes(par + 20, 2, true),
+            zy = bytes(par + 22, 2, true);
     int64_t lo2 = bytes(par + 24, 2, true), hi2 = bytes(par + 26, 2, true);
     bool r_u8 = bytes(par + 17, 1, false) & 1;
     for (int64_t y = 0; y < ny; y++)
@@ -220,7 +227,8 @@ struct Model {
           int64_t offset = y * get("out_y") + x * get("out_x") + o, e = par + 32 + 8 * o;
           int32_t sum = acc.at((size_t)((get("acc") + y * nx + x) * N + o));
           int32_t a = (int32_t)((uint32_t)sum + (uint32_t)bytes(e, 4, true));
-          int64_t v = clamp(rescale(a, bytes(e + 4, 3, false), bytes(e + 7, 1, false)) + zero, lo, hi);
+          int64_t v =
+              clamp(rescale(a, bytes(e + 4, 3, false), bytes(e + 7, 1, false)) + zero, lo, hi);
           if (get("residual")) {
             c->residuals.push_back((uint32_t)(get("res") + offset));
             int64_t r = number(spm.at((size_t)(get("res") + offset)), r_u8);
@@ -252,16 +260,21 @@ inline uint64_t duration(const Command &c) {
   if (c.op == OP_MARK) return 2;
   bool mm = c.op == OP_MM, dwc = c.op == OP_DWC;
   int64_t n = c.get("n"), ny = c.get("ny"), nx = mm ? 1 : c.get("nx"), kx = mm ? 1 : c.get("kx");
-  int64_t ky = mm ? 1 : c.get("ky"), kc = dwc ? 1 : c.get("kc"), taps = dwc && !c.get("taps") ? 3 : 1;
+  int64_t ky = mm ? 1 : c.get("ky"), kc = dwc ? 1 : c.get("kc"),
+          taps = dwc && !c.get("taps") ? 3 : 1;
   int64_t at = 0; // the cycle before the first word of the present tile may go out
   int64_t end = 0;
   for (int64_t b = 0; b < kc; b++)
     for (int64_t i = 0; i < ky; i++)
       for (int64_t j = 0; j < kx; j += taps) {
-        int64_t lines = dwc ? taps : !c.get("transposed") || !mm ? n : b == kc - 1 ? c.get("k_tail") : N;
+        int64_t lines = dwc                           ? taps
+                        : !c.get("transposed") || !mm ? n
+                        : b == kc - 1                 ? c.get("k_tail")
+                                                      : N;
         int64_t words = nx;
         if (taps == 3) {
-          int64_t lead = c.get("w") ? std::min<int64_t>(2, std::max<int64_t>(0, c.get("pad_l") - j)) : 0;
+          int64_t lead =
+              c.get("w") ? std::min<int64_t>(2, std::max<int64_t>(0, c.get("pad_l") - j)) : 0;
           words = c.get("sx") * (nx - 1) + 3 - lead;
         }
         int64_t begin = std::max(end, at + lines + 1);

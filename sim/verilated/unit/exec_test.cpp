@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // wick_exec against a plain model of docs/isa.md, with a scratchpad that denies grants at random.
 //
-//   exec_test [random commands [seed]]   directed corners, durations, random commands; exit 0 when good
+//   exec_test [random commands [seed]]   directed corners, durations, random commands; exit 0:
+//                                        all is good
 //   exec_test --peak                     utilisation of the two reference convolutions
 //   exec_test --speed                    simulated cycles per second of a busy array
 //
@@ -17,7 +18,7 @@
 #include "exec_figures.h"
 #include "exec_timing.h"
 
-// ---- checks --------------------------------------------------------------------------------------
+// ---- checks ------------------------------------------------------------------------------------
 int failures;
 
 void show(const std::vector<Command> &list) {
@@ -25,8 +26,8 @@ void show(const std::vector<Command> &list) {
 }
 
 // Runs commands on machine and model, compares memories and events.
-bool check(Machine &dut, std::vector<Command> &list, const std::vector<uint8_t> &memory, const char *what,
-           Result *result) {
+bool check(Machine &dut, std::vector<Command> &list, const std::vector<uint8_t> &memory,
+           const char *what, Result *result) {
   Model model(memory);
   model.acc = dut.acc;
   std::vector<bool> readable(SPM);
@@ -50,10 +51,12 @@ bool check(Machine &dut, std::vector<Command> &list, const std::vector<uint8_t> 
   dut.readable = nullptr;
   bool good = !r.error && r.macs == macs && r.acc_reads == acc_reads && r.acc_writes == acc_writes;
   if (!good) {
-    printf("%s: error %d (%d, command %u), macs %llu of %llu, reads %llu of %llu, writes %llu of %llu\n", what,
-           r.error, r.code, r.index, (unsigned long long)r.macs, (unsigned long long)macs,
-           (unsigned long long)r.acc_reads, (unsigned long long)acc_reads,
-           (unsigned long long)r.acc_writes, (unsigned long long)acc_writes);
+    printf(
+        "%s: error %d (%d, command %u), macs %llu of %llu, reads %llu of %llu, writes %llu of "
+        "%llu\n",
+        what, r.error, r.code, r.index, (unsigned long long)r.macs, (unsigned long long)macs,
+        (unsigned long long)r.acc_reads, (unsigned long long)acc_reads,
+        (unsigned long long)r.acc_writes, (unsigned long long)acc_writes);
     show(list);
   }
   for (uint32_t a = 0; a < SPM && good; a++) {
@@ -104,8 +107,11 @@ void compare_timing(const std::vector<Command> &list, const Result &r) {
     done.push_back(t.done);
     same = same && t.done == (int64_t)r.done[i] - origin && t.start == (int64_t)r.start[i] - origin;
     if (getenv("EXEC_TIMING") && (t.done != (int64_t)r.done[i] - origin)) {
-      for (size_t k = 0; k <= i; k++) printf("  %s: %d %d\n", list[k].text().c_str(), (int)(r.start[k] - origin), (int)(r.done[k]-origin));
-      printf("start %d not %d, done %d not %d\n", (int)t.start, (int)(r.start[i] - origin), (int)t.done, (int)(r.done[i]-origin));
+      for (size_t k = 0; k <= i; k++)
+        printf("  %s: %d %d\n", list[k].text().c_str(), (int)(r.start[k] - origin),
+               (int)(r.done[k] - origin));
+      printf("start %d not %d, done %d not %d\n", (int)t.start, (int)(r.start[i] - origin),
+             (int)t.done, (int)(r.done[i] - origin));
       exit(1);
     }
   }
@@ -122,17 +128,19 @@ void test_random(Machine &dut, int count) {
     std::vector<uint8_t> memory = draw_memory();
     std::vector<Command> list;
     int64_t length = draw(1, 10);
-    for (int64_t k = 0; k < length; k++) list.push_back(draw_legal(draw_op(15), memory, !chance(10)));
+    for (int64_t k = 0; k < length; k++)
+      list.push_back(draw_legal(draw_op(15), memory, !chance(10)));
     dut.deny = chance(30) ? 0 : (int)draw(1, 70);
     dut.mark_deny = chance(50) ? 0 : 80;
     Result r;
-    if (check(dut, list, memory, "random", &r) && !dut.deny && !dut.mark_deny) compare_timing(list, r);
+    if (check(dut, list, memory, "random", &r) && !dut.deny && !dut.mark_deny)
+      compare_timing(list, r);
     dut.mark_deny = 0;
     i += (int)length;
   }
   dut.deny = 0;
 }
-// ---- directed ------------------------------------------------------------------------------------
+// ---- directed -----------------------------------------------------------------------------------
 void fill_accumulators(Machine &dut);
 
 void expect_error(Machine &dut, Command c, int code, const char *what) {
@@ -148,7 +156,8 @@ void expect_error(Machine &dut, Command c, int code, const char *what) {
   }
   dut.clear();
   Model model(memory);
-  std::vector<Command> good{conv({{"in", 0}, {"wt", 1024}, {"ny", 3}, {"drain", 1}, {"out", 8192}})};
+  std::vector<Command> good{
+      conv({{"in", 0}, {"wt", 1024}, {"ny", 3}, {"drain", 1}, {"out", 8192}})};
   check(dut, good, memory, "after an error");
   fill_accumulators(dut);
 }
@@ -213,7 +222,8 @@ void test_errors(Machine &dut) {
   expect_error(dut, conv({{"wt", SPM - N}}), Range, "wt");
   expect_error(dut, conv({{"par", SPM - N}, {"drain", 1}}), Range, "par");
   expect_error(dut, conv({{"out", SPM - N + 1}, {"drain", 1}}), Range, "out");
-  expect_error(dut, conv({{"out", 0}, {"ny", 2}, {"out_y", SPM - 1}, {"drain", 1}}), Range, "out_y");
+  expect_error(dut, conv({{"out", 0}, {"ny", 2}, {"out_y", SPM - 1}, {"drain", 1}}), Range,
+               "out_y");
   expect_error(dut, conv({{"res", SPM - 1}, {"residual", 1}, {"drain", 1}}), Range, "res");
   if (ACC <= 4096) {
     expect_error(dut, conv({{"acc", ACC - 1}, {"ny", 2}}), Range, "acc");
@@ -238,10 +248,11 @@ void test_directed(Machine &dut) {
     std::vector<uint8_t> memory = draw_memory();
     uint32_t par = make_record(memory, 20);
     int64_t blocks = (21 + N - 1) / N;
-    std::vector<Command> first{conv({{"in", 5}, {"in_x", 6}, {"in_y", 2 * 3 * 29}, {"k_y", 3 * 29}, {"ky", 7},
-                                     {"k_c", N}, {"kc", blocks}, {"k_tail", 21 - (blocks - 1) * N},
-                                     {"ny", 5}, {"nx", 11}, {"sy", 2}, {"sx", 2}, {"wt", 4096},
-                                     {"out", 30001}, {"out_y", 11 * N}, {"drain", 1}, {"par", par}})};
+    std::vector<Command> first{conv({{"in", 5}, {"in_x", 6}, {"in_y", 2 * 3 * 29}, {"k_y", 3 * 29},
+                                     {"ky", 7}, {"k_c", N}, {"kc", blocks},
+                                     {"k_tail", 21 - (blocks - 1) * N}, {"ny", 5}, {"nx", 11},
+                                     {"sy", 2}, {"sx", 2}, {"wt", 4096}, {"out", 30001},
+                                     {"out_y", 11 * N}, {"drain", 1}, {"par", par}})};
     check(dut, first, memory, "first layer");
     // Padding on all sides, zero point, u8; every stride and dilation.
     for (int64_t s = 1; s <= 3; s++) {
@@ -249,12 +260,13 @@ void test_directed(Machine &dut) {
         memory = draw_memory();
         par = make_record(memory, 17);
         int64_t hw = 9, out = (hw + 2 * d - 2 * d - 1) / s + 1;
-        std::vector<Command> list{conv({{"in", 2000 - d * (hw + 1) * N}, {"in_x", s * N}, {"in_y", s * hw * N},
-                                        {"k_x", d * N}, {"k_y", d * hw * N}, {"ky", 3}, {"kx", 3},
-                                        {"ny", out}, {"nx", out}, {"pad_t", d}, {"pad_l", d}, {"h", hw},
-                                        {"w", hw}, {"sy", s}, {"sx", s}, {"dy", d}, {"dx", d},
-                                        {"zero", 131}, {"u8", 1}, {"wt", 16384}, {"out", 40000 - 1},
-                                        {"out_y", out * N}, {"drain", 1}, {"par", par}})};
+        std::vector<Command> list{conv({{"in", 2000 - d * (hw + 1) * N}, {"in_x", s * N},
+                                        {"in_y", s * hw * N}, {"k_x", d * N}, {"k_y", d * hw * N},
+                                        {"ky", 3}, {"kx", 3}, {"ny", out}, {"nx", out},
+                                        {"pad_t", d}, {"pad_l", d}, {"h", hw}, {"w", hw}, {"sy", s},
+                                        {"sx", s}, {"dy", d}, {"dx", d}, {"zero", 131}, {"u8", 1},
+                                        {"wt", 16384}, {"out", 40000 - 1}, {"out_y", out * N},
+                                        {"drain", 1}, {"par", par}})};
         check(dut, list, memory, "padding");
       }
     }
@@ -263,18 +275,21 @@ void test_directed(Machine &dut) {
     par = make_record(memory, 16);
     std::vector<Command> chain;
     for (int64_t i = 0; i < 12; i++) {
-      chain.push_back(conv({{"in", 100 * i}, {"wt", 2048 + N * i}, {"n", 1 + i % 3}, {"ny", 2 - i % 2},
-                            {"taps", 1}, {"accumulate", i > 0}, {"drain", i == 11}, {"par", par},
-                            {"out", 20000}}, i % 2 ? OP_CONV : OP_DWC));
+      chain.push_back(conv({{"in", 100 * i}, {"wt", 2048 + N * i}, {"n", 1 + i % 3},
+                            {"ny", 2 - i % 2}, {"taps", 1}, {"accumulate", i > 0},
+                            {"drain", i == 11}, {"par", par}, {"out", 20000}},
+                           i % 2 ? OP_CONV : OP_DWC));
     }
     check(dut, chain, memory, "chain");
     // Depthwise 3 x 3 of 28 columns, and what it keeps the array busy.
     memory = draw_memory();
     par = make_record(memory, 16);
-    std::vector<Command> depthwise{
-        conv({{"in", 8192 - 29 * N}, {"in_x", N}, {"in_y", 28 * N}, {"k_x", N}, {"k_y", 28 * N}, {"ky", 3},
-              {"kx", 3}, {"ny", 5}, {"nx", 28}, {"pad_t", 1}, {"pad_l", 1}, {"h", 28}, {"w", 28},
-              {"wt", 0}, {"out", 0x8000}, {"out_y", 28 * N}, {"drain", 1}, {"par", par}}, OP_DWC)};
+    std::vector<Command> depthwise{conv({{"in", 8192 - 29 * N}, {"in_x", N}, {"in_y", 28 * N},
+                                         {"k_x", N}, {"k_y", 28 * N}, {"ky", 3}, {"kx", 3},
+                                         {"ny", 5}, {"nx", 28}, {"pad_t", 1}, {"pad_l", 1},
+                                         {"h", 28}, {"w", 28}, {"wt", 0}, {"out", 0x8000},
+                                         {"out_y", 28 * N}, {"drain", 1}, {"par", par}},
+                                        OP_DWC)};
     check(dut, depthwise, memory, "depthwise");
     // Saturated inputs and weights of both signs.
     for (int64_t a : {-128, 127})
@@ -283,10 +298,11 @@ void test_directed(Machine &dut) {
           memory = draw_memory();
           for (int i = 0; i < 16384; i++) memory[(size_t)i] = (uint8_t)(i < 8192 ? a : b);
           par = make_record(memory, 20);
-          std::vector<Command> mm{conv({{"in", 0}, {"in_y", 64}, {"ny", 4}, {"kc", 2}, {"zero", -a}, {"u8", u8},
-                                        {"wt", 8192}, {"w_r", N}, {"w_c", N * N}, {"w_zero", -b},
-                                        {"w_u8", u8}, {"out", 20000}, {"out_y", N}, {"drain", 1},
-                                        {"par", par}, {"accumulate", 0}}, OP_MM)};
+          std::vector<Command> mm{conv({{"in", 0}, {"in_y", 64}, {"ny", 4}, {"kc", 2}, {"zero", -a},
+                                        {"u8", u8}, {"wt", 8192}, {"w_r", N}, {"w_c", N * N},
+                                        {"w_zero", -b}, {"w_u8", u8}, {"out", 20000}, {"out_y", N},
+                                        {"drain", 1}, {"par", par}, {"accumulate", 0}},
+                                       OP_MM)};
           check(dut, mm, memory, "extremes");
         }
   }
@@ -313,9 +329,12 @@ int main(int argc, char **argv) {
   test_random(dut, count);
   std::sort(timing_errors.begin(), timing_errors.end());
   if (!timing_errors.empty()) {
-    printf("exec_timing.h: %lld of %lld sequences exact, median error %.2f %%, p95 %.2f %%, %lld to %+lld cycles\n",
-           (long long)exact, (long long)sequences, timing_errors[timing_errors.size() / 2],
-           timing_errors[timing_errors.size() * 95 / 100], (long long)worst_ahead, (long long)worst_behind);
+    printf(
+        "exec_timing.h: %lld of %lld sequences exact, median error %.2f %%, p95 %.2f %%, %lld to "
+        "%+lld cycles\n",
+        (long long)exact, (long long)sequences, timing_errors[timing_errors.size() / 2],
+        timing_errors[timing_errors.size() * 95 / 100], (long long)worst_ahead,
+        (long long)worst_behind);
   }
 #if VM_COVERAGE
   dut.context->coveragep()->write("coverage.dat");

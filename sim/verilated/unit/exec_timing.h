@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When commands that follow each other start, compute and retire, when no port waits: the recursion
-// that a timing model of the execute engine needs. Exact, but for what meets in stage D: records and
-// pixels at the one port, array and drain at one bank of accumulators, each worth a cycle then.
+// that a timing model of the execute engine needs. Exact, but for what meets in stage D: records
+// and pixels at the one port, array and drain at one bank of accumulators, each worth a cycle then.
 #ifndef WICK_EXEC_TIMING_H
 #define WICK_EXEC_TIMING_H
 
@@ -18,7 +18,8 @@ class Timing {
     if (c.op == OP_MARK) return mark(earliest);
     bool mm = c.op == OP_MM, dwc = c.op == OP_DWC;
     int64_t n = c.get("n"), ny = c.get("ny"), nx = mm ? 1 : c.get("nx"), kx = mm ? 1 : c.get("kx");
-    int64_t ky = mm ? 1 : c.get("ky"), kc = dwc ? 1 : c.get("kc"), taps = dwc && !c.get("taps") ? 3 : 1;
+    int64_t ky = mm ? 1 : c.get("ky"), kc = dwc ? 1 : c.get("kc"),
+            taps = dwc && !c.get("taps") ? 3 : 1;
 
     // Start: stage W has asked for its last line, M has taken the command before.
     t.start = std::max({earliest, start_ + 1, line_ + 1, load_ + 1});
@@ -30,10 +31,14 @@ class Timing {
     for (int64_t b = 0; b < kc; b++)
       for (int64_t i = 0; i < ky; i++)
         for (int64_t j = 0; j < kx; j += taps) {
-          int64_t lines = dwc ? taps : !mm || !c.get("transposed") ? n : b == kc - 1 ? c.get("k_tail") : N;
+          int64_t lines = dwc                           ? taps
+                          : !mm || !c.get("transposed") ? n
+                          : b == kc - 1                 ? c.get("k_tail")
+                                                        : N;
           int64_t words = nx;
           if (taps == 3) {
-            int64_t lead = c.get("w") ? std::min<int64_t>(2, std::max<int64_t>(0, c.get("pad_l") - j)) : 0;
+            int64_t lead =
+                c.get("w") ? std::min<int64_t>(2, std::max<int64_t>(0, c.get("pad_l") - j)) : 0;
             words = c.get("sx") * (nx - 1) + 3 - lead;
           }
           line_ = std::max(line_, take_) + lines;  // W: behind the first word of the tile before
@@ -45,7 +50,8 @@ class Timing {
     // D: the record is fetched when the drain before has begun, and its buffer is free.
     head_ = std::max(load_ + 1, drain_ + 1);
     int64_t record = head_ + 1;
-    if (c.get("drain")) record = std::max(record, written_[parity_] + 1) + 32 / N + (8 * n + N - 1) / N;
+    if (c.get("drain"))
+      record = std::max(record, written_[parity_] + 1) + 32 / N + (8 * n + N - 1) / N;
     drain_ = std::max({record, summed, issued_ + 1, marked_});
     if (!c.get("drain")) {
       drain_ = std::max(drain_, done_);

@@ -70,7 +70,9 @@ class Memory {
   Answer *Response() { return Head(&responses_, &response_held_); }
   void PopRead() { beats_.pop_front(), read_held_ = false; }
   void PopResponse() { responses_.pop_front(), response_held_ = false; }
-  bool Idle() const { return pending_.empty() && beats_.empty() && responses_.empty() && open_.empty(); }
+  bool Idle() const {
+    return pending_.empty() && beats_.empty() && responses_.empty() && open_.empty();
+  }
   uint64_t Answers() const { return answers_; }
 
   void Tick() {
@@ -87,13 +89,17 @@ class Memory {
     return &queue->front();
   }
   uint64_t Latency() { return options_.random ? 1 + rng_() % 60 : options_.latency; }
-  bool Failed() { return static_cast<int64_t>(answers_++) == options_.error_at && !options_.silent; }
+  bool Failed() {
+    return static_cast<int64_t>(answers_++) == options_.error_at && !options_.silent;
+  }
   bool Silent() const {
-    return options_.silent && options_.error_at >= 0 && static_cast<int64_t>(answers_) >= options_.error_at;
+    return options_.silent && options_.error_at >= 0 &&
+           static_cast<int64_t>(answers_) >= options_.error_at;
   }
   Answer BeatOf(Burst *b, uint64_t visible) {
     Answer a{visible, b->id, b->sent + 1 == b->beats, Failed(), std::vector<uint8_t>(bus_)};
-    for (uint32_t i = 0; i < bus_; i++) a.data[i] = bytes[(b->address + b->sent * bus_ + i) % bytes.size()];
+    for (uint32_t i = 0; i < bus_; i++)
+      a.data[i] = bytes[(b->address + b->sent * bus_ + i) % bytes.size()];
     b->sent++;
     return a;
   }
@@ -116,7 +122,8 @@ class Memory {
     if (b->is_write) {
       responses_.push_back({now_ + 1 + rng_() % 20, b->id, true, Failed(), {}});
       for (size_t k = responses_.size() - 1; k > 0; k--)  // in order
-        if (responses_[k].visible < responses_[k - 1].visible) responses_[k].visible = responses_[k - 1].visible;
+        if (responses_[k].visible < responses_[k - 1].visible)
+          responses_[k].visible = responses_[k - 1].visible;
       pending_.erase(pending_.begin() + static_cast<long>(i));
       return;
     }
@@ -137,11 +144,13 @@ class Memory {
       uint64_t start = std::max(free_at_, b.ready * num);
       free_at_ = start + b.beats * cost;
       if (b.is_write) {
-        responses_.push_back({ceil_div(free_at_) + options_.write_latency, b.id, true, Failed(), {}});
+        responses_.push_back(
+            {ceil_div(free_at_) + options_.write_latency, b.id, true, Failed(), {}});
         continue;
       }
       b.sent = 0;
-      for (uint32_t j = 0; j < b.beats; j++) beats_.push_back(BeatOf(&b, ceil_div(start + (j + 1) * cost)));
+      for (uint32_t j = 0; j < b.beats; j++)
+        beats_.push_back(BeatOf(&b, ceil_div(start + (j + 1) * cost)));
     }
   }
 
@@ -168,9 +177,21 @@ struct Result {
 class Bench {
  public:
   enum { kQueueCounters = 10 };
-  enum { kStatus = 0x10, kError = 0x14, kBase = 0x18, kCount = 0x1c, kMarkBase = 0x20, kIrq = 0x24,
-         kTimeout = 0x28, kSelect = 0x2c, kLow = 0x30, kHigh = 0x34, kDoneSelect = 0x38, kDone = 0x3c,
-         kControl = 0x0c };
+  enum {
+    kStatus = 0x10,
+    kError = 0x14,
+    kBase = 0x18,
+    kCount = 0x1c,
+    kMarkBase = 0x20,
+    kIrq = 0x24,
+    kTimeout = 0x28,
+    kSelect = 0x2c,
+    kLow = 0x30,
+    kHigh = 0x34,
+    kDoneSelect = 0x38,
+    kDone = 0x3c,
+    kControl = 0x0c
+  };
 
   Bench(const MachineKeys &keys, int rand_reset, int seed)
       : keys_(keys), memory(keys.bus, 1 << 20) {
@@ -221,7 +242,8 @@ class Bench {
     while (address || data) {
       top->s_axil_awvalid_i = address && (!data || cycle_ % 3);  // data sometimes comes first
       top->s_axil_wvalid_i = data && (!address || cycle_ % 2);
-      bool a = top->s_axil_awvalid_i && top->s_axil_awready_o, d = top->s_axil_wvalid_i && top->s_axil_wready_o;
+      bool a = top->s_axil_awvalid_i && top->s_axil_awready_o,
+           d = top->s_axil_wvalid_i && top->s_axil_wready_o;
       Cycle();
       address &= !a, data &= !d;
     }
@@ -315,15 +337,19 @@ class Bench {
   };
   void Stable(const char *channel, Held *h, bool valid, bool ready, std::vector<uint64_t> payload) {
     if (h->waiting && !valid) Fail(std::string(channel) + " valid taken back");
-    if (h->waiting && valid && payload != h->payload) Fail(std::string(channel) + " payload changed");
+    if (h->waiting && valid && payload != h->payload)
+      Fail(std::string(channel) + " payload changed");
     h->waiting = valid && !ready;
     h->payload = std::move(payload);
   }
-  void CheckRequest(const char *channel, uint32_t address, uint32_t beats, uint32_t size, uint32_t burst) {
+  void CheckRequest(const char *channel, uint32_t address, uint32_t beats, uint32_t size,
+                    uint32_t burst) {
     uint32_t bytes = beats * keys_.bus;
     if (address % keys_.bus) Fail(std::string(channel) + " address");
-    if (address / 4096 != (address + bytes - 1) / 4096) Fail(std::string(channel) + " crosses 4 KiB");
-    if (address / keys_.burst != (address + bytes - 1) / keys_.burst) Fail(std::string(channel) + " longer than a burst");
+    if (address / 4096 != (address + bytes - 1) / 4096)
+      Fail(std::string(channel) + " crosses 4 KiB");
+    if (address / keys_.burst != (address + bytes - 1) / keys_.burst)
+      Fail(std::string(channel) + " longer than a burst");
     if (1u << size != keys_.bus || burst != 1) Fail(std::string(channel) + " size or kind");
   }
   void Take() {
@@ -356,7 +382,8 @@ class Bench {
       uint32_t beats = top->m_axi_arlen_o + 1u, id = top->m_axi_arid_o;
       CheckRequest("AR", top->m_axi_araddr_o, beats, top->m_axi_arsize_o, top->m_axi_arburst_o);
       if (id > keys_.load_channels) Fail("AR id");
-      if (++flight_[id] > keys_.bursts && id) Fail("more read bursts than the channel may keep in flight");
+      if (++flight_[id] > keys_.bursts && id)
+        Fail("more read bursts than the channel may keep in flight");
       memory.Read(id, top->m_axi_araddr_o, beats);
     }
     if (top->m_axi_awvalid_o && top->m_axi_awready_i) {

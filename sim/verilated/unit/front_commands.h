@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of isa.def as bits, the counters of regs.def and the keys of a machine file, for tests
-// that drive the RTL without the assembler.
+// The commands of isa.def as bits, the counters of regs.def and the keys of a machine file, for
+// tests that drive the RTL without the assembler.
 #ifndef WICK_SIM_VERILATED_UNIT_FRONT_COMMANDS_H
 #define WICK_SIM_VERILATED_UNIT_FRONT_COMMANDS_H
 
@@ -77,7 +77,8 @@ inline void SetField(Command *c, const std::string &name, uint64_t value) {
 inline uint64_t GetField(const Command &c, const std::string &name) {
   FieldPlace p = GetTables().fields.at(name);
   uint64_t v = 0;
-  for (int i = 0; i < p.bits; i++) v |= static_cast<uint64_t>(c[(p.lsb + i) / 8] >> (p.lsb + i) % 8 & 1) << i;
+  for (int i = 0; i < p.bits; i++)
+    v |= static_cast<uint64_t>(c[(p.lsb + i) / 8] >> (p.lsb + i) % 8 & 1) << i;
   return v;
 }
 

@@ -84,10 +84,12 @@ static void refuse_hazard(checker *k, wk_space space, wk_access access, const ch
   wk_str who = {0};
   describe(k, other, &who);
   refuse(k, field,
-         "%s %s 0x%" PRIx64 " to 0x%" PRIx64 ", which %s %s and which may not have retired: a wait "
+         "%s %s 0x%" PRIx64 " to 0x%" PRIx64
+         ", which %s %s and which may not have retired: a wait "
          "for %s:%" PRIu32 " is missing",
          access == WK_ACCESS_READ ? "reads" : "writes", space_names[space], from, from + length - 1,
-         who.s, other_writes ? "writes" : "reads", wk_isa_queue_name((int)o->c.queue), o->ordinal + 1);
+         who.s, other_writes ? "writes" : "reads", wk_isa_queue_name((int)o->c.queue),
+         o->ordinal + 1);
   wk_str_free(&who);
 }
 
@@ -187,8 +189,10 @@ static bool look_at(checker *k, wk_space space, wk_access access, const char *fi
   if (other != WK_NOBODY) {
     refuse_hazard(k, space, access, field, from, length, other, writes);
   } else if (access == WK_ACCESS_READ && cell->writer == WK_NOBODY && space != WK_SPACE_MEMORY) {
-    refuse(k, field, "reads %s 0x%" PRIx64 " to 0x%" PRIx64 "; 0x%" PRIx64
-           " is one that no command has written", space_names[space], from, from + length - 1, address);
+    refuse(k, field,
+           "reads %s 0x%" PRIx64 " to 0x%" PRIx64 "; 0x%" PRIx64
+           " is one that no command has written",
+           space_names[space], from, from + length - 1, address);
   }
   return !k->status;
 }
@@ -264,7 +268,8 @@ static bool are_apart(int64_t rows, int64_t row_step, int64_t columns, int64_t s
   return true;
 }
 
-/* The output takes the place of the residual, byte by byte. Residuals are read some pixels ahead. */
+/* The output takes the place of the residual, byte by byte. Residuals are read some pixels
+ * ahead. */
 static bool is_replaced_residual(const checker *k, const char *field) {
   const wk_isa_command *c = &k->commands[k->now].c;
 #define IS_REPLACED(C, rows, columns, step)                                                      \
@@ -293,7 +298,8 @@ static void use_run(void *context, wk_space space, wk_access access, const char 
   else use_bytes(k, space, access, field, from, length);
 }
 
-/* ---- first pass: cells ------------------------------------------------------------------------- */
+/* ---- first pass: cells -------------------------------------------------------------------------
+ */
 
 static uint64_t divisor(uint64_t a, uint64_t b) {
   while (b) {

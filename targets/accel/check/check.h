@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The static checker of command streams. What it accepts runs to its end on every machine of the
- * description, whatever the depth of the queues and the latency of the memory, and always gives the same
- * memory:
+ * description, whatever the depth of the queues and the latency of the memory, and always gives
+ * the same memory:
  *
  *   - every command is well formed and stays within scratchpad, accumulators and tables;
  *   - waits refer to earlier commands only, so the oldest command that has not retired can go on;
@@ -20,9 +20,9 @@
 #include "targets/accel/isa/stream.h"
 
 /* s is finished (wk_stream_finish); m has its hardware and may have another memory. NULL: the
- * stream is good. Otherwise the first fault in stream order, with the command's index, name, line and
- * field, and for a hazard the other command and the wait that is missing. *waits, unless NULL, is set
- * for a good stream: the waits of all commands. */
+ * stream is good. Otherwise the first fault in stream order, with the command's index, name,
+ * line and field, and for a hazard the other command and the wait that is missing. *waits,
+ * unless NULL, is set for a good stream: the waits of all commands. */
 wk_status wk_check(const wk_stream *s, const wk_machine *m, uint64_t *waits) WK_MUST_CHECK;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sets of whole numbers between bounds, as bits. A command of a few fields may name a byte some
- * thousand million times over; as a set, what it names is made in as many steps as it has fields. */
+ * thousand million times over; as a set, what it names is made in as many steps as it has
+ * fields. */
 #ifndef WICK_ACCEL_PLACES_H
 #define WICK_ACCEL_PLACES_H
 

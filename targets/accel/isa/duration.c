@@ -12,7 +12,7 @@ static uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 /* The tiles of a command in their order. */
 typedef struct {
   uint64_t kc, ky, kx, taps, ny, lines, last_lines; /* last_lines: of tiles of the last block */
-  uint64_t row;                                     /* words of a row; with three taps, without lead */
+  uint64_t row; /* words of a row; with three taps, without lead */
   uint64_t pad_l;                                   /* 0 where nothing is left out */
 } work;
 

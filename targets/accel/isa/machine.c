@@ -180,8 +180,10 @@ wk_status wk_machine_relations(const wk_machine *m, int *key) {
   *key = WK_KEY_dram_traffic;
   double traffic, refresh;
   if (!has_time_left(m, &traffic, &refresh))
-    return wk_error(WK_INPUT, "the memory has no time left: dram_traffic and its dram_overhead take "
-                    "%.4g %% of it, refresh %.4g %%", traffic, refresh);
+    return wk_error(WK_INPUT,
+                    "the memory has no time left: dram_traffic and its dram_overhead take "
+                    "%.4g %% of it, refresh %.4g %%",
+                    traffic, refresh);
   return NULL;
 }
 

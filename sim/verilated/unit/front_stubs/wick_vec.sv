@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for the vector engine in the test of the front end: every command retires in two cycles.
+// Stands in for the vector engine in the test of the front end: every command retires in two
+// cycles.
 /* verilator lint_off UNUSEDSIGNAL */
 /* verilator lint_off UNUSEDPARAM */
 module wick_vec #(
