@@ -20,7 +20,8 @@ const char *wk_text_shown(wk_arena *a, const char *name);
 /* The file name, without ending, that stands for the name of a tensor, here and on other systems:
  * ASCII letters, digits and "._-" stay, every other byte and a leading '.' become "%XX" as in a
  * URL. Different names have different files, and a name has the same file wherever it is written.
- * Never empty, never with a '~' unless it would exceed 200 bytes: then its end is "~" and a hash. */
+ * Never empty, never with a '~' unless it would exceed 200 bytes: then its end is "~" and a
+ * hash. */
 char *wk_text_file_name(wk_arena *a, const char *name);
 
 /* Columns of text, aligned; numbers to the right. Rows are '\t'-separated cells. */

@@ -18,9 +18,9 @@ typedef struct {
 } wk_eval_node_args;
 wk_status wk_eval_node(const wk_eval_node_args *a) WK_MUST_CHECK;
 
-/* Called after each node with its outputs (dump, profile, layer-by-layer comparison); what it writes
- * into their data is what later nodes read. A status returned ends the evaluation. depth 0 = main
- * graph. */
+/* Called after each node with its outputs (dump, profile, layer-by-layer comparison); what it
+ * writes into their data is what later nodes read. A status returned ends the evaluation. depth
+ * 0 = main graph. */
 typedef wk_status (*wk_eval_hook)(void *ctx, const wk_graph *g, const wk_node *n,
                                   const wk_tensor *in, const wk_tensor *out, int depth);
 

@@ -51,7 +51,8 @@ refuses 'unsupported: the domain as well' 4 \
 model "$(field 1 "$(node Foo x a)")$(field 1 "$(node Foo '' y)")" \
   "$(field 11 "$(value x 1 2 3)")" "$(field 12 "$(value y 1 2 3)")" >several.onnx
 err=$("$wick" compile several.onnx 2>&1)
-[[ $err == *'2 nodes are not'*$'\n  Foo-13: this operator is not known (2 nodes: the_a, the_y)' ]] &&
+want=$'\n  Foo-13: this operator is not known (2 nodes: the_a, the_y)'
+[[ $err == *'2 nodes are not'*"$want" ]] &&
   good || bad "several unsupported nodes: $err"
 err=$("$wick" compile several.onnx -v 2>&1)
 [[ $err == *'2 nodes are'*'the_a: Foo-13 (f32[2,3]): this'*'the_y: Foo-13 (): this'* ]] && good ||
@@ -80,7 +81,8 @@ refuses 'another shape than declared' 3 \
   '^wick: y: is declared \[4,5\], but its node produces f32\[2,3\]$' "$wick" compile declared.onnx
 (number 1 8; field 7 "$(field 1 "$(node Relu x y)")$(field 2 graph)$(field 11 "$(value x 1 2 3)")$(
   field 12 "$(value y 1 2 3)")") >unversioned.onnx
-refuses 'no opset' 3 'unversioned.onnx: the model does not say which opset' "$wick" compile unversioned.onnx
+refuses 'no opset' 3 'unversioned.onnx: the model does not say which opset' \
+  "$wick" compile unversioned.onnx
 printf 'id,lower,upper,size\na,0,2,64\nb,0,2,64\n\na,2,4,64\n' >twice.csv
 refuses 'an id twice' 3 "twice.csv:5: the id 'a' is that of line 2" "$wick" plan twice.csv
 refuses 'no memory' 2 "'--capacity': '0' is not allowed \(at least 1\)" \
@@ -98,7 +100,8 @@ for file in relu.onnx good.wick; do
   refuses "truncated input, $file" 3 'cut.npy: ' "$wick" run $file --input cut.npy
   refuses "missing input, $file" 5 'none.npy: ' "$wick" run $file --input none.npy
   refuses "unknown input, $file" 2 "no input 'z'" "$wick" run $file --input z=right.npy
-  refuses "too many inputs, $file" 2 'already has a file' "$wick" run $file -i right.npy -i right.npy
+  refuses "too many inputs, $file" 2 'already has a file' \
+    "$wick" run $file -i right.npy -i right.npy
 done
 
 for command in 'compile relu.onnx -q -o' 'zoo ds_cnn -o' \

@@ -11,7 +11,8 @@ npy shape.npy '<f4' 3,2
 # Inputs are checked before anything runs on them.
 for command in run 'run --target eval' compare 'compare --passes'; do
   for file in u8 f64 shape; do
-    refuses "$command, $file.npy" 3 '(: input x is f32\[2,3\] but|: axis 0 of input x has size 2) .* given$' \
+    refuses "$command, $file.npy" 3 \
+      '(: input x is f32\[2,3\] but|: axis 0 of input x has size 2) .* given$' \
       "$wick" $command relu.onnx -i $file.npy
   done
 done

@@ -61,7 +61,8 @@ refuses 'wrong shape' 3 'wrong.npy: input .* is f32.* but the calibration file h
 refuses 'wrong type' 3 'double.npy: input .* is f32.* but the calibration file has f64' \
   quantize --calibration double.npy
 refuses 'NaN' 3 'nan.npy: element 0 .* is NaN' quantize --calibration nan.npy
-refuses 'an empty folder' 3 'empty: this calibration folder has no .npy and no input_K.pb' quantize --calibration empty
+refuses 'an empty folder' 3 'empty: this calibration folder has no .npy and no input_K.pb' \
+  quantize --calibration empty
 refuses 'no folder' 5 'nowhere: cannot read' quantize --calibration nowhere
 refuses 'no data' 2 'no calibration data' quantize
 refuses 'no output' 2 'no output file' "$wick" quantize net.onnx --random 1

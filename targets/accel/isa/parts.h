@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parts: what several commands have in common, wherever each of them has the fields: the window that
- * CONV, DWC and POOL read, and the epilogue of CONV, DWC and MM. Of valid commands. */
+ * parts: what several commands have in common, wherever each of them has the fields: the window
+ * that CONV, DWC and POOL read, and the epilogue of CONV, DWC and MM. Of valid commands. */
 #ifndef WICK_ACCEL_PARTS_H
 #define WICK_ACCEL_PARTS_H
 
@@ -24,7 +24,8 @@ static inline bool wk_window_is_inside(const wk_window *w, int y, int x, int ky,
 }
 
 /* Sums, and what becomes of them: pixel (y, x) of ny * nx has the entry acc + y * nx + x; with
- * `drain`, its n bytes go to out + y * out_y + x * out_x. A row of MM is a pixel; nx = 1, out_x = 0. */
+ * `drain`, its n bytes go to out + y * out_y + x * out_x. A row of MM is a pixel: nx = 1,
+ * out_x = 0. */
 typedef struct {
   bool accumulate, drain, residual;
   int ny, nx, n;
