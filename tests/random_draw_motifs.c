@@ -167,6 +167,19 @@ static void scaled_contraction(draw *d) {
   if (draw_chance(d, 40)) draw_operator(d, WK_OP_CONV);
 }
 
+/* A contraction plus something of its size, or of less along some axes: a residual. */
+static void residual(draw *d) {
+  static const wk_op ops[] = {WK_OP_CONV, WK_OP_MATMUL, WK_OP_CONV_TRANSPOSE};
+  if (!draw_operator(d, ops[draw_int(d, 0, 2)])) return;
+  wk_value_id y = last(d);
+  if (y == WK_NONE) return;
+  const wk_type t = *draw_type(d, y);
+  int64_t dims[WK_MAX_RANK];
+  for (int i = 0; i < t.rank; i++) dims[i] = draw_chance(d, 20) ? 1 : t.dims[i];
+  y = add(d, y, draw_of_type(d, t.dtype, t.rank, dims));
+  if (draw_chance(d, 50)) draw_1(d, WK_OP_RELU, NULL, y);
+}
+
 /* One operand of a product is broadcast, along what is summed or along its rows or columns. */
 static void broadcast_product(draw *d) {
   int64_t dims[] = {draw_dim(d), draw_dim(d), draw_dim(d), draw_dim(d)}, small[3];
@@ -321,7 +334,7 @@ static void attention(draw *d) {
 void draw_motif(draw *d) {
   static void (*const motifs[])(draw *) = {
       gelu, hard_swish, smooth_gate, softmax, layer_norm, scaled_contraction, scaled_contraction,
-      broadcast_product, padded_window, around_transposes, around_transposes, around_reshapes,
+      residual, residual, broadcast_product, padded_window, around_transposes, around_transposes, around_reshapes,
       cut_and_join, attention};
   motifs[draw_int(d, 0, (int64_t)WK_COUNTOF(motifs) - 1)](d);
 }
