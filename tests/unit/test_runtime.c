@@ -231,6 +231,32 @@ static void pool_shares_out_uneven_work(void **state) {
   wick_pool_free(pool);
 }
 
+/* Waits until the other task of the job has begun, too, for some seconds at most. */
+static void meet(void *ctx, int64_t begin, int64_t end, void *scratch) {
+  _Atomic int *arrived = ctx;
+  struct timespec now, until;
+  (void)begin, (void)end, (void)scratch;
+  atomic_fetch_add(arrived, 1);
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += 20;
+  do clock_gettime(CLOCK_MONOTONIC, &now);
+  while (atomic_load(arrived) < 2 && now.tv_sec < until.tv_sec);
+  if (atomic_load(arrived) < 2) atomic_store(arrived, -10);
+}
+
+/* Job after job, both threads are at work at the same time. */
+static void pool_works_in_parallel(void **state) {
+  (void)state;
+  wick_pool *pool;
+  assert_int_equal(wick_pool_create(2, NULL, 0, &pool), WICK_OK);
+  for (int j = 0; j < 5; j++) {
+    _Atomic int arrived = 0;
+    wick_pool_run(pool, meet, &arrived, 2, 1);
+    assert_int_equal(arrived, 2);
+  }
+  wick_pool_free(pool);
+}
+
 static void pool_refuses_silly_sizes_and_dies_unused(void **state) {
   (void)state;
   wick_pool *pool;
@@ -587,6 +613,7 @@ int main(void) {
       cmocka_unit_test(pool_visits_each_index_once),
       cmocka_unit_test(many_small_jobs_follow_each_other),
       cmocka_unit_test(pool_shares_out_uneven_work),
+      cmocka_unit_test(pool_works_in_parallel),
       cmocka_unit_test(pool_refuses_silly_sizes_and_dies_unused),
       MODEL_TEST(model_says_what_it_is),
       MODEL_TEST(entries_are_found_by_shape),
