@@ -334,7 +334,7 @@ static void attention(draw *d) {
 void draw_motif(draw *d) {
   static void (*const motifs[])(draw *) = {
       gelu, hard_swish, smooth_gate, softmax, layer_norm, scaled_contraction, scaled_contraction,
-      residual, residual, broadcast_product, padded_window, around_transposes, around_transposes, around_reshapes,
-      cut_and_join, attention};
+      residual, residual, broadcast_product, padded_window, around_transposes, around_transposes,
+      around_reshapes, cut_and_join, attention};
   motifs[draw_int(d, 0, (int64_t)WK_COUNTOF(motifs) - 1)](d);
 }

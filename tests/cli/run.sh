@@ -13,7 +13,8 @@ done
 gives 'class scores' '^  top [0-9]+ \(' "$wick" run net.wick
 gives 'time' '^time min .* of 3 runs' "$wick" run net.wick --repeat 3
 gives 'profile' ' conv ' "$wick" run net.wick --profile
-gives 'profile, by operator' '^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +conv +all$' "$wick" run net.wick --profile
+gives 'profile, by operator' '^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +conv +all$' \
+  "$wick" run net.wick --profile
 gives 'profile of the evaluator' ' conv ' "$wick" run net.onnx --profile --target eval
 [[ $("$wick" run net.wick --random 1 2>&1) != $("$wick" run net.wick --random 2 2>&1) ]] &&
   good || bad 'the seed changes nothing'
