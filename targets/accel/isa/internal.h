@@ -14,7 +14,8 @@ typedef struct {
 } wk_accel_file;
 extern const wk_accel_file wk_accel_presets[];
 extern const size_t wk_accel_presets_count;
-extern const unsigned char *const wk_accel_isa_page; /* isa.md.in */
+extern const unsigned char *const wk_accel_isa_page;     /* isa.md.in */
+extern const unsigned char *const wk_accel_machine_page; /* machine.md.in */
 
 /* ---- machine keys ---------------------------------------------------------------------------- */
 
