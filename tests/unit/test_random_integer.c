@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random quantised graphs: conversion leaves nothing real, each operator stays within a step of its
  * real definition, and the CPU computes what the evaluator computes, bit for bit, on every
- * instruction set that this machine runs, and reads nothing past the end of its inputs. test_random_integer [FIRST_SEED [COUNT]] */
+ * instruction set that this machine runs, and reads nothing past the end of its inputs.
+ *   test_random_integer [FIRST_SEED [COUNT]] */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
