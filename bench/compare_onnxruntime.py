@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 
+import cli
 import peers
 
 DEFAULT = "resnet50,vgg19,mobilenet_v2,bert_base"
@@ -176,7 +177,7 @@ def bench(np, name, threads, rounds, folder):
         name = model.parent.name if model.stem == "model" else model.stem
     else:
         model = folder / f"{name}.onnx"
-    package, wick = folder / f"{name}.wick", peers.wick(BUILD)
+    package, wick = folder / f"{name}.wick", cli.wick(BUILD / "wick")
     if not package.exists() or package.stat().st_mtime < wick.stat().st_mtime:
         if model.parent == folder:
             subprocess.run([wick, "zoo", name, "-o", model], check=True, stdout=subprocess.DEVNULL)
@@ -201,11 +202,11 @@ def bench(np, name, threads, rounds, folder):
 
 
 def main():
-    parser = peers.options(__doc__)
+    parser = cli.options(__doc__)
     parser.add_argument("--models", default=DEFAULT)
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--build", default=str(peers.BUILD))
+    parser.add_argument("--build", default=str(cli.BUILD))
     parser.add_argument("--work", default="/tmp/wick-bench")
     args = parser.parse_args()
     peers.need("numpy", "onnxruntime")
@@ -223,7 +224,7 @@ def main():
             bench(np, name, threads, args.rounds, folder)
 
 
-BUILD = peers.BUILD
+BUILD = cli.BUILD
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--worker"]:
         BUILD = pathlib.Path(sys.argv[6])

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import cli
 import peers
 
 OPTIONS = "--per-channel --bias-correction"
@@ -84,7 +85,7 @@ def steps_apart(np, wick, target, model, x, folder):
 
 
 def main():
-    parser = peers.options(__doc__)
+    parser = cli.options(__doc__)
     parser.add_argument("--models", default="resnet50,mobilenet_v2")
     parser.add_argument("--samples", type=int, default=16)
     parser.add_argument("--test-samples", type=int, default=8)
@@ -93,7 +94,7 @@ def main():
     args = parser.parse_args()
     peers.need("numpy", "onnxruntime", "onnx")
     import numpy as np
-    wick, worse = peers.wick(), False
+    wick, worse = cli.wick(), False
     print(f"{'model':16} {'onnxruntime':>12} {'wick':>12}   wick's file, Wick against ONNX Runtime")
     for name in args.models.split(","):
         with tempfile.TemporaryDirectory() as tmp:

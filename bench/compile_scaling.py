@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 
-import peers
+import cli
 
 
 def varint(n):
@@ -93,16 +93,16 @@ def seconds(wick, data, folder):
 
 
 def main():
-    parser = peers.options(__doc__)
-    parser.add_argument("--wick", default=peers.BUILD / "wick", type=pathlib.Path)
+    parser = cli.options(__doc__)
+    parser.add_argument("--wick", default=cli.WICK, type=pathlib.Path)
     parser.add_argument("--nodes", default=4000, type=int)
     args = parser.parse_args()
-    peers.wick(args.wick.parent)
+    wick = cli.wick(args.wick)
     sizes = [args.nodes * k for k in (1, 2, 4)]
     print("chain     " + "".join(f"{n:>10}" for n in sizes) + "    ratios")
     with tempfile.TemporaryDirectory() as folder:
         for step in (softmax, concat, loop):
-            t = [seconds(args.wick.resolve(), model(step, n), pathlib.Path(folder)) for n in sizes]
+            t = [seconds(wick, model(step, n), pathlib.Path(folder)) for n in sizes]
             print(f"{step.__name__:10}" + "".join(f"{s:9.2f}s" for s in t) +
                   f"    {t[1] / t[0]:.1f} {t[2] / t[1]:.1f}")
 

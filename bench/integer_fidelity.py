@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 
+import cli
 import peers
 
 np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
@@ -135,7 +136,7 @@ def reference(model, feeds):
 
 def run_wick(folder, model, leaves, values, target):
     onnx.save(model, folder / "layer.onnx")
-    command = [str(peers.wick()), "run", str(folder / "layer.onnx"), "--target", target,
+    command = [str(cli.wick()), "run", str(folder / "layer.onnx"), "--target", target,
                "--output-dir", str(folder / "out")]
     for i, name in enumerate(leaves):
         np.save(folder / f"in{i}.npy", values[name])
@@ -276,14 +277,14 @@ def check(path, target, verbose):
 
 
 def main():
-    parser = peers.options(__doc__)
+    parser = cli.options(__doc__)
     parser.add_argument("folders", metavar="MODEL", nargs="+", type=pathlib.Path)
     parser.add_argument("--target", default="eval", choices=["eval", "cpu"])
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--levels", action="store_true")
     args = parser.parse_args()
     peers.need("numpy", "onnx", "onnxruntime")
-    peers.wick()
+    cli.wick()
     if args.levels:
         return 0 if all([compare_levels(f, args.target) for f in args.folders]) else 1
     return 0 if all([check(f, args.target, args.verbose) for f in args.folders]) else 1

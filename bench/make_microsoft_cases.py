@@ -8,6 +8,7 @@ quantisations, with the results it computes.
 """
 import pathlib
 
+import cli
 import peers
 
 np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
@@ -145,8 +146,8 @@ def layer_norms(out, r):
 
 
 def main():
-    parser = peers.options(__doc__)
-    parser.add_argument("--out", type=pathlib.Path, default=peers.ROOT / "tests/onnx")
+    parser = cli.options(__doc__)
+    parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
     args = parser.parse_args()
     peers.need("numpy", "onnx", "onnxruntime")
     r = Random()

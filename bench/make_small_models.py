@@ -17,6 +17,7 @@ import pathlib
 import shutil
 import tempfile
 
+import cli
 import peers
 
 np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
@@ -288,8 +289,8 @@ def quantised(model, how, **more):
 
 
 def main():
-    parser = peers.options(__doc__)
-    parser.add_argument("--out", type=pathlib.Path, default=peers.ROOT / "tests/nets")
+    parser = cli.options(__doc__)
+    parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/nets")
     out = parser.parse_args().out
     peers.need("numpy", "onnx", "onnxruntime")
     for kind in ("float", "int8", "light"):

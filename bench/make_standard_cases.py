@@ -9,6 +9,7 @@ and of ONNX Runtime where that evaluator is wrong (norms of order 1 without abso
 import functools
 import pathlib
 
+import cli
 import peers
 
 np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
@@ -119,8 +120,8 @@ def half_scales(out):
 
 
 def main():
-    parser = peers.options(__doc__)
-    parser.add_argument("--out", type=pathlib.Path, default=peers.ROOT / "tests/onnx")
+    parser = cli.options(__doc__)
+    parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
     out = parser.parse_args().out
     peers.need("numpy", "onnx", "onnxruntime")
     for cases in (empty_reductions, inverse_dft, lp_norms, half_scales):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+import cli
 import peers
 
 
@@ -41,14 +42,14 @@ def classes(np, path, inputs):
 
 
 def main():
-    parser = peers.options(__doc__)
-    parser.add_argument("--models", default=peers.ROOT.parent / "shared/models", type=pathlib.Path)
+    parser = cli.options(__doc__)
+    parser.add_argument("--models", default=cli.ROOT.parent / "shared/models", type=pathlib.Path)
     parser.add_argument("--names", default="mnist,ocr_cls")
     parser.add_argument("--count", type=int, default=1000)
     args = parser.parse_args()
     peers.need("numpy", "onnxruntime", "onnx")
     import numpy as np
-    wick = peers.wick()
+    wick = cli.wick()
     if not args.models.is_dir():
         print(f"{args.models}: no such folder", file=sys.stderr)
         sys.exit(77)

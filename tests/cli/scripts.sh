@@ -45,7 +45,8 @@ helps() {
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise} \
-  bench/{setup,coverage} $(cd tree && ls bench/*.py | grep -v '/peers.py$'); do
+  bench/{setup,coverage,accel_speed,accel_peak} \
+  $(cd tree && ls bench/*.py | grep -vE '/(cli|peers).py$'); do
   helps $script
   tells "$script, unknown option" 2 "^${script/real_/}: .*--frob" tree/$script --frob x
 done
@@ -58,6 +59,22 @@ for bench in compare_onnxruntime.py compare_quantisers.py quantised_classes.py \
   tells "$bench without the peers" 1 '^bench/.*: needs the Python packages .*: run bench/setup$' \
     python3 -S tree/bench/$bench
 done
+for bench in accel_speed accel_peak compile_scaling.py; do
+  tells "$bench, no wick" 1 '^bench/.*: there is no /nonexist: ' tree/bench/$bench --wick /nonexist
+  tells "$bench, no wick named" 1 '^bench/.*: there is no /nonexist: ' \
+    env WICK=/nonexist tree/bench/$bench
+  tells "$bench, a folder" 1 '^bench/.*: there is no /usr: ' tree/bench/$bench --wick /usr
+done
+tells 'a wick that fails' 1 '^bench/accel_speed: wick isa fails: exit status 1$' \
+  tree/bench/accel_speed --wick "$(type -P false)"
+for n in 0 -1 x 99999999999999999999; do
+  tells "accel_speed, --repeat $n" 2 "^bench/accel_speed: .*--repeat: '$n' is no whole number" \
+    tree/bench/accel_speed --repeat=$n
+done
+gives 'all of the help of accel_speed' '^scratchpad, so that the array never rests' \
+  tree/bench/accel_speed --help
+gives 'all of the help of accel_peak' '^with the functional model\. Exit status' \
+  tree/bench/accel_peak --help
 tells 'test, no expression' 2 '^scripts/test: -R needs a regular expression$' tree/scripts/test -R
 rm -f trace
 gives 'networks of the demo' "^Networks: $("$wick" zoo | awk '{print $1}' | xargs)$" \
