@@ -44,7 +44,7 @@ helps() {
 
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
-for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise} \
+for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
   bench/{setup,coverage,accel_speed,accel_peak} \
   $(cd tree && ls bench/*.py | grep -vE '/(cli|peers).py$'); do
   helps $script
