@@ -35,6 +35,7 @@ add_test(NAME golden COMMAND golden ${CMAKE_SOURCE_DIR}/tests/golden)
 foreach(lint ranks style selftest)
   add_test(NAME lint/${lint} COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/${lint})
 endforeach()
+add_test(NAME lint/equivalent COMMAND ${CMAKE_SOURCE_DIR}/bench/mutants --stale)
 
 # Parts of the accelerator's RTL against models of their own, and what Verilator says of all of it.
 if(NOT WICK_SANITIZE)

@@ -45,7 +45,7 @@ helps() {
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
-  bench/{setup,coverage,accel_speed,accel_peak} \
+  bench/{setup,coverage,mutants,accel_speed,accel_peak} \
   $(cd tree && ls bench/*.py | grep -vE '/(cli|peers).py$'); do
   helps $script
   tells "$script, unknown option" 2 "^${script/real_/}: .*--frob" tree/$script --frob x
@@ -75,6 +75,41 @@ gives 'all of the help of accel_speed' '^scratchpad, so that the array never res
   tree/bench/accel_speed --help
 gives 'all of the help of accel_peak' '^with the functional model\. Exit status' \
   tree/bench/accel_peak --help
+
+# bench/mutants: what it says when it does not run; lint/equivalent checks its list.
+for option in --only --tests; do
+  tells "mutants $option" 2 "^bench/mutants: .*$option: '\\(' is no regular expression: " \
+    tree/bench/mutants $option '('
+done
+tells 'mutants, a number' 2 "--jobs: '0' is no whole number of 1 or more$" \
+  tree/bench/mutants --jobs 0
+for option in --report --list '--show 0' '--show 3'; do # with the sources, which it reads
+  tells "mutants $option, nothing tried" 2 '^bench/mutants: nothing was tried yet in /' \
+    "$root/bench/mutants" $option --work "$tmp/none"
+  [[ ! -e none ]] && good || bad "mutants $option makes a folder"
+done
+survivor() { # a work folder in which the first fault that a run would try has survived
+  python3 - "$root" <<'EOF'
+import json, sys
+sys.path.insert(0, sys.argv[1] + "/bench")
+import pathlib
+from mutate import faults
+root = pathlib.Path(sys.argv[1])
+pathlib.Path("work").mkdir()
+with open("work/results.jsonl", "w") as out:
+    for area in faults.AREAS:
+        fault = next(faults.draw(root, area, "1"))
+        print(json.dumps({"key": fault.key(root), "result": "survived", "old": "none", "new": "no",
+                          "reach": 0, "left": []}), file=out)
+EOF
+}
+check 'survivors' survivor
+gives 'mutants --show 1' '^1\. .*no test reaches it$' \
+  bash -c "'$root/bench/mutants' --limit 0 --work work --show 1"
+for n in 0 -1 6; do
+  tells "mutants --show $n" 2 "^bench/mutants: there is no survivor $n: 5 survived$" \
+    "$root/bench/mutants" --work work --show $n
+done
 tells 'test, no expression' 2 '^scripts/test: -R needs a regular expression$' tree/scripts/test -R
 rm -f trace
 gives 'networks of the demo' "^Networks: $("$wick" zoo | awk '{print $1}' | xargs)$" \
