@@ -59,6 +59,9 @@ wk_value_id draw_2(draw *d, wk_op op, void *attrs, wk_value_id x, wk_value_id y)
 
 /* random_draw_ops.c: one draw of an operator; false when it was refused. */
 bool draw_operator(draw *d, wk_op op);
+/* Sizes of 1 to `most` parts of an axis, each of 1 or more; of an empty axis one of 0. Returns how
+ * many. */
+int64_t draw_parts(draw *d, int64_t size, int64_t *parts, int64_t most);
 /* random_draw_motifs.c: one pattern of several nodes. */
 void draw_motif(draw *d);
 

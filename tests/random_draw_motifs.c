@@ -300,9 +300,7 @@ static void cut_and_join(draw *d) {
   wk_attr_concat *c = wk_attrs_new(d->a, WK_OP_CONCAT);
   s->axis = draw_int(d, 0, t.rank - 1);
   c->axis = draw_chance(d, 80) ? s->axis : 0;
-  int64_t sizes[3], n = 0;
-  for (int64_t left = t.dims[s->axis]; left > 0 && n < 3; left -= sizes[n++])
-    sizes[n] = n == 2 ? left : draw_int(d, 1, left);
+  int64_t sizes[3], n = draw_parts(d, t.dims[s->axis], sizes, 3);
   s->sizes = wk_ints_dup(d->a, sizes, n);
   wk_value_id y = draw_node(d, WK_OP_SPLIT, s, 1, &x, (uint32_t)n);
   if (y == WK_NONE) return;

@@ -212,14 +212,21 @@ static wk_value_id concat(draw *d, wk_op op) {
   return draw_node(d, op, a, (uint32_t)n + (n < 3), in, 0);
 }
 
+int64_t draw_parts(draw *d, int64_t size, int64_t *parts, int64_t most) {
+  int64_t n = 0, left = size;
+  do {
+    parts[n] = n == most - 1 ? left : draw_int(d, left > 0, left);
+    left -= parts[n++];
+  } while (left > 0);
+  return n;
+}
+
 static wk_value_id split(draw *d, wk_op op) {
   wk_value_id x = draw_anything(d, 1, 5);
   const wk_type t = *draw_type(d, x);
   ATTRS(d, split, SPLIT);
   a->axis = draw_int(d, 0, t.rank - 1);
-  int64_t sizes[8], n = 0;
-  for (int64_t left = t.dims[a->axis]; left > 0 && n < 4; left -= sizes[n++])
-    sizes[n] = n == 3 ? left : draw_int(d, 1, left);
+  int64_t sizes[4], n = draw_parts(d, t.dims[a->axis], sizes, 4);
   a->sizes = ints(d, sizes, n);
   return draw_node(d, op, a, 1, &x, (uint32_t)n);
 }
