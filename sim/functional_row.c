@@ -24,8 +24,7 @@ static int32_t largest(const wk_functional *f, const row *r) {
   return most;
 }
 
-/* ---- softmax: isa.md.in ------------------------------------------------------------------------
- */
+/* ---- softmax: isa.md.in ---------------------------------------------------------------------- */
 
 static int64_t exponential(const wk_functional *f, uint64_t table, int d) {
   const uint8_t *t = f->tables + table * 256 + d;

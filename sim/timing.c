@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- queues ------------------------------------------------------------------------------------
- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 static const wk_isa_command *head_of(const wk_timing *t, int q) {
   const wk_command_queue *x = &t->waiting[q];
@@ -38,8 +37,7 @@ static void pop(wk_timing *t, int q) {
   t->moved = true;
 }
 
-/* ---- front end (wick_fetch.sv, wick_dispatch.sv) -----------------------------------------------
- */
+/* ---- front end (wick_fetch.sv, wick_dispatch.sv) --------------------------------------------- */
 
 static uint32_t fetch_batch(const wk_timing *t) {
   uint32_t per_burst = (uint32_t)t->burst / WK_COMMAND_BYTES;
@@ -96,8 +94,7 @@ static void front_step(wk_timing *t, const uint32_t *queued) {
   }
 }
 
-/* ---- reads (wick_axi_read.sv) ------------------------------------------------------------------
- */
+/* ---- reads (wick_axi_read.sv) ---------------------------------------------------------------- */
 
 static bool read_request(const wk_timing *t, int source, uint32_t *address, uint32_t *beats) {
   if (source > 0) return wk_timing_channel_request(t, &t->channels[source], address, beats);
@@ -159,8 +156,7 @@ static void read_requests(wk_timing *t, bool room) {
   }
 }
 
-/* ---- writes (wick_axi_write.sv, wick_mark.sv) --------------------------------------------------
- */
+/* ---- writes (wick_axi_write.sv, wick_mark.sv) ------------------------------------------------ */
 
 enum { IDLE, ASK, FILL, SEND, ANSWER, ORDERS = 16 };
 
@@ -266,8 +262,7 @@ static void answers(wk_timing *t) {
   t->moved |= t->beat_valid || t->answer_valid;
 }
 
-/* ---- counters ----------------------------------------------------------------------------------
- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 static int engine_state(const wk_timing *t, int q) {
   if (q == WK_QUEUE_ex) return wk_timing_ex_state(t);
@@ -315,8 +310,7 @@ static void write_mark(const wk_timing *t, const wk_sim_job *job, uint32_t row) 
   memcpy(t->o.memory + at, t->r->counters, WK_COUNTER_COUNT * sizeof(uint64_t));
 }
 
-/* ---- a cycle -----------------------------------------------------------------------------------
- */
+/* ---- a cycle --------------------------------------------------------------------------------- */
 
 static void step_engines(wk_timing *t) {
   const wk_isa_command *heads[WK_QUEUE_COUNT];
@@ -383,8 +377,7 @@ static bool is_finished(const wk_timing *t) {
   return true;
 }
 
-/* ---- model -------------------------------------------------------------------------------------
- */
+/* ---- model ----------------------------------------------------------------------------------- */
 
 typedef struct {
   wk_sim_options o;

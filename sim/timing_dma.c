@@ -88,8 +88,7 @@ static void walker_step(const wk_timing *t, wk_walker *w) {
   w->rest = w->t.run;
 }
 
-/* ---- scratchpad side: chunks -------------------------------------------------------------------
- */
+/* ---- scratchpad side: chunks ----------------------------------------------------------------- */
 
 static void pattern_load(wk_pattern *p, const wk_transfer *x) {
   *p = (wk_pattern){.t = *x, .address = x->spm, .chunk = x->spm, .line = x->spm, .rest = x->c0,
@@ -122,8 +121,7 @@ static void pattern_step(const wk_timing *t, wk_pattern *p) {
   p->address = p->chunk = p->line += p->t.p2;
 }
 
-/* ---- pieces: what was asked of memory ----------------------------------------------------------
- */
+/* ---- pieces: what was asked of memory -------------------------------------------------------- */
 
 static uint32_t piece_limit(const wk_timing *t) { return (uint32_t)t->m->bursts; }
 

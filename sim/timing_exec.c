@@ -4,8 +4,7 @@
 
 #include "sim/timing.h"
 
-/* ---- decode (wick_exec_decode.sv) --------------------------------------------------------------
- */
+/* ---- decode (wick_exec_decode.sv) ------------------------------------------------------------ */
 
 static void set_window(wk_work *w, const wk_isa_command *c) {
   const wk_window v = wk_window_of(c);
@@ -80,8 +79,7 @@ static wk_work decode(const wk_timing *t, const wk_isa_command *c) {
   return w;
 }
 
-/* ---- W (wick_weights.sv) -----------------------------------------------------------------------
- */
+/* ---- W (wick_weights.sv) --------------------------------------------------------------------- */
 
 static bool loader_last_block(const wk_loader *l) { return l->c == l->w.kc - 1; }
 
@@ -228,8 +226,7 @@ static bool mac_step(wk_timing *t, bool *ends) {
   return takes;
 }
 
-/* ---- D (wick_drain.sv) -------------------------------------------------------------------------
- */
+/* ---- D (wick_drain.sv) ----------------------------------------------------------------------- */
 
 enum { RESIDUAL_STAGE = 4, LAST_STAGE = 9 }; /* of pixels[], which hold stages 1 to 10 */
 
@@ -354,8 +351,7 @@ static void mark_step(wk_timing *t, bool starts, bool accepted, const bool *happ
   if (snap || finish || starts) t->moved = true;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 void wk_timing_ex_ask(wk_timing *t) {
   mac_ask(t);

@@ -15,8 +15,7 @@ typedef struct {
   void (*idle)(const wk_timing *t, wk_ve *v); /* cycles without a slot; NULL: there are none */
 } unit;
 
-/* ---- MAP ---------------------------------------------------------------------------------------
- */
+/* ---- MAP ------------------------------------------------------------------------------------- */
 
 enum { I0, I1, I2 };
 
@@ -61,8 +60,7 @@ static void map_pass(const wk_timing *t, wk_ve *v) {
   if (++v->i[I2] == WK_SV(c, MAP, n2)) v->finished = true;
 }
 
-/* ---- POOL --------------------------------------------------------------------------------------
- */
+/* ---- POOL ------------------------------------------------------------------------------------ */
 
 enum { OY, OX, KY, KX, TAPS, ENTRY };
 
@@ -110,8 +108,7 @@ static void pool_pass(const wk_timing *t, wk_ve *v) {
   if (++v->i[OY] == w->ny) v->finished = true;
 }
 
-/* ---- ROW ---------------------------------------------------------------------------------------
- */
+/* ---- ROW ------------------------------------------------------------------------------------- */
 
 enum {
   MAXIMUM,
@@ -255,8 +252,7 @@ static void norm_pass(const wk_timing *t, wk_ve *v) {
   }
 }
 
-/* ---- TRN, TAB ----------------------------------------------------------------------------------
- */
+/* ---- TRN, TAB -------------------------------------------------------------------------------- */
 
 enum { READ, PAUSE, WRITE };
 enum { LINE, TX, TY };
@@ -309,8 +305,7 @@ static void tab_pass(const wk_timing *t, wk_ve *v) {
   if (++v->i[LINE] == (int)WK_SV(&v->c, TAB, count) * WK_TABLE_BYTES / t->n) v->finished = true;
 }
 
-/* ---- the engine --------------------------------------------------------------------------------
- */
+/* ---- the engine ------------------------------------------------------------------------------ */
 
 static const unit units[32] = {[WK_CMD_MAP] = {map_slot, map_pass, NULL},
                                [WK_CMD_POOL] = {pool_slot, pool_pass, NULL},

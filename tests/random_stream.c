@@ -22,8 +22,7 @@ int64_t stream_gap(drawing *d) {
   return stream_chance(d, 50) ? 0 : stream_int(d, 0, stream_chance(d, 50) ? 5 : 40);
 }
 
-/* ---- commands and waits ------------------------------------------------------------------------
- */
+/* ---- commands and waits ---------------------------------------------------------------------- */
 
 stream_command stream_begin(drawing *d, int opcode) {
   const wk_isa_command_info *info = wk_isa_command_of(opcode);

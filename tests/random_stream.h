@@ -26,8 +26,7 @@ wk_stream *random_stream_copy(const wk_stream *s);
 /* Command i replaced by another one. */
 void random_stream_put(wk_stream *s, uint32_t i, const wk_isa_command *c);
 
-/* ---- shrinking: random_stream_reduce.c ---------------------------------------------------------
- */
+/* ---- shrinking: random_stream_reduce.c ------------------------------------------------------- */
 
 /* Without command i (not END): later thresholds count one less, and whoever relied on its waits has
  * them. */
@@ -38,8 +37,7 @@ wk_stream *random_stream_reduce(const wk_stream *s, random_stream_fails *fails, 
 /* Prints stream and line to stderr. */
 void random_stream_print(const wk_stream *s, const char *reproducer);
 
-/* ---- comparison with the functional model: random_stream_run.c ----------------------------------
- */
+/* ---- comparison with the functional model: random_stream_run.c ------------------------------- */
 
 typedef struct {
   const wk_sim_model *rtl;
@@ -72,8 +70,7 @@ uint8_t *random_stream_memory(const wk_stream *s);
 /* Executes the commands in this order (n - 1 indices, without END) on `memory`. */
 void random_stream_execute(const wk_stream *s, const uint32_t *order, uint8_t *memory);
 
-/* ---- what a stream really depends on: random_stream_oracle.c
- * ------------------------------------- */
+/* ---- what a stream really depends on: random_stream_oracle.c --------------------------------- */
 
 typedef struct random_stream_oracle random_stream_oracle;
 /* Byte by byte, from the text of isa.md; streams of a few dozen commands. */

@@ -25,8 +25,7 @@ void stream_bytes_free(stream_bytes *x) {
   free(x->writes);
 }
 
-/* ---- marks -------------------------------------------------------------------------------------
- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 static void touch(const walk *w, bool writes, size_t base, size_t end, int64_t at) {
   if (at < 0 || (uint64_t)at >= end - base) {
@@ -80,8 +79,7 @@ static void entry(const walk *w, int64_t par, int64_t i) {
   spm_bytes(w, false, par + WK_RECORD_BYTES + WK_ENTRY_BYTES * i, WK_ENTRY_BYTES);
 }
 
-/* ---- windows
- * ------------------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 static bool is_padding(const int64_t *v, int64_t oy, int64_t ox, int64_t ky, int64_t kx) {
   int64_t y = oy * v[WK_CONV_sy] + ky * v[WK_CONV_dy] - v[WK_CONV_pad_t];
@@ -112,8 +110,7 @@ static void window(const walk *w, int64_t block, int64_t n) {
     for (int64_t ox = 0; ox < w->v[WK_CONV_nx]; ox++) taps(w, oy, ox, block, n);
 }
 
-/* ---- ex
- * ------------------------------------------------------------------------------------------ */
+/* ---- ex -------------------------------------------------------------------------------------- */
 
 typedef struct {
   int64_t acc, accumulate, drain, residual, out, out_y, out_x, par, res, n, ny, nx;
@@ -204,8 +201,7 @@ static void mm(const walk *w) {
   finish(w, &e);
 }
 
-/* ---- ve
- * ------------------------------------------------------------------------------------------ */
+/* ---- ve -------------------------------------------------------------------------------------- */
 
 /* Words, rows, tiles from the last to the first: none may be written where a later one is read, and
  * later ones are what has been marked so far. */
@@ -310,8 +306,7 @@ static void tab(const walk *w) {
   }
 }
 
-/* ---- DMA
- * ----------------------------------------------------------------------------------------- */
+/* ---- DMA ------------------------------------------------------------------------------------- */
 
 static void transfer(const walk *w, bool is_store) {
   const int64_t *v = w->v;

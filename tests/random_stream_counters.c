@@ -34,8 +34,7 @@ static void read_range(const counting *k, int64_t at, int64_t bytes) {
     read_at(k, at + i, bytes - i < k->n ? bytes - i : k->n);
 }
 
-/* ---- transfers --------------------------------------------------------------------------------
- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 /* The bursts of a run, cut at multiples of `burst`. */
 static void count_run(const counting *k, int counter, int64_t at, int64_t bytes) {
@@ -85,8 +84,7 @@ static void fill(const counting *k) {
                v[WK_FILL_c1], v[WK_FILL_p1], v[WK_FILL_p2]);
 }
 
-/* ---- ex ----------------------------------------------------------------------------------------
- */
+/* ---- ex -------------------------------------------------------------------------------------- */
 
 static bool is_padding(const int64_t *v, int64_t oy, int64_t ox, int64_t ky, int64_t kx) {
   int64_t y = oy * v[WK_CONV_sy] + ky * v[WK_CONV_dy] - v[WK_CONV_pad_t];
@@ -202,8 +200,7 @@ static void mark(const counting *k) {
   add(k, WK_COUNTER_beats_write, (8 * WK_COUNTER_COUNT + k->m->bus - 1) / k->m->bus);
 }
 
-/* ---- ve ----------------------------------------------------------------------------------------
- */
+/* ---- ve -------------------------------------------------------------------------------------- */
 
 static void read_record(const counting *k, int64_t par) { read_range(k, par, WK_RECORD_BYTES); }
 
@@ -276,8 +273,7 @@ static void tab(const counting *k) {
   read_range(k, k->v[WK_TAB_in], WK_TABLE_BYTES * k->v[WK_TAB_count]);
 }
 
-/* ---- all ---------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void (*const counts[])(const counting *k) = {
     [WK_CMD_LD] = transfer, [WK_CMD_ST] = transfer, [WK_CMD_FILL] = fill, [WK_CMD_CONV] = conv,

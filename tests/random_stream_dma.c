@@ -2,8 +2,7 @@
  * LD, ST and FILL. */
 #include "tests/random_stream_draw.h"
 
-/* ---- patterns
- * ------------------------------------------------------------------------------------ */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 static int64_t draw_divisor(drawing *d, int64_t total) {
   int64_t c0 = stream_int(d, 1, stream_chance(d, 50) && total > 40 ? 40 : total);
@@ -75,8 +74,7 @@ static bool place_memory(drawing *d, stream_command *x, int64_t bytes, bool is_s
   return true;
 }
 
-/* ---- commands
- * ------------------------------------------------------------------------------------ */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 bool stream_draw_ld(drawing *d) {
   stream_command x = stream_begin(d, WK_CMD_LD);
@@ -120,8 +118,7 @@ bool stream_draw_fill(drawing *d) {
   return true;
 }
 
-/* ---- the beginning and the end
- * ------------------------------------------------------------------- */
+/* ---- the beginning and the end --------------------------------------------------------------- */
 
 /* One line of bytes, by LD or ST. */
 static void move_bytes(drawing *d, int opcode, int64_t dram, int64_t spm, int64_t bytes) {

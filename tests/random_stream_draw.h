@@ -66,8 +66,7 @@ void stream_uses(stream_command *x, stream_space space, bool writes, int64_t fro
 /* Waits, priority, operator; it is part of the stream. */
 void stream_emit(drawing *d, stream_command *x);
 
-/* ---- places: false when there is none -----------------------------------------------------------
- */
+/* ---- places: false when there is none -------------------------------------------------------- */
 bool stream_place_read(drawing *d, int64_t bytes, int64_t align, int64_t *at);
 /* Beside everything that x reads in the scratchpad so far. */
 bool stream_place_write(drawing *d, const stream_command *x, int64_t bytes, int64_t *at);
@@ -77,8 +76,7 @@ typedef enum { FACTORS_ANY, FACTORS_MUL, FACTORS_SUM } stream_factors;
 bool stream_find_record(drawing *d, slot_kind kind, int64_t entries, stream_factors use,
                         int64_t *at);
 
-/* ---- memory images: random_stream_data.c
- * --------------------------------------------------------- */
+/* ---- memory images: random_stream_data.c ----------------------------------------------------- */
 wk_status stream_fill_memory(drawing *d, wk_stream *s) WK_MUST_CHECK;
 int64_t stream_image_address(const drawing *d, int image);
 int64_t stream_type_of_zero(drawing *d, int64_t zero); /* u8 of an operand with this zero point */
@@ -89,8 +87,7 @@ static inline slot_kind stream_image_kind(int image) {
   return image % 4 == 3 ? SLOT_SOFTMAX : image % 4 == 1 && image > 1 ? SLOT_NORM : SLOT_RECORD;
 }
 
-/* ---- one draw each; false: it did not fit
- * --------------------------------------------------------- */
+/* ---- one draw each; false: it did not fit ---------------------------------------------------- */
 bool stream_draw_conv(drawing *d);
 bool stream_draw_dwc(drawing *d);
 bool stream_draw_mm(drawing *d);
@@ -108,8 +105,7 @@ void stream_fill_bytes(drawing *d, int64_t from, int64_t end);
 void stream_load_slot(drawing *d, stream_slot *slot); /* of a record or of exponentials */
 void stream_dump(drawing *d);
 
-/* ---- windows: random_stream_window.c
- * -------------------------------------------------------------- */
+/* ---- windows: random_stream_window.c --------------------------------------------------------- */
 /* The window's fields of CONV, DWC and POOL, but `in`; ny, nx, ky and kx are set before. */
 void stream_draw_window(drawing *d, int64_t *v, int64_t pixel);
 /* Places the input: blocks of `bytes` bytes from every tap. */

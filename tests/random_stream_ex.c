@@ -2,8 +2,7 @@
  * CONV, DWC, MM and MARK. */
 #include "tests/random_stream_draw.h"
 
-/* ---- accumulators and drain
- * ---------------------------------------------------------------------- */
+/* ---- accumulators and drain ------------------------------------------------------------------ */
 
 /* Where the epilogue's fields are. */
 typedef struct {
@@ -117,8 +116,7 @@ static void limit(int64_t *a, int64_t *b, int64_t most) {
   while (*a * *b > most && (*a > 1 || *b > 1)) *(*a > *b ? a : b) -= 1;
 }
 
-/* ---- commands
- * ------------------------------------------------------------------------------------ */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 bool stream_draw_conv(drawing *d) {
   stream_command x = stream_begin(d, WK_CMD_CONV);

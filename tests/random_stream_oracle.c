@@ -12,8 +12,7 @@ struct random_stream_oracle {
   bool *conflicts; /* [earlier * n + later] */
 };
 
-/* ---- conflicts ---------------------------------------------------------------------------------
- */
+/* ---- conflicts ------------------------------------------------------------------------------- */
 
 static bool meet(const uint64_t *a, const uint64_t *b, size_t words) {
   for (size_t i = 0; i < words; i++)
@@ -75,8 +74,7 @@ void random_stream_oracle_free(random_stream_oracle *o) {
   free(o);
 }
 
-/* ---- order -------------------------------------------------------------------------------------
- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 enum { MOST = 128, WORDS = 2 * MOST / 64 };
 

@@ -8,8 +8,7 @@
 
 #include "sim/functional.h"
 
-/* ---- settings ----------------------------------------------------------------------------------
- */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 static void draw_memory(wk_rng *r, wk_machine *m) {
   static const wk_fraction rates[] = {{4, 1}, {16, 1}, {64, 1}, {1, 1}, {3, 2}, {1, 4}, {8, 1}};
@@ -41,8 +40,7 @@ random_stream_setting random_stream_draw_setting(const wk_sim_model *rtl, const 
   return s;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 bool random_stream_same_memory(const wk_stream *s, const uint8_t *got, const uint8_t *want,
                                wk_str *text) {
@@ -83,8 +81,7 @@ void random_stream_execute(const wk_stream *s, const uint32_t *order, uint8_t *m
   wk_functional_free(&f);
 }
 
-/* ---- events ------------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 typedef struct {
   uint32_t *of[WK_QUEUE_COUNT]; /* ordinal -> command */
@@ -161,8 +158,7 @@ bool random_stream_events_are_right(const wk_stream *s, const wk_sim_run *r, wk_
   return ok;
 }
 
-/* ---- both --------------------------------------------------------------------------------------
- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 static const wk_sim_span *sorted_spans; /* qsort has no context */
 static int by_start(const void *a, const void *b) {

@@ -28,8 +28,7 @@ static bool write_bytes(drawing *d, stream_command *x, int field, int64_t bytes)
   return true;
 }
 
-/* ---- MAP
- * ----------------------------------------------------------------------------------------- */
+/* ---- MAP ------------------------------------------------------------------------------------- */
 
 typedef struct {
   int64_t s[3];
@@ -132,8 +131,7 @@ bool stream_draw_map(drawing *d) {
   return true;
 }
 
-/* ---- POOL
- * ---------------------------------------------------------------------------------------- */
+/* ---- POOL ------------------------------------------------------------------------------------ */
 
 bool stream_draw_pool(drawing *d) {
   stream_command x = stream_begin(d, WK_CMD_POOL);
@@ -169,8 +167,7 @@ bool stream_draw_pool(drawing *d) {
   return true;
 }
 
-/* ---- ROW
- * ----------------------------------------------------------------------------------------- */
+/* ---- ROW ------------------------------------------------------------------------------------- */
 
 static int64_t find_exponentials(const drawing *d) {
   for (int t = 0; t + 3 <= d->m->tables; t++)
@@ -261,8 +258,7 @@ bool stream_draw_row(drawing *d) {
   return true;
 }
 
-/* ---- TRN, TAB
- * ------------------------------------------------------------------------------------ */
+/* ---- TRN, TAB -------------------------------------------------------------------------------- */
 
 bool stream_draw_trn(drawing *d) {
   stream_command x = stream_begin(d, WK_CMD_TRN);

@@ -89,8 +89,8 @@ static inline bool wk_is_const(const wk_graph *g, wk_value_id v) {
   return v != WK_NONE && wk_val(g, v)->kind == WK_VALUE_CONSTANT;
 }
 
-/* ---- building --------------------------------------------------------------------------------
- * Names are made unique by a suffix when taken; NULL asks for a fresh one. */
+/* ---- building -------------------------------------------------------------------------------- */
+/* Names are made unique by a suffix when taken; NULL asks for a fresh one. */
 wk_value_id wk_graph_input(wk_graph *g, const char *name, const wk_type *t);
 /* data is used in place and must live as long as the module. */
 wk_value_id wk_graph_constant(wk_graph *g, const char *name, const wk_type *t, const void *data);
@@ -173,8 +173,8 @@ int64_t wk_node_macs(const wk_graph *g, const wk_node *n);
 wk_status wk_node_expr(const wk_graph *g, const wk_node *n, wk_arena *a,
                        wk_expr **out) WK_MUST_CHECK;
 
-/* ---- text, dot ----------------------------------------------------------------------------------
- * WK_PRINT_FULL writes constants of any size as hex so that the text parses back to the same
+/* ---- text, dot ------------------------------------------------------------------------------- */
+/* WK_PRINT_FULL writes constants of any size as hex so that the text parses back to the same
  * module; otherwise constants above 16 elements that are not a splat are elided ("elided(<hash>)",
  * which the parser refuses). */
 typedef enum { WK_PRINT_SHORT = 0, WK_PRINT_FULL = 1 } wk_print_flags;

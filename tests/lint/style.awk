@@ -108,6 +108,7 @@ FNR == 1 {
 }
 FNR <= 2 && /SPDX-License-Identifier: Apache-2\.0/ { licensed = 1 }
 text ~ mark { refuse(FNR, "unfinished-work mark") }
+kind == "c" && /^\/\* ----/ && !/\*\/$/ { refuse(FNR, "heading of more than one line") }
 {
   gsub(/[\200-\277]/, "", text) # UTF-8 continuation bytes take no column
   if (length(text) > WIDTH) refuse(FNR, length(text) " columns (limit " WIDTH ")")

@@ -27,8 +27,7 @@ static inline sim_subject sim_subject_of(const char *name) {
   return x;
 }
 
-/* ---- whom the memory refused
- * ---------------------------------------------------------------------- */
+/* ---- whom the memory refused ----------------------------------------------------------------- */
 
 /* The first answer with an error: its id, and where its burst (of a read, its beat) lies. */
 typedef struct {
@@ -115,8 +114,7 @@ static inline bool sim_blame_is_right(const wk_stream *s, const sim_blame *b, ui
   return code == WK_ERROR_write && c.opcode == WK_CMD_ST && sim_is_hit(&c, b->address);
 }
 
-/* ---- sessions
- * -------------------------------------------------------------------------------------- */
+/* ---- sessions -------------------------------------------------------------------------------- */
 
 typedef struct {
   const wk_sim_model *rtl;

@@ -446,8 +446,7 @@ static void test_by_hand(void **state) {
   }
 }
 
-/* ---- records ----------------------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 /* An operand of 64 bytes at 0 and a record in memory, p, which an LD brings to 0x400. */
 #define ADD "map fn=add a=0 b=0 out=64 par=0x400"

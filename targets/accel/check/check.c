@@ -298,8 +298,7 @@ static void use_run(void *context, wk_space space, wk_access access, const char 
   else use_bytes(k, space, access, field, from, length);
 }
 
-/* ---- first pass: cells -------------------------------------------------------------------------
- */
+/* ---- first pass: cells ----------------------------------------------------------------------- */
 
 static uint64_t divisor(uint64_t a, uint64_t b) {
   while (b) {

@@ -34,9 +34,8 @@ wk_ssa wk_vector_splat(wk_llvm *e, int lanes, wk_ssa scalar);
 wk_ssa wk_vector_int(wk_llvm *e, LLVMTypeRef vector, int64_t x);
 LLVMTypeRef wk_vector_type(LLVMTypeRef element, int lanes);
 
-/* ---- element types
- * ------------------------------------------------------------------------------- In registers f16
- * and bf16 are floats that hold a value of the narrow type, bool is i1. */
+/* ---- element types --------------------------------------------------------------------------- */
+/* In registers f16 and bf16 are floats that hold a value of the narrow type, bool is i1. */
 
 LLVMTypeRef wk_register_element(wk_llvm *e, wk_dtype t);
 LLVMTypeRef wk_memory_element(wk_llvm *e, wk_dtype t);
