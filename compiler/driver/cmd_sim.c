@@ -73,7 +73,73 @@ static const wk_option options[] = {
      .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, coverage)},
     {0}};
 
-static const sim_opts defaults = {.model = WK_SIM_RTL};
+/* ---- options without effect ------------------------------------------------------------------ */
+
+enum { /* sets of who uses an option */
+  RTL = 1 << WK_SIM_RTL,
+  TIMED = RTL | 1 << WK_SIM_TIMING,
+  RUN = TIMED | 1 << WK_SIM_FUNCTIONAL,
+  BUILD = 8,
+  UNSET = -1 /* of a number that may be 0 */
+};
+
+static const sim_opts defaults = {.model = WK_SIM_RTL, .timeout = UNSET, .seed = UNSET};
+
+static wk_status refuse(const char *option, int users, int user) {
+  if (user == BUILD) return wk_error(WK_USAGE, "%s has no effect with --build", option);
+  if (!(users & TIMED & ~RTL)) return wk_error(WK_USAGE, "%s needs --model rtl", option);
+  return wk_error(WK_USAGE, "%s: the functional model has no time; --model timing or rtl has",
+                  option);
+}
+
+/* The keys of --dram, which are valid: results depend on the size alone, and only the RTL sees
+ * errors. */
+static wk_status check_dram(const char *dram, int user) {
+  static const char prefix[] = "dram_";
+  char option[64];
+  for (const char *at = dram; at; at = strchr(at, ',')) {
+    at += *at == ',';
+    const char *name = strncmp(at, prefix, strlen(prefix)) ? at : at + strlen(prefix);
+    size_t n = strcspn(name, "=,");
+    int users = n == 4 && !strncmp(name, "size", n)    ? RUN
+                : n == 5 && !strncmp(name, "error", n) ? RTL
+                                                       : TIMED;
+    snprintf(option, sizeof option, "--dram %.*s", (int)n, name);
+    if (!(users & user)) return refuse(option, users, user);
+  }
+  return NULL;
+}
+
+/* None is ignored: whoever gives one expects something of it. */
+static wk_status check_effect(const sim_opts *o, int user) {
+  const struct {
+    const char *name;
+    bool is_set;
+    int users;
+  } rows[] = {{"--build", o->build, RTL | BUILD},
+              {"--rtl", o->rtl, RTL | BUILD},
+              {"--rebuild", o->rebuild, RTL | BUILD},
+              {"--fst", o->fst, RTL | BUILD},
+              {"--coverage", o->coverage, RTL | BUILD},
+              {"--dram", o->dram, RUN},
+              {"--max-cycles", o->max_cycles, TIMED},
+              {"--timeout", o->timeout != UNSET, RTL},
+              {"--seed", o->seed != UNSET, RTL},
+              {"--stalls", o->stalls, RTL},
+              {"--random-reset", o->random_reset, RTL},
+              {"--unchecked", o->unchecked, RUN},
+              {"--unverified", o->unverified, RTL},
+              {"--commands", o->commands, TIMED},
+              {"--dump", o->dump.n > 0, RUN},
+              {"--json", o->json, RUN},
+              {"--trace", o->trace, TIMED}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++)
+    if (rows[i].is_set && !(rows[i].users & user))
+      return refuse(rows[i].name, rows[i].users, user);
+  if (o->seed != UNSET && !o->stalls && !o->random_reset)
+    return wk_error(WK_USAGE, "--seed has no effect without --stalls or --random-reset");
+  return NULL;
+}
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
@@ -139,8 +205,6 @@ typedef struct {
 
 static wk_status parse_window(const sim_opts *o, const wk_stream *s, wave_window *w) {
   char rest;
-  if (o->model != WK_SIM_RTL)
-    return wk_error(WK_USAGE, "--fst: only --model rtl has waveforms");
   if (sscanf(o->fst, "%lu:%lu%c", &w->first, &w->last, &rest) != 2 || w->first > w->last ||
       w->last >= s->n)
     return wk_error(WK_USAGE, "--fst %s: two command indices A:B below %" PRIu32 ", please",
@@ -231,33 +295,11 @@ static wk_status show(const sim_opts *o, const wk_sim_shown *x) {
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* Options that would have no effect, or write zeros. */
-static wk_status check_model(const sim_opts *o) {
-  const struct {
-    const char *name;
-    bool is_set, of_rtl; /* the timing model has no use for it, either */
-  } rows[] = {{"trace", o->trace, false},     {"commands", o->commands, false},
-              {"max-cycles", o->max_cycles, false}, {"timeout", o->timeout, true},
-              {"stalls", o->stalls, true},    {"random-reset", o->random_reset, true},
-              {"rtl", o->rtl, true}};
-  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
-    bool suits = o->model == WK_SIM_RTL || (o->model == WK_SIM_TIMING && !rows[i].of_rtl);
-    if (!rows[i].is_set || suits) continue;
-    if (rows[i].of_rtl) return wk_error(WK_USAGE, "--%s needs --model rtl", rows[i].name);
-    return wk_error(WK_USAGE, "--%s: the functional model has no time; --model timing or rtl has",
-                    rows[i].name);
-  }
-  return NULL;
-}
-
 /* What can be said of options before anything is built or run. */
 static wk_status check_options(const sim_opts *o, const wk_stream *s, wave_window *w) {
   const wk_image *region;
   const char *file;
-  if (o->coverage && o->model != WK_SIM_RTL)
-    return wk_error(WK_USAGE,
-                    "--coverage needs --model rtl: the other models have no lines of RTL");
-  WK_TRY(check_model(o));
+  if (o->dram) WK_TRY(check_dram(o->dram, 1 << o->model));
   for (size_t i = 0; i < o->dump.n; i++)
     WK_TRY(parse_dump(s, o->dump.data[i], &region, &file));
   return o->fst ? parse_window(o, s, w) : NULL;
@@ -274,8 +316,8 @@ static wk_status simulate(const sim_opts *o, const wk_stream *s) {
   if (!o->unchecked) WK_TRY(wk_check(s, &m, NULL));
   WK_TRY(open_model(o, &m, &model));
   wk_sim_run_options ro = {.machine = &m, .max_cycles = (uint64_t)o->max_cycles,
-                           .timeout = (uint32_t)o->timeout, .seed = (uint64_t)o->seed,
-                           .stalls = o->stalls,
+                           .timeout = o->timeout == UNSET ? 0 : (uint32_t)o->timeout,
+                           .seed = o->seed == UNSET ? 0 : (uint64_t)o->seed, .stalls = o->stalls,
                            .reset = o->random_reset ? WK_SIM_RESET_RANDOM : WK_SIM_RESET_ZEROS};
   WK_TRY(wk_sim_run_stream(s, model, &ro, &r));
   wk_status status = o->fst ? run_with_wave(s, model, &w, &ro, &r) : NULL;
@@ -300,7 +342,10 @@ static wk_status build_only(const sim_opts *o) {
 static wk_status run(const void *options_, const wk_strings *args) {
   const sim_opts *o = options_;
   wk_stream *s;
-  if (o->build && args->n == 0) return build_only(o);
+  WK_TRY(check_effect(o, o->build && o->model == WK_SIM_RTL ? BUILD : 1 << o->model));
+  if (o->build && args->n > 0)
+    return wk_error(WK_USAGE, "--build takes no stream; --machine names the machine");
+  if (o->build) return build_only(o);
   if (args->n == 0) return wk_error(WK_USAGE, "which stream? (wick sim STREAM.s)");
   wk_machine m;
   if (o->machine) WK_TRY(wk_machine_read(o->machine, &m));

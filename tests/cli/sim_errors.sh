@@ -18,21 +18,41 @@ for window in 4 a:b 3:2 0:5 -1:2 0:1x; do
     "^wick: --fst $window: two command indices A:B below 5, please$" \
     env WICK_CACHE="$PWD/cache" "$wick" sim marks.s --fst="$window"
 done
-refuses 'a waveform of a model without one' 2 '^wick: --fst: only --model rtl has waveforms$' \
-  "$wick" sim marks.s --model timing --fst 0:1
-refuses 'coverage of one' 2 '^wick: --coverage needs --model rtl' \
-  "$wick" sim marks.s --model functional --coverage c.dat
-for option in '--trace t.json' --commands '--max-cycles 9'; do
+no_time=': the functional model has no time; --model timing or rtl has'
+for option in '--trace t.json' --commands '--max-cycles 9' '--dram latency=3' \
+  '--dram size=65536,dram_bytes=4' '--dram clock_mhz=9'; do
+  name=${option%% [!-]*}
+  [[ $name != --dram ]] || name="--dram [a-z_]*"
   # shellcheck disable=SC2086
-  refuses "$option of a model without time" 2 \
-    "^wick: ${option%% *}: the functional model has no time; --model timing or rtl has$" \
+  refuses "$option of a model without time" 2 "^wick: $name$no_time$" \
     "$wick" sim marks.s --model functional $option
 done
-for option in '--timeout 9' --stalls --random-reset '--rtl .'; do
-  # shellcheck disable=SC2086
-  refuses "$option of no RTL" 2 "^wick: ${option%% *} needs --model rtl$" \
-    "$wick" sim marks.s --model timing $option
+for option in '--timeout 9' '--timeout 0' --stalls --random-reset '--seed 3' '--rtl .' --rebuild \
+  --unverified --build '--fst 0:1' '--coverage c.dat' '--dram error=3'; do
+  name=${option%% [!-]*}
+  [[ $name != --dram ]] || name="--dram error"
+  for model in functional timing; do
+    # shellcheck disable=SC2086
+    refuses "$option of no RTL" 2 "^wick: $name needs --model rtl$" \
+      "$wick" sim marks.s --model $model $option
+  done
 done
+for option in '--dram latency=3' '--max-cycles 9' '--timeout 9' '--seed 3' --stalls --random-reset \
+  --unchecked --unverified --commands '--dump y=y.bin' '--json j' '--trace t.json'; do
+  # shellcheck disable=SC2086
+  refuses "$option where nothing runs" 2 "^wick: ${option%% *} has no effect with --build$" \
+    env WICK_CACHE="$PWD/cache" "$wick" sim --build --machine tiny $option
+done
+refuses 'a stream that is not run' 2 \
+  '^wick: --build takes no stream; --machine names the machine$' "$wick" sim marks.s --build
+refuses 'a seed of nothing' 2 \
+  '^wick: --seed has no effect without --stalls or --random-reset$' "$wick" sim marks.s --seed 0
+refuses 'a key that is none' 2 "unknown key 'latenzy'; did you mean 'latency'?" \
+  "$wick" sim marks.s --model functional --dram latenzy=3
+check 'a size of the functional model' quiet "$wick" sim marks.s --model functional \
+  --dram size=131072
+check 'a memory of the timing model' quiet "$wick" sim marks.s --model timing \
+  --dram latency=3,dram_bytes=4,jitter=3,seed=2,clock_mhz=9,size=131072
 refuses 'a region that is not there' 2 '^wick: --dump z=z.bin: the stream has no such region$' \
   env WICK_CACHE="$PWD/cache" "$wick" sim marks.s --dump z=z.bin
 
