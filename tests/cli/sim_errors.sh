@@ -56,10 +56,10 @@ check 'a memory of the timing model' quiet "$wick" sim marks.s --model timing \
 refuses 'a region that is not there' 2 '^wick: --dump z=z.bin: the stream has no such region$' \
   env WICK_CACHE="$PWD/cache" "$wick" sim marks.s --dump z=z.bin
 
-refuses 'a memory without time' 3 \
-  'the memory has no time left: dram_traffic and its dram_overhead take 150 % of it' \
+refuses 'a memory that cannot keep up' 3 \
+  'the memory cannot keep up: dram_traffic with its dram_overhead takes 150 % of it' \
   timeout 20 "$wick" sim marks.s --model timing --dram bytes=8,traffic=4,overhead=64
-refuses 'or with refresh' 3 'take 80 % of it, refresh 42.86 %' timeout 20 "$wick" sim marks.s \
+refuses 'or with refresh' 3 'takes 80 % of it, refresh 42.86 %' timeout 20 "$wick" sim marks.s \
   --model timing --dram bytes=8,traffic=6.4,refresh_interval=700,refresh_cycles=300
 
 # A build says how far it is, a line at a time where there is no terminal.

@@ -492,8 +492,8 @@ static const struct {
     {"za=-1", "row fn=mean u8 in=0 out=64 par=0x400", "za is -1"},
     {"za=300 zb=-300", DRAIN " residual res=0", NULL}, /* there any i16 */
     {"zb=0\n.bytes p 17 2", DRAIN, "flags is 2, not 0 to 1"},
-    {"zero=1\n.bytes p 6 1", DRAIN, "bytes 6 and 7 is 1, not 0"},
-    {"zero=1\n.bytes p 31 1", ADD, "bytes 28 to 31 is 16777216, not 0"},
+    {"zero=1\n.bytes p 6 1", DRAIN, "the record at 0x400: bytes 6 and 7 are 1, must be 0"},
+    {"zero=1\n.bytes p 31 1", ADD, "the record at 0x400: bytes 28 to 31 are 16777216, must be 0"},
     {"zero=1\n.bytes p 39 0", DRAIN, "shift_0 is 0, not 1 to 62"},
     {"zero=1\n.bytes p 95 63", DRAIN, "shift_7 is 63, not 1 to 62"},
     {"zero=1\n.bytes p 95 63", DRAIN " n=7", NULL},

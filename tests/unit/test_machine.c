@@ -84,7 +84,7 @@ static void refuses_files(void **state) {
       {"dram_refresh_interval = 10; dram_refresh_cycles = 10;", "m.cfg:1",
        "dram_refresh_cycles = 10 leaves nothing of dram_refresh_interval = 10"},
       {"dram_traffic = 4;\ndram_overhead = 64;", "m.cfg:1",
-       "the memory has no time left: dram_traffic and its dram_overhead take 150 % of it, refresh "
+       "the memory cannot keep up: dram_traffic with its dram_overhead takes 150 % of it, refresh "
        "0 %"}};
   wk_machine m;
   (void)state;
@@ -142,18 +142,17 @@ static void overrides(void **state) {
       {"array=8", "array=8", "array is hardware: it stands in the machine file"},
       {"bytes=4,traffic=4", "bytes=4,traffic=4", "dram_traffic leaves nothing of dram_bytes"},
       {"bytes=8,traffic=4,overhead=64", "bytes=8,traffic=4,overhead=64",
-       "the memory has no time left: dram_traffic and its dram_overhead take 150 % of it, refresh "
+       "the memory cannot keep up: dram_traffic with its dram_overhead takes 150 % of it, refresh "
        "0 %"},
       {"bytes=8,traffic=6.4,refresh_interval=700,refresh_cycles=300",
        "bytes=8,traffic=6.4,refresh_interval=700,refresh_cycles=300",
-       "the memory has no time left: dram_traffic and its dram_overhead take 80 % of it, refresh "
+       "the memory cannot keep up: dram_traffic with its dram_overhead takes 80 % of it, refresh "
        "42.86 %"},
       /* nothing at all */
       {"bytes=8,traffic=3,overhead=16,refresh_interval=800,refresh_cycles=350",
        "bytes=8,traffic=3,overhead=16,refresh_interval=800,refresh_cycles=350",
-       "the memory has no time left: dram_traffic and its dram_overhead take 56.25 % of it, "
-       "refresh "
-       "43.75 %"}};
+       "the memory cannot keep up: dram_traffic with its dram_overhead takes 56.25 % of it, "
+       "refresh 43.75 %"}};
   wk_machine m;
   (void)state;
   wk_machine_defaults(&m);

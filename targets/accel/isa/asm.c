@@ -232,7 +232,7 @@ static wk_status match_loops(wk_asm_state *a) {
 static wk_status split(wk_asm_state *a, const char *text, size_t n) {
   if (n > TEXT_MAX) return wk_error_at(WK_RESOURCE, a->file, "is longer than 256 MiB");
   const char *zero = n ? memchr(text, 0, n) : NULL;
-  if (zero) return wk_error_at(WK_INPUT, a->file, "is no text: there is a zero in it");
+  if (zero) return wk_error_at(WK_INPUT, a->file, "is not a text file: it contains a zero byte");
   char *copy = wk_arena_strndup(a->arena, n ? text : "", n), *at = copy;
   a->n_lines = 1;
   for (size_t i = 0; i < n; i++) a->n_lines += copy[i] == '\n';

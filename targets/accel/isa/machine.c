@@ -181,7 +181,7 @@ wk_status wk_machine_relations(const wk_machine *m, int *key) {
   double traffic, refresh;
   if (!has_time_left(m, &traffic, &refresh))
     return wk_error(WK_INPUT,
-                    "the memory has no time left: dram_traffic and its dram_overhead take "
+                    "the memory cannot keep up: dram_traffic with its dram_overhead takes "
                     "%.4g %% of it, refresh %.4g %%",
                     traffic, refresh);
   return NULL;

@@ -34,12 +34,12 @@ static int64_t known(const record *k, int at, int bytes, bool is_signed, bool *i
   return is_signed ? (int64_t)(v << unused) >> unused : (int64_t)v;
 }
 
-/* True: it is at fault. */
+/* True: it is at fault. A name of something with a single good value is plural. */
 static bool outside(record *k, const char *name, int64_t v, int64_t low, int64_t high) {
   if (v >= low && v <= high) return false;
   k->f->field = "par";
   snprintf(k->f->text, sizeof k->f->text,
-           low == high ? "the record at 0x%" PRIx64 ": %s is %" PRId64 ", not %" PRId64
+           low == high ? "the record at 0x%" PRIx64 ": %s are %" PRId64 ", must be %" PRId64
                        : "the record at 0x%" PRIx64 ": %s is %" PRId64 ", not %" PRId64
                          " to %" PRId64, k->par, name, v, low, high);
   return true;
@@ -78,8 +78,8 @@ static bool is_head_bad(record *k, const use *u) {
   if (u->product && is_outside(k, "shift", 16, 1, false, 1, MOST_SHIFT)) return true;
   if ((u->sum || u->scale || u->norm) && is_outside(k, "shift", 16, 1, false, 0, MOST_SHIFT))
     return true;
-  if (is_outside(k, "what stands in bytes 6 and 7", 6, 2, false, 0, 0)) return true;
-  if (is_outside(k, "what stands in bytes 28 to 31", 28, 4, false, 0, 0)) return true;
+  if (is_outside(k, "bytes 6 and 7", 6, 2, false, 0, 0)) return true;
+  if (is_outside(k, "bytes 28 to 31", 28, 4, false, 0, 0)) return true;
   if (is_outside(k, "flags", 17, 1, false, 0, 1)) return true;
   if (u->za && is_no_byte(k, "za", 18, u->a_u8)) return true;
   if (u->zb && is_no_byte(k, "zb", 20, u->b_u8)) return true;

@@ -364,7 +364,7 @@ static bool chunks_meet(const int64_t *v, int64_t chunks) {
 _Static_assert(WK_LD_p2 == WK_ST_p2 && WK_LD_dram == WK_ST_dram, "LD and ST have the same fields");
 
 static bool partial_chunk(validation *k, int64_t bytes) {
-  return fault(k, WK_ERROR_field, "c0", "%lld bytes are no whole number of chunks of %lld",
+  return fault(k, WK_ERROR_field, "c0", "%lld bytes is not a whole number of chunks of %lld",
                (ll)bytes, (ll)k->v[WK_LD_c0]);
 }
 
