@@ -391,9 +391,12 @@ static bool validate_transfer(validation *k) {
                  "bytes %lld to %lld are not all in the memory of %lld bytes", (ll)v[WK_LD_dram],
                  (ll)memory - 1, (ll)k->m->dram_size);
   if (bytes % c0) return partial_chunk(k, bytes); /* the machine notices at the end */
-  if (wraps)
-    return fault(k, WK_ERROR_none, "dram", "bytes %lld to %lld go beyond 2^32, where addresses "
-                 "begin again", (ll)v[WK_LD_dram], (ll)memory - 1);
+  if (wraps) {
+    int64_t begin = memory - v[WK_LD_n0];
+    bool begins = begin >= INT64_C(1) << 32;
+    return fault(k, WK_ERROR_none, "dram", "its last run would %s at 0x%llx; addresses wrap at "
+                 "2^32", begins ? "begin" : "end", (ll)(begins ? begin : memory - 1));
+  }
   if (is_load && chunks_meet(v, chunks))
     return fault(k, WK_ERROR_none, "spm", "its chunks overlap in the scratchpad");
   if (!is_load && runs_meet(v))
