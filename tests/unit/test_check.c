@@ -454,10 +454,12 @@ static void test_by_hand(void **state) {
 #define SCALE "map fn=scale a=0 out=64 par=0x400"
 #define DRAIN "mm in=0 wt=0 w_r=8 drain out=256 par=0x400"
 #define GAINS "\n.for i 0 8\n.entry p 0 i gain=1\n.end"
+#define REFUSED "a row of softmax or normalisation out of range" /* by the machine itself */
 static const struct {
   const char *record;  /* parts of it; entries have a good shift */
   const char *command;
   const char *says;    /* NULL: accepted */
+  const char *runs;    /* what the functional model says; NULL: the same */
 } records[] = {
     {"lo2=5 hi2=3", ADD, "the record at 0x400: lo2 is 5, above hi2, which is 3"},
     {"lo2=5 hi2=5", ADD, NULL},
@@ -511,28 +513,30 @@ static const struct {
     {"e=1 shift=23" GAINS, "row fn=layernorm in=0 out=64 par=0x400", NULL},
     {"shift=23\n.words p 8 0" GAINS, "row fn=layernorm in=0 out=64 par=0x400", "e is 0, not 1 to"},
     {"e=1\n.bytes p 16 63" GAINS, "row fn=layernorm in=0 out=64 par=0x400",
-     "shift is 63, not 0 to 62"},
+     "shift is 63, not 0 to 62", REFUSED},
     {"e=1 shift=23 za=200" GAINS, "row fn=rmsnorm in=0 out=64 par=0x400", "za is 200"},
     {"e=1 shift=23 za=200" GAINS, "row fn=layernorm in=0 out=64 par=0x400", NULL},
     {"e=1 shift=23" GAINS "\n.words p 36 0x1000000", "row fn=layernorm in=0 out=64 par=0x400",
      "gain_0 is 16777216, not -16777215 to 16777215"},
     {"zero=1\n.words p 32 0x3fffffff", "row fn=softmax in=0 out=64 par=0x400",
-     "bias_0 is 1073741823, not 1073741824 to 2147483647"},
+     "bias_0 is 1073741823, not 1073741824 to 2147483647", REFUSED},
     {"zero=1\n.words p 32 0x40000000", "row fn=softmax in=0 out=64 par=0x400", NULL},
     /* what is not known before the stream runs */
     {"lo2=5 hi2=3", "fill.ld1 spm=0x418 c0=4 wait p\n" ADD, NULL},
     {"lo2=5 hi2=3",
      "st dram=p+8 n0=32 spm=0 c0=32 wait x p\n"
      "ld.ld1 dram=p n0=96 spm=0x400 c0=96 wait st:1 p\n" ADD,
-     NULL}};
+     NULL, "command 5 (MAP): the record at 0x400: ma is -1948326079"}};
 
+/* says, NULL: all is defined. */
 static void run_functional(const wk_stream *s, const char *says) {
   const wk_sim_run_options o = {.machine = &s->machine};
   wk_sim_run r;
   assert_null(wk_sim_run_stream(s, &wk_sim_functional, &o, &r));
   wk_status verdict = wk_sim_verdict(s, &s->machine, &r);
-  if (says && (!verdict || (!strstr(verdict->message, says) && r.result.status == 2)))
-    fail_msg("functional model: %s, not %s", verdict ? verdict->message : "nothing", says);
+  if (says ? !verdict || !strstr(verdict->message, says) : verdict != NULL)
+    fail_msg("functional model: %s, not %s", verdict ? verdict->message : "nothing",
+             says ? says : "nothing");
   wk_status_free(verdict);
   wk_sim_run_free(&r);
 }
@@ -555,7 +559,7 @@ static void test_records(void **state) {
     if (accepted != !records[i].says || (!accepted && !strstr(why.s, records[i].says)))
       fail_msg("%s with %s: %s", records[i].command, records[i].record,
                accepted ? "accepted" : why.s);
-    run_functional(s, records[i].says);
+    run_functional(s, records[i].runs ? records[i].runs : records[i].says);
     wk_stream_free(s);
     wk_str_free(&text);
     wk_str_free(&why);
