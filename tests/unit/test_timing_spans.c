@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The timing model against the RTL, command by command: where memory is slower than the bus,
- * commands start and retire in the same cycle on both, and queues are in the same states. */
+ * The timing model against the RTL, command by command, on memories slower than the bus: commands
+ * start and retire in the same cycle on both, and queues are as long in the same states. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static wk_machine memory_of(uint64_t seed) {
 }
 
 typedef struct {
-  int streams, different, allowed; /* a command in another cycle */
+  int streams, different; /* a command in another cycle */
   int states, same; /* counters of queues, in all streams */
 } tally;
 
@@ -51,7 +51,7 @@ static void compare(tally *t, const wk_sim_run *want, const wk_sim_run *got) {
     print_message("command %u: %llu to %llu, the model says %llu to %llu\n", i,
                   (unsigned long long)x->start, (unsigned long long)x->retire,
                   (unsigned long long)y->start, (unsigned long long)y->retire);
-    if (++t->different > t->allowed) fail_msg("these are too many");
+    t->different++;
   }
   t->streams++;
   for (i = WK_COUNTER_QUEUES; i < WK_COUNTER_COUNT; i++) {
@@ -68,8 +68,8 @@ static wk_sim_run run(const wk_stream *s, const wk_sim_model *model, const wk_ma
   return r;
 }
 
-static void check_machine(const char *name, int streams, int allowed) {
-  tally t = {.allowed = allowed};
+static void check_machine(const char *name, int streams) {
+  tally t = {0};
   open_machine(name);
   for (uint64_t seed = 1; seed <= (uint64_t)streams; seed++) {
     const random_stream_options large = {.commands = 40, .work = WORK};
@@ -83,17 +83,18 @@ static void check_machine(const char *name, int streams, int allowed) {
   }
   print_message("%s: %d of %d streams differ, %d of %d counters of queues are the same\n",
                 name, t.different, t.streams, t.same, t.states);
-  assert_true(t.same >= t.states * 0.975); /* a wait for memory counts here or there */
+  assert_int_equal(t.different, 0);
+  assert_int_equal(t.same, t.states);
 }
 
 static void test_tiny(void **state) {
   (void)state;
-  check_machine("tiny", 120, 3);
+  check_machine("tiny", 120);
 }
 
 static void test_base(void **state) {
   (void)state;
-  check_machine("base", 120, 20);
+  check_machine("base", 120);
 }
 
 int main(void) {
