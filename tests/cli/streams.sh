@@ -62,7 +62,8 @@ refuses 'damage' 3 'bad.wcs: is damaged' "$wick" disasm bad.wcs
 printf '.memory m 0 9\n.file m "../x"\n' >bad.s
 refuses 'files elsewhere' 3 '\.\./x: is refused' "$wick" asm bad.s -o none.wcs
 printf '\0' >bad.s
-refuses 'no text' 3 'bad.s: is not a text file: it contains a zero byte' "$wick" asm bad.s -o none.wcs
+refuses 'no text' 3 'bad.s: is not a text file: it contains a zero byte' \
+  "$wick" asm bad.s -o none.wcs
 
 # The streams that benchmarks make.
 for machine in tiny base wide; do
