@@ -98,10 +98,10 @@ wk_status wk_onnx_split_to_sequence(wk_onnx_node *c) {
   for (int64_t i = 0; wk_onnx_ok(c) && (is_list ? i < sizes.n : at < x.dims[axis]); i++) {
     int64_t size = sizes.v[is_list ? i : 0], left = x.dims[axis] - at;
     if (!is_list && size > left) size = left;
-    if (!wk_onnx_valid(c, (size > 0 || is_list) && size >= 0 && size <= left,
-                       "a piece of size %lld exceeds the %lld that are left", (long long)size,
-                       (long long)left))
-      break;
+    wk_onnx_valid(c, size > 0 || (is_list && size == 0), "a piece has size %lld", (long long)size);
+    wk_onnx_valid(c, size <= left, "a piece of size %lld exceeds the %lld that are left",
+                  (long long)size, (long long)left);
+    if (!wk_onnx_ok(c)) break;
     wk_value_id piece = wk_make_slice(c, c->in[0], (int)axis, at, size, 1);
     if (drops) piece = wk_make_squeeze(c, piece, (wk_ints){1, &axis});
     wk_vec_push(&items, piece);

@@ -198,7 +198,8 @@ wk_status wk_onnx_slice(wk_onnx_node *c) {
   for (int64_t i = 0; i < n; i++) {
     int64_t axis = wk_onnx_axis(c, axes.n < 0 ? i : axes.v[i], x.rank),
             step = steps.n < 0 ? 1 : steps.v[i];
-    if (!wk_onnx_valid(c, step != 0 && step > INT64_MIN, "the step is 0") || !wk_onnx_ok(c))
+    if (!wk_onnx_valid(c, step != 0 && step > INT64_MIN, "the step is %lld", (long long)step) ||
+        !wk_onnx_ok(c))
       return c->status;
     strides[axis] = step;
     clamp_slice(x.dims[axis], starts.v[i], ends.v[i], step, &first[axis], &sizes[axis]);
