@@ -70,7 +70,7 @@ static bool take_shape(cursor *c, wk_type *t) {
 }
 
 static bool parse_descr(const char *s, size_t n, wk_dtype *out, bool *is_big_endian) {
-  if (n != 3 || !strchr("<>|=", s[0])) return false;
+  if (n != 3 || !s[0] || !strchr("<>|=", s[0])) return false;
   *is_big_endian = s[0] == '>';
   for (size_t i = 0; i < WK_COUNTOF(types); i++) {
     if (strncmp(types[i].descr, s + 1, 2) == 0) {

@@ -120,6 +120,17 @@ static void broken(void **state) {
   }
 }
 
+static void byte_order_is_no_zero(void **state) {
+  (void)state;
+  uint8_t bytes[512];
+  wk_tensor t;
+  size_t n = numpy_file(bytes, 1, "False"), at = 0;
+  while (bytes[at] != '<') at++;
+  bytes[at] = 0;
+  write_bytes(bytes, n);
+  assert_int_equal(read_code(&t), WK_UNSUPPORTED);
+}
+
 static int mapped(void) { /* lines of the table of maps */
   int n = 0, c;
   FILE *f = fopen("/proc/self/maps", "r");
@@ -146,6 +157,7 @@ int main(void) {
     cmocka_unit_test(round_trip),
     cmocka_unit_test(orders_and_versions),
     cmocka_unit_test(broken),
+    cmocka_unit_test(byte_order_is_no_zero),
     cmocka_unit_test(nothing_stays_mapped),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
