@@ -51,6 +51,11 @@ static wk_status read_file(wk_run_job *job, const name_list *names, const char *
   return NULL;
 }
 
+/* As typed, for messages. */
+static const char *option_of(const wk_run_job *job, const wk_run_file *f) {
+  return wk_arena_printf(job->arena, "--input %s", f->arg);
+}
+
 static wk_status read_files(const wk_run_opts *o, wk_run_job *job, const name_list *names) {
   for (size_t i = 0; i < o->input.n; i++) WK_TRY(read_file(job, names, o->input.data[i]));
   return NULL;
@@ -74,9 +79,9 @@ static wk_status import(wk_run_job *job, const wk_onnx_info *info,
   wk_import_report report;
   for (size_t i = 0; i < n; i++) {
     const wk_run_file *f = &job->files.data[i];
-    wk_bind_shape shape = {.input = f->name, .rank = f->t.type.rank};
+    wk_bind_shape shape = {.input = f->name, .rank = f->t.type.rank, .file = option_of(job, f)};
     memcpy(shape.dims, f->t.type.dims, sizeof shape.dims);
-    data[i] = (wk_bind_value){.input = f->name, .value = f->t};
+    data[i] = (wk_bind_value){.input = f->name, .value = f->t, .file = shape.file};
     for (size_t k = 0; k < info->inputs.n; k++)
       if (!strcmp(info->inputs.data[k].name, f->name)) fixed[i] = info->inputs.data[k].has_default;
     if (!fixed[i] && !is_shaped(b, f->name)) wk_vec_push(&b->shapes, shape);
@@ -192,6 +197,7 @@ static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
     const wk_run_file *f = file_for(job, wk_runner_input_name(job->runner, i));
     if (f) {
       job->in[i] = f->t;
+      WK_TRY(wk_status_place(wk_runner_check_input(job->runner, i, &f->t), option_of(job, f)));
       continue;
     }
     WK_TRY(wk_tensor_random(wk_runner_input_type(job->runner, i), &rng, &job->in[i]));
@@ -201,7 +207,7 @@ static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
   if (made)
     wk_str_printf(&job->notes, "wick: %zu of %zu %s random, seed %lld\n", made, n,
                   n == 1 ? "input is" : "inputs are", (long long)o->random);
-  return wk_runner_check_inputs(job->runner, job->in);
+  return NULL;
 }
 
 wk_status wk_run_load(const wk_run_opts *o, const char *path, wk_run_job *job) {

@@ -209,14 +209,11 @@ wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o, wk_runne
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-wk_status wk_runner_check_inputs(const wk_runner *r, const wk_tensor *in) {
-  for (size_t i = 0; i < r->n_in; i++) {
-    const wk_type *want = &r->in[i].type, *got = &in[i].type;
-    if (want->dtype == got->dtype && wk_shape_equal(want, got)) continue;
-    char *a = wk_type_text(r->arena, want), *b = wk_type_text(r->arena, got);
-    return wk_error(WK_INPUT, "input %s is %s but %s was given", r->in[i].name, a, b);
-  }
-  return NULL;
+wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t) {
+  const wk_type *want = &r->in[i].type, *got = &t->type;
+  if (want->dtype == got->dtype && wk_shape_equal(want, got)) return NULL;
+  char *a = wk_type_text(r->arena, want), *b = wk_type_text(r->arena, got);
+  return wk_error(WK_INPUT, "input %s is %s but %s was given", r->in[i].name, a, b);
 }
 
 static wk_status run_session(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
@@ -230,7 +227,7 @@ static wk_status run_session(wk_runner *r, const wk_tensor *in, wk_tensor *out) 
 }
 
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
-  WK_TRY(wk_runner_check_inputs(r, in));
+  for (size_t i = 0; i < r->n_in; i++) WK_TRY(wk_runner_check_input(r, i, &in[i]));
   if (r->module) {
     for (size_t i = 0; i < r->n_out; i++) wk_tensor_free(&out[i]);
     return wk_eval_graph(r->module->main, in, out, NULL, NULL);

@@ -49,8 +49,8 @@ const wk_module *wk_runner_module(const wk_runner *r);
  * are gone. */
 const wk_program *wk_runner_program(const wk_runner *r);
 
-/* WK_INPUT when an input has not the type above. */
-wk_status wk_runner_check_inputs(const wk_runner *r, const wk_tensor *in) WK_MUST_CHECK;
+/* WK_INPUT when the tensor has not the type of input i. */
+wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t) WK_MUST_CHECK;
 /* Inputs are checked as above. Outputs are malloc'ed (wk_tensor_free, also
  * after an error); out is zeroed before the first run, and later runs may use its memory again. */
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) WK_MUST_CHECK;

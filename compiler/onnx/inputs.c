@@ -46,7 +46,7 @@ static symbol *find_symbol(symbols *s, const char *name) {
 
 /* What is given for an input, and how. */
 typedef struct {
-  const char *input, *option; /* option: NULL when a file gives it */
+  const char *input, *option, *file; /* option: NULL when a file gives it */
   const wk_declared *declared;
   int rank;
   const int64_t *dims;
@@ -60,7 +60,7 @@ static wk_status refuse_given(const sizes *x, const char *fmt, ...) {
   wk_str_vprintf(&b, fmt, ap);
   va_end(ap);
   wk_status s = x->option ? wk_error_at(WK_USAGE, x->option, "%s", b.s)
-                          : wk_error(WK_INPUT, "%s", b.s);
+                          : wk_status_place(wk_error(WK_INPUT, "%s", b.s), x->file);
   wk_str_free(&b);
   return s;
 }
@@ -163,11 +163,12 @@ static wk_status collect_symbols(wk_importer *im, symbols *s) {
     if (!value && !shape) continue;
     WK_TRY(wk_model_declared(g->input[i], &d));
     if (shape) {
-      sizes x = {name, shape->option, &d, shape->rank, shape->dims};
+      sizes x = {name, shape->option, shape->file, &d, shape->rank, shape->dims};
       WK_TRY(match_shape(&x, s));
     }
     if (value) {
-      sizes x = {name, value->option, &d, value->value.type.rank, value->value.type.dims};
+      const wk_type *t = &value->value.type;
+      sizes x = {name, value->option, value->file, &d, t->rank, t->dims};
       WK_TRY(match_shape(&x, s));
     }
   }
@@ -216,7 +217,7 @@ static wk_status add_value(wk_importer *im, wk_scope *s, const char *name, const
                            const wk_bind_value *b) {
   const wk_tensor *v = &b->value;
   if (d->dtype != WK_DTYPE_NONE && d->dtype != v->type.dtype) {
-    sizes x = {.input = name, .option = b->option};
+    sizes x = {.input = name, .option = b->option, .file = b->file};
     return refuse_given(&x, "input %s is %s in the model, %s is given", name,
                         wk_dtype_name(d->dtype), wk_dtype_name(v->type.dtype));
   }

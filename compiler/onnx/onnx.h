@@ -15,9 +15,14 @@ typedef struct {
   int rank;
   int64_t dims[WK_MAX_RANK];
   const char *option; /* as typed: what does not fit is wrong usage; NULL: the shape of a file */
+  const char *file;   /* whose shape it is, for messages; may be NULL */
 } wk_bind_shape;
 /* One input fixed to a value at compile time: it stops being an input. */
-typedef struct { const char *input; wk_tensor value; const char *option; } wk_bind_value;
+typedef struct {
+  const char *input;
+  wk_tensor value;
+  const char *option, *file; /* as above */
+} wk_bind_value;
 
 typedef struct {
   const wk_bind *binds; size_t n_binds;

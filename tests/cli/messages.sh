@@ -7,15 +7,22 @@ check 'a package' "$wick" compile relu.onnx -q -o relu.wick
 npy u8.npy '|u1' 2,3
 npy f64.npy '<f8' 2,3
 npy shape.npy '<f4' 3,2
+npy flat.npy '<f4' 6
 
 # Inputs are checked before anything runs on them.
 for command in run 'run --target eval' compare 'compare --passes'; do
   for file in u8 f64 shape; do
     refuses "$command, $file.npy" 3 \
-      '(: input x is f32\[2,3\] but|: axis 0 of input x has size 2) .* given$' \
+      "^wick: --input $file.npy: (input x is f32\[2,3\] but|axis 0 of .* has size 2) .* given$" \
       "$wick" $command relu.onnx -i $file.npy
   done
+  refuses "$command, another rank" 3 \
+    '^wick: --input x=flat.npy: input x has rank 2 in the model, rank 1 is given$' \
+    "$wick" $command relu.onnx -i x=flat.npy
 done
+refuses 'a package, another rank' 3 \
+  '^wick: --input x=flat.npy: input x is f32\[2,3\] but f32\[6\] was given$' \
+  "$wick" run relu.wick -i x=flat.npy
 model "$(field 1 "$(node Add 'a b' y)")" \
   "$(field 11 "$(value a 1 2 3)")$(field 11 "$(value b 1 2 3)")" \
   "$(field 12 "$(value y 1 2 3)")" >add.onnx
