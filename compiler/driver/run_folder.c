@@ -10,11 +10,14 @@
 
 wk_status wk_run_folder_open(const char *path, wk_arena *a, wk_run_folder *out) {
   struct stat st;
-  *out = (wk_run_folder){.path = path, .arena = a, .count = wk_map_new()};
+  *out = (wk_run_folder){.path = path, .arena = a};
   out->is_new = mkdir(path, 0777) == 0;
   int error = errno;
   bool exists = stat(path, &st) == 0;
-  if (out->is_new || (exists && S_ISDIR(st.st_mode))) return NULL;
+  if (out->is_new || (exists && S_ISDIR(st.st_mode))) {
+    out->count = wk_map_new();
+    return NULL;
+  }
   if (exists) return wk_error_at(WK_IO, path, "is not a folder");
   return wk_error_at(WK_IO, path, "cannot create the folder: %s", strerror(error));
 }

@@ -63,6 +63,11 @@ check 'dump, compiled' "$wick" run net.onnx --dump-tensors cpu
 refuses 'dump of a package' 2 'needs the model' "$wick" run net.wick --dump-tensors d
 refuses 'bind of a package' 2 'is a compiled package' "$wick" run net.wick --bind n=1
 
+refuses 'a file is no folder' 5 '^wick: x.npy: is not a folder$' \
+  bash -c "'$wick' run relu.onnx --output-dir x.npy >/dev/null || exit"
+refuses 'nor is it one for a dump' 5 '^wick: x.npy: is not a folder$' \
+  "$wick" run relu.onnx --dump-tensors x.npy
+
 gives 'compare layers' '^all [0-9]+ instructions agree' "$wick" compare net.onnx
 gives 'compare passes' '^the result is the same after all' "$wick" compare net.onnx --passes
 gives 'every layer' '^ok .* conv\)' "$wick" compare net.onnx -v
