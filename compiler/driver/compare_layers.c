@@ -159,11 +159,11 @@ static wk_status compare_view(layers *l, size_t i, const wk_inst *inst, const wk
   if (!s) {
     wk_diff d = wk_tensor_diff(&got, &want, &tolerance);
     wk_str text = {0};
-    if (!d.equal && !l->quiet) {
+    if (!l->quiet && !d.equal) {
       wk_text_diff(&text, &got, &want, &d);
       printf("%s %s (instruction %zu, %s): %s\n", l->bad || *differs ? "also" : "first", name, i,
              wk_op_get(inst->op)->name, text.s);
-    } else if (l->o->run.verbose) {
+    } else if (!l->quiet && l->o->run.verbose) {
       printf("ok   %s (instruction %zu, %s): largest error %.3g absolute, %.3g relative\n",
              name, i, wk_op_get(inst->op)->name, d.max_abs, d.max_rel);
     }
