@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * control: graphs inside nodes. Either a body becomes part of the graph around it (a branch known
  * at import, an unrolled loop), or a graph of its own whose captures are explicit. */
-#ifndef WICK_IMPORT_CONTROL_H
-#define WICK_IMPORT_CONTROL_H
+#ifndef WICK_ONNX_CONTROL_H
+#define WICK_ONNX_CONTROL_H
 
 #include "compiler/onnx/make.h"
 

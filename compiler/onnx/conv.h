@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WICK_IMPORT_CONV_H
-#define WICK_IMPORT_CONV_H
+#ifndef WICK_ONNX_CONV_H
+#define WICK_ONNX_CONV_H
 
 #include "compiler/onnx/make.h"
 

@@ -2,8 +2,8 @@
  * export: how graph nodes are written as ONNX nodes (opset 17). What ONNX cannot say exactly
  * becomes a node of the domain "wick" with the operator's own name and attributes, which the
  * importer reads. */
-#ifndef WICK_IMPORT_EXPORT_H
-#define WICK_IMPORT_EXPORT_H
+#ifndef WICK_ONNX_EXPORT_H
+#define WICK_ONNX_EXPORT_H
 
 #include "compiler/onnx/importer.h"
 

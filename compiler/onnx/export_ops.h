@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WICK_IMPORT_EXPORT_OPS_H
-#define WICK_IMPORT_EXPORT_OPS_H
+#ifndef WICK_ONNX_EXPORT_OPS_H
+#define WICK_ONNX_EXPORT_OPS_H
 
 #include "compiler/onnx/export.h"
 

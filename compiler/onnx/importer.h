@@ -9,8 +9,8 @@
  * A handler reads inputs and attributes, adds nodes through make.h and stores the results in
  * c->out. Errors are latched in c->status: accessors and builders then do nothing and return
  * neutral values, so handlers read as formulas and return c->status at the end. */
-#ifndef WICK_IMPORT_IMPORTER_H
-#define WICK_IMPORT_IMPORTER_H
+#ifndef WICK_ONNX_IMPORTER_H
+#define WICK_ONNX_IMPORTER_H
 
 #include "compiler/onnx/wire.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WICK_IMPORT_MATMUL_H
-#define WICK_IMPORT_MATMUL_H
+#ifndef WICK_ONNX_MATMUL_H
+#define WICK_ONNX_MATMUL_H
 
 #include "compiler/onnx/make.h"
 

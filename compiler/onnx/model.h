@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * model: the parts of one import around the nodes. */
-#ifndef WICK_IMPORT_MODEL_H
-#define WICK_IMPORT_MODEL_H
+#ifndef WICK_ONNX_MODEL_H
+#define WICK_ONNX_MODEL_H
 
 #include "compiler/onnx/importer.h"
 

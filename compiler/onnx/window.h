@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * window: strides, dilations and padding of convolutions and pools, made explicit. */
-#ifndef WICK_IMPORT_WINDOW_H
-#define WICK_IMPORT_WINDOW_H
+#ifndef WICK_ONNX_WINDOW_H
+#define WICK_ONNX_WINDOW_H
 
 #include "compiler/onnx/make.h"
 

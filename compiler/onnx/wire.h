@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * wire: from bytes to protobuf-c messages, with budgets that hold before anything is unpacked. */
-#ifndef WICK_IMPORT_WIRE_H
-#define WICK_IMPORT_WIRE_H
+#ifndef WICK_ONNX_WIRE_H
+#define WICK_ONNX_WIRE_H
 
 #include "compiler/onnx/onnx.h"
 #include "onnx.pb-c.h"

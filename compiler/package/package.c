@@ -95,7 +95,6 @@ uint64_t wk_package_add_const(wk_package *p, const void *data, uint64_t size) {
   return c.offset;
 }
 
-
 uint64_t wk_package_add_code(wk_package *p, const void *blob, uint64_t size) {
   uint64_t start = wk_align_up(p->code.n, WICK_PAGE);
   wk_vec_reserve(&p->code, start + size);
