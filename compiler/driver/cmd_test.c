@@ -44,8 +44,10 @@ static const wk_option options[] = {
      "cases at a time, each in a process of its own (default 2); 0: one after the "
      "other in this process",
      .kind = WK_OPTION_INT, .offset = offsetof(test_opts, jobs), .min = 0, .max = 64},
-    {"timeout", 0, "SECONDS", "abandon a case after this time (default 600)", .kind = WK_OPTION_INT,
-     .offset = offsetof(test_opts, timeout), .min = 1, .max = 86400},
+    {"timeout", 0, "SECONDS",
+     "abandon a case after this time (default 600); a failure of a quantised model is looked into "
+     "for at most as long again",
+     .kind = WK_OPTION_INT, .offset = offsetof(test_opts, timeout), .min = 1, .max = 86400},
     {.kind = WK_OPTION_GROUP, .help = "Tolerance"},
     {"rtol", 0, "R", "relative part (default 1e-3)", .kind = WK_OPTION_DOUBLE,
      .offset = offsetof(test_opts, rtol), .max = INT64_MAX},

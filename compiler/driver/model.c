@@ -162,8 +162,7 @@ static bool fix_needed(const wk_import_report *r, const wk_bind_value *data, boo
   return any;
 }
 
-/* Quantised models get their integer meaning. */
-static wk_status convert(wk_module **m) {
+wk_status wk_model_convert(wk_module **m) {
   int64_t changes;
   wk_status s = wk_integer_convert(*m, &changes);
   if (!s) return NULL;
@@ -198,7 +197,7 @@ wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
                               const wk_bind_value *data, bool *fixed, size_t n,
                               wk_import_report *report, wk_module **out) {
   WK_TRY(wk_model_import_real(path, o, data, fixed, n, report, out));
-  return wk_status_place(convert(out), path);
+  return wk_status_place(wk_model_convert(out), path);
 }
 
 static bool uses_input(const wk_module *m) {
@@ -240,7 +239,7 @@ wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_a
   if (notes.n) fputs(notes.s, stderr);
   wk_str_free(&notes);
   wk_import_report_free(&report);
-  if (!s) s = convert(out);
+  if (!s) s = wk_model_convert(out);
   return wk_status_place(s, path);
 }
 

@@ -61,11 +61,13 @@ void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
 wk_status wk_model_import_fed(const char *path, const wk_import_options *o,
                               const wk_bind_value *data, bool *fixed, size_t n,
                               wk_import_report *report, wk_module **out) WK_MUST_CHECK;
-/* The same, and quantised models keep their real operators between dequantisation and
- * quantisation. */
+/* Without the last step, wk_model_convert: quantised models keep their real operators between
+ * dequantisation and quantisation. */
 wk_status wk_model_import_real(const char *path, const wk_import_options *o,
                                const wk_bind_value *data, bool *fixed, size_t n,
                                wk_import_report *report, wk_module **out) WK_MUST_CHECK;
+/* Gives a quantised model its integer meaning; after an error *m is freed and NULL. */
+wk_status wk_model_convert(wk_module **m) WK_MUST_CHECK;
 
 /* Both exist and are the same file: writing one would overwrite the other. */
 bool wk_is_same_file(const char *a, const char *b);

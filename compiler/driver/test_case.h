@@ -70,17 +70,22 @@ typedef struct {
 /* Per output of the model; malloc'ed. */
 wk_test_output *wk_test_outputs(const wk_module *m);
 
-/* Adds a clause on the layers of a quantised model (nothing for others), each fed alike: with
- * integer operators (m) against the graph as imported (real), and the target's instructions against
- * the evaluator's. */
+/* The graph as imported has nodes that quantise or dequantise. */
+bool wk_test_is_quantised(const wk_module *real);
+
+/* Adds a clause on the layers of a quantised model, each fed alike: with integer operators (m)
+ * against the graph as imported (real), and the target's instructions against the evaluator's. */
 wk_status wk_test_layers(const wk_test_options *o, const wk_module *real, const wk_module *m,
                          wk_tensor *in, wk_str *text) WK_MUST_CHECK;
 
-/* Fills verdict and text. */
-void wk_test_case_run(const wk_test_options *o, wk_test_case *c);
+typedef void (*wk_test_done)(void *ctx, const wk_test_case *c);
+
+/* Fills verdict, seconds and text. When a quantised model has failed, `found` (NULL: nobody) is
+ * called with them, and then the text grows by how far the model's layers agree. That may take far
+ * longer than the case itself. */
+void wk_test_case_run(const wk_test_options *o, wk_test_case *c, wk_test_done found, void *ctx);
 
 /* Runs all cases; `done` is called for each in order. */
-typedef void (*wk_test_done)(void *ctx, const wk_test_case *c);
 wk_status wk_test_jobs_run(const wk_test_options *o, wk_test_case *cases, size_t n,
                            wk_test_done done, void *ctx) WK_MUST_CHECK;
 

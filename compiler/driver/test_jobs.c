@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Cases in processes of their own, a few at a time: a crash or an endless loop is that case's
- * failure. A child writes its result to a pipe: verdict, seconds, text. */
+ * failure. A child writes its result to a pipe: verdict, seconds, text. It writes that of a failure
+ * before it looks into it, which has as much time again; when it does not come to an end there, the
+ * failure is reported without. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -44,14 +46,39 @@ static void write_all(int fd, const void *data, size_t n) {
   }
 }
 
-static _Noreturn void child(const wk_test_options *o, wk_test_case *c, int fd) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  alarm((unsigned)o->timeout);
-  wk_test_case_run(o, c);
+typedef struct {
+  int fd;
+  unsigned timeout;
+  bool has_head;
+  size_t text; /* bytes of it that are written */
+} writer;
+
+/* What is not written yet. No alarm comes in between. */
+static void write_result(writer *w, const wk_test_case *c) {
   unsigned char verdict = (unsigned char)c->verdict;
-  write_all(fd, &verdict, 1);
-  write_all(fd, &c->seconds, sizeof c->seconds);
-  if (c->text) write_all(fd, c->text, strlen(c->text));
+  size_t length = c->text ? strlen(c->text) : 0;
+  alarm(0);
+  if (!w->has_head) {
+    write_all(w->fd, &verdict, 1);
+    write_all(w->fd, &c->seconds, sizeof c->seconds);
+  }
+  if (length > w->text) write_all(w->fd, c->text + w->text, length - w->text);
+  w->has_head = true;
+  w->text = length;
+}
+
+static void write_failure(void *ctx, const wk_test_case *c) {
+  writer *w = ctx;
+  write_result(w, c);
+  alarm(w->timeout);
+}
+
+static _Noreturn void child(const wk_test_options *o, wk_test_case *c, int fd) {
+  writer w = {.fd = fd, .timeout = (unsigned)o->timeout};
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  alarm(w.timeout);
+  wk_test_case_run(o, c, write_failure, &w);
+  write_result(&w, c);
   _exit(0);
 }
 
@@ -93,7 +120,9 @@ static void finish(runs *r, job *j) {
   close(j->fd);
   while (waitpid(j->pid, &how, 0) < 0 && errno == EINTR) {}
   c->seconds = wk_clock() - j->started;
-  if (!WIFEXITED(how) || WEXITSTATUS(how) != 0 || j->bytes.n < HEAD) {
+  bool ended = WIFEXITED(how) && WEXITSTATUS(how) == 0;
+  bool has_failed = j->bytes.n >= HEAD && j->bytes.s[0] == WK_TEST_FAILED;
+  if (j->bytes.n < HEAD || (!ended && !has_failed)) {
     describe_death(r, c, how);
   } else {
     c->verdict = (wk_verdict)j->bytes.s[0];
@@ -149,7 +178,7 @@ wk_status wk_test_jobs_run(const wk_test_options *o, wk_test_case *cases, size_t
                            wk_test_done done, void *ctx) {
   if (o->jobs == 0) {
     for (size_t i = 0; i < n; i++) {
-      wk_test_case_run(o, &cases[i]);
+      wk_test_case_run(o, &cases[i], NULL, NULL);
       done(ctx, &cases[i]);
     }
     return NULL;

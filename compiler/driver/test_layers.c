@@ -22,6 +22,15 @@ typedef struct {
   const char *worst;
 } fed;
 
+bool wk_test_is_quantised(const wk_module *real) {
+  const wk_graph *g = real->main;
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    if (!n->dead && (n->op == WK_OP_QUANTIZE || n->op == WK_OP_DEQUANTIZE)) return true;
+  }
+  return false;
+}
+
 static bool is_quantised(const wk_type *t) { return t->dtype == WK_I8 || t->dtype == WK_U8; }
 
 static wk_status keep(void *ctx, const wk_graph *g, const wk_node *n, const wk_tensor *in,
@@ -86,7 +95,7 @@ static void add_fed(wk_str *b, const fed *f) {
   wk_str_printf(b, "each fed alike, %zu of %zu quantised layers match float arithmetic",
                 f->equal, f->layers);
   if (f->most)
-    wk_str_printf(b, ", the others are off by at most %lld %s (first at %s)", (long long)f->most,
+    wk_str_printf(b, ", the others are off by at most %lld %s (worst at %s)", (long long)f->most,
                   f->most == 1 ? "step" : "steps", f->worst);
 }
 
