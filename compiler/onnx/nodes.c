@@ -33,6 +33,11 @@ static const char *shapes_text(wk_importer *im, const wk_onnx_node *c) {
   return s;
 }
 
+static bool is_newer(const wk_onnx_node *c) {
+  int64_t newest = wk_onnx_newest_opset(wk_onnx_domain(c->proto->domain));
+  return newest > 0 && c->opset > newest;
+}
+
 void wk_report_unsupported(wk_importer *im, const wk_onnx_node *c, const char *reason) {
   wk_arena *a = im->rep->arena;
   wk_unsupported u = {.node = wk_arena_strdup(a, c->name),
@@ -42,7 +47,7 @@ void wk_report_unsupported(wk_importer *im, const wk_onnx_node *c, const char *r
                       .reason = wk_arena_strdup(a, reason),
                       .opset = c->opset,
                       .is_node = true,
-                      .is_newer = c->row && c->opset > c->row->known};
+                      .is_newer = is_newer(c)};
   wk_vec_push(&im->rep->unsupported, u);
 }
 
@@ -102,8 +107,9 @@ static bool check_row(wk_onnx_node *c) {
   } else if (c->opset < r->since) {
     wk_onnx_fail(c, WK_UNSUPPORTED, "supported from opset %lld on", (long long)r->since);
   } else if (c->opset > r->known) {
-    wk_onnx_fail(c, WK_UNSUPPORTED, "its definition is known up to opset %lld",
-                 (long long)r->known);
+    bool has_ended = r->known < wk_onnx_newest_opset(r->domain);
+    wk_onnx_fail(c, WK_UNSUPPORTED, "its definition is known up to opset %lld%s",
+                 (long long)r->known, has_ended ? "; later opsets no longer have it" : "");
   }
   return wk_onnx_ok(c);
 }

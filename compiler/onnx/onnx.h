@@ -36,7 +36,7 @@ typedef struct {
   const char *node, *op, *domain, *shapes, *reason;
   int64_t opset;
   bool is_node; /* otherwise an input, output or initialiser: no opset, no shapes */
-  bool is_newer; /* of an opset beyond the last one that is known for this operator */
+  bool is_newer; /* of an opset beyond the newest one of which anything is known */
 } wk_unsupported;
 
 typedef struct {

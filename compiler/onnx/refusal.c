@@ -17,6 +17,7 @@ typedef struct {
 
 typedef struct {
   WK_VEC(group) list;
+  size_t operators;
   bool all_nodes;    /* no inputs, outputs, initialisers */
   bool all_newer;    /* every one is a node of an opset beyond the newest known */
   bool is_one_opset; /* and that opset is the same */
@@ -32,12 +33,17 @@ static void add_name(groups *g, group *to, const char *name) {
 
 static groups group_all(const wk_import_report *rep, wk_arena *scratch) {
   groups g = {.all_nodes = true, .all_newer = true, .is_one_opset = true};
-  wk_map *known = wk_map_new();
+  wk_map *known = wk_map_new(), *operators = wk_map_new();
   for (size_t i = 0; i < rep->unsupported.n; i++) {
     const wk_unsupported *u = &rep->unsupported.data[i], *first = rep->unsupported.data;
     const char *key = wk_arena_printf(scratch, "%s\n%s\n%lld\n%s", u->domain, u->op,
                                       (long long)u->opset, u->reason);
-    uint32_t at = (uint32_t)g.list.n;
+    const char *operator = wk_arena_printf(scratch, "%s\n%s", u->domain, u->op);
+    uint32_t at = (uint32_t)g.list.n, ignored;
+    if (!wk_map_get(operators, operator, &ignored)) {
+      wk_map_put(operators, operator, 1);
+      g.operators++;
+    }
     if (!wk_map_get(known, key, &at)) {
       group fresh = {.first = u};
       wk_map_put(known, key, at);
@@ -51,6 +57,7 @@ static groups group_all(const wk_import_report *rep, wk_arena *scratch) {
                      strcmp(u->domain, first->domain) == 0;
   }
   wk_map_free(known);
+  wk_map_free(operators);
   return g;
 }
 
@@ -104,7 +111,7 @@ static wk_status add_groups(wk_status s, const groups *g) {
 static wk_status headline(const groups *g, size_t n) {
   const wk_unsupported *u = g->list.data[0].first;
   char operators[40] = "";
-  if (g->list.n > 1) snprintf(operators, sizeof operators, " of %zu operators", g->list.n);
+  if (g->operators > 1) snprintf(operators, sizeof operators, " of %zu operators", g->operators);
   if (g->all_newer && g->is_one_opset)
     return wk_error(WK_UNSUPPORTED,
                     "opset %lld%s%s is newer than %lld, the newest that is known: %zu nodes%s are "

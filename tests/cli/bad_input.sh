@@ -57,6 +57,23 @@ want=$'\n  Foo-13: this operator is not known (2 nodes: the_a, the_y)'
 err=$("$wick" compile several.onnx -v 2>&1)
 [[ $err == *'2 nodes are'*'the_a: Foo-13 (f32[2,3]): this'*'the_y: Foo-13 (): this'* ]] && good ||
   bad "several unsupported nodes, -v: $err"
+model "$(field 1 "$(node Sigmoid i a)")$(field 1 "$(node Sigmoid b c)")$(
+  field 1 "$(node Foo x y)")" \
+  "$(field 11 "$(value x 1 2)")$(field 11 "$(value i 7 2)")$(field 11 "$(value b 9 2)")" \
+  "$(field 12 "$(value y 1 2)")" >reasons.onnx
+err=$("$wick" compile reasons.onnx 2>&1)
+[[ $err == *'3 nodes of 2 operators are not supported'* && $(wc -l <<<"$err") == 4 ]] && good ||
+  bad "one operator for two reasons: $err"
+
+# Operators that the standard has dropped say nothing of the model's opset.
+model "$(field 1 "$(node Upsample x a)")$(field 1 "$(node Upsample a b)")$(
+  field 1 "$(node Scatter 'x x x' y)")" \
+  "$(field 11 "$(value x 1 2 3)")" "$(field 12 "$(value y 1 2 3)")" >dropped.onnx
+err=$("$wick" compile dropped.onnx 2>&1)
+[[ $err == *': 3 nodes of 2 operators are not supported'* && $err != *newer* &&
+  $err == *'Upsample-13: its definition is known up to opset 9; later opsets no longer have it'* &&
+  $err == *'Scatter-13 '*'known up to opset 10; later opsets no longer have it'* ]] && good ||
+  bad "operators that the standard has dropped: $err"
 
 # A model of an opset that is not known yet: a line per operator, whatever the number of nodes.
 nodes=$(field 1 "$(node Sigmoid x n0)")
