@@ -143,7 +143,7 @@ static wk_status after_step(void *ctx, const wk_step_record *step, const wk_modu
 }
 
 static wk_status compile_part(const compile_opts *o, const char *model, int emit,
-                              const wk_emit_options *eo, wk_compiled *part) {
+                              const wk_emit_options *eo, wk_str *notes, wk_compiled *part) {
   double started = wk_clock();
   watcher w = {.o = o, .name = eo->model_name, .part = part};
   wk_pipeline_options po = {.emit = eo, .stop_after = o->stop_after, .hook = after_step, .ctx = &w};
@@ -152,7 +152,7 @@ static wk_status compile_part(const compile_opts *o, const char *model, int emit
   part->arena = wk_arena_new();
   WK_TRY(wk_target_find(target_names[o->target], &po.target));
   wk_progress("%s: import", eo->model_name);
-  WK_TRY(wk_model_import(model, &part->binding, o->verbose, &part->module));
+  WK_TRY(wk_model_import(model, &part->binding, o->verbose, notes, &part->module));
   part->import_seconds = wk_clock() - started;
   part->n_integer = wk_integer_rows(part->module, part->arena, &part->integer);
   part->nodes_after = wk_module_nodes(part->module);
@@ -317,7 +317,9 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, con
                         .result = &result};
   if (o->report) WK_TRY(wk_out_open(o->report, &report));
   wk_status s = NULL;
-  for (size_t i = 0; !s && i < c->n; i++) s = compile_part(o, c->model, emit, &eo, &c->parts[i]);
+  wk_str notes = {0};
+  for (size_t i = 0; !s && i < c->n; i++)
+    s = compile_part(o, c->model, emit, &eo, &notes, &c->parts[i]);
   if (!s) s = hash_input(c);
   eo.input_hash = c->input_hash;
   if (!s && report) s = wk_out_reserve(report, wk_compile_json_size(c));
@@ -325,6 +327,8 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, con
   c->scratch_bytes = result.scratch_bytes;
   c->seconds = wk_clock() - started;
   wk_progress_end();
+  if (notes.n) fputs(notes.s, stderr);
+  wk_str_free(&notes);
   if (s) {
     wk_out_abort(report);
     return s;

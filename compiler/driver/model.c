@@ -212,8 +212,11 @@ static bool uses_input(const wk_module *m) {
 
 static void add_note(wk_str *b, const char *path, const char *note) {
   char *shown = wk_xstrdup(note);
+  wk_str line = {0};
   wk_text_clean(shown);
-  wk_str_printf(b, "wick: %s: %s\n", path, shown);
+  wk_str_printf(&line, "wick: %s: %s\n", path, shown);
+  if (!b->n || !strstr(b->s, line.s)) wk_str_add(b, line.s);
+  wk_str_free(&line);
   free(shown);
 }
 
@@ -224,7 +227,7 @@ void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
     add_note(b, path, "--value leaves no input that is used: all outputs are constants");
 }
 
-wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all,
+wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all, wk_str *notes,
                           wk_module **out) {
   wk_import_options o = {0};
   wk_import_report report = {0};
@@ -234,10 +237,7 @@ wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_a
                             .n_values = b->values.n};
   o.list_all = list_all;
   wk_status s = wk_import_onnx(path, &o, &report, out);
-  wk_str notes = {0};
-  if (!s) wk_model_notes(&notes, path, &o, &report, *out);
-  if (notes.n) fputs(notes.s, stderr);
-  wk_str_free(&notes);
+  if (!s) wk_model_notes(notes, path, &o, &report, *out);
   wk_import_report_free(&report);
   if (!s) s = wk_model_convert(out);
   return wk_status_place(s, path);

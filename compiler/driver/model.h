@@ -46,12 +46,12 @@ wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, s
 #define WK_MAX_BINDINGS 64
 
 /* Imports; what an unsupported model has is listed in the status' notes: every node, or only every
- * operator. */
-wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all,
+ * operator. notes: as wk_model_notes. */
+wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all, wk_str *notes,
                           wk_module **out) WK_MUST_CHECK;
 
 /* What the user should know about a successful import, as lines for standard error: what the report
- * notes, and that --value has left nothing to compute. */
+ * notes, and that --value has left nothing to compute. No line is added that b has already. */
 void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
                     const wk_import_report *report, const wk_module *m);
 

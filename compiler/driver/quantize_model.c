@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/driver/quantize.h"
+#include "compiler/driver/text.h"
 #include "compiler/passes/passes.h"
 
 /* ---- import ---------------------------------------------------------------------------------- */
@@ -57,6 +58,7 @@ static wk_status import_bound(wk_quantize_job *j, wk_binding_set *b) {
   wk_status s = wk_model_import_fed(j->path, &o, data, fixed, given, &report, &j->m);
   wk_str notes = {0};
   if (!s) wk_model_notes(&notes, j->path, &o, &report, j->m);
+  wk_progress_end();
   if (notes.n) fputs(notes.s, stderr);
   wk_str_free(&notes);
   wk_import_report_free(&report);

@@ -92,6 +92,16 @@ done
 script -qec "env TERM=xterm '$wick' compare net.onnx" /dev/null </dev/null >all 2>&1
 grep -q $'\r\e\[K[0-9]* of ' all && good || bad 'no progress on a terminal'
 
+# Notes are not written into the line of the progress, and once for all bindings.
+model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 2 3)")$(field 11 "$(value s 1 M)")" \
+  "$(field 12 "$(value y 1 2 3)")" >unused.onnx
+npy x.npy '<f4' 2,3
+note='wick: unused.onnx: --value leaves no input that is used: all outputs are constants'
+two='compile unused.onnx -q -o unused.wick --value x=x.npy --bind M=1 --bind M=2'
+[[ $("$wick" $two 2>&1) == "$note" ]] && good || bad "notes of two bindings: $("$wick" $two 2>&1)"
+script -qec "env TERM=xterm '$wick' $two" /dev/null </dev/null >all 2>&1
+grep -q $'\r\e\[K'"$note" all && good || bad "a note on a terminal: $(cat -v all)"
+
 # Names out of a model on a terminal.
 bad=$'x\e[31m\xff\xc2\x9b'
 model "$(field 1 "$(node Relu "$bad" $'y\e\xff')")" "$(field 11 "$(value "$bad" 1 2 3)")" \
