@@ -30,6 +30,7 @@ ld.ld0 dram=x n0=256 spm=0 c0=256
 a: ld.ld1 dram=w n0=128 spm=256 c0=128
 c: conv in=0 in_y=64 in_x=8 k_y=64 k_x=8 ny=2 nx=3 kx=2 w=4 wt=256 acc=4 wait a ld0:1
 mark row=0 wait c
+map fn=move a=0 out=768 n0=4 wait ld0:1
 fill.ld1 value=7 spm=512 c0=40
 st dram=y n0=40 spm=512 c0=40 wait ld1:2
 end
@@ -53,6 +54,8 @@ done
 prints sim-json "$wick" sim small.s --model timing --json -
 check 'timeline' "$wick" sim small.s --model timing --trace trace.json
 prints sim-trace cat trace.json
+check 'its order' "$wick" sim small.s --model functional --trace order.json
+prints sim-order cat order.json
 prints sim-example "$wick" sim "$examples/5-depthwise.s" --model timing --commands
 
 finish
