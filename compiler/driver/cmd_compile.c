@@ -36,7 +36,7 @@ static const struct {
              {FROM_TARGET, WK_EMIT_LLVM_IR, ".ll"},   {.from = FROM_MODULE},
              {.from = FROM_PROGRAM},                  {.from = FROM_MODULE},
              {.from = FROM_MODULE, .suffix = ".optimised.onnx"}};
-enum { EMIT_PACKAGE = 0, EMIT_BUNDLE = 1, EMIT_GRAPH = 5, EMIT_PROGRAM = 6, EMIT_DOT = 7,
+enum { EMIT_PACKAGE = 0, EMIT_GRAPH = 5, EMIT_PROGRAM = 6, EMIT_DOT = 7,
        EMIT_ONNX = 8 };
 
 static const char *const target_names[] = {"cpu", NULL};
@@ -206,22 +206,18 @@ static int64_t file_bytes(const char *path) {
   return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
 }
 
-/* The files that are written; an ending .o or .h of a bundle's name is not a part of it. */
-static void name_files(wk_compilation *c, int emit, wk_arena *a) {
-  static const char *const endings[WK_COMPILED_FILES] = {".o", ".h", ".weights"};
-  if (!c->output) return;
-  c->files[c->n_files++] = c->output;
-  if (emit != EMIT_BUNDLE) return;
-  size_t n = strlen(c->output);
-  if (n > 2 && (!strcmp(c->output + n - 2, ".o") || !strcmp(c->output + n - 2, ".h"))) n -= 2;
-  c->n_files = WK_COMPILED_FILES;
-  for (size_t i = 0; i < c->n_files; i++)
-    c->files[i] = wk_arena_printf(a, "%.*s%s", (int)n, c->output, endings[i]);
+static wk_status name_files(wk_compilation *c, int emit, int target, const char *path,
+                            wk_arena *a) {
+  const wk_target *t;
+  WK_TRY(wk_target_find(target_names[target], &t));
+  if (emits[emit].from == FROM_TARGET) return t->files(emits[emit].kind, path, a, &c->files);
+  if (c->output) c->files.path[c->files.n++] = c->output;
+  return NULL;
 }
 
 static void measure_output(wk_compilation *c) {
-  for (size_t i = 0; i < c->n_files; i++) {
-    int64_t bytes = file_bytes(c->files[i]);
+  for (size_t i = 0; i < c->files.n; i++) {
+    int64_t bytes = file_bytes(c->files.path[i]);
     if (bytes >= 0) c->output_bytes = bytes + (c->output_bytes < 0 ? 0 : c->output_bytes);
   }
 }
@@ -376,10 +372,10 @@ static wk_status start(const compile_opts *o, wk_compilation *c, wk_arena *a) {
   WK_TRY(check_options(o, emit, c->n));
   const char *suffix = emits[emit].suffix, *path = o->output;
   if (!path) path = suffix ? wk_arena_printf(a, "%s%s", c->name, suffix) : "-";
-  WK_TRY(check_paths(o, c->model, path));
   c->output = strcmp(path, "-") ? path : NULL;
   c->emit = emit_names[emit];
-  name_files(c, emit, a);
+  WK_TRY(name_files(c, emit, o->target, path, a));
+  WK_TRY(check_paths(o, c->model, path));
   return compile(o, c, emit, path);
 }
 

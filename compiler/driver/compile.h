@@ -29,15 +29,12 @@ typedef struct {
   WK_VEC(wk_inst_record) insts;
 } wk_compiled;
 
-enum { WK_COMPILED_FILES = 3 };
-
 typedef struct {
   const char *model, *name;   /* file, and the name made of it */
   const char *emit, *target, *command;
   const char *machine;        /* what --cpu stands for */
   const char *output;         /* NULL: standard output */
-  const char *files[WK_COMPILED_FILES]; /* what it consists of */
-  size_t n_files;
+  wk_emit_files files;        /* what it consists of */
   uint64_t input_hash;
   int64_t input_bytes, output_bytes; /* output: of all files together; -1: not known */
   int64_t scratch_bytes;      /* per thread; -1: there is no code that could want any */

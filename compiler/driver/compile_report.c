@@ -102,9 +102,9 @@ void wk_compile_summary(FILE *f, const wk_compilation *c) {
   wk_table_row(&t, "compile time\t%s (import %s, passes %s, output %s)",
                wk_text_seconds(c->seconds).s, wk_text_seconds(import).s, wk_text_seconds(passes).s,
                wk_text_seconds(c->emit_seconds).s);
-  if (c->n_files && c->output_bytes >= 0) {
+  if (c->files.n && c->output_bytes >= 0) {
     wk_str files = {0};
-    for (size_t i = 0; i < c->n_files; i++) wk_str_printf(&files, "%s, ", c->files[i]);
+    for (size_t i = 0; i < c->files.n; i++) wk_str_printf(&files, "%s, ", c->files.path[i]);
     wk_table_row(&t, "output\t%s%s", files.s, wk_bytes_text((uint64_t)c->output_bytes).s);
     wk_str_free(&files);
   }
@@ -290,7 +290,7 @@ static json_t *json_compilation(const wk_compilation *c) {
   put_text(o, "options", c->command);
   put_text(o, "emit", c->emit);
   put_text(o, "output", c->output);
-  for (size_t i = 0; i < c->n_files; i++) json_array_append_new(files, json_text(c->files[i]));
+  for (size_t i = 0; i < c->files.n; i++) json_array_append_new(files, json_text(c->files.path[i]));
   json_object_set_new(o, "files", files);
   put(o, "output_bytes", c->output_bytes);
   put_real(o, "emit_seconds", c->emit_seconds);

@@ -19,6 +19,13 @@ typedef struct {
   bool is_here;     /* its code runs on this machine */
 } wk_processor;
 
+/* The files of one emission. */
+enum { WK_EMIT_MAX_FILES = 3 };
+typedef struct {
+  const char *path[WK_EMIT_MAX_FILES];
+  size_t n; /* 0: standard output */
+} wk_emit_files;
+
 /* What emission finds out. */
 typedef struct {
   int64_t scratch_bytes; /* the most that a program wants of each thread */
@@ -43,8 +50,10 @@ struct wk_target {
   bool (*supports)(const wk_target *t, const wk_program *p, const wk_inst *i, const char **reason);
   /* Target's own instruction passes before placement: packing of constants, scratch buffers. */
   wk_status (*prepare)(const wk_target *t, wk_program *p, const wk_emit_options *o);
-  /* Writes path (and path's siblings for a bundle). programs: one per shape binding, sharing
-   * weights. */
+  /* What emit writes when it is given this path; text in the arena. WK_USAGE: it is no name for
+   * what is emitted. */
+  wk_status (*files)(wk_emit_kind kind, const char *path, wk_arena *a, wk_emit_files *out);
+  /* Writes these files. programs: one per shape binding, sharing weights. */
   wk_status (*emit)(const wk_target *t, wk_emit_kind kind, wk_program *const *programs, size_t n,
                     const wk_emit_options *o, const char *path);
 };

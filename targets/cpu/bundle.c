@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "runtime/abi.h"
 #include "targets/cpu/llvm/module.h"
@@ -192,13 +193,25 @@ static void write_weights(wk_out *out, const wk_cpu_module *m) {
 
 enum { OBJECT, HEADER, WEIGHTS, FILES };
 
-static wk_status write_bundle(const wk_cpu_module *m, const wk_emit_options *o, const char *stem,
-                              LLVMMemoryBufferRef object, wk_arena *a) {
+wk_status wk_cpu_bundle_files(const char *path, wk_arena *a, wk_emit_files *out) {
   static const char *const endings[FILES] = {".o", ".h", ".weights"};
+  const char *stem = stem_of(path, a);
+  struct stat st;
+  if (strcmp(path, "-") == 0)
+    return wk_error(WK_USAGE, "a bundle is several files: give it a name with -o");
+  if (stat(stem, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+    return wk_error_at(WK_USAGE, stem, "is no regular file, and a bundle is several files: give it "
+                                       "another name with -o");
+  for (out->n = 0; out->n < FILES; out->n++)
+    out->path[out->n] = wk_arena_printf(a, "%s%s", stem, endings[out->n]);
+  return NULL;
+}
+
+static wk_status write_bundle(const wk_cpu_module *m, const wk_emit_options *o,
+                              const wk_emit_files *files, LLVMMemoryBufferRef object) {
   wk_out *out[FILES] = {0};
   wk_status s = NULL;
-  for (int k = 0; k < FILES && !s; k++)
-    s = wk_out_open(wk_arena_printf(a, "%s%s", stem, endings[k]), &out[k]);
+  for (int k = 0; k < FILES && !s; k++) s = wk_out_open(files->path[k], &out[k]);
   if (!s) {
     wk_out_write(out[OBJECT], LLVMGetBufferStart(object), LLVMGetBufferSize(object));
     print_header(wk_out_stdio(out[HEADER]), m, o);
@@ -211,15 +224,18 @@ static wk_status write_bundle(const wk_cpu_module *m, const wk_emit_options *o, 
 
 wk_status wk_cpu_bundle_emit(wk_program *const *programs, size_t n, const wk_emit_options *o,
                              const wk_simd *simd, const char *path) {
-  if (strcmp(path, "-") == 0)
-    return wk_error(WK_USAGE, "a bundle is several files: give it a name with -o");
   wk_arena *a = wk_arena_new();
-  const char *stem = stem_of(path, a);
   wk_cpu_module m;
+  wk_emit_files files;
   LLVMMemoryBufferRef object = NULL;
-  wk_status s = build(programs, n, simd, name_of(stem, a), &m);
+  wk_status s = wk_cpu_bundle_files(path, a, &files);
+  if (s) {
+    wk_arena_free(a);
+    return s;
+  }
+  s = build(programs, n, simd, name_of(stem_of(path, a), a), &m);
   if (!s) s = wk_object_emit(simd, m.mod, LLVMObjectFile, &object);
-  if (!s) s = write_bundle(&m, o, stem, object, a);
+  if (!s) s = write_bundle(&m, o, &files, object);
   wk_cpu_emit_result(&m, o);
   if (object) LLVMDisposeMemoryBuffer(object);
   wk_cpu_module_free(&m);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/cpu/cpu.h"
 
+#include <string.h>
+
 #include "targets/cpu/llvm/module.h"
 #include "targets/cpu/prepare.h"
 
@@ -41,6 +43,12 @@ static wk_status prepare(const wk_target *t, wk_program *p, const wk_emit_option
   return wk_prepare_program(p, simd);
 }
 
+static wk_status files(wk_emit_kind kind, const char *path, wk_arena *a, wk_emit_files *out) {
+  if (kind == WK_EMIT_BUNDLE) return wk_cpu_bundle_files(path, a, out);
+  *out = (wk_emit_files){.path = {path}, .n = strcmp(path, "-") ? 1 : 0};
+  return NULL;
+}
+
 static wk_status emit(const wk_target *t, wk_emit_kind kind, wk_program *const *programs, size_t n,
                       const wk_emit_options *o, const char *path) {
   (void)t;
@@ -60,4 +68,5 @@ const wk_target wk_target_cpu = {.name = "cpu",
                                  .machine = machine,
                                  .supports = supports,
                                  .prepare = prepare,
+                                 .files = files,
                                  .emit = emit};

@@ -121,12 +121,24 @@ status=$("$wick" run relu.onnx --output-dir x.npy 2>&1 >/dev/null)
 
 # What the summary says about files.
 check 'a bundle' "$wick" compile relu.onnx --emit bundle -o box.o -q
-for name in box box.o box.h; do
+for name in box box.o box.h box.weights box.bundle; do
   gives "files of bundle $name" '^output +box.o, box.h, box.weights, [0-9.]+ (B|KiB)$' \
     "$wick" compile relu.onnx --emit bundle -o $name
 done
-check 'a report' "$wick" compile relu.onnx --emit bundle -o box -q --report box.json
-gives 'its files' '"box.weights"' cat box.json
+for name in box box.o box.h box.weights box.bundle; do
+  check "report of bundle $name" \
+    "$wick" compile relu.onnx --emit bundle -o $name -q --report box.json
+  files=$(tr -d ' \n' <box.json | grep -o '"files":\[[^]]*\]')
+  [[ $files == '"files":["box.o","box.h","box.weights"]' ]] && good || bad "$name: $files"
+  gives "size of bundle $name" "\"output_bytes\": $(cat box.o box.h box.weights | wc -c)" \
+    cat box.json
+done
+mkfifo box.pipe
+for name in /dev/null /dev/null.weights box.pipe; do
+  refuses "a bundle in place of $name" 2 'is no regular file, and a bundle is several files' \
+    "$wick" compile relu.onnx --emit bundle -o $name
+done
+rm box.pipe
 gives 'no size of what is not there' '^size +[0-9.]+ KiB before$' \
   "$wick" quantize net.onnx --random 1 -o /dev/null
 check 'quantised to a file' "$wick" quantize net.onnx --random 1 -o q.onnx

@@ -37,7 +37,9 @@ void wk_cpu_module_free(wk_cpu_module *m);
 
 wk_status wk_cpu_package_emit(wk_program *const *programs, size_t n, const wk_emit_options *o,
                               const wk_simd *simd, const char *path) WK_MUST_CHECK;
-/* path names the bundle: path.o, path.h, path.weights (an ending .o or .h is taken off first). */
+/* path names the bundle: path.o, path.h, path.weights (an ending that names one of them, or
+ * .bundle, is taken off first). WK_USAGE for standard output and for what is no regular file. */
+wk_status wk_cpu_bundle_files(const char *path, wk_arena *a, wk_emit_files *out) WK_MUST_CHECK;
 wk_status wk_cpu_bundle_emit(wk_program *const *programs, size_t n, const wk_emit_options *o,
                              const wk_simd *simd, const char *path) WK_MUST_CHECK;
 /* WK_EMIT_OBJECT, WK_EMIT_ASM or WK_EMIT_LLVM_IR: the bundle's code alone. */
