@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/driver/command.h"
+#include "compiler/driver/paths.h"
 #include "targets/accel/isa/stream.h"
 
 typedef struct {
@@ -64,9 +65,11 @@ static wk_status run(const void *options_, const wk_strings *args) {
   }
   WK_TRY(wk_stream_load(args->data[0], &a, &s));
   char *output = o->output ? wk_xstrdup(o->output) : default_output(args->data[0]);
-  wk_status status = NULL;
-  if (strcmp(output, args->data[0]) == 0)
-    status = wk_error_at(WK_USAGE, output, "would be replaced by its own result; give -o");
+  wk_paths paths = {0};
+  wk_paths_read(&paths, "the stream", args->data[0]);
+  wk_paths_read(&paths, "--machine", o->machine);
+  wk_paths_write(&paths, o->output ? "--output" : "the output", output);
+  wk_status status = wk_paths_check(&paths);
   if (!status) status = write_stream(s, output);
   if (!status && !o->quiet && strcmp(output, "-") != 0) print_summary(s);
   free(output);

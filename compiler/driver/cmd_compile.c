@@ -8,6 +8,7 @@
 
 #include "compiler/driver/command.h"
 #include "compiler/driver/compile.h"
+#include "compiler/driver/paths.h"
 #include "compiler/driver/runner.h"
 #include "compiler/driver/text.h"
 
@@ -347,20 +348,19 @@ static wk_status name_machine(const compile_opts *o, wk_compilation *c) {
 }
 
 /* What is written overwrites neither the model nor something else that is written. */
-static wk_status check_paths(const compile_opts *o, const char *model, const char *output) {
+static wk_status check_paths(const compile_opts *o, const wk_compilation *c) {
+  const char *what = o->output ? "--output" : "the output";
+  wk_paths paths = {0};
   wk_file f;
-  WK_TRY(wk_file_map(model, &f));
+  WK_TRY(wk_file_map(c->model, &f));
   bool package = wk_is_package(&f);
   wk_file_unmap(&f);
-  if (package) return wk_error_at(WK_INPUT, model, "is a Wick package, not an ONNX model");
-  if (wk_is_same_file(output, model))
-    return wk_error_at(WK_USAGE, output, "the output would overwrite the model");
-  if (o->report && wk_is_same_file(o->report, model))
-    return wk_error_at(WK_USAGE, o->report, "the report would overwrite the model");
-  if (o->report && strcmp(o->report, output) == 0 && strcmp(output, "-") != 0 &&
-      strcmp(output, "/dev/null") != 0)
-    return wk_error_at(WK_USAGE, output, "the report would overwrite the output");
-  return NULL;
+  if (package) return wk_error_at(WK_INPUT, c->model, "is a Wick package, not an ONNX model");
+  wk_paths_read(&paths, "the model", c->model);
+  wk_paths_read_named(&paths, "--value", &o->binding.value);
+  for (size_t i = 0; i < c->files.n; i++) wk_paths_write(&paths, what, c->files.path[i]);
+  wk_paths_write(&paths, "--report", o->report);
+  return wk_paths_check(&paths);
 }
 
 static wk_status start(const compile_opts *o, wk_compilation *c, wk_arena *a) {
@@ -375,7 +375,7 @@ static wk_status start(const compile_opts *o, wk_compilation *c, wk_arena *a) {
   c->output = strcmp(path, "-") ? path : NULL;
   c->emit = emit_names[emit];
   WK_TRY(name_files(c, emit, o->target, path, a));
-  WK_TRY(check_paths(o, c->model, path));
+  WK_TRY(check_paths(o, c));
   return compile(o, c, emit, path);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "compiler/driver/command.h"
+#include "compiler/driver/paths.h"
 #include "targets/accel/isa/stream.h"
 
 typedef struct {
@@ -22,6 +23,10 @@ static wk_status run(const void *options_, const wk_strings *args) {
   const wk_asm_options a = {.unchecked = true}; /* what is wrong shall be seen */
   wk_stream *s;
   wk_str b = {0};
+  wk_paths paths = {0};
+  wk_paths_read(&paths, "the stream", args->data[0]);
+  wk_paths_write(&paths, "--output", o->output);
+  WK_TRY(wk_paths_check(&paths));
   WK_TRY(wk_stream_load(args->data[0], &a, &s));
   wk_disasm(&b, s, o->no_data ? WK_DISASM_NO_DATA : WK_DISASM_ALL);
   wk_status status = wk_write_file(o->output ? o->output : "-", b.s, b.n);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/driver/command.h"
+#include "compiler/driver/paths.h"
 #include "compiler/memory/plan.h"
 
 typedef struct {
@@ -17,6 +18,10 @@ static const wk_option options[] = {
 static wk_status run(const void *options_, const wk_strings *args) {
   const plan_opts *o = options_;
   wk_str summary = {0};
+  wk_paths paths = {0};
+  wk_paths_read(&paths, "the table", args->data[0]);
+  wk_paths_write(&paths, "--output", o->output);
+  WK_TRY(wk_paths_check(&paths));
   wk_status s = wk_plan_file(args->data[0], o->capacity, &summary, o->output);
   /* a table that goes to standard output stays alone there */
   FILE *f = o->output && o->output[0] == '-' && !o->output[1] ? stderr : stdout;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "compiler/driver/command.h"
+#include "compiler/driver/paths.h"
 #include "compiler/driver/quantize.h"
 #include "compiler/driver/text.h"
 
@@ -66,12 +67,21 @@ static const wk_option options[] = {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static wk_status check_options(const wk_quantize_opts *o, const char *model) {
+/* What is written overwrites nothing that is read, as far as that is known yet. */
+static wk_status check_paths(const wk_quantize_job *j) {
+  const wk_quantize_opts *o = j->opts;
+  wk_paths paths = {0};
+  wk_paths_read(&paths, "the model", j->path);
+  wk_paths_read_named(&paths, "--value", &o->binding.value);
+  for (size_t i = 0; i < j->data.files.n; i++)
+    wk_paths_read(&paths, "--calibration", j->data.files.data[i].path);
+  wk_paths_write(&paths, "--output", o->output);
+  wk_paths_write(&paths, "--report", o->report);
+  return wk_paths_check(&paths);
+}
+
+static wk_status check_options(const wk_quantize_opts *o) {
   if (!o->output) return wk_error(WK_USAGE, "no output file: give -o OUT.onnx");
-  if (wk_is_same_file(o->output, model))
-    return wk_error_at(WK_USAGE, o->output, "the output would overwrite the model");
-  if (o->report && wk_is_same_file(o->report, model))
-    return wk_error_at(WK_USAGE, o->report, "the report would overwrite the model");
   if (!o->calibration.n && o->random < 0)
     return wk_error(WK_USAGE, "no calibration data: give --calibration DIR|FILE or --random N");
   if (!(o->percentile >= 50 && o->percentile <= 100))
@@ -127,7 +137,9 @@ static wk_status write_report(const wk_quantize_job *j) {
 static wk_status quantise(wk_quantize_job *j) {
   double decibel = 0;
   if (j->opts->target_drop) WK_TRY(wk_quantize_target(j->opts->target_drop, &decibel));
+  WK_TRY(check_paths(j));
   WK_TRY(wk_quantize_load(j));
+  WK_TRY(check_paths(j)); /* the calibration files, too */
   WK_TRY(wk_quantize_profile(j));
   if (wk_quantize_spare(&j->plan, j->ranges, &j->options)) wk_quantize_settle(&j->plan);
   if (j->opts->target_drop) WK_TRY(wk_quantize_search(j, decibel));
@@ -163,7 +175,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
       .activation = o.scheme ? WK_I8 : WK_U8, .symmetric = o.symmetric,
       .per_channel = o.per_channel, .bias_correction = o.bias_correction,
       .method = (wk_range_method)o.method, .percentile = o.percentile};
-  wk_status s = check_options(&o, j.path);
+  wk_status s = check_options(&o);
   if (!s) s = quantise(&j);
   wk_progress_end();
   free_job(&j);

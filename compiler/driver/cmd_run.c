@@ -136,6 +136,29 @@ static wk_status write_outputs(const wk_run_opts *o, wk_run_job *job, const wk_t
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+static void add_read(const wk_run_opts *o, const wk_run_job *job, const char *model,
+                     wk_paths *paths) {
+  wk_paths_read(paths, "the model", model);
+  wk_paths_read_named(paths, "--value", &o->binding.value);
+  for (size_t i = 0; i < job->files.n; i++)
+    wk_paths_read(paths, "--input", job->files.data[i].path);
+}
+
+/* What is written overwrites nothing that was read. The two folders may be the same: what has one
+ * name in both is the same tensor. */
+static wk_status check_paths(const wk_run_opts *o, wk_run_job *job, const char *model) {
+  wk_paths paths = {0};
+  add_read(o, job, model, &paths);
+  for (size_t i = 0; o->output_dir && i < wk_runner_outputs(job->runner); i++)
+    wk_paths_write(&paths, "--output-dir",
+                   wk_run_folder_file(job->arena, o->output_dir,
+                                      wk_runner_output_name(job->runner, i), 0));
+  WK_TRY(wk_paths_check(&paths));
+  add_read(o, job, model, &paths);
+  if (o->dump) wk_run_dump_files(o, job, &paths);
+  return wk_paths_check(&paths);
+}
+
 static wk_status execute(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
   if (o->dump) WK_TRY(wk_run_dump(o, job, out));
   if (o->profile) WK_TRY(wk_run_profile(o, job, out));
@@ -153,6 +176,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_status s = wk_run_load(o, args->data[0], &job);
   size_t n = job.runner ? wk_runner_outputs(job.runner) : 0;
   wk_tensor *out = wk_xcalloc(n + 1, sizeof *out);
+  if (!s) s = check_paths(o, &job, args->data[0]);
   if (!s) s = wk_status_place(execute(o, &job, out), args->data[0]);
   for (size_t i = 0; i < n; i++) wk_tensor_free(&out[i]);
   free(out);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "compiler/driver/command.h"
+#include "compiler/driver/paths.h"
 #include "compiler/driver/sim.h"
 #include "compiler/driver/text.h"
 #include "targets/accel/check/check.h"
@@ -305,6 +306,25 @@ static wk_status check_options(const sim_opts *o, const wk_stream *s, wave_windo
   return o->fst ? parse_window(o, s, w) : NULL;
 }
 
+/* What is written overwrites neither what was read nor something else that is written. */
+static wk_status check_paths(const sim_opts *o, const char *stream) {
+  wk_arena *a = wk_arena_new();
+  wk_paths paths = {0};
+  wk_paths_read(&paths, "the stream", stream);
+  wk_paths_read(&paths, "--machine", o->machine);
+  for (size_t i = 0; i < o->dump.n; i++) {
+    const char *equals = strchr(o->dump.data[i], '=');
+    char *what = wk_arena_printf(a, "--dump %s", o->dump.data[i]);
+    if (equals) wk_paths_write(&paths, what, equals + 1);
+  }
+  wk_paths_write(&paths, "--json", o->json);
+  wk_paths_write(&paths, "--trace", o->trace);
+  wk_paths_write(&paths, "--coverage", o->coverage);
+  wk_status s = wk_paths_check(&paths);
+  wk_arena_free(a);
+  return s;
+}
+
 static wk_status simulate(const sim_opts *o, const wk_stream *s) {
   const wk_sim_model *model;
   wave_window w;
@@ -347,6 +367,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
     return wk_error(WK_USAGE, "--build takes no stream; --machine names the machine");
   if (o->build) return build_only(o);
   if (args->n == 0) return wk_error(WK_USAGE, "which stream? (wick sim STREAM.s)");
+  WK_TRY(check_paths(o, args->data[0]));
   wk_machine m;
   if (o->machine) WK_TRY(wk_machine_read(o->machine, &m));
   const wk_asm_options a = {.unchecked = o->unchecked, .machine = o->machine ? &m : NULL};

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- bindings -------------------------------------------------------------------------------- */
 
@@ -267,11 +266,6 @@ wk_status wk_tensor_read(const char *path, wk_tensor *out, char **name) {
   if (!kind) return s;
   wk_status_free(s);
   return wk_error_at(WK_INPUT, path, "is %s, not a tensor file (.npy or .pb)", kind);
-}
-
-bool wk_is_same_file(const char *a, const char *b) {
-  struct stat x, y;
-  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 wk_status wk_tensor_random(const wk_type *t, wk_rng *rng, wk_tensor *out) {

@@ -69,9 +69,6 @@ wk_status wk_model_import_real(const char *path, const wk_import_options *o,
 /* Gives a quantised model its integer meaning; after an error *m is freed and NULL. */
 wk_status wk_model_convert(wk_module **m) WK_MUST_CHECK;
 
-/* Both exist and are the same file: writing one would overwrite the other. */
-bool wk_is_same_file(const char *a, const char *b);
-
 /* .npy by its magic bytes, otherwise a TensorProto. */
 wk_status wk_tensor_read(const char *path, wk_tensor *out, char **name) WK_MUST_CHECK;
 /* Reproducible contents for a type: normal floats; integers 0 or 1, valid as most indices and

@@ -9,6 +9,7 @@
 #ifndef WICK_DRIVER_RUN_H
 #define WICK_DRIVER_RUN_H
 
+#include "compiler/driver/paths.h"
 #include "compiler/driver/runner.h"
 
 typedef struct {
@@ -22,7 +23,7 @@ typedef struct {
 
 /* A file given by --input. */
 typedef struct {
-  const char *arg, *name; /* name: of the input, NULL: by position until it is known */
+  const char *arg, *path, *name; /* name: of the input, NULL: by position until it is known */
   wk_tensor t;
 } wk_run_file;
 
@@ -47,6 +48,9 @@ wk_status wk_run_profile(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) 
 /* Runs once and writes every intermediate tensor to the folder. */
 wk_status wk_run_dump(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) WK_MUST_CHECK;
 
+/* The files that --dump-tensors may write. */
+void wk_run_dump_files(const wk_run_opts *o, wk_run_job *job, wk_paths *paths);
+
 /* A folder for tensors, made when it does not exist. What was made goes away again when writing
  * fails. Files are called wk_text_file_name(NAME).npy. */
 typedef struct {
@@ -56,6 +60,8 @@ typedef struct {
   wk_map *count;              /* by name without ending: parts and tensors written */
   WK_VEC(const char *) files; /* written there */
 } wk_run_folder;
+/* "DIR/NAME.npy", the name made fit for a file; part: "DIR/NAME~1.npy", 0 for none. */
+char *wk_run_folder_file(wk_arena *a, const char *folder, const char *name, uint32_t part);
 wk_status wk_run_folder_open(const char *path, wk_arena *a, wk_run_folder *out) WK_MUST_CHECK;
 /* The tensor of that name; nothing when it has been written before. */
 wk_status wk_run_folder_write(wk_run_folder *f, const char *name, const wk_tensor *t) WK_MUST_CHECK;

@@ -108,6 +108,50 @@ static wk_status dump_outputs(dump *d, const wk_run_job *job, const wk_tensor *o
   return NULL;
 }
 
+/* ---- which files there may be ---------------------------------------------------------------- */
+
+static void add_file(const wk_run_opts *o, wk_run_job *job, const char *name, uint32_t part,
+                     wk_paths *paths) {
+  wk_paths_write(paths, "--dump-tensors", wk_run_folder_file(job->arena, o->dump, name, part));
+}
+
+static void add_program(const wk_run_opts *o, wk_run_job *job, wk_paths *paths) {
+  const wk_program *p = wk_runner_program(job->runner);
+  wk_map *parts = wk_map_new();
+  wk_inst_pos *all;
+  size_t n = wk_program_flatten(p, job->arena, &all);
+  for (size_t b = 0; b < p->buffers.n; b++)
+    if (p->buffers.data[b].name) add_file(o, job, p->buffers.data[b].name, 0, paths);
+  for (size_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < all[i].inst->n_operands; k++) {
+      const wk_view *v = &all[i].inst->operands[k];
+      const char *name = all[i].inst->name;
+      uint32_t part = 0;
+      if (!name || v->buffer == WK_NONE || v->role == WK_ROLE_IN) continue;
+      wk_map_get(parts, name, &part);
+      wk_map_put(parts, name, part + 1);
+      add_file(o, job, name, part + 1, paths);
+    }
+  wk_map_free(parts);
+}
+
+void wk_run_dump_files(const wk_run_opts *o, wk_run_job *job, wk_paths *paths) {
+  for (size_t i = 0; i < wk_runner_outputs(job->runner); i++)
+    add_file(o, job, wk_runner_output_name(job->runner, i), 0, paths);
+  if (wk_runner_session(job->runner)) {
+    add_program(o, job, paths);
+    return;
+  }
+  const wk_graph *g = wk_runner_module(job->runner)->main;
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    for (uint32_t k = 0; k < n->n_out; k++)
+      if (n->out[k] != WK_NONE) add_file(o, job, wk_val(g, n->out[k])->name, 0, paths);
+  }
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
 wk_status wk_run_dump(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
   dump d = {.arena = job->arena, .named = wk_map_new()};
   for (size_t i = 0; i < wk_runner_outputs(job->runner); i++)

@@ -22,8 +22,15 @@ wk_status wk_run_folder_open(const char *path, wk_arena *a, wk_run_folder *out) 
   return wk_error_at(WK_IO, path, "cannot create the folder: %s", strerror(error));
 }
 
-static wk_status write_file(wk_run_folder *f, const char *file, const wk_tensor *t) {
-  const char *path = wk_arena_printf(f->arena, "%s/%s.npy", f->path, file);
+char *wk_run_folder_file(wk_arena *a, const char *folder, const char *name, uint32_t part) {
+  const char *file = wk_text_file_name(a, name);
+  return part ? wk_arena_printf(a, "%s/%s~%u.npy", folder, file, part)
+              : wk_arena_printf(a, "%s/%s.npy", folder, file);
+}
+
+static wk_status write_file(wk_run_folder *f, const char *name, uint32_t part,
+                            const wk_tensor *t) {
+  const char *path = wk_run_folder_file(f->arena, f->path, name, part);
   WK_TRY(wk_tensor_write_npy(path, t));
   wk_vec_push(&f->files, path);
   return NULL;
@@ -33,7 +40,7 @@ wk_status wk_run_folder_write(wk_run_folder *f, const char *name, const wk_tenso
   const char *file = wk_text_file_name(f->arena, name);
   if (wk_map_get(f->count, file, &(uint32_t){0})) return NULL;
   wk_map_put(f->count, file, 1);
-  return write_file(f, file, t);
+  return write_file(f, name, 0, t);
 }
 
 wk_status wk_run_folder_write_part(wk_run_folder *f, const char *name, const wk_tensor *t) {
@@ -41,7 +48,7 @@ wk_status wk_run_folder_write_part(wk_run_folder *f, const char *name, const wk_
   uint32_t n = 0;
   wk_map_get(f->count, base, &n);
   wk_map_put(f->count, base, n + 1);
-  return write_file(f, wk_arena_printf(f->arena, "%s%u", base, n + 1), t);
+  return write_file(f, name, n + 1, t);
 }
 
 wk_status wk_run_folder_close(wk_run_folder *f, wk_status s) {

@@ -47,6 +47,7 @@ static wk_status read_file(wk_run_job *job, const name_list *names, const char *
                  near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   }
   WK_TRY(s);
+  f.path = path;
   wk_vec_push(&job->files, f);
   return NULL;
 }

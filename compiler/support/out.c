@@ -93,8 +93,7 @@ static void release(wk_out *o) {
   free(o);
 }
 
-/* What open would create: the path, or where it leads if it is a symbolic link to nothing. */
-static char *follow_links(const char *path) {
+char *wk_out_place(const char *path) {
   char target[PATH_MAX], *at = wk_xstrdup(path);
   for (int hops = 0; hops < MAX_LINKS; hops++) {
     ssize_t n = readlink(at, target, sizeof target);
@@ -130,7 +129,7 @@ static int open_destination(wk_out *o, const char *path) {
     return o->fd < 0 ? errno : 0;
   }
   /* A symbolic link stays; the file that it names is replaced or made. */
-  o->dest = exists ? realpath(path, NULL) : follow_links(path);
+  o->dest = exists ? realpath(path, NULL) : wk_out_place(path);
   if (!o->dest) return errno;
   o->fd = open_temp(o);
   return o->fd < 0 ? errno : 0;

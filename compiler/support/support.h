@@ -158,6 +158,9 @@ wk_status wk_file_map_beneath(const char *dir, const char *rel, wk_file *out) WK
  * What exists and is no regular file (/dev/null, a pipe) is written directly. */
 typedef struct wk_out wk_out;
 wk_status wk_out_open(const char *path, wk_out **out) WK_MUST_CHECK;
+/* What opening a path that does not exist makes: the path, or where it leads if it is a symbolic
+ * link. malloc'ed; NULL with errno when the links go in a circle. */
+char *wk_out_place(const char *path);
 void wk_out_write(wk_out *o, const void *p, size_t n);
 FILE *wk_out_stdio(wk_out *o); /* the same stream, for fprintf */
 /* Disk space for n bytes, before anything is written: writing up to so many does not run out of it.

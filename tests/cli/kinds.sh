@@ -102,13 +102,13 @@ done
 
 # Nothing that is written takes the place of what was read.
 check 'a network' "$wick" zoo ds_cnn -o net.onnx
-refuses 'quantise in place' 2 'net.onnx: the output would overwrite the model' \
+refuses 'quantise in place' 2 'net.onnx: --output would overwrite the model' \
   "$wick" quantize net.onnx --random 1 -o ./net.onnx
-refuses 'a report in place of the model, quantize' 2 'net.onnx: the report would overwrite' \
+refuses 'a report in place of the model, quantize' 2 'net.onnx: --report would overwrite' \
   "$wick" quantize net.onnx --random 1 -o q.onnx --report net.onnx
-refuses 'a report in place of the model' 2 'relu.onnx: the report would overwrite the model' \
+refuses 'a report in place of the model' 2 'relu.onnx: --report would overwrite the model' \
   "$wick" compile relu.onnx --report relu.onnx
-refuses 'a report in place of the output' 2 'relu.wick: the report would overwrite the output' \
+refuses 'a report in place of the output' 2 'relu.wick: --report would overwrite the output' \
   "$wick" compile relu.onnx --report relu.wick
 refuses 'compile a package' 3 'relu.wick: is a Wick package, not an ONNX model' \
   "$wick" compile relu.wick

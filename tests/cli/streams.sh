@@ -43,7 +43,7 @@ refuses 'another machine' 3 \
   "$wick" asm conv.wcs -o none.wcs --machine tiny
 refuses 'an unknown machine' 3 "unknown machine 'tinny'; did you mean 'tiny'" \
   "$wick" asm conv.s --machine tinny -o none.wcs
-refuses 'its own place' 2 'conv.wcs: would be replaced by its own result' "$wick" asm conv.wcs
+refuses 'its own place' 2 'conv.wcs: the output would overwrite the stream' "$wick" asm conv.wcs
 refuses 'no such file' 5 '^wick: none.s: cannot open' "$wick" asm none.s
 sed 's/ wt=0 / wt=8 /' conv.s >bad.s
 refuses 'command, line, field' 3 \

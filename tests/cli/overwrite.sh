@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Nothing that is written takes the place of what was read, or of something else that is written.
+source "$(dirname "$0")/lib.bash" "$@"
+small_models
+mkdir folder io
+ln -s folder linked
+ln -s later.wick link.wick
+
+# keeps NAME PATTERN COMMAND...: refused as a misuse, and every file stays as it was.
+keeps() {
+  local before
+  before=$(find . -type f -exec cksum {} + | sort)
+  refuses "$1" 2 "$2" "${@:3}"
+  [[ $before == "$(find . -type f -exec cksum {} + | sort)" ]] && good || bad "$1: a file changed"
+}
+
+npy x.npy '<f4' 2,3
+cp x.npy io/y.npy
+cp x.npy io/x.npy
+cp relu.onnx net.weights
+cp relu.onnx folder/net.onnx
+
+# Output and report, the same file in several spellings; it exists or not.
+for exists in no yes; do
+  [[ $exists == yes ]] && echo old | tee a.wick folder/b.wick later.wick nb.o nb.h >nb.weights
+  while read -r output report; do
+    keeps "compile -o $output --report $report ($exists)" \
+      "$report: --report would overwrite the file of --output" \
+      "$wick" compile relu.onnx -o "$output" --report "$report"
+  done <<END
+a.wick ./a.wick
+a.wick folder/../a.wick
+folder/b.wick linked/b.wick
+link.wick later.wick
+$PWD/a.wick a.wick
+END
+  for ending in o h weights; do
+    keeps "bundle and report, $ending ($exists)" \
+      "nb.$ending: --report would overwrite the file of --output" \
+      "$wick" compile relu.onnx --emit bundle -o nb --report nb.$ending
+  done
+done
+keeps 'quantize' 'q.onnx: --report would overwrite the file of --output' \
+  "$wick" quantize relu.onnx --random 2 -o q.onnx --report q.onnx
+
+# What is read.
+keeps 'a bundle over its model' 'net.weights: --output would overwrite the model' \
+  "$wick" compile net.weights --emit bundle -o net
+keeps 'a bundle named after its model' 'net.weights: the output would overwrite the model' \
+  "$wick" compile net.weights --emit bundle
+keeps 'the model by a link' 'linked/net.onnx: --output would overwrite the model' \
+  "$wick" compile folder/net.onnx -o linked/net.onnx
+for command in 'compile relu.onnx' 'quantize relu.onnx --random 1'; do
+  keeps "a value, $command" 'x.npy: --output would overwrite the file of --value' \
+    "$wick" $command --value x=x.npy -o x.npy
+done
+check 'a network' "$wick" zoo ds_cnn -o cnn.onnx
+mkdir samples
+npy samples/1.npy '<f4' 1,1,49,10
+cp samples/1.npy one.npy
+keeps 'calibration' 'one.npy: --output would overwrite the file of --calibration' \
+  "$wick" quantize cnn.onnx --calibration one.npy -o one.npy
+keeps 'a folder of calibration' \
+  'samples/1.npy: --report would overwrite the file of --calibration' \
+  "$wick" quantize cnn.onnx samples -o q.onnx --report samples/1.npy
+keeps 'outputs' 'io/y.npy: --output-dir would overwrite the file of --input' \
+  "$wick" run relu.onnx --input x=io/y.npy --output-dir io
+for target in cpu eval; do
+  keeps "tensors, $target" 'io/y.npy: --dump-tensors would overwrite the file of --input' \
+    "$wick" run relu.onnx --target $target -i io/y.npy --dump-tensors io
+done
+check 'a package' "$wick" compile relu.onnx -q
+keeps 'outputs of a package' 'io/y.npy: --output-dir would overwrite the file of --input' \
+  "$wick" run relu.wick --input io/y.npy --output-dir io
+
+# Streams and tables.
+printf 'end\n' >s.s
+printf 'id,lower,upper,size\na,0,1,64\n' >table.csv
+keeps 'asm' 's.s: --output would overwrite the stream' "$wick" asm s.s -o ./s.s
+keeps 'disasm' 's.s: --output would overwrite the stream' "$wick" disasm s.s -o ./s.s
+keeps 'plan' 'table.csv: --output would overwrite the table' "$wick" plan table.csv -o ./table.csv
+keeps 'sim, stream' 's.s: --json would overwrite the stream' \
+  "$wick" sim s.s --model functional --json ./s.s
+keeps 'sim, outputs' 't.json: --trace would overwrite the file of --json' \
+  "$wick" sim s.s --model timing --json t.json --trace ./t.json
+
+# What does not collide.
+check 'beside the input' "$wick" run relu.onnx --input x=io/x.npy --output-dir io
+check 'both folders are one' "$wick" run relu.onnx --output-dir all --dump-tensors all
+check 'one device' "$wick" compile relu.onnx -q -o /dev/null --report /dev/null
+check 'one stream' "$wick" compile relu.onnx -q -o - --report -
+check 'again' "$wick" compile relu.onnx -q -o a.wick --report a.json
+check 'and again' "$wick" compile relu.onnx -q -o a.wick --report a.json
+finish
