@@ -259,7 +259,7 @@ static void fuse_block(wk_program *p, wk_block *b, const wk_accesses *acc, size_
     while (acc->flat[position].inst != inst) position++; /* past the bodies before it */
     if (find_group(p, b, i, &g)) {
       nest = fuse(p, live, &g, (int64_t)position);
-      ++*changes;
+      *changes += nest != NULL;
     }
     i += nest ? g.end - g.begin : 1;
     b->insts.data[kept++] = nest ? nest : inst;
