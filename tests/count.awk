@@ -81,7 +81,7 @@ function scan(line,   because) {
     s += count_after(line, "[  SKIPPED ] ")
   } else if (cmocka && line ~ /^\[  SKIPPED \] /) { # in the list at the end
     skip_because(1, substr(line, 14) " has nothing to test on this machine")
-  } else if (line == "skipped:") { # lines "COUNT  REASON" follow
+  } else if (line == "skipped, by reason:") { # of wick test: lines "COUNT  REASON" follow
     listing = 1
   } else if (listing && line ~ /^ *[0-9]+  /) {
     because = line

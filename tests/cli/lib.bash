@@ -30,6 +30,17 @@ check() {
   rm -f "$tmp.log"
 }
 
+# on_terminal FILE COMMAND: runs a shell command on a pseudo-terminal and keeps what it shows there.
+# False where there are none, as in some chroots; a note says so.
+on_terminal() {
+  if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
+    script -qec "$2" /dev/null </dev/null >"$1" 2>&1 || true
+  else
+    echo 'note: there are no pseudo-terminals: what terminals show is not tested'
+    return 1
+  fi
+}
+
 # gives NAME PATTERN COMMAND...: the command succeeds and a line of its stdout matches.
 gives() {
   local name=$1 pattern=$2 out

@@ -85,12 +85,13 @@ for command in 'compile net.onnx -o net.wick' 'compare net.onnx' 'compare net.on
   TERM=xterm "$wick" $command >all 2>&1
   LC_ALL=C grep -qP '[\x1b\r]' all && bad "$command writes control sequences into a file" || good
   for setting in TERM=dumb 'TERM=xterm NO_COLOR=1'; do
-    script -qec "env $setting '$wick' $command" /dev/null </dev/null >all 2>&1
+    on_terminal all "env $setting '$wick' $command" || continue
     LC_ALL=C grep -q $'\e' all && bad "$command with $setting writes control sequences" || good
   done
 done
-script -qec "env TERM=xterm '$wick' compare net.onnx" /dev/null </dev/null >all 2>&1
-grep -q $'\r\e\[K[0-9]* of ' all && good || bad 'no progress on a terminal'
+if on_terminal all "env TERM=xterm '$wick' compare net.onnx"; then
+  grep -q $'\r\e\[K[0-9]* of ' all && good || bad 'no progress on a terminal'
+fi
 
 # Notes are not written into the line of the progress, and once for all bindings.
 model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 2 3)")$(field 11 "$(value s 1 M)")" \
@@ -99,8 +100,9 @@ npy x.npy '<f4' 2,3
 note='wick: unused.onnx: --value leaves no input that is used: all outputs are constants'
 two='compile unused.onnx -q -o unused.wick --value x=x.npy --bind M=1 --bind M=2'
 [[ $("$wick" $two 2>&1) == "$note" ]] && good || bad "notes of two bindings: $("$wick" $two 2>&1)"
-script -qec "env TERM=xterm '$wick' $two" /dev/null </dev/null >all 2>&1
-grep -q $'\r\e\[K'"$note" all && good || bad "a note on a terminal: $(cat -v all)"
+if on_terminal all "env TERM=xterm '$wick' $two"; then
+  grep -q $'\r\e\[K'"$note" all && good || bad "a note on a terminal: $(cat -v all)"
+fi
 
 # Names out of a model on a terminal.
 bad=$'x\e[31m\xff\xc2\x9b'

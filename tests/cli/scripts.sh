@@ -136,13 +136,11 @@ done <suggested
 [[ -z $(cd tree && ls | grep -vE '^(bench|build|compiler|examples|scripts|tests)$') ]] && good ||
   bad "the demo and its suggestions leave $(ls tree)"
 # On a terminal, headings are bold unless NO_COLOR says otherwise.
-if script -qec true /dev/null </dev/null >/dev/null 2>&1; then # not without pseudo-terminals
-  for setting in '' 1; do
-    NO_COLOR=$setting TERM=xterm script -qec 'tree/scripts/demo lstm' /dev/null </dev/null >tty.log
-    grep -q $'\e\\[1m== ' tty.log && echo bold || echo plain
-  done >bold
-  [[ $(xargs <bold) == 'bold plain' ]] && good || bad "headings are $(xargs <bold)"
-fi
+for setting in '' 1; do
+  on_terminal tty.log "env NO_COLOR=$setting TERM=xterm tree/scripts/demo lstm" || continue
+  grep -q $'\e\\[1m== ' tty.log && found=bold || found=plain
+  [[ $found == $([[ $setting ]] && echo plain || echo bold) ]] && good || bad "headings: $found"
+done
 
 # .ci/run adds up what two runs of scripts/test end with.
 ci() { # NAME STATUS LAST-LINE FIRST-RUN SECOND-RUN

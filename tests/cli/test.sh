@@ -82,6 +82,9 @@ gives 'JUnit' 'tests="14" failures="8" skipped="3"' cat results.xml
 gives 'JUnit failure' '<failure message=' cat results.xml
 gives 'tolerance' '^1 passed, 0 failed' "$wick" test suite/wrong --rtol 1.5
 gives 'filter' '^1 passed, 0 failed' "$wick" test suite --filter 'righ?'
+node=/usr/share/libonnx-testdata/data/node
+gives 'reasons of skipped tests, as tests/count.awk reads them' '^skipped, by reason:$' \
+  "$wick" test $node --filter 'test_s[tu]*'
 refuses 'empty filter' 2 'matches no case' "$wick" test suite --filter none
 "$wick" test suite/refused >/dev/null
 [[ $? == 1 ]] && good || bad 'nothing passed, yet success'
