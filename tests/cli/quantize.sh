@@ -37,6 +37,17 @@ gives 'keep an operator' 'Add|Conv .*float: --keep-float' \
 gives 'a bound' '^outputs +([3-9][0-9]|1[0-9][0-9])' \
   "$wick" quantize net.onnx --random 2 --per-channel --target-drop 30dB -o q2.onnx
 
+# A bound above what all layers quantised give: the fewest layers that meet it stay in float.
+snr() { sed -nE 's/^outputs +([0-9]+)\..*/\1/p'; }
+plain=$("$wick" quantize net.onnx --random 2 -o q2.onnx | snr)
+want=$((plain + 2))
+bounded=$("$wick" quantize net.onnx --random 2 --target-drop ${want}dB -o q2.onnx)
+kept=$(sed -nE 's/^kept in float +([0-9]+) .*/\1/p' <<<"$bounded")
+((kept >= 1 && kept <= 6 && $(snr <<<"$bounded") >= want)) && good ||
+  bad "a bound of $want dB, without it $plain dB: $bounded"
+refuses 'a bound that nothing meets' 1 'no layer can be quantised within the 150.0 dB' \
+  "$wick" quantize net.onnx --random 2 --target-drop 150dB -o q3.onnx
+
 # Calibration data: files, folders, folders of samples, several rows.
 mkdir -p cal sets/test_data_set_0 empty
 npy cal/a.npy '<f4' "$shape"
