@@ -81,11 +81,16 @@ static void entry(const walk *w, int64_t par, int64_t i) {
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-static bool is_padding(const int64_t *v, int64_t oy, int64_t ox, int64_t ky, int64_t kx) {
+bool stream_is_padding(const int64_t *v, int64_t oy, int64_t ox, int64_t ky, int64_t kx) {
   int64_t y = oy * v[WK_CONV_sy] + ky * v[WK_CONV_dy] - v[WK_CONV_pad_t];
   int64_t x = ox * v[WK_CONV_sx] + kx * v[WK_CONV_dx] - v[WK_CONV_pad_l];
   return (v[WK_CONV_h] && (y < 0 || y >= v[WK_CONV_h])) ||
          (v[WK_CONV_w] && (x < 0 || x >= v[WK_CONV_w]));
+}
+
+int64_t stream_tap(const int64_t *v, int64_t oy, int64_t ox, int64_t ky, int64_t kx) {
+  return v[WK_CONV_in] + oy * v[WK_CONV_in_y] + ox * v[WK_CONV_in_x] + ky * v[WK_CONV_k_y] +
+         kx * v[WK_CONV_k_x];
 }
 
 /* Reads n bytes from every tap of an output, `block` bytes behind it; how many taps are no padding.
@@ -95,12 +100,9 @@ static int64_t taps(const walk *w, int64_t oy, int64_t ox, int64_t block, int64_
   int64_t count = 0;
   for (int64_t ky = 0; ky < v[WK_CONV_ky]; ky++)
     for (int64_t kx = 0; kx < v[WK_CONV_kx]; kx++) {
-      if (is_padding(v, oy, ox, ky, kx)) continue;
+      if (stream_is_padding(v, oy, ox, ky, kx)) continue;
       count++;
-      spm_bytes(w, false,
-                v[WK_CONV_in] + oy * v[WK_CONV_in_y] + ox * v[WK_CONV_in_x] + ky * v[WK_CONV_k_y] +
-                    kx * v[WK_CONV_k_x] + block,
-                n);
+      spm_bytes(w, false, stream_tap(v, oy, ox, ky, kx) + block, n);
     }
   return count;
 }

@@ -24,4 +24,9 @@ void stream_bytes_of(const wk_machine *m, const stream_cells *cells, const wk_is
                      stream_bytes *out);
 void stream_bytes_free(stream_bytes *x);
 
+/* Of the fields v of a CONV, DWC or POOL, which have these at the same places: is tap (ky, kx) of
+ * output (oy, ox) padding, and where would it be read? */
+bool stream_is_padding(const int64_t *v, int64_t oy, int64_t ox, int64_t ky, int64_t kx);
+int64_t stream_tap(const int64_t *v, int64_t oy, int64_t ox, int64_t ky, int64_t kx);
+
 #endif

@@ -3,7 +3,7 @@
  * them: every byte, beat, word, product and sum. Only how long things take is not known here. */
 #include <inttypes.h>
 
-#include "tests/random_stream.h"
+#include "tests/random_stream_bytes.h"
 
 typedef struct {
   const wk_machine *m;
@@ -86,27 +86,15 @@ static void fill(const counting *k) {
 
 /* ---- ex -------------------------------------------------------------------------------------- */
 
-static bool is_padding(const int64_t *v, int64_t oy, int64_t ox, int64_t ky, int64_t kx) {
-  int64_t y = oy * v[WK_CONV_sy] + ky * v[WK_CONV_dy] - v[WK_CONV_pad_t];
-  int64_t x = ox * v[WK_CONV_sx] + kx * v[WK_CONV_dx] - v[WK_CONV_pad_l];
-  return (v[WK_CONV_h] && (y < 0 || y >= v[WK_CONV_h])) ||
-         (v[WK_CONV_w] && (x < 0 || x >= v[WK_CONV_w]));
-}
-
-static int64_t tap(const int64_t *v, int64_t oy, int64_t ox, int64_t ky, int64_t kx) {
-  return v[WK_CONV_in] + oy * v[WK_CONV_in_y] + ox * v[WK_CONV_in_x] + ky * v[WK_CONV_k_y] +
-         kx * v[WK_CONV_k_x];
-}
-
 /* How many taps of a pixel's window are no padding; all of them are read, `block` bytes behind. */
 static int64_t read_taps(const counting *k, int64_t oy, int64_t ox, int64_t block, int64_t bytes) {
   const int64_t *v = k->v;
   int64_t count = 0;
   for (int64_t ky = 0; ky < v[WK_CONV_ky]; ky++)
     for (int64_t kx = 0; kx < v[WK_CONV_kx]; kx++) {
-      if (is_padding(v, oy, ox, ky, kx)) continue;
+      if (stream_is_padding(v, oy, ox, ky, kx)) continue;
       count++;
-      read_at(k, tap(v, oy, ox, ky, kx) + block, bytes);
+      read_at(k, stream_tap(v, oy, ox, ky, kx) + block, bytes);
     }
   return count;
 }
@@ -159,8 +147,8 @@ static void read_row(const counting *k, int64_t oy, int64_t ky, int64_t kx, int6
   for (int64_t column = 0; column < last; column++) {
     int64_t ox = column / v[WK_DWC_sx], t = column - ox * v[WK_DWC_sx];
     if (ox >= v[WK_DWC_nx]) t += (ox - v[WK_DWC_nx] + 1) * v[WK_DWC_sx], ox = v[WK_DWC_nx] - 1;
-    if (t >= taps || is_padding(v, oy, ox, ky, kx + t)) continue;
-    read_at(k, tap(v, oy, ox, ky, kx + t), v[WK_DWC_n]);
+    if (t >= taps || stream_is_padding(v, oy, ox, ky, kx + t)) continue;
+    read_at(k, stream_tap(v, oy, ox, ky, kx + t), v[WK_DWC_n]);
   }
 }
 

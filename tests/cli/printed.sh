@@ -11,7 +11,7 @@ prints() {
   shift
   "$@" 2>/dev/null | sed -E "s,$examples/,,g
     /^(compile time|section|size|output) |\"seconds\":/d
-    s/ of the peak; .*|accumulators .*|\"acc_(reads|writes)\":.*//" >printed
+    s/ of the peak; .*//" >printed
   [[ ${BLESS-} ]] && cp printed "$wanted/$name.txt"
   if cmp -s printed "$wanted/$name.txt"; then good; else
     bad "$name: $*"
