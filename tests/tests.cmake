@@ -64,6 +64,13 @@ foreach(suite node own own-eval float float-eval int8 int8-eval random)
   set_tests_properties(models/${suite} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1500)
 endforeach()
 
+# What models compute, bit by bit.
+foreach(suite nets zoo zoo_int8 shared)
+  add_test(NAME checksums/${suite}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/checksums/compare $<TARGET_FILE:wick> ${suite})
+  set_tests_properties(checksums/${suite} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1500)
+endforeach()
+
 # The generated pages are what the tables give.
 foreach(page "ops:ops --markdown" "isa:isa --markdown" "machine:isa --machine-markdown")
   string(REGEX REPLACE ":.*" "" name ${page})
