@@ -45,7 +45,7 @@ helps() {
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
-  bench/{setup,coverage,mutants,accel_speed,accel_peak} \
+  bench/{setup,coverage,mutants,accel_speed,accel_peak,same_code} \
   $(cd tree && ls bench/*.py | grep -vE '/(cli|peers).py$'); do
   helps $script
   tells "$script, unknown option" 2 "^${script/real_/}: .*--frob" tree/$script --frob x
@@ -75,6 +75,35 @@ gives 'all of the help of accel_speed' '^scratchpad, so that the array never res
   tree/bench/accel_speed --help
 gives 'all of the help of accel_peak' '^with the functional model\. Exit status' \
   tree/bench/accel_peak --help
+
+# bench/same_code: a build with itself, with one whose avx2 is avx512 and with one whose packages
+# have another format around the same sections, or around others.
+as_other() { # as_other FILE FORMAT CODE: a wick that differs so
+  printf '#!/bin/bash\nformat=%q code=%q wick=%q\n' "$2" "$3" "$wick" >"$1"
+  cat >>"$1" <<'END'
+"$wick" "${@/#avx2/$code}" || exit 1
+[[ $format && -f net.wick ]] || exit 0
+(printf 'WICKPKG\0\02\0\0\0' && cat net.wick) >other && mv other net.wick
+END
+  chmod +x "$1"
+}
+same() { tree/bench/same_code "$wick" "$@" ds_cnn --cpu avx2; }
+equal='^2 bundles and packages compared: all equal$'
+gives 'same_code' "$equal" same "$wick"
+as_other format 2 avx2
+gives 'same_code, another format' "$equal" same ./format
+as_other code '' avx512
+as_other both 2 avx512
+for other in code both; do
+  if out=$(same ./$other) || ! grep -q '^ds_cnn  *avx2  *object .text ' <<<"$out" ||
+    ! grep -q '^ds_cnn  *avx2  *package CODE ' <<<"$out"; then bad "same_code, $other: $out"
+  else good; fi
+done
+gives 'same_code --time' '^ds_cnn  *avx2( *[0-9.]+){3}$' same "$wick" --time --rounds 1
+tells 'same_code, one wick' 2 '^bench/same_code: needs OLD_WICK and NEW_WICK$' \
+  tree/bench/same_code "$wick"
+tells 'same_code, no model' 2 '^bench/same_code: nn is no file, no folder' \
+  tree/bench/same_code "$wick" "$wick" nn
 
 # bench/mutants: what it says when it does not run; lint/equivalent checks its list.
 for option in --only --tests; do
