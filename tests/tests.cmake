@@ -28,8 +28,9 @@ endforeach()
 set_tests_properties(unit/test_sim PROPERTIES TIMEOUT 1500) # may have to build a model
 
 # Case files through single passes and steps, compared as text; --bless rewrites them.
-add_executable(golden ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
-target_link_libraries(golden wk_random wk_passes wk_lower)
+add_executable(golden ${CMAKE_SOURCE_DIR}/tests/golden/golden.c
+               ${CMAKE_SOURCE_DIR}/tests/golden/quantise.c)
+target_link_libraries(golden wk_random wk_passes wk_lower wk_quantize)
 add_test(NAME golden COMMAND golden ${CMAKE_SOURCE_DIR}/tests/golden)
 
 foreach(lint ranks style selftest)

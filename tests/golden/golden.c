@@ -3,14 +3,15 @@
  * and prints `N passed, N failed`. A case is
  *
  *   # what it is about, and the steps to take, one per line, in this order:
- *   # integer | # pass: NAME | # lower | # layout | # layout: channels-last | # order |
- *   # generate | # inst-pass: NAME | # place
+ *   # quantize: WORD… (quantise.h) | # integer | # pass: NAME | # lower | # layout |
+ *   # layout: channels-last | # order | # generate | # inst-pass: NAME | # place
  *   module … or program …
  *   ----
  *   the text after the last step, or: error: MESSAGE
  *
  * --bless writes what came out into the file. Beside the comparison, the text that comes out must
- * read back to itself, and a graph must give the same numbers as before. */
+ * read back to itself, and a graph must give the same numbers as before (`quantize` has checks of
+ * its own). */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 #include "compiler/lower/lower.h"
 #include "compiler/passes/passes.h"
+#include "tests/golden/quantise.h"
 #include "tests/random_graph.h"
 
 #define SEPARATOR "\n----\n"
@@ -26,6 +28,7 @@
 typedef struct {
   wk_module *m;  /* until `generate` */
   wk_program *p; /* from then on */
+  wk_module *before; /* of `quantize`: has constants that m shares */
 } subject;
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -85,12 +88,19 @@ static wk_status integer(subject *s, const char *arg) {
   return wk_integer_convert(s->m, &changes);
 }
 
+static wk_status quantise(subject *s, const char *arg) {
+  if (!s->m || s->before) return wk_error(WK_USAGE, "only graphs are quantised, and once");
+  s->before = s->m;
+  s->m = NULL;
+  return golden_quantise(s->before, arg, &s->m);
+}
+
 static const struct {
   const char *name;
   wk_status (*run)(subject *s, const char *arg);
 } steps[] = {{"pass", run_pass}, {"integer", integer},   {"lower", lower},
              {"layout", layout}, {"order", order},       {"generate", generate},
-             {"place", place},   {"inst-pass", run_inst_pass}};
+             {"place", place},   {"inst-pass", run_inst_pass}, {"quantize", quantise}};
 
 /* Runs the step that a line "# NAME" or "# NAME: ARGUMENT" asks for; other comments ask none. */
 static wk_status run_line(subject *s, const char *line, size_t n) {
@@ -122,6 +132,7 @@ static void print(wk_str *b, const subject *s) {
 static void drop(subject *s) {
   wk_program_free(s->p);
   wk_module_free(s->m);
+  wk_module_free(s->before);
   *s = (subject){0};
 }
 
@@ -163,7 +174,7 @@ static wk_status run_steps(subject *s, const char *head) {
   wk_status st = NULL;
   for (const char *line = head; !st && *line == '#'; line += strcspn(line, "\n") + 1)
     st = run_line(s, line, strcspn(line, "\n"));
-  if (!st && before) st = check_numbers(before, s->m);
+  if (!st && before && !s->before) st = check_numbers(before, s->m);
   wk_module_free(before);
   return st;
 }
