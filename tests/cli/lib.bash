@@ -4,6 +4,7 @@
 set -uo pipefail
 export LC_ALL=C
 wick=$(realpath "${1:?usage: SCRIPT WICK}")
+wanted=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/printed
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 1
@@ -71,6 +72,24 @@ refuses() {
   elif [[ $before != "$after" ]]; then
     bad "$name: leaves $(comm -13 <(echo "$before") <(echo "$after"))"
   else good; fi
+}
+
+# prints NAME COMMAND...: standard output is tests/cli/printed/NAME.txt, whole. BLESS=1 writes these
+# files anew. Times, checksums and the sizes of generated code are left out; of ranges three
+# digits stay, of signal to noise one, so that processors that round otherwise do not matter.
+prints() {
+  local name=$1
+  shift
+  "$@" 2>/dev/null | sed -E "s,${examples:-/none}/,,g
+    /^((compile time|section|size|time) |output  )|\"(([a-z]+_)?seconds|output_bytes)\":/d
+    s/(_db\": -?[0-9]+\.[0-9])[0-9]*/\1/
+    s/(\"(min|max|scale)\": -?[0-9]*\.0*[1-9][0-9]{2})[0-9]+/\1/
+    s/ of the peak; .*//" >printed
+  [[ ${BLESS-} ]] && cp printed "$wanted/$name.txt"
+  if cmp -s printed "$wanted/$name.txt"; then good; else
+    bad "$name: $*"
+    diff "$wanted/$name.txt" printed | head -6
+  fi
 }
 
 # ---- files: ONNX is protobuf; texts and small numbers need no more than this. No byte may be 0. --

@@ -1,23 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What commands print, whole: tests/cli/printed/NAME.txt. BLESS=1 writes these files anew.
-# Times, checksums and the sizes of generated code are left out.
-wanted=$(cd "$(dirname "$0")" && pwd)/printed
+# What commands print, whole.
 examples=$(cd "$(dirname "$0")/../../examples/accel" && pwd)
 source "$(dirname "$0")/lib.bash" "$@"
-
-# prints NAME COMMAND...: standard output is that of the file.
-prints() {
-  local name=$1
-  shift
-  "$@" 2>/dev/null | sed -E "s,$examples/,,g
-    /^(compile time|section|size|output) |\"seconds\":/d
-    s/ of the peak; .*//" >printed
-  [[ ${BLESS-} ]] && cp printed "$wanted/$name.txt"
-  if cmp -s printed "$wanted/$name.txt"; then good; else
-    bad "$name: $*"
-    diff "$wanted/$name.txt" printed | head -6
-  fi
-}
 
 cat >small.s <<'END'
 .machine tiny
