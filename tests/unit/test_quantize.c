@@ -12,7 +12,7 @@
 
 #include "compiler/eval/eval.h"
 #include "compiler/ir/quant.h"
-#include "compiler/quantize/quantize.h"
+#include "compiler/quantize/weights.h"
 #include "compiler/zoo/builder.h"
 
 static const wk_quantize_options plain = {.activation = WK_U8, .per_channel = true,
@@ -104,6 +104,51 @@ static void bad_values(void **state) {
   assert_int_equal(r.per_channel, 2);
   assert_float_equal(r.sums[2], 9, 0);
   wk_range_free(&r);
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+/* Square error of n numbers with this scale, as the formula says. */
+static double weight_error(const float *x, int n, double scale) {
+  double sum = 0;
+  for (int i = 0; i < n; i++) {
+    double q = fmax(-127, fmin(127, rint((double)x[i] / scale)));
+    sum += ((double)x[i] - q * scale) * ((double)x[i] - q * scale);
+  }
+  return sum;
+}
+
+/* Rows with fewer and fewer numbers far out, down to one: the best scale of the 24 from all of the
+ * range down to a little more than half, which is the best for the last row. */
+static void weight_scales(void **state) {
+  (void)state;
+  enum { ROWS = 6, N = 300000, STEPS = 24 };
+  float *x = wk_xcalloc(ROWS * N, sizeof *x), scale[ROWS];
+  int8_t *q = wk_xmalloc(ROWS * N);
+  wk_rng rng = {7};
+  for (int i = 0; i < ROWS * N; i++) x[i] = wk_rng_normal(&rng) / 16;
+  for (int r = 0; r < ROWS; r++)
+    for (int k = 0; k < 1 << (2 * (ROWS - 1 - r)); k++) x[r * N + k] = k & 1 ? -1 : 1;
+  wk_weight_view w = {x, 1, ROWS, N};
+  wk_weights_quantise(&w, NULL, WK_RANGE_MSE, scale, q);
+  for (int r = 0; r < ROWS; r++) {
+    double best = INFINITY, at = 0;
+    for (int i = 0; i < STEPS; i++) {
+      double s = (1 - i / 48.0) / 127, e = weight_error(x + r * N, N, s);
+      if (e < best) best = e, at = s;
+    }
+    assert_float_equal(scale[r], at, 1e-8);
+    for (int i = 0; i < N; i += 997)
+      assert_int_equal(q[r * N + i],
+                       (int)fmaxf(-127, fminf(127, rintf(x[r * N + i] / scale[r]))));
+  }
+  assert_float_equal(scale[ROWS - 1], (1 - 23 / 48.0) / 127, 1e-8);
+  double floors[ROWS] = {0, 1, 0, 0.5};
+  wk_weights_quantise(&w, floors, WK_RANGE_MINMAX, scale, q);
+  for (int r = 0; r < ROWS; r++)
+    assert_float_equal(scale[r], fmax(1.0 / 127, floors[r]), 1e-8);
+  free(x);
+  free(q);
 }
 
 /* ---- whole modules --------------------------------------------------------------------------- */
@@ -267,6 +312,7 @@ static void equalising(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parameters), cmocka_unit_test(methods),  cmocka_unit_test(bad_values),
+      cmocka_unit_test(weight_scales),
       cmocka_unit_test(modules),    cmocka_unit_test(keeping),  cmocka_unit_test(equalising)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
