@@ -84,6 +84,7 @@ prints() {
     /^((compile time|section|size|time) |output  )|\"(([a-z]+_)?seconds|output_bytes)\":/d
     s/(_db\": -?[0-9]+\.[0-9])[0-9]*/\1/
     s/(\"(min|max|scale)\": -?[0-9]*\.0*[1-9][0-9]{2})[0-9]+/\1/
+    s/\"wick [0-9.]+\"/\"wick\"/
     s/ of the peak; .*//" >printed
   [[ ${BLESS-} ]] && cp printed "$wanted/$name.txt"
   if cmp -s printed "$wanted/$name.txt"; then good; else

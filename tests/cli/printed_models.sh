@@ -112,4 +112,19 @@ prints plan-capacity "$wick" plan plan.csv --capacity 200
 prints plan-misfit "$wick" plan plan.csv --capacity 100
 prints passes "$wick" ops --passes
 prints zoo "$wick" zoo
+
+# How products of many shapes are cut shows in the scratch memory that they need.
+model "$(field 1 "$(node MatMul 'x w' y)")" "$(field 11 "$(value x 1 b n k)")$(
+  field 11 "$(value w 1 k m)")" "$(field 12 "$(value y 1 b n m)")" >product.onnx
+scratch() {
+  local shape target
+  for target in x86-64 haswell skylake-avx512 aarch64; do
+    for shape in 1,1,64,64 1,8,4096,64 2,64,64,4096 1,300,1000,10 1,512,2048,512 4,7,30000,17; do
+      IFS=, read -r b n k m <<<"$shape"
+      echo "$target $shape $("$wick" compile product.onnx --cpu $target -o out.wick \
+        --bind b=$b,n=$n,k=$k,m=$m | grep '^scratch')"
+    done
+  done
+}
+prints scratch scratch
 finish

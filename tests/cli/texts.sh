@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Help, manual pages, completion, lists: everything that comes from the tables.
 source "$(dirname "$0")/lib.bash" "$@"
-commands='compile run test compare inspect ops plan zoo asm disasm isa help completion man'
+commands='compile run test compare inspect ops plan quantize zoo asm disasm isa check sim help
+  completion man'
 
 gives 'version' '^wick [0-9]+\.' "$wick" --version
 gives 'help' '^Usage: wick COMMAND' "$wick" --help
@@ -16,6 +17,15 @@ for command in $commands; do
   wide=$("$wick" "$command" --help | awk 'length($0) > 100')
   [[ -z $wide ]] && good || bad "$command --help is wide: $wide"
 done
+helps() {
+  "$wick" help
+  for command in compile run test compare inspect ops plan quantize zoo asm disasm isa check sim; do
+    echo "==== $command" && "$wick" $command --help
+  done
+  "$wick" man compile
+  "$wick" completion bash
+}
+prints help helps
 gives 'option after the arguments' '^Usage' "$wick" inspect none.onnx --help
 gives 'man' '^\.TH WICK 1' "$wick" man
 gives 'completion' '^complete -F _wick wick' "$wick" completion bash
