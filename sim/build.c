@@ -72,8 +72,8 @@ static void hash_processor(uint64_t *hash) {
   if (f) fclose(f);
 }
 
-static const char *const bench_files[] = {"verilated/bench.cpp", "verilated/monitor.h", "model.h",
-                                          "dram.h"};
+static const char *const bench_files[] = {"sim/verilated/bench.cpp", "sim/verilated/monitor.h",
+                                          "sim/model.h", "targets/accel/model/dram.h"};
 
 typedef struct {
   const wk_sim_build_options *o;
@@ -132,7 +132,7 @@ static wk_status key_of(const job *j, uint64_t *key) {
   for (size_t i = 0; i < j->sources.n; i++) WK_TRY(hash_file(j->sources.data[i], key));
   for (size_t i = 0; i < WK_COUNTOF(bench_files); i++) {
     wk_str path = {0};
-    wk_str_printf(&path, "%s/%s", WICK_SIM_DIR, bench_files[i]);
+    wk_str_printf(&path, "%s/../%s", WICK_SIM_DIR, bench_files[i]);
     wk_status s = hash_file(path.s, key);
     wk_str_free(&path);
     WK_TRY(s);

@@ -5,12 +5,14 @@
 #ifndef WICK_SIM_MODEL_H
 #define WICK_SIM_MODEL_H
 
-#include "sim/dram.h"
+#include "targets/accel/model/dram.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* Numbers of regs.def and isa.def, which sim/run.c holds them against: the library that Verilator
+ * built does not include the tables. */
 enum { WK_SIM_ABI = 3, WK_SIM_COUNTERS = 83, WK_SIM_QUEUES = 6 };
 
 /* What registers and on-chip memories hold before reset; only the RTL has such a state. */

@@ -106,7 +106,7 @@ static void run_model(const wk_stream *s, const wk_sim_model *model, const wk_si
                       wk_sim_run *r) {
   recorder rec;
   recorder_open(&rec, s, r);
-  const wk_sim_options options = {.machine = o->machine, .dram = wk_sim_dram(o->machine),
+  const wk_sim_options options = {.machine = o->machine, .dram = wk_dram_params_of(o->machine),
                                   .dram_api = &wk_sim_dram_api, .memory = r->memory,
                                   .event = record, .context = &rec, .reset = o->reset,
                                   .seed = o->seed, .stalls = o->stalls, .wave = o->wave,

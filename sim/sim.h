@@ -8,7 +8,7 @@
 
 #include "compiler/support/support.h"
 #include "sim/model.h"
-#include "targets/accel/isa/machine.h"
+#include "targets/accel/model/model.h"
 
 typedef enum { WK_SIM_FUNCTIONAL, WK_SIM_TIMING, WK_SIM_RTL } wk_sim_kind;
 
@@ -33,8 +33,6 @@ wk_status wk_sim_build(const wk_sim_build_options *o, char **path) WK_MUST_CHECK
 wk_status wk_sim_model_of(wk_sim_kind kind, const wk_sim_build_options *o,
                           const wk_sim_model **model) WK_MUST_CHECK;
 
-/* The DRAM of a machine. */
-wk_dram_params wk_sim_dram(const wk_machine *m);
 extern const wk_dram_api wk_sim_dram_api;
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/functional.h"
+#include "targets/accel/model/model.h"
 
 /* ---- settings -------------------------------------------------------------------------------- */
 

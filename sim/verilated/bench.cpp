@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Verilated top `wick_accel` with the memory of sim/dram.h on its AXI4 port and a host on its
-// AXI-Lite port, behind the interface of sim/model.h.
+// The Verilated top `wick_accel` with the memory of targets/accel/model/dram.h on its AXI4 port and
+// a host on its AXI-Lite port, behind the interface of sim/model.h.
 //
 // Time begins with the cycle before the first request of the machine.
 //

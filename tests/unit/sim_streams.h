@@ -133,7 +133,7 @@ static inline sim_session *sim_open(const sim_subject *subject, int64_t error_be
   x->rtl = subject->rtl;
   x->memory = wk_xcalloc(1, RANDOM_STREAM_MEMORY);
   wk_sim_options o = {.machine = &subject->machine,
-                      .dram = wk_sim_dram(&subject->machine),
+                      .dram = wk_dram_params_of(&subject->machine),
                       .dram_api = &api,
                       .memory = x->memory};
   o.dram.error_beat = error_beat;

@@ -12,7 +12,7 @@
 
 #include "compiler/ir/quant.h"
 #include "compiler/ir/scalar.h"
-#include "sim/functional.h"
+#include "targets/accel/model/functional.h"
 
 enum { PAR = 0, IN = 0x8000, OUT = 0xc000, MOST = 4000 };
 

@@ -107,6 +107,30 @@ static void test_streams(void **state) {
   assert_int_equal(tally.exact, tally.streams);
 }
 
+/* ---- commands and nothing else --------------------------------------------------------------- */
+
+/* What a compiler asks: no memory, no result, the cycles of the RTL all the same. */
+static void test_commands_alone(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= FEW; seed++) {
+    wk_machine m = memory_of(&machine, seed);
+    wk_stream *s = random_stream(&m, seed, NULL);
+    wk_isa_command *commands = wk_xcalloc(s->n, sizeof *commands);
+    for (uint32_t i = 0; i < s->n; i++) assert_true(wk_stream_get(s, i, &commands[i]));
+    const wk_timing_job job = {.machine = &m, .dram = wk_dram_params_of(&m), .commands = commands,
+                               .n = s->n, .address = (uint32_t)s->address};
+    wk_timing_result got;
+    wk_timing_run(&job, &got);
+    wk_sim_run want = run(s, rtl, &m);
+    assert_false(got.gave_up);
+    assert_memory_equal(got.counters, want.result.counters, sizeof got.counters);
+    assert_memory_equal(got.done, want.result.done, sizeof got.done);
+    wk_sim_run_free(&want);
+    free(commands);
+    wk_stream_free(s);
+  }
+}
+
 /* ---- addresses that wrap --------------------------------------------------------------------- */
 
 /* Behind 2^32 addresses go on at 0, here in runs that go backwards. */
@@ -197,6 +221,7 @@ static void test_durations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_streams),
+                                     cmocka_unit_test(test_commands_alone),
                                      cmocka_unit_test(test_wrapped),
                                      cmocka_unit_test(test_durations)};
   return cmocka_run_group_tests(tests, setup, NULL);

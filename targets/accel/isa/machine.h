@@ -41,7 +41,7 @@ extern const wk_machine_key wk_machine_keys[WK_KEY_COUNT];
 /* The value of a key as text: "256", "0.0625". */
 void wk_machine_key_text(wk_str *b, const wk_machine *m, const wk_machine_key *k);
 
-#define WK_TRAFFIC_BYTES 256 /* of a burst of others (sim/dram.h) */
+#define WK_TRAFFIC_BYTES 256 /* of a burst of others (targets/accel/model/dram.h) */
 
 /* ---- machines -------------------------------------------------------------------------------- */
 

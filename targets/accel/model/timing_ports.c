@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The banks of the scratchpad (wick_spm.sv). */
-#include "sim/timing.h"
+#include "targets/accel/model/timing.h"
 
 enum { OLD = 15 };
 

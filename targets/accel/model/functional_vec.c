@@ -2,7 +2,7 @@
  * MAP, POOL, TRN, TAB. */
 #include <string.h>
 
-#include "sim/functional.h"
+#include "targets/accel/model/functional.h"
 #include "targets/accel/isa/parts.h"
 
 enum { MAX_N = 32 };

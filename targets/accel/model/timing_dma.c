@@ -2,7 +2,7 @@
  * Load and store channels (wick_load.sv, wick_store.sv and what they are made of). */
 #include <string.h>
 
-#include "sim/timing.h"
+#include "targets/accel/model/timing.h"
 
 /* ---- commands -------------------------------------------------------------------------------- */
 

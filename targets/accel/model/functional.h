@@ -1,31 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every command does to memory, without time: targets/accel/isa.md.in as C. Commands may be
- * executed in any order that their waits allow; the result is the same. */
-#ifndef WICK_SIM_FUNCTIONAL_H
-#define WICK_SIM_FUNCTIONAL_H
+ * The parts of the functional model: isa.md.in as C. */
+#ifndef WICK_ACCEL_MODEL_FUNCTIONAL_H
+#define WICK_ACCEL_MODEL_FUNCTIONAL_H
 
-#include "targets/accel/isa/isa.h"
-#include "targets/accel/isa/machine.h"
-
-typedef struct {
-  const wk_machine *machine;
-  int n; /* array */
-  uint8_t *memory;
-  uint64_t memory_size;
-  uint8_t *scratchpad;
-  int32_t *accumulators; /* entries * n */
-  uint8_t *tables;       /* tables * 256 */
-} wk_functional;
-
-void wk_functional_init(wk_functional *f, const wk_machine *machine, uint8_t *memory,
-                        uint64_t memory_size);
-void wk_functional_free(wk_functional *f);
-/* Executes one command, in which wk_isa_find_fault finds no error of the machine's. False: an
- * address in memory lies outside of it; of ROW: a function that is not there, or softmax of a sum
- * or a record that has no result. */
-bool wk_functional_execute(wk_functional *f, const wk_isa_command *c);
-
-/* ---- its parts ------------------------------------------------------------------------------- */
+#include "targets/accel/model/model.h"
 
 /* The parameter record at an address of the scratchpad. */
 typedef struct {

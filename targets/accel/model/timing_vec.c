@@ -4,7 +4,7 @@
  * no other slots are left. */
 #include <string.h>
 
-#include "sim/timing.h"
+#include "targets/accel/model/timing.h"
 #include "targets/accel/isa/parts.h"
 
 /* A unit says what its next slot is and moves past it; idle cycles are slots without access.

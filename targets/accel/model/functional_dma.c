@@ -2,7 +2,7 @@
  * LD, ST, FILL. */
 #include <string.h>
 
-#include "sim/functional.h"
+#include "targets/accel/model/functional.h"
 
 /* The scratchpad address of byte i of a transfer; chunks and lines. */
 static uint64_t spm_address(const wk_isa_command *c, uint64_t i) {

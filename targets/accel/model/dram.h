@@ -13,8 +13,8 @@
  *   ceil(s + overhead + b * bus / rate) + write_latency.
  * Data is read from, and written to, memory when the pipe takes the burst. docs/machine.md has all
  * of it, with refresh, traffic and errors, for whoever writes a memory of his own. */
-#ifndef WICK_SIM_DRAM_H
-#define WICK_SIM_DRAM_H
+#ifndef WICK_ACCEL_MODEL_DRAM_H
+#define WICK_ACCEL_MODEL_DRAM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,11 +42,12 @@ enum { WK_DRAM_OKAY = 0, WK_DRAM_SLVERR = 2, WK_DRAM_DECERR = 3 }; /* AXI respon
 typedef struct {
   uint8_t id, resp;
   bool last;
-  const uint8_t *data; /* bus bytes, valid until popped */
+  const uint8_t *data; /* bus bytes, valid until popped; nothing where there is no memory */
 } wk_dram_beat;
 
 typedef struct wk_dram wk_dram;
-wk_dram *wk_dram_new(const wk_dram_params *p, uint8_t *memory); /* memory is borrowed */
+/* memory: borrowed; NULL: bursts are timed, and there is no data. */
+wk_dram *wk_dram_new(const wk_dram_params *p, uint8_t *memory);
 void wk_dram_free(wk_dram *d);
 /* Forgets all requests; time and the random numbers start again. */
 void wk_dram_reset(wk_dram *d);
@@ -56,7 +57,8 @@ bool wk_dram_can_request(const wk_dram *d);
 /* `beats` full beats from `address`, a multiple of bus. */
 void wk_dram_read(wk_dram *d, uint8_t id, uint32_t address, uint32_t beats);
 void wk_dram_write(wk_dram *d, uint8_t id, uint32_t address, uint32_t beats);
-/* Data of the write bursts in the order of their requests. False: nobody asked for a write. */
+/* Data of the write bursts (NULL without memory) in the order of their requests. False: nobody
+ * asked for a write. */
 bool wk_dram_write_beat(wk_dram *d, const uint8_t *data, uint64_t strobe);
 /* What the bus shows in this cycle; false: nothing. */
 bool wk_dram_read_beat(wk_dram *d, wk_dram_beat *beat);

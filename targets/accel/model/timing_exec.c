@@ -2,7 +2,7 @@
  * The execute engine (wick_exec.sv): stages W, M and D. */
 #include <string.h>
 
-#include "sim/timing.h"
+#include "targets/accel/model/timing.h"
 
 /* ---- decode (wick_exec_decode.sv) ------------------------------------------------------------ */
 

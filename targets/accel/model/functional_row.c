@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ROW: softmax, layer normalisation, mean and maximum of whole rows. */
-#include "sim/functional.h"
+#include "targets/accel/model/functional.h"
 
 typedef struct {
   uint64_t in, in_c, out, out_c;

@@ -4,7 +4,7 @@
  * processors. */
 #include <string.h>
 
-#include "sim/functional.h"
+#include "targets/accel/model/functional.h"
 #include "targets/accel/isa/parts.h"
 
 enum { MAX_N = 32 };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sim/dram.h"
+#include "targets/accel/model/model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/support/support.h"
-#include "targets/accel/isa/machine.h"
 
 enum { TRAFFIC_ID = 255, MAX_BUS = 64, TRAFFIC_BYTES = WK_TRAFFIC_BYTES };
 
@@ -14,7 +13,7 @@ typedef struct {
   uint32_t address, beats, beats_here; /* beats_here: of a write, those that have come */
   uint8_t id;
   bool is_write;
-  uint8_t *data;     /* of a write: beats * bus bytes, owned */
+  uint8_t *data;     /* of a write, where there is memory: beats * bus bytes, owned */
   uint64_t *strobes; /* one a beat, owned */
 } burst;
 
@@ -62,6 +61,24 @@ void wk_dram_reset(wk_dram *d) {
   d->first_open = 0;
   d->next_ready = UINT64_MAX;
   d->rng = (wk_rng){.s = d->p.seed};
+}
+
+wk_dram_params wk_dram_params_of(const wk_machine *m) {
+  return (wk_dram_params){.bus = (uint32_t)m->bus,
+                          .bytes_num = (uint32_t)m->dram_bytes.num,
+                          .bytes_den = (uint32_t)m->dram_bytes.den,
+                          .latency = (uint32_t)m->dram_latency,
+                          .write_latency = (uint32_t)m->dram_write_latency,
+                          .outstanding = (uint32_t)m->dram_outstanding,
+                          .overhead = (uint32_t)m->dram_overhead,
+                          .jitter = (uint32_t)m->dram_jitter,
+                          .refresh_interval = (uint32_t)m->dram_refresh_interval,
+                          .refresh_cycles = (uint32_t)m->dram_refresh_cycles,
+                          .traffic_num = (uint32_t)m->dram_traffic.num,
+                          .traffic_den = (uint32_t)m->dram_traffic.den,
+                          .seed = (uint64_t)m->dram_seed,
+                          .error_beat = m->dram_error,
+                          .size = (uint64_t)m->dram_size};
 }
 
 wk_dram *wk_dram_new(const wk_dram_params *p, uint8_t *memory) {
@@ -118,8 +135,10 @@ static void find_first_open(wk_dram *d) {
 
 void wk_dram_write(wk_dram *d, uint8_t id, uint32_t address, uint32_t beats) {
   burst b = {.ready = UINT64_MAX, .address = address, .beats = beats, .id = id, .is_write = true};
-  b.data = wk_xmalloc((size_t)beats * d->p.bus);
-  b.strobes = wk_xmalloc(beats * sizeof *b.strobes);
+  if (d->memory) {
+    b.data = wk_xmalloc((size_t)beats * d->p.bus);
+    b.strobes = wk_xmalloc(beats * sizeof *b.strobes);
+  }
   d->inside++;
   add_burst(d, b);
 }
@@ -128,9 +147,11 @@ bool wk_dram_write_beat(wk_dram *d, const uint8_t *data, uint64_t strobe) {
   find_first_open(d);
   if (d->first_open == d->pending.n) return false;
   burst *b = &d->pending.data[d->first_open];
-  memcpy(b->data + (size_t)b->beats_here * d->p.bus, data, d->p.bus);
-  b->strobes[b->beats_here++] = strobe;
-  if (b->beats_here < b->beats) return true;
+  if (d->memory) {
+    memcpy(b->data + (size_t)b->beats_here * d->p.bus, data, d->p.bus);
+    b->strobes[b->beats_here] = strobe;
+  }
+  if (++b->beats_here < b->beats) return true;
   b->ready = d->now + jitter(d);
   if (b->ready < d->next_ready) d->next_ready = b->ready;
   return true;
@@ -151,7 +172,7 @@ static void serve_read(wk_dram *d, const burst *b, uint64_t start, uint64_t cost
     uint64_t address = (uint64_t)b->address + (uint64_t)j * d->p.bus;
     beat out = {.visible = ceil_div(start + (j + 1) * cost, d->p.bytes_num), .id = b->id,
                 .resp = answer(d, address), .last = j + 1 == b->beats};
-    if (out.resp != WK_DRAM_DECERR) memcpy(out.data, d->memory + address, d->p.bus);
+    if (d->memory && out.resp != WK_DRAM_DECERR) memcpy(out.data, d->memory + address, d->p.bus);
     wk_vec_push(&d->beats, out);
   }
 }
@@ -166,7 +187,7 @@ static void serve_write(wk_dram *d, const burst *b, uint64_t end) {
   uint64_t last = (uint64_t)b->address + (uint64_t)(b->beats - 1) * d->p.bus;
   response out = {.visible = ceil_div(end, d->p.bytes_num) + d->p.write_latency, .id = b->id,
                   .resp = answer(d, last)};
-  if (out.resp == WK_DRAM_OKAY)
+  if (d->memory && out.resp == WK_DRAM_OKAY)
     for (uint32_t j = 0; j < b->beats; j++) store_beat(d, b, j);
   wk_vec_push(&d->responses, out);
 }

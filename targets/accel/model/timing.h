@@ -6,12 +6,11 @@
  *   2. banks are given out (wk_timing_grant)
  *   3. engines move on (wk_timing_<engine>_step), looking at the state of others as it was before
  * Cycles in which nothing moves are skipped. */
-#ifndef WICK_SIM_TIMING_H
-#define WICK_SIM_TIMING_H
+#ifndef WICK_ACCEL_MODEL_TIMING_H
+#define WICK_ACCEL_MODEL_TIMING_H
 
-#include "sim/dram.h"
-#include "sim/model.h"
 #include "targets/accel/isa/parts.h"
+#include "targets/accel/model/model.h"
 
 /* ---- scratchpad ------------------------------------------------------------------------------ */
 
@@ -173,15 +172,13 @@ typedef struct {
 } wk_requests;
 
 typedef struct wk_timing {
-  wk_sim_options o;
+  const wk_timing_job *job;
   const wk_machine *m;
   wk_dram *dram;
   int n, banks, queues, loads, bus, burst;
   uint64_t now; /* cycles since the first of the run */
   bool moved;   /* something changed in this cycle */
   wk_port ports[WK_PORTS_MAX];
-  wk_isa_command *commands;
-  uint32_t n_commands;
   /* front end */
   uint64_t fetch_address;
   uint32_t fetch_left, fetch_room, fetch_beats, fetched_n, dispatched;
@@ -202,7 +199,7 @@ typedef struct wk_timing {
   wk_ex ex;
   wk_ve ve;
   bool retire[WK_QUEUE_COUNT];
-  wk_sim_result *r;
+  wk_timing_result *r;
 } wk_timing;
 
 void wk_timing_grant(wk_timing *t);
