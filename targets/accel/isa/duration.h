@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How long a command takes alone, in cycles from its start to its retirement, when no port waits:
  * docs/isa.md, "Durations". LD and ST also depend on the memory, whose RUN keys are those of the
- * machine, without jitter, refresh and traffic. */
+ * machine, without jitter, refresh and traffic. Takes a step for every burst of LD and ST, and none
+ * for beats, accesses, words and tiles. */
 #ifndef WICK_ACCEL_DURATION_H
 #define WICK_ACCEL_DURATION_H
 

@@ -30,6 +30,11 @@ wk_status wk_machine_set(wk_machine *m, const wk_machine_key *k, wk_fraction v,
 /* wk_machine_check; *key is the key that the message is about. */
 wk_status wk_machine_relations(const wk_machine *m, int *key) WK_MUST_CHECK;
 
+/* ---- durations ------------------------------------------------------------------------------- */
+
+uint64_t wk_isa_duration_load(const wk_machine *m, const wk_isa_command *c);
+uint64_t wk_isa_duration_store(const wk_machine *m, const wk_isa_command *c);
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* The rows that hardware sees, one a line, without texts: what is hashed. */
