@@ -59,7 +59,7 @@ static uint64_t words_end(const work *w) {
   uint64_t lines = w->lines + WK_COST_ex_tile, last_lines = w->last_lines + WK_COST_ex_tile;
   const uint64_t of_row[][2] = {{whole, words_of_pass(w, 0)}, {some, words_of_pass(w, whole)},
                                 {none, words_of_pass(w, whole + some)}};
-  uint64_t all = 0, of_last = 0; /* the tiles of a block, each before one of `lines`, `last_lines` */
+  uint64_t all = 0, of_last = 0; /* tiles of a block, each before one of `lines`, `last_lines` */
   for (size_t i = 0; i < WK_COUNTOF(of_row); i++) {
     all += w->ky * of_row[i][0] * most(of_row[i][1], lines);
     of_last += w->ky * of_row[i][0] * most(of_row[i][1], last_lines);

@@ -6,7 +6,7 @@
 
 #include "compiler/support/support.h"
 
-enum { TRAFFIC_ID = 255, MAX_BUS = 64, TRAFFIC_BYTES = WK_TRAFFIC_BYTES };
+enum { TRAFFIC_ID = 255, TRAFFIC_BYTES = WK_TRAFFIC_BYTES };
 
 typedef struct {
   uint64_t ready; /* cycle; UINT64_MAX: a write whose data is still coming */
@@ -17,12 +17,14 @@ typedef struct {
   uint64_t *strobes; /* one a beat, owned */
 } burst;
 
+/* A read burst that the pipe has taken. Beat j, from 0, is on the bus from a cycle that follows from
+ * `start`, 1 / bytes_num cycles. */
 typedef struct {
-  uint64_t visible;
-  uint8_t id, resp;
-  bool last;
-  uint8_t data[MAX_BUS];
-} beat;
+  uint64_t start, answer; /* answer: the number of its beat 0 among all answers */
+  uint32_t address, beats, given;
+  uint8_t id;
+  uint8_t *data; /* as memory was then, where there is memory; owned */
+} reply;
 
 typedef struct {
   uint64_t visible;
@@ -41,8 +43,9 @@ struct wk_dram {
   WK_VEC(burst) pending; /* in the order of acceptance */
   size_t first_open;     /* pending write whose data comes next, an index; pending.n: none */
   uint64_t next_ready;   /* least `ready` of all pending */
-  WK_VEC(beat) beats;    /* a queue: from beats_head */
-  size_t beats_head;
+  WK_VEC(reply) replies; /* a queue: from replies_head */
+  size_t replies_head;
+  uint64_t next_beat;    /* cycle from which the oldest beat is on the bus; UINT64_MAX: none */
   WK_VEC(response) responses;
   size_t responses_head;
 };
@@ -54,12 +57,13 @@ static void drop_burst(burst *b) {
 
 void wk_dram_reset(wk_dram *d) {
   for (size_t i = 0; i < d->pending.n; i++) drop_burst(&d->pending.data[i]);
-  d->pending.n = d->beats.n = d->beats_head = d->responses.n = d->responses_head = 0;
+  while (d->replies_head < d->replies.n) free(d->replies.data[d->replies_head++].data);
+  d->pending.n = d->replies.n = d->replies_head = d->responses.n = d->responses_head = 0;
   d->now = d->free_at = d->answers = d->traffic = 0;
   d->next_refresh = d->p.refresh_interval;
   d->inside = 0;
   d->first_open = 0;
-  d->next_ready = UINT64_MAX;
+  d->next_ready = d->next_beat = UINT64_MAX;
   d->rng = (wk_rng){.s = d->p.seed};
 }
 
@@ -93,7 +97,7 @@ void wk_dram_free(wk_dram *d) {
   if (!d) return;
   wk_dram_reset(d);
   wk_vec_free(&d->pending);
-  wk_vec_free(&d->beats);
+  wk_vec_free(&d->replies);
   wk_vec_free(&d->responses);
   free(d);
 }
@@ -161,20 +165,37 @@ bool wk_dram_write_beat(wk_dram *d, const uint8_t *data, uint64_t strobe) {
 
 static uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
-static uint8_t answer(wk_dram *d, uint64_t address) {
-  int64_t n = (int64_t)d->answers++;
-  if (n == d->p.error_beat) return WK_DRAM_SLVERR;
+/* What answer number n is, if it is a beat, or the last of a burst, at this address. */
+static uint8_t answer(const wk_dram *d, uint64_t n, uint64_t address) {
+  if ((int64_t)n == d->p.error_beat) return WK_DRAM_SLVERR;
   return address + d->p.bus > d->p.size ? WK_DRAM_DECERR : WK_DRAM_OKAY;
 }
 
-static void serve_read(wk_dram *d, const burst *b, uint64_t start, uint64_t cost) {
-  for (uint32_t j = 0; j < b->beats; j++) {
-    uint64_t address = (uint64_t)b->address + (uint64_t)j * d->p.bus;
-    beat out = {.visible = ceil_div(start + (j + 1) * cost, d->p.bytes_num), .id = b->id,
-                .resp = answer(d, address), .last = j + 1 == b->beats};
-    if (d->memory && out.resp != WK_DRAM_DECERR) memcpy(out.data, d->memory + address, d->p.bus);
-    wk_vec_push(&d->beats, out);
-  }
+static uint64_t beat_cost(const wk_dram *d) { return (uint64_t)d->p.bus * d->p.bytes_den; }
+
+static void find_next_beat(wk_dram *d) {
+  d->next_beat = UINT64_MAX;
+  if (d->replies_head == d->replies.n) return;
+  const reply *r = &d->replies.data[d->replies_head];
+  d->next_beat = ceil_div(r->start + (r->given + 1) * beat_cost(d), d->p.bytes_num);
+}
+
+/* Beats that do not lie whole in memory are zeros. */
+static uint8_t *data_of(const wk_dram *d, const burst *b) {
+  size_t n = (size_t)b->beats * d->p.bus, have = 0;
+  if (!d->memory) return NULL;
+  uint8_t *data = wk_xcalloc(1, n);
+  if (b->address < d->p.size) have = (d->p.size - b->address) / d->p.bus * d->p.bus;
+  memcpy(data, d->memory + b->address, have < n ? have : n);
+  return data;
+}
+
+static void serve_read(wk_dram *d, const burst *b, uint64_t start) {
+  const reply r = {.start = start, .answer = d->answers, .address = b->address, .beats = b->beats,
+                   .id = b->id, .data = data_of(d, b)};
+  d->answers += b->beats;
+  wk_vec_push(&d->replies, r);
+  if (d->replies_head + 1 == d->replies.n) find_next_beat(d);
 }
 
 static void store_beat(wk_dram *d, const burst *b, uint32_t j) {
@@ -186,7 +207,7 @@ static void store_beat(wk_dram *d, const burst *b, uint32_t j) {
 static void serve_write(wk_dram *d, const burst *b, uint64_t end) {
   uint64_t last = (uint64_t)b->address + (uint64_t)(b->beats - 1) * d->p.bus;
   response out = {.visible = ceil_div(end, d->p.bytes_num) + d->p.write_latency, .id = b->id,
-                  .resp = answer(d, last)};
+                  .resp = answer(d, d->answers++, last)};
   if (d->memory && out.resp == WK_DRAM_OKAY)
     for (uint32_t j = 0; j < b->beats; j++) store_beat(d, b, j);
   wk_vec_push(&d->responses, out);
@@ -213,11 +234,10 @@ static bool serve_one(wk_dram *d) {
   if (i == d->pending.n) return false;
   burst b = d->pending.data[i];
   uint64_t ready = b.ready * d->p.bytes_num, start = d->free_at > ready ? d->free_at : ready;
-  uint64_t cost = (uint64_t)d->p.bus * d->p.bytes_den;
   start += (uint64_t)d->p.overhead * d->p.bytes_num;
-  d->free_at = start + b.beats * cost;
+  d->free_at = start + b.beats * beat_cost(d);
   if (b.is_write) serve_write(d, &b, d->free_at);
-  else if (b.id != TRAFFIC_ID) serve_read(d, &b, start, cost);
+  else if (b.id != TRAFFIC_ID) serve_read(d, &b, start);
   drop_burst(&b);
   memmove(&d->pending.data[i], &d->pending.data[i + 1],
           (d->pending.n - i - 1) * sizeof *d->pending.data);
@@ -236,17 +256,22 @@ static void add_traffic(wk_dram *d) {
   add_burst(d, (burst){.ready = d->now, .beats = beats, .id = TRAFFIC_ID});
 }
 
-static void refresh(wk_dram *d) {
-  uint64_t now = d->now * d->p.bytes_num;
-  if (d->now < d->next_refresh) return;
-  d->next_refresh += d->p.refresh_interval;
-  d->free_at = (d->free_at > now ? d->free_at : now) +
-               (uint64_t)d->p.refresh_cycles * d->p.bytes_num;
+/* The refreshes of all cycles before `end`. The pipe is busy behind the last of them for as long as
+ * behind one alone, or as long as all of them keep it from what it has to do: they do not meet. */
+static void refresh_until(wk_dram *d, uint64_t end) {
+  if (end <= d->next_refresh) return;
+  uint64_t n = (end - 1 - d->next_refresh) / d->p.refresh_interval + 1;
+  uint64_t last = d->next_refresh + (n - 1) * d->p.refresh_interval;
+  uint64_t pause = (uint64_t)d->p.refresh_cycles * d->p.bytes_num;
+  uint64_t alone = last * d->p.bytes_num + pause;
+  d->free_at += n * pause;
+  if (d->free_at < alone) d->free_at = alone;
+  d->next_refresh = last + d->p.refresh_interval;
 }
 
 void wk_dram_tick(wk_dram *d) {
   if (d->p.traffic_num) add_traffic(d);
-  if (d->p.refresh_interval) refresh(d);
+  if (d->p.refresh_interval) refresh_until(d, d->now + 1);
   while (d->next_ready <= d->now && d->free_at < (d->now + 1) * d->p.bytes_num)
     if (!serve_one(d)) break;
   d->now++;
@@ -255,16 +280,23 @@ void wk_dram_tick(wk_dram *d) {
 /* ---- answers --------------------------------------------------------------------------------- */
 
 bool wk_dram_read_beat(wk_dram *d, wk_dram_beat *out) {
-  if (d->beats_head == d->beats.n) return false;
-  const beat *b = &d->beats.data[d->beats_head];
-  if (b->visible > d->now) return false;
-  *out = (wk_dram_beat){.id = b->id, .resp = b->resp, .last = b->last, .data = b->data};
+  if (d->next_beat > d->now) return false;
+  const reply *r = &d->replies.data[d->replies_head];
+  uint64_t offset = (uint64_t)r->given * d->p.bus;
+  *out = (wk_dram_beat){.id = r->id, .resp = answer(d, r->answer + r->given, r->address + offset),
+                        .last = r->given + 1 == r->beats,
+                        .data = r->data ? r->data + offset : NULL};
   return true;
 }
 
 void wk_dram_pop_read(wk_dram *d) {
-  if (d->beats.data[d->beats_head].last) d->inside--;
-  if (++d->beats_head == d->beats.n) d->beats_head = d->beats.n = 0;
+  reply *r = &d->replies.data[d->replies_head];
+  if (++r->given == r->beats) {
+    d->inside--;
+    free(r->data);
+    if (++d->replies_head == d->replies.n) d->replies_head = d->replies.n = 0;
+  }
+  find_next_beat(d);
 }
 
 bool wk_dram_response(wk_dram *d, uint8_t *id, uint8_t *resp) {
@@ -286,9 +318,7 @@ void wk_dram_pop_response(wk_dram *d) {
 static uint64_t sooner(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 uint64_t wk_dram_next_event(const wk_dram *d) {
-  uint64_t next = UINT64_MAX;
-  if (d->p.traffic_num || d->p.refresh_interval) return d->now;
-  if (d->beats_head < d->beats.n) next = sooner(next, d->beats.data[d->beats_head].visible);
+  uint64_t next = d->next_beat;
   if (d->responses_head < d->responses.n)
     next = sooner(next, d->responses.data[d->responses_head].visible);
   if (d->next_ready != UINT64_MAX) {
@@ -299,5 +329,10 @@ uint64_t wk_dram_next_event(const wk_dram *d) {
 }
 
 void wk_dram_skip_to(wk_dram *d, uint64_t cycle) {
+  if (d->p.traffic_num) { /* which every cycle has a coin thrown for */
+    while (d->now < cycle) wk_dram_tick(d);
+    return;
+  }
+  if (d->p.refresh_interval) refresh_until(d, cycle);
   if (cycle > d->now) d->now = cycle;
 }

@@ -68,7 +68,8 @@ void wk_dram_pop_response(wk_dram *d);
 void wk_dram_tick(wk_dram *d);
 
 /* The next cycle, the present one included, in which the memory may show something new; UINT64_MAX
- * when it is idle. Whoever has nothing to do until then may jump there. */
+ * when it is idle. Whoever has nothing to do until then may jump there, or to a cycle before: as if
+ * the cycles between had been ticked. Takes no step for them, but for the coins of traffic. */
 uint64_t wk_dram_next_event(const wk_dram *d);
 void wk_dram_skip_to(wk_dram *d, uint64_t cycle);
 uint64_t wk_dram_cycle(const wk_dram *d);
