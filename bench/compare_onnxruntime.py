@@ -30,7 +30,9 @@ DEFAULT = "resnet50,vgg19,mobilenet_v2,bert_base"
 class TensorInfo(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_uint32),
                 ("dims", ctypes.c_int64 * 8), ("bytes", ctypes.c_size_t),
-                ("align", ctypes.c_size_t)]
+                ("align", ctypes.c_size_t), ("bits", ctypes.c_uint32),
+                ("is_bound", ctypes.c_int), ("strides", ctypes.c_int64 * 8),
+                ("place", ctypes.c_int), ("index", ctypes.c_uint32), ("offset", ctypes.c_int64)]
 
 
 class EntryInfo(ctypes.Structure):

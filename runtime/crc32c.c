@@ -132,7 +132,9 @@ static void *sum_part(void *arg) {
 
 uint32_t wick_crc32c_parallel(const void *data, size_t size) {
   part parts[MAX_PARTS] = {{0}};
-  size_t count = size / LEAST_PART, processors = wick_processors();
+  size_t count = size / LEAST_PART;
+  if (count < 2) return wick_crc32c(0, data, size);
+  size_t processors = wick_processors();
   if (count > MAX_PARTS) count = MAX_PARTS;
   if (count > processors) count = processors;
   if (count < 2) return wick_crc32c(0, data, size);

@@ -43,28 +43,43 @@ typedef struct {
   /* symbols (8-byte aligned), then STRINGS of the package as they are */
 } image_head;
 
-static void fill_sections(image_head *head, const wick_model *model, size_t symbols_at) {
-  const wick_section_info *code = &model->info.sections[WICK_SECTION_CODE - 1];
-  const wick_section_info *strings = &model->info.sections[WICK_SECTION_STRINGS - 1];
-  size_t symbols_size = (model->symbol_count + 1) * sizeof(Elf64_Sym);
+/* What the image is made of. */
+typedef struct {
+  const wick_device_unit *unit;
+  const uint8_t *code;
+  size_t code_size, strings_size;
+} image_source;
+
+static void fill_sections(image_head *head, const image_source *from, size_t symbols_at) {
+  size_t symbols_size = (from->unit->symbol_count + 1) * sizeof(Elf64_Sym);
   head->sections[SECTION_TEXT] = (Elf64_Shdr){.sh_name = 1, .sh_type = SHT_NOBITS,
-      .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = (uintptr_t)model->code,
-      .sh_size = code->size, .sh_addralign = 16};
+      .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = (uintptr_t)from->code,
+      .sh_size = from->code_size, .sh_addralign = 16};
   head->sections[SECTION_SYMTAB] = (Elf64_Shdr){.sh_name = 7, .sh_type = SHT_SYMTAB,
       .sh_offset = symbols_at, .sh_size = symbols_size, .sh_link = SECTION_STRTAB, .sh_info = 1,
       .sh_addralign = 8, .sh_entsize = sizeof(Elf64_Sym)};
   head->sections[SECTION_STRTAB] = (Elf64_Shdr){.sh_name = 15, .sh_type = SHT_STRTAB,
-      .sh_offset = symbols_at + symbols_size, .sh_size = strings->size, .sh_addralign = 1};
+      .sh_offset = symbols_at + symbols_size, .sh_size = from->strings_size, .sh_addralign = 1};
   head->sections[SECTION_NAMES] = (Elf64_Shdr){.sh_name = 23, .sh_type = SHT_STRTAB,
       .sh_offset = offsetof(image_head, names), .sh_size = sizeof section_names,
       .sh_addralign = 1};
 }
 
-static char *make_image(const wick_model *model, size_t *size) {
-  const wick_section_info *strings = &model->info.sections[WICK_SECTION_STRINGS - 1];
+/* STRINGS to the end of the last text that a symbol uses. */
+static size_t used_strings(const wick_device_unit *unit) {
+  size_t end = 1;
+  for (uint32_t i = 0; i < unit->symbol_count; i++) {
+    size_t last = unit->symbols[i].name + strlen(unit->strings + unit->symbols[i].name) + 1;
+    if (last > end) end = last;
+  }
+  return end;
+}
+
+static char *make_image(const image_source *from, size_t *size) {
+  const wick_device_unit *unit = from->unit;
   size_t symbols_at = (sizeof(image_head) + 7) / 8 * 8;
-  size_t strings_at = symbols_at + (model->symbol_count + 1) * sizeof(Elf64_Sym);
-  *size = strings_at + strings->size;
+  size_t strings_at = symbols_at + (unit->symbol_count + 1) * sizeof(Elf64_Sym);
+  *size = strings_at + from->strings_size;
   char *image = calloc(1, *size);
   if (!image) return NULL;
   image_head *head = (image_head *)image;
@@ -80,14 +95,14 @@ static char *make_image(const wick_model *model, size_t *size) {
   head->header.e_shentsize = sizeof(Elf64_Shdr);
   head->header.e_shnum = SECTION_COUNT;
   head->header.e_shstrndx = SECTION_NAMES;
-  fill_sections(head, model, symbols_at);
+  fill_sections(head, from, symbols_at);
   memcpy(head->names, section_names, sizeof section_names);
   Elf64_Sym *symbols = (Elf64_Sym *)(image + symbols_at);
-  for (uint32_t i = 0; i < model->symbol_count; i++)
-    symbols[i + 1] = (Elf64_Sym){.st_name = model->symbols[i].name,
+  for (uint32_t i = 0; i < unit->symbol_count; i++)
+    symbols[i + 1] = (Elf64_Sym){.st_name = unit->symbols[i].name,
         .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = SECTION_TEXT,
-        .st_value = model->symbols[i].offset, .st_size = model->symbols[i].size};
-  memcpy(image + strings_at, model->strings, strings->size);
+        .st_value = unit->symbols[i].offset, .st_size = unit->symbols[i].size};
+  memcpy(image + strings_at, unit->strings, from->strings_size);
   return image;
 }
 
@@ -97,17 +112,19 @@ static void announce(jit_entry *entry, uint32_t action) {
   __jit_debug_register_code();
 }
 
-wick_status wick_gdb_register(wick_model *model) {
+wick_status wick_gdb_register(const wick_device_unit *unit, const uint8_t *code, size_t code_size,
+                              void **out) {
+  const image_source from = {unit, code, code_size, used_strings(unit)};
   jit_entry *entry = calloc(1, sizeof *entry);
   if (!entry) return WICK_NO_MEMORY;
   size_t size;
-  entry->image = make_image(model, &size);
+  entry->image = make_image(&from, &size);
   if (!entry->image) {
     free(entry);
     return WICK_NO_MEMORY;
   }
   entry->image_size = size;
-  model->gdb = entry;
+  *out = entry;
   pthread_mutex_lock(&lock);
   entry->next = __jit_debug_descriptor.first;
   if (entry->next) entry->next->prev = entry;
@@ -117,8 +134,8 @@ wick_status wick_gdb_register(wick_model *model) {
   return WICK_OK;
 }
 
-void wick_gdb_unregister(wick_model *model) {
-  jit_entry *entry = model->gdb;
+void wick_gdb_unregister(void *registered) {
+  jit_entry *entry = registered;
   if (!entry) return;
   pthread_mutex_lock(&lock);
   if (entry->prev)

@@ -3,12 +3,18 @@
 #ifndef WICK_INTERNAL_H
 #define WICK_INTERNAL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "crc32c.h"
+#include "device.h"
 #include "wick.h"
 
 #define WICK_COUNTOF(a) (sizeof(a) / sizeof((a)[0]))
+
+static inline size_t wick_align_up(size_t n, size_t align) {
+  return (n + align - 1) / align * align;
+}
 
 /* ---- features.c ---- */
 
@@ -23,50 +29,140 @@ bool wick_cpu_require(const char *features, char *missing, size_t size);
 
 /* ---- model ---- */
 
+enum {
+  WICK_MAX_BYTES_LOG2 = 47, /* of one buffer: what a process can address */
+  WICK_MAX_DEPTH = 32       /* of bodies in a plan */
+};
+
+/* An entry's plan, verified. */
 typedef struct {
-  uint64_t code; /* offsets in CODE */
-  uint32_t first_step;
-  size_t arena_align;
-} wick_entry_code;
+  const wick_pkg_row *rows;
+  uint32_t row_count;
+  const uint32_t *refs;         /* of all entries */
+  const uint32_t *parts;        /* per row that runs: its place among the entry's parts, else 0 */
+  const wick_tensor_info *tensors; /* inputs, outputs, edges */
+  uint32_t tensor_count;
+  size_t edge_align;
+  bool is_whole;  /* one part on the entry's inputs and outputs, in order */
+  bool has_bound; /* some output's dims are a bound */
+} wick_plan;
+
+typedef struct {
+  const wick_device *device; /* NULL in models that are only described */
+  void *loaded;              /* NULL: not */
+  wick_device_unit unit;
+} wick_loaded_unit;
+
+typedef struct wick_block wick_block;
 
 struct wick_model {
   wick_model_info info;
+  wick_block *blocks; /* what wick_model_alloc gave */
   wick_entry_info *entries;
-  wick_entry_code *entry_code;
+  wick_plan *plans;
   wick_tensor_info *tensors;
   wick_step_info *steps;
   uint64_t *step_code;
-  const wick_pkg_symbol *symbols; /* in tables */
-  uint32_t symbol_count;
-  const char *strings; /* in tables */
+  wick_part_info *parts;
+  uint32_t part_count;
+  uint32_t *part_in_unit; /* a part's number within its unit */
+  wick_section_info *sections;
+  wick_state_info *states;
+  wick_unit_info *unit_infos;
+  wick_loaded_unit *units;
+  const wick_pkg_section *section_rows; /* in tables, like the next two */
+  const wick_pkg_unit *unit_rows;
+  const wick_pkg_part *part_rows;
+  const uint8_t *state_image;
 
-  const uint8_t *code;   /* executable */
-  const uint8_t *consts; /* 64-byte aligned */
-
-  uint8_t *tables;   /* own copy of the file from 0 to the end of STRINGS */
+  uint8_t *tables; /* own copy of the file from 0 to the end of STRINGS */
+  size_t tables_size;
   const uint8_t *file;
-  void *file_map;    /* NULL: the file is the caller's memory */
+  void *file_map;   /* NULL: the file is the caller's memory, or file_copy */
+  void *file_copy;  /* NULL: the caller's memory is aligned */
   size_t file_size;
-  void *code_map;    /* NULL: code lies in file_map */
-  size_t code_map_size;
-  void *const_copy;  /* NULL: weights lie in the file */
-  void *gdb;         /* registration, or NULL */
   bool describe_only;
 };
 
-/* Writes a formatted line to options->detail, if there is one, and returns `status`. */
-wick_status wick_fail(const wick_load_options *options, wick_status status, const char *fmt, ...)
+/* Zeroed memory that dies with the model; NULL: there is none. */
+void *wick_model_alloc(wick_model *model, uint64_t count, size_t size);
+void wick_model_release(wick_model *model); /* all of it */
+
+/* Writes a formatted line to `detail`, if there is one, and returns `status`. */
+wick_status wick_fail(wick_error_detail *detail, wick_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ---- verify.c: header and sections of model->file; fills info.sections and tables ---- */
+/* ---- verify.c: header, section table and sections of model->file; fills tables ---- */
 wick_status wick_model_verify(wick_model *model, const wick_load_options *options);
 
-/* ---- decode.c: checks every row of model->tables and turns it into what wick.h returns ---- */
+/* ---- decode.c, decode_tensor.c, decode_entry.c ---- */
+
+/* Checks every row of model->tables and turns it into what wick.h returns. */
 wick_status wick_model_decode(wick_model *model, const wick_load_options *options);
 
-/* ---- perfmap.c, gdb.c: names of the generated functions for tools ---- */
-wick_status wick_perf_map_write(const wick_model *model, const wick_load_options *options);
-wick_status wick_gdb_register(wick_model *model);
-void wick_gdb_unregister(wick_model *model);
+typedef struct {
+  wick_model *model;
+  wick_error_detail *detail;
+  const char *strings;
+  uint64_t strings_size;
+  const wick_pkg_unit *unit_rows;
+  const wick_pkg_part *part_rows;
+  const wick_pkg_entry *entry_rows;
+  const wick_pkg_tensor *tensor_rows;
+  const wick_pkg_row *rows;
+  const uint32_t *refs;
+  const wick_pkg_step *step_rows;
+  const wick_pkg_state *state_rows;
+  const wick_pkg_symbol *symbol_rows;
+  uint64_t unit_count, part_count, entry_count, tensor_count, row_count, ref_count, step_count,
+      state_count, symbol_count;
+  uint64_t next_row, next_ref; /* entries take theirs one after the other */
+} wick_decoder;
+
+/* The text at `offset`, or NULL when there is none. */
+const char *wick_decoder_text(const wick_decoder *d, uint32_t offset);
+wick_status wick_decoder_corrupt(const wick_decoder *d, const char *table, uint64_t row);
+static inline bool wick_is_alignment(uint64_t align, uint64_t least) {
+  return align >= least && align <= WICK_PAGE && (align & (align - 1)) == 0;
+}
+/* [first, first + count) is within [0, total). */
+static inline bool wick_is_range(uint64_t first, uint64_t count, uint64_t total) {
+  return first <= total && count <= total - first;
+}
+
+bool wick_decode_tensor(const wick_decoder *d, const wick_pkg_tensor *row, wick_tensor_info *out);
+/* Offset of its first byte, which is that of element 0 unless strides are negative. */
+int64_t wick_tensor_first_byte(const wick_tensor_info *tensor);
+/* It lies within the `size` bytes of its place. */
+bool wick_tensor_is_within(const wick_tensor_info *tensor, uint64_t size);
+/* All strides are >= 0. */
+bool wick_tensor_is_forward(const wick_tensor_info *tensor);
+
+wick_status wick_decode_entries(wick_decoder *d);
+
+/* ---- tensor.c: of tensors that are verified ---- */
+
+/* Row-major without gaps; types of less than a byte always are. */
+bool wick_tensor_is_dense(const wick_tensor_info *tensor);
+/* Bytes that it takes so; below 2^WICK_MAX_BYTES_LOG2. */
+size_t wick_tensor_dense_bytes(const wick_tensor_info *tensor);
+/* Its elements so; element 0 is at `first`. */
+void wick_tensor_gather(const wick_tensor_info *tensor, const uint8_t *first, uint8_t *dense);
+
+/* ---- state.c ---- */
+
+/* Before and after a run; false: somebody else is using it. */
+bool wick_state_lock(wick_state *state, bool write);
+void wick_state_unlock(wick_state *state, bool write);
+uint8_t *wick_state_memory(wick_state *state);
+const wick_model *wick_state_model(const wick_state *state);
+
+/* ---- perfmap.c, gdb.c: names of the generated functions for tools; code: where CODE runs ---- */
+wick_status wick_perf_map_write(const wick_device_unit *unit, const uint8_t *code,
+                                wick_error_detail *error);
+/* *entry is for wick_gdb_unregister, which takes NULL, too. */
+wick_status wick_gdb_register(const wick_device_unit *unit, const uint8_t *code, size_t code_size,
+                              void **entry);
+void wick_gdb_unregister(void *entry);
 
 #endif

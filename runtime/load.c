@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loading: the file is mapped once, read-only, as a whole; weights are used where they lie, and the
- * pages of CODE are made executable. Code is copied to memory of its own when the package came from
- * memory, when the file's mount forbids execution, or when perf shall see names (perf looks only at
- * anonymous memory for them). */
+ * Loading: the file is mapped once, read-only, as a whole, and everything is used where it lies.
+ * Each unit goes to the device of its target; all are asked before the first one is loaded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,21 +12,25 @@
 
 #include "internal.h"
 
-static wick_status map_file(wick_model *model, const char *path, const wick_load_options *options) {
+static wick_error_detail *detail_of(const wick_load_options *options) {
+  return options ? options->detail : NULL;
+}
+
+static wick_status map_file(wick_model *model, const char *path, wick_error_detail *detail) {
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return wick_fail(options, WICK_CANNOT_READ, "%s: %s", path, strerror(errno));
+  if (fd < 0) return wick_fail(detail, WICK_CANNOT_READ, "%s: %s", path, strerror(errno));
   struct stat st;
   wick_status status = WICK_OK;
   if (fstat(fd, &st) != 0)
-    status = wick_fail(options, WICK_CANNOT_READ, "%s: %s", path, strerror(errno));
+    status = wick_fail(detail, WICK_CANNOT_READ, "%s: %s", path, strerror(errno));
   else if (!S_ISREG(st.st_mode))
-    status = wick_fail(options, WICK_CANNOT_READ, "%s: not a regular file", path);
+    status = wick_fail(detail, WICK_CANNOT_READ, "%s: not a regular file", path);
   else if (st.st_size == 0)
-    status = wick_fail(options, WICK_NOT_PACKAGE, "%s: the file is empty", path);
+    status = wick_fail(detail, WICK_NOT_PACKAGE, "%s: the file is empty", path);
   if (status == WICK_OK) {
     void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED) {
-      status = wick_fail(options, WICK_CANNOT_READ, "%s: %s", path, strerror(errno));
+      status = wick_fail(detail, WICK_CANNOT_READ, "%s: %s", path, strerror(errno));
     } else {
       model->file = model->file_map = map;
       model->file_size = (size_t)st.st_size;
@@ -38,68 +40,120 @@ static wick_status map_file(wick_model *model, const char *path, const wick_load
   return status;
 }
 
-static bool execute_in_place(wick_model *model, const wick_section_info *code) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  size_t begin = code->offset / page * page;
-  size_t end = (code->offset + code->size + page - 1) / page * page;
-  if (mprotect((uint8_t *)model->file_map + begin, end - begin, PROT_READ | PROT_EXEC) != 0)
-    return false;
-  model->code = model->file + code->offset;
-  return true;
-}
-
-static wick_status copy_code(wick_model *model, const wick_section_info *code,
-                             const wick_load_options *options) {
-  void *map = mmap(NULL, code->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (map == MAP_FAILED) return wick_fail(options, WICK_NO_MEMORY, "out of memory");
-  model->code_map = map;
-  model->code_map_size = code->size;
-  memcpy(map, model->file + code->offset, code->size);
-  if (mprotect(map, code->size, PROT_READ | PROT_EXEC) != 0)
-    return wick_fail(options, WICK_CANNOT_READ, "the system refuses executable memory: %s",
-                     strerror(errno));
-  __builtin___clear_cache((char *)map, (char *)map + code->size);
-  model->code = map;
-  return WICK_OK;
-}
-
-static wick_status place_consts(wick_model *model, const wick_load_options *options) {
-  const wick_section_info *consts = &model->info.sections[WICK_SECTION_CONST - 1];
-  model->consts = model->file + consts->offset;
-  if ((uintptr_t)model->consts % WICK_ALIGN == 0) return WICK_OK;
-  size_t size = (consts->size + WICK_ALIGN) / WICK_ALIGN * WICK_ALIGN;
-  model->const_copy = aligned_alloc(WICK_ALIGN, size);
-  if (!model->const_copy) return wick_fail(options, WICK_NO_MEMORY, "out of memory");
-  memcpy(model->const_copy, model->consts, consts->size);
-  model->consts = model->const_copy;
-  return WICK_OK;
-}
+/* ---- units ----------------------------------------------------------------------------------- */
 
 static bool asked(const wick_load_options *options, uint32_t flag, const char *variable) {
   const char *value = getenv(variable);
   return (options && options->flags & flag) || (value && strcmp(value, "1") == 0);
 }
 
+static uint32_t first_part_of(const wick_model *model, const wick_unit_info *info) {
+  uint32_t unit = (uint32_t)(info - model->unit_infos), part = 0;
+  while (info->part_count && model->parts[part].unit != unit) part++;
+  return part;
+}
+
+/* Only where there are several units is it said which one it is about. */
+static wick_status name_unit(const wick_model *model, const wick_unit_info *info,
+                             wick_status status, const wick_error_detail *why,
+                             wick_error_detail *detail) {
+  if (model->info.unit_count == 1) return wick_fail(detail, status, "%s", why->text);
+  return wick_fail(detail, status, "part %u, target '%s': %s", first_part_of(model, info),
+                   info->target, why->text);
+}
+
+static wick_status probe_units(wick_model *model, wick_error_detail *detail) {
+  for (uint32_t u = 0; u < model->info.unit_count; u++) {
+    wick_loaded_unit *unit = &model->units[u];
+    const wick_unit_info *info = unit->unit.info;
+    wick_error_detail why = {{0}};
+    unit->device = wick_device_find(info->target);
+    if (!unit->device)
+      return wick_fail(detail, WICK_NO_DEVICE,
+                       "part %u needs target '%s', which this program does not provide: link or "
+                       "load its device", first_part_of(model, info), info->target);
+    wick_status status = unit->device->probe(&unit->unit, &why);
+    if (status != WICK_OK) return name_unit(model, info, status, &why, detail);
+  }
+  return WICK_OK;
+}
+
+/* What a device is given of a unit. False: no memory. */
+static bool describe_unit(wick_model *model, uint32_t u, uint32_t flags) {
+  wick_device_unit *unit = &model->units[u].unit;
+  const wick_pkg_unit *row = &model->unit_rows[u];
+  wick_device_section *sections = wick_model_alloc(model, row->section_count, sizeof *sections);
+  wick_device_part *parts = wick_model_alloc(model, unit->info->part_count, sizeof *parts);
+  if (!sections || !parts) return false;
+  for (uint32_t i = 0; i < row->section_count; i++) {
+    const wick_pkg_section *s = &model->section_rows[row->first_section + i];
+    sections[i] = (wick_device_section){.kind = s->kind, .align = s->align, .size = s->size,
+                                        .name = model->sections[row->first_section + i].name,
+                                        .data = model->file + s->offset};
+  }
+  for (uint32_t i = 0; i < model->part_count; i++) {
+    const wick_part_info *info = &model->parts[i];
+    if (info->unit != u) continue;
+    const wick_pkg_part *part = &model->part_rows[i];
+    parts[model->part_in_unit[i]] =
+        (wick_device_part){.info = info, .code = part->code, .arena_align = part->arena_align,
+                           .step_code = model->step_code + (info->steps - model->steps)};
+  }
+  unit->sections = sections;
+  unit->parts = parts;
+  unit->part_count = unit->info->part_count;
+  unit->flags = flags;
+  unit->is_mapped = model->file_map != NULL;
+  return true;
+}
+
+static wick_status load_units(wick_model *model, uint32_t flags, wick_error_detail *detail) {
+  for (uint32_t u = 0; u < model->info.unit_count; u++) {
+    wick_loaded_unit *unit = &model->units[u];
+    wick_error_detail why = {{0}};
+    if (!describe_unit(model, u, flags)) return wick_fail(detail, WICK_NO_MEMORY, "out of memory");
+    wick_status status = unit->device->load(&unit->unit, &unit->loaded, &why);
+    if (status != WICK_OK) {
+      unit->loaded = NULL;
+      return name_unit(model, unit->unit.info, status, &why, detail);
+    }
+  }
+  return WICK_OK;
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+/* Sections are as aligned in memory as in the file, up to WICK_ALIGN. */
+static wick_status align_file(wick_model *model, wick_error_detail *detail) {
+  if ((uintptr_t)model->file % WICK_ALIGN == 0) return WICK_OK;
+  model->file_copy = aligned_alloc(WICK_ALIGN, wick_align_up(model->file_size, WICK_ALIGN));
+  if (!model->file_copy) return wick_fail(detail, WICK_NO_MEMORY, "out of memory");
+  memcpy(model->file_copy, model->file, model->file_size);
+  if (model->state_image)
+    model->state_image = (uint8_t *)model->file_copy + (model->state_image - model->file);
+  model->file = model->file_copy;
+  return WICK_OK;
+}
+
 static wick_status load(wick_model *model, const wick_load_options *options) {
+  wick_error_detail *detail = detail_of(options);
+  uint32_t flags = 0;
+  if (asked(options, WICK_LOAD_PERF_MAP, "WICK_PERF_MAP")) flags |= WICK_LOAD_PERF_MAP;
+  if (asked(options, WICK_LOAD_GDB, "WICK_GDB")) flags |= WICK_LOAD_GDB;
   wick_status status = wick_model_verify(model, options);
   if (status == WICK_OK) status = wick_model_decode(model, options);
   if (status != WICK_OK || model->describe_only) return status;
-  status = place_consts(model, options);
-  if (status != WICK_OK) return status;
-  const wick_section_info *code = &model->info.sections[WICK_SECTION_CODE - 1];
-  bool perf = asked(options, WICK_LOAD_PERF_MAP, "WICK_PERF_MAP");
-  if (perf || !model->file_map || !execute_in_place(model, code))
-    status = copy_code(model, code, options);
-  if (status == WICK_OK && perf) status = wick_perf_map_write(model, options);
-  if (status == WICK_OK && asked(options, WICK_LOAD_GDB, "WICK_GDB"))
-    status = wick_gdb_register(model);
+  status = probe_units(model, detail);
+  if (status == WICK_OK) status = align_file(model, detail);
+  if (status == WICK_OK) status = load_units(model, flags, detail);
   return status;
 }
 
 static wick_status start(const wick_load_options *options, wick_model **out) {
-  if (options && options->detail) options->detail->text[0] = '\0';
+  wick_error_detail *detail = detail_of(options);
+  if (detail) detail->text[0] = '\0';
   *out = calloc(1, sizeof **out);
-  return *out ? WICK_OK : wick_fail(options, WICK_NO_MEMORY, "out of memory");
+  return *out ? WICK_OK : wick_fail(detail, WICK_NO_MEMORY, "out of memory");
 }
 
 static wick_status finish(wick_model *model, wick_status status, wick_model **out) {
@@ -111,18 +165,20 @@ static wick_status finish(wick_model *model, wick_status status, wick_model **ou
 }
 
 wick_status wick_model_load(const char *path, const wick_load_options *options, wick_model **out) {
-  if (!path || !out) return wick_fail(options, WICK_BAD_ARGUMENT, "no path or no place for it");
+  if (!path || !out)
+    return wick_fail(detail_of(options), WICK_BAD_ARGUMENT, "no path or no place for it");
   wick_model *model;
   wick_status status = start(options, &model);
   if (status != WICK_OK) return status;
-  status = map_file(model, path, options);
+  status = map_file(model, path, detail_of(options));
   if (status == WICK_OK) status = load(model, options);
   return finish(model, status, out);
 }
 
 wick_status wick_model_load_memory(const void *data, size_t size, const wick_load_options *options,
                                    wick_model **out) {
-  if (!data || !out) return wick_fail(options, WICK_BAD_ARGUMENT, "no data or no place for it");
+  if (!data || !out)
+    return wick_fail(detail_of(options), WICK_BAD_ARGUMENT, "no data or no place for it");
   wick_model *model;
   wick_status status = start(options, &model);
   if (status != WICK_OK) return status;
@@ -133,15 +189,11 @@ wick_status wick_model_load_memory(const void *data, size_t size, const wick_loa
 
 void wick_model_free(wick_model *model) {
   if (!model) return;
-  wick_gdb_unregister(model);
-  if (model->code_map) munmap(model->code_map, model->code_map_size);
+  for (uint32_t u = 0; u < model->info.unit_count; u++)
+    if (model->units[u].loaded) model->units[u].device->unload(model->units[u].loaded);
   if (model->file_map) munmap(model->file_map, model->file_size);
-  free(model->const_copy);
+  free(model->file_copy);
   free(model->tables);
-  free(model->entries);
-  free(model->entry_code);
-  free(model->tensors);
-  free(model->steps);
-  free(model->step_code);
+  wick_model_release(model);
   free(model);
 }

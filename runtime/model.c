@@ -1,6 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "internal.h"
 
+#include <stdlib.h>
+
+struct wick_block {
+  wick_block *next;
+  max_align_t data[];
+};
+
+void *wick_model_alloc(wick_model *model, uint64_t count, size_t size) {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes) ||
+      __builtin_add_overflow(bytes, sizeof(wick_block), &bytes))
+    return NULL;
+  wick_block *block = calloc(1, bytes);
+  if (!block) return NULL;
+  block->next = model->blocks;
+  model->blocks = block;
+  return block->data;
+}
+
+void wick_model_release(wick_model *model) {
+  while (model->blocks) {
+    wick_block *next = model->blocks->next;
+    free(model->blocks);
+    model->blocks = next;
+  }
+}
+
 const wick_model_info *wick_model_describe(const wick_model *model) { return &model->info; }
 
 const wick_entry_info *wick_model_entry(const wick_model *model, uint32_t index) {

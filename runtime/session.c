@@ -1,49 +1,121 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdatomic.h>
+#include "session.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
-#include "internal.h"
-#include "pool.h"
+/* ---- making one ------------------------------------------------------------------------------ */
 
-enum { HUGE_PAGE = 2 << 20 };
-
-struct wick_session {
-  wick_exec exec;
-  const wick_model *model;
-  const wick_entry_info *entry;
-  const wick_entry_code *code;
-  wick_pool *pool;
-  atomic_flag busy;
-  uint32_t threads;
-  size_t memory_size;
-  uint8_t *memory; /* scratch of each thread, then the arena */
-  uint8_t *arena;
-  void *io[]; /* inputs, then outputs */
-};
-
-static void parallel_for(wick_exec *exec, wick_task_fn fn, void *ctx, int64_t n, int64_t grain) {
-  wick_pool_run(exec->owner, fn, ctx, n, grain);
+/* The parts of a unit that the entry has, each once, by their numbers in the unit. */
+static uint32_t parts_of_unit(const wick_session *s, uint32_t unit, uint32_t *out) {
+  const wick_model *m = s->model;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < s->entry->part_count; i++) {
+    const wick_part_info *part = s->entry->parts[i];
+    uint32_t number = m->part_in_unit[part - m->parts], k = 0;
+    if (part->unit != unit) continue;
+    while (k < n && out[k] != number) k++;
+    if (k == n) out[n++] = number;
+  }
+  return n;
 }
 
-static size_t align_up(size_t n, size_t align) { return (n + align - 1) / align * align; }
+static wick_status open_queues(wick_session *s) {
+  uint32_t *parts = calloc(s->entry->part_count + 1, sizeof *parts);
+  wick_status status = parts ? WICK_OK : WICK_NO_MEMORY;
+  for (uint32_t u = 0; status == WICK_OK && u < s->model->info.unit_count; u++) {
+    const wick_loaded_unit *unit = &s->model->units[u];
+    uint32_t n = parts_of_unit(s, u, parts);
+    if (n == 0) continue;
+    status = unit->device->open(unit->loaded, parts, n, s->threads, &s->queues[u].context,
+                                &s->error);
+    if (status == WICK_OK) s->queues[u].device = unit->device;
+  }
+  free(parts);
+  return status;
+}
 
-/* One piece for arena and scratch. The arena comes first where large pages are worth it, so that it
- * starts on one. Decoded sizes are below 2^47 and threads below 2^9: no sum here overflows. */
-static wick_status allocate_memory(wick_session *s, size_t stride) {
-  size_t arena = align_up(s->entry->arena_bytes, WICK_PAGE);
-  size_t size = arena + s->threads * stride;
-  bool large = size >= HUGE_PAGE;
-  if (size == 0) size = WICK_ALIGN;
-  s->memory_size = align_up(size, large ? HUGE_PAGE : WICK_PAGE);
-  s->memory = aligned_alloc(large ? HUGE_PAGE : WICK_PAGE, s->memory_size);
-  if (!s->memory) return WICK_NO_MEMORY;
-  if (large) madvise(s->memory, s->memory_size, MADV_HUGEPAGE);
-  s->arena = s->memory;
-  s->exec.scratch = s->memory + arena;
+static wick_status import(wick_session *s, void *memory, size_t size) {
+  wick_status status = WICK_OK;
+  for (uint32_t u = 0; status == WICK_OK && u < s->model->info.unit_count; u++) {
+    wick_queue *q = &s->queues[u];
+    if (q->device && q->device->import)
+      status = q->device->import(q->context, memory, size, &s->error);
+  }
+  return status;
+}
+
+static wick_status allocate_edges(wick_session *s) {
+  size_t size = s->entry->edge_bytes, align = s->plan->edge_align;
+  if (size == 0) return WICK_OK;
+  s->edges = aligned_alloc(align, wick_align_up(size, align));
+  if (!s->edges) return WICK_NO_MEMORY;
+  for (uint32_t i = 0; i < s->entry->edge_count; i++)
+    if (s->entry->edges[i].place == WICK_PLACE_EDGE)
+      s->tensors[s->entry->input_count + s->entry->output_count + i] =
+          s->edges + s->entry->edges[i].offset;
+  return import(s, s->edges, size);
+}
+
+/* Steps are the part's, the caller's are the entry's. */
+static void observe(void *user, uint32_t step, int after, void *arena) {
+  const wick_run *r = user;
+  wick_session *s = r->session;
+  s->observed = after ? r : NULL;
+  s->observed_step = step;
+  s->observer(s->user, r->first_step + step, after, arena);
+  s->observed = NULL;
+}
+
+static size_t count_of_io(const wick_session *s, uint32_t run) {
+  const wick_part_info *part = s->entry->parts[run];
+  return s->plan->is_whole ? 0 : (size_t)part->input_count + part->output_count;
+}
+
+static bool has_bound(const wick_part_info *part) {
+  for (uint32_t i = 0; i < part->output_count; i++)
+    if (part->outputs[i].is_bound) return true;
+  return false;
+}
+
+/* Jobs are filled once; a run only changes addresses. One part on the entry's own tensors finds
+ * them where the caller's addresses are put, and leaves dims where the caller finds them. */
+static wick_status prepare_runs(wick_session *s) {
+  uint32_t step = 0;
+  for (uint32_t i = 0; i < s->entry->part_count; i++) {
+    const wick_part_info *part = s->entry->parts[i];
+    wick_run *r = &s->runs[i];
+    size_t io = count_of_io(s, i);
+    bool own_dims = !s->plan->is_whole && has_bound(part);
+    r->session = s;
+    r->queue = &s->queues[part->unit];
+    r->first_step = step;
+    r->io = s->tensors;
+    if (io && !(r->io = calloc(io, sizeof *r->io))) return WICK_NO_MEMORY;
+    r->job.part = s->model->part_in_unit[part - s->model->parts];
+    r->job.io = r->io;
+    if (s->plan->is_whole && s->plan->has_bound) r->job.output_dims = s->dims;
+    if (own_dims &&
+        !(r->job.output_dims = calloc(part->output_count, WICK_MAX_RANK * sizeof *s->dims)))
+      return WICK_NO_MEMORY;
+    step += part->step_count;
+  }
   return WICK_OK;
+}
+
+static void reset_dims(wick_session *s) {
+  for (uint32_t i = 0; i < s->entry->output_count; i++)
+    memcpy(s->dims + (size_t)i * WICK_MAX_RANK, s->entry->outputs[i].dims,
+           sizeof s->entry->outputs[i].dims);
+}
+
+static wick_status allocate(wick_session *s) {
+  const wick_entry_info *e = s->entry;
+  s->queues = calloc(s->model->info.unit_count + 1, sizeof *s->queues);
+  s->runs = calloc((size_t)e->part_count + 1, sizeof *s->runs);
+  s->tensors = calloc((size_t)s->plan->tensor_count + 1, sizeof *s->tensors);
+  s->dims = calloc((size_t)e->output_count + 1, WICK_MAX_RANK * sizeof *s->dims);
+  return s->queues && s->runs && s->tensors && s->dims ? WICK_OK : WICK_NO_MEMORY;
 }
 
 wick_status wick_session_create(const wick_model *model, uint32_t entry, uint32_t threads,
@@ -51,126 +123,206 @@ wick_status wick_session_create(const wick_model *model, uint32_t entry, uint32_
   if (!model || !out || entry >= model->info.entry_count || threads > WICK_MAX_THREADS)
     return WICK_BAD_ARGUMENT;
   if (model->describe_only) return WICK_BAD_MACHINE;
-  const wick_entry_info *info = &model->entries[entry];
-  size_t io_count = (size_t)info->input_count + info->output_count;
-  wick_session *s = calloc(1, sizeof *s + io_count * sizeof s->io[0]);
+  wick_session *s = calloc(1, sizeof *s);
   if (!s) return WICK_NO_MEMORY;
   s->model = model;
-  s->entry = info;
-  s->code = &model->entry_code[entry];
+  s->entry = &model->entries[entry];
+  s->plan = &model->plans[entry];
   s->threads = threads ? threads : wick_processors();
   atomic_flag_clear(&s->busy);
-  size_t stride = align_up(info->scratch_bytes, WICK_PAGE);
-  wick_status status = allocate_memory(s, stride);
-  if (status == WICK_OK && s->threads > 1)
-    status = wick_pool_create(s->threads, s->exec.scratch, stride, &s->pool);
+  wick_status status = allocate(s);
+  if (status == WICK_OK) status = open_queues(s);
+  if (status == WICK_OK) status = allocate_edges(s);
+  if (status == WICK_OK) status = prepare_runs(s);
   if (status != WICK_OK) {
     wick_session_free(s);
     return status;
   }
-  s->exec.threads = s->threads;
-  s->exec.owner = s->pool;
-  s->exec.parallel_for = s->pool ? parallel_for : NULL;
+  reset_dims(s);
   *out = s;
   return WICK_OK;
 }
 
-void wick_session_free(wick_session *session) {
-  if (!session) return;
-  wick_pool_free(session->pool);
-  free(session->memory);
-  free(session);
+void wick_session_free(wick_session *s) {
+  if (!s) return;
+  for (uint32_t u = 0; s->queues && u < s->model->info.unit_count; u++)
+    if (s->queues[u].device) s->queues[u].device->close(s->queues[u].context);
+  for (uint32_t i = 0; s->runs && i < s->entry->part_count; i++) {
+    if (s->runs[i].io != s->tensors) free(s->runs[i].io);
+    if (s->runs[i].job.output_dims != s->dims) free(s->runs[i].job.output_dims);
+  }
+  free(s->queues);
+  free(s->runs);
+  free(s->tensors);
+  free(s->dims);
+  free(s->edges);
+  free(s);
 }
 
 const wick_entry_info *wick_session_entry(const wick_session *session) { return session->entry; }
 
 uint32_t wick_session_threads(const wick_session *session) { return session->threads; }
 
+const char *wick_session_error(const wick_session *session) { return session->error.text; }
+
+const int64_t *wick_session_output_dims(const wick_session *session, uint32_t output) {
+  if (!session || output >= session->entry->output_count) return NULL;
+  return session->dims + (size_t)output * WICK_MAX_RANK;
+}
+
+wick_status wick_session_import(wick_session *session, void *memory, size_t size) {
+  if (!session || !memory) return WICK_BAD_ARGUMENT;
+  if (atomic_flag_test_and_set(&session->busy)) return WICK_BUSY;
+  session->error.text[0] = '\0';
+  wick_status status = import(session, memory, size);
+  atomic_flag_clear(&session->busy);
+  return status;
+}
+
+wick_status wick_session_bind_state(wick_session *session, wick_state *state) {
+  if (!session || (state && wick_state_model(state) != session->model)) return WICK_BAD_ARGUMENT;
+  if (atomic_flag_test_and_set(&session->busy)) return WICK_BUSY;
+  session->state = state;
+  atomic_flag_clear(&session->busy);
+  return WICK_OK;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
 static bool usable(const wick_tensor_info *tensor, const void *buffer) {
   return tensor->bytes == 0 || (buffer && (uintptr_t)buffer % tensor->align == 0);
 }
 
-/* Takes the session, checks the buffers and puts them where generated code looks. */
+static bool uses_state(const wick_session *s) {
+  return s->entry->reads_state || s->entry->writes_state;
+}
+
+static wick_status take_state(wick_session *s) {
+  if (!s->state) return WICK_NO_STATE;
+  if (!wick_state_lock(s->state, s->entry->writes_state)) return WICK_BUSY;
+  for (uint32_t i = 0; i < s->entry->part_count; i++)
+    s->runs[i].job.state = wick_state_memory(s->state);
+  return WICK_OK;
+}
+
+/* Edges that lie within something that the caller has brought along. */
+static void place_edges(wick_session *s) {
+  const wick_entry_info *e = s->entry;
+  uint32_t ports = e->input_count + e->output_count;
+  for (uint32_t i = 0; i < e->edge_count; i++) {
+    const wick_tensor_info *t = &e->edges[i];
+    uint8_t *base = t->place == WICK_PLACE_INPUT    ? s->tensors[t->index]
+                    : t->place == WICK_PLACE_OUTPUT ? s->tensors[e->input_count + t->index]
+                    : t->place == WICK_PLACE_STATE  ? wick_state_memory(s->state)
+                                                    : NULL;
+    if (t->place != WICK_PLACE_EDGE) s->tensors[ports + i] = base ? base + t->offset : NULL;
+  }
+}
+
+/* Takes the session, checks the buffers and puts them where the plan looks. */
 static wick_status begin(wick_session *s, const void *const *inputs, void *const *outputs) {
   const wick_entry_info *e = s->entry;
   if ((!inputs && e->input_count) || (!outputs && e->output_count)) return WICK_BAD_ARGUMENT;
   if (atomic_flag_test_and_set(&s->busy)) return WICK_BUSY;
   bool ok = true;
+  s->error.text[0] = '\0';
   for (uint32_t i = 0; i < e->input_count; i++) {
     ok = ok && usable(&e->inputs[i], inputs[i]);
-    s->io[i] = (void *)(uintptr_t)inputs[i];
+    s->tensors[i] = (void *)(uintptr_t)inputs[i];
   }
   for (uint32_t i = 0; i < e->output_count; i++) {
     ok = ok && usable(&e->outputs[i], outputs[i]);
-    s->io[e->input_count + i] = outputs[i];
+    s->tensors[e->input_count + i] = outputs[i];
   }
-  s->exec.error = 0;
-  if (ok) return WICK_OK;
+  wick_status status = ok ? WICK_OK : WICK_BAD_ARGUMENT;
+  if (ok && uses_state(s)) status = take_state(s);
+  if (status != WICK_OK) {
+    atomic_flag_clear(&s->busy);
+    return status;
+  }
+  if (e->edge_count) place_edges(s);
+  if (s->plan->has_bound) reset_dims(s);
+  return WICK_OK;
+}
+
+static bool are_within(const wick_tensor_info *t, const int64_t *dims) {
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (dims[i] < 0 || dims[i] > t->dims[i]) return false;
+  return true;
+}
+
+/* Dims that parts left for outputs of the entry. */
+static void gather_dims(wick_session *s) {
+  for (uint32_t row = 0; row < s->plan->row_count; row++) {
+    if (s->plan->rows[row].kind != WICK_ROW_RUN) continue;
+    const wick_run *r = &s->runs[s->plan->parts[row]];
+    const wick_part_info *part = s->entry->parts[s->plan->parts[row]];
+    const uint32_t *refs = s->plan->refs + s->plan->rows[row].first_ref + part->input_count;
+    if (!r->job.output_dims || r->job.output_dims == s->dims || !r->has_run) continue;
+    for (uint32_t k = 0; k < part->output_count; k++)
+      if (part->outputs[k].is_bound)
+        memcpy(s->dims + (size_t)(refs[k] - s->entry->input_count) * WICK_MAX_RANK,
+               r->job.output_dims + (size_t)k * WICK_MAX_RANK,
+               WICK_MAX_RANK * sizeof *s->dims);
+  }
+}
+
+static wick_status check_dims(wick_session *s) {
+  gather_dims(s);
+  for (uint32_t i = 0; i < s->entry->output_count; i++) {
+    const wick_tensor_info *t = &s->entry->outputs[i];
+    if (t->is_bound && !are_within(t, s->dims + (size_t)i * WICK_MAX_RANK))
+      return wick_fail(&s->error, WICK_RUN_FAILED, "output %s is larger than it may be", t->name);
+  }
+  return WICK_OK;
+}
+
+static wick_status end(wick_session *s, wick_status status) {
+  if (status == WICK_OK && s->plan->has_bound) status = check_dims(s);
+  if (uses_state(s)) wick_state_unlock(s->state, s->entry->writes_state);
   atomic_flag_clear(&s->busy);
-  return WICK_BAD_ARGUMENT;
+  return status;
 }
 
-static wick_status end(wick_session *s, bool ok) {
-  s->exec.profile = NULL;
-  atomic_flag_clear(&s->busy);
-  return ok ? WICK_OK : WICK_RUN_FAILED;
+/* The plan with a single row, which is most of them. */
+static wick_status run_whole(wick_session *s) {
+  wick_run *r = s->runs;
+  wick_queue *q = r->queue;
+  uint64_t ticket = 0;
+  wick_status status = q->device->submit(q->context, &r->job, &ticket, &s->error);
+  return status == WICK_OK && ticket ? q->device->wait(q->context, ticket, &s->error) : status;
 }
 
-/* Generated code as a function; a data pointer cannot be cast to one in ISO C. */
-static wick_entry_fn entry_function(const wick_session *s) {
-  const uint8_t *address = s->model->code + s->code->code;
-  wick_entry_fn fn;
-  memcpy(&fn, &address, sizeof fn);
-  return fn;
-}
-
-static wick_step_fn step_function(const wick_session *s, uint32_t step) {
-  const uint8_t *address = s->model->code + s->model->step_code[s->code->first_step + step];
-  wick_step_fn fn;
-  memcpy(&fn, &address, sizeof fn);
-  return fn;
+static wick_status run(wick_session *s) {
+  return s->plan->is_whole ? run_whole(s) : wick_plan_run(s);
 }
 
 wick_status wick_session_run(wick_session *session, const void *const *inputs,
                              void *const *outputs) {
   if (!session) return WICK_BAD_ARGUMENT;
   wick_status status = begin(session, inputs, outputs);
-  if (status != WICK_OK) return status;
-  int32_t error = entry_function(session)(&session->exec, session->model->consts, session->io,
-                                          session->arena);
-  return end(session, error == 0);
+  return status == WICK_OK ? end(session, run(session)) : status;
 }
 
-static uint64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static void run_steps(wick_session *s, wick_observer observer, void *user) {
-  for (uint32_t i = 0; i < s->entry->step_count && s->exec.error == 0; i++) {
-    wick_step_fn step = step_function(s, i);
-    if (observer) observer(user, i, 0, s->arena);
-    uint64_t start = s->exec.profile ? now_ns() : 0;
-    step(&s->exec, s->model->consts, s->io, s->arena);
-    if (s->exec.profile) {
-      s->exec.profile[2 * i] += now_ns() - start;
-      s->exec.profile[2 * i + 1]++;
-    }
-    if (observer) observer(user, i, 1, s->arena);
+static void watch(wick_session *s, wick_step_profile *profile, wick_observer observer) {
+  for (uint32_t i = 0; i < s->entry->part_count; i++) {
+    wick_run *r = &s->runs[i];
+    r->job.profile = profile ? profile + r->first_step : NULL;
+    r->job.observer = observer;
+    r->job.user = r;
   }
 }
 
 wick_status wick_session_run_profiled(wick_session *session, const void *const *inputs,
                                       void *const *outputs, wick_step_profile *profile) {
-  _Static_assert(sizeof(wick_step_profile) == 2 * sizeof(uint64_t), "the layout of exec.profile");
   if (!session || !profile) return WICK_BAD_ARGUMENT;
   if (!session->entry->has_steps) return WICK_NO_STEPS;
   wick_status status = begin(session, inputs, outputs);
   if (status != WICK_OK) return status;
-  session->exec.profile = &profile->nanoseconds;
-  run_steps(session, NULL, NULL);
-  return end(session, session->exec.error == 0);
+  watch(session, profile, NULL);
+  status = run(session);
+  watch(session, NULL, NULL);
+  return end(session, status);
 }
 
 wick_status wick_session_run_observed(wick_session *session, const void *const *inputs,
@@ -179,6 +331,24 @@ wick_status wick_session_run_observed(wick_session *session, const void *const *
   if (!session->entry->has_steps) return WICK_NO_STEPS;
   wick_status status = begin(session, inputs, outputs);
   if (status != WICK_OK) return status;
-  run_steps(session, observer, user);
-  return end(session, session->exec.error == 0);
+  session->observer = observer;
+  session->user = user;
+  watch(session, NULL, observe);
+  status = run(session);
+  watch(session, NULL, NULL);
+  return end(session, status);
+}
+
+wick_status wick_session_read_tensor(wick_session *session, uint32_t step, uint32_t tensor,
+                                     void *dense, size_t size) {
+  const wick_run *r = session ? session->observed : NULL;
+  if (!r || step != r->first_step + session->observed_step ||
+      tensor >= session->entry->steps[step].tensor_count)
+    return WICK_BAD_ARGUMENT;
+  if (size != wick_tensor_dense_bytes(&session->entry->steps[step].tensors[tensor]) ||
+      (!dense && size))
+    return WICK_BAD_ARGUMENT;
+  if (!r->queue->device->read) return WICK_NO_STEPS;
+  return r->queue->device->read(r->queue->context, &r->job, session->observed_step, tensor, dense,
+                                &session->error);
 }

@@ -17,9 +17,13 @@ const char *wick_status_text(wick_status status) {
       [WICK_NO_THREAD] = "cannot start a thread",
       [WICK_NO_ENTRY] = "no entry for these input shapes",
       [WICK_NO_STEPS] = "the entry cannot be run step by step",
-      [WICK_BUSY] = "session is in use",
+      [WICK_BUSY] = "session or its state is in use",
       [WICK_RUN_FAILED] = "a step met values that it cannot handle",
-      [WICK_CANNOT_WRITE] = "cannot write the symbol map",
+      [WICK_CANNOT_WRITE] = "cannot write the file",
+      [WICK_NO_DEVICE] = "package needs a device that this program has not",
+      [WICK_NO_STATE] = "there is no state",
+      [WICK_BAD_STATE] = "not a state of this model",
+      [WICK_DEVICE_FAILED] = "the device failed",
   };
   return (size_t)status < WICK_COUNTOF(texts) ? texts[status] : "unknown status";
 }
@@ -43,13 +47,13 @@ size_t wick_dtype_bytes(wick_dtype dtype) {
   return (size_t)dtype < WICK_DTYPE_COUNT ? dtypes[dtype].bytes : 0;
 }
 
-wick_status wick_fail(const wick_load_options *options, wick_status status, const char *fmt, ...) {
-  if (!options || !options->detail) return status;
+wick_status wick_fail(wick_error_detail *detail, wick_status status, const char *fmt, ...) {
+  if (!detail) return status;
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(options->detail->text, sizeof options->detail->text, fmt, ap);
+  vsnprintf(detail->text, sizeof detail->text, fmt, ap);
   va_end(ap);
-  for (char *c = options->detail->text; *c; c++) /* may quote the file; goes to terminals */
+  for (char *c = detail->text; *c; c++) /* may quote the file; goes to terminals */
     if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
   return status;
 }

@@ -11,95 +11,170 @@
 
 static const struct {
   const char *name;
-  uint64_t alignment;
   size_t row;
-} kinds[WICK_SECTION_COUNT] = {
-#define WICK_X(kind, number, alignment, row) [number - 1] = {#kind, alignment, row},
-    WICK_SECTIONS(WICK_X)
+} tables[WICK_TABLE_COUNT] = {
+#define WICK_X(kind, number, row) [number - 1] = {#kind, row},
+    WICK_TABLES(WICK_X)
 #undef WICK_X
 };
 
-static wick_status check_header(const wick_pkg_header *h, const wick_model *model,
-                                const wick_load_options *options) {
+static const char *kind_name(uint32_t kind) {
+  return kind >= 1 && kind <= WICK_TABLE_COUNT ? tables[kind - 1].name
+         : kind == WICK_SECTION_CODE           ? "CODE"
+         : kind == WICK_SECTION_CONST          ? "CONST"
+         : kind == WICK_SECTION_STATE          ? "STATE"
+                                               : "of a target";
+}
+
+typedef struct {
+  const wick_model *model;
+  wick_error_detail *detail;
+  wick_pkg_header header;
+  wick_pkg_section *rows;
+} file_head;
+
+static wick_status check_header(const file_head *f) {
+  const wick_pkg_header *h = &f->header;
+  if (h->version < WICK_FORMAT_VERSION)
+    return wick_fail(f->detail, WICK_BAD_VERSION,
+                     "format version %u, this runtime reads %u; compile the model again: wick "
+                     "compile MODEL.onnx", h->version, WICK_FORMAT_VERSION);
   if (h->version != WICK_FORMAT_VERSION)
-    return wick_fail(options, WICK_BAD_VERSION, "format version %u, this runtime reads %u",
+    return wick_fail(f->detail, WICK_BAD_VERSION, "format version %u, this runtime reads %u",
                      h->version, WICK_FORMAT_VERSION);
-  if (h->header_size != sizeof *h || h->section_count != WICK_SECTION_COUNT)
-    return wick_fail(options, WICK_CORRUPT, "header of %u bytes with %u sections", h->header_size,
-                     h->section_count);
-  if (h->file_size != model->file_size)
-    return wick_fail(options, WICK_CORRUPT, "%zu bytes long, should be %llu", model->file_size,
-                     (unsigned long long)h->file_size);
+  if (h->header_size != sizeof *h)
+    return wick_fail(f->detail, WICK_CORRUPT, "header of %u bytes", h->header_size);
+  if (h->file_size != f->model->file_size)
+    return wick_fail(f->detail, WICK_CORRUPT, "%zu bytes long, should be %llu",
+                     f->model->file_size, (unsigned long long)h->file_size);
+  if (h->section_count < WICK_TABLE_COUNT ||
+      h->section_count > (h->file_size - sizeof *h) / sizeof(wick_pkg_section))
+    return wick_fail(f->detail, WICK_CORRUPT, "%u sections", h->section_count);
   return WICK_OK;
 }
 
-static wick_status check_sections(const wick_pkg_header *h, const wick_load_options *options) {
-  uint64_t end = h->header_size;
-  for (uint32_t i = 0; i < WICK_SECTION_COUNT; i++) {
-    const wick_pkg_section *s = &h->sections[i];
-    uint64_t start = (end + kinds[i].alignment - 1) / kinds[i].alignment * kinds[i].alignment;
-    if (s->kind != i + 1 || s->offset != start || s->offset > h->file_size ||
+/* Tables first, then units one after the other, then STATE. */
+static bool is_in_order(const wick_pkg_section *s, uint32_t i, const wick_pkg_section *before) {
+  bool is_own = s->kind >= WICK_SECTION_OWN;
+  if ((s->name != 0) != is_own || s->reserved != 0 || s->align < WICK_ALIGN ||
+      s->align > WICK_PAGE || (s->align & (s->align - 1)) != 0)
+    return false;
+  if (i < WICK_TABLE_COUNT)
+    return s->kind == i + 1 && s->unit == WICK_NONE && s->align == WICK_ALIGN;
+  bool after_units = before->unit != WICK_NONE || before->kind <= WICK_TABLE_COUNT;
+  if (s->kind == WICK_SECTION_STATE)
+    return s->unit == WICK_NONE && s->align == WICK_PAGE && after_units;
+  bool is_first = before->unit != s->unit;
+  if (s->unit == WICK_NONE || !after_units ||
+      (before->unit != WICK_NONE && s->unit < before->unit))
+    return false;
+  if (is_own)
+    return s->kind == (is_first || before->kind < WICK_SECTION_OWN ? (uint32_t)WICK_SECTION_OWN
+                                                                   : before->kind + 1);
+  if (s->kind != WICK_SECTION_CODE && s->kind != WICK_SECTION_CONST) return false;
+  return s->align == WICK_PAGE && (is_first || before->kind < s->kind);
+}
+
+static wick_status check_sections(const file_head *f) {
+  const wick_pkg_header *h = &f->header;
+  uint64_t end = h->header_size + h->section_count * (uint64_t)sizeof *f->rows;
+  for (uint32_t i = 0; i < h->section_count; i++) {
+    const wick_pkg_section *s = &f->rows[i];
+    bool fits = is_in_order(s, i, i ? s - 1 : s);
+    uint64_t start = fits ? wick_align_up(end, s->align) : 0;
+    if (!fits || s->offset != start || s->offset > h->file_size ||
         s->size > h->file_size - s->offset)
-      return wick_fail(options, WICK_CORRUPT, "section %s is not where it belongs", kinds[i].name);
-    if (s->size % kinds[i].row != 0)
-      return wick_fail(options, WICK_CORRUPT, "section %s ends within a row", kinds[i].name);
+      return wick_fail(f->detail, WICK_CORRUPT, "section %u (%s) is not where it belongs", i,
+                       kind_name(s->kind));
+    if (i < WICK_TABLE_COUNT && s->size % tables[i].row != 0)
+      return wick_fail(f->detail, WICK_CORRUPT, "section %s ends within a row", tables[i].name);
     end = s->offset + s->size;
   }
   if (end != h->file_size)
-    return wick_fail(options, WICK_CORRUPT, "bytes behind the last section");
+    return wick_fail(f->detail, WICK_CORRUPT, "bytes behind the last section");
   return WICK_OK;
 }
 
-static wick_status check_sums(const wick_model *model, const wick_load_options *options) {
-  wick_pkg_header h;
-  memcpy(&h, model->tables, sizeof h);
-  uint32_t crc = h.crc;
+static bool is_zero(const uint8_t *bytes, size_t n) {
+  static const uint8_t zeros[WICK_PAGE]; /* a gap is less than an alignment */
+  return memcmp(bytes, zeros, n) == 0;
+}
+
+static wick_status check_sums(const file_head *f) {
+  wick_pkg_header h = f->header;
+  size_t table_size = h.section_count * sizeof *f->rows;
+  uint64_t end = sizeof h + table_size;
   h.crc = 0;
-  if (wick_crc32c(0, &h, sizeof h) != crc)
-    return wick_fail(options, WICK_CORRUPT, "checksum of the header differs");
-  uint64_t tables_size = h.sections[WICK_SECTION_CODE - 1].offset, end = sizeof h;
-  for (uint32_t i = 0; i < WICK_SECTION_COUNT; i++) {
-    const wick_pkg_section *s = &h.sections[i];
-    const uint8_t *bytes = s->offset < tables_size ? model->tables : model->file;
-    for (; end < s->offset; end++)
-      if (bytes[end] != 0)
-        return wick_fail(options, WICK_CORRUPT, "the gap before section %s is not zero",
-                         kinds[i].name);
+  if (wick_crc32c(wick_crc32c(0, &h, sizeof h), f->rows, table_size) != f->header.crc)
+    return wick_fail(f->detail, WICK_CORRUPT, "checksum of the header differs");
+  for (uint32_t i = 0; i < h.section_count; i++) {
+    const wick_pkg_section *s = &f->rows[i];
+    const uint8_t *bytes = i < WICK_TABLE_COUNT ? f->model->tables : f->model->file;
+    if (!is_zero(bytes + end, s->offset - end))
+      return wick_fail(f->detail, WICK_CORRUPT, "the gap before section %u (%s) is not zero", i,
+                       kind_name(s->kind));
     if (wick_crc32c_parallel(bytes + s->offset, s->size) != s->crc)
-      return wick_fail(options, WICK_CORRUPT, "checksum of section %s differs", kinds[i].name);
+      return wick_fail(f->detail, WICK_CORRUPT, "checksum of section %u (%s) differs", i,
+                       kind_name(s->kind));
     end = s->offset + s->size;
   }
   return WICK_OK;
 }
 
-wick_status wick_model_verify(wick_model *model, const wick_load_options *options) {
-  wick_pkg_header h;
-  if (model->file_size < sizeof h.magic || memcmp(model->file, WICK_MAGIC, sizeof h.magic) != 0)
-    return wick_fail(options, WICK_NOT_PACKAGE, "not a package");
-  if (model->file_size < sizeof h)
-    return wick_fail(options, WICK_CORRUPT, "%zu bytes long, its header alone has %zu",
-                     model->file_size, sizeof h);
-  memcpy(&h, model->file, sizeof h);
-  wick_status status = check_header(&h, model, options);
-  if (status == WICK_OK) status = check_sections(&h, options);
-  if (status != WICK_OK) return status;
+static wick_status copy_tables(wick_model *model, const file_head *f) {
+  const wick_pkg_section *strings = &f->rows[WICK_TABLE_COUNT - 1];
+  model->tables_size = strings->offset + strings->size;
+  model->tables = aligned_alloc(WICK_ALIGN, wick_align_up(model->tables_size, WICK_ALIGN));
+  if (!model->tables) return wick_fail(f->detail, WICK_NO_MEMORY, "out of memory");
+  memcpy(model->tables, model->file, model->tables_size);
+  memcpy(model->tables, &f->header, sizeof f->header);
+  memcpy(model->tables + sizeof f->header, f->rows, f->header.section_count * sizeof *f->rows);
+  model->section_rows = (const wick_pkg_section *)(model->tables + sizeof f->header);
+  return WICK_OK;
+}
 
-  const wick_pkg_section *strings = &h.sections[WICK_SECTION_STRINGS - 1];
-  size_t tables_size = strings->offset + strings->size;
-  size_t padded_size = (tables_size + WICK_ALIGN - 1) / WICK_ALIGN * WICK_ALIGN;
-  model->tables = aligned_alloc(WICK_ALIGN, padded_size);
-  if (!model->tables) return wick_fail(options, WICK_NO_MEMORY, "out of memory");
-  memcpy(model->tables, model->file, tables_size);
-  memcpy(model->tables, &h, sizeof h);
+static wick_status describe_sections(wick_model *model, const file_head *f) {
+  uint32_t n = f->header.section_count;
+  model->sections = wick_model_alloc(model, n, sizeof *model->sections);
+  if (!model->sections) return wick_fail(f->detail, WICK_NO_MEMORY, "out of memory");
+  for (uint32_t i = 0; i < n; i++) {
+    const wick_pkg_section *s = &f->rows[i];
+    model->sections[i] =
+        (wick_section_info){kind_name(s->kind), s->unit, s->offset, s->size, s->crc};
+  }
+  model->info.sections = model->sections;
+  model->info.section_count = n;
+  model->info.file_bytes = f->header.file_size;
+  model->info.format_version = f->header.version;
+  return WICK_OK;
+}
 
-  model->info.file_bytes = h.file_size;
-  model->info.format_version = h.version;
-  for (uint32_t i = 0; i < WICK_SECTION_COUNT; i++)
-    model->info.sections[i] = (wick_section_info){kinds[i].name, h.sections[i].offset,
-                                                  h.sections[i].size, h.sections[i].crc};
-  if (options && options->flags & WICK_LOAD_UNCHECKED) return WICK_OK;
+static wick_status verify(wick_model *model, file_head *f, const wick_load_options *options) {
+  size_t table_size = f->header.section_count * sizeof *f->rows;
+  f->rows = malloc(table_size);
+  if (!f->rows) return wick_fail(f->detail, WICK_NO_MEMORY, "out of memory");
+  memcpy(f->rows, model->file + sizeof f->header, table_size);
+  wick_status status = check_sections(f);
+  if (status == WICK_OK) status = copy_tables(model, f);
+  if (status == WICK_OK) status = describe_sections(model, f);
+  if (status != WICK_OK || (options && options->flags & WICK_LOAD_UNCHECKED)) return status;
 #ifdef MADV_POPULATE_READ /* one call instead of a page fault for every 64 KiB; only a hint */
   if (model->file_map) (void)madvise(model->file_map, model->file_size, MADV_POPULATE_READ);
 #endif
-  return check_sums(model, options);
+  return check_sums(f);
+}
+
+wick_status wick_model_verify(wick_model *model, const wick_load_options *options) {
+  file_head f = {.model = model, .detail = options ? options->detail : NULL};
+  wick_pkg_header *h = &f.header;
+  if (model->file_size < sizeof h->magic || memcmp(model->file, WICK_MAGIC, sizeof h->magic) != 0)
+    return wick_fail(f.detail, WICK_NOT_PACKAGE, "not a package");
+  if (model->file_size < sizeof *h)
+    return wick_fail(f.detail, WICK_CORRUPT, "%zu bytes long, its header alone has %zu",
+                     model->file_size, sizeof *h);
+  memcpy(h, model->file, sizeof *h);
+  wick_status status = check_header(&f);
+  if (status == WICK_OK) status = verify(model, &f, options);
+  free(f.rows);
+  return status;
 }

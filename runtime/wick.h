@@ -15,6 +15,7 @@
  *
  * Functions return a status and set their out-parameter only when it is WICK_OK. Nothing prints,
  * nothing exits, and a damaged package is refused. Memory is allocated by load and create only.
+ * What runs the parts of a package is in device.h; the processor is built in.
  * The floating-point environment is used as it is found. */
 #ifndef WICK_H
 #define WICK_H
@@ -39,9 +40,13 @@ typedef enum wick_status {
   WICK_NO_THREAD = 8,     /* the system gives no further thread */
   WICK_NO_ENTRY = 9,      /* no entry has these input shapes */
   WICK_NO_STEPS = 10,     /* the entry's steps cannot be called one by one */
-  WICK_BUSY = 11,         /* the session is in use by another thread */
+  WICK_BUSY = 11,         /* the session is in use by another thread, or its state is */
   WICK_RUN_FAILED = 12,   /* a step met values that it cannot handle */
-  WICK_CANNOT_WRITE = 13  /* the symbol map that was asked for */
+  WICK_CANNOT_WRITE = 13, /* a symbol map or state that was asked for */
+  WICK_NO_DEVICE = 14,    /* the program has no device for a part's target */
+  WICK_NO_STATE = 15,     /* the model has none, or the session not the one that its entry needs */
+  WICK_BAD_STATE = 16,    /* a state of another model, or no state at all */
+  WICK_DEVICE_FAILED = 17 /* a device stopped working */
 } wick_status;
 
 /* One line for each status; never NULL, static storage. */
@@ -65,8 +70,8 @@ enum {
   WICK_LOAD_PERF_MAP = 2,  /* names for perf: /tmp/perf-PID.map; so does WICK_PERF_MAP=1 in the
                               environment */
   WICK_LOAD_GDB = 4,       /* names for gdb (its JIT interface); so does WICK_GDB=1 */
-  WICK_LOAD_DESCRIBE = 8   /* packages for other machines too; the model has no sessions then:
-                              wick_session_create says WICK_BAD_MACHINE */
+  WICK_LOAD_DESCRIBE = 8   /* packages for other machines and devices too; the model has no
+                              sessions then: wick_session_create says WICK_BAD_MACHINE */
 };
 
 typedef struct wick_load_options {
@@ -89,8 +94,14 @@ typedef struct wick_tensor_info {
   wick_dtype dtype;
   uint32_t rank;
   int64_t dims[WICK_MAX_RANK];
-  size_t bytes;
+  size_t bytes; /* from its first byte to behind its last */
   size_t align; /* required of the buffer; 64 is fastest */
+  uint32_t bits; /* of an element */
+  int is_bound;  /* an output whose dims are the most there may be: wick_session_output_dims */
+  int64_t strides[WICK_MAX_RANK]; /* elements; of inputs and outputs row-major */
+  wick_place place;
+  uint32_t index;
+  int64_t offset; /* as in abi.h */
 } wick_tensor_info;
 
 typedef struct wick_step_info {
@@ -99,8 +110,29 @@ typedef struct wick_step_info {
   const char *text; /* the instruction */
   uint64_t macs;
   uint64_t bytes; /* read and written */
+  const wick_tensor_info *tensors; /* that it leaves, see wick_session_read_tensor; one without a
+                                      name is a piece of a tensor */
+  uint32_t tensor_count;
 } wick_step_info;
 
+/* A piece of the model that one device computes in one call. */
+typedef struct wick_part_info {
+  const char *name;
+  const char *target; /* of its unit */
+  uint32_t unit;
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t step_count;
+  const wick_tensor_info *inputs;
+  const wick_tensor_info *outputs;
+  const wick_step_info *steps;
+  size_t arena_bytes;
+  size_t arena_bound;   /* the least that any placement could need */
+  size_t scratch_bytes; /* of each thread */
+} wick_part_info;
+
+/* What the entry does, in order; a part that is used twice is there twice. `steps` are those of its
+ * parts, one part after the other. */
 typedef struct wick_entry_info {
   const char *name;
   uint32_t input_count;
@@ -110,30 +142,56 @@ typedef struct wick_entry_info {
   const wick_tensor_info *inputs;
   const wick_tensor_info *outputs;
   const wick_step_info *steps;
-  size_t arena_bytes;
-  size_t arena_bound; /* the least that any placement could need */
-  size_t scratch_bytes; /* of each thread */
+  size_t arena_bytes; /* of a session: for each unit the most that a part needs, and the edges */
+  size_t arena_bound; /* the same with the least that any placement could need */
+  size_t scratch_bytes; /* of each thread: the most that a part needs */
+  const wick_part_info *const *parts;
+  uint32_t part_count;
+  uint32_t edge_count;
+  const wick_tensor_info *edges; /* what parts leave for each other */
+  size_t edge_bytes;
+  int reads_state; /* or writes it: wick_session_bind_state comes before the first run */
+  int writes_state;
 } wick_entry_info;
 
 typedef struct wick_section_info {
   const char *name;
+  uint32_t unit; /* WICK_NONE: of all */
   uint64_t offset;
   uint64_t size;
   uint32_t crc;
 } wick_section_info;
 
+/* What one target compiled. */
+typedef struct wick_unit_info {
+  const char *target;
+  const char *spec;     /* what of the target: "avx512", "base" */
+  const char *machine;  /* "x86_64", "aarch64"; "" where that means nothing */
+  const char *features; /* required, e.g. "avx2 fma" */
+  uint64_t machine_hash; /* 0: none */
+  uint32_t part_count;
+} wick_unit_info;
+
+typedef struct wick_state_info {
+  const wick_tensor_info *tensor;
+  int is_public; /* has a name in the model */
+} wick_state_info;
+
 typedef struct wick_model_info {
   const char *name;
   const char *compiler; /* version */
   const char *flags;    /* the compiler's options */
-  const char *target;
-  const char *machine;  /* "x86_64", "aarch64" */
-  const char *features; /* required, e.g. "avx2 fma" */
   uint64_t input_hash;
   uint64_t file_bytes;
   uint32_t format_version;
   uint32_t entry_count;
-  wick_section_info sections[WICK_SECTION_COUNT];
+  uint32_t unit_count;
+  uint32_t state_count;
+  uint32_t section_count;
+  const wick_unit_info *units;
+  const wick_state_info *states;
+  const wick_section_info *sections;
+  size_t state_bytes;
 } wick_model_info;
 
 /* What these return lives as long as the model. */
@@ -182,11 +240,50 @@ typedef struct wick_step_profile {
 wick_status wick_session_run_profiled(wick_session *session, const void *const *inputs,
                                       void *const *outputs, wick_step_profile *profile);
 
-/* Called before (after == 0) and after (after == 1) each step with the arena, which it may read and
- * write: tensors are where the compiler placed them. */
+/* Called before (after == 0) and after (after == 1) each step with the arena of its part, which it
+ * may read and write: tensors are where the compiler placed them. NULL: it is no host memory. Steps
+ * are numbered as in the entry; in loops they come again. */
 typedef void (*wick_observer)(void *user, uint32_t step, int after, void *arena);
 wick_status wick_session_run_observed(wick_session *session, const void *const *inputs,
                                       void *const *outputs, wick_observer observer, void *user);
+
+/* Only inside the observer, after the step: tensor number `tensor` among those that the step
+ * leaves, row-major without gaps, into `size` bytes. */
+wick_status wick_session_read_tensor(wick_session *session, uint32_t step, uint32_t tensor,
+                                     void *dense, size_t size);
+
+/* The dims of an output: those of the last run where the entry gives a bound, else the entry's. */
+const int64_t *wick_session_output_dims(const wick_session *session, uint32_t output);
+
+/* Memory of the caller's that many runs will name: devices may map or pin it. It stays until
+ * wick_session_free. Runs take any other memory, too. */
+wick_status wick_session_import(wick_session *session, void *memory, size_t size);
+
+/* Why the last run, or import, did not go well, by name; "" where there is nothing to say. */
+const char *wick_session_error(const wick_session *session);
+
+/* ---- state ----------------------------------------------------------------------------------- */
+
+/* What a model keeps between runs: weights in training, caches. It belongs to no session. */
+typedef struct wick_state wick_state;
+
+/* As it is in the package. */
+wick_status wick_state_new(const wick_model *model, wick_state **out);
+void wick_state_free(wick_state *state); /* after its sessions; NULL is fine */
+/* From a file that wick_state_save wrote, for this model or another one that has states of the same
+ * names, types and shapes. detail may be NULL. */
+wick_status wick_state_load(const wick_model *model, const char *path, wick_error_detail *detail,
+                            wick_state **out);
+/* Replaces the file as a whole or leaves it as it was. WICK_BUSY: a session writes the state. */
+wick_status wick_state_save(wick_state *state, const char *path, wick_error_detail *detail);
+/* The bytes of a state of wick_model_info.states; NULL when there is no such one. Whoever reads or
+ * writes them sees to it that no session writes, or runs. */
+void *wick_state_data(wick_state *state, uint32_t index);
+
+/* Runs of the session use it from now on; NULL: none. While a session that writes it runs, no other
+ * one of the same state does; sessions that only read it run at the same time. Who cannot run says
+ * WICK_BUSY at once. WICK_BAD_ARGUMENT: it was made for another model. */
+wick_status wick_session_bind_state(wick_session *session, wick_state *state);
 
 #ifdef __cplusplus
 }

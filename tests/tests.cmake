@@ -2,8 +2,8 @@
 # Every tests/unit/test_*.c is one cmocka program; it links what the tree has.
 enable_testing()
 set(WK_ALL)
-foreach(lib wk_driver wk_check wk_sim wk_model wk_isa wk_cpu wk_onnx wk_passes wk_zoo wk_quantize
-            wk_package wk_lower wk_memory wk_eval wk_ir wk_support wick_rt)
+foreach(lib wk_driver wk_check wk_sim wk_model wk_isa wk_cpu wk_onnx wk_part wk_integer wk_passes
+            wk_zoo wk_quantize wk_package wk_lower wk_memory wk_eval wk_ir wk_support wick_rt)
   if(TARGET ${lib})
     list(APPEND WK_ALL ${lib})
   endif()
@@ -30,7 +30,7 @@ set_tests_properties(unit/test_sim PROPERTIES TIMEOUT 1500) # may have to build 
 # Case files through single passes and steps, compared as text; --bless rewrites them.
 add_executable(golden ${CMAKE_SOURCE_DIR}/tests/golden/golden.c
                ${CMAKE_SOURCE_DIR}/tests/golden/quantise.c)
-target_link_libraries(golden wk_random wk_passes wk_lower wk_quantize)
+target_link_libraries(golden wk_random wk_integer wk_lower wk_quantize)
 add_test(NAME golden COMMAND golden ${CMAKE_SOURCE_DIR}/tests/golden)
 
 foreach(lint ranks style selftest)
@@ -91,8 +91,8 @@ endforeach()
 # The sanitizers add symbols of their own.
 if(NOT WICK_SANITIZE AND TARGET wick)
   set(symbol_files)
-  foreach(lib wk_support wk_ir wk_eval wk_memory wk_lower wk_passes wk_onnx wk_package wk_cpu
-              wk_isa wk_check wk_model wk_sim wk_zoo wk_quantize wk_driver wick_rt)
+  foreach(lib wk_support wk_ir wk_eval wk_memory wk_lower wk_passes wk_integer wk_part wk_onnx
+              wk_package wk_cpu wk_isa wk_check wk_model wk_sim wk_zoo wk_quantize wk_driver wick_rt)
     list(APPEND symbol_files $<TARGET_FILE:${lib}>)
   endforeach()
   add_test(NAME lint/symbols COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/symbols ${symbol_files}

@@ -6,17 +6,13 @@
 static const wk_compare_opts defaults = {
     .run = {.random = 1, .repeat = 1, .threads = 1}, .rtol = -1, .atol = -1};
 
-static const char *const target_names[] = {"cpu", NULL}; /* indices as in wk_target_choices */
 
 static const wk_option options[] = {
-    {"target", 0, "TARGET", "what is compared with the evaluator", .kind = WK_OPTION_CHOICE,
-     .offset = offsetof(wk_compare_opts, run.target), .choices = target_names},
+    WK_TARGET_OPTIONS(wk_compare_opts, run.target, "what is compared with the evaluator"),
     {"passes", 0, NULL,
      "evaluate after every compiler pass instead, and name the first that changes "
      "the result",
      .kind = WK_OPTION_FLAG, .offset = offsetof(wk_compare_opts, passes)},
-    {"cpu", 0, "NAME", "processor to compile for (default: this one)", .kind = WK_OPTION_STRING,
-     .offset = offsetof(wk_compare_opts, run.cpu)},
     {"threads", 0, "N", "threads (default 1; 0: all processors)", .kind = WK_OPTION_INT,
      .offset = offsetof(wk_compare_opts, run.threads), .min = 0, .max = WICK_MAX_THREADS},
     {"input", 'i', "NAME=FILE", "a .npy or .pb file for an input; without NAME= for the next one",
@@ -64,7 +60,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_run_opts on_eval = o->run;
   wk_run_job job;
   WK_TRY(check_model(path));
-  on_eval.target = WK_RUN_EVAL;
+  on_eval.target = (wk_target_args){.target = WK_TARGET_EVAL};
   wk_status s = wk_run_load(&on_eval, path, &job);
   if (!s) s = o->passes ? wk_compare_passes(o, &job) : wk_compare_layers(o, &job);
   wk_progress_end();

@@ -14,45 +14,47 @@
 
 typedef struct {
   wk_binding_args binding;
-  int target, emit; /* emit -1: not given */
-  const char *cpu, *output, *print_after, *stop_after, *report;
-  bool weights, time_passes, print_integer, quiet, verbose;
+  wk_target_args target;
+  const char *emit, *output, *print_after, *stop_after, *report;
+  bool weights, time_passes, print_integer, print_parts, quiet, verbose;
 } compile_opts;
-
-static const compile_opts defaults = {.emit = -1};
 
 /* ---- what can be written --------------------------------------------------------------------- */
 
-typedef enum { FROM_TARGET, FROM_MODULE, FROM_PROGRAM } source;
+typedef enum { FROM_PARTS, FROM_MODULE, FROM_PROGRAM, FROM_TARGET } source;
 
-static const char *const emit_names[] = {"package", "bundle",  "object", "asm",  "llvm-ir",
-                                         "graph",   "program", "dot",    "onnx", NULL};
-
-static const struct {
+/* What the driver writes itself; the rest are outputs of targets. */
+typedef struct {
+  const char *name;
   source from;
-  wk_emit_kind kind;  /* FROM_TARGET */
   const char *suffix; /* of the default output; NULL: standard output */
-} emits[] = {{FROM_TARGET, WK_EMIT_PACKAGE, ".wick"}, {FROM_TARGET, WK_EMIT_BUNDLE, ""},
-             {FROM_TARGET, WK_EMIT_OBJECT, ".o"},     {FROM_TARGET, WK_EMIT_ASM, ".s"},
-             {FROM_TARGET, WK_EMIT_LLVM_IR, ".ll"},   {.from = FROM_MODULE},
-             {.from = FROM_PROGRAM},                  {.from = FROM_MODULE},
-             {.from = FROM_MODULE, .suffix = ".optimised.onnx"}};
-enum { EMIT_PACKAGE = 0, EMIT_GRAPH = 5, EMIT_PROGRAM = 6, EMIT_DOT = 7,
-       EMIT_ONNX = 8 };
+  wk_status (*write)(const compile_opts *o, const wk_compiled *part, const char *path);
+  const wk_target_output *output; /* FROM_TARGET */
+  const wk_instance *instance;    /* whose output it is */
+} emission;
 
-static const char *const target_names[] = {"cpu", NULL};
+static wk_status write_graph(const compile_opts *o, const wk_compiled *part, const char *path);
+static wk_status write_program(const compile_opts *o, const wk_compiled *part, const char *path);
+static wk_status write_dot(const compile_opts *o, const wk_compiled *part, const char *path);
+static wk_status write_onnx(const compile_opts *o, const wk_compiled *part, const char *path);
+
+static const emission emissions[] = {
+    {.name = "package", .from = FROM_PARTS, .suffix = ".wick"},
+    {.name = "graph", .from = FROM_MODULE, .write = write_graph},
+    {.name = "program", .from = FROM_PROGRAM, .write = write_program},
+    {.name = "dot", .from = FROM_MODULE, .write = write_dot},
+    {.name = "onnx", .from = FROM_MODULE, .suffix = ".optimised.onnx", .write = write_onnx}};
+enum { EMIT_PACKAGE, EMIT_GRAPH, EMIT_PROGRAM };
 
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Output"},
     {"output", 'o', "FILE", "write to FILE (default: named after the model; text to standard "
      "output); a bundle is FILE.o, FILE.h and FILE.weights, its functions are named after FILE",
      .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, output)},
-    {"emit", 0, "KIND", "what to write (default package)", .kind = WK_OPTION_CHOICE,
-     .offset = offsetof(compile_opts, emit), .choices = emit_names},
-    {"target", 0, "TARGET", "what to compile for", .kind = WK_OPTION_CHOICE,
-     .offset = offsetof(compile_opts, target), .choices = target_names},
-    {"cpu", 0, "NAME", "processor or instruction set (default: this machine's)",
-     .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, cpu)},
+    {"emit", 0, "KIND", "what to write: package (default), graph, program, dot, onnx, or what a "
+     "target writes besides: for the CPU bundle, object, asm, llvm-ir ('wick targets' lists them)",
+     .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, emit)},
+    WK_TARGET_OPTIONS(compile_opts, target, "what to compile for,"),
     WK_BINDING_OPTIONS(compile_opts, binding),
     {.kind = WK_OPTION_GROUP, .help = "Looking inside"},
     {"print-after", 0, "PASS", "print the code after this pass to standard error; 'all': after "
@@ -66,6 +68,9 @@ static const wk_option options[] = {
     {"print-integer", 0, NULL,
      "list the operators of a quantised model: which compute in integers, and why others do not",
      .kind = WK_OPTION_FLAG, .offset = offsetof(compile_opts, print_integer)},
+    {"print-parts", 0, NULL, "list the parts of the model, one target's each, with what goes between "
+     "them, and why operators are not where a target of higher preference would have them",
+     .kind = WK_OPTION_FLAG, .offset = offsetof(compile_opts, print_parts)},
     {"time-passes", 0, NULL, "print how long every step took", .kind = WK_OPTION_FLAG,
      .offset = offsetof(compile_opts, time_passes)},
     {"report", 0, "FILE", "write every figure as JSON", .kind = WK_OPTION_STRING,
@@ -83,7 +88,6 @@ typedef struct {
   const char *name;
   wk_compiled *part;
   uint64_t last; /* hash of the text before the step, for --print-after=changed */
-  bool lowered;
 } watcher;
 
 static void record_insts(wk_compiled *part, const wk_program *p) {
@@ -122,7 +126,8 @@ static void print_step(watcher *w, const wk_step_record *step, const wk_module *
   print_code(&b, w->o, m, p);
   uint64_t hash = wk_hash64(b.s, b.n, 0);
   if (!changed || hash != w->last) {
-    fprintf(stderr, "// after %s", step->name);
+    fprintf(stderr, "// after %s%s%s", step->name, step->part ? ", part " : "",
+            step->part ? step->part : "");
     if (step->changes || !changed) fprintf(stderr, ": %lld change%s", (long long)step->changes,
                                             step->changes == 1 ? "" : "s");
     fprintf(stderr, "\n%s\n", b.s);
@@ -135,39 +140,36 @@ static wk_status after_step(void *ctx, const wk_step_record *step, const wk_modu
                             const wk_program *p) {
   watcher *w = ctx;
   wk_progress("%s: %s", w->name, step->name);
-  w->lowered = w->lowered || !strcmp(step->name, "lower");
-  if (m && !w->lowered) w->part->nodes_after = wk_module_nodes(m);
-  if (p && !strcmp(step->name, wk_inst_passes[wk_inst_passes_count - 1].name))
-    record_insts(w->part, p);
+  if (step->kind == WK_ON_GRAPHS) w->part->nodes_after = wk_module_nodes(m);
+  if (step->is_portable_end) record_insts(w->part, p);
   if (w->o->print_after) print_step(w, step, m, p);
   return NULL;
 }
 
-static wk_status compile_part(const compile_opts *o, const char *model, int emit,
-                              const wk_emit_options *eo, wk_str *notes, wk_compiled *part) {
+static wk_status compile_part(const compile_opts *o, const char *model, const emission *emit,
+                              const wk_targets *targets, const char *name, wk_str *notes,
+                              wk_compiled *part) {
   double started = wk_clock();
-  watcher w = {.o = o, .name = eo->model_name, .part = part};
-  wk_pipeline_options po = {.emit = eo, .stop_after = o->stop_after, .hook = after_step, .ctx = &w};
-  po.graph_only = emits[emit].from == FROM_MODULE && !o->stop_after;
-  po.portable = emits[emit].from == FROM_PROGRAM && !o->stop_after;
+  watcher w = {.o = o, .name = name, .part = part};
+  wk_pipeline_options po = {.targets = targets, .stop_after = o->stop_after, .hook = after_step,
+                            .ctx = &w};
+  po.graph_only = emit->from == FROM_MODULE && !o->stop_after;
+  po.portable = emit->from == FROM_PROGRAM && !o->stop_after;
   part->arena = wk_arena_new();
-  WK_TRY(wk_target_find(target_names[o->target], &po.target));
-  wk_progress("%s: import", eo->model_name);
+  wk_progress("%s: import", name);
   WK_TRY(wk_model_import(model, &part->binding, o->verbose, notes, &part->module));
   part->import_seconds = wk_clock() - started;
-  part->n_integer = wk_integer_rows(part->module, part->arena, &part->integer);
-  part->nodes_after = wk_module_nodes(part->module);
   if (o->print_after) {
     wk_str b = {0};
     print_code(&b, o, part->module, NULL);
     w.last = wk_hash64(b.s, b.n, 0);
     wk_str_free(&b);
   }
-  return wk_status_place(wk_pipeline_run(part->module, &po, &part->report, &part->program), model);
+  return wk_status_place(wk_pipeline_run(part->module, &po, &part->report, &part->parts), model);
 }
 
 static void free_part(wk_compiled *part) {
-  wk_program_free(part->program);
+  wk_parts_free(part->parts);
   wk_module_free(part->module);
   wk_pipeline_report_free(&part->report);
   wk_binding_set_free(&part->binding);
@@ -177,29 +179,63 @@ static void free_part(wk_compiled *part) {
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static wk_status write_text(const compile_opts *o, const wk_compiled *part, int emit,
-                            const char *path) {
-  wk_str b = {0};
-  if (emit == EMIT_PROGRAM && !part->program)
-    return wk_error(WK_USAGE, "--stop-after ends before there is a program to write");
-  if (emit == EMIT_DOT) wk_module_dot(&b, part->module);
-  else print_code(&b, o, part->module, emit == EMIT_PROGRAM ? part->program : NULL);
-  wk_status s = wk_write_file(path, b.s, b.n);
-  wk_str_free(&b);
+static wk_status write_str(wk_str *b, const char *path) {
+  wk_status s = wk_write_file(path, b->s, b->n);
+  wk_str_free(b);
   return s;
 }
 
-static wk_status write_code(wk_compilation *c, int emit, int target, const wk_emit_options *eo,
-                            const char *path) {
-  wk_program *programs[WK_MAX_BINDINGS];
-  const wk_target *t;
-  WK_TRY(wk_target_find(target_names[target], &t));
+static wk_status write_graph(const compile_opts *o, const wk_compiled *part, const char *path) {
+  wk_str b = {0};
+  bool parts = part->parts && part->parts->parts.n > 1;
+  if (!parts) print_code(&b, o, part->module, NULL);
+  for (size_t i = 0; parts && i < part->parts->parts.n; i++) {
+    const wk_part *p = &part->parts->parts.data[i];
+    wk_str_printf(&b, "// part %s, %s\n", p->name, p->instance->target->name);
+    print_code(&b, o, p->module, NULL);
+  }
+  return write_str(&b, path);
+}
+
+static wk_status write_program(const compile_opts *o, const wk_compiled *part, const char *path) {
+  wk_str b = {0};
+  if (!part->parts || !part->parts->parts.data[0].program)
+    return wk_error(WK_USAGE, "--stop-after ends before there is a program to write");
+  for (size_t i = 0; i < part->parts->parts.n; i++) {
+    const wk_part *p = &part->parts->parts.data[i];
+    if (part->parts->parts.n > 1)
+      wk_str_printf(&b, "// part %s, %s\n", p->name, p->instance->target->name);
+    print_code(&b, o, NULL, p->program);
+  }
+  return write_str(&b, path);
+}
+
+static wk_status write_dot(const compile_opts *o, const wk_compiled *part, const char *path) {
+  wk_str b = {0};
+  const wk_parts *p = part->parts;
+  (void)o;
+  wk_module_dot(&b, part->module, p && p->parts.n > 1 ? wk_parts_colours(p, part->arena) : NULL);
+  return write_str(&b, path);
+}
+
+static wk_status write_onnx(const compile_opts *o, const wk_compiled *part, const char *path) {
+  (void)o;
+  return wk_export_onnx(part->module, path);
+}
+
+static wk_status write_code(wk_compilation *c, const emission *emit, const wk_targets *targets,
+                            const wk_emit_options *eo, const char *path, wk_emit_result *result) {
+  wk_emit_entry entries[WK_MAX_BINDINGS];
   for (size_t i = 0; i < c->n; i++) {
-    programs[i] = c->parts[i].program;
-    programs[i]->name = wk_arena_strdup(programs[i]->arena, c->parts[i].binding.name);
+    entries[i] = (wk_emit_entry){c->parts[i].binding.name, c->parts[i].parts};
+    for (size_t k = 0; k < c->parts[i].parts->parts.n; k++) {
+      wk_program *p = c->parts[i].parts->parts.data[k].program;
+      p->name = wk_arena_strdup(p->arena, c->parts[i].binding.name);
+    }
   }
   wk_progress("%s: code", c->name);
-  return t->emit(t, emits[emit].kind, programs, c->n, eo, path);
+  if (emit->from == FROM_PARTS) return wk_emit_package(targets, entries, c->n, eo, path, result);
+  return wk_emit_output(emit->output, emit->instance, entries, c->n, eo, path, result);
 }
 
 static int64_t file_bytes(const char *path) {
@@ -207,11 +243,9 @@ static int64_t file_bytes(const char *path) {
   return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
 }
 
-static wk_status name_files(wk_compilation *c, int emit, int target, const char *path,
+static wk_status name_files(wk_compilation *c, const emission *emit, const char *path,
                             wk_arena *a) {
-  const wk_target *t;
-  WK_TRY(wk_target_find(target_names[target], &t));
-  if (emits[emit].from == FROM_TARGET) return t->files(emits[emit].kind, path, a, &c->files);
+  if (emit->output && emit->output->files) return emit->output->files(path, a, &c->files);
   if (c->output) c->files.path[c->files.n++] = c->output;
   return NULL;
 }
@@ -223,13 +257,12 @@ static void measure_output(wk_compilation *c) {
   }
 }
 
-static wk_status write_output(const compile_opts *o, wk_compilation *c, int emit,
-                              const wk_emit_options *eo, const char *path) {
+static wk_status write_output(const compile_opts *o, wk_compilation *c, const emission *emit,
+                              const wk_targets *targets, const wk_emit_options *eo,
+                              const char *path, wk_emit_result *result) {
   double started = wk_clock();
-  wk_status s;
-  if (emits[emit].from == FROM_TARGET) s = write_code(c, emit, o->target, eo, path);
-  else if (emit == EMIT_ONNX) s = wk_export_onnx(c->parts[0].module, path);
-  else s = write_text(o, &c->parts[0], emit, path);
+  wk_status s = emit->write ? emit->write(o, &c->parts[0], path)
+                            : write_code(c, emit, targets, eo, path, result);
   c->emit_seconds = wk_clock() - started;
   if (!s) measure_output(c);
   return s;
@@ -240,7 +273,9 @@ static wk_status write_output(const compile_opts *o, wk_compilation *c, int emit
 /* What the output depends on, without paths: the same input gives the same bytes in any folder. */
 static const char *command_text(const compile_opts *o, wk_arena *a) {
   wk_str b = {0};
-  if (o->cpu) wk_str_printf(&b, " --cpu=%s", o->cpu);
+  if (o->target.target) wk_str_printf(&b, " --target=%s", o->target.target);
+  if (o->target.cpu) wk_str_printf(&b, " --cpu=%s", o->target.cpu);
+  if (o->target.no_host) wk_str_add(&b, " --no-host");
   for (size_t i = 0; i < o->binding.bind.n; i++)
     wk_str_printf(&b, " --bind=%s", o->binding.bind.data[i]);
   for (size_t i = 0; i < o->binding.shape.n; i++)
@@ -255,32 +290,56 @@ static const char *command_text(const compile_opts *o, wk_arena *a) {
   return text;
 }
 
-static wk_status check_options(const compile_opts *o, int emit, size_t bindings) {
+static bool is_code(const emission *e) { return e->from == FROM_PARTS || e->from == FROM_TARGET; }
+
+static wk_status check_options(const compile_opts *o, const emission *emit, size_t bindings) {
   bool special =
       o->print_after && (!strcmp(o->print_after, "all") || !strcmp(o->print_after, "changed"));
   if (o->print_after && !special)
-    WK_TRY(wk_pipeline_check_step("--print-after", o->print_after));
-  if (o->stop_after) WK_TRY(wk_pipeline_check_step("--stop-after", o->stop_after));
-  if (o->stop_after && emits[emit].from == FROM_TARGET)
-    return wk_error(WK_USAGE, "--emit %s needs all passes: leave out --stop-after",
-                    emit_names[emit]);
-  if (bindings > 1 && emits[emit].from != FROM_TARGET)
+    WK_TRY(wk_pipeline_find_step("--print-after", o->print_after, NULL));
+  if (o->stop_after) WK_TRY(wk_pipeline_find_step("--stop-after", o->stop_after, NULL));
+  if (o->stop_after && is_code(emit))
+    return wk_error(WK_USAGE, "--emit %s needs all passes: leave out --stop-after", emit->name);
+  if (bindings > 1 && !is_code(emit))
     return wk_error(WK_USAGE, "--emit %s writes one binding: give --bind and --shape only once",
-                    emit_names[emit]);
+                    emit->name);
   return NULL;
 }
 
 /* With --stop-after alone, what there is then is shown as text. */
-static int default_emit(const compile_opts *o) {
-  wk_pipeline_step steps[WK_PIPELINE_MAX_STEPS];
-  size_t n = wk_pipeline_steps(steps, WK_COUNTOF(steps));
-  bool generated = false;
-  if (!o->stop_after) return EMIT_PACKAGE;
-  for (size_t i = 0; i < n; i++) {
-    generated = generated || !strcmp(steps[i].name, "generate");
-    if (!strcmp(steps[i].name, o->stop_after)) return generated ? EMIT_PROGRAM : EMIT_GRAPH;
+static wk_status default_emission(const compile_opts *o, emission *out) {
+  wk_step_kind kind = WK_ON_OUTPUT;
+  if (o->stop_after) WK_TRY(wk_pipeline_find_step("--stop-after", o->stop_after, &kind));
+  *out = emissions[kind == WK_ON_OUTPUT     ? EMIT_PACKAGE
+                   : kind == WK_ON_PROGRAMS ? EMIT_PROGRAM
+                                            : EMIT_GRAPH];
+  return NULL;
+}
+
+/* What --emit names: the driver's own, or an output of one of the targets. */
+static wk_status find_emission(const compile_opts *o, const wk_targets *t, emission *out) {
+  const char *names[64];
+  size_t n = 0;
+  if (!o->emit) return default_emission(o, out);
+  for (size_t i = 0; i < WK_COUNTOF(emissions); i++) {
+    names[n++] = emissions[i].name;
+    if (strcmp(emissions[i].name, o->emit) != 0) continue;
+    *out = emissions[i];
+    return NULL;
   }
-  return EMIT_GRAPH;
+  for (size_t i = 0; i < t->n; i++) {
+    const wk_target_output *x = t->list[i]->target->outputs;
+    for (; x && x->name && n < WK_COUNTOF(names); x++) {
+      names[n++] = x->name;
+      if (strcmp(x->name, o->emit) != 0) continue;
+      *out = (emission){x->name, FROM_TARGET, x->suffix, NULL, x, t->list[i]};
+      return NULL;
+    }
+  }
+  const char *near = wk_nearest(o->emit, names, n);
+  if (near)
+    return wk_error(WK_USAGE, "--emit: no kind '%s'; did you mean '%s'?", o->emit, near);
+  return wk_error(WK_USAGE, "--emit: no kind '%s'; 'wick targets' lists them", o->emit);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -289,6 +348,8 @@ static void show(const compile_opts *o, const wk_compilation *c) {
   FILE *f = c->output ? stdout : stderr;
   if (o->print_integer) wk_compile_integers(f, c);
   if (o->print_integer && !o->quiet) fputc('\n', f);
+  if (o->print_parts) wk_compile_parts(f, c);
+  if (o->print_parts && !o->quiet) fputc('\n', f);
   if (o->time_passes) wk_compile_times(f, c);
   if (o->time_passes && !o->quiet) fputc('\n', f);
   if (!o->quiet) wk_compile_summary(f, c);
@@ -306,21 +367,21 @@ static wk_status hash_input(wk_compilation *c) {
 
 /* The report is opened first: what cannot be written shall not cost a compilation. It has its room
  * on the disk before the output replaces an older one. */
-static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, const char *path) {
+static wk_status compile(const compile_opts *o, wk_compilation *c, const emission *emit,
+                         const wk_targets *targets, const char *path) {
   wk_out *report = NULL;
   double started = wk_clock();
   wk_emit_result result = {.scratch_bytes = -1};
-  wk_emit_options eo = {.cpu = o->cpu, .model_name = c->name, .command = c->command,
-                        .result = &result};
+  wk_emit_options eo = {.model_name = c->name, .command = c->command};
   if (o->report) WK_TRY(wk_out_open(o->report, &report));
   wk_status s = NULL;
   wk_str notes = {0};
   for (size_t i = 0; !s && i < c->n; i++)
-    s = compile_part(o, c->model, emit, &eo, &notes, &c->parts[i]);
+    s = compile_part(o, c->model, emit, targets, c->name, &notes, &c->parts[i]);
   if (!s) s = hash_input(c);
   eo.input_hash = c->input_hash;
   if (!s && report) s = wk_out_reserve(report, wk_compile_json_size(c));
-  if (!s) s = write_output(o, c, emit, &eo, path);
+  if (!s) s = write_output(o, c, emit, targets, &eo, path, &result);
   c->scratch_bytes = result.scratch_bytes;
   c->seconds = wk_clock() - started;
   wk_progress_end();
@@ -335,15 +396,6 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, int emit, con
     WK_TRY(wk_out_commit(report));
   }
   show(o, c);
-  return NULL;
-}
-
-static wk_status name_machine(const compile_opts *o, wk_compilation *c) {
-  const wk_target *t;
-  wk_processor m;
-  WK_TRY(wk_target_find(target_names[o->target], &t));
-  WK_TRY(t->machine(o->cpu, &m));
-  c->machine = m.name;
   return NULL;
 }
 
@@ -363,32 +415,36 @@ static wk_status check_paths(const compile_opts *o, const wk_compilation *c) {
   return wk_paths_check(&paths);
 }
 
-static wk_status start(const compile_opts *o, wk_compilation *c, wk_arena *a) {
+static wk_status start(const compile_opts *o, wk_compilation *c, const wk_targets *targets,
+                       wk_arena *a) {
   wk_binding_set sets[WK_MAX_BINDINGS];
-  int emit = o->emit >= 0 ? o->emit : default_emit(o);
-  WK_TRY(name_machine(o, c));
+  emission emit = {0};
+  WK_TRY(find_emission(o, targets, &emit));
   WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &c->n));
   for (size_t i = 0; i < c->n; i++) c->parts[i].binding = sets[i];
-  WK_TRY(check_options(o, emit, c->n));
-  const char *suffix = emits[emit].suffix, *path = o->output;
-  if (!path) path = suffix ? wk_arena_printf(a, "%s%s", c->name, suffix) : "-";
+  WK_TRY(check_options(o, &emit, c->n));
+  const char *path = o->output;
+  if (!path) path = emit.suffix ? wk_arena_printf(a, "%s%s", c->name, emit.suffix) : "-";
   c->output = strcmp(path, "-") ? path : NULL;
-  c->emit = emit_names[emit];
-  WK_TRY(name_files(c, emit, o->target, path, a));
+  c->emit = emit.name;
+  c->target = wk_targets_text(targets, a);
+  WK_TRY(name_files(c, &emit, path, a));
   WK_TRY(check_paths(o, c));
-  return compile(o, c, emit, path);
+  return compile(o, c, &emit, targets, path);
 }
 
 static wk_status run(const void *options_, const wk_strings *args) {
   const compile_opts *o = options_;
   wk_arena *a = wk_arena_new();
   wk_compilation c = {.model = args->data[0], .name = wk_model_name(a, args->data[0]),
-                      .target = target_names[o->target],
                       .command = command_text(o, a), .output_bytes = -1, .scratch_bytes = -1};
   c.parts = wk_xcalloc(WK_MAX_BINDINGS, sizeof *c.parts);
-  wk_status s = start(o, &c, a);
+  wk_targets targets;
+  wk_status s = wk_targets_open(&o->target, &targets);
+  if (!s) s = start(o, &c, &targets, a);
   for (size_t i = 0; i < c.n; i++) free_part(&c.parts[i]);
   free(c.parts);
+  wk_targets_close(&targets);
   wk_arena_free(a);
   return s;
 }
@@ -406,4 +462,4 @@ const wk_cmd wk_cmd_compile = {
              "  wick compile net.onnx --emit bundle -o build/net --cpu x86-64\n"
              "  wick compile net.onnx --emit graph --stop-after fold-constants",
          .options = options, .min_args = 1, .max_args = 1},
-    .size = sizeof(compile_opts), .defaults = &defaults, .run = run};
+    .size = sizeof(compile_opts), .run = run};

@@ -93,17 +93,57 @@ static void add_tensor(wk_table *t, const char *kind, const wick_tensor_info *x,
   wk_str_free(&b);
 }
 
+/* What it is made of, where that is more than one part on all of its tensors. */
+static void add_parts(wk_table *t, const wick_entry_info *e, wk_arena *a) {
+  for (uint32_t i = 0; i < e->part_count && (e->part_count > 1 || e->edge_count); i++) {
+    const wick_part_info *p = e->parts[i];
+    wk_table_row(t, "  part %s\t%s, unit %u: %u inputs, %u outputs, %u instructions",
+                 *p->name ? wk_text_shown(a, p->name) : "-", wk_text_shown(a, p->target), p->unit,
+                 p->input_count, p->output_count, p->step_count);
+  }
+  if (e->edge_count)
+    wk_table_row(t, "  edges\t%u (%s)", e->edge_count, wk_bytes_text(e->edge_bytes).s);
+  if (e->reads_state || e->writes_state)
+    wk_table_row(t, "  state\t%s", e->writes_state ? "written" : "read");
+}
+
 static void add_entry(wk_table *t, const wick_entry_info *e, uint32_t index, wk_arena *a) {
   uint64_t macs = 0;
   for (uint32_t i = 0; i < e->step_count; i++) macs += e->steps[i].macs;
   wk_table_row(t, "entry %u\t%s", index, *e->name ? wk_text_shown(a, e->name) : "-");
   for (uint32_t i = 0; i < e->input_count; i++) add_tensor(t, "input", &e->inputs[i], a);
   for (uint32_t i = 0; i < e->output_count; i++) add_tensor(t, "output", &e->outputs[i], a);
+  add_parts(t, e, a);
   wk_table_row(t, "  instructions\t%u", e->step_count);
   wk_table_row(t, "  multiply-accumulates\t%s", wk_text_count((int64_t)macs).s);
   wk_table_row(t, "  activations\t%s (at least %s)", wk_bytes_text(e->arena_bytes).s,
                wk_bytes_text(e->arena_bound).s);
   wk_table_row(t, "  scratch of each thread\t%s", wk_bytes_text(e->scratch_bytes).s);
+}
+
+static void add_unit(wk_table *t, const wick_unit_info *u, uint32_t index, wk_arena *a) {
+  wk_str b = {0};
+  wk_str_add(&b, wk_text_shown(a, u->target));
+  if (*u->spec) wk_str_printf(&b, ", %s", wk_text_shown(a, u->spec));
+  if (*u->machine) wk_str_printf(&b, ", %s", u->machine);
+  if (u->machine_hash) wk_str_printf(&b, ", machine %016" PRIx64, u->machine_hash);
+  wk_table_row(t, "unit %u\t%s", index, b.s);
+  if (*u->features) wk_table_row(t, "  features\t%s", wk_text_shown(a, u->features));
+  wk_str_free(&b);
+}
+
+static void add_state(wk_table *t, const wick_state_info *s, wk_arena *a) {
+  add_tensor(t, s->is_public ? "state" : "private state", s->tensor, a);
+}
+
+static void add_sections(wk_table *t, const wick_model_info *m, wk_arena *a) {
+  for (uint32_t i = 0; i < m->section_count; i++) {
+    const wick_section_info *s = &m->sections[i];
+    const char *name = wk_text_shown(a, s->name);
+    if (s->unit != WICK_NONE) name = wk_arena_printf(a, "%s of unit %u", name, s->unit);
+    wk_table_row(t, "section %s\t%s at %" PRIu64 ", CRC32C %08x", name, wk_bytes_text(s->size).s,
+                 s->offset, s->crc);
+  }
 }
 
 static void print_steps(const wick_entry_info *e, uint32_t index, wk_arena *a) {
@@ -127,12 +167,11 @@ static void print_package(const char *path, const wick_model *model, bool steps)
   wk_table_row(&t, "model hash\t%016" PRIx64 " (XXH3)", m->input_hash);
   wk_table_row(&t, "compiler\twick %s", m->compiler);
   name_row(&t, "options", m->flags);
-  wk_table_row(&t, "target\t%s, %s", m->target, m->machine);
-  row(&t, "features", m->features);
+  for (uint32_t i = 0; i < m->unit_count; i++) add_unit(&t, &m->units[i], i, a);
   for (uint32_t i = 0; i < m->entry_count; i++) add_entry(&t, wick_model_entry(model, i), i, a);
-  for (int i = 0; i < WICK_SECTION_COUNT; i++)
-    wk_table_row(&t, "section %s\t%s at %" PRIu64 ", CRC32C %08x", m->sections[i].name,
-                 wk_bytes_text(m->sections[i].size).s, m->sections[i].offset, m->sections[i].crc);
+  if (m->state_count) wk_table_row(&t, "states\t%s", wk_bytes_text(m->state_bytes).s);
+  for (uint32_t i = 0; i < m->state_count; i++) add_state(&t, &m->states[i], a);
+  add_sections(&t, m, a);
   wk_table_print(stdout, &t, "ll");
   for (uint32_t i = 0; i < m->entry_count && steps; i++)
     print_steps(wick_model_entry(model, i), i, a);
@@ -163,7 +202,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
 const wk_cmd wk_cmd_inspect = {
     .command = {.name = "inspect", .synopsis = "FILE",
                 .summary = "show what is in a model or a package",
-                .description = "Checks a package's checksums. Packages for other processors can be "
-                               "looked at too.",
+                .description = "Checks a package's checksums. Packages for other processors and "
+                               "devices can be looked at too.",
                 .options = options, .min_args = 1, .max_args = 1},
     .size = sizeof(inspect_opts), .run = run};

@@ -12,10 +12,7 @@ static const wk_run_opts defaults = {.random = 1, .repeat = 1};
 
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "What runs"},
-    {"target", 0, "TARGET", "what executes a model", .kind = WK_OPTION_CHOICE,
-     .offset = offsetof(wk_run_opts, target), .choices = wk_target_choices},
-    {"cpu", 0, "NAME", "processor to compile for (default: this one)", .kind = WK_OPTION_STRING,
-     .offset = offsetof(wk_run_opts, cpu)},
+    WK_TARGET_OPTIONS(wk_run_opts, target, "what runs a model: eval, the evaluator, or targets"),
     {"threads", 0, "N", "threads (default: all processors); results do not depend on it",
      .kind = WK_OPTION_INT, .offset = offsetof(wk_run_opts, threads), .min = 0,
      .max = WICK_MAX_THREADS},
@@ -41,7 +38,7 @@ static const wk_option options[] = {
      .offset = offsetof(wk_run_opts, profile)},
     {"dump-tensors", 0, "DIR",
      "write intermediate tensors to DIR as .npy: with --target eval every "
-     "tensor of the model, otherwise those that the compiled program still has",
+     "tensor of the model, otherwise those that the compiled code still has",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_run_opts, dump)},
     {"verbose", 'v', NULL, WK_LIST_ALL_HELP, .kind = WK_OPTION_FLAG,
      .offset = offsetof(wk_run_opts, verbose)},

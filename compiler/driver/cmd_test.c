@@ -13,24 +13,21 @@
 #include "compiler/driver/text.h"
 
 typedef struct {
-  int target;
-  const char *cpu, *filter, *junit;
+  wk_target_args target;
+  const char *filter, *junit;
   int64_t threads, jobs, timeout, random_weights;
   double rtol, atol; /* negative: not given */
   double mean_steps, max_steps;
   bool verbose;
 } test_opts;
 
-static const test_opts defaults = {.target = WK_RUN_CPU, .threads = 1, .jobs = 2, .timeout = 600,
+static const test_opts defaults = {.threads = 1, .jobs = 2, .timeout = 600,
                                    .random_weights = -1, .rtol = -1, .atol = -1,
                                    .mean_steps = 1.5, .max_steps = 8};
 
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "What runs"},
-    {"target", 0, "TARGET", "what executes the models", .kind = WK_OPTION_CHOICE,
-     .offset = offsetof(test_opts, target), .choices = wk_target_choices},
-    {"cpu", 0, "NAME", "processor to compile for (default: this one)", .kind = WK_OPTION_STRING,
-     .offset = offsetof(test_opts, cpu)},
+    WK_TARGET_OPTIONS(test_opts, target, "what runs the models: eval, the evaluator, or targets"),
     {"threads", 0, "N", "threads of each run (default 1; 0: all processors)", .kind = WK_OPTION_INT,
      .offset = offsetof(test_opts, threads), .min = 0, .max = WICK_MAX_THREADS},
     {"filter", 0, "GLOB", "only cases whose name matches", .kind = WK_OPTION_STRING,
@@ -174,7 +171,7 @@ static wk_tolerance tolerance(const test_opts *o) {
 
 static wk_status run_cases(const test_opts *o, case_list *list) {
   tally t = {.o = o, .total = list->n};
-  wk_test_options to = {.target = (wk_run_target)o->target, .cpu = o->cpu, .threads = o->threads,
+  wk_test_options to = {.target = o->target, .threads = o->threads,
                         .tolerance = tolerance(o),
                         .is_default = o->rtol < 0 && o->atol < 0,
                         .mean_steps = o->mean_steps, .max_steps = o->max_steps,
@@ -199,11 +196,13 @@ static wk_status run_cases(const test_opts *o, case_list *list) {
   return good ? NULL : wk_exit_with(WK_FAILED);
 }
 
-static wk_status check_cpu(const test_opts *o) {
-  const wk_target *t;
-  if (o->target == WK_RUN_EVAL) return NULL;
-  WK_TRY(wk_target_find(wk_target_choices[o->target], &t));
-  return wk_target_check_cpu(t, o->cpu);
+static wk_status check_targets(const test_opts *o) {
+  wk_targets t;
+  if (wk_target_is_eval(&o->target)) return NULL;
+  wk_status s = wk_targets_open(&o->target, &t);
+  if (!s) s = wk_targets_check_here(&t);
+  wk_targets_close(&t);
+  return s;
 }
 
 static wk_status run(const void *options_, const wk_strings *args) {
@@ -211,10 +210,10 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_arena *a = wk_arena_new();
   case_list list = {0};
   wk_status s = NULL;
-  if (o->random_weights >= 0 && o->target == WK_RUN_EVAL)
+  if (o->random_weights >= 0 && wk_target_is_eval(&o->target))
     s = wk_error(WK_USAGE, "--random-weights compares a target with the evaluator: choose another "
                            "--target than eval");
-  if (!s) s = check_cpu(o);
+  if (!s) s = check_targets(o);
   for (size_t i = 0; !s && i < args->n; i++) s = find_in(&list, o, args->data[i], a);
   if (!s && list.n == 0) s = wk_error(WK_USAGE, "--filter %s matches no case", o->filter);
   if (!s) s = run_cases(o, &list);

@@ -14,6 +14,7 @@
 
 typedef struct {
   const wk_compare_opts *o;
+  const wk_targets *targets;
   const wk_program *p;
   WK_VEC(const wk_inst *) insts; /* every one to compare */
   wk_isolated *layers; /* one for each */
@@ -78,23 +79,21 @@ static size_t index_of(const layers *l, const wk_inst *inst) {
 
 /* ---- compile --------------------------------------------------------------------------------- */
 
-static wk_status isolate_all(layers *l, const wk_target *t, const wk_emit_options *eo) {
+static wk_status isolate_all(layers *l, const wk_instance *t) {
   for (size_t i = 0; i < l->insts.n; i++) {
     WK_TRY(wk_isolate(l->p, l->insts.data[i], &l->layers[i]));
-    WK_TRY(wk_pipeline_finish(l->layers[i].program, t, eo));
+    WK_TRY(wk_pipeline_finish(l->layers[i].program, t));
   }
   return NULL;
 }
 
 static wk_status compile(layers *l) {
-  const wk_target *t;
-  wk_emit_options eo = {.cpu = l->o->run.cpu, .model_name = "compare", .command = ""};
-  WK_TRY(wk_target_find(wk_target_choices[l->o->run.target], &t));
-  WK_TRY(wk_target_check_cpu(t, eo.cpu));
-  WK_TRY(isolate_all(l, t, &eo));
+  const wk_instance *t = l->targets->list[0];
+  wk_emit_options eo = {.model_name = "compare", .command = ""};
+  WK_TRY(isolate_all(l, t));
   wk_program **programs = wk_xcalloc(l->insts.n + 1, sizeof *programs);
   for (size_t i = 0; i < l->insts.n; i++) programs[i] = l->layers[i].program;
-  wk_status s = wk_load_emitted(t, programs, l->insts.n, &eo, &l->model);
+  wk_status s = wk_load_programs(t, programs, l->insts.n, &eo, &l->model);
   free(programs);
   return s;
 }
@@ -245,9 +244,9 @@ static wk_status walk(layers *l, const wk_run_job *job) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static wk_status run_program(const wk_compare_opts *o, const wk_run_job *job, const wk_program *p,
-                             bool quiet, wk_compare_count *count) {
-  layers l = {.o = o, .p = p, .arena = job->arena, .quiet = quiet};
+static wk_status run_program(const wk_compare_opts *o, const wk_targets *t, const wk_run_job *job,
+                             const wk_program *p, bool quiet, wk_compare_count *count) {
+  layers l = {.o = o, .targets = t, .p = p, .arena = job->arena, .quiet = quiet};
   list_insts(&l);
   l.layers = wk_xcalloc(l.insts.n + 1, sizeof *l.layers);
   if (!quiet) wk_progress("compiling %zu instructions", l.insts.n);
@@ -264,19 +263,30 @@ static wk_status run_program(const wk_compare_opts *o, const wk_run_job *job, co
   return s;
 }
 
+static wk_status compare_target(const wk_compare_opts *o, const wk_targets *t,
+                                const wk_run_job *job, bool quiet, wk_compare_count *count) {
+  wk_pipeline_report report;
+  wk_parts *parts = NULL;
+  wk_pipeline_options po = {.targets = t, .portable = true, .unplaced = true};
+  WK_TRY(wk_targets_check_here(t));
+  wk_module *m = wk_module_clone(wk_runner_module(job->runner));
+  wk_status s = wk_pipeline_run(m, &po, &report, &parts);
+  if (!s) s = run_program(o, t, job, parts->parts.data[0].program, quiet, count);
+  wk_pipeline_report_free(&report);
+  wk_parts_free(parts);
+  wk_module_free(m);
+  return s;
+}
+
 static wk_status compare_layers(const wk_compare_opts *o, const wk_run_job *job, bool quiet,
                                 wk_compare_count *count) {
-  wk_pipeline_report report;
-  wk_program *p = NULL;
-  wk_pipeline_options po = {.portable = true,
-                            .stop_after = wk_inst_passes[wk_inst_passes_count - 1].name};
-  WK_TRY(wk_target_find(wk_target_choices[o->run.target], &po.target));
-  wk_module *m = wk_module_clone(wk_runner_module(job->runner));
-  wk_status s = wk_pipeline_run(m, &po, &report, &p);
-  if (!s) s = run_program(o, job, p, quiet, count);
-  wk_pipeline_report_free(&report);
-  wk_program_free(p);
-  wk_module_free(m);
+  wk_targets t;
+  wk_status s = wk_targets_open(&o->run.target, &t);
+  if (!s && t.n > 1)
+    s = wk_error(WK_USAGE, "compares one target instruction by instruction, the host %s; 'wick "
+                           "test' compares the results of several", wk_target_host()->name);
+  if (!s) s = compare_target(o, &t, job, quiet, count);
+  wk_targets_close(&t);
   return s;
 }
 

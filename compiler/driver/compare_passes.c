@@ -55,8 +55,7 @@ static void compare(passes *x, const char *step) {
 static wk_status after_step(void *ctx, const wk_step_record *step, const wk_module *m,
                             const wk_program *p) {
   passes *x = ctx;
-  bool is_pass = wk_pass_find(step->name) != NULL;
-  if (is_pass && step->changes == 0) return NULL;
+  if (step->is_pass && step->changes == 0) return NULL;
   wk_progress("%s", step->name);
   wk_status s = p ? eval_program(x, p) : wk_eval_graph(m->main, x->job->in, x->got, NULL, NULL);
   if (!s) compare(x, step->name);
@@ -69,9 +68,8 @@ static wk_status after_step(void *ctx, const wk_step_record *step, const wk_modu
 static wk_status run_target(passes *x) {
   const wk_run_opts *ro = &x->o->run;
   wk_runner *r;
-  wk_runner_options o = {.target = (wk_run_target)ro->target, .cpu = ro->cpu,
-                         .threads = ro->threads, .model_name = "compare"};
-  wk_progress("%s", wk_target_choices[ro->target]);
+  wk_runner_options o = {.target = ro->target, .threads = ro->threads, .model_name = "compare"};
+  wk_progress("%s", ro->target.target ? ro->target.target : wk_target_host()->name);
   WK_TRY(wk_runner_of_module(wk_module_clone(wk_runner_module(x->job->runner)), &o, &r));
   wk_status s = wk_runner_run(r, x->job->in, x->got);
   if (!s) compare(x, "code generation");
@@ -80,17 +78,26 @@ static wk_status run_target(passes *x) {
   return s ? s : x->guilty ? wk_error(WK_FAILED, "%s", "") : NULL;
 }
 
-static wk_status run_all(passes *x) {
+/* Until the code generation: all of it is the host's, so the evaluator has whole programs. */
+static wk_status run_steps(passes *x, const wk_targets *t) {
   wk_pipeline_report report;
-  wk_program *p = NULL;
-  wk_pipeline_options po = {.portable = true, .hook = after_step, .ctx = x};
-  WK_TRY(wk_target_find(wk_target_choices[x->o->run.target], &po.target));
-  WK_TRY(wk_runner_run(x->job->runner, x->job->in, x->want));
+  wk_parts *parts = NULL;
+  wk_targets host = {t->list + t->n - 1, 1};
+  wk_pipeline_options po = {.targets = &host, .portable = true, .hook = after_step, .ctx = x};
   wk_module *m = wk_module_clone(wk_runner_module(x->job->runner));
-  wk_status s = wk_pipeline_run(m, &po, &report, &p);
+  wk_status s = wk_pipeline_run(m, &po, &report, &parts);
   wk_pipeline_report_free(&report);
-  wk_program_free(p);
+  wk_parts_free(parts);
   wk_module_free(m);
+  return s;
+}
+
+static wk_status run_all(passes *x) {
+  wk_targets t;
+  WK_TRY(wk_runner_run(x->job->runner, x->job->in, x->want));
+  wk_status s = wk_targets_open(&x->o->run.target, &t);
+  if (!s) s = run_steps(x, &t);
+  wk_targets_close(&t);
   if (!s) s = run_target(x);
   wk_progress_end();
   if (!s) printf("the result is the same after all %zu steps\n", x->steps);

@@ -6,6 +6,7 @@
 #ifndef WICK_DRIVER_COMPILE_H
 #define WICK_DRIVER_COMPILE_H
 
+#include "compiler/driver/emit.h"
 #include "compiler/driver/model.h"
 
 /* One instruction, as it was before the target's own preparation. */
@@ -20,19 +21,17 @@ typedef struct {
   wk_binding_set binding;
   wk_arena *arena;
   wk_module *module;
-  wk_program *program; /* NULL: stopped before */
+  wk_parts *parts; /* NULL: stopped before; their programs may be */
   wk_pipeline_report report;
   double import_seconds;
   int64_t nodes_after; /* of the graph passes */
-  wk_integer_row *integer; /* per operator of a quantised model, as imported */
-  size_t n_integer;
   WK_VEC(wk_inst_record) insts;
 } wk_compiled;
 
 typedef struct {
   const char *model, *name;   /* file, and the name made of it */
-  const char *emit, *target, *command;
-  const char *machine;        /* what --cpu stands for */
+  const char *emit, *command;
+  const char *target;         /* "accel:base,cpu:avx2" */
   const char *output;         /* NULL: standard output */
   wk_emit_files files;        /* what it consists of */
   uint64_t input_hash;
@@ -43,12 +42,16 @@ typedef struct {
   size_t n;
 } wk_compilation;
 
+/* The only program, or NULL when there are several parts, or none yet. */
+const wk_program *wk_compiled_program(const wk_compiled *part);
 /* One line: the operator and its operands. */
 void wk_inst_text(wk_str *b, const wk_program *p, const wk_inst *i);
 
 void wk_compile_summary(FILE *f, const wk_compilation *c);
 /* --print-integer: every operator of quantised models, integer or not and why. */
 void wk_compile_integers(FILE *f, const wk_compilation *c);
+/* --print-parts: which target computes what, and why not another one. */
+void wk_compile_parts(FILE *f, const wk_compilation *c);
 void wk_compile_times(FILE *f, const wk_compilation *c);
 void wk_compile_json(wk_out *out, const wk_compilation *c);
 /* How long it gets at most, asked before the output is written. */

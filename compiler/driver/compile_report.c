@@ -64,14 +64,39 @@ static void add_fired(wk_table *t, const wk_pipeline_report *r) {
 
 static size_t count_integer(const wk_compiled *part) {
   size_t n = 0;
-  for (size_t i = 0; i < part->n_integer; i++) n += part->integer[i].is_integer;
+  for (size_t i = 0; i < part->report.n_integer; i++) n += part->report.integer[i].is_integer;
   return n;
+}
+
+const wk_program *wk_compiled_program(const wk_compiled *part) {
+  return part->parts && part->parts->parts.n == 1 ? part->parts->parts.data[0].program : NULL;
+}
+
+/* Parts, operators and multiply-accumulates of each target. */
+static void add_parts(wk_table *t, const wk_compiled *part) {
+  const wk_parts *p = part->parts;
+  if (!p || p->parts.n < 2) return;
+  for (uint32_t k = 0; k < p->targets->n; k++) {
+    int64_t parts = 0, nodes = 0, macs = 0;
+    for (size_t i = 0; i < p->parts.n; i++) {
+      const wk_part *x = &p->parts.data[i];
+      if (x->target != k) continue;
+      parts++;
+      nodes += x->nodes;
+      macs += x->macs;
+    }
+    wk_table_row(t, "on %s\t%lld part%s, %lld operators, %s multiply-accumulates",
+                 p->targets->list[k]->target->name, (long long)parts, parts == 1 ? "" : "s",
+                 (long long)nodes, wk_text_count(macs).s);
+  }
+  wk_table_row(t, "edges\t%s between parts%s", wk_bytes_text((uint64_t)p->edge_bytes).s,
+               p->reasons.n ? " (--print-parts says why)" : "");
 }
 
 static void add_part(wk_table *t, const wk_compilation *c, const wk_compiled *part) {
   const wk_pipeline_report *r = &part->report;
   if (c->n > 1) wk_table_row(t, "binding\t%s", part->binding.name);
-  if (part->program)
+  if (part->parts && part->parts->parts.data[0].program)
     wk_table_row(t, "operators\t%lld in the model, %lld after graph passes, %lld %s",
                  (long long)r->nodes, (long long)part->nodes_after, (long long)r->instructions,
                  r->instructions == 1 ? "instruction" : "instructions");
@@ -79,13 +104,14 @@ static void add_part(wk_table *t, const wk_compilation *c, const wk_compiled *pa
     wk_table_row(t, "operators\t%lld in the model, %lld now", (long long)r->nodes,
                  (long long)wk_module_nodes(part->module));
   size_t whole = count_integer(part);
-  if (part->n_integer)
+  if (part->report.n_integer)
     wk_table_row(t, "quantised\t%zu operators in integers, %zu in float%s", whole,
-                 part->n_integer - whole,
-                 whole < part->n_integer ? " (--print-integer says why)" : "");
+                 part->report.n_integer - whole,
+                 whole < part->report.n_integer ? " (--print-integer says why)" : "");
   wk_table_row(t, "multiply-accumulates\t%s", wk_text_count(r->macs).s);
   wk_table_row(t, "weights\t%s", wk_bytes_text((uint64_t)r->weights).s);
-  if (part->program) add_memory(t, c, part->program);
+  add_parts(t, part);
+  if (wk_compiled_program(part)) add_memory(t, c, wk_compiled_program(part));
   add_fired(t, r);
 }
 
@@ -93,7 +119,7 @@ void wk_compile_summary(FILE *f, const wk_compilation *c) {
   wk_table t = {0};
   double import = 0, passes = 0;
   wk_table_row(&t, "model\t%s", c->name);
-  wk_table_row(&t, "target\t%s, %s", c->target, c->machine);
+  wk_table_row(&t, "target\t%s", c->target);
   for (size_t i = 0; i < c->n; i++) {
     add_part(&t, c, &c->parts[i]);
     import += c->parts[i].import_seconds;
@@ -117,8 +143,8 @@ void wk_compile_integers(FILE *f, const wk_compilation *c) {
   wk_table t = {0};
   wk_table_row(&t, "OPERATOR\tARITHMETIC\tNODE\tREASON");
   for (size_t i = 0; i < c->n; i++)
-    for (size_t k = 0; k < c->parts[i].n_integer; k++) {
-      const wk_integer_row *r = &c->parts[i].integer[k];
+    for (size_t k = 0; k < c->parts[i].report.n_integer; k++) {
+      const wk_integer_row *r = &c->parts[i].report.integer[k];
       wk_table_row(&t, "%s\t%s\t%s\t%s", r->op, r->is_integer ? "integer" : "float", r->node,
                    r->reason ? r->reason : "");
     }
@@ -178,10 +204,21 @@ static void put_text(json_t *o, const char *key, const char *v) {
   json_object_set_new(o, key, json_text(v));
 }
 
+void wk_compile_parts(FILE *f, const wk_compilation *c) {
+  for (size_t i = 0; i < c->n; i++) {
+    wk_str b = {0};
+    if (!c->parts[i].parts) continue;
+    if (c->n > 1) fprintf(f, "binding %s\n", c->parts[i].binding.name);
+    wk_parts_print(&b, c->parts[i].parts);
+    fputs(b.s, f);
+    wk_str_free(&b);
+  }
+}
+
 static json_t *json_integers(const wk_compiled *part) {
   json_t *list = json_array();
-  for (size_t i = 0; i < part->n_integer; i++) {
-    const wk_integer_row *r = &part->integer[i];
+  for (size_t i = 0; i < part->report.n_integer; i++) {
+    const wk_integer_row *r = &part->report.integer[i];
     json_t *o = json_object();
     put_text(o, "node", r->node);
     put_text(o, "operator", r->op);
@@ -204,7 +241,7 @@ static json_t *json_steps(const wk_pipeline_report *r) {
   return list;
 }
 
-static json_t *json_bindings(const wk_program_io *b, size_t n) {
+static json_t *json_tensors(const wk_part_tensor *b, size_t n) {
   json_t *list = json_array();
   for (size_t i = 0; i < n; i++) {
     json_t *o = json_object(), *dims = json_array();
@@ -218,8 +255,37 @@ static json_t *json_bindings(const wk_program_io *b, size_t n) {
   return list;
 }
 
+static json_t *json_parts(const wk_parts *p) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < p->parts.n; i++) {
+    const wk_part *x = &p->parts.data[i];
+    json_t *o = json_object();
+    put_text(o, "name", x->name);
+    put_text(o, "target", x->instance->target->name);
+    put(o, "operators", x->nodes);
+    put(o, "macs", x->macs);
+    put(o, "bytes_in_and_out", x->edge_bytes);
+    json_array_append_new(list, o);
+  }
+  return list;
+}
+
+static json_t *json_reasons(const wk_parts *p) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < p->reasons.n; i++) {
+    const wk_part_reason *x = &p->reasons.data[i];
+    json_t *o = json_object();
+    put_text(o, "node", x->node);
+    put_text(o, "operator", x->op);
+    put_text(o, "not_on", p->targets->list[x->refused]->target->name);
+    put_text(o, "reason", x->reason);
+    json_array_append_new(list, o);
+  }
+  return list;
+}
+
 static json_t *json_memory(const wk_compilation *c, const wk_compiled *part) {
-  const wk_program *p = part->program;
+  const wk_program *p = wk_compiled_program(part);
   json_t *o = json_object();
   put(o, "activation_peak", p->region_size[WK_REGION_ACT]);
   put(o, "activation_lower_bound", p->act_bound);
@@ -260,14 +326,16 @@ static json_t *json_part(const wk_compilation *c, const wk_compiled *part) {
   put(o, "weight_bytes", part->report.weights);
   put_real(o, "import_seconds", part->import_seconds);
   put_real(o, "pipeline_seconds", part->report.seconds);
-  if (part->n_integer) json_object_set_new(o, "quantised_operators", json_integers(part));
+  if (part->report.n_integer) json_object_set_new(o, "quantised_operators", json_integers(part));
   json_object_set_new(o, "steps", json_steps(&part->report));
-  if (!part->program) return o;
-  json_object_set_new(o, "inputs",
-                      json_bindings(part->program->inputs.data, part->program->inputs.n));
-  json_object_set_new(o, "outputs",
-                      json_bindings(part->program->outputs.data, part->program->outputs.n));
-  json_object_set_new(o, "memory", json_memory(c, part));
+  const wk_parts *p = part->parts;
+  if (!p || !p->parts.data[0].program) return o;
+  json_object_set_new(o, "inputs", json_tensors(p->tensors.data, p->n_in));
+  json_object_set_new(o, "outputs", json_tensors(p->tensors.data + p->n_in, p->n_out));
+  json_object_set_new(o, "parts", json_parts(p));
+  json_object_set_new(o, "fallbacks", json_reasons(p));
+  put(o, "edge_bytes", p->edge_bytes);
+  if (wk_compiled_program(part)) json_object_set_new(o, "memory", json_memory(c, part));
   json_object_set_new(o, "instruction_list", json_insts(part));
   return o;
 }
@@ -286,7 +354,6 @@ static json_t *json_compilation(const wk_compilation *c) {
   put(o, "model_bytes", c->input_bytes);
   put_text(o, "model_hash", hash);
   put_text(o, "target", c->target);
-  put_text(o, "cpu", c->machine);
   put_text(o, "options", c->command);
   put_text(o, "emit", c->emit);
   put_text(o, "output", c->output);

@@ -2,6 +2,7 @@
 #include "compiler/driver/model.h"
 
 #include "compiler/driver/runner.h"
+#include "compiler/integer/integer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -238,7 +239,6 @@ wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_a
   wk_status s = wk_import_onnx(path, &o, &report, out);
   if (!s) wk_model_notes(notes, path, &o, &report, *out);
   wk_import_report_free(&report);
-  if (!s) s = wk_model_convert(out);
   return wk_status_place(s, path);
 }
 

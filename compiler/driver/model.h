@@ -4,6 +4,7 @@
 #define WICK_DRIVER_MODEL_H
 
 #include "compiler/driver/pipeline.h"
+#include "compiler/driver/targets.h"
 #include "compiler/onnx/onnx.h"
 #include "compiler/support/options.h"
 
@@ -46,7 +47,7 @@ wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, s
 #define WK_MAX_BINDINGS 64
 
 /* Imports; what an unsupported model has is listed in the status' notes: every node, or only every
- * operator. notes: as wk_model_notes. */
+ * operator. notes: as wk_model_notes. Quantised models keep their real operators. */
 wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all, wk_str *notes,
                           wk_module **out) WK_MUST_CHECK;
 

@@ -1,210 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The whole compiler on one screen: every step by name, in order. */
+ * The rows of pipeline.def one after the other; what each of them does is here or in the library
+ * that it calls. */
 #include "compiler/driver/pipeline.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "compiler/driver/targets.h"
+#include "compiler/driver/text.h"
 
 typedef struct {
   const wk_pipeline_options *o;
   wk_pipeline_report *report;
   wk_module *m;
-  wk_program *p;
-  double started;
+  wk_parts *parts;
   bool stopped;
 } pipeline;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static wk_status done(pipeline *l, const char *name, int64_t changes, double seconds) {
-  wk_step_record r = {.name = name, .changes = changes, .seconds = seconds};
-  wk_vec_push(&l->report->steps, r);
-  if (l->o->hook) WK_TRY(l->o->hook(l->o->ctx, &r, l->p ? NULL : l->m, l->p));
-  l->stopped = l->o->stop_after && !strcmp(l->o->stop_after, name);
+static wk_status done(pipeline *l, const wk_step_record *r, const wk_module *m,
+                      const wk_program *p) {
+  wk_vec_push(&l->report->steps, *r);
+  if (l->o->hook) WK_TRY(l->o->hook(l->o->ctx, r, m, p));
+  l->stopped = l->stopped || (l->o->stop_after && !strcmp(l->o->stop_after, r->name));
   return NULL;
 }
 
+/* ---- passes on graphs ------------------------------------------------------------------------ */
+
+typedef struct {
+  pipeline *l;
+  const wk_part *part; /* NULL: the whole module */
+  wk_step_kind kind;
+} pass_run;
+
 static wk_status after_pass(void *ctx, const wk_pass *pass, const wk_module *m, int64_t changes,
                             double seconds) {
-  pipeline *l = ctx;
-  (void)m;
-  WK_TRY(done(l, pass->name, changes, seconds));
-  return l->stopped ? wk_error(WK_OK, "stopped") : NULL;
+  pass_run *x = ctx;
+  wk_step_record r = {.name = pass->name, .kind = x->kind, .is_pass = true, .changes = changes,
+                      .part = x->part ? x->part->name : NULL, .seconds = seconds};
+  WK_TRY(done(x->l, &r, m, NULL));
+  return x->l->stopped ? wk_error(WK_OK, "stopped") : NULL;
 }
 
-static wk_status graph_passes(pipeline *l, wk_stage stage) {
-  wk_status s = wk_passes_run(l->m, stage, l->o->target, after_pass, l);
-  if (s && l->stopped) {
+static wk_status run_passes(wk_module *m, wk_stage stage, const wk_targets *fusing, pass_run *x) {
+  wk_status s = wk_passes_run(m, stage, fusing, after_pass, x);
+  if (s && s->code == WK_OK) {
     wk_status_free(s);
     s = NULL;
   }
   return s;
 }
 
-static wk_status lower(pipeline *l, int64_t *changes) {
-  (void)changes;
-  return wk_lower_nodes(l->m, l->o->target);
+static wk_status graph_passes(pipeline *l, wk_stage stage) {
+  pass_run x = {l, NULL, stage == WK_STAGE_GRAPH ? WK_ON_GRAPHS : WK_ON_PRIMITIVES};
+  return run_passes(l->m, stage, l->o->targets, &x);
 }
 
-static wk_status layout(pipeline *l, int64_t *changes) {
-  WK_TRY(wk_layout_assign(l->m, l->o->target));
-  for (size_t k = 0; k < l->m->graphs.n; k++)
-    for (size_t v = 0; v < l->m->graphs.data[k]->values.n; v++)
-      *changes += l->m->graphs.data[k]->values.data[v].has_order;
-  return NULL;
-}
-
-static wk_status order(pipeline *l, int64_t *changes) {
-  (void)changes;
-  return wk_order_nodes(l->m, &l->report->peak_in_model_order, &l->report->peak_ordered);
-}
-
-static wk_status generate(pipeline *l, int64_t *changes) {
-  (void)changes;
-  return wk_generate(l->m, &l->p);
-}
-
-/* Everything that the target has no code for, in one report. */
-static wk_status check_supported(const wk_target *t, const wk_program *p) {
-  wk_arena *scratch = wk_arena_new();
-  wk_inst_pos *all;
-  size_t n = wk_program_flatten(p, scratch, &all);
-  wk_status s = NULL;
-  for (size_t i = 0; i < n; i++) {
-    const char *reason = NULL;
-    const wk_inst *x = all[i].inst;
-    if (t->supports(t, p, x, &reason)) continue;
-    if (!s)
-      s = wk_error_at(WK_UNSUPPORTED, x->name, "target %s: %s: %s", t->name,
-                      wk_op_get(x->op)->name, reason);
-    else s = wk_status_item(s, "%s: %s: %s", x->name, wk_op_get(x->op)->name, reason);
-  }
-  wk_arena_free(scratch);
-  return s;
-}
-
-static wk_status prepare_program(const wk_target *t, wk_program *p, const wk_emit_options *emit) {
-  if (t && t->supports) WK_TRY(check_supported(t, p));
-  if (t && t->prepare) WK_TRY(t->prepare(t, p, emit));
-  return wk_program_verify(p);
-}
-
-static wk_status place_program(const wk_target *t, wk_program *p) {
-  WK_TRY(wk_place(p, t ? t->act_align : 64));
-  return wk_place_check(p);
-}
-
-wk_status wk_pipeline_finish(wk_program *p, const wk_target *t, const wk_emit_options *emit) {
-  WK_TRY(prepare_program(t, p, emit));
-  return place_program(t, p);
-}
-
-static wk_status prepare(pipeline *l, int64_t *changes) {
-  (void)changes;
-  return prepare_program(l->o->target, l->p, l->o->emit);
-}
-
-static wk_status place(pipeline *l, int64_t *changes) {
-  (void)changes;
-  return place_program(l->o->target, l->p);
-}
-
-static wk_status step(pipeline *l, const char *name, wk_status (*run)(pipeline *, int64_t *)) {
-  int64_t changes = 0;
-  double t = now();
-  if (l->stopped) return NULL;
-  WK_TRY(run(l, &changes));
-  return done(l, name, changes, now() - t);
-}
-
-static wk_status inst_passes(pipeline *l) {
-  for (size_t i = 0; i < wk_inst_passes_count && !l->stopped; i++) {
-    int64_t changes = 0;
-    double t = now();
-    wk_arena *scratch = wk_arena_new();
-    wk_status s = wk_inst_passes[i].run(l->p, scratch, &changes);
-    wk_arena_free(scratch);
-    if (!s) s = wk_program_verify(l->p);
-    if (s) return wk_status_note(s, "in instruction pass %s", wk_inst_passes[i].name);
-    WK_TRY(done(l, wk_inst_passes[i].name, changes, now() - t));
+/* A part that is the whole module has been through them. */
+static wk_status part_passes(pipeline *l) {
+  for (size_t i = 0; i < l->parts->parts.n && !l->stopped; i++) {
+    const wk_part *part = &l->parts->parts.data[i];
+    wk_instance *const own[] = {l->o->targets->list[part->target]};
+    pass_run x = {l, part, WK_ON_PARTS};
+    if (part->owns_module)
+      WK_TRY(run_passes(part->module, WK_STAGE_PRIMITIVE, &(wk_targets){own, 1}, &x));
   }
   return NULL;
 }
 
-static wk_status compile(pipeline *l) {
-  WK_TRY(wk_module_verify(l->m));
-  WK_TRY(graph_passes(l, WK_STAGE_GRAPH));
-  if (l->o->graph_only) return NULL;
-  WK_TRY(step(l, "lower", lower));
-  if (!l->stopped) WK_TRY(graph_passes(l, WK_STAGE_PRIMITIVE));
-  WK_TRY(step(l, "layout", layout));
-  WK_TRY(step(l, "order", order));
-  WK_TRY(step(l, "generate", generate));
-  if (!l->stopped) WK_TRY(inst_passes(l));
-  if (!l->o->portable) WK_TRY(step(l, "prepare", prepare));
-  return step(l, "place", place);
-}
-
-typedef struct {
-  wk_pipeline_step *data;
-  size_t n, max;
-} step_list;
-
-static void add_step(step_list *l, const char *name, const char *on, const char *doc) {
-  if (l->n < l->max) l->data[l->n++] = (wk_pipeline_step){name, on, doc};
-}
-
-/* Passes that run on graphs, or those that run on primitives alone. */
-static void add_passes(step_list *l, bool graphs) {
-  for (size_t i = 0; i < wk_passes_count; i++) {
-    const wk_pass *p = &wk_passes[i];
-    bool on_graphs = p->stages & WK_STAGE_GRAPH, on_primitives = p->stages & WK_STAGE_PRIMITIVE;
-    const char *on = !on_graphs      ? "primitives"
-                     : on_primitives ? "graphs, primitives"
-                                     : "graphs";
-    if (on_graphs == graphs) add_step(l, p->name, on, p->doc);
-  }
-}
-
-size_t wk_pipeline_steps(wk_pipeline_step *steps, size_t max) {
-  step_list l = {.data = steps, .max = max};
-  add_passes(&l, true);
-  add_step(&l, "lower", "graphs", "every operator becomes primitives and views");
-  add_passes(&l, false);
-  add_step(&l, "layout", "primitives", "memory order of every value: channels last");
-  add_step(&l, "order", "primitives", "an order of nodes with a small peak of live bytes");
-  add_step(&l, "generate", "primitives", "values get storage, movement becomes strides");
-  for (size_t i = 0; i < wk_inst_passes_count; i++)
-    add_step(&l, wk_inst_passes[i].name, "programs", wk_inst_passes[i].doc);
-  add_step(&l, "prepare", "programs", "the target's own: weights packed, scratch buffers");
-  add_step(&l, "place", "programs", "offsets for all buffers");
-  return l.n;
-}
-
-wk_status wk_pipeline_check_step(const char *option, const char *name) {
-  wk_pipeline_step steps[WK_PIPELINE_MAX_STEPS];
-  const char *names[WK_PIPELINE_MAX_STEPS];
-  size_t n = wk_pipeline_steps(steps, WK_COUNTOF(steps));
-  for (size_t i = 0; i < n; i++) {
-    if (!strcmp(steps[i].name, name)) return NULL;
-    names[i] = steps[i].name;
-  }
-  const char *near = wk_nearest(name, names, n);
-  if (near)
-    return wk_error(WK_USAGE, "%s: no pass '%s'; did you mean '%s'?", option, name, near);
-  return wk_error(WK_USAGE, "%s: no pass '%s'; 'wick ops --passes' lists them", option, name);
-}
-
-int64_t wk_module_nodes(const wk_module *m) {
-  int64_t n = 0;
-  for (size_t k = 0; k < m->graphs.n; k++) n += (int64_t)m->graphs.data[k]->nodes.n;
-  return n;
-}
+/* ---- steps on the module --------------------------------------------------------------------- */
 
 static void count_module(const wk_module *m, wk_pipeline_report *r) {
   wk_map *seen = wk_map_new();
@@ -227,21 +91,313 @@ static void count_module(const wk_module *m, wk_pipeline_report *r) {
   wk_arena_free(scratch);
 }
 
-void wk_pipeline_report_free(wk_pipeline_report *r) { wk_vec_free(&r->steps); }
+static wk_status step_integer(pipeline *l, wk_part *part, int64_t *changes) {
+  (void)part;
+  WK_TRY(wk_integer_convert(l->m, changes));
+  WK_TRY(wk_module_verify(l->m));
+  count_module(l->m, l->report);
+  l->report->n_integer = wk_integer_rows(l->m, l->report->arena, &l->report->integer);
+  return NULL;
+}
+
+static bool any_claims(void *ctx, const wk_graph *g, const wk_node *n) {
+  const wk_targets *t = ctx;
+  for (size_t i = 0; i < t->n; i++)
+    if (t->list[i]->target->claims && t->list[i]->target->claims(t->list[i], g, n)) return true;
+  return false;
+}
+
+static wk_status step_lower(pipeline *l, wk_part *part, int64_t *changes) {
+  (void)part;
+  (void)changes;
+  return wk_lower_nodes(l->m, any_claims, (void *)(uintptr_t)l->o->targets);
+}
+
+static wk_status step_partition(pipeline *l, wk_part *part, int64_t *changes) {
+  (void)part;
+  WK_TRY(wk_partition(l->m, l->o->targets, &l->parts));
+  *changes = (int64_t)l->parts->parts.n - 1;
+  return NULL;
+}
+
+/* ---- steps on each part ---------------------------------------------------------------------- */
+
+static wk_status step_expand(pipeline *l, wk_part *part, int64_t *changes) {
+  wk_instance *const own[] = {l->o->targets->list[part->target]};
+  wk_targets t = {own, 1};
+  (void)changes;
+  return part->owns_module ? wk_lower_nodes(part->module, any_claims, &t) : NULL;
+}
+
+static wk_wish wish_of(const wk_part *part) {
+  return part->instance->target->wish(part->instance, part->module->main);
+}
+
+static wk_status step_layout(pipeline *l, wk_part *part, int64_t *changes) {
+  const wk_module *m = part->module;
+  (void)l;
+  WK_TRY(wk_layout_assign(part->module, wish_of(part).channels_last));
+  for (size_t k = 0; k < m->graphs.n; k++)
+    for (size_t v = 0; v < m->graphs.data[k]->values.n; v++)
+      *changes += m->graphs.data[k]->values.data[v].has_order;
+  return NULL;
+}
+
+static wk_status step_order(pipeline *l, wk_part *part, int64_t *changes) {
+  int64_t before, after;
+  (void)changes;
+  WK_TRY(wk_order_nodes(part->module, &before, &after));
+  if (before > l->report->peak_in_model_order) l->report->peak_in_model_order = before;
+  if (after > l->report->peak_ordered) l->report->peak_ordered = after;
+  return NULL;
+}
+
+static wk_status step_generate(pipeline *l, wk_part *part, int64_t *changes) {
+  (void)l;
+  (void)changes;
+  return wk_generate(part->module, &part->program);
+}
+
+static wk_status place(wk_program *p, int64_t align) {
+  WK_TRY(wk_place(p, align));
+  return wk_place_check(p);
+}
+
+static wk_status step_place(pipeline *l, wk_part *part, int64_t *changes) {
+  (void)changes;
+  if (l->o->unplaced || part->instance->target->places_itself) return NULL;
+  return place(part->program, wish_of(part).align);
+}
+
+/* ---- passes on the program of each part ------------------------------------------------------ */
+
+/* next: the target's pass that follows. */
+static bool ends_portable(const wk_target_pass *next) {
+  return !next || !next->name || !next->is_portable;
+}
+
+static wk_status ran_on_program(pipeline *l, const wk_part *part, const char *name, int64_t changes,
+                                double started, bool is_portable_end) {
+  wk_step_record r = {.name = name, .kind = WK_ON_PROGRAMS, .is_pass = true, .changes = changes,
+                      .is_portable_end = is_portable_end,
+                      .part = part->owns_module ? part->name : NULL,
+                      .seconds = wk_clock() - started};
+  wk_status s = wk_program_verify(part->program);
+  return s ? wk_status_note(s, "after %s", name) : done(l, &r, NULL, part->program);
+}
+
+static wk_status inst_passes(pipeline *l) {
+  for (size_t k = 0; k < wk_inst_passes_count && !l->stopped; k++)
+    for (size_t i = 0; i < l->parts->parts.n; i++) {
+      const wk_inst_pass *pass = &wk_inst_passes[k];
+      const wk_part *part = &l->parts->parts.data[i];
+      int64_t changes = 0;
+      double started = wk_clock();
+      wk_arena *scratch = wk_arena_new();
+      wk_status s = pass->run(part->program, scratch, &changes);
+      wk_arena_free(scratch);
+      if (s) return wk_status_note(s, "in instruction pass %s", pass->name);
+      WK_TRY(ran_on_program(l, part, pass->name, changes, started,
+                            k + 1 == wk_inst_passes_count &&
+                                ends_portable(part->instance->target->passes)));
+    }
+  return NULL;
+}
+
+static wk_status run_target_pass(const wk_instance *t, const wk_target_pass *pass, wk_program *p,
+                                 int64_t *changes) {
+  wk_arena *scratch = wk_arena_new();
+  wk_status s = pass->run(t, p, scratch, changes);
+  wk_arena_free(scratch);
+  return s ? wk_status_note(s, "in pass %s of target %s", pass->name, t->target->name) : NULL;
+}
+
+static wk_status target_passes(pipeline *l) {
+  for (size_t i = 0; i < l->parts->parts.n; i++) {
+    const wk_part *part = &l->parts->parts.data[i];
+    const wk_target_pass *pass = part->instance->target->passes;
+    for (; pass && pass->name && !l->stopped; pass++) {
+      int64_t changes = 0;
+      double started = wk_clock();
+      if (l->o->portable && !pass->is_portable) continue;
+      WK_TRY(run_target_pass(part->instance, pass, part->program, &changes));
+      WK_TRY(ran_on_program(l, part, pass->name, changes, started,
+                            pass->is_portable && ends_portable(pass + 1)));
+    }
+  }
+  return NULL;
+}
+
+wk_status wk_pipeline_finish(wk_program *p, const wk_instance *t) {
+  const wk_target_pass *pass = t->target->passes;
+  for (; pass && pass->name; pass++) {
+    int64_t changes = 0;
+    if (!pass->is_portable) WK_TRY(run_target_pass(t, pass, p, &changes));
+  }
+  WK_TRY(wk_program_verify(p));
+  return t->target->places_itself ? NULL : place(p, t->target->wish(t, NULL).align);
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+typedef wk_status (*step_fn)(pipeline *l, wk_part *part, int64_t *changes);
+typedef enum { STEP_ALONE, STEP_PASSES, STEP_PART_PASSES, STEP_INST, STEP_TARGET } row_kind;
+
+#define step_emit NULL /* of all bindings together: the commands call it */
+
+static const struct {
+  row_kind is;
+  wk_step_kind kind;
+  wk_stage stage;
+  const char *name, *doc;
+  step_fn run;
+} rows[] = {
+#define STEP(fn, kind_, doc_) \
+  {.is = STEP_ALONE, .kind = WK_ON_##kind_, .name = #fn, .doc = doc_, .run = step_##fn},
+#define PASSES(stage_) {.is = STEP_PASSES, .stage = WK_STAGE_##stage_},
+#define PART_PASSES {.is = STEP_PART_PASSES},
+#define INST_PASSES {.is = STEP_INST},
+#define TARGET_PASSES {.is = STEP_TARGET},
+#include "compiler/driver/pipeline.def"
+#undef STEP
+#undef PASSES
+#undef PART_PASSES
+#undef INST_PASSES
+#undef TARGET_PASSES
+};
+
+static wk_status run_step(pipeline *l, size_t row, wk_part *part) {
+  double started = wk_clock();
+  wk_step_record r = {.name = rows[row].name, .kind = rows[row].kind,
+                      .part = part && part->owns_module ? part->name : NULL};
+  WK_TRY(rows[row].run(l, part, &r.changes));
+  r.seconds = wk_clock() - started;
+  const wk_program *p = part ? part->program : NULL;
+  return done(l, &r, p ? NULL : part ? part->module : l->m, p);
+}
+
+static wk_status run_row(pipeline *l, size_t row) {
+  switch (rows[row].is) {
+    case STEP_PASSES: return graph_passes(l, rows[row].stage);
+    case STEP_PART_PASSES: return part_passes(l);
+    case STEP_INST: return inst_passes(l);
+    case STEP_TARGET: return target_passes(l);
+    default: break;
+  }
+  if (!rows[row].run) return NULL;
+  if (!l->parts) return run_step(l, row, NULL);
+  for (size_t i = 0; i < l->parts->parts.n; i++)
+    WK_TRY(run_step(l, row, &l->parts->parts.data[i]));
+  return NULL;
+}
+
+static wk_status compile(pipeline *l) {
+  WK_TRY(wk_module_verify(l->m));
+  for (size_t i = 0; i < WK_COUNTOF(rows) && !l->stopped; i++) {
+    if (l->o->graph_only && rows[i].kind > WK_ON_GRAPHS) return NULL;
+    WK_TRY(run_row(l, i));
+  }
+  return NULL;
+}
 
 wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipeline_report *report,
-                          wk_program **out) {
-  pipeline l = {.o = o, .report = report, .m = m, .started = now()};
-  *report = (wk_pipeline_report){0};
+                          wk_parts **out) {
+  pipeline l = {.o = o, .report = report, .m = m};
+  double started = wk_clock();
+  *report = (wk_pipeline_report){.arena = wk_arena_new()};
   *out = NULL;
-  count_module(m, report);
   wk_status s = compile(&l);
-  report->seconds = now() - l.started;
+  report->seconds = wk_clock() - started;
   if (s) {
-    wk_program_free(l.p);
+    wk_parts_free(l.parts);
     return s;
   }
-  if (l.p) report->instructions = (int64_t)l.p->body.insts.n;
-  *out = l.p;
+  for (size_t i = 0; l.parts && i < l.parts->parts.n; i++)
+    if (l.parts->parts.data[i].program)
+      report->instructions += (int64_t)l.parts->parts.data[i].program->body.insts.n;
+  *out = l.parts;
   return NULL;
+}
+
+void wk_pipeline_report_free(wk_pipeline_report *r) {
+  wk_vec_free(&r->steps);
+  wk_arena_free(r->arena);
+  r->arena = NULL;
+}
+
+int64_t wk_module_nodes(const wk_module *m) {
+  int64_t n = 0;
+  for (size_t k = 0; k < m->graphs.n; k++) n += (int64_t)m->graphs.data[k]->nodes.n;
+  return n;
+}
+
+/* ---- names of steps -------------------------------------------------------------------------- */
+
+typedef struct {
+  wk_pipeline_step *data;
+  size_t n, max;
+} step_list;
+
+static void add_step(step_list *l, const char *name, wk_step_kind kind, const char *on,
+                     const char *doc) {
+  if (l->n < l->max) l->data[l->n++] = (wk_pipeline_step){name, kind, on, doc};
+}
+
+/* A pass of both stages is listed with the first. */
+static void add_passes(step_list *l, wk_stage stage) {
+  for (size_t i = 0; i < wk_passes_count; i++) {
+    const wk_pass *p = &wk_passes[i];
+    bool on_graphs = p->stages & WK_STAGE_GRAPH, on_primitives = p->stages & WK_STAGE_PRIMITIVE;
+    const char *on = !on_graphs      ? "primitives"
+                     : on_primitives ? "graphs, primitives"
+                                     : "graphs";
+    if (on_graphs == (stage == WK_STAGE_GRAPH))
+      add_step(l, p->name, on_graphs ? WK_ON_GRAPHS : WK_ON_PRIMITIVES, on, p->doc);
+  }
+}
+
+static const char *const target_on[] = {
+#define TARGET(name) "programs (" #name ")",
+#include "compiler/driver/targets.def"
+#undef TARGET
+};
+
+static void add_target_passes(step_list *l) {
+  const wk_target *t;
+  for (size_t i = 0; i < WK_COUNTOF(target_on) && (t = wk_target_at(i)); i++)
+    for (const wk_target_pass *p = t->passes; p && p->name; p++)
+      add_step(l, p->name, WK_ON_PROGRAMS, target_on[i], p->doc);
+}
+
+size_t wk_pipeline_steps(wk_pipeline_step *steps, size_t max) {
+  static const char *const on[] = {"graphs", "primitives", "parts", "programs", "everything"};
+  step_list l = {.data = steps, .max = max};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) switch (rows[i].is) {
+      case STEP_PASSES: add_passes(&l, rows[i].stage); break;
+      case STEP_PART_PASSES: break;
+      case STEP_INST:
+        for (size_t k = 0; k < wk_inst_passes_count; k++)
+          add_step(&l, wk_inst_passes[k].name, WK_ON_PROGRAMS, on[WK_ON_PROGRAMS],
+                   wk_inst_passes[k].doc);
+        break;
+      case STEP_TARGET: add_target_passes(&l); break;
+      default: add_step(&l, rows[i].name, rows[i].kind, on[rows[i].kind], rows[i].doc);
+    }
+  return l.n;
+}
+
+wk_status wk_pipeline_find_step(const char *option, const char *name, wk_step_kind *kind) {
+  wk_pipeline_step steps[WK_PIPELINE_MAX_STEPS];
+  const char *names[WK_PIPELINE_MAX_STEPS];
+  size_t n = wk_pipeline_steps(steps, WK_COUNTOF(steps));
+  for (size_t i = 0; i < n; i++) {
+    names[i] = steps[i].name;
+    if (strcmp(steps[i].name, name) != 0) continue;
+    if (kind) *kind = steps[i].kind;
+    return NULL;
+  }
+  const char *near = wk_nearest(name, names, n);
+  if (near)
+    return wk_error(WK_USAGE, "%s: no pass '%s'; did you mean '%s'?", option, name, near);
+  return wk_error(WK_USAGE, "%s: no pass '%s'; 'wick ops --passes' lists them", option, name);
 }

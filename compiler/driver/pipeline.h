@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pipeline: the whole compiler from an imported module to a placed program (rank 5). */
+ * pipeline: the whole compiler from an imported module to placed programs (rank 5). */
 #ifndef WICK_DRIVER_PIPELINE_H
 #define WICK_DRIVER_PIPELINE_H
 
+#include "compiler/integer/integer.h"
 #include "compiler/lower/lower.h"
+#include "compiler/part/part.h"
 #include "compiler/passes/passes.h"
 
-/* One step that ran: a graph pass, "lower", "layout", "order", "generate", an instruction pass,
- * "prepare" or "place". */
+/* What a step works on: graphs as imported, graphs of primitives, the graph of each part, the
+ * program of each part, everything at once. Steps of a later kind never come before one of an
+ * earlier kind. */
+typedef enum {
+  WK_ON_GRAPHS, WK_ON_PRIMITIVES, WK_ON_PARTS, WK_ON_PROGRAMS, WK_ON_OUTPUT
+} wk_step_kind;
+
+/* One step that ran. */
 typedef struct {
-  const char *name;
+  const char *name; /* as wk_pipeline_steps lists it */
+  wk_step_kind kind;
+  const char *part; /* name of the part; NULL: all of the module */
+  bool is_pass;     /* rewrites what needs it; the others rewrite everything */
+  bool is_portable_end; /* the last step on this program whose result the evaluator can run */
   int64_t changes;
   double seconds;
 } wk_step_record;
@@ -17,10 +29,13 @@ typedef struct {
 typedef struct {
   WK_VEC(wk_step_record) steps;
   double seconds;
-  int64_t nodes, macs;               /* of the imported graph, bodies included once */
-  int64_t weights;                   /* bytes of distinct constants after import */
-  int64_t instructions;              /* of the program, bodies not counted */
-  int64_t peak_in_model_order, peak_ordered; /* estimates of the ordering step, bytes */
+  int64_t nodes, macs;               /* of the graph in integers, bodies included once */
+  int64_t weights;                   /* bytes of distinct constants then */
+  int64_t instructions;              /* of the programs, bodies not counted */
+  int64_t peak_in_model_order, peak_ordered; /* estimates of the largest part, bytes */
+  wk_arena *arena;
+  wk_integer_row *integer;           /* per operator of a quantised model */
+  size_t n_integer;
 } wk_pipeline_report;
 void wk_pipeline_report_free(wk_pipeline_report *r);
 
@@ -30,31 +45,36 @@ typedef wk_status (*wk_step_hook)(void *ctx, const wk_step_record *step, const w
                                   const wk_program *p);
 
 typedef struct {
-  const wk_target *target;
-  const wk_emit_options *emit;  /* handed to the target's preparation */
+  const wk_targets *targets;
   const char *stop_after;       /* step name, NULL: run to the end */
-  bool portable;                /* leave out the target's preparation: the evaluator can run it */
   bool graph_only;              /* stop before lowering, when the graph passes are through */
+  bool portable;                /* leave out what the evaluator cannot run */
+  bool unplaced;                /* leave out the last step */
   wk_step_hook hook;
   void *ctx;
 } wk_pipeline_options;
 
-/* Rewrites m. *out is NULL when stop_after ended the run before generation. The program uses
- * constant data of m: keep m alive. */
+/* Rewrites m. *out is NULL when the run ended before the partition, and its programs are NULL when
+ * it ended before generation. They use constant data of m: keep m alive. */
 wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipeline_report *report,
-                          wk_program **out) WK_MUST_CHECK;
-/* The last steps alone: support is checked, the target prepares, buffers are placed. */
-wk_status wk_pipeline_finish(wk_program *p, const wk_target *t,
-                             const wk_emit_options *emit) WK_MUST_CHECK;
+                          wk_parts **out) WK_MUST_CHECK;
+/* The last steps alone, for a program that was made portable: the target's passes that are not, and
+ * placement. */
+wk_status wk_pipeline_finish(wk_program *p, const wk_instance *t) WK_MUST_CHECK;
+
 /* All steps in order; a pass that runs before and after lowering is listed before. Returns the
  * count, at most max. */
 typedef struct {
-  const char *name, *on, *doc; /* on: "graphs", "primitives" or "programs" */
+  const char *name;
+  wk_step_kind kind;
+  const char *on, *doc; /* on: "graphs", "primitives", "parts", "programs (cpu)", … */
 } wk_pipeline_step;
 #define WK_PIPELINE_MAX_STEPS 64
 size_t wk_pipeline_steps(wk_pipeline_step *steps, size_t max);
-/* WK_USAGE with the nearest name unless it is a step; `option` begins the message. */
-wk_status wk_pipeline_check_step(const char *option, const char *name) WK_MUST_CHECK;
+/* WK_USAGE with the nearest name unless it is a step; `option` begins the message. kind may be
+ * NULL. */
+wk_status wk_pipeline_find_step(const char *option, const char *name,
+                                wk_step_kind *kind) WK_MUST_CHECK;
 /* Nodes of all graphs of a module. */
 int64_t wk_module_nodes(const wk_module *m);
 

@@ -31,7 +31,7 @@ static wk_status watch_open(watch *w, const wk_module *m, const wk_value_id *ids
     snprintf(name, sizeof name, "watched %zu", i);
     wk_graph_output(g, name, ids[i]);
   }
-  wk_runner_options o = {.target = WK_RUN_CPU, .threads = threads, .model_name = "quantize"};
+  wk_runner_options o = {.threads = threads, .model_name = "quantize"};
   *w = (watch){.out = wk_xcalloc(n + 1, sizeof *w->out), .n = n};
   wk_status s = wk_module_normalise(copy);
   if (s) wk_module_free(copy);

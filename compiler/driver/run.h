@@ -14,8 +14,8 @@
 
 typedef struct {
   wk_binding_args binding;
-  int target;
-  const char *cpu, *entry, *output_dir, *dump;
+  wk_target_args target;
+  const char *entry, *output_dir, *dump;
   wk_strings input;
   int64_t random, threads, repeat;
   bool profile, verbose;

@@ -107,7 +107,7 @@ static wk_status load_model(const wk_run_opts *o, const char *path, wk_run_job *
   wk_status s = read_files(o, job, &names);
   wk_vec_free(&names);
   if (!s) s = import(job, info, b, path, &m);
-  wk_runner_options ro = {.target = (wk_run_target)o->target, .cpu = o->cpu, .threads = o->threads,
+  wk_runner_options ro = {.target = o->target, .threads = o->threads,
                           .model_name = wk_model_name(job->arena, path),
                           .keep_program = o->dump != NULL};
   return s ? s : wk_status_place(wk_runner_of_module(m, &ro, &job->runner), path);
@@ -177,10 +177,9 @@ static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job
   wick_load_options lo = {.flags = WICK_LOAD_DESCRIBE | WICK_LOAD_UNCHECKED, .detail = &detail};
   uint32_t entry = 0;
   bool binds = o->binding.bind.n || o->binding.shape.n || o->binding.value.n;
-  if (o->target == WK_RUN_EVAL || o->cpu || binds)
+  if (o->target.target || o->target.cpu || o->target.no_host || binds)
     return wk_error_at(WK_USAGE, path, "is a compiled package: --target, --cpu, --bind, --shape "
                                        "and --value are for models");
-  if (o->dump) return wk_error_at(WK_USAGE, path, "--dump-tensors needs the model, not a package");
   WK_TRY(wk_wick_error(wick_model_load(path, &lo, &m), detail.text, path));
   wk_status s = choose_entry(o, path, job, m, &entry);
   wick_model_free(m);

@@ -8,20 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern const wk_target wk_target_cpu;
-
-static const wk_target *const targets[] = {&wk_target_cpu};
-const char *const wk_target_choices[] = {"cpu", "eval", NULL};
-
-wk_status wk_target_find(const char *name, const wk_target **out) {
-  for (size_t i = 0; i < WK_COUNTOF(targets); i++)
-    if (!strcmp(targets[i]->name, name)) {
-      *out = targets[i];
-      return NULL;
-    }
-  return wk_error(WK_USAGE, "there is no target '%s'", name);
-}
-
 typedef struct {
   const char *name;
   wk_type type;
@@ -80,6 +66,8 @@ wk_status wk_wick_error(wick_status s, const char *detail, const char *what) {
                {WICK_NO_MEMORY, WK_RESOURCE},
                {WICK_NO_THREAD, WK_RESOURCE},
                {WICK_BAD_MACHINE, WK_UNSUPPORTED},
+               {WICK_NO_DEVICE, WK_UNSUPPORTED},
+               {WICK_DEVICE_FAILED, WK_IO},
                {WICK_RUN_FAILED, WK_INPUT},
                {WICK_NOT_PACKAGE, WK_INPUT},
                {WICK_BAD_VERSION, WK_INPUT},
@@ -135,13 +123,19 @@ wk_status wk_runner_of_package(const char *path, uint32_t entry, int64_t threads
 
 /* ---- compiled on the spot -------------------------------------------------------------------- */
 
+typedef struct {
+  int fd;
+  char path[32];
+} nameless;
+
 /* On a disk where there is one, otherwise in memory. */
-static wk_status open_nameless(int *fd) {
+static wk_status open_nameless(nameless *f) {
   const char *folder = getenv("TMPDIR");
   if (!folder || !*folder) folder = "/tmp";
-  *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (*fd < 0) *fd = memfd_create("wick", MFD_CLOEXEC);
-  if (*fd >= 0) return NULL;
+  f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (f->fd < 0) f->fd = memfd_create("wick", MFD_CLOEXEC);
+  snprintf(f->path, sizeof f->path, "/proc/self/fd/%d", f->fd);
+  if (f->fd >= 0) return NULL;
   return wk_error_at(WK_IO, folder, "cannot create a temporary file: %s", strerror(errno));
 }
 
@@ -153,48 +147,61 @@ static wk_status without_place(wk_status s, const char *path) {
   return s;
 }
 
-wk_status wk_load_emitted(const wk_target *t, wk_program *const *programs, size_t n,
-                          const wk_emit_options *eo, wick_model **out) {
+/* Loads what was written there unless s says that it was not. */
+static wk_status load_nameless(nameless *f, wk_status s, wick_model **out) {
   wick_error_detail detail = {{0}};
   wick_load_options lo = {.flags = WICK_LOAD_UNCHECKED, .detail = &detail};
-  int fd;
-  char path[32];
-  WK_TRY(open_nameless(&fd));
-  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  wk_status s = t->emit(t, WK_EMIT_PACKAGE, programs, n, eo, path);
-  if (!s) s = wk_wick_error(wick_model_load(path, &lo, out), detail.text, path);
-  close(fd);
-  return without_place(s, path);
+  if (!s) s = wk_wick_error(wick_model_load(f->path, &lo, out), detail.text, f->path);
+  close(f->fd);
+  return without_place(s, f->path);
 }
 
-wk_status wk_target_check_cpu(const wk_target *t, const char *cpu) {
-  wk_processor m;
-  WK_TRY(t->machine(cpu, &m));
-  if (m.is_here) return NULL;
-  return wk_error(WK_UNSUPPORTED, "--cpu %s: code for %s cannot run on this machine", cpu, m.name);
+wk_status wk_load_programs(const wk_instance *t, wk_program *const *programs, size_t n,
+                           const wk_emit_options *o, wick_model **out) {
+  nameless f;
+  WK_TRY(open_nameless(&f));
+  return load_nameless(&f, wk_emit_programs(t, programs, n, o, f.path), out);
+}
+
+static wk_status load_parts(const wk_targets *t, wk_parts *parts, const wk_emit_options *o,
+                            wick_model **out) {
+  nameless f;
+  wk_emit_entry entry = {"", parts};
+  wk_emit_result result = {.scratch_bytes = -1};
+  WK_TRY(open_nameless(&f));
+  return load_nameless(&f, wk_emit_package(t, &entry, 1, o, f.path, &result), out);
+}
+
+static wk_status compile_for(wk_runner *r, wk_module *m, const wk_targets *t,
+                             const wk_runner_options *o) {
+  wk_parts *parts = NULL;
+  wk_pipeline_report local = {0}, *report = o->report ? o->report : &local;
+  wk_emit_options emit = {.model_name = o->model_name, .command = ""};
+  wk_pipeline_options po = {.targets = t};
+  WK_TRY(wk_targets_check_here(t));
+  wk_status s = wk_pipeline_run(m, &po, report, &parts);
+  if (!s) s = load_parts(t, parts, &emit, &r->model);
+  if (!s) s = open_session(r, NULL, 0, o->threads);
+  if (!s && o->keep_program && parts->parts.n == 1) {
+    r->program = parts->parts.data[0].program;
+    parts->parts.data[0].program = NULL;
+  }
+  wk_parts_free(parts);
+  if (!o->report) wk_pipeline_report_free(&local);
+  return s;
 }
 
 static wk_status compile_and_open(wk_runner *r, wk_module *m, const wk_runner_options *o) {
-  const wk_target *t;
-  wk_program *p = NULL;
-  wk_pipeline_report local = {0}, *report = o->report ? o->report : &local;
-  wk_emit_options emit = {.cpu = o->cpu, .model_name = o->model_name, .command = ""};
-  wk_pipeline_options po = {.emit = &emit};
-  WK_TRY(wk_target_find(wk_target_choices[o->target], &t));
-  po.target = t;
-  WK_TRY(wk_target_check_cpu(t, o->cpu));
-  wk_status s = wk_pipeline_run(m, &po, report, &p);
-  if (!s) s = wk_load_emitted(t, &p, 1, &emit, &r->model);
-  if (!s) s = open_session(r, NULL, 0, o->threads);
-  if (o->keep_program && !s) r->program = p;
-  else wk_program_free(p);
-  if (!o->report) wk_pipeline_report_free(&local);
+  wk_targets t;
+  wk_status s = wk_targets_open(&o->target, &t);
+  if (!s) s = compile_for(r, m, &t, o);
+  wk_targets_close(&t);
   return s;
 }
 
 wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o, wk_runner **out) {
   wk_runner *r = runner_new();
-  if (o->target == WK_RUN_EVAL) {
+  if (wk_target_is_eval(&o->target)) {
     r->module = m;
     ports_of_graph(r, m->main);
     *out = r;

@@ -4,23 +4,15 @@
 #ifndef WICK_DRIVER_RUNNER_H
 #define WICK_DRIVER_RUNNER_H
 
+#include "compiler/driver/emit.h"
 #include "compiler/driver/model.h"
 #include "runtime/wick.h"
-
-/* The targets by name; "eval" is none of them. */
-wk_status wk_target_find(const char *name, const wk_target **out) WK_MUST_CHECK;
-extern const char *const wk_target_choices[]; /* "cpu", "eval", NULL */
-typedef enum { WK_RUN_CPU, WK_RUN_EVAL } wk_run_target; /* index into wk_target_choices */
-
-/* The processor's name is known (NULL: the host), and its code runs on this machine. */
-wk_status wk_target_check_cpu(const wk_target *t, const char *cpu) WK_MUST_CHECK;
 
 typedef struct wk_runner wk_runner;
 #define WK_RUNNER_MAX_IO 256
 
 typedef struct {
-  wk_run_target target;
-  const char *cpu;          /* NULL: the host */
+  wk_target_args target;
   int64_t threads;          /* 0: all processors */
   const char *model_name;
   wk_pipeline_report *report; /* NULL or filled when the model is compiled */
@@ -45,8 +37,8 @@ wick_session *wk_runner_session(const wk_runner *r);
 /* The module behind it; NULL for packages and compiled models. */
 const wk_module *wk_runner_module(const wk_runner *r);
 
-/* The placed program behind a compiled model that was asked to keep it, else NULL. Its constants
- * are gone. */
+/* The placed program behind a compiled model that was asked to keep it and is one part, else NULL.
+ * Its constants are gone. */
 const wk_program *wk_runner_program(const wk_runner *r);
 
 /* WK_INPUT when the tensor has not the type of input i. */
@@ -55,10 +47,10 @@ wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t
  * after an error); out is zeroed before the first run, and later runs may use its memory again. */
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) WK_MUST_CHECK;
 
-/* Emits a package and loads it. It goes through a file without a name: nothing is left behind even
- * when the process is killed, and no error names it. */
-wk_status wk_load_emitted(const wk_target *t, wk_program *const *programs, size_t n,
-                          const wk_emit_options *eo, wick_model **out) WK_MUST_CHECK;
+/* Programs as a package of one entry each, loaded. It goes through a file without a name: nothing is
+ * left behind even when the process is killed, and no error names it. */
+wk_status wk_load_programs(const wk_instance *t, wk_program *const *programs, size_t n,
+                           const wk_emit_options *o, wick_model **out) WK_MUST_CHECK;
 /* The file begins like a package. */
 bool wk_is_package(const wk_file *f);
 /* The runtime's error as a status. */

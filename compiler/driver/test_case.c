@@ -113,7 +113,7 @@ static bool fits(const test *t, const wk_test_set *s) {
 /* Both modules get the same weights: the replacement depends on the module and the seed alone. */
 static wk_status build_reference(test *t, wk_module *m) {
   wk_module *copy;
-  wk_runner_options o = {.target = WK_RUN_EVAL};
+  wk_runner_options o = {.target = {.target = WK_TARGET_EVAL}};
   int64_t replaced, again;
   WK_TRY(wk_weights_randomise(m, (uint64_t)t->o->random_weights, &replaced));
   if (replaced == 0) return wk_error(WK_UNSUPPORTED, "no constant weights to replace");
@@ -128,7 +128,7 @@ static wk_status build_reference(test *t, wk_module *m) {
 
 static wk_status compile(test *t, const wk_test_set *s) {
   wk_module *m;
-  wk_runner_options o = {.target = t->o->target, .cpu = t->o->cpu, .threads = t->o->threads,
+  wk_runner_options o = {.target = t->o->target, .threads = t->o->threads,
                          .model_name = "test"};
   drop(t);
   bind(t, s);

@@ -13,8 +13,7 @@
 #include "compiler/driver/runner.h"
 
 typedef struct {
-  wk_run_target target;
-  const char *cpu;
+  wk_target_args target;
   int64_t threads;
   wk_tolerance tolerance;
   bool is_default;        /* no tolerance was asked for */

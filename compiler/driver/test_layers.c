@@ -102,16 +102,16 @@ static void add_fed(wk_str *b, const fed *f) {
 /* The target against the evaluator, instruction by instruction. */
 static wk_status add_target(wk_str *b, const wk_test_options *o, const wk_module *m,
                             wk_tensor *in) {
-  wk_compare_opts co = {.run = {.target = (int)o->target, .cpu = o->cpu, .threads = o->threads},
+  wk_compare_opts co = {.run = {.target = o->target, .threads = o->threads},
                         .rtol = 0, .atol = 0};
-  wk_runner_options ro = {.target = WK_RUN_EVAL};
+  wk_runner_options ro = {.target = {.target = WK_TARGET_EVAL}};
   wk_run_job job = {.arena = wk_arena_new(), .in = in};
   wk_compare_count count = {0};
   wk_status s = wk_runner_of_module(wk_module_clone(m), &ro, &job.runner);
   if (!s) s = wk_compare_count_layers(&co, &job, &count);
   if (!s)
     wk_str_printf(b, "; %zu of %zu %s instructions match the evaluator bit for bit",
-                  count.layers - count.different, count.layers, wk_target_choices[o->target]);
+                  count.layers - count.different, count.layers, o->target.target ? o->target.target : wk_target_host()->name);
   wk_runner_free(job.runner);
   wk_arena_free(job.arena);
   return s;
@@ -123,7 +123,7 @@ wk_status wk_test_layers(const wk_test_options *o, const wk_module *real, const 
   wk_status s = run(real, in, keep, &f);
   if (!s && f.tensors.n) s = run(m, in, compare, &f);
   if (!s && f.layers) add_fed(text, &f);
-  if (!s && f.layers && o->target != WK_RUN_EVAL) s = add_target(text, o, m, in);
+  if (!s && f.layers && !wk_target_is_eval(&o->target)) s = add_target(text, o, m, in);
   for (size_t i = 0; i < f.tensors.n; i++) wk_tensor_free(&f.tensors.data[i]);
   wk_vec_free(&f.tensors);
   wk_map_free(f.index);

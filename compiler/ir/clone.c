@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of graphs into the same or another module. Graphs that a copied node has as bodies are put
+/* Copies of graphs, and of parts of them, into the same or another module. Graphs that a copied node has as bodies are put
  * on a work list and copied once each, however many nodes share them. */
 #include "compiler/ir/graph.h"
 
@@ -53,19 +53,22 @@ static void copy_values(wk_arena *a, const wk_graph *from, wk_graph *to) {
   }
 }
 
-static void copy_nodes(cloner *c, const wk_graph *from, wk_graph *to) {
+/* Its values keep their ids. */
+static wk_node copy_node(cloner *c, const wk_node *n) {
   wk_arena *a = c->m->arena;
-  for (size_t i = 0; i < from->nodes.n; i++) {
-    const wk_node *n = &from->nodes.data[i];
-    wk_node copy = *n;
-    copy.name = wk_arena_strdup(a, n->name);
-    copy.attrs = wk_attrs_clone(a, n->op, n->attrs);
-    copy.in = dup_ids(a, n->in, n->n_in);
-    copy.out = dup_ids(a, n->out, n->n_out);
-    copy.bodies = wk_arena_alloc(a, n->n_bodies * sizeof *copy.bodies);
-    for (uint32_t b = 0; b < n->n_bodies; b++) copy.bodies[b] = copy_of(c, n->bodies[b]);
-    wk_vec_push(&to->nodes, copy);
-  }
+  wk_node copy = *n;
+  copy.name = wk_arena_strdup(a, n->name);
+  copy.attrs = wk_attrs_clone(a, n->op, n->attrs);
+  copy.in = dup_ids(a, n->in, n->n_in);
+  copy.out = dup_ids(a, n->out, n->n_out);
+  copy.bodies = wk_arena_alloc(a, n->n_bodies * sizeof *copy.bodies);
+  for (uint32_t b = 0; b < n->n_bodies; b++) copy.bodies[b] = copy_of(c, n->bodies[b]);
+  return copy;
+}
+
+static void copy_nodes(cloner *c, const wk_graph *from, wk_graph *to) {
+  for (size_t i = 0; i < from->nodes.n; i++)
+    wk_vec_push(&to->nodes, copy_node(c, &from->nodes.data[i]));
 }
 
 static void copy_pending(cloner *c) {
@@ -98,4 +101,60 @@ wk_module *wk_module_clone(const wk_module *m) {
   wk_vec_free(&c.pairs);
   wk_map_free(c.index);
   return copy;
+}
+
+/* ---- parts of graphs ------------------------------------------------------------------------- */
+
+typedef struct {
+  const wk_graph *from;
+  wk_graph *to;
+  wk_value_id *id; /* of from's values in to; WK_NONE: not there yet */
+} extraction;
+
+static wk_value_id take_value(extraction *x, wk_value_id v, wk_value_kind kind) {
+  if (v == WK_NONE || x->id[v] != WK_NONE) return v == WK_NONE ? WK_NONE : x->id[v];
+  wk_arena *a = x->to->module->arena;
+  wk_value copy = *wk_val(x->from, v);
+  copy.name = wk_arena_strdup(a, copy.name);
+  copy.type.quant = dup_quant(a, copy.type.quant);
+  copy.kind = kind;
+  x->id[v] = (wk_value_id)x->to->values.n;
+  wk_vec_push(&x->to->values, copy);
+  wk_map_put(x->to->names, copy.name, x->id[v]);
+  return x->id[v];
+}
+
+static wk_value_id take_operand(extraction *x, wk_value_id v) {
+  return take_value(x, v, v == WK_NONE ? WK_VALUE_DEAD : wk_val(x->from, v)->kind);
+}
+
+static void take_node(extraction *x, cloner *c, wk_node_id id) {
+  wk_node n = copy_node(c, wk_nod(x->from, id));
+  for (uint32_t k = 0; k < n.n_in; k++) n.in[k] = take_operand(x, n.in[k]);
+  for (uint32_t k = 0; k < n.n_out; k++) {
+    n.out[k] = take_value(x, n.out[k], WK_VALUE_NODE);
+    if (n.out[k] == WK_NONE) continue;
+    wk_val(x->to, n.out[k])->node = (wk_node_id)x->to->nodes.n;
+  }
+  n.predicate = take_operand(x, n.predicate);
+  wk_vec_push(&x->to->nodes, n);
+}
+
+wk_graph *wk_graph_extract(wk_module *m, const wk_graph *g, const wk_graph_piece *piece) {
+  cloner c = {.m = m, .index = wk_map_new()};
+  extraction x = {.from = g, .to = wk_graph_new(m, g->name),
+                  .id = wk_xmalloc((g->values.n + 1) * sizeof(wk_value_id))};
+  for (size_t v = 0; v < g->values.n; v++) x.id[v] = WK_NONE;
+  for (size_t k = 0; k < piece->n_in; k++)
+    wk_vec_push(&x.to->inputs, take_value(&x, piece->in[k], WK_VALUE_INPUT));
+  for (size_t k = 0; k < piece->n_nodes; k++) take_node(&x, &c, piece->nodes[k]);
+  for (size_t k = 0; k < piece->n_out; k++) {
+    wk_vec_push(&x.to->outputs, take_operand(&x, piece->out[k]));
+    wk_vec_push(&x.to->output_names, wk_arena_strdup(m->arena, piece->out_names[k]));
+  }
+  copy_pending(&c);
+  free(x.id);
+  wk_vec_free(&c.pairs);
+  wk_map_free(c.index);
+  return x.to;
 }

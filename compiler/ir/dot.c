@@ -54,7 +54,7 @@ static void print_edge(wk_str *b, const wk_graph *g, size_t id, wk_value_id valu
   wk_str_printf(b, "\"%s]\n", style);
 }
 
-static void print_node(wk_str *b, const wk_graph *g, size_t id, size_t k) {
+static void print_node(wk_str *b, const wk_graph *g, size_t id, size_t k, const char *colour) {
   const wk_node *n = &g->nodes.data[k];
   char to[64];
   snprintf(to, sizeof to, "g%zu_n%zu", id, k);
@@ -67,19 +67,21 @@ static void print_node(wk_str *b, const wk_graph *g, size_t id, size_t k) {
     wk_str_add(b, "\\n@");
     add_label(b, n->bodies[i]->name);
   }
-  wk_str_add(b, "\"]\n");
+  wk_str_add(b, "\"");
+  if (colour) wk_str_printf(b, " style=filled fillcolor=\"%s\"", colour);
+  wk_str_add(b, "]\n");
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i] != WK_NONE) print_edge(b, g, id, n->in[i], to, "");
   if (n->predicate != WK_NONE) print_edge(b, g, id, n->predicate, to, " style=dashed");
 }
 
-static void print_graph(wk_str *b, const wk_graph *g, size_t id) {
+static void print_graph(wk_str *b, const wk_graph *g, size_t id, const char *const *colours) {
   wk_str_printf(b, "  subgraph cluster_%zu {\n    label=\"@", id);
   add_label(b, g->name);
   wk_str_add(b, "\"\n");
   print_inputs(b, g, id);
   for (size_t k = 0; k < g->nodes.n; k++)
-    if (!g->nodes.data[k].dead) print_node(b, g, id, k);
+    if (!g->nodes.data[k].dead) print_node(b, g, id, k, colours ? colours[k] : NULL);
   for (size_t i = 0; i < g->outputs.n; i++) {
     char to[64];
     snprintf(to, sizeof to, "g%zu_o%zu", id, i);
@@ -91,10 +93,11 @@ static void print_graph(wk_str *b, const wk_graph *g, size_t id) {
   wk_str_add(b, "  }\n");
 }
 
-void wk_module_dot(wk_str *b, const wk_module *m) {
+void wk_module_dot(wk_str *b, const wk_module *m, const char *const *colours) {
   wk_str_add(b, "digraph \"");
   add_label(b, m->name);
   wk_str_add(b, "\" {\n  node [fontname=\"sans-serif\"]\n");
-  for (size_t i = 0; i < m->graphs.n; i++) print_graph(b, m->graphs.data[i], i);
+  for (size_t i = 0; i < m->graphs.n; i++)
+    print_graph(b, m->graphs.data[i], i, m->graphs.data[i] == m->main ? colours : NULL);
   wk_str_add(b, "}\n");
 }

@@ -152,6 +152,17 @@ static inline uint32_t wk_use_count(const wk_uses *u, wk_value_id v) {
 /* Imports body as a copy into another module/graph set; constants share data. */
 wk_graph *wk_graph_clone_into(wk_module *m, const wk_graph *g);
 
+/* A part of a graph as a graph of its own, in another module; constants share data, bodies are
+ * copied. Nodes keep their order; what they read from outside is in `in`, and `out` are values of
+ * the graph: made by these nodes, in `in`, or constants. */
+typedef struct {
+  const wk_node_id *nodes;
+  const wk_value_id *in, *out;
+  const char *const *out_names;
+  size_t n_nodes, n_in, n_out;
+} wk_graph_piece;
+wk_graph *wk_graph_extract(wk_module *m, const wk_graph *g, const wk_graph_piece *piece);
+
 /* Structure, names, types (re-inferred and compared), attribute sanity, bodies. */
 wk_status wk_module_verify(const wk_module *m) WK_MUST_CHECK;
 
@@ -180,6 +191,7 @@ wk_status wk_node_expr(const wk_graph *g, const wk_node *n, wk_arena *a,
 typedef enum { WK_PRINT_SHORT = 0, WK_PRINT_FULL = 1 } wk_print_flags;
 void wk_module_print(wk_str *b, const wk_module *m, wk_print_flags flags);
 wk_status wk_module_parse(const char *text, const char *file_name, wk_module **out) WK_MUST_CHECK;
-void wk_module_dot(wk_str *b, const wk_module *m);
+/* colours: of Graphviz, one per node of the main graph, NULL for none; or NULL. */
+void wk_module_dot(wk_str *b, const wk_module *m, const char *const *colours);
 
 #endif

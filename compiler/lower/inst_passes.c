@@ -11,8 +11,6 @@ const wk_inst_pass wk_inst_passes[] = {
      "let the producer of a copied value write the copy's destination"},
     {"in-place", wk_inst_in_place,
      "let elementwise results and residual sums overwrite an operand that dies"},
-    {"fuse-nests", wk_inst_fuse_nests,
-     "run chains of reduce and map row by row, rows in per-thread scratch"},
 };
 const size_t wk_inst_passes_count = WK_COUNTOF(wk_inst_passes);
 

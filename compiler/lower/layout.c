@@ -162,8 +162,7 @@ static void backwards(wk_graph *g, const wk_uses *uses, wk_value_id v) {
   y->has_order = false;
 }
 
-wk_status wk_layout_assign(wk_module *m, const wk_target *t) {
-  bool channels_last = t && t->channels_last;
+wk_status wk_layout_assign(wk_module *m, bool channels_last) {
   for (size_t k = 0; k < m->graphs.n; k++) {
     wk_graph *g = m->graphs.data[k];
     wk_arena *scratch = wk_arena_new();

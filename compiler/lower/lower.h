@@ -10,13 +10,15 @@
 
 #include "compiler/eval/eval.h"
 #include "compiler/memory/memory.h"
-#include "compiler/target/target.h"
 
-/* A target may claim operators (it keeps them): claims(op) true = leave as it is. May be NULL. */
-wk_status wk_lower_nodes(wk_module *m, const wk_target *t) WK_MUST_CHECK;
+/* True: the node stays as it is. */
+typedef bool (*wk_claims_fn)(void *ctx, const wk_graph *g, const wk_node *n);
+/* claims: NULL when nothing is claimed. */
+wk_status wk_lower_nodes(wk_module *m, wk_claims_fn claims, void *ctx) WK_MUST_CHECK;
 
-/* Chooses the memory order of every value (wk_value.order). */
-wk_status wk_layout_assign(wk_module *m, const wk_target *t) WK_MUST_CHECK;
+/* Chooses the memory order of every value (wk_value.order); convolutions write channels last if
+ * that is wished for. */
+wk_status wk_layout_assign(wk_module *m, bool channels_last) WK_MUST_CHECK;
 
 /* Program of m->main: buffers for every value that needs one, views for the rest; copies are
  * counted. All memory of the program is its own, except constant data, which stays the module's. */
@@ -29,5 +31,9 @@ typedef struct {
 } wk_inst_pass;
 extern const wk_inst_pass wk_inst_passes[];
 extern const size_t wk_inst_passes_count;
+
+/* Chains of reduce and map become nests, run row by row with their rows in SCRATCH: for targets
+ * whose threads have caches. */
+wk_status wk_inst_fuse_nests(wk_program *p, wk_arena *scratch, int64_t *changes) WK_MUST_CHECK;
 
 #endif

@@ -111,8 +111,9 @@ static wk_status lower_graph(wk_graph *g) {
 }
 
 /* Graphs made while lowering (loop bodies) are appended to the module and visited in their turn. */
-wk_status wk_lower_nodes(wk_module *m, const wk_target *t) {
-  (void)t;
+wk_status wk_lower_nodes(wk_module *m, wk_claims_fn claims, void *ctx) {
+  (void)claims;
+  (void)ctx;
   for (size_t k = 0; k < m->graphs.n; k++) WK_TRY(lower_graph(m->graphs.data[k]));
   return wk_module_verify(m);
 }

@@ -7,6 +7,23 @@ bool wk_expr_uses_index(const wk_expr *e) {
   return false;
 }
 
+static const wk_instance *owner(const wk_pass_ctx *c, const wk_graph *g, const wk_node *n) {
+  const char *reason;
+  for (size_t i = 0; i + 1 < c->targets->n; i++) {
+    const wk_instance *t = c->targets->list[i];
+    if (t->target->supports(t, g, n, c->scratch, &reason)) return t;
+  }
+  return c->targets->list[c->targets->n - 1];
+}
+
+bool wk_fuse_allowed(const wk_pass_ctx *c, const wk_graph *g, const wk_node *n,
+                     const wk_node *with, const wk_expr *e) {
+  if (!c->targets) return true;
+  const wk_instance *t = owner(c, g, n);
+  if (with && owner(c, g, with) != t) return false;
+  return !t->target->fuses || t->target->fuses(t, g, n, e);
+}
+
 uint16_t wk_fuse_input(wk_fuse *f, wk_value_id v) {
   uint32_t k = 0;
   while (k < f->n && f->in[k] != v) k++;

@@ -53,7 +53,8 @@ static wk_node *fitting_map(wk_graph *g, const wk_uses *u, const wk_node *n, wk_
 
 /* Inputs x, w, b stay; extras follow in order of first mention. Expression input 0 is the
  * accumulator. */
-static wk_status fuse(wk_graph *g, wk_node_id id, wk_node_id map_id) {
+static wk_status fuse(wk_pass_ctx *c, wk_graph *g, wk_node_id id, wk_node_id map_id,
+                      bool *changed) {
   wk_arena *a = g->module->arena;
   wk_node n = *wk_nod(g, id), m = *wk_nod(g, map_id);
   wk_dtype t = wk_accumulator_dtype(wk_val(g, n.in[0])->type.dtype);
@@ -72,8 +73,10 @@ static wk_status fuse(wk_graph *g, wk_node_id id, wk_node_id map_id) {
     given[k] = acc;
   }
   uint16_t r = wk_fuse_inline(&f, WK_ATTR(&m, map)->body, values, m.n_in, given);
+  const wk_expr *e = wk_expr_finish(f.b, &r, 1);
+  if (!wk_fuse_allowed(c, g, wk_nod(g, id), NULL, e)) return NULL;
   void *attrs = wk_attrs_clone(a, n.op, n.attrs);
-  set_epilogue(n.op, attrs, wk_expr_finish(f.b, &r, 1));
+  set_epilogue(n.op, attrs, e);
   wk_value_id in[2 * WK_FUSE_MAX_INPUTS + 8] = {n.in[0], n.in[1], n.n_in > 2 ? n.in[2] : WK_NONE};
   uint32_t n_in = f.n ? 3 : n.n_in < 3 ? n.n_in : 3;
   for (uint32_t k = 0; k < f.n; k++) in[n_in++] = f.in[k];
@@ -82,6 +85,8 @@ static wk_status fuse(wk_graph *g, wk_node_id id, wk_node_id map_id) {
   wk_graph_replace(g, m.out[0], out);
   wk_node_remove(g, id);
   wk_node_remove(g, map_id);
+  c->changes++;
+  *changed = true;
   return NULL;
 }
 
@@ -95,9 +100,7 @@ wk_status wk_pass_fuse_epilogue(wk_graph *g, wk_pass_ctx *c) {
       wk_node_id map;
       if (n->dead || !is_contraction(n) || n->predicate != WK_NONE) continue;
       if (!fitting_map(g, &u, n, &map)) continue;
-      WK_TRY(fuse(g, (wk_node_id)i, map));
-      c->changes++;
-      changed = true;
+      WK_TRY(fuse(c, g, (wk_node_id)i, map, &changed));
     }
     if (changed) WK_TRY(wk_graph_normalise(g));
   }

@@ -26,9 +26,9 @@ const wk_pass *wk_pass_find(const char *name) {
   return NULL;
 }
 
-wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_target *target,
+wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_targets *targets,
                           int64_t *changes) {
-  wk_pass_ctx c = {.target = target, .scratch = wk_arena_new()};
+  wk_pass_ctx c = {.targets = targets, .scratch = wk_arena_new()};
   wk_status s = NULL;
   for (size_t k = m->graphs.n; !s && k-- > 0;) { /* bodies come after their owners */
     int64_t before = c.changes;
@@ -48,7 +48,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_target *target, wk_pass_hook hook,
+wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_targets *targets, wk_pass_hook hook,
                         void *ctx) {
   int64_t total = 1;
   for (int round = 0; round < ROUNDS && total; round++) {
@@ -58,7 +58,7 @@ wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_target *target, w
       int64_t changes = 0;
       double started = now();
       if (!(p->stages & (unsigned)stage) || (round && !p->repeat)) continue;
-      WK_TRY(wk_pass_run_one(m, p, target, &changes));
+      WK_TRY(wk_pass_run_one(m, p, targets, &changes));
       if (hook) WK_TRY(hook(ctx, p, m, changes, now() - started));
       if (p->repeat) total += changes;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to passes/: the pass functions and what they share. */
+ * For passes/ and integer/: the pass functions and what they share. */
 #ifndef WICK_PASSES_PASS_H
 #define WICK_PASSES_PASS_H
 

@@ -7,7 +7,7 @@
 #include "compiler/target/target.h"
 
 typedef struct {
-  const wk_target *target; /* may be NULL: no target preferences */
+  const wk_targets *targets; /* whose fuses() is asked; NULL: every fusion is fine */
   wk_arena *scratch;       /* reset by the pass manager after each graph */
   int64_t changes;         /* the pass adds how many rewrites it made */
 } wk_pass_ctx;
@@ -37,23 +37,9 @@ const wk_pass *wk_pass_find(const char *name);
  * pipeline. */
 typedef wk_status (*wk_pass_hook)(void *ctx, const wk_pass *p, const wk_module *m, int64_t changes,
                                   double seconds);
-wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_target *target, wk_pass_hook hook,
+wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_targets *targets, wk_pass_hook hook,
                         void *ctx) WK_MUST_CHECK;
-wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_target *target, int64_t *changes)
-    WK_MUST_CHECK;
-
-/* Quantised graphs (real operators between dequantisation and quantisation) become integer graphs,
- * as compiler/ir/quant.h defines them. No optimisation but part of what a quantised model means, so
- * it comes before evaluation and before the passes. `changes`: rewrites. */
-wk_status wk_integer_convert(wk_module *m, int64_t *changes) WK_MUST_CHECK;
-
-/* What became of an operator of a converted graph. Strings live in the module and the arena. */
-typedef struct {
-  const char *node, *op;
-  bool is_integer;
-  const char *reason; /* why not; NULL: there is nothing to say */
-} wk_integer_row;
-/* Rows for every operator that computes; none for a module without quantisation. */
-size_t wk_integer_rows(const wk_module *m, wk_arena *a, wk_integer_row **out);
+wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_targets *targets,
+                          int64_t *changes) WK_MUST_CHECK;
 
 #endif

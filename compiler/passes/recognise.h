@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to passes/: matching what exporters write out. A recogniser looks at the last node of a
- * pattern and builds the operator that it spells; the nodes in between must have no other user
+ * For passes/ and integer/: matching what exporters write out. A recogniser looks at the last node
+ * of a pattern and builds the operator that it spells; the nodes in between must have no other user
  * where keeping them would undo the gain. */
 #ifndef WICK_PASSES_RECOGNISE_H
 #define WICK_PASSES_RECOGNISE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to passes/: rewriting by local rules. The use counts stay exact while a graph changes, so
- * that a rule can ask whether a value has other users; nodes that lose their last user are removed
- * at once. Rules run on the nodes in order, then on those that rules have made. */
+ * For passes/ and integer/: rewriting by local rules. The use counts stay exact while a graph
+ * changes, so that a rule can ask whether a value has other users; nodes that lose their last user
+ * are removed at once. Rules run on the nodes in order, then on those that rules have made. */
 #ifndef WICK_PASSES_REWRITE_H
 #define WICK_PASSES_REWRITE_H
 

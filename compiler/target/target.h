@@ -1,61 +1,141 @@
 /* SPDX-License-Identifier: Apache-2.0
- * target: what a target is (rank 2). The core never asks which target it compiles for; what differs
- * is data here and code in the target's folder. */
+ * target: what a target is (rank 2). A target is a table of functions; opened for one machine it is
+ * an instance. The core never asks which target it compiles for: what differs is data here and code
+ * in the target's folder.
+ *
+ * The order in which the pipeline asks, for all listed targets in order of preference:
+ *   claims    before lowering: operators that stay whole for one of them
+ *   fuses     while primitives are fused: what a node's target could still run
+ *   supports  the partition: who computes which node, and why not the others
+ * and then each target for its own parts:
+ *   wish      layout and alignment
+ *   passes    its rewrites of the part's program, in order
+ *   compile   the parts' code into a package that the driver owns, or
+ *   outputs   anything else that it can write (`--emit`) */
 #ifndef WICK_TARGET_H
 #define WICK_TARGET_H
 
 #include "compiler/ir/ir.h"
 
 typedef struct wk_target wk_target;
+typedef struct wk_package wk_package; /* compiler/package/package.h */
 
-/* What the target can emit (`--emit`). */
-typedef enum {
-  WK_EMIT_PACKAGE, WK_EMIT_BUNDLE, WK_EMIT_OBJECT, WK_EMIT_ASM, WK_EMIT_LLVM_IR
-} wk_emit_kind;
-
-/* What --cpu stands for. */
+/* A target opened for a machine. Targets put it first in a struct of their own. */
 typedef struct {
-  const char *name; /* static */
-  bool is_here;     /* its code runs on this machine */
-} wk_processor;
+  const wk_target *target;
+  const char *spec;    /* "avx2": after the target's name and a colon it opens the same again */
+  bool is_here;        /* this machine can run its code */
+} wk_instance;
 
-/* The files of one emission. */
+/* One piece of a model, as its target gets it. */
+typedef struct {
+  const char *name;    /* unique among the parts that are compiled together; base of symbols */
+  const wk_graph *graph;
+  wk_program *program; /* after the target's passes; placed unless the target places itself */
+} wk_target_part;
+
+/* What the driver knows beside the parts. */
+typedef struct {
+  const char *model_name; /* base of symbols */
+  const char *command;    /* flags as recorded in the output */
+  uint64_t input_hash;    /* XXH3-64 of the model file */
+} wk_emit_options;
+
+/* What a target finds out while it generates code. */
+typedef struct {
+  int64_t scratch_bytes; /* the most that a part wants of each thread; -1: nothing is known */
+} wk_emit_result;
+
+/* What the memory of a part looks like. */
+typedef struct {
+  bool channels_last; /* activations with the channel axis fastest, around convolutions */
+  int64_t align;      /* of placed buffers, bytes: a power of two */
+} wk_wish;
+
+/* How a tensor that enters or leaves a part lies in memory: dense, with its axes from slowest to
+ * fastest as in `order`. When axis `split` is cut into blocks it counts the blocks, and axis number
+ * `rank` counts within a block; what the last block has too much is zero when it is written and
+ * never read. At most WK_MAX_RANK axes in all. NHWC of [n,c,h,w]: split -1, order 0 2 3 1; blocks of
+ * 32 channels: split 1, block 32, order 0 1 2 3 4. */
+typedef struct {
+  int split; /* -1: none */
+  int64_t block;
+  uint8_t order[WK_MAX_RANK];
+} wk_edge_layout;
+
+/* A rewrite of programs that only this target asks for. */
+typedef struct {
+  const char *name, *doc; /* as --print-after and `wick ops --passes` say it */
+  bool is_portable;       /* the evaluator runs the result too */
+  wk_status (*run)(const wk_instance *t, wk_program *p, wk_arena *scratch, int64_t *changes);
+} wk_target_pass;
+
+/* The files of one output. */
 enum { WK_EMIT_MAX_FILES = 3 };
 typedef struct {
   const char *path[WK_EMIT_MAX_FILES];
   size_t n; /* 0: standard output */
 } wk_emit_files;
 
-/* What emission finds out. */
+/* Something else than a package that can be written of parts. */
 typedef struct {
-  int64_t scratch_bytes; /* the most that a program wants of each thread */
-} wk_emit_result;
+  const char *name;   /* of --emit: "bundle" */
+  const char *suffix; /* of the default path, behind the model's name; NULL: standard output */
+  const char *doc;
+  /* What write would write when it is given this path; text in the arena. WK_USAGE: the path is no
+   * name for it. NULL: the path itself. */
+  wk_status (*files)(const char *path, wk_arena *a, wk_emit_files *out);
+  wk_status (*write)(const wk_instance *t, const wk_target_part *parts, size_t n,
+                     const wk_emit_options *o, const char *path, wk_emit_result *result);
+} wk_target_output;
 
+/* What computing costs, in picoseconds: enough to tell whether a part pays for its edges. */
 typedef struct {
-  const char *cpu;          /* --cpu; NULL = the host */
-  const char *model_name;   /* base of symbols and of the files of a bundle */
-  const char *command;      /* flags as recorded in the package */
-  uint64_t input_hash;
-  wk_emit_result *result;   /* filled by emit; NULL ok */
-} wk_emit_options;
+  double per_mac, per_byte; /* of what a node multiplies, and of its operands */
+  double per_edge_byte;     /* of tensors that enter or leave a part, conversion included */
+  double per_part;          /* each time that one starts */
+} wk_target_cost;
 
 struct wk_target {
-  const char *name;              /* "cpu" */
+  const char *name; /* "cpu" */
   const char *doc;
-  bool channels_last;            /* prefers activations with the channel axis fastest */
-  int64_t act_align;             /* alignment of placed buffers, bytes */
-  /* cpu: as in wk_emit_options. WK_USAGE when there is no such processor. */
-  wk_status (*machine)(const char *cpu, wk_processor *out);
-  /* True when the target has code for the instruction; else *reason says why not. */
-  bool (*supports)(const wk_target *t, const wk_program *p, const wk_inst *i, const char **reason);
-  /* Target's own instruction passes before placement: packing of constants, scratch buffers. */
-  wk_status (*prepare)(const wk_target *t, wk_program *p, const wk_emit_options *o);
-  /* What emit writes when it is given this path; text in the arena. WK_USAGE: it is no name for
-   * what is emitted. */
-  wk_status (*files)(wk_emit_kind kind, const char *path, wk_arena *a, wk_emit_files *out);
-  /* Writes these files. programs: one per shape binding, sharing weights. */
-  wk_status (*emit)(const wk_target *t, wk_emit_kind kind, wk_program *const *programs, size_t n,
-                    const wk_emit_options *o, const char *path);
+  const char *spec_doc;             /* what may stand behind "cpu:"; NULL: nothing */
+  const wk_target_pass *passes;     /* ends with {0}; NULL: none */
+  const wk_target_output *outputs;  /* ends with {0}; NULL: packages only */
+  wk_target_cost cost;
+  bool places_itself; /* compile gets programs without offsets and calls the planner */
+
+  /* spec: the text behind the colon, NULL: the default. WK_USAGE when there is no such machine. */
+  wk_status (*open)(const char *spec, wk_instance **out);
+  void (*close)(wk_instance *t);
+  /* True: the node stays whole if this target gets it. NULL: no operator is claimed. */
+  bool (*claims)(const wk_instance *t, const wk_graph *g, const wk_node *n);
+  /* False: node n, which the target could run, could not be run with this expression as its
+   * epilogue or body. NULL: every fusion is fine. */
+  bool (*fuses)(const wk_instance *t, const wk_graph *g, const wk_node *n, const wk_expr *e);
+  /* True when the target has code for the node, primitive or claimed; else *reason says why not
+   * (static, or in the arena). Bodies of control flow are asked for node by node. */
+  bool (*supports)(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
+                   const char **reason);
+  wk_wish (*wish)(const wk_instance *t, const wk_graph *part);
+  /* Layout of value v of g where it enters (or, is_output, leaves) a part of this target. NULL, or
+   * false: row-major. The part's graph then has the tensor as it lies, with transpose, reshape and
+   * slice behind its inputs and pad, reshape and transpose before its outputs, all named "layout",
+   * which the target recognises as what it asked for. Where two sides of an edge differ the host
+   * converts, in a part of its own if neither side is the host's. The host has no layouts. */
+  bool (*edge)(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is_output,
+               wk_edge_layout *out);
+  /* Adds a unit with the code of these parts to the package; row[i] receives the number of parts[i]
+   * there. result is filled. */
+  wk_status (*compile)(const wk_instance *t, const wk_target_part *parts, size_t n,
+                       const wk_emit_options *o, wk_package *pkg, uint32_t *row,
+                       wk_emit_result *result);
 };
+
+/* Instances in order of preference. */
+typedef struct {
+  wk_instance *const *list;
+  size_t n;
+} wk_targets;
 
 #endif

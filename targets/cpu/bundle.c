@@ -30,7 +30,7 @@ static void copy_pointers(wk_llvm *e, wk_ssa from, wk_ssa to, size_t at, size_t 
  * */
 static void add_run(wk_cpu_module *m, size_t k, bool with_exec) {
   wk_llvm *e = &m->gen.e;
-  const wk_program *p = m->programs[k];
+  const wk_program *p = m->parts[k].program;
   LLVMTypeRef params[] = {e->ptr, e->ptr, e->ptr, e->ptr, e->ptr};
   unsigned n = with_exec ? 5 : 4, at = with_exec ? 1 : 0;
   const char *name = function_name(m, k, with_exec ? "run_with" : "run", m->gen.arena);
@@ -68,9 +68,9 @@ static const char *name_of(const char *stem, wk_arena *a) {
   return isdigit((unsigned char)*name) ? wk_arena_printf(a, "m%s", name) : name;
 }
 
-static wk_status build(wk_program *const *programs, size_t n, const wk_simd *simd, const char *name,
+static wk_status build(const wk_target_part *parts, size_t n, const wk_simd *simd, const char *name,
                        wk_cpu_module *m) {
-  WK_TRY(wk_cpu_module_build(programs, n, simd, name, false, m));
+  WK_TRY(wk_cpu_module_build(parts, n, simd, name, false, m));
   for (size_t k = 0; k < n; k++) {
     add_run(m, k, false);
     add_run(m, k, true);
@@ -116,7 +116,7 @@ static char *upper(wk_arena *a, const char *s) {
 }
 
 static void print_program(FILE *f, const wk_cpu_module *m, size_t k, wk_arena *a) {
-  const wk_program *p = m->programs[k];
+  const wk_program *p = m->parts[k].program;
   const char *macro = upper(a, m->n == 1 ? m->name : wk_arena_printf(a, "%s_%zu", m->name, k + 1));
   uint64_t arena = wk_align_up((uint64_t)p->region_size[WK_REGION_ACT], WICK_ALIGN);
   fprintf(f, "\n/* ---- %s ---- */\n\n", plain_text(*p->name ? p->name : m->name, a));
@@ -150,6 +150,8 @@ static void print_exec(FILE *f, const char *name) {
           "  uint64_t *profile; /* NULL */\n"
           "  void *owner;       /* for parallel_for */\n"
           "  int64_t error;     /* 0 before a run */\n"
+          "  void *state;          /* NULL */\n"
+          "  int64_t *output_dims; /* NULL */\n"
           "} %s_exec;\n",
           name, name, name, name, name, name);
 }
@@ -222,8 +224,8 @@ static wk_status write_bundle(const wk_cpu_module *m, const wk_emit_options *o,
   return s;
 }
 
-wk_status wk_cpu_bundle_emit(wk_program *const *programs, size_t n, const wk_emit_options *o,
-                             const wk_simd *simd, const char *path) {
+wk_status wk_cpu_bundle_emit(const wk_target_part *parts, size_t n, const wk_emit_options *o,
+                             const wk_simd *simd, const char *path, wk_emit_result *result) {
   wk_arena *a = wk_arena_new();
   wk_cpu_module m;
   wk_emit_files files;
@@ -233,18 +235,19 @@ wk_status wk_cpu_bundle_emit(wk_program *const *programs, size_t n, const wk_emi
     wk_arena_free(a);
     return s;
   }
-  s = build(programs, n, simd, name_of(stem_of(path, a), a), &m);
+  s = build(parts, n, simd, name_of(stem_of(path, a), a), &m);
   if (!s) s = wk_object_emit(simd, m.mod, LLVMObjectFile, &object);
   if (!s) s = write_bundle(&m, o, &files, object);
-  wk_cpu_emit_result(&m, o);
+  result->scratch_bytes = m.gen.scratch_bytes;
   if (object) LLVMDisposeMemoryBuffer(object);
   wk_cpu_module_free(&m);
   wk_arena_free(a);
   return s;
 }
 
-wk_status wk_cpu_code_emit(wk_emit_kind kind, wk_program *const *programs, size_t n,
-                           const wk_emit_options *o, const wk_simd *simd, const char *path) {
+wk_status wk_cpu_code_emit(wk_cpu_code kind, const wk_target_part *parts, size_t n,
+                           const wk_emit_options *o, const wk_simd *simd, const char *path,
+                           wk_emit_result *result) {
   wk_arena *a = wk_arena_new();
   const char *name = strcmp(path, "-") == 0 ? o->model_name : path;
   wk_cpu_module m;
@@ -252,16 +255,16 @@ wk_status wk_cpu_code_emit(wk_emit_kind kind, wk_program *const *programs, size_
   char *text = NULL;
   char *stem = stem_of(name ? name : "model", a), *dot = strrchr(stem, '.');
   if (dot && dot > stem && !strchr(dot, '/')) *dot = '\0';
-  wk_status s = build(programs, n, simd, name_of(stem, a), &m);
-  if (!s && kind == WK_EMIT_LLVM_IR) {
+  wk_status s = build(parts, n, simd, name_of(stem, a), &m);
+  if (!s && kind == WK_CPU_LLVM_IR) {
     text = LLVMPrintModuleToString(m.mod);
     s = wk_write_file(path, text, strlen(text));
     LLVMDisposeMessage(text);
   } else if (!s) {
-    s = wk_object_emit(simd, m.mod, kind == WK_EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile, &code);
+    s = wk_object_emit(simd, m.mod, kind == WK_CPU_ASM ? LLVMAssemblyFile : LLVMObjectFile, &code);
     if (!s) s = wk_write_file(path, LLVMGetBufferStart(code), LLVMGetBufferSize(code));
   }
-  wk_cpu_emit_result(&m, o);
+  result->scratch_bytes = m.gen.scratch_bytes;
   if (code) LLVMDisposeMemoryBuffer(code);
   wk_cpu_module_free(&m);
   wk_arena_free(a);

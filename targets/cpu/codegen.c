@@ -177,12 +177,13 @@ static wk_status emit_step(wk_codegen *c, const wk_inst *i, const char *name, ui
   return NULL;
 }
 
-/* exec of a caller that gave none: scratch lies behind the arena. */
+/* exec of a caller that gave none: scratch lies behind the arena, there is no state. */
 static wk_ssa own_exec(wk_codegen *c, wk_ssa memory) {
+  enum { OWN_BYTES = offsetof(wick_exec, state) };
   wk_llvm *e = &c->e;
-  wk_ssa exec = LLVMBuildAlloca(e->b, LLVMArrayType2(e->i64, sizeof(wick_exec) / 8), "");
+  wk_ssa exec = LLVMBuildAlloca(e->b, LLVMArrayType2(e->i64, OWN_BYTES / 8), "");
   int64_t behind = (int64_t)wk_align_up((uint64_t)c->p->region_size[WK_REGION_ACT], WICK_ALIGN);
-  for (size_t at = 0; at < sizeof(wick_exec); at += 8) {
+  for (size_t at = 0; at < OWN_BYTES; at += 8) {
     wk_ssa v = LLVMConstNull(e->ptr);
     if (at == offsetof(wick_exec, scratch)) v = wk_llvm_off(e, memory, behind);
     if (at == offsetof(wick_exec, threads)) v = wk_llvm_int(e, 1);

@@ -3,19 +3,17 @@
 #include <string.h>
 
 #include "compiler/package/package.h"
+#include "targets/cpu/cpu.h"
 #include "targets/cpu/llvm/blob.h"
 #include "targets/cpu/llvm/module.h"
 #include "targets/cpu/llvm/object.h"
-#include "wick_version.h"
 
 static wk_package_tensor *tensors(const wk_program_io *b, size_t n, wk_arena *a) {
   wk_package_tensor *t = wk_arena_alloc(a, (n + 1) * sizeof *t);
   for (size_t i = 0; i < n; i++) {
     const wk_type *type = &b[i].type;
     t[i] = (wk_package_tensor){.name = b[i].name, .dtype = (uint32_t)type->dtype,
-                               .rank = type->rank, .dims = b[i].type.dims,
-                               .bytes = (uint64_t)wk_type_bytes(type),
-                               .align = (uint32_t)wk_dtype_size(type->dtype)};
+                               .rank = type->rank, .dims = b[i].type.dims};
   }
   return t;
 }
@@ -50,75 +48,138 @@ static const char *step_text(const wk_program *p, const wk_inst *i, wk_arena *a)
   return out;
 }
 
+/* Per buffer: instructions that write it. */
+static uint32_t *count_writers(const wk_program *p, wk_arena *a) {
+  wk_inst_pos *all;
+  size_t n = wk_program_flatten(p, a, &all);
+  uint32_t *writers = wk_arena_alloc(a, (p->buffers.n + 1) * sizeof *writers);
+  for (size_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < all[i].inst->n_operands; k++) {
+      const wk_view *v = &all[i].inst->operands[k];
+      if (v->buffer != WK_NONE && v->role != WK_ROLE_IN) writers[v->buffer]++;
+    }
+  return writers;
+}
+
+typedef WK_VEC(wk_package_tensor) step_tensors;
+
+/* Axes of stride 0 are there once. */
+static const int64_t *shown_dims(const wk_view *v, wk_arena *a, int64_t *count) {
+  int64_t *dims = wk_arena_memdup(a, v->dims, sizeof v->dims);
+  *count = 1;
+  for (int k = 0; k < v->rank; k++) {
+    if (v->strides[k] == 0 && dims[k] > 1) dims[k] = 1;
+    *count *= dims[k];
+  }
+  return dims;
+}
+
+/* A buffer that several instructions wrote consists of pieces, which have no names. */
+static void add_written(const wk_program *p, const wk_view *v, const uint32_t *writers,
+                        wk_arena *a, step_tensors *out) {
+  const wk_buffer *b = v->buffer == WK_NONE ? NULL : &p->buffers.data[v->buffer];
+  if (!b || v->role == WK_ROLE_IN) return;
+  if (b->region != WK_REGION_ACT && b->region != WK_REGION_OUTPUT) return;
+  bool is_output = b->region == WK_REGION_OUTPUT;
+  int64_t count;
+  const int64_t *dims = shown_dims(v, a, &count);
+  bool is_whole = count * wk_dtype_size(v->dtype) == b->size && writers[v->buffer] == 1;
+  wk_package_tensor t = {.name = is_whole ? b->name : "", .dtype = (uint32_t)v->dtype,
+                         .rank = v->rank, .dims = dims, .strides = v->strides, .align = 1,
+                         .place = is_output ? WICK_PLACE_OUTPUT : WICK_PLACE_ARENA,
+                         .index = is_output ? b->io : 0,
+                         .offset = v->offset + (is_output ? 0 : b->offset)};
+  wk_vec_push(out, t);
+}
+
+/* Bodies of nests have run as a part of their owner's step, and left what their views show. Bodies
+ * of loops leave the last iteration behind, which no tensor of the model is. */
+static void list_written(const wk_program *p, const wk_inst *step, const uint32_t *writers,
+                         wk_arena *a, step_tensors *out) {
+  WK_VEC(const wk_inst *) todo = {0};
+  wk_vec_push(&todo, step);
+  for (size_t at = 0; at < todo.n; at++) {
+    const wk_inst *i = todo.data[at];
+    for (uint32_t k = 0; k < i->n_operands; k++) add_written(p, &i->operands[k], writers, a, out);
+    for (uint32_t b = 0; b < i->n_bodies && i->op == WK_OP_NEST; b++)
+      for (size_t k = 0; k < i->bodies[b].insts.n; k++)
+        wk_vec_push(&todo, i->bodies[b].insts.data[k]);
+  }
+  wk_vec_free(&todo);
+}
+
 static wk_status add_steps(const wk_cpu_module *m, size_t at, const wk_blob *blob, uint64_t base,
-                           wk_arena *a, wk_package_entry *out) {
+                           wk_arena *a, wk_package_part *out) {
   const wk_codegen_entry *e = &m->entries[at];
+  const wk_program *p = m->parts[at].program;
   wk_package_step *steps = wk_arena_alloc(a, (e->n_steps + 1) * sizeof *steps);
+  const uint32_t *writers = count_writers(p, a);
   for (size_t i = 0; i < e->n_steps; i++) {
     uint64_t offset;
+    step_tensors left = {0};
     if (!wk_blob_find(blob, e->steps[i].name, &offset))
       return wk_error(WK_INTERNAL, "step '%s' has no code", e->steps[i].name);
     const wk_inst *inst = e->steps[i].inst;
+    list_written(p, inst, writers, a, &left);
     steps[i] = (wk_package_step){.node = inst->name, .op = wk_op_get(inst->op)->name,
-                                 .text = step_text(m->programs[at], inst, a),
-                                 .code = base + offset};
+                                 .text = step_text(p, inst, a), .code = base + offset,
+                                 .tensors = wk_arena_memdup(a, left.data,
+                                                            left.n * sizeof *left.data),
+                                 .n_tensors = left.n};
     count_work(inst, &steps[i].macs, &steps[i].bytes);
+    wk_vec_free(&left);
   }
   out->steps = steps;
   out->n_steps = e->n_steps;
   return NULL;
 }
 
-static wk_status add_entry(wk_package *pkg, const wk_cpu_module *m, size_t at,
-                           const wk_blob *blob, uint64_t base) {
-  const wk_program *p = m->programs[at];
+static wk_status add_part(wk_package *pkg, uint32_t unit, const wk_cpu_module *m, size_t at,
+                          const wk_blob *blob, uint64_t base, uint32_t *number) {
+  const wk_program *p = m->parts[at].program;
   wk_arena *a = wk_arena_new();
   uint64_t code;
-  wk_package_entry entry = {
-      .name = p->name,
+  wk_package_part part = {
+      .name = m->parts[at].name, .unit = unit,
       .inputs = tensors(p->inputs.data, p->inputs.n, a), .n_inputs = p->inputs.n,
       .outputs = tensors(p->outputs.data, p->outputs.n, a), .n_outputs = p->outputs.n,
       .arena_bytes = (uint64_t)p->region_size[WK_REGION_ACT],
       .arena_bound = (uint64_t)p->act_bound,
       .scratch_bytes = (uint64_t)m->gen.scratch_bytes,
       .arena_align = wk_cpu_arena_align(p)};
-  wk_status s = add_steps(m, at, blob, base, a, &entry);
+  wk_status s = add_steps(m, at, blob, base, a, &part);
   if (!s && !wk_blob_find(blob, m->entries[at].entry, &code))
     s = wk_error(WK_INTERNAL, "entry '%s' has no code", m->entries[at].entry);
   if (!s) {
-    entry.code = base + code;
-    wk_package_add_entry(pkg, &entry);
+    part.code = base + code;
+    *number = wk_package_add_part(pkg, &part);
   }
   wk_arena_free(a);
   return s;
 }
 
-static wk_status fill(wk_package *pkg, const wk_cpu_module *m, const wk_blob *blob) {
+static wk_status fill(wk_package *pkg, const wk_cpu_module *m, const wk_blob *blob,
+                      uint32_t machine, uint32_t *row) {
+  uint32_t unit = wk_package_add_unit(
+      pkg, &(wk_package_unit){.target = wk_target_cpu.name, .spec = m->simd->name,
+                              .features = m->simd->needs, .machine = machine});
   for (size_t k = 0; k < m->consts.n; k++) {
     const wk_cpu_const *c = &m->consts.data[k];
-    if (wk_package_add_const(pkg, c->data, c->size) != c->offset)
+    if (wk_package_add_const(pkg, unit, c->data, c->size) != c->offset)
       return wk_error(WK_INTERNAL, "the package places constants differently");
   }
-  uint64_t base = wk_package_add_code(pkg, blob->code, blob->size);
+  uint64_t base = wk_package_add_code(pkg, unit, blob->code, blob->size);
   for (size_t k = 0; k < blob->symbols.n; k++) {
     const wk_blob_symbol *s = &blob->symbols.data[k];
-    wk_package_add_symbol(pkg, s->name, base + s->offset, s->size);
+    wk_package_add_symbol(pkg, unit, s->name, base + s->offset, s->size);
   }
-  for (size_t i = 0; i < m->n; i++) WK_TRY(add_entry(pkg, m, i, blob, base));
+  for (size_t i = 0; i < m->n; i++) WK_TRY(add_part(pkg, unit, m, i, blob, base, &row[i]));
   return NULL;
 }
 
-static wk_status write_package(const wk_package *pkg, const char *path) {
-  wk_out *out;
-  WK_TRY(wk_out_open(path, &out));
-  wk_status s = wk_package_write(pkg, out);
-  if (!s) return wk_out_commit(out);
-  wk_out_abort(out);
-  return s;
-}
-
-wk_status wk_cpu_package_emit(wk_program *const *programs, size_t n, const wk_emit_options *o,
-                              const wk_simd *simd, const char *path) {
+wk_status wk_cpu_compile(const wk_target_part *parts, size_t n, const wk_emit_options *o,
+                         const wk_simd *simd, wk_package *pkg, uint32_t *row,
+                         wk_emit_result *result) {
   bool is_arm = strncmp(simd->triple, "aarch64", 7) == 0;
   uint32_t machine = is_arm ? WICK_MACHINE_AARCH64 : WICK_MACHINE_X86_64;
   const char *model = o->model_name && *o->model_name ? o->model_name : "model";
@@ -126,24 +187,12 @@ wk_status wk_cpu_package_emit(wk_program *const *programs, size_t n, const wk_em
   wk_cpu_module m;
   wk_blob blob = {0};
   LLVMMemoryBufferRef object = NULL;
-  wk_package *pkg = NULL;
-  wk_status s = wk_cpu_module_build(programs, n, simd, wk_symbol_text(a, model, 64), true, &m);
+  wk_status s = wk_cpu_module_build(parts, n, simd, wk_symbol_text(a, model, 64), true, &m);
   if (!s) s = wk_object_emit(simd, m.mod, LLVMObjectFile, &object);
   if (!s)
     s = wk_blob_link(LLVMGetBufferStart(object), LLVMGetBufferSize(object), machine, &blob);
-  if (!s) {
-    pkg = wk_package_new(&(wk_package_meta){.model = model,
-                                            .compiler = WICK_VERSION,
-                                            .flags = o->command,
-                                            .target = "cpu",
-                                            .features = simd->needs,
-                                            .machine = machine,
-                                            .input_hash = o->input_hash});
-    s = fill(pkg, &m, &blob);
-  }
-  if (!s) s = write_package(pkg, path);
-  wk_cpu_emit_result(&m, o);
-  wk_package_free(pkg);
+  if (!s) s = fill(pkg, &m, &blob, machine, row);
+  result->scratch_bytes = m.gen.scratch_bytes;
   if (blob.code) wk_blob_free(&blob);
   if (object) LLVMDisposeMemoryBuffer(object);
   wk_cpu_module_free(&m);

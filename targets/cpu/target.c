@@ -1,72 +1,125 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/cpu/cpu.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "compiler/lower/lower.h"
+#include "targets/cpu/codegen.h"
 #include "targets/cpu/llvm/module.h"
 #include "targets/cpu/prepare.h"
 
-static wk_status isa_of(const wk_emit_options *o, const wk_simd **out) {
-  return wk_simd_find(o && o->cpu ? o->cpu : "native", out);
-}
-
-static wk_status machine(const char *cpu, wk_processor *out) {
+typedef struct {
+  wk_instance base;
   const wk_simd *simd;
-  WK_TRY(wk_simd_find(cpu ? cpu : "native", &simd));
-  *out = (wk_processor){.name = simd->name, .is_here = wk_simd_runs_here(simd)};
+} cpu;
+
+static const wk_simd *simd_of(const wk_instance *t) { return ((const cpu *)t)->simd; }
+
+static wk_status open_cpu(const char *spec, wk_instance **out) {
+  const wk_simd *simd;
+  WK_TRY(wk_simd_find(spec ? spec : "native", &simd));
+  cpu *t = wk_xcalloc(1, sizeof *t);
+  *t = (cpu){{&wk_target_cpu, simd->name, wk_simd_runs_here(simd)}, simd};
+  *out = &t->base;
   return NULL;
 }
 
-static bool supports(const wk_target *t, const wk_program *p, const wk_inst *i,
+static void close_cpu(wk_instance *t) { free(t); }
+
+/* Movement becomes strides and copies before code is made of it. */
+static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
                      const char **reason) {
   (void)t;
-  (void)p;
+  (void)a;
   *reason = NULL;
-  switch (i->op) {
+  switch (n->op) {
     case WK_OP_MAP:
     case WK_OP_REDUCE:
-    case WK_OP_COPY:
-    case WK_OP_FILL:
-    case WK_OP_NEST:
+    case WK_OP_IDENTITY:
     case WK_OP_IF:
     case WK_OP_LOOP: return true;
     default: break;
   }
-  *reason = wk_codegen_rare_refusal(i);
+  if (wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT) return true;
+  const wk_type *x = &wk_val(g, n->n_in ? n->in[0] : n->out[0])->type;
+  *reason = wk_codegen_rare_refusal(n->op, x->dtype, x->rank);
   return !*reason;
 }
 
-static wk_status prepare(const wk_target *t, wk_program *p, const wk_emit_options *o) {
+static wk_wish wish(const wk_instance *t, const wk_graph *part) {
   (void)t;
-  const wk_simd *simd;
-  WK_TRY(isa_of(o, &simd));
-  return wk_prepare_program(p, simd);
+  (void)part;
+  return (wk_wish){.channels_last = true, .align = 64};
 }
 
-static wk_status files(wk_emit_kind kind, const char *path, wk_arena *a, wk_emit_files *out) {
-  if (kind == WK_EMIT_BUNDLE) return wk_cpu_bundle_files(path, a, out);
-  *out = (wk_emit_files){.path = {path}, .n = strcmp(path, "-") ? 1 : 0};
-  return NULL;
-}
+/* ---- passes ---------------------------------------------------------------------------------- */
 
-static wk_status emit(const wk_target *t, wk_emit_kind kind, wk_program *const *programs, size_t n,
-                      const wk_emit_options *o, const char *path) {
+static wk_status fuse_nests(const wk_instance *t, wk_program *p, wk_arena *scratch,
+                            int64_t *changes) {
   (void)t;
-  const wk_simd *simd;
-  WK_TRY(isa_of(o, &simd));
-  switch (kind) {
-    case WK_EMIT_PACKAGE: return wk_cpu_package_emit(programs, n, o, simd, path);
-    case WK_EMIT_BUNDLE: return wk_cpu_bundle_emit(programs, n, o, simd, path);
-    default: return wk_cpu_code_emit(kind, programs, n, o, simd, path);
-  }
+  return wk_inst_fuse_nests(p, scratch, changes);
 }
 
-const wk_target wk_target_cpu = {.name = "cpu",
-                                 .doc = "native code for x86-64 and AArch64 through LLVM",
-                                 .channels_last = true,
-                                 .act_align = 64,
-                                 .machine = machine,
-                                 .supports = supports,
-                                 .prepare = prepare,
-                                 .files = files,
-                                 .emit = emit};
+static wk_status prepare(const wk_instance *t, wk_program *p, wk_arena *scratch,
+                         int64_t *changes) {
+  (void)scratch;
+  (void)changes;
+  return wk_prepare_program(p, simd_of(t));
+}
+
+static const wk_target_pass passes[] = {
+    {"fuse-nests", "run chains of reduce and map row by row, rows in per-thread scratch", true,
+     fuse_nests},
+    {"prepare", "weights packed, scratch buffers, what kernels cannot read copied", false, prepare},
+    {0}};
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+static wk_status write_asm(const wk_instance *t, const wk_target_part *parts, size_t n,
+                           const wk_emit_options *o, const char *path, wk_emit_result *r) {
+  return wk_cpu_code_emit(WK_CPU_ASM, parts, n, o, simd_of(t), path, r);
+}
+
+static wk_status write_object(const wk_instance *t, const wk_target_part *parts, size_t n,
+                              const wk_emit_options *o, const char *path, wk_emit_result *r) {
+  return wk_cpu_code_emit(WK_CPU_OBJECT, parts, n, o, simd_of(t), path, r);
+}
+
+static wk_status write_llvm_ir(const wk_instance *t, const wk_target_part *parts, size_t n,
+                               const wk_emit_options *o, const char *path, wk_emit_result *r) {
+  return wk_cpu_code_emit(WK_CPU_LLVM_IR, parts, n, o, simd_of(t), path, r);
+}
+
+static wk_status write_bundle(const wk_instance *t, const wk_target_part *parts, size_t n,
+                              const wk_emit_options *o, const char *path, wk_emit_result *r) {
+  return wk_cpu_bundle_emit(parts, n, o, simd_of(t), path, r);
+}
+
+static const wk_target_output outputs[] = {
+    {"bundle", "", "object, header and weights to link into a program, no runtime needed",
+     wk_cpu_bundle_files, write_bundle},
+    {"object", ".o", "the bundle's object file", NULL, write_object},
+    {"asm", ".s", "the object file as assembly", NULL, write_asm},
+    {"llvm-ir", ".ll", "what LLVM is given", NULL, write_llvm_ir},
+    {0}};
+
+static wk_status compile(const wk_instance *t, const wk_target_part *parts, size_t n,
+                         const wk_emit_options *o, wk_package *pkg, uint32_t *row,
+                         wk_emit_result *r) {
+  return wk_cpu_compile(parts, n, o, simd_of(t), pkg, row, r);
+}
+
+/* Rates of one core, as docs/benchmarks.md has them in round numbers. */
+const wk_target wk_target_cpu = {
+    .name = "cpu",
+    .doc = "native code for x86-64 and AArch64 through LLVM",
+    .spec_doc = "a processor or instruction set: native (default), x86-64-v3, avx512-vnni, …",
+    .passes = passes,
+    .outputs = outputs,
+    .cost = {.per_mac = 15, .per_byte = 100, .per_edge_byte = 0, .per_part = 100000},
+    .open = open_cpu,
+    .close = close_cpu,
+    .supports = supports,
+    .wish = wish,
+    .compile = compile};

@@ -60,7 +60,8 @@ check 'dump, evaluator' "$wick" run net.onnx --target eval --dump-tensors eval
 check 'dump, compiled' "$wick" run net.onnx --dump-tensors cpu
 (($(ls eval | wc -l) > $(ls cpu | wc -l) && $(ls cpu | wc -l) > 5)) && good || bad 'dumps are short'
 [[ -f eval/$output.npy && -f cpu/$output.npy ]] && good || bad 'the output is not dumped'
-refuses 'dump of a package' 2 'needs the model' "$wick" run net.wick --dump-tensors d
+check 'dump, package' "$wick" run net.wick --dump-tensors package
+check 'has the same tensors' diff -r cpu package
 refuses 'bind of a package' 2 'is a compiled package' "$wick" run net.wick --bind n=1
 
 refuses 'a file is no folder' 5 '^wick: x.npy: is not a folder$' \

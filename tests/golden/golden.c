@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "compiler/integer/integer.h"
 #include "compiler/lower/lower.h"
 #include "compiler/passes/passes.h"
 #include "tests/golden/quantise.h"
@@ -40,12 +41,15 @@ static wk_status run_pass(subject *s, const char *name) {
   return wk_pass_run_one(s->m, p, NULL, &changes);
 }
 
+/* fuse-nests is a pass that targets ask for. */
 static wk_status run_inst_pass(subject *s, const char *name) {
-  for (size_t i = 0; i < wk_inst_passes_count; i++) {
-    if (strcmp(wk_inst_passes[i].name, name) || !s->p) continue;
+  for (size_t i = 0; i <= wk_inst_passes_count; i++) {
+    static const wk_inst_pass nests = {"fuse-nests", wk_inst_fuse_nests, ""};
+    const wk_inst_pass *pass = i < wk_inst_passes_count ? &wk_inst_passes[i] : &nests;
+    if (strcmp(pass->name, name) || !s->p) continue;
     wk_arena *scratch = wk_arena_new();
     int64_t changes = 0;
-    wk_status st = wk_inst_passes[i].run(s->p, scratch, &changes);
+    wk_status st = pass->run(s->p, scratch, &changes);
     wk_arena_free(scratch);
     return st ? st : wk_program_verify(s->p);
   }
@@ -54,12 +58,11 @@ static wk_status run_inst_pass(subject *s, const char *name) {
 
 static wk_status lower(subject *s, const char *arg) {
   (void)arg;
-  return wk_lower_nodes(s->m, NULL);
+  return wk_lower_nodes(s->m, NULL, NULL);
 }
 
 static wk_status layout(subject *s, const char *arg) {
-  static const wk_target target = {.name = "test", .channels_last = true, .act_align = 64};
-  return wk_layout_assign(s->m, strcmp(arg, "channels-last") ? NULL : &target);
+  return wk_layout_assign(s->m, !strcmp(arg, "channels-last"));
 }
 
 static wk_status order(subject *s, const char *arg) {

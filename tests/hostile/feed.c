@@ -75,15 +75,24 @@ static size_t read_tensors(const wick_tensor_info *t, uint32_t n) {
 
 static size_t read_model(const wick_model *m) {
   const wick_model_info *info = wick_model_describe(m);
-  size_t sum = read_text(info->name) + read_text(info->compiler) + read_text(info->flags) +
-               read_text(info->target) + read_text(info->machine) + read_text(info->features);
-  for (int i = 0; i < WICK_SECTION_COUNT; i++) sum += read_text(info->sections[i].name);
+  size_t sum = read_text(info->name) + read_text(info->compiler) + read_text(info->flags);
+  for (uint32_t i = 0; i < info->unit_count; i++)
+    sum += read_text(info->units[i].target) + read_text(info->units[i].spec) +
+           read_text(info->units[i].machine) + read_text(info->units[i].features);
+  for (uint32_t i = 0; i < info->section_count; i++) sum += read_text(info->sections[i].name);
+  for (uint32_t i = 0; i < info->state_count; i++) sum += read_tensors(info->states[i].tensor, 1);
   for (uint32_t i = 0; i < info->entry_count; i++) {
     const wick_entry_info *e = wick_model_entry(m, i);
     sum += read_text(e->name) + read_tensors(e->inputs, e->input_count) +
-           read_tensors(e->outputs, e->output_count);
+           read_tensors(e->outputs, e->output_count) + read_tensors(e->edges, e->edge_count);
+    for (uint32_t k = 0; k < e->part_count; k++)
+      sum += read_text(e->parts[k]->name) + read_text(e->parts[k]->target) +
+             read_tensors(e->parts[k]->inputs, e->parts[k]->input_count) +
+             read_tensors(e->parts[k]->outputs, e->parts[k]->output_count);
     for (uint32_t k = 0; k < e->step_count; k++)
-      sum += read_text(e->steps[k].node) + read_text(e->steps[k].op) + read_text(e->steps[k].text);
+      sum += read_text(e->steps[k].node) + read_text(e->steps[k].op) +
+             read_text(e->steps[k].text) +
+             read_tensors(e->steps[k].tensors, e->steps[k].tensor_count);
   }
   return sum;
 }

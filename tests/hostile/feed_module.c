@@ -8,6 +8,7 @@
 #include "runtime/wick.h"
 #include "targets/cpu/cpu.h"
 #include "tests/hostile/hostile.h"
+#include "tests/plain_target.h"
 
 #define EVAL_WORK 1000000       /* elements and multiply-accumulates */
 #define EVAL_BYTES (4 << 20)
@@ -131,11 +132,15 @@ static void run_package(feed_run *r, const wk_program *p, const char *path) {
   wick_model_free(m);
 }
 
-static void make_native(feed_run *r, wk_program *p, const wk_emit_options *emit) {
+static void make_native(feed_run *r, const wk_targets *t, wk_parts *parts) {
+  const wk_emit_options emit = {.model_name = "hostile", .command = ""};
+  const wk_emit_entry entry = {"", parts};
+  wk_emit_result result = {0};
   wk_arena *a = wk_arena_new();
   const char *path = wk_arena_printf(a, "%s/own.wick", r->folder);
-  wk_status s = wk_target_cpu.emit(&wk_target_cpu, WK_EMIT_PACKAGE, &p, 1, emit, path);
-  if (feed_status(r, s, "code generation")) run_package(r, p, path);
+  wk_status s = wk_emit_package(t, &entry, 1, &emit, path, &result);
+  if (feed_status(r, s, "code generation"))
+    run_package(r, parts->parts.data[0].program, path);
   (void)unlink(path);
   wk_arena_free(a);
 }
@@ -196,7 +201,7 @@ static void write_other_forms(feed_run *r, const wk_module *m) {
   switch (wk_rng_next(&r->rng) % 12) {
     case 0: print_and_parse(r, m); break;
     case 1: export_and_import(r, m); break;
-    case 2: wk_module_dot(&dot, m); break;
+    case 2: wk_module_dot(&dot, m, NULL); break;
     default: break;
   }
   wk_str_free(&dot);
@@ -204,26 +209,34 @@ static void write_other_forms(feed_run *r, const wk_module *m) {
 
 /* ---- compilation ----------------------------------------------------------------------------- */
 
-void feed_module(feed_run *r, wk_module *m) {
-  bool native = r->native && wk_rng_next(&r->rng) % r->native == 0;
-  const wk_emit_options emit = {.cpu = native ? "native" : "x86-64-v3", .model_name = "hostile",
-                                .command = ""};
-  const wk_pipeline_options o =
-      {.target = native || wk_rng_next(&r->rng) % 2 ? &wk_target_cpu : NULL,
-                                 .emit = &emit};
+static void compile(feed_run *r, wk_module *m, const wk_targets *t, bool native) {
+  const wk_pipeline_options o = {.targets = t};
   wk_pipeline_report report;
-  wk_program *p = NULL;
-  r->accepted = true;
-  write_other_forms(r, m);
-  wk_status s = wk_pipeline_run(m, &o, &report, &p);
+  wk_parts *parts = NULL;
+  wk_status s = wk_pipeline_run(m, &o, &report, &parts);
   wk_pipeline_report_free(&report);
   if (feed_status(r, s, "compilation")) {
+    const wk_program *p = parts->parts.data[0].program;
     bool cheap = is_cheap(p);
     if (wk_rng_next(&r->rng) % 8 == 0) print_and_parse_program(r, p);
     if (cheap && !native) evaluate(r, p);
-    if (cheap && native && !r->complaint.n) make_native(r, p, &emit);
+    if (cheap && native && !r->complaint.n) make_native(r, t, parts);
   }
-  wk_program_free(p);
+  wk_parts_free(parts);
+}
+
+void feed_module(feed_run *r, wk_module *m) {
+  bool native = r->native && wk_rng_next(&r->rng) % r->native == 0;
+  r->accepted = true;
+  write_other_forms(r, m);
+  if (native || wk_rng_next(&r->rng) % 2) {
+    wk_targets t;
+    wk_status s = wk_targets_open(&(wk_target_args){.cpu = native ? "native" : "x86-64-v3"}, &t);
+    if (feed_status(r, s, "opening the CPU")) compile(r, m, &t, native);
+    wk_targets_close(&t);
+  } else {
+    compile(r, m, &plain_targets, false);
+  }
   wk_module_free(m);
 }
 

@@ -10,6 +10,7 @@
 #include "onnx.pb-c.h"
 #include "targets/cpu/cpu.h"
 #include "tests/hostile/hostile.h"
+#include "tests/plain_target.h"
 #include "tests/hostile/model_text.h"
 #include "tests/hostile/mutate.h"
 
@@ -204,27 +205,32 @@ void seeds_onnx(seed_list *l, const char *folder) {
 
 /* ---- packages -------------------------------------------------------------------------------- */
 
-static wk_program *compile(wk_module *m, const wk_target *t, const wk_emit_options *emit) {
-  const wk_pipeline_options o = {.target = t, .emit = emit};
+static wk_parts *compile(wk_module *m, const wk_targets *t) {
+  const wk_pipeline_options o = {.targets = t};
   wk_pipeline_report report;
-  wk_program *p = NULL;
-  wk_status s = wk_pipeline_run(m, &o, &report, &p);
+  wk_parts *parts = NULL;
+  wk_status s = wk_pipeline_run(m, &o, &report, &parts);
   wk_pipeline_report_free(&report);
   if (s) stop(s, "compilation");
-  return p;
+  return parts;
 }
 
 static void package(seed_list *l, wk_module *m, const char *folder) {
-  const wk_emit_options emit = {.model_name = "seed", .command = "--target cpu"};
   char path[256];
   wk_str b = {0};
-  wk_program *p = compile(m, &wk_target_cpu, &emit);
+  wk_targets t;
   snprintf(path, sizeof path, "%s/seed.wick", folder);
-  wk_status s = wk_target_cpu.emit(&wk_target_cpu, WK_EMIT_PACKAGE, &p, 1, &emit, path);
+  const wk_emit_options emit = {.model_name = "seed", .command = "--target cpu"};
+  wk_emit_result result = {0};
+  wk_status s = wk_targets_open(&(wk_target_args){0}, &t);
+  if (s) stop(s, "the CPU");
+  wk_parts *parts = compile(m, &t);
+  s = wk_emit_package(&t, &(wk_emit_entry){"", parts}, 1, &emit, path, &result);
   if (s) stop(s, "a package");
+  wk_parts_free(parts);
+  wk_targets_close(&t);
   if (read_file(path, &b)) wk_vec_push(l, b);
   (void)unlink(path);
-  wk_program_free(p);
   wk_module_free(m);
 }
 
@@ -334,9 +340,9 @@ static void module_texts(seed_list *l, const char *folder, bool compiled) {
     wk_status_free(s);
     if (s) continue;
     if (compiled) {
-      wk_program *p = compile(m, NULL, NULL);
-      wk_program_print(&b, p, WK_PRINT_FULL);
-      wk_program_free(p);
+      wk_parts *parts = compile(m, &plain_targets);
+      wk_program_print(&b, parts->parts.data[0].program, WK_PRINT_FULL);
+      wk_parts_free(parts);
     } else {
       wk_module_print(&b, m, WK_PRINT_FULL);
     }

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "compiler/eval/eval.h"
-#include "compiler/passes/passes.h"
+#include "compiler/integer/integer.h"
 #include "sim/run.h"
 #include "targets/accel/check/check.h"
 

@@ -465,7 +465,7 @@ static void dot_shows_nodes(void **state) {
   (void)state;
   wk_module *m = parsed(with_bodies);
   wk_str b = {0};
-  wk_module_dot(&b, m);
+  wk_module_dot(&b, m, NULL);
   assert_non_null(strstr(b.s, "digraph \"m\""));
   assert_non_null(strstr(b.s, "g0_n0 [label=\"if\\n@a\\n@b\"]"));
   assert_non_null(strstr(b.s, "g0_v1 -> \"g0_n0\" [label=\"f32[2]\"]"));

@@ -15,7 +15,8 @@
 
 #include "compiler/onnx/onnx.h"
 #include "runtime/wick.h"
-#include "targets/cpu/cpu.h"
+#include "compiler/driver/emit.h"
+#include "compiler/driver/targets.h"
 #include "tests/hostile/hostile.h"
 #include "tests/hostile/model_text.h"
 
@@ -311,23 +312,26 @@ typedef struct {
 
 static loaded compile_native(const char *text) {
   static const wk_emit_options emit = {.model_name = "hostile", .command = ""};
-  static const wk_pipeline_options o = {.target = &wk_target_cpu, .emit = &emit};
   char path[] = "/tmp/hostile-XXXXXX";
   wk_pipeline_report report;
   wk_module *m;
-  wk_program *p;
+  wk_targets t;
+  wk_emit_entry entry = {"", NULL};
+  wk_emit_result result = {0};
   loaded l;
   wk_str model = {0};
   model_text(text, &model);
   assert_null(wk_import_onnx_memory(model.s, model.n, NULL, NULL, &m));
   wk_str_free(&model);
-  assert_null(wk_pipeline_run(m, &o, &report, &p));
+  assert_null(wk_targets_open(&(wk_target_args){0}, &t));
+  assert_null(wk_pipeline_run(m, &(wk_pipeline_options){.targets = &t}, &report, &entry.parts));
   wk_pipeline_report_free(&report);
   int fd = mkstemp(path);
   assert_true(fd >= 0);
   close(fd);
-  assert_null(wk_target_cpu.emit(&wk_target_cpu, WK_EMIT_PACKAGE, &p, 1, &emit, path));
-  wk_program_free(p);
+  assert_null(wk_emit_package(&t, &entry, 1, &emit, path, &result));
+  wk_parts_free(entry.parts);
+  wk_targets_close(&t);
   wk_module_free(m);
   assert_int_equal(wick_model_load(path, NULL, &l.model), WICK_OK);
   unlink(path);

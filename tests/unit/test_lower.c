@@ -160,7 +160,7 @@ static void test_refused(void **state) {
     if (*known[i].want != '!') continue;
     for (size_t k; (k = case_word(&s)) > 0; s += k) in[n++] = case_tensor(s);
     build(&c, known[i].op, known[i].attrs, in, n, n_out ? n_out : 1, 0, 0);
-    wk_status st = wk_lower_nodes(c.m, NULL);
+    wk_status st = wk_lower_nodes(c.m, NULL, NULL);
     if (!st) st = wk_eval_graph(c.m->main, c.in, out, NULL, NULL);
     if (!st)
       fail_msg("%s %s on %s is taken", wk_op_get(known[i].op)->name, known[i].attrs, known[i].in);
@@ -194,7 +194,7 @@ static void test_order_is_kept(void **state) {
   for (int k = 0; k < 3; k++) /* three branches, one after the other */
     parts[k] = wk_build(g, WK_OP_MATMUL, NULL, 2, wk_build(g, WK_OP_SOFTMAX, a, 1, x), x);
   for (int k = 0; k < 3; k++) wk_graph_output(g, NULL, parts[k]);
-  assert_null(wk_lower_nodes(m, NULL));
+  assert_null(wk_lower_nodes(m, NULL, NULL));
   int products = 0;
   for (size_t i = 0; i < g->nodes.n; i++)
     if (wk_nod(g, (wk_node_id)i)->op == WK_OP_MATMUL) {
@@ -211,7 +211,7 @@ static void test_narrow_sums(void **state) {
   case_graph c;
   wk_tensor in = case_tensor("f16[4096]{32}");
   build(&c, WK_OP_REDUCE_MEAN, "axes=0 keepdims=0", &in, 1, 1, 0, 0);
-  assert_null(wk_lower_nodes(c.m, NULL));
+  assert_null(wk_lower_nodes(c.m, NULL, NULL));
   wk_tensor out;
   assert_null(wk_eval_graph(c.m->main, c.in, &out, NULL, NULL));
   assert_float_equal(wk_load_f64(out.data, WK_F16, 0), 32, 0);

@@ -34,7 +34,7 @@ static const char *step_name(const step *s) {
 static wk_status change(step *s, wk_module *m) {
   int64_t changes = 0;
   if (s->kind == EVERYTHING) WK_TRY(wk_passes_run(m, WK_STAGE_GRAPH, NULL, NULL, NULL));
-  if (s->kind != PASS_ON_GRAPH) WK_TRY(wk_lower_nodes(m, NULL));
+  if (s->kind != PASS_ON_GRAPH) WK_TRY(wk_lower_nodes(m, NULL, NULL));
   if (s->kind == EVERYTHING) WK_TRY(wk_passes_run(m, WK_STAGE_PRIMITIVE, NULL, NULL, NULL));
   if (s->pass) WK_TRY(wk_pass_run_one(m, s->pass, NULL, &changes));
   s->changes += changes;

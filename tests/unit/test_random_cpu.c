@@ -30,7 +30,7 @@ typedef struct {
 
 static wk_status on_cpu(void *ctx, const wk_module *m, const wk_tensor *in, wk_tensor *out) {
   const setting *s = ctx;
-  const wk_runner_options o = {.target = WK_RUN_CPU, .cpu = s->cpu, .threads = s->threads,
+  const wk_runner_options o = {.target = {.cpu = s->cpu}, .threads = s->threads,
                                .model_name = "random"};
   wk_runner *r = NULL;
   WK_TRY(wk_runner_of_module(wk_module_clone(m), &o, &r));

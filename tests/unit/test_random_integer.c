@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "compiler/driver/runner.h"
-#include "compiler/passes/passes.h"
+#include "compiler/integer/integer.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
 
@@ -117,8 +117,7 @@ static wk_status run_guarded(wk_runner *r, const wk_tensor *in, size_t n_in, wk_
 
 static void check_cpu(const wk_module *m, uint64_t seed, const char *cpu, const wk_tensor *in,
                       const wk_tensor *want) {
-  const wk_runner_options o = {.target = WK_RUN_CPU,
-                               .cpu = cpu,
+  const wk_runner_options o = {.target = {.cpu = cpu},
                                .threads = 1 + (int64_t)(seed % 2),
                                .model_name = "integers"};
   wk_runner *r = NULL;

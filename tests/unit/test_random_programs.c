@@ -26,13 +26,12 @@ static void print_module(const wk_module *m) {
 
 /* The program as generated, for looking at. */
 static void print_program(uint64_t seed, const middle_options *o) {
-  wk_target t = {.name = "test", .channels_last = o->channels_last};
   wk_module *m = random_middle_graph(seed, node_count(seed));
   wk_program *p = NULL;
   int64_t before, after;
-  wk_status s = wk_lower_nodes(m, &t);
-  if (!s && o->passes) s = wk_passes_run(m, WK_STAGE_PRIMITIVE, &t, NULL, NULL);
-  if (!s) s = wk_layout_assign(m, &t);
+  wk_status s = wk_lower_nodes(m, NULL, NULL);
+  if (!s && o->passes) s = wk_passes_run(m, WK_STAGE_PRIMITIVE, NULL, NULL, NULL);
+  if (!s) s = wk_layout_assign(m, o->channels_last);
   if (!s && o->order) s = wk_order_nodes(m, &before, &after);
   print_module(m);
   if (!s) s = wk_generate(m, &p);

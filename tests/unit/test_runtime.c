@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/internal.h"
+#include "runtime/cpu.h"
 #include "runtime/pool.h"
 #include "tests/unit/tiny_package.h"
 
@@ -58,7 +58,7 @@ static void crc_agrees_with_the_definition(void **state) {
 
 static void every_status_and_dtype_has_a_text(void **state) {
   (void)state;
-  for (int s = WICK_OK; s <= WICK_CANNOT_WRITE; s++)
+  for (int s = WICK_OK; s <= WICK_DEVICE_FAILED; s++)
     assert_string_not_equal(wick_status_text((wick_status)s), "unknown status");
   assert_string_equal(wick_status_text((wick_status)99), "unknown status");
   assert_string_equal(wick_status_text((wick_status)-1), "unknown status");
@@ -300,12 +300,18 @@ static void model_says_what_it_is(void **state) {
   assert_string_equal(info->name, "tiny");
   assert_string_equal(info->compiler, "wick test");
   assert_string_equal(info->flags, "--target cpu");
-  assert_string_equal(info->target, "cpu");
-  assert_string_equal(info->features, "");
+  assert_int_equal(info->unit_count, 1);
+  assert_string_equal(info->units[0].target, "cpu");
+  assert_string_equal(info->units[0].spec, "any");
+  assert_string_equal(info->units[0].features, "");
+  assert_int_equal(info->units[0].part_count, 3);
   assert_true(info->input_hash == 0x0123456789abcdef);
   assert_int_equal(info->file_bytes, ((fixture *)*state)->size);
-  assert_string_equal(info->sections[6].name, "CODE");
-  assert_int_equal(info->sections[6].size, sizeof tiny_code);
+  assert_int_equal(info->section_count, WICK_TABLE_COUNT + 2);
+  assert_string_equal(info->sections[WICK_TABLE_COUNT].name, "CODE");
+  assert_int_equal(info->sections[WICK_TABLE_COUNT].unit, 0);
+  assert_int_equal(info->sections[WICK_TABLE_COUNT].size, sizeof tiny_code);
+  assert_int_equal(info->state_count, 0);
   assert_int_equal(info->entry_count, 3);
   assert_null(wick_model_entry(model, 3));
   const wick_entry_info *e = wick_model_entry(model, 0);
@@ -322,6 +328,13 @@ static void model_says_what_it_is(void **state) {
   assert_string_equal(e->steps[1].op, "map");
   assert_int_equal(e->steps[1].macs, 4);
   assert_int_equal(e->arena_bytes, 16);
+  assert_int_equal(e->part_count, 1);
+  assert_string_equal(e->parts[0]->target, "cpu");
+  assert_string_equal(e->parts[0]->name, "all");
+  assert_ptr_equal(e->parts[0]->steps, e->steps);
+  assert_int_equal(e->steps[0].tensor_count, 1);
+  assert_string_equal(e->steps[0].tensors[0].name, "a");
+  assert_int_equal(e->edge_count, 0);
 }
 
 static void entries_are_found_by_shape(void **state) {
@@ -476,6 +489,33 @@ static void observer_sees_and_changes_the_arena(void **state) {
   wick_session_free(s);
 }
 
+/* Dense, whatever the strides: the second tensor is y[2], y[0]. */
+static void read_steps(void *user, uint32_t step, int after, void *arena) {
+  wick_session *s = user;
+  float got[4] = {0};
+  (void)arena;
+  wick_status outside = wick_session_read_tensor(s, 2, 0, got, 16);
+  assert_int_equal(outside, WICK_BAD_ARGUMENT);
+  if (!after) assert_int_equal(wick_session_read_tensor(s, step, 0, got, 16), WICK_BAD_ARGUMENT);
+  if (!after || step == 2) return;
+  assert_int_equal(wick_session_read_tensor(s, step, 1, got, 16), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_read_tensor(s, step, 0, got, step ? 8 : 16), WICK_OK);
+  if (step == 0) assert_memory_equal(got, ((float[]){1.5f, 1, 5, 104}), 16);
+  else assert_memory_equal(got, ((float[]){25, 2.25f}), 8);
+}
+
+static void tensors_of_steps_are_read(void **state) {
+  wick_session *s;
+  float x[4] = {1, 2, 3, 4}, y[4];
+  int32_t i[TINY_N];
+  const void *inputs[] = {x};
+  void *outputs[] = {y, i};
+  assert_int_equal(wick_session_create(((fixture *)*state)->model, 0, 1, &s), WICK_OK);
+  assert_int_equal(wick_session_read_tensor(s, 0, 0, y, 16), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_run_observed(s, inputs, outputs, read_steps, s), WICK_OK);
+  wick_session_free(s);
+}
+
 static void failing_entry_is_reported(void **state) {
   wick_session *s;
   wick_step_profile profile;
@@ -528,12 +568,17 @@ static wick_model *load_from_file(const fixture *f, uint32_t flags, wick_error_d
   return model;
 }
 
+static const uint8_t *code_of(const wick_model *model) {
+  return ((const wick_cpu_unit *)model->units[0].loaded)->code;
+}
+
 static void file_is_run_where_it_is_mapped(void **state) {
   wick_error_detail detail;
   for (uint32_t flags = 0; flags <= WICK_LOAD_UNCHECKED; flags++) {
     wick_model *model = load_from_file(*state, flags, &detail);
     assert_string_equal(detail.text, "");
-    assert_ptr_equal(model->code, (uint8_t *)model->file_map + model->info.sections[6].offset);
+    assert_ptr_equal(code_of(model), (uint8_t *)model->file_map +
+                                         model->info.sections[WICK_TABLE_COUNT].offset);
     run_once(model, 0, 2);
     wick_model_free(model);
   }
@@ -551,7 +596,7 @@ static void perf_map_names_every_function(void **state) {
   for (; fgets(line, sizeof line, file); lines++) {
     assert_int_equal(sscanf(line, "%lx %lx %63s", &address, &size, name), 3);
     if (strcmp(name, "tiny/square") != 0) continue;
-    assert_int_equal(address, (uintptr_t)model->code + TINY_SQUARE);
+    assert_int_equal(address, (uintptr_t)code_of(model) + TINY_SQUARE);
     assert_int_equal(size, TINY_COUNT - TINY_SQUARE);
   }
   assert_int_equal(lines, 4);
@@ -587,7 +632,7 @@ static void gdb_image_names_every_function(void **state) {
   const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
   const Elf64_Shdr *sections = (const Elf64_Shdr *)(image + header->e_shoff);
   assert_memory_equal(header->e_ident, ELFMAG, SELFMAG);
-  assert_true(sections[1].sh_addr == (uintptr_t)b->code);
+  assert_true(sections[1].sh_addr == (uintptr_t)code_of(b));
   assert_int_equal(sections[2].sh_type, SHT_SYMTAB);
   assert_int_equal(sections[2].sh_size / sections[2].sh_entsize, 5);
   const Elf64_Sym *symbol = (const Elf64_Sym *)(image + sections[2].sh_offset) + 2;
@@ -623,6 +668,7 @@ int main(void) {
       MODEL_TEST(sessions_of_a_model_run_at_the_same_time),
       MODEL_TEST(profile_counts_every_step),
       MODEL_TEST(observer_sees_and_changes_the_arena),
+      MODEL_TEST(tensors_of_steps_are_read),
       MODEL_TEST(failing_entry_is_reported),
       MODEL_TEST(session_in_use_is_refused),
       MODEL_TEST(unaligned_memory_is_fine),

@@ -80,35 +80,41 @@ static const float tiny_consts[4] = {0.5f, -1.0f, 2.0f, 100.0f};
 static inline wk_package *tiny_package(const char *features) {
   static const int64_t four[] = {4}, two_two[] = {2, 2}, thousand[] = {TINY_N};
   wk_package *p = wk_package_new(&(wk_package_meta){
-      .model = "tiny", .compiler = "wick test", .flags = "--target cpu", .target = "cpu",
-      .features = features, .machine = TINY_MACHINE, .input_hash = 0x0123456789abcdef});
-  uint64_t consts = wk_package_add_const(p, tiny_consts, sizeof tiny_consts);
-  (void)consts; /* 0: the code reads from the start */
-  uint64_t base = wk_package_add_code(p, tiny_code, sizeof tiny_code);
-  wk_package_add_symbol(p, "tiny", base + TINY_ENTRY, TINY_ADD - TINY_ENTRY);
-  wk_package_add_symbol(p, "tiny/add", base + TINY_ADD, TINY_SQUARE - TINY_ADD);
-  wk_package_add_symbol(p, "tiny/square", base + TINY_SQUARE, TINY_COUNT - TINY_SQUARE);
-  wk_package_add_symbol(p, "tiny/count", base + TINY_COUNT, TINY_FAIL - TINY_COUNT);
-  wk_package_tensor x = {"x", WICK_F32, 1, four, 16, 4}, x2 = {"x", WICK_F32, 2, two_two, 16, 4};
-  wk_package_tensor outputs[] = {{"y", WICK_F32, 1, four, 16, 4},
-                                 {"i", WICK_I32, 1, thousand, 4 * TINY_N, 4}};
+      .model = "tiny", .compiler = "wick test", .flags = "--target cpu",
+      .input_hash = 0x0123456789abcdef});
+  uint32_t unit = wk_package_add_unit(p, &(wk_package_unit){
+      .target = "cpu", .spec = "any", .features = features, .machine = TINY_MACHINE});
+  wk_package_add_const(p, unit, tiny_consts, sizeof tiny_consts); /* at 0, where the code reads */
+  uint64_t base = wk_package_add_code(p, unit, tiny_code, sizeof tiny_code);
+  wk_package_add_symbol(p, unit, "tiny", base + TINY_ENTRY, TINY_ADD - TINY_ENTRY);
+  wk_package_add_symbol(p, unit, "tiny/add", base + TINY_ADD, TINY_SQUARE - TINY_ADD);
+  wk_package_add_symbol(p, unit, "tiny/square", base + TINY_SQUARE, TINY_COUNT - TINY_SQUARE);
+  wk_package_add_symbol(p, unit, "tiny/count", base + TINY_COUNT, TINY_FAIL - TINY_COUNT);
+  wk_package_tensor x = {.name = "x", .dtype = WICK_F32, .rank = 1, .dims = four}, x2 = x;
+  wk_package_tensor outputs[] = {{.name = "y", .dtype = WICK_F32, .rank = 1, .dims = four},
+                                 {.name = "i", .dtype = WICK_I32, .rank = 1, .dims = thousand}};
+  wk_package_tensor sum = {.name = "a", .dtype = WICK_F32, .rank = 1, .dims = four,
+                           .place = WICK_PLACE_ARENA};
+  wk_package_tensor half = {.dtype = WICK_F32, .rank = 1, .dims = two_two, .offset = 8,
+                            .strides = (int64_t[]){-2}, .place = WICK_PLACE_OUTPUT};
+  x2.rank = 2;
+  x2.dims = two_two;
   wk_package_step steps[] = {
-      {"node_add", "map", "map %a = x + c", base + TINY_ADD, 0, 48},
-      {"node_mul", "map", "map y = %a * %a", base + TINY_SQUARE, 4, 48},
-      {"node_range", "map", "map i = iota", base + TINY_COUNT, 0, 4 * TINY_N},
+      {"node_add", "map", "map %a = x + c", base + TINY_ADD, 0, 48, &sum, 1},
+      {"node_mul", "map", "map y = %a * %a", base + TINY_SQUARE, 4, 48, &half, 1},
+      {"node_range", "map", "map i = iota", base + TINY_COUNT, 0, 4 * TINY_N, NULL, 0},
   };
-  wk_package_step whole = {"node_if", "branch", "branch", WICK_NO_CODE, 0, 0};
-  wk_package_entry entry = {
-      .name = "", .inputs = &x, .n_inputs = 1, .outputs = outputs, .n_outputs = 2, .steps = steps,
-      .n_steps = 3, .code = base + TINY_ENTRY, .arena_bytes = 16, .arena_bound = 16,
-      .scratch_bytes = 8, .arena_align = 64};
-  wk_package_add_entry(p, &entry);
-  entry.name = "rank2";
-  entry.inputs = &x2;
-  wk_package_add_entry(p, &entry);
-  entry = (wk_package_entry){.name = "fail", .steps = &whole, .n_steps = 1,
-                             .code = base + TINY_FAIL, .arena_align = 64};
-  wk_package_add_entry(p, &entry);
+  wk_package_step whole = {"node_if", "branch", "branch", WICK_NO_CODE, 0, 0, NULL, 0};
+  wk_package_part part = {
+      .name = "all", .unit = unit, .inputs = &x, .n_inputs = 1, .outputs = outputs,
+      .n_outputs = 2, .steps = steps, .n_steps = 3, .code = base + TINY_ENTRY, .arena_bytes = 16,
+      .arena_bound = 16, .scratch_bytes = 8};
+  wk_package_add_whole(p, "", wk_package_add_part(p, &part));
+  part.inputs = &x2;
+  wk_package_add_whole(p, "rank2", wk_package_add_part(p, &part));
+  part = (wk_package_part){.name = "fail", .unit = unit, .steps = &whole, .n_steps = 1,
+                           .code = base + TINY_FAIL};
+  wk_package_add_whole(p, "fail", wk_package_add_part(p, &part));
   return p;
 }
 

@@ -61,9 +61,9 @@ static wk_status emit_programs(wk_cpu_module *m) {
   for (size_t i = 0; i < m->n && !s; i++) {
     const char *prefix =
         m->n == 1 ? m->name : wk_arena_printf(m->gen.arena, "%s.%zu", m->name, i + 1);
-    s = check_placed(m->programs[i]);
+    s = check_placed(m->parts[i].program);
     if (!s)
-      s = wk_codegen_program(&m->gen, m->programs[i], place_consts(&x, m->programs[i]), prefix,
+      s = wk_codegen_program(&m->gen, m->parts[i].program, place_consts(&x, m->parts[i].program), prefix,
                              &m->entries[i]);
   }
   wk_map_free(x.by_contents);
@@ -80,11 +80,11 @@ static void forbid_jump_tables(LLVMContextRef ctx, LLVMModuleRef mod) {
       LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
 }
 
-wk_status wk_cpu_module_build(wk_program *const *programs, size_t n, const wk_simd *simd,
+wk_status wk_cpu_module_build(const wk_target_part *parts, size_t n, const wk_simd *simd,
                               const char *name, bool complete, wk_cpu_module *m) {
   memset(m, 0, sizeof *m);
   m->simd = simd;
-  m->programs = programs;
+  m->parts = parts;
   m->n = n;
   m->ctx = LLVMContextCreate();
   m->mod = LLVMModuleCreateWithNameInContext(name, m->ctx);
@@ -116,8 +116,4 @@ uint32_t wk_cpu_arena_align(const wk_program *p) {
     if (p->buffers.data[b].region == WK_REGION_ACT && p->buffers.data[b].align > align)
       align = p->buffers.data[b].align;
   return (uint32_t)align;
-}
-
-void wk_cpu_emit_result(const wk_cpu_module *m, const wk_emit_options *o) {
-  if (o->result) o->result->scratch_bytes = m->gen.scratch_bytes;
 }

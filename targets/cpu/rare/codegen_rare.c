@@ -18,18 +18,15 @@ static const struct {
 #undef X
 };
 
-static bool is_window(const wk_inst *i) {
-  return i->op == WK_OP_CONV || i->op == WK_OP_CONV_TRANSPOSE ||
-         wk_op_get(i->op)->cls == WK_CLASS_POOL;
+static bool is_window(wk_op op) {
+  return op == WK_OP_CONV || op == WK_OP_CONV_TRANSPOSE || wk_op_get(op)->cls == WK_CLASS_POOL;
 }
 
-const char *wk_codegen_rare_refusal(const wk_inst *i) {
+const char *wk_codegen_rare_refusal(wk_op op, wk_dtype t, int rank) {
   for (size_t k = 0; k < WK_COUNTOF(rows); k++) {
-    if (rows[k].op != i->op) continue;
-    const wk_view *x = &i->operands[i->n_operands > i->n_out ? i->n_out : 0];
-    if (is_window(i) && x->rank > 2 + WK_RARE_SPATIAL) return "more than three spatial axes";
-    if (rows[k].types == FLOATS && !wk_dtype_is_float(x->dtype))
-      return "integers are not supported";
+    if (rows[k].op != op) continue;
+    if (is_window(op) && rank > 2 + WK_RARE_SPATIAL) return "more than three spatial axes";
+    if (rows[k].types == FLOATS && !wk_dtype_is_float(t)) return "integers are not supported";
     return NULL;
   }
   return "no code for this operator";
@@ -85,7 +82,8 @@ static wk_status copy_data(wk_codegen *c, const wk_inst *i) {
 }
 
 wk_status wk_codegen_rare(wk_codegen *c, const wk_inst *i) {
-  const char *refusal = wk_codegen_rare_refusal(i);
+  const wk_view *x = &i->operands[i->n_operands > i->n_out ? i->n_out : 0];
+  const char *refusal = wk_codegen_rare_refusal(i->op, x->dtype, x->rank);
   if (refusal)
     return wk_error_at(WK_UNSUPPORTED, i->name, "%s: %s", wk_op_get(i->op)->name, refusal);
   if (i->op == WK_OP_SCATTER_ELEMENTS || i->op == WK_OP_SCATTER_ND) WK_TRY(copy_data(c, i));

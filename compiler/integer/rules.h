@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to passes/: from quantised graphs (real operators between dequantisation and
+ * Private to integer/: from quantised graphs (real operators between dequantisation and
  * quantisation) to integer operators, as compiler/ir/quant.h defines them. One file per kind of
  * operator. */
-#ifndef WICK_PASSES_INTEGER_H
-#define WICK_PASSES_INTEGER_H
+#ifndef WICK_INTEGER_RULES_H
+#define WICK_INTEGER_RULES_H
 
+#include "compiler/integer/integer.h"
 #include "compiler/ir/quant.h"
 #include "compiler/passes/rewrite.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/passes/integer.h"
+#include "compiler/integer/rules.h"
 
 wk_value_id wk_integer_max_pool(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   wk_affine x;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/passes/integer.h"
+#include "compiler/integer/rules.h"
 
 wk_value_id wk_integer_rescaled(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   wk_affine x;

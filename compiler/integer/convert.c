@@ -3,7 +3,7 @@
  * movement (which only chooses values), a quantisation rises above movement of computed values, and
  * a quantisation whose operand is made of dequantised values becomes the integer operator of the
  * table below. What no rule fits stays real. */
-#include "compiler/passes/integer.h"
+#include "compiler/integer/rules.h"
 
 #include <math.h>
 #include <string.h>

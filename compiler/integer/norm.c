@@ -3,7 +3,7 @@
  * shift, and one map (quant.h). */
 #include <string.h>
 
-#include "compiler/passes/integer.h"
+#include "compiler/integer/rules.h"
 #include "compiler/passes/recognise.h"
 
 typedef struct {

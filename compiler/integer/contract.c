@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/passes/integer.h"
+#include "compiler/integer/rules.h"
 
 #define MAX_CHANNELS (1 << 20)
 

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/driver/targets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TARGET(name) extern const wk_target wk_target_##name;
+#include "compiler/driver/targets.def"
+#undef TARGET
+
+static const wk_target *const built_in[] = {
+#define TARGET(name) &wk_target_##name,
+#include "compiler/driver/targets.def"
+#undef TARGET
+};
+
+const wk_target *wk_target_at(size_t i) { return i < WK_COUNTOF(built_in) ? built_in[i] : NULL; }
+
+const wk_target *wk_target_host(void) { return built_in[WK_COUNTOF(built_in) - 1]; }
+
+bool wk_target_is_eval(const wk_target_args *a) {
+  return a->target && !strcmp(a->target, WK_TARGET_EVAL);
+}
+
+static wk_status find(const char *name, const wk_target **out) {
+  const char *names[64];
+  size_t n = 0;
+  for (const wk_target *t; n < WK_COUNTOF(names) && (t = wk_target_at(n)); n++) {
+    names[n] = t->name;
+    if (strcmp(t->name, name) != 0) continue;
+    *out = t;
+    return NULL;
+  }
+  const char *near = wk_nearest(name, names, n);
+  if (near)
+    return wk_error(WK_USAGE, "--target: no target '%s'; did you mean '%s'?", name, near);
+  return wk_error(WK_USAGE, "--target: no target '%s'; 'wick targets' lists them", name);
+}
+
+typedef struct {
+  const wk_target_args *a;
+  wk_instance **list;
+  size_t n;
+} opening;
+
+/* `spec` NULL: the default, for the host what --cpu says. */
+static wk_status open_target(opening *o, const wk_target *t, const char *spec) {
+  bool short_form = t == wk_target_host() && o->a->cpu;
+  if (spec && short_form)
+    return wk_error(WK_USAGE, "--cpu %s and --target %s:%s: give one of them", o->a->cpu, t->name,
+                    spec);
+  for (size_t i = 0; i < o->n; i++)
+    if (o->list[i]->target == t)
+      return wk_error(WK_USAGE, "--target: %s stands there twice", t->name);
+  if (spec && !t->spec_doc)
+    return wk_error(WK_USAGE, "--target %s:%s: %s is one machine, and nothing follows its name",
+                    t->name, spec, t->name);
+  wk_status s = t->open(short_form ? o->a->cpu : spec, &o->list[o->n]);
+  if (!s) o->n++;
+  return s;
+}
+
+static wk_status open_word(opening *o, char *word) {
+  const wk_target *t;
+  char *colon = strchr(word, ':');
+  if (colon) *colon = '\0';
+  if (!strcmp(word, WK_TARGET_EVAL))
+    return wk_error(WK_USAGE, "--target: the evaluator, eval, runs models on its own and only where "
+                              "they are run");
+  WK_TRY(find(word, &t));
+  return open_target(o, t, colon ? colon + 1 : NULL);
+}
+
+static wk_status open_all(opening *o, char *text) {
+  for (char *word = text; word;) {
+    char *comma = strchr(word, ',');
+    if (comma) *comma++ = '\0';
+    WK_TRY(open_word(o, word));
+    word = comma;
+  }
+  bool has_host = o->n && o->list[o->n - 1]->target == wk_target_host();
+  for (size_t i = 0; i + 1 < o->n; i++)
+    if (o->list[i]->target == wk_target_host())
+      return wk_error(WK_USAGE, "--target: %s runs everything and comes last; what stands behind "
+                                "it would get nothing", wk_target_host()->name);
+  if (o->a->no_host && has_host)
+    return wk_error(WK_USAGE, "--no-host and --target %s: give one of them",
+                    wk_target_host()->name);
+  if (o->a->no_host && !o->n)
+    return wk_error(WK_USAGE, "--no-host: name another target with --target");
+  return has_host || o->a->no_host ? NULL : open_target(o, wk_target_host(), NULL);
+}
+
+wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) {
+  char *text = a->target ? wk_xstrdup(a->target) : NULL;
+  size_t most = 2;
+  for (const char *p = text; p && *p; p++) most += *p == ',';
+  opening o = {.a = a, .list = wk_xcalloc(most, sizeof(wk_instance *))};
+  wk_status s = open_all(&o, text);
+  free(text);
+  *out = (wk_targets){o.list, o.n};
+  return s;
+}
+
+void wk_targets_close(wk_targets *t) {
+  for (size_t i = 0; i < t->n; i++) t->list[i]->target->close(t->list[i]);
+  free((void *)(uintptr_t)t->list);
+  *t = (wk_targets){0};
+}
+
+wk_status wk_targets_check_here(const wk_targets *t) {
+  for (size_t i = 0; i < t->n; i++) {
+    const wk_instance *x = t->list[i];
+    if (!x->is_here)
+      return wk_error(WK_UNSUPPORTED, "--target %s:%s: code for %s cannot run on this machine",
+                      x->target->name, x->spec, x->spec);
+  }
+  return NULL;
+}
+
+char *wk_targets_text(const wk_targets *t, wk_arena *a) {
+  wk_str b = {0};
+  for (size_t i = 0; i < t->n; i++)
+    wk_str_printf(&b, "%s%s%s%s", i ? "," : "", t->list[i]->target->name,
+                  t->list[i]->spec ? ":" : "", t->list[i]->spec ? t->list[i]->spec : "");
+  char *text = wk_arena_strdup(a, b.n ? b.s : "");
+  wk_str_free(&b);
+  return text;
+}

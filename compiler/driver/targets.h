@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to driver/: the one table of targets, and the instances that --target asks for. */
+#ifndef WICK_DRIVER_TARGETS_H
+#define WICK_DRIVER_TARGETS_H
+
+#include "compiler/support/options.h"
+#include "compiler/target/target.h"
+
+/* --target, --cpu, --no-host as typed by the user. */
+typedef struct {
+  const char *target; /* NULL: the host alone */
+  const char *cpu;    /* short for cpu:NAME */
+  bool no_host;
+} wk_target_args;
+
+/* Rows of an option table whose struct has a wk_target_args member `member`; `what` begins the text
+ * of --target. */
+#define WK_TARGET_OPTIONS(type, member, what)                                                      \
+  {"target", 0, "TARGET,…", what " in order of preference, NAME or NAME:MACHINE ('wick targets' "  \
+   "lists them); what none of them can run goes to the host, the CPU (default: the host)",         \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, member.target)},                             \
+  {"cpu", 0, "NAME", "processor or instruction set of the host (default: this machine's); short "  \
+   "for cpu:NAME", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.cpu)},                \
+  {"no-host", 0, NULL, "refuse what the targets cannot run instead of leaving it to the host",     \
+   .kind = WK_OPTION_FLAG, .offset = offsetof(type, member.no_host)}
+
+/* The evaluator is no target but may stand in its place where models are run. */
+#define WK_TARGET_EVAL "eval"
+bool wk_target_is_eval(const wk_target_args *a);
+
+/* Target i, NULL past the last. The host is the last. */
+const wk_target *wk_target_at(size_t i);
+const wk_target *wk_target_host(void);
+
+/* Opens what is asked for; the host is added at the end unless it is listed or not wanted. WK_USAGE
+ * names what there is not. Free with wk_targets_close also after an error. */
+wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) WK_MUST_CHECK;
+void wk_targets_close(wk_targets *t);
+/* WK_UNSUPPORTED unless the code of all of them runs on this machine. */
+wk_status wk_targets_check_here(const wk_targets *t) WK_MUST_CHECK;
+/* "cpu:avx2", "accel:base,cpu:avx2" */
+char *wk_targets_text(const wk_targets *t, wk_arena *a);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who has which node. The first target that supports a node, with everything inside it, has it.
+ * Movement is free where it is next to its own: it goes with what it moves, and what only the model
+ * gives goes with those that use it. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "compiler/part/cut.h"
+
+/* The node itself and all in its bodies; bodies see nothing of each other, so a work list does. */
+static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
+                     const char **reason) {
+  typedef struct {
+    const wk_graph *g;
+    const wk_node *n;
+  } item;
+  WK_VEC(item) todo = {0};
+  bool fine = true;
+  wk_vec_push(&todo, ((item){g, n}));
+  for (size_t at = 0; at < todo.n && fine; at++) {
+    item x = todo.data[at];
+    const char *why = "no reason given";
+    fine = t->target->supports(t, x.g, x.n, a, &why);
+    if (!fine)
+      *reason = at ? wk_arena_printf(a, "in its body: %s: %s", wk_op_get(x.n->op)->name, why) : why;
+    for (uint32_t b = 0; b < x.n->n_bodies && fine; b++)
+      for (size_t k = 0; k < x.n->bodies[b]->nodes.n; k++)
+        wk_vec_push(&todo, ((item){x.n->bodies[b], &x.n->bodies[b]->nodes.data[k]}));
+  }
+  wk_vec_free(&todo);
+  return fine;
+}
+
+uint32_t wk_part_target_of(const wk_targets *t, const wk_graph *g, const wk_node *n, wk_arena *a,
+                           const char **reasons) {
+  for (uint32_t i = 0; i < t->n; i++)
+    if (supports(t->list[i], g, n, a, &reasons[i])) return i;
+  return (uint32_t)t->n;
+}
+
+static bool is_movement(const wk_node *n) {
+  return wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT || n->op == WK_OP_IDENTITY;
+}
+
+/* ---- control flow ---------------------------------------------------------------------------- */
+
+/* What the host would take longer for what others run inside than they do, in picoseconds, less what
+ * one start costs. */
+static double gain_inside(const wk_cut *c, const wk_node *n) {
+  const char **reasons = wk_arena_alloc(c->scratch, (c->targets->n + 1) * sizeof *reasons);
+  double gain = 0;
+  for (uint32_t b = 0; b < n->n_bodies; b++)
+    for (size_t k = 0; k < n->bodies[b]->nodes.n; k++) {
+      const wk_graph *body = n->bodies[b];
+      const wk_node *x = &body->nodes.data[k];
+      uint32_t t = wk_part_target_of(c->targets, body, x, c->scratch, reasons);
+      if (t < wk_cut_host(c))
+        gain += wk_cut_time(c, wk_cut_host(c), body, x) - wk_cut_time(c, t, body, x);
+      else if (x->n_bodies && wk_cut_can_control(body, x)) gain += gain_inside(c, x);
+    }
+  return gain;
+}
+
+static bool holds_work(const wk_cut *c, const wk_node *n) {
+  double least = INFINITY;
+  for (uint32_t t = 0; t < wk_cut_host(c); t++)
+    least = fmin(least, c->targets->list[t]->target->cost.per_part);
+  return gain_inside(c, n) > least;
+}
+
+/* ---- all nodes ------------------------------------------------------------------------------- */
+
+static void refuse(wk_cut *c, const wk_node *n, const char **reasons) {
+  const wk_instance *last = c->targets->list[c->targets->n - 1];
+  const char *op = wk_op_get(n->op)->name, *why = reasons[c->targets->n - 1];
+  if (!c->unsupported)
+    c->unsupported = wk_error_at(WK_UNSUPPORTED, n->name, "target %s: %s: %s", last->target->name,
+                                 op, why);
+  else c->unsupported = wk_status_item(c->unsupported, "%s: %s: %s", n->name, op, why);
+}
+
+static void note(wk_cut *c, const wk_node *n, uint32_t refused, uint32_t target,
+                 const char *reason) {
+  wk_part_reason r = {.node = wk_arena_strdup(c->p->arena, n->name), .op = wk_op_get(n->op)->name,
+                      .refused = refused, .target = target,
+                      .reason = wk_arena_strdup(c->p->arena, reason)};
+  wk_vec_push(&c->p->reasons, r);
+}
+
+static uint32_t target_of(wk_cut *c, wk_graph *g, const wk_node *n) {
+  const char **reasons = wk_arena_alloc(c->scratch, (c->targets->n + 1) * sizeof *reasons);
+  uint32_t t = wk_part_target_of(c->targets, g, n, c->scratch, reasons);
+  if (n->n_bodies && t >= wk_cut_host(c) && wk_cut_can_control(g, n) && holds_work(c, n))
+    return wk_cut_control(c);
+  if (t == c->targets->n) {
+    refuse(c, n, reasons);
+    return wk_cut_host(c);
+  }
+  for (uint32_t i = 0; i < t; i++) note(c, n, i, t, reasons[i]);
+  return t;
+}
+
+static bool takes(const wk_cut *c, const wk_graph *g, const wk_node *n, uint32_t t) {
+  const char *reason;
+  return t < c->targets->n && supports(c->targets->list[t], g, n, c->scratch, &reason);
+}
+
+/* The target of the first operand that a node makes, if it takes the movement. */
+static void follow_operands(const wk_cut *c, const wk_graph *g, uint32_t *target) {
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    for (uint32_t k = 0; is_movement(n) && k < n->n_in; k++) {
+      const wk_node *from = n->in[k] == WK_NONE || wk_val(g, n->in[k])->kind != WK_VALUE_NODE
+                                ? NULL : wk_nod(g, wk_val(g, n->in[k])->node);
+      if (!from) continue;
+      uint32_t t = target[from - g->nodes.data];
+      if (takes(c, g, n, t)) target[i] = t;
+      break;
+    }
+  }
+}
+
+/* Movement of inputs and constants alone: with the first user. */
+static void follow_users(const wk_cut *c, const wk_graph *g, uint32_t *target) {
+  wk_uses uses = wk_graph_uses(g, c->scratch);
+  for (size_t i = g->nodes.n; i-- > 0;) {
+    const wk_node *n = &g->nodes.data[i];
+    bool made = false;
+    for (uint32_t k = 0; k < n->n_in; k++)
+      made |= n->in[k] != WK_NONE && wk_val(g, n->in[k])->kind == WK_VALUE_NODE;
+    if (!is_movement(n) || made || n->out[0] == WK_NONE || !wk_use_count(&uses, n->out[0]))
+      continue;
+    wk_use u = uses.uses[uses.first[n->out[0]]];
+    if (u.node != WK_NONE && takes(c, g, n, target[u.node])) target[i] = target[u.node];
+  }
+}
+
+uint32_t *wk_cut_assign(wk_cut *c, wk_graph *g) {
+  uint32_t *target = wk_arena_alloc(c->scratch, (g->nodes.n + 1) * sizeof *target);
+  for (size_t i = 0; i < g->nodes.n; i++) target[i] = target_of(c, g, &g->nodes.data[i]);
+  if (c->targets->n == 1) return target;
+  follow_operands(c, g, target);
+  follow_users(c, g, target);
+  return target;
+}

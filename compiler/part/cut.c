@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Groups of nodes become parts, each with a module of its own, and rows of the plan that run them. */
+#include "compiler/part/cut.h"
+
+#include <stdlib.h>
+
+static const wk_edge_layout row_major = {.split = -1, .order = {0, 1, 2, 3, 4, 5, 6, 7}};
+
+uint32_t wk_cut_edge(wk_cut *c, const char *name, const wk_type *t, const wk_edge_layout *layout) {
+  wk_cut_tensor known = {*t, layout ? *layout : row_major};
+  wk_part_tensor x = {.name = wk_arena_strdup(c->p->arena, name),
+                      .type = wk_cut_laid_type(t, &known.layout)};
+  wk_vec_push(&c->tensors, known);
+  wk_vec_push(&c->p->tensors, x);
+  return (uint32_t)c->p->tensors.n - 1;
+}
+
+/* ---- one part -------------------------------------------------------------------------------- */
+
+typedef struct {
+  WK_VEC(wk_node_id) nodes;
+  WK_VEC(wk_value_id) in, out;
+} piece;
+
+static void piece_free(piece *x) {
+  wk_vec_free(&x->nodes);
+  wk_vec_free(&x->in);
+  wk_vec_free(&x->out);
+}
+
+static bool comes_from(const wk_graph *g, const wk_cut_groups *groups, wk_value_id v,
+                       uint32_t group) {
+  const wk_value *x = wk_val(g, v);
+  return x->kind == WK_VALUE_NODE && groups->of[x->node] == group;
+}
+
+/* `taken` holds group + 1 for values that are inputs of it. */
+static void take_inputs(const wk_graph *g, const wk_cut_groups *groups, uint32_t group,
+                        const wk_node *n, uint32_t *taken, piece *x) {
+  for (uint32_t k = 0; k <= n->n_in; k++) {
+    wk_value_id v = k < n->n_in ? n->in[k] : n->predicate;
+    if (v == WK_NONE || wk_is_const(g, v) || comes_from(g, groups, v, group)) continue;
+    if (taken[v] == group + 1) continue;
+    taken[v] = group + 1;
+    wk_vec_push(&x->in, v);
+  }
+}
+
+static bool leaves(const wk_graph *g, const wk_uses *uses, const wk_cut_groups *groups,
+                   wk_value_id v, uint32_t group) {
+  (void)g;
+  for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
+    wk_node_id user = uses->uses[k].node;
+    if (user == WK_NONE || groups->of[user] != group) return true;
+  }
+  return false;
+}
+
+static piece piece_of(const wk_graph *g, const wk_uses *uses, const wk_cut_groups *groups,
+                      uint32_t group, uint32_t *taken) {
+  piece x = {0};
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    if (groups->of[i] != group) continue;
+    wk_vec_push(&x.nodes, (wk_node_id)i);
+    take_inputs(g, groups, group, n, taken, &x);
+    for (uint32_t k = 0; k < n->n_out; k++)
+      if (n->out[k] != WK_NONE && leaves(g, uses, groups, n->out[k], group))
+        wk_vec_push(&x.out, n->out[k]);
+  }
+  return x;
+}
+
+static void count(wk_part *part) {
+  const wk_module *m = part->module;
+  for (size_t k = 0; k < m->graphs.n; k++) {
+    const wk_graph *g = m->graphs.data[k];
+    part->nodes += (int64_t)g->nodes.n;
+    for (size_t i = 0; i < g->nodes.n; i++) part->macs += wk_node_macs(g, &g->nodes.data[i]);
+  }
+  const wk_graph *g = m->main;
+  for (size_t i = 0; i < g->inputs.n; i++)
+    part->edge_bytes += wk_type_bytes(&wk_val(g, g->inputs.data[i])->type);
+  for (size_t i = 0; i < g->outputs.n; i++)
+    part->edge_bytes += wk_type_bytes(&wk_val(g, g->outputs.data[i])->type);
+}
+
+static uint32_t add_part(wk_cut *c, wk_module *m, uint32_t target, bool owns) {
+  uint32_t number = (uint32_t)c->p->parts.n;
+  wk_part part = {.target = target, .instance = c->targets->list[target], .module = m,
+                  .owns_module = owns,
+                  .name = wk_arena_printf(c->p->arena, "%u", (unsigned)number)};
+  count(&part);
+  wk_vec_push(&c->p->parts, part);
+  return number;
+}
+
+static wk_module *module_of(wk_cut *c, const wk_graph *g, const piece *x) {
+  wk_module *m = wk_module_new(g->module->name);
+  const char **names = wk_arena_alloc(c->scratch, (x->out.n + 1) * sizeof *names);
+  m->opset = g->module->opset;
+  m->constant_bytes_left = g->module->constant_bytes_left;
+  m->fold_work_left = g->module->fold_work_left;
+  for (size_t k = 0; k < x->out.n; k++) names[k] = wk_val(g, x->out.data[k])->name;
+  wk_graph_extract(m, g, &(wk_graph_piece){.nodes = x->nodes.data, .n_nodes = x->nodes.n,
+                                           .in = x->in.data, .n_in = x->in.n, .out = x->out.data,
+                                           .n_out = x->out.n, .out_names = names});
+  return m;
+}
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+static wk_status need_host(const wk_cut *c, const char *name) {
+  if (!c->targets->list[wk_cut_host(c)]->target->edge) return NULL;
+  return wk_error_at(WK_UNSUPPORTED, name, "two targets want this tensor in different layouts, and "
+                                           "without a host nobody converts it");
+}
+
+/* A part of the host that only converts. */
+static wk_status convert(wk_cut *c, uint32_t from, uint32_t to) {
+  const wk_cut_tensor x = c->tensors.data[from], y = c->tensors.data[to];
+  const wk_part_tensor *t = &c->p->tensors.data[from];
+  wk_part_row r = {.kind = WICK_ROW_RUN};
+  wk_value_id v, out;
+  WK_TRY(need_host(c, t->name));
+  wk_module *m = wk_module_new(WK_CUT_LAYOUT);
+  wk_graph *g = wk_graph_new(m, WK_CUT_LAYOUT);
+  v = wk_graph_input(g, t->name, &t->type);
+  wk_status s = wk_cut_unlay(g, v, &x.type, &x.layout, &out);
+  if (!s) s = wk_cut_lay(g, out, &y.layout, &out);
+  if (s) {
+    wk_module_free(m);
+    return s;
+  }
+  wk_graph_output(g, c->p->tensors.data[to].name, out);
+  r.part = add_part(c, m, wk_cut_host(c), true);
+  wk_vec_push(&r.tensors, from);
+  wk_vec_push(&r.tensors, to);
+  wk_vec_push(&c->p->rows, r);
+  return wk_module_verify(m);
+}
+
+wk_status wk_cut_copy(wk_cut *c, uint32_t from, uint32_t to) {
+  const wk_cut_tensor *x = &c->tensors.data[from], *y = &c->tensors.data[to];
+  wk_part_row r = {.kind = WICK_ROW_COPY, .bytes = wk_type_bytes(&c->p->tensors.data[to].type)};
+  if (!wk_cut_same_layout(&x->type, &x->layout, &y->layout)) return convert(c, from, to);
+  if (r.bytes == 0) return NULL;
+  wk_vec_push(&r.tensors, from);
+  wk_vec_push(&r.tensors, to);
+  wk_vec_push(&c->p->rows, r);
+  return NULL;
+}
+
+static wk_status in_layout(wk_cut *c, const wk_edge_layout *layout, uint32_t *tensor) {
+  const wk_cut_tensor x = c->tensors.data[*tensor];
+  uint32_t from = *tensor;
+  if (wk_cut_same_layout(&x.type, &x.layout, layout)) return NULL;
+  *tensor = wk_cut_edge(c, c->p->tensors.data[from].name, &x.type, layout);
+  return wk_cut_copy(c, from, *tensor);
+}
+
+wk_status wk_cut_row_major(wk_cut *c, uint32_t *tensor) { return in_layout(c, &row_major, tensor); }
+
+static bool is_row_major(const wk_type *t, const wk_edge_layout *l) {
+  return wk_cut_same_layout(t, l, &row_major);
+}
+
+/* Inputs come as the tensor lies where the host reads, else as the target wishes. */
+static wk_status take_tensor(wk_cut *c, const wk_graph *g, wk_value_id v, uint32_t target,
+                             wk_graph *part, size_t k, uint32_t *tensor, wk_part_row *r) {
+  wk_edge_layout l;
+  uint32_t t = tensor[v];
+  if (target == wk_cut_host(c) && c->targets->n > 1) l = c->tensors.data[t].layout;
+  else wk_cut_layout_of(c, target, g, v, false, &l);
+  WK_TRY(in_layout(c, &l, &t));
+  wk_vec_push(&r->tensors, t);
+  return is_row_major(&wk_val(g, v)->type, &l) ? NULL : wk_cut_lay_input(part, k, &l);
+}
+
+/* What the first target that reads v wishes, if there is one but the host. */
+static void layout_of_user(const wk_cut *c, const wk_graph *g, const wk_uses *uses,
+                           const wk_cut_groups *groups, wk_value_id v, wk_edge_layout *out) {
+  *out = row_major;
+  for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
+    uint32_t user = uses->uses[k].node;
+    if (user == WK_NONE) continue;
+    uint32_t target = groups->target[groups->of[user]];
+    if (target >= wk_cut_host(c)) continue;
+    wk_cut_layout_of(c, target, g, v, false, out);
+    return;
+  }
+}
+
+/* Results are written as the target wishes, the host's as who reads them wishes; where a tensor is
+ * there already, in row-major order, they are copied to it. */
+static wk_status give_tensor(wk_cut *c, const wk_graph *g, const wk_uses *uses,
+                             const wk_cut_groups *groups, wk_value_id v, uint32_t target,
+                             wk_graph *part, size_t k, uint32_t *tensor, wk_part_row *r) {
+  wk_edge_layout l;
+  const wk_value *x = wk_val(g, v);
+  if (target < wk_cut_host(c) || c->targets->n == 1)
+    wk_cut_layout_of(c, target, g, v, true, &l);
+  else if (tensor[v] == WK_NONE) layout_of_user(c, g, uses, groups, v, &l);
+  else l = c->tensors.data[tensor[v]].layout;
+  uint32_t t = tensor[v];
+  if (t == WK_NONE) t = tensor[v] = wk_cut_edge(c, x->name, &x->type, &l);
+  else if (!wk_cut_same_layout(&x->type, &c->tensors.data[t].layout, &l))
+    t = wk_cut_edge(c, x->name, &x->type, &l);
+  wk_vec_push(&r->tensors, t);
+  return is_row_major(&x->type, &l) ? NULL : wk_cut_lay_output(part, k, &l);
+}
+
+static wk_status fill_row(wk_cut *c, const wk_graph *g, const wk_uses *uses,
+                          const wk_cut_groups *groups, const piece *x, uint32_t target,
+                          wk_module *m, uint32_t *tensor, wk_part_row *r) {
+  for (size_t k = 0; k < x->in.n; k++)
+    WK_TRY(take_tensor(c, g, x->in.data[k], target, m->main, k, tensor, r));
+  for (size_t k = 0; k < x->out.n; k++)
+    WK_TRY(give_tensor(c, g, uses, groups, x->out.data[k], target, m->main, k, tensor, r));
+  WK_TRY(wk_module_normalise(m));
+  return wk_module_verify(m);
+}
+
+static void note_nodes(wk_cut *c, const wk_graph *g, const piece *x, uint32_t part) {
+  if (g != g->module->main) return;
+  for (size_t k = 0; k < x->nodes.n; k++) c->p->of.data[x->nodes.data[k]] = part;
+}
+
+static wk_status add_piece(wk_cut *c, const wk_graph *g, const wk_uses *uses,
+                           const wk_cut_groups *groups, const piece *x, uint32_t target,
+                           uint32_t *tensor) {
+  wk_part_row r = {.kind = WICK_ROW_RUN};
+  wk_module *m = module_of(c, g, x);
+  wk_status s = fill_row(c, g, uses, groups, x, target, m, tensor, &r);
+  if (s) {
+    wk_vec_free(&r.tensors);
+    wk_module_free(m);
+    return s;
+  }
+  r.part = add_part(c, m, target, true);
+  note_nodes(c, g, x, r.part);
+  wk_vec_push(&c->p->rows, r);
+  for (size_t k = 0; k < x->out.n; k++) {
+    uint32_t written = r.tensors.data[x->in.n + k];
+    if (written != tensor[x->out.data[k]]) WK_TRY(wk_cut_copy(c, written, tensor[x->out.data[k]]));
+  }
+  return NULL;
+}
+
+static wk_status add_writer(wk_cut *c, wk_module *m, uint32_t to) {
+  wk_part_row r = {.kind = WICK_ROW_RUN, .part = add_part(c, m, wk_cut_host(c), true)};
+  wk_vec_push(&r.tensors, to);
+  wk_vec_push(&c->p->rows, r);
+  return wk_module_verify(m);
+}
+
+wk_status wk_cut_constant(wk_cut *c, const wk_graph *g, wk_value_id v, uint32_t to) {
+  piece x = {0};
+  wk_vec_push(&x.out, v);
+  wk_module *m = module_of(c, g, &x);
+  piece_free(&x);
+  return add_writer(c, m, to);
+}
+
+wk_status wk_cut_true(wk_cut *c, uint32_t to) {
+  wk_module *m = wk_module_new("true");
+  wk_graph *g = wk_graph_new(m, "true");
+  wk_graph_output(g, "true", wk_graph_scalar(g, WK_BOOL, 1));
+  return add_writer(c, m, to);
+}
+
+/* ---- a graph --------------------------------------------------------------------------------- */
+
+static wk_cut_groups groups_of(wk_cut *c, wk_graph *g) {
+  uint32_t *target = wk_cut_assign(c, g);
+  wk_cut_groups groups = wk_cut_group(c, g, target);
+  while (!c->unsupported && wk_cut_move_islands(c, g, &groups, target))
+    groups = wk_cut_group(c, g, target);
+  return groups;
+}
+
+static wk_status cut_groups(wk_cut *c, wk_graph *g, const wk_cut_groups *groups,
+                            uint32_t *tensor) {
+  wk_uses uses = wk_graph_uses(g, c->scratch);
+  uint32_t *taken = wk_arena_alloc(c->scratch, (g->values.n + 1) * sizeof *taken);
+  for (uint32_t k = 0; k < groups->n; k++) {
+    wk_status s;
+    piece x = piece_of(g, &uses, groups, k, taken);
+    if (groups->target[k] == wk_cut_control(c))
+      s = wk_cut_control_rows(c, g, x.nodes.data[0], tensor);
+    else s = add_piece(c, g, &uses, groups, &x, groups->target[k], tensor);
+    piece_free(&x);
+    WK_TRY(s);
+  }
+  return NULL;
+}
+
+wk_status wk_cut_graph(wk_cut *c, wk_graph *g, uint32_t *tensor) {
+  wk_cut_groups groups = groups_of(c, g);
+  return c->unsupported ? NULL : cut_groups(c, g, &groups, tensor);
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+static void add_ports(wk_cut *c, const wk_graph *g, uint32_t *tensor) {
+  c->p->n_in = (uint32_t)g->inputs.n;
+  c->p->n_out = (uint32_t)g->outputs.n;
+  for (size_t i = 0; i < g->inputs.n; i++) {
+    const wk_value *v = wk_val(g, g->inputs.data[i]);
+    tensor[g->inputs.data[i]] = wk_cut_edge(c, v->name, &v->type, NULL);
+  }
+  for (size_t i = 0; i < g->outputs.n; i++) {
+    wk_value_id v = g->outputs.data[i];
+    uint32_t t = wk_cut_edge(c, g->output_names.data[i], &wk_val(g, v)->type, NULL);
+    if (wk_val(g, v)->kind == WK_VALUE_NODE && tensor[v] == WK_NONE) tensor[v] = t;
+  }
+}
+
+/* Outputs that no part writes: inputs, outputs that are there twice, constants. */
+static wk_status copy_outputs(wk_cut *c, const wk_graph *g, const uint32_t *tensor) {
+  for (size_t i = 0; i < g->outputs.n; i++) {
+    uint32_t to = c->p->n_in + (uint32_t)i;
+    wk_value_id v = g->outputs.data[i];
+    if (wk_is_const(g, v)) WK_TRY(wk_cut_constant(c, g, v, to));
+    else if (tensor[v] != to) WK_TRY(wk_cut_copy(c, tensor[v], to));
+  }
+  return NULL;
+}
+
+/* One part is enough: the module stays what it is. */
+static void keep_whole(wk_cut *c, wk_module *m, uint32_t target) {
+  wk_part_row r = {.kind = WICK_ROW_RUN, .part = add_part(c, m, target, false)};
+  for (uint32_t t = 0; t < c->p->n_in + c->p->n_out; t++) wk_vec_push(&r.tensors, t);
+  for (size_t i = 0; i < c->p->of.n; i++) c->p->of.data[i] = r.part;
+  wk_vec_push(&c->p->rows, r);
+}
+
+/* Inputs and outputs of the model are row-major. */
+static bool wishes_layouts(const wk_cut *c, uint32_t target) {
+  return c->targets->list[target]->target->edge != NULL;
+}
+
+static wk_status cut_module(wk_cut *c, wk_module *m) {
+  wk_graph *g = m->main;
+  uint32_t *tensor = wk_arena_alloc(c->scratch, (g->values.n + 1) * sizeof *tensor);
+  for (size_t v = 0; v < g->values.n; v++) tensor[v] = WK_NONE;
+  for (size_t i = 0; i < g->nodes.n; i++) wk_vec_push(&c->p->of, WK_NONE);
+  add_ports(c, g, tensor);
+  wk_cut_groups groups = groups_of(c, g);
+  if (c->unsupported) return NULL;
+  bool one = groups.n == 1 && groups.target[0] != wk_cut_control(c);
+  if (groups.n == 0 || (one && !wishes_layouts(c, groups.target[0]))) {
+    keep_whole(c, m, groups.n ? groups.target[0] : wk_cut_host(c));
+    return NULL;
+  }
+  WK_TRY(cut_groups(c, g, &groups, tensor));
+  return copy_outputs(c, g, tensor);
+}
+
+wk_status wk_partition(wk_module *m, const wk_targets *t, wk_parts **out) {
+  wk_arena *a = wk_arena_new();
+  wk_parts *p = wk_arena_alloc(a, sizeof *p);
+  *p = (wk_parts){.arena = a, .targets = t};
+  wk_cut c = {.p = p, .targets = t, .scratch = wk_arena_new()};
+  wk_status s = cut_module(&c, m);
+  if (!s) s = c.unsupported;
+  else wk_status_free(c.unsupported);
+  if (!s) s = wk_cut_plan(p);
+  wk_arena_free(c.scratch);
+  wk_vec_free(&c.tensors);
+  if (s) wk_parts_free(p);
+  else *out = p;
+  return s;
+}
+
+void wk_parts_free(wk_parts *p) {
+  if (!p) return;
+  for (size_t i = 0; i < p->parts.n; i++) {
+    wk_program_free(p->parts.data[i].program);
+    if (p->parts.data[i].owns_module) wk_module_free(p->parts.data[i].module);
+  }
+  for (size_t i = 0; i < p->rows.n; i++) {
+    wk_vec_free(&p->rows.data[i].tensors);
+    wk_vec_free(&p->rows.data[i].waits);
+  }
+  wk_vec_free(&p->parts);
+  wk_vec_free(&p->tensors);
+  wk_vec_free(&p->rows);
+  wk_vec_free(&p->reasons);
+  wk_vec_free(&p->of);
+  wk_arena_free(p->arena);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to part/: one partition under way.
+ *
+ *   assign.c    who has which node
+ *   group.c     nodes of one target into convex groups, in an order
+ *   cut.c       groups become parts and rows of the plan
+ *   control.c   branches and loops as rows
+ *   layout.c    layouts of edges as nodes
+ *   plan.c      what rows wait for; memory of the edges */
+#ifndef WICK_PART_CUT_H
+#define WICK_PART_CUT_H
+
+#include "compiler/part/part.h"
+
+/* What is known of a tensor of the plan beside part.h. */
+typedef struct {
+  wk_type type; /* of the value that it holds */
+  wk_edge_layout layout;
+} wk_cut_tensor;
+
+typedef struct {
+  wk_parts *p;
+  const wk_targets *targets;
+  wk_arena *scratch;
+  WK_VEC(wk_cut_tensor) tensors; /* per tensor of the plan */
+  wk_status unsupported; /* what nobody runs, so far */
+} wk_cut;
+
+/* Position of the host, whose parts pay for no edges. */
+static inline uint32_t wk_cut_host(const wk_cut *c) { return (uint32_t)c->targets->n - 1; }
+/* In place of a target: the node becomes rows of the plan. */
+static inline uint32_t wk_cut_control(const wk_cut *c) { return (uint32_t)c->targets->n; }
+
+/* Per node of g, the position of its target, or wk_cut_control. Scratch memory. */
+uint32_t *wk_cut_assign(wk_cut *c, wk_graph *g);
+
+/* Per node of g, its group; groups are numbered in an order in which they can run. A node that is
+ * rows of the plan is a group of its own. */
+typedef struct {
+  uint32_t *of;     /* per node */
+  uint32_t n;
+  uint32_t *target; /* per group */
+} wk_cut_groups;
+wk_cut_groups wk_cut_group(wk_cut *c, const wk_graph *g, const uint32_t *target);
+/* Of a node on a target, by the target's rates, in picoseconds. */
+double wk_cut_time(const wk_cut *c, uint32_t target, const wk_graph *g, const wk_node *n);
+/* Moves groups that do not pay for their edges to the host, and says so; true when any was. */
+bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
+                         uint32_t *target);
+
+/* Appends parts and rows for g. tensor[v]: the plan's tensor that holds value v, WK_NONE where there
+ * is none yet; those of inputs and of outputs that are made by nodes are given. */
+wk_status wk_cut_graph(wk_cut *c, wk_graph *g, uint32_t *tensor) WK_MUST_CHECK;
+/* A tensor for values of this type; layout NULL: row-major. */
+uint32_t wk_cut_edge(wk_cut *c, const char *name, const wk_type *t, const wk_edge_layout *layout);
+/* A part of the host that writes a constant of g. */
+wk_status wk_cut_constant(wk_cut *c, const wk_graph *g, wk_value_id v, uint32_t to) WK_MUST_CHECK;
+/* The same for a condition that holds. */
+wk_status wk_cut_true(wk_cut *c, uint32_t to) WK_MUST_CHECK;
+/* Copies a whole tensor, from one layout to the other if they differ. */
+wk_status wk_cut_copy(wk_cut *c, uint32_t from, uint32_t to) WK_MUST_CHECK;
+/* The tensor, or a row-major copy of it. */
+wk_status wk_cut_row_major(wk_cut *c, uint32_t *tensor) WK_MUST_CHECK;
+
+/* ---- layouts --------------------------------------------------------------------------------- */
+
+#define WK_CUT_LAYOUT "layout" /* name of the nodes */
+/* What the target wishes for v of g; false: row-major, which *out then says. */
+bool wk_cut_layout_of(const wk_cut *c, uint32_t target, const wk_graph *g, wk_value_id v,
+                      bool is_output, wk_edge_layout *out);
+bool wk_cut_same_layout(const wk_type *t, const wk_edge_layout *a, const wk_edge_layout *b);
+wk_type wk_cut_laid_type(const wk_type *t, const wk_edge_layout *l);
+/* Nodes from the value to how it lies, and back to type t. */
+wk_status wk_cut_lay(wk_graph *g, wk_value_id v, const wk_edge_layout *l,
+                     wk_value_id *out) WK_MUST_CHECK;
+wk_status wk_cut_unlay(wk_graph *g, wk_value_id v, const wk_type *t, const wk_edge_layout *l,
+                       wk_value_id *out) WK_MUST_CHECK;
+/* Input or output k of a graph becomes what lies in memory. */
+wk_status wk_cut_lay_input(wk_graph *g, size_t k, const wk_edge_layout *l) WK_MUST_CHECK;
+wk_status wk_cut_lay_output(wk_graph *g, size_t k, const wk_edge_layout *l) WK_MUST_CHECK;
+
+/* The node can be rows: what is copied per iteration lies together. */
+bool wk_cut_can_control(const wk_graph *g, const wk_node *n);
+wk_status wk_cut_control_rows(wk_cut *c, wk_graph *g, wk_node_id id,
+                              uint32_t *tensor) WK_MUST_CHECK;
+
+/* Fills waits, offsets and edge_bytes. */
+wk_status wk_cut_plan(wk_parts *p) WK_MUST_CHECK;
+
+#endif

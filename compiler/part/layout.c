@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Layouts of edges as ordinary nodes: pad, reshape and transpose before the tensor is written,
+ * transpose, reshape and slice behind where it is read. */
+#include "compiler/part/cut.h"
+
+#include <string.h>
+
+bool wk_cut_layout_of(const wk_cut *c, uint32_t target, const wk_graph *g, wk_value_id v,
+                      bool is_output, wk_edge_layout *out) {
+  const wk_instance *t = c->targets->list[target];
+  *out = (wk_edge_layout){.split = -1};
+  for (int i = 0; i < WK_MAX_RANK; i++) out->order[i] = (uint8_t)i;
+  if (target == wk_cut_host(c) && c->targets->n > 1) return false;
+  return t->target->edge && t->target->edge(t, g, v, is_output, out);
+}
+
+static int rank_of(const wk_type *t, const wk_edge_layout *l) { return t->rank + (l->split >= 0); }
+
+bool wk_cut_same_layout(const wk_type *t, const wk_edge_layout *a, const wk_edge_layout *b) {
+  if (a->split != b->split || (a->split >= 0 && a->block != b->block)) return false;
+  return !memcmp(a->order, b->order, (size_t)rank_of(t, a));
+}
+
+static int64_t blocks(const wk_type *t, const wk_edge_layout *l) {
+  return (t->dims[l->split] + l->block - 1) / l->block;
+}
+
+/* Dims with the blocks as an axis at the end, in the tensor's order of axes. */
+static wk_type split_type(const wk_type *t, const wk_edge_layout *l) {
+  wk_type s = *t;
+  s.quant = NULL;
+  if (l->split < 0) return s;
+  s.dims[l->split] = blocks(t, l);
+  s.dims[s.rank++] = l->block;
+  return s;
+}
+
+wk_type wk_cut_laid_type(const wk_type *t, const wk_edge_layout *l) {
+  wk_type s = split_type(t, l), y = s;
+  for (int i = 0; i < s.rank; i++) y.dims[i] = s.dims[l->order[i]];
+  return y;
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+static wk_value_id add(wk_graph *g, wk_op op, void *attrs, wk_value_id x, wk_status *s) {
+  wk_value_id out = WK_NONE;
+  if (*s) return WK_NONE;
+  *s = wk_graph_add(g, &(wk_node_desc){.op = op, .name = WK_CUT_LAYOUT, .attrs = attrs, .in = &x,
+                                       .n_in = 1}, &out);
+  return out;
+}
+
+static wk_value_id reshape(wk_graph *g, wk_value_id x, const int64_t *dims, int rank,
+                           wk_status *s) {
+  wk_attr_reshape *a = wk_attrs_new(g->module->arena, WK_OP_RESHAPE);
+  a->shape = wk_ints_dup(g->module->arena, dims, rank);
+  return add(g, WK_OP_RESHAPE, a, x, s);
+}
+
+static wk_value_id transpose(wk_graph *g, wk_value_id x, const int64_t *perm, int rank,
+                             wk_status *s) {
+  wk_attr_transpose *a = wk_attrs_new(g->module->arena, WK_OP_TRANSPOSE);
+  a->perm = wk_ints_dup(g->module->arena, perm, rank);
+  return add(g, WK_OP_TRANSPOSE, a, x, s);
+}
+
+/* [.., blocks, block, ..]: the block's axis stands behind the split one before it goes to the end. */
+static int beside_split(const wk_type *t, const wk_edge_layout *l, int64_t *dims, int64_t *perm) {
+  wk_type s = split_type(t, l);
+  int n = 0;
+  for (int i = 0; i < t->rank; i++) {
+    perm[i] = n;
+    dims[n++] = s.dims[i];
+    if (i != l->split) continue;
+    perm[t->rank] = n;
+    dims[n++] = l->block;
+  }
+  return n;
+}
+
+wk_status wk_cut_lay(wk_graph *g, wk_value_id v, const wk_edge_layout *l, wk_value_id *out) {
+  const wk_type t = wk_val(g, v)->type;
+  int64_t dims[WK_MAX_RANK + 1], axes[WK_MAX_RANK + 1], perm[WK_MAX_RANK + 1];
+  wk_arena *a = g->module->arena;
+  wk_status s = NULL;
+  int rank = rank_of(&t, l);
+  for (int i = 0; i < rank; i++) axes[i] = i;
+  if (l->split >= 0) {
+    int64_t more = blocks(&t, l) * l->block - t.dims[l->split], after[WK_MAX_RANK] = {0};
+    after[l->split] = more;
+    if (more) {
+      wk_attr_pad *p = wk_attrs_new(a, WK_OP_PAD);
+      p->before = wk_ints_fill(a, t.rank, 0);
+      p->after = wk_ints_dup(a, after, t.rank);
+      v = add(g, WK_OP_PAD, p, v, &s);
+    }
+    beside_split(&t, l, dims, axes);
+    v = reshape(g, v, dims, rank, &s);
+  }
+  for (int i = 0; i < rank; i++) perm[i] = axes[l->order[i]];
+  *out = transpose(g, v, perm, rank, &s);
+  return s;
+}
+
+wk_status wk_cut_unlay(wk_graph *g, wk_value_id v, const wk_type *t, const wk_edge_layout *l,
+                       wk_value_id *out) {
+  int64_t dims[WK_MAX_RANK + 1], axes[WK_MAX_RANK + 1], perm[WK_MAX_RANK + 1];
+  wk_arena *a = g->module->arena;
+  wk_status s = NULL;
+  int rank = rank_of(t, l);
+  for (int i = 0; i < rank; i++) axes[i] = i;
+  if (l->split >= 0) beside_split(t, l, dims, axes);
+  for (int i = 0; i < rank; i++) perm[axes[l->order[i]]] = i;
+  v = transpose(g, v, perm, rank, &s);
+  if (l->split >= 0) {
+    int64_t whole[WK_MAX_RANK];
+    memcpy(whole, t->dims, sizeof whole);
+    whole[l->split] = blocks(t, l) * l->block;
+    v = reshape(g, v, whole, t->rank, &s);
+    wk_attr_slice *x = wk_attrs_new(a, WK_OP_SLICE);
+    x->starts = wk_ints_fill(a, t->rank, 0);
+    x->sizes = wk_ints_dup(a, t->dims, t->rank);
+    x->steps = wk_ints_fill(a, t->rank, 1);
+    if (whole[l->split] != t->dims[l->split]) v = add(g, WK_OP_SLICE, x, v, &s);
+  }
+  *out = v;
+  return s;
+}
+
+/* ---- edges of a part ------------------------------------------------------------------------- */
+
+wk_status wk_cut_lay_input(wk_graph *g, size_t k, const wk_edge_layout *l) {
+  wk_value_id old = g->inputs.data[k], logical;
+  const wk_type t = wk_val(g, old)->type, laid = wk_cut_laid_type(&t, l);
+  wk_value_id fresh = wk_graph_input(g, NULL, &laid);
+  g->inputs.data[k] = fresh;
+  g->inputs.n--; /* it was added at the end */
+  WK_TRY(wk_cut_unlay(g, fresh, &t, l, &logical));
+  wk_graph_replace_uses(g, old, logical);
+  wk_graph_take_name(g, old, fresh);
+  wk_val(g, old)->kind = WK_VALUE_DEAD;
+  return NULL;
+}
+
+wk_status wk_cut_lay_output(wk_graph *g, size_t k, const wk_edge_layout *l) {
+  return wk_cut_lay(g, g->outputs.data[k], l, &g->outputs.data[k]);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * part: which target computes what, and why (rank 3). After primitive fusion a module is cut into
+ * parts, each a graph for one target, and a plan says in which order they run and through which
+ * tensors they meet.
+ *
+ * A part is convex: no path leaves it and comes back, so it runs as one piece. Its inputs are
+ * tensors of the plan (inputs of the model, or edges that an earlier row wrote), its outputs are
+ * outputs of the model or edges. Constants belong to the parts that use them.
+ *
+ * A branch or loop whose bodies hold work for another target than the host is no part but rows of
+ * the plan, and its bodies are cut in their turn; any other one is a node like all. */
+#ifndef WICK_PART_H
+#define WICK_PART_H
+
+#include "compiler/target/target.h"
+#include "runtime/abi.h"
+
+typedef WK_VEC(uint32_t) wk_numbers;
+
+typedef struct {
+  uint32_t target;             /* position among the targets */
+  const wk_instance *instance;
+  const char *name;            /* its number: "0", "1", … */
+  wk_module *module;           /* whose main graph is the part */
+  bool owns_module;            /* false: it is the whole module that was cut */
+  wk_program *program;         /* NULL until it is generated */
+  int64_t nodes, macs;         /* of the graph, bodies included */
+  int64_t edge_bytes;          /* of inputs and outputs */
+} wk_part;
+
+/* What parts read and write: the model's inputs, its outputs, then the edges. */
+typedef struct {
+  const char *name;
+  wk_type type;   /* as it lies in memory */
+  int64_t offset; /* edges: in the plan's memory, a multiple of WICK_ALIGN */
+} wk_part_tensor;
+
+/* As wick_pkg_row: a row of the plan, bodies behind their owner. */
+typedef struct {
+  wick_row_kind kind;
+  uint32_t part;           /* RUN */
+  wk_numbers tensors;      /* RUN: inputs, then outputs; IF, LOOP: condition (or WK_NONE), LOOP: the
+                              iteration's number (or WK_NONE); COPY: source, destination */
+  wk_numbers waits;        /* rows that must have finished */
+  uint32_t body_count, else_count;
+  int64_t trip;            /* LOOP */
+  int64_t bytes, source_offset, source_step, destination_offset, destination_step; /* COPY */
+} wk_part_row;
+
+/* Why a node is not where a target of higher preference would have it. */
+typedef struct {
+  const char *node, *op;
+  uint32_t refused, target; /* who did not take it, who has it */
+  const char *reason;
+} wk_part_reason;
+
+typedef struct {
+  wk_arena *arena;
+  const wk_targets *targets;
+  WK_VEC(wk_part) parts;
+  WK_VEC(wk_part_tensor) tensors;
+  uint32_t n_in, n_out;
+  WK_VEC(wk_part_row) rows;
+  WK_VEC(wk_part_reason) reasons;
+  int64_t edge_bytes; /* of the plan's memory */
+  wk_numbers of;      /* per node of the main graph, its part; WK_NONE: it is rows */
+} wk_parts;
+
+/* Cuts m, whose nodes are primitives and operators that some target claims, for these targets. Who
+ * is asked first has a node if it supports it; movement goes with what surrounds it; a part that
+ * does not pay for its edges goes to the last target, the host. WK_UNSUPPORTED lists what nobody
+ * runs. Bodies of control flow may change. *out is to be freed before the module. */
+wk_status wk_partition(wk_module *m, const wk_targets *t, wk_parts **out) WK_MUST_CHECK;
+void wk_parts_free(wk_parts *p); /* NULL ok */
+
+/* The target that the node has if it is asked alone, with everything inside; t->n: none.
+ * reasons[0 .. t->n) receives why the ones before it refuse; scratch owns them. */
+uint32_t wk_part_target_of(const wk_targets *t, const wk_graph *g, const wk_node *n, wk_arena *a,
+                           const char **reasons);
+
+/* Per node of the main graph, the colour of its target: what wk_module_dot takes. */
+const char **wk_parts_colours(const wk_parts *p, wk_arena *a);
+/* Which target computes what, the tensors between, and why not another one: --print-parts. */
+void wk_parts_print(wk_str *b, const wk_parts *p);
+
+#endif

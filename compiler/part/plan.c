@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What rows of the plan wait for, and where the edges lie.
+ *
+ * Rows begin in order but need not end so. A row waits for every earlier one that writes what it
+ * reads or writes, and for every one that reads what it writes; edges that share memory count as
+ * one. Edges that a loop mentions live through all of it. */
+#include "compiler/memory/plan.h"
+#include "compiler/part/cut.h"
+
+#include <stdlib.h>
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+typedef struct {
+  int64_t first, last;
+} span;
+
+static size_t behind(const wk_parts *p, size_t row) {
+  const wk_part_row *r = &p->rows.data[row];
+  return row + 1 + r->body_count + r->else_count;
+}
+
+/* Per row, the rows of the outermost loop around it, or itself. */
+static span *loops_around(const wk_parts *p, wk_arena *a) {
+  span *s = wk_arena_alloc(a, (p->rows.n + 1) * sizeof *s);
+  size_t end = 0;
+  for (size_t i = 0; i < p->rows.n; i++) {
+    if (i >= end) s[i] = (span){(int64_t)i, (int64_t)i};
+    if (i >= end && p->rows.data[i].kind == WICK_ROW_LOOP) {
+      end = behind(p, i);
+      for (size_t k = i; k < end; k++) s[k] = (span){(int64_t)i, (int64_t)end - 1};
+    }
+  }
+  return s;
+}
+
+static wk_status place_edges(wk_parts *p, wk_arena *a) {
+  size_t n_io = p->n_in + p->n_out, n = p->tensors.n - n_io;
+  wk_plan_item *items = wk_arena_alloc(a, (n + 1) * sizeof *items);
+  const span *around = loops_around(p, a);
+  wk_plan_result result = {0};
+  for (size_t k = 0; k < n; k++)
+    items[k] = (wk_plan_item){.size = wk_type_bytes(&p->tensors.data[n_io + k].type),
+                              .align = WICK_ALIGN, .lower = INT64_MAX, .fixed = -1};
+  for (size_t i = 0; i < p->rows.n; i++)
+    for (size_t k = 0; k < p->rows.data[i].tensors.n; k++) {
+      uint32_t t = p->rows.data[i].tensors.data[k];
+      if (t == WK_NONE || t < n_io) continue;
+      wk_plan_item *x = &items[t - n_io];
+      if (around[i].first < x->lower) x->lower = around[i].first;
+      if (around[i].last + 1 > x->upper) x->upper = around[i].last + 1;
+    }
+  for (size_t k = 0; k < n; k++)
+    if (items[k].lower == INT64_MAX) items[k].lower = 0;
+  WK_TRY(wk_plan(items, n, NULL, &result));
+  WK_TRY(wk_plan_check(items, n, 0));
+  for (size_t k = 0; k < n; k++) p->tensors.data[n_io + k].offset = items[k].offset;
+  p->edge_bytes = result.peak;
+  return NULL;
+}
+
+/* ---- waits ----------------------------------------------------------------------------------- */
+
+static bool same_memory(const wk_parts *p, uint32_t a, uint32_t b) {
+  if (a == b) return true;
+  if (a < p->n_in + p->n_out || b < p->n_in + p->n_out) return false;
+  const wk_part_tensor *x = &p->tensors.data[a], *y = &p->tensors.data[b];
+  return x->offset < y->offset + wk_type_bytes(&y->type) &&
+         y->offset < x->offset + wk_type_bytes(&x->type);
+}
+
+static bool writes(const wk_parts *p, const wk_part_row *r, size_t k) {
+  switch (r->kind) {
+    case WICK_ROW_RUN: return k >= p->parts.data[r->part].module->main->inputs.n;
+    case WICK_ROW_IF: return false;
+    default: return k == 1;
+  }
+}
+
+static bool conflict(const wk_parts *p, const wk_part_row *a, const wk_part_row *b) {
+  for (size_t i = 0; i < a->tensors.n; i++)
+    for (size_t k = 0; k < b->tensors.n; k++) {
+      uint32_t x = a->tensors.data[i], y = b->tensors.data[k];
+      if (x == WK_NONE || y == WK_NONE || !(writes(p, a, i) || writes(p, b, k))) continue;
+      if (same_memory(p, x, y)) return true;
+    }
+  return false;
+}
+
+/* i, or something inside, must have finished before j, or what is inside, begins. */
+static bool must_wait(const wk_parts *p, size_t i, size_t j) {
+  for (size_t k = j; k < behind(p, j); k++)
+    for (size_t h = i; h < behind(p, i); h++)
+      if (conflict(p, &p->rows.data[h], &p->rows.data[k])) return true;
+  return false;
+}
+
+/* Of the rows before j only those are named that stand beside it, or beside a row around it. */
+static void find_waits(wk_parts *p) {
+  for (size_t j = 0; j < p->rows.n; j++)
+    for (size_t i = 0; i < j;) {
+      if (behind(p, i) > j) { /* around it: what stands in it comes next */
+        bool other_arm = p->rows.data[i].kind == WICK_ROW_IF &&
+                         j > i + p->rows.data[i].body_count;
+        i += 1 + (other_arm ? p->rows.data[i].body_count : 0);
+        continue;
+      }
+      if (must_wait(p, i, j)) wk_vec_push(&p->rows.data[j].waits, (uint32_t)i);
+      i = behind(p, i);
+    }
+}
+
+wk_status wk_cut_plan(wk_parts *p) {
+  wk_arena *a = wk_arena_new();
+  wk_status s = place_edges(p, a);
+  if (!s) find_waits(p);
+  wk_arena_free(a);
+  return s;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/part/part.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *target_name(const wk_parts *p, uint32_t t) {
+  return p->targets->list[t]->target->name;
+}
+
+static void add_tensor(wk_str *b, const wk_parts *p, uint32_t t) {
+  if (t == WK_NONE) {
+    wk_str_add(b, " -");
+    return;
+  }
+  const wk_part_tensor *x = &p->tensors.data[t];
+  wk_str_printf(b, " %s ", x->name);
+  wk_type_print(b, &x->type);
+}
+
+static void add_run(wk_str *b, const wk_parts *p, const wk_part_row *r) {
+  const wk_part *x = &p->parts.data[r->part];
+  size_t n_in = x->module->main->inputs.n;
+  wk_str_printf(b, "part %s on %s: %" PRId64 " operator%s, %" PRId64 " MACs, %" PRId64
+                   " bytes in and out", x->name, target_name(p, x->target), x->nodes,
+                x->nodes == 1 ? "" : "s", x->macs, x->edge_bytes);
+  for (size_t k = 0; k < r->tensors.n; k++) {
+    wk_str_printf(b, "%s", k == n_in ? "\n    out" : k == 0 ? "\n    in " : ",");
+    add_tensor(b, p, r->tensors.data[k]);
+  }
+}
+
+static void add_copy(wk_str *b, const wk_parts *p, const wk_part_row *r) {
+  wk_str_add(b, "copy");
+  add_tensor(b, p, r->tensors.data[1]);
+  wk_str_add(b, " from");
+  add_tensor(b, p, r->tensors.data[0]);
+  wk_str_printf(b, ": %" PRId64 " bytes%s", r->bytes,
+                r->source_step || r->destination_step ? " of each iteration" : "");
+}
+
+static void add_row(wk_str *b, const wk_parts *p, const wk_part_row *r) {
+  switch (r->kind) {
+    case WICK_ROW_RUN: add_run(b, p, r); break;
+    case WICK_ROW_COPY: add_copy(b, p, r); break;
+    case WICK_ROW_IF:
+      wk_str_printf(b, "if (%u rows, else %u)", (unsigned)r->body_count, (unsigned)r->else_count);
+      add_tensor(b, p, r->tensors.data[0]);
+      break;
+    case WICK_ROW_LOOP:
+      wk_str_printf(b, "loop (%u rows) at most %" PRId64 " times", (unsigned)r->body_count, r->trip);
+      break;
+  }
+  for (size_t k = 0; k < r->waits.n; k++)
+    wk_str_printf(b, "%s%u", k ? ", " : "\n    after row ", (unsigned)r->waits.data[k]);
+  wk_str_add(b, "\n");
+}
+
+/* Reasons that are the same for many operators of one kind stand once. */
+static bool same_reason(const wk_part_reason *a, const wk_part_reason *b) {
+  return a->refused == b->refused && a->target == b->target && !strcmp(a->op, b->op) &&
+         !strcmp(a->reason, b->reason);
+}
+
+static void add_reasons(wk_str *b, const wk_parts *p) {
+  for (size_t i = 0; i < p->reasons.n; i++) {
+    const wk_part_reason *r = &p->reasons.data[i];
+    size_t first = 0, count = 0;
+    while (!same_reason(&p->reasons.data[first], r)) first++;
+    if (first < i) continue;
+    for (size_t k = i; k < p->reasons.n; k++) count += same_reason(&p->reasons.data[k], r);
+    wk_str_printf(b, "  %s on %s, not %s: %s\n    %s", r->op, target_name(p, r->target),
+                  target_name(p, r->refused), r->reason, r->node);
+    if (count > 1)
+      wk_str_printf(b, " and %zu other%s", count - 1, count == 2 ? "" : "s");
+    wk_str_add(b, "\n");
+  }
+}
+
+const char **wk_parts_colours(const wk_parts *p, wk_arena *a) {
+  static const char *const palette[] = {"#9ecae1", "#a1d99b", "#fdae6b", "#bcbddc", "#fa9fb5"};
+  const char **colour = wk_arena_alloc(a, (p->of.n + 1) * sizeof *colour);
+  for (size_t i = 0; i < p->of.n; i++) {
+    if (p->of.data[i] == WK_NONE) continue;
+    uint32_t target = p->parts.data[p->of.data[i]].target;
+    if (target + 1 < p->targets->n || p->targets->n == 1)
+      colour[i] = palette[target % WK_COUNTOF(palette)];
+  }
+  return colour;
+}
+
+void wk_parts_print(wk_str *b, const wk_parts *p) {
+  for (size_t i = 0; i < p->rows.n; i++) {
+    wk_str_printf(b, "row %zu: ", i);
+    add_row(b, p, &p->rows.data[i]);
+  }
+  wk_str_printf(b, "edges: %" PRId64 " bytes of memory\n", p->edge_bytes);
+  if (p->reasons.n) wk_str_add(b, "operators that a target of higher preference did not get:\n");
+  add_reasons(b, p);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * device: what runs the units of a target. The processor is built in; whoever links another device
+ * (an accelerator's driver or simulator, an OpenCL host) registers it once:
+ *
+ *   static const wick_device device = {.size = sizeof device, .version = WICK_DEVICE_VERSION,
+ *                                      .target = "accel", .probe = probe, …};
+ *   wick_device_register(&device);
+ *
+ * Life of a unit: probe, load, then for every session open, submit and wait as often as there are
+ * runs, close; unload after the last session. Functions of different contexts are called at the
+ * same time by different threads, those of one context by one thread at a time. What they are
+ * given lives as long as the model, where nothing else is said. Where they fail they say why in
+ * `error`, which is never NULL: one line, without the unit's name. Nothing is allocated between
+ * open and close. */
+#ifndef WICK_DEVICE_H
+#define WICK_DEVICE_H
+
+#include "wick.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WICK_DEVICE_VERSION 1
+
+typedef struct wick_device_section {
+  uint32_t kind;    /* wick_section_kind */
+  const char *name; /* "CODE", "CONST", or the target's own */
+  const uint8_t *data; /* 64-byte aligned where `align` is at least that */
+  size_t size;
+  size_t align;
+} wick_device_section;
+
+typedef struct wick_device_part {
+  const wick_part_info *info;
+  uint64_t code;
+  const uint64_t *step_code; /* one per step */
+  size_t arena_align;
+} wick_device_part;
+
+/* A unit of a package, verified: every offset and count in it is sound. */
+typedef struct wick_device_unit {
+  const wick_unit_info *info;
+  uint32_t machine; /* WICK_MACHINE_…, or 0 */
+  uint32_t flags;   /* WICK_LOAD_PERF_MAP, WICK_LOAD_GDB: names for tools are wanted */
+  int is_mapped;    /* sections lie in a private read-only mapping of a file: whole pages of it may
+                       be made executable */
+  const wick_device_section *sections;
+  const wick_device_part *parts;
+  const wick_pkg_symbol *symbols;
+  uint32_t section_count, part_count, symbol_count;
+  const char *strings; /* what the names of symbols are offsets into */
+} wick_device_unit;
+
+/* One execution of a part. The job and what it points to stay as they are until it has finished. */
+typedef struct wick_device_job {
+  uint32_t part;        /* of the unit */
+  void *const *io;      /* the part's inputs, then its outputs; aligned as their rows say */
+  void *state;          /* the model's STATE memory, or NULL */
+  int64_t *output_dims; /* NULL, or as in wick_exec */
+  wick_step_profile *profile; /* NULL, or one per step: the job adds to it before it finishes */
+  wick_observer observer;     /* NULL, or called around each step, by the thread in submit or wait,
+                                 before the job finishes; steps are the part's */
+  void *user;                 /* for the observer */
+} wick_device_job;
+
+typedef struct wick_device {
+  uint32_t size;      /* sizeof(wick_device) */
+  uint32_t version;   /* WICK_DEVICE_VERSION */
+  const char *target; /* the units that are its */
+  const char *doc;    /* one line */
+
+  /* Whether load can succeed: machine, features, machine hash. Changes nothing. */
+  wick_status (*probe)(const wick_device_unit *unit, wick_error_detail *error);
+  /* Makes the unit ready for any number of contexts: code executable, weights uploaded. */
+  wick_status (*load)(const wick_device_unit *unit, void **loaded, wick_error_detail *error);
+  void (*unload)(void *loaded);
+
+  /* A context has all the memory that runs of these parts of the unit need, one part at a time.
+   * `threads` is what the session was created with, 1 or more. */
+  wick_status (*open)(void *loaded, const uint32_t *parts, uint32_t part_count, uint32_t threads,
+                      void **context, wick_error_detail *error);
+  void (*close)(void *context); /* nothing is under way */
+  /* Host memory that many jobs will name, from now on until close: edges, and what the caller
+   * imports. A device that wants to know maps or pins it; NULL: this one does not. Jobs may name
+   * other memory all the same. */
+  wick_status (*import)(void *context, void *memory, size_t size, wick_error_detail *error);
+
+  /* Begins a job, behind those of the same context: each sees what the ones before it wrote.
+   * *ticket is 0 when it has already finished, else greater than all before. After a failure this
+   * job is not under way. */
+  wick_status (*submit)(void *context, const wick_device_job *job, uint64_t *ticket,
+                        wick_error_detail *error);
+  /* Returns when that job and all before it have finished and what they wrote is in host memory;
+   * the first failure among them since the last wait. After a failure no job of the context is
+   * under way. NULL: every ticket is 0. */
+  wick_status (*wait)(void *context, uint64_t ticket, wick_error_detail *error);
+
+  /* Inside an observer, after the step: tensor number `tensor` among those that the step leaves,
+   * dense and row-major. NULL: it cannot. */
+  wick_status (*read)(void *context, const wick_device_job *job, uint32_t step, uint32_t tensor,
+                      void *dense, wick_error_detail *error);
+} wick_device;
+
+/* `device` stays as it is from now on. WICK_BAD_ARGUMENT: the version or size is not this one's, or
+ * a function is missing; WICK_BUSY: another device has this target; WICK_NO_MEMORY: there are
+ * WICK_MAX_DEVICES. Registering the same one again is fine. */
+#define WICK_MAX_DEVICES 16
+wick_status wick_device_register(const wick_device *device);
+
+/* The device of a target; NULL: there is none. */
+const wick_device *wick_device_find(const char *target);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * session: what one run needs, and how its plan is carried out. Private to runtime. */
+#ifndef WICK_SESSION_H
+#define WICK_SESSION_H
+
+#include "internal.h"
+
+/* One device at work for a session: its jobs run one after the other. */
+typedef struct {
+  const wick_device *device; /* NULL: the entry has no part of this unit */
+  void *context;
+  uint64_t last; /* ticket of the last job */
+  uint64_t done; /* that one and all before have finished */
+} wick_queue;
+
+/* A row of the plan that runs a part. */
+typedef struct {
+  wick_device_job job;
+  wick_queue *queue;
+  uint64_t ticket;     /* 0: it has finished, or never began */
+  bool has_run;        /* in this run of the session */
+  uint32_t first_step; /* of the entry's */
+  uint32_t ref_count;
+  void **io;             /* what job.io points to */
+  wick_session *session; /* for the observer */
+} wick_run;
+
+struct wick_session {
+  const wick_model *model;
+  const wick_entry_info *entry;
+  const wick_plan *plan;
+  atomic_flag busy;
+  uint32_t threads;
+  wick_queue *queues; /* one per unit */
+  wick_run *runs;     /* one per part of the entry */
+  void **tensors;     /* addresses: inputs, outputs, edges */
+  int64_t *dims;      /* of the outputs, WICK_MAX_RANK each */
+  uint8_t *edges;
+  wick_state *state;
+  wick_error_detail error;
+  wick_observer observer;
+  void *user;
+  const wick_run *observed; /* whose step an observer is looking at */
+  uint32_t observed_step;   /* of the part */
+};
+
+/* plan.c: carries the plan out. tensors are set; afterwards nothing is under way. */
+wick_status wick_plan_run(wick_session *s);
+
+#endif

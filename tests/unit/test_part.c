@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The partition on random graphs whose targets support what chance says: parts are convex, no node
+ * is lost, and the plan gives the graph's results bit for bit, with its edges where the plan lays
+ * them and its rows in any order that their waits allow. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/eval/eval.h"
+#include "compiler/lower/lower.h"
+#include "compiler/part/part.h"
+#include "compiler/passes/passes.h"
+#include "tests/plain_target.h"
+#include "tests/random_graph.h"
+#include "tests/random_middle.h"
+
+static struct {
+  uint64_t first, count;
+} range = {1, 300};
+
+/* ---- targets that support some nodes --------------------------------------------------------- */
+
+typedef struct {
+  wk_instance base;
+  uint64_t seed;
+  int percent;
+} picky;
+
+static bool picky_supports(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
+                           const char **reason) {
+  const picky *p = (const picky *)t;
+  (void)g, (void)a;
+  *reason = "by chance";
+  uint64_t draw = wk_hash64(n->name, strlen(n->name), p->seed * 64 + (uint64_t)n->op);
+  return (int)(draw % 100) < p->percent;
+}
+
+/* Every other tensor in some order, every fourth with an axis in blocks that need not fit. */
+static bool picky_edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is_output,
+                       wk_edge_layout *out) {
+  const wk_value *x = wk_val(g, v);
+  wk_rng rng = {wk_hash64(x->name, strlen(x->name), ((const picky *)t)->seed / 4)};
+  int rank = x->type.rank;
+  (void)is_output;
+  if (wk_rng_next(&rng) % 2) return false;
+  if (rank > 0 && rank < WK_MAX_RANK && wk_rng_next(&rng) % 2) {
+    out->split = (int)wk_rng_range(&rng, 0, rank++ - 1);
+    out->block = wk_rng_range(&rng, 1, 4);
+  }
+  for (int i = 0; i < rank; i++) {
+    int k = (int)wk_rng_range(&rng, i, rank - 1);
+    uint8_t axis = out->order[i];
+    out->order[i] = out->order[k];
+    out->order[k] = axis;
+  }
+  return true;
+}
+
+static const wk_target picky_targets[] = {
+    {.name = "first", .supports = picky_supports, .wish = plain_wish, .edge = picky_edge},
+    {.name = "second", .supports = picky_supports, .wish = plain_wish, .edge = picky_edge}};
+static const wk_target dear_host = {.name = "host", .supports = plain_supports, .wish = plain_wish,
+                                    .cost = {1, 1, 0, 0}};
+
+/* ---- running a plan on the evaluator --------------------------------------------------------- */
+
+typedef struct {
+  const wk_parts *p;
+  void **at; /* per tensor */
+  int64_t iteration;
+  wk_rng rng;
+} runner;
+
+static void run_part(runner *r, const wk_part_row *row) {
+  const wk_graph *g = r->p->parts.data[row->part].module->main;
+  wk_tensor *in = wk_xcalloc(g->inputs.n + 1, sizeof *in);
+  wk_tensor *out = wk_xcalloc(g->outputs.n + 1, sizeof *out);
+  assert_int_equal(row->tensors.n, g->inputs.n + g->outputs.n);
+  for (size_t k = 0; k < g->inputs.n; k++)
+    in[k] = (wk_tensor){.type = wk_val(g, g->inputs.data[k])->type,
+                        .data = r->at[row->tensors.data[k]]};
+  wk_status s = wk_eval_graph(g, in, out, NULL, NULL);
+  if (s) fail_msg("part %u: %s", (unsigned)row->part, s->message);
+  for (size_t k = 0; k < g->outputs.n; k++) {
+    uint32_t to = row->tensors.data[g->inputs.n + k];
+    assert_true(wk_shape_equal(&out[k].type, &r->p->tensors.data[to].type));
+    memcpy(r->at[to], out[k].data, (size_t)wk_type_bytes(&out[k].type));
+    wk_tensor_free(&out[k]);
+  }
+  free(in);
+  free(out);
+}
+
+static void run_rows(runner *r, size_t first, size_t end);
+
+static void run_row(runner *r, size_t i) {
+  const wk_part_row *row = &r->p->rows.data[i];
+  const uint32_t *t = row->tensors.data;
+  switch (row->kind) {
+    case WICK_ROW_RUN: run_part(r, row); break;
+    case WICK_ROW_COPY:
+      memcpy((char *)r->at[t[1]] + row->destination_offset + r->iteration * row->destination_step,
+             (char *)r->at[t[0]] + row->source_offset + r->iteration * row->source_step,
+             (size_t)row->bytes);
+      break;
+    case WICK_ROW_IF:
+      if (*(bool *)r->at[t[0]]) run_rows(r, i + 1, i + 1 + row->body_count);
+      else run_rows(r, i + 1 + row->body_count, i + 1 + row->body_count + row->else_count);
+      break;
+    case WICK_ROW_LOOP: {
+      int64_t outer = r->iteration;
+      for (r->iteration = 0; r->iteration < row->trip; r->iteration++) {
+        if (t[0] != WK_NONE && !*(bool *)r->at[t[0]]) break;
+        if (t[1] != WK_NONE) *(int64_t *)r->at[t[1]] = r->iteration;
+        run_rows(r, i + 1, i + 1 + row->body_count);
+      }
+      r->iteration = outer;
+    }
+  }
+}
+
+static size_t behind(const wk_parts *p, size_t i) {
+  return i + 1 + p->rows.data[i].body_count + p->rows.data[i].else_count;
+}
+
+/* In a random order in which every row comes behind those that it waits for. */
+static void run_rows(runner *r, size_t first, size_t end) {
+  bool *done = wk_xcalloc(r->p->rows.n + 1, 1);
+  size_t left = 0;
+  for (size_t i = first; i < end; i = behind(r->p, i)) left++;
+  while (left) {
+    size_t choice = WK_NONE, seen = 0;
+    for (size_t i = first; i < end; i = behind(r->p, i)) {
+      const wk_part_row *row = &r->p->rows.data[i];
+      bool ready = !done[i];
+      for (size_t k = 0; k < row->waits.n; k++)
+        ready &= row->waits.data[k] < first || row->waits.data[k] >= end ||
+                 done[row->waits.data[k]];
+      if (ready && wk_rng_next(&r->rng) % ++seen == 0) choice = i;
+    }
+    assert_int_not_equal(choice, WK_NONE);
+    run_row(r, choice);
+    done[choice] = true;
+    left--;
+  }
+  free(done);
+}
+
+static wk_tensor *run_plan(const wk_parts *p, const wk_tensor *in, uint64_t seed) {
+  runner r = {.p = p, .at = wk_xcalloc(p->tensors.n + 1, sizeof *r.at), .rng = {seed}};
+  wk_tensor *out = wk_xcalloc(p->n_out + 1, sizeof *out);
+  char *edges = wk_xmalloc((size_t)p->edge_bytes + 1);
+  memset(edges, 0xA5, (size_t)p->edge_bytes);
+  for (uint32_t t = 0; t < p->tensors.n; t++) {
+    const wk_part_tensor *x = &p->tensors.data[t];
+    if (t < p->n_in) r.at[t] = in[t].data;
+    else if (t < p->n_in + p->n_out) {
+      wk_status s = wk_tensor_alloc(&x->type, &out[t - p->n_in]);
+      assert_null(s);
+      memset(out[t - p->n_in].data, 0xA5, (size_t)wk_type_bytes(&x->type));
+      r.at[t] = out[t - p->n_in].data;
+    } else {
+      assert_true(x->offset + wk_type_bytes(&x->type) <= p->edge_bytes);
+      r.at[t] = edges + x->offset;
+    }
+  }
+  run_rows(&r, 0, p->rows.n);
+  free(edges);
+  free(r.at);
+  return out;
+}
+
+/* ---- what a partition must be ---------------------------------------------------------------- */
+
+static uint32_t count_nodes(const wk_graph *g) {
+  uint32_t n = (uint32_t)g->nodes.n;
+  for (size_t i = 0; i < g->nodes.n; i++)
+    for (uint32_t b = 0; b < g->nodes.data[i].n_bodies; b++)
+      n += count_nodes(g->nodes.data[i].bodies[b]);
+  return n;
+}
+
+static bool is_layout(const wk_node *n) { return !strcmp(n->name, "layout"); }
+
+/* Part of each node of the main graph, found by the names of its results; WK_NONE: it is rows. */
+static uint32_t *parts_of(const wk_parts *p, const wk_graph *g) {
+  uint32_t *part = wk_xcalloc(g->nodes.n + 1, sizeof *part);
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    uint32_t k = 0, id;
+    while (n->out[k] == WK_NONE) k++;
+    part[i] = WK_NONE;
+    for (size_t r = 0; r < p->rows.n; r = behind(p, r)) {
+      uint32_t x = p->rows.data[r].part;
+      if (p->rows.data[r].kind != WICK_ROW_RUN) continue;
+      const wk_graph *body = p->parts.data[x].module->main;
+      if (!wk_map_get(body->names, wk_val(g, n->out[k])->name, &id) ||
+          wk_val(body, id)->kind != WK_VALUE_NODE || is_layout(wk_nod(body, wk_val(body, id)->node)))
+        continue;
+      assert_int_equal(part[i], WK_NONE);
+      part[i] = x;
+    }
+  }
+  return part;
+}
+
+/* Marks what follows nodes outside of part x that part x feeds; none of it may be in x again. */
+static void check_convex(const wk_graph *g, const uint32_t *part, uint32_t x) {
+  bool *behind_it = wk_xcalloc(g->nodes.n + 1, 1);
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    bool after = false, fed = false;
+    for (uint32_t k = 0; k <= n->n_in; k++) {
+      wk_value_id v = k < n->n_in ? n->in[k] : n->predicate;
+      if (v == WK_NONE || wk_val(g, v)->kind != WK_VALUE_NODE) continue;
+      after |= behind_it[wk_val(g, v)->node];
+      fed |= part[wk_val(g, v)->node] == x;
+    }
+    if (part[i] == x && after) fail_msg("part %u is not convex", (unsigned)x);
+    behind_it[i] = part[i] != x && (after || fed);
+  }
+  free(behind_it);
+}
+
+static void check_structure(const wk_parts *p, const wk_graph *g, uint32_t nodes) {
+  uint32_t *part = parts_of(p, g), found = 0;
+  for (uint32_t x = 0; x < p->parts.n; x++) {
+    const wk_graph *body = p->parts.data[x].module->main;
+    found += count_nodes(body);
+    check_convex(g, part, x);
+    for (size_t i = 0; i < body->nodes.n; i++) {
+      const char *reason;
+      found -= is_layout(&body->nodes.data[i]);
+      if (is_layout(&body->nodes.data[i])) continue;
+      const wk_instance *t = p->parts.data[x].instance;
+      assert_true(t->target->supports(t, body, &body->nodes.data[i], p->arena, &reason));
+    }
+  }
+  for (size_t i = 0; i < p->rows.n; i++)
+    found += p->rows.data[i].kind == WICK_ROW_IF || p->rows.data[i].kind == WICK_ROW_LOOP;
+  assert_int_equal(found, nodes);
+  free(part);
+}
+
+/* ---- the test -------------------------------------------------------------------------------- */
+
+typedef struct {
+  size_t parts, most, controls, edges;
+} tally;
+
+static void check_graph(wk_module *m, const wk_tensor *in, uint64_t seed, tally *sum) {
+  picky a = {{&picky_targets[0], NULL, true}, seed, (int)(20 + seed % 60)};
+  picky b = {{&picky_targets[1], NULL, true}, seed + 1, 50};
+  wk_instance host = {.target = &dear_host, .is_here = true};
+  wk_instance *const list[] = {&a.base, &b.base, &host};
+  wk_targets t = {seed % 2 ? list : list + 1, seed % 2 ? 3 : 2};
+  wk_parts *p;
+  size_t n_out = m->main->outputs.n;
+  assert_null(wk_lower_nodes(m, NULL, NULL));
+  assert_null(wk_passes_run(m, WK_STAGE_PRIMITIVE, &t, NULL, NULL));
+  wk_tensor *want = wk_xcalloc(n_out + 1, sizeof *want);
+  assert_null(wk_eval_graph(m->main, in, want, NULL, NULL));
+  uint32_t nodes = count_nodes(m->main);
+  assert_null(wk_partition(m, &t, &p));
+  check_structure(p, m->main, nodes);
+  wk_tensor *got = run_plan(p, in, seed);
+  for (size_t i = 0; i < n_out; i++) {
+    size_t bytes = (size_t)wk_type_bytes(&want[i].type);
+    if (bytes && memcmp(got[i].data, want[i].data, bytes)) fail_msg("output %zu differs", i);
+  }
+  sum->parts += p->parts.n;
+  if (p->parts.n > sum->most) sum->most = p->parts.n;
+  for (size_t i = 0; i < p->rows.n; i++)
+    sum->controls += p->rows.data[i].kind == WICK_ROW_IF || p->rows.data[i].kind == WICK_ROW_LOOP;
+  sum->edges += p->tensors.n - p->n_in - p->n_out;
+  random_tensors_free(want, n_out);
+  random_tensors_free(got, n_out);
+  wk_parts_free(p);
+}
+
+static void test_random(void **state) {
+  (void)state;
+  tally sum = {0};
+  for (uint64_t seed = range.first; seed < range.first + range.count; seed++) {
+    if (range.count == 1) fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+    bool middle = seed % 3 == 0;
+    wk_module *m = middle ? random_middle_graph(seed, (int)(10 + seed % 20))
+                          : random_graph(seed, &(random_options){.nodes = (int)(10 + seed % 40),
+                                                                 .only = WK_OP_COUNT});
+    wk_tensor *in = middle ? random_middle_inputs(m->main, seed) : random_inputs(m->main);
+    size_t n_in = m->main->inputs.n;
+    check_graph(m, in, seed, &sum);
+    random_tensors_free(in, n_in);
+    wk_module_free(m);
+  }
+  print_message("%zu parts, at most %zu of a graph, %zu branches and loops, %zu edges\n", sum.parts,
+                sum.most, sum.controls, sum.edges);
+  if (range.count > 1) assert_true(sum.controls > 0 && sum.most > 8 && sum.edges > 100);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
+  if (argc > 1) {
+    range.first = strtoull(argv[1], NULL, 10);
+    range.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+  }
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
