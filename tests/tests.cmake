@@ -103,13 +103,16 @@ endif()
 if(NOT WICK_SANITIZE)
   file(GLOB thread_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/*.c
        ${CMAKE_SOURCE_DIR}/compiler/package/*.c ${CMAKE_SOURCE_DIR}/compiler/support/*.c)
-  add_executable(test_runtime_threads ${CMAKE_SOURCE_DIR}/tests/unit/test_runtime.c
-                 ${thread_sources})
-  target_compile_options(test_runtime_threads PRIVATE -fsanitize=thread)
-  target_link_options(test_runtime_threads PRIVATE -fsanitize=thread)
-  target_link_libraries(test_runtime_threads PkgConfig::XXHASH PkgConfig::CMOCKA Threads::Threads m)
-  # setarch -R: some kernels randomise addresses more than the sanitizer can bear
-  add_test(NAME unit/test_runtime_threads
-           COMMAND sh -c "setarch -R true && exec setarch -R \"$0\" || exec \"$0\""
-                   $<TARGET_FILE:test_runtime_threads>)
+  add_library(wk_threads STATIC ${thread_sources})
+  target_compile_options(wk_threads PUBLIC -fsanitize=thread)
+  target_link_options(wk_threads PUBLIC -fsanitize=thread)
+  target_link_libraries(wk_threads PUBLIC PkgConfig::XXHASH PkgConfig::CMOCKA Threads::Threads m)
+  foreach(name test_runtime test_device)
+    add_executable(${name}_threads ${CMAKE_SOURCE_DIR}/tests/unit/${name}.c)
+    target_link_libraries(${name}_threads wk_threads)
+    # setarch -R: some kernels randomise addresses more than the sanitizer can bear
+    add_test(NAME unit/${name}_threads
+             COMMAND sh -c "setarch -R true && exec setarch -R \"$0\" || exec \"$0\""
+                     $<TARGET_FILE:${name}_threads>)
+  endforeach()
 endif()

@@ -193,6 +193,22 @@ static void plan_gives_what_it_says(void **state) {
   wick_session_free(s);
 }
 
+static void loop_ends_when_its_condition_is_false(void **state) {
+  wick_session *s = session_of(state, TOY_UNTIL);
+  for (int k = -3; k < 9; k++) {
+    float x[4] = {(float)k, 1, 2, 3}, y[4];
+    int64_t i = -1, more = k < 5 ? 5 - k : 0;
+    assert_int_equal(run(s, x, y, &i), WICK_OK);
+    assert_int_equal(i, more - 1);
+    for (int j = 0; j < 4; j++) assert_true(y[j] == x[j] + (float)more);
+  }
+  float x[4] = {-1000, 0, 0, 0}, y[4];
+  int64_t i;
+  assert_int_equal(run(s, x, y, &i), WICK_OK);
+  assert_true(i == 99 && y[0] == -900);
+  wick_session_free(s);
+}
+
 static void *run_often(void *state) {
   wick_session *s;
   const char *error = NULL;
@@ -541,6 +557,7 @@ int main(void) {
       cmocka_unit_test(parts_for_other_machines_are_named),
       TOY_TEST(model_shows_its_units_and_parts),
       TOY_TEST(plan_gives_what_it_says),
+      TOY_TEST(loop_ends_when_its_condition_is_false),
       TOY_TEST(sessions_run_at_the_same_time),
       TOY_TEST(devices_work_at_the_same_time),
       TOY_TEST(edges_lie_within_inputs_and_outputs),

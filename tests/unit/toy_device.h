@@ -97,7 +97,8 @@ typedef struct {
 } toy_context;
 
 /* The k-th element of tensor number t. */
-static float *toy_at(const wick_part_info *part, const wick_device_job *job, uint32_t t, int64_t k) {
+static float *toy_at(const wick_part_info *part, const wick_device_job *job, uint32_t t,
+                     int64_t k) {
   return (float *)job->io[t] + k * part->inputs[t].strides[0];
 }
 

@@ -43,9 +43,10 @@ static const int64_t toy_dims[] = {4};
  *   fail   async y = x + 1; async fails; sync z = x + x
  *   views  y[1, 3] = x[1, 3] + 1, y[0, 2] = x[0, 2]: edges within input and output
  *   peek   y = x + 1, and reads the state
- *   pair   y is i64[n], n = 3; z = x + x */
+ *   pair   y is i64[n], n = 3; z = x + x
+ *   until  y = x; at most 100 times, as long as y[0] < 5: y = y + 1, i is how often before */
 enum { TOY_PLAN, TOY_KEEP_ENTRY, TOY_COUNT_ENTRY, TOY_MEET_ENTRY, TOY_FAIL_ENTRY, TOY_VIEWS,
-       TOY_PEEK, TOY_PAIR, TOY_ENTRIES };
+       TOY_PEEK, TOY_PAIR, TOY_UNTIL, TOY_ENTRIES };
 enum { TOY_PLUS = 0, TOY_IS_SMALL = 2, TOY_KEEPING = 4, TOY_COUNTING = 6, TOY_MEETING = 8,
        TOY_FAILING = 11, TOY_SUM = 0, TOY_TELLING = 2 };
 static const toy_op toy_async_ops[] = {
@@ -121,6 +122,25 @@ static inline void toy_add_plan(wk_package *p, const toy_parts *part) {
   wk_package_add_entry(p, &(wk_package_entry){
       .name = "plan", .inputs = &x, .n_inputs = 1, .outputs = &y, .n_outputs = 1, .edges = edges,
       .n_edges = 4, .edge_bytes = 80, .rows = rows, .n_rows = 9});
+}
+
+static inline void toy_add_until(wk_package *p, const toy_parts *part) {
+  enum { X, Y, I, D, SMALL };
+  const wk_package_tensor x = toy_tensor("x", WICK_F32, 1);
+  const wk_package_tensor out[] = {toy_tensor("y", WICK_F32, 1), toy_tensor("i", WICK_I64, 0)};
+  const wk_package_tensor edges[] = {toy_edge("d", WICK_F32, 1, 0),
+                                     toy_edge("small", WICK_BOOL, 0, 16)};
+  const wk_package_row rows[] = {
+      [0] = {.kind = WICK_ROW_COPY, TOY_ON(X, Y), .bytes = 16},
+      [1] = {.kind = WICK_ROW_RUN, .part = part->less, TOY_ON(Y, SMALL), TOY_AFTER(0)},
+      [2] = {.kind = WICK_ROW_LOOP, TOY_ON(SMALL, I), TOY_AFTER(1), .body_count = 3, .trip = 100},
+      [3] = {.kind = WICK_ROW_RUN, .part = part->plus, TOY_ON(Y, D)},
+      [4] = {.kind = WICK_ROW_COPY, TOY_ON(D, Y), TOY_AFTER(3), .bytes = 16},
+      [5] = {.kind = WICK_ROW_RUN, .part = part->less, TOY_ON(Y, SMALL), TOY_AFTER(4)},
+  };
+  wk_package_add_entry(p, &(wk_package_entry){
+      .name = "until", .inputs = &x, .n_inputs = 1, .outputs = out, .n_outputs = 2, .edges = edges,
+      .n_edges = 2, .edge_bytes = 17, .rows = rows, .n_rows = 6});
 }
 
 /* Parts, one after the other, on x, y and z. */
@@ -204,6 +224,7 @@ static inline wk_package *toy_package(void) {
   toy_add_views(p, part.half);
   toy_add_one(p, "peek", part.plus, one, WICK_ENTRY_READS_STATE);
   toy_add_pair(p, "pair", &n, pair, 2);
+  toy_add_until(p, &part);
   return p;
 }
 
