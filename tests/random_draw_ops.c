@@ -84,6 +84,16 @@ static wk_value_id shift(draw *d, wk_op op) {
   return draw_2(d, op, NULL, x, draw_fresh(d, t.dtype, t.rank, t.dims, true, 0, 5));
 }
 
+static wk_value_id rescale(draw *d, wk_op op) {
+  wk_value_id x = draw_operand(d, (draw_want){1u << WK_I8 | 1u << WK_I32, 0, 4, false});
+  const wk_type t = *draw_type(d, x);
+  bool same = draw_chance(d, 50);
+  const wk_value_id in[] = {
+      x, draw_fresh(d, WK_I64, same ? 0 : t.rank, t.dims, true, 0, (1 << 24) - 1),
+      draw_fresh(d, WK_I64, same ? 0 : t.rank, t.dims, true, 1, 30)};
+  return draw_node(d, op, NULL, 3, in, 0);
+}
+
 static wk_value_id power(draw *d, wk_op op) {
   wk_value_id x = draw_real(d, 0, 5);
   static const double exponents[] = {1, 2, 3, 0.5, -1, 0};
@@ -171,7 +181,7 @@ static wk_value_id slice(draw *d, wk_op op) {
   int64_t starts[WK_MAX_RANK], sizes[WK_MAX_RANK], steps[WK_MAX_RANK];
   for (int i = 0; i < t.rank; i++) {
     starts[i] = 0, sizes[i] = t.dims[i], steps[i] = 1;
-    if (draw_chance(d, 50)) continue;
+    if (draw_chance(d, 50) || t.dims[i] == 0) continue;
     steps[i] = draw_chance(d, 70) ? 1 : draw_chance(d, 50) ? 2 : -1;
     starts[i] = draw_int(d, 0, t.dims[i] - 1);
     int64_t room = steps[i] > 0 ? t.dims[i] - 1 - starts[i] : starts[i];
@@ -485,6 +495,7 @@ static drawer drawer_of(wk_op op) {
   case WK_OP_POW: return power;
   case WK_OP_AND: case WK_OP_OR: case WK_OP_XOR:
   case WK_OP_BIT_AND: case WK_OP_BIT_OR: case WK_OP_BIT_XOR: return logical;
+  case WK_OP_RESCALE: return rescale;
   case WK_OP_SHIFT_LEFT: case WK_OP_SHIFT_RIGHT: case WK_OP_SHIFT_RIGHT_ROUND: return shift;
   default: break;
   }

@@ -25,6 +25,8 @@ foreach(source ${unit_tests})
   target_link_libraries(${name} ${WK_ALL} PkgConfig::CMOCKA)
   add_test(NAME unit/${name} COMMAND ${name})
 endforeach()
+target_compile_definitions(test_requant
+                           PRIVATE WICK_TEST_NETS="${CMAKE_SOURCE_DIR}/tests/nets/int8")
 set_tests_properties(unit/test_sim PROPERTIES TIMEOUT 1500) # may have to build a model
 
 # Case files through single passes and steps, compared as text; --bless rewrites them.

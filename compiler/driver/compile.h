@@ -8,6 +8,7 @@
 
 #include "compiler/driver/emit.h"
 #include "compiler/driver/model.h"
+#include "compiler/integer/integer.h"
 
 /* One instruction, as it was before the target's own preparation. */
 typedef struct {

@@ -133,6 +133,17 @@ static uint16_t columns(wk_rewrite *r, const norm *o, operands *to, wk_expr_buil
   return add_operand(to, b, id, WK_I32);
 }
 
+/* A result without bias is rescaled like any other. */
+static uint16_t scaled(wk_rewrite *r, const norm *o, operands *to, wk_expr_builder *b, uint16_t x,
+                       const int32_t *g, int shift) {
+  const int32_t *bias = g + o->n;
+  bool has_bias = false;
+  for (int64_t i = 0; i < o->n; i++) has_bias |= bias[i] != 0;
+  uint16_t factor = columns(r, o, to, b, g);
+  if (has_bias) return wk_expr_norm_scaled(b, x, factor, columns(r, o, to, b, bias), shift);
+  return wk_expr_rescale(b, x, wk_expr_cast(b, WK_I64, factor), wk_expr_i(b, WK_I64, shift));
+}
+
 static bool read_factors(wk_rewrite *r, const norm *o, double y_scale, int32_t *g, int *shift) {
   double *gamma = wk_arena_alloc(r->c->scratch, 2 * (size_t)o->n * sizeof *gamma);
   double *beta = gamma + o->n;
@@ -149,8 +160,7 @@ static wk_value_id normalised(wk_rewrite *r, const norm *o, const int32_t *g, in
            down = add_operand(&in, b, o->shift, WK_I32);
   uint16_t sum = o->of.is_centred ? add_operand(&in, b, o->sum, WK_I32) : wk_expr_i(b, WK_I32, 0);
   uint16_t v = wk_expr_norm_standard(b, operand(o, b), sum, inverse, down, o->n);
-  uint16_t factor = columns(r, o, &in, b, g), bias = columns(r, o, &in, b, g + o->n);
-  v = wk_expr_norm_scaled(b, v, factor, bias, shift);
+  v = scaled(r, o, &in, b, v, g, shift);
   v = wk_expr_requantized(b, v, y->zero, y->dtype, y->lo, y->hi);
   return in.failed ? WK_NONE : wk_integer_map(r, b, v, in.n, in.in);
 }

@@ -11,7 +11,7 @@
 
 #include "compiler/ir/scalar.h"
 
-typedef enum { ARG, SAME, BOOL, ARMS } result_rule;
+typedef enum { ARG, SAME, BOOL, ARMS, I32 } result_rule;
 
 static const struct {
   const char *name;
@@ -229,7 +229,12 @@ static uint16_t add_op(wk_expr_builder *b, wk_expr_op op, uint16_t x, uint16_t y
   const char *refusal = wk_expr_refusal(op, args, why);
   assert(!refusal && ops[op].result != ARG);
   (void)refusal;
-  node.dtype = ops[op].result == SAME ? args[0] : ops[op].result == ARMS ? args[1] : WK_BOOL;
+  switch (ops[op].result) {
+    case SAME: node.dtype = args[0]; break;
+    case ARMS: node.dtype = args[1]; break;
+    case I32: node.dtype = WK_I32; break;
+    default: node.dtype = WK_BOOL; break;
+  }
   return add(b, &node);
 }
 

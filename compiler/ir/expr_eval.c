@@ -66,6 +66,8 @@ static void apply_column(wk_expr_op op, wk_dtype from, wk_dtype to, const wk_sca
     saturate_column(a, y, from, to, n);
   } else if (op == WK_EX_SELECT) {
     for (int i = 0; i < n; i++) y[i] = a[i].i ? b[i] : c[i];
+  } else if (op == WK_EX_RESCALE) {
+    for (int i = 0; i < n; i++) y[i].i = wk_scalar_rescale(a[i].i, b[i].i, c[i].i);
   } else {
     const wk_expr_rule *rule = wk_expr_rule_get(op);
     wk_expr_kernel kernel = wk_dtype_is_float(from) ? rule->real
@@ -96,6 +98,11 @@ const char *wk_expr_refusal(wk_expr_op op, const wk_dtype *args, char buf[64]) {
   if (op == WK_EX_SELECT) {
     if (args[0] != WK_BOOL) return refused(buf, op, "needs a bool condition");
     return args[1] == args[2] ? NULL : refused(buf, op, "needs arms of one type");
+  }
+  if (op == WK_EX_RESCALE) {
+    if (!wk_dtype_is_int(args[0])) return refused(buf, op, "needs an integer");
+    bool fits = args[1] == WK_I64 && args[2] == WK_I64;
+    return fits ? NULL : refused(buf, op, "needs a multiplier and a shift of i64");
   }
   if (wk_expr_op_arity(op) == 2 && args[0] != args[1]) {
     snprintf(buf, 64, "%s needs arguments of one type, not %s and %s", wk_expr_op_name(op),

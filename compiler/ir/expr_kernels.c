@@ -2,6 +2,7 @@
 /* What each scalar operation computes, once, over arrays: floats in double, integers in 64 bits.
  * The evaluator (expr_eval.c) rounds or wraps to the element type afterwards. Signed arithmetic
  * goes through uint64_t, where overflow is defined. */
+#include "compiler/ir/quant.h"
 #include "compiler/ir/scalar.h"
 
 #include <math.h>
@@ -159,6 +160,14 @@ static uint64_t u64_shr_round(uint64_t p, uint64_t q) {
   if (q >= 64) return 0;
   uint64_t mask = ((uint64_t)1 << q) - 1, down = p >> q;
   return down + ((p & mask) + (down & 1) > (mask >> 1) + 1);
+}
+
+/* Shifts outside of 1 .. 62 do what the steps of the definition do with them. */
+int64_t wk_scalar_rescale(int64_t a, int64_t m, int64_t s) {
+  uint64_t before = (uint64_t)s - 1, half = before < 64 ? UINT64_C(1) << before : 0;
+  int64_t p = (int64_t)((uint64_t)a * (uint64_t)m + half) >> ((uint64_t)s < 64 ? s : 63);
+  p = p < INT32_MIN ? INT32_MIN : p > INT32_MAX ? INT32_MAX : p;
+  return int_shr_round(p, WK_RESCALE_FRACTION, 32);
 }
 
 KERNEL(int_shr_round_2)

@@ -377,6 +377,11 @@ static bool gives_bool(wk_expr_op op) {
 }
 _Static_assert(WK_EX_NE == WK_EX_EQ + 1 && WK_EX_GE == WK_EX_EQ + 5, "comparisons are in one run");
 
+/* The element type of a result that no argument decides. */
+static wk_dtype own_dtype(wk_expr_op op) {
+  return gives_bool(op) ? WK_BOOL : op == WK_EX_RESCALE ? WK_I32 : WK_DTYPE_NONE;
+}
+
 /* The element type the untyped arguments of t take: that of a typed one, if any. */
 static wk_dtype argument_dtype(const parser *p, const term *t) {
   for (int k = t->op == WK_EX_SELECT; k < wk_expr_op_arity(t->op); k++) {
@@ -390,7 +395,7 @@ static void settle(parser *p) {
   for (size_t i = 0; i < p->terms.n; i++) {
     term *t = &p->terms.data[i];
     if (t->dtype != WK_DTYPE_NONE || wk_expr_op_arity(t->op) == 0) continue;
-    t->dtype = gives_bool(t->op) ? WK_BOOL : argument_dtype(p, t);
+    t->dtype = own_dtype(t->op) != WK_DTYPE_NONE ? own_dtype(t->op) : argument_dtype(p, t);
   }
   for (size_t r = 0; r < p->results.n; r++) {
     term *t = &p->terms.data[p->results.data[r]];
@@ -402,8 +407,10 @@ static void settle(parser *p) {
     if (want == WK_DTYPE_NONE) want = gives_bool(t->op) ? p->out_dtype : t->dtype;
     for (int k = 0; k < wk_expr_op_arity(t->op); k++) {
       term *arg = &p->terms.data[t->arg[k]];
-      if (arg->dtype == WK_DTYPE_NONE)
-        arg->dtype = t->op == WK_EX_SELECT && k == 0 ? WK_BOOL : want;
+      if (arg->dtype != WK_DTYPE_NONE) continue;
+      bool is_condition = t->op == WK_EX_SELECT && k == 0;
+      bool is_factor = t->op == WK_EX_RESCALE && k > 0;
+      arg->dtype = is_condition ? WK_BOOL : is_factor ? WK_I64 : want;
     }
   }
 }

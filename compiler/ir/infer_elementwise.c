@@ -42,6 +42,8 @@ wk_status wk_infer_compare(const wk_infer *i) {
   return result(i, WK_BOOL);
 }
 
+wk_status wk_infer_rescale(const wk_infer *i) { return result(i, WK_I32); }
+
 wk_status wk_infer_where(const wk_infer *i) {
   if (i->in[0]->dtype != WK_BOOL)
     return BAD(i, "c must be bool, not %s", wk_dtype_name(i->in[0]->dtype));

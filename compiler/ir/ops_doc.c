@@ -97,6 +97,7 @@ static void add_expressions(wk_str *b) {
   } results[] = {{"SAME", "as the arguments"},
                  {"BOOL", "bool"},
                  {"ARMS", "as the last two arguments"},
+                 {"I32", "i32"},
                  {"ARG", "given with it"}};
   wk_str_add(b, "\n## Scalar expressions\n\n"
                 "Bodies of `map`, `pre` and `post` of `reduce`, every epilogue, and the "

@@ -45,10 +45,7 @@ bool wk_rescale_common(const double *factors, int n, int bits, int64_t *mults, i
 }
 
 int64_t wk_rescale_apply(int64_t a, const wk_rescale *r) {
-  int64_t p = (a * r->mult + (INT64_C(1) << (r->shift - 1))) >> r->shift;
-  wk_scalar q = {.i = p < INT32_MIN ? INT32_MIN : p > INT32_MAX ? INT32_MAX : p};
-  wk_scalar fraction = {.i = WK_RESCALE_FRACTION};
-  return wk_expr_apply(WK_EX_SHR_ROUND, WK_I32, WK_I32, q, fraction, fraction).i;
+  return wk_scalar_rescale(a, r->mult, r->shift);
 }
 
 int64_t wk_quantize_value(double real, double scale, int64_t zero, wk_dtype t) {
@@ -62,6 +59,10 @@ int64_t wk_quantize_value(double real, double scale, int64_t zero, wk_dtype t) {
 /* ---- expressions ----------------------------------------------------------------------------- */
 
 uint16_t wk_expr_rescale(wk_expr_builder *b, uint16_t x, uint16_t mult, uint16_t shift) {
+  return wk_expr_3(b, WK_EX_RESCALE, x, mult, shift);
+}
+
+uint16_t wk_expr_rescale_steps(wk_expr_builder *b, uint16_t x, uint16_t mult, uint16_t shift) {
   uint16_t p = wk_expr_2(b, WK_EX_MUL, wk_expr_cast(b, WK_I64, x), mult),
            one = wk_expr_i(b, WK_I64, 1);
   uint16_t half = wk_expr_2(b, WK_EX_SHL, one, wk_expr_2(b, WK_EX_SUB, shift, one));

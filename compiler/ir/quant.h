@@ -68,6 +68,8 @@ int64_t wk_quantize_value(double real, double scale, int64_t zero, wk_dtype t);
 
 /* rescale(x), an i32; x of any integer dtype. mult and shift are nodes of i64. */
 uint16_t wk_expr_rescale(wk_expr_builder *b, uint16_t x, uint16_t mult, uint16_t shift);
+/* The same by the operations that define it, each a node of its own. */
+uint16_t wk_expr_rescale_steps(wk_expr_builder *b, uint16_t x, uint16_t mult, uint16_t shift);
 /* saturate(x + zero) to t, then clamped to [lo, hi], values of t. */
 uint16_t wk_expr_requantized(wk_expr_builder *b, uint16_t x, int64_t zero, wk_dtype t, int64_t lo,
                              int64_t hi);
@@ -145,7 +147,7 @@ uint16_t wk_expr_norm_inverse(wk_expr_builder *b, uint16_t v, uint16_t s);
 /* x, an i32; q, sum, r and s are of i32. */
 uint16_t wk_expr_norm_standard(wk_expr_builder *b, uint16_t q, uint16_t sum, uint16_t r, uint16_t s,
                                int64_t n);
-/* shr_round(p, 16), an i32; x, g and bias are of i32. */
+/* shr_round(p, 16), an i32; x, g and bias are of i32. Without bias it is rescale(x, g, shift). */
 uint16_t wk_expr_norm_scaled(wk_expr_builder *b, uint16_t x, uint16_t g, uint16_t bias, int shift);
 
 #endif

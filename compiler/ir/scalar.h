@@ -14,6 +14,8 @@ double wk_round_bf16(double v);
 int64_t wk_wrap_int(int64_t v, wk_dtype t);
 /* Smallest and largest value; for u64 the largest is given as INT64_MAX. */
 void wk_int_range(wk_dtype t, int64_t *lo, int64_t *hi);
+/* WK_EX_RESCALE, for any numbers. */
+int64_t wk_scalar_rescale(int64_t a, int64_t m, int64_t s);
 /* The conversion of WK_EX_CAST. */
 wk_scalar wk_scalar_cast(wk_scalar a, wk_dtype from, wk_dtype to);
 
@@ -44,7 +46,7 @@ typedef struct {
   bool is_exact;              /* float results need no rounding */
 } wk_expr_rule;
 
-/* All NULL for INPUT, CONST, INDEX, CAST, SAT and SELECT. */
+/* All NULL for INPUT, CONST, INDEX, CAST, SAT, SELECT and RESCALE. */
 const wk_expr_rule *wk_expr_rule_get(wk_expr_op op);
 
 #endif

@@ -73,6 +73,15 @@ static const char *modulo(wk_export_graph *x, const char *a, const char *b, wk_d
   return wk_export_2(x, "Sub", a, wk_export_2(x, "Mul", q, b, NULL), out);
 }
 
+/* An operator of the own domain. */
+static const char *own(wk_export_graph *x, const char *op, const char *const arg[3],
+                       const char *out) {
+  out = wk_export_3(x, op, arg[0], arg[1], arg[2], out);
+  wk_export_last(x)->domain = wk_arena_strdup(x->arena, WK_EXPORT_DOMAIN);
+  *x->uses_own_domain = true;
+  return out;
+}
+
 /* Logic and bits. Bitwise operators are younger than the opset written: own domain. */
 static const char *logic(wk_export_graph *x, wk_expr_op op, wk_dtype t, const char *a,
                          const char *b, const char *out) {
@@ -80,10 +89,7 @@ static const char *logic(wk_export_graph *x, wk_expr_op op, wk_dtype t, const ch
   static const char *const of_bits[] = {"bit_not", "bit_and", "bit_or", "bit_xor"};
   int k = op == WK_EX_NOT ? 0 : op == WK_EX_AND ? 1 : op == WK_EX_OR ? 2 : 3;
   if (t == WK_BOOL) return wk_export_2(x, of_bools[k], a, b, out);
-  out = wk_export_2(x, of_bits[k], a, b, out);
-  wk_export_last(x)->domain = wk_arena_strdup(x->arena, WK_EXPORT_DOMAIN);
-  *x->uses_own_domain = true;
-  return out;
+  return own(x, of_bits[k], (const char *const[]){a, b, ""}, out);
 }
 
 static const char *shift(wk_export_graph *x, wk_expr_op op, wk_dtype t, const char *a,
@@ -96,10 +102,7 @@ static const char *shift(wk_export_graph *x, wk_expr_op op, wk_dtype t, const ch
     wk_export_text(x, "direction", op == WK_EX_SHL ? "LEFT" : "RIGHT");
     return out;
   }
-  out = wk_export_2(x, names[op], a, b, out);
-  wk_export_last(x)->domain = wk_arena_strdup(x->arena, WK_EXPORT_DOMAIN);
-  *x->uses_own_domain = true;
-  return out;
+  return own(x, names[op], (const char *const[]){a, b, ""}, out);
 }
 
 /* Node i of e; its arguments have names already. */
@@ -124,6 +127,7 @@ static const char *write_step(wk_export_graph *x, const wk_expr *e, uint32_t i,
       return logic(x, n->op, t, arg[0], arg[1], out);
     case WK_EX_SHL: case WK_EX_SHR: case WK_EX_SHR_ROUND:
       return shift(x, n->op, t, arg[0], arg[1], out);
+    case WK_EX_RESCALE: return own(x, "rescale", arg, out);
     default: return wk_export_3(x, direct[n->op], arg[0], arg[1], arg[2], out);
   }
 }

@@ -92,8 +92,7 @@ static void int8_conv_residual_case(wk_program *p) {
 }
 
 /* As quant.h has it: by way of 16 fractional bits, halves of both roundings. */
-#define RESCALED                                                                         \
-  "shr_round(sat<i32>(shr(add(mul(i64(%0), i64(%1)), shl(1i64, sub(a, 1i64))), a)), 16i32)"
+#define RESCALED "rescale(%0, i64(%1), i64(%2))"
 
 static void rescaled_conv(wk_program *p, wk_view y, wk_view x, wk_view w, conv_shape c,
                           int64_t shift) {
@@ -103,7 +102,7 @@ static void rescaled_conv(wk_program *p, wk_view y, wk_view x, wk_view w, conv_s
   wk_inst *i = append(p, WK_OP_CONV, 1, 6, y, x, w, range_constant(p, WK_I32, y.dims[1], -999, 999),
                       along(m, &y, 1), along(s, &y, 1));
   set_int_conv(p, i, c, x.dtype == WK_U8 ? 119 : -7,
-               "a = i64(%2); sat<u8>(add(" RESCALED ", 127i32))",
+               "sat<u8>(add(" RESCALED ", 127i32))",
                (wk_dtype[]){WK_I32, WK_I32, WK_I32}, 3);
 }
 
@@ -119,8 +118,8 @@ static void int8_rescaled_case(wk_program *p) {
   wk_view y = OUT(p, WK_I8, 5, 300), a = IN(p, WK_U8, 5, 300), b = IN(p, WK_I8, 300);
   wk_inst *i = append(p, WK_OP_MAP, 1, 3, y, a, broadcast(b, &y));
   ((wk_attr_map *)i->attrs)->body =
-      expression(p, "sat<i8>(shr_round(sat<i32>(shr(add(mul(i64(mul(sub(i32(%0), 3i32), i32(%1))), "
-                    "11581003i64), 16384i64), 15i64)), 16i32))", 2, (wk_dtype[]){WK_U8, WK_I8});
+      expression(p, "sat<i8>(rescale(mul(sub(i32(%0), 3i32), i32(%1)), 11581003i64, 15i64))", 2,
+                 (wk_dtype[]){WK_U8, WK_I8});
 }
 
 /* Multipliers of so few digits that every few thousandth result lies at or just beside a tie. */
@@ -147,13 +146,13 @@ static void int8_near_ties_case(wk_program *p) {
   for (int k = 0; k < 4; k++)
     near_ties(p, NHWC(OUT(p, WK_U8, 1, 40, 40, columns[k])), NHWC(x),
               CONST(p, WK_I8, columns[k], 4, 1, 1), (conv_shape){1, 0, 1, 1}, NULL,
-              "a = i64(%2); min(max(sat<u8>(add(" RESCALED ", 101i32)), 3u8), 250u8)");
+              "min(max(sat<u8>(add(" RESCALED ", 101i32)), 3u8), 250u8)");
   near_ties(p, NHWC(OUT(p, WK_I8, 1, 40, 40, 37)), NHWC(z), CONST(p, WK_I8, 37, 1, 3, 3),
-            (conv_shape){1, 1, 1, 37}, NULL, "a = i64(%2); sat<i8>(add(" RESCALED ", -31i32))");
+            (conv_shape){1, 1, 1, 37}, NULL, "sat<i8>(add(" RESCALED ", -31i32))");
   wk_view r = IN(p, WK_I8, 1, 40, 40, 48), acc = NHWC(ACT(p, WK_I8, 1, 40, 40, 48));
   append(p, WK_OP_COPY, 1, 2, acc, NHWC(r));
   near_ties(p, acc, NHWC(x), CONST(p, WK_I8, 48, 4, 1, 1), (conv_shape){1, 0, 1, 1}, &acc,
-            "a = i64(%2); sat<i8>(shr_round(add(mul(i32(sat<i8>(add(" RESCALED
+            "sat<i8>(shr_round(add(mul(i32(sat<i8>(add(" RESCALED
             ", 5i32))), 23170i32), mul(i32(%3), 11000i32)), 15i32))");
   append(p, WK_OP_COPY, 1, 2, NHWC(OUT(p, WK_I8, 1, 40, 40, 48)), acc);
 }

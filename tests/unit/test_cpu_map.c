@@ -37,14 +37,21 @@ static uint16_t pick(wk_rng *r, wk_expr_builder *b, wk_dtype t) {
   return wk_expr_cast(b, t, (uint16_t)wk_rng_range(r, 0, n - 1));
 }
 
+/* Nearly always one that means something. */
+static uint16_t rescale_shift(wk_rng *r, wk_expr_builder *b) {
+  if (wk_rng_range(r, 0, 3) == 0) return pick(r, b, WK_I64);
+  return wk_expr_i(b, WK_I64, wk_rng_range(r, 1, 62));
+}
+
 static uint16_t grow(wk_rng *r, wk_expr_builder *b) {
   uint16_t x = (uint16_t)wk_rng_range(r, 0, wk_expr_count(b) - 1);
   wk_dtype t = wk_expr_dtype(b, x);
   if (wk_rng_range(r, 0, 3) == 0) return wk_expr_cast(b, any_dtype(r), x);
   char why[64];
   for (int i = 0; i < 50; i++) {
-    wk_expr_op op = (wk_expr_op)wk_rng_range(r, WK_EX_SAT, WK_EX_SELECT);
+    wk_expr_op op = (wk_expr_op)wk_rng_range(r, WK_EX_SAT, WK_EX_RESCALE);
     wk_dtype args[] = {op == WK_EX_SELECT ? WK_BOOL : t, t, t};
+    if (op == WK_EX_RESCALE) args[1] = args[2] = WK_I64;
     if (wk_expr_refusal(op, args, why) || !is_exact(op, t)) continue;
     if (op == WK_EX_SAT) {
       wk_dtype to = any_dtype(r);
@@ -52,6 +59,7 @@ static uint16_t grow(wk_rng *r, wk_expr_builder *b) {
       continue;
     }
     if (op == WK_EX_SELECT) return wk_expr_3(b, op, pick(r, b, WK_BOOL), x, pick(r, b, t));
+    if (op == WK_EX_RESCALE) return wk_expr_3(b, op, x, pick(r, b, WK_I64), rescale_shift(r, b));
     if (wk_expr_op_arity(op) == 1) return wk_expr_1(b, op, x);
     return wk_expr_2(b, op, x, pick(r, b, t));
   }

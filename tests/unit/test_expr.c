@@ -207,11 +207,13 @@ static wk_expr *random_expr(wk_arena *a, wk_rng *r, int size) {
     else if (what == 2) wk_expr_i(b, to, (int64_t)wk_rng_next(r) >> wk_rng_range(r, 0, 63));
     else if (what == 3 && wk_dtype_is_int(to) && wk_dtype_is_int(t[0])) wk_expr_sat(b, to, arg[0]);
     else {
-      wk_expr_op op = (wk_expr_op)wk_rng_range(r, WK_EX_NEG, WK_EX_SELECT);
+      wk_expr_op op = (wk_expr_op)wk_rng_range(r, WK_EX_NEG, WK_EX_RESCALE);
       int arity = wk_expr_op_arity(op);
       for (int j = 1; j < arity; j++) /* make the arguments agree */
-        if (!(op == WK_EX_SELECT && j == 1))
-          arg[j] = wk_expr_cast(b, t[j - 1], arg[j]), t[j] = t[j - 1];
+        if (!(op == WK_EX_SELECT && j == 1)) {
+          t[j] = op == WK_EX_RESCALE ? WK_I64 : t[j - 1];
+          arg[j] = wk_expr_cast(b, t[j], arg[j]);
+        }
       if (op == WK_EX_SELECT) arg[0] = wk_expr_cast(b, WK_BOOL, arg[0]), t[0] = WK_BOOL;
       if (wk_expr_refusal(op, t, why)) continue;
       if (arity == 1) wk_expr_1(b, op, arg[0]);

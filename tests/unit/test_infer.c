@@ -393,13 +393,13 @@ static void attributes(void **state) {
   wk_arena_free(a);
 }
 
-/* Every elementwise operator has an expression for f32, i32 or bool. */
+/* Every elementwise operator has an expression for f32, i32, bool or i64. */
 static void node_expressions(void **state) {
   (void)state;
   for (int op = 0; op < WK_OP_COUNT; op++) {
     const wk_op_info *info = wk_op_get((wk_op)op);
     if (info->cls != WK_CLASS_ELEMENTWISE) continue;
-    static const wk_dtype tries[] = {WK_F32, WK_I32, WK_BOOL};
+    static const wk_dtype tries[] = {WK_F32, WK_I32, WK_BOOL, WK_I64};
     bool done = false;
     for (size_t k = 0; !done && k < WK_COUNTOF(tries); k++) {
       wk_arena *a = wk_arena_new();
@@ -410,6 +410,7 @@ static void node_expressions(void **state) {
       if (op == WK_OP_WHERE) in[0] = &cond;
       if (op == WK_OP_QUANTIZE) in[2] = &zero;
       if (op == WK_OP_DEQUANTIZE) in[0] = in[2] = &zero;
+      if (op == WK_OP_RESCALE) in[0] = &zero;
       void *attrs = wk_attrs_new(a, (wk_op)op);
       if (op == WK_OP_QUANTIZE) ((wk_attr_quantize *)attrs)->to = WK_I8;
       wk_infer i = {.op = (wk_op)op, .attrs = attrs, .in = in, .out = &out, .n_out = 1};

@@ -98,6 +98,33 @@ static void test_expression_agrees(void **state) {
   }
 }
 
+/* The operation and the steps that define it, whatever the numbers are. */
+static void test_steps_agree(void **state) {
+  static const wk_dtype types[] = {WK_I8, WK_U8, WK_I16, WK_U16, WK_I32, WK_U32, WK_I64, WK_U64};
+  (void)state;
+  wk_rng g = {6};
+  for (size_t k = 0; k < WK_COUNTOF(types); k++) {
+    wk_arena *arena = wk_arena_new();
+    wk_expr_builder *b = wk_expr_begin(arena);
+    uint16_t x = wk_expr_input(b, 0, types[k]), m = wk_expr_input(b, 1, WK_I64),
+             s = wk_expr_input(b, 2, WK_I64);
+    uint16_t both[] = {wk_expr_rescale(b, x, m, s), wk_expr_rescale_steps(b, x, m, s)};
+    const wk_expr *e = wk_expr_finish(b, both, 2);
+    for (int i = 0; i < 20000; i++) {
+      wk_scalar in[3], scratch[32], y[2];
+      wk_scalar a = {.i = (int64_t)wk_rng_next(&g) >> wk_rng_range(&g, 0, 63)};
+      in[0] = wk_expr_apply(WK_EX_CAST, WK_I64, types[k], a, a, a);
+      in[1].i = (int64_t)wk_rng_next(&g) >> wk_rng_range(&g, 0, 63);
+      in[2].i = wk_rng_range(&g, -3, 70);
+      wk_expr_eval(e, in, NULL, scratch, y);
+      if (y[0].i != y[1].i)
+        fail_msg("rescale(%lld, %lld, %lld) of %s", (long long)in[0].i, (long long)in[1].i,
+                 (long long)in[2].i, wk_dtype_name(types[k]));
+    }
+    wk_arena_free(arena);
+  }
+}
+
 /* All 2^16 pairs of the sum of two tensors stay within 1/2 + 2^-12 steps of the real sum. */
 static void test_all_sums(void **state) {
   (void)state;
@@ -463,6 +490,7 @@ int main(void) {
                                      cmocka_unit_test(test_rescale_error),
                                      cmocka_unit_test(test_rescale_saturates),
                                      cmocka_unit_test(test_expression_agrees),
+      cmocka_unit_test(test_steps_agree),
                                      cmocka_unit_test(test_all_sums),
                                      cmocka_unit_test(test_quantize_value),
                                      cmocka_unit_test(test_softmax_factors),

@@ -4,6 +4,7 @@
  * f32 has more than twice their digits. */
 #include "targets/cpu/expr/expr_codegen.h"
 
+#include "compiler/integer/integer.h"
 #include "targets/cpu/expr/expr_ops.h"
 #include "targets/cpu/llvm/vmath.h"
 
@@ -149,27 +150,41 @@ static wk_dtype arguments(const walk *w, const wk_expr_node *n, uint8_t how, wk_
 
 /* Shifted products, of arguments that are i32. */
 static wk_ssa shifted_product(const walk *w, const wk_expr_at *at) {
-  const wk_expr_node *n = at->node;
-  bool twice = at->how.how & WK_HOW_TWICE;
-  uint16_t shift = n->arg[1], product = at->how.product;
-  if (twice) {
-    shift = w->x->nodes[product].arg[1];
-    product = w->how[product].product;
-  }
-  const wk_expr_node *mul = &w->x->nodes[product];
+  const wk_expr_node *mul = &w->x->nodes[at->how.product];
   wk_ssa a = w->values[mul->arg[at->how.first]], b = w->values[mul->arg[1 - at->how.first]];
-  if (!twice) return wk_expr_high_codegen(at, a, b, w->values[shift]);
-  return wk_expr_twice_codegen(at, a, b, w->values[shift], w->x->nodes[n->arg[1]].imm.i);
+  return wk_expr_high_codegen(at, a, b, w->values[at->node->arg[1]]);
+}
+
+static wk_ssa rescaled(const walk *w, const wk_expr_at *at, uint16_t k) {
+  const wk_expr_node *n = at->node;
+  uint16_t first = at->how.first;
+  wk_ssa v[3], y;
+  for (int i = 0; i < 3; i++) v[i] = w->values[n->arg[i]];
+  if (at->how.how & WK_HOW_TWICE) {
+    wk_expr_node word = {.op = WK_EX_CAST, .dtype = WK_I32};
+    wk_expr_at cast = *at;
+    cast.from = w->x->nodes[n->arg[0]].dtype;
+    cast.node = &word;
+    if (!is_word(w, n->arg[0])) v[0] = wk_expr_cast_codegen(&cast, v[0]);
+    return wk_expr_twice_codegen(at, v[first], v[1 - first], v[2]);
+  }
+  wk_arena *a = wk_arena_new();
+  const wk_expr *steps = wk_expr_rescale_plan(a, w->x, k);
+  wk_how how[WK_RESCALE_STEPS] = {0};
+  for (uint32_t i = 0; i < steps->n; i++) how[i].how = at->how.steps[i];
+  wk_expr_codegen(w->e, steps, how, w->lanes, v, NULL, &y);
+  wk_arena_free(a);
+  return y;
 }
 
 /* A requantisation in its quick form, i32. */
 static wk_ssa quick_value(const walk *w, const wk_expr_at *at) {
-  const wk_expr_node *mul = &w->x->nodes[at->how.product];
-  wk_ssa x = w->values[mul->arg[at->how.first]], m = w->values[mul->arg[1 - at->how.first]];
-  return wk_expr_quick_codegen(at, x, m, w->values[at->how.shift], w->quick);
+  const uint16_t *arg = w->x->nodes[at->how.product].arg;
+  return wk_expr_quick_codegen(at, w->values[arg[0]], w->values[arg[1]], w->values[arg[2]],
+                               w->quick);
 }
 
-static wk_ssa node_value(const walk *w, wk_expr_at *at) {
+static wk_ssa node_value(const walk *w, wk_expr_at *at, uint16_t k) {
   const wk_expr_node *n = at->node;
   if (at->how.how & WK_HOW_QUICK) {
     at->from = WK_I32;
@@ -178,11 +193,13 @@ static wk_ssa node_value(const walk *w, wk_expr_at *at) {
   if (n->op == WK_EX_INPUT) {
     wk_ssa v = w->inputs[n->imm.i];
     LLVMTypeRef word = wk_vector_type(w->e->i32, w->lanes);
-    return at->how.how & WK_HOW_NARROW && v ? LLVMBuildTrunc(w->e->b, v, word, "") : v;
+    bool is_wide = at->how.how & WK_HOW_NARROW && v && LLVMTypeOf(v) != word;
+    return is_wide ? LLVMBuildTrunc(w->e->b, v, word, "") : v;
   }
   if (n->op == WK_EX_INDEX) return w->index[n->imm.i];
   wk_ssa a[3] = {NULL, NULL, NULL};
-  if (at->how.how & (WK_HOW_HIGH_UP | WK_HOW_HIGH_EVEN | WK_HOW_ONCE | WK_HOW_TWICE))
+  if (n->op == WK_EX_RESCALE) return rescaled(w, at, k);
+  if (at->how.how & (WK_HOW_HIGH_UP | WK_HOW_HIGH_EVEN | WK_HOW_ONCE))
     return shifted_product(w, at);
   wk_expr_node word = *n;
   at->from = arguments(w, n, at->how.how, a);
@@ -201,7 +218,7 @@ static wk_ssa node_value(const walk *w, wk_expr_at *at) {
 static void compute(walk *w, uint16_t k) {
   wk_expr_at at = {
       .e = w->e, .x = w->x, .node = &w->x->nodes[k], .lanes = w->lanes, .how = w->how[k]};
-  if (!w->values[k]) w->values[k] = node_value(w, &at);
+  if (!w->values[k]) w->values[k] = node_value(w, &at, k);
 }
 
 static wk_ssa result(const walk *w, uint32_t r) {
@@ -227,11 +244,21 @@ void wk_expr_codegen(wk_llvm *e, const wk_expr *x, const wk_how *how, int lanes,
   free(own);
 }
 
+/* Steps of its definition; what literals alone decide is no step. */
+static int rescale_cost(const wk_expr *x, const wk_expr_node *n) {
+  bool has_half = x->nodes[n->arg[2]].op == WK_EX_CONST;
+  return x->nodes[n->arg[0]].dtype == WK_I64 ? has_half ? 5 : 7 : has_half ? 6 : 8;
+}
+
 int wk_expr_cost(const wk_expr *x) {
   int cost = 0;
   for (uint32_t i = 0; i < x->n; i++) {
     const wk_expr_node *n = &x->nodes[i];
     if (wk_expr_op_arity(n->op) == 0) continue;
+    if (n->op == WK_EX_RESCALE) {
+      cost += rescale_cost(x, n);
+      continue;
+    }
     bool real = wk_dtype_is_float(x->nodes[n->arg[0]].dtype);
     bool divides = n->op == WK_EX_DIV || n->op == WK_EX_MOD || n->op == WK_EX_FMOD;
     cost += real && wk_vmath_has(n->op) ? 20 : !real && divides ? 20 : 1;
@@ -290,38 +317,22 @@ static wk_ssa emit_epilogue(void *ctx, wk_llvm *e, wk_ssa acc, const wk_ssa *ope
   return y;
 }
 
-/* Limits of the output's type as literals, around a saturation to it: that node, else NONE. */
-static bool is_limit(const wk_expr *x, const wk_expr_node *n) {
-  return (n->op == WK_EX_MAX || n->op == WK_EX_MIN) && x->nodes[n->arg[1]].op == WK_EX_CONST;
-}
-
-static uint16_t saturation(const wk_expr *x) {
-  uint16_t k = x->results[0];
-  while (is_limit(x, &x->nodes[k])) k = x->nodes[k].arg[0];
-  const wk_expr_node *n = &x->nodes[k];
-  bool narrows = n->op == WK_EX_SAT && (n->dtype == WK_I8 || n->dtype == WK_U8);
-  return narrows && x->nodes[n->arg[0]].dtype == WK_I32 ? k : NONE;
-}
-
 /* Which nodes have to be computed for node k, which is one of them. */
 static void mark(const wk_expr *x, const wk_how *how, uint16_t k, bool *wanted) {
   const wk_expr_node *n = &x->nodes[k];
   if (wanted[k]) return;
   wanted[k] = true;
-  if (how[k].how & WK_HOW_QUICK) {
-    mark(x, how, how[k].shift, wanted);
-    n = &x->nodes[how[k].product];
-  }
+  if (how[k].how & WK_HOW_QUICK) n = &x->nodes[how[k].product];
   for (int i = 0; i < wk_expr_op_arity(n->op); i++) mark(x, how, n->arg[i], wanted);
 }
 
-static wk_ssa limited(wk_llvm *e, const wk_expr *x, uint16_t k, uint16_t end, wk_ssa v) {
-  const wk_expr_node *n = &x->nodes[k];
-  if (k == end) return v;
-  v = limited(e, x, n->arg[0], end, v);
-  wk_ssa args[] = {v, wk_vector_int(e, LLVMTypeOf(v), x->nodes[n->arg[1]].imm.i)};
-  return wk_lanes_intrinsic(e, n->op == WK_EX_MAX ? "llvm.smax" : "llvm.smin", LLVMTypeOf(v), args,
-                            2);
+static wk_ssa limited(wk_llvm *e, const wk_requant_range *y, wk_ssa v) {
+  int64_t least = y->dtype == WK_I8 ? -128 : 0;
+  wk_ssa lo[] = {v, wk_vector_int(e, LLVMTypeOf(v), y->lo)};
+  if (y->lo > least) v = wk_lanes_intrinsic(e, "llvm.smax", LLVMTypeOf(v), lo, 2);
+  wk_ssa hi[] = {v, wk_vector_int(e, LLVMTypeOf(v), y->hi)};
+  if (y->hi < least + 255) v = wk_lanes_intrinsic(e, "llvm.smin", LLVMTypeOf(v), hi, 2);
+  return v;
 }
 
 static wk_ssa quick_epilogue(void *ctx, wk_llvm *e, wk_ssa acc, const wk_ssa *operands,
@@ -329,7 +340,9 @@ static wk_ssa quick_epilogue(void *ctx, wk_llvm *e, wk_ssa acc, const wk_ssa *op
   wk_ssa inputs[1 + WK_CPU_MAX_OPERANDS];
   const epilogue *epi = ctx;
   const wk_expr *x = epi->x;
-  uint16_t end = saturation(x);
+  wk_requant_range y;
+  (void)wk_requant_range_at(x, x->results[0], &y);
+  uint16_t end = y.saturation;
   walk w = walk_epilogue(epi, epi->quick, e, acc, operands, inputs);
   bool *wanted = wk_xcalloc(x->n, sizeof *wanted);
   w.quick = quick;
@@ -341,7 +354,7 @@ static wk_ssa quick_epilogue(void *ctx, wk_llvm *e, wk_ssa acc, const wk_ssa *op
   wk_ssa v = is_quick ? quick_value(&w, &at) : w.values[x->nodes[end].arg[0]];
   free(w.values);
   free(wanted);
-  return limited(e, x, x->results[0], end, v);
+  return limited(e, &y, v);
 }
 
 wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_facts *facts,
@@ -361,7 +374,9 @@ wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_facts *facts,
                     start_of(x, operands, n_operands)};
   out->has_start = ctx->start != NONE;
   out->ctx = ctx;
-  bool has_quick = wk_expr_plan(x, facts, ctx->how, ctx->quick) && saturation(x) != NONE;
+  wk_requant_range y;
+  bool has_quick =
+      wk_expr_plan(x, facts, ctx->how, ctx->quick) && wk_requant_range_at(x, x->results[0], &y);
   if (has_quick) out->quick = quick_epilogue;
   out->key = wk_hash64(ctx->how, size, wk_expr_hash(x, 0));
   if (has_quick) out->key = wk_hash64(ctx->quick, size, out->key);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Integer and bool operations, and conversions between element types. Division guards its divisor,
  * so that no instruction of the processor can trap. */
+#include "compiler/ir/quant.h"
 #include "compiler/ir/scalar.h"
 #include "targets/cpu/expr/expr_ops.h"
 
@@ -189,7 +190,8 @@ wk_ssa wk_expr_high_codegen(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q) 
 
 /* With h = twice_product, the first shift gives t = (h + 1) >> 1; a half of the second one is where
  * t + half has nothing below the unit. */
-wk_ssa wk_expr_twice_codegen(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q, int64_t again) {
+wk_ssa wk_expr_twice_codegen(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q) {
+  const int64_t again = WK_RESCALE_FRACTION;
   wk_ssa h = twice_product(at, a, b, q), unit = constant(a, again + 1);
   wk_ssa sum = LLVMBuildAdd(at->e->b, h, constant(a, (INT64_C(1) << again) + 1), "");
   return round_sum(at, sum, constant(a, (INT64_C(2) << again) - 2), unit, true);

@@ -22,8 +22,8 @@ wk_ssa wk_expr_sat_codegen(const wk_expr_at *at, wk_ssa a);
 wk_ssa wk_expr_integer_codegen(const wk_expr_at *at, wk_ssa p, wk_ssa q); /* integers and bools */
 /* A product of a and b shifted by q, a plan's HIGH or ONCE; vectors of i32. */
 wk_ssa wk_expr_high_codegen(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q);
-/* The same, a plan's TWICE: then shifted by `again`. */
-wk_ssa wk_expr_twice_codegen(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q, int64_t again);
+/* rescale(a, b, q), a plan's TWICE; vectors of i32. */
+wk_ssa wk_expr_twice_codegen(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q);
 /* A plan's QUICK: the value that saturates to the node's type, of x, m and s (i32). */
 wk_ssa wk_expr_quick_codegen(const wk_expr_at *at, wk_ssa x, wk_ssa m, wk_ssa s, wk_quick *q);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/cpu/expr/expr_plan.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/integer/integer.h"
 #include "compiler/ir/quant.h"
 #include "compiler/ir/scalar.h"
 
@@ -79,6 +81,19 @@ static wk_fact shifted(wk_fact p, wk_fact s, wk_dtype t) {
   return wk_fact_range(lo, s.lo == 0 || hi == INT64_MAX ? hi : hi + 1);
 }
 
+static wk_fact saturated(wk_fact a, wk_dtype t) {
+  wk_fact any = wk_fact_any(t);
+  return within(a, any) ? a : wk_fact_range(min64(max64(a.lo, any.lo), any.hi),
+                                            max64(min64(a.hi, any.hi), any.lo));
+}
+
+static wk_fact rescaled(wk_fact a, wk_fact m, wk_fact s) {
+  bool is_known = s.lo == s.hi && s.lo >= 1 && s.lo <= 62;
+  wk_fact half = is_known ? wk_fact_value(INT64_C(1) << (s.lo - 1)) : wk_fact_any(WK_I64);
+  wk_fact p = saturated(shifted(sum(product(a, m), half, false), s, WK_I64), WK_I32);
+  return shifted(p, wk_fact_value(WK_RESCALE_FRACTION), WK_I32);
+}
+
 static wk_fact node_fact(const wk_expr *x, const wk_expr_node *n, const wk_fact *inputs,
                          const wk_fact *f) {
   int arity = wk_expr_op_arity(n->op);
@@ -89,12 +104,12 @@ static wk_fact node_fact(const wk_expr *x, const wk_expr_node *n, const wk_fact 
   if (n->op == WK_EX_INPUT) return inputs ? wrapped(inputs[n->imm.i], n->dtype) : any;
   wk_dtype from = arity ? x->nodes[n->arg[0]].dtype : WK_DTYPE_NONE;
   if (n->op == WK_EX_SELECT) return wk_fact_union(b, f[n->arg[2]]);
+  if (n->op == WK_EX_RESCALE) return rescaled(from == WK_U64 ? wk_fact_any(WK_I64) : a, b,
+                                              f[n->arg[2]]);
   if (!wk_dtype_is_int(from) || from == WK_U64) return any;
   switch (n->op) {
     case WK_EX_CAST: return wrapped(a, n->dtype);
-    case WK_EX_SAT:
-      return within(a, any) ? a : wk_fact_range(min64(max64(a.lo, any.lo), any.hi),
-                                                max64(min64(a.hi, any.hi), any.lo));
+    case WK_EX_SAT: return saturated(a, n->dtype);
     case WK_EX_ADD: return wrapped(sum(a, b, false), n->dtype);
     case WK_EX_SUB: return wrapped(sum(a, b, true), n->dtype);
     case WK_EX_MUL: return wrapped(product(a, b), n->dtype);
@@ -151,21 +166,28 @@ static bool half_fits(const plan *p, const wk_expr_node *n, int64_t limit) {
 /* ---- (p + half) >> s in one step ------------------------------------------------------------- */
 
 /* Shifts of m by `by` and of x by what is missing to 33 - s overflow nowhere; -1: there is none. */
-static int split_shift(const plan *p, const wk_expr_node *n, uint16_t half, uint16_t x,
-                       uint16_t m) {
+static int split_shift(const plan *p, uint16_t shift, uint16_t x, uint16_t m) {
   uint64_t most = magnitude(p->all[m].lo) | magnitude(p->all[m].hi);
   int by = most < INT64_C(1) << 30 ? 30 - log2_floor(most) : 0;
   for (int k = 0; k < p->n_sets; k++) {
-    wk_fact s = fact(p, k, n->arg[1]), h = fact(p, k, half);
+    wk_fact s = fact(p, k, shift);
     if (s.lo != s.hi || s.lo < 1 || s.lo > 33) return -1;
-    if (h.lo != h.hi || h.lo != INT64_C(1) << (s.lo - 1)) return -1;
     if (33 - s.lo < by) by = (int)(33 - s.lo);
   }
   for (int k = 0; k < p->n_sets; k++) {
-    int64_t rest = 33 - fact(p, k, n->arg[1]).lo - by, limit = INT32_MAX >> rest;
+    int64_t rest = 33 - fact(p, k, shift).lo - by, limit = INT32_MAX >> rest;
     if (rest > 30 || fact(p, k, x).lo < -limit || fact(p, k, x).hi > limit) return -1;
   }
   return by;
+}
+
+/* `half` is 2^(s-1) in every set. */
+static bool is_half(const plan *p, uint16_t half, uint16_t shift) {
+  for (int k = 0; k < p->n_sets; k++) {
+    wk_fact s = fact(p, k, shift), h = fact(p, k, half);
+    if (s.lo < 1 || s.lo > 33 || h.lo != h.hi || h.lo != INT64_C(1) << (s.lo - 1)) return false;
+  }
+  return true;
 }
 
 static bool decide_once(plan *p, uint32_t k) {
@@ -175,8 +197,9 @@ static bool decide_once(plan *p, uint32_t k) {
   for (int side = 0; side < 2; side++) {
     const wk_expr_node *mul = &p->x->nodes[sum->arg[side]];
     if (mul->op != WK_EX_MUL || !are_words(p, mul)) continue;
+    if (!is_half(p, sum->arg[1 - side], n->arg[1])) continue;
     for (uint16_t first = 0; first < 2; first++) {
-      int by = split_shift(p, n, sum->arg[1 - side], mul->arg[first], mul->arg[1 - first]);
+      int by = split_shift(p, n->arg[1], mul->arg[first], mul->arg[1 - first]);
       if (by < 0) continue;
       p->how[k] = (wk_how){.how = WK_HOW_ONCE | WK_HOW_NARROW,
                            .by = (uint8_t)by,
@@ -188,21 +211,41 @@ static bool decide_once(plan *p, uint32_t k) {
   return false;
 }
 
-/* Conversions that change no value of what is shifted once. */
-static bool decide_twice(plan *p, uint32_t k) {
+/* ---- rescaling ------------------------------------------------------------------------------- */
+
+/* An integer at hand as i32, or one that a conversion makes it. */
+static bool becomes_word(const plan *p, uint16_t node) {
+  bool is_narrow_type = wk_dtype_size(p->x->nodes[node].dtype) <= 4;
+  return is_word(p, node) || (is_narrow_type && fits_word(p->all[node]));
+}
+
+static bool rescale_once(plan *p, uint32_t k) {
   const wk_expr_node *n = &p->x->nodes[k];
-  wk_fact s = p->all[n->arg[1]];
-  uint16_t of = n->arg[0];
-  while (p->x->nodes[of].op == WK_EX_SAT || p->x->nodes[of].op == WK_EX_CAST) {
-    wk_fact v = p->all[p->x->nodes[of].arg[0]];
-    if (p->x->nodes[of].dtype != WK_I32 || !within(v, wk_fact_any(WK_I32))) return false;
-    of = p->x->nodes[of].arg[0];
+  if (!becomes_word(p, n->arg[0])) return false;
+  if (!is_word(p, n->arg[1]) || !is_word(p, n->arg[2])) return false;
+  for (uint16_t first = 0; first < 2; first++) {
+    int by = split_shift(p, n->arg[2], n->arg[first], n->arg[1 - first]);
+    if (by < 0) continue;
+    p->how[k] = (wk_how){.how = WK_HOW_TWICE, .by = (uint8_t)by, .first = first};
+    return true;
   }
-  if (n->dtype != WK_I32 || s.lo != s.hi || s.lo < 1 || s.lo > 20) return false;
-  if (!(p->how[of].how & WK_HOW_ONCE)) return false;
-  p->how[k] = (wk_how){
-      .how = WK_HOW_TWICE, .by = p->how[of].by, .product = of, .first = p->how[of].first};
-  return true;
+  return false;
+}
+
+static void decide_rescale(plan *p, uint32_t k) {
+  const wk_expr_node *n = &p->x->nodes[k];
+  if (rescale_once(p, k)) return;
+  wk_arena *a = wk_arena_new();
+  const wk_expr *steps = wk_expr_rescale_plan(a, p->x, k);
+  wk_fact *of = wk_arena_alloc(a, 3 * (size_t)p->n_sets * sizeof *of);
+  for (int i = 0; i < 3 * p->n_sets; i++) of[i] = fact(p, i / 3, n->arg[i % 3]);
+  wk_how how[WK_RESCALE_STEPS];
+  (void)wk_expr_plan(steps, &(wk_facts){3, p->n_sets, of}, how, NULL);
+  for (uint32_t i = 0; i < steps->n; i++) {
+    assert(!(how[i].how & ~(WK_HOW_NARROW | WK_HOW_UP | WK_HOW_EVEN)));
+    p->how[k].steps[i] = how[i].how;
+  }
+  wk_arena_free(a);
 }
 
 /* ---- other rounding shifts ------------------------------------------------------------------- */
@@ -223,7 +266,7 @@ static void decide_rounding(plan *p, uint32_t k) {
   const wk_expr_node *n = &p->x->nodes[k];
   wk_fact s = p->all[n->arg[1]];
   if (!wk_dtype_is_signed(n->dtype) || s.lo < 1 || s.hi >= 8 * wk_dtype_size(n->dtype)) return;
-  if (decide_twice(p, k) || decide_high(p, k)) return;
+  if (decide_high(p, k)) return;
   bool narrow = n->dtype == WK_I64 && are_words(p, n) && s.hi < 32;
   if (!half_fits(p, n, narrow ? INT32_MAX : wk_fact_any(n->dtype).hi)) return;
   uint8_t how = has_no_halves(p, n) ? WK_HOW_UP : WK_HOW_EVEN;
@@ -255,65 +298,22 @@ static bool can_be_narrow(const plan *p, uint32_t k) {
 static void decide(plan *p) {
   for (uint32_t k = 0; k < p->x->n; k++) {
     p->how[k] = (wk_how){.how = 0};
-    if (p->x->nodes[k].op == WK_EX_SHR_ROUND) decide_rounding(p, k);
+    if (p->x->nodes[k].op == WK_EX_RESCALE) decide_rescale(p, k);
+    else if (p->x->nodes[k].op == WK_EX_SHR_ROUND) decide_rounding(p, k);
     else if (!decide_once(p, k) && can_be_narrow(p, k)) p->how[k].how = WK_HOW_NARROW;
   }
 }
 
 /* ---- the quick form -------------------------------------------------------------------------- */
 
-/* A requantisation taken apart: nodes x, m and s, the multiplication, half a unit, and f. */
-typedef struct {
-  uint16_t x, m, s, product, first, half;
-  int64_t fraction, zero;
-} requant;
-
-/* The argument of a sum with a literal, which is *add. */
-static uint16_t without_literal(const wk_expr *x, uint16_t k, int64_t *add) {
-  const wk_expr_node *n = &x->nodes[k];
-  *add = 0;
-  for (int side = 0; side < 2 && n->op == WK_EX_ADD; side++)
-    if (x->nodes[n->arg[side]].op == WK_EX_CONST) {
-      *add = x->nodes[n->arg[side]].imm.i;
-      return n->arg[1 - side];
-    }
-  return k;
-}
-
-/* Up to the sum that is shifted: conversions to i32 that saturate or change nothing. */
-static bool match_shift(const plan *p, uint16_t k, requant *r) {
-  const wk_expr_node *n = &p->x->nodes[k];
-  if (n->op != WK_EX_SHR_ROUND || n->dtype != WK_I32) return false;
-  wk_fact f = p->all[n->arg[1]];
-  if (f.lo != f.hi || f.lo < 16 || f.lo > 20) return false;
-  r->fraction = f.lo;
-  for (n = &p->x->nodes[n->arg[0]]; n->op == WK_EX_SAT || n->op == WK_EX_CAST;
-       n = &p->x->nodes[n->arg[0]])
-    if (n->dtype != WK_I32 || (n->op == WK_EX_CAST && !fits_word(p->all[n->arg[0]]))) return false;
-  if (n->op != WK_EX_SHR || n->dtype != WK_I64 || !is_word(p, n->arg[1])) return false;
-  r->s = n->arg[1];
-  n = &p->x->nodes[n->arg[0]];
-  if (n->op != WK_EX_ADD) return false;
-  for (int side = 0; side < 2; side++) {
-    const wk_expr_node *mul = &p->x->nodes[n->arg[side]];
-    if (mul->op != WK_EX_MUL || !are_words(p, mul)) continue;
-    r->product = n->arg[side];
-    r->half = n->arg[1 - side];
-    return true;
-  }
-  return false;
-}
-
 /* Values x * m / 2^s in a case: fine enough that ties are rare, small enough for an i32 with 15
  * fractional bits, and where x has more digits than a float, beyond all that does not saturate. */
-static bool is_quick_case(const plan *p, int set, const requant *r) {
+static bool is_quick_case(const plan *p, int set, const wk_expr_node *n) {
   enum { ROUNDED = 12, LARGEST = 1 << 16, SATURATED = 1 << 10 };
-  wk_fact x = fact(p, set, r->x), m = fact(p, set, r->m), s = fact(p, set, r->s);
-  wk_fact half = fact(p, set, r->half);
+  wk_fact x = fact(p, set, n->arg[0]), m = fact(p, set, n->arg[1]), s = fact(p, set, n->arg[2]);
   if (m.lo != m.hi || m.lo < 0 || m.lo >= 1 << WK_RESCALE_BITS) return false;
   if (s.lo != s.hi || s.lo < 1 || s.lo > 62) return false;
-  if (half.lo != half.hi || half.lo != INT64_C(1) << (s.lo - 1)) return false;
-  int shift = (int)(s.lo + r->fraction);
+  int shift = (int)s.lo + WK_RESCALE_FRACTION;
   double factor = ldexp((double)m.lo, -shift);
   double most = (double)(magnitude(x.lo) > magnitude(x.hi) ? magnitude(x.lo) : magnitude(x.hi));
   if (most * factor > LARGEST - SATURATED) return false;
@@ -325,36 +325,29 @@ static bool is_quick_case(const plan *p, int set, const requant *r) {
   return m.lo == 0 || shift - __builtin_ctzll((uint64_t)m.lo) >= ROUNDED;
 }
 
-static bool match_quick(const plan *p, uint32_t k, requant *r) {
-  const wk_expr_node *n = &p->x->nodes[k];
-  int64_t lo, hi;
-  if (n->op != WK_EX_SAT || wk_dtype_size(n->dtype) != 1 || !wk_dtype_is_int(n->dtype))
-    return false;
-  wk_int_range(n->dtype, &lo, &hi);
-  uint16_t of = without_literal(p->x, n->arg[0], &r->zero);
-  if (r->zero < lo || r->zero > hi || !match_shift(p, of, r)) return false;
-  for (r->first = 0; r->first < 2; r->first++) {
-    bool all = true;
-    r->x = p->x->nodes[r->product].arg[r->first];
-    r->m = p->x->nodes[r->product].arg[1 - r->first];
-    for (int set = 0; set < p->n_sets && all; set++) all = is_quick_case(p, set, r);
-    if (all) return true;
-  }
-  return false;
+/* The rescaling, and what is added to it. */
+static const wk_expr_node *match_quick(const plan *p, uint32_t k, wk_how *how) {
+  const wk_expr *x = p->x;
+  wk_requant_range y;
+  if (x->nodes[k].op != WK_EX_SAT || !wk_requant_range_at(x, (uint16_t)k, &y)) return NULL;
+  const wk_expr_node *n = &x->nodes[y.of];
+  if (n->op != WK_EX_RESCALE || y.zero < y.lo || y.zero > y.hi) return NULL;
+  if (x->nodes[n->arg[0]].dtype != WK_I32 || !is_word(p, n->arg[1]) || !is_word(p, n->arg[2]))
+    return NULL;
+  *how = (wk_how){.how = WK_HOW_QUICK, .product = y.of, .zero = (int16_t)y.zero};
+  return n;
 }
 
 static bool decide_quick(const plan *p, wk_how *quick) {
   bool any = false;
   memcpy(quick, p->how, p->x->n * sizeof *quick);
   for (uint32_t k = 0; k < p->x->n; k++) {
-    requant r;
-    if (!match_quick(p, k, &r)) continue;
-    quick[k] = (wk_how){.how = WK_HOW_QUICK,
-                        .by = (uint8_t)r.fraction,
-                        .product = r.product,
-                        .first = r.first,
-                        .shift = r.s,
-                        .zero = (int16_t)r.zero};
+    wk_how how;
+    const wk_expr_node *n = match_quick(p, k, &how);
+    bool all = n != NULL;
+    for (int set = 0; set < p->n_sets && all; set++) all = is_quick_case(p, set, n);
+    if (!all) continue;
+    quick[k] = how;
     any = true;
   }
   return any;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * expr_plan: how each node of an integer expression is computed, from what is known of its inputs.
- * Requantisation is written in i64; nearly all of it fits i32 lanes, and its rounding shift has
- * shorter forms when the shift is known, or halves cannot occur. Results are the same bit for
- * bit.
+ * Rescaling is defined in i64; nearly all of it fits i32 lanes, and rounding shifts have shorter
+ * forms when the shift is known, or halves cannot occur. Results are the same bit for bit.
  *
- * A whole requantisation, shr_round((x * m + half) >> s, f) + zero saturated to 8 bits, has a quick
- * form besides: a product of floats with 15 fractional bits. It is exact but for values so near to
+ * A whole requantisation, rescale(x, m, s) + zero saturated to 8 bits, has a quick form besides: a
+ * product of floats with 15 fractional bits. It is exact but for values so near to
  * a tie that either neighbour could be meant; these it names, about one in 16000, to be computed
  * again in the exact form. */
 #ifndef WICK_CPU_EXPR_PLAN_H
@@ -43,19 +42,22 @@ enum {
   /* (p + 2^(s-1)) >> s of a product of i32, by the upper words of the product of the one times
      2^(33-s-by) and the other times 2^by. */
   WK_HOW_ONCE = 32,
-  /* A rounding shift of that, in one step; `product` is that node. */
-  WK_HOW_TWICE = 64,
-  /* The saturation of a requantised product, quickly; x, m and s fit i32. */
-  WK_HOW_QUICK = 128
+  WK_HOW_TWICE = 64, /* a rescaling: that and its rounding shift in one step */
+  WK_HOW_QUICK = 128 /* the saturation of a rescaling, quickly; x, m and s fit i32 */
 };
 
+#define WK_RESCALE_STEPS 16 /* nodes of its definition, at most */
+
 typedef struct {
-  uint8_t how, by;  /* by: fractional bits f of QUICK */
-  uint16_t product; /* the multiplication that HIGH, ONCE, QUICK shift; its argument `first` is x */
-  uint16_t first;
-  uint16_t shift; /* QUICK: the node s */
-  int16_t zero;   /* QUICK */
+  uint8_t how, by;
+  uint16_t product; /* the multiplication that HIGH, ONCE shift; the rescaling of QUICK */
+  uint16_t first;   /* ONCE, TWICE: the argument that is x */
+  int16_t zero;     /* QUICK */
+  uint8_t steps[WK_RESCALE_STEPS]; /* of a rescaling by its definition: `how` of each node */
 } wk_how;
+
+/* Node k of x, a rescaling, by its definition: arguments are inputs 0 to 2, or literals. */
+const wk_expr *wk_expr_rescale_plan(wk_arena *a, const wk_expr *x, uint32_t k);
 
 /* how[k] for each node; facts NULL: nothing but the types of the inputs is known. quick: the same
  * with QUICK wherever that holds, or NULL; true when it does somewhere. */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requantisation with floats. With P = x * m / 2^(s + f), the definition rounds P to f >= 16 binary
+/* Requantisation with floats. With P = x * m / 2^(s + 16), the definition rounds P to 16 binary
  * places and that to an integer, ties to even. Here
- *   i = trunc(float(x) * scale + (zero + 1/2) * 2^15 + 1),  scale = m * 2^(15 - f - s), exact,
+ *   i = trunc(float(x) * scale + (zero + 1/2) * 2^15 + 1),  scale = m * 2^(-1 - s), exact,
  * and the result is i >> 15, unless the lower 15 bits of i are 0 or 1.
  *
  * Of results that do not saturate, |x| < 2^24 is exact (expr_plan.c sees to that), product and sum
  * are below 2^23, where floats lie at most 1/2 apart: each of at most two roundings is off by 1/4
- * at most. The definition's first rounding moves P by 2^-(f+1), 1/4 of a unit of i or less. So a
+ * at most. The definition's first rounding moves P by 2^-17, 1/4 of a unit of i, or less. So a
  * value whose results differ lies less than 1 from a tie, which is where the lower bits are 0 or 1.
  * What saturates does so here as well: no step above decreases in x. Results are kept positive,
  * since trunc rounds negative numbers up. */
+#include "compiler/ir/quant.h"
 #include "targets/cpu/expr/expr_ops.h"
 
 enum { FRACTION = 15 };
@@ -19,7 +20,7 @@ static wk_ssa scale_of(const wk_expr_at *at, const wk_lanes *v, wk_ssa m, wk_ssa
   LLVMBuilderRef b = at->e->b;
   for (int i = 0; i < q->n; i++)
     if (q->known[i].m == m && q->known[i].s == s) return q->known[i].scale;
-  wk_ssa bias = wk_lanes_word(v, (uint64_t)(127 + FRACTION - at->how.by));
+  wk_ssa bias = wk_lanes_word(v, (uint64_t)(127 + FRACTION - WK_RESCALE_FRACTION));
   wk_ssa power = LLVMBuildShl(b, LLVMBuildSub(b, bias, s, ""), wk_lanes_word(v, 23), "");
   power = LLVMBuildBitCast(b, power, v->real, "");
   wk_ssa scale = LLVMBuildFMul(b, LLVMBuildSIToFP(b, m, v->real, ""), power, "");
