@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a field names is a sum over axes; each byte is visited once, however often the command uses
- * it. Of windows, which input rows occur depends on (oy, ky) alone, which columns on (ox, kx). */
+ * it. Of windows, which input rows occur depends on (oy, ky) alone, which columns on (ox, kx).
+ *
+ * Fields are read here and nowhere else: what the models share (targets/accel/isa/parts.h) would be
+ * wrong here as well. */
 #include "targets/accel/check/footprint.h"
 
 #include <stdlib.h>
 
 #include "targets/accel/check/places.h"
-#include "targets/accel/isa/parts.h"
 
 typedef struct {
   const wk_machine *m;
@@ -158,51 +160,64 @@ static void window(const walk *w, int64_t in, const axis *y, const axis *x, uint
   wk_places_free(&p);
 }
 
-static axis rows_of(const wk_window *w) {
-  return (axis){(uint64_t)w->ny, (uint64_t)w->ky, (uint64_t)w->in_y, (uint64_t)w->k_y,
-                (uint64_t)w->sy, (uint64_t)w->dy, (uint64_t)w->pad_t, (uint64_t)w->h};
-}
-
-static axis columns_of(const wk_window *w) {
-  return (axis){(uint64_t)w->nx, (uint64_t)w->kx, (uint64_t)w->in_x, (uint64_t)w->k_x,
-                (uint64_t)w->sx, (uint64_t)w->dx, (uint64_t)w->pad_l, (uint64_t)w->w};
-}
+#define ROWS(c, C)                                                                               \
+  (axis) {                                                                                       \
+    .outputs = WK_V(c, C, ny), .taps = WK_V(c, C, ky), .out_step = WK_V(c, C, in_y),             \
+    .tap_step = WK_V(c, C, k_y), .stride = WK_V(c, C, sy), .dilation = WK_V(c, C, dy),           \
+    .pad = WK_V(c, C, pad_t), .size = WK_V(c, C, h)                                              \
+  }
+#define COLUMNS(c, C)                                                                            \
+  (axis) {                                                                                       \
+    .outputs = WK_V(c, C, nx), .taps = WK_V(c, C, kx), .out_step = WK_V(c, C, in_x),             \
+    .tap_step = WK_V(c, C, k_x), .stride = WK_V(c, C, sx), .dilation = WK_V(c, C, dx),           \
+    .pad = WK_V(c, C, pad_l), .size = WK_V(c, C, w)                                              \
+  }
 
 /* ---- ex -------------------------------------------------------------------------------------- */
 
-static void finish(const walk *w) {
-  const wk_epilogue e = wk_epilogue_of(w->c);
-  uint64_t ny = (uint64_t)e.ny, nx = (uint64_t)e.nx, n = (uint64_t)e.n;
-  if (e.drain) reads(w, "par", e.par, WK_RECORD_BYTES + WK_ENTRY_BYTES * n);
-  if (e.drain && e.residual)
-    grid(w, WK_ACCESS_READ, "res", e.res, ny, e.out_y, nx, e.out_x, n);
-  if (e.accumulate) run(w, WK_SPACE_ACCUMULATOR, WK_ACCESS_READ, "acc", e.acc, ny * nx);
-  run(w, WK_SPACE_ACCUMULATOR, WK_ACCESS_WRITE, "acc", e.acc, ny * nx);
-  if (e.drain) grid(w, WK_ACCESS_WRITE, "out", e.out, ny, e.out_y, nx, e.out_x, n);
+/* What becomes of sums: nx * ny pixels of n channels. */
+typedef struct {
+  uint64_t accumulate, drain, residual, ny, nx, n, acc, out, out_y, out_x, par, res;
+} ending;
+#define ENDING(c, C, columns, step)                                                              \
+  (ending) {                                                                                     \
+    .accumulate = WK_V(c, C, accumulate), .drain = WK_V(c, C, drain),                            \
+    .residual = WK_V(c, C, residual), .ny = WK_V(c, C, ny), .nx = (columns),                     \
+    .n = WK_V(c, C, n), .acc = WK_V(c, C, acc), .out = WK_V(c, C, out),                          \
+    .out_y = WK_V(c, C, out_y), .out_x = (step), .par = WK_V(c, C, par), .res = WK_V(c, C, res)  \
+  }
+
+static void finish(const walk *w, const ending *e) {
+  if (e->drain) reads(w, "par", e->par, WK_RECORD_BYTES + WK_ENTRY_BYTES * e->n);
+  if (e->drain && e->residual)
+    grid(w, WK_ACCESS_READ, "res", e->res, e->ny, e->out_y, e->nx, e->out_x, e->n);
+  if (e->accumulate) run(w, WK_SPACE_ACCUMULATOR, WK_ACCESS_READ, "acc", e->acc, e->ny * e->nx);
+  run(w, WK_SPACE_ACCUMULATOR, WK_ACCESS_WRITE, "acc", e->acc, e->ny * e->nx);
+  if (e->drain) grid(w, WK_ACCESS_WRITE, "out", e->out, e->ny, e->out_y, e->nx, e->out_x, e->n);
 }
 
 static void conv(const walk *w) {
   const wk_isa_command *c = w->c;
   uint64_t n = (uint64_t)w->m->array, blocks = WK_V(c, CONV, kc);
-  const wk_window v = wk_window_of(c);
-  const axis y = rows_of(&v), x = columns_of(&v);
+  const axis y = ROWS(c, CONV), x = COLUMNS(c, CONV);
+  const ending e = ENDING(c, CONV, WK_V(c, CONV, nx), WK_V(c, CONV, out_x));
   int64_t in = WK_SV(c, CONV, in), block = WK_SV(c, CONV, k_c);
   window(w, in, &y, &x, blocks - 1, (uint64_t)block, n);
   window(w, in + (int64_t)(blocks - 1) * block, &y, &x, 1, 0, WK_V(c, CONV, k_tail));
   grid(w, WK_ACCESS_READ, "wt", WK_V(c, CONV, wt), blocks * WK_V(c, CONV, ky) * WK_V(c, CONV, kx),
        n * n, 1, 0, WK_V(c, CONV, n) * n);
-  finish(w);
+  finish(w, &e);
 }
 
 static void dwc(const walk *w) {
   const wk_isa_command *c = w->c;
   uint64_t n = (uint64_t)w->m->array, taps = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three ? 3 : 1;
-  const wk_window v = wk_window_of(c);
-  const axis y = rows_of(&v), x = columns_of(&v);
+  const axis y = ROWS(c, DWC), x = COLUMNS(c, DWC);
+  const ending e = ENDING(c, DWC, WK_V(c, DWC, nx), WK_V(c, DWC, out_x));
   window(w, WK_SV(c, DWC, in), &y, &x, 1, 0, WK_V(c, DWC, n));
   reads(w, "wt", WK_V(c, DWC, wt),
         WK_V(c, DWC, ky) * ((WK_V(c, DWC, kx) + taps - 1) / taps) * taps * n);
-  finish(w);
+  finish(w, &e);
 }
 
 static void mm(const walk *w) {
@@ -210,6 +225,7 @@ static void mm(const walk *w) {
   uint64_t array = (uint64_t)w->m->array, blocks = WK_V(c, MM, kc), tail = WK_V(c, MM, k_tail);
   uint64_t wt = WK_V(c, MM, wt), line = WK_V(c, MM, w_r), tile = WK_V(c, MM, w_c);
   uint64_t n = WK_V(c, MM, n);
+  const ending e = ENDING(c, MM, 1, 0);
   blocks_of(w, WK_ACCESS_READ, "in", WK_V(c, MM, in), WK_V(c, MM, ny), WK_V(c, MM, in_y), blocks,
             WK_V(c, MM, k_c), array, tail);
   if (WK_V(c, MM, transposed)) {
@@ -218,7 +234,7 @@ static void mm(const walk *w) {
   } else {
     blocks_of(w, WK_ACCESS_READ, "wt", wt, n, line, blocks, tile, array, tail);
   }
-  finish(w);
+  finish(w, &e);
 }
 
 /* ---- ve -------------------------------------------------------------------------------------- */
@@ -278,8 +294,7 @@ static void valid_entries(const walk *w, const axis *y, const axis *x) {
 static void pool(const walk *w) {
   const wk_isa_command *c = w->c;
   wk_isa_uses uses = wk_isa_uses_of(c);
-  const wk_window v = wk_window_of(c);
-  const axis y = rows_of(&v), x = columns_of(&v);
+  const axis y = ROWS(c, POOL), x = COLUMNS(c, POOL);
   if (uses.record) reads(w, "par", WK_V(c, POOL, par), WK_RECORD_BYTES);
   if (uses.entries == WK_USES_ENTRY_0)
     reads(w, "par", WK_V(c, POOL, par) + WK_RECORD_BYTES, WK_ENTRY_BYTES);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * parts: what several commands have in common, wherever each of them has the fields: the window
- * that CONV, DWC and POOL read, and the epilogue of CONV, DWC and MM. Of valid commands. */
+ * that CONV, DWC and POOL read, and the epilogue of CONV, DWC and MM. Of valid commands.
+ * Validation, durations and the models read these fields here; the checker does not. */
 #ifndef WICK_ACCEL_PARTS_H
 #define WICK_ACCEL_PARTS_H
 

@@ -17,8 +17,8 @@ typedef struct {
   uint64_t *strobes; /* one a beat, owned */
 } burst;
 
-/* A read burst that the pipe has taken. Beat j, from 0, is on the bus from a cycle that follows from
- * `start`, 1 / bytes_num cycles. */
+/* A read burst that the pipe has taken. Beat j, from 0, is on the bus from a cycle that follows
+ * from `start`, 1 / bytes_num cycles. */
 typedef struct {
   uint64_t start, answer; /* answer: the number of its beat 0 among all answers */
   uint32_t address, beats, given;

@@ -79,13 +79,15 @@ typedef struct {
 
 /* ---- ex -------------------------------------------------------------------------------------- */
 
-/* A CONV, DWC or MM as the engine sees it (wick_exec_decode.sv). */
+/* A CONV, DWC or MM as the engine sees it (wick_exec_decode.sv). DWC with three taps and MM have a
+ * window of their own here. */
 typedef struct {
-  int64_t in, in_y, in_x, k_y, k_x, k_c;
-  int ny, nx, ky, kx, taps, kc, pad_t, pad_l, h, w, sy, sx, dy, dx;
-  int lanes, tail, n, acc, entries, out_nx;
-  uint32_t wt, w_c, w_r, out, out_y, out_x, par, res;
-  bool three, two, dwc, transposed, by_block, accumulate, drain, residual;
+  wk_window v;
+  wk_epilogue e;
+  int64_t k_c;
+  int taps, kc, lanes, tail;
+  uint32_t wt, w_c, w_r;
+  bool three, two, dwc, transposed, by_block;
 } wk_work;
 
 typedef struct {

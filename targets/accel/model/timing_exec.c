@@ -6,25 +6,8 @@
 
 /* ---- decode (wick_exec_decode.sv) ------------------------------------------------------------ */
 
-static void set_window(wk_work *w, const wk_isa_command *c) {
-  const wk_window v = wk_window_of(c);
-  w->in = v.in, w->in_y = v.in_y, w->in_x = v.in_x, w->k_y = v.k_y, w->k_x = v.k_x;
-  w->ny = v.ny, w->nx = v.nx, w->ky = v.ky, w->kx = v.kx, w->pad_t = v.pad_t, w->pad_l = v.pad_l;
-  w->h = v.h, w->w = v.w, w->sy = v.sy, w->sx = v.sx, w->dy = v.dy, w->dx = v.dx;
-}
-
-static void set_epilogue(wk_work *w, const wk_isa_command *c) {
-  const wk_epilogue e = wk_epilogue_of(c);
-  w->acc = (int)e.acc, w->n = e.n, w->out_nx = e.nx;
-  w->accumulate = e.accumulate, w->drain = e.drain, w->residual = e.residual;
-  w->out = (uint32_t)e.out, w->out_y = (uint32_t)e.out_y, w->out_x = (uint32_t)e.out_x;
-  w->par = (uint32_t)e.par, w->res = (uint32_t)e.res;
-}
-
 static wk_work decode_conv(const wk_isa_command *c, int n) {
-  wk_work w = {.taps = 1, .lanes = n};
-  set_window(&w, c);
-  set_epilogue(&w, c);
+  wk_work w = {.v = wk_window_of(c), .e = wk_epilogue_of(c), .taps = 1, .lanes = n};
   w.wt = (uint32_t)WK_V(c, CONV, wt);
   w.k_c = (int64_t)WK_V(c, CONV, k_c);
   w.kc = (int)WK_V(c, CONV, kc);
@@ -35,33 +18,30 @@ static wk_work decode_conv(const wk_isa_command *c, int n) {
 }
 
 static wk_work decode_dwc(const wk_isa_command *c, int n) {
-  wk_work w = {.taps = 1, .kc = 1, .dwc = true};
-  set_window(&w, c);
-  set_epilogue(&w, c);
+  wk_work w = {.v = wk_window_of(c), .e = wk_epilogue_of(c), .taps = 1, .kc = 1, .dwc = true};
   w.wt = (uint32_t)WK_V(c, DWC, wt);
-  w.lanes = w.tail = w.n;
+  w.lanes = w.tail = w.e.n;
   w.w_c = w.w_r = (uint32_t)n;
   if (WK_V(c, DWC, taps) != WK_CHOICE_TAPS_three) return w;
   w.three = true;
   w.taps = 3;
-  w.two = w.sx == 2;
-  w.nx = w.sx * (w.nx - 1) + 3;
-  w.sx = 1;
-  w.dx = 3;
-  w.in_x = n;
-  w.k_x = 3 * n;
+  w.two = w.v.sx == 2;
+  w.v.nx = w.v.sx * (w.v.nx - 1) + 3;
+  w.v.sx = 1;
+  w.v.dx = 3;
+  w.v.in_x = n;
+  w.v.k_x = 3 * n;
   w.w_c = (uint32_t)(3 * n);
   return w;
 }
 
 static wk_work decode_mm(const wk_isa_command *c, int n) {
-  wk_work w = {.taps = 1, .lanes = n, .nx = 1, .ky = 1, .kx = 1, .sy = 1, .sx = 1, .dy = 1,
-               .dx = 1, .by_block = true};
-  set_epilogue(&w, c);
-  w.in = (int64_t)WK_V(c, MM, in);
-  w.in_y = (int64_t)WK_V(c, MM, in_y);
+  wk_work w = {.v = {.nx = 1, .ky = 1, .kx = 1, .sy = 1, .sx = 1, .dy = 1, .dx = 1},
+               .e = wk_epilogue_of(c), .taps = 1, .lanes = n, .by_block = true};
+  w.v.in = (int64_t)WK_V(c, MM, in);
+  w.v.in_y = (int64_t)WK_V(c, MM, in_y);
   w.k_c = (int64_t)WK_V(c, MM, k_c);
-  w.ny = (int)WK_V(c, MM, ny);
+  w.v.ny = (int)WK_V(c, MM, ny);
   w.kc = (int)WK_V(c, MM, kc);
   w.tail = (int)WK_V(c, MM, k_tail);
   w.wt = (uint32_t)WK_V(c, MM, wt);
@@ -72,11 +52,8 @@ static wk_work decode_mm(const wk_isa_command *c, int n) {
 }
 
 static wk_work decode(const wk_timing *t, const wk_isa_command *c) {
-  wk_work w = c->opcode == WK_CMD_CONV  ? decode_conv(c, t->n)
-              : c->opcode == WK_CMD_DWC ? decode_dwc(c, t->n)
-                                        : decode_mm(c, t->n);
-  w.entries = w.ny * w.out_nx;
-  return w;
+  if (c->opcode == WK_CMD_CONV) return decode_conv(c, t->n);
+  return c->opcode == WK_CMD_DWC ? decode_dwc(c, t->n) : decode_mm(c, t->n);
 }
 
 /* ---- W (wick_weights.sv) --------------------------------------------------------------------- */
@@ -85,12 +62,12 @@ static bool loader_last_block(const wk_loader *l) { return l->c == l->w.kc - 1; 
 
 static int loader_lines(const wk_timing *t, const wk_loader *l) {
   if (l->w.dwc) return l->w.taps;
-  if (!l->w.transposed) return l->w.n;
+  if (!l->w.transposed) return l->w.e.n;
   return loader_last_block(l) ? l->w.tail : t->n;
 }
 
 static uint32_t loader_width(const wk_timing *t, const wk_loader *l) {
-  if (l->w.transposed) return (uint32_t)l->w.n;
+  if (l->w.transposed) return (uint32_t)l->w.e.n;
   return (uint32_t)(l->w.by_block && loader_last_block(l) ? l->w.tail : t->n);
 }
 
@@ -110,9 +87,9 @@ static void loader_step(wk_timing *t, bool taken) {
   l->line = 0;
   l->tile += l->w.w_c;
   l->tx += l->w.taps;
-  if (l->tx < l->w.kx) return;
+  if (l->tx < l->w.v.kx) return;
   l->tx = 0;
-  if (++l->ty < l->w.ky) return;
+  if (++l->ty < l->w.v.ky) return;
   l->ty = 0;
   if (++l->c == l->w.kc) l->busy = false;
 }
@@ -121,29 +98,27 @@ static void loader_step(wk_timing *t, bool taken) {
 
 /* Of three taps, padding at the left end of a row is left out, up to two words. */
 static int left_out(const wk_mac *m) {
-  int lead = m->w.pad_l - m->kx;
-  if (!m->w.three || !m->w.w || lead <= 0) return 0;
+  int lead = m->w.v.pad_l - m->kx;
+  if (!m->w.three || !m->w.v.w || lead <= 0) return 0;
   return lead < 2 ? lead : 2;
 }
 
 static void mac_load(wk_mac *m, const wk_work *w) {
-  *m = (wk_mac){.valid = true, .w = *w, .entry = w->acc, .first = true};
+  *m = (wk_mac){.valid = true, .w = *w, .entry = (int)w->e.acc, .first = true};
   m->x = left_out(m);
 }
 
 static int mac_taps(const wk_mac *m) {
-  int left = m->w.kx - m->kx;
+  int left = m->w.v.kx - m->kx;
   return left < m->w.taps ? left : m->w.taps;
 }
 
 /* The word needs no read: padding, or no tap uses it. */
 static bool mac_skips(const wk_mac *m) {
   const wk_work *w = &m->w;
-  int step = m->kx / w->taps;
-  int iy = m->y * w->sy + m->ky * w->dy - w->pad_t, ix = m->x * w->sx + step * w->dx - w->pad_l;
-  if ((w->h && (iy < 0 || iy >= w->h)) || (w->w && (ix < 0 || ix >= w->w))) return true;
+  if (!wk_window_is_inside(&w->v, m->y, m->x, m->ky, m->kx / w->taps)) return true;
   if (!w->three) return false;
-  return m->x + 4 > w->nx + mac_taps(m) || (w->two && mac_taps(m) == 1 && (m->x & 1));
+  return m->x + 4 > w->v.nx + mac_taps(m) || (w->two && mac_taps(m) == 1 && (m->x & 1));
 }
 
 static bool mac_emits(const wk_mac *m) {
@@ -156,15 +131,14 @@ static int mac_lanes(const wk_mac *m) {
 
 static bool mac_is_last(const wk_mac *m) {
   const wk_work *w = &m->w;
-  return m->x == w->nx - 1 && m->y == w->ny - 1 && m->kx + w->taps >= w->kx &&
-         m->ky == w->ky - 1 && m->c == w->kc - 1;
+  return m->x == w->v.nx - 1 && m->y == w->v.ny - 1 && m->kx + w->taps >= w->v.kx &&
+         m->ky == w->v.ky - 1 && m->c == w->kc - 1;
 }
 
 static void mac_ask(wk_timing *t) {
   const wk_mac *m = &t->ex.mac;
   if (!m->valid || (m->first && !t->ex.loader.full) || mac_skips(m)) return;
-  int64_t at = m->w.in + m->y * m->w.in_y + m->x * m->w.in_x + m->ky * m->w.k_y +
-               m->kx / m->w.taps * m->w.k_x + m->c * m->w.k_c;
+  int64_t at = wk_window_address(&m->w.v, m->y, m->x, m->ky, m->kx / m->w.taps) + m->c * m->w.k_c;
   wk_timing_want(t, WK_PORT_IN, (uint32_t)at, (uint32_t)mac_lanes(m), false);
 }
 
@@ -172,16 +146,16 @@ static void mac_next(wk_mac *m) {
   const wk_work *w = &m->w;
   if (mac_emits(m)) m->entry++;
   m->first = false;
-  if (++m->x < w->nx) return;
+  if (++m->x < w->v.nx) return;
   m->x = left_out(m);
-  if (++m->y < w->ny) return;
+  if (++m->y < w->v.ny) return;
   m->y = 0;
   m->first = true;
-  m->entry = w->acc;
+  m->entry = (int)w->e.acc;
   m->kx += w->taps;
-  if (m->kx >= w->kx) {
+  if (m->kx >= w->v.kx) {
     m->kx = 0;
-    if (++m->ky == w->ky) {
+    if (++m->ky == w->v.ky) {
       m->ky = 0;
       m->c++;
     }
@@ -194,7 +168,7 @@ static int bank_of(const wk_timing *t, int entry) { return entry >= wk_machine_e
 static void count_word(wk_timing *t, const wk_mac *m) {
   if (!mac_emits(m)) return;
   t->r->counters[WK_COUNTER_macs] +=
-      (uint64_t)(m->w.n * (m->w.dwc ? mac_taps(m) : mac_lanes(m)));
+      (uint64_t)(m->w.e.n * (m->w.dwc ? mac_taps(m) : mac_lanes(m)));
   t->r->counters[WK_COUNTER_mac_cycles]++;
   t->r->counters[WK_COUNTER_acc_writes]++;
   if (t->ex.words[0].reads) t->r->counters[WK_COUNTER_acc_reads]++;
@@ -217,7 +191,7 @@ static bool mac_step(wk_timing *t, bool *ends) {
   e->words[0].last = *ends;
   if (!go) return false;
   bool first_pass = !m->c && !m->ky && !m->kx;
-  e->words[0].reads = m->w.accumulate || !first_pass;
+  e->words[0].reads = m->w.e.accumulate || !first_pass;
   e->words[0].bank = bank_of(t, m->entry);
   count_word(t, m);
   if (*ends) m->valid = false;
@@ -236,7 +210,7 @@ static bool wants_residual(const wk_ex *e) {
 }
 
 static bool record_asks(const wk_ex *e) {
-  return e->record_busy && e->record.drain && !e->record_loaded && !e->buffer_used[e->buffer];
+  return e->record_busy && e->record.e.drain && !e->record_loaded && !e->buffer_used[e->buffer];
 }
 
 static void drain_ask(wk_timing *t) {
@@ -262,8 +236,8 @@ static void record_begin(wk_ex *e) {
   e->record_busy = true;
   e->record_loaded = false;
   e->record = e->wait_work;
-  e->record_at = e->record.par;
-  e->record_left = WK_RECORD_BYTES + WK_ENTRY_BYTES * (uint32_t)e->record.n;
+  e->record_at = (uint32_t)e->record.e.par;
+  e->record_left = WK_RECORD_BYTES + WK_ENTRY_BYTES * (uint32_t)e->record.e.n;
   e->waits = false;
 }
 
@@ -288,18 +262,18 @@ static void walk_begin(wk_ex *e) {
 static void pixel_issue(wk_timing *t) {
   wk_ex *e = &t->ex;
   const wk_work *w = &e->walk;
-  uint32_t at = (uint32_t)e->py * w->out_y + (uint32_t)e->px * w->out_x;
-  bool last = e->px == w->out_nx - 1 && e->py == w->ny - 1;
+  uint64_t at = (uint64_t)e->py * w->e.out_y + (uint64_t)e->px * w->e.out_x;
+  bool last = e->px == w->e.nx - 1 && e->py == w->v.ny - 1;
   e->pixels[0].valid = true;
   e->pixels[0].last = last;
-  e->pixels[0].residual = w->residual;
-  e->pixels[0].out = w->out + at;
-  e->pixels[0].res = w->res + at;
-  e->pixels[0].n = (uint32_t)w->n;
+  e->pixels[0].residual = w->e.residual;
+  e->pixels[0].out = (uint32_t)(w->e.out + at);
+  e->pixels[0].res = (uint32_t)(w->e.res + at);
+  e->pixels[0].n = (uint32_t)w->e.n;
   e->pixels[0].buffer = e->walk_buffer;
   t->r->counters[WK_COUNTER_acc_reads]++;
   if (last) e->walk_valid = false;
-  if (++e->px < w->out_nx) return;
+  if (++e->px < w->e.nx) return;
   e->px = 0;
   e->py++;
 }
@@ -314,7 +288,7 @@ static bool pixels_step(wk_timing *t, bool may_issue) {
   if (ends) e->buffer_used[e->pixels[LAST_STAGE].buffer] = false;
   e->written = !moves && (e->written || (write && granted));
   if (!moves) return ends;
-  int entry = e->walk.acc + e->py * e->walk.out_nx + e->px;
+  int entry = (int)e->walk.e.acc + e->py * e->walk.e.nx + e->px;
   bool issue = may_issue && e->walk_valid && !array_reads(e, bank_of(t, entry));
   memmove(&e->pixels[1], &e->pixels[0], LAST_STAGE * sizeof e->pixels[0]);
   e->pixels[0].valid = false;
@@ -398,9 +372,9 @@ bool wk_timing_ex_step(wk_timing *t, const wk_isa_command *offered) {
   bool is_mark = offered && offered->opcode == WK_CMD_MARK, ends;
   bool taken = offered && (is_mark ? !e->mark_valid : !e->loader.busy && !e->pending_valid);
   bool summed = e->summed, hold = e->mark_valid && !e->before[TAKEN];
-  bool record_done = e->record_busy && (!e->record.drain || e->record_loaded);
+  bool record_done = e->record_busy && (!e->record.e.drain || e->record_loaded);
   bool takes = record_done && (summed || e->summed_n) && !e->walk_valid && !hold &&
-               (e->record.drain || pipe_is_empty(e));
+               (e->record.e.drain || pipe_is_empty(e));
   bool drain_ready = !e->waits || !e->record_busy, was_full = e->loader.full;
   bool loads, had_mac = e->mac.valid, walked = e->walk_valid, waited = e->waits;
   bool record_was_busy = e->record_busy, retired = e->done, any = is_active(e) || taken;
@@ -413,10 +387,10 @@ bool wk_timing_ex_step(wk_timing *t, const wk_isa_command *offered) {
   loader_step(t, takes_tile && was_full);
   loads = e->pending_valid && (!had_mac || ends) && drain_ready;
   e->summed_n += summed - takes;
-  e->done = ended || (takes && !e->record.drain);
+  e->done = ended || (takes && !e->record.e.drain);
   if (takes) {
     e->record_busy = false;
-    if (e->record.drain) walk_begin(e);
+    if (e->record.e.drain) walk_begin(e);
   }
   if (waited && !record_was_busy) record_begin(e);
   if (loads) {
