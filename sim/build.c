@@ -73,7 +73,8 @@ static void hash_processor(uint64_t *hash) {
 }
 
 static const char *const bench_files[] = {"sim/verilated/bench.cpp", "sim/verilated/monitor.h",
-                                          "sim/model.h", "targets/accel/model/dram.h"};
+                                          "sim/verilated/spm_probe.sv", "sim/model.h",
+                                          "targets/accel/model/dram.h"};
 
 typedef struct {
   const wk_sim_build_options *o;
@@ -137,8 +138,8 @@ static wk_status key_of(const job *j, uint64_t *key) {
     wk_str_free(&path);
     WK_TRY(s);
   }
-  int n = snprintf(flags, sizeof flags, "abi %d waves %d coverage %d %s %s", WK_SIM_ABI, o->waves,
-                   o->coverage, compiler(kind_of(o)), kind_of(o)->optimisation);
+  int n = snprintf(flags, sizeof flags, "abi %d waves %d coverage %d probe %d %s %s", WK_SIM_ABI,
+                   o->waves, o->coverage, o->probe, compiler(kind_of(o)), kind_of(o)->optimisation);
   *key = wk_hash64(flags, (size_t)n, *key);
   for (size_t i = 0; i < WK_COUNTOF(verilator); i++)
     *key = wk_hash64(verilator[i], strlen(verilator[i]), *key);
@@ -234,8 +235,8 @@ static wk_status verilate(const job *j) {
   wk_vec_push(&argv, wk_arena_printf(a, "CXX=%s LINK=%s %s", compiler(kind),
                                      compiler(kind), kind->optimisation));
   wk_vec_push(&argv, "-CFLAGS");
-  wk_vec_push(&argv,
-              wk_arena_printf(a, "-fPIC -fvisibility=hidden -I%s -I%s/..", j->work, WICK_SIM_DIR));
+  wk_vec_push(&argv, wk_arena_printf(a, "-fPIC -fvisibility=hidden -I%s -I%s/..%s", j->work,
+                                     WICK_SIM_DIR, j->o->probe ? " -DWICK_PROBE" : ""));
   wk_vec_push(&argv, "-LDFLAGS");
   wk_vec_push(&argv, "-shared");
   wk_vec_push(&argv, "-Mdir");
@@ -244,6 +245,8 @@ static wk_status verilate(const job *j) {
   wk_vec_push(&argv, "model.so");
   wk_vec_push(&argv, wk_arena_printf(a, "%s/wick_pkg.sv", j->work));
   for (size_t i = 0; i < j->sources.n; i++) wk_vec_push(&argv, j->sources.data[i]);
+  if (j->o->probe)
+    wk_vec_push(&argv, wk_arena_printf(a, "%s/verilated/spm_probe.sv", WICK_SIM_DIR));
   wk_vec_push(&argv, wk_arena_printf(a, "%s/verilated/bench.cpp", WICK_SIM_DIR));
   wk_vec_push(&argv, NULL);
   report(j, building, 0); /* once; what follows is more */

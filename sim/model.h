@@ -13,7 +13,7 @@ extern "C" {
 
 /* Numbers of regs.def and isa.def, which sim/run.c holds them against: the library that Verilator
  * built does not include the tables. */
-enum { WK_SIM_ABI = 3, WK_SIM_COUNTERS = 83, WK_SIM_QUEUES = 6 };
+enum { WK_SIM_ABI = 4, WK_SIM_COUNTERS = 83, WK_SIM_QUEUES = 6 };
 
 /* What registers and on-chip memories hold before reset; only the RTL has such a state. */
 typedef enum { WK_SIM_RESET_ZEROS, WK_SIM_RESET_ONES, WK_SIM_RESET_RANDOM } wk_sim_reset;
@@ -39,13 +39,19 @@ typedef struct {
 typedef void wk_sim_event(void *context, uint64_t cycle, int queue, uint32_t ordinal,
                           bool retired);
 
+/* The RTL reads or writes bytes of the scratchpad: address + i for every bit i of `lanes`. Ports
+ * are those of wick_spm. */
+typedef void wk_sim_access(void *context, int port, bool writes, uint32_t address,
+                           uint64_t lanes);
+
 typedef struct {
   const void *machine; /* wk_machine (targets/accel/isa/machine.h), borrowed; the RTL has its own */
   wk_dram_params dram;
   const wk_dram_api *dram_api;
   uint8_t *memory; /* dram.size bytes, borrowed */
   wk_sim_event *event; /* NULL ok */
-  void *context;
+  wk_sim_access *access; /* NULL ok; called by RTL models that were built with a probe */
+  void *context;         /* of both */
   wk_sim_reset reset;
   uint64_t seed;       /* of a random state and of stalls */
   bool stalls;         /* the bus is not ready at random times */

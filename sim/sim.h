@@ -20,6 +20,7 @@ typedef struct {
   const char *rtl;      /* folder with another RTL tree; NULL: the one of this project */
   bool waves;           /* a model that can write waveforms; slower */
   bool coverage;        /* a model that counts lines and toggles; slower */
+  bool probe;           /* a model that tells of accesses to the scratchpad; slower */
   bool rebuild;         /* even when the cache has it */
   wk_sim_progress *progress; /* NULL ok */
   void *context;

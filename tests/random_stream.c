@@ -303,6 +303,18 @@ void random_stream_put(wk_stream *s, uint32_t i, const wk_isa_command *c) {
   wk_isa_encode(c, s->bytes.data + (size_t)i * WK_COMMAND_BYTES);
 }
 
+void random_stream_serialise(wk_stream *s) {
+  uint32_t issued[WK_QUEUE_COUNT] = {0};
+  wk_isa_command c;
+  for (uint32_t i = 0, before = 0; i < s->n; i++) {
+    if (!wk_stream_get(s, i, &c) || c.opcode == WK_CMD_END) continue;
+    if (i) wk_isa_wait(&c, (int)before, issued[before]);
+    random_stream_put(s, i, &c);
+    before = c.queue;
+    issued[before]++;
+  }
+}
+
 wk_stream *random_stream_copy(const wk_stream *s) {
   wk_stream *y = wk_stream_new(&s->machine, "");
   y->source = wk_arena_strdup(y->arena, s->source);

@@ -25,6 +25,8 @@ wk_stream *random_stream(const wk_machine *m, uint64_t seed, const random_stream
 wk_stream *random_stream_copy(const wk_stream *s);
 /* Command i replaced by another one. */
 void random_stream_put(wk_stream *s, uint32_t i, const wk_isa_command *c);
+/* Every command waits for the one before it. */
+void random_stream_serialise(wk_stream *s);
 
 /* ---- shrinking: random_stream_reduce.c ------------------------------------------------------- */
 

@@ -21,6 +21,9 @@
 #include "sim/model.h"
 #include "sim/verilated/monitor.h"
 #include "sim/verilated/registers.h"
+#if WICK_PROBE
+#include "Vwick_accel__Dpi.h"
+#endif
 #if VM_TRACE
 #include <verilated_fst_c.h>
 #endif
@@ -79,6 +82,9 @@ class Bench {
   explicit Bench(const wk_sim_options &options);
   ~Bench();
   void Run(const wk_sim_job &job, wk_sim_result *result);
+  void Access(int port, bool writes, uint32_t address, uint64_t lanes) const {
+    if (options_.access) options_.access(options_.context, port, writes, address, lanes);
+  }
 
  private:
   void Cycle();
@@ -104,6 +110,9 @@ class Bench {
   std::unique_ptr<VerilatedFstC> wave_;
 #endif
 };
+
+// Whose clock rises: the probe in the RTL does not know.
+thread_local const Bench *rising;
 
 Bench::Bench(const wk_sim_options &options)
     : options_(options), dram_api_(*options.dram_api), model_(NewModel(options)),
@@ -193,6 +202,7 @@ void Bench::Cycle() {
   bool shown = wave_ && started_ && t >= options_.wave_from && t <= options_.wave_to;
   if (shown) wave_->dump(10 * t + 5);
 #endif
+  rising = this;
   top_->clk_i = 1;
   top_->eval();
 #if VM_TRACE
@@ -297,6 +307,12 @@ void RunModel(void *state, const wk_sim_job *job, wk_sim_result *result) {
 void Close(void *state) { delete static_cast<Bench *>(state); }
 
 }  // namespace
+
+#if WICK_PROBE
+extern "C" void wick_spm_access(int port, svBit writes, int address, long long lanes) {
+  rising->Access(port, writes, static_cast<uint32_t>(address), static_cast<uint64_t>(lanes));
+}
+#endif
 
 extern "C" __attribute__((visibility("default"))) const wk_sim_model wick_rtl_model;
 const wk_sim_model wick_rtl_model = {WK_SIM_ABI, "rtl", Open, RunModel, Close, WriteCoverage};

@@ -161,22 +161,9 @@ static void test_wrapped(void **state) {
 
 /* ---- commands alone -------------------------------------------------------------------------- */
 
-/* Every command waits for the one before it. The ports of ex may meet at a bank: its commands can
- * take longer than their formulas (that they take no more without is the bench of the engine's
- * business, sim/verilated/unit/exec_test), but then the timing model says so too. */
-static void serialise(wk_stream *s) {
-  uint32_t issued[WK_QUEUE_COUNT] = {0};
-  wk_isa_command c;
-  for (uint32_t i = 0, before = 0; i < s->n; i++) {
-    assert_true(wk_stream_get(s, i, &c));
-    if (c.opcode == WK_CMD_END) continue;
-    if (i) wk_isa_wait(&c, (int)before, issued[before]);
-    random_stream_put(s, i, &c);
-    before = c.queue;
-    issued[before]++;
-  }
-}
-
+/* The ports of ex may meet at a bank: its commands can take longer than their formulas (that they
+ * take no more without is the bench of the engine's business, sim/verilated/unit/exec_test), but
+ * then the timing model says so too. */
 static uint64_t duration_of(const wk_sim_run *r, uint32_t i) {
   return r->spans[i].retire - r->spans[i].start;
 }
@@ -208,7 +195,7 @@ static void test_durations(void **state) {
     wk_machine m = memory_of(&machine, 4 * seed);
     m.dram_outstanding = 4096;
     wk_stream *s = random_stream(&m, seed, &small);
-    serialise(s);
+    random_stream_serialise(s);
     wk_sim_run r = run(s, rtl, &m), timing = run(s, &wk_sim_timing, &m);
     if (s->n <= 32) check_durations(s, &m, &r, &timing, &checked);
     wk_sim_run_free(&r);
