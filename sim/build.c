@@ -84,9 +84,9 @@ typedef struct {
 } job;
 
 static const char *const verilator[] = {
-    "verilator", "--cc", "--exe", "--build", "-j", "2", "-Wall", "-Wno-fatal", "--top-module",
-    "wick_accel", "-O3", "--x-assign", "fast", "--x-initial", "unique", "+define+WICK_WIDE",
-    "--output-split", "20000"};
+    "verilator", "--cc", "--exe", "--build", "-j", "2", "-Wall", "-Wno-fatal",
+    "-Werror-USERERROR", "--top-module", "wick_accel", "-O3", "--x-assign", "fast",
+    "--x-initial", "unique", "+define+WICK_WIDE", "--output-split", "20000"};
 /* A model runs as quickly as it can: those of clang++ are a fifth quicker. One that counts what it
  * covers has ten times the code, of which g++ makes something in minutes if functions are small; it
  * counts by module, and looks at assertions. */

@@ -7,6 +7,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
+_Static_assert((int)WK_SIM_COUNTERS == WK_COUNTER_COUNT && (int)WK_SIM_QUEUES == WK_QUEUE_COUNT,
+               "what sim/model.h says is what regs.def and isa.def have");
+
 typedef struct {
   wk_sim_run *run;
   uint32_t *of_queue[WK_QUEUE_COUNT]; /* ordinal -> index of the command */

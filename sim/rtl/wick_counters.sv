@@ -27,6 +27,10 @@ module wick_counters #(
   output logic [47:0]         snap_value_o
 );
   localparam int unsigned Group = wick_pkg::QueueCounters;
+  localparam int unsigned AllQueues = wick_pkg::HdrWaitW;
+  if (Plain != wick_pkg::CntQueues || Counters != Plain + AllQueues * Group || Group > 16) begin
+    $error("the counters of regs.def do not fit this module");
+  end
 
   // ---- plain ones ------------------------------------------------------------------------------
   logic [47:0] plain_q [Plain];

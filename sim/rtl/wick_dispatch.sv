@@ -41,67 +41,26 @@ module wick_dispatch #(
   assign queue  = cmd_i[wick_pkg::HdrQueueLsb+:3];
   assign is_end = op == 5'(wick_pkg::OpEnd);
 
-  // Which queue runs what, and whether a bit behind the last field is set.
-  always_comb begin
-    known       = 1'b1;
-    right_queue = 1'b0;
-    tail        = 1'b0;
-    case (op)
-      5'(wick_pkg::OpLd): begin
-        right_queue = queue >= 3'(wick_pkg::QLd0) && 32'(queue) < Queues;
-        tail        = |cmd_i[511:wick_pkg::LdP2Lsb+wick_pkg::LdP2W];
-      end
-      5'(wick_pkg::OpFill): begin
-        right_queue = queue >= 3'(wick_pkg::QLd0) && 32'(queue) < Queues;
-        tail        = |cmd_i[511:wick_pkg::FillP2Lsb+wick_pkg::FillP2W];
-      end
-      5'(wick_pkg::OpSt): begin
-        right_queue = queue == wick_pkg::QSt;
-        tail        = |cmd_i[511:wick_pkg::StP2Lsb+wick_pkg::StP2W];
-      end
-      5'(wick_pkg::OpConv): begin
-        right_queue = queue == wick_pkg::QEx;
-        tail        = |cmd_i[511:wick_pkg::ConvNLsb+wick_pkg::ConvNW];
-      end
-      5'(wick_pkg::OpDwc): begin
-        right_queue = queue == wick_pkg::QEx;
-        tail        = |cmd_i[511:wick_pkg::DwcNLsb+wick_pkg::DwcNW];
-      end
-      5'(wick_pkg::OpMm): begin
-        right_queue = queue == wick_pkg::QEx;
-        tail        = |cmd_i[511:wick_pkg::MmNLsb+wick_pkg::MmNW];
-      end
-      5'(wick_pkg::OpMap): begin
-        right_queue = queue == wick_pkg::QVe;
-        tail        = |cmd_i[511:wick_pkg::MapTableLsb+wick_pkg::MapTableW];
-      end
-      5'(wick_pkg::OpPool): begin
-        right_queue = queue == wick_pkg::QVe;
-        tail        = |cmd_i[511:wick_pkg::PoolNLsb+wick_pkg::PoolNW];
-      end
-      5'(wick_pkg::OpRow): begin
-        right_queue = queue == wick_pkg::QVe;
-        tail        = |cmd_i[511:wick_pkg::RowTableLsb+wick_pkg::RowTableW];
-      end
-      5'(wick_pkg::OpTrn): begin
-        right_queue = queue == wick_pkg::QVe;
-        tail        = |cmd_i[511:wick_pkg::TrnNLsb+wick_pkg::TrnNW];
-      end
-      5'(wick_pkg::OpTab): begin
-        right_queue = queue == wick_pkg::QVe;
-        tail        = |cmd_i[511:wick_pkg::TabCountLsb+wick_pkg::TabCountW];
-      end
-      5'(wick_pkg::OpMark): begin
-        right_queue = queue == wick_pkg::QEx;
-        tail        = |cmd_i[511:wick_pkg::MarkRowLsb+wick_pkg::MarkRowW];
-      end
-      5'(wick_pkg::OpEnd): begin
-        right_queue = queue == '0;
-        tail        = |cmd_i[511:wick_pkg::HdrWaitLsb]; // no waits, no payload
-      end
-      default: known = 1'b0;
-    endcase
+  // Of each opcode (rows of isa.def): does its queue run it, is a bit behind its last field set?
+  localparam int unsigned                  Opcodes  = 32;
+  localparam logic [Opcodes-1:0]           OpKnown  = wick_pkg::OpKnown;
+  localparam logic [AllQueues*Opcodes-1:0] OpQueues = wick_pkg::OpQueues;
+  localparam logic [9*Opcodes-1:0]         OpBehind = wick_pkg::OpBehind;
+  logic [AllQueues-1:0] on_queue; // none of them: the machine lacks it
+  logic [Opcodes-1:0]   runs, strays;
+  assign on_queue = 32'(queue) < Queues ? AllQueues'(1) << queue : '0;
+  for (genvar o = 0; o < Opcodes; o++) begin : gen_opcodes
+    if (OpKnown[o]) begin : gen_known
+      assign runs[o]   = |(OpQueues[AllQueues*o+:AllQueues] & on_queue);
+      assign strays[o] = |cmd_i[511:OpBehind[9*o+:9]];
+    end else begin : gen_unknown
+      assign runs[o]   = 1'b0;
+      assign strays[o] = 1'b0;
+    end
   end
+  assign known       = OpKnown[op];
+  assign right_queue = runs[op];
+  assign tail        = strays[op];
 
   always_comb begin
     bad_wait  = 1'b0;

@@ -28,6 +28,9 @@ module wick_states #(
   output logic [4*Queues-1:0]         state_o,
   output logic [12*Plain-1:0]         step_o
 );
+  localparam int unsigned Driven = 23; // rows of regs.def that get a step below
+  if (Plain != Driven) $error("regs.def has other counters than this module drives");
+
   localparam logic [3:0] Busy = 4'd0, Memory = 4'd1, Bank = 4'd2, Empty = 4'd3;
 
   localparam logic [3:0] WaitDma = 4'd4 + 4'(wick_pkg::QSt); // on st or a load queue

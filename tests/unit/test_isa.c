@@ -54,7 +54,8 @@ static void texts_are_complete(void **state) {
       "localparam int unsigned Array = 8;", " OpEnd = 5'd13;", "ConvInLsb = 160;", "ConvInW = 21;",
       "MapAdd = 3'd1;", "RegStatus = 8'd16;", "NumCounters = ", "ErrRange = 8'd4;",
       "HdrThresholdLd2W = 20;", "AccEntries = 512;", "SpmAddrW = 16;", "Queues = 5;",
-      "QLd1 = 3'd4;"};
+      "QLd1 = 3'd4;", "OpKnown = 32'b00000000000000000011111111111110;",
+      "6'd56, 6'd4, 6'd56, 6'd1};", "9'd436, 9'd436, 9'd27};"};
   wk_machine m;
   wk_str sv = {0}, page = {0};
   (void)state;

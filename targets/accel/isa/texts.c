@@ -60,6 +60,31 @@ static void sizes(wk_str *b, const wk_machine *m) {
   size_of(b, "SpmAddrW", bits_for(m->scratchpad));
 }
 
+/* By opcode, for whoever dispatches. A command of no queue has queue 0 and waits for nothing. */
+static void dispatch(wk_str *b) {
+  enum { OPCODES = 32, QUEUES_W = WK_QUEUE_COUNT, BEHIND_W = 9 };
+  wk_str known = {0}, queues = {0}, behind = {0};
+  for (int opcode = OPCODES - 1; opcode >= 0; opcode--) { /* the last one is leftmost */
+    const wk_isa_command_info *c = wk_isa_command_of(opcode);
+    const wk_isa_field *last = c && c->n_fields ? &c->fields[c->n_fields - 1] : NULL;
+    int end = last ? last->lsb + last->bits : wk_isa_header[WK_HEADER_wait].lsb;
+    wk_str_printf(&known, "%d", c != NULL);
+    wk_str_printf(&queues, "%s%d'd%u", queues.n ? ", " : "", QUEUES_W,
+                  c && c->queues ? c->queues : 1);
+    wk_str_printf(&behind, "%s%d'd%d", behind.n ? ", " : "", BEHIND_W, end);
+  }
+  wk_str_add(b, "\n  // By opcode: is it one; bit q: queue q can run it; the first bit behind its"
+                " fields\n");
+  wk_str_printf(b, "  localparam logic [%d:0] OpKnown = %d'b%s;\n", OPCODES - 1, OPCODES, known.s);
+  wk_str_printf(b, "  localparam logic [%d:0] OpQueues = {%s};\n", QUEUES_W * OPCODES - 1,
+                queues.s);
+  wk_str_printf(b, "  localparam logic [%d:0] OpBehind = {%s};\n", BEHIND_W * OPCODES - 1,
+                behind.s);
+  wk_str_free(&known);
+  wk_str_free(&queues);
+  wk_str_free(&behind);
+}
+
 static void commands(wk_str *b) {
   wk_str_add(b, "\n  // Queues, opcodes, choices\n");
   for (int q = 0; q < WK_QUEUE_COUNT; q++) number_of(b, 3, "Q", wk_isa_queue_name(q), q);
@@ -107,6 +132,7 @@ void wk_isa_systemverilog(wk_str *b, const wk_machine *m) {
                    "package wick_pkg;\n", m->name);
   sizes(b, m);
   commands(b);
+  dispatch(b);
   registers(b);
   wk_str_add(b, "\nendpackage\n/* verilator lint_on UNUSEDPARAM */\n");
 }
