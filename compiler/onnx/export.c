@@ -226,13 +226,22 @@ Onnx__ValueInfoProto *wk_export_value_info(wk_export_graph *x, const char *name,
   return v;
 }
 
+/* Values have names of their own, but an output of the graph may be called as another value is. */
 static void name_values(wk_export_graph *x, size_t first_capture, const char *const *captures) {
   const wk_graph *g = x->g;
+  wk_map *outputs = wk_map_new();
+  uint32_t of;
   x->names = wk_arena_alloc(x->arena, (g->values.n + 1) * sizeof *x->names);
+  for (size_t i = 0; i < g->outputs.n; i++)
+    wk_map_put(outputs, g->output_names.data[i], g->outputs.data[i]);
   for (size_t i = 0; i < g->values.n; i++) {
     const wk_value *v = &g->values.data[i];
-    x->names[i] = wk_arena_printf(x->arena, "%s%s", x->prefix, v->name);
+    bool is_public = v->kind == WK_VALUE_INPUT && !*x->prefix;
+    bool taken = !is_public && wk_map_get(outputs, v->name, &of) && of != i;
+    x->names[i] = taken ? wk_export_fresh(x)
+                        : wk_arena_printf(x->arena, "%s%s", x->prefix, v->name);
   }
+  wk_map_free(outputs);
   for (size_t i = first_capture; i < g->inputs.n; i++) {
     x->names[g->inputs.data[i]] = captures[i - first_capture];
   }
