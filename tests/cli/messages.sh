@@ -104,6 +104,19 @@ if on_terminal all "env TERM=xterm '$wick' $two"; then
   grep -q $'\r\e\[K'"$note" all && good || bad "a note on a terminal: $(cat -v all)"
 fi
 
+# What the import has to say.
+then=$(field 1 "$(node Neg x p)")$(field 2 then)$(field 12 "$(value p 1 2 3)")
+other=$(field 1 "$(node MatMul 'x x' q)")$(field 2 else)$(field 12 "$(value q 1 2 3)")
+model "$(field 1 "$(node If c y; field 5 "$(field 1 then_branch; field 6 "$then")"
+  field 5 "$(field 1 else_branch; field 6 "$other")")")" \
+  "$(field 11 "$(value x 1 2 3)")$(field 11 "$(value c 9 1)")" \
+  "$(field 12 "$(value y 1 2 3)")" >if.onnx
+for command in 'compile if.onnx -q' 'compile if.onnx -q -v' 'run if.onnx' 'compare if.onnx'; do
+  [[ $("$wick" $command 2>&1 >/dev/null | grep -c \
+    '^wick: if.onnx: the_y: the else branch cannot run with these shapes (.*its results are NaN$'
+    ) == 1 ]] && good || bad "a note of the import, $command: $("$wick" $command 2>&1)"
+done
+
 # Names out of a model on a terminal.
 bad=$'x\e[31m\xff\xc2\x9b'
 model "$(field 1 "$(node Relu "$bad" $'y\e\xff')")" "$(field 11 "$(value "$bad" 1 2 3)")" \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What commands print of models, whole: reports as JSON, lists of layers, results of tests.
 onnx=$(realpath "$(dirname "$0")/../onnx")
+nets=$(realpath "$(dirname "$0")/../nets")
 source "$(dirname "$0")/lib.bash" "$@"
 small_models
 check 'a network' "$wick" zoo ds_cnn -o net.onnx
@@ -127,4 +128,28 @@ scratch() {
   done
 }
 prints scratch scratch
+
+# The networks of tests/nets: what the passes make of them, and what the generated code is made of:
+# how often which operation stands in it. It shows when a quick form is no longer chosen, which
+# changes no result.
+nets() {
+  local net target
+  for net in "$nets"/{float,int8}/*; do
+    echo "==== ${net##*/}"
+    "$wick" compile "$net/model.onnx" "${cpu[@]}" -o out.wick
+  done
+}
+prints nets nets
+operations() {
+  local net target
+  for net in "$onnx"/QGemm "$nets"/float/{cnn,lstm,transformer} \
+    "$nets"/int8/{residual_qdq_s8,transformer_qdq,unet_qlinear}; do
+    for target in x86-64 haswell skylake-avx512 aarch64; do
+      "$wick" compile "$net/model.onnx" -q --cpu $target --emit llvm-ir -o code.ll
+      echo "${net##*/} $target$(sed -nE 's/^  (%[0-9]+ = )?([a-z]+) .*/\2/p' code.ll | sort |
+        uniq -c | awk '{ printf " %s:%s", $2, $1 }')"
+    done
+  done
+}
+prints operations operations
 finish
