@@ -29,6 +29,12 @@ prints compile-bindings-json cat two.json
 prints compile-program "$wick" compile net.onnx --emit program "${cpu[@]}" -o /dev/null
 prints compile-graph "$wick" compile net.onnx --emit graph -o /dev/null "${cpu[@]}"
 prints compile-bundle "$wick" compile net.onnx --emit bundle -o box "${cpu[@]}"
+after() {
+  "$wick" compile net.onnx -q "${cpu[@]}" "$@" -o out.wick 2>&1 >/dev/null | grep -A1 '^// after'
+}
+prints print-after-changed after --print-after=changed
+prints print-after-all after --print-after=all
+prints print-after-one after --print-after=fold-scale
 integers() {
   for model in QLinearSoftmax QDQLayerNormPieces DynamicQuantizeMatMul; do
     "$wick" compile "$onnx/$model/model.onnx" -q --print-integer "${cpu[@]}" -o out.wick
