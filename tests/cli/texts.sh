@@ -26,6 +26,18 @@ helps() {
   "$wick" completion bash
 }
 prints help helps
+
+# Options that take a number, given one that is too small, one that is too large and none.
+bounds() {
+  for command in compile run test compare plan quantize zoo sim; do
+    for option in $("$wick" $command --help | grep -oE -- '--[a-z-]+=([NSPRA]|SEED|SECONDS)\b'); do
+      for value in -999999999999999 99999999999999999999 none; do
+        "$wick" $command model "${option%=*}=$value" 2>&1 | sed "s/^/$command $value: /"
+      done
+    done
+  done
+}
+prints bounds bounds
 gives 'option after the arguments' '^Usage' "$wick" inspect none.onnx --help
 gives 'man' '^\.TH WICK 1' "$wick" man
 gives 'completion' '^complete -F _wick wick' "$wick" completion bash
