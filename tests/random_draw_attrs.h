@@ -58,5 +58,10 @@ wk_value_id draw_op_non_max_suppression(draw *d, wk_op op);
 wk_value_id draw_op_det(draw *d, wk_op op);
 wk_value_id draw_op_recurrent(draw *d, wk_op op);
 wk_value_id draw_op_random_numbers(draw *d, wk_op op);
+/* random_draw_integer.c */
+wk_value_id draw_op_integer_matmul(draw *d, wk_op op);
+wk_value_id draw_op_integer_avg_pool(draw *d, wk_op op);
+wk_value_id draw_op_integer_softmax(draw *d, wk_op op);
+wk_value_id draw_op_integer_norm(draw *d, wk_op op);
 
 #endif

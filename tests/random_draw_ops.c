@@ -275,7 +275,8 @@ wk_value_id draw_image(draw *d) {
   const wk_type t = *draw_type(d, x);
   int64_t area = 1;
   for (int i = 2; i < t.rank; i++) area *= t.dims[i];
-  if (area >= 4 || draw_chance(d, 20)) return x;
+  bool is_empty = wk_type_count(&t) == 0;
+  if (!is_empty && (area >= 4 || draw_chance(d, 20))) return x;
   int rank = draw_chance(d, 75) ? 4 : draw_chance(d, 50) ? 3 : 5;
   int64_t dims[5] = {draw_int(d, 1, 2), draw_chance(d, 20) ? draw_int(d, 15, 18) : draw_dim(d)};
   for (int i = 2; i < rank; i++) dims[i] = draw_int(d, 2, rank == 5 ? 4 : 7);
@@ -487,6 +488,8 @@ static const struct { const char *rule; drawer run; } by_rule[] = {
     {"non_max_suppression", draw_op_non_max_suppression}, {"det", draw_op_det},
     {"rnn", draw_op_recurrent},
     {"random", draw_op_random_numbers}, {"predicate", unary},
+    {"integer_matmul", draw_op_integer_matmul}, {"integer_avg_pool", draw_op_integer_avg_pool},
+    {"integer_softmax", draw_op_integer_softmax}, {"integer_norm", draw_op_integer_norm},
 };
 
 static drawer drawer_of(wk_op op) {

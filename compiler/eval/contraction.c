@@ -187,6 +187,7 @@ typedef struct {
   const wk_tensor *a, *b;
   bool real;
   int64_t m, k, n;
+  int64_t a_zero, b_zero; /* of integers */
   int64_t a_at, b_at, y_at; /* first element of the matrices at hand */
   wk_scalar *bias;
   wk_scalar *thin; /* two rows of n when there are too few rows for panels, else NULL */
@@ -194,15 +195,23 @@ typedef struct {
   wk_gemm g;
 } product;
 
+/* Integers are read less their zero point. */
+static void read_factor(const product *p, bool is_b, int64_t first, wk_scalar *to, int64_t n) {
+  const wk_tensor *from = is_b ? p->b : p->a;
+  int64_t zero = is_b ? p->b_zero : p->a_zero;
+  wk_scalars_read(to, from->data, from->type.dtype, first, 1, n);
+  for (int64_t i = 0; zero && i < n; i++) to[i].i -= zero;
+}
+
 static void product_block(product *p, int64_t first, int64_t n) {
   for (int64_t k = 0; k < p->k; k++) {
-    wk_scalars_read(p->g.rows, p->b->data, p->b->type.dtype, p->b_at + k * p->n + first, 1, n);
+    read_factor(p, true, p->b_at + k * p->n + first, p->g.rows, n);
     for (int64_t j = 0; j < n; j++) *wk_gemm_cell(&p->g, k, j) = p->g.rows[j];
   }
   for (int64_t i = 0; i < p->m; i += WK_TILE) {
     int64_t rows = p->m - i < WK_TILE ? p->m - i : WK_TILE;
     for (int r = 0; r < rows; r++) {
-      wk_scalars_read(p->g.line, p->a->data, p->a->type.dtype, p->a_at + (i + r) * p->k, 1, p->k);
+      read_factor(p, false, p->a_at + (i + r) * p->k, p->g.line, p->k);
       wk_gemm_pack_row(&p->g, r);
     }
     wk_gemm_run(&p->g, n);
@@ -222,8 +231,8 @@ static void product_thin(product *p, wk_scalar *acc, wk_scalar *line) {
     for (int64_t j = 0; j < p->n; j++) acc[j].i = 0; /* 0.0 has the same bits */
     for (int64_t k = 0; k < p->k; k++) {
       wk_scalar a;
-      wk_scalars_read(&a, p->a->data, p->a->type.dtype, p->a_at + i * p->k + k, 1, 1);
-      wk_scalars_read(line, p->b->data, p->b->type.dtype, p->b_at + k * p->n, 1, p->n);
+      read_factor(p, false, p->a_at + i * p->k + k, &a, 1);
+      read_factor(p, true, p->b_at + k * p->n, line, p->n);
       if (p->real)
         for (int64_t j = 0; j < p->n; j++) acc[j].f += a.f * line[j].f;
       else
@@ -262,11 +271,11 @@ static void run_product(product *p, const wk_type *y) {
   } while (wk_walk_next(batch, y->dims, pos));
 }
 
-wk_status wk_eval_matmul(const wk_eval_call *c) {
+static wk_status multiply(const wk_eval_call *c, const wk_expr *e, int64_t a_zero,
+                          int64_t b_zero) {
   if (!wk_eval_out(c, 0) || wk_type_count(&c->a.out[0].type) == 0) return NULL;
-  const wk_expr *e = ((const wk_attr_matmul *)c->a.node->attrs)->epilogue;
   const wk_type *y = &c->a.out[0].type;
-  product p = {.a = &c->a.in[0], .b = &c->a.in[1]};
+  product p = {.a = &c->a.in[0], .b = &c->a.in[1], .a_zero = a_zero, .b_zero = b_zero};
   p.real = wk_dtype_is_float(p.a->type.dtype);
   p.m = y->dims[y->rank - 2];
   p.n = y->dims[y->rank - 1];
@@ -284,4 +293,13 @@ done:
   free(p.bias);
   free(p.thin);
   return s;
+}
+
+wk_status wk_eval_matmul(const wk_eval_call *c) {
+  return multiply(c, ((const wk_attr_matmul *)c->a.node->attrs)->epilogue, 0, 0);
+}
+
+wk_status wk_eval_integer_matmul(const wk_eval_call *c) {
+  const wk_attr_integer_matmul *a = c->a.node->attrs;
+  return multiply(c, a->epilogue, a->a_zero, a->b_zero);
 }

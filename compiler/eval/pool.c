@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "compiler/eval/handler.h"
+#include "compiler/ir/quant.h"
 
 typedef struct {
   const wk_tensor *x;
@@ -155,6 +156,38 @@ wk_status wk_eval_avg_pool(const wk_eval_call *c) {
   }
   free(p.list);
   return NULL;
+}
+
+static void integer_mean(const pool *p, const wk_attr_integer_avg_pool *a, const wk_rescale *scale,
+                         wk_tensor *y, int64_t o) {
+  for (int64_t plane = 0; plane < p->planes; plane++) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < p->n; i++)
+      sum += wk_load_i64(p->x->data, p->x->type.dtype, plane * p->in_size + p->list[i]) - a->x_zero;
+    int64_t v = wk_rescale_apply(sum, scale) + a->zero;
+    v = v < a->lo ? a->lo : v > a->hi ? a->hi : v;
+    wk_store_i64(y->data, y->type.dtype, plane * p->out_size + o, v);
+  }
+}
+
+wk_status wk_eval_integer_avg_pool(const wk_eval_call *c) {
+  if (!wk_eval_out(c, 0)) return NULL;
+  const wk_attr_integer_avg_pool *a = c->a.node->attrs;
+  pool p = {.kernel = a->kernel.v, .strides = a->strides.v, .pads = a->pads.v,
+            .dilations = a->dilations.v, .real_pads = a->real_pads.v};
+  wk_status s = NULL;
+  WK_TRY(pool_begin(&p, c));
+  int64_t out[WK_MAX_RANK] = {0};
+  for (int64_t o = 0; !s && o < p.out_size; o++) {
+    wk_rescale scale;
+    list_window(&p, out);
+    if (wk_rescale_of(a->factor / (double)(p.counted ? p.counted : 1), &scale))
+      integer_mean(&p, a, &scale, &c->a.out[0], o);
+    else s = EVAL_BAD(c, "factor %g has no integer form", a->factor);
+    wk_walk_next(p.sp, p.out_dims, out);
+  }
+  free(p.list);
+  return s;
 }
 
 wk_status wk_eval_lp_pool(const wk_eval_call *c) {

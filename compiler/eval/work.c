@@ -37,6 +37,9 @@ static int64_t work_per_element(const wk_graph *g, const wk_node *n) {
     case WK_OP_MAP: return expr_work(WK_ATTR(n, map)->body);
     case WK_OP_MAX_POOL: return product(WK_ATTR(n, max_pool)->kernel);
     case WK_OP_AVG_POOL: return product(WK_ATTR(n, avg_pool)->kernel);
+    case WK_OP_INTEGER_AVG_POOL: return product(WK_ATTR(n, integer_avg_pool)->kernel);
+    case WK_OP_INTEGER_SOFTMAX:
+    case WK_OP_INTEGER_NORM: return 4;
     case WK_OP_LP_POOL: return product(WK_ATTR(n, lp_pool)->kernel);
     case WK_OP_LRN: return WK_ATTR(n, lrn)->size > 0 ? WK_ATTR(n, lrn)->size : 1;
     case WK_OP_ROI_ALIGN: {

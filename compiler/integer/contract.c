@@ -213,38 +213,6 @@ static bool settle_operands(wk_rewrite *r, contraction *c, int64_t *sum) {
   return true;
 }
 
-/* ---- two activations ------------------------------------------------------------------------- */
-
-static wk_value_id sums_along(wk_rewrite *r, wk_value_id q, int axis) {
-  wk_attr_reduce_sum *a = wk_attrs_new(r->arena, WK_OP_REDUCE_SUM);
-  wk_attr_cast *to = wk_attrs_new(r->arena, WK_OP_CAST);
-  int64_t at = axis;
-  to->to = WK_I32;
-  a->axes = wk_ints_dup(r->arena, &at, 1);
-  a->keepdims = 1;
-  return wk_rewrite_1(r, WK_OP_REDUCE_SUM, a, wk_rewrite_1(r, WK_OP_CAST, to, q));
-}
-
-/* acc - zx * sum w - zw * sum x + k * zx * zw, the sums as operands of the epilogue. */
-static uint16_t corrected(wk_rewrite *r, contraction *c, wk_expr_builder *b, uint16_t acc) {
-  const wk_type x = *wk_type_of(r, c->x.q), w = *wk_type_of(r, c->w.q);
-  const struct {
-    wk_value_id q;
-    int axis;
-    int64_t zero;
-  } sides[] = {{c->w.q, w.rank - 2, c->x.zero}, {c->x.q, x.rank - 1, c->w.zero}};
-  for (size_t i = 0; i < WK_COUNTOF(sides); i++) {
-    if (!sides[i].zero) continue;
-    c->extra[c->n_extra++] = sums_along(r, sides[i].q, sides[i].axis);
-    uint16_t sum = wk_expr_input(b, c->n_extra, WK_I32);
-    sum = wk_expr_2(b, WK_EX_MUL, sum, wk_expr_i(b, WK_I32, sides[i].zero));
-    acc = wk_expr_2(b, WK_EX_SUB, acc, sum);
-  }
-  int64_t rest =
-      (int32_t)(uint32_t)((uint64_t)x.dims[x.rank - 1] * (uint64_t)(c->x.zero * c->w.zero));
-  return rest ? wk_expr_2(b, WK_EX_ADD, acc, wk_expr_i(b, WK_I32, rest)) : acc;
-}
-
 /* ---- epilogues ------------------------------------------------------------------------------- */
 
 /* A constant operand of the epilogue, one number per output channel. */
@@ -283,9 +251,20 @@ static bool rescale_operands(wk_rewrite *r, contraction *c, wk_expr_builder *b, 
   return true;
 }
 
+/* Of two activations, which keep their zero points. */
+static wk_value_id product(wk_rewrite *r, const contraction *c, const wk_expr *epilogue) {
+  wk_attr_integer_matmul *a = wk_attrs_new(r->arena, WK_OP_INTEGER_MATMUL);
+  a->a_zero = c->x.zero;
+  a->b_zero = c->w.zero;
+  a->epilogue = epilogue;
+  return wk_rewrite_2(r, WK_OP_INTEGER_MATMUL, a, c->x.q, c->w.q);
+}
+
 static wk_value_id finish(wk_rewrite *r, const contraction *c, wk_expr_builder *b,
                           uint16_t result) {
   const wk_expr *e = wk_expr_finish(b, &result, 1);
+  r->name = c->name;
+  if (c->weights == WK_NONE) return product(r, c, e);
   void *attrs = wk_attrs_clone(r->arena, c->op, c->attrs);
   switch (c->op) {
     case WK_OP_CONV:
@@ -295,13 +274,12 @@ static wk_value_id finish(wk_rewrite *r, const contraction *c, wk_expr_builder *
     case WK_OP_CONV_TRANSPOSE: ((wk_attr_conv_transpose *)attrs)->epilogue = e; break;
     default: ((wk_attr_matmul *)attrs)->epilogue = e; break;
   }
-  wk_value_id in[8] = {c->x.q, c->weights == WK_NONE ? c->w.q : c->weights, c->bias};
+  wk_value_id in[8] = {c->x.q, c->weights, c->bias};
   uint32_t n = c->bias == WK_NONE && !c->n_extra ? 2 : 3;
   for (uint32_t k = 0; k < c->n_extra; k++) {
     if (c->extra[k] == WK_NONE) return WK_NONE;
     in[n++] = c->extra[k];
   }
-  r->name = c->name;
   return wk_rewrite_add(r, c->op, attrs, n, in);
 }
 
@@ -362,7 +340,6 @@ wk_value_id wk_integer_contraction(wk_rewrite *r, const wk_node *def, const wk_i
   if (!find(r, def, y->from, y->scale, &c)) return WK_NONE;
   wk_expr_builder *b = wk_expr_begin(r->arena);
   uint16_t acc = wk_expr_input(b, 0, WK_I32);
-  if (c.weights == WK_NONE) acc = corrected(r, &c, b, acc);
   if (!rescale_operands(r, &c, b, y->scale, y->type->rank, &mult, &shift)) return WK_NONE;
   acc = wk_expr_rescale(b, acc, mult, shift);
   acc = wk_expr_requantized(b, acc, y->zero, y->dtype, y->lo, y->hi);
@@ -377,7 +354,6 @@ wk_value_id wk_integer_to_real(wk_rewrite *r, const wk_node *n) {
   for (int64_t i = 0; i < c.channels; i++) scale[i] = (float)(c.x.scale * c.w_scale[i]);
   wk_expr_builder *b = wk_expr_begin(r->arena);
   uint16_t acc = wk_expr_input(b, 0, WK_I32);
-  if (c.weights == WK_NONE) acc = corrected(r, &c, b, acc);
   uint16_t factor = channel_operand(r, &c, b, WK_F32, scale, y.rank);
   uint16_t v = wk_expr_2(b, WK_EX_MUL, wk_expr_cast(b, WK_F32, acc), factor);
   if (c.real_bias)

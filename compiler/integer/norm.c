@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layer and RMS normalisation of a quantised tensor: sums of a row, its 1/sqrt as a mantissa and a
- * shift, and one map (quant.h). */
+ * Layer and RMS normalisation of a quantised tensor, whole or written out. */
 #include <string.h>
 
 #include "compiler/integer/rules.h"
@@ -10,9 +9,8 @@ typedef struct {
   wk_standardised of;
   wk_value_id scale, bias; /* WK_NONE: there is none */
   wk_affine x;
-  wk_type row;                                        /* dims of the normalised axes */
-  int64_t n;                                          /* its elements */
-  wk_value_id sum, squares, variance, shift, inverse; /* per row */
+  wk_type row; /* dims of the normalised axes */
+  int64_t n;   /* its elements */
 } norm;
 
 /* ---- what is normalised ---------------------------------------------------------------------- */
@@ -67,81 +65,17 @@ static bool read_parameter(wk_rewrite *r, const norm *o, wk_value_id v, double w
   return true;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
-
-/* q as the expressions want it: RMS normalisation measures from the zero point. */
-static uint16_t operand(const norm *o, wk_expr_builder *b) {
-  return wk_expr_centred(b, wk_expr_input(b, 0, o->x.dtype), o->of.is_centred ? 0 : o->x.zero);
-}
-
-static wk_value_id summed(wk_rewrite *r, const norm *o, bool squared) {
-  int64_t axes[WK_MAX_RANK];
-  for (int k = 0; k < o->row.rank; k++) axes[k] = o->of.axis + k;
-  wk_attr_reduce *a = wk_attrs_new(r->arena, WK_OP_REDUCE);
-  a->kind = "sum";
-  a->axes = wk_ints_dup(r->arena, axes, o->row.rank);
-  a->keepdims = 1;
-  wk_expr_builder *b = wk_expr_begin(r->arena);
-  uint16_t v = operand(o, b);
-  if (squared) v = wk_expr_2(b, WK_EX_MUL, v, v);
-  a->pre = wk_expr_finish(b, &v, 1);
-  a->post = wk_expr_identity(r->arena, WK_I32);
-  return wk_rewrite_add(r, WK_OP_REDUCE, a, 1, &o->x.q);
-}
-
-static bool make_rows(wk_rewrite *r, norm *o, int64_t e) {
-  o->squares = summed(r, o, true);
-  o->sum = o->of.is_centred ? summed(r, o, false) : WK_NONE;
-  const wk_value_id sums[] = {o->squares, o->sum};
-  wk_expr_builder *b = wk_expr_begin(r->arena);
-  uint16_t squares = wk_expr_input(b, 0, WK_I32);
-  uint16_t sum = o->of.is_centred ? wk_expr_input(b, 1, WK_I32) : wk_expr_i(b, WK_I32, 0);
-  uint16_t v = wk_expr_norm_variance(b, sum, squares, o->n, e);
-  o->variance = wk_integer_map(r, b, v, o->of.is_centred ? 2 : 1, sums);
-  b = wk_expr_begin(r->arena);
-  v = wk_expr_norm_shift(b, wk_expr_input(b, 0, WK_I64));
-  o->shift = wk_integer_map(r, b, v, 1, &o->variance);
-  b = wk_expr_begin(r->arena);
-  v = wk_expr_norm_inverse(b, wk_expr_input(b, 0, WK_I64), wk_expr_input(b, 1, WK_I32));
-  o->inverse = wk_integer_map(r, b, v, 2, (const wk_value_id[]){o->variance, o->shift});
-  return o->inverse != WK_NONE;
-}
-
 /* ---- columns --------------------------------------------------------------------------------- */
 
-typedef struct {
-  wk_value_id in[6];
-  uint32_t n;
-  bool failed;
-} operands;
-
-static uint16_t add_operand(operands *to, wk_expr_builder *b, wk_value_id v, wk_dtype t) {
-  to->failed |= v == WK_NONE;
-  to->in[to->n++] = v;
-  return wk_expr_input(b, to->n - 1, t);
-}
-
-/* Numbers of the columns; a literal when all are the same. */
-static uint16_t columns(wk_rewrite *r, const norm *o, operands *to, wk_expr_builder *b,
-                        const int32_t *v) {
+/* Numbers of the columns; a scalar when all are the same. */
+static wk_value_id columns(wk_rewrite *r, const norm *o, const int32_t *v) {
+  const wk_type one = wk_type_make(WK_I32, 0, NULL);
   void *data;
   bool same = true;
   for (int64_t i = 1; i < o->n; i++) same &= v[i] == v[0];
-  if (same) return wk_expr_i(b, WK_I32, v[0]);
-  wk_value_id id = wk_rewrite_constant(r, &o->row, &data);
-  if (id != WK_NONE) memcpy(data, v, (size_t)o->n * sizeof *v);
-  return add_operand(to, b, id, WK_I32);
-}
-
-/* A result without bias is rescaled like any other. */
-static uint16_t scaled(wk_rewrite *r, const norm *o, operands *to, wk_expr_builder *b, uint16_t x,
-                       const int32_t *g, int shift) {
-  const int32_t *bias = g + o->n;
-  bool has_bias = false;
-  for (int64_t i = 0; i < o->n; i++) has_bias |= bias[i] != 0;
-  uint16_t factor = columns(r, o, to, b, g);
-  if (has_bias) return wk_expr_norm_scaled(b, x, factor, columns(r, o, to, b, bias), shift);
-  return wk_expr_rescale(b, x, wk_expr_cast(b, WK_I64, factor), wk_expr_i(b, WK_I64, shift));
+  wk_value_id id = wk_rewrite_constant(r, same ? &one : &o->row, &data);
+  if (id != WK_NONE) memcpy(data, v, (same ? 1 : (size_t)o->n) * sizeof *v);
+  return id;
 }
 
 static bool read_factors(wk_rewrite *r, const norm *o, double y_scale, int32_t *g, int *shift) {
@@ -151,33 +85,29 @@ static bool read_factors(wk_rewrite *r, const norm *o, double y_scale, int32_t *
          wk_norm_factors(gamma, beta, o->n, y_scale, g, g + o->n, shift);
 }
 
-static wk_value_id normalised(wk_rewrite *r, const norm *o, const int32_t *g, int shift,
-                              const wk_integer_result *y) {
-  operands in = {.n = 0};
-  wk_expr_builder *b = wk_expr_begin(r->arena);
-  add_operand(&in, b, o->x.q, o->x.dtype);
-  uint16_t inverse = add_operand(&in, b, o->inverse, WK_I32),
-           down = add_operand(&in, b, o->shift, WK_I32);
-  uint16_t sum = o->of.is_centred ? add_operand(&in, b, o->sum, WK_I32) : wk_expr_i(b, WK_I32, 0);
-  uint16_t v = wk_expr_norm_standard(b, operand(o, b), sum, inverse, down, o->n);
-  v = scaled(r, o, &in, b, v, g, shift);
-  v = wk_expr_requantized(b, v, y->zero, y->dtype, y->lo, y->hi);
-  return in.failed ? WK_NONE : wk_integer_map(r, b, v, in.n, in.in);
-}
-
 /* ---- the rule -------------------------------------------------------------------------------- */
 
 wk_value_id wk_integer_norm(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   norm o = {.scale = WK_NONE, .bias = WK_NONE, .n = 1};
-  int64_t e;
+  wk_attr_integer_norm *a = wk_attrs_new(r->arena, WK_OP_INTEGER_NORM);
   int shift;
   if (!find(r, def, y->from, &o) || !wk_affine_of(r, o.of.x, &o.x)) return WK_NONE;
   const wk_type t = *wk_type_of(r, o.x.q);
   if (!wk_shape_equal(&t, y->type)) return WK_NONE;
   o.row = wk_type_make(WK_I32, t.rank - (int)o.of.axis, t.dims + o.of.axis);
   o.n = wk_type_count(&o.row);
-  if (!wk_norm_epsilon(o.n, o.of.epsilon, o.x.scale, &e)) return WK_NONE;
+  if (!wk_norm_epsilon(o.n, o.of.epsilon, o.x.scale, &a->epsilon)) return WK_NONE;
   int32_t *g = wk_arena_alloc(r->c->scratch, 2 * (size_t)o.n * sizeof *g);
-  if (!read_factors(r, &o, y->scale, g, &shift) || !make_rows(r, &o, e)) return WK_NONE;
-  return normalised(r, &o, g, shift, y);
+  if (!read_factors(r, &o, y->scale, g, &shift)) return WK_NONE;
+  a->axis = o.of.axis;
+  a->centred = o.of.is_centred;
+  a->x_zero = o.x.zero;
+  a->shift = shift;
+  a->zero = y->zero;
+  a->lo = y->lo;
+  a->hi = y->hi;
+  a->to = y->dtype;
+  const wk_value_id in[] = {o.x.q, columns(r, &o, g), columns(r, &o, g + o.n)};
+  if (in[1] == WK_NONE || in[2] == WK_NONE) return WK_NONE;
+  return wk_rewrite_add(r, WK_OP_INTEGER_NORM, a, 3, in);
 }

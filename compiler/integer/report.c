@@ -80,12 +80,16 @@ static bool is_8_bit(const wk_graph *g, wk_value_id v) {
   return v != WK_NONE && (wk_val(g, v)->type.dtype == WK_I8 || wk_val(g, v)->type.dtype == WK_U8);
 }
 
+static bool is_integer_operator(wk_op op) {
+  return op == WK_OP_INTEGER_AVG_POOL || op == WK_OP_INTEGER_SOFTMAX || op == WK_OP_INTEGER_NORM;
+}
+
 /* Before lowering, the maps of 8-bit results are those that conversion has made. */
 static bool is_quantised(const wk_graph *g) {
   bool any = false;
   for (size_t i = 0; i < g->nodes.n && !any; i++) {
     const wk_node *n = &g->nodes.data[i];
-    any = is_conversion(n->op) || (n->op == WK_OP_MAP && is_8_bit(g, n->out[0])) ||
+    any = is_conversion(n->op) || is_integer_operator(n->op) || (n->op == WK_OP_MAP && is_8_bit(g, n->out[0])) ||
           (wk_op_get(n->op)->cls == WK_CLASS_CONTRACTION && is_8_bit(g, n->in[0]));
   }
   return any;

@@ -49,6 +49,10 @@ wk_status wk_want_at_least(const wk_infer *i, const char *name, int64_t v,
 wk_status wk_want_flag(const wk_infer *i, const char *name) WK_MUST_CHECK; /* 0 or 1 */
 /* The text attribute is one of the space-separated choices. */
 wk_status wk_want_choice(const wk_infer *i, const char *name, const char *choices) WK_MUST_CHECK;
+/* Input k has 8 bits, and the value of the attribute is one of its type. */
+wk_status wk_want_zero(const wk_infer *i, uint32_t k, const char *name, int64_t zero) WK_MUST_CHECK;
+/* Attributes to, zero, lo, hi of an integer operator; sets the element type of out[0]. */
+wk_status wk_want_range(const wk_infer *i) WK_MUST_CHECK;
 /* e (may be NULL) uses only inputs 0..n of these dtypes, iteration axes below rank, and has that
  * many results. */
 wk_status wk_want_expr(const wk_infer *i, const char *name, const wk_expr *e,

@@ -2,6 +2,7 @@
 /* Rules of convolutions and pools. Spatial axes are those from 2 on; pads hold all begins, then all
  * ends. */
 #include "compiler/ir/infer.h"
+#include "compiler/ir/quant.h"
 #include "compiler/ir/scalar.h"
 
 typedef struct {
@@ -141,8 +142,8 @@ wk_status wk_infer_conv_transpose(const wk_infer *i) {
   return finish_contraction(i, at->epilogue, channels);
 }
 
-wk_status wk_infer_matmul(const wk_infer *i) {
-  const wk_attr_matmul *at = i->attrs;
+/* Dims of a product, in *out. */
+static wk_status product_dims(const wk_infer *i, wk_type *out) {
   const wk_type *a = i->in[0], *b = i->in[1];
   WK_TRY(want_factors(i));
   WK_TRY(wk_want_rank(i, 0, 2, WK_MAX_RANK));
@@ -159,8 +160,23 @@ wk_status wk_infer_matmul(const wk_infer *i) {
   }
   y.dims[y.rank++] = m;
   y.dims[y.rank++] = n;
-  i->out[0] = y;
-  return finish_contraction(i, at->epilogue, n);
+  *out = y;
+  return NULL;
+}
+
+wk_status wk_infer_matmul(const wk_infer *i) {
+  const wk_attr_matmul *at = i->attrs;
+  WK_TRY(product_dims(i, &i->out[0]));
+  return finish_contraction(i, at->epilogue, i->in[1]->dims[i->in[1]->rank - 1]);
+}
+
+wk_status wk_infer_integer_matmul(const wk_infer *i) {
+  const wk_attr_integer_matmul *at = i->attrs;
+  const int64_t zeros[] = {at->a_zero, at->b_zero};
+  const char *names[] = {"a_zero", "b_zero"};
+  for (uint32_t k = 0; k < 2; k++) WK_TRY(wk_want_zero(i, k, names[k], zeros[k]));
+  WK_TRY(product_dims(i, &i->out[0]));
+  return finish_contraction(i, at->epilogue, 0);
 }
 
 /* ---- pools ----------------------------------------------------------------------------------- */
@@ -201,6 +217,20 @@ wk_status wk_infer_avg_pool(const wk_infer *i) {
   WK_TRY(wk_want_float(i, 0));
   WK_TRY(pool(i, at->kernel, &w));
   return wk_want_list(i, "real_pads", at->real_pads, 2 * (i->in[0]->rank - 2), 0);
+}
+
+wk_status wk_infer_integer_avg_pool(const wk_infer *i) {
+  const wk_attr_integer_avg_pool *at = i->attrs;
+  const window w = {at->strides, at->pads, at->dilations};
+  WK_TRY(wk_want_zero(i, 0, "x_zero", at->x_zero));
+  WK_TRY(pool(i, at->kernel, &w));
+  WK_TRY(wk_want_list(i, "real_pads", at->real_pads, 2 * (i->in[0]->rank - 2), 0));
+  if (!wk_scale_is_valid(at->factor)) return BAD(i, "factor is not a positive number");
+  int64_t taps = 1;
+  for (int64_t k = 0; k < at->kernel.n; k++)
+    if (!wk_mul_ok(taps, at->kernel.v[k], &taps) || taps > WK_POOL_TAPS)
+      return UNSUPPORTED(i, "windows of more than %d taps", WK_POOL_TAPS);
+  return wk_want_range(i);
 }
 
 wk_status wk_infer_lp_pool(const wk_infer *i) {

@@ -30,7 +30,8 @@ static int64_t product(extent e, int first) {
  * kernel (everything past the first axis of w), of a transposed one an input element is spread by
  * one. */
 static int64_t contraction(wk_op op, extent y, extent x, extent w) {
-  if (op == WK_OP_MATMUL) return times(product(y, 0), x.dims[x.rank - 1]);
+  if (op == WK_OP_MATMUL || op == WK_OP_INTEGER_MATMUL)
+    return times(product(y, 0), x.dims[x.rank - 1]);
   return times(product(op == WK_OP_CONV ? y : x, 0), product(w, 1));
 }
 
@@ -60,6 +61,7 @@ int64_t wk_node_macs(const wk_graph *g, const wk_node *n) {
     case WK_OP_CONV:
     case WK_OP_CONV_TRANSPOSE:
     case WK_OP_MATMUL:
+    case WK_OP_INTEGER_MATMUL:
     case WK_OP_ATTENTION: break;
     default: return 0;
   }

@@ -88,6 +88,21 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero) {
   return zero ? wk_expr_2(b, WK_EX_SUB, x, wk_expr_i(b, WK_I32, zero)) : x;
 }
 
+/* ---- averages -------------------------------------------------------------------------------- */
+
+int64_t wk_pool_count(const wk_attr_integer_avg_pool *p, const wk_type *x, const int64_t *o) {
+  int64_t axes = p->kernel.n, count = 1;
+  for (int64_t k = 0; k < axes; k++) {
+    int64_t first = o[k] * p->strides.v[k] - p->pads.v[k], inside = 0;
+    for (int64_t t = 0; t < p->kernel.v[k]; t++) {
+      int64_t at = first + t * p->dilations.v[k];
+      inside += at >= -p->real_pads.v[k] && at < x->dims[2 + k] + p->real_pads.v[k + axes];
+    }
+    count *= inside;
+  }
+  return count > 0 ? count : 1;
+}
+
 /* ---- softmax --------------------------------------------------------------------------------- */
 
 void wk_softmax_table(double scale, int32_t table[256]) {
@@ -101,7 +116,7 @@ bool wk_softmax_factor(int64_t n, double y_scale, int64_t *m, int *s) {
   double inverse = 1 / y_scale;
   if (n < 1 || n > WK_SOFTMAX_ROW) return false;
   if (!wk_rescale_common(&inverse, 1, WK_SOFTMAX_BITS, m, s)) return false;
-  return *s >= 1 && *s <= MAX_SHIFT - 15;
+  return *s >= 1 && *s <= WK_SOFTMAX_SHIFT;
 }
 
 /* sum moves up by 8, 4, 2, 1 as long as it stays below 2^39. */
@@ -145,13 +160,18 @@ enum {
   NORM_ONE = 29    /* fractional bits of r, for w as a fraction of 2^32 */
 };
 
+/* n * squares - sum^2 of centred numbers is no larger than that of n times +-255. */
+static int64_t norm_most(int64_t n) { return (n * n * 255 * 255) << NORM_GUARD; }
+
+int64_t wk_norm_epsilon_most(int64_t n) { return (INT64_C(1) << NORM_TOP) - 1 - norm_most(n); }
+
 bool wk_norm_epsilon(int64_t n, double epsilon, double scale, int64_t *e) {
   if (n < 1 || n > WK_NORM_ROW || !(epsilon >= 0) || !wk_scale_is_valid(scale)) return false;
-  int64_t most = (n * n * 255 * 255) << NORM_GUARD;
+  int64_t most = norm_most(n);
   double exact = nearbyint(ldexp(epsilon / scale * (double)(n * n) / scale, NORM_GUARD));
   if (!(exact < ldexp(1, NORM_TOP) - (double)most)) return false;
   *e = exact < 1 ? 1 : (int64_t)exact;
-  return most + *e < INT64_C(1) << NORM_TOP;
+  return *e <= wk_norm_epsilon_most(n);
 }
 
 bool wk_norm_factors(const double *gamma, const double *beta, int64_t n, double y_scale, int32_t *g,

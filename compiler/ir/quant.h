@@ -40,7 +40,7 @@
 #ifndef WICK_IR_QUANT_H
 #define WICK_IR_QUANT_H
 
-#include "compiler/ir/expr.h"
+#include "compiler/ir/ops.h"
 
 #define WK_RESCALE_BITS 24     /* multiplier of an i32 accumulator, product in i64 */
 #define WK_RESCALE_FRACTION 16 /* fractional bits of a rescaled accumulator before it is rounded */
@@ -76,6 +76,13 @@ uint16_t wk_expr_requantized(wk_expr_builder *b, uint16_t x, int64_t zero, wk_dt
 /* i32(x) - zero */
 uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero);
 
+/* ---- averages -------------------------------------------------------------------------------- */
+
+#define WK_POOL_TAPS (1 << 16)
+/* Taps of the window at output o (a position along each spatial axis) that count: those inside of x
+ * extended by real_pads. 1 where there are none. */
+int64_t wk_pool_count(const wk_attr_integer_avg_pool *p, const wk_type *x, const int64_t *o);
+
 /* ---- softmax --------------------------------------------------------------------------------- */
 
 /* Integer softmax of a row of n <= WK_SOFTMAX_ROW numbers q (i8 or u8), one division per row:
@@ -93,6 +100,7 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero);
  * steps: 1/2 + 2^-17 + (1 + r * (n + 3)) * 2^-24 / sy. */
 #define WK_SOFTMAX_ROW (1 << 15)
 #define WK_SOFTMAX_BITS 31 /* of m */
+#define WK_SOFTMAX_SHIFT 47 /* the largest s */
 void wk_softmax_table(double scale, int32_t table[256]);
 /* m and s; false when n or s is out of range. */
 bool wk_softmax_factor(int64_t n, double y_scale, int64_t *m, int *s);
@@ -131,10 +139,14 @@ uint16_t wk_expr_softmax_shift(wk_expr_builder *b, uint16_t quotient, uint16_t z
 #define WK_NORM_ROW (1 << 15)
 #define WK_NORM_BITS 24     /* of g */
 #define WK_NORM_FRACTION 22 /* of x */
+#define WK_NORM_SHIFT_LEAST 19
+#define WK_NORM_SHIFT_MOST 45
 
 /* e; false when n or epsilon is out of range, or epsilon is far beyond the variance that a row of
  * this scale can have. */
 bool wk_norm_epsilon(int64_t n, double epsilon, double scale, int64_t *e);
+/* The largest e for which every v of a row of n numbers is below 2^62. */
+int64_t wk_norm_epsilon_most(int64_t n);
 /* g, b and the shift of n columns; false unless |gamma| < 2^10 * y_scale, |beta| < 2^14 * y_scale
  * everywhere. */
 bool wk_norm_factors(const double *gamma, const double *beta, int64_t n, double y_scale, int32_t *g,

@@ -189,8 +189,22 @@ wk_value_id wk_low_const_f32(wk_low *l, int rank, const int64_t *dims, const flo
   return constant(l, WK_F32, rank, dims, v);
 }
 
+wk_value_id wk_low_const_i32(wk_low *l, int rank, const int64_t *dims, const int32_t *v) {
+  return constant(l, WK_I32, rank, dims, v);
+}
+
 wk_value_id wk_low_const_i64(wk_low *l, int rank, const int64_t *dims, const int64_t *v) {
   return constant(l, WK_I64, rank, dims, v);
+}
+
+wk_value_id wk_low_ones(wk_low *l, wk_dtype t, int rank, const int64_t *dims) {
+  if (l->status) return 0;
+  wk_type type = wk_type_make(t, rank, dims);
+  wk_value_id id = 0;
+  void *data;
+  l->status = wk_graph_constant_alloc(l->g, NULL, &type, &id, &data);
+  for (int64_t i = 0; !l->status && i < wk_type_count(&type); i++) wk_store_i64(data, t, i, 1);
+  return id;
 }
 
 wk_value_id wk_low_per_channel(wk_low *l, wk_value_id v, int rank) {

@@ -40,7 +40,10 @@ wk_value_id wk_low_lengths(wk_low *l, wk_value_id lengths, int64_t steps);
 wk_value_id wk_low_scalar(wk_low *l, wk_dtype t, double v);
 /* Constants with contents from the caller's array (copied). */
 wk_value_id wk_low_const_f32(wk_low *l, int rank, const int64_t *dims, const float *v);
+wk_value_id wk_low_const_i32(wk_low *l, int rank, const int64_t *dims, const int32_t *v);
 wk_value_id wk_low_const_i64(wk_low *l, int rank, const int64_t *dims, const int64_t *v);
+/* A constant of ones; t: an integer type. */
+wk_value_id wk_low_ones(wk_low *l, wk_dtype t, int rank, const int64_t *dims);
 /* A [c] vector shaped so that it broadcasts along axis 1 of a tensor of the given rank. */
 wk_value_id wk_low_per_channel(wk_low *l, wk_value_id v, int rank);
 void wk_low_fail(wk_low *l, wk_status s);
@@ -59,7 +62,9 @@ void *wk_low_table(wk_low *l, int64_t n, size_t entry);
   X(LAYER_NORM, layer_norm) X(BATCH_NORM, batch_norm) X(INSTANCE_NORM, instance_norm)              \
   X(GROUP_NORM, group_norm) X(LP_NORM, lp_norm) X(ATTENTION, attention) X(LRN, lrn)                \
   X(ONE_HOT, one_hot) X(RESIZE, resize) X(REVERSE_SEQUENCE, reverse_sequence) X(TRILU, trilu)      \
-  X(MAX_UNPOOL, max_unpool) X(LSTM, lstm) X(GRU, gru) X(RNN, rnn)
+  X(MAX_UNPOOL, max_unpool) X(LSTM, lstm) X(GRU, gru) X(RNN, rnn)                                  \
+  X(INTEGER_MATMUL, integer_matmul) X(INTEGER_AVG_POOL, integer_avg_pool)                          \
+  X(INTEGER_SOFTMAX, integer_softmax) X(INTEGER_NORM, integer_norm)
 #define X(op, fn) void wk_lower_##fn(wk_low *l, const wk_node *n, wk_value_id *out);
 WK_LOWERINGS(X)
 #undef X

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lower: graph to program (rank 3).
- *   1. wk_lower_nodes     every GRAPH operator becomes primitives (BOTH rows) and views (reshape,
- *                         transpose, slice, expand, concat, split, pad)
+ *   1. wk_lower_nodes     every GRAPH operator that nobody claims becomes primitives (BOTH rows)
+ *                         and views (reshape, transpose, slice, expand, concat, split, pad)
  *   2. (graph passes on primitives, layout, order)
  *   3. wk_generate        primitives become instructions, views become strides or copies
  *   4. wk_inst_passes     instruction passes, listed in inst_passes.c */
@@ -11,10 +11,12 @@
 #include "compiler/eval/eval.h"
 #include "compiler/memory/memory.h"
 
-/* True: the node stays as it is. */
-typedef bool (*wk_claims_fn)(void *ctx, const wk_graph *g, const wk_node *n);
-/* claims: NULL when nothing is claimed. */
-wk_status wk_lower_nodes(wk_module *m, wk_claims_fn claims, void *ctx) WK_MUST_CHECK;
+/* True: node n of g stays as it is. Asked once about every node that lowering would replace, in
+ * order; n is gone when more is added to g. */
+typedef bool (*wk_claims)(void *ctx, const wk_graph *g, const wk_node *n);
+/* claims NULL: nothing stays. What stays is no primitive: whoever claims a node takes it out before
+ * wk_generate. */
+wk_status wk_lower_nodes(wk_module *m, wk_claims claims, void *ctx) WK_MUST_CHECK;
 
 /* Chooses the memory order of every value (wk_value.order); convolutions write channels last if
  * that is wished for. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Node lowering: every GRAPH operator is replaced by primitives and views. Elementwise operators
- * become `map` by their definition in ops.def; the rest has one function each, listed in build.h.
- * What replaces a node takes its place in the order, so that the order of the model is kept. */
+ * Node lowering: every GRAPH operator but those claimed is replaced by primitives and views.
+ * Elementwise operators become `map` by their definition in ops.def; the rest has one function
+ * each, listed in build.h. What replaces a node takes its place in the order, so that the order of
+ * the model is kept. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,11 +59,17 @@ static void replace(redirects *r, wk_graph *g, wk_value_id from, wk_value_id to)
   wk_graph_take_name(g, from, to);
 }
 
-static wk_status lower_node(redirects *r, wk_graph *g, wk_node_id id) {
+typedef struct {
+  wk_claims run;
+  void *ctx;
+} claims;
+
+static wk_status lower_node(redirects *r, wk_graph *g, wk_node_id id, const claims *c) {
   redirect_inputs(r, wk_nod(g, id));
   wk_node n = *wk_nod(g, id); /* a copy: adding nodes moves the array */
   const wk_op_info *info = wk_op_get(n.op);
   if (n.dead || info->kind == WK_KIND_BOTH || is_view(&n)) return NULL;
+  if (c->run && c->run(c->ctx, g, wk_nod(g, id))) return NULL;
   wk_low l = {.g = g, .arena = g->module->arena, .name = n.name};
   wk_value_id *out = wk_arena_alloc(l.arena, (n.n_out + 1) * sizeof *out);
   for (uint32_t i = 0; i < n.n_out; i++) out[i] = WK_NONE;
@@ -94,13 +101,13 @@ static void restore_order(wk_graph *g, size_t n, const wk_node_id *from) {
         wk_val(g, g->nodes.data[i].out[k])->node = (wk_node_id)i;
 }
 
-static wk_status lower_graph(wk_graph *g) {
+static wk_status lower_graph(wk_graph *g, const claims *c) {
   WK_VEC(wk_node_id) from = {0};
   redirects r = {0};
   size_t n = g->nodes.n;
   wk_status s = NULL;
   for (size_t i = 0; i < n && !s; i++) {
-    s = lower_node(&r, g, (wk_node_id)i);
+    s = lower_node(&r, g, (wk_node_id)i, c);
     while (from.n < g->nodes.n - n) wk_vec_push(&from, (wk_node_id)i);
   }
   for (size_t i = 0; i < g->outputs.n; i++) redirect(&r, &g->outputs.data[i]);
@@ -111,9 +118,8 @@ static wk_status lower_graph(wk_graph *g) {
 }
 
 /* Graphs made while lowering (loop bodies) are appended to the module and visited in their turn. */
-wk_status wk_lower_nodes(wk_module *m, wk_claims_fn claims, void *ctx) {
-  (void)claims;
-  (void)ctx;
-  for (size_t k = 0; k < m->graphs.n; k++) WK_TRY(lower_graph(m->graphs.data[k]));
+wk_status wk_lower_nodes(wk_module *m, wk_claims run, void *ctx) {
+  const claims c = {run, ctx};
+  for (size_t k = 0; k < m->graphs.n; k++) WK_TRY(lower_graph(m->graphs.data[k], &c));
   return wk_module_verify(m);
 }

@@ -36,9 +36,29 @@ static wk_ints *pads_of(wk_op op, void *attrs) {
   switch (op) {
   case WK_OP_CONV: return &((wk_attr_conv *)attrs)->pads;
   case WK_OP_AVG_POOL: return &((wk_attr_avg_pool *)attrs)->pads;
+  case WK_OP_INTEGER_AVG_POOL: return &((wk_attr_integer_avg_pool *)attrs)->pads;
   case WK_OP_LP_POOL: return &((wk_attr_lp_pool *)attrs)->pads;
   case WK_OP_MAX_POOL: return &((wk_attr_max_pool *)attrs)->pads;
   default: return NULL;
+  }
+}
+
+/* What of the padding counts in a mean; NULL where there is none. */
+static wk_ints *real_pads_of(wk_op op, void *attrs) {
+  switch (op) {
+  case WK_OP_AVG_POOL: return &((wk_attr_avg_pool *)attrs)->real_pads;
+  case WK_OP_INTEGER_AVG_POOL: return &((wk_attr_integer_avg_pool *)attrs)->real_pads;
+  default: return NULL;
+  }
+}
+
+/* What a window sees outside of its input. */
+static double outside(const wk_node *n) {
+  switch (n->op) {
+  case WK_OP_MAX_POOL: return -INFINITY;
+  case WK_OP_CONV: return (double)WK_ATTR(n, conv)->pad_value;
+  case WK_OP_INTEGER_AVG_POOL: return (double)WK_ATTR(n, integer_avg_pool)->x_zero;
+  default: return 0;
   }
 }
 
@@ -47,17 +67,12 @@ static bool fuse(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   int64_t amounts[2 * WK_MAX_RANK];
   if (!pads_of(n->op, n->attrs) || n->n_out != 1) return false;
   const wk_node *pad = wk_made_by(r, n->in[0], WK_OP_PAD);
-  double fill = n->op == WK_OP_MAX_POOL ? -INFINITY
-                : n->op == WK_OP_CONV   ? (double)((const wk_attr_conv *)n->attrs)->pad_value
-                                        : 0;
-  if (!pad || !spatial_amounts(r, pad, fill, amounts)) return false;
+  if (!pad || !spatial_amounts(r, pad, outside(n), amounts)) return false;
   void *attrs = wk_attrs_clone(r->arena, n->op, n->attrs);
   wk_ints *pads = pads_of(n->op, attrs);
   *pads = grown(r->arena, *pads, amounts);
-  if (n->op == WK_OP_AVG_POOL) {
-    wk_attr_avg_pool *a = attrs;
-    a->real_pads = grown(r->arena, a->real_pads, amounts);
-  }
+  wk_ints *real = real_pads_of(n->op, attrs);
+  if (real) *real = grown(r->arena, *real, amounts);
   wk_value_id *in = wk_arena_memdup(r->c->scratch, n->in, n->n_in * sizeof *in);
   in[0] = pad->in[0];
   return wk_rewrite_replace(r, n->out[0], wk_rewrite_add(r, n->op, attrs, n->n_in, in));

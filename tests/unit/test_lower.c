@@ -205,6 +205,60 @@ static void test_order_is_kept(void **state) {
   wk_module_free(m);
 }
 
+/* Asked about every node that would be replaced; keeps those of one operator. */
+typedef struct {
+  wk_op op;
+  int asked, kept;
+} keeper;
+
+static bool keeps(void *ctx, const wk_graph *g, const wk_node *n) {
+  keeper *k = ctx;
+  assert_ptr_equal(n, wk_nod(g, wk_val(g, n->out[0])->node));
+  assert_true(wk_op_get(n->op)->kind == WK_KIND_GRAPH);
+  k->asked++;
+  k->kept += n->op == k->op;
+  return n->op == k->op;
+}
+
+static int count(const wk_graph *g, wk_op op) {
+  int n = 0;
+  for (size_t i = 0; i < g->nodes.n; i++) n += g->nodes.data[i].op == op;
+  return n;
+}
+
+/* What is claimed stays, with its operands and results; the rest around it is lowered. */
+static void test_claims(void **state) {
+  (void)state;
+  wk_module *m = wk_module_new("test");
+  wk_graph *g = wk_graph_new(m, "main");
+  wk_type t = wk_type_make(WK_I8, 2, (const int64_t[]){4, 4});
+  wk_attr_integer_softmax *a = wk_attrs_new(m->arena, WK_OP_INTEGER_SOFTMAX);
+  *a = (wk_attr_integer_softmax){.axis = 1, .scale = 0.1, .mult = 1 << 30, .shift = 22,
+                                 .hi = 127, .to = WK_I8};
+  wk_value_id x = wk_build(g, WK_OP_RELU, NULL, 1, wk_graph_input(g, "x", &t));
+  wk_value_id y = wk_build(g, WK_OP_INTEGER_SOFTMAX, a, 1, x);
+  wk_graph_output(g, "y", wk_build(g, WK_OP_ADD, NULL, 2, y, x));
+  wk_tensor in = case_tensor("i8[4,4]{1..}"), want, got;
+  assert_null(wk_eval_graph(g, &in, &want, NULL, NULL));
+  keeper k = {.op = WK_OP_INTEGER_SOFTMAX};
+  assert_null(wk_lower_nodes(m, keeps, &k));
+  assert_int_equal(k.asked, 3);
+  assert_int_equal(k.kept, 1);
+  assert_int_equal(count(g, WK_OP_MAP), 2);
+  assert_int_equal(count(g, WK_OP_INTEGER_SOFTMAX), 1);
+  assert_null(wk_eval_graph(g, &in, &got, NULL, NULL));
+  assert_memory_equal(got.data, want.data, 16);
+  wk_tensor_free(&got);
+  assert_null(wk_lower_nodes(m, NULL, NULL)); /* nobody claims it any more */
+  assert_int_equal(count(g, WK_OP_INTEGER_SOFTMAX), 0);
+  assert_null(wk_eval_graph(g, &in, &got, NULL, NULL));
+  assert_memory_equal(got.data, want.data, 16);
+  wk_tensor_free(&got);
+  wk_tensor_free(&want);
+  wk_tensor_free(&in);
+  wk_module_free(m);
+}
+
 /* Sums of halves are taken in f32: 4096 times 32 is more than an f16 holds, its mean is not. */
 static void test_narrow_sums(void **state) {
   (void)state;
@@ -224,6 +278,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows), cmocka_unit_test(test_known), cmocka_unit_test(test_refused),
       cmocka_unit_test(test_complete), cmocka_unit_test(test_order_is_kept),
+      cmocka_unit_test(test_claims),
       cmocka_unit_test(test_narrow_sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
