@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the test of the front end drives `wick_accel` with: a memory with fixed timing (that of
-// sim/dram.h) or random timing, a monitor of the AXI4 port, and a host.
+// targets/accel/model/dram.h) or random timing, a monitor of the AXI4 port, and a host.
 #ifndef WICK_SIM_VERILATED_UNIT_FRONT_BENCH_H
 #define WICK_SIM_VERILATED_UNIT_FRONT_BENCH_H
 
