@@ -297,8 +297,9 @@ static wk_status check_options(const compile_opts *o, const emission *emit, size
       o->print_after && (!strcmp(o->print_after, "all") || !strcmp(o->print_after, "changed"));
   if (o->print_after && !special)
     WK_TRY(wk_pipeline_find_step("--print-after", o->print_after, NULL));
-  if (o->stop_after) WK_TRY(wk_pipeline_find_step("--stop-after", o->stop_after, NULL));
-  if (o->stop_after && is_code(emit))
+  wk_step_kind last = WK_ON_OUTPUT;
+  if (o->stop_after) WK_TRY(wk_pipeline_find_step("--stop-after", o->stop_after, &last));
+  if (last != WK_ON_OUTPUT && is_code(emit))
     return wk_error(WK_USAGE, "--emit %s needs all passes: leave out --stop-after", emit->name);
   if (bindings > 1 && !is_code(emit))
     return wk_error(WK_USAGE, "--emit %s writes one binding: give --bind and --shape only once",

@@ -200,7 +200,7 @@ static wk_status check_targets(const test_opts *o) {
   wk_targets t;
   if (wk_target_is_eval(&o->target)) return NULL;
   wk_status s = wk_targets_open(&o->target, &t);
-  if (!s) s = wk_targets_check_here(&t);
+  if (!s) s = wk_targets_check_here(&t, &o->target);
   wk_targets_close(&t);
   return s;
 }

@@ -268,7 +268,7 @@ static wk_status compare_target(const wk_compare_opts *o, const wk_targets *t,
   wk_pipeline_report report;
   wk_parts *parts = NULL;
   wk_pipeline_options po = {.targets = t, .portable = true, .unplaced = true};
-  WK_TRY(wk_targets_check_here(t));
+  WK_TRY(wk_targets_check_here(t, &o->run.target));
   wk_module *m = wk_module_clone(wk_runner_module(job->runner));
   wk_status s = wk_pipeline_run(m, &po, &report, &parts);
   if (!s) s = run_program(o, t, job, parts->parts.data[0].program, quiet, count);

@@ -55,7 +55,7 @@ static void compare(passes *x, const char *step) {
 static wk_status after_step(void *ctx, const wk_step_record *step, const wk_module *m,
                             const wk_program *p) {
   passes *x = ctx;
-  if (step->is_pass && step->changes == 0) return NULL;
+  if (step->is_pass && step->changes == 0 && step->kind != WK_ON_PROGRAMS) return NULL;
   wk_progress("%s", step->name);
   wk_status s = p ? eval_program(x, p) : wk_eval_graph(m->main, x->job->in, x->got, NULL, NULL);
   if (!s) compare(x, step->name);

@@ -56,14 +56,14 @@ static wk_status graph_passes(pipeline *l, wk_stage stage) {
   return run_passes(l->m, stage, l->o->targets, &x);
 }
 
-/* A part that is the whole module has been through them. */
+/* With one target the module has been through them. */
 static wk_status part_passes(pipeline *l) {
+  if (l->o->targets->n == 1) return NULL;
   for (size_t i = 0; i < l->parts->parts.n && !l->stopped; i++) {
     const wk_part *part = &l->parts->parts.data[i];
     wk_instance *const own[] = {l->o->targets->list[part->target]};
     pass_run x = {l, part, WK_ON_PARTS};
-    if (part->owns_module)
-      WK_TRY(run_passes(part->module, WK_STAGE_PRIMITIVE, &(wk_targets){own, 1}, &x));
+    WK_TRY(run_passes(part->module, WK_STAGE_PRIMITIVE, &(wk_targets){own, 1}, &x));
   }
   return NULL;
 }
@@ -126,7 +126,7 @@ static wk_status step_expand(pipeline *l, wk_part *part, int64_t *changes) {
   wk_instance *const own[] = {l->o->targets->list[part->target]};
   wk_targets t = {own, 1};
   (void)changes;
-  return part->owns_module ? wk_lower_nodes(part->module, any_claims, &t) : NULL;
+  return l->o->targets->n > 1 ? wk_lower_nodes(part->module, any_claims, &t) : NULL;
 }
 
 static wk_wish wish_of(const wk_part *part) {

@@ -178,7 +178,7 @@ static wk_status compile_for(wk_runner *r, wk_module *m, const wk_targets *t,
   wk_pipeline_report local = {0}, *report = o->report ? o->report : &local;
   wk_emit_options emit = {.model_name = o->model_name, .command = ""};
   wk_pipeline_options po = {.targets = t};
-  WK_TRY(wk_targets_check_here(t));
+  WK_TRY(wk_targets_check_here(t, &o->target));
   wk_status s = wk_pipeline_run(m, &po, report, &parts);
   if (!s) s = load_parts(t, parts, &emit, &r->model);
   if (!s) s = open_session(r, NULL, 0, o->threads);

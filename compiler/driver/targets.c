@@ -108,12 +108,15 @@ void wk_targets_close(wk_targets *t) {
   *t = (wk_targets){0};
 }
 
-wk_status wk_targets_check_here(const wk_targets *t) {
+wk_status wk_targets_check_here(const wk_targets *t, const wk_target_args *a) {
   for (size_t i = 0; i < t->n; i++) {
     const wk_instance *x = t->list[i];
-    if (!x->is_here)
-      return wk_error(WK_UNSUPPORTED, "--target %s:%s: code for %s cannot run on this machine",
-                      x->target->name, x->spec, x->spec);
+    if (x->is_here) continue;
+    if (a->cpu && x->target == wk_target_host())
+      return wk_error(WK_UNSUPPORTED, "--cpu %s: code for %s cannot run on this machine", a->cpu,
+                      x->spec);
+    return wk_error(WK_UNSUPPORTED, "--target %s:%s: code for it cannot run on this machine",
+                    x->target->name, x->spec);
   }
   return NULL;
 }

@@ -36,8 +36,9 @@ const wk_target *wk_target_host(void);
  * names what there is not. Free with wk_targets_close also after an error. */
 wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) WK_MUST_CHECK;
 void wk_targets_close(wk_targets *t);
-/* WK_UNSUPPORTED unless the code of all of them runs on this machine. */
-wk_status wk_targets_check_here(const wk_targets *t) WK_MUST_CHECK;
+/* WK_UNSUPPORTED unless the code of all of them runs on this machine; a: what they were opened
+ * with. */
+wk_status wk_targets_check_here(const wk_targets *t, const wk_target_args *a) WK_MUST_CHECK;
 /* "cpu:avx2", "accel:base,cpu:avx2" */
 char *wk_targets_text(const wk_targets *t, wk_arena *a);
 

@@ -89,7 +89,8 @@ static bool is_quantised(const wk_graph *g) {
   bool any = false;
   for (size_t i = 0; i < g->nodes.n && !any; i++) {
     const wk_node *n = &g->nodes.data[i];
-    any = is_conversion(n->op) || is_integer_operator(n->op) || (n->op == WK_OP_MAP && is_8_bit(g, n->out[0])) ||
+    any = is_conversion(n->op) || is_integer_operator(n->op) ||
+          (n->op == WK_OP_MAP && is_8_bit(g, n->out[0])) ||
           (wk_op_get(n->op)->cls == WK_CLASS_CONTRACTION && is_8_bit(g, n->in[0]));
   }
   return any;

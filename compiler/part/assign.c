@@ -7,9 +7,26 @@
 
 #include "compiler/part/cut.h"
 
+/* An operator that stayed whole because some target claimed it; lowering expands it for others. */
+static bool is_whole(const wk_node *n) {
+  return wk_op_get(n->op)->kind == WK_KIND_GRAPH && wk_op_get(n->op)->cls != WK_CLASS_MOVEMENT &&
+         n->op != WK_OP_IDENTITY;
+}
+
+/* A whole operator is for those that claim it, and for the host, which has code for what it is
+ * expanded into. */
+static bool supports_one(const wk_targets *all, uint32_t target, const wk_graph *g,
+                         const wk_node *n, wk_arena *a, const char **reason) {
+  const wk_instance *t = all->list[target];
+  if (!is_whole(n) || (t->target->claims && t->target->claims(t, g, n)))
+    return t->target->supports(t, g, n, a, reason);
+  *reason = "another target claims it, this one does not";
+  return target + 1 == all->n;
+}
+
 /* The node itself and all in its bodies; bodies see nothing of each other, so a work list does. */
-static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
-                     const char **reason) {
+static bool supports(const wk_targets *all, uint32_t target, const wk_graph *g, const wk_node *n,
+                     wk_arena *a, const char **reason) {
   typedef struct {
     const wk_graph *g;
     const wk_node *n;
@@ -20,7 +37,7 @@ static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, 
   for (size_t at = 0; at < todo.n && fine; at++) {
     item x = todo.data[at];
     const char *why = "no reason given";
-    fine = t->target->supports(t, x.g, x.n, a, &why);
+    fine = supports_one(all, target, x.g, x.n, a, &why);
     if (!fine)
       *reason = at ? wk_arena_printf(a, "in its body: %s: %s", wk_op_get(x.n->op)->name, why) : why;
     for (uint32_t b = 0; b < x.n->n_bodies && fine; b++)
@@ -34,7 +51,7 @@ static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, 
 uint32_t wk_part_target_of(const wk_targets *t, const wk_graph *g, const wk_node *n, wk_arena *a,
                            const char **reasons) {
   for (uint32_t i = 0; i < t->n; i++)
-    if (supports(t->list[i], g, n, a, &reasons[i])) return i;
+    if (supports(t, i, g, n, a, &reasons[i])) return i;
   return (uint32_t)t->n;
 }
 
@@ -100,9 +117,9 @@ static uint32_t target_of(wk_cut *c, wk_graph *g, const wk_node *n) {
   return t;
 }
 
-static bool takes(const wk_cut *c, const wk_graph *g, const wk_node *n, uint32_t t) {
+bool wk_cut_takes(const wk_cut *c, uint32_t t, const wk_graph *g, const wk_node *n) {
   const char *reason;
-  return t < c->targets->n && supports(c->targets->list[t], g, n, c->scratch, &reason);
+  return t < c->targets->n && supports(c->targets, t, g, n, c->scratch, &reason);
 }
 
 /* The target of the first operand that a node makes, if it takes the movement. */
@@ -114,7 +131,7 @@ static void follow_operands(const wk_cut *c, const wk_graph *g, uint32_t *target
                                 ? NULL : wk_nod(g, wk_val(g, n->in[k])->node);
       if (!from) continue;
       uint32_t t = target[from - g->nodes.data];
-      if (takes(c, g, n, t)) target[i] = t;
+      if (wk_cut_takes(c, t, g, n)) target[i] = t;
       break;
     }
   }
@@ -131,7 +148,7 @@ static void follow_users(const wk_cut *c, const wk_graph *g, uint32_t *target) {
     if (!is_movement(n) || made || n->out[0] == WK_NONE || !wk_use_count(&uses, n->out[0]))
       continue;
     wk_use u = uses.uses[uses.first[n->out[0]]];
-    if (u.node != WK_NONE && takes(c, g, n, target[u.node])) target[i] = target[u.node];
+    if (u.node != WK_NONE && wk_cut_takes(c, target[u.node], g, n)) target[i] = target[u.node];
   }
 }
 

@@ -34,6 +34,9 @@ static inline uint32_t wk_cut_control(const wk_cut *c) { return (uint32_t)c->tar
 /* Per node of g, the position of its target, or wk_cut_control. Scratch memory. */
 uint32_t *wk_cut_assign(wk_cut *c, wk_graph *g);
 
+/* The target could have the node, with everything inside. */
+bool wk_cut_takes(const wk_cut *c, uint32_t target, const wk_graph *g, const wk_node *n);
+
 /* Per node of g, its group; groups are numbered in an order in which they can run. A node that is
  * rows of the plan is a group of its own. */
 typedef struct {

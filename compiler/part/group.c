@@ -226,17 +226,15 @@ static void add_edges(wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
 bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
                          uint32_t *target) {
   const uint32_t host = wk_cut_host(c);
-  const wk_target *h = c->targets->list[host]->target;
   worth *w = wk_arena_alloc(c->scratch, (groups->n + 1) * sizeof *w);
   bool any = false, *moved = wk_arena_alloc(c->scratch, groups->n + 1);
   for (size_t i = 0; i < g->nodes.n; i++) {
     uint32_t k = groups->of[i];
     const wk_node *n = &g->nodes.data[i];
-    const char *reason;
     if (groups->target[k] >= host) continue;
     w[k].own += wk_cut_time(c, groups->target[k], g, n);
     w[k].host += wk_cut_time(c, host, g, n);
-    if (!h->supports(c->targets->list[host], g, n, c->scratch, &reason)) w[k].host = INFINITY;
+    if (!wk_cut_takes(c, host, g, n)) w[k].host = INFINITY;
   }
   add_edges(c, g, groups, w);
   for (uint32_t k = 0; k < groups->n; k++) {

@@ -13,7 +13,7 @@ refuses 'unknown option' 2 "unknown option '--outptu'; did you mean '--output'" 
   "$wick" compile relu.onnx --outptu x
 refuses 'unknown option of wick' 2 "unknown option '--verbose'" "$wick" --verbose
 refuses 'missing argument' 2 'missing argument: MODEL.onnx' "$wick" compile
-refuses 'unknown choice' 2 "unknown value 'pakage'; did you mean 'package'" \
+refuses 'unknown choice' 2 "--emit: no kind 'pakage'; did you mean 'package'" \
   "$wick" compile relu.onnx --emit pakage
 refuses 'unknown pass' 2 "did you mean 'dead-code'" "$wick" compile relu.onnx --stop-after dead-cod
 refuses 'unknown processor' 2 'i386' "$wick" compile relu.onnx --cpu i386 -o out/x.wick
