@@ -20,9 +20,8 @@ static uint32_t behind(const wick_pkg_row *row, uint32_t number) {
 
 static wick_status wait_until(wick_session *s, wick_queue *q, uint64_t ticket) {
   if (ticket <= q->done) return WICK_OK;
-  wick_status status = q->device->wait(q->context, ticket, &s->error);
-  q->done = status == WICK_OK ? ticket : q->last;
-  return status;
+  q->done = ticket;
+  return q->device->wait(q->context, ticket, &s->error);
 }
 
 /* A row has finished when every part in it has. */
@@ -125,9 +124,6 @@ static wick_status finish_all(wick_session *s, wick_status status) {
 }
 
 wick_status wick_plan_run(wick_session *s) {
-  for (uint32_t i = 0; i < s->entry->part_count; i++) {
-    s->runs[i].ticket = 0;
-    s->runs[i].has_run = false;
-  }
+  for (uint32_t i = 0; i < s->entry->part_count; i++) s->runs[i].has_run = false;
   return finish_all(s, run_rows(s, 0, s->plan->row_count, 0));
 }

@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
   wick_device_job job;
   wick_queue *queue;
-  uint64_t ticket;     /* 0: it has finished, or never began */
+  uint64_t ticket;     /* of its last job; 0: that has finished, or there was none */
   bool has_run;        /* in this run of the session */
   uint32_t first_step; /* of the entry's */
   uint32_t ref_count;

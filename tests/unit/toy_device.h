@@ -121,7 +121,7 @@ static wick_status toy_do(const toy_op *op, const wick_part_info *part,
   }
   if (op->kind == TOY_TELL) toy_tell();
   bool worked = op->kind == TOY_MEET ? toy_meet() : op->kind != TOY_FAIL;
-  if (!worked) snprintf(why, 64, "operation %u does not work", op->kind);
+  if (!worked) snprintf(why, 64, "part '%s' does not work", part->name);
   return worked ? WICK_OK : WICK_DEVICE_FAILED;
 }
 

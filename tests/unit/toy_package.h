@@ -44,22 +44,28 @@ static const int64_t toy_dims[] = {4};
  *   views  y[1, 3] = x[1, 3] + 1, y[0, 2] = x[0, 2]: edges within input and output
  *   peek   y = x + 1, and reads the state
  *   pair   y is i64[n], n = 3; z = x + x
- *   until  y = x; at most 100 times, as long as y[0] < 5: y = y + 1, i is how often before */
+ *   until  y = x; at most 100 times, as long as y[0] < 5: y = y + 1, i is how often before
+ *   chain  async y = x + 1; sync z = y + y
+ *   both   async fails, sync fails
+ *   maybe  if x[0] < 5 then y is i64[n], n = 3; else it has all of its 4
+ *   large  y says that it is longer than it may be */
 enum { TOY_PLAN, TOY_KEEP_ENTRY, TOY_COUNT_ENTRY, TOY_MEET_ENTRY, TOY_FAIL_ENTRY, TOY_VIEWS,
-       TOY_PEEK, TOY_PAIR, TOY_UNTIL, TOY_ENTRIES };
+       TOY_PEEK, TOY_PAIR, TOY_UNTIL, TOY_CHAIN, TOY_BOTH, TOY_MAYBE, TOY_LARGE, TOY_ENTRIES };
 enum { TOY_PLUS = 0, TOY_IS_SMALL = 2, TOY_KEEPING = 4, TOY_COUNTING = 6, TOY_MEETING = 8,
-       TOY_FAILING = 11, TOY_SUM = 0, TOY_TELLING = 2 };
+       TOY_FAILING = 11, TOY_SWELLING = 13, TOY_SUM = 0, TOY_TELLING = 2, TOY_FAILING_TOO = 5 };
 static const toy_op toy_async_ops[] = {
     [TOY_PLUS] = {TOY_ADD_C, 1, 0, 0, 1},
     [TOY_IS_SMALL] = {TOY_LESS, 1, 0, 0, 5},
     [TOY_KEEPING] = {TOY_KEEP, 1, 0, 0, 0},
     [TOY_COUNTING] = {TOY_COUNT, 1, 0, 0, 3},
     [TOY_MEETING] = {.kind = TOY_MEET}, {TOY_ADD_C, 1, 0, 0, 1},
-    [TOY_FAILING] = {.kind = TOY_FAIL}, {.kind = TOY_END},
+    [TOY_FAILING] = {.kind = TOY_FAIL},
+    [TOY_SWELLING] = {TOY_COUNT, 1, 0, 0, 9}, {.kind = TOY_END},
 };
 static const toy_op toy_sync_ops[] = {
     [TOY_SUM] = {TOY_ADD, 2, 0, 1, 0},
-    [TOY_TELLING] = {.kind = TOY_TELL}, {TOY_ADD, 2, 0, 1, 0}, {.kind = TOY_END},
+    [TOY_TELLING] = {.kind = TOY_TELL}, {TOY_ADD, 2, 0, 1, 0},
+    [TOY_FAILING_TOO] = {.kind = TOY_FAIL}, {.kind = TOY_END},
 };
 static const float toy_initial[] = {10, 20, 30, 40};
 
@@ -98,7 +104,7 @@ static inline wk_package_tensor toy_edge(const char *name, uint32_t dtype, int r
 }
 
 typedef struct {
-  uint32_t plus, less, keep, count, meet, fail, sum, tell, half;
+  uint32_t plus, less, keep, count, meet, fail, sum, tell, half, fail_too, swell;
 } toy_parts;
 
 static inline void toy_add_plan(wk_package *p, const toy_parts *part) {
@@ -143,6 +149,22 @@ static inline void toy_add_until(wk_package *p, const toy_parts *part) {
       .n_edges = 2, .edge_bytes = 17, .rows = rows, .n_rows = 6});
 }
 
+static inline void toy_add_maybe(wk_package *p, const toy_parts *part) {
+  enum { X, Y, SMALL };
+  const wk_package_tensor x = toy_tensor("x", WICK_F32, 1);
+  const wk_package_tensor edge = toy_edge("small", WICK_BOOL, 0, 0);
+  wk_package_tensor y = toy_tensor("y", WICK_I64, 1);
+  y.flags = WICK_TENSOR_BOUND;
+  const wk_package_row rows[] = {
+      [0] = {.kind = WICK_ROW_RUN, .part = part->less, TOY_ON(X, SMALL)},
+      [1] = {.kind = WICK_ROW_IF, TOY_ON(SMALL), TOY_AFTER(0), .body_count = 1},
+      [2] = {.kind = WICK_ROW_RUN, .part = part->count, TOY_ON(X, Y)},
+  };
+  wk_package_add_entry(p, &(wk_package_entry){
+      .name = "maybe", .inputs = &x, .n_inputs = 1, .outputs = &y, .n_outputs = 1, .edges = &edge,
+      .n_edges = 1, .edge_bytes = 1, .rows = rows, .n_rows = 3});
+}
+
 /* Parts, one after the other, on x, y and z. */
 static inline void toy_add_pair(wk_package *p, const char *name, const wk_package_tensor *y,
                                 const wk_package_row *rows, size_t n) {
@@ -185,7 +207,7 @@ static inline void toy_add_one(wk_package *p, const char *name, uint32_t part,
 static inline wk_package *toy_package(void) {
   static const int64_t two[] = {2}, stride[] = {2};
   const wk_package_tensor f = toy_tensor("", WICK_F32, 1), b = toy_tensor("", WICK_BOOL, 0);
-  wk_package_tensor n = toy_tensor("", WICK_I64, 1), odd = f;
+  wk_package_tensor n = toy_tensor("y", WICK_I64, 1), odd = f;
   n.flags = WICK_TENSOR_BOUND;
   odd.dims = two;
   odd.strides = stride;
@@ -207,7 +229,9 @@ static inline wk_package *toy_package(void) {
                           .fail = toy_add_part(p, "fail", a, TOY_FAILING, one, 1, 1),
                           .sum = toy_add_part(p, "sum", s, TOY_SUM, two_in, 2, 1),
                           .tell = toy_add_part(p, "tell", s, TOY_TELLING, two_in, 2, 1),
-                          .half = toy_add_part(p, "half", a, TOY_PLUS, halves, 1, 1)};
+                          .half = toy_add_part(p, "half", a, TOY_PLUS, halves, 1, 1),
+                          .fail_too = toy_add_part(p, "fail too", s, TOY_FAILING_TOO, one, 1, 1),
+                          .swell = toy_add_part(p, "swell", a, TOY_SWELLING, count, 1, 1)};
   enum { X, Y, Z };
   const wk_package_row meet[] = {{.kind = WICK_ROW_RUN, .part = part.meet, TOY_ON(X, Y)},
                                  {.kind = WICK_ROW_RUN, .part = part.tell, TOY_ON(X, X, Z)}};
@@ -216,6 +240,11 @@ static inline wk_package *toy_package(void) {
                                  {.kind = WICK_ROW_RUN, .part = part.sum, TOY_ON(X, X, Z)}};
   const wk_package_row pair[] = {{.kind = WICK_ROW_RUN, .part = part.count, TOY_ON(X, Y)},
                                  {.kind = WICK_ROW_RUN, .part = part.sum, TOY_ON(X, X, Z)}};
+  const wk_package_row chain[] = {
+      {.kind = WICK_ROW_RUN, .part = part.plus, TOY_ON(X, Y)},
+      {.kind = WICK_ROW_RUN, .part = part.sum, TOY_ON(Y, Y, Z), TOY_AFTER(0)}};
+  const wk_package_row both[] = {{.kind = WICK_ROW_RUN, .part = part.fail, TOY_ON(X, Y)},
+                                 {.kind = WICK_ROW_RUN, .part = part.fail_too, TOY_ON(X, Z)}};
   toy_add_plan(p, &part);
   toy_add_one(p, "keep", part.keep, one, WICK_ENTRY_WRITES_STATE);
   toy_add_one(p, "count", part.count, count, 0);
@@ -225,6 +254,10 @@ static inline wk_package *toy_package(void) {
   toy_add_one(p, "peek", part.plus, one, WICK_ENTRY_READS_STATE);
   toy_add_pair(p, "pair", &n, pair, 2);
   toy_add_until(p, &part);
+  toy_add_pair(p, "chain", &f, chain, 2);
+  toy_add_pair(p, "both", &f, both, 2);
+  toy_add_maybe(p, &part);
+  toy_add_one(p, "large", part.swell, count, 0);
   return p;
 }
 

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every number of a package's tables that the loader relies on, wrong once: without checksums, so
+ * that only the check of this number stands between it and the runtime. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "runtime/wick.h"
+#include "tests/unit/tiny_package.h"
+#include "tests/unit/toy_package.h"
+
+typedef struct {
+  uint8_t *data;
+  size_t size;
+} bytes;
+
+static bytes build(bool is_toy) {
+  bytes b;
+  void *data;
+  wk_package *p = is_toy ? toy_package() : tiny_package("");
+  assert_null(wk_package_bytes(p, &data, &b.size));
+  wk_package_free(p);
+  b.data = data;
+  return b;
+}
+
+/* The tables of the package at hand; io: the tensors of entry 0. */
+static wick_pkg_section *section;
+static wick_pkg_meta *meta;
+static wick_pkg_unit *unit;
+static wick_pkg_part *part;
+static wick_pkg_entry *entry;
+static wick_pkg_tensor *tensor, *io;
+static wick_pkg_row *row;
+static uint32_t *ref;
+static wick_pkg_step *step;
+static wick_pkg_state *state;
+static wick_pkg_symbol *symbol;
+static char *strings;
+
+static uint32_t *ref_of(uint32_t number) { return ref + row[number].first_ref; }
+static uint32_t *wait_of(uint32_t number) { return ref + row[number].first_wait; }
+
+static void *table(const bytes *b, wick_section_kind kind) {
+  return b->data + section[kind - 1].offset;
+}
+
+static void find_tables(const bytes *b) {
+  section = (wick_pkg_section *)(b->data + sizeof(wick_pkg_header));
+  meta = table(b, WICK_SECTION_META);
+  unit = table(b, WICK_SECTION_UNITS);
+  part = table(b, WICK_SECTION_PARTS);
+  entry = table(b, WICK_SECTION_ENTRIES);
+  tensor = table(b, WICK_SECTION_TENSORS);
+  row = table(b, WICK_SECTION_PLAN);
+  ref = table(b, WICK_SECTION_REFS);
+  step = table(b, WICK_SECTION_STEPS);
+  state = table(b, WICK_SECTION_STATES);
+  symbol = table(b, WICK_SECTION_SYMS);
+  strings = table(b, WICK_SECTION_STRINGS);
+  io = tensor + entry[0].first_tensor;
+}
+
+#define PATCH(package, name, where, change) \
+  static void patch_##name(void) { (void)(change); }
+#include "tests/unit/package_patches.def"
+#undef PATCH
+
+typedef enum { tiny, toy } package;
+
+static const struct {
+  package package;
+  const char *name, *where;
+  void (*change)(void);
+} patches[] = {
+#define PATCH(package, name, where, change) {package, #name, where, patch_##name},
+#include "tests/unit/package_patches.def"
+#undef PATCH
+};
+
+static wick_status try_load(const bytes *b, wick_error_detail *detail) {
+  wick_model *model;
+  const wick_load_options options = {WICK_LOAD_UNCHECKED | WICK_LOAD_DESCRIBE, detail};
+  wick_status status = wick_model_load_memory(b->data, b->size, &options, &model);
+  if (status == WICK_OK) wick_model_free(model);
+  return status;
+}
+
+static void every_wrong_number_is_refused(void **context) {
+  int bad = 0;
+  (void)context;
+  for (size_t i = 0; i < WK_COUNTOF(patches); i++) {
+    bytes b = build(patches[i].package == toy);
+    find_tables(&b);
+    wick_error_detail detail;
+    assert_int_equal(try_load(&b, &detail), WICK_OK);
+    patches[i].change();
+    wick_status status = try_load(&b, &detail);
+    if (status != WICK_CORRUPT || !strstr(detail.text, patches[i].where)) {
+      print_error("%s: status %d, '%s'\n", patches[i].name, (int)status, detail.text);
+      bad++;
+    }
+    free(b.data);
+  }
+  assert_int_equal(bad, 0);
+}
+
+/* Bodies in bodies up to what the runtime has room for. */
+static void depth_is_limited(void **context) {
+  static const uint32_t condition[] = {0};
+  (void)context;
+  for (uint32_t depth = 30; depth < 40; depth++) {
+    wk_package *p = wk_package_new(&(wk_package_meta){.model = "deep"});
+    wk_package_row rows[40];
+    const wk_package_tensor c = toy_tensor("c", WICK_BOOL, 0);
+    for (uint32_t i = 0; i < depth; i++)
+      rows[i] = (wk_package_row){.kind = WICK_ROW_IF, .tensors = condition, .n_tensors = 1,
+                                 .body_count = depth - 1 - i};
+    wk_package_add_entry(p, &(wk_package_entry){.inputs = &c, .n_inputs = 1, .rows = rows,
+                                                .n_rows = depth});
+    void *data;
+    size_t size;
+    wick_model *model = NULL;
+    assert_null(wk_package_bytes(p, &data, &size));
+    wick_status status = wick_model_load_memory(data, size, NULL, &model);
+    assert_int_equal(status, depth <= 33 ? WICK_OK : WICK_CORRUPT);
+    if (status == WICK_OK) wick_model_free(model);
+    free(data);
+    wk_package_free(p);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_wrong_number_is_refused),
+      cmocka_unit_test(depth_is_limited),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
