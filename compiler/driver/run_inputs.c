@@ -108,8 +108,7 @@ static wk_status load_model(const wk_run_opts *o, const char *path, wk_run_job *
   wk_vec_free(&names);
   if (!s) s = import(job, info, b, path, &m);
   wk_runner_options ro = {.target = o->target, .threads = o->threads,
-                          .model_name = wk_model_name(job->arena, path),
-                          .keep_program = o->dump != NULL};
+                          .model_name = wk_model_name(job->arena, path)};
   return s ? s : wk_status_place(wk_runner_of_module(m, &ro, &job->runner), path);
 }
 

@@ -18,7 +18,6 @@ struct wk_runner {
   wk_module *module;     /* evaluator */
   wick_model *model;     /* runtime */
   wick_session *session;
-  wk_program *program;   /* NULL unless kept */
   port *in, *out;
   size_t n_in, n_out;
 };
@@ -30,14 +29,12 @@ const char *wk_runner_output_name(const wk_runner *r, size_t i) { return r->out[
 const wk_type *wk_runner_input_type(const wk_runner *r, size_t i) { return &r->in[i].type; }
 wick_session *wk_runner_session(const wk_runner *r) { return r->session; }
 const wk_module *wk_runner_module(const wk_runner *r) { return r->module; }
-const wk_program *wk_runner_program(const wk_runner *r) { return r->program; }
 
 void wk_runner_free(wk_runner *r) {
   if (!r) return;
   wick_session_free(r->session);
   wick_model_free(r->model);
   wk_module_free(r->module);
-  wk_program_free(r->program);
   wk_arena_free(r->arena);
   free(r);
 }
@@ -182,10 +179,6 @@ static wk_status compile_for(wk_runner *r, wk_module *m, const wk_targets *t,
   wk_status s = wk_pipeline_run(m, &po, report, &parts);
   if (!s) s = load_parts(t, parts, &emit, &r->model);
   if (!s) s = open_session(r, NULL, 0, o->threads);
-  if (!s && o->keep_program && parts->parts.n == 1) {
-    r->program = parts->parts.data[0].program;
-    parts->parts.data[0].program = NULL;
-  }
   wk_parts_free(parts);
   if (!o->report) wk_pipeline_report_free(&local);
   return s;

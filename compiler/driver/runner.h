@@ -16,7 +16,6 @@ typedef struct {
   int64_t threads;          /* 0: all processors */
   const char *model_name;
   wk_pipeline_report *report; /* NULL or filled when the model is compiled */
-  bool keep_program;          /* for wk_runner_program */
 } wk_runner_options;
 
 /* Takes over the module. */
@@ -36,10 +35,6 @@ const wk_type *wk_runner_input_type(const wk_runner *r, size_t i);
 wick_session *wk_runner_session(const wk_runner *r);
 /* The module behind it; NULL for packages and compiled models. */
 const wk_module *wk_runner_module(const wk_runner *r);
-
-/* The placed program behind a compiled model that was asked to keep it and is one part, else NULL.
- * Its constants are gone. */
-const wk_program *wk_runner_program(const wk_runner *r);
 
 /* WK_INPUT when the tensor has not the type of input i. */
 wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t) WK_MUST_CHECK;
