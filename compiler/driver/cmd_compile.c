@@ -68,8 +68,9 @@ static const wk_option options[] = {
     {"print-integer", 0, NULL,
      "list the operators of a quantised model: which compute in integers, and why others do not",
      .kind = WK_OPTION_FLAG, .offset = offsetof(compile_opts, print_integer)},
-    {"print-parts", 0, NULL, "list the parts of the model, one target's each, with what goes between "
-     "them, and why operators are not where a target of higher preference would have them",
+    {"print-parts", 0, NULL,
+     "list the parts of the model, one target's each, with what goes between them, and why "
+     "operators are not where a target of higher preference would have them",
      .kind = WK_OPTION_FLAG, .offset = offsetof(compile_opts, print_parts)},
     {"time-passes", 0, NULL, "print how long every step took", .kind = WK_OPTION_FLAG,
      .offset = offsetof(compile_opts, time_passes)},

@@ -21,7 +21,8 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_table_print(stdout, &table, "lll");
   table = (wk_table){0};
   wk_table_row(&table, "OUTPUT\tTARGET\tWHAT IT IS");
-  wk_table_row(&table, "package\tall\tone file for 'wick run' and the runtime, parts of all targets");
+  wk_table_row(&table, "package\tall\tone file for 'wick run' and the runtime, with parts of "
+                       "all targets");
   for (size_t i = 0; (t = wk_target_at(i)); i++)
     for (const wk_target_output *o = t->outputs; o && o->name; o++)
       wk_table_row(&table, "%s\t%s\t%s", o->name, t->name, o->doc);

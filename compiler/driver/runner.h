@@ -42,8 +42,8 @@ wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t
  * after an error); out is zeroed before the first run, and later runs may use its memory again. */
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) WK_MUST_CHECK;
 
-/* Programs as a package of one entry each, loaded. It goes through a file without a name: nothing is
- * left behind even when the process is killed, and no error names it. */
+/* Programs as a package of one entry each, loaded. It goes through a file without a name: nothing
+ * is left behind even when the process is killed, and no error names it. */
 wk_status wk_load_programs(const wk_instance *t, wk_program *const *programs, size_t n,
                            const wk_emit_options *o, wick_model **out) WK_MUST_CHECK;
 /* The file begins like a package. */

@@ -65,8 +65,8 @@ static wk_status open_word(opening *o, char *word) {
   char *colon = strchr(word, ':');
   if (colon) *colon = '\0';
   if (!strcmp(word, WK_TARGET_EVAL))
-    return wk_error(WK_USAGE, "--target: the evaluator, eval, runs models on its own and only where "
-                              "they are run");
+    return wk_error(WK_USAGE, "--target: the evaluator, eval, runs models on its own and only "
+                              "where they are run");
   WK_TRY(find(word, &t));
   return open_target(o, t, colon ? colon + 1 : NULL);
 }

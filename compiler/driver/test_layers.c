@@ -111,7 +111,8 @@ static wk_status add_target(wk_str *b, const wk_test_options *o, const wk_module
   if (!s) s = wk_compare_count_layers(&co, &job, &count);
   if (!s)
     wk_str_printf(b, "; %zu of %zu %s instructions match the evaluator bit for bit",
-                  count.layers - count.different, count.layers, o->target.target ? o->target.target : wk_target_host()->name);
+                  count.layers - count.different, count.layers,
+                  o->target.target ? o->target.target : wk_target_host()->name);
   wk_runner_free(job.runner);
   wk_arena_free(job.arena);
   return s;

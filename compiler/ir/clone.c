@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of graphs, and of parts of them, into the same or another module. Graphs that a copied node has as bodies are put
- * on a work list and copied once each, however many nodes share them. */
+/* Copies of graphs, and of parts of them, into the same or another module. Graphs that a copied
+ * node has as bodies are put on a work list and copied once each, however many nodes share them. */
 #include "compiler/ir/graph.h"
 
 #include <stdlib.h>

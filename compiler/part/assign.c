@@ -61,8 +61,7 @@ static bool is_movement(const wk_node *n) {
 
 /* ---- control flow ---------------------------------------------------------------------------- */
 
-/* What the host would take longer for what others run inside than they do, in picoseconds, less what
- * one start costs. */
+/* How much longer the host would take for what others run inside than they do, in picoseconds. */
 static double gain_inside(const wk_cut *c, const wk_node *n) {
   const char **reasons = wk_arena_alloc(c->scratch, (c->targets->n + 1) * sizeof *reasons);
   double gain = 0;

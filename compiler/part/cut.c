@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Groups of nodes become parts, each with a module of its own, and rows of the plan that run them. */
+ * Groups of nodes become parts, each with a module of its own, and rows of the plan that run
+ * them. */
 #include "compiler/part/cut.h"
 
 #include <stdlib.h>

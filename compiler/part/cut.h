@@ -51,8 +51,8 @@ double wk_cut_time(const wk_cut *c, uint32_t target, const wk_graph *g, const wk
 bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
                          uint32_t *target);
 
-/* Appends parts and rows for g. tensor[v]: the plan's tensor that holds value v, WK_NONE where there
- * is none yet; those of inputs and of outputs that are made by nodes are given. */
+/* Appends parts and rows for g. tensor[v]: the plan's tensor that holds value v, WK_NONE where
+ * there is none yet; those of inputs and of outputs that are made by nodes are given. */
 wk_status wk_cut_graph(wk_cut *c, wk_graph *g, uint32_t *tensor) WK_MUST_CHECK;
 /* A tensor for values of this type; layout NULL: row-major. */
 uint32_t wk_cut_edge(wk_cut *c, const char *name, const wk_type *t, const wk_edge_layout *layout);

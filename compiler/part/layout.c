@@ -65,7 +65,7 @@ static wk_value_id transpose(wk_graph *g, wk_value_id x, const int64_t *perm, in
   return add(g, WK_OP_TRANSPOSE, a, x, s);
 }
 
-/* [.., blocks, block, ..]: the block's axis stands behind the split one before it goes to the end. */
+/* [.., blocks, block, ..]: the block's axis stands behind the split one before it moves. */
 static int beside_split(const wk_type *t, const wk_edge_layout *l, int64_t *dims, int64_t *perm) {
   wk_type s = split_type(t, l);
   int n = 0;

@@ -48,7 +48,8 @@ static void add_row(wk_str *b, const wk_parts *p, const wk_part_row *r) {
       add_tensor(b, p, r->tensors.data[0]);
       break;
     case WICK_ROW_LOOP:
-      wk_str_printf(b, "loop (%u rows) at most %" PRId64 " times", (unsigned)r->body_count, r->trip);
+      wk_str_printf(b, "loop (%u rows) at most %" PRId64 " times", (unsigned)r->body_count,
+                    r->trip);
       break;
   }
   for (size_t k = 0; k < r->waits.n; k++)

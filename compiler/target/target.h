@@ -55,8 +55,8 @@ typedef struct {
 /* How a tensor that enters or leaves a part lies in memory: dense, with its axes from slowest to
  * fastest as in `order`. When axis `split` is cut into blocks it counts the blocks, and axis number
  * `rank` counts within a block; what the last block has too much is zero when it is written and
- * never read. At most WK_MAX_RANK axes in all. NHWC of [n,c,h,w]: split -1, order 0 2 3 1; blocks of
- * 32 channels: split 1, block 32, order 0 1 2 3 4. */
+ * never read. At most WK_MAX_RANK axes in all. NHWC of [n,c,h,w]: split -1, order 0 2 3 1; blocks
+ * of 32 channels: split 1, block 32, order 0 1 2 3 4. */
 typedef struct {
   int split; /* -1: none */
   int64_t block;

@@ -60,8 +60,8 @@ wk_status wk_codegen_inst(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
 wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
 /* Instructions in C (rare/). */
 wk_status wk_codegen_rare(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
-/* NULL when it is one of them, else why not; t and rank are those of the first input, or of the first
- * output when there is none. */
+/* NULL when it is one of them, else why not; t and rank are those of the first input, or of the
+ * first output when there is none. */
 const char *wk_codegen_rare_refusal(wk_op op, wk_dtype t, int rank);
 /* An internal constant array of i64; equal contents are one array. */
 wk_ssa wk_codegen_table(wk_codegen *c, const int64_t *words, size_t n);

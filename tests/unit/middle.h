@@ -167,7 +167,8 @@ static inline bool middle_agrees(wk_module *m, const wk_tensor *in, const middle
   wk_program *p = NULL;
   wk_tensor *lowered = NULL;
   bool ok = middle_lower(m, in, o, &lowered, why) &&
-            middle_ok(wk_layout_assign(m, o->channels_last), "layout", why) && middle_order(m, o, why) &&
+            middle_ok(wk_layout_assign(m, o->channels_last), "layout", why) &&
+            middle_order(m, o, why) &&
             middle_ok(wk_generate(m, &p), "generate", why) &&
             middle_program(p, in, lowered, o, why);
   middle_free(lowered, m->main->outputs.n);

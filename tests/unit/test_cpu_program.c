@@ -289,7 +289,8 @@ static void test_same_bytes(void **state) {
 static bool supported(const wk_instance *t, wk_module *m, wk_op op, void *attrs, wk_type x,
                       const char **reason) {
   wk_value_id in = wk_graph_input(m->main, NULL, &x), out[3];
-  check(wk_graph_add(m->main, &(wk_node_desc){.op = op, .attrs = attrs, .in = &in, .n_in = 1}, out));
+  wk_node_desc d = {.op = op, .attrs = attrs, .in = &in, .n_in = 1};
+  check(wk_graph_add(m->main, &d, out));
   return t->target->supports(t, m->main, &m->main->nodes.data[m->main->nodes.n - 1], m->arena,
                              reason);
 }

@@ -198,7 +198,8 @@ static uint32_t *parts_of(const wk_parts *p, const wk_graph *g) {
       if (p->rows.data[r].kind != WICK_ROW_RUN) continue;
       const wk_graph *body = p->parts.data[x].module->main;
       if (!wk_map_get(body->names, wk_val(g, n->out[k])->name, &id) ||
-          wk_val(body, id)->kind != WK_VALUE_NODE || is_layout(wk_nod(body, wk_val(body, id)->node)))
+          wk_val(body, id)->kind != WK_VALUE_NODE ||
+          is_layout(wk_nod(body, wk_val(body, id)->node)))
         continue;
       assert_int_equal(part[i], WK_NONE);
       part[i] = x;

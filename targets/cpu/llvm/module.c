@@ -63,8 +63,8 @@ static wk_status emit_programs(wk_cpu_module *m) {
         m->n == 1 ? m->name : wk_arena_printf(m->gen.arena, "%s.%zu", m->name, i + 1);
     s = check_placed(m->parts[i].program);
     if (!s)
-      s = wk_codegen_program(&m->gen, m->parts[i].program, place_consts(&x, m->parts[i].program), prefix,
-                             &m->entries[i]);
+      s = wk_codegen_program(&m->gen, m->parts[i].program, place_consts(&x, m->parts[i].program),
+                             prefix, &m->entries[i]);
   }
   wk_map_free(x.by_contents);
   wk_arena_free(x.keys);
