@@ -25,6 +25,17 @@ foreach(source ${unit_tests})
   target_link_libraries(${name} ${WK_ALL} PkgConfig::CMOCKA)
   add_test(NAME unit/${name} COMMAND ${name})
 endforeach()
+target_compile_definitions(test_expr_c PRIVATE WICK_CLANG="${CLANG19}")
+
+# The example of a target as a plugin of the test, which has what the command has for it.
+foreach(half target device)
+  add_library(plainc_${half} MODULE ${CMAKE_SOURCE_DIR}/examples/target/${half}.c)
+  target_compile_options(plainc_${half} PRIVATE -Wno-unused-parameter)
+endforeach()
+add_dependencies(test_random_plainc plainc_target plainc_device)
+target_compile_definitions(test_random_plainc PRIVATE
+  WICK_PLAINC="$<TARGET_FILE:plainc_target>" WICK_PLAINC_DEVICE="$<TARGET_FILE:plainc_device>")
+wk_loads_plugins(test_random_plainc)
 target_compile_definitions(test_requant
                            PRIVATE WICK_TEST_NETS="${CMAKE_SOURCE_DIR}/tests/nets/int8")
 set_tests_properties(unit/test_sim PROPERTIES TIMEOUT 1500) # may have to build a model

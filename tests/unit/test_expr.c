@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/ir/expr.h"
+#include "tests/random_expr.h"
 
 static int setup(void **state) {
   *state = wk_arena_new();
@@ -35,7 +35,7 @@ static char *text_of(wk_arena *a, const wk_expr *e) {
 }
 
 static const wk_dtype f32s[] = {WK_F32, WK_F32, WK_F32, WK_F32};
-static const wk_dtype mixed[] = {WK_F32, WK_I8, WK_U64, WK_BOOL, WK_F16, WK_I64, WK_F64, WK_BF16};
+#define mixed random_expr_inputs
 
 static wk_expr *parse(wk_arena *a, const char *s, const wk_dtype *dtypes, int n) {
   wk_expr *e = NULL;
@@ -77,7 +77,7 @@ static void printed_forms(void **state) {
       "3i64",
       "1bool",
   };
-  const int n = (int)WK_COUNTOF(mixed);
+  const int n = RANDOM_EXPR_INPUTS;
   for (size_t k = 0; k < WK_COUNTOF(texts); k++) {
     wk_expr *e = parse(a, texts[k], mixed, n);
     assert_string_equal(text_of(a, e), texts[k]);
@@ -119,7 +119,7 @@ static void names_avoid_types(void **state) {
 
 static void refused(wk_arena *a, const char *text, const char *why) {
   wk_expr *e = NULL;
-  wk_status s = wk_expr_parse(a, text, mixed, (int)WK_COUNTOF(mixed), &e);
+  wk_status s = wk_expr_parse(a, text, mixed, RANDOM_EXPR_INPUTS, &e);
   if (!s) fail_msg("accepted: %s", text);
   if (!strstr(s->message, why)) fail_msg("\"%s\": \"%s\" lacks \"%s\"", text, s->message, why);
   wk_status_free(s);
@@ -142,7 +142,7 @@ static void parse_errors(void **state) {
   refused(a, "frob(%0)", "unknown operation frob");
   refused(a, "cast(%0)", "unknown operation cast");
   refused(a, "foo", "unknown name foo");
-  refused(a, "%8", "no input %8");
+  refused(a, "%11", "no input %11");
   refused(a, "%99999999999999999999", "small number");
   refused(a, "1.0", "without an element type");
   refused(a, "1.5i32", "no integer");
@@ -185,55 +185,12 @@ static void parse_budgets(void **state) {
 
 /* ---- random expressions ---------------------------------------------------------------------- */
 
-/* Up to `size` random nodes over the inputs of `mixed`. */
-static wk_expr *random_expr(wk_arena *a, wk_rng *r, int size) {
-  wk_expr_builder *b = wk_expr_begin(a);
-  for (int k = 0; k < (int)WK_COUNTOF(mixed); k++) wk_expr_input(b, k, mixed[k]);
-  wk_expr_index(b, 1);
-  for (int k = 0; k < size; k++) {
-    uint32_t n = wk_expr_count(b);
-    uint16_t arg[3];
-    wk_dtype t[3];
-    for (int j = 0; j < 3; j++) {
-      arg[j] = (uint16_t)wk_rng_range(r, 0, (int64_t)n - 1);
-      t[j] = wk_expr_dtype(b, arg[j]);
-    }
-    wk_dtype to = (wk_dtype)wk_rng_range(r, WK_F32, WK_BOOL);
-    int64_t what = wk_rng_range(r, 0, 9);
-    char why[64];
-    if (what == 0) wk_expr_cast(b, to, arg[0]);
-    else if (what == 1)
-      wk_expr_f(b, to, (wk_rng_unit(r) - 0.5) * exp2((double)wk_rng_range(r, -40, 70)));
-    else if (what == 2) wk_expr_i(b, to, (int64_t)wk_rng_next(r) >> wk_rng_range(r, 0, 63));
-    else if (what == 3 && wk_dtype_is_int(to) && wk_dtype_is_int(t[0])) wk_expr_sat(b, to, arg[0]);
-    else {
-      wk_expr_op op = (wk_expr_op)wk_rng_range(r, WK_EX_NEG, WK_EX_RESCALE);
-      int arity = wk_expr_op_arity(op);
-      for (int j = 1; j < arity; j++) /* make the arguments agree */
-        if (!(op == WK_EX_SELECT && j == 1)) {
-          t[j] = op == WK_EX_RESCALE ? WK_I64 : t[j - 1];
-          arg[j] = wk_expr_cast(b, t[j], arg[j]);
-        }
-      if (op == WK_EX_SELECT) arg[0] = wk_expr_cast(b, WK_BOOL, arg[0]), t[0] = WK_BOOL;
-      if (wk_expr_refusal(op, t, why)) continue;
-      if (arity == 1) wk_expr_1(b, op, arg[0]);
-      else if (arity == 2) wk_expr_2(b, op, arg[0], arg[1]);
-      else wk_expr_3(b, op, arg[0], arg[1], arg[2]);
-    }
-  }
-  uint16_t results[3];
-  int n = (int)wk_rng_range(r, 1, 3);
-  for (int k = 0; k < n; k++)
-    results[k] = (uint16_t)wk_rng_range(r, k ? 0 : wk_expr_count(b) - 1, wk_expr_count(b) - 1);
-  return wk_expr_finish(b, results, n);
-}
-
 static void random_text(void **state) {
   wk_arena *a = *state;
   wk_rng r = {42};
   for (int k = 0; k < 2000; k++) {
-    wk_expr *e = random_expr(a, &r, (int)wk_rng_range(&r, 1, 60));
-    round_trip(a, e, mixed, (int)WK_COUNTOF(mixed));
+    wk_expr *e = random_expr(a, &r, (int)wk_rng_range(&r, 1, 60), false);
+    round_trip(a, e, mixed, RANDOM_EXPR_INPUTS);
     assert_true(wk_expr_equal(e, wk_expr_clone(a, e)));
   }
 }
@@ -243,13 +200,13 @@ static void damaged_text(void **state) {
   wk_arena *a = *state;
   wk_rng r = {7};
   for (int k = 0; k < 3000; k++) {
-    char *text = text_of(a, random_expr(a, &r, 12));
+    char *text = text_of(a, random_expr(a, &r, 12, false));
     size_t n = strlen(text);
     for (int64_t m = wk_rng_range(&r, 1, 3); m > 0; m--)
       text[wk_rng_range(&r, 0, (int64_t)n - 1)] = (char)wk_rng_range(&r, 1, 127);
     wk_expr *e = NULL;
-    wk_status s = wk_expr_parse(a, text, mixed, (int)WK_COUNTOF(mixed), &e);
-    if (!s) round_trip(a, e, mixed, (int)WK_COUNTOF(mixed));
+    wk_status s = wk_expr_parse(a, text, mixed, RANDOM_EXPR_INPUTS, &e);
+    if (!s) round_trip(a, e, mixed, RANDOM_EXPR_INPUTS);
     wk_status_free(s);
   }
 }
@@ -258,11 +215,11 @@ static void damaged_text(void **state) {
 static void blocks_match_elements(void **state) {
   wk_arena *a = *state;
   wk_rng r = {99};
-  enum { N = WK_EXPR_BLOCK, INPUTS = (int)WK_COUNTOF(mixed) };
+  enum { N = WK_EXPR_BLOCK, INPUTS = RANDOM_EXPR_INPUTS };
   static unsigned char memory[INPUTS][3 * N * 8], got[3][2 * N * 8];
   static int64_t positions[N];
   for (int round = 0; round < 300; round++) {
-    wk_expr *e = random_expr(a, &r, 40);
+    wk_expr *e = random_expr(a, &r, 40, false);
     int n = (int)wk_rng_range(&r, 1, N);
     const void *in[INPUTS];
     int64_t strides[INPUTS], out_strides[3] = {1, 2, 1};
