@@ -156,6 +156,10 @@ static uint32_t add_tensors(wk_package *p, const wk_package_tensor *tensors, siz
   return first;
 }
 
+const void *wk_package_keep(wk_package *p, const void *data, uint64_t size) {
+  return wk_arena_memdup(p->texts, data, size);
+}
+
 uint64_t wk_package_add_state(wk_package *p, const wk_package_state *s) {
   wk_package_tensor t = {.name = s->name, .dtype = s->dtype, .rank = s->rank, .dims = s->dims,
                          .align = WICK_ALIGN, .place = WICK_PLACE_STATE,

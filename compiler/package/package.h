@@ -124,6 +124,8 @@ void wk_package_add_symbol(wk_package *p, uint32_t unit, const char *name, uint6
  * borrowed. */
 void wk_package_add_section(wk_package *p, uint32_t unit, const char *name, uint32_t align,
                             const void *data, uint64_t size);
+/* A copy of these bytes that lives as long as the package, for what is borrowed. */
+const void *wk_package_keep(wk_package *p, const void *data, uint64_t size);
 /* Returns where the state starts in STATE memory, a multiple of WICK_ALIGN. */
 uint64_t wk_package_add_state(wk_package *p, const wk_package_state *state);
 

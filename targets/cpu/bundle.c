@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "compiler/package/program.h"
 #include "runtime/abi.h"
 #include "targets/cpu/llvm/module.h"
 #include "targets/cpu/llvm/object.h"
@@ -122,7 +123,7 @@ static void print_program(FILE *f, const wk_cpu_module *m, size_t k, wk_arena *a
   fprintf(f, "\n/* ---- %s ---- */\n\n", plain_text(*p->name ? p->name : m->name, a));
   print_tensors(f, macro, "INPUT", p->inputs.data, p->inputs.n, a);
   print_tensors(f, macro, "OUTPUT", p->outputs.data, p->outputs.n, a);
-  fprintf(f, "#define %s_ARENA_ALIGN %u\n", macro, wk_cpu_arena_align(p));
+  fprintf(f, "#define %s_ARENA_ALIGN %u\n", macro, wk_program_arena_align(p));
   fprintf(f, "#define %s_SCRATCH_BYTES %lld /* of each thread */\n", macro,
           (long long)m->gen.scratch_bytes);
   fprintf(f, "#define %s_ARENA_BYTES %llu /* for %s, scratch of one thread included */\n\n", macro,

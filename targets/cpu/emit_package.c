@@ -2,21 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/package/package.h"
+#include "compiler/package/program.h"
 #include "targets/cpu/cpu.h"
 #include "targets/cpu/llvm/blob.h"
 #include "targets/cpu/llvm/module.h"
 #include "targets/cpu/llvm/object.h"
-
-static wk_package_tensor *tensors(const wk_program_io *b, size_t n, wk_arena *a) {
-  wk_package_tensor *t = wk_arena_alloc(a, (n + 1) * sizeof *t);
-  for (size_t i = 0; i < n; i++) {
-    const wk_type *type = &b[i].type;
-    t[i] = (wk_package_tensor){.name = b[i].name, .dtype = (uint32_t)type->dtype,
-                               .rank = type->rank, .dims = b[i].type.dims};
-  }
-  return t;
-}
 
 /* Sums over the instruction and what it contains; loops count as often as they may run. */
 static void count_work(const wk_inst *top, uint64_t *macs, uint64_t *bytes) {
@@ -139,14 +129,8 @@ static wk_status add_part(wk_package *pkg, uint32_t unit, const wk_cpu_module *m
   const wk_program *p = m->parts[at].program;
   wk_arena *a = wk_arena_new();
   uint64_t code;
-  wk_package_part part = {
-      .name = m->parts[at].name, .unit = unit,
-      .inputs = tensors(p->inputs.data, p->inputs.n, a), .n_inputs = p->inputs.n,
-      .outputs = tensors(p->outputs.data, p->outputs.n, a), .n_outputs = p->outputs.n,
-      .arena_bytes = (uint64_t)p->region_size[WK_REGION_ACT],
-      .arena_bound = (uint64_t)p->act_bound,
-      .scratch_bytes = (uint64_t)m->gen.scratch_bytes,
-      .arena_align = wk_cpu_arena_align(p)};
+  wk_package_part part = wk_package_part_of(p, m->parts[at].name, unit, a);
+  part.scratch_bytes = (uint64_t)m->gen.scratch_bytes;
   wk_status s = add_steps(m, at, blob, base, a, &part);
   if (!s && !wk_blob_find(blob, m->entries[at].entry, &code))
     s = wk_error(WK_INTERNAL, "entry '%s' has no code", m->entries[at].entry);

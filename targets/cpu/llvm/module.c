@@ -109,11 +109,3 @@ void wk_cpu_module_free(wk_cpu_module *m) {
   wk_vec_free(&m->consts);
   memset(m, 0, sizeof *m);
 }
-
-uint32_t wk_cpu_arena_align(const wk_program *p) {
-  int64_t align = WICK_ALIGN;
-  for (size_t b = 0; b < p->buffers.n; b++)
-    if (p->buffers.data[b].region == WK_REGION_ACT && p->buffers.data[b].align > align)
-      align = p->buffers.data[b].align;
-  return (uint32_t)align;
-}

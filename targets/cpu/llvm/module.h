@@ -51,7 +51,5 @@ typedef enum { WK_CPU_OBJECT, WK_CPU_ASM, WK_CPU_LLVM_IR } wk_cpu_code;
 wk_status wk_cpu_code_emit(wk_cpu_code kind, const wk_target_part *parts, size_t n,
                            const wk_emit_options *o, const wk_simd *simd, const char *path,
                            wk_emit_result *result) WK_MUST_CHECK;
-/* Alignment of a program's arena. */
-uint32_t wk_cpu_arena_align(const wk_program *p);
 
 #endif
