@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each node becomes a constant of its own. f16 and bf16 are computed in float and rounded after each
- * step: for + - * / and roots a float is wide enough that rounding twice is rounding once. */
+ * Each node becomes a constant of its own. f16 and bf16 are computed in float and rounded after
+ * each step: for + - * / and roots a float is wide enough that rounding twice is rounding once. */
 #include "compiler/ir/expr_c.h"
 
 #include <math.h>
@@ -25,8 +25,8 @@ static const char *value_type(wk_dtype t) { return types[is_narrow(t) ? WK_F32 :
 /* ---- operations ------------------------------------------------------------------------------ */
 
 /* %a %b %c arguments, %t type of the result, %u unsigned type in which arguments wrap, %w their
- * width, %m all bits set, %f(name) the function and %n the name of the arguments' float type. u64: NULL
- * where it is as for other integers. */
+ * width, %m all bits set, %f(name) the function and %n the name of the arguments' float type. u64:
+ * NULL where it is as for other integers. */
 /* clang-format off */
 static const struct {
   const char *real, *integer, *u64;
