@@ -111,6 +111,10 @@ wick_status wick_device_register(const wick_device *device);
 /* The device of a target; NULL: there is none. */
 const wick_device *wick_device_find(const char *target);
 
+/* Not the runtime's: what a shared object with a device exports, for `wick run --plugin FILE.so`
+ * and for programs that link it and call wick_device_register(wick_device_plugin()). */
+const wick_device *wick_device_plugin(void);
+
 #ifdef __cplusplus
 }
 #endif

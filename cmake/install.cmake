@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` puts below a prefix: the command, the runtime, and the headers with which
+# targets and devices are written. The headers keep their paths, below include/wick.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# What a plugin may include; the files that these include are public, too.
+set(public_headers compiler/target/plugin.h compiler/package/program.h compiler/memory/memory.h
+    compiler/ir/expr_c.h compiler/ir/inst_c.h compiler/ir/quant.h runtime/device.h)
+set(remaining ${public_headers})
+while(remaining)
+  list(POP_FRONT remaining header)
+  file(STRINGS ${CMAKE_SOURCE_DIR}/${header} includes REGEX "^ *# *include \"")
+  foreach(line ${includes})
+    string(REGEX REPLACE "^[^\"]*\"([^\"]*)\".*" "\\1" included "${line}")
+    if(NOT included MATCHES "/") # beside the header, as in runtime/
+      get_filename_component(folder ${header} DIRECTORY)
+      set(included ${folder}/${included})
+    endif()
+    if(EXISTS ${CMAKE_SOURCE_DIR}/${included} AND NOT included IN_LIST public_headers)
+      list(APPEND public_headers ${included})
+      list(APPEND remaining ${included})
+    endif()
+  endforeach()
+endwhile()
+list(SORT public_headers)
+
+# One number for the interface: a plugin that was compiled with other headers is refused.
+set(digests)
+foreach(header ${public_headers})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${header})
+  file(SHA256 ${CMAKE_SOURCE_DIR}/${header} digest)
+  string(APPEND digests "${header} ${digest}\n")
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wick/${folder})
+endforeach()
+string(SHA256 WICK_TARGET_ABI "${digests}")
+string(SUBSTRING ${WICK_TARGET_ABI} 0 16 WICK_TARGET_ABI)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/wick_target_abi.h
+     CONTENT "#define WICK_TARGET_ABI \"@WICK_TARGET_ABI@\"\n" @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/generated/wick_target_abi.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wick)
+
+# Plugins call what the program has that loads them: all of these libraries, not only what it needs
+# itself.
+function(wk_loads_plugins program)
+  set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON LINK_LIBRARY_OVERRIDE
+                        "WHOLE_ARCHIVE,wk_support,wk_ir,wk_memory,wk_package")
+endfunction()
+wk_loads_plugins(wick)
+
+install(TARGETS wick wick_shared)
+install(FILES $<TARGET_FILE:wick_rt> DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libwick.a)
+configure_package_config_file(cmake/WickConfig.cmake.in
+                              ${CMAKE_BINARY_DIR}/generated/WickConfig.cmake
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Wick
+                              PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR
+                              CMAKE_INSTALL_BINDIR)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/WickConfigVersion.cmake
+                                 COMPATIBILITY ExactVersion)
+install(FILES ${CMAKE_BINARY_DIR}/generated/WickConfig.cmake
+        ${CMAKE_BINARY_DIR}/generated/WickConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Wick)
+configure_file(cmake/wick.pc.in ${CMAKE_BINARY_DIR}/generated/wick.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/generated/wick.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
