@@ -70,7 +70,8 @@ static void print_passes(void) {
   wk_table t = {0};
   wk_table_row(&t, "PASS\tON\tWHAT IT DOES");
   for (size_t i = 0; i < n; i++)
-    wk_table_row(&t, "%s\t%s\t%s", steps[i].name, steps[i].on, steps[i].doc);
+    wk_table_row(&t, "%s\t%s%s%s%s\t%s", steps[i].name, steps[i].on, steps[i].target ? " (" : "",
+                 steps[i].target ? steps[i].target : "", steps[i].target ? ")" : "", steps[i].doc);
   wk_table_print(stdout, &t, "lll");
 }
 

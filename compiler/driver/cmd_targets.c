@@ -5,10 +5,10 @@
 #include "compiler/driver/text.h"
 
 typedef struct {
-  bool unused;
+  wk_strings plugins;
 } targets_opts;
 
-static const wk_option options[] = {{0}};
+static const wk_option options[] = {WK_PLUGIN_ROW(targets_opts, plugins), {0}};
 
 static wk_status run(const void *options_, const wk_strings *args) {
   const wk_target *t;

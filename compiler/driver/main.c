@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "compiler/driver/command.h"
+#include "compiler/driver/plugin.h"
 
 static const wk_cmd cmd_help, cmd_completion, cmd_man;
 
@@ -105,6 +106,14 @@ static void free_lists(const wk_command *c, void *values) {
     if (o->kind == WK_OPTION_LIST) wk_vec_free((wk_strings *)((char *)values + o->offset));
 }
 
+static wk_status load_plugins(const wk_command *c, const void *values) {
+  const wk_option *o = c->options;
+  for (; o && (o->name || o->kind == WK_OPTION_GROUP); o++)
+    if (o->name && !strcmp(o->name, WK_PLUGIN_OPTION))
+      return wk_plugins_load((const wk_strings *)((const char *)values + o->offset));
+  return NULL;
+}
+
 static wk_status run_command(const wk_cmd *c, int argc, char **argv) {
   wk_strings args = {0};
   bool wants_help;
@@ -112,7 +121,8 @@ static wk_status run_command(const wk_cmd *c, int argc, char **argv) {
   if (c->defaults) memcpy(values, c->defaults, c->size);
   wk_status s = wk_options_parse(&c->command, argc, argv, values, &args, &wants_help);
   if (!s && wants_help) wk_options_help(stdout, &cli, &c->command);
-  else if (!s) s = c->run(values, &args);
+  else if (!s) s = load_plugins(&c->command, values);
+  if (!s && !wants_help) s = c->run(values, &args);
   free_lists(&c->command, values);
   wk_vec_free(&args);
   free(values);

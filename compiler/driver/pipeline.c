@@ -129,14 +129,14 @@ static wk_status step_expand(pipeline *l, wk_part *part, int64_t *changes) {
   return l->o->targets->n > 1 ? wk_lower_nodes(part->module, any_claims, &t) : NULL;
 }
 
-static wk_wish wish_of(const wk_part *part) {
-  return part->instance->target->wish(part->instance, part->module->main);
+static wk_wish wish_of(const wk_instance *t, const wk_graph *g) {
+  return t->target->wish ? t->target->wish(t, g) : (wk_wish){false, WICK_ALIGN};
 }
 
 static wk_status step_layout(pipeline *l, wk_part *part, int64_t *changes) {
   const wk_module *m = part->module;
   (void)l;
-  WK_TRY(wk_layout_assign(part->module, wish_of(part).channels_last));
+  WK_TRY(wk_layout_assign(part->module, wish_of(part->instance, m->main).channels_last));
   for (size_t k = 0; k < m->graphs.n; k++)
     for (size_t v = 0; v < m->graphs.data[k]->values.n; v++)
       *changes += m->graphs.data[k]->values.data[v].has_order;
@@ -166,7 +166,7 @@ static wk_status place(wk_program *p, int64_t align) {
 static wk_status step_place(pipeline *l, wk_part *part, int64_t *changes) {
   (void)changes;
   if (l->o->unplaced || part->instance->target->places_itself) return NULL;
-  return place(part->program, wish_of(part).align);
+  return place(part->program, wish_of(part->instance, part->module->main).align);
 }
 
 /* ---- passes on the program of each part ------------------------------------------------------ */
@@ -235,7 +235,7 @@ wk_status wk_pipeline_finish(wk_program *p, const wk_instance *t) {
     if (!pass->is_portable) WK_TRY(run_target_pass(t, pass, p, &changes));
   }
   WK_TRY(wk_program_verify(p));
-  return t->target->places_itself ? NULL : place(p, t->target->wish(t, NULL).align);
+  return t->target->places_itself ? NULL : place(p, wish_of(t, NULL).align);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -340,7 +340,7 @@ typedef struct {
 
 static void add_step(step_list *l, const char *name, wk_step_kind kind, const char *on,
                      const char *doc) {
-  if (l->n < l->max) l->data[l->n++] = (wk_pipeline_step){name, kind, on, doc};
+  if (l->n < l->max) l->data[l->n++] = (wk_pipeline_step){name, kind, on, doc, NULL};
 }
 
 /* A pass of both stages is listed with the first. */
@@ -356,17 +356,12 @@ static void add_passes(step_list *l, wk_stage stage) {
   }
 }
 
-static const char *const target_on[] = {
-#define TARGET(name) "programs (" #name ")",
-#include "compiler/driver/targets.def"
-#undef TARGET
-};
-
 static void add_target_passes(step_list *l) {
   const wk_target *t;
-  for (size_t i = 0; i < WK_COUNTOF(target_on) && (t = wk_target_at(i)); i++)
+  for (size_t i = 0; (t = wk_target_at(i)); i++)
     for (const wk_target_pass *p = t->passes; p && p->name; p++)
-      add_step(l, p->name, WK_ON_PROGRAMS, target_on[i], p->doc);
+      if (l->n < l->max)
+        l->data[l->n++] = (wk_pipeline_step){p->name, WK_ON_PROGRAMS, "programs", p->doc, t->name};
 }
 
 size_t wk_pipeline_steps(wk_pipeline_step *steps, size_t max) {

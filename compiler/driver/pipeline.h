@@ -67,7 +67,8 @@ wk_status wk_pipeline_finish(wk_program *p, const wk_instance *t) WK_MUST_CHECK;
 typedef struct {
   const char *name;
   wk_step_kind kind;
-  const char *on, *doc; /* on: "graphs", "primitives", "parts", "programs (cpu)", … */
+  const char *on, *doc; /* on: "graphs", "primitives", "parts", "programs", … */
+  const char *target;   /* whose pass it is; NULL: nobody's in particular */
 } wk_pipeline_step;
 #define WK_PIPELINE_MAX_STEPS 64
 size_t wk_pipeline_steps(wk_pipeline_step *steps, size_t max);

@@ -14,7 +14,14 @@ static const wk_target *const built_in[] = {
 #undef TARGET
 };
 
-const wk_target *wk_target_at(size_t i) { return i < WK_COUNTOF(built_in) ? built_in[i] : NULL; }
+const wk_target *wk_target_at(size_t i) {
+  size_t own = WK_COUNTOF(built_in) - 1;
+  if (i < own) return built_in[i];
+  const wk_target *plugin = wk_plugin_target(i - own);
+  if (plugin) return plugin;
+  bool is_first_past = i == own || wk_plugin_target(i - own - 1);
+  return is_first_past ? wk_target_host() : NULL;
+}
 
 const wk_target *wk_target_host(void) { return built_in[WK_COUNTOF(built_in) - 1]; }
 

@@ -3,15 +3,20 @@
 #ifndef WICK_DRIVER_TARGETS_H
 #define WICK_DRIVER_TARGETS_H
 
-#include "compiler/support/options.h"
-#include "compiler/target/target.h"
+#include "compiler/driver/plugin.h"
 
-/* --target, --cpu, --no-host as typed by the user. */
+/* --target, --cpu, --no-host, --plugin as typed by the user. */
 typedef struct {
   const char *target; /* NULL: the host alone */
   const char *cpu;    /* short for cpu:NAME */
   bool no_host;
+  wk_strings plugins;
 } wk_target_args;
+
+#define WK_PLUGIN_ROW(type, list)                                                                  \
+  {WK_PLUGIN_OPTION, 0, "FILE.so", "load a target, or what runs the code of one; so does the "     \
+   "list in the environment, WICK_PLUGINS=FILE.so:FILE.so",                                        \
+   .kind = WK_OPTION_LIST, .offset = offsetof(type, list)}
 
 /* Rows of an option table whose struct has a wk_target_args member `member`; `what` begins the text
  * of --target. */
@@ -22,13 +27,15 @@ typedef struct {
   {"cpu", 0, "NAME", "processor or instruction set of the host (default: this machine's); short "  \
    "for cpu:NAME", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.cpu)},                \
   {"no-host", 0, NULL, "refuse what the targets cannot run instead of leaving it to the host",     \
-   .kind = WK_OPTION_FLAG, .offset = offsetof(type, member.no_host)}
+   .kind = WK_OPTION_FLAG, .offset = offsetof(type, member.no_host)},                              \
+  WK_PLUGIN_ROW(type, member.plugins)
 
 /* The evaluator is no target but may stand in its place where models are run. */
 #define WK_TARGET_EVAL "eval"
 bool wk_target_is_eval(const wk_target_args *a);
 
-/* Target i, NULL past the last. The host is the last. */
+/* Target i, NULL past the last: those that are built in, then those of plugins. The host is the
+ * last. */
 const wk_target *wk_target_at(size_t i);
 const wk_target *wk_target_host(void);
 

@@ -117,6 +117,7 @@ struct wk_target {
    * (static, or in the arena). Bodies of control flow are asked for node by node. */
   bool (*supports)(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
                    const char **reason);
+  /* NULL: row-major, on WICK_ALIGN. part may be NULL: any. */
   wk_wish (*wish)(const wk_instance *t, const wk_graph *part);
   /* Layout of value v of g where it enters (or, is_output, leaves) a part of this target. NULL, or
    * false: row-major. The part's graph then has the tensor as it lies, with transpose, reshape and
