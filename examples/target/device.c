@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What runs the parts of target "plainc": their section is loaded from memory like any shared
+ * object. It needs nothing but headers of the runtime. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/device.h"
+
+typedef struct {
+  const wick_device_unit *unit;
+  void *object;
+  void (*run)(unsigned part, void *const *io, void *arena, const void *consts);
+  const void *consts;
+  void *arena; /* of a context, which is a copy of what was loaded */
+} plainc;
+
+static wick_status probe(const wick_device_unit *unit, wick_error_detail *error) {
+  return WICK_OK;
+}
+
+static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_detail *error) {
+  plainc *u = calloc(1, sizeof *u);
+  char path[40];
+  int fd = memfd_create("plainc", MFD_CLOEXEC);
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  for (uint32_t i = 0; u && i < unit->section_count; i++) {
+    const wick_device_section *s = &unit->sections[i];
+    if (s->kind == WICK_SECTION_CONST) u->consts = s->data;
+    else if (write(fd, s->data, s->size) == (ssize_t)s->size) u->object = dlopen(path, RTLD_NOW);
+  }
+  close(fd);
+  if (u && u->object) *(void **)&u->run = dlsym(u->object, "run");
+  if (u && u->run) return u->unit = unit, *loaded = u, WICK_OK;
+  snprintf(error->text, sizeof error->text, "there is no object that can be loaded");
+  return free(u), WICK_CORRUPT;
+}
+
+static void unload(void *loaded) {
+  dlclose(((plainc *)loaded)->object);
+  free(loaded);
+}
+
+static wick_status open_context(void *loaded, const uint32_t *parts, uint32_t count,
+                                uint32_t threads, void **context, wick_error_detail *error) {
+  const plainc *u = loaded;
+  size_t bytes = WICK_PAGE;
+  for (uint32_t i = 0; i < count; i++)
+    if (u->unit->parts[parts[i]].info->arena_bytes > bytes)
+      bytes = u->unit->parts[parts[i]].info->arena_bytes;
+  plainc *c = malloc(sizeof *c);
+  void *arena = aligned_alloc(WICK_PAGE, (bytes + WICK_PAGE - 1) / WICK_PAGE * WICK_PAGE);
+  if (!c || !arena) return free(c), free(arena), WICK_NO_MEMORY;
+  *c = *u;
+  c->arena = arena;
+  *context = c;
+  return WICK_OK;
+}
+
+static void close_context(void *context) {
+  free(((plainc *)context)->arena);
+  free(context);
+}
+
+static wick_status submit(void *context, const wick_device_job *job, uint64_t *ticket,
+                          wick_error_detail *error) {
+  const plainc *c = context;
+  c->run((unsigned)c->unit->parts[job->part].code, job->io, c->arena, c->consts);
+  *ticket = 0;
+  return WICK_OK;
+}
+
+static const wick_device device = {
+    .size = sizeof device, .version = WICK_DEVICE_VERSION, .target = "plainc", .doc = "C, loaded",
+    .probe = probe, .load = load, .unload = unload, .open = open_context, .close = close_context,
+    .submit = submit};
+
+const wick_device *wick_device_plugin(void) { return &device; }

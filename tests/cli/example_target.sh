@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# examples/target is built against an installed Wick and runs networks, by the command and from C.
+tests=$(realpath "$(dirname "$0")/..")
+source "$(dirname "$0")/lib.bash" "$@"
+example=$tests/../examples/target
+sanitize=
+nm "$wick" | grep -q __asan_init && sanitize=-fsanitize=address,undefined
+
+# ---- how long it is: lines of C without comments and blank ones
+lines=$(for file in "$example"/*.c; do
+  ${CC:-cc} -fpreprocessed -dD -E -P "$file" 2>/dev/null
+done | grep -c '[^[:space:]]')
+((lines > 0 && lines <= 150)) && good || bad "the example has $lines lines"
+
+# ---- installation, and the example against it
+check 'install' cmake --install "$(dirname "$wick")" --prefix "$tmp/prefix"
+wick=$tmp/prefix/bin/wick
+check 'configure' cmake -S "$example" -B out -DCMAKE_PREFIX_PATH="$tmp/prefix" \
+  -DCMAKE_C_FLAGS=-Wall\ -Werror
+check 'build' cmake --build out
+gives 'headers are those that are installed' "^$tmp/prefix/include/wick/compiler/ir/ops.def" \
+  bash -c "${CC:-cc} -M -I '$tmp/prefix/include/wick' '$example/target.c' | tr ' ' '\n'"
+plugins=(--plugin out/plainc.so --plugin out/plainc_device.so)
+target=("${plugins[@]}" --target plainc)
+gives 'the target is listed' '^plainc +- +plain loops in C' "$wick" targets "${plugins[@]}"
+
+# ---- networks
+gives 'float networks' ' 0 failed, 0 skipped' "$wick" test "$tests/nets/float" "${target[@]}"
+gives 'quantised networks' ' 0 failed, 0 skipped' "$wick" test "$tests/nets/int8" "${target[@]}"
+shared=$tests/../../shared/models
+for name in mnist bert_tiny mobilenet_v2_qdq mobilenet_v3_small mnist_qlinear kws_lstm; do
+  [[ -d $shared/$name ]] || { echo "note: ../shared/models/$name is not here" && continue; }
+  gives "$name" '^1 passed, 0 failed, 0 skipped' "$wick" test "$shared/$name" "${target[@]}"
+done
+
+# close_to GOT.npy WANT.npy: as many floats, near each other.
+close_to() {
+  paste <(od -An -v -tf4 -w4 -j128 "$1") <(od -An -v -tf4 -w4 -j128 "$2") | awk '
+    { d = $1 - $2; bad += NF != 2 || (d < 0 ? -d : d) > 1e-4 + 1e-3 * ($2 < 0 ? -$2 : $2) }
+    END { exit bad || !NR }'
+}
+for name in ds_cnn mobilenet_v2; do
+  "$wick" zoo $name -o $name.onnx
+  for how in eval plainc; do
+    check "$name on $how" \
+      "$wick" run $name.onnx "${plugins[@]}" --target $how --output-dir $name-$how
+  done
+  check "$name as the evaluator says" close_to $name-plainc/output.npy $name-eval/output.npy
+done
+gives 'all of it' 'part 0 on plainc: ' "$wick" compile ds_cnn.onnx "${target[@]}" --print-parts \
+  --no-host
+
+# ---- one package with parts on two targets
+net=$tests/nets/float/transformer
+check 'compile' "$wick" compile "$net/model.onnx" "${target[@]}" -q -o net.wick
+check 'the same bytes' bash -c "'$wick' compile '$net/model.onnx' ${target[*]} -q -o again.wick &&
+  cmp net.wick again.wick"
+gives 'two units' '^unit 1 ' "$wick" inspect net.wick
+gives 'its parts' '^  part 1 +plainc, unit 0' "$wick" inspect net.wick
+gives 'why' 'gather on cpu, not plainc: there are no loops for this operator' \
+  "$wick" compile "$net/model.onnx" "${target[@]}" --print-parts
+gives 'run' '^v75 f32' "$wick" run net.wick --plugin out/plainc_device.so
+gives 'by the environment' '^v75 f32' env WICK_PLUGINS=out/plainc_device.so "$wick" run net.wick
+refuses 'no device' 4 "net.wick: .*part 0 needs target 'plainc'" "$wick" run net.wick
+refuses 'no device, a model' 4 "target 'plainc'" \
+  "$wick" run "$net/model.onnx" --plugin out/plainc.so --target plainc
+refuses 'no target' 2 "no target 'plainc'" \
+  "$wick" run "$net/model.onnx" --plugin out/plainc_device.so --target plainc
+at=$("$wick" inspect net.wick | sed -n 's/^section object of unit 0 .* at \([0-9]*\),.*/\1/p')
+cp net.wick flipped.wick
+flip flipped.wick $((at + 5000))
+refuses 'a flipped byte' 3 'flipped.wick: .*checksum of section' \
+  "$wick" run flipped.wick --plugin out/plainc_device.so
+
+# ---- from C: two sessions at once, in two threads, against a third one
+cat >main.c <<'C'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/device.h"
+enum { RUNS = 50 };
+static wick_model *model;
+static void *buffer(size_t bytes) { return calloc(1, bytes + 1); }
+static void *run(void *seed) {
+  wick_session *s;
+  if (wick_session_create(model, 0, 1, &s)) return NULL;
+  const wick_entry_info *e = wick_session_entry(s);
+  int64_t *ids = buffer(e->inputs[0].bytes);
+  float *mask = buffer(e->inputs[1].bytes), *y = buffer(e->outputs[0].bytes);
+  for (int k = 0; k < 22; k++) ids[k] = (k + *(int *)seed) % 4, mask[k] = 1;
+  for (int k = 0; k < RUNS; k++)
+    if (wick_session_run(s, (const void *[]){ids, mask}, (void *[]){y})) return NULL;
+  wick_session_free(s);
+  free(ids), free(mask);
+  return y;
+}
+int main(int argc, char **argv) {
+  int seeds[] = {1, 2};
+  wick_error_detail why = {""};
+  float *got[2], *want[2];
+  pthread_t thread[2];
+  wick_status s = argc > 2 ? 0 : wick_device_register(wick_device_plugin());
+  if (!s) s = wick_model_load(argv[1], &(wick_load_options){.detail = &why}, &model);
+  if (s) return printf("%s: %s\n", wick_status_text(s), why.text), 1;
+  size_t bytes = wick_model_entry(model, 0)->outputs[0].bytes;
+  for (int k = 0; k < 2; k++) want[k] = run(&seeds[k]);
+  for (int k = 0; k < 2; k++) pthread_create(&thread[k], NULL, run, &seeds[k]);
+  for (int k = 0; k < 2; k++) pthread_join(thread[k], (void **)&got[k]);
+  for (int k = 0; k < 2; k++)
+    if (!got[k] || !want[k] || memcmp(got[k], want[k], bytes)) return puts("differ"), 1;
+  puts(memcmp(got[0], got[1], bytes) ? "same" : "no input was looked at");
+  for (int k = 0; k < 2; k++) free(got[k]), free(want[k]);
+  wick_model_free(model);
+  return 0;
+}
+C
+pc=$(find prefix -name wick.pc -printf '%h')
+export PKG_CONFIG_PATH=$tmp/$pc LD_LIBRARY_PATH=$tmp/$(dirname "$pc"):$tmp/out
+flags=$(pkg-config --cflags --libs wick)
+check 'a program' ${CC:-cc} $sanitize main.c out/plainc_device.so $flags -lpthread -o main
+gives 'two sessions at once' '^same$' ./main net.wick
+gives 'the static library' '^same$' bash -c "${CC:-cc} $sanitize main.c $example/device.c \
+  -D_GNU_SOURCE ${flags/-lwick/-l:libwick.a} -lpthread -lm -ldl -o static && ./static net.wick"
+gives 'without its device' "needs target 'plainc'" bash -c './main net.wick none || true'
+gives 'a flipped byte' 'checksum' bash -c './main flipped.wick || true'
+finish
