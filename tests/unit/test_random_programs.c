@@ -35,14 +35,14 @@ static void print_program(uint64_t seed, const middle_options *o) {
   if (!s && o->order) s = wk_order_nodes(m, &before, &after);
   print_module(m);
   if (!s) s = wk_generate(m, &p);
-  for (size_t i = 0; !s && i < wk_inst_passes_count + 1; i++) {
+  for (size_t i = 0; !s && i < wk_inst_passes_count + 2; i++) {
     wk_str text = {0};
     wk_arena *scratch = wk_arena_new();
     int64_t changes = 0;
     wk_program_print(&text, p, WK_PRINT_SHORT);
-    fprintf(stderr, "---- before %s\n%s", i < wk_inst_passes_count ? wk_inst_passes[i].name : "end",
-            text.s);
-    if (i < wk_inst_passes_count) s = wk_inst_passes[i].run(p, scratch, &changes);
+    const wk_inst_pass *pass = middle_pass(i);
+    fprintf(stderr, "---- before %s\n%s", pass ? pass->name : "end", text.s);
+    if (pass) s = pass->run(p, scratch, &changes);
     wk_arena_free(scratch);
     wk_str_free(&text);
   }
