@@ -29,19 +29,27 @@ static reach reach_new(wk_cut *c, uint32_t n) {
   return r;
 }
 
-/* Everything that reaches a, reaches b and what b reaches. */
+static bool is_empty(const uint64_t *bits, uint32_t words) {
+  for (uint32_t w = 0; w < words; w++)
+    if (bits[w]) return false;
+  return true;
+}
+
+/* Everything that reaches a, reaches b and what b reaches; in topological order that is b alone. */
 static void add_path(reach *r, uint32_t a, uint32_t b) {
   if (a == b || has(row(r, r->to, a), b)) return;
+  const uint64_t *more_to = row(r, r->to, b), *more_from = row(r, r->from, a);
+  bool leads_on = !is_empty(more_to, r->words);
   for (uint32_t x = 0; x < r->n; x++) {
-    if (x != a && !has(row(r, r->from, a), x)) continue;
-    uint64_t *to = row(r, r->to, x), *more = row(r, r->to, b);
-    for (uint32_t w = 0; w < r->words; w++) to[w] |= more[w];
+    if (x != a && !has(more_from, x)) continue;
+    uint64_t *to = row(r, r->to, x);
+    for (uint32_t w = 0; leads_on && w < r->words; w++) to[w] |= more_to[w];
     set(to, b);
   }
   for (uint32_t y = 0; y < r->n; y++) {
-    if (y != b && !has(row(r, r->to, b), y)) continue;
-    uint64_t *from = row(r, r->from, y), *more = row(r, r->from, a);
-    for (uint32_t w = 0; w < r->words; w++) from[w] |= more[w];
+    if (y != b && !(leads_on && has(more_to, y))) continue;
+    uint64_t *from = row(r, r->from, y);
+    for (uint32_t w = 0; w < r->words; w++) from[w] |= more_from[w];
     set(from, a);
   }
 }
@@ -123,13 +131,17 @@ static void link_groups(void *ctx, uint32_t from) {
   add_path(l->r, l->of[from], l->to);
 }
 
+/* Pairs are looked at while the budget of words lasts: a tenth of a second. */
 static void join(wk_cut *c, reach *r, const wk_cut_groups *groups, uint32_t *joined) {
+  int64_t budget = INT64_C(1) << 28;
   for (uint32_t a = 0; a < groups->n; a++) {
     if (joined[a] != a || groups->target[a] == wk_cut_control(c)) continue;
-    for (uint32_t b = a + 1; b < groups->n; b++) {
+    for (uint32_t b = a + 1; b < groups->n && budget > 0; b++) {
       if (joined[b] != b || groups->target[b] != groups->target[a]) continue;
+      budget -= 2 * (int64_t)r->words;
       if (passes(r, joined, a, b) || passes(r, joined, b, a)) continue;
       joined[b] = a;
+      budget -= (int64_t)r->n * r->words;
       for (uint32_t x = 0; x < r->n; x++) { /* a now reaches what b does, and so on */
         if (has(row(r, r->to, b), x) && x != a) add_path(r, a, x);
         if (has(row(r, r->from, b), x) && x != a) add_path(r, x, a);
@@ -138,27 +150,32 @@ static void join(wk_cut *c, reach *r, const wk_cut_groups *groups, uint32_t *joi
   }
 }
 
+/* Per group that stands for others, how many such groups must come before it. */
+static uint32_t *count_before(wk_cut *c, const reach *r, const uint32_t *joined) {
+  uint32_t *before = wk_arena_alloc(c->scratch, (r->n + 1) * sizeof *before);
+  for (uint32_t a = 0; a < r->n; a++)
+    for (uint32_t x = 0; x < r->n && joined[a] == a; x++)
+      before[a] += joined[x] == x && x != a && has(r->from + (size_t)a * r->words, x);
+  return before;
+}
+
 /* What can start first and is not the host's comes first, so that the host works meanwhile; among
  * equals the model's order decides. */
 static uint32_t *in_order(wk_cut *c, const reach *r, const uint32_t *joined,
                           const wk_cut_groups *groups, uint32_t *count) {
   uint32_t *number = wk_arena_alloc(c->scratch, (groups->n + 1) * sizeof *number);
+  uint32_t *before = count_before(c, r, joined), host = wk_cut_host(c);
   for (uint32_t a = 0; a < groups->n; a++) number[a] = WK_NONE;
   for (*count = 0;;) {
     uint32_t best = WK_NONE;
     for (uint32_t a = 0; a < groups->n; a++) {
-      if (joined[a] != a || number[a] != WK_NONE) continue;
-      bool ready = true;
-      for (uint32_t x = 0; x < groups->n && ready; x++)
-        ready = joined[x] != x || x == a || number[x] != WK_NONE ||
-                !has(row(r, ((reach *)(uintptr_t)r)->from, a), x);
-      if (!ready) continue;
-      if (best == WK_NONE ||
-          (groups->target[best] == wk_cut_host(c) && groups->target[a] < wk_cut_host(c)))
-        best = a;
+      if (joined[a] != a || number[a] != WK_NONE || before[a]) continue;
+      if (best == WK_NONE || (groups->target[best] == host && groups->target[a] < host)) best = a;
     }
     if (best == WK_NONE) return number;
     number[best] = (*count)++;
+    for (uint32_t x = 0; x < groups->n; x++)
+      before[x] -= joined[x] == x && x != best && has(r->to + (size_t)best * r->words, x);
   }
 }
 
