@@ -21,6 +21,8 @@ check 'configure' cmake -S "$example" -B out -DCMAKE_PREFIX_PATH="$tmp/prefix" \
 check 'build' cmake --build out
 gives 'headers are those that are installed' "^$tmp/prefix/include/wick/compiler/ir/ops.def" \
   bash -c "${CC:-cc} -M -I '$tmp/prefix/include/wick' '$example/target.c' | tr ' ' '\n'"
+gives 'it evaluates nothing' '^0$' \
+  bash -c "nm -D -u out/plainc.so out/plainc_device.so | grep -cE 'wk_(expr_)?(eval|apply)' || true"
 plugins=(--plugin out/plainc.so --plugin out/plainc_device.so)
 target=("${plugins[@]}" --target plainc)
 gives 'the target is listed' '^plainc +- +plain loops in C' "$wick" targets "${plugins[@]}"
@@ -50,6 +52,9 @@ for name in ds_cnn mobilenet_v2; do
 done
 gives 'all of it' 'part 0 on plainc: ' "$wick" compile ds_cnn.onnx "${target[@]}" --print-parts \
   --no-host
+
+refuses 'no C compiler' 5 'the C compiler did not compile what was generated' \
+  env CC=false "$wick" compile ds_cnn.onnx "${target[@]}" -o none.wick
 
 # ---- one package with parts on two targets
 net=$tests/nets/float/transformer
