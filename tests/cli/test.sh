@@ -141,6 +141,8 @@ model "$nodes$(field 5 "$(number 2 1; field 8 s; field 9 '????')")" \
   "$(field 11 "$(value x 1 n n)")" "$(field 12 "$(value y 1 n n)")" >slow/model.onnx
 gives 'what differs, in time' '^FAIL slow: .*: output y is off by 254 quantisation steps' \
   bash -c "'$wick' test slow --timeout 3 || true"
+gives 'what takes too long' '^FAIL slow: took longer than 1 s$' \
+  bash -c "'$wick' test slow --target eval --timeout 1 || true"
 refuses 'evaluator against itself' 2 'random-weights' \
   "$wick" test suite --target eval --random-weights 1
 refuses 'unwritable JUnit' 5 'nowhere/x' "$wick" test suite --junit nowhere/x

@@ -360,6 +360,58 @@ static void loops(void **state) {
   wk_module_free(m);
 }
 
+/* v doubles while i < trip, the condition holds, and it is below 100; what is not used is "-". */
+static wk_module *run_time_loop(const char *inputs, bool has_limit) {
+  builder b = new_model(13);
+  const float hundred = 100;
+  add_input(&b, b.g, "trip", ELEM_I64, "");
+  add_input(&b, b.g, "cond", ELEM_BOOL, "");
+  add_input(&b, b.g, "x", ELEM_F32, "1");
+  Onnx__TensorProto *limit = raw_tensor(&b, "limit", ELEM_F32, 0, NULL, &hundred, 4);
+  ADD(&b, b.g->initializer, b.g->n_initializer, limit);
+  Onnx__GraphProto *g = new_graph(&b, "body");
+  add_input(&b, g, "i", ELEM_I64, "");
+  add_input(&b, g, "c", ELEM_BOOL, "");
+  add_input(&b, g, "v", ELEM_F32, NULL);
+  add_node(&b, g, "Add", "v v", "next");
+  add_node(&b, g, has_limit ? "Less" : "Identity", has_limit ? "next limit" : "c", "more");
+  add_output(&b, g, "more", ELEM_BOOL);
+  add_output(&b, g, "next", ELEM_F32);
+  set_graph(&b, add_node(&b, b.g, "Loop", inputs, "last"), "body", g);
+  add_output(&b, b.g, "last", ELEM_F32);
+  return must_import(&b, NULL);
+}
+
+static void run_time_loops(void **state) {
+  (void)state;
+  static const struct { const char *inputs; bool has_limit; } kinds[] = {
+      {"trip - x", false}, {"trip - x", true},    {"trip cond x", false},
+      {"- cond x", true},  {"trip cond x", true}, {"- - x", true}};
+  for (size_t k = 0; k < WK_COUNTOF(kinds); k++) {
+    wk_module *m = run_time_loop(kinds[k].inputs, kinds[k].has_limit);
+    bool has_trip = kinds[k].inputs[0] == 't', has_cond = strstr(kinds[k].inputs, "cond");
+    for (int64_t trip = 0; trip < 4; trip++)
+      for (uint8_t cond = 0; cond < 2; cond++) {
+        float x = 20, want = x;
+        bool more = !has_cond || cond;
+        for (int64_t i = 0; more && (!has_trip || i < trip); i++) {
+          want += want;
+          more = !kinds[k].has_limit || want < 100;
+        }
+        wk_tensor in[3];
+        for (size_t i = 0; i < m->main->inputs.n; i++) {
+          const wk_value *v = wk_val(m->main, m->main->inputs.data[i]);
+          in[i] = (wk_tensor){v->type, v->type.dtype == WK_I64    ? (void *)&trip
+                                       : v->type.dtype == WK_BOOL ? (void *)&cond : (void *)&x};
+        }
+        wk_tensor y = run(m, in);
+        expect_f32(&y, &want, 1);
+        wk_tensor_free(&y);
+      }
+    wk_module_free(m);
+  }
+}
+
 /* ---- functions ----------------------------------------------------------------------------- */
 
 static Onnx__FunctionProto *add_function(builder *b, const char *name, const char *in,
@@ -402,6 +454,38 @@ static void nested_functions(void **state) {
   assert_int_equal(m->main->nodes.n, 2);
   assert_int_equal(WK_ATTR(wk_nod(m->main, 0), softmax)->axis, 0);
   wk_module_free(m);
+}
+
+/* attribute_proto of a function: what the call does not give. */
+static void function_defaults(void **state) {
+  (void)state;
+  for (int given = 0; given < 2; given++) {
+    builder b = new_model(17);
+    add_opset(&b, "local", 1);
+    add_input(&b, b.g, "x", ELEM_F32, "2 3");
+    Onnx__FunctionProto *f = add_function(&b, "f", "p", "q");
+    attribute(&b, function_node(&b, f, "Softmax", "p", "q"), "axis")->ref_attr_name =
+        text(&b, "k");
+    Onnx__AttributeProto a;
+    onnx__attribute_proto__init(&a);
+    a.name = text(&b, "k");
+    a.has_i = true;
+    a.has_type = true;
+    a.type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+    uint8_t packed[64];
+    packed[0] = (uint8_t)onnx__attribute_proto__pack(&a, packed + 1);
+    ProtobufCMessageUnknownField field = {.tag = 11, .len = packed[0] + 1u, .data = packed,
+                                          .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED};
+    f->base.n_unknown_fields = 1;
+    f->base.unknown_fields = &field;
+    Onnx__NodeProto *call = add_node(&b, b.g, "f", "x", "y");
+    call->domain = text(&b, "local");
+    if (given) set_int(&b, call, "k", 1);
+    add_output(&b, b.g, "y", ELEM_F32);
+    wk_module *m = must_import(&b, NULL);
+    assert_int_equal(WK_ATTR(wk_nod(m->main, 0), softmax)->axis, given);
+    wk_module_free(m);
+  }
 }
 
 static void recursive_function(void **state) {
@@ -478,7 +562,9 @@ int main(void) {
     cmocka_unit_test(unsorted_nodes),      cmocka_unit_test(malformed_graphs),
     cmocka_unit_test(unsupported_nodes),   cmocka_unit_test(values_that_decide),
     cmocka_unit_test(branch_at_run_time),  cmocka_unit_test(branch_known),
-    cmocka_unit_test(loops),               cmocka_unit_test(nested_functions),
+    cmocka_unit_test(loops),
+    cmocka_unit_test(run_time_loops),
+    cmocka_unit_test(function_defaults),               cmocka_unit_test(nested_functions),
     cmocka_unit_test(impossible_branch),
     cmocka_unit_test(recursive_function),  cmocka_unit_test(exploding_functions),
     cmocka_unit_test(tensor_storage),      cmocka_unit_test(wrong_sizes),
