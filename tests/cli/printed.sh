@@ -37,6 +37,18 @@ prints sim-timing "$wick" sim small.s --model timing --commands
 prints sim-json "$wick" sim small.s --model timing --json -
 check 'timeline' "$wick" sim small.s --model timing --trace trace.json
 prints sim-trace cat trace.json
+# How long memory takes, by its parameters.
+memories() {
+  local dram
+  for dram in latency=10 latency=400 bytes=8 bytes=3.3 overhead=12 \
+    refresh_interval=200,refresh_cycles=50 bytes=6.4,refresh_interval=150,refresh_cycles=30 \
+    traffic=2.5 traffic=2,overhead=7; do
+    for file in small.s "$examples/2-double-buffer.s"; do
+      echo "$dram ${file##*/} $("$wick" sim "$file" --model timing --dram $dram | grep -m1 cycles)"
+    done
+  done
+}
+prints sim-memories memories
 prints sim-example "$wick" sim "$examples/5-depthwise.s" --model timing --commands
 
 finish

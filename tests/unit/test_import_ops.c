@@ -494,6 +494,82 @@ static void multinomial(void **state) {
   wk_tensor_free(&y);
 }
 
+/* ---- optimisers ------------------------------------------------------------------------------ */
+
+enum { ADAGRAD, ADAM, MOMENTUM, NESTEROV };
+typedef struct { double x, g, v, h; } weight;
+
+static const double rate = 0.25, alpha = 0.5, beta = 0.75, decay = 0.125, epsilon = 0.0625,
+                    lambda = 0.25, post = 0.5;
+
+/* The specification's formulas for one number. */
+static void step_of(int kind, int64_t step, weight *w) {
+  double g = w->g + lambda * w->x;
+  if (kind == ADAGRAD) {
+    w->h += g * g;
+    w->x -= rate / (1 + decay * (double)step) * g / (sqrt(w->h) + epsilon);
+  } else if (kind == ADAM) {
+    double t = (double)step;
+    w->v = alpha * w->v + (1 - alpha) * g;
+    w->h = beta * w->h + (1 - beta) * g * g;
+    double r = step ? rate * sqrt(1 - pow(beta, t)) / (1 - pow(alpha, t)) : rate;
+    w->x = (1 - post) * (w->x - r * w->v / (sqrt(w->h) + epsilon));
+  } else {
+    w->v = alpha * w->v + (step ? beta : 1) * g;
+    w->x -= rate * (kind == NESTEROV ? g + alpha * w->v : w->v);
+  }
+}
+
+static builder optimiser(int kind, int64_t step, const weight *w) {
+  static const char *const ops[] = {"Adagrad", "Adam", "Momentum", "Momentum"};
+  builder b = new_model(17);
+  add_opset(&b, "ai.onnx.preview.training", 1);
+  ADD_F32(&b, "r", "", (float)rate);
+  ADD_I64(&b, "t", "", step);
+  for (int i = 0; i < 2; i++) { /* of one and of two numbers */
+    ADD_F32(&b, i ? "x1" : "x0", i ? "2" : "1", (float)w[i].x, (float)w[2].x);
+    ADD_F32(&b, i ? "g1" : "g0", i ? "2" : "1", (float)w[i].g, (float)w[2].g);
+    ADD_F32(&b, i ? "v1" : "v0", i ? "2" : "1", (float)w[i].v, (float)w[2].v);
+    ADD_F32(&b, i ? "h1" : "h0", i ? "2" : "1", (float)w[i].h, (float)w[2].h);
+  }
+  Onnx__NodeProto *n = add_node(&b, b.g, ops[kind],
+                                kind == ADAGRAD ? "r t x0 x1 g0 g1 h0 h1"
+                                : kind == ADAM  ? "r t x0 x1 g0 g1 v0 v1 h0 h1"
+                                                : "r t x0 x1 g0 g1 v0 v1",
+                                kind == ADAM ? "X0 X1 V0 V1 H0 H1"
+                                             : kind == ADAGRAD ? "X0 X1 H0 H1" : "X0 X1 V0 V1");
+  n->domain = text(&b, "ai.onnx.preview.training");
+  set_float(&b, n, "norm_coefficient", (float)lambda);
+  if (kind == ADAGRAD) set_float(&b, n, "decay_factor", (float)decay);
+  if (kind != ADAGRAD) set_float(&b, n, "alpha", (float)alpha);
+  if (kind != ADAGRAD) set_float(&b, n, "beta", (float)beta);
+  if (kind <= ADAM) set_float(&b, n, "epsilon", (float)epsilon);
+  if (kind == ADAM) set_float(&b, n, "norm_coefficient_post", (float)post);
+  if (kind >= MOMENTUM) set_text(&b, n, "mode", kind == NESTEROV ? "nesterov" : "standard");
+  return b;
+}
+
+static void optimisers(void **state) {
+  (void)state;
+  for (int kind = ADAGRAD; kind <= NESTEROV; kind++)
+    for (int64_t step = 0; step < 4; step += 3) {
+      const weight before[3] = {{1, 0.5, 2, 4}, {-2, 1.5, 0.5, 1}, {3, -0.25, -1, 9}};
+      weight w[3];
+      memcpy(w, before, sizeof w);
+      for (int i = 0; i < 3; i++) step_of(kind, step, &w[i]);
+      builder b = optimiser(kind, step, before);
+      EXPECT(&b, "X0", "1", WK_F32, w[0].x);
+      b = optimiser(kind, step, before);
+      EXPECT(&b, "X1", "2", WK_F32, w[1].x, w[2].x);
+      b = optimiser(kind, step, before);
+      if (kind == ADAGRAD) EXPECT(&b, "H1", "2", WK_F32, w[1].h, w[2].h);
+      else EXPECT(&b, "V1", "2", WK_F32, w[1].v, w[2].v);
+      if (kind != ADAM) continue;
+      b = optimiser(kind, step, before);
+      EXPECT(&b, "H1", "2", WK_F32, w[1].h, w[2].h);
+    }
+}
+
 /* ---- old forms, quantised products ----------------------------------------------------------- */
 
 static void old_forms(void **state) {
@@ -544,6 +620,6 @@ int main(void) {
       cmocka_unit_test(constant_nodes),   cmocka_unit_test(sparse_constants),
       cmocka_unit_test(typed_data),       cmocka_unit_test(random_numbers),
       cmocka_unit_test(multinomial),      cmocka_unit_test(old_forms),
-      cmocka_unit_test(quantised_gemm)};
+      cmocka_unit_test(quantised_gemm),   cmocka_unit_test(optimisers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
