@@ -296,8 +296,12 @@ static bool is_code(const emission *e) { return e->from == FROM_PARTS || e->from
 static wk_status check_options(const compile_opts *o, const emission *emit, size_t bindings) {
   bool special =
       o->print_after && (!strcmp(o->print_after, "all") || !strcmp(o->print_after, "changed"));
+  wk_step_kind printed = WK_ON_GRAPHS;
   if (o->print_after && !special)
-    WK_TRY(wk_pipeline_find_step("--print-after", o->print_after, NULL));
+    WK_TRY(wk_pipeline_find_step("--print-after", o->print_after, &printed));
+  if (printed == WK_ON_OUTPUT)
+    return wk_error(WK_USAGE, "--print-after %s: after it there is only the output",
+                    o->print_after);
   wk_step_kind last = WK_ON_OUTPUT;
   if (o->stop_after) WK_TRY(wk_pipeline_find_step("--stop-after", o->stop_after, &last));
   if (last != WK_ON_OUTPUT && is_code(emit))
@@ -341,7 +345,7 @@ static wk_status find_emission(const compile_opts *o, const wk_targets *t, emiss
   const char *near = wk_nearest(o->emit, names, n);
   if (near)
     return wk_error(WK_USAGE, "--emit: no kind '%s'; did you mean '%s'?", o->emit, near);
-  return wk_error(WK_USAGE, "--emit: no kind '%s'; 'wick targets' lists them", o->emit);
+  return wk_error(WK_USAGE, "--emit: no kind '%s'; --help says what there is", o->emit);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

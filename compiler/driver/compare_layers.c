@@ -283,8 +283,8 @@ static wk_status compare_layers(const wk_compare_opts *o, const wk_run_job *job,
   wk_targets t;
   wk_status s = wk_targets_open(&o->run.target, &t);
   if (!s && t.n > 1)
-    s = wk_error(WK_USAGE, "compares one target instruction by instruction, the host %s; 'wick "
-                           "test' compares the results of several", wk_target_host()->name);
+    s = wk_error(WK_USAGE, "--target: instructions are compared on the host alone, %s; 'wick test' "
+                           "compares the results of other targets", wk_target_host()->name);
   if (!s) s = compare_target(o, &t, job, quiet, count);
   wk_targets_close(&t);
   return s;

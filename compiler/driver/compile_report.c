@@ -85,12 +85,12 @@ static void add_parts(wk_table *t, const wk_compiled *part) {
       nodes += x->nodes;
       macs += x->macs;
     }
-    wk_table_row(t, "on %s\t%lld part%s, %lld operators, %s multiply-accumulates",
+    wk_table_row(t, "on %s\t%lld part%s, %lld operator%s, %s multiply-accumulates",
                  p->targets->list[k]->target->name, (long long)parts, parts == 1 ? "" : "s",
-                 (long long)nodes, wk_text_count(macs).s);
+                 (long long)nodes, nodes == 1 ? "" : "s", wk_text_count(macs).s);
   }
   wk_table_row(t, "edges\t%s between parts%s", wk_bytes_text((uint64_t)p->edge_bytes).s,
-               p->reasons.n ? " (--print-parts says why)" : "");
+               p->reasons.n ? " (--print-parts lists them)" : "");
 }
 
 static void add_part(wk_table *t, const wk_compilation *c, const wk_compiled *part) {

@@ -58,13 +58,17 @@ static wk_status graph_passes(pipeline *l, wk_stage stage) {
 
 /* With one target the module has been through them. */
 static wk_status part_passes(pipeline *l) {
+  bool stops = false;
   if (l->o->targets->n == 1) return NULL;
-  for (size_t i = 0; i < l->parts->parts.n && !l->stopped; i++) {
+  for (size_t i = 0; i < l->parts->parts.n; i++) {
     const wk_part *part = &l->parts->parts.data[i];
     wk_instance *const own[] = {l->o->targets->list[part->target]};
     pass_run x = {l, part, WK_ON_PARTS};
-    WK_TRY(run_passes(part->module, WK_STAGE_PRIMITIVE, &(wk_targets){own, 1}, &x));
+    l->stopped = false; /* each part as far as the others */
+    WK_TRY(run_passes(part->module, WK_STAGE_PRIMITIVE, &(wk_targets){own, 1, false}, &x));
+    stops |= l->stopped;
   }
+  l->stopped = stops;
   return NULL;
 }
 
@@ -124,7 +128,7 @@ static wk_status step_partition(pipeline *l, wk_part *part, int64_t *changes) {
 
 static wk_status step_expand(pipeline *l, wk_part *part, int64_t *changes) {
   wk_instance *const own[] = {l->o->targets->list[part->target]};
-  wk_targets t = {own, 1};
+  wk_targets t = {own, 1, false};
   (void)changes;
   return l->o->targets->n > 1 ? wk_lower_nodes(part->module, any_claims, &t) : NULL;
 }
@@ -213,9 +217,11 @@ static wk_status run_target_pass(const wk_instance *t, const wk_target_pass *pas
 }
 
 static wk_status target_passes(pipeline *l) {
+  bool stops = false;
   for (size_t i = 0; i < l->parts->parts.n; i++) {
     const wk_part *part = &l->parts->parts.data[i];
     const wk_target_pass *pass = part->instance->target->passes;
+    l->stopped = false;
     for (; pass && pass->name && !l->stopped; pass++) {
       int64_t changes = 0;
       double started = wk_clock();
@@ -224,7 +230,9 @@ static wk_status target_passes(pipeline *l) {
       WK_TRY(ran_on_program(l, part, pass->name, changes, started,
                             pass->is_portable && ends_portable(pass + 1)));
     }
+    stops |= l->stopped;
   }
+  l->stopped = stops;
   return NULL;
 }
 
@@ -266,12 +274,25 @@ static const struct {
 #undef TARGET_PASSES
 };
 
+/* What has been cut is seen part by part. */
+static wk_status show_parts(pipeline *l, wk_step_record r) {
+  for (size_t i = 0; i < l->parts->parts.n; i++) {
+    const wk_part *part = &l->parts->parts.data[i];
+    r.part = part->owns_module ? part->name : NULL;
+    WK_TRY(done(l, &r, part->module, NULL));
+    r.seconds = 0;
+    r.changes = 0;
+  }
+  return NULL;
+}
+
 static wk_status run_step(pipeline *l, size_t row, wk_part *part) {
   double started = wk_clock();
   wk_step_record r = {.name = rows[row].name, .kind = rows[row].kind,
                       .part = part && part->owns_module ? part->name : NULL};
   WK_TRY(rows[row].run(l, part, &r.changes));
   r.seconds = wk_clock() - started;
+  if (!part && l->parts) return show_parts(l, r);
   const wk_program *p = part ? part->program : NULL;
   return done(l, &r, p ? NULL : part ? part->module : l->m, p);
 }

@@ -74,6 +74,9 @@ static wk_status open_word(opening *o, char *word) {
   if (!strcmp(word, WK_TARGET_EVAL))
     return wk_error(WK_USAGE, "--target: the evaluator, eval, runs models on its own and only "
                               "where they are run");
+  if (!*word) return wk_error(WK_USAGE, "--target: the name of a target is missing");
+  if (colon && !colon[1])
+    return wk_error(WK_USAGE, "--target %s: the machine behind the colon is missing", word);
   WK_TRY(find(word, &t));
   return open_target(o, t, colon ? colon + 1 : NULL);
 }
@@ -105,7 +108,8 @@ wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) {
   opening o = {.a = a, .list = wk_xcalloc(most, sizeof(wk_instance *))};
   wk_status s = open_all(&o, text);
   free(text);
-  *out = (wk_targets){o.list, o.n};
+  *out = (wk_targets){o.list, o.n,
+                      o.n && o.list[o.n - 1] && o.list[o.n - 1]->target == wk_target_host()};
   return s;
 }
 
@@ -123,7 +127,7 @@ wk_status wk_targets_check_here(const wk_targets *t, const wk_target_args *a) {
       return wk_error(WK_UNSUPPORTED, "--cpu %s: code for %s cannot run on this machine", a->cpu,
                       x->spec);
     return wk_error(WK_UNSUPPORTED, "--target %s:%s: code for it cannot run on this machine",
-                    x->target->name, x->spec);
+                    x->target->name, x->spec ? x->spec : "");
   }
   return NULL;
 }

@@ -285,10 +285,10 @@ const char *wk_inst_c_refusal(const wk_graph *g, const wk_node *n) {
   wk_expr_op op;
   if (!known) return "there are no loops for this operator";
   if (n->op == WK_OP_REDUCE && !fold_op(((const wk_attr_reduce *)n->attrs)->kind, &op))
-    return "positions of folds are not kept";
+    return "it finds positions, not values";
   if (n->op == WK_OP_MAX_POOL && n->n_out > 1) return "positions in windows are not kept";
   wk_dtype t = n->n_in ? wk_val(g, n->in[0])->type.dtype : WK_F32;
-  if (n->op == WK_OP_AVG_POOL && !wk_dtype_is_float(t)) return "means of integers are none";
+  if (n->op == WK_OP_AVG_POOL && !wk_dtype_is_float(t)) return "it is an average of integers";
   bool is_narrow = t == WK_F16 || t == WK_BF16, adds = n->op != WK_OP_MAP;
   adds = adds && wk_op_get(n->op)->cls != WK_CLASS_MOVEMENT;
   return is_narrow && adds ? "sums of 16-bit floats would be rounded at each step" : NULL;

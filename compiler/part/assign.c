@@ -21,7 +21,7 @@ static bool supports_one(const wk_targets *all, uint32_t target, const wk_graph 
   if (!is_whole(n) || (t->target->claims && t->target->claims(t, g, n)))
     return t->target->supports(t, g, n, a, reason);
   *reason = "another target claims it, this one does not";
-  return target + 1 == all->n;
+  return target + 1 == all->n && all->has_host;
 }
 
 /* The node itself and all in its bodies; bodies see nothing of each other, so a work list does. */

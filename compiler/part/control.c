@@ -194,7 +194,8 @@ static void begin_iteration(control *x, const loop *l) {
     hand_in(x, x->n->in[k], given[k - 1]);
 }
 
-/* All new states are there before the first old one goes: one may be another's old value. */
+/* All new states, and the condition, are there before the first old one goes: they may be old
+ * values. */
 static wk_status end_iteration(control *x, const loop *l) {
   const wk_attr_loop *a = x->n->attrs;
   wk_cut *c = x->c;
@@ -213,8 +214,10 @@ static wk_status end_iteration(control *x, const loop *l) {
     copy_slice(c, slice, x->result[l->states + k], slice_bytes(x->body, v), a->trip,
                reversed(a->out_reverse, k), true);
   }
+  if (l->has_cond)
+    WK_TRY(deliver(c, x->body, x->inner, x->body->outputs.data[0], l->cond));
   for (uint32_t k = 0; k < l->states; k++) WK_TRY(wk_cut_copy(c, fresh[k], x->result[k]));
-  return l->has_cond ? deliver(c, x->body, x->inner, x->body->outputs.data[0], l->cond) : NULL;
+  return NULL;
 }
 
 static wk_status loop_rows(control *x) {

@@ -11,6 +11,7 @@ uint32_t wk_cut_edge(wk_cut *c, const char *name, const wk_type *t, const wk_edg
   wk_cut_tensor known = {*t, layout ? *layout : row_major};
   wk_part_tensor x = {.name = wk_arena_strdup(c->p->arena, name),
                       .type = wk_cut_laid_type(t, &known.layout)};
+  x.bytes = wk_type_bytes(&x.type);
   wk_vec_push(&c->tensors, known);
   wk_vec_push(&c->p->tensors, x);
   return (uint32_t)c->p->tensors.n - 1;
@@ -47,9 +48,8 @@ static void take_inputs(const wk_graph *g, const wk_cut_groups *groups, uint32_t
   }
 }
 
-static bool leaves(const wk_graph *g, const wk_uses *uses, const wk_cut_groups *groups,
-                   wk_value_id v, uint32_t group) {
-  (void)g;
+static bool leaves(const wk_uses *uses, const wk_cut_groups *groups, wk_value_id v,
+                   uint32_t group) {
   for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
     wk_node_id user = uses->uses[k].node;
     if (user == WK_NONE || groups->of[user] != group) return true;
@@ -66,7 +66,7 @@ static piece piece_of(const wk_graph *g, const wk_uses *uses, const wk_cut_group
     wk_vec_push(&x.nodes, (wk_node_id)i);
     take_inputs(g, groups, group, n, taken, &x);
     for (uint32_t k = 0; k < n->n_out; k++)
-      if (n->out[k] != WK_NONE && leaves(g, uses, groups, n->out[k], group))
+      if (n->out[k] != WK_NONE && leaves(uses, groups, n->out[k], group))
         wk_vec_push(&x.out, n->out[k]);
   }
   return x;
@@ -112,7 +112,7 @@ static wk_module *module_of(wk_cut *c, const wk_graph *g, const piece *x) {
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 static wk_status need_host(const wk_cut *c, const char *name) {
-  if (!c->targets->list[wk_cut_host(c)]->target->edge) return NULL;
+  if (c->targets->has_host) return NULL;
   return wk_error_at(WK_UNSUPPORTED, name, "two targets want this tensor in different layouts, and "
                                            "without a host nobody converts it");
 }
@@ -171,7 +171,7 @@ static wk_status take_tensor(wk_cut *c, const wk_graph *g, wk_value_id v, uint32
                              wk_graph *part, size_t k, uint32_t *tensor, wk_part_row *r) {
   wk_edge_layout l;
   uint32_t t = tensor[v];
-  if (target == wk_cut_host(c) && c->targets->n > 1) l = c->tensors.data[t].layout;
+  if (wk_cut_is_host(c, target)) l = c->tensors.data[t].layout;
   else wk_cut_layout_of(c, target, g, v, false, &l);
   WK_TRY(in_layout(c, &l, &t));
   wk_vec_push(&r->tensors, t);
@@ -179,14 +179,14 @@ static wk_status take_tensor(wk_cut *c, const wk_graph *g, wk_value_id v, uint32
 }
 
 /* What the first target that reads v wishes, if there is one but the host. */
-static void layout_of_user(const wk_cut *c, const wk_graph *g, const wk_uses *uses,
+static void layout_of_user(wk_cut *c, const wk_graph *g, const wk_uses *uses,
                            const wk_cut_groups *groups, wk_value_id v, wk_edge_layout *out) {
   *out = row_major;
   for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
     uint32_t user = uses->uses[k].node;
     if (user == WK_NONE) continue;
     uint32_t target = groups->target[groups->of[user]];
-    if (target >= wk_cut_host(c)) continue;
+    if (target == wk_cut_control(c) || wk_cut_is_host(c, target)) continue;
     wk_cut_layout_of(c, target, g, v, false, out);
     return;
   }
@@ -199,7 +199,7 @@ static wk_status give_tensor(wk_cut *c, const wk_graph *g, const wk_uses *uses,
                              wk_graph *part, size_t k, uint32_t *tensor, wk_part_row *r) {
   wk_edge_layout l;
   const wk_value *x = wk_val(g, v);
-  if (target < wk_cut_host(c) || c->targets->n == 1)
+  if (!wk_cut_is_host(c, target))
     wk_cut_layout_of(c, target, g, v, true, &l);
   else if (tensor[v] == WK_NONE) layout_of_user(c, g, uses, groups, v, &l);
   else l = c->tensors.data[tensor[v]].layout;

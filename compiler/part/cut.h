@@ -28,6 +28,9 @@ typedef struct {
 
 /* Position of the host, whose parts pay for no edges. */
 static inline uint32_t wk_cut_host(const wk_cut *c) { return (uint32_t)c->targets->n - 1; }
+static inline bool wk_cut_is_host(const wk_cut *c, uint32_t target) {
+  return c->targets->has_host && target == wk_cut_host(c);
+}
 /* In place of a target: the node becomes rows of the plan. */
 static inline uint32_t wk_cut_control(const wk_cut *c) { return (uint32_t)c->targets->n; }
 
@@ -68,8 +71,9 @@ wk_status wk_cut_row_major(wk_cut *c, uint32_t *tensor) WK_MUST_CHECK;
 /* ---- layouts --------------------------------------------------------------------------------- */
 
 #define WK_CUT_LAYOUT "layout" /* name of the nodes */
-/* What the target wishes for v of g; false: row-major, which *out then says. */
-bool wk_cut_layout_of(const wk_cut *c, uint32_t target, const wk_graph *g, wk_value_id v,
+/* What the target wishes for v of g; false: row-major, which *out then says. A layout that cannot
+ * be is noted in c->unsupported. */
+bool wk_cut_layout_of(wk_cut *c, uint32_t target, const wk_graph *g, wk_value_id v,
                       bool is_output, wk_edge_layout *out);
 bool wk_cut_same_layout(const wk_type *t, const wk_edge_layout *a, const wk_edge_layout *b);
 wk_type wk_cut_laid_type(const wk_type *t, const wk_edge_layout *l);

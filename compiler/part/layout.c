@@ -5,16 +5,43 @@
 
 #include <string.h>
 
-bool wk_cut_layout_of(const wk_cut *c, uint32_t target, const wk_graph *g, wk_value_id v,
-                      bool is_output, wk_edge_layout *out) {
-  const wk_instance *t = c->targets->list[target];
-  *out = (wk_edge_layout){.split = -1};
-  for (int i = 0; i < WK_MAX_RANK; i++) out->order[i] = (uint8_t)i;
-  if (target == wk_cut_host(c) && c->targets->n > 1) return false;
-  return t->target->edge && t->target->edge(t, g, v, is_output, out);
+static int rank_of(const wk_type *t, const wk_edge_layout *l) { return t->rank + (l->split >= 0); }
+
+/* Every axis once, blocks of something. */
+static bool is_possible(const wk_type *t, const wk_edge_layout *l) {
+  unsigned seen = 0;
+  int rank = rank_of(t, l);
+  if (l->split >= t->rank || rank > WK_MAX_RANK || (l->split >= 0 && l->block < 1)) return false;
+  for (int i = 0; i < rank; i++) {
+    if (l->order[i] >= rank) return false;
+    seen |= 1u << l->order[i];
+  }
+  return seen == (1u << rank) - 1;
 }
 
-static int rank_of(const wk_type *t, const wk_edge_layout *l) { return t->rank + (l->split >= 0); }
+static void set_row_major(wk_edge_layout *l) {
+  *l = (wk_edge_layout){.split = -1};
+  for (int i = 0; i < WK_MAX_RANK; i++) l->order[i] = (uint8_t)i;
+}
+
+bool wk_cut_layout_of(wk_cut *c, uint32_t target, const wk_graph *g, wk_value_id v,
+                      bool is_output, wk_edge_layout *out) {
+  const wk_instance *t = c->targets->list[target];
+  set_row_major(out);
+  if (wk_cut_is_host(c, target) || !t->target->edge) return false;
+  if (!t->target->edge(t, g, v, is_output, out)) {
+    set_row_major(out);
+    return false;
+  }
+  if (is_possible(&wk_val(g, v)->type, out)) return true;
+  set_row_major(out);
+  if (!c->unsupported)
+    c->unsupported = wk_error_at(WK_INTERNAL, wk_val(g, v)->name,
+                                 "target %s wishes an edge layout that is none: its order names an "
+                                 "axis twice or not at all, or its blocks are empty",
+                                 t->target->name);
+  return false;
+}
 
 bool wk_cut_same_layout(const wk_type *t, const wk_edge_layout *a, const wk_edge_layout *b) {
   if (a->split != b->split || (a->split >= 0 && a->block != b->block)) return false;

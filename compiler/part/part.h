@@ -32,6 +32,7 @@ typedef struct {
 typedef struct {
   const char *name;
   wk_type type;   /* as it lies in memory */
+  int64_t bytes;
   int64_t offset; /* edges: in the plan's memory, a multiple of WICK_ALIGN */
 } wk_part_tensor;
 

@@ -34,14 +34,24 @@ static span *loops_around(const wk_parts *p, wk_arena *a) {
   return s;
 }
 
+/* One behind the other, where more are live together than the planner takes on. */
+static int64_t stack(wk_plan_item *items, size_t n) {
+  int64_t end = 0;
+  for (size_t k = 0; k < n; k++) {
+    items[k].offset = end;
+    end += (items[k].size + WICK_ALIGN - 1) / WICK_ALIGN * WICK_ALIGN;
+  }
+  return end;
+}
+
 static wk_status place_edges(wk_parts *p, wk_arena *a) {
   size_t n_io = p->n_in + p->n_out, n = p->tensors.n - n_io;
   wk_plan_item *items = wk_arena_alloc(a, (n + 1) * sizeof *items);
   const span *around = loops_around(p, a);
   wk_plan_result result = {0};
   for (size_t k = 0; k < n; k++)
-    items[k] = (wk_plan_item){.size = wk_type_bytes(&p->tensors.data[n_io + k].type),
-                              .align = WICK_ALIGN, .lower = INT64_MAX, .fixed = -1};
+    items[k] = (wk_plan_item){.size = p->tensors.data[n_io + k].bytes, .align = WICK_ALIGN,
+                              .lower = INT64_MAX, .fixed = -1};
   for (size_t i = 0; i < p->rows.n; i++)
     for (size_t k = 0; k < p->rows.data[i].tensors.n; k++) {
       uint32_t t = p->rows.data[i].tensors.data[k];
@@ -52,7 +62,13 @@ static wk_status place_edges(wk_parts *p, wk_arena *a) {
     }
   for (size_t k = 0; k < n; k++)
     if (items[k].lower == INT64_MAX) items[k].lower = 0;
-  WK_TRY(wk_plan(items, n, NULL, &result));
+  wk_status s = wk_plan(items, n, NULL, &result);
+  if (s && s->code == WK_RESOURCE) {
+    wk_status_free(s);
+    s = NULL;
+    result.peak = stack(items, n);
+  }
+  WK_TRY(s);
   WK_TRY(wk_plan_check(items, n, 0));
   for (size_t k = 0; k < n; k++) p->tensors.data[n_io + k].offset = items[k].offset;
   p->edge_bytes = result.peak;
@@ -65,8 +81,7 @@ static bool same_memory(const wk_parts *p, uint32_t a, uint32_t b) {
   if (a == b) return true;
   if (a < p->n_in + p->n_out || b < p->n_in + p->n_out) return false;
   const wk_part_tensor *x = &p->tensors.data[a], *y = &p->tensors.data[b];
-  return x->offset < y->offset + wk_type_bytes(&y->type) &&
-         y->offset < x->offset + wk_type_bytes(&x->type);
+  return x->offset < y->offset + y->bytes && y->offset < x->offset + x->bytes;
 }
 
 static bool writes(const wk_parts *p, const wk_part_row *r, size_t k) {
@@ -95,25 +110,44 @@ static bool must_wait(const wk_parts *p, size_t i, size_t j) {
   return false;
 }
 
-/* Of the rows before j only those are named that stand beside it, or beside a row around it. */
-static void find_waits(wk_parts *p) {
-  for (size_t j = 0; j < p->rows.n; j++)
-    for (size_t i = 0; i < j;) {
-      if (behind(p, i) > j) { /* around it: what stands in it comes next */
-        bool other_arm = p->rows.data[i].kind == WICK_ROW_IF &&
-                         j > i + p->rows.data[i].body_count;
-        i += 1 + (other_arm ? p->rows.data[i].body_count : 0);
-        continue;
-      }
-      if (must_wait(p, i, j)) wk_vec_push(&p->rows.data[j].waits, (uint32_t)i);
-      i = behind(p, i);
+/* The rows beside j, or beside a row around it, that come before it, from the first to the last. */
+static void list_before(const wk_parts *p, size_t j, wk_numbers *out) {
+  out->n = 0;
+  for (size_t i = 0; i < j;) {
+    if (behind(p, i) > j) { /* around it: what stands in it comes next */
+      bool other_arm = p->rows.data[i].kind == WICK_ROW_IF && j > i + p->rows.data[i].body_count;
+      i += 1 + (other_arm ? p->rows.data[i].body_count : 0);
+      continue;
     }
+    wk_vec_push(out, (uint32_t)i);
+    i = behind(p, i);
+  }
+}
+
+/* done[j]: bits of the rows that have finished when row j begins. A row that one which is waited
+ * for has waited for is not named again. */
+static void find_waits(wk_parts *p, wk_arena *a) {
+  size_t words = (p->rows.n + 63) / 64;
+  uint64_t *done = wk_arena_alloc(a, (p->rows.n * words + 1) * sizeof *done);
+  wk_numbers before = {0};
+  for (size_t j = 0; j < p->rows.n; j++) {
+    uint64_t *mine = done + j * words;
+    list_before(p, j, &before);
+    for (size_t k = before.n; k-- > 0;) {
+      uint32_t i = before.data[k];
+      if (mine[i / 64] >> i % 64 & 1 || !must_wait(p, i, j)) continue;
+      wk_vec_push(&p->rows.data[j].waits, i);
+      mine[i / 64] |= UINT64_C(1) << i % 64;
+      for (size_t w = 0; w < words; w++) mine[w] |= done[i * words + w];
+    }
+  }
+  wk_vec_free(&before);
 }
 
 wk_status wk_cut_plan(wk_parts *p) {
   wk_arena *a = wk_arena_new();
   wk_status s = place_edges(p, a);
-  if (!s) find_waits(p);
+  if (!s) find_waits(p, a);
   wk_arena_free(a);
   return s;
 }

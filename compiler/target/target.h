@@ -137,6 +137,7 @@ struct wk_target {
 typedef struct {
   wk_instance *const *list;
   size_t n;
+  bool has_host; /* the last one is: it has code for every primitive */
 } wk_targets;
 
 #endif

@@ -94,6 +94,12 @@ grep -q '^// after lower$' <<<"$err" && ! grep -q '^// after.* 0 changes' <<<"$e
 for step in $("$wick" ops --passes | awk 'NR > 1 { print $1 }'); do
   check "stop after $step" "$wick" compile relu.onnx -q --stop-after=$step
 done
+refuses 'what comes after the last step' 2 'there is only the output' \
+  "$wick" compile relu.onnx --print-after=emit
+refuses 'a target without a name' 2 'the name of a target is missing' \
+  "$wick" compile relu.onnx --target cpu,
+refuses 'a machine without a name' 2 'the machine behind the colon is missing' \
+  "$wick" compile relu.onnx --target cpu:
 refuses 'a step that is none' 2 "'wick ops --passes' lists them" \
   "$wick" compile relu.onnx --stop-after=typo
 [[ $("$wick" ops --passes | tail -3 | awk '{ printf "%s ", $1 }') == 'prepare place emit ' ]] &&

@@ -257,7 +257,7 @@ static void check_graph(wk_module *m, const wk_tensor *in, uint64_t seed, tally 
   picky b = {{&picky_targets[1], NULL, true}, seed + 1, 50};
   wk_instance host = {.target = &dear_host, .is_here = true};
   wk_instance *const list[] = {&a.base, &b.base, &host};
-  wk_targets t = {seed % 2 ? list : list + 1, seed % 2 ? 3 : 2};
+  wk_targets t = {seed % 2 ? list : list + 1, seed % 2 ? 3 : 2, true};
   wk_parts *p;
   size_t n_out = m->main->outputs.n;
   assert_null(wk_lower_nodes(m, NULL, NULL));
@@ -302,8 +302,111 @@ static void test_random(void **state) {
   if (range.count > 1) assert_true(sum.controls > 0 && sum.most > 8 && sum.edges > 100);
 }
 
+/* ---- by hand --------------------------------------------------------------------------------- */
+
+static bool supports_maps(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
+                          const char **reason) {
+  (void)t, (void)g, (void)a;
+  *reason = "it is no map";
+  return n->op == WK_OP_MAP;
+}
+
+static const wk_target maps_target = {.name = "maps", .supports = supports_maps,
+                                      .wish = plain_wish};
+static wk_instance maps_instance = {.target = &maps_target, .is_here = true};
+static wk_instance dear_instance = {.target = &dear_host, .is_here = true};
+static wk_instance *const maps_list[] = {&maps_instance, &dear_instance};
+static const wk_targets maps_targets = {maps_list, 2, true};
+
+static wk_module *lowered(const char *graphs) {
+  wk_module *m;
+  wk_str text = {0};
+  wk_str_printf(&text, "module \"t\" {\n%s}\n", graphs);
+  wk_status s = wk_module_parse(text.s, "t", &m);
+  if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
+  assert_null(wk_lower_nodes(m, NULL, NULL));
+  wk_str_free(&text);
+  return m;
+}
+
+/* Goes on while the state that the iteration began with says so: it is read before it changes. */
+static void test_condition_is_a_state(void **state) {
+  (void)state;
+  wk_module *m = lowered("graph @main(%s0: bool[], %a: f32[3]) {\n"
+                         "%f, %y = loop(-, %s0, %a) {trip=9, n_state=2, has_cond=1} do @body : "
+                         "bool[], f32[3]\noutput %y\noutput %f\n}\n"
+                         "graph @body(%i: i64[], %s: bool[], %x: f32[3]) {\n%n = not(%s) : bool[]\n"
+                         "%z = add(%x, %x) : f32[3]\noutput %s\noutput %n\noutput %z\n}\n");
+  float a[] = {1, 2, 3};
+  bool s0 = true;
+  wk_tensor in[] = {{.type = wk_val(m->main, m->main->inputs.data[0])->type, .data = &s0},
+                    {.type = wk_val(m->main, m->main->inputs.data[1])->type, .data = a}};
+  wk_tensor want[2] = {0};
+  wk_parts *p;
+  assert_null(wk_eval_graph(m->main, in, want, NULL, NULL));
+  assert_null(wk_partition(m, &maps_targets, &p));
+  size_t loops = 0;
+  for (size_t i = 0; i < p->rows.n; i++) loops += p->rows.data[i].kind == WICK_ROW_LOOP;
+  assert_int_equal(loops, 1);
+  for (uint64_t seed = 1; seed < 20; seed++) {
+    wk_tensor *got = run_plan(p, in, seed);
+    assert_memory_equal(got[0].data, want[0].data, sizeof a);
+    assert_memory_equal(got[1].data, want[1].data, 1);
+    random_tensors_free(got, 2);
+  }
+  for (int k = 0; k < 2; k++) wk_tensor_free(&want[k]);
+  wk_parts_free(p);
+  wk_module_free(m);
+}
+
+/* A chain that changes the target with every node: each row names few others. */
+static void test_waits_are_few(void **state) {
+  enum { NODES = 600 };
+  (void)state;
+  wk_str text = {0};
+  wk_str_add(&text, "graph @main(%v0: f32[8]) {\n");
+  for (int i = 0; i < NODES; i++)
+    wk_str_printf(&text, i % 2 ? "%%v%d = relu(%%v%d) : f32[8]\n"
+                               : "%%v%d = cum_sum(%%v%d) {axis=0} : f32[8]\n", i + 1, i);
+  wk_str_printf(&text, "output %%v%d\n}\n", NODES);
+  wk_module *m = lowered(text.s);
+  wk_parts *p;
+  assert_null(wk_partition(m, &maps_targets, &p));
+  assert_int_equal(p->parts.n, NODES);
+  size_t waits = 0;
+  for (size_t i = 0; i < p->rows.n; i++) waits += p->rows.data[i].waits.n;
+  assert_in_range(waits, NODES - 1, 2 * NODES);
+  wk_parts_free(p);
+  wk_module_free(m);
+  wk_str_free(&text);
+}
+
+static bool spoiled_edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is_output,
+                         wk_edge_layout *out) {
+  (void)t, (void)g, (void)v, (void)is_output;
+  out->order[0] = 1;
+  return true;
+}
+
+static void test_impossible_layout(void **state) {
+  (void)state;
+  static const wk_target target = {.name = "spoiled", .supports = supports_maps,
+                                   .wish = plain_wish, .edge = spoiled_edge};
+  wk_instance instance = {.target = &target, .is_here = true};
+  wk_instance *const list[] = {&instance, &dear_instance};
+  wk_module *m = lowered("graph @main(%x: f32[8]) {\n%y = relu(%x) : f32[8]\noutput %y\n}\n");
+  wk_parts *p;
+  wk_status s = wk_partition(m, &(wk_targets){list, 2, true}, &p);
+  assert_non_null(s);
+  assert_non_null(strstr(s->message, "target spoiled wishes an edge layout that is none"));
+  wk_status_free(s);
+  wk_module_free(m);
+}
+
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random), cmocka_unit_test(test_condition_is_a_state),
+      cmocka_unit_test(test_waits_are_few), cmocka_unit_test(test_impossible_layout)};
   if (argc > 1) {
     range.first = strtoull(argv[1], NULL, 10);
     range.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
