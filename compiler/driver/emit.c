@@ -113,8 +113,9 @@ static size_t collect(emission *e, uint32_t target) {
       if (part->target != target) continue;
       e->of[n] = e->first[i] + (uint32_t)k;
       e->parts[n++] = (wk_target_part){
-          .name = part->owns_module ? wk_arena_printf(p->arena, "%zu.%s", i, part->name)
-                                    : e->entries[i].name,
+          .name = !part->owns_module ? e->entries[i].name
+                  : e->n == 1        ? part->name
+                                     : wk_arena_printf(p->arena, "%zu.%s", i, part->name),
           .graph = part->module->main, .program = part->program};
     }
   }
