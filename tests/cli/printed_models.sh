@@ -123,6 +123,8 @@ prints zoo "$wick" zoo
 # How products of many shapes are cut shows in the scratch memory that they need.
 model "$(field 1 "$(node MatMul 'x w' y)")" "$(field 11 "$(value x 1 b n k)")$(
   field 11 "$(value w 1 k m)")" "$(field 12 "$(value y 1 b n m)")" >product.onnx
+model "$(field 1 "$(node Det x y)")" "$(field 11 "$(value x 1 2 n n)")" \
+  "$(field 12 "$(value y 1 2)")" >det.onnx
 scratch() {
   local shape target
   for target in x86-64 haswell skylake-avx512 aarch64; do
@@ -131,6 +133,10 @@ scratch() {
       echo "$target $shape $("$wick" compile product.onnx --cpu $target -o out.wick \
         --bind b=$b,n=$n,k=$k,m=$m | grep '^scratch')"
     done
+  done
+  for n in 1 5 40; do
+    echo "determinant $n $("$wick" compile det.onnx -o out.wick "${cpu[@]}" --bind n=$n |
+      grep '^scratch')"
   done
 }
 prints scratch scratch
