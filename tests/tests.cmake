@@ -72,7 +72,7 @@ if(NOT WICK_SANITIZE)
 endif()
 
 # Real models through the command.
-foreach(suite node own own-eval float float-eval int8 int8-eval random)
+foreach(suite node node-eval own own-eval float float-eval int8 int8-eval random)
   add_test(NAME models/${suite}
            COMMAND ${CMAKE_SOURCE_DIR}/tests/models $<TARGET_FILE:wick> ${suite})
   set_tests_properties(models/${suite} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1500)
