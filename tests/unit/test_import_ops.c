@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -445,6 +446,39 @@ static void typed_data(void **state) {
   }
 }
 
+/* Constants of one value take next to no memory, however large they are. */
+static void large_splats(void **state) {
+  (void)state;
+  enum { CONSTANTS = 3 };
+  const int64_t n = (int64_t)1 << 28; /* 1 GiB each */
+  builder b = new_model(13);
+  struct rusage before, after;
+  wk_module *m = NULL;
+  ADD_I64(&b, "shape", "1", n);
+  for (int i = 0; i < CONSTANTS; i++) {
+    const float value = (float)i + 0.5f;
+    Onnx__NodeProto *node = add_node(&b, b.g, "ConstantOfShape", "shape", i ? "y" : "x");
+    if (i > 1) node->output[0] = text(&b, "z");
+    attribute(&b, node, "value")->t =
+        raw_tensor(&b, "", ELEM_F32, 1, (const int64_t[]){1}, &value, sizeof value);
+    add_output(&b, b.g, node->output[0], ELEM_F32);
+  }
+  getrusage(RUSAGE_SELF, &before);
+  wk_status s = import_model(&b, NULL, NULL, &m);
+  if (s) wk_status_print(stderr, s);
+  assert_null(s);
+  for (int i = 0; i < CONSTANTS; i++) {
+    const wk_value *v = wk_val(m->main, m->main->outputs.data[i]);
+    const float *data = v->data;
+    assert_non_null(data);
+    for (int64_t k = 0; k < n; k += n / 8 - 1) assert_float_equal(data[k], i + 0.5, 0);
+    assert_float_equal(data[n - 1], i + 0.5, 0);
+  }
+  getrusage(RUSAGE_SELF, &after);
+  assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, 64 << 10); /* KiB */
+  wk_module_free(m);
+}
+
 /* ---- random numbers -------------------------------------------------------------------------- */
 
 static void random_numbers(void **state) {
@@ -620,6 +654,7 @@ int main(void) {
       cmocka_unit_test(constant_nodes),   cmocka_unit_test(sparse_constants),
       cmocka_unit_test(typed_data),       cmocka_unit_test(random_numbers),
       cmocka_unit_test(multinomial),      cmocka_unit_test(old_forms),
-      cmocka_unit_test(quantised_gemm),   cmocka_unit_test(optimisers)};
+      cmocka_unit_test(quantised_gemm),   cmocka_unit_test(optimisers),
+      cmocka_unit_test(large_splats)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
