@@ -37,7 +37,8 @@ static wk_status after_pass(void *ctx, const wk_pass *pass, const wk_module *m, 
                             double seconds) {
   pass_run *x = ctx;
   wk_step_record r = {.name = pass->name, .kind = x->kind, .is_pass = true, .changes = changes,
-                      .part = x->part ? x->part->name : NULL, .seconds = seconds};
+                      .part = x->part && x->part->owns_module ? x->part->name : NULL,
+                      .seconds = seconds};
   WK_TRY(done(x->l, &r, m, NULL));
   return x->l->stopped ? wk_error(WK_OK, "stopped") : NULL;
 }

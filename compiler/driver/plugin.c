@@ -123,6 +123,7 @@ static wk_status check_plugin(const char *file, const char *path) {
 static wk_status load(const char *file, const char *path) {
   if (access(path, R_OK) != 0) return wk_error(WK_IO, "plugin %s: %s", file, strerror(errno));
   void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+  if (handle) dlclose(handle); /* it was counted once more */
   for (size_t i = 0; handle && i < plugins.n; i++)
     if (plugins.handles[i] == handle) return NULL;
   if (plugins.n == WK_MAX_PLUGINS)
