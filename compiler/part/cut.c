@@ -109,6 +109,15 @@ static wk_module *module_of(wk_cut *c, const wk_graph *g, const piece *x) {
   return m;
 }
 
+/* One that the plan needs beside the model's: of one tensor, or of none, it makes another. */
+static wk_status add_host_part(wk_cut *c, wk_module *m, uint32_t from, uint32_t to) {
+  wk_part_row r = {.kind = WICK_ROW_RUN, .part = add_part(c, m, wk_cut_host(c), true)};
+  if (from != WK_NONE) wk_vec_push(&r.tensors, from);
+  wk_vec_push(&r.tensors, to);
+  wk_vec_push(&c->p->rows, r);
+  return wk_module_verify(m);
+}
+
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 static wk_status need_host(const wk_cut *c, const char *name) {
@@ -121,7 +130,6 @@ static wk_status need_host(const wk_cut *c, const char *name) {
 static wk_status convert(wk_cut *c, uint32_t from, uint32_t to) {
   const wk_cut_tensor x = c->tensors.data[from], y = c->tensors.data[to];
   const wk_part_tensor *t = &c->p->tensors.data[from];
-  wk_part_row r = {.kind = WICK_ROW_RUN};
   wk_value_id v, out;
   WK_TRY(need_host(c, t->name));
   wk_module *m = wk_module_new(WK_CUT_LAYOUT);
@@ -134,11 +142,7 @@ static wk_status convert(wk_cut *c, uint32_t from, uint32_t to) {
     return s;
   }
   wk_graph_output(g, c->p->tensors.data[to].name, out);
-  r.part = add_part(c, m, wk_cut_host(c), true);
-  wk_vec_push(&r.tensors, from);
-  wk_vec_push(&r.tensors, to);
-  wk_vec_push(&c->p->rows, r);
-  return wk_module_verify(m);
+  return add_host_part(c, m, from, to);
 }
 
 wk_status wk_cut_copy(wk_cut *c, uint32_t from, uint32_t to) {
@@ -248,26 +252,19 @@ static wk_status add_piece(wk_cut *c, const wk_graph *g, const wk_uses *uses,
   return NULL;
 }
 
-static wk_status add_writer(wk_cut *c, wk_module *m, uint32_t to) {
-  wk_part_row r = {.kind = WICK_ROW_RUN, .part = add_part(c, m, wk_cut_host(c), true)};
-  wk_vec_push(&r.tensors, to);
-  wk_vec_push(&c->p->rows, r);
-  return wk_module_verify(m);
-}
-
 wk_status wk_cut_constant(wk_cut *c, const wk_graph *g, wk_value_id v, uint32_t to) {
   piece x = {0};
   wk_vec_push(&x.out, v);
   wk_module *m = module_of(c, g, &x);
   piece_free(&x);
-  return add_writer(c, m, to);
+  return add_host_part(c, m, WK_NONE, to);
 }
 
 wk_status wk_cut_true(wk_cut *c, uint32_t to) {
   wk_module *m = wk_module_new("true");
   wk_graph *g = wk_graph_new(m, "true");
   wk_graph_output(g, "true", wk_graph_scalar(g, WK_BOOL, 1));
-  return add_writer(c, m, to);
+  return add_host_part(c, m, WK_NONE, to);
 }
 
 /* ---- a graph --------------------------------------------------------------------------------- */
