@@ -3,7 +3,8 @@
 enable_testing()
 set(WK_ALL)
 foreach(lib wk_driver wk_check wk_sim wk_model wk_isa wk_cpu wk_onnx wk_part wk_integer wk_passes
-            wk_zoo wk_quantize wk_package wk_lower wk_memory wk_eval wk_ir wk_support wick_rt)
+            wk_target wk_zoo wk_quantize wk_package wk_lower wk_memory wk_eval wk_ir wk_support
+            wick_rt)
   if(TARGET ${lib})
     list(APPEND WK_ALL ${lib})
   endif()
@@ -104,8 +105,8 @@ endforeach()
 # The sanitizers add symbols of their own.
 if(NOT WICK_SANITIZE AND TARGET wick)
   set(symbol_files)
-  foreach(lib wk_support wk_ir wk_eval wk_memory wk_lower wk_passes wk_integer wk_part wk_onnx
-              wk_package wk_cpu wk_isa wk_check wk_model wk_sim wk_zoo wk_quantize wk_driver
+  foreach(lib wk_support wk_ir wk_eval wk_memory wk_lower wk_passes wk_integer wk_part wk_target
+              wk_onnx wk_package wk_cpu wk_isa wk_check wk_model wk_sim wk_zoo wk_quantize wk_driver
               wick_rt)
     list(APPEND symbol_files $<TARGET_FILE:${lib}>)
   endforeach()

@@ -7,54 +7,6 @@
 
 #include "compiler/part/cut.h"
 
-/* An operator that stayed whole because some target claimed it; lowering expands it for others. */
-static bool is_whole(const wk_node *n) {
-  return wk_op_get(n->op)->kind == WK_KIND_GRAPH && wk_op_get(n->op)->cls != WK_CLASS_MOVEMENT &&
-         n->op != WK_OP_IDENTITY;
-}
-
-/* A whole operator is for those that claim it, and for the host, which has code for what it is
- * expanded into. */
-static bool supports_one(const wk_targets *all, uint32_t target, const wk_graph *g,
-                         const wk_node *n, wk_arena *a, const char **reason) {
-  const wk_instance *t = all->list[target];
-  if (!is_whole(n) || (t->target->claims && t->target->claims(t, g, n)))
-    return t->target->supports(t, g, n, a, reason);
-  *reason = "another target claims it, this one does not";
-  return target + 1 == all->n && all->has_host;
-}
-
-/* The node itself and all in its bodies; bodies see nothing of each other, so a work list does. */
-static bool supports(const wk_targets *all, uint32_t target, const wk_graph *g, const wk_node *n,
-                     wk_arena *a, const char **reason) {
-  typedef struct {
-    const wk_graph *g;
-    const wk_node *n;
-  } item;
-  WK_VEC(item) todo = {0};
-  bool fine = true;
-  wk_vec_push(&todo, ((item){g, n}));
-  for (size_t at = 0; at < todo.n && fine; at++) {
-    item x = todo.data[at];
-    const char *why = "no reason given";
-    fine = supports_one(all, target, x.g, x.n, a, &why);
-    if (!fine)
-      *reason = at ? wk_arena_printf(a, "in its body: %s: %s", wk_op_get(x.n->op)->name, why) : why;
-    for (uint32_t b = 0; b < x.n->n_bodies && fine; b++)
-      for (size_t k = 0; k < x.n->bodies[b]->nodes.n; k++)
-        wk_vec_push(&todo, ((item){x.n->bodies[b], &x.n->bodies[b]->nodes.data[k]}));
-  }
-  wk_vec_free(&todo);
-  return fine;
-}
-
-uint32_t wk_part_target_of(const wk_targets *t, const wk_graph *g, const wk_node *n, wk_arena *a,
-                           const char **reasons) {
-  for (uint32_t i = 0; i < t->n; i++)
-    if (supports(t, i, g, n, a, &reasons[i])) return i;
-  return (uint32_t)t->n;
-}
-
 static bool is_movement(const wk_node *n) {
   return wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT || n->op == WK_OP_IDENTITY;
 }
@@ -69,7 +21,7 @@ static double gain_inside(const wk_cut *c, const wk_node *n) {
     for (size_t k = 0; k < n->bodies[b]->nodes.n; k++) {
       const wk_graph *body = n->bodies[b];
       const wk_node *x = &body->nodes.data[k];
-      uint32_t t = wk_part_target_of(c->targets, body, x, c->scratch, reasons);
+      uint32_t t = wk_targets_owner(c->targets, body, x, c->scratch, reasons);
       if (t < wk_cut_host(c))
         gain += wk_cut_time(c, wk_cut_host(c), body, x) - wk_cut_time(c, t, body, x);
       else if (x->n_bodies && wk_cut_can_control(body, x)) gain += gain_inside(c, x);
@@ -105,8 +57,9 @@ static void note(wk_cut *c, const wk_node *n, uint32_t refused, uint32_t target,
 
 static uint32_t target_of(wk_cut *c, wk_graph *g, const wk_node *n) {
   const char **reasons = wk_arena_alloc(c->scratch, (c->targets->n + 1) * sizeof *reasons);
-  uint32_t t = wk_part_target_of(c->targets, g, n, c->scratch, reasons);
-  if (n->n_bodies && t >= wk_cut_host(c) && wk_cut_can_control(g, n) && holds_work(c, n))
+  uint32_t t = wk_targets_owner(c->targets, g, n, c->scratch, reasons);
+  if (n->n_bodies && c->targets->n > 1 && t >= wk_cut_host(c) && wk_cut_can_control(g, n) &&
+      holds_work(c, n))
     return wk_cut_control(c);
   if (t == c->targets->n) {
     refuse(c, n, reasons);
@@ -118,7 +71,7 @@ static uint32_t target_of(wk_cut *c, wk_graph *g, const wk_node *n) {
 
 bool wk_cut_takes(const wk_cut *c, uint32_t t, const wk_graph *g, const wk_node *n) {
   const char *reason;
-  return t < c->targets->n && supports(c->targets, t, g, n, c->scratch, &reason);
+  return t < c->targets->n && wk_targets_takes(c->targets, t, g, n, c->scratch, &reason);
 }
 
 /* The target of the first operand that a node makes, if it takes the movement. */

@@ -74,11 +74,6 @@ typedef struct {
 wk_status wk_partition(wk_module *m, const wk_targets *t, wk_parts **out) WK_MUST_CHECK;
 void wk_parts_free(wk_parts *p); /* NULL ok */
 
-/* The target that the node has if it is asked alone, with everything inside; t->n: none.
- * reasons[0 .. t->n) receives why the ones before it refuse; scratch owns them. */
-uint32_t wk_part_target_of(const wk_targets *t, const wk_graph *g, const wk_node *n, wk_arena *a,
-                           const char **reasons);
-
 /* Per node of the main graph, the colour of its target: what wk_module_dot takes. */
 const char **wk_parts_colours(const wk_parts *p, wk_arena *a);
 /* Which target computes what, the tensors between, and why not another one: --print-parts. */

@@ -7,21 +7,16 @@ bool wk_expr_uses_index(const wk_expr *e) {
   return false;
 }
 
-static const wk_instance *owner(const wk_pass_ctx *c, const wk_graph *g, const wk_node *n) {
-  const char *reason;
-  for (size_t i = 0; i + 1 < c->targets->n; i++) {
-    const wk_instance *t = c->targets->list[i];
-    if (t->target->supports(t, g, n, c->scratch, &reason)) return t;
-  }
-  return c->targets->list[c->targets->n - 1];
-}
-
 bool wk_fuse_allowed(const wk_pass_ctx *c, const wk_graph *g, const wk_node *n,
                      const wk_node *with, const wk_expr *e) {
-  if (!c->targets) return true;
-  const wk_instance *t = owner(c, g, n);
-  if (with && owner(c, g, with) != t) return false;
-  return !t->target->fuses || t->target->fuses(t, g, n, e);
+  const wk_targets *all = c->targets;
+  uint32_t t = 0;
+  if (!all) return true;
+  if (all->n > 1) t = wk_targets_owner(all, g, n, c->scratch, NULL);
+  if (t == all->n) return true; /* the partition refuses it, fused or not */
+  if (with && all->n > 1 && wk_targets_owner(all, g, with, c->scratch, NULL) != t) return false;
+  const wk_instance *owner = all->list[t];
+  return !owner->target->fuses || owner->target->fuses(owner, g, n, e);
 }
 
 uint16_t wk_fuse_input(wk_fuse *f, wk_value_id v) {

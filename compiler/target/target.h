@@ -140,4 +140,13 @@ typedef struct {
   bool has_host; /* the last one is: it has code for every primitive */
 } wk_targets;
 
+/* The target could have node n, with everything inside it; else *reason, static or in the arena,
+ * says why not. */
+bool wk_targets_takes(const wk_targets *all, uint32_t target, const wk_graph *g, const wk_node *n,
+                      wk_arena *a, const char **reason);
+/* Position of the first target that could; all->n: none. reasons[i] receives why target i, before
+ * it, could not; NULL: nobody asks. */
+uint32_t wk_targets_owner(const wk_targets *all, const wk_graph *g, const wk_node *n, wk_arena *a,
+                          const char **reasons);
+
 #endif
