@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * unit: what a package holds of parts for the accelerator. The compiler writes it, devices and
+ * tools read it. Beside CONST (weights, records, tables; one segment of memory, read only) these
+ * sections, all little-endian:
+ *
+ *   "machine"   text of a machine file with every key: what the parts were compiled for
+ *   "commands"  of all parts, one after the other, 64 bytes each, END at the end of each part.
+ *               The `dram` field of LD and ST counts from the start of a segment
+ *   "segments"  a byte for every command: wk_accel_segment; what its `dram` counts from
+ *   "parts"     wk_accel_part, one per part; wk_package_part.code is the number of the row
+ *   "layers"    wk_accel_layer, those of a part one after the other
+ *   "texts"     strings, each ends with a zero byte; rows hold offsets of their first byte
+ *
+ * A machine loads a part by adding, to the `dram` of every LD and ST, the address at which it has
+ * put the segment: sessions share commands and constants and have memory of their own. */
+#ifndef WICK_ACCEL_UNIT_H
+#define WICK_ACCEL_UNIT_H
+
+#include "targets/accel/isa/isa.h"
+
+#define WK_ACCEL_MACHINE "machine"
+#define WK_ACCEL_COMMANDS "commands"
+#define WK_ACCEL_SEGMENTS "segments"
+#define WK_ACCEL_PARTS "parts"
+#define WK_ACCEL_LAYERS "layers"
+#define WK_ACCEL_TEXTS "texts"
+
+/* Segments start at multiples of this. */
+#define WK_ACCEL_SEGMENT_ALIGN 1024
+
+typedef enum {
+  WK_SEGMENT_NONE,  /* the command does not use memory */
+  WK_SEGMENT_CONST, /* the unit's CONST */
+  WK_SEGMENT_WORK,  /* activations of the part: `work_bytes`, undefined at the start */
+  WK_SEGMENT_IO     /* + i: the part's input i, then its outputs; as the part's tensors lie */
+} wk_accel_segment;
+
+typedef struct {
+  uint32_t first_command, commands; /* with END */
+  uint32_t first_layer, layers;
+  uint64_t work_bytes;
+  uint32_t marks;    /* rows of the mark area that the part writes: 0 .. marks - 1 */
+  uint32_t reserved; /* 0 */
+} wk_accel_part;
+
+/* What commands of the same `operator` compute: row `operator - 1` of the part's layers. Commands
+ * with operator 0 belong to none. */
+typedef struct {
+  uint32_t name, op;     /* texts: the model's node, "conv" */
+  uint32_t group, mark;  /* layers that run in turns have the same group; the row of the MARK behind
+                            the group, UINT32_MAX: none */
+  uint64_t macs;         /* of the model: what padding and tails add does not count */
+  uint64_t ex, drain, ve; /* cycles: the least that the array, its drain, the vector unit need for
+                             the layer's commands */
+  uint64_t loaded, stored; /* bytes that its commands move */
+  uint64_t compulsory;   /* bytes that any schedule moves: weights, the part's inputs and outputs */
+} wk_accel_layer;
+
+#endif
