@@ -104,6 +104,14 @@ void wk_machine_key_text(wk_str *b, const wk_machine *m, const wk_machine_key *k
     wk_str_printf(b, "%d", (int)(rest * 10 / v.den));
 }
 
+void wk_machine_text(wk_str *b, const wk_machine *m) {
+  for (size_t i = 0; i < WK_KEY_COUNT; i++) {
+    wk_str_printf(b, "%s = ", wk_machine_keys[i].name);
+    wk_machine_key_text(b, m, &wk_machine_keys[i]);
+    wk_str_add(b, ";\n");
+  }
+}
+
 const wk_machine_key *wk_machine_key_find(const char *name) {
   for (size_t i = 0; i < WK_KEY_COUNT; i++)
     if (strcmp(wk_machine_keys[i].name, name) == 0) return &wk_machine_keys[i];

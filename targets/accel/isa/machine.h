@@ -53,6 +53,8 @@ wk_status wk_machine_read(const char *name_or_path, wk_machine *out) WK_MUST_CHE
 /* Text of such a file; `name` is what messages call it. */
 wk_status wk_machine_parse(const char *text, size_t n, const char *name,
                            wk_machine *out) WK_MUST_CHECK;
+/* Such a text, with every key. */
+void wk_machine_text(wk_str *b, const wk_machine *m);
 /* "latency=500,bytes=8": RUN keys, the prefix dram_ may be left out. */
 wk_status wk_machine_override(wk_machine *m, const char *text) WK_MUST_CHECK;
 /* What relates several keys; in particular, that the memory has time left besides refresh and the

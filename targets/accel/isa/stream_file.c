@@ -54,14 +54,6 @@ static const uint32_t row_bytes[SECTIONS] = {[META] = sizeof(meta_row), [MACHINE
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void machine_text(wk_str *b, const wk_machine *m) {
-  for (size_t i = 0; i < WK_KEY_COUNT; i++) {
-    wk_str_printf(b, "%s = ", wk_machine_keys[i].name);
-    wk_machine_key_text(b, m, &wk_machine_keys[i]);
-    wk_str_add(b, ";\n");
-  }
-}
-
 static uint32_t add_text(wk_str *b, const char *s) {
   uint32_t at = (uint32_t)b->n;
   wk_str_addn(b, s, strlen(s) + 1);
@@ -90,7 +82,7 @@ wk_status wk_stream_write(const wk_stream *s, wk_out *o) {
                          s->address, s->marks};
   uint32_t data_crc = 0;
   uint64_t data_size = 0, at = sizeof h;
-  machine_text(&machine, &s->machine);
+  wk_machine_text(&machine, &s->machine);
   for (size_t i = 0; i < s->regions.n; i++) {
     const wk_image *r = &s->regions.data[i];
     const region_row row = {add_text(&strings, r->name),
