@@ -49,7 +49,7 @@ function(wk_loads_plugins program)
 endfunction()
 wk_loads_plugins(wick)
 
-install(TARGETS wick wick_shared)
+install(TARGETS wick wick_shared wick_accel)
 install(FILES $<TARGET_FILE:wick_rt> DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libwick.a)
 configure_package_config_file(cmake/WickConfig.cmake.in
                               ${CMAKE_BINARY_DIR}/generated/WickConfig.cmake

@@ -107,11 +107,16 @@ static bool describe_unit(wick_model *model, uint32_t u, uint32_t flags) {
   return true;
 }
 
-static wick_status load_units(wick_model *model, uint32_t flags, wick_error_detail *detail) {
+static wick_status describe_units(wick_model *model, uint32_t flags, wick_error_detail *detail) {
+  for (uint32_t u = 0; u < model->info.unit_count; u++)
+    if (!describe_unit(model, u, flags)) return wick_fail(detail, WICK_NO_MEMORY, "out of memory");
+  return WICK_OK;
+}
+
+static wick_status load_units(wick_model *model, wick_error_detail *detail) {
   for (uint32_t u = 0; u < model->info.unit_count; u++) {
     wick_loaded_unit *unit = &model->units[u];
     wick_error_detail why = {{0}};
-    if (!describe_unit(model, u, flags)) return wick_fail(detail, WICK_NO_MEMORY, "out of memory");
     wick_status status = unit->device->load(&unit->unit, &unit->loaded, &why);
     if (status != WICK_OK) {
       unit->loaded = NULL;
@@ -143,9 +148,10 @@ static wick_status load(wick_model *model, const wick_load_options *options) {
   wick_status status = wick_model_verify(model, options);
   if (status == WICK_OK) status = wick_model_decode(model, options);
   if (status != WICK_OK || model->describe_only) return status;
-  status = probe_units(model, detail);
-  if (status == WICK_OK) status = align_file(model, detail);
-  if (status == WICK_OK) status = load_units(model, flags, detail);
+  status = align_file(model, detail);
+  if (status == WICK_OK) status = describe_units(model, flags, detail);
+  if (status == WICK_OK) status = probe_units(model, detail);
+  if (status == WICK_OK) status = load_units(model, detail);
   return status;
 }
 

@@ -31,12 +31,6 @@ static void fail(wk_sim_result *r, int error, uint32_t index) {
   r->error = (uint32_t)error | index << 8;
 }
 
-static void tell(const model *m, uint64_t time, int queue, uint32_t ordinal) {
-  if (!m->options.event) return;
-  m->options.event(m->options.context, time, queue, ordinal, false);
-  m->options.event(m->options.context, time, queue, ordinal, true);
-}
-
 static int error_of(int opcode) {
   switch (opcode) {
     case WK_CMD_LD: return WK_ERROR_read;
@@ -52,13 +46,34 @@ static bool read_bytes(void *context, uint64_t from, int bytes, uint8_t *out) {
 }
 
 /* The machine does not look at what a record holds. */
-static void look_at_record(model *m, const wk_isa_command *c, uint32_t index, wk_sim_result *r) {
+static void look_at_record(wk_functional *f, const wk_isa_command *c, uint32_t index,
+                           wk_sim_result *r) {
   wk_isa_fault fault;
-  if (r->undefined[0] || !wk_isa_find_record_fault(m->f.machine, c, read_bytes, &m->f, &fault) ||
+  if (r->undefined[0] || !wk_isa_find_record_fault(f->machine, c, read_bytes, f, &fault) ||
       fault.error != WK_ERROR_none)
     return;
   r->undefined_at = index;
   snprintf(r->undefined, sizeof r->undefined, "%s", fault.text);
+}
+
+bool wk_sim_step(wk_functional *f, const wk_isa_command *c, uint32_t index, wk_sim_result *r) {
+  if (c->opcode == WK_CMD_END) {
+    r->status = DONE;
+    return false;
+  }
+  look_at_record(f, c, index, r);
+  if (!wk_functional_execute(f, c)) {
+    fail(r, error_of((int)c->opcode), index);
+    return false;
+  }
+  r->done[c->queue]++;
+  return true;
+}
+
+static void tell(const model *m, uint64_t time, int queue, uint32_t ordinal) {
+  if (!m->options.event) return;
+  m->options.event(m->options.context, time, queue, ordinal, false);
+  m->options.event(m->options.context, time, queue, ordinal, true);
 }
 
 /* False: the stream has ended, r says how. */
@@ -76,16 +91,8 @@ static bool step(model *m, const wk_sim_job *job, uint32_t index, wk_sim_result 
     fail(r, fault.error, index);
     return false;
   }
-  if (c.opcode == WK_CMD_END) {
-    r->status = DONE;
-    return false;
-  }
-  look_at_record(m, &c, index, r);
-  if (!wk_functional_execute(&m->f, &c)) {
-    fail(r, error_of((int)c.opcode), index);
-    return false;
-  }
-  tell(m, index, (int)c.queue, r->done[c.queue]++);
+  if (!wk_sim_step(&m->f, &c, index, r)) return false;
+  tell(m, index, (int)c.queue, r->done[c.queue] - 1);
   return true;
 }
 

@@ -36,4 +36,8 @@ wk_status wk_sim_model_of(wk_sim_kind kind, const wk_sim_build_options *o,
 
 extern const wk_dram_api wk_sim_dram_api;
 
+/* Command `index` of a run on the functional model; no fault of the machine's is in it. False: the
+ * run has ended, and r says how. */
+bool wk_sim_step(wk_functional *f, const wk_isa_command *c, uint32_t index, wk_sim_result *r);
+
 #endif

@@ -8,6 +8,7 @@
 
 #include "compiler/driver/command.h"
 #include "compiler/driver/plugin.h"
+#include "sim/device.h"
 
 static const wk_cmd cmd_help, cmd_completion, cmd_man;
 
@@ -169,6 +170,7 @@ static bool occupy_closed_streams(void) {
 int main(int argc, char **argv) {
   if (!occupy_closed_streams()) return WK_IO;
   signal(SIGPIPE, SIG_IGN); /* a write fails instead, and temporary files are removed */
+  (void)wick_device_register(wk_sim_device()); /* the first: nothing is in its way */
   wk_status s = dispatch(argc, argv);
   int code = s ? (int)s->code : WK_OK;
   int closed = close_output();

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The models of the accelerator as the device of target "accel" (runtime/device.h): they run the
+ * parts that targets/accel/isa/unit.h describes. A job runs to its end within submit.
+ *
+ * The functional model works on the tensors where they are; nothing is allocated between open and
+ * close. The others simulate a memory as large as the machine's, which jobs copy tensors into and
+ * out of. */
+#ifndef WICK_SIM_DEVICE_H
+#define WICK_SIM_DEVICE_H
+
+#include "runtime/device.h"
+#include "sim/run.h"
+#include "targets/accel/isa/unit_read.h"
+
+typedef struct {
+  const wk_accel_unit *unit;
+  uint32_t part;            /* row of the unit's parts */
+  const char *name;         /* the part's */
+  const wk_stream *stream;  /* the part, with what its inputs hold */
+} wk_sim_device_job;
+
+/* Runs a job in the device's stead. out->memory is what outputs are taken from; the device frees
+ * it. */
+typedef wk_status wk_sim_device_run(void *context, const wk_sim_device_job *job, wk_sim_run *out);
+
+typedef struct {
+  wk_sim_kind model;
+  const char *machine;       /* as wk_machine_read takes it; units for other hardware are refused.
+                                NULL: what each unit was compiled for */
+  const char *memory;        /* as wk_machine_override takes it; NULL: as the machine has it */
+  const char *rtl;           /* as in wk_sim_build_options, like the next two */
+  wk_sim_progress *progress;
+  wk_sim_device_run *run;    /* NULL: the device runs jobs on the model */
+  void *context;             /* of both */
+} wk_sim_device_options;
+
+/* Holds for packages that are loaded from now on, until the next call; what it points to stays as
+ * long. Without it: the functional model of each unit's machine. Not while others load. */
+void wk_sim_device_configure(const wk_sim_device_options *o);
+
+/* For wick_device_register. */
+const wick_device *wk_sim_device(void);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Packages with parts for the accelerator: read and verified, as streams, and run by sessions on
+ * all models. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "runtime/wick.h"
+#include "sim/device.h"
+#include "targets/accel/check/check.h"
+#include "tests/accel_package.h"
+#include "tests/accel_streams.h"
+
+enum { BYTES = 1024 };
+
+typedef struct {
+  wk_stream *streams[2];
+  accel_unit_data unit;
+  void *data;
+  size_t size;
+} fixture;
+
+static void expect_good(wk_status s) {
+  if (!s) return;
+  wk_status_print(stderr, s);
+  fail();
+}
+
+static wk_stream *assemble(const char *text) {
+  wk_stream *s;
+  expect_good(wk_asm(text, strlen(text), "test.s", NULL, NULL, &s));
+  return s;
+}
+
+static int setup(void **state) {
+  fixture *f = calloc(1, sizeof *f);
+  f->streams[0] = assemble(accel_product);
+  f->streams[1] = assemble(accel_copy);
+  expect_good(accel_package_bytes(&f->unit, f->streams, 2, &f->data, &f->size));
+  *state = f;
+  return wick_device_register(wk_sim_device()) != WICK_OK;
+}
+
+static int teardown(void **state) {
+  fixture *f = *state;
+  for (int i = 0; i < 2; i++) wk_stream_free(f->streams[i]);
+  accel_unit_free(&f->unit);
+  free(f->data);
+  free(f);
+  return 0;
+}
+
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+static void fill(uint8_t *x, uint64_t seed) {
+  wk_rng r = {.s = seed};
+  for (int i = 0; i < BYTES; i++) x[i] = (uint8_t)wk_rng_range(&r, 0, 255);
+}
+
+/* What the product gives, from a run of the stream itself. */
+static void expected(const fixture *f, const uint8_t *x, uint8_t *y) {
+  wk_sim_run run;
+  uint8_t *data;
+  const wk_sim_run_options o = {.machine = &f->streams[0]->machine};
+  expect_good(wk_region_fill(wk_stream_find(f->streams[0], "x"), &data));
+  memcpy(data, x, BYTES);
+  expect_good(wk_sim_run_stream(f->streams[0], &wk_sim_functional, &o, &run));
+  expect_good(wk_sim_verdict(f->streams[0], &f->streams[0]->machine, &run));
+  memcpy(y, run.memory + wk_stream_find(f->streams[0], "y")->address, BYTES);
+  wk_sim_run_free(&run);
+}
+
+static void run_sessions(const fixture *f, const wk_sim_device_options *o) {
+  wick_model *model;
+  wick_session *s[2];
+  uint8_t x[BYTES], got[BYTES], want[BYTES];
+  wk_sim_device_configure(o);
+  assert_int_equal(wick_model_load_memory(f->data, f->size, NULL, &model), WICK_OK);
+  for (int i = 0; i < 2; i++)
+    assert_int_equal(wick_session_create(model, 0, 1, &s[i]), WICK_OK);
+  for (uint64_t seed = 1; seed <= 4; seed++) {
+    const void *in[] = {x};
+    void *out[] = {got};
+    fill(x, seed);
+    expected(f, x, want);
+    memset(got, 0, sizeof got);
+    assert_int_equal(wick_session_run(s[seed % 2], in, out), WICK_OK);
+    assert_memory_equal(got, want, BYTES);
+  }
+  for (int i = 0; i < 2; i++) wick_session_free(s[i]);
+  wick_model_free(model);
+  wk_sim_device_configure(&(wk_sim_device_options){0});
+}
+
+static void functional_model_runs_packages(void **state) {
+  run_sessions(*state, &(wk_sim_device_options){0});
+}
+
+static void timing_model_runs_packages(void **state) {
+  run_sessions(*state, &(wk_sim_device_options){.model = WK_SIM_TIMING,
+                                                .memory = "latency=300,size=1048576"});
+}
+
+static void rtl_runs_packages(void **state) {
+  run_sessions(*state, &(wk_sim_device_options){.model = WK_SIM_RTL, .machine = "tiny"});
+}
+
+/* The hook of `wick sim`. */
+static wk_status count_jobs(void *context, const wk_sim_device_job *job, wk_sim_run *out) {
+  int *jobs = context;
+  const wk_sim_run_options o = {.machine = &job->stream->machine};
+  assert_int_equal(job->part, *jobs % 2);
+  assert_string_equal(job->name, *jobs % 2 ? "part1" : "part0");
+  (*jobs)++;
+  return wk_sim_run_stream(job->stream, &wk_sim_functional, &o, out);
+}
+
+static void callers_may_run_jobs(void **state) {
+  int jobs = 0;
+  run_sessions(*state, &(wk_sim_device_options){.run = count_jobs, .context = &jobs});
+  assert_int_equal(jobs, 8);
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+static wick_status load(const fixture *f, wick_error_detail *why) {
+  wick_model *model;
+  const wick_load_options o = {.flags = WICK_LOAD_UNCHECKED, .detail = why};
+  wick_status s = wick_model_load_memory(f->data, f->size, &o, &model);
+  if (s == WICK_OK) wick_model_free(model);
+  return s;
+}
+
+static void other_machines_are_named(void **state) {
+  wick_error_detail why;
+  wk_sim_device_configure(&(wk_sim_device_options){.machine = "base"});
+  assert_int_equal(load(*state, &why), WICK_BAD_MACHINE);
+  const char *want = "compiled for machine 'tiny', this is 'base': array is 8, not 16, ";
+  assert_memory_equal(why.text, want, strlen(want));
+  wk_sim_device_configure(&(wk_sim_device_options){.model = WK_SIM_TIMING, .memory = "size=65536"});
+  assert_int_equal(load(*state, &why), WICK_OK);
+  wk_sim_device_configure(&(wk_sim_device_options){.memory = "sizes=65536"});
+  assert_int_equal(load(*state, &why), WICK_BAD_MACHINE);
+  wk_sim_device_configure(&(wk_sim_device_options){0});
+}
+
+/* Every byte of the unit's sections turned over, one after the other: either the same is loaded or
+ * one line says what is wrong. What is loaded runs to its end or says why not. */
+static void flipped_bytes_are_refused_or_harmless(void **state) {
+  fixture *f = *state;
+  static const char *const names[] = {WK_ACCEL_MACHINE, WK_ACCEL_COMMANDS, WK_ACCEL_SEGMENTS,
+                                      WK_ACCEL_PARTS, WK_ACCEL_LAYERS, WK_ACCEL_TEXTS};
+  int refused[WK_COUNTOF(names)] = {0};
+  uint8_t *bytes = f->data;
+  wick_model *model;
+  assert_int_equal(wick_model_load_memory(f->data, f->size,
+                                          &(wick_load_options){.flags = WICK_LOAD_DESCRIBE},
+                                          &model), WICK_OK);
+  const wick_model_info *info = wick_model_describe(model);
+  for (uint32_t i = 0; i < info->section_count; i++)
+    for (size_t k = 0; k < WK_COUNTOF(names); k++) {
+      const wick_section_info *x = &info->sections[i];
+      if (strcmp(x->name, names[k]) != 0) continue;
+      for (uint64_t at = x->offset; at < x->offset + x->size; at++) {
+        wick_error_detail why = {{0}};
+        bytes[at] ^= 0xff;
+        wick_status s = load(f, &why);
+        bytes[at] ^= 0xff;
+        refused[k] += s != WICK_OK;
+        assert_true(s == WICK_OK || (*why.text && !strchr(why.text, '\n')));
+      }
+    }
+  for (size_t k = 0; k < WK_COUNTOF(names) - 1; k++) assert_true(refused[k] > 0);
+  wick_model_free(model);
+}
+
+/* ---- the reader ------------------------------------------------------------------------------ */
+
+enum { SECTIONS = 7 };
+
+/* Whole rows of a copy that a test may change. */
+typedef struct {
+  wk_accel_section list[SECTIONS];
+  uint64_t memory[SECTIONS][256];
+} sections_of;
+
+static void copy_sections(const fixture *f, sections_of *s) {
+  const accel_unit_data *u = &f->unit;
+  const wk_accel_section from[SECTIONS] = {
+      {WK_ACCEL_CONST, u->constants.data, u->constants.n},
+      {WK_ACCEL_MACHINE, u->machine_text.s, u->machine_text.n},
+      {WK_ACCEL_COMMANDS, u->commands.data, u->commands.n},
+      {WK_ACCEL_SEGMENTS, u->segments.data, u->segments.n},
+      {WK_ACCEL_PARTS, u->parts.data, u->parts.n * sizeof *u->parts.data},
+      {WK_ACCEL_LAYERS, u->layers.data, u->layers.n * sizeof *u->layers.data},
+      {WK_ACCEL_TEXTS, u->texts.s, u->texts.n}};
+  for (int i = 0; i < SECTIONS; i++) {
+    assert_true(from[i].size <= sizeof s->memory[i]);
+    memcpy(s->memory[i], from[i].data, from[i].size);
+    s->list[i] = (wk_accel_section){from[i].name, s->memory[i], from[i].size};
+  }
+}
+
+typedef struct {
+  int section;
+  uint32_t at, value; /* bytes; of a byte, or below: */
+  enum { BYTE, WORD, CUT, GONE } kind;
+  const char *want;
+} reader_case;
+
+#define AT(type, index, member) ((index) * sizeof(type) + offsetof(type, member))
+
+static const reader_case reader_cases[] = {
+    {1, 0, 0, GONE, "section machine is missing"},
+    {1, 0, '@', BYTE, "section machine:1: no file may include another"},
+    {2, 0, 3, CUT, "section commands: 1021 bytes are no rows of 64"},
+    {2, 0, 64, CUT, "section segments: 16 bytes for 15 commands"},
+    {3, 0, 1, CUT, "section segments: 15 bytes for 16 commands"},
+    {3, 0, 0, BYTE, "section segments: of command 0: it moves data and has none"},
+    {3, 0, 5, BYTE, "section segments: of command 0: the part has fewer inputs and outputs"},
+    {3, 3, 1, BYTE, "section segments: of command 3: it does not use memory"},
+    {3, 4, 3, BYTE, "section segments: of command 4: it is only read"},
+    {3, 4, 1, BYTE, "section segments: of command 4: it is only read"},
+    {3, 2, 1, BYTE, "section commands: command 2 (LD): field 'dram': bytes up to 512 of a segment "
+                    "of 160"},
+    {4, 0, 1, CUT, "section parts: 63 bytes are no rows of 32"},
+    {4, AT(wk_accel_part, 0, first_command), 1, WORD,
+     "section parts: part 0: its commands are not all there, behind those of the part before"},
+    {4, AT(wk_accel_part, 0, commands), 0, WORD, "section parts: part 0: it has no commands"},
+    {4, AT(wk_accel_part, 0, commands), 10, WORD,
+     "section parts: part 1: its commands are not all there, behind those of the part before"},
+    {4, AT(wk_accel_part, 1, commands), 4, WORD, "section commands: 1 commands belong to no part"},
+    {4, AT(wk_accel_part, 0, layers), 4, WORD,
+     "section parts: part 0: its layers are not all there"},
+    {4, AT(wk_accel_part, 0, layers), 1, WORD,
+     "section commands: command 6 (LD): there is no layer for its operator"},
+    {4, AT(wk_accel_part, 0, marks), 1, WORD,
+     "section commands: command 9 (MARK): its row is none of the part's"},
+    {4, AT(wk_accel_part, 0, reserved), 4, WORD,
+     "section parts: part 0: what is reserved is not zero"},
+    {5, AT(wk_accel_layer, 1, name), 1000, WORD,
+     "section layers: layer 1: a text lies outside of section texts"},
+    {5, AT(wk_accel_layer, 1, mark), 2, WORD, "section layers: layer 1: its mark is row 2 of 2"},
+    {6, 0, 1, CUT, "section texts: the last text has no end"},
+};
+
+static wk_status read_and_check(const sections_of *s, size_t n) {
+  wk_accel_unit u;
+  const wk_accel_io io[] = {{"x", BYTES, false}, {"y", BYTES, true}};
+  WK_TRY(wk_accel_unit_read(s->list, n, "tiny", &u));
+  for (uint32_t i = 0; i < 2; i++) WK_TRY(wk_accel_part_check(&u, i, io, 2));
+  return wk_accel_part_check(&u, 2, io, 2);
+}
+
+static void expect_status(wk_status s, const char *want) {
+  char text[300];
+  assert_non_null(s);
+  snprintf(text, sizeof text, "%s%s%s", s->place ? s->place : "", s->place ? ": " : "",
+           s->message);
+  wk_status_free(s);
+  assert_string_equal(text, want);
+}
+
+static void reader_names_the_section(void **state) {
+  sections_of s;
+  copy_sections(*state, &s);
+  expect_status(read_and_check(&s, SECTIONS), "section parts: there is no part 2");
+  for (size_t i = 0; i < WK_COUNTOF(reader_cases); i++) {
+    const reader_case *c = &reader_cases[i];
+    copy_sections(*state, &s);
+    wk_accel_section *x = &s.list[c->section];
+    uint8_t *bytes = (uint8_t *)s.memory[c->section] + c->at;
+    if (c->kind == BYTE) *bytes = (uint8_t)c->value;
+    if (c->kind == WORD) memcpy(bytes, &c->value, 4);
+    if (c->kind == CUT) x->size -= c->value;
+    if (c->kind == GONE) x->name = "";
+    expect_status(read_and_check(&s, SECTIONS), c->want);
+  }
+}
+
+/* ---- as streams ------------------------------------------------------------------------------ */
+
+static void parts_are_streams(void **state) {
+  sections_of x;
+  wk_accel_unit u;
+  wk_stream *s;
+  uint32_t *regions;
+  const wk_accel_io io[] = {{"/a.b/N:0", BYTES, false}, {"_a_b_N_0", BYTES, true}, {"N", 0, true}};
+  copy_sections(*state, &x);
+  expect_good(wk_accel_unit_read(x.list, SECTIONS, "tiny", &u));
+  const wk_accel_placement at = {.source = "p", .address = 0x10000};
+  expect_good(wk_accel_part_stream(&u, 0, io, 3, &at, &s, &regions));
+  assert_int_equal(s->regions.n, 3);
+  assert_string_equal(s->regions.data[0].name, "constants");
+  assert_int_equal(s->regions.data[0].address, 0x10000);
+  assert_string_equal(s->regions.data[regions[0]].name, "_a_b_N_0");
+  assert_int_equal(s->regions.data[regions[0]].address, 0x10400);
+  assert_string_equal(s->regions.data[regions[1]].name, "_a_b_N_0_2");
+  assert_true(s->regions.data[regions[1]].is_output);
+  assert_int_equal(regions[2], WK_ACCEL_NO_REGION);
+  expect_good(wk_stream_validate(s));
+  expect_good(wk_check(s, &s->machine, NULL));
+  wk_stream_free(s);
+  free(regions);
+  wk_machine small = u.machine;
+  small.dram_size = 65536;
+  const wk_accel_placement high = {.machine = &small, .address = 0xf000};
+  expect_status(wk_accel_part_stream(&u, 0, io, 3, &high, &s, NULL),
+                "the part needs 71680 bytes of memory; machine tiny has 65536 (dram_size)");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(functional_model_runs_packages),
+      cmocka_unit_test(timing_model_runs_packages),
+      cmocka_unit_test(rtl_runs_packages),
+      cmocka_unit_test(callers_may_run_jobs),
+      cmocka_unit_test(other_machines_are_named),
+      cmocka_unit_test(flipped_bytes_are_refused_or_harmless),
+      cmocka_unit_test(reader_names_the_section),
+      cmocka_unit_test(parts_are_streams),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
