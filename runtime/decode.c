@@ -229,6 +229,7 @@ static bool decode_part(const wick_decoder *d, const wick_pkg_part *row, wick_pa
       .arena_bytes = row->arena_bytes,
       .arena_bound = row->arena_bound,
       .scratch_bytes = row->scratch_bytes,
+      .code = row->code,
   };
   return out->name && has_its_tensors(out) && has_its_steps(d, row, out);
 }

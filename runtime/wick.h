@@ -129,6 +129,7 @@ typedef struct wick_part_info {
   size_t arena_bytes;
   size_t arena_bound;   /* the least that any placement could need */
   size_t scratch_bytes; /* of each thread */
+  uint64_t code;        /* as in abi.h */
 } wick_part_info;
 
 /* What the entry does, in order; a part that is used twice is there twice. `steps` are those of its

@@ -177,7 +177,10 @@ static wk_status cache_folder(wk_str *out) {
 /* ---- building -------------------------------------------------------------------------------- */
 
 static void report(const job *j, const char *what, int percent) {
-  if (j->o->progress) j->o->progress(j->o->context, what, percent);
+  char text[128];
+  if (!j->o->progress) return;
+  snprintf(text, sizeof text, "%s '%s'", what, j->o->machine->name);
+  j->o->progress(j->o->context, text, percent);
 }
 
 static int count_files(const char *dir, const char *suffix) {

@@ -12,7 +12,8 @@
 
 typedef enum { WK_SIM_FUNCTIONAL, WK_SIM_TIMING, WK_SIM_RTL } wk_sim_kind;
 
-/* Called while something takes long: what, and how far (0 .. 100, -1: not known). */
+/* Called while something takes long: what (until it returns), and how far (0 .. 100, -1: not
+ * known). */
 typedef void wk_sim_progress(void *context, const char *what, int percent);
 
 typedef struct {

@@ -5,6 +5,7 @@
 #ifndef WICK_TESTS_ACCEL_PACKAGE_H
 #define WICK_TESTS_ACCEL_PACKAGE_H
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/package/package.h"

@@ -17,6 +17,10 @@ target_link_libraries(wk_random PUBLIC wk_eval wk_check wk_sim)
 add_executable(soak_streams ${CMAKE_SOURCE_DIR}/tests/soak_streams.c)
 target_link_libraries(soak_streams wk_random)
 list(PREPEND WK_ALL wk_random)
+
+# Packages for the accelerator, made from streams; for tests/cli.
+add_executable(accel_package ${CMAKE_SOURCE_DIR}/tests/accel_package.c)
+target_link_libraries(accel_package wk_package wk_isa)
 include(${CMAKE_SOURCE_DIR}/tests/hostile/hostile.cmake)
 list(PREPEND WK_ALL wk_hostile)
 file(GLOB unit_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/test_*.c)

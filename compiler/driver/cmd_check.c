@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
+#include "compiler/driver/accel_parts.h"
 #include "compiler/driver/command.h"
 #include "targets/accel/check/check.h"
-#include "targets/accel/isa/stream.h"
 
 typedef struct {
   const char *machine;
+  int64_t part;
 } check_opts;
+
+static const check_opts defaults = {.part = WK_ACCEL_ALL_PARTS};
 
 static const wk_option options[] = {
     {"machine", 'm', "NAME|FILE.cfg", "machine to check for (default: what the stream says)",
      .kind = WK_OPTION_STRING, .offset = offsetof(check_opts, machine)},
+    WK_PART_OPTION(check_opts, part, "of a package, only this part for the accelerator"),
     {0}};
 
 static wk_status check(const wk_stream *s) {
@@ -25,17 +29,17 @@ static wk_status check(const wk_stream *s) {
 static wk_status run(const void *options_, const wk_strings *args) {
   const check_opts *o = options_;
   wk_machine m;
-  wk_stream *s;
+  wk_accel_streams streams;
   if (o->machine) WK_TRY(wk_machine_read(o->machine, &m));
   const wk_asm_options a = {.unchecked = true, .machine = o->machine ? &m : NULL};
-  WK_TRY(wk_stream_load(args->data[0], &a, &s));
-  wk_status status = check(s);
-  wk_stream_free(s);
-  return status;
+  wk_status s = wk_accel_streams_load(args->data[0], o->part, &a, &streams);
+  for (size_t i = 0; !s && i < streams.n; i++) s = check(streams.list[i]);
+  wk_accel_streams_free(&streams);
+  return s;
 }
 
 const wk_cmd wk_cmd_check = {
-    .command = {.name = "check", .synopsis = "STREAM.s|STREAM.wcs",
+    .command = {.name = "check", .synopsis = "STREAM.s|STREAM.wcs|PACKAGE",
                 .summary = "prove that a command stream can neither deadlock nor race",
                 .description =
                     "Works on the encoded commands: waits refer to earlier commands only, every "
@@ -44,6 +48,8 @@ const wk_cmd wk_cmd_check = {
                     "tables that no command wrote (memory may hold anything: images, results, or "
                     "what was there), parameter records from the stream's images are valid, and "
                     "all addresses are within the machine. What passes gives the same results for "
-                    "every latency and every depth of the queues.",
+                    "every latency and every depth of the queues. Of a package "
+                    "every part for the accelerator is checked, with segments one behind the "
+                    "other.",
                 .options = options, .min_args = 1, .max_args = 1},
-    .size = sizeof(check_opts), .run = run};
+    .size = sizeof(check_opts), .defaults = &defaults, .run = run};

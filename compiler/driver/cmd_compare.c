@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/driver/command.h"
 #include "compiler/driver/compare.h"
+#include "compiler/driver/sim_model.h"
 #include "compiler/driver/text.h"
 
 static const wk_compare_opts defaults = {
@@ -9,6 +10,7 @@ static const wk_compare_opts defaults = {
 
 static const wk_option options[] = {
     WK_TARGET_OPTIONS(wk_compare_opts, run.target, "what is compared with the evaluator"),
+    WK_MODEL_OPTION(wk_compare_opts, run.model),
     {"passes", 0, NULL,
      "evaluate after every compiler pass instead, and name the first that changes "
      "the result",
@@ -60,6 +62,8 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_run_opts on_eval = o->run;
   wk_run_job job;
   WK_TRY(check_model(path));
+  wk_sim_progress_line line = {.tenth = 0};
+  wk_sim_choose_model(o->run.model, &line);
   on_eval.target = (wk_target_args){.target = WK_TARGET_EVAL};
   wk_status s = wk_run_load(&on_eval, path, &job);
   if (!s) s = o->passes ? wk_compare_passes(o, &job) : wk_compare_layers(o, &job);

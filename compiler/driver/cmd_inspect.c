@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/driver/accel_parts.h"
 #include "compiler/driver/command.h"
 #include "compiler/driver/runner.h"
 #include "compiler/driver/text.h"
@@ -156,7 +157,52 @@ static void print_steps(const wick_entry_info *e, uint32_t index, wk_arena *a) {
   wk_table_print(stdout, &t, "rlrrl");
 }
 
-static void print_package(const char *path, const wick_model *model, bool steps) {
+/* ---- the accelerator's parts ----------------------------------------------------------------- */
+
+static void add_accel_machine(wk_table *t, const wk_accel_unit *u, uint32_t unit) {
+  const wk_machine *m = &u->machine;
+  wk_str b = {0};
+  wk_machine_key_text(&b, m, &wk_machine_keys[WK_KEY_dram_bytes]);
+  wk_table_row(t, "machine of unit %u\t%s: %lld x %lld MACs, %s + %s, memory %s B/cycle, latency "
+               "%lld", unit, m->name, (long long)m->array, (long long)m->array,
+               wk_bytes_text((uint64_t)m->scratchpad).s,
+               wk_bytes_text((uint64_t)m->accumulators).s, b.s, (long long)m->dram_latency);
+  wk_str_free(&b);
+}
+
+static void add_accel_parts(wk_table *t, const wick_model_info *m, const wk_accel_parts *p,
+                            wk_arena *a) {
+  for (uint32_t i = 0; i < m->unit_count; i++)
+    if (p->units[i].n_parts) add_accel_machine(t, &p->units[i], i);
+  for (size_t i = 0; i < p->n_parts; i++) {
+    const wk_accel_package_part *x = &p->parts[i];
+    wk_table_row(t, "accelerator part %zu\t%s, unit %u: %u commands, %u layers, %s of activations",
+                 i, wk_text_shown(a, x->info->name), x->info->unit, x->row->commands,
+                 x->row->layers, wk_bytes_text(x->row->work_bytes).s);
+  }
+}
+
+static void print_accel_layers(const wk_accel_package_part *x, size_t number, wk_arena *a) {
+  wk_table t = {0};
+  wk_table_row(&t, "\nLAYER\tNODE\tOP\tGROUP\tMACS\tARRAY\tDRAIN\tVECTOR\tLOADED\tSTORED"
+               "\tCOMPULSORY");
+  for (uint32_t i = 0; i < x->row->layers; i++) {
+    const wk_accel_layer *l = &x->unit->layers[x->row->first_layer + i];
+    wk_table_row(&t, "%zu.%u\t%s\t%s\t%u\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+                 "\t%s\t%s\t%s", number, i + 1,
+                 wk_text_shown(a, wk_accel_text(x->unit, l->name)),
+                 wk_text_shown(a, wk_accel_text(x->unit, l->op)), l->group,
+                 wk_text_count((int64_t)l->macs).s, l->ex, l->drain, l->ve,
+                 wk_bytes_text(l->loaded).s, wk_bytes_text(l->stored).s,
+                 wk_bytes_text(l->compulsory).s);
+  }
+  wk_table_print(stdout, &t, "rllrrrrrrrr");
+}
+
+/* ---- all of a package ------------------------------------------------------------------------ */
+
+static void print_package(const char *path, const wick_model *model, const wk_accel_parts *accel,
+                          bool steps) {
   const wick_model_info *m = wick_model_describe(model);
   wk_arena *a = wk_arena_new();
   wk_table t = {0};
@@ -169,23 +215,29 @@ static void print_package(const char *path, const wick_model *model, bool steps)
   name_row(&t, "options", m->flags);
   for (uint32_t i = 0; i < m->unit_count; i++) add_unit(&t, &m->units[i], i, a);
   for (uint32_t i = 0; i < m->entry_count; i++) add_entry(&t, wick_model_entry(model, i), i, a);
+  add_accel_parts(&t, m, accel, a);
   if (m->state_count) wk_table_row(&t, "states\t%s", wk_bytes_text(m->state_bytes).s);
   for (uint32_t i = 0; i < m->state_count; i++) add_state(&t, &m->states[i], a);
   add_sections(&t, m, a);
   wk_table_print(stdout, &t, "ll");
   for (uint32_t i = 0; i < m->entry_count && steps; i++)
-    print_steps(wick_model_entry(model, i), i, a);
+    if (wick_model_entry(model, i)->step_count) print_steps(wick_model_entry(model, i), i, a);
+  for (size_t i = 0; i < accel->n_parts && steps; i++)
+    print_accel_layers(&accel->parts[i], i, a);
   wk_arena_free(a);
 }
 
-static wk_status inspect_package(const char *path, bool steps) {
+static wk_status inspect_package(const char *path, const wk_file *f, bool steps) {
   wick_model *model;
+  wk_accel_parts accel;
   wick_error_detail detail = {{0}};
   wick_load_options o = {.flags = WICK_LOAD_DESCRIBE, .detail = &detail};
   WK_TRY(wk_wick_error(wick_model_load(path, &o, &model), detail.text, path));
-  print_package(path, model, steps);
+  wk_status s = wk_status_place(wk_accel_parts_read(model, f, &accel), path);
+  print_package(path, model, &accel, steps); /* what can be said of it */
+  wk_accel_parts_free(&accel);
   wick_model_free(model);
-  return NULL;
+  return s;
 }
 
 static wk_status run(const void *options_, const wk_strings *args) {
@@ -194,7 +246,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_file f;
   WK_TRY(wk_file_map(path, &f));
   bool package = wk_is_package(&f);
-  wk_status s = package ? inspect_package(path, o->steps) : inspect_model(path, &f, o->steps);
+  wk_status s = package ? inspect_package(path, &f, o->steps) : inspect_model(path, &f, o->steps);
   wk_file_unmap(&f);
   return s;
 }
@@ -203,6 +255,8 @@ const wk_cmd wk_cmd_inspect = {
     .command = {.name = "inspect", .synopsis = "FILE",
                 .summary = "show what is in a model or a package",
                 .description = "Checks a package's checksums. Packages for other processors and "
-                               "devices can be looked at too.",
+                               "devices can be looked at too. Of parts for the accelerator, "
+                               "--steps lists the layers: multiply-accumulates of the model, the cycles "
+                               "that array, drain and vector unit need at least, bytes moved.",
                 .options = options, .min_args = 1, .max_args = 1},
     .size = sizeof(inspect_opts), .run = run};

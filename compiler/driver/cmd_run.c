@@ -6,6 +6,7 @@
 
 #include "compiler/driver/command.h"
 #include "compiler/driver/run.h"
+#include "compiler/driver/sim_model.h"
 #include "compiler/driver/text.h"
 
 static const wk_run_opts defaults = {.random = 1, .repeat = 1};
@@ -13,6 +14,7 @@ static const wk_run_opts defaults = {.random = 1, .repeat = 1};
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "What runs"},
     WK_TARGET_OPTIONS(wk_run_opts, target, "what runs a model: eval, the evaluator, or targets"),
+    WK_MODEL_OPTION(wk_run_opts, model),
     {"threads", 0, "N", "threads (default: all processors); results do not depend on it",
      .kind = WK_OPTION_INT, .offset = offsetof(wk_run_opts, threads), .min = 0,
      .max = WICK_MAX_THREADS},
@@ -170,9 +172,12 @@ static wk_status execute(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) 
 static wk_status run(const void *options_, const wk_strings *args) {
   const wk_run_opts *o = options_;
   wk_run_job job;
+  wk_sim_progress_line line = {.tenth = 0};
+  wk_sim_choose_model(o->model, &line);
   wk_status s = wk_run_load(o, args->data[0], &job);
   size_t n = job.runner ? wk_runner_outputs(job.runner) : 0;
   wk_tensor *out = wk_xcalloc(n + 1, sizeof *out);
+  if (!s) s = wk_sim_check_model(o->model, job.runner);
   if (!s) s = check_paths(o, &job, args->data[0]);
   if (!s) s = wk_status_place(execute(o, &job, out), args->data[0]);
   for (size_t i = 0; i < n; i++) wk_tensor_free(&out[i]);

@@ -2,11 +2,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "compiler/driver/command.h"
 #include "compiler/driver/paths.h"
 #include "compiler/driver/sim.h"
+#include "compiler/driver/sim_model.h"
 #include "compiler/driver/text.h"
 #include "targets/accel/check/check.h"
 
@@ -17,8 +17,6 @@ typedef struct {
   int64_t max_cycles, timeout, seed;
   bool build, rebuild, commands, unchecked, unverified, stalls, random_reset;
 } sim_opts;
-
-static const char *const models[] = {"functional", "timing", "rtl", NULL}; /* wk_sim_kind */
 
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Machine"},
@@ -33,7 +31,7 @@ static const wk_option options[] = {
     {"model", 0, "MODEL",
      "functional: results only; timing: a queue model in C; rtl (default): "
      "the hardware, cycle by cycle",
-     .kind = WK_OPTION_CHOICE, .offset = offsetof(sim_opts, model), .choices = models},
+     .kind = WK_OPTION_CHOICE, .offset = offsetof(sim_opts, model), .choices = wk_sim_models},
     {"rtl", 0, "DIR", "another RTL tree with the same top, ports and registers",
      .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, rtl)},
     {"build", 0, NULL, "only build the RTL model of the machine", .kind = WK_OPTION_FLAG,
@@ -144,42 +142,6 @@ static wk_status check_effect(const sim_opts *o, int user) {
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-typedef struct {
-  const char *machine, *what; /* what was shown last */
-  int tenth;
-  double began, shown; /* seconds */
-} progress;
-
-enum { TENTH = 10, PAUSE = 10 }; /* percent, seconds */
-
-/* Without a terminal: a line at the start, then one for every tenth, or when nothing was said for a
- * while. */
-static void print_progress(progress *p, const char *what, int percent) {
-  double now = wk_clock();
-  int tenth = percent > 0 ? percent / TENTH : 0;
-  if (p->what != what) {
-    fprintf(stderr, "%s '%s'\n", what, p->machine);
-    p->what = what;
-    p->began = now;
-    p->tenth = tenth;
-  } else if (tenth > p->tenth) {
-    fprintf(stderr, "%s '%s': %d %%\n", what, p->machine, percent);
-    p->tenth = tenth;
-  } else if (now - p->shown >= PAUSE) {
-    fprintf(stderr, "%s '%s': %.0f s\n", what, p->machine, now - p->began);
-  } else {
-    return;
-  }
-  p->shown = now;
-}
-
-static void show_progress(void *context, const char *what, int percent) {
-  progress *p = context;
-  if (!isatty(STDERR_FILENO)) print_progress(p, what, percent);
-  else if (percent < 0) wk_progress("%s '%s' ...", what, p->machine);
-  else wk_progress("%s '%s' ... %d %%", what, p->machine, percent);
-}
-
 static wk_status choose_machine(const sim_opts *o, const wk_stream *s, wk_machine *m) {
   if (o->machine) WK_TRY(wk_machine_read(o->machine, m));
   else if (s) *m = s->machine;
@@ -188,10 +150,10 @@ static wk_status choose_machine(const sim_opts *o, const wk_stream *s, wk_machin
 }
 
 static wk_status open_model(const sim_opts *o, const wk_machine *m, const wk_sim_model **model) {
-  progress shown = {.machine = m->name};
+  wk_sim_progress_line shown = {.tenth = 0};
   const wk_sim_build_options b = {.machine = m, .rtl = o->rtl, .waves = o->fst != NULL,
                                   .coverage = o->coverage != NULL,
-                                  .rebuild = o->rebuild, .progress = show_progress,
+                                  .rebuild = o->rebuild, .progress = wk_sim_progress_show,
                                   .context = &shown};
   wk_status s = wk_sim_model_of((wk_sim_kind)o->model, &b, model);
   wk_progress_end();

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "compiler/driver/command.h"
+#include "compiler/driver/sim_model.h"
 #include "compiler/driver/test_case.h"
 #include "compiler/driver/text.h"
 
@@ -18,6 +19,7 @@ typedef struct {
   int64_t threads, jobs, timeout, random_weights;
   double rtol, atol; /* negative: not given */
   double mean_steps, max_steps;
+  int model; /* wk_sim_kind */
   bool verbose;
 } test_opts;
 
@@ -28,6 +30,7 @@ static const test_opts defaults = {.threads = 1, .jobs = 2, .timeout = 600,
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "What runs"},
     WK_TARGET_OPTIONS(test_opts, target, "what runs the models: eval, the evaluator, or targets"),
+    WK_MODEL_OPTION(test_opts, model),
     {"threads", 0, "N", "threads of each run (default 1; 0: all processors)", .kind = WK_OPTION_INT,
      .offset = offsetof(test_opts, threads), .min = 0, .max = WICK_MAX_THREADS},
     {"filter", 0, "GLOB", "only cases whose name matches", .kind = WK_OPTION_STRING,
@@ -210,6 +213,8 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_arena *a = wk_arena_new();
   case_list list = {0};
   wk_status s = NULL;
+  wk_sim_progress_line line = {.tenth = 0};
+  wk_sim_choose_model(o->model, &line);
   if (o->random_weights >= 0 && wk_target_is_eval(&o->target))
     s = wk_error(WK_USAGE, "--random-weights compares a target with the evaluator: choose another "
                            "--target than eval");

@@ -132,9 +132,10 @@ static wk_status run_target(const layers *l, size_t i, void **before, void **out
   WK_TRY(wk_wick_error(
       wick_session_create(l->model, (uint32_t)i, (uint32_t)l->o->run.threads, &session), NULL,
       NULL));
-  wick_status s = wick_session_run(session, inputs, out);
+  wick_status ran = wick_session_run(session, inputs, out);
+  wk_status s = wk_wick_error(ran, wick_session_error(session), l->insts.data[i]->name);
   wick_session_free(session);
-  return wk_wick_error(s, NULL, l->insts.data[i]->name);
+  return s;
 }
 
 /* A loop's views show one iteration: there the whole buffer is compared. */

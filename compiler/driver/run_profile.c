@@ -70,8 +70,10 @@ static wk_status run_steps(const wk_run_opts *o, wk_run_job *job, wk_tensor *out
   WK_TRY(wk_runner_run(job->runner, job->in, out)); /* warm, checked, outputs allocated */
   for (size_t i = 0; i < wk_runner_inputs(job->runner); i++) inputs[i] = job->in[i].data;
   for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) outputs[i] = out[i].data;
-  for (int64_t k = 0; k < o->repeat; k++)
-    WK_TRY(wk_wick_error(wick_session_run_profiled(session, inputs, outputs, profile), NULL, NULL));
+  for (int64_t k = 0; k < o->repeat; k++) {
+    wick_status s = wick_session_run_profiled(session, inputs, outputs, profile);
+    WK_TRY(wk_wick_error(s, wick_session_error(session), NULL));
+  }
   return NULL;
 }
 

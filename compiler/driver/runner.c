@@ -223,7 +223,8 @@ static wk_status run_session(wk_runner *r, const wk_tensor *in, wk_tensor *out) 
     return wk_error(WK_UNSUPPORTED, "more than %d inputs or outputs", WK_RUNNER_MAX_IO);
   for (size_t i = 0; i < r->n_in; i++) inputs[i] = in[i].data;
   for (size_t i = 0; i < r->n_out; i++) outputs[i] = out[i].data;
-  return wk_wick_error(wick_session_run(r->session, inputs, outputs), NULL, NULL);
+  wick_status s = wick_session_run(r->session, inputs, outputs);
+  return wk_wick_error(s, wick_session_error(r->session), NULL);
 }
 
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
