@@ -12,6 +12,7 @@
 
 typedef struct {
   const wick_device_unit *unit;
+  int file; /* stays open: objects of one name are one object */
   void *object;
   void (*run)(unsigned part, void *const *io, void *arena, const void *consts);
   const void *consts;
@@ -25,23 +26,23 @@ static wick_status probe(const wick_device_unit *unit, wick_error_detail *error)
 static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_detail *error) {
   plainc *u = calloc(1, sizeof *u);
   char path[40];
-  int fd = memfd_create("plainc", MFD_CLOEXEC);
-  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  for (uint32_t i = 0; u && i < unit->section_count; i++) {
+  if (!u || (u->file = memfd_create("plainc", MFD_CLOEXEC)) < 0) return free(u), WICK_NO_MEMORY;
+  snprintf(path, sizeof path, "/proc/self/fd/%d", u->file);
+  for (uint32_t i = 0; i < unit->section_count; i++) {
     const wick_device_section *s = &unit->sections[i];
     if (s->kind == WICK_SECTION_CONST) u->consts = s->data;
-    else if (write(fd, s->data, s->size) == (ssize_t)s->size) u->object = dlopen(path, RTLD_NOW);
+    else if (write(u->file, s->data, s->size) == (ssize_t)s->size)
+      u->object = dlopen(path, RTLD_NOW);
   }
-  close(fd);
-  if (u && u->object) *(void **)&u->run = dlsym(u->object, "run");
-  if (u && u->run) return u->unit = unit, *loaded = u, WICK_OK;
+  if (u->object) *(void **)&u->run = dlsym(u->object, "run");
+  if (u->run) return u->unit = unit, *loaded = u, WICK_OK;
   snprintf(error->text, sizeof error->text, "there is no object that can be loaded");
-  return free(u), WICK_CORRUPT;
+  return close(u->file), free(u), WICK_CORRUPT;
 }
 
 static void unload(void *loaded) {
   dlclose(((plainc *)loaded)->object);
-  free(loaded);
+  close(((plainc *)loaded)->file), free(loaded);
 }
 
 static wick_status open_context(void *loaded, const uint32_t *parts, uint32_t count,

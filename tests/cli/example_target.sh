@@ -126,6 +126,41 @@ export PKG_CONFIG_PATH=$tmp/$pc LD_LIBRARY_PATH=$tmp/$(dirname "$pc"):$tmp/out
 flags=$(pkg-config --cflags --libs wick)
 check 'a program' ${CC:-cc} $sanitize main.c out/plainc_device.so $flags -lpthread -o main
 gives 'two sessions at once' '^same$' ./main net.wick
+cat >models.c <<'C'
+#include <stdio.h>
+#include <string.h>
+#include "runtime/device.h"
+int main(int argc, char **argv) {
+  _Alignas(64) static float x[1 << 12], got[2][1 << 12], want[2][1 << 12];
+  wick_model *model[2];
+  wick_session *session;
+  size_t bytes[2];
+  if (argc != 3 || wick_device_register(wick_device_plugin())) return 1;
+  for (int together = 0; together < 2; together++) {
+    for (int k = 0; k < 2; k++) {
+      if (wick_model_load(argv[1 + k], NULL, &model[k])) return puts("not loaded"), 1;
+      if (k == 0 && together) continue;
+      for (int j = together ? 0 : k; j <= k; j++) {
+        bytes[j] = wick_model_entry(model[j], 0)->outputs[0].bytes;
+        if (bytes[j] > sizeof *got || wick_session_create(model[j], 0, 1, &session)) return 1;
+        if (wick_session_run(session, (const void *[]){x}, (void *[]){together ? got[j] : want[j]}))
+          return 1;
+        wick_session_free(session);
+      }
+      if (!together) wick_model_free(model[k]);
+    }
+  }
+  puts(memcmp(got[0], want[0], bytes[0]) || memcmp(got[1], want[1], bytes[1]) ? "differ" : "same");
+  for (int k = 0; k < 2; k++) wick_model_free(model[k]);
+  return 0;
+}
+C
+for name in cnn residual; do
+  check "compile $name" \
+    "$wick" compile "$tests/nets/float/$name/model.onnx" "${target[@]}" -q -o $name.wick
+done
+check 'another program' ${CC:-cc} $sanitize models.c out/plainc_device.so $flags -o models
+gives 'two models at once' '^same$' ./models cnn.wick residual.wick
 gives 'the static library' '^same$' bash -c "${CC:-cc} $sanitize main.c $example/device.c \
   -D_GNU_SOURCE ${flags/-lwick/-l:libwick.a} -lpthread -lm -ldl -o static && ./static net.wick"
 gives 'without its device' "needs target 'plainc'" bash -c './main net.wick none || true'
