@@ -66,7 +66,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_sim_choose_model(o->run.model, &line);
   on_eval.target = (wk_target_args){.target = WK_TARGET_EVAL};
   wk_status s = wk_run_load(&on_eval, path, &job);
-  if (!s) s = o->passes ? wk_compare_passes(o, &job) : wk_compare_layers(o, &job);
+  if (!s) s = o->passes ? wk_compare_passes(o, &job) : wk_compare_parts(o, &job);
   wk_progress_end();
   if (job.notes.n && (!s || !*s->message)) fputs(job.notes.s, stderr);
   wk_run_job_free(&job);
@@ -75,12 +75,13 @@ static wk_status run(const void *options_, const wk_strings *args) {
 
 const wk_cmd wk_cmd_compare = {
     .command = {.name = "compare", .synopsis = "MODEL.onnx",
-                .summary = "find the operator or the pass that makes a result wrong",
+                .summary = "find the part, the operator or the pass that makes a result wrong",
                 .description =
-                    "Runs the target and the evaluator instruction by instruction, each on the "
-                    "evaluator's values, and names those that differ, the first one first. With "
-                    "--passes, evaluates the model after every compiler pass and names the first "
-                    "that changes the result.\n"
+                    "Runs the targets and the evaluator part by part, each on the evaluator's "
+                    "values, and names those that differ, the first one first: the host's parts "
+                    "instruction by instruction, those of other targets at their outputs, and by "
+                    "their instructions where they differ. With --passes, evaluates the model "
+                    "after every compiler pass and names the first that changes the result.\n"
                     "\n"
                     "  wick compare net.onnx --target cpu --input image=cat.npy\n"
                     "  wick compare net.onnx --passes",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Private to driver/: the parts of `wick compare`.
  *
- *   compare_layers.c   the target's code for one instruction after the other
+ *   compare_parts.c    the targets' code for one part after the other
+ *   compare_layers.c   within a part: the target's code for one instruction after the other
  *   compare_passes.c   the evaluator's result after one compiler step after the other
  *   isolate.c          one instruction as a program of its own */
 #ifndef WICK_DRIVER_COMPARE_H
@@ -20,13 +21,38 @@ wk_tolerance wk_compare_tolerance(const wk_compare_opts *o, wk_op op);
 
 /* job: the model on the evaluator, with its inputs. WK_FAILED with an empty message when something
  * differs; what differs is printed. */
-wk_status wk_compare_layers(const wk_compare_opts *o, const wk_run_job *job) WK_MUST_CHECK;
+wk_status wk_compare_parts(const wk_compare_opts *o, const wk_run_job *job) WK_MUST_CHECK;
 wk_status wk_compare_passes(const wk_compare_opts *o, const wk_run_job *job) WK_MUST_CHECK;
 
-/* Prints nothing; counts the instructions that were run, and those whose result differs. */
-typedef struct { size_t layers, different; } wk_compare_count;
-wk_status wk_compare_count_layers(const wk_compare_opts *o, const wk_run_job *job,
-                                  wk_compare_count *out) WK_MUST_CHECK;
+typedef struct {
+  size_t layers, different;        /* instructions that were run on their own */
+  size_t parts, parts_different;   /* parts that were run */
+  bool is_whole;                   /* the host's one part is the model */
+} wk_compare_count;
+/* Prints nothing. */
+wk_status wk_compare_count_parts(const wk_compare_opts *o, const wk_run_job *job,
+                                 wk_compare_count *out) WK_MUST_CHECK;
+
+/* One comparison under way. */
+typedef struct {
+  const wk_compare_opts *o;
+  wk_arena *arena;
+  bool quiet; /* nothing is printed */
+  bool found; /* something that differs: what comes next differs "also" */
+  const char *indent; /* of lines about instructions */
+  wk_compare_count count;
+} wk_comparison;
+
+/* A program for one target, instruction by instruction. It has been through all passes but those of
+ * the target that the evaluator cannot run, and has no offsets. */
+typedef struct wk_layers wk_layers;
+/* where: what messages have in front of an instruction, "part 1 on cpu, ". c, p and where stay. */
+wk_status wk_layers_new(wk_comparison *c, const wk_instance *t, const wk_program *p,
+                        const char *where, wk_layers **out) WK_MUST_CHECK;
+/* in, out: memory of the program's inputs and outputs; out receives what the evaluator computes. An
+ * instruction counts once, however often it runs. */
+wk_status wk_layers_run(wk_layers *l, const void *const *in, void *const *out) WK_MUST_CHECK;
+void wk_layers_free(wk_layers *l); /* NULL ok */
 
 /* An instruction of a program alone. What it reads are inputs, what it writes are outputs that
  * begin as copies of further inputs, so that what it leaves alone is there to be seen; all are

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layer by layer. The model goes through all passes that are not the target's own. Each instruction
- * of the result becomes a program of its own, and all of these one package. Then the evaluator runs
- * the program; before each instruction the target's code for it runs on the same memory, and
- * afterwards both results are compared. An error stays where it arises: everybody is fed by the
- * evaluator. A branch is not an instruction to compare; its body's are, when it is taken. */
+ * Layer by layer. Each instruction of a program becomes a program of its own, and all of these one
+ * package. Then the evaluator runs the program; before each instruction the target's code for it
+ * runs on the same memory, and afterwards both results are compared. An error stays where it
+ * arises: everybody is fed by the evaluator. A branch is not an instruction to compare; its body's
+ * are, when it is taken. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,19 +12,20 @@
 #include "compiler/driver/text.h"
 #include "compiler/driver/view.h"
 
-typedef struct {
-  const wk_compare_opts *o;
-  const wk_targets *targets;
+typedef enum { NOT_RUN, AGREES, DIFFERS } layer_result;
+
+typedef struct wk_layers layers;
+struct wk_layers {
+  wk_comparison *c;
   const wk_program *p;
+  const char *where; /* "part 1 on cpu, "; "" */
   WK_VEC(const wk_inst *) insts; /* every one to compare */
   wk_isolated *layers; /* one for each */
+  layer_result *results; /* of each */
   wick_model *model;   /* an entry for each */
   void **bases;        /* per buffer of p, the evaluator's memory */
   void **own;          /* the part of it to free */
-  size_t bad, done;
-  bool quiet;
-  wk_arena *arena;
-} layers;
+};
 
 /* ---- the instructions ------------------------------------------------------------------------ */
 
@@ -87,9 +88,9 @@ static wk_status isolate_all(layers *l, const wk_instance *t) {
   return NULL;
 }
 
-static wk_status compile(layers *l) {
-  const wk_instance *t = l->targets->list[0];
+static wk_status compile(layers *l, const wk_instance *t) {
   wk_emit_options eo = {.model_name = "compare", .command = ""};
+  if (!l->insts.n) return NULL;
   WK_TRY(isolate_all(l, t));
   wk_program **programs = wk_xcalloc(l->insts.n + 1, sizeof *programs);
   for (size_t i = 0; i < l->insts.n; i++) programs[i] = l->layers[i].program;
@@ -100,7 +101,7 @@ static wk_status compile(layers *l) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static wk_status make_memory(layers *l, const wk_run_job *job) {
+static wk_status make_memory(layers *l, const void *const *in, void *const *out) {
   l->bases = wk_xcalloc(l->p->buffers.n + 1, sizeof *l->bases);
   l->own = wk_xcalloc(l->p->buffers.n + 1, sizeof *l->own);
   for (size_t b = 0; b < l->p->buffers.n; b++) {
@@ -108,13 +109,22 @@ static wk_status make_memory(layers *l, const wk_run_job *job) {
     if (buffer->region == WK_REGION_CONST) {
       l->bases[b] = (void *)(uintptr_t)buffer->data;
     } else if (buffer->region == WK_REGION_INPUT) {
-      l->bases[b] = job->in[buffer->io].data;
+      l->bases[b] = (void *)(uintptr_t)in[buffer->io];
+    } else if (buffer->region == WK_REGION_OUTPUT) {
+      l->bases[b] = out[buffer->io];
     } else {
       WK_TRY(wk_try_malloc((size_t)buffer->size + 1, &l->own[b]));
       l->bases[b] = l->own[b];
     }
   }
   return NULL;
+}
+
+static void free_memory(layers *l) {
+  for (size_t b = 0; l->own && b < l->p->buffers.n; b++) free(l->own[b]);
+  free(l->own);
+  free(l->bases);
+  l->own = l->bases = NULL;
 }
 
 /* ---- one layer ------------------------------------------------------------------------------- */
@@ -130,7 +140,7 @@ static wk_status run_target(const layers *l, size_t i, void **before, void **out
     inputs[k] = in->before ? before[in->buffer] : l->bases[in->buffer];
   }
   WK_TRY(wk_wick_error(
-      wick_session_create(l->model, (uint32_t)i, (uint32_t)l->o->run.threads, &session), NULL,
+      wick_session_create(l->model, (uint32_t)i, (uint32_t)l->c->o->run.threads, &session), NULL,
       NULL));
   wick_status ran = wick_session_run(session, inputs, out);
   wk_status s = wk_wick_error(ran, wick_session_error(session), l->insts.data[i]->name);
@@ -149,24 +159,26 @@ static wk_view compared_view(const layers *l, const wk_view *v) {
 static wk_status compare_view(layers *l, size_t i, const wk_inst *inst, const wk_view *written,
                               const void *got_base, bool *differs) {
   const wk_inst *top = l->insts.data[i];
-  const char *name = wk_text_shown(l->arena, top->name);
+  const char *name = wk_text_shown(l->c->arena, top->name);
+  const char *op = wk_op_get(inst->op)->name;
   wk_view v = compared_view(l, written);
   /* inside a body copies move what was computed there */
-  wk_tolerance tolerance = wk_compare_tolerance(l->o, inst == top ? inst->op : WK_OP_LOOP);
+  wk_tolerance tolerance = wk_compare_tolerance(l->c->o, inst == top ? inst->op : WK_OP_LOOP);
   wk_tensor got, want = {0};
   WK_TRY(wk_view_gather(&v, got_base, &got));
   wk_status s = wk_view_gather(&v, l->bases[v.buffer], &want);
   if (!s) {
     wk_diff d = wk_tensor_diff(&got, &want, &tolerance);
     wk_str text = {0};
-    if (!l->quiet && !d.equal) {
+    if (!l->c->quiet && !d.equal) {
       wk_text_diff(&text, &got, &want, &d);
-      printf("%s %s (instruction %zu, %s): %s\n", l->bad || *differs ? "also" : "first", name, i,
-             wk_op_get(inst->op)->name, text.s);
-    } else if (!l->quiet && l->o->run.verbose) {
-      printf("ok   %s (instruction %zu, %s): largest error %.3g absolute, %.3g relative\n",
-             name, i, wk_op_get(inst->op)->name, d.max_abs, d.max_rel);
+      printf("%s%s %s (%sinstruction %zu, %s): %s\n", l->c->indent, l->c->found ? "also" : "first",
+             name, l->where, i, op, text.s);
+    } else if (!l->c->quiet && l->c->o->run.verbose) {
+      printf("%sok   %s (%sinstruction %zu, %s): largest error %.3g absolute, %.3g relative\n",
+             l->c->indent, name, l->where, i, op, d.max_abs, d.max_rel);
     }
+    l->c->found = l->c->found || !d.equal;
     *differs = *differs || !d.equal;
     wk_str_free(&text);
   }
@@ -192,13 +204,15 @@ static wk_status compare_written(layers *l, size_t i, void *const *got) {
       for (size_t k = 0; k < inst->bodies[b].insts.n; k++)
         wk_vec_push(&todo, inst->bodies[b].insts.data[k]);
   }
-  if (differs && !s && !l->quiet) {
+  if (differs && !s && !l->c->quiet) {
     wk_str text = {0};
     wk_inst_text(&text, l->p, l->insts.data[i]);
-    printf("     %s\n", wk_text_shown(l->arena, text.s));
+    printf("%s     %s\n", l->c->indent, wk_text_shown(l->c->arena, text.s));
     wk_str_free(&text);
   }
-  l->bad += differs;
+  if (l->results[i] == NOT_RUN) l->c->count.layers++;
+  l->c->count.different += differs;
+  l->results[i] = differs ? DIFFERS : AGREES;
   wk_vec_free(&todo);
   return s;
 }
@@ -230,14 +244,16 @@ static wk_status run_layer(layers *l, size_t i) {
   return s;
 }
 
-static wk_status walk(layers *l, const wk_run_job *job) {
+/* What is known to differ is only evaluated. */
+static wk_status walk(layers *l) {
   walker w = {0};
-  wk_status s = make_memory(l, job);
+  wk_status s = NULL;
+  size_t done = 0;
   enter(&w, &l->p->body);
-  for (const wk_inst *i; !s && (i = next_inst(&w, l));) {
-    if (!l->quiet) wk_progress("%zu of %zu instructions", l->done, l->insts.n);
-    l->done++;
-    s = run_layer(l, index_of(l, i));
+  for (const wk_inst *inst; !s && (inst = next_inst(&w, l)); done++) {
+    size_t i = index_of(l, inst);
+    if (!l->c->quiet) wk_progress("%s%zu of %zu instructions", l->where, done, l->insts.n);
+    s = l->results[i] == DIFFERS ? wk_eval_inst(l->p, inst, l->bases, 0) : run_layer(l, i);
   }
   wk_vec_free(&w.stack);
   return s;
@@ -245,63 +261,33 @@ static wk_status walk(layers *l, const wk_run_job *job) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static wk_status run_program(const wk_compare_opts *o, const wk_targets *t, const wk_run_job *job,
-                             const wk_program *p, bool quiet, wk_compare_count *count) {
-  layers l = {.o = o, .targets = t, .p = p, .arena = job->arena, .quiet = quiet};
-  list_insts(&l);
-  l.layers = wk_xcalloc(l.insts.n + 1, sizeof *l.layers);
-  if (!quiet) wk_progress("compiling %zu instructions", l.insts.n);
-  wk_status s = compile(&l);
-  if (!s) s = walk(&l, job);
-  *count = (wk_compare_count){.layers = l.done, .different = l.bad};
-  for (size_t b = 0; l.own && b < p->buffers.n; b++) free(l.own[b]);
-  for (size_t i = 0; i < l.insts.n; i++) wk_isolated_free(&l.layers[i]);
-  wick_model_free(l.model);
-  wk_vec_free(&l.insts);
-  free(l.own);
-  free(l.bases);
-  free(l.layers);
+wk_status wk_layers_new(wk_comparison *c, const wk_instance *t, const wk_program *p,
+                        const char *where, wk_layers **out) {
+  layers *l = wk_xcalloc(1, sizeof *l);
+  *l = (layers){.c = c, .p = p, .where = where};
+  list_insts(l);
+  l->layers = wk_xcalloc(l->insts.n + 1, sizeof *l->layers);
+  l->results = wk_xcalloc(l->insts.n + 1, sizeof *l->results);
+  if (!c->quiet) wk_progress("%scompiling %zu instructions", where, l->insts.n);
+  wk_status s = compile(l, t);
+  if (s) wk_layers_free(l);
+  else *out = l;
   return s;
 }
 
-static wk_status compare_target(const wk_compare_opts *o, const wk_targets *t,
-                                const wk_run_job *job, bool quiet, wk_compare_count *count) {
-  wk_pipeline_report report;
-  wk_parts *parts = NULL;
-  wk_pipeline_options po = {.targets = t, .portable = true, .unplaced = true};
-  WK_TRY(wk_targets_check_here(t, &o->run.target));
-  wk_module *m = wk_module_clone(wk_runner_module(job->runner));
-  wk_status s = wk_pipeline_run(m, &po, &report, &parts);
-  if (!s) s = run_program(o, t, job, parts->parts.data[0].program, quiet, count);
-  wk_pipeline_report_free(&report);
-  wk_parts_free(parts);
-  wk_module_free(m);
+wk_status wk_layers_run(wk_layers *l, const void *const *in, void *const *out) {
+  wk_status s = make_memory(l, in, out);
+  if (!s) s = walk(l);
+  free_memory(l);
   return s;
 }
 
-static wk_status compare_layers(const wk_compare_opts *o, const wk_run_job *job, bool quiet,
-                                wk_compare_count *count) {
-  wk_targets t;
-  wk_status s = wk_targets_open(&o->run.target, &t);
-  if (!s && t.n > 1)
-    s = wk_error(WK_USAGE, "--target: instructions are compared on the host alone, %s; 'wick test' "
-                           "compares the results of other targets", wk_target_host()->name);
-  if (!s) s = compare_target(o, &t, job, quiet, count);
-  wk_targets_close(&t);
-  return s;
-}
-
-wk_status wk_compare_count_layers(const wk_compare_opts *o, const wk_run_job *job,
-                                  wk_compare_count *out) {
-  return compare_layers(o, job, true, out);
-}
-
-wk_status wk_compare_layers(const wk_compare_opts *o, const wk_run_job *job) {
-  wk_compare_count count;
-  WK_TRY(compare_layers(o, job, false, &count));
-  wk_progress_end();
-  if (count.different)
-    printf("%zu of %zu instructions differ\n", count.different, count.layers);
-  else printf("all %zu instructions agree\n", count.layers);
-  return count.different ? wk_error(WK_FAILED, "%s", "") : NULL;
+void wk_layers_free(wk_layers *l) {
+  if (!l) return;
+  for (size_t i = 0; i < l->insts.n; i++) wk_isolated_free(&l->layers[i]);
+  wick_model_free(l->model);
+  wk_vec_free(&l->insts);
+  free(l->layers);
+  free(l->results);
+  free(l);
 }

@@ -151,6 +151,22 @@ wk_status wk_emit_package(const wk_targets *t, const wk_emit_entry *entries, siz
   return finish(pkg, s, path);
 }
 
+wk_status wk_emit_parts(const wk_targets *t, wk_parts *p, const wk_emit_options *o,
+                        const char *path, uint32_t *entry) {
+  wk_emit_result result = {.scratch_bytes = -1};
+  wk_emit_entry whole = {"", p};
+  emission e = emission_new(&whole, 1);
+  wk_package *pkg = package_new(o);
+  wk_status s = compile(&e, t, o, pkg, &result);
+  uint32_t n = 0;
+  for (size_t i = 0; i < p->parts.n && !s; i++) {
+    entry[i] = p->parts.data[i].target < t->n ? n++ : WK_NONE;
+    if (entry[i] != WK_NONE) wk_package_add_whole(pkg, p->parts.data[i].name, e.row[i]);
+  }
+  emission_free(&e);
+  return finish(pkg, s, path);
+}
+
 /* ---- other outputs --------------------------------------------------------------------------- */
 
 static wk_status check_foreign(const wk_target_output *output, const wk_instance *t,

@@ -160,7 +160,14 @@ wk_status wk_load_programs(const wk_instance *t, wk_program *const *programs, si
   return load_nameless(&f, wk_emit_programs(t, programs, n, o, f.path), out);
 }
 
-static wk_status load_parts(const wk_targets *t, wk_parts *parts, const wk_emit_options *o,
+wk_status wk_load_parts(const wk_targets *t, wk_parts *p, const wk_emit_options *o,
+                        uint32_t *entry, wick_model **out) {
+  nameless f;
+  WK_TRY(open_nameless(&f));
+  return load_nameless(&f, wk_emit_parts(t, p, o, f.path, entry), out);
+}
+
+static wk_status load_plan(const wk_targets *t, wk_parts *parts, const wk_emit_options *o,
                             wick_model **out) {
   nameless f;
   wk_emit_entry entry = {"", parts};
@@ -177,7 +184,7 @@ static wk_status compile_for(wk_runner *r, wk_module *m, const wk_targets *t,
   wk_pipeline_options po = {.targets = t};
   WK_TRY(wk_targets_check_here(t, &o->target));
   wk_status s = wk_pipeline_run(m, &po, report, &parts);
-  if (!s) s = load_parts(t, parts, &emit, &r->model);
+  if (!s) s = load_plan(t, parts, &emit, &r->model);
   if (!s) s = open_session(r, NULL, 0, o->threads);
   wk_parts_free(parts);
   if (!o->report) wk_pipeline_report_free(&local);

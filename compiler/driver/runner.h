@@ -46,6 +46,9 @@ wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) WK_MU
  * is left behind even when the process is killed, and no error names it. */
 wk_status wk_load_programs(const wk_instance *t, wk_program *const *programs, size_t n,
                            const wk_emit_options *o, wick_model **out) WK_MUST_CHECK;
+/* Parts likewise: as wk_emit_parts. */
+wk_status wk_load_parts(const wk_targets *t, wk_parts *p, const wk_emit_options *o,
+                        uint32_t *entry, wick_model **out) WK_MUST_CHECK;
 /* The file begins like a package. */
 bool wk_is_package(const wk_file *f);
 /* The runtime's error as a status. */

@@ -99,7 +99,7 @@ static void add_fed(wk_str *b, const fed *f) {
                   f->most == 1 ? "step" : "steps", f->worst);
 }
 
-/* The target against the evaluator, instruction by instruction. */
+/* The targets against the evaluator, by instructions or parts. */
 static wk_status add_target(wk_str *b, const wk_test_options *o, const wk_module *m,
                             wk_tensor *in) {
   wk_compare_opts co = {.run = {.target = o->target, .threads = o->threads},
@@ -108,11 +108,14 @@ static wk_status add_target(wk_str *b, const wk_test_options *o, const wk_module
   wk_run_job job = {.arena = wk_arena_new(), .in = in};
   wk_compare_count count = {0};
   wk_status s = wk_runner_of_module(wk_module_clone(m), &ro, &job.runner);
-  if (!s) s = wk_compare_count_layers(&co, &job, &count);
-  if (!s)
+  if (!s) s = wk_compare_count_parts(&co, &job, &count);
+  if (!s && count.is_whole)
     wk_str_printf(b, "; %zu of %zu %s instructions match the evaluator bit for bit",
                   count.layers - count.different, count.layers,
                   o->target.target ? o->target.target : wk_target_host()->name);
+  else if (!s)
+    wk_str_printf(b, "; %zu of %zu parts for %s match the evaluator bit for bit",
+                  count.parts - count.parts_different, count.parts, o->target.target);
   wk_runner_free(job.runner);
   wk_arena_free(job.arena);
   return s;

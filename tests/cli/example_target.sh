@@ -78,6 +78,42 @@ flip flipped.wick $((at + 5000))
 refuses 'a flipped byte' 3 'flipped.wick: .*checksum of section' \
   "$wick" run flipped.wick --plugin out/plainc_device.so
 
+# ---- compare: part by part, with a C compiler that takes one function for another
+sed_cc() {
+  printf '#!/bin/sh\nsed "s/%s/%s/g" | %s "$@"\n' "$1" "$2" "${CC:-cc}" >wrong && chmod +x wrong
+}
+gives 'parts agree' '^all 2 parts agree' "$wick" compare "$net/model.onnx" "${target[@]}"
+gives 'each of them' '^ok   part 1 on plainc: output v75' \
+  "$wick" compare "$net/model.onnx" "${target[@]}" -v
+gives 'the host by instructions' '^ok   Gather_3 \(part 0 on cpu, instruction 0, gather\)' \
+  "$wick" compare "$net/model.onnx" "${target[@]}" -v
+for name in float/lstm int8/unet_qdq; do
+  gives "parts of $name" '^all [0-9]+ parts agree' \
+    "$wick" compare "$tests/nets/$name/model.onnx" "${target[@]}"
+done
+gives 'without a host' '^the one part agrees$' \
+  "$wick" compare "$tests/nets/float/cnn/model.onnx" "${target[@]}" --no-host
+sed_cc 'WK_F32(erf)(' 'WK_F32(tanh)('
+refuses_to_agree() { # what standard output says; status 1
+  local what=$1 pattern=$2 out
+  shift 2
+  out=$("$@" 2>/dev/null)
+  (($? == 1)) && grep -qE "$pattern" <<<"$out" && good || bad "$what: $out"
+}
+refuses_to_agree 'a wrong part' '^first part 1 on plainc: output v75: ' \
+  env CC=./wrong "$wick" compare "$net/model.onnx" "${target[@]}"
+refuses_to_agree 'its first wrong instruction' \
+  '^     first Add_30 \(part 1 on plainc, instruction 20, matmul\)' \
+  env CC=./wrong "$wick" compare "$net/model.onnx" "${target[@]}"
+refuses_to_agree 'how many' '^1 of 2 parts differ$' \
+  env CC=./wrong "$wick" compare "$net/model.onnx" "${target[@]}"
+sed_cc 'arena + 2112 ' 'arena + 0 '
+refuses_to_agree 'wrong memory' '^     its instructions agree one by one, but not together$' \
+  env CC=./wrong "$wick" compare "$net/model.onnx" "${target[@]}"
+sed_cc '(wk_u64)m + half' '(wk_u64)(m + m \/ 8) + half'
+refuses_to_agree 'a wrong quantised network' '; 10 of 21 parts for plainc match the evaluator bit' \
+  env CC=./wrong "$wick" test "$tests/nets/int8/cnn_qdq" "${target[@]}"
+
 # ---- from C: two sessions at once, in two threads, against a third one
 cat >main.c <<'C'
 #include <pthread.h>
