@@ -65,7 +65,7 @@ static void hand_in(control *x, wk_value_id from, wk_value_id to) {
 static wk_status need_tensor(wk_cut *c, const wk_graph *g, uint32_t *tensor, wk_value_id v,
                              uint32_t *out) {
   *out = tensor[v];
-  if (*out != WK_NONE) return wk_cut_row_major(c, out);
+  if (*out != WK_NONE) return wk_cut_in_layout(c, &wk_cut_row_major_layout, WK_NONE, out);
   *out = wk_cut_edge(c, wk_val(g, v)->name, &wk_val(g, v)->type, NULL);
   return wk_cut_constant(c, g, v, *out);
 }
@@ -74,7 +74,7 @@ static wk_status need_tensor(wk_cut *c, const wk_graph *g, uint32_t *tensor, wk_
 static wk_status deliver(wk_cut *c, const wk_graph *g, const uint32_t *tensor, wk_value_id v,
                          uint32_t to) {
   if (wk_is_const(g, v)) return wk_cut_constant(c, g, v, to);
-  return tensor[v] == to ? NULL : wk_cut_copy(c, tensor[v], to);
+  return tensor[v] == to ? NULL : wk_cut_copy(c, tensor[v], to, WK_NONE);
 }
 
 /* Tensors for the results, also for those that nobody wants. */
@@ -100,7 +100,7 @@ static uint32_t rows_since(const wk_cut *c, size_t first) {
 }
 
 static wk_status branch(control *x, uint32_t b, uint32_t *count) {
-  size_t first = x->c->p->rows.n;
+  size_t first = x->c->p->rows.n, entered = wk_cut_enter(x->c);
   x->body = x->n->bodies[b];
   x->inner = no_tensors(x->c, x->body);
   for (uint32_t k = 1; k < x->n->n_in; k++)
@@ -114,6 +114,7 @@ static wk_status branch(control *x, uint32_t b, uint32_t *count) {
   for (uint32_t k = 0; k < x->n->n_out && !x->c->unsupported; k++)
     WK_TRY(deliver(x->c, x->body, x->inner, x->body->outputs.data[k], x->result[k]));
   *count = rows_since(x->c, first);
+  wk_cut_leave(x->c, entered);
   return NULL;
 }
 
@@ -216,7 +217,7 @@ static wk_status end_iteration(control *x, const loop *l) {
   }
   if (l->has_cond)
     WK_TRY(deliver(c, x->body, x->inner, x->body->outputs.data[0], l->cond));
-  for (uint32_t k = 0; k < l->states; k++) WK_TRY(wk_cut_copy(c, fresh[k], x->result[k]));
+  for (uint32_t k = 0; k < l->states; k++) WK_TRY(wk_cut_copy(c, fresh[k], x->result[k], WK_NONE));
   return NULL;
 }
 
@@ -234,11 +235,12 @@ static wk_status loop_rows(control *x) {
   x->inner[number] = wk_cut_edge(c, "iteration", &wk_val(x->body, number)->type, NULL);
   wk_vec_push(&r.tensors, l.cond);
   wk_vec_push(&r.tensors, x->inner[number]);
-  size_t owner = c->p->rows.n;
+  size_t owner = c->p->rows.n, entered = wk_cut_enter(c);
   wk_vec_push(&c->p->rows, r);
   begin_iteration(x, &l);
   WK_TRY(wk_cut_graph(c, x->body, x->inner));
   if (!c->unsupported) WK_TRY(end_iteration(x, &l));
+  wk_cut_leave(c, entered);
   c->p->rows.data[owner].body_count = rows_since(c, owner + 1);
   return NULL;
 }

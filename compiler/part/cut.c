@@ -5,10 +5,8 @@
 
 #include <stdlib.h>
 
-static const wk_edge_layout row_major = {.split = -1, .order = {0, 1, 2, 3, 4, 5, 6, 7}};
-
 uint32_t wk_cut_edge(wk_cut *c, const char *name, const wk_type *t, const wk_edge_layout *layout) {
-  wk_cut_tensor known = {*t, layout ? *layout : row_major};
+  wk_cut_tensor known = {*t, layout ? *layout : wk_cut_row_major_layout, WK_NONE};
   wk_part_tensor x = {.name = wk_arena_strdup(c->p->arena, name),
                       .type = wk_cut_laid_type(t, &known.layout)};
   x.bytes = wk_type_bytes(&x.type);
@@ -109,65 +107,19 @@ static wk_module *module_of(wk_cut *c, const wk_graph *g, const piece *x) {
   return m;
 }
 
-/* One that the plan needs beside the model's: of one tensor, or of none, it makes another. */
-static wk_status add_host_part(wk_cut *c, wk_module *m, uint32_t from, uint32_t to) {
-  wk_part_row r = {.kind = WICK_ROW_RUN, .part = add_part(c, m, wk_cut_host(c), true)};
+wk_status wk_cut_add_own(wk_cut *c, wk_module *m, uint32_t target, uint32_t from, uint32_t to) {
+  wk_part_row r = {.kind = WICK_ROW_RUN, .part = add_part(c, m, target, true)};
   if (from != WK_NONE) wk_vec_push(&r.tensors, from);
   wk_vec_push(&r.tensors, to);
   wk_vec_push(&c->p->rows, r);
+  c->tensors.data[to].writer = target;
   return wk_module_verify(m);
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-static wk_status need_host(const wk_cut *c, const char *name) {
-  if (c->targets->has_host) return NULL;
-  return wk_error_at(WK_UNSUPPORTED, name, "two targets want this tensor in different layouts, and "
-                                           "without a host nobody converts it");
-}
-
-/* A part of the host that only converts. */
-static wk_status convert(wk_cut *c, uint32_t from, uint32_t to) {
-  const wk_cut_tensor x = c->tensors.data[from], y = c->tensors.data[to];
-  const wk_part_tensor *t = &c->p->tensors.data[from];
-  wk_value_id v, out;
-  WK_TRY(need_host(c, t->name));
-  wk_module *m = wk_module_new(WK_CUT_LAYOUT);
-  wk_graph *g = wk_graph_new(m, WK_CUT_LAYOUT);
-  v = wk_graph_input(g, t->name, &t->type);
-  wk_status s = wk_cut_unlay(g, v, &x.type, &x.layout, &out);
-  if (!s) s = wk_cut_lay(g, out, &y.layout, &out);
-  if (s) {
-    wk_module_free(m);
-    return s;
-  }
-  wk_graph_output(g, c->p->tensors.data[to].name, out);
-  return add_host_part(c, m, from, to);
-}
-
-wk_status wk_cut_copy(wk_cut *c, uint32_t from, uint32_t to) {
-  const wk_cut_tensor *x = &c->tensors.data[from], *y = &c->tensors.data[to];
-  wk_part_row r = {.kind = WICK_ROW_COPY, .bytes = wk_type_bytes(&c->p->tensors.data[to].type)};
-  if (!wk_cut_same_layout(&x->type, &x->layout, &y->layout)) return convert(c, from, to);
-  if (r.bytes == 0) return NULL;
-  wk_vec_push(&r.tensors, from);
-  wk_vec_push(&r.tensors, to);
-  wk_vec_push(&c->p->rows, r);
-  return NULL;
-}
-
-static wk_status in_layout(wk_cut *c, const wk_edge_layout *layout, uint32_t *tensor) {
-  const wk_cut_tensor x = c->tensors.data[*tensor];
-  uint32_t from = *tensor;
-  if (wk_cut_same_layout(&x.type, &x.layout, layout)) return NULL;
-  *tensor = wk_cut_edge(c, c->p->tensors.data[from].name, &x.type, layout);
-  return wk_cut_copy(c, from, *tensor);
-}
-
-wk_status wk_cut_row_major(wk_cut *c, uint32_t *tensor) { return in_layout(c, &row_major, tensor); }
-
 static bool is_row_major(const wk_type *t, const wk_edge_layout *l) {
-  return wk_cut_same_layout(t, l, &row_major);
+  return wk_cut_same_layout(t, l, &wk_cut_row_major_layout);
 }
 
 /* Inputs come as the tensor lies where the host reads, else as the target wishes. */
@@ -177,7 +129,7 @@ static wk_status take_tensor(wk_cut *c, const wk_graph *g, wk_value_id v, uint32
   uint32_t t = tensor[v];
   if (wk_cut_is_host(c, target)) l = c->tensors.data[t].layout;
   else wk_cut_layout_of(c, target, g, v, false, &l);
-  WK_TRY(in_layout(c, &l, &t));
+  WK_TRY(wk_cut_in_layout(c, &l, target, &t));
   wk_vec_push(&r->tensors, t);
   return is_row_major(&wk_val(g, v)->type, &l) ? NULL : wk_cut_lay_input(part, k, &l);
 }
@@ -185,7 +137,7 @@ static wk_status take_tensor(wk_cut *c, const wk_graph *g, wk_value_id v, uint32
 /* What the first target that reads v wishes, if there is one but the host. */
 static void layout_of_user(wk_cut *c, const wk_graph *g, const wk_uses *uses,
                            const wk_cut_groups *groups, wk_value_id v, wk_edge_layout *out) {
-  *out = row_major;
+  *out = wk_cut_row_major_layout;
   for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
     uint32_t user = uses->uses[k].node;
     if (user == WK_NONE) continue;
@@ -211,6 +163,7 @@ static wk_status give_tensor(wk_cut *c, const wk_graph *g, const wk_uses *uses,
   if (t == WK_NONE) t = tensor[v] = wk_cut_edge(c, x->name, &x->type, &l);
   else if (!wk_cut_same_layout(&x->type, &c->tensors.data[t].layout, &l))
     t = wk_cut_edge(c, x->name, &x->type, &l);
+  c->tensors.data[t].writer = target;
   wk_vec_push(&r->tensors, t);
   return is_row_major(&x->type, &l) ? NULL : wk_cut_lay_output(part, k, &l);
 }
@@ -247,7 +200,8 @@ static wk_status add_piece(wk_cut *c, const wk_graph *g, const wk_uses *uses,
   wk_vec_push(&c->p->rows, r);
   for (size_t k = 0; k < x->out.n; k++) {
     uint32_t written = r.tensors.data[x->in.n + k];
-    if (written != tensor[x->out.data[k]]) WK_TRY(wk_cut_copy(c, written, tensor[x->out.data[k]]));
+    uint32_t wanted = tensor[x->out.data[k]];
+    if (written != wanted) WK_TRY(wk_cut_copy(c, written, wanted, WK_NONE));
   }
   return NULL;
 }
@@ -257,14 +211,14 @@ wk_status wk_cut_constant(wk_cut *c, const wk_graph *g, wk_value_id v, uint32_t 
   wk_vec_push(&x.out, v);
   wk_module *m = module_of(c, g, &x);
   piece_free(&x);
-  return add_host_part(c, m, WK_NONE, to);
+  return wk_cut_add_own(c, m, wk_cut_host(c), WK_NONE, to);
 }
 
 wk_status wk_cut_true(wk_cut *c, uint32_t to) {
   wk_module *m = wk_module_new("true");
   wk_graph *g = wk_graph_new(m, "true");
   wk_graph_output(g, "true", wk_graph_scalar(g, WK_BOOL, 1));
-  return add_host_part(c, m, WK_NONE, to);
+  return wk_cut_add_own(c, m, wk_cut_host(c), WK_NONE, to);
 }
 
 /* ---- a graph --------------------------------------------------------------------------------- */
@@ -320,7 +274,7 @@ static wk_status copy_outputs(wk_cut *c, const wk_graph *g, const uint32_t *tens
     uint32_t to = c->p->n_in + (uint32_t)i;
     wk_value_id v = g->outputs.data[i];
     if (wk_is_const(g, v)) WK_TRY(wk_cut_constant(c, g, v, to));
-    else if (tensor[v] != to) WK_TRY(wk_cut_copy(c, tensor[v], to));
+    else if (tensor[v] != to) WK_TRY(wk_cut_copy(c, tensor[v], to, WK_NONE));
   }
   return NULL;
 }
@@ -366,6 +320,7 @@ wk_status wk_partition(wk_module *m, const wk_targets *t, wk_parts **out) {
   if (!s) s = wk_cut_plan(p);
   wk_arena_free(c.scratch);
   wk_vec_free(&c.tensors);
+  wk_vec_free(&c.converted);
   if (s) wk_parts_free(p);
   else *out = p;
   return s;

@@ -6,6 +6,7 @@
  *   cut.c       groups become parts and rows of the plan
  *   control.c   branches and loops as rows
  *   layout.c    layouts of edges as nodes
+ *   convert.c   edges from one layout to another, and who does it
  *   plan.c      what rows wait for; memory of the edges */
 #ifndef WICK_PART_CUT_H
 #define WICK_PART_CUT_H
@@ -16,13 +17,20 @@
 typedef struct {
   wk_type type; /* of the value that it holds */
   wk_edge_layout layout;
+  uint32_t writer; /* the target that leaves it so; WK_NONE: the model's input, or nobody alone */
 } wk_cut_tensor;
+
+/* A tensor and what holds the same in another layout. */
+typedef struct {
+  uint32_t from, to;
+} wk_cut_conversion;
 
 typedef struct {
   wk_parts *p;
   const wk_targets *targets;
   wk_arena *scratch;
   WK_VEC(wk_cut_tensor) tensors; /* per tensor of the plan */
+  WK_VEC(wk_cut_conversion) converted; /* made on the way to the row that comes next */
   wk_status unsupported; /* what nobody runs, so far */
 } wk_cut;
 
@@ -63,10 +71,23 @@ uint32_t wk_cut_edge(wk_cut *c, const char *name, const wk_type *t, const wk_edg
 wk_status wk_cut_constant(wk_cut *c, const wk_graph *g, wk_value_id v, uint32_t to) WK_MUST_CHECK;
 /* The same for a condition that holds. */
 wk_status wk_cut_true(wk_cut *c, uint32_t to) WK_MUST_CHECK;
-/* Copies a whole tensor, from one layout to the other if they differ. */
-wk_status wk_cut_copy(wk_cut *c, uint32_t from, uint32_t to) WK_MUST_CHECK;
-/* The tensor, or a row-major copy of it. */
-wk_status wk_cut_row_major(wk_cut *c, uint32_t *tensor) WK_MUST_CHECK;
+/* A part that the plan needs beside the model's, and its row: of one tensor, or of none (WK_NONE),
+ * it makes another. Takes over the module. */
+wk_status wk_cut_add_own(wk_cut *c, wk_module *m, uint32_t target, uint32_t from,
+                         uint32_t to) WK_MUST_CHECK;
+
+/* ---- conversion ------------------------------------------------------------------------------ */
+
+extern const wk_edge_layout wk_cut_row_major_layout;
+/* Copies a whole tensor, from one layout to the other if they differ. reader: the target that it is
+ * for, WK_NONE: none in particular. */
+wk_status wk_cut_copy(wk_cut *c, uint32_t from, uint32_t to, uint32_t reader) WK_MUST_CHECK;
+/* The tensor, or what holds the same in that layout: made once for all who want it. */
+wk_status wk_cut_in_layout(wk_cut *c, const wk_edge_layout *layout, uint32_t reader,
+                           uint32_t *tensor) WK_MUST_CHECK;
+/* Around a body, whose rows may not run: what is converted there is not known behind it. */
+size_t wk_cut_enter(const wk_cut *c);
+void wk_cut_leave(wk_cut *c, size_t entered);
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 

@@ -122,10 +122,17 @@ struct wk_target {
   /* Layout of value v of g where it enters (or, is_output, leaves) a part of this target. NULL, or
    * false: row-major. The part's graph then has the tensor as it lies, with transpose, reshape and
    * slice behind its inputs and pad, reshape and transpose before its outputs, all named "layout",
-   * which the target recognises as what it asked for. Where two sides of an edge differ the host
-   * converts, in a part of its own if neither side is the host's. The host has no layouts. */
+   * which the target recognises as what it asked for. Where two sides of an edge differ it is
+   * converted (see converts), in a part of its own if neither side is the host's. The host has no
+   * layouts. */
   bool (*edge)(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is_output,
                wk_edge_layout *out);
+  /* What it would take this target, in picoseconds and with the start of a part, to turn a tensor
+   * of type v that lies as `from` into one that lies as `to`. Both sides of an edge are asked, and
+   * the host; who takes least gets a part that has nothing but nodes named "layout", the host among
+   * equals. False, or NULL: it does not convert. A host with NULL takes what its rates say. */
+  bool (*converts)(const wk_instance *t, const wk_type *v, const wk_edge_layout *from,
+                   const wk_edge_layout *to, double *cost);
   /* Adds a unit with the code of these parts to the package; row[i] receives the number of parts[i]
    * there. result is filled. */
   wk_status (*compile)(const wk_instance *t, const wk_target_part *parts, size_t n,

@@ -59,9 +59,21 @@ static bool picky_edge(const wk_instance *t, const wk_graph *g, wk_value_id v, b
   return true;
 }
 
+/* Refuses every third, and is dearer than the host half of the time. */
+static bool picky_converts(const wk_instance *t, const wk_type *v, const wk_edge_layout *from,
+                           const wk_edge_layout *to, double *cost) {
+  uint64_t seed = ((const picky *)t)->seed;
+  wk_rng rng = {wk_hash64(from->order, sizeof from->order,
+                          wk_hash64(to->order, sizeof to->order, seed + (uint64_t)v->dims[0]))};
+  *cost = (double)wk_rng_range(&rng, 0, 2 * 2 * wk_type_bytes(v));
+  return wk_rng_next(&rng) % 3 != 0;
+}
+
 static const wk_target picky_targets[] = {
-    {.name = "first", .supports = picky_supports, .wish = plain_wish, .edge = picky_edge},
-    {.name = "second", .supports = picky_supports, .wish = plain_wish, .edge = picky_edge}};
+    {.name = "first", .supports = picky_supports, .wish = plain_wish, .edge = picky_edge,
+     .converts = picky_converts},
+    {.name = "second", .supports = picky_supports, .wish = plain_wish, .edge = picky_edge,
+     .converts = picky_converts}};
 static const wk_target dear_host = {.name = "host", .supports = plain_supports, .wish = plain_wish,
                                     .cost = {1, 1, 0, 0}};
 
@@ -246,10 +258,45 @@ static void check_structure(const wk_parts *p, const wk_graph *g, uint32_t nodes
   free(part);
 }
 
+/* A part of the plan's own that does nothing but convert. */
+static bool is_conversion(const wk_parts *p, size_t row) {
+  if (p->rows.data[row].kind != WICK_ROW_RUN) return false;
+  const wk_graph *g = p->parts.data[p->rows.data[row].part].module->main;
+  bool only = g->nodes.n > 0;
+  for (size_t i = 0; i < g->nodes.n; i++) only &= is_layout(&g->nodes.data[i]);
+  return only && g->inputs.n == 1;
+}
+
+static bool do_the_same(const wk_parts *p, size_t a, size_t b) {
+  const wk_part_row *x = &p->rows.data[a], *y = &p->rows.data[b];
+  wk_str s = {0}, t = {0};
+  if (x->tensors.data[0] != y->tensors.data[0]) return false;
+  wk_module_print(&s, p->parts.data[x->part].module, 0);
+  wk_module_print(&t, p->parts.data[y->part].module, 0);
+  bool same = !strcmp(s.s, t.s);
+  wk_str_free(&s);
+  wk_str_free(&t);
+  return same;
+}
+
+/* No tensor is converted twice in the same way. Bodies, which may not run, stand on their own. */
+static void check_conversions(const wk_parts *p, size_t first, size_t end, size_t *count) {
+  for (size_t i = first; i < end; i = behind(p, i)) {
+    size_t middle = i + 1 + p->rows.data[i].body_count;
+    check_conversions(p, i + 1, middle, count);
+    check_conversions(p, middle, behind(p, i), count);
+    if (!is_conversion(p, i)) continue;
+    count[p->parts.data[p->rows.data[i].part].target + 1 == p->targets->n]++;
+    for (size_t k = first; k < i; k = behind(p, k))
+      if (is_conversion(p, k) && do_the_same(p, k, i))
+        fail_msg("rows %zu and %zu do the same", k, i);
+  }
+}
+
 /* ---- the test -------------------------------------------------------------------------------- */
 
 typedef struct {
-  size_t parts, most, controls, edges;
+  size_t parts, most, controls, edges, converted[2]; /* by targets, by the host */
 } tally;
 
 static void check_graph(wk_module *m, const wk_tensor *in, uint64_t seed, tally *sum) {
@@ -267,6 +314,7 @@ static void check_graph(wk_module *m, const wk_tensor *in, uint64_t seed, tally 
   uint32_t nodes = count_nodes(m->main);
   assert_null(wk_partition(m, &t, &p));
   check_structure(p, m->main, nodes);
+  check_conversions(p, 0, p->rows.n, sum->converted);
   wk_tensor *got = run_plan(p, in, seed);
   for (size_t i = 0; i < n_out; i++) {
     size_t bytes = (size_t)wk_type_bytes(&want[i].type);
@@ -297,9 +345,12 @@ static void test_random(void **state) {
     random_tensors_free(in, n_in);
     wk_module_free(m);
   }
-  print_message("%zu parts, at most %zu of a graph, %zu branches and loops, %zu edges\n", sum.parts,
-                sum.most, sum.controls, sum.edges);
-  if (range.count > 1) assert_true(sum.controls > 0 && sum.most > 8 && sum.edges > 100);
+  print_message("%zu parts, at most %zu of a graph, %zu branches and loops, %zu edges, %zu and %zu "
+                "conversions by targets and host\n", sum.parts, sum.most, sum.controls, sum.edges,
+                sum.converted[0], sum.converted[1]);
+  if (range.count == 1) return;
+  assert_true(sum.controls > 0 && sum.most > 8 && sum.edges > 100);
+  assert_true(sum.converted[0] > 50 && sum.converted[1] > 50);
 }
 
 /* ---- by hand --------------------------------------------------------------------------------- */
@@ -403,10 +454,112 @@ static void test_impossible_layout(void **state) {
   wk_module_free(m);
 }
 
+/* ---- conversion of edges --------------------------------------------------------------------- */
+
+/* Supports one operator, wants tensors of rank 2 transposed or not, and converts for so much. */
+typedef struct {
+  wk_instance base;
+  wk_op op;
+  bool is_transposed;
+  double cost; /* negative: it refuses */
+} fixed;
+
+static bool fixed_supports(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
+                           const char **reason) {
+  (void)g, (void)a;
+  *reason = "it is another operator";
+  return n->op == ((const fixed *)t)->op;
+}
+
+static bool fixed_edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is_output,
+                       wk_edge_layout *out) {
+  (void)is_output;
+  if (!((const fixed *)t)->is_transposed || wk_val(g, v)->type.rank != 2) return false;
+  out->order[0] = 1;
+  out->order[1] = 0;
+  return true;
+}
+
+static bool fixed_converts(const wk_instance *t, const wk_type *v, const wk_edge_layout *from,
+                           const wk_edge_layout *to, double *cost) {
+  (void)v;
+  assert_int_not_equal(from->order[0], to->order[0]);
+  *cost = ((const fixed *)t)->cost;
+  return *cost >= 0;
+}
+
+static const wk_target writer_target = {.name = "writer", .supports = fixed_supports,
+                                        .wish = plain_wish, .edge = fixed_edge,
+                                        .converts = fixed_converts};
+static const wk_target reader_target = {.name = "reader", .supports = fixed_supports,
+                                        .wish = plain_wish, .edge = fixed_edge,
+                                        .converts = fixed_converts};
+
+/* The product y is written transposed; its two readers, with a product between them, want it
+ * row-major. Inputs and the output are row-major, and the writer's are laid before. */
+static const char *const two_readers =
+    "graph @main(%a: f32[4,4]) {\n%y = matmul(%a, %a) : f32[4,4]\n%s = cum_sum(%y) {axis=0} : "
+    "f32[4,4]\n%t = matmul(%s, %s) : f32[4,4]\n%u = add(%t, %y) : f32[4,4]\n"
+    "%z = cum_sum(%y) {axis=1} : f32[4,4]\n%w = add(%u, %z) : f32[4,4]\noutput %w\n}\n";
+
+/* Who makes the row-major y; WK_NONE: nobody could. */
+static uint32_t converts_product(double writer, double reader, double host_byte, bool has_host) {
+  fixed w = {{&writer_target, NULL, true}, WK_OP_MATMUL, true, writer};
+  fixed r = {{&reader_target, NULL, true}, WK_OP_CUM_SUM, false, reader};
+  wk_target host_target = dear_host;
+  host_target.cost = (wk_target_cost){0, host_byte, 0, 0};
+  wk_instance host = {.target = &host_target, .is_here = true};
+  wk_instance *const list[] = {&w.base, &r.base, &host};
+  const char *graph = has_host ? two_readers
+                               : "graph @main(%a: f32[4,4]) {\n%y = matmul(%a, %a) : f32[4,4]\n"
+                                 "%s = cum_sum(%y) {axis=0} : f32[4,4]\noutput %s\n}\n";
+  wk_module *m = lowered(graph);
+  wk_parts *p = NULL;
+  size_t count = 0;
+  uint32_t who = WK_NONE;
+  wk_status s = wk_partition(m, &(wk_targets){list, has_host ? 3 : 2, has_host}, &p);
+  for (size_t i = 0; !s && i < p->rows.n; i++) {
+    const wk_part_row *row = &p->rows.data[i];
+    if (!is_conversion(p, i) || strcmp(p->tensors.data[row->tensors.data[0]].name, "y")) continue;
+    who = p->parts.data[row->part].target;
+    count++;
+  }
+  if (s) assert_non_null(strstr(s->message, "without a host nobody converts it"));
+  else assert_int_equal(count, 1);
+  wk_status_free(s);
+  wk_parts_free(p);
+  wk_module_free(m);
+  return who;
+}
+
+static void test_who_converts(void **state) {
+  enum { WRITER, READER, HOST, BYTES = 4 * 4 * 4 * 2 };
+  static const struct {
+    double writer, reader, host_byte;
+    bool has_host;
+    uint32_t who;
+  } rows[] = {
+      {5, 7, 1, true, WRITER},         {7, 5, 1, true, READER},
+      {-1, 7, 1, true, READER},        {5, -1, 1, true, WRITER},
+      {-1, -1, 1, true, HOST},         {BYTES + 1, BYTES + 1, 1, true, HOST},
+      {BYTES, BYTES, 1, true, HOST},   {BYTES - 1, BYTES, 1, true, WRITER},
+      {0, 0, 0, true, HOST},           {5, 7, 0, false, WRITER},
+      {1e9, 5, 0, false, READER},      {5, -1, 0, false, WRITER},
+      {-1, 5, 0, false, WK_NONE}, /* the reader is not asked about the writer's inputs */
+      {-1, -1, 0, false, WK_NONE}};
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    uint32_t who = converts_product(rows[i].writer, rows[i].reader, rows[i].host_byte,
+                                    rows[i].has_host);
+    if (who != rows[i].who) fail_msg("row %zu: target %u converts", i, (unsigned)who);
+  }
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random), cmocka_unit_test(test_condition_is_a_state),
-      cmocka_unit_test(test_waits_are_few), cmocka_unit_test(test_impossible_layout)};
+      cmocka_unit_test(test_waits_are_few), cmocka_unit_test(test_impossible_layout),
+      cmocka_unit_test(test_who_converts)};
   if (argc > 1) {
     range.first = strtoull(argv[1], NULL, 10);
     range.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
