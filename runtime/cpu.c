@@ -125,7 +125,8 @@ static void close_context(void *context) {
 static wick_status open_context(void *loaded, const uint32_t *parts, uint32_t part_count,
                                 uint32_t threads, void **context, wick_error_detail *error) {
   cpu_context *c = calloc(1, sizeof *c);
-  if (!c) return wick_fail(error, WICK_NO_MEMORY, "out of memory");
+  (void)error; /* the status says it all */
+  if (!c) return WICK_NO_MEMORY;
   size_t arena = 0, scratch = 0;
   c->unit = loaded;
   for (uint32_t i = 0; i < part_count; i++) {
@@ -139,7 +140,7 @@ static wick_status open_context(void *loaded, const uint32_t *parts, uint32_t pa
     status = wick_pool_create(threads, c->exec.scratch, scratch, &c->pool);
   if (status != WICK_OK) {
     close_context(c);
-    return wick_fail(error, status, "%s", wick_status_text(status));
+    return status;
   }
   c->exec.threads = threads;
   c->exec.owner = c->pool;

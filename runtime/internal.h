@@ -92,6 +92,10 @@ void wick_model_release(wick_model *model); /* all of it */
 wick_status wick_fail(wick_error_detail *detail, wick_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same of what a device said of its unit, which is named where there are several; load.c. */
+wick_status wick_fail_unit(const wick_model *model, const wick_unit_info *unit, wick_status status,
+                           const wick_error_detail *why, wick_error_detail *detail);
+
 /* ---- verify.c: header, section table and sections of model->file; fills tables ---- */
 wick_status wick_model_verify(wick_model *model, const wick_load_options *options);
 

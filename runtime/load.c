@@ -53,13 +53,11 @@ static uint32_t first_part_of(const wick_model *model, const wick_unit_info *inf
   return part;
 }
 
-/* Only where there are several units is it said which one it is about. */
-static wick_status name_unit(const wick_model *model, const wick_unit_info *info,
-                             wick_status status, const wick_error_detail *why,
-                             wick_error_detail *detail) {
+wick_status wick_fail_unit(const wick_model *model, const wick_unit_info *unit, wick_status status,
+                           const wick_error_detail *why, wick_error_detail *detail) {
   if (model->info.unit_count == 1) return wick_fail(detail, status, "%s", why->text);
-  return wick_fail(detail, status, "part %u, target '%s': %s", first_part_of(model, info),
-                   info->target, why->text);
+  return wick_fail(detail, status, "part %u, target '%s': %s", first_part_of(model, unit),
+                   unit->target, why->text[0] ? why->text : wick_status_text(status));
 }
 
 static wick_status probe_units(wick_model *model, wick_error_detail *detail) {
@@ -73,7 +71,7 @@ static wick_status probe_units(wick_model *model, wick_error_detail *detail) {
                        "part %u needs target '%s', which this program does not provide: link or "
                        "load its device", first_part_of(model, info), info->target);
     wick_status status = unit->device->probe(&unit->unit, &why);
-    if (status != WICK_OK) return name_unit(model, info, status, &why, detail);
+    if (status != WICK_OK) return wick_fail_unit(model, info, status, &why, detail);
   }
   return WICK_OK;
 }
@@ -120,7 +118,7 @@ static wick_status load_units(wick_model *model, wick_error_detail *detail) {
     wick_status status = unit->device->load(&unit->unit, &unit->loaded, &why);
     if (status != WICK_OK) {
       unit->loaded = NULL;
-      return name_unit(model, unit->unit.info, status, &why, detail);
+      return wick_fail_unit(model, unit->unit.info, status, &why, detail);
     }
   }
   return WICK_OK;

@@ -27,9 +27,10 @@ static wick_status open_queues(wick_session *s) {
     const wick_loaded_unit *unit = &s->model->units[u];
     uint32_t n = parts_of_unit(s, u, parts);
     if (n == 0) continue;
-    status = unit->device->open(unit->loaded, parts, n, s->threads, &s->queues[u].context,
-                                &s->error);
+    wick_error_detail why = {{0}};
+    status = unit->device->open(unit->loaded, parts, n, s->threads, &s->queues[u].context, &why);
     if (status == WICK_OK) s->queues[u].device = unit->device;
+    else wick_fail_unit(s->model, &s->model->unit_infos[u], status, &why, &s->error);
   }
   free(parts);
   return status;
@@ -118,11 +119,28 @@ static wick_status allocate(wick_session *s) {
   return s->queues && s->runs && s->tensors && s->dims ? WICK_OK : WICK_NO_MEMORY;
 }
 
-wick_status wick_session_create(const wick_model *model, uint32_t entry, uint32_t threads,
-                                wick_session **out) {
-  if (!model || !out || entry >= model->info.entry_count || threads > WICK_MAX_THREADS)
-    return WICK_BAD_ARGUMENT;
-  if (model->describe_only) return WICK_BAD_MACHINE;
+static wick_status prepare(wick_session *s) {
+  wick_status status = allocate(s);
+  if (status == WICK_OK) status = open_queues(s);
+  if (status == WICK_OK) status = allocate_edges(s);
+  if (status == WICK_OK) status = prepare_runs(s);
+  if (status == WICK_OK) reset_dims(s);
+  return status;
+}
+
+wick_status wick_session_create_with(const wick_model *model, uint32_t entry,
+                                     const wick_session_options *options, wick_session **out) {
+  wick_error_detail *detail = options ? options->detail : NULL;
+  uint32_t threads = options ? options->threads : 0;
+  if (detail) detail->text[0] = '\0';
+  if (!model || !out) return wick_fail(detail, WICK_BAD_ARGUMENT, "no model or no place for it");
+  if (entry >= model->info.entry_count)
+    return wick_fail(detail, WICK_BAD_ARGUMENT, "there is no entry %u", entry);
+  if (threads > WICK_MAX_THREADS)
+    return wick_fail(detail, WICK_BAD_ARGUMENT, "%u threads are more than %d", threads,
+                     WICK_MAX_THREADS);
+  if (model->describe_only)
+    return wick_fail(detail, WICK_BAD_MACHINE, "the model was loaded to be described only");
   wick_session *s = calloc(1, sizeof *s);
   if (!s) return WICK_NO_MEMORY;
   s->model = model;
@@ -130,17 +148,19 @@ wick_status wick_session_create(const wick_model *model, uint32_t entry, uint32_
   s->plan = &model->plans[entry];
   s->threads = threads ? threads : wick_processors();
   atomic_flag_clear(&s->busy);
-  wick_status status = allocate(s);
-  if (status == WICK_OK) status = open_queues(s);
-  if (status == WICK_OK) status = allocate_edges(s);
-  if (status == WICK_OK) status = prepare_runs(s);
-  if (status != WICK_OK) {
+  wick_status status = prepare(s);
+  if (status == WICK_OK) {
+    *out = s;
+  } else {
+    if (detail) *detail = s->error;
     wick_session_free(s);
-    return status;
   }
-  reset_dims(s);
-  *out = s;
-  return WICK_OK;
+  return status;
+}
+
+wick_status wick_session_create(const wick_model *model, uint32_t entry, uint32_t threads,
+                                wick_session **out) {
+  return wick_session_create_with(model, entry, &(wick_session_options){.threads = threads}, out);
 }
 
 void wick_session_free(wick_session *s) {

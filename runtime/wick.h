@@ -223,6 +223,16 @@ typedef struct wick_session wick_session;
  * do not depend on it. */
 wick_status wick_session_create(const wick_model *model, uint32_t entry, uint32_t threads,
                                 wick_session **out);
+
+typedef struct wick_session_options {
+  uint32_t threads;          /* as above */
+  wick_error_detail *detail; /* may be NULL */
+} wick_session_options;
+
+/* The same; why it did not go well is in `detail`: what a device said that could not be opened.
+ * options may be NULL. */
+wick_status wick_session_create_with(const wick_model *model, uint32_t entry,
+                                     const wick_session_options *options, wick_session **out);
 void wick_session_free(wick_session *session); /* NULL is fine */
 const wick_entry_info *wick_session_entry(const wick_session *session);
 uint32_t wick_session_threads(const wick_session *session);

@@ -139,9 +139,8 @@ static wk_status run_target(const layers *l, size_t i, void **before, void **out
     const wk_isolated_input *in = &x->inputs.data[k];
     inputs[k] = in->before ? before[in->buffer] : l->bases[in->buffer];
   }
-  WK_TRY(wk_wick_error(
-      wick_session_create(l->model, (uint32_t)i, (uint32_t)l->c->o->run.threads, &session), NULL,
-      NULL));
+  WK_TRY(wk_open_session(l->model, (uint32_t)i, l->c->o->run.threads, l->insts.data[i]->name,
+                         &session));
   wick_status ran = wick_session_run(session, inputs, out);
   wk_status s = wk_wick_error(ran, wick_session_error(session), l->insts.data[i]->name);
   wick_session_free(session);

@@ -101,8 +101,8 @@ static wk_status run_code(const comparison *x, uint32_t part, const void *const 
   void *out[WK_RUNNER_MAX_IO];
   wick_session *session;
   for (size_t k = 0; k < n; k++) out[k] = got[k].data;
-  WK_TRY(wk_wick_error(wick_session_create(x->model, x->entry[part],
-                                           (uint32_t)x->c->o->run.threads, &session), NULL, NULL));
+  WK_TRY(wk_open_session(x->model, x->entry[part], x->c->o->run.threads, name_of(x, part),
+                         &session));
   wk_status s = wk_wick_error(wick_session_run(session, in, out), wick_session_error(session),
                               name_of(x, part));
   wick_session_free(session);

@@ -83,6 +83,13 @@ bool wk_is_package(const wk_file *f) {
   return f->size >= sizeof WICK_MAGIC && !memcmp(f->data, WICK_MAGIC, sizeof WICK_MAGIC);
 }
 
+wk_status wk_open_session(const wick_model *m, uint32_t entry, int64_t threads, const char *what,
+                          wick_session **out) {
+  wick_error_detail detail = {{0}};
+  const wick_session_options o = {.threads = (uint32_t)threads, .detail = &detail};
+  return wk_wick_error(wick_session_create_with(m, entry, &o, out), detail.text, what);
+}
+
 static port port_of_tensor(const wick_tensor_info *t) {
   return (port){t->name, wk_type_make((wk_dtype)t->dtype, (int)t->rank, t->dims)};
 }
@@ -97,8 +104,7 @@ static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, in
   r->out = wk_arena_alloc(r->arena, (r->n_out + 1) * sizeof *r->out);
   for (size_t i = 0; i < r->n_in; i++) r->in[i] = port_of_tensor(&e->inputs[i]);
   for (size_t i = 0; i < r->n_out; i++) r->out[i] = port_of_tensor(&e->outputs[i]);
-  return wk_wick_error(wick_session_create(r->model, entry, (uint32_t)threads, &r->session), NULL,
-                       path);
+  return wk_open_session(r->model, entry, threads, path, &r->session);
 }
 
 static wk_runner *runner_new(void) {

@@ -49,6 +49,9 @@ wk_status wk_load_programs(const wk_instance *t, wk_program *const *programs, si
 /* Parts likewise: as wk_emit_parts. */
 wk_status wk_load_parts(const wk_targets *t, wk_parts *p, const wk_emit_options *o,
                         uint32_t *entry, wick_model **out) WK_MUST_CHECK;
+/* A session of it; what: what errors are about, or NULL. */
+wk_status wk_open_session(const wick_model *m, uint32_t entry, int64_t threads, const char *what,
+                          wick_session **out) WK_MUST_CHECK;
 /* The file begins like a package. */
 bool wk_is_package(const wk_file *f);
 /* The runtime's error as a status. */

@@ -78,6 +78,13 @@ flip flipped.wick $((at + 5000))
 refuses 'a flipped byte' 3 'flipped.wick: .*checksum of section' \
   "$wick" run flipped.wick --plugin out/plainc_device.so
 
+no_room='snprintf(error->text, 99, "no room"); return WICK_DEVICE_FAILED;'
+sed "s/^  const plainc \*u = loaded;/&\n  $no_room/" "$example/device.c" >full.c
+check 'a device without room' ${CC:-cc} -w -D_GNU_SOURCE -I prefix/include/wick -fPIC -shared \
+  full.c -o full.so
+refuses 'it is not opened' 5 "net.wick: the device failed: part 0, target 'plainc': no room\$" \
+  "$wick" run net.wick --plugin ./full.so
+
 # ---- compare: part by part, with a C compiler that takes one function for another
 sed_cc() {
   printf '#!/bin/sh\nsed "s/%s/%s/g" | %s "$@"\n' "$1" "$2" "${CC:-cc}" >wrong && chmod +x wrong

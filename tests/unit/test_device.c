@@ -290,6 +290,41 @@ static void parts_wait_for_other_devices(void **state) {
   wick_session_free(s);
 }
 
+static void expect_no_session(const wick_model *m, uint32_t entry, uint32_t threads,
+                              wick_status status, const char *why) {
+  wick_error_detail detail = {"before"};
+  wick_session *s = NULL;
+  const wick_session_options o = {threads, &detail};
+  assert_int_equal(wick_session_create_with(m, entry, &o, &s), status);
+  assert_string_equal(detail.text, why);
+  assert_int_equal(wick_session_create(m, entry, threads, &s), status);
+  assert_null(s);
+}
+
+static void devices_that_cannot_be_opened_say_why(void **state) {
+  const wick_model *m = ((fixture *)*state)->model;
+  wick_error_detail detail = {"before"};
+  wick_session *s;
+  atomic_store(&toy_refuses, 1);
+  expect_no_session(m, TOY_PLAN, 1, WICK_DEVICE_FAILED,
+                    "part 6, target 'sync': all 3 rooms are taken");
+  assert_int_equal(atomic_load(&toy_open), 0); /* also of those that were opened before */
+  atomic_store(&toy_refuses, 2);
+  expect_no_session(m, TOY_PLAN, 1, WICK_DEVICE_FAILED,
+                    "part 6, target 'sync': the device failed");
+  atomic_store(&toy_refuses, 0);
+  expect_no_session(m, TOY_ENTRIES, 1, WICK_BAD_ARGUMENT, "there is no entry 13");
+  expect_no_session(m, 0, 257, WICK_BAD_ARGUMENT, "257 threads are more than 256");
+  expect_no_session(NULL, 0, 1, WICK_BAD_ARGUMENT, "no model or no place for it");
+  const wick_session_options o = {.threads = 2, .detail = &detail};
+  assert_int_equal(wick_session_create_with(m, TOY_PLAN, &o, &s), WICK_OK);
+  assert_string_equal(detail.text, "");
+  assert_int_equal(wick_session_threads(s), 2);
+  wick_session_free(s);
+  assert_int_equal(wick_session_create_with(m, TOY_PLAN, NULL, &s), WICK_OK);
+  wick_session_free(s);
+}
+
 static void memory_is_imported(void **state) {
   int before = atomic_load(&toy_imported);
   char memory[100];
@@ -607,6 +642,7 @@ int main(void) {
       TOY_TEST(failures_are_told_and_leave_nothing_behind),
       TOY_TEST(first_failure_is_told),
       TOY_TEST(parts_wait_for_other_devices),
+      TOY_TEST(devices_that_cannot_be_opened_say_why),
       TOY_TEST(memory_is_imported),
       TOY_TEST(profile_counts_steps_of_all_parts),
       TOY_TEST(observer_sees_steps_of_all_parts),

@@ -17,6 +17,7 @@
 #include "tests/unit/toy_package.h"
 
 static atomic_int toy_loaded, toy_open, toy_imported;
+static atomic_int toy_refuses; /* "sync" opens no context: 1 says why, 2 does not */
 
 /* TOY_MEET waits for TOY_TELL, some seconds at most. */
 static struct {
@@ -230,8 +231,10 @@ static wick_status toy_open_async(void *loaded, const uint32_t *parts, uint32_t 
 
 static wick_status toy_open_sync(void *loaded, const uint32_t *parts, uint32_t n,
                                  uint32_t threads, void **context, wick_error_detail *error) {
-  (void)threads, (void)error;
-  return toy_make(loaded, parts, n, false, context);
+  (void)threads;
+  int refuses = atomic_load(&toy_refuses);
+  if (refuses == 1) snprintf(error->text, sizeof error->text, "all %d rooms are taken", 3);
+  return refuses ? WICK_DEVICE_FAILED : toy_make(loaded, parts, n, false, context);
 }
 
 static void toy_close(void *context) {
