@@ -28,15 +28,15 @@ typedef struct {
   const char *name;
   source from;
   const char *suffix; /* of the default output; NULL: standard output */
-  wk_status (*write)(const compile_opts *o, const wk_compiled *part, const char *path);
+  wk_status (*write)(const compile_opts *o, const wk_compiled *bound, const char *path);
   const wk_target_output *output; /* FROM_TARGET */
   const wk_instance *instance;    /* whose output it is */
 } emission;
 
-static wk_status write_graph(const compile_opts *o, const wk_compiled *part, const char *path);
-static wk_status write_program(const compile_opts *o, const wk_compiled *part, const char *path);
-static wk_status write_dot(const compile_opts *o, const wk_compiled *part, const char *path);
-static wk_status write_onnx(const compile_opts *o, const wk_compiled *part, const char *path);
+static wk_status write_graph(const compile_opts *o, const wk_compiled *bound, const char *path);
+static wk_status write_program(const compile_opts *o, const wk_compiled *bound, const char *path);
+static wk_status write_dot(const compile_opts *o, const wk_compiled *bound, const char *path);
+static wk_status write_onnx(const compile_opts *o, const wk_compiled *bound, const char *path);
 
 static const emission emissions[] = {
     {.name = "package", .from = FROM_PARTS, .suffix = ".wick"},
@@ -87,26 +87,27 @@ static const wk_option options[] = {
 typedef struct {
   const compile_opts *o;
   const char *name;
-  wk_compiled *part;
+  wk_compiled *bound;
   uint64_t last; /* hash of the text before the step, for --print-after=changed */
 } watcher;
 
-static void record_insts(wk_compiled *part, const wk_program *p) {
+static void record_insts(wk_compiled *bound, const wk_program *p) {
   wk_inst_pos *all;
   wk_str text = {0};
   wk_arena *scratch = wk_arena_new();
   size_t n = wk_program_flatten(p, scratch, &all);
   for (size_t i = 0; i < n; i++) {
     const wk_inst *x = all[i].inst;
-    wk_inst_record r = {.node = wk_arena_strdup(part->arena, x->name), .op = wk_op_get(x->op)->name,
-                        .macs = wk_inst_macs(x), .depth = all[i].depth};
+    wk_inst_record r = {.node = wk_arena_strdup(bound->arena, x->name),
+                        .op = wk_op_get(x->op)->name, .macs = wk_inst_macs(x),
+                        .depth = all[i].depth};
     for (uint32_t k = 0; k < x->n_operands; k++)
       if (x->operands[k].buffer != WK_NONE)
         r.bytes += wk_view_count(&x->operands[k]) * wk_dtype_size(x->operands[k].dtype);
     text.n = 0;
     wk_inst_text(&text, p, x);
-    r.text = wk_arena_strdup(part->arena, text.s);
-    wk_vec_push(&part->insts, r);
+    r.text = wk_arena_strdup(bound->arena, text.s);
+    wk_vec_push(&bound->insts, r);
   }
   wk_str_free(&text);
   wk_arena_free(scratch);
@@ -141,41 +142,41 @@ static wk_status after_step(void *ctx, const wk_step_record *step, const wk_modu
                             const wk_program *p) {
   watcher *w = ctx;
   wk_progress("%s: %s", w->name, step->name);
-  if (step->kind == WK_ON_GRAPHS) w->part->nodes_after = wk_module_nodes(m);
-  if (step->is_portable_end) record_insts(w->part, p);
+  if (step->kind == WK_ON_GRAPHS) w->bound->nodes_after = wk_module_nodes(m);
+  if (step->is_portable_end) record_insts(w->bound, p);
   if (w->o->print_after) print_step(w, step, m, p);
   return NULL;
 }
 
-static wk_status compile_part(const compile_opts *o, const char *model, const emission *emit,
+static wk_status compile_binding(const compile_opts *o, const char *model, const emission *emit,
                               const wk_targets *targets, const char *name, wk_str *notes,
-                              wk_compiled *part) {
+                              wk_compiled *bound) {
   double started = wk_clock();
-  watcher w = {.o = o, .name = name, .part = part};
+  watcher w = {.o = o, .name = name, .bound = bound};
   wk_pipeline_options po = {.targets = targets, .stop_after = o->stop_after, .hook = after_step,
                             .ctx = &w};
   po.graph_only = emit->from == FROM_MODULE && !o->stop_after;
   po.portable = emit->from == FROM_PROGRAM && !o->stop_after;
-  part->arena = wk_arena_new();
+  bound->arena = wk_arena_new();
   wk_progress("%s: import", name);
-  WK_TRY(wk_model_import(model, &part->binding, o->verbose, notes, &part->module));
-  part->import_seconds = wk_clock() - started;
+  WK_TRY(wk_model_import(model, &bound->binding, o->verbose, notes, &bound->module));
+  bound->import_seconds = wk_clock() - started;
   if (o->print_after) {
     wk_str b = {0};
-    print_code(&b, o, part->module, NULL);
+    print_code(&b, o, bound->module, NULL);
     w.last = wk_hash64(b.s, b.n, 0);
     wk_str_free(&b);
   }
-  return wk_status_place(wk_pipeline_run(part->module, &po, &part->report, &part->parts), model);
+  return wk_status_place(wk_pipeline_run(bound->module, &po, &bound->report, &bound->parts), model);
 }
 
-static void free_part(wk_compiled *part) {
-  wk_parts_free(part->parts);
-  wk_module_free(part->module);
-  wk_pipeline_report_free(&part->report);
-  wk_binding_set_free(&part->binding);
-  wk_vec_free(&part->insts);
-  wk_arena_free(part->arena);
+static void free_binding(wk_compiled *bound) {
+  wk_parts_free(bound->parts);
+  wk_module_free(bound->module);
+  wk_pipeline_report_free(&bound->report);
+  wk_binding_set_free(&bound->binding);
+  wk_vec_free(&bound->insts);
+  wk_arena_free(bound->arena);
 }
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -186,52 +187,52 @@ static wk_status write_str(wk_str *b, const char *path) {
   return s;
 }
 
-static wk_status write_graph(const compile_opts *o, const wk_compiled *part, const char *path) {
+static wk_status write_graph(const compile_opts *o, const wk_compiled *bound, const char *path) {
   wk_str b = {0};
-  bool parts = part->parts && part->parts->parts.n > 1;
-  if (!parts) print_code(&b, o, part->module, NULL);
-  for (size_t i = 0; parts && i < part->parts->parts.n; i++) {
-    const wk_part *p = &part->parts->parts.data[i];
+  bool parts = bound->parts && bound->parts->parts.n > 1;
+  if (!parts) print_code(&b, o, bound->module, NULL);
+  for (size_t i = 0; parts && i < bound->parts->parts.n; i++) {
+    const wk_part *p = &bound->parts->parts.data[i];
     wk_str_printf(&b, "// part %s, %s\n", p->name, p->instance->target->name);
     print_code(&b, o, p->module, NULL);
   }
   return write_str(&b, path);
 }
 
-static wk_status write_program(const compile_opts *o, const wk_compiled *part, const char *path) {
+static wk_status write_program(const compile_opts *o, const wk_compiled *bound, const char *path) {
   wk_str b = {0};
-  if (!part->parts || !part->parts->parts.data[0].program)
+  if (!bound->parts || !bound->parts->parts.data[0].program)
     return wk_error(WK_USAGE, "--stop-after ends before there is a program to write");
-  for (size_t i = 0; i < part->parts->parts.n; i++) {
-    const wk_part *p = &part->parts->parts.data[i];
-    if (part->parts->parts.n > 1)
+  for (size_t i = 0; i < bound->parts->parts.n; i++) {
+    const wk_part *p = &bound->parts->parts.data[i];
+    if (bound->parts->parts.n > 1)
       wk_str_printf(&b, "// part %s, %s\n", p->name, p->instance->target->name);
     print_code(&b, o, NULL, p->program);
   }
   return write_str(&b, path);
 }
 
-static wk_status write_dot(const compile_opts *o, const wk_compiled *part, const char *path) {
+static wk_status write_dot(const compile_opts *o, const wk_compiled *bound, const char *path) {
   wk_str b = {0};
-  const wk_parts *p = part->parts;
+  const wk_parts *p = bound->parts;
   (void)o;
-  wk_module_dot(&b, part->module, p && p->parts.n > 1 ? wk_parts_colours(p, part->arena) : NULL);
+  wk_module_dot(&b, bound->module, p && p->parts.n > 1 ? wk_parts_colours(p, bound->arena) : NULL);
   return write_str(&b, path);
 }
 
-static wk_status write_onnx(const compile_opts *o, const wk_compiled *part, const char *path) {
+static wk_status write_onnx(const compile_opts *o, const wk_compiled *bound, const char *path) {
   (void)o;
-  return wk_export_onnx(part->module, path);
+  return wk_export_onnx(bound->module, path);
 }
 
 static wk_status write_code(wk_compilation *c, const emission *emit, const wk_targets *targets,
                             const wk_emit_options *eo, const char *path, wk_emit_result *result) {
   wk_emit_entry entries[WK_MAX_BINDINGS];
   for (size_t i = 0; i < c->n; i++) {
-    entries[i] = (wk_emit_entry){c->parts[i].binding.name, c->parts[i].parts};
-    for (size_t k = 0; k < c->parts[i].parts->parts.n; k++) {
-      wk_program *p = c->parts[i].parts->parts.data[k].program;
-      p->name = wk_arena_strdup(p->arena, c->parts[i].binding.name);
+    entries[i] = (wk_emit_entry){c->bound[i].binding.name, c->bound[i].parts};
+    for (size_t k = 0; k < c->bound[i].parts->parts.n; k++) {
+      wk_program *p = c->bound[i].parts->parts.data[k].program;
+      p->name = wk_arena_strdup(p->arena, c->bound[i].binding.name);
     }
   }
   wk_progress("%s: code", c->name);
@@ -262,7 +263,7 @@ static wk_status write_output(const compile_opts *o, wk_compilation *c, const em
                               const wk_targets *targets, const wk_emit_options *eo,
                               const char *path, wk_emit_result *result) {
   double started = wk_clock();
-  wk_status s = emit->write ? emit->write(o, &c->parts[0], path)
+  wk_status s = emit->write ? emit->write(o, &c->bound[0], path)
                             : write_code(c, emit, targets, eo, path, result);
   c->emit_seconds = wk_clock() - started;
   if (!s) measure_output(c);
@@ -383,7 +384,7 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, const emissio
   wk_status s = NULL;
   wk_str notes = {0};
   for (size_t i = 0; !s && i < c->n; i++)
-    s = compile_part(o, c->model, emit, targets, c->name, &notes, &c->parts[i]);
+    s = compile_binding(o, c->model, emit, targets, c->name, &notes, &c->bound[i]);
   if (!s) s = hash_input(c);
   eo.input_hash = c->input_hash;
   if (!s && report) s = wk_out_reserve(report, wk_compile_json_size(c));
@@ -427,7 +428,7 @@ static wk_status start(const compile_opts *o, wk_compilation *c, const wk_target
   emission emit = {0};
   WK_TRY(find_emission(o, targets, &emit));
   WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &c->n));
-  for (size_t i = 0; i < c->n; i++) c->parts[i].binding = sets[i];
+  for (size_t i = 0; i < c->n; i++) c->bound[i].binding = sets[i];
   WK_TRY(check_options(o, &emit, c->n));
   const char *path = o->output;
   if (!path) path = emit.suffix ? wk_arena_printf(a, "%s%s", c->name, emit.suffix) : "-";
@@ -444,12 +445,12 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_arena *a = wk_arena_new();
   wk_compilation c = {.model = args->data[0], .name = wk_model_name(a, args->data[0]),
                       .command = command_text(o, a), .output_bytes = -1, .scratch_bytes = -1};
-  c.parts = wk_xcalloc(WK_MAX_BINDINGS, sizeof *c.parts);
+  c.bound = wk_xcalloc(WK_MAX_BINDINGS, sizeof *c.bound);
   wk_targets targets;
   wk_status s = wk_targets_open(&o->target, &targets);
   if (!s) s = start(o, &c, &targets, a);
-  for (size_t i = 0; i < c.n; i++) free_part(&c.parts[i]);
-  free(c.parts);
+  for (size_t i = 0; i < c.n; i++) free_binding(&c.bound[i]);
+  free(c.bound);
   wk_targets_close(&targets);
   wk_arena_free(a);
   return s;

@@ -39,12 +39,12 @@ typedef struct {
   int64_t input_bytes, output_bytes; /* output: of all files together; -1: not known */
   int64_t scratch_bytes;      /* per thread; -1: there is no code that could want any */
   double emit_seconds, seconds;
-  wk_compiled *parts;
+  wk_compiled *bound; /* n of them */
   size_t n;
 } wk_compilation;
 
 /* The only program, or NULL when there are several parts, or none yet. */
-const wk_program *wk_compiled_program(const wk_compiled *part);
+const wk_program *wk_compiled_program(const wk_compiled *bound);
 /* One line: the operator and its operands. */
 void wk_inst_text(wk_str *b, const wk_program *p, const wk_inst *i);
 

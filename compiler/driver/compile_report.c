@@ -62,19 +62,19 @@ static void add_fired(wk_table *t, const wk_pipeline_report *r) {
   wk_vec_free(&sums);
 }
 
-static size_t count_integer(const wk_compiled *part) {
+static size_t count_integer(const wk_compiled *bound) {
   size_t n = 0;
-  for (size_t i = 0; i < part->report.n_integer; i++) n += part->report.integer[i].is_integer;
+  for (size_t i = 0; i < bound->report.n_integer; i++) n += bound->report.integer[i].is_integer;
   return n;
 }
 
-const wk_program *wk_compiled_program(const wk_compiled *part) {
-  return part->parts && part->parts->parts.n == 1 ? part->parts->parts.data[0].program : NULL;
+const wk_program *wk_compiled_program(const wk_compiled *bound) {
+  return bound->parts && bound->parts->parts.n == 1 ? bound->parts->parts.data[0].program : NULL;
 }
 
 /* Parts, operators and multiply-accumulates of each target. */
-static void add_parts(wk_table *t, const wk_compiled *part) {
-  const wk_parts *p = part->parts;
+static void add_parts(wk_table *t, const wk_compiled *bound) {
+  const wk_parts *p = bound->parts;
   if (!p || p->parts.n < 2) return;
   for (uint32_t k = 0; k < p->targets->n; k++) {
     int64_t parts = 0, nodes = 0, macs = 0;
@@ -93,25 +93,25 @@ static void add_parts(wk_table *t, const wk_compiled *part) {
                p->reasons.n ? " (--print-parts lists them)" : "");
 }
 
-static void add_part(wk_table *t, const wk_compilation *c, const wk_compiled *part) {
-  const wk_pipeline_report *r = &part->report;
-  if (c->n > 1) wk_table_row(t, "binding\t%s", part->binding.name);
-  if (part->parts && part->parts->parts.data[0].program)
+static void add_binding(wk_table *t, const wk_compilation *c, const wk_compiled *bound) {
+  const wk_pipeline_report *r = &bound->report;
+  if (c->n > 1) wk_table_row(t, "binding\t%s", bound->binding.name);
+  if (bound->parts && bound->parts->parts.data[0].program)
     wk_table_row(t, "operators\t%lld in the model, %lld after graph passes, %lld %s",
-                 (long long)r->nodes, (long long)part->nodes_after, (long long)r->instructions,
+                 (long long)r->nodes, (long long)bound->nodes_after, (long long)r->instructions,
                  r->instructions == 1 ? "instruction" : "instructions");
   else
     wk_table_row(t, "operators\t%lld in the model, %lld now", (long long)r->nodes,
-                 (long long)wk_module_nodes(part->module));
-  size_t whole = count_integer(part);
-  if (part->report.n_integer)
+                 (long long)wk_module_nodes(bound->module));
+  size_t whole = count_integer(bound);
+  if (bound->report.n_integer)
     wk_table_row(t, "quantised\t%zu operators in integers, %zu in float%s", whole,
-                 part->report.n_integer - whole,
-                 whole < part->report.n_integer ? " (--print-integer says why)" : "");
+                 bound->report.n_integer - whole,
+                 whole < bound->report.n_integer ? " (--print-integer says why)" : "");
   wk_table_row(t, "multiply-accumulates\t%s", wk_text_count(r->macs).s);
   wk_table_row(t, "weights\t%s", wk_bytes_text((uint64_t)r->weights).s);
-  add_parts(t, part);
-  if (wk_compiled_program(part)) add_memory(t, c, wk_compiled_program(part));
+  add_parts(t, bound);
+  if (wk_compiled_program(bound)) add_memory(t, c, wk_compiled_program(bound));
   add_fired(t, r);
 }
 
@@ -121,9 +121,9 @@ void wk_compile_summary(FILE *f, const wk_compilation *c) {
   wk_table_row(&t, "model\t%s", c->name);
   wk_table_row(&t, "target\t%s", c->target);
   for (size_t i = 0; i < c->n; i++) {
-    add_part(&t, c, &c->parts[i]);
-    import += c->parts[i].import_seconds;
-    passes += c->parts[i].report.seconds;
+    add_binding(&t, c, &c->bound[i]);
+    import += c->bound[i].import_seconds;
+    passes += c->bound[i].report.seconds;
   }
   wk_table_row(&t, "compile time\t%s (import %s, passes %s, output %s)",
                wk_text_seconds(c->seconds).s, wk_text_seconds(import).s, wk_text_seconds(passes).s,
@@ -143,8 +143,8 @@ void wk_compile_integers(FILE *f, const wk_compilation *c) {
   wk_table t = {0};
   wk_table_row(&t, "OPERATOR\tARITHMETIC\tNODE\tREASON");
   for (size_t i = 0; i < c->n; i++)
-    for (size_t k = 0; k < c->parts[i].report.n_integer; k++) {
-      const wk_integer_row *r = &c->parts[i].report.integer[k];
+    for (size_t k = 0; k < c->bound[i].report.n_integer; k++) {
+      const wk_integer_row *r = &c->bound[i].report.integer[k];
       wk_table_row(&t, "%s\t%s\t%s\t%s", r->op, r->is_integer ? "integer" : "float", r->node,
                    r->reason ? r->reason : "");
     }
@@ -164,8 +164,8 @@ void wk_compile_times(FILE *f, const wk_compilation *c) {
   wk_table t = {0};
   double import = 0;
   for (size_t i = 0; i < c->n; i++) {
-    import += c->parts[i].import_seconds;
-    add_steps(&sums, &c->parts[i].report);
+    import += c->bound[i].import_seconds;
+    add_steps(&sums, &c->bound[i].report);
   }
   wk_table_row(&t, "STEP\tRUNS\tCHANGES\tMS\t%%");
   time_row(&t, "import", (int64_t)c->n, 0, import, c->seconds);
@@ -207,18 +207,18 @@ static void put_text(json_t *o, const char *key, const char *v) {
 void wk_compile_parts(FILE *f, const wk_compilation *c) {
   for (size_t i = 0; i < c->n; i++) {
     wk_str b = {0};
-    if (!c->parts[i].parts) continue;
-    if (c->n > 1) fprintf(f, "binding %s\n", c->parts[i].binding.name);
-    wk_parts_print(&b, c->parts[i].parts);
+    if (!c->bound[i].parts) continue;
+    if (c->n > 1) fprintf(f, "binding %s\n", c->bound[i].binding.name);
+    wk_parts_print(&b, c->bound[i].parts);
     fputs(b.s, f);
     wk_str_free(&b);
   }
 }
 
-static json_t *json_integers(const wk_compiled *part) {
+static json_t *json_integers(const wk_compiled *bound) {
   json_t *list = json_array();
-  for (size_t i = 0; i < part->report.n_integer; i++) {
-    const wk_integer_row *r = &part->report.integer[i];
+  for (size_t i = 0; i < bound->report.n_integer; i++) {
+    const wk_integer_row *r = &bound->report.integer[i];
     json_t *o = json_object();
     put_text(o, "node", r->node);
     put_text(o, "operator", r->op);
@@ -284,15 +284,15 @@ static json_t *json_reasons(const wk_parts *p) {
   return list;
 }
 
-static json_t *json_memory(const wk_compilation *c, const wk_compiled *part) {
-  const wk_program *p = wk_compiled_program(part);
+static json_t *json_memory(const wk_compilation *c, const wk_compiled *bound) {
+  const wk_program *p = wk_compiled_program(bound);
   json_t *o = json_object();
   put(o, "activation_peak", p->region_size[WK_REGION_ACT]);
   put(o, "activation_lower_bound", p->act_bound);
   if (c->scratch_bytes >= 0) put(o, "scratch_per_thread", c->scratch_bytes);
   put(o, "constants", p->region_size[WK_REGION_CONST]);
-  put(o, "estimate_in_model_order", part->report.peak_in_model_order);
-  put(o, "estimate_ordered", part->report.peak_ordered);
+  put(o, "estimate_in_model_order", bound->report.peak_in_model_order);
+  put(o, "estimate_ordered", bound->report.peak_ordered);
   put(o, "copies_before", p->copies_before);
   put(o, "copies_after", p->copies_after);
   put(o, "copy_bytes_before", p->copy_bytes_before);
@@ -300,10 +300,10 @@ static json_t *json_memory(const wk_compilation *c, const wk_compiled *part) {
   return o;
 }
 
-static json_t *json_insts(const wk_compiled *part) {
+static json_t *json_insts(const wk_compiled *bound) {
   json_t *list = json_array();
-  for (size_t i = 0; i < part->insts.n; i++) {
-    const wk_inst_record *r = &part->insts.data[i];
+  for (size_t i = 0; i < bound->insts.n; i++) {
+    const wk_inst_record *r = &bound->insts.data[i];
     json_t *o = json_object();
     put_text(o, "node", r->node);
     put_text(o, "op", r->op);
@@ -316,27 +316,27 @@ static json_t *json_insts(const wk_compiled *part) {
   return list;
 }
 
-static json_t *json_part(const wk_compilation *c, const wk_compiled *part) {
+static json_t *json_binding(const wk_compilation *c, const wk_compiled *bound) {
   json_t *o = json_object();
-  put_text(o, "binding", part->binding.name);
-  put(o, "operators_in_model", part->report.nodes);
-  put(o, "operators_after_passes", part->nodes_after);
-  put(o, "instructions", part->report.instructions);
-  put(o, "macs", part->report.macs);
-  put(o, "weight_bytes", part->report.weights);
-  put_real(o, "import_seconds", part->import_seconds);
-  put_real(o, "pipeline_seconds", part->report.seconds);
-  if (part->report.n_integer) json_object_set_new(o, "quantised_operators", json_integers(part));
-  json_object_set_new(o, "steps", json_steps(&part->report));
-  const wk_parts *p = part->parts;
+  put_text(o, "binding", bound->binding.name);
+  put(o, "operators_in_model", bound->report.nodes);
+  put(o, "operators_after_passes", bound->nodes_after);
+  put(o, "instructions", bound->report.instructions);
+  put(o, "macs", bound->report.macs);
+  put(o, "weight_bytes", bound->report.weights);
+  put_real(o, "import_seconds", bound->import_seconds);
+  put_real(o, "pipeline_seconds", bound->report.seconds);
+  if (bound->report.n_integer) json_object_set_new(o, "quantised_operators", json_integers(bound));
+  json_object_set_new(o, "steps", json_steps(&bound->report));
+  const wk_parts *p = bound->parts;
   if (!p || !p->parts.data[0].program) return o;
   json_object_set_new(o, "inputs", json_tensors(p->tensors.data, p->n_in));
   json_object_set_new(o, "outputs", json_tensors(p->tensors.data + p->n_in, p->n_out));
   json_object_set_new(o, "parts", json_parts(p));
   json_object_set_new(o, "fallbacks", json_reasons(p));
   put(o, "edge_bytes", p->edge_bytes);
-  if (wk_compiled_program(part)) json_object_set_new(o, "memory", json_memory(c, part));
-  json_object_set_new(o, "instruction_list", json_insts(part));
+  if (wk_compiled_program(bound)) json_object_set_new(o, "memory", json_memory(c, bound));
+  json_object_set_new(o, "instruction_list", json_insts(bound));
   return o;
 }
 
@@ -346,7 +346,7 @@ static int write_some(const char *data, size_t n, void *out) {
 }
 
 static json_t *json_compilation(const wk_compilation *c) {
-  json_t *o = json_object(), *parts = json_array(), *files = json_array();
+  json_t *o = json_object(), *bindings = json_array(), *files = json_array();
   char hash[20];
   snprintf(hash, sizeof hash, "%016" PRIx64, c->input_hash);
   put_text(o, "model", c->model);
@@ -362,8 +362,8 @@ static json_t *json_compilation(const wk_compilation *c) {
   put(o, "output_bytes", c->output_bytes);
   put_real(o, "emit_seconds", c->emit_seconds);
   put_real(o, "seconds", c->seconds);
-  for (size_t i = 0; i < c->n; i++) json_array_append_new(parts, json_part(c, &c->parts[i]));
-  json_object_set_new(o, "bindings", parts);
+  for (size_t i = 0; i < c->n; i++) json_array_append_new(bindings, json_binding(c, &c->bound[i]));
+  json_object_set_new(o, "bindings", bindings);
   return o;
 }
 
