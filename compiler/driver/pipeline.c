@@ -160,7 +160,8 @@ static wk_status step_order(pipeline *l, wk_part *part, int64_t *changes) {
 static wk_status step_generate(pipeline *l, wk_part *part, int64_t *changes) {
   (void)l;
   (void)changes;
-  return wk_generate(part->module, &part->program);
+  return part->instance->target->takes_graph ? wk_generate_frame(part->module, &part->program)
+                                             : wk_generate(part->module, &part->program);
 }
 
 static wk_status place(wk_program *p, int64_t align) {

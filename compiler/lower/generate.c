@@ -267,7 +267,7 @@ static wk_view bind(wk_program *p, wk_region region, const char *name, const wk_
   return wk_view_dense(binding.buffer, t, WK_ROLE_IN);
 }
 
-wk_status wk_generate(const wk_module *m, wk_program **out) {
+static wk_status generate(const wk_module *m, bool has_body, wk_program **out) {
   const wk_graph *g = m->main;
   wk_gen c = {.p = wk_program_new(m->name), .scratch = wk_arena_new(), .const_index = wk_map_new()};
   wk_view *in = wk_arena_alloc(c.scratch, (g->inputs.n + 1) * sizeof *in);
@@ -279,7 +279,7 @@ wk_status wk_generate(const wk_module *m, wk_program **out) {
   for (size_t i = 0; i < g->outputs.n; i++)
     outs[i] = bind(c.p, WK_REGION_OUTPUT, g->output_names.data[i],
                    &wk_val(g, g->outputs.data[i])->type, (uint32_t)i);
-  wk_gen_body(&c, g, in, outs, &c.p->body);
+  if (has_body) wk_gen_body(&c, g, in, outs, &c.p->body);
   wk_map_free(c.const_index);
   wk_arena_free(c.scratch);
   wk_status s = wk_program_verify(c.p);
@@ -289,4 +289,9 @@ wk_status wk_generate(const wk_module *m, wk_program **out) {
   }
   *out = c.p;
   return NULL;
+}
+
+wk_status wk_generate(const wk_module *m, wk_program **out) { return generate(m, true, out); }
+wk_status wk_generate_frame(const wk_module *m, wk_program **out) {
+  return generate(m, false, out);
 }

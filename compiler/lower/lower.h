@@ -25,6 +25,8 @@ wk_status wk_layout_assign(wk_module *m, bool channels_last) WK_MUST_CHECK;
 /* Program of m->main: buffers for every value that needs one, views for the rest; copies are
  * counted. All memory of the program is its own, except constant data, which stays the module's. */
 wk_status wk_generate(const wk_module *m, wk_program **out) WK_MUST_CHECK;
+/* Inputs and outputs alone, for a target that works on the graph. */
+wk_status wk_generate_frame(const wk_module *m, wk_program **out) WK_MUST_CHECK;
 
 typedef struct {
   const char *name;

@@ -8,7 +8,7 @@ bool wk_expr_uses_index(const wk_expr *e) {
 }
 
 bool wk_fuse_allowed(const wk_pass_ctx *c, const wk_graph *g, const wk_node *n,
-                     const wk_node *with, const wk_expr *e) {
+                     const wk_node *with, const wk_node *fused) {
   const wk_targets *all = c->targets;
   uint32_t t = 0;
   if (!all) return true;
@@ -16,7 +16,17 @@ bool wk_fuse_allowed(const wk_pass_ctx *c, const wk_graph *g, const wk_node *n,
   if (t == all->n) return true; /* the partition refuses it, fused or not */
   if (with && all->n > 1 && wk_targets_owner(all, g, with, c->scratch, NULL) != t) return false;
   const wk_instance *owner = all->list[t];
-  return !owner->target->fuses || owner->target->fuses(owner, g, n, e);
+  return !owner->target->fuses || owner->target->fuses(owner, g, fused);
+}
+
+wk_node wk_fuse_as(const wk_node *n, void *attrs, uint32_t n_in, const wk_value_id *in,
+                   const wk_value_id *out) {
+  wk_node y = *n;
+  y.attrs = attrs;
+  y.n_in = n_in;
+  y.in = (wk_value_id *)(uintptr_t)in;
+  y.out = (wk_value_id *)(uintptr_t)out;
+  return y;
 }
 
 uint16_t wk_fuse_input(wk_fuse *f, wk_value_id v) {

@@ -74,12 +74,13 @@ static wk_status fuse(wk_pass_ctx *c, wk_graph *g, wk_node_id id, wk_node_id map
   }
   uint16_t r = wk_fuse_inline(&f, WK_ATTR(&m, map)->body, values, m.n_in, given);
   const wk_expr *e = wk_expr_finish(f.b, &r, 1);
-  if (!wk_fuse_allowed(c, g, wk_nod(g, id), NULL, e)) return NULL;
   void *attrs = wk_attrs_clone(a, n.op, n.attrs);
   set_epilogue(n.op, attrs, e);
   wk_value_id in[2 * WK_FUSE_MAX_INPUTS + 8] = {n.in[0], n.in[1], n.n_in > 2 ? n.in[2] : WK_NONE};
   uint32_t n_in = f.n ? 3 : n.n_in < 3 ? n.n_in : 3;
   for (uint32_t k = 0; k < f.n; k++) in[n_in++] = f.in[k];
+  wk_node fused = wk_fuse_as(&n, attrs, n_in, in, m.out);
+  if (!wk_fuse_allowed(c, g, wk_nod(g, id), NULL, &fused)) return NULL;
   wk_value_id out;
   WK_TRY(wk_add_like(g, &n, n.op, attrs, in, n_in, &out));
   wk_graph_replace(g, m.out[0], out);

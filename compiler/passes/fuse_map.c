@@ -76,10 +76,11 @@ static bool absorb_producer(wk_rewrite *r, const wk_node *n, wk_value_id v, cons
   wk_fuse f = {.b = wk_expr_begin(r->arena), .g = r->g};
   uint16_t inner = wk_fuse_inline(&f, WK_ATTR(p, map)->body, p->in, p->n_in, NULL);
   const wk_expr *e = substituted(&f, n, body, v, inner);
-  if (!wk_fuse_allowed(r->c, r->g, n, p, e)) return false;
   void *attrs = wk_attrs_clone(r->arena, n->op, n->attrs);
   if (n->op == WK_OP_MAP) ((wk_attr_map *)attrs)->body = e;
   else ((wk_attr_reduce *)attrs)->pre = e;
+  wk_node fused = wk_fuse_as(n, attrs, f.n, f.in, n->out);
+  if (!wk_fuse_allowed(r->c, r->g, n, p, &fused)) return false;
   return wk_rewrite_replace(r, n->out[0], wk_rewrite_add(r, n->op, attrs, f.n, f.in));
 }
 
@@ -104,7 +105,8 @@ static bool absorb_into_reduce(wk_rewrite *r, const wk_node *n) {
   if (attrs->post) x = wk_expr_inline(b, attrs->post, &x, 0);
   x = wk_expr_inline(b, WK_ATTR(n, map)->body, &x, 0);
   attrs->post = wk_expr_finish(b, &x, 1);
-  if (!wk_fuse_allowed(r->c, r->g, reduce, n, attrs->post)) return false;
+  wk_node fused = wk_fuse_as(reduce, attrs, reduce->n_in, reduce->in, n->out);
+  if (!wk_fuse_allowed(r->c, r->g, reduce, n, &fused)) return false;
   r->name = p.name;
   return wk_rewrite_replace(r, n->out[0], wk_rewrite_add(r, WK_OP_REDUCE, attrs, p.n_in, p.in));
 }
@@ -140,7 +142,8 @@ static bool inline_splats(wk_rewrite *r, const wk_node *n) {
                            : wk_expr_i(f.b, t, wk_load_i64(wk_val(r->g, v)->data, t, 0));
     wk_attr_map *attrs = wk_attrs_new(r->arena, WK_OP_MAP);
     attrs->body = substituted(&f, n, WK_ATTR(n, map)->body, v, literal);
-    if (!wk_fuse_allowed(r->c, r->g, n, NULL, attrs->body)) continue;
+    wk_node fused = wk_fuse_as(n, attrs, f.n, f.in, n->out);
+    if (!wk_fuse_allowed(r->c, r->g, n, NULL, &fused)) continue;
     return wk_rewrite_replace(r, n->out[0], wk_rewrite_add(r, WK_OP_MAP, attrs, f.n, f.in));
   }
   return false;

@@ -104,15 +104,18 @@ struct wk_target {
   const wk_target_output *outputs;  /* ends with {0}; NULL: packages only */
   wk_target_cost cost;
   bool places_itself; /* compile gets programs without offsets and calls the planner */
+  bool takes_graph;   /* compile works on the parts' graphs, with operators that it claimed whole;
+                         their programs have inputs and outputs and no instructions */
 
   /* spec: the text behind the colon, NULL: the default. WK_USAGE when there is no such machine. */
   wk_status (*open)(const char *spec, wk_instance **out);
   void (*close)(wk_instance *t);
   /* True: the node stays whole if this target gets it. NULL: no operator is claimed. */
   bool (*claims)(const wk_instance *t, const wk_graph *g, const wk_node *n);
-  /* False: node n, which the target could run, could not be run with this expression as its
-   * epilogue or body. NULL: every fusion is fine. */
-  bool (*fuses)(const wk_instance *t, const wk_graph *g, const wk_node *n, const wk_expr *e);
+  /* False: the target, which could run a node, could not run what fusion would make of it: `fused`,
+   * no node of the graph, but its operands and results are values of it. NULL: every fusion is
+   * fine. */
+  bool (*fuses)(const wk_instance *t, const wk_graph *g, const wk_node *fused);
   /* True when the target has code for the node, primitive or claimed; else *reason says why not
    * (static, or in the arena). Bodies of control flow are asked for node by node. */
   bool (*supports)(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What steps wait for: who used the same bytes before. Buffers are told apart by cells, rows of a
+ * tensor as a rule, memory by the rows of its tensors, the accumulators by their halves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "targets/accel/compile/plan.h"
+
+/* One more than the ordinal of the last command of each queue. */
+typedef struct {
+  uint32_t wrote[WK_QUEUE_COUNT], read[WK_QUEUE_COUNT];
+} cell;
+
+typedef struct {
+  const wk_accel_net *net;
+  wk_accel_steps *steps;
+  cell **buffers;
+  uint32_t **rows; /* of tensors: stores */
+  uint32_t drained[2];
+} depending;
+
+static void need(wk_accel_step *s, int queue, uint32_t count) {
+  if (s->needs[queue] < count) s->needs[queue] = count;
+}
+
+/* Commands of ve start when the one before has retired. */
+static void need_all(wk_accel_step *s, const uint32_t counts[WK_QUEUE_COUNT]) {
+  for (int q = 0; q < WK_QUEUE_COUNT; q++)
+    if (q != WK_QUEUE_ve || s->c.queue != WK_QUEUE_ve) need(s, q, counts[q]);
+}
+
+static void visit(depending *d, wk_accel_step *s, const wk_accel_access *a, int64_t from,
+                  bool is_noted) {
+  const wk_accel_buffer *b = &d->steps->buffers.data[a->buffer];
+  int64_t last = from + a->run - 1;
+  if (last >= b->bytes) last = b->bytes - 1;
+  if (from < 0) from = 0;
+  for (int64_t i = from / b->cell; i <= last / b->cell; i++) {
+    cell *c = &d->buffers[a->buffer][i];
+    if (is_noted) {
+      (a->writes ? c->wrote : c->read)[s->c.queue] = s->ordinal + 1;
+      continue;
+    }
+    need_all(s, c->wrote);
+    if (a->writes) need_all(s, c->read);
+  }
+}
+
+static void visit_all(depending *d, wk_accel_step *s, bool is_noted) {
+  for (int k = 0; k < s->n_access; k++) {
+    const wk_accel_access *a = &s->access[k];
+    for (int64_t i = 0; i < a->n1; i++)
+      for (int64_t j = 0; j < a->n0; j++)
+        visit(d, s, a, a->from + i * a->s1 + j * a->s0, is_noted);
+  }
+}
+
+static void depend_memory(depending *d, wk_accel_step *s) {
+  if (s->tensor < 0 || d->net->tensors.data[s->tensor].segment == WK_SEGMENT_CONST) return;
+  const wk_accel_tensor *t = &d->net->tensors.data[s->tensor];
+  uint32_t **rows = &d->rows[s->tensor];
+  if (!*rows) *rows = wk_xcalloc((size_t)t->rows, sizeof **rows);
+  for (int64_t r = s->mem_rows[0]; r < s->mem_rows[1]; r++) {
+    if (s->c.opcode == WK_CMD_LD) need(s, WK_QUEUE_st, (*rows)[r]);
+    else (*rows)[r] = s->ordinal + 1;
+  }
+}
+
+static bool drains(const wk_accel_step *s) {
+  return s->c.opcode != WK_CMD_CONV || WK_V(&s->c, CONV, drain);
+}
+
+void wk_accel_depend(const wk_accel_net *net, wk_accel_steps *s) {
+  depending d = {.net = net, .steps = s};
+  d.buffers = wk_xcalloc(s->buffers.n + 1, sizeof *d.buffers);
+  d.rows = wk_xcalloc(net->tensors.n + 1, sizeof *d.rows);
+  for (size_t i = 0; i < s->buffers.n; i++) {
+    const wk_accel_buffer *b = &s->buffers.data[i];
+    d.buffers[i] = wk_xcalloc((size_t)wk_accel_up(b->bytes, b->cell), sizeof(cell));
+  }
+  for (size_t i = 0; i < s->list.n; i++) {
+    wk_accel_step *x = &s->list.data[i];
+    memset(x->needs, 0, sizeof x->needs);
+    visit_all(&d, x, false);
+    visit_all(&d, x, true);
+    depend_memory(&d, x);
+    for (int k = 0; k < x->n_access; k++) {
+      wk_accel_buffer *b = &s->buffers.data[x->access[k].buffer];
+      if (b->first < 0) b->first = (int)i;
+      b->last = (int)i;
+    }
+    if (x->half < 0) continue;
+    need(x, WK_QUEUE_ex, d.drained[x->half]);
+    if (drains(x)) d.drained[x->half] = x->ordinal + 1;
+  }
+  for (size_t i = 0; i < s->buffers.n; i++) free(d.buffers[i]);
+  for (size_t t = 0; t < net->tensors.n; t++) free(d.rows[t]);
+  free(d.buffers);
+  free(d.rows);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operators of whole rows, and products of two matrices that are computed at run time. */
+#include <string.h>
+
+#include "compiler/ir/quant.h"
+#include "targets/accel/compile/record.h"
+
+static wk_dtype type_of(const wk_accel_making *k, wk_value_id v) {
+  return wk_val(k->g, v)->type.dtype;
+}
+
+/* Rows of the first operand and of the result. */
+static bool rows(wk_accel_making *k, wk_accel_op *op) {
+  const wk_node *nd = k->node;
+  wk_accel_operand x, y = wk_accel_result(k, nd->out[0]);
+  if (!wk_accel_operand_of(k, nd->in[0], &x) || !wk_accel_rows(k, &x, &op->a) ||
+      !wk_accel_rows(k, &y, &op->out))
+    return false;
+  if (op->a.first || op->out.first)
+    return wk_accel_refuse(k, "rows that begin within a block");
+  op->a_u8 = type_of(k, nd->in[0]) == WK_U8;
+  op->kc = wk_accel_up(op->a.c, k->net->n);
+  op->k_tail = (int)(op->a.c - (op->kc - 1) * k->net->n);
+  if (op->kc > 511) return wk_accel_refuse(k, "rows of %lld elements", (long long)op->a.c);
+  return true;
+}
+
+/* One piece: whole rows at a time. */
+static void add_rows(wk_accel_making *k, const wk_accel_op *like) {
+  wk_accel_op *op = wk_accel_add(k, like);
+  wk_accel_piece *p = wk_arena_alloc(k->net->arena, sizeof *p);
+  *p = (wk_accel_piece){0, k->net->n, k->net->n};
+  op->pieces = p;
+  op->n_pieces = 1;
+  op->one_const = true;
+  op->leaves_lanes = op->out.c % k->net->n != 0;
+}
+
+bool wk_accel_make_softmax(wk_accel_making *k) {
+  const wk_attr_integer_softmax *a = WK_ATTR(k->node, integer_softmax);
+  const wk_type *x = &wk_val(k->g, k->node->in[0])->type;
+  wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_ROW);
+  int32_t table[256];
+  if (a->axis != x->rank - 1) return wk_accel_refuse(k, "a softmax along another than the last axis");
+  if (k->net->machine->tables < 3) return wk_accel_refuse(k, "the machine has too few tables");
+  if (!rows(k, &op)) return false;
+  op.fn = WK_CHOICE_ROW_softmax;
+  op.tables = 3;
+  op.record_bytes = wk_accel_record_bytes(k->net->n, 1);
+  op.const_bytes = op.record_bytes + 3 * WK_TABLE_BYTES;
+  uint8_t *at = wk_arena_alloc(k->net->arena, (size_t)op.const_bytes);
+  wk_accel_put_range(at, a->zero, a->lo, a->hi);
+  wk_accel_put_entry(at, 0, a->mult, 0, a->shift);
+  wk_softmax_table(a->scale, table);
+  for (int t = 0; t < 3; t++)
+    for (int q = 0; q < 256; q++)
+      at[op.record_bytes + t * WK_TABLE_BYTES + q] = (uint8_t)((uint32_t)table[q] >> 8 * t);
+  op.consts = at;
+  add_rows(k, &op);
+  return true;
+}
+
+static int64_t parameter(const wk_accel_making *k, wk_value_id v, int64_t i) {
+  const wk_value *x = wk_val(k->g, v);
+  return wk_load_i64(x->data, x->type.dtype, x->type.rank ? i : 0);
+}
+
+bool wk_accel_make_norm(wk_accel_making *k) {
+  const wk_attr_integer_norm *a = WK_ATTR(k->node, integer_norm);
+  const wk_node *nd = k->node;
+  const wk_type *x = &wk_val(k->g, nd->in[0])->type;
+  wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_ROW);
+  if (a->axis != x->rank - 1) return wk_accel_refuse(k, "a normalisation over several axes");
+  if (!wk_is_const(k->g, nd->in[1]) || !wk_is_const(k->g, nd->in[2]))
+    return wk_accel_refuse(k, "gain and bias are no constants");
+  if (!rows(k, &op)) return false;
+  int64_t n = op.a.c;
+  op.fn = a->centred ? WK_CHOICE_ROW_layernorm : WK_CHOICE_ROW_rmsnorm;
+  op.record_bytes = op.const_bytes = wk_accel_record_bytes(k->net->n, n);
+  uint8_t *at = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
+  wk_accel_put_range(at, a->zero, a->lo, a->hi);
+  for (int i = 0; i < 8; i++) at[8 + i] = (uint8_t)((uint64_t)a->epsilon >> 8 * i);
+  at[16] = (uint8_t)a->shift;
+  wk_accel_put16(at + 18, a->x_zero);
+  for (int64_t i = 0; i < n; i++) {
+    wk_accel_put32(at + WK_RECORD_BYTES + i * WK_ENTRY_BYTES, parameter(k, nd->in[2], i));
+    wk_accel_put32(at + WK_RECORD_BYTES + i * WK_ENTRY_BYTES + 4, parameter(k, nd->in[1], i));
+  }
+  op.consts = at;
+  add_rows(k, &op);
+  return true;
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+/* The right matrix [.., k, n]: a block holds elements along k, or along n. */
+static bool right_matrix(wk_accel_making *k, wk_accel_op *op) {
+  wk_accel_operand x, turned;
+  if (!wk_accel_operand_of(k, k->node->in[1], &x)) return false;
+  if (x.rank < 2) return wk_accel_refuse(k, "the right operand is no matrix");
+  op->is_transposed = x.lane == x.rank - 1;
+  if (!op->is_transposed) {
+    int64_t perm[WK_MAX_RANK];
+    for (int i = 0; i < x.rank; i++) perm[i] = i;
+    perm[x.rank - 1] = x.rank - 2, perm[x.rank - 2] = x.rank - 1;
+    wk_operand_transpose(&x, perm, &turned);
+    x = turned;
+  }
+  if (!wk_accel_rows(k, &x, &op->b)) return false;
+  if (op->b.first) return wk_accel_refuse(k, "a matrix that begins within a block");
+  if (op->b.o != op->out.o) {
+    if (op->b.o != 1) return wk_accel_refuse(k, "a stack of matrices that is broadcast");
+    op->b.o = op->out.o, op->b.so = 0;
+  }
+  return true;
+}
+
+bool wk_accel_make_integer_matmul(wk_accel_making *k, const wk_expr *epilogue) {
+  const wk_attr_integer_matmul *a = WK_ATTR(k->node, integer_matmul);
+  const wk_node *nd = k->node;
+  wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_MM);
+  wk_accel_requant r;
+  int n = k->net->n;
+  if (!wk_accel_is_8_bit(type_of(k, nd->out[0])))
+    return wk_accel_refuse(k, "the result is %s", wk_dtype_name(type_of(k, nd->out[0])));
+  if (!wk_accel_requant_of(k, epilogue, 2, 0, WK_NONE, &r)) return false;
+  if (r.residual != WK_REQUANT_NONE || r.q.mult.input != WK_REQUANT_NONE ||
+      r.q.shift.input != WK_REQUANT_NONE)
+    return wk_accel_refuse(k, "a product with an epilogue of tensors");
+  if (!rows(k, &op) || !right_matrix(k, &op)) return false;
+  if (op.a.o != op.out.o) return wk_accel_refuse(k, "a stack of matrices that is broadcast");
+  op.a_zero = a->a_zero & 255, op.b_zero = a->b_zero & 255;
+  op.b_u8 = type_of(k, nd->in[1]) == WK_U8;
+  op.macs = wk_node_macs(k->g, nd);
+  op.one_const = true;
+  op.record_bytes = op.const_bytes = wk_accel_record_bytes(n, n);
+  uint8_t *at = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
+  wk_accel_record_sums(&r, 0, n, n, NULL, at);
+  op.consts = at;
+  wk_accel_op *made = wk_accel_add(k, &op);
+  wk_accel_cut_pieces(k, made, NULL);
+  if (made->n_pieces && made->out.c % n) { /* columns that the matrix lacks are not read */
+    wk_accel_piece *last = (wk_accel_piece *)(uintptr_t)&made->pieces[made->n_pieces - 1];
+    last->width = last->n;
+    made->leaves_lanes = true;
+  }
+  return true;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Elementwise operators, tables and windows: what the vector unit computes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/ir/quant.h"
+#include "targets/accel/compile/record.h"
+
+static wk_dtype type_of(const wk_accel_making *k, wk_value_id v) {
+  return wk_val(k->g, v)->type.dtype;
+}
+
+/* Dims of a view over those of the result: an axis of one is read again and again. */
+static bool broadcast(wk_accel_making *k, wk_accel_view *x, const wk_accel_view *y) {
+  struct {
+    int64_t *size, *stride, want;
+  } axes[] = {{&x->o, &x->so, y->o}, {&x->h, &x->sy, y->h}, {&x->w, &x->sx, y->w}};
+  for (size_t i = 0; i < WK_COUNTOF(axes); i++) {
+    if (*axes[i].size == axes[i].want) continue;
+    if (*axes[i].size != 1) return wk_accel_refuse(k, "operands of other dims");
+    *axes[i].size = axes[i].want;
+    *axes[i].stride = 0;
+  }
+  return x->c == y->c || x->c == 1 || wk_accel_refuse(k, "operands of other channels");
+}
+
+/* An operand with axes in front, as broadcasting has it. */
+static void widen(const wk_accel_operand *x, int rank, wk_accel_operand *y) {
+  int more = rank - x->rank;
+  *y = *x;
+  y->rank = rank;
+  for (int i = rank; i-- > 0;) {
+    y->dims[i] = i < more ? 1 : x->dims[i - more];
+    y->strides[i] = i < more ? 0 : x->strides[i - more];
+  }
+  y->lane = x->lane < 0 ? -1 : x->lane + more;
+}
+
+static bool operand(wk_accel_making *k, wk_value_id v, const wk_accel_operand *result,
+                    const wk_accel_view *out, wk_accel_view *x) {
+  wk_accel_operand at, wide;
+  if (!wk_accel_operand_of(k, v, &at)) return false;
+  if (at.rank > result->rank) return wk_accel_refuse(k, "operands of other ranks");
+  widen(&at, result->rank, &wide);
+  if (wide.lane != result->lane) {
+    if (result->lane < 0 || (wide.lane >= 0 && wide.dims[wide.lane] != 1) ||
+        wide.dims[result->lane] != 1)
+      return wk_accel_refuse(k, "operands lie in blocks along different axes");
+    wide.lane = result->lane;
+  }
+  return wk_accel_any(k, &wide, x) && broadcast(k, x, out);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static bool add_table(wk_accel_making *k, wk_value_id x, const uint8_t table[256]) {
+  wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_MAP);
+  wk_accel_operand y = wk_accel_result(k, k->node->out[0]);
+  if (!wk_accel_any(k, &y, &op.out) || !operand(k, x, &y, &op.out, &op.a)) return false;
+  op.fn = WK_CHOICE_MAP_table;
+  op.tables = 1;
+  op.const_bytes = WK_TABLE_BYTES;
+  op.one_const = true;
+  op.consts = wk_arena_memdup(k->net->arena, table, WK_TABLE_BYTES);
+  wk_accel_cut_pieces(k, wk_accel_add(k, &op), &op.a);
+  return true;
+}
+
+bool wk_accel_make_table(wk_accel_making *k) {
+  const wk_attr_gather *a = WK_ATTR(k->node, gather);
+  const wk_value *data = wk_val(k->g, k->node->in[0]);
+  wk_value_id x = k->node->in[1];
+  if (!wk_is_const(k->g, k->node->in[0]) || data->type.rank != 1 || data->type.dims[0] != 256 ||
+      a->axis != 0 || !wk_accel_is_8_bit(data->type.dtype) || !wk_accel_is_8_bit(type_of(k, x)))
+    return wk_accel_refuse(k, "an indexed read that is no table of 256 bytes");
+  return add_table(k, x, data->data);
+}
+
+/* Any function of one byte. Constants of one element are part of it. */
+static bool make_unary(wk_accel_making *k, const wk_expr *body, uint32_t input) {
+  const wk_node *nd = k->node;
+  wk_scalar in[16] = {{0}}, y;
+  uint8_t table[256];
+  if (nd->n_in > WK_COUNTOF(in)) return wk_accel_refuse(k, "a function of many constants");
+  for (uint32_t i = 0; i < body->n; i++)
+    if (body->nodes[i].op == WK_EX_INDEX)
+      return wk_accel_refuse(k, "a function of positions");
+  for (uint32_t i = 0; i < nd->n_in; i++)
+    if (i != input) in[i] = wk_scalar_load(wk_val(k->g, nd->in[i])->data, type_of(k, nd->in[i]));
+  wk_dtype t = type_of(k, nd->in[input]);
+  wk_scalar *scratch = wk_arena_alloc(k->net->arena, (size_t)body->n * sizeof *scratch);
+  for (int q = 0; q < 256; q++) {
+    in[input].i = t == WK_U8 ? q : (int8_t)q;
+    wk_expr_eval(body, in, NULL, scratch, &y);
+    table[q] = (uint8_t)y.i;
+  }
+  return add_table(k, nd->in[input], table);
+}
+
+/* ---- two operands ---------------------------------------------------------------------------- */
+
+typedef struct {
+  int fn, a, b; /* inputs of the node */
+  bool has_record;
+  wk_requant q;
+} binary;
+
+static bool is_mult_fine(int64_t m) { return llabs(m) < 1 << 23; }
+
+static bool sum_of(wk_accel_making *k, binary *x) {
+  if (x->q.b.dtype == WK_DTYPE_NONE) return wk_accel_refuse(k, "a change of scale of two tensors");
+  if (!is_mult_fine(x->q.a.mult) || !is_mult_fine(x->q.b.mult))
+    return wk_accel_refuse(k, "a multiplier that the vector unit does not have");
+  x->fn = WK_CHOICE_MAP_add;
+  x->a = x->q.a.input, x->b = x->q.b.input;
+  return true;
+}
+
+static bool product_of(wk_accel_making *k, binary *x) {
+  const wk_requant *q = &x->q;
+  if (q->has_second || q->n_terms || q->bias)
+    return wk_accel_refuse(k, "a product with a second rounding");
+  if (q->mult.input != WK_REQUANT_NONE || q->shift.input != WK_REQUANT_NONE || q->mult.value < 0 ||
+      q->mult.value >= 1 << 24 || q->shift.value < 1 || q->shift.value > 62)
+    return wk_accel_refuse(k, "a multiplier that the vector unit does not have");
+  x->fn = WK_CHOICE_MAP_mul;
+  x->a = q->factors[0].input, x->b = q->factors[1].input;
+  return true;
+}
+
+static bool binary_of(wk_accel_making *k, const wk_expr *body, binary *x) {
+  if (!wk_requant_of(body, &x->q))
+    return wk_accel_refuse(k, "an elementwise function that the vector unit does not have");
+  x->has_record = true;
+  if (x->q.kind == WK_REQUANT_VALUE) return sum_of(k, x);
+  if (x->q.kind == WK_REQUANT_PRODUCT) return product_of(k, x);
+  return wk_accel_refuse(k, "sums of 32 bits in memory");
+}
+
+static void swap_operands(binary *x) {
+  wk_requant_operand t = x->q.a;
+  int i = x->a;
+  x->q.a = x->q.b, x->q.b = t;
+  t = x->q.factors[0];
+  x->q.factors[0] = x->q.factors[1], x->q.factors[1] = t;
+  x->a = x->b, x->b = i;
+}
+
+static bool add_binary(wk_accel_making *k, binary *x) {
+  const wk_node *nd = k->node;
+  wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_MAP);
+  wk_accel_operand y = wk_accel_result(k, nd->out[0]);
+  const wk_type *out = &wk_val(k->g, nd->out[0])->type;
+  if (wk_type_count(&wk_val(k->g, nd->in[x->a])->type) != wk_type_count(out)) swap_operands(x);
+  if (wk_type_count(&wk_val(k->g, nd->in[x->a])->type) != wk_type_count(out))
+    return wk_accel_refuse(k, "both operands are broadcast");
+  if (!wk_accel_any(k, &y, &op.out) || !operand(k, nd->in[x->a], &y, &op.out, &op.a) ||
+      !operand(k, nd->in[x->b], &y, &op.out, &op.b))
+    return false;
+  op.fn = x->fn;
+  op.a_u8 = type_of(k, nd->in[x->a]) == WK_U8;
+  op.b_u8 = type_of(k, nd->in[x->b]) == WK_U8;
+  op.is_splat = op.b.c == 1 && op.out.c > 1;
+  if (!op.is_splat && op.a.first != op.b.first)
+    return wk_accel_refuse(k, "operands lie in different lanes");
+  op.one_const = true;
+  op.record_bytes = op.const_bytes = wk_accel_record_bytes(k->net->n, 0);
+  uint8_t *record = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
+  wk_accel_record_map(&x->q, record);
+  op.consts = record;
+  wk_accel_cut_pieces(k, wk_accel_add(k, &op), &op.a);
+  return true;
+}
+
+bool wk_accel_make_map(wk_accel_making *k, const wk_expr *body) {
+  const wk_node *nd = k->node;
+  uint32_t tensors = 0, input = 0;
+  if (nd->n_out != 1 || !body) return wk_accel_refuse(k, "several results");
+  if (!wk_accel_is_8_bit(type_of(k, nd->out[0])))
+    return wk_accel_refuse(k, "the result is %s", wk_dtype_name(type_of(k, nd->out[0])));
+  for (uint32_t i = 0; i < nd->n_in; i++) {
+    if (wk_is_const(k->g, nd->in[i]) && wk_type_count(&wk_val(k->g, nd->in[i])->type) == 1)
+      continue;
+    if (!wk_accel_is_8_bit(type_of(k, nd->in[i])))
+      return wk_accel_refuse(k, "an operand is %s", wk_dtype_name(type_of(k, nd->in[i])));
+    tensors++, input = i;
+  }
+  if (tensors == 1) return make_unary(k, body, input);
+  binary x;
+  if (tensors != 2 || nd->n_in != 2)
+    return wk_accel_refuse(k, "a function of %u tensors", tensors);
+  return binary_of(k, body, &x) && add_binary(k, &x);
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+bool wk_accel_make_move(wk_accel_making *k, const wk_accel_operand *from,
+                        const wk_accel_operand *to) {
+  wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_MAP);
+  if (from->lane != to->lane)
+    return wk_accel_refuse(k, "a copy into blocks along another axis");
+  if (!wk_accel_any(k, from, &op.a) || !wk_accel_any(k, to, &op.out)) return false;
+  op.fn = WK_CHOICE_MAP_move;
+  op.one_const = true;
+  wk_accel_cut_pieces(k, wk_accel_add(k, &op), &op.a);
+  return true;
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+typedef struct {
+  wk_ints kernel, strides, pads, dilations;
+} window;
+
+static bool window_of(wk_accel_making *k, const window *x, wk_accel_op *op) {
+  int n = (int)x->kernel.n, y = n - 2, at = n - 1;
+  if (n < 1 || n > 2) return wk_accel_refuse(k, "%d spatial axes", n);
+  op->kx = x->kernel.v[at], op->sx = x->strides.v[at];
+  op->dx = x->dilations.v[at], op->pad_l = x->pads.v[at];
+  if (n == 2) {
+    op->ky = x->kernel.v[y], op->sy = x->strides.v[y];
+    op->dy = x->dilations.v[y], op->pad_t = x->pads.v[y];
+  }
+  if (op->ky > 63 || op->kx > 63 || op->sy > 15 || op->sx > 15 || op->dy > 31 || op->dx > 31 ||
+      op->pad_t > 63 || op->pad_l > 63 || op->pad_t < 0 || op->pad_l < 0)
+    return wk_accel_refuse(k, "a window that the vector unit does not have");
+  return true;
+}
+
+static bool add_pool(wk_accel_making *k, wk_accel_op *op) {
+  const wk_node *nd = k->node;
+  wk_accel_operand x, y = wk_accel_result(k, nd->out[0]);
+  if (!wk_accel_operand_of(k, nd->in[0], &x) || !wk_accel_image(k, &x, &op->a) ||
+      !wk_accel_image(k, &y, &op->out))
+    return false;
+  if (op->a.h > 1023 || op->a.w > 1023 || op->out.w > 511)
+    return wk_accel_refuse(k, "an image of more than 1023 rows or columns");
+  op->a_u8 = type_of(k, nd->in[0]) == WK_U8;
+  op->has_window = true;
+  wk_accel_cut_pieces(k, wk_accel_add(k, op), &op->a);
+  return true;
+}
+
+bool wk_accel_make_max_pool(wk_accel_making *k) {
+  const wk_attr_max_pool *a = WK_ATTR(k->node, max_pool);
+  wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_POOL);
+  if (!wk_accel_is_8_bit(type_of(k, k->node->in[0])))
+    return wk_accel_refuse(k, "the maximum of %s", wk_dtype_name(type_of(k, k->node->in[0])));
+  if (k->node->n_out > 1 && k->node->out[1] != WK_NONE)
+    return wk_accel_refuse(k, "positions of maxima");
+  op.fn = WK_CHOICE_POOL_max;
+  op.one_const = true;
+  return window_of(k, &(window){a->kernel, a->strides, a->pads, a->dilations}, &op) &&
+         add_pool(k, &op);
+}
+
+/* Every window has the same count of taps; else taps inside of x alone count. */
+static bool count_taps(wk_accel_making *k, const wk_attr_integer_avg_pool *a, const wk_type *x,
+                       const wk_type *y, int64_t taps, bool *is_mean) {
+  int64_t o[WK_MAX_RANK] = {0};
+  int n = y->rank - 2;
+  int64_t count = 1;
+  *is_mean = true;
+  for (int i = 0; i < n; i++) count *= y->dims[2 + i];
+  for (int64_t at = 0; at < count && *is_mean; at++) {
+    for (int64_t i = n, rest = at; i-- > 0; rest /= y->dims[2 + i]) o[i] = rest % y->dims[2 + i];
+    *is_mean = wk_pool_count(a, x, o) == taps;
+  }
+  for (int64_t i = 0; !*is_mean && i < a->real_pads.n; i++)
+    if (a->real_pads.v[i])
+      return wk_accel_refuse(k, "a mean over padding and the outside of it");
+  return true;
+}
+
+static void put_mean(uint8_t *record, int64_t za, int64_t zero, int64_t lo, int64_t hi) {
+  wk_accel_put_range(record, zero, lo, hi);
+  wk_accel_put16(record + 18, za);
+}
+
+bool wk_accel_make_avg_pool(wk_accel_making *k) {
+  const wk_attr_integer_avg_pool *a = WK_ATTR(k->node, integer_avg_pool);
+  wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_POOL);
+  if (!window_of(k, &(window){a->kernel, a->strides, a->pads, a->dilations}, &op)) return false;
+  int64_t taps = op.ky * op.kx;
+  bool is_mean;
+  if (!count_taps(k, a, &wk_val(k->g, k->node->in[0])->type, &wk_val(k->g, k->node->out[0])->type,
+                  taps, &is_mean))
+    return false;
+  int64_t entries = is_mean ? 1 : taps;
+  op.fn = is_mean ? WK_CHOICE_POOL_mean : WK_CHOICE_POOL_valid_mean;
+  op.one_const = true;
+  op.record_bytes = op.const_bytes = wk_accel_record_bytes(k->net->n, entries);
+  if (op.record_bytes > 4096) return wk_accel_refuse(k, "a mean of %lld taps", (long long)taps);
+  uint8_t *record = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
+  put_mean(record, a->x_zero, a->zero, a->lo, a->hi);
+  for (int64_t i = 0; i < entries; i++) {
+    wk_rescale r;
+    if (!wk_rescale_of(a->factor / (double)(is_mean ? taps : i + 1), &r))
+      return wk_accel_refuse(k, "a factor that is out of range");
+    wk_accel_put_entry(record, i, 0, r.mult, r.shift);
+  }
+  op.consts = record;
+  return add_pool(k, &op);
+}
+
+/* The mean of whole images, as a fold. */
+bool wk_accel_make_reduce(wk_accel_making *k, const wk_expr *post) {
+  const wk_attr_reduce *a = WK_ATTR(k->node, reduce);
+  const wk_type *x = &wk_val(k->g, k->node->in[0])->type;
+  wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_POOL);
+  wk_accel_operand from, y;
+  wk_requant q;
+  if (!wk_accel_is_8_bit(x->dtype) || strcmp(a->kind, "sum") || x->rank != 4 || a->axes.n != 2 ||
+      a->axes.v[0] != 2 || a->axes.v[1] != 3 || k->node->n_in != 1 || !a->pre ||
+      a->pre->n != 2 || a->pre->nodes[1].op != WK_EX_CAST)
+    return wk_accel_refuse(k, "a fold that is no mean of images");
+  if (!post || !wk_requant_of(post, &q) || q.kind != WK_REQUANT_SUM || q.has_second ||
+      q.n_terms || q.mult.input != WK_REQUANT_NONE || q.shift.input != WK_REQUANT_NONE)
+    return wk_accel_refuse(k, "the result of the fold is no requantised sum of 8 bits");
+  int64_t taps = x->dims[2] * x->dims[3], za = -q.bias / taps;
+  int64_t least = x->dtype == WK_I8 ? -128 : 0;
+  if (q.bias % taps || za < least || za > least + 255 || x->dims[2] > 63 || x->dims[3] > 63 ||
+      q.mult.value >= 1 << 24 || q.shift.value < 1 || q.shift.value > 62)
+    return wk_accel_refuse(k, "a fold that is no mean of small images");
+  op.ky = x->dims[2], op.kx = x->dims[3];
+  op.fn = WK_CHOICE_POOL_mean;
+  op.one_const = true;
+  op.record_bytes = op.const_bytes = wk_accel_record_bytes(k->net->n, 1);
+  uint8_t *record = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
+  put_mean(record, za, q.y.zero, q.y.lo, q.y.hi);
+  wk_accel_put_entry(record, 0, 0, q.mult.value, q.shift.value);
+  op.consts = record;
+  y = wk_accel_result(k, k->node->out[0]);
+  if (!wk_accel_operand_of(k, k->node->in[0], &from) || !wk_accel_image(k, &from, &op.a) ||
+      !wk_accel_any(k, &y, &op.out))
+    return false;
+  if (y.rank == 2) {
+    op.out.o = op.out.h, op.out.so = op.out.sy;
+    op.out.h = 1;
+  }
+  op.a_u8 = x->dtype == WK_U8;
+  wk_accel_cut_pieces(k, wk_accel_add(k, &op), &op.a);
+  return true;
+}

@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/accel/compile/net.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool wk_accel_is_8_bit(wk_dtype t) { return t == WK_I8 || t == WK_U8; }
+
+void wk_accel_net_init(wk_accel_net *net, const wk_machine *m, wk_arena *a) {
+  *net = (wk_accel_net){.machine = m, .n = (int)m->array, .arena = a};
+}
+
+void wk_accel_net_free(wk_accel_net *net) {
+  wk_vec_free(&net->tensors);
+  wk_vec_free(&net->ops);
+  wk_vec_free(&net->layers);
+  wk_vec_free(&net->names);
+}
+
+bool wk_accel_refuse(wk_accel_making *k, const char *fmt, ...) {
+  wk_str b = {0};
+  va_list ap;
+  va_start(ap, fmt);
+  wk_str_vprintf(&b, fmt, ap);
+  va_end(ap);
+  k->reason = wk_arena_strdup(k->net->arena, b.s);
+  wk_str_free(&b);
+  return false;
+}
+
+int wk_accel_tensor_add(wk_accel_net *net, const char *name, int64_t planes, int64_t rows,
+                        int64_t row) {
+  wk_accel_tensor t = {.name = name, .bytes = planes * rows * row, .planes = planes, .rows = rows,
+                       .row = row, .segment = WK_SEGMENT_WORK};
+  wk_vec_push(&net->tensors, t);
+  return (int)net->tensors.n - 1;
+}
+
+/* ---- where values lie ------------------------------------------------------------------------ */
+
+static bool is_movement(const wk_node *n) { return wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT; }
+
+/* Rows of the tensor that a fresh operand covers: those along its last axis but one, of an image
+ * along its third. */
+static void set_rows(wk_accel_tensor *t, int n, const wk_type *x, int lane) {
+  int y = lane == x->rank - 1 ? x->rank - 2 : lane + 1;
+  t->rows = y >= 0 && y < x->rank ? x->dims[y] : 1;
+  t->row = n;
+  for (int i = y + 1; lane != x->rank - 1 && i < x->rank; i++) t->row *= x->dims[i];
+  t->planes = t->bytes / (t->rows * t->row);
+}
+
+static wk_accel_operand fresh(wk_accel_making *k, wk_value_id v, int lane) {
+  const wk_type *t = &wk_val(k->g, v)->type;
+  int64_t bytes;
+  int tensor = wk_accel_tensor_add(k->net, wk_val(k->g, v)->name, 1, 1, 1);
+  wk_accel_operand y = wk_operand_new(k->net->n, tensor, t, lane, &bytes);
+  k->net->tensors.data[tensor].bytes = bytes;
+  set_rows(&k->net->tensors.data[tensor], k->net->n, t, lane);
+  return y;
+}
+
+static int default_lane(const wk_type *t) { return t->rank == 4 ? 1 : t->rank - 1; }
+
+static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_accel_operand *y);
+
+/* In a trial every value that movement does not explain has a tensor of its own. */
+static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
+  const wk_value *x = wk_val(k->g, v);
+  if (k->at && k->at[v].tensor >= 0) return *out = k->at[v], true;
+  if (x->type.rank < 1 || x->type.rank > 6)
+    return wk_accel_refuse(k, "a tensor of rank %d", x->type.rank);
+  for (int i = 0; i < x->type.rank; i++)
+    if (!x->type.dims[i]) return wk_accel_refuse(k, "a tensor without elements");
+  if (x->kind == WK_VALUE_NODE && is_movement(wk_nod(k->g, x->node)) &&
+      wk_nod(k->g, x->node)->op != WK_OP_CONCAT)
+    return moved(k, wk_nod(k->g, x->node), x->index, out);
+  if (!k->is_trial && x->kind != WK_VALUE_CONSTANT)
+    return wk_accel_refuse(k, "'%s' is not computed yet", x->name);
+  *out = fresh(k, v, k->is_trial ? wk_accel_lane_axis(k->g, v) : default_lane(&x->type));
+  return true;
+}
+
+static bool slice_one(wk_accel_making *k, const wk_accel_operand *x, int axis, int64_t start,
+                      int64_t size, wk_accel_operand *y) {
+  int64_t starts[WK_MAX_RANK] = {0}, sizes[WK_MAX_RANK], steps[WK_MAX_RANK];
+  memcpy(sizes, x->dims, sizeof sizes);
+  for (int i = 0; i < x->rank; i++) steps[i] = 1;
+  starts[axis] = start, sizes[axis] = size;
+  return wk_operand_slice(k->net->n, x, starts, sizes, steps, y);
+}
+
+/* Lanes behind the last channel are there already. */
+static bool pad(wk_accel_making *k, const wk_node *nd, const wk_accel_operand *x,
+                wk_accel_operand *y) {
+  const wk_attr_pad *a = WK_ATTR(nd, pad);
+  int n = k->net->n;
+  *y = *x;
+  for (int i = 0; i < x->rank; i++) {
+    if (a->before.v[i]) return wk_accel_refuse(k, "padding in memory");
+    if (!a->after.v[i]) continue;
+    if (i != x->lane || wk_accel_up(x->first + x->dims[i], n) * n <
+                            x->first + x->dims[i] + a->after.v[i])
+      return wk_accel_refuse(k, "padding in memory");
+    y->dims[i] += a->after.v[i];
+  }
+  return true;
+}
+
+static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_accel_operand *y) {
+  wk_accel_operand x;
+  if (!known(k, n->in[0], &x)) return false;
+  const wk_type *t = &wk_val(k->g, n->out[result])->type;
+  switch (n->op) {
+    case WK_OP_RESHAPE:
+      return wk_operand_reshape(k->net->n, &x, t->rank, t->dims, y) ||
+             wk_accel_refuse(k, "a reshape that takes blocks of channels apart");
+    case WK_OP_TRANSPOSE:
+      wk_operand_transpose(&x, WK_ATTR(n, transpose)->perm.v, y);
+      return true;
+    case WK_OP_SLICE: {
+      const wk_attr_slice *a = WK_ATTR(n, slice);
+      return wk_operand_slice(k->net->n, &x, a->starts.v, a->sizes.v, a->steps.v, y) ||
+             wk_accel_refuse(k, "a slice that takes blocks of channels apart");
+    }
+    case WK_OP_SPLIT: {
+      const wk_attr_split *a = WK_ATTR(n, split);
+      int64_t at = 0;
+      for (uint32_t i = 0; i < result; i++) at += a->sizes.v[i];
+      return slice_one(k, &x, (int)a->axis, at, a->sizes.v[result], y);
+    }
+    case WK_OP_PAD: return pad(k, n, &x, y);
+    default:
+      return wk_accel_refuse(k, "%s, which is no address", wk_op_get(n->op)->name);
+  }
+}
+
+/* A constant in blocks, brought like any tensor. */
+static bool add_constant(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
+  const wk_value *x = wk_val(k->g, v);
+  int size = wk_dtype_size(x->type.dtype), n = k->net->n;
+  if (size != 1) return wk_accel_refuse(k, "a constant of %s", wk_dtype_name(x->type.dtype));
+  *out = fresh(k, v, default_lane(&x->type));
+  wk_accel_tensor *t = &k->net->tensors.data[out->tensor];
+  t->segment = WK_SEGMENT_CONST;
+  if (k->is_trial) return true;
+  uint8_t *data = wk_arena_alloc(k->net->arena, (size_t)t->bytes);
+  t->data = data;
+  for (int64_t i = 0, count = wk_type_count(&x->type); i < count; i++) {
+    int64_t rest = i, at = out->offset;
+    for (int a = x->type.rank; a-- > 0; rest /= x->type.dims[a]) {
+      int64_t q = rest % x->type.dims[a];
+      at += a == out->lane ? q / n * out->strides[a] + q % n : q * out->strides[a];
+    }
+    data[at] = ((const uint8_t *)x->data)[i];
+  }
+  if (k->at) k->at[v] = *out;
+  return true;
+}
+
+bool wk_accel_operand_of(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
+  if (!wk_accel_is_8_bit(wk_val(k->g, v)->type.dtype))
+    return wk_accel_refuse(k, "an operand is %s", wk_dtype_name(wk_val(k->g, v)->type.dtype));
+  if (wk_is_const(k->g, v) && !(k->at && k->at[v].tensor >= 0)) return add_constant(k, v, out);
+  return known(k, v, out);
+}
+
+wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v) {
+  if (k->at && k->at[v].tensor >= 0) return k->at[v];
+  wk_accel_operand y = fresh(k, v, wk_accel_lane_axis(k->g, v));
+  if (k->at) k->at[v] = y;
+  return y;
+}
+
+/* ---- which axis has the lanes ---------------------------------------------------------------- */
+
+static wk_value_id largest_operand(const wk_graph *g, const wk_node *n) {
+  wk_value_id best = WK_NONE;
+  const wk_type *y = &wk_val(g, n->out[0])->type;
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    const wk_value *x = wk_val(g, n->in[i]);
+    if (x->kind != WK_VALUE_CONSTANT && wk_shape_equal(&x->type, y)) return n->in[i];
+    if (x->kind != WK_VALUE_CONSTANT && x->type.rank == y->rank) best = n->in[i];
+  }
+  return best;
+}
+
+/* A trial within a trial: where movement puts the lanes of its operand. */
+static int lane_of_movement(const wk_graph *g, wk_value_id v) {
+  wk_machine m = {.array = 16, .tables = 8};
+  wk_accel_net net;
+  wk_arena *a = wk_arena_new();
+  wk_accel_net_init(&net, &m, a);
+  wk_accel_making k = {.net = &net, .g = g, .is_trial = true};
+  wk_accel_operand x;
+  int lane = known(&k, v, &x) ? x.lane : -1;
+  wk_accel_net_free(&net);
+  wk_arena_free(a);
+  return lane >= 0 ? lane : default_lane(&wk_val(g, v)->type);
+}
+
+int wk_accel_lane_axis(const wk_graph *g, wk_value_id v) {
+  for (int depth = 0; depth < 100; depth++) {
+    const wk_value *x = wk_val(g, v);
+    if (x->kind != WK_VALUE_NODE) return default_lane(&x->type);
+    const wk_node *n = wk_nod(g, x->node);
+    switch (n->op) {
+      case WK_OP_CONV:
+      case WK_OP_CONV_TRANSPOSE:
+      case WK_OP_MAX_POOL:
+      case WK_OP_INTEGER_AVG_POOL: return 1;
+      case WK_OP_MATMUL:
+      case WK_OP_INTEGER_MATMUL:
+      case WK_OP_INTEGER_NORM: return x->type.rank - 1;
+      case WK_OP_INTEGER_SOFTMAX: return (int)WK_ATTR(n, integer_softmax)->axis;
+      case WK_OP_MAP: v = largest_operand(g, n); break;
+      case WK_OP_GATHER: v = n->in[1]; break;
+      case WK_OP_CONCAT: v = n->in[0]; break;
+      default:
+        if (is_movement(n)) return lane_of_movement(g, v);
+        return default_lane(&x->type);
+    }
+    if (v == WK_NONE || wk_val(g, v)->type.rank != x->type.rank) return default_lane(&x->type);
+  }
+  return default_lane(&wk_val(g, v)->type);
+}
+
+bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v) {
+  const wk_type *t = &wk_val(g, v)->type;
+  bool is_read = false;
+  if (t->rank != 4 || t->dims[1] < 2 || t->dims[1] * 2 > m->array || t->dims[0] != 1) return false;
+  for (size_t i = 0; i < g->outputs.n; i++)
+    if (g->outputs.data[i] == v) return false;
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    if (n->dead) continue;
+    for (uint32_t j = 0; j < n->n_in; j++) {
+      if (n->in[j] != v) continue;
+      const wk_attr_conv *a = WK_ATTR(n, conv);
+      if (n->op != WK_OP_CONV || j != 0 || a->group != 1 || a->dilations.v[1] != 1) return false;
+      is_read = true;
+    }
+  }
+  return is_read;
+}
+
+/* ---- views ----------------------------------------------------------------------------------- */
+
+bool wk_accel_image(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
+  if (x->lane != 1 || x->rank < 3 || x->rank > 4)
+    return wk_accel_refuse(k, "an image that does not lie in blocks of channels");
+  int y = x->rank == 4 ? 2 : -1, last = x->rank - 1;
+  *out = (wk_accel_view){.tensor = x->tensor, .offset = x->offset, .o = x->dims[0],
+                         .c = x->dims[1], .h = y < 0 ? 1 : x->dims[y], .w = x->dims[last],
+                         .so = x->strides[0], .sb = x->strides[1],
+                         .sy = y < 0 ? x->strides[last] * x->dims[last] : x->strides[y],
+                         .sx = x->strides[last], .first = x->first};
+  return true;
+}
+
+bool wk_accel_rows(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
+  int last = x->rank - 1;
+  if (x->lane != last) return wk_accel_refuse(k, "rows that do not lie in blocks of elements");
+  *out = (wk_accel_view){.tensor = x->tensor, .offset = x->offset, .o = 1, .c = x->dims[last],
+                         .h = 1, .w = 1, .sb = x->strides[last], .sx = k->net->n,
+                         .sy = k->net->n, .first = x->first};
+  if (last > 0) out->h = x->dims[last - 1], out->sy = x->strides[last - 1];
+  if (out->h == 1) out->sy = k->net->n;
+  for (int i = last - 1; i-- > 0;) {
+    if (x->dims[i] == 1) continue;
+    if (out->o == 1) out->so = x->strides[i];
+    else if (x->strides[i] != out->so * out->o)
+      return wk_accel_refuse(k, "a stack of matrices that lies apart");
+    out->o *= x->dims[i];
+  }
+  return true;
+}
+
+bool wk_accel_any(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
+  return x->lane == x->rank - 1 ? wk_accel_rows(k, x, out) : wk_accel_image(k, x, out);
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+wk_accel_op wk_accel_op_new(wk_accel_making *k, wk_accel_kind kind) {
+  bool u8 = k->node->n_in && wk_val(k->g, k->node->in[0])->type.dtype == WK_U8;
+  return (wk_accel_op){.kind = kind, .a_u8 = u8, .a = {.tensor = -1}, .b = {.tensor = -1},
+                       .out = {.tensor = -1}, .ky = 1, .kx = 1, .sy = 1, .sx = 1, .dy = 1,
+                       .dx = 1};
+}
+
+wk_accel_op *wk_accel_add(wk_accel_making *k, const wk_accel_op *op) {
+  wk_vec_push(&k->net->ops, *op);
+  wk_accel_op *y = &k->net->ops.data[k->net->ops.n - 1];
+  y->name = k->node->name ? k->node->name : "";
+  y->op = wk_op_get(k->node->op)->name;
+  y->layer = k->layer;
+  return y;
+}
+
+void wk_accel_cut_pieces(wk_accel_making *k, wk_accel_op *op, const wk_accel_view *aligned) {
+  int n = k->net->n;
+  int64_t most = 2 * wk_accel_up(op->out.c, n) + 2;
+  wk_accel_piece *p = wk_arena_alloc(k->net->arena, (size_t)most * sizeof *p);
+  op->pieces = p;
+  op->n_pieces = 0;
+  op->leaves_lanes = false;
+  for (int64_t c = 0; c < op->out.c;) {
+    int lane = (int)((op->out.first + c) % n), room = n - lane, width = room;
+    if (aligned && aligned->c == op->out.c) {
+      int other = n - (int)((aligned->first + c) % n);
+      if (other < room) room = other;
+      if (other < width) width = other;
+    }
+    int used = op->out.c - c < room ? (int)(op->out.c - c) : room;
+    p[op->n_pieces++] = (wk_accel_piece){c, used, width};
+    c += used;
+    if (c == op->out.c && lane + width < n) op->leaves_lanes = true;
+  }
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+/* The expression of a node that fusion may change. */
+static const wk_expr *expr_of(const wk_node *n) {
+  switch (n->op) {
+    case WK_OP_CONV: return WK_ATTR(n, conv)->epilogue;
+    case WK_OP_CONV_TRANSPOSE: return WK_ATTR(n, conv_transpose)->epilogue;
+    case WK_OP_MATMUL: return WK_ATTR(n, matmul)->epilogue;
+    case WK_OP_INTEGER_MATMUL: return WK_ATTR(n, integer_matmul)->epilogue;
+    case WK_OP_MAP: return WK_ATTR(n, map)->body;
+    case WK_OP_REDUCE: return WK_ATTR(n, reduce)->post;
+    default: return NULL;
+  }
+}
+
+static bool make(wk_accel_making *k, const wk_expr *e) {
+  switch (k->node->op) {
+    case WK_OP_CONV: return wk_accel_make_conv(k, e);
+    case WK_OP_CONV_TRANSPOSE: return wk_accel_make_conv_transpose(k, e);
+    case WK_OP_MATMUL: return wk_accel_make_matmul(k, e);
+    case WK_OP_INTEGER_MATMUL: return wk_accel_make_integer_matmul(k, e);
+    case WK_OP_MAP: return wk_accel_make_map(k, e);
+    case WK_OP_REDUCE: return wk_accel_make_reduce(k, e);
+    case WK_OP_GATHER: return wk_accel_make_table(k);
+    case WK_OP_MAX_POOL: return wk_accel_make_max_pool(k);
+    case WK_OP_INTEGER_AVG_POOL: return wk_accel_make_avg_pool(k);
+    case WK_OP_INTEGER_SOFTMAX: return wk_accel_make_softmax(k);
+    case WK_OP_INTEGER_NORM: return wk_accel_make_norm(k);
+    default:
+      return wk_accel_refuse(k, "there is no command for %s", wk_op_get(k->node->op)->name);
+  }
+}
+
+static bool try_concat(wk_accel_making *k) {
+  wk_accel_operand y = wk_accel_result(k, k->node->out[0]), x, part;
+  int64_t at = 0;
+  int axis = (int)WK_ATTR(k->node, concat)->axis;
+  for (uint32_t i = 0; i < k->node->n_in; i++) {
+    int64_t size = wk_val(k->g, k->node->in[i])->type.dims[axis];
+    if (!wk_accel_operand_of(k, k->node->in[i], &x) || !slice_one(k, &y, axis, at, size, &part) ||
+        !wk_accel_make_move(k, &x, &part))
+      return false;
+    at += size;
+  }
+  return true;
+}
+
+static const wk_expr *expr_of(const wk_node *n);
+
+/* What is flattened for products with constant matrices alone is summed where it lies. */
+static bool is_flattened_for_products(wk_accel_making *k) {
+  bool is_read = false;
+  const wk_graph *g = k->g;
+  wk_value_id v = k->node->out[0];
+  if (k->node->op != WK_OP_RESHAPE) return false;
+  for (size_t i = 0; i < g->outputs.n; i++)
+    if (g->outputs.data[i] == v) return false;
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    for (uint32_t j = 0; !n->dead && j < n->n_in; j++) {
+      if (n->in[j] != v) continue;
+      wk_accel_making m = *k;
+      m.node = n;
+      if (n->op != WK_OP_MATMUL || j || !wk_accel_make_matmul(&m, expr_of(n))) return false;
+      is_read = true;
+    }
+  }
+  return is_read;
+}
+
+static bool try_movement(wk_accel_making *k) {
+  wk_accel_operand y;
+  wk_dtype t = wk_val(k->g, k->node->out[0])->type.dtype;
+  if (!wk_accel_is_8_bit(t)) return wk_accel_refuse(k, "it moves %s", wk_dtype_name(t));
+  if (k->node->op == WK_OP_CONCAT) return try_concat(k);
+  for (uint32_t i = 0; i < k->node->n_out; i++)
+    if (k->node->out[i] != WK_NONE && !moved(k, k->node, i, &y)) {
+      const char *why = k->reason;
+      if (is_flattened_for_products(k)) return true;
+      return k->reason = why, false;
+    }
+  return true;
+}
+
+const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_node *n,
+                             wk_arena *a) {
+  wk_accel_net net;
+  wk_accel_net_init(&net, m, a);
+  wk_accel_making k = {.net = &net, .g = g, .is_trial = true, .node = n};
+  bool fine = n->n_out && n->out[0] != WK_NONE &&
+              (is_movement(n) ? try_movement(&k) : make(&k, expr_of(n)));
+  wk_accel_net_free(&net);
+  return fine ? NULL : k.reason ? k.reason : "no reason given";
+}
+
+/* ---- whole parts ----------------------------------------------------------------------------- */
+
+static void add_layer(wk_accel_making *k, const wk_node *n) {
+  wk_accel_layer l = {.mark = UINT32_MAX};
+  k->node = n;
+  k->layer = (uint32_t)k->net->layers.n;
+  wk_vec_push(&k->net->layers, l);
+  wk_vec_push(&k->net->names, n->name ? n->name : "");
+}
+
+static bool is_computed(const wk_graph *g, wk_value_id v) {
+  const wk_value *x = wk_val(g, v);
+  return x->kind == WK_VALUE_NODE &&
+         (!is_movement(wk_nod(g, x->node)) || wk_nod(g, x->node)->op == WK_OP_CONCAT);
+}
+
+/* Operands of a concatenation are computed in their place where they begin with a block. */
+static void place_concat(wk_accel_making *k, const wk_node *n) {
+  wk_accel_operand y = wk_accel_result(k, n->out[0]), part;
+  int axis = (int)WK_ATTR(n, concat)->axis;
+  int64_t at = 0;
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    wk_value_id v = n->in[i];
+    int64_t size = wk_val(k->g, v)->type.dims[axis];
+    if (is_computed(k->g, v) && k->at[v].tensor < 0 &&
+        wk_accel_lane_axis(k->g, v) == y.lane && slice_one(k, &y, axis, at, size, &part) &&
+        !part.first)
+      k->at[v] = part;
+    at += size;
+  }
+}
+
+static bool same_place(const wk_accel_operand *a, const wk_accel_operand *b) {
+  return a->tensor == b->tensor && a->offset == b->offset && a->first == b->first;
+}
+
+static bool make_concat(wk_accel_making *k) {
+  wk_accel_operand y = wk_accel_result(k, k->node->out[0]), x, part;
+  int axis = (int)WK_ATTR(k->node, concat)->axis;
+  int64_t at = 0;
+  for (uint32_t i = 0; i < k->node->n_in; i++) {
+    int64_t size = wk_val(k->g, k->node->in[i])->type.dims[axis];
+    if (!wk_accel_operand_of(k, k->node->in[i], &x) || !slice_one(k, &y, axis, at, size, &part))
+      return false;
+    at += size;
+    if (!same_place(&x, &part) && !wk_accel_make_move(k, &x, &part)) return false;
+  }
+  return true;
+}
+
+static wk_status take_input(wk_accel_making *k, size_t i) {
+  wk_value_id v = k->g->inputs.data[i];
+  const wk_value *x = wk_val(k->g, v);
+  int tensor = wk_accel_tensor_add(k->net, x->name, 1, 1, wk_type_bytes(&x->type));
+  wk_accel_tensor *t = &k->net->tensors.data[tensor];
+  t->segment = WK_SEGMENT_IO + (int)i;
+  k->at[v] = wk_operand_laid(k->net->n, tensor, &x->type);
+  t->is_dense = k->at[v].lane < 0;
+  return NULL;
+}
+
+/* A result of the part lies alone, as its edge says; else it is copied there. */
+static wk_status give_output(wk_accel_making *k, size_t i) {
+  wk_value_id v = k->g->outputs.data[i];
+  wk_accel_operand x, y;
+  const wk_type *type = &wk_val(k->g, v)->type;
+  if (!known(k, v, &x)) return wk_error(WK_INTERNAL, "output %zu: %s", i, k->reason);
+  wk_accel_tensor *t = &k->net->tensors.data[x.tensor];
+  if (t->segment == WK_SEGMENT_WORK && wk_operand_is_laid(k->net->n, &x, t->bytes)) {
+    t->segment = WK_SEGMENT_IO + (int)(k->net->n_inputs + i);
+    return NULL;
+  }
+  int tensor = wk_accel_tensor_add(k->net, wk_val(k->g, v)->name, 1, 1, wk_type_bytes(type));
+  y = wk_operand_laid(k->net->n, tensor, type);
+  k->net->tensors.data[tensor].segment = WK_SEGMENT_IO + (int)(k->net->n_inputs + i);
+  const wk_value *out = wk_val(k->g, v);
+  if (out->kind == WK_VALUE_NODE) add_layer(k, wk_nod(k->g, out->node));
+  if (y.lane < 0 || !wk_accel_make_move(k, &x, &y))
+    return wk_error(WK_INTERNAL, "output '%s' of a part cannot be written: %s", out->name,
+                    k->reason ? k->reason : "it does not lie in blocks");
+  return NULL;
+}
+
+static wk_status make_nodes(wk_accel_making *k) {
+  const wk_graph *g = k->g;
+  for (size_t i = g->nodes.n; i-- > 0;)
+    if (g->nodes.data[i].op == WK_OP_CONCAT && !g->nodes.data[i].dead)
+      place_concat(k, &g->nodes.data[i]);
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    bool is_concat = n->op == WK_OP_CONCAT;
+    if (n->dead || (is_movement(n) && !is_concat)) continue;
+    add_layer(k, n);
+    if (is_concat ? !make_concat(k) : !make(k, expr_of(n)))
+      return wk_error_at(WK_INTERNAL, n->name, "%s was taken for the accelerator, but: %s",
+                         wk_op_get(n->op)->name, k->reason);
+  }
+  return NULL;
+}
+
+/* ---- rows of tensors ------------------------------------------------------------------------- */
+
+/* A view of one block has no use for the distance between blocks. */
+static void tidy(int n, wk_accel_view *x) {
+  if (x->first + x->c <= n) x->sb = 0;
+  if (x->o == 1) x->so = 0;
+}
+
+/* What enters a part has the rows that its first whole picture has. */
+static void learn_rows(wk_accel_net *net, const wk_accel_view *x) {
+  if (x->tensor < 0) return;
+  wk_accel_tensor *t = &net->tensors.data[x->tensor];
+  bool is_input = t->segment >= WK_SEGMENT_IO && t->segment < WK_SEGMENT_IO + (int)net->n_inputs;
+  int64_t row = t->is_dense ? x->w * x->sx : x->w * net->n;
+  if (!is_input || t->rows != 1 || x->offset || x->h < 2 || x->sy != row ||
+      t->bytes % (x->h * row) || (x->sb && x->sb != x->h * row))
+    return;
+  t->rows = x->h, t->row = row;
+  t->planes = t->bytes / (x->h * row);
+}
+
+static void learn(wk_accel_net *net) {
+  for (size_t i = 0; i < net->ops.n; i++) {
+    wk_accel_op *op = &net->ops.data[i];
+    tidy(net->n, &op->out), tidy(net->n, &op->a), tidy(net->n, &op->b);
+    learn_rows(net, &op->a);
+    learn_rows(net, &op->b);
+  }
+}
+
+wk_status wk_accel_net_make(const wk_graph *g, wk_accel_net *net) {
+  wk_accel_making k = {.net = net, .g = g};
+  net->n_inputs = g->inputs.n, net->n_outputs = g->outputs.n;
+  k.at = wk_xcalloc(g->values.n + 1, sizeof *k.at);
+  for (size_t v = 0; v < g->values.n; v++) k.at[v].tensor = -1;
+  wk_status s = NULL;
+  for (size_t i = 0; i < g->inputs.n && !s; i++) s = take_input(&k, i);
+  if (!s) s = make_nodes(&k);
+  for (size_t i = 0; i < g->outputs.n && !s; i++) s = give_output(&k, i);
+  free(k.at);
+  if (!s) learn(net);
+  return s;
+}

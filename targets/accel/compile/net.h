@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * net: a part as the accelerator sees it: tensors in memory and operators that are a handful of
+ * commands each. Made node by node from the graph; what cannot be made says why, and that is also
+ * the answer to whether the target supports a node.
+ *
+ * All strides and offsets are bytes of the tensors as they lie in memory ([o][block][h][w][N], or
+ * dense for an image of few channels); whatever holds a part of a tensor scales them. */
+#ifndef WICK_ACCEL_NET_H
+#define WICK_ACCEL_NET_H
+
+#include "compiler/integer/integer.h"
+#include "targets/accel/compile/operand.h"
+#include "targets/accel/isa/isa.h"
+#include "targets/accel/isa/unit.h"
+
+enum { WK_ACCEL_LANES = 32 }; /* N at most */
+
+typedef struct {
+  const char *name;
+  int64_t bytes;
+  /* bytes = planes * rows * row: a strip of a tensor is the same rows of all its planes */
+  int64_t planes, rows, row;
+  int segment;         /* wk_accel_segment */
+  int64_t at;          /* where it lies there; of WORK once placed */
+  const uint8_t *data; /* CONST: its contents */
+  bool is_dense;       /* an image of few channels: `row` = w * channels */
+} wk_accel_tensor;
+
+/* A picture of a tensor by the axes that commands have. Channel q of a pixel lies in block
+ * (first + q) / N, lane (first + q) % N. */
+typedef struct {
+  int tensor; /* -1: none */
+  int64_t offset;
+  int64_t o, c, h, w;
+  int64_t so, sb, sy, sx;
+  int first;
+} wk_accel_view;
+
+typedef enum { WK_ACCEL_CONV, WK_ACCEL_DWC, WK_ACCEL_MM, WK_ACCEL_MAP, WK_ACCEL_POOL,
+               WK_ACCEL_ROW } wk_accel_kind;
+
+/* Channels [c, c + n) of the result, within one block of it. `width` lanes are written, n or more:
+ * all of a last block, so that its other lanes hold something. */
+typedef struct {
+  int64_t c;
+  int n, width;
+} wk_accel_piece;
+
+/* An operator. Of rows [y0, y1) of its result it needs rows y0 * sy - pad_t … of its input. */
+typedef struct {
+  wk_accel_kind kind;
+  int fn;            /* MAP, POOL, ROW: of isa.def */
+  const char *name, *op;
+  uint32_t layer;    /* in the net's layers */
+  wk_accel_view out, a, b; /* b: second operand, right matrix or residual; tensor -1: none */
+  bool a_u8, b_u8;
+  int64_t a_zero, b_zero; /* as bytes of their types */
+  /* window; 1 and 0 elsewhere */
+  int64_t ky, kx, sy, sx, dy, dx, pad_t, pad_l;
+  bool has_window;   /* padding may occur: h and w are compared */
+  bool is_packed;    /* CONV: a kernel row is one vector of kx * channels bytes of a dense image */
+  int64_t columns;   /* is_packed: pixels of a row in the scratchpad, padding included */
+  bool is_flat;      /* CONV: row y of the result is image y of `a`, all of it its window */
+  int64_t kc;        /* CONV, MM: blocks along the sum; ROW: of a row */
+  int k_tail;        /* channels of the last one */
+  bool is_transposed; /* MM */
+  bool is_splat;     /* MAP: b is one byte */
+  /* constants of each piece: the record, then weights. All pieces' are equally long; one_const:
+   * the same for all pieces. */
+  const uint8_t *consts;
+  int const_tensor; /* -1: it has none */
+  int64_t const_bytes, record_bytes;
+  bool one_const;
+  int tables;        /* of 256 bytes, behind the record: TAB comes first */
+  const wk_accel_piece *pieces;
+  size_t n_pieces;
+  bool leaves_lanes; /* lanes behind the last channel are not written: FILL comes first */
+  int64_t macs;      /* of the model */
+} wk_accel_op;
+
+typedef struct {
+  const wk_machine *machine;
+  int n; /* array */
+  wk_arena *arena;
+  WK_VEC(wk_accel_tensor) tensors;
+  WK_VEC(wk_accel_op) ops; /* in an order in which they can be computed */
+  WK_VEC(wk_accel_layer) layers;
+  WK_VEC(const char *) names; /* of the layers */
+  size_t n_inputs, n_outputs;
+} wk_accel_net;
+
+void wk_accel_net_init(wk_accel_net *net, const wk_machine *m, wk_arena *a);
+void wk_accel_net_free(wk_accel_net *net);
+
+/* What making a net knows. */
+typedef struct {
+  wk_accel_net *net;
+  const wk_graph *g;
+  wk_accel_operand *at; /* of each value; tensor -1: not known yet */
+  bool is_trial;        /* constants are not made; operands are made up where they come from */
+  const char *reason;   /* why a node could not be made; static or in the net's arena */
+  uint32_t layer;       /* of the node in hand */
+  const wk_node *node;
+} wk_accel_making;
+
+/* The part's graph as a net. */
+wk_status wk_accel_net_make(const wk_graph *g, wk_accel_net *net) WK_MUST_CHECK;
+/* NULL: a node of the graph, primitive, claimed or movement, could be made. */
+const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_node *n, wk_arena *a);
+/* The axis of a value that is cut into blocks. */
+int wk_accel_lane_axis(const wk_graph *g, wk_value_id v);
+/* Value v lies dense, channels last, where it enters a part. */
+bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v);
+
+/* ---- for the makers of operators ------------------------------------------------------------- */
+
+bool wk_accel_refuse(wk_accel_making *k, const char *fmt, ...) WK_PRINTF(2, 3); /* false */
+/* Where the elements of a value lie; false with a reason. */
+bool wk_accel_operand_of(wk_accel_making *k, wk_value_id v, wk_accel_operand *out);
+/* Where node's result goes. */
+wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v);
+/* Axes of images ([n,c,h,w], [n,c,w]) with lanes along axis 1; of rows ([.., h, c]); false where
+ * they are not so. */
+bool wk_accel_image(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out);
+bool wk_accel_rows(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out);
+/* As whichever of them fits. */
+bool wk_accel_any(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out);
+/* For the node in hand: window of one tap, no operands. */
+wk_accel_op wk_accel_op_new(wk_accel_making *k, wk_accel_kind kind);
+wk_accel_op *wk_accel_add(wk_accel_making *k, const wk_accel_op *op);
+/* Pieces of [c of out) that lie in one block of out, and, where `aligned` is a view, of it. */
+void wk_accel_cut_pieces(wk_accel_making *k, wk_accel_op *op, const wk_accel_view *aligned);
+/* A constant of the net, loaded like any tensor. */
+int wk_accel_tensor_add(wk_accel_net *net, const char *name, int64_t planes, int64_t rows,
+                        int64_t row);
+bool wk_accel_is_8_bit(wk_dtype t);
+static inline int64_t wk_accel_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue);
+bool wk_accel_make_conv_transpose(wk_accel_making *k, const wk_expr *epilogue);
+bool wk_accel_make_matmul(wk_accel_making *k, const wk_expr *epilogue);
+bool wk_accel_make_integer_matmul(wk_accel_making *k, const wk_expr *epilogue);
+bool wk_accel_make_map(wk_accel_making *k, const wk_expr *body);
+bool wk_accel_make_table(wk_accel_making *k);
+bool wk_accel_make_max_pool(wk_accel_making *k);
+bool wk_accel_make_avg_pool(wk_accel_making *k);
+bool wk_accel_make_reduce(wk_accel_making *k, const wk_expr *post);
+bool wk_accel_make_softmax(wk_accel_making *k);
+bool wk_accel_make_norm(wk_accel_making *k);
+/* A copy between two pictures of the same dims. */
+bool wk_accel_make_move(wk_accel_making *k, const wk_accel_operand *from,
+                        const wk_accel_operand *to);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Parts as a unit of a package. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/package/program.h"
+#include "targets/accel/check/check.h"
+#include "targets/accel/compile/package.h"
+#include "targets/accel/isa/unit_read.h"
+
+/* ---- constants ------------------------------------------------------------------------------- */
+
+static void add_constants(wk_accel_net *net) {
+  for (size_t i = 0; i < net->ops.n; i++) {
+    wk_accel_op *op = &net->ops.data[i];
+    op->const_tensor = -1;
+    if (!op->const_bytes) continue;
+    int64_t bytes = op->const_bytes * (op->one_const ? 1 : (int64_t)op->n_pieces);
+    op->const_tensor = wk_accel_tensor_add(net, op->name, 1, 1, bytes);
+    net->tensors.data[op->const_tensor].segment = WK_SEGMENT_CONST;
+    net->tensors.data[op->const_tensor].data = op->consts;
+  }
+}
+
+/* In the unit's CONST, and as a copy of it for the proof. */
+static void place_constants(wk_accel_net *net, wk_package *pkg, uint32_t unit, wk_str *copy) {
+  for (size_t t = 0; t < net->tensors.n; t++) {
+    wk_accel_tensor *x = &net->tensors.data[t];
+    if (x->segment != WK_SEGMENT_CONST || !x->data) continue;
+    const void *kept = wk_package_keep(pkg, x->data, (uint64_t)x->bytes);
+    x->at = (int64_t)wk_package_add_const(pkg, unit, kept, (uint64_t)x->bytes);
+    static const char zeros[WICK_ALIGN];
+    while (copy->n < (size_t)x->at) {
+      size_t gap = (size_t)x->at - copy->n;
+      wk_str_addn(copy, zeros, gap < sizeof zeros ? gap : sizeof zeros);
+    }
+    if (copy->n == (size_t)x->at) wk_str_addn(copy, kept, (size_t)x->bytes);
+  }
+}
+
+/* ---- sections -------------------------------------------------------------------------------- */
+
+typedef struct {
+  const wk_machine *machine;
+  wk_package *pkg;
+  uint32_t unit;
+  wk_str commands, segments, parts, layers, texts, constants, machine_text;
+} unit;
+
+static uint32_t add_text(unit *u, const char *s) {
+  uint32_t at = (uint32_t)u->texts.n;
+  wk_str_addn(&u->texts, s, strlen(s) + 1);
+  return at;
+}
+
+static void add_bytes(wk_str *b, const void *data, size_t n) { wk_str_addn(b, data, n); }
+
+/* Cycles and bytes that a layer's steps need at least. */
+static void add_step(wk_accel_layer *l, const wk_machine *m, const wk_isa_command *c) {
+  switch (c->opcode) {
+    case WK_CMD_LD:
+    case WK_CMD_ST: {
+      uint64_t bytes = WK_V(c, LD, n0) * WK_V(c, LD, n1) * WK_V(c, LD, n2) * WK_V(c, LD, n3);
+      if (c->opcode == WK_CMD_LD) l->loaded += bytes;
+      else l->stored += bytes;
+      break;
+    }
+    case WK_CMD_CONV:
+    case WK_CMD_DWC:
+    case WK_CMD_MM: {
+      wk_accel_bound b = wk_accel_bound_of(m, c);
+      l->ex += (uint64_t)b.array;
+      l->drain += (uint64_t)b.drain;
+      break;
+    }
+    case WK_CMD_MAP:
+    case WK_CMD_POOL:
+    case WK_CMD_ROW:
+    case WK_CMD_TRN:
+    case WK_CMD_TAB: l->ve += wk_isa_duration(m, c); break;
+    default: break;
+  }
+}
+
+static void add_layers(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
+                       const wk_accel_stream *s) {
+  wk_accel_layer *layers = wk_xcalloc(net->layers.n + 1, sizeof *layers);
+  for (size_t i = 0; i < net->layers.n; i++) {
+    layers[i] = (wk_accel_layer){.mark = UINT32_MAX, .name = add_text(u, net->names.data[i])};
+  }
+  for (size_t i = 0; i < net->ops.n; i++) {
+    const wk_accel_op *op = &net->ops.data[i];
+    wk_accel_layer *l = &layers[op->layer];
+    if (!l->op) l->op = add_text(u, op->op);
+    l->macs += (uint64_t)op->macs;
+    if (op->const_bytes)
+      l->compulsory += (uint64_t)(op->const_bytes * (op->one_const ? 1 : (int64_t)op->n_pieces));
+    for (size_t g = 0; g < p->groups.n; g++)
+      if ((int)i >= p->groups.data[g].first) l->group = (uint32_t)g;
+  }
+  for (size_t i = 0; i < net->layers.n; i++)
+    if (!layers[i].op) layers[i].op = add_text(u, "concat");
+  for (size_t t = 0; t < net->tensors.n; t++) {
+    const wk_accel_tensor *x = &net->tensors.data[t];
+    for (size_t i = 0; x->segment >= WK_SEGMENT_IO && i < net->ops.n; i++) {
+      const wk_accel_op *op = &net->ops.data[i];
+      if (op->a.tensor != (int)t && op->b.tensor != (int)t && op->out.tensor != (int)t) continue;
+      layers[op->layer].compulsory += (uint64_t)x->bytes;
+      break;
+    }
+  }
+  for (size_t i = 0; i < s->commands.n; i++) {
+    const wk_isa_command *c = &s->commands.data[i];
+    if (c->operator && c->operator <= net->layers.n)
+      add_step(&layers[c->operator - 1], net->machine, c);
+  }
+  add_bytes(&u->layers, layers, net->layers.n * sizeof *layers);
+  free(layers);
+}
+
+static void add_part(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
+                     const wk_accel_stream *s) {
+  wk_accel_part row = {.first_command = (uint32_t)(u->commands.n / WK_COMMAND_BYTES),
+                       .commands = (uint32_t)s->commands.n,
+                       .first_layer = (uint32_t)(u->layers.n / sizeof(wk_accel_layer)),
+                       .layers = (uint32_t)net->layers.n, .work_bytes = (uint64_t)s->work_bytes};
+  for (size_t i = 0; i < s->commands.n; i++) {
+    uint8_t bytes[WK_COMMAND_BYTES];
+    wk_isa_encode(&s->commands.data[i], bytes);
+    add_bytes(&u->commands, bytes, sizeof bytes);
+  }
+  add_bytes(&u->segments, s->segments.data, s->segments.n);
+  add_layers(u, net, p, s);
+  add_bytes(&u->parts, &row, sizeof row);
+}
+
+/* ---- a part ---------------------------------------------------------------------------------- */
+
+static void say_steps(const wk_accel_plan *p, const wk_accel_stream *s, const char *name) {
+  if (!getenv("WICK_ACCEL_VERBOSE")) return;
+  fprintf(stderr, "%s: %zu groups, %zu commands, %llu waits, %lld cycles, peak %lld, work %lld\n",
+          name, p->groups.n, s->commands.n, (unsigned long long)s->waits, (long long)s->cycles,
+          (long long)s->peak, (long long)s->work_bytes);
+}
+
+static wk_status compile_part(unit *u, const wk_target_part *part, const wk_accel_options *o) {
+  wk_accel_net net;
+  wk_accel_plan plan = {0};
+  wk_accel_steps steps = {0};
+  wk_accel_stream stream = {0};
+  wk_arena *a = wk_arena_new();
+  wk_accel_net_init(&net, u->machine, a);
+  wk_status s = wk_accel_net_make(part->graph, &net);
+  if (!s) {
+    add_constants(&net);
+    place_constants(&net, u->pkg, u->unit, &u->constants);
+    wk_accel_use *uses = wk_accel_uses(&net, a);
+    s = wk_accel_search(&net, uses, o, &plan);
+    if (!s) {
+      wk_accel_build(&net, &plan, uses, 0, plan.groups.n, &steps);
+      wk_accel_depend(&net, &steps);
+      s = wk_accel_schedule(&net, &steps, o->prefetch, &stream);
+    }
+  }
+  if (!s) {
+    say_steps(&plan, &stream, part->name);
+    add_part(u, &net, &plan, &stream);
+  }
+  wk_accel_stream_free(&stream);
+  wk_accel_steps_free(&steps);
+  wk_accel_plan_free(&plan);
+  wk_accel_net_free(&net);
+  wk_arena_free(a);
+  return s;
+}
+
+/* ---- proof ----------------------------------------------------------------------------------- */
+
+/* The encoded commands of every part, as a device will see them. */
+static wk_status prove_part(const wk_accel_unit *u, uint32_t number, const wk_package_part *p,
+                            wk_arena *a) {
+  size_t n = p->n_inputs + p->n_outputs;
+  wk_accel_io *io = wk_arena_alloc(a, (n + 1) * sizeof *io);
+  for (size_t i = 0; i < n; i++) {
+    bool is_output = i >= p->n_inputs;
+    const wk_package_tensor *t = is_output ? &p->outputs[i - p->n_inputs] : &p->inputs[i];
+    wk_type type = wk_type_make((wk_dtype)t->dtype, t->rank, t->dims);
+    io[i] = (wk_accel_io){t->name, (uint64_t)wk_type_bytes(&type), is_output};
+  }
+  wk_stream *s = NULL;
+  wk_status status = wk_accel_part_check(u, number, io, n);
+  wk_machine roomy = u->machine;
+  roomy.dram_size = INT32_MAX;
+  wk_accel_placement at = {.source = p->name, .machine = &roomy};
+  if (!status) status = wk_accel_part_stream(u, number, io, n, &at, &s, NULL);
+  if (!status) status = wk_check(s, &roomy, NULL);
+  wk_stream_free(s);
+  return status;
+}
+
+static wk_status add_sections(unit *u) {
+  const struct {
+    const char *name;
+    wk_str *bytes;
+  } rows[] = {{WK_ACCEL_MACHINE, &u->machine_text}, {WK_ACCEL_COMMANDS, &u->commands},
+              {WK_ACCEL_SEGMENTS, &u->segments},    {WK_ACCEL_PARTS, &u->parts},
+              {WK_ACCEL_LAYERS, &u->layers},        {WK_ACCEL_TEXTS, &u->texts}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++)
+    wk_package_add_section(u->pkg, u->unit, rows[i].name, 64,
+                           wk_package_keep(u->pkg, rows[i].bytes->s, rows[i].bytes->n),
+                           rows[i].bytes->n);
+  return NULL;
+}
+
+static wk_status prove(unit *u, const wk_package_part *parts, size_t n, wk_arena *a) {
+  const wk_accel_section sections[] = {
+      {WK_ACCEL_MACHINE, u->machine_text.s, u->machine_text.n},
+      {WK_ACCEL_COMMANDS, u->commands.s, u->commands.n},
+      {WK_ACCEL_SEGMENTS, u->segments.s, u->segments.n},
+      {WK_ACCEL_PARTS, u->parts.s, u->parts.n},
+      {WK_ACCEL_LAYERS, u->layers.s, u->layers.n},
+      {WK_ACCEL_TEXTS, u->texts.s, u->texts.n},
+      {WK_ACCEL_CONST, u->constants.s, u->constants.n}};
+  wk_accel_unit read;
+  WK_TRY(wk_accel_unit_read(sections, WK_COUNTOF(sections), u->machine->name, &read));
+  for (size_t i = 0; i < n; i++)
+    WK_TRY(wk_status_note(prove_part(&read, (uint32_t)i, &parts[i], a),
+                          "the checker refuses what was compiled"));
+  return NULL;
+}
+
+static void print_machine(wk_str *b, const wk_machine *m) {
+  for (size_t i = 0; i < WK_KEY_COUNT; i++) {
+    wk_str_printf(b, "%s = ", wk_machine_keys[i].name);
+    wk_machine_key_text(b, m, &wk_machine_keys[i]);
+    wk_str_add(b, ";\n");
+  }
+}
+
+wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel_options *o,
+                           const wk_target_part *parts, size_t n, wk_package *pkg,
+                           uint32_t *row) {
+  unit u = {.machine = m, .pkg = pkg};
+  wk_arena *a = wk_arena_new();
+  wk_package_part *made = wk_arena_alloc(a, (n + 1) * sizeof *made);
+  wk_status s = NULL;
+  u.unit = wk_package_add_unit(pkg, &(wk_package_unit){.target = "accel", .spec = spec,
+                                                       .machine_hash = wk_machine_hash(m)});
+  print_machine(&u.machine_text, m);
+  add_text(&u, "");
+  for (size_t i = 0; i < n && !s; i++) {
+    s = wk_status_place(compile_part(&u, &parts[i], o), parts[i].name);
+    made[i] = wk_package_part_of(parts[i].program, parts[i].name, u.unit, a);
+    made[i].code = i;
+    made[i].arena_bytes = made[i].arena_bound = 0;
+  }
+  for (size_t i = 0; i < n && !s; i++) row[i] = wk_package_add_part(pkg, &made[i]);
+  if (!s) s = add_sections(&u);
+  if (!s) s = prove(&u, made, n, a);
+  wk_str_free(&u.constants);
+  wk_str_free(&u.commands), wk_str_free(&u.segments), wk_str_free(&u.parts);
+  wk_str_free(&u.layers), wk_str_free(&u.texts), wk_str_free(&u.machine_text);
+  wk_arena_free(a);
+  return s;
+}

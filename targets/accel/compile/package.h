@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WICK_ACCEL_PACKAGE_H
+#define WICK_ACCEL_PACKAGE_H
+
+#include "targets/accel/compile/compile.h"
+#include "compiler/package/package.h"
+#include "targets/accel/isa/duration.h"
+
+/* Adds a unit with these parts (targets/accel/isa/unit.h). Every stream has passed the checker. */
+wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel_options *o,
+                           const wk_target_part *parts, size_t n, wk_package *pkg,
+                           uint32_t *row) WK_MUST_CHECK;
+
+#endif

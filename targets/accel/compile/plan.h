@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * plan: what a schedule decides before commands exist. Operators are computed in their order, in
+ * groups; a group goes through its tensors in strips of rows, each operator computing the rows that
+ * the next ones need, so that what is made and used within a group never exists whole. Tensors may
+ * stay in the scratchpad from one group to a later one. */
+#ifndef WICK_ACCEL_PLAN_H
+#define WICK_ACCEL_PLAN_H
+
+#include "targets/accel/compile/steps.h"
+
+typedef struct {
+  int first, last; /* operators */
+  int strips;
+  bool keeps; /* constants are loaded once, not for every strip */
+} wk_accel_group;
+
+typedef struct {
+  WK_VEC(wk_accel_group) groups;
+  int *resident; /* of each tensor: the last operator that finds it in the scratchpad; -1: none */
+  int64_t chunk; /* bytes of constants that are loaded in one go, about */
+} wk_accel_plan;
+
+/* Who writes and reads a tensor: first and last operator; -1: none. */
+typedef struct {
+  int first_writer, last_writer, first_reader, last_reader;
+} wk_accel_use;
+wk_accel_use *wk_accel_uses(const wk_accel_net *net, wk_arena *a);
+
+/* Steps of groups [g0, g1). Tensors that come from before or go on after them are in memory unless
+ * they are resident. */
+void wk_accel_build(const wk_accel_net *net, const wk_accel_plan *p, const wk_accel_use *uses,
+                    size_t g0, size_t g1, wk_accel_steps *out);
+/* What each step must wait for, whatever is where. */
+void wk_accel_depend(const wk_accel_net *net, wk_accel_steps *s);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * schedule: when steps start, where buffers lie, and the commands that follow from it. */
+#ifndef WICK_ACCEL_SCHEDULE_H
+#define WICK_ACCEL_SCHEDULE_H
+
+#include "targets/accel/compile/plan.h"
+#include "targets/accel/isa/stream.h"
+
+/* --prefetch */
+typedef enum {
+  WK_PREFETCH_OFF,    /* layer by layer, every transfer waited for */
+  WK_PREFETCH_SERIAL, /* the steps of auto, each waits for all before */
+  WK_PREFETCH_DOUBLE, /* layer by layer, loads run ahead within a layer */
+  WK_PREFETCH_AUTO
+} wk_accel_prefetch;
+
+/* The schedule model: queues, bursts and bandwidth as events, from step to step, without data and
+ * without a loop over cycles. */
+typedef struct {
+  int64_t *start, *retire; /* cycles, of each step */
+  int64_t cycles;
+  int64_t needed; /* bytes of the scratchpad that the steps need at once; above capacity: they do
+                     not fit, and there are no times */
+} wk_accel_times;
+
+/* What a command of ex needs at least, neighbours overlapped: cycles of the array, of the drain. */
+typedef struct {
+  int64_t array, drain;
+} wk_accel_bound;
+wk_accel_bound wk_accel_bound_of(const wk_machine *m, const wk_isa_command *c);
+
+/* `capacity`: bytes of the scratchpad that may be in use. Times in the arena. False: a step's
+ * buffers do not fit. */
+bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t capacity,
+                       wk_accel_prefetch mode, wk_arena *a, wk_accel_times *out);
+
+/* Orders steps by their start, places buffers and tensors, adds waits. Commands with `dram` counted
+ * from their segments; segment of each. WK_RESOURCE: it does not fit. */
+typedef struct {
+  WK_VEC(wk_isa_command) commands;
+  WK_VEC(uint8_t) segments;
+  int64_t work_bytes;
+  uint64_t waits;
+  int64_t cycles; /* that the model expects */
+  int64_t peak;   /* bytes of the scratchpad */
+} wk_accel_stream;
+wk_status wk_accel_schedule(wk_accel_net *net, wk_accel_steps *s, wk_accel_prefetch mode,
+                            wk_accel_stream *out) WK_MUST_CHECK;
+void wk_accel_stream_free(wk_accel_stream *s);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The search for a plan: which operators make a group, in how many strips, and what stays in the
+ * scratchpad; judged by the schedule model. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "targets/accel/compile/compile.h"
+
+void wk_accel_plan_free(wk_accel_plan *p) {
+  wk_vec_free(&p->groups);
+  free(p->resident);
+}
+
+typedef struct {
+  const wk_accel_net *net;
+  const wk_accel_use *uses;
+  const wk_accel_options *o;
+  bool *is_tied; /* of each tensor: its writers write the same planes */
+  wk_accel_plan plan;
+} searching;
+
+/* ---- what a group may be --------------------------------------------------------------------- */
+
+static bool overlap(const int64_t a[2], const int64_t b[2]) { return a[0] < b[1] && b[0] < a[1]; }
+
+static void find_ties(searching *x) {
+  size_t n = x->net->ops.n;
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = i + 1; j < n; j++) {
+      const wk_accel_view *a = &x->net->ops.data[i].out, *b = &x->net->ops.data[j].out;
+      int64_t p[2], q[2];
+      if (a->tensor != b->tensor) continue;
+      wk_accel_planes_of(x->net, a, p);
+      wk_accel_planes_of(x->net, b, q);
+      if (overlap(p, q)) x->is_tied[a->tensor] = true;
+    }
+}
+
+static bool within(int i, int first, int last) { return i >= first && i <= last; }
+
+/* Operators that write the same planes are in one group; so are all writers of what the group
+ * reads and writes. */
+static bool is_group(const searching *x, int first, int last) {
+  for (size_t t = 0; t < x->net->tensors.n; t++) {
+    const wk_accel_use *u = &x->uses[t];
+    if (u->first_writer < 0 || u->first_writer == u->last_writer) continue;
+    bool all = within(u->first_writer, first, last) && within(u->last_writer, first, last);
+    bool is_written = false, is_read = false;
+    for (int i = first; i <= last && !all; i++) {
+      const wk_accel_op *op = &x->net->ops.data[i];
+      is_written = is_written || op->out.tensor == (int)t;
+      is_read = is_read || op->a.tensor == (int)t || op->b.tensor == (int)t;
+    }
+    if (is_written && (is_read || x->is_tied[t])) return false;
+  }
+  return true;
+}
+
+/* ---- what it costs --------------------------------------------------------------------------- */
+
+typedef struct {
+  bool fits;
+  double cost; /* cycles, about */
+  int64_t cycles, bytes;
+} verdict;
+
+/* Cycles of a queue's own work. */
+static int64_t busy(const wk_accel_steps *s, const wk_accel_times *t, int queue) {
+  int64_t sum = 0, last = 0;
+  for (size_t i = 0; i < s->list.n; i++) {
+    if ((int)s->list.data[i].c.queue != queue) continue;
+    int64_t from = t->start[i] > last ? t->start[i] : last;
+    if (t->retire[i] > from) sum += t->retire[i] - from, last = t->retire[i];
+  }
+  return sum;
+}
+
+static verdict judge(const searching *x, const wk_accel_plan *p, size_t g0, size_t g1) {
+  wk_accel_steps s = {0};
+  wk_accel_times t;
+  wk_arena *a = wk_arena_new();
+  wk_accel_build(x->net, p, x->uses, g0, g1, &s);
+  wk_accel_depend(x->net, &s);
+  int64_t room = x->net->machine->scratchpad;
+  verdict v = {.fits = wk_accel_simulate(x->net, &s, room - room / 16, x->o->prefetch, a, &t)};
+  v.cycles = t.cycles;
+  v.bytes = s.loaded + s.stored;
+  if (v.fits) {
+    const wk_machine *m = x->net->machine;
+    double bus = (double)v.bytes * (double)m->dram_bytes.den / (double)m->dram_bytes.num;
+    double ex = (double)busy(&s, &t, WK_QUEUE_ex), ve = (double)busy(&s, &t, WK_QUEUE_ve);
+    double most = ex > ve ? ex : ve;
+    if (bus > most) most = bus;
+    v.cost = most + 0.25 * ((double)v.cycles - most) + 100;
+  }
+  wk_accel_steps_free(&s);
+  wk_arena_free(a);
+  return v;
+}
+
+static verdict judge_group(const searching *x, const wk_accel_group *g) {
+  wk_accel_plan p = x->plan;
+  p.groups.data = (wk_accel_group *)(uintptr_t)g;
+  p.groups.n = 1;
+  return judge(x, &p, 0, 1);
+}
+
+/* Strips that make sense: fewer and fewer rows of the last result. */
+static int most_strips(const searching *x, int first, int last) {
+  int64_t rows = 1;
+  for (int i = first; i <= last; i++) {
+    int64_t r = x->net->tensors.data[x->net->ops.data[i].out.tensor].rows;
+    if (r > rows) rows = r;
+  }
+  return (int)rows;
+}
+
+static int next_strips(int s) { return s < 4 ? s + 1 : s + s / 3; }
+
+/* The best way to compute operators [first, last] as one group. */
+static verdict best_group(const searching *x, int first, int last, wk_accel_group *out) {
+  verdict best = {.cost = 0};
+  int most = most_strips(x, first, last), better = 0;
+  for (int s = 1; s <= most && better < 3; s = next_strips(s) > most && s < most ? most
+                                                                              : next_strips(s)) {
+    for (int keeps = s > 1; keeps >= 0; keeps--) {
+      wk_accel_group g = {first, last, s, keeps};
+      verdict v = judge_group(x, &g);
+      if (!v.fits) continue;
+      if (!best.fits || v.cost < best.cost) best = v, *out = g;
+      else if (keeps) better++;
+    }
+    if (best.fits && s >= 2 * out->strips + 2) break;
+  }
+  return best;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+typedef struct {
+  double cost;
+  int from;
+  wk_accel_group group;
+} cut;
+
+static wk_status find_groups(searching *x) {
+  int n = (int)x->net->ops.n;
+  static const int longest[] = {3, 6, 8, 10};
+  bool alone = x->o->prefetch == WK_PREFETCH_OFF || x->o->prefetch == WK_PREFETCH_DOUBLE;
+  int limit = alone ? 1 : longest[x->o->effort];
+  cut *best = wk_xcalloc((size_t)n + 1, sizeof *best);
+  int reached = 0;
+  for (int i = 1; i <= n; i++) {
+    best[i].cost = -1;
+    for (int a = i - 1, tried = 0; a >= 0 && tried < limit; a--) {
+      wk_accel_group g;
+      if (best[a].cost < 0 || !is_group(x, a, i - 1)) continue;
+      tried++;
+      verdict v = best_group(x, a, i - 1, &g);
+      if (!v.fits) break;
+      if (best[i].cost < 0 || best[a].cost + v.cost < best[i].cost)
+        best[i] = (cut){best[a].cost + v.cost, a, g};
+    }
+    if (best[i].cost >= 0) reached = i;
+  }
+  wk_status s = NULL;
+  if (best[n].cost < 0) {
+    const wk_accel_op *op = &x->net->ops.data[reached < n ? reached : n - 1];
+    s = wk_error_at(WK_RESOURCE, op->name, "%s does not fit into the scratchpad of %lld bytes",
+                    op->op, (long long)x->net->machine->scratchpad);
+  }
+  for (int i = n; i > 0 && !s; i = best[i].from) wk_vec_push(&x->plan.groups, best[i].group);
+  for (size_t i = 0, j = x->plan.groups.n; i + 1 < j; i++) {
+    wk_accel_group t = x->plan.groups.data[i];
+    x->plan.groups.data[i] = x->plan.groups.data[--j];
+    x->plan.groups.data[j] = t;
+  }
+  free(best);
+  return s;
+}
+
+/* ---- residency ------------------------------------------------------------------------------- */
+
+/* The group of an operator. */
+static size_t group_of(const searching *x, int op) {
+  size_t g = 0;
+  while (x->plan.groups.data[g].last < op) g++;
+  return g;
+}
+
+/* Tensors that go from group to group stay where that makes the whole faster. */
+static void find_residents(searching *x) {
+  verdict now = judge(x, &x->plan, 0, x->plan.groups.n);
+  for (size_t t = 0; t < x->net->tensors.n; t++) {
+    const wk_accel_use *u = &x->uses[t];
+    int from = u->first_writer >= 0 ? u->first_writer : u->first_reader;
+    const wk_accel_tensor *y = &x->net->tensors.data[t];
+    if (y->is_dense || from < 0 || u->last_reader < 0 ||
+        y->bytes > x->net->machine->scratchpad / 2 ||
+        group_of(x, from) == group_of(x, u->last_reader))
+      continue;
+    int last[2] = {u->last_reader, u->first_reader};
+    for (int k = 0; k < (last[0] == last[1] ? 1 : 2); k++) {
+      if (group_of(x, from) == group_of(x, last[k]) || last[k] < u->last_writer) continue;
+      int before = x->plan.resident[t];
+      x->plan.resident[t] = x->plan.groups.data[group_of(x, last[k])].last;
+      verdict v = judge(x, &x->plan, 0, x->plan.groups.n);
+      if (v.fits && (!now.fits || v.cycles < now.cycles ||
+                     (v.cycles == now.cycles && v.bytes < now.bytes))) {
+        now = v;
+        break;
+      }
+      x->plan.resident[t] = before;
+    }
+  }
+}
+
+wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
+                          const wk_accel_options *o, wk_accel_plan *out) {
+  searching x = {.net = net, .uses = uses, .o = o};
+  x.is_tied = wk_xcalloc(net->tensors.n + 1, sizeof *x.is_tied);
+  x.plan.resident = wk_xcalloc(net->tensors.n + 1, sizeof *x.plan.resident);
+  x.plan.chunk = net->machine->scratchpad / 32;
+  for (size_t t = 0; t < net->tensors.n; t++) x.plan.resident[t] = -1;
+  find_ties(&x);
+  wk_status s = find_groups(&x);
+  bool alone = o->prefetch == WK_PREFETCH_OFF || o->prefetch == WK_PREFETCH_DOUBLE;
+  if (!s && !alone && o->effort > 0) find_residents(&x);
+  free(x.is_tied);
+  *out = x.plan;
+  return s;
+}

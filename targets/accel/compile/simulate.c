@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The schedule model. Steps are taken in program order, which is the order of every queue; buffers
+ * get room in the order in which they are first used, as early as there is some; so one pass finds
+ * when each step starts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "targets/accel/compile/schedule.h"
+#include "targets/accel/isa/duration.h"
+#include "targets/accel/isa/parts.h"
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Bandwidth in slots of a fixed number of cycles; transfers take what is left from their start
+ * on. A slot without anything left points behind itself. */
+enum { SLOT = 64 };
+
+typedef struct {
+  double *left;
+  uint32_t *next;
+  size_t n, cap;
+  double slot_bytes;
+} bus;
+
+static void grow(bus *b, size_t want) {
+  if (want < b->n) return;
+  if (want >= b->cap) {
+    b->cap = want * 2 + 1024;
+    b->left = wk_xrealloc(b->left, b->cap * sizeof *b->left);
+    b->next = wk_xrealloc(b->next, b->cap * sizeof *b->next);
+  }
+  for (; b->n <= want; b->n++) {
+    b->left[b->n] = b->slot_bytes;
+    b->next[b->n] = (uint32_t)b->n;
+  }
+}
+
+static size_t find(bus *b, size_t i) {
+  grow(b, i + 1);
+  size_t root = i;
+  while (b->next[root] != root) {
+    root = b->next[root];
+    grow(b, root + 1);
+  }
+  while (b->next[i] != root && b->next[i] != i) {
+    size_t up = b->next[i];
+    b->next[i] = (uint32_t)root;
+    i = up;
+  }
+  return root;
+}
+
+/* The cycle in which the last of these bytes is moved. */
+static int64_t transfer(bus *b, int64_t start, double bytes) {
+  size_t i = find(b, (size_t)(start / SLOT));
+  double end = (double)start;
+  while (bytes > 0) {
+    double most = b->left[i];
+    if ((size_t)(start / SLOT) == i) { /* only what is behind the start */
+      double rest = b->slot_bytes * (double)(SLOT - start % SLOT) / SLOT;
+      if (rest < most) most = rest;
+    }
+    double take = bytes < most ? bytes : most;
+    bytes -= take;
+    b->left[i] -= take;
+    double from = (double)i * SLOT;
+    if (from < (double)start) from = (double)start;
+    end = (double)(i + 1) * SLOT - b->left[i] / b->slot_bytes * SLOT;
+    if (end < from) end = from;
+    if (b->left[i] <= 1e-6) b->next[i] = (uint32_t)i + 1;
+    if (bytes > 0) i = find(b, i + 1);
+  }
+  return (int64_t)(end + 0.999);
+}
+
+/* ---- room in the scratchpad ------------------------------------------------------------------ */
+
+typedef struct {
+  int64_t time, bytes;
+} release;
+
+typedef struct {
+  release *heap;
+  size_t n;
+  int64_t used, capacity, now; /* now: when the last buffer got its room */
+} room;
+
+static void push(room *r, release x) {
+  size_t i = r->n++;
+  for (; i && r->heap[(i - 1) / 2].time > x.time; i = (i - 1) / 2) r->heap[i] = r->heap[(i - 1) / 2];
+  r->heap[i] = x;
+}
+
+static release pop(room *r) {
+  release top = r->heap[0], x = r->heap[--r->n];
+  size_t i = 0;
+  for (size_t k; (k = 2 * i + 1) < r->n; i = k) {
+    if (k + 1 < r->n && r->heap[k + 1].time < r->heap[k].time) k++;
+    if (x.time <= r->heap[k].time) break;
+    r->heap[i] = r->heap[k];
+  }
+  r->heap[i] = x;
+  return top;
+}
+
+static bool take(room *r, int64_t bytes) {
+  while (r->used + bytes > r->capacity) {
+    if (!r->n) return false;
+    release x = pop(r);
+    r->used -= x.bytes;
+    if (x.time > r->now) r->now = x.time;
+  }
+  r->used += bytes;
+  return true;
+}
+
+/* ---- engines --------------------------------------------------------------------------------- */
+
+typedef struct {
+  const wk_accel_net *net;
+  const wk_accel_steps *steps;
+  const wk_machine *m;
+  wk_accel_times *t;
+  wk_accel_prefetch mode;
+  int64_t *retired[WK_QUEUE_COUNT]; /* by ordinal; in order, so that of the last is the latest */
+  int64_t free_at[WK_QUEUE_COUNT];  /* when the next command may start */
+  int64_t words, lines;    /* of ex: end of the array's last word; last line of weights */
+  int64_t drain;           /* end of the last drain */
+  int64_t last;            /* the latest retirement of all */
+  bus bus;
+  room room;
+  int64_t *ends; /* of each buffer: when the last step that uses it has retired */
+} simulation;
+
+typedef struct {
+  int64_t tiles, words, lines, pixels;
+  bool drains, has_residual;
+} sums;
+
+static sums sums_of(const wk_machine *m, const wk_isa_command *c) {
+  wk_epilogue e = wk_epilogue_of(c);
+  sums s = {.pixels = (int64_t)e.ny * e.nx, .drains = e.drain, .has_residual = e.residual,
+            .lines = e.n};
+  s.words = s.pixels;
+  if (c->opcode == WK_CMD_CONV)
+    s.tiles = WK_SV(c, CONV, kc) * WK_SV(c, CONV, ky) * WK_SV(c, CONV, kx);
+  else if (c->opcode == WK_CMD_MM) {
+    s.tiles = WK_SV(c, MM, kc);
+    if (WK_V(c, MM, transposed)) s.lines = m->array;
+  } else {
+    bool three = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three;
+    s.lines = three ? 3 : 1;
+    s.tiles = WK_SV(c, DWC, ky) * (three ? (WK_SV(c, DWC, kx) + 2) / 3 : WK_SV(c, DWC, kx));
+    if (three) {
+      int64_t lead = WK_V(c, DWC, w) ? WK_SV(c, DWC, pad_l) : 0;
+      if (lead > 2) lead = 2;
+      s.words = e.ny * (WK_SV(c, DWC, sx) * (e.nx - 1) + 3 - (lead < 1 ? 0 : lead));
+    }
+  }
+  return s;
+}
+
+wk_accel_bound wk_accel_bound_of(const wk_machine *m, const wk_isa_command *c) {
+  sums s = sums_of(m, c);
+  int64_t least = s.lines + WK_COST_ex_tile, tile = s.words > least ? s.words : least;
+  return (wk_accel_bound){s.tiles * tile,
+                          s.drains ? s.pixels * (s.has_residual ? 2 : 1) : 0};
+}
+
+/* isa.md, Durations: weights of the next command are fetched while the array works, its words
+ * follow without a gap, its drain follows the drain. */
+static int64_t run_sums(simulation *x, const wk_isa_command *c, int64_t start) {
+  sums s = sums_of(x->m, c);
+  int64_t from = start > x->lines ? start : x->lines;
+  int64_t begin = from + s.lines + WK_COST_ex_tile;
+  if (begin < x->words) begin = x->words;
+  int64_t step = s.words > s.lines + WK_COST_ex_tile ? s.words : s.lines + WK_COST_ex_tile;
+  int64_t last = begin + (s.tiles - 1) * step;
+  x->lines = last > start ? last : start; /* its weights were complete when its last tile began */
+  x->words = last + s.words;
+  x->free_at[WK_QUEUE_ex] = start + 1;
+  if (!s.drains) return x->words + WK_COST_ex_sum + WK_COST_ex_retire;
+  int64_t drain = x->words + WK_COST_ex_sum;
+  if (drain < x->drain) drain = x->drain;
+  x->drain = drain + s.pixels * (s.has_residual ? 2 : 1);
+  return x->drain + WK_COST_ex_drain;
+}
+
+static int64_t run_load(simulation *x, const wk_accel_step *s, int64_t start) {
+  int64_t begin = start + WK_COST_dma_request + x->m->dram_latency;
+  int64_t end = transfer(&x->bus, begin, (double)s->bytes);
+  int64_t writes = start; /* at most N bytes of a chunk a cycle */
+  int64_t chunk = WK_SV(&s->c, LD, c0), chunks = s->bytes / chunk;
+  writes = begin + chunks * wk_accel_up(chunk, x->net->n);
+  if (writes > end) end = writes;
+  x->free_at[s->c.queue] = end - x->m->dram_latency > start + 1 ? end - x->m->dram_latency
+                                                                : start + 1;
+  return end + WK_COST_dma_write + 1;
+}
+
+static int64_t run_store(simulation *x, const wk_accel_step *s, int64_t start) {
+  int64_t end = transfer(&x->bus, start + WK_COST_dma_read + WK_COST_dma_send, (double)s->bytes);
+  x->free_at[s->c.queue] = end > start + 1 ? end : start + 1;
+  return end + x->m->dram_write_latency + 1;
+}
+
+static int64_t run(simulation *x, const wk_accel_step *s, int64_t start) {
+  switch (s->c.opcode) {
+    case WK_CMD_CONV:
+    case WK_CMD_DWC:
+    case WK_CMD_MM: return run_sums(x, &s->c, start);
+    case WK_CMD_LD: return run_load(x, s, start);
+    case WK_CMD_ST: return run_store(x, s, start);
+    default: break;
+  }
+  int64_t end = start + (int64_t)wk_isa_duration(x->m, &s->c);
+  x->free_at[s->c.queue] = end;
+  return end;
+}
+
+/* A store or fill of ours waits for room, too: the first step that uses a buffer takes it. */
+static bool make_room(simulation *x, size_t i, int64_t *start) {
+  const wk_accel_step *s = &x->steps->list.data[i];
+  for (int k = 0; k < s->n_access; k++) {
+    const wk_accel_buffer *b = &x->steps->buffers.data[s->access[k].buffer];
+    if (b->first != (int)i) continue;
+    bool seen = false;
+    for (int j = 0; j < k; j++) seen = seen || s->access[j].buffer == s->access[k].buffer;
+    if (seen) continue;
+    if (!take(&x->room, wk_accel_up(b->bytes, x->m->array) * x->m->array)) return false;
+    if (*start < x->room.now) *start = x->room.now;
+  }
+  return true;
+}
+
+static void free_room(simulation *x, size_t i, int64_t end) {
+  const wk_accel_step *s = &x->steps->list.data[i];
+  for (int k = 0; k < s->n_access; k++) {
+    const wk_accel_buffer *b = &x->steps->buffers.data[s->access[k].buffer];
+    bool seen = false;
+    for (int j = 0; j < k; j++) seen = seen || s->access[j].buffer == s->access[k].buffer;
+    int64_t *latest = &x->ends[s->access[k].buffer];
+    if (*latest < end) *latest = end;
+    if (b->last != (int)i || seen) continue;
+    push(&x->room, (release){*latest, wk_accel_up(b->bytes, x->m->array) * x->m->array});
+  }
+}
+
+static bool step(simulation *x, size_t i) {
+  const wk_accel_step *s = &x->steps->list.data[i];
+  int64_t start = x->free_at[s->c.queue];
+  if (!make_room(x, i, &start)) return false;
+  for (int q = 0; q < WK_QUEUE_COUNT; q++)
+    if (s->needs[q] && x->retired[q][s->needs[q] - 1] > start)
+      start = x->retired[q][s->needs[q] - 1];
+  bool is_waiting = x->mode == WK_PREFETCH_SERIAL || x->mode == WK_PREFETCH_OFF;
+  if (is_waiting && start < x->last) start = x->last;
+  int64_t end = run(x, s, start), before = s->ordinal ? x->retired[s->c.queue][s->ordinal - 1] : 0;
+  if (end < before) end = before;
+  x->retired[s->c.queue][s->ordinal] = end;
+  if (end > x->last) x->last = end;
+  x->t->start[i] = start;
+  x->t->retire[i] = end;
+  free_room(x, i, end);
+  return true;
+}
+
+bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t capacity,
+                       wk_accel_prefetch mode, wk_arena *a, wk_accel_times *out) {
+  simulation x = {.net = net, .steps = s, .m = net->machine, .t = out, .mode = mode};
+  x.bus.slot_bytes = (double)net->machine->dram_bytes.num / (double)net->machine->dram_bytes.den *
+                     SLOT;
+  x.room.capacity = capacity;
+  x.room.heap = wk_xcalloc(s->buffers.n + 1, sizeof *x.room.heap);
+  x.ends = wk_xcalloc(s->buffers.n + 1, sizeof *x.ends);
+  for (int q = 0; q < WK_QUEUE_COUNT; q++)
+    x.retired[q] = wk_xcalloc(s->issued[q] + 1, sizeof **x.retired);
+  *out = (wk_accel_times){.start = wk_arena_alloc(a, (s->list.n + 1) * sizeof(int64_t)),
+                          .retire = wk_arena_alloc(a, (s->list.n + 1) * sizeof(int64_t))};
+  bool fine = true;
+  for (size_t i = 0; i < s->list.n && fine; i++) fine = step(&x, i);
+  out->cycles = x.last;
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) free(x.retired[q]);
+  free(x.room.heap);
+  free(x.ends);
+  free(x.bus.left);
+  free(x.bus.next);
+  return fine;
+}
