@@ -12,7 +12,7 @@ const char *wick_status_text(wick_status status) {
       [WICK_NOT_PACKAGE] = "not a package",
       [WICK_BAD_VERSION] = "package of another version",
       [WICK_CORRUPT] = "package is damaged",
-      [WICK_BAD_MACHINE] = "package needs another processor",
+      [WICK_BAD_MACHINE] = "package needs another machine",
       [WICK_NO_MEMORY] = "out of memory",
       [WICK_NO_THREAD] = "cannot start a thread",
       [WICK_NO_ENTRY] = "no entry for these input shapes",

@@ -131,7 +131,7 @@ static wick_status prepare(loaded_unit *u, wick_error_detail *error) {
   if (s) return tell(error, WICK_CORRUPT, s);
   for (uint32_t i = 0; !s && uses_streams(u) && i < u->info->part_count; i++)
     s = check_memory(u, i);
-  if (s) return tell(error, WICK_BAD_MACHINE, s);
+  if (s) return tell(error, WICK_NO_MEMORY, s);
   if (u->options.run) return WICK_OK;
   const wk_sim_build_options build = {.machine = &u->machine, .rtl = u->options.rtl,
                                       .progress = u->options.progress,
@@ -323,8 +323,7 @@ static wick_status run_by_copies(device_context *c, const wick_device_job *job,
                                  wick_error_detail *error) {
   const wick_device_part *part = &c->u->info->parts[job->part];
   const placed_part *p = &c->parts[job->part];
-  const wk_sim_device_job handed = {&c->u->unit, (uint32_t)part->code, part->info->name,
-                                    p->stream};
+  const wk_sim_device_job handed = {part->info, p->stream};
   wk_sim_run run = {0};
   wk_status s = put_inputs(part->info, p, job);
   if (!s && c->u->options.run) s = c->u->options.run(c->u->options.context, &handed, &run);

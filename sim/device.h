@@ -13,10 +13,8 @@
 #include "targets/accel/isa/unit_read.h"
 
 typedef struct {
-  const wk_accel_unit *unit;
-  uint32_t part;            /* row of the unit's parts */
-  const char *name;         /* the part's */
-  const wk_stream *stream;  /* the part, with what its inputs hold */
+  const wick_part_info *info;
+  const wk_stream *stream; /* the part, with what its inputs hold */
 } wk_sim_device_job;
 
 /* Runs a job in the device's stead. out->memory is what outputs are taken from; the device frees

@@ -76,6 +76,26 @@ static inline void accel_add_command(accel_unit_data *u, const wk_stream *s, uin
   wk_vec_push(&u->segments, number);
 }
 
+/* Of CONV and DWC with one tap, which test streams have. */
+static inline void accel_count_work(wk_accel_layer *l, const wk_stream *s, uint32_t operator) {
+  uint64_t n = (uint64_t)s->machine.array;
+  for (uint32_t i = 0; i < s->n; i++) {
+    wk_isa_command c;
+    (void)wk_stream_get(s, i, &c);
+    if (c.operator != operator) continue;
+    if (c.opcode == WK_CMD_CONV) {
+      uint64_t pixels = WK_V(&c, CONV, ny) * WK_V(&c, CONV, nx);
+      l->macs += pixels * n * n;
+      l->ex += pixels;
+      l->drain += pixels;
+    }
+    uint64_t bytes = WK_V(&c, LD, n0) * WK_V(&c, LD, n1) * WK_V(&c, LD, n2) * WK_V(&c, LD, n3);
+    if (c.opcode == WK_CMD_LD) l->loaded += bytes;
+    if (c.opcode == WK_CMD_ST) l->stored += bytes;
+  }
+  l->compulsory = l->loaded + l->stored;
+}
+
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 /* The stream as one more part, with a layer for each of its operators; the stream stays until the
@@ -109,6 +129,7 @@ static inline void accel_add_part(accel_unit_data *u, const wk_stream *s) {
     snprintf(name, sizeof name, "layer%zu", u->layers.n + 1);
     wk_accel_layer l = {.name = accel_add_text(u, name), .op = accel_add_text(u, "test"),
                         .group = i, .mark = UINT32_MAX};
+    accel_count_work(&l, s, i + 1);
     wk_vec_push(&u->layers, l);
   }
   wk_vec_push(&u->parts, p);

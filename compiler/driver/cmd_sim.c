@@ -10,66 +10,69 @@
 #include "compiler/driver/text.h"
 #include "targets/accel/check/check.h"
 
-typedef struct {
-  const char *machine, *dram, *rtl, *trace, *fst, *json, *coverage;
-  wk_strings dump;
-  int model;
-  int64_t max_cycles, timeout, seed;
-  bool build, rebuild, commands, unchecked, unverified, stalls, random_reset;
-} sim_opts;
-
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Machine"},
     {"machine", 'm', "NAME|FILE.cfg",
      "machine to simulate: base, tiny, wide or a file (default: "
      "what the stream says, else base)",
-     .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, machine)},
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, machine)},
     {"dram", 0, "KEY=VALUE,…",
      "change the memory: latency=500,bytes=4,jitter=20,seed=3 "
      "(docs/machine.md); no rebuild",
-     .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, dram)},
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, dram)},
     {"model", 0, "MODEL",
      "functional: results only; timing: a queue model in C; rtl (default): "
      "the hardware, cycle by cycle",
-     .kind = WK_OPTION_CHOICE, .offset = offsetof(sim_opts, model), .choices = wk_sim_models},
+     .kind = WK_OPTION_CHOICE, .offset = offsetof(wk_sim_opts, model), .choices = wk_sim_models},
     {"rtl", 0, "DIR", "another RTL tree with the same top, ports and registers",
-     .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, rtl)},
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, rtl)},
     {"build", 0, NULL, "only build the RTL model of the machine", .kind = WK_OPTION_FLAG,
-     .offset = offsetof(sim_opts, build)},
+     .offset = offsetof(wk_sim_opts, build)},
     {"rebuild", 0, NULL, "build it even if it is in the cache", .kind = WK_OPTION_FLAG,
-     .offset = offsetof(sim_opts, rebuild)},
+     .offset = offsetof(wk_sim_opts, rebuild)},
     {.kind = WK_OPTION_GROUP, .help = "Run"},
     {"max-cycles", 0, "N", "give up after N cycles", .kind = WK_OPTION_INT,
-     .offset = offsetof(sim_opts, max_cycles), .min = 1, .max = INT64_MAX},
+     .offset = offsetof(wk_sim_opts, max_cycles), .min = 1, .max = INT64_MAX},
     {"timeout", 0, "N", "the machine's own watchdog: cycles without progress",
-     .kind = WK_OPTION_INT, .offset = offsetof(sim_opts, timeout), .min = 0, .max = UINT32_MAX},
+     .kind = WK_OPTION_INT, .offset = offsetof(wk_sim_opts, timeout), .min = 0, .max = UINT32_MAX},
     {"seed", 0, "N", "of --stalls and --random-reset", .kind = WK_OPTION_INT,
-     .offset = offsetof(sim_opts, seed), .min = 0, .max = INT32_MAX},
+     .offset = offsetof(wk_sim_opts, seed), .min = 0, .max = INT32_MAX},
     {"stalls", 0, NULL, "the bus is not ready at random times", .kind = WK_OPTION_FLAG,
-     .offset = offsetof(sim_opts, stalls)},
+     .offset = offsetof(wk_sim_opts, stalls)},
     {"random-reset", 0, NULL, "random registers and memories before reset", .kind = WK_OPTION_FLAG,
-     .offset = offsetof(sim_opts, random_reset)},
+     .offset = offsetof(wk_sim_opts, random_reset)},
     {"unchecked", 0, NULL, "run even what the static checker refuses", .kind = WK_OPTION_FLAG,
-     .offset = offsetof(sim_opts, unchecked)},
+     .offset = offsetof(wk_sim_opts, unchecked)},
     {"unverified", 0, NULL, "do not compare memory with the functional model",
-     .kind = WK_OPTION_FLAG, .offset = offsetof(sim_opts, unverified)},
+     .kind = WK_OPTION_FLAG, .offset = offsetof(wk_sim_opts, unverified)},
+    {.kind = WK_OPTION_GROUP, .help = "Of a package"},
+    {"input", 'i', "NAME=FILE", "a .npy or .pb file for an input; without NAME= for the next one",
+     .kind = WK_OPTION_LIST, .offset = offsetof(wk_sim_opts, input)},
+    {"random", 0, "SEED", "seed of the inputs without a file (default 1)", .kind = WK_OPTION_INT,
+     .offset = offsetof(wk_sim_opts, random), .min = 0, .max = INT64_MAX},
+    {"entry", 0, "NAME", "which binding, by name or number (default: the first that fits the "
+     "inputs)", .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, entry)},
+    WK_PART_OPTION(wk_sim_opts, part, "only this part for the accelerator; others run on the "
+                   "functional model, unseen"),
     {.kind = WK_OPTION_GROUP, .help = "Output"},
     {"commands", 0, NULL, "when each command started and ended", .kind = WK_OPTION_FLAG,
-     .offset = offsetof(sim_opts, commands)},
+     .offset = offsetof(wk_sim_opts, commands)},
     {"dump", 0, "REGION=FILE", "write a region of memory as it is in the end",
-     .kind = WK_OPTION_LIST, .offset = offsetof(sim_opts, dump)},
+     .kind = WK_OPTION_LIST, .offset = offsetof(wk_sim_opts, dump)},
     {"json", 0, "FILE", "all figures and counters", .kind = WK_OPTION_STRING,
-     .offset = offsetof(sim_opts, json)},
+     .offset = offsetof(wk_sim_opts, json)},
+    {"csv", 0, "FILE", "the table of a package's layers", .kind = WK_OPTION_STRING,
+     .offset = offsetof(wk_sim_opts, csv)},
     {"trace", 0, "FILE", "timeline for ui.perfetto.dev: a track for each queue, waits as arrows",
-     .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, trace)},
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, trace)},
     {"fst", 0, "A:B",
      "waveform from the start of command A to the end of command B, to STREAM.fst; "
      "a nanosecond there is a cycle",
-     .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, fst)},
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, fst)},
     {"coverage", 0, "FILE",
      "count the RTL's lines and toggles; FILE is for verilator_coverage "
      "(bench/coverage does all of it)",
-     .kind = WK_OPTION_STRING, .offset = offsetof(sim_opts, coverage)},
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, coverage)},
     {0}};
 
 /* ---- options without effect ------------------------------------------------------------------ */
@@ -78,11 +81,12 @@ enum { /* sets of who uses an option */
   RTL = 1 << WK_SIM_RTL,
   TIMED = RTL | 1 << WK_SIM_TIMING,
   RUN = TIMED | 1 << WK_SIM_FUNCTIONAL,
-  BUILD = 8,
-  UNSET = -1 /* of a number that may be 0 */
+  BUILD = 8
 };
 
-static const sim_opts defaults = {.model = WK_SIM_RTL, .timeout = UNSET, .seed = UNSET};
+static const wk_sim_opts defaults = {.model = WK_SIM_RTL, .timeout = WK_SIM_UNSET,
+                                     .seed = WK_SIM_UNSET, .random = WK_SIM_UNSET,
+                                     .part = WK_ACCEL_ALL_PARTS};
 
 static wk_status refuse(const char *option, int users, int user) {
   if (user == BUILD) return wk_error(WK_USAGE, "%s has no effect with --build", option);
@@ -91,12 +95,12 @@ static wk_status refuse(const char *option, int users, int user) {
                   option);
 }
 
-/* The keys of --dram, which are valid: results depend on the size alone, and only the RTL sees
- * errors. */
-static wk_status check_dram(const char *dram, int user) {
+/* Results depend on the size alone, and only the RTL sees errors. */
+wk_status wk_sim_check_dram(const wk_sim_opts *o) {
   static const char prefix[] = "dram_";
   char option[64];
-  for (const char *at = dram; at; at = strchr(at, ',')) {
+  int user = 1 << o->model;
+  for (const char *at = o->dram; at; at = strchr(at, ',')) {
     at += *at == ',';
     const char *name = strncmp(at, prefix, strlen(prefix)) ? at : at + strlen(prefix);
     size_t n = strcspn(name, "=,");
@@ -110,7 +114,7 @@ static wk_status check_dram(const char *dram, int user) {
 }
 
 /* None is ignored: whoever gives one expects something of it. */
-static wk_status check_effect(const sim_opts *o, int user) {
+static wk_status check_effect(const wk_sim_opts *o, int user) {
   const struct {
     const char *name;
     bool is_set;
@@ -122,8 +126,8 @@ static wk_status check_effect(const sim_opts *o, int user) {
               {"--coverage", o->coverage, RTL | BUILD},
               {"--dram", o->dram, RUN},
               {"--max-cycles", o->max_cycles, TIMED},
-              {"--timeout", o->timeout != UNSET, RTL},
-              {"--seed", o->seed != UNSET, RTL},
+              {"--timeout", o->timeout != WK_SIM_UNSET, RTL},
+              {"--seed", o->seed != WK_SIM_UNSET, RTL},
               {"--stalls", o->stalls, RTL},
               {"--random-reset", o->random_reset, RTL},
               {"--unchecked", o->unchecked, RUN},
@@ -131,145 +135,20 @@ static wk_status check_effect(const sim_opts *o, int user) {
               {"--commands", o->commands, TIMED},
               {"--dump", o->dump.n > 0, RUN},
               {"--json", o->json, RUN},
+              {"--csv", o->csv, TIMED},
               {"--trace", o->trace, TIMED}};
   for (size_t i = 0; i < WK_COUNTOF(rows); i++)
     if (rows[i].is_set && !(rows[i].users & user))
       return refuse(rows[i].name, rows[i].users, user);
-  if (o->seed != UNSET && !o->stalls && !o->random_reset)
+  if (o->seed != WK_SIM_UNSET && !o->stalls && !o->random_reset)
     return wk_error(WK_USAGE, "--seed has no effect without --stalls or --random-reset");
   return NULL;
 }
 
-/* ---- preparation ----------------------------------------------------------------------------- */
-
-static wk_status choose_machine(const sim_opts *o, const wk_stream *s, wk_machine *m) {
-  if (o->machine) WK_TRY(wk_machine_read(o->machine, m));
-  else if (s) *m = s->machine;
-  else WK_TRY(wk_machine_read("base", m));
-  return o->dram ? wk_machine_override(m, o->dram) : NULL;
-}
-
-static wk_status open_model(const sim_opts *o, const wk_machine *m, const wk_sim_model **model) {
-  wk_sim_progress_line shown = {.tenth = 0};
-  const wk_sim_build_options b = {.machine = m, .rtl = o->rtl, .waves = o->fst != NULL,
-                                  .coverage = o->coverage != NULL,
-                                  .rebuild = o->rebuild, .progress = wk_sim_progress_show,
-                                  .context = &shown};
-  wk_status s = wk_sim_model_of((wk_sim_kind)o->model, &b, model);
-  wk_progress_end();
-  return s;
-}
-
-/* ---- waveform -------------------------------------------------------------------------------- */
-
-typedef struct {
-  unsigned long first, last; /* commands */
-} wave_window;
-
-static wk_status parse_window(const sim_opts *o, const wk_stream *s, wave_window *w) {
-  char rest;
-  if (sscanf(o->fst, "%lu:%lu%c", &w->first, &w->last, &rest) != 2 || w->first > w->last ||
-      w->last >= s->n)
-    return wk_error(WK_USAGE, "--fst %s: two command indices A:B below %" PRIu32 ", please",
-                    o->fst, s->n);
-  return NULL;
-}
-
-/* Once more with a waveform; r is of a run without one, from which its cycles come. */
-static wk_status run_with_wave(const wk_stream *s, const wk_sim_model *model, const wave_window *w,
-                               wk_sim_run_options *ro, wk_sim_run *r) {
-  wk_str file = {0};
-  const char *slash = strrchr(s->source, '/'), *name = slash ? slash + 1 : s->source;
-  uint64_t start = r->spans[w->first].start;
-  wk_str_printf(&file, "%s.fst", name);
-  ro->wave = file.s;
-  ro->wave_from = start == WK_SIM_NEVER ? 0 : start;
-  ro->wave_to = r->spans[w->last].retire;
-  wk_sim_run_free(r);
-  wk_status status = wk_sim_run_stream(s, model, ro, r);
-  if (!status) fprintf(stderr, "wrote %s: cycles %" PRIu64 " to %" PRIu64 "\n", file.s,
-                       ro->wave_from, ro->wave_to);
-  wk_str_free(&file);
-  return status;
-}
-
-/* ---- verification ---------------------------------------------------------------------------- */
-
-/* Memory but for the mark area, where counters lie. */
-static wk_status same_memory(const wk_stream *s, const wk_sim_run *got, const wk_sim_run *want) {
-  uint64_t marks_end = s->marks + wk_stream_mark_bytes(s);
-  enum { BLOCK = 4096 };
-  for (uint64_t at = 0; at < got->memory_size; at += BLOCK) {
-    if (!memcmp(got->memory + at, want->memory + at, BLOCK)) continue;
-    for (uint64_t i = at; i < at + BLOCK; i++)
-      if (got->memory[i] != want->memory[i] && !(i >= s->marks && i < marks_end))
-        return wk_error(WK_FAILED, "memory differs from the functional model, first at 0x%" PRIx64
-                        ": got %d, want %d", i, got->memory[i], want->memory[i]);
-  }
-  return NULL;
-}
-
-static wk_status verify(const wk_stream *s, const wk_machine *m, const wk_sim_run *got) {
-  const wk_sim_run_options o = {.machine = m};
-  wk_sim_run want;
-  WK_TRY(wk_sim_run_stream(s, &wk_sim_functional, &o, &want));
-  wk_status status = wk_sim_verdict(s, m, &want);
-  if (!status) status = same_memory(s, got, &want);
-  wk_sim_run_free(&want);
-  return status;
-}
-
-/* ---- output ---------------------------------------------------------------------------------- */
-
-/* "REGION=FILE" */
-static wk_status parse_dump(const wk_stream *s, const char *text, const wk_image **region,
-                            const char **file) {
-  const char *equals = strchr(text, '=');
-  if (!equals || !equals[1]) return wk_error(WK_USAGE, "--dump %s: REGION=FILE, please", text);
-  char *name = wk_xstrdup(text);
-  name[equals - text] = 0;
-  *region = wk_stream_find(s, name);
-  *file = equals + 1;
-  free(name);
-  return *region ? NULL : wk_error(WK_USAGE, "--dump %s: the stream has no such region", text);
-}
-
-static wk_status write_dumps(const sim_opts *o, const wk_stream *s, const wk_sim_run *r) {
-  const wk_image *region = NULL;
-  const char *file = NULL;
-  for (size_t i = 0; i < o->dump.n; i++) {
-    WK_TRY(parse_dump(s, o->dump.data[i], &region, &file));
-    WK_TRY(wk_write_file(file, r->memory + region->address, region->size));
-  }
-  return NULL;
-}
-
-static wk_status show(const sim_opts *o, const wk_sim_shown *x) {
-  bool to_stdout = (o->json && !strcmp(o->json, "-")) || (o->trace && !strcmp(o->trace, "-"));
-  FILE *f = to_stdout ? stderr : stdout;
-  wk_sim_print(f, x);
-  if (x->run->result.cycles && !x->run->result.gave_up) wk_sim_print_layers(f, x);
-  if (o->commands) wk_sim_print_costs(f, x);
-  wk_sim_print_outputs(f, x);
-  WK_TRY(write_dumps(o, x->stream, x->run));
-  if (o->json) WK_TRY(wk_sim_write_json(x, o->json));
-  return o->trace ? wk_sim_write_trace(x, o->trace) : NULL;
-}
-
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* What can be said of options before anything is built or run. */
-static wk_status check_options(const sim_opts *o, const wk_stream *s, wave_window *w) {
-  const wk_image *region;
-  const char *file;
-  if (o->dram) WK_TRY(check_dram(o->dram, 1 << o->model));
-  for (size_t i = 0; i < o->dump.n; i++)
-    WK_TRY(parse_dump(s, o->dump.data[i], &region, &file));
-  return o->fst ? parse_window(o, s, w) : NULL;
-}
-
 /* What is written overwrites neither what was read nor something else that is written. */
-static wk_status check_paths(const sim_opts *o, const char *stream) {
+static wk_status check_paths(const wk_sim_opts *o, const char *stream) {
   wk_arena *a = wk_arena_new();
   wk_paths paths = {0};
   wk_paths_read(&paths, "the stream", stream);
@@ -280,6 +159,7 @@ static wk_status check_paths(const sim_opts *o, const char *stream) {
     if (equals) wk_paths_write(&paths, what, equals + 1);
   }
   wk_paths_write(&paths, "--json", o->json);
+  wk_paths_write(&paths, "--csv", o->csv);
   wk_paths_write(&paths, "--trace", o->trace);
   wk_paths_write(&paths, "--coverage", o->coverage);
   wk_status s = wk_paths_check(&paths);
@@ -287,71 +167,84 @@ static wk_status check_paths(const sim_opts *o, const char *stream) {
   return s;
 }
 
-static wk_status simulate(const sim_opts *o, const wk_stream *s) {
-  const wk_sim_model *model;
-  wave_window w;
-  wk_machine m;
-  wk_sim_run r;
-  WK_TRY(choose_machine(o, s, &m));
-  WK_TRY(wk_stream_fits(s, &m));
-  WK_TRY(check_options(o, s, &w));
-  if (!o->unchecked) WK_TRY(wk_check(s, &m, NULL));
-  WK_TRY(open_model(o, &m, &model));
-  wk_sim_run_options ro = {.machine = &m, .max_cycles = (uint64_t)o->max_cycles,
-                           .timeout = o->timeout == UNSET ? 0 : (uint32_t)o->timeout,
-                           .seed = o->seed == UNSET ? 0 : (uint64_t)o->seed, .stalls = o->stalls,
-                           .reset = o->random_reset ? WK_SIM_RESET_RANDOM : WK_SIM_RESET_ZEROS};
-  WK_TRY(wk_sim_run_stream(s, model, &ro, &r));
-  wk_status status = o->fst ? run_with_wave(s, model, &w, &ro, &r) : NULL;
-  if (!status && o->coverage && model->write_coverage) model->write_coverage(o->coverage);
-  const wk_sim_shown x = {s, &m, &r, model->name};
-  if (!status) status = show(o, &x);
-  if (!status) status = wk_sim_verdict(s, &m, &r);
-  if (!status && o->model == WK_SIM_RTL && !o->unverified) status = verify(s, &m, &r);
-  wk_sim_run_free(&r);
-  return status;
-}
-
-static wk_status build_only(const sim_opts *o) {
+static wk_status build_only(const wk_sim_opts *o) {
   const wk_sim_model *model;
   wk_machine m;
-  WK_TRY(choose_machine(o, NULL, &m));
-  WK_TRY(open_model(o, &m, &model));
+  WK_TRY(wk_sim_choose_machine(o, NULL, &m));
+  WK_TRY(wk_sim_open_model(o, &m, &model));
   printf("the RTL model of machine %s is ready\n", m.name);
   return NULL;
 }
 
-static wk_status run(const void *options_, const wk_strings *args) {
-  const sim_opts *o = options_;
-  wk_stream *s;
-  WK_TRY(check_effect(o, o->build && o->model == WK_SIM_RTL ? BUILD : 1 << o->model));
-  if (o->build && args->n > 0)
-    return wk_error(WK_USAGE, "--build takes no stream; --machine names the machine");
-  if (o->build) return build_only(o);
-  if (args->n == 0) return wk_error(WK_USAGE, "which stream? (wick sim STREAM.s)");
-  WK_TRY(check_paths(o, args->data[0]));
+static wk_status simulate(const wk_sim_opts *o, const wk_stream *s) {
+  wk_sim_record *record = wk_sim_record_new(o, NULL);
+  wk_sim_run r = {0};
   wk_machine m;
+  wk_status status = wk_sim_choose_machine(o, s, &m);
+  if (!status) status = wk_sim_simulate(o, s, NULL, &m, record, &r);
+  wk_sim_run_free(&r);
+  return wk_sim_record_close(record, status);
+}
+
+/* What only packages have. */
+static wk_status check_stream_options(const wk_sim_opts *o) {
+  const char *option = o->input.n                        ? "--input"
+                       : o->random != WK_SIM_UNSET       ? "--random"
+                       : o->entry                        ? "--entry"
+                       : o->part != WK_ACCEL_ALL_PARTS   ? "--part"
+                       : o->csv                          ? "--csv"
+                                                         : NULL;
+  return option ? wk_error(WK_USAGE, "%s is for packages; this is a stream", option) : NULL;
+}
+
+static wk_status run_stream(const wk_sim_opts *o, const char *path) {
+  wk_machine m;
+  wk_stream *s;
+  WK_TRY(wk_status_place(check_stream_options(o), path));
   if (o->machine) WK_TRY(wk_machine_read(o->machine, &m));
   const wk_asm_options a = {.unchecked = o->unchecked, .machine = o->machine ? &m : NULL};
-  WK_TRY(wk_stream_load(args->data[0], &a, &s));
+  WK_TRY(wk_stream_load(path, &a, &s));
   wk_status status = simulate(o, s);
   wk_stream_free(s);
   return status;
 }
 
+static wk_status run(const void *options_, const wk_strings *args) {
+  const wk_sim_opts *o = options_;
+  wk_file f;
+  WK_TRY(check_effect(o, o->build && o->model == WK_SIM_RTL ? BUILD : 1 << o->model));
+  if (o->build && args->n > 0)
+    return wk_error(WK_USAGE, "--build takes no stream; --machine names the machine");
+  if (o->build) return build_only(o);
+  if (args->n == 0) return wk_error(WK_USAGE, "which stream? (wick sim STREAM.s)");
+  const char *path = args->data[0];
+  WK_TRY(check_paths(o, path));
+  WK_TRY(wk_file_map(path, &f));
+  bool is_package = wk_is_package(&f);
+  wk_file_unmap(&f);
+  return is_package ? wk_sim_package(o, path) : run_stream(o, path);
+}
+
 const wk_cmd wk_cmd_sim = {
-    .command = {.name = "sim", .synopsis = "STREAM.s|STREAM.wcs",
-                .summary = "run a command stream on the accelerator",
+    .command = {.name = "sim", .synopsis = "STREAM.s|STREAM.wcs|PACKAGE",
+                .summary = "run command streams on the accelerator",
                 .description =
                     "Assembles the stream if it is text, fills memory with the images it names, "
                     "checks it, runs it, and prints cycles, what every queue did and waited for, "
                     "how much of the transfers was hidden behind compute, and the results. With "
                     "the RTL, all memory is compared with the functional model afterwards.\n"
                     "\n"
+                    "A package is run whole, and each of its parts for the accelerator is shown, "
+                    "with a table of its layers: cycles (each is charged to the layer whose "
+                    "command runs, or is waited for), use of the array (mapping x activity), "
+                    "transfers hidden and exposed, bytes, and the least that the layer could "
+                    "take.\n"
+                    "\n"
                     "The RTL model of a machine is built by Verilator when it is first needed and "
                     "kept in a cache ($WICK_CACHE, else ~/.cache/wick).\n"
                     "\n"
                     "  wick sim examples/accel/2-double-buffer.s\n"
-                    "  wick sim examples/accel/2-double-buffer.s --dram latency=500 --trace t.json",
+                    "  wick sim examples/accel/2-double-buffer.s --dram latency=500\n"
+                    "  wick sim net.wick --input image=cat.npy --model timing --csv layers.csv",
                 .options = options, .min_args = 0, .max_args = 1},
-    .size = sizeof(sim_opts), .defaults = &defaults, .run = run};
+    .size = sizeof(wk_sim_opts), .defaults = &defaults, .run = run};

@@ -1,11 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to driver/: what `wick sim` shows of a run. */
+ * Private to driver/: the parts of `wick sim`.
+ *
+ *   cmd_sim.c        options
+ *   sim_stream.c     one stream on one model: run, shown, compared with the functional model
+ *   sim_package.c    a package, whose parts are such streams
+ *   sim_report.c     what is printed
+ *   sim_layers.c     the layers of a part: whose cycles, which bytes, what was possible
+ *   sim_json.c       --json and --trace */
 #ifndef WICK_DRIVER_SIM_H
 #define WICK_DRIVER_SIM_H
 
+#include "compiler/driver/accel_parts.h"
+#include "compiler/driver/run.h"
 #include "sim/run.h"
 
-/* Figures from the counters; docs/machine.md has their definitions. */
+typedef struct {
+  const char *machine, *dram, *rtl, *trace, *fst, *json, *csv, *coverage, *entry;
+  wk_strings dump, input;
+  int model;
+  int64_t max_cycles, timeout, seed, random, part;
+  bool build, rebuild, commands, unchecked, unverified, stalls, random_reset;
+} wk_sim_opts;
+enum { WK_SIM_UNSET = -1 }; /* of a number that may be 0 */
+
+/* A part of a package. */
+typedef struct {
+  const char *name;
+  size_t number;
+  const wk_accel_unit *unit;
+  const wk_accel_part *row;
+} wk_sim_part;
+
+/* A run, while it is shown. */
+typedef struct {
+  const wk_stream *stream;
+  const wk_machine *machine;
+  const wk_sim_run *run;
+  const char *model;
+  const wk_sim_part *part; /* NULL: it is just a stream */
+} wk_sim_shown;
+
+/* The keys of --dram, which are valid, have an effect on the model. In cmd_sim.c. */
+wk_status wk_sim_check_dram(const wk_sim_opts *o) WK_MUST_CHECK;
+
+/* ---- sim_stream.c ---------------------------------------------------------------------------- */
+
+/* What --machine and --dram say. s: whose machine it is otherwise; NULL: base. */
+wk_status wk_sim_choose_machine(const wk_sim_opts *o, const wk_stream *s,
+                                wk_machine *m) WK_MUST_CHECK;
+/* The model that the options ask for, built if need be. */
+wk_status wk_sim_open_model(const wk_sim_opts *o, const wk_machine *m,
+                            const wk_sim_model **model) WK_MUST_CHECK;
+
+/* Where what people read goes: not where a file goes that was asked for as "-". */
+FILE *wk_sim_output(const wk_sim_opts *o);
+
+typedef struct wk_sim_record wk_sim_record;
+/* Runs and shows. part: as in wk_sim_shown. The run is the caller's also after an error. */
+wk_status wk_sim_simulate(const wk_sim_opts *o, const wk_stream *s, const wk_sim_part *part,
+                          const wk_machine *m, wk_sim_record *record, wk_sim_run *r) WK_MUST_CHECK;
+
+/* ---- sim_package.c --------------------------------------------------------------------------- */
+
+wk_status wk_sim_package(const wk_sim_opts *o, const char *path) WK_MUST_CHECK;
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+/* From the counters; docs/machine.md has their definitions. */
 typedef struct {
   uint64_t cycles, exposed;
   uint64_t dma_active, overlapped; /* cycles with a transfer active; of them with compute busy */
@@ -14,19 +75,48 @@ typedef struct {
 } wk_sim_figures;
 wk_sim_figures wk_sim_figures_of(const wk_machine *m, const uint64_t *counters);
 
+/* Of a layer; docs/packages.md has the definitions. */
 typedef struct {
-  const wk_stream *stream;
-  const wk_machine *machine;
-  const wk_sim_run *run;
-  const char *model;
-} wk_sim_shown;
+  uint64_t cycles; /* charged to it */
+  uint64_t transfers, overlapped, exposed; /* of them */
+  uint64_t read, written;                  /* bytes */
+  uint64_t macs, ex, drain, ve, compulsory;
+  uint64_t bound, compulsory_bound;
+} wk_sim_layer;
+
+typedef struct {
+  wk_sim_layer *list; /* n + 1: by operator; 0 is what belongs to none */
+  uint32_t n;
+  wk_sim_layer total;
+} wk_sim_layers;
+/* x: a part's run with time, to its end. free() the list. */
+wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x);
+
+typedef struct {
+  double share, mapping, activity, overlap, efficiency; /* parts of 1; negative: there is none */
+} wk_sim_ratios;
+wk_sim_ratios wk_sim_ratios_of(const wk_machine *m, const wk_sim_layer *l, uint64_t all_cycles);
+/* "conv1" of operator 1; "other" of 0. */
+const char *wk_sim_layer_name(const wk_sim_part *p, uint32_t operator);
+const char *wk_sim_layer_op(const wk_sim_part *p, uint32_t operator);
+
+/* ---- output ---------------------------------------------------------------------------------- */
 
 void wk_sim_print(FILE *f, const wk_sim_shown *x);           /* summary and queues */
-void wk_sim_print_layers(FILE *f, const wk_sim_shown *x);    /* rows between MARKs */
+void wk_sim_print_marks(FILE *f, const wk_sim_shown *x);     /* rows between MARKs */
+void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l);
+/* Rows for --csv, behind a heading where b is empty. */
+void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x);
 void wk_sim_print_costs(FILE *f, const wk_sim_shown *x);     /* commands, one a line */
 void wk_sim_print_outputs(FILE *f, const wk_sim_shown *x);   /* regions marked as results */
-wk_status wk_sim_write_json(const wk_sim_shown *x, const char *path) WK_MUST_CHECK;
-/* For Perfetto or chrome://tracing: one track a queue, waits as arrows. */
-wk_status wk_sim_write_trace(const wk_sim_shown *x, const char *path) WK_MUST_CHECK;
+wk_text24 wk_sim_grouped(uint64_t n);                        /* "1,234,567" */
+
+/* Runs for --json, --trace and --csv. package: NULL for a stream. The trace is for Perfetto or
+ * chrome://tracing: a track for each queue, waits as arrows; parts follow one another. */
+wk_sim_record *wk_sim_record_new(const wk_sim_opts *o, const char *package);
+void wk_sim_record_add(wk_sim_record *r, const wk_sim_shown *x);
+/* Writes the files unless s says that something failed before there was anything to write; frees r.
+ * Returns s, or what failed. */
+wk_status wk_sim_record_close(wk_sim_record *r, wk_status s) WK_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A run as JSON, and as a trace for Perfetto. */
+ * Runs as JSON, and as a trace for Perfetto. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -86,7 +86,47 @@ static json_t *outputs(const wk_sim_shown *x) {
   return list;
 }
 
-wk_status wk_sim_write_json(const wk_sim_shown *x, const char *path) {
+static json_t *ratio(double v) { return v < 0 ? json_null() : json_real(v); }
+
+static json_t *layer(const wk_sim_shown *x, const wk_sim_layer *l, uint64_t all) {
+  wk_sim_ratios r = wk_sim_ratios_of(x->machine, l, all);
+  json_t *o = json_object();
+  json_object_set_new(o, "cycles", number(l->cycles));
+  json_object_set_new(o, "share", ratio(r.share));
+  json_object_set_new(o, "mapping", ratio(r.mapping));
+  json_object_set_new(o, "activity", ratio(r.activity));
+  json_object_set_new(o, "overlap", ratio(r.overlap));
+  json_object_set_new(o, "exposed", number(l->exposed));
+  json_object_set_new(o, "macs", number(l->macs));
+  json_object_set_new(o, "ex", number(l->ex));
+  json_object_set_new(o, "drain", number(l->drain));
+  json_object_set_new(o, "ve", number(l->ve));
+  json_object_set_new(o, "read", number(l->read));
+  json_object_set_new(o, "written", number(l->written));
+  json_object_set_new(o, "compulsory", number(l->compulsory));
+  json_object_set_new(o, "bound", number(l->bound));
+  json_object_set_new(o, "compulsory_bound", number(l->compulsory_bound));
+  json_object_set_new(o, "efficiency", ratio(r.efficiency));
+  return o;
+}
+
+static void add_layers(json_t *o, const wk_sim_shown *x) {
+  wk_sim_layers l = wk_sim_layers_of(x);
+  json_t *list = json_array();
+  for (uint32_t i = 0; i <= l.n; i++) {
+    json_t *row = layer(x, &l.list[i], l.total.cycles);
+    json_object_set_new(row, "operator", json_integer(i));
+    json_object_set_new(row, "name", json_string(wk_sim_layer_name(x->part, i)));
+    json_object_set_new(row, "op", json_string(wk_sim_layer_op(x->part, i)));
+    json_array_append_new(list, row);
+  }
+  json_object_set_new(o, "part", json_string(x->part->name));
+  json_object_set_new(o, "layers", list);
+  json_object_set_new(o, "all_layers", layer(x, &l.total, l.total.cycles));
+  free(l.list);
+}
+
+static json_t *figures(const wk_sim_shown *x) {
   wk_sim_figures f = wk_sim_figures_of(x->machine, x->run->result.counters);
   json_t *o = json_object();
   json_object_set_new(o, "stream", json_string(x->stream->source));
@@ -102,7 +142,8 @@ wk_status wk_sim_write_json(const wk_sim_shown *x, const char *path) {
   json_object_set_new(o, "counters", counters(x->run->result.counters));
   json_object_set_new(o, "marks", marks(x));
   json_object_set_new(o, "outputs", outputs(x));
-  return write_json(o, path, JSON_INDENT(1));
+  if (x->part && f.cycles) add_layers(o, x);
+  return o;
 }
 
 /* ---- trace ----------------------------------------------------------------------------------- */
@@ -131,33 +172,40 @@ static lanes assign_lanes(const wk_sim_run *r) {
   return l;
 }
 
+typedef struct {
+  json_t *events;
+  int process;   /* of this run */
+  uint64_t from; /* when it starts: behind the runs before */
+} trace;
+
 /* Events of the Chrome trace format; a cycle is shown as a microsecond. */
-static json_t *event(const char *phase, const char *name, int track, uint64_t time) {
+static json_t *event(const trace *t, const char *phase, const char *name, int track,
+                     uint64_t time) {
   json_t *e = json_object();
   json_object_set_new(e, "ph", json_string(phase));
   json_object_set_new(e, "name", json_string(name));
-  json_object_set_new(e, "pid", json_integer(1));
+  json_object_set_new(e, "pid", json_integer(t->process));
   json_object_set_new(e, "tid", json_integer(track + 1));
-  json_object_set_new(e, "ts", number(time));
+  json_object_set_new(e, "ts", number(t->from + time));
   return e;
 }
 
-static void describe_track(json_t *events, int track, const char *what, const char *key,
+static void describe_track(const trace *t, int track, const char *what, const char *key,
                            json_t *value) {
-  json_t *e = event("M", what, track, 0), *args = json_object();
+  json_t *e = event(t, "M", what, track, 0), *args = json_object();
   json_object_set_new(args, key, value);
   json_object_set_new(e, "args", args);
-  json_array_append_new(events, e);
+  json_array_append_new(t->events, e);
 }
 
-static void add_tracks(json_t *events, const wk_sim_shown *x, const lanes *l) {
+static void add_tracks(const trace *t, const wk_sim_shown *x, const lanes *l) {
   for (int q = 0; q < wk_machine_queues(x->machine); q++)
     for (int lane = 0; lane < l->used[q] || lane == 0; lane++) {
       char name[32];
       int track = q * LANES + lane;
       snprintf(name, sizeof name, lane ? "%s (+%d)" : "%s", wk_isa_queue_name(q), lane);
-      describe_track(events, track, "thread_name", "name", json_string(name));
-      describe_track(events, track, "thread_sort_index", "sort_index", json_integer(track));
+      describe_track(t, track, "thread_name", "name", json_string(name));
+      describe_track(t, track, "thread_sort_index", "sort_index", json_integer(track));
     }
 }
 
@@ -165,52 +213,110 @@ static int track_of(const wk_sim_shown *x, const lanes *l, uint32_t i) {
   return x->run->spans[i].queue * LANES + l->of[i];
 }
 
-static void add_span(json_t *events, const wk_sim_shown *x, const lanes *l, uint32_t i) {
+static void add_span(const trace *t, const wk_sim_shown *x, const lanes *l, uint32_t i) {
   const wk_sim_span *span = &x->run->spans[i];
   wk_isa_command c;
   wk_str text = {0};
   (void)wk_stream_get(x->stream, i, &c);
   wk_disasm_command(&text, x->machine, &c);
-  json_t *e = event("X", wk_isa_command_of(span->opcode)->name, track_of(x, l, i), span->start),
+  json_t *e = event(t, "X", wk_isa_command_of(span->opcode)->name, track_of(x, l, i), span->start),
          *args = json_object();
   json_object_set_new(e, "dur", number(span->retire - span->start));
   json_object_set_new(args, "index", json_integer(i));
   json_object_set_new(args, "operator", json_integer(span->operator));
+  if (x->part && span->operator <= x->part->row->layers)
+    json_object_set_new(args, "layer", json_string(wk_sim_layer_name(x->part, span->operator)));
   json_object_set_new(args, "command", json_string(text.s));
   json_object_set_new(e, "args", args);
-  json_array_append_new(events, e);
+  json_array_append_new(t->events, e);
   wk_str_free(&text);
 }
 
 /* An arrow from the retirement that let a command start. */
-static void add_flow(json_t *events, const wk_sim_shown *x, const lanes *l, uint32_t i) {
+static void add_flow(const trace *t, const wk_sim_shown *x, const lanes *l, uint32_t i) {
   const wk_sim_span *to = &x->run->spans[i], *from;
   if (to->released_by == WK_SIM_NOBODY) return;
   from = &x->run->spans[to->released_by];
   uint64_t left = from->retire > from->start ? from->retire - 1 : from->retire;
-  json_t *begin = event("s", "wait", track_of(x, l, to->released_by), left),
-         *end = event("f", "wait", track_of(x, l, i), to->start);
+  json_t *begin = event(t, "s", "wait", track_of(x, l, to->released_by), left),
+         *end = event(t, "f", "wait", track_of(x, l, i), to->start);
   json_object_set_new(begin, "id", json_integer(i));
   json_object_set_new(end, "id", json_integer(i));
   json_object_set_new(begin, "cat", json_string("wait"));
   json_object_set_new(end, "cat", json_string("wait"));
   json_object_set_new(end, "bp", json_string("e"));
-  json_array_append_new(events, begin);
-  json_array_append_new(events, end);
+  json_array_append_new(t->events, begin);
+  json_array_append_new(t->events, end);
 }
 
-wk_status wk_sim_write_trace(const wk_sim_shown *x, const char *path) {
-  json_t *root = json_object(), *events = json_array();
+static void add_trace(const trace *t, const wk_sim_shown *x) {
   lanes l = assign_lanes(x->run);
-  add_tracks(events, x, &l);
+  if (x->part) describe_track(t, 0, "process_name", "name", json_string(x->part->name));
+  add_tracks(t, x, &l);
   for (uint32_t i = 0; i < x->run->n; i++) {
     const wk_sim_span *span = &x->run->spans[i];
     if (span->start == WK_SIM_NEVER || span->retire == WK_SIM_NEVER) continue;
-    add_span(events, x, &l, i);
-    add_flow(events, x, &l, i);
+    add_span(t, x, &l, i);
+    add_flow(t, x, &l, i);
   }
   free(l.of);
-  json_object_set_new(root, "traceEvents", events);
+}
+
+/* ---- all runs -------------------------------------------------------------------------------- */
+
+struct wk_sim_record {
+  const wk_sim_opts *o;
+  const char *package;
+  json_t *runs, *events;
+  wk_str csv;
+  int n;
+  uint64_t cycles;
+};
+
+wk_sim_record *wk_sim_record_new(const wk_sim_opts *o, const char *package) {
+  wk_sim_record *r = wk_xcalloc(1, sizeof *r);
+  *r = (wk_sim_record){.o = o, .package = package, .runs = json_array(), .events = json_array()};
+  return r;
+}
+
+void wk_sim_record_add(wk_sim_record *r, const wk_sim_shown *x) {
+  const trace t = {r->events, ++r->n, r->cycles};
+  if (r->o->json) json_array_append_new(r->runs, figures(x));
+  if (r->o->trace) add_trace(&t, x);
+  if (r->o->csv) wk_sim_add_csv(&r->csv, x);
+  r->cycles += x->run->result.cycles;
+}
+
+static wk_status write_runs(const wk_sim_record *r) {
+  json_t *root = r->package ? json_object() : json_incref(json_array_get(r->runs, 0));
+  if (r->package) {
+    json_object_set_new(root, "package", json_string(r->package));
+    json_object_set_new(root, "cycles", number(r->cycles));
+    json_object_set(root, "parts", r->runs);
+  }
+  return write_json(root, r->o->json, JSON_INDENT(1));
+}
+
+static wk_status write_trace(const wk_sim_record *r) {
+  json_t *root = json_object();
+  json_object_set(root, "traceEvents", r->events);
   json_object_set_new(root, "displayTimeUnit", json_string("ns"));
-  return write_json(root, path, JSON_COMPACT);
+  return write_json(root, r->o->trace, JSON_COMPACT);
+}
+
+static wk_status write_all(const wk_sim_record *r) {
+  if (r->o->json) WK_TRY(write_runs(r));
+  if (r->o->trace) WK_TRY(write_trace(r));
+  return r->o->csv ? wk_write_file(r->o->csv, r->csv.s, r->csv.n) : NULL;
+}
+
+wk_status wk_sim_record_close(wk_sim_record *r, wk_status s) {
+  wk_status written = r->n ? write_all(r) : NULL;
+  json_decref(r->runs);
+  json_decref(r->events);
+  wk_str_free(&r->csv);
+  free(r);
+  if (!s) return written;
+  wk_status_free(written);
+  return s;
 }

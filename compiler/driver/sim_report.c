@@ -28,7 +28,7 @@ static double percent(uint64_t part, uint64_t whole) {
 }
 
 /* 1234567 as "1,234,567" */
-static wk_text24 grouped(uint64_t n) {
+wk_text24 wk_sim_grouped(uint64_t n) {
   char digits[24];
   wk_text24 t;
   size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, n), used = 0;
@@ -42,7 +42,26 @@ static wk_text24 grouped(uint64_t n) {
 
 /* ---- summary --------------------------------------------------------------------------------- */
 
-static void describe_machine(wk_table *t, const wk_machine *m) {
+/* Memory keys that are not those that the part was scheduled for. */
+static void add_schedule(wk_table *t, const wk_sim_shown *x) {
+  const wk_machine *from = &x->part->unit->machine;
+  wk_str b = {0};
+  for (size_t i = 0; i < WK_KEY_COUNT; i++) {
+    wk_str have = {0}, want = {0};
+    wk_machine_key_text(&have, x->machine, &wk_machine_keys[i]);
+    wk_machine_key_text(&want, from, &wk_machine_keys[i]);
+    if (strcmp(have.s, want.s) != 0)
+      wk_str_printf(&b, "%s%s %s, not %s", b.n ? ", " : "", wk_machine_keys[i].name, want.s,
+                    have.s);
+    wk_str_free(&have);
+    wk_str_free(&want);
+  }
+  if (b.n) wk_table_row(t, "scheduled for\t%s", b.s);
+  wk_str_free(&b);
+}
+
+static void describe_machine(wk_table *t, const wk_sim_shown *x) {
+  const wk_machine *m = x->machine;
   wk_table_row(t,
                "machine\t%s: %" PRId64 " x %" PRId64
                " MACs, %s + %s, memory %g B/cycle, latency %" PRId64,
@@ -62,7 +81,7 @@ static void add_transfers(wk_table *t, const wk_machine *m, const wk_sim_figures
 static void add_summary(wk_table *t, const wk_sim_shown *x) {
   const uint64_t *c = x->run->result.counters;
   wk_sim_figures f = wk_sim_figures_of(x->machine, c);
-  wk_table_row(t, "cycles\t%s, %s at %" PRId64 " MHz", grouped(f.cycles).s,
+  wk_table_row(t, "cycles\t%s, %s at %" PRId64 " MHz", wk_sim_grouped(f.cycles).s,
                wk_text_seconds((double)f.cycles / ((double)x->machine->clock_mhz * 1e6)).s,
                x->machine->clock_mhz);
   wk_table_row(t, "multiply-accumulates\t%s, %.1f %% of the peak; the array computes in %.1f %% of "
@@ -70,10 +89,10 @@ static void add_summary(wk_table *t, const wk_sim_shown *x) {
                percent(c[WK_COUNTER_mac_cycles], f.cycles));
   add_transfers(t, x->machine, &f);
   wk_table_row(t, "overlap\t%.1f %% (of %s cycles with a transfer, %s also compute)",
-               percent(f.overlapped, f.dma_active), grouped(f.dma_active).s,
-               grouped(f.overlapped).s);
+               percent(f.overlapped, f.dma_active), wk_sim_grouped(f.dma_active).s,
+               wk_sim_grouped(f.overlapped).s);
   wk_table_row(t, "exposed\t%s cycles, %.1f %%: nothing computes because it waits for a transfer",
-               grouped(f.exposed).s, percent(f.exposed, f.cycles));
+               wk_sim_grouped(f.exposed).s, percent(f.exposed, f.cycles));
   wk_table_row(t, "scratchpad\t%s words read, %s written; accumulators %s entries read, %s written",
                wk_text_count((int64_t)c[WK_COUNTER_spm_reads]).s,
                wk_text_count((int64_t)c[WK_COUNTER_spm_writes]).s,
@@ -113,8 +132,10 @@ static void print_queues(FILE *f, const wk_sim_shown *x) {
 
 void wk_sim_print(FILE *f, const wk_sim_shown *x) {
   wk_table t = {0};
-  wk_table_row(&t, "stream\t%s, %" PRIu32 " commands", x->stream->source, x->run->n);
-  describe_machine(&t, x->machine);
+  wk_table_row(&t, "%s\t%s, %" PRIu32 " commands", x->part ? "part" : "stream",
+               x->stream->source, x->run->n);
+  describe_machine(&t, x);
+  if (x->part) add_schedule(&t, x);
   wk_table_row(&t, "model\t%s", x->model);
   /* Counters of a machine that still runs change while they are read. */
   bool is_known = x->run->result.cycles && !x->run->result.gave_up;
@@ -123,7 +144,7 @@ void wk_sim_print(FILE *f, const wk_sim_shown *x) {
   if (is_known) print_queues(f, x);
 }
 
-/* ---- layers ---------------------------------------------------------------------------------- */
+/* ---- marks ---------------------------------------------------------------------------------- */
 
 static void read_mark(const wk_sim_shown *x, uint64_t row, uint64_t *counters) {
   const uint8_t *p = x->run->memory + x->stream->marks + row * WK_MARK_BYTES;
@@ -135,12 +156,13 @@ static void add_layer(wk_table *t, const wk_sim_shown *x, uint64_t row, const ui
   uint64_t d[WK_COUNTER_COUNT];
   for (int i = 0; i < WK_COUNTER_COUNT; i++) d[i] = to[i] - from[i];
   wk_sim_figures f = wk_sim_figures_of(x->machine, d);
-  wk_table_row(t, "%" PRIu64 "\t%s\t%.1f\t%.1f\t%s\t%s\t%s", row, grouped(f.cycles).s,
-               100 * f.utilisation, percent(f.overlapped, f.dma_active), grouped(f.exposed).s,
+  wk_table_row(t, "%" PRIu64 "\t%s\t%.1f\t%.1f\t%s\t%s\t%s", row, wk_sim_grouped(f.cycles).s,
+               100 * f.utilisation, percent(f.overlapped, f.dma_active),
+               wk_sim_grouped(f.exposed).s,
                wk_bytes_text(f.bytes_in).s, wk_bytes_text(f.bytes_out).s);
 }
 
-void wk_sim_print_layers(FILE *f, const wk_sim_shown *x) {
+void wk_sim_print_marks(FILE *f, const wk_sim_shown *x) {
   uint64_t before[WK_COUNTER_COUNT] = {0}, now[WK_COUNTER_COUNT];
   wk_table t = {0};
   bool any = false;
@@ -188,7 +210,7 @@ void wk_sim_print_outputs(FILE *f, const wk_sim_shown *x) {
     wk_str begin = {0};
     for (uint64_t k = 0; k < r->size && k < 8; k++)
       wk_str_printf(&begin, "%s%d", k ? " " : "", (int8_t)p[k]);
-    wk_table_row(&t, "%s\t%s\t%016" PRIx64 "\t%s", r->name, grouped(r->size).s,
+    wk_table_row(&t, "%s\t%s\t%016" PRIx64 "\t%s", r->name, wk_sim_grouped(r->size).s,
                  wk_hash64(p, r->size, 0), begin.s);
     wk_str_free(&begin);
   }

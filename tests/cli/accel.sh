@@ -86,7 +86,72 @@ a: ld.ld0 dram=x n0=1024 spm=0 c0=1024 op=1
    st dram=y n0=1024 spm=0 c0=1024 op=1
 end
 EOS
+sed '/^.memory/{s/1024/65536/; s/0x2000/0x20000/}' race.s >large.s
+check 'a package that needs memory' "$build/accel_package" large.wick large.s
 check 'a package with a race' "$build/accel_package" race.wick race.s
 refuses 'check finds it' 3 '^wick: race.wick:part0: command 1 \(ST\)' "$wick" check race.wick
+
+# ---- sim
+prints sim-package "$wick" sim two.wick --model timing
+gives 'sim: the first part' '^part +part0, 11 commands' "$wick" sim two.wick
+gives 'sim: the sum of the parts' '^ *all +[0-9,]+ +100.0$' "$wick" sim two.wick --model timing
+gives 'sim: the memory that it was scheduled for' '^scheduled for +dram_latency 100, not 500$' \
+  "$wick" sim two.wick --model timing --dram latency=500
+for model in timing rtl; do
+  "$wick" sim two.wick --model $model --json $model.json --csv $model.csv --trace $model.trace \
+    >$model.txt 2>/dev/null
+done
+check 'the timing model has the cycles of the RTL' cmp timing.csv rtl.csv
+check 'cycles of the layers sum to those of the parts' python3 - <<'EOS'
+import csv, json
+whole = json.load(open("rtl.json"))
+rows = list(csv.DictReader(open("rtl.csv")))
+assert whole["cycles"] == sum(p["cycles"] for p in whole["parts"]) > 0
+for k, part in enumerate(whole["parts"]):
+    layers = part["layers"]
+    assert part["cycles"] == sum(l["cycles"] for l in layers) == part["all_layers"]["cycles"]
+    assert part["cycles"] == sum(int(r["cycles"]) for r in rows if int(r["part"]) == k)
+    assert part["counters"]["bytes_st"] == sum(l["written"] for l in layers)
+    loaded = sum(part["counters"]["bytes_ld%d" % q] for q in range(3))
+    assert loaded == sum(l["read"] for l in layers)
+    for l in layers:
+        assert l["exposed"] <= l["cycles"] and l["bound"] <= part["cycles"]
+conv = whole["parts"][0]["layers"][1]
+assert conv["name"] == "layer1" and conv["mapping"] == 1 and conv["ex"] == 64
+assert conv["bound"] == (672 + 512) // 4 and abs(conv["efficiency"] - 296 / conv["cycles"]) < 1e-6
+EOS
+check 'the trace has a process for each part' python3 - <<'EOS'
+import json
+events = json.load(open("rtl.trace"))["traceEvents"]
+names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+assert names == {1: "part0", 2: "part1"}, names
+assert {e["args"]["layer"] for e in events if e["ph"] == "X"} >= {"layer1", "layer2", "layer3"}
+first = max(e["ts"] + e["dur"] for e in events if e["ph"] == "X" and e["pid"] == 1)
+assert min(e["ts"] for e in events if e["ph"] == "X" and e["pid"] == 2) >= first
+EOS
+"$wick" run two.wick --random 5 --output-dir five >/dev/null 2>&1
+check 'inputs from a seed' "$wick" sim two.wick --random 5 --part 1 --dump y=y.bin --model timing
+tail -c 1024 five/y.npy >want.bin
+check 'its result' cmp y.bin want.bin
+"$wick" run two.wick --random 5 --input functional/y.npy --output-dir six >/dev/null 2>&1
+check 'inputs from a file' "$wick" sim two.wick --input x=functional/y.npy --part 1 --dump y=y.bin \
+  --model functional
+tail -c 1024 six/y.npy >want.bin
+check 'their result' cmp y.bin want.bin
+refuses 'a region of several' 2 'two.wick: has 2 parts for the accelerator: choose one for --dump' \
+  "$wick" sim two.wick --dump y=y.bin
+refuses 'sim: no such part' 2 '--part 2: the package has 2 for' "$wick" sim two.wick --part 2
+refuses 'sim: another machine' 3 "^wick: two.wick: is for machine 'tiny', not 'wide': array is 8" \
+  "$wick" sim two.wick --machine wide
+refuses 'sim: an unknown key' 2 "unknown key 'latncy'" "$wick" sim two.wick --dram latncy=5
+refuses 'sim: nothing to simulate' 3 'net.wick: no part of the package is for the accelerator$' \
+  "$wick" sim net.wick
+refuses 'inputs of streams' 2 'one.s: --input is for packages; this is a stream$' \
+  "$wick" sim one.s --input x.npy
+refuses 'no time' 2 '--csv: the functional model has no time' \
+  "$wick" sim two.wick --csv l.csv --model functional
+refuses 'a race' 3 '^wick: part0: command 1 \(ST\)' "$wick" sim race.wick
+refuses 'too little memory' 6 'the part needs [0-9]+ bytes of memory; machine tiny has 65536' \
+  "$wick" sim large.wick --dram size=65536 --model timing
 
 finish

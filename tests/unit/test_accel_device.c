@@ -112,8 +112,8 @@ static void rtl_runs_packages(void **state) {
 static wk_status count_jobs(void *context, const wk_sim_device_job *job, wk_sim_run *out) {
   int *jobs = context;
   const wk_sim_run_options o = {.machine = &job->stream->machine};
-  assert_int_equal(job->part, *jobs % 2);
-  assert_string_equal(job->name, *jobs % 2 ? "part1" : "part0");
+  assert_int_equal(job->info->code, *jobs % 2);
+  assert_string_equal(job->info->name, *jobs % 2 ? "part1" : "part0");
   (*jobs)++;
   return wk_sim_run_stream(job->stream, &wk_sim_functional, &o, out);
 }

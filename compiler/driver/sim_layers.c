@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every cycle of a run belongs to one layer: that of the oldest command of ex that runs, else of
+ * ve, else of the one of them that starts next, for which the machine waits; behind the last one,
+ * of the transfer that is under way or starts next. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/sim.h"
+#include "compiler/driver/text.h"
+
+/* ---- cycles ---------------------------------------------------------------------------------- */
+
+/* The commands of a queue, which start and retire in order. */
+typedef struct {
+  WK_VEC(uint32_t) commands;
+  size_t head; /* the first that has not retired */
+} queue_walk;
+
+typedef struct {
+  const wk_sim_run *run;
+  queue_walk queues[WK_QUEUE_COUNT];
+  WK_VEC(uint64_t) times; /* when something starts or retires, ascending */
+  wk_sim_layers out;
+  uint32_t last; /* layer of a command that retired last */
+} walk;
+
+static bool is_compute(int queue) { return queue == WK_QUEUE_ex || queue == WK_QUEUE_ve; }
+
+static int by_time(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* A MARK computes nothing: whose cycles they are is decided by what it stands between. */
+static void collect(walk *w) {
+  for (uint32_t i = 0; i < w->run->n; i++) {
+    const wk_sim_span *s = &w->run->spans[i];
+    if (s->start == WK_SIM_NEVER || s->retire == WK_SIM_NEVER || s->opcode == WK_CMD_MARK) continue;
+    wk_vec_push(&w->queues[s->queue].commands, i);
+    wk_vec_push(&w->times, s->start);
+    wk_vec_push(&w->times, s->retire);
+  }
+  wk_vec_push(&w->times, 0);
+  wk_vec_push(&w->times, w->run->result.cycles);
+  qsort(w->times.data, w->times.n, sizeof *w->times.data, by_time);
+}
+
+static const wk_sim_span *head_of(const walk *w, int queue) {
+  const queue_walk *q = &w->queues[queue];
+  return q->head < q->commands.n ? &w->run->spans[q->commands.data[q->head]] : NULL;
+}
+
+static bool runs(const walk *w, int queue, uint64_t now) {
+  const wk_sim_span *s = head_of(w, queue);
+  return s && s->start <= now;
+}
+
+static void retire(walk *w, uint64_t now) {
+  for (int q = 0; q < WK_QUEUE_COUNT; q++)
+    for (const wk_sim_span *s; (s = head_of(w, q)) && s->retire <= now; w->queues[q].head++)
+      w->last = s->operator;
+}
+
+static uint32_t owner(const walk *w, uint64_t now) {
+  const wk_sim_span *ex = head_of(w, WK_QUEUE_ex), *ve = head_of(w, WK_QUEUE_ve);
+  if (ex && ex->start <= now) return ex->operator;
+  if (ve && ve->start <= now) return ve->operator;
+  if (ex && (!ve || ex->start <= ve->start)) return ex->operator;
+  if (ve) return ve->operator;
+  const wk_sim_span *first = NULL;
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) {
+    const wk_sim_span *s = head_of(w, q);
+    if (s && (!first || s->start < first->start)) first = s;
+  }
+  return first ? first->operator : w->last;
+}
+
+static void charge(walk *w, uint64_t now, uint64_t cycles) {
+  bool transfers = false, computes = false;
+  uint32_t who = owner(w, now);
+  wk_sim_layer *l = &w->out.list[who <= w->out.n ? who : 0];
+  for (int q = 0; q < WK_QUEUE_COUNT; q++)
+    if (runs(w, q, now)) *(is_compute(q) ? &computes : &transfers) = true;
+  l->cycles += cycles;
+  if (transfers) l->transfers += cycles;
+  if (transfers) *(computes ? &l->overlapped : &l->exposed) += cycles;
+}
+
+static void charge_all(walk *w) {
+  collect(w);
+  for (size_t i = 0; i + 1 < w->times.n; i++) {
+    uint64_t now = w->times.data[i], next = w->times.data[i + 1];
+    if (next > w->run->result.cycles) next = w->run->result.cycles;
+    if (next <= now) continue;
+    retire(w, now);
+    charge(w, now, next - now);
+  }
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) wk_vec_free(&w->queues[q].commands);
+  wk_vec_free(&w->times);
+}
+
+/* ---- bytes and bounds ------------------------------------------------------------------------ */
+
+static void count_bytes(wk_sim_layers *out, const wk_stream *s) {
+  for (uint32_t i = 0; i < s->n; i++) {
+    wk_isa_command c;
+    if (!wk_stream_get(s, i, &c) || (c.opcode != WK_CMD_LD && c.opcode != WK_CMD_ST)) continue;
+    wk_sim_layer *l = &out->list[c.operator <= out->n ? c.operator : 0];
+    uint64_t bytes = WK_V(&c, LD, n0) * WK_V(&c, LD, n1) * WK_V(&c, LD, n2) * WK_V(&c, LD, n3);
+    *(c.opcode == WK_CMD_LD ? &l->read : &l->written) += bytes;
+  }
+}
+
+static uint64_t cycles_of(const wk_machine *m, uint64_t bytes) {
+  uint64_t num = (uint64_t)m->dram_bytes.num, den = (uint64_t)m->dram_bytes.den;
+  return (bytes * den + num - 1) / num;
+}
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static void set_bounds(wk_sim_layer *l, const wk_machine *m) {
+  uint64_t engines = most(most(l->ex, l->drain), l->ve);
+  l->bound = most(engines, cycles_of(m, l->read + l->written));
+  l->compulsory_bound = most(engines, cycles_of(m, l->compulsory));
+}
+
+static void add(wk_sim_layer *to, const wk_sim_layer *l) {
+  to->cycles += l->cycles;
+  to->transfers += l->transfers;
+  to->overlapped += l->overlapped;
+  to->exposed += l->exposed;
+  to->read += l->read;
+  to->written += l->written;
+  to->macs += l->macs;
+  to->ex += l->ex;
+  to->drain += l->drain;
+  to->ve += l->ve;
+  to->compulsory += l->compulsory;
+}
+
+wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x) {
+  const wk_accel_part *row = x->part->row;
+  walk w = {.run = x->run, .out.n = row->layers};
+  w.out.list = wk_xcalloc(row->layers + 1, sizeof *w.out.list);
+  charge_all(&w);
+  count_bytes(&w.out, x->stream);
+  for (uint32_t i = 0; i <= w.out.n; i++) {
+    wk_sim_layer *l = &w.out.list[i];
+    if (i) {
+      const wk_accel_layer *from = &x->part->unit->layers[row->first_layer + i - 1];
+      l->macs = from->macs;
+      l->ex = from->ex;
+      l->drain = from->drain;
+      l->ve = from->ve;
+      l->compulsory = from->compulsory;
+    }
+    set_bounds(l, x->machine);
+    add(&w.out.total, l);
+  }
+  set_bounds(&w.out.total, x->machine);
+  return w.out;
+}
+
+static double ratio(uint64_t part, double whole) { return whole > 0 ? (double)part / whole : -1; }
+
+wk_sim_ratios wk_sim_ratios_of(const wk_machine *m, const wk_sim_layer *l, uint64_t all_cycles) {
+  return (wk_sim_ratios){
+      .share = ratio(l->cycles, (double)all_cycles),
+      .mapping = ratio(l->macs, (double)m->array * (double)m->array * (double)l->ex),
+      .activity = l->ex ? ratio(l->ex, (double)l->cycles) : -1,
+      .overlap = ratio(l->overlapped, (double)l->transfers),
+      .efficiency = ratio(l->bound, (double)l->cycles)};
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+const char *wk_sim_layer_name(const wk_sim_part *p, uint32_t operator) {
+  if (!operator) return "other";
+  return wk_accel_text(p->unit, p->unit->layers[p->row->first_layer + operator - 1].name);
+}
+
+const char *wk_sim_layer_op(const wk_sim_part *p, uint32_t operator) {
+  if (!operator) return "";
+  return wk_accel_text(p->unit, p->unit->layers[p->row->first_layer + operator - 1].op);
+}
+
+static wk_text24 percent(double v) {
+  wk_text24 t;
+  snprintf(t.s, sizeof t.s, v < 0 ? "-" : "%.1f", 100 * v);
+  return t;
+}
+
+static void add_row(wk_table *t, const wk_machine *m, const char *name, const char *op,
+                    const wk_sim_layer *l, uint64_t all) {
+  wk_sim_ratios r = wk_sim_ratios_of(m, l, all);
+  wk_table_row(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, op,
+               wk_sim_grouped(l->cycles).s, percent(r.share).s, percent(r.mapping).s,
+               percent(r.activity).s, percent(r.overlap).s, wk_sim_grouped(l->exposed).s,
+               wk_bytes_text(l->read).s, wk_bytes_text(l->written).s, wk_sim_grouped(l->bound).s,
+               wk_sim_grouped(l->compulsory_bound).s, percent(r.efficiency).s);
+}
+
+void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l) {
+  wk_arena *a = wk_arena_new();
+  wk_table t = {0};
+  wk_table_row(&t, "\nlayer\top\tcycles\t%%\tmapping %%\tactivity %%\toverlap %%\texposed\tread"
+               "\twritten\tbound\tleast\tefficiency %%");
+  for (uint32_t k = 1; k <= l->n + 1; k++) {
+    uint32_t i = k <= l->n ? k : 0; /* what belongs to none comes last */
+    const wk_sim_layer *row = &l->list[i];
+    if (!i && !row->cycles && !row->read && !row->written) continue;
+    add_row(&t, x->machine, wk_text_shown(a, wk_sim_layer_name(x->part, i)),
+            wk_text_shown(a, wk_sim_layer_op(x->part, i)), row, l->total.cycles);
+  }
+  add_row(&t, x->machine, "all", "", &l->total, l->total.cycles);
+  wk_table_print(f, &t, "llrrrrrrrrrrr");
+  wk_arena_free(a);
+}
+
+/* ---- comma-separated ------------------------------------------------------------------------- */
+
+/* RFC 4180: in quotes, which are doubled. */
+static void add_cell(wk_str *b, const char *text) {
+  wk_str_add(b, "\"");
+  for (; *text; text++) wk_str_printf(b, *text == '"' ? "\"\"" : "%c", *text);
+  wk_str_add(b, "\",");
+}
+
+static void add_ratio(wk_str *b, double v) {
+  if (v >= 0) wk_str_printf(b, "%.6f", v);
+  wk_str_add(b, ",");
+}
+
+void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
+  wk_sim_layers layers = wk_sim_layers_of(x);
+  if (!b->n)
+    wk_str_add(b, "part,operator,layer,op,cycles,share,mapping,activity,overlap,exposed,macs,ex,"
+                  "drain,ve,read,written,compulsory,bound,compulsory_bound,efficiency\n");
+  for (uint32_t i = 0; i <= layers.n; i++) {
+    const wk_sim_layer *l = &layers.list[i];
+    wk_sim_ratios r = wk_sim_ratios_of(x->machine, l, layers.total.cycles);
+    const uint64_t numbers[] = {l->exposed, l->macs, l->ex, l->drain, l->ve, l->read, l->written,
+                                l->compulsory, l->bound, l->compulsory_bound};
+    wk_str_printf(b, "%zu,%u,", x->part->number, i);
+    add_cell(b, wk_sim_layer_name(x->part, i));
+    add_cell(b, wk_sim_layer_op(x->part, i));
+    wk_str_printf(b, "%" PRIu64 ",", l->cycles);
+    add_ratio(b, r.share);
+    add_ratio(b, r.mapping);
+    add_ratio(b, r.activity);
+    add_ratio(b, r.overlap);
+    for (size_t k = 0; k < WK_COUNTOF(numbers); k++)
+      wk_str_printf(b, "%" PRIu64 ",", numbers[k]);
+    if (r.efficiency >= 0) wk_str_printf(b, "%.6f", r.efficiency);
+    wk_str_add(b, "\n");
+  }
+  free(layers.list);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/sim.h"
+#include "compiler/driver/sim_model.h"
+#include "compiler/driver/text.h"
+#include "targets/accel/check/check.h"
+
+/* ---- preparation ----------------------------------------------------------------------------- */
+
+wk_status wk_sim_choose_machine(const wk_sim_opts *o, const wk_stream *s, wk_machine *m) {
+  if (o->machine) WK_TRY(wk_machine_read(o->machine, m));
+  else if (s) *m = s->machine;
+  else WK_TRY(wk_machine_read("base", m));
+  return o->dram ? wk_machine_override(m, o->dram) : NULL;
+}
+
+wk_status wk_sim_open_model(const wk_sim_opts *o, const wk_machine *m,
+                            const wk_sim_model **model) {
+  wk_sim_progress_line shown = {.tenth = 0};
+  const wk_sim_build_options b = {.machine = m, .rtl = o->rtl, .waves = o->fst != NULL,
+                                  .coverage = o->coverage != NULL,
+                                  .rebuild = o->rebuild, .progress = wk_sim_progress_show,
+                                  .context = &shown};
+  wk_status s = wk_sim_model_of((wk_sim_kind)o->model, &b, model);
+  wk_progress_end();
+  return s;
+}
+
+/* ---- waveform -------------------------------------------------------------------------------- */
+
+typedef struct {
+  unsigned long first, last; /* commands */
+} wave_window;
+
+static wk_status parse_window(const wk_sim_opts *o, const wk_stream *s, wave_window *w) {
+  char rest;
+  if (sscanf(o->fst, "%lu:%lu%c", &w->first, &w->last, &rest) != 2 || w->first > w->last ||
+      w->last >= s->n)
+    return wk_error(WK_USAGE, "--fst %s: two command indices A:B below %" PRIu32 ", please",
+                    o->fst, s->n);
+  return NULL;
+}
+
+/* Once more with a waveform; r is of a run without one, from which its cycles come. */
+static wk_status run_with_wave(const wk_stream *s, const wk_sim_model *model, const wave_window *w,
+                               wk_sim_run_options *ro, wk_sim_run *r) {
+  wk_str file = {0};
+  const char *slash = strrchr(s->source, '/'), *name = slash ? slash + 1 : s->source;
+  uint64_t start = r->spans[w->first].start;
+  wk_str_printf(&file, "%s.fst", name);
+  ro->wave = file.s;
+  ro->wave_from = start == WK_SIM_NEVER ? 0 : start;
+  ro->wave_to = r->spans[w->last].retire;
+  wk_sim_run_free(r);
+  wk_status status = wk_sim_run_stream(s, model, ro, r);
+  if (!status) fprintf(stderr, "wrote %s: cycles %" PRIu64 " to %" PRIu64 "\n", file.s,
+                       ro->wave_from, ro->wave_to);
+  wk_str_free(&file);
+  return status;
+}
+
+/* ---- verification ---------------------------------------------------------------------------- */
+
+/* Memory but for the mark area, where counters lie. */
+static wk_status same_memory(const wk_stream *s, const wk_sim_run *got, const wk_sim_run *want) {
+  uint64_t marks_end = s->marks + wk_stream_mark_bytes(s);
+  enum { BLOCK = 4096 };
+  for (uint64_t at = 0; at < got->memory_size; at += BLOCK) {
+    if (!memcmp(got->memory + at, want->memory + at, BLOCK)) continue;
+    for (uint64_t i = at; i < at + BLOCK; i++)
+      if (got->memory[i] != want->memory[i] && !(i >= s->marks && i < marks_end))
+        return wk_error(WK_FAILED, "memory differs from the functional model, first at 0x%" PRIx64
+                        ": got %d, want %d", i, got->memory[i], want->memory[i]);
+  }
+  return NULL;
+}
+
+static wk_status verify(const wk_stream *s, const wk_machine *m, const wk_sim_run *got) {
+  const wk_sim_run_options o = {.machine = m};
+  wk_sim_run want;
+  WK_TRY(wk_sim_run_stream(s, &wk_sim_functional, &o, &want));
+  wk_status status = wk_sim_verdict(s, m, &want);
+  if (!status) status = same_memory(s, got, &want);
+  wk_sim_run_free(&want);
+  return status;
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+/* "REGION=FILE" */
+static wk_status parse_dump(const wk_stream *s, const char *text, const wk_image **region,
+                            const char **file) {
+  const char *equals = strchr(text, '=');
+  if (!equals || !equals[1]) return wk_error(WK_USAGE, "--dump %s: REGION=FILE, please", text);
+  char *name = wk_xstrdup(text);
+  name[equals - text] = 0;
+  *region = wk_stream_find(s, name);
+  *file = equals + 1;
+  free(name);
+  return *region ? NULL : wk_error(WK_USAGE, "--dump %s: the stream has no such region", text);
+}
+
+static wk_status write_dumps(const wk_sim_opts *o, const wk_stream *s, const wk_sim_run *r) {
+  const wk_image *region = NULL;
+  const char *file = NULL;
+  for (size_t i = 0; i < o->dump.n; i++) {
+    WK_TRY(parse_dump(s, o->dump.data[i], &region, &file));
+    WK_TRY(wk_write_file(file, r->memory + region->address, region->size));
+  }
+  return NULL;
+}
+
+/* The machine stopped with an error: STATUS. */
+static bool has_failed(const wk_sim_shown *x) { return x->run->result.status & 4; }
+
+static void print(FILE *f, const wk_sim_opts *o, const wk_sim_shown *x) {
+  bool is_timed = x->run->result.cycles && !x->run->result.gave_up;
+  wk_sim_print(f, x);
+  if (is_timed && x->part && !has_failed(x)) {
+    wk_sim_layers layers = wk_sim_layers_of(x);
+    wk_sim_print_layers(f, x, &layers);
+    free(layers.list);
+  } else if (is_timed) {
+    wk_sim_print_marks(f, x);
+  }
+  if (o->commands) wk_sim_print_costs(f, x);
+  wk_sim_print_outputs(f, x);
+}
+
+static bool is_stdout(const char *path) { return path && !strcmp(path, "-"); }
+
+FILE *wk_sim_output(const wk_sim_opts *o) {
+  return is_stdout(o->json) || is_stdout(o->trace) || is_stdout(o->csv) ? stderr : stdout;
+}
+
+static wk_status show(const wk_sim_opts *o, const wk_sim_shown *x, wk_sim_record *record) {
+  print(wk_sim_output(o), o, x);
+  wk_sim_record_add(record, x);
+  return write_dumps(o, x->stream, x->run);
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+/* What can be said of options before anything is built or run. */
+static wk_status check_options(const wk_sim_opts *o, const wk_stream *s, wave_window *w) {
+  const wk_image *region;
+  const char *file;
+  WK_TRY(wk_sim_check_dram(o));
+  for (size_t i = 0; i < o->dump.n; i++)
+    WK_TRY(parse_dump(s, o->dump.data[i], &region, &file));
+  return o->fst ? parse_window(o, s, w) : NULL;
+}
+
+wk_status wk_sim_simulate(const wk_sim_opts *o, const wk_stream *s, const wk_sim_part *part,
+                          const wk_machine *m, wk_sim_record *record, wk_sim_run *r) {
+  const wk_sim_model *model;
+  wave_window w;
+  WK_TRY(wk_stream_fits(s, m));
+  WK_TRY(check_options(o, s, &w));
+  if (!o->unchecked) WK_TRY(wk_check(s, m, NULL));
+  WK_TRY(wk_sim_open_model(o, m, &model));
+  wk_sim_run_options ro = {.machine = m, .max_cycles = (uint64_t)o->max_cycles,
+                           .timeout = o->timeout == WK_SIM_UNSET ? 0 : (uint32_t)o->timeout,
+                           .seed = o->seed == WK_SIM_UNSET ? 0 : (uint64_t)o->seed,
+                           .stalls = o->stalls,
+                           .reset = o->random_reset ? WK_SIM_RESET_RANDOM : WK_SIM_RESET_ZEROS};
+  WK_TRY(wk_sim_run_stream(s, model, &ro, r));
+  wk_status status = o->fst ? run_with_wave(s, model, &w, &ro, r) : NULL;
+  if (!status && o->coverage && model->write_coverage) model->write_coverage(o->coverage);
+  const wk_sim_shown x = {s, m, r, model->name, part};
+  if (!status) status = show(o, &x, record);
+  if (!status) status = wk_sim_verdict(s, m, r);
+  if (!status && o->model == WK_SIM_RTL && !o->unverified) status = verify(s, m, r);
+  return status;
+}
