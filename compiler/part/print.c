@@ -2,7 +2,6 @@
 #include "compiler/part/part.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static const char *target_name(const wk_parts *p, uint32_t t) {
   return p->targets->list[t]->target->name;
@@ -57,25 +56,32 @@ static void add_row(wk_str *b, const wk_parts *p, const wk_part_row *r) {
   wk_str_add(b, "\n");
 }
 
-/* Reasons that are the same for many operators of one kind stand once. */
-static bool same_reason(const wk_part_reason *a, const wk_part_reason *b) {
-  return a->refused == b->refused && a->target == b->target && !strcmp(a->op, b->op) &&
-         !strcmp(a->reason, b->reason);
-}
-
+/* Reasons that are the same for many operators of one kind stand once, where the first one is. */
 static void add_reasons(wk_str *b, const wk_parts *p) {
+  wk_arena *a = wk_arena_new();
+  wk_map *seen = wk_map_new(); /* number of the kind, in the order in which they come */
+  uint32_t n = 0, kind, *count = wk_arena_alloc(a, (p->reasons.n + 1) * sizeof *count);
+  const wk_part_reason **first = wk_arena_alloc(a, (p->reasons.n + 1) * sizeof *first);
   for (size_t i = 0; i < p->reasons.n; i++) {
     const wk_part_reason *r = &p->reasons.data[i];
-    size_t first = 0, count = 0;
-    while (!same_reason(&p->reasons.data[first], r)) first++;
-    if (first < i) continue;
-    for (size_t k = i; k < p->reasons.n; k++) count += same_reason(&p->reasons.data[k], r);
+    const char *key = wk_arena_printf(a, "%u %u %s %s", (unsigned)r->refused, (unsigned)r->target,
+                                      r->op, r->reason);
+    if (!wk_map_get(seen, key, &kind)) {
+      wk_map_put(seen, key, kind = n++);
+      first[kind] = r;
+    }
+    count[kind]++;
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    const wk_part_reason *r = first[k];
     wk_str_printf(b, "  %s on %s, not %s: %s\n    %s", r->op, target_name(p, r->target),
                   target_name(p, r->refused), r->reason, r->node);
-    if (count > 1)
-      wk_str_printf(b, " and %zu other%s", count - 1, count == 2 ? "" : "s");
+    if (count[k] > 1)
+      wk_str_printf(b, " and %u other%s", (unsigned)count[k] - 1, count[k] == 2 ? "" : "s");
     wk_str_add(b, "\n");
   }
+  wk_map_free(seen);
+  wk_arena_free(a);
 }
 
 const char **wk_parts_colours(const wk_parts *p, wk_arena *a) {
