@@ -7,15 +7,19 @@
 #include "compiler/driver/accel_parts.h"
 #include "compiler/driver/command.h"
 #include "compiler/driver/runner.h"
+#include "compiler/driver/targets.h"
 #include "compiler/driver/text.h"
+#include "runtime/device.h"
 
 typedef struct {
   bool steps;
+  wk_strings plugins;
 } inspect_opts;
 
 static const wk_option options[] = {
     {"steps", 0, NULL, "also list a package's instructions, or a model's operators",
      .kind = WK_OPTION_FLAG, .offset = offsetof(inspect_opts, steps)},
+    WK_PLUGIN_ROW(inspect_opts, plugins),
     {0}};
 
 static void row(wk_table *t, const char *key, const char *value) {
@@ -128,7 +132,9 @@ static void add_unit(wk_table *t, const wick_unit_info *u, uint32_t index, wk_ar
   if (*u->spec) wk_str_printf(&b, ", %s", wk_text_shown(a, u->spec));
   if (*u->machine) wk_str_printf(&b, ", %s", u->machine);
   if (u->machine_hash) wk_str_printf(&b, ", machine %016" PRIx64, u->machine_hash);
+  const wick_device *device = wick_device_find(u->target);
   wk_table_row(t, "unit %u\t%s", index, b.s);
+  wk_table_row(t, "  device\t%s", device ? device->doc : "none here; --plugin loads one");
   if (*u->features) wk_table_row(t, "  features\t%s", wk_text_shown(a, u->features));
   wk_str_free(&b);
 }

@@ -5,11 +5,13 @@
 
 #include "compiler/driver/command.h"
 #include "compiler/driver/pipeline.h"
+#include "compiler/driver/targets.h"
 #include "compiler/driver/text.h"
 #include "compiler/onnx/onnx.h"
 
 typedef struct {
   bool markdown, onnx, ir, passes;
+  wk_strings plugins; /* whose passes are listed, too */
 } ops_opts;
 
 static const wk_option options[] = {
@@ -21,6 +23,7 @@ static const wk_option options[] = {
      .offset = offsetof(ops_opts, passes)},
     {"markdown", 0, NULL, "everything as Markdown: docs/ops.md", .kind = WK_OPTION_FLAG,
      .offset = offsetof(ops_opts, markdown)},
+    WK_PLUGIN_ROW(ops_opts, plugins),
     {0}};
 
 static void add_dtypes(wk_str *b, uint32_t bits) {
@@ -65,14 +68,16 @@ static void print_ir(void) {
 }
 
 static void print_passes(void) {
-  wk_pipeline_step steps[WK_PIPELINE_MAX_STEPS];
-  size_t n = wk_pipeline_steps(steps, WK_COUNTOF(steps));
+  wk_pipeline_step_list steps = wk_pipeline_steps();
   wk_table t = {0};
   wk_table_row(&t, "PASS\tON\tWHAT IT DOES");
-  for (size_t i = 0; i < n; i++)
-    wk_table_row(&t, "%s\t%s%s%s%s\t%s", steps[i].name, steps[i].on, steps[i].target ? " (" : "",
-                 steps[i].target ? steps[i].target : "", steps[i].target ? ")" : "", steps[i].doc);
+  for (size_t i = 0; i < steps.n; i++) {
+    const wk_pipeline_step *x = &steps.data[i];
+    wk_table_row(&t, "%s\t%s%s%s%s\t%s", x->name, x->on, x->target ? " (" : "",
+                 x->target ? x->target : "", x->target ? ")" : "", x->doc);
+  }
   wk_table_print(stdout, &t, "lll");
+  wk_vec_free(&steps);
 }
 
 static void print_markdown(void) {

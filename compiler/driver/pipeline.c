@@ -356,18 +356,14 @@ int64_t wk_module_nodes(const wk_module *m) {
 
 /* ---- names of steps -------------------------------------------------------------------------- */
 
-typedef struct {
-  wk_pipeline_step *data;
-  size_t n, max;
-} step_list;
-
-static void add_step(step_list *l, const char *name, wk_step_kind kind, const char *on,
-                     const char *doc) {
-  if (l->n < l->max) l->data[l->n++] = (wk_pipeline_step){name, kind, on, doc, NULL};
+static void add_step(wk_pipeline_step_list *l, const char *name, wk_step_kind kind, const char *on,
+                     const char *doc, const char *target) {
+  wk_pipeline_step step = {name, kind, on, doc, target};
+  wk_vec_push(l, step);
 }
 
 /* A pass of both stages is listed with the first. */
-static void add_passes(step_list *l, wk_stage stage) {
+static void add_passes(wk_pipeline_step_list *l, wk_stage stage) {
   for (size_t i = 0; i < wk_passes_count; i++) {
     const wk_pass *p = &wk_passes[i];
     bool on_graphs = p->stages & WK_STAGE_GRAPH, on_primitives = p->stages & WK_STAGE_PRIMITIVE;
@@ -375,47 +371,50 @@ static void add_passes(step_list *l, wk_stage stage) {
                      : on_primitives ? "graphs, primitives"
                                      : "graphs";
     if (on_graphs == (stage == WK_STAGE_GRAPH))
-      add_step(l, p->name, on_graphs ? WK_ON_GRAPHS : WK_ON_PRIMITIVES, on, p->doc);
+      add_step(l, p->name, on_graphs ? WK_ON_GRAPHS : WK_ON_PRIMITIVES, on, p->doc, NULL);
   }
 }
 
-static void add_target_passes(step_list *l) {
+static void add_target_passes(wk_pipeline_step_list *l) {
   const wk_target *t;
   for (size_t i = 0; (t = wk_target_at(i)); i++)
     for (const wk_target_pass *p = t->passes; p && p->name; p++)
-      if (l->n < l->max)
-        l->data[l->n++] = (wk_pipeline_step){p->name, WK_ON_PROGRAMS, "programs", p->doc, t->name};
+      add_step(l, p->name, WK_ON_PROGRAMS, "programs", p->doc, t->name);
 }
 
-size_t wk_pipeline_steps(wk_pipeline_step *steps, size_t max) {
+wk_pipeline_step_list wk_pipeline_steps(void) {
   static const char *const on[] = {"graphs", "primitives", "parts", "programs", "everything"};
-  step_list l = {.data = steps, .max = max};
+  wk_pipeline_step_list l = {0};
   for (size_t i = 0; i < WK_COUNTOF(rows); i++) switch (rows[i].is) {
       case STEP_PASSES: add_passes(&l, rows[i].stage); break;
       case STEP_PART_PASSES: break;
       case STEP_INST:
         for (size_t k = 0; k < wk_inst_passes_count; k++)
           add_step(&l, wk_inst_passes[k].name, WK_ON_PROGRAMS, on[WK_ON_PROGRAMS],
-                   wk_inst_passes[k].doc);
+                   wk_inst_passes[k].doc, NULL);
         break;
       case STEP_TARGET: add_target_passes(&l); break;
-      default: add_step(&l, rows[i].name, rows[i].kind, on[rows[i].kind], rows[i].doc);
+      default: add_step(&l, rows[i].name, rows[i].kind, on[rows[i].kind], rows[i].doc, NULL);
     }
-  return l.n;
+  return l;
 }
 
-wk_status wk_pipeline_find_step(const char *option, const char *name, wk_step_kind *kind) {
-  wk_pipeline_step steps[WK_PIPELINE_MAX_STEPS];
-  const char *names[WK_PIPELINE_MAX_STEPS];
-  size_t n = wk_pipeline_steps(steps, WK_COUNTOF(steps));
-  for (size_t i = 0; i < n; i++) {
-    names[i] = steps[i].name;
-    if (strcmp(steps[i].name, name) != 0) continue;
-    if (kind) *kind = steps[i].kind;
-    return NULL;
-  }
-  const char *near = wk_nearest(name, names, n);
+static wk_status no_step(const char *option, const char *name, const wk_pipeline_step_list *l) {
+  const char **names = wk_xcalloc(l->n + 1, sizeof *names);
+  for (size_t i = 0; i < l->n; i++) names[i] = l->data[i].name;
+  const char *near = wk_nearest(name, names, l->n);
+  free(names);
   if (near)
     return wk_error(WK_USAGE, "%s: no pass '%s'; did you mean '%s'?", option, name, near);
   return wk_error(WK_USAGE, "%s: no pass '%s'; 'wick ops --passes' lists them", option, name);
+}
+
+wk_status wk_pipeline_find_step(const char *option, const char *name, wk_step_kind *kind) {
+  wk_pipeline_step_list l = wk_pipeline_steps();
+  size_t i = 0;
+  while (i < l.n && strcmp(l.data[i].name, name) != 0) i++;
+  wk_status s = i < l.n ? NULL : no_step(option, name, &l);
+  if (!s && kind) *kind = l.data[i].kind;
+  wk_vec_free(&l);
+  return s;
 }

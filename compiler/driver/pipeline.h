@@ -62,16 +62,16 @@ wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipelin
  * placement. */
 wk_status wk_pipeline_finish(wk_program *p, const wk_instance *t) WK_MUST_CHECK;
 
-/* All steps in order; a pass that runs before and after lowering is listed before. Returns the
- * count, at most max. */
+/* All steps in order; a pass that runs before and after lowering is listed before. */
 typedef struct {
   const char *name;
   wk_step_kind kind;
   const char *on, *doc; /* on: "graphs", "primitives", "parts", "programs", … */
   const char *target;   /* whose pass it is; NULL: nobody's in particular */
 } wk_pipeline_step;
-#define WK_PIPELINE_MAX_STEPS 64
-size_t wk_pipeline_steps(wk_pipeline_step *steps, size_t max);
+typedef WK_VEC(wk_pipeline_step) wk_pipeline_step_list;
+/* Free it with wk_vec_free. */
+wk_pipeline_step_list wk_pipeline_steps(void);
 /* WK_USAGE with the nearest name unless it is a step; `option` begins the message. kind may be
  * NULL. */
 wk_status wk_pipeline_find_step(const char *option, const char *name,

@@ -86,6 +86,8 @@ gives 'compare --passes' 'the result is the same after all' \
   bash -c "'$wick' compare --passes relu.onnx --plugin idle.so --target idle 2>&1"
 check 'its passes have names' \
   "$wick" compile relu.onnx -q --plugin idle.so --target idle --print-after=idle-pass
+gives 'they are listed' '^idle-pass +programs \(idle\) +changes nothing$' \
+  "$wick" ops --passes --plugin idle.so
 refuses 'its part of the host is wanted' 4 'it is idle' \
   "$wick" compile relu.onnx --plugin idle.so --target idle --no-host
 gives 'compare' 'agree' \
@@ -131,9 +133,15 @@ plugin bad.so -DDEVICE=1
 refuses 'a device without functions' 3 'bad.so: its device is not one of version 1, or incomplete' \
   "$wick" run relu.wick --plugin bad.so
 refuses 'a target that is not loaded' 2 "no target 'idle'" "$wick" compile relu.onnx --target idle
+sed 's/{"idle-pass", "changes nothing", true, change},/PASSES/' whole.c >plugin.c
+plugin many.so "-DPASSES=$(printf '{"idle-pass-%d","changes nothing",true,change},' {0..199})"
+cp whole.c plugin.c
 many=()
 for ((i = 0; i < 17; i++)); do
   plugin "t$i.so" "-DNAME=\"t$i\"" && many+=(--plugin "t$i.so")
 done
+gives 'a plugin with many passes' '^idle-pass-199 ' "$wick" ops --passes --plugin many.so
+check 'the last of them has a name' "$wick" compile relu.onnx -q --plugin many.so --target idle \
+  --print-after=idle-pass-199
 refuses 'too many' 6 't16.so: more than 16 plugins' "$wick" targets "${many[@]}"
 finish
