@@ -100,6 +100,27 @@ static bool is_zero(const uint8_t *bytes, size_t n) {
   return memcmp(bytes, zeros, n) == 0;
 }
 
+/* A target's own sections have their names in STRINGS, whose checksum has been found right when
+ * they are looked at. */
+static const char *section_name(const file_head *f, const wick_pkg_section *s) {
+  const wick_pkg_section *strings = &f->rows[WICK_SECTION_STRINGS - 1];
+  const char *text = (const char *)f->model->tables + strings->offset;
+  if (s->kind < WICK_SECTION_OWN || s->name >= strings->size || text[strings->size - 1] != '\0')
+    return kind_name(s->kind);
+  return text + s->name;
+}
+
+/* "CODE of unit 0"; tables are nobody's. */
+static wick_status fail_section(const file_head *f, const char *what, uint32_t i,
+                                const char *how) {
+  const wick_pkg_section *s = &f->rows[i];
+  const char *name = section_name(f, s);
+  if (s->unit == WICK_NONE)
+    return wick_fail(f->detail, WICK_CORRUPT, "%s section %u (%s) %s", what, i, name, how);
+  return wick_fail(f->detail, WICK_CORRUPT, "%s section %u (%s of unit %u) %s", what, i, name,
+                   s->unit, how);
+}
+
 static wick_status check_sums(const file_head *f) {
   wick_pkg_header h = f->header;
   size_t table_size = h.section_count * sizeof *f->rows;
@@ -111,11 +132,9 @@ static wick_status check_sums(const file_head *f) {
     const wick_pkg_section *s = &f->rows[i];
     const uint8_t *bytes = i < WICK_TABLE_COUNT ? f->model->tables : f->model->file;
     if (!is_zero(bytes + end, s->offset - end))
-      return wick_fail(f->detail, WICK_CORRUPT, "the gap before section %u (%s) is not zero", i,
-                       kind_name(s->kind));
+      return fail_section(f, "the gap before", i, "is not zero");
     if (wick_crc32c_parallel(bytes + s->offset, s->size) != s->crc)
-      return wick_fail(f->detail, WICK_CORRUPT, "checksum of section %u (%s) differs", i,
-                       kind_name(s->kind));
+      return fail_section(f, "checksum of", i, "differs");
     end = s->offset + s->size;
   }
   return WICK_OK;

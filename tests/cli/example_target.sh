@@ -62,6 +62,8 @@ check 'compile' "$wick" compile "$net/model.onnx" "${target[@]}" -q -o net.wick
 check 'the same bytes' bash -c "'$wick' compile '$net/model.onnx' ${target[*]} -q -o again.wick &&
   cmp net.wick again.wick"
 gives 'two units' '^unit 1 ' "$wick" inspect net.wick
+gives 'without its device' 'device +none here; --plugin' "$wick" inspect net.wick
+gives 'its device' '^  device +C, loaded$' "$wick" inspect net.wick --plugin out/plainc_device.so
 gives 'its parts' '^  part 1 +plainc, unit 0' "$wick" inspect net.wick
 gives 'why' 'gather on cpu, not plainc: there are no loops for this operator' \
   "$wick" compile "$net/model.onnx" "${target[@]}" --print-parts
@@ -75,7 +77,7 @@ refuses 'no target' 2 "no target 'plainc'" \
 at=$("$wick" inspect net.wick | sed -n 's/^section object of unit 0 .* at \([0-9]*\),.*/\1/p')
 cp net.wick flipped.wick
 flip flipped.wick $((at + 5000))
-refuses 'a flipped byte' 3 'flipped.wick: .*checksum of section' \
+refuses 'a flipped byte' 3 'flipped.wick: .*checksum of section [0-9]+ \(object of unit 0\)' \
   "$wick" run flipped.wick --plugin out/plainc_device.so
 
 no_room='snprintf(error->text, 99, "no room"); return WICK_DEVICE_FAILED;'
