@@ -22,10 +22,10 @@ static uint64_t *row(const reach *r, uint64_t *m, uint32_t i) { return m + (size
 static void set(uint64_t *bits, uint32_t i) { bits[i / 64] |= UINT64_C(1) << i % 64; }
 static bool has(const uint64_t *bits, uint32_t i) { return bits[i / 64] >> i % 64 & 1; }
 
-static reach reach_new(wk_cut *c, uint32_t n) {
+static reach reach_new(wk_arena *a, uint32_t n) {
   reach r = {.n = n, .words = (n + 63) / 64};
-  r.to = wk_arena_alloc(c->scratch, ((size_t)n * r.words + 1) * sizeof *r.to);
-  r.from = wk_arena_alloc(c->scratch, ((size_t)n * r.words + 1) * sizeof *r.from);
+  r.to = wk_arena_alloc(a, ((size_t)n * r.words + 1) * sizeof *r.to);
+  r.from = wk_arena_alloc(a, ((size_t)n * r.words + 1) * sizeof *r.from);
   return r;
 }
 
@@ -90,8 +90,8 @@ static void raise(void *ctx, uint32_t from) {
   if (level > l->most) l->most = level;
 }
 
-static uint32_t *levels(wk_cut *c, const wk_graph *g, const uint32_t *target) {
-  uint32_t *level = wk_arena_alloc(c->scratch, (g->nodes.n + 1) * sizeof *level);
+static uint32_t *levels(const wk_cut *c, wk_arena *a, const wk_graph *g, const uint32_t *target) {
+  uint32_t *level = wk_arena_alloc(a, (g->nodes.n + 1) * sizeof *level);
   for (size_t i = 0; i < g->nodes.n; i++) {
     leveller l = {.target = target, .level = level, .of = target[i],
                   .control = wk_cut_control(c)};
@@ -102,9 +102,10 @@ static uint32_t *levels(wk_cut *c, const wk_graph *g, const uint32_t *target) {
 }
 
 /* Groups by target and level, numbered as they are met; each node of control flow is its own. */
-static void first_groups(wk_cut *c, const wk_graph *g, const uint32_t *target, wk_cut_groups *out) {
-  const uint32_t *level = levels(c, g, target);
-  uint32_t *group_level = wk_arena_alloc(c->scratch, (g->nodes.n + 1) * sizeof *group_level);
+static void first_groups(const wk_cut *c, wk_arena *a, const wk_graph *g, const uint32_t *target,
+                         wk_cut_groups *out) {
+  const uint32_t *level = levels(c, a, g, target);
+  uint32_t *group_level = wk_arena_alloc(a, (g->nodes.n + 1) * sizeof *group_level);
   for (size_t i = 0; i < g->nodes.n; i++) {
     uint32_t k = 0;
     while (k < out->n && (out->target[k] != target[i] || group_level[k] != level[i] ||
@@ -132,7 +133,7 @@ static void link_groups(void *ctx, uint32_t from) {
 }
 
 /* Pairs are looked at while the budget of words lasts: a tenth of a second. */
-static void join(wk_cut *c, reach *r, const wk_cut_groups *groups, uint32_t *joined) {
+static void join(const wk_cut *c, reach *r, const wk_cut_groups *groups, uint32_t *joined) {
   int64_t budget = INT64_C(1) << 28;
   for (uint32_t a = 0; a < groups->n; a++) {
     if (joined[a] != a || groups->target[a] == wk_cut_control(c)) continue;
@@ -151,8 +152,8 @@ static void join(wk_cut *c, reach *r, const wk_cut_groups *groups, uint32_t *joi
 }
 
 /* Per group that stands for others, how many such groups must come before it. */
-static uint32_t *count_before(wk_cut *c, const reach *r, const uint32_t *joined) {
-  uint32_t *before = wk_arena_alloc(c->scratch, (r->n + 1) * sizeof *before);
+static uint32_t *count_before(wk_arena *arena, const reach *r, const uint32_t *joined) {
+  uint32_t *before = wk_arena_alloc(arena, (r->n + 1) * sizeof *before);
   for (uint32_t a = 0; a < r->n; a++)
     for (uint32_t x = 0; x < r->n && joined[a] == a; x++)
       before[a] += joined[x] == x && x != a && has(r->from + (size_t)a * r->words, x);
@@ -161,10 +162,10 @@ static uint32_t *count_before(wk_cut *c, const reach *r, const uint32_t *joined)
 
 /* What can start first and is not the host's comes first, so that the host works meanwhile; among
  * equals the model's order decides. */
-static uint32_t *in_order(wk_cut *c, const reach *r, const uint32_t *joined,
+static uint32_t *in_order(const wk_cut *c, wk_arena *arena, const reach *r, const uint32_t *joined,
                           const wk_cut_groups *groups, uint32_t *count) {
-  uint32_t *number = wk_arena_alloc(c->scratch, (groups->n + 1) * sizeof *number);
-  uint32_t *before = count_before(c, r, joined), host = wk_cut_host(c);
+  uint32_t *number = wk_arena_alloc(arena, (groups->n + 1) * sizeof *number);
+  uint32_t *before = count_before(arena, r, joined), host = wk_cut_host(c);
   for (uint32_t a = 0; a < groups->n; a++) number[a] = WK_NONE;
   for (*count = 0;;) {
     uint32_t best = WK_NONE;
@@ -181,21 +182,23 @@ static uint32_t *in_order(wk_cut *c, const reach *r, const uint32_t *joined,
 
 wk_cut_groups wk_cut_group(wk_cut *c, const wk_graph *g, const uint32_t *target) {
   wk_cut_groups first = {0}, out = {0};
-  first.of = wk_arena_alloc(c->scratch, (g->nodes.n + 1) * sizeof *first.of);
-  first.target = wk_arena_alloc(c->scratch, (g->nodes.n + 1) * sizeof *first.target);
-  first_groups(c, g, target, &first);
-  reach r = reach_new(c, first.n);
+  wk_arena *arena = wk_arena_new(); /* reachability is large, and islands have it made again */
+  first.of = wk_arena_alloc(arena, (g->nodes.n + 1) * sizeof *first.of);
+  first.target = wk_arena_alloc(arena, (g->nodes.n + 1) * sizeof *first.target);
+  first_groups(c, arena, g, target, &first);
+  reach r = reach_new(arena, first.n);
   for (size_t i = 0; i < g->nodes.n; i++)
     each_operand(g, &g->nodes.data[i], link_groups, &(linker){first.of, &r, first.of[i]});
-  uint32_t *joined = wk_arena_alloc(c->scratch, (first.n + 1) * sizeof *joined);
+  uint32_t *joined = wk_arena_alloc(arena, (first.n + 1) * sizeof *joined);
   for (uint32_t a = 0; a < first.n; a++) joined[a] = a;
   join(c, &r, &first, joined);
-  const uint32_t *number = in_order(c, &r, joined, &first, &out.n);
-  out.of = first.of;
+  const uint32_t *number = in_order(c, arena, &r, joined, &first, &out.n);
+  out.of = wk_arena_alloc(c->scratch, (g->nodes.n + 1) * sizeof *out.of);
   out.target = wk_arena_alloc(c->scratch, (out.n + 1) * sizeof *out.target);
   for (uint32_t a = 0; a < first.n; a++)
     if (joined[a] == a) out.target[number[a]] = first.target[a];
   for (size_t i = 0; i < g->nodes.n; i++) out.of[i] = number[joined[first.of[i]]];
+  wk_arena_free(arena);
   return out;
 }
 
