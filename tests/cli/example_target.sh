@@ -123,6 +123,31 @@ sed_cc '(wk_u64)m + half' '(wk_u64)(m + m \/ 8) + half'
 refuses_to_agree 'a wrong quantised network' '; 10 of 21 parts for plainc match the evaluator bit' \
   env CC=./wrong "$wick" test "$tests/nets/int8/cnn_qdq" "${target[@]}"
 
+# ---- three targets: one that leaves products to another one, and the host
+compile_plugin() { # FILE.c
+  check "compile $1" ${CC:-cc} -w -D_GNU_SOURCE -I prefix/include/wick -fPIC -shared "$1" \
+    -o "${1%.c}.so"
+}
+no_products='n->op == WK_OP_MATMUL ? "it multiplies no matrices" : '
+sed "s/reason = wk_inst_c_refusal/reason = $no_products wk_inst_c_refusal/" \
+  "$example/target.c" >first.c
+sed 's/"plainc"/"other"/' "$example/target.c" >other.c
+sed 's/"plainc"/"other"/' "$example/device.c" >other_device.c
+for file in first.c other.c other_device.c; do compile_plugin $file; done
+three=(--plugin ./first.so --plugin ./other.so --plugin out/plainc_device.so
+       --plugin ./other_device.so --target plainc,other)
+gives 'who has products' 'matmul on other, not plainc: it multiplies no matrices' \
+  "$wick" compile "$net/model.onnx" "${three[@]}" --print-parts
+gives 'three targets' '^1 passed, 0 failed' "$wick" test "$net" "${three[@]}"
+gives 'they agree' '^all [0-9]+ parts agree' "$wick" compare "$net/model.onnx" "${three[@]}"
+for on in plainc other cpu; do
+  gives "parts on $on" "^ok .*part [0-9]+ on $on" \
+    "$wick" compare "$net/model.onnx" "${three[@]}" -v
+done
+sed_cc 'WK_F32(sqrt)(' 'WK_F32(cbrt)('
+refuses_to_agree 'the wrong one of three' '^first part [0-9]+ on plainc: output ' \
+  env CC=./wrong "$wick" compare "$net/model.onnx" "${three[@]}"
+
 # ---- from C: two sessions at once, in two threads, against a third one
 cat >main.c <<'C'
 #include <pthread.h>
