@@ -262,7 +262,8 @@ const wk_cmd wk_cmd_inspect = {
                 .summary = "show what is in a model or a package",
                 .description = "Checks a package's checksums. Packages for other processors and "
                                "devices can be looked at too. Of parts for the accelerator, "
-                               "--steps lists the layers: multiply-accumulates of the model, the cycles "
-                               "that array, drain and vector unit need at least, bytes moved.",
+                               "--steps lists the layers: multiply-accumulates of the model, the "
+                               "cycles that array, drain and vector unit need at least, bytes "
+                               "moved.",
                 .options = options, .min_args = 1, .max_args = 1},
     .size = sizeof(inspect_opts), .run = run};
