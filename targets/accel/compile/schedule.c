@@ -42,46 +42,40 @@ static void order(scheduling *x) {
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static wk_status place_buffers(scheduling *x) {
+/* Places come with the times; the planner's checker, which shares no code with either, confirms
+ * that no two buffers that live at the same time share a byte. */
+static wk_status check_places(scheduling *x) {
   size_t n = x->steps->buffers.n;
   const wk_machine *m = x->net->machine;
   wk_plan_item *items = wk_xcalloc(n + 1, sizeof *items);
-  for (size_t i = 0; i < n; i++)
-    items[i] = (wk_plan_item){.size = x->steps->buffers.data[i].bytes, .align = m->array,
-                              .lower = INT64_MAX, .fixed = -1};
+  for (size_t i = 0; i < n; i++) {
+    wk_accel_buffer *b = &x->steps->buffers.data[i];
+    b->at = x->times.place[i];
+    items[i] = (wk_plan_item){.size = b->bytes, .align = m->array, .lower = INT64_MAX,
+                              .fixed = -1, .offset = b->at};
+  }
   for (size_t i = 0; i < x->steps->list.n; i++)
     for (int k = 0; k < x->steps->list.data[i].n_access; k++) {
       wk_plan_item *b = &items[x->steps->list.data[i].access[k].buffer];
-      int64_t at = x->position[i];
-      if (at < b->lower) b->lower = at;
-      if (at + 1 > b->upper) b->upper = at + 1;
+      if (x->times.start[i] < b->lower) b->lower = x->times.start[i];
+      if (x->times.retire[i] > b->upper) b->upper = x->times.retire[i];
+      int64_t end = b->offset + b->size;
+      if (end > x->out->peak) x->out->peak = end;
     }
   for (size_t i = 0; i < n; i++)
     if (items[i].lower == INT64_MAX) items[i].lower = items[i].upper = 0;
-  wk_plan_result r;
-  wk_status s = wk_plan(items, n, &(wk_plan_options){.capacity = m->scratchpad, .effort = 2000},
-                        &r);
-  if (!s) s = wk_plan_check(items, n, m->scratchpad);
-  x->out->peak = r.peak;
-  for (size_t i = 0; i < n && !s; i++) x->steps->buffers.data[i].at = items[i].offset;
+  wk_status s = wk_plan_check(items, n, m->scratchpad);
   free(items);
   return s;
 }
 
-/* The scratchpad is as full as placement can make it. */
 static wk_status find_places(scheduling *x, wk_accel_prefetch mode) {
   int64_t capacity = x->net->machine->scratchpad;
-  wk_status s = NULL;
-  for (int tries = 0; tries < 12; tries++, capacity -= capacity / 24) {
-    if (!wk_accel_simulate(x->net, x->steps, capacity, mode, x->arena, &x->times)) break;
-    order(x);
-    wk_status_free(s);
-    s = place_buffers(x);
-    if (!s || s->code != WK_FAILED) return s;
-  }
-  wk_status_free(s);
-  return wk_error(WK_RESOURCE, "the scratchpad of %lld bytes is too small for the schedule",
-                  (long long)x->net->machine->scratchpad);
+  if (!wk_accel_simulate(x->net, x->steps, capacity, mode, x->arena, &x->times))
+    return wk_error(WK_RESOURCE, "the scratchpad of %lld bytes is too small for the schedule",
+                    (long long)capacity);
+  order(x);
+  return check_places(x);
 }
 
 /* Tensors in WORK: each from its first store to its last load. */
@@ -95,9 +89,8 @@ static wk_status place_tensors(scheduling *x, wk_plan_item **out) {
   for (size_t i = 0; i < x->steps->list.n; i++) {
     int t = x->steps->list.data[i].tensor;
     if (t < 0) continue;
-    int64_t at = x->position[i];
-    if (at < items[t].lower) items[t].lower = at;
-    if (at + 1 > items[t].upper) items[t].upper = at + 1;
+    if (x->times.start[i] < items[t].lower) items[t].lower = x->times.start[i];
+    if (x->times.retire[i] > items[t].upper) items[t].upper = x->times.retire[i];
   }
   for (size_t t = 0; t < n; t++)
     if (x->net->tensors.data[t].segment != WK_SEGMENT_WORK || items[t].lower == INT64_MAX)

@@ -18,9 +18,8 @@ typedef enum {
  * without a loop over cycles. */
 typedef struct {
   int64_t *start, *retire; /* cycles, of each step */
+  int64_t *place;          /* in the scratchpad, of each buffer */
   int64_t cycles;
-  int64_t needed; /* bytes of the scratchpad that the steps need at once; above capacity: they do
-                     not fit, and there are no times */
 } wk_accel_times;
 
 /* What a command of ex needs at least, neighbours overlapped: cycles of the array, of the drain. */

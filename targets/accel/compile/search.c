@@ -82,7 +82,7 @@ static verdict judge(const searching *x, const wk_accel_plan *p, size_t g0, size
   wk_accel_build(x->net, p, x->uses, g0, g1, &s);
   wk_accel_depend(x->net, &s);
   int64_t room = x->net->machine->scratchpad;
-  verdict v = {.fits = wk_accel_simulate(x->net, &s, room - room / 16, x->o->prefetch, a, &t)};
+  verdict v = {.fits = wk_accel_simulate(x->net, &s, room, x->o->prefetch, a, &t)};
   v.cycles = t.cycles;
   v.bytes = s.loaded + s.stored;
   if (v.fits) {

@@ -76,13 +76,23 @@ static int64_t transfer(bus *b, int64_t start, double bytes) {
 /* ---- room in the scratchpad ------------------------------------------------------------------ */
 
 typedef struct {
-  int64_t time, bytes;
+  int64_t time;
+  int buffer;
 } release;
 
 typedef struct {
+  int64_t at, end;
+  int buffer;
+} interval;
+
+/* Live buffers in the order of their addresses. A buffer gets a place when it gets its room, and
+ * waits until there is a gap: those that live long at the top, the others in the smallest gap from
+ * the bottom. */
+typedef struct {
   release *heap;
-  size_t n;
-  int64_t used, capacity, now; /* now: when the last buffer got its room */
+  interval *live;
+  size_t n, n_live;
+  int64_t capacity, now; /* now: when the last buffer got its room */
 } room;
 
 static void push(room *r, release x) {
@@ -103,16 +113,45 @@ static release pop(room *r) {
   return top;
 }
 
-static bool take(room *r, int64_t bytes) {
-  while (r->used + bytes > r->capacity) {
-    if (!r->n) return false;
-    release x = pop(r);
-    r->used -= x.bytes;
-    if (x.time > r->now) r->now = x.time;
+static void leave(room *r, int buffer) {
+  size_t i = 0;
+  while (r->live[i].buffer != buffer) i++;
+  memmove(&r->live[i], &r->live[i + 1], (--r->n_live - i) * sizeof *r->live);
+}
+
+/* The gap before live buffer i, or behind the last one. */
+static int64_t gap(const room *r, size_t i, int64_t *at) {
+  *at = i ? r->live[i - 1].end : 0;
+  return (i < r->n_live ? r->live[i].at : r->capacity) - *at;
+}
+
+static bool enter(room *r, int buffer, int64_t bytes, bool is_long, int64_t *place) {
+  int64_t best = INT64_MAX;
+  size_t where = 0;
+  for (size_t i = 0; i <= r->n_live; i++) {
+    int64_t at, size = gap(r, i, &at);
+    if (size < bytes || (!is_long && size >= best)) continue;
+    best = size;
+    where = i;
+    *place = is_long ? at + size - bytes : at;
   }
-  r->used += bytes;
+  if (best == INT64_MAX) return false;
+  memmove(&r->live[where + 1], &r->live[where], (r->n_live++ - where) * sizeof *r->live);
+  r->live[where] = (interval){*place, *place + bytes, buffer};
   return true;
 }
+
+static bool take(room *r, int buffer, int64_t bytes, bool is_long, int64_t *place) {
+  while (!enter(r, buffer, bytes, is_long, place)) {
+    if (!r->n) return false;
+    release x = pop(r);
+    leave(r, x.buffer);
+    if (x.time > r->now) r->now = x.time;
+  }
+  return true;
+}
+
+enum { LONG = 64 }; /* steps: a buffer that is used for so long lives long */
 
 /* ---- engines --------------------------------------------------------------------------------- */
 
@@ -218,16 +257,25 @@ static int64_t run(simulation *x, const wk_accel_step *s, int64_t start) {
   return end;
 }
 
-/* A store or fill of ours waits for room, too: the first step that uses a buffer takes it. */
+static int64_t rounded(const simulation *x, const wk_accel_buffer *b) {
+  return wk_accel_up(b->bytes, x->m->array) * x->m->array;
+}
+
+/* Buffers that the step is the first, or the last, to use; each once. */
+static bool is_repeated(const wk_accel_step *s, int k) {
+  for (int j = 0; j < k; j++)
+    if (s->access[j].buffer == s->access[k].buffer) return true;
+  return false;
+}
+
 static bool make_room(simulation *x, size_t i, int64_t *start) {
   const wk_accel_step *s = &x->steps->list.data[i];
   for (int k = 0; k < s->n_access; k++) {
-    const wk_accel_buffer *b = &x->steps->buffers.data[s->access[k].buffer];
-    if (b->first != (int)i) continue;
-    bool seen = false;
-    for (int j = 0; j < k; j++) seen = seen || s->access[j].buffer == s->access[k].buffer;
-    if (seen) continue;
-    if (!take(&x->room, wk_accel_up(b->bytes, x->m->array) * x->m->array)) return false;
+    int number = s->access[k].buffer;
+    const wk_accel_buffer *b = &x->steps->buffers.data[number];
+    if (b->first != (int)i || is_repeated(s, k)) continue;
+    bool is_long = b->last - b->first > LONG;
+    if (!take(&x->room, number, rounded(x, b), is_long, &x->t->place[number])) return false;
     if (*start < x->room.now) *start = x->room.now;
   }
   return true;
@@ -236,13 +284,11 @@ static bool make_room(simulation *x, size_t i, int64_t *start) {
 static void free_room(simulation *x, size_t i, int64_t end) {
   const wk_accel_step *s = &x->steps->list.data[i];
   for (int k = 0; k < s->n_access; k++) {
-    const wk_accel_buffer *b = &x->steps->buffers.data[s->access[k].buffer];
-    bool seen = false;
-    for (int j = 0; j < k; j++) seen = seen || s->access[j].buffer == s->access[k].buffer;
-    int64_t *latest = &x->ends[s->access[k].buffer];
-    if (*latest < end) *latest = end;
-    if (b->last != (int)i || seen) continue;
-    push(&x->room, (release){*latest, wk_accel_up(b->bytes, x->m->array) * x->m->array});
+    int number = s->access[k].buffer;
+    if (is_repeated(s, k)) continue;
+    if (x->ends[number] < end) x->ends[number] = end;
+    if (x->steps->buffers.data[number].last == (int)i)
+      push(&x->room, (release){x->ends[number], number});
   }
 }
 
@@ -272,16 +318,19 @@ bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t
                      SLOT;
   x.room.capacity = capacity;
   x.room.heap = wk_xcalloc(s->buffers.n + 1, sizeof *x.room.heap);
+  x.room.live = wk_xcalloc(s->buffers.n + 1, sizeof *x.room.live);
   x.ends = wk_xcalloc(s->buffers.n + 1, sizeof *x.ends);
   for (int q = 0; q < WK_QUEUE_COUNT; q++)
     x.retired[q] = wk_xcalloc(s->issued[q] + 1, sizeof **x.retired);
   *out = (wk_accel_times){.start = wk_arena_alloc(a, (s->list.n + 1) * sizeof(int64_t)),
-                          .retire = wk_arena_alloc(a, (s->list.n + 1) * sizeof(int64_t))};
+                          .retire = wk_arena_alloc(a, (s->list.n + 1) * sizeof(int64_t)),
+                          .place = wk_arena_alloc(a, (s->buffers.n + 1) * sizeof(int64_t))};
   bool fine = true;
   for (size_t i = 0; i < s->list.n && fine; i++) fine = step(&x, i);
   out->cycles = x.last;
   for (int q = 0; q < WK_QUEUE_COUNT; q++) free(x.retired[q]);
   free(x.room.heap);
+  free(x.room.live);
   free(x.ends);
   free(x.bus.left);
   free(x.bus.next);
