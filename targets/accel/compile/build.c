@@ -187,7 +187,7 @@ static wk_accel_place load_dense(building *b, int t, int64_t r0, int64_t r1) {
   int64_t rows = r1 - r0, left = op->pad_l * op->a.sx;
   wk_accel_place p = {.row = r0, .rows = rows, .plane = 0, .planes = x->planes,
                       .pitch = op->columns * op->a.sx, .lead = left};
-  p.buffer = wk_accel_buffer_add(b->steps, x->planes * rows * p.pitch, p.pitch);
+  p.buffer = wk_accel_buffer_add(b->steps, x->planes * rows * p.pitch, op->a.sx);
   int64_t right = p.pitch - left - x->row;
   if (left)
     fill(b, op->layer, p.buffer, 0, op->a_zero, left, rows * x->planes, p.pitch, 1, 0);

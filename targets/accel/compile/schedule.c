@@ -139,7 +139,7 @@ static void add_needs(wk_accel_step *s, const counts c) {
 
 static void note_reuse(scheduling *x) {
   size_t n = x->steps->buffers.n;
-  reuse r = {.cell = 4 * x->net->machine->array};
+  reuse r = {.cell = x->net->machine->array};
   r.users = wk_xcalloc(n + 1, sizeof *r.users);
   r.before = wk_xcalloc(n + 1, sizeof *r.before);
   r.left = wk_xcalloc(n + 1, sizeof *r.left);
@@ -246,6 +246,7 @@ static void emit(scheduling *x, wk_accel_prefetch mode) {
     put_waits(&k, s, &c, &x->out->waits);
     issued[s->c.queue]++;
     wk_vec_push(&x->out->commands, c);
+    if (getenv("WICK_ACCEL_DUMP")) fprintf(stderr, "@%zu %lld %lld q%u op%u\n", i, (long long)x->times.start[x->order[i]], (long long)x->times.retire[x->order[i]], c.queue, c.operator);
     int segment = s->tensor < 0 ? WK_SEGMENT_NONE : x->net->tensors.data[s->tensor].segment;
     wk_vec_push(&x->out->segments, (uint8_t)segment);
   }
