@@ -77,7 +77,7 @@ static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
     return moved(k, wk_nod(k->g, x->node), x->index, out);
   if (!k->is_trial && x->kind != WK_VALUE_CONSTANT)
     return wk_accel_refuse(k, "'%s' is not computed yet", x->name);
-  *out = fresh(k, v, k->is_trial ? wk_accel_lane_axis(k->g, v) : default_lane(&x->type));
+  *out = fresh(k, v, k->is_trial ? wk_accel_lane_axis(k->g, v, k->at) : default_lane(&x->type));
   return true;
 }
 
@@ -167,7 +167,7 @@ bool wk_accel_operand_of(wk_accel_making *k, wk_value_id v, wk_accel_operand *ou
 
 wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v) {
   if (k->at && k->at[v].tensor >= 0) return k->at[v];
-  wk_accel_operand y = fresh(k, v, wk_accel_lane_axis(k->g, v));
+  wk_accel_operand y = fresh(k, v, wk_accel_lane_axis(k->g, v, k->at));
   if (k->at) k->at[v] = y;
   return y;
 }
@@ -186,12 +186,12 @@ static wk_value_id largest_operand(const wk_graph *g, const wk_node *n) {
 }
 
 /* A trial within a trial: where movement puts the lanes of its operand. */
-static int lane_of_movement(const wk_graph *g, wk_value_id v) {
+static int lane_of_movement(const wk_graph *g, wk_value_id v, wk_accel_operand *at) {
   wk_machine m = {.array = 16, .tables = 8};
   wk_accel_net net;
   wk_arena *a = wk_arena_new();
   wk_accel_net_init(&net, &m, a);
-  wk_accel_making k = {.net = &net, .g = g, .is_trial = true};
+  wk_accel_making k = {.net = &net, .g = g, .at = at, .is_trial = true};
   wk_accel_operand x;
   int lane = known(&k, v, &x) ? x.lane : -1;
   wk_accel_net_free(&net);
@@ -199,9 +199,10 @@ static int lane_of_movement(const wk_graph *g, wk_value_id v) {
   return lane >= 0 ? lane : default_lane(&wk_val(g, v)->type);
 }
 
-int wk_accel_lane_axis(const wk_graph *g, wk_value_id v) {
+int wk_accel_lane_axis(const wk_graph *g, wk_value_id v, wk_accel_operand *at) {
   for (int depth = 0; depth < 100; depth++) {
     const wk_value *x = wk_val(g, v);
+    if (at && at[v].tensor >= 0 && at[v].lane >= 0) return at[v].lane;
     if (x->kind != WK_VALUE_NODE) return default_lane(&x->type);
     const wk_node *n = wk_nod(g, x->node);
     switch (n->op) {
@@ -217,7 +218,7 @@ int wk_accel_lane_axis(const wk_graph *g, wk_value_id v) {
       case WK_OP_GATHER: v = n->in[1]; break;
       case WK_OP_CONCAT: v = n->in[0]; break;
       default:
-        if (is_movement(n)) return lane_of_movement(g, v);
+        if (is_movement(n)) return lane_of_movement(g, v, at);
         return default_lane(&x->type);
     }
     if (v == WK_NONE || wk_val(g, v)->type.rank != x->type.rank) return default_lane(&x->type);
@@ -228,7 +229,9 @@ int wk_accel_lane_axis(const wk_graph *g, wk_value_id v) {
 bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v) {
   const wk_type *t = &wk_val(g, v)->type;
   bool is_read = false;
-  if (t->rank != 4 || t->dims[1] < 2 || t->dims[1] * 2 > m->array || t->dims[0] != 1) return false;
+  if (t->rank != 4 || t->dims[1] < 2 || t->dims[1] * 2 > m->array || t->dims[0] != 1 ||
+      t->dims[2] < 2 || t->dims[3] < 2)
+    return false;
   for (size_t i = 0; i < g->outputs.n; i++)
     if (g->outputs.data[i] == v) return false;
   for (size_t i = 0; i < g->nodes.n; i++) {
@@ -439,7 +442,7 @@ static void place_concat(wk_accel_making *k, const wk_node *n) {
     wk_value_id v = n->in[i];
     int64_t size = wk_val(k->g, v)->type.dims[axis];
     if (is_computed(k->g, v) && k->at[v].tensor < 0 &&
-        wk_accel_lane_axis(k->g, v) == y.lane && slice_one(k, &y, axis, at, size, &part) &&
+        wk_accel_lane_axis(k->g, v, k->at) == y.lane && slice_one(k, &y, axis, at, size, &part) &&
         !part.first)
       k->at[v] = part;
     at += size;

@@ -105,7 +105,7 @@ static bool edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is
     *out = (wk_edge_layout){.split = -1, .order = {0, 2, 3, 1}};
     return true;
   }
-  wk_operand_layout((int)m->array, type->rank, wk_accel_lane_axis(g, v), out);
+  wk_operand_layout((int)m->array, type->rank, wk_accel_lane_axis(g, v, NULL), out);
   return true;
 }
 
