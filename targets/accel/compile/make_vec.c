@@ -39,7 +39,9 @@ static void widen(const wk_accel_operand *x, int rank, wk_accel_operand *y) {
 static bool operand(wk_accel_making *k, wk_value_id v, const wk_accel_operand *result,
                     const wk_accel_view *out, wk_accel_view *x) {
   wk_accel_operand at, wide;
-  if (!wk_accel_operand_of(k, v, &at)) return false;
+  int lane = result->lane - (result->rank - wk_val(k->g, v)->type.rank);
+  if (!(wk_is_const(k->g, v) ? wk_accel_constant(k, v, lane, &at) : wk_accel_operand_of(k, v, &at)))
+    return false;
   if (at.rank > result->rank) return wk_accel_refuse(k, "operands of other ranks");
   widen(&at, result->rank, &wide);
   if (wide.lane != result->lane) {

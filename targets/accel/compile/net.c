@@ -136,11 +136,12 @@ static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_acce
 }
 
 /* A constant in blocks, brought like any tensor. */
-static bool add_constant(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
+bool wk_accel_constant(wk_accel_making *k, wk_value_id v, int lane, wk_accel_operand *out) {
   const wk_value *x = wk_val(k->g, v);
   int size = wk_dtype_size(x->type.dtype), n = k->net->n;
   if (size != 1) return wk_accel_refuse(k, "a constant of %s", wk_dtype_name(x->type.dtype));
-  *out = fresh(k, v, default_lane(&x->type));
+  if (x->type.rank < 1 || lane < 0) return wk_accel_refuse(k, "a constant without channels");
+  *out = fresh(k, v, lane);
   wk_accel_tensor *t = &k->net->tensors.data[out->tensor];
   t->segment = WK_SEGMENT_CONST;
   if (k->is_trial) return true;
@@ -154,14 +155,14 @@ static bool add_constant(wk_accel_making *k, wk_value_id v, wk_accel_operand *ou
     }
     data[at] = ((const uint8_t *)x->data)[i];
   }
-  if (k->at) k->at[v] = *out;
   return true;
 }
 
 bool wk_accel_operand_of(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
   if (!wk_accel_is_8_bit(wk_val(k->g, v)->type.dtype))
     return wk_accel_refuse(k, "an operand is %s", wk_dtype_name(wk_val(k->g, v)->type.dtype));
-  if (wk_is_const(k->g, v) && !(k->at && k->at[v].tensor >= 0)) return add_constant(k, v, out);
+  if (wk_is_const(k->g, v))
+    return wk_accel_constant(k, v, default_lane(&wk_val(k->g, v)->type), out);
   return known(k, v, out);
 }
 

@@ -118,6 +118,8 @@ bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id
 bool wk_accel_refuse(wk_accel_making *k, const char *fmt, ...) WK_PRINTF(2, 3); /* false */
 /* Where the elements of a value lie; false with a reason. */
 bool wk_accel_operand_of(wk_accel_making *k, wk_value_id v, wk_accel_operand *out);
+/* A constant in blocks along axis `lane`, brought like any tensor. */
+bool wk_accel_constant(wk_accel_making *k, wk_value_id v, int lane, wk_accel_operand *out);
 /* Where node's result goes. */
 wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v);
 /* Axes of images ([n,c,h,w], [n,c,w]) with lanes along axis 1; of rows ([.., h, c]); false where
