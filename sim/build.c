@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sim/sim.h"
+#include "sim/build.h"
 #include "sim/tool.h"
 #include "targets/accel/isa/isa.h"
 
@@ -76,8 +76,16 @@ static const char *const bench_files[] = {"sim/verilated/bench.cpp", "sim/verila
                                           "sim/verilated/spm_probe.sv", "sim/model.h",
                                           "targets/accel/model/dram.h"};
 
+/* A model runs as quickly as it can: those of clang++ are a fifth quicker. One that counts what it
+ * covers has ten times the code, of which g++ makes something in minutes if functions are small; it
+ * counts by module, and looks at assertions. */
+typedef struct {
+  const char *compilers[4], *optimisation, *arguments[6];
+} build_kind;
+
 typedef struct {
   const wk_sim_build_options *o;
+  const build_kind *kind;
   const char *rtl;
   char *library, *work; /* the result; a folder to work in */
   names sources;
@@ -87,25 +95,25 @@ static const char *const verilator[] = {
     "verilator", "--cc", "--exe", "--build", "-j", "2", "-Wall", "-Wno-fatal",
     "-Werror-USERERROR", "--top-module", "wick_accel", "-O3", "--x-assign", "fast",
     "--x-initial", "unique", "+define+WICK_WIDE", "--output-split", "20000"};
-/* A model runs as quickly as it can: those of clang++ are a fifth quicker. One that counts what it
- * covers has ten times the code, of which g++ makes something in minutes if functions are small; it
- * counts by module, and looks at assertions. */
-typedef struct {
-  const char *compilers[4], *optimisation, *arguments[6];
-} build_kind;
 
 static const build_kind quick = {
     {"clang++-19", "clang++", "g++"},
     "OPT_FAST='-O3 -march=native' OPT_SLOW=-O1 OPT_GLOBAL='-O2 -march=native'",
+    {"--output-split-cfuncs", "20000", "--noassert", "--flatten"}};
+static const build_kind tuned = {
+    {"clang++-19"},
+    "OPT_FAST='-O2 -march=native' OPT_SLOW=-O1 OPT_GLOBAL='-O2 -march=native'",
     {"--output-split-cfuncs", "20000", "--noassert", "--flatten"}};
 static const build_kind counting = {
     {"g++", "clang++-19", "clang++"},
     "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1",
     {"--output-split-cfuncs", "500", "--assert", "--coverage-line", "--coverage-toggle"}};
 
-static const build_kind *kind_of(const wk_sim_build_options *o) {
-  return o->coverage ? &counting : &quick;
-}
+/* Of the two times that a tuned model is compiled. LLVM has the pass that makes branches of selects
+ * where the profile says so, but leaves it out unless it is asked for. */
+static const char counting_flags[] = "-fprofile-generate -DWICK_PROFILE",
+                  profile_flags[] = "-mllvm -disable-select-optimize=false -fprofile-use=",
+                  profile_tool[] = "llvm-profdata-19";
 
 static bool is_installed(const char *tool) {
   const char *path = getenv("PATH");
@@ -126,6 +134,15 @@ static const char *compiler(const build_kind *kind) {
   return *name;
 }
 
+static wk_status hash_tuning(const wk_machine *m, uint64_t *key) {
+  wk_str text = {0};
+  WK_TRY(wk_sim_training_text(m, &text));
+  wk_str_printf(&text, "%s %s", counting_flags, profile_flags);
+  *key = wk_hash64(text.s, text.n, *key);
+  wk_str_free(&text);
+  return NULL;
+}
+
 static wk_status key_of(const job *j, uint64_t *key) {
   const wk_sim_build_options *o = j->o;
   char flags[256];
@@ -139,14 +156,14 @@ static wk_status key_of(const job *j, uint64_t *key) {
     WK_TRY(s);
   }
   int n = snprintf(flags, sizeof flags, "abi %d waves %d coverage %d probe %d %s %s", WK_SIM_ABI,
-                   o->waves, o->coverage, o->probe, compiler(kind_of(o)), kind_of(o)->optimisation);
+                   o->waves, o->coverage, o->probe, compiler(j->kind), j->kind->optimisation);
   *key = wk_hash64(flags, (size_t)n, *key);
   for (size_t i = 0; i < WK_COUNTOF(verilator); i++)
     *key = wk_hash64(verilator[i], strlen(verilator[i]), *key);
-  for (const char *const *arg = kind_of(o)->arguments; *arg; arg++)
+  for (const char *const *arg = j->kind->arguments; *arg; arg++)
     *key = wk_hash64(*arg, strlen(*arg), *key);
   hash_processor(key);
-  return NULL;
+  return j->kind == &tuned ? hash_tuning(o->machine, key) : NULL;
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */
@@ -196,12 +213,18 @@ static int count_files(const char *dir, const char *suffix) {
   return n;
 }
 
-static const char building[] = "building the cycle model";
+/* One translation and compilation of the RTL. */
+typedef struct {
+  const job *j;
+  const char *what;   /* for whoever waits */
+  const char *folder; /* of its files, the model.so among them */
+  const char *flags;  /* of compiler and linker, besides the kind's; "" */
+} step;
 
 static void report_files(const void *context) {
-  const job *j = context;
-  int sources = count_files(j->work, ".cpp"), objects = count_files(j->work, ".o");
-  report(j, building, sources ? 1 + 98 * objects / (sources + 2) : -1);
+  const step *x = context;
+  int sources = count_files(x->folder, ".cpp"), objects = count_files(x->folder, ".o");
+  report(x->j, x->what, sources ? 1 + 98 * objects / (sources + 2) : -1);
 }
 
 static wk_status write_text(const job *j, const char *file, wk_str *text) {
@@ -226,8 +249,9 @@ static wk_status write_generated(const job *j) {
 }
 
 /* One command line of Verilator: translate, and make with the machine's own compiler. */
-static wk_status verilate(const job *j) {
-  const build_kind *kind = kind_of(j->o);
+static wk_status verilate(const step *x) {
+  const job *j = x->j;
+  const build_kind *kind = j->kind;
   wk_arena *a = wk_arena_new();
   WK_VEC(const char *) argv = {0};
   for (size_t i = 0; i < WK_COUNTOF(verilator); i++) wk_vec_push(&argv, verilator[i]);
@@ -238,12 +262,13 @@ static wk_status verilate(const job *j) {
   wk_vec_push(&argv, wk_arena_printf(a, "CXX=%s LINK=%s %s", compiler(kind),
                                      compiler(kind), kind->optimisation));
   wk_vec_push(&argv, "-CFLAGS");
-  wk_vec_push(&argv, wk_arena_printf(a, "-fPIC -fvisibility=hidden -I%s -I%s/..%s", j->work,
-                                     WICK_SIM_DIR, j->o->probe ? " -DWICK_PROBE" : ""));
+  wk_vec_push(&argv, wk_arena_printf(a, "-fPIC -fvisibility=hidden -I%s -I%s/..%s%s %s", j->work,
+                                     WICK_SIM_DIR, j->o->probe ? " -DWICK_PROBE" : "",
+                                     kind == &tuned ? " -DWICK_TUNED" : "", x->flags));
   wk_vec_push(&argv, "-LDFLAGS");
-  wk_vec_push(&argv, "-shared");
+  wk_vec_push(&argv, wk_arena_printf(a, "-shared %s", x->flags));
   wk_vec_push(&argv, "-Mdir");
-  wk_vec_push(&argv, j->work);
+  wk_vec_push(&argv, x->folder);
   wk_vec_push(&argv, "-o");
   wk_vec_push(&argv, "model.so");
   wk_vec_push(&argv, wk_arena_printf(a, "%s/wick_pkg.sv", j->work));
@@ -252,12 +277,39 @@ static wk_status verilate(const job *j) {
     wk_vec_push(&argv, wk_arena_printf(a, "%s/verilated/spm_probe.sv", WICK_SIM_DIR));
   wk_vec_push(&argv, wk_arena_printf(a, "%s/verilated/bench.cpp", WICK_SIM_DIR));
   wk_vec_push(&argv, NULL);
-  report(j, building, 0); /* once; what follows is more */
-  wk_status s = wk_sim_tool_run(argv.data, wk_arena_printf(a, "%s/log", j->work), report_files, j);
+  report(j, x->what, 0); /* once; what follows is more */
+  wk_status s = wk_sim_tool_run(argv.data, wk_arena_printf(a, "%s/log", j->work), report_files, x);
   if (s) s = wk_status_place(s, j->rtl);
   wk_vec_free(&argv);
   wk_arena_free(a);
   return s;
+}
+
+static void report_nothing(const void *context) { (void)context; }
+
+/* The arena holds *made, the library. */
+static wk_status make_tuned(const job *j, wk_arena *a, const char **made) {
+  const char *counts = wk_arena_printf(a, "%s/counts", j->work);
+  const char *profile = wk_arena_printf(a, "%s/profile", j->work);
+  const char *const merge[] = {profile_tool, "merge", "-o", profile, counts, NULL};
+  const step first = {j, "building a cycle model that counts",
+                      wk_arena_printf(a, "%s/counting", j->work), counting_flags};
+  const step second = {j, "building the tuned cycle model", wk_arena_printf(a, "%s/tuned", j->work),
+                       wk_arena_printf(a, "%s%s", profile_flags, profile)};
+  if (!is_installed(compiler(&tuned)) || !is_installed(profile_tool))
+    return wk_error(WK_IO, "a tuned model needs '%s' and '%s' (scripts/install)",
+                    compiler(&tuned), profile_tool);
+  WK_TRY(verilate(&first));
+  WK_TRY(wk_sim_train(wk_arena_printf(a, "%s/model.so", first.folder), j->o->machine, counts));
+  WK_TRY(wk_sim_tool_run(merge, wk_arena_printf(a, "%s/log", j->work), report_nothing, NULL));
+  *made = wk_arena_printf(a, "%s/model.so", second.folder);
+  return verilate(&second);
+}
+
+static wk_status make_once(const job *j, wk_arena *a, const char **made) {
+  const step only = {j, "building the cycle model", j->work, ""};
+  *made = wk_arena_printf(a, "%s/model.so", j->work);
+  return verilate(&only);
 }
 
 /* Makes the folder to work in and locks it; who comes second waits until the first has removed
@@ -282,7 +334,7 @@ static wk_status lock_folder(const job *j, int *lock) {
 static wk_status build(const job *j) {
   const char *const empty[] = {"find", j->work, "-mindepth", "1", "-delete", NULL};
   const char *const remove[] = {"rm", "-rf", "--", j->work, NULL};
-  wk_str made = {0};
+  const char *made = NULL;
   wk_status s;
   int lock;
   WK_TRY(lock_folder(j, &lock));
@@ -292,12 +344,12 @@ static wk_status build(const job *j) {
     return NULL;
   }
   wk_sim_tool_run_quietly(empty); /* of what a build left that was killed */
+  wk_arena *a = wk_arena_new();
   s = write_generated(j);
-  if (!s) s = verilate(j);
-  wk_str_printf(&made, "%s/model.so", j->work);
-  if (!s && rename(made.s, j->library) != 0)
+  if (!s) s = j->kind == &tuned ? make_tuned(j, a, &made) : make_once(j, a, &made);
+  if (!s && rename(made, j->library) != 0)
     s = wk_error_at(WK_IO, j->library, "cannot write: %s", strerror(errno));
-  wk_str_free(&made);
+  wk_arena_free(a);
   wk_sim_tool_run_quietly(remove);
   close(lock);
   return s;
@@ -311,8 +363,8 @@ static wk_status prepare(job *j) {
   if (!s) s = cache_folder(&cache);
   if (!s) {
     wk_str library = {0}, work = {0};
-    wk_str_printf(&library, "%s/%s-%016llx.so", cache.s, j->o->machine->name,
-                  (unsigned long long)key);
+    wk_str_printf(&library, "%s/%s-%016llx%s.so", cache.s, j->o->machine->name,
+                  (unsigned long long)key, j->kind == &tuned ? "-tuned" : "");
     wk_str_printf(&work, "%s.build", library.s);
     j->library = library.s;
     j->work = work.s;
@@ -321,13 +373,25 @@ static wk_status prepare(job *j) {
   return s;
 }
 
-wk_status wk_sim_build(const wk_sim_build_options *o, char **path) {
-  job j = {.o = o, .rtl = o->rtl ? o->rtl : WICK_SIM_DIR "/rtl"};
+/* *path: NULL, without an error, when the cache does not have it and may_build is not set. */
+static wk_status get(const wk_sim_build_options *o, const build_kind *kind, bool may_build,
+                     char **path) {
+  job j = {.o = o, .kind = kind, .rtl = o->rtl ? o->rtl : WICK_SIM_DIR "/rtl"};
   wk_status s = prepare(&j);
-  if (!s && (o->rebuild || access(j.library, R_OK) != 0)) s = build(&j);
+  bool is_there = !s && access(j.library, R_OK) == 0;
+  if (!s && (may_build ? o->rebuild || !is_there : o->rebuild && is_there)) s = build(&j);
   free_names(&j.sources);
   free(j.work);
-  if (s) free(j.library);
-  else *path = j.library;
+  *path = !s && (may_build || is_there) ? j.library : NULL;
+  if (!*path) free(j.library);
   return s;
+}
+
+wk_status wk_sim_build(const wk_sim_build_options *o, char **path) {
+  const build_kind *plain = o->coverage ? &counting : &quick;
+  bool may_be_tuned = !o->waves && !o->coverage && !o->probe;
+  *path = NULL;
+  if (may_be_tuned && o->tune != WK_SIM_TUNE_NEVER)
+    WK_TRY(get(o, &tuned, o->tune == WK_SIM_TUNE_NOW, path));
+  return *path ? NULL : get(o, plain, true, path);
 }

@@ -102,5 +102,5 @@ static void run_model(void *state, const wk_sim_job *job, wk_sim_result *r) {
   for (uint32_t index = 0; step(m, job, index, r);) index++;
 }
 
-const wk_sim_model wk_sim_functional = {WK_SIM_ABI, "functional", open_model, run_model,
-                                        close_model, NULL};
+const wk_sim_model wk_sim_functional = {WK_SIM_ABI, "functional", NULL, open_model,
+                                        run_model, close_model, NULL};

@@ -13,7 +13,7 @@ extern "C" {
 
 /* Numbers of regs.def and isa.def, which sim/run.c holds them against: the library that Verilator
  * built does not include the tables. */
-enum { WK_SIM_ABI = 4, WK_SIM_COUNTERS = 83, WK_SIM_QUEUES = 6 };
+enum { WK_SIM_ABI = 5, WK_SIM_COUNTERS = 83, WK_SIM_QUEUES = 6 };
 
 /* What registers and on-chip memories hold before reset; only the RTL has such a state. */
 typedef enum { WK_SIM_RESET_ZEROS, WK_SIM_RESET_ONES, WK_SIM_RESET_RANDOM } wk_sim_reset;
@@ -82,13 +82,14 @@ typedef struct {
 typedef struct {
   uint32_t abi; /* WK_SIM_ABI */
   const char *name;
+  const char *build; /* of the RTL: "tuned" (sim/sim.h), else "plain"; NULL: a model in C */
   void *(*open)(const wk_sim_options *options);
   /* Runs a stream from start to done; may be called again. On-chip memories keep their contents. */
   void (*run)(void *state, const wk_sim_job *job, wk_sim_result *result);
   void (*close)(void *state);
-  /* Writes what all runs so far covered of the RTL, for verilator_coverage. NULL: it is not
-   * counted. */
-  void (*write_coverage)(const char *path);
+  /* Writes what all runs so far counted: what they covered of the RTL, for verilator_coverage, or
+   * the profile of a model that is being tuned, for llvm-profdata. NULL: nothing is counted. */
+  void (*write_counts)(const char *path);
 } wk_sim_model;
 
 extern const wk_sim_model wk_sim_functional, wk_sim_timing;

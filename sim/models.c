@@ -3,9 +3,9 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "sim/sim.h"
+#include "sim/build.h"
 
-static wk_status load(const char *path, const wk_sim_model **model) {
+wk_status wk_sim_load(const char *path, const wk_sim_model **model) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) return wk_error_at(WK_IO, path, "cannot load: %s", dlerror());
   *model = dlsym(library, WK_SIM_RTL_SYMBOL);
@@ -24,7 +24,7 @@ wk_status wk_sim_model_of(wk_sim_kind kind, const wk_sim_build_options *o,
     return NULL;
   }
   WK_TRY(wk_sim_build(o, &path));
-  wk_status s = load(path, model);
+  wk_status s = wk_sim_load(path, model);
   free(path);
   return s;
 }

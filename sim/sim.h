@@ -16,13 +16,23 @@ typedef enum { WK_SIM_FUNCTIONAL, WK_SIM_TIMING, WK_SIM_RTL } wk_sim_kind;
  * known). */
 typedef void wk_sim_progress(void *context, const char *what, int percent);
 
+/* A tuned model is compiled twice, the second time with a profile of the first one's run of a
+ * training stream (sim/training.s); its results are the plain one's. That takes twice as long, so
+ * that it is made only when it is asked for. */
+typedef enum {
+  WK_SIM_TUNE_CACHED, /* take the tuned model if the cache has it, otherwise the plain one */
+  WK_SIM_TUNE_NOW,    /* the tuned one; an error if it cannot be made */
+  WK_SIM_TUNE_NEVER   /* the plain one */
+} wk_sim_tune;
+
 typedef struct {
   const wk_machine *machine;
   const char *rtl;      /* folder with another RTL tree; NULL: the one of this project */
   bool waves;           /* a model that can write waveforms; slower */
   bool coverage;        /* a model that counts lines and toggles; slower */
   bool probe;           /* a model that tells of accesses to the scratchpad; slower */
-  bool rebuild;         /* even when the cache has it */
+  bool rebuild;         /* the one that is taken, even when the cache has it */
+  wk_sim_tune tune;          /* of models without waves, coverage and probe */
   wk_sim_progress *progress; /* NULL ok */
   void *context;
 } wk_sim_build_options;

@@ -71,5 +71,5 @@ static void run_model(void *state, const wk_sim_job *job, wk_sim_result *r) {
   free(commands);
 }
 
-const wk_sim_model wk_sim_timing = {WK_SIM_ABI, "timing", open_model, run_model, close_model,
-                                    NULL};
+const wk_sim_model wk_sim_timing = {WK_SIM_ABI, "timing", NULL, open_model, run_model,
+                                    close_model, NULL};

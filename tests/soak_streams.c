@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
     ok = try_seed(&o, rtl, &m, o.seed + done, &cycles, &commands);
     if (done % 1000 == 999) fprintf(stderr, "%" PRIu64 " streams ...\n", done + 1);
   }
-  if (o.coverage) rtl->write_coverage(o.coverage);
+  if (o.coverage) rtl->write_counts(o.coverage);
   printf("%" PRIu64 " streams, %" PRIu64 " commands, %" PRIu64 " cycles\n", done, commands, cycles);
   return ok ? 0 : 1;
 }

@@ -10,6 +10,8 @@
 #include "compiler/driver/text.h"
 #include "targets/accel/check/check.h"
 
+static const char *const tunes[] = {"cached", "now", "never", NULL}; /* wk_sim_tune */
+
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Machine"},
     {"machine", 'm', "NAME|FILE.cfg",
@@ -30,6 +32,10 @@ static const wk_option options[] = {
      .offset = offsetof(wk_sim_opts, build)},
     {"rebuild", 0, NULL, "build it even if it is in the cache", .kind = WK_OPTION_FLAG,
      .offset = offsetof(wk_sim_opts, rebuild)},
+    {"tune", 0, "WHEN",
+     "now: build an RTL model that a profile makes faster, in twice the time; "
+     "cached (default): run it if it was built; never: run the plain one",
+     .kind = WK_OPTION_CHOICE, .offset = offsetof(wk_sim_opts, tune), .choices = tunes},
     {.kind = WK_OPTION_GROUP, .help = "Run"},
     {"max-cycles", 0, "N", "give up after N cycles", .kind = WK_OPTION_INT,
      .offset = offsetof(wk_sim_opts, max_cycles), .min = 1, .max = INT64_MAX},
@@ -122,6 +128,7 @@ static wk_status check_effect(const wk_sim_opts *o, int user) {
   } rows[] = {{"--build", o->build, RTL | BUILD},
               {"--rtl", o->rtl, RTL | BUILD},
               {"--rebuild", o->rebuild, RTL | BUILD},
+              {"--tune", o->tune != WK_SIM_TUNE_CACHED, RTL | BUILD},
               {"--fst", o->fst, RTL | BUILD},
               {"--coverage", o->coverage, RTL | BUILD},
               {"--dram", o->dram, RUN},
@@ -142,6 +149,8 @@ static wk_status check_effect(const wk_sim_opts *o, int user) {
       return refuse(rows[i].name, rows[i].users, user);
   if (o->seed != WK_SIM_UNSET && !o->stalls && !o->random_reset)
     return wk_error(WK_USAGE, "--seed has no effect without --stalls or --random-reset");
+  if (o->tune == WK_SIM_TUNE_NOW && (o->fst || o->coverage))
+    return wk_error(WK_USAGE, "--tune now has no effect with %s", o->fst ? "--fst" : "--coverage");
   return NULL;
 }
 
@@ -172,16 +181,17 @@ static wk_status build_only(const wk_sim_opts *o) {
   wk_machine m;
   WK_TRY(wk_sim_choose_machine(o, NULL, &m));
   WK_TRY(wk_sim_open_model(o, &m, &model));
-  printf("the RTL model of machine %s is ready\n", m.name);
+  printf("the %s RTL model of machine %s is ready\n", model->build, m.name);
   return NULL;
 }
 
 static wk_status simulate(const wk_sim_opts *o, const wk_stream *s) {
   wk_sim_record *record = wk_sim_record_new(o, NULL);
+  const wk_sim_model *model = NULL;
   wk_sim_run r = {0};
   wk_machine m;
   wk_status status = wk_sim_choose_machine(o, s, &m);
-  if (!status) status = wk_sim_simulate(o, s, NULL, &m, record, &r);
+  if (!status) status = wk_sim_simulate(o, s, NULL, &m, &model, record, &r);
   wk_sim_run_free(&r);
   return wk_sim_record_close(record, status);
 }
@@ -241,7 +251,10 @@ const wk_cmd wk_cmd_sim = {
                     "take.\n"
                     "\n"
                     "The RTL model of a machine is built by Verilator when it is first needed and "
-                    "kept in a cache ($WICK_CACHE, else ~/.cache/wick).\n"
+                    "kept in a cache ($WICK_CACHE, else ~/.cache/wick). With --tune now it is "
+                    "built with a profile of a training run; it is faster then, and does the "
+                    "same. It runs from then on; while it is built, and when it cannot be, the "
+                    "plain one does.\n"
                     "\n"
                     "  wick sim examples/accel/2-double-buffer.s\n"
                     "  wick sim examples/accel/2-double-buffer.s --dram latency=500\n"

@@ -17,7 +17,7 @@
 typedef struct {
   const char *machine, *dram, *rtl, *trace, *fst, *json, *csv, *coverage, *entry;
   wk_strings dump, input;
-  int model;
+  int model, tune;
   int64_t max_cycles, timeout, seed, random, part;
   bool build, rebuild, commands, unchecked, unverified, stalls, random_reset;
 } wk_sim_opts;
@@ -36,7 +36,7 @@ typedef struct {
   const wk_stream *stream;
   const wk_machine *machine;
   const wk_sim_run *run;
-  const char *model;
+  const wk_sim_model *model;
   const wk_sim_part *part; /* NULL: it is just a stream */
 } wk_sim_shown;
 
@@ -56,9 +56,12 @@ wk_status wk_sim_open_model(const wk_sim_opts *o, const wk_machine *m,
 FILE *wk_sim_output(const wk_sim_opts *o);
 
 typedef struct wk_sim_record wk_sim_record;
-/* Runs and shows. part: as in wk_sim_shown. The run is the caller's also after an error. */
+/* Runs and shows. part: as in wk_sim_shown. *model: of this machine; NULL: it is opened, when all
+ * else has been checked, and the caller may hand it to the next run. The run is the caller's also
+ * after an error. */
 wk_status wk_sim_simulate(const wk_sim_opts *o, const wk_stream *s, const wk_sim_part *part,
-                          const wk_machine *m, wk_sim_record *record, wk_sim_run *r) WK_MUST_CHECK;
+                          const wk_machine *m, const wk_sim_model **model, wk_sim_record *record,
+                          wk_sim_run *r) WK_MUST_CHECK;
 
 /* ---- sim_package.c --------------------------------------------------------------------------- */
 

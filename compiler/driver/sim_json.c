@@ -131,7 +131,8 @@ static json_t *figures(const wk_sim_shown *x) {
   json_t *o = json_object();
   json_object_set_new(o, "stream", json_string(x->stream->source));
   json_object_set_new(o, "commands", json_integer(x->run->n));
-  json_object_set_new(o, "model", json_string(x->model));
+  json_object_set_new(o, "model", json_string(x->model->name));
+  if (x->model->build) json_object_set_new(o, "build", json_string(x->model->build));
   json_object_set_new(o, "machine", machine(x->machine));
   json_object_set_new(o, "cycles", number(f.cycles));
   json_object_set_new(o, "seconds", json_real(x->run->seconds));

@@ -24,6 +24,8 @@ typedef struct {
   wick_model *model; /* as described: who is which part */
   wk_accel_parts parts;
   seen_part *seen; /* per part */
+  const wk_sim_model *simulated; /* of the part before; NULL: there was none */
+  uint64_t hardware;             /* its machine's hash */
   size_t shown;
   wk_status failure; /* why a job has failed */
 } package_run;
@@ -50,7 +52,10 @@ static wk_status run_part(package_run *p, const wk_sim_device_job *job, wk_sim_r
   bool is_wanted = p->o->part == WK_ACCEL_ALL_PARTS || (uint64_t)p->o->part == number;
   if (p->seen[number].runs++ || !is_wanted) return run_unseen(job->stream, out);
   if (p->shown++) fputc('\n', wk_sim_output(p->o));
-  wk_status s = wk_sim_simulate(p->o, job->stream, &part, &job->stream->machine, p->record, out);
+  const wk_machine *m = &job->stream->machine;
+  if (p->hardware != wk_machine_hash(m)) p->simulated = NULL;
+  p->hardware = wk_machine_hash(m);
+  wk_status s = wk_sim_simulate(p->o, job->stream, &part, m, &p->simulated, p->record, out);
   p->seen[number].cycles = out->result.cycles;
   return s;
 }

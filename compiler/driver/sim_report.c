@@ -136,7 +136,8 @@ void wk_sim_print(FILE *f, const wk_sim_shown *x) {
                x->stream->source, x->run->n);
   describe_machine(&t, x);
   if (x->part) add_schedule(&t, x);
-  wk_table_row(&t, "model\t%s", x->model);
+  wk_table_row(&t, "model\t%s%s%s", x->model->name, x->model->build ? ", " : "",
+               x->model->build ? x->model->build : "");
   /* Counters of a machine that still runs change while they are read. */
   bool is_known = x->run->result.cycles && !x->run->result.gave_up;
   if (is_known) add_summary(&t, x);

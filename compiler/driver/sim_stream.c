@@ -20,11 +20,18 @@ wk_status wk_sim_choose_machine(const wk_sim_opts *o, const wk_stream *s, wk_mac
 wk_status wk_sim_open_model(const wk_sim_opts *o, const wk_machine *m,
                             const wk_sim_model **model) {
   wk_sim_progress_line shown = {.tenth = 0};
-  const wk_sim_build_options b = {.machine = m, .rtl = o->rtl, .waves = o->fst != NULL,
-                                  .coverage = o->coverage != NULL,
-                                  .rebuild = o->rebuild, .progress = wk_sim_progress_show,
-                                  .context = &shown};
+  wk_sim_build_options b = {.machine = m, .rtl = o->rtl, .waves = o->fst != NULL,
+                            .coverage = o->coverage != NULL, .rebuild = o->rebuild,
+                            .tune = (wk_sim_tune)o->tune, .progress = wk_sim_progress_show,
+                            .context = &shown};
   wk_status s = wk_sim_model_of((wk_sim_kind)o->model, &b, model);
+  wk_progress_end();
+  if (!s || o->tune != WK_SIM_TUNE_NOW || o->build) return s;
+  wk_status_print(stderr, s); /* a run does without */
+  fprintf(stderr, "wick: the model is not tuned: the plain one runs\n");
+  wk_status_free(s);
+  b.tune = WK_SIM_TUNE_NEVER;
+  s = wk_sim_model_of((wk_sim_kind)o->model, &b, model);
   wk_progress_end();
   return s;
 }
@@ -155,22 +162,22 @@ static wk_status check_options(const wk_sim_opts *o, const wk_stream *s, wave_wi
 }
 
 wk_status wk_sim_simulate(const wk_sim_opts *o, const wk_stream *s, const wk_sim_part *part,
-                          const wk_machine *m, wk_sim_record *record, wk_sim_run *r) {
-  const wk_sim_model *model;
+                          const wk_machine *m, const wk_sim_model **model, wk_sim_record *record,
+                          wk_sim_run *r) {
   wave_window w;
   WK_TRY(wk_stream_fits(s, m));
   WK_TRY(check_options(o, s, &w));
   if (!o->unchecked) WK_TRY(wk_check(s, m, NULL));
-  WK_TRY(wk_sim_open_model(o, m, &model));
+  if (!*model) WK_TRY(wk_sim_open_model(o, m, model));
   wk_sim_run_options ro = {.machine = m, .max_cycles = (uint64_t)o->max_cycles,
                            .timeout = o->timeout == WK_SIM_UNSET ? 0 : (uint32_t)o->timeout,
                            .seed = o->seed == WK_SIM_UNSET ? 0 : (uint64_t)o->seed,
                            .stalls = o->stalls,
                            .reset = o->random_reset ? WK_SIM_RESET_RANDOM : WK_SIM_RESET_ZEROS};
-  WK_TRY(wk_sim_run_stream(s, model, &ro, r));
-  wk_status status = o->fst ? run_with_wave(s, model, &w, &ro, r) : NULL;
-  if (!status && o->coverage && model->write_coverage) model->write_coverage(o->coverage);
-  const wk_sim_shown x = {s, m, r, model->name, part};
+  WK_TRY(wk_sim_run_stream(s, *model, &ro, r));
+  wk_status status = o->fst ? run_with_wave(s, *model, &w, &ro, r) : NULL;
+  if (!status && o->coverage && (*model)->write_counts) (*model)->write_counts(o->coverage);
+  const wk_sim_shown x = {s, m, r, *model, part};
   if (!status) status = show(o, &x, record);
   if (!status) status = wk_sim_verdict(s, m, r);
   if (!status && o->model == WK_SIM_RTL && !o->unverified) status = verify(s, m, r);

@@ -28,6 +28,16 @@
 #include <verilated_fst_c.h>
 #endif
 
+#if WICK_PROFILE
+// Of clang's profile runtime. The variable stands for the part of it that would write a file when
+// the process ends.
+extern "C" {
+int __llvm_profile_runtime;
+void __llvm_profile_set_filename(const char *path);
+int __llvm_profile_write_file(void);
+}
+#endif
+
 namespace {
 
 class Stalls {  // xorshift: whether the bus is ready in a cycle
@@ -61,20 +71,28 @@ struct Model {
   std::unique_ptr<Vwick_accel> top;
 };
 
+#if WICK_PROFILE
+void WriteCounts(const char *path) {
+  __llvm_profile_set_filename(path);
+  __llvm_profile_write_file();
+}
+#elif !VM_COVERAGE
+constexpr void (*WriteCounts)(const char *) = nullptr;
+#endif
+
 #if VM_COVERAGE
 std::shared_ptr<Model> counted;
 std::shared_ptr<Model> NewModel(const wk_sim_options &options) {
   if (!counted) counted.reset(new Model(options));
   return counted;
 }
-void WriteCoverage(const char *path) {
+void WriteCounts(const char *path) {
   if (counted) counted->context->coveragep()->write(path);
 }
 #else
 std::shared_ptr<Model> NewModel(const wk_sim_options &options) {
   return std::shared_ptr<Model>(new Model(options));
 }
-constexpr void (*WriteCoverage)(const char *) = nullptr;
 #endif
 
 class Bench {
@@ -314,5 +332,12 @@ extern "C" void wick_spm_access(int port, svBit writes, int address, long long l
 }
 #endif
 
+#if WICK_TUNED
+constexpr char kBuild[] = "tuned";
+#else
+constexpr char kBuild[] = "plain";
+#endif
+
 extern "C" __attribute__((visibility("default"))) const wk_sim_model wick_rtl_model;
-const wk_sim_model wick_rtl_model = {WK_SIM_ABI, "rtl", Open, RunModel, Close, WriteCoverage};
+const wk_sim_model wick_rtl_model = {WK_SIM_ABI, "rtl", kBuild, Open,
+                                     RunModel, Close, WriteCounts};
