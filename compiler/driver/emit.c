@@ -187,7 +187,7 @@ static wk_status check_foreign(const wk_target_output *output, const wk_instance
 wk_status wk_emit_output(const wk_target_output *output, const wk_instance *t,
                          const wk_emit_entry *entries, size_t n, const wk_emit_options *o,
                          const char *path, wk_emit_result *result) {
-  WK_TRY(check_foreign(output, t, entries, n));
+  if (!output->leaves_others) WK_TRY(check_foreign(output, t, entries, n));
   emission e = emission_new(entries, n);
   size_t parts = 0;
   for (uint32_t target = 0; target < entries[0].parts->targets->n && !parts; target++)

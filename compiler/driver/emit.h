@@ -15,7 +15,8 @@ typedef struct {
 wk_status wk_emit_package(const wk_targets *t, const wk_emit_entry *entries, size_t n,
                           const wk_emit_options *o, const char *path,
                           wk_emit_result *result) WK_MUST_CHECK;
-/* Something else that a target writes. WK_UNSUPPORTED names the parts that are another target's. */
+/* Something else that a target writes. WK_UNSUPPORTED names the parts that are another target's,
+ * unless the output leaves them out. */
 wk_status wk_emit_output(const wk_target_output *output, const wk_instance *t,
                          const wk_emit_entry *entries, size_t n, const wk_emit_options *o,
                          const char *path, wk_emit_result *result) WK_MUST_CHECK;

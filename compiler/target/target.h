@@ -82,6 +82,8 @@ typedef struct {
   const char *name;   /* of --emit: "bundle" */
   const char *suffix; /* of the default path, behind the model's name; NULL: standard output */
   const char *doc;
+  bool leaves_others; /* it holds this target's parts, however many, and leaves out all others;
+                         false: it holds the model, which must be one part */
   /* What write would write when it is given this path; text in the arena. WK_USAGE: the path is no
    * name for it. NULL: the path itself. */
   wk_status (*files)(const char *path, wk_arena *a, wk_emit_files *out);

@@ -98,10 +98,10 @@ static wk_status write_bundle(const wk_instance *t, const wk_target_part *parts,
 
 static const wk_target_output outputs[] = {
     {"bundle", "", "object, header and weights to link into a program, no runtime needed",
-     wk_cpu_bundle_files, write_bundle},
-    {"object", ".o", "the bundle's object file", NULL, write_object},
-    {"asm", ".s", "the object file as assembly", NULL, write_asm},
-    {"llvm-ir", ".ll", "what LLVM is given", NULL, write_llvm_ir},
+     false, wk_cpu_bundle_files, write_bundle},
+    {"object", ".o", "the bundle's object file", false, NULL, write_object},
+    {"asm", ".s", "the object file as assembly", false, NULL, write_asm},
+    {"llvm-ir", ".ll", "what LLVM is given", false, NULL, write_llvm_ir},
     {0}};
 
 static wk_status compile(const wk_instance *t, const wk_target_part *parts, size_t n,

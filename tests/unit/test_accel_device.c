@@ -5,12 +5,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "runtime/wick.h"
 #include "sim/device.h"
 #include "targets/accel/check/check.h"
+#include "targets/accel/isa/unit_emit.h"
 #include "tests/accel_package.h"
 #include "tests/accel_streams.h"
 
@@ -297,7 +299,7 @@ static void parts_are_streams(void **state) {
   assert_string_equal(s->regions.data[0].name, "constants");
   assert_int_equal(s->regions.data[0].address, 0x10000);
   assert_string_equal(s->regions.data[regions[0]].name, "_a_b_N_0");
-  assert_int_equal(s->regions.data[regions[0]].address, 0x10400);
+  assert_int_equal(s->regions.data[regions[0]].address, 0x11400);
   assert_string_equal(s->regions.data[regions[1]].name, "_a_b_N_0_2");
   assert_true(s->regions.data[regions[1]].is_output);
   assert_int_equal(regions[2], WK_ACCEL_NO_REGION);
@@ -312,6 +314,72 @@ static void parts_are_streams(void **state) {
                 "the part needs 71680 bytes of memory; machine tiny has 65536 (dram_size)");
 }
 
+/* ---- --emit stream --------------------------------------------------------------------------- */
+
+static const char wanted_map[] =
+    "# test:part0 for machine tiny, hash %016llx\n"
+    "# register NAME VALUE; all others: what NAME ADDRESS BYTES\n"
+    "register  BASE 0x00021000\n"
+    "register  COUNT 11\n"
+    "register  MARK_BASE 0x00022000\n"
+    "image     - 0x00020000 4800\n"
+    "constants constants 0x00020000 160\n"
+    "input     x 0x00021400 1024\n"
+    "output    y 0x00021800 1024\n"
+    "commands  - 0x00021000 704\n"
+    "marks     - 0x00022000 2048\n";
+
+static void expect_file(const char *path, const void *want, size_t n) {
+  wk_file f;
+  expect_good(wk_file_map(path, &f));
+  assert_int_equal(f.size, n);
+  assert_memory_equal(f.data, want, n);
+  wk_file_unmap(&f);
+}
+
+static void check_image(const wk_file *f, const wk_stream *s) {
+  const wk_image *constants = wk_stream_find(s, "constants");
+  assert_int_equal(f->size, 4800);
+  assert_memory_equal(f->data, constants->data, constants->size);
+  for (size_t i = constants->size; i < 4096; i++) assert_int_equal(f->data[i], 0);
+  assert_memory_equal(f->data + 4096, s->bytes.data, s->bytes.n);
+}
+
+static void parts_are_emitted(void **state) {
+  char folder[] = "/tmp/wick-emit-XXXXXX";
+  sections_of x;
+  wk_accel_unit u;
+  wk_stream *s[2], *again;
+  wk_file f;
+  char map[sizeof wanted_map + 16];
+  const wk_accel_io io[] = {{"x", BYTES, false}, {"y", BYTES, true}};
+  copy_sections(*state, &x);
+  expect_good(wk_accel_unit_read(x.list, SECTIONS, "tiny", &u));
+  const wk_accel_placement at = {.source = "test:part0", .address = 0x20000},
+                           other = {.source = "test:part1"};
+  expect_good(wk_accel_part_stream(&u, 0, io, 2, &at, &s[0], NULL));
+  expect_good(wk_accel_part_stream(&u, 1, io, 2, &other, &s[1], NULL));
+  assert_non_null(mkdtemp(folder));
+  assert_int_equal(chdir(folder), 0);
+  expect_good(wk_accel_emit_streams(s, 1, "net.wcs"));
+  expect_good(wk_stream_load("net.wcs", NULL, &again));
+  expect_good(wk_check(again, &again->machine, NULL));
+  assert_memory_equal(again->bytes.data, s[0]->bytes.data, s[0]->bytes.n);
+  wk_stream_free(again);
+  expect_good(wk_file_map("net.bin", &f));
+  check_image(&f, s[0]);
+  wk_file_unmap(&f);
+  snprintf(map, sizeof map, wanted_map, (unsigned long long)wk_machine_hash(&u.machine));
+  expect_file("net.map", map, strlen(map));
+  expect_status(wk_accel_emit_streams(s, 2, "net"),
+                "--emit stream holds one part, and 2 are for the accelerator; a package holds all "
+                "parts");
+  expect_status(wk_accel_emit_streams(s, 1, "-"),
+                "a stream is several files here: give it a name with -o");
+  assert_true(!unlink("net.wcs") && !unlink("net.bin") && !unlink("net.map") && !rmdir(folder));
+  for (int i = 0; i < 2; i++) wk_stream_free(s[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(functional_model_runs_packages),
@@ -322,6 +390,7 @@ int main(void) {
       cmocka_unit_test(flipped_bytes_are_refused_or_harmless),
       cmocka_unit_test(reader_names_the_section),
       cmocka_unit_test(parts_are_streams),
+      cmocka_unit_test(parts_are_emitted),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

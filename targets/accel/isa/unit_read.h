@@ -65,9 +65,9 @@ typedef struct {
 #define WK_ACCEL_CONST_REGION "constants"
 #define WK_ACCEL_WORK_REGION "work"
 
-/* A part that has been checked, with segments as regions one behind the other: "constants" (with
- * their bytes), "work", then every tensor under its name, made fit for a stream's text and unique;
- * then commands and mark area. Outputs are regions marked so. *regions, unless NULL: n_io numbers
+/* A part that has been checked, with segments as regions: "constants" (with their bytes), commands
+ * behind them, "work", then every tensor under its name, made fit for a stream's text and unique;
+ * then the mark area. Outputs are regions marked so. *regions, unless NULL: n_io numbers
  * of the tensors' regions, WK_ACCEL_NO_REGION for those without bytes; free() it. WK_INPUT: the
  * machine's memory is too small, which is said with what there is and what is needed. */
 #define WK_ACCEL_NO_REGION UINT32_MAX

@@ -32,18 +32,27 @@ static segments list_segments(const wk_accel_unit *u, const wk_accel_part *p,
   return s;
 }
 
-/* One behind the other; returns what is free behind them. False: beyond what addresses reach. */
-static bool place(segments *s, uint64_t address, uint64_t *end) {
+enum { PAGE = 4096 };
+
+/* What is loaded lies together: constants, commands; then the other segments, one behind the other,
+ * and the mark area. *end: what is free behind all. False: beyond what addresses reach. */
+static bool place(segments *s, const wk_accel_part *p, uint64_t address, wk_stream *out,
+                  uint64_t *end) {
   for (size_t i = 0; i < s->n; i++) {
-    s->list[i].address = wk_align_up(address, WK_ACCEL_SEGMENT_ALIGN);
-    if (s->list[i].bytes > UINT32_MAX || address > UINT32_MAX) return false;
-    if (s->list[i].bytes) address = s->list[i].address + s->list[i].bytes;
+    segment *x = &s->list[i];
+    x->address = wk_align_up(address, WK_ACCEL_SEGMENT_ALIGN);
+    if (x->bytes > UINT32_MAX || x->address > UINT32_MAX) return false;
+    if (x->bytes) address = x->address + x->bytes;
+    if (i != WK_SEGMENT_CONST) continue;
+    out->address = wk_align_up(address, PAGE);
+    address = out->address + (uint64_t)p->commands * WK_COMMAND_BYTES;
   }
-  *end = address;
+  out->is_address_given = true;
+  *end = p->marks ? wk_align_up(address, PAGE) + (uint64_t)p->marks * WK_MARK_BYTES : address;
   return true;
 }
 
-enum { NAME_BYTES = 64, NUMBER_BYTES = 12, PAGE = 4096 };
+enum { NAME_BYTES = 64, NUMBER_BYTES = 12 };
 
 /* A name as texts of streams have it, that no other region has. */
 static void name_region(const wk_stream *s, const char *name, char *out) {
@@ -104,19 +113,12 @@ static wk_status too_small(const wk_machine *m, uint64_t needed) {
                   " (dram_size)", needed, m->name, m->dram_size);
 }
 
-/* What wk_stream_finish adds behind the regions. */
-static uint64_t needed(const wk_accel_part *p, uint64_t end) {
-  uint64_t bytes = wk_align_up(end, PAGE) + (uint64_t)p->commands * WK_COMMAND_BYTES;
-  if (p->marks) bytes = wk_align_up(bytes, PAGE) + (uint64_t)p->marks * WK_MARK_BYTES;
-  return bytes;
-}
-
 static wk_status fill(wk_stream *out, segments *s, const wk_accel_unit *u, const wk_accel_part *p,
                       uint64_t address) {
   uint64_t end;
-  if (!place(s, address, &end)) return wk_error(WK_INPUT, "the part needs more than 4 GiB");
-  if (needed(p, end) > (uint64_t)out->machine.dram_size)
-    return too_small(&out->machine, needed(p, end));
+  if (!place(s, p, address, out, &end))
+    return wk_error(WK_INPUT, "the part needs more than 4 GiB of memory");
+  if (end > (uint64_t)out->machine.dram_size) return too_small(&out->machine, end);
   WK_TRY(add_regions(out, s, u));
   WK_TRY(add_commands(out, s, u, p));
   return wk_stream_finish(out);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * unit_emit: `--emit stream`, a part as files that `wick sim`, `check` and `disasm` take and that
+ * load into anybody's RTL or board (docs/streams.md):
+ *
+ *   STEM.wcs  the stream, checksummed
+ *   STEM.bin  what memory must hold from the address of the first constant on: constants, commands
+ *   STEM.map  text: where the image goes, what the registers are set to, where each tensor lies */
+#ifndef WICK_ACCEL_UNIT_EMIT_H
+#define WICK_ACCEL_UNIT_EMIT_H
+
+#include "compiler/target/target.h"
+#include "targets/accel/isa/stream.h"
+
+/* For wk_target_output.files. WK_USAGE: standard output, or a path that is no regular file. */
+wk_status wk_accel_emit_files(const char *path, wk_arena *a, wk_emit_files *out) WK_MUST_CHECK;
+
+/* For wk_target_output.write, with streams from wk_accel_part_stream. WK_UNSUPPORTED names the
+ * parts unless there is one. All files are written, or none is. */
+wk_status wk_accel_emit_streams(wk_stream *const *streams, size_t n,
+                                const char *path) WK_MUST_CHECK;
+
+#endif
