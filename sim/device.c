@@ -15,6 +15,7 @@ typedef struct {
   const wick_device_unit *info;
   wk_accel_unit unit;
   wk_machine machine; /* that is simulated */
+  uint64_t hash;      /* of it */
   wk_sim_device_options options;
   const wk_sim_model *model;
   wk_accel_io **io; /* per part of info */
@@ -146,6 +147,7 @@ static wick_status load(const wick_device_unit *info, void **loaded, wick_error_
   wk_status s = read_unit(info, &u->unit);
   wick_status status = s ? tell(error, WICK_CORRUPT, s) : WICK_OK;
   if (status == WICK_OK) status = check_machine(info, &u->unit, &u->machine, error);
+  u->hash = info->info->machine_hash; /* it is the same */
   if (status == WICK_OK) status = prepare(u, error);
   if (status == WICK_OK) *loaded = u;
   else unload(u);
@@ -252,7 +254,7 @@ static wick_status run_in_place(device_context *c, const wick_device_job *job,
                                 wick_error_detail *error) {
   const wk_accel_unit *u = &c->u->unit;
   const wk_accel_part *p = &u->parts[c->u->info->parts[job->part].code];
-  wk_sim_result r = {.config = wk_machine_hash(&u->machine)};
+  wk_sim_result r = {.config = c->u->hash};
   wk_isa_command command;
   for (uint32_t i = 0;; i++) {
     (void)wk_isa_decode(wk_accel_command(u, p, i), &command);

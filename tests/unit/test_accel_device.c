@@ -126,6 +126,60 @@ static void callers_may_run_jobs(void **state) {
   assert_int_equal(jobs, 8);
 }
 
+/* Rows of 8 bytes, 12 from one to the next, whose gaps the part leaves alone: on all models. */
+static void gaps_stay_as_they_are(void **state) {
+  static const int64_t dims[] = {4, 8}, strides[] = {12, 1};
+  static const char text[] = ".machine tiny\n.memory x 0x1000 44\n.memory y 0x2000 44\n.output y\n"
+                             "a: ld.ld0 dram=x n0=8 n1=4 s1=12 spm=0 c0=32 op=1\n"
+                             "st dram=y n0=8 n1=4 s1=12 spm=0 c0=32 op=1 wait a\nend\n";
+  accel_unit_data u = {0};
+  uint32_t row;
+  wick_model *model;
+  wick_session *session;
+  void *data;
+  size_t size;
+  (void)state;
+  wk_stream *s = assemble(text);
+  wk_package *p = wk_package_new(&(wk_package_meta){.model = "gaps"});
+  accel_add_part(&u, s);
+  uint32_t unit = accel_put_unit(&u, p, &row);
+  wk_package_tensor t[] = {
+      {.name = "x", .dtype = WICK_I8, .rank = 2, .dims = dims, .strides = strides},
+      {.name = "y", .dtype = WICK_I8, .rank = 2, .dims = dims, .strides = strides}};
+  row = wk_package_add_part(p, &(wk_package_part){.name = "gaps", .unit = unit, .inputs = t,
+                                                  .n_inputs = 1, .outputs = t + 1,
+                                                  .n_outputs = 1});
+  const int64_t all[] = {44};
+  const wk_package_tensor in = {.name = "x", .dtype = WICK_I8, .rank = 1, .dims = all},
+                          out = {.name = "y", .dtype = WICK_I8, .rank = 1, .dims = all};
+  wk_package_tensor edges[] = {t[0], t[1]};
+  edges[0].place = WICK_PLACE_INPUT;
+  edges[1].place = WICK_PLACE_OUTPUT;
+  wk_package_add_entry(
+      p, &(wk_package_entry){.inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1,
+                             .edges = edges, .n_edges = 2, .n_rows = 1,
+                             .rows = &(wk_package_row){.kind = WICK_ROW_RUN, .part = row,
+                                                       .tensors = (uint32_t[]){2, 3},
+                                                       .n_tensors = 2}});
+  expect_good(wk_package_bytes(p, &data, &size));
+  for (int kind = WK_SIM_FUNCTIONAL; kind <= WK_SIM_RTL; kind++) {
+    uint8_t x[44], y[44];
+    wk_sim_device_configure(&(wk_sim_device_options){.model = (wk_sim_kind)kind});
+    assert_int_equal(wick_model_load_memory(data, size, NULL, &model), WICK_OK);
+    assert_int_equal(wick_session_create(model, 0, 1, &session), WICK_OK);
+    for (int i = 0; i < 44; i++) x[i] = (uint8_t)(100 + i), y[i] = (uint8_t)i;
+    assert_int_equal(wick_session_run(session, (const void *[]){x}, (void *[]){y}), WICK_OK);
+    for (int i = 0; i < 44; i++) assert_int_equal(y[i], i % 12 < 8 ? 100 + i : i);
+    wick_session_free(session);
+    wick_model_free(model);
+  }
+  wk_sim_device_configure(&(wk_sim_device_options){0});
+  wk_package_free(p);
+  wk_stream_free(s);
+  accel_unit_free(&u);
+  free(data);
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 static wick_status load(const fixture *f, wick_error_detail *why) {
@@ -386,6 +440,7 @@ int main(void) {
       cmocka_unit_test(timing_model_runs_packages),
       cmocka_unit_test(rtl_runs_packages),
       cmocka_unit_test(callers_may_run_jobs),
+      cmocka_unit_test(gaps_stay_as_they_are),
       cmocka_unit_test(other_machines_are_named),
       cmocka_unit_test(flipped_bytes_are_refused_or_harmless),
       cmocka_unit_test(reader_names_the_section),

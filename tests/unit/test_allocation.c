@@ -11,6 +11,9 @@
 
 #include "compiler/driver/plugin.h"
 #include "compiler/driver/runner.h"
+#include "sim/device.h"
+#include "tests/accel_package.h"
+#include "tests/accel_streams.h"
 #include "tests/random_graph.h"
 #include "tests/unit/toy_device.h"
 
@@ -179,9 +182,34 @@ static void test_devices(void **state) {
   free(data);
 }
 
+/* The functional model. */
+static void test_accelerator(void **state) {
+  static const char *const texts[] = {accel_product, accel_copy};
+  accel_unit_data unit = {0};
+  wk_stream *streams[2];
+  void *data;
+  size_t size;
+  wick_model *model;
+  wick_session *s;
+  (void)state;
+  for (int i = 0; i < 2; i++)
+    assert_null(wk_asm(texts[i], strlen(texts[i]), "test.s", NULL, NULL, &streams[i]));
+  assert_null(accel_package_bytes(&unit, streams, 2, &data, &size));
+  assert_int_equal(wick_device_register(wk_sim_device()), WICK_OK);
+  assert_int_equal(wick_model_load_memory(data, size, NULL, &model), WICK_OK);
+  assert_int_equal(wick_session_create(model, 0, 1, &s), WICK_OK);
+  assert_int_equal(check_session(s), 2);
+  wick_session_free(s);
+  wick_model_free(model);
+  free(data);
+  accel_unit_free(&unit);
+  for (int i = 0; i < 2; i++) wk_stream_free(streams[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_allocations_are_counted), cmocka_unit_test(test_processor),
-      cmocka_unit_test(test_example_and_processor), cmocka_unit_test(test_devices)};
+      cmocka_unit_test(test_example_and_processor), cmocka_unit_test(test_devices),
+      cmocka_unit_test(test_accelerator)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
