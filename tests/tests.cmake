@@ -118,7 +118,8 @@ endforeach()
 if(NOT WICK_SANITIZE AND TARGET wick)
   set(symbol_files)
   foreach(lib wk_support wk_ir wk_eval wk_memory wk_lower wk_passes wk_integer wk_part wk_target
-              wk_onnx wk_package wk_cpu wk_isa wk_check wk_model wk_sim wk_zoo wk_quantize wk_driver
+              wk_onnx wk_package wk_cpu wk_accel wk_isa wk_check wk_model wk_sim wk_zoo
+              wk_quantize wk_driver
               wick_rt)
     list(APPEND symbol_files $<TARGET_FILE:${lib}>)
   endforeach()
