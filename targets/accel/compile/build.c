@@ -80,7 +80,7 @@ static bool is_stored(const building *b, int t) {
 /* ---- transfers ------------------------------------------------------------------------------- */
 
 static wk_isa_command command(const building *b, int opcode, int queue, uint32_t layer) {
-  wk_isa_command c = wk_isa_command_default(b->net->machine, opcode);
+  wk_isa_command c = b->net->defaults[opcode];
   c.queue = (uint32_t)queue;
   c.operator = layer + 1;
   return c;
@@ -167,7 +167,10 @@ static wk_accel_place new_place(building *b, int t, int64_t row, int64_t rows, i
   const wk_accel_tensor *x = tensor(b, t);
   wk_accel_place p = {.row = row, .rows = rows, .plane = plane, .planes = planes,
                       .pitch = x->row};
-  p.buffer = wk_accel_buffer_add(b->steps, planes * rows * p.pitch, x->row);
+  /* what one command computes is one cell */
+  bool is_small = rows * x->row <= wk_machine_entries(b->net->machine) / 2 * b->net->n;
+  p.buffer = wk_accel_buffer_add(b->steps, planes * rows * p.pitch,
+                                 is_small ? rows * x->row : x->row);
   return p;
 }
 

@@ -7,7 +7,7 @@
 #define PUT(c, C, field, value) ((c)->v[WK_##C##_##field] = (value))
 
 static wk_isa_command command(const wk_accel_work *w, int opcode, int queue) {
-  wk_isa_command c = wk_isa_command_default(w->net->machine, opcode);
+  wk_isa_command c = w->net->defaults[opcode];
   c.queue = (uint32_t)queue;
   c.operator = w->op->layer + 1;
   return c;

@@ -6,9 +6,10 @@
 
 #include "targets/accel/compile/plan.h"
 
-/* One more than the ordinal of the last command of each queue. */
+/* One more than the ordinal of the last command of each queue, of the queues in the sets. */
 typedef struct {
   uint32_t wrote[WK_QUEUE_COUNT], read[WK_QUEUE_COUNT];
+  uint8_t writers, readers;
 } cell;
 
 typedef struct {
@@ -24,9 +25,12 @@ static void need(wk_accel_step *s, int queue, uint32_t count) {
 }
 
 /* Commands of ve start when the one before has retired. */
-static void need_all(wk_accel_step *s, const uint32_t counts[WK_QUEUE_COUNT]) {
-  for (int q = 0; q < WK_QUEUE_COUNT; q++)
-    if (q != WK_QUEUE_ve || s->c.queue != WK_QUEUE_ve) need(s, q, counts[q]);
+static void need_all(wk_accel_step *s, unsigned set, const uint32_t counts[WK_QUEUE_COUNT]) {
+  if (s->c.queue == WK_QUEUE_ve) set &= ~(1u << WK_QUEUE_ve);
+  for (; set; set &= set - 1) {
+    int q = __builtin_ctz(set);
+    need(s, q, counts[q]);
+  }
 }
 
 static void visit(depending *d, wk_accel_step *s, const wk_accel_access *a, int64_t from,
@@ -39,10 +43,11 @@ static void visit(depending *d, wk_accel_step *s, const wk_accel_access *a, int6
     cell *c = &d->buffers[a->buffer][i];
     if (is_noted) {
       (a->writes ? c->wrote : c->read)[s->c.queue] = s->ordinal + 1;
+      *(a->writes ? &c->writers : &c->readers) |= (uint8_t)(1u << s->c.queue);
       continue;
     }
-    need_all(s, c->wrote);
-    if (a->writes) need_all(s, c->read);
+    need_all(s, c->writers, c->wrote);
+    if (a->writes) need_all(s, c->readers, c->read);
   }
 }
 

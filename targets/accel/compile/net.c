@@ -10,6 +10,13 @@ void wk_accel_net_init(wk_accel_net *net, const wk_machine *m, wk_arena *a) {
   *net = (wk_accel_net){.machine = m, .n = (int)m->array, .arena = a};
 }
 
+static void set_defaults(wk_accel_net *net) {
+  for (size_t i = 0; i < wk_isa_commands_count; i++) {
+    int opcode = wk_isa_commands[i].opcode;
+    net->defaults[opcode] = wk_isa_command_default(net->machine, opcode);
+  }
+}
+
 void wk_accel_net_free(wk_accel_net *net) {
   wk_vec_free(&net->tensors);
   wk_vec_free(&net->ops);
@@ -550,6 +557,7 @@ static void learn(wk_accel_net *net) {
 
 wk_status wk_accel_net_make(const wk_graph *g, wk_accel_net *net) {
   wk_accel_making k = {.net = net, .g = g};
+  set_defaults(net);
   net->n_inputs = g->inputs.n, net->n_outputs = g->outputs.n;
   k.at = wk_xcalloc(g->values.n + 1, sizeof *k.at);
   for (size_t v = 0; v < g->values.n; v++) k.at[v].tensor = -1;

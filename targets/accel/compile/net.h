@@ -87,6 +87,7 @@ typedef struct {
   WK_VEC(wk_accel_layer) layers;
   WK_VEC(const char *) names; /* of the layers */
   size_t n_inputs, n_outputs;
+  wk_isa_command defaults[32]; /* of each opcode */
 } wk_accel_net;
 
 void wk_accel_net_init(wk_accel_net *net, const wk_machine *m, wk_arena *a);
