@@ -155,7 +155,9 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
     add_constants(&net);
     place_constants(&net, u->pkg, u->unit, &u->constants);
     wk_accel_use *uses = wk_accel_uses(&net, a);
-    s = wk_accel_search(&net, uses, o, &plan);
+    wk_accel_options search = *o; /* serial is auto but for its waits */
+    if (search.prefetch == WK_PREFETCH_SERIAL) search.prefetch = WK_PREFETCH_AUTO;
+    s = wk_accel_search(&net, uses, &search, &plan);
     if (!s) {
       wk_accel_build(&net, &plan, uses, 0, plan.groups.n, &steps);
       wk_accel_depend(&net, &steps);

@@ -234,14 +234,18 @@ static void put_addresses(const scheduling *x, const wk_accel_step *s, wk_isa_co
 
 static void emit(scheduling *x, wk_accel_prefetch mode) {
   clocks k = {0};
-  counts issued = {0};
+  counts issued = {0}, before = {0};
+  int group = 0;
   bool waits_for_all = mode == WK_PREFETCH_OFF || mode == WK_PREFETCH_SERIAL;
   for (int q = 0; q < WK_QUEUE_COUNT; q++)
     k.known[q] = wk_xcalloc(x->steps->issued[q] + 1, sizeof **k.known);
   for (size_t i = 0; i < x->steps->list.n; i++) {
     wk_accel_step *s = &x->steps->list.data[x->order[i]];
     wk_isa_command c = s->c;
+    if (s->group != group) memcpy(before, issued, sizeof before);
+    group = s->group;
     if (waits_for_all) add_needs(s, issued);
+    if (mode == WK_PREFETCH_DOUBLE) add_needs(s, before);
     put_addresses(x, s, &c);
     put_waits(&k, s, &c, &x->out->waits);
     issued[s->c.queue]++;

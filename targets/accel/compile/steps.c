@@ -17,7 +17,8 @@ int wk_accel_buffer_add(wk_accel_steps *s, int64_t bytes, int64_t cell) {
 wk_accel_step *wk_accel_step_add(wk_accel_steps *s, const wk_isa_command *c) {
   wk_vec_reserve(&s->list, s->list.n + 1);
   wk_accel_step *x = &s->list.data[s->list.n++];
-  *x = (wk_accel_step){.c = *c, .tensor = -1, .half = -1, .ordinal = s->issued[c->queue]++};
+  *x = (wk_accel_step){.c = *c, .tensor = -1, .half = -1, .group = s->group,
+                       .ordinal = s->issued[c->queue]++};
   return x;
 }
 

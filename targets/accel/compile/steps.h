@@ -25,6 +25,7 @@ typedef struct {
   int tensor;          /* LD, ST: `dram` counts from its start; -1: none */
   int64_t mem_rows[2]; /* rows of the tensor that are read or written: [0], [1) */
   int half;            /* ex: of the accumulators */
+  int group;           /* of the plan */
   uint32_t ordinal;    /* in its queue */
   uint32_t needs[WK_QUEUE_COUNT]; /* commands of each queue that must have retired */
   int64_t bytes;       /* LD, ST */
@@ -40,6 +41,7 @@ typedef struct {
   WK_VEC(wk_accel_step) list;
   WK_VEC(wk_accel_buffer) buffers;
   uint32_t issued[WK_QUEUE_COUNT];
+  int group, groups; /* that steps are added for; one more than the last */
   int64_t loaded, stored;
 } wk_accel_steps;
 
