@@ -204,25 +204,33 @@ static bool is_own_input(const checker *k, const wk_cell *cell) {
   return (c->queue == WK_QUEUE_ex || c->opcode == WK_CMD_POOL) && cell->reader[c->queue] == k->now;
 }
 
+/* False: refused. */
+static bool use_cell(checker *k, wk_space space, wk_access access, const char *field, uint64_t from,
+                     uint64_t length, uint64_t address, wk_cell *cell, const wk_cell *passed) {
+  if (!k->marks)
+    return (passed && same_cell(cell, passed)) ||
+           look_at(k, space, access, field, from, length, address, cell);
+  if (access == WK_ACCESS_WRITE && is_own_input(k, cell)) {
+    refuse(k, field, "writes %s 0x%" PRIx64 " to 0x%" PRIx64 ", which the command also reads",
+           space_names[space], from, from + length - 1);
+    return false;
+  }
+  mark(k, cell, access);
+  return true;
+}
+
+/* A cell like the one before needs no second look. Memory that no command writes has no cells. */
 static void use_bytes(checker *k, wk_space space, wk_access access, const char *field,
                       uint64_t from, uint64_t length) {
   wk_shadow *s = &k->shadows[space];
-  wk_cell passed; /* cells like the one before need no second look */
-  bool has_passed = false;
-  for (uint64_t a = from; a < from + length; a += s->granule) {
-    wk_cell *cell = wk_shadow_cell(s, a);
-    if (!cell) continue; /* memory that no command writes */
-    if (k->marks) {
-      if (access == WK_ACCESS_WRITE && is_own_input(k, cell)) {
-        refuse(k, field, "writes %s 0x%" PRIx64 " to 0x%" PRIx64 ", which the command also reads",
-               space_names[space], from, from + length - 1);
+  const wk_cell *passed = NULL;
+  uint64_t cells;
+  for (uint64_t a = from; a < from + length; a += cells * s->granule) {
+    wk_cell *cell = wk_shadow_cells(s, a, &cells);
+    for (uint64_t i = 0; cell && i < cells && a + i * s->granule < from + length; i++) {
+      if (!use_cell(k, space, access, field, from, length, a + i * s->granule, &cell[i], passed))
         return;
-      }
-      mark(k, cell, access);
-    } else if (!has_passed || !same_cell(cell, &passed)) {
-      if (!look_at(k, space, access, field, from, length, a, cell)) return;
-      passed = *cell;
-      has_passed = true;
+      passed = &cell[i];
     }
   }
 }

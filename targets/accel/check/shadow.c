@@ -92,9 +92,16 @@ static const wk_shadow_part *part_of(wk_shadow *s, uint64_t address) {
 }
 
 wk_cell *wk_shadow_cell(wk_shadow *s, uint64_t address) {
+  uint64_t cells;
+  return wk_shadow_cells(s, address, &cells);
+}
+
+wk_cell *wk_shadow_cells(wk_shadow *s, uint64_t address, uint64_t *cells) {
+  *cells = 1;
   if (!s->parts.n) return NULL;
   const wk_shadow_part *part = part_of(s, address);
   if (address < part->from || address >= part->end) return NULL;
+  uint64_t left = (part->end - address + s->granule - 1) / s->granule;
   uint64_t i = part->first + (address - part->from) / s->granule;
   wk_cell **page = &s->pages[i / PAGE_CELLS];
   if (!*page) {
@@ -102,5 +109,6 @@ wk_cell *wk_shadow_cell(wk_shadow *s, uint64_t address) {
     wk_vec_push(&s->made, i / PAGE_CELLS);
     memset(*page, 0xff, PAGE_CELLS * sizeof **page); /* WK_NOBODY everywhere */
   }
+  *cells = PAGE_CELLS - i % PAGE_CELLS < left ? PAGE_CELLS - i % PAGE_CELLS : left;
   return &(*page)[i % PAGE_CELLS];
 }

@@ -36,5 +36,8 @@ void wk_shadow_free(wk_shadow *s);
 bool wk_shadow_has_any(const wk_shadow *s, uint64_t from, uint64_t length); /* cells */
 /* The cell of an address, or NULL. */
 wk_cell *wk_shadow_cell(wk_shadow *s, uint64_t address);
+/* That, and how many cells from it on lie side by side, 1 at least; of NULL how many addresses
+ * there are without a cell, in cells. */
+wk_cell *wk_shadow_cells(wk_shadow *s, uint64_t address, uint64_t *cells);
 
 #endif

@@ -110,8 +110,8 @@ static int lane_weight(const wk_accel_op *op, int lanes, const weights *w, int64
                        int64_t ky, int64_t kx, int i) {
   int64_t q = b * lanes + i;
   if (op->is_packed) {
-    int64_t in = op->a.c, x = q / in;
-    return x < op->kx ? weight(w, out, q % in, ky, x) : 0;
+    int64_t in = q % op->a.sx, x = q / op->a.sx;
+    return x < op->kx && in < op->a.c ? weight(w, out, in, ky, x) : 0;
   }
   q -= op->a.first;
   return q >= 0 && q < op->a.c ? weight(w, out, q, ky, kx) : 0;
@@ -181,8 +181,8 @@ static bool add_conv(wk_accel_making *k, const wk_accel_op *like, const weights 
   wk_accel_op *op = wk_accel_add(k, like);
   int n = k->net->n;
   if (op->is_packed) {
-    op->kc = wk_accel_up(op->kx * op->a.c, n);
-    op->k_tail = (int)(op->kx * op->a.c - (op->kc - 1) * n);
+    op->kc = wk_accel_up(op->kx * op->a.sx, n);
+    op->k_tail = (int)(op->kx * op->a.sx - (op->kc - 1) * n);
   } else {
     op->kc = wk_accel_up(op->a.first + op->a.c, n);
     op->k_tail = n;
@@ -230,7 +230,7 @@ static bool add_depthwise(wk_accel_making *k, const wk_accel_op *like, const wei
 /* A dense image: rows of few channels are read as one vector, so columns of padding must be there
  * in the scratchpad, and taps lie side by side. */
 static bool set_packed(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand *x) {
-  if (x->rank != 4 || x->strides[1] != 1 || x->strides[3] != x->dims[1] || op->dx != 1)
+  if (x->rank != 4 || x->strides[1] > 1 || x->strides[3] < x->dims[1] || op->dx != 1)
     return wk_accel_refuse(k, "a dense image that this operator does not read");
   op->is_packed = true;
   op->a = (wk_accel_view){.tensor = x->tensor, .offset = x->offset, .o = x->dims[0],
@@ -303,7 +303,7 @@ bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue) {
   op.macs = wk_node_macs(k->g, nd);
   y = wk_accel_result(k, nd->out[0]);
   if (!wk_accel_image(k, &y, &op.out)) return false;
-  if (!(x.lane < 0 && x.rank == 4 && x.dims[1] > 1 ? set_packed(k, &op, &x)
+  if (!(x.lane < 0 && x.rank == 4 ? set_packed(k, &op, &x)
                                                    : wk_accel_image(k, &x, &op.a)))
     return false;
   if (!set_residual(k, &op, &r, 3, true) || !are_sizes_fine(k, &op.a, &op.out)) return false;

@@ -234,10 +234,16 @@ int wk_accel_lane_axis(const wk_graph *g, wk_value_id v, wk_accel_operand *at) {
   return default_lane(&wk_val(g, v)->type);
 }
 
+int wk_accel_dense_lanes(int64_t channels) {
+  int lanes = 1;
+  while (lanes < channels) lanes *= 2;
+  return lanes;
+}
+
 bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v) {
   const wk_type *t = &wk_val(g, v)->type;
   bool is_read = false;
-  if (t->rank != 4 || t->dims[1] < 2 || t->dims[1] * 2 > m->array || t->dims[0] != 1 ||
+  if (t->rank != 4 || t->dims[1] * 2 > m->array || t->dims[0] != 1 ||
       t->dims[2] < 2 || t->dims[3] < 2)
     return false;
   for (size_t i = 0; i < g->outputs.n; i++)

@@ -111,8 +111,10 @@ const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_no
 /* The axis of a value that is cut into blocks. at: of values that lie somewhere already; NULL: none
  * does. */
 int wk_accel_lane_axis(const wk_graph *g, wk_value_id v, wk_accel_operand *at);
-/* Value v lies dense, channels last, where it enters a part. */
+/* Value v, an image of few channels, lies dense, channels last, where it enters a part. */
 bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v);
+/* Bytes of a pixel there: a power of two. */
+int wk_accel_dense_lanes(int64_t channels);
 
 /* ---- for the makers of operators ------------------------------------------------------------- */
 

@@ -22,7 +22,7 @@ typedef struct {
  * axes before `lane` outermost, then the blocks, then the others; of lane = rank - 1 the last but
  * one of the others stays within the blocks. *bytes: of the tensor. */
 wk_accel_operand wk_operand_new(int n, int tensor, const wk_type *t, int lane, int64_t *bytes);
-/* How that lies, as an edge of a part. */
+/* How that lies, as an edge of a part; and in blocks of fewer lanes. */
 void wk_operand_layout(int n, int rank, int lane, wk_edge_layout *out);
 /* A tensor that enters a part: rows as they lie, the last axis of N lanes, or dense. */
 wk_accel_operand wk_operand_laid(int n, int tensor, const wk_type *t);

@@ -102,7 +102,7 @@ static bool edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is
   const wk_type *type = &wk_val(g, v)->type;
   if (!wk_accel_is_8_bit(type->dtype) || type->rank < 1 || type->rank > 6) return false;
   if (!is_output && wk_accel_is_dense_input(m, g, v)) {
-    *out = (wk_edge_layout){.split = -1, .order = {0, 2, 3, 1}};
+    wk_operand_layout(wk_accel_dense_lanes(type->dims[1]), type->rank, 1, out);
     return true;
   }
   wk_operand_layout((int)m->array, type->rank, wk_accel_lane_axis(g, v, NULL), out);
