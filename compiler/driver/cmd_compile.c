@@ -278,6 +278,7 @@ static const char *command_text(const compile_opts *o, wk_arena *a) {
   if (o->target.target) wk_str_printf(&b, " --target=%s", o->target.target);
   if (o->target.cpu) wk_str_printf(&b, " --cpu=%s", o->target.cpu);
   if (o->target.no_host) wk_str_add(&b, " --no-host");
+  wk_target_settings_text(&b, &o->target);
   for (size_t i = 0; i < o->binding.bind.n; i++)
     wk_str_printf(&b, " --bind=%s", o->binding.bind.data[i]);
   for (size_t i = 0; i < o->binding.shape.n; i++)

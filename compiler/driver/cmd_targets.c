@@ -20,6 +20,13 @@ static wk_status run(const void *options_, const wk_strings *args) {
     wk_table_row(&table, "%s\t%s\t%s", t->name, t->spec_doc ? t->spec_doc : "-", t->doc);
   wk_table_print(stdout, &table, "lll");
   table = (wk_table){0};
+  wk_table_row(&table, "SETTING\tTARGET\tVALUES\tWHAT IT IS");
+  for (size_t i = 0; (t = wk_target_at(i)); i++)
+    for (const wk_target_setting *s = t->settings; s && s->name; s++)
+      wk_table_row(&table, "--%s\t%s\t%s\t%s", s->name, t->name, s->values, s->doc);
+  putchar('\n');
+  wk_table_print(stdout, &table, "llll");
+  table = (wk_table){0};
   wk_table_row(&table, "OUTPUT\tTARGET\tWHAT IT IS");
   wk_table_row(&table, "package\tall\tone file for 'wick run' and the runtime, with parts of "
                        "all targets");
@@ -35,7 +42,8 @@ const wk_cmd wk_cmd_targets = {
     .command = {.name = "targets", .synopsis = "",
                 .summary = "list what models can be compiled for",
                 .description = "Lists the targets with the machines that may follow their names, "
-                               "and what --emit can write for each.\n"
+                               "the settings that the commands which compile take for each, and "
+                               "what --emit can write.\n"
                                "\n"
                                "  wick compile net.onnx --target cpu:x86-64-v3",
                 .options = options},

@@ -176,9 +176,12 @@ static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job
   wick_load_options lo = {.flags = WICK_LOAD_DESCRIBE | WICK_LOAD_UNCHECKED, .detail = &detail};
   uint32_t entry = 0;
   bool binds = o->binding.bind.n || o->binding.shape.n || o->binding.value.n;
+  const char *setting = wk_target_settings_given(&o->target);
   if (o->target.target || o->target.cpu || o->target.no_host || binds)
     return wk_error_at(WK_USAGE, path, "is a compiled package: --target, --cpu, --bind, --shape "
                                        "and --value are for models");
+  if (setting)
+    return wk_error_at(WK_USAGE, path, "is a compiled package: %s is for models", setting);
   WK_TRY(wk_wick_error(wick_model_load(path, &lo, &m), detail.text, path));
   wk_status s = choose_entry(o, path, job, m, &entry);
   wick_model_free(m);

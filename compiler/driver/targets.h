@@ -5,11 +5,12 @@
 
 #include "compiler/driver/plugin.h"
 
-/* --target, --cpu, --no-host, --plugin as typed by the user. */
+/* --target, --cpu, --no-host, --plugin as typed by the user, and the settings of targets. */
 typedef struct {
   const char *target; /* NULL: the host alone */
   const char *cpu;    /* short for cpu:NAME */
   bool no_host;
+  const char *prefetch, *effort, *dram, *explain; /* NULL: as the targets have it */
   wk_strings plugins;
 } wk_target_args;
 
@@ -28,6 +29,12 @@ typedef struct {
    "for cpu:NAME", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.cpu)},                \
   {"no-host", 0, NULL, "refuse what the targets cannot run instead of leaving it to the host",     \
    .kind = WK_OPTION_FLAG, .offset = offsetof(type, member.no_host)},                              \
+  {"prefetch", 0, "MODE", "setting of a target ('wick targets'): when data is loaded for what "    \
+   "computes later", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.prefetch)},         \
+  {"effort", 0, "N", "setting of a target: how long to search for a good schedule",                \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, member.effort)},                             \
+  {"dram", 0, "KEY=VALUE,…", "setting of a target: change the machine's memory",                   \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, member.dram)},                               \
   WK_PLUGIN_ROW(type, member.plugins)
 
 /* The evaluator is no target but may stand in its place where models are run. */
@@ -39,13 +46,18 @@ bool wk_target_is_eval(const wk_target_args *a);
 const wk_target *wk_target_at(size_t i);
 const wk_target *wk_target_host(void);
 
-/* Opens what is asked for; the host is added at the end unless it is listed or not wanted. WK_USAGE
- * names what there is not. Free with wk_targets_close also after an error. */
+/* Opens what is asked for; the host is added at the end unless it is listed or not wanted. A
+ * setting goes to all targets that have it, and there must be one. WK_USAGE names what there is
+ * not. Free with wk_targets_close also after an error. */
 wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) WK_MUST_CHECK;
 void wk_targets_close(wk_targets *t);
 /* WK_UNSUPPORTED unless the code of all of them runs on this machine; a: what they were opened
  * with. */
 wk_status wk_targets_check_here(const wk_targets *t, const wk_target_args *a) WK_MUST_CHECK;
+/* The first setting that is given: "--effort"; NULL: none is. */
+const char *wk_target_settings_given(const wk_target_args *a);
+/* Those that decide what is compiled, as typed: " --effort=2". */
+void wk_target_settings_text(wk_str *b, const wk_target_args *a);
 /* "cpu:avx2", "accel:base,cpu:avx2" */
 char *wk_targets_text(const wk_targets *t, wk_arena *a);
 

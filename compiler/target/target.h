@@ -91,6 +91,13 @@ typedef struct {
                      const wk_emit_options *o, const char *path, wk_emit_result *result);
 } wk_target_output;
 
+/* What may be asked of a target beside its machine: `--NAME VALUE` of the commands that compile. */
+typedef struct {
+  const char *name;   /* "effort": one that the commands have (compiler/driver/targets.h) */
+  const char *values; /* "0 to 3 (default 1)" */
+  const char *doc;
+} wk_target_setting;
+
 /* What computing costs, in picoseconds: enough to tell whether a part pays for its edges. */
 typedef struct {
   double per_mac, per_byte; /* of what a node multiplies, and of its operands */
@@ -104,6 +111,7 @@ struct wk_target {
   const char *spec_doc;             /* what may stand behind "cpu:"; NULL: nothing */
   const wk_target_pass *passes;     /* ends with {0}; NULL: none */
   const wk_target_output *outputs;  /* ends with {0}; NULL: packages only */
+  const wk_target_setting *settings; /* ends with {0}; NULL: none */
   wk_target_cost cost;
   bool places_itself; /* compile gets programs without offsets and calls the planner */
   bool takes_graph;   /* compile works on the parts' graphs, with operators that it claimed whole;
@@ -112,6 +120,9 @@ struct wk_target {
   /* spec: the text behind the colon, NULL: the default. WK_USAGE when there is no such machine. */
   wk_status (*open)(const char *spec, wk_instance **out);
   void (*close)(wk_instance *t);
+  /* Right after open; name is one of settings. WK_USAGE says which values there are. NULL only
+   * without settings. */
+  wk_status (*set)(wk_instance *t, const char *name, const char *value);
   /* True: the node stays whole if this target gets it. NULL: no operator is claimed. */
   bool (*claims)(const wk_instance *t, const wk_graph *g, const wk_node *n);
   /* False: the target, which could run a node, could not run what fusion would make of it: `fused`,

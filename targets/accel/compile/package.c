@@ -6,6 +6,7 @@
 #include "compiler/package/program.h"
 #include "targets/accel/check/check.h"
 #include "targets/accel/compile/package.h"
+#include "targets/accel/isa/unit_emit.h"
 #include "targets/accel/isa/unit_read.h"
 
 /* ---- constants ------------------------------------------------------------------------------- */
@@ -178,25 +179,36 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
 
 /* ---- proof ----------------------------------------------------------------------------------- */
 
-/* The encoded commands of every part, as a device will see them. */
-static wk_status prove_part(const wk_accel_unit *u, uint32_t number, const wk_package_part *p,
-                            wk_arena *a) {
-  size_t n = p->n_inputs + p->n_outputs;
-  wk_accel_io *io = wk_arena_alloc(a, (n + 1) * sizeof *io);
-  for (size_t i = 0; i < n; i++) {
+static wk_accel_io *ports_of(const wk_package_part *p, size_t *n, wk_arena *a) {
+  *n = p->n_inputs + p->n_outputs;
+  wk_accel_io *io = wk_arena_alloc(a, (*n + 1) * sizeof *io);
+  for (size_t i = 0; i < *n; i++) {
     bool is_output = i >= p->n_inputs;
     const wk_package_tensor *t = is_output ? &p->outputs[i - p->n_inputs] : &p->inputs[i];
     wk_type type = wk_type_make((wk_dtype)t->dtype, t->rank, t->dims);
     io[i] = (wk_accel_io){t->name, (uint64_t)wk_type_bytes(&type), is_output};
   }
+  return io;
+}
+
+static wk_status prove_stream(const wk_stream *s, const wk_machine *m) {
+  return wk_status_note(wk_check(s, m, NULL), "the checker refuses what was compiled");
+}
+
+/* The encoded commands of a part, as a device will see them. */
+static wk_status prove_part(const wk_accel_unit *u, uint32_t number, const wk_package_part *p,
+                            wk_stream **out, wk_arena *a) {
+  size_t n;
+  wk_accel_io *io = ports_of(p, &n, a);
   wk_stream *s = NULL;
+  const wk_accel_placement at = {.source = p->name};
   wk_status status = wk_accel_part_check(u, number, io, n);
-  wk_machine roomy = u->machine;
-  roomy.dram_size = INT32_MAX;
-  wk_accel_placement at = {.source = p->name, .machine = &roomy};
-  if (!status) status = wk_accel_part_stream(u, number, io, n, &at, &s, NULL);
-  if (!status) status = wk_check(s, &roomy, NULL);
-  wk_stream_free(s);
+  status = wk_status_note(status, "the checker refuses what was compiled");
+  if (!status) status = wk_status_place(wk_accel_part_stream(u, number, io, n, &at, &s, NULL),
+                                        p->name);
+  if (!status) status = prove_stream(s, &u->machine);
+  if (out) *out = s;
+  else wk_stream_free(s);
   return status;
 }
 
@@ -214,7 +226,9 @@ static wk_status add_sections(unit *u) {
   return NULL;
 }
 
-static wk_status prove(unit *u, const wk_package_part *parts, size_t n, wk_arena *a) {
+/* What a device will read of it. Without `streams` its parts are only checked. */
+static wk_status prove(const unit *u, const wk_package_part *parts, size_t n, wk_stream **streams,
+                       wk_arena *a) {
   const wk_accel_section sections[] = {
       {WK_ACCEL_MACHINE, u->machine_text.s, u->machine_text.n},
       {WK_ACCEL_COMMANDS, u->commands.s, u->commands.n},
@@ -226,8 +240,7 @@ static wk_status prove(unit *u, const wk_package_part *parts, size_t n, wk_arena
   wk_accel_unit read;
   WK_TRY(wk_accel_unit_read(sections, WK_COUNTOF(sections), u->machine->name, &read));
   for (size_t i = 0; i < n; i++)
-    WK_TRY(wk_status_note(prove_part(&read, (uint32_t)i, &parts[i], a),
-                          "the checker refuses what was compiled"));
+    WK_TRY(prove_part(&read, (uint32_t)i, &parts[i], streams ? &streams[i] : NULL, a));
   return NULL;
 }
 
@@ -239,29 +252,58 @@ static void print_machine(wk_str *b, const wk_machine *m) {
   }
 }
 
+static void free_unit(unit *u) {
+  wk_str_free(&u->constants);
+  wk_str_free(&u->commands), wk_str_free(&u->segments), wk_str_free(&u->parts);
+  wk_str_free(&u->layers), wk_str_free(&u->texts), wk_str_free(&u->machine_text);
+}
+
+static wk_status compile_parts(unit *u, const wk_accel_options *o, const wk_target_part *parts,
+                               size_t n, wk_package_part *made, wk_arena *a) {
+  print_machine(&u->machine_text, u->machine);
+  add_text(u, "");
+  for (size_t i = 0; i < n; i++) {
+    WK_TRY(wk_status_place(compile_part(u, &parts[i], o), parts[i].name));
+    made[i] = wk_package_part_of(parts[i].program, parts[i].name, u->unit, a);
+    made[i].code = i;
+    made[i].arena_bytes = made[i].arena_bound = 0;
+  }
+  return NULL;
+}
+
 wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel_options *o,
                            const wk_target_part *parts, size_t n, wk_package *pkg,
                            uint32_t *row) {
   unit u = {.machine = m, .pkg = pkg};
   wk_arena *a = wk_arena_new();
   wk_package_part *made = wk_arena_alloc(a, (n + 1) * sizeof *made);
-  wk_status s = NULL;
   u.unit = wk_package_add_unit(pkg, &(wk_package_unit){.target = "accel", .spec = spec,
                                                        .machine_hash = wk_machine_hash(m)});
-  print_machine(&u.machine_text, m);
-  add_text(&u, "");
-  for (size_t i = 0; i < n && !s; i++) {
-    s = wk_status_place(compile_part(&u, &parts[i], o), parts[i].name);
-    made[i] = wk_package_part_of(parts[i].program, parts[i].name, u.unit, a);
-    made[i].code = i;
-    made[i].arena_bytes = made[i].arena_bound = 0;
-  }
+  wk_status s = compile_parts(&u, o, parts, n, made, a);
   for (size_t i = 0; i < n && !s; i++) row[i] = wk_package_add_part(pkg, &made[i]);
   if (!s) s = add_sections(&u);
-  if (!s) s = prove(&u, made, n, a);
-  wk_str_free(&u.constants);
-  wk_str_free(&u.commands), wk_str_free(&u.segments), wk_str_free(&u.parts);
-  wk_str_free(&u.layers), wk_str_free(&u.texts), wk_str_free(&u.machine_text);
+  if (!s) s = prove(&u, made, n, NULL, a);
+  free_unit(&u);
+  wk_arena_free(a);
+  return s;
+}
+
+/* ---- without a package ----------------------------------------------------------------------- */
+
+wk_status wk_accel_write_stream(const wk_machine *m, const wk_accel_options *o,
+                                const wk_target_part *parts, size_t n, const char *path) {
+  unit u = {.machine = m, .pkg = wk_package_new(&(wk_package_meta){.model = "", .flags = ""})};
+  wk_arena *a = wk_arena_new();
+  wk_package_part *made = wk_arena_alloc(a, (n + 1) * sizeof *made);
+  wk_stream **streams = wk_arena_alloc(a, (n + 1) * sizeof *streams);
+  u.unit = wk_package_add_unit(u.pkg, &(wk_package_unit){.target = "accel", .spec = m->name,
+                                                         .machine_hash = wk_machine_hash(m)});
+  wk_status s = compile_parts(&u, o, parts, n, made, a);
+  if (!s) s = prove(&u, made, n, streams, a);
+  if (!s) s = wk_accel_emit_streams(streams, n, path);
+  for (size_t i = 0; i < n; i++) wk_stream_free(streams[i]);
+  free_unit(&u);
+  wk_package_free(u.pkg);
   wk_arena_free(a);
   return s;
 }

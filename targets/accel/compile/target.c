@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "targets/accel/compile/package.h"
+#include "targets/accel/isa/unit_emit.h"
 
 typedef struct {
   wk_instance base;
@@ -13,45 +14,40 @@ typedef struct {
 
 static const accel *accel_of(const wk_instance *t) { return (const accel *)(const void *)t; }
 
-/* ---- MACHINE[:KEY=VALUE…] -------------------------------------------------------------------- */
+/* ---- machine and settings -------------------------------------------------------------------- */
 
-static const char *const prefetches[] = {"off", "serial", "double", "auto", NULL};
-
-static wk_status set_option(accel *t, const char *key, const char *value) {
-  if (!strcmp(key, "prefetch")) {
-    for (int i = 0; prefetches[i]; i++)
-      if (!strcmp(value, prefetches[i])) return t->options.prefetch = (wk_accel_prefetch)i, NULL;
-    return wk_error(WK_USAGE, "--target accel: prefetch is off, serial, double or auto, not '%s'",
-                    value);
-  }
-  if (!strcmp(key, "effort")) {
-    if (strlen(value) != 1 || *value < '0' || *value > '3')
-      return wk_error(WK_USAGE, "--target accel: effort is 0 to 3, not '%s'", value);
-    return t->options.effort = *value - '0', NULL;
-  }
-  if (!strcmp(key, "dram")) {
-    for (char *p = (char *)(uintptr_t)value; *p; p++)
-      if (*p == '+') *p = ',';
-    return wk_machine_override(&t->machine, value);
-  }
-  return wk_error(WK_USAGE, "--target accel: no option '%s'; there are prefetch, effort and dram",
-                  key);
+static wk_status set_prefetch(accel *t, const char *value) {
+  static const char *const modes[] = {"off", "serial", "double", "auto"}; /* wk_accel_prefetch */
+  for (size_t i = 0; i < WK_COUNTOF(modes); i++)
+    if (!strcmp(value, modes[i])) return t->options.prefetch = (wk_accel_prefetch)i, NULL;
+  return wk_error(WK_USAGE, "there are off, serial, double and auto, not '%s'", value);
 }
 
-static wk_status read_spec(accel *t, char *text) {
-  char *rest = strchr(text, ':');
-  if (rest) *rest++ = '\0';
-  WK_TRY(wk_machine_read(*text ? text : "base", &t->machine));
-  while (rest) {
-    char *word = rest, *equals = strchr(word, '=');
-    rest = strchr(word, ':');
-    if (rest) *rest++ = '\0';
-    if (!equals || (rest && equals > rest))
-      return wk_error(WK_USAGE, "--target accel: '%s' is no KEY=VALUE", word);
-    *equals = '\0';
-    WK_TRY(set_option(t, word, equals + 1));
-  }
+static wk_status set_effort(accel *t, const char *value) {
+  if (strlen(value) != 1 || *value < '0' || *value > '3')
+    return wk_error(WK_USAGE, "must be 0, 1, 2 or 3, not '%s'", value);
+  t->options.effort = *value - '0';
   return NULL;
+}
+
+static wk_status set_dram(accel *t, const char *value) {
+  return wk_machine_override(&t->machine, value);
+}
+
+static const wk_target_setting settings[] = {
+    {"prefetch", "off, serial, double, auto (default)",
+     "off: every transfer is waited for; serial: what auto does, one command at a time; double: "
+     "two buffers within a layer; auto: as early as there is room, across layers"},
+    {"effort", "0 to 3 (default 1)", "how many schedules are tried"},
+    {"dram", "KEY=VALUE,…", "memory that differs from the machine's: latency=500,bytes=4 "
+                            "(docs/machine.md)"},
+    {0}};
+
+static wk_status set(wk_instance *instance, const char *name, const char *value) {
+  static wk_status (*const setters[])(accel *, const char *) = {set_prefetch, set_effort, set_dram};
+  for (size_t i = 0; i < WK_COUNTOF(setters); i++)
+    if (!strcmp(settings[i].name, name)) return setters[i]((accel *)(void *)instance, value);
+  return wk_error(WK_INTERNAL, "accel has no setting %s", name);
 }
 
 static void close_accel(wk_instance *t) {
@@ -64,9 +60,7 @@ static wk_status open_accel(const char *spec, wk_instance **out) {
   t->spec = wk_xstrdup(spec ? spec : "base");
   t->options = (wk_accel_options){WK_PREFETCH_AUTO, 1};
   t->base = (wk_instance){&wk_target_accel, t->spec, true};
-  char *text = wk_xstrdup(t->spec);
-  wk_status s = read_spec(t, text);
-  free(text);
+  wk_status s = wk_machine_read(t->spec, &t->machine);
   if (s) close_accel(&t->base);
   else *out = &t->base;
   return s;
@@ -118,15 +112,30 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
   return wk_accel_compile(&x->machine, x->spec, &x->options, parts, n, pkg, row);
 }
 
+static wk_status write_stream(const wk_instance *t, const wk_target_part *parts, size_t n,
+                              const wk_emit_options *o, const char *path, wk_emit_result *result) {
+  const accel *x = accel_of(t);
+  (void)o;
+  result->scratch_bytes = 0;
+  return wk_accel_write_stream(&x->machine, &x->options, parts, n, path);
+}
+
+static const wk_target_output outputs[] = {
+    {"stream", "", "FILE.wcs for 'wick sim', 'check' and 'disasm'; FILE.bin, FILE.map: what goes "
+     "where in memory (docs/streams.md)", true, wk_accel_emit_files, write_stream},
+    {0}};
+
 const wk_target wk_target_accel = {
     .name = "accel",
     .doc = "the accelerator: DMA and compute streams with asynchronous prefetch (docs/isa.md)",
-    .spec_doc = "a machine: base (default), tiny, wide or FILE.cfg; then :KEY=VALUE, prefetch=off, "
-                "serial, double or auto, effort=0 to 3, dram=latency=500+bytes=4",
+    .spec_doc = "base (default), tiny, wide or FILE.cfg",
+    .settings = settings,
+    .outputs = outputs,
     .places_itself = true,
     .takes_graph = true,
     .open = open_accel,
     .close = close_accel,
+    .set = set,
     .claims = claims,
     .fuses = fuses,
     .supports = supports,

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Networks compiled for the accelerator: settings, outputs, and what is refused.
+nets=$(realpath "$(dirname "$0")/../nets")
+source "$(dirname "$0")/lib.bash" "$@"
+net=$nets/int8/cnn_qdq/model.onnx
+
+# ---- settings
+gives 'settings are listed' '^--prefetch +accel +off, serial, double, auto \(default\) ' \
+  "$wick" targets
+"$wick" run "$net" --target eval --output-dir want >/dev/null 2>&1
+for mode in off serial double auto; do
+  check "--prefetch=$mode" \
+    "$wick" compile "$net" --target accel:tiny --prefetch=$mode -q -o $mode.wick
+  check "$mode: run" "$wick" run $mode.wick --output-dir $mode
+  check "$mode: the evaluator's results" diff -r want $mode
+  "$wick" sim $mode.wick --model timing --json $mode.json >/dev/null 2>&1
+done
+check 'each mode is no slower than the one before' python3 - <<'EOS'
+import json
+c = {m: json.load(open(m + ".json"))["cycles"] for m in ("off", "serial", "double", "auto")}
+assert c["auto"] < c["serial"] and c["auto"] <= c["double"] <= c["off"], c
+EOS
+for effort in 0 3; do
+  check "--effort $effort" "$wick" test "$(dirname "$net")" --target accel:tiny --effort $effort
+done
+check 'a memory' "$wick" compile "$net" --target accel --dram latency=500,bytes=4 --effort=2 -q \
+  -o d.wick
+gives 'settings are recorded' '--target=accel --effort=2 --dram=latency=500,bytes=4$' \
+  "$wick" inspect d.wick
+gives 'the memory is the package'"'"'s' ', memory 4 B/cycle, latency 500$' \
+  "$wick" sim d.wick --model timing
+refuses 'a mode' 2 '^wick: --prefetch: there are off, serial, double and auto, not .Auto.$' \
+  "$wick" compile "$net" --target accel --prefetch=Auto
+refuses 'an effort' 2 '^wick: --effort: must be 0, 1, 2 or 3, not .4.$' \
+  "$wick" run "$net" --target accel --effort 4
+refuses 'a key of the memory' 2 "unknown key 'latncy'; did you mean 'latency'" \
+  "$wick" test "$(dirname "$net")" --target accel --dram latncy=5
+refuses 'a target without settings' 2 \
+  '^wick: --effort: target cpu has no such setting \(--target accel has it\)$' \
+  "$wick" compile "$net" --effort 1
+refuses 'the evaluator' 2 '--prefetch: the evaluator has no such setting$' \
+  "$wick" run "$net" --target eval --prefetch off
+refuses 'a package' 2 'd.wick: is a compiled package: --effort is for models$' \
+  "$wick" run d.wick --effort 1
+
+# ---- --emit stream
+check 'a stream' "$wick" compile "$net" --target accel:tiny --emit stream -o net -q
+check 'all files' test -s net.wcs -a -s net.bin -a -s net.map
+gives 'check takes it' ' commands, .*; no deadlock, no hazard, within bounds$' "$wick" check net.wcs
+gives 'disasm takes it' '^end' "$wick" disasm net.wcs
+for model in timing rtl; do
+  check "sim --model $model" "$wick" sim net.wcs --model $model --json net.$model.json
+done
+check 'the image lies where the map says, and is the stream'"'"'s' python3 - <<'EOS'
+import json, re
+rows = [l.split() for l in open("net.map") if not l.startswith("#")]
+places = {r[1] if r[1] != "-" else r[0]: [int(x, 0) for x in r[2:]] for r in rows}
+image, wcs = open("net.bin", "rb").read(), open("net.wcs", "rb").read()
+begin, size = places["image"]
+assert size == len(image)
+for name in ("constants", "commands"):
+    at, n = places[name]
+    assert begin <= at and at + n <= begin + size
+    assert wcs.find(image[at - begin:at - begin + n]) > 0
+assert places["BASE"] == [places["commands"][0]]
+assert places["COUNT"][0] * 64 == places["commands"][1]
+a, b, c = (json.load(open(f))["cycles"] for f in ("net.timing.json", "net.rtl.json", "auto.json"))
+assert a == b == c, (a, b, c)
+EOS
+check 'again' "$wick" compile "$net" --target accel:tiny --emit stream -o again.wcs -q
+check 'the same bytes' bash -c 'for x in wcs bin map; do cmp net.$x again.$x || exit 1; done'
+refuses 'standard output' 2 'a stream is several files here: give it a name with -o$' \
+  "$wick" compile "$net" --target accel --emit stream -o -
+refuses 'the target is missing' 2 "^wick: --emit: no kind 'stream'" \
+  "$wick" compile "$net" --emit stream
+
+finish
