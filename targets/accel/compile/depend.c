@@ -12,10 +12,16 @@ typedef struct {
   uint8_t writers, readers;
 } cell;
 
+/* A buffer: its cells, what touched any of them, and what touched all, which is not noted in
+ * each. */
+typedef struct {
+  cell *cells, any, all;
+} tracked;
+
 typedef struct {
   const wk_accel_net *net;
   wk_accel_steps *steps;
-  cell **buffers;
+  tracked *buffers;
   uint32_t **rows; /* of tensors: stores */
   uint32_t drained[2];
 } depending;
@@ -33,30 +39,50 @@ static void need_all(wk_accel_step *s, unsigned set, const uint32_t counts[WK_QU
   }
 }
 
-static void visit(depending *d, wk_accel_step *s, const wk_accel_access *a, int64_t from,
-                  bool is_noted) {
-  const wk_accel_buffer *b = &d->steps->buffers.data[a->buffer];
+static void join_counts(uint32_t a[WK_QUEUE_COUNT], uint8_t *set, int queue, uint32_t count) {
+  if (a[queue] < count) a[queue] = count;
+  *set |= (uint8_t)(1u << queue);
+}
+
+static void note(cell *c, const wk_accel_step *s, bool writes) {
+  join_counts(writes ? c->wrote : c->read, writes ? &c->writers : &c->readers, (int)s->c.queue,
+              s->ordinal + 1);
+}
+
+static void look(wk_accel_step *s, const cell *c, bool writes) {
+  need_all(s, c->writers, c->wrote);
+  if (writes) need_all(s, c->readers, c->read);
+}
+
+static void visit(cell *cells, const wk_accel_buffer *b, wk_accel_step *s,
+                  const wk_accel_access *a, int64_t from, bool is_noted) {
   int64_t last = from + a->run - 1;
   if (last >= b->bytes) last = b->bytes - 1;
   if (from < 0) from = 0;
-  for (int64_t i = from / b->cell; i <= last / b->cell; i++) {
-    cell *c = &d->buffers[a->buffer][i];
-    if (is_noted) {
-      (a->writes ? c->wrote : c->read)[s->c.queue] = s->ordinal + 1;
-      *(a->writes ? &c->writers : &c->readers) |= (uint8_t)(1u << s->c.queue);
-      continue;
-    }
-    need_all(s, c->writers, c->wrote);
-    if (a->writes) need_all(s, c->readers, c->read);
-  }
+  for (int64_t i = from / b->cell; i <= last / b->cell; i++)
+    if (is_noted) note(&cells[i], s, a->writes);
+    else look(s, &cells[i], a->writes);
+}
+
+/* It touches every cell of the buffer: counted, because no cell is touched twice for nothing. */
+static bool is_whole(const wk_accel_buffer *b, const wk_accel_access *a) {
+  int64_t cells = wk_accel_up(b->bytes, b->cell);
+  return a->n0 * a->n1 * (a->run / b->cell) >= cells;
 }
 
 static void visit_all(depending *d, wk_accel_step *s, bool is_noted) {
   for (int k = 0; k < s->n_access; k++) {
     const wk_accel_access *a = &s->access[k];
-    for (int64_t i = 0; i < a->n1; i++)
+    const wk_accel_buffer *b = &d->steps->buffers.data[a->buffer];
+    tracked *t = &d->buffers[a->buffer];
+    bool whole = is_whole(b, a);
+    if (is_noted) {
+      note(&t->any, s, a->writes);
+      if (whole) note(&t->all, s, a->writes);
+    } else look(s, whole ? &t->any : &t->all, a->writes);
+    for (int64_t i = 0; i < a->n1 && !whole; i++)
       for (int64_t j = 0; j < a->n0; j++)
-        visit(d, s, a, a->from + i * a->s1 + j * a->s0, is_noted);
+        visit(t->cells, b, s, a, a->from + i * a->s1 + j * a->s0, is_noted);
   }
 }
 
@@ -81,7 +107,7 @@ void wk_accel_depend(const wk_accel_net *net, wk_accel_steps *s) {
   d.rows = wk_xcalloc(net->tensors.n + 1, sizeof *d.rows);
   for (size_t i = 0; i < s->buffers.n; i++) {
     const wk_accel_buffer *b = &s->buffers.data[i];
-    d.buffers[i] = wk_xcalloc((size_t)wk_accel_up(b->bytes, b->cell), sizeof(cell));
+    d.buffers[i].cells = wk_xcalloc((size_t)wk_accel_up(b->bytes, b->cell), sizeof(cell));
   }
   for (size_t i = 0; i < s->list.n; i++) {
     wk_accel_step *x = &s->list.data[i];
@@ -98,7 +124,7 @@ void wk_accel_depend(const wk_accel_net *net, wk_accel_steps *s) {
     need(x, WK_QUEUE_ex, d.drained[x->half]);
     if (drains(x)) d.drained[x->half] = x->ordinal + 1;
   }
-  for (size_t i = 0; i < s->buffers.n; i++) free(d.buffers[i]);
+  for (size_t i = 0; i < s->buffers.n; i++) free(d.buffers[i].cells);
   for (size_t t = 0; t < net->tensors.n; t++) free(d.rows[t]);
   free(d.buffers);
   free(d.rows);

@@ -115,20 +115,27 @@ static int most_strips(const searching *x, int first, int last) {
   return (int)rows;
 }
 
-static int next_strips(int s) { return s < 4 ? s + 1 : s + s / 3; }
+/* What an effort allows: operators of a group, more strips that are tried although they were no
+ * better, and how fast their number grows. */
+static const struct {
+  int longest, worse, step;
+} efforts[] = {{3, 1, 1}, {6, 3, 3}, {8, 4, 4}, {12, 6, 6}};
+
+static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + (s + step - 1) / step; }
 
 /* The best way to compute operators [first, last] as one group. */
 static verdict best_group(const searching *x, int first, int last, wk_accel_group *out) {
   verdict best = {.cost = 0};
-  int most = most_strips(x, first, last), better = 0;
-  for (int s = 1; s <= most && better < 3; s = next_strips(s) > most && s < most ? most
-                                                                              : next_strips(s)) {
+  int most = most_strips(x, first, last), worse = 0, step = efforts[x->o->effort].step, next;
+  for (int s = 1; s <= most && worse < efforts[x->o->effort].worse; s = next) {
+    next = next_strips(s, step);
+    if (next > most && s < most) next = most;
     for (int keeps = s > 1; keeps >= 0; keeps--) {
       wk_accel_group g = {first, last, s, keeps};
       verdict v = judge_group(x, &g);
       if (!v.fits) continue;
       if (!best.fits || v.cost < best.cost) best = v, *out = g;
-      else if (keeps) better++;
+      else if (keeps) worse++;
     }
     if (best.fits && s >= 2 * out->strips + 2) break;
   }
@@ -145,9 +152,8 @@ typedef struct {
 
 static wk_status find_groups(searching *x) {
   int n = (int)x->net->ops.n;
-  static const int longest[] = {3, 6, 8, 10};
   bool alone = x->o->prefetch == WK_PREFETCH_OFF || x->o->prefetch == WK_PREFETCH_DOUBLE;
-  int limit = alone ? 1 : longest[x->o->effort];
+  int limit = alone ? 1 : efforts[x->o->effort].longest;
   cut *best = wk_xcalloc((size_t)n + 1, sizeof *best);
   int reached = 0;
   for (int i = 1; i <= n; i++) {
