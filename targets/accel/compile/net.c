@@ -84,7 +84,7 @@ static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
     return moved(k, wk_nod(k->g, x->node), x->index, out);
   if (!k->is_trial && x->kind != WK_VALUE_CONSTANT)
     return wk_accel_refuse(k, "'%s' is not computed yet", x->name);
-  *out = fresh(k, v, k->is_trial ? wk_accel_lane_axis(k->g, v, k->at) : default_lane(&x->type));
+  *out = fresh(k, v, k->is_trial ? wk_accel_lane_axis(k->net->n, k->g, v, k->at) : default_lane(&x->type));
   return true;
 }
 
@@ -175,7 +175,7 @@ bool wk_accel_operand_of(wk_accel_making *k, wk_value_id v, wk_accel_operand *ou
 
 wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v) {
   if (k->at && k->at[v].tensor >= 0) return k->at[v];
-  wk_accel_operand y = fresh(k, v, wk_accel_lane_axis(k->g, v, k->at));
+  wk_accel_operand y = fresh(k, v, wk_accel_lane_axis(k->net->n, k->g, v, k->at));
   if (k->at) k->at[v] = y;
   return y;
 }
@@ -194,8 +194,8 @@ static wk_value_id largest_operand(const wk_graph *g, const wk_node *n) {
 }
 
 /* A trial within a trial: where movement puts the lanes of its operand. */
-static int lane_of_movement(const wk_graph *g, wk_value_id v, wk_accel_operand *at) {
-  wk_machine m = {.array = 16, .tables = 8};
+static int lane_of_movement(int array, const wk_graph *g, wk_value_id v, wk_accel_operand *at) {
+  wk_machine m = {.array = array, .tables = 8};
   wk_accel_net net;
   wk_arena *a = wk_arena_new();
   wk_accel_net_init(&net, &m, a);
@@ -207,7 +207,7 @@ static int lane_of_movement(const wk_graph *g, wk_value_id v, wk_accel_operand *
   return lane >= 0 ? lane : default_lane(&wk_val(g, v)->type);
 }
 
-int wk_accel_lane_axis(const wk_graph *g, wk_value_id v, wk_accel_operand *at) {
+int wk_accel_lane_axis(int array, const wk_graph *g, wk_value_id v, wk_accel_operand *at) {
   for (int depth = 0; depth < 100; depth++) {
     const wk_value *x = wk_val(g, v);
     if (at && at[v].tensor >= 0 && at[v].lane >= 0) return at[v].lane;
@@ -226,7 +226,7 @@ int wk_accel_lane_axis(const wk_graph *g, wk_value_id v, wk_accel_operand *at) {
       case WK_OP_GATHER: v = n->in[1]; break;
       case WK_OP_CONCAT: v = n->in[0]; break;
       default:
-        if (is_movement(n)) return lane_of_movement(g, v, at);
+        if (is_movement(n)) return lane_of_movement(array, g, v, at);
         return default_lane(&x->type);
     }
     if (v == WK_NONE || wk_val(g, v)->type.rank != x->type.rank) return default_lane(&x->type);
@@ -456,7 +456,7 @@ static void place_concat(wk_accel_making *k, const wk_node *n) {
     wk_value_id v = n->in[i];
     int64_t size = wk_val(k->g, v)->type.dims[axis];
     if (is_computed(k->g, v) && k->at[v].tensor < 0 &&
-        wk_accel_lane_axis(k->g, v, k->at) == y.lane && slice_one(k, &y, axis, at, size, &part) &&
+        wk_accel_lane_axis(k->net->n, k->g, v, k->at) == y.lane && slice_one(k, &y, axis, at, size, &part) &&
         !part.first)
       k->at[v] = part;
     at += size;
