@@ -17,7 +17,5 @@ extern const wk_target wk_target_accel;
 wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
                           const wk_accel_options *o, wk_accel_plan *out) WK_MUST_CHECK;
 void wk_accel_plan_free(wk_accel_plan *p);
-/* Bytes of the scratchpad that the operator alone needs, in strips of one row. */
-int64_t wk_accel_least_room(const wk_accel_net *net, const wk_accel_op *op);
 
 #endif

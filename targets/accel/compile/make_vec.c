@@ -196,8 +196,28 @@ bool wk_accel_make_map(wk_accel_making *k, const wk_expr *body) {
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
+/* Index i of the outermost axis; its elements, one axis less. */
+static wk_accel_operand without_first(const wk_accel_operand *x, int64_t i) {
+  wk_accel_operand y = *x;
+  y.offset += i * x->strides[0];
+  y.rank--;
+  y.lane--;
+  memmove(y.dims, x->dims + 1, (size_t)y.rank * sizeof *y.dims);
+  memmove(y.strides, x->strides + 1, (size_t)y.rank * sizeof *y.strides);
+  return y;
+}
+
 bool wk_accel_make_move(wk_accel_making *k, const wk_accel_operand *from,
                         const wk_accel_operand *to) {
+  wk_accel_view view;
+  if (from->lane == to->lane && from->rank > 3 && from->lane > 1 &&
+      (!wk_accel_any(k, from, &view) || !wk_accel_any(k, to, &view))) { /* stacks that lie apart */
+    for (int64_t i = 0; i < from->dims[0]; i++) {
+      wk_accel_operand x = without_first(from, i), y = without_first(to, i);
+      if (!wk_accel_make_move(k, &x, &y)) return false;
+    }
+    return true;
+  }
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_MAP);
   if (from->lane != to->lane)
     return wk_accel_refuse(k, "a copy into blocks along another axis");

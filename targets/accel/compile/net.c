@@ -351,7 +351,7 @@ static const wk_expr *expr_of(const wk_node *n) {
   }
 }
 
-static bool make(wk_accel_making *k, const wk_expr *e) {
+static bool make_one(wk_accel_making *k, const wk_expr *e) {
   switch (k->node->op) {
     case WK_OP_CONV: return wk_accel_make_conv(k, e);
     case WK_OP_CONV_TRANSPOSE: return wk_accel_make_conv_transpose(k, e);
@@ -367,6 +367,11 @@ static bool make(wk_accel_making *k, const wk_expr *e) {
     default:
       return wk_accel_refuse(k, "there is no command for %s", wk_op_get(k->node->op)->name);
   }
+}
+
+static bool make(wk_accel_making *k, const wk_expr *e) {
+  size_t first = k->net->ops.n;
+  return make_one(k, e) && (!k->is_trial || wk_accel_fit(k, first));
 }
 
 static bool try_concat(wk_accel_making *k) {
@@ -573,5 +578,6 @@ wk_status wk_accel_net_make(const wk_graph *g, wk_accel_net *net) {
   for (size_t i = 0; i < g->outputs.n && !s; i++) s = give_output(&k, i);
   free(k.at);
   if (!s) learn(net);
+  if (!s && !wk_accel_fit(&k, 0)) s = wk_error(WK_RESOURCE, "%s", k.reason);
   return s;
 }

@@ -33,4 +33,7 @@ void wk_accel_build(const wk_accel_net *net, const wk_accel_plan *p, const wk_ac
 /* What each step must wait for, whatever is where. */
 void wk_accel_depend(const wk_accel_net *net, wk_accel_steps *s);
 
+/* Bytes of the scratchpad that an operator alone needs for a row of its result. */
+int64_t wk_accel_least_room(const wk_accel_net *net, const wk_accel_op *op);
+
 #endif

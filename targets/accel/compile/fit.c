@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Does an operator fit into the scratchpad, a row of its result at a time? What goes channel by
+ * channel is cut until it does. */
+#include "targets/accel/compile/plan.h"
+
+static int64_t rows_bytes(const wk_accel_net *net, const wk_accel_view *x, const int64_t rows[2]) {
+  int64_t planes[2];
+  wk_accel_planes_of(net, x, planes);
+  return (rows[1] - rows[0]) * net->tensors.data[x->tensor].row * (planes[1] - planes[0]);
+}
+
+static bool goes_by_channels(const wk_accel_op *op) {
+  return op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_MAP || op->kind == WK_ACCEL_POOL;
+}
+
+int64_t wk_accel_least_room(const wk_accel_net *net, const wk_accel_op *op) {
+  const wk_accel_view *reads[2] = {&op->a, &op->b};
+  int64_t y = op->out.h / 2, rows[2], bytes = op->const_bytes;
+  if (op->kind == WK_ACCEL_CONV && bytes > net->machine->scratchpad / 5)
+    bytes = net->machine->scratchpad / 5;
+  for (int i = 0; i < 2; i++) {
+    if (reads[i]->tensor < 0) continue;
+    wk_accel_needed_rows(net, op, i, y, y + 1, rows);
+    bytes += rows_bytes(net, reads[i], rows);
+  }
+  wk_accel_rows_of(net, &op->out, y, y + 1, rows);
+  return bytes + rows_bytes(net, &op->out, rows);
+}
+
+/* Pieces [from, to) of an operator as one of its own. */
+static wk_accel_op cut(const wk_accel_net *net, const wk_accel_op *op, size_t from, size_t to) {
+  wk_accel_op y = *op;
+  wk_accel_view *views[3] = {&y.out, &y.a, &y.b};
+  const wk_accel_piece *last = &op->pieces[to - 1];
+  int64_t c = op->pieces[from].c, count = last->c + last->n - c;
+  wk_accel_piece *pieces = wk_arena_alloc(net->arena, (to - from) * sizeof *pieces);
+  for (size_t i = from; i < to; i++) {
+    pieces[i - from] = op->pieces[i];
+    pieces[i - from].c -= c;
+  }
+  y.pieces = pieces;
+  y.n_pieces = to - from;
+  if (!op->one_const && op->consts) y.consts = op->consts + (int64_t)from * op->const_bytes;
+  y.macs = op->macs * (int64_t)(to - from) / (int64_t)op->n_pieces;
+  y.leaves_lanes = op->leaves_lanes && to == op->n_pieces;
+  for (int i = 0; i < 3; i++) {
+    wk_accel_view *v = views[i];
+    if (v->tensor < 0 || v->c != op->out.c) continue;
+    v->offset += (v->first + c) / net->n * v->sb;
+    v->first = (int)((v->first + c) % net->n);
+    v->c = count;
+  }
+  return y;
+}
+
+static void insert(wk_accel_net *net, size_t at, const wk_accel_op *op) {
+  wk_vec_push(&net->ops, *op);
+  for (size_t i = net->ops.n - 1; i > at; i--) net->ops.data[i] = net->ops.data[i - 1];
+  net->ops.data[at] = *op;
+}
+
+bool wk_accel_fit(wk_accel_making *k, size_t first) {
+  wk_accel_net *net = k->net;
+  int64_t most = net->machine->scratchpad - net->machine->scratchpad / 8;
+  for (size_t i = first; i < net->ops.n; i++) {
+    wk_accel_op op = net->ops.data[i];
+    int64_t room = wk_accel_least_room(net, &op);
+    if (room <= most) continue;
+    size_t parts = (size_t)wk_accel_up(2 * room, most);
+    if (!goes_by_channels(&op) || op.n_pieces < parts || op.out.o != 1)
+      return wk_accel_refuse(k, "it needs %lld bytes of scratchpad, and the machine has %lld",
+                             (long long)room, (long long)net->machine->scratchpad);
+    size_t n = (op.n_pieces + parts - 1) / parts;
+    for (size_t at = 0; at < op.n_pieces; at += n) {
+      wk_accel_op part = cut(net, &op, at, at + n < op.n_pieces ? at + n : op.n_pieces);
+      if (at) insert(net, ++i, &part);
+      else net->ops.data[i] = part;
+    }
+  }
+  return true;
+}
