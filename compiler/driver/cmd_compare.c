@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/driver/command.h"
 #include "compiler/driver/compare.h"
+#include "compiler/driver/quantize.h"
 #include "compiler/driver/sim_model.h"
 #include "compiler/driver/text.h"
 
@@ -10,6 +11,7 @@ static const wk_compare_opts defaults = {
 
 static const wk_option options[] = {
     WK_TARGET_OPTIONS(wk_compare_opts, run.target, "what is compared with the evaluator"),
+    WK_QUANTIZE_RANDOM_OPTION(wk_compare_opts, run.quantize),
     WK_MODEL_OPTION(wk_compare_opts, run.model),
     {"passes", 0, NULL,
      "evaluate after every compiler pass instead, and name the first that changes "

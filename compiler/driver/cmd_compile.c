@@ -9,6 +9,7 @@
 #include "compiler/driver/command.h"
 #include "compiler/driver/compile.h"
 #include "compiler/driver/paths.h"
+#include "compiler/driver/quantize.h"
 #include "compiler/driver/runner.h"
 #include "compiler/driver/text.h"
 
@@ -16,6 +17,7 @@ typedef struct {
   wk_binding_args binding;
   wk_target_args target;
   const char *emit, *output, *print_after, *stop_after, *report;
+  int64_t quantize; /* seed; 0: no */
   bool weights, time_passes, print_integer, print_parts, quiet, verbose;
 } compile_opts;
 
@@ -55,6 +57,7 @@ static const wk_option options[] = {
      "target writes besides: for the CPU bundle, object, asm, llvm-ir ('wick targets' lists them)",
      .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, emit)},
     WK_TARGET_OPTIONS(compile_opts, target, "what to compile for,"),
+    WK_QUANTIZE_RANDOM_OPTION(compile_opts, quantize),
     WK_BINDING_OPTIONS(compile_opts, binding),
     {.kind = WK_OPTION_GROUP, .help = "Looking inside"},
     {"print-after", 0, "PASS", "print the code after this pass to standard error; 'all': after "
@@ -160,6 +163,7 @@ static wk_status compile_binding(const compile_opts *o, const char *model, const
   bound->arena = wk_arena_new();
   wk_progress("%s: import", name);
   WK_TRY(wk_model_import(model, &bound->binding, o->verbose, notes, &bound->module));
+  if (o->quantize) WK_TRY(wk_quantize_module(&bound->module, model, o->quantize));
   bound->import_seconds = wk_clock() - started;
   if (o->print_after) {
     wk_str b = {0};
@@ -167,7 +171,9 @@ static wk_status compile_binding(const compile_opts *o, const char *model, const
     w.last = wk_hash64(b.s, b.n, 0);
     wk_str_free(&b);
   }
-  return wk_status_place(wk_pipeline_run(bound->module, &po, &bound->report, &bound->parts), model);
+  wk_status s = wk_pipeline_run(bound->module, &po, &bound->report, &bound->parts);
+  if (!s) wk_model_float_note(notes, model, &bound->report, bound->parts);
+  return wk_status_place(s, model);
 }
 
 static void free_binding(wk_compiled *bound) {
@@ -279,6 +285,7 @@ static const char *command_text(const compile_opts *o, wk_arena *a) {
   if (o->target.cpu) wk_str_printf(&b, " --cpu=%s", o->target.cpu);
   if (o->target.no_host) wk_str_add(&b, " --no-host");
   wk_target_settings_text(&b, &o->target);
+  if (o->quantize) wk_str_printf(&b, " --quantize-random=%" PRId64, o->quantize);
   for (size_t i = 0; i < o->binding.bind.n; i++)
     wk_str_printf(&b, " --bind=%s", o->binding.bind.data[i]);
   for (size_t i = 0; i < o->binding.shape.n; i++)

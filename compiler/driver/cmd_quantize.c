@@ -152,18 +152,6 @@ static wk_status quantise(wk_quantize_job *j) {
   return NULL;
 }
 
-static void free_job(wk_quantize_job *j) {
-  for (size_t v = 0; j->ranges && v < j->m->main->values.n; v++) wk_range_free(&j->ranges[v]);
-  for (size_t i = 0; i < j->own.n; i++) wk_tensor_free(&j->own.data[i]);
-  for (size_t i = 0; i < j->want.n; i++) wk_tensor_free(&j->want.data[i]);
-  wk_vec_free(&j->own);
-  wk_vec_free(&j->want);
-  wk_quantize_plan_free(&j->plan);
-  wk_module_free(j->m);
-  wk_calibration_free(&j->data);
-  wk_arena_free(j->arena);
-}
-
 static wk_status run(const void *options_, const wk_strings *args) {
   wk_quantize_opts o = *(const wk_quantize_opts *)options_;
   wk_quantize_job j = {.opts = &o, .arena = wk_arena_new(), .path = args->data[0]};
@@ -178,7 +166,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_status s = check_options(&o);
   if (!s) s = quantise(&j);
   wk_progress_end();
-  free_job(&j);
+  wk_quantize_job_free(&j);
   wk_vec_free(&files);
   return s;
 }

@@ -6,6 +6,7 @@
 
 #include "compiler/driver/command.h"
 #include "compiler/driver/run.h"
+#include "compiler/driver/quantize.h"
 #include "compiler/driver/sim_model.h"
 #include "compiler/driver/text.h"
 
@@ -14,6 +15,7 @@ static const wk_run_opts defaults = {.random = 1, .repeat = 1};
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "What runs"},
     WK_TARGET_OPTIONS(wk_run_opts, target, "what runs a model: eval, the evaluator, or targets"),
+    WK_QUANTIZE_RANDOM_OPTION(wk_run_opts, quantize),
     WK_MODEL_OPTION(wk_run_opts, model),
     {"threads", 0, "N", "threads (default: all processors); results do not depend on it",
      .kind = WK_OPTION_INT, .offset = offsetof(wk_run_opts, threads), .min = 0,

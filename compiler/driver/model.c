@@ -227,6 +227,28 @@ void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
     add_note(b, path, "--value leaves no input that is used: all outputs are constants");
 }
 
+static bool has_products(const wk_parts *p, uint32_t target) {
+  bool found = false;
+  for (size_t i = 0; i < p->parts.n; i++)
+    found = found || (p->parts.data[i].target == target && p->parts.data[i].macs > 0);
+  return found;
+}
+
+void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_report *r,
+                         const wk_parts *p) {
+  if (!p || r->n_integer || !r->macs) return;
+  for (uint32_t t = 0; t < p->targets->n; t++) {
+    const wk_target *x = p->targets->list[t]->target;
+    if (!x->wants_integers || has_products(p, t)) continue;
+    wk_arena *a = wk_arena_new();
+    add_note(notes, path,
+             wk_arena_printf(a, "is a float model, and %s multiplies integers: first 'wick quantize "
+                                "%s --calibration DIR -o %s.int8.onnx', or to explore "
+                                "--quantize-random 1", x->name, path, wk_model_name(a, path)));
+    wk_arena_free(a);
+  }
+}
+
 wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all, wk_str *notes,
                           wk_module **out) {
   wk_import_options o = {0};

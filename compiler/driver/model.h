@@ -56,6 +56,11 @@ wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_a
 void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
                     const wk_import_report *report, const wk_module *m);
 
+/* Adds what to do about a model in floats when one of the targets computes with integers alone and
+ * has none of its products. */
+void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_report *r,
+                         const wk_parts *p);
+
 /* The same when there are tensors for inputs: those that the importer finds to decide shapes become
  * constants. fixed[i] says that data[i] is one; entries that are true from the start are given in
  * any case. data and o are borrowed; the report is the caller's to free, also after an error. */

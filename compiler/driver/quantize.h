@@ -5,6 +5,7 @@
  *   quantize_data.c    calibration files: which there are, what input each belongs to
  *   quantize_model.c   the float model: import, passes, samples that fit it
  *   quantize_run.c     running modules with their intermediate tensors in view
+ *   quantize_random.c  --quantize-random of other commands
  *   quantize_search.c  --target-drop
  *   quantize_report.c  the summary and --report */
 #ifndef WICK_DRIVER_QUANTIZE_H
@@ -50,6 +51,18 @@ wk_status wk_calibration_read(const char *model, const wk_strings *paths,
                               wk_calibration *out) WK_MUST_CHECK;
 void wk_calibration_free(wk_calibration *c);
 
+/* ---- without a file -------------------------------------------------------------------------- */
+
+/* For exploration: the module, as imported from path, becomes what `wick quantize --random 1
+ * --method minmax --seed S` makes of it, with its integer meaning. Weights that are all equal become
+ * random first. After an error *m is freed and NULL. */
+wk_status wk_quantize_module(wk_module **m, const char *path, int64_t seed) WK_MUST_CHECK;
+
+#define WK_QUANTIZE_RANDOM_OPTION(type, member)                                                    \
+  {"quantize-random", 0, "SEED", "quantise a float model by one random input first, to explore "   \
+   "what it would cost in integers: results mean nothing (for use: 'wick quantize')",             \
+   .kind = WK_OPTION_INT, .offset = offsetof(type, member), .min = 1, .max = INT64_MAX}
+
 /* ---- the job --------------------------------------------------------------------------------- */
 
 /* Signal and noise of a tensor over all samples. */
@@ -65,6 +78,7 @@ typedef struct {
   wk_quantize_options options;
   wk_quantize_plan plan;
   wk_range *ranges;        /* by value of m */
+  size_t n_ranges;
   wk_tensor **samples;     /* by sample, by input of m */
   size_t n_samples;
   WK_VEC(wk_tensor) own;   /* random inputs */
@@ -79,6 +93,9 @@ typedef struct {
 
 /* Imports and prepares the model, makes the samples fit it. */
 wk_status wk_quantize_load(wk_quantize_job *j) WK_MUST_CHECK;
+/* Its second half, for a module as imported and calibration data as read. */
+wk_status wk_quantize_prepare(wk_quantize_job *j) WK_MUST_CHECK;
+void wk_quantize_job_free(wk_quantize_job *j);
 /* Ranges of all values that may be quantised. */
 wk_status wk_quantize_profile(wk_quantize_job *j) WK_MUST_CHECK;
 /* The module as planned at present; simulated and at as for wk_quantize_build. */

@@ -8,6 +8,18 @@
 #include "compiler/driver/text.h"
 #include "compiler/passes/passes.h"
 
+void wk_quantize_job_free(wk_quantize_job *j) {
+  for (size_t v = 0; v < j->n_ranges; v++) wk_range_free(&j->ranges[v]);
+  for (size_t i = 0; i < j->own.n; i++) wk_tensor_free(&j->own.data[i]);
+  for (size_t i = 0; i < j->want.n; i++) wk_tensor_free(&j->want.data[i]);
+  wk_vec_free(&j->own);
+  wk_vec_free(&j->want);
+  wk_quantize_plan_free(&j->plan);
+  wk_module_free(j->m);
+  wk_calibration_free(&j->data);
+  wk_arena_free(j->arena);
+}
+
 /* ---- import ---------------------------------------------------------------------------------- */
 
 /* Operators that only quantised models have. */
@@ -219,17 +231,22 @@ static wk_status make_plan(wk_quantize_job *j) {
 }
 
 wk_status wk_quantize_load(wk_quantize_job *j) {
-  int64_t changes = 0;
   WK_TRY(wk_calibration_read(j->path, &j->opts->calibration, &j->data));
-  WK_TRY(refuse_quantised(j));
   WK_TRY(import(j));
+  return wk_quantize_prepare(j);
+}
+
+wk_status wk_quantize_prepare(wk_quantize_job *j) {
+  int64_t changes = 0;
+  WK_TRY(refuse_quantised(j));
   WK_TRY(make_samples(j));
   WK_TRY(run_passes(j->m));
   WK_TRY(fold_weights(j->m));
   WK_TRY(wk_quantize_split_attention(j->m, &changes));
   if (j->opts->equalise) WK_TRY(wk_quantize_equalise(j->m, &j->pairs));
   WK_TRY(make_plan(j));
-  j->ranges = wk_arena_alloc(j->arena, (j->m->main->values.n + 1) * sizeof *j->ranges);
+  j->n_ranges = j->m->main->values.n;
+  j->ranges = wk_arena_alloc(j->arena, (j->n_ranges + 1) * sizeof *j->ranges);
   j->drift = wk_arena_alloc(j->arena, (j->plan.layers.n + 1) * sizeof *j->drift);
   j->alone = wk_arena_alloc(j->arena, (j->plan.layers.n + 1) * sizeof *j->alone);
   return NULL;

@@ -18,6 +18,7 @@ typedef struct {
   const char *entry, *output_dir, *dump;
   wk_strings input;
   int64_t random, threads, repeat;
+  int64_t quantize; /* seed; 0: no */
   int model; /* wk_sim_kind */
   bool profile, verbose;
 } wk_run_opts;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/driver/quantize.h"
 #include "compiler/driver/run.h"
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -107,8 +108,10 @@ static wk_status load_model(const wk_run_opts *o, const char *path, wk_run_job *
   wk_status s = read_files(o, job, &names);
   wk_vec_free(&names);
   if (!s) s = import(job, info, b, path, &m);
+  if (!s && o->quantize) s = wk_quantize_module(&m, path, o->quantize);
   wk_runner_options ro = {.target = o->target, .threads = o->threads,
-                          .model_name = wk_model_name(job->arena, path)};
+                          .model_name = wk_model_name(job->arena, path),
+                          .notes = &job->notes, .path = path};
   return s ? s : wk_status_place(wk_runner_of_module(m, &ro, &job->runner), path);
 }
 
@@ -180,6 +183,7 @@ static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job
   if (o->target.target || o->target.cpu || o->target.no_host || binds)
     return wk_error_at(WK_USAGE, path, "is a compiled package: --target, --cpu, --bind, --shape "
                                        "and --value are for models");
+  if (o->quantize) setting = "--quantize-random";
   if (setting)
     return wk_error_at(WK_USAGE, path, "is a compiled package: %s is for models", setting);
   WK_TRY(wk_wick_error(wick_model_load(path, &lo, &m), detail.text, path));

@@ -31,6 +31,7 @@ static void free_graph(wk_graph *g) {
 
 void wk_module_free(wk_module *m) {
   if (!m) return;
+  wk_module_free(m->source);
   for (size_t i = 0; i < m->graphs.n; i++) free_graph(m->graphs.data[i]);
   wk_vec_free(&m->graphs);
   wk_map_free(m->names);

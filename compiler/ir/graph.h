@@ -73,6 +73,7 @@ struct wk_module {
   /* Budgets of what compilation computes, which the importer sets by the size of the file: bytes
    * that wk_graph_constant_alloc makes, elements that folding works on. */
   int64_t constant_bytes_left, fold_work_left;
+  wk_module *source; /* whose constants it shares, freed with it; NULL: none, or not its own */
 };
 
 wk_module *wk_module_new(const char *name);

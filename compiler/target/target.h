@@ -114,6 +114,7 @@ struct wk_target {
   const wk_target_setting *settings; /* ends with {0}; NULL: none */
   wk_target_cost cost;
   bool places_itself; /* compile gets programs without offsets and calls the planner */
+  bool wants_integers; /* it multiplies integers alone: of float models commands say what to do */
   bool takes_graph;   /* compile works on the parts' graphs, with operators that it claimed whole;
                          their programs have inputs and outputs and no instructions */
 

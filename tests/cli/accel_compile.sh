@@ -75,4 +75,29 @@ refuses 'standard output' 2 'a stream is several files here: give it a name with
 refuses 'the target is missing' 2 "^wick: --emit: no kind 'stream'" \
   "$wick" compile "$net" --emit stream
 
+# ---- float models
+"$wick" zoo ds_cnn -o float.onnx
+"$wick" compile float.onnx --target accel -q -o float.wick 2>note
+check 'what to do about them' grep -qx "wick: float.onnx: is a float model, and accel multiplies \
+integers: first 'wick quantize float.onnx --calibration DIR -o float.int8.onnx', or to explore \
+--quantize-random 1" note
+refuses 'sim' 3 'float.wick: no part of the package is for the accelerator$' "$wick" sim float.wick
+gives 'on the fly' '^on accel +1 part, [0-9]+ operators, 2.55 M multiply-accumulates$' \
+  "$wick" compile float.onnx --target accel --quantize-random 3 -o fly.wick
+gives 'it is recorded' '--quantize-random=3$' "$wick" inspect fly.wick
+for target in cpu accel; do
+  "$wick" run float.onnx --quantize-random 3 --target $target --output-dir fly.$target >/dev/null 2>&1
+  "$wick" run fly.wick --output-dir fly.package >/dev/null 2>&1
+done
+check 'the same on both targets' diff -r fly.cpu fly.accel
+check 'and in a package' diff -r fly.cpu fly.package
+"$wick" quantize float.onnx --random 1 --seed 3 --method minmax -o file.onnx >/dev/null
+"$wick" run file.onnx --target accel --output-dir fly.file >/dev/null 2>&1
+check 'and through a file' diff -r fly.cpu fly.file
+check 'compare' "$wick" compare float.onnx --quantize-random 3 --target accel
+refuses 'what is quantised' 3 'is already quantised: it has [A-Za-z]+ nodes$' \
+  "$wick" compile "$net" --target accel --quantize-random 1
+refuses 'a package is compiled' 2 'fly.wick: is a compiled package: --quantize-random is for models$' \
+  "$wick" run fly.wick --quantize-random 1
+
 finish

@@ -133,6 +133,7 @@ const wk_target wk_target_accel = {
     .outputs = outputs,
     .places_itself = true,
     .takes_graph = true,
+    .wants_integers = true,
     .open = open_accel,
     .close = close_accel,
     .set = set,
