@@ -2,7 +2,7 @@
  * Part by part. The plan is carried out on the evaluator's values, so that an error stays in the
  * part where it arises. A part of the host is compared instruction by instruction. One of another
  * target runs as a whole, as it would in a package, and is compared at its outputs; where they
- * differ its instructions are compared one by one to find the first that does.
+ * differ its instructions, if it has any, are compared one by one to find the first that does.
  *
  * The model is compiled twice: without the passes whose results the evaluator cannot run, for what
  * it runs and for instructions, and as a package has it. */
@@ -39,6 +39,28 @@ static const char *name_of(const comparison *x, uint32_t part) {
   return wk_arena_printf(x->c->arena, "part %s on %s", p->name, p->instance->target->name);
 }
 
+static wk_status evaluate_graph(const wk_graph *g, const void *const *in, void *const *out) {
+  wk_tensor from[WK_RUNNER_MAX_IO], *to;
+  to = wk_xcalloc(g->outputs.n + 1, sizeof *to);
+  for (size_t k = 0; k < g->inputs.n; k++)
+    from[k] = (wk_tensor){wk_val(g, g->inputs.data[k])->type, (void *)(uintptr_t)in[k]};
+  wk_status s = wk_eval_graph(g, from, to, NULL, NULL);
+  for (size_t k = 0; k < g->outputs.n; k++) {
+    if (!s) memcpy(out[k], to[k].data, (size_t)wk_type_bytes(&to[k].type));
+    wk_tensor_free(&to[k]);
+  }
+  free(to);
+  return s;
+}
+
+/* What the part should compute. */
+static wk_status evaluate(const comparison *x, uint32_t part, const void *const *in,
+                          void *const *out) {
+  const wk_part *p = &x->p->parts.data[part];
+  return p->instance->target->takes_graph ? evaluate_graph(p->module->main, in, out)
+                                          : wk_eval_program(p->program, in, out, NULL, NULL);
+}
+
 static wk_status make_layers(comparison *x, uint32_t part) {
   const wk_part *p = &x->p->parts.data[part];
   const char *where =
@@ -59,6 +81,7 @@ static wk_status run_layers(comparison *x, uint32_t part, const void *const *in,
 static wk_status look_inside(comparison *x, uint32_t part, const void *const *in,
                              void *const *out) {
   size_t before = x->c->count.different;
+  if (x->p->parts.data[part].instance->target->takes_graph) return NULL;
   wk_status s = make_layers(x, part);
   if (s) {
     printf("     its instructions cannot be compared one by one: %s\n", s->message);
@@ -114,7 +137,7 @@ static wk_status compare_whole(comparison *x, uint32_t part, const void *const *
   const wk_program *p = x->p->parts.data[part].program;
   wk_tensor *got = wk_xcalloc(p->outputs.n + 1, sizeof *got);
   if (!x->c->quiet) wk_progress("%s", name_of(x, part));
-  wk_status s = wk_eval_program(p, in, out, NULL, NULL);
+  wk_status s = evaluate(x, part, in, out);
   for (size_t k = 0; k < p->outputs.n && !s; k++)
     s = wk_tensor_alloc(&x->tensors[outputs[k]].type, &got[k]);
   if (!s) s = run_code(x, part, in, got, p->outputs.n);
@@ -138,7 +161,7 @@ static wk_status run_part(comparison *x, const wk_part_row *r) {
   for (size_t k = 0; k < p->outputs.n; k++) out[k] = x->tensors[outputs[k]].data;
   x->has_run[r->part] = true;
   if (is_host(x, r->part)) return run_layers(x, r->part, in, out);
-  if (x->differs[r->part]) return wk_eval_program(p, in, out, NULL, NULL);
+  if (x->differs[r->part]) return evaluate(x, r->part, in, out);
   return compare_whole(x, r->part, in, out, outputs);
 }
 

@@ -242,8 +242,8 @@ void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_repo
     if (!x->wants_integers || has_products(p, t)) continue;
     wk_arena *a = wk_arena_new();
     add_note(notes, path,
-             wk_arena_printf(a, "is a float model, and %s multiplies integers: first 'wick quantize "
-                                "%s --calibration DIR -o %s.int8.onnx', or to explore "
+             wk_arena_printf(a, "is a float model, and %s multiplies integers: first 'wick "
+                                "quantize %s --calibration DIR -o %s.int8.onnx', or to explore "
                                 "--quantize-random 1", x->name, path, wk_model_name(a, path)));
     wk_arena_free(a);
   }

@@ -54,8 +54,8 @@ void wk_calibration_free(wk_calibration *c);
 /* ---- without a file -------------------------------------------------------------------------- */
 
 /* For exploration: the module, as imported from path, becomes what `wick quantize --random 1
- * --method minmax --seed S` makes of it, with its integer meaning. Weights that are all equal become
- * random first. After an error *m is freed and NULL. */
+ * --method minmax --seed S` makes of it, with its integer meaning. Weights that are all equal
+ * become random first. After an error *m is freed and NULL. */
 wk_status wk_quantize_module(wk_module **m, const char *path, int64_t seed) WK_MUST_CHECK;
 
 #define WK_QUANTIZE_RANDOM_OPTION(type, member)                                                    \
