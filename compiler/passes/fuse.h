@@ -11,8 +11,9 @@
 bool wk_expr_uses_index(const wk_expr *e);
 
 /* Whoever has node n now (the first target that supports it) still has it as it would be when
- * fused, its results in `fused->out` those of the last node that it takes in; and, unless `with` is NULL, it has node `with` too, which becomes a part of n:
- * one target's work does not move to another one by being fused. A map that a contraction takes as
+ * fused, its results in `fused->out` those of the last node that it takes in; and, unless `with` is
+ * NULL, it has node `with` too, which becomes a part of n: one target's work does not move to
+ * another one by being fused. A map that a contraction takes as
  * its epilogue may: whoever has the contraction has what it computes. */
 bool wk_fuse_allowed(const wk_pass_ctx *c, const wk_graph *g, const wk_node *n,
                      const wk_node *with, const wk_node *fused);

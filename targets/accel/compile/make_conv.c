@@ -77,7 +77,8 @@ static bool conv_of(wk_accel_making *k, conv *c) {
 }
 
 static bool are_sizes_fine(wk_accel_making *k, const wk_accel_view *x, const wk_accel_view *y) {
-  return within(k, "an image of height", x->h, 1023) && within(k, "an image of width", x->w, 1023) &&
+  return within(k, "an image of height", x->h, 1023) &&
+         within(k, "an image of width", x->w, 1023) &&
          within(k, "an image of width", y->w, 511);
 }
 

@@ -41,7 +41,8 @@ bool wk_accel_make_softmax(wk_accel_making *k) {
   const wk_type *x = &wk_val(k->g, k->node->in[0])->type;
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_ROW);
   int32_t table[256];
-  if (a->axis != x->rank - 1) return wk_accel_refuse(k, "a softmax along another than the last axis");
+  if (a->axis != x->rank - 1)
+    return wk_accel_refuse(k, "a softmax along another than the last axis");
   if (k->net->machine->tables < 3) return wk_accel_refuse(k, "the machine has too few tables");
   if (!rows(k, &op)) return false;
   op.fn = WK_CHOICE_ROW_softmax;

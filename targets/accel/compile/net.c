@@ -84,7 +84,8 @@ static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
     return moved(k, wk_nod(k->g, x->node), x->index, out);
   if (!k->is_trial && x->kind != WK_VALUE_CONSTANT)
     return wk_accel_refuse(k, "'%s' is not computed yet", x->name);
-  *out = fresh(k, v, k->is_trial ? wk_accel_lane_axis(k->net->n, k->g, v, k->at) : default_lane(&x->type));
+  int lane = k->is_trial ? wk_accel_lane_axis(k->net->n, k->g, v, k->at) : default_lane(&x->type);
+  *out = fresh(k, v, lane);
   return true;
 }
 
@@ -461,8 +462,8 @@ static void place_concat(wk_accel_making *k, const wk_node *n) {
     wk_value_id v = n->in[i];
     int64_t size = wk_val(k->g, v)->type.dims[axis];
     if (is_computed(k->g, v) && k->at[v].tensor < 0 &&
-        wk_accel_lane_axis(k->net->n, k->g, v, k->at) == y.lane && slice_one(k, &y, axis, at, size, &part) &&
-        !part.first)
+        wk_accel_lane_axis(k->net->n, k->g, v, k->at) == y.lane &&
+        slice_one(k, &y, axis, at, size, &part) && !part.first)
       k->at[v] = part;
     at += size;
   }

@@ -108,8 +108,8 @@ typedef struct {
 wk_status wk_accel_net_make(const wk_graph *g, wk_accel_net *net) WK_MUST_CHECK;
 /* NULL: a node of the graph, primitive, claimed or movement, could be made. */
 const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_node *n, wk_arena *a);
-/* The axis of a value that is cut into blocks. array: N; at: of values that lie somewhere already; NULL: none
- * does. */
+/* The axis of a value that is cut into blocks of `array`. at: of values that lie somewhere already;
+ * NULL: none does. */
 int wk_accel_lane_axis(int array, const wk_graph *g, wk_value_id v, wk_accel_operand *at);
 /* Value v, an image of few channels, lies dense, channels last, where it enters a part. */
 bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v);

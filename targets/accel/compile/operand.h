@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the elements of a value lie. Tensors are stored in blocks of N channels, [o][block][h][w][N]
- * bytes; values are strided pictures of them, so that slices, heads of attention, concatenation and
- * most reshapes and transposes are addresses. */
+ * Where the elements of a value lie. Tensors are stored in blocks of N channels,
+ * [o][block][h][w][N] bytes; values are strided pictures of them, so that slices, heads of
+ * attention, concatenation and most reshapes and transposes are addresses. */
 #ifndef WICK_ACCEL_OPERAND_H
 #define WICK_ACCEL_OPERAND_H
 

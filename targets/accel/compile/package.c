@@ -137,13 +137,6 @@ static void add_part(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
 
 /* ---- a part ---------------------------------------------------------------------------------- */
 
-static void say_steps(const wk_accel_plan *p, const wk_accel_stream *s, const char *name) {
-  if (!getenv("WICK_ACCEL_VERBOSE")) return;
-  fprintf(stderr, "%s: %zu groups, %zu commands, %llu waits, %lld cycles, peak %lld, work %lld\n",
-          name, p->groups.n, s->commands.n, (unsigned long long)s->waits, (long long)s->cycles,
-          (long long)s->peak, (long long)s->work_bytes);
-}
-
 static wk_status compile_part(unit *u, const wk_target_part *part, const wk_accel_options *o) {
   wk_accel_net net;
   wk_accel_plan plan = {0};
@@ -165,10 +158,7 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
       s = wk_accel_schedule(&net, &steps, o->prefetch, &stream);
     }
   }
-  if (!s) {
-    say_steps(&plan, &stream, part->name);
-    add_part(u, &net, &plan, &stream);
-  }
+  if (!s) add_part(u, &net, &plan, &stream);
   wk_accel_stream_free(&stream);
   wk_accel_steps_free(&steps);
   wk_accel_plan_free(&plan);

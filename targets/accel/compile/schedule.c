@@ -12,8 +12,7 @@ typedef struct {
   wk_accel_steps *steps;
   wk_arena *arena;
   wk_accel_times times;
-  uint32_t *order;    /* steps as they stand in the stream */
-  uint32_t *position; /* of each step */
+  uint32_t *order; /* steps as they stand in the stream */
   wk_accel_stream *out;
 } scheduling;
 
@@ -24,20 +23,24 @@ void wk_accel_stream_free(wk_accel_stream *s) {
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-static const int64_t *order_key;
+typedef struct {
+  int64_t start;
+  uint32_t step;
+} place_in_time;
 
 static int by_start(const void *a, const void *b) {
-  uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-  if (order_key[i] != order_key[j]) return order_key[i] < order_key[j] ? -1 : 1;
-  return i < j ? -1 : i > j;
+  const place_in_time *x = a, *y = b;
+  if (x->start != y->start) return x->start < y->start ? -1 : 1;
+  return x->step < y->step ? -1 : x->step > y->step;
 }
 
 static void order(scheduling *x) {
   size_t n = x->steps->list.n;
-  for (uint32_t i = 0; i < n; i++) x->order[i] = i;
-  order_key = x->times.start;
-  qsort(x->order, n, sizeof *x->order, by_start);
-  for (uint32_t i = 0; i < n; i++) x->position[x->order[i]] = i;
+  place_in_time *all = wk_xcalloc(n + 1, sizeof *all);
+  for (uint32_t i = 0; i < n; i++) all[i] = (place_in_time){x->times.start[i], i};
+  qsort(all, n, sizeof *all, by_start);
+  for (uint32_t i = 0; i < n; i++) x->order[i] = all[i].step;
+  free(all);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -250,7 +253,6 @@ static void emit(scheduling *x, wk_accel_prefetch mode) {
     put_waits(&k, s, &c, &x->out->waits);
     issued[s->c.queue]++;
     wk_vec_push(&x->out->commands, c);
-    if (getenv("WICK_ACCEL_DUMP")) fprintf(stderr, "@%zu %lld %lld q%u op%u\n", i, (long long)x->times.start[x->order[i]], (long long)x->times.retire[x->order[i]], c.queue, c.operator);
     int segment = s->tensor < 0 ? WK_SEGMENT_NONE : x->net->tensors.data[s->tensor].segment;
     wk_vec_push(&x->out->segments, (uint8_t)segment);
   }
@@ -265,7 +267,6 @@ wk_status wk_accel_schedule(wk_accel_net *net, wk_accel_steps *steps, wk_accel_p
   scheduling x = {.net = net, .steps = steps, .arena = wk_arena_new(), .out = out};
   wk_plan_item *tensors = NULL;
   x.order = wk_arena_alloc(x.arena, (steps->list.n + 1) * sizeof *x.order);
-  x.position = wk_arena_alloc(x.arena, (steps->list.n + 1) * sizeof *x.position);
   *out = (wk_accel_stream){0};
   wk_status s = NULL;
   if (steps->list.n + 1 >= WK_STREAM_COMMANDS)

@@ -221,18 +221,36 @@ static void find_residents(searching *x) {
   }
 }
 
+static wk_status search(searching *x) {
+  bool alone = x->o->prefetch == WK_PREFETCH_OFF || x->o->prefetch == WK_PREFETCH_DOUBLE;
+  x->plan.resident = wk_xcalloc(x->net->tensors.n + 1, sizeof *x->plan.resident);
+  x->plan.chunk = x->net->machine->scratchpad / 32;
+  for (size_t t = 0; t < x->net->tensors.n; t++) x->plan.resident[t] = -1;
+  WK_TRY(find_groups(x));
+  if (!alone && x->o->effort > 0) find_residents(x);
+  return NULL;
+}
+
+/* What a higher effort finds is not worse than what a lower one does: above 1, both are judged. */
 wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
                           const wk_accel_options *o, wk_accel_plan *out) {
-  searching x = {.net = net, .uses = uses, .o = o};
+  wk_accel_options now = *o;
+  searching x = {.net = net, .uses = uses, .o = &now};
   x.is_tied = wk_xcalloc(net->tensors.n + 1, sizeof *x.is_tied);
-  x.plan.resident = wk_xcalloc(net->tensors.n + 1, sizeof *x.plan.resident);
-  x.plan.chunk = net->machine->scratchpad / 32;
-  for (size_t t = 0; t < net->tensors.n; t++) x.plan.resident[t] = -1;
   find_ties(&x);
-  wk_status s = find_groups(&x);
-  bool alone = o->prefetch == WK_PREFETCH_OFF || o->prefetch == WK_PREFETCH_DOUBLE;
-  if (!s && !alone && o->effort > 0) find_residents(&x);
-  free(x.is_tied);
+  wk_status s = search(&x);
   *out = x.plan;
+  for (now.effort--; !s && now.effort > 0; now.effort--) {
+    int64_t best = judge(&x, out, 0, out->groups.n).cycles;
+    x.plan = (wk_accel_plan){0};
+    s = search(&x);
+    if (!s && judge(&x, &x.plan, 0, x.plan.groups.n).cycles < best) {
+      wk_accel_plan worse = *out;
+      *out = x.plan;
+      x.plan = worse;
+    }
+    wk_accel_plan_free(&x.plan);
+  }
+  free(x.is_tied);
   return s;
 }

@@ -97,7 +97,8 @@ typedef struct {
 
 static void push(room *r, release x) {
   size_t i = r->n++;
-  for (; i && r->heap[(i - 1) / 2].time > x.time; i = (i - 1) / 2) r->heap[i] = r->heap[(i - 1) / 2];
+  for (; i && r->heap[(i - 1) / 2].time > x.time; i = (i - 1) / 2)
+    r->heap[i] = r->heap[(i - 1) / 2];
   r->heap[i] = x;
 }
 

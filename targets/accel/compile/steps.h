@@ -7,8 +7,8 @@
 
 #include "targets/accel/compile/net.h"
 
-/* The command's field `field` (-1: none) is the address `at` of the buffer; what is used are n1 * n0
- * runs of `run` bytes, s1 and s0 apart, from `from` on. */
+/* The command's field `field` (-1: none) is the address `at` of the buffer; what is used are
+ * n1 * n0 runs of `run` bytes, s1 and s0 apart, from `from` on. */
 typedef struct {
   int buffer, field;
   bool writes;
