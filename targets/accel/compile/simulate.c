@@ -169,7 +169,8 @@ typedef struct {
   int64_t last;            /* the latest retirement of all */
   bus bus;
   room room;
-  int64_t *ends; /* of each buffer: when the last step that uses it has retired */
+  int64_t *since; /* of each buffer: when it got its room */
+  int64_t *ends;  /* of each buffer: when the last step that uses it has retired */
   /* groups whose first buffer waits until all others that end before have gone */
   bool *begins_alone;
   int group;
@@ -291,10 +292,12 @@ static bool make_room(simulation *x, size_t i, int64_t *start) {
   for (int k = 0; k < s->n_access; k++) {
     int number = s->access[k].buffer;
     const wk_accel_buffer *b = &x->steps->buffers.data[number];
-    if (b->first != (int)i || is_repeated(s, k)) continue;
-    bool is_long = b->last - b->first > LONG;
-    if (!take(&x->room, number, rounded(x, b), is_long, &x->t->place[number])) return false;
-    if (*start < x->room.now) *start = x->room.now;
+    if (b->first == (int)i && !is_repeated(s, k)) {
+      bool is_long = b->last - b->first > LONG;
+      if (!take(&x->room, number, rounded(x, b), is_long, &x->t->place[number])) return false;
+      x->since[number] = x->room.now;
+    }
+    if (*start < x->since[number]) *start = x->since[number];
   }
   return true;
 }
@@ -334,6 +337,7 @@ static void simulate(simulation *x, size_t *failed) {
   const wk_accel_steps *s = x->steps;
   x->room.heap = wk_xcalloc(s->buffers.n + 1, sizeof *x->room.heap);
   x->room.live = wk_xcalloc(s->buffers.n + 1, sizeof *x->room.live);
+  x->since = wk_xcalloc(s->buffers.n + 1, sizeof *x->since);
   x->ends = wk_xcalloc(s->buffers.n + 1, sizeof *x->ends);
   for (int q = 0; q < WK_QUEUE_COUNT; q++)
     x->retired[q] = wk_xcalloc(s->issued[q] + 1, sizeof **x->retired);
@@ -344,6 +348,7 @@ static void simulate(simulation *x, size_t *failed) {
   for (int q = 0; q < WK_QUEUE_COUNT; q++) free(x->retired[q]);
   free(x->room.heap);
   free(x->room.live);
+  free(x->since);
   free(x->ends);
   free(x->bus.left);
   free(x->bus.next);
