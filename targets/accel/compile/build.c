@@ -375,11 +375,39 @@ static void fill_lanes(building *b, const wk_accel_work *w) {
   wk_accel_spot y = wk_accel_spot_of(b->net, &op->out, &w->out);
   int n = b->net->n;
   int64_t at = y.offset + (op->out.first + op->out.c - 1) / n * y.sb + w->y0 * y.sy;
+  if (op->out.first + op->out.c <= n && op->out.first) { /* the lanes before belong to others */
+    const wk_accel_piece *p = &op->pieces[op->n_pieces - 1];
+    int64_t lane = (op->out.first + p->c) % n + p->width;
+    for (int64_t o = 0; o < op->out.o; o++)
+      fill(b, op->layer, y.buffer, at + o * y.so + lane, 0, n - lane, op->out.w, y.sx,
+           w->y1 - w->y0, y.sy);
+    return;
+  }
   if (y.sx == n && (w->y1 - w->y0 == 1 || y.sy == op->out.w * n))
     fill(b, op->layer, y.buffer, at, 0, (w->y1 - w->y0) * op->out.w * n, 1, 0, op->out.o, y.so);
   else
     for (int64_t o = 0; o < op->out.o; o++)
       fill(b, op->layer, y.buffer, at + o * y.so, 0, n, op->out.w, y.sx, w->y1 - w->y0, y.sy);
+}
+
+/* The planes that operators of the group have written in this strip. */
+static void store(building *b, const wk_accel_op *last, const wk_accel_place *p) {
+  int t = last->out.tensor;
+  const tensor_state *s = &b->tensors[t];
+  bool *is_written = wk_xcalloc((size_t)(s->made[1] - s->made[0]) + 1, sizeof *is_written);
+  for (int i = b->group->first; i <= b->group->last; i++) {
+    const wk_accel_view *y = &b->net->ops.data[i].out;
+    int64_t planes[2];
+    if (y->tensor != t || b->ops[i].end == b->ops[i].done) continue;
+    wk_accel_planes_of(b->net, y, planes);
+    for (int64_t q = planes[0]; q < planes[1]; q++) is_written[q - s->made[0]] = true;
+  }
+  for (int64_t from = s->made[0], to; from < s->made[1]; from = to) {
+    bool is_run = is_written[from - s->made[0]];
+    for (to = from; to < s->made[1] && is_written[to - s->made[0]] == is_run;) to++;
+    if (is_run) move_rows(b, WK_CMD_ST, last->layer, t, p, s->done, s->end, from, to);
+  }
+  free(is_written);
 }
 
 static void emit_op(building *b, int index) {
@@ -405,12 +433,28 @@ static void emit_op(building *b, int index) {
   } else emit_sums(b, index, &w);
   bool is_last = true;
   for (int i = index + 1; i <= b->group->last; i++)
-    is_last = is_last && b->net->ops.data[i].out.tensor != t;
-  if (is_stored(b, t) && is_last && !s->is_stored && s->end > s->done)
-    move_rows(b, WK_CMD_ST, op->layer, t, &w.out, s->done, s->end, s->made[0], s->made[1]);
+    is_last = is_last && (b->net->ops.data[i].out.tensor != t || b->ops[i].end == b->ops[i].done);
+  if (is_stored(b, t) && is_last && !s->is_stored && s->end > s->done) store(b, op, &w.out);
 }
 
 /* ---- strips ---------------------------------------------------------------------------------- */
+
+/* Rows that the operator computes, and that it asks others for; true: they have these already. */
+static bool ask_for_rows(building *b, int index) {
+  const wk_accel_op *op = &b->net->ops.data[index];
+  op_state *s = &b->ops[index];
+  const wk_accel_view *reads[2] = {&op->a, &op->b};
+  bool is_settled = true;
+  s->end = wk_accel_rows_below(b->net, &op->out, b->tensors[op->out.tensor].end);
+  for (int k = 0; k < 2 && s->end > s->done; k++) {
+    int64_t rows[2];
+    if (reads[k]->tensor < 0 || !is_made_here(b, reads[k]->tensor)) continue;
+    wk_accel_needed_rows(b->net, op, k, s->done, s->end, rows);
+    tensor_state *x = &b->tensors[reads[k]->tensor];
+    if (rows[1] > x->end) x->end = rows[1], is_settled = false;
+  }
+  return is_settled;
+}
 
 static void find_rows(building *b, int strip) {
   const wk_accel_group *g = b->group;
@@ -421,18 +465,10 @@ static void find_rows(building *b, int strip) {
     b->tensors[t].end = is_driven ? wk_accel_up(rows * (strip + 1), g->strips) : 0;
     if (b->tensors[t].end < b->tensors[t].done) b->tensors[t].end = b->tensors[t].done;
   }
-  for (int i = g->last; i >= g->first; i--) {
-    const wk_accel_op *op = &b->net->ops.data[i];
-    op_state *s = &b->ops[i];
-    s->end = wk_accel_rows_below(b->net, &op->out, b->tensors[op->out.tensor].end);
-    const wk_accel_view *reads[2] = {&op->a, &op->b};
-    for (int k = 0; k < 2 && s->end > s->done; k++) {
-      int64_t rows[2];
-      if (reads[k]->tensor < 0 || !is_made_here(b, reads[k]->tensor)) continue;
-      wk_accel_needed_rows(b->net, op, k, s->done, s->end, rows);
-      tensor_state *x = &b->tensors[reads[k]->tensor];
-      if (rows[1] > x->end) x->end = rows[1];
-    }
+  bool is_settled = false;
+  while (!is_settled) { /* again where who comes later writes a part of what is read before */
+    is_settled = true;
+    for (int i = g->last; i >= g->first; i--) is_settled = ask_for_rows(b, i) && is_settled;
   }
 }
 

@@ -3,28 +3,42 @@
  * channel is cut until it does. */
 #include "targets/accel/compile/plan.h"
 
-static int64_t rows_bytes(const wk_accel_net *net, const wk_accel_view *x, const int64_t rows[2]) {
-  int64_t planes[2];
-  wk_accel_planes_of(net, x, planes);
-  return (rows[1] - rows[0]) * net->tensors.data[x->tensor].row * (planes[1] - planes[0]);
-}
-
 static bool goes_by_channels(const wk_accel_op *op) {
   return op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_MAP || op->kind == WK_ACCEL_POOL;
 }
 
+/* Of operand 0 or 1, for row y of the result. */
+static int64_t operand_room(const wk_accel_net *net, const wk_accel_op *op, int operand,
+                            int64_t y) {
+  const wk_accel_view *x = operand ? &op->b : &op->a;
+  int64_t rows[2], planes[2];
+  if (x->tensor < 0) return 0;
+  wk_accel_needed_rows(net, op, operand, y, y + 1, rows);
+  wk_accel_planes_of(net, x, planes);
+  int64_t row = net->tensors.data[x->tensor].row;
+  if (op->is_packed && !operand) row = op->columns * op->a.sx;
+  return (planes[1] - planes[0]) * (rows[1] - rows[0]) * row;
+}
+
+static bool is_sum(const wk_accel_op *op) {
+  return op->kind == WK_ACCEL_CONV || op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_MM;
+}
+
 int64_t wk_accel_least_room(const wk_accel_net *net, const wk_accel_op *op) {
-  const wk_accel_view *reads[2] = {&op->a, &op->b};
-  int64_t y = op->out.h / 2, rows[2], bytes = op->const_bytes;
-  if (op->kind == WK_ACCEL_CONV && bytes > net->machine->scratchpad / 5)
-    bytes = net->machine->scratchpad / 5;
-  for (int i = 0; i < 2; i++) {
-    if (reads[i]->tensor < 0) continue;
-    wk_accel_needed_rows(net, op, i, y, y + 1, rows);
-    bytes += rows_bytes(net, reads[i], rows);
+  const wk_accel_tensor *out = &net->tensors.data[op->out.tensor];
+  int64_t most = 0, planes[2], rows[2], consts = op->const_bytes;
+  int64_t part = net->machine->scratchpad / 5;
+  for (int64_t y = 0; y < op->out.h; y++) {
+    int64_t room = operand_room(net, op, 0, y) + operand_room(net, op, 1, y);
+    if (room > most) most = room;
   }
-  wk_accel_rows_of(net, &op->out, y, y + 1, rows);
-  return bytes + rows_bytes(net, &op->out, rows);
+  wk_accel_rows_of(net, &op->out, 0, 1, rows);
+  wk_accel_planes_of(net, &op->out, planes);
+  if (is_sum(op) && op->out.o == 1 && !op->out.first && !op->leaves_lanes)
+    planes[1] = planes[0] + 1;
+  if (op->kind == WK_ACCEL_CONV && !op->is_packed && consts > part)
+    consts = op->record_bytes + part + op->ky * op->kx * net->n * net->n;
+  return most + consts + (planes[1] - planes[0]) * (rows[1] - rows[0]) * out->row;
 }
 
 /* Pieces [from, to) of an operator as one of its own. */

@@ -96,6 +96,14 @@ static bool has_padding(const wk_accel_op *op) {
   return op->pad_t > 0 || op->pad_l > 0 || bottom >= op->a.h || right >= op->a.w;
 }
 
+/* Of commands that begin behind the input no field says that all of it is padding. */
+static bool are_windows_fine(wk_accel_making *k, const wk_accel_op *op) {
+  if (!op->has_window || ((op->out.h - 1) * op->sy - op->pad_t < op->a.h &&
+                          (op->out.w - 1) * op->sx - op->pad_l < op->a.w))
+    return true;
+  return wk_accel_refuse(k, "windows with nothing but padding");
+}
+
 static wk_accel_view channels(int n, const wk_accel_view *x, int64_t from, int64_t count) {
   wk_accel_view y = *x;
   y.offset += (x->first + from) / n * x->sb;
@@ -171,7 +179,7 @@ static bool set_residual(wk_accel_making *k, wk_accel_op *op, const wk_accel_req
   const wk_accel_view *b = &op->b, *y = &op->out;
   if (b->o != y->o || b->c != y->c || b->h != y->h || b->w != y->w)
     return wk_accel_refuse(k, "the second operand of its epilogue is broadcast");
-  if (b->sx != y->sx || b->first != y->first)
+  if ((y->w > 1 && b->sx != y->sx) || (y->h > 1 && b->sy != y->sy) || b->first != y->first)
     return wk_accel_refuse(k, "the second operand of its epilogue lies in other lanes");
   return true;
 }
@@ -190,6 +198,7 @@ static bool add_conv(wk_accel_making *k, const wk_accel_op *like, const weights 
   }
   op->has_window = !op->is_flat && has_padding(op);
   if (!within(k, "blocks of channels", op->kc, 511)) return false;
+  if (!are_windows_fine(k, op)) return false;
   wk_accel_cut_pieces(k, op, NULL);
   pack_conv(k, op, w, r, c0);
   return true;
@@ -203,6 +212,7 @@ static bool add_depthwise(wk_accel_making *k, const wk_accel_op *like, const wei
   int n = k->net->n;
   op->kind = WK_ACCEL_DWC;
   op->has_window = has_padding(op);
+  if (!are_windows_fine(k, op)) return false;
   wk_accel_cut_pieces(k, op, &op->a);
   bool is_three = op->dx == 1 && op->sx <= 2 && op->a.sx == n;
   int64_t taps = is_three ? wk_accel_up(op->kx, 3) * 3 : op->kx;
@@ -315,6 +325,20 @@ bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue) {
   return add_groups(k, &op, &c, &w, &r);
 }
 
+/* What rows of a matrix were before they were flattened, as images [n, c, h, w]. */
+static bool unflatten(wk_accel_making *k, const wk_accel_operand *x, const int64_t matrix[2],
+                      wk_accel_operand *image) {
+  int64_t dims[4] = {matrix[0], matrix[1], 1, 1};
+  int at = 4;
+  for (int i = x->rank; i-- > x->lane + 1;) {
+    if (x->dims[i] == 1) continue;
+    if (at == 2 || dims[1] % x->dims[i]) return false;
+    dims[--at] = x->dims[i];
+    dims[1] /= x->dims[i];
+  }
+  return x->lane >= 0 && wk_operand_reshape(k->net->n, x, 4, dims, image) && image->lane == 1;
+}
+
 /* Rows times a constant matrix [k, n]: a convolution of one tap. What was flattened before is
  * summed where it lies: a window as large as the image. */
 static bool rows_or_flat(wk_accel_making *k, wk_value_id v, wk_accel_op *op, weights *w) {
@@ -330,11 +354,10 @@ static bool rows_or_flat(wk_accel_making *k, wk_value_id v, wk_accel_op *op, wei
   const wk_value *flat = wk_val(g, v);
   if (flat->kind != WK_VALUE_NODE || wk_nod(g, flat->node)->op != WK_OP_RESHAPE)
     return k->reason = why, false;
-  wk_value_id from = wk_nod(g, flat->node)->in[0];
-  const wk_type *t = &wk_val(g, from)->type;
+  wk_accel_operand y;
   wk_accel_view image;
-  if (t->rank != 4 || flat->type.rank != 2 || flat->type.dims[0] != t->dims[0] ||
-      !wk_accel_operand_of(k, from, &x) || !wk_accel_image(k, &x, &image) || image.h > 63 ||
+  if (flat->type.rank != 2 || !wk_accel_operand_of(k, wk_nod(g, flat->node)->in[0], &x) ||
+      !unflatten(k, &x, flat->type.dims, &y) || !wk_accel_image(k, &y, &image) || image.h > 63 ||
       image.w > 63)
     return k->reason = why, false;
   op->ky = image.h, op->kx = image.w;

@@ -36,36 +36,111 @@ static void widen(const wk_accel_operand *x, int rank, wk_accel_operand *y) {
   y->lane = x->lane < 0 ? -1 : x->lane + more;
 }
 
+/* Value v with the axes of the result, and lanes along the same one. */
 static bool operand(wk_accel_making *k, wk_value_id v, const wk_accel_operand *result,
-                    const wk_accel_view *out, wk_accel_view *x) {
-  wk_accel_operand at, wide;
+                    wk_accel_operand *x) {
+  wk_accel_operand at;
   int lane = result->lane - (result->rank - wk_val(k->g, v)->type.rank);
   if (!(wk_is_const(k->g, v) ? wk_accel_constant(k, v, lane, &at) : wk_accel_operand_of(k, v, &at)))
     return false;
   if (at.rank > result->rank) return wk_accel_refuse(k, "operands of other ranks");
-  widen(&at, result->rank, &wide);
-  if (wide.lane != result->lane) {
-    if (result->lane < 0 || (wide.lane >= 0 && wide.dims[wide.lane] != 1) ||
-        wide.dims[result->lane] != 1)
-      return wk_accel_refuse(k, "operands lie in blocks along different axes");
-    wide.lane = result->lane;
+  widen(&at, result->rank, x);
+  if (x->lane == result->lane && x->lane >= 0) return true;
+  if (result->lane < 0 || (x->lane >= 0 && x->dims[x->lane] != 1) || x->dims[result->lane] != 1)
+    return wk_accel_refuse(k, "operands lie in blocks along different axes");
+  x->lane = result->lane;
+  return true;
+}
+
+/* Three axes of an operand over those of the result, whatever they are; others at `offset`. */
+static wk_accel_view view_of(const wk_accel_operand *x, const wk_accel_operand *result,
+                             const int axes[3], int64_t offset) {
+  wk_accel_view v = {.tensor = x->tensor, .offset = x->offset + offset, .o = 1,
+                     .c = x->dims[x->lane], .h = 1, .w = 1, .sb = x->strides[x->lane],
+                     .first = x->first};
+  int64_t *sizes[] = {&v.o, &v.h, &v.w}, *strides[] = {&v.so, &v.sy, &v.sx};
+  for (int i = 0; i < 3; i++) {
+    if (axes[i] < 0) continue;
+    *sizes[i] = result->dims[axes[i]];
+    *strides[i] = x->dims[axes[i]] == 1 ? 0 : x->strides[axes[i]];
   }
-  return wk_accel_any(k, &wide, x) && broadcast(k, x, out);
+  return v;
+}
+
+/* The three largest axes of the result beside that of the lanes; what is left over, and how often
+ * those three are gone through. */
+static int64_t choose_axes(const wk_accel_operand *y, int inner[3], int outer[], int *n) {
+  int64_t total = 1;
+  for (int j = 0; j < 3; j++) inner[j] = -1;
+  *n = 0;
+  for (int i = 0; i < y->rank; i++) {
+    int axis = i == y->lane || y->dims[i] == 1 ? -1 : i;
+    for (int j = 0; j < 3 && axis >= 0; j++) {
+      int there = inner[j];
+      if (there >= 0 && y->dims[there] >= y->dims[axis]) continue;
+      inner[j] = axis, axis = there;
+    }
+    if (axis >= 0) outer[(*n)++] = axis, total *= y->dims[axis];
+  }
+  return total;
+}
+
+static bool add_map(wk_accel_making *k, wk_accel_op *op) {
+  op->is_splat = op->b.tensor >= 0 && op->b.c == 1 && op->out.c > 1;
+  if (op->b.tensor >= 0 && !op->is_splat && op->a.first != op->b.first)
+    return wk_accel_refuse(k, "operands lie in different lanes");
+  wk_accel_cut_pieces(k, wk_accel_add(k, op), &op->a);
+  return true;
+}
+
+/* By three axes at a time, of up to two operands. */
+static bool map_axes(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand *y,
+                     const wk_accel_operand *const x[2]) {
+  int inner[3], outer[WK_MAX_RANK], n;
+  int64_t total = choose_axes(y, inner, outer, &n);
+  for (int j = 0; j < 2 && x[j]; j++)
+    for (int i = 0; i < y->rank; i++)
+      if (x[j]->dims[i] != y->dims[i] && x[j]->dims[i] != 1)
+        return wk_accel_refuse(k, "operands of other dims");
+  for (int64_t t = 0; t < total; t++) {
+    int64_t at[3] = {0}, rest = t;
+    for (int i = 0; i < n; rest /= y->dims[outer[i++]]) {
+      int64_t q = rest % y->dims[outer[i]];
+      for (int j = 0; j < 2 && x[j]; j++)
+        if (x[j]->dims[outer[i]] > 1) at[j] += q * x[j]->strides[outer[i]];
+      at[2] += q * y->strides[outer[i]];
+    }
+    op->a = view_of(x[0], y, inner, at[0]);
+    if (x[1]) op->b = view_of(x[1], y, inner, at[1]);
+    op->out = view_of(y, y, inner, at[2]);
+    if (!add_map(k, op)) return false;
+  }
+  return true;
+}
+
+/* As images or rows where all operands are, else axis by axis. */
+static bool map_all(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand *y,
+                    const wk_accel_operand *const x[2]) {
+  if (wk_accel_any(k, y, &op->out) && wk_accel_any(k, x[0], &op->a) &&
+      broadcast(k, &op->a, &op->out) &&
+      (!x[1] || (wk_accel_any(k, x[1], &op->b) && broadcast(k, &op->b, &op->out))))
+    return add_map(k, op);
+  if (y->lane < 0) return wk_accel_refuse(k, "a result that does not lie in blocks");
+  return map_axes(k, op, y, x);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 static bool add_table(wk_accel_making *k, wk_value_id x, const uint8_t table[256]) {
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_MAP);
-  wk_accel_operand y = wk_accel_result(k, k->node->out[0]);
-  if (!wk_accel_any(k, &y, &op.out) || !operand(k, x, &y, &op.out, &op.a)) return false;
+  wk_accel_operand y = wk_accel_result(k, k->node->out[0]), a;
+  if (!operand(k, x, &y, &a)) return false;
   op.fn = WK_CHOICE_MAP_table;
   op.tables = 1;
   op.const_bytes = WK_TABLE_BYTES;
   op.one_const = true;
   op.consts = wk_arena_memdup(k->net->arena, table, WK_TABLE_BYTES);
-  wk_accel_cut_pieces(k, wk_accel_add(k, &op), &op.a);
-  return true;
+  return map_all(k, &op, &y, (const wk_accel_operand *const[]){&a, NULL});
 }
 
 bool wk_accel_make_table(wk_accel_making *k) {
@@ -151,27 +226,21 @@ static void swap_operands(binary *x) {
 static bool add_binary(wk_accel_making *k, binary *x) {
   const wk_node *nd = k->node;
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_MAP);
-  wk_accel_operand y = wk_accel_result(k, nd->out[0]);
+  wk_accel_operand y = wk_accel_result(k, nd->out[0]), a, b;
   const wk_type *out = &wk_val(k->g, nd->out[0])->type;
   if (wk_type_count(&wk_val(k->g, nd->in[x->a])->type) != wk_type_count(out)) swap_operands(x);
   if (wk_type_count(&wk_val(k->g, nd->in[x->a])->type) != wk_type_count(out))
     return wk_accel_refuse(k, "both operands are broadcast");
-  if (!wk_accel_any(k, &y, &op.out) || !operand(k, nd->in[x->a], &y, &op.out, &op.a) ||
-      !operand(k, nd->in[x->b], &y, &op.out, &op.b))
-    return false;
+  if (!operand(k, nd->in[x->a], &y, &a) || !operand(k, nd->in[x->b], &y, &b)) return false;
   op.fn = x->fn;
   op.a_u8 = type_of(k, nd->in[x->a]) == WK_U8;
   op.b_u8 = type_of(k, nd->in[x->b]) == WK_U8;
-  op.is_splat = op.b.c == 1 && op.out.c > 1;
-  if (!op.is_splat && op.a.first != op.b.first)
-    return wk_accel_refuse(k, "operands lie in different lanes");
   op.one_const = true;
   op.record_bytes = op.const_bytes = wk_accel_record_bytes(k->net->n, 0);
   uint8_t *record = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
   wk_accel_record_map(&x->q, record);
   op.consts = record;
-  wk_accel_cut_pieces(k, wk_accel_add(k, &op), &op.a);
-  return true;
+  return map_all(k, &op, &y, (const wk_accel_operand *const[]){&a, &b});
 }
 
 bool wk_accel_make_map(wk_accel_making *k, const wk_expr *body) {
@@ -219,13 +288,11 @@ bool wk_accel_make_move(wk_accel_making *k, const wk_accel_operand *from,
     return true;
   }
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_MAP);
-  if (from->lane != to->lane)
+  if (from->lane != to->lane || from->lane < 0 || from->rank != to->rank)
     return wk_accel_refuse(k, "a copy into blocks along another axis");
-  if (!wk_accel_any(k, from, &op.a) || !wk_accel_any(k, to, &op.out)) return false;
   op.fn = WK_CHOICE_MAP_move;
   op.one_const = true;
-  wk_accel_cut_pieces(k, wk_accel_add(k, &op), &op.a);
-  return true;
+  return map_all(k, &op, to, (const wk_accel_operand *const[]){from, NULL});
 }
 
 /* ---- windows --------------------------------------------------------------------------------- */
@@ -257,6 +324,9 @@ static bool add_pool(wk_accel_making *k, wk_accel_op *op) {
     return false;
   if (op->a.h > 1023 || op->a.w > 1023 || op->out.w > 511)
     return wk_accel_refuse(k, "an image of more than 1023 rows or columns");
+  if ((op->out.h - 1) * op->sy - op->pad_t >= op->a.h ||
+      (op->out.w - 1) * op->sx - op->pad_l >= op->a.w)
+    return wk_accel_refuse(k, "windows with nothing but padding");
   op->a_u8 = type_of(k, nd->in[0]) == WK_U8;
   op->has_window = true;
   wk_accel_cut_pieces(k, wk_accel_add(k, op), &op->a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "targets/accel/compile/net.h"
+#include "targets/accel/compile/steps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,13 +47,12 @@ int wk_accel_tensor_add(wk_accel_net *net, const char *name, int64_t planes, int
 
 static bool is_movement(const wk_node *n) { return wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT; }
 
-/* Rows of the tensor that a fresh operand covers: those along its last axis but one, of an image
- * along its third. */
+/* Rows of the tensor that a fresh operand covers: those along its last axis but one, unless that is
+ * the axis of the lanes. */
 static void set_rows(wk_accel_tensor *t, int n, const wk_type *x, int lane) {
-  int y = lane == x->rank - 1 ? x->rank - 2 : lane + 1;
-  t->rows = y >= 0 && y < x->rank ? x->dims[y] : 1;
-  t->row = n;
-  for (int i = y + 1; lane != x->rank - 1 && i < x->rank; i++) t->row *= x->dims[i];
+  int y = x->rank - 2;
+  t->rows = y >= 0 && y != lane ? x->dims[y] : 1;
+  t->row = lane == x->rank - 1 ? n : n * x->dims[x->rank - 1];
   t->planes = t->bytes / (t->rows * t->row);
 }
 
@@ -70,12 +69,13 @@ static wk_accel_operand fresh(wk_accel_making *k, wk_value_id v, int lane) {
 static int default_lane(const wk_type *t) { return t->rank == 4 ? 1 : t->rank - 1; }
 
 static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_accel_operand *y);
+static int lane_axis(const wk_accel_making *k, wk_value_id v);
 
 /* In a trial every value that movement does not explain has a tensor of its own. */
 static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
   const wk_value *x = wk_val(k->g, v);
   if (k->at && k->at[v].tensor >= 0) return *out = k->at[v], true;
-  if (x->type.rank < 1 || x->type.rank > 6)
+  if (x->type.rank < 1 || x->type.rank >= WK_MAX_RANK)
     return wk_accel_refuse(k, "a tensor of rank %d", x->type.rank);
   for (int i = 0; i < x->type.rank; i++)
     if (!x->type.dims[i]) return wk_accel_refuse(k, "a tensor without elements");
@@ -84,8 +84,7 @@ static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
     return moved(k, wk_nod(k->g, x->node), x->index, out);
   if (!k->is_trial && x->kind != WK_VALUE_CONSTANT)
     return wk_accel_refuse(k, "'%s' is not computed yet", x->name);
-  int lane = k->is_trial ? wk_accel_lane_axis(k->net->n, k->g, v, k->at) : default_lane(&x->type);
-  *out = fresh(k, v, lane);
+  *out = fresh(k, v, k->is_trial ? lane_axis(k, v) : default_lane(&x->type));
   return true;
 }
 
@@ -98,20 +97,35 @@ static bool slice_one(wk_accel_making *k, const wk_accel_operand *x, int axis, i
   return wk_operand_slice(k->net->n, x, starts, sizes, steps, y);
 }
 
-/* Lanes behind the last channel are there already. */
+static bool is_layout(const wk_node *n) { return n->name && !strcmp(n->name, "layout"); }
+
+/* Only that of an edge's layout: lanes behind the last channel are there already. */
 static bool pad(wk_accel_making *k, const wk_node *nd, const wk_accel_operand *x,
                 wk_accel_operand *y) {
   const wk_attr_pad *a = WK_ATTR(nd, pad);
   int n = k->net->n;
   *y = *x;
+  if (!is_layout(nd)) return wk_accel_refuse(k, "padding in memory");
   for (int i = 0; i < x->rank; i++) {
     if (a->before.v[i]) return wk_accel_refuse(k, "padding in memory");
     if (!a->after.v[i]) continue;
-    if (i != x->lane || wk_accel_up(x->first + x->dims[i], n) * n <
-                            x->first + x->dims[i] + a->after.v[i])
+    if (i != x->lane || x->first || wk_accel_up(x->dims[i], n) * n < x->dims[i] + a->after.v[i])
       return wk_accel_refuse(k, "padding in memory");
     y->dims[i] += a->after.v[i];
   }
+  return true;
+}
+
+static void add_layer(wk_accel_making *k, const wk_node *n);
+
+/* What begins within a block is copied to where it begins with one. */
+static bool align(wk_accel_making *k, const wk_node *n, wk_accel_operand *x) {
+  wk_accel_operand from = *x;
+  if (k->is_trial || !is_layout(n) || !from.first) return false;
+  *x = fresh(k, n->in[0], from.lane);
+  add_layer(k, n);
+  if (!wk_accel_make_move(k, &from, x)) return false;
+  k->at[n->in[0]] = *x;
   return true;
 }
 
@@ -122,6 +136,7 @@ static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_acce
   switch (n->op) {
     case WK_OP_RESHAPE:
       return wk_operand_reshape(k->net->n, &x, t->rank, t->dims, y) ||
+             (align(k, n, &x) && wk_operand_reshape(k->net->n, &x, t->rank, t->dims, y)) ||
              wk_accel_refuse(k, "a reshape that takes blocks of channels apart");
     case WK_OP_TRANSPOSE:
       wk_operand_transpose(&x, WK_ATTR(n, transpose)->perm.v, y);
@@ -137,7 +152,7 @@ static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_acce
       for (uint32_t i = 0; i < result; i++) at += a->sizes.v[i];
       return slice_one(k, &x, (int)a->axis, at, a->sizes.v[result], y);
     }
-    case WK_OP_PAD: return pad(k, n, &x, y);
+    case WK_OP_PAD: return pad(k, n, &x, y) || (align(k, n, &x) && pad(k, n, &x, y));
     default:
       return wk_accel_refuse(k, "%s, which is no address", wk_op_get(n->op)->name);
   }
@@ -176,7 +191,7 @@ bool wk_accel_operand_of(wk_accel_making *k, wk_value_id v, wk_accel_operand *ou
 
 wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v) {
   if (k->at && k->at[v].tensor >= 0) return k->at[v];
-  wk_accel_operand y = fresh(k, v, wk_accel_lane_axis(k->net->n, k->g, v, k->at));
+  wk_accel_operand y = fresh(k, v, lane_axis(k, v));
   if (k->at) k->at[v] = y;
   return y;
 }
@@ -194,24 +209,24 @@ static wk_value_id largest_operand(const wk_graph *g, const wk_node *n) {
   return best;
 }
 
-/* A trial within a trial: where movement puts the lanes of its operand. */
-static int lane_of_movement(int array, const wk_graph *g, wk_value_id v, wk_accel_operand *at) {
-  wk_machine m = {.array = array, .tables = 8};
+/* A trial within what is being made: where movement puts the lanes of its operand. */
+static int lane_of_movement(const wk_accel_making *made, wk_value_id v) {
   wk_accel_net net;
   wk_arena *a = wk_arena_new();
-  wk_accel_net_init(&net, &m, a);
-  wk_accel_making k = {.net = &net, .g = g, .at = at, .is_trial = true};
+  wk_accel_net_init(&net, made->net->machine, a);
+  wk_accel_making k = {.net = &net, .g = made->g, .at = made->at, .is_trial = true};
   wk_accel_operand x;
   int lane = known(&k, v, &x) ? x.lane : -1;
   wk_accel_net_free(&net);
   wk_arena_free(a);
-  return lane >= 0 ? lane : default_lane(&wk_val(g, v)->type);
+  return lane >= 0 ? lane : default_lane(&wk_val(made->g, v)->type);
 }
 
-int wk_accel_lane_axis(int array, const wk_graph *g, wk_value_id v, wk_accel_operand *at) {
+static int lane_axis(const wk_accel_making *k, wk_value_id v) {
+  const wk_graph *g = k->g;
   for (int depth = 0; depth < 100; depth++) {
     const wk_value *x = wk_val(g, v);
-    if (at && at[v].tensor >= 0 && at[v].lane >= 0) return at[v].lane;
+    if (k->at && k->at[v].tensor >= 0 && k->at[v].lane >= 0) return k->at[v].lane;
     if (x->kind != WK_VALUE_NODE) return default_lane(&x->type);
     const wk_node *n = wk_nod(g, x->node);
     switch (n->op) {
@@ -227,7 +242,7 @@ int wk_accel_lane_axis(int array, const wk_graph *g, wk_value_id v, wk_accel_ope
       case WK_OP_GATHER: v = n->in[1]; break;
       case WK_OP_CONCAT: v = n->in[0]; break;
       default:
-        if (is_movement(n)) return lane_of_movement(array, g, v, at);
+        if (is_movement(n)) return lane_of_movement(k, v);
         return default_lane(&x->type);
     }
     if (v == WK_NONE || wk_val(g, v)->type.rank != x->type.rank) return default_lane(&x->type);
@@ -239,6 +254,11 @@ int wk_accel_dense_lanes(int64_t channels) {
   int lanes = 1;
   while (lanes < channels) lanes *= 2;
   return lanes;
+}
+
+int wk_accel_lane_axis(const wk_machine *m, const wk_graph *g, wk_value_id v) {
+  wk_accel_net net = {.machine = m};
+  return lane_axis(&(wk_accel_making){.net = &net, .g = g}, v);
 }
 
 bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v) {
@@ -352,7 +372,7 @@ static const wk_expr *expr_of(const wk_node *n) {
   }
 }
 
-static bool make_one(wk_accel_making *k, const wk_expr *e) {
+static bool make(wk_accel_making *k, const wk_expr *e) {
   switch (k->node->op) {
     case WK_OP_CONV: return wk_accel_make_conv(k, e);
     case WK_OP_CONV_TRANSPOSE: return wk_accel_make_conv_transpose(k, e);
@@ -368,11 +388,6 @@ static bool make_one(wk_accel_making *k, const wk_expr *e) {
     default:
       return wk_accel_refuse(k, "there is no command for %s", wk_op_get(k->node->op)->name);
   }
-}
-
-static bool make(wk_accel_making *k, const wk_expr *e) {
-  size_t first = k->net->ops.n;
-  return make_one(k, e) && (!k->is_trial || wk_accel_fit(k, first));
 }
 
 static bool try_concat(wk_accel_making *k) {
@@ -412,19 +427,31 @@ static bool is_flattened_for_products(wk_accel_making *k) {
   return is_read;
 }
 
+/* What is moved may have to leave the part: then it is copied. */
+static bool try_copy(wk_accel_making *k, wk_value_id v, const wk_accel_operand *x) {
+  wk_accel_operand y = fresh(k, v, x->lane);
+  bool is_there = !x->offset && !x->first;
+  for (int i = 0; i < y.rank; i++)
+    is_there = is_there && (y.dims[i] == 1 || x->strides[i] == y.strides[i]);
+  return is_there || wk_accel_make_move(k, x, &y);
+}
+
 static bool try_movement(wk_accel_making *k) {
   wk_accel_operand y;
   wk_dtype t = wk_val(k->g, k->node->out[0])->type.dtype;
   if (!wk_accel_is_8_bit(t)) return wk_accel_refuse(k, "it moves %s", wk_dtype_name(t));
   if (k->node->op == WK_OP_CONCAT) return try_concat(k);
-  for (uint32_t i = 0; i < k->node->n_out; i++)
-    if (k->node->out[i] != WK_NONE && !moved(k, k->node, i, &y)) {
-      const char *why = k->reason;
-      if (is_flattened_for_products(k)) return true;
-      return k->reason = why, false;
-    }
+  for (uint32_t i = 0; i < k->node->n_out; i++) {
+    if (k->node->out[i] == WK_NONE) continue;
+    if (moved(k, k->node, i, &y) && y.lane >= 0 && try_copy(k, k->node->out[i], &y)) continue;
+    const char *why = k->reason ? k->reason : "elements that do not lie in blocks";
+    if (is_flattened_for_products(k)) return true;
+    return k->reason = why, false;
+  }
   return true;
 }
+
+static void learn(wk_accel_net *net);
 
 const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_node *n,
                              wk_arena *a) {
@@ -433,6 +460,8 @@ const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_no
   wk_accel_making k = {.net = &net, .g = g, .is_trial = true, .node = n};
   bool fine = n->n_out && n->out[0] != WK_NONE &&
               (is_movement(n) ? try_movement(&k) : make(&k, expr_of(n)));
+  if (fine) learn(&net);
+  fine = fine && wk_accel_fit(&k, 0);
   wk_accel_net_free(&net);
   return fine ? NULL : k.reason ? k.reason : "no reason given";
 }
@@ -453,7 +482,8 @@ static bool is_computed(const wk_graph *g, wk_value_id v) {
          (!is_movement(wk_nod(g, x->node)) || wk_nod(g, x->node)->op == WK_OP_CONCAT);
 }
 
-/* Operands of a concatenation are computed in their place where they begin with a block. */
+/* Operands of a concatenation are computed in their place where they begin with a block, and where
+ * their rows lie one after the other as those of other tensors do. */
 static void place_concat(wk_accel_making *k, const wk_node *n) {
   wk_accel_operand y = wk_accel_result(k, n->out[0]), part;
   int axis = (int)WK_ATTR(n, concat)->axis;
@@ -461,9 +491,9 @@ static void place_concat(wk_accel_making *k, const wk_node *n) {
   for (uint32_t i = 0; i < n->n_in; i++) {
     wk_value_id v = n->in[i];
     int64_t size = wk_val(k->g, v)->type.dims[axis];
-    if (is_computed(k->g, v) && k->at[v].tensor < 0 &&
-        wk_accel_lane_axis(k->net->n, k->g, v, k->at) == y.lane &&
-        slice_one(k, &y, axis, at, size, &part) && !part.first)
+    if (is_computed(k->g, v) && k->at[v].tensor < 0 && (axis < y.rank - 1 || axis == y.lane) &&
+        lane_axis(k, v) == y.lane && slice_one(k, &y, axis, at, size, &part) &&
+        !part.first)
       k->at[v] = part;
     at += size;
   }
@@ -545,13 +575,13 @@ static void tidy(int n, wk_accel_view *x) {
   if (x->o == 1) x->so = 0;
 }
 
-/* What enters a part has the rows that its first whole picture has. */
+/* What enters a part has the rows that its first picture has. */
 static void learn_rows(wk_accel_net *net, const wk_accel_view *x) {
   if (x->tensor < 0) return;
   wk_accel_tensor *t = &net->tensors.data[x->tensor];
   bool is_input = t->segment >= WK_SEGMENT_IO && t->segment < WK_SEGMENT_IO + (int)net->n_inputs;
   int64_t row = t->is_dense ? x->w * x->sx : x->w * net->n;
-  if (!is_input || t->rows != 1 || x->offset || x->h < 2 || x->sy != row ||
+  if (!is_input || t->rows != 1 || x->h < 2 || x->sy != row || x->offset % (x->h * row) ||
       t->bytes % (x->h * row) || (x->sb && x->sb != x->h * row))
     return;
   t->rows = x->h, t->row = row;
@@ -564,6 +594,11 @@ static void learn(wk_accel_net *net) {
     tidy(net->n, &op->out), tidy(net->n, &op->a), tidy(net->n, &op->b);
     learn_rows(net, &op->a);
     learn_rows(net, &op->b);
+  }
+  for (size_t i = 0; i < net->ops.n; i++) { /* what is not written by rows has no strips */
+    const wk_accel_view *y = &net->ops.data[i].out;
+    wk_accel_tensor *t = &net->tensors.data[y->tensor];
+    if (!wk_accel_is_picture(t, y)) t->planes = t->rows = 1, t->row = t->bytes;
   }
 }
 

@@ -108,9 +108,8 @@ typedef struct {
 wk_status wk_accel_net_make(const wk_graph *g, wk_accel_net *net) WK_MUST_CHECK;
 /* NULL: a node of the graph, primitive, claimed or movement, could be made. */
 const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_node *n, wk_arena *a);
-/* The axis of a value that is cut into blocks of `array`. at: of values that lie somewhere already;
- * NULL: none does. */
-int wk_accel_lane_axis(int array, const wk_graph *g, wk_value_id v, wk_accel_operand *at);
+/* The axis of a value that is cut into blocks. */
+int wk_accel_lane_axis(const wk_machine *m, const wk_graph *g, wk_value_id v);
 /* Value v, an image of few channels, lies dense, channels last, where it enters a part. */
 bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v);
 /* Bytes of a pixel there: a power of two. */
@@ -140,6 +139,8 @@ void wk_accel_cut_pieces(wk_accel_making *k, wk_accel_op *op, const wk_accel_vie
 int wk_accel_tensor_add(wk_accel_net *net, const char *name, int64_t planes, int64_t rows,
                         int64_t row);
 bool wk_accel_is_8_bit(wk_dtype t);
+/* The view goes through the tensor's planes by blocks and stacks, through its rows by y. */
+bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x);
 static inline int64_t wk_accel_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue);

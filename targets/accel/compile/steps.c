@@ -27,8 +27,7 @@ wk_accel_step *wk_accel_step_add(wk_accel_steps *s, const wk_isa_command *c) {
 static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t blocks(int n, const wk_accel_view *x) { return up(x->first + x->c, n); }
 
-/* The view goes through the tensor's planes by blocks and stacks, through its rows by y. */
-static bool is_picture(const wk_accel_tensor *t, const wk_accel_view *x) {
+bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x) {
   int64_t plane = t->rows * t->row;
   if (x->so % plane || x->sb % plane) return false;
   if (x->h > 1 && (x->sy % t->row || x->sy < 0)) return false;
@@ -40,7 +39,7 @@ void wk_accel_rows_of(const wk_accel_net *net, const wk_accel_view *x, int64_t y
                       int64_t rows[2]) {
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
   rows[0] = 0, rows[1] = t->rows;
-  if (!is_picture(t, x) || y1 <= y0) return;
+  if (!wk_accel_is_picture(t, x) || y1 <= y0) return;
   int64_t first = x->offset % (t->rows * t->row) / t->row, step = x->h > 1 ? x->sy / t->row : 0;
   rows[0] = first + y0 * step;
   rows[1] = first + (y1 - 1) * step + 1;
@@ -48,7 +47,7 @@ void wk_accel_rows_of(const wk_accel_net *net, const wk_accel_view *x, int64_t y
 
 int64_t wk_accel_rows_below(const wk_accel_net *net, const wk_accel_view *x, int64_t end) {
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
-  if (!is_picture(t, x)) return end >= t->rows ? x->h : 0;
+  if (!wk_accel_is_picture(t, x)) return end >= t->rows ? x->h : 0;
   int64_t first = x->offset % (t->rows * t->row) / t->row, step = x->h > 1 ? x->sy / t->row : 0;
   if (end <= first) return 0;
   if (!step) return x->h;
@@ -60,7 +59,7 @@ void wk_accel_planes_of(const wk_accel_net *net, const wk_accel_view *x, int64_t
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
   int64_t plane = t->rows * t->row;
   planes[0] = 0, planes[1] = t->planes;
-  if (!is_picture(t, x) || x->so < 0 || x->sb < 0) return;
+  if (!wk_accel_is_picture(t, x) || x->so < 0 || x->sb < 0) return;
   planes[0] = x->offset / plane;
   planes[1] = (x->offset + (x->o - 1) * x->so + (blocks(net->n, x) - 1) * x->sb) / plane + 1;
 }

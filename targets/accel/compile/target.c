@@ -99,7 +99,7 @@ static bool edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is
     wk_operand_layout(wk_accel_dense_lanes(type->dims[1]), type->rank, 1, out);
     return true;
   }
-  wk_operand_layout((int)m->array, type->rank, wk_accel_lane_axis((int)m->array, g, v, NULL), out);
+  wk_operand_layout((int)m->array, type->rank, wk_accel_lane_axis(m, g, v), out);
   return true;
 }
 

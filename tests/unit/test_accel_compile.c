@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Small graphs compiled for the accelerator, each of which was once compiled wrongly or not at all:
+ * the functional model computes what the evaluator does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/random_graph.h"
+#include "tests/random_integer.h"
+#include "tests/unit/accel_run.h"
+
+static char package_file[] = "/tmp/wick-accel-XXXXXX";
+
+typedef struct {
+  const char *what;
+  wk_target_args target;
+  const char *graph;
+} accel_case;
+
+#define SUM "sat<i8>(rescale(%0, 9000000i64, 28i64))"
+
+static const accel_case cases[] = {
+    {"a line of pixels has no strips", {.target = "accel:tiny"},
+     "graph @main(%x: i8[2,9,300], %y: i8[9,300]) {\n"
+     "  %s = map(%x, %y) {body=\"sat<i8>(add(i32(%0), i32(%1)))\"} : i8[2,9,300]\n"
+     "  %p = map(%s) {body=\"min(%0, 7i8)\"} : i8[2,9,300]\n"
+     "  output %p\n}\n"},
+    {"a result whose axes are in any order", {.target = "accel:tiny"},
+     "graph @main(%x: u8[1,6,93,93]) {\n"
+     "  %y = transpose(%x) {perm=[3,1,2,0]} : u8[93,6,93,1]\n"
+     "  output %y\n}\n"},
+    {"a result that begins within a block", {.target = "accel:base"},
+     "graph @main(%x: i8[1,16,2,2]) {\n"
+     "  %a, %b = split(%x) {axis=1, sizes=[2,14]} : i8[1,2,2,2], i8[1,14,2,2]\n"
+     "  output %a\n  output %b\n}\n"},
+    {"and reaches into the next one", {.target = "accel:base"},
+     "graph @main(%x: u8[1,51,82,13]) {\n"
+     "  %a, %b = split(%x) {axis=1, sizes=[15,36]} : u8[1,15,82,13], u8[1,36,82,13]\n"
+     "  output %b\n}\n"},
+    {"padding with a value", {.target = "accel:base"},
+     "graph @main(%x: u8[1,9,5,5]) {\n"
+     "  %f = constant u8[] {77}\n"
+     "  %y = pad(%x, %f) {before=[0,0,0,0], after=[0,3,0,0]} : u8[1,12,5,5]\n"
+     "  %z = max_pool(%y) {kernel=[2,2], strides=[1,1], pads=[0,0,0,0], dilations=[1,1]} : "
+     "u8[1,12,4,4]\n"
+     "  output %z\n}\n"},
+    {"channels in groups of a block", {.target = "accel:tiny"},
+     "graph @main(%x: u8[1,24,12,12]) {\n"
+     "  %y = reshape(%x) {shape=[1,3,8,12,12]} : u8[1,3,8,12,12]\n"
+     "  output %y\n}\n"},
+    {"rows of a result from several writers", {.target = "accel:tiny"},
+     "graph @main(%x: u8[1,16,2,13]) {\n"
+     "  %y = concat(%x, %x, %x) {axis=2} : u8[1,16,6,13]\n"
+     "  output %y\n}\n"},
+    {"what is concatenated twice and read between", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,2,52,52]) {\n"
+     "  %a = concat(%x, %x) {axis=1} : i8[1,4,52,52]\n"
+     "  %p = max_pool(%a) {kernel=[2,3], strides=[2,1], pads=[0,2,0,2], dilations=[1,1]} : "
+     "i8[1,4,26,54]\n"
+     "  %b = concat(%a, %a, %a) : i8[3,4,52,52]\n"
+     "  output %p\n  output %b\n}\n"},
+    {"elements that lie in no blocks", {.target = "accel:base"},
+     "graph @main(%x: u8[2,1,18,18]) {\n"
+     "  %y = reshape(%x) {shape=[2,324]} : u8[2,324]\n"
+     "  output %y\n}\n"},
+    {"six axes from within a block", {.target = "accel:base"},
+     "graph @main(%x: i8[3,33,12,12]) {\n"
+     "  %a, %b = split(%x) {axis=1, sizes=[31,2]} : i8[3,31,12,12], i8[3,2,12,12]\n"
+     "  %y = reshape(%b) {shape=[3,2,6,2,6,2]} : i8[3,2,6,2,6,2]\n"
+     "  output %y\n}\n"},
+    {"lanes of a line that come with their layout", {.target = "accel:base"},
+     "graph @main(%x: u8[1,5,11], %y: i8[1,1,11]) {\n"
+     "  %z = map(%x, %y) {body=\"sat<u8>(add(rescale(mul(sub(i32(%0), 106i32), i32(%1)), "
+     "8738598i64, 26i64), 21i32))\"} : u8[1,5,11]\n"
+     "  output %z\n}\n"},
+    {"blocks and pixels that are broadcast", {.target = "accel:base"},
+     "graph @main(%x: u8[1,32,8,8], %y: u8[1,1,8,8]) {\n"
+     "  %z = map(%x, %y) {body=\"sat<i8>(rescale(mul(sub(i32(%0), 38i32), sub(i32(%1), 128i32)), "
+     "10241527i64, 27i64))\"} : i8[1,32,8,8]\n"
+     "  output %z\n}\n"},
+    {"a dense pixel", {.target = "accel:wide"},
+     "graph @main(%x: i8[1,9,1,1]) {\n"
+     "  %w = constant i8[3,9,1,1] {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, -2, 3, -4, 5, -6, 7, -8, 9, 9, 8, "
+     "7, 6, 5, 4, 3, 2, 1}\n"
+     "  %y = conv(%x, %w) {strides=[1,1], pads=[1,1,1,1], dilations=[1,1], epilogue=\"" SUM
+     "\"} : i8[1,3,3,3]\n"
+     "  output %y\n}\n"},
+    {"parts of one block from within blocks", {.target = "accel:wide"},
+     "graph @main(%x: u8[2,32,25,25]) {\n"
+     "  %a = slice(%x) {starts=[0,16,0,0], sizes=[2,15,25,25], steps=[1,1,1,1]} : u8[2,15,25,25]\n"
+     "  %y = concat(%a, %x, %a) {axis=1} : u8[2,62,25,25]\n"
+     "  output %y\n}\n"},
+    {"windows behind the image", {.target = "accel:wide", .effort = "2"},
+     "graph @main(%x: i8[2,4,8,8]) {\n"
+     "  %w = constant i8[4,1,1,1] {52, 55, 25, 119}\n"
+     "  %y = conv(%x, %w) {strides=[1,1], pads=[0,1,3,0], dilations=[1,1], group=4, epilogue=\"" SUM
+     "\", pad_value=-100} : i8[2,4,11,9]\n"
+     "  output %y\n}\n"},
+};
+
+static void check_case(const accel_case *c) {
+  wk_module *m, *copy;
+  wk_str text = {0}, why = {0};
+  wk_str_printf(&text, "module \"case\" {\n%s}\n", c->graph);
+  wk_status s = wk_module_parse(text.s, "case", &m);
+  if (s) fail_msg("%s: %s: %s", c->what, s->place, s->message);
+  const wk_graph *g = m->main;
+  wk_tensor *in = random_integer_inputs(g, 1);
+  wk_tensor *want = wk_xcalloc(g->outputs.n + 1, sizeof *want);
+  wk_tensor *got = wk_xcalloc(g->outputs.n + 1, sizeof *got);
+  copy = wk_module_clone(m);
+  s = wk_eval_graph(g, in, want, NULL, NULL);
+  if (!s) s = accel_compile(copy, &c->target, package_file, NULL);
+  if (!s) s = accel_run(package_file, g, in, got);
+  if (s) fail_msg("%s: %s: %s", c->what, s->place ? s->place : "", s->message);
+  if (!random_same(g, got, want, &why)) fail_msg("%s: %s", c->what, why.s);
+  random_tensors_free(got, g->outputs.n);
+  random_tensors_free(want, g->outputs.n);
+  random_tensors_free(in, g->inputs.n);
+  wk_module_free(copy);
+  wk_module_free(m);
+  wk_str_free(&text);
+}
+
+static void test_cases(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) check_case(&cases[i]);
+}
+
+static int setup(void **state) {
+  (void)state;
+  int fd = mkstemp(package_file);
+  return fd < 0 || close(fd) || wick_device_register(wk_sim_device()) != WICK_OK;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  return unlink(package_file);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases)};
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
