@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Random quantised networks, compiled for random machines; what the accelerator does not take runs
+ * on the processor. The functional model computes what the evaluator computes, bit for bit, and so
+ * do the modes of --prefetch, all efforts, and the RTL. A failure prints the shrunk graph, the
+ * target and the machine.
+ *   test_random_accel [FIRST_SEED [COUNT]]     random machines alone; 120 in every run */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "compiler/integer/integer.h"
+#include "tests/random_graph.h"
+#include "tests/random_integer.h"
+#include "tests/random_layers.h"
+#include "tests/random_machine.h"
+#include "tests/unit/accel_run.h"
+
+static uint64_t first_seed = 1, n_seeds = 120;
+static char folder[] = "/tmp/wick-random-accel-XXXXXX", machine_file[64], package_file[64];
+
+/* What was compiled and run, of all graphs of a test. */
+static struct {
+  int64_t graphs, parts, macs, accel_macs, nodes, accel_nodes, too_small;
+} tally;
+
+/* ---- one graph ------------------------------------------------------------------------------- */
+
+/* How a graph is compiled; and, in check_graph, what is wrong with it. */
+typedef struct {
+  wk_target_args target;
+  const wk_machine *machine; /* to be printed; NULL: its name says enough */
+  bool allows_small; /* the machine may be too small for a layer */
+  wk_str text;
+} attempt;
+
+static wk_module *draw(uint64_t seed) {
+  int64_t changes;
+  wk_module *m = random_layers_graph(seed, 1 + (int)(seed % 9));
+  wk_status s = wk_integer_convert(m, &changes);
+  if (s) fail_msg("%s", s->message);
+  return m;
+}
+
+static void count_parts(const wk_parts *parts) {
+  for (size_t i = 0; i < parts->parts.n; i++) {
+    const wk_part *p = &parts->parts.data[i];
+    bool is_accel = !strcmp(p->instance->target->name, "accel");
+    tally.nodes += p->nodes, tally.macs += p->macs;
+    if (is_accel) tally.parts++, tally.accel_nodes += p->nodes, tally.accel_macs += p->macs;
+  }
+}
+
+static wk_status on_accel(void *ctx, const wk_module *m, const wk_tensor *in, wk_tensor *out) {
+  attempt *a = ctx;
+  wk_module *y = wk_module_clone(m);
+  wk_status s = accel_compile(y, &a->target, package_file, count_parts);
+  wk_module_free(y);
+  if (!s) s = accel_run(package_file, m->main, in, out);
+  return s;
+}
+
+/* random_check */
+static bool differs(void *ctx, const wk_module *m) {
+  attempt *a = ctx;
+  const wk_graph *g = m->main;
+  wk_tensor *in = random_integer_inputs(g, 1);
+  wk_tensor *want = wk_xcalloc(g->outputs.n + 1, sizeof *want);
+  wk_tensor *got = wk_xcalloc(g->outputs.n + 1, sizeof *got);
+  wk_str_free(&a->text);
+  a->text = (wk_str){0};
+  wk_status s = wk_eval_graph(g, in, want, NULL, NULL);
+  bool bad = false;
+  if (!s) {
+    s = on_accel(a, m, in, got);
+    if (s) wk_str_printf(&a->text, "%s: %s", s->place ? s->place : "", s->message);
+    if (s && s->code == WK_RESOURCE && a->allows_small) tally.too_small++;
+    else bad = s || !random_same(g, got, want, &a->text);
+  }
+  wk_status_free(s);
+  random_tensors_free(got, g->outputs.n);
+  random_tensors_free(want, g->outputs.n);
+  random_tensors_free(in, g->inputs.n);
+  return bad;
+}
+
+/* False, after the smallest graph that fails has been printed. */
+static bool check_graph(uint64_t seed, const wk_module *m, attempt *a) {
+  tally.graphs++;
+  if (!differs(a, m)) return true;
+  wk_str graph = {0};
+  wk_module *small = random_reduce(m, differs, a);
+  differs(a, small);
+  wk_module_print(&graph, small, WK_PRINT_SHORT);
+  print_error("seed %llu, --target %s --prefetch %s --effort %s: %s\n%s\n",
+              (unsigned long long)seed, a->target.target, a->target.prefetch, a->target.effort,
+              a->text.s, graph.s);
+  if (a->machine) {
+    wk_str text = {0};
+    wk_machine_text(&text, a->machine);
+    print_error("%s", text.s);
+    wk_str_free(&text);
+  }
+  wk_str_free(&graph);
+  wk_module_free(small);
+  return false;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static void random_machines(void **state) {
+  static const char *const modes[] = {"auto", "auto", "off", "double", "serial"};
+  static const char *const efforts[] = {"0", "1", "2"};
+  char target[80];
+  int bad = 0;
+  (void)state;
+  memset(&tally, 0, sizeof tally);
+  for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++) {
+    wk_machine machine;
+    attempt a = {.machine = &machine, .allows_small = true};
+    wk_module *m = draw(seed);
+    random_machine(seed, &machine);
+    snprintf(target, sizeof target, "accel:%s", machine_file);
+    assert_true(random_machine_write(&machine, machine_file));
+    a.target = (wk_target_args){.target = target, .prefetch = modes[seed % 5],
+                                .effort = efforts[seed / 5 % 3]};
+    bad += !check_graph(seed, m, &a);
+    wk_str_free(&a.text);
+    wk_module_free(m);
+  }
+  print_message("%lld graphs, %lld parts; %lld of %lld nodes, %.1f of %.1f million "
+                "multiplications on the accelerator; %lld did not fit their machine\n",
+                (long long)tally.graphs, (long long)tally.parts, (long long)tally.accel_nodes,
+                (long long)tally.nodes, (double)tally.accel_macs / 1e6, (double)tally.macs / 1e6,
+                (long long)tally.too_small);
+  assert_int_equal(bad, 0);
+}
+
+/* ---- modes and efforts ----------------------------------------------------------------------- */
+
+static char *contents(const char *path, size_t *n) {
+  FILE *f = fopen(path, "rb");
+  assert_non_null(f);
+  fseek(f, 0, SEEK_END);
+  *n = (size_t)ftell(f);
+  rewind(f);
+  char *data = wk_xmalloc(*n + 1);
+  assert_int_equal(fread(data, 1, *n, f), *n);
+  fclose(f);
+  return data;
+}
+
+/* The same module gives the same bytes. */
+static void compile_twice(const wk_module *m, const attempt *a) {
+  char *bytes[2];
+  size_t size[2];
+  for (int i = 0; i < 2; i++) {
+    wk_module *copy = wk_module_clone(m);
+    wk_status s = accel_compile(copy, &a->target, package_file, NULL);
+    if (s) fail_msg("%s", s->message);
+    bytes[i] = contents(package_file, &size[i]);
+    wk_module_free(copy);
+  }
+  assert_int_equal(size[0], size[1]);
+  assert_memory_equal(bytes[0], bytes[1], size[0]);
+  free(bytes[0]);
+  free(bytes[1]);
+}
+
+static void modes_and_efforts(void **state) {
+  static const char *const modes[] = {"auto", "off", "double", "serial"};
+  static const char *const efforts[] = {"0", "1", "2", "3"};
+  static const char *const machines[] = {"accel:tiny", "accel:base", "accel:wide"};
+  int bad = 0;
+  (void)state;
+  for (uint64_t seed = 5000; seed < 5006; seed++)
+    for (int i = 0; i < 16; i++) {
+      wk_module *m = draw(seed);
+      attempt a = {.target = {.target = machines[seed % 3], .prefetch = modes[i % 4],
+                              .effort = efforts[i / 4]}};
+      bad += !check_graph(seed, m, &a);
+      if (i == 4 || i == 13) compile_twice(m, &a);
+      wk_str_free(&a.text);
+      wk_module_free(m);
+    }
+  assert_int_equal(bad, 0);
+}
+
+/* ---- the RTL --------------------------------------------------------------------------------- */
+
+/* Whatever the memory takes, the data are the same. */
+static void rtl_and_memories(void **state) {
+  static const char *const machines[] = {"tiny", "tiny", "base", "tiny", "wide"};
+  int bad = 0;
+  (void)state;
+  for (uint64_t seed = 6000; seed < 6010; seed++) {
+    char target[80];
+    wk_module *m = draw(seed);
+    const char *machine = machines[seed % 5];
+    attempt a = {.target = {.target = target, .prefetch = "auto", .effort = "1"}};
+    snprintf(target, sizeof target, "accel:%s", machine);
+    for (int k = 0; k < (seed == 6000 ? 20 : 1); k++) {
+      char memory[80];
+      snprintf(memory, sizeof memory, "jitter=%d,seed=%d,latency=%d", k * 40, k + 1, 60 + 25 * k);
+      wk_sim_device_configure(&(wk_sim_device_options){.model = WK_SIM_RTL, .machine = machine,
+                                                       .memory = memory});
+      bad += !check_graph(seed, m, &a);
+    }
+    wk_str_free(&a.text);
+    wk_module_free(m);
+  }
+  wk_sim_device_configure(&(wk_sim_device_options){0});
+  assert_int_equal(bad, 0);
+}
+
+static int setup(void **state) {
+  (void)state;
+  if (!mkdtemp(folder)) return 1;
+  snprintf(machine_file, sizeof machine_file, "%s/machine.cfg", folder);
+  snprintf(package_file, sizeof package_file, "%s/random.wick", folder);
+  return wick_device_register(wk_sim_device()) != WICK_OK;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  unlink(machine_file);
+  unlink(package_file);
+  return rmdir(folder);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_machines),
+                                     cmocka_unit_test(modes_and_efforts),
+                                     cmocka_unit_test(rtl_and_memories)};
+  if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
+  if (argc > 2) n_seeds = strtoull(argv[2], NULL, 10);
+  if (argc > 1) return _cmocka_run_group_tests("random machines", tests, 1, setup, teardown);
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
