@@ -602,6 +602,18 @@ static void learn(wk_accel_net *net) {
   }
 }
 
+/* What leaves a part has zeros behind its last channel: they are filled and left alone. */
+static void clear_lanes(wk_accel_net *net) {
+  for (size_t i = 0; i < net->ops.n; i++) {
+    wk_accel_op *op = &net->ops.data[i];
+    if (net->tensors.data[op->out.tensor].segment < WK_SEGMENT_IO || !op->n_pieces) continue;
+    wk_accel_piece *last = (wk_accel_piece *)(uintptr_t)&op->pieces[op->n_pieces - 1];
+    if (op->kind == WK_ACCEL_ROW || last->width == last->n) continue;
+    last->width = last->n;
+    op->leaves_lanes = true;
+  }
+}
+
 wk_status wk_accel_net_make(const wk_graph *g, wk_accel_net *net) {
   wk_accel_making k = {.net = net, .g = g};
   set_defaults(net);
@@ -614,6 +626,7 @@ wk_status wk_accel_net_make(const wk_graph *g, wk_accel_net *net) {
   for (size_t i = 0; i < g->outputs.n && !s; i++) s = give_output(&k, i);
   free(k.at);
   if (!s) learn(net);
+  if (!s) clear_lanes(net);
   if (!s && !wk_accel_fit(&k, 0)) s = wk_error(WK_RESOURCE, "%s", k.reason);
   return s;
 }
