@@ -395,6 +395,24 @@ bool wk_accel_make_avg_pool(wk_accel_making *k) {
   return add_pool(k, &op);
 }
 
+/* Pixels of an image as a window that the vector unit has: its rows, or others of as many. */
+static bool window_of_taps(int64_t taps, const wk_type *x, wk_accel_op *op) {
+  op->ky = x->dims[2], op->kx = x->dims[3];
+  if (op->ky <= 63 && op->kx <= 63) return true;
+  for (op->kx = 63; taps % op->kx; op->kx--) continue;
+  op->ky = taps / op->kx;
+  return op->ky <= 63;
+}
+
+/* Rows one after the other are rows of any length. */
+static bool reshape_image(wk_accel_making *k, wk_accel_op *op) {
+  if (op->a.h == op->ky && op->a.w == op->kx) return true;
+  if (op->a.sy != op->a.w * op->a.sx) return wk_accel_refuse(k, "rows that lie apart");
+  op->a.h = op->ky, op->a.w = op->kx;
+  op->a.sy = op->kx * op->a.sx;
+  return true;
+}
+
 /* The mean of whole images, as a fold. */
 bool wk_accel_make_reduce(wk_accel_making *k, const wk_expr *post) {
   const wk_attr_reduce *a = WK_ATTR(k->node, reduce);
@@ -411,10 +429,9 @@ bool wk_accel_make_reduce(wk_accel_making *k, const wk_expr *post) {
     return wk_accel_refuse(k, "the result of the fold is no requantised sum of 8 bits");
   int64_t taps = x->dims[2] * x->dims[3], za = -q.bias / taps;
   int64_t least = x->dtype == WK_I8 ? -128 : 0;
-  if (q.bias % taps || za < least || za > least + 255 || x->dims[2] > 63 || x->dims[3] > 63 ||
+  if (q.bias % taps || za < least || za > least + 255 || !window_of_taps(taps, x, &op) ||
       q.mult.value >= 1 << 24 || q.shift.value < 1 || q.shift.value > 62)
     return wk_accel_refuse(k, "a fold that is no mean of small images");
-  op.ky = x->dims[2], op.kx = x->dims[3];
   op.fn = WK_CHOICE_POOL_mean;
   op.one_const = true;
   op.record_bytes = op.const_bytes = wk_accel_record_bytes(k->net->n, 1);
@@ -424,6 +441,7 @@ bool wk_accel_make_reduce(wk_accel_making *k, const wk_expr *post) {
   op.consts = record;
   y = wk_accel_result(k, k->node->out[0]);
   if (!wk_accel_operand_of(k, k->node->in[0], &from) || !wk_accel_image(k, &from, &op.a) ||
+      !reshape_image(k, &op) ||
       !wk_accel_any(k, &y, &op.out))
     return false;
   if (y.rank == 2) {
