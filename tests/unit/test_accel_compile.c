@@ -131,6 +131,18 @@ static void test_cases(void **state) {
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) check_case(&cases[i]);
 }
 
+/* More blocks along the sum than a command takes. */
+static void test_long_rows(void **state) {
+  (void)state;
+  wk_str graph = {0};
+  wk_str_add(&graph, "graph @main(%x: u8[3,5000]) {\n  %w = constant i8[5000,2] {");
+  for (int i = 0; i < 10000; i++) wk_str_printf(&graph, "%s%d", i ? ", " : "", i * 37 % 255 - 127);
+  wk_str_add(&graph, "}\n  %y = matmul(%x, %w) {epilogue=\"" SUM "\"} : i8[3,2]\n"
+                     "  output %y\n}\n");
+  check_case(&(accel_case){"long rows", {.target = "accel:tiny"}, graph.s});
+  wk_str_free(&graph);
+}
+
 static int setup(void **state) {
   (void)state;
   int fd = mkstemp(package_file);
@@ -143,6 +155,7 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
+                                     cmocka_unit_test(test_long_rows)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

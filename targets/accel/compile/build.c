@@ -299,10 +299,12 @@ static int consts_of(building *b, int index, size_t piece, size_t end) {
   return buffer;
 }
 
-/* Constants too large to be in the scratchpad twice: sums part by part. */
+enum { MOST_BLOCKS = 511 }; /* along the sum, of a command */
+
+/* Constants too large to be in the scratchpad twice, or for a command: sums part by part. */
 static bool is_split(const building *b, const wk_accel_op *op) {
   return op->kind == WK_ACCEL_CONV && !op->is_packed &&
-         op->const_bytes > b->net->machine->scratchpad / 5;
+         (op->const_bytes > b->net->machine->scratchpad / 5 || op->kc > MOST_BLOCKS);
 }
 
 static void emit_split(building *b, wk_accel_work *w, size_t piece) {
@@ -310,6 +312,7 @@ static void emit_split(building *b, wk_accel_work *w, size_t piece) {
   int n = b->net->n;
   int64_t from = op->const_bytes * (int64_t)piece, block = op->ky * op->kx * n * n;
   int64_t parts = wk_accel_up(op->const_bytes, b->net->machine->scratchpad / 8);
+  if (parts < wk_accel_up(op->kc, MOST_BLOCKS)) parts = wk_accel_up(op->kc, MOST_BLOCKS);
   int64_t blocks = wk_accel_up(op->kc, parts), chunks = wk_accel_chunks(w);
   int record = load_consts(b, op, from, op->record_bytes);
   for (int64_t c = 0; c < chunks; c += 2)

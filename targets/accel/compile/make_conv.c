@@ -197,7 +197,6 @@ static bool add_conv(wk_accel_making *k, const wk_accel_op *like, const weights 
     op->k_tail = n;
   }
   op->has_window = !op->is_flat && has_padding(op);
-  if (!within(k, "blocks of channels", op->kc, 511)) return false;
   if (!are_windows_fine(k, op)) return false;
   wk_accel_cut_pieces(k, op, NULL);
   pack_conv(k, op, w, r, c0);
