@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Networks compiled for the accelerator: settings, outputs, and what is refused.
+# Networks compiled for the accelerator: settings, outputs, what does not fit, and what is refused.
 nets=$(realpath "$(dirname "$0")/../nets")
+machines=$(realpath "$(dirname "$0")/../../targets/accel/machines")
 source "$(dirname "$0")/lib.bash" "$@"
 net=$nets/int8/cnn_qdq/model.onnx
 
@@ -74,6 +75,43 @@ refuses 'standard output' 2 'a stream is several files here: give it a name with
   "$wick" compile "$net" --target accel --emit stream -o -
 refuses 'the target is missing' 2 "^wick: --emit: no kind 'stream'" \
   "$wick" compile "$net" --emit stream
+
+# ---- --explain
+layer=$("$wick" inspect d.wick --steps | awk '$1 == "0.1" { print $2 }')
+"$wick" compile "$net" --target accel --explain "$layer" -q -o e.wick 2>explained
+check 'candidates of a layer' grep -Eq "^> +[0-9]+ $layer \\(conv\\)" explained
+check 'one group is chosen' test "$(grep -c '^\* ' explained)" = 1
+check 'it costs least' python3 - <<'EOS'
+rows = [l for l in open("explained") if l.rstrip()[-1:].isdigit() and l[:2] in ("  ", "* ")]
+rows = [l for l in rows if len(l.split()) > 12]
+totals = [(float(l.split()[-1]), l[0] == "*") for l in rows]
+assert len(rows) > 3 and [t for t, chosen in totals if chosen] == [min(t for t, _ in totals)], rows
+EOS
+"$wick" compile "$net" --target accel -q -o plain.wick
+check 'nothing else changes' cmp e.wick plain.wick
+refuses 'no such layer' 2 "^wick: --explain: no layer 'nope' on the accelerator; 'wick inspect " \
+  "$wick" compile "$net" --target accel --explain nope
+
+# ---- machines that do not fit
+cp "$machines/tiny.cfg" mine.cfg
+check 'a machine file' "$wick" compile "$net" --target accel:mine.cfg -q -o mine.wick
+sed 's/^scratchpad .*/scratchpad = 131072;/' mine.cfg >other.cfg
+refuses 'its hardware has changed' 3 \
+  "mine.wick: is for machine 'mine.cfg', not 'other': scratchpad is 65536, " \
+  "$wick" sim mine.wick --machine other.cfg --model timing
+refuses 'it is not the one of the package' 3 "mine.wick: is for machine 'mine.cfg', not 'base': a" \
+  "$wick" sim mine.wick --machine base --model timing
+sed 's/^dram_latency .*/dram_latency = 321;/' mine.cfg >slow.cfg
+gives 'its memory has changed' '^scheduled for +dram_latency 100, not 321$' \
+  "$wick" sim mine.wick --machine slow.cfg --model timing
+"$wick" zoo mobilenet_v2 -o mobile.onnx
+refuses 'a memory too small for the network' 3 \
+  'the part needs [0-9]+ bytes of memory; machine base has 65536 \(dram_size\)' \
+  "$wick" compile mobile.onnx --target accel --dram size=65536 --quantize-random 1 --effort 0
+refuses 'a full disk' 5 '^wick: /dev/full: cannot write: No space left on device$' \
+  "$wick" compile "$net" --target accel -o /dev/full
+refuses 'a stream is several files' 2 '^wick: /dev/full: is no regular file, and a stream is ' \
+  "$wick" compile "$net" --target accel --emit stream -o /dev/full
 
 # ---- float models
 "$wick" zoo ds_cnn -o float.onnx

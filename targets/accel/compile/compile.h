@@ -4,11 +4,13 @@
 #define WICK_ACCEL_COMPILE_H
 
 #include "compiler/target/target.h"
+#include "targets/accel/compile/explain.h"
 #include "targets/accel/compile/schedule.h"
 
 typedef struct {
   wk_accel_prefetch prefetch;
   int effort; /* 0 … 3: of the search */
+  wk_accel_explain *explain; /* receives the candidates; NULL: nobody asks */
 } wk_accel_options;
 
 extern const wk_target wk_target_accel;

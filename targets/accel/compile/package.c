@@ -152,6 +152,7 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
     wk_accel_options search = *o; /* serial is auto but for its waits */
     if (search.prefetch == WK_PREFETCH_SERIAL) search.prefetch = WK_PREFETCH_AUTO;
     s = wk_accel_search(&net, uses, &search, &plan);
+    if (!s && o->explain) wk_accel_explain_print(o->explain, &net, &plan, stderr);
     if (!s) {
       wk_accel_build(&net, &plan, uses, 0, plan.groups.n, &steps);
       wk_accel_depend(&net, &steps);

@@ -62,6 +62,7 @@ typedef struct {
   bool fits;
   double cost; /* cycles, about */
   int64_t cycles, bytes;
+  double ex, ve, bus; /* cycles that they are busy */
 } verdict;
 
 /* Cycles of a queue's own work. */
@@ -87,10 +88,11 @@ static verdict judge(const searching *x, const wk_accel_plan *p, size_t g0, size
   v.bytes = s.loaded + s.stored;
   if (v.fits) {
     const wk_machine *m = x->net->machine;
-    double bus = (double)v.bytes * (double)m->dram_bytes.den / (double)m->dram_bytes.num;
-    double ex = (double)busy(&s, &t, WK_QUEUE_ex), ve = (double)busy(&s, &t, WK_QUEUE_ve);
-    double most = ex > ve ? ex : ve;
-    if (bus > most) most = bus;
+    v.bus = (double)v.bytes * (double)m->dram_bytes.den / (double)m->dram_bytes.num;
+    v.ex = (double)busy(&s, &t, WK_QUEUE_ex);
+    v.ve = (double)busy(&s, &t, WK_QUEUE_ve);
+    double most = v.ex > v.ve ? v.ex : v.ve;
+    if (v.bus > most) most = v.bus;
     v.cost = most + 0.25 * ((double)v.cycles - most) + 100;
   }
   wk_accel_steps_free(&s);
@@ -103,6 +105,13 @@ static verdict judge_group(const searching *x, const wk_accel_group *g) {
   p.groups.data = (wk_accel_group *)(uintptr_t)g;
   p.groups.n = 1;
   return judge(x, &p, 0, 1);
+}
+
+static void record(const searching *x, const wk_accel_group *g, const verdict *v) {
+  const wk_accel_candidate c = {.group = *g, .fits = v->fits, .cycles = v->cycles,
+                                .bytes = v->bytes, .ex = (int64_t)v->ex, .ve = (int64_t)v->ve,
+                                .bus = (int64_t)v->bus, .cost = v->cost};
+  if (x->o->explain) wk_vec_push(&x->o->explain->list, c);
 }
 
 /* Strips that make sense: fewer and fewer rows of the last result. */
@@ -133,6 +142,7 @@ static verdict best_group(const searching *x, int first, int last, wk_accel_grou
     for (int keeps = s > 1; keeps >= 0; keeps--) {
       wk_accel_group g = {first, last, s, keeps};
       verdict v = judge_group(x, &g);
+      record(x, &g, &v);
       if (!v.fits) continue;
       if (!best.fits || v.cost < best.cost) best = v, *out = g;
       else if (keeps) worse++;

@@ -9,7 +9,8 @@ typedef struct {
   wk_instance base;
   wk_machine machine;
   wk_accel_options options;
-  char *spec;
+  wk_accel_explain explain;
+  char *spec, *layer; /* layer: --explain */
 } accel;
 
 static const accel *accel_of(const wk_instance *t) { return (const accel *)(const void *)t; }
@@ -34,6 +35,14 @@ static wk_status set_dram(accel *t, const char *value) {
   return wk_machine_override(&t->machine, value);
 }
 
+static wk_status set_explain(accel *t, const char *value) {
+  free(t->layer);
+  t->layer = wk_xstrdup(value);
+  t->explain = (wk_accel_explain){.layer = t->layer};
+  t->options.explain = &t->explain;
+  return NULL;
+}
+
 static const wk_target_setting settings[] = {
     {"prefetch", "off, serial, double, auto (default)",
      "off: every transfer is waited for; serial: what auto does, one command at a time; double: "
@@ -41,24 +50,29 @@ static const wk_target_setting settings[] = {
     {"effort", "0 to 3 (default 1)", "how many schedules are tried"},
     {"dram", "KEY=VALUE,…", "memory that differs from the machine's: latency=500,bytes=4 "
                             "(docs/machine.md)"},
+    {"explain", "LAYER", "print the groups that were tried for a layer, and what they would cost"},
     {0}};
 
 static wk_status set(wk_instance *instance, const char *name, const char *value) {
-  static wk_status (*const setters[])(accel *, const char *) = {set_prefetch, set_effort, set_dram};
+  static wk_status (*const setters[])(accel *, const char *) = {set_prefetch, set_effort, set_dram,
+                                                                set_explain};
   for (size_t i = 0; i < WK_COUNTOF(setters); i++)
     if (!strcmp(settings[i].name, name)) return setters[i]((accel *)(void *)instance, value);
   return wk_error(WK_INTERNAL, "accel has no setting %s", name);
 }
 
 static void close_accel(wk_instance *t) {
-  free(((accel *)(void *)t)->spec);
+  accel *x = (accel *)(void *)t;
+  wk_vec_free(&x->explain.list);
+  free(x->layer);
+  free(x->spec);
   free(t);
 }
 
 static wk_status open_accel(const char *spec, wk_instance **out) {
   accel *t = wk_xcalloc(1, sizeof *t);
   t->spec = wk_xstrdup(spec ? spec : "base");
-  t->options = (wk_accel_options){WK_PREFETCH_AUTO, 1};
+  t->options = (wk_accel_options){WK_PREFETCH_AUTO, 1, NULL};
   t->base = (wk_instance){&wk_target_accel, t->spec, true};
   wk_status s = wk_machine_read(t->spec, &t->machine);
   if (s) close_accel(&t->base);
@@ -103,13 +117,21 @@ static bool edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is
   return true;
 }
 
+/* The layer of --explain has been in none of the parts. */
+static wk_status check_explained(const accel *x) {
+  if (!x->layer || x->explain.is_found) return NULL;
+  return wk_error(WK_USAGE, "--explain: no layer '%s' on the accelerator; 'wick inspect PACKAGE "
+                            "--steps' lists them", x->layer);
+}
+
 static wk_status compile(const wk_instance *t, const wk_target_part *parts, size_t n,
                          const wk_emit_options *o, wk_package *pkg, uint32_t *row,
                          wk_emit_result *result) {
   const accel *x = accel_of(t);
   (void)o;
   result->scratch_bytes = 0;
-  return wk_accel_compile(&x->machine, x->spec, &x->options, parts, n, pkg, row);
+  WK_TRY(wk_accel_compile(&x->machine, x->spec, &x->options, parts, n, pkg, row));
+  return check_explained(x);
 }
 
 static wk_status write_stream(const wk_instance *t, const wk_target_part *parts, size_t n,
@@ -117,7 +139,8 @@ static wk_status write_stream(const wk_instance *t, const wk_target_part *parts,
   const accel *x = accel_of(t);
   (void)o;
   result->scratch_bytes = 0;
-  return wk_accel_write_stream(&x->machine, &x->options, parts, n, path);
+  WK_TRY(wk_accel_write_stream(&x->machine, &x->options, parts, n, path));
+  return check_explained(x);
 }
 
 static const wk_target_output outputs[] = {

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * explain: `--explain LAYER`, the groups that the search has considered for a layer's operators and
+ * what they were judged by. */
+#ifndef WICK_ACCEL_EXPLAIN_H
+#define WICK_ACCEL_EXPLAIN_H
+
+#include "targets/accel/compile/plan.h"
+
+typedef struct {
+  wk_accel_group group;
+  bool fits;             /* into the scratchpad; otherwise nothing of the rest is known */
+  int64_t cycles, bytes; /* of the group alone, by the schedule model */
+  int64_t ex, ve, bus;   /* cycles that the array, the vector unit and the memory are busy */
+  double cost;           /* what the search adds up */
+} wk_accel_candidate;
+
+typedef struct {
+  const char *layer;
+  bool is_found; /* in one of the parts */
+  WK_VEC(wk_accel_candidate) list; /* of one part, as considered */
+} wk_accel_explain;
+
+/* Prints what stands in the list about the layer, if the part has it, and which groups the plan
+ * has; then the list is empty. */
+void wk_accel_explain_print(wk_accel_explain *x, const wk_accel_net *net, const wk_accel_plan *p,
+                            FILE *f);
+
+#endif
