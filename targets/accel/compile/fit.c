@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Does an operator fit into the scratchpad, a row of its result at a time? What goes channel by
- * channel is cut until it does. */
+ * Does an operator fit into the scratchpad, a row of its result at a time? Stacks of images go one
+ * by one, and what goes channel by channel is cut until it does. */
 #include "targets/accel/compile/plan.h"
 
 static bool goes_by_channels(const wk_accel_op *op) {
@@ -73,17 +73,44 @@ static void insert(wk_accel_net *net, size_t at, const wk_accel_op *op) {
   net->ops.data[at] = *op;
 }
 
+/* Stack o of an operator as one of its own. */
+static wk_accel_op stack(const wk_accel_op *op, int64_t o) {
+  wk_accel_op y = *op;
+  wk_accel_view *views[3] = {&y.out, &y.a, &y.b};
+  y.macs = op->macs / op->out.o;
+  for (int i = 0; i < 3; i++) {
+    if (views[i]->tensor < 0) continue;
+    views[i]->offset += o * views[i]->so;
+    views[i]->o = 1, views[i]->so = 0;
+  }
+  return y;
+}
+
+static void cut_stacks(wk_accel_net *net, size_t i) {
+  wk_accel_op op = net->ops.data[i];
+  for (int64_t o = 0; o < op.out.o; o++) {
+    wk_accel_op one = stack(&op, o);
+    if (o) insert(net, i + (size_t)o, &one);
+    else net->ops.data[i] = one;
+  }
+}
+
 bool wk_accel_fit(wk_accel_making *k, size_t first) {
   wk_accel_net *net = k->net;
   int64_t most = net->machine->scratchpad - net->machine->scratchpad / 8;
   for (size_t i = first; i < net->ops.n; i++) {
     wk_accel_op op = net->ops.data[i];
     int64_t room = wk_accel_least_room(net, &op);
+    if (op.out.o > 1 && !op.is_flat && 2 * room > most) {
+      cut_stacks(net, i);
+      op = net->ops.data[i];
+      room = wk_accel_least_room(net, &op);
+    }
     if (room <= most) continue;
     size_t parts = (size_t)wk_accel_up(2 * room, most);
     if (!goes_by_channels(&op) || op.n_pieces < parts || op.out.o != 1)
-      return wk_accel_refuse(k, "it needs %lld bytes of scratchpad, and the machine has %lld",
-                             (long long)room, (long long)net->machine->scratchpad);
+      return wk_accel_refuse(k, "it needs %lld bytes of scratchpad, and the machine has %lld (%s)",
+                             (long long)room, (long long)net->machine->scratchpad, op.name);
     size_t n = (op.n_pieces + parts - 1) / parts;
     for (size_t at = 0; at < op.n_pieces; at += n) {
       wk_accel_op part = cut(net, &op, at, at + n < op.n_pieces ? at + n : op.n_pieces);
