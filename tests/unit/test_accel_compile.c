@@ -21,7 +21,7 @@ typedef struct {
   const char *graph;
 } accel_case;
 
-#define SUM "sat<i8>(rescale(%0, 9000000i64, 28i64))"
+#define SUM "sat<i8>(rescale(%0, 9000000i64, 13i64))"
 
 static const accel_case cases[] = {
     {"a line of pixels has no strips", {.target = "accel:tiny"},
@@ -100,6 +100,54 @@ static const accel_case cases[] = {
      "  %y = conv(%x, %w) {strides=[1,1], pads=[0,1,3,0], dilations=[1,1], group=4, epilogue=\"" SUM
      "\", pad_value=-100} : i8[2,4,11,9]\n"
      "  output %y\n}\n"},
+    {"an image that is turned round", {.target = "accel:base"},
+     "graph @main(%x: i8[1,4,8,8]) {\n"
+     "  %t = slice(%x) {starts=[0,0,7,7], sizes=[1,4,8,8], steps=[1,1,-1,-1]} : i8[1,4,8,8]\n"
+     "  %w = constant i8[1,4,1,1] {3, -5, 7, 11}\n"
+     "  %y = conv(%t, %w) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], epilogue=\"" SUM
+     "\"} : i8[1,1,8,8]\n"
+     "  output %y\n"
+     "}\n"},
+    {"pixels that lie far apart", {.target = "accel:base"},
+     "graph @main(%x: i8[1,4,2,5000]) {\n"
+     "  %m = map(%x) {body=\"min(%0, 90i8)\"} : i8[1,4,2,5000]\n"
+     "  %t = slice(%m) {starts=[0,0,0,0], sizes=[1,4,2,18], steps=[1,1,1,280]} : i8[1,4,2,18]\n"
+     "  %w = constant i8[1,4,1,1] {3, -5, 7, 11}\n"
+     "  %y = conv(%t, %w) {strides=[1,15], pads=[0,0,0,0], dilations=[1,1], epilogue=\"" SUM
+     "\"} : i8[1,1,2,2]\n"
+     "  output %y\n"
+     "}\n"},
+    {"a window that begins far before its image", {.target = "accel:wide"},
+     "graph @main(%x: i8[1,1,20,1000]) {\n"
+     "  %w = constant i8[1,1,3,1] {3, -5, 7}\n"
+     "  %y = conv(%x, %w) {strides=[1,2], pads=[63,0,63,0], dilations=[31,1], epilogue=\"" SUM
+     "\"} : i8[1,1,84,500]\n"
+     "  output %y\n"
+     "}\n"},
+    {"dense images with padding on either side", {.target = "accel:base"},
+     "graph @main(%x: i8[1,3,8,8]) {\n"
+     "  %w = constant i8[1,3,1,3] {3, -5, 7, 11, 2, -4, 6, 9, -8}\n"
+     "  %a = conv(%x, %w) {strides=[1,1], pads=[0,0,0,2], dilations=[1,1], epilogue=\"" SUM
+     "\"} : i8[1,1,8,8]\n"
+     "  %b = conv(%x, %w) {strides=[1,1], pads=[0,2,0,0], dilations=[1,1], epilogue=\"" SUM
+     "\"} : i8[1,1,8,8]\n"
+     "  output %a\n  output %b\n"
+     "}\n"},
+    {"and with other values", {.target = "accel:base"},
+     "graph @main(%x: i8[1,3,8,8]) {\n"
+     "  %w = constant i8[1,3,1,3] {3, -5, 7, 11, 2, -4, 6, 9, -8}\n"
+     "  %a = conv(%x, %w) {strides=[1,1], pads=[0,1,0,1], dilations=[1,1], epilogue=\"" SUM
+     "\", pad_value=50} : i8[1,1,8,8]\n"
+     "  %b = conv(%x, %w) {strides=[1,1], pads=[0,1,0,1], dilations=[1,1], epilogue=\"" SUM
+     "\", pad_value=-100} : i8[1,1,8,8]\n"
+     "  output %a\n  output %b\n"
+     "}\n"},
+    {"a zero point that bytes do not have", {.target = "accel:base"},
+     "graph @main(%x: i8[1,4,8,8], %y: i8[1,4,8,8]) {\n"
+     "  %z = map(%x, %y) {body=\"sat<i8>(rescale(mul(sub(i32(%0), 300i32), "
+     "i32(%1)), 8738598i64, 16i64))\"} : i8[1,4,8,8]\n"
+     "  output %z\n"
+     "}\n"},
 };
 
 static void check_case(const accel_case *c) {

@@ -174,22 +174,32 @@ static wk_accel_place new_place(building *b, int t, int64_t row, int64_t rows, i
   return p;
 }
 
-/* The operator that reads a dense image, for its columns of padding. */
-static const wk_accel_op *dense_reader(const building *b, int t) {
-  const wk_accel_op *best = NULL;
+/* Columns that the readers of a dense image need: before its first one, and from there on. */
+typedef struct {
+  const wk_accel_op *op; /* one of them */
+  int64_t before, others;
+} dense_columns;
+
+static dense_columns columns_of(const building *b, int t) {
+  dense_columns c = {0};
   for (int i = b->group->first; i <= b->group->last; i++) {
     const wk_accel_op *op = &b->net->ops.data[i];
-    if (op->a.tensor == t && (!best || op->columns > best->columns)) best = op;
+    if (op->a.tensor != t) continue;
+    int64_t others = op->columns - op->pad_l;
+    c.op = op;
+    if (op->pad_l > c.before) c.before = op->pad_l;
+    if (others > c.others) c.others = others;
   }
-  return best;
+  return c;
 }
 
 static wk_accel_place load_dense(building *b, int t, int64_t r0, int64_t r1) {
   const wk_accel_tensor *x = tensor(b, t);
-  const wk_accel_op *op = dense_reader(b, t);
-  int64_t rows = r1 - r0, left = op->pad_l * op->a.sx;
+  const dense_columns c = columns_of(b, t);
+  const wk_accel_op *op = c.op;
+  int64_t rows = r1 - r0, left = c.before * op->a.sx;
   wk_accel_place p = {.row = r0, .rows = rows, .plane = 0, .planes = x->planes,
-                      .pitch = op->columns * op->a.sx, .lead = left};
+                      .pitch = (c.before + c.others) * op->a.sx, .lead = left};
   p.buffer = wk_accel_buffer_add(b->steps, x->planes * rows * p.pitch, op->a.sx);
   int64_t right = p.pitch - left - x->row;
   if (left)

@@ -67,6 +67,43 @@ static wk_accel_op cut(const wk_accel_net *net, const wk_accel_op *op, size_t fr
   return y;
 }
 
+/* ---- fields of commands ---------------------------------------------------------------------- */
+
+static bool is_backwards(const wk_accel_view *x) {
+  return x->tensor >= 0 && (x->sy < 0 || x->sx < 0);
+}
+
+static bool is_windowed(const wk_accel_op *op) {
+  return op->kind == WK_ACCEL_CONV || op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_POOL;
+}
+
+/* Strides of a window over its input, and how far before the input it begins. */
+static bool is_window_fine(const wk_accel_op *op) {
+  const wk_accel_view *x = &op->a;
+  const int64_t column = (1 << 16) - 1, row = (1 << 20) - 1;
+  int64_t pitch = op->is_packed ? op->columns * x->sx : x->sy;
+  if (op->is_flat) return x->so >= 0 && (op->kx == 1 || x->sx <= column);
+  return (op->out.w == 1 || op->sx * x->sx <= column) &&
+         (op->kx == 1 || op->is_packed || op->dx * x->sx <= column) &&
+         (op->out.h == 1 || op->sy * pitch <= row) && (op->ky == 1 || op->dy * pitch <= row) &&
+         op->pad_t * pitch + op->pad_l * x->sx <= row + 1;
+}
+
+/* Of MAP every stride that a field cannot hold becomes commands. */
+static bool are_fields_fine(wk_accel_making *k, const wk_accel_op *op) {
+  if (op->kind == WK_ACCEL_MAP) return true;
+  if (is_backwards(&op->a) || is_backwards(&op->b) || is_backwards(&op->out))
+    return wk_accel_refuse(k, "a tensor that lies backwards");
+  if (is_windowed(op) && !is_window_fine(op))
+    return wk_accel_refuse(k, "a window whose pixels lie too far apart");
+  int64_t most = op->kind == WK_ACCEL_POOL ? (1 << 16) - 1 : 255;
+  if (is_windowed(op) && op->out.w > 1 && op->out.sx > most)
+    return wk_accel_refuse(k, "results every %lld bytes", (long long)op->out.sx);
+  return true;
+}
+
+/* ---- room ------------------------------------------------------------------------------------ */
+
 static void insert(wk_accel_net *net, size_t at, const wk_accel_op *op) {
   wk_vec_push(&net->ops, *op);
   for (size_t i = net->ops.n - 1; i > at; i--) net->ops.data[i] = net->ops.data[i - 1];
@@ -100,6 +137,7 @@ bool wk_accel_fit(wk_accel_making *k, size_t first) {
   int64_t most = net->machine->scratchpad - net->machine->scratchpad / 8;
   for (size_t i = first; i < net->ops.n; i++) {
     wk_accel_op op = net->ops.data[i];
+    if (!are_fields_fine(k, &op)) return false;
     int64_t room = wk_accel_least_room(net, &op);
     if (op.out.o > 1 && !op.is_flat && 2 * room > most) {
       cut_stacks(net, i);

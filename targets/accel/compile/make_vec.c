@@ -184,10 +184,22 @@ typedef struct {
 
 static bool is_mult_fine(int64_t m) { return llabs(m) < 1 << 23; }
 
+static bool are_zeros_fine(wk_accel_making *k, const wk_requant_operand *a,
+                           const wk_requant_operand *b) {
+  const wk_requant_operand *x[2] = {a, b};
+  for (int i = 0; i < 2; i++) {
+    int64_t least = x[i]->dtype == WK_I8 ? -128 : 0;
+    if (x[i]->zero < least || x[i]->zero > least + 255)
+      return wk_accel_refuse(k, "a zero point that its operand does not have");
+  }
+  return true;
+}
+
 static bool sum_of(wk_accel_making *k, binary *x) {
   if (x->q.b.dtype == WK_DTYPE_NONE) return wk_accel_refuse(k, "a change of scale of two tensors");
   if (!is_mult_fine(x->q.a.mult) || !is_mult_fine(x->q.b.mult))
     return wk_accel_refuse(k, "a multiplier that the vector unit does not have");
+  if (!are_zeros_fine(k, &x->q.a, &x->q.b)) return false;
   x->fn = WK_CHOICE_MAP_add;
   x->a = x->q.a.input, x->b = x->q.b.input;
   return true;
@@ -200,6 +212,7 @@ static bool product_of(wk_accel_making *k, binary *x) {
   if (q->mult.input != WK_REQUANT_NONE || q->shift.input != WK_REQUANT_NONE || q->mult.value < 0 ||
       q->mult.value >= 1 << 24 || q->shift.value < 1 || q->shift.value > 62)
     return wk_accel_refuse(k, "a multiplier that the vector unit does not have");
+  if (!are_zeros_fine(k, &q->factors[0], &q->factors[1])) return false;
   x->fn = WK_CHOICE_MAP_mul;
   x->a = q->factors[0].input, x->b = q->factors[1].input;
   return true;

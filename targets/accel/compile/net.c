@@ -264,6 +264,7 @@ int wk_accel_lane_axis(const wk_machine *m, const wk_graph *g, wk_value_id v) {
 bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v) {
   const wk_type *t = &wk_val(g, v)->type;
   bool is_read = false;
+  int64_t pad_value = 0; /* the same for all readers, which share the columns of padding */
   if (t->rank != 4 || t->dims[1] * 2 > m->array || t->dims[0] != 1 ||
       t->dims[2] < 2 || t->dims[3] < 2)
     return false;
@@ -276,6 +277,8 @@ bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id
       if (n->in[j] != v) continue;
       const wk_attr_conv *a = WK_ATTR(n, conv);
       if (n->op != WK_OP_CONV || j != 0 || a->group != 1 || a->dilations.v[1] != 1) return false;
+      if (is_read && a->pad_value != pad_value) return false;
+      pad_value = a->pad_value;
       is_read = true;
     }
   }
