@@ -139,10 +139,12 @@ bool wk_accel_fit(wk_accel_making *k, size_t first) {
     wk_accel_op op = net->ops.data[i];
     if (!are_fields_fine(k, &op)) return false;
     int64_t room = wk_accel_least_room(net, &op);
-    if (op.out.o > 1 && !op.is_flat && 2 * room > most) {
+    wk_accel_op one = stack(&op, 0);
+    int64_t room_of_one = wk_accel_least_room(net, &one);
+    if (op.out.o > 1 && !op.is_flat && 2 * room > most && room_of_one < room) {
       cut_stacks(net, i);
       op = net->ops.data[i];
-      room = wk_accel_least_room(net, &op);
+      room = room_of_one;
     }
     if (room <= most) continue;
     size_t parts = (size_t)wk_accel_up(2 * room, most);

@@ -80,7 +80,8 @@ static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
   for (int i = 0; i < x->type.rank; i++)
     if (!x->type.dims[i]) return wk_accel_refuse(k, "a tensor without elements");
   if (x->kind == WK_VALUE_NODE && is_movement(wk_nod(k->g, x->node)) &&
-      wk_nod(k->g, x->node)->op != WK_OP_CONCAT)
+      wk_nod(k->g, x->node)->op != WK_OP_CONCAT &&
+      !(k->is_trial && wk_nod(k->g, x->node)->op == WK_OP_PAD))
     return moved(k, wk_nod(k->g, x->node), x->index, out);
   if (!k->is_trial && x->kind != WK_VALUE_CONSTANT)
     return wk_accel_refuse(k, "'%s' is not computed yet", x->name);
@@ -97,15 +98,14 @@ static bool slice_one(wk_accel_making *k, const wk_accel_operand *x, int axis, i
   return wk_operand_slice(k->net->n, x, starts, sizes, steps, y);
 }
 
-static bool is_layout(const wk_node *n) { return n->name && !strcmp(n->name, "layout"); }
-
-/* Only that of an edge's layout: lanes behind the last channel are there already. */
+/* The model's own is refused, so that in a part there is only that of its edges: lanes behind the
+ * last channel are there already. */
 static bool pad(wk_accel_making *k, const wk_node *nd, const wk_accel_operand *x,
                 wk_accel_operand *y) {
   const wk_attr_pad *a = WK_ATTR(nd, pad);
   int n = k->net->n;
   *y = *x;
-  if (!is_layout(nd)) return wk_accel_refuse(k, "padding in memory");
+  if (k->is_trial) return wk_accel_refuse(k, "padding in memory");
   for (int i = 0; i < x->rank; i++) {
     if (a->before.v[i]) return wk_accel_refuse(k, "padding in memory");
     if (!a->after.v[i]) continue;
@@ -121,7 +121,7 @@ static void add_layer(wk_accel_making *k, const wk_node *n);
 /* What begins within a block is copied to where it begins with one. */
 static bool align(wk_accel_making *k, const wk_node *n, wk_accel_operand *x) {
   wk_accel_operand from = *x;
-  if (k->is_trial || !is_layout(n) || !from.first) return false;
+  if (k->is_trial || !from.first) return false;
   *x = fresh(k, n->in[0], from.lane);
   add_layer(k, n);
   if (!wk_accel_make_move(k, &from, x)) return false;
@@ -240,6 +240,7 @@ static int lane_axis(const wk_accel_making *k, wk_value_id v) {
       case WK_OP_INTEGER_SOFTMAX: return (int)WK_ATTR(n, integer_softmax)->axis;
       case WK_OP_MAP: v = largest_operand(g, n); break;
       case WK_OP_GATHER: v = n->in[1]; break;
+      case WK_OP_PAD:
       case WK_OP_CONCAT: v = n->in[0]; break;
       default:
         if (is_movement(n)) return lane_of_movement(k, v);
@@ -578,13 +579,15 @@ static void tidy(int n, wk_accel_view *x) {
   if (x->o == 1) x->so = 0;
 }
 
-/* What enters a part has the rows that its first picture has. */
-static void learn_rows(wk_accel_net *net, const wk_accel_view *x) {
+/* What enters or leaves a part has the rows that its first picture has; where there is none, those
+ * that a view steps by. */
+static void learn_rows(wk_accel_net *net, const wk_accel_view *x, bool is_picture) {
   if (x->tensor < 0) return;
   wk_accel_tensor *t = &net->tensors.data[x->tensor];
-  bool is_input = t->segment >= WK_SEGMENT_IO && t->segment < WK_SEGMENT_IO + (int)net->n_inputs;
+  bool is_edge = t->segment >= WK_SEGMENT_IO;
   int64_t row = t->is_dense ? x->w * x->sx : x->w * net->n;
-  if (!is_input || t->rows != 1 || x->h < 2 || x->sy != row || x->offset % (x->h * row) ||
+  if (!is_picture && !t->is_dense && (x->w - 1) * x->sx + net->n <= x->sy) row = x->sy;
+  if (!is_edge || t->rows != 1 || x->h < 2 || x->sy != row || x->offset % (x->h * row) ||
       t->bytes % (x->h * row) || (x->sb && x->sb != x->h * row))
     return;
   t->rows = x->h, t->row = row;
@@ -592,12 +595,15 @@ static void learn_rows(wk_accel_net *net, const wk_accel_view *x) {
 }
 
 static void learn(wk_accel_net *net) {
-  for (size_t i = 0; i < net->ops.n; i++) {
-    wk_accel_op *op = &net->ops.data[i];
-    tidy(net->n, &op->out), tidy(net->n, &op->a), tidy(net->n, &op->b);
-    learn_rows(net, &op->a);
-    learn_rows(net, &op->b);
-  }
+  for (int pass = 0; pass < 2; pass++)
+    for (size_t i = 0; i < net->ops.n; i++) {
+      wk_accel_op *op = &net->ops.data[i];
+      wk_accel_view *views[3] = {&op->out, &op->a, &op->b};
+      for (int v = 0; v < 3; v++) {
+        tidy(net->n, views[v]);
+        learn_rows(net, views[v], pass == 0);
+      }
+    }
   for (size_t i = 0; i < net->ops.n; i++) { /* what is not written by rows has no strips */
     const wk_accel_view *y = &net->ops.data[i].out;
     wk_accel_tensor *t = &net->tensors.data[y->tensor];

@@ -119,7 +119,20 @@ static void add_layers(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
   free(layers);
 }
 
-static void add_part(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
+/* Every field holds what it was given. */
+static wk_status prove_encoded(const wk_isa_command *c, size_t i,
+                               const uint8_t bytes[WK_COMMAND_BYTES]) {
+  const wk_isa_command_info *info = wk_isa_command_of((int)c->opcode);
+  wk_isa_command read;
+  if (!wk_isa_decode(bytes, &read)) return wk_error(WK_INTERNAL, "command %zu is none", i);
+  for (int f = 0; f < info->n_fields; f++)
+    if (read.v[f] != c->v[f])
+      return wk_error(WK_INTERNAL, "command %zu (%s): field '%s' cannot hold %lld", i, info->name,
+                      info->fields[f].name, (long long)c->v[f]);
+  return NULL;
+}
+
+static wk_status add_part(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
                      const wk_accel_stream *s) {
   wk_accel_part row = {.first_command = (uint32_t)(u->commands.n / WK_COMMAND_BYTES),
                        .commands = (uint32_t)s->commands.n,
@@ -129,10 +142,12 @@ static void add_part(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
     uint8_t bytes[WK_COMMAND_BYTES];
     wk_isa_encode(&s->commands.data[i], bytes);
     add_bytes(&u->commands, bytes, sizeof bytes);
+    WK_TRY(prove_encoded(&s->commands.data[i], i, bytes));
   }
   add_bytes(&u->segments, s->segments.data, s->segments.n);
   add_layers(u, net, p, s);
   add_bytes(&u->parts, &row, sizeof row);
+  return NULL;
 }
 
 /* ---- a part ---------------------------------------------------------------------------------- */
@@ -159,7 +174,7 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
       s = wk_accel_schedule(&net, &steps, o->prefetch, &stream);
     }
   }
-  if (!s) add_part(u, &net, &plan, &stream);
+  if (!s) s = add_part(u, &net, &plan, &stream);
   wk_accel_stream_free(&stream);
   wk_accel_steps_free(&steps);
   wk_accel_plan_free(&plan);

@@ -253,12 +253,13 @@ wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
   for (now.effort--; !s && now.effort > 0; now.effort--) {
     int64_t best = judge(&x, out, 0, out->groups.n).cycles;
     x.plan = (wk_accel_plan){0};
-    s = search(&x);
-    if (!s && judge(&x, &x.plan, 0, x.plan.groups.n).cycles < best) {
+    wk_status lower = search(&x);
+    if (!lower && judge(&x, &x.plan, 0, x.plan.groups.n).cycles < best) {
       wk_accel_plan worse = *out;
       *out = x.plan;
       x.plan = worse;
     }
+    wk_status_free(lower);
     wk_accel_plan_free(&x.plan);
   }
   free(x.is_tied);
