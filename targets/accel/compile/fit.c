@@ -139,9 +139,12 @@ bool wk_accel_fit(wk_accel_making *k, size_t first) {
     wk_accel_op op = net->ops.data[i];
     if (!are_fields_fine(k, &op)) return false;
     int64_t room = wk_accel_least_room(net, &op);
-    wk_accel_op one = stack(&op, 0);
+    wk_accel_op one = stack(&op, 0), last = stack(&op, op.out.o - 1);
     int64_t room_of_one = wk_accel_least_room(net, &one);
-    if (op.out.o > 1 && !op.is_flat && 2 * room > most && room_of_one < room) {
+    if (wk_accel_least_room(net, &last) > room_of_one)
+      room_of_one = wk_accel_least_room(net, &last);
+    bool is_image = op.kind != WK_ACCEL_MAP && !op.is_flat;
+    if (op.out.o > 1 && is_image && 2 * room > most && room_of_one < room) {
       cut_stacks(net, i);
       op = net->ops.data[i];
       room = room_of_one;

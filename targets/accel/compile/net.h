@@ -154,8 +154,8 @@ bool wk_accel_make_avg_pool(wk_accel_making *k);
 bool wk_accel_make_reduce(wk_accel_making *k, const wk_expr *post);
 bool wk_accel_make_softmax(wk_accel_making *k);
 bool wk_accel_make_norm(wk_accel_making *k);
-/* Operators from number `first` on fit into fields and scratchpad; those that go channel by channel are
- * cut until they do. */
+/* Operators from number `first` on fit into fields and scratchpad; those that go channel by channel
+ * are cut until they do. */
 bool wk_accel_fit(wk_accel_making *k, size_t first);
 /* A copy between two pictures of the same dims. */
 bool wk_accel_make_move(wk_accel_making *k, const wk_accel_operand *from,
