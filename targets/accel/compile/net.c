@@ -122,9 +122,13 @@ static void add_layer(wk_accel_making *k, const wk_node *n);
 static bool align(wk_accel_making *k, const wk_node *n, wk_accel_operand *x) {
   wk_accel_operand from = *x;
   if (k->is_trial || !from.first) return false;
+  const wk_node *node = k->node; /* which may be in the making */
+  uint32_t layer = k->layer;
   *x = fresh(k, n->in[0], from.lane);
   add_layer(k, n);
-  if (!wk_accel_make_move(k, &from, x)) return false;
+  bool fine = wk_accel_make_move(k, &from, x);
+  k->node = node, k->layer = layer;
+  if (!fine) return false;
   k->at[n->in[0]] = *x;
   return true;
 }
