@@ -51,7 +51,7 @@ typedef struct {
   tensor_state *tensors;
   op_state *ops;
   wk_accel_place *resident; /* of each tensor that is */
-  int half, table, channel;
+  int half, table;
 } building;
 
 static const wk_accel_tensor *tensor(const building *b, int t) { return &b->net->tensors.data[t]; }
@@ -309,20 +309,13 @@ static int consts_of(building *b, int index, size_t piece, size_t end) {
   return buffer;
 }
 
-enum { MOST_BLOCKS = 511 }; /* along the sum, of a command */
-
-/* Constants too large to be in the scratchpad twice, or for a command: sums part by part. */
-static bool is_split(const building *b, const wk_accel_op *op) {
-  return op->kind == WK_ACCEL_CONV && !op->is_packed &&
-         (op->const_bytes > b->net->machine->scratchpad / 5 || op->kc > MOST_BLOCKS);
-}
-
 static void emit_split(building *b, wk_accel_work *w, size_t piece) {
   const wk_accel_op *op = w->op;
   int n = b->net->n;
   int64_t from = op->const_bytes * (int64_t)piece, block = op->ky * op->kx * n * n;
-  int64_t parts = wk_accel_up(op->const_bytes, b->net->machine->scratchpad / 8);
-  if (parts < wk_accel_up(op->kc, MOST_BLOCKS)) parts = wk_accel_up(op->kc, MOST_BLOCKS);
+  int64_t parts = wk_accel_up(op->const_bytes, wk_accel_split_bytes(b->net));
+  if (parts < wk_accel_up(op->kc, WK_ACCEL_MOST_BLOCKS))
+    parts = wk_accel_up(op->kc, WK_ACCEL_MOST_BLOCKS);
   int64_t blocks = wk_accel_up(op->kc, parts), chunks = wk_accel_chunks(w);
   int record = load_consts(b, op, from, op->record_bytes);
   for (int64_t c = 0; c < chunks; c += 2)
@@ -336,7 +329,7 @@ static void emit_split(building *b, wk_accel_work *w, size_t piece) {
 
 static void emit_pieces(building *b, int index, wk_accel_work *w, size_t i, size_t end) {
   const wk_accel_op *op = w->op;
-  if (is_split(b, op)) {
+  if (wk_accel_is_split(b->net, op)) {
     for (; i < end; i++) emit_split(b, w, i);
     return;
   }
@@ -350,15 +343,21 @@ static void emit_pieces(building *b, int index, wk_accel_work *w, size_t i, size
   }
 }
 
+/* Every piece of the result is a plane of its tensor, that nobody else writes. */
+static bool are_pieces_planes(const building *b, const wk_accel_op *op) {
+  const wk_accel_use *u = &b->uses[op->out.tensor];
+  const wk_accel_tensor *x = tensor(b, op->out.tensor);
+  int64_t plane = x->rows * x->row;
+  return op->out.o == 1 && !op->out.first && !op->leaves_lanes &&
+         u->first_writer == u->last_writer && op->out.offset % plane == 0 &&
+         (op->out.sb == plane || op->n_pieces == 1) && op->out.sx == b->net->n &&
+         (op->out.h == 1 || op->out.sy == x->row);
+}
+
 /* The result of a chunk of pieces goes to memory alone, so it has a place of its own. */
 static bool is_chunked(const building *b, const wk_accel_op *op) {
-  int t = op->out.tensor;
-  const wk_accel_tensor *x = tensor(b, t);
-  int64_t plane = x->rows * x->row;
-  return b->plan->resident[t] < 0 && !is_read_here(b, t) && op->out.o == 1 && !op->out.first &&
-         !op->leaves_lanes && b->uses[t].first_writer == b->uses[t].last_writer &&
-         op->out.offset % plane == 0 && (op->out.sb == plane || op->n_pieces == 1) &&
-         op->out.sx == b->net->n && (op->out.h == 1 || op->out.sy == x->row);
+  return b->plan->resident[op->out.tensor] < 0 && !is_read_here(b, op->out.tensor) &&
+         are_pieces_planes(b, op);
 }
 
 static void emit_sums(building *b, int index, wk_accel_work *w) {
@@ -367,11 +366,7 @@ static void emit_sums(building *b, int index, wk_accel_work *w) {
   const wk_accel_tensor *x = tensor(b, t);
   tensor_state *s = &b->tensors[t];
   bool chunked = is_chunked(b, op);
-  bool is_direct = chunked || (is_stored(b, t) && op->out.o == 1 && !op->out.first &&
-                               op->out.offset % (x->rows * x->row) == 0 &&
-                               op->out.sb == x->rows * x->row && op->out.sx == b->net->n &&
-                               b->uses[t].first_writer == b->uses[t].last_writer &&
-                               !op->leaves_lanes);
+  bool is_direct = is_stored(b, t) && are_pieces_planes(b, op); /* each is stored at once */
   for (size_t i = 0, end; i < op->n_pieces; i = end) {
     end = chunk_end(b, op, i);
     int64_t p0 = op->out.offset / (x->rows * x->row) + (int64_t)i, p1 = p0 + (int64_t)(end - i);
@@ -432,11 +427,10 @@ static void emit_op(building *b, int index) {
                      .half = &b->half, .table = &b->table};
   w.a = operand_place(b, &op->a, index);
   if (op->b.tensor >= 0) w.b = operand_place(b, &op->b, index);
-  bool is_vector = op->kind == WK_ACCEL_MAP || op->kind == WK_ACCEL_POOL ||
-                   op->kind == WK_ACCEL_ROW;
-  if (is_vector || !is_chunked(b, op)) w.out = result_place(b, t, op->layer);
+  bool is_sum = wk_accel_is_sum(op);
+  if (!is_sum || !is_chunked(b, op)) w.out = result_place(b, t, op->layer);
   if (op->leaves_lanes) fill_lanes(b, &w);
-  if (is_vector) {
+  if (!is_sum) {
     wk_accel_consts c = {.record = -1};
     if (op->const_bytes) {
       c.weights = c.record = consts_of(b, index, 0, 1);

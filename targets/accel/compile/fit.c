@@ -20,24 +20,29 @@ static int64_t operand_room(const wk_accel_net *net, const wk_accel_op *op, int 
   return (planes[1] - planes[0]) * (rows[1] - rows[0]) * row;
 }
 
-static bool is_sum(const wk_accel_op *op) {
-  return op->kind == WK_ACCEL_CONV || op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_MM;
+bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op) {
+  return op->kind == WK_ACCEL_CONV && !op->is_packed &&
+         (op->const_bytes > net->machine->scratchpad / 5 || op->kc > WK_ACCEL_MOST_BLOCKS);
 }
 
-int64_t wk_accel_least_room(const wk_accel_net *net, const wk_accel_op *op) {
+int64_t wk_accel_split_bytes(const wk_accel_net *net) { return net->machine->scratchpad / 8; }
+
+/* Bytes of the scratchpad that an operator alone needs for a row of its result. */
+static int64_t least_room(const wk_accel_net *net, const wk_accel_op *op) {
   const wk_accel_tensor *out = &net->tensors.data[op->out.tensor];
   int64_t most = 0, planes[2], rows[2], consts = op->const_bytes;
-  int64_t part = net->machine->scratchpad / 5;
   for (int64_t y = 0; y < op->out.h; y++) {
     int64_t room = operand_room(net, op, 0, y) + operand_room(net, op, 1, y);
     if (room > most) most = room;
   }
   wk_accel_rows_of(net, &op->out, 0, 1, rows);
   wk_accel_planes_of(net, &op->out, planes);
-  if (is_sum(op) && op->out.o == 1 && !op->out.first && !op->leaves_lanes)
+  if (wk_accel_is_sum(op) && op->out.o == 1 && !op->out.first && !op->leaves_lanes)
     planes[1] = planes[0] + 1;
-  if (op->kind == WK_ACCEL_CONV && !op->is_packed && consts > part)
-    consts = op->record_bytes + part + op->ky * op->kx * net->n * net->n;
+  if (wk_accel_is_split(net, op)) { /* at least a block at a time */
+    int64_t block = op->ky * op->kx * net->n * net->n, split = wk_accel_split_bytes(net);
+    consts = op->record_bytes + (block > split ? block : split);
+  }
   return most + consts + (planes[1] - planes[0]) * (rows[1] - rows[0]) * out->row;
 }
 
@@ -123,43 +128,48 @@ static wk_accel_op stack(const wk_accel_op *op, int64_t o) {
   return y;
 }
 
-static void cut_stacks(wk_accel_net *net, size_t i) {
+/* Images of a batch, one by one, where that takes less room; else nothing is changed. */
+static int64_t cut_stacks(wk_accel_net *net, size_t i, int64_t room) {
   wk_accel_op op = net->ops.data[i];
-  for (int64_t o = 0; o < op.out.o; o++) {
+  if (op.out.o == 1 || op.kind == WK_ACCEL_MAP || op.is_flat) return room;
+  wk_accel_op first = stack(&op, 0), last = stack(&op, op.out.o - 1);
+  int64_t a = least_room(net, &first), b = least_room(net, &last), most = a > b ? a : b;
+  if (most >= room) return room;
+  net->ops.data[i] = first;
+  for (int64_t o = 1; o < op.out.o; o++) {
     wk_accel_op one = stack(&op, o);
-    if (o) insert(net, i + (size_t)o, &one);
-    else net->ops.data[i] = one;
+    insert(net, i + (size_t)o, &one);
   }
+  return most;
+}
+
+/* Some channels after the others; the number of operators that it has become. 0: it cannot be. */
+static size_t cut_channels(wk_accel_net *net, size_t i, size_t parts) {
+  wk_accel_op op = net->ops.data[i];
+  if (!goes_by_channels(&op) || op.n_pieces < parts || op.out.o != 1) return 0;
+  size_t each = (op.n_pieces + parts - 1) / parts, made = 0;
+  for (size_t at = 0; at < op.n_pieces; at += each, made++) {
+    wk_accel_op part = cut(net, &op, at, at + each < op.n_pieces ? at + each : op.n_pieces);
+    if (made) insert(net, i + made, &part);
+    else net->ops.data[i] = part;
+  }
+  return made;
 }
 
 bool wk_accel_fit(wk_accel_making *k, size_t first) {
   wk_accel_net *net = k->net;
   int64_t most = net->machine->scratchpad - net->machine->scratchpad / 8;
   for (size_t i = first; i < net->ops.n; i++) {
-    wk_accel_op op = net->ops.data[i];
-    if (!are_fields_fine(k, &op)) return false;
-    int64_t room = wk_accel_least_room(net, &op);
-    wk_accel_op one = stack(&op, 0), last = stack(&op, op.out.o - 1);
-    int64_t room_of_one = wk_accel_least_room(net, &one);
-    if (wk_accel_least_room(net, &last) > room_of_one)
-      room_of_one = wk_accel_least_room(net, &last);
-    bool is_image = op.kind != WK_ACCEL_MAP && !op.is_flat;
-    if (op.out.o > 1 && is_image && 2 * room > most && room_of_one < room) {
-      cut_stacks(net, i);
-      op = net->ops.data[i];
-      room = room_of_one;
-    }
+    if (!are_fields_fine(k, &net->ops.data[i])) return false;
+    int64_t room = least_room(net, &net->ops.data[i]);
+    if (2 * room > most) room = cut_stacks(net, i, room);
     if (room <= most) continue;
-    size_t parts = (size_t)wk_accel_up(2 * room, most);
-    if (!goes_by_channels(&op) || op.n_pieces < parts || op.out.o != 1)
+    size_t made = cut_channels(net, i, (size_t)wk_accel_up(2 * room, most));
+    if (!made)
       return wk_accel_refuse(k, "it needs %lld bytes of scratchpad, and the machine has %lld (%s)",
-                             (long long)room, (long long)net->machine->scratchpad, op.name);
-    size_t n = (op.n_pieces + parts - 1) / parts;
-    for (size_t at = 0; at < op.n_pieces; at += n) {
-      wk_accel_op part = cut(net, &op, at, at + n < op.n_pieces ? at + n : op.n_pieces);
-      if (at) insert(net, ++i, &part);
-      else net->ops.data[i] = part;
-    }
+                             (long long)room, (long long)net->machine->scratchpad,
+                             net->ops.data[i].name);
+    i += made - 1;
   }
   return true;
 }

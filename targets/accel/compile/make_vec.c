@@ -182,8 +182,6 @@ typedef struct {
   wk_requant q;
 } binary;
 
-static bool is_mult_fine(int64_t m) { return llabs(m) < 1 << 23; }
-
 static bool are_zeros_fine(wk_accel_making *k, const wk_requant_operand *a,
                            const wk_requant_operand *b) {
   const wk_requant_operand *x[2] = {a, b};
@@ -197,7 +195,7 @@ static bool are_zeros_fine(wk_accel_making *k, const wk_requant_operand *a,
 
 static bool sum_of(wk_accel_making *k, binary *x) {
   if (x->q.b.dtype == WK_DTYPE_NONE) return wk_accel_refuse(k, "a change of scale of two tensors");
-  if (!is_mult_fine(x->q.a.mult) || !is_mult_fine(x->q.b.mult))
+  if (!wk_accel_is_mult_fine(x->q.a.mult) || !wk_accel_is_mult_fine(x->q.b.mult))
     return wk_accel_refuse(k, "a multiplier that the vector unit does not have");
   if (!are_zeros_fine(k, &x->q.a, &x->q.b)) return false;
   x->fn = WK_CHOICE_MAP_add;

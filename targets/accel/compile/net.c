@@ -412,8 +412,6 @@ static bool try_concat(wk_accel_making *k) {
   return true;
 }
 
-static const wk_expr *expr_of(const wk_node *n);
-
 /* What is flattened for products with constant matrices alone is summed where it lies. */
 static bool is_flattened_for_products(wk_accel_making *k) {
   bool is_read = false;

@@ -78,6 +78,11 @@ typedef struct {
   int64_t macs;      /* of the model */
 } wk_accel_op;
 
+/* The array computes it, not the vector unit. */
+static inline bool wk_accel_is_sum(const wk_accel_op *op) {
+  return op->kind == WK_ACCEL_CONV || op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_MM;
+}
+
 typedef struct {
   const wk_machine *machine;
   int n; /* array */
@@ -141,7 +146,6 @@ int wk_accel_tensor_add(wk_accel_net *net, const char *name, int64_t planes, int
 bool wk_accel_is_8_bit(wk_dtype t);
 /* The view goes through the tensor's planes by blocks and stacks, through its rows by y. */
 bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x);
-static inline int64_t wk_accel_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue);
 bool wk_accel_make_conv_transpose(wk_accel_making *k, const wk_expr *epilogue);

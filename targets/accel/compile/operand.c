@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Axes from the outermost in memory to the innermost; the lane axis stands for its blocks. */
 static int memory_order(int rank, int lane, int *order) {
@@ -26,7 +25,7 @@ wk_accel_operand wk_operand_new(int n, int tensor, const wk_type *t, int lane, i
   for (int i = count; i-- > 0;) {
     int k = order[i];
     y.strides[k] = stride;
-    stride *= k == lane ? up(t->dims[k], n) : t->dims[k];
+    stride *= k == lane ? wk_accel_up(t->dims[k], n) : t->dims[k];
   }
   *bytes = stride;
   return y;

@@ -8,6 +8,8 @@
 #include "compiler/ir/ir.h"
 #include "compiler/target/target.h"
 
+static inline int64_t wk_accel_up(int64_t a, int64_t b) { return (a + b - 1) / b; } /* a / b */
+
 /* Element p lies at offset + sum p[k] * strides[k] bytes, but for the axis `lane`: its element q
  * counts lanes from `first` on, block (first + q) / N at `strides[lane]` bytes from the one before,
  * lane (first + q) % N in it. lane -1: no axis is cut into blocks. */
@@ -22,7 +24,7 @@ typedef struct {
  * axes before `lane` outermost, then the blocks, then the others; of lane = rank - 1 the last but
  * one of the others stays within the blocks. *bytes: of the tensor. */
 wk_accel_operand wk_operand_new(int n, int tensor, const wk_type *t, int lane, int64_t *bytes);
-/* How that lies, as an edge of a part; and in blocks of fewer lanes. */
+/* How that lies, as an edge of a part; n may be less than the array. */
 void wk_operand_layout(int n, int rank, int lane, wk_edge_layout *out);
 /* A tensor that enters a part: rows as they lie, the last axis of N lanes, or dense. */
 wk_accel_operand wk_operand_laid(int n, int tensor, const wk_type *t);

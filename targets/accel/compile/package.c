@@ -11,13 +11,16 @@
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
+static int64_t all_const_bytes(const wk_accel_op *op) {
+  return op->const_bytes * (op->one_const ? 1 : (int64_t)op->n_pieces);
+}
+
 static void add_constants(wk_accel_net *net) {
   for (size_t i = 0; i < net->ops.n; i++) {
     wk_accel_op *op = &net->ops.data[i];
     op->const_tensor = -1;
     if (!op->const_bytes) continue;
-    int64_t bytes = op->const_bytes * (op->one_const ? 1 : (int64_t)op->n_pieces);
-    op->const_tensor = wk_accel_tensor_add(net, op->name, 1, 1, bytes);
+    op->const_tensor = wk_accel_tensor_add(net, op->name, 1, 1, all_const_bytes(op));
     net->tensors.data[op->const_tensor].segment = WK_SEGMENT_CONST;
     net->tensors.data[op->const_tensor].data = op->consts;
   }
@@ -56,31 +59,16 @@ static uint32_t add_text(unit *u, const char *s) {
 
 static void add_bytes(wk_str *b, const void *data, size_t n) { wk_str_addn(b, data, n); }
 
-/* Cycles and bytes that a layer's steps need at least. */
-static void add_step(wk_accel_layer *l, const wk_machine *m, const wk_isa_command *c) {
-  switch (c->opcode) {
-    case WK_CMD_LD:
-    case WK_CMD_ST: {
-      uint64_t bytes = WK_V(c, LD, n0) * WK_V(c, LD, n1) * WK_V(c, LD, n2) * WK_V(c, LD, n3);
-      if (c->opcode == WK_CMD_LD) l->loaded += bytes;
-      else l->stored += bytes;
-      break;
-    }
-    case WK_CMD_CONV:
-    case WK_CMD_DWC:
-    case WK_CMD_MM: {
-      wk_accel_bound b = wk_accel_bound_of(m, c);
-      l->ex += (uint64_t)b.array;
-      l->drain += (uint64_t)b.drain;
-      break;
-    }
-    case WK_CMD_MAP:
-    case WK_CMD_POOL:
-    case WK_CMD_ROW:
-    case WK_CMD_TRN:
-    case WK_CMD_TAB: l->ve += wk_isa_duration(m, c); break;
-    default: break;
-  }
+/* Cycles and bytes that a layer's commands need at least. */
+static void add_command(wk_accel_layer *l, const wk_machine *m, const wk_isa_command *c) {
+  uint64_t bytes = WK_V(c, LD, n0) * WK_V(c, LD, n1) * WK_V(c, LD, n2) * WK_V(c, LD, n3);
+  if (c->opcode == WK_CMD_LD) l->loaded += bytes;
+  if (c->opcode == WK_CMD_ST) l->stored += bytes;
+  if (c->queue == WK_QUEUE_ve) l->ve += wk_isa_duration(m, c);
+  if (c->queue != WK_QUEUE_ex) return;
+  wk_accel_bound b = wk_accel_bound_of(m, c);
+  l->ex += (uint64_t)b.array;
+  l->drain += (uint64_t)b.drain;
 }
 
 static void add_layers(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
@@ -94,8 +82,7 @@ static void add_layers(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
     wk_accel_layer *l = &layers[op->layer];
     if (!l->op) l->op = add_text(u, op->op);
     l->macs += (uint64_t)op->macs;
-    if (op->const_bytes)
-      l->compulsory += (uint64_t)(op->const_bytes * (op->one_const ? 1 : (int64_t)op->n_pieces));
+    l->compulsory += (uint64_t)all_const_bytes(op);
     for (size_t g = 0; g < p->groups.n; g++)
       if ((int)i >= p->groups.data[g].first) l->group = (uint32_t)g;
   }
@@ -113,7 +100,7 @@ static void add_layers(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
   for (size_t i = 0; i < s->commands.n; i++) {
     const wk_isa_command *c = &s->commands.data[i];
     if (c->operator && c->operator <= net->layers.n)
-      add_step(&layers[c->operator - 1], net->machine, c);
+      add_command(&layers[c->operator - 1], net->machine, c);
   }
   add_bytes(&u->layers, layers, net->layers.n * sizeof *layers);
   free(layers);
@@ -133,7 +120,7 @@ static wk_status prove_encoded(const wk_isa_command *c, size_t i,
 }
 
 static wk_status add_part(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
-                     const wk_accel_stream *s) {
+                          const wk_accel_stream *s) {
   wk_accel_part row = {.first_command = (uint32_t)(u->commands.n / WK_COMMAND_BYTES),
                        .commands = (uint32_t)s->commands.n,
                        .first_layer = (uint32_t)(u->layers.n / sizeof(wk_accel_layer)),
@@ -218,24 +205,11 @@ static wk_status prove_part(const wk_accel_unit *u, uint32_t number, const wk_pa
   return status;
 }
 
-static wk_status add_sections(unit *u) {
-  const struct {
-    const char *name;
-    wk_str *bytes;
-  } rows[] = {{WK_ACCEL_MACHINE, &u->machine_text}, {WK_ACCEL_COMMANDS, &u->commands},
-              {WK_ACCEL_SEGMENTS, &u->segments},    {WK_ACCEL_PARTS, &u->parts},
-              {WK_ACCEL_LAYERS, &u->layers},        {WK_ACCEL_TEXTS, &u->texts}};
-  for (size_t i = 0; i < WK_COUNTOF(rows); i++)
-    wk_package_add_section(u->pkg, u->unit, rows[i].name, 64,
-                           wk_package_keep(u->pkg, rows[i].bytes->s, rows[i].bytes->n),
-                           rows[i].bytes->n);
-  return NULL;
-}
+/* CONST comes last: the package makes it of what is added to it. */
+enum { SECTIONS = 7 };
 
-/* What a device will read of it. Without `streams` its parts are only checked. */
-static wk_status prove(const unit *u, const wk_package_part *parts, size_t n, wk_stream **streams,
-                       wk_arena *a) {
-  const wk_accel_section sections[] = {
+static void list_sections(const unit *u, wk_accel_section out[SECTIONS]) {
+  const wk_accel_section all[SECTIONS] = {
       {WK_ACCEL_MACHINE, u->machine_text.s, u->machine_text.n},
       {WK_ACCEL_COMMANDS, u->commands.s, u->commands.n},
       {WK_ACCEL_SEGMENTS, u->segments.s, u->segments.n},
@@ -243,19 +217,27 @@ static wk_status prove(const unit *u, const wk_package_part *parts, size_t n, wk
       {WK_ACCEL_LAYERS, u->layers.s, u->layers.n},
       {WK_ACCEL_TEXTS, u->texts.s, u->texts.n},
       {WK_ACCEL_CONST, u->constants.s, u->constants.n}};
+  memcpy(out, all, sizeof all);
+}
+
+static void add_sections(const unit *u) {
+  wk_accel_section all[SECTIONS];
+  list_sections(u, all);
+  for (size_t i = 0; i + 1 < SECTIONS; i++)
+    wk_package_add_section(u->pkg, u->unit, all[i].name, WICK_ALIGN,
+                           wk_package_keep(u->pkg, all[i].data, all[i].size), all[i].size);
+}
+
+/* What a device will read of it. Without `streams` its parts are only checked. */
+static wk_status prove(const unit *u, const wk_package_part *parts, size_t n, wk_stream **streams,
+                       wk_arena *a) {
+  wk_accel_section all[SECTIONS];
   wk_accel_unit read;
-  WK_TRY(wk_accel_unit_read(sections, WK_COUNTOF(sections), u->machine->name, &read));
+  list_sections(u, all);
+  WK_TRY(wk_accel_unit_read(all, SECTIONS, u->machine->name, &read));
   for (size_t i = 0; i < n; i++)
     WK_TRY(prove_part(&read, (uint32_t)i, &parts[i], streams ? &streams[i] : NULL, a));
   return NULL;
-}
-
-static void print_machine(wk_str *b, const wk_machine *m) {
-  for (size_t i = 0; i < WK_KEY_COUNT; i++) {
-    wk_str_printf(b, "%s = ", wk_machine_keys[i].name);
-    wk_machine_key_text(b, m, &wk_machine_keys[i]);
-    wk_str_add(b, ";\n");
-  }
 }
 
 static void free_unit(unit *u) {
@@ -266,7 +248,7 @@ static void free_unit(unit *u) {
 
 static wk_status compile_parts(unit *u, const wk_accel_options *o, const wk_target_part *parts,
                                size_t n, wk_package_part *made, wk_arena *a) {
-  print_machine(&u->machine_text, u->machine);
+  wk_machine_text(&u->machine_text, u->machine);
   add_text(u, "");
   for (size_t i = 0; i < n; i++) {
     WK_TRY(wk_status_place(compile_part(u, &parts[i], o), parts[i].name));
@@ -287,7 +269,7 @@ wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel
                                                        .machine_hash = wk_machine_hash(m)});
   wk_status s = compile_parts(&u, o, parts, n, made, a);
   for (size_t i = 0; i < n && !s; i++) row[i] = wk_package_add_part(pkg, &made[i]);
-  if (!s) s = add_sections(&u);
+  if (!s) add_sections(&u);
   if (!s) s = prove(&u, made, n, NULL, a);
   free_unit(&u);
   wk_arena_free(a);

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * From the parts of a model to a unit of a package, or to a stream alone. */
 #ifndef WICK_ACCEL_PACKAGE_H
 #define WICK_ACCEL_PACKAGE_H
 

@@ -33,7 +33,10 @@ void wk_accel_build(const wk_accel_net *net, const wk_accel_plan *p, const wk_ac
 /* What each step must wait for, whatever is where. */
 void wk_accel_depend(const wk_accel_net *net, wk_accel_steps *s);
 
-/* Bytes of the scratchpad that an operator alone needs for a row of its result. */
-int64_t wk_accel_least_room(const wk_accel_net *net, const wk_accel_op *op);
+enum { WK_ACCEL_MOST_BLOCKS = 511 }; /* along the sum, of a command */
+/* Constants too large to be in the scratchpad twice, or for a command: sums go part by part. */
+bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op);
+/* Bytes of constants that are then loaded at once, about. */
+int64_t wk_accel_split_bytes(const wk_accel_net *net);
 
 #endif

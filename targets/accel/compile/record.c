@@ -65,7 +65,7 @@ static int64_t number(const wk_accel_requant *r, const wk_requant_number *x, int
   return x->input == WK_REQUANT_NONE ? x->value : element(r, extra(r, x->input), c);
 }
 
-static bool is_mult_fine(int64_t m) { return llabs(m) < 1 << 23; }
+bool wk_accel_is_mult_fine(int64_t m) { return llabs(m) < 1 << 23; }
 
 bool wk_accel_requant_of(wk_accel_making *k, const wk_expr *e, uint32_t first_extra,
                          int channel_axis, wk_value_id bias, wk_accel_requant *out) {
@@ -85,7 +85,7 @@ bool wk_accel_requant_of(wk_accel_making *k, const wk_expr *e, uint32_t first_ex
   const wk_requant_operand *other = first == &q->a ? &q->b : &q->a;
   if (first->input != WK_REQUANT_NONE || other->dtype == WK_DTYPE_NONE)
     return wk_accel_refuse(k, "two roundings without a second operand");
-  if (!is_mult_fine(first->mult) || !is_mult_fine(other->mult))
+  if (!wk_accel_is_mult_fine(first->mult) || !wk_accel_is_mult_fine(other->mult))
     return wk_accel_refuse(k, "a multiplier that the drain does not have");
   out->residual = other->input;
   return true;

@@ -17,6 +17,8 @@ typedef struct {
 /* The epilogue of a contraction, on sums of i32; false with a reason. */
 bool wk_accel_requant_of(wk_accel_making *k, const wk_expr *e, uint32_t first_extra,
                          int channel_axis, wk_value_id bias, wk_accel_requant *out);
+/* A multiplier of the second stage, ma or mb. */
+bool wk_accel_is_mult_fine(int64_t m);
 /* Bytes of a record with this many entries, a multiple of N. */
 int64_t wk_accel_record_bytes(int n, int64_t entries);
 /* Record of channels [c, c + n), and what the machine needs behind them up to N. more: what is

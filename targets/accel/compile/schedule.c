@@ -62,8 +62,6 @@ static wk_status check_places(scheduling *x) {
       wk_plan_item *b = &items[x->steps->list.data[i].access[k].buffer];
       if (x->times.start[i] < b->lower) b->lower = x->times.start[i];
       if (x->times.retire[i] > b->upper) b->upper = x->times.retire[i];
-      int64_t end = b->offset + b->size;
-      if (end > x->out->peak) x->out->peak = end;
     }
   for (size_t i = 0; i < n; i++)
     if (items[i].lower == INT64_MAX) items[i].lower = items[i].upper = 0;
@@ -202,7 +200,7 @@ typedef struct {
   counts queue[WK_QUEUE_COUNT];  /* of the last command of each queue, at its start */
 } clocks;
 
-static void put_waits(clocks *k, const wk_accel_step *s, wk_isa_command *c, uint64_t *waits) {
+static void put_waits(clocks *k, const wk_accel_step *s, wk_isa_command *c) {
   counts now, need;
   memcpy(now, k->queue[s->c.queue], sizeof now);
   if (s->c.queue == WK_QUEUE_ve && s->ordinal) {
@@ -220,7 +218,6 @@ static void put_waits(clocks *k, const wk_accel_step *s, wk_isa_command *c, uint
     if (!need[q]) continue;
     wk_isa_wait(c, q, need[q]);
     join(now, k->known[q][need[q] - 1]);
-    ++*waits;
   }
   memcpy(k->queue[s->c.queue], now, sizeof now);
   if (now[s->c.queue] < s->ordinal + 1) now[s->c.queue] = s->ordinal + 1;
@@ -250,7 +247,7 @@ static void emit(scheduling *x, wk_accel_prefetch mode) {
     if (waits_for_all) add_needs(s, issued);
     if (mode == WK_PREFETCH_DOUBLE) add_needs(s, before);
     put_addresses(x, s, &c);
-    put_waits(&k, s, &c, &x->out->waits);
+    put_waits(&k, s, &c);
     issued[s->c.queue]++;
     wk_vec_push(&x->out->commands, c);
     int segment = s->tensor < 0 ? WK_SEGMENT_NONE : x->net->tensors.data[s->tensor].segment;
@@ -277,7 +274,6 @@ wk_status wk_accel_schedule(wk_accel_net *net, wk_accel_steps *steps, wk_accel_p
     note_reuse(&x);
     note_memory_reuse(&x, tensors);
     emit(&x, mode);
-    out->cycles = x.times.cycles;
   }
   free(tensors);
   wk_arena_free(x.arena);

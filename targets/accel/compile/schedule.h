@@ -39,9 +39,6 @@ typedef struct {
   WK_VEC(wk_isa_command) commands;
   WK_VEC(uint8_t) segments;
   int64_t work_bytes;
-  uint64_t waits;
-  int64_t cycles; /* that the model expects */
-  int64_t peak;   /* bytes of the scratchpad */
 } wk_accel_stream;
 wk_status wk_accel_schedule(wk_accel_net *net, wk_accel_steps *s, wk_accel_prefetch mode,
                             wk_accel_stream *out) WK_MUST_CHECK;

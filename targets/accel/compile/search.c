@@ -19,6 +19,11 @@ typedef struct {
   wk_accel_plan plan;
 } searching;
 
+/* The modes that know nothing of other layers. */
+static bool is_layer_by_layer(const searching *x) {
+  return x->o->prefetch == WK_PREFETCH_OFF || x->o->prefetch == WK_PREFETCH_DOUBLE;
+}
+
 /* ---- what a group may be --------------------------------------------------------------------- */
 
 static bool overlap(const int64_t a[2], const int64_t b[2]) { return a[0] < b[1] && b[0] < a[1]; }
@@ -162,8 +167,7 @@ typedef struct {
 
 static wk_status find_groups(searching *x) {
   int n = (int)x->net->ops.n;
-  bool alone = x->o->prefetch == WK_PREFETCH_OFF || x->o->prefetch == WK_PREFETCH_DOUBLE;
-  int limit = alone ? 1 : efforts[x->o->effort].longest;
+  int limit = is_layer_by_layer(x) ? 1 : efforts[x->o->effort].longest;
   cut *best = wk_xcalloc((size_t)n + 1, sizeof *best);
   int reached = 0;
   for (int i = 1; i <= n; i++) {
@@ -232,12 +236,11 @@ static void find_residents(searching *x) {
 }
 
 static wk_status search(searching *x) {
-  bool alone = x->o->prefetch == WK_PREFETCH_OFF || x->o->prefetch == WK_PREFETCH_DOUBLE;
   x->plan.resident = wk_xcalloc(x->net->tensors.n + 1, sizeof *x->plan.resident);
   x->plan.chunk = x->net->machine->scratchpad / 32;
   for (size_t t = 0; t < x->net->tensors.n; t++) x->plan.resident[t] = -1;
   WK_TRY(find_groups(x));
-  if (!alone && x->o->effort > 0) find_residents(x);
+  if (!is_layer_by_layer(x) && x->o->effort > 0) find_residents(x);
   return NULL;
 }
 

@@ -24,8 +24,7 @@ wk_accel_step *wk_accel_step_add(wk_accel_steps *s, const wk_isa_command *c) {
 
 /* ---- rows and planes ------------------------------------------------------------------------- */
 
-static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t blocks(int n, const wk_accel_view *x) { return up(x->first + x->c, n); }
+static int64_t blocks(int n, const wk_accel_view *x) { return wk_accel_up(x->first + x->c, n); }
 
 bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x) {
   int64_t plane = t->rows * t->row;
@@ -51,7 +50,7 @@ int64_t wk_accel_rows_below(const wk_accel_net *net, const wk_accel_view *x, int
   int64_t first = x->offset % (t->rows * t->row) / t->row, step = x->h > 1 ? x->sy / t->row : 0;
   if (end <= first) return 0;
   if (!step) return x->h;
-  int64_t y = up(end - first, step);
+  int64_t y = wk_accel_up(end - first, step);
   return y < x->h ? y : x->h;
 }
 
