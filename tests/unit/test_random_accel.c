@@ -114,32 +114,43 @@ static bool check_graph(uint64_t seed, const wk_module *m, attempt *a) {
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-static void random_machines(void **state) {
+/* A network and a machine of the seed's. */
+static bool check_machine(uint64_t seed) {
   static const char *const modes[] = {"auto", "auto", "off", "double", "serial"};
   static const char *const efforts[] = {"0", "1", "2"};
   char target[80];
+  wk_machine machine;
+  attempt a = {.machine = &machine, .allows_small = true};
+  wk_module *m = draw(seed);
+  random_machine(seed, &machine);
+  snprintf(target, sizeof target, "accel:%s", machine_file);
+  assert_true(random_machine_write(&machine, machine_file));
+  a.target = (wk_target_args){.target = target, .prefetch = modes[seed % 5],
+                              .effort = efforts[seed / 5 % 3]};
+  bool fine = check_graph(seed, m, &a);
+  wk_str_free(&a.text);
+  wk_module_free(m);
+  return fine;
+}
+
+static void random_machines(void **state) {
   int bad = 0;
   (void)state;
   memset(&tally, 0, sizeof tally);
-  for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++) {
-    wk_machine machine;
-    attempt a = {.machine = &machine, .allows_small = true};
-    wk_module *m = draw(seed);
-    random_machine(seed, &machine);
-    snprintf(target, sizeof target, "accel:%s", machine_file);
-    assert_true(random_machine_write(&machine, machine_file));
-    a.target = (wk_target_args){.target = target, .prefetch = modes[seed % 5],
-                                .effort = efforts[seed / 5 % 3]};
-    bad += !check_graph(seed, m, &a);
-    wk_str_free(&a.text);
-    wk_module_free(m);
-  }
+  for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++) bad += !check_machine(seed);
   print_message("%lld graphs, %lld parts; %lld of %lld nodes, %.1f of %.1f million "
                 "multiplications on the accelerator; %lld did not fit their machine\n",
                 (long long)tally.graphs, (long long)tally.parts, (long long)tally.accel_nodes,
                 (long long)tally.nodes, (double)tally.accel_macs / 1e6, (double)tally.macs / 1e6,
                 (long long)tally.too_small);
   assert_int_equal(bad, 0);
+}
+
+/* Networks that bugs were found by. */
+static void seeds_that_failed(void **state) {
+  static const uint64_t seeds[] = {50800};
+  (void)state;
+  for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) assert_true(check_machine(seeds[i]));
 }
 
 /* ---- modes and efforts ----------------------------------------------------------------------- */
@@ -236,6 +247,7 @@ static int teardown(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_machines),
+                                     cmocka_unit_test(seeds_that_failed),
                                      cmocka_unit_test(modes_and_efforts),
                                      cmocka_unit_test(rtl_and_memories)};
   if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
