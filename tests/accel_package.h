@@ -140,21 +140,31 @@ static inline void accel_fill_tensor(wk_package_tensor *t, int64_t *dims, const 
   *t = (wk_package_tensor){.name = io->name, .dtype = WICK_I8, .rank = 1, .dims = dims};
 }
 
-/* Adds the unit; row[i]: the package's number of part i. */
-static inline uint32_t accel_put_unit(accel_unit_data *u, wk_package *p, uint32_t *row) {
-  wk_machine_text(&u->machine_text, &u->machine);
-  uint32_t unit = wk_package_add_unit(
-      p, &(wk_package_unit){.target = "accel", .spec = u->machine.name,
-                            .machine_hash = wk_machine_hash(&u->machine)});
-  const struct { const char *name; const void *data; size_t size; } own[] = {
+/* As they are in a package; CONST, which a package makes itself, first. */
+enum { ACCEL_SECTIONS = 7 };
+static inline void accel_list_sections(const accel_unit_data *u,
+                                       wk_accel_section out[ACCEL_SECTIONS]) {
+  const wk_accel_section all[ACCEL_SECTIONS] = {
+      {WK_ACCEL_CONST, u->constants.data, u->constants.n},
       {WK_ACCEL_MACHINE, u->machine_text.s, u->machine_text.n},
       {WK_ACCEL_COMMANDS, u->commands.data, u->commands.n},
       {WK_ACCEL_SEGMENTS, u->segments.data, u->segments.n},
       {WK_ACCEL_PARTS, u->parts.data, u->parts.n * sizeof *u->parts.data},
       {WK_ACCEL_LAYERS, u->layers.data, u->layers.n * sizeof *u->layers.data},
       {WK_ACCEL_TEXTS, u->texts.s, u->texts.n}};
+  memcpy(out, all, sizeof all);
+}
+
+/* Adds the unit; row[i]: the package's number of part i. */
+static inline uint32_t accel_put_unit(accel_unit_data *u, wk_package *p, uint32_t *row) {
+  wk_machine_text(&u->machine_text, &u->machine);
+  uint32_t unit = wk_package_add_unit(
+      p, &(wk_package_unit){.target = "accel", .spec = u->machine.name,
+                            .machine_hash = wk_machine_hash(&u->machine)});
+  wk_accel_section own[ACCEL_SECTIONS];
+  accel_list_sections(u, own);
   if (u->constants.n) wk_package_add_const(p, unit, u->constants.data, u->constants.n);
-  for (size_t i = 0; i < WK_COUNTOF(own); i++)
+  for (size_t i = 1; i < ACCEL_SECTIONS; i++)
     wk_package_add_section(p, unit, own[i].name, WICK_ALIGN, own[i].data, own[i].size);
   for (size_t i = 0; i < u->parts.n; i++) {
     wk_package_tensor t[ACCEL_IO_MAX];

@@ -235,25 +235,17 @@ static void flipped_bytes_are_refused_or_harmless(void **state) {
 
 /* ---- the reader ------------------------------------------------------------------------------ */
 
-enum { SECTIONS = 7 };
 
 /* Whole rows of a copy that a test may change. */
 typedef struct {
-  wk_accel_section list[SECTIONS];
-  uint64_t memory[SECTIONS][256];
+  wk_accel_section list[ACCEL_SECTIONS];
+  uint64_t memory[ACCEL_SECTIONS][256];
 } sections_of;
 
 static void copy_sections(const fixture *f, sections_of *s) {
-  const accel_unit_data *u = &f->unit;
-  const wk_accel_section from[SECTIONS] = {
-      {WK_ACCEL_CONST, u->constants.data, u->constants.n},
-      {WK_ACCEL_MACHINE, u->machine_text.s, u->machine_text.n},
-      {WK_ACCEL_COMMANDS, u->commands.data, u->commands.n},
-      {WK_ACCEL_SEGMENTS, u->segments.data, u->segments.n},
-      {WK_ACCEL_PARTS, u->parts.data, u->parts.n * sizeof *u->parts.data},
-      {WK_ACCEL_LAYERS, u->layers.data, u->layers.n * sizeof *u->layers.data},
-      {WK_ACCEL_TEXTS, u->texts.s, u->texts.n}};
-  for (int i = 0; i < SECTIONS; i++) {
+  wk_accel_section from[ACCEL_SECTIONS];
+  accel_list_sections(&f->unit, from);
+  for (int i = 0; i < ACCEL_SECTIONS; i++) {
     assert_true(from[i].size <= sizeof s->memory[i]);
     memcpy(s->memory[i], from[i].data, from[i].size);
     s->list[i] = (wk_accel_section){from[i].name, s->memory[i], from[i].size};
@@ -323,7 +315,7 @@ static void expect_status(wk_status s, const char *want) {
 static void reader_names_the_section(void **state) {
   sections_of s;
   copy_sections(*state, &s);
-  expect_status(read_and_check(&s, SECTIONS), "section parts: there is no part 2");
+  expect_status(read_and_check(&s, ACCEL_SECTIONS), "section parts: there is no part 2");
   for (size_t i = 0; i < WK_COUNTOF(reader_cases); i++) {
     const reader_case *c = &reader_cases[i];
     copy_sections(*state, &s);
@@ -333,7 +325,7 @@ static void reader_names_the_section(void **state) {
     if (c->kind == WORD) memcpy(bytes, &c->value, 4);
     if (c->kind == CUT) x->size -= c->value;
     if (c->kind == GONE) x->name = "";
-    expect_status(read_and_check(&s, SECTIONS), c->want);
+    expect_status(read_and_check(&s, ACCEL_SECTIONS), c->want);
   }
 }
 
@@ -346,7 +338,7 @@ static void parts_are_streams(void **state) {
   uint32_t *regions;
   const wk_accel_io io[] = {{"/a.b/N:0", BYTES, false}, {"_a_b_N_0", BYTES, true}, {"N", 0, true}};
   copy_sections(*state, &x);
-  expect_good(wk_accel_unit_read(x.list, SECTIONS, "tiny", &u));
+  expect_good(wk_accel_unit_read(x.list, ACCEL_SECTIONS, "tiny", &u));
   const wk_accel_placement at = {.source = "p", .address = 0x10000};
   expect_good(wk_accel_part_stream(&u, 0, io, 3, &at, &s, &regions));
   assert_int_equal(s->regions.n, 3);
@@ -408,7 +400,7 @@ static void parts_are_emitted(void **state) {
   char map[sizeof wanted_map + 16];
   const wk_accel_io io[] = {{"x", BYTES, false}, {"y", BYTES, true}};
   copy_sections(*state, &x);
-  expect_good(wk_accel_unit_read(x.list, SECTIONS, "tiny", &u));
+  expect_good(wk_accel_unit_read(x.list, ACCEL_SECTIONS, "tiny", &u));
   const wk_accel_placement at = {.source = "test:part0", .address = 0x20000},
                            other = {.source = "test:part1"};
   expect_good(wk_accel_part_stream(&u, 0, io, 2, &at, &s[0], NULL));
