@@ -213,7 +213,9 @@ typedef enum wick_place {
   WICK_PLACE_INPUT = 2,  /* in input `index` */
   WICK_PLACE_OUTPUT = 3, /* in output `index` */
   WICK_PLACE_ARENA = 4,  /* in the part's arena */
-  WICK_PLACE_STATE = 5   /* in the model's state */
+  WICK_PLACE_STATE = 5,  /* in the model's state */
+  WICK_PLACE_DEVICE = 6  /* of a step, in a unit without CODE: the device knows, and its row says
+                            no more than the dims, as of a tensor without gaps at offset 0 */
 } wick_place;
 
 enum {

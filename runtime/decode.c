@@ -170,7 +170,7 @@ static bool decode_step(const wick_decoder *d, const wick_pkg_step *row, wick_st
          wick_is_range(row->first_tensor, row->tensor_count, d->tensor_count);
 }
 
-static bool is_left_by(const wick_decoder *d, const wick_part_info *part,
+static bool is_left_by(const wick_decoder *d, const wick_part_info *part, bool has_code,
                        const wick_tensor_info *t) {
   if (t->is_bound) return false;
   switch (t->place) {
@@ -179,6 +179,7 @@ static bool is_left_by(const wick_decoder *d, const wick_part_info *part,
     case WICK_PLACE_OUTPUT:
       return t->index < part->output_count &&
              wick_tensor_is_within(t, part->outputs[t->index].bytes);
+    case WICK_PLACE_DEVICE: return !has_code && wick_tensor_is_dense(t);
     default: return false;
   }
 }
@@ -190,7 +191,7 @@ static bool has_its_steps(const wick_decoder *d, const wick_pkg_part *row,
     uint64_t code = d->model->step_code[row->first_step + i];
     if (code >= limit && code != WICK_NO_CODE) return false;
     for (uint32_t k = 0; k < part->steps[i].tensor_count; k++)
-      if (!is_left_by(d, part, &part->steps[i].tensors[k])) return false;
+      if (!is_left_by(d, part, limit != WICK_NO_CODE, &part->steps[i].tensors[k])) return false;
   }
   return true;
 }

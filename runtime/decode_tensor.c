@@ -49,8 +49,8 @@ bool wick_decode_tensor(const wick_decoder *d, const wick_pkg_tensor *row, wick_
   bool is_held = row->place == WICK_PLACE_INPUT || row->place == WICK_PLACE_OUTPUT;
   if (element == 0 || row->bits != 8 * element || row->rank > WICK_MAX_RANK ||
       row->flags > WICK_TENSOR_BOUND || !wick_is_alignment(row->align, 1) ||
-      row->place > WICK_PLACE_STATE || (row->index != 0 && !is_held) ||
-      (row->place == WICK_PLACE_CALLER && row->offset != 0))
+      row->place > WICK_PLACE_DEVICE || (row->index != 0 && !is_held) ||
+      ((row->place == WICK_PLACE_CALLER || row->place == WICK_PLACE_DEVICE) && row->offset != 0))
     return false;
   out->rank = row->rank;
   out->bits = row->bits;

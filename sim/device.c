@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "sim/observe.h"
 
 static wk_sim_device_options configured;
 
@@ -166,6 +169,7 @@ typedef struct {
   wk_functional f;     /* of a context without streams, like the next two */
   void *work;
   bool has_functional;
+  wk_observation observation;
   placed_part *parts; /* per part of the unit; NULL streams: not of this context */
 } device_context;
 
@@ -176,6 +180,7 @@ static void close_context(void *context) {
     free(c->parts[i].regions);
   }
   if (c->has_functional) wk_functional_free(&c->f);
+  wk_observation_free(&c->observation);
   free(c->parts);
   free(c->work);
   free(c);
@@ -250,19 +255,65 @@ static wick_status tell_verdict(const device_context *c, uint32_t part, const wk
   return tell_failure(error, status);
 }
 
+static uint64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* How long the model took, by layers. */
+static void note_time(const device_context *c, const wick_device_job *job,
+                      const wk_isa_command *command, uint64_t ns) {
+  const wick_part_info *info = c->u->info->parts[job->part].info;
+  if (command->operator && command->operator <= info->step_count)
+    job->profile[command->operator - 1].nanoseconds += ns;
+}
+
+/* False: it has ended, r says how. */
+static bool run_command(device_context *c, const wk_accel_part *p, const wick_device_job *job,
+                        uint32_t i, wk_sim_result *r) {
+  const wk_accel_unit *u = &c->u->unit;
+  wk_isa_command command;
+  (void)wk_isa_decode(wk_accel_command(u, p, i), &command);
+  select_segment(c, p, job, u->segments[p->first_command + i]);
+  if (job->observer) wk_observe_command(&c->observation, i);
+  if (!job->profile) return wk_sim_step(&c->f, &command, i, r);
+  uint64_t start = now_ns();
+  bool goes_on = wk_sim_step(&c->f, &command, i, r);
+  note_time(c, job, &command, now_ns() - start);
+  return goes_on;
+}
+
+/* Layers run in turns: they are shown when all have been computed. */
+static void show_steps(const device_context *c, const wick_device_job *job) {
+  const wick_part_info *info = c->u->info->parts[job->part].info;
+  for (uint32_t i = 0; i < info->step_count; i++) {
+    if (job->profile) job->profile[i].calls++;
+    for (int after = 0; job->observer && after < 2; after++)
+      job->observer(job->user, i, after, NULL);
+  }
+}
+
 static wick_status run_in_place(device_context *c, const wick_device_job *job,
                                 wick_error_detail *error) {
-  const wk_accel_unit *u = &c->u->unit;
-  const wk_accel_part *p = &u->parts[c->u->info->parts[job->part].code];
+  const wk_accel_part *p = &c->u->unit.parts[c->u->info->parts[job->part].code];
   wk_sim_result r = {.config = c->u->hash};
-  wk_isa_command command;
-  for (uint32_t i = 0;; i++) {
-    (void)wk_isa_decode(wk_accel_command(u, p, i), &command);
-    select_segment(c, p, job, u->segments[p->first_command + i]);
-    if (!wk_sim_step(&c->f, &command, i, &r)) break;
-  }
-  bool is_good = !r.error && !r.undefined[0];
-  return is_good ? WICK_OK : tell_verdict(c, job->part, &r, error);
+  wk_status s = job->observer ? wk_observe(&c->observation, &c->u->unit, p, &c->f) : NULL;
+  if (s) return tell_failure(error, s);
+  for (uint32_t i = 0; run_command(c, p, job, i, &r);) i++;
+  if (job->observer) wk_observe_end(&c->observation, &c->f);
+  if (r.error || r.undefined[0]) return tell_verdict(c, job->part, &r, error);
+  show_steps(c, job);
+  return WICK_OK;
+}
+
+static wick_status read_tensor(void *context, const wick_device_job *job, uint32_t step,
+                               uint32_t tensor, void *dense, wick_error_detail *error) {
+  const device_context *c = context;
+  const wick_device_part *part = &c->u->info->parts[job->part];
+  wk_status s = wk_observed(&c->observation, (uint32_t)part->step_code[step], tensor,
+                            &part->info->steps[step].tensors[tensor], dense);
+  return s ? tell(error, WICK_CORRUPT, s) : WICK_OK;
 }
 
 /* ---- jobs by copies -------------------------------------------------------------------------- */
@@ -339,12 +390,16 @@ static wick_status submit(void *context, const wick_device_job *job, uint64_t *t
                           wick_error_detail *error) {
   device_context *c = context;
   *ticket = 0;
+  if (uses_streams(c->u) && (job->observer || job->profile))
+    return tell(error, WICK_NO_STEPS,
+                wk_error(WK_UNSUPPORTED, "the %s model does not tell layers apart; the functional "
+                         "model does", c->u->options.run ? "chosen" : c->u->model->name));
   return uses_streams(c->u) ? run_by_copies(c, job, error) : run_in_place(c, job, error);
 }
 
 static const wick_device device = {
     .size = sizeof device, .version = WICK_DEVICE_VERSION, .target = "accel",
     .doc = "models of the accelerator", .probe = probe, .load = load, .unload = unload,
-    .open = open_context, .close = close_context, .submit = submit};
+    .open = open_context, .close = close_context, .submit = submit, .read = read_tensor};
 
 const wick_device *wk_sim_device(void) { return &device; }

@@ -3,7 +3,9 @@
  * parts that targets/accel/isa/unit.h describes. A job runs to its end within submit.
  *
  * The functional model works on the tensors where they are; nothing is allocated between open and
- * close. The others simulate a memory as large as the machine's, which jobs copy tensors into and
+ * close, but by the first run that is observed: memory for all tensors of a part. Layers, which run
+ * in turns, are shown to the observer when all of them have been computed. The others tell no
+ * layers apart. They simulate a memory as large as the machine's, which jobs copy tensors into and
  * out of. */
 #ifndef WICK_SIM_DEVICE_H
 #define WICK_SIM_DEVICE_H

@@ -23,6 +23,9 @@ typedef struct {
   WK_VEC(uint8_t) commands, segments, constants;
   WK_VEC(wk_accel_part) parts;
   WK_VEC(wk_accel_layer) layers;
+  WK_VEC(uint32_t) results;
+  WK_VEC(wk_accel_window) places;
+  WK_VEC(wk_accel_value) values;
   wk_str machine_text, texts;
   accel_part_io io[ACCEL_PARTS_MAX];
 } accel_unit_data;
@@ -33,6 +36,9 @@ static inline void accel_unit_free(accel_unit_data *u) {
   wk_vec_free(&u->constants);
   wk_vec_free(&u->parts);
   wk_vec_free(&u->layers);
+  wk_vec_free(&u->results);
+  wk_vec_free(&u->places);
+  wk_vec_free(&u->values);
   wk_str_free(&u->machine_text);
   wk_str_free(&u->texts);
 }
@@ -74,6 +80,7 @@ static inline void accel_add_command(accel_unit_data *u, const wk_stream *s, uin
   wk_isa_encode(&c, bytes);
   for (int k = 0; k < WK_COMMAND_BYTES; k++) wk_vec_push(&u->commands, bytes[k]);
   wk_vec_push(&u->segments, number);
+  wk_vec_push(&u->results, 0);
 }
 
 /* Of CONV and DWC with one tap, which test streams have. */
@@ -141,7 +148,7 @@ static inline void accel_fill_tensor(wk_package_tensor *t, int64_t *dims, const 
 }
 
 /* As they are in a package; CONST, which a package makes itself, first. */
-enum { ACCEL_SECTIONS = 7 };
+enum { ACCEL_SECTIONS = 10 };
 static inline void accel_list_sections(const accel_unit_data *u,
                                        wk_accel_section out[ACCEL_SECTIONS]) {
   const wk_accel_section all[ACCEL_SECTIONS] = {
@@ -151,7 +158,10 @@ static inline void accel_list_sections(const accel_unit_data *u,
       {WK_ACCEL_SEGMENTS, u->segments.data, u->segments.n},
       {WK_ACCEL_PARTS, u->parts.data, u->parts.n * sizeof *u->parts.data},
       {WK_ACCEL_LAYERS, u->layers.data, u->layers.n * sizeof *u->layers.data},
-      {WK_ACCEL_TEXTS, u->texts.s, u->texts.n}};
+      {WK_ACCEL_TEXTS, u->texts.s, u->texts.n},
+      {WK_ACCEL_RESULTS, u->results.data, u->results.n * sizeof *u->results.data},
+      {WK_ACCEL_PLACES, u->places.data, u->places.n * sizeof *u->places.data},
+      {WK_ACCEL_VALUES, u->values.data, u->values.n * sizeof *u->values.data}};
   memcpy(out, all, sizeof all);
 }
 

@@ -13,6 +13,8 @@ static const wk_option options[] = {
     WK_TARGET_OPTIONS(wk_compare_opts, run.target, "what is compared with the evaluator"),
     WK_QUANTIZE_RANDOM_OPTION(wk_compare_opts, run.quantize),
     WK_MODEL_OPTION(wk_compare_opts, run.model),
+    {"package", 0, "FILE", "compare the steps of this package, which is not compiled again",
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_compare_opts, package)},
     {"passes", 0, NULL,
      "evaluate after every compiler pass instead, and name the first that changes "
      "the result",
@@ -64,11 +66,17 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_run_opts on_eval = o->run;
   wk_run_job job;
   WK_TRY(check_model(path));
+  if (o->package && (o->passes || o->run.target.target))
+    return wk_error(WK_USAGE, "--package has been compiled: %s is of no use with it",
+                    o->passes ? "--passes" : "--target");
   wk_sim_progress_line line = {.tenth = 0};
   wk_sim_choose_model(o->run.model, &line);
   on_eval.target = (wk_target_args){.target = WK_TARGET_EVAL};
   wk_status s = wk_run_load(&on_eval, path, &job);
-  if (!s) s = o->passes ? wk_compare_passes(o, &job) : wk_compare_parts(o, &job);
+  if (!s)
+    s = o->package  ? wk_compare_package(o, &job)
+        : o->passes ? wk_compare_passes(o, &job)
+                    : wk_compare_parts(o, &job);
   wk_progress_end();
   if (job.notes.n && (!s || !*s->message)) fputs(job.notes.s, stderr);
   wk_run_job_free(&job);
@@ -82,10 +90,13 @@ const wk_cmd wk_cmd_compare = {
                     "Runs the targets and the evaluator part by part, each on the evaluator's "
                     "values, and names those that differ, the first one first: the host's parts "
                     "instruction by instruction, those of other targets at their outputs, and by "
-                    "their instructions where they differ. With --passes, evaluates the model "
+                    "their instructions where they differ. With --package, runs "
+                    "the steps of a package as they are, and names those whose results the "
+                    "evaluator has otherwise. With --passes, evaluates the model "
                     "after every compiler pass and names the first that changes the result.\n"
                     "\n"
                     "  wick compare net.onnx --target cpu --input image=cat.npy\n"
+                    "  wick compare net.onnx --package net.wick\n"
                     "  wick compare net.onnx --passes",
                 .options = options, .min_args = 1, .max_args = 1},
     .size = sizeof(wk_compare_opts), .defaults = &defaults, .run = run};

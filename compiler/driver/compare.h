@@ -3,6 +3,7 @@
  *
  *   compare_parts.c    the targets' code for one part after the other
  *   compare_layers.c   within a part: the target's code for one instruction after the other
+ *   compare_steps.c    a session's own steps, as they are in a package
  *   compare_passes.c   the evaluator's result after one compiler step after the other
  *   isolate.c          one instruction as a program of its own */
 #ifndef WICK_DRIVER_COMPARE_H
@@ -12,6 +13,7 @@
 
 typedef struct {
   wk_run_opts run; /* target: what is compared with the evaluator */
+  const char *package; /* NULL: the model is compiled */
   bool passes;
   double rtol, atol; /* negative: not given */
 } wk_compare_opts;
@@ -23,6 +25,7 @@ wk_tolerance wk_compare_tolerance(const wk_compare_opts *o, wk_op op);
  * differs; what differs is printed. */
 wk_status wk_compare_parts(const wk_compare_opts *o, const wk_run_job *job) WK_MUST_CHECK;
 wk_status wk_compare_passes(const wk_compare_opts *o, const wk_run_job *job) WK_MUST_CHECK;
+wk_status wk_compare_package(const wk_compare_opts *o, const wk_run_job *job) WK_MUST_CHECK;
 
 typedef struct {
   size_t layers, different;        /* instructions that were run on their own */
@@ -42,6 +45,12 @@ typedef struct {
   const char *indent; /* of lines about instructions */
   wk_compare_count count;
 } wk_comparison;
+
+/* What the session's steps leave against what the evaluator computes under the same names of the
+ * graph; `in`: of both. Adds to c->count.layers and different, steps that could be compared. where:
+ * as below. */
+wk_status wk_compare_steps(wk_comparison *c, wick_session *session, const wk_graph *g,
+                           const char *where, const void *const *in) WK_MUST_CHECK;
 
 /* A program for one target, instruction by instruction. It has been through all passes but those of
  * the target that the evaluator cannot run, and has no offsets. */

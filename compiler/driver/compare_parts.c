@@ -77,23 +77,39 @@ static wk_status run_layers(comparison *x, uint32_t part, const void *const *in,
   return NULL;
 }
 
+static wk_status cannot_look(wk_status s) {
+  if (!s) return NULL;
+  printf("     its instructions cannot be compared one by one: %s\n", s->message);
+  wk_status_free(s);
+  return NULL;
+}
+
+/* Of a target that takes graphs: its own steps, as they run together. */
+static wk_status look_at_steps(comparison *x, uint32_t part, const void *const *in) {
+  const wk_graph *g = x->p->parts.data[part].module->main;
+  wick_session *session;
+  WK_TRY(wk_open_session(x->model, x->entry[part], x->c->o->run.threads, name_of(x, part),
+                         &session));
+  wk_status s = wick_session_entry(session)->has_steps
+                    ? wk_compare_steps(x->c, session, g, "", in)
+                    : wk_error(WK_UNSUPPORTED, "%s", wick_status_text(WICK_NO_STEPS));
+  wick_session_free(session);
+  return cannot_look(s);
+}
+
 /* Which of its instructions: not every target makes code of one that stands alone. */
 static wk_status look_inside(comparison *x, uint32_t part, const void *const *in,
                              void *const *out) {
   size_t before = x->c->count.different;
-  if (x->p->parts.data[part].instance->target->takes_graph) return NULL;
-  wk_status s = make_layers(x, part);
-  if (s) {
-    printf("     its instructions cannot be compared one by one: %s\n", s->message);
-    wk_status_free(s);
-    return NULL;
-  }
+  bool by_steps = x->p->parts.data[part].instance->target->takes_graph;
+  wk_status s = by_steps ? NULL : make_layers(x, part);
+  if (s) return cannot_look(s);
   x->c->found = false; /* begins anew within the part */
   x->c->indent = "     ";
-  s = wk_layers_run(x->layers[part], in, out);
+  s = by_steps ? look_at_steps(x, part, in) : wk_layers_run(x->layers[part], in, out);
   x->c->found = true;
   x->c->indent = "";
-  if (!s && x->c->count.different == before)
+  if (!s && x->c->count.different == before && !by_steps)
     printf("     its instructions agree one by one, but not together\n");
   return s;
 }

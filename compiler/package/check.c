@@ -51,7 +51,7 @@ static wk_status check_tensor(const wk_package *p, const wick_pkg_tensor *t) {
   bool has_dims = true;
   for (uint32_t k = 0; k < t->rank; k++) has_dims = has_dims && t->dims[k] >= 0;
   if (wick_dtype_bytes((wick_dtype)t->dtype) == 0 || !has_dims || !is_alignment(t->align, 1) ||
-      t->place > WICK_PLACE_STATE)
+      t->place > WICK_PLACE_DEVICE)
     return wk_error(WK_INTERNAL, "package: tensor %s: dtype %u, rank %u, alignment %u, place %u",
                     text(p, t->name), t->dtype, t->rank, t->align, t->place);
   return NULL;

@@ -45,6 +45,61 @@ refuses 'the evaluator' 2 '--prefetch: the evaluator has no such setting$' \
 refuses 'a package' 2 'd.wick: is a compiled package: --effort is for models$' \
   "$wick" run d.wick --effort 1
 
+# ---- layers are steps
+gives 'layers are timed' '^ *[0-9.]+ +[0-9.]+ +[0-9.-]+ +conv +[^ ]+ +conv u8.* in group 0$' \
+  "$wick" run auto.wick --profile
+refuses 'not by other models' 4 'the timing model does not tell layers apart; the functional ' \
+  "$wick" run auto.wick --profile --model timing
+gives 'they are listed' ' +conv u8\[[0-9,]+\] in group 0$' "$wick" inspect --steps auto.wick
+for mode in off serial double auto; do
+  gives "$mode: every layer is the evaluator's" '^all [1-9][0-9]* steps agree$' \
+    "$wick" compare "$net" --package $mode.wick
+done
+"$wick" run auto.wick --dump-tensors dump >/dev/null 2>&1
+"$wick" run "$net" --target cpu --dump-tensors dump.cpu >/dev/null 2>&1
+check 'whole tensors from strips' python3 - <<'EOS'
+import pathlib
+both = [p for p in pathlib.Path("dump").iterdir() if pathlib.Path("dump.cpu", p.name).exists()]
+assert len(both) >= 4, both
+for p in both:
+    assert p.read_bytes() == pathlib.Path("dump.cpu", p.name).read_bytes(), p
+EOS
+cat >damage.py <<'EOS'
+# A byte of the constants, K twentieths from their start, is another one; checksums are right.
+import struct, sys
+def crc32c(data, crc=0xffffffff):
+    for byte in data:
+        crc ^= byte
+        for _ in range(8): crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+b = bytearray(open("auto.wick", "rb").read())
+count, = struct.unpack_from("<I", b, 24)
+for row in range(32, 32 + 40 * count, 40):
+    kind, unit, name, align, offset, size, crc, _ = struct.unpack_from("<4I2Q2I", b, row)
+    if kind == 33:
+        b[offset + size * int(sys.argv[1]) // 20] ^= 0x40
+        struct.pack_into("<I", b, row + 32, crc32c(b[offset:offset + size]))
+        break
+struct.pack_into("<I", b, 28, 0)
+struct.pack_into("<I", b, 28, crc32c(b[:32 + 40 * count]))
+open("wrong.wick", "wb").write(b)
+EOS
+for k in {10..19}; do # it may be padding, or a record that is refused
+  python3 damage.py $k
+  "$wick" compare "$net" --package wrong.wick -v >wrong.txt 2>&1 || test $? != 1 || break
+done
+check 'a wrong weight: the first layer that differs is named' python3 - <<'EOS'
+lines = [l for l in open("wrong.txt") if l.startswith(("ok", "first", "also"))]
+kinds = [l.split()[0] for l in lines]
+assert kinds.count("first") == 1 and kinds.index("first") >= 2, lines
+assert "also" not in kinds[:kinds.index("first")], lines
+assert "of" in lines[kinds.index("first")] and "elements differ" in lines[kinds.index("first")]
+EOS
+refuses 'a package of other shapes' 3 'no binding of the package has the inputs' \
+  "$wick" compare "$(dirname "$net")/../unet_qdq/model.onnx" --package auto.wick
+refuses 'two ways' 2 '--package has been compiled: --passes is of no use with it$' \
+  "$wick" compare "$net" --package auto.wick --passes
+
 # ---- --emit stream
 check 'a stream' "$wick" compile "$net" --target accel:tiny --emit stream -o net -q
 check 'all files' test -s net.wcs -a -s net.bin -a -s net.map

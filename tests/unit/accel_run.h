@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/driver/compare.h"
 #include "compiler/driver/emit.h"
 #include "compiler/driver/pipeline.h"
 #include "compiler/driver/targets.h"
@@ -74,6 +75,30 @@ static inline wk_status accel_run(const char *path, const wk_graph *g, const wk_
   wick_session_free(session);
   wick_model_free(model);
   return y;
+}
+
+/* What the steps of the package leave, on the functional model, is what the evaluator computes of
+ * the same name. *steps: how many were compared, *different: not equal; the first ones are
+ * printed. */
+static inline wk_status accel_compare_steps(const char *path, const wk_graph *g,
+                                            const wk_tensor *in, size_t *steps,
+                                            size_t *different) {
+  const wk_compare_opts o = {.rtol = -1, .atol = -1};
+  wk_comparison c = {.o = &o, .arena = wk_arena_new(), .indent = ""};
+  const void *inputs[WK_RUNNER_MAX_IO];
+  wick_model *model = NULL;
+  wick_session *session = NULL;
+  for (size_t i = 0; i < g->inputs.n; i++) inputs[i] = in[i].data;
+  wk_status s = accel_load(path, &model, &session);
+  if (!s) {
+    s = wk_compare_steps(&c, session, g, "", inputs);
+    wick_session_free(session);
+    wick_model_free(model);
+  }
+  *steps = c.count.layers;
+  *different = c.count.different;
+  wk_arena_free(c.arena);
+  return s;
 }
 
 #endif

@@ -37,11 +37,25 @@ static wk_stream *assemble(const char *text) {
   return s;
 }
 
+/* What streams have no rows for, so that the reader has some to look at. */
+static void add_results(fixture *f) {
+  const wk_accel_window place = {.plane = 32, .planes = 2, .rows = 2, .row = 16};
+  const wk_accel_value value = {.lane = 0};
+  wk_isa_command c = {0};
+  uint32_t i = 0;
+  wk_vec_push(&f->unit.places, place);
+  wk_vec_push(&f->unit.values, value);
+  f->unit.parts.data[0].tensor_bytes = 64;
+  while (c.opcode != WK_CMD_CONV) (void)wk_stream_get(f->streams[0], i++, &c);
+  f->unit.results.data[i - 1] = 1;
+}
+
 static int setup(void **state) {
   fixture *f = calloc(1, sizeof *f);
   f->streams[0] = assemble(accel_product);
   f->streams[1] = assemble(accel_copy);
   expect_good(accel_package_bytes(&f->unit, f->streams, 2, &f->data, &f->size));
+  add_results(f);
   *state = f;
   return wick_device_register(wk_sim_device()) != WICK_OK;
 }
@@ -259,6 +273,7 @@ typedef struct {
   const char *want;
 } reader_case;
 
+#define OUTSIDE "section places: row 0: it lies outside of the scratchpad or of the part's tensors"
 #define AT(type, index, member) ((index) * sizeof(type) + offsetof(type, member))
 
 static const reader_case reader_cases[] = {
@@ -274,7 +289,7 @@ static const reader_case reader_cases[] = {
     {3, 4, 1, BYTE, "section segments: of command 4: it is only read"},
     {3, 2, 1, BYTE, "section commands: command 2 (LD): field 'dram': bytes up to 512 of a segment "
                     "of 160"},
-    {4, 0, 1, CUT, "section parts: 63 bytes are no rows of 32"},
+    {4, 0, 1, CUT, "section parts: 79 bytes are no rows of 40"},
     {4, AT(wk_accel_part, 0, first_command), 1, WORD,
      "section parts: part 0: its commands are not all there, behind those of the part before"},
     {4, AT(wk_accel_part, 0, commands), 0, WORD, "section parts: part 0: it has no commands"},
@@ -292,7 +307,24 @@ static const reader_case reader_cases[] = {
     {5, AT(wk_accel_layer, 1, name), 1000, WORD,
      "section layers: layer 1: a text lies outside of section texts"},
     {5, AT(wk_accel_layer, 1, mark), 2, WORD, "section layers: layer 1: its mark is row 2 of 2"},
+    {5, AT(wk_accel_layer, 1, values), 2, WORD,
+     "section layers: layer 1: its values are not all there"},
     {6, 0, 1, CUT, "section texts: the last text has no end"},
+    {7, 0, 4, CUT, "section results: 15 rows for 16 commands"},
+    {7, 4, 2, WORD, "section results: of command 1: there is no place 1"},
+    {7, 0, 1, WORD, "section results: of command 0: it computes nothing"},
+    {8, AT(wk_accel_window, 0, at), 33, WORD, OUTSIDE},
+    {8, AT(wk_accel_window, 0, rows), 3, WORD, OUTSIDE},
+    {8, AT(wk_accel_window, 0, row), 0, WORD, OUTSIDE},
+    {8, AT(wk_accel_window, 0, planes), 3, WORD, OUTSIDE},
+    {8, AT(wk_accel_window, 0, planes), UINT32_MAX, WORD, OUTSIDE},
+    {8, AT(wk_accel_window, 0, plane) + 4, UINT32_MAX, WORD, OUTSIDE},
+    {8, AT(wk_accel_window, 0, scratchpad), (64 << 10) - 31, WORD, OUTSIDE},
+    {8, 0, 1, CUT, "section places: 31 bytes are no rows of 32"},
+    {9, AT(wk_accel_value, 0, lane), 8, WORD, "section values: row 0: no strides of a tensor"},
+    {9, AT(wk_accel_value, 0, first), 8, WORD, "section values: row 0: no strides of a tensor"},
+    {9, AT(wk_accel_value, 0, strides) + 4, 1u << 31, WORD,
+     "section values: row 0: no strides of a tensor"},
 };
 
 static wk_status read_and_check(const sections_of *s, size_t n) {

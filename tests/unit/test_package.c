@@ -189,13 +189,13 @@ static void parts_that_do_not_fit_are_refused(void **state) {
   static const char *const why[] = {"rank", "alignment 3", "step 0 of part bad", "arena", "symbol",
                                     "part bad has no code", "row 0 runs no part", "no tensor 1",
                                     "waits for a later one", "section ''", "edges aligned to 5",
-                                    "place 6"};
+                                    "place 7"};
   for (size_t bad = 0; bad < WK_COUNTOF(why); bad++) {
     wk_package *p = tiny_package("");
     int64_t dims[9] = {1};
     uint32_t tensors[] = {0, 1}, waits[] = {0};
     wk_package_tensor x = {.name = "x", .dtype = WICK_F32, .rank = bad == 0 ? 9 : 1, .dims = dims,
-                           .align = bad == 1 ? 3 : 4, .place = bad == 11 ? 6 : 0};
+                           .align = bad == 1 ? 3 : 4, .place = bad == 11 ? 7 : 0};
     wk_package_step step = {.code = bad == 2 ? sizeof tiny_code : 0};
     wk_package_part part = {.name = "bad", .inputs = &x, .n_inputs = 1, .steps = &step,
                             .n_steps = 1, .code = bad == 5 ? sizeof tiny_code : 0,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random quantised networks, compiled for random machines; what the accelerator does not take runs
- * on the processor. The functional model computes what the evaluator computes, bit for bit, and so
- * do the modes of --prefetch, all efforts, and the RTL. A failure prints the shrunk graph, the
- * target and the machine.
+ * on the processor. The functional model computes what the evaluator computes, bit for bit, every
+ * layer's tensors too, and so do the modes of --prefetch, all efforts, and the RTL. A failure
+ * prints the shrunk graph, the target and the machine.
  *   test_random_accel [FIRST_SEED [COUNT]]     random machines alone; 120 in every run */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "compiler/integer/integer.h"
+#include "compiler/ir/graph_names.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
 #include "tests/random_layers.h"
@@ -27,7 +28,7 @@ static char folder[] = "/tmp/wick-random-accel-XXXXXX", machine_file[64], packag
 
 /* What was compiled and run, of all graphs of a test. */
 static struct {
-  int64_t graphs, parts, macs, accel_macs, nodes, accel_nodes, too_small;
+  int64_t graphs, parts, macs, accel_macs, nodes, accel_nodes, too_small, steps;
 } tally;
 
 /* ---- one graph ------------------------------------------------------------------------------- */
@@ -37,6 +38,7 @@ typedef struct {
   wk_target_args target;
   const wk_machine *machine; /* to be printed; NULL: its name says enough */
   bool allows_small; /* the machine may be too small for a layer */
+  bool has_no_steps; /* the model tells no layers apart */
   wk_str text;
 } attempt;
 
@@ -45,6 +47,9 @@ static wk_module *draw(uint64_t seed) {
   wk_module *m = random_layers_graph(seed, 1 + (int)(seed % 9));
   wk_status s = wk_integer_convert(m, &changes);
   if (s) fail_msg("%s", s->message);
+  for (wk_value_id v = 0; v < m->main->values.n; v++) /* so that steps can be told by names */
+    if (wk_name_is_generated(wk_val(m->main, v)->name))
+      wk_graph_set_name(m->main, v, wk_arena_printf(m->arena, "value%u", v));
   return m;
 }
 
@@ -66,6 +71,18 @@ static wk_status on_accel(void *ctx, const wk_module *m, const wk_tensor *in, wk
   return s;
 }
 
+/* After a run whose results are right. */
+static bool steps_differ(attempt *a, const wk_graph *g, const wk_tensor *in) {
+  size_t steps = 0, different = 0;
+  wk_status s = accel_compare_steps(package_file, g, in, &steps, &different);
+  if (s) wk_str_printf(&a->text, "observed: %s", s->message);
+  else if (different) wk_str_printf(&a->text, "%zu steps differ", different);
+  tally.steps += (int64_t)steps;
+  bool bad = s || different;
+  wk_status_free(s);
+  return bad;
+}
+
 /* random_check */
 static bool differs(void *ctx, const wk_module *m) {
   attempt *a = ctx;
@@ -81,7 +98,8 @@ static bool differs(void *ctx, const wk_module *m) {
     s = on_accel(a, m, in, got);
     if (s) wk_str_printf(&a->text, "%s: %s", s->place ? s->place : "", s->message);
     if (s && s->code == WK_RESOURCE && a->allows_small) tally.too_small++;
-    else bad = s || !random_same(g, got, want, &a->text);
+    else bad = s || !random_same(g, got, want, &a->text) ||
+               (!a->has_no_steps && steps_differ(a, g, in));
   }
   wk_status_free(s);
   random_tensors_free(got, g->outputs.n);
@@ -139,10 +157,11 @@ static void random_machines(void **state) {
   memset(&tally, 0, sizeof tally);
   for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++) bad += !check_machine(seed);
   print_message("%lld graphs, %lld parts; %lld of %lld nodes, %.1f of %.1f million "
-                "multiplications on the accelerator; %lld did not fit their machine\n",
+                "multiplications on the accelerator; %lld steps' tensors; %lld did not fit their "
+                "machine\n",
                 (long long)tally.graphs, (long long)tally.parts, (long long)tally.accel_nodes,
                 (long long)tally.nodes, (double)tally.accel_macs / 1e6, (double)tally.macs / 1e6,
-                (long long)tally.too_small);
+                (long long)tally.steps, (long long)tally.too_small);
   assert_int_equal(bad, 0);
 }
 
@@ -214,7 +233,8 @@ static void rtl_and_memories(void **state) {
     char target[80];
     wk_module *m = draw(seed);
     const char *machine = machines[seed % 5];
-    attempt a = {.target = {.target = target, .prefetch = "auto", .effort = "1"}};
+    attempt a = {.target = {.target = target, .prefetch = "auto", .effort = "1"},
+                 .has_no_steps = true};
     snprintf(target, sizeof target, "accel:%s", machine);
     for (int k = 0; k < (seed == 6000 ? 20 : 1); k++) {
       char memory[80];

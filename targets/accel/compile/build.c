@@ -235,6 +235,7 @@ static void carry(building *b, int t, uint32_t layer, int64_t r0, int64_t r1) {
                     .one_const = true};
   wk_accel_work w = {.net = b->net, .steps = b->steps, .op = &op, .y1 = r1 - r0, .out = s->place,
                      .a = s->before, .half = &b->half, .table = &b->table};
+  wk_accel_steps_compute(b->steps, t, &s->place);
   wk_accel_emit_vector(&w, NULL);
 }
 
@@ -371,6 +372,7 @@ static void emit_sums(building *b, int index, wk_accel_work *w) {
     end = chunk_end(b, op, i);
     int64_t p0 = op->out.offset / (x->rows * x->row) + (int64_t)i, p1 = p0 + (int64_t)(end - i);
     if (chunked) w->out = new_place(b, t, s->done, s->end - s->done, p0, p1 - p0);
+    if (chunked) wk_accel_steps_compute(b->steps, t, &w->out);
     emit_pieces(b, index, w, i, end);
     if (is_direct)
       move_rows(b, WK_CMD_ST, op->layer, t, &w->out, s->done, s->end, p0, p1);
@@ -425,10 +427,14 @@ static void emit_op(building *b, int index) {
   tensor_state *s = &b->tensors[t];
   wk_accel_work w = {.net = b->net, .steps = b->steps, .op = op, .y0 = os->done, .y1 = os->end,
                      .half = &b->half, .table = &b->table};
+  wk_accel_steps_compute(b->steps, -1, NULL);
   w.a = operand_place(b, &op->a, index);
   if (op->b.tensor >= 0) w.b = operand_place(b, &op->b, index);
   bool is_sum = wk_accel_is_sum(op);
-  if (!is_sum || !is_chunked(b, op)) w.out = result_place(b, t, op->layer);
+  if (!is_sum || !is_chunked(b, op)) {
+    w.out = result_place(b, t, op->layer);
+    wk_accel_steps_compute(b->steps, t, &w.out);
+  }
   if (op->leaves_lanes) fill_lanes(b, &w);
   if (!is_sum) {
     wk_accel_consts c = {.record = -1};

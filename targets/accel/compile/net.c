@@ -22,6 +22,7 @@ void wk_accel_net_free(wk_accel_net *net) {
   wk_vec_free(&net->ops);
   wk_vec_free(&net->layers);
   wk_vec_free(&net->names);
+  wk_vec_free(&net->left);
 }
 
 bool wk_accel_refuse(wk_accel_making *k, const char *fmt, ...) {
@@ -488,6 +489,14 @@ static bool is_computed(const wk_graph *g, wk_value_id v) {
          (!is_movement(wk_nod(g, x->node)) || wk_nod(g, x->node)->op == WK_OP_CONCAT);
 }
 
+/* Where it is, is known at the end. */
+static void note_left(wk_accel_making *k) {
+  for (uint32_t i = 0; i < k->node->n_out; i++) {
+    wk_accel_left left = {.layer = k->layer, .value = k->node->out[i]};
+    if (left.value != WK_NONE) wk_vec_push(&k->net->left, left);
+  }
+}
+
 /* Operands of a concatenation are computed in their place where they begin with a block, and where
  * their rows lie one after the other as those of other tensors do. */
 static void place_concat(wk_accel_making *k, const wk_node *n) {
@@ -569,6 +578,7 @@ static wk_status make_nodes(wk_accel_making *k) {
     if (is_concat ? !make_concat(k) : !make(k, expr_of(n)))
       return wk_error_at(WK_INTERNAL, n->name, "%s was taken for the accelerator, but: %s",
                          wk_op_get(n->op)->name, k->reason);
+    note_left(k);
   }
   return NULL;
 }
@@ -635,6 +645,8 @@ wk_status wk_accel_net_make(const wk_graph *g, wk_accel_net *net) {
   for (size_t i = 0; i < g->inputs.n && !s; i++) s = take_input(&k, i);
   if (!s) s = make_nodes(&k);
   for (size_t i = 0; i < g->outputs.n && !s; i++) s = give_output(&k, i);
+  for (size_t i = 0; i < net->left.n && !s; i++)
+    net->left.data[i].at = k.at[net->left.data[i].value];
   free(k.at);
   if (!s) learn(net);
   if (!s) clear_lanes(net);

@@ -83,6 +83,13 @@ static inline bool wk_accel_is_sum(const wk_accel_op *op) {
   return op->kind == WK_ACCEL_CONV || op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_MM;
 }
 
+/* What a layer leaves. */
+typedef struct {
+  uint32_t layer;
+  wk_value_id value; /* of the part's graph */
+  wk_accel_operand at;
+} wk_accel_left;
+
 typedef struct {
   const wk_machine *machine;
   int n; /* array */
@@ -91,6 +98,7 @@ typedef struct {
   WK_VEC(wk_accel_op) ops; /* in an order in which they can be computed */
   WK_VEC(wk_accel_layer) layers;
   WK_VEC(const char *) names; /* of the layers */
+  WK_VEC(wk_accel_left) left; /* by layers */
   size_t n_inputs, n_outputs;
   wk_isa_command defaults[32]; /* of each opcode */
 } wk_accel_net;

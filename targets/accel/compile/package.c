@@ -6,6 +6,7 @@
 #include "compiler/package/program.h"
 #include "targets/accel/check/check.h"
 #include "targets/accel/compile/package.h"
+#include "targets/accel/compile/results.h"
 #include "targets/accel/isa/unit_emit.h"
 #include "targets/accel/isa/unit_read.h"
 
@@ -48,8 +49,20 @@ typedef struct {
   const wk_machine *machine;
   wk_package *pkg;
   uint32_t unit;
-  wk_str commands, segments, parts, layers, texts, constants, machine_text;
+  wk_str commands, segments, results, places, values, parts, layers, texts, constants,
+      machine_text;
+  wk_arena *arena; /* of what parts are said to be */
 } unit;
+
+/* A part that has been compiled. */
+typedef struct {
+  const wk_accel_net *net;
+  const wk_graph *graph;
+  const wk_accel_plan *plan;
+  const wk_accel_use *uses;
+  const wk_accel_steps *steps;
+  const wk_accel_stream *stream;
+} compiled;
 
 static uint32_t add_text(unit *u, const char *s) {
   uint32_t at = (uint32_t)u->texts.n;
@@ -71,23 +84,25 @@ static void add_command(wk_accel_layer *l, const wk_machine *m, const wk_isa_com
   l->drain += (uint64_t)b.drain;
 }
 
-static void add_layers(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
-                       const wk_accel_stream *s) {
-  wk_accel_layer *layers = wk_xcalloc(net->layers.n + 1, sizeof *layers);
+static void name_layers(const compiled *c, wk_accel_layer *layers, const char **ops) {
+  const wk_accel_net *net = c->net;
   for (size_t i = 0; i < net->layers.n; i++) {
-    layers[i] = (wk_accel_layer){.mark = UINT32_MAX, .name = add_text(u, net->names.data[i])};
+    layers[i] = (wk_accel_layer){.mark = UINT32_MAX};
+    ops[i] = "concat";
   }
+  for (size_t i = net->ops.n; i-- > 0;) ops[net->ops.data[i].layer] = net->ops.data[i].op;
   for (size_t i = 0; i < net->ops.n; i++) {
     const wk_accel_op *op = &net->ops.data[i];
     wk_accel_layer *l = &layers[op->layer];
-    if (!l->op) l->op = add_text(u, op->op);
     l->macs += (uint64_t)op->macs;
     l->compulsory += (uint64_t)all_const_bytes(op);
-    for (size_t g = 0; g < p->groups.n; g++)
-      if ((int)i >= p->groups.data[g].first) l->group = (uint32_t)g;
+    for (size_t g = 0; g < c->plan->groups.n; g++)
+      if ((int)i >= c->plan->groups.data[g].first) l->group = (uint32_t)g;
   }
-  for (size_t i = 0; i < net->layers.n; i++)
-    if (!layers[i].op) layers[i].op = add_text(u, "concat");
+}
+
+/* Whose bytes of inputs and outputs are those of the first that uses them. */
+static void add_compulsory(const wk_accel_net *net, wk_accel_layer *layers) {
   for (size_t t = 0; t < net->tensors.n; t++) {
     const wk_accel_tensor *x = &net->tensors.data[t];
     for (size_t i = 0; x->segment >= WK_SEGMENT_IO && i < net->ops.n; i++) {
@@ -97,13 +112,37 @@ static void add_layers(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
       break;
     }
   }
-  for (size_t i = 0; i < s->commands.n; i++) {
-    const wk_isa_command *c = &s->commands.data[i];
-    if (c->operator && c->operator <= net->layers.n)
-      add_command(&layers[c->operator - 1], net->machine, c);
+}
+
+/* Layers, what they leave, and what commands compute of it. Returns bytes of all tensors. */
+static uint64_t add_layers(unit *u, const compiled *c, wk_package_part *made) {
+  const wk_accel_net *net = c->net;
+  wk_arena *a = wk_arena_new();
+  wk_accel_layer *layers = wk_arena_alloc(a, (net->layers.n + 1) * sizeof *layers);
+  const char **ops = wk_arena_alloc(a, (net->layers.n + 1) * sizeof *ops);
+  int64_t bytes, *starts = wk_accel_tensor_starts(net, c->uses, a, &bytes);
+  uint32_t values = (uint32_t)(u->values.n / sizeof(wk_accel_value));
+  uint32_t places = (uint32_t)(u->places.n / sizeof(wk_accel_window));
+  name_layers(c, layers, ops);
+  add_compulsory(net, layers);
+  for (size_t i = 0; i < net->layers.n; i++) {
+    layers[i].name = add_text(u, net->names.data[i]);
+    layers[i].op = add_text(u, ops[i]);
   }
+  for (size_t i = 0; i < c->stream->commands.n; i++) {
+    const wk_isa_command *x = &c->stream->commands.data[i];
+    uint32_t result = c->stream->results.data[i];
+    if (x->operator && x->operator <= net->layers.n)
+      add_command(&layers[x->operator - 1], net->machine, x);
+    if (result) result += places;
+    add_bytes(&u->results, &result, sizeof result);
+  }
+  wk_accel_add_windows(net, c->steps, starts, &u->places);
+  wk_accel_add_values(net, starts, values, layers, &u->values);
+  wk_accel_add_steps(net, c->graph, layers, ops, u->arena, made);
   add_bytes(&u->layers, layers, net->layers.n * sizeof *layers);
-  free(layers);
+  wk_arena_free(a);
+  return (uint64_t)bytes;
 }
 
 /* Every field holds what it was given. */
@@ -119,12 +158,13 @@ static wk_status prove_encoded(const wk_isa_command *c, size_t i,
   return NULL;
 }
 
-static wk_status add_part(unit *u, const wk_accel_net *net, const wk_accel_plan *p,
-                          const wk_accel_stream *s) {
+static wk_status add_part(unit *u, const compiled *c, wk_package_part *made) {
+  const wk_accel_stream *s = c->stream;
   wk_accel_part row = {.first_command = (uint32_t)(u->commands.n / WK_COMMAND_BYTES),
                        .commands = (uint32_t)s->commands.n,
                        .first_layer = (uint32_t)(u->layers.n / sizeof(wk_accel_layer)),
-                       .layers = (uint32_t)net->layers.n, .work_bytes = (uint64_t)s->work_bytes};
+                       .layers = (uint32_t)c->net->layers.n,
+                       .work_bytes = (uint64_t)s->work_bytes};
   for (size_t i = 0; i < s->commands.n; i++) {
     uint8_t bytes[WK_COMMAND_BYTES];
     wk_isa_encode(&s->commands.data[i], bytes);
@@ -132,25 +172,27 @@ static wk_status add_part(unit *u, const wk_accel_net *net, const wk_accel_plan 
     WK_TRY(prove_encoded(&s->commands.data[i], i, bytes));
   }
   add_bytes(&u->segments, s->segments.data, s->segments.n);
-  add_layers(u, net, p, s);
+  row.tensor_bytes = add_layers(u, c, made);
   add_bytes(&u->parts, &row, sizeof row);
   return NULL;
 }
 
 /* ---- a part ---------------------------------------------------------------------------------- */
 
-static wk_status compile_part(unit *u, const wk_target_part *part, const wk_accel_options *o) {
+static wk_status compile_part(unit *u, const wk_target_part *part, const wk_accel_options *o,
+                              wk_package_part *made) {
   wk_accel_net net;
   wk_accel_plan plan = {0};
   wk_accel_steps steps = {0};
   wk_accel_stream stream = {0};
+  wk_accel_use *uses = NULL;
   wk_arena *a = wk_arena_new();
   wk_accel_net_init(&net, u->machine, a);
   wk_status s = wk_accel_net_make(part->graph, &net);
   if (!s) {
     add_constants(&net);
     place_constants(&net, u->pkg, u->unit, &u->constants);
-    wk_accel_use *uses = wk_accel_uses(&net, a);
+    uses = wk_accel_uses(&net, a);
     wk_accel_options search = *o; /* serial is auto but for its waits */
     if (search.prefetch == WK_PREFETCH_SERIAL) search.prefetch = WK_PREFETCH_AUTO;
     s = wk_accel_search(&net, uses, &search, &plan);
@@ -161,7 +203,8 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
       s = wk_accel_schedule(&net, &steps, o->prefetch, &stream);
     }
   }
-  if (!s) s = add_part(u, &net, &plan, &stream);
+  if (!s)
+    s = add_part(u, &(compiled){&net, part->graph, &plan, uses, &steps, &stream}, made);
   wk_accel_stream_free(&stream);
   wk_accel_steps_free(&steps);
   wk_accel_plan_free(&plan);
@@ -206,13 +249,16 @@ static wk_status prove_part(const wk_accel_unit *u, uint32_t number, const wk_pa
 }
 
 /* CONST comes last: the package makes it of what is added to it. */
-enum { SECTIONS = 7 };
+enum { SECTIONS = 10 };
 
 static void list_sections(const unit *u, wk_accel_section out[SECTIONS]) {
   const wk_accel_section all[SECTIONS] = {
       {WK_ACCEL_MACHINE, u->machine_text.s, u->machine_text.n},
       {WK_ACCEL_COMMANDS, u->commands.s, u->commands.n},
       {WK_ACCEL_SEGMENTS, u->segments.s, u->segments.n},
+      {WK_ACCEL_RESULTS, u->results.s, u->results.n},
+      {WK_ACCEL_PLACES, u->places.s, u->places.n},
+      {WK_ACCEL_VALUES, u->values.s, u->values.n},
       {WK_ACCEL_PARTS, u->parts.s, u->parts.n},
       {WK_ACCEL_LAYERS, u->layers.s, u->layers.n},
       {WK_ACCEL_TEXTS, u->texts.s, u->texts.n},
@@ -243,16 +289,17 @@ static wk_status prove(const unit *u, const wk_package_part *parts, size_t n, wk
 static void free_unit(unit *u) {
   wk_str_free(&u->constants);
   wk_str_free(&u->commands), wk_str_free(&u->segments), wk_str_free(&u->parts);
+  wk_str_free(&u->results), wk_str_free(&u->places), wk_str_free(&u->values);
   wk_str_free(&u->layers), wk_str_free(&u->texts), wk_str_free(&u->machine_text);
 }
 
 static wk_status compile_parts(unit *u, const wk_accel_options *o, const wk_target_part *parts,
-                               size_t n, wk_package_part *made, wk_arena *a) {
+                               size_t n, wk_package_part *made) {
   wk_machine_text(&u->machine_text, u->machine);
   add_text(u, "");
   for (size_t i = 0; i < n; i++) {
-    WK_TRY(wk_status_place(compile_part(u, &parts[i], o), parts[i].name));
-    made[i] = wk_package_part_of(parts[i].program, parts[i].name, u->unit, a);
+    made[i] = wk_package_part_of(parts[i].program, parts[i].name, u->unit, u->arena);
+    WK_TRY(wk_status_place(compile_part(u, &parts[i], o, &made[i]), parts[i].name));
     made[i].code = i;
     made[i].arena_bytes = made[i].arena_bound = 0;
   }
@@ -262,12 +309,12 @@ static wk_status compile_parts(unit *u, const wk_accel_options *o, const wk_targ
 wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel_options *o,
                            const wk_target_part *parts, size_t n, wk_package *pkg,
                            uint32_t *row) {
-  unit u = {.machine = m, .pkg = pkg};
   wk_arena *a = wk_arena_new();
+  unit u = {.machine = m, .pkg = pkg, .arena = a};
   wk_package_part *made = wk_arena_alloc(a, (n + 1) * sizeof *made);
   u.unit = wk_package_add_unit(pkg, &(wk_package_unit){.target = "accel", .spec = spec,
                                                        .machine_hash = wk_machine_hash(m)});
-  wk_status s = compile_parts(&u, o, parts, n, made, a);
+  wk_status s = compile_parts(&u, o, parts, n, made);
   for (size_t i = 0; i < n && !s; i++) row[i] = wk_package_add_part(pkg, &made[i]);
   if (!s) add_sections(&u);
   if (!s) s = prove(&u, made, n, NULL, a);
@@ -280,13 +327,14 @@ wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel
 
 wk_status wk_accel_write_stream(const wk_machine *m, const wk_accel_options *o,
                                 const wk_target_part *parts, size_t n, const char *path) {
-  unit u = {.machine = m, .pkg = wk_package_new(&(wk_package_meta){.model = "", .flags = ""})};
   wk_arena *a = wk_arena_new();
+  unit u = {.machine = m, .pkg = wk_package_new(&(wk_package_meta){.model = "", .flags = ""}),
+            .arena = a};
   wk_package_part *made = wk_arena_alloc(a, (n + 1) * sizeof *made);
   wk_stream **streams = wk_arena_alloc(a, (n + 1) * sizeof *streams);
   u.unit = wk_package_add_unit(u.pkg, &(wk_package_unit){.target = "accel", .spec = m->name,
                                                          .machine_hash = wk_machine_hash(m)});
-  wk_status s = compile_parts(&u, o, parts, n, made, a);
+  wk_status s = compile_parts(&u, o, parts, n, made);
   if (!s) s = prove(&u, made, n, streams, a);
   if (!s) s = wk_accel_emit_streams(streams, n, path);
   for (size_t i = 0; i < n; i++) wk_stream_free(streams[i]);

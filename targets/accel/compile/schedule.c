@@ -19,6 +19,7 @@ typedef struct {
 void wk_accel_stream_free(wk_accel_stream *s) {
   wk_vec_free(&s->commands);
   wk_vec_free(&s->segments);
+  wk_vec_free(&s->results);
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -232,6 +233,12 @@ static void put_addresses(const scheduling *x, const wk_accel_step *s, wk_isa_co
   if (s->tensor >= 0) c->v[WK_LD_dram] += x->net->tensors.data[s->tensor].at;
 }
 
+/* Of transfers none: they compute nothing. */
+static uint32_t result_of(const wk_accel_step *s) {
+  return s->result < 0 || s->c.opcode == WK_CMD_LD || s->c.opcode == WK_CMD_ST
+             ? 0 : (uint32_t)s->result + 1;
+}
+
 static void emit(scheduling *x, wk_accel_prefetch mode) {
   clocks k = {0};
   counts issued = {0}, before = {0};
@@ -252,10 +259,12 @@ static void emit(scheduling *x, wk_accel_prefetch mode) {
     wk_vec_push(&x->out->commands, c);
     int segment = s->tensor < 0 ? WK_SEGMENT_NONE : x->net->tensors.data[s->tensor].segment;
     wk_vec_push(&x->out->segments, (uint8_t)segment);
+    wk_vec_push(&x->out->results, result_of(s));
   }
   wk_isa_command end = wk_isa_command_default(x->net->machine, WK_CMD_END);
   wk_vec_push(&x->out->commands, end);
   wk_vec_push(&x->out->segments, (uint8_t)WK_SEGMENT_NONE);
+  wk_vec_push(&x->out->results, 0);
   for (int q = 0; q < WK_QUEUE_COUNT; q++) free(k.known[q]);
 }
 

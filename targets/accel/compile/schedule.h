@@ -34,10 +34,12 @@ bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t
                        wk_accel_prefetch mode, wk_arena *a, wk_accel_times *out);
 
 /* Orders steps by their start, places buffers and tensors, adds waits. Commands with `dram` counted
- * from their segments; segment of each. WK_RESOURCE: it does not fit. */
+ * from their segments; segment of each; 1 + what of the steps' results it computes, or 0.
+ * WK_RESOURCE: it does not fit. */
 typedef struct {
   WK_VEC(wk_isa_command) commands;
   WK_VEC(uint8_t) segments;
+  WK_VEC(uint32_t) results;
   int64_t work_bytes;
 } wk_accel_stream;
 wk_status wk_accel_schedule(wk_accel_net *net, wk_accel_steps *s, wk_accel_prefetch mode,

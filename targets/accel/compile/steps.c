@@ -6,6 +6,15 @@
 void wk_accel_steps_free(wk_accel_steps *s) {
   wk_vec_free(&s->list);
   wk_vec_free(&s->buffers);
+  wk_vec_free(&s->results);
+}
+
+void wk_accel_steps_compute(wk_accel_steps *s, int tensor, const wk_accel_place *place) {
+  s->result = -1;
+  if (tensor < 0) return;
+  wk_accel_computed r = {tensor, *place};
+  wk_vec_push(&s->results, r);
+  s->result = (int)s->results.n - 1;
 }
 
 int wk_accel_buffer_add(wk_accel_steps *s, int64_t bytes, int64_t cell) {
@@ -18,6 +27,7 @@ wk_accel_step *wk_accel_step_add(wk_accel_steps *s, const wk_isa_command *c) {
   wk_vec_reserve(&s->list, s->list.n + 1);
   wk_accel_step *x = &s->list.data[s->list.n++];
   *x = (wk_accel_step){.c = *c, .tensor = -1, .half = -1, .group = s->group,
+                       .result = s->result,
                        .ordinal = s->issued[c->queue]++};
   return x;
 }

@@ -7,6 +7,19 @@
 
 #include "targets/accel/compile/net.h"
 
+/* Rows [row, row + rows) of planes [plane, plane + planes) of a tensor in the scratchpad. */
+typedef struct {
+  int buffer;
+  int64_t offset, row, rows, plane, planes;
+  int64_t pitch, lead; /* bytes from row to row; of a row before its first pixel */
+} wk_accel_place;
+
+/* Where commands leave what they compute of a tensor. */
+typedef struct {
+  int tensor;
+  wk_accel_place place; /* without lead */
+} wk_accel_computed;
+
 /* The command's field `field` (-1: none) is the address `at` of the buffer; what is used are
  * n1 * n0 runs of `run` bytes, s1 and s0 apart, from `from` on. */
 typedef struct {
@@ -26,6 +39,7 @@ typedef struct {
   int64_t mem_rows[2]; /* rows of the tensor that are read or written: [0], [1) */
   int half;            /* ex: of the accumulators */
   int group;           /* of the plan */
+  int result;          /* what of the results it computes; -1: none */
   uint32_t ordinal;    /* in its queue */
   uint32_t needs[WK_QUEUE_COUNT]; /* commands of each queue that must have retired */
   int64_t bytes;       /* LD, ST */
@@ -41,20 +55,17 @@ typedef struct {
   WK_VEC(wk_accel_step) list;
   WK_VEC(wk_accel_buffer) buffers;
   uint32_t issued[WK_QUEUE_COUNT];
+  WK_VEC(wk_accel_computed) results;
   int group, groups; /* that steps are added for; one more than the last */
+  int result;        /* that steps are added for */
   int64_t loaded, stored;
 } wk_accel_steps;
 
 void wk_accel_steps_free(wk_accel_steps *s);
+/* Steps that are added from now on compute rows of the tensor there; tensor -1: none. */
+void wk_accel_steps_compute(wk_accel_steps *s, int tensor, const wk_accel_place *place);
 int wk_accel_buffer_add(wk_accel_steps *s, int64_t bytes, int64_t cell);
 wk_accel_step *wk_accel_step_add(wk_accel_steps *s, const wk_isa_command *c);
-
-/* Rows [row, row + rows) of planes [plane, plane + planes) of a tensor in the scratchpad. */
-typedef struct {
-  int buffer;
-  int64_t offset, row, rows, plane, planes;
-  int64_t pitch, lead; /* bytes from row to row; of a row before its first pixel */
-} wk_accel_place;
 
 /* Strides of a view in such a place, and the offset in its buffer of pixel (o 0, row 0). */
 typedef struct {

@@ -8,7 +8,10 @@
  *               The `dram` field of LD and ST counts from the start of a segment
  *   "segments"  a byte for every command: wk_accel_segment; what its `dram` counts from
  *   "parts"     wk_accel_part, one per part; wk_package_part.code is the number of the row
- *   "layers"    wk_accel_layer, those of a part one after the other
+ *   "layers"    wk_accel_layer, those of a part one after the other; they are the part's steps
+ *   "places"    wk_accel_window: where results lie in the scratchpad when they are computed
+ *   "results"   a u32 for every command: 1 + the row of "places" for what it computes, 0: none
+ *   "values"    wk_accel_value: the tensors that layers leave, those of a layer one after the other
  *   "texts"     strings, each ends with a zero byte; rows hold offsets of their first byte
  *
  * A machine loads a part by adding, to the `dram` of every LD and ST, the address at which it has
@@ -23,6 +26,9 @@
 #define WK_ACCEL_SEGMENTS "segments"
 #define WK_ACCEL_PARTS "parts"
 #define WK_ACCEL_LAYERS "layers"
+#define WK_ACCEL_PLACES "places"
+#define WK_ACCEL_RESULTS "results"
+#define WK_ACCEL_VALUES "values"
 #define WK_ACCEL_TEXTS "texts"
 
 /* Segments start at multiples of this. */
@@ -39,9 +45,28 @@ typedef struct {
   uint32_t first_command, commands; /* with END */
   uint32_t first_layer, layers;
   uint64_t work_bytes;
+  uint64_t tensor_bytes; /* of what its commands compute, all tensors one behind the other */
   uint32_t marks;    /* rows of the mark area that the part writes: 0 .. marks - 1 */
   uint32_t reserved; /* 0 */
 } wk_accel_part;
+
+/* Tensors exist in strips, here and there; who wants to see one puts it together. Byte q of
+ * `planes` * `rows` * `row` from `scratchpad` on is, of the part's tensors, byte
+ *   at + q / (rows * row) * plane + q % (rows * row) */
+typedef struct {
+  uint64_t at, plane;
+  uint32_t scratchpad, planes, rows, row;
+} wk_accel_window;
+
+/* Element p of a tensor is byte at + sum p[k] * strides[k] of the part's tensors, but for axis
+ * `lane`: element q of it is byte (first + q) / N * strides[lane] + (first + q) % N there. */
+typedef struct {
+  uint64_t at;
+  uint32_t lane, first; /* lane WK_ACCEL_NO_LANE: there is none */
+  int64_t strides[8];   /* bytes */
+} wk_accel_value;
+
+#define WK_ACCEL_NO_LANE UINT32_MAX
 
 /* What commands of the same `operator` compute: row `operator - 1` of the part's layers. Commands
  * with operator 0 belong to none. */
@@ -54,6 +79,7 @@ typedef struct {
                              the layer's commands */
   uint64_t loaded, stored; /* bytes that its commands move */
   uint64_t compulsory;   /* bytes that any schedule moves: weights, the part's inputs and outputs */
+  uint32_t first_value, values; /* row of "values" for each tensor of the step */
 } wk_accel_layer;
 
 #endif

@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-_Static_assert(sizeof(wk_accel_part) == 32 && sizeof(wk_accel_layer) == 72,
+_Static_assert(sizeof(wk_accel_part) == 40 && sizeof(wk_accel_layer) == 80 &&
+                   sizeof(wk_accel_window) == 32 && sizeof(wk_accel_value) == 80,
                "rows are as packages hold them");
 
 /* ---- sections -------------------------------------------------------------------------------- */
@@ -67,9 +68,23 @@ static wk_status check_part_row(const wk_accel_unit *u, uint32_t i, uint64_t *co
 
 static wk_status check_layer_row(const wk_accel_unit *u, uint32_t i, uint32_t text_bytes) {
   const wk_accel_layer *l = &u->layers[i];
-  if (l->name < text_bytes && l->op < text_bytes) return NULL;
-  return wk_error(WK_INPUT, "section %s: layer %u: a text lies outside of section %s",
-                  WK_ACCEL_LAYERS, i, WK_ACCEL_TEXTS);
+  if (l->name >= text_bytes || l->op >= text_bytes)
+    return wk_error(WK_INPUT, "section %s: layer %u: a text lies outside of section %s",
+                    WK_ACCEL_LAYERS, i, WK_ACCEL_TEXTS);
+  if (!is_range(l->first_value, l->values, u->n_values))
+    return wk_error(WK_INPUT, "section %s: layer %u: its values are not all there",
+                    WK_ACCEL_LAYERS, i);
+  return NULL;
+}
+
+static wk_status check_value_row(const wk_accel_unit *u, uint32_t i) {
+  const wk_accel_value *v = &u->values[i];
+  bool is_fine = (v->lane < 8 || v->lane == WK_ACCEL_NO_LANE) &&
+                 v->first < (uint64_t)u->machine.array;
+  for (int k = 0; k < 8; k++) is_fine = is_fine && v->strides[k] >= 0;
+  return is_fine ? NULL
+                 : wk_error(WK_INPUT, "section %s: row %u: no strides of a tensor", WK_ACCEL_VALUES,
+                            i);
 }
 
 static wk_status check_rows(const wk_accel_unit *u, uint32_t text_bytes) {
@@ -77,6 +92,7 @@ static wk_status check_rows(const wk_accel_unit *u, uint32_t text_bytes) {
   if (text_bytes && u->texts[text_bytes - 1])
     return wk_error(WK_INPUT, "section %s: the last text has no end", WK_ACCEL_TEXTS);
   for (uint32_t i = 0; i < u->n_layers; i++) WK_TRY(check_layer_row(u, i, text_bytes));
+  for (uint32_t i = 0; i < u->n_values; i++) WK_TRY(check_value_row(u, i));
   for (uint32_t i = 0; i < u->n_parts; i++) WK_TRY(check_part_row(u, i, &command));
   if (command != u->n_commands)
     return wk_error(WK_INPUT, "section %s: %" PRIu64 " commands belong to no part",
@@ -88,17 +104,23 @@ wk_status wk_accel_unit_read(const wk_accel_section *sections, size_t n, const c
                              wk_accel_unit *out) {
   wk_accel_unit u = {0};
   const wk_accel_section *constants = find(sections, n, WK_ACCEL_CONST);
-  const void *parts, *layers, *texts, *commands, *segments;
-  uint32_t text_bytes, segment_bytes;
+  const void *parts, *layers, *texts, *commands, *segments, *results, *places, *values;
+  uint32_t text_bytes, segment_bytes, n_results;
   WK_TRY(read_machine(sections, n, name, &u.machine));
   WK_TRY(take(sections, n, WK_ACCEL_COMMANDS, WK_COMMAND_BYTES, &commands, &u.n_commands));
   WK_TRY(take(sections, n, WK_ACCEL_SEGMENTS, 1, &segments, &segment_bytes));
   WK_TRY(take(sections, n, WK_ACCEL_PARTS, sizeof *u.parts, &parts, &u.n_parts));
   WK_TRY(take(sections, n, WK_ACCEL_LAYERS, sizeof *u.layers, &layers, &u.n_layers));
   WK_TRY(take(sections, n, WK_ACCEL_TEXTS, 1, &texts, &text_bytes));
+  WK_TRY(take(sections, n, WK_ACCEL_RESULTS, sizeof *u.results, &results, &n_results));
+  WK_TRY(take(sections, n, WK_ACCEL_PLACES, sizeof *u.places, &places, &u.n_places));
+  WK_TRY(take(sections, n, WK_ACCEL_VALUES, sizeof *u.values, &values, &u.n_values));
   if (segment_bytes != u.n_commands)
     return wk_error(WK_INPUT, "section %s: %u bytes for %u commands", WK_ACCEL_SEGMENTS,
                     segment_bytes, u.n_commands);
+  if (n_results != u.n_commands)
+    return wk_error(WK_INPUT, "section %s: %u rows for %u commands", WK_ACCEL_RESULTS, n_results,
+                    u.n_commands);
   u.constants = constants ? constants->data : NULL;
   u.const_bytes = constants ? constants->size : 0;
   u.commands = commands;
@@ -106,6 +128,9 @@ wk_status wk_accel_unit_read(const wk_accel_section *sections, size_t n, const c
   u.parts = parts;
   u.layers = layers;
   u.texts = texts;
+  u.results = results;
+  u.places = places;
+  u.values = values;
   WK_TRY(check_rows(&u, text_bytes));
   *out = u;
   return NULL;
@@ -168,6 +193,29 @@ static wk_status check_segment(const check *k, const wk_isa_command *c, uint32_t
                      end_of(c), size);
 }
 
+/* Windows are of the scratchpad and of the part's tensors. */
+static bool is_window(const check *k, const wk_accel_window *w) {
+  uint64_t plane = (uint64_t)w->rows * w->row, end;
+  if (!plane || !w->planes || plane > (uint64_t)k->machine.scratchpad) return false;
+  return is_range(w->scratchpad, w->planes * plane, (uint64_t)k->machine.scratchpad) &&
+         !__builtin_mul_overflow((uint64_t)w->planes - 1, w->plane, &end) &&
+         !__builtin_add_overflow(end, plane, &end) && is_range(w->at, end, k->p->tensor_bytes);
+}
+
+static wk_status check_result(const check *k, const wk_isa_command *c, uint32_t index) {
+  uint32_t row = k->u->results[k->p->first_command + index];
+  if (!row) return NULL;
+  if (row > k->u->n_places)
+    return wk_error(WK_INPUT, "section %s: of command %u: there is no place %u", WK_ACCEL_RESULTS,
+                    index, row - 1);
+  if (c->opcode == WK_CMD_LD || c->opcode == WK_CMD_ST)
+    return wk_error(WK_INPUT, "section %s: of command %u: it computes nothing", WK_ACCEL_RESULTS,
+                    index);
+  if (is_window(k, &k->u->places[row - 1])) return NULL;
+  return wk_error(WK_INPUT, "section %s: row %u: it lies outside of the scratchpad or of the "
+                  "part's tensors", WK_ACCEL_PLACES, row - 1);
+}
+
 static wk_status check_command(check *k, uint32_t index) {
   wk_isa_command c;
   bool is_last = index + 1 == k->p->commands;
@@ -179,6 +227,7 @@ static wk_status check_command(check *k, uint32_t index) {
   if (c.opcode == WK_CMD_MARK && WK_V(&c, MARK, row) >= k->p->marks)
     return refuse(index, &c, "its row is none of the part's");
   if (c.opcode != WK_CMD_END) k->before[c.queue]++;
+  WK_TRY(check_result(k, &c, index));
   return check_segment(k, &c, index);
 }
 

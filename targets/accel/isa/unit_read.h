@@ -25,7 +25,10 @@ typedef struct {
   const wk_accel_part *parts;
   const wk_accel_layer *layers;
   const char *texts;
-  uint32_t n_commands, n_parts, n_layers;
+  const uint32_t *results; /* n_commands */
+  const wk_accel_window *places;
+  const wk_accel_value *values;
+  uint32_t n_commands, n_parts, n_layers, n_places, n_values;
 } wk_accel_unit;
 
 /* A tensor that a part reads or leaves: its segment. */
@@ -42,7 +45,7 @@ wk_status wk_accel_unit_read(const wk_accel_section *sections, size_t n, const c
 
 /* Every command of the part is one of the machine's and waits for earlier ones only; the last one,
  * and no other, is END; LD and ST, and no others, use a segment, of these sizes, and stay within
- * it; no ST writes constants or inputs; operators and marks have their rows. */
+ * it; no ST writes constants or inputs; operators, marks and results have their rows. */
 wk_status wk_accel_part_check(const wk_accel_unit *u, uint32_t part, const wk_accel_io *io,
                               size_t n_io) WK_MUST_CHECK;
 

@@ -37,6 +37,10 @@ static inline int32_t wk_functional_byte(uint8_t b, bool is_u8) {
   return is_u8 ? (int32_t)b : (int32_t)(int8_t)b;
 }
 
+static inline void wk_functional_tell(const wk_functional *f, uint64_t at, uint64_t n) {
+  if (f->written) f->written(f->context, at, n);
+}
+
 bool wk_functional_transfer(wk_functional *f, const wk_isa_command *c); /* LD, ST */
 void wk_functional_fill(wk_functional *f, const wk_isa_command *c);
 void wk_functional_conv(wk_functional *f, const wk_isa_command *c);

@@ -38,7 +38,9 @@ bool wk_functional_transfer(wk_functional *f, const wk_isa_command *c) {
 
 void wk_functional_fill(wk_functional *f, const wk_isa_command *c) {
   for (uint64_t i = 0; i < WK_V(c, FILL, c2); i++)
-    for (uint64_t k = 0; k < WK_V(c, FILL, c1); k++)
-      memset(f->scratchpad + WK_V(c, FILL, spm) + i * WK_V(c, FILL, p2) + k * WK_V(c, FILL, p1),
-             (int)WK_V(c, FILL, value), WK_V(c, FILL, c0));
+    for (uint64_t k = 0; k < WK_V(c, FILL, c1); k++) {
+      uint64_t at = WK_V(c, FILL, spm) + i * WK_V(c, FILL, p2) + k * WK_V(c, FILL, p1);
+      memset(f->scratchpad + at, (int)WK_V(c, FILL, value), WK_V(c, FILL, c0));
+      wk_functional_tell(f, at, WK_V(c, FILL, c0));
+    }
 }

@@ -31,6 +31,7 @@ static void drain_pixel(wk_functional *f, const wk_epilogue *e, int y, int x, co
     out[o] = (uint8_t)v;
   }
   memcpy(f->scratchpad + e->out + at, out, (size_t)e->n);
+  wk_functional_tell(f, e->out + at, (uint64_t)e->n);
 }
 
 static void finish(wk_functional *f, const wk_epilogue *e) {

@@ -14,7 +14,9 @@ static int32_t element(const wk_functional *f, const row *r, int i) {
 }
 
 static void put(wk_functional *f, const row *r, int i, int32_t v) {
-  f->scratchpad[r->out + (uint64_t)(i / r->n) * r->out_c + (uint64_t)(i % r->n)] = (uint8_t)v;
+  uint64_t at = r->out + (uint64_t)(i / r->n) * r->out_c + (uint64_t)(i % r->n);
+  f->scratchpad[at] = (uint8_t)v;
+  wk_functional_tell(f, at, 1);
 }
 
 static int32_t largest(const wk_functional *f, const row *r) {

@@ -55,6 +55,7 @@ static void map_word(wk_functional *f, const wk_isa_command *c, const wk_record 
                : look_up(f, c, qa);
   }
   memcpy(f->scratchpad + out, y, n);
+  wk_functional_tell(f, out, n);
 }
 
 void wk_functional_map(wk_functional *f, const wk_isa_command *c) {
@@ -103,8 +104,9 @@ static void pool_pixel(wk_functional *f, const wk_isa_command *c, const wk_windo
   uint64_t par = WK_V(c, POOL, par), fn = WK_V(c, POOL, fn);
   pooled p;
   wk_record_entry e = {.shift = 1};
-  uint8_t *out = f->scratchpad + WK_V(c, POOL, out) + (uint64_t)y * WK_V(c, POOL, out_y) +
-                 (uint64_t)x * WK_V(c, POOL, out_x);
+  uint64_t at = WK_V(c, POOL, out) + (uint64_t)y * WK_V(c, POOL, out_y) +
+                (uint64_t)x * WK_V(c, POOL, out_x);
+  uint8_t *out = f->scratchpad + at;
   pool_window(f, c, w, y, x, r->za, &p);
   if (fn == WK_CHOICE_POOL_mean) e = wk_functional_entry(f, par, 0);
   else if (fn == WK_CHOICE_POOL_valid_mean && p.count) e = wk_functional_entry(f, par, p.count - 1);
@@ -112,6 +114,7 @@ static void pool_pixel(wk_functional *f, const wk_isa_command *c, const wk_windo
   for (uint64_t i = 0; i < WK_V(c, POOL, n); i++)
     out[i] =
         (uint8_t)(fn == WK_CHOICE_POOL_max ? p.most[i] : wk_functional_requantise(p.sum[i], r, &e));
+  wk_functional_tell(f, at, WK_V(c, POOL, n));
 }
 
 void wk_functional_pool(wk_functional *f, const wk_isa_command *c) {
@@ -130,8 +133,10 @@ static void transpose_tile(wk_functional *f, const wk_isa_command *c, uint64_t i
   for (uint64_t r = 0; r < rows; r++)
     for (uint64_t i = 0; i < n; i++)
       tile[i * rows + r] = f->scratchpad[in + r * WK_V(c, TRN, in_r) + i];
-  for (uint64_t i = 0; i < n; i++)
+  for (uint64_t i = 0; i < n; i++) {
     memcpy(f->scratchpad + out + i * WK_V(c, TRN, out_r), tile + i * rows, rows);
+    wk_functional_tell(f, out + i * WK_V(c, TRN, out_r), rows);
+  }
 }
 
 void wk_functional_trn(wk_functional *f, const wk_isa_command *c) {

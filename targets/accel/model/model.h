@@ -17,6 +17,9 @@ wk_dram_params wk_dram_params_of(const wk_machine *m);
 
 /* ---- functional ------------------------------------------------------------------------------ */
 
+/* Commands but LD have written bytes [at, at + n) of the scratchpad. */
+typedef void wk_functional_written(void *context, uint64_t at, uint64_t n);
+
 /* isa.md as C. Commands may be executed in any order that their waits allow; the result is the
  * same. */
 typedef struct {
@@ -27,6 +30,8 @@ typedef struct {
   uint8_t *scratchpad;
   int32_t *accumulators; /* entries * n */
   uint8_t *tables;       /* tables * 256 */
+  wk_functional_written *written; /* NULL at first: nobody wants to know */
+  void *context;                  /* of it */
 } wk_functional;
 
 /* All on-chip memories are 0. Machine and memory are borrowed. */
