@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Multiply-accumulates of nodes and instructions, for reports and estimates. Saturates, because the
- * dims come from a file. */
+/* Multiply-accumulates of nodes and instructions, and bytes of instructions, for reports and
+ * estimates. Saturates, because the dims come from a file. */
 #include "compiler/ir/graph.h"
 #include "compiler/ir/program.h"
 
@@ -77,4 +77,19 @@ int64_t wk_inst_macs(const wk_inst *i) {
   if (i->op != WK_OP_MATMUL && i->op != WK_OP_CONV && i->op != WK_OP_CONV_TRANSPOSE) return 0;
   return contraction(i->op, shown(&i->operands[0]), shown(&i->operands[1]),
                      shown(&i->operands[2]));
+}
+
+/* Axes of stride 0 are there once. */
+static int64_t bytes_of(const wk_view *v) {
+  int64_t n = wk_dtype_size(v->dtype);
+  for (int k = 0; k < v->rank; k++)
+    if (v->strides[k] != 0) n = times(n, v->dims[k]);
+  return n;
+}
+
+int64_t wk_inst_bytes(const wk_inst *i) {
+  int64_t n = 0;
+  for (uint32_t k = 0; k < i->n_operands; k++)
+    if (i->operands[k].buffer != WK_NONE) n = plus(n, bytes_of(&i->operands[k]));
+  return n;
 }

@@ -98,6 +98,8 @@ wk_inst *wk_inst_new(wk_program *p, wk_op op, const char *name, uint32_t n_out,
 void wk_block_append(wk_block *b, wk_inst *i);
 /* Multiply-accumulates of one execution (contractions), bodies left out; 0 for others. */
 int64_t wk_inst_macs(const wk_inst *i);
+/* Bytes that one execution reads and writes, bodies left out. What broadcasts counts once. */
+int64_t wk_inst_bytes(const wk_inst *i);
 
 wk_view wk_view_dense(uint32_t buffer, const wk_type *t, wk_role role);
 wk_view wk_view_none(void);

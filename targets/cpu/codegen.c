@@ -203,7 +203,7 @@ static void emit_entry(wk_codegen *c, const wk_codegen_entry *entry) {
   wk_ssa exec = wk_llvm_select(e, LLVMBuildIsNull(e->b, given, ""), own, given);
   wk_ssa args[] = {exec, LLVMGetParam(fn, 1), LLVMGetParam(fn, 2), memory};
   for (size_t i = 0; i < entry->n_steps; i++)
-    wk_llvm_call(e, LLVMGetNamedFunction(e->mod, entry->steps[i].name), args, 4);
+    wk_llvm_call(e, LLVMGetNamedFunction(e->mod, entry->steps[i]), args, 4);
   wk_ssa error = wk_llvm_load(e, e->i64, wk_llvm_off(e, exec, offsetof(wick_exec, error)));
   LLVMBuildRet(e->b, LLVMBuildTrunc(e->b, error, e->i32, ""));
 }
@@ -222,10 +222,9 @@ wk_status wk_codegen_program(wk_codegen *c, const wk_program *p, const uint64_t 
   for (size_t i = 0; i < out->n_steps; i++) {
     const wk_inst *inst = p->body.insts.data[i];
     const char *node = wk_symbol_text(c->arena, inst->name ? inst->name : "", NAME_ROOM);
-    out->steps[i] = (wk_codegen_step){
-        wk_arena_printf(c->arena, "%s.step%zu.%s%s%s", prefix, i, wk_op_get(inst->op)->name,
-                        *node ? "." : "", node), inst};
-    wk_status s = emit_step(c, inst, out->steps[i].name, room);
+    out->steps[i] = wk_arena_printf(c->arena, "%s.step%zu.%s%s%s", prefix, i,
+                                    wk_op_get(inst->op)->name, *node ? "." : "", node);
+    wk_status s = emit_step(c, inst, out->steps[i], room);
     if (s) return wk_status_note(s, "while emitting step %zu of %s", i, prefix);
   }
   emit_entry(c, out);

@@ -23,13 +23,8 @@ typedef struct {
 } wk_codegen;
 
 typedef struct {
-  const char *name; /* symbol */
-  const wk_inst *inst;
-} wk_codegen_step;
-
-typedef struct {
-  const char *entry; /* symbol of the wick_entry_fn */
-  wk_codegen_step *steps;
+  const char *entry;  /* symbol of the wick_entry_fn */
+  const char **steps; /* symbols, one per top-level instruction */
   size_t n_steps;
 } wk_codegen_entry;
 
@@ -49,8 +44,6 @@ wk_ssa wk_codegen_address(wk_codegen *c, const wk_view *v);
  * of one thread) is worth it. args are its arguments. */
 void wk_codegen_run(wk_codegen *c, const wk_cpu_kernel *k, const wk_ssa *args, uint32_t n,
                     double nanoseconds);
-/* Bytes read and written by one execution of the instruction. */
-int64_t wk_codegen_bytes(const wk_inst *i);
 
 /* Instructions of a block into the function under construction, control flow included
  * (codegen_control.c). */

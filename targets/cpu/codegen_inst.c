@@ -6,27 +6,12 @@
 
 /* ---- estimates ------------------------------------------------------------------------------ */
 
-/* Distinct elements of a view: broadcast axes count once. */
-static int64_t bytes_of(const wk_view *v) {
-  int64_t n = wk_dtype_size(v->dtype);
-  for (int k = 0; k < v->rank; k++)
-    if (v->strides[k] != 0) n *= v->dims[k];
-  return n;
-}
-
-int64_t wk_codegen_bytes(const wk_inst *i) {
-  int64_t n = 0;
-  for (uint32_t k = 0; k < i->n_operands; k++)
-    if (i->operands[k].buffer != WK_NONE) n += bytes_of(&i->operands[k]);
-  return n;
-}
-
 static double expr_ns(const wk_simd *simd, const wk_expr *e, int64_t elements) {
   return e ? (double)elements * e->n * 0.5 / simd->lanes : 0;
 }
 
 static double estimate(const wk_simd *simd, const wk_inst *i) {
-  double ns = (double)wk_codegen_bytes(i) / 8;
+  double ns = (double)wk_inst_bytes(i) / 8;
   if (i->op == WK_OP_MAP)
     ns += expr_ns(simd, ((const wk_attr_map *)i->attrs)->body, wk_view_count(&i->operands[0]));
   if (i->op == WK_OP_REDUCE)
@@ -34,7 +19,7 @@ static double estimate(const wk_simd *simd, const wk_inst *i) {
   for (uint32_t b = 0; b < i->n_bodies; b++)
     for (size_t k = 0; k < i->bodies[b].insts.n; k++) {
       const wk_inst *x = i->bodies[b].insts.data[k];
-      ns += (double)wk_codegen_bytes(x) / 16;
+      ns += (double)wk_inst_bytes(x) / 16;
       if (x->op == WK_OP_MAP)
         ns += expr_ns(simd, ((const wk_attr_map *)x->attrs)->body, wk_view_count(&x->operands[0]));
     }

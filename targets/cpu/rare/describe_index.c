@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static double move_ns(const wk_rare_call *r) { return (double)wk_codegen_bytes(r->i) / 4; }
+static double move_ns(const wk_rare_call *r) { return (double)wk_inst_bytes(r->i) / 4; }
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
