@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cpu.h"
@@ -166,56 +165,43 @@ static wick_step_fn step_function(const wick_cpu_unit *u, uint64_t code) {
   return fn;
 }
 
-static uint64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+static wick_status run_step(void *context, const wick_device_job *job, uint32_t step,
+                            wick_error_detail *error) {
+  cpu_context *c = context;
+  const wick_device_part *part = &c->unit->unit->parts[job->part];
+  (void)error; /* a step says no more than that it failed */
+  step_function(c->unit, part->step_code[step])(&c->exec, c->unit->consts, job->io, c->memory);
+  return c->exec.error == 0 ? WICK_OK : WICK_RUN_FAILED;
 }
 
-static void run_steps(cpu_context *c, const wick_device_part *part, const wick_device_job *job) {
+static wick_status run_steps(cpu_context *c, const wick_device_job *job,
+                             wick_error_detail *error) {
   _Static_assert(sizeof(wick_step_profile) == 2 * sizeof(uint64_t), "the layout of exec.profile");
   c->exec.profile = job->profile ? &job->profile->nanoseconds : NULL;
-  for (uint32_t i = 0; i < part->info->step_count && c->exec.error == 0; i++) {
-    wick_step_fn step = step_function(c->unit, part->step_code[i]);
-    if (job->observer) job->observer(job->user, i, 0, c->memory);
-    uint64_t start = job->profile ? now_ns() : 0;
-    step(&c->exec, c->unit->consts, job->io, c->memory);
-    if (job->profile) {
-      job->profile[i].nanoseconds += now_ns() - start;
-      job->profile[i].calls++;
-    }
-    if (job->observer) job->observer(job->user, i, 1, c->memory);
-  }
+  wick_status status =
+      wick_device_run_steps(c->unit->unit, job, c->memory, run_step, c, error);
   c->exec.profile = NULL;
+  return status;
 }
 
 static wick_status submit(void *context, const wick_device_job *job, uint64_t *ticket,
                           wick_error_detail *error) {
   cpu_context *c = context;
   const wick_device_part *part = &c->unit->unit->parts[job->part];
-  (void)error; /* a step says no more than that it failed */
   *ticket = 0;
   c->exec.error = 0;
   c->exec.state = job->state;
   c->exec.output_dims = job->output_dims;
-  if (!job->profile && !job->observer) {
-    wick_entry_fn run = entry_function(c->unit, part->code);
-    return run(&c->exec, c->unit->consts, job->io, c->memory) == 0 ? WICK_OK : WICK_RUN_FAILED;
-  }
-  run_steps(c, part, job);
-  return c->exec.error == 0 ? WICK_OK : WICK_RUN_FAILED;
+  if (job->profile || job->observer) return run_steps(c, job, error);
+  wick_entry_fn run = entry_function(c->unit, part->code);
+  return run(&c->exec, c->unit->consts, job->io, c->memory) == 0 ? WICK_OK : WICK_RUN_FAILED;
 }
 
 static wick_status read_tensor(void *context, const wick_device_job *job, uint32_t step,
                                uint32_t tensor, void *dense, wick_error_detail *error) {
   const cpu_context *c = context;
-  const wick_part_info *part = c->unit->unit->parts[job->part].info;
-  const wick_tensor_info *t = &part->steps[step].tensors[tensor];
-  const uint8_t *place = t->place == WICK_PLACE_ARENA    ? c->memory
-                         : t->place == WICK_PLACE_OUTPUT ? job->io[part->input_count + t->index]
-                                                         : job->state;
   (void)error;
-  wick_tensor_gather(t, place + t->offset, dense);
+  wick_device_gather(c->unit->unit, job, c->memory, step, tensor, dense);
   return WICK_OK;
 }
 

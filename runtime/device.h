@@ -115,6 +115,25 @@ const wick_device *wick_device_find(const char *target);
  * and for programs that link it and call wick_device_register(wick_device_plugin()). */
 const wick_device *wick_device_plugin(void);
 
+/* ---- for devices that run a part step by step ------------------------------------------------ */
+
+/* Runs step number `step` of the job's part. */
+typedef wick_status (*wick_device_step)(void *context, const wick_device_job *job, uint32_t step,
+                                        wick_error_detail *error);
+
+/* The steps of the job's part in order, each one timed and observed as the job asks: a submit whose
+ * device has the steps of its parts run one by one, always or where a job has a profile or an
+ * observer. The first failure ends it, is timed and observed as well, and is returned. `context` is
+ * for `run`, `arena` for the observer. */
+wick_status wick_device_run_steps(const wick_device_unit *unit, const wick_device_job *job,
+                                  void *arena, wick_device_step run, void *context,
+                                  wick_error_detail *error);
+
+/* A wick_device.read of what lies in host memory, where the package says: in the part's arena, its
+ * outputs or the state. */
+void wick_device_gather(const wick_device_unit *unit, const wick_device_job *job,
+                        const void *arena, uint32_t step, uint32_t tensor, void *dense);
+
 #ifdef __cplusplus
 }
 #endif

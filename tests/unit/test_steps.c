@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps: the rows that a package gets of a program. */
+ * Steps: the rows that a package gets of a program, and a device that runs them one by one with
+ * what runtime/device.h has for that. Its steps are instructions, run by the evaluator. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include "compiler/eval/eval.h"
 #include "compiler/package/program.h"
+#include "runtime/device.h"
 
 static const char text[] =
     "program \"p\" {\n"
@@ -80,7 +83,190 @@ static void rows_say_what_steps_do(void **state) {
   wk_program_free(p);
 }
 
+/* ---- a device -------------------------------------------------------------------------------- */
+
+/* A unit's one part is the program above; a context is the bytes of its activations. */
+typedef struct {
+  const wick_device_unit *unit;
+  wk_program *program;
+  float arena[64];
+} stepper;
+
+static int fails_at = -1; /* a step that does */
+
+static wick_status probe(const wick_device_unit *unit, wick_error_detail *error) {
+  (void)unit, (void)error;
+  return WICK_OK;
+}
+
+static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_detail *error) {
+  (void)error;
+  *loaded = (void *)(uintptr_t)unit;
+  return WICK_OK;
+}
+
+static void unload(void *loaded) { (void)loaded; }
+
+static wick_status open_context(void *loaded, const uint32_t *parts, uint32_t n, uint32_t threads,
+                                void **context, wick_error_detail *error) {
+  stepper *c = calloc(1, sizeof *c);
+  (void)parts, (void)n, (void)threads, (void)error;
+  c->unit = loaded;
+  c->program = program();
+  *context = c;
+  return WICK_OK;
+}
+
+static void close_context(void *context) {
+  wk_program_free(((stepper *)context)->program);
+  free(context);
+}
+
+static wick_status run_step(void *context, const wick_device_job *job, uint32_t step,
+                            wick_error_detail *error) {
+  stepper *c = context;
+  const wk_program *p = c->program;
+  float scratch[16];
+  void *bases[8];
+  for (size_t k = 0; k < p->buffers.n; k++) {
+    const wk_buffer *b = &p->buffers.data[k];
+    bases[k] = b->region == WK_REGION_INPUT    ? job->io[b->io]
+               : b->region == WK_REGION_OUTPUT ? job->io[p->inputs.n + b->io]
+               : b->region == WK_REGION_ACT    ? (char *)c->arena + b->offset
+               : b->region == WK_REGION_CONST  ? (void *)(uintptr_t)b->data
+                                               : scratch;
+  }
+  if ((int)step == fails_at) {
+    strcpy(error->text, "this step does not work");
+    return WICK_DEVICE_FAILED;
+  }
+  uint64_t number = c->unit->parts[job->part].step_code[step];
+  assert_null(wk_eval_inst(p, p->body.insts.data[number], bases, 0));
+  return WICK_OK;
+}
+
+static wick_status submit(void *context, const wick_device_job *job, uint64_t *ticket,
+                          wick_error_detail *error) {
+  stepper *c = context;
+  *ticket = 0;
+  return wick_device_run_steps(c->unit, job, c->arena, run_step, c, error);
+}
+
+static wick_status read_tensor(void *context, const wick_device_job *job, uint32_t step,
+                               uint32_t tensor, void *dense, wick_error_detail *error) {
+  const stepper *c = context;
+  (void)error;
+  wick_device_gather(c->unit, job, c->arena, step, tensor, dense);
+  return WICK_OK;
+}
+
+static const wick_device device = {
+    .size = sizeof device, .version = WICK_DEVICE_VERSION, .target = "stepper", .doc = "steps",
+    .probe = probe, .load = load, .unload = unload, .open = open_context, .close = close_context,
+    .submit = submit, .read = read_tensor};
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+typedef struct {
+  void *data;
+  wick_model *model;
+  wick_session *session;
+  float y[6], m[4];
+} run;
+
+static int begin(void **state) {
+  run *r = calloc(1, sizeof *r);
+  size_t size;
+  wk_program *p = program();
+  wk_arena *a = wk_arena_new();
+  wk_package *pkg = wk_package_new(&(wk_package_meta){.model = "m"});
+  uint32_t unit = wk_package_add_unit(pkg, &(wk_package_unit){.target = "stepper"});
+  wk_package_part part = wk_package_part_of(p, "part", unit, a);
+  part.steps = wk_package_steps_of(p, a, &part.n_steps);
+  wk_package_add_whole(pkg, "", wk_package_add_part(pkg, &part));
+  assert_null(wk_package_bytes(pkg, &r->data, &size));
+  wk_package_free(pkg);
+  wk_arena_free(a);
+  wk_program_free(p);
+  *state = r;
+  fails_at = -1;
+  return wick_device_register(&device) != WICK_OK ||
+         wick_model_load_memory(r->data, size, NULL, &r->model) != WICK_OK ||
+         wick_session_create(r->model, 0, 1, &r->session) != WICK_OK;
+}
+
+static int end(void **state) {
+  run *r = *state;
+  wick_session_free(r->session);
+  wick_model_free(r->model);
+  free(r->data);
+  free(r);
+  return 0;
+}
+
+static float x[] = {1, 2, 3, 4, 5, 6};
+static const void *const inputs[] = {x};
+
+static void steps_are_run_in_order(void **state) {
+  static const float want[] = {5, 4, 3, -11, -10, -9};
+  run *r = *state;
+  assert_int_equal(wick_session_run(r->session, inputs, (void *[]){r->y, r->m}), WICK_OK);
+  assert_memory_equal(r->y, want, sizeof want);
+}
+
+static void steps_are_timed(void **state) {
+  run *r = *state;
+  wick_step_profile profile[5] = {{0, 0}};
+  for (int k = 0; k < 3; k++)
+    assert_int_equal(wick_session_run_profiled(r->session, inputs, (void *[]){r->y, r->m},
+                                               profile), WICK_OK);
+  for (int k = 0; k < 5; k++) assert_true(profile[k].calls == 3 && profile[k].nanoseconds > 0);
+}
+
+typedef struct {
+  run *run;
+  uint32_t calls;
+} watcher;
+
+/* What each step leaves, dense and in the order of its own axes. */
+static void watch(void *user, uint32_t step, int after, void *arena) {
+  static const float want[][6] = {
+      {-1, -4, -2, -5, -3, -6}, {-1, -2, -3}, {4, 5, 6}, {5, 4, 3, -11, -10, -9}};
+  static const size_t count[] = {6, 3, 3, 6};
+  watcher *w = user;
+  float got[6];
+  assert_int_equal(step, w->calls / 2);
+  assert_int_equal(after, w->calls++ % 2);
+  assert_non_null(arena);
+  if (!after || step == 4 || (int)step == fails_at) return;
+  assert_int_equal(wick_session_read_tensor(w->run->session, step, 0, got,
+                                            count[step] * sizeof *got), WICK_OK);
+  assert_memory_equal(got, want[step], count[step] * sizeof *got);
+}
+
+static void steps_are_observed(void **state) {
+  run *r = *state;
+  watcher w = {.run = r};
+  assert_int_equal(wick_session_run_observed(r->session, inputs, (void *[]){r->y, r->m}, watch, &w),
+                   WICK_OK);
+  assert_int_equal(w.calls, 10);
+}
+
+static void failure_ends_the_job(void **state) {
+  run *r = *state;
+  watcher w = {.run = r};
+  fails_at = 2;
+  assert_int_equal(wick_session_run_observed(r->session, inputs, (void *[]){r->y, r->m}, watch, &w),
+                   WICK_DEVICE_FAILED);
+  assert_string_equal(wick_session_error(r->session), "this step does not work");
+  assert_int_equal(w.calls, 6);
+}
+
+#define RUN_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_say_what_steps_do)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_say_what_steps_do), RUN_TEST(steps_are_run_in_order),
+      RUN_TEST(steps_are_timed), RUN_TEST(steps_are_observed), RUN_TEST(failure_ends_the_job)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
