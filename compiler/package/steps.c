@@ -59,7 +59,8 @@ static const int64_t *shown_dims(const wk_view *v, wk_arena *a, int64_t *count) 
   return dims;
 }
 
-/* A buffer that several instructions wrote consists of pieces, which have no names. */
+/* A buffer that several instructions wrote consists of pieces, which have no names. An output that
+ * one wrote is there as it is bound: the writer may see it transposed. */
 static void add_written(const wk_program *p, const wk_view *v, const uint32_t *writers,
                         wk_arena *a, step_tensors *out) {
   const wk_buffer *b = v->buffer == WK_NONE ? NULL : &p->buffers.data[v->buffer];
@@ -74,6 +75,14 @@ static void add_written(const wk_program *p, const wk_view *v, const uint32_t *w
                          .place = is_output ? WICK_PLACE_OUTPUT : WICK_PLACE_ARENA,
                          .index = is_output ? b->io : 0,
                          .offset = v->offset + (is_output ? 0 : b->offset)};
+  if (is_whole && is_output) {
+    const wk_type *type = &p->outputs.data[b->io].type;
+    t.dtype = (uint32_t)type->dtype;
+    t.rank = type->rank;
+    t.dims = type->dims;
+    t.strides = NULL;
+    t.offset = 0;
+  }
   wk_vec_push(out, t);
 }
 
