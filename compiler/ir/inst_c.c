@@ -339,6 +339,23 @@ static void print_fold(const printing *p, const wk_inst_c *l) {
   wk_str_add(p->b, "}\n");
 }
 
+static const char *base_of(const wk_program *p, const wk_buffer *x, uint64_t const_at,
+                           wk_arena *a) {
+  switch (x->region) {
+    case WK_REGION_INPUT: return wk_arena_printf(a, "io[%u]", x->io);
+    case WK_REGION_OUTPUT: return wk_arena_printf(a, "io[%zu]", p->inputs.n + x->io);
+    case WK_REGION_ACT: return wk_arena_printf(a, "arena + %lld", (long long)x->offset);
+    default: return wk_arena_printf(a, "consts + %llu", (unsigned long long)const_at);
+  }
+}
+
+const char *const *wk_inst_c_bases(const wk_program *p, const uint64_t *const_at, wk_arena *a) {
+  const char **base = wk_arena_alloc(a, (p->buffers.n + 1) * sizeof *base);
+  for (size_t k = 0; k < p->buffers.n; k++)
+    base[k] = base_of(p, &p->buffers.data[k], const_at[k], a);
+  return base;
+}
+
 void wk_inst_c_body(wk_str *b, wk_arena *a, const wk_inst *i, const wk_inst_c *l,
                     const char *const *base) {
   const printing p = {b, a, i, base};
@@ -359,4 +376,17 @@ bool wk_inst_c_print(wk_str *b, wk_arena *a, const wk_inst *i, const char *const
   wk_inst_c_body(b, a, i, &l, base);
   wk_str_add(b, "}\n");
   return true;
+}
+
+wk_status wk_inst_c_cases(wk_str *b, wk_arena *a, const wk_program *p, const char *const *base,
+                          size_t first) {
+  for (size_t k = 0; k < p->body.insts.n; k++) {
+    const wk_inst *i = p->body.insts.data[k];
+    wk_str_printf(b, "case %zu:\n", first + k);
+    if (!wk_inst_c_print(b, a, i, base))
+      return wk_error(WK_INTERNAL, "instruction %zu, %s: there are no loops for it", k,
+                      wk_op_get(i->op)->name);
+    wk_str_add(b, "break;\n");
+  }
+  return NULL;
 }

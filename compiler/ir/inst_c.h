@@ -55,12 +55,23 @@ void wk_inst_c_for(wk_str *b, char letter, int rank, const int64_t *dims);
 const char *wk_inst_c_element(wk_arena *a, const wk_view *v, const char *base,
                               const wk_inst_c_read *r);
 
-/* What stands within the loops over i: from the accumulators to the outputs. base: for each buffer
- * of the program a C expression that points to its bytes. */
+/* For each buffer of a placed program a C expression that points to its bytes, text in the arena.
+ * It starts from what step functions get (runtime/abi.h), as variables of these names: `char **io`
+ * with the inputs, then the outputs; `char *arena`; `char *consts`, where buffer b lies at
+ * const_at[b]. */
+const char *const *wk_inst_c_bases(const wk_program *p, const uint64_t *const_at, wk_arena *a);
+
+/* What stands within the loops over i: from the accumulators to the outputs. base: as
+ * wk_inst_c_bases makes them, or with pointers of the caller's. */
 void wk_inst_c_body(wk_str *b, wk_arena *a, const wk_inst *i, const wk_inst_c *l,
                     const char *const *base);
 
 /* All of it, the loops over i one within the other; false as wk_inst_c_loops. */
 bool wk_inst_c_print(wk_str *b, wk_arena *a, const wk_inst *i, const char *const *base);
+
+/* All top-level instructions of a program, as cases of a `switch` over the number of a step: `case
+ * FIRST:` is the first of them. WK_INTERNAL: wk_inst_c_loops does not have one. */
+wk_status wk_inst_c_cases(wk_str *b, wk_arena *a, const wk_program *p, const char *const *base,
+                          size_t first) WK_MUST_CHECK;
 
 #endif

@@ -26,3 +26,13 @@ wk_package_part wk_package_part_of(const wk_program *p, const char *name, uint32
       .arena_bytes = (uint64_t)p->region_size[WK_REGION_ACT],
       .arena_bound = (uint64_t)p->act_bound, .arena_align = wk_program_arena_align(p)};
 }
+
+uint64_t *wk_package_add_consts(wk_package *pkg, uint32_t unit, const wk_program *p, wk_arena *a) {
+  uint64_t *at = wk_arena_alloc(a, (p->buffers.n + 1) * sizeof *at);
+  for (size_t k = 0; k < p->buffers.n; k++) {
+    const wk_buffer *b = &p->buffers.data[k];
+    if (b->region == WK_REGION_CONST)
+      at[k] = wk_package_add_const(pkg, unit, b->data, (uint64_t)b->size);
+  }
+  return at;
+}

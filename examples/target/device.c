@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What runs the parts of target "plainc": their section is loaded from memory like any shared
- * object. It needs nothing but headers of the runtime. */
+ * object. It needs the runtime alone. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ typedef struct {
   const wick_device_unit *unit;
   int file; /* stays open: objects of one name are one object */
   void *object;
-  void (*run)(unsigned part, void *const *io, void *arena, const void *consts);
+  void (*run)(unsigned long step, void *const *io, void *arena, const void *consts);
   const void *consts;
   void *arena; /* of a context, which is a copy of what was loaded */
 } plainc;
@@ -66,17 +66,31 @@ static void close_context(void *context) {
   free(context);
 }
 
+static wick_status run_step(void *context, const wick_device_job *job, uint32_t step,
+                            wick_error_detail *error) {
+  const plainc *c = context;
+  const wick_device_part *part = &c->unit->parts[job->part];
+  c->run(part->code + part->step_code[step], job->io, c->arena, c->consts);
+  return WICK_OK;
+}
+
 static wick_status submit(void *context, const wick_device_job *job, uint64_t *ticket,
                           wick_error_detail *error) {
   const plainc *c = context;
-  c->run((unsigned)c->unit->parts[job->part].code, job->io, c->arena, c->consts);
   *ticket = 0;
+  return wick_device_run_steps(c->unit, job, c->arena, run_step, context, error);
+}
+
+static wick_status read_tensor(void *context, const wick_device_job *job, uint32_t step,
+                               uint32_t tensor, void *dense, wick_error_detail *error) {
+  const plainc *c = context;
+  wick_device_gather(c->unit, job, c->arena, step, tensor, dense);
   return WICK_OK;
 }
 
 static const wick_device device = {
     .size = sizeof device, .version = WICK_DEVICE_VERSION, .target = "plainc", .doc = "C, loaded",
     .probe = probe, .load = load, .unload = unload, .open = open_context, .close = close_context,
-    .submit = submit};
+    .submit = submit, .read = read_tensor};
 
 const wick_device *wick_device_plugin(void) { return &device; }

@@ -17,29 +17,6 @@ static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, 
 
 /* ---- code ------------------------------------------------------------------------------------ */
 
-/* A buffer as a C pointer. Equal constants are in the package once. */
-static const char *pointer(const wk_program *p, const wk_buffer *x, wk_package *pkg, uint32_t unit,
-                           wk_arena *a) {
-  if (x->region == WK_REGION_INPUT) return wk_arena_printf(a, "io[%u]", x->io);
-  if (x->region == WK_REGION_OUTPUT) return wk_arena_printf(a, "io[%zu]", p->inputs.n + x->io);
-  if (x->region == WK_REGION_ACT) return wk_arena_printf(a, "arena + %lld", (long long)x->offset);
-  uint64_t offset = wk_package_add_const(pkg, unit, x->data, (uint64_t)x->size);
-  return wk_arena_printf(a, "consts + %llu", (unsigned long long)offset);
-}
-
-static wk_status print_part(wk_str *b, size_t number, const wk_program *p, wk_package *pkg,
-                            uint32_t unit, wk_arena *a) {
-  const char **base = wk_arena_alloc(a, p->buffers.n * sizeof *base);
-  for (size_t k = 0; k < p->buffers.n; k++)
-    base[k] = pointer(p, &p->buffers.data[k], pkg, unit, a);
-  wk_str_printf(b, "if (part == %zu) {\n", number);
-  for (size_t k = 0; k < p->body.insts.n; k++)
-    if (!wk_inst_c_print(b, a, p->body.insts.data[k], base))
-      return wk_error(WK_INTERNAL, "there are no loops for %s", p->body.insts.data[k]->name);
-  wk_str_add(b, "}\n");
-  return NULL;
-}
-
 static wk_status run_cc(const wk_str *source, wk_file *object) {
   char path[] = "/tmp/plainc-XXXXXX", command[200];
   int fd = mkstemp(path);
@@ -55,6 +32,7 @@ static wk_status run_cc(const wk_str *source, wk_file *object) {
   return s;
 }
 
+/* Steps are numbered through all parts; `code` of a part is the number of its first. */
 static wk_status compile(const wk_instance *t, const wk_target_part *parts, size_t n,
                          const wk_emit_options *o, wk_package *pkg, uint32_t *row,
                          wk_emit_result *result) {
@@ -64,14 +42,19 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
   wk_file object = {0};
   wk_status s = NULL;
   wk_expr_c_prelude(&source);
-  wk_str_add(&source, "void run(unsigned part, char **io, char *arena, char *consts) {\n");
-  for (size_t k = 0; k < n && !s; k++) {
-    wk_package_part part = wk_package_part_of(parts[k].program, parts[k].name, unit, a);
-    part.code = k;
+  wk_str_add(&source, "void run(unsigned long step, char **io, char *arena, char *consts) {\n"
+                      "switch (step) {\n");
+  for (size_t k = 0, first = 0; k < n && !s; k++) {
+    const wk_program *p = parts[k].program;
+    const uint64_t *const_at = wk_package_add_consts(pkg, unit, p, a);
+    wk_package_part part = wk_package_part_of(p, parts[k].name, unit, a);
+    part.steps = wk_package_steps_of(p, a, &part.n_steps);
+    part.code = first;
     row[k] = wk_package_add_part(pkg, &part);
-    s = print_part(&source, k, parts[k].program, pkg, unit, a);
+    s = wk_inst_c_cases(&source, a, p, wk_inst_c_bases(p, const_at, a), first);
+    first += part.n_steps;
   }
-  wk_str_add(&source, "}\n");
+  wk_str_add(&source, "}\n}\n");
   if (!s) s = run_cc(&source, &object);
   wk_package_add_section(pkg, unit, "object", WICK_ALIGN,
                          wk_package_keep(pkg, object.data, object.size), object.size);

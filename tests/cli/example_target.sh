@@ -69,6 +69,8 @@ gives 'why' 'gather on cpu, not plainc: there are no loops for this operator' \
   "$wick" compile "$net/model.onnx" "${target[@]}" --print-parts
 gives 'run' '^v75 f32' "$wick" run net.wick --plugin out/plainc_device.so
 gives 'by the environment' '^v75 f32' env WICK_PLUGINS=out/plainc_device.so "$wick" run net.wick
+gives 'its steps' '^ *[0-9]+ +Add_75 +2.64 k +.*matmul\(@out %v75\[2,11,5\]:f32' \
+  "$wick" inspect net.wick --steps
 refuses 'no device' 4 "net.wick: .*part 0 needs target 'plainc'" "$wick" run net.wick
 refuses 'no device, a model' 4 "target 'plainc'" \
   "$wick" run "$net/model.onnx" --plugin out/plainc.so --target plainc
@@ -86,6 +88,34 @@ check 'a device without room' ${CC:-cc} -w -D_GNU_SOURCE -I prefix/include/wick 
   full.c -o full.so
 refuses 'it is not opened' 5 "net.wick: the device failed: part 0, target 'plainc': no room\$" \
   "$wick" run net.wick --plugin ./full.so
+
+# ---- steps: times of them, and what they leave
+gives 'the profile of a package' '^[0-9.]+ +[0-9.]+ +[0-9.]+ +matmul +Add_75 +matmul\(' \
+  "$wick" run net.wick --plugin out/plainc_device.so --profile
+gives 'of both targets' '^[0-9.]+ +[0-9.]+ +- +gather +Gather_3 ' \
+  "$wick" run net.wick --plugin out/plainc_device.so --profile
+gives 'the profile of a model' ' conv +all$' \
+  "$wick" run ds_cnn.onnx "${target[@]}" --no-host --profile
+# dumps NET HOW LEAST: tensors of the model that are left on plainc are the evaluator's, LEAST of
+# them at least; HOW says whether two files are the same. Names of the compiler's own begin with _.
+dumps() {
+  local net=$1 how=$2 least=$3 common=0 file
+  mkdir -p "$net"
+  check "dump of $net" \
+    "$wick" run "$tests/nets/$net/model.onnx" "${target[@]}" --dump-tensors "$net/plainc"
+  check "dump of $net, evaluator" \
+    "$wick" run "$tests/nets/$net/model.onnx" --target eval --dump-tensors "$net/eval"
+  for file in "$net"/plainc/[^_]*; do
+    [[ -f $net/eval/${file##*/} ]] || continue
+    ((++common))
+    $how "$file" "$net/eval/${file##*/}" && good || bad "$net: ${file##*/} differs"
+  done
+  ((common >= least)) && good || bad "$net: $common tensors are the evaluator's"
+}
+dumps float/cnn close_to 10
+dumps float/transformer close_to 10
+dumps int8/cnn_qlinear 'cmp -s' 30
+dumps int8/transformer_qdq 'cmp -s' 20
 
 # ---- compare: part by part, with a C compiler that takes one function for another
 sed_cc() {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "compiler/eval/eval.h"
+#include "compiler/ir/inst_c.h"
 #include "compiler/package/program.h"
 #include "runtime/device.h"
 
@@ -81,6 +82,28 @@ static void rows_say_what_steps_do(void **state) {
   assert_true(s[3].tensors->rank == 2 && s[3].tensors->dims[0] == 3 && !s[3].tensors->strides);
   assert_int_equal(s[3].tensors->place, WICK_PLACE_OUTPUT);
   assert_int_equal(s[3].tensors->index, 0);
+  wk_arena_free(a);
+  wk_program_free(p);
+}
+
+/* ---- as C ------------------------------------------------------------------------------------ */
+
+static void steps_are_cases_of_a_switch(void **state) {
+  static const char *const want[] = {"io[0]", "io[1]", "io[2]", "consts + 704", "arena + 64"};
+  static const uint64_t const_at[8] = {[3] = 704};
+  wk_program *p = program();
+  wk_arena *a = wk_arena_new();
+  wk_str b = {0};
+  (void)state;
+  const char *const *base = wk_inst_c_bases(p, const_at, a);
+  for (size_t k = 0; k < WK_COUNTOF(want); k++) assert_string_equal(base[k], want[k]);
+  wk_status s = wk_inst_c_cases(&b, a, p, base, 40);
+  assert_string_equal(s->message, "instruction 3, nest: there are no loops for it");
+  assert_non_null(strstr(b.s, "case 42:\n"));
+  wk_status_free(s);
+  p->body.insts.n = 3;
+  assert_null(wk_inst_c_cases(&b, a, p, base, 0));
+  wk_str_free(&b);
   wk_arena_free(a);
   wk_program_free(p);
 }
@@ -268,7 +291,8 @@ static void failure_ends_the_job(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows_say_what_steps_do), RUN_TEST(steps_are_run_in_order),
-      RUN_TEST(steps_are_timed), RUN_TEST(steps_are_observed), RUN_TEST(failure_ends_the_job)};
+      cmocka_unit_test(rows_say_what_steps_do), cmocka_unit_test(steps_are_cases_of_a_switch),
+      RUN_TEST(steps_are_run_in_order), RUN_TEST(steps_are_timed), RUN_TEST(steps_are_observed),
+      RUN_TEST(failure_ends_the_job)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
