@@ -28,6 +28,14 @@ typedef struct {
   clock before;
 } command;
 
+/* What wk_run_fn is told. */
+typedef struct {
+  wk_space space;
+  wk_access access;
+  const char *field;
+  uint64_t from, length;
+} run;
+
 typedef struct {
   const wk_stream *s;
   const wk_machine *m;
@@ -35,8 +43,8 @@ typedef struct {
   command *commands;
   uint32_t *of_queue[WK_QUEUE_COUNT]; /* ordinal -> index */
   uint32_t issued[WK_QUEUE_COUNT];
+  WK_VEC(run) runs; /* of the command looked at */
   wk_shadow shadows[WK_SPACE_COUNT];
-  uint64_t granules[WK_SPACE_COUNT];
   uint64_t mark_bytes; /* of the mark area */
   wk_constants constants;
   uint32_t now;        /* the command looked at */
@@ -141,13 +149,23 @@ static int64_t channels(const wk_isa_command *c) {
   }
 }
 
+static void write_cells(const checker *k, wk_shadow *s, uint64_t from, uint64_t length) {
+  uint64_t end;
+  for (uint64_t a = from; a < from + length; a = end) {
+    end = from + length;
+    wk_cell *cell = wk_shadow_join(s, a, &end);
+    if (cell) cell->writer = k->now;
+  }
+}
+
 /* The sums of ex are added in stream order; only a drain has to be waited for, and ends them. */
 static void use_sums(checker *k, wk_access access, uint64_t from, uint64_t length) {
   wk_shadow *s = &k->shadows[WK_SPACE_ACCUMULATOR];
   int64_t wanted = channels(&k->commands[k->now].c);
-  for (uint64_t a = from; a < from + length && !k->status; a += s->granule) {
-    wk_cell *cell = wk_shadow_cell(s, a);
-    uint32_t other = cell->writer;
+  uint64_t end;
+  for (uint64_t a = from; a < from + length && !k->status; a = end) {
+    end = from + length;
+    uint32_t other = wk_shadow_find(s, a, &end)->writer;
     bool drained = other != WK_NOBODY && other != k->now && drains(&k->commands[other].c);
     if (access == WK_ACCESS_READ && (other == WK_NOBODY || drained))
       refuse(k, "accumulate", "adds to accumulator entry %" PRIu64 ", which holds no sum", a);
@@ -156,8 +174,8 @@ static void use_sums(checker *k, wk_access access, uint64_t from, uint64_t lengt
              ", which holds sums of %" PRId64, wanted, a, channels(&k->commands[other].c));
     else if (drained && !is_over(k, other))
       refuse_hazard(k, WK_SPACE_ACCUMULATOR, access, "acc", from, length, other, true);
-    if (k->marks && access == WK_ACCESS_WRITE) cell->writer = k->now;
   }
+  if (k->marks && access == WK_ACCESS_WRITE) write_cells(k, s, from, length);
 }
 
 /* The conflict of an access with whoever used a cell before; WK_NOBODY: there is none. */
@@ -168,17 +186,6 @@ static uint32_t conflict(checker *k, const wk_cell *cell, wk_access access, bool
   for (int q = 0; access == WK_ACCESS_WRITE && q < WK_QUEUE_COUNT; q++)
     if (cell->reader[q] != WK_NOBODY && !is_over(k, cell->reader[q])) return cell->reader[q];
   return WK_NOBODY;
-}
-
-static bool same_cell(const wk_cell *a, const wk_cell *b) { return !memcmp(a, b, sizeof *a); }
-
-static void mark(checker *k, wk_cell *cell, wk_access access) {
-  if (access == WK_ACCESS_READ) {
-    cell->reader[k->commands[k->now].c.queue] = k->now;
-    return;
-  }
-  memset(cell, 0xff, sizeof *cell);
-  cell->writer = k->now;
 }
 
 /* False: refused. */
@@ -205,34 +212,33 @@ static bool is_own_input(const checker *k, const wk_cell *cell) {
 }
 
 /* False: refused. */
-static bool use_cell(checker *k, wk_space space, wk_access access, const char *field, uint64_t from,
-                     uint64_t length, uint64_t address, wk_cell *cell, const wk_cell *passed) {
-  if (!k->marks)
-    return (passed && same_cell(cell, passed)) ||
-           look_at(k, space, access, field, from, length, address, cell);
-  if (access == WK_ACCESS_WRITE && is_own_input(k, cell)) {
+static bool note(checker *k, wk_space space, wk_access access, const char *field, uint64_t from,
+                 uint64_t length, wk_cell *cell) {
+  int queue = (int)k->commands[k->now].c.queue;
+  if (access == WK_ACCESS_READ) {
+    cell->reader[queue] = k->now;
+  } else if (is_own_input(k, cell)) {
     refuse(k, field, "writes %s 0x%" PRIx64 " to 0x%" PRIx64 ", which the command also reads",
            space_names[space], from, from + length - 1);
-    return false;
   }
-  mark(k, cell, access);
-  return true;
+  return !k->status;
 }
 
-/* A cell like the one before needs no second look. Memory that no command writes has no cells. */
+/* Memory that no command writes has no cells. */
 static void use_bytes(checker *k, wk_space space, wk_access access, const char *field,
                       uint64_t from, uint64_t length) {
   wk_shadow *s = &k->shadows[space];
-  const wk_cell *passed = NULL;
-  uint64_t cells;
-  for (uint64_t a = from; a < from + length; a += cells * s->granule) {
-    wk_cell *cell = wk_shadow_cells(s, a, &cells);
-    for (uint64_t i = 0; cell && i < cells && a + i * s->granule < from + length; i++) {
-      if (!use_cell(k, space, access, field, from, length, a + i * s->granule, &cell[i], passed))
-        return;
-      passed = &cell[i];
-    }
+  bool cuts = k->marks && access == WK_ACCESS_READ;
+  uint64_t end;
+  for (uint64_t a = from; a < from + length; a = end) {
+    end = from + length;
+    wk_cell *cell = (cuts ? wk_shadow_cut : wk_shadow_find)(s, a, &end);
+    if (!cell) continue;
+    if (k->marks ? !note(k, space, access, field, from, length, cell)
+                 : !look_at(k, space, access, field, from, length, a, cell))
+      return;
   }
+  if (k->marks && access == WK_ACCESS_WRITE) write_cells(k, s, from, length);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -294,9 +300,8 @@ static bool is_replaced_residual(const checker *k, const char *field) {
 #undef IS_REPLACED
 }
 
-static void use_run(void *context, wk_space space, wk_access access, const char *field,
+static void use_run(checker *k, wk_space space, wk_access access, const char *field,
                     uint64_t from, uint64_t length) {
-  checker *k = context;
   if (k->status || !length || !is_within(k, space, field, from, length)) return;
   if (space == WK_SPACE_MEMORY) check_memory(k, access, field, from, length);
   if (k->status || (k->marks && is_replaced_residual(k, field))) return;
@@ -306,24 +311,24 @@ static void use_run(void *context, wk_space space, wk_access access, const char 
   else use_bytes(k, space, access, field, from, length);
 }
 
-/* ---- first pass: cells ----------------------------------------------------------------------- */
-
-static uint64_t divisor(uint64_t a, uint64_t b) {
-  while (b) {
-    uint64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
-static void see_run(void *context, wk_space space, wk_access access, const char *field,
-                    uint64_t from, uint64_t length) {
+static void keep_run(void *context, wk_space space, wk_access access, const char *field,
+                     uint64_t from, uint64_t length) {
   checker *k = context;
-  (void)access;
-  (void)field;
-  k->granules[space] = divisor(divisor(k->granules[space], from), length);
+  const run r = {space, access, field, from, length};
+  wk_vec_push(&k->runs, r);
 }
+
+/* What a command reads itself must not hide earlier readers, so it is noted when all has been
+ * looked at. */
+static void use_runs(checker *k, bool marks) {
+  k->marks = marks;
+  for (size_t i = 0; i < k->runs.n; i++) {
+    const run *r = &k->runs.data[i];
+    use_run(k, r->space, r->access, r->field, r->from, r->length);
+  }
+}
+
+/* ---- first pass: cells ----------------------------------------------------------------------- */
 
 /* Only memory that some command writes has cells. */
 static void note_written(void *context, wk_space space, wk_access access, const char *field,
@@ -334,20 +339,15 @@ static void note_written(void *context, wk_space space, wk_access access, const 
     wk_shadow_note(&k->shadows[WK_SPACE_MEMORY], from, length);
 }
 
-static void for_all(checker *k, wk_run_fn *f) {
-  for (uint32_t i = 0; i < k->s->n; i++) wk_footprint(k->m, &k->commands[i].c, f, k);
-}
-
 static void prepare_cells(checker *k) {
   const wk_machine *m = k->m;
-  const uint64_t sizes[WK_SPACE_MEMORY] = {(uint64_t)m->scratchpad, (uint64_t)wk_machine_entries(m),
-                                           (uint64_t)m->tables};
   wk_shadow *memory = &k->shadows[WK_SPACE_MEMORY];
-  for_all(k, see_run);
-  for (int space = 0; space < WK_SPACE_MEMORY; space++)
-    wk_shadow_init(&k->shadows[space], sizes[space], k->granules[space]);
-  wk_shadow_begin(memory, UINT64_C(1) << 32, k->granules[WK_SPACE_MEMORY]);
-  for_all(k, note_written);
+  wk_shadow_init(&k->shadows[WK_SPACE_SCRATCHPAD], (uint64_t)m->scratchpad);
+  wk_shadow_init(&k->shadows[WK_SPACE_ACCUMULATOR], (uint64_t)wk_machine_entries(m));
+  wk_shadow_init(&k->shadows[WK_SPACE_TABLE], (uint64_t)m->tables);
+  wk_shadow_begin(memory, UINT64_C(1) << 32);
+  for (uint32_t i = 0; i < k->s->n; i++)
+    if (k->commands[i].c.opcode == WK_CMD_ST) wk_footprint(m, &k->commands[i].c, note_written, k);
   wk_shadow_end(memory);
 }
 
@@ -381,11 +381,11 @@ static void check_record(checker *k) {
 static wk_status check_hazards(checker *k) {
   for (k->now = 0; k->now + 1 < k->s->n && !k->status; k->now++) {
     order(k, &k->commands[k->now]);
-    for (int pass = 0; pass < 2; pass++) { /* what it reads itself must not hide earlier readers */
-      k->marks = pass;
-      if (pass) check_record(k);
-      wk_footprint(k->m, &k->commands[k->now].c, use_run, k);
-    }
+    k->runs.n = 0;
+    wk_footprint(k->m, &k->commands[k->now].c, keep_run, k);
+    use_runs(k, false);
+    check_record(k);
+    use_runs(k, true);
     if (k->commands[k->now].c.opcode == WK_CMD_LD)
       wk_constants_load(&k->constants, &k->commands[k->now].c);
     if (!k->status && wk_overlaps_later(k->m, &k->commands[k->now].c))
@@ -405,6 +405,7 @@ wk_status wk_check(const wk_stream *s, const wk_machine *m, uint64_t *waits) {
     k.constants = wk_constants_new(s, m, &k.shadows[WK_SPACE_MEMORY]);
     status = check_hazards(&k);
   }
+  wk_vec_free(&k.runs);
   wk_constants_free(&k.constants);
   for (int i = 0; i < WK_SPACE_COUNT; i++) wk_shadow_free(&k.shadows[i]);
   for (int q = 0; q < WK_QUEUE_COUNT; q++) free(k.of_queue[q]);

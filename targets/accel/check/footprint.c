@@ -26,13 +26,36 @@ static void reads(const walk *w, const char *field, uint64_t from, uint64_t leng
   run(w, WK_SPACE_SCRATCHPAD, WK_ACCESS_READ, field, from, length);
 }
 
-/* The runs of p + {0 .. length - 1} from address `from` on. */
+/* ---- units ----------------------------------------------------------------------------------- */
+
+/* Places are counted in units, the common divisor of all steps, which makes their sets small. */
+static uint64_t divisor(uint64_t a, uint64_t b) {
+  while (b) {
+    uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/* Runs that are longer than the divisor of the steps touch: then they are whole units as well. */
+static uint64_t unit_of(uint64_t steps, uint64_t length) {
+  if (!steps) return length;
+  return length > steps ? divisor(steps, length) : steps;
+}
+
+/* The runs of unit * p + {0 .. length - 1} from address `from` on. */
 static void runs(const walk *w, wk_access access, const char *field, uint64_t from, wk_places *p,
-                 uint64_t length) {
+                 uint64_t unit, uint64_t length) {
   int64_t at = 0, n;
-  wk_places_repeat(p, 1, (int64_t)length);
-  for (; wk_places_run(p, &at, &n); at += n)
-    run(w, WK_SPACE_SCRATCHPAD, access, field, (uint64_t)((int64_t)from + at), (uint64_t)n);
+  if (length >= unit) wk_places_repeat(p, 1, (int64_t)(length / unit));
+  for (; wk_places_run(p, &at, &n); at += n) {
+    uint64_t begin = from + (uint64_t)at * unit;
+    if (length >= unit)
+      run(w, WK_SPACE_SCRATCHPAD, access, field, begin, (uint64_t)n * unit);
+    for (int64_t i = 0; i < n && length < unit; i++)
+      run(w, WK_SPACE_SCRATCHPAD, access, field, begin + (uint64_t)i * unit, length);
+  }
 }
 
 /* ---- boxes ----------------------------------------------------------------------------------- */
@@ -64,7 +87,7 @@ static int simplify(side *x, int n, uint64_t *length) {
 static void box(const walk *w, wk_access access, const char *field, uint64_t from,
                 const side *sides, int n, uint64_t length) {
   side x[MOST_SIDES];
-  uint64_t end = 0;
+  uint64_t end = 0, steps = 0;
   for (int i = 0; i < n; i++) x[i] = sides[i];
   n = simplify(x, n, &length);
   if (n < 2) {
@@ -72,11 +95,13 @@ static void box(const walk *w, wk_access access, const char *field, uint64_t fro
       run(w, WK_SPACE_SCRATCHPAD, access, field, from + i * (n ? x[0].step : 0), length);
     return;
   }
-  for (int i = 0; i < n; i++) end += (x[i].n - 1) * x[i].step;
-  wk_places p = wk_places_new(0, (int64_t)(end + length - 1));
+  for (int i = 0; i < n; i++) steps = divisor(steps, x[i].step);
+  uint64_t unit = unit_of(steps, length);
+  for (int i = 0; i < n; i++) end += (x[i].n - 1) * x[i].step / unit;
+  wk_places p = wk_places_new(0, (int64_t)(end + length / unit));
   wk_places_add(&p, 0);
-  for (int i = 0; i < n; i++) wk_places_repeat(&p, (int64_t)x[i].step, (int64_t)x[i].n);
-  runs(w, access, field, from, &p, length);
+  for (int i = 0; i < n; i++) wk_places_repeat(&p, (int64_t)(x[i].step / unit), (int64_t)x[i].n);
+  runs(w, access, field, from, &p, unit, length);
   wk_places_free(&p);
 }
 
@@ -131,15 +156,20 @@ static bool reach(const axis *a, int64_t *low, int64_t *high) {
   return *low <= *high;
 }
 
-/* p + the offsets of the axis, the least of which is `low`, less that. */
-static void add_axis(wk_places *p, const axis *a, int64_t low) {
+static uint64_t steps_of(const axis *a) {
+  return divisor(a->outputs > 1 ? a->out_step : 0, a->taps > 1 ? a->tap_step : 0);
+}
+
+/* p + the offsets of the axis in units, the least of which is `low` bytes, less that. */
+static void add_axis(wk_places *p, const axis *a, int64_t low, int64_t unit) {
   wk_places all = wk_places_new(p->low, p->low + (int64_t)p->words * 64 - 1);
   int64_t first, last;
   for (uint64_t k = 0; k < a->taps; k++) {
     if (!inside(a, k, &first, &last)) continue;
     wk_places of_tap = wk_places_copy(p);
-    wk_places_repeat(&of_tap, (int64_t)a->out_step, last - first + 1);
-    wk_places_join(&all, &of_tap, (int64_t)(k * a->tap_step) + first * (int64_t)a->out_step - low);
+    int64_t at = (int64_t)(k * a->tap_step) + first * (int64_t)a->out_step - low;
+    wk_places_repeat(&of_tap, (int64_t)a->out_step / unit, last - first + 1);
+    wk_places_join(&all, &of_tap, at / unit);
     wk_places_free(&of_tap);
   }
   wk_places_free(p);
@@ -149,14 +179,17 @@ static void add_axis(wk_places *p, const axis *a, int64_t low) {
 /* `blocks` blocks of `length` bytes from every tap. */
 static void window(const walk *w, int64_t in, const axis *y, const axis *x, uint64_t blocks,
                    uint64_t block, uint64_t length) {
-  int64_t top, bottom, left, right, span = (int64_t)((blocks - 1) * block + length - 1);
+  int64_t top, bottom, left, right;
   if (!blocks || !reach(y, &top, &bottom) || !reach(x, &left, &right)) return;
-  wk_places p = wk_places_new(0, bottom - top + right - left + span);
+  uint64_t steps = divisor(divisor(steps_of(y), steps_of(x)), blocks > 1 ? block : 0);
+  int64_t unit = (int64_t)unit_of(steps, length);
+  int64_t span = (bottom - top + right - left + (int64_t)((blocks - 1) * block + length)) / unit;
+  wk_places p = wk_places_new(0, span);
   wk_places_add(&p, 0);
-  add_axis(&p, x, left);
-  add_axis(&p, y, top);
-  wk_places_repeat(&p, (int64_t)block, (int64_t)blocks);
-  runs(w, WK_ACCESS_READ, "in", (uint64_t)(in + top + left), &p, length);
+  add_axis(&p, x, left, unit);
+  add_axis(&p, y, top, unit);
+  wk_places_repeat(&p, (int64_t)block / unit, (int64_t)blocks);
+  runs(w, WK_ACCESS_READ, "in", (uint64_t)(in + top + left), &p, (uint64_t)unit, length);
   wk_places_free(&p);
 }
 

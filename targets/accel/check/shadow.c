@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_CELLS = 256 };
+enum { PAGE = 1024 }; /* addresses */
 
-void wk_shadow_begin(wk_shadow *s, uint64_t size, uint64_t granule) {
-  *s = (wk_shadow){.size = size, .granule = granule ? granule : 1};
-}
+void wk_shadow_begin(wk_shadow *s, uint64_t size) { *s = (wk_shadow){.size = size}; }
 
 void wk_shadow_note(wk_shadow *s, uint64_t from, uint64_t length) {
   uint64_t end = from + length;
@@ -29,7 +27,7 @@ static int by_from(const void *a, const void *b) {
 }
 
 void wk_shadow_end(wk_shadow *s) {
-  uint64_t cells = 0;
+  uint64_t count = 0;
   size_t n = 0;
   wk_shadow_part *x = s->parts.data;
   if (s->parts.n) qsort(x, s->parts.n, sizeof *x, by_from);
@@ -42,20 +40,20 @@ void wk_shadow_end(wk_shadow *s) {
   }
   s->parts.n = n;
   for (size_t i = 0; i < n; i++) {
-    x[i].first = cells;
-    cells += (x[i].end - x[i].from + s->granule - 1) / s->granule;
+    x[i].first = count;
+    count += x[i].end - x[i].from;
   }
-  s->pages = wk_xcalloc(cells / PAGE_CELLS + 1, sizeof *s->pages);
+  s->pages = wk_xcalloc(count / PAGE + 1, sizeof *s->pages);
 }
 
-void wk_shadow_init(wk_shadow *s, uint64_t size, uint64_t granule) {
-  wk_shadow_begin(s, size, granule);
+void wk_shadow_init(wk_shadow *s, uint64_t size) {
+  wk_shadow_begin(s, size);
   wk_shadow_note(s, 0, size);
   wk_shadow_end(s);
 }
 
 void wk_shadow_free(wk_shadow *s) {
-  for (size_t i = 0; i < s->made.n; i++) free(s->pages[s->made.data[i]]);
+  for (size_t i = 0; i < s->made.n; i++) wk_vec_free(&s->pages[s->made.data[i]].pieces);
   wk_vec_free(&s->made);
   wk_vec_free(&s->parts);
   free(s->pages);
@@ -91,24 +89,95 @@ static const wk_shadow_part *part_of(wk_shadow *s, uint64_t address) {
   return &x[low];
 }
 
-wk_cell *wk_shadow_cell(wk_shadow *s, uint64_t address) {
-  uint64_t cells;
-  return wk_shadow_cells(s, address, &cells);
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static wk_shadow_piece unused(uint32_t end) {
+  wk_shadow_piece p;
+  memset(&p, 0xff, sizeof p); /* WK_NOBODY everywhere */
+  p.end = end;
+  return p;
 }
 
-wk_cell *wk_shadow_cells(wk_shadow *s, uint64_t address, uint64_t *cells) {
-  *cells = 1;
-  if (!s->parts.n) return NULL;
-  const wk_shadow_part *part = part_of(s, address);
-  if (address < part->from || address >= part->end) return NULL;
-  uint64_t left = (part->end - address + s->granule - 1) / s->granule;
-  uint64_t i = part->first + (address - part->from) / s->granule;
-  wk_cell **page = &s->pages[i / PAGE_CELLS];
-  if (!*page) {
-    *page = wk_xmalloc(PAGE_CELLS * sizeof **page);
-    wk_vec_push(&s->made, i / PAGE_CELLS);
-    memset(*page, 0xff, PAGE_CELLS * sizeof **page); /* WK_NOBODY everywhere */
+/* Addresses of one page that have cells: from the at-th up to the to-th, of those of the page. */
+typedef struct {
+  wk_shadow_page *page;
+  uint32_t at, to;
+} range;
+
+/* From `from` on, no farther than *end, which it moves there. False: these have none. */
+static bool range_of(wk_shadow *s, uint64_t from, uint64_t *end, range *r) {
+  const wk_shadow_part *all = s->parts.data, *part = s->parts.n ? part_of(s, from) : NULL;
+  if (!part || from < part->from || from >= part->end) {
+    const wk_shadow_part *next = part && from >= part->end ? part + 1 : part;
+    if (part && next < all + s->parts.n && next->from < *end) *end = next->from;
+    return false;
   }
-  *cells = PAGE_CELLS - i % PAGE_CELLS < left ? PAGE_CELLS - i % PAGE_CELLS : left;
-  return &(*page)[i % PAGE_CELLS];
+  uint64_t number = part->first + (from - part->from), i = number / PAGE;
+  r->page = &s->pages[i];
+  r->at = (uint32_t)(number % PAGE);
+  if (part->end < *end) *end = part->end;
+  if (*end - from > PAGE - r->at) *end = from + (PAGE - r->at);
+  r->to = r->at + (uint32_t)(*end - from);
+  if (!r->page->pieces.n) {
+    wk_vec_push(&r->page->pieces, unused(PAGE));
+    wk_vec_push(&s->made, i);
+  }
+  return true;
+}
+
+/* The piece that an address of the page is in. */
+static size_t piece_of(const wk_shadow_page *p, uint32_t at) {
+  size_t low = 0, high = p->pieces.n - 1;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (p->pieces.data[middle].end > at) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/* Piece i becomes two, of which the second begins at `at`, unless it does so already. */
+static void split(wk_shadow_page *p, size_t i, uint32_t at) {
+  if (p->pieces.data[i].end == at || (i ? p->pieces.data[i - 1].end : 0) == at) return;
+  wk_vec_reserve(&p->pieces, p->pieces.n + 1);
+  wk_shadow_piece *x = &p->pieces.data[i];
+  memmove(x + 1, x, (p->pieces.n++ - i) * sizeof *x);
+  x->end = at;
+}
+
+wk_cell *wk_shadow_find(wk_shadow *s, uint64_t from, uint64_t *end) {
+  range r;
+  if (!range_of(s, from, end, &r)) return NULL;
+  wk_shadow_piece *x = &r.page->pieces.data[piece_of(r.page, r.at)];
+  if (x->end < r.to) *end = from + (x->end - r.at);
+  return &x->cell;
+}
+
+/* A page's piece that begins at `at`. */
+static size_t begin(wk_shadow_page *p, uint32_t at) {
+  size_t i = piece_of(p, at);
+  bool is_there = at == (i ? p->pieces.data[i - 1].end : 0);
+  split(p, i, at);
+  return is_there ? i : i + 1;
+}
+
+wk_cell *wk_shadow_cut(wk_shadow *s, uint64_t from, uint64_t *end) {
+  range r;
+  if (!range_of(s, from, end, &r)) return NULL;
+  size_t i = begin(r.page, r.at);
+  if (r.page->pieces.data[i].end > r.to) split(r.page, i, r.to);
+  *end = from + (r.page->pieces.data[i].end - r.at);
+  return &r.page->pieces.data[i].cell;
+}
+
+wk_cell *wk_shadow_join(wk_shadow *s, uint64_t from, uint64_t *end) {
+  range r;
+  if (!range_of(s, from, end, &r)) return NULL;
+  size_t first = begin(r.page, r.at), last = piece_of(r.page, r.to - 1);
+  split(r.page, last, r.to);
+  wk_shadow_piece *x = r.page->pieces.data;
+  memmove(&x[first + 1], &x[last + 1], (r.page->pieces.n - last - 1) * sizeof *x);
+  r.page->pieces.n -= last - first;
+  x[first] = unused(r.to);
+  return &x[first].cell;
 }
