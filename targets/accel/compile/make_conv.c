@@ -114,18 +114,6 @@ static wk_accel_view channels(int n, const wk_accel_view *x, int64_t from, int64
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-/* Which weight stands in lane i of block b of the input, for tap (ky, kx); 0 where nothing is. */
-static int lane_weight(const wk_accel_op *op, int lanes, const weights *w, int64_t out, int64_t b,
-                       int64_t ky, int64_t kx, int i) {
-  int64_t q = b * lanes + i;
-  if (op->is_packed) {
-    int64_t in = q % op->a.sx, x = q / op->a.sx;
-    return x < op->kx && in < op->a.c ? weight(w, out, in, ky, x) : 0;
-  }
-  q -= op->a.first;
-  return q >= 0 && q < op->a.c ? weight(w, out, q, ky, kx) : 0;
-}
-
 /* The array subtracts the zero point from the input, so that padding is 0; sums of the graph hold
  * it times the weights. */
 static void zero_sums(const weights *w, const wk_accel_op *op,
@@ -139,15 +127,48 @@ static void zero_sums(const weights *w, const wk_accel_op *op,
   }
 }
 
+/* Weights that go into lanes [from, from + n) of a tile's row, `step` elements apart. */
+typedef struct {
+  int64_t from, n, at, step;
+} lanes;
+
+/* Of block b of the input, for tap (ky, kx). */
+static lanes lanes_of(const wk_accel_op *op, int n, const weights *w, int64_t b, int64_t ky,
+                      int64_t kx) {
+  int64_t first = b * n - op->a.first; /* the input's channel in lane 0 */
+  lanes l = {.from = first < 0 ? -first : 0, .n = n, .step = w->s_in};
+  if (first + n > op->a.c) l.n = op->a.c - first;
+  l.n -= l.from;
+  l.at = w->offset + (first + l.from) * w->s_in + ky * w->s_ky + kx * w->s_kx;
+  return l;
+}
+
+static void pack_row(const weights *w, const lanes *l, int64_t out, uint8_t *row) {
+  const uint8_t *data = (const uint8_t *)w->value->data + l->at + out * w->s_out;
+  for (int64_t i = 0; i < l->n; i++) row[l->from + i] = data[i * l->step];
+}
+
+/* A dense image: taps side by side, of as many channels as a pixel has bytes. */
+static void pack_dense_row(const wk_accel_op *op, int n, const weights *w, int64_t out, int64_t b,
+                           int64_t ky, uint8_t *row) {
+  for (int i = 0; i < n; i++) {
+    int64_t q = b * n + i, in = q % op->a.sx, x = q / op->a.sx;
+    if (x < op->kx && in < op->a.c) row[i] = (uint8_t)weight(w, out, in, ky, x);
+  }
+}
+
+/* `out` is zero. */
 static void pack_tiles(const wk_accel_op *op, int n, const weights *w, const wk_accel_piece *p,
                        uint8_t *out) {
   int64_t kx_tiles = op->is_packed ? 1 : op->kx;
   for (int64_t b = 0; b < op->kc; b++)
     for (int64_t ky = 0; ky < op->ky; ky++)
-      for (int64_t kx = 0; kx < kx_tiles; kx++)
-        for (int o = 0; o < n; o++)
-          for (int i = 0; i < n; i++, out++)
-            *out = o < p->n ? (uint8_t)lane_weight(op, n, w, p->c + o, b, ky, kx, i) : 0;
+      for (int64_t kx = 0; kx < kx_tiles; kx++, out += n * n) {
+        lanes l = lanes_of(op, n, w, b, ky, kx);
+        for (int o = 0; o < p->n; o++)
+          if (op->is_packed) pack_dense_row(op, n, w, p->c + o, b, ky, out + o * n);
+          else pack_row(w, &l, p->c + o, out + o * n);
+      }
 }
 
 /* c0: the first of the operator's channels among the node's, for records. */
