@@ -12,16 +12,25 @@ typedef struct {
   uint8_t writers, readers;
 } cell;
 
-/* A buffer: its cells, what touched any of them, and what touched all, which is not noted in
- * each. */
+/* A read that its cells do not show yet. */
 typedef struct {
-  cell *cells, any, all;
+  uint32_t step;
+  int access, before; /* before: another one of the same buffer, or -1 */
+} reading;
+
+/* A buffer: its cells, what touched any of them, and what touched all, which is not noted in
+ * each. Few buffers are written again once they were read, so reads wait for a write that has to
+ * know of them. */
+typedef struct {
+  cell *cells, any, all; /* cells: NULL until something is noted */
+  int reads;             /* the last one of those that wait; -1: none */
 } tracked;
 
 typedef struct {
   const wk_accel_net *net;
   wk_accel_steps *steps;
   tracked *buffers;
+  WK_VEC(reading) reads; /* of all buffers */
   uint32_t **rows; /* of tensors: stores */
   uint32_t drained[2];
 } depending;
@@ -54,35 +63,113 @@ static void look(wk_accel_step *s, const cell *c, bool writes) {
   if (writes) need_all(s, c->readers, c->read);
 }
 
-static void visit(cell *cells, const wk_accel_buffer *b, wk_accel_step *s,
-                  const wk_accel_access *a, int64_t from, bool is_noted) {
-  int64_t last = from + a->run - 1;
-  if (last >= b->bytes) last = b->bytes - 1;
-  if (from < 0) from = 0;
-  for (int64_t i = from / b->cell; i <= last / b->cell; i++)
-    if (is_noted) note(&cells[i], s, a->writes);
-    else look(s, &cells[i], a->writes);
+/* Nothing that a cell of the buffer may hold adds to what the step needs. */
+static bool is_settled(const wk_accel_step *s, const cell *any, bool writes) {
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) {
+    uint32_t most = writes && any->read[q] > any->wrote[q] ? any->read[q] : any->wrote[q];
+    if (s->needs[q] < most && !(q == WK_QUEUE_ve && s->c.queue == WK_QUEUE_ve)) return false;
+  }
+  return true;
+}
+
+/* Cells of the runs of an access. */
+typedef struct {
+  const wk_accel_buffer *buffer;
+  int64_t from, run, step;    /* bytes: of the first run */
+  int64_t first, last, cells; /* cells: of the first run; from run to run, 0: that is not even */
+} runs;
+
+static runs runs_of(const wk_accel_buffer *b, const wk_accel_access *a, int64_t i) {
+  runs r = {.buffer = b, .from = a->from + i * a->s1, .run = a->run, .step = a->s0};
+  int64_t end = r.from + r.run + (a->n0 - 1) * a->s0;
+  if (r.from < 0 || a->s0 < 0 || end > b->bytes || a->s0 % b->cell) return r;
+  r.first = r.from / b->cell, r.last = (r.from + r.run - 1) / b->cell;
+  r.cells = a->s0 / b->cell;
+  return r;
+}
+
+/* Cells [first, last] of run j. */
+static void cells_of(const runs *r, int64_t j, int64_t *first, int64_t *last) {
+  if (r->cells) {
+    *first = r->first + j * r->cells, *last = r->last + j * r->cells;
+    return;
+  }
+  int64_t from = r->from + j * r->step, end = from + r->run;
+  *first = (from < 0 ? 0 : from) / r->buffer->cell;
+  *last = ((end > r->buffer->bytes ? r->buffer->bytes : end) - 1) / r->buffer->cell;
+}
+
+/* The last run first: it is as a rule the one that was written last. */
+static void look_at_cells(const tracked *t, const wk_accel_buffer *b, wk_accel_step *s,
+                          const wk_accel_access *a) {
+  int64_t first, last;
+  if (!t->cells) return;
+  for (int64_t i = a->n1 - 1; i >= 0; i--) {
+    runs r = runs_of(b, a, i);
+    for (int64_t j = a->n0 - 1; j >= 0; j--) {
+      if (is_settled(s, &t->any, a->writes)) return;
+      cells_of(&r, j, &first, &last);
+      for (int64_t k = first; k <= last; k++) look(s, &t->cells[k], a->writes);
+    }
+  }
+}
+
+static void note_in_cells(tracked *t, const wk_accel_buffer *b, const wk_accel_step *s,
+                          const wk_accel_access *a) {
+  int64_t first, last;
+  if (!t->cells) t->cells = wk_xcalloc((size_t)wk_accel_up(b->bytes, b->cell), sizeof(cell));
+  for (int64_t i = 0; i < a->n1; i++) {
+    runs r = runs_of(b, a, i);
+    for (int64_t j = 0; j < a->n0; j++) {
+      cells_of(&r, j, &first, &last);
+      for (int64_t k = first; k <= last; k++) note(&t->cells[k], s, a->writes);
+    }
+  }
 }
 
 /* It touches every cell of the buffer: counted, because no cell is touched twice for nothing. */
 static bool is_whole(const wk_accel_buffer *b, const wk_accel_access *a) {
-  int64_t cells = wk_accel_up(b->bytes, b->cell);
-  return a->n0 * a->n1 * (a->run / b->cell) >= cells;
+  return a->n0 * a->n1 * a->run >= b->bytes &&
+         a->n0 * a->n1 * (a->run / b->cell) >= wk_accel_up(b->bytes, b->cell);
 }
 
-static void visit_all(depending *d, wk_accel_step *s, bool is_noted) {
+static void note_reads(depending *d, tracked *t, const wk_accel_buffer *b) {
+  for (; t->reads >= 0; t->reads = d->reads.data[t->reads].before) {
+    const reading *r = &d->reads.data[t->reads];
+    const wk_accel_step *s = &d->steps->list.data[r->step];
+    note_in_cells(t, b, s, &s->access[r->access]);
+  }
+}
+
+static void look_at_all(depending *d, wk_accel_step *s) {
   for (int k = 0; k < s->n_access; k++) {
     const wk_accel_access *a = &s->access[k];
     const wk_accel_buffer *b = &d->steps->buffers.data[a->buffer];
     tracked *t = &d->buffers[a->buffer];
     bool whole = is_whole(b, a);
-    if (is_noted) {
-      note(&t->any, s, a->writes);
-      if (whole) note(&t->all, s, a->writes);
-    } else look(s, whole ? &t->any : &t->all, a->writes);
-    for (int64_t i = 0; i < a->n1 && !whole; i++)
-      for (int64_t j = 0; j < a->n0; j++)
-        visit(t->cells, b, s, a, a->from + i * a->s1 + j * a->s0, is_noted);
+    look(s, whole ? &t->any : &t->all, a->writes);
+    if (whole) continue;
+    if (a->writes) note_reads(d, t, b);
+    look_at_cells(t, b, s, a);
+  }
+}
+
+static void note_all(depending *d, size_t step) {
+  const wk_accel_step *s = &d->steps->list.data[step];
+  for (int k = 0; k < s->n_access; k++) {
+    const wk_accel_access *a = &s->access[k];
+    const wk_accel_buffer *b = &d->steps->buffers.data[a->buffer];
+    tracked *t = &d->buffers[a->buffer];
+    note(&t->any, s, a->writes);
+    if (is_whole(b, a)) {
+      note(&t->all, s, a->writes);
+    } else if (a->writes) {
+      note_in_cells(t, b, s, a);
+    } else {
+      const reading r = {(uint32_t)step, k, t->reads};
+      t->reads = (int)d->reads.n;
+      wk_vec_push(&d->reads, r);
+    }
   }
 }
 
@@ -105,15 +192,12 @@ void wk_accel_depend(const wk_accel_net *net, wk_accel_steps *s) {
   depending d = {.net = net, .steps = s};
   d.buffers = wk_xcalloc(s->buffers.n + 1, sizeof *d.buffers);
   d.rows = wk_xcalloc(net->tensors.n + 1, sizeof *d.rows);
-  for (size_t i = 0; i < s->buffers.n; i++) {
-    const wk_accel_buffer *b = &s->buffers.data[i];
-    d.buffers[i].cells = wk_xcalloc((size_t)wk_accel_up(b->bytes, b->cell), sizeof(cell));
-  }
+  for (size_t i = 0; i < s->buffers.n; i++) d.buffers[i].reads = -1;
   for (size_t i = 0; i < s->list.n; i++) {
     wk_accel_step *x = &s->list.data[i];
     memset(x->needs, 0, sizeof x->needs);
-    visit_all(&d, x, false);
-    visit_all(&d, x, true);
+    look_at_all(&d, x);
+    note_all(&d, i);
     depend_memory(&d, x);
     for (int k = 0; k < x->n_access; k++) {
       wk_accel_buffer *b = &s->buffers.data[x->access[k].buffer];
@@ -126,6 +210,7 @@ void wk_accel_depend(const wk_accel_net *net, wk_accel_steps *s) {
   }
   for (size_t i = 0; i < s->buffers.n; i++) free(d.buffers[i].cells);
   for (size_t t = 0; t < net->tensors.n; t++) free(d.rows[t]);
+  wk_vec_free(&d.reads);
   free(d.buffers);
   free(d.rows);
 }

@@ -17,6 +17,7 @@ typedef struct {
   const wk_accel_options *o;
   bool *is_tied; /* of each tensor: its writers write the same planes */
   wk_accel_plan plan;
+  wk_accel_steps *steps; /* of the plan that is judged */
 } searching;
 
 /* The modes that know nothing of other layers. */
@@ -82,25 +83,25 @@ static int64_t busy(const wk_accel_steps *s, const wk_accel_times *t, int queue)
 }
 
 static verdict judge(const searching *x, const wk_accel_plan *p, size_t g0, size_t g1) {
-  wk_accel_steps s = {0};
+  wk_accel_steps *s = x->steps;
   wk_accel_times t;
   wk_arena *a = wk_arena_new();
-  wk_accel_build(x->net, p, x->uses, g0, g1, &s);
-  wk_accel_depend(x->net, &s);
+  wk_accel_steps_clear(s);
+  wk_accel_build(x->net, p, x->uses, g0, g1, s);
+  wk_accel_depend(x->net, s);
   int64_t room = x->net->machine->scratchpad;
-  verdict v = {.fits = wk_accel_simulate(x->net, &s, room, x->o->prefetch, a, &t)};
+  verdict v = {.fits = wk_accel_simulate(x->net, s, room, x->o->prefetch, a, &t)};
   v.cycles = t.cycles;
-  v.bytes = s.loaded + s.stored;
+  v.bytes = s->loaded + s->stored;
   if (v.fits) {
     const wk_machine *m = x->net->machine;
     v.bus = (double)v.bytes * (double)m->dram_bytes.den / (double)m->dram_bytes.num;
-    v.ex = (double)busy(&s, &t, WK_QUEUE_ex);
-    v.ve = (double)busy(&s, &t, WK_QUEUE_ve);
+    v.ex = (double)busy(s, &t, WK_QUEUE_ex);
+    v.ve = (double)busy(s, &t, WK_QUEUE_ve);
     double most = v.ex > v.ve ? v.ex : v.ve;
     if (v.bus > most) most = v.bus;
     v.cost = most + 0.25 * ((double)v.cycles - most) + 100;
   }
-  wk_accel_steps_free(&s);
   wk_arena_free(a);
   return v;
 }
@@ -248,7 +249,8 @@ static wk_status search(searching *x) {
 wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
                           const wk_accel_options *o, wk_accel_plan *out) {
   wk_accel_options now = *o;
-  searching x = {.net = net, .uses = uses, .o = &now};
+  wk_accel_steps steps = {0};
+  searching x = {.net = net, .uses = uses, .o = &now, .steps = &steps};
   x.is_tied = wk_xcalloc(net->tensors.n + 1, sizeof *x.is_tied);
   find_ties(&x);
   wk_status s = search(&x);
@@ -266,5 +268,6 @@ wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
     wk_accel_plan_free(&x.plan);
   }
   free(x.is_tied);
+  wk_accel_steps_free(&steps);
   return s;
 }

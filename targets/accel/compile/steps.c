@@ -17,6 +17,14 @@ void wk_accel_steps_compute(wk_accel_steps *s, int tensor, const wk_accel_place 
   s->result = (int)s->results.n - 1;
 }
 
+void wk_accel_steps_clear(wk_accel_steps *s) {
+  wk_accel_steps kept = {0};
+  kept.list.data = s->list.data, kept.list.cap = s->list.cap;
+  kept.buffers.data = s->buffers.data, kept.buffers.cap = s->buffers.cap;
+  kept.results.data = s->results.data, kept.results.cap = s->results.cap;
+  *s = kept;
+}
+
 int wk_accel_buffer_add(wk_accel_steps *s, int64_t bytes, int64_t cell) {
   wk_accel_buffer b = {.bytes = bytes, .cell = cell < 1 ? bytes : cell, .first = -1, .last = -1};
   wk_vec_push(&s->buffers, b);

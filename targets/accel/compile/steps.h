@@ -62,6 +62,7 @@ typedef struct {
 } wk_accel_steps;
 
 void wk_accel_steps_free(wk_accel_steps *s);
+void wk_accel_steps_clear(wk_accel_steps *s); /* its room stays, for steps of another plan */
 /* Steps that are added from now on compute rows of the tensor there; tensor -1: none. */
 void wk_accel_steps_compute(wk_accel_steps *s, int tensor, const wk_accel_place *place);
 int wk_accel_buffer_add(wk_accel_steps *s, int64_t bytes, int64_t cell);
