@@ -10,8 +10,8 @@
  * runs, close; unload after the last session. Functions of different contexts are called at the
  * same time by different threads, those of one context by one thread at a time. What they are
  * given lives as long as the model, where nothing else is said. Where they fail they say why in
- * `error`, which is never NULL: one line, without the unit's name. Nothing is allocated between
- * open and close. */
+ * `error`, which is never NULL: one line, without part and target, which the runtime puts in front
+ * where a package has several units. Nothing is allocated between open and close. */
 #ifndef WICK_DEVICE_H
 #define WICK_DEVICE_H
 

@@ -92,9 +92,13 @@ void wick_model_release(wick_model *model); /* all of it */
 wick_status wick_fail(wick_error_detail *detail, wick_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same of what a device said of its unit, which is named where there are several; load.c. */
-wick_status wick_fail_unit(const wick_model *model, const wick_unit_info *unit, wick_status status,
+/* The same of what a device said. Where there are several units it is told which one: its target,
+ * and the part if there is one (NULL: none in particular); load.c. */
+wick_status wick_fail_unit(const wick_model *model, const wick_unit_info *unit,
+                           const wick_part_info *part, wick_status status,
                            const wick_error_detail *why, wick_error_detail *detail);
+/* The unit's first part, which stands for it; NULL: it has none. */
+const wick_part_info *wick_unit_first_part(const wick_model *model, const wick_unit_info *unit);
 
 /* ---- verify.c: header, section table and sections of model->file; fills tables ---- */
 wick_status wick_model_verify(wick_model *model, const wick_load_options *options);

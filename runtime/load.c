@@ -4,6 +4,7 @@
  * Each unit goes to the device of its target; all are asked before the first one is loaded. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -47,17 +48,49 @@ static bool asked(const wick_load_options *options, uint32_t flag, const char *v
   return (options && options->flags & flag) || (value && strcmp(value, "1") == 0);
 }
 
-static uint32_t first_part_of(const wick_model *model, const wick_unit_info *info) {
-  uint32_t unit = (uint32_t)(info - model->unit_infos), part = 0;
-  while (info->part_count && model->parts[part].unit != unit) part++;
-  return part;
+const wick_part_info *wick_unit_first_part(const wick_model *model, const wick_unit_info *info) {
+  uint32_t unit = (uint32_t)(info - model->unit_infos);
+  for (uint32_t i = 0; i < model->part_count; i++)
+    if (model->parts[i].unit == unit) return &model->parts[i];
+  return NULL;
 }
 
-wick_status wick_fail_unit(const wick_model *model, const wick_unit_info *unit, wick_status status,
+/* Its name, or its number if it has none. */
+typedef struct {
+  char text[64];
+} part_text;
+
+static part_text text_of(const wick_model *model, const wick_part_info *part) {
+  part_text t;
+  if (*part->name) snprintf(t.text, sizeof t.text, "%s", part->name);
+  else snprintf(t.text, sizeof t.text, "%u", (unsigned)(part - model->parts));
+  return t;
+}
+
+wick_status wick_fail_unit(const wick_model *model, const wick_unit_info *unit,
+                           const wick_part_info *part, wick_status status,
                            const wick_error_detail *why, wick_error_detail *detail) {
+  const char *colon = why->text[0] ? ": " : "";
   if (model->info.unit_count == 1) return wick_fail(detail, status, "%s", why->text);
-  return wick_fail(detail, status, "part %u, target '%s': %s", first_part_of(model, unit),
-                   unit->target, why->text[0] ? why->text : wick_status_text(status));
+  if (!part) return wick_fail(detail, status, "target '%s'%s%s", unit->target, colon, why->text);
+  return wick_fail(detail, status, "part %s, target '%s'%s%s", text_of(model, part).text,
+                   unit->target, colon, why->text);
+}
+
+static wick_status fail_without_device(const wick_model *model, const wick_unit_info *unit,
+                                       wick_error_detail *detail) {
+  const wick_part_info *part = wick_unit_first_part(model, unit);
+  return wick_fail(detail, WICK_NO_DEVICE,
+                   "%s%s needs target '%s', which this program does not provide: link or load "
+                   "its device", part ? "part " : "a unit", part ? text_of(model, part).text : "",
+                   unit->target);
+}
+
+/* Of probe and load. */
+static wick_status fail_loading(const wick_model *model, const wick_unit_info *unit,
+                                wick_status status, const wick_error_detail *why,
+                                wick_error_detail *detail) {
+  return wick_fail_unit(model, unit, wick_unit_first_part(model, unit), status, why, detail);
 }
 
 static wick_status probe_units(wick_model *model, wick_error_detail *detail) {
@@ -66,12 +99,9 @@ static wick_status probe_units(wick_model *model, wick_error_detail *detail) {
     const wick_unit_info *info = unit->unit.info;
     wick_error_detail why = {{0}};
     unit->device = wick_device_find(info->target);
-    if (!unit->device)
-      return wick_fail(detail, WICK_NO_DEVICE,
-                       "part %u needs target '%s', which this program does not provide: link or "
-                       "load its device", first_part_of(model, info), info->target);
+    if (!unit->device) return fail_without_device(model, info, detail);
     wick_status status = unit->device->probe(&unit->unit, &why);
-    if (status != WICK_OK) return wick_fail_unit(model, info, status, &why, detail);
+    if (status != WICK_OK) return fail_loading(model, info, status, &why, detail);
   }
   return WICK_OK;
 }
@@ -118,7 +148,7 @@ static wick_status load_units(wick_model *model, wick_error_detail *detail) {
     wick_status status = unit->device->load(&unit->unit, &unit->loaded, &why);
     if (status != WICK_OK) {
       unit->loaded = NULL;
-      return wick_fail_unit(model, unit->unit.info, status, &why, detail);
+      return fail_loading(model, unit->unit.info, status, &why, detail);
     }
   }
   return WICK_OK;

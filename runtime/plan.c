@@ -18,11 +18,38 @@ static uint32_t behind(const wick_pkg_row *row, uint32_t number) {
   return number + 1 + row->body_count + row->else_count;
 }
 
+/* ---- devices --------------------------------------------------------------------------------- */
+
+wick_status wick_queue_fail(wick_session *s, const wick_queue *q, const wick_run *r,
+                            wick_status status, const wick_error_detail *why) {
+  const wick_unit_info *unit = &s->model->unit_infos[q - s->queues];
+  const wick_part_info *part = r ? s->entry->parts[r - s->runs] : NULL;
+  return wick_fail_unit(s->model, unit, part, status, why, &s->error);
+}
+
+wick_status wick_run_submit(wick_session *s, wick_run *r) {
+  const wick_queue *q = r->queue;
+  wick_error_detail why;
+  why.text[0] = '\0';
+  r->ticket = 0;
+  wick_status status = q->device->submit(q->context, &r->job, &r->ticket, &why);
+  return status == WICK_OK ? status : wick_queue_fail(s, q, r, status, &why);
+}
+
+wick_status wick_queue_wait(wick_session *s, const wick_queue *q, uint64_t ticket) {
+  wick_error_detail why;
+  why.text[0] = '\0';
+  wick_status status = q->device->wait(q->context, ticket, &why);
+  return status == WICK_OK ? status : wick_queue_fail(s, q, NULL, status, &why);
+}
+
 static wick_status wait_until(wick_session *s, wick_queue *q, uint64_t ticket) {
   if (ticket <= q->done) return WICK_OK;
   q->done = ticket;
-  return q->device->wait(q->context, ticket, &s->error);
+  return wick_queue_wait(s, q, ticket);
 }
+
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* A row has finished when every part in it has. */
 static wick_status finish(wick_session *s, uint32_t first, uint32_t end) {
@@ -52,9 +79,8 @@ static wick_status run_part(wick_session *s, const wick_pkg_row *row, uint32_t n
   wick_status status = finish_waits(s, row, r->queue);
   if (status != WICK_OK) return status;
   for (uint32_t i = 0; i < row->ref_count; i++) r->io[i] = s->tensors[refs[i]];
-  r->ticket = 0;
   r->has_run = true;
-  status = r->queue->device->submit(r->queue->context, &r->job, &r->ticket, &s->error);
+  status = wick_run_submit(s, r);
   if (r->ticket) r->queue->last = r->ticket;
   return status;
 }

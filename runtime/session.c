@@ -30,7 +30,9 @@ static wick_status open_queues(wick_session *s) {
     wick_error_detail why = {{0}};
     status = unit->device->open(unit->loaded, parts, n, s->threads, &s->queues[u].context, &why);
     if (status == WICK_OK) s->queues[u].device = unit->device;
-    else wick_fail_unit(s->model, &s->model->unit_infos[u], status, &why, &s->error);
+    else wick_fail_unit(s->model, &s->model->unit_infos[u],
+                        wick_unit_first_part(s->model, &s->model->unit_infos[u]), status, &why,
+                        &s->error);
   }
   free(parts);
   return status;
@@ -39,9 +41,11 @@ static wick_status open_queues(wick_session *s) {
 static wick_status import(wick_session *s, void *memory, size_t size) {
   wick_status status = WICK_OK;
   for (uint32_t u = 0; status == WICK_OK && u < s->model->info.unit_count; u++) {
-    wick_queue *q = &s->queues[u];
+    const wick_queue *q = &s->queues[u];
+    wick_error_detail why = {{0}};
     if (q->device && q->device->import)
-      status = q->device->import(q->context, memory, size, &s->error);
+      status = q->device->import(q->context, memory, size, &why);
+    if (status != WICK_OK) wick_queue_fail(s, q, NULL, status, &why);
   }
   return status;
 }
@@ -307,10 +311,8 @@ static wick_status end(wick_session *s, wick_status status) {
 /* The plan with a single row, which is most of them. */
 static wick_status run_whole(wick_session *s) {
   wick_run *r = s->runs;
-  wick_queue *q = r->queue;
-  uint64_t ticket = 0;
-  wick_status status = q->device->submit(q->context, &r->job, &ticket, &s->error);
-  return status == WICK_OK && ticket ? q->device->wait(q->context, ticket, &s->error) : status;
+  wick_status status = wick_run_submit(s, r);
+  return status == WICK_OK && r->ticket ? wick_queue_wait(s, r->queue, r->ticket) : status;
 }
 
 static wick_status run(wick_session *s) {
@@ -368,7 +370,10 @@ wick_status wick_session_read_tensor(wick_session *session, uint32_t step, uint3
   if (size != wick_tensor_dense_bytes(&session->entry->steps[step].tensors[tensor]) ||
       (!dense && size))
     return WICK_BAD_ARGUMENT;
-  if (!r->queue->device->read) return WICK_NO_STEPS;
-  return r->queue->device->read(r->queue->context, &r->job, session->observed_step, tensor, dense,
-                                &session->error);
+  const wick_queue *q = r->queue;
+  wick_error_detail why = {{0}};
+  if (!q->device->read) return WICK_NO_STEPS;
+  wick_status status =
+      q->device->read(q->context, &r->job, session->observed_step, tensor, dense, &why);
+  return status == WICK_OK ? status : wick_queue_fail(session, q, r, status, &why);
 }

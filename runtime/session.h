@@ -44,7 +44,16 @@ struct wick_session {
   uint32_t observed_step;   /* of the part */
 };
 
-/* plan.c: carries the plan out. tensors are set; afterwards nothing is under way. */
+/* ---- plan.c; s->error says what went wrong ---- */
+
+/* Carries the plan out. tensors are set; afterwards nothing is under way. */
 wick_status wick_plan_run(wick_session *s);
+/* Submits the run's job and sets its ticket. */
+wick_status wick_run_submit(wick_session *s, wick_run *r);
+/* Until that job of the queue and all before it have finished. */
+wick_status wick_queue_wait(wick_session *s, const wick_queue *q, uint64_t ticket);
+/* What the queue's device said, of the run, or of none in particular (NULL). */
+wick_status wick_queue_fail(wick_session *s, const wick_queue *q, const wick_run *r,
+                            wick_status status, const wick_error_detail *why);
 
 #endif

@@ -71,7 +71,7 @@ gives 'run' '^v75 f32' "$wick" run net.wick --plugin out/plainc_device.so
 gives 'by the environment' '^v75 f32' env WICK_PLUGINS=out/plainc_device.so "$wick" run net.wick
 gives 'its steps' '^ *[0-9]+ +Add_75 +2.64 k +.*matmul\(@out %v75\[2,11,5\]:f32' \
   "$wick" inspect net.wick --steps
-refuses 'no device' 4 "net.wick: .*part 0 needs target 'plainc'" "$wick" run net.wick
+refuses 'no device' 4 "net.wick: .*part 1 needs target 'plainc'" "$wick" run net.wick
 refuses 'no device, a model' 4 "target 'plainc'" \
   "$wick" run "$net/model.onnx" --plugin out/plainc.so --target plainc
 refuses 'no target' 2 "no target 'plainc'" \
@@ -86,8 +86,13 @@ no_room='snprintf(error->text, 99, "no room"); return WICK_DEVICE_FAILED;'
 sed "s/^  const plainc \*u = loaded;/&\n  $no_room/" "$example/device.c" >full.c
 check 'a device without room' ${CC:-cc} -w -D_GNU_SOURCE -I prefix/include/wick -fPIC -shared \
   full.c -o full.so
-refuses 'it is not opened' 5 "net.wick: the device failed: part 0, target 'plainc': no room\$" \
+refuses 'it is not opened' 5 "net.wick: the device failed: part 1, target 'plainc': no room\$" \
   "$wick" run net.wick --plugin ./full.so
+sed "s/^  c->run(.*/  ${no_room/room/power}/" "$example/device.c" >weak.c
+check 'a device without power' ${CC:-cc} -w -D_GNU_SOURCE -I prefix/include/wick -fPIC -shared \
+  weak.c -o weak.so
+refuses 'it does not run' 5 "the device failed: part 1, target 'plainc': no power\$" \
+  "$wick" run net.wick --plugin ./weak.so
 
 # ---- steps: times of them, and what they leave
 gives 'the profile of a package' '^[0-9.]+ +[0-9.]+ +[0-9.]+ +matmul +Add_75 +matmul\(' \

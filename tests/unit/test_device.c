@@ -70,11 +70,11 @@ static void missing_device_is_named(void **state) {
   (void)state;
   assert_null(wick_device_find("async"));
   expect_refusal(toy_package(), WICK_NO_DEVICE,
-                 "part 0 needs target 'async', which this program does not provide: link or load "
-                 "its device");
+                 "part plus needs target 'async', which this program does not provide: link or "
+                 "load its device");
   assert_int_equal(wick_device_register(&toy_async), WICK_OK);
   expect_refusal(toy_package(), WICK_NO_DEVICE,
-                 "part 6 needs target 'sync', which this program does not provide: link or load "
+                 "part sum needs target 'sync', which this program does not provide: link or load "
                  "its device");
   assert_int_equal(atomic_load(&toy_loaded), 0);
 }
@@ -121,7 +121,7 @@ static void parts_for_other_machines_are_named(void **state) {
   (void)state;
   char why[128];
   bool is_x86 = TINY_MACHINE == WICK_MACHINE_X86_64;
-  snprintf(why, sizeof why, "part 1, target 'cpu': made for %s, this is %s",
+  snprintf(why, sizeof why, "part b, target 'cpu': made for %s, this is %s",
            is_x86 ? "aarch64 (183)" : "x86_64 (62)", is_x86 ? "x86_64" : "aarch64");
   expect_refusal(
       mixed_package(&(wk_package_unit){.target = "cpu", .machine = is_x86 ? WICK_MACHINE_AARCH64
@@ -130,13 +130,13 @@ static void parts_for_other_machines_are_named(void **state) {
       WICK_BAD_MACHINE, why);
   expect_refusal(mixed_package(&(wk_package_unit){.target = "sync", .machine_hash = 0xbad}, NULL,
                                0),
-                 WICK_BAD_MACHINE, "part 1, target 'sync': made for machine bad, this is 70f");
+                 WICK_BAD_MACHINE, "part b, target 'sync': made for machine bad, this is 70f");
   expect_refusal(mixed_package(&(wk_package_unit){.target = "sync", .machine_hash = 0x70f}, NULL,
                                0),
-                 WICK_CORRUPT, "part 1, target 'sync': these are not the sections of a toy");
+                 WICK_CORRUPT, "part b, target 'sync': these are not the sections of a toy");
   expect_refusal(mixed_package(&(wk_package_unit){.target = "cpu", .machine = TINY_MACHINE}, NULL,
                                0),
-                 WICK_CORRUPT, "part 1, target 'cpu': there is no code");
+                 WICK_CORRUPT, "part b, target 'cpu': there is no code");
   assert_int_equal(atomic_load(&toy_loaded), 0);
 }
 
@@ -260,7 +260,7 @@ static void failures_are_told_and_leave_nothing_behind(void **state) {
   float x[4] = {1, 2, 3, 4}, y[4], z[4];
   for (int k = 0; k < 3; k++) {
     assert_int_equal(run(s, x, y, z), WICK_DEVICE_FAILED);
-    assert_string_equal(wick_session_error(s), "part 'fail' does not work");
+    assert_string_equal(wick_session_error(s), "target 'async': part 'fail' does not work");
     assert_int_equal(run(other, x, y, NULL), WICK_OK);
     assert_string_equal(wick_session_error(other), "");
     expect_plan(x, y);
@@ -269,13 +269,14 @@ static void failures_are_told_and_leave_nothing_behind(void **state) {
   wick_session_free(other);
 }
 
-/* The one that was seen first is told. */
+/* The one that was seen first is told, with its part where the device said so at once. */
 static void first_failure_is_told(void **state) {
   wick_session *s = session_of(state, TOY_BOTH);
   float x[4] = {1, 2, 3, 4}, y[4], z[4];
   for (int k = 0; k < 3; k++) {
     assert_int_equal(run(s, x, y, z), WICK_DEVICE_FAILED);
-    assert_string_equal(wick_session_error(s), "part 'fail too' does not work");
+    assert_string_equal(wick_session_error(s),
+                        "part fail too, target 'sync': part 'fail too' does not work");
   }
   wick_session_free(s);
 }
@@ -307,11 +308,10 @@ static void devices_that_cannot_be_opened_say_why(void **state) {
   wick_session *s;
   atomic_store(&toy_refuses, 1);
   expect_no_session(m, TOY_PLAN, 1, WICK_DEVICE_FAILED,
-                    "part 6, target 'sync': all 3 rooms are taken");
+                    "part sum, target 'sync': all 3 rooms are taken");
   assert_int_equal(atomic_load(&toy_open), 0); /* also of those that were opened before */
   atomic_store(&toy_refuses, 2);
-  expect_no_session(m, TOY_PLAN, 1, WICK_DEVICE_FAILED,
-                    "part 6, target 'sync': the device failed");
+  expect_no_session(m, TOY_PLAN, 1, WICK_DEVICE_FAILED, "part sum, target 'sync'");
   atomic_store(&toy_refuses, 0);
   expect_no_session(m, TOY_ENTRIES, 1, WICK_BAD_ARGUMENT, "there is no entry 13");
   expect_no_session(m, 0, 257, WICK_BAD_ARGUMENT, "257 threads are more than 256");
@@ -333,7 +333,7 @@ static void memory_is_imported(void **state) {
   assert_int_equal(wick_session_import(s, memory, 100), WICK_OK);
   assert_int_equal(atomic_load(&toy_imported) - before, 180);
   assert_int_equal(wick_session_import(s, memory, 7), WICK_BAD_ARGUMENT);
-  assert_string_equal(wick_session_error(s), "seven bytes are too odd");
+  assert_string_equal(wick_session_error(s), "target 'async': seven bytes are too odd");
   assert_int_equal(wick_session_import(s, NULL, 0), WICK_BAD_ARGUMENT);
   wick_session_free(s);
 }
@@ -373,6 +373,11 @@ static void watch(void *user, uint32_t step, int after, void *arena) {
   assert_int_equal(step, order[w->calls / 2]);
   assert_int_equal(after, w->calls++ % 2);
   wick_status want = after ? WICK_OK : WICK_BAD_ARGUMENT;
+  if (step == 2 && after) { /* a bool */
+    assert_int_equal(wick_session_read_tensor(w->session, step, 0, got, 1), WICK_DEVICE_FAILED);
+    assert_string_equal(wick_session_error(w->session),
+                        "part less, target 'async': bytes cannot be fetched");
+  }
   if (step == 2) return;
   assert_int_equal(wick_session_read_tensor(w->session, step, 0, got, sizeof got), want);
   if (step == 0 && after) memcpy(w->first, got, sizeof got);

@@ -200,7 +200,10 @@ static wick_status toy_read(void *context, const wick_device_job *job, uint32_t 
   const toy_context *c = context;
   const wick_part_info *part = c->unit->unit->parts[job->part].info;
   const wick_tensor_info *t = &part->steps[step].tensors[tensor];
-  (void)error;
+  if (t->bits == 8) {
+    snprintf(error->text, sizeof error->text, "bytes cannot be fetched");
+    return WICK_DEVICE_FAILED;
+  }
   for (int64_t k = 0; k < t->dims[0] && t->bits == 32; k++)
     ((float *)dense)[k] = *toy_at(part, job, part->input_count + t->index, k);
   return WICK_OK;
