@@ -64,6 +64,8 @@ void wk_package_free(wk_package *p) {
   wk_vec_free(&p->initial);
   wk_map_free(p->text_offsets);
   wk_arena_free(p->texts);
+  for (size_t i = 0; i < p->arenas.n; i++) wk_arena_free(p->arenas.data[i]);
+  wk_vec_free(&p->arenas);
   free(p);
 }
 
@@ -159,6 +161,8 @@ static uint32_t add_tensors(wk_package *p, const wk_package_tensor *tensors, siz
 const void *wk_package_keep(wk_package *p, const void *data, uint64_t size) {
   return wk_arena_memdup(p->texts, data, size);
 }
+
+void wk_package_keep_arena(wk_package *p, wk_arena *a) { wk_vec_push(&p->arenas, a); }
 
 uint64_t wk_package_add_state(wk_package *p, const wk_package_state *s) {
   wk_package_tensor t = {.name = s->name, .dtype = s->dtype, .rank = s->rank, .dims = s->dims,

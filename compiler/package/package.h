@@ -126,6 +126,8 @@ void wk_package_add_section(wk_package *p, uint32_t unit, const char *name, uint
                             const void *data, uint64_t size);
 /* A copy of these bytes that lives as long as the package, for what is borrowed. */
 const void *wk_package_keep(wk_package *p, const void *data, uint64_t size);
+/* The arena is the package's from now on: it lives as long, for what is borrowed. */
+void wk_package_keep_arena(wk_package *p, wk_arena *a);
 /* Returns where the state starts in STATE memory, a multiple of WICK_ALIGN. */
 uint64_t wk_package_add_state(wk_package *p, const wk_package_state *state);
 

@@ -32,6 +32,7 @@ typedef struct {
 
 struct wk_package {
   wk_arena *texts;
+  WK_VEC(wk_arena *) arenas; /* that were given to it */
   wk_map *text_offsets;
   wick_pkg_meta meta;
   WK_VEC(wick_pkg_unit) units; /* their sections are numbered when the package is written */

@@ -32,14 +32,13 @@ static void place_constants(wk_accel_net *net, wk_package *pkg, uint32_t unit, w
   for (size_t t = 0; t < net->tensors.n; t++) {
     wk_accel_tensor *x = &net->tensors.data[t];
     if (x->segment != WK_SEGMENT_CONST || !x->data) continue;
-    const void *kept = wk_package_keep(pkg, x->data, (uint64_t)x->bytes);
-    x->at = (int64_t)wk_package_add_const(pkg, unit, kept, (uint64_t)x->bytes);
+    x->at = (int64_t)wk_package_add_const(pkg, unit, x->data, (uint64_t)x->bytes);
     static const char zeros[WICK_ALIGN];
     while (copy->n < (size_t)x->at) {
       size_t gap = (size_t)x->at - copy->n;
       wk_str_addn(copy, zeros, gap < sizeof zeros ? gap : sizeof zeros);
     }
-    if (copy->n == (size_t)x->at) wk_str_addn(copy, kept, (size_t)x->bytes);
+    if (copy->n == (size_t)x->at) wk_str_addn(copy, (const char *)x->data, (size_t)x->bytes);
   }
 }
 
@@ -187,6 +186,7 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
   wk_accel_stream stream = {0};
   wk_accel_use *uses = NULL;
   wk_arena *a = wk_arena_new();
+  wk_package_keep_arena(u->pkg, a); /* constants are in it */
   wk_accel_net_init(&net, u->machine, a);
   wk_status s = wk_accel_net_make(part->graph, &net);
   if (!s) {
@@ -209,7 +209,6 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
   wk_accel_steps_free(&steps);
   wk_accel_plan_free(&plan);
   wk_accel_net_free(&net);
-  wk_arena_free(a);
   return s;
 }
 
@@ -237,7 +236,7 @@ static wk_status prove_part(const wk_accel_unit *u, uint32_t number, const wk_pa
   size_t n;
   wk_accel_io *io = ports_of(p, &n, a);
   wk_stream *s = NULL;
-  const wk_accel_placement at = {.source = p->name};
+  const wk_accel_placement at = {.source = p->name, .borrows = true};
   wk_status status = wk_accel_part_check(u, number, io, n);
   status = wk_status_note(status, "the checker refuses what was compiled");
   if (!status) status = wk_status_place(wk_accel_part_stream(u, number, io, n, &at, &s, NULL),

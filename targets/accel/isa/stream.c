@@ -18,7 +18,7 @@ wk_stream *wk_stream_new(const wk_machine *m, const char *source) {
 
 void wk_stream_free(wk_stream *s) {
   if (!s) return;
-  for (size_t i = 0; i < s->regions.n; i++) free(s->regions.data[i].data);
+  for (size_t i = 0; i < s->regions.n; i++) free(s->regions.data[i].own);
   wk_vec_free(&s->regions);
   wk_vec_free(&s->bytes);
   wk_vec_free(&s->lines);
@@ -107,11 +107,13 @@ wk_status wk_region_fill(wk_image *r, uint8_t **data) {
   if (!r->data) {
     void *p;
     WK_TRY(wk_try_malloc((size_t)r->size, &p));
-    r->data = p;
+    r->data = r->own = p;
   }
-  *data = r->data;
+  *data = r->own;
   return NULL;
 }
+
+void wk_region_borrow(wk_image *r, const uint8_t *data) { r->data = data; }
 
 uint64_t wk_stream_mark_bytes(const wk_stream *s) {
   uint64_t rows = 0;

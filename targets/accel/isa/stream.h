@@ -17,7 +17,8 @@
 typedef struct {
   const char *name;
   uint64_t address, size;
-  uint8_t *data;  /* `size` bytes to begin with; NULL: whatever is there */
+  const uint8_t *data; /* `size` bytes to begin with; NULL: whatever is there */
+  uint8_t *own;        /* the same, unless they are borrowed */
   bool is_output; /* a result: worth showing */
   uint32_t line;
 } wk_image;
@@ -52,8 +53,10 @@ wk_stream_place wk_stream_place_of(const wk_stream *s, uint32_t i);
 wk_status wk_stream_region(wk_stream *s, const char *name, uint64_t address, uint64_t size,
                            wk_image **out) WK_MUST_CHECK;
 wk_image *wk_stream_find(const wk_stream *s, const char *name); /* NULL: there is none */
-/* Its data, zeros when it had none. */
+/* Its data, zeros when it had none; not of a region that borrows. */
 wk_status wk_region_fill(wk_image *r, uint8_t **data) WK_MUST_CHECK;
+/* Bytes that stay somebody else's, and as they are, for as long as there is the stream. */
+void wk_region_borrow(wk_image *r, const uint8_t *data);
 
 /* Chooses addresses that were not given, behind all regions; checks that nothing overlaps. */
 wk_status wk_stream_finish(wk_stream *s) WK_MUST_CHECK;

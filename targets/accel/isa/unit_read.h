@@ -63,6 +63,7 @@ typedef struct {
   const char *source;        /* for messages */
   const wk_machine *machine; /* the unit's hardware with another memory; NULL: the unit's */
   uint64_t address;          /* of the first segment: a multiple of WK_ACCEL_SEGMENT_ALIGN */
+  bool borrows;              /* constants are read where the unit has them: it lives longer */
 } wk_accel_placement;
 
 #define WK_ACCEL_CONST_REGION "constants"

@@ -68,7 +68,7 @@ static void name_region(const wk_stream *s, const char *name, char *out) {
   }
 }
 
-static wk_status add_regions(wk_stream *out, segments *s, const wk_accel_unit *u) {
+static wk_status add_regions(wk_stream *out, segments *s, const wk_accel_unit *u, bool borrows) {
   for (size_t i = 0; i < s->n; i++) {
     segment *x = &s->list[i];
     char name[NAME_BYTES];
@@ -81,6 +81,10 @@ static wk_status add_regions(wk_stream *out, segments *s, const wk_accel_unit *u
     region->is_output = x->is_output;
     if (i != WK_SEGMENT_CONST) continue;
     uint8_t *data;
+    if (borrows) {
+      wk_region_borrow(region, u->constants);
+      continue;
+    }
     WK_TRY(wk_region_fill(region, &data));
     memcpy(data, u->constants, (size_t)x->bytes);
   }
@@ -114,12 +118,12 @@ static wk_status too_small(const wk_machine *m, uint64_t needed) {
 }
 
 static wk_status fill(wk_stream *out, segments *s, const wk_accel_unit *u, const wk_accel_part *p,
-                      uint64_t address) {
+                      const wk_accel_placement *at) {
   uint64_t end;
-  if (!place(s, p, address, out, &end))
+  if (!place(s, p, at->address, out, &end))
     return wk_error(WK_INPUT, "the part needs more than 4 GiB of memory");
   if (end > (uint64_t)out->machine.dram_size) return too_small(&out->machine, end);
-  WK_TRY(add_regions(out, s, u));
+  WK_TRY(add_regions(out, s, u, at->borrows));
   WK_TRY(add_commands(out, s, u, p));
   return wk_stream_finish(out);
 }
@@ -130,7 +134,7 @@ wk_status wk_accel_part_stream(const wk_accel_unit *u, uint32_t part, const wk_a
   const wk_accel_part *p = &u->parts[part];
   wk_stream *stream = wk_stream_new(at->machine ? at->machine : &u->machine, at->source);
   segments s = list_segments(u, p, io, n_io);
-  wk_status status = fill(stream, &s, u, p, at->address);
+  wk_status status = fill(stream, &s, u, p, at);
   if (!status && regions) {
     *regions = wk_xcalloc(n_io + 1, sizeof **regions);
     for (size_t i = 0; i < n_io; i++) (*regions)[i] = s.list[WK_SEGMENT_IO + i].region;
