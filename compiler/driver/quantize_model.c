@@ -244,6 +244,7 @@ wk_status wk_quantize_prepare(wk_quantize_job *j) {
   WK_TRY(fold_weights(j->m));
   WK_TRY(wk_quantize_split_attention(j->m, &changes));
   if (j->opts->equalise) WK_TRY(wk_quantize_equalise(j->m, &j->pairs));
+  wk_module_trim(j->m, j->m);
   WK_TRY(make_plan(j));
   j->n_ranges = j->m->main->values.n;
   j->ranges = wk_arena_alloc(j->arena, (j->n_ranges + 1) * sizeof *j->ranges);

@@ -31,5 +31,7 @@ wk_status wk_quantize_module(wk_module **m, const char *path, int64_t seed) {
   }
   wk_quantize_job_free(&j);
   *m = made;
-  return s ? s : wk_status_place(wk_model_convert(m), path);
+  if (!s) s = wk_status_place(wk_model_convert(m), path);
+  if (!s) wk_module_trim((*m)->source, *m);
+  return s;
 }

@@ -99,5 +99,6 @@ wk_status wk_weights_randomise(wk_module *m, uint64_t seed, int64_t *replaced) {
     }
     wk_arena_free(scratch);
   }
+  for (size_t i = 0; i < m->files.n; i++) wk_file_forget(&m->files.data[i]); /* all were read */
   return s;
 }

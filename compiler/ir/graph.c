@@ -42,6 +42,41 @@ void wk_module_free(wk_module *m) {
   wk_arena_free(m->arena);
 }
 
+static int by_address(const void *a, const void *b) {
+  uintptr_t x = (uintptr_t) * (void *const *)a, y = (uintptr_t) * (void *const *)b;
+  return (x > y) - (x < y);
+}
+
+/* The last of the sorted blobs that begins at or before p: the only one that p may lie in; n:
+ * none. */
+static size_t blob_of(const wk_module *m, const void *p) {
+  size_t low = 0, high = m->blobs.n;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if ((uintptr_t)m->blobs.data[middle] <= (uintptr_t)p) low = middle + 1;
+    else high = middle;
+  }
+  return low ? low - 1 : m->blobs.n;
+}
+
+void wk_module_trim(wk_module *m, const wk_module *reader) {
+  bool *is_used = wk_xcalloc(m->blobs.n + 1, sizeof *is_used);
+  size_t kept = 0;
+  if (m->blobs.n) qsort(m->blobs.data, m->blobs.n, sizeof *m->blobs.data, by_address);
+  for (size_t k = 0; k < reader->graphs.n; k++) {
+    const wk_graph *g = reader->graphs.data[k];
+    for (size_t v = 0; v < g->values.n; v++)
+      if (g->values.data[v].kind == WK_VALUE_CONSTANT)
+        is_used[blob_of(m, g->values.data[v].data)] = true;
+  }
+  for (size_t i = 0; i < m->blobs.n; i++) {
+    if (is_used[i]) m->blobs.data[kept++] = m->blobs.data[i];
+    else free(m->blobs.data[i]);
+  }
+  m->blobs.n = kept;
+  free(is_used);
+}
+
 void wk_module_drop_graphs(wk_module *m, size_t n) {
   while (m->graphs.n > n) {
     wk_graph *gone = m->graphs.data[--m->graphs.n];

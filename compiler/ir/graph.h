@@ -80,6 +80,9 @@ wk_module *wk_module_new(const char *name);
 void wk_module_free(wk_module *m); /* NULL ok */
 /* Constants share data: the original must outlive it. */
 wk_module *wk_module_clone(const wk_module *m);
+/* Frees data of m that no constant of `reader` lies in: m itself, or a module that shares what m
+ * has, after which nothing else of m may be read. */
+void wk_module_trim(wk_module *m, const wk_module *reader);
 wk_graph *wk_graph_new(wk_module *m, const char *name); /* the first one becomes main */
 void wk_module_drop_graphs(wk_module *m, size_t n); /* all but the first n */
 

@@ -49,6 +49,10 @@ void wk_file_unmap(wk_file *f) {
   *f = (wk_file){0};
 }
 
+void wk_file_forget(const wk_file *f) {
+  if (f->map) (void)madvise(f->map, f->size, MADV_DONTNEED);
+}
+
 /* Refuses what no relative path inside a folder needs: absolute, empty, "..". */
 static bool is_plain_relative(const char *rel) {
   if (!*rel || *rel == '/') return false;

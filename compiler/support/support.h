@@ -149,6 +149,7 @@ typedef struct { const uint8_t *data; size_t size; void *map; } wk_file; /* priv
 /* An empty file has size 0 and data non-NULL. */
 wk_status wk_file_map(const char *path, wk_file *out) WK_MUST_CHECK;
 void wk_file_unmap(wk_file *f);
+void wk_file_forget(const wk_file *f); /* its pages take no memory until they are read again */
 /* Opens `rel` strictly beneath folder `dir`: no "..", no absolute path, no symlink, one hard link,
  * regular file (openat2 RESOLVE_BENEATH|RESOLVE_NO_SYMLINKS with an O_NOFOLLOW fallback). */
 wk_status wk_file_map_beneath(const char *dir, const char *rel, wk_file *out) WK_MUST_CHECK;

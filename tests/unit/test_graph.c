@@ -148,6 +148,37 @@ static void constants_own_their_data(void **state) {
 
 /* ---- uses, replacement --------------------------------------------------------------------- */
 
+/* What a reader's constants lie in stays, be it their first byte or not. */
+static void data_of_no_reader_goes(void **state) {
+  (void)state;
+  wk_value_id x, v[4];
+  wk_graph *g = empty(&x);
+  wk_module *m = g->module;
+  const int64_t large[] = {64};
+  wk_type t = wk_type_make(WK_F32, 1, large), part = wk_type_make(WK_F32, 1, (int64_t[]){8});
+  float *data[4];
+  for (int i = 0; i < 4; i++) {
+    void *p;
+    assert_ok(wk_graph_constant_alloc(g, NULL, &t, &v[i], &p));
+    data[i] = p;
+    data[i][63] = (float)i;
+  }
+  wk_module_trim(m, m);
+  assert_int_equal(m->blobs.n, 4);
+  wk_module *reader = wk_module_new("reader");
+  wk_graph *h = wk_graph_new(reader, "main");
+  wk_graph_constant(h, NULL, &t, data[1]);
+  wk_graph_constant(h, NULL, &part, data[3] + 56);
+  wk_graph_constant(h, NULL, &part, NULL);
+  wk_module_trim(m, reader);
+  assert_int_equal(m->blobs.n, 2);
+  for (size_t i = 0; i < 2; i++)
+    assert_true(m->blobs.data[i] == data[1] || m->blobs.data[i] == data[3]);
+  assert_true(data[1][63] == 1 && data[3][63] == 3);
+  wk_module_free(reader);
+  wk_module_free(m);
+}
+
 static void uses_are_listed(void **state) {
   (void)state;
   wk_module *m = parsed(
@@ -480,6 +511,7 @@ int main(void) {
       cmocka_unit_test(nodes_are_inferred_and_checked),
       cmocka_unit_test(outputs_may_be_left_out),
       cmocka_unit_test(constants_own_their_data),
+      cmocka_unit_test(data_of_no_reader_goes),
       cmocka_unit_test(uses_are_listed),
       cmocka_unit_test(replacement_moves_uses_and_names),
       cmocka_unit_test(public_names_stay),
