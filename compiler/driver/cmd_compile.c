@@ -401,6 +401,7 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, const emissio
   if (!s && report) s = wk_out_reserve(report, wk_compile_json_size(c));
   if (!s) s = write_output(o, c, emit, targets, &eo, path, &result);
   c->scratch_bytes = result.scratch_bytes;
+  c->predicted_cycles = result.predicted_cycles;
   c->seconds = wk_clock() - started;
   wk_progress_end();
   if (notes.n) fputs(notes.s, stderr);

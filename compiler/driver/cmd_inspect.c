@@ -182,27 +182,28 @@ static void add_accel_parts(wk_table *t, const wick_model_info *m, const wk_acce
     if (p->units[i].n_parts) add_accel_machine(t, &p->units[i], i);
   for (size_t i = 0; i < p->n_parts; i++) {
     const wk_accel_package_part *x = &p->parts[i];
-    wk_table_row(t, "accelerator part %zu\t%s, unit %u: %u commands, %u layers, %s of activations",
-                 i, wk_text_shown(a, x->info->name), x->info->unit, x->row->commands,
-                 x->row->layers, wk_bytes_text(x->row->work_bytes).s);
+    wk_table_row(t, "accelerator part %zu\t%s, unit %u: %u commands, %u layers, %s of activations, "
+                 "%" PRIu64 " cycles predicted", i, wk_text_shown(a, x->info->name),
+                 x->info->unit, x->row->commands, x->row->layers,
+                 wk_bytes_text(x->row->work_bytes).s, x->row->predicted);
   }
 }
 
 static void print_accel_layers(const wk_accel_package_part *x, size_t number, wk_arena *a) {
   wk_table t = {0};
   wk_table_row(&t, "\nLAYER\tNODE\tOP\tGROUP\tMACS\tARRAY\tDRAIN\tVECTOR\tLOADED\tSTORED"
-               "\tCOMPULSORY");
+               "\tCOMPULSORY\tPREDICTED");
   for (uint32_t i = 0; i < x->row->layers; i++) {
     const wk_accel_layer *l = &x->unit->layers[x->row->first_layer + i];
     wk_table_row(&t, "%zu.%u\t%s\t%s\t%u\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
-                 "\t%s\t%s\t%s", number, i + 1,
+                 "\t%s\t%s\t%s\t%" PRIu64, number, i + 1,
                  wk_text_shown(a, wk_accel_text(x->unit, l->name)),
                  wk_text_shown(a, wk_accel_text(x->unit, l->op)), l->group,
                  wk_text_count((int64_t)l->macs).s, l->ex, l->drain, l->ve,
                  wk_bytes_text(l->loaded).s, wk_bytes_text(l->stored).s,
-                 wk_bytes_text(l->compulsory).s);
+                 wk_bytes_text(l->compulsory).s, l->predicted);
   }
-  wk_table_print(stdout, &t, "rllrrrrrrrr");
+  wk_table_print(stdout, &t, "rllrrrrrrrrr");
 }
 
 /* ---- all of a package ------------------------------------------------------------------------ */
@@ -264,6 +265,6 @@ const wk_cmd wk_cmd_inspect = {
                                "devices can be looked at too. Of parts for the accelerator, "
                                "--steps lists the layers: multiply-accumulates of the model, the "
                                "cycles that array, drain and vector unit need at least, bytes "
-                               "moved.",
+                               "moved, cycles that the compiler expects.",
                 .options = options, .min_args = 1, .max_args = 1},
     .size = sizeof(inspect_opts), .run = run};

@@ -38,6 +38,7 @@ typedef struct {
   uint64_t input_hash;
   int64_t input_bytes, output_bytes; /* output: of all files together; -1: not known */
   int64_t scratch_bytes;      /* per thread; -1: there is no code that could want any */
+  int64_t predicted_cycles;   /* as in wk_emit_result */
   double emit_seconds, seconds;
   wk_compiled *bound; /* n of them */
   size_t n;

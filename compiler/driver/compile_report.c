@@ -125,6 +125,8 @@ void wk_compile_summary(FILE *f, const wk_compilation *c) {
     import += c->bound[i].import_seconds;
     passes += c->bound[i].report.seconds;
   }
+  if (c->predicted_cycles)
+    wk_table_row(&t, "predicted\t%lld cycles", (long long)c->predicted_cycles);
   wk_table_row(&t, "compile time\t%s (import %s, passes %s, output %s)",
                wk_text_seconds(c->seconds).s, wk_text_seconds(import).s, wk_text_seconds(passes).s,
                wk_text_seconds(c->emit_seconds).s);
@@ -360,6 +362,7 @@ static json_t *json_compilation(const wk_compilation *c) {
   for (size_t i = 0; i < c->files.n; i++) json_array_append_new(files, json_text(c->files.path[i]));
   json_object_set_new(o, "files", files);
   put(o, "output_bytes", c->output_bytes);
+  if (c->predicted_cycles) put(o, "predicted_cycles", c->predicted_cycles);
   put_real(o, "emit_seconds", c->emit_seconds);
   put_real(o, "seconds", c->seconds);
   for (size_t i = 0; i < c->n; i++) json_array_append_new(bindings, json_binding(c, &c->bound[i]));

@@ -122,8 +122,9 @@ static size_t collect(emission *e, uint32_t target) {
   return n;
 }
 
-static void keep_most(wk_emit_result *most, const wk_emit_result *one) {
-  if (one->scratch_bytes > most->scratch_bytes) most->scratch_bytes = one->scratch_bytes;
+static void join(wk_emit_result *all, const wk_emit_result *one) {
+  if (one->scratch_bytes > all->scratch_bytes) all->scratch_bytes = one->scratch_bytes;
+  all->predicted_cycles += one->predicted_cycles;
 }
 
 static wk_status compile(emission *e, const wk_targets *t, const wk_emit_options *o,
@@ -136,7 +137,7 @@ static wk_status compile(emission *e, const wk_targets *t, const wk_emit_options
     wk_status s = instance->target->compile(instance, e->parts, n, o, pkg, e->made, &one);
     if (s) return wk_status_note(s, "while compiling for target %s", instance->target->name);
     for (size_t i = 0; i < n; i++) e->row[e->of[i]] = e->made[i];
-    keep_most(result, &one);
+    join(result, &one);
   }
   return NULL;
 }

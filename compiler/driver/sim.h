@@ -5,7 +5,7 @@
  *   sim_stream.c     one stream on one model: run, shown, compared with the functional model
  *   sim_package.c    a package, whose parts are such streams
  *   sim_report.c     what is printed
- *   sim_layers.c     the layers of a part: whose cycles, which bytes, what was possible
+ *   sim_layers.c     the layers of a part: cycles, bytes, what was possible
  *   sim_json.c       --json and --trace */
 #ifndef WICK_DRIVER_SIM_H
 #define WICK_DRIVER_SIM_H
@@ -80,7 +80,8 @@ wk_sim_figures wk_sim_figures_of(const wk_machine *m, const uint64_t *counters);
 
 /* Of a layer; docs/packages.md has the definitions. */
 typedef struct {
-  uint64_t cycles; /* charged to it */
+  uint64_t cycles; /* charged to it (targets/accel/isa/charge.h) */
+  uint64_t predicted; /* those that the compiler expected */
   uint64_t transfers, overlapped, exposed; /* of them */
   uint64_t read, written;                  /* bytes */
   uint64_t macs, ex, drain, ve, compulsory;

@@ -92,6 +92,7 @@ static json_t *layer(const wk_sim_shown *x, const wk_sim_layer *l, uint64_t all)
   wk_sim_ratios r = wk_sim_ratios_of(x->machine, l, all);
   json_t *o = json_object();
   json_object_set_new(o, "cycles", number(l->cycles));
+  json_object_set_new(o, "predicted", number(l->predicted));
   json_object_set_new(o, "share", ratio(r.share));
   json_object_set_new(o, "mapping", ratio(r.mapping));
   json_object_set_new(o, "activity", ratio(r.activity));

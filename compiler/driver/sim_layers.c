@@ -1,103 +1,33 @@
-/* SPDX-License-Identifier: Apache-2.0
- * Every cycle of a run belongs to one layer: that of the oldest command of ex that runs, else of
- * ve, else of the one of them that starts next, for which the machine waits; behind the last one,
- * of the transfer that is under way or starts next. */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/driver/sim.h"
 #include "compiler/driver/text.h"
+#include "targets/accel/isa/charge.h"
 
 /* ---- cycles ---------------------------------------------------------------------------------- */
 
-/* The commands of a queue, which start and retire in order. */
-typedef struct {
-  WK_VEC(uint32_t) commands;
-  size_t head; /* the first that has not retired */
-} queue_walk;
-
-typedef struct {
-  const wk_sim_run *run;
-  queue_walk queues[WK_QUEUE_COUNT];
-  WK_VEC(uint64_t) times; /* when something starts or retires, ascending */
-  wk_sim_layers out;
-  uint32_t last; /* layer of a command that retired last */
-} walk;
-
-static bool is_compute(int queue) { return queue == WK_QUEUE_ex || queue == WK_QUEUE_ve; }
-
-static int by_time(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
-/* A MARK computes nothing: whose cycles they are is decided by what it stands between. */
-static void collect(walk *w) {
-  for (uint32_t i = 0; i < w->run->n; i++) {
-    const wk_sim_span *s = &w->run->spans[i];
-    if (s->start == WK_SIM_NEVER || s->retire == WK_SIM_NEVER || s->opcode == WK_CMD_MARK) continue;
-    wk_vec_push(&w->queues[s->queue].commands, i);
-    wk_vec_push(&w->times, s->start);
-    wk_vec_push(&w->times, s->retire);
+static void charge_all(wk_sim_layers *out, const wk_sim_run *run) {
+  wk_accel_span *spans = wk_xcalloc(run->n + 1, sizeof *spans);
+  wk_accel_charge *charges = wk_xcalloc(out->n + 1, sizeof *charges);
+  size_t n = 0;
+  for (uint32_t i = 0; i < run->n; i++) {
+    const wk_sim_span *s = &run->spans[i];
+    if (s->start == WK_SIM_NEVER || s->retire == WK_SIM_NEVER) continue;
+    spans[n++] = (wk_accel_span){s->start, s->retire, s->operator, s->queue, s->opcode};
   }
-  wk_vec_push(&w->times, 0);
-  wk_vec_push(&w->times, w->run->result.cycles);
-  qsort(w->times.data, w->times.n, sizeof *w->times.data, by_time);
-}
-
-static const wk_sim_span *head_of(const walk *w, int queue) {
-  const queue_walk *q = &w->queues[queue];
-  return q->head < q->commands.n ? &w->run->spans[q->commands.data[q->head]] : NULL;
-}
-
-static bool runs(const walk *w, int queue, uint64_t now) {
-  const wk_sim_span *s = head_of(w, queue);
-  return s && s->start <= now;
-}
-
-static void retire(walk *w, uint64_t now) {
-  for (int q = 0; q < WK_QUEUE_COUNT; q++)
-    for (const wk_sim_span *s; (s = head_of(w, q)) && s->retire <= now; w->queues[q].head++)
-      w->last = s->operator;
-}
-
-static uint32_t owner(const walk *w, uint64_t now) {
-  const wk_sim_span *ex = head_of(w, WK_QUEUE_ex), *ve = head_of(w, WK_QUEUE_ve);
-  if (ex && ex->start <= now) return ex->operator;
-  if (ve && ve->start <= now) return ve->operator;
-  if (ex && (!ve || ex->start <= ve->start)) return ex->operator;
-  if (ve) return ve->operator;
-  const wk_sim_span *first = NULL;
-  for (int q = 0; q < WK_QUEUE_COUNT; q++) {
-    const wk_sim_span *s = head_of(w, q);
-    if (s && (!first || s->start < first->start)) first = s;
+  wk_accel_charge_cycles(spans, n, run->result.cycles, out->n, charges);
+  for (uint32_t i = 0; i <= out->n; i++) {
+    wk_sim_layer *l = &out->list[i];
+    l->cycles = charges[i].cycles;
+    l->transfers = charges[i].transfers;
+    l->overlapped = charges[i].overlapped;
+    l->exposed = charges[i].transfers - charges[i].overlapped;
   }
-  return first ? first->operator : w->last;
-}
-
-static void charge(walk *w, uint64_t now, uint64_t cycles) {
-  bool transfers = false, computes = false;
-  uint32_t who = owner(w, now);
-  wk_sim_layer *l = &w->out.list[who <= w->out.n ? who : 0];
-  for (int q = 0; q < WK_QUEUE_COUNT; q++)
-    if (runs(w, q, now)) *(is_compute(q) ? &computes : &transfers) = true;
-  l->cycles += cycles;
-  if (transfers) l->transfers += cycles;
-  if (transfers) *(computes ? &l->overlapped : &l->exposed) += cycles;
-}
-
-static void charge_all(walk *w) {
-  collect(w);
-  for (size_t i = 0; i + 1 < w->times.n; i++) {
-    uint64_t now = w->times.data[i], next = w->times.data[i + 1];
-    if (next > w->run->result.cycles) next = w->run->result.cycles;
-    if (next <= now) continue;
-    retire(w, now);
-    charge(w, now, next - now);
-  }
-  for (int q = 0; q < WK_QUEUE_COUNT; q++) wk_vec_free(&w->queues[q].commands);
-  wk_vec_free(&w->times);
+  free(spans);
+  free(charges);
 }
 
 /* ---- bytes and bounds ------------------------------------------------------------------------ */
@@ -127,6 +57,7 @@ static void set_bounds(wk_sim_layer *l, const wk_machine *m) {
 
 static void add(wk_sim_layer *to, const wk_sim_layer *l) {
   to->cycles += l->cycles;
+  to->predicted += l->predicted;
   to->transfers += l->transfers;
   to->overlapped += l->overlapped;
   to->exposed += l->exposed;
@@ -141,14 +72,17 @@ static void add(wk_sim_layer *to, const wk_sim_layer *l) {
 
 wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x) {
   const wk_accel_part *row = x->part->row;
-  walk w = {.run = x->run, .out.n = row->layers};
-  w.out.list = wk_xcalloc(row->layers + 1, sizeof *w.out.list);
-  charge_all(&w);
-  count_bytes(&w.out, x->stream);
-  for (uint32_t i = 0; i <= w.out.n; i++) {
-    wk_sim_layer *l = &w.out.list[i];
+  wk_sim_layers out = {.n = row->layers};
+  out.list = wk_xcalloc(row->layers + 1, sizeof *out.list);
+  charge_all(&out, x->run);
+  count_bytes(&out, x->stream);
+  out.list[0].predicted = row->predicted; /* but for what is the layers' */
+  for (uint32_t i = 0; i <= out.n; i++) {
+    wk_sim_layer *l = &out.list[i];
     if (i) {
       const wk_accel_layer *from = &x->part->unit->layers[row->first_layer + i - 1];
+      out.list[0].predicted -= from->predicted;
+      l->predicted = from->predicted;
       l->macs = from->macs;
       l->ex = from->ex;
       l->drain = from->drain;
@@ -156,10 +90,10 @@ wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x) {
       l->compulsory = from->compulsory;
     }
     set_bounds(l, x->machine);
-    add(&w.out.total, l);
   }
-  set_bounds(&w.out.total, x->machine);
-  return w.out;
+  for (uint32_t i = 0; i <= out.n; i++) add(&out.total, &out.list[i]);
+  set_bounds(&out.total, x->machine);
+  return out;
 }
 
 static double ratio(uint64_t part, double whole) { return whole > 0 ? (double)part / whole : -1; }
@@ -194,8 +128,9 @@ static wk_text24 percent(double v) {
 static void add_row(wk_table *t, const wk_machine *m, const char *name, const char *op,
                     const wk_sim_layer *l, uint64_t all) {
   wk_sim_ratios r = wk_sim_ratios_of(m, l, all);
-  wk_table_row(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, op,
-               wk_sim_grouped(l->cycles).s, percent(r.share).s, percent(r.mapping).s,
+  wk_table_row(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, op,
+               wk_sim_grouped(l->cycles).s, wk_sim_grouped(l->predicted).s, percent(r.share).s,
+               percent(r.mapping).s,
                percent(r.activity).s, percent(r.overlap).s, wk_sim_grouped(l->exposed).s,
                wk_bytes_text(l->read).s, wk_bytes_text(l->written).s, wk_sim_grouped(l->bound).s,
                wk_sim_grouped(l->compulsory_bound).s, percent(r.efficiency).s);
@@ -204,8 +139,8 @@ static void add_row(wk_table *t, const wk_machine *m, const char *name, const ch
 void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l) {
   wk_arena *a = wk_arena_new();
   wk_table t = {0};
-  wk_table_row(&t, "\nlayer\top\tcycles\t%%\tmapping %%\tactivity %%\toverlap %%\texposed\tread"
-               "\twritten\tbound\tleast\tefficiency %%");
+  wk_table_row(&t, "\nlayer\top\tcycles\tpredicted\t%%\tmapping %%\tactivity %%\toverlap %%"
+               "\texposed\tread\twritten\tbound\tleast\tefficiency %%");
   for (uint32_t k = 1; k <= l->n + 1; k++) {
     uint32_t i = k <= l->n ? k : 0; /* what belongs to none comes last */
     const wk_sim_layer *row = &l->list[i];
@@ -214,7 +149,7 @@ void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l)
             wk_text_shown(a, wk_sim_layer_op(x->part, i)), row, l->total.cycles);
   }
   add_row(&t, x->machine, "all", "", &l->total, l->total.cycles);
-  wk_table_print(f, &t, "llrrrrrrrrrrr");
+  wk_table_print(f, &t, "llrrrrrrrrrrrr");
   wk_arena_free(a);
 }
 
@@ -235,8 +170,8 @@ static void add_ratio(wk_str *b, double v) {
 void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
   wk_sim_layers layers = wk_sim_layers_of(x);
   if (!b->n)
-    wk_str_add(b, "part,operator,layer,op,cycles,share,mapping,activity,overlap,exposed,macs,ex,"
-                  "drain,ve,read,written,compulsory,bound,compulsory_bound,efficiency\n");
+    wk_str_add(b, "part,operator,layer,op,cycles,predicted,share,mapping,activity,overlap,exposed,"
+                  "macs,ex,drain,ve,read,written,compulsory,bound,compulsory_bound,efficiency\n");
   for (uint32_t i = 0; i <= layers.n; i++) {
     const wk_sim_layer *l = &layers.list[i];
     wk_sim_ratios r = wk_sim_ratios_of(x->machine, l, layers.total.cycles);
@@ -245,7 +180,7 @@ void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
     wk_str_printf(b, "%zu,%u,", x->part->number, i);
     add_cell(b, wk_sim_layer_name(x->part, i));
     add_cell(b, wk_sim_layer_op(x->part, i));
-    wk_str_printf(b, "%" PRIu64 ",", l->cycles);
+    wk_str_printf(b, "%" PRIu64 ",%" PRIu64 ",", l->cycles, l->predicted);
     add_ratio(b, r.share);
     add_ratio(b, r.mapping);
     add_ratio(b, r.activity);

@@ -44,6 +44,7 @@ typedef struct {
 /* What a target finds out while it generates code. */
 typedef struct {
   int64_t scratch_bytes; /* the most that a part wants of each thread; -1: nothing is known */
+  int64_t predicted_cycles; /* of the parts, each run once, by the target's model; 0: it has none */
 } wk_emit_result;
 
 /* What the memory of a part looks like. */

@@ -289,7 +289,7 @@ static const reader_case reader_cases[] = {
     {3, 4, 1, BYTE, "section segments: of command 4: it is only read"},
     {3, 2, 1, BYTE, "section commands: command 2 (LD): field 'dram': bytes up to 512 of a segment "
                     "of 160"},
-    {4, 0, 1, CUT, "section parts: 79 bytes are no rows of 40"},
+    {4, 0, 1, CUT, "section parts: 95 bytes are no rows of 48"},
     {4, AT(wk_accel_part, 0, first_command), 1, WORD,
      "section parts: part 0: its commands are not all there, behind those of the part before"},
     {4, AT(wk_accel_part, 0, commands), 0, WORD, "section parts: part 0: it has no commands"},
@@ -309,6 +309,8 @@ static const reader_case reader_cases[] = {
     {5, AT(wk_accel_layer, 1, mark), 2, WORD, "section layers: layer 1: its mark is row 2 of 2"},
     {5, AT(wk_accel_layer, 1, values), 2, WORD,
      "section layers: layer 1: its values are not all there"},
+    {5, AT(wk_accel_layer, 1, predicted), 2, WORD,
+     "section layers: layer 1: more cycles than are left of the part's"},
     {6, 0, 1, CUT, "section texts: the last text has no end"},
     {7, 0, 4, CUT, "section results: 15 rows for 16 commands"},
     {7, 4, 2, WORD, "section results: of command 1: there is no place 1"},

@@ -48,6 +48,7 @@ typedef struct {
   const wk_machine *machine;
   wk_package *pkg;
   uint32_t unit;
+  int64_t predicted; /* cycles of its parts */
   wk_str commands, segments, results, places, values, parts, layers, texts, constants,
       machine_text;
   wk_arena *arena; /* of what parts are said to be */
@@ -81,6 +82,13 @@ static void add_command(wk_accel_layer *l, const wk_machine *m, const wk_isa_com
   wk_accel_bound b = wk_accel_bound_of(m, c);
   l->ex += (uint64_t)b.array;
   l->drain += (uint64_t)b.drain;
+}
+
+static void add_predictions(wk_accel_layer *layers, uint32_t n, const wk_accel_stream *s) {
+  wk_accel_charge *charges = wk_xcalloc(n + 1, sizeof *charges);
+  wk_accel_charge_cycles(s->spans.data, s->spans.n, (uint64_t)s->cycles, n, charges);
+  for (uint32_t i = 0; i < n; i++) layers[i].predicted = charges[i + 1].cycles;
+  free(charges);
 }
 
 static void name_layers(const compiled *c, wk_accel_layer *layers, const char **ops) {
@@ -138,6 +146,7 @@ static uint64_t add_layers(unit *u, const compiled *c, wk_package_part *made) {
   }
   wk_accel_add_windows(net, c->steps, starts, &u->places);
   wk_accel_add_values(net, starts, values, layers, &u->values);
+  add_predictions(layers, (uint32_t)net->layers.n, c->stream);
   wk_accel_add_steps(net, c->graph, layers, ops, u->arena, made);
   add_bytes(&u->layers, layers, net->layers.n * sizeof *layers);
   wk_arena_free(a);
@@ -163,7 +172,8 @@ static wk_status add_part(unit *u, const compiled *c, wk_package_part *made) {
                        .commands = (uint32_t)s->commands.n,
                        .first_layer = (uint32_t)(u->layers.n / sizeof(wk_accel_layer)),
                        .layers = (uint32_t)c->net->layers.n,
-                       .work_bytes = (uint64_t)s->work_bytes};
+                       .work_bytes = (uint64_t)s->work_bytes,
+                       .predicted = (uint64_t)s->cycles};
   for (size_t i = 0; i < s->commands.n; i++) {
     uint8_t bytes[WK_COMMAND_BYTES];
     wk_isa_encode(&s->commands.data[i], bytes);
@@ -173,6 +183,7 @@ static wk_status add_part(unit *u, const compiled *c, wk_package_part *made) {
   add_bytes(&u->segments, s->segments.data, s->segments.n);
   row.tensor_bytes = add_layers(u, c, made);
   add_bytes(&u->parts, &row, sizeof row);
+  u->predicted += s->cycles;
   return NULL;
 }
 
@@ -307,7 +318,7 @@ static wk_status compile_parts(unit *u, const wk_accel_options *o, const wk_targ
 
 wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel_options *o,
                            const wk_target_part *parts, size_t n, wk_package *pkg,
-                           uint32_t *row) {
+                           uint32_t *row, int64_t *predicted) {
   wk_arena *a = wk_arena_new();
   unit u = {.machine = m, .pkg = pkg, .arena = a};
   wk_package_part *made = wk_arena_alloc(a, (n + 1) * sizeof *made);
@@ -317,6 +328,7 @@ wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel
   for (size_t i = 0; i < n && !s; i++) row[i] = wk_package_add_part(pkg, &made[i]);
   if (!s) add_sections(&u);
   if (!s) s = prove(&u, made, n, NULL, a);
+  *predicted = u.predicted;
   free_unit(&u);
   wk_arena_free(a);
   return s;
@@ -325,7 +337,8 @@ wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel
 /* ---- without a package ----------------------------------------------------------------------- */
 
 wk_status wk_accel_write_stream(const wk_machine *m, const wk_accel_options *o,
-                                const wk_target_part *parts, size_t n, const char *path) {
+                                const wk_target_part *parts, size_t n, const char *path,
+                                int64_t *predicted) {
   wk_arena *a = wk_arena_new();
   unit u = {.machine = m, .pkg = wk_package_new(&(wk_package_meta){.model = "", .flags = ""}),
             .arena = a};
@@ -336,6 +349,7 @@ wk_status wk_accel_write_stream(const wk_machine *m, const wk_accel_options *o,
   wk_status s = compile_parts(&u, o, parts, n, made);
   if (!s) s = prove(&u, made, n, streams, a);
   if (!s) s = wk_accel_emit_streams(streams, n, path);
+  *predicted = u.predicted;
   for (size_t i = 0; i < n; i++) wk_stream_free(streams[i]);
   free_unit(&u);
   wk_package_free(u.pkg);

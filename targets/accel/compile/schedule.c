@@ -20,6 +20,7 @@ void wk_accel_stream_free(wk_accel_stream *s) {
   wk_vec_free(&s->commands);
   wk_vec_free(&s->segments);
   wk_vec_free(&s->results);
+  wk_vec_free(&s->spans);
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -257,6 +258,11 @@ static void emit(scheduling *x, wk_accel_prefetch mode) {
     put_waits(&k, s, &c);
     issued[s->c.queue]++;
     wk_vec_push(&x->out->commands, c);
+    const wk_accel_span span = {.start = (uint64_t)x->times.start[x->order[i]],
+                                .retire = (uint64_t)x->times.retire[x->order[i]],
+                                .operator = c.operator, .queue = (uint8_t)c.queue,
+                                .opcode = (uint8_t)c.opcode};
+    wk_vec_push(&x->out->spans, span);
     int segment = s->tensor < 0 ? WK_SEGMENT_NONE : x->net->tensors.data[s->tensor].segment;
     wk_vec_push(&x->out->segments, (uint8_t)segment);
     wk_vec_push(&x->out->results, result_of(s));
@@ -265,6 +271,7 @@ static void emit(scheduling *x, wk_accel_prefetch mode) {
   wk_vec_push(&x->out->commands, end);
   wk_vec_push(&x->out->segments, (uint8_t)WK_SEGMENT_NONE);
   wk_vec_push(&x->out->results, 0);
+  x->out->cycles = x->times.cycles;
   for (int q = 0; q < WK_QUEUE_COUNT; q++) free(k.known[q]);
 }
 

@@ -4,6 +4,7 @@
 #define WICK_ACCEL_SCHEDULE_H
 
 #include "targets/accel/compile/plan.h"
+#include "targets/accel/isa/charge.h"
 #include "targets/accel/isa/stream.h"
 
 /* --prefetch */
@@ -40,7 +41,8 @@ typedef struct {
   WK_VEC(wk_isa_command) commands;
   WK_VEC(uint8_t) segments;
   WK_VEC(uint32_t) results;
-  int64_t work_bytes;
+  WK_VEC(wk_accel_span) spans; /* when the model has them run; END has none */
+  int64_t work_bytes, cycles;
 } wk_accel_stream;
 wk_status wk_accel_schedule(wk_accel_net *net, wk_accel_steps *s, wk_accel_prefetch mode,
                             wk_accel_stream *out) WK_MUST_CHECK;

@@ -130,7 +130,8 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
   const accel *x = accel_of(t);
   (void)o;
   result->scratch_bytes = 0;
-  WK_TRY(wk_accel_compile(&x->machine, x->spec, &x->options, parts, n, pkg, row));
+  WK_TRY(wk_accel_compile(&x->machine, x->spec, &x->options, parts, n, pkg, row,
+                          &result->predicted_cycles));
   return check_explained(x);
 }
 
@@ -139,7 +140,8 @@ static wk_status write_stream(const wk_instance *t, const wk_target_part *parts,
   const accel *x = accel_of(t);
   (void)o;
   result->scratch_bytes = 0;
-  WK_TRY(wk_accel_write_stream(&x->machine, &x->options, parts, n, path));
+  WK_TRY(wk_accel_write_stream(&x->machine, &x->options, parts, n, path,
+                               &result->predicted_cycles));
   return check_explained(x);
 }
 

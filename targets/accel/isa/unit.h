@@ -48,6 +48,7 @@ typedef struct {
   uint64_t tensor_bytes; /* of what its commands compute, all tensors one behind the other */
   uint32_t marks;    /* rows of the mark area that the part writes: 0 .. marks - 1 */
   uint32_t reserved; /* 0 */
+  uint64_t predicted; /* cycles, by the schedule model */
 } wk_accel_part;
 
 /* Tensors exist in strips, here and there; who wants to see one puts it together. Byte q of
@@ -78,6 +79,7 @@ typedef struct {
   uint64_t ex, drain, ve; /* cycles: the least that the array, its drain, the vector unit need for
                              the layer's commands */
   uint64_t loaded, stored; /* bytes that its commands move */
+  uint64_t predicted;    /* of the part's: charged to the layer (charge.h) */
   uint64_t compulsory;   /* bytes that any schedule moves: weights, the part's inputs and outputs */
   uint32_t first_value, values; /* row of "values" for each tensor of the step */
 } wk_accel_layer;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-_Static_assert(sizeof(wk_accel_part) == 40 && sizeof(wk_accel_layer) == 80 &&
+_Static_assert(sizeof(wk_accel_part) == 48 && sizeof(wk_accel_layer) == 88 &&
                    sizeof(wk_accel_window) == 32 && sizeof(wk_accel_value) == 80,
                "rows are as packages hold them");
 
@@ -57,8 +57,13 @@ static wk_status check_part_row(const wk_accel_unit *u, uint32_t i, uint64_t *co
                                    : NULL;
   if (what) return wk_error(WK_INPUT, "section %s: part %u: %s", WK_ACCEL_PARTS, i, what);
   *command += p->commands;
+  uint64_t predicted = p->predicted;
   for (uint32_t k = 0; k < p->layers; k++) {
     const wk_accel_layer *l = &u->layers[p->first_layer + k];
+    if (l->predicted > predicted)
+      return wk_error(WK_INPUT, "section %s: layer %u: more cycles than are left of the part's",
+                      WK_ACCEL_LAYERS, p->first_layer + k);
+    predicted -= l->predicted;
     if (l->mark != UINT32_MAX && l->mark >= p->marks)
       return wk_error(WK_INPUT, "section %s: layer %u: its mark is row %u of %u", WK_ACCEL_LAYERS,
                       p->first_layer + k, l->mark, p->marks);
