@@ -61,7 +61,7 @@ for name in cnn_qdq residual_qdq_s8 unet_qdq transformer_qdq gru_qdq; do
 done
 
 shared=$tests/../../shared/models
-for row in mnist_qdq:0 squeezenet1_1_qdq:0 mobilenet_v2_qdq:2100000 resnet50_qdq:17300000; do
+for row in mnist_qdq:0 squeezenet1_1_qdq:0 mobilenet_v2_qdq:1900000 resnet50_qdq:16800000; do
   name=${row%:*}
   [[ -d $shared/$name ]] || { echo "note: ../shared/models/$name is not here" && continue; }
   net "$name" "$shared/$name"

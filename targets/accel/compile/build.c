@@ -572,9 +572,12 @@ void wk_accel_build(const wk_accel_net *net, const wk_accel_plan *p, const wk_ac
   b.ops = wk_arena_alloc(b.arena, (net->ops.n + 1) * sizeof *b.ops);
   b.resident = wk_arena_alloc(b.arena, (net->tensors.n + 1) * sizeof *b.resident);
   for (size_t t = 0; t < net->tensors.n; t++) b.resident[t].buffer = -1;
+  out->lasting = p->lasting;
+  out->is_begin = g0 < g1 && !p->groups.data[g0].first;
   for (size_t g = g0; g < g1; g++) {
     out->group = (int)(g - g0);
     out->groups = out->group + 1;
+    wk_vec_push(&out->alone, p->groups.data[g].alone);
     build_group(&b, &p->groups.data[g]);
   }
   wk_arena_free(b.arena);

@@ -12,11 +12,14 @@ typedef struct {
   int first, last; /* operators */
   int strips;
   bool keeps; /* constants are loaded once, not for every strip */
+  bool alone; /* it begins when what groups before have in the scratchpad has gone, so that its own
+                 buffers lie as if it were the first; but for what is resident */
 } wk_accel_group;
 
 typedef struct {
   WK_VEC(wk_accel_group) groups;
   int *resident; /* of each tensor: the last operator that finds it in the scratchpad; -1: none */
+  int lasting;   /* steps: a buffer that is used for longer lies where those do that last */
   int64_t chunk; /* bytes of constants that are loaded in one go, about */
 } wk_accel_plan;
 

@@ -146,7 +146,7 @@ static verdict best_group(const searching *x, int first, int last, wk_accel_grou
     next = next_strips(s, step);
     if (next > most && s < most) next = most;
     for (int keeps = s > 1; keeps >= 0; keeps--) {
-      wk_accel_group g = {first, last, s, keeps};
+      wk_accel_group g = {first, last, s, keeps, false};
       verdict v = judge_group(x, &g);
       record(x, &g, &v);
       if (!v.fits) continue;
@@ -236,12 +236,33 @@ static void find_residents(searching *x) {
   }
 }
 
+/* ---- places ---------------------------------------------------------------------------------- */
+
+enum { LASTING = 48 };
+
+/* Which buffers are taken for lasting ones decides how the scratchpad falls into pieces. */
+static void find_lasting(searching *x) {
+  static const int tried[] = {24, 128};
+  int64_t now = judge(x, &x->plan, 0, x->plan.groups.n).cycles;
+  for (size_t i = 0; i < WK_COUNTOF(tried); i++) {
+    int before = x->plan.lasting;
+    x->plan.lasting = tried[i];
+    verdict v = judge(x, &x->plan, 0, x->plan.groups.n);
+    if (v.fits && v.cycles < now) now = v.cycles;
+    else x->plan.lasting = before;
+  }
+}
+
 static wk_status search(searching *x) {
   x->plan.resident = wk_xcalloc(x->net->tensors.n + 1, sizeof *x->plan.resident);
+  x->plan.lasting = LASTING;
   x->plan.chunk = x->net->machine->scratchpad / 32;
   for (size_t t = 0; t < x->net->tensors.n; t++) x->plan.resident[t] = -1;
   WK_TRY(find_groups(x));
-  if (!is_layer_by_layer(x) && x->o->effort > 0) find_residents(x);
+  if (!is_layer_by_layer(x) && x->o->effort > 0) {
+    find_lasting(x);
+    find_residents(x);
+  }
   return NULL;
 }
 

@@ -5,73 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "targets/accel/compile/dma.h"
 #include "targets/accel/compile/schedule.h"
 #include "targets/accel/isa/duration.h"
 #include "targets/accel/isa/parts.h"
-
-/* ---- memory ---------------------------------------------------------------------------------- */
-
-/* Bandwidth in slots of a fixed number of cycles; transfers take what is left from their start
- * on. A slot without anything left points behind itself. */
-enum { SLOT = 64 };
-
-typedef struct {
-  double *left;
-  uint32_t *next;
-  size_t n, cap;
-  double slot_bytes;
-} bus;
-
-static void grow(bus *b, size_t want) {
-  if (want < b->n) return;
-  if (want >= b->cap) {
-    b->cap = want * 2 + 1024;
-    b->left = wk_xrealloc(b->left, b->cap * sizeof *b->left);
-    b->next = wk_xrealloc(b->next, b->cap * sizeof *b->next);
-  }
-  for (; b->n <= want; b->n++) {
-    b->left[b->n] = b->slot_bytes;
-    b->next[b->n] = (uint32_t)b->n;
-  }
-}
-
-static size_t find(bus *b, size_t i) {
-  grow(b, i + 1);
-  size_t root = i;
-  while (b->next[root] != root) {
-    root = b->next[root];
-    grow(b, root + 1);
-  }
-  while (b->next[i] != root && b->next[i] != i) {
-    size_t up = b->next[i];
-    b->next[i] = (uint32_t)root;
-    i = up;
-  }
-  return root;
-}
-
-/* The cycle in which the last of these bytes is moved. */
-static int64_t transfer(bus *b, int64_t start, double bytes) {
-  size_t i = find(b, (size_t)(start / SLOT));
-  double end = (double)start;
-  while (bytes > 0) {
-    double most = b->left[i];
-    if ((size_t)(start / SLOT) == i) { /* only what is behind the start */
-      double rest = b->slot_bytes * (double)(SLOT - start % SLOT) / SLOT;
-      if (rest < most) most = rest;
-    }
-    double take = bytes < most ? bytes : most;
-    bytes -= take;
-    b->left[i] -= take;
-    double from = (double)i * SLOT;
-    if (from < (double)start) from = (double)start;
-    end = (double)(i + 1) * SLOT - b->left[i] / b->slot_bytes * SLOT;
-    if (end < from) end = from;
-    if (b->left[i] <= 1e-6) b->next[i] = (uint32_t)i + 1;
-    if (bytes > 0) i = find(b, i + 1);
-  }
-  return (int64_t)(end + 0.999);
-}
 
 /* ---- room in the scratchpad ------------------------------------------------------------------ */
 
@@ -86,8 +23,8 @@ typedef struct {
 } interval;
 
 /* Live buffers in the order of their addresses. A buffer gets a place when it gets its room, and
- * waits until there is a gap: those that live long at the top, the others in the smallest gap from
- * the bottom. */
+ * waits until there is a gap: those that live long in the highest one, the others in the
+ * lowest. */
 typedef struct {
   release *heap;
   interval *live;
@@ -114,9 +51,10 @@ static release pop(room *r) {
   return top;
 }
 
-static void leave(room *r, int buffer) {
+static void leave(room *r, const release *x) {
   size_t i = 0;
-  while (r->live[i].buffer != buffer) i++;
+  while (r->live[i].buffer != x->buffer) i++;
+  if (x->time > r->now) r->now = x->time;
   memmove(&r->live[i], &r->live[i + 1], (--r->n_live - i) * sizeof *r->live);
 }
 
@@ -127,16 +65,14 @@ static int64_t gap(const room *r, size_t i, int64_t *at) {
 }
 
 static bool enter(room *r, int buffer, int64_t bytes, bool is_long, int64_t *place) {
-  int64_t best = INT64_MAX;
-  size_t where = 0;
-  for (size_t i = 0; i <= r->n_live; i++) {
+  size_t none = r->n_live + 1, where = none;
+  for (size_t i = 0; i < none && (is_long || where == none); i++) {
     int64_t at, size = gap(r, i, &at);
-    if (size < bytes || (!is_long && size >= best)) continue;
-    best = size;
+    if (size < bytes) continue;
     where = i;
     *place = is_long ? at + size - bytes : at;
   }
-  if (best == INT64_MAX) return false;
+  if (where == none) return false;
   memmove(&r->live[where + 1], &r->live[where], (r->n_live++ - where) * sizeof *r->live);
   r->live[where] = (interval){*place, *place + bytes, buffer};
   return true;
@@ -146,13 +82,10 @@ static bool take(room *r, int buffer, int64_t bytes, bool is_long, int64_t *plac
   while (!enter(r, buffer, bytes, is_long, place)) {
     if (!r->n) return false;
     release x = pop(r);
-    leave(r, x.buffer);
-    if (x.time > r->now) r->now = x.time;
+    leave(r, &x);
   }
   return true;
 }
-
-enum { LONG = 64 }; /* steps: a buffer that is used for so long lives long */
 
 /* ---- engines --------------------------------------------------------------------------------- */
 
@@ -163,11 +96,12 @@ typedef struct {
   wk_accel_times *t;
   wk_accel_prefetch mode;
   int64_t *retired[WK_QUEUE_COUNT]; /* by ordinal; in order, so that of the last is the latest */
-  int64_t free_at[WK_QUEUE_COUNT];  /* when the next command may start */
+  int64_t free_at[2];      /* of ex and ve: when the next command may start */
   int64_t words, lines;    /* of ex: end of the array's last word; last line of weights */
+  int64_t drains[2];       /* when the drain has begun with the last commands but one, and last */
   int64_t drain;           /* end of the last drain */
   int64_t last;            /* the latest retirement of all */
-  bus bus;
+  wk_accel_dma dma;
   room room;
   int64_t *since; /* of each buffer: when it got its room */
   int64_t *ends;  /* of each buffer: when the last step that uses it has retired */
@@ -178,14 +112,14 @@ typedef struct {
 } simulation;
 
 typedef struct {
-  int64_t tiles, words, lines, pixels;
+  int64_t tiles, words, lines, pixels, n;
   bool drains, has_residual;
 } sums;
 
 static sums sums_of(const wk_machine *m, const wk_isa_command *c) {
   wk_epilogue e = wk_epilogue_of(c);
   sums s = {.pixels = (int64_t)e.ny * e.nx, .drains = e.drain, .has_residual = e.residual,
-            .lines = e.n};
+            .lines = e.n, .n = e.n};
   s.words = s.pixels;
   if (c->opcode == WK_CMD_CONV)
     s.tiles = WK_SV(c, CONV, kc) * WK_SV(c, CONV, ky) * WK_SV(c, CONV, kx);
@@ -212,55 +146,81 @@ wk_accel_bound wk_accel_bound_of(const wk_machine *m, const wk_isa_command *c) {
                           s.drains ? s.pixels * (s.has_residual ? 2 : 1) : 0};
 }
 
+/* The 32 bytes of a record and its entries. */
+static int64_t record_reads(const wk_machine *m, const sums *s) {
+  if (!s->drains) return 0;
+  return WK_RECORD_BYTES / m->array + wk_accel_up(WK_ENTRY_BYTES * s->n, m->array);
+}
+
+static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Results cannot overtake an array that reads less than a word for a pixel, which is a bank for
+ * more than a cycle: cycles that the drain of step i loses behind the next command. */
+static int64_t held_up(const simulation *x, size_t i, int64_t pixels) {
+  enum { NEAR = 32 };
+  for (size_t k = i + 1; k < x->steps->list.n && k < i + NEAR; k++) {
+    const wk_isa_command *c = &x->steps->list.data[k].c;
+    if (c->queue != WK_QUEUE_ex) continue;
+    int64_t column = c->opcode == WK_CMD_CONV ? WK_SV(c, CONV, in_x) : 0;
+    if (column < 1 || column >= x->m->array) return 0;
+    sums s = sums_of(x->m, c);
+    int64_t during = s.tiles * s.words * column / x->m->array;
+    if (during > pixels) during = pixels;
+    return during * x->m->array / column - during;
+  }
+  return 0;
+}
+
 /* isa.md, Durations: weights of the next command are fetched while the array works, its words
- * follow without a gap, its drain follows the drain. */
-static int64_t run_sums(simulation *x, const wk_isa_command *c, int64_t start) {
-  sums s = sums_of(x->m, c);
-  int64_t from = start > x->lines ? start : x->lines;
-  int64_t begin = from + s.lines + WK_COST_ex_tile;
-  if (begin < x->words) begin = x->words;
-  int64_t step = s.words > s.lines + WK_COST_ex_tile ? s.words : s.lines + WK_COST_ex_tile;
-  int64_t last = begin + (s.tiles - 1) * step;
-  x->lines = last > start ? last : start; /* its weights were complete when its last tile began */
+ * follow without a gap, its drain follows the drain. The engine takes a command when the array has
+ * begun with the one before and has all of its weights; the array begins with one when the drain
+ * has begun with the last but one. */
+static int64_t run_sums(simulation *x, size_t i, int64_t start) {
+  sums s = sums_of(x->m, &x->steps->list.data[i].c);
+  int64_t tile = s.lines + WK_COST_ex_tile, step = later(s.words, tile);
+  int64_t from = later(start, x->lines), enters = later(x->words, x->drains[0]);
+  int64_t begin = later(from + tile, enters), last = begin + (s.tiles - 1) * step;
+  x->free_at[WK_QUEUE_ex] = later((s.tiles > 1 ? last - step : from) + tile, later(start, enters));
+  x->lines = last; /* its weights were complete when its last tile began */
   x->words = last + s.words;
-  x->free_at[WK_QUEUE_ex] = start + 1;
-  if (!s.drains) return x->words + WK_COST_ex_sum + WK_COST_ex_retire;
-  int64_t drain = x->words + WK_COST_ex_sum;
-  if (drain < x->drain) drain = x->drain;
-  x->drain = drain + s.pixels * (s.has_residual ? 2 : 1);
+  int64_t record = later(enters, x->drains[1]) + WK_COST_ex_record + record_reads(x->m, &s);
+  int64_t drain = later(later(x->words + WK_COST_ex_sum, record), x->drain);
+  x->drains[0] = x->drains[1];
+  x->drains[1] = drain;
+  if (!s.drains) return drain + WK_COST_ex_retire;
+  x->drain = drain + s.pixels * (s.has_residual ? 2 : 1) + held_up(x, i, s.pixels);
   return x->drain + WK_COST_ex_drain;
 }
 
-static int64_t run_load(simulation *x, const wk_accel_step *s, int64_t start) {
-  int64_t begin = start + WK_COST_dma_request + x->m->dram_latency;
-  int64_t end = transfer(&x->bus, begin, (double)s->bytes);
-  int64_t writes = start; /* at most N bytes of a chunk a cycle */
-  int64_t chunk = WK_SV(&s->c, LD, c0), chunks = s->bytes / chunk;
-  writes = begin + chunks * wk_accel_up(chunk, x->net->n);
-  if (writes > end) end = writes;
-  x->free_at[s->c.queue] = end - x->m->dram_latency > start + 1 ? end - x->m->dram_latency
-                                                                : start + 1;
-  return end + WK_COST_dma_write + 1;
-}
-
-static int64_t run_store(simulation *x, const wk_accel_step *s, int64_t start) {
-  int64_t end = transfer(&x->bus, start + WK_COST_dma_read + WK_COST_dma_send, (double)s->bytes);
-  x->free_at[s->c.queue] = end > start + 1 ? end : start + 1;
-  return end + x->m->dram_write_latency + 1;
-}
-
-static int64_t run(simulation *x, const wk_accel_step *s, int64_t start) {
+static int64_t run(simulation *x, size_t i, int64_t start) {
+  const wk_accel_step *s = &x->steps->list.data[i];
   switch (s->c.opcode) {
     case WK_CMD_CONV:
     case WK_CMD_DWC:
-    case WK_CMD_MM: return run_sums(x, &s->c, start);
-    case WK_CMD_LD: return run_load(x, s, start);
-    case WK_CMD_ST: return run_store(x, s, start);
+    case WK_CMD_MM: return run_sums(x, i, start);
+    case WK_CMD_LD:
+    case WK_CMD_ST:
+    case WK_CMD_FILL: return wk_accel_dma_run(&x->dma, s, start);
     default: break;
   }
   int64_t end = start + (int64_t)wk_isa_duration(x->m, &s->c);
   x->free_at[s->c.queue] = end;
   return end;
+}
+
+static int64_t free_at(const simulation *x, uint32_t queue) {
+  return queue < WK_QUEUE_st ? x->free_at[queue] : x->dma.channels[queue].free_at;
+}
+
+enum { FETCHED = 32, DISPATCH = 3 }; /* commands ahead; cycles from fetched to started */
+
+/* Commands are fetched as far ahead as the front end has room for: when this one can be there. Only
+ * the first ones of a part are waited for. */
+static int64_t fetch(simulation *x, size_t i) {
+  wk_accel_dma_fetch(&x->dma, i < FETCHED ? 0 : x->t->start[i - FETCHED]);
+  if (!x->steps->is_begin) return 0;
+  double paced = (double)(i + 1) * WK_COMMAND_BYTES / x->dma.bus.rate;
+  return x->m->dram_latency + (int64_t)paced + DISPATCH;
 }
 
 static int64_t rounded(const simulation *x, const wk_accel_buffer *b) {
@@ -280,8 +240,7 @@ static void begin_group(simulation *x, int group) {
   if (!x->begins_alone[group]) return;
   while (x->room.n) {
     release r = pop(&x->room);
-    leave(&x->room, r.buffer);
-    if (r.time > x->room.now) x->room.now = r.time;
+    leave(&x->room, &r);
   }
 }
 
@@ -293,7 +252,7 @@ static bool make_room(simulation *x, size_t i, int64_t *start) {
     int number = s->access[k].buffer;
     const wk_accel_buffer *b = &x->steps->buffers.data[number];
     if (b->first == (int)i && !is_repeated(s, k)) {
-      bool is_long = b->last - b->first > LONG;
+      bool is_long = b->last - b->first > x->steps->lasting;
       if (!take(&x->room, number, rounded(x, b), is_long, &x->t->place[number])) return false;
       x->since[number] = x->room.now;
     }
@@ -315,14 +274,14 @@ static void free_room(simulation *x, size_t i, int64_t end) {
 
 static bool step(simulation *x, size_t i) {
   const wk_accel_step *s = &x->steps->list.data[i];
-  int64_t start = x->free_at[s->c.queue];
+  int64_t start = later(free_at(x, s->c.queue), fetch(x, i));
   if (!make_room(x, i, &start)) return false;
   for (int q = 0; q < WK_QUEUE_COUNT; q++)
     if (s->needs[q] && x->retired[q][s->needs[q] - 1] > start)
       start = x->retired[q][s->needs[q] - 1];
   bool is_waiting = x->mode == WK_PREFETCH_SERIAL || x->mode == WK_PREFETCH_OFF;
   if (is_waiting && start < x->last) start = x->last;
-  int64_t end = run(x, s, start), before = s->ordinal ? x->retired[s->c.queue][s->ordinal - 1] : 0;
+  int64_t end = run(x, i, start), before = s->ordinal ? x->retired[s->c.queue][s->ordinal - 1] : 0;
   if (end < before) end = before;
   x->retired[s->c.queue][s->ordinal] = end;
   if (end > x->last) x->last = end;
@@ -350,8 +309,7 @@ static void simulate(simulation *x, size_t *failed) {
   free(x->room.live);
   free(x->since);
   free(x->ends);
-  free(x->bus.left);
-  free(x->bus.next);
+  wk_accel_dma_free(&x->dma);
 }
 
 /* Buffers of one group may lie so that a later one finds no gap for its own. Alone it does: so it
@@ -360,6 +318,7 @@ bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t
                        wk_accel_prefetch mode, wk_arena *a, wk_accel_times *out) {
   const wk_machine *m = net->machine;
   bool *alone = wk_xcalloc((size_t)s->groups + 1, sizeof *alone), fine = false;
+  for (size_t g = 0; g < s->alone.n; g++) alone[g] = s->alone.data[g];
   *out = (wk_accel_times){.start = wk_arena_alloc(a, (s->list.n + 1) * sizeof(int64_t)),
                           .retire = wk_arena_alloc(a, (s->list.n + 1) * sizeof(int64_t)),
                           .place = wk_arena_alloc(a, (s->buffers.n + 1) * sizeof(int64_t))};
@@ -367,7 +326,7 @@ bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t
     simulation x = {.net = net, .steps = s, .m = m, .t = out, .mode = mode, .begins_alone = alone,
                     .group = -1};
     size_t failed;
-    x.bus.slot_bytes = (double)m->dram_bytes.num / (double)m->dram_bytes.den * SLOT;
+    wk_accel_dma_init(&x.dma, m);
     x.room.capacity = capacity;
     simulate(&x, &failed);
     fine = failed == s->list.n;

@@ -7,6 +7,7 @@ void wk_accel_steps_free(wk_accel_steps *s) {
   wk_vec_free(&s->list);
   wk_vec_free(&s->buffers);
   wk_vec_free(&s->results);
+  wk_vec_free(&s->alone);
 }
 
 void wk_accel_steps_compute(wk_accel_steps *s, int tensor, const wk_accel_place *place) {
@@ -22,6 +23,7 @@ void wk_accel_steps_clear(wk_accel_steps *s) {
   kept.list.data = s->list.data, kept.list.cap = s->list.cap;
   kept.buffers.data = s->buffers.data, kept.buffers.cap = s->buffers.cap;
   kept.results.data = s->results.data, kept.results.cap = s->results.cap;
+  kept.alone.data = s->alone.data, kept.alone.cap = s->alone.cap;
   *s = kept;
 }
 

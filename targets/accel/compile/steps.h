@@ -56,6 +56,9 @@ typedef struct {
   WK_VEC(wk_accel_buffer) buffers;
   uint32_t issued[WK_QUEUE_COUNT];
   WK_VEC(wk_accel_computed) results;
+  bool is_begin;     /* the part's: the first commands are yet to be fetched */
+  int lasting;       /* as the plan has it */
+  WK_VEC(bool) alone; /* of each group: as the plan has it */
   int group, groups; /* that steps are added for; one more than the last */
   int result;        /* that steps are added for */
   int64_t loaded, stored;
