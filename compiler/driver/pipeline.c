@@ -14,6 +14,8 @@ typedef struct {
   wk_pipeline_report *report;
   wk_module *m;
   wk_parts *parts;
+  wk_part_refusals refused; /* what parts have been cut without */
+  bool cuts_again;          /* one more was refused since they were cut */
   bool stopped;
 } pipeline;
 
@@ -120,7 +122,11 @@ static wk_status step_lower(pipeline *l, wk_part *part, int64_t *changes) {
 
 static wk_status step_partition(pipeline *l, wk_part *part, int64_t *changes) {
   (void)part;
-  WK_TRY(wk_partition(l->m, l->o->targets, &l->parts));
+  wk_parts_free(l->parts);
+  l->parts = NULL;
+  l->cuts_again = false;
+  l->report->peak_in_model_order = l->report->peak_ordered = 0;
+  WK_TRY(wk_partition(l->m, l->o->targets, &l->refused, &l->parts));
   *changes = (int64_t)l->parts->parts.n - 1;
   return NULL;
 }
@@ -155,6 +161,23 @@ static wk_status step_order(pipeline *l, wk_part *part, int64_t *changes) {
   if (before > l->report->peak_in_model_order) l->report->peak_in_model_order = before;
   if (after > l->report->peak_ordered) l->report->peak_ordered = after;
   return NULL;
+}
+
+static wk_status step_admit(pipeline *l, wk_part *part, int64_t *changes) {
+  const wk_target *t = part->instance->target;
+  const char *reason = "no reason given";
+  wk_node_id node = WK_NONE;
+  size_t before = l->refused.list.n;
+  if (!t->admits || !part->from) return NULL;
+  wk_arena *scratch = wk_arena_new();
+  wk_status s = NULL;
+  if (!t->admits(part->instance, part->module->main, scratch, &node, &reason)) {
+    s = wk_part_refuse(part, node, reason, &l->refused);
+    l->cuts_again = true;
+  }
+  *changes = (int64_t)(l->refused.list.n - before);
+  wk_arena_free(scratch);
+  return s;
 }
 
 static wk_status step_generate(pipeline *l, wk_part *part, int64_t *changes) {
@@ -308,10 +331,16 @@ static wk_status run_row(pipeline *l, size_t row) {
     default: break;
   }
   if (!rows[row].run) return NULL;
-  if (!l->parts) return run_step(l, row, NULL);
+  if (!l->parts || rows[row].run == step_partition) return run_step(l, row, NULL);
   for (size_t i = 0; i < l->parts->parts.n; i++)
     WK_TRY(run_step(l, row, &l->parts->parts.data[i]));
   return NULL;
+}
+
+static size_t partition_row(void) {
+  size_t i = 0;
+  while (rows[i].run != step_partition) i++;
+  return i;
 }
 
 static wk_status compile(pipeline *l) {
@@ -319,6 +348,9 @@ static wk_status compile(pipeline *l) {
   for (size_t i = 0; i < WK_COUNTOF(rows) && !l->stopped; i++) {
     if (l->o->graph_only && rows[i].kind > WK_ON_GRAPHS) return NULL;
     WK_TRY(run_row(l, i));
+    if (!l->cuts_again) continue;
+    i = partition_row() - 1;
+    l->stopped = false;
   }
   return NULL;
 }
@@ -329,7 +361,9 @@ wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipelin
   double started = wk_clock();
   *report = (wk_pipeline_report){.arena = wk_arena_new()};
   *out = NULL;
+  l.refused.arena = report->arena;
   wk_status s = compile(&l);
+  wk_vec_free(&l.refused.list);
   report->seconds = wk_clock() - started;
   if (s) {
     wk_parts_free(l.parts);

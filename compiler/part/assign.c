@@ -11,6 +11,22 @@ static bool is_movement(const wk_node *n) {
   return wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT || n->op == WK_OP_IDENTITY;
 }
 
+/* The target could have the node, and has not refused it; else *reason. */
+static bool takes(const wk_cut *c, uint32_t t, const wk_graph *g, const wk_node *n,
+                  const char **reason) {
+  const char *refusal = wk_part_refused(c->refused, t, g, n);
+  if (refusal) *reason = refusal;
+  return !refusal && wk_targets_takes(c->targets, t, g, n, c->scratch, reason);
+}
+
+/* The first that takes it; the number of targets: none. reasons: of those that do not. */
+static uint32_t owner_of(const wk_cut *c, const wk_graph *g, const wk_node *n,
+                         const char **reasons) {
+  uint32_t t = 0;
+  while (t < c->targets->n && !takes(c, t, g, n, &reasons[t])) t++;
+  return t;
+}
+
 /* ---- control flow ---------------------------------------------------------------------------- */
 
 /* How much longer the host would take for what others run inside than they do, in picoseconds. */
@@ -21,7 +37,7 @@ static double gain_inside(const wk_cut *c, const wk_node *n) {
     for (size_t k = 0; k < n->bodies[b]->nodes.n; k++) {
       const wk_graph *body = n->bodies[b];
       const wk_node *x = &body->nodes.data[k];
-      uint32_t t = wk_targets_owner(c->targets, body, x, c->scratch, reasons);
+      uint32_t t = owner_of(c, body, x, reasons);
       if (t < wk_cut_host(c))
         gain += wk_cut_time(c, wk_cut_host(c), body, x) - wk_cut_time(c, t, body, x);
       else if (x->n_bodies && wk_cut_can_control(body, x)) gain += gain_inside(c, x);
@@ -57,7 +73,7 @@ static void note(wk_cut *c, const wk_node *n, uint32_t refused, uint32_t target,
 
 static uint32_t target_of(wk_cut *c, wk_graph *g, const wk_node *n) {
   const char **reasons = wk_arena_alloc(c->scratch, (c->targets->n + 1) * sizeof *reasons);
-  uint32_t t = wk_targets_owner(c->targets, g, n, c->scratch, reasons);
+  uint32_t t = owner_of(c, g, n, reasons);
   if (n->n_bodies && c->targets->n > 1 && t >= wk_cut_host(c) && wk_cut_can_control(g, n) &&
       holds_work(c, n))
     return wk_cut_control(c);
@@ -71,7 +87,7 @@ static uint32_t target_of(wk_cut *c, wk_graph *g, const wk_node *n) {
 
 bool wk_cut_takes(const wk_cut *c, uint32_t t, const wk_graph *g, const wk_node *n) {
   const char *reason;
-  return t < c->targets->n && wk_targets_takes(c->targets, t, g, n, c->scratch, &reason);
+  return t < c->targets->n && takes(c, t, g, n, &reason);
 }
 
 /* The target of the first operand that a node makes, if it takes the movement. */

@@ -2,6 +2,8 @@
  * Branches and loops as rows of the plan. What a body gets and leaves are tensors of the plan:
  * captures are those of the outside, results of a branch are written where the node's are, a loop's
  * states live in the node's results from its beginning to its end. */
+#include <stdlib.h>
+
 #include "compiler/part/cut.h"
 
 /* ---- what can be ----------------------------------------------------------------------------- */
@@ -51,14 +53,26 @@ static uint32_t *no_tensors(wk_cut *c, const wk_graph *g) {
   return t;
 }
 
-/* A constant of the outside becomes one of the body; everything else is handed in. */
+/* A constant of the outside becomes one of the body while it is cut; everything else is handed
+ * in. */
 static void hand_in(control *x, wk_value_id from, wk_value_id to) {
   if (wk_is_const(x->g, from)) {
+    wk_cut_constant_input c = {x->body, to};
+    wk_vec_push(&x->c->constant_inputs, c);
     wk_val(x->body, to)->kind = WK_VALUE_CONSTANT;
     wk_val(x->body, to)->data = wk_val(x->g, from)->data;
   } else {
     x->inner[to] = x->outer[from];
   }
+}
+
+void wk_cut_restore_inputs(wk_cut *c) {
+  for (size_t i = 0; i < c->constant_inputs.n; i++) {
+    wk_value *v = wk_val(c->constant_inputs.data[i].body, c->constant_inputs.data[i].input);
+    v->kind = WK_VALUE_INPUT;
+    v->data = NULL;
+  }
+  wk_vec_free(&c->constant_inputs);
 }
 
 /* A row-major tensor that holds v of graph g. */

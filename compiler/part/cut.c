@@ -84,10 +84,11 @@ static void count(wk_part *part) {
     part->edge_bytes += wk_type_bytes(&wk_val(g, g->outputs.data[i])->type);
 }
 
-static uint32_t add_part(wk_cut *c, wk_module *m, uint32_t target, bool owns) {
+static uint32_t add_part(wk_cut *c, wk_module *m, uint32_t target, const wk_graph *from,
+                         bool owns) {
   uint32_t number = (uint32_t)c->p->parts.n;
   wk_part part = {.target = target, .instance = c->targets->list[target], .module = m,
-                  .owns_module = owns,
+                  .from = from, .owns_module = owns,
                   .name = wk_arena_printf(c->p->arena, "%u", (unsigned)number)};
   count(&part);
   wk_vec_push(&c->p->parts, part);
@@ -108,7 +109,7 @@ static wk_module *module_of(wk_cut *c, const wk_graph *g, const piece *x) {
 }
 
 wk_status wk_cut_add_own(wk_cut *c, wk_module *m, uint32_t target, uint32_t from, uint32_t to) {
-  wk_part_row r = {.kind = WICK_ROW_RUN, .part = add_part(c, m, target, true)};
+  wk_part_row r = {.kind = WICK_ROW_RUN, .part = add_part(c, m, target, NULL, true)};
   if (from != WK_NONE) wk_vec_push(&r.tensors, from);
   wk_vec_push(&r.tensors, to);
   wk_vec_push(&c->p->rows, r);
@@ -180,6 +181,8 @@ static wk_status fill_row(wk_cut *c, const wk_graph *g, const wk_uses *uses,
 }
 
 static void note_nodes(wk_cut *c, const wk_graph *g, const piece *x, uint32_t part) {
+  for (size_t k = 0; k < x->nodes.n; k++)
+    wk_vec_push(&c->p->parts.data[part].origin, x->nodes.data[k]);
   if (g != g->module->main) return;
   for (size_t k = 0; k < x->nodes.n; k++) c->p->of.data[x->nodes.data[k]] = part;
 }
@@ -195,7 +198,7 @@ static wk_status add_piece(wk_cut *c, const wk_graph *g, const wk_uses *uses,
     wk_module_free(m);
     return s;
   }
-  r.part = add_part(c, m, target, true);
+  r.part = add_part(c, m, target, g, true);
   note_nodes(c, g, x, r.part);
   wk_vec_push(&c->p->rows, r);
   for (size_t k = 0; k < x->out.n; k++) {
@@ -281,9 +284,12 @@ static wk_status copy_outputs(wk_cut *c, const wk_graph *g, const uint32_t *tens
 
 /* One part is enough: the module stays what it is. */
 static void keep_whole(wk_cut *c, wk_module *m, uint32_t target) {
-  wk_part_row r = {.kind = WICK_ROW_RUN, .part = add_part(c, m, target, false)};
+  wk_part_row r = {.kind = WICK_ROW_RUN, .part = add_part(c, m, target, m->main, false)};
   for (uint32_t t = 0; t < c->p->n_in + c->p->n_out; t++) wk_vec_push(&r.tensors, t);
-  for (size_t i = 0; i < c->p->of.n; i++) c->p->of.data[i] = r.part;
+  for (size_t i = 0; i < c->p->of.n; i++) {
+    c->p->of.data[i] = r.part;
+    wk_vec_push(&c->p->parts.data[r.part].origin, (uint32_t)i);
+  }
   wk_vec_push(&c->p->rows, r);
 }
 
@@ -309,15 +315,17 @@ static wk_status cut_module(wk_cut *c, wk_module *m) {
   return copy_outputs(c, g, tensor);
 }
 
-wk_status wk_partition(wk_module *m, const wk_targets *t, wk_parts **out) {
+wk_status wk_partition(wk_module *m, const wk_targets *t, const wk_part_refusals *refused,
+                       wk_parts **out) {
   wk_arena *a = wk_arena_new();
   wk_parts *p = wk_arena_alloc(a, sizeof *p);
   *p = (wk_parts){.arena = a, .targets = t};
-  wk_cut c = {.p = p, .targets = t, .scratch = wk_arena_new()};
+  wk_cut c = {.p = p, .targets = t, .refused = refused, .scratch = wk_arena_new()};
   wk_status s = cut_module(&c, m);
   if (!s) s = c.unsupported;
   else wk_status_free(c.unsupported);
   if (!s) s = wk_cut_plan(p);
+  wk_cut_restore_inputs(&c);
   wk_arena_free(c.scratch);
   wk_vec_free(&c.tensors);
   wk_vec_free(&c.converted);
@@ -330,6 +338,7 @@ void wk_parts_free(wk_parts *p) {
   if (!p) return;
   for (size_t i = 0; i < p->parts.n; i++) {
     wk_program_free(p->parts.data[i].program);
+    wk_vec_free(&p->parts.data[i].origin);
     if (p->parts.data[i].owns_module) wk_module_free(p->parts.data[i].module);
   }
   for (size_t i = 0; i < p->rows.n; i++) {

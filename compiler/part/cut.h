@@ -5,6 +5,7 @@
  *   group.c     nodes of one target into convex groups, in an order
  *   cut.c       groups become parts and rows of the plan
  *   control.c   branches and loops as rows
+ *   refuse.c    what a target will not have in a part after all
  *   layout.c    layouts of edges as nodes
  *   convert.c   edges from one layout to another, and who does it
  *   plan.c      what rows wait for; memory of the edges */
@@ -25,12 +26,20 @@ typedef struct {
   uint32_t from, to;
 } wk_cut_conversion;
 
+/* An input of a body in whose place the outside has a constant. */
+typedef struct {
+  wk_graph *body;
+  wk_value_id input;
+} wk_cut_constant_input;
+
 typedef struct {
   wk_parts *p;
   const wk_targets *targets;
+  const wk_part_refusals *refused; /* NULL ok */
   wk_arena *scratch;
   WK_VEC(wk_cut_tensor) tensors; /* per tensor of the plan */
   WK_VEC(wk_cut_conversion) converted; /* made on the way to the row that comes next */
+  WK_VEC(wk_cut_constant_input) constant_inputs; /* constants of their bodies for now */
   wk_status unsupported; /* what nobody runs, so far */
 } wk_cut;
 
@@ -111,6 +120,8 @@ wk_status wk_cut_lay_output(wk_graph *g, size_t k, const wk_edge_layout *l) WK_M
 bool wk_cut_can_control(const wk_graph *g, const wk_node *n);
 wk_status wk_cut_control_rows(wk_cut *c, wk_graph *g, wk_node_id id,
                               uint32_t *tensor) WK_MUST_CHECK;
+/* At the end: bodies are what they were. */
+void wk_cut_restore_inputs(wk_cut *c);
 
 /* Fills waits, offsets and edge_bytes. */
 wk_status wk_cut_plan(wk_parts *p) WK_MUST_CHECK;

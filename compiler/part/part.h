@@ -21,6 +21,8 @@ typedef struct {
   uint32_t target;             /* position among the targets */
   const wk_instance *instance;
   const char *name;            /* its number: "0", "1", … */
+  const wk_graph *from;        /* of the cut module; NULL: it has none of its nodes */
+  wk_numbers origin;           /* nodes of `from` that it was made of */
   wk_module *module;           /* whose main graph is the part */
   bool owns_module;            /* false: it is the whole module that was cut */
   wk_program *program;         /* NULL until it is generated */
@@ -67,12 +69,36 @@ typedef struct {
   wk_numbers of;      /* per node of the main graph, its part; WK_NONE: it is rows */
 } wk_parts;
 
+/* Nodes that a target could have alone, and not with the rest of their part (wk_target.admits): in
+ * the graph of that name, who makes the value. */
+typedef struct {
+  uint32_t target;
+  const char *graph, *value;
+  const char *reason;
+} wk_part_refusal;
+
+typedef struct {
+  wk_arena *arena; /* of the texts */
+  WK_VEC(wk_part_refusal) list;
+} wk_part_refusals;
+
 /* Cuts m, whose nodes are primitives and operators that some target claims, for these targets. Who
- * is asked first has a node if it supports it; movement goes with what surrounds it; a part that
- * does not pay for its edges goes to the last target, the host. WK_UNSUPPORTED lists what nobody
- * runs. Bodies of control flow may change. *out is to be freed before the module. */
-wk_status wk_partition(wk_module *m, const wk_targets *t, wk_parts **out) WK_MUST_CHECK;
+ * is asked first has a node if it supports it and has not refused it; movement goes with what
+ * surrounds it; a part that does not pay for its edges goes to the last target, the host.
+ * WK_UNSUPPORTED lists what nobody runs. refused: NULL ok. *out is to be freed before the module,
+ * which stays as it is and may be cut again. */
+wk_status wk_partition(wk_module *m, const wk_targets *t, const wk_part_refusals *refused,
+                       wk_parts **out) WK_MUST_CHECK;
 void wk_parts_free(wk_parts *p); /* NULL ok */
+
+/* Adds the nodes of p->from that this node of p's graph is made of, or else next to it; WK_NONE,
+ * or where none is known: all of p->origin. Each call adds something, so cutting again comes to an
+ * end. WK_INTERNAL: there is nothing to add. */
+wk_status wk_part_refuse(const wk_part *p, wk_node_id node, const char *reason,
+                         wk_part_refusals *out) WK_MUST_CHECK;
+/* Why the target has refused a node; NULL: it has not. */
+const char *wk_part_refused(const wk_part_refusals *r, uint32_t target, const wk_graph *g,
+                            const wk_node *n);
 
 /* Per node of the main graph, the colour of its target: what wk_module_dot takes. */
 const char **wk_parts_colours(const wk_parts *p, wk_arena *a);

@@ -12,9 +12,9 @@ bool wk_fuse_allowed(const wk_pass_ctx *c, const wk_graph *g, const wk_node *n,
   const wk_targets *all = c->targets;
   uint32_t t = 0;
   if (!all) return true;
-  if (all->n > 1) t = wk_targets_owner(all, g, n, c->scratch, NULL);
+  if (all->n > 1) t = wk_targets_owner(all, g, n, c->scratch);
   if (t == all->n) return true; /* the partition refuses it, fused or not */
-  if (with && all->n > 1 && wk_targets_owner(all, g, with, c->scratch, NULL) != t) return false;
+  if (with && all->n > 1 && wk_targets_owner(all, g, with, c->scratch) != t) return false;
   const wk_instance *owner = all->list[t];
   return !owner->target->fuses || owner->target->fuses(owner, g, fused);
 }

@@ -45,10 +45,10 @@ bool wk_targets_takes(const wk_targets *all, uint32_t target, const wk_graph *g,
   return fine;
 }
 
-uint32_t wk_targets_owner(const wk_targets *all, const wk_graph *g, const wk_node *n, wk_arena *a,
-                          const char **reasons) {
+uint32_t wk_targets_owner(const wk_targets *all, const wk_graph *g, const wk_node *n,
+                          wk_arena *a) {
   const char *ignored;
   for (uint32_t i = 0; i < all->n; i++)
-    if (wk_targets_takes(all, i, g, n, a, reasons ? &reasons[i] : &ignored)) return i;
+    if (wk_targets_takes(all, i, g, n, a, &ignored)) return i;
   return (uint32_t)all->n;
 }

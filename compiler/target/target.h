@@ -7,6 +7,7 @@
  *   claims    before lowering: operators that stay whole for one of them
  *   fuses     while primitives are fused: what a node's target could still run
  *   supports  the partition: who computes which node, and why not the others
+ *   admits    the parts that came of it: what one of them cannot have makes the partition again
  * and then each target for its own parts:
  *   wish      layout and alignment
  *   passes    its rewrites of the part's program, in order
@@ -135,6 +136,14 @@ struct wk_target {
    * (static, or in the arena). Bodies of control flow are asked for node by node. */
   bool (*supports)(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
                    const char **reason);
+  /* False: compile could not make code of a part of this graph, although it supports every node of
+   * it: a tensor lies otherwise than alone, say, or a memory is too small. The model is cut again,
+   * and without *node, or what that was made of, which goes to the next target with this *reason
+   * (static, or in the arena); WK_NONE: without any of its nodes. What no answer was false for is
+   * compiled. Parts that have nothing but nodes named "layout" are not asked for. NULL: what it
+   * supports it can have in every part. */
+  bool (*admits)(const wk_instance *t, const wk_graph *part, wk_arena *a, wk_node_id *node,
+                 const char **reason);
   /* NULL: row-major, on WICK_ALIGN. part may be NULL: any. */
   wk_wish (*wish)(const wk_instance *t, const wk_graph *part);
   /* Layout of value v of g where it enters (or, is_output, leaves) a part of this target. NULL, or
@@ -169,9 +178,7 @@ typedef struct {
  * says why not. */
 bool wk_targets_takes(const wk_targets *all, uint32_t target, const wk_graph *g, const wk_node *n,
                       wk_arena *a, const char **reason);
-/* Position of the first target that could; all->n: none. reasons[i] receives why target i, before
- * it, could not; NULL: nobody asks. */
-uint32_t wk_targets_owner(const wk_targets *all, const wk_graph *g, const wk_node *n, wk_arena *a,
-                          const char **reasons);
+/* Position of the first target that could; all->n: none. */
+uint32_t wk_targets_owner(const wk_targets *all, const wk_graph *g, const wk_node *n, wk_arena *a);
 
 #endif

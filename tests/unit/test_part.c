@@ -325,6 +325,7 @@ static void check_worth(const wk_parts *p) {
 
 typedef struct {
   size_t parts, most, controls, edges, converted[2], moved; /* by targets, by the host; to it */
+  size_t refused;
 } tally;
 
 /* The host takes 1 ps a byte or product. */
@@ -337,6 +338,30 @@ static void draw_costs(uint64_t seed, wk_target *a, wk_target *b) {
         (double)wk_rng_range(&rng, 0, 2) / 4, (double)wk_rng_range(&rng, 0, 300)};
 }
 
+/* Now and then a target refuses a node of a part, or the part, and the graph is cut again. */
+static wk_parts *cut(wk_module *m, const wk_targets *t, uint64_t seed, tally *sum) {
+  wk_parts *p;
+  wk_rng rng = {seed * 131};
+  wk_part_refusals r = {.arena = wk_arena_new()};
+  assert_null(wk_partition(m, t, &r, &p));
+  for (int round = (int)(seed % 5); round > 0; round--) {
+    const wk_part *x = &p->parts.data[wk_rng_range(&rng, 0, (int)p->parts.n - 1)];
+    uint32_t nodes = (uint32_t)x->module->main->nodes.n, node;
+    if (!x->from || x->target + 1 == t->n || !nodes) continue;
+    node = (uint32_t)wk_rng_range(&rng, 0, (int)nodes);
+    assert_null(wk_part_refuse(x, node < nodes ? node : WK_NONE, "it was drawn", &r));
+    wk_parts_free(p);
+    assert_null(wk_partition(m, t, &r, &p));
+    for (size_t i = 0; i < p->parts.n; i++)
+      for (size_t k = 0; x = &p->parts.data[i], x->from && k < x->origin.n; k++)
+        assert_null(wk_part_refused(&r, x->target, x->from, wk_nod(x->from, x->origin.data[k])));
+  }
+  sum->refused += r.list.n;
+  wk_vec_free(&r.list);
+  wk_arena_free(r.arena);
+  return p;
+}
+
 static void check_graph(wk_module *m, const wk_tensor *in, uint64_t seed, tally *sum) {
   wk_target first = picky_targets[0], second = picky_targets[1];
   draw_costs(seed, &first, &second);
@@ -345,14 +370,13 @@ static void check_graph(wk_module *m, const wk_tensor *in, uint64_t seed, tally 
   wk_instance host = {.target = &dear_host, .is_here = true};
   wk_instance *const list[] = {&a.base, &b.base, &host};
   wk_targets t = {seed % 2 ? list : list + 1, seed % 2 ? 3 : 2, true};
-  wk_parts *p;
   size_t n_out = m->main->outputs.n;
   assert_null(wk_lower_nodes(m, NULL, NULL));
   assert_null(wk_passes_run(m, WK_STAGE_PRIMITIVE, &t, NULL, NULL));
   wk_tensor *want = wk_xcalloc(n_out + 1, sizeof *want);
   assert_null(wk_eval_graph(m->main, in, want, NULL, NULL));
   uint32_t nodes = count_nodes(m->main);
-  assert_null(wk_partition(m, &t, &p));
+  wk_parts *p = cut(m, &t, seed, sum);
   check_structure(p, m->main, nodes);
   check_conversions(p, 0, p->rows.n, sum->converted);
   check_worth(p);
@@ -389,11 +413,12 @@ static void test_random(void **state) {
     wk_module_free(m);
   }
   print_message("%zu parts, at most %zu of a graph, %zu branches and loops, %zu edges, %zu and %zu "
-                "conversions by targets and host, %zu nodes on islands\n", sum.parts, sum.most,
-                sum.controls, sum.edges, sum.converted[0], sum.converted[1], sum.moved);
+                "conversions by targets and host, %zu nodes on islands, %zu refused\n", sum.parts,
+                sum.most, sum.controls, sum.edges, sum.converted[0], sum.converted[1], sum.moved,
+                sum.refused);
   if (range.count == 1) return;
   assert_true(sum.controls > 0 && sum.most > 8 && sum.edges > 100);
-  assert_true(sum.moved > 50);
+  assert_true(sum.moved > 50 && sum.refused > 100);
   assert_true(sum.converted[0] > 50 && sum.converted[1] > 50);
 }
 
@@ -439,7 +464,7 @@ static void test_condition_is_a_state(void **state) {
   wk_tensor want[2] = {0};
   wk_parts *p;
   assert_null(wk_eval_graph(m->main, in, want, NULL, NULL));
-  assert_null(wk_partition(m, &maps_targets, &p));
+  assert_null(wk_partition(m, &maps_targets, NULL, &p));
   size_t loops = 0;
   for (size_t i = 0; i < p->rows.n; i++) loops += p->rows.data[i].kind == WICK_ROW_LOOP;
   assert_int_equal(loops, 1);
@@ -466,7 +491,7 @@ static void test_waits_are_few(void **state) {
   wk_str_printf(&text, "output %%v%d\n}\n", NODES);
   wk_module *m = lowered(text.s);
   wk_parts *p;
-  assert_null(wk_partition(m, &maps_targets, &p));
+  assert_null(wk_partition(m, &maps_targets, NULL, &p));
   assert_int_equal(p->parts.n, NODES);
   size_t waits = 0;
   for (size_t i = 0; i < p->rows.n; i++) waits += p->rows.data[i].waits.n;
@@ -491,7 +516,7 @@ static void test_impossible_layout(void **state) {
   wk_instance *const list[] = {&instance, &dear_instance};
   wk_module *m = lowered("graph @main(%x: f32[8]) {\n%y = relu(%x) : f32[8]\noutput %y\n}\n");
   wk_parts *p;
-  wk_status s = wk_partition(m, &(wk_targets){list, 2, true}, &p);
+  wk_status s = wk_partition(m, &(wk_targets){list, 2, true}, NULL, &p);
   assert_non_null(s);
   assert_non_null(strstr(s->message, "target spoiled wishes an edge layout that is none"));
   wk_status_free(s);
@@ -519,7 +544,7 @@ static size_t maps_that_stay(wk_target_cost cost, const char **why, wk_str *text
   wk_module *m = lowered(two_islands);
   wk_parts *p;
   size_t stay = 0, moved = 0;
-  assert_null(wk_partition(m, &(wk_targets){list, 2, true}, &p));
+  assert_null(wk_partition(m, &(wk_targets){list, 2, true}, NULL, &p));
   for (size_t i = 0; i < p->of.n; i++)
     stay += p->of.data[i] != WK_NONE && p->parts.data[p->of.data[i]].target == 0;
   for (size_t i = 0; i < p->reasons.n; i++) {
@@ -624,7 +649,7 @@ static uint32_t converts_product(double writer, double reader, double host_byte,
   wk_parts *p = NULL;
   size_t count = 0;
   uint32_t who = WK_NONE;
-  wk_status s = wk_partition(m, &(wk_targets){list, has_host ? 3 : 2, has_host}, &p);
+  wk_status s = wk_partition(m, &(wk_targets){list, has_host ? 3 : 2, has_host}, NULL, &p);
   for (size_t i = 0; !s && i < p->rows.n; i++) {
     const wk_part_row *row = &p->rows.data[i];
     if (!is_conversion(p, i) || strcmp(p->tensors.data[row->tensors.data[0]].name, "y")) continue;
