@@ -175,7 +175,7 @@ static wk_status compile_binding(const compile_opts *o, const char *model, const
     wk_str_free(&b);
   }
   wk_status s = wk_pipeline_run(bound->module, &po, &bound->report, &bound->parts);
-  if (!s) wk_model_float_note(notes, model, &bound->report, bound->parts);
+  wk_model_float_note(notes, model, &bound->report, targets, bound->parts, s);
   return wk_status_place(s, model);
 }
 

@@ -235,11 +235,12 @@ static bool has_products(const wk_parts *p, uint32_t target) {
 }
 
 void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_report *r,
-                         const wk_parts *p) {
-  if (!p || r->n_integer || !r->macs) return;
-  for (uint32_t t = 0; t < p->targets->n; t++) {
-    const wk_target *x = p->targets->list[t]->target;
-    if (!x->wants_integers || has_products(p, t)) continue;
+                         const wk_targets *t, const wk_parts *p, wk_status s) {
+  if (s ? s->code != WK_UNSUPPORTED : !p) return;
+  if (r->n_integer || !r->macs) return;
+  for (uint32_t i = 0; i < t->n; i++) {
+    const wk_target *x = t->list[i]->target;
+    if (!x->wants_integers || (p && has_products(p, i))) continue;
     wk_arena *a = wk_arena_new();
     add_note(notes, path,
              wk_arena_printf(a, "is a float model, and %s multiplies integers: first 'wick "

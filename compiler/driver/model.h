@@ -57,9 +57,10 @@ void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
                     const wk_import_report *report, const wk_module *m);
 
 /* Adds what to do about a model in floats when one of the targets computes with integers alone and
- * has none of its products. */
+ * has none of its products. r, p and s are what the pipeline gave, which may have found that nobody
+ * has an operator. */
 void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_report *r,
-                         const wk_parts *p);
+                         const wk_targets *t, const wk_parts *p, wk_status s);
 
 /* The same when there are tensors for inputs: those that the importer finds to decide shapes become
  * constants. fixed[i] says that data[i] is one; entries that are true from the start are given in

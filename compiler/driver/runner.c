@@ -191,7 +191,7 @@ static wk_status compile_for(wk_runner *r, wk_module *m, const wk_targets *t,
   wk_pipeline_options po = {.targets = t};
   WK_TRY(wk_targets_check_here(t, &o->target));
   wk_status s = wk_pipeline_run(m, &po, report, &parts);
-  if (!s && o->notes) wk_model_float_note(o->notes, o->path, report, parts);
+  if (o->notes) wk_model_float_note(o->notes, o->path, report, t, parts, s);
   if (!s) s = load_plan(t, parts, &emit, &r->model);
   if (!s) s = open_session(r, NULL, 0, o->threads);
   wk_parts_free(parts);

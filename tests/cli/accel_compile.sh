@@ -174,6 +174,11 @@ refuses 'a stream is several files' 2 '^wick: /dev/full: is no regular file, and
 check 'what to do about them' grep -qx "wick: float.onnx: is a float model, and accel multiplies \
 integers: first 'wick quantize float.onnx --calibration DIR -o float.int8.onnx', or to explore \
 --quantize-random 1" note
+refuses 'without a host' 4 'target accel: conv: it computes on f32, ' \
+  "$wick" compile float.onnx --target accel --no-host -o nothing.wick
+refuses 'what to do about it, without a host' 4 \
+  "^wick: float.onnx: is a float model, and accel multiplies integers: first 'wick quantize " \
+  "$wick" compile float.onnx --target accel --no-host -o nothing.wick
 refuses 'sim' 3 'float.wick: no part of the package is for the accelerator$' "$wick" sim float.wick
 gives 'on the fly' '^on accel +1 part, [0-9]+ operators, 2.55 M multiply-accumulates$' \
   "$wick" compile float.onnx --target accel --quantize-random 3 -o fly.wick
