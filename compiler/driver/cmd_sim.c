@@ -61,6 +61,10 @@ static const wk_option options[] = {
     WK_PART_OPTION(wk_sim_opts, part, "only this part for the accelerator; others run on the "
                    "functional model, unseen"),
     {.kind = WK_OPTION_GROUP, .help = "Output"},
+    {"causes", 0, NULL,
+     "the critical path: what cycles were waited for, and why; and what the same stream would take "
+     "if memory were faster or the scratchpad larger",
+     .kind = WK_OPTION_FLAG, .offset = offsetof(wk_sim_opts, causes)},
     {"commands", 0, NULL, "when each command started and ended", .kind = WK_OPTION_FLAG,
      .offset = offsetof(wk_sim_opts, commands)},
     {"dump", 0, "REGION=FILE", "write a region of memory as it is in the end",
@@ -139,6 +143,7 @@ static wk_status check_effect(const wk_sim_opts *o, int user) {
               {"--random-reset", o->random_reset, RTL},
               {"--unchecked", o->unchecked, RUN},
               {"--unverified", o->unverified, RTL},
+              {"--causes", o->causes, TIMED},
               {"--commands", o->commands, TIMED},
               {"--dump", o->dump.n > 0, RUN},
               {"--json", o->json, RUN},

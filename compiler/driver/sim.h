@@ -6,6 +6,7 @@
  *   sim_package.c    a package, whose parts are such streams
  *   sim_report.c     what is printed
  *   sim_layers.c     the layers of a part: cycles, bytes, what was possible
+ *   causes.c         --causes: what cycles were waited for; what_if.c, causes_print.c
  *   sim_json.c       --json and --trace */
 #ifndef WICK_DRIVER_SIM_H
 #define WICK_DRIVER_SIM_H
@@ -19,7 +20,7 @@ typedef struct {
   wk_strings dump, input;
   int model, tune;
   int64_t max_cycles, timeout, seed, random, part;
-  bool build, rebuild, commands, unchecked, unverified, stalls, random_reset;
+  bool build, rebuild, commands, causes, unchecked, unverified, stalls, random_reset;
 } wk_sim_opts;
 enum { WK_SIM_UNSET = -1 }; /* of a number that may be 0 */
 
@@ -38,6 +39,7 @@ typedef struct {
   const wk_sim_run *run;
   const wk_sim_model *model;
   const wk_sim_part *part; /* NULL: it is just a stream */
+  const struct wk_sim_why *why; /* NULL: it was not asked for */
 } wk_sim_shown;
 
 /* The keys of --dram, which are valid, have an effect on the model. In cmd_sim.c. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/driver/causes.h"
 #include "compiler/driver/sim.h"
 
 static json_t *number(uint64_t n) { return json_integer((json_int_t)n); }
@@ -127,6 +128,33 @@ static void add_layers(json_t *o, const wk_sim_shown *x) {
   free(l.list);
 }
 
+static void add_causes(json_t *o, const wk_sim_shown *x, const wk_causes *c) {
+  static const char *const moved[] = {NULL, "weights", "inputs", "results"};
+  json_t *totals = json_object(), *list = json_array();
+  for (int i = 0; i < WK_CAUSE_COUNT; i++)
+    json_object_set_new(totals, wk_cause_infos[i].name, number(c->cycles[i]));
+  for (size_t i = 0; i < c->rows.n; i++) {
+    const wk_cause_row *r = &c->rows.data[i];
+    json_t *row = json_object();
+    json_object_set_new(row, "cause", json_string(wk_cause_infos[r->cause].name));
+    json_object_set_new(row, "operator", json_integer(r->operator));
+    if (x->part)
+      json_object_set_new(row, "layer", json_string(wk_sim_layer_name(x->part, r->operator)));
+    if (moved[r->moved]) json_object_set_new(row, "moved", json_string(moved[r->moved]));
+    json_object_set_new(row, "cycles", number(r->cycles));
+    json_array_append_new(list, row);
+  }
+  json_object_set_new(o, "causes", totals);
+  json_object_set_new(o, "causes_of_layers", list);
+}
+
+static void add_what_ifs(json_t *o, const wk_what_if list[WK_WHAT_IFS]) {
+  json_t *all = json_object();
+  for (int i = 0; i < WK_WHAT_IFS; i++)
+    json_object_set_new(all, list[i].name, number(list[i].cycles));
+  json_object_set_new(o, "what_if", all);
+}
+
 static json_t *figures(const wk_sim_shown *x) {
   wk_sim_figures f = wk_sim_figures_of(x->machine, x->run->result.counters);
   json_t *o = json_object();
@@ -145,6 +173,7 @@ static json_t *figures(const wk_sim_shown *x) {
   json_object_set_new(o, "marks", marks(x));
   json_object_set_new(o, "outputs", outputs(x));
   if (x->part && f.cycles) add_layers(o, x);
+  if (x->why) add_causes(o, x, &x->why->causes), add_what_ifs(o, x->why->what_if);
   return o;
 }
 

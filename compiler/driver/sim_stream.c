@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/driver/causes.h"
 #include "compiler/driver/sim.h"
 #include "compiler/driver/sim_model.h"
 #include "compiler/driver/text.h"
@@ -133,6 +134,7 @@ static void print(FILE *f, const wk_sim_opts *o, const wk_sim_shown *x) {
   } else if (is_timed) {
     wk_sim_print_marks(f, x);
   }
+  if (x->why) wk_sim_print_why(f, x, x->why);
   if (o->commands) wk_sim_print_costs(f, x);
   wk_sim_print_outputs(f, x);
 }
@@ -144,8 +146,16 @@ FILE *wk_sim_output(const wk_sim_opts *o) {
 }
 
 static wk_status show(const wk_sim_opts *o, const wk_sim_shown *x, wk_sim_record *record) {
-  print(wk_sim_output(o), o, x);
-  wk_sim_record_add(record, x);
+  wk_sim_shown shown = *x;
+  wk_sim_why why = {0};
+  bool is_timed = x->run->result.cycles && !x->run->result.gave_up;
+  if (o->causes && is_timed && !has_failed(x)) {
+    wk_sim_why_of(x, &why);
+    shown.why = &why;
+  }
+  print(wk_sim_output(o), o, &shown);
+  wk_sim_record_add(record, &shown);
+  wk_sim_why_free(&why);
   return write_dumps(o, x->stream, x->run);
 }
 
@@ -177,7 +187,7 @@ wk_status wk_sim_simulate(const wk_sim_opts *o, const wk_stream *s, const wk_sim
   WK_TRY(wk_sim_run_stream(s, *model, &ro, r));
   wk_status status = o->fst ? run_with_wave(s, *model, &w, &ro, r) : NULL;
   if (!status && o->coverage && (*model)->write_counts) (*model)->write_counts(o->coverage);
-  const wk_sim_shown x = {s, m, r, *model, part};
+  const wk_sim_shown x = {s, m, r, *model, part, NULL};
   if (!status) status = show(o, &x, record);
   if (!status) status = wk_sim_verdict(s, m, r);
   if (!status && o->model == WK_SIM_RTL && !o->unverified) status = verify(s, m, r);

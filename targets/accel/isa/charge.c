@@ -12,14 +12,19 @@ typedef struct {
 typedef struct {
   const wk_accel_span *spans;
   queue_walk queues[WK_QUEUE_COUNT];
-  uint32_t last; /* layer of a command that retired last */
+  uint32_t last; /* that retired */
 } walk;
 
 static bool is_compute(int queue) { return queue == WK_QUEUE_ex || queue == WK_QUEUE_ve; }
 
-static const wk_accel_span *at(const walk *w, int queue, size_t i) {
+static uint32_t number_of(const walk *w, int queue, size_t i) {
   const queue_walk *q = &w->queues[queue];
-  return i < q->commands.n ? &w->spans[q->commands.data[i]] : NULL;
+  return i < q->commands.n ? q->commands.data[i] : WK_ACCEL_NOBODY;
+}
+
+static const wk_accel_span *at(const walk *w, int queue, size_t i) {
+  uint32_t number = number_of(w, queue, i);
+  return number == WK_ACCEL_NOBODY ? NULL : &w->spans[number];
 }
 
 static const wk_accel_span *head_of(const walk *w, int queue) {
@@ -30,7 +35,7 @@ static void advance(walk *w, uint64_t now) {
   for (int q = 0; q < WK_QUEUE_COUNT; q++) {
     queue_walk *x = &w->queues[q];
     for (const wk_accel_span *s; (s = head_of(w, q)) && s->retire <= now; x->head++)
-      w->last = s->operator;
+      w->last = number_of(w, q, x->head);
     for (const wk_accel_span *s; (s = at(w, q, x->next)) && s->start <= now;) x->next++;
   }
 }
@@ -47,40 +52,57 @@ static uint64_t next_event(const walk *w, uint64_t end) {
 
 static uint32_t owner(const walk *w, uint64_t now) {
   const wk_accel_span *ex = head_of(w, WK_QUEUE_ex), *ve = head_of(w, WK_QUEUE_ve);
-  if (ex && ex->start <= now) return ex->operator;
-  if (ve && ve->start <= now) return ve->operator;
-  if (ex && (!ve || ex->start <= ve->start)) return ex->operator;
-  if (ve) return ve->operator;
-  const wk_accel_span *first = NULL;
+  bool is_ex = ex && (ex->start <= now || !ve || (ve->start > now && ex->start <= ve->start));
+  if (is_ex) return number_of(w, WK_QUEUE_ex, w->queues[WK_QUEUE_ex].head);
+  if (ve) return number_of(w, WK_QUEUE_ve, w->queues[WK_QUEUE_ve].head);
+  uint32_t first = WK_ACCEL_NOBODY;
   for (int q = 0; q < WK_QUEUE_COUNT; q++) {
-    const wk_accel_span *s = head_of(w, q);
-    if (s && (!first || s->start < first->start)) first = s;
+    uint32_t i = number_of(w, q, w->queues[q].head);
+    if (i != WK_ACCEL_NOBODY &&
+        (first == WK_ACCEL_NOBODY || w->spans[i].start < w->spans[first].start))
+      first = i;
   }
-  return first ? first->operator : w->last;
-}
-
-static void charge(const walk *w, uint64_t now, uint64_t cycles, wk_accel_charge *to) {
-  bool transfers = false, computes = false;
-  for (int q = 0; q < WK_QUEUE_COUNT; q++) {
-    const wk_accel_span *s = head_of(w, q);
-    if (s && s->start <= now) *(is_compute(q) ? &computes : &transfers) = true;
-  }
-  to->cycles += cycles;
-  if (transfers) to->transfers += cycles;
-  if (transfers && computes) to->overlapped += cycles;
+  return first != WK_ACCEL_NOBODY ? first : w->last;
 }
 
 /* A MARK computes nothing: whose cycles they are is decided by what it stands between. */
-void wk_accel_charge_cycles(const wk_accel_span *spans, size_t n, uint64_t cycles, uint32_t layers,
-                            wk_accel_charge *out) {
-  walk w = {.spans = spans};
+void wk_accel_charge_walk(const wk_accel_span *spans, size_t n, uint64_t cycles,
+                          wk_accel_charge_visit *visit, void *context) {
+  walk w = {.spans = spans, .last = WK_ACCEL_NOBODY};
   for (uint32_t i = 0; i < n; i++)
     if (spans[i].opcode != WK_CMD_MARK) wk_vec_push(&w.queues[spans[i].queue].commands, i);
   for (uint64_t now = 0, next; now < cycles; now = next) {
+    bool transfers = false, computes = false;
     advance(&w, now);
     next = next_event(&w, cycles);
-    uint32_t who = owner(&w, now);
-    charge(&w, now, next - now, &out[who <= layers ? who : 0]);
+    for (int q = 0; q < WK_QUEUE_COUNT; q++) {
+      const wk_accel_span *s = head_of(&w, q);
+      if (s && s->start <= now) *(is_compute(q) ? &computes : &transfers) = true;
+    }
+    visit(context, now, next, owner(&w, now), transfers, computes);
   }
   for (int q = 0; q < WK_QUEUE_COUNT; q++) wk_vec_free(&w.queues[q].commands);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+typedef struct {
+  const wk_accel_span *spans;
+  uint32_t layers;
+  wk_accel_charge *out;
+} sums;
+
+static void add(void *context, uint64_t from, uint64_t to, uint32_t owner, bool transfers,
+                bool computes) {
+  sums *x = context;
+  uint32_t who = owner == WK_ACCEL_NOBODY ? 0 : x->spans[owner].operator;
+  wk_accel_charge *c = &x->out[who <= x->layers ? who : 0];
+  c->cycles += to - from;
+  if (transfers) c->transfers += to - from;
+  if (transfers && computes) c->overlapped += to - from;
+}
+
+void wk_accel_charge_cycles(const wk_accel_span *spans, size_t n, uint64_t cycles, uint32_t layers,
+                            wk_accel_charge *out) {
+  wk_accel_charge_walk(spans, n, cycles, add, &(sums){spans, layers, out});
 }

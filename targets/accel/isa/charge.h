@@ -25,4 +25,14 @@ typedef struct {
 void wk_accel_charge_cycles(const wk_accel_span *spans, size_t n, uint64_t cycles, uint32_t layers,
                             wk_accel_charge *out);
 
+/* Cycles [from, to) are those of span `owner`, which may start at `to` or later; WK_ACCEL_NOBODY:
+ * there is none any more. Transfers and compute: something of the kind is under way. */
+#define WK_ACCEL_NOBODY UINT32_MAX
+typedef void wk_accel_charge_visit(void *context, uint64_t from, uint64_t to, uint32_t owner,
+                                   bool transfers, bool computes);
+/* All cycles in the order of time, by the rule above. Spans that never started are to be left
+ * out. */
+void wk_accel_charge_walk(const wk_accel_span *spans, size_t n, uint64_t cycles,
+                          wk_accel_charge_visit *visit, void *context);
+
 #endif

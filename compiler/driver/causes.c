@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/driver/causes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "targets/accel/compile/schedule.h"
+#include "targets/accel/isa/charge.h"
+
+const struct wk_cause_info wk_cause_infos[WK_CAUSE_COUNT] = {
+#define WK_X(name, doc) {#name, doc},
+    WK_CAUSES(WK_X)
+#undef WK_X
+};
+
+/* ---- what commands wait for ------------------------------------------------------------------- */
+
+typedef struct {
+  const wk_sim_shown *x;
+  const wk_sim_span *spans;
+  uint32_t n;
+  uint32_t *before; /* of each command: the one before it in its queue, or NOBODY */
+  struct idle *idle; /* n_idle, in the order of time */
+  size_t n_idle;
+  wk_causes *out;
+} walk;
+
+/* Between the event that a command waits for and its start lie a few cycles of the machine's own;
+ * whatever comes later than that was not what it waited for. */
+enum { HAND_OVER = 16 };
+
+static bool has_run(const wk_sim_span *s) {
+  return s->start != WK_SIM_NEVER && s->retire != WK_SIM_NEVER;
+}
+
+static bool is_transfer(const wk_sim_span *s) {
+  return s->opcode == WK_CMD_LD || s->opcode == WK_CMD_ST;
+}
+
+static bool is_compute(const wk_sim_span *s) {
+  return s->queue == WK_QUEUE_ex || s->queue == WK_QUEUE_ve;
+}
+
+typedef struct {
+  uint64_t first, end;
+} bytes_of;
+
+/* From its first byte of memory to behind its last. */
+static bytes_of range_of(const wk_isa_command *c) {
+  uint64_t first = WK_V(c, LD, dram);
+  return (bytes_of){first, first + (WK_V(c, LD, n1) - 1) * WK_V(c, LD, s1) +
+                               (WK_V(c, LD, n2) - 1) * WK_V(c, LD, s2) +
+                               (WK_V(c, LD, n3) - 1) * WK_V(c, LD, s3) + WK_V(c, LD, n0)};
+}
+
+uint64_t wk_moved_bytes(const wk_isa_command *c) {
+  return WK_V(c, LD, n0) * WK_V(c, LD, n1) * WK_V(c, LD, n2) * WK_V(c, LD, n3);
+}
+
+bool wk_loads_weights(const wk_sim_shown *x, const wk_isa_command *c) {
+  const wk_image *r = wk_stream_find((wk_stream *)(uintptr_t)x->stream, WK_ACCEL_CONST_REGION);
+  uint64_t at = WK_V(c, LD, dram);
+  return c->opcode == WK_CMD_LD && r && at >= r->address && at < r->address + r->size;
+}
+
+bool wk_reads_back(const wk_sim_shown *x, uint32_t load, uint32_t store) {
+  wk_isa_command l, s;
+  if (!wk_stream_get(x->stream, load, &l) || !wk_stream_get(x->stream, store, &s)) return false;
+  if (l.opcode != WK_CMD_LD || s.opcode != WK_CMD_ST) return false;
+  bytes_of a = range_of(&l), b = range_of(&s);
+  return a.first < b.end && b.first < a.end;
+}
+
+/* Why a transfer did not begin earlier. */
+static wk_cause held_by(const walk *w, uint32_t i) {
+  const wk_sim_span *s = &w->spans[i];
+  uint32_t by = s->released_by;
+  if (by == WK_SIM_NOBODY || s->start - w->spans[by].retire > HAND_OVER ||
+      s->opcode != WK_CMD_LD || wk_reads_back(w->x, i, by))
+    return WK_CAUSE_order;
+  return WK_CAUSE_space; /* what stood there was still read, or on its way to memory */
+}
+
+/* ---- when the memory had nothing to do -------------------------------------------------------- */
+
+/* Cycles in which it moved nothing, until a transfer's first byte: `held` of them before that was
+ * asked for, `latency` behind. What of it explains a wait is used up. */
+struct idle {
+  uint64_t end, held, latency;
+  wk_cause cause;
+};
+
+typedef struct {
+  uint64_t from, to; /* its bytes, one behind the other */
+  uint32_t command;
+} moving;
+
+static int by_end(const void *a, const void *b) {
+  const moving *x = a, *y = b;
+  if (x->to != y->to) return x->to < y->to ? -1 : 1;
+  return x->command < y->command ? -1 : x->command > y->command;
+}
+
+static void find_idle(walk *w) {
+  const wk_machine *m = w->x->machine;
+  uint64_t num = (uint64_t)m->dram_bytes.num, den = (uint64_t)m->dram_bytes.den, end = 0;
+  moving *list = wk_xcalloc(w->n + 1, sizeof *list);
+  size_t n = 0;
+  for (uint32_t i = 0; i < w->n; i++) {
+    wk_isa_command c;
+    const wk_sim_span *s = &w->spans[i];
+    if (!has_run(s) || !is_transfer(s) || !wk_stream_get(w->x->stream, i, &c)) continue;
+    uint64_t cycles = (wk_moved_bytes(&c) * den + num - 1) / num;
+    uint64_t from = s->retire - s->start > cycles ? s->retire - cycles : s->start;
+    list[n++] = (moving){from, s->retire, i};
+  }
+  qsort(list, n, sizeof *list, by_end);
+  w->idle = wk_xcalloc(n + 1, sizeof *w->idle);
+  for (size_t k = 0; k < n; k++) {
+    const moving *t = &list[k];
+    uint64_t start = w->spans[t->command].start;
+    if (t->from > end) {
+      uint64_t asked = start > end ? start : end;
+      w->idle[w->n_idle++] = (struct idle){t->from, asked - end, t->from - asked,
+                                           held_by(w, t->command)};
+    }
+    end = t->to;
+  }
+  free(list);
+}
+
+/* ---- whose cycles ---------------------------------------------------------------------------- */
+
+static void add_row(walk *w, wk_cause cause, uint32_t command, uint64_t cycles) {
+  wk_isa_command c;
+  wk_cause_row row = {.cause = cause, .cycles = cycles};
+  if (!cycles) return;
+  if (command != WK_SIM_NOBODY) {
+    const wk_sim_span *s = &w->spans[command];
+    row.operator = s->operator;
+    if (cause >= WK_CAUSE_bandwidth && is_transfer(s) && wk_stream_get(w->x->stream, command, &c)) {
+      row.moved = c.opcode == WK_CMD_ST ? WK_MOVED_RESULTS
+                  : wk_loads_weights(w->x, &c) ? WK_MOVED_WEIGHTS
+                                        : WK_MOVED_INPUTS;
+    }
+  }
+  w->out->cycles[cause] += cycles;
+  wk_vec_push(&w->out->rows, row);
+}
+
+/* The transfer that a command waits for, itself if it is one: back through what released each, and
+ * through fills, which move nothing. NOBODY: it waits for none. */
+static uint32_t awaited(const walk *w, uint32_t i) {
+  enum { FAR = 64 };
+  for (int step = 0; i != WK_SIM_NOBODY && step < FAR; step++) {
+    const wk_sim_span *s = &w->spans[i];
+    if (is_transfer(s)) return i;
+    bool is_released = s->released_by != WK_SIM_NOBODY &&
+                       s->start - w->spans[s->released_by].retire <= HAND_OVER;
+    if (!is_released && is_compute(s)) return WK_SIM_NOBODY;
+    i = is_released ? s->released_by : w->before[i];
+  }
+  return WK_SIM_NOBODY;
+}
+
+/* Nothing computes until a transfer has come. It and those before it kept the memory busy but for
+ * the times when it had nothing to do: had it been busy then, all of them had come earlier by as
+ * much. The latest of these times explain the wait, each once; what they do not explain is bytes. */
+static void explain(walk *w, uint32_t transfer, uint64_t cycles) {
+  uint64_t retire = w->spans[transfer].retire;
+  size_t low = 0, high = w->n_idle;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (w->idle[middle].end < retire) low = middle + 1;
+    else high = middle;
+  }
+  for (size_t k = low; k-- > 0 && cycles;) {
+    struct idle *x = &w->idle[k];
+    uint64_t latency = x->latency < cycles ? x->latency : cycles;
+    x->latency -= latency, cycles -= latency;
+    add_row(w, WK_CAUSE_latency, transfer, latency);
+    uint64_t held = x->held < cycles ? x->held : cycles;
+    x->held -= held, cycles -= held;
+    add_row(w, x->cause, transfer, held);
+  }
+  add_row(w, WK_CAUSE_bandwidth, transfer, cycles);
+}
+
+static void visit(walk *w, uint64_t from, uint64_t to, uint32_t owner) {
+  const wk_sim_span *s = owner == WK_SIM_NOBODY ? NULL : &w->spans[owner];
+  if (s && is_compute(s) && s->start <= from) {
+    add_row(w, s->queue == WK_QUEUE_ex ? WK_CAUSE_compute : WK_CAUSE_vector, owner, to - from);
+    return;
+  }
+  uint32_t transfer = s ? awaited(w, owner) : WK_SIM_NOBODY;
+  if (transfer == WK_SIM_NOBODY || w->spans[transfer].retire <= from)
+    add_row(w, WK_CAUSE_dispatch, owner, to - from);
+  else explain(w, transfer, to - from);
+}
+
+/* The walk numbers spans by themselves: those that have run. */
+typedef struct {
+  walk *w;
+  wk_accel_span *spans;
+  uint32_t *command;
+  size_t n;
+} charging;
+
+static void visit_span(void *context, uint64_t from, uint64_t to, uint32_t owner, bool transfers,
+                       bool computes) {
+  const charging *c = context;
+  (void)transfers, (void)computes;
+  visit(c->w, from, to, owner == WK_ACCEL_NOBODY ? WK_SIM_NOBODY : c->command[owner]);
+}
+
+static void charge(walk *w) {
+  charging c = {.w = w, .spans = wk_xcalloc(w->n + 1, sizeof *c.spans),
+                .command = wk_xcalloc(w->n + 1, sizeof *c.command)};
+  for (uint32_t i = 0; i < w->n; i++) {
+    const wk_sim_span *s = &w->spans[i];
+    if (!has_run(s)) continue;
+    c.command[c.n] = i;
+    c.spans[c.n++] = (wk_accel_span){s->start, s->retire, s->operator, s->queue, s->opcode};
+  }
+  wk_accel_charge_walk(c.spans, c.n, w->x->run->result.cycles, visit_span, &c);
+  free(c.spans);
+  free(c.command);
+}
+
+static void find_before(walk *w) {
+  uint32_t last[WK_QUEUE_COUNT];
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) last[q] = WK_SIM_NOBODY;
+  for (uint32_t i = 0; i < w->n; i++) {
+    w->before[i] = WK_SIM_NOBODY;
+    if (!has_run(&w->spans[i])) continue;
+    w->before[i] = last[w->spans[i].queue];
+    last[w->spans[i].queue] = i;
+  }
+}
+
+/* Of the cycles in which ex runs those are computing that the array needs; others the drain's. */
+static void split_compute(walk *w) {
+  wk_causes *c = w->out;
+  uint32_t layers = 0;
+  for (uint32_t i = 0; i < w->n; i++)
+    if (w->spans[i].operator > layers) layers = w->spans[i].operator;
+  wk_accel_bound *bounds = wk_xcalloc(layers + 1, sizeof *bounds);
+  for (uint32_t i = 0; i < w->n; i++) {
+    wk_isa_command x;
+    if (!wk_stream_get(w->x->stream, i, &x) || x.queue != WK_QUEUE_ex) continue;
+    if (x.opcode == WK_CMD_END || x.opcode == WK_CMD_MARK) continue;
+    wk_accel_bound b = wk_accel_bound_of(w->x->machine, &x);
+    bounds[w->spans[i].operator].array += b.array;
+    bounds[w->spans[i].operator].drain += b.drain;
+  }
+  for (size_t i = 0, n = c->rows.n; i < n; i++) {
+    wk_cause_row *r = &c->rows.data[i];
+    if (r->cause != WK_CAUSE_compute) continue;
+    const wk_accel_bound *b = &bounds[r->operator];
+    uint64_t all = r->cycles, array = (uint64_t)b->array, drain = (uint64_t)b->drain;
+    if (array > all) array = all;
+    if (drain > all) drain = all;
+    if (drain < array) drain = array;
+    wk_cause_row more[2] = {{WK_CAUSE_drain, WK_MOVED_NOTHING, r->operator, drain - array},
+                            {WK_CAUSE_conflicts, WK_MOVED_NOTHING, r->operator, all - drain}};
+    r->cycles = array;
+    c->cycles[WK_CAUSE_compute] -= all - array;
+    for (int k = 0; k < 2; k++) {
+      c->cycles[more[k].cause] += more[k].cycles;
+      if (more[k].cycles) wk_vec_push(&c->rows, more[k]);
+    }
+  }
+  free(bounds);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static int by_cycles(const void *a, const void *b) {
+  const wk_cause_row *x = a, *y = b;
+  if (x->cycles != y->cycles) return x->cycles < y->cycles ? 1 : -1;
+  if (x->operator != y->operator) return x->operator < y->operator ? -1 : 1;
+  return x->cause != y->cause ? (int)x->cause - (int)y->cause : (int)x->moved - (int)y->moved;
+}
+
+static int by_key(const void *a, const void *b) {
+  const wk_cause_row *x = a, *y = b;
+  if (x->operator != y->operator) return x->operator < y->operator ? -1 : 1;
+  return x->cause != y->cause ? (int)x->cause - (int)y->cause : (int)x->moved - (int)y->moved;
+}
+
+static void join_rows(wk_causes *c) {
+  size_t n = 0;
+  if (c->rows.n) qsort(c->rows.data, c->rows.n, sizeof *c->rows.data, by_key);
+  for (size_t i = 0; i < c->rows.n; i++) {
+    if (n && !by_key(&c->rows.data[n - 1], &c->rows.data[i]))
+      c->rows.data[n - 1].cycles += c->rows.data[i].cycles;
+    else c->rows.data[n++] = c->rows.data[i];
+  }
+  c->rows.n = n;
+}
+
+void wk_causes_of(const wk_sim_shown *x, wk_causes *out) {
+  walk w = {.x = x, .spans = x->run->spans, .n = x->run->n, .out = out};
+  *out = (wk_causes){0};
+  w.before = wk_xcalloc(w.n + 1, sizeof *w.before);
+  find_before(&w);
+  find_idle(&w);
+  charge(&w);
+  join_rows(out);
+  split_compute(&w);
+  for (int k = WK_CAUSE_bandwidth; k < WK_CAUSE_COUNT; k++) out->exposed += out->cycles[k];
+  if (out->rows.n) qsort(out->rows.data, out->rows.n, sizeof *out->rows.data, by_cycles);
+  free(w.idle);
+  free(w.before);
+}
+
+void wk_causes_free(wk_causes *c) {
+  wk_vec_free(&c->rows);
+}
