@@ -49,6 +49,8 @@ foreach(name test_random_plainc test_allocation)
     WICK_PLAINC="$<TARGET_FILE:plainc_target>" WICK_PLAINC_DEVICE="$<TARGET_FILE:plainc_device>")
   wk_loads_plugins(${name})
 endforeach()
+target_compile_definitions(test_causes
+                           PRIVATE WICK_TEST_EXAMPLES="${CMAKE_SOURCE_DIR}/examples/accel")
 target_compile_definitions(test_requant
                            PRIVATE WICK_TEST_NETS="${CMAKE_SOURCE_DIR}/tests/nets/int8")
 set_tests_properties(unit/test_sim PROPERTIES TIMEOUT 1500) # may have to build a model

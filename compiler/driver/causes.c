@@ -13,7 +13,7 @@ const struct wk_cause_info wk_cause_infos[WK_CAUSE_COUNT] = {
 #undef WK_X
 };
 
-/* ---- what commands wait for ------------------------------------------------------------------- */
+/* ---- what commands wait for ------------------------------------------------------------------ */
 
 typedef struct {
   const wk_sim_shown *x;
@@ -53,10 +53,6 @@ static bytes_of range_of(const wk_isa_command *c) {
                                (WK_V(c, LD, n3) - 1) * WK_V(c, LD, s3) + WK_V(c, LD, n0)};
 }
 
-uint64_t wk_moved_bytes(const wk_isa_command *c) {
-  return WK_V(c, LD, n0) * WK_V(c, LD, n1) * WK_V(c, LD, n2) * WK_V(c, LD, n3);
-}
-
 bool wk_loads_weights(const wk_sim_shown *x, const wk_isa_command *c) {
   const wk_image *r = wk_stream_find((wk_stream *)(uintptr_t)x->stream, WK_ACCEL_CONST_REGION);
   uint64_t at = WK_V(c, LD, dram);
@@ -81,7 +77,7 @@ static wk_cause held_by(const walk *w, uint32_t i) {
   return WK_CAUSE_space; /* what stood there was still read, or on its way to memory */
 }
 
-/* ---- when the memory had nothing to do -------------------------------------------------------- */
+/* ---- when the memory had nothing to do ------------------------------------------------------- */
 
 /* Cycles in which it moved nothing, until a transfer's first byte: `held` of them before that was
  * asked for, `latency` behind. What of it explains a wait is used up. */
@@ -91,7 +87,7 @@ struct idle {
 };
 
 typedef struct {
-  uint64_t from, to; /* its bytes, one behind the other */
+  uint64_t from, to; /* memory has answered, and sends or takes its bytes */
   uint32_t command;
 } moving;
 
@@ -102,16 +98,13 @@ static int by_end(const void *a, const void *b) {
 }
 
 static void find_idle(walk *w) {
-  const wk_machine *m = w->x->machine;
-  uint64_t num = (uint64_t)m->dram_bytes.num, den = (uint64_t)m->dram_bytes.den, end = 0;
+  uint64_t latency = (uint64_t)w->x->machine->dram_latency, end = 0;
   moving *list = wk_xcalloc(w->n + 1, sizeof *list);
   size_t n = 0;
   for (uint32_t i = 0; i < w->n; i++) {
-    wk_isa_command c;
     const wk_sim_span *s = &w->spans[i];
-    if (!has_run(s) || !is_transfer(s) || !wk_stream_get(w->x->stream, i, &c)) continue;
-    uint64_t cycles = (wk_moved_bytes(&c) * den + num - 1) / num;
-    uint64_t from = s->retire - s->start > cycles ? s->retire - cycles : s->start;
+    if (!has_run(s) || !is_transfer(s)) continue;
+    uint64_t from = s->start + latency < s->retire ? s->start + latency : s->retire;
     list[n++] = (moving){from, s->retire, i};
   }
   qsort(list, n, sizeof *list, by_end);
@@ -164,14 +157,14 @@ static uint32_t awaited(const walk *w, uint32_t i) {
 }
 
 /* Nothing computes until a transfer has come. It and those before it kept the memory busy but for
- * the times when it had nothing to do: had it been busy then, all of them had come earlier by as
- * much. The latest of these times explain the wait, each once; what they do not explain is bytes. */
+ * times when it had nothing to do: had it been busy then, all of them had come earlier by as much.
+ * The latest of these times explain the wait, each once; what they do not explain is bytes. */
 static void explain(walk *w, uint32_t transfer, uint64_t cycles) {
   uint64_t retire = w->spans[transfer].retire;
   size_t low = 0, high = w->n_idle;
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (w->idle[middle].end < retire) low = middle + 1;
+    if (w->idle[middle].end <= retire) low = middle + 1;
     else high = middle;
   }
   for (size_t k = low; k-- > 0 && cycles;) {

@@ -56,9 +56,8 @@ extern const struct wk_cause_info {
 /* "weights of conv1 wait for scratchpad space" */
 const char *wk_cause_text(const wk_sim_shown *x, const wk_cause_row *r, wk_arena *a);
 
-/* ---- of commands ------------------------------------------------------------------------------ */
+/* ---- of commands ----------------------------------------------------------------------------- */
 
-uint64_t wk_moved_bytes(const wk_isa_command *c); /* LD, ST */
 /* A load of the part's constants. */
 bool wk_loads_weights(const wk_sim_shown *x, const wk_isa_command *c);
 /* A load brings back what a store has put into memory. */
@@ -77,7 +76,7 @@ typedef struct {
 enum { WK_WHAT_IFS = 4 };
 void wk_what_ifs_of(const wk_sim_shown *x, wk_what_if out[WK_WHAT_IFS]);
 
-/* ---- both ------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 typedef struct wk_sim_why {
   wk_causes causes;

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Why cycles were waited for, on timelines drawn by hand, and on the streams of examples: all
+ * cycles are charged, once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "compiler/driver/causes.h"
+
+enum { SPANS_MAX = 8, LATENCY = 100 };
+
+typedef struct {
+  const char *what;
+  wk_sim_span spans[SPANS_MAX];
+  uint64_t cycles, want[WK_CAUSE_COUNT];
+} timeline;
+
+#define NOBODY WK_SIM_NOBODY
+#define SPAN(queue, opcode, start, retire, by) \
+  {start, retire, by, WK_QUEUE_##queue, WK_CMD_##opcode, 1}
+
+static const timeline timelines[] = {
+    {"a load from the beginning: its latency, then bytes",
+     {SPAN(ld0, LD, 0, 300, NOBODY), SPAN(ve, MAP, 305, 400, 0)},
+     400,
+     {[WK_CAUSE_latency] = 100, [WK_CAUSE_bandwidth] = 200,
+      [WK_CAUSE_dispatch] = 5, [WK_CAUSE_vector] = 95}},
+    {"behind compute nothing is charged",
+     {SPAN(ve, MAP, 0, 400, NOBODY), SPAN(ld0, LD, 0, 300, NOBODY), SPAN(ve, MAP, 400, 500, 1)},
+     500,
+     {[WK_CAUSE_vector] = 500}},
+    {"a load that waited for what stood in its place",
+     {SPAN(ld0, LD, 0, 100, NOBODY), SPAN(ve, MAP, 100, 400, 0), SPAN(ld0, LD, 402, 700, 1),
+      SPAN(ve, MAP, 702, 800, 2)},
+     800,
+     {[WK_CAUSE_latency] = 100 + 100, [WK_CAUSE_space] = 200, [WK_CAUSE_dispatch] = 2,
+      [WK_CAUSE_vector] = 398}},
+    {"nothing to wait for", {SPAN(ve, MAP, 50, 100, NOBODY)}, 100,
+     {[WK_CAUSE_dispatch] = 50, [WK_CAUSE_vector] = 50}},
+};
+
+static wk_stream *stream_of(const timeline *t, uint32_t *n) {
+  wk_machine m;
+  assert_null(wk_machine_read("base", &m));
+  assert_int_equal(m.dram_latency, LATENCY);
+  wk_stream *s = wk_stream_new(&m, "drawn");
+  for (*n = 0; *n < SPANS_MAX && t->spans[*n].opcode; ++*n) {
+    wk_isa_command c = wk_isa_command_default(&m, t->spans[*n].opcode);
+    c.queue = t->spans[*n].queue;
+    assert_null(wk_stream_add(s, &c, 0));
+  }
+  return s;
+}
+
+static void drawn_timelines(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof timelines / sizeof *timelines; i++) {
+    const timeline *t = &timelines[i];
+    uint32_t n;
+    wk_stream *s = stream_of(t, &n);
+    wk_sim_run run = {.n = n, .spans = (wk_sim_span *)(uintptr_t)t->spans};
+    run.result.cycles = t->cycles;
+    wk_causes c;
+    wk_causes_of(&(wk_sim_shown){.stream = s, .machine = &s->machine, .run = &run}, &c);
+    for (int k = 0; k < WK_CAUSE_COUNT; k++)
+      if (c.cycles[k] != t->want[k])
+        fail_msg("%s: %s is %llu, not %llu", t->what, wk_cause_infos[k].name,
+                 (unsigned long long)c.cycles[k], (unsigned long long)t->want[k]);
+    wk_causes_free(&c);
+    wk_stream_free(s);
+  }
+}
+
+/* On both models alike, since their times are the same. */
+static void examples(void **state) {
+  static const char *const names[] = {"1-serial", "2-double-buffer", "3-deep-prefetch"};
+  (void)state;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char path[200];
+    wk_stream *s;
+    wk_sim_run run;
+    snprintf(path, sizeof path, "%s/%s.s", WICK_TEST_EXAMPLES, names[i]);
+    assert_null(wk_stream_load(path, &(wk_asm_options){0}, &s));
+    const wk_sim_run_options o = {.machine = &s->machine};
+    assert_null(wk_sim_run_stream(s, &wk_sim_timing, &o, &run));
+    const wk_sim_shown x = {.stream = s, .machine = &s->machine, .run = &run};
+    wk_sim_why why;
+    uint64_t sum = 0, rows = 0;
+    wk_sim_why_of(&x, &why);
+    for (int k = 0; k < WK_CAUSE_COUNT; k++) sum += why.causes.cycles[k];
+    for (size_t k = 0; k < why.causes.rows.n; k++) rows += why.causes.rows.data[k].cycles;
+    assert_int_equal(sum, run.result.cycles);
+    assert_int_equal(rows, sum);
+    uint64_t best = why.what_if[WK_WHAT_IFS - 1].cycles;
+    for (int k = 0; k < WK_WHAT_IFS; k++) {
+      if (why.what_if[k].cycles > run.result.cycles || best > why.what_if[k].cycles * 1.01)
+        fail_msg("%s: %s: %llu of %llu cycles, all %llu", names[i], why.what_if[k].name,
+                 (unsigned long long)why.what_if[k].cycles,
+                 (unsigned long long)run.result.cycles, (unsigned long long)best);
+    }
+    wk_sim_why_free(&why);
+    wk_sim_run_free(&run);
+    wk_stream_free(s);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(drawn_timelines),
+                                     cmocka_unit_test(examples)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
