@@ -88,6 +88,7 @@ typedef struct {
   uint64_t read, written;                  /* bytes */
   uint64_t macs, ex, drain, ve, compulsory;
   uint64_t bound, compulsory_bound;
+  const char *limit; /* what the bound is of: array, drain, vector or memory; none: "" */
 } wk_sim_layer;
 
 typedef struct {
@@ -97,6 +98,8 @@ typedef struct {
 } wk_sim_layers;
 /* x: a part's run with time, to its end. free() the list. */
 wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x);
+/* Bytes that any schedule must move take longer than all that is computed. */
+bool wk_sim_is_memory_bound(const wk_sim_layer *l);
 
 typedef struct {
   double share, mapping, activity, overlap, efficiency; /* parts of 1; negative: there is none */

@@ -109,6 +109,7 @@ static json_t *layer(const wk_sim_shown *x, const wk_sim_layer *l, uint64_t all)
   json_object_set_new(o, "bound", number(l->bound));
   json_object_set_new(o, "compulsory_bound", number(l->compulsory_bound));
   json_object_set_new(o, "efficiency", ratio(r.efficiency));
+  json_object_set_new(o, "limit", *l->limit ? json_string(l->limit) : json_null());
   return o;
 }
 

@@ -49,11 +49,20 @@ static uint64_t cycles_of(const wk_machine *m, uint64_t bytes) {
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
+static uint64_t engines_of(const wk_sim_layer *l) { return most(most(l->ex, l->drain), l->ve); }
+
 static void set_bounds(wk_sim_layer *l, const wk_machine *m) {
-  uint64_t engines = most(most(l->ex, l->drain), l->ve);
-  l->bound = most(engines, cycles_of(m, l->read + l->written));
+  uint64_t engines = engines_of(l), memory = cycles_of(m, l->read + l->written);
+  l->bound = most(engines, memory);
   l->compulsory_bound = most(engines, cycles_of(m, l->compulsory));
+  l->limit = memory > engines    ? "memory"
+             : engines == 0      ? ""
+             : engines == l->ex  ? "array"
+             : engines == l->ve  ? "vector"
+                                 : "drain";
 }
+
+bool wk_sim_is_memory_bound(const wk_sim_layer *l) { return l->compulsory_bound > engines_of(l); }
 
 static void add(wk_sim_layer *to, const wk_sim_layer *l) {
   to->cycles += l->cycles;
@@ -128,19 +137,38 @@ static wk_text24 percent(double v) {
 static void add_row(wk_table *t, const wk_machine *m, const char *name, const char *op,
                     const wk_sim_layer *l, uint64_t all) {
   wk_sim_ratios r = wk_sim_ratios_of(m, l, all);
-  wk_table_row(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, op,
+  wk_table_row(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, op,
                wk_sim_grouped(l->cycles).s, wk_sim_grouped(l->predicted).s, percent(r.share).s,
                percent(r.mapping).s,
                percent(r.activity).s, percent(r.overlap).s, wk_sim_grouped(l->exposed).s,
-               wk_bytes_text(l->read).s, wk_bytes_text(l->written).s, wk_sim_grouped(l->bound).s,
-               wk_sim_grouped(l->compulsory_bound).s, percent(r.efficiency).s);
+               wk_bytes_text(l->read).s, wk_bytes_text(l->written).s, *l->limit ? l->limit : "-",
+               wk_sim_grouped(l->bound).s, wk_sim_grouped(l->compulsory_bound).s,
+               percent(r.efficiency).s);
+}
+
+/* What only other layers can hide, and those only as far as the scratchpad has room. */
+static void print_memory_bound(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l) {
+  wk_sim_layer sum = {0};
+  uint64_t n = 0;
+  for (uint32_t i = 1; i <= l->n; i++) {
+    if (!wk_sim_is_memory_bound(&l->list[i])) continue;
+    add(&sum, &l->list[i]);
+    n++;
+  }
+  if (!sum.exposed) return;
+  fprintf(f, "\nMemory-bound: %" PRIu64 " %s, %s cycles, %.1f %%, %s of them exposed. Weights and "
+          "the part's\ninputs and outputs take %s cycles to move, longer than the work on them; "
+          "prefetch hides\nthat only behind other layers. Several images in one run (--bind, "
+          "--shape) share the weights.\n", n, n == 1 ? "layer" : "layers",
+          wk_sim_grouped(sum.cycles).s, 100 * ratio(sum.cycles, (double)l->total.cycles),
+          wk_sim_grouped(sum.exposed).s, wk_sim_grouped(cycles_of(x->machine, sum.compulsory)).s);
 }
 
 void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l) {
   wk_arena *a = wk_arena_new();
   wk_table t = {0};
   wk_table_row(&t, "\nlayer\top\tcycles\tpredicted\t%%\tmapping %%\tactivity %%\toverlap %%"
-               "\texposed\tread\twritten\tbound\tleast\tefficiency %%");
+               "\texposed\tread\twritten\tlimit\tbound\tleast\tefficiency %%");
   for (uint32_t k = 1; k <= l->n + 1; k++) {
     uint32_t i = k <= l->n ? k : 0; /* what belongs to none comes last */
     const wk_sim_layer *row = &l->list[i];
@@ -149,7 +177,8 @@ void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l)
             wk_text_shown(a, wk_sim_layer_op(x->part, i)), row, l->total.cycles);
   }
   add_row(&t, x->machine, "all", "", &l->total, l->total.cycles);
-  wk_table_print(f, &t, "llrrrrrrrrrrrr");
+  wk_table_print(f, &t, "llrrrrrrrrrlrrr");
+  print_memory_bound(f, x, l);
   wk_arena_free(a);
 }
 
@@ -171,7 +200,7 @@ void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
   wk_sim_layers layers = wk_sim_layers_of(x);
   if (!b->n)
     wk_str_add(b, "part,operator,layer,op,cycles,predicted,share,mapping,activity,overlap,exposed,"
-                  "macs,ex,drain,ve,read,written,compulsory,bound,compulsory_bound,efficiency\n");
+                  "macs,ex,drain,ve,read,written,compulsory,bound,compulsory_bound,efficiency,limit\n");
   for (uint32_t i = 0; i <= layers.n; i++) {
     const wk_sim_layer *l = &layers.list[i];
     wk_sim_ratios r = wk_sim_ratios_of(x->machine, l, layers.total.cycles);
@@ -187,8 +216,8 @@ void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
     add_ratio(b, r.overlap);
     for (size_t k = 0; k < WK_COUNTOF(numbers); k++)
       wk_str_printf(b, "%" PRIu64 ",", numbers[k]);
-    if (r.efficiency >= 0) wk_str_printf(b, "%.6f", r.efficiency);
-    wk_str_add(b, "\n");
+    add_ratio(b, r.efficiency);
+    wk_str_printf(b, "%s\n", l->limit);
   }
   free(layers.list);
 }

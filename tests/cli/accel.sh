@@ -119,6 +119,7 @@ for k, part in enumerate(whole["parts"]):
 conv = whole["parts"][0]["layers"][1]
 assert conv["name"] == "layer1" and conv["mapping"] == 1 and conv["ex"] == 64
 assert conv["bound"] == (672 + 512) // 4 and abs(conv["efficiency"] - 296 / conv["cycles"]) < 1e-6
+assert conv["limit"] == "memory" and rows[1]["limit"] == "memory"
 EOS
 check 'the trace has a process for each part' python3 - <<'EOS'
 import json

@@ -168,6 +168,28 @@ refuses 'a full disk' 5 '^wick: /dev/full: cannot write: No space left on device
 refuses 'a stream is several files' 2 '^wick: /dev/full: is no regular file, and a stream is ' \
   "$wick" compile "$net" --target accel --emit stream -o /dev/full
 
+# ---- several images
+# Weights of a product are read once for all of them.
+python3 "$nets/../../bench/symbolic_batch.py" "$net" --out batch.onnx
+for n in 1 6; do
+  check "$n images" "$wick" compile batch.onnx --target accel --bind batch=$n -q -o images$n.wick
+  "$wick" sim images$n.wick --model timing --json images$n.json >images$n.txt 2>/dev/null
+done
+gives 'what only more images hide' '^Memory-bound: [0-9]+ layers?, [0-9,]+ cycles, ' \
+  cat images1.txt
+check 'weights are read once' python3 - <<'EOS'
+import json
+def layer(n):
+    part = json.load(open(f"images{n}.json"))
+    return next(l for p in part.get("parts", [part]) for l in p["layers"] if l["op"] == "matmul")
+one, six = layer(1), layer(6)
+assert one["limit"] == "memory" and six["macs"] == 6 * one["macs"] > 0, (one, six)
+assert six["read"] < 2 * one["read"], (one, six)
+EOS
+"$wick" run batch.onnx --bind batch=6 --target eval --output-dir six.want >/dev/null 2>&1
+"$wick" run images6.wick --output-dir six >/dev/null 2>&1
+check 'six images: the evaluator'"'"'s results' diff -r six.want six
+
 # ---- float models
 "$wick" zoo ds_cnn -o float.onnx
 "$wick" compile float.onnx --target accel -q -o float.wick 2>note
