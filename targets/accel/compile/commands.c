@@ -75,6 +75,16 @@ typedef struct {
   int64_t row0, rows; /* of the input that it reads, from `in` */
 } window;
 
+/* A stride that no pixel and no tap goes by may be more than its field holds. Three taps at a time
+ * are words one after the other in any case. */
+static void leave_strides(const wk_accel_op *op, window *x) {
+  bool is_three = op->kind == WK_ACCEL_DWC && op->fn == WK_CHOICE_TAPS_three;
+  if (op->out.h == 1) x->in_y = 0;
+  if (op->ky == 1) x->k_y = 0;
+  if (op->out.w == 1 && !is_three) x->in_x = 0;
+  if (op->kx == 1 && !is_three) x->k_x = 0;
+}
+
 static window window_of(const wk_accel_work *w, const chunk *c, const wk_accel_spot *a,
                         int64_t first) {
   const wk_accel_op *op = w->op;
@@ -84,8 +94,10 @@ static window window_of(const wk_accel_work *w, const chunk *c, const wk_accel_s
     x.in_y = a->so, x.in_x = 0, x.k_y = a->sy, x.k_x = a->sx;
     x.in = first + c->y * a->so;
     x.rows = op->ky;
+    leave_strides(op, &x);
     return x;
   }
+  leave_strides(op, &x);
   int64_t top = c->y * op->sy - op->pad_t, left = c->x * op->sx - op->pad_l;
   if (op->is_packed) left = c->x * op->sx; /* padding is there */
   int64_t lead = op->is_packed ? -op->pad_l * op->a.sx : 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Does an operator fit into the scratchpad, a row of its result at a time? Stacks of images go one
  * by one, and what goes channel by channel is cut until it does. */
+#include <stdlib.h>
+
 #include "targets/accel/compile/plan.h"
 
 static bool goes_by_channels(const wk_accel_op *op) {
@@ -156,19 +158,74 @@ static size_t cut_channels(wk_accel_net *net, size_t i, size_t parts) {
   return made;
 }
 
-bool wk_accel_fit(wk_accel_making *k, size_t first) {
+/* Some of it is left to transfers that run ahead. */
+static int64_t most_room(const wk_machine *m) { return m->scratchpad - m->scratchpad / 8; }
+
+int64_t wk_accel_least_scratchpad(const wk_machine *m, wk_accel_fits *fits, void *ctx) {
+  const int64_t most = strtoll(wk_machine_keys[WK_KEY_scratchpad].max, NULL, 10);
+  wk_machine larger = *m;
+  do {
+    larger.scratchpad *= 2;
+    if (larger.scratchpad > most) return 0;
+  } while (!fits(ctx, &larger));
+  return larger.scratchpad;
+}
+
+const char *wk_accel_room_reason(const wk_accel_net *net, int64_t need, const char *what,
+                                 int64_t fits) {
+  const wk_machine *m = net->machine;
+  const char *has = wk_arena_printf(net->arena, "it needs %lld bytes of scratchpad for %s; machine "
+                                                "'%s' has %lld", (long long)need, what, m->name,
+                                    (long long)m->scratchpad);
+  return fits ? wk_arena_printf(net->arena, "%s, scratchpad=%lld fits", has, (long long)fits)
+              : wk_arena_printf(net->arena, "%s, and none is large enough", has);
+}
+
+typedef struct {
+  const wk_accel_net *net;
+  const wk_accel_op *op;
+} fitting;
+
+/* The operator fits, as it is or cut. */
+static bool can_fit(void *ctx, const wk_machine *m) {
+  const fitting *x = ctx;
+  wk_accel_net net = *x->net;
+  net.machine = m;
+  int64_t room = least_room(&net, x->op), most = most_room(m);
+  return room <= most || (goes_by_channels(x->op) && x->op->out.o == 1 &&
+                          (int64_t)x->op->n_pieces >= wk_accel_up(2 * room, most));
+}
+
+static bool is_whole_tensor(const wk_accel_net *net, const wk_accel_view *x) {
+  if (x->tensor < 0) return false;
+  const wk_accel_tensor *t = &net->tensors.data[x->tensor];
+  return (t->rows == 1 && x->h > 1) || !wk_accel_is_picture(t, x);
+}
+
+static bool refuse_room(wk_accel_making *k, const wk_accel_op *op, int64_t room) {
+  const wk_accel_net *net = k->net;
+  fitting x = {net, op};
+  bool is_whole = is_whole_tensor(net, &op->out) || is_whole_tensor(net, &op->a) ||
+                  is_whole_tensor(net, &op->b);
+  k->reason = wk_accel_room_reason(net, wk_accel_up(8 * room, 7),
+                                   is_whole ? "tensors that it cannot take row by row"
+                                            : "one row of its result",
+                                   wk_accel_least_scratchpad(net->machine, can_fit, &x));
+  return false;
+}
+
+bool wk_accel_fit(wk_accel_making *k) {
   wk_accel_net *net = k->net;
-  int64_t most = net->machine->scratchpad - net->machine->scratchpad / 8;
-  for (size_t i = first; i < net->ops.n; i++) {
+  int64_t most = most_room(net->machine);
+  for (size_t i = 0; i < net->ops.n; i++) {
+    if (net->nodes.n) k->node = net->nodes.data[net->ops.data[i].layer];
+    k->refused = k->node;
     if (!are_fields_fine(k, &net->ops.data[i])) return false;
     int64_t room = least_room(net, &net->ops.data[i]);
     if (2 * room > most) room = cut_stacks(net, i, room);
     if (room <= most) continue;
     size_t made = cut_channels(net, i, (size_t)wk_accel_up(2 * room, most));
-    if (!made)
-      return wk_accel_refuse(k, "it needs %lld bytes of scratchpad, and the machine has %lld (%s)",
-                             (long long)room, (long long)net->machine->scratchpad,
-                             net->ops.data[i].name);
+    if (!made) return refuse_room(k, &net->ops.data[i], room);
     i += made - 1;
   }
   return true;

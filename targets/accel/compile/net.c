@@ -23,6 +23,7 @@ void wk_accel_net_free(wk_accel_net *net) {
   wk_vec_free(&net->layers);
   wk_vec_free(&net->names);
   wk_vec_free(&net->left);
+  wk_vec_free(&net->nodes);
 }
 
 bool wk_accel_refuse(wk_accel_making *k, const char *fmt, ...) {
@@ -32,6 +33,7 @@ bool wk_accel_refuse(wk_accel_making *k, const char *fmt, ...) {
   wk_str_vprintf(&b, fmt, ap);
   va_end(ap);
   k->reason = wk_arena_strdup(k->net->arena, b.s);
+  k->refused = k->node;
   wk_str_free(&b);
   return false;
 }
@@ -106,12 +108,12 @@ static bool pad(wk_accel_making *k, const wk_node *nd, const wk_accel_operand *x
   const wk_attr_pad *a = WK_ATTR(nd, pad);
   int n = k->net->n;
   *y = *x;
-  if (k->is_trial) return wk_accel_refuse(k, "padding in memory");
+  if (k->is_trial) return false;
   for (int i = 0; i < x->rank; i++) {
-    if (a->before.v[i]) return wk_accel_refuse(k, "padding in memory");
+    if (a->before.v[i]) return false;
     if (!a->after.v[i]) continue;
     if (i != x->lane || x->first || wk_accel_up(x->dims[i], n) * n < x->dims[i] + a->after.v[i])
-      return wk_accel_refuse(k, "padding in memory");
+      return false;
     y->dims[i] += a->after.v[i];
   }
   return true;
@@ -134,6 +136,11 @@ static bool align(wk_accel_making *k, const wk_node *n, wk_accel_operand *x) {
   return true;
 }
 
+static bool refuse_movement(wk_accel_making *k, const wk_node *n, const char *why) {
+  wk_accel_refuse(k, "%s", why);
+  return k->refused = n, false;
+}
+
 static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_accel_operand *y) {
   wk_accel_operand x;
   if (!known(k, n->in[0], &x)) return false;
@@ -142,14 +149,14 @@ static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_acce
     case WK_OP_RESHAPE:
       return wk_operand_reshape(k->net->n, &x, t->rank, t->dims, y) ||
              (align(k, n, &x) && wk_operand_reshape(k->net->n, &x, t->rank, t->dims, y)) ||
-             wk_accel_refuse(k, "a reshape that takes blocks of channels apart");
+             refuse_movement(k, n, "a reshape that takes blocks of channels apart");
     case WK_OP_TRANSPOSE:
       wk_operand_transpose(&x, WK_ATTR(n, transpose)->perm.v, y);
       return true;
     case WK_OP_SLICE: {
       const wk_attr_slice *a = WK_ATTR(n, slice);
       return wk_operand_slice(k->net->n, &x, a->starts.v, a->sizes.v, a->steps.v, y) ||
-             wk_accel_refuse(k, "a slice that takes blocks of channels apart");
+             refuse_movement(k, n, "a slice that takes blocks of channels apart");
     }
     case WK_OP_SPLIT: {
       const wk_attr_split *a = WK_ATTR(n, split);
@@ -157,9 +164,11 @@ static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_acce
       for (uint32_t i = 0; i < result; i++) at += a->sizes.v[i];
       return slice_one(k, &x, (int)a->axis, at, a->sizes.v[result], y);
     }
-    case WK_OP_PAD: return pad(k, n, &x, y) || (align(k, n, &x) && pad(k, n, &x, y));
+    case WK_OP_PAD:
+      return pad(k, n, &x, y) || (align(k, n, &x) && pad(k, n, &x, y)) ||
+             refuse_movement(k, n, "padding in memory");
     default:
-      return wk_accel_refuse(k, "%s, which is no address", wk_op_get(n->op)->name);
+      return refuse_movement(k, n, "it moves elements in a way that is no address");
   }
 }
 
@@ -468,7 +477,7 @@ const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_no
   bool fine = n->n_out && n->out[0] != WK_NONE &&
               (is_movement(n) ? try_movement(&k) : make(&k, expr_of(n)));
   if (fine) learn(&net);
-  fine = fine && wk_accel_fit(&k, 0);
+  fine = fine && wk_accel_fit(&k);
   wk_accel_net_free(&net);
   return fine ? NULL : k.reason ? k.reason : "no reason given";
 }
@@ -481,6 +490,7 @@ static void add_layer(wk_accel_making *k, const wk_node *n) {
   k->layer = (uint32_t)k->net->layers.n;
   wk_vec_push(&k->net->layers, l);
   wk_vec_push(&k->net->names, n->name ? n->name : "");
+  wk_vec_push(&k->net->nodes, n);
 }
 
 static bool is_computed(const wk_graph *g, wk_value_id v) {
@@ -532,7 +542,7 @@ static bool make_concat(wk_accel_making *k) {
   return true;
 }
 
-static wk_status take_input(wk_accel_making *k, size_t i) {
+static void take_input(wk_accel_making *k, size_t i) {
   wk_value_id v = k->g->inputs.data[i];
   const wk_value *x = wk_val(k->g, v);
   int tensor = wk_accel_tensor_add(k->net, x->name, 1, 1, wk_type_bytes(&x->type));
@@ -540,32 +550,30 @@ static wk_status take_input(wk_accel_making *k, size_t i) {
   t->segment = WK_SEGMENT_IO + (int)i;
   k->at[v] = wk_operand_laid(k->net->n, tensor, &x->type);
   t->is_dense = k->at[v].lane < 0;
-  return NULL;
 }
 
 /* A result of the part lies alone, as its edge says; else it is copied there. */
-static wk_status give_output(wk_accel_making *k, size_t i) {
+static bool give_output(wk_accel_making *k, size_t i) {
   wk_value_id v = k->g->outputs.data[i];
   wk_accel_operand x, y;
-  const wk_type *type = &wk_val(k->g, v)->type;
-  if (!known(k, v, &x)) return wk_error(WK_INTERNAL, "output %zu: %s", i, k->reason);
+  const wk_value *out = wk_val(k->g, v);
+  k->node = out->kind == WK_VALUE_NODE ? wk_nod(k->g, out->node) : NULL;
+  if (!known(k, v, &x)) return false;
   wk_accel_tensor *t = &k->net->tensors.data[x.tensor];
   if (t->segment == WK_SEGMENT_WORK && wk_operand_is_laid(k->net->n, &x, t->bytes)) {
     t->segment = WK_SEGMENT_IO + (int)(k->net->n_inputs + i);
-    return NULL;
+    return true;
   }
-  int tensor = wk_accel_tensor_add(k->net, wk_val(k->g, v)->name, 1, 1, wk_type_bytes(type));
-  y = wk_operand_laid(k->net->n, tensor, type);
+  int tensor = wk_accel_tensor_add(k->net, out->name, 1, 1, wk_type_bytes(&out->type));
+  y = wk_operand_laid(k->net->n, tensor, &out->type);
   k->net->tensors.data[tensor].segment = WK_SEGMENT_IO + (int)(k->net->n_inputs + i);
-  const wk_value *out = wk_val(k->g, v);
-  if (out->kind == WK_VALUE_NODE) add_layer(k, wk_nod(k->g, out->node));
-  if (y.lane < 0 || !wk_accel_make_move(k, &x, &y))
-    return wk_error(WK_INTERNAL, "output '%s' of a part cannot be written: %s", out->name,
-                    k->reason ? k->reason : "it does not lie in blocks");
-  return NULL;
+  if (!k->node) return wk_accel_refuse(k, "an input that is a result");
+  add_layer(k, k->node);
+  if (y.lane < 0) return wk_accel_refuse(k, "a result that does not lie in blocks");
+  return wk_accel_make_move(k, &x, &y);
 }
 
-static wk_status make_nodes(wk_accel_making *k) {
+static bool make_nodes(wk_accel_making *k) {
   const wk_graph *g = k->g;
   for (size_t i = g->nodes.n; i-- > 0;)
     if (g->nodes.data[i].op == WK_OP_CONCAT && !g->nodes.data[i].dead)
@@ -575,12 +583,10 @@ static wk_status make_nodes(wk_accel_making *k) {
     bool is_concat = n->op == WK_OP_CONCAT;
     if (n->dead || (is_movement(n) && !is_concat)) continue;
     add_layer(k, n);
-    if (is_concat ? !make_concat(k) : !make(k, expr_of(n)))
-      return wk_error_at(WK_INTERNAL, n->name, "%s was taken for the accelerator, but: %s",
-                         wk_op_get(n->op)->name, k->reason);
+    if (is_concat ? !make_concat(k) : !make(k, expr_of(n))) return false;
     note_left(k);
   }
-  return NULL;
+  return true;
 }
 
 /* ---- rows of tensors ------------------------------------------------------------------------- */
@@ -635,21 +641,35 @@ static void clear_lanes(wk_accel_net *net) {
   }
 }
 
-wk_status wk_accel_net_make(const wk_graph *g, wk_accel_net *net) {
+static void add_constants(wk_accel_net *net) {
+  for (size_t i = 0; i < net->ops.n; i++) {
+    wk_accel_op *op = &net->ops.data[i];
+    op->const_tensor = -1;
+    if (!op->const_bytes) continue;
+    op->const_tensor = wk_accel_tensor_add(net, op->name, 1, 1, wk_accel_const_bytes(op));
+    net->tensors.data[op->const_tensor].segment = WK_SEGMENT_CONST;
+    net->tensors.data[op->const_tensor].data = op->consts;
+  }
+}
+
+bool wk_accel_net_make(const wk_graph *g, wk_accel_net *net, wk_accel_refused *why) {
   wk_accel_making k = {.net = net, .g = g};
   set_defaults(net);
   net->n_inputs = g->inputs.n, net->n_outputs = g->outputs.n;
   k.at = wk_xcalloc(g->values.n + 1, sizeof *k.at);
   for (size_t v = 0; v < g->values.n; v++) k.at[v].tensor = -1;
-  wk_status s = NULL;
-  for (size_t i = 0; i < g->inputs.n && !s; i++) s = take_input(&k, i);
-  if (!s) s = make_nodes(&k);
-  for (size_t i = 0; i < g->outputs.n && !s; i++) s = give_output(&k, i);
-  for (size_t i = 0; i < net->left.n && !s; i++)
+  for (size_t i = 0; i < g->inputs.n; i++) take_input(&k, i);
+  bool fine = make_nodes(&k);
+  for (size_t i = 0; i < g->outputs.n && fine; i++) fine = give_output(&k, i);
+  for (size_t i = 0; i < net->left.n && fine; i++)
     net->left.data[i].at = k.at[net->left.data[i].value];
   free(k.at);
-  if (!s) learn(net);
-  if (!s) clear_lanes(net);
-  if (!s && !wk_accel_fit(&k, 0)) s = wk_error(WK_RESOURCE, "%s", k.reason);
-  return s;
+  if (fine) {
+    learn(net);
+    clear_lanes(net);
+    fine = wk_accel_fit(&k);
+  }
+  if (fine) add_constants(net);
+  else *why = (wk_accel_refused){k.refused, k.reason ? k.reason : "no reason given"};
+  return fine;
 }

@@ -90,6 +90,11 @@ typedef struct {
   wk_accel_operand at;
 } wk_accel_left;
 
+/* Of all pieces. */
+static inline int64_t wk_accel_const_bytes(const wk_accel_op *op) {
+  return op->const_bytes * (op->one_const ? 1 : (int64_t)op->n_pieces);
+}
+
 typedef struct {
   const wk_machine *machine;
   int n; /* array */
@@ -99,6 +104,7 @@ typedef struct {
   WK_VEC(wk_accel_layer) layers;
   WK_VEC(const char *) names; /* of the layers */
   WK_VEC(wk_accel_left) left; /* by layers */
+  WK_VEC(const wk_node *) nodes; /* that the layers are made of */
   size_t n_inputs, n_outputs;
   wk_isa_command defaults[32]; /* of each opcode */
 } wk_accel_net;
@@ -113,12 +119,19 @@ typedef struct {
   wk_accel_operand *at; /* of each value; tensor -1: not known yet */
   bool is_trial;        /* constants are not made; operands are made up where they come from */
   const char *reason;   /* why a node could not be made; static or in the net's arena */
+  const wk_node *refused; /* which one: that in hand, or movement on the way to it */
   uint32_t layer;       /* of the node in hand */
   const wk_node *node;
 } wk_accel_making;
 
-/* The part's graph as a net. */
-wk_status wk_accel_net_make(const wk_graph *g, wk_accel_net *net) WK_MUST_CHECK;
+/* What of a part cannot be. */
+typedef struct {
+  const wk_node *node; /* of its graph; NULL: none in particular */
+  const char *reason;  /* static, or in the net's arena */
+} wk_accel_refused;
+
+/* The part's graph as a net; false: not with *why. */
+bool wk_accel_net_make(const wk_graph *g, wk_accel_net *net, wk_accel_refused *why) WK_MUST_CHECK;
 /* NULL: a node of the graph, primitive, claimed or movement, could be made. */
 const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_node *n, wk_arena *a);
 /* The axis of a value that is cut into blocks. */
@@ -166,9 +179,9 @@ bool wk_accel_make_avg_pool(wk_accel_making *k);
 bool wk_accel_make_reduce(wk_accel_making *k, const wk_expr *post);
 bool wk_accel_make_softmax(wk_accel_making *k);
 bool wk_accel_make_norm(wk_accel_making *k);
-/* Operators from number `first` on fit into fields and scratchpad; those that go channel by channel
- * are cut until they do. */
-bool wk_accel_fit(wk_accel_making *k, size_t first);
+/* Operators fit into fields and scratchpad; those that go channel by channel are cut until they
+ * do. False with a reason, and the node. */
+bool wk_accel_fit(wk_accel_making *k);
 /* A copy between two pictures of the same dims. */
 bool wk_accel_make_move(wk_accel_making *k, const wk_accel_operand *from,
                         const wk_accel_operand *to);

@@ -12,21 +12,6 @@
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-static int64_t all_const_bytes(const wk_accel_op *op) {
-  return op->const_bytes * (op->one_const ? 1 : (int64_t)op->n_pieces);
-}
-
-static void add_constants(wk_accel_net *net) {
-  for (size_t i = 0; i < net->ops.n; i++) {
-    wk_accel_op *op = &net->ops.data[i];
-    op->const_tensor = -1;
-    if (!op->const_bytes) continue;
-    op->const_tensor = wk_accel_tensor_add(net, op->name, 1, 1, all_const_bytes(op));
-    net->tensors.data[op->const_tensor].segment = WK_SEGMENT_CONST;
-    net->tensors.data[op->const_tensor].data = op->consts;
-  }
-}
-
 /* In the unit's CONST, and as a copy of it for the proof. */
 static void place_constants(wk_accel_net *net, wk_package *pkg, uint32_t unit, wk_str *copy) {
   for (size_t t = 0; t < net->tensors.n; t++) {
@@ -102,7 +87,7 @@ static void name_layers(const compiled *c, wk_accel_layer *layers, const char **
     const wk_accel_op *op = &net->ops.data[i];
     wk_accel_layer *l = &layers[op->layer];
     l->macs += (uint64_t)op->macs;
-    l->compulsory += (uint64_t)all_const_bytes(op);
+    l->compulsory += (uint64_t)wk_accel_const_bytes(op);
     for (size_t g = 0; g < c->plan->groups.n; g++)
       if ((int)i >= c->plan->groups.data[g].first) l->group = (uint32_t)g;
   }
@@ -199,14 +184,14 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
   wk_arena *a = wk_arena_new();
   wk_package_keep_arena(u->pkg, a); /* constants are in it */
   wk_accel_net_init(&net, u->machine, a);
-  wk_status s = wk_accel_net_make(part->graph, &net);
+  wk_accel_refused why;
+  wk_status s = NULL;
+  if (!wk_accel_net_make(part->graph, &net, &why))
+    s = wk_error_at(WK_INTERNAL, why.node ? why.node->name : NULL, "admitted, but: %s", why.reason);
   if (!s) {
-    add_constants(&net);
     place_constants(&net, u->pkg, u->unit, &u->constants);
     uses = wk_accel_uses(&net, a);
-    wk_accel_options search = *o; /* serial is auto but for its waits */
-    if (search.prefetch == WK_PREFETCH_SERIAL) search.prefetch = WK_PREFETCH_AUTO;
-    s = wk_accel_search(&net, uses, &search, &plan);
+    s = wk_accel_find_plan(&net, uses, o, &plan);
     if (!s && o->explain) wk_accel_explain_print(o->explain, &net, &plan, stderr);
     if (!s) {
       wk_accel_build(&net, &plan, uses, 0, plan.groups.n, &steps);

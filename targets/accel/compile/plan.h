@@ -21,6 +21,7 @@ typedef struct {
   int *resident; /* of each tensor: the last operator that finds it in the scratchpad; -1: none */
   int lasting;   /* steps: a buffer that is used for longer lies where those do that last */
   int64_t chunk; /* bytes of constants that are loaded in one go, about */
+  int misfit;    /* no plan was found: the operator that no group with it has room for */
 } wk_accel_plan;
 
 /* Who writes and reads a tensor: first and last operator; -1: none. */
@@ -41,5 +42,15 @@ enum { WK_ACCEL_MOST_BLOCKS = 511 }; /* along the sum, of a command */
 bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op);
 /* Bytes of constants that are then loaded at once, about. */
 int64_t wk_accel_split_bytes(const wk_accel_net *net);
+
+/* ---- what does not fit ----------------------------------------------------------------------- */
+
+/* The least scratchpad, larger than the machine's, with which `fits` is true; 0: there is none. */
+typedef bool wk_accel_fits(void *ctx, const wk_machine *larger);
+int64_t wk_accel_least_scratchpad(const wk_machine *m, wk_accel_fits *fits, void *ctx);
+/* "it needs 40000 bytes of scratchpad for one row of its result; machine 'tiny' has 16384,
+ * scratchpad=65536 fits", in the net's arena. */
+const char *wk_accel_room_reason(const wk_accel_net *net, int64_t need, const char *what,
+                                 int64_t fits);
 
 #endif

@@ -72,11 +72,15 @@ static wk_status check_places(scheduling *x) {
   return s;
 }
 
+static const char *layer_of(const scheduling *x, size_t step) {
+  return x->net->names.data[x->steps->list.data[step].c.operator - 1];
+}
+
 static wk_status find_places(scheduling *x, wk_accel_prefetch mode) {
   int64_t capacity = x->net->machine->scratchpad;
   if (!wk_accel_simulate(x->net, x->steps, capacity, mode, x->arena, &x->times))
-    return wk_error(WK_RESOURCE, "the scratchpad of %lld bytes is too small for the schedule",
-                    (long long)capacity);
+    return wk_error_at(WK_RESOURCE, layer_of(x, x->times.failed), "the schedule has no room for it "
+                       "in %lld bytes of scratchpad", (long long)capacity);
   order(x);
   return check_places(x);
 }

@@ -21,6 +21,7 @@ typedef struct {
   int64_t *start, *retire; /* cycles, of each step */
   int64_t *place;          /* in the scratchpad, of each buffer */
   int64_t cycles;
+  size_t failed;           /* the step whose buffers do not fit */
 } wk_accel_times;
 
 /* What a command of ex needs at least, neighbours overlapped: cycles of the array, of the drain. */

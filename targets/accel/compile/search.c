@@ -158,6 +158,44 @@ static verdict best_group(const searching *x, int first, int last, wk_accel_grou
   return best;
 }
 
+static int64_t chunk_of(const wk_machine *m) { return m->scratchpad / 32; }
+
+/* ---- what has no room ------------------------------------------------------------------------ */
+
+typedef struct {
+  const searching *x;
+  int first, last;
+} fitting;
+
+static bool can_fit(void *ctx, const wk_machine *m) {
+  const fitting *f = ctx;
+  wk_accel_net net = *f->x->net;
+  searching x = *f->x;
+  wk_accel_options o = {WK_PREFETCH_OFF, x.o->effort, NULL, NULL};
+  wk_accel_group g;
+  net.machine = m;
+  x.net = &net, x.o = &o;
+  x.plan.chunk = chunk_of(m);
+  return best_group(&x, f->first, f->last, &g).fits;
+}
+
+/* Operators [first, last] are the smallest group of operator `misfit`. */
+static wk_status refuse_group(searching *x, int first, int last, int misfit) {
+  const wk_accel_op *op = &x->net->ops.data[misfit];
+  fitting f = {x, first, last};
+  wk_machine m = *x->net->machine;
+  int64_t fits = wk_accel_least_scratchpad(&m, can_fit, &f);
+  do m.scratchpad += m.scratchpad / 16; /* as exact as need be */
+  while (!can_fit(&f, &m));
+  if (fits && m.scratchpad > fits) m.scratchpad = fits;
+  x->plan.misfit = misfit;
+  return wk_error_at(WK_RESOURCE, op->name, "%s",
+                     wk_accel_room_reason(x->net, m.scratchpad,
+                                          first == last ? "one row of its result"
+                                                        : "rows of what is computed with it",
+                                          fits));
+}
+
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -165,6 +203,14 @@ typedef struct {
   int from;
   wk_accel_group group;
 } cut;
+
+/* Operators before `reached` have groups; every group of the next one is too large. */
+static wk_status refuse_first(searching *x, const cut *best, int reached) {
+  for (int last = reached;; last++)
+    for (int first = reached; first >= 0; first--)
+      if (best[first].cost >= 0 && is_group(x, first, last))
+        return refuse_group(x, first, last, reached);
+}
 
 static wk_status find_groups(searching *x) {
   int n = (int)x->net->ops.n;
@@ -185,11 +231,7 @@ static wk_status find_groups(searching *x) {
     if (best[i].cost >= 0) reached = i;
   }
   wk_status s = NULL;
-  if (best[n].cost < 0) {
-    const wk_accel_op *op = &x->net->ops.data[reached < n ? reached : n - 1];
-    s = wk_error_at(WK_RESOURCE, op->name, "%s does not fit into the scratchpad of %lld bytes",
-                    op->op, (long long)x->net->machine->scratchpad);
-  }
+  if (best[n].cost < 0) s = refuse_first(x, best, reached);
   for (int i = n; i > 0 && !s; i = best[i].from) wk_vec_push(&x->plan.groups, best[i].group);
   for (size_t i = 0, j = x->plan.groups.n; i + 1 < j; i++) {
     wk_accel_group t = x->plan.groups.data[i];
@@ -256,7 +298,7 @@ static void find_lasting(searching *x) {
 static wk_status search(searching *x) {
   x->plan.resident = wk_xcalloc(x->net->tensors.n + 1, sizeof *x->plan.resident);
   x->plan.lasting = LASTING;
-  x->plan.chunk = x->net->machine->scratchpad / 32;
+  x->plan.chunk = chunk_of(x->net->machine);
   for (size_t t = 0; t < x->net->tensors.n; t++) x->plan.resident[t] = -1;
   WK_TRY(find_groups(x));
   if (!is_layer_by_layer(x) && x->o->effort > 0) {

@@ -330,6 +330,7 @@ bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t
     x.room.capacity = capacity;
     simulate(&x, &failed);
     fine = failed == s->list.n;
+    out->failed = failed;
     if (fine || alone[s->list.data[failed].group] || !s->list.data[failed].group) break;
     alone[s->list.data[failed].group] = true;
   }

@@ -64,6 +64,7 @@ static wk_status set(wk_instance *instance, const char *name, const char *value)
 static void close_accel(wk_instance *t) {
   accel *x = (accel *)(void *)t;
   wk_vec_free(&x->explain.list);
+  wk_accel_plans_free(x->options.plans);
   free(x->layer);
   free(x->spec);
   free(t);
@@ -72,7 +73,7 @@ static void close_accel(wk_instance *t) {
 static wk_status open_accel(const char *spec, wk_instance **out) {
   accel *t = wk_xcalloc(1, sizeof *t);
   t->spec = wk_xstrdup(spec ? spec : "base");
-  t->options = (wk_accel_options){WK_PREFETCH_AUTO, 1, NULL};
+  t->options = (wk_accel_options){WK_PREFETCH_AUTO, 1, NULL, wk_accel_plans_new()};
   t->base = (wk_instance){&wk_target_accel, t->spec, true};
   wk_status s = wk_machine_read(t->spec, &t->machine);
   if (s) close_accel(&t->base);
@@ -93,6 +94,12 @@ static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, 
                      const char **reason) {
   *reason = wk_accel_refusal(&accel_of(t)->machine, g, n, a);
   return !*reason;
+}
+
+static bool admits(const wk_instance *t, const wk_graph *part, wk_arena *a, wk_node_id *node,
+                   const char **reason) {
+  const accel *x = accel_of(t);
+  return wk_accel_admits(&x->machine, &x->options, part, a, node, reason);
 }
 
 static bool fuses(const wk_instance *t, const wk_graph *g, const wk_node *fused) {
@@ -165,5 +172,6 @@ const wk_target wk_target_accel = {
     .claims = claims,
     .fuses = fuses,
     .supports = supports,
+    .admits = admits,
     .edge = edge,
     .compile = compile};
