@@ -31,7 +31,7 @@ typedef struct {
    .kind = WK_OPTION_FLAG, .offset = offsetof(type, member.no_host)},                              \
   {"prefetch", 0, "MODE", "setting of a target ('wick targets'): when data is loaded for what "    \
    "computes later", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.prefetch)},         \
-  {"effort", 0, "N", "setting of a target: how long to search for a good schedule",                \
+  {"effort", 0, "N", "setting of a target: how long to search for a schedule ('wick targets')",   \
    .kind = WK_OPTION_STRING, .offset = offsetof(type, member.effort)},                             \
   {"dram", 0, "KEY=VALUE,…", "setting of a target: change the machine's memory",                   \
    .kind = WK_OPTION_STRING, .offset = offsetof(type, member.dram)},                               \

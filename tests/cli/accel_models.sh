@@ -53,6 +53,18 @@ for row in mobilenet_v2:1:5 resnet18:1:5 ds_cnn:1:100; do
   "$wick" zoo "$name" -o "$name.onnx"
   predicts "$name" "$name.onnx" "$total" "$layers" --quantize-random 1
 done
+# What a higher effort finds is not worse, and the same every time.
+for effort in 1 2 3; do
+  "$wick" compile ds_cnn.onnx --target accel --quantize-random 1 --effort $effort -q \
+    -o "ds_cnn$effort.wick" --report "$effort.report"
+  sed -n 's/^ *"predicted_cycles": \([0-9]*\),$/\1/p' "$effort.report" >"$effort.predicted"
+done
+for effort in 2 3; do
+  gives "effort $effort" '^yes$' awk 'NR == 1 { most = $1 }
+    END { print ($1 <= most ? "yes" : $1) }' 1.predicted "$effort.predicted"
+done
+"$wick" compile ds_cnn.onnx --target accel --quantize-random 1 --effort 3 -q -o again.wick
+check 'the same bytes' cmp ds_cnn3.wick again.wick
 predicts small "$tests/nets/int8/residual_qdq_s8/model.onnx" 3 10
 is_exact ds_cnn
 is_exact mobilenet_v2

@@ -157,7 +157,8 @@ static void random_machines(void **state) {
   memset(&tally, 0, sizeof tally);
   for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++) bad += !check_machine(seed);
   print_message("%lld graphs, %lld parts; %lld of %lld nodes, %.1f of %.1f million "
-                "multiplications on the accelerator; %lld steps' tensors; %lld were refused for want of room\n",
+                "multiplications on the accelerator; %lld steps' tensors; %lld were refused "
+                "for want of room\n",
                 (long long)tally.graphs, (long long)tally.parts, (long long)tally.accel_nodes,
                 (long long)tally.nodes, (double)tally.accel_macs / 1e6, (double)tally.macs / 1e6,
                 (long long)tally.steps, (long long)tally.no_room);

@@ -4,21 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "targets/accel/compile/compile.h"
+#include "targets/accel/compile/search.h"
 
 void wk_accel_plan_free(wk_accel_plan *p) {
   wk_vec_free(&p->groups);
   free(p->resident);
 }
 
-typedef struct {
-  const wk_accel_net *net;
-  const wk_accel_use *uses;
-  const wk_accel_options *o;
-  bool *is_tied; /* of each tensor: its writers write the same planes */
-  wk_accel_plan plan;
-  wk_accel_steps *steps; /* of the plan that is judged */
-} searching;
+typedef wk_accel_searching searching;
+typedef wk_accel_verdict verdict;
 
 /* The modes that know nothing of other layers. */
 static bool is_layer_by_layer(const searching *x) {
@@ -44,9 +38,7 @@ static void find_ties(searching *x) {
 
 static bool within(int i, int first, int last) { return i >= first && i <= last; }
 
-/* Operators that write the same planes are in one group; so are all writers of what the group
- * reads and writes. */
-static bool is_group(const searching *x, int first, int last) {
+bool wk_accel_is_group(const searching *x, int first, int last) {
   for (size_t t = 0; t < x->net->tensors.n; t++) {
     const wk_accel_use *u = &x->uses[t];
     if (u->first_writer < 0 || u->first_writer == u->last_writer) continue;
@@ -64,13 +56,6 @@ static bool is_group(const searching *x, int first, int last) {
 
 /* ---- what it costs --------------------------------------------------------------------------- */
 
-typedef struct {
-  bool fits;
-  double cost; /* cycles, about */
-  int64_t cycles, bytes;
-  double ex, ve, bus; /* cycles that they are busy */
-} verdict;
-
 /* Cycles of a queue's own work. */
 static int64_t busy(const wk_accel_steps *s, const wk_accel_times *t, int queue) {
   int64_t sum = 0, last = 0;
@@ -82,7 +67,7 @@ static int64_t busy(const wk_accel_steps *s, const wk_accel_times *t, int queue)
   return sum;
 }
 
-static verdict judge(const searching *x, const wk_accel_plan *p, size_t g0, size_t g1) {
+verdict wk_accel_judge(const searching *x, const wk_accel_plan *p, size_t g0, size_t g1) {
   wk_accel_steps *s = x->steps;
   wk_accel_times t;
   wk_arena *a = wk_arena_new();
@@ -110,7 +95,7 @@ static verdict judge_group(const searching *x, const wk_accel_group *g) {
   wk_accel_plan p = x->plan;
   p.groups.data = (wk_accel_group *)(uintptr_t)g;
   p.groups.n = 1;
-  return judge(x, &p, 0, 1);
+  return wk_accel_judge(x, &p, 0, 1);
 }
 
 static void record(const searching *x, const wk_accel_group *g, const verdict *v) {
@@ -120,8 +105,7 @@ static void record(const searching *x, const wk_accel_group *g, const verdict *v
   if (x->o->explain) wk_vec_push(&x->o->explain->list, c);
 }
 
-/* Strips that make sense: fewer and fewer rows of the last result. */
-static int most_strips(const searching *x, int first, int last) {
+int wk_accel_most_strips(const searching *x, int first, int last) {
   int64_t rows = 1;
   for (int i = first; i <= last; i++) {
     int64_t r = x->net->tensors.data[x->net->ops.data[i].out.tensor].rows;
@@ -131,17 +115,18 @@ static int most_strips(const searching *x, int first, int last) {
 }
 
 /* What an effort allows: operators of a group, more strips that are tried although they were no
- * better, and how fast their number grows. */
+ * better, how fast their number grows, and steps of the local search. */
 static const struct {
-  int longest, worse, step;
-} efforts[] = {{3, 1, 1}, {6, 3, 3}, {8, 4, 4}, {12, 6, 6}};
+  int longest, worse, step, tries;
+} efforts[] = {{3, 1, 1, 0}, {6, 3, 3, 0}, {8, 4, 4, 150}, {12, 6, 6, 600}};
 
 static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + (s + step - 1) / step; }
 
 /* The best way to compute operators [first, last] as one group. */
 static verdict best_group(const searching *x, int first, int last, wk_accel_group *out) {
   verdict best = {.cost = 0};
-  int most = most_strips(x, first, last), worse = 0, step = efforts[x->o->effort].step, next;
+  int most = wk_accel_most_strips(x, first, last), worse = 0, next;
+  int step = efforts[x->o->effort].step;
   for (int s = 1; s <= most && worse < efforts[x->o->effort].worse; s = next) {
     next = next_strips(s, step);
     if (next > most && s < most) next = most;
@@ -208,7 +193,7 @@ typedef struct {
 static wk_status refuse_first(searching *x, const cut *best, int reached) {
   for (int last = reached;; last++)
     for (int first = reached; first >= 0; first--)
-      if (best[first].cost >= 0 && is_group(x, first, last))
+      if (best[first].cost >= 0 && wk_accel_is_group(x, first, last))
         return refuse_group(x, first, last, reached);
 }
 
@@ -221,7 +206,7 @@ static wk_status find_groups(searching *x) {
     best[i].cost = -1;
     for (int a = i - 1, tried = 0; a >= 0 && tried < limit; a--) {
       wk_accel_group g;
-      if (best[a].cost < 0 || !is_group(x, a, i - 1)) continue;
+      if (best[a].cost < 0 || !wk_accel_is_group(x, a, i - 1)) continue;
       tried++;
       verdict v = best_group(x, a, i - 1, &g);
       if (!v.fits) break;
@@ -244,30 +229,32 @@ static wk_status find_groups(searching *x) {
 
 /* ---- residency ------------------------------------------------------------------------------- */
 
-/* The group of an operator. */
-static size_t group_of(const searching *x, int op) {
+size_t wk_accel_group_of(const wk_accel_plan *p, int op) {
   size_t g = 0;
-  while (x->plan.groups.data[g].last < op) g++;
+  while (p->groups.data[g].last < op) g++;
   return g;
+}
+
+bool wk_accel_may_stay(const searching *x, size_t tensor, int last) {
+  const wk_accel_use *u = &x->uses[tensor];
+  const wk_accel_tensor *y = &x->net->tensors.data[tensor];
+  int from = u->first_writer >= 0 ? u->first_writer : u->first_reader;
+  return !y->is_dense && from >= 0 && u->last_reader >= 0 && last >= u->last_writer &&
+         y->bytes <= x->net->machine->scratchpad / 2 &&
+         wk_accel_group_of(&x->plan, from) != wk_accel_group_of(&x->plan, last);
 }
 
 /* Tensors that go from group to group stay where that makes the whole faster. */
 static void find_residents(searching *x) {
-  verdict now = judge(x, &x->plan, 0, x->plan.groups.n);
+  verdict now = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
   for (size_t t = 0; t < x->net->tensors.n; t++) {
-    const wk_accel_use *u = &x->uses[t];
-    int from = u->first_writer >= 0 ? u->first_writer : u->first_reader;
-    const wk_accel_tensor *y = &x->net->tensors.data[t];
-    if (y->is_dense || from < 0 || u->last_reader < 0 ||
-        y->bytes > x->net->machine->scratchpad / 2 ||
-        group_of(x, from) == group_of(x, u->last_reader))
-      continue;
-    int last[2] = {u->last_reader, u->first_reader};
+    int last[2] = {x->uses[t].last_reader, x->uses[t].first_reader};
     for (int k = 0; k < (last[0] == last[1] ? 1 : 2); k++) {
-      if (group_of(x, from) == group_of(x, last[k]) || last[k] < u->last_writer) continue;
+      if (!wk_accel_may_stay(x, t, last[k])) continue;
       int before = x->plan.resident[t];
-      x->plan.resident[t] = x->plan.groups.data[group_of(x, last[k])].last;
-      verdict v = judge(x, &x->plan, 0, x->plan.groups.n);
+      x->plan.resident[t] =
+          x->plan.groups.data[wk_accel_group_of(&x->plan, last[k])].last;
+      verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
       if (v.fits && (!now.fits || v.cycles < now.cycles ||
                      (v.cycles == now.cycles && v.bytes < now.bytes))) {
         now = v;
@@ -285,11 +272,11 @@ enum { LASTING = 48 };
 /* Which buffers are taken for lasting ones decides how the scratchpad falls into pieces. */
 static void find_lasting(searching *x) {
   static const int tried[] = {24, 128};
-  int64_t now = judge(x, &x->plan, 0, x->plan.groups.n).cycles;
+  int64_t now = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n).cycles;
   for (size_t i = 0; i < WK_COUNTOF(tried); i++) {
     int before = x->plan.lasting;
     x->plan.lasting = tried[i];
-    verdict v = judge(x, &x->plan, 0, x->plan.groups.n);
+    verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
     if (v.fits && v.cycles < now) now = v.cycles;
     else x->plan.lasting = before;
   }
@@ -308,28 +295,80 @@ static wk_status search(searching *x) {
   return NULL;
 }
 
-/* What a higher effort finds is not worse than what a lower one does: above 1, both are judged. */
+static int64_t cycles_of(const searching *x) {
+  return wk_accel_judge(x, &x->plan, 0, x->plan.groups.n).cycles;
+}
+
+/* Candidates of the search before, or those behind, are none of the plan's. */
+static void forget(wk_accel_explain *e, size_t from, size_t to) {
+  if (!e || to == from) return;
+  memmove(&e->list.data[from], &e->list.data[to], (e->list.n - to) * sizeof *e->list.data);
+  e->list.n -= to - from;
+}
+
+static int by_last(const void *a, const void *b) {
+  const wk_accel_candidate *x = a, *y = b;
+  if (x->group.last != y->group.last) return x->group.last < y->group.last ? -1 : 1;
+  if (x->group.first != y->group.first) return x->group.first > y->group.first ? -1 : 1;
+  return (x->group.strips > y->group.strips) - (x->group.strips < y->group.strips);
+}
+
+/* Groups that the local search has made are candidates, too. */
+static void record_plan(const searching *x) {
+  wk_accel_explain *e = x->o->explain;
+  if (!e) return;
+  for (size_t i = 0; i < x->plan.groups.n; i++) {
+    const wk_accel_group *g = &x->plan.groups.data[i];
+    bool has_it = false;
+    for (size_t k = 0; k < e->list.n && !has_it; k++) {
+      const wk_accel_group *y = &e->list.data[k].group;
+      has_it = y->first == g->first && y->last == g->last && y->strips == g->strips &&
+               y->keeps == g->keeps;
+    }
+    if (has_it) continue;
+    verdict v = judge_group(x, g);
+    record(x, g, &v);
+  }
+  qsort(e->list.data, e->list.n, sizeof *e->list.data, by_last);
+}
+
+/* A lower effort's groups may be better once they follow one another: from effort 2 on, both are
+ * judged as a whole, and the better ones are improved. */
+static wk_status search_twice(searching *x) {
+  wk_accel_options lower = *x->o;
+  wk_accel_explain *e = lower.explain;
+  searching y = *x;
+  size_t found = e ? e->list.n : 0;
+  y.o = &lower;
+  y.plan = (wk_accel_plan){0};
+  lower.effort = 1;
+  WK_TRY(search(&y));
+  bool is_better = cycles_of(&y) < cycles_of(x);
+  if (is_better) {
+    wk_accel_plan worse = x->plan;
+    x->plan = y.plan;
+    y.plan = worse;
+    forget(e, 0, found);
+  } else if (e) {
+    e->list.n = found;
+  }
+  wk_accel_plan_free(&y.plan);
+  return NULL;
+}
+
 wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
                           const wk_accel_options *o, wk_accel_plan *out) {
-  wk_accel_options now = *o;
   wk_accel_steps steps = {0};
-  searching x = {.net = net, .uses = uses, .o = &now, .steps = &steps};
+  searching x = {.net = net, .uses = uses, .o = o, .steps = &steps};
   x.is_tied = wk_xcalloc(net->tensors.n + 1, sizeof *x.is_tied);
   find_ties(&x);
   wk_status s = search(&x);
-  *out = x.plan;
-  for (now.effort--; !s && now.effort > 0; now.effort--) {
-    int64_t best = judge(&x, out, 0, out->groups.n).cycles;
-    x.plan = (wk_accel_plan){0};
-    wk_status lower = search(&x);
-    if (!lower && judge(&x, &x.plan, 0, x.plan.groups.n).cycles < best) {
-      wk_accel_plan worse = *out;
-      *out = x.plan;
-      x.plan = worse;
-    }
-    wk_status_free(lower);
-    wk_accel_plan_free(&x.plan);
+  if (!s && o->effort > 1) s = search_twice(&x);
+  if (!s && !is_layer_by_layer(&x)) {
+    wk_accel_improve(&x, efforts[o->effort].tries);
+    if (efforts[o->effort].tries) record_plan(&x);
   }
+  *out = x.plan;
   free(x.is_tied);
   wk_accel_steps_free(&steps);
   return s;

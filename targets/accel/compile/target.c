@@ -47,7 +47,8 @@ static const wk_target_setting settings[] = {
     {"prefetch", "off, serial, double, auto (default)",
      "off: every transfer is waited for; serial: what auto does, one command at a time; double: "
      "two buffers within a layer; auto: as early as there is room, across layers"},
-    {"effort", "0 to 3 (default 1)", "how many schedules are tried"},
+    {"effort", "0 to 3 (default 1)", "how many schedules are tried: 0: few; 1: groups "
+     "of up to 6 operators; 2, 3: of up to 8 and 12, in more strips, then a local search"},
     {"dram", "KEY=VALUE,…", "memory that differs from the machine's: latency=500,bytes=4 "
                             "(docs/machine.md)"},
     {"explain", "LAYER", "print the groups that were tried for a layer, and what they would cost"},
