@@ -167,7 +167,7 @@ static void random_machines(void **state) {
 
 /* Networks that bugs were found by. */
 static void seeds_that_failed(void **state) {
-  static const uint64_t seeds[] = {50800};
+  static const uint64_t seeds[] = {50800, 10385, 275};
   (void)state;
   for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) assert_true(check_machine(seeds[i]));
 }

@@ -40,7 +40,8 @@ static bool is_schedule_fine(const wk_accel_net *net, const wk_accel_steps *s,
   if (wk_accel_simulate(net, s, net->machine->scratchpad, mode, net->arena, &t)) return true;
   int64_t fits = wk_accel_least_scratchpad(net->machine, has_room, &x);
   why->node = net->nodes.data[s->list.data[t.failed].c.operator - 1];
-  why->reason = wk_accel_room_reason(net, fits, "the schedule of its part", fits);
+  why->reason = fits ? wk_accel_room_reason(net, fits, "the schedule of its part", fits)
+                     : "the schedule of its part has no room for it in any scratchpad";
   return false;
 }
 

@@ -156,7 +156,7 @@ static bool can_fit(void *ctx, const wk_machine *m) {
   const fitting *f = ctx;
   wk_accel_net net = *f->x->net;
   searching x = *f->x;
-  wk_accel_options o = {WK_PREFETCH_OFF, x.o->effort, NULL, NULL};
+  wk_accel_options o = {x.o->prefetch, x.o->effort, NULL, NULL};
   wk_accel_group g;
   net.machine = m;
   x.net = &net, x.o = &o;
