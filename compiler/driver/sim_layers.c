@@ -200,7 +200,8 @@ void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
   wk_sim_layers layers = wk_sim_layers_of(x);
   if (!b->n)
     wk_str_add(b, "part,operator,layer,op,cycles,predicted,share,mapping,activity,overlap,exposed,"
-                  "macs,ex,drain,ve,read,written,compulsory,bound,compulsory_bound,efficiency,limit\n");
+                  "macs,ex,drain,ve,read,written,compulsory,bound,compulsory_bound,efficiency,"
+                  "limit\n");
   for (uint32_t i = 0; i <= layers.n; i++) {
     const wk_sim_layer *l = &layers.list[i];
     wk_sim_ratios r = wk_sim_ratios_of(x->machine, l, layers.total.cycles);

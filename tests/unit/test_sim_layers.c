@@ -61,7 +61,7 @@ static void check_timeline(const timeline *t, const wk_stream *s) {
     spans[run.n++] = (wk_sim_span){.start = d->start, .retire = d->retire,
                                    .queue = (uint8_t)d->queue, .opcode = (uint8_t)d->opcode,
                                    .operator = d->operator};
-  const wk_sim_shown x = {s, &s->machine, &run, &wk_sim_timing, &part};
+  const wk_sim_shown x = {s, &s->machine, &run, &wk_sim_timing, &part, NULL};
   wk_sim_layers l = wk_sim_layers_of(&x);
   for (int i = 0; i <= LAYERS; i++) {
     const wk_sim_layer *got = &l.list[i];
@@ -107,7 +107,7 @@ static void bounds_are_of_what_is_scarce(void **state) {
   wk_sim_span span = {.start = 0, .retire = 200, .queue = WK_QUEUE_ex, .opcode = WK_CMD_CONV,
                       .operator = 1};
   wk_sim_run run = {.result.cycles = 200, .spans = &span, .n = 1};
-  const wk_sim_shown x = {s, &s->machine, &run, &wk_sim_timing, &part};
+  const wk_sim_shown x = {s, &s->machine, &run, &wk_sim_timing, &part, NULL};
   wk_sim_layers l = wk_sim_layers_of(&x);
   assert_int_equal(l.list[1].bound, 60);
   assert_int_equal(l.list[2].bound, 75); /* 300 bytes at 4 a cycle */
