@@ -247,12 +247,20 @@ static bool list_parts(planner *p) {
   return true;
 }
 
+/* Of generated code steps are all there is: a part without them does nothing. Another target's part
+ * without them does not tell what it does. */
+static bool tells_steps(const wick_model *m, const wick_part_info *part) {
+  const wick_pkg_unit *unit = &m->unit_rows[part->unit];
+  return part->step_count > 0 ||
+         (unit->section_count && m->section_rows[unit->first_section].kind == WICK_SECTION_CODE);
+}
+
 static bool list_steps(planner *p) {
   wick_entry_info *e = p->info;
   wick_model *m = p->d->model;
   wick_step_info *steps = NULL;
   e->step_count = (uint32_t)p->steps;
-  e->has_steps = p->steps > 0;
+  e->has_steps = 1;
   if (e->part_count > 1) {
     steps = wick_model_alloc(m, p->steps, sizeof *steps);
     if (!steps) return false;
@@ -261,7 +269,7 @@ static bool list_steps(planner *p) {
   for (uint32_t i = 0, n = 0; i < e->part_count; n += e->parts[i++]->step_count) {
     const wick_part_info *part = e->parts[i];
     const uint64_t *code = m->step_code + (part->steps - m->steps);
-    if (part->step_count == 0) e->has_steps = 0;
+    if (!tells_steps(m, part)) e->has_steps = 0;
     for (uint32_t k = 0; k < part->step_count; k++) {
       if (code[k] == WICK_NO_CODE) e->has_steps = 0;
       if (steps) steps[n + k] = part->steps[k];

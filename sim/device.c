@@ -372,6 +372,20 @@ static wk_status run_stream(const device_context *c, const wk_stream *s, wk_sim_
   return wk_sim_verdict(s, &c->u->machine, run);
 }
 
+/* What the machine would take, by layers, at its clock. */
+static void note_cycles(const device_context *c, const wick_device_job *job,
+                        const wk_sim_run *run) {
+  uint32_t layers = c->u->info->parts[job->part].info->step_count;
+  wk_accel_charge *charges = wk_xcalloc(layers + 1, sizeof *charges);
+  wk_sim_charge(run, layers, charges);
+  for (uint32_t i = 0; i < layers; i++) {
+    job->profile[i].nanoseconds +=
+        charges[i + 1].cycles * 1000 / (uint64_t)c->u->machine.clock_mhz;
+    job->profile[i].calls++;
+  }
+  free(charges);
+}
+
 static wick_status run_by_copies(device_context *c, const wick_device_job *job,
                                  wick_error_detail *error) {
   const wick_device_part *part = &c->u->info->parts[job->part];
@@ -382,6 +396,7 @@ static wick_status run_by_copies(device_context *c, const wick_device_job *job,
   if (!s && c->u->options.run) s = c->u->options.run(c->u->options.context, &handed, &run);
   else if (!s) s = run_stream(c, p->stream, &run);
   if (!s) take_outputs(part->info, p, job, &run);
+  if (!s && job->profile) note_cycles(c, job, &run);
   wk_sim_run_free(&run);
   return s ? tell_failure(error, s) : WICK_OK;
 }
@@ -390,10 +405,11 @@ static wick_status submit(void *context, const wick_device_job *job, uint64_t *t
                           wick_error_detail *error) {
   device_context *c = context;
   *ticket = 0;
-  if (uses_streams(c->u) && (job->observer || job->profile))
+  if (uses_streams(c->u) && job->observer)
     return tell(error, WICK_NO_STEPS,
-                wk_error(WK_UNSUPPORTED, "the %s model does not tell layers apart; the functional "
-                         "model does", c->u->options.run ? "chosen" : c->u->model->name));
+                wk_error(WK_UNSUPPORTED, "the %s model does not show tensors of layers; the "
+                         "functional model does",
+                         c->u->options.run ? "chosen" : c->u->model->name));
   return uses_streams(c->u) ? run_by_copies(c, job, error) : run_in_place(c, job, error);
 }
 

@@ -4,9 +4,10 @@
  *
  * The functional model works on the tensors where they are; nothing is allocated between open and
  * close, but by the first run that is observed: memory for all tensors of a part. Layers, which run
- * in turns, are shown to the observer when all of them have been computed. The others tell no
- * layers apart. They simulate a memory as large as the machine's, which jobs copy tensors into and
- * out of. */
+ * in turns, are shown to the observer when all of them have been computed; their profile is what
+ * the model takes for them on the host. The others show no tensors of layers; their profile is what
+ * the machine would take, by layers (targets/accel/isa/charge.h), at its clock. They simulate a
+ * memory as large as the machine's, which jobs copy tensors into and out of. */
 #ifndef WICK_SIM_DEVICE_H
 #define WICK_SIM_DEVICE_H
 

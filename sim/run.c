@@ -140,6 +140,28 @@ wk_status wk_sim_run_stream(const wk_stream *s, const wk_sim_model *model,
   return NULL;
 }
 
+/* ---- cycles ---------------------------------------------------------------------------------- */
+
+size_t wk_sim_spans_of(const wk_sim_run *r, wk_accel_span **spans, uint32_t **number) {
+  size_t n = 0;
+  *spans = wk_xcalloc(r->n + 1, sizeof **spans);
+  if (number) *number = wk_xcalloc(r->n + 1, sizeof **number);
+  for (uint32_t i = 0; i < r->n; i++) {
+    const wk_sim_span *s = &r->spans[i];
+    if (s->start == WK_SIM_NEVER || s->retire == WK_SIM_NEVER) continue;
+    if (number) (*number)[n] = i;
+    (*spans)[n++] = (wk_accel_span){s->start, s->retire, s->operator, s->queue, s->opcode};
+  }
+  return n;
+}
+
+void wk_sim_charge(const wk_sim_run *r, uint32_t layers, wk_accel_charge *out) {
+  wk_accel_span *spans;
+  size_t n = wk_sim_spans_of(r, &spans, NULL);
+  wk_accel_charge_cycles(spans, n, r->result.cycles, layers, out);
+  free(spans);
+}
+
 /* ---- verdict --------------------------------------------------------------------------------- */
 
 static const char *error_text(int code) {

@@ -5,6 +5,7 @@
 #define WICK_SIM_RUN_H
 
 #include "sim/sim.h"
+#include "targets/accel/isa/charge.h"
 #include "targets/accel/isa/stream.h"
 
 #define WK_SIM_NEVER UINT64_MAX
@@ -43,6 +44,11 @@ typedef struct {
 wk_status wk_sim_run_stream(const wk_stream *s, const wk_sim_model *model,
                             const wk_sim_run_options *o, wk_sim_run *out) WK_MUST_CHECK;
 void wk_sim_run_free(wk_sim_run *r);
+
+/* The commands that have run; *number, unless NULL: which each of them is. free() both. */
+size_t wk_sim_spans_of(const wk_sim_run *r, wk_accel_span **spans, uint32_t **number);
+/* Whose cycles are whose: adds to out[0 .. layers]. */
+void wk_sim_charge(const wk_sim_run *r, uint32_t layers, wk_accel_charge *out);
 
 /* NULL when the run came to its END: otherwise the error register in words, with the command and
  * its line; a bus violation; a limit that was reached; another hash than the machine's; from a

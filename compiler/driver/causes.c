@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "targets/accel/compile/schedule.h"
-#include "targets/accel/isa/charge.h"
 
 const struct wk_cause_info wk_cause_infos[WK_CAUSE_COUNT] = {
 #define WK_X(name, doc) {#name, doc},
@@ -67,12 +66,24 @@ bool wk_reads_back(const wk_sim_shown *x, uint32_t load, uint32_t store) {
   return a.first < b.end && b.first < a.end;
 }
 
-/* Why a transfer did not begin earlier. */
-static wk_cause held_by(const walk *w, uint32_t i) {
+static bool is_released(const walk *w, uint32_t i) {
   const wk_sim_span *s = &w->spans[i];
-  uint32_t by = s->released_by;
-  if (by == WK_SIM_NOBODY || s->start - w->spans[by].retire > HAND_OVER ||
-      s->opcode != WK_CMD_LD || wk_reads_back(w->x, i, by))
+  return s->released_by != WK_SIM_NOBODY &&
+         s->start - w->spans[s->released_by].retire <= HAND_OVER;
+}
+
+/* Why a transfer did not begin earlier. Behind another one of its queue: why that did not. */
+static wk_cause held_by(const walk *w, uint32_t i) {
+  enum { FAR = 64 };
+  for (int step = 0; step < FAR && !is_released(w, i); step++) {
+    uint32_t before = w->before[i];
+    if (before == WK_SIM_NOBODY ||
+        w->spans[i].start > w->spans[before].retire + HAND_OVER)
+      return WK_CAUSE_order;
+    i = before;
+  }
+  const wk_sim_span *s = &w->spans[i];
+  if (!is_released(w, i) || s->queue < WK_QUEUE_ld0 || wk_reads_back(w->x, i, s->released_by))
     return WK_CAUSE_order;
   return WK_CAUSE_space; /* what stood there was still read, or on its way to memory */
 }
@@ -80,7 +91,8 @@ static wk_cause held_by(const walk *w, uint32_t i) {
 /* ---- when the memory had nothing to do ------------------------------------------------------- */
 
 /* Cycles in which it moved nothing, until a transfer's first byte: `held` of them before that was
- * asked for, `latency` behind. What of it explains a wait is used up. */
+ * asked for, `latency` behind. What could have been asked for while others moved has its latency
+ * from what held it back. What of the idle time explains a wait is used up. */
 struct idle {
   uint64_t end, held, latency;
   wk_cause cause;
@@ -114,8 +126,10 @@ static void find_idle(walk *w) {
     uint64_t start = w->spans[t->command].start;
     if (t->from > end) {
       uint64_t asked = start > end ? start : end;
-      w->idle[w->n_idle++] = (struct idle){t->from, asked - end, t->from - asked,
-                                           held_by(w, t->command)};
+      struct idle x = {t->from, asked - end, t->from - asked, held_by(w, t->command)};
+      bool is_held = x.held && w->spans[t->command].released_by == WK_SIM_NOBODY;
+      if (is_held || x.cause == WK_CAUSE_space) x.held += x.latency, x.latency = 0;
+      w->idle[w->n_idle++] = x;
     }
     end = t->to;
   }
@@ -148,10 +162,9 @@ static uint32_t awaited(const walk *w, uint32_t i) {
   for (int step = 0; i != WK_SIM_NOBODY && step < FAR; step++) {
     const wk_sim_span *s = &w->spans[i];
     if (is_transfer(s)) return i;
-    bool is_released = s->released_by != WK_SIM_NOBODY &&
-                       s->start - w->spans[s->released_by].retire <= HAND_OVER;
-    if (!is_released && is_compute(s)) return WK_SIM_NOBODY;
-    i = is_released ? s->released_by : w->before[i];
+    bool released = is_released(w, i);
+    if (!released && is_compute(s)) return WK_SIM_NOBODY;
+    i = released ? s->released_by : w->before[i];
   }
   return WK_SIM_NOBODY;
 }
@@ -191,12 +204,10 @@ static void visit(walk *w, uint64_t from, uint64_t to, uint32_t owner) {
   else explain(w, transfer, to - from);
 }
 
-/* The walk numbers spans by themselves: those that have run. */
+/* The walk numbers spans: those that have run. */
 typedef struct {
   walk *w;
-  wk_accel_span *spans;
   uint32_t *command;
-  size_t n;
 } charging;
 
 static void visit_span(void *context, uint64_t from, uint64_t to, uint32_t owner, bool transfers,
@@ -207,16 +218,11 @@ static void visit_span(void *context, uint64_t from, uint64_t to, uint32_t owner
 }
 
 static void charge(walk *w) {
-  charging c = {.w = w, .spans = wk_xcalloc(w->n + 1, sizeof *c.spans),
-                .command = wk_xcalloc(w->n + 1, sizeof *c.command)};
-  for (uint32_t i = 0; i < w->n; i++) {
-    const wk_sim_span *s = &w->spans[i];
-    if (!has_run(s)) continue;
-    c.command[c.n] = i;
-    c.spans[c.n++] = (wk_accel_span){s->start, s->retire, s->operator, s->queue, s->opcode};
-  }
-  wk_accel_charge_walk(c.spans, c.n, w->x->run->result.cycles, visit_span, &c);
-  free(c.spans);
+  charging c = {.w = w};
+  wk_accel_span *spans;
+  size_t n = wk_sim_spans_of(w->x->run, &spans, &c.command);
+  wk_accel_charge_walk(spans, n, w->x->run->result.cycles, visit_span, &c);
+  free(spans);
   free(c.command);
 }
 

@@ -60,7 +60,7 @@ static void print_what_ifs(FILE *f, const wk_sim_shown *x, const wk_what_if list
   wk_table_row(&t, "\nwhat if\tcycles\twon %%\t");
   for (int i = 0; i < WK_WHAT_IFS; i++)
     wk_table_row(&t, "%s\t%s\t%.1f\t%s", list[i].name, wk_sim_grouped(list[i].cycles).s,
-                 percent(now - list[i].cycles, now), list[i].doc);
+                 percent(now > list[i].cycles ? now - list[i].cycles : 0, now), list[i].doc);
   wk_table_print(f, &t, "lrrl");
 }
 

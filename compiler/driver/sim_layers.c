@@ -5,20 +5,12 @@
 
 #include "compiler/driver/sim.h"
 #include "compiler/driver/text.h"
-#include "targets/accel/isa/charge.h"
 
 /* ---- cycles ---------------------------------------------------------------------------------- */
 
 static void charge_all(wk_sim_layers *out, const wk_sim_run *run) {
-  wk_accel_span *spans = wk_xcalloc(run->n + 1, sizeof *spans);
   wk_accel_charge *charges = wk_xcalloc(out->n + 1, sizeof *charges);
-  size_t n = 0;
-  for (uint32_t i = 0; i < run->n; i++) {
-    const wk_sim_span *s = &run->spans[i];
-    if (s->start == WK_SIM_NEVER || s->retire == WK_SIM_NEVER) continue;
-    spans[n++] = (wk_accel_span){s->start, s->retire, s->operator, s->queue, s->opcode};
-  }
-  wk_accel_charge_cycles(spans, n, run->result.cycles, out->n, charges);
+  wk_sim_charge(run, out->n, charges);
   for (uint32_t i = 0; i <= out->n; i++) {
     wk_sim_layer *l = &out->list[i];
     l->cycles = charges[i].cycles;
@@ -26,7 +18,6 @@ static void charge_all(wk_sim_layers *out, const wk_sim_run *run) {
     l->overlapped = charges[i].overlapped;
     l->exposed = charges[i].transfers - charges[i].overlapped;
   }
-  free(spans);
   free(charges);
 }
 

@@ -131,9 +131,8 @@ static void print(FILE *f, const wk_sim_opts *o, const wk_sim_shown *x) {
     wk_sim_layers layers = wk_sim_layers_of(x);
     wk_sim_print_layers(f, x, &layers);
     free(layers.list);
-  } else if (is_timed) {
-    wk_sim_print_marks(f, x);
   }
+  if (is_timed && (!x->part || x->part->row->marks)) wk_sim_print_marks(f, x);
   if (x->why) wk_sim_print_why(f, x, x->why);
   if (o->commands) wk_sim_print_costs(f, x);
   wk_sim_print_outputs(f, x);

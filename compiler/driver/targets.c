@@ -109,6 +109,7 @@ static const struct {
   bool is_recorded;   /* the result depends on it */
 } settings[] = {{"--prefetch", offsetof(wk_target_args, prefetch), true},
                 {"--effort", offsetof(wk_target_args, effort), true},
+                {"--marks", offsetof(wk_target_args, marks), true},
                 {"--dram", offsetof(wk_target_args, dram), true},
                 {"--explain", offsetof(wk_target_args, explain), false}};
 

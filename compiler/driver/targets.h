@@ -10,7 +10,7 @@ typedef struct {
   const char *target; /* NULL: the host alone */
   const char *cpu;    /* short for cpu:NAME */
   bool no_host;
-  const char *prefetch, *effort, *dram, *explain; /* NULL: as the targets have it */
+  const char *prefetch, *effort, *marks, *dram, *explain; /* NULL: as the targets have it */
   wk_strings plugins;
 } wk_target_args;
 
@@ -33,6 +33,8 @@ typedef struct {
    "computes later", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.prefetch)},         \
   {"effort", 0, "N", "setting of a target: how long to search for a schedule ('wick targets')",   \
    .kind = WK_OPTION_STRING, .offset = offsetof(type, member.effort)},                             \
+  {"marks", 0, "YES|NO", "setting of a target: time stamps behind groups of operators",          \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, member.marks)},                             \
   {"dram", 0, "KEY=VALUE,…", "setting of a target: change the machine's memory",                   \
    .kind = WK_OPTION_STRING, .offset = offsetof(type, member.dram)},                               \
   WK_PLUGIN_ROW(type, member.plugins)

@@ -48,8 +48,17 @@ refuses 'a package' 2 'd.wick: is a compiled package: --effort is for models$' \
 # ---- layers are steps
 gives 'layers are timed' '^ *[0-9.]+ +[0-9.]+ +[0-9.-]+ +conv +[^ ]+ +conv u8.* in group 0$' \
   "$wick" run auto.wick --profile
-refuses 'not by other models' 4 'the timing model does not tell layers apart; the functional ' \
+gives 'by the machine'"'"'s clock with a model that has one' \
+  '^ *[0-9.]+ +[0-9.]+ +[0-9.-]+ +conv +[^ ]+ +conv u8.* in group 0$' \
   "$wick" run auto.wick --profile --model timing
+refuses 'tensors of other models' 4 'the timing model does not show tensors of layers; the func' \
+  "$wick" run auto.wick --dump-tensors no --model timing
+check '--marks' "$wick" compile "$net" --target accel:tiny --marks yes -q -o marks.wick
+gives 'groups are timed' '^ +0 +[0-9,]+ +[0-9.]+ ' "$wick" sim marks.wick --model rtl
+check 'marks change no result' "$wick" run marks.wick --output-dir marks
+check 'marks: the evaluator'"'"'s results' diff -r want marks
+refuses 'marks' 2 '^wick: --marks: must be yes or no, not .maybe.$' \
+  "$wick" compile "$net" --target accel --marks maybe
 gives 'they are listed' ' +conv u8\[[0-9,]+\] in group 0$' "$wick" inspect --steps auto.wick
 for mode in off serial double auto; do
   gives "$mode: every layer is the evaluator's" '^all [1-9][0-9]* steps agree$' \
@@ -99,6 +108,24 @@ refuses 'a package of other shapes' 3 'no binding of the package has the inputs'
   "$wick" compare "$(dirname "$net")/../unet_qdq/model.onnx" --package auto.wick
 refuses 'two ways' 2 '--package has been compiled: --passes is of no use with it$' \
   "$wick" compare "$net" --package auto.wick --passes
+
+# ---- why it took as long
+gives 'causes' '^compute +[0-9,]+ +[0-9.]+  the array multiplies$' \
+  "$wick" sim auto.wick --model timing --causes
+for model in timing rtl; do
+  check "causes: $model" "$wick" sim auto.wick --model $model --causes --json causes.$model.json
+done
+check 'every cycle has one cause, the same on both models' python3 - <<'EOS'
+import json
+runs = [json.load(open(f"causes.{m}.json"))["parts"] for m in ("timing", "rtl")]
+for part, same in zip(*runs):
+    assert sum(part["causes"].values()) == part["cycles"], part["causes"]
+    assert sum(r["cycles"] for r in part["causes_of_layers"]) == part["cycles"]
+    assert part["causes"] == same["causes"] and part["what_if"] == same["what_if"]
+    assert part["what_if"]["all"] <= part["cycles"]
+EOS
+refuses 'without time' 2 '^wick: --causes: the functional model has no time; ' \
+  "$wick" sim auto.wick --model functional --causes
 
 # ---- --emit stream
 check 'a stream' "$wick" compile "$net" --target accel:tiny --emit stream -o net -q

@@ -37,7 +37,7 @@ static const timeline timelines[] = {
      {SPAN(ld0, LD, 0, 100, NOBODY), SPAN(ve, MAP, 100, 400, 0), SPAN(ld0, LD, 402, 700, 1),
       SPAN(ve, MAP, 702, 800, 2)},
      800,
-     {[WK_CAUSE_latency] = 100 + 100, [WK_CAUSE_space] = 200, [WK_CAUSE_dispatch] = 2,
+     {[WK_CAUSE_latency] = 100, [WK_CAUSE_space] = 300, [WK_CAUSE_dispatch] = 2,
       [WK_CAUSE_vector] = 398}},
     {"nothing to wait for", {SPAN(ve, MAP, 50, 100, NOBODY)}, 100,
      {[WK_CAUSE_dispatch] = 50, [WK_CAUSE_vector] = 50}},

@@ -554,6 +554,15 @@ static void begin_group(building *b) {
   }
 }
 
+/* Behind the group, so that its time can be read from a real machine. */
+static void add_mark(building *b, size_t row) {
+  wk_isa_command c = b->net->defaults[WK_CMD_MARK];
+  c.queue = WK_QUEUE_ex;
+  PUT(&c, MARK, row, (int64_t)row);
+  wk_accel_steps_compute(b->steps, -1, NULL);
+  wk_accel_step_add(b->steps, &c);
+}
+
 static void build_group(building *b, const wk_accel_group *g) {
   b->group = g;
   begin_group(b);
@@ -579,6 +588,7 @@ void wk_accel_build(const wk_accel_net *net, const wk_accel_plan *p, const wk_ac
     out->groups = out->group + 1;
     wk_vec_push(&out->alone, p->groups.data[g].alone);
     build_group(&b, &p->groups.data[g]);
+    if (p->marks) add_mark(&b, g);
   }
   wk_arena_free(b.arena);
 }

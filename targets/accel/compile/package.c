@@ -63,7 +63,7 @@ static void add_command(wk_accel_layer *l, const wk_machine *m, const wk_isa_com
   if (c->opcode == WK_CMD_LD) l->loaded += bytes;
   if (c->opcode == WK_CMD_ST) l->stored += bytes;
   if (c->queue == WK_QUEUE_ve) l->ve += wk_isa_duration(m, c);
-  if (c->queue != WK_QUEUE_ex) return;
+  if (c->queue != WK_QUEUE_ex || c->opcode == WK_CMD_MARK) return;
   wk_accel_bound b = wk_accel_bound_of(m, c);
   l->ex += (uint64_t)b.array;
   l->drain += (uint64_t)b.drain;
@@ -116,6 +116,7 @@ static uint64_t add_layers(unit *u, const compiled *c, wk_package_part *made) {
   uint32_t values = (uint32_t)(u->values.n / sizeof(wk_accel_value));
   uint32_t places = (uint32_t)(u->places.n / sizeof(wk_accel_window));
   name_layers(c, layers, ops);
+  for (size_t i = 0; i < net->layers.n && c->plan->marks; i++) layers[i].mark = layers[i].group;
   add_compulsory(net, layers);
   for (size_t i = 0; i < net->layers.n; i++) {
     layers[i].name = add_text(u, net->names.data[i]);
@@ -158,7 +159,8 @@ static wk_status add_part(unit *u, const compiled *c, wk_package_part *made) {
                        .first_layer = (uint32_t)(u->layers.n / sizeof(wk_accel_layer)),
                        .layers = (uint32_t)c->net->layers.n,
                        .work_bytes = (uint64_t)s->work_bytes,
-                       .predicted = (uint64_t)s->cycles};
+                       .predicted = (uint64_t)s->cycles,
+                       .marks = c->plan->marks ? (uint32_t)c->plan->groups.n : 0};
   for (size_t i = 0; i < s->commands.n; i++) {
     uint8_t bytes[WK_COMMAND_BYTES];
     wk_isa_encode(&s->commands.data[i], bytes);

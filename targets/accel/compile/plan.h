@@ -21,6 +21,7 @@ typedef struct {
   int *resident; /* of each tensor: the last operator that finds it in the scratchpad; -1: none */
   int lasting;   /* steps: a buffer that is used for longer lies where those do that last */
   int64_t chunk; /* bytes of constants that are loaded in one go, about */
+  bool marks;    /* a MARK behind every group */
   int misfit;    /* no plan was found: the operator that no group with it has room for */
 } wk_accel_plan;
 

@@ -156,7 +156,7 @@ static bool can_fit(void *ctx, const wk_machine *m) {
   const fitting *f = ctx;
   wk_accel_net net = *f->x->net;
   searching x = *f->x;
-  wk_accel_options o = {x.o->prefetch, x.o->effort, NULL, NULL};
+  const wk_accel_options o = {.prefetch = x.o->prefetch, .effort = x.o->effort};
   wk_accel_group g;
   net.machine = m;
   x.net = &net, x.o = &o;
@@ -285,6 +285,7 @@ static void find_lasting(searching *x) {
 static wk_status search(searching *x) {
   x->plan.resident = wk_xcalloc(x->net->tensors.n + 1, sizeof *x->plan.resident);
   x->plan.lasting = LASTING;
+  x->plan.marks = x->o->marks;
   x->plan.chunk = chunk_of(x->net->machine);
   for (size_t t = 0; t < x->net->tensors.n; t++) x->plan.resident[t] = -1;
   WK_TRY(find_groups(x));

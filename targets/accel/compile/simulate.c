@@ -160,7 +160,7 @@ static int64_t held_up(const simulation *x, size_t i, int64_t pixels) {
   enum { NEAR = 32 };
   for (size_t k = i + 1; k < x->steps->list.n && k < i + NEAR; k++) {
     const wk_isa_command *c = &x->steps->list.data[k].c;
-    if (c->queue != WK_QUEUE_ex) continue;
+    if (c->queue != WK_QUEUE_ex || c->opcode == WK_CMD_MARK) continue;
     int64_t column = c->opcode == WK_CMD_CONV ? WK_SV(c, CONV, in_x) : 0;
     if (column < 1 || column >= x->m->array) return 0;
     sums s = sums_of(x->m, c);

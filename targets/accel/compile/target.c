@@ -31,6 +31,13 @@ static wk_status set_effort(accel *t, const char *value) {
   return NULL;
 }
 
+static wk_status set_marks(accel *t, const char *value) {
+  if (strcmp(value, "yes") && strcmp(value, "no"))
+    return wk_error(WK_USAGE, "must be yes or no, not '%s'", value);
+  t->options.marks = *value == 'y';
+  return NULL;
+}
+
 static wk_status set_dram(accel *t, const char *value) {
   return wk_machine_override(&t->machine, value);
 }
@@ -49,13 +56,15 @@ static const wk_target_setting settings[] = {
      "two buffers within a layer; auto: as early as there is room, across layers"},
     {"effort", "0 to 3 (default 1)", "how many schedules are tried: 0: few; 1: groups "
      "of up to 6 operators; 2, 3: of up to 8 and 12, in more strips, then a local search"},
+    {"marks", "yes, no (default)", "behind every group of operators a MARK writes the machine's "
+     "counters to memory, so that groups can be timed on hardware; 2 cycles and 1 KiB each"},
     {"dram", "KEY=VALUE,…", "memory that differs from the machine's: latency=500,bytes=4 "
                             "(docs/machine.md)"},
     {"explain", "LAYER", "print the groups that were tried for a layer, and what they would cost"},
     {0}};
 
 static wk_status set(wk_instance *instance, const char *name, const char *value) {
-  static wk_status (*const setters[])(accel *, const char *) = {set_prefetch, set_effort, set_dram,
+  static wk_status (*const setters[])(accel *, const char *) = {set_prefetch, set_effort, set_marks, set_dram,
                                                                 set_explain};
   for (size_t i = 0; i < WK_COUNTOF(setters); i++)
     if (!strcmp(settings[i].name, name)) return setters[i]((accel *)(void *)instance, value);
@@ -74,7 +83,8 @@ static void close_accel(wk_instance *t) {
 static wk_status open_accel(const char *spec, wk_instance **out) {
   accel *t = wk_xcalloc(1, sizeof *t);
   t->spec = wk_xstrdup(spec ? spec : "base");
-  t->options = (wk_accel_options){WK_PREFETCH_AUTO, 1, NULL, wk_accel_plans_new()};
+  t->options = (wk_accel_options){.prefetch = WK_PREFETCH_AUTO, .effort = 1,
+                                  .plans = wk_accel_plans_new()};
   t->base = (wk_instance){&wk_target_accel, t->spec, true};
   wk_status s = wk_machine_read(t->spec, &t->machine);
   if (s) close_accel(&t->base);
