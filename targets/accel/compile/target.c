@@ -64,8 +64,8 @@ static const wk_target_setting settings[] = {
     {0}};
 
 static wk_status set(wk_instance *instance, const char *name, const char *value) {
-  static wk_status (*const setters[])(accel *, const char *) = {set_prefetch, set_effort, set_marks, set_dram,
-                                                                set_explain};
+  static wk_status (*const setters[])(accel *, const char *) = {
+      set_prefetch, set_effort, set_marks, set_dram, set_explain};
   for (size_t i = 0; i < WK_COUNTOF(setters); i++)
     if (!strcmp(settings[i].name, name)) return setters[i]((accel *)(void *)instance, value);
   return wk_error(WK_INTERNAL, "accel has no setting %s", name);
