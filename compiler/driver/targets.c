@@ -110,6 +110,7 @@ static const struct {
 } settings[] = {{"--prefetch", offsetof(wk_target_args, prefetch), true},
                 {"--effort", offsetof(wk_target_args, effort), true},
                 {"--marks", offsetof(wk_target_args, marks), true},
+                {"--without", offsetof(wk_target_args, without), true},
                 {"--dram", offsetof(wk_target_args, dram), true},
                 {"--explain", offsetof(wk_target_args, explain), false}};
 

@@ -10,7 +10,8 @@ typedef struct {
   const char *target; /* NULL: the host alone */
   const char *cpu;    /* short for cpu:NAME */
   bool no_host;
-  const char *prefetch, *effort, *marks, *dram, *explain; /* NULL: as the targets have it */
+  /* NULL: as the targets have it */
+  const char *prefetch, *effort, *marks, *without, *dram, *explain;
   wk_strings plugins;
 } wk_target_args;
 
@@ -35,6 +36,9 @@ typedef struct {
    .kind = WK_OPTION_STRING, .offset = offsetof(type, member.effort)},                             \
   {"marks", 0, "YES|NO", "setting of a target: time stamps behind groups of operators",          \
    .kind = WK_OPTION_STRING, .offset = offsetof(type, member.marks)},                             \
+  {"without", 0, "IDEA,…", "setting of a target: what to leave out of its schedules, to see what " \
+   "that is worth ('wick targets')", .kind = WK_OPTION_STRING,                                     \
+   .offset = offsetof(type, member.without)},                                                      \
   {"dram", 0, "KEY=VALUE,…", "setting of a target: change the machine's memory",                   \
    .kind = WK_OPTION_STRING, .offset = offsetof(type, member.dram)},                               \
   WK_PLUGIN_ROW(type, member.plugins)

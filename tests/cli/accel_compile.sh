@@ -22,6 +22,22 @@ import json
 c = {m: json.load(open(m + ".json"))["cycles"] for m in ("off", "serial", "double", "auto")}
 assert c["auto"] < c["serial"] and c["auto"] <= c["double"] <= c["off"], c
 EOS
+for idea in early-issue cross-layer residency fusion local-search \
+  early-issue,cross-layer,residency,fusion,local-search; do
+  check "--without $idea" "$wick" compile "$net" --target accel:tiny --effort 3 \
+    --without "$idea" -q -o left.wick
+  check "--without $idea: run" "$wick" run left.wick --output-dir left
+  check "--without $idea: the evaluator's results" diff -r want left
+  rm -r left
+done
+gives 'what is left out is recorded' ' --effort=3 --without=early-issue,cross-layer,residency,fus' \
+  "$wick" inspect left.wick
+"$wick" sim left.wick --model timing --json left.json >/dev/null 2>&1
+check 'without all ideas it is slower, but still ahead of waiting' python3 - <<'EOS'
+import json
+c = {m: json.load(open(m + ".json"))["cycles"] for m in ("off", "left", "auto")}
+assert c["auto"] < c["left"] < c["off"], c
+EOS
 for effort in 0 3; do
   check "--effort $effort" "$wick" test "$(dirname "$net")" --target accel:tiny --effort $effort
 done
@@ -35,6 +51,10 @@ refuses 'a mode' 2 '^wick: --prefetch: there are off, serial, double and auto, n
   "$wick" compile "$net" --target accel --prefetch=Auto
 refuses 'an effort' 2 '^wick: --effort: must be 0, 1, 2 or 3, not .4.$' \
   "$wick" run "$net" --target accel --effort 4
+refuses 'an idea' 2 '^wick: --without: there are early-issue, .* and local-search, not .fuse.$' \
+  "$wick" compile "$net" --target accel --without residency,fuse
+refuses 'no idea' 2 '^wick: --without: there are .*, not ..$' \
+  "$wick" compile "$net" --target accel --without residency,
 refuses 'a key of the memory' 2 "unknown key 'latncy'; did you mean 'latency'" \
   "$wick" test "$(dirname "$net")" --target accel --dram latncy=5
 refuses 'a target without settings' 2 \

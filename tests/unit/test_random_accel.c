@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random quantised networks, compiled for random machines; what the accelerator does not take runs
  * on the processor. The functional model computes what the evaluator computes, bit for bit, every
- * layer's tensors too, and so do the modes of --prefetch, all efforts, and the RTL. A failure
- * prints the shrunk graph, the target and the machine.
+ * layer's tensors too, and so do the modes of --prefetch, all efforts, schedules --without ideas,
+ * and the RTL. A failure prints the shrunk graph, the target and the machine.
  *   test_random_accel [FIRST_SEED [COUNT]]     random machines alone; 120 in every run */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,8 +116,9 @@ static bool check_graph(uint64_t seed, const wk_module *m, attempt *a) {
   wk_module *small = random_reduce(m, differs, a);
   differs(a, small);
   wk_module_print(&graph, small, WK_PRINT_SHORT);
-  print_error("seed %llu, --target %s --prefetch %s --effort %s: %s\n%s\n",
+  print_error("seed %llu, --target %s --prefetch %s --effort %s%s%s: %s\n%s\n",
               (unsigned long long)seed, a->target.target, a->target.prefetch, a->target.effort,
+              a->target.without ? " --without " : "", a->target.without ? a->target.without : "",
               a->text.s, graph.s);
   if (a->machine) {
     wk_str text = {0};
@@ -132,11 +133,24 @@ static bool check_graph(uint64_t seed, const wk_module *m, attempt *a) {
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
+/* None at times. */
+static const char *draw_without(uint64_t seed, char text[80]) {
+  static const char *const ideas[] = {"early-issue", "cross-layer", "residency", "fusion",
+                                      "local-search"};
+  wk_rng random = {seed};
+  *text = '\0';
+  if (wk_rng_range(&random, 0, 2)) return NULL;
+  for (size_t i = 0; i < sizeof ideas / sizeof *ideas; i++)
+    if (wk_rng_range(&random, 0, 1))
+      snprintf(text + strlen(text), 80 - strlen(text), "%s%s", *text ? "," : "", ideas[i]);
+  return *text ? text : NULL;
+}
+
 /* A network and a machine of the seed's. */
 static bool check_machine(uint64_t seed) {
   static const char *const modes[] = {"auto", "auto", "off", "double", "serial"};
   static const char *const efforts[] = {"0", "1", "2"};
-  char target[80];
+  char target[80], without[80];
   wk_machine machine;
   attempt a = {.machine = &machine};
   wk_module *m = draw(seed);
@@ -145,7 +159,8 @@ static bool check_machine(uint64_t seed) {
   assert_true(random_machine_write(&machine, machine_file));
   a.target = (wk_target_args){.target = target, .prefetch = modes[seed % 5],
                               .effort = efforts[seed / 5 % 3],
-                              .marks = seed % 4 ? NULL : "yes"};
+                              .marks = seed % 4 ? NULL : "yes",
+                              .without = draw_without(seed, without)};
   bool fine = check_graph(seed, m, &a);
   wk_str_free(&a.text);
   wk_module_free(m);
@@ -223,6 +238,25 @@ static void modes_and_efforts(void **state) {
   assert_int_equal(bad, 0);
 }
 
+static void ideas_left_out(void **state) {
+  static const char *const ideas[] = {"early-issue", "cross-layer", "residency", "fusion",
+                                      "local-search", "early-issue,cross-layer",
+                                      "early-issue,cross-layer,residency,fusion,local-search"};
+  static const char *const machines[] = {"accel:tiny", "accel:base", "accel:wide"};
+  int bad = 0;
+  (void)state;
+  for (uint64_t seed = 5100; seed < 5106; seed++)
+    for (size_t i = 0; i < sizeof ideas / sizeof *ideas; i++) {
+      wk_module *m = draw(seed);
+      attempt a = {.target = {.target = machines[seed % 3], .prefetch = "auto", .effort = "2",
+                              .without = ideas[i]}};
+      bad += !check_graph(seed, m, &a);
+      wk_str_free(&a.text);
+      wk_module_free(m);
+    }
+  assert_int_equal(bad, 0);
+}
+
 /* ---- the RTL --------------------------------------------------------------------------------- */
 
 /* Whatever the memory takes, the data are the same. */
@@ -270,6 +304,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_machines),
                                      cmocka_unit_test(seeds_that_failed),
                                      cmocka_unit_test(modes_and_efforts),
+                                     cmocka_unit_test(ideas_left_out),
                                      cmocka_unit_test(rtl_and_memories)};
   if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
   if (argc > 2) n_seeds = strtoull(argv[2], NULL, 10);

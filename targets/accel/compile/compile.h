@@ -13,6 +13,7 @@ typedef struct {
   wk_accel_prefetch prefetch;
   int effort; /* 0 … 3: of the search */
   bool marks; /* a MARK behind every group */
+  unsigned without; /* ideas that are left out (ideas.h) */
   wk_accel_explain *explain; /* receives the candidates; NULL: nobody asks */
   wk_accel_plans *plans;     /* that were found before; NULL: none are kept */
 } wk_accel_options;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "targets/accel/compile/ideas.h"
 #include "targets/accel/compile/plan.h"
 
 /* One more than the ordinal of the last command of each queue, of the queues in the sets. */
@@ -188,7 +189,7 @@ static bool drains(const wk_accel_step *s) {
   return s->c.opcode != WK_CMD_CONV || WK_V(&s->c, CONV, drain);
 }
 
-void wk_accel_depend(const wk_accel_net *net, wk_accel_steps *s) {
+void wk_accel_depend(const wk_accel_net *net, unsigned without, wk_accel_steps *s) {
   depending d = {.net = net, .steps = s};
   d.buffers = wk_xcalloc(s->buffers.n + 1, sizeof *d.buffers);
   d.rows = wk_xcalloc(net->tensors.n + 1, sizeof *d.rows);
@@ -208,6 +209,7 @@ void wk_accel_depend(const wk_accel_net *net, wk_accel_steps *s) {
     need(x, WK_QUEUE_ex, d.drained[x->half]);
     if (drains(x)) d.drained[x->half] = x->ordinal + 1;
   }
+  wk_accel_hold_loads(s, without);
   for (size_t i = 0; i < s->buffers.n; i++) free(d.buffers[i].cells);
   for (size_t t = 0; t < net->tensors.n; t++) free(d.rows[t]);
   wk_vec_free(&d.reads);

@@ -66,7 +66,7 @@ static bool cut(improving *y) {
 
 static bool join(improving *y) {
   wk_accel_plan *p = &y->x->plan;
-  if (p->groups.n < 2) return false;
+  if (p->groups.n < 2 || wk_accel_leaves_out(y->x, WK_ACCEL_FUSION)) return false;
   size_t i = random_group(y, p->groups.n - 1);
   wk_accel_group *a = &p->groups.data[i], *b = a + 1;
   if (!wk_accel_is_group(y->x, a->first, b->last)) return false;
@@ -80,7 +80,7 @@ static bool join(improving *y) {
 
 static bool shift(improving *y) {
   wk_accel_plan *p = &y->x->plan;
-  if (p->groups.n < 2) return false;
+  if (p->groups.n < 2 || wk_accel_leaves_out(y->x, WK_ACCEL_FUSION)) return false;
   wk_accel_group *a = &p->groups.data[random_group(y, p->groups.n - 1)], *b = a + 1;
   int by = wk_rng_range(&y->random, 0, 1) ? 1 : -1;
   a->last += by;

@@ -57,7 +57,8 @@ static void put_op(wk_str *b, const wk_accel_op *op) {
 }
 
 static void put_net(wk_str *b, const wk_accel_net *net, const wk_accel_options *o) {
-  PUT(b, o->prefetch, o->effort, o->marks, (int64_t)net->tensors.n, (int64_t)net->ops.n);
+  PUT(b, o->prefetch, o->effort, o->marks, o->without, (int64_t)net->tensors.n,
+      (int64_t)net->ops.n);
   for (size_t t = 0; t < net->tensors.n; t++) {
     const wk_accel_tensor *x = &net->tensors.data[t];
     PUT(b, x->bytes, x->planes, x->rows, x->row, x->segment, x->is_dense);

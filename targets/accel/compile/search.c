@@ -73,7 +73,7 @@ verdict wk_accel_judge(const searching *x, const wk_accel_plan *p, size_t g0, si
   wk_arena *a = wk_arena_new();
   wk_accel_steps_clear(s);
   wk_accel_build(x->net, p, x->uses, g0, g1, s);
-  wk_accel_depend(x->net, s);
+  wk_accel_depend(x->net, x->o->without, s);
   int64_t room = x->net->machine->scratchpad;
   verdict v = {.fits = wk_accel_simulate(x->net, s, room, x->o->prefetch, a, &t)};
   v.cycles = t.cycles;
@@ -156,9 +156,10 @@ static bool can_fit(void *ctx, const wk_machine *m) {
   const fitting *f = ctx;
   wk_accel_net net = *f->x->net;
   searching x = *f->x;
-  const wk_accel_options o = {.prefetch = x.o->prefetch, .effort = x.o->effort};
+  wk_accel_options o = *x.o;
   wk_accel_group g;
   net.machine = m;
+  o.explain = NULL;
   x.net = &net, x.o = &o;
   x.plan.chunk = chunk_of(m);
   return best_group(&x, f->first, f->last, &g).fits;
@@ -199,7 +200,8 @@ static wk_status refuse_first(searching *x, const cut *best, int reached) {
 
 static wk_status find_groups(searching *x) {
   int n = (int)x->net->ops.n;
-  int limit = is_layer_by_layer(x) ? 1 : efforts[x->o->effort].longest;
+  bool is_single = is_layer_by_layer(x) || wk_accel_leaves_out(x, WK_ACCEL_FUSION);
+  int limit = is_single ? 1 : efforts[x->o->effort].longest;
   cut *best = wk_xcalloc((size_t)n + 1, sizeof *best);
   int reached = 0;
   for (int i = 1; i <= n; i++) {
@@ -239,7 +241,8 @@ bool wk_accel_may_stay(const searching *x, size_t tensor, int last) {
   const wk_accel_use *u = &x->uses[tensor];
   const wk_accel_tensor *y = &x->net->tensors.data[tensor];
   int from = u->first_writer >= 0 ? u->first_writer : u->first_reader;
-  return !y->is_dense && from >= 0 && u->last_reader >= 0 && last >= u->last_writer &&
+  return !wk_accel_leaves_out(x, WK_ACCEL_RESIDENCY) && !y->is_dense && from >= 0 &&
+         u->last_reader >= 0 && last >= u->last_writer &&
          y->bytes <= x->net->machine->scratchpad / 2 &&
          wk_accel_group_of(&x->plan, from) != wk_accel_group_of(&x->plan, last);
 }
@@ -365,9 +368,10 @@ wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
   find_ties(&x);
   wk_status s = search(&x);
   if (!s && o->effort > 1) s = search_twice(&x);
+  int tries = wk_accel_leaves_out(&x, WK_ACCEL_LOCAL_SEARCH) ? 0 : efforts[o->effort].tries;
   if (!s && !is_layer_by_layer(&x)) {
-    wk_accel_improve(&x, efforts[o->effort].tries);
-    if (efforts[o->effort].tries) record_plan(&x);
+    wk_accel_improve(&x, tries);
+    if (tries) record_plan(&x);
   }
   *out = x.plan;
   free(x.is_tied);

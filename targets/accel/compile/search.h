@@ -4,6 +4,7 @@
 #define WICK_ACCEL_SEARCH_H
 
 #include "targets/accel/compile/compile.h"
+#include "targets/accel/compile/ideas.h"
 
 typedef struct {
   const wk_accel_net *net;
@@ -20,6 +21,10 @@ typedef struct {
   int64_t cycles, bytes;
   double ex, ve, bus; /* cycles that they are busy */
 } wk_accel_verdict;
+
+static inline bool wk_accel_leaves_out(const wk_accel_searching *x, unsigned idea) {
+  return x->o->without & idea;
+}
 
 /* Groups [g0, g1) of a plan, by the schedule model. */
 wk_accel_verdict wk_accel_judge(const wk_accel_searching *x, const wk_accel_plan *p, size_t g0,

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "targets/accel/compile/ideas.h"
 #include "targets/accel/compile/package.h"
 #include "targets/accel/isa/unit_emit.h"
 
@@ -38,6 +39,10 @@ static wk_status set_marks(accel *t, const char *value) {
   return NULL;
 }
 
+static wk_status set_without(accel *t, const char *value) {
+  return wk_accel_ideas_read(value, &t->options.without);
+}
+
 static wk_status set_dram(accel *t, const char *value) {
   return wk_machine_override(&t->machine, value);
 }
@@ -53,11 +58,15 @@ static wk_status set_explain(accel *t, const char *value) {
 static const wk_target_setting settings[] = {
     {"prefetch", "off, serial, double, auto (default)",
      "off: every transfer is waited for; serial: what auto does, one command at a time; double: "
-     "two buffers within a layer; auto: as early as there is room, across layers"},
+     "loads run ahead within a layer; auto: as early as there is room, across layers"},
     {"effort", "0 to 3 (default 1)", "how many schedules are tried: 0: few; 1: groups "
      "of up to 6 operators; 2, 3: of up to 8 and 12, in more strips, then a local search"},
     {"marks", "yes, no (default)", "behind every group of operators a MARK writes the machine's "
      "counters to memory, so that groups can be timed on hardware; 2 cycles and 1 KiB each"},
+    {"without", "IDEA,…", "leave out what makes schedules fast, to see what it is worth: "
+     "early-issue (loads more than a tile ahead), cross-layer (loads for the next group), "
+     "residency (tensors that stay in the scratchpad), fusion (groups of several operators), "
+     "local-search"},
     {"dram", "KEY=VALUE,…", "memory that differs from the machine's: latency=500,bytes=4 "
                             "(docs/machine.md)"},
     {"explain", "LAYER", "print the groups that were tried for a layer, and what they would cost"},
@@ -65,7 +74,7 @@ static const wk_target_setting settings[] = {
 
 static wk_status set(wk_instance *instance, const char *name, const char *value) {
   static wk_status (*const setters[])(accel *, const char *) = {
-      set_prefetch, set_effort, set_marks, set_dram, set_explain};
+      set_prefetch, set_effort, set_marks, set_without, set_dram, set_explain};
   for (size_t i = 0; i < WK_COUNTOF(setters); i++)
     if (!strcmp(settings[i].name, name)) return setters[i]((accel *)(void *)instance, value);
   return wk_error(WK_INTERNAL, "accel has no setting %s", name);
