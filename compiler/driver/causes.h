@@ -74,6 +74,10 @@ typedef struct {
  * for no place in the scratchpad (what is computed then is wrong, when is right); and all of them
  * together. */
 enum { WK_WHAT_IFS = 4 };
+extern const struct wk_what_if_info {
+  const char *name, *doc;
+  int assumed; /* of what_if.c */
+} wk_what_if_infos[WK_WHAT_IFS];
 void wk_what_ifs_of(const wk_sim_shown *x, wk_what_if out[WK_WHAT_IFS]);
 
 /* ---- both ------------------------------------------------------------------------------------ */

@@ -73,6 +73,9 @@ static const wk_option options[] = {
      .offset = offsetof(wk_sim_opts, json)},
     {"csv", 0, "FILE", "the table of a package's layers", .kind = WK_OPTION_STRING,
      .offset = offsetof(wk_sim_opts, csv)},
+    {"html", 0, "FILE",
+     "a page for a browser: causes, layers, timeline, roofline, scratchpad over time; no network "
+     "is needed", .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, html)},
     {"trace", 0, "FILE", "timeline for ui.perfetto.dev: a track for each queue, waits as arrows",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, trace)},
     {"fst", 0, "A:B",
@@ -148,6 +151,7 @@ static wk_status check_effect(const wk_sim_opts *o, int user) {
               {"--dump", o->dump.n > 0, RUN},
               {"--json", o->json, RUN},
               {"--csv", o->csv, TIMED},
+              {"--html", o->html, TIMED},
               {"--trace", o->trace, TIMED}};
   for (size_t i = 0; i < WK_COUNTOF(rows); i++)
     if (rows[i].is_set && !(rows[i].users & user))
@@ -174,6 +178,7 @@ static wk_status check_paths(const wk_sim_opts *o, const char *stream) {
   }
   wk_paths_write(&paths, "--json", o->json);
   wk_paths_write(&paths, "--csv", o->csv);
+  wk_paths_write(&paths, "--html", o->html);
   wk_paths_write(&paths, "--trace", o->trace);
   wk_paths_write(&paths, "--coverage", o->coverage);
   wk_status s = wk_paths_check(&paths);

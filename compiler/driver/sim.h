@@ -7,7 +7,7 @@
  *   sim_report.c     what is printed
  *   sim_layers.c     the layers of a part: cycles, bytes, what was possible
  *   causes.c         --causes: what cycles were waited for; what_if.c, causes_print.c
- *   sim_json.c       --json and --trace */
+ *   sim_json.c       --json and --trace; report.h: --html */
 #ifndef WICK_DRIVER_SIM_H
 #define WICK_DRIVER_SIM_H
 
@@ -16,7 +16,7 @@
 #include "sim/run.h"
 
 typedef struct {
-  const char *machine, *dram, *rtl, *trace, *fst, *json, *csv, *coverage, *entry;
+  const char *machine, *dram, *rtl, *trace, *fst, *json, *csv, *html, *coverage, *entry;
   wk_strings dump, input;
   int model, tune;
   int64_t max_cycles, timeout, seed, random, part;
@@ -120,8 +120,8 @@ void wk_sim_print_costs(FILE *f, const wk_sim_shown *x);     /* commands, one a 
 void wk_sim_print_outputs(FILE *f, const wk_sim_shown *x);   /* regions marked as results */
 wk_text24 wk_sim_grouped(uint64_t n);                        /* "1,234,567" */
 
-/* Runs for --json, --trace and --csv. package: NULL for a stream. The trace is for Perfetto or
- * chrome://tracing: a track for each queue, waits as arrows; parts follow one another. */
+/* Runs for --json, --html, --trace and --csv. package: NULL for a stream. The trace is for Perfetto
+ * or chrome://tracing: a track for each queue, waits as arrows; parts follow one another. */
 wk_sim_record *wk_sim_record_new(const wk_sim_opts *o, const char *package);
 void wk_sim_record_add(wk_sim_record *r, const wk_sim_shown *x);
 /* Writes the files unless s says that something failed before there was anything to write; frees r.

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "compiler/driver/causes.h"
-#include "compiler/driver/sim.h"
+#include "compiler/driver/report.h"
+#include "wick_version.h"
 
 static json_t *number(uint64_t n) { return json_integer((json_int_t)n); }
 
@@ -299,7 +300,7 @@ static void add_trace(const trace *t, const wk_sim_shown *x) {
 struct wk_sim_record {
   const wk_sim_opts *o;
   const char *package;
-  json_t *runs, *events;
+  json_t *runs, *shown, *events; /* --json, --html, --trace */
   wk_str csv;
   int n;
   uint64_t cycles;
@@ -307,13 +308,27 @@ struct wk_sim_record {
 
 wk_sim_record *wk_sim_record_new(const wk_sim_opts *o, const char *package) {
   wk_sim_record *r = wk_xcalloc(1, sizeof *r);
-  *r = (wk_sim_record){.o = o, .package = package, .runs = json_array(), .events = json_array()};
+  *r = (wk_sim_record){.o = o, .package = package, .runs = json_array(),
+                       .shown = json_array(), .events = json_array()};
   return r;
+}
+
+/* The page has no marks and results, and the same bytes whenever it is made. */
+static json_t *shown_run(const wk_sim_shown *x) {
+  json_t *o = figures(x);
+  json_object_del(o, "seconds");
+  json_object_del(o, "marks");
+  json_object_del(o, "outputs");
+  if (!x->why) return o;
+  json_object_set_new(o, "timeline", wk_report_timeline(x));
+  json_object_set_new(o, "space", wk_report_space(x));
+  return o;
 }
 
 void wk_sim_record_add(wk_sim_record *r, const wk_sim_shown *x) {
   const trace t = {r->events, ++r->n, r->cycles};
   if (r->o->json) json_array_append_new(r->runs, figures(x));
+  if (r->o->html) json_array_append_new(r->shown, shown_run(x));
   if (r->o->trace) add_trace(&t, x);
   if (r->o->csv) wk_sim_add_csv(&r->csv, x);
   r->cycles += x->run->result.cycles;
@@ -336,8 +351,35 @@ static wk_status write_trace(const wk_sim_record *r) {
   return write_json(root, r->o->trace, JSON_COMPACT);
 }
 
+static json_t *cause_docs(void) {
+  json_t *o = json_object();
+  for (int i = 0; i < WK_CAUSE_COUNT; i++)
+    json_object_set_new(o, wk_cause_infos[i].name, json_string(wk_cause_infos[i].doc));
+  return o;
+}
+
+static json_t *what_if_docs(void) {
+  json_t *o = json_object();
+  for (int i = 0; i < WK_WHAT_IFS; i++)
+    json_object_set_new(o, wk_what_if_infos[i].name, json_string(wk_what_if_infos[i].doc));
+  return o;
+}
+
+static wk_status write_page(const wk_sim_record *r) {
+  json_t *root = json_object();
+  const char *stream = json_string_value(json_object_get(json_array_get(r->shown, 0), "stream"));
+  json_object_set_new(root, "wick", json_string(WICK_VERSION));
+  json_object_set_new(root, "cause_docs", cause_docs());
+  json_object_set_new(root, "what_if_docs", what_if_docs());
+  json_object_set(root, "parts", r->shown);
+  wk_status s = wk_report_write(r->o->html, r->package ? r->package : stream, root);
+  json_decref(root);
+  return s;
+}
+
 static wk_status write_all(const wk_sim_record *r) {
   if (r->o->json) WK_TRY(write_runs(r));
+  if (r->o->html) WK_TRY(write_page(r));
   if (r->o->trace) WK_TRY(write_trace(r));
   return r->o->csv ? wk_write_file(r->o->csv, r->csv.s, r->csv.n) : NULL;
 }
@@ -345,6 +387,7 @@ static wk_status write_all(const wk_sim_record *r) {
 wk_status wk_sim_record_close(wk_sim_record *r, wk_status s) {
   wk_status written = r->n ? write_all(r) : NULL;
   json_decref(r->runs);
+  json_decref(r->shown);
   json_decref(r->events);
   wk_str_free(&r->csv);
   free(r);

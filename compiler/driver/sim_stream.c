@@ -133,7 +133,7 @@ static void print(FILE *f, const wk_sim_opts *o, const wk_sim_shown *x) {
     free(layers.list);
   }
   if (is_timed && (!x->part || x->part->row->marks)) wk_sim_print_marks(f, x);
-  if (x->why) wk_sim_print_why(f, x, x->why);
+  if (x->why && o->causes) wk_sim_print_why(f, x, x->why);
   if (o->commands) wk_sim_print_costs(f, x);
   wk_sim_print_outputs(f, x);
 }
@@ -141,14 +141,17 @@ static void print(FILE *f, const wk_sim_opts *o, const wk_sim_shown *x) {
 static bool is_stdout(const char *path) { return path && !strcmp(path, "-"); }
 
 FILE *wk_sim_output(const wk_sim_opts *o) {
-  return is_stdout(o->json) || is_stdout(o->trace) || is_stdout(o->csv) ? stderr : stdout;
+  const char *const files[] = {o->json, o->html, o->trace, o->csv};
+  for (size_t i = 0; i < WK_COUNTOF(files); i++)
+    if (is_stdout(files[i])) return stderr;
+  return stdout;
 }
 
 static wk_status show(const wk_sim_opts *o, const wk_sim_shown *x, wk_sim_record *record) {
   wk_sim_shown shown = *x;
   wk_sim_why why = {0};
   bool is_timed = x->run->result.cycles && !x->run->result.gave_up;
-  if (o->causes && is_timed && !has_failed(x)) {
+  if ((o->causes || o->html) && is_timed && !has_failed(x)) {
     wk_sim_why_of(x, &why);
     shown.why = &why;
   }

@@ -122,17 +122,17 @@ static uint64_t cycles_if(const wk_sim_shown *x, int assumed) {
   return cycles < now ? cycles : now; /* whoever has more can do as before */
 }
 
+const struct wk_what_if_info wk_what_if_infos[WK_WHAT_IFS] = {
+    {"bandwidth", "memory moves bytes in no time", FAST},
+    {"latency", "memory answers at once", AT_ONCE},
+    {"space", "loads wait for no place in the scratchpad", ROOM},
+    {"all", "all three", FAST | AT_ONCE | ROOM}};
+
 void wk_what_ifs_of(const wk_sim_shown *x, wk_what_if out[WK_WHAT_IFS]) {
-  static const struct {
-    const char *name, *doc;
-    int assumed;
-  } rows[WK_WHAT_IFS] = {{"bandwidth", "memory moves bytes in no time", FAST},
-                         {"latency", "memory answers at once", AT_ONCE},
-                         {"space", "loads wait for no place in the scratchpad", ROOM},
-                         {"all", "all three", FAST | AT_ONCE | ROOM}};
   for (int i = 0; i < WK_WHAT_IFS; i++) {
-    wk_progress("what if: %s", rows[i].doc);
-    out[i] = (wk_what_if){rows[i].name, rows[i].doc, cycles_if(x, rows[i].assumed)};
+    const struct wk_what_if_info *info = &wk_what_if_infos[i];
+    wk_progress("what if: %s", info->doc);
+    out[i] = (wk_what_if){info->name, info->doc, cycles_if(x, info->assumed)};
   }
   wk_progress_end();
 }

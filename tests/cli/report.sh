@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The page of wick sim --html: what the file holds, and, where there is Chromium, what it shows.
+root=$(cd "$(dirname "$0")/../.." && pwd)
+source "$(dirname "$0")/lib.bash" "$@"
+
+net=$root/tests/nets/int8/cnn_qdq/model.onnx
+check 'a package' "$wick" compile "$net" --target accel -o net.wick
+check 'its page' "$wick" sim net.wick --model timing --html net.html --json net.json --causes
+cat >'<s>.s' <<'EOF'
+.machine tiny
+.memory x 0x1000 4096
+.memory y 0x4000 4096
+.random x 1
+.for i 0 4
+x{i}: ld.ld0 dram=x+i*1024 n0=1024 spm=i*1024 c0=1024 op=i
+m{i}: map fn=move a=i*1024 out=0x2000+i*1024 n0=128 op=i  wait x{i}
+y{i}: st dram=y+i*1024 n0=1024 spm=0x2000+i*1024 c0=1024 op=i  wait m{i}
+.end
+end
+EOF
+check 'the page of a stream' "$wick" sim '<s>.s' --model timing --html s.html
+check 'twice the same' "$wick" sim net.wick --model timing --html again.html
+check 'bytes' cmp net.html again.html
+refuses 'a model without time' 2 'functional model has no time' \
+  "$wick" sim net.wick --model functional --html f.html
+refuses 'a page over its package' 2 'net.wick' \
+  "$wick" sim net.wick --model timing --html net.wick
+
+# What holds without a browser: size, nothing from elsewhere, the figures of --json, commands that
+# can be told from what is written.
+cat >look.py <<'EOF'
+import json, re
+page = open("net.html").read()
+assert len(page) < 600_000, len(page)
+assert not re.search(r'(src|href)\s*=\s*"?(https?:)?//', page)
+assert "@import" not in page and "Michael Bostock" in page and "{{" not in page.split("<script")[0]
+text = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1)
+shown, figures = json.loads(text)["parts"][0], json.load(open("net.json"))["parts"][0]
+for key in ("cycles", "layers", "causes", "counters", "machine", "what_if"):
+    assert shown[key] == figures[key], key
+t, n = shown["timeline"], shown["commands"]
+for key in ("queues", "opcodes", "operators", "starts", "cycles", "released"):
+    assert len(t[key].split()) == n, key
+last, texts = {}, []
+for opcode, line in zip(t["opcodes"].split(), t["texts"].split("\n")):
+    before = last.get(opcode, [])
+    last[opcode] = [w or before[i] for i, w in enumerate(line.split(" "))]
+    texts.append(" ".join(last[opcode]))
+assert len(texts) == n
+at, ends = 0, []
+for start, cycles in zip(t["starts"].split(), t["cycles"].split()):
+    if start != "-":
+        at += int(start)
+        ends.append(at + int(cycles))
+assert max(ends) <= shown["cycles"] and len(ends) >= n - 1
+assert any(w.startswith("conv ") for w in texts) and texts[-1].startswith("end"), texts[-1]
+space = [int(v) for v in shown["space"]["rectangles"].split()]
+assert space and len(space) % 5 == 0
+blocks, at = shown["space"]["blocks"], 0
+for b, k, start, cycles, operator in zip(*[iter(space)] * 5):
+    at += start
+    assert 0 <= b and b + k <= blocks and at + cycles <= shown["cycles"]
+    assert operator < len(shown["layers"])
+EOF
+check 'what the file holds' python3 look.py
+
+browser=
+for name in chromium chromium-browser google-chrome; do
+  [[ $browser ]] || browser=$(command -v "$name" || true)
+done
+if [[ ! $browser ]]; then
+  echo 'note: there is no Chromium: what the page shows is not tested'
+  finish
+fi
+mkdir home
+# open_page FILE HASH: into page.dom what the browser makes of it, into page.log its console.
+open_page() {
+  HOME=$PWD/home timeout 120 "$browser" --headless=new --no-sandbox --disable-gpu \
+    --user-data-dir="$PWD/home" --enable-logging=stderr --window-size=1300,2000 --dump-dom \
+    "file://$PWD/$1#$2" >page.dom 2>page.log
+  ! grep ':CONSOLE' page.log && grep -q '<p id="failure" hidden' page.dom
+}
+open_page net.html '' || grep -q . page.dom || {
+  echo 'note: Chromium does not run here: what the page shows is not tested'
+  finish
+}
+check 'no error of the page' open_page net.html ''
+cat >dom.py <<'EOF'
+import html, json, re, sys
+dom, (what, *arguments) = open("page.dom").read(), sys.argv[1:]
+part = json.load(open("net.json"))["parts"][0]
+def section(name):
+    return re.search(rf'<section id="{name}".*?</section>', dom, re.S).group(0)
+def rows(text):
+    body = re.search(r"<tbody>(.*?)</tbody>", text, re.S).group(1)
+    cells = lambda tr: [html.unescape(re.sub("<[^>]*>", "", c))
+                        for c in re.findall(r"<td[^>]*>(.*?)</td>", tr, re.S)]
+    return [cells(tr) for tr in re.findall(r"<tr>(.*?)</tr>", body, re.S)]
+number = lambda text: int(text.replace(",", ""))
+if what == "tables":
+    named = [l for l in part["layers"] if l["operator"]]
+    table = rows(section("layers"))[:len(named)]
+    assert [r[0] for r in table] == [l["name"] for l in named]
+    assert [number(r[2]) for r in table] == [l["cycles"] for l in named]
+    causes = {r[0]: number(r[1]) for r in rows(section("causes"))}
+    assert causes == {k: v for k, v in part["causes"].items() if v}
+    assert section("roofline").count("<circle") == sum(l["macs"] > 0 for l in named)
+    assert f'{part["cycles"]:,}' in section("summary")
+if what == "sorted":
+    column = [number(r[2]) for r in rows(section("layers"))]
+    is_down = arguments[0] == "descending"
+    assert column == sorted(column, reverse=is_down) and len(set(column)) > 1, column
+    heads = set(re.findall(r'aria-sort="(\w+)"', section("layers")))
+    assert heads == {"none", arguments[0]}, heads
+if what == "command":
+    text = section("timeline")
+    assert re.search(r"<code>%s: \w+" % arguments[0], text), text
+    shown = number(re.search(r'id="window">cycles [\d,]+ to [\d,]+, ([\d,]+) of', text).group(1))
+    cycles = number(re.search(r"\((\d[\d,]*) cycles\)", text).group(1))
+    assert cycles <= shown <= max(3 * cycles + 3, 24) < part["cycles"], (shown, cycles)
+if what == "stream":
+    assert re.search(r'id="layers" hidden', dom) and "operator 1" in section("timeline")
+    assert "<title>&lt;s&gt;.s" in dom and "<h1>&lt;s&gt;.s</h1>" in dom
+EOF
+check 'tables and dots' python3 dom.py tables
+check 'a hash that sorts' open_page net.html sort=layers.cycles
+check 'down' python3 dom.py sorted descending
+check 'a hash that sorts the other way' open_page net.html sort=layers.-cycles
+check 'up' python3 dom.py sorted ascending
+check 'a hash that names a command' open_page net.html command=40
+check 'it alone' python3 dom.py command 40
+check 'a stream' open_page s.html ''
+check 'of operators' python3 dom.py stream
+finish
