@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/driver/causes.h"
+#include "compiler/driver/diff.h"
 #include "compiler/driver/report.h"
 #include "wick_version.h"
 
@@ -336,6 +336,8 @@ void wk_sim_record_add(wk_sim_record *r, const wk_sim_shown *x) {
 
 static wk_status write_runs(const wk_sim_record *r) {
   json_t *root = r->package ? json_object() : json_incref(json_array_get(r->runs, 0));
+  json_object_set_new(root, "wick", json_string(WK_SIM_JSON_KIND));
+  json_object_set_new(root, "version", json_integer(WK_SIM_JSON_VERSION));
   if (r->package) {
     json_object_set_new(root, "package", json_string(r->package));
     json_object_set_new(root, "cycles", number(r->cycles));

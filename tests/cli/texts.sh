@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Help, manual pages, completion, lists: everything that comes from the tables.
 source "$(dirname "$0")/lib.bash" "$@"
-commands='compile run test compare inspect ops plan quantize zoo asm disasm isa check sim help
+commands='compile run test compare inspect ops plan quantize zoo asm disasm isa check sim diff help
   completion man'
 
 gives 'version' '^wick [0-9]+\.' "$wick" --version
@@ -19,7 +19,7 @@ for command in $commands; do
 done
 helps() {
   "$wick" help
-  for command in compile run test compare inspect ops plan quantize zoo asm disasm isa check sim; do
+  for command in ${commands% help*}; do
     echo "==== $command" && "$wick" $command --help
   done
   "$wick" man compile
