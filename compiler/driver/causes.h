@@ -84,9 +84,10 @@ void wk_what_ifs_of(const wk_sim_shown *x, wk_what_if out[WK_WHAT_IFS]);
 
 typedef struct wk_sim_why {
   wk_causes causes;
+  bool has_what_if;
   wk_what_if what_if[WK_WHAT_IFS];
 } wk_sim_why;
-void wk_sim_why_of(const wk_sim_shown *x, wk_sim_why *out);
+void wk_sim_why_of(const wk_sim_shown *x, bool what_if, wk_sim_why *out);
 void wk_sim_why_free(wk_sim_why *w);
 
 /* ---- output ---------------------------------------------------------------------------------- */

@@ -66,5 +66,5 @@ static void print_what_ifs(FILE *f, const wk_sim_shown *x, const wk_what_if list
 
 void wk_sim_print_why(FILE *f, const wk_sim_shown *x, const wk_sim_why *w) {
   print_causes(f, x, &w->causes);
-  print_what_ifs(f, x, w->what_if);
+  if (w->has_what_if) print_what_ifs(f, x, w->what_if);
 }

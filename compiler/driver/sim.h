@@ -20,7 +20,7 @@ typedef struct {
   wk_strings dump, input;
   int model, tune;
   int64_t max_cycles, timeout, seed, random, part;
-  bool build, rebuild, commands, causes, unchecked, unverified, stalls, random_reset;
+  bool build, rebuild, commands, causes, no_what_if, unchecked, unverified, stalls, random_reset;
 } wk_sim_opts;
 enum { WK_SIM_UNSET = -1 }; /* of a number that may be 0 */
 
@@ -124,6 +124,8 @@ wk_text24 wk_sim_grouped(uint64_t n);                        /* "1,234,567" */
  * or chrome://tracing: a track for each queue, waits as arrows; parts follow one another. */
 wk_sim_record *wk_sim_record_new(const wk_sim_opts *o, const char *package);
 void wk_sim_record_add(wk_sim_record *r, const wk_sim_shown *x);
+/* Run i of those that were added, a part's, has stood for so many. */
+void wk_sim_record_repeat(wk_sim_record *r, size_t i, uint32_t runs);
 /* Writes the files unless s says that something failed before there was anything to write; frees r.
  * Returns s, or what failed. */
 wk_status wk_sim_record_close(wk_sim_record *r, wk_status s) WK_MUST_CHECK;

@@ -175,7 +175,8 @@ static json_t *figures(const wk_sim_shown *x) {
   json_object_set_new(o, "marks", marks(x));
   json_object_set_new(o, "outputs", outputs(x));
   if (x->part && f.cycles) add_layers(o, x);
-  if (x->why) add_causes(o, x, &x->why->causes), add_what_ifs(o, x->why->what_if);
+  if (x->why) add_causes(o, x, &x->why->causes);
+  if (x->why && x->why->has_what_if) add_what_ifs(o, x->why->what_if);
   return o;
 }
 
@@ -332,6 +333,10 @@ void wk_sim_record_add(wk_sim_record *r, const wk_sim_shown *x) {
   if (r->o->trace) add_trace(&t, x);
   if (r->o->csv) wk_sim_add_csv(&r->csv, x);
   r->cycles += x->run->result.cycles;
+}
+
+void wk_sim_record_repeat(wk_sim_record *r, size_t i, uint32_t runs) {
+  if (r->o->json) json_object_set_new(json_array_get(r->runs, i), "runs", json_integer(runs));
 }
 
 static wk_status write_runs(const wk_sim_record *r) {

@@ -15,6 +15,8 @@ typedef struct {
   const wick_part_info *info;
   uint32_t runs;   /* of which the first is shown; in loops there are more, of as many cycles */
   uint64_t cycles; /* of one run */
+  bool is_shown;
+  size_t number;   /* of those that are shown */
 } seen_part;
 
 typedef struct {
@@ -51,6 +53,8 @@ static wk_status run_part(package_run *p, const wk_sim_device_job *job, wk_sim_r
   const wk_sim_part part = {job->info->name, number, x->unit, x->row};
   bool is_wanted = p->o->part == WK_ACCEL_ALL_PARTS || (uint64_t)p->o->part == number;
   if (p->seen[number].runs++ || !is_wanted) return run_unseen(job->stream, out);
+  p->seen[number].is_shown = true;
+  p->seen[number].number = p->shown;
   if (p->shown++) fputc('\n', wk_sim_output(p->o));
   const wk_machine *m = &job->stream->machine;
   if (p->hardware != wk_machine_hash(m)) p->simulated = NULL;
@@ -140,7 +144,11 @@ static wk_status run_all(package_run *p) {
   WK_TRY(check_single(p));
   p->seen = wk_xcalloc(p->parts.n_parts, sizeof *p->seen);
   p->record = wk_sim_record_new(p->o, p->path);
-  WK_TRY(wk_sim_record_close(p->record, run_network(p)));
+  wk_status s = run_network(p);
+  for (size_t i = 0; !s && i < p->parts.n_parts; i++)
+    if (p->seen[i].is_shown)
+      wk_sim_record_repeat(p->record, p->seen[i].number, p->seen[i].runs);
+  WK_TRY(wk_sim_record_close(p->record, s));
   print_total(p);
   return NULL;
 }

@@ -152,7 +152,7 @@ static wk_status show(const wk_sim_opts *o, const wk_sim_shown *x, wk_sim_record
   wk_sim_why why = {0};
   bool is_timed = x->run->result.cycles && !x->run->result.gave_up;
   if ((o->causes || o->html) && is_timed && !has_failed(x)) {
-    wk_sim_why_of(x, &why);
+    wk_sim_why_of(x, !o->no_what_if, &why);
     shown.why = &why;
   }
   print(wk_sim_output(o), o, &shown);

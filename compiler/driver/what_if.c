@@ -139,9 +139,10 @@ void wk_what_ifs_of(const wk_sim_shown *x, wk_what_if out[WK_WHAT_IFS]) {
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-void wk_sim_why_of(const wk_sim_shown *x, wk_sim_why *out) {
+void wk_sim_why_of(const wk_sim_shown *x, bool what_if, wk_sim_why *out) {
   wk_causes_of(x, &out->causes);
-  wk_what_ifs_of(x, out->what_if);
+  out->has_what_if = what_if;
+  if (what_if) wk_what_ifs_of(x, out->what_if);
 }
 
 void wk_sim_why_free(wk_sim_why *w) { wk_causes_free(&w->causes); }
