@@ -127,13 +127,7 @@ wk_status wk_runner_of_package(const char *path, uint32_t entry, int64_t threads
 
 /* ---- compiled on the spot -------------------------------------------------------------------- */
 
-typedef struct {
-  int fd;
-  char path[32];
-} nameless;
-
-/* On a disk where there is one, otherwise in memory. */
-static wk_status open_nameless(nameless *f) {
+wk_status wk_nameless_open(wk_nameless *f) {
   const char *folder = getenv("TMPDIR");
   if (!folder || !*folder) folder = "/tmp";
   f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -143,43 +137,42 @@ static wk_status open_nameless(nameless *f) {
   return wk_error_at(WK_IO, folder, "cannot create a temporary file: %s", strerror(errno));
 }
 
-/* The place of errors that name a file which is not the user's. */
-static wk_status without_place(wk_status s, const char *path) {
-  if (!s || !s->place || strcmp(s->place, path) != 0) return s;
+wk_status wk_nameless_hide(const wk_nameless *f, wk_status s) {
+  if (!s || !s->place || strcmp(s->place, f->path) != 0) return s;
   free(s->place);
   s->place = NULL;
   return s;
 }
 
 /* Loads what was written there unless s says that it was not. */
-static wk_status load_nameless(nameless *f, wk_status s, wick_model **out) {
+static wk_status load_nameless(wk_nameless *f, wk_status s, wick_model **out) {
   wick_error_detail detail = {{0}};
   wick_load_options lo = {.flags = WICK_LOAD_UNCHECKED, .detail = &detail};
   if (!s) s = wk_wick_error(wick_model_load(f->path, &lo, out), detail.text, f->path);
   close(f->fd);
-  return without_place(s, f->path);
+  return wk_nameless_hide(f, s);
 }
 
 wk_status wk_load_programs(const wk_instance *t, wk_program *const *programs, size_t n,
                            const wk_emit_options *o, wick_model **out) {
-  nameless f;
-  WK_TRY(open_nameless(&f));
+  wk_nameless f;
+  WK_TRY(wk_nameless_open(&f));
   return load_nameless(&f, wk_emit_programs(t, programs, n, o, f.path), out);
 }
 
 wk_status wk_load_parts(const wk_targets *t, wk_parts *p, const wk_emit_options *o,
                         uint32_t *entry, wick_model **out) {
-  nameless f;
-  WK_TRY(open_nameless(&f));
+  wk_nameless f;
+  WK_TRY(wk_nameless_open(&f));
   return load_nameless(&f, wk_emit_parts(t, p, o, f.path, entry), out);
 }
 
 static wk_status load_plan(const wk_targets *t, wk_parts *parts, const wk_emit_options *o,
                             wick_model **out) {
-  nameless f;
+  wk_nameless f;
   wk_emit_entry entry = {"", parts};
   wk_emit_result result = {.scratch_bytes = -1};
-  WK_TRY(open_nameless(&f));
+  WK_TRY(wk_nameless_open(&f));
   return load_nameless(&f, wk_emit_package(t, &entry, 1, o, f.path, &result), out);
 }
 

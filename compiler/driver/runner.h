@@ -44,6 +44,16 @@ wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t
  * after an error); out is zeroed before the first run, and later runs may use its memory again. */
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) WK_MUST_CHECK;
 
+/* A file that nothing is left of even when the process is killed: on a disk where there is one,
+ * otherwise in memory. path: to open it by; close(fd) ends it. */
+typedef struct {
+  int fd;
+  char path[32];
+} wk_nameless;
+wk_status wk_nameless_open(wk_nameless *f) WK_MUST_CHECK;
+/* Takes the place from an error that names the file: it is not the user's. */
+wk_status wk_nameless_hide(const wk_nameless *f, wk_status s) WK_MUST_CHECK;
+
 /* Programs as a package of one entry each, loaded. It goes through a file without a name: nothing
  * is left behind even when the process is killed, and no error names it. */
 wk_status wk_load_programs(const wk_instance *t, wk_program *const *programs, size_t n,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/driver/csv.h"
 #include "compiler/driver/sim.h"
 #include "compiler/driver/text.h"
 
@@ -175,11 +176,9 @@ void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l)
 
 /* ---- comma-separated ------------------------------------------------------------------------- */
 
-/* RFC 4180: in quotes, which are doubled. */
 static void add_cell(wk_str *b, const char *text) {
-  wk_str_add(b, "\"");
-  for (; *text; text++) wk_str_printf(b, *text == '"' ? "\"\"" : "%c", *text);
-  wk_str_add(b, "\",");
+  wk_csv_text(b, text);
+  wk_str_add(b, ",");
 }
 
 static void add_ratio(wk_str *b, double v) {

@@ -3,6 +3,7 @@
 # Help, manual pages, completion, lists: everything that comes from the tables.
 source "$(dirname "$0")/lib.bash" "$@"
 commands='compile run test compare inspect ops plan quantize zoo asm disasm isa check sim diff help
+commands='compile run test compare inspect ops plan quantize zoo asm disasm isa check sim sweep help
   completion man'
 
 gives 'version' '^wick [0-9]+\.' "$wick" --version
@@ -20,6 +21,8 @@ done
 helps() {
   "$wick" help
   for command in ${commands% help*}; do
+  for command in compile run test compare inspect ops plan quantize zoo asm disasm isa check sim \
+    sweep; do
     echo "==== $command" && "$wick" $command --help
   done
   "$wick" man compile
@@ -29,7 +32,7 @@ prints help helps
 
 # Options that take a number, given one that is too small, one that is too large and none.
 bounds() {
-  for command in compile run test compare plan quantize zoo sim; do
+  for command in compile run test compare plan quantize zoo sim sweep; do
     for option in $("$wick" $command --help | grep -oE -- '--[a-z-]+=([NSPRA]|SEED|SECONDS)\b'); do
       for value in -999999999999999 99999999999999999999 none; do
         "$wick" $command model "${option%=*}=$value" 2>&1 | sed "s/^/$command $value: /"

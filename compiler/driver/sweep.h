@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to driver/: the parts of `wick sweep`.
+ *
+ *   cmd_sweep.c     options, and what is printed
+ *   sweep_space.c   the points: models, machines, settings
+ *   sweep_store.c   the folder: what has been computed, who computes what
+ *   sweep_point.c   one point: compiled, run on the timing model
+ *   sweep_run.c     many points, in processes of their own
+ *   sweep_slurm.c   many points, in an array of Slurm jobs
+ *   sweep_table.c   the rows as CSV and JSON
+ *   sweep_page.c    the rows as a page of diagrams */
+#ifndef WICK_DRIVER_SWEEP_H
+#define WICK_DRIVER_SWEEP_H
+
+#include <jansson.h>
+
+#include "compiler/driver/model.h"
+#include "targets/accel/isa/machine.h"
+
+typedef struct {
+  wk_binding_args binding;
+  const char *machine, *prefetch, *effort, *output, *task;
+  wk_strings set;
+  int64_t jobs, timeout;
+  bool what_if, slurm;
+} wk_sweep_opts;
+
+/* ---- the space ------------------------------------------------------------------------------- */
+
+/* What differs between points: a key of the machine, or a setting of the target. */
+typedef struct {
+  const char *name;
+  const wk_machine_key *key; /* NULL: a setting */
+  WK_VEC(const char *) values;
+} wk_sweep_axis;
+
+typedef struct {
+  const char *path; /* absolute */
+  const char *name; /* in rows: no two have the same */
+  uint64_t hash;    /* of its files */
+} wk_sweep_model;
+
+typedef struct {
+  const wk_sweep_model *model;
+  const char **values; /* per axis */
+  wk_machine machine;
+  const char *refusal; /* why there is no such machine; NULL: there is */
+  const char *prefetch, *effort; /* NULL: as the target has it */
+  const char *identity; /* text of all that the row depends on */
+  char key[20];         /* its hash */
+  const char *lost;     /* why there is no row in the folder; NULL: there is, or nobody knows */
+} wk_sweep_point;
+
+typedef struct {
+  const wk_sweep_opts *o;
+  const char *dir; /* absolute */
+  wk_arena *arena;
+  wk_binding_set binding;
+  WK_VEC(wk_sweep_model) models;
+  WK_VEC(wk_sweep_axis) axes;
+  WK_VEC(wk_sweep_point) points; /* the last axis changes first, the model last */
+} wk_sweep;
+
+/* Reads the models, and checks everything that the points share. Machines that are none become
+ * points with a refusal. Free it also after an error. */
+wk_status wk_sweep_open(const wk_sweep_opts *o, const wk_strings *models,
+                        wk_sweep *out) WK_MUST_CHECK;
+void wk_sweep_free(wk_sweep *s);
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+/* DIR/store/KEY.json     a row: what a point has come to, or why it cannot be computed
+ * DIR/machines/HASH.cfg  the machines
+ * DIR/log                "start KEY" before a point is computed, "done KEY" when its row is there
+ * DIR/lock               byte KEY is locked by who computes that point
+ * A row is whole or not there, whatever ends the process. Locks go with the process, and hold
+ * between machines where the file system has locks of fcntl (NFS has). */
+wk_status wk_sweep_prepare(const wk_sweep *s) WK_MUST_CHECK;
+/* "DIR/machines/HASH.cfg"; HASH.cfg alone is its name there. */
+const char *wk_sweep_machine_file(const wk_sweep *s, const wk_sweep_point *p);
+/* NULL: there is none of this identity. json_decref. */
+json_t *wk_sweep_row(const wk_sweep *s, const wk_sweep_point *p);
+bool wk_sweep_has_row(const wk_sweep *s, const wk_sweep_point *p);
+wk_status wk_sweep_put_row(const wk_sweep *s, const wk_sweep_point *p, json_t *row) WK_MUST_CHECK;
+/* Forgets why points have crashed or taken too long, so that they are tried again. */
+wk_status wk_sweep_forget_deaths(const wk_sweep *s) WK_MUST_CHECK;
+/* Waits until nobody else computes the point; closing the descriptor lets others. */
+wk_status wk_sweep_lock(const wk_sweep *s, const wk_sweep_point *p, int *fd) WK_MUST_CHECK;
+wk_status wk_sweep_log(const wk_sweep *s, const char *what, const wk_sweep_point *p) WK_MUST_CHECK;
+
+/* ---- points ---------------------------------------------------------------------------------- */
+
+/* Compiles and runs; for a process of its own, whose working folder and standard streams it
+ * changes. *row: figures, or the reason why there are none. A status is not about the point: it
+ * could not be computed now (WK_IO: no room for temporary files). */
+wk_status wk_sweep_compute(const wk_sweep *s, const wk_sweep_point *p, json_t **row) WK_MUST_CHECK;
+
+/* Those without a row, o->jobs at a time. What crashes or takes too long gets a row that says so;
+ * `lost` is set of what was killed. Ends early with what kept a row from being written. *computed:
+ * how many got a row. */
+wk_status wk_sweep_run(wk_sweep *s, size_t *computed) WK_MUST_CHECK;
+/* The same by an array of Slurm jobs. */
+wk_status wk_sweep_run_slurm(wk_sweep *s, const wk_strings *models,
+                             size_t *computed) WK_MUST_CHECK;
+
+/* "12 of 240, 3 min left" on a terminal. began: wk_clock() when `done` was 0. */
+void wk_sweep_progress(size_t done, size_t total, double began);
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* Of every point, in order: {"model", "key", then its axes, then its figures or "error"}. */
+json_t *wk_sweep_rows(const wk_sweep *s);
+wk_status wk_sweep_write_table(const wk_sweep *s, const json_t *rows) WK_MUST_CHECK;
+wk_status wk_sweep_write_page(const wk_sweep *s, const json_t *rows) WK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/driver/causes.h"
+#include "compiler/driver/runner.h"
+#include "compiler/driver/sim_model.h"
+#include "compiler/driver/sweep.h"
+#include "compiler/driver/text.h"
+
+/* ---- compile and run ------------------------------------------------------------------------- */
+
+static wk_status compile_module(wk_module *m, const wk_target_args *args, const char *name,
+                                const char *package, wk_emit_result *result) {
+  wk_targets targets;
+  wk_parts *parts = NULL;
+  wk_pipeline_report report = {0};
+  wk_status status = wk_targets_open(args, &targets);
+  const wk_pipeline_options po = {.targets = &targets};
+  if (!status) status = wk_pipeline_run(m, &po, &report, &parts);
+  const wk_emit_entry entry = {"", parts};
+  const wk_emit_options eo = {.model_name = name, .command = ""};
+  if (!status) status = wk_emit_package(&targets, &entry, 1, &eo, package, result);
+  wk_parts_free(parts);
+  wk_pipeline_report_free(&report);
+  wk_targets_close(&targets);
+  return status;
+}
+
+static wk_status compile(const wk_sweep *s, const wk_sweep_point *p, const char *machine,
+                         const char *package, json_t *row) {
+  double began = wk_clock();
+  wk_str notes = {0};
+  wk_module *m = NULL;
+  wk_emit_result result = {.scratch_bytes = -1};
+  const wk_target_args args = {.target = wk_arena_printf(s->arena, "accel:%s", machine),
+                               .prefetch = p->prefetch, .effort = p->effort};
+  wk_status status = wk_model_import(p->model->path, &s->binding, false, &notes, &m);
+  if (!status) status = compile_module(m, &args, p->model->name, package, &result);
+  wk_module_free(m);
+  wk_str_free(&notes);
+  json_object_set_new(row, "predicted", json_integer(result.predicted_cycles));
+  json_object_set_new(row, "compile_seconds", json_real(wk_clock() - began));
+  return status;
+}
+
+static wk_status simulate(const wk_sweep *s, const char *machine, const char *package,
+                          const char *figures, json_t *row) {
+  double began = wk_clock();
+  const wk_sim_opts o = {.machine = machine, .json = figures, .model = WK_SIM_TIMING,
+                         .causes = true, .no_what_if = !s->o->what_if, .timeout = WK_SIM_UNSET,
+                         .seed = WK_SIM_UNSET, .random = WK_SIM_UNSET,
+                         .part = WK_ACCEL_ALL_PARTS};
+  wk_status status = wk_sim_package(&o, package);
+  json_object_set_new(row, "simulate_seconds", json_real(wk_clock() - began));
+  return status;
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static double number_of(const json_t *o, const char *name) {
+  return json_number_value(json_object_get(o, name));
+}
+
+static void add_to(json_t *o, const char *name, double n) {
+  double sum = number_of(o, name) + n;
+  bool is_whole = sum == (double)(int64_t)sum;
+  json_object_set_new(o, name, is_whole ? json_integer((json_int_t)sum) : json_real(sum));
+}
+
+/* Every number of `from` is added to the one of that name, `times`. */
+static void add_all(json_t *row, const char *prefix, const json_t *from, double times) {
+  const char *name;
+  json_t *value, *source = (json_t *)(uintptr_t)from;
+  char full[64];
+  json_object_foreach(source, name, value) {
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    if (json_is_number(value)) add_to(row, full, times * json_number_value(value));
+  }
+}
+
+/* Cycles; those in which the array would have done its work; the least that layers could take. */
+typedef struct {
+  double cycles, used, bound;
+} sums;
+
+static void add_part(json_t *row, const json_t *part, sums *t) {
+  static const struct { const char *to, *from;
+  } moved[] = {{"exposed", "exposed"}, {"bytes_in", "read"}, {"bytes_out", "written"},
+               {"macs", "macs"}};
+  const json_t *layers = json_object_get(part, "all_layers");
+  double runs = number_of(part, "runs"), cycles = runs * number_of(part, "cycles");
+  const char *name;
+  json_t *value;
+  for (size_t i = 0; i < WK_COUNTOF(moved); i++)
+    add_to(row, moved[i].to, runs * number_of(layers, moved[i].from));
+  add_all(row, "cause_", json_object_get(part, "causes"), runs);
+  add_all(row, "what_if_", json_object_get(part, "what_if"), runs);
+  json_object_foreach((json_t *)(uintptr_t)part, name, value)
+    if (!strncmp(name, "energy", 6) && json_is_number(value))
+      add_to(row, name, runs * json_number_value(value));
+  t->cycles += cycles;
+  t->used += cycles * number_of(part, "utilisation");
+  t->bound += runs * number_of(layers, "bound");
+}
+
+static void add_machine(json_t *row, const wk_machine *m) {
+  enum { TABLE_BYTES = 256 };
+  json_object_set_new(row, "onchip_bytes", json_integer(m->scratchpad + m->accumulators +
+                                                        m->tables * TABLE_BYTES));
+  json_object_set_new(row, "array_macs", json_integer(m->array * m->array));
+}
+
+/* From what `wick sim` says of the parts. */
+static wk_status add_figures(json_t *row, const wk_sweep_point *p, const char *figures) {
+  json_t *root = json_load_file(figures, 0, NULL), *part;
+  size_t i;
+  sums t = {0};
+  if (!root) return wk_error(WK_IO, "the figures of the run cannot be read");
+  add_to(row, "cycles", 0);
+  json_array_foreach(json_object_get(root, "parts"), i, part) add_part(row, part, &t);
+  json_decref(root);
+  json_object_set_new(row, "cycles", json_integer((json_int_t)t.cycles));
+  json_object_set_new(row, "utilisation", json_real(t.cycles > 0 ? t.used / t.cycles : 0));
+  json_object_set_new(row, "efficiency", json_real(t.cycles > 0 ? t.bound / t.cycles : 0));
+  add_machine(row, &p->machine);
+  return NULL;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+/* What the compiler and the simulator print is not for the user of a sweep. */
+static wk_status enter(const char *folder) {
+  int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (null < 0 || chdir(folder) != 0) return wk_error_at(WK_IO, folder, "cannot be entered");
+  dup2(null, STDOUT_FILENO);
+  dup2(null, STDERR_FILENO);
+  close(null);
+  return NULL;
+}
+
+static wk_status compute(const wk_sweep *s, const wk_sweep_point *p, const char *machine,
+                         json_t *row) {
+  wk_nameless package, figures;
+  WK_TRY(wk_nameless_open(&package));
+  wk_status status = compile(s, p, machine, package.path, row);
+  if (!status) status = wk_nameless_open(&figures);
+  if (status) goto out;
+  status = simulate(s, machine, package.path, figures.path, row);
+  if (!status) status = add_figures(row, p, figures.path);
+  status = wk_nameless_hide(&figures, status);
+  close(figures.fd);
+out:
+  close(package.fd);
+  return wk_nameless_hide(&package, status);
+}
+
+/* One line: what a list would add is dropped. */
+static json_t *reason_row(const wk_sweep *s, const wk_sweep_point *p, const wk_status why) {
+  bool is_placed = why->place && strcmp(why->place, p->model->path) != 0;
+  const char *text = wk_arena_printf(s->arena, "%s%s%s", is_placed ? why->place : "",
+                                     is_placed ? ": " : "", why->message);
+  return json_pack("{s:s}", "error", wk_text_shown(s->arena, text));
+}
+
+wk_status wk_sweep_compute(const wk_sweep *s, const wk_sweep_point *p, json_t **row) {
+  const char *file = wk_sweep_machine_file(s, p), *slash = strrchr(file, '/');
+  WK_TRY(enter(wk_arena_strndup(s->arena, file, (size_t)(slash - file))));
+  *row = json_object();
+  wk_status status = compute(s, p, slash + 1, *row);
+  if (!status || status->code == WK_IO) return status;
+  json_decref(*row);
+  *row = reason_row(s, p, status);
+  wk_status_free(status);
+  return NULL;
+}

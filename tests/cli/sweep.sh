@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# wick sweep: its rows, what it refuses, and that nothing is lost or computed twice when it is
+# killed, when points are added, when two run at once, and when the disk is full.
+nets=$(realpath "$(dirname "$0")/../nets/int8")
+source "$(dirname "$0")/lib.bash" "$@"
+
+cnn=$nets/cnn_qdq/model.onnx gru=$nets/gru_qdq/model.onnx
+
+# same NAME A B: two tables, but for how long it took and what order rows came in.
+same() {
+  local columns='NR == 1 { for (i = 1; i <= NF; i++) keep[i] = $i !~ /_seconds$/ }
+    { for (i = 1; i <= NF; i++) if (keep[i]) printf "%s,", $i; print "" }'
+  check "$1" diff <(awk -F, "$columns" "$2/points.csv") <(awk -F, "$columns" "$3/points.csv")
+}
+# once NAME DIR: no point was computed a second time after its row was there.
+once() {
+  check "$1" awk '$1 == "done" { if (done[$2]++) bad = 1 } $1 == "start" && done[$2] { bad = 1 }
+    END { exit bad }' "$2/log"
+}
+rows() { find "$1/store" -name '*.json' ! -name '.*' | wc -l; }
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+gives 'a sweep' '^12 points, 4 failed; 8 computed now$' "$wick" sweep "$cnn" "$gru" -o a \
+  --set dram_latency=50,100000 --set scratchpad=65536,131072,100
+check 'a line for each point' test "$(wc -l <a/points.csv)" = 13
+check 'a row for each machine that is one' test "$(rows a)" = 8
+check 'cycles' grep -qE '^"cnn_qdq",100000,65536,"[0-9a-f]{16}",([0-9.]+,){10}' a/points.csv
+check 'a reason' grep -qE \
+  '^"gru_qdq",50,100,,.*,"scratchpad = 100 is outside 16384 to 1048576 bytes"$' a/points.csv
+gives 'as JSON' '^12 8 4 dram_latency,scratchpad$' python3 -c 'import json
+d = json.load(open("a/points.json"))
+points = d["points"]
+print(len(points), sum("cycles" in p for p in points), sum("error" in p for p in points),
+      ",".join(a["name"] for a in d["axes"]))'
+gives 'causes that are all cycles' '^8$' python3 -c 'import json
+points = [p for p in json.load(open("a/points.json"))["points"] if "cycles" in p]
+print(sum(sum(v for k, v in p.items() if k.startswith("cause_")) == p["cycles"] for p in points))'
+machine=$(grep -l 'dram_latency = 50;' a/machines/*.cfg | xargs grep -l 'scratchpad = 65536;')
+"$wick" compile "$cnn" --target "accel:$machine" -o net.wick -q
+"$wick" sim net.wick --model timing --json net.json >/dev/null 2>&1
+gives 'the same cycles as sim' '^True$' python3 -c 'import csv, json
+rows = {(r["model"], r["dram_latency"], r["scratchpad"]): r
+        for r in csv.DictReader(open("a/points.csv"))}
+want = json.load(open("net.json"))["cycles"]
+print(want == int(rows["cnn_qdq", "50", "65536"]["cycles"]))'
+gives 'the same again' '^12 points, 4 failed; 0 computed now$' "$wick" sweep "$cnn" "$gru" -o a \
+  --set dram_latency=50,100000 --set scratchpad=65536,131072,100
+gives 'more points, other order' '^8 points, 0 failed; 4 computed now$' "$wick" sweep "$gru" \
+  "$cnn" -o a --set scratchpad=65536 --set dram_latency=100000,50,60,70
+gives 'settings' '^4 points, 0 failed; 4 computed now$' "$wick" sweep "$cnn" -o a \
+  --prefetch auto,off --effort 0,1
+once 'nothing twice' a
+gives 'what if' '^1 point, 0 failed; 1 computed now$' "$wick" sweep "$cnn" -o w --what-if \
+  --set dram_latency=500
+check 'columns of it' grep -q ,what_if_latency, w/points.csv
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+refuses 'no key' 2 "unknown key 'dram_latenzy'; did you mean 'dram_latency'\?$" \
+  "$wick" sweep "$cnn" -o b --set dram_latenzy=3
+refuses 'no value' 2 '^wick: --set array=: no value for array$' "$wick" sweep "$cnn" -o b \
+  --set array=
+refuses 'a gap' 2 '^wick: --set array=8,,16: a value of array is empty$' "$wick" sweep "$cnn" \
+  -o b --set array=8,,16
+refuses 'no number' 2 "^wick: --set array=8,x: 'x' is no number$" "$wick" sweep "$cnn" -o b \
+  --set array=8,x
+refuses 'a value twice' 2 '8 stands there twice$' "$wick" sweep "$cnn" -o b --set array=8,8
+refuses 'a key twice' 2 'array is set twice$' "$wick" sweep "$cnn" -o b --set array=8 --set array=16
+refuses 'a model twice' 2 'stands there twice$' "$wick" sweep "$cnn" "$cnn" -o b --set array=8
+refuses 'a setting that is none' 2 "^wick: --prefetch: there are .*, not 'on'$" "$wick" sweep \
+  "$cnn" -o b --prefetch auto,on
+refuses 'no space' 2 '^wick: the space is empty: ' "$wick" sweep "$cnn" -o b
+refuses 'no folder' 2 '^wick: where to\? ' "$wick" sweep "$cnn" --set array=8
+refuses 'a folder that cannot be' 5 '^wick: /proc/b: cannot make the folder: ' \
+  "$wick" sweep "$cnn" -o /proc/b --set array=8
+refuses 'no machine' 3 "^wick: unknown machine 'bose'; did you mean 'base'\?$" \
+  "$wick" sweep "$cnn" -o b --machine bose --set array=8
+refuses 'no model' 5 '^wick: none.onnx: cannot open: ' "$wick" sweep none.onnx -o b --set array=8
+refuses 'a text' 3 'not an ONNX model$' "$wick" sweep a/points.csv -o b --set array=8
+refuses 'a task that is none' 2 '^wick: --task 2/2: must be I/N' "$wick" sweep "$cnn" -o b \
+  --set array=8 --task 2/2
+"$wick" sweep "$cnn" -o c --set scratchpad=1,2 >c.txt 2>c.err
+check 'no machine at all' test $? = 1 -a ! -s c.err
+check 'and why' grep -q '^     1  scratchpad = 2 is outside 16384 to 1048576 bytes$' c.txt
+
+# ---- what goes wrong -----------------------------------------------------------------------------
+
+space=("$nets/unet_qdq/model.onnx" "$cnn"
+  --set dram_latency=50,100,200,400,800 --set scratchpad=65536,131072 --set dram_bytes=4,8)
+gives 'in one go' '^40 points, 0 failed; 40 computed now$' "$wick" sweep "${space[@]}" -o whole
+
+RANDOM=7
+for ((i = 0; i < 4; i++)); do
+  setsid "$wick" sweep "${space[@]}" -o killed -j 2 >/dev/null 2>&1 &
+  pid=$!
+  sleep "0.$((RANDOM % 6 + 1))"
+  kill -9 -- "-$pid" 2>/dev/null
+  wait "$pid" 2>/dev/null
+done
+gives 'after four kills' '^40 points, 0 failed; ' "$wick" sweep "${space[@]}" -o killed
+same 'rows after kills' whole killed
+once 'kills: nothing twice' killed
+check 'kills: all is there' test "$(rows killed)" = 40
+check 'kills: at most two points a kill were begun in vain' \
+  test "$(grep -c start killed/log)" -le 48 -a "$(grep -c done killed/log)" -ge 36
+
+pids=()
+for task in 0 1 2; do
+  "$wick" sweep "${space[@]}" -o shared -j 1 --task $task/3 >/dev/null 2>&1 &
+  pids+=($!)
+done
+wait "${pids[@]}"
+gives 'three that share' '^40 points, 0 failed; 0 computed now$' "$wick" sweep "${space[@]}" \
+  -o shared
+same 'rows that were shared' whole shared
+check 'sharing: each computed once' test "$(sort shared/log | uniq -d | wc -l)" = 0
+
+# A file system of its own, which only this command sees, too small at first.
+cat >full.sh <<'END'
+mount -t tmpfs -o size=128k none full || exit 77
+"$@" -o full >full.txt 2>full.err
+[[ $? == 5 && ! -s full.txt ]] || { cat full.txt full.err; exit 1; }
+grep -q ': No space left on device$' full.err && [[ $(wc -l <full.err) == 1 ]] || exit 2
+for row in full/store/*.json; do python3 -m json.tool "$row" >/dev/null || exit 3; done
+grep -qvE '^(start|done) [0-9a-f]{16}$' full/log && exit 4
+mount -o remount,size=16m full
+"$@" -o full >full.txt || exit 5
+tail -1 full.txt
+cp -r full/points.csv full/log after
+END
+mkdir full after
+if unshare --user --map-root-user --mount true 2>/dev/null; then
+  gives 'a disk that was full' '^40 points, 0 failed; ([1-9]|[123][0-9]) computed now$' \
+    unshare --user --map-root-user --mount bash full.sh "$wick" sweep "${space[@]}"
+  same 'rows after a full disk' whole after
+  once 'a full disk: nothing twice' after
+else
+  echo 'note: there are no name spaces: a full disk is not tested'
+fi
+
+finish
