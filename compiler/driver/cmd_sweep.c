@@ -37,6 +37,9 @@ static const wk_option options[] = {
      .offset = offsetof(wk_sweep_opts, jobs), .min = 1, .max = WK_JOBS_MAX},
     {"timeout", 0, "SECONDS", "abandon a point after this time (default 3600)",
      .kind = WK_OPTION_INT, .offset = offsetof(wk_sweep_opts, timeout), .min = 1, .max = 86400},
+    {"slurm", 0, NULL, "submit the work as an array of Slurm jobs, and wait for it; DIR is seen by "
+     "all nodes (SBATCH_PARTITION and the like in the environment choose which)",
+     .kind = WK_OPTION_FLAG, .offset = offsetof(wk_sweep_opts, slurm)},
     {"task", 0, "I/N", "only compute, as process I (from 0) of N that share DIR; of the points, it "
      "begins with its own part, and when that is done, helps with the others",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_sweep_opts, task)},
@@ -58,6 +61,8 @@ static wk_status check_options(const wk_sweep_opts *o) {
   if (!o->output) return wk_error(WK_USAGE, "where to? (--output DIR)");
   if (!o->set.n && !o->prefetch && !o->effort)
     return wk_error(WK_USAGE, "the space is empty: name a key and its values with --set");
+  if (o->slurm && o->task)
+    return wk_error(WK_USAGE, "--task is for the processes that --slurm starts: give one of them");
   return check_task(o->task);
 }
 
@@ -160,13 +165,13 @@ static wk_status finish(const wk_sweep *s, size_t computed) {
   return status;
 }
 
-static wk_status sweep(wk_sweep *s) {
+static wk_status sweep(wk_sweep *s, const wk_strings *models) {
   size_t computed = 0;
   WK_TRY(absolute_dir(s));
   WK_TRY(wk_sweep_prepare(s));
   if (s->o->task) return wk_sweep_run(s, &computed);
   WK_TRY(wk_sweep_forget_deaths(s));
-  WK_TRY(wk_sweep_run(s, &computed));
+  WK_TRY(s->o->slurm ? wk_sweep_run_slurm(s, models, &computed) : wk_sweep_run(s, &computed));
   return finish(s, computed);
 }
 
@@ -174,12 +179,12 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_sweep_opts o = *(const wk_sweep_opts *)options_;
   wk_sweep s;
   WK_TRY(check_options(&o));
-  if (!o.jobs) {
+  if (!o.jobs && !o.slurm) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     o.jobs = processors < 1 ? 1 : processors < WK_JOBS_MAX ? processors : WK_JOBS_MAX;
   }
   wk_status status = wk_sweep_open(&o, args, &s);
-  if (!status) status = sweep(&s);
+  if (!status) status = sweep(&s, args);
   wk_sweep_free(&s);
   return status;
 }

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An array of Slurm jobs, each `wick sweep … --task I/N`. They tell nobody how they fare: what
+ * counts is which rows are in the folder. As long as Slurm knows the array they are waited for;
+ * when it ends with points left, as when nodes were lost, there is another. */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "compiler/driver/sweep.h"
+#include "compiler/driver/text.h"
+
+/* ---- the job script -------------------------------------------------------------------------- */
+
+static void add_word(wk_str *b, const char *word) {
+  wk_str_add(b, " '");
+  for (; *word; word++) wk_str_printf(b, *word == '\'' ? "'\\''" : "%c", *word);
+  wk_str_add(b, "'");
+}
+
+static void add_option(wk_str *b, const char *name, const char *value) {
+  if (!value) return;
+  wk_str_printf(b, " --%s", name);
+  add_word(b, value);
+}
+
+static void add_options(wk_str *b, const char *name, const wk_strings *values) {
+  for (size_t i = 0; i < values->n; i++) add_option(b, name, values->data[i]);
+}
+
+static void add_command(wk_str *b, const wk_sweep *s, const char *program, const wk_strings *models,
+                        int64_t tasks) {
+  const wk_sweep_opts *o = s->o;
+  wk_str_add(b, "exec");
+  add_word(b, program);
+  wk_str_add(b, " sweep");
+  add_option(b, "output", s->dir);
+  add_option(b, "machine", o->machine);
+  add_options(b, "set", &o->set);
+  add_option(b, "prefetch", o->prefetch);
+  add_option(b, "effort", o->effort);
+  add_options(b, "bind", &o->binding.bind);
+  add_options(b, "shape", &o->binding.shape);
+  add_options(b, "value", &o->binding.value);
+  if (o->what_if) wk_str_add(b, " --what-if");
+  wk_str_printf(b, " --timeout %lld --jobs 1 --task \"$SLURM_ARRAY_TASK_ID/%lld\" --",
+                (long long)o->timeout, (long long)tasks);
+  for (size_t i = 0; i < models->n; i++) add_word(b, models->data[i]);
+  wk_str_add(b, "\n");
+}
+
+static wk_status write_script(const wk_sweep *s, const wk_strings *models, int64_t tasks) {
+  char program[PATH_MAX], folder[PATH_MAX];
+  ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+  if (n < 0 || !getcwd(folder, sizeof folder))
+    return wk_error(WK_IO, "this program or its working folder has no path: %s", strerror(errno));
+  program[n] = 0;
+  wk_str b = {0};
+  wk_str_add(&b, "#!/bin/sh\n#SBATCH --job-name=wick-sweep --no-requeue --output=%A_%a.log\ncd");
+  add_word(&b, folder);
+  wk_str_add(&b, " || exit\n");
+  add_command(&b, s, program, models, tasks);
+  wk_status status = wk_write_file(wk_arena_printf(s->arena, "%s/slurm/job.sh", s->dir), b.s, b.n);
+  wk_str_free(&b);
+  return status;
+}
+
+/* ---- Slurm's commands ------------------------------------------------------------------------ */
+
+/* What a shell command prints; its exit status, -1 when it cannot be known. */
+static int ask(const char *command, wk_str *out) {
+  char buffer[512];
+  size_t n;
+  fflush(stdout);
+  FILE *f = popen(command, "r");
+  if (!f) return -1;
+  wk_str_add(out, "");
+  while ((n = fread(buffer, 1, sizeof buffer, f)) > 0) wk_str_addn(out, buffer, n);
+  int how = pclose(f);
+  return WIFEXITED(how) ? WEXITSTATUS(how) : -1;
+}
+
+static wk_status submit(const wk_sweep *s, int64_t tasks, long *id) {
+  wk_str command = {0}, said = {0};
+  wk_str_add(&command, "cd");
+  add_word(&command, wk_arena_printf(s->arena, "%s/slurm", s->dir));
+  wk_str_printf(&command, " && sbatch --parsable --array=0-%lld job.sh 2>&1", (long long)tasks - 1);
+  int code = ask(command.s, &said);
+  wk_str_free(&command);
+  bool is_fine = code == 0 && said.n && isdigit((unsigned char)said.s[0]);
+  if (is_fine) *id = strtol(said.s, NULL, 10);
+  if (said.n) said.s[strcspn(said.s, "\n")] = 0;
+  wk_status status = is_fine ? NULL
+                             : wk_error(WK_RESOURCE, "--slurm: cannot submit: %s",
+                                        said.n ? wk_text_shown(s->arena, said.s) : "no sbatch");
+  wk_str_free(&said);
+  return status;
+}
+
+/* A controller that does not answer may still have the array. */
+static bool is_queued(long id) {
+  wk_str said = {0};
+  char command[80];
+  snprintf(command, sizeof command, "squeue --noheader --format=%%i --jobs=%ld 2>&1", id);
+  int code = ask(command, &said);
+  bool is_gone = code == 0 ? !said.n : said.n && strstr(said.s, "Invalid job id");
+  wk_str_free(&said);
+  return !is_gone;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+typedef WK_VEC(size_t) point_list;
+
+static void drop_computed(const wk_sweep *s, point_list *todo) {
+  size_t n = 0;
+  for (size_t i = 0; i < todo->n; i++)
+    if (!wk_sweep_has_row(s, &s->points.data[todo->data[i]])) todo->data[n++] = todo->data[i];
+  todo->n = n;
+}
+
+/* Until all rows are there, or Slurm knows nothing of the array. */
+static void wait_for_array(const wk_sweep *s, long id, point_list *todo, size_t total,
+                           double began) {
+  enum { SECONDS = 1, ASKED_EVERY = 3 };
+  bool may_run = true;
+  for (int round = 1; todo->n && may_run; round++) {
+    sleep(SECONDS);
+    if (round % ASKED_EVERY == 0) may_run = is_queued(id);
+    drop_computed(s, todo);
+    wk_sweep_progress(total - todo->n, total, began);
+  }
+}
+
+static wk_status make_logs(const wk_sweep *s) {
+  const char *path = wk_arena_printf(s->arena, "%s/slurm", s->dir);
+  if (mkdir(path, 0777) == 0 || errno == EEXIST) return NULL;
+  return wk_error_at(WK_IO, path, "cannot make the folder: %s", strerror(errno));
+}
+
+/* Arrays in a row that leave things as they were; then the points are what is wrong. */
+enum { MOST_IN_VAIN = 3, TASKS = 16 };
+
+static wk_status submit_until_done(const wk_sweep *s, const wk_strings *models, point_list *todo) {
+  size_t total = todo->n;
+  double began = wk_clock();
+  int in_vain = 0;
+  while (todo->n && in_vain < MOST_IN_VAIN) {
+    size_t before = todo->n;
+    int64_t tasks = s->o->jobs ? s->o->jobs : TASKS;
+    if (tasks > (int64_t)before) tasks = (int64_t)before;
+    long id = 0;
+    wk_sweep_progress(total - before, total, began);
+    WK_TRY(write_script(s, models, tasks));
+    WK_TRY(submit(s, tasks, &id));
+    wait_for_array(s, id, todo, total, began);
+    in_vain = todo->n < before ? 0 : in_vain + 1;
+  }
+  return NULL;
+}
+
+wk_status wk_sweep_run_slurm(wk_sweep *s, const wk_strings *models, size_t *computed) {
+  point_list todo = {0};
+  for (size_t i = 0; i < s->points.n; i++)
+    if (!s->points.data[i].refusal && !wk_sweep_has_row(s, &s->points.data[i]))
+      wk_vec_push(&todo, i);
+  size_t total = todo.n;
+  wk_status status = make_logs(s);
+  if (!status) status = submit_until_done(s, models, &todo);
+  wk_progress_end();
+  for (size_t i = 0; i < todo.n; i++)
+    s->points.data[todo.data[i]].lost = wk_arena_printf(
+        s->arena, "lost by %d arrays of Slurm jobs; %s/slurm has what they said", MOST_IN_VAIN,
+        s->dir);
+  *computed = total - todo.n;
+  wk_vec_free(&todo);
+  return status;
+}
