@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Help, manual pages, completion, lists: everything that comes from the tables.
 source "$(dirname "$0")/lib.bash" "$@"
-commands='compile run test compare inspect ops plan quantize zoo asm disasm isa check sim diff help
-commands='compile run test compare inspect ops plan quantize zoo asm disasm isa check sim sweep help
+commands='compile run test compare inspect ops plan quantize zoo asm disasm isa check sim diff sweep help
   completion man'
 
 gives 'version' '^wick [0-9]+\.' "$wick" --version
@@ -21,8 +20,6 @@ done
 helps() {
   "$wick" help
   for command in ${commands% help*}; do
-  for command in compile run test compare inspect ops plan quantize zoo asm disasm isa check sim \
-    sweep; do
     echo "==== $command" && "$wick" $command --help
   done
   "$wick" man compile

@@ -90,7 +90,7 @@ static void examples(void **state) {
     const wk_sim_shown x = {.stream = s, .machine = &s->machine, .run = &run};
     wk_sim_why why;
     uint64_t sum = 0, rows = 0;
-    wk_sim_why_of(&x, &why);
+    wk_sim_why_of(&x, true, &why);
     for (int k = 0; k < WK_CAUSE_COUNT; k++) sum += why.causes.cycles[k];
     for (size_t k = 0; k < why.causes.rows.n; k++) rows += why.causes.rows.data[k].cycles;
     assert_int_equal(sum, run.result.cycles);
