@@ -153,6 +153,7 @@ static size_t print_reasons(const wk_sweep *s, const json_t *rows) {
 static wk_status finish(const wk_sweep *s, size_t computed) {
   json_t *rows = wk_sweep_rows(s);
   wk_status status = wk_sweep_write_table(s, rows);
+  if (!status) status = wk_sweep_write_page(s, rows);
   size_t failed = 0;
   if (!status) {
     print_best(s, rows);
@@ -195,8 +196,9 @@ const wk_cmd wk_cmd_sweep = {
          .summary = "run models on many machines, to see what each would gain",
          .description =
              "Compiles every model for every machine, runs it on the timing model with random "
-             "inputs, and writes a row for each to DIR/points.csv and DIR/points.json: cycles, use "
-             "of the array, what was waited for, bytes, sizes. A machine that cannot be, or is too "
+             "inputs, and writes a row for each to DIR/points.csv and DIR/points.json, with "
+             "diagrams in DIR/index.html: cycles, use of the array, what was waited for, bytes, "
+             "sizes. A machine that cannot be, or is too "
              "small for the model, has a row with the reason.\n"
              "\n"
              "Rows are kept in DIR by the contents of model, machine, settings and compiler. "

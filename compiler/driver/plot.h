@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to driver/: diagrams as SVG, for pages that need nothing else. */
+#ifndef WICK_DRIVER_PLOT_H
+#define WICK_DRIVER_PLOT_H
+
+#include "compiler/support/support.h"
+
+enum { WK_PLOT_COLOURS = 8 }; /* told apart also by those who see fewer */
+
+typedef struct {
+  double x, y;     /* x: 0 to 1, from left to right; y: 0 at the bottom */
+  const char *tip; /* what the mouse shows */
+} wk_plot_point;
+
+typedef struct {
+  WK_VEC(wk_plot_point) points;
+  unsigned colour;
+  bool is_line;  /* through the points, in order; else they are marks only */
+  bool is_front; /* a line alone, as stairs that fall to the right */
+} wk_plot_series;
+
+typedef struct {
+  double x;
+  const char *text;
+} wk_plot_label;
+
+typedef struct {
+  const char *title, *x_title;
+  WK_VEC(wk_plot_series) series;
+  WK_VEC(wk_plot_label) ticks;    /* below the x axis */
+  WK_VEC(const char *) legend;    /* of colours 0, 1, … */
+  wk_text24 (*y_text)(double y);  /* of the ticks of the y axis */
+  bool is_binary;                 /* these are at powers of two */
+} wk_plot;
+
+void wk_plot_svg(wk_str *b, const wk_plot *p);
+void wk_plot_free(wk_plot *p);
+/* Text of a page: "&", "<", ">" and quotes are written as such. */
+void wk_html_text(wk_str *b, const char *text);
+
+#endif
