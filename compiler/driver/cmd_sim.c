@@ -5,6 +5,7 @@
 
 #include "compiler/driver/command.h"
 #include "compiler/driver/paths.h"
+#include "compiler/driver/quantize.h"
 #include "compiler/driver/sim.h"
 #include "compiler/driver/sim_model.h"
 #include "compiler/driver/text.h"
@@ -60,6 +61,16 @@ static const wk_option options[] = {
      "inputs)", .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, entry)},
     WK_PART_OPTION(wk_sim_opts, part, "only this part for the accelerator; others run on the "
                    "functional model, unseen"),
+    {.kind = WK_OPTION_GROUP, .help = "Of a model"},
+    {"prefetch", 0, "MODE", "when data is loaded for what computes later: off, serial, double, "
+     "auto (default; 'wick targets')", .kind = WK_OPTION_STRING,
+     .offset = offsetof(wk_sim_opts, prefetch)},
+    {"with-modes", 0, NULL, "compile and run it with every --prefetch, and compare them",
+     .kind = WK_OPTION_FLAG, .offset = offsetof(wk_sim_opts, with_modes)},
+    {"effort", 0, "N", "how long to search for a schedule ('wick targets')",
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, effort)},
+    WK_QUANTIZE_RANDOM_OPTION(wk_sim_opts, quantize),
+    WK_BINDING_OPTIONS(wk_sim_opts, binding),
     {.kind = WK_OPTION_GROUP, .help = "Output"},
     {"causes", 0, NULL,
      "the critical path: what cycles were waited for, and why; and what the same stream would take "
@@ -151,6 +162,7 @@ static wk_status check_effect(const wk_sim_opts *o, int user) {
               {"--dump", o->dump.n > 0, RUN},
               {"--json", o->json, RUN},
               {"--csv", o->csv, TIMED},
+              {"--with-modes", o->with_modes, TIMED},
               {"--html", o->html, TIMED},
               {"--trace", o->trace, TIMED}};
   for (size_t i = 0; i < WK_COUNTOF(rows); i++)
@@ -171,6 +183,7 @@ static wk_status check_paths(const wk_sim_opts *o, const char *stream) {
   wk_paths paths = {0};
   wk_paths_read(&paths, "the stream", stream);
   wk_paths_read(&paths, "--machine", o->machine);
+  wk_paths_read_named(&paths, "--value", &o->binding.value);
   for (size_t i = 0; i < o->dump.n; i++) {
     const char *equals = strchr(o->dump.data[i], '=');
     char *what = wk_arena_printf(a, "--dump %s", o->dump.data[i]);
@@ -206,7 +219,19 @@ static wk_status simulate(const wk_sim_opts *o, const wk_stream *s) {
   return wk_sim_record_close(record, status);
 }
 
-/* What only packages have. */
+/* What only models have: "--effort"; NULL. */
+static const char *model_option(const wk_sim_opts *o) {
+  return o->prefetch            ? "--prefetch"
+         : o->with_modes        ? "--with-modes"
+         : o->effort            ? "--effort"
+         : o->quantize          ? "--quantize-random"
+         : o->binding.bind.n    ? "--bind"
+         : o->binding.shape.n   ? "--shape"
+         : o->binding.value.n   ? "--value"
+                                : NULL;
+}
+
+/* What only packages have, and models. */
 static wk_status check_stream_options(const wk_sim_opts *o) {
   const char *option = o->input.n                        ? "--input"
                        : o->random != WK_SIM_UNSET       ? "--random"
@@ -229,6 +254,17 @@ static wk_status run_stream(const wk_sim_opts *o, const char *path) {
   return status;
 }
 
+static wk_status run_package(const wk_sim_opts *o, const char *path) {
+  wk_sim_record *record = wk_sim_record_new(o, path);
+  return wk_sim_record_close(record, wk_sim_package(o, path, path, record));
+}
+
+static bool is_model(const char *path) {
+  static const char ending[] = ".onnx";
+  size_t n = strlen(path), m = sizeof ending - 1;
+  return n > m && !strcmp(path + n - m, ending);
+}
+
 static wk_status run(const void *options_, const wk_strings *args) {
   const wk_sim_opts *o = options_;
   wk_file f;
@@ -242,11 +278,16 @@ static wk_status run(const void *options_, const wk_strings *args) {
   WK_TRY(wk_file_map(path, &f));
   bool is_package = wk_is_package(&f);
   wk_file_unmap(&f);
-  return is_package ? wk_sim_package(o, path) : run_stream(o, path);
+  if (!is_package && is_model(path)) return wk_sim_model_file(o, path);
+  const char *option = model_option(o);
+  if (option)
+    return wk_error_at(WK_USAGE, path, "%s is for models; this is a %s", option,
+                       is_package ? "package" : "stream");
+  return is_package ? run_package(o, path) : run_stream(o, path);
 }
 
 const wk_cmd wk_cmd_sim = {
-    .command = {.name = "sim", .synopsis = "STREAM.s|STREAM.wcs|PACKAGE",
+    .command = {.name = "sim", .synopsis = "STREAM.s|STREAM.wcs|PACKAGE|MODEL.onnx",
                 .summary = "run command streams on the accelerator",
                 .description =
                     "Assembles the stream if it is text, fills memory with the images it names, "
@@ -260,6 +301,8 @@ const wk_cmd wk_cmd_sim = {
                     "transfers hidden and exposed, bytes, and the least that the layer could "
                     "take.\n"
                     "\n"
+                    "A model is compiled first, for the machine and its memory.\n"
+                    "\n"
                     "The RTL model of a machine is built by Verilator when it is first needed and "
                     "kept in a cache ($WICK_CACHE, else ~/.cache/wick). With --tune now it is "
                     "built with a profile of a training run; it is faster then, and does the "
@@ -268,6 +311,7 @@ const wk_cmd wk_cmd_sim = {
                     "\n"
                     "  wick sim examples/accel/2-double-buffer.s\n"
                     "  wick sim examples/accel/2-double-buffer.s --dram latency=500\n"
-                    "  wick sim net.wick --input image=cat.npy --model timing --csv layers.csv",
+                    "  wick sim net.wick --input image=cat.npy --model timing --csv layers.csv\n"
+                    "  wick sim net.onnx --machine tiny --model timing --with-modes --html n.html",
                 .options = options, .min_args = 0, .max_args = 1},
     .size = sizeof(wk_sim_opts), .defaults = &defaults, .run = run};

@@ -137,11 +137,16 @@ wk_status wk_nameless_open(wk_nameless *f) {
   return wk_error_at(WK_IO, folder, "cannot create a temporary file: %s", strerror(errno));
 }
 
-wk_status wk_nameless_hide(const wk_nameless *f, wk_status s) {
+void wk_nameless_close(wk_nameless *f) {
+  close(f->fd);
+  f->fd = -1;
+}
+
+wk_status wk_nameless_place(const wk_nameless *f, wk_status s, const char *place) {
   if (!s || !s->place || strcmp(s->place, f->path) != 0) return s;
   free(s->place);
   s->place = NULL;
-  return s;
+  return place ? wk_status_place(s, place) : s;
 }
 
 /* Loads what was written there unless s says that it was not. */
@@ -149,8 +154,8 @@ static wk_status load_nameless(wk_nameless *f, wk_status s, wick_model **out) {
   wick_error_detail detail = {{0}};
   wick_load_options lo = {.flags = WICK_LOAD_UNCHECKED, .detail = &detail};
   if (!s) s = wk_wick_error(wick_model_load(f->path, &lo, out), detail.text, f->path);
-  close(f->fd);
-  return wk_nameless_hide(f, s);
+  wk_nameless_close(f);
+  return wk_nameless_place(f, s, NULL);
 }
 
 wk_status wk_load_programs(const wk_instance *t, wk_program *const *programs, size_t n,
@@ -167,37 +172,38 @@ wk_status wk_load_parts(const wk_targets *t, wk_parts *p, const wk_emit_options 
   return load_nameless(&f, wk_emit_parts(t, p, o, f.path, entry), out);
 }
 
-static wk_status load_plan(const wk_targets *t, wk_parts *parts, const wk_emit_options *o,
-                            wick_model **out) {
-  wk_nameless f;
-  wk_emit_entry entry = {"", parts};
-  wk_emit_result result = {.scratch_bytes = -1};
-  WK_TRY(wk_nameless_open(&f));
-  return load_nameless(&f, wk_emit_package(t, &entry, 1, o, f.path, &result), out);
-}
-
-static wk_status compile_for(wk_runner *r, wk_module *m, const wk_targets *t,
-                             const wk_runner_options *o) {
+static wk_status compile_for(wk_module *m, const wk_targets *t, const wk_runner_options *o,
+                             const char *path) {
   wk_parts *parts = NULL;
   wk_pipeline_report local = {0}, *report = o->report ? o->report : &local;
   wk_emit_options emit = {.model_name = o->model_name, .command = ""};
+  wk_emit_result result = {.scratch_bytes = -1};
   wk_pipeline_options po = {.targets = t};
   WK_TRY(wk_targets_check_here(t, &o->target));
   wk_status s = wk_pipeline_run(m, &po, report, &parts);
   if (o->notes) wk_model_float_note(o->notes, o->path, report, t, parts, s);
-  if (!s) s = load_plan(t, parts, &emit, &r->model);
-  if (!s) s = open_session(r, NULL, 0, o->threads);
+  wk_emit_entry entry = {"", parts};
+  if (!s) s = wk_emit_package(t, &entry, 1, &emit, path, &result);
   wk_parts_free(parts);
   if (!o->report) wk_pipeline_report_free(&local);
   return s;
 }
 
-static wk_status compile_and_open(wk_runner *r, wk_module *m, const wk_runner_options *o) {
+wk_status wk_compile_package(wk_module *m, const wk_runner_options *o, wk_nameless *out) {
   wk_targets t;
+  WK_TRY(wk_nameless_open(out));
   wk_status s = wk_targets_open(&o->target, &t);
-  if (!s) s = compile_for(r, m, &t, o);
+  if (!s) s = compile_for(m, &t, o, out->path);
   wk_targets_close(&t);
-  return s;
+  if (s) wk_nameless_close(out);
+  return wk_nameless_place(out, s, NULL);
+}
+
+static wk_status compile_and_open(wk_runner *r, wk_module *m, const wk_runner_options *o) {
+  wk_nameless f;
+  WK_TRY(wk_compile_package(m, o, &f));
+  WK_TRY(load_nameless(&f, NULL, &r->model));
+  return open_session(r, NULL, 0, o->threads);
 }
 
 wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o, wk_runner **out) {

@@ -44,15 +44,19 @@ wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t
  * after an error); out is zeroed before the first run, and later runs may use its memory again. */
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) WK_MUST_CHECK;
 
-/* A file that nothing is left of even when the process is killed: on a disk where there is one,
- * otherwise in memory. path: to open it by; close(fd) ends it. */
+/* A file that nothing is left of when it is closed, even when the process is killed: on a disk where
+ * there is one, otherwise in memory. */
 typedef struct {
   int fd;
-  char path[32];
+  char path[32]; /* opens it */
 } wk_nameless;
 wk_status wk_nameless_open(wk_nameless *f) WK_MUST_CHECK;
-/* Takes the place from an error that names the file: it is not the user's. */
-wk_status wk_nameless_hide(const wk_nameless *f, wk_status s) WK_MUST_CHECK;
+void wk_nameless_close(wk_nameless *f);
+/* A status that places an error in the file gets that place instead; NULL: none. */
+wk_status wk_nameless_place(const wk_nameless *f, wk_status s, const char *place) WK_MUST_CHECK;
+/* The module compiled to a package. The module stays the caller's, and has been changed. */
+wk_status wk_compile_package(wk_module *m, const wk_runner_options *o,
+                             wk_nameless *out) WK_MUST_CHECK;
 
 /* Programs as a package of one entry each, loaded. It goes through a file without a name: nothing
  * is left behind even when the process is killed, and no error names it. */

@@ -4,10 +4,11 @@
  *   cmd_sim.c        options
  *   sim_stream.c     one stream on one model: run, shown, compared with the functional model
  *   sim_package.c    a package, whose parts are such streams
+ *   sim_compile.c    a model, which becomes such a package
  *   sim_report.c     what is printed
  *   sim_layers.c     the layers of a part: cycles, bytes, what was possible
  *   causes.c         --causes: what cycles were waited for; what_if.c, causes_print.c
- *   sim_json.c       --json and --trace; report.h: --html */
+ *   sim_record.c     what becomes files: sim_json.c, sim_trace.c; report.h: --html */
 #ifndef WICK_DRIVER_SIM_H
 #define WICK_DRIVER_SIM_H
 
@@ -17,10 +18,13 @@
 
 typedef struct {
   const char *machine, *dram, *rtl, *trace, *fst, *json, *csv, *html, *coverage, *entry;
+  const char *prefetch, *effort;
+  wk_binding_args binding;
   wk_strings dump, input;
   int model, tune;
-  int64_t max_cycles, timeout, seed, random, part;
+  int64_t max_cycles, timeout, seed, random, part, quantize;
   bool build, rebuild, commands, causes, no_what_if, unchecked, unverified, stalls, random_reset;
+  bool with_modes;
 } wk_sim_opts;
 enum { WK_SIM_UNSET = -1 }; /* of a number that may be 0 */
 
@@ -67,7 +71,14 @@ wk_status wk_sim_simulate(const wk_sim_opts *o, const wk_stream *s, const wk_sim
 
 /* ---- sim_package.c --------------------------------------------------------------------------- */
 
-wk_status wk_sim_package(const wk_sim_opts *o, const char *path) WK_MUST_CHECK;
+/* file: where the package is; path: what errors and reports call it, or what it was compiled
+ * from. */
+wk_status wk_sim_package(const wk_sim_opts *o, const char *file, const char *path,
+                         wk_sim_record *record) WK_MUST_CHECK;
+
+/* ---- sim_compile.c --------------------------------------------------------------------------- */
+
+wk_status wk_sim_model_file(const wk_sim_opts *o, const char *path) WK_MUST_CHECK;
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
@@ -126,6 +137,11 @@ wk_sim_record *wk_sim_record_new(const wk_sim_opts *o, const char *package);
 void wk_sim_record_add(wk_sim_record *r, const wk_sim_shown *x);
 /* Run i of those that were added, a part's, has stood for so many. */
 void wk_sim_record_repeat(wk_sim_record *r, size_t i, uint32_t runs);
+/* Runs from now on are those of this --prefetch, of which only figures are kept and nothing is
+ * printed. has_run: it has all those that came before. */
+void wk_sim_record_begin_mode(wk_sim_record *r, const char *prefetch, bool has_run);
+bool wk_sim_record_is_mode(const wk_sim_record *r);
+void wk_sim_record_print_modes(const wk_sim_record *r, FILE *f);
 /* Writes the files unless s says that something failed before there was anything to write; frees r.
  * Returns s, or what failed. */
 wk_status wk_sim_record_close(wk_sim_record *r, wk_status s) WK_MUST_CHECK;

@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct {
   const wk_sim_opts *o;
-  const char *path;
+  const char *file, *path;
   wk_sim_record *record;
   wick_model *model; /* as described: who is which part */
   wk_accel_parts parts;
@@ -55,7 +55,7 @@ static wk_status run_part(package_run *p, const wk_sim_device_job *job, wk_sim_r
   if (p->seen[number].runs++ || !is_wanted) return run_unseen(job->stream, out);
   p->seen[number].is_shown = true;
   p->seen[number].number = p->shown;
-  if (p->shown++) fputc('\n', wk_sim_output(p->o));
+  if (p->shown++ && !wk_sim_record_is_mode(p->record)) fputc('\n', wk_sim_output(p->o));
   const wk_machine *m = &job->stream->machine;
   if (p->hardware != wk_machine_hash(m)) p->simulated = NULL;
   p->hardware = wk_machine_hash(m);
@@ -99,11 +99,11 @@ static wk_status run_network(package_run *p) {
                          .random = p->o->random == WK_SIM_UNSET ? 1 : p->o->random};
   wk_run_job job;
   wk_sim_device_configure(&device);
-  wk_status s = wk_run_load(&o, p->path, &job);
+  wk_status s = wk_run_load(&o, p->file, &job);
   size_t n = job.runner ? wk_runner_outputs(job.runner) : 0;
   wk_tensor *out = wk_xcalloc(n + 1, sizeof *out);
   if (!s) s = wk_status_place(wk_runner_run(job.runner, job.in, out), p->path);
-  if (!s && job.notes.n) fputs(job.notes.s, stderr);
+  if (!s && job.notes.n && !wk_sim_record_is_mode(p->record)) fputs(job.notes.s, stderr);
   for (size_t i = 0; i < n; i++) wk_tensor_free(&out[i]);
   free(out);
   wk_run_job_free(&job);
@@ -143,23 +143,23 @@ static wk_status run_all(package_run *p) {
   WK_TRY(check_machine(p));
   WK_TRY(check_single(p));
   p->seen = wk_xcalloc(p->parts.n_parts, sizeof *p->seen);
-  p->record = wk_sim_record_new(p->o, p->path);
-  wk_status s = run_network(p);
-  for (size_t i = 0; !s && i < p->parts.n_parts; i++)
+  WK_TRY(run_network(p));
+  if (wk_sim_record_is_mode(p->record)) return NULL;
+  for (size_t i = 0; i < p->parts.n_parts; i++)
     if (p->seen[i].is_shown)
       wk_sim_record_repeat(p->record, p->seen[i].number, p->seen[i].runs);
-  WK_TRY(wk_sim_record_close(p->record, s));
   print_total(p);
   return NULL;
 }
 
-wk_status wk_sim_package(const wk_sim_opts *o, const char *path) {
-  package_run p = {.o = o, .path = path};
+wk_status wk_sim_package(const wk_sim_opts *o, const char *file, const char *path,
+                         wk_sim_record *record) {
+  package_run p = {.o = o, .file = file, .path = path, .record = record};
   wick_error_detail detail = {{0}};
   const wick_load_options lo = {.flags = WICK_LOAD_DESCRIBE, .detail = &detail};
   wk_file f;
-  WK_TRY(wk_file_map(path, &f));
-  wk_status s = wk_wick_error(wick_model_load(path, &lo, &p.model), detail.text, path);
+  WK_TRY(wk_file_map(file, &f));
+  wk_status s = wk_wick_error(wick_model_load(file, &lo, &p.model), detail.text, path);
   if (!s) s = wk_status_place(wk_accel_parts_read(p.model, &f, &p.parts), path);
   if (!s) s = run_all(&p);
   if (p.parts.arena) wk_accel_parts_free(&p.parts);

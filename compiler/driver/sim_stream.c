@@ -151,11 +151,12 @@ static wk_status show(const wk_sim_opts *o, const wk_sim_shown *x, wk_sim_record
   wk_sim_shown shown = *x;
   wk_sim_why why = {0};
   bool is_timed = x->run->result.cycles && !x->run->result.gave_up;
-  if ((o->causes || o->html) && is_timed && !has_failed(x)) {
-    wk_sim_why_of(x, !o->no_what_if, &why);
+  bool is_mode = wk_sim_record_is_mode(record);
+  if ((o->causes || o->html || o->with_modes) && is_timed && !has_failed(x)) {
+    wk_sim_why_of(x, !o->no_what_if && !is_mode, &why);
     shown.why = &why;
   }
-  print(wk_sim_output(o), o, &shown);
+  if (!is_mode) print(wk_sim_output(o), o, &shown);
   wk_sim_record_add(record, &shown);
   wk_sim_why_free(&why);
   return write_dumps(o, x->stream, x->run);

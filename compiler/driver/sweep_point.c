@@ -52,7 +52,8 @@ static wk_status simulate(const wk_sweep *s, const char *machine, const char *pa
                          .causes = true, .no_what_if = !s->o->what_if, .timeout = WK_SIM_UNSET,
                          .seed = WK_SIM_UNSET, .random = WK_SIM_UNSET,
                          .part = WK_ACCEL_ALL_PARTS};
-  wk_status status = wk_sim_package(&o, package);
+  wk_sim_record *record = wk_sim_record_new(&o, package);
+  wk_status status = wk_sim_record_close(record, wk_sim_package(&o, package, package, record));
   json_object_set_new(row, "simulate_seconds", json_real(wk_clock() - began));
   return status;
 }
@@ -149,11 +150,12 @@ static wk_status compute(const wk_sweep *s, const wk_sweep_point *p, const char 
   if (status) goto out;
   status = simulate(s, machine, package.path, figures.path, row);
   if (!status) status = add_figures(row, p, figures.path);
-  status = wk_nameless_hide(&figures, status);
-  close(figures.fd);
+  status = wk_nameless_place(&figures, status, NULL);
+  wk_nameless_close(&figures);
 out:
-  close(package.fd);
-  return wk_nameless_hide(&package, status);
+  status = wk_nameless_place(&package, status, NULL);
+  wk_nameless_close(&package);
+  return status;
 }
 
 /* One line: what a list would add is dropped. */

@@ -65,6 +65,40 @@ for b, k, start, cycles, operator in zip(*[iter(space)] * 5):
 EOF
 check 'what the file holds' python3 look.py
 
+# A model, which is compiled in between: the same as its package; and every --prefetch.
+check 'a model' "$wick" sim "$net" --model timing --with-modes --html modes.html --json modes.json
+for mode in off serial double auto; do
+  check "$mode" "$wick" compile "$net" --target accel --prefetch $mode -o m.wick
+  check "its package" "$wick" sim m.wick --model timing --causes --json $mode.json
+done
+cat >modes.py <<'EOF'
+import json
+run = json.load(open("modes.json"))
+assert [m["prefetch"] for m in run["modes"]] == ["off", "serial", "double", "auto"]
+for m in run["modes"]:
+    want = json.load(open(m["prefetch"] + ".json"))["parts"]
+    for have, one in zip(m["parts"], want):
+        assert all(have[k] == one[k] for k in ("cycles", "layers", "causes", "counters"))
+assert [p["layers"] for p in run["parts"]] == [p["layers"] for p in run["modes"][3]["parts"]]
+EOF
+check 'as their packages' python3 modes.py
+gives 'a table of them' '^double +[0-9,]+ ' "$wick" sim "$net" --model timing --with-modes
+gives 'another machine' '^machine +tiny' "$wick" sim "$net" --machine tiny --model timing
+gives 'a float model' '^machine +base' "$wick" sim "$root/tests/nets/float/cnn/model.onnx" \
+  --quantize-random 1 --model timing
+for option in --with-modes --effort=2 --prefetch=off --quantize-random=1 --bind=n=1; do
+  refuses "a package with $option" 2 "net.wick: ${option%%=*} is for models; this is a package$" \
+    "$wick" sim net.wick --model timing $option
+done
+refuses 'a stream with modes' 2 's>.s: --with-modes is for models; this is a stream$' \
+  "$wick" sim '<s>.s' --model timing --with-modes
+refuses 'modes without time' 2 'functional model has no time' \
+  "$wick" sim "$net" --model functional --with-modes
+refuses 'another mode' 2 "prefetch: there are off, serial, double and auto, not 'x'$" \
+  "$wick" sim "$net" --model timing --prefetch x
+refuses 'a part too many' 2 'model.onnx: --part 9: the package has 1' \
+  "$wick" sim "$net" --model timing --part 9
+
 browser=
 for name in chromium chromium-browser google-chrome; do
   [[ $browser ]] || browser=$(command -v "$name" || true)
@@ -119,6 +153,9 @@ if what == "command":
     shown = number(re.search(r'id="window">cycles [\d,]+ to [\d,]+, ([\d,]+) of', text).group(1))
     cycles = number(re.search(r"\((\d[\d,]*) cycles\)", text).group(1))
     assert cycles <= shown <= max(3 * cycles + 3, 24) < part["cycles"], (shown, cycles)
+if what == "modes":
+    cycles = [p["parts"][0]["cycles"] for p in json.load(open("modes.json"))["modes"]]
+    assert [number(r[1]) for r in rows(section("modes"))] == sorted(cycles)
 if what == "stream":
     assert re.search(r'id="layers" hidden', dom) and "operator 1" in section("timeline")
     assert "<title>&lt;s&gt;.s" in dom and "<h1>&lt;s&gt;.s</h1>" in dom
@@ -130,6 +167,8 @@ check 'a hash that sorts the other way' open_page net.html sort=layers.-cycles
 check 'up' python3 dom.py sorted ascending
 check 'a hash that names a command' open_page net.html command=40
 check 'it alone' python3 dom.py command 40
+check 'modes' open_page modes.html sort=modes.-cycles
+check 'the fastest first' python3 dom.py modes
 check 'a stream' open_page s.html ''
 check 'of operators' python3 dom.py stream
 finish

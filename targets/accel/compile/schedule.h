@@ -12,8 +12,10 @@ typedef enum {
   WK_PREFETCH_OFF,    /* layer by layer, every transfer waited for */
   WK_PREFETCH_SERIAL, /* the steps of auto, each waits for all before */
   WK_PREFETCH_DOUBLE, /* layer by layer, loads run ahead within a layer */
-  WK_PREFETCH_AUTO
+  WK_PREFETCH_AUTO,
+  WK_PREFETCH_COUNT
 } wk_accel_prefetch;
+extern const char *const wk_accel_prefetch_names[WK_PREFETCH_COUNT];
 
 /* The schedule model: queues, bursts and bandwidth as events, from step to step, without data and
  * without a loop over cycles. */

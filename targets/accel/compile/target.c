@@ -18,10 +18,14 @@ static const accel *accel_of(const wk_instance *t) { return (const accel *)(cons
 
 /* ---- machine and settings -------------------------------------------------------------------- */
 
+const char *const wk_accel_prefetch_names[WK_PREFETCH_COUNT] = {
+    [WK_PREFETCH_OFF] = "off", [WK_PREFETCH_SERIAL] = "serial", [WK_PREFETCH_DOUBLE] = "double",
+    [WK_PREFETCH_AUTO] = "auto"};
+
 static wk_status set_prefetch(accel *t, const char *value) {
-  static const char *const modes[] = {"off", "serial", "double", "auto"}; /* wk_accel_prefetch */
-  for (size_t i = 0; i < WK_COUNTOF(modes); i++)
-    if (!strcmp(value, modes[i])) return t->options.prefetch = (wk_accel_prefetch)i, NULL;
+  for (size_t i = 0; i < WK_PREFETCH_COUNT; i++)
+    if (!strcmp(value, wk_accel_prefetch_names[i]))
+      return t->options.prefetch = (wk_accel_prefetch)i, NULL;
   return wk_error(WK_USAGE, "there are off, serial, double and auto, not '%s'", value);
 }
 
