@@ -44,8 +44,8 @@ wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t
  * after an error); out is zeroed before the first run, and later runs may use its memory again. */
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) WK_MUST_CHECK;
 
-/* A file that nothing is left of when it is closed, even when the process is killed: on a disk where
- * there is one, otherwise in memory. */
+/* A file that nothing is left of when it is closed, even when the process is killed: on a disk
+ * where there is one, otherwise in memory. */
 typedef struct {
   int fd;
   char path[32]; /* opens it */
