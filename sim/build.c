@@ -224,7 +224,8 @@ typedef struct {
 static void report_files(const void *context) {
   const step *x = context;
   int sources = count_files(x->folder, ".cpp"), objects = count_files(x->folder, ".o");
-  report(x->j, x->what, sources ? 1 + 98 * objects / (sources + 2) : -1);
+  int percent = sources ? 1 + 98 * objects / (sources + 2) : -1; /* some have sources elsewhere */
+  report(x->j, x->what, percent > 99 ? 99 : percent);
 }
 
 static wk_status write_text(const job *j, const char *file, wk_str *text) {

@@ -32,9 +32,9 @@ static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Work"},
     {"output", 'o', "DIR", "folder of the results, made if there is none; rows that it has are not "
      "computed again", .kind = WK_OPTION_STRING, .offset = offsetof(wk_sweep_opts, output)},
-    {"jobs", 'j', "N", "points at a time, each in a process of its own (default: all processors); "
-     "with --slurm tasks of the array (default 16)", .kind = WK_OPTION_INT,
-     .offset = offsetof(wk_sweep_opts, jobs), .min = 1, .max = WK_JOBS_MAX},
+    {"jobs", 'j', "N", "points at a time, each in a process of its own (default: all processors, "
+     "64 at most); with --slurm tasks of the array (default 16)", .kind = WK_OPTION_INT,
+     .offset = offsetof(wk_sweep_opts, jobs), .min = 1, .max = 100000},
     {"timeout", 0, "SECONDS", "abandon a point after this time (default 3600)",
      .kind = WK_OPTION_INT, .offset = offsetof(wk_sweep_opts, timeout), .min = 1, .max = 86400},
     {"slurm", 0, NULL, "submit the work as an array of Slurm jobs, and wait for it; DIR is seen by "

@@ -68,6 +68,7 @@ static bool was_killed(const wk_job_end *e) {
 }
 
 static wk_status note_death(sweep_run *r, wk_sweep_point *p, const wk_job_end *e) {
+  if (wk_sweep_has_row(r->s, p)) return NULL; /* it had nothing more to do */
   wk_str text = {0};
   wk_job_death_text(&text, e, r->s->o->timeout);
   const char *copy = wk_arena_strdup(r->s->arena, text.s);

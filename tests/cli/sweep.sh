@@ -112,6 +112,24 @@ check 'kills: all is there' test "$(rows killed)" = 40
 check 'kills: at most two points a kill were begun in vain' \
   test "$(grep -c start killed/log)" -le 48 -a "$(grep -c done killed/log)" -ge 36
 
+# A process of the sweep gets a signal: SEGV as when it crashes, KILL as when memory runs out.
+signalled() {
+  local signal=$1 dir=$2 child
+  shift 2
+  "$wick" sweep "$nets/unet_qdq/model.onnx" --set dram_latency=70,80 -j 1 -o "$dir" >"$dir.txt" &
+  until child=$(pgrep -P $! | head -1) && [[ $child ]]; do kill -0 $! 2>/dev/null || break; done
+  kill "-$signal" "$child" && wait $!
+}
+for signal in SEGV KILL; do
+  check "a process that gets $signal" signalled $signal "$signal"
+  check "$signal: the row says so" grep -qE '^     1  crashed: (Segm|Killed)' "$signal.txt"
+  gives "$signal: another try" '^2 points, 0 failed; 1 computed now$' "$wick" sweep \
+    "$nets/unet_qdq/model.onnx" --set dram_latency=70,80 -o "$signal"
+done
+if on_terminal shown "TERM=xterm '$wick' sweep $cnn --set array=8,16 -o t"; then
+  check 'time left' grep -qE '1 of 2, [0-9]+ s left' shown
+fi
+
 pids=()
 for task in 0 1 2; do
   "$wick" sweep "${space[@]}" -o shared -j 1 --task $task/3 >/dev/null 2>&1 &
