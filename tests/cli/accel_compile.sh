@@ -22,6 +22,11 @@ import json
 c = {m: json.load(open(m + ".json"))["cycles"] for m in ("off", "serial", "double", "auto")}
 assert c["auto"] < c["serial"] and c["auto"] <= c["double"] <= c["off"], c
 EOS
+for mode in serial auto; do
+  "$wick" compile "$net" --target accel:tiny --prefetch=$mode --emit stream -q -o $mode
+  "$wick" disasm $mode.wcs | sed -E 's/^[a-z0-9]+_[0-9]+: //; s/ wait .*//' >$mode.commands
+done
+check 'serial has the commands of auto, in its order' cmp serial.commands auto.commands
 for idea in early-issue cross-layer residency fusion local-search \
   early-issue,cross-layer,residency,fusion,local-search; do
   check "--without $idea" "$wick" compile "$net" --target accel:tiny --effort 3 \

@@ -23,28 +23,6 @@ void wk_accel_stream_free(wk_accel_stream *s) {
   wk_vec_free(&s->spans);
 }
 
-/* ---- order ----------------------------------------------------------------------------------- */
-
-typedef struct {
-  int64_t start;
-  uint32_t step;
-} place_in_time;
-
-static int by_start(const void *a, const void *b) {
-  const place_in_time *x = a, *y = b;
-  if (x->start != y->start) return x->start < y->start ? -1 : 1;
-  return x->step < y->step ? -1 : x->step > y->step;
-}
-
-static void order(scheduling *x) {
-  size_t n = x->steps->list.n;
-  place_in_time *all = wk_xcalloc(n + 1, sizeof *all);
-  for (uint32_t i = 0; i < n; i++) all[i] = (place_in_time){x->times.start[i], i};
-  qsort(all, n, sizeof *all, by_start);
-  for (uint32_t i = 0; i < n; i++) x->order[i] = all[i].step;
-  free(all);
-}
-
 /* ---- places ---------------------------------------------------------------------------------- */
 
 /* Places come with the times; the planner's checker, which shares no code with either, confirms
@@ -81,7 +59,7 @@ static wk_status find_places(scheduling *x, wk_accel_prefetch mode) {
   if (!wk_accel_simulate(x->net, x->steps, capacity, mode, x->arena, &x->times))
     return wk_error_at(WK_RESOURCE, layer_of(x, x->times.failed), "the schedule has no room for it "
                        "in %lld bytes of scratchpad", (long long)capacity);
-  order(x);
+  wk_accel_order(&x->times, x->steps->list.n, x->order);
   return check_places(x);
 }
 

@@ -10,7 +10,7 @@
 /* --prefetch */
 typedef enum {
   WK_PREFETCH_OFF,    /* layer by layer, every transfer waited for */
-  WK_PREFETCH_SERIAL, /* the steps of auto, each waits for all before */
+  WK_PREFETCH_SERIAL, /* the commands of auto in its order, each waits for all before */
   WK_PREFETCH_DOUBLE, /* layer by layer, loads run ahead within a layer */
   WK_PREFETCH_AUTO,
   WK_PREFETCH_COUNT
@@ -36,6 +36,8 @@ wk_accel_bound wk_accel_bound_of(const wk_machine *m, const wk_isa_command *c);
  * buffers do not fit. */
 bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t capacity,
                        wk_accel_prefetch mode, wk_arena *a, wk_accel_times *out);
+/* The n steps by their starts, those that stand first first. */
+void wk_accel_order(const wk_accel_times *t, size_t n, uint32_t *order);
 
 /* Orders steps by their start, places buffers and tensors, adds waits. Commands with `dram` counted
  * from their segments; segment of each; 1 + what of the steps' results it computes, or 0.

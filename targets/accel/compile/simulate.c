@@ -109,6 +109,7 @@ typedef struct {
   bool *begins_alone;
   int group;
   int64_t barrier; /* nothing of the group starts before */
+  const uint32_t *order; /* of steps that have their places; NULL: as they stand, without any */
 } simulation;
 
 typedef struct {
@@ -214,10 +215,12 @@ static int64_t free_at(const simulation *x, uint32_t queue) {
 
 enum { FETCHED = 32, DISPATCH = 3 }; /* commands ahead; cycles from fetched to started */
 
-/* Commands are fetched as far ahead as the front end has room for: when this one can be there. Only
- * the first ones of a part are waited for. */
+static size_t nth(const simulation *x, size_t i) { return x->order ? x->order[i] : i; }
+
+/* Commands are fetched as far ahead as the front end has room for: when the i-th one can be there.
+ * Only the first ones of a part are waited for. */
 static int64_t fetch(simulation *x, size_t i) {
-  wk_accel_dma_fetch(&x->dma, i < FETCHED ? 0 : x->t->start[i - FETCHED]);
+  wk_accel_dma_fetch(&x->dma, i < FETCHED ? 0 : x->t->start[nth(x, i - FETCHED)]);
   if (!x->steps->is_begin) return 0;
   double paced = (double)(i + 1) * WK_COMMAND_BYTES / x->dma.bus.rate;
   return x->m->dram_latency + (int64_t)paced + DISPATCH;
@@ -272,10 +275,12 @@ static void free_room(simulation *x, size_t i, int64_t end) {
   }
 }
 
-static bool step(simulation *x, size_t i) {
+/* Of the steps in their order the n-th. */
+static bool step(simulation *x, size_t n) {
+  size_t i = nth(x, n);
   const wk_accel_step *s = &x->steps->list.data[i];
-  int64_t start = later(free_at(x, s->c.queue), fetch(x, i));
-  if (!make_room(x, i, &start)) return false;
+  int64_t start = later(free_at(x, s->c.queue), fetch(x, n));
+  if (!x->order && !make_room(x, i, &start)) return false;
   for (int q = 0; q < WK_QUEUE_COUNT; q++)
     if (s->needs[q] && x->retired[q][s->needs[q] - 1] > start)
       start = x->retired[q][s->needs[q] - 1];
@@ -287,7 +292,7 @@ static bool step(simulation *x, size_t i) {
   if (end > x->last) x->last = end;
   x->t->start[i] = start;
   x->t->retire[i] = end;
-  free_room(x, i, end);
+  if (!x->order) free_room(x, i, end);
   return true;
 }
 
@@ -312,6 +317,37 @@ static void simulate(simulation *x, size_t *failed) {
   wk_accel_dma_free(&x->dma);
 }
 
+typedef struct {
+  int64_t start;
+  uint32_t step;
+} place_in_time;
+
+static int by_start(const void *a, const void *b) {
+  const place_in_time *x = a, *y = b;
+  if (x->start != y->start) return x->start < y->start ? -1 : 1;
+  return x->step < y->step ? -1 : x->step > y->step;
+}
+
+void wk_accel_order(const wk_accel_times *t, size_t n, uint32_t *order) {
+  place_in_time *all = wk_xcalloc(n + 1, sizeof *all);
+  for (uint32_t i = 0; i < n; i++) all[i] = (place_in_time){t->start[i], i};
+  qsort(all, n, sizeof *all, by_start);
+  for (uint32_t i = 0; i < n; i++) order[i] = all[i].step;
+  free(all);
+}
+
+/* When steps that have places, in the order of their starts, start one after the other. */
+static void run_serially(const wk_accel_net *net, const wk_accel_steps *s, wk_accel_times *t) {
+  uint32_t *order = wk_xcalloc(s->list.n + 1, sizeof *order);
+  simulation x = {.net = net, .steps = s, .m = net->machine, .t = t, .mode = WK_PREFETCH_SERIAL,
+                  .order = order};
+  size_t failed;
+  wk_accel_order(t, s->list.n, order);
+  wk_accel_dma_init(&x.dma, net->machine);
+  simulate(&x, &failed);
+  free(order);
+}
+
 /* Buffers of one group may lie so that a later one finds no gap for its own. Alone it does: so it
  * begins when the others have gone. */
 bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t capacity,
@@ -323,8 +359,8 @@ bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t
                           .retire = wk_arena_alloc(a, (s->list.n + 1) * sizeof(int64_t)),
                           .place = wk_arena_alloc(a, (s->buffers.n + 1) * sizeof(int64_t))};
   for (;;) {
-    simulation x = {.net = net, .steps = s, .m = m, .t = out, .mode = mode, .begins_alone = alone,
-                    .group = -1};
+    simulation x = {.net = net, .steps = s, .m = m, .t = out, .begins_alone = alone, .group = -1,
+                    .mode = mode == WK_PREFETCH_SERIAL ? WK_PREFETCH_AUTO : mode};
     size_t failed;
     wk_accel_dma_init(&x.dma, m);
     x.room.capacity = capacity;
@@ -335,5 +371,6 @@ bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t
     alone[s->list.data[failed].group] = true;
   }
   free(alone);
+  if (fine && mode == WK_PREFETCH_SERIAL) run_serially(net, s, out);
   return fine;
 }
