@@ -96,7 +96,7 @@ typedef int32_t (*wick_entry_fn)(wick_exec *exec, const void *consts, void *cons
  * on them. */
 
 #define WICK_MAGIC "WICKPKG" /* 8 bytes with its NUL */
-#define WICK_FORMAT_VERSION 2
+#define WICK_FORMAT_VERSION 3
 #define WICK_PAGE 4096
 #define WICK_NONE UINT32_MAX
 #define WICK_NO_CODE UINT64_MAX

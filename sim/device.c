@@ -117,6 +117,10 @@ static wk_status check_part(const loaded_unit *u, uint32_t part) {
   }
   if (p->code >= u->unit.n_parts)
     return wk_error(WK_INPUT, "section %s: there is no part %" PRIu64, WK_ACCEL_PARTS, p->code);
+  if (p->info->step_count > u->unit.parts[p->code].layers)
+    return wk_error(WK_INPUT, "part %" PRIu64 " has more steps than layers", p->code);
+  for (uint32_t i = 0; i < p->info->step_count; i++)
+    if (p->step_code[i] != i) return wk_error(WK_INPUT, "step %u is another layer", i);
   return wk_accel_part_check(&u->unit, (uint32_t)p->code, io, n);
 }
 
@@ -311,7 +315,7 @@ static wick_status read_tensor(void *context, const wick_device_job *job, uint32
                                uint32_t tensor, void *dense, wick_error_detail *error) {
   const device_context *c = context;
   const wick_device_part *part = &c->u->info->parts[job->part];
-  wk_status s = wk_observed(&c->observation, (uint32_t)part->step_code[step], tensor,
+  wk_status s = wk_observed(&c->observation, step, tensor,
                             &part->info->steps[step].tensors[tensor], dense);
   return s ? tell(error, WICK_CORRUPT, s) : WICK_OK;
 }

@@ -66,9 +66,14 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_run_opts on_eval = o->run;
   wk_run_job job;
   WK_TRY(check_model(path));
-  if (o->package && (o->passes || o->run.target.target))
-    return wk_error(WK_USAGE, "--package has been compiled: %s is of no use with it",
-                    o->passes ? "--passes" : "--target");
+  const wk_target_args *t = &o->run.target;
+  const char *setting = o->passes    ? "--passes"
+                        : t->target  ? "--target"
+                        : t->cpu     ? "--cpu"
+                        : t->no_host ? "--no-host"
+                                     : wk_target_settings_given(t);
+  if (o->package && setting)
+    return wk_error(WK_USAGE, "--package has been compiled: %s is of no use with it", setting);
   wk_sim_progress_line line = {.tenth = 0};
   wk_sim_choose_model(o->run.model, &line);
   on_eval.target = (wk_target_args){.target = WK_TARGET_EVAL};

@@ -63,8 +63,11 @@ static wk_status evaluate(comparison *x, const wk_graph *g, const void *const *i
 static bool print_difference(comparison *x, uint32_t step, const wk_tensor *got,
                              const wk_tensor *want) {
   const wick_step_info *info = &x->entry->steps[step];
-  wk_tolerance tolerance = wk_compare_tolerance(x->c->o, WK_OP_CONV);
-  if (!wk_dtype_is_float(want->type.dtype)) tolerance = (wk_tolerance){0};
+  bool is_given = x->c->o->rtol >= 0 || x->c->o->atol >= 0;
+  wk_op op_of_step = WK_OP_CONV; /* of what has no name here: what sums differ by */
+  (void)wk_op_from_name(info->op, strlen(info->op), &op_of_step);
+  wk_tolerance tolerance = wk_compare_tolerance(x->c->o, op_of_step);
+  if (!wk_dtype_is_float(want->type.dtype) && !is_given) tolerance = (wk_tolerance){0};
   wk_diff d = wk_tensor_diff(got, want, &tolerance);
   const char *name = wk_text_shown(x->c->arena, info->node);
   const char *op = wk_text_shown(x->c->arena, info->op);
@@ -169,6 +172,14 @@ static wk_status open_entry(const wick_model *m, const wk_graph *g, int64_t thre
   return wk_error(WK_INPUT, "no binding of the package has the inputs that the model has here");
 }
 
+static void print_count(const wk_comparison *c, uint32_t steps) {
+  size_t n = c->count.layers;
+  if (c->count.different) printf("%zu of %zu steps differ", c->count.different, n);
+  else printf("all %zu steps agree", n);
+  if (n < steps) printf(" (%zu others leave no tensor of the model's)", steps - n);
+  printf("\n");
+}
+
 static wk_status compare_model(wk_comparison *c, const wk_run_job *job, const wick_model *m) {
   const void *in[WK_RUNNER_MAX_IO];
   wk_pipeline_report report;
@@ -184,9 +195,9 @@ static wk_status compare_model(wk_comparison *c, const wk_run_job *job, const wi
   if (!s && !wick_session_entry(session)->has_steps)
     s = wk_error(WK_UNSUPPORTED, "%s", wick_status_text(WICK_NO_STEPS));
   if (!s) s = wk_compare_steps(c, session, module->main, "", in);
-  if (!s && c->count.different)
-    printf("%zu of %zu steps differ\n", c->count.different, c->count.layers);
-  else if (!s) printf("all %zu steps agree\n", c->count.layers);
+  if (!s && !c->count.layers)
+    s = wk_error(WK_INPUT, "no step of the package leaves a tensor of the model's");
+  if (!s) print_count(c, wick_session_entry(session)->step_count);
   wick_session_free(session);
   wk_parts_free(parts);
   wk_pipeline_report_free(&report);

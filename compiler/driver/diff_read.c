@@ -104,18 +104,28 @@ static void add_run(wk_diff_runs *d, int side, const json_t *run) {
   }
 }
 
-static void add_runs(wk_diff_runs *d, int side) {
+static wk_status check_whole(const json_t *run) {
+  return json_is_true(json_object_get(run, "gave_up"))
+             ? wk_error(WK_INPUT, "is of a run that was cut off (--max-cycles)") : NULL;
+}
+
+static wk_status add_runs(wk_diff_runs *d, int side) {
   const json_t *parts = json_object_get(d->root[side], "parts"), *run;
   size_t i;
+  WK_TRY(check_whole(d->root[side]));
   if (!parts) add_run(d, side, d->root[side]);
-  json_array_foreach(parts, i, run) add_run(d, side, run);
+  json_array_foreach(parts, i, run) {
+    WK_TRY(check_whole(run));
+    add_run(d, side, run);
+  }
+  return NULL;
 }
 
 wk_status wk_diff_read(const char *const paths[2], wk_diff_runs *out) {
   *out = (wk_diff_runs){.arena = wk_arena_new(), .has_causes = true};
   for (int side = 0; side < 2; side++) {
     WK_TRY(wk_status_place(read_file(paths[side], &out->root[side]), paths[side]));
-    add_runs(out, side);
+    WK_TRY(wk_status_place(add_runs(out, side), paths[side]));
   }
   return NULL;
 }

@@ -147,6 +147,7 @@ json_t *wk_sim_figures_json(const wk_sim_shown *x) {
   if (x->model->build) json_object_set_new(o, "build", json_string(x->model->build));
   json_object_set_new(o, "machine", machine(x->machine));
   json_object_set_new(o, "cycles", number(f.cycles));
+  if (x->run->result.gave_up) json_object_set_new(o, "gave_up", json_true());
   json_object_set_new(o, "seconds", json_real(x->run->seconds));
   json_object_set_new(o, "utilisation", json_real(f.utilisation));
   json_object_set_new(o, "overlap",

@@ -86,7 +86,7 @@ refuses 'marks' 2 '^wick: --marks: must be yes or no, not .maybe.$' \
   "$wick" compile "$net" --target accel --marks maybe
 gives 'they are listed' ' +conv u8\[[0-9,]+\] in group 0$' "$wick" inspect --steps auto.wick
 for mode in off serial double auto; do
-  gives "$mode: every layer is the evaluator's" '^all [1-9][0-9]* steps agree$' \
+  gives "$mode: every layer is the evaluator's" '^all [1-9][0-9]* steps agree( .*)?$' \
     "$wick" compare "$net" --package $mode.wick
 done
 "$wick" run auto.wick --dump-tensors dump >/dev/null 2>&1
@@ -131,6 +131,8 @@ assert "of" in lines[kinds.index("first")] and "elements differ" in lines[kinds.
 EOS
 refuses 'a package of other shapes' 3 'no binding of the package has the inputs' \
   "$wick" compare "$(dirname "$net")/../unet_qdq/model.onnx" --package auto.wick
+refuses 'a setting' 2 '--package has been compiled: --effort is of no use with it$' \
+  "$wick" compare "$net" --package auto.wick --effort 1
 refuses 'two ways' 2 '--package has been compiled: --passes is of no use with it$' \
   "$wick" compare "$net" --package auto.wick --passes
 

@@ -59,6 +59,10 @@ check 'figures, order' python3 look.py
 gives 'a layer of one alone' '; 1 are only in A, 1 only in B$' "$wick" diff auto.json renamed.json
 gives 'it' '^renamed +- ' "$wick" diff auto.json renamed.json
 check 'values of other types' "$wick" diff auto.json odd.json
+"$wick" sim auto.wick --model timing --max-cycles 100 --json cut.json \
+  >/dev/null 2>&1
+refuses 'a run that was cut off' 3 'cut.json: is of a run that was cut off' \
+  "$wick" diff cut.json cut.json
 refuses 'another version' 3 'version2.json: has version 2; this Wick compares version 1$' \
   "$wick" diff auto.json version2.json
 refuses 'another kind' 3 "wicktest.json: is of kind 'test', not 'sim'" \

@@ -189,7 +189,7 @@ void wk_accel_improve(wk_accel_searching *x, int tries) {
     if (is_tried) mend_residents(x);
     if (is_tried && is_promising(x, &best)) {
       wk_accel_verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
-      if (v.fits && (v.cycles < least.cycles ||
+      if (v.fits && (!least.fits || v.cycles < least.cycles ||
                      (v.cycles == least.cycles && v.bytes < least.bytes))) {
         least = v;
         copy_plan(x->net, &x->plan, &best);

@@ -275,12 +275,12 @@ enum { LASTING = 48 };
 /* Which buffers are taken for lasting ones decides how the scratchpad falls into pieces. */
 static void find_lasting(searching *x) {
   static const int tried[] = {24, 128};
-  int64_t now = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n).cycles;
+  verdict now = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
   for (size_t i = 0; i < WK_COUNTOF(tried); i++) {
     int before = x->plan.lasting;
     x->plan.lasting = tried[i];
     verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
-    if (v.fits && v.cycles < now) now = v.cycles;
+    if (v.fits && (!now.fits || v.cycles < now.cycles)) now = v;
     else x->plan.lasting = before;
   }
 }
@@ -299,8 +299,10 @@ static wk_status search(searching *x) {
   return NULL;
 }
 
-static int64_t cycles_of(const searching *x) {
-  return wk_accel_judge(x, &x->plan, 0, x->plan.groups.n).cycles;
+static bool is_faster(const searching *x, const searching *than) {
+  verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
+  verdict now = wk_accel_judge(than, &than->plan, 0, than->plan.groups.n);
+  return v.fits && (!now.fits || v.cycles < now.cycles);
 }
 
 /* Candidates of the search before, or those behind, are none of the plan's. */
@@ -346,8 +348,9 @@ static wk_status search_twice(searching *x) {
   y.o = &lower;
   y.plan = (wk_accel_plan){0};
   lower.effort = 1;
-  WK_TRY(search(&y));
-  bool is_better = cycles_of(&y) < cycles_of(x);
+  wk_status failed = search(&y); /* then what has been found stays */
+  bool is_better = !failed && is_faster(&y, x);
+  wk_status_free(failed);
   if (is_better) {
     wk_accel_plan worse = x->plan;
     x->plan = y.plan;

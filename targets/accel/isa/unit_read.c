@@ -45,6 +45,8 @@ static bool is_range(uint64_t first, uint64_t count, uint64_t total) {
   return first <= total && count <= total - first;
 }
 
+enum { MOST_BYTES_LOG2 = 40 };
+
 static wk_status check_part_row(const wk_accel_unit *u, uint32_t i, uint64_t *command) {
   const wk_accel_part *p = &u->parts[i];
   const char *what = p->first_command != *command ||
@@ -54,6 +56,8 @@ static wk_status check_part_row(const wk_accel_unit *u, uint32_t i, uint64_t *co
                      : !is_range(p->first_layer, p->layers, u->n_layers)
                          ? "its layers are not all there"
                      : p->reserved ? "what is reserved is not zero"
+                     : (p->work_bytes | p->tensor_bytes) >> MOST_BYTES_LOG2
+                         ? "it wants more memory than there is"
                                    : NULL;
   if (what) return wk_error(WK_INPUT, "section %s: part %u: %s", WK_ACCEL_PARTS, i, what);
   *command += p->commands;
