@@ -6,6 +6,7 @@
  *   sim_package.c    a package, whose parts are such streams
  *   sim_compile.c    a model, which becomes such a package
  *   sim_report.c     what is printed
+ *   sim_energy.c     energy, from what was accessed
  *   sim_layers.c     the layers of a part: cycles, bytes, what was possible
  *   causes.c         --causes: what cycles were waited for; what_if.c, causes_print.c
  *   sim_record.c     what becomes files: sim_json.c, sim_trace.c; report.h: --html */
@@ -91,6 +92,16 @@ typedef struct {
 } wk_sim_figures;
 wk_sim_figures wk_sim_figures_of(const wk_machine *m, const uint64_t *counters);
 
+/* pJ; docs/reports.md has the definitions. */
+typedef struct {
+  const char *name;
+  double count, each, pj;
+} wk_sim_energy;
+enum { WK_SIM_ENERGIES = 5 };
+/* Returns their sum. */
+double wk_sim_energy_of(const wk_machine *m, const uint64_t *counters,
+                        wk_sim_energy out[WK_SIM_ENERGIES]);
+
 /* Of a layer; docs/packages.md has the definitions. */
 typedef struct {
   uint64_t cycles; /* charged to it (targets/accel/isa/charge.h) */
@@ -101,6 +112,9 @@ typedef struct {
   uint64_t bound, compulsory_bound;
   const char *limit; /* what the bound is of: array, drain, vector or memory; none: "" */
 } wk_sim_layer;
+
+/* pJ of multiplications and memory alone: accesses on the chip are counted for the part. */
+double wk_sim_layer_energy(const wk_machine *m, const wk_sim_layer *l);
 
 typedef struct {
   wk_sim_layer *list; /* n + 1: by operator; 0 is what belongs to none */

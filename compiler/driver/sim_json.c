@@ -91,6 +91,7 @@ static json_t *layer(const wk_sim_shown *x, const wk_sim_layer *l, uint64_t all)
   json_object_set_new(o, "bound", number(l->bound));
   json_object_set_new(o, "compulsory_bound", number(l->compulsory_bound));
   json_object_set_new(o, "efficiency", ratio(r.efficiency));
+  json_object_set_new(o, "energy", json_real(wk_sim_layer_energy(x->machine, l)));
   json_object_set_new(o, "limit", *l->limit ? json_string(l->limit) : json_null());
   return o;
 }
@@ -138,6 +139,22 @@ static void add_what_ifs(json_t *o, const wk_what_if list[WK_WHAT_IFS]) {
   json_object_set_new(o, "what_if", all);
 }
 
+static void add_energy(json_t *o, const wk_sim_shown *x) {
+  wk_sim_energy rows[WK_SIM_ENERGIES];
+  double total = wk_sim_energy_of(x->machine, x->run->result.counters, rows);
+  json_t *shares = json_array();
+  for (int i = 0; i < WK_SIM_ENERGIES; i++) {
+    json_t *row = json_object();
+    json_object_set_new(row, "name", json_string(rows[i].name));
+    json_object_set_new(row, "count", json_integer((json_int_t)rows[i].count));
+    json_object_set_new(row, "each", key_value(rows[i].each));
+    json_object_set_new(row, "pj", json_real(rows[i].pj));
+    json_array_append_new(shares, row);
+  }
+  json_object_set_new(o, "energy", json_real(total));
+  json_object_set_new(o, "energy_shares", shares);
+}
+
 json_t *wk_sim_figures_json(const wk_sim_shown *x) {
   wk_sim_figures f = wk_sim_figures_of(x->machine, x->run->result.counters);
   json_t *o = json_object();
@@ -153,6 +170,7 @@ json_t *wk_sim_figures_json(const wk_sim_shown *x) {
   json_object_set_new(o, "overlap",
                       json_real(f.dma_active ? (double)f.overlapped / (double)f.dma_active : 0));
   json_object_set_new(o, "exposed", number(f.exposed));
+  if (f.cycles) add_energy(o, x);
   json_object_set_new(o, "counters", counters(x->run->result.counters));
   json_object_set_new(o, "marks", marks(x));
   json_object_set_new(o, "outputs", outputs(x));

@@ -78,6 +78,28 @@ static void add_transfers(wk_table *t, const wk_machine *m, const wk_sim_figures
                rate * (double)m->clock_mhz / 1000);
 }
 
+/* "12 uJ" */
+static wk_text24 energy_text(double pj) {
+  static const char *const units[] = {"pJ", "nJ", "uJ", "mJ", "J"};
+  wk_text24 t;
+  size_t unit = 0;
+  for (; pj >= 1000 && unit + 1 < WK_COUNTOF(units); unit++) pj /= 1000;
+  snprintf(t.s, sizeof t.s, "%.3g %s", pj, units[unit]);
+  return t;
+}
+
+static void add_energy(wk_table *t, const wk_sim_shown *x) {
+  wk_sim_energy rows[WK_SIM_ENERGIES];
+  double total = wk_sim_energy_of(x->machine, x->run->result.counters, rows);
+  wk_str shares = {0};
+  for (int i = 0; i < WK_SIM_ENERGIES; i++)
+    if (rows[i].pj > 0)
+      wk_str_printf(&shares, "%s%s %.1f %%", shares.n ? ", " : ": ", rows[i].name,
+                    100 * rows[i].pj / total);
+  wk_table_row(t, "energy\tabout %s%s", energy_text(total).s, shares.n ? shares.s : "");
+  wk_str_free(&shares);
+}
+
 static void add_summary(wk_table *t, const wk_sim_shown *x) {
   const uint64_t *c = x->run->result.counters;
   wk_sim_figures f = wk_sim_figures_of(x->machine, c);
@@ -98,6 +120,7 @@ static void add_summary(wk_table *t, const wk_sim_shown *x) {
                wk_text_count((int64_t)c[WK_COUNTER_spm_writes]).s,
                wk_text_count((int64_t)c[WK_COUNTER_acc_reads]).s,
                wk_text_count((int64_t)c[WK_COUNTER_acc_writes]).s);
+  add_energy(t, x);
 }
 
 /* ---- queues ---------------------------------------------------------------------------------- */

@@ -27,6 +27,37 @@ refuses 'a model without time' 2 'functional model has no time' \
 refuses 'a page over its package' 2 'net.wick' \
   "$wick" sim net.wick --model timing --html net.wick
 
+# Energy: counters times keys of the machine.
+cat >joules.cfg <<'EOF'
+array = 8; bus = 16; dram_bytes = 4;
+energy_mac = 1; energy_scratchpad = 2; energy_accumulators = 3; energy_dram = 5; energy_idle = 0.25;
+EOF
+for m in base joules.cfg; do
+  check "energy, $m" "$wick" sim "$net" --machine $m --model timing --json energy-$m.json
+done
+cat >energy.py <<'EOF'
+import json, re
+for name, keys in (("base", (0.3, 2.5, 10, 162.5, 0)), ("joules.cfg", (1, 2, 3, 5, 0.25))):
+    part = json.load(open(f"energy-{name}.json"))["parts"][0]
+    c, n = part["counters"], part["machine"]["array"]
+    counts = (c["macs"], n * (c["spm_reads"] + c["spm_writes"]),
+              n * (c["acc_reads"] + c["acc_writes"]),
+              c["bytes_ld0"] + c["bytes_ld1"] + c["bytes_ld2"] + c["bytes_st"] + c["bytes_fetch"],
+              c["cycles"])
+    shares = part["energy_shares"]
+    assert [s["count"] for s in shares] == list(counts)
+    assert [s["each"] for s in shares] == list(keys)
+    want = sum(a * b for a, b in zip(counts, keys))
+    assert abs(part["energy"] - want) < 1e-6 * want
+    for l in part["layers"]:
+        assert abs(l["energy"] - l["macs"] * keys[0] - (l["read"] + l["written"]) * keys[3]) < 1e-3
+EOF
+check 'counters times keys' python3 energy.py
+gives 'shares' '^energy +about [0-9.]+ uJ: multiplications [0-9.]+ %, scratchpad' \
+  "$wick" sim "$net" --model timing
+check 'keys that are no hardware' bash -c \
+  "'$wick' isa --machine-markdown | grep -c 'energy_' | grep -qx 6"
+
 # What holds without a browser: size, nothing from elsewhere, the figures of --json, commands that
 # can be told from what is written.
 cat >look.py <<'EOF'
