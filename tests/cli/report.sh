@@ -151,6 +151,8 @@ open_page net.html '' || grep -q . page.dom || {
   finish
 }
 check 'no error of the page' open_page net.html ''
+unet=$root/tests/nets/int8/unet_qdq/model.onnx
+check 'several parts' "$wick" sim "$unet" --model timing --html parts.html --json parts.json
 cat >dom.py <<'EOF'
 import html, json, re, sys
 dom, (what, *arguments) = open("page.dom").read(), sys.argv[1:]
@@ -187,6 +189,11 @@ if what == "command":
 if what == "modes":
     cycles = [p["parts"][0]["cycles"] for p in json.load(open("modes.json"))["modes"]]
     assert [number(r[1]) for r in rows(section("modes"))] == sorted(cycles)
+if what == "part":
+    parts = json.load(open("parts.json"))["parts"]
+    assert len(parts) > 1 and dom.count("<option") == len(parts)
+    layers = [l["name"] for l in parts[1]["layers"] if l["operator"]]
+    assert [r[0] for r in rows(section("layers"))][:len(layers)] == layers
 if what == "stream":
     assert re.search(r'id="layers" hidden', dom) and "operator 1" in section("timeline")
     assert "<title>&lt;s&gt;.s" in dom and "<h1>&lt;s&gt;.s</h1>" in dom
@@ -198,6 +205,8 @@ check 'a hash that sorts the other way' open_page net.html sort=layers.-cycles
 check 'up' python3 dom.py sorted ascending
 check 'a hash that names a command' open_page net.html command=40
 check 'it alone' python3 dom.py command 40
+check 'the second of several parts' open_page parts.html part=1
+check 'its layers' python3 dom.py part
 check 'modes' open_page modes.html sort=modes.-cycles
 check 'the fastest first' python3 dom.py modes
 check 'a stream' open_page s.html ''
