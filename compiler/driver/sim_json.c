@@ -91,7 +91,7 @@ static json_t *layer(const wk_sim_shown *x, const wk_sim_layer *l, uint64_t all)
   json_object_set_new(o, "bound", number(l->bound));
   json_object_set_new(o, "compulsory_bound", number(l->compulsory_bound));
   json_object_set_new(o, "efficiency", ratio(r.efficiency));
-  json_object_set_new(o, "energy", json_real(wk_sim_layer_energy(x->machine, l)));
+  json_object_set_new(o, "energy_pj", json_real(wk_sim_layer_energy(x->machine, l)));
   json_object_set_new(o, "limit", *l->limit ? json_string(l->limit) : json_null());
   return o;
 }
@@ -151,7 +151,7 @@ static void add_energy(json_t *o, const wk_sim_shown *x) {
     json_object_set_new(row, "pj", json_real(rows[i].pj));
     json_array_append_new(shares, row);
   }
-  json_object_set_new(o, "energy", json_real(total));
+  json_object_set_new(o, "energy_pj", json_real(total));
   json_object_set_new(o, "energy_shares", shares);
 }
 

@@ -54,7 +54,7 @@ function drawSummary(part) {
       "cycles in which nothing computes because it waits for a transfer");
   if (all) add(percent(all.efficiency) + " %", "efficiency", "bound / cycles");
   add(bytes(bytesIn(part) + bytesOut(part)), "moved");
-  if (part.energy) add(scaled(part.energy / 1e6, 1000, [" uJ", " mJ", " J"]), "energy, about");
+  if (part.energy_pj) add(scaled(part.energy_pj / 1e6, 1000, [" uJ", " mJ", " J"]), "energy, about");
   const dl = cleared("#summary dl");
   const fact = (name, text) => element(dl, "dt", name) && element(dl, "dd", text);
   fact(part.layers ? "part" : "stream", `${part.stream}, ${whole(part.commands)} commands`);
@@ -176,7 +176,7 @@ const layerColumns = [
    doc: "the same with the bytes that any schedule moves"},
   {key: "limit", label: "limit", kind: "text", doc: "what the bound is of"},
   {key: "efficiency", label: "efficiency %", format: percent, doc: "bound / cycles"},
-  {key: "energy", label: "uJ", format: v => d3.format(",.2f")(v / 1e6),
+  {key: "energy_pj", label: "uJ", format: v => d3.format(",.2f")(v / 1e6),
    doc: "about; multiplications and memory alone: accesses on the chip are counted for all layers"},
   {key: "macs", label: "MACs", format: count}, {key: "ex", label: "array", format: whole,
    doc: "the least cycles that the array needs"},
@@ -193,16 +193,16 @@ function drawLayers(part) {
 }
 
 function drawEnergy(part) {
-  if (!showSection("energy", !!part.energy)) return;
+  if (!showSection("energy", !!part.energy_pj)) return;
   const rows = part.energy_shares.map((s, i) => ({...s, label: s.name, value: s.pj,
                                                   colour: palette[i % palette.length]}));
-  addBars(cleared("#energy .bar"), [{name: "energy", note: "", pieces: rows}], part.energy, "pJ");
+  addBars(cleared("#energy .bar"), [{name: "energy", note: "", pieces: rows}], part.energy_pj, "pJ");
   addTable(cleared("#energy .table"), "energy", [
     {key: "name", label: "for", kind: "text", colour: r => r.colour},
     {key: "count", label: "how many", format: count},
     {key: "each", label: "pJ each"},
     {key: "pj", label: "uJ", format: v => d3.format(",.2f")(v / 1e6)},
-    {key: "share", label: "%", value: r => r.pj / part.energy, format: percent}], rows);
+    {key: "share", label: "%", value: r => r.pj / part.energy_pj, format: percent}], rows);
 }
 
 function drawPairs(selector, name, object, key) {
