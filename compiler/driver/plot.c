@@ -68,15 +68,20 @@ static void add_axes(wk_str *b, const wk_plot *p, double top, double step) {
   wk_str_add(b, "</g>\n");
 }
 
-/* About as wide as its letters. */
+/* About as wide as its letters; what has no room is left out. */
 static void add_legend(wk_str *b, const wk_plot *p) {
   double x = LEFT;
   for (size_t i = 0; i < p->legend.n; i++) {
     const char *text = p->legend.data[i];
+    double width = 30 + 7.2 * (double)strlen(text);
+    if (x + width > WIDTH) {
+      add_text(b, x, 42, "start", "…");
+      return;
+    }
     wk_str_printf(b, "<rect x=\"%.1f\" y=\"32\" width=\"11\" height=\"11\" fill=\"%s\"/>\n", x,
                   colours[i % WK_PLOT_COLOURS]);
     add_text(b, x + 15, 42, "start", text);
-    x += 30 + 7.2 * (double)strlen(text);
+    x += width;
   }
 }
 
