@@ -3,7 +3,6 @@
  * its memory and its multipliers. Plain SVG: it needs no script and no network. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "compiler/driver/plot.h"
 #include "compiler/driver/sim.h"
@@ -38,7 +37,8 @@ typedef struct {
 static const figure figures[] = {
     {"Cycles", "cycles", NULL, 1, count_text, false},
     {"Utilisation of the array", "utilisation", NULL, 100, percent_text, false},
-    {"Bytes to and from memory", "bytes_in", "bytes_out", 1, byte_text, true}};
+    {"Bytes to and from memory", "bytes_in", "bytes_out", 1, byte_text, true},
+    {"Energy, pJ", "energy", NULL, 1, count_text, false}};
 
 /* NaN: the row has none. */
 static double value_of(const json_t *row, const figure *f) {
@@ -299,17 +299,11 @@ static const char head[] =
     "td.text { text-align: left; }\n"
     "</style></head><body>\n";
 
-/* Whatever it is that rows call energy: a figure each. */
-static void add_energies(wk_str *b, const page_model *m, size_t axis) {
-  const char *name;
-  json_t *v, *row = json_object();
+/* Some row has it. */
+static bool is_known(const page_model *m, const figure *f) {
   for (size_t i = m->first; i < m->first + m->n; i++)
-    json_object_update_missing(row, json_array_get(m->rows, i));
-  json_object_foreach(row, name, v) {
-    const figure energy = {name, name, NULL, 1, plain_text, false};
-    if (!strncmp(name, "energy", 6) && json_is_number(v)) add_figure(b, m, &energy, axis);
-  }
-  json_decref(row);
+    if (!isnan(value_of(json_array_get(m->rows, i), f))) return true;
+  return false;
 }
 
 static void add_model(wk_str *b, const page_model *m) {
@@ -318,8 +312,8 @@ static void add_model(wk_str *b, const page_model *m) {
   wk_str_add(b, "</h2>\n<div class=\"plots\">\n");
   for (size_t axis = 0; axis < m->s->axes.n; axis++) {
     if (m->s->axes.data[axis].values.n < 2) continue;
-    for (size_t i = 0; i < WK_COUNTOF(figures); i++) add_figure(b, m, &figures[i], axis);
-    add_energies(b, m, axis);
+    for (size_t i = 0; i < WK_COUNTOF(figures); i++)
+      if (is_known(m, &figures[i])) add_figure(b, m, &figures[i], axis);
   }
   for (size_t i = 0; i < WK_COUNTOF(costs); i++) add_front(b, m, &costs[i]);
   wk_str_add(b, "</div>\n");

@@ -92,15 +92,11 @@ static void add_part(json_t *row, const json_t *part, sums *t) {
                {"macs", "macs"}};
   const json_t *layers = json_object_get(part, "all_layers");
   double runs = number_of(part, "runs"), cycles = runs * number_of(part, "cycles");
-  const char *name;
-  json_t *value;
   for (size_t i = 0; i < WK_COUNTOF(moved); i++)
     add_to(row, moved[i].to, runs * number_of(layers, moved[i].from));
   add_all(row, "cause_", json_object_get(part, "causes"), runs);
   add_all(row, "what_if_", json_object_get(part, "what_if"), runs);
-  json_object_foreach((json_t *)(uintptr_t)part, name, value)
-    if (!strncmp(name, "energy", 6) && json_is_number(value))
-      add_to(row, name, runs * json_number_value(value));
+  if (json_object_get(part, "energy")) add_to(row, "energy", runs * number_of(part, "energy"));
   t->cycles += cycles;
   t->used += cycles * number_of(part, "utilisation");
   t->bound += runs * number_of(layers, "bound");

@@ -29,8 +29,9 @@ check 'a row for each machine that is one' test "$(rows a)" = 8
 check 'cycles' grep -qE '^"cnn_qdq",100000,65536,"[0-9a-f]{16}",([0-9.]+,){10}' a/points.csv
 check 'a reason' grep -qE \
   '^"gru_qdq",50,100,,.*,"scratchpad = 100 is outside 16384 to 1048576 bytes"$' a/points.csv
-gives 'a page: four diagrams of each model and key, two fronts' '^20$' \
-  grep -c '^<svg ' a/index.html
+gives 'a page: a diagram of each figure for each model and key' '^4$' \
+  grep -c '>Bytes to and from memory<' a/index.html
+gives 'and two fronts of each model' '^4$' grep -c '>Cycles against ' a/index.html
 check 'which is whole' python3 -c 'import re, xml.dom.minidom
 page = open("a/index.html").read()
 [xml.dom.minidom.parseString(svg) for svg in re.findall("<svg .*?</svg>", page, re.S)]
