@@ -177,13 +177,13 @@ static wk_status compile_for(wk_module *m, const wk_targets *t, const wk_runner_
   wk_parts *parts = NULL;
   wk_pipeline_report local = {0}, *report = o->report ? o->report : &local;
   wk_emit_options emit = {.model_name = o->model_name, .command = ""};
-  wk_emit_result result = {.scratch_bytes = -1};
+  wk_emit_result unasked = {.scratch_bytes = -1}, *result = o->result ? o->result : &unasked;
   wk_pipeline_options po = {.targets = t};
   WK_TRY(wk_targets_check_here(t, &o->target));
   wk_status s = wk_pipeline_run(m, &po, report, &parts);
   if (o->notes) wk_model_float_note(o->notes, o->path, report, t, parts, s);
   wk_emit_entry entry = {"", parts};
-  if (!s) s = wk_emit_package(t, &entry, 1, &emit, path, &result);
+  if (!s) s = wk_emit_package(t, &entry, 1, &emit, path, result);
   wk_parts_free(parts);
   if (!o->report) wk_pipeline_report_free(&local);
   return s;

@@ -16,6 +16,7 @@ typedef struct {
   int64_t threads;          /* 0: all processors */
   const char *model_name;
   wk_pipeline_report *report; /* NULL or filled when the model is compiled */
+  wk_emit_result *result;     /* likewise */
   wk_str *notes;              /* NULL, or lines for standard error are added when it is compiled */
   const char *path;           /* of the model, for them */
 } wk_runner_options;

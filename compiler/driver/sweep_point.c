@@ -11,33 +11,18 @@
 
 /* ---- compile and run ------------------------------------------------------------------------- */
 
-static wk_status compile_module(wk_module *m, const wk_target_args *args, const char *name,
-                                const char *package, wk_emit_result *result) {
-  wk_targets targets;
-  wk_parts *parts = NULL;
-  wk_pipeline_report report = {0};
-  wk_status status = wk_targets_open(args, &targets);
-  const wk_pipeline_options po = {.targets = &targets};
-  if (!status) status = wk_pipeline_run(m, &po, &report, &parts);
-  const wk_emit_entry entry = {"", parts};
-  const wk_emit_options eo = {.model_name = name, .command = ""};
-  if (!status) status = wk_emit_package(&targets, &entry, 1, &eo, package, result);
-  wk_parts_free(parts);
-  wk_pipeline_report_free(&report);
-  wk_targets_close(&targets);
-  return status;
-}
-
 static wk_status compile(const wk_sweep *s, const wk_sweep_point *p, const char *machine,
-                         const char *package, json_t *row) {
+                         wk_nameless *package, json_t *row) {
   double began = wk_clock();
   wk_str notes = {0};
   wk_module *m = NULL;
   wk_emit_result result = {.scratch_bytes = -1};
-  const wk_target_args args = {.target = wk_arena_printf(s->arena, "accel:%s", machine),
-                               .prefetch = p->prefetch, .effort = p->effort};
+  const wk_runner_options o = {
+      .target = {.target = wk_arena_printf(s->arena, "accel:%s", machine),
+                 .prefetch = p->prefetch, .effort = p->effort},
+      .model_name = p->model->name, .result = &result};
   wk_status status = wk_model_import(p->model->path, &s->binding, false, &notes, &m);
-  if (!status) status = compile_module(m, &args, p->model->name, package, &result);
+  if (!status) status = wk_compile_package(m, &o, package);
   wk_module_free(m);
   wk_str_free(&notes);
   json_object_set_new(row, "predicted", json_integer(result.predicted_cycles));
@@ -137,21 +122,23 @@ static wk_status enter(const char *folder) {
   return NULL;
 }
 
+static wk_status run_package(const wk_sweep *s, const wk_sweep_point *p, const char *machine,
+                             const char *package, json_t *row) {
+  wk_nameless figures;
+  WK_TRY(wk_nameless_open(&figures));
+  wk_status status = simulate(s, machine, package, figures.path, row);
+  if (!status) status = add_figures(row, p, figures.path);
+  wk_nameless_close(&figures);
+  return wk_nameless_place(&figures, status, NULL);
+}
+
 static wk_status compute(const wk_sweep *s, const wk_sweep_point *p, const char *machine,
                          json_t *row) {
-  wk_nameless package, figures;
-  WK_TRY(wk_nameless_open(&package));
-  wk_status status = compile(s, p, machine, package.path, row);
-  if (!status) status = wk_nameless_open(&figures);
-  if (status) goto out;
-  status = simulate(s, machine, package.path, figures.path, row);
-  if (!status) status = add_figures(row, p, figures.path);
-  status = wk_nameless_place(&figures, status, NULL);
-  wk_nameless_close(&figures);
-out:
-  status = wk_nameless_place(&package, status, NULL);
+  wk_nameless package;
+  WK_TRY(compile(s, p, machine, &package, row));
+  wk_status status = run_package(s, p, machine, package.path, row);
   wk_nameless_close(&package);
-  return status;
+  return wk_nameless_place(&package, status, NULL);
 }
 
 /* One line: what a list would add is dropped. */
