@@ -86,7 +86,8 @@ typedef struct {
  * is asked first has a node if it supports it and has not refused it; movement goes with what
  * surrounds it; a part that does not pay for its edges goes to the last target, the host.
  * WK_UNSUPPORTED lists what nobody runs. refused: NULL ok. *out is to be freed before the module,
- * which stays as it is and may be cut again. */
+ * which may then be cut again: as it was, but where it is one part it is that part's module, and as
+ * what has been done with that has left it. */
 wk_status wk_partition(wk_module *m, const wk_targets *t, const wk_part_refusals *refused,
                        wk_parts **out) WK_MUST_CHECK;
 void wk_parts_free(wk_parts *p); /* NULL ok */

@@ -104,6 +104,7 @@ wk_status wk_stream_region(wk_stream *s, const char *name, uint64_t address, uin
 }
 
 wk_status wk_region_fill(wk_image *r, uint8_t **data) {
+  if (r->data && !r->own) return wk_error(WK_INTERNAL, "region %s is borrowed", r->name);
   if (!r->data) {
     void *p;
     WK_TRY(wk_try_malloc((size_t)r->size, &p));
