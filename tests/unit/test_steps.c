@@ -101,10 +101,12 @@ static void steps_are_cases_of_a_switch(void **state) {
   assert_string_equal(s->message, "instruction 3, nest: there are no loops for it");
   assert_non_null(strstr(b.s, "case 42:\n"));
   wk_status_free(s);
+  size_t all = p->body.insts.n;
   p->body.insts.n = 3;
   assert_null(wk_inst_c_cases(&b, a, p, base, 0));
   wk_str_free(&b);
   wk_arena_free(a);
+  p->body.insts.n = all; /* so that they are freed */
   wk_program_free(p);
 }
 
