@@ -42,6 +42,22 @@ on_terminal() {
   fi
 }
 
+# A stream for machine tiny: four copies, each a load, a move and a store.
+stream_of_copies() {
+  cat <<'EOF'
+.machine tiny
+.memory x 0x1000 4096
+.memory y 0x4000 4096
+.random x 1
+.for i 0 4
+x{i}: ld.ld0 dram=x+i*1024 n0=1024 spm=i*1024 c0=1024 op=i
+m{i}: map fn=move a=i*1024 out=0x2000+i*1024 n0=128 op=i  wait x{i}
+y{i}: st dram=y+i*1024 n0=1024 spm=0x2000+i*1024 c0=1024 op=i  wait m{i}
+.end
+end
+EOF
+}
+
 # gives NAME PATTERN COMMAND...: the command succeeds and a line of its stdout matches.
 gives() {
   local name=$1 pattern=$2 out

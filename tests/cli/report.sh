@@ -7,18 +7,7 @@ source "$(dirname "$0")/lib.bash" "$@"
 net=$root/tests/nets/int8/cnn_qdq/model.onnx
 check 'a package' "$wick" compile "$net" --target accel -o net.wick
 check 'its page' "$wick" sim net.wick --model timing --html net.html --json net.json --causes
-cat >'<s>.s' <<'EOF'
-.machine tiny
-.memory x 0x1000 4096
-.memory y 0x4000 4096
-.random x 1
-.for i 0 4
-x{i}: ld.ld0 dram=x+i*1024 n0=1024 spm=i*1024 c0=1024 op=i
-m{i}: map fn=move a=i*1024 out=0x2000+i*1024 n0=128 op=i  wait x{i}
-y{i}: st dram=y+i*1024 n0=1024 spm=0x2000+i*1024 c0=1024 op=i  wait m{i}
-.end
-end
-EOF
+stream_of_copies >'<s>.s'
 check 'the page of a stream' "$wick" sim '<s>.s' --model timing --html s.html
 check 'twice the same' "$wick" sim net.wick --model timing --html again.html
 check 'bytes' cmp net.html again.html

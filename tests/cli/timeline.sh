@@ -4,18 +4,7 @@
 root=$(cd "$(dirname "$0")/../.." && pwd)
 source "$(dirname "$0")/lib.bash" "$@"
 
-cat >s.s <<'EOF'
-.machine tiny
-.memory x 0x1000 4096
-.memory y 0x4000 4096
-.random x 1
-.for i 0 4
-x{i}: ld.ld0 dram=x+i*1024 n0=1024 spm=i*1024 c0=1024 op=i
-m{i}: map fn=move a=i*1024 out=0x2000+i*1024 n0=128 op=i  wait x{i}
-y{i}: st dram=y+i*1024 n0=1024 spm=0x2000+i*1024 c0=1024 op=i  wait m{i}
-.end
-end
-EOF
+stream_of_copies >s.s
 check 'a trace' "$wick" sim s.s --model timing --trace t.json
 check 'a drawing' "$root/scripts/timeline" -o t.svg --cycles 4000 'one & all=t.json'
 cat >look.py <<'EOF'
