@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "sim/observe.h"
 
@@ -259,12 +258,6 @@ static wick_status tell_verdict(const device_context *c, uint32_t part, const wk
   return tell_failure(error, status);
 }
 
-static uint64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* How long the model took, by layers. */
 static void note_time(const device_context *c, const wick_device_job *job,
                       const wk_isa_command *command, uint64_t ns) {
@@ -282,9 +275,9 @@ static bool run_command(device_context *c, const wk_accel_part *p, const wick_de
   select_segment(c, p, job, u->segments[p->first_command + i]);
   if (job->observer) wk_observe_command(&c->observation, i);
   if (!job->profile) return wk_sim_step(&c->f, &command, i, r);
-  uint64_t start = now_ns();
+  double start = wk_clock();
   bool goes_on = wk_sim_step(&c->f, &command, i, r);
-  note_time(c, job, &command, now_ns() - start);
+  note_time(c, job, &command, (uint64_t)(1e9 * (wk_clock() - start)));
   return goes_on;
 }
 

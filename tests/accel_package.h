@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compiler/package/package.h"
+#include "targets/accel/isa/parts.h"
 #include "targets/accel/isa/unit_read.h"
 
 enum { ACCEL_PARTS_MAX = 8, ACCEL_IO_MAX = 8 };
@@ -96,7 +97,7 @@ static inline void accel_count_work(wk_accel_layer *l, const wk_stream *s, uint3
       l->ex += pixels;
       l->drain += pixels;
     }
-    uint64_t bytes = WK_V(&c, LD, n0) * WK_V(&c, LD, n1) * WK_V(&c, LD, n2) * WK_V(&c, LD, n3);
+    uint64_t bytes = wk_transfer_bytes(&c);
     if (c.opcode == WK_CMD_LD) l->loaded += bytes;
     if (c.opcode == WK_CMD_ST) l->stored += bytes;
   }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "targets/accel/compile/schedule.h"
+#include "targets/accel/isa/parts.h"
 
 const struct wk_cause_info wk_cause_infos[WK_CAUSE_COUNT] = {
 #define WK_X(name, doc) {#name, doc},
@@ -40,30 +41,25 @@ static bool is_compute(const wk_sim_span *s) {
   return s->queue == WK_QUEUE_ex || s->queue == WK_QUEUE_ve;
 }
 
-typedef struct {
-  uint64_t first, end;
-} bytes_of;
-
-/* From its first byte of memory to behind its last. */
-static bytes_of range_of(const wk_isa_command *c) {
-  uint64_t first = WK_V(c, LD, dram);
-  return (bytes_of){first, first + (WK_V(c, LD, n1) - 1) * WK_V(c, LD, s1) +
-                               (WK_V(c, LD, n2) - 1) * WK_V(c, LD, s2) +
-                               (WK_V(c, LD, n3) - 1) * WK_V(c, LD, s3) + WK_V(c, LD, n0)};
-}
-
+/* A unit without constants may have a tensor of that name. */
 bool wk_loads_weights(const wk_sim_shown *x, const wk_isa_command *c) {
+  bool has_any = !x->part || x->part->unit->const_bytes;
   const wk_image *r = wk_stream_find((wk_stream *)(uintptr_t)x->stream, WK_ACCEL_CONST_REGION);
   uint64_t at = WK_V(c, LD, dram);
-  return c->opcode == WK_CMD_LD && r && at >= r->address && at < r->address + r->size;
+  return c->opcode == WK_CMD_LD && has_any && r && at >= r->address && at < r->address + r->size;
 }
 
-bool wk_reads_back(const wk_sim_shown *x, uint32_t load, uint32_t store) {
-  wk_isa_command l, s;
-  if (!wk_stream_get(x->stream, load, &l) || !wk_stream_get(x->stream, store, &s)) return false;
-  if (l.opcode != WK_CMD_LD || s.opcode != WK_CMD_ST) return false;
-  bytes_of a = range_of(&l), b = range_of(&s);
-  return a.first < b.end && b.first < a.end;
+bool wk_reads_back(const wk_isa_command *load, const wk_isa_command *store) {
+  return load->opcode == WK_CMD_LD && store->opcode == WK_CMD_ST &&
+         WK_V(load, LD, dram) < wk_transfer_end(store) &&
+         WK_V(store, ST, dram) < wk_transfer_end(load);
+}
+
+static bool waits_for_what_it_reads(const walk *w, uint32_t i) {
+  wk_isa_command load, store;
+  return wk_stream_get(w->x->stream, i, &load) &&
+         wk_stream_get(w->x->stream, w->spans[i].released_by, &store) &&
+         wk_reads_back(&load, &store);
 }
 
 static bool is_released(const walk *w, uint32_t i) {
@@ -83,7 +79,7 @@ static wk_cause held_by(const walk *w, uint32_t i) {
     i = before;
   }
   const wk_sim_span *s = &w->spans[i];
-  if (!is_released(w, i) || s->queue < WK_QUEUE_ld0 || wk_reads_back(w->x, i, s->released_by))
+  if (!is_released(w, i) || s->queue < WK_QUEUE_ld0 || waits_for_what_it_reads(w, i))
     return WK_CAUSE_order;
   return WK_CAUSE_space; /* what stood there was still read, or on its way to memory */
 }

@@ -61,7 +61,7 @@ const char *wk_cause_text(const wk_sim_shown *x, const wk_cause_row *r, wk_arena
 /* A load of the part's constants. */
 bool wk_loads_weights(const wk_sim_shown *x, const wk_isa_command *c);
 /* A load brings back what a store has put into memory. */
-bool wk_reads_back(const wk_sim_shown *x, uint32_t load, uint32_t store);
+bool wk_reads_back(const wk_isa_command *load, const wk_isa_command *store);
 
 /* ---- what if --------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include "compiler/driver/csv.h"
 #include "compiler/driver/sim.h"
 #include "compiler/driver/text.h"
+#include "targets/accel/isa/parts.h"
 
 /* ---- cycles ---------------------------------------------------------------------------------- */
 
@@ -29,7 +30,7 @@ static void count_bytes(wk_sim_layers *out, const wk_stream *s) {
     wk_isa_command c;
     if (!wk_stream_get(s, i, &c) || (c.opcode != WK_CMD_LD && c.opcode != WK_CMD_ST)) continue;
     wk_sim_layer *l = &out->list[c.operator <= out->n ? c.operator : 0];
-    uint64_t bytes = WK_V(&c, LD, n0) * WK_V(&c, LD, n1) * WK_V(&c, LD, n2) * WK_V(&c, LD, n3);
+    uint64_t bytes = wk_transfer_bytes(&c);
     *(c.opcode == WK_CMD_LD ? &l->read : &l->written) += bytes;
   }
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 void wk_text_position(wk_str *b, const wk_type *t, int64_t flat) {
@@ -174,10 +173,4 @@ void wk_progress(const char *fmt, ...) {
 
 void wk_progress_end(void) {
   if (shows_progress()) fputs("\r\033[K", stderr);
-}
-
-double wk_clock(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }

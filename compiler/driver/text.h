@@ -39,6 +39,5 @@ void wk_table_print(FILE *f, wk_table *t, const char *align);
 void wk_progress(const char *fmt, ...) WK_PRINTF(1, 2);
 void wk_progress_end(void);
 
-double wk_clock(void); /* seconds, monotonic */
 
 #endif

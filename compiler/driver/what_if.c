@@ -7,14 +7,15 @@
 #include "compiler/driver/text.h"
 #include "targets/accel/compile/schedule.h"
 #include "targets/accel/isa/duration.h"
+#include "targets/accel/isa/parts.h"
 
 enum { FAST = 1, AT_ONCE = 2, ROOM = 4 };
 
 /* Number in its queue, from 1, of the last store before a load that it reads back; 0: none. */
-static uint32_t store_read_back(const wk_sim_shown *x, uint32_t load, const uint32_t *stores,
+static uint32_t store_read_back(const wk_isa_command *c, uint32_t load, const uint32_t *stores,
                                 size_t n) {
   for (size_t k = n; k-- > 0;)
-    if (wk_reads_back(x, load, stores[k])) return (uint32_t)k + 1;
+    if (wk_reads_back(&c[load], &c[stores[k]])) return (uint32_t)k + 1;
   return 0;
 }
 
@@ -25,7 +26,7 @@ static void give_room(const wk_sim_shown *x, wk_isa_command *c) {
     bool is_load = c[i].opcode == WK_CMD_LD;
     if (!is_load && c[i].opcode != WK_CMD_FILL) continue;
     uint32_t store = is_load && !wk_loads_weights(x, &c[i])
-                         ? store_read_back(x, i, stores.data, stores.n) : 0;
+                         ? store_read_back(c, i, stores.data, stores.n) : 0;
     c[i].wait = 0;
     memset(c[i].threshold, 0, sizeof c[i].threshold);
     if (store) wk_isa_wait(&c[i], WK_QUEUE_st, store);
@@ -39,15 +40,11 @@ typedef struct {
   uint32_t index;
 } expected;
 
-static uint64_t moved_bytes(const wk_isa_command *c) {
-  return WK_V(c, LD, n0) * WK_V(c, LD, n1) * WK_V(c, LD, n2) * WK_V(c, LD, n3);
-}
-
 static uint64_t least_cycles(const wk_machine *m, const wk_isa_command *c, int assumed) {
   if (assumed & FAST && (c->opcode == WK_CMD_LD || c->opcode == WK_CMD_ST))
-    return (moved_bytes(c) + (uint64_t)m->bus - 1) / (uint64_t)m->bus;
+    return (wk_transfer_bytes(c) + (uint64_t)m->bus - 1) / (uint64_t)m->bus;
   if (c->opcode == WK_CMD_LD || c->opcode == WK_CMD_ST)
-    return (moved_bytes(c) * (uint64_t)m->dram_bytes.den) / (uint64_t)m->dram_bytes.num + 1;
+    return (wk_transfer_bytes(c) * (uint64_t)m->dram_bytes.den) / (uint64_t)m->dram_bytes.num + 1;
   if (c->queue != WK_QUEUE_ex || c->opcode == WK_CMD_MARK) return wk_isa_duration(m, c) + 1;
   wk_accel_bound b = wk_accel_bound_of(m, c);
   return (uint64_t)(b.array > b.drain ? b.array : b.drain) + 1;

@@ -76,15 +76,6 @@ static void find_sections(split_work *w, const uint32_t *active, uint32_t m, wk_
   }
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 typedef struct { int64_t key; uint32_t item; } keyed;
 
 static int keyed_ascending(const void *x, const void *y) {
@@ -255,7 +246,9 @@ wk_status wk_plan_split_items(const wk_plan_item *items, size_t n, wk_arena *are
     if (it->fixed >= 0) w.blocks[w.n_blocks++] = i;
     else w.free_items[w.n_free++] = i;
     int64_t padded = (it->size + it->align - 1) / it->align * it->align;
-    w.unit = gcd(gcd(w.unit, padded), gcd(it->align, it->fixed >= 0 ? it->fixed : 0));
+    w.unit = (int64_t)wk_gcd(wk_gcd((uint64_t)w.unit, (uint64_t)padded),
+                             wk_gcd((uint64_t)it->align,
+                                    it->fixed >= 0 ? (uint64_t)it->fixed : 0));
   }
   if (!w.unit) w.unit = 1;
   find_sections(&w, active, m, arena);

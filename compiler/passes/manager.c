@@ -2,7 +2,6 @@
  * The pass table and the order in which it runs: one round of everything, then rounds of the passes
  * that are marked to repeat until none of them changes anything. */
 #include <string.h>
-#include <time.h>
 
 #include "compiler/passes/pass.h"
 
@@ -42,12 +41,6 @@ wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_targets *targ
   return wk_status_note(s, "in pass %s", p->name);
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_targets *targets, wk_pass_hook hook,
                         void *ctx) {
   int64_t total = 1;
@@ -56,10 +49,10 @@ wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_targets *targets,
     for (size_t i = 0; i < wk_passes_count; i++) {
       const wk_pass *p = &wk_passes[i];
       int64_t changes = 0;
-      double started = now();
+      double started = wk_clock();
       if (!(p->stages & (unsigned)stage) || (round && !p->repeat)) continue;
       WK_TRY(wk_pass_run_one(m, p, targets, &changes));
-      if (hook) WK_TRY(hook(ctx, p, m, changes, now() - started));
+      if (hook) WK_TRY(hook(ctx, p, m, changes, wk_clock() - started));
       if (p->repeat) total += changes;
     }
   }

@@ -141,7 +141,18 @@ static inline bool wk_mul_ok(int64_t a, int64_t b, int64_t *out) {
 }
 /* Product of n non-negative dims; false on overflow or a negative dim. */
 bool wk_dims_product(const int64_t *dims, int n, int64_t *out);
+/* The greatest common divisor; of 0 and b, b. */
+static inline uint64_t wk_gcd(uint64_t a, uint64_t b) {
+  while (b) {
+    uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
 static inline uint64_t wk_align_up(uint64_t x, uint64_t a) { return (x + a - 1) / a * a; }
+
+double wk_clock(void); /* seconds, monotonic */
 
 /* ---- files -------------------------------------------------------------------------------- */
 

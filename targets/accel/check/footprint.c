@@ -28,20 +28,11 @@ static void reads(const walk *w, const char *field, uint64_t from, uint64_t leng
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-/* Places are counted in units, the common divisor of all steps, which makes their sets small. */
-static uint64_t divisor(uint64_t a, uint64_t b) {
-  while (b) {
-    uint64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
-/* Runs that are longer than the divisor of the steps touch: then they are whole units as well. */
+/* Places are counted in units, the common divisor of all steps, which makes their sets small.
+ * Runs that are longer than the divisor of the steps touch: then they are whole units as well. */
 static uint64_t unit_of(uint64_t steps, uint64_t length) {
   if (!steps) return length;
-  return length > steps ? divisor(steps, length) : steps;
+  return length > steps ? wk_gcd(steps, length) : steps;
 }
 
 /* The runs of unit * p + {0 .. length - 1} from address `from` on. */
@@ -95,7 +86,7 @@ static void box(const walk *w, wk_access access, const char *field, uint64_t fro
       run(w, WK_SPACE_SCRATCHPAD, access, field, from + i * (n ? x[0].step : 0), length);
     return;
   }
-  for (int i = 0; i < n; i++) steps = divisor(steps, x[i].step);
+  for (int i = 0; i < n; i++) steps = wk_gcd(steps, x[i].step);
   uint64_t unit = unit_of(steps, length);
   for (int i = 0; i < n; i++) end += (x[i].n - 1) * x[i].step / unit;
   wk_places p = wk_places_new(0, (int64_t)(end + length / unit));
@@ -157,7 +148,7 @@ static bool reach(const axis *a, int64_t *low, int64_t *high) {
 }
 
 static uint64_t steps_of(const axis *a) {
-  return divisor(a->outputs > 1 ? a->out_step : 0, a->taps > 1 ? a->tap_step : 0);
+  return wk_gcd(a->outputs > 1 ? a->out_step : 0, a->taps > 1 ? a->tap_step : 0);
 }
 
 /* p + the offsets of the axis in units, the least of which is `low` bytes, less that. */
@@ -181,7 +172,7 @@ static void window(const walk *w, int64_t in, const axis *y, const axis *x, uint
                    uint64_t block, uint64_t length) {
   int64_t top, bottom, left, right;
   if (!blocks || !reach(y, &top, &bottom) || !reach(x, &left, &right)) return;
-  uint64_t steps = divisor(divisor(steps_of(y), steps_of(x)), blocks > 1 ? block : 0);
+  uint64_t steps = wk_gcd(wk_gcd(steps_of(y), steps_of(x)), blocks > 1 ? block : 0);
   int64_t unit = (int64_t)unit_of(steps, length);
   int64_t span = (bottom - top + right - left + (int64_t)((blocks - 1) * block + length)) / unit;
   wk_places p = wk_places_new(0, span);

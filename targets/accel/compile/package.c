@@ -7,6 +7,7 @@
 #include "targets/accel/check/check.h"
 #include "targets/accel/compile/package.h"
 #include "targets/accel/compile/results.h"
+#include "targets/accel/isa/parts.h"
 #include "targets/accel/isa/unit_emit.h"
 #include "targets/accel/isa/unit_read.h"
 
@@ -59,7 +60,7 @@ static void add_bytes(wk_str *b, const void *data, size_t n) { wk_str_addn(b, da
 
 /* Cycles and bytes that a layer's commands need at least. */
 static void add_command(wk_accel_layer *l, const wk_machine *m, const wk_isa_command *c) {
-  uint64_t bytes = WK_V(c, LD, n0) * WK_V(c, LD, n1) * WK_V(c, LD, n2) * WK_V(c, LD, n3);
+  uint64_t bytes = wk_transfer_bytes(c);
   if (c->opcode == WK_CMD_LD) l->loaded += bytes;
   if (c->opcode == WK_CMD_ST) l->stored += bytes;
   if (c->queue == WK_QUEUE_ve) l->ve += wk_isa_duration(m, c);

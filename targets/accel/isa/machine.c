@@ -34,15 +34,6 @@ _Static_assert(MIN_accumulators / (4 * MAX_array) >= 2, "both banks of accumulat
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a < 0 ? -a : a;
-}
-
 bool wk_fraction_parse(const char *s, wk_fraction *out) {
   bool negative = *s == '-';
   int64_t num = 0, den = 1;
@@ -62,7 +53,7 @@ bool wk_fraction_parse(const char *s, wk_fraction *out) {
     if (in_fraction) den *= 10;
   }
   if (digits == 0) return false;
-  int64_t g = gcd(num, den);
+  int64_t g = (int64_t)wk_gcd((uint64_t)num, (uint64_t)den);
   *out = (wk_fraction){(negative ? -num : num) / g, den / g};
   return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * parts: what several commands have in common, wherever each of them has the fields: the window
- * that CONV, DWC and POOL read, and the epilogue of CONV, DWC and MM. Of valid commands.
+ * that CONV, DWC and POOL read, the epilogue of CONV, DWC and MM, and what LD and ST move. Of valid
+ * commands.
  * Validation, durations and the models read these fields here; the checker does not. */
 #ifndef WICK_ACCEL_PARTS_H
 #define WICK_ACCEL_PARTS_H
@@ -33,5 +34,15 @@ typedef struct {
   uint64_t acc, out, out_y, out_x, par, res;
 } wk_epilogue;
 wk_epilogue wk_epilogue_of(const wk_isa_command *c);
+
+/* LD, ST: bytes that are moved; in memory they begin at `dram` and end before this. */
+static inline uint64_t wk_transfer_bytes(const wk_isa_command *c) {
+  return WK_V(c, LD, n0) * WK_V(c, LD, n1) * WK_V(c, LD, n2) * WK_V(c, LD, n3);
+}
+static inline uint64_t wk_transfer_end(const wk_isa_command *c) {
+  return WK_V(c, LD, dram) + (WK_V(c, LD, n1) - 1) * WK_V(c, LD, s1) +
+         (WK_V(c, LD, n2) - 1) * WK_V(c, LD, s2) + (WK_V(c, LD, n3) - 1) * WK_V(c, LD, s3) +
+         WK_V(c, LD, n0);
+}
 
 #endif

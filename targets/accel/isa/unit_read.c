@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "targets/accel/isa/parts.h"
+
 _Static_assert(sizeof(wk_accel_part) == 48 && sizeof(wk_accel_layer) == 88 &&
                    sizeof(wk_accel_window) == 32 && sizeof(wk_accel_value) == 80,
                "rows are as packages hold them");
@@ -177,13 +179,6 @@ static bool is_read_only(const check *k, uint8_t segment) {
          (segment >= WK_SEGMENT_IO && !k->io[segment - WK_SEGMENT_IO].is_output);
 }
 
-/* Strides are unsigned, and addresses that wrap have been refused. */
-static uint64_t end_of(const wk_isa_command *c) {
-  return WK_V(c, LD, dram) + (WK_V(c, LD, n1) - 1) * WK_V(c, LD, s1) +
-         (WK_V(c, LD, n2) - 1) * WK_V(c, LD, s2) + (WK_V(c, LD, n3) - 1) * WK_V(c, LD, s3) +
-         WK_V(c, LD, n0);
-}
-
 static wk_status check_segment(const check *k, const wk_isa_command *c, uint32_t index) {
   uint8_t segment = k->u->segments[k->p->first_command + index];
   bool moves = c->opcode == WK_CMD_LD || c->opcode == WK_CMD_ST;
@@ -195,11 +190,11 @@ static wk_status check_segment(const check *k, const wk_isa_command *c, uint32_t
   if (c->opcode == WK_CMD_ST && is_read_only(k, segment))
     return segment_error(index, "it is only read");
   uint64_t size = segment_bytes(k, segment);
-  if (end_of(c) <= size) return NULL;
+  if (wk_transfer_end(c) <= size) return NULL;
   return wk_error_at(WK_INPUT, PLACE,
                      "command %u (%s): field 'dram': bytes up to %" PRIu64
                      " of a segment of %" PRIu64, index, wk_isa_command_of((int)c->opcode)->name,
-                     end_of(c), size);
+                     wk_transfer_end(c), size);
 }
 
 /* Windows are of the scratchpad and of the part's tensors. */
