@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * wick sweep: models on many machines, by the timing model. */
-#include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "compiler/driver/command.h"
-#include "compiler/driver/jobs.h"
 #include "compiler/driver/sim.h"
 #include "compiler/driver/sweep.h"
 #include "compiler/driver/text.h"
 
-static const wk_sweep_opts defaults = {.timeout = 3600};
+static const wk_sweep_opts defaults = {.timeout = WK_SWEEP_TIMEOUT};
+
+/* In the order of wk_sweep_model_kind. */
+static const char *const models[] = {"timing", "rtl", "schedule", NULL};
 
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Points"},
@@ -25,54 +23,23 @@ static const wk_option options[] = {
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_sweep_opts, prefetch)},
     {"effort", 0, "LEVEL,…", "values of this setting of the target",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_sweep_opts, effort)},
+    {"model", 0, "timing|rtl|schedule", "what finds the cycles: the timing model (default), the "
+     "RTL, which takes minutes to build for each machine, or the compiler's schedule model alone",
+     .kind = WK_OPTION_CHOICE, .offset = offsetof(wk_sweep_opts, model), .choices = models},
     {"what-if", 0, NULL, "also what the same streams would take if memory were faster or the "
      "scratchpad larger ('wick sim --causes'); takes several times as long",
      .kind = WK_OPTION_FLAG, .offset = offsetof(wk_sweep_opts, what_if)},
     WK_BINDING_OPTIONS(wk_sweep_opts, binding),
-    {.kind = WK_OPTION_GROUP, .help = "Work"},
-    {"output", 'o', "DIR", "folder of the results, made if there is none; rows that it has are not "
-     "computed again", .kind = WK_OPTION_STRING, .offset = offsetof(wk_sweep_opts, output)},
-    {"jobs", 'j', "N", "points at a time, each in a process of its own (default: all processors, "
-     "64 at most); with --slurm tasks of the array (default 16)", .kind = WK_OPTION_INT,
-     .offset = offsetof(wk_sweep_opts, jobs), .min = 1, .max = 100000},
-    {"timeout", 0, "SECONDS", "abandon a point after this time (default 3600)",
-     .kind = WK_OPTION_INT, .offset = offsetof(wk_sweep_opts, timeout), .min = 1, .max = 86400},
-    {"slurm", 0, NULL, "submit the work as an array of Slurm jobs, and wait for it; DIR is seen by "
-     "all nodes (SBATCH_PARTITION and the like in the environment choose which)",
-     .kind = WK_OPTION_FLAG, .offset = offsetof(wk_sweep_opts, slurm)},
-    {"task", 0, "I/N", "only compute, as process I (from 0) of N that share DIR; of the points, it "
-     "begins with its own part, and when that is done, helps with the others",
-     .kind = WK_OPTION_STRING, .offset = offsetof(wk_sweep_opts, task)},
+    WK_SWEEP_WORK_OPTIONS(wk_sweep_opts,),
     {0}};
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static wk_status check_task(const char *text) {
-  char *slash, *end;
-  if (!text) return NULL;
-  long task = strtol(text, &slash, 10), tasks = *slash == '/' ? strtol(slash + 1, &end, 10) : 0;
-  if (slash == text || *slash != '/' || end == slash + 1 || *end || task < 0 || task >= tasks ||
-      tasks > INT_MAX)
-    return wk_error(WK_USAGE, "--task %s: must be I/N, such as 0/8 to 7/8", text);
-  return NULL;
-}
-
 static wk_status check_options(const wk_sweep_opts *o) {
-  if (!o->output) return wk_error(WK_USAGE, "where to? (--output DIR)");
   if (!o->set.n && !o->prefetch && !o->effort)
     return wk_error(WK_USAGE, "the space is empty: name a key and its values with --set");
-  if (o->slurm && o->task)
-    return wk_error(WK_USAGE, "--task is for the processes that --slurm starts: give one of them");
-  return check_task(o->task);
-}
-
-/* Children change their working folder. */
-static wk_status absolute_dir(wk_sweep *s) {
-  char folder[PATH_MAX];
-  const char *dir = s->o->output;
-  if (*dir != '/' && !getcwd(folder, sizeof folder))
-    return wk_error(WK_IO, "the working folder has no path: %s", strerror(errno));
-  s->dir = *dir == '/' ? dir : wk_arena_printf(s->arena, "%s/%s", folder, dir);
+  if (o->what_if && o->model != WK_SWEEP_TIMING)
+    return wk_error(WK_USAGE, "--what-if is by the timing model alone");
   return NULL;
 }
 
@@ -166,26 +133,22 @@ static wk_status finish(const wk_sweep *s, size_t computed) {
   return status;
 }
 
-static wk_status sweep(wk_sweep *s, const wk_strings *models) {
+static wk_status sweep(wk_sweep *s) {
   size_t computed = 0;
-  WK_TRY(absolute_dir(s));
+  WK_TRY(wk_sweep_fill(s));
   WK_TRY(wk_sweep_prepare(s));
   if (s->o->task) return wk_sweep_run(s, &computed);
   WK_TRY(wk_sweep_forget_deaths(s));
-  WK_TRY(s->o->slurm ? wk_sweep_run_slurm(s, models, &computed) : wk_sweep_run(s, &computed));
+  WK_TRY(s->o->slurm ? wk_sweep_run_slurm(s, &computed) : wk_sweep_run(s, &computed));
   return finish(s, computed);
 }
 
 static wk_status run(const void *options_, const wk_strings *args) {
-  wk_sweep_opts o = *(const wk_sweep_opts *)options_;
+  const wk_sweep_opts *o = options_;
   wk_sweep s;
-  WK_TRY(check_options(&o));
-  if (!o.jobs && !o.slurm) {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    o.jobs = processors < 1 ? 1 : processors < WK_JOBS_MAX ? processors : WK_JOBS_MAX;
-  }
-  wk_status status = wk_sweep_open(&o, args, &s);
-  if (!status) status = sweep(&s, args);
+  WK_TRY(check_options(o));
+  wk_status status = wk_sweep_open(o, &wk_cmd_sweep, o, args, &s);
+  if (!status) status = sweep(&s);
   wk_sweep_free(&s);
   return status;
 }

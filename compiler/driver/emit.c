@@ -142,11 +142,22 @@ static wk_status compile(emission *e, const wk_targets *t, const wk_emit_options
   return NULL;
 }
 
+static int64_t other_macs(const wk_emit_entry *entries, size_t n) {
+  int64_t macs = 0;
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < entries[i].parts->parts.n; k++) {
+      const wk_part *part = &entries[i].parts->parts.data[k];
+      if (part->target) macs += part->macs;
+    }
+  return macs;
+}
+
 wk_status wk_emit_package(const wk_targets *t, const wk_emit_entry *entries, size_t n,
                           const wk_emit_options *o, const char *path, wk_emit_result *result) {
   emission e = emission_new(entries, n);
   wk_package *pkg = package_new(o);
   wk_status s = compile(&e, t, o, pkg, result);
+  result->other_macs = other_macs(entries, n);
   for (size_t i = 0; i < n && !s; i++) add_entry(pkg, &entries[i], e.row + e.first[i]);
   emission_free(&e);
   return finish(pkg, s, path);

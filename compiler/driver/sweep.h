@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to driver/: the parts of `wick sweep`.
+ * Private to driver/: the parts of `wick sweep`, and what computes and keeps the points of `wick
+ * explore`.
  *
  *   cmd_sweep.c     options, and what is printed
  *   sweep_space.c   the points: models, machines, settings
@@ -14,6 +15,7 @@
 
 #include <jansson.h>
 
+#include "compiler/driver/command.h"
 #include "compiler/driver/model.h"
 #include "targets/accel/isa/machine.h"
 
@@ -22,8 +24,35 @@ typedef struct {
   const char *machine, *prefetch, *effort, *output, *task;
   wk_strings set;
   int64_t jobs, timeout;
+  int model; /* a wk_sweep_model_kind */
   bool what_if, slurm;
 } wk_sweep_opts;
+
+/* Rows of an option table about work on points; prefix: "x." of a member x, a
+ * wk_sweep_opts; nothing when the struct is one. */
+#define WK_SWEEP_WORK_OPTIONS(type, prefix)                                                        \
+  {.kind = WK_OPTION_GROUP, .help = "Work"},                                                       \
+  {"output", 'o', "DIR", "folder of the results, made if there is none; rows that it has are not " \
+   "computed again", .kind = WK_OPTION_STRING, .offset = offsetof(type, prefix output)},           \
+  {"jobs", 'j', "N", "points at a time, each in a process of its own (default: all processors, "   \
+   "64 at most); with --slurm tasks of the array (default 16)", .kind = WK_OPTION_INT,             \
+   .offset = offsetof(type, prefix jobs), .min = 1, .max = 100000},                                \
+  {"timeout", 0, "SECONDS", "abandon a point after this time (default 3600)",                      \
+   .kind = WK_OPTION_INT, .offset = offsetof(type, prefix timeout), .min = 1, .max = 86400},       \
+  {"slurm", 0, NULL, "submit the work as an array of Slurm jobs, and wait for it; DIR is seen by " \
+   "all nodes (SBATCH_PARTITION and the like in the environment choose which)",                    \
+   .kind = WK_OPTION_FLAG, .offset = offsetof(type, prefix slurm)},                                \
+  {"task", 0, "I/N", "only compute, as process I (from 0) of N that share DIR; of the points, it " \
+   "begins with its own part, and when that is done, helps with the others",                       \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, prefix task)}
+#define WK_SWEEP_TIMEOUT 3600 /* default */
+
+/* How cycles are found out. */
+typedef enum {
+  WK_SWEEP_TIMING,   /* by the timing model: those of the RTL */
+  WK_SWEEP_RTL,      /* by the RTL itself */
+  WK_SWEEP_SCHEDULE  /* by what the compiler foresees: nothing runs */
+} wk_sweep_model_kind;
 
 /* ---- the space ------------------------------------------------------------------------------- */
 
@@ -46,6 +75,7 @@ typedef struct {
   wk_machine machine;
   const char *refusal; /* why there is no such machine; NULL: there is */
   const char *prefetch, *effort; /* NULL: as the target has it */
+  wk_sweep_model_kind kind;
   const char *identity; /* text of all that the row depends on */
   char key[20];         /* its hash */
   const char *lost;     /* why there is no row in the folder; NULL: there is, or nobody knows */
@@ -53,19 +83,33 @@ typedef struct {
 
 typedef struct {
   const wk_sweep_opts *o;
+  const wk_cmd *cmd;        /* whose options `values` are: what other processes are started with */
+  const void *values;
+  const wk_strings *paths;  /* of the models, as they were given */
   const char *dir; /* absolute */
+  const char *shared; /* text of what the rows of all points depend on */
   wk_arena *arena;
+  wk_machine base;
   wk_binding_set binding;
   WK_VEC(wk_sweep_model) models;
   WK_VEC(wk_sweep_axis) axes;
-  WK_VEC(wk_sweep_point) points; /* the last axis changes first, the model last */
+  WK_VEC(wk_sweep_point) points; /* of a sweep: the last axis changes first, the model last */
+  long array; /* the last array of Slurm jobs; 0: none */
 } wk_sweep;
 
-/* Reads the models, and checks everything that the points share. Machines that are none become
- * points with a refusal. Free it also after an error. */
-wk_status wk_sweep_open(const wk_sweep_opts *o, const wk_strings *models,
-                        wk_sweep *out) WK_MUST_CHECK;
+/* Checks the options about work, reads the models and what the points share. There are no axes and
+ * no points yet. `o` lies in `values`. Free it also after an error. */
+wk_status wk_sweep_open(const wk_sweep_opts *o, const wk_cmd *cmd, const void *values,
+                        const wk_strings *models, wk_sweep *out) WK_MUST_CHECK;
 void wk_sweep_free(wk_sweep *s);
+/* Axes of --set and of settings, and all points. Machines that are none become points with a
+ * refusal. */
+wk_status wk_sweep_fill(wk_sweep *s) WK_MUST_CHECK;
+/* The machine with these values of the axes that are keys; why there is none, in the arena, or
+ * NULL. */
+const char *wk_sweep_machine_of(wk_sweep *s, const char *const *values, wk_machine *out);
+/* A point of a machine that is one; what is not set below is as the target has it. */
+void wk_sweep_add(wk_sweep *s, const wk_sweep_point *p);
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
@@ -100,8 +144,7 @@ wk_status wk_sweep_compute(const wk_sweep *s, const wk_sweep_point *p, json_t **
  * how many got a row. */
 wk_status wk_sweep_run(wk_sweep *s, size_t *computed) WK_MUST_CHECK;
 /* The same by an array of Slurm jobs. */
-wk_status wk_sweep_run_slurm(wk_sweep *s, const wk_strings *models,
-                             size_t *computed) WK_MUST_CHECK;
+wk_status wk_sweep_run_slurm(wk_sweep *s, size_t *computed) WK_MUST_CHECK;
 
 /* "12 of 240, 3 min left" on a terminal. began: wk_clock() when `done` was 0. */
 void wk_sweep_progress(size_t done, size_t total, double began);

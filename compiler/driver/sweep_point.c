@@ -26,14 +26,16 @@ static wk_status compile(const wk_sweep *s, const wk_sweep_point *p, const char 
   wk_module_free(m);
   wk_str_free(&notes);
   json_object_set_new(row, "predicted", json_integer(result.predicted_cycles));
+  json_object_set_new(row, "host_macs", json_integer(result.other_macs));
   json_object_set_new(row, "compile_seconds", json_real(wk_clock() - began));
   return status;
 }
 
-static wk_status simulate(const wk_sweep *s, const char *machine, const char *package,
-                          const char *figures, json_t *row) {
+static wk_status simulate(const wk_sweep *s, const wk_sweep_point *p, const char *machine,
+                          const char *package, const char *figures, json_t *row) {
   double began = wk_clock();
-  const wk_sim_opts o = {.machine = machine, .json = figures, .model = WK_SIM_TIMING,
+  const wk_sim_opts o = {.machine = machine, .json = figures,
+                         .model = p->kind == WK_SWEEP_RTL ? WK_SIM_RTL : WK_SIM_TIMING,
                          .causes = true, .no_what_if = !s->o->what_if, .timeout = WK_SIM_UNSET,
                          .seed = WK_SIM_UNSET, .random = WK_SIM_UNSET,
                          .part = WK_ACCEL_ALL_PARTS};
@@ -95,7 +97,7 @@ static void add_machine(json_t *row, const wk_machine *m) {
 }
 
 /* From what `wick sim` says of the parts. */
-static wk_status add_figures(json_t *row, const wk_sweep_point *p, const char *figures) {
+static wk_status add_figures(json_t *row, const char *figures) {
   json_t *root = json_load_file(figures, 0, NULL), *part;
   size_t i;
   sums t = {0};
@@ -106,7 +108,6 @@ static wk_status add_figures(json_t *row, const wk_sweep_point *p, const char *f
   json_object_set_new(row, "cycles", json_integer((json_int_t)t.cycles));
   json_object_set_new(row, "utilisation", json_real(t.cycles > 0 ? t.used / t.cycles : 0));
   json_object_set_new(row, "efficiency", json_real(t.cycles > 0 ? t.bound / t.cycles : 0));
-  add_machine(row, &p->machine);
   return NULL;
 }
 
@@ -126,8 +127,8 @@ static wk_status run_package(const wk_sweep *s, const wk_sweep_point *p, const c
                              const char *package, json_t *row) {
   wk_nameless figures;
   WK_TRY(wk_nameless_open(&figures));
-  wk_status status = simulate(s, machine, package, figures.path, row);
-  if (!status) status = add_figures(row, p, figures.path);
+  wk_status status = simulate(s, p, machine, package, figures.path, row);
+  if (!status) status = add_figures(row, figures.path);
   wk_nameless_close(&figures);
   return wk_nameless_place(&figures, status, NULL);
 }
@@ -136,7 +137,8 @@ static wk_status compute(const wk_sweep *s, const wk_sweep_point *p, const char 
                          json_t *row) {
   wk_nameless package;
   WK_TRY(compile(s, p, machine, &package, row));
-  wk_status status = run_package(s, p, machine, package.path, row);
+  wk_status status = p->kind == WK_SWEEP_SCHEDULE
+                         ? NULL : run_package(s, p, machine, package.path, row);
   wk_nameless_close(&package);
   return wk_nameless_place(&package, status, NULL);
 }
@@ -154,6 +156,7 @@ wk_status wk_sweep_compute(const wk_sweep *s, const wk_sweep_point *p, json_t **
   WK_TRY(enter(wk_arena_strndup(s->arena, file, (size_t)(slash - file))));
   *row = json_object();
   wk_status status = compute(s, p, slash + 1, *row);
+  if (!status) add_machine(*row, &p->machine);
   if (!status || status->code == WK_IO) return status;
   json_decref(*row);
   *row = reason_row(s, p, status);

@@ -107,6 +107,13 @@ static size_t first_of_task(const wk_sweep *s, size_t n) {
   return n * task / tasks;
 }
 
+/* With --slurm, --jobs counts tasks. */
+static int64_t jobs_of(const wk_sweep_opts *o) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  int64_t jobs = o->jobs && !o->slurm ? o->jobs : processors;
+  return jobs < 1 ? 1 : jobs < WK_JOBS_MAX ? jobs : WK_JOBS_MAX;
+}
+
 wk_status wk_sweep_run(wk_sweep *s, size_t *computed) {
   sweep_run r = {.s = s, .began = wk_clock()};
   size_t n = s->points.n, first = first_of_task(s, n);
@@ -116,7 +123,7 @@ wk_status wk_sweep_run(wk_sweep *s, size_t *computed) {
     if (!p->refusal && !wk_sweep_has_row(s, p)) wk_vec_push(&r.todo, k);
   }
   if (r.todo.n) wk_sweep_progress(0, r.todo.n, r.began);
-  wk_status status = wk_jobs_run(&(wk_jobs){r.todo.n, s->o->jobs, run_child, end_child, &r});
+  wk_status status = wk_jobs_run(&(wk_jobs){r.todo.n, jobs_of(s->o), run_child, end_child, &r});
   wk_progress_end();
   wk_vec_free(&r.todo);
   *computed = r.computed;

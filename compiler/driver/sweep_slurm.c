@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An array of Slurm jobs, each `wick sweep … --task I/N`. They tell nobody how they fare: what
- * counts is which rows are in the folder. As long as Slurm knows the array they are waited for;
- * when it ends with points left, as when nodes were lost, there is another. */
+ * An array of Slurm jobs, each the command itself with --task I/N. They tell nobody how they fare:
+ * what counts is which rows are in the folder. As long as Slurm knows the array they are waited
+ * for; when it ends with points left, as when nodes were lost, there is another. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -23,47 +23,69 @@ static void add_word(wk_str *b, const char *word) {
 }
 
 static void add_option(wk_str *b, const char *name, const char *value) {
-  if (!value) return;
   wk_str_printf(b, " --%s", name);
   add_word(b, value);
 }
 
-static void add_options(wk_str *b, const char *name, const wk_strings *values) {
-  for (size_t i = 0; i < values->n; i++) add_option(b, name, values->data[i]);
+static void add_value(wk_str *b, const wk_option *o, const void *value) {
+  const wk_strings *list = value;
+  const char *const *text = value;
+  char number[32];
+  switch (o->kind) {
+    case WK_OPTION_FLAG: wk_str_printf(b, " --%s", o->name); return;
+    case WK_OPTION_STRING: add_option(b, o->name, *text); return;
+    case WK_OPTION_CHOICE: add_option(b, o->name, o->choices[*(const int *)value]); return;
+    case WK_OPTION_LIST:
+      for (size_t i = 0; i < list->n; i++) add_option(b, o->name, list->data[i]);
+      return;
+    case WK_OPTION_INT: snprintf(number, sizeof number, "%lld", *(const long long *)value); break;
+    default: snprintf(number, sizeof number, "%.17g", *(const double *)value);
+  }
+  add_option(b, o->name, number);
 }
 
-static void add_command(wk_str *b, const wk_sweep *s, const char *program, const wk_strings *models,
-                        int64_t tasks) {
-  const wk_sweep_opts *o = s->o;
+static bool is_given(const wk_option *o, const void *value, const void *def) {
+  static const size_t sizes[] = {
+      [WK_OPTION_FLAG] = sizeof(bool), [WK_OPTION_STRING] = sizeof(char *),
+      [WK_OPTION_INT] = sizeof(int64_t), [WK_OPTION_DOUBLE] = sizeof(double),
+      [WK_OPTION_LIST] = sizeof(wk_strings), [WK_OPTION_CHOICE] = sizeof(int)};
+  return memcmp(value, def, sizes[o->kind]) != 0;
+}
+
+/* What is the user's of all options, but who works where. */
+static void add_options(wk_str *b, const wk_sweep *s) {
+  static const char *const left[] = {"jobs", "slurm", "task"};
+  for (const wk_option *o = s->cmd->command.options; o->name || o->kind == WK_OPTION_GROUP; o++) {
+    const char *value = (const char *)s->values + o->offset;
+    bool is_left = o->kind == WK_OPTION_GROUP ||
+                   !is_given(o, value, (const char *)s->cmd->defaults + o->offset);
+    for (size_t i = 0; i < WK_COUNTOF(left) && !is_left; i++) is_left = !strcmp(o->name, left[i]);
+    if (!is_left) add_value(b, o, value);
+  }
+}
+
+static void add_command(wk_str *b, const wk_sweep *s, const char *program, int64_t tasks) {
   wk_str_add(b, "exec");
   add_word(b, program);
-  wk_str_add(b, " sweep");
-  add_option(b, "output", s->dir);
-  add_option(b, "machine", o->machine);
-  add_options(b, "set", &o->set);
-  add_option(b, "prefetch", o->prefetch);
-  add_option(b, "effort", o->effort);
-  add_options(b, "bind", &o->binding.bind);
-  add_options(b, "shape", &o->binding.shape);
-  add_options(b, "value", &o->binding.value);
-  if (o->what_if) wk_str_add(b, " --what-if");
-  wk_str_printf(b, " --timeout %lld --jobs 1 --task \"$SLURM_ARRAY_TASK_ID/%lld\" --",
-                (long long)o->timeout, (long long)tasks);
-  for (size_t i = 0; i < models->n; i++) add_word(b, models->data[i]);
+  wk_str_printf(b, " %s", s->cmd->command.name);
+  add_options(b, s);
+  wk_str_printf(b, " --jobs 1 --task \"$SLURM_ARRAY_TASK_ID/%lld\" --", (long long)tasks);
+  for (size_t i = 0; i < s->paths->n; i++) add_word(b, s->paths->data[i]);
   wk_str_add(b, "\n");
 }
 
-static wk_status write_script(const wk_sweep *s, const wk_strings *models, int64_t tasks) {
+static wk_status write_script(const wk_sweep *s, int64_t tasks) {
   char program[PATH_MAX], folder[PATH_MAX];
   ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
   if (n < 0 || !getcwd(folder, sizeof folder))
     return wk_error(WK_IO, "this program or its working folder has no path: %s", strerror(errno));
   program[n] = 0;
   wk_str b = {0};
-  wk_str_add(&b, "#!/bin/sh\n#SBATCH --job-name=wick-sweep --no-requeue --output=%A_%a.log\ncd");
+  wk_str_printf(&b, "#!/bin/sh\n#SBATCH --job-name=wick-%s --no-requeue --output=%%A_%%a.log\ncd",
+                s->cmd->command.name);
   add_word(&b, folder);
   wk_str_add(&b, " || exit\n");
-  add_command(&b, s, program, models, tasks);
+  add_command(&b, s, program, tasks);
   wk_status status = wk_write_file(wk_arena_printf(s->arena, "%s/slurm/job.sh", s->dir), b.s, b.n);
   wk_str_free(&b);
   return status;
@@ -145,7 +167,8 @@ static wk_status make_logs(const wk_sweep *s) {
 /* Arrays in a row that leave things as they were; then the points are what is wrong. */
 enum { MOST_IN_VAIN = 3, TASKS = 16 };
 
-static wk_status submit_until_done(const wk_sweep *s, const wk_strings *models, point_list *todo) {
+/* The array of earlier points goes on with these by itself. */
+static wk_status submit_until_done(wk_sweep *s, point_list *todo) {
   size_t total = todo->n;
   double began = wk_clock();
   int in_vain = 0;
@@ -153,24 +176,25 @@ static wk_status submit_until_done(const wk_sweep *s, const wk_strings *models, 
     size_t before = todo->n;
     int64_t tasks = s->o->jobs ? s->o->jobs : TASKS;
     if (tasks > (int64_t)before) tasks = (int64_t)before;
-    long id = 0;
     wk_sweep_progress(total - before, total, began);
-    WK_TRY(write_script(s, models, tasks));
-    WK_TRY(submit(s, tasks, &id));
-    wait_for_array(s, id, todo, total, began);
+    if (!s->array || !is_queued(s->array)) {
+      WK_TRY(write_script(s, tasks));
+      WK_TRY(submit(s, tasks, &s->array));
+    }
+    wait_for_array(s, s->array, todo, total, began);
     in_vain = todo->n < before ? 0 : in_vain + 1;
   }
   return NULL;
 }
 
-wk_status wk_sweep_run_slurm(wk_sweep *s, const wk_strings *models, size_t *computed) {
+wk_status wk_sweep_run_slurm(wk_sweep *s, size_t *computed) {
   point_list todo = {0};
   for (size_t i = 0; i < s->points.n; i++)
     if (!s->points.data[i].refusal && !wk_sweep_has_row(s, &s->points.data[i]))
       wk_vec_push(&todo, i);
   size_t total = todo.n;
   wk_status status = make_logs(s);
-  if (!status) status = submit_until_done(s, models, &todo);
+  if (!status) status = submit_until_done(s, &todo);
   wk_progress_end();
   for (size_t i = 0; i < todo.n; i++)
     s->points.data[todo.data[i]].lost = wk_arena_printf(

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "compiler/driver/runner.h"
 #include "compiler/driver/sweep.h"
@@ -160,9 +162,11 @@ static const char *binding_text(wk_sweep *s) {
   return copy;
 }
 
-static void identify(wk_sweep *s, wk_sweep_point *p, const char *program, const char *binding) {
+static void identify(wk_sweep *s, wk_sweep_point *p) {
+  static const char *const kinds[] = {[WK_SWEEP_TIMING] = "", [WK_SWEEP_RTL] = "by rtl\n",
+                                      [WK_SWEEP_SCHEDULE] = "by schedule\n"};
   wk_str text = {0};
-  wk_str_printf(&text, "%smodel %016" PRIx64 "\n%s", program, p->model->hash, binding);
+  wk_str_printf(&text, "%smodel %016" PRIx64 "\n%s", s->shared, p->model->hash, kinds[p->kind]);
   if (p->prefetch) wk_str_printf(&text, "prefetch %s\n", p->prefetch);
   if (p->effort) wk_str_printf(&text, "effort %s\n", p->effort);
   if (s->o->what_if) wk_str_add(&text, "what-if\n");
@@ -173,27 +177,30 @@ static void identify(wk_sweep *s, wk_sweep_point *p, const char *program, const 
 }
 
 /* As a file of the base machine's keys would say it, with some of them changed. */
-static void make_machine(wk_sweep *s, const wk_machine *base, wk_sweep_point *p) {
+const char *wk_sweep_machine_of(wk_sweep *s, const char *const *values, wk_machine *out) {
+  const char *refusal = NULL;
   wk_str text = {0};
   for (size_t i = 0; i < WK_KEY_COUNT; i++) {
     const wk_machine_key *key = &wk_machine_keys[i];
     const char *value = NULL;
     for (size_t k = 0; k < s->axes.n; k++)
-      if (s->axes.data[k].key == key) value = p->values[k];
+      if (s->axes.data[k].key == key) value = values[k];
     wk_str_printf(&text, "%s = ", key->name);
     if (value) wk_str_add(&text, value);
-    else wk_machine_key_text(&text, base, key);
+    else wk_machine_key_text(&text, &s->base, key);
     wk_str_add(&text, ";\n");
   }
-  wk_status status = wk_machine_parse(text.s, text.n, base->name, &p->machine);
-  if (status) p->refusal = wk_arena_strdup(s->arena, status->message);
+  wk_status status = wk_machine_parse(text.s, text.n, s->base.name, out);
+  if (status) refusal = wk_arena_strdup(s->arena, status->message);
   wk_status_free(status);
   wk_str_free(&text);
+  return refusal;
 }
 
 /* Point i of all: its digits, of the axes' sizes. */
 static wk_sweep_point point_at(wk_sweep *s, size_t i) {
-  wk_sweep_point p = {.values = wk_arena_alloc(s->arena, (s->axes.n + 1) * sizeof *p.values)};
+  wk_sweep_point p = {.values = wk_arena_alloc(s->arena, (s->axes.n + 1) * sizeof *p.values),
+                      .kind = (wk_sweep_model_kind)s->o->model};
   for (size_t k = s->axes.n; k-- > 0;) {
     const wk_sweep_axis *axis = &s->axes.data[k];
     p.values[k] = axis->values.data[i % axis->values.n];
@@ -207,12 +214,13 @@ static wk_sweep_point point_at(wk_sweep *s, size_t i) {
 
 enum { MAX_POINTS = 1000000 };
 
+void wk_sweep_add(wk_sweep *s, const wk_sweep_point *p) {
+  wk_vec_push(&s->points, *p);
+  if (!p->refusal) identify(s, &s->points.data[s->points.n - 1]);
+}
+
 static wk_status add_points(wk_sweep *s) {
-  const char *program, *binding = binding_text(s);
-  wk_machine base;
   size_t n = s->models.n;
-  WK_TRY(wk_machine_read(s->o->machine ? s->o->machine : "base", &base));
-  WK_TRY(program_text(s, &program));
   for (size_t k = 0; k < s->axes.n; k++) {
     n *= s->axes.data[k].values.n;
     if (n > MAX_POINTS)
@@ -220,26 +228,69 @@ static wk_status add_points(wk_sweep *s) {
   }
   for (size_t i = 0; i < n; i++) {
     wk_sweep_point p = point_at(s, i);
-    make_machine(s, &base, &p);
-    if (!p.refusal) identify(s, &p, program, binding);
-    wk_vec_push(&s->points, p);
+    p.refusal = wk_sweep_machine_of(s, p.values, &p.machine);
+    wk_sweep_add(s, &p);
   }
   return NULL;
 }
 
-wk_status wk_sweep_open(const wk_sweep_opts *o, const wk_strings *models, wk_sweep *s) {
+wk_status wk_sweep_fill(wk_sweep *s) {
+  for (size_t i = 0; i < s->o->set.n; i++) WK_TRY(add_set(s, s->o->set.data[i]));
+  WK_TRY(add_setting(s, "prefetch", s->o->prefetch));
+  WK_TRY(add_setting(s, "effort", s->o->effort));
+  return add_points(s);
+}
+
+/* ---- what the points share ------------------------------------------------------------------- */
+
+static wk_status check_task(const char *text) {
+  char *slash, *end;
+  if (!text) return NULL;
+  long task = strtol(text, &slash, 10), tasks = *slash == '/' ? strtol(slash + 1, &end, 10) : 0;
+  if (slash == text || *slash != '/' || end == slash + 1 || *end || task < 0 || task >= tasks ||
+      tasks > INT_MAX)
+    return wk_error(WK_USAGE, "--task %s: must be I/N, such as 0/8 to 7/8", text);
+  return NULL;
+}
+
+static wk_status check_work(const wk_sweep_opts *o) {
+  if (!o->output) return wk_error(WK_USAGE, "where to? (--output DIR)");
+  if (o->slurm && o->task)
+    return wk_error(WK_USAGE, "--task is for the processes that --slurm starts: give one of them");
+  return check_task(o->task);
+}
+
+/* Children change their working folder. */
+static wk_status absolute_dir(wk_sweep *s) {
+  char folder[PATH_MAX];
+  const char *dir = s->o->output;
+  if (*dir != '/' && !getcwd(folder, sizeof folder))
+    return wk_error(WK_IO, "the working folder has no path: %s", strerror(errno));
+  s->dir = *dir == '/' ? dir : wk_arena_printf(s->arena, "%s/%s", folder, dir);
+  return NULL;
+}
+
+static wk_status read_shared(wk_sweep *s) {
+  const char *program;
+  WK_TRY(wk_machine_read(s->o->machine ? s->o->machine : "base", &s->base));
+  WK_TRY(program_text(s, &program));
+  s->shared = wk_arena_printf(s->arena, "%s%s", program, binding_text(s));
+  return NULL;
+}
+
+wk_status wk_sweep_open(const wk_sweep_opts *o, const wk_cmd *cmd, const void *values,
+                        const wk_strings *models, wk_sweep *s) {
   wk_binding_set sets[WK_MAX_BINDINGS];
   size_t n;
-  *s = (wk_sweep){.o = o, .arena = wk_arena_new()};
+  *s = (wk_sweep){.o = o, .cmd = cmd, .values = values, .paths = models, .arena = wk_arena_new()};
+  WK_TRY(check_work(o));
+  WK_TRY(absolute_dir(s));
   WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &n));
   s->binding = sets[0];
   for (size_t i = 1; i < n; i++) wk_binding_set_free(&sets[i]);
   if (n > 1) return wk_error(WK_USAGE, "a sweep has one binding: give --bind and --shape once");
-  for (size_t i = 0; i < o->set.n; i++) WK_TRY(add_set(s, o->set.data[i]));
-  WK_TRY(add_setting(s, "prefetch", o->prefetch));
-  WK_TRY(add_setting(s, "effort", o->effort));
-  WK_TRY(read_models(s, models));
-  return add_points(s);
+  WK_TRY(read_shared(s));
+  return read_models(s, models);
 }
 
 void wk_sweep_free(wk_sweep *s) {

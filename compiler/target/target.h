@@ -46,6 +46,7 @@ typedef struct {
 typedef struct {
   int64_t scratch_bytes; /* the most that a part wants of each thread; -1: nothing is known */
   int64_t predicted_cycles; /* of the parts, each run once, by the target's model; 0: it has none */
+  int64_t other_macs;       /* of the parts that are not the first target's */
 } wk_emit_result;
 
 /* What the memory of a part looks like. */

@@ -58,6 +58,10 @@ gives 'more points, other order' '^8 points, 0 failed; 4 computed now$' "$wick" 
   "$cnn" -o a --set scratchpad=65536 --set dram_latency=100000,50,60,70
 gives 'settings' '^4 points, 0 failed; 4 computed now$' "$wick" sweep "$cnn" -o a \
   --prefetch auto,off --effort 0,1
+gives 'by the schedule model' '^2 points, 0 failed; 2 computed now$' "$wick" sweep "$cnn" -o a \
+  --model schedule --set dram_latency=50,60 --effort 0
+gives 'which runs nothing' '^"model","dram_latency","effort","key","predicted","host_macs",' \
+  sed 's/[a-z_]*/"&"/g; s/""//g; q' a/points.csv
 once 'nothing twice' a
 gives 'what if' '^1 point, 0 failed; 1 computed now$' "$wick" sweep "$cnn" -o w --what-if \
   --set dram_latency=500
@@ -79,6 +83,8 @@ refuses 'a model twice' 2 'stands there twice$' "$wick" sweep "$cnn" "$cnn" -o b
 refuses 'a setting that is none' 2 "^wick: --prefetch: there are .*, not 'on'$" "$wick" sweep \
   "$cnn" -o b --prefetch auto,on
 refuses 'no space' 2 '^wick: the space is empty: ' "$wick" sweep "$cnn" -o b
+refuses 'nothing to run faster' 2 '^wick: --what-if is by the timing model alone$' \
+  "$wick" sweep "$cnn" -o b --set array=8 --model rtl --what-if
 refuses 'no folder' 2 '^wick: where to\? ' "$wick" sweep "$cnn" --set array=8
 refuses 'a folder that cannot be' 5 '^wick: /proc/b: cannot make the folder: ' \
   "$wick" sweep "$cnn" -o /proc/b --set array=8

@@ -61,6 +61,20 @@ wk_status wk_machine_override(wk_machine *m, const char *text) WK_MUST_CHECK;
  * traffic of others, so that every burst is served some day. */
 wk_status wk_machine_check(const wk_machine *m) WK_MUST_CHECK;
 
+/* Values of a key, of those that a space of machines has. */
+typedef struct {
+  const wk_machine_key *key;
+  WK_VEC(const char *) values; /* as wk_machine_key_text has them; none twice */
+} wk_machine_choice;
+typedef WK_VEC(wk_machine_choice) wk_machine_choices;
+
+/* A file as of a machine, in which a key may have several values: "array = [8, 16, 32];", in
+ * round brackets where some have decimals. Errors are as of a machine's file; free the result also
+ * after one. */
+wk_status wk_machine_space_read(const char *path, wk_arena *a,
+                                wk_machine_choices *out) WK_MUST_CHECK;
+void wk_machine_choices_free(wk_machine_choices *c);
+
 size_t wk_machine_preset_count(void);
 const char *wk_machine_preset_name(size_t i);
 /* The file, NUL-terminated; NULL: there is none of that name. */

@@ -4,12 +4,11 @@
  * with either is refused before it sees it. */
 #include <ctype.h>
 #include <errno.h>
-#include <libconfig.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "targets/accel/isa/internal.h"
-#include "targets/accel/isa/machine.h"
+#include "targets/accel/isa/machine_file.h"
 
 #define FILE_MAX (64 << 10)
 #define NESTING_MAX 64
@@ -27,16 +26,18 @@ const char *wk_machine_preset_text(const char *name) {
 
 /* ---- what libconfig must not see ------------------------------------------------------------- */
 
-typedef struct { char s[512]; } place_text;
-
-static place_text place_at(const char *name, int line) {
-  place_text p;
+static wk_place_text place_at(const char *name, int line) {
+  wk_place_text p;
   snprintf(p.s, sizeof p.s, "%.480s:%d", name, line);
   return p;
 }
 
 static wk_status refuse_at(const char *name, int line, const char *what) {
   return wk_error_at(WK_INPUT, place_at(name, line).s, "%s", what);
+}
+
+wk_place_text wk_machine_place(const char *name, const config_setting_t *s) {
+  return place_at(name, (int)config_setting_source_line(s));
 }
 
 /* Lines that begin with '@', bytes of 0, brackets in brackets in brackets. */
@@ -107,23 +108,34 @@ static bool fraction_of(double v, wk_fraction *out) {
   return ok;
 }
 
-static wk_status read_setting(const config_setting_t *s, const char *name, wk_machine *m) {
+wk_status wk_machine_setting_key(const config_setting_t *s, const char *name,
+                                 const wk_machine_key **out) {
   const char *key = config_setting_name(s);
-  place_text place = place_at(name, (int)config_setting_source_line(s));
-  const wk_machine_key *k = wk_machine_key_find(key);
+  *out = wk_machine_key_find(key);
+  return *out ? NULL : unknown(key, wk_machine_place(name, s).s);
+}
+
+wk_status wk_machine_setting_value(const config_setting_t *s, const char *name,
+                                   const wk_machine_key *k, wk_machine *m) {
+  wk_place_text place = wk_machine_place(name, s);
   wk_fraction v = {0, 1};
-  if (!k) return unknown(key, place.s);
   int type = config_setting_type(s);
   if (type == CONFIG_TYPE_INT || type == CONFIG_TYPE_INT64) {
     v.num = config_setting_get_int64(s);
   } else if (type == CONFIG_TYPE_FLOAT && k->kind == WK_KEY_FRACTION) {
     if (!fraction_of(config_setting_get_float(s), &v))
-      return wk_error_at(WK_INPUT, place.s, "%s is a number of at most six decimals", key);
+      return wk_error_at(WK_INPUT, place.s, "%s is a number of at most six decimals", k->name);
   } else {
-    return wk_error_at(WK_INPUT, place.s, "%s must be a %snumber", key,
+    return wk_error_at(WK_INPUT, place.s, "%s must be a %snumber", k->name,
                        k->kind == WK_KEY_FRACTION ? "" : "whole ");
   }
   return wk_machine_set(m, k, v, place.s);
+}
+
+static wk_status read_setting(const config_setting_t *s, const char *name, wk_machine *m) {
+  const wk_machine_key *k;
+  WK_TRY(wk_machine_setting_key(s, name, &k));
+  return wk_machine_setting_value(s, name, k, m);
 }
 
 static wk_status read_all(const config_t *c, const char *name, wk_machine *m) {
@@ -134,7 +146,7 @@ static wk_status read_all(const config_t *c, const char *name, wk_machine *m) {
   wk_status s = wk_machine_relations(m, &key);
   if (!s) return NULL;
   const config_setting_t *at = config_setting_get_member(root, wk_machine_keys[key].name);
-  if (at) s = wk_status_place(s, place_at(name, (int)config_setting_source_line(at)).s);
+  if (at) s = wk_status_place(s, wk_machine_place(name, at).s);
   return wk_status_place(s, name);
 }
 
@@ -148,11 +160,7 @@ static void set_name(wk_machine *m, const char *path) {
   wk_text_clean(m->name);
 }
 
-wk_status wk_machine_parse(const char *text, size_t n, const char *name, wk_machine *out) {
-  wk_machine m;
-  config_t c;
-  wk_machine_defaults(&m);
-  set_name(&m, name);
+wk_status wk_machine_config(const char *text, size_t n, const char *name, config_t *out) {
   WK_TRY(pre_check(text, n, name));
   char *copy = wk_xmalloc(n + 1);
   memcpy(copy, text, n);
@@ -162,15 +170,24 @@ wk_status wk_machine_parse(const char *text, size_t n, const char *name, wk_mach
     free(copy);
     return s;
   }
-  config_init(&c);
-  if (config_read_string(&c, copy) != CONFIG_TRUE) {
-    const char *why = config_error_text(&c);
-    s = refuse_at(name, config_error_line(&c), why ? why : "syntax error");
-  } else {
-    s = read_all(&c, name, &m);
+  config_init(out);
+  if (config_read_string(out, copy) != CONFIG_TRUE) {
+    const char *why = config_error_text(out);
+    s = refuse_at(name, config_error_line(out), why ? why : "syntax error");
+    config_destroy(out);
   }
-  config_destroy(&c);
   free(copy);
+  return s;
+}
+
+wk_status wk_machine_parse(const char *text, size_t n, const char *name, wk_machine *out) {
+  wk_machine m;
+  config_t c;
+  wk_machine_defaults(&m);
+  set_name(&m, name);
+  WK_TRY(wk_machine_config(text, n, name, &c));
+  wk_status s = read_all(&c, name, &m);
+  config_destroy(&c);
   if (!s) *out = m;
   return s;
 }
