@@ -25,8 +25,10 @@ void wk_html_text(wk_str *b, const char *text) {
 }
 
 static double x_of(double x) { return LEFT + x * (WIDTH - LEFT - RIGHT); }
-static double y_of(double y, double top) {
-  return HEIGHT - BOTTOM - y / top * (HEIGHT - TOP - BOTTOM);
+typedef struct { double low, top; } range;
+
+static double y_of(double y, range r) {
+  return HEIGHT - BOTTOM - (y - r.low) / (r.top - r.low) * (HEIGHT - TOP - BOTTOM);
 }
 
 static void add_text(wk_str *b, double x, double y, const char *anchor, const char *text) {
@@ -36,11 +38,11 @@ static void add_text(wk_str *b, double x, double y, const char *anchor, const ch
 }
 
 static double highest(const wk_plot *p) {
-  double y = 0;
+  double y = p->low;
   for (size_t i = 0; i < p->series.n; i++)
     for (size_t k = 0; k < p->series.data[i].points.n; k++)
       y = fmax(y, p->series.data[i].points.data[k].y);
-  return y > 0 ? y : 1;
+  return y > p->low ? y : p->low + 1;
 }
 
 /* A power of two, or 1, 2 or 5 times a power of ten; about five of them up to the top. */
@@ -51,11 +53,11 @@ static double tick_step(double top, bool is_binary) {
   return top / step > 10 ? 2 * step : step;
 }
 
-static void add_axes(wk_str *b, const wk_plot *p, double top, double step) {
-  for (int i = 0; i * step <= top * 1.0001; i++) {
-    double y = y_of(i * step, top);
+static void add_axes(wk_str *b, const wk_plot *p, range r, double step) {
+  for (int i = 0; i * step <= (r.top - r.low) * 1.0001; i++) {
+    double y = y_of(r.low + i * step, r);
     wk_str_printf(b, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", LEFT, y, WIDTH - RIGHT);
-    add_text(b, LEFT - 8, y + 4, "end", p->y_text(i * step).s);
+    add_text(b, LEFT - 8, y + 4, "end", p->y_text(r.low + i * step).s);
   }
   for (size_t i = 0; i < p->ticks.n; i++) {
     double x = x_of(p->ticks.data[i].x);
@@ -85,12 +87,12 @@ static void add_legend(wk_str *b, const wk_plot *p) {
   }
 }
 
-static void add_line(wk_str *b, const wk_plot_series *s, double top) {
+static void add_line(wk_str *b, const wk_plot_series *s, range r) {
   if (!s->points.n) return;
   wk_str_printf(b, "<path class=\"%s\" stroke=\"%s\" d=\"", s->is_front ? "front" : "line",
                 colours[s->colour % WK_PLOT_COLOURS]);
   for (size_t i = 0; i < s->points.n; i++) {
-    double x = x_of(s->points.data[i].x), y = y_of(s->points.data[i].y, top);
+    double x = x_of(s->points.data[i].x), y = y_of(s->points.data[i].y, r);
     if (i && s->is_front) wk_str_printf(b, "H%.1fV%.1f", x, y);
     else wk_str_printf(b, "%c%.1f %.1f", i ? 'L' : 'M', x, y);
   }
@@ -98,28 +100,47 @@ static void add_line(wk_str *b, const wk_plot_series *s, double top) {
   wk_str_add(b, "\"/>\n");
 }
 
-static void add_points(wk_str *b, const wk_plot_series *s, double top) {
+static void add_points(wk_str *b, const wk_plot_series *s, range r) {
   for (size_t i = 0; i < s->points.n; i++) {
     const wk_plot_point *p = &s->points.data[i];
     wk_str_printf(b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"><title>", x_of(p->x),
-                  y_of(p->y, top), colours[s->colour % WK_PLOT_COLOURS]);
+                  y_of(p->y, r), colours[s->colour % WK_PLOT_COLOURS]);
     wk_html_text(b, p->tip);
     wk_str_add(b, "</title></circle>\n");
   }
 }
 
 void wk_plot_svg(wk_str *b, const wk_plot *p) {
-  double step = tick_step(highest(p), p->is_binary), top = ceil(highest(p) / step) * step;
+  double step = tick_step(highest(p) - p->low, p->is_binary);
+  range r = {p->low, p->low + ceil((highest(p) - p->low) / step) * step};
   wk_str_printf(b, "<svg viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n", WIDTH,
                 HEIGHT, WIDTH, HEIGHT);
-  add_axes(b, p, top, step);
+  add_axes(b, p, r, step);
   add_legend(b, p);
   for (size_t i = 0; i < p->series.n; i++)
     if (p->series.data[i].is_line || p->series.data[i].is_front)
-      add_line(b, &p->series.data[i], top);
+      add_line(b, &p->series.data[i], r);
   for (size_t i = 0; i < p->series.n; i++)
-    if (!p->series.data[i].is_front) add_points(b, &p->series.data[i], top);
+    if (!p->series.data[i].is_front) add_points(b, &p->series.data[i], r);
   wk_str_add(b, "</svg>\n");
+}
+
+const char wk_plot_style[] =
+    "svg text { font-size: 12px; fill: #1a1a1a; } .title text { font-weight: 600; }\n"
+    ".grid { stroke: #ddd; fill: none; } .line { fill: none; stroke-width: 1.5; opacity: .75; }\n"
+    ".front { fill: none; stroke-width: 2; }\n";
+
+void wk_plot_file(wk_str *b, const wk_plot *p) {
+  wk_str_printf(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
+                   "font-family=\"system-ui, DejaVu Sans, sans-serif\">\n<style>\n%s</style>\n"
+                   "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+                WIDTH, HEIGHT, wk_plot_style);
+  wk_plot_svg(b, p);
+  wk_str_add(b, "</svg>\n");
+}
+
+double wk_plot_log(double v, double low, double high) {
+  return high > low ? 0.04 + 0.92 * log(v / low) / log(high / low) : 0.5;
 }
 
 void wk_plot_free(wk_plot *p) {

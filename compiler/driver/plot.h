@@ -8,7 +8,7 @@
 enum { WK_PLOT_COLOURS = 8 }; /* told apart also by those who see fewer */
 
 typedef struct {
-  double x, y;     /* x: 0 to 1, from left to right; y: 0 at the bottom */
+  double x, y;     /* x: 0 to 1, from left to right */
   const char *tip; /* what the mouse shows */
 } wk_plot_point;
 
@@ -30,10 +30,16 @@ typedef struct {
   WK_VEC(wk_plot_label) ticks;    /* below the x axis */
   WK_VEC(const char *) legend;    /* of colours 0, 1, … */
   wk_text24 (*y_text)(double y);  /* of the ticks of the y axis */
+  double low;                     /* y at the bottom: 0, or what it shall begin with */
   bool is_binary;                 /* these are at powers of two */
 } wk_plot;
 
 void wk_plot_svg(wk_str *b, const wk_plot *p);
+/* The same as a file of its own. */
+void wk_plot_file(wk_str *b, const wk_plot *p);
+extern const char wk_plot_style[]; /* CSS of what wk_plot_svg writes */
+/* x of a value on a logarithmic scale that nearly fills the width. */
+double wk_plot_log(double v, double low, double high);
 void wk_plot_free(wk_plot *p);
 /* Text of a page: "&", "<", ">" and quotes are written as such. */
 void wk_html_text(wk_str *b, const char *text);

@@ -94,6 +94,7 @@ typedef struct {
   WK_VEC(wk_sweep_model) models;
   WK_VEC(wk_sweep_axis) axes;
   WK_VEC(wk_sweep_point) points; /* of a sweep: the last axis changes first, the model last */
+  const char *stage; /* what progress begins with; NULL: nothing */
   long array; /* the last array of Slurm jobs; 0: none */
 } wk_sweep;
 
@@ -108,6 +109,8 @@ wk_status wk_sweep_fill(wk_sweep *s) WK_MUST_CHECK;
 /* The machine with these values of the axes that are keys; why there is none, in the arena, or
  * NULL. */
 const char *wk_sweep_machine_of(wk_sweep *s, const char *const *values, wk_machine *out);
+/* The target's error when its setting, "prefetch" or "effort", has no such value. */
+wk_status wk_sweep_check_setting(const char *name, const char *value) WK_MUST_CHECK;
 /* A point of a machine that is one; what is not set below is as the target has it. */
 void wk_sweep_add(wk_sweep *s, const wk_sweep_point *p);
 
@@ -147,7 +150,7 @@ wk_status wk_sweep_run(wk_sweep *s, size_t *computed) WK_MUST_CHECK;
 wk_status wk_sweep_run_slurm(wk_sweep *s, size_t *computed) WK_MUST_CHECK;
 
 /* "12 of 240, 3 min left" on a terminal. began: wk_clock() when `done` was 0. */
-void wk_sweep_progress(size_t done, size_t total, double began);
+void wk_sweep_progress(const wk_sweep *s, size_t done, size_t total, double began);
 
 /* ---- results --------------------------------------------------------------------------------- */
 
@@ -155,5 +158,9 @@ void wk_sweep_progress(size_t done, size_t total, double began);
 json_t *wk_sweep_rows(const wk_sweep *s);
 wk_status wk_sweep_write_table(const wk_sweep *s, const json_t *rows) WK_MUST_CHECK;
 wk_status wk_sweep_write_page(const wk_sweep *s, const json_t *rows) WK_MUST_CHECK;
+/* Pieces of such a page, which ends with "</body></html>": its head, up to its title; a cell of a
+ * table, for a string, a number or nothing. */
+void wk_sweep_page_begin(wk_str *b, const char *command, const char *title);
+void wk_sweep_page_cell(wk_str *b, const json_t *v);
 
 #endif

@@ -190,18 +190,13 @@ static offer *offers_of(const page_model *m, const figure *cost, size_t *n) {
   return list;
 }
 
-/* On a logarithmic scale: sizes are powers of two. */
-static double log_place(double v, double low, double high) {
-  return high > low ? 0.04 + 0.92 * log(v / low) / log(high / low) : 0.5;
-}
-
 static void add_front(wk_str *b, const page_model *m, const figure *cost) {
   size_t n;
   offer *list = offers_of(m, cost, &n);
   wk_plot p = {.title = cost->title, .x_title = cost->field, .y_text = count_text};
   wk_plot_series all = {.colour = 0}, front = {.is_front = true, .colour = 1};
   for (size_t i = 0; i < n; i++) {
-    double x = log_place(list[i].cost, list[0].cost, list[n - 1].cost);
+    double x = wk_plot_log(list[i].cost, list[0].cost, list[n - 1].cost);
     const wk_text24 value = wk_sim_grouped((uint64_t)list[i].cycles);
     const wk_plot_point mark = {x, list[i].cycles, tip_of(m, list[i].point, value.s)};
     const wk_plot_label tick = {x, wk_arena_strdup(m->s->arena, cost->text(list[i].cost).s)};
@@ -220,7 +215,7 @@ static void add_front(wk_str *b, const page_model *m, const figure *cost) {
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static void add_cell(wk_str *b, const json_t *v) {
+void wk_sweep_page_cell(wk_str *b, const json_t *v) {
   wk_str_add(b, json_is_string(v) ? "<td class=\"text\">" : "<td>");
   if (json_is_string(v)) wk_html_text(b, json_string_value(v));
   if (json_is_integer(v)) wk_str_add(b, wk_sim_grouped((uint64_t)json_integer_value(v)).s);
@@ -242,8 +237,9 @@ static void add_row(wk_str *b, const page_model *m, size_t point) {
   const json_t *row = json_array_get(m->rows, point);
   wk_str_add(b, "<tr>");
   for (size_t k = 0; k < m->s->axes.n; k++)
-    add_cell(b, json_object_get(row, m->s->axes.data[k].name));
-  for (size_t k = 0; k < WK_COUNTOF(shown); k++) add_cell(b, json_object_get(row, shown[k]));
+    wk_sweep_page_cell(b, json_object_get(row, m->s->axes.data[k].name));
+  for (size_t k = 0; k < WK_COUNTOF(shown); k++)
+    wk_sweep_page_cell(b, json_object_get(row, shown[k]));
   wk_str_add(b, "</tr>\n");
 }
 
@@ -283,21 +279,21 @@ static void add_tables(wk_str *b, const page_model *m) {
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>wick sweep</title>\n"
-    "<style>\n"
+static const char page_style[] =
     "body { font: 14px/1.45 system-ui, \"DejaVu Sans\", sans-serif; color: #1a1a1a;\n"
     "       background: #fff; margin: 0 auto; max-width: 1240px; padding: 0 24px 60px; }\n"
     "h1 { font-size: 22px; border-bottom: 2px solid #1a1a1a; } h2 { font-size: 18px; }\n"
     ".note { color: #444; } .plots { display: flex; flex-wrap: wrap; gap: 18px 30px; }\n"
-    "svg text { font-size: 12px; fill: #1a1a1a; } .title text { font-weight: 600; }\n"
-    ".grid { stroke: #ddd; fill: none; } .line { fill: none; stroke-width: 1.5; opacity: .75; }\n"
-    ".front { fill: none; stroke-width: 2; }\n"
     "table { border-collapse: collapse; font-size: 12.5px; font-variant-numeric: tabular-nums; }\n"
     "th { background: #f0f0f0; padding: 4px 8px; text-align: right; }\n"
     "td { padding: 2px 8px; text-align: right; border-top: 1px solid #e6e6e6; }\n"
-    "td.text { text-align: left; }\n"
-    "</style></head><body>\n";
+    "td.text { text-align: left; }\n";
+
+void wk_sweep_page_begin(wk_str *b, const char *command, const char *title) {
+  wk_str_printf(b, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                   "<title>wick %s</title>\n<style>\n%s%s</style></head><body>\n<h1>%s</h1>\n",
+                command, page_style, wk_plot_style, title);
+}
 
 /* Some row has it. */
 static bool is_known(const page_model *m, const figure *f) {
@@ -321,8 +317,8 @@ static void add_model(wk_str *b, const page_model *m) {
 }
 
 static void add_intro(wk_str *b, const wk_sweep *s) {
-  wk_str_add(b, head);
-  wk_str_add(b, "<h1>Sweep over machines</h1>\n<p class=\"note\">From ");
+  wk_sweep_page_begin(b, "sweep", "Sweep over machines");
+  wk_str_add(b, "<p class=\"note\">From ");
   wk_html_text(b, s->o->machine ? s->o->machine : "base");
   for (size_t k = 0; k < s->axes.n; k++) {
     const wk_sweep_axis *a = &s->axes.data[k];

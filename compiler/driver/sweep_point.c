@@ -8,6 +8,7 @@
 #include "compiler/driver/sim_model.h"
 #include "compiler/driver/sweep.h"
 #include "compiler/driver/text.h"
+#include "targets/accel/isa/area.h"
 
 /* ---- compile and run ------------------------------------------------------------------------- */
 
@@ -83,16 +84,15 @@ static void add_part(json_t *row, const json_t *part, sums *t) {
     add_to(row, moved[i].to, runs * number_of(layers, moved[i].from));
   add_all(row, "cause_", json_object_get(part, "causes"), runs);
   add_all(row, "what_if_", json_object_get(part, "what_if"), runs);
-  if (json_object_get(part, "energy")) add_to(row, "energy", runs * number_of(part, "energy"));
+  add_to(row, "energy", runs * number_of(part, "energy_pj"));
   t->cycles += cycles;
   t->used += cycles * number_of(part, "utilisation");
   t->bound += runs * number_of(layers, "bound");
 }
 
 static void add_machine(json_t *row, const wk_machine *m) {
-  enum { TABLE_BYTES = 256 };
-  json_object_set_new(row, "onchip_bytes", json_integer(m->scratchpad + m->accumulators +
-                                                        m->tables * TABLE_BYTES));
+  json_object_set_new(row, "onchip_bytes", json_integer(wk_machine_onchip_bytes(m)));
+  json_object_set_new(row, "area", json_real(wk_machine_area(m, NULL)));
   json_object_set_new(row, "array_macs", json_integer(m->array * m->array));
 }
 

@@ -17,11 +17,12 @@ typedef struct {
   wk_status failure; /* what keeps rows from being written */
 } sweep_run;
 
-void wk_sweep_progress(size_t done, size_t total, double began) {
+void wk_sweep_progress(const wk_sweep *s, size_t done, size_t total, double began) {
   double left = done ? (wk_clock() - began) * (double)(total - done) / (double)done : 0;
-  if (!done) wk_progress("0 of %zu", total);
-  else if (left < 90) wk_progress("%zu of %zu, %.0f s left", done, total, left);
-  else wk_progress("%zu of %zu, %.0f min left", done, total, left / 60);
+  const char *stage = s->stage ? s->stage : "";
+  if (!done) wk_progress("%s0 of %zu", stage, total);
+  else if (left < 90) wk_progress("%s%zu of %zu, %.0f s left", stage, done, total, left);
+  else wk_progress("%s%zu of %zu, %.0f min left", stage, done, total, left / 60);
 }
 
 /* ---- in the child ---------------------------------------------------------------------------- */
@@ -95,7 +96,7 @@ static bool end_child(void *ctx, const wk_job_end *e) {
   if (!r->failure) r->failure = status;
   else wk_status_free(status);
   r->done++;
-  wk_sweep_progress(r->done, r->todo.n, r->began);
+  wk_sweep_progress(r->s, r->done, r->todo.n, r->began);
   return !r->failure;
 }
 
@@ -122,7 +123,7 @@ wk_status wk_sweep_run(wk_sweep *s, size_t *computed) {
     const wk_sweep_point *p = &s->points.data[k];
     if (!p->refusal && !wk_sweep_has_row(s, p)) wk_vec_push(&r.todo, k);
   }
-  if (r.todo.n) wk_sweep_progress(0, r.todo.n, r.began);
+  if (r.todo.n) wk_sweep_progress(s, 0, r.todo.n, r.began);
   wk_status status = wk_jobs_run(&(wk_jobs){r.todo.n, jobs_of(s->o), run_child, end_child, &r});
   wk_progress_end();
   wk_vec_free(&r.todo);

@@ -154,7 +154,7 @@ static void wait_for_array(const wk_sweep *s, long id, point_list *todo, size_t 
     sleep(SECONDS);
     if (round % ASKED_EVERY == 0) may_run = is_queued(id);
     drop_computed(s, todo);
-    wk_sweep_progress(total - todo->n, total, began);
+    wk_sweep_progress(s, total - todo->n, total, began);
   }
 }
 
@@ -176,7 +176,7 @@ static wk_status submit_until_done(wk_sweep *s, point_list *todo) {
     size_t before = todo->n;
     int64_t tasks = s->o->jobs ? s->o->jobs : TASKS;
     if (tasks > (int64_t)before) tasks = (int64_t)before;
-    wk_sweep_progress(total - before, total, began);
+    wk_sweep_progress(s, total - before, total, began);
     if (!s->array || !is_queued(s->array)) {
       WK_TRY(write_script(s, tasks));
       WK_TRY(submit(s, tasks, &s->array));

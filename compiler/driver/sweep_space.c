@@ -77,21 +77,24 @@ static wk_status add_set(wk_sweep *s, const char *text) {
 }
 
 /* A setting is the target's: it says itself which values there are. */
+wk_status wk_sweep_check_setting(const char *name, const char *value) {
+  bool is_prefetch = !strcmp(name, "prefetch");
+  const wk_target_args args = {.target = "accel", .no_host = true,
+                               .prefetch = is_prefetch ? value : NULL,
+                               .effort = is_prefetch ? NULL : value};
+  wk_targets t;
+  wk_status status = wk_targets_open(&args, &t);
+  wk_targets_close(&t);
+  return status;
+}
+
 static wk_status add_setting(wk_sweep *s, const char *name, const char *text) {
   if (!text) return NULL;
   const char *option = wk_arena_printf(s->arena, "--%s", name);
   WK_TRY(add_axis(s, NULL, name, option, text));
   const wk_sweep_axis *axis = &s->axes.data[s->axes.n - 1];
-  for (size_t i = 0; i < axis->values.n; i++) {
-    bool is_prefetch = !strcmp(name, "prefetch");
-    const wk_target_args args = {.target = "accel", .no_host = true,
-                                 .prefetch = is_prefetch ? axis->values.data[i] : NULL,
-                                 .effort = is_prefetch ? NULL : axis->values.data[i]};
-    wk_targets t;
-    wk_status status = wk_targets_open(&args, &t);
-    wk_targets_close(&t);
-    WK_TRY(status);
-  }
+  for (size_t i = 0; i < axis->values.n; i++)
+    WK_TRY(wk_sweep_check_setting(name, axis->values.data[i]));
   return NULL;
 }
 

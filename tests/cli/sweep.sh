@@ -54,6 +54,11 @@ want = json.load(open("net.json"))["cycles"]
 print(want == int(rows["cnn_qdq", "50", "65536"]["cycles"]))'
 gives 'the same again' '^12 points, 4 failed; 0 computed now$' "$wick" sweep "$cnn" "$gru" -o a \
   --set dram_latency=50,100000 --set scratchpad=65536,131072,100
+gives 'energy, as of sim' '^True$' python3 -c 'import csv, json
+rows = {(r["model"], r["dram_latency"], r["scratchpad"]): r
+        for r in csv.DictReader(open("a/points.csv"))}
+want = sum(p["energy_pj"] for p in json.load(open("net.json"))["parts"])
+print(abs(want / float(rows["cnn_qdq", "50", "65536"]["energy"]) - 1) < 1e-6)'
 gives 'more points, other order' '^8 points, 0 failed; 4 computed now$' "$wick" sweep "$gru" \
   "$cnn" -o a --set scratchpad=65536 --set dram_latency=100000,50,60,70
 gives 'settings' '^4 points, 0 failed; 4 computed now$' "$wick" sweep "$cnn" -o a \
