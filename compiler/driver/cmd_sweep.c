@@ -23,6 +23,8 @@ static const wk_option options[] = {
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_sweep_opts, prefetch)},
     {"effort", 0, "LEVEL,…", "values of this setting of the target",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_sweep_opts, effort)},
+    {"without", 0, "IDEAS,…", "values of this setting of the target: none, or ideas with + between "
+     "them", .kind = WK_OPTION_STRING, .offset = offsetof(wk_sweep_opts, without)},
     {"model", 0, "timing|rtl|schedule", "what finds the cycles: the timing model (default), the "
      "RTL, which takes minutes to build for each machine, or the compiler's schedule model alone",
      .kind = WK_OPTION_CHOICE, .offset = offsetof(wk_sweep_opts, model), .choices = models},
@@ -36,7 +38,7 @@ static const wk_option options[] = {
 /* ---- options --------------------------------------------------------------------------------- */
 
 static wk_status check_options(const wk_sweep_opts *o) {
-  if (!o->set.n && !o->prefetch && !o->effort)
+  if (!o->set.n && !o->prefetch && !o->effort && !o->without)
     return wk_error(WK_USAGE, "the space is empty: name a key and its values with --set");
   if (o->what_if && o->model != WK_SWEEP_TIMING)
     return wk_error(WK_USAGE, "--what-if is by the timing model alone");

@@ -17,11 +17,12 @@
 
 #include "compiler/driver/command.h"
 #include "compiler/driver/model.h"
+#include "compiler/driver/targets.h"
 #include "targets/accel/isa/machine.h"
 
 typedef struct {
   wk_binding_args binding;
-  const char *machine, *prefetch, *effort, *output, *task;
+  const char *machine, *prefetch, *effort, *without, *output, *task;
   wk_strings set;
   int64_t jobs, timeout;
   int model; /* a wk_sweep_model_kind */
@@ -74,7 +75,7 @@ typedef struct {
   const char **values; /* per axis */
   wk_machine machine;
   const char *refusal; /* why there is no such machine; NULL: there is */
-  const char *prefetch, *effort; /* NULL: as the target has it */
+  wk_target_args settings; /* those of the target; NULL: as it has them */
   wk_sweep_model_kind kind;
   const char *identity; /* text of all that the row depends on */
   char key[20];         /* its hash */
@@ -109,8 +110,8 @@ wk_status wk_sweep_fill(wk_sweep *s) WK_MUST_CHECK;
 /* The machine with these values of the axes that are keys; why there is none, in the arena, or
  * NULL. */
 const char *wk_sweep_machine_of(wk_sweep *s, const char *const *values, wk_machine *out);
-/* The target's error when its setting, "prefetch" or "effort", has no such value. */
-wk_status wk_sweep_check_setting(const char *name, const char *value) WK_MUST_CHECK;
+/* The target's error when one of its settings has no such value. */
+wk_status wk_sweep_check_settings(wk_target_args args) WK_MUST_CHECK;
 /* A point of a machine that is one; what is not set below is as the target has it. */
 void wk_sweep_add(wk_sweep *s, const wk_sweep_point *p);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compiler/driver/accel_parts.h"
 #include "compiler/driver/runner.h"
 #include "compiler/driver/sweep.h"
 #include "wick_version.h"
@@ -76,12 +77,38 @@ static wk_status add_set(wk_sweep *s, const char *text) {
   return NULL;
 }
 
+static const struct {
+  const char *name;
+  size_t option, setting; /* in wk_sweep_opts, in wk_target_args */
+  bool is_list;
+} settings[] = {
+    {"prefetch", offsetof(wk_sweep_opts, prefetch), offsetof(wk_target_args, prefetch), false},
+    {"effort", offsetof(wk_sweep_opts, effort), offsetof(wk_target_args, effort), false},
+    {"without", offsetof(wk_sweep_opts, without), offsetof(wk_target_args, without), true}};
+
+/* Commas part the values of an axis: a list has '+' for them, and "none" is one of nothing. */
+static const char *list_of(wk_arena *a, const char *value) {
+  if (!strcmp(value, "none")) return NULL;
+  char *text = wk_arena_strdup(a, value);
+  for (char *at = text; (at = strchr(at, '+')); at++) *at = ',';
+  return text;
+}
+
+/* False: the axis is of a key. */
+static bool set_setting(wk_sweep *s, const char *name, const char *value, wk_target_args *args) {
+  for (size_t i = 0; i < WK_COUNTOF(settings); i++) {
+    if (strcmp(settings[i].name, name) != 0) continue;
+    void *at = (char *)args + settings[i].setting;
+    *(const char **)at = settings[i].is_list ? list_of(s->arena, value) : value;
+    return true;
+  }
+  return false;
+}
+
 /* A setting is the target's: it says itself which values there are. */
-wk_status wk_sweep_check_setting(const char *name, const char *value) {
-  bool is_prefetch = !strcmp(name, "prefetch");
-  const wk_target_args args = {.target = "accel", .no_host = true,
-                               .prefetch = is_prefetch ? value : NULL,
-                               .effort = is_prefetch ? NULL : value};
+wk_status wk_sweep_check_settings(wk_target_args args) {
+  args.target = WK_ACCEL_TARGET;
+  args.no_host = true;
   wk_targets t;
   wk_status status = wk_targets_open(&args, &t);
   wk_targets_close(&t);
@@ -93,8 +120,11 @@ static wk_status add_setting(wk_sweep *s, const char *name, const char *text) {
   const char *option = wk_arena_printf(s->arena, "--%s", name);
   WK_TRY(add_axis(s, NULL, name, option, text));
   const wk_sweep_axis *axis = &s->axes.data[s->axes.n - 1];
-  for (size_t i = 0; i < axis->values.n; i++)
-    WK_TRY(wk_sweep_check_setting(name, axis->values.data[i]));
+  for (size_t i = 0; i < axis->values.n; i++) {
+    wk_target_args args = {0};
+    (void)set_setting(s, name, axis->values.data[i], &args);
+    WK_TRY(wk_sweep_check_settings(args));
+  }
   return NULL;
 }
 
@@ -170,8 +200,9 @@ static void identify(wk_sweep *s, wk_sweep_point *p) {
                                       [WK_SWEEP_SCHEDULE] = "by schedule\n"};
   wk_str text = {0};
   wk_str_printf(&text, "%smodel %016" PRIx64 "\n%s", s->shared, p->model->hash, kinds[p->kind]);
-  if (p->prefetch) wk_str_printf(&text, "prefetch %s\n", p->prefetch);
-  if (p->effort) wk_str_printf(&text, "effort %s\n", p->effort);
+  wk_str_add(&text, "settings");
+  wk_target_settings_text(&text, &p->settings);
+  wk_str_add(&text, "\n");
   if (s->o->what_if) wk_str_add(&text, "what-if\n");
   wk_machine_text(&text, &p->machine);
   p->identity = wk_arena_strdup(s->arena, text.s);
@@ -208,8 +239,7 @@ static wk_sweep_point point_at(wk_sweep *s, size_t i) {
     const wk_sweep_axis *axis = &s->axes.data[k];
     p.values[k] = axis->values.data[i % axis->values.n];
     i /= axis->values.n;
-    if (!strcmp(axis->name, "prefetch")) p.prefetch = p.values[k];
-    if (!strcmp(axis->name, "effort")) p.effort = p.values[k];
+    if (!axis->key) (void)set_setting(s, axis->name, p.values[k], &p.settings);
   }
   p.model = &s->models.data[i];
   return p;
@@ -239,8 +269,10 @@ static wk_status add_points(wk_sweep *s) {
 
 wk_status wk_sweep_fill(wk_sweep *s) {
   for (size_t i = 0; i < s->o->set.n; i++) WK_TRY(add_set(s, s->o->set.data[i]));
-  WK_TRY(add_setting(s, "prefetch", s->o->prefetch));
-  WK_TRY(add_setting(s, "effort", s->o->effort));
+  for (size_t i = 0; i < WK_COUNTOF(settings); i++) {
+    const void *at = (const char *)s->o + settings[i].option;
+    WK_TRY(add_setting(s, settings[i].name, *(const char *const *)at));
+  }
   return add_points(s);
 }
 

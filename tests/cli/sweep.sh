@@ -68,6 +68,15 @@ gives 'by the schedule model' '^2 points, 0 failed; 2 computed now$' "$wick" swe
 gives 'which runs nothing' '^"model","dram_latency","effort","key","predicted","host_macs",' \
   sed 's/[a-z_]*/"&"/g; s/""//g; q' a/points.csv
 once 'nothing twice' a
+gives 'ideas that are left out' '^3 points, 0 failed; 3 computed now$' "$wick" sweep "$cnn" -o i \
+  --without none,residency,fusion+early-issue
+"$wick" sim "$cnn" --model timing --json whole.json >/dev/null 2>&1
+"$wick" compile "$cnn" --target accel --without fusion,early-issue -o less.wick -q
+"$wick" sim less.wick --model timing --json less.json >/dev/null 2>&1
+gives 'with their cycles' '^True True$' python3 -c 'import csv, json
+rows = {r["without"]: int(r["cycles"]) for r in csv.DictReader(open("i/points.csv"))}
+print(*(json.load(open(f))["cycles"] == rows[k] for f, k in
+        (("whole.json", "none"), ("less.json", "fusion+early-issue"))))'
 gives 'what if' '^1 point, 0 failed; 1 computed now$' "$wick" sweep "$cnn" -o w --what-if \
   --set dram_latency=500
 check 'columns of it' grep -q ,what_if_latency, w/points.csv
@@ -87,6 +96,8 @@ refuses 'a key twice' 2 'array is set twice$' "$wick" sweep "$cnn" -o b --set ar
 refuses 'a model twice' 2 'stands there twice$' "$wick" sweep "$cnn" "$cnn" -o b --set array=8
 refuses 'a setting that is none' 2 "^wick: --prefetch: there are .*, not 'on'$" "$wick" sweep \
   "$cnn" -o b --prefetch auto,on
+refuses 'an idea that is none' 2 "^wick: --without: there are .*, not 'none'$" "$wick" sweep \
+  "$cnn" -o b --without fusion+none
 refuses 'no space' 2 '^wick: the space is empty: ' "$wick" sweep "$cnn" -o b
 refuses 'nothing to run faster' 2 '^wick: --what-if is by the timing model alone$' \
   "$wick" sweep "$cnn" -o b --set array=8 --model rtl --what-if

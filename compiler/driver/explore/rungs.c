@@ -19,7 +19,7 @@ static void add_points(wk_explore *e, const wk_candidate *c, wk_sweep_model_kind
   for (size_t m = 0; m < e->sweep.models.n; m++)
     wk_sweep_add(&e->sweep, &(wk_sweep_point){.model = &e->sweep.models.data[m],
                                               .values = c->values, .machine = c->machine,
-                                              .effort = effort, .kind = kind});
+                                              .settings = {.effort = effort}, .kind = kind});
 }
 
 /* Points of the machines, in their order, one for each model. */
