@@ -7,13 +7,11 @@ enum { TABLE_BYTES = 256 };
 
 static double number(wk_fraction f) { return (double)f.num / (double)f.den; }
 
-/* The names are those of machine.def, and what area.def says that they stand for. */
 static double gates_of(const wk_machine *m) {
-  const double array = (double)m->array, banks = (double)m->banks, tables = (double)m->tables,
-               load_channels = (double)m->load_channels, fifo = (double)m->fifo,
-               bus = (double)m->bus, burst = (double)m->burst, bursts = (double)m->bursts,
-               address = log2((double)m->scratchpad),
-               entries = log2((double)wk_machine_entries(m)), queues = wk_machine_queues(m);
+  const struct {
+    double array, banks, tables, load_channels, fifo, bus, bursts, queues;
+  } k = {(double)m->array, (double)m->banks, (double)m->tables, (double)m->load_channels,
+         (double)m->fifo, (double)m->bus, (double)m->bursts, wk_machine_queues(m)};
   double gates = 0;
 #define GATES(part, coefficient, of) gates += (coefficient) * (of);
 #include "targets/accel/area.def"
