@@ -204,6 +204,23 @@ def unet(size=20, width=6):
     return net.model(net.op("Sigmoid", net.conv(net.conv(x, width), 1, 1, norm=False, act=None)))
 
 
+def shuffled(size=24, width=10, classes=10):
+    net = Net()
+    x = net.conv(net.input("image", onnx.TensorProto.FLOAT, 1, 3, size, size), 2 * width, stride=2)
+    for groups in (2, 5):
+        kept, y = net.op("Split", x, outputs=2, axis=1)
+        net.channels[y] = width
+        y = net.conv(net.conv(net.conv(y, width, 1), width, 3), width, 1)
+        y = net.op("Concat", kept, y, axis=1)
+        side, apart = size // 2, 2 * width // groups
+        for shape in ([1, groups, apart, side, side], None, [1, 2 * width, side, side]):
+            y = net.op("Reshape", y, net.const(np.array(shape, np.int64))) if shape else \
+                net.op("Transpose", y, perm=[0, 2, 1, 3, 4])
+        net.channels[y] = 2 * width
+        x = y
+    return net.model(net.classify(net.conv(x, 3 * width, 1), classes))
+
+
 # ---- data ----------------------------------------------------------------------------------------
 
 def feeds_of(model):
@@ -299,9 +316,10 @@ def main():
                 transformer=transformer(), unet=unet())
     for name, model in made.items():
         store(out / "float" / name, model, feeds_of(model))
-    made["block"] = transformer(1)
+    made.update(block=transformer(1), shuffled=shuffled())
     signed = dict(activation_type=Q.QuantType.QInt8, weight_type=Q.QuantType.QInt8)
     each = dict(activation_type=Q.QuantType.QUInt8, weight_type=Q.QuantType.QInt8, per_channel=True)
+    unsigned = dict(activation_type=Q.QuantType.QUInt8, weight_type=Q.QuantType.QUInt8)
     products = dict(weight_type=Q.QuantType.QInt8, op_types_to_quantize=["MatMul"])
     for name, source, how, more in (
             ("cnn_qdq", "cnn", "qdq", each), ("cnn_qlinear", "cnn", "qlinear", each),
@@ -310,6 +328,7 @@ def main():
             ("lstm_dynamic", "lstm", "dynamic", products),
             ("gru_qdq", "gru", "qdq", each), ("transformer_qdq", "transformer", "qdq", each),
             ("transformer_dynamic", "block", "dynamic", dict(weight_type=Q.QuantType.QUInt8)),
+            ("shuffled_qdq_u8", "shuffled", "qdq", unsigned),
             ("unet_qdq", "unet", "qdq", signed), ("unet_qlinear", "unet", "qlinear", each)):
         model = quantised(made[source], how, **more)
         tolerance = 3e-3 if how == "dynamic" else 1e-4

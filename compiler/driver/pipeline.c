@@ -107,6 +107,19 @@ static wk_status step_integer(pipeline *l, wk_part *part, int64_t *changes) {
   return NULL;
 }
 
+static wk_status step_adapt(pipeline *l, wk_part *part, int64_t *changes) {
+  const wk_targets *t = l->o->targets;
+  (void)part;
+  for (size_t i = 0; i < t->n; i++) {
+    int64_t more = 0;
+    if (!t->list[i]->target->adapt) continue;
+    WK_TRY(t->list[i]->target->adapt(t->list[i], l->m, &more));
+    WK_TRY(wk_module_verify(l->m));
+    *changes += more;
+  }
+  return NULL;
+}
+
 static bool any_claims(void *ctx, const wk_graph *g, const wk_node *n) {
   const wk_targets *t = ctx;
   for (size_t i = 0; i < t->n; i++)

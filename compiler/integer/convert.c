@@ -185,6 +185,25 @@ static bool sink(wk_rewrite *r, const wk_node *n) {
   return wk_rewrite_replace(r, y, wk_rewrite_add(r, WK_OP_DEQUANTIZE, NULL, 3, all));
 }
 
+/* A split of quantised values as slices, which can sink. */
+static bool cut(wk_rewrite *r, const wk_node *n) {
+  if (n->op != WK_OP_SPLIT || !wk_made_by(r, n->in[0], WK_OP_DEQUANTIZE)) return false;
+  const wk_attr_split *a = WK_ATTR(n, split);
+  const wk_type x = *wk_type_of(r, n->in[0]);
+  int64_t starts[WK_MAX_RANK] = {0}, sizes[WK_MAX_RANK];
+  wk_value_id from = n->in[0], *out = wk_arena_memdup(r->c->scratch, n->out,
+                                                      n->n_out * sizeof *out);
+  bool any = false;
+  memcpy(sizes, x.dims, sizeof sizes);
+  for (uint32_t k = 0, parts = n->n_out; k < parts; k++) {
+    sizes[a->axis] = a->sizes.v[k];
+    if (r->uses[out[k]])
+      any |= wk_rewrite_replace(r, out[k], wk_rewrite_slice(r, from, starts, sizes, NULL));
+    starts[a->axis] += sizes[a->axis];
+  }
+  return any;
+}
+
 /* Movement that neither drops nor repeats values. */
 static bool only_reorders(const wk_node *n) {
   return n->op == WK_OP_RESHAPE || n->op == WK_OP_TRANSPOSE;
@@ -250,7 +269,7 @@ static bool rewrite(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   (void)id;
   if (n->predicate != WK_NONE) return false;
   if (n->op == WK_OP_QUANTIZE) return convert(r, n) || rise(r, n);
-  return only_moves(r, n) && sink(r, n);
+  return cut(r, n) || (only_moves(r, n) && sink(r, n));
 }
 
 static bool rewrite_rest(wk_rewrite *r, wk_node_id id, const wk_node *n) {

@@ -11,6 +11,11 @@
  * it comes before evaluation and before the passes. `changes`: rewrites. */
 wk_status wk_integer_convert(wk_module *m, int64_t *changes) WK_MUST_CHECK;
 
+/* Afterwards, for targets that multiply bytes alone: convolutions without groups and products of
+ * 2-dimensional weights that conversion had to widen to 16 bits (those of u8 whose zero point is
+ * not in the middle) multiply bytes, twice or three times as many, with the same sums. */
+wk_status wk_integer_narrow(wk_module *m, int64_t *changes) WK_MUST_CHECK;
+
 /* What became of an operator of a converted graph. Strings live in the module and the arena. */
 typedef struct {
   const char *node, *op;

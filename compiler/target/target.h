@@ -127,6 +127,10 @@ struct wk_target {
   /* Right after open; name is one of settings. WK_USAGE says which values there are. NULL only
    * without settings. */
   wk_status (*set)(wk_instance *t, const char *name, const char *value);
+  /* Rewrites a graph of integers into one that the target runs better and that has the same
+   * results, before anything is cut: whoever else gets a piece of it runs that. changes: 0, or how
+   * many rewrites. NULL: nothing. */
+  wk_status (*adapt)(const wk_instance *t, wk_module *m, int64_t *changes);
   /* True: the node stays whole if this target gets it. NULL: no operator is claimed. */
   bool (*claims)(const wk_instance *t, const wk_graph *g, const wk_node *n);
   /* False: the target, which could run a node, could not run what fusion would make of it: `fused`,

@@ -5,10 +5,10 @@
 tests=$(realpath "$(dirname "$0")/..")
 source "$(dirname "$0")/lib.bash" "$@"
 
-# net NAME FOLDER: compiles; NAME.host: operators on the host, each with the reason, and NAME.macs:
-# multiplications on the accelerator and in all.
+# net NAME FOLDER [OPTION...]: compiles; NAME.host: operators on the host, each with the reason, and
+# NAME.macs: multiplications on the accelerator and in all.
 net() {
-  "$wick" compile "$2/model.onnx" --target accel -o "$1.wick" --print-parts \
+  "$wick" compile "$2/model.onnx" --target accel -o "$1.wick" --print-parts "${@:3}" \
     >"$1.parts" 2>"$1.log" || { bad "$1: does not compile" && head -3 "$1.log" && return; }
   sed -nE 's/^ *([a-z_]+) on cpu, not accel: /\1: /p' "$1.parts" | LC_ALL=C sort >"$1.host"
   awk '/^ *row .* part .* on / {
@@ -43,7 +43,8 @@ cycles() {
   gives "$1: cycles" '^yes$' awk -v most="$2" '{ print ($1 <= most ? "yes" : $1) }' "$1.cycles"
 }
 
-for name in cnn_qdq cnn_qlinear residual_qdq_s8 residual_qlinear; do
+# Shuffled channels, and weights of u8 that have 9 bits less their zero point, too.
+for name in cnn_qdq cnn_qlinear residual_qdq_s8 residual_qlinear shuffled_qdq_u8; do
   net "$name" "$tests/nets/int8/$name"
   at_edges "$name"
 done
@@ -53,7 +54,7 @@ gives 'unet_qdq: multiplications' '^yes$' \
   awk '{ print ($1 >= 0.94 * $2 ? "yes" : $0) }' unet_qdq.macs
 net gru_qdq "$tests/nets/int8/gru_qdq"
 on_host gru_qdq concat loop map matmul reduce reshape
-for name in cnn_qdq residual_qdq_s8 unet_qdq transformer_qdq gru_qdq; do
+for name in cnn_qdq residual_qdq_s8 shuffled_qdq_u8 unet_qdq transformer_qdq gru_qdq; do
   for mode in off auto; do
     gives "$name, $mode" '^1 passed, 0 failed, 0 skipped' \
       "$wick" test "$tests/nets/int8/$name" --target accel --prefetch $mode
@@ -67,5 +68,10 @@ for row in mnist_qdq:0 squeezenet1_1_qdq:0 mobilenet_v2_qdq:1900000 resnet50_qdq
   net "$name" "$shared/$name"
   at_edges "$name"
   ((${row#*:})) && cycles "$name" "${row#*:}"
+done
+for name in shufflenet_v2 light_shufflenet; do
+  [[ -d $shared/$name ]] || { echo "note: ../shared/models/$name is not here" && continue; }
+  net "$name" "$shared/$name" --quantize-random 1 --effort 0
+  gives "$name: multiplications" '^yes$' awk '{ print ($1 == $2 ? "yes" : $0) }' "$name.macs"
 done
 finish

@@ -91,6 +91,12 @@ static wk_status integer(subject *s, const char *arg) {
   return wk_integer_convert(s->m, &changes);
 }
 
+static wk_status narrow(subject *s, const char *arg) {
+  int64_t changes;
+  (void)arg;
+  return wk_integer_narrow(s->m, &changes);
+}
+
 static wk_status quantise(subject *s, const char *arg) {
   if (!s->m || s->before) return wk_error(WK_USAGE, "only graphs are quantised, and once");
   s->before = s->m;
@@ -101,7 +107,7 @@ static wk_status quantise(subject *s, const char *arg) {
 static const struct {
   const char *name;
   wk_status (*run)(subject *s, const char *arg);
-} steps[] = {{"pass", run_pass}, {"integer", integer},   {"lower", lower},
+} steps[] = {{"pass", run_pass}, {"integer", integer},   {"narrow", narrow},  {"lower", lower},
              {"layout", layout}, {"order", order},       {"generate", generate},
              {"place", place},   {"inst-pass", run_inst_pass}, {"quantize", quantise}};
 

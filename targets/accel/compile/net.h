@@ -165,6 +165,8 @@ void wk_accel_cut_pieces(wk_accel_making *k, wk_accel_op *op, const wk_accel_vie
 int wk_accel_tensor_add(wk_accel_net *net, const char *name, int64_t planes, int64_t rows,
                         int64_t row);
 bool wk_accel_is_8_bit(wk_dtype t);
+/* As wk_target has it. */
+wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, int64_t *changes) WK_MUST_CHECK;
 /* The view goes through the tensor's planes by blocks and stacks, through its rows by y. */
 bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x);
 

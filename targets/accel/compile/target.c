@@ -193,6 +193,7 @@ const wk_target wk_target_accel = {
     .open = open_accel,
     .close = close_accel,
     .set = set,
+    .adapt = wk_accel_adapt,
     .claims = claims,
     .fuses = fuses,
     .supports = supports,
