@@ -37,6 +37,8 @@ static bool is_transfer(const wk_sim_span *s) {
   return s->opcode == WK_CMD_LD || s->opcode == WK_CMD_ST;
 }
 
+static bool is_store(const wk_sim_span *s) { return s->opcode == WK_CMD_ST; }
+
 static bool is_compute(const wk_sim_span *s) {
   return s->queue == WK_QUEUE_ex || s->queue == WK_QUEUE_ve;
 }
@@ -105,30 +107,48 @@ static int by_end(const void *a, const void *b) {
   return x->command < y->command ? -1 : x->command > y->command;
 }
 
-static void find_idle(walk *w) {
-  uint64_t latency = (uint64_t)w->x->machine->dram_latency, end = 0;
+/* A load's bytes come behind its latency; behind a store's bytes comes the answer. */
+static moving bytes_of(const walk *w, uint32_t i) {
+  const wk_sim_span *s = &w->spans[i];
+  uint64_t all = s->retire - s->start, read = (uint64_t)w->x->machine->dram_latency;
+  uint64_t write = (uint64_t)w->x->machine->dram_write_latency;
+  if (is_store(s)) return (moving){s->start, s->retire - (write < all ? write : all), i};
+  return (moving){s->start + (read < all ? read : all), s->retire, i};
+}
+
+static moving *moving_of(const walk *w, size_t *n) {
   moving *list = wk_xcalloc(w->n + 1, sizeof *list);
-  size_t n = 0;
-  for (uint32_t i = 0; i < w->n; i++) {
-    const wk_sim_span *s = &w->spans[i];
-    if (!has_run(s) || !is_transfer(s)) continue;
-    uint64_t from = s->start + latency < s->retire ? s->start + latency : s->retire;
-    list[n++] = (moving){from, s->retire, i};
-  }
-  qsort(list, n, sizeof *list, by_end);
+  *n = 0;
+  for (uint32_t i = 0; i < w->n; i++)
+    if (has_run(&w->spans[i]) && is_transfer(&w->spans[i])) list[(*n)++] = bytes_of(w, i);
+  qsort(list, *n, sizeof *list, by_end);
+  return list;
+}
+
+/* Memory could have sent what this load brings in [from, to). */
+static void add_idle(walk *w, uint64_t from, uint64_t to, uint32_t load) {
+  uint64_t start = w->spans[load].start, asked = start < from ? from : start < to ? start : to;
+  struct idle x = {to, asked - from, to - asked, held_by(w, load)};
+  bool is_held = x.held && w->spans[load].released_by == WK_SIM_NOBODY;
+  if (is_held || x.cause == WK_CAUSE_space) x.held += x.latency, x.latency = 0;
+  w->idle[w->n_idle++] = x;
+}
+
+/* Before a store it could have sent what the next load brings: the store was not there yet. */
+static void find_idle(walk *w) {
+  size_t n, first = 0;
+  moving *list = moving_of(w, &n);
+  uint64_t end = 0;
+  struct { uint64_t from, to; } *gaps = wk_xcalloc(n + 1, sizeof *gaps);
   w->idle = wk_xcalloc(n + 1, sizeof *w->idle);
-  for (size_t k = 0; k < n; k++) {
+  for (size_t k = 0, m = 0; k < n; k++) {
     const moving *t = &list[k];
-    uint64_t start = w->spans[t->command].start;
-    if (t->from > end) {
-      uint64_t asked = start > end ? start : end;
-      struct idle x = {t->from, asked - end, t->from - asked, held_by(w, t->command)};
-      bool is_held = x.held && w->spans[t->command].released_by == WK_SIM_NOBODY;
-      if (is_held || x.cause == WK_CAUSE_space) x.held += x.latency, x.latency = 0;
-      w->idle[w->n_idle++] = x;
-    }
-    end = t->to;
+    if (t->from > end) gaps[m].from = end, gaps[m++].to = t->from;
+    if (t->to > end) end = t->to;
+    if (is_store(&w->spans[t->command])) continue;
+    for (; first < m; first++) add_idle(w, gaps[first].from, gaps[first].to, t->command);
   }
+  free(gaps);
   free(list);
 }
 
@@ -165,11 +185,22 @@ static uint32_t awaited(const walk *w, uint32_t i) {
   return WK_SIM_NOBODY;
 }
 
+/* Of [from, to), how long a store has sent its last byte and has no answer. */
+static uint64_t answered_in(const walk *w, uint32_t store, uint64_t from, uint64_t to) {
+  uint64_t begin = bytes_of(w, store).to, end = w->spans[store].retire;
+  if (begin < from) begin = from;
+  if (end > to) end = to;
+  return begin < end ? end - begin : 0;
+}
+
 /* Nothing computes until a transfer has come. It and those before it kept the memory busy but for
  * times when it had nothing to do: had it been busy then, all of them had come earlier by as much.
  * The latest of these times explain the wait, each once; what they do not explain is bytes. */
-static void explain(walk *w, uint32_t transfer, uint64_t cycles) {
-  uint64_t retire = w->spans[transfer].retire;
+static void explain(walk *w, uint32_t transfer, uint64_t from, uint64_t to) {
+  uint64_t retire = w->spans[transfer].retire, cycles = to - from;
+  uint64_t answer = is_store(&w->spans[transfer]) ? answered_in(w, transfer, from, to) : 0;
+  add_row(w, WK_CAUSE_latency, transfer, answer);
+  cycles -= answer;
   size_t low = 0, high = w->n_idle;
   while (low < high) {
     size_t middle = (low + high) / 2;
@@ -197,7 +228,7 @@ static void visit(walk *w, uint64_t from, uint64_t to, uint32_t owner) {
   uint32_t transfer = s ? awaited(w, owner) : WK_SIM_NOBODY;
   if (transfer == WK_SIM_NOBODY || w->spans[transfer].retire <= from)
     add_row(w, WK_CAUSE_dispatch, owner, to - from);
-  else explain(w, transfer, to - from);
+  else explain(w, transfer, from, to);
 }
 
 /* The walk numbers spans: those that have run. */

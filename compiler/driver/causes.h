@@ -14,7 +14,7 @@
 #define WK_CAUSES(X)                                                                           \
   X(compute, "the array multiplies")                                                           \
   X(drain, "results leave the accumulators more slowly than they are made")                    \
-  X(conflicts, "the array stands still within a command: banks, or weights of the next one")   \
+  X(conflicts, "the array stands still behind its commands: they begin and end, or banks")     \
   X(vector, "the vector unit works, and the array waits for it or has nothing to do")          \
   X(bandwidth, "memory moves data as fast as it can")                                          \
   X(latency, "memory has not answered yet, and no transfer is under way behind which to hide") \
@@ -70,15 +70,17 @@ typedef struct {
   uint64_t cycles; /* by the timing model, of the same stream */
 } wk_what_if;
 
-/* One assumption each: memory takes no time for a byte (the bus does), answers at once, loads wait
- * for no place in the scratchpad (what is computed then is wrong, when is right); and all of them
- * together. */
-enum { WK_WHAT_IFS = 4 };
+/* One assumption each (what_if.h), and all of them together: what is computed then is wrong, when
+ * is right. */
+enum { WK_WHAT_IFS = 6 };
 extern const struct wk_what_if_info {
   const char *name, *doc;
-  int assumed; /* of what_if.c */
+  wk_cause cause; /* that it removes; WK_CAUSE_COUNT: more than one */
+  int assumed;    /* of what_if.h */
 } wk_what_if_infos[WK_WHAT_IFS];
 void wk_what_ifs_of(const wk_sim_shown *x, wk_what_if out[WK_WHAT_IFS]);
+/* The what-if in which a cause is not; NULL: there is none. */
+const wk_what_if *wk_what_if_without(const wk_what_if list[WK_WHAT_IFS], wk_cause cause);
 
 /* ---- both ------------------------------------------------------------------------------------ */
 

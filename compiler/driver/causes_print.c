@@ -40,16 +40,24 @@ static void print_largest(FILE *f, const wk_sim_shown *x, const wk_causes *c, wk
   wk_table_print(f, &t, "rrl");
 }
 
-static void print_causes(FILE *f, const wk_sim_shown *x, const wk_causes *c) {
+/* Cycles that a run without the cause would win; "-": nobody has tried. */
+static wk_text24 won_without(const wk_sim_shown *x, const wk_sim_why *w, wk_cause cause) {
+  const wk_what_if *without = w->has_what_if ? wk_what_if_without(w->what_if, cause) : NULL;
+  if (!without) return (wk_text24){"-"};
+  return wk_sim_grouped(x->run->result.cycles - without->cycles);
+}
+
+static void print_causes(FILE *f, const wk_sim_shown *x, const wk_sim_why *w) {
+  const wk_causes *c = &w->causes;
   wk_arena *a = wk_arena_new();
   wk_table t = {0};
-  wk_table_row(&t, "\ncritical path\tcycles\t%%\t");
+  wk_table_row(&t, "\ncritical path\tcycles\t%%\twon without\t");
   for (int i = 0; i < WK_CAUSE_COUNT; i++)
     if (c->cycles[i])
-      wk_table_row(&t, "%s\t%s\t%.1f\t%s", wk_cause_infos[i].name,
+      wk_table_row(&t, "%s\t%s\t%.1f\t%s\t%s", wk_cause_infos[i].name,
                    wk_sim_grouped(c->cycles[i]).s, percent(c->cycles[i], x->run->result.cycles),
-                   wk_cause_infos[i].doc);
-  wk_table_print(f, &t, "lrrl");
+                   won_without(x, w, (wk_cause)i).s, wk_cause_infos[i].doc);
+  wk_table_print(f, &t, "lrrrl");
   print_largest(f, x, c, a);
   wk_arena_free(a);
 }
@@ -65,6 +73,6 @@ static void print_what_ifs(FILE *f, const wk_sim_shown *x, const wk_what_if list
 }
 
 void wk_sim_print_why(FILE *f, const wk_sim_shown *x, const wk_sim_why *w) {
-  print_causes(f, x, &w->causes);
+  print_causes(f, x, w);
   if (w->has_what_if) print_what_ifs(f, x, w->what_if);
 }

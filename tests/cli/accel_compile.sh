@@ -137,7 +137,7 @@ refuses 'two ways' 2 '--package has been compiled: --passes is of no use with it
   "$wick" compare "$net" --package auto.wick --passes
 
 # ---- why it took as long
-gives 'causes' '^compute +[0-9,]+ +[0-9.]+  the array multiplies$' \
+gives 'causes' '^compute +[0-9,]+ +[0-9.]+ +-  the array multiplies$' \
   "$wick" sim auto.wick --model timing --causes
 for model in timing rtl; do
   check "causes: $model" "$wick" sim auto.wick --model $model --causes --json causes.$model.json

@@ -39,6 +39,16 @@ static const timeline timelines[] = {
      800,
      {[WK_CAUSE_latency] = 100, [WK_CAUSE_space] = 300, [WK_CAUSE_dispatch] = 2,
       [WK_CAUSE_vector] = 398}},
+    {"the place was in use until a store began: its bytes are no wait of the load",
+     {SPAN(ve, MAP, 0, 400, NOBODY), SPAN(st, ST, 400, 700, 0), SPAN(ld0, LD, 402, 800, 0),
+      SPAN(ve, MAP, 802, 900, 2)},
+     900,
+     {[WK_CAUSE_space] = 400, [WK_CAUSE_dispatch] = 2, [WK_CAUSE_vector] = 498}},
+    {"a store: its bytes, then the answer",
+     {SPAN(ve, MAP, 0, 100, NOBODY), SPAN(st, ST, 100, 300, 0), SPAN(ve, MAP, 302, 400, 1)},
+     400,
+     {[WK_CAUSE_latency] = 100, [WK_CAUSE_bandwidth] = 100, [WK_CAUSE_dispatch] = 2,
+      [WK_CAUSE_vector] = 198}},
     {"nothing to wait for", {SPAN(ve, MAP, 50, 100, NOBODY)}, 100,
      {[WK_CAUSE_dispatch] = 50, [WK_CAUSE_vector] = 50}},
 };
@@ -47,6 +57,7 @@ static wk_stream *stream_of(const timeline *t, uint32_t *n) {
   wk_machine m;
   assert_null(wk_machine_read("base", &m));
   assert_int_equal(m.dram_latency, LATENCY);
+  assert_int_equal(m.dram_write_latency, LATENCY);
   wk_stream *s = wk_stream_new(&m, "drawn");
   for (*n = 0; *n < SPANS_MAX && t->spans[*n].opcode; ++*n) {
     wk_isa_command c = wk_isa_command_default(&m, t->spans[*n].opcode);

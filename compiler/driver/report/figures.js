@@ -79,6 +79,8 @@ function drawCauses(part, docs) {
     {key: "label", label: "cause", kind: "text", colour: r => r.colour},
     {key: "value", label: "cycles", format: whole},
     {key: "share", label: "%", value: r => r.value / part.cycles, format: percent},
+    ...(part.what_if ? [{key: "won", label: "won without", format: v => v < 0 ? "-" : whole(v),
+      value: r => r.label in part.what_if ? part.cycles - part.what_if[r.label] : -1}] : []),
     {key: "doc", label: "what it means", kind: "text wide"}], pieces);
   const rows = part.causes_of_layers.map(r => ({
     ...r, layer: operatorName(part, r.operator), moved: transfers[r.moved] ? r.moved : ""}));

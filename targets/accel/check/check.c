@@ -133,14 +133,6 @@ static bool is_over(checker *k, uint32_t other) {
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-static bool drains(const wk_isa_command *c) {
-  switch (c->opcode) {
-    case WK_CMD_CONV: return WK_SV(c, CONV, drain);
-    case WK_CMD_DWC: return WK_SV(c, DWC, drain);
-    default: return WK_SV(c, MM, drain);
-  }
-}
-
 static int64_t channels(const wk_isa_command *c) {
   switch (c->opcode) {
     case WK_CMD_CONV: return WK_SV(c, CONV, n);
@@ -166,7 +158,7 @@ static void use_sums(checker *k, wk_access access, uint64_t from, uint64_t lengt
   for (uint64_t a = from; a < from + length && !k->status; a = end) {
     end = from + length;
     uint32_t other = wk_shadow_find(s, a, &end)->writer;
-    bool drained = other != WK_NOBODY && other != k->now && drains(&k->commands[other].c);
+    bool drained = other != WK_NOBODY && other != k->now && wk_drains(&k->commands[other].c);
     if (access == WK_ACCESS_READ && (other == WK_NOBODY || drained))
       refuse(k, "accumulate", "adds to accumulator entry %" PRIu64 ", which holds no sum", a);
     else if (access == WK_ACCESS_READ && channels(&k->commands[other].c) < wanted)

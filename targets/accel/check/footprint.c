@@ -430,3 +430,11 @@ void wk_footprint(const wk_machine *m, const wk_isa_command *c, wk_run_fn *f, vo
   const walk w = {m, c, f, context};
   if (walks[c->opcode]) walks[c->opcode](&w);
 }
+
+bool wk_drains(const wk_isa_command *c) {
+  switch (c->opcode) {
+    case WK_CMD_CONV: return WK_SV(c, CONV, drain);
+    case WK_CMD_DWC: return WK_SV(c, DWC, drain);
+    default: return WK_SV(c, MM, drain);
+  }
+}

@@ -22,4 +22,7 @@ typedef void wk_run_fn(void *context, wk_space space, wk_access access, const ch
  * writes. Accumulators of CONV, DWC and MM: a READ only when they accumulate, then a WRITE. */
 void wk_footprint(const wk_machine *m, const wk_isa_command *c, wk_run_fn *f, void *context);
 
+/* Of CONV, DWC and MM: their sums leave the accumulators. */
+bool wk_drains(const wk_isa_command *c);
+
 #endif

@@ -62,6 +62,7 @@ typedef struct {
   uint32_t n;       /* commands that are fetched; those behind END are not looked at */
   uint32_t address; /* of the first, a multiple of WK_COMMAND_BYTES: bursts end at its multiples */
   uint64_t max_cycles;    /* give up after; 0: never */
+  bool free_banks;        /* of no machine: every access to the scratchpad has its own bank */
   wk_timing_event *event; /* NULL ok */
   wk_timing_mark *mark;   /* NULL ok */
   void *context;          /* of both */

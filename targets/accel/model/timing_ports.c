@@ -30,7 +30,7 @@ void wk_timing_grant(wk_timing *t) {
       continue;
     }
     uint32_t need = banks_of(t, x);
-    x->granted = p == oldest || !(need & taken);
+    x->granted = p == oldest || !(need & taken) || t->job->free_banks;
     t->moved = true;
     if (!x->granted) {
       if (x->age < OLD) x->age++;
