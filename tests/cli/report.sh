@@ -189,6 +189,39 @@ if what == "stream":
     assert "<title>&lt;s&gt;.s" in dom and "<h1>&lt;s&gt;.s</h1>" in dom
 EOF
 check 'tables and dots' python3 dom.py tables
+
+# Every heading of every table is clicked twice; the wheel zooms into the timeline as far as it goes.
+cat >hands.js <<'EOF'
+const said = [], heads = [...document.querySelectorAll("table")].flatMap(table =>
+  [...table.querySelectorAll("thead th")].map((th, i) => [table, i, th.textContent]));
+for (const [table, i, name] of heads) {
+  const sorts = [0, 1].map(() => {
+    table.querySelectorAll("thead th")[i].click();
+    return table.querySelectorAll("thead th")[i].getAttribute("aria-sort");
+  });
+  if (sorts.join() !== "ascending,descending" && sorts.join() !== "descending,ascending")
+    said.push(name + ": " + sorts);
+}
+said.push(heads.length > 30 ? "all headings" : "few headings");
+const canvas = document.querySelector("#timeline canvas"), box = canvas.getBoundingClientRect();
+const window_ = () => document.querySelector("#window").textContent.match(/, ([\d,]+) of/)[1];
+let before = "", steps = 0;
+for (; steps < 200 && before !== window_(); steps++) {
+  before = window_();
+  canvas.dispatchEvent(new WheelEvent("wheel", {deltaY: -300, clientX: box.x + box.width / 2,
+                                                clientY: box.y + 30, cancelable: true}));
+}
+said.push("down to " + before + " cycles");
+document.title = said.join("; ");
+EOF
+python3 - <<'EOF'
+page, script = open("net.html").read(), open("hands.js").read()
+end = page.rindex("</body>")
+open("hands.html", "w").write(f"{page[:end]}<script>{script}</script>{page[end:]}")
+EOF
+check 'clicks and wheels' open_page hands.html ''
+gives 'all tables are sorted, the timeline shows single cycles' \
+  '<title>all headings; down to 8 cycles</title>' cat page.dom
 check 'a hash that sorts' open_page net.html sort=layers.cycles
 check 'down' python3 dom.py sorted descending
 check 'a hash that sorts the other way' open_page net.html sort=layers.-cycles

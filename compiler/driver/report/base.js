@@ -2,9 +2,9 @@
  * What all parts of the page share: numbers as text, colours, the tip, the view of time. */
 "use strict";
 
-/* Okabe and Ito: told apart by the colour-blind, too. */
+/* Okabe and Ito: told apart by the colour-blind, too. Light grey is waiting. */
 const palette = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442",
-                 "#999999"];
+                 "#4d4d4d"];
 const causeColours = {
   compute: "#009e73", drain: "#56b4e9", conflicts: "#f0e442", vector: "#0072b2",
   bandwidth: "#d55e00", latency: "#e69f00", space: "#cc79a7", order: "#999999",
@@ -21,7 +21,7 @@ function scaled(n, step, units) {
 const bytes = n => scaled(n, 1024, [" B", " KiB", " MiB", " GiB"]);
 const count = n => scaled(n, 1000, ["", " k", " M", " G", " T"]);
 
-const operatorColour = i => i ? palette[(i - 1) % palette.length] : "#4d4d4d";
+const operatorColour = i => i ? palette[(i - 1) % palette.length] : "#999999";
 function operatorName(part, i) {
   const layer = part.layers && part.layers[i];
   return layer ? layer.name : i ? "operator " + i : "other";

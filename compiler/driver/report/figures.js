@@ -94,16 +94,19 @@ function drawCauses(part, docs) {
 
 function drawWhatIf(part, docs) {
   if (!showSection("whatif", !!part.what_if)) return;
-  const bar = (name, cycles, colour, doc) => ({
-    name, note: `${whole(cycles)} cycles` +
-      (cycles === part.cycles ? "" : `, ${percent(cycles / part.cycles - 1)} %`),
-    pieces: [{label: "cycles", value: cycles, colour, doc}]});
-  const rows = [bar("as it is", part.cycles, "#4d4d4d")];
-  for (const name of Object.keys(part.what_if))
-    rows.push(bar(name, part.what_if[name], causeColours[name] || "#009e73", docs[name]));
-  addBars(cleared("#whatif .chart"), rows, d3.max(rows, r => r.pieces[0].value), "cycles");
-  const list = element(find("#whatif .chart"), "p", null, "note");
-  list.textContent = Object.keys(part.what_if).map(n => `${n}: ${docs[n]}`).join("; ");
+  const rows = Object.keys(part.what_if).map(name => ({
+    name, cycles: part.what_if[name], won: part.cycles - part.what_if[name], doc: docs[name],
+    colour: causeColours[name] || "#4d4d4d"}));
+  addBars(cleared("#whatif .chart"), rows.map(r => ({
+    name: r.name, note: `${whole(r.won)} cycles, ${percent(r.won / part.cycles)} %`,
+    pieces: [{label: "won", value: r.won, colour: r.colour, doc: r.doc}]})),
+    d3.max(rows, r => r.won) || 1, "cycles");
+  addTable(cleared("#whatif .table"), "whatif", [
+    {key: "name", label: "without", kind: "text", colour: r => r.colour},
+    {key: "won", label: "won", format: whole},
+    {key: "share", label: "%", value: r => r.won / part.cycles, format: percent},
+    {key: "cycles", label: "cycles", format: whole},
+    {key: "doc", label: "what is assumed", kind: "text wide"}], rows);
 }
 
 const stateColours = {busy: "#009e73", memory: "#d55e00", bank: "#f0e442", empty: "#e6e6e6"};
