@@ -58,3 +58,17 @@ def expression(text):
         return re.compile(text)
     except re.error as error:
         raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
+
+
+def quantised_models(words):
+    """Files of the models, or folders of one, that were named; else the two large networks of
+    ../shared/models that are there, else those of tests/nets/int8."""
+    shared = ROOT.parent / "shared/models"
+    if not words:
+        words = [shared / n for n in ("resnet50_qdq", "mobilenet_v2_qdq") if (shared / n).is_dir()]
+        words = words or sorted((ROOT / "tests/nets/int8").iterdir())
+    files = [p / "model.onnx" if p.is_dir() else p for p in map(pathlib.Path, words)]
+    for file in files:
+        if not file.is_file():
+            die(f"there is no {file}")
+    return files

@@ -130,7 +130,8 @@ static void add_idle(walk *w, uint64_t from, uint64_t to, uint32_t load) {
   uint64_t start = w->spans[load].start, asked = start < from ? from : start < to ? start : to;
   struct idle x = {to, asked - from, to - asked, held_by(w, load)};
   bool is_held = x.held && w->spans[load].released_by == WK_SIM_NOBODY;
-  if (is_held || x.cause == WK_CAUSE_space) x.held += x.latency, x.latency = 0;
+  uint64_t hidden = from < x.latency ? from : x.latency; /* behind what moved before */
+  if (is_held || x.cause == WK_CAUSE_space) x.held += hidden, x.latency -= hidden;
   w->idle[w->n_idle++] = x;
 }
 

@@ -190,7 +190,7 @@ if what == "stream":
 EOF
 check 'tables and dots' python3 dom.py tables
 
-# Every heading of every table is clicked twice; the wheel zooms into the timeline as far as it goes.
+# All headings of all tables are clicked twice; the wheel turns as far down the timeline as it goes.
 cat >hands.js <<'EOF'
 const said = [], heads = [...document.querySelectorAll("table")].flatMap(table =>
   [...table.querySelectorAll("thead th")].map((th, i) => [table, i, th.textContent]));

@@ -45,7 +45,7 @@ helps() {
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
-  bench/{setup,coverage,mutants,accel_ablation,accel_speed,accel_peak,same_code} \
+  bench/{setup,coverage,mutants,accel_ablation,accel_causes,accel_speed,accel_peak,same_code} \
   $(cd tree && ls bench/*.py | grep -vE '/(cli|peers).py$'); do
   helps $script
   tells "$script, unknown option" 2 "^${script/real_/}: .*--frob" tree/$script --frob x
@@ -59,7 +59,7 @@ for bench in compare_onnxruntime.py compare_quantisers.py quantised_classes.py \
   tells "$bench without the peers" 1 '^bench/.*: needs the Python packages .*: run bench/setup$' \
     python3 -S tree/bench/$bench
 done
-for bench in accel_ablation accel_speed accel_peak compile_scaling.py; do
+for bench in accel_ablation accel_causes accel_speed accel_peak compile_scaling.py; do
   tells "$bench, no wick" 1 '^bench/.*: there is no /nonexist: ' tree/bench/$bench --wick /nonexist
   tells "$bench, no wick named" 1 '^bench/.*: there is no /nonexist: ' \
     env WICK=/nonexist tree/bench/$bench
@@ -67,10 +67,12 @@ for bench in accel_ablation accel_speed accel_peak compile_scaling.py; do
 done
 tells 'a wick that fails' 1 '^bench/accel_speed: wick isa fails: exit status 1$' \
   tree/bench/accel_speed --wick "$(type -P false)"
-tells 'accel_ablation, a latency' 2 "^bench/accel_ablation: .*'x' is no whole number" \
-  tree/bench/accel_ablation --latency 100,x
-tells 'accel_ablation, no model' 1 '^bench/accel_ablation: there is no /nonexist$' \
-  tree/bench/accel_ablation --wick "$(type -P true)" /nonexist
+for bench in accel_ablation accel_causes; do
+  tells "$bench, a latency" 2 "^bench/$bench: .*'x' is no whole number" \
+    tree/bench/$bench --latency 100,x
+  tells "$bench, no model" 1 "^bench/$bench: there is no /nonexist$" \
+    tree/bench/$bench --wick "$(type -P true)" /nonexist
+done
 for n in 0 -1 x 99999999999999999999; do
   tells "accel_speed, --repeat $n" 2 "^bench/accel_speed: .*--repeat: '$n' is no whole number" \
     tree/bench/accel_speed --repeat=$n
