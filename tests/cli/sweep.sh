@@ -2,22 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # wick sweep: its rows, what it refuses, and that nothing is lost or computed twice when it is
 # killed, when points are added, when two run at once, and when the disk is full.
-nets=$(realpath "$(dirname "$0")/../nets/int8")
-source "$(dirname "$0")/lib.bash" "$@"
+here=$(realpath "$(dirname "$0")") nets=$(realpath "$(dirname "$0")/../nets/int8")
+source "$here/lib.bash" "$@"
+source "$here/sweep.bash"
 
 cnn=$nets/cnn_qdq/model.onnx gru=$nets/gru_qdq/model.onnx
 
-# same NAME A B: two tables, but for how long it took and what order rows came in.
-same() {
-  local columns='NR == 1 { for (i = 1; i <= NF; i++) keep[i] = $i !~ /_seconds$/ }
-    { for (i = 1; i <= NF; i++) if (keep[i]) printf "%s,", $i; print "" }'
-  check "$1" diff <(awk -F, "$columns" "$2/points.csv") <(awk -F, "$columns" "$3/points.csv")
-}
-# once NAME DIR: no point was computed a second time after its row was there.
-once() {
-  check "$1" awk '$1 == "done" { if (done[$2]++) bad = 1 } $1 == "start" && done[$2] { bad = 1 }
-    END { exit bad }' "$2/log"
-}
 rows() { find "$1/store" -name '*.json' ! -name '.*' | wc -l; }
 
 # ---- rows ----------------------------------------------------------------------------------------
