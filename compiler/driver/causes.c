@@ -19,6 +19,7 @@ typedef struct {
   const wk_sim_shown *x;
   const wk_sim_span *spans;
   uint32_t n;
+  bool *is_weight;  /* of each command: it loads weights */
   uint32_t *before; /* of each command: the one before it in its queue, or NOBODY */
   struct idle *idle; /* n_idle, in the order of time */
   size_t n_idle;
@@ -41,14 +42,6 @@ static bool is_store(const wk_sim_span *s) { return s->opcode == WK_CMD_ST; }
 
 static bool is_compute(const wk_sim_span *s) {
   return s->queue == WK_QUEUE_ex || s->queue == WK_QUEUE_ve;
-}
-
-/* A unit without constants may have a tensor of that name. */
-bool wk_loads_weights(const wk_sim_shown *x, const wk_isa_command *c) {
-  bool has_any = !x->part || x->part->unit->const_bytes;
-  const wk_image *r = wk_stream_find((wk_stream *)(uintptr_t)x->stream, WK_ACCEL_CONST_REGION);
-  uint64_t at = WK_V(c, LD, dram);
-  return c->opcode == WK_CMD_LD && has_any && r && at >= r->address && at < r->address + r->size;
 }
 
 bool wk_reads_back(const wk_isa_command *load, const wk_isa_command *store) {
@@ -156,17 +149,15 @@ static void find_idle(walk *w) {
 /* ---- whose cycles ---------------------------------------------------------------------------- */
 
 static void add_row(walk *w, wk_cause cause, uint32_t command, uint64_t cycles) {
-  wk_isa_command c;
   wk_cause_row row = {.cause = cause, .cycles = cycles};
   if (!cycles) return;
   if (command != WK_SIM_NOBODY) {
     const wk_sim_span *s = &w->spans[command];
     row.operator = s->operator;
-    if (cause >= WK_CAUSE_bandwidth && is_transfer(s) && wk_stream_get(w->x->stream, command, &c)) {
-      row.moved = c.opcode == WK_CMD_ST ? WK_MOVED_RESULTS
-                  : wk_loads_weights(w->x, &c) ? WK_MOVED_WEIGHTS
-                                        : WK_MOVED_INPUTS;
-    }
+    if (cause >= WK_CAUSE_bandwidth && is_transfer(s))
+      row.moved = is_store(s)             ? WK_MOVED_RESULTS
+                  : w->is_weight[command] ? WK_MOVED_WEIGHTS
+                                          : WK_MOVED_INPUTS;
   }
   w->out->cycles[cause] += cycles;
   wk_vec_push(&w->out->rows, row);
@@ -329,6 +320,7 @@ static void join_rows(wk_causes *c) {
 void wk_causes_of(const wk_sim_shown *x, wk_causes *out) {
   walk w = {.x = x, .spans = x->run->spans, .n = x->run->n, .out = out};
   *out = (wk_causes){0};
+  w.is_weight = wk_weights_of(x);
   w.before = wk_xcalloc(w.n + 1, sizeof *w.before);
   find_before(&w);
   find_idle(&w);
@@ -339,6 +331,7 @@ void wk_causes_of(const wk_sim_shown *x, wk_causes *out) {
   if (out->rows.n) qsort(out->rows.data, out->rows.n, sizeof *out->rows.data, by_cycles);
   free(w.idle);
   free(w.before);
+  free(w.is_weight);
 }
 
 void wk_causes_free(wk_causes *c) {

@@ -58,8 +58,10 @@ const char *wk_cause_text(const wk_sim_shown *x, const wk_cause_row *r, wk_arena
 
 /* ---- of commands ----------------------------------------------------------------------------- */
 
-/* A load of the part's constants. */
-bool wk_loads_weights(const wk_sim_shown *x, const wk_isa_command *c);
+/* Of each command, whether it loads weights or parameters; free(). */
+bool *wk_weights_of(const wk_sim_shown *x);
+/* All of them; *n: those before END. free() */
+wk_isa_command *wk_commands_of(const wk_stream *s, uint32_t *n);
 /* A load brings back what a store has put into memory. */
 bool wk_reads_back(const wk_isa_command *load, const wk_isa_command *store);
 

@@ -76,8 +76,9 @@ wk_status wk_wick_error(wick_status s, const char *detail, const char *what) {
     if (codes[i].from == s) code = codes[i].to;
   size_t n = what ? strlen(what) : 0; /* some details begin with the path */
   if (detail && n && !strncmp(detail, what, n) && !strncmp(detail + n, ": ", 2)) detail += n + 2;
-  return wk_error_at(code, what, "%s%s%s", wick_status_text(s), detail && *detail ? ": " : "",
-                     detail ? detail : "");
+  const char *text = wick_status_text(s);
+  bool says_more = detail && *detail && strcmp(detail, text) != 0;
+  return wk_error_at(code, what, "%s%s%s", text, says_more ? ": " : "", says_more ? detail : "");
 }
 
 bool wk_is_package(const wk_file *f) {

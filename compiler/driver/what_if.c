@@ -14,11 +14,8 @@ typedef struct {
 } experiment;
 
 static void open_experiment(const wk_sim_shown *x, experiment *e) {
-  *e = (experiment){.x = x, .commands = wk_xcalloc(x->stream->n + 1, sizeof *e->commands)};
-  for (uint32_t i = 0; i < x->stream->n; i++) {
-    (void)wk_stream_get(x->stream, i, &e->commands[i]);
-    if (e->n == i && e->commands[i].opcode != WK_CMD_END) e->n++;
-  }
+  *e = (experiment){.x = x};
+  e->commands = wk_commands_of(x->stream, &e->n);
   wk_flow_of(x->machine, e->commands, e->n, &e->flow);
 }
 

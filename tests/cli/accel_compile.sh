@@ -131,6 +131,8 @@ assert "of" in lines[kinds.index("first")] and "elements differ" in lines[kinds.
 EOS
 refuses 'a package of other shapes' 3 'no binding of the package has the inputs' \
   "$wick" compare "$(dirname "$net")/../unet_qdq/model.onnx" --package auto.wick
+refuses 'what is no package' 3 '^wick: .*model.onnx: not a package$' \
+  "$wick" compare "$net" --package "$net"
 refuses 'a setting' 2 '--package has been compiled: --effort is of no use with it$' \
   "$wick" compare "$net" --package auto.wick --effort 1
 refuses 'two ways' 2 '--package has been compiled: --passes is of no use with it$' \

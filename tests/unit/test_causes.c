@@ -62,6 +62,7 @@ static wk_stream *stream_of(const timeline *t, uint32_t *n) {
   for (*n = 0; *n < SPANS_MAX && t->spans[*n].opcode; ++*n) {
     wk_isa_command c = wk_isa_command_default(&m, t->spans[*n].opcode);
     c.queue = t->spans[*n].queue;
+    if (c.opcode == WK_CMD_LD || c.opcode == WK_CMD_ST) c.v[WK_LD_n0] = c.v[WK_LD_c0] = 16;
     assert_null(wk_stream_add(s, &c, 0));
   }
   return s;
@@ -120,8 +121,31 @@ static void examples(void **state) {
   }
 }
 
+/* Nobody says which memory holds weights: that of a stream that a person has written is called as
+ * he likes. */
+static void weights_of_streams(void **state) {
+  static const char text[] =
+      ".machine base\n.memory a 0x100000 4096\n.random a 1\n.memory k 0x110000 4096\n.random k 2\n"
+      "x: ld.ld0 dram=a n0=256 spm=0 c0=256\n"
+      "w: ld.ld0 dram=k n0=256 spm=0x400 c0=256\n"
+      "p: ld.ld1 dram=k+1024 n0=160 spm=0x800 c0=160\n"
+      "c: conv in=0 in_x=N nx=16 kc=1 k_c=N wt=0x400 acc=0 drain out=0x1000 out_x=N par=0x800 "
+      "wait x w p\n"
+      "end\n";
+  (void)state;
+  wk_stream *s;
+  wk_status status = wk_asm(text, sizeof text - 1, "by hand", NULL, NULL, &s);
+  if (status) fail_msg("%s: %s", status->place, status->message);
+  bool *got = wk_weights_of(&(wk_sim_shown){.stream = s, .machine = &s->machine});
+  static const bool want[] = {false, true, true, false};
+  for (size_t i = 0; i < WK_COUNTOF(want); i++) assert_int_equal(got[i], want[i]);
+  free(got);
+  wk_stream_free(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(drawn_timelines),
+                                     cmocka_unit_test(weights_of_streams),
                                      cmocka_unit_test(examples)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
