@@ -57,6 +57,7 @@ typedef struct {
   bool stalls;         /* the bus is not ready at random times */
   const char *wave;    /* file for the waveform of cycles wave_from .. wave_to; NULL: none */
   uint64_t wave_from, wave_to;
+  void *accesses; /* of the timing model: wk_timing_accesses (accel/model/model.h); NULL ok */
 } wk_sim_options;
 
 typedef struct {

@@ -94,6 +94,7 @@ static wk_status open_memory(wk_sim_run *r, uint64_t size) {
 void wk_sim_run_free(wk_sim_run *r) {
   if (r->memory) munmap(r->memory, r->memory_size);
   free(r->spans);
+  free(r->accesses);
   *r = (wk_sim_run){0};
 }
 
@@ -113,7 +114,8 @@ static void run_model(const wk_stream *s, const wk_sim_model *model, const wk_si
                                   .dram_api = &wk_sim_dram_api, .memory = r->memory,
                                   .event = record, .context = &rec, .reset = o->reset,
                                   .seed = o->seed, .stalls = o->stalls, .wave = o->wave,
-                                  .wave_from = o->wave_from, .wave_to = o->wave_to};
+                                  .wave_from = o->wave_from, .wave_to = o->wave_to,
+                                  .accesses = r->accesses};
   const wk_sim_job job = {.base = (uint32_t)s->address, .count = s->n,
                           .mark_base = (uint32_t)s->marks, .timeout = o->timeout,
                           .max_cycles = o->max_cycles};
@@ -136,6 +138,7 @@ wk_status wk_sim_run_stream(const wk_stream *s, const wk_sim_model *model,
     return status;
   }
   out->spans = wk_xcalloc(s->n + 1, sizeof *out->spans);
+  out->accesses = wk_xcalloc(WK_TIMING_OPERATORS, sizeof *out->accesses);
   run_model(s, model, o, out);
   return NULL;
 }

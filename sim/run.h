@@ -23,6 +23,7 @@ typedef struct {
   wk_sim_result result;
   double seconds;     /* of a processor, that the model took */
   wk_sim_span *spans; /* n */
+  wk_timing_accesses *accesses; /* WK_TIMING_OPERATORS; all 0 unless the timing model ran to END */
   uint32_t n;
   uint8_t *memory; /* dram_size bytes, as the stream left it */
   uint64_t memory_size;

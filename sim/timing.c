@@ -60,7 +60,8 @@ static void run_model(void *state, const wk_sim_job *job, wk_sim_result *r) {
     const wk_timing_job timing = {.machine = x->o.machine, .dram = x->o.dram,
                                   .commands = commands, .n = job->count, .address = job->base,
                                   .max_cycles = job->max_cycles, .event = tell,
-                                  .mark = write_mark, .context = x};
+                                  .mark = write_mark, .context = x,
+                                  .accesses = x->o.accesses};
     x->mark_base = job->mark_base;
     wk_timing_run(&timing, &t);
     r->cycles = t.counters[WK_COUNTER_cycles];

@@ -108,12 +108,13 @@ typedef struct {
   uint64_t predicted; /* those that the compiler expected */
   uint64_t transfers, overlapped, exposed; /* of them */
   uint64_t read, written;                  /* bytes */
+  uint64_t words, sums; /* of scratchpad and accumulators, read and written: by the commands */
   uint64_t macs, ex, drain, ve, compulsory;
   uint64_t bound, compulsory_bound;
   const char *limit; /* what the bound is of: array, drain, vector or memory; none: "" */
 } wk_sim_layer;
 
-/* pJ of multiplications and memory alone: accesses on the chip are counted for the part. */
+/* pJ. What no layer has: fetched commands, and products that padding and tails add. */
 double wk_sim_layer_energy(const wk_machine *m, const wk_sim_layer *l);
 
 typedef struct {

@@ -26,6 +26,10 @@ double wk_sim_energy_of(const wk_machine *m, const uint64_t *c,
 }
 
 double wk_sim_layer_energy(const wk_machine *m, const wk_sim_layer *l) {
+  double lanes = (double)m->array;
   return (double)l->macs * number(m->energy_mac) +
-         (double)(l->read + l->written) * number(m->energy_dram);
+         lanes * (double)l->words * number(m->energy_scratchpad) +
+         lanes * (double)l->sums * number(m->energy_accumulators) +
+         (double)(l->read + l->written) * number(m->energy_dram) +
+         (double)l->cycles * number(m->energy_idle);
 }

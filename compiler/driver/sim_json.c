@@ -87,6 +87,8 @@ static json_t *layer(const wk_sim_shown *x, const wk_sim_layer *l, uint64_t all)
   json_object_set_new(o, "ve", number(l->ve));
   json_object_set_new(o, "read", number(l->read));
   json_object_set_new(o, "written", number(l->written));
+  json_object_set_new(o, "words", number(l->words));
+  json_object_set_new(o, "sums", number(l->sums));
   json_object_set_new(o, "compulsory", number(l->compulsory));
   json_object_set_new(o, "bound", number(l->bound));
   json_object_set_new(o, "compulsory_bound", number(l->compulsory_bound));

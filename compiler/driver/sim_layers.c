@@ -35,6 +35,14 @@ static void count_bytes(wk_sim_layers *out, const wk_stream *s) {
   }
 }
 
+static void count_accesses(wk_sim_layers *out, const wk_sim_run *run) {
+  for (uint32_t i = 0; run->accesses && i < WK_TIMING_OPERATORS; i++) {
+    wk_sim_layer *l = &out->list[i <= out->n ? i : 0];
+    l->words += run->accesses[i].words;
+    l->sums += run->accesses[i].sums;
+  }
+}
+
 static uint64_t cycles_of(const wk_machine *m, uint64_t bytes) {
   uint64_t num = (uint64_t)m->dram_bytes.num, den = (uint64_t)m->dram_bytes.den;
   return (bytes * den + num - 1) / num;
@@ -65,6 +73,8 @@ static void add(wk_sim_layer *to, const wk_sim_layer *l) {
   to->exposed += l->exposed;
   to->read += l->read;
   to->written += l->written;
+  to->words += l->words;
+  to->sums += l->sums;
   to->macs += l->macs;
   to->ex += l->ex;
   to->drain += l->drain;
@@ -78,6 +88,7 @@ wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x) {
   out.list = wk_xcalloc(row->layers + 1, sizeof *out.list);
   charge_all(&out, x->run);
   count_bytes(&out, x->stream);
+  count_accesses(&out, x->run);
   out.list[0].predicted = row->predicted; /* but for what is the layers' */
   for (uint32_t i = 0; i <= out.n; i++) {
     wk_sim_layer *l = &out.list[i];

@@ -164,6 +164,18 @@ static wk_status show(const wk_sim_opts *o, const wk_sim_shown *x, wk_sim_record
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
+/* The RTL counts accesses of all layers together; they follow from the commands alone, as the
+ * timing model counts them. */
+static void count_accesses(const wk_stream *s, const wk_machine *m, wk_sim_run *r) {
+  uint32_t n;
+  wk_isa_command *commands = wk_commands_of(s, &n);
+  wk_timing_result unused;
+  wk_timing_run(&(wk_timing_job){.machine = m, .dram = wk_dram_params_of(m), .commands = commands,
+                                 .n = s->n, .address = (uint32_t)s->address,
+                                 .accesses = r->accesses}, &unused);
+  free(commands);
+}
+
 /* What can be said of options before anything is built or run. */
 static wk_status check_options(const wk_sim_opts *o, const wk_stream *s, wave_window *w) {
   const wk_image *region;
@@ -190,6 +202,8 @@ wk_status wk_sim_simulate(const wk_sim_opts *o, const wk_stream *s, const wk_sim
   WK_TRY(wk_sim_run_stream(s, *model, &ro, r));
   wk_status status = o->fst ? run_with_wave(s, *model, &w, &ro, r) : NULL;
   if (!status && o->coverage && (*model)->write_counts) (*model)->write_counts(o->coverage);
+  bool is_done = r->result.cycles && !r->result.gave_up && !(r->result.status & 4);
+  if (part && o->model == WK_SIM_RTL && is_done) count_accesses(s, m, r);
   const wk_sim_shown x = {s, m, r, *model, part, NULL};
   if (!status) status = show(o, &x, record);
   if (!status) status = wk_sim_verdict(s, m, r);

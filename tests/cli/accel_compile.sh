@@ -152,6 +152,8 @@ for part, same in zip(*runs):
     assert sum(r["cycles"] for r in part["causes_of_layers"]) == part["cycles"]
     assert part["causes"] == same["causes"] and part["what_if"] == same["what_if"]
     assert part["what_if"]["all"] <= part["cycles"]
+    assert [(l["words"], l["sums"], l["energy_pj"]) for l in part["layers"]] == [
+        (l["words"], l["sums"], l["energy_pj"]) for l in same["layers"]]
 EOS
 refuses 'without time' 2 '^wick: --causes: the functional model has no time; ' \
   "$wick" sim auto.wick --model functional --causes

@@ -39,8 +39,11 @@ for name, keys in (("base", (0.3, 2.5, 10, 162.5, 0)), ("joules.cfg", (1, 2, 3, 
     want = sum(a * b for a, b in zip(counts, keys))
     assert abs(part["energy_pj"] - want) < 1e-6 * want
     for l in part["layers"]:
-        least = l["macs"] * keys[0] + (l["read"] + l["written"]) * keys[3]
-        assert abs(l["energy_pj"] - least) < 1e-3
+        want = (l["macs"] * keys[0] + n * l["words"] * keys[1] + n * l["sums"] * keys[2] +
+                (l["read"] + l["written"]) * keys[3] + l["cycles"] * keys[4])
+        assert abs(l["energy_pj"] - want) < 1e-3
+    assert sum(l["words"] for l in part["layers"]) == c["spm_reads"] + c["spm_writes"]
+    assert sum(l["sums"] for l in part["layers"]) == c["acc_reads"] + c["acc_writes"]
 EOF
 check 'counters times keys' python3 energy.py
 gives 'shares' '^energy +about [0-9.]+ uJ: multiplications [0-9.]+ %, scratchpad' \

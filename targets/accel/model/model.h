@@ -52,6 +52,13 @@ typedef void wk_timing_event(void *context, uint64_t cycle, int queue, uint32_t 
 /* A MARK wrote its row: the counters as they were when it did. */
 typedef void wk_timing_mark(void *context, uint32_t row, const uint64_t *counters);
 
+/* Accesses of the commands of an operator, read and written: words of the scratchpad, entries of
+ * the accumulators. */
+typedef struct {
+  uint64_t words, sums;
+} wk_timing_accesses;
+enum { WK_TIMING_OPERATORS = 1 << 16 };
+
 /* What cycles depend on. That is all of it: the machine has no early exit, no cache and no
  * duration that looks at a byte of memory, of the scratchpad or of a record (how many entries of a
  * record a command reads follows from its fields). */
@@ -66,6 +73,7 @@ typedef struct {
   wk_timing_event *event; /* NULL ok */
   wk_timing_mark *mark;   /* NULL ok */
   void *context;          /* of both */
+  wk_timing_accesses *accesses; /* WK_TIMING_OPERATORS, to which they are added; NULL ok */
 } wk_timing_job;
 
 typedef struct {

@@ -19,7 +19,7 @@ enum { WK_PORT_IN, WK_PORT_DRAIN, WK_PORT_VE, WK_PORT_WEIGHTS, WK_PORT_ST, WK_PO
 
 typedef struct {
   bool wants, granted, writes;
-  uint32_t address, bytes;
+  uint32_t address, bytes, operator; /* operator: of the command */
   int age; /* cycles waited */
 } wk_port;
 
@@ -27,7 +27,7 @@ typedef struct {
 
 typedef struct {
   uint32_t dram, run, n[3], s[3]; /* memory: joined runs */
-  uint32_t total, spm, c0, c1, c2, p1, p2;
+  uint32_t total, spm, c0, c1, c2, p1, p2, operator;
   int priority;
   bool fill;
 } wk_transfer;
@@ -86,7 +86,7 @@ typedef struct {
   wk_epilogue e;
   int64_t k_c;
   int taps, kc, lanes, tail;
-  uint32_t wt, w_c, w_r;
+  uint32_t wt, w_c, w_r, operator;
   bool three, two, dwc, transposed, by_block;
 } wk_work;
 
@@ -124,7 +124,11 @@ typedef struct {
   bool walk_valid;
   wk_work walk;
   int walk_buffer, py, px;
-  struct { bool valid, last, residual; uint32_t out, res, n; int buffer; } pixels[WK_PIXEL_STAGES];
+  struct {
+    bool valid, last, residual;
+    uint32_t out, res, n, operator;
+    int buffer;
+  } pixels[WK_PIXEL_STAGES];
   bool written;    /* the pixel in the last stage has been */
   bool done;
   bool asks_record;
@@ -223,12 +227,16 @@ int wk_timing_channel_state(const wk_timing *t, const wk_channel *c);
 int wk_timing_ex_state(const wk_timing *t);
 int wk_timing_ve_state(const wk_timing *t);
 
-static inline void wk_timing_want(wk_timing *t, int port, uint32_t address, uint32_t bytes,
-                                  bool writes) {
+static inline void wk_timing_want(wk_timing *t, int port, uint32_t operator, uint32_t address,
+                                  uint32_t bytes, bool writes) {
   t->ports[port].wants = true;
+  t->ports[port].operator = operator;
   t->ports[port].writes = writes;
   t->ports[port].address = address;
   t->ports[port].bytes = bytes;
+}
+static inline void wk_timing_count_sums(wk_timing *t, uint32_t operator, uint64_t n) {
+  if (t->job->accesses) t->job->accesses[operator].sums += n;
 }
 static inline bool wk_timing_got(const wk_timing *t, int port) { return t->ports[port].granted; }
 

@@ -22,7 +22,8 @@ static void join_runs(wk_transfer *x, uint32_t n0, const uint32_t *n, const uint
 }
 
 static wk_transfer transfer_of(const wk_isa_command *c) {
-  wk_transfer x = {.priority = (int)c->priority, .fill = c->opcode == WK_CMD_FILL};
+  wk_transfer x = {.priority = (int)c->priority, .fill = c->opcode == WK_CMD_FILL,
+                   .operator = c->operator};
   if (x.fill) {
     x.spm = (uint32_t)WK_V(c, FILL, spm);
     x.c0 = (uint32_t)WK_V(c, FILL, c0);
@@ -181,7 +182,8 @@ static bool can_move(const wk_timing *t, const wk_channel *c) {
 void wk_timing_channel_ask(wk_timing *t, wk_channel *c) {
   c->asked = can_move(t, c);
   if (c->asked)
-    wk_timing_want(t, c->port, c->pattern.address, pattern_bytes(t, &c->pattern), !c->is_store);
+    wk_timing_want(t, c->port, c->pattern.t.operator, c->pattern.address,
+                   pattern_bytes(t, &c->pattern), !c->is_store);
 }
 
 /* The setup stage; true: the offered command is taken. */

@@ -52,8 +52,11 @@ static wk_work decode_mm(const wk_isa_command *c, int n) {
 }
 
 static wk_work decode(const wk_timing *t, const wk_isa_command *c) {
-  if (c->opcode == WK_CMD_CONV) return decode_conv(c, t->n);
-  return c->opcode == WK_CMD_DWC ? decode_dwc(c, t->n) : decode_mm(c, t->n);
+  wk_work w = c->opcode == WK_CMD_CONV  ? decode_conv(c, t->n)
+              : c->opcode == WK_CMD_DWC ? decode_dwc(c, t->n)
+                                        : decode_mm(c, t->n);
+  w.operator = c->operator;
+  return w;
 }
 
 /* ---- W (wick_weights.sv) --------------------------------------------------------------------- */
@@ -74,8 +77,8 @@ static uint32_t loader_width(const wk_timing *t, const wk_loader *l) {
 static void loader_ask(wk_timing *t) {
   const wk_loader *l = &t->ex.loader;
   if (l->busy && !l->full)
-    wk_timing_want(t, WK_PORT_WEIGHTS, l->tile + (uint32_t)l->line * l->w.w_r, loader_width(t, l),
-                   false);
+    wk_timing_want(t, WK_PORT_WEIGHTS, l->w.operator, l->tile + (uint32_t)l->line * l->w.w_r,
+                   loader_width(t, l), false);
 }
 
 static void loader_step(wk_timing *t, bool taken) {
@@ -139,7 +142,7 @@ static void mac_ask(wk_timing *t) {
   const wk_mac *m = &t->ex.mac;
   if (!m->valid || (m->first && !t->ex.loader.full) || mac_skips(m)) return;
   int64_t at = wk_window_address(&m->w.v, m->y, m->x, m->ky, m->kx / m->w.taps) + m->c * m->w.k_c;
-  wk_timing_want(t, WK_PORT_IN, (uint32_t)at, (uint32_t)mac_lanes(m), false);
+  wk_timing_want(t, WK_PORT_IN, m->w.operator, (uint32_t)at, (uint32_t)mac_lanes(m), false);
 }
 
 static void mac_next(wk_mac *m) {
@@ -172,6 +175,7 @@ static void count_word(wk_timing *t, const wk_mac *m) {
   t->r->counters[WK_COUNTER_mac_cycles]++;
   t->r->counters[WK_COUNTER_acc_writes]++;
   if (t->ex.words[0].reads) t->r->counters[WK_COUNTER_acc_reads]++;
+  wk_timing_count_sums(t, m->w.operator, 1 + t->ex.words[0].reads);
 }
 
 /* What the array reads in this cycle: the word that went out four cycles ago. */
@@ -218,12 +222,14 @@ static void drain_ask(wk_timing *t) {
   uint32_t n = (uint32_t)t->n;
   e->asks_record = record_asks(e);
   if (e->asks_record)
-    wk_timing_want(t, WK_PORT_DRAIN, e->record_at, e->record_left < n ? e->record_left : n, false);
+    wk_timing_want(t, WK_PORT_DRAIN, e->record.operator, e->record_at,
+                   e->record_left < n ? e->record_left : n, false);
   else if (wants_write(e))
-    wk_timing_want(t, WK_PORT_DRAIN, e->pixels[LAST_STAGE].out, e->pixels[LAST_STAGE].n, true);
+    wk_timing_want(t, WK_PORT_DRAIN, e->pixels[LAST_STAGE].operator, e->pixels[LAST_STAGE].out,
+                   e->pixels[LAST_STAGE].n, true);
   else if (wants_residual(e))
-    wk_timing_want(t, WK_PORT_DRAIN, e->pixels[RESIDUAL_STAGE].res, e->pixels[RESIDUAL_STAGE].n,
-                   false);
+    wk_timing_want(t, WK_PORT_DRAIN, e->pixels[RESIDUAL_STAGE].operator,
+                   e->pixels[RESIDUAL_STAGE].res, e->pixels[RESIDUAL_STAGE].n, false);
 }
 
 static bool pipe_is_empty(const wk_ex *e) {
@@ -271,7 +277,9 @@ static void pixel_issue(wk_timing *t) {
   e->pixels[0].res = (uint32_t)(w->e.res + at);
   e->pixels[0].n = (uint32_t)w->e.n;
   e->pixels[0].buffer = e->walk_buffer;
+  e->pixels[0].operator = w->operator;
   t->r->counters[WK_COUNTER_acc_reads]++;
+  wk_timing_count_sums(t, w->operator, 1);
   if (last) e->walk_valid = false;
   if (++e->px < w->e.nx) return;
   e->px = 0;

@@ -14,6 +14,7 @@ static uint32_t banks_of(const wk_timing *t, const wk_port *p) {
 static void count(wk_timing *t, const wk_port *p) {
   uint64_t words = 1 + (p->address % (uint32_t)t->n + p->bytes > (uint32_t)t->n);
   t->r->counters[p->writes ? WK_COUNTER_spm_writes : WK_COUNTER_spm_reads] += words;
+  if (t->job->accesses) t->job->accesses[p->operator].words += words;
 }
 
 void wk_timing_grant(wk_timing *t) {

@@ -366,7 +366,7 @@ void wk_timing_ve_ask(wk_timing *t) {
   if (!v->is_record && !v->is_result && !v->finished)
     v->has_slot = unit_of(v)->slot(t, v, &v->slot);
   if (v->slot.reads || v->slot.writes)
-    wk_timing_want(t, WK_PORT_VE, v->slot.address, v->slot.bytes, v->slot.writes);
+    wk_timing_want(t, WK_PORT_VE, v->c.operator, v->slot.address, v->slot.bytes, v->slot.writes);
 }
 
 static void push_result(const wk_timing *t, wk_ve *v) {
