@@ -1,73 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/accel/compile/dma.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "targets/accel/isa/duration.h"
 
+typedef wk_accel_dma dma;
+typedef wk_accel_channel channel;
+typedef wk_accel_transfer transfer;
+
+enum { FRONT = WK_QUEUE_COUNT }; /* the front end as a source of bursts */
+enum { SETUP = 3 };              /* cycles from one command to the next */
+enum { AHEAD = 32 };             /* commands that the front end has room for */
+enum { DISPATCH = 3 };           /* cycles from the last beat of a command to its start */
+enum { GEARBOX_BEATS = 2, FIFO_BEATS = 6 }; /* of a load: next to the scratchpad; up to the bus */
+enum { OPEN_LOADS = 10, OPEN_STORES = 16 };
+enum { FEWEST = 8 }; /* packs of bursts in flight */
+
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return b == 1 ? a : (a + b - 1) / b; }
 
-/* ---- bandwidth ------------------------------------------------------------------------------- */
+/* ---- what a command moves -------------------------------------------------------------------- */
 
-enum { SLOT = 64 }; /* cycles */
-
-static void grow(wk_accel_bus *b, size_t want) {
-  if (want < b->n) return;
-  if (want >= b->cap) {
-    b->cap = want * 2 + 1024;
-    b->left = wk_xrealloc(b->left, b->cap * sizeof *b->left);
-    b->next = wk_xrealloc(b->next, b->cap * sizeof *b->next);
-  }
-  for (; b->n <= want; b->n++) {
-    b->left[b->n] = b->rate * SLOT;
-    b->next[b->n] = (uint32_t)b->n;
-  }
-}
-
-static size_t find(wk_accel_bus *b, size_t i) {
-  grow(b, i + 1);
-  size_t root = i;
-  while (b->next[root] != root) {
-    root = b->next[root];
-    grow(b, root + 1);
-  }
-  while (b->next[i] != root && b->next[i] != i) {
-    size_t up = b->next[i];
-    b->next[i] = (uint32_t)root;
-    i = up;
-  }
-  return root;
-}
-
-/* The cycle in which the last of these bytes is moved. */
-static int64_t transfer(wk_accel_bus *b, int64_t start, double bytes) {
-  size_t i = find(b, (size_t)(start / SLOT));
-  double end = (double)start, least = end + bytes / b->rate;
-  while (bytes > 0) {
-    double most = b->left[i];
-    if ((size_t)(start / SLOT) == i) { /* only what is behind the start */
-      double rest = b->rate * (double)(SLOT - start % SLOT);
-      if (rest < most) most = rest;
-    }
-    double take = bytes < most ? bytes : most;
-    bytes -= take;
-    b->left[i] -= take;
-    end = (double)(i + 1) * SLOT - b->left[i] / b->rate;
-    if (b->left[i] <= 1e-6) b->next[i] = (uint32_t)i + 1;
-    if (bytes > 0) i = find(b, i + 1);
-  }
-  return (int64_t)((end > least ? end : least) + 0.999);
-}
-
-/* ---- channels -------------------------------------------------------------------------------- */
-
-/* Bytes of whole beats, and bursts. Segments begin at multiples of a beat. */
-typedef struct {
-  int64_t bytes, bursts;
-} traffic;
-
-static traffic traffic_of(const wk_machine *m, const wk_isa_command *c) {
+/* Segments begin at multiples of a beat. */
+static void find_traffic(const dma *d, const wk_isa_command *c, transfer *t) {
+  const wk_machine *m = d->machine;
   int64_t run = WK_SV(c, LD, n0), runs = WK_SV(c, LD, n1), stride = WK_SV(c, LD, s1);
   int64_t at = WK_SV(c, LD, dram), beats = 0, bursts = 0;
   if (stride == run) run *= runs, runs = 1;
@@ -77,104 +34,352 @@ static traffic traffic_of(const wk_machine *m, const wk_isa_command *c) {
     beats += (from % m->bus + run + m->bus - 1) / m->bus;
     bursts += (from % m->burst + run + m->burst - 1) / m->burst;
   }
-  return (traffic){beats * m->bus * runs / tried, bursts * runs / tried};
+  beats = beats * runs / tried;
+  t->bursts = ceil_div(bursts * runs / tried, d->together);
+  t->per_beat = ceil_div(t->accesses, beats);
+  t->beats = beats / t->bursts;
+  t->more_beats = beats % t->bursts;
+  t->more_accesses = t->accesses % t->bursts;
+  t->accesses /= t->bursts;
 }
 
-/* When this channel has so many bursts under way that it may ask for its last one: at most
- * `bursts`, counted back over the commands before. */
-static int64_t last_request(const wk_accel_channel *x, int64_t limit, const wk_accel_transfer *t) {
-  int64_t over = t->bursts - limit; /* of this command, those that must be back */
-  if (over > 0) return t->begin + (t->end - t->begin) * over / t->bursts;
-  for (int i = 0; i < WK_ACCEL_DMA_OPEN; i++) {
-    const wk_accel_transfer *y = &x->last[i];
-    if (!y->bursts) return 0;
-    over += y->bursts;
-    if (over > 0) return y->begin + (y->end - y->begin) * over / y->bursts;
+static int64_t accesses_of(const wk_machine *m, const wk_isa_command *c, int64_t bytes) {
+  if (c->opcode == WK_CMD_FILL)
+    return WK_SV(c, FILL, c2) * WK_SV(c, FILL, c1) * ceil_div(WK_SV(c, FILL, c0), m->array);
+  return bytes / WK_SV(c, LD, c0) * ceil_div(WK_SV(c, LD, c0), m->array);
+}
+
+static int64_t beats_of(const transfer *t, int64_t burst) {
+  return t->beats + (burst < t->more_beats);
+}
+
+/* Accesses of the first n bursts. */
+static int64_t accesses_before(const transfer *t, int64_t n) {
+  return t->accesses * n + (n < t->more_accesses ? n : t->more_accesses);
+}
+
+/* ---- bursts that wait for memory ------------------------------------------------------------- */
+
+static void push(wk_accel_waiting *w, int64_t ready, int source) {
+  w->at[(w->head + w->n++) % WK_ACCEL_BURSTS] = (wk_accel_burst){ready, source};
+}
+
+static int64_t first_ready(const wk_accel_waiting *w) {
+  return w->n ? w->at[w->head].ready : WK_ACCEL_NEVER;
+}
+
+/* Of two that are ready in the same cycle, the read was asked for before. */
+static wk_accel_burst pop_burst(dma *d) {
+  wk_accel_waiting *w = first_ready(&d->writes) < first_ready(&d->reads) ? &d->writes : &d->reads;
+  wk_accel_burst b = w->at[w->head];
+  w->head = (w->head + 1) % WK_ACCEL_BURSTS;
+  w->n--;
+  return b;
+}
+
+static int64_t next_service(const dma *d) {
+  int64_t read = first_ready(&d->reads), write = first_ready(&d->writes);
+  return later(read < write ? read : write, d->free);
+}
+
+/* Memory moves so many beats of a burst: from when it is busy with it, 1 / num cycles. */
+static int64_t occupy(dma *d, int64_t ready, int64_t beats) {
+  const wk_machine *m = d->machine;
+  int64_t num = m->dram_bytes.num;
+  int64_t start = later(d->free_at, ready * num) + m->dram_overhead * d->together * num;
+  d->free_at = start + beats * m->bus * m->dram_bytes.den;
+  d->free = num == 1 ? d->free_at : d->free_at / num;
+  return start;
+}
+
+/* A read burst: when its last beat has come over the bus, one a cycle, and as fast as memory is. */
+static void deliver(dma *d, int64_t ready, int64_t beats) {
+  const wk_machine *m = d->machine;
+  int64_t num = m->dram_bytes.num, start = occupy(d, ready, beats);
+  int64_t first = later(d->delivered + 1, ceil_div(start + m->bus * m->dram_bytes.den, num));
+  d->delivered = later(first + beats - 1, ceil_div(d->free_at, num));
+}
+
+/* ---- the scratchpad -------------------------------------------------------------------------- */
+
+/* Buffers begin at a bank. */
+static int banks_of(const wk_machine *m, const wk_accel_step *s) {
+  int64_t first = s->access[0].from, pitch = s->access[0].s0;
+  return first % m->array || pitch % m->array ? 2 : 1;
+}
+
+/* Cycles that an access of the command waits. */
+static double waits(const dma *d, const transfer *t, int64_t now) {
+  double alone = wk_accel_ports_now(d->ports, now) + d->vector / (double)d->machine->banks;
+  return t->banks * alone;
+}
+
+/* Whole cycles of what accesses wait for. */
+static int64_t wait_for_banks(dma *d, channel *x, const transfer *t, int64_t accesses) {
+  x->waited += (double)accesses * waits(d, t, d->now);
+  int64_t whole = (int64_t)x->waited;
+  x->waited -= (double)whole;
+  return whole;
+}
+
+/* ---- commands of a channel ------------------------------------------------------------------- */
+
+static transfer *open_of(channel *x, uint32_t n) { return &x->open[n % WK_ACCEL_OPEN]; }
+
+/* When the place of the channel's burst number n is free; NEVER: not known yet. */
+static int64_t place_at(const dma *d, const channel *x, int64_t n) {
+  int64_t window = d->machine->bursts / d->together;
+  if (n < window) return 0;
+  return x->served > n - window ? x->free_at[(n - window) % WK_ACCEL_WINDOW] : WK_ACCEL_NEVER;
+}
+
+static int64_t next_request(const dma *d, const channel *x, const transfer *t) {
+  int64_t place = place_at(d, x, x->asked);
+  if (place == WK_ACCEL_NEVER) return place;
+  int64_t begin = t->asked ? 0 : t->passes + WK_COST_dma_request - SETUP;
+  return later(later(x->last_ask + 1, begin), place);
+}
+
+static void note_request(channel *x, transfer *t, int64_t at) {
+  x->asked_at[x->asked++ % WK_ACCEL_WINDOW] = x->last_ask = at;
+  if (++t->asked < t->bursts) return;
+  x->walked = at;
+  while (x->asking < x->passed &&
+         open_of(x, x->asking)->asked == open_of(x, x->asking)->bursts)
+    x->asking++;
+}
+
+/* Nobody is in the way of requests for writes. */
+static void ask_writes(const dma *d, channel *x) {
+  while (x->asking < x->passed) {
+    transfer *t = open_of(x, x->asking);
+    int64_t at = next_request(d, x, t);
+    if (at == WK_ACCEL_NEVER) return;
+    note_request(x, t, at);
   }
-  return 0;
 }
 
-static void keep(wk_accel_channel *x, const wk_accel_transfer *t) {
-  memmove(&x->last[1], &x->last[0], (WK_ACCEL_DMA_OPEN - 1) * sizeof *x->last);
-  x->last[0] = *t;
+/* Stores: cycles that the accesses of the first n bursts take. */
+static int64_t accesses_in(const transfer *t, int64_t n) {
+  return (int64_t)((double)accesses_before(t, n) * t->slow);
 }
 
-enum { SETUP = 3 }; /* cycles from one command to the next */
-
-/* Cycles of the scratchpad's port. */
-static int64_t accesses(const wk_machine *m, const wk_isa_command *c, int64_t bytes) {
-  int64_t chunk = WK_SV(c, LD, c0);
-  return bytes / chunk * ((chunk + m->array - 1) / m->array);
+/* The beats of a burst are on the bus one after the other, behind those of the one before, its
+ * request, and the access that reads its last byte. */
+static int64_t next_sent(channel *x) {
+  if (x->sent == x->asked) return WK_ACCEL_NEVER;
+  const transfer *t = open_of(x, x->sending);
+  int64_t read = t->from + accesses_in(t, t->sent + 1) - 1 + WK_COST_dma_send;
+  int64_t asked = x->asked_at[x->sent % WK_ACCEL_WINDOW];
+  return later(read, later(x->last_sent, asked) + beats_of(t, t->sent));
 }
 
-static int64_t run_load(wk_accel_dma *d, wk_accel_channel *x, const wk_accel_step *s,
-                        int64_t start) {
+static void pass(dma *d, channel *x);
+
+static void find_next(dma *d, channel *x) {
+  pass(d, x);
+  if (x->is_store) {
+    ask_writes(d, x);
+    pass(d, x);
+    ask_writes(d, x);
+    x->next_at = next_sent(x);
+  } else {
+    x->next_at = x->asking < x->passed ? next_request(d, x, open_of(x, x->asking))
+                                       : WK_ACCEL_NEVER;
+  }
+}
+
+static void complete(dma *d, channel *x, int64_t retire) {
+  d->done[d->n_done++] = (wk_accel_done){open_of(x, x->done)->step, retire};
+  d->has_news = true;
+  x->retired[x->done++ % WK_ACCEL_OPEN] = retire;
+}
+
+/* Each writes in its turn. */
+static void run_fills(dma *d, channel *x) {
+  while (x->done < x->passed && open_of(x, x->done)->is_fill) {
+    const transfer *t = open_of(x, x->done);
+    x->moved = later(t->start + WK_COST_fill, x->moved) + t->accesses;
+    x->moved += wait_for_banks(d, x, t, t->accesses);
+    complete(d, x, x->moved);
+  }
+}
+
+/* The command in the setup stage goes on, where that is known. */
+static void pass(dma *d, channel *x) {
+  bool is_waiting = !x->has_next || x->passed - x->done >= x->limit;
+  if (is_waiting || (!x->next.is_fill && x->asking < x->passed)) return;
+  transfer *t = open_of(x, x->passed);
+  *t = x->next;
+  t->passes = t->start + SETUP;
+  if (!t->is_fill) t->passes = later(t->passes, x->walked);
+  if (x->passed >= x->limit)
+    t->passes = later(t->passes, x->retired[(x->passed - x->limit) % WK_ACCEL_OPEN]);
+  if (x->asking == x->passed && t->is_fill) x->asking++;
+  x->passed++;
+  x->has_next = false;
+  x->free = t->passes;
+  d->has_news = true;
+  if (x->is_store) {
+    t->from = later(t->passes + WK_COST_dma_read - SETUP, x->moved);
+    t->slow = 1 + waits(d, t, t->from);
+    x->moved = t->from + accesses_in(t, t->bursts);
+  }
+  run_fills(d, x);
+}
+
+void wk_accel_dma_start(dma *d, const wk_accel_step *s, uint32_t index, int64_t start) {
+  channel *x = &d->channels[s->c.queue];
+  x->next = (transfer){.step = index, .is_fill = s->c.opcode == WK_CMD_FILL, .start = start,
+                       .banks = banks_of(d->machine, s),
+                       .accesses = accesses_of(d->machine, &s->c, s->bytes)};
+  if (!x->next.is_fill) find_traffic(d, &s->c, &x->next);
+  x->has_next = true;
+  find_next(d, x);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* The next one that asks for or sends a burst; of those of one cycle, not who asked last. NULL:
+ * there is none. */
+static channel *next_channel(dma *d) {
+  int best = WK_QUEUE_st;
+  for (int q = WK_QUEUE_ld0; q < d->queues; q++) {
+    int64_t at = d->channels[q].next_at, least = d->channels[best].next_at;
+    if (at < least || (at == least && best == d->turn)) best = q;
+  }
+  return d->channels[best].next_at == WK_ACCEL_NEVER ? NULL : &d->channels[best];
+}
+
+static int64_t time_of(const dma *d, const channel *x) {
+  return x->is_store ? x->next_at : later(x->next_at, d->last_ask + 1);
+}
+
+static void ask_or_send(dma *d, channel *x) {
+  int queue = (int)(x - d->channels);
+  int64_t at = time_of(d, x);
+  if (x->is_store) {
+    transfer *t = open_of(x, x->sending);
+    push(&d->writes, at, queue);
+    x->last_sent = at;
+    x->sent++;
+    if (++t->sent == t->bursts) x->sending++;
+  } else {
+    push(&d->reads, at + d->machine->dram_latency, queue);
+    d->last_ask = at;
+    d->turn = queue;
+    note_request(x, open_of(x, x->asking), at);
+  }
+  find_next(d, x);
+}
+
+/* The bus waits for a channel whose buffer is full; a burst's place is free when the gearbox has
+ * its last beat. */
+static void serve_load(dma *d, channel *x, int64_t ready) {
+  transfer *t = open_of(x, x->done);
+  int64_t beats = beats_of(t, t->served);
+  int64_t accesses = t->accesses + (t->served < t->more_accesses);
+  deliver(d, ready, beats);
+  int64_t last = d->delivered + WK_COST_dma_write + 1;
+  x->moved = later(x->moved + accesses + wait_for_banks(d, x, t, accesses), last);
+  int64_t rest = x->moved - WK_COST_dma_write - 1;
+  d->delivered = later(d->delivered, rest - FIFO_BEATS * t->per_beat);
+  int64_t free = later(d->delivered, rest - GEARBOX_BEATS * t->per_beat);
+  x->free_at[x->served++ % WK_ACCEL_WINDOW] = free + WK_COST_dma_load_again;
+  if (++t->served < t->bursts) return;
+  complete(d, x, x->moved);
+  run_fills(d, x);
+}
+
+static void serve_store(dma *d, channel *x, int64_t ready) {
   const wk_machine *m = d->machine;
-  traffic bus = traffic_of(m, &s->c);
-  int64_t passes = later(later(start + SETUP, x->asked), x->last[WK_ACCEL_DMA_OPEN - 1].retire);
-  int64_t begin = passes + WK_COST_dma_request - SETUP + m->dram_latency;
-  wk_accel_transfer t = {.bursts = bus.bursts, .begin = begin};
-  t.end = transfer(&d->bus, begin, (double)bus.bytes);
-  int64_t moves = accesses(m, &s->c, s->bytes);
-  x->moved = later(t.end, later(begin, x->moved) + moves) + WK_COST_dma_write;
-  x->asked = later(passes + bus.bursts, last_request(x, m->bursts, &t));
-  x->free_at = passes;
-  t.retire = x->moved + 1;
-  keep(x, &t);
-  return t.retire;
+  transfer *t = open_of(x, x->done);
+  (void)occupy(d, ready, beats_of(t, t->served));
+  int64_t answer = ceil_div(d->free_at, m->dram_bytes.num) + m->dram_write_latency;
+  x->free_at[x->served++ % WK_ACCEL_WINDOW] = answer + WK_COST_dma_store_again;
+  if (++t->served == t->bursts) complete(d, x, answer + 1);
 }
 
-/* Memory takes data as fast as they come, but moves a burst when it has all of it. */
-static int64_t run_store(wk_accel_dma *d, wk_accel_channel *x, const wk_accel_step *s,
-                         int64_t start) {
-  const wk_machine *m = d->machine;
-  traffic bus = traffic_of(m, &s->c);
-  int64_t passes = later(start + SETUP, x->asked);
-  int64_t reads = later(passes + WK_COST_dma_read - SETUP, x->moved);
-  int64_t first = bus.bytes < m->burst ? bus.bytes : m->burst;
-  int64_t begin = reads + WK_COST_dma_send + first / m->bus;
-  wk_accel_transfer t = {.bursts = bus.bursts, .begin = begin};
-  t.end = transfer(&d->bus, begin, (double)bus.bytes);
-  x->moved = reads + accesses(m, &s->c, s->bytes);
-  int64_t sent = x->moved + WK_COST_dma_send + (first * m->dram_bytes.den) / m->dram_bytes.num;
-  if (t.end < sent) t.end = sent;
-  x->asked = later(passes + bus.bursts, last_request(x, m->bursts, &t));
-  x->free_at = passes;
-  t.retire = t.end + m->dram_write_latency + 1;
-  keep(x, &t);
-  return t.retire;
+static int64_t batch_of(const dma *d, int64_t n) {
+  int64_t rest = d->commands - n * d->per_batch;
+  return rest < d->per_batch ? rest : d->per_batch;
 }
 
-/* It writes in its turn. */
-static int64_t run_fill(const wk_accel_dma *d, wk_accel_channel *x, const wk_isa_command *c,
-                        int64_t start) {
-  const wk_machine *m = d->machine;
-  int64_t chunk = (WK_SV(c, FILL, c0) + m->array - 1) / m->array;
-  x->moved = later(start + WK_COST_fill, x->moved) +
-             WK_SV(c, FILL, c2) * WK_SV(c, FILL, c1) * chunk;
-  x->free_at = start + SETUP;
-  return x->moved;
+static void serve_front(dma *d, int64_t ready) {
+  int64_t bytes = batch_of(d, d->fetched) * WK_COMMAND_BYTES;
+  deliver(d, ready, bytes / d->machine->bus);
+  d->batch_at[d->fetched++ % WK_ACCEL_BATCHES] = d->delivered;
+  d->has_news = true;
 }
 
-int64_t wk_accel_dma_run(wk_accel_dma *d, const wk_accel_step *s, int64_t start) {
-  wk_accel_channel *x = &d->channels[s->c.queue];
-  if (s->c.opcode == WK_CMD_LD) return run_load(d, x, s, start);
-  if (s->c.opcode == WK_CMD_ST) return run_store(d, x, s, start);
-  return run_fill(d, x, &s->c, start);
+static void serve(dma *d) {
+  wk_accel_burst b = pop_burst(d);
+  if (b.source == FRONT) {
+    serve_front(d, b.ready);
+    return;
+  }
+  channel *x = &d->channels[b.source];
+  if (x->is_store) serve_store(d, x, b.ready);
+  else serve_load(d, x, b.ready);
+  find_next(d, x);
 }
 
-void wk_accel_dma_fetch(wk_accel_dma *d, int64_t start) {
-  (void)transfer(&d->bus, start + d->machine->dram_latency, WK_COMMAND_BYTES);
+bool wk_accel_dma_run(dma *d, int64_t until) {
+  d->has_news = false;
+  while (!d->has_news) {
+    channel *x = next_channel(d);
+    int64_t serves = next_service(d), asks = x ? time_of(d, x) : WK_ACCEL_NEVER;
+    int64_t at = asks <= serves ? asks : serves;
+    if (at >= until) return false;
+    d->now = at;
+    if (asks <= serves) ask_or_send(d, x);
+    else serve(d);
+  }
+  return true;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- front end ------------------------------------------------------------------------------- */
 
-void wk_accel_dma_init(wk_accel_dma *d, const wk_machine *m) {
-  *d = (wk_accel_dma){.machine = m};
-  d->bus.rate = (double)m->dram_bytes.num / (double)m->dram_bytes.den;
+/* It is not known how many commands wait in their queues. When it stands still, one is full. */
+void wk_accel_dma_fetch(dma *d, int64_t started, int64_t now) {
+  int64_t ahead = started + AHEAD + d->machine->fifo;
+  while (d->batches * d->per_batch < d->commands &&
+         (d->batches + 1) * d->per_batch <= ahead) {
+    push(&d->reads, now + 1 + d->machine->dram_latency, FRONT);
+    d->batches++;
+  }
 }
 
-void wk_accel_dma_free(wk_accel_dma *d) {
-  free(d->bus.left);
-  free(d->bus.next);
+/* The commands of a batch come one after the other. */
+int64_t wk_accel_dma_fetched(const dma *d, int64_t n) {
+  int64_t batch = n / d->per_batch;
+  if (batch >= d->fetched) return WK_ACCEL_NEVER;
+  int64_t at = d->batch_at[batch % WK_ACCEL_BATCHES];
+  if (!at) return 0;
+  const wk_fraction rate = d->machine->dram_bytes;
+  int64_t behind = (batch_of(d, batch) - 1 - n % d->per_batch) * WK_COMMAND_BYTES;
+  return later(0, at - behind * rate.den / rate.num) + DISPATCH;
+}
+
+void wk_accel_dma_init(dma *d, const wk_machine *m, const wk_accel_ports *ports, int64_t commands,
+                       bool is_begin) {
+  memset(d, 0, sizeof *d);
+  d->machine = m;
+  d->together = m->bursts < FEWEST ? 1 : m->bursts / FEWEST;
+  d->ports = ports;
+  d->commands = commands;
+  d->per_batch = m->burst / WK_COMMAND_BYTES;
+  d->queues = wk_machine_queues(m);
+  for (int q = WK_QUEUE_st; q < WK_QUEUE_COUNT; q++) {
+    channel *x = &d->channels[q];
+    x->is_store = q == WK_QUEUE_st;
+    x->limit = x->is_store ? OPEN_STORES : OPEN_LOADS;
+    x->next_at = WK_ACCEL_NEVER;
+    x->last_ask = x->last_sent = -1;
+  }
+  d->last_ask = -1;
+  if (!is_begin)
+    while ((d->fetched + 1) * d->per_batch <= AHEAD) d->batch_at[d->fetched++] = 0;
+  d->batches = d->fetched;
+  wk_accel_dma_fetch(d, is_begin ? -m->fifo : 0, 0);
 }

@@ -1,47 +1,113 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dma: the schedule model's memory, and the channels that use it (isa.md, Durations: LD, ST, FILL;
- * sim/rtl/wick_load.sv, wick_store.sv). Requests are asked in any order of their times; who asks
- * first has the bandwidth. */
+ * dma: the schedule model's memory, and the channels and the front end that use it, burst by burst
+ * (isa.md, Durations: LD, ST, FILL; sim/rtl/wick_load.sv, wick_store.sv, wick_fetch.sv;
+ * machine.md, Memory). Memory serves bursts one after the other in the order in which they are
+ * ready: those of loads and of the front end their latency after they were asked for, those of a
+ * store when their data has come. So a burst waits behind all that others have asked for before,
+ * `bursts` of every channel at most. Bursts of a command are taken for equally long; where a
+ * channel may have many of them in flight, a few that follow one another are taken for one: FEWEST
+ * of these may be. Not there: jitter, refresh, traffic, dram_outstanding.
+ *
+ * Time goes on from event to event: whoever starts a command does it when no event is earlier. */
 #ifndef WICK_ACCEL_DMA_H
 #define WICK_ACCEL_DMA_H
 
-#include "targets/accel/compile/steps.h"
+#include "targets/accel/compile/ports.h"
 
-/* Bandwidth in slots of a fixed number of cycles; transfers take what is left from their start
- * on. A slot without anything left points behind itself. */
+#define WK_ACCEL_NEVER INT64_MAX /* not known yet */
+
+/* A command of a channel: what it moves, and how far it is. */
 typedef struct {
-  double *left;
-  uint32_t *next;
-  size_t n, cap;
-  double rate; /* bytes/cycle */
-} wk_accel_bus;
-
-enum { WK_ACCEL_DMA_OPEN = 10 }; /* commands of a load channel that are under way */
-
-/* What a command of a channel asked for last: bursts, first and last data, when it retired. */
-typedef struct {
-  int64_t bursts, begin, end, retire;
+  uint32_t step;
+  bool is_fill;
+  int64_t start, passes;           /* passes: it leaves the setup stage */
+  int64_t bursts;
+  int64_t beats, more_beats;       /* of a burst; one more in so many of them, the first ones */
+  int64_t accesses, more_accesses; /* to the scratchpad, the same way; of FILL: all */
+  int64_t asked, sent, served;     /* bursts; sent: of stores, with their data */
+  int64_t per_beat;                /* loads: accesses, rounded up */
+  int64_t from;                    /* stores: the cycle of the first access */
+  int banks;                       /* that an access needs */
+  double slow;                     /* stores: cycles of an access */
 } wk_accel_transfer;
 
+enum { WK_ACCEL_OPEN = 16, WK_ACCEL_WINDOW = 64 };
+
+/* Commands wait in `next` until the one before has asked for all of its bursts, then they are
+ * `open` until they are done. */
 typedef struct {
-  wk_accel_transfer last[WK_ACCEL_DMA_OPEN]; /* the latest first */
-  int64_t asked;   /* when all bursts of the last command were */
-  int64_t moved;   /* when its last byte was read from or written to the scratchpad */
-  int64_t free_at; /* when the next command may start */
+  bool is_store, has_next;
+  wk_accel_transfer next, open[WK_ACCEL_OPEN];
+  uint32_t done, passed;          /* commands so far */
+  uint32_t asking, sending;       /* the first that has bursts to ask for; to send */
+  uint32_t limit;                 /* commands that may be open */
+  int64_t retired[WK_ACCEL_OPEN]; /* the last ones */
+  int64_t walked;                 /* when the last one asked for its last burst */
+  int64_t asked, sent, served;    /* bursts so far */
+  int64_t asked_at[WK_ACCEL_WINDOW], free_at[WK_ACCEL_WINDOW]; /* free_at: of a burst's place */
+  int64_t last_ask, last_sent;
+  int64_t moved;   /* when the last byte was read from or written to the scratchpad */
+  double waited;   /* a part of a cycle, that is not in `moved` yet */
+  int64_t next_at; /* loads: the next request; stores: when the next burst has its data */
+  int64_t free;    /* when the next command may start */
 } wk_accel_channel;
 
 typedef struct {
+  int64_t ready;
+  int source; /* a queue; of the front end, WK_QUEUE_COUNT */
+} wk_accel_burst;
+
+enum { WK_ACCEL_BURSTS = 512, WK_ACCEL_BATCHES = 64 }; /* powers of two, more than there can be */
+
+/* Bursts that wait for memory, by the cycle in which they are ready. */
+typedef struct {
+  wk_accel_burst at[WK_ACCEL_BURSTS];
+  uint32_t head, n;
+} wk_accel_waiting;
+
+typedef struct {
+  uint32_t step;
+  int64_t retire;
+} wk_accel_done;
+
+typedef struct {
   const wk_machine *machine;
-  wk_accel_bus bus;
+  int64_t together; /* bursts of a command that are one here */
+  const wk_accel_ports *ports; /* the array's */
+  double vector;               /* cycles in which the vector unit has a bank, of each cycle */
   wk_accel_channel channels[WK_QUEUE_COUNT];
+  wk_accel_waiting reads, writes;
+  int64_t free_at, free; /* of memory: in 1 / dram_bytes.num cycles; in cycles, rounded down */
+  int64_t delivered; /* the last beat on the bus */
+  int64_t last_ask;  /* of all loads: one a cycle */
+  int turn, queues;  /* turn: who asked last */
+  /* front end: batches of commands that are fetched with one burst */
+  int64_t commands, per_batch, batches, fetched, batch_at[WK_ACCEL_BATCHES];
+  bool has_news;
+  int64_t now; /* of the last event */
+  /* what was found to retire since `n_done` was last set to 0 */
+  wk_accel_done done[4 * WK_ACCEL_OPEN];
+  int n_done;
 } wk_accel_dma;
 
-void wk_accel_dma_init(wk_accel_dma *d, const wk_machine *m);
-void wk_accel_dma_free(wk_accel_dma *d);
+/* commands: so many are fetched in all. is_begin: none of them is there yet. */
+void wk_accel_dma_init(wk_accel_dma *d, const wk_machine *m, const wk_accel_ports *ports,
+                       int64_t commands, bool is_begin);
 
-/* LD, ST or FILL that starts at `start`, not before free_at of its channel: when it retires. */
-int64_t wk_accel_dma_run(wk_accel_dma *d, const wk_accel_step *s, int64_t start);
-/* The front end asks for a command. */
-void wk_accel_dma_fetch(wk_accel_dma *d, int64_t start);
+/* When a command of this channel may start, by what is known; NEVER: an event comes first. */
+static inline int64_t wk_accel_dma_free(const wk_accel_dma *d, uint32_t queue) {
+  return d->channels[queue].has_next ? WK_ACCEL_NEVER : d->channels[queue].free;
+}
+/* LD, ST or FILL, number `index` of the steps. */
+void wk_accel_dma_start(wk_accel_dma *d, const wk_accel_step *s, uint32_t index, int64_t start);
+
+/* Events before `until`, up to the first that others may have waited for: a command is done, the
+ * next one may start, commands are fetched. True: there was such a one. */
+bool wk_accel_dma_run(wk_accel_dma *d, int64_t until);
+
+/* So many commands have started; the last one `now`: others are fetched. */
+void wk_accel_dma_fetch(wk_accel_dma *d, int64_t started, int64_t now);
+/* When command number n can start; NEVER: an event comes first. */
+int64_t wk_accel_dma_fetched(const wk_accel_dma *d, int64_t n);
 
 #endif

@@ -4,6 +4,7 @@
 #define WICK_ACCEL_SCHEDULE_H
 
 #include "targets/accel/compile/plan.h"
+#include "targets/accel/compile/sums.h"
 #include "targets/accel/isa/charge.h"
 #include "targets/accel/isa/stream.h"
 
@@ -25,12 +26,6 @@ typedef struct {
   int64_t cycles;
   size_t failed;           /* the step whose buffers do not fit */
 } wk_accel_times;
-
-/* What a command of ex needs at least, neighbours overlapped: cycles of the array, of the drain. */
-typedef struct {
-  int64_t array, drain;
-} wk_accel_bound;
-wk_accel_bound wk_accel_bound_of(const wk_machine *m, const wk_isa_command *c);
 
 /* `capacity`: bytes of the scratchpad that may be in use. Times in the arena. False: a step's
  * buffers do not fit. */

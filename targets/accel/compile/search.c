@@ -67,6 +67,15 @@ static int64_t busy(const wk_accel_steps *s, const wk_accel_times *t, int queue)
   return sum;
 }
 
+/* How much of what a group by itself does not hide its neighbours will not hide either: that is not
+ * known, so groups are found with each of these, and judged as a whole. */
+static const double unhidden[] = {0.25, 0.125, 0.5};
+enum { GUESSES = WK_COUNTOF(unhidden) };
+
+static double cost_of(const verdict *v, int guess) {
+  return v->most + unhidden[guess] * ((double)v->cycles - v->most) + 100;
+}
+
 verdict wk_accel_judge(const searching *x, const wk_accel_plan *p, size_t g0, size_t g1) {
   wk_accel_steps *s = x->steps;
   wk_accel_times t;
@@ -83,9 +92,9 @@ verdict wk_accel_judge(const searching *x, const wk_accel_plan *p, size_t g0, si
     v.bus = (double)v.bytes * (double)m->dram_bytes.den / (double)m->dram_bytes.num;
     v.ex = (double)busy(s, &t, WK_QUEUE_ex);
     v.ve = (double)busy(s, &t, WK_QUEUE_ve);
-    double most = v.ex > v.ve ? v.ex : v.ve;
-    if (v.bus > most) most = v.bus;
-    v.cost = most + 0.25 * ((double)v.cycles - most) + 100;
+    v.most = v.ex > v.ve ? v.ex : v.ve;
+    if (v.bus > v.most) v.most = v.bus;
+    v.cost = cost_of(&v, 0);
   }
   wk_arena_free(a);
   return v;
@@ -122,9 +131,16 @@ static const struct {
 
 static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + (s + step - 1) / step; }
 
-/* The best way to compute operators [first, last] as one group. */
-static verdict best_group(const searching *x, int first, int last, wk_accel_group *out) {
-  verdict best = {.cost = 0};
+/* A way to compute operators as one group. */
+typedef struct {
+  double cost;
+  wk_accel_group group;
+} way;
+
+/* The best ways to compute operators [first, last] as one group, for each guess. False: no such
+ * group fits. */
+static bool best_group(const searching *x, int first, int last, way best[GUESSES]) {
+  bool fits = false;
   int most = wk_accel_most_strips(x, first, last), worse = 0, next;
   int step = efforts[x->o->effort].step;
   for (int s = 1; s <= most && worse < efforts[x->o->effort].worse; s = next) {
@@ -135,12 +151,14 @@ static verdict best_group(const searching *x, int first, int last, wk_accel_grou
       verdict v = judge_group(x, &g);
       record(x, &g, &v);
       if (!v.fits) continue;
-      if (!best.fits || v.cost < best.cost) best = v, *out = g;
-      else if (keeps) worse++;
+      if (fits && keeps && v.cost >= best[0].cost) worse++;
+      for (int k = 0; k < GUESSES; k++)
+        if (!fits || cost_of(&v, k) < best[k].cost) best[k] = (way){cost_of(&v, k), g};
+      fits = true;
     }
-    if (best.fits && s >= 2 * out->strips + 2) break;
+    if (fits && s >= 2 * best[0].group.strips + 2) break;
   }
-  return best;
+  return fits;
 }
 
 static int64_t chunk_of(const wk_machine *m) { return m->scratchpad / 32; }
@@ -157,12 +175,12 @@ static bool can_fit(void *ctx, const wk_machine *m) {
   wk_accel_net net = *f->x->net;
   searching x = *f->x;
   wk_accel_options o = *x.o;
-  wk_accel_group g;
+  way ways[GUESSES];
   net.machine = m;
   o.explain = NULL;
   x.net = &net, x.o = &o;
   x.plan.chunk = chunk_of(m);
-  return best_group(&x, f->first, f->last, &g).fits;
+  return best_group(&x, f->first, f->last, ways);
 }
 
 /* Operators [first, last] are the smallest group of operator `misfit`. */
@@ -182,50 +200,99 @@ static wk_status refuse_group(searching *x, int first, int last, int misfit) {
                                           fits));
 }
 
+/* ---- places ---------------------------------------------------------------------------------- */
+
+enum { LASTING = 48 };
+
+/* Which buffers are taken for lasting ones decides how the scratchpad falls into pieces. */
+static verdict find_lasting(searching *x) {
+  static const int tried[] = {LASTING, 24, 128};
+  verdict least = {.fits = false};
+  int best = tried[0];
+  for (size_t i = 0; i < WK_COUNTOF(tried); i++) {
+    x->plan.lasting = tried[i];
+    verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
+    if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, best = tried[i];
+  }
+  x->plan.lasting = best;
+  return least;
+}
+
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 typedef struct {
-  double cost;
+  bool fits;
+  way way;
   int from;
-  wk_accel_group group;
 } cut;
 
 /* Operators before `reached` have groups; every group of the next one is too large. */
-static wk_status refuse_first(searching *x, const cut *best, int reached) {
+static wk_status refuse_first(searching *x, cut *const best, int reached) {
   for (int last = reached;; last++)
     for (int first = reached; first >= 0; first--)
-      if (best[first].cost >= 0 && wk_accel_is_group(x, first, last))
+      if (best[first].fits && wk_accel_is_group(x, first, last))
         return refuse_group(x, first, last, reached);
 }
 
-static wk_status find_groups(searching *x) {
-  int n = (int)x->net->ops.n;
+/* For every number of operators the cheapest groups that they fall into, for each guess. The number
+ * that could be reached. */
+static int find_cuts(searching *x, cut *best[GUESSES]) {
+  int n = (int)x->net->ops.n, reached = 0;
   bool is_single = is_layer_by_layer(x) || wk_accel_leaves_out(x, WK_ACCEL_FUSION);
   int limit = is_single ? 1 : efforts[x->o->effort].longest;
-  cut *best = wk_xcalloc((size_t)n + 1, sizeof *best);
-  int reached = 0;
+  for (int k = 0; k < GUESSES; k++) best[k][0].fits = true;
   for (int i = 1; i <= n; i++) {
-    best[i].cost = -1;
     for (int a = i - 1, tried = 0; a >= 0 && tried < limit; a--) {
-      wk_accel_group g;
-      if (best[a].cost < 0 || !wk_accel_is_group(x, a, i - 1)) continue;
+      way ways[GUESSES];
+      if (!best[0][a].fits || !wk_accel_is_group(x, a, i - 1)) continue;
       tried++;
-      verdict v = best_group(x, a, i - 1, &g);
-      if (!v.fits) break;
-      if (best[i].cost < 0 || best[a].cost + v.cost < best[i].cost)
-        best[i] = (cut){best[a].cost + v.cost, a, g};
+      if (!best_group(x, a, i - 1, ways)) break;
+      for (int k = 0; k < GUESSES; k++) {
+        cut *c = &best[k][i];
+        ways[k].cost += best[k][a].way.cost;
+        if (!c->fits || ways[k].cost < c->way.cost) *c = (cut){true, ways[k], a};
+      }
     }
-    if (best[i].cost >= 0) reached = i;
+    if (best[0][i].fits) reached = i;
   }
-  wk_status s = NULL;
-  if (best[n].cost < 0) s = refuse_first(x, best, reached);
-  for (int i = n; i > 0 && !s; i = best[i].from) wk_vec_push(&x->plan.groups, best[i].group);
+  return reached;
+}
+
+static void take_groups(searching *x, const cut *best) {
+  x->plan.groups.n = 0;
+  for (int i = (int)x->net->ops.n; i > 0; i = best[i].from)
+    wk_vec_push(&x->plan.groups, best[i].way.group);
   for (size_t i = 0, j = x->plan.groups.n; i + 1 < j; i++) {
     wk_accel_group t = x->plan.groups.data[i];
     x->plan.groups.data[i] = x->plan.groups.data[--j];
     x->plan.groups.data[j] = t;
   }
-  free(best);
+}
+
+/* Of the groups that the guesses lead to, those that are fastest one after the other. */
+static void choose_groups(searching *x, cut *const best[GUESSES]) {
+  verdict least = {.fits = false};
+  int chosen = 0, lasting = 0;
+  for (int k = 0; k < GUESSES; k++) {
+    take_groups(x, best[k]);
+    verdict v = find_lasting(x);
+    if (k && (!v.fits || (least.fits && v.cycles >= least.cycles))) continue;
+    least = v, chosen = k, lasting = x->plan.lasting;
+  }
+  take_groups(x, best[chosen]);
+  x->plan.lasting = lasting;
+}
+
+static wk_status find_groups(searching *x) {
+  size_t n = x->net->ops.n;
+  cut *best[GUESSES];
+  for (int k = 0; k < GUESSES; k++) best[k] = wk_xcalloc(n + 1, sizeof **best);
+  int reached = find_cuts(x, best);
+  wk_status s = NULL;
+  if (!best[0][n].fits) s = refuse_first(x, best[0], reached);
+  else if (is_layer_by_layer(x) || !x->o->effort) take_groups(x, best[0]);
+  else choose_groups(x, best);
+  for (int k = 0; k < GUESSES; k++) free(best[k]);
   return s;
 }
 
@@ -268,21 +335,17 @@ static void find_residents(searching *x) {
   }
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
-
-enum { LASTING = 48 };
-
-/* Which buffers are taken for lasting ones decides how the scratchpad falls into pieces. */
-static void find_lasting(searching *x) {
-  static const int tried[] = {24, 128};
-  verdict now = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
+/* Constants in smaller or larger pieces, once it is known what they are loaded behind. */
+static void find_chunk(searching *x) {
+  const int64_t first = x->plan.chunk, tried[] = {first / 2, first * 2};
+  verdict least = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
+  int64_t best = first;
   for (size_t i = 0; i < WK_COUNTOF(tried); i++) {
-    int before = x->plan.lasting;
-    x->plan.lasting = tried[i];
+    x->plan.chunk = tried[i];
     verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
-    if (v.fits && (!now.fits || v.cycles < now.cycles)) now = v;
-    else x->plan.lasting = before;
+    if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, best = tried[i];
   }
+  x->plan.chunk = best;
 }
 
 static wk_status search(searching *x) {
@@ -293,8 +356,8 @@ static wk_status search(searching *x) {
   for (size_t t = 0; t < x->net->tensors.n; t++) x->plan.resident[t] = -1;
   WK_TRY(find_groups(x));
   if (!is_layer_by_layer(x) && x->o->effort > 0) {
-    find_lasting(x);
     find_residents(x);
+    find_chunk(x);
   }
   return NULL;
 }

@@ -18,8 +18,9 @@ typedef struct {
 typedef struct {
   bool fits;
   double cost; /* cycles, about: of a group, so that those of all can be added up */
-  int64_t cycles, bytes;
+  double most; /* the largest of the next line */
   double ex, ve, bus; /* cycles that they are busy */
+  int64_t cycles, bytes;
 } wk_accel_verdict;
 
 static inline bool wk_accel_leaves_out(const wk_accel_searching *x, unsigned idea) {

@@ -48,10 +48,10 @@ static uint64_t words_of_pass(const work *w, uint64_t i) {
   return w->ny * (w->row - (lead < 2 ? lead : 2));
 }
 
-/* The end of the last word of a command. All tiles but the last are followed by the longer of their
- * words and the lines of the next; those of a kernel row are alike but for the words left out: two
- * in the first passes, one in the next at most, none in the others. */
-static uint64_t words_end(const work *w) {
+/* All tiles but the last are followed by the longer of their words and the lines of the next; those
+ * of a kernel row are alike but for the words left out: two in the first passes, one in the next at
+ * most, none in the others. */
+static wk_isa_tiles tiles_of(const work *w) {
   uint64_t whole = w->pad_l > 1 ? (w->pad_l - 2) / TAPS + 1 : 0;
   if (whole > w->passes) whole = w->passes;
   uint64_t some = whole < w->passes && w->pad_l > TAPS * whole;
@@ -60,19 +60,38 @@ static uint64_t words_end(const work *w) {
   const uint64_t of_row[][2] = {{whole, words_of_pass(w, 0)}, {some, words_of_pass(w, whole)},
                                 {none, words_of_pass(w, whole + some)}};
   uint64_t all = 0, of_last = 0; /* tiles of a block, each before one of `lines`, `last_lines` */
+  uint64_t words = 0;
   for (size_t i = 0; i < WK_COUNTOF(of_row); i++) {
     all += w->ky * of_row[i][0] * most(of_row[i][1], lines);
     of_last += w->ky * of_row[i][0] * most(of_row[i][1], last_lines);
+    words += w->blocks * w->ky * of_row[i][0] * of_row[i][1];
   }
   of_last += last - most(last, last_lines); /* nothing follows the last tile */
-  if (w->blocks == 1) return last_lines + of_last;
-  uint64_t before = (w->blocks - 1) * all - most(last, lines) + most(last, last_lines);
-  return lines + before + of_last;
+  wk_isa_tiles t = {.tiles = (int64_t)(w->blocks * w->ky * w->passes), .words = (int64_t)words,
+                    .first = (int64_t)(w->blocks == 1 ? last_lines : lines),
+                    .last = (int64_t)last_lines, .span = (int64_t)of_last,
+                    .last_words = (int64_t)last};
+  uint64_t before = words_of_pass(w, w->passes > 1 ? w->passes - 2 : 0);
+  if (t.tiles > 1) t.last_step = (int64_t)most(before, last_lines);
+  if (w->blocks > 1)
+    t.span += (int64_t)((w->blocks - 1) * all - most(last, lines) + most(last, last_lines));
+  return t;
 }
 
-static uint64_t execute(const wk_machine *m, const wk_isa_command *c, const work *w) {
+static work work_of(const wk_machine *m, const wk_isa_command *c) {
+  if (c->opcode == WK_CMD_CONV) return work_of_conv(c);
+  return c->opcode == WK_CMD_DWC ? work_of_dwc(c) : work_of_mm(m, c);
+}
+
+wk_isa_tiles wk_isa_tiles_of(const wk_machine *m, const wk_isa_command *c) {
+  work w = work_of(m, c);
+  return tiles_of(&w);
+}
+
+static uint64_t execute(const wk_machine *m, const wk_isa_command *c) {
   const wk_epilogue e = wk_epilogue_of(c);
-  uint64_t end = words_end(w) + WK_COST_ex_sum, n = (uint64_t)m->array;
+  const wk_isa_tiles t = wk_isa_tiles_of(m, c);
+  uint64_t end = (uint64_t)(t.first + t.span) + WK_COST_ex_sum, n = (uint64_t)m->array;
   uint64_t pixels = (uint64_t)e.ny * (uint64_t)e.nx;
   if (!e.drain) return end + WK_COST_ex_retire;
   uint64_t entries = ceil_div(WK_ENTRY_BYTES * (uint64_t)e.n, n);
@@ -145,15 +164,14 @@ static uint64_t vector(const wk_machine *m, const wk_isa_command *c) {
 
 uint64_t wk_isa_duration(const wk_machine *m, const wk_isa_command *c) {
   uint64_t n = (uint64_t)m->array;
-  work w;
   switch (c->opcode) {
     case WK_CMD_LD: return wk_isa_duration_load(m, c);
     case WK_CMD_ST: return wk_isa_duration_store(m, c);
     case WK_CMD_FILL:
       return WK_COST_fill + WK_V(c, FILL, c2) * WK_V(c, FILL, c1) * ceil_div(WK_V(c, FILL, c0), n);
-    case WK_CMD_CONV: w = work_of_conv(c); return execute(m, c, &w);
-    case WK_CMD_DWC: w = work_of_dwc(c); return execute(m, c, &w);
-    case WK_CMD_MM: w = work_of_mm(m, c); return execute(m, c, &w);
+    case WK_CMD_CONV:
+    case WK_CMD_DWC:
+    case WK_CMD_MM: return execute(m, c);
     case WK_CMD_MARK: return WK_COST_mark;
     case WK_CMD_TRN:
       return WK_COST_ve_start +

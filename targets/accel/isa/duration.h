@@ -11,4 +11,16 @@
 /* The command must be one that wk_isa_validate accepts. */
 uint64_t wk_isa_duration(const wk_machine *m, const wk_isa_command *c);
 
+/* What the array does in a CONV, DWC or MM. Its tiles begin one after the other, each behind the
+ * words of the one before and its own weights. */
+typedef struct {
+  int64_t tiles, words;  /* words: of all tiles */
+  int64_t first, last;   /* cycles from the first line of weights to the first word: of the first
+                            tile, of the last one */
+  int64_t span;          /* from the first word to the end of the last one */
+  int64_t last_words;    /* words of the last tile */
+  int64_t last_step;     /* from the last tile but one to the last; 0: there is one tile */
+} wk_isa_tiles;
+wk_isa_tiles wk_isa_tiles_of(const wk_machine *m, const wk_isa_command *c);
+
 #endif

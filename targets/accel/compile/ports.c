@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/accel/compile/ports.h"
+
+#include "targets/accel/isa/duration.h"
+#include "targets/accel/isa/parts.h"
+
+void wk_accel_ports_add(wk_accel_ports *p, const wk_accel_stretch *s) {
+  if (p->n == WK_ACCEL_STRETCHES) {
+    p->head = (p->head + 1) % WK_ACCEL_STRETCHES;
+    p->n--;
+  }
+  p->at[(p->head + p->n++) % WK_ACCEL_STRETCHES] = *s;
+}
+
+double wk_accel_ports_lost(wk_accel_ports *p, int64_t from, int64_t to, double share) {
+  double lost = 0;
+  for (uint32_t i = 0; i < p->n; i++) {
+    const wk_accel_stretch *s = &p->at[(p->head + i) % WK_ACCEL_STRETCHES];
+    int64_t begin = s->from > from ? s->from : from, end = s->to < to ? s->to : to;
+    double waits = share * s->waits; /* for a cycle of its own */
+    if (end > begin) lost += (double)(end - begin) * waits / (1 + waits);
+  }
+  while (p->n && p->at[p->head].to <= to) {
+    p->head = (p->head + 1) % WK_ACCEL_STRETCHES;
+    p->n--;
+  }
+  return lost;
+}
+
+double wk_accel_ports_now(const wk_accel_ports *p, int64_t now) {
+  for (uint32_t i = 0; i < p->n; i++) {
+    const wk_accel_stretch *s = &p->at[(p->head + i) % WK_ACCEL_STRETCHES];
+    if (s->from <= now && now < s->to) return s->waits;
+  }
+  return 0;
+}
+
+/* The array's input goes through words of `column` bytes, fewer than a bank's: it stays at a bank
+ * for several cycles, and some of its accesses, which read `lanes` bytes, need two. */
+static double narrow_waits(const wk_machine *m, int64_t column, int64_t lanes) {
+  int64_t n = m->array, accesses = 0, crossing = 0;
+  for (int64_t at = 0; at < n; at += column, accesses++) crossing += at + lanes > n;
+  double taken = (double)(accesses + crossing) / (double)accesses;
+  return taken * ((double)n / (double)column * taken + 1) / 2;
+}
+
+/* For an access to one bank, times the number of banks. */
+static double waits_of_word(const wk_machine *m, const wk_isa_command *c) {
+  int64_t column = c->opcode == WK_CMD_CONV ? WK_SV(c, CONV, in_x) : 0;
+  if (column < 1 || column >= m->array) return 1;
+  return narrow_waits(m, column, WK_SV(c, CONV, kc) > 1 ? m->array : WK_SV(c, CONV, k_tail));
+}
+
+double wk_accel_ports_waits(const wk_machine *m, const wk_isa_command *c, int64_t cycles) {
+  const wk_epilogue e = wk_epilogue_of(c);
+  double words = (double)wk_isa_tiles_of(m, c).words * waits_of_word(m, c);
+  double drained = e.drain ? (double)e.ny * e.nx * (e.residual ? 2 : 1) : 0;
+  return (words + drained) / ((double)cycles * (double)m->banks);
+}
+
+double wk_accel_ports_share(const wk_isa_command *c, int64_t cycles) {
+  if (c->opcode != WK_CMD_ROW || wk_isa_uses_of(c).entries == WK_USES_ENTRY_OF_COLUMN) return 1;
+  bool softmax = WK_V(c, ROW, fn) == WK_CHOICE_ROW_softmax;
+  int64_t words = WK_SV(c, ROW, kc), row = softmax ? 4 * words : words + 1;
+  return (double)(WK_SV(c, ROW, ny) * row) / (double)cycles;
+}

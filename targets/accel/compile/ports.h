@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ports: how long accesses to the scratchpad wait for banks that others have (wick_spm.sv: the
+ * array's input and its drain go first, then the vector unit, at last transfers). They go through
+ * their words at different paces, so that every distance between their banks is as frequent as any
+ * other: an access finds the bank of a port that accesses one in every cycle taken once in `banks`
+ * times, and then waits until that port goes on to the next bank: (d + 1) / 2 cycles of the d that
+ * it stays at one. An access that is not aligned needs two banks. */
+#ifndef WICK_ACCEL_PORTS_H
+#define WICK_ACCEL_PORTS_H
+
+#include "targets/accel/compile/steps.h"
+
+/* A command of ex from its first word to its last; waits: cycles that an access to one bank waits
+ * then, on average. */
+typedef struct {
+  int64_t from, to;
+  double waits;
+} wk_accel_stretch;
+
+enum { WK_ACCEL_STRETCHES = 32 };
+
+/* Stretches that may matter yet, in their order; the oldest is forgotten for one too many. */
+typedef struct {
+  wk_accel_stretch at[WK_ACCEL_STRETCHES];
+  uint32_t head, n;
+} wk_accel_ports;
+
+void wk_accel_ports_add(wk_accel_ports *p, const wk_accel_stretch *s);
+/* Cycles that a unit loses in [from, to), which accesses the scratchpad in `share` of its cycles.
+ * What ends before `to` is forgotten. */
+double wk_accel_ports_lost(wk_accel_ports *p, int64_t from, int64_t to, double share);
+
+/* Cycles that an access to one bank waits for the array in this cycle, on average. */
+double wk_accel_ports_now(const wk_accel_ports *p, int64_t now);
+
+/* What the array's part of a command, of so many cycles, makes others wait. */
+double wk_accel_ports_waits(const wk_machine *m, const wk_isa_command *c, int64_t cycles);
+/* The share of its cycles in which a command of ve, that takes so many alone, has an access. */
+double wk_accel_ports_share(const wk_isa_command *c, int64_t cycles);
+
+#endif
