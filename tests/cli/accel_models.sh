@@ -46,8 +46,8 @@ is_exact() {
   done
 }
 
-# Layers of a few hundred cycles are at the mercy of banks, which the schedule model knows on average:
-# of networks with such layers only the sum is held to.
+# Layers of a few hundred cycles are at the mercy of banks, which the schedule model knows on
+# average: of networks with such layers only the sum is held to.
 for row in mobilenet_v2:1:5 resnet18:1:5 ds_cnn:1.5:100 efficientnet_b0:1:100 squeezenet:1:100; do
   IFS=: read -r name total layers <<<"$row"
   "$wick" zoo "$name" -o "$name.onnx"
