@@ -31,7 +31,8 @@ static bool widened_of(const wk_rewrite *r, wk_value_id v, wk_value_id *q, int64
 
 /* Of weights [out, in, k...] of a convolution, [k, n] of a product. */
 typedef struct {
-  const wk_value *w;
+  wk_type type;
+  const int16_t *data; /* stays where it is when values are added */
   int in_axis, out_axis;
   int64_t inner; /* elements behind the input axis */
   int64_t pieces;
@@ -46,13 +47,13 @@ static bool is_plain_contraction(const wk_node *n) {
 static bool wide_of(const wk_rewrite *r, const wk_node *n, wide *out) {
   wk_value_id v = n->in[1];
   if (!wk_known(r, v) || wk_type_of(r, v)->dtype != WK_I16) return false;
-  *out = (wide){.w = wk_val(r->g, v), .in_axis = n->op == WK_OP_CONV, .pieces = 1, .inner = 1,
-                .out_axis = n->op == WK_OP_MATMUL};
-  const wk_type *t = &out->w->type;
+  *out = (wide){.type = *wk_type_of(r, v), .data = wk_val(r->g, v)->data, .pieces = 1, .inner = 1,
+                .in_axis = n->op == WK_OP_CONV, .out_axis = n->op == WK_OP_MATMUL};
+  const wk_type *t = &out->type;
   if (n->op == WK_OP_MATMUL && t->rank != 2) return false;
   for (int k = out->in_axis + 1; k < t->rank; k++) out->inner *= t->dims[k];
   for (int64_t i = 0, count = wk_type_count(t); i < count; i++) {
-    int64_t v16 = ((const int16_t *)out->w->data)[i], need = 1;
+    int64_t v16 = out->data[i], need = 1;
     while (v16 < -128 * need || v16 > 127 * need) need++;
     if (need > out->pieces) out->pieces = need;
   }
@@ -63,7 +64,7 @@ static int64_t clamped(int64_t v) { return v < -128 ? -128 : v > 127 ? 127 : v; 
 
 /* The summands behind one another along the input axis. */
 static wk_value_id split_weights(wk_rewrite *r, const wide *x) {
-  wk_type t = x->w->type;
+  wk_type t = x->type;
   void *data;
   int64_t own = t.dims[x->in_axis] * x->inner, outer = wk_type_count(&t) / own;
   t.dtype = WK_I8;
@@ -72,7 +73,7 @@ static wk_value_id split_weights(wk_rewrite *r, const wide *x) {
   if (y == WK_NONE) return y;
   for (int64_t o = 0; o < outer; o++)
     for (int64_t i = 0; i < own; i++) {
-      int64_t rest = ((const int16_t *)x->w->data)[o * own + i];
+      int64_t rest = x->data[o * own + i];
       for (int64_t p = 0; p < x->pieces; p++) {
         ((int8_t *)data)[(o * x->pieces + p) * own + i] = (int8_t)clamped(rest);
         rest -= clamped(rest);
@@ -92,7 +93,7 @@ static wk_value_id repeated(wk_rewrite *r, wk_value_id q, int axis, int64_t time
 /* The bias, less the zero point of the input times the weights of each output. */
 static wk_value_id bias_of(wk_rewrite *r, const wk_node *n, const wide *x, int64_t zero) {
   wk_value_id old = n->n_in > 2 ? n->in[2] : WK_NONE;
-  int64_t channels = x->w->type.dims[x->out_axis], count = wk_type_count(&x->w->type);
+  int64_t channels = x->type.dims[x->out_axis], count = wk_type_count(&x->type);
   int64_t behind = x->out_axis ? 1 : count / channels;
   void *data;
   if (!zero) return old;
@@ -103,8 +104,7 @@ static wk_value_id bias_of(wk_rewrite *r, const wk_node *n, const wide *x, int64
   uint32_t *sum = data;
   if (old != WK_NONE) memcpy(sum, wk_val(r->g, old)->data, (size_t)channels * sizeof *sum);
   for (int64_t i = 0; i < count; i++)
-    sum[i / behind % channels] -=
-        (uint32_t)(zero * ((const int16_t *)x->w->data)[i]);
+    sum[i / behind % channels] -= (uint32_t)(zero * x->data[i]);
   return y;
 }
 
