@@ -13,7 +13,7 @@
 
 /* What has run on the timing model; on the RTL; what others are compared with; what was dropped by
  * the second rung, and by the first. Places are colours. */
-static const char *const kinds[] = {"timing model", "RTL", "compared with", "schedule model",
+static const char *const kinds[] = {"timing", "RTL", "reference", "schedule model",
                                     "quick plan"};
 enum { KINDS = WK_COUNTOF(kinds) };
 
