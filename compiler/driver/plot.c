@@ -140,7 +140,7 @@ void wk_plot_file(wk_str *b, const wk_plot *p) {
 }
 
 double wk_plot_log(double v, double low, double high) {
-  return high > low ? 0.04 + 0.92 * log(v / low) / log(high / low) : 0.5;
+  return low > 0 && high > low ? 0.04 + 0.92 * log(v / low) / log(high / low) : 0.5;
 }
 
 void wk_plot_free(wk_plot *p) {

@@ -175,7 +175,7 @@ static wk_status submit_until_done(wk_sweep *s, point_list *todo) {
   while (todo->n && in_vain < MOST_IN_VAIN) {
     size_t before = todo->n;
     int64_t tasks = s->o->jobs ? s->o->jobs : TASKS;
-    if (tasks > (int64_t)before) tasks = (int64_t)before;
+    if (!s->stage && tasks > (int64_t)before) tasks = (int64_t)before; /* no stage follows */
     wk_sweep_progress(s, total - before, total, began);
     if (!s->array || !is_queued(s->array)) {
       WK_TRY(write_script(s, tasks));

@@ -197,7 +197,7 @@ static bool cut(wk_rewrite *r, const wk_node *n) {
   memcpy(sizes, x.dims, sizeof sizes);
   for (uint32_t k = 0, parts = n->n_out; k < parts; k++) {
     sizes[a->axis] = a->sizes.v[k];
-    if (r->uses[out[k]])
+    if (out[k] != WK_NONE && r->uses[out[k]])
       any |= wk_rewrite_replace(r, out[k], wk_rewrite_slice(r, from, starts, sizes, NULL));
     starts[a->axis] += sizes[a->axis];
   }

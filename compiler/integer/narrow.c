@@ -50,7 +50,7 @@ static bool wide_of(const wk_rewrite *r, const wk_node *n, wide *out) {
   *out = (wide){.type = *wk_type_of(r, v), .data = wk_val(r->g, v)->data, .pieces = 1, .inner = 1,
                 .in_axis = n->op == WK_OP_CONV, .out_axis = n->op == WK_OP_MATMUL};
   const wk_type *t = &out->type;
-  if (n->op == WK_OP_MATMUL && t->rank != 2) return false;
+  if (t->rank != (n->op == WK_OP_MATMUL ? 2 : 4) || !wk_type_count(t)) return false;
   for (int k = out->in_axis + 1; k < t->rank; k++) out->inner *= t->dims[k];
   for (int64_t i = 0, count = wk_type_count(t); i < count; i++) {
     int64_t v16 = out->data[i], need = 1;

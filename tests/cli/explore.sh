@@ -82,6 +82,8 @@ check 'nothing twice' awk '$1 == "done" { if (done[$2]++) bad = 1 }
 check 'another seed' bash -c '! cmp -s b/explore.json c/explore.json'
 gives 'limits' '^True$' figures d 'd["limits"]["area"] == d["reference"]["area"]'
 "$wick" "${search[@]}" --limit energy=1x --limit onchip_bytes=200000 -o e >/dev/null
+gives 'a limit of energy, in pJ' '^True$' figures e \
+  'd["limits"]["energy"] == d["reference"]["energy"]'
 gives 'of energy and memory' '^True$' figures e 'all(
   x["energy"] <= d["reference"]["energy"] for x in d["tried"] if x["front"]) and any(
   x["front"] for x in d["tried"]) and all(
@@ -135,6 +137,12 @@ gives 'a machine that cannot be built' \
   env PATH="$PWD/fake:$PATH" WICK_CACHE="$PWD/cache" "$wick" explore "$cnn" --space space.cfg \
   -m tiny -o g
 gives 'has a reason' '^True$' figures g 'all(x["rtl_error"] for x in d["tried"] if x["front"])'
+mkdir empty
+WICK_CACHE=$PWD/cache PATH=$PWD/empty "$wick" explore "$cnn" --space space.cfg -m tiny -o i \
+  >lost.txt 2>lost.err
+check 'without Verilator' test $? = 5
+check 'says so' grep -q "^wick: .*'verilator' is not installed" lost.err
+check 'and has the rest' test -s i/explore.json -a -s i/index.html -a -s lost.txt
 if ! command -v verilator >/dev/null; then finish; fi
 gives 'the RTL' '^ *[0-9,]+ +0\.[0-9]{3} .* [0-9,]+ \([0-9.]+ %\)  dram_latency = 50$' \
   "$wick" explore "$cnn" --space space.cfg -m tiny -o h

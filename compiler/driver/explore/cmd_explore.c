@@ -122,10 +122,18 @@ static wk_status print(const wk_explore *e) {
 
 static wk_status explore(wk_explore *e) {
   WK_TRY(wk_explore_search(e));
-  if (e->o->sweep.task) return NULL;
+  if (e->o->sweep.task) {
+    wk_status status = e->rtl_status;
+    e->rtl_status = NULL;
+    return status;
+  }
   WK_TRY(wk_explore_write(e));
   WK_TRY(wk_explore_write_page(e));
-  return print(e);
+  wk_status status = print(e);
+  if (status) return status;
+  status = e->rtl_status; /* what was found before is there */
+  e->rtl_status = NULL;
+  return status;
 }
 
 static wk_status run(const void *options_, const wk_strings *args) {

@@ -60,6 +60,7 @@ typedef struct {
   const char *first_refusal;   /* of the first that is no machine; NULL: all are */
   wk_candidate *reference;     /* --machine */
   WK_VEC(wk_candidate *) tried;
+  wk_status rtl_status; /* why the RTL could not be run now; NULL: nothing kept it */
   uint64_t *host_macs; /* per model: multiplications that the reference leaves to the processor */
   size_t computed;             /* points that had no row before */
 } wk_explore;
@@ -100,6 +101,8 @@ void wk_explore_front(const wk_candidates *list, wk_candidates *front);
 
 /* Within the limits, as far as they can be known of it. */
 bool wk_explore_is_within(const wk_explore *e, const wk_candidate *c);
+/* pJ; INFINITY: none; NaN: so many times what is not known yet. */
+double wk_explore_energy_limit(const wk_explore *e);
 /* "array = 32, banks = 4": in what it differs from the reference. In the arena. */
 const char *wk_candidate_text(const wk_explore *e, const wk_candidate *c);
 /* Largest difference between predicted and RTL, of the models, in percent; NAN: none ran. */

@@ -58,11 +58,12 @@ static wk_plot_point mark_of(const wk_explore *e, const wk_candidate *c, const e
 static void add_ticks(wk_plot *p, const wk_explore *e, const extent *x) {
   enum { TICKS = 5 };
   for (int i = 0; i < TICKS; i++) {
-    double area = x->small * pow(x->large / x->small, (double)i / (TICKS - 1));
+    double factor = x->small > 0 ? x->large / x->small : 1;
+    double area = x->small * pow(factor, (double)i / (TICKS - 1));
     const wk_plot_label tick = {wk_plot_log(area, x->small, x->large),
                                 wk_arena_printf(e->sweep.arena, "%.3g", area)};
     wk_vec_push(&p->ticks, tick);
-    if (x->large <= x->small) return;
+    if (factor <= 1) return;
   }
 }
 

@@ -93,8 +93,8 @@ static json_t *describe(const wk_explore *e) {
       "{s:s, s:s, s:o, s:o, s:{s:o, s:o, s:o}, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o}",
       "wick", WICK_VERSION, "machine", e->sweep.base.name, "models", models, "space",
       describe_space(e), "limits", "area", number_or_null(e->limits.area), "onchip_bytes",
-      number_or_null(e->limits.onchip), "energy", number_or_null(e->limits.energy), "budget",
-      (json_int_t)e->o->budget, "seed", (json_int_t)e->o->seed, "machines", "all",
+      number_or_null(e->limits.onchip), "energy", number_or_null(wk_explore_energy_limit(e)),
+      "budget", (json_int_t)e->o->budget, "seed", (json_int_t)e->o->seed, "machines", "all",
       (json_int_t)e->size, "impossible", (json_int_t)e->impossible, "excluded",
       (json_int_t)e->excluded, "tried", (json_int_t)e->tried.n, "rungs", describe_rungs(e),
       "reference", describe_candidate(e, e->reference), "tried", tried);

@@ -11,6 +11,8 @@ const wk_rung wk_rungs[WK_RUNGS] = {
 
 /* Of those that a rung has, one in KEEP_ONE_IN takes part in the next, but at least KEEP_LEAST. */
 enum { KEEP_ONE_IN = 4, KEEP_LEAST = 8 };
+/* At least so many times the front is looked at while the budget lasts. */
+enum { ROUNDS = 24 };
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
@@ -106,31 +108,69 @@ static wk_status climb(wk_explore *e, const wk_candidates *list, int rung) {
   return status;
 }
 
-/* At random first, then around whoever is not beaten, until the budget is spent or nothing near
- * the front is left. */
+/* The front, by times; every other time it begins elsewhere, so that all of it has its turn. */
+static void find_front(const wk_candidates *list, size_t round, wk_candidates *front) {
+  wk_candidates by_times = {0};
+  wk_explore_front(list, &by_times);
+  size_t n = by_times.n, from = n && round % 2 ? round / 2 % n : 0;
+  front->n = 0;
+  for (size_t i = 0; i < n; i++) wk_vec_push(front, by_times.data[(from + i) % n]);
+  wk_vec_free(&by_times);
+}
+
+/* At random first, then around whoever is not beaten, a few at a time, until the budget is spent or
+ * nothing near the front is left. */
 static wk_status first_rung(wk_explore *e, wk_candidates *list) {
-  size_t budget = (size_t)e->o->budget, before;
+  size_t budget = (size_t)e->o->budget, few = budget / ROUNDS + 1;
   wk_candidates fresh = {0}, front = {0};
   wk_status status = NULL;
   wk_explore_draw(e, e->places.n <= budget ? budget : (budget + 1) / 2, &fresh);
-  do {
-    before = list->n;
-    if (!status) status = climb(e, &fresh, 0);
+  for (size_t round = 0; !status && fresh.n; round++) {
+    status = climb(e, &fresh, 0);
     for (size_t i = 0; i < fresh.n; i++) wk_vec_push(list, fresh.data[i]);
-    fresh.n = front.n = 0;
-    wk_explore_front(list, &front);
-    wk_explore_neighbours(e, &front, budget - list->n, &fresh);
-  } while (!status && fresh.n && list->n > before);
+    fresh.n = 0;
+    size_t left = budget - list->n;
+    find_front(list, round, &front);
+    wk_explore_neighbours(e, &front, left < few ? left : few, &fresh);
+  }
   wk_vec_free(&fresh);
   wk_vec_free(&front);
   return status;
 }
 
-static void keep_best(wk_candidates *list) {
+/* The best of the list; the others, best first, before those that were dropped earlier. */
+static void keep_best(wk_candidates *list, wk_candidates *dropped) {
   size_t keep = list->n / KEEP_ONE_IN;
+  wk_candidates before = *dropped;
   wk_explore_sort(list);
   if (keep < KEEP_LEAST) keep = KEEP_LEAST;
+  *dropped = (wk_candidates){0};
+  for (size_t i = keep; i < list->n; i++) wk_vec_push(dropped, list->data[i]);
+  for (size_t i = 0; i < before.n; i++) wk_vec_push(dropped, before.data[i]);
+  wk_vec_free(&before);
   if (list->n > keep) list->n = keep;
+}
+
+static size_t count_within(const wk_explore *e, const wk_candidates *list) {
+  size_t n = 0;
+  for (size_t i = 0; i < list->n; i++)
+    n += !isnan(list->data[i]->times) && wk_explore_is_within(e, list->data[i]);
+  return n;
+}
+
+/* Energy is known on the last rung only: where a limit leaves too few, the next best follow. */
+static wk_status fill_last_rung(wk_explore *e, wk_candidates *list, wk_candidates *dropped) {
+  wk_status status = NULL;
+  size_t next = 0;
+  while (!status && next < dropped->n && count_within(e, list) < KEEP_LEAST) {
+    wk_candidates more = {0};
+    for (; more.n < KEEP_LEAST && next < dropped->n; next++)
+      wk_vec_push(&more, dropped->data[next]);
+    status = climb(e, &more, WK_RUNGS - 1);
+    for (size_t i = 0; i < more.n; i++) wk_vec_push(list, more.data[i]);
+    wk_vec_free(&more);
+  }
+  return status;
 }
 
 /* ---- the front, and the RTL ------------------------------------------------------------------ */
@@ -181,15 +221,17 @@ static wk_status confirm(wk_explore *e, const wk_candidates *front) {
 }
 
 wk_status wk_explore_search(wk_explore *e) {
-  wk_candidates list = {0}, front = {0};
+  wk_candidates list = {0}, dropped = {0}, front = {0};
   e->host_macs = wk_arena_alloc(e->sweep.arena, e->sweep.models.n * sizeof *e->host_macs);
   wk_status status = first_rung(e, &list);
   for (int rung = 1; !status && rung < WK_RUNGS; rung++) {
-    keep_best(&list);
+    keep_best(&list, &dropped);
     status = climb(e, &list, rung);
   }
+  if (!status && isfinite(e->limits.energy)) status = fill_last_rung(e, &list, &dropped);
   if (!status) mark_front(e, &list, &front);
-  if (!status) status = confirm(e, &front);
+  if (!status) e->rtl_status = confirm(e, &front);
+  wk_vec_free(&dropped);
   wk_vec_free(&front);
   wk_vec_free(&list);
   return status;

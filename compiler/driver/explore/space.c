@@ -53,8 +53,12 @@ static double absolute(double limit, double reference) {
   return limit < 0 ? -limit * reference : limit;
 }
 
+double wk_explore_energy_limit(const wk_explore *e) {
+  return absolute(e->limits.energy, e->reference ? e->reference->energy : NAN);
+}
+
 bool wk_explore_is_within(const wk_explore *e, const wk_candidate *c) {
-  double energy = absolute(e->limits.energy, e->reference ? e->reference->energy : NAN);
+  double energy = wk_explore_energy_limit(e);
   bool has_energy = !isnan(c->energy) && !isnan(energy);
   return c->area <= e->limits.area && (double)c->onchip <= e->limits.onchip &&
          (!has_energy || c->energy <= energy);
@@ -186,6 +190,7 @@ wk_status wk_explore_open(const wk_explore_opts *o, const wk_cmd *cmd, const wk_
 }
 
 void wk_explore_free(wk_explore *e) {
+  wk_status_free(e->rtl_status);
   wk_vec_free(&e->places);
   wk_vec_free(&e->tried);
   if (e->sweep.arena) wk_sweep_free(&e->sweep);

@@ -7,7 +7,7 @@
 #include "compiler/passes/rewrite.h"
 #include "targets/accel/compile/net.h"
 
-enum { MOST_CHANNELS = 2048 }; /* of such a convolution: 4 MiB of weights */
+enum { MOST_CHANNELS = 1024 }; /* of such a convolution: 1 MiB of weights */
 
 /* x [n,g,k,…] as [n,k,g,…]; reshapes around it join the two axes. */
 typedef struct {
@@ -21,7 +21,7 @@ static bool shuffle_of(const wk_rewrite *r, const wk_node *joined, shuffle *s) {
   if (!apart) return false;
   const wk_type *x = wk_type_of(r, apart->in[0]), *y = wk_type_of(r, apart->out[0]);
   const wk_attr_transpose *a = WK_ATTR(t, transpose);
-  if (!wk_accel_is_8_bit(x->dtype) || (x->rank != 3 && x->rank != 4) || y->rank != x->rank + 1 ||
+  if (!wk_accel_is_8_bit(x->dtype) || x->rank != 4 || y->rank != x->rank + 1 ||
       !wk_shape_equal(x, wk_type_of(r, joined->out[0])) || x->dims[0] != y->dims[0] ||
       x->dims[1] > MOST_CHANNELS)
     return false;

@@ -11,6 +11,7 @@ typedef struct {
   bool fits;             /* into the scratchpad; otherwise nothing of the rest is known */
   int64_t cycles, bytes; /* of the group alone, by the schedule model */
   int64_t ex, ve, bus;   /* cycles that the array, the vector unit and the memory are busy */
+  double most;           /* the largest of these */
   double cost;           /* what the search adds up */
 } wk_accel_candidate;
 

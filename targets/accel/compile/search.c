@@ -110,7 +110,8 @@ static verdict judge_group(const searching *x, const wk_accel_group *g) {
 static void record(const searching *x, const wk_accel_group *g, const verdict *v) {
   const wk_accel_candidate c = {.group = *g, .fits = v->fits, .cycles = v->cycles,
                                 .bytes = v->bytes, .ex = (int64_t)v->ex, .ve = (int64_t)v->ve,
-                                .bus = (int64_t)v->bus, .cost = v->cost};
+                                .bus = (int64_t)v->bus, .most = v->most,
+                                .cost = v->cost};
   if (x->o->explain) wk_vec_push(&x->o->explain->list, c);
 }
 
@@ -269,6 +270,14 @@ static void take_groups(searching *x, const cut *best) {
   }
 }
 
+/* What is explained is what the chosen guess adds up. */
+static void explain_guess(const searching *x, int guess) {
+  for (size_t i = 0; x->o->explain && i < x->o->explain->list.n; i++) {
+    wk_accel_candidate *c = &x->o->explain->list.data[i];
+    c->cost = cost_of(&(verdict){.most = c->most, .cycles = c->cycles}, guess);
+  }
+}
+
 /* Of the groups that the guesses lead to, those that are fastest one after the other. */
 static void choose_groups(searching *x, cut *const best[GUESSES]) {
   verdict least = {.fits = false};
@@ -281,6 +290,7 @@ static void choose_groups(searching *x, cut *const best[GUESSES]) {
   }
   take_groups(x, best[chosen]);
   x->plan.lasting = lasting;
+  explain_guess(x, chosen);
 }
 
 static wk_status find_groups(searching *x) {
