@@ -118,20 +118,24 @@ static void find_front(const wk_candidates *list, size_t round, wk_candidates *f
   wk_vec_free(&by_times);
 }
 
-/* At random first, then around whoever is not beaten, a few at a time, until the budget is spent or
- * nothing near the front is left. */
+/* Half at random first, then around whoever is not beaten, a few at a time, until the budget is
+ * spent; where nothing near the front is left, at random again. */
 static wk_status first_rung(wk_explore *e, wk_candidates *list) {
   size_t budget = (size_t)e->o->budget, few = budget / ROUNDS + 1;
+  size_t drawn = e->places.n <= budget ? budget : (budget + 1) / 2;
   wk_candidates fresh = {0}, front = {0};
   wk_status status = NULL;
-  wk_explore_draw(e, e->places.n <= budget ? budget : (budget + 1) / 2, &fresh);
+  wk_explore_draw(e, drawn, &fresh);
   for (size_t round = 0; !status && fresh.n; round++) {
     status = climb(e, &fresh, 0);
     for (size_t i = 0; i < fresh.n; i++) wk_vec_push(list, fresh.data[i]);
     fresh.n = 0;
     size_t left = budget - list->n;
     find_front(list, round, &front);
-    wk_explore_neighbours(e, &front, left < few ? left : few, &fresh);
+    if (left > few) left = few;
+    wk_explore_neighbours(e, &front, left, &fresh);
+    for (; !fresh.n && left && drawn < e->places.n; drawn += left)
+      wk_explore_draw(e, drawn + left, &fresh);
   }
   wk_vec_free(&fresh);
   wk_vec_free(&front);
