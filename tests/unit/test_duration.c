@@ -223,16 +223,41 @@ static tiles tiles_of(const wk_machine *m, const wk_isa_command *c) {
                  three && v[WK_DWC_w] ? v[WK_DWC_pad_l] : 0, taps, taps};
 }
 
-static int64_t looped_product(const wk_machine *m, const wk_isa_command *c) {
+/* Every tile by itself: the padding that is left out differs from one to the next. */
+static wk_isa_tiles looped_tiles(const wk_machine *m, const wk_isa_command *c) {
   tiles t = tiles_of(m, c);
+  wk_isa_tiles out = {.tiles = 0};
   int64_t begin = 0, words = 0;
   for (int64_t k = 0; k < t.blocks; k++)
     for (int64_t ky = 0; ky < t.ky; ky++)
       for (int64_t kx = 0; kx < t.kx; kx += t.taps) {
-        begin += most(words, (k + 1 == t.blocks ? t.last_lines : t.lines) + WK_COST_ex_tile);
+        out.last = (k + 1 == t.blocks ? t.last_lines : t.lines) + WK_COST_ex_tile;
+        int64_t step = most(words, out.last);
+        if (!out.tiles++) out.first = out.last;
+        else out.last_step = step;
+        begin += step;
         words = t.ny * (t.row - least(most(t.pad_l - kx, 0), 2));
+        out.words += words;
       }
-  return begin + words + WK_COST_ex_sum + WK_COST_ex_retire;
+  out.last_words = words;
+  out.span = begin + words - out.first;
+  return out;
+}
+
+static int64_t looped_product(const wk_machine *m, const wk_isa_command *c) {
+  wk_isa_tiles t = looped_tiles(m, c);
+  return t.first + t.span + WK_COST_ex_sum + WK_COST_ex_retire;
+}
+
+static void must_have_tiles(const wk_machine *m, const wk_isa_command *c) {
+  wk_isa_tiles want = looped_tiles(m, c), got = wk_isa_tiles_of(m, c);
+  assert_int_equal(got.tiles, want.tiles);
+  assert_int_equal(got.words, want.words);
+  assert_int_equal(got.first, want.first);
+  assert_int_equal(got.last, want.last);
+  assert_int_equal(got.span, want.span);
+  assert_int_equal(got.last_words, want.last_words);
+  assert_int_equal(got.last_step, want.last_step);
 }
 
 static wk_isa_command draw_product(wk_rng *r, const wk_machine *m) {
@@ -271,6 +296,7 @@ static void test_products(void **state) {
     wk_machine m = draw_machine(&r);
     wk_isa_command c = draw_product(&r, &m);
     must_take(&m, &c, looped_product(&m, &c));
+    must_have_tiles(&m, &c);
   }
 }
 
