@@ -28,14 +28,6 @@ typedef struct {
   clock before;
 } command;
 
-/* What wk_run_fn is told. */
-typedef struct {
-  wk_space space;
-  wk_access access;
-  const char *field;
-  uint64_t from, length;
-} run;
-
 typedef struct {
   const wk_stream *s;
   const wk_machine *m;
@@ -43,7 +35,7 @@ typedef struct {
   command *commands;
   uint32_t *of_queue[WK_QUEUE_COUNT]; /* ordinal -> index */
   uint32_t issued[WK_QUEUE_COUNT];
-  WK_VEC(run) runs; /* of the command looked at */
+  WK_VEC(wk_run) runs; /* of the command looked at */
   wk_shadow shadows[WK_SPACE_COUNT];
   uint64_t mark_bytes; /* of the mark area */
   wk_constants constants;
@@ -306,7 +298,7 @@ static void use_run(checker *k, wk_space space, wk_access access, const char *fi
 static void keep_run(void *context, wk_space space, wk_access access, const char *field,
                      uint64_t from, uint64_t length) {
   checker *k = context;
-  const run r = {space, access, field, from, length};
+  const wk_run r = {space, access, field, from, length};
   wk_vec_push(&k->runs, r);
 }
 
@@ -315,7 +307,7 @@ static void keep_run(void *context, wk_space space, wk_access access, const char
 static void use_runs(checker *k, bool marks) {
   k->marks = marks;
   for (size_t i = 0; i < k->runs.n; i++) {
-    const run *r = &k->runs.data[i];
+    const wk_run *r = &k->runs.data[i];
     use_run(k, r->space, r->access, r->field, r->from, r->length);
   }
 }

@@ -6,13 +6,6 @@
 
 #include "targets/accel/check/shadow.h"
 
-typedef struct {
-  wk_space space;
-  wk_access access;
-  const char *field;
-  uint64_t from, length;
-} run;
-
 /* Bytes of memory that a load has read, from the first to the last, and some store writes. */
 typedef struct {
   uint64_t from, end;
@@ -24,7 +17,7 @@ typedef struct {
   wk_flow *out;
   wk_shadow shadows[WK_SPACE_COUNT];
   WK_VEC(reading) readings; /* that no store has overwritten whole */
-  WK_VEC(run) runs;         /* of the command looked at */
+  WK_VEC(wk_run) runs;         /* of the command looked at */
   uint32_t now;
 } walk;
 
@@ -47,7 +40,7 @@ static void prepare_cells(walk *w, const wk_machine *m, uint32_t n) {
   wk_shadow_end(memory);
 }
 
-static void add_edge(walk *w, const run *r, uint32_t from, bool is_data) {
+static void add_edge(walk *w, const wk_run *r, uint32_t from, bool is_data) {
   wk_flow *f = w->out;
   if (from == WK_NOBODY || from == w->now) return;
   for (size_t k = f->first[w->now]; k < f->edges.n; k++) {
@@ -59,7 +52,7 @@ static void add_edge(walk *w, const run *r, uint32_t from, bool is_data) {
   wk_vec_push(&f->edges, edge);
 }
 
-static void look_at(walk *w, const run *r, const wk_cell *cell) {
+static void look_at(walk *w, const wk_run *r, const wk_cell *cell) {
   bool reads = r->access == WK_ACCESS_READ;
   if (r->space == WK_SPACE_ACCUMULATOR) {
     if (cell->writer != WK_NOBODY && wk_drains(&w->c[cell->writer]))
@@ -73,7 +66,7 @@ static void look_at(walk *w, const run *r, const wk_cell *cell) {
 
 /* A cell knows the last reader of a queue, and that knows nothing of those before it, which are
  * loads of the same queue: they may pass each other. */
-static void look_at_readings(walk *w, const run *whole) {
+static void look_at_readings(walk *w, const wk_run *whole) {
   size_t n = 0;
   for (size_t i = 0; i < w->readings.n; i++) {
     const reading x = w->readings.data[i];
@@ -86,11 +79,11 @@ static void look_at_readings(walk *w, const run *whole) {
 
 /* What the command looked at has of memory. */
 static void use_memory(walk *w) {
-  run whole = {.space = WK_SPACE_MEMORY};
+  wk_run whole = {.space = WK_SPACE_MEMORY};
   uint64_t end = 0;
   bool is_written = false;
   for (size_t i = 0; i < w->runs.n; i++) {
-    const run *r = &w->runs.data[i];
+    const wk_run *r = &w->runs.data[i];
     if (r->space != WK_SPACE_MEMORY) continue;
     if (!end || r->from < whole.from) whole.from = r->from;
     if (r->from + r->length > end) end = r->from + r->length;
@@ -104,7 +97,7 @@ static void use_memory(walk *w) {
 }
 
 /* Before any of them is noted: a command may write what it reads. */
-static void look(walk *w, const run *r) {
+static void look(walk *w, const wk_run *r) {
   uint64_t end;
   for (uint64_t a = r->from; a < r->from + r->length; a = end) {
     end = r->from + r->length;
@@ -113,7 +106,7 @@ static void look(walk *w, const run *r) {
   }
 }
 
-static void note(walk *w, const run *r) {
+static void note(walk *w, const wk_run *r) {
   bool reads = r->access == WK_ACCESS_READ;
   uint64_t end;
   if (reads && r->space == WK_SPACE_ACCUMULATOR) return;
@@ -130,7 +123,7 @@ static void keep_run(void *context, wk_space space, wk_access access, const char
   walk *w = context;
   uint64_t size = w->shadows[space].size;
   if (!length || from >= size || length > size - from) return;
-  const run r = {space, access, field, from, length};
+  const wk_run r = {space, access, field, from, length};
   wk_vec_push(&w->runs, r);
 }
 
