@@ -312,29 +312,6 @@ static void use_runs(checker *k, bool marks) {
   }
 }
 
-/* ---- first pass: cells ----------------------------------------------------------------------- */
-
-/* Only memory that some command writes has cells. */
-static void note_written(void *context, wk_space space, wk_access access, const char *field,
-                         uint64_t from, uint64_t length) {
-  checker *k = context;
-  (void)field;
-  if (space == WK_SPACE_MEMORY && access == WK_ACCESS_WRITE)
-    wk_shadow_note(&k->shadows[WK_SPACE_MEMORY], from, length);
-}
-
-static void prepare_cells(checker *k) {
-  const wk_machine *m = k->m;
-  wk_shadow *memory = &k->shadows[WK_SPACE_MEMORY];
-  wk_shadow_init(&k->shadows[WK_SPACE_SCRATCHPAD], (uint64_t)m->scratchpad);
-  wk_shadow_init(&k->shadows[WK_SPACE_ACCUMULATOR], (uint64_t)wk_machine_entries(m));
-  wk_shadow_init(&k->shadows[WK_SPACE_TABLE], (uint64_t)m->tables);
-  wk_shadow_begin(memory, UINT64_C(1) << 32);
-  for (uint32_t i = 0; i < k->s->n; i++)
-    if (k->commands[i].c.opcode == WK_CMD_ST) wk_footprint(m, &k->commands[i].c, note_written, k);
-  wk_shadow_end(memory);
-}
-
 /* ---- commands -------------------------------------------------------------------------------- */
 
 static wk_status decode(checker *k) {
@@ -385,7 +362,7 @@ wk_status wk_check(const wk_stream *s, const wk_machine *m, uint64_t *waits) {
   for (int q = 0; q < WK_QUEUE_COUNT; q++) k.of_queue[q] = wk_xcalloc(s->n, sizeof(uint32_t));
   wk_status status = decode(&k);
   if (!status) {
-    prepare_cells(&k);
+    wk_shadows_prepare(k.shadows, m, &k.commands->c, sizeof *k.commands, s->n);
     k.constants = wk_constants_new(s, m, &k.shadows[WK_SPACE_MEMORY]);
     status = check_hazards(&k);
   }

@@ -21,25 +21,6 @@ typedef struct {
   uint32_t now;
 } walk;
 
-static void note_written(void *context, wk_space space, wk_access access, const char *field,
-                         uint64_t from, uint64_t length) {
-  walk *w = context;
-  (void)field;
-  if (space == WK_SPACE_MEMORY && access == WK_ACCESS_WRITE)
-    wk_shadow_note(&w->shadows[space], from, length);
-}
-
-static void prepare_cells(walk *w, const wk_machine *m, uint32_t n) {
-  wk_shadow *memory = &w->shadows[WK_SPACE_MEMORY];
-  wk_shadow_init(&w->shadows[WK_SPACE_SCRATCHPAD], (uint64_t)m->scratchpad);
-  wk_shadow_init(&w->shadows[WK_SPACE_ACCUMULATOR], (uint64_t)wk_machine_entries(m));
-  wk_shadow_init(&w->shadows[WK_SPACE_TABLE], (uint64_t)m->tables);
-  wk_shadow_begin(memory, UINT64_C(1) << 32);
-  for (uint32_t i = 0; i < n; i++)
-    if (w->c[i].opcode == WK_CMD_ST) wk_footprint(m, &w->c[i], note_written, w);
-  wk_shadow_end(memory);
-}
-
 static void add_edge(walk *w, const wk_run *r, uint32_t from, bool is_data) {
   wk_flow *f = w->out;
   if (from == WK_NOBODY || from == w->now) return;
@@ -130,7 +111,7 @@ static void keep_run(void *context, wk_space space, wk_access access, const char
 void wk_flow_of(const wk_machine *m, const wk_isa_command *c, uint32_t n, wk_flow *out) {
   walk w = {.c = c, .out = out};
   *out = (wk_flow){.n = n, .first = wk_xcalloc(n + 1, sizeof *out->first)};
-  prepare_cells(&w, m, n);
+  wk_shadows_prepare(w.shadows, m, c, sizeof *c, n);
   for (w.now = 0; w.now < n; w.now++) {
     w.runs.n = 0;
     wk_footprint(m, &c[w.now], keep_run, &w);

@@ -181,3 +181,26 @@ wk_cell *wk_shadow_join(wk_shadow *s, uint64_t from, uint64_t *end) {
   x[first] = unused(r.to);
   return &x[first].cell;
 }
+
+/* ---- of a machine ---------------------------------------------------------------------------- */
+
+static void note_written(void *memory, wk_space space, wk_access access, const char *field,
+                         uint64_t from, uint64_t length) {
+  (void)field;
+  if (space == WK_SPACE_MEMORY && access == WK_ACCESS_WRITE) wk_shadow_note(memory, from, length);
+}
+
+void wk_shadows_prepare(wk_shadow shadows[WK_SPACE_COUNT], const wk_machine *m,
+                        const wk_isa_command *first, size_t stride, uint32_t n) {
+  wk_shadow *memory = &shadows[WK_SPACE_MEMORY];
+  wk_shadow_init(&shadows[WK_SPACE_SCRATCHPAD], (uint64_t)m->scratchpad);
+  wk_shadow_init(&shadows[WK_SPACE_ACCUMULATOR], (uint64_t)wk_machine_entries(m));
+  wk_shadow_init(&shadows[WK_SPACE_TABLE], (uint64_t)m->tables);
+  wk_shadow_begin(memory, UINT64_C(1) << 32);
+  for (uint32_t i = 0; i < n; i++) {
+    const wk_isa_command *c = (const wk_isa_command *)(const void *)((const char *)first +
+                                                                     i * stride);
+    if (c->opcode == WK_CMD_ST) wk_footprint(m, c, note_written, memory);
+  }
+  wk_shadow_end(memory);
+}

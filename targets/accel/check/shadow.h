@@ -6,7 +6,7 @@
 #ifndef WICK_ACCEL_SHADOW_H
 #define WICK_ACCEL_SHADOW_H
 
-#include "targets/accel/isa/isa.h"
+#include "targets/accel/check/footprint.h"
 
 #define WK_NOBODY UINT32_MAX
 
@@ -53,5 +53,10 @@ wk_cell *wk_shadow_find(wk_shadow *s, uint64_t from, uint64_t *end);
 wk_cell *wk_shadow_cut(wk_shadow *s, uint64_t from, uint64_t *end);
 /* and here a new one in the place of all that were there, as many as are kept together. */
 wk_cell *wk_shadow_join(wk_shadow *s, uint64_t from, uint64_t *end);
+
+/* Those of all spaces of a machine, for n commands that lie `stride` bytes apart: of memory there
+ * are cells of what they store. Free each. */
+void wk_shadows_prepare(wk_shadow shadows[WK_SPACE_COUNT], const wk_machine *m,
+                        const wk_isa_command *first, size_t stride, uint32_t n);
 
 #endif
