@@ -33,7 +33,9 @@ foreach(source ${unit_tests})
   target_link_libraries(${name} ${WK_ALL} PkgConfig::CMOCKA)
   add_test(NAME unit/${name} COMMAND ${name})
 endforeach()
-target_compile_definitions(test_expr_c PRIVATE WICK_CLANG="${CLANG19}")
+foreach(name test_expr_c test_inst_c)
+  target_compile_definitions(${name} PRIVATE WICK_CLANG="${CLANG19}")
+endforeach()
 
 # The example of a target as a plugin of the test, which has what the command has for it.
 foreach(half target device)

@@ -3,7 +3,8 @@
  * text is the same for both: what differs between them is behind macros of the prelude, which comes
  * once at the head of a file. C needs <math.h> and <stdint.h> (the prelude includes them) and a
  * compiler that keeps to IEEE 754: no -ffast-math, no contraction (-ffp-contract=off; OpenCL: the
- * prelude turns it off). f64 in OpenCL needs cl_khr_fp64.
+ * prelude turns it off). f64 in OpenCL needs cl_khr_fp64. Pointers to tensors are WK_GLOBAL: to
+ * __global memory in OpenCL C, without a word in C.
  *
  * Results are those of wk_expr_eval bit for bit, but for NaNs, which stay NaNs, and for what the
  * functions of <math.h> from exp to erf, and pow, round differently. On OpenCL devices that divide,

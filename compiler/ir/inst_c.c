@@ -20,7 +20,8 @@ const char *wk_inst_c_element(wk_arena *a, const wk_view *v, const char *base,
                               const wk_inst_c_read *r) {
   wk_str b = {0};
   if (r->inside) wk_str_printf(&b, "(%s ? ", r->inside);
-  wk_str_printf(&b, "((%s *)(%s + %lld))[0", wk_expr_c_type(v->dtype), base, (long long)v->offset);
+  wk_str_printf(&b, "((WK_GLOBAL %s *)(%s + %lld))[0", wk_expr_c_type(v->dtype), base,
+                (long long)v->offset);
   for (int k = 0; k < v->rank; k++)
     if (v->dims[k] != 1 && v->strides[k] != 0)
       wk_str_printf(&b, " + %lld * (%s)", (long long)v->strides[k], r->at[k]);

@@ -48,10 +48,10 @@ bool wk_inst_c_loops(const wk_inst *i, wk_arena *a, wk_inst_c *out);
 /* `for (long i0 = 0; i0 < DIM; i0++)`, a line for each axis; what runs in them comes behind. */
 void wk_inst_c_for(wk_str *b, char letter, int rank, const int64_t *dims);
 
-/* What is read, as an expression of the element's type in memory, `((wk_f32 *)(BASE + 128))[0 + 4 *
- * (i0)]`, text in the arena; base points to the bytes of the operand's buffer. Along axes of one
- * element, where operands broadcast, the position is not looked at. Bodies of loops (wk_view.step)
- * are not for it. */
+/* What is read, as an expression of the element's type in memory, `((WK_GLOBAL wk_f32 *)(BASE +
+ * 128))[0 + 4 * (i0)]`, text in the arena; base points to the bytes of the operand's buffer.
+ * Along axes of one element, where operands broadcast, the position is not looked at. Bodies of
+ * loops (wk_view.step) are not for it. */
 const char *wk_inst_c_element(wk_arena *a, const wk_view *v, const char *base,
                               const wk_inst_c_read *r);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Expressions printed as C, compiled by the C compiler, against the evaluator. */
-#include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,12 +7,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "compiler/ir/expr_c.h"
 #include "tests/random_expr.h"
+#include "tests/unit/compiled.h"
 
 typedef void (*compiled)(const void *const *in, int64_t index, void *const *out);
 
@@ -37,32 +36,8 @@ static void add_function(wk_str *b, size_t number, const wk_expr *e) {
   wk_str_add(b, "}\n");
 }
 
-static void *load(const wk_str *source, wk_arena *a) {
-  char folder[] = "/tmp/wick-expr-XXXXXX";
-  assert_non_null(mkdtemp(folder));
-  char *c = wk_arena_printf(a, "%s/e.c", folder), *so = wk_arena_printf(a, "%s/e.so", folder);
-  FILE *f = fopen(c, "w");
-  assert_non_null(f);
-  assert_int_equal(fwrite(source->s, 1, source->n, f), source->n);
-  assert_int_equal(fclose(f), 0);
-  char *command = wk_arena_printf(a, "cc -std=c11 -O1 -Wall -Werror -ffp-contract=off -fPIC "
-                                     "-shared -o %s %s -lm", so, c);
-  assert_int_equal(system(command), 0);
-  void *library = dlopen(so, RTLD_NOW);
-  if (!library) fprintf(stderr, "%s\n", dlerror());
-  assert_non_null(library);
-  unlink(c);
-  unlink(so);
-  rmdir(folder);
-  return library;
-}
-
 static compiled function_of(void *library, size_t number) {
-  char name[32];
-  snprintf(name, sizeof name, "f%zu", number);
-  compiled f = (compiled)(uintptr_t)dlsym(library, name);
-  assert_non_null(f);
-  return f;
+  return (compiled)(uintptr_t)compiled_symbol(library, 'f', number);
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */
@@ -151,7 +126,7 @@ static void compare_all(wk_arena *a, wk_expr *const *e, size_t n, int rounds, do
   arguments x = {0};
   wk_expr_c_prelude(&source);
   for (size_t i = 0; i < n; i++) add_function(&source, i, e[i]);
-  void *library = load(&source, a);
+  void *library = compiled_load(&source, a);
   for (size_t i = 0; i < n; i++) {
     compiled f = function_of(library, i);
     for (int round = 0; round < rounds; round++) {
@@ -261,11 +236,7 @@ static void opencl(void **state) {
                                         .index = index});
     wk_str_add(&b, "  out[at] = y0;\n}\n");
   }
-  FILE *f = popen(WICK_CLANG " -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -target spir64 "
-                  "-Wno-tautological-compare -Werror -fsyntax-only -", "w");
-  assert_non_null(f);
-  assert_int_equal(fwrite(b.s, 1, b.n, f), b.n);
-  assert_int_equal(pclose(f), 0);
+  compiled_opencl(&b, "");
   wk_str_free(&b);
   wk_arena_free(a);
 }
