@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "opencl/device.h"
 
 /* What is registered belongs to the program: devices are linked, not made. */
 static struct {
@@ -13,6 +14,7 @@ static struct {
 
 static const wick_device *find(const char *target) {
   if (strcmp(target, wick_device_cpu.target) == 0) return &wick_device_cpu;
+  if (strcmp(target, wick_device_opencl.target) == 0) return &wick_device_opencl;
   for (uint32_t i = 0; i < registry.count; i++)
     if (strcmp(target, registry.devices[i]->target) == 0) return registry.devices[i];
   return NULL;

@@ -135,11 +135,13 @@ endif()
 # The runtime's tests once more under ThreadSanitizer, with everything they link.
 if(NOT WICK_SANITIZE)
   file(GLOB thread_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/*.c
+       ${CMAKE_SOURCE_DIR}/runtime/opencl/*.c
        ${CMAKE_SOURCE_DIR}/compiler/package/*.c ${CMAKE_SOURCE_DIR}/compiler/support/*.c)
   add_library(wk_threads STATIC ${thread_sources})
   target_compile_options(wk_threads PUBLIC -fsanitize=thread)
   target_link_options(wk_threads PUBLIC -fsanitize=thread)
-  target_link_libraries(wk_threads PUBLIC PkgConfig::XXHASH PkgConfig::CMOCKA Threads::Threads m)
+  target_link_libraries(wk_threads PUBLIC PkgConfig::XXHASH PkgConfig::CMOCKA Threads::Threads m
+                        ${CMAKE_DL_LIBS})
   foreach(name test_runtime test_device)
     add_executable(${name}_threads ${CMAKE_SOURCE_DIR}/tests/unit/${name}.c)
     target_link_libraries(${name}_threads wk_threads)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * devices: the OpenCL devices of this machine, found through the ICD loader, which is opened when it
- * is first asked for (libOpenCL.so.1; WICK_OPENCL names another library, a driver for example). */
+ * devices: the OpenCL devices of this machine, found through the ICD loader, which is opened when
+ * it is first asked for (libOpenCL.so.1; WICK_OPENCL names another library, a driver for
+ * example). */
 #ifndef WICK_OPENCL_DEVICES_H
 #define WICK_OPENCL_DEVICES_H
 
-#include "../wick.h"
+#include "runtime/wick.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,8 +37,9 @@ typedef struct wick_opencl_info {
 enum { WICK_OPENCL_MAX_DEVICES = 64 };
 
 /* Devices by index: all platforms in the loader's order, all devices of each. *list stays as it is
- * until the process ends. WICK_UNSUPPORTED: there is no loader, no platform or no device, and the
- * text says which and how to get one. */
+ * until the process ends. Those that cannot compile are left out. WICK_NO_DEVICE: there is no
+ * loader, no platform or no device, and the text says which and how to get one. error may be
+ * NULL. */
 wick_status wick_opencl_list(const wick_opencl_info **list, uint32_t *count,
                              wick_error_detail *error);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * plan: the sections of an OpenCL unit in a package, which targets/opencl writes and
- * runtime/opencl runs. All but "source" and CONST are tables of one of these rows, without a header;
- * what they say is checked before anything is built (plan_check.c).
+ * runtime/opencl runs. All but "source" and CONST are tables of one of these rows, without a
+ * header; what they say is checked before anything is built (plan_check.c).
  *
  *   "source"    OpenCL C 1.2, one program; kernel number n is named "k<n>", n below kernel_count
  *   "needs"     one wick_cl_needs: what a device must have
  *   "buffers"   wick_cl_buffer: pieces of memory
  *   "args"      wick_cl_arg
  *   "launches"  wick_cl_launch: in the order in which they run
- *   "steps"     wick_cl_step, one per step of the unit's parts, one part after the other; the `code`
- *               of a part is the number of its first, that of a step its own
+ *   "steps"     wick_cl_step, one per step of the unit's parts, one part after the other; the
+ *               `code` of a part is the number of its first, that of a step its own. No two steps
+ *               share launches, which come in the steps' order
  *
  * Argument number i of a kernel is two arguments in OpenCL C, `__global char *` (of any element
  * type) and the byte offset from it, `long`: for all of its arguments first the pointers, then the
@@ -17,7 +18,7 @@
 #ifndef WICK_OPENCL_PLAN_H
 #define WICK_OPENCL_PLAN_H
 
-#include "../abi.h"
+#include "runtime/abi.h"
 
 #define WICK_CL_VERSION 1
 
@@ -36,7 +37,7 @@ typedef struct wick_cl_needs {
   uint32_t max_group;     /* work items of the largest work-group */
   uint32_t max_items[3];  /* of it along each dimension */
   uint64_t local_bytes;   /* the most local memory of a kernel */
-  uint64_t largest;       /* bytes of the largest allocation: arena, constants, an input or output */
+  uint64_t largest;       /* bytes of the largest allocation: arena, constants, input or output */
   uint64_t arena_bytes;   /* on the device: the most that a part needs */
 } wick_cl_needs;
 
@@ -65,8 +66,9 @@ typedef struct wick_cl_arg {
 /* RUN runs a kernel. The rows of bodies follow their owner, as in a plan of the package:
  *   IF    args: bool[] condition; the next body_count rows when it is true, else the else_count
  *         rows behind those
- *   LOOP  args: bool[] condition, tested before every iteration, or none; i64[] that gets the number
- *         of the iteration before each, or none. body_count rows, at most `trip` times */
+ *   LOOP  args: bool[] condition, tested before every iteration, or none; i64[] that gets the
+ *         number of the iteration before each, or none. body_count rows, at most `trip` times.
+ *         Both step with the loop around this one */
 typedef enum wick_cl_kind { WICK_CL_RUN = 1, WICK_CL_IF = 2, WICK_CL_LOOP = 3 } wick_cl_kind;
 
 typedef struct wick_cl_launch {

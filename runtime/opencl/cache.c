@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEY_SIZE = 512, PATH_SIZE = 1024, MAX_BINARY = 1 << 30 };
+
+#define MAGIC "WICKCL1"
+
+typedef struct {
+  char magic[8];
+  char key[KEY_SIZE];
+  uint64_t source_size, binary_size;
+  uint32_t source_crc, binary_crc;
+} file_header;
+
+/* ---- the key --------------------------------------------------------------------------------- */
+
+__extension__ typedef unsigned __int128 hash128;
+
+static hash128 fnv1a(hash128 h, const void *data, size_t size) {
+  const hash128 prime = ((hash128)1 << 88) + 0x13b;
+  const uint8_t *p = data;
+  for (size_t i = 0; i < size; i++) h = (h ^ p[i]) * prime;
+  return h;
+}
+
+static void make_key(const wick_cl_unit *u, char key[KEY_SIZE]) {
+  const wick_opencl_info *d = u->device.info;
+  memset(key, 0, KEY_SIZE);
+  snprintf(key, KEY_SIZE, "%s\n%s\n%s\n%s\n%s", d->platform, d->name, d->version, d->driver,
+           WICK_CL_OPTIONS);
+}
+
+static void make_name(const wick_cl_unit *u, char *out, size_t size) {
+  char key[KEY_SIZE];
+  const hash128 basis = ((hash128)0x6c62272e07bb0142 << 64) + 0x62b821756295c58d;
+  make_key(u, key);
+  hash128 h = fnv1a(fnv1a(basis, key, sizeof key), u->plan.source, u->plan.source_size);
+  snprintf(out, size, "%016llx%016llx", (unsigned long long)(h >> 64), (unsigned long long)h);
+}
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+/* With the folders around it. */
+static bool make_folder(char *path) {
+  for (char *p = path + 1; *p; p++) {
+    if (*p != '/') continue;
+    *p = '\0';
+    bool ok = mkdir(path, 0777) == 0 || errno == EEXIST;
+    *p = '/';
+    if (!ok) return false;
+  }
+  return mkdir(path, 0777) == 0 || errno == EEXIST;
+}
+
+static bool find_folder(char *path, size_t size) {
+  const char *own = getenv("WICK_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  int n = own && *own     ? snprintf(path, size, "%s/opencl", own)
+          : xdg && *xdg   ? snprintf(path, size, "%s/wick/opencl", xdg)
+          : home && *home ? snprintf(path, size, "%s/.cache/wick/opencl", home)
+                          : -1;
+  return n > 0 && (size_t)n < size && make_folder(path);
+}
+
+bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, size_t size) {
+  char folder[PATH_SIZE], name[40];
+  if (!find_folder(folder, sizeof folder)) return false;
+  make_name(u, name, sizeof name);
+  int n = snprintf(path, size, "%s/%s%s", folder, name, suffix);
+  return n > 0 && (size_t)n < size;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static void make_header(const wick_cl_unit *u, const void *binary, size_t size, file_header *h) {
+  *h = (file_header){.magic = MAGIC, .source_size = u->plan.source_size, .binary_size = size};
+  make_key(u, h->key);
+  h->source_crc = wick_crc32c(0, u->plan.source, u->plan.source_size);
+  h->binary_crc = wick_crc32c(0, binary, size);
+}
+
+/* The binary, when the file is what its name says; free() it. */
+static uint8_t *read_binary(const wick_cl_unit *u, FILE *f, size_t *size) {
+  file_header there, wanted;
+  if (fread(&there, sizeof there, 1, f) != 1 || there.binary_size == 0 ||
+      there.binary_size > MAX_BINARY)
+    return NULL;
+  *size = there.binary_size;
+  uint8_t *binary = malloc(*size);
+  if (!binary) return NULL;
+  bool is_whole = fread(binary, 1, *size, f) == *size && fgetc(f) == EOF;
+  make_header(u, binary, *size, &wanted);
+  if (is_whole && memcmp(&there, &wanted, sizeof there) == 0) return binary;
+  free(binary);
+  return NULL;
+}
+
+static bool build_binary(wick_cl_unit *u, const uint8_t *binary, size_t size) {
+  cl_int code, status = CL_SUCCESS;
+  cl_program program = u->cl->CreateProgramWithBinary(u->context, 1, &u->device.device, &size,
+                                                      &binary, &status, &code);
+  if (code != CL_SUCCESS) return false;
+  if (status == CL_SUCCESS &&
+      u->cl->BuildProgram(program, 1, &u->device.device, WICK_CL_OPTIONS, NULL, NULL) ==
+          CL_SUCCESS) {
+    u->program = program;
+    return true;
+  }
+  u->cl->ReleaseProgram(program);
+  return false;
+}
+
+bool wick_cl_cache_load(wick_cl_unit *u) {
+  char path[PATH_SIZE];
+  size_t size;
+  if (!wick_cl_cache_path(u, ".bin", path, sizeof path)) return false;
+  FILE *f = fopen(path, "rbe");
+  uint8_t *binary = f ? read_binary(u, f, &size) : NULL;
+  bool ok = binary && build_binary(u, binary, size);
+  free(binary);
+  if (f) fclose(f);
+  return ok;
+}
+
+/* ---- keeping --------------------------------------------------------------------------------- */
+
+/* The driver's binary; free() it. NULL: it gives none. */
+static uint8_t *get_binary(const wick_cl_unit *u, size_t *size) {
+  *size = 0;
+  if (u->cl->GetProgramInfo(u->program, CL_PROGRAM_BINARY_SIZES, sizeof *size, size, NULL) !=
+          CL_SUCCESS ||
+      *size == 0 || *size > MAX_BINARY)
+    return NULL;
+  uint8_t *binary = malloc(*size);
+  if (binary && u->cl->GetProgramInfo(u->program, CL_PROGRAM_BINARIES, sizeof binary, &binary,
+                                      NULL) == CL_SUCCESS)
+    return binary;
+  free(binary);
+  return NULL;
+}
+
+static bool write_file(const wick_cl_unit *u, const uint8_t *binary, size_t size, int file) {
+  file_header h;
+  FILE *f = fdopen(file, "wb");
+  if (!f) return close(file), false;
+  make_header(u, binary, size, &h);
+  bool ok = fwrite(&h, sizeof h, 1, f) == 1 && fwrite(binary, 1, size, f) == size;
+  return fclose(f) == 0 && ok;
+}
+
+void wick_cl_cache_store(const wick_cl_unit *u) {
+  char path[PATH_SIZE], own[PATH_SIZE];
+  size_t size;
+  if (!wick_cl_cache_path(u, ".bin", path, sizeof path) ||
+      !wick_cl_cache_path(u, ".XXXXXX", own, sizeof own))
+    return;
+  int file = mkostemp(own, O_CLOEXEC);
+  if (file < 0) return;
+  uint8_t *binary = get_binary(u, &size);
+  if (!binary) close(file);
+  if (!binary || !write_file(u, binary, size, file) || rename(own, path) != 0) unlink(own);
+  free(binary);
+}
+
+wick_status wick_cl_build(wick_cl_unit *u, wick_error_detail *error) {
+  if (wick_cl_cache_load(u)) return WICK_OK;
+  wick_status status = wick_cl_compile(u, error);
+  if (status == WICK_OK) wick_cl_cache_store(u);
+  return status;
+}

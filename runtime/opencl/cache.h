@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cache: programs as their drivers compiled them, in the folder "opencl" of $WICK_CACHE, else of
+ * $XDG_CACHE_HOME/wick, else of ~/.cache/wick. Private to runtime/opencl.
+ *
+ * A file is named by a hash (128 bits, FNV-1a) of platform, device, its driver, options and source,
+ * and begins with all of that but the source, of which it has length and CRC32C. What is damaged or
+ * of something else is as good as not there: the cache never fails. Files are replaced as a whole,
+ * so that any number of processes may use it. */
+#ifndef WICK_OPENCL_CACHE_H
+#define WICK_OPENCL_CACHE_H
+
+#include "unit.h"
+
+/* The unit's file with that suffix, in a folder that has been made. False: there is no folder, or
+ * the path is too long. */
+bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, size_t size);
+
+/* Sets the unit's program to the one of the cache, built. False: it has none that is good. */
+bool wick_cl_cache_load(wick_cl_unit *u);
+/* Keeps the unit's program, if that is possible. */
+void wick_cl_cache_store(const wick_cl_unit *u);
+
+#endif

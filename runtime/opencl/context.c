@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels are of a context because their arguments belong to them: each launch has its own, whose
+ * arguments are set once, but for those that change in a loop or with the caller's memory. */
+#include "context.h"
+
+#include <stdlib.h>
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+cl_mem wick_cl_memory(const wick_cl_context *c, uint32_t part, const wick_cl_arg *arg) {
+  if (arg->buffer == WICK_NONE) return NULL;
+  const wick_cl_buffer *b = &c->u->plan.buffers[arg->buffer];
+  if (b->place == WICK_CL_ARENA) return c->pieces[arg->buffer];
+  if (b->place == WICK_CL_CONST) return c->u->consts;
+  const wick_part_info *info = c->u->unit->parts[part].info;
+  return c->slots[c->u->first_io[part] + wick_cl_io_number(info, b)].bound;
+}
+
+wick_status wick_cl_set_pointer(const wick_cl_context *c, uint32_t part, uint32_t launch,
+                                uint32_t arg, wick_error_detail *error) {
+  cl_mem memory =
+      wick_cl_memory(c, part, &c->u->plan.args[c->u->plan.launches[launch].first_arg + arg]);
+  cl_int code = c->cl->SetKernelArg(c->kernels[launch], arg, sizeof(cl_mem),
+                                    memory ? &memory : NULL);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clSetKernelArg", code);
+}
+
+wick_status wick_cl_offset(const wick_cl_context *c, uint32_t launch, uint32_t arg,
+                           int64_t iteration, cl_long *out, wick_error_detail *error) {
+  const wick_cl_arg *a = &c->u->plan.args[c->u->plan.launches[launch].first_arg + arg];
+  int64_t offset = 0;
+  *out = 0;
+  if (a->buffer == WICK_NONE) return WICK_OK;
+  const wick_cl_buffer *b = &c->u->plan.buffers[a->buffer];
+  if (__builtin_mul_overflow(a->step, iteration, &offset) ||
+      __builtin_add_overflow(offset, a->offset, &offset) || offset < 0 ||
+      (uint64_t)offset > b->bytes)
+    return wick_fail(error, WICK_RUN_FAILED, "launch %u leaves its buffer in iteration %lld",
+                     launch, (long long)iteration);
+  *out = offset + (b->place == WICK_CL_CONST ? (int64_t)b->offset : 0);
+  return WICK_OK;
+}
+
+wick_status wick_cl_set_offset(const wick_cl_context *c, uint32_t launch, uint32_t arg,
+                               int64_t iteration, wick_error_detail *error) {
+  cl_long offset;
+  uint32_t count = c->u->plan.launches[launch].arg_count;
+  wick_status status = wick_cl_offset(c, launch, arg, iteration, &offset, error);
+  if (status != WICK_OK) return status;
+  cl_int code = c->cl->SetKernelArg(c->kernels[launch], count + arg, sizeof offset, &offset);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clSetKernelArg", code);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static wick_status make_queue(wick_cl_context *c, wick_error_detail *error) {
+  cl_int code;
+  c->queue = c->cl->CreateCommandQueue(c->u->context, c->u->device.device, 0, &code);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clCreateCommandQueue", code);
+}
+
+static wick_status make_arena(wick_cl_context *c, wick_error_detail *error) {
+  cl_int code;
+  uint64_t bytes = c->u->plan.needs.arena_bytes;
+  if (bytes == 0) return WICK_OK;
+  c->arena = c->cl->CreateBuffer(c->u->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clCreateBuffer (arena)", code);
+}
+
+static wick_status make_piece(wick_cl_context *c, uint32_t buffer, wick_error_detail *error) {
+  const wick_cl_buffer *b = &c->u->plan.buffers[buffer];
+  const cl_buffer_region region = {b->offset, b->bytes};
+  cl_int code;
+  if (b->place != WICK_CL_ARENA || c->pieces[buffer]) return WICK_OK;
+  c->pieces[buffer] = c->cl->CreateSubBuffer(c->arena, CL_MEM_READ_WRITE,
+                                             CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clCreateSubBuffer", code);
+}
+
+static wick_status make_launch(wick_cl_context *c, uint32_t part, uint32_t launch,
+                               wick_error_detail *error) {
+  const wick_cl_launch *l = &c->u->plan.launches[launch];
+  wick_status status = WICK_OK;
+  for (uint32_t i = 0; i < l->arg_count && status == WICK_OK; i++) {
+    uint32_t buffer = c->u->plan.args[l->first_arg + i].buffer;
+    if (buffer != WICK_NONE) status = make_piece(c, buffer, error);
+  }
+  if (status != WICK_OK || l->kind != WICK_CL_RUN) return status;
+  status = wick_cl_kernel(c->u, l->kernel, &c->kernels[launch], error);
+  for (uint32_t i = 0; i < l->arg_count && status == WICK_OK; i++) {
+    status = wick_cl_set_pointer(c, part, launch, i, error);
+    if (status == WICK_OK) status = wick_cl_set_offset(c, launch, i, 0, error);
+  }
+  return status;
+}
+
+static wick_status make_part(wick_cl_context *c, uint32_t part, wick_error_detail *error) {
+  uint32_t first, end;
+  wick_cl_launches_of(c->u, part, &first, &end);
+  wick_status status = wick_cl_open_slots(c, part, error);
+  for (uint32_t i = first; i < end && status == WICK_OK; i++)
+    status = make_launch(c, part, i, error);
+  return status;
+}
+
+static wick_status allocate(wick_cl_context *c) {
+  const wick_cl_plan *p = &c->u->plan;
+  c->pieces = calloc((size_t)p->buffer_count + 1, sizeof(cl_mem));
+  c->kernels = calloc((size_t)p->launch_count + 1, sizeof(cl_kernel));
+  c->slots = calloc((size_t)c->u->first_io[c->u->unit->part_count] + 1, sizeof *c->slots);
+  return c->pieces && c->kernels && c->slots ? WICK_OK : WICK_NO_MEMORY;
+}
+
+void wick_cl_close(void *context) {
+  wick_cl_context *c = context;
+  const wick_cl_plan *p = &c->u->plan;
+  for (uint32_t i = 0; c->kernels && i < p->launch_count; i++)
+    if (c->kernels[i]) c->cl->ReleaseKernel(c->kernels[i]);
+  for (uint32_t i = 0; c->pieces && i < p->buffer_count; i++)
+    if (c->pieces[i]) c->cl->ReleaseMemObject(c->pieces[i]);
+  if (c->slots) wick_cl_close_slots(c);
+  if (c->arena) c->cl->ReleaseMemObject(c->arena);
+  if (c->queue) c->cl->ReleaseCommandQueue(c->queue);
+  free(c->pieces);
+  free(c->kernels);
+  free(c->slots);
+  free(c->shadow);
+  free(c);
+}
+
+wick_status wick_cl_open(void *loaded, const uint32_t *parts, uint32_t part_count,
+                         uint32_t threads, void **context, wick_error_detail *error) {
+  wick_cl_context *c = calloc(1, sizeof *c);
+  (void)threads; /* the device has its own */
+  if (!c) return WICK_NO_MEMORY;
+  c->u = loaded;
+  c->cl = c->u->cl;
+  wick_status status = allocate(c);
+  if (status == WICK_OK) status = make_queue(c, error);
+  if (status == WICK_OK) status = make_arena(c, error);
+  for (uint32_t i = 0; i < part_count && status == WICK_OK; i++)
+    status = make_part(c, parts[i], error);
+  if (status == WICK_OK) *context = c;
+  else wick_cl_close(c);
+  return status;
+}

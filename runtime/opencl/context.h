@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * context: what a session has of an OpenCL unit. Private to runtime/opencl. */
+#ifndef WICK_OPENCL_CONTEXT_H
+#define WICK_OPENCL_CONTEXT_H
+
+#include "unit.h"
+
+/* Where an input or output of a part is on the device. */
+typedef struct {
+  cl_mem own;       /* memory of the device; NULL: none was needed so far */
+  cl_mem wrapped;   /* the host's, at `memory`; NULL: none */
+  void *memory;
+  cl_mem bound;     /* the one of both that kernels have as their argument */
+  uint8_t *staging; /* an output with gaps comes here first; else NULL */
+} wick_cl_slot;
+
+typedef struct {
+  const wick_cl_unit *u;
+  const wick_cl *cl;
+  cl_command_queue queue; /* in order */
+  cl_mem arena;
+  cl_mem *pieces;      /* per row of "buffers": sub-buffers of the arena, or NULL */
+  cl_kernel *kernels;  /* per row of "launches" of an open part, with its arguments */
+  wick_cl_slot *slots; /* by u->first_io */
+  uint8_t *shadow;     /* of what wick_cl_read reads; NULL: nothing so far */
+  uint64_t submitted;  /* tickets */
+} wick_cl_context;
+
+/* slots.c */
+wick_status wick_cl_open_slots(wick_cl_context *c, uint32_t part, wick_error_detail *error);
+void wick_cl_close_slots(wick_cl_context *c);
+/* The part's kernels get the job's inputs and outputs: the host's memory, or buffers for copies. */
+wick_status wick_cl_bind(wick_cl_context *c, const wick_device_job *job, wick_error_detail *error);
+/* Before and after the job's kernels, in the queue. What has gaps is there when finish has it. */
+wick_status wick_cl_upload(wick_cl_context *c, const wick_device_job *job,
+                           wick_error_detail *error);
+wick_status wick_cl_download(wick_cl_context *c, const wick_device_job *job,
+                             wick_error_detail *error);
+/* Waits for all that is in the queue. */
+wick_status wick_cl_finish(wick_cl_context *c, wick_error_detail *error);
+
+/* Argument `arg` of a launch: its pointer; and its offset in an iteration, where it lies within its
+ * buffer. */
+wick_status wick_cl_set_pointer(const wick_cl_context *c, uint32_t part, uint32_t launch,
+                                uint32_t arg, wick_error_detail *error);
+wick_status wick_cl_offset(const wick_cl_context *c, uint32_t launch, uint32_t arg,
+                           int64_t iteration, cl_long *out, wick_error_detail *error);
+wick_status wick_cl_set_offset(const wick_cl_context *c, uint32_t launch, uint32_t arg,
+                               int64_t iteration, wick_error_detail *error);
+/* What an argument points to; NULL: nothing. */
+cl_mem wick_cl_memory(const wick_cl_context *c, uint32_t part, const wick_cl_arg *arg);
+
+/* Rows of "launches" of the part. */
+static inline void wick_cl_launches_of(const wick_cl_unit *u, uint32_t part, uint32_t *first,
+                                       uint32_t *end) {
+  const wick_device_part *p = &u->unit->parts[part];
+  *first = *end = 0;
+  if (p->info->step_count == 0) return;
+  const wick_cl_step *last = &u->plan.steps[p->code + p->info->step_count - 1];
+  *first = u->plan.steps[p->code].first_launch;
+  *end = last->first_launch + last->launch_count;
+}
+
+#endif

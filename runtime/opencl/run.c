@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A job is put into the queue as a whole; the host waits only where a branch or a loop asks for a
+ * condition, after each step of a job that is watched, and for outputs with gaps. */
+#include <stdlib.h>
+
+#include "context.h"
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+typedef struct {
+  wick_cl_context *c;
+  const wick_device_job *job;
+  wick_error_detail *error;
+} job_run;
+
+/* The byte that argument `arg` points to. */
+static wick_status read_condition(const job_run *r, uint32_t launch, uint32_t arg,
+                                  int64_t iteration, bool *out) {
+  const wick_cl_plan *p = &r->c->u->plan;
+  const wick_cl_arg *a = &p->args[p->launches[launch].first_arg + arg];
+  cl_mem memory = wick_cl_memory(r->c, r->job->part, a);
+  cl_long offset;
+  uint8_t byte = 0;
+  wick_status status = wick_cl_offset(r->c, launch, arg, iteration, &offset, r->error);
+  if (status != WICK_OK) return status;
+  if (!memory) return wick_fail(r->error, WICK_RUN_FAILED, "launch %u has no condition", launch);
+  cl_int code = r->c->cl->EnqueueReadBuffer(r->c->queue, memory, CL_TRUE, (size_t)offset, 1, &byte,
+                                            0, NULL, NULL);
+  *out = byte != 0;
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(r->error, "clEnqueueReadBuffer", code);
+}
+
+static wick_status write_number(const job_run *r, uint32_t launch, int64_t outer, int64_t number) {
+  const wick_cl_plan *p = &r->c->u->plan;
+  const wick_cl_arg *a = &p->args[p->launches[launch].first_arg + 1];
+  cl_mem memory = wick_cl_memory(r->c, r->job->part, a);
+  cl_long offset;
+  if (!memory) return WICK_OK;
+  wick_status status = wick_cl_offset(r->c, launch, 1, outer, &offset, r->error);
+  if (status != WICK_OK) return status;
+  cl_int code = r->c->cl->EnqueueFillBuffer(r->c->queue, memory, &number, sizeof number,
+                                            (size_t)offset, sizeof number, 0, NULL, NULL);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(r->error, "clEnqueueFillBuffer", code);
+}
+
+static wick_status run_kernel(const job_run *r, uint32_t launch, int64_t iteration) {
+  const wick_cl_plan *p = &r->c->u->plan;
+  const wick_cl_launch *l = &p->launches[launch];
+  size_t global[3], local[3];
+  for (int i = 0; i < 3; i++) global[i] = l->global[i], local[i] = l->local[i];
+  for (uint32_t i = 0; i < l->arg_count; i++) {
+    if (p->args[l->first_arg + i].step == 0) continue;
+    wick_status status = wick_cl_set_offset(r->c, launch, i, iteration, r->error);
+    if (status != WICK_OK) return status;
+  }
+  cl_int code = r->c->cl->EnqueueNDRangeKernel(r->c->queue, r->c->kernels[launch], 3, NULL, global,
+                                               local, 0, NULL, NULL);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(r->error, "clEnqueueNDRangeKernel", code);
+}
+
+static wick_status run_rows(const job_run *r, uint32_t i, uint32_t end, int64_t iteration);
+
+static wick_status run_branch(const job_run *r, uint32_t launch, int64_t iteration) {
+  const wick_cl_launch *l = &r->c->u->plan.launches[launch];
+  uint32_t first = launch + 1, other = first + l->body_count;
+  bool is_true = false;
+  wick_status status = read_condition(r, launch, 0, iteration, &is_true);
+  if (status != WICK_OK) return status;
+  return is_true ? run_rows(r, first, other, iteration)
+                 : run_rows(r, other, other + l->else_count, iteration);
+}
+
+static wick_status run_loop(const job_run *r, uint32_t launch, int64_t outer) {
+  const wick_cl_plan *p = &r->c->u->plan;
+  const wick_cl_launch *l = &p->launches[launch];
+  bool is_tested = p->args[l->first_arg].buffer != WICK_NONE, goes_on = true;
+  wick_status status = WICK_OK;
+  for (int64_t i = 0; i < l->trip && status == WICK_OK; i++) {
+    if (is_tested) status = read_condition(r, launch, 0, outer, &goes_on);
+    if (status != WICK_OK || !goes_on) break;
+    status = write_number(r, launch, outer, i);
+    if (status == WICK_OK) status = run_rows(r, launch + 1, launch + 1 + l->body_count, i);
+  }
+  return status;
+}
+
+static wick_status run_rows(const job_run *r, uint32_t i, uint32_t end, int64_t iteration) {
+  wick_status status = WICK_OK;
+  while (i < end && status == WICK_OK) {
+    const wick_cl_launch *l = &r->c->u->plan.launches[i];
+    status = l->kind == WICK_CL_RUN  ? run_kernel(r, i, iteration)
+             : l->kind == WICK_CL_IF ? run_branch(r, i, iteration)
+                                     : run_loop(r, i, iteration);
+    i += 1 + l->body_count + l->else_count;
+  }
+  return status;
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+static wick_status enqueue_step(const job_run *r, uint32_t step) {
+  const wick_cl_plan *p = &r->c->u->plan;
+  const wick_cl_step *s = &p->steps[r->c->u->unit->parts[r->job->part].code + step];
+  return run_rows(r, s->first_launch, s->first_launch + s->launch_count, 0);
+}
+
+/* A step of a job that is watched. */
+static wick_status run_step(void *context, const wick_device_job *job, uint32_t step,
+                            wick_error_detail *error) {
+  const job_run r = {context, job, error};
+  wick_status status = enqueue_step(&r, step);
+  return status == WICK_OK ? wick_cl_finish(context, error) : status;
+}
+
+static wick_status run_steps(const job_run *r) {
+  const wick_device_unit *unit = r->c->u->unit;
+  wick_status status = WICK_OK;
+  if (r->job->profile || r->job->observer) {
+    status = wick_cl_finish(r->c, r->error);
+    if (status != WICK_OK) return status;
+    return wick_device_run_steps(unit, r->job, NULL, run_step, r->c, r->error);
+  }
+  uint32_t n = unit->parts[r->job->part].info->step_count;
+  for (uint32_t i = 0; i < n && status == WICK_OK; i++) status = enqueue_step(r, i);
+  return status;
+}
+
+wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *ticket,
+                           wick_error_detail *error) {
+  wick_cl_context *c = context;
+  const job_run r = {c, job, error};
+  wick_status status = wick_cl_bind(c, job, error);
+  if (status == WICK_OK) status = wick_cl_upload(c, job, error);
+  if (status == WICK_OK) status = run_steps(&r);
+  if (status == WICK_OK) status = wick_cl_download(c, job, error);
+  if (status != WICK_OK) {
+    c->cl->Finish(c->queue);
+    return status;
+  }
+  c->cl->Flush(c->queue);
+  *ticket = ++c->submitted;
+  return WICK_OK;
+}
+
+wick_status wick_cl_wait(void *context, uint64_t ticket, wick_error_detail *error) {
+  (void)ticket; /* those behind it end soon after it */
+  return wick_cl_finish(context, error);
+}
+
+/* ---- what a step left ------------------------------------------------------------------------ */
+
+static wick_status fetch(wick_cl_context *c, cl_mem memory, size_t offset, size_t bytes,
+                         void *host, wick_error_detail *error) {
+  cl_int code = c->cl->EnqueueReadBuffer(c->queue, memory, CL_TRUE, offset, bytes, host, 0, NULL,
+                                         NULL);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clEnqueueReadBuffer", code);
+}
+
+/* Into the shadow, at the tensor's place. */
+static wick_status fetch_arena(wick_cl_context *c, const wick_tensor_info *t,
+                               wick_error_detail *error) {
+  size_t first = (size_t)wick_tensor_first_byte(t);
+  if (!c->arena) return WICK_OK;
+  if (!c->shadow) c->shadow = malloc(c->u->plan.needs.arena_bytes);
+  if (!c->shadow) return wick_fail(error, WICK_NO_MEMORY, "out of memory");
+  return fetch(c, c->arena, first, t->bytes, c->shadow + first, error);
+}
+
+wick_status wick_cl_read(void *context, const wick_device_job *job, uint32_t step,
+                         uint32_t tensor, void *dense, wick_error_detail *error) {
+  wick_cl_context *c = context;
+  const wick_part_info *part = c->u->unit->parts[job->part].info;
+  const wick_tensor_info *t = &part->steps[step].tensors[tensor];
+  wick_status status = WICK_OK;
+  if (t->bytes == 0) return WICK_OK;
+  if (t->place == WICK_PLACE_DEVICE)
+    return wick_fail(error, WICK_DEVICE_FAILED, "tensor '%s' is nowhere in the arena", t->name);
+  if (t->place == WICK_PLACE_ARENA) status = fetch_arena(c, t, error);
+  if (t->place == WICK_PLACE_OUTPUT) status = wick_cl_download(c, job, error);
+  if (status == WICK_OK) status = wick_cl_finish(c, error);
+  if (status == WICK_OK) wick_device_gather(c->u->unit, job, c->shadow, step, tensor, dense);
+  return status;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * unit: an OpenCL unit that is loaded. Private to runtime/opencl. */
+#ifndef WICK_OPENCL_UNIT_H
+#define WICK_OPENCL_UNIT_H
+
+#include "list.h"
+#include "plan.h"
+
+/* The unit's sections. */
+typedef struct {
+  const char *source;
+  size_t source_size;
+  const uint8_t *consts;
+  uint64_t const_bytes;
+  wick_cl_needs needs; /* largest: at least what the unit's buffers are */
+  const wick_cl_buffer *buffers;
+  const wick_cl_arg *args;
+  const wick_cl_launch *launches;
+  const wick_cl_step *steps;
+  uint32_t buffer_count, arg_count, launch_count, step_count;
+} wick_cl_plan;
+
+/* Finds the sections and checks every row: what runs the plan need not. WICK_CORRUPT or
+ * WICK_BAD_VERSION. */
+wick_status wick_cl_plan_read(const wick_device_unit *unit, wick_cl_plan *out,
+                              wick_error_detail *error);
+
+/* The device that runs a unit compiled for `spec`: the one that WICK_OPENCL_DEVICE names by its
+ * index or a piece of its name, else the first with the name `spec`, else the first that has what
+ * is needed. WICK_BAD_MACHINE: there is none, and what they lack. */
+wick_status wick_cl_choose(const wick_cl_needs *needs, const char *spec, wick_cl_device *out,
+                           wick_error_detail *error);
+
+#define WICK_CL_OPTIONS "-cl-std=CL1.2"
+
+typedef struct {
+  const wick_device_unit *unit;
+  wick_cl_plan plan;
+  wick_cl_device device;
+  const wick_cl *cl;
+  cl_context context;
+  cl_program program;
+  cl_mem consts;     /* NULL: there are none */
+  uint32_t *first_io; /* per part: the number of its first input among those of all parts; behind
+                         the last one their sum */
+  bool shares_memory; /* the device's memory is the host's: nothing has to be copied */
+} wick_cl_unit;
+
+/* Sets program, from a binary of an earlier time where there is one. */
+wick_status wick_cl_build(wick_cl_unit *u, wick_error_detail *error);
+/* A program from source that has been built, or why it could not be. */
+wick_status wick_cl_compile(wick_cl_unit *u, wick_error_detail *error);
+/* Kernel `number` of the program. */
+wick_status wick_cl_kernel(const wick_cl_unit *u, uint32_t number, cl_kernel *out,
+                           wick_error_detail *error);
+
+/* wick_device.open, close, submit, wait and read; context.c, run.c */
+wick_status wick_cl_open(void *loaded, const uint32_t *parts, uint32_t part_count,
+                         uint32_t threads, void **context, wick_error_detail *error);
+void wick_cl_close(void *context);
+wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *ticket,
+                           wick_error_detail *error);
+wick_status wick_cl_wait(void *context, uint64_t ticket, wick_error_detail *error);
+wick_status wick_cl_read(void *context, const wick_device_job *job, uint32_t step,
+                         uint32_t tensor, void *dense, wick_error_detail *error);
+
+/* Input or output number i of a part: outputs follow inputs. */
+static inline const wick_tensor_info *wick_cl_io(const wick_part_info *part, uint32_t i) {
+  return i < part->input_count ? &part->inputs[i] : &part->outputs[i - part->input_count];
+}
+
+/* The same that a buffer in the part's inputs or outputs is. */
+static inline uint32_t wick_cl_io_number(const wick_part_info *part, const wick_cl_buffer *b) {
+  return b->place == WICK_CL_INPUT ? b->index : part->input_count + b->index;
+}
+
+#endif
