@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/package/program.h"
+#include "targets/opencl/make.h"
+
+/* Asked in this order; the first that does makes the instruction's kernels. */
+static bool (*const makers[])(const wk_cl_making *m) = {
+    wk_cl_make_matmul, wk_cl_make_depthwise, wk_cl_make_conv, wk_cl_make_nest, wk_cl_make_each};
+
+static wk_status add_block(wk_cl_unit *u, const wk_program *p, const wk_block *b);
+
+static wk_status add_control(wk_cl_unit *u, const wk_program *p, const wk_inst *i) {
+  bool is_loop = i->op == WK_OP_LOOP;
+  size_t at = u->launches.n;
+  wick_cl_launch *l = wk_cl_add_control(u, is_loop ? WICK_CL_LOOP : WICK_CL_IF, p, i);
+  if (is_loop) l->trip = ((const wk_attr_loop *)i->attrs)->trip;
+  for (uint32_t k = 0; k < i->n_bodies; k++) {
+    size_t first = u->launches.n;
+    WK_TRY(add_block(u, p, &i->bodies[k]));
+    uint32_t n = (uint32_t)(u->launches.n - first);
+    if (k == 0) u->launches.data[at].body_count = n;
+    else u->launches.data[at].else_count = n;
+  }
+  return NULL;
+}
+
+static wk_status add_inst(wk_cl_unit *u, const wk_program *p, const wk_inst *i) {
+  if (i->op == WK_OP_LOOP || i->op == WK_OP_IF) return add_control(u, p, i);
+  wk_cl_making m = {u, u->device, p, i, wk_arena_new()};
+  bool ok = false;
+  for (size_t k = 0; k < WK_COUNTOF(makers) && !ok; k++) ok = makers[k](&m);
+  wk_arena_free(m.a);
+  return ok ? NULL : wk_error_at(WK_INTERNAL, i->name, "%s: no kernel can be made of it",
+                                 wk_op_get(i->op)->name);
+}
+
+static wk_status add_block(wk_cl_unit *u, const wk_program *p, const wk_block *b) {
+  for (size_t k = 0; k < b->insts.n; k++) WK_TRY(add_inst(u, p, b->insts.data[k]));
+  return NULL;
+}
+
+/* A step for each instruction. */
+static wk_status add_part(wk_cl_unit *u, const wk_target_part *part, wk_arena *a, uint32_t *row) {
+  const wk_program *p = part->program;
+  wk_package_part out = wk_package_part_of(p, part->name, u->number, a);
+  out.code = u->steps.n;
+  wk_package_step *steps = wk_package_steps_of(p, a, &out.n_steps);
+  out.steps = steps;
+  for (size_t k = 0; k < p->body.insts.n; k++) {
+    uint32_t first = (uint32_t)u->launches.n;
+    WK_TRY(add_inst(u, p, p->body.insts.data[k]));
+    steps[k].code = u->steps.n;
+    wick_cl_step step = {first, (uint32_t)u->launches.n - first};
+    wk_vec_push(&u->steps, step);
+  }
+  if (out.arena_bytes > u->needs.arena_bytes) u->needs.arena_bytes = out.arena_bytes;
+  if (u->needs.arena_bytes > u->needs.largest) u->needs.largest = u->needs.arena_bytes;
+  *row = wk_package_add_part(u->pkg, &out);
+  return NULL;
+}
+
+wk_status wk_cl_compile(const wk_opencl *d, const wk_target_part *parts, size_t n,
+                        const wk_emit_options *o, wk_package *pkg, uint32_t *row,
+                        wk_emit_result *result) {
+  (void)o;
+  wk_cl_unit u;
+  wk_arena *a = wk_arena_new();
+  wk_status s = NULL;
+  wk_cl_unit_begin(&u, d, pkg);
+  for (size_t k = 0; k < n && !s; k++) s = add_part(&u, &parts[k], a, &row[k]);
+  wk_cl_unit_finish(&u);
+  wk_arena_free(a);
+  result->scratch_bytes = 0;
+  return s;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/opencl/device.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "targets/opencl/description.h"
+
+/* What OpenCL 1.2 asks of every device but custom ones, in round numbers. */
+static const wick_opencl_info any = {
+    .name = "any", .type = WICK_OPENCL_GPU, .units = 1, .max_group = 64, .max_items = {64, 64, 64},
+    .base_align = 4096, .float_width = 4, .memory = (uint64_t)1 << 30,
+    .max_alloc = (uint64_t)1 << 28, .local_memory = 32 << 10};
+
+static bool is_number(const char *s) {
+  for (const char *c = s; *c; c++)
+    if (!isdigit((unsigned char)*c)) return false;
+  return *s && strlen(s) < 6;
+}
+
+static bool is_path(const char *s) {
+  size_t n = strlen(s);
+  return strchr(s, '/') || (n > 5 && !strcmp(s + n - 5, ".json"));
+}
+
+static wk_status list_devices(wk_status s, const wick_opencl_info *list, uint32_t n) {
+  for (uint32_t k = 0; k < n; k++)
+    s = wk_status_item(s, "opencl:%u  %s (%s)", k, list[k].name, list[k].platform);
+  return s;
+}
+
+static wk_status find_here(const char *spec, wick_opencl_info *out) {
+  const wick_opencl_info *list;
+  uint32_t n;
+  wick_error_detail error;
+  if (wick_opencl_list(&list, &n, &error) != WICK_OK)
+    return wk_error(WK_UNSUPPORTED, "opencl: %s; opencl:any and opencl:FILE compile for devices "
+                    "that are not here", error.text);
+  for (uint32_t k = 0; k < n; k++) {
+    bool fits = !spec || (is_number(spec) ? (uint32_t)atoi(spec) == k
+                                          : strcasestr(list[k].name, spec) != NULL);
+    if (!fits) continue;
+    *out = list[k];
+    return NULL;
+  }
+  return list_devices(wk_error(WK_USAGE, "there is no OpenCL device '%s' here:", spec), list, n);
+}
+
+wk_status wk_cl_find_device(const char *spec, wick_opencl_info *out, bool *is_here) {
+  *is_here = true;
+  if (spec && !strcmp(spec, "any")) {
+    *out = any;
+    return NULL;
+  }
+  if (!spec || !is_path(spec)) return find_here(spec, out);
+  const wick_opencl_info *list;
+  uint32_t n;
+  wick_error_detail error;
+  *is_here = false;
+  WK_TRY(wk_opencl_read_json(spec, out));
+  if (wick_opencl_list(&list, &n, &error) == WICK_OK)
+    for (uint32_t k = 0; k < n; k++) *is_here = *is_here || !strcmp(list[k].name, out->name);
+  return NULL;
+}

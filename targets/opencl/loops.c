@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/opencl/loops.h"
+
+#include <string.h>
+
+#include "compiler/ir/expr_c.h"
+
+enum { BLOCK = 64 }; /* accumulators that are carried through a fold side by side */
+
+static const char *const inner[WK_MAX_RANK] = {"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"};
+
+const char *wk_cl_index(char letter, int axis) {
+  return letter == 'i' ? wk_inst_c_i[axis] : inner[axis];
+}
+
+bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_program *p,
+                      const wk_inst *i, uint32_t left_out, bool is_wide) {
+  *x = (wk_cl_loops){.b = &k->body, .a = a, .kernel = k, .inst = i, .is_wide = is_wide};
+  if (!wk_inst_c_loops(i, a, &x->l) || k->n_args + i->n_operands > WK_CL_MAX_ARGS) return false;
+  x->base = wk_arena_alloc(a, (i->n_operands + 1) * sizeof *x->base);
+  x->is_private = wk_arena_alloc(a, (i->n_operands + 1) * sizeof *x->is_private);
+  for (uint32_t o = 0; o < i->n_operands; o++) {
+    if (i->operands[o].buffer == WK_NONE || o == left_out) continue;
+    uint32_t at = wk_cl_add_operand(k, p, &i->operands[o]);
+    x->base[o] = wk_arena_printf(a, "g%u + o%u", at, at);
+  }
+  return true;
+}
+
+const char *wk_cl_element(const wk_cl_loops *x, const wk_inst_c_read *r) {
+  const wk_view *v = &x->inst->operands[r->operand];
+  wk_str b = {0};
+  if (r->inside) wk_str_printf(&b, "(%s ? ", r->inside);
+  wk_str_printf(&b, "((%s%s *)(%s))[0", x->is_private[r->operand] ? "" : "__global ",
+                wk_expr_c_type(v->dtype), x->base[r->operand]);
+  for (int k = 0; k < v->rank; k++)
+    if (v->dims[k] != 1 && v->strides[k] != 0)
+      wk_str_printf(&b, " + %lld * (%s)", (long long)v->strides[k], r->at[k]);
+  wk_str_add(&b, "]");
+  if (r->inside) wk_str_printf(&b, " : %lld)", (long long)r->outside);
+  const char *text = wk_arena_strdup(x->a, b.s);
+  wk_str_free(&b);
+  return text;
+}
+
+void wk_cl_positions(wk_str *b, char letter, int rank, const int64_t *dims, int skip,
+                     const char *flat) {
+  int64_t run = 1;
+  for (int d = rank - 1; d >= 0; d--) {
+    if (d == skip) continue;
+    wk_str_printf(b, "const long %c%d = ", letter, d);
+    if (dims[d] == 1) wk_str_add(b, "0;\n");
+    else wk_str_printf(b, "(%s) / %lld %% %lld;\n", flat, (long long)run, (long long)dims[d]);
+    run *= dims[d];
+  }
+}
+
+static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+int wk_cl_fastest(const wk_view *v) {
+  int best = -1;
+  for (int k = 0; k < v->rank; k++)
+    if (v->dims[k] > 1 && v->strides[k] != 0 &&
+        (best < 0 || magnitude(v->strides[k]) <= magnitude(v->strides[best])))
+      best = k;
+  return best < 0 ? 0 : best;
+}
+
+/* ---- expressions ----------------------------------------------------------------------------- */
+
+static void print(const wk_cl_loops *x, const char *name, const wk_expr *e,
+                  const char *const *accumulators, const wk_inst_c_read *reads, size_t n,
+                  const char *const *index) {
+  size_t first = 0;
+  while (accumulators && accumulators[first]) first++;
+  const char **in = wk_arena_alloc(x->a, (first + n + 1) * sizeof *in);
+  for (size_t k = 0; k < first; k++) in[k] = accumulators[k];
+  for (size_t k = 0; k < n; k++) in[first + k] = wk_cl_element(x, &reads[k]);
+  wk_expr_c_print(x->b, e, &(wk_expr_c){.name = name, .inputs = in, .index = index});
+}
+
+void wk_cl_end(const wk_cl_loops *x, const char *const *accumulators) {
+  print(x, "y", x->l.end, accumulators, x->l.end_reads, x->l.n_end, wk_inst_c_i);
+  for (uint32_t k = 0; k < x->inst->n_out; k++) {
+    wk_inst_c_read y = {.operand = k};
+    memcpy(y.at, wk_inst_c_i, sizeof y.at);
+    if (x->base[k]) wk_str_printf(x->b, "%s = y%u;\n", wk_cl_element(x, &y), k);
+  }
+}
+
+/* ---- folds ----------------------------------------------------------------------------------- */
+
+static const char *type_of(const wk_expr *e, uint32_t result) {
+  return wk_expr_c_type(e->nodes[e->results[result]].dtype);
+}
+
+/* "a0[j]", "a1[j]", … for as many accumulators as there are, then NULL. */
+static const char *const *accumulators(const wk_cl_loops *x, const char *form) {
+  uint32_t n = x->l.begin->n_results;
+  const char **text = wk_arena_alloc(x->a, (n + 1) * sizeof *text);
+  for (uint32_t k = 0; k < n; k++) text[k] = wk_arena_printf(x->a, form, k);
+  text[n] = NULL;
+  return text;
+}
+
+static void declare(const wk_cl_loops *x, const char *size) {
+  print(x, "b", x->l.begin, NULL, NULL, 0, NULL);
+  for (uint32_t k = 0; k < x->l.begin->n_results; k++)
+    wk_str_printf(x->b, "%s a%u%s;\n", type_of(x->l.begin, k), k, size);
+}
+
+static void assign(const wk_cl_loops *x, const char *const *to, const char *from) {
+  for (uint32_t k = 0; to[k]; k++) wk_str_printf(x->b, "%s = %s%u;\n", to[k], from, k);
+}
+
+/* One step of the fold, for the positions that stand. */
+static void step(const wk_cl_loops *x, const char *const *acc) {
+  print(x, "s", x->l.step, acc, x->l.step_reads, x->l.n_step, x->l.index);
+  assign(x, acc, "s");
+}
+
+static void for_inner(const wk_cl_loops *x, int skip) {
+  for (int d = 0; d < x->l.inner_rank; d++) {
+    if (d == skip) continue;
+    if (x->l.inner_dims[d] == 1) wk_str_printf(x->b, "const long k%d = 0;\n", d);
+    else
+      wk_str_printf(x->b, "for (long k%d = 0; k%d < %lld; k%d++) {\n", d, d,
+                    (long long)x->l.inner_dims[d], d);
+  }
+}
+
+static void end_inner(const wk_cl_loops *x, int skip) {
+  for (int d = 0; d < x->l.inner_rank; d++)
+    if (d != skip && x->l.inner_dims[d] != 1) wk_str_add(x->b, "}\n");
+}
+
+static bool mentions(const char *text, const char *name) { return text && strstr(text, name); }
+
+/* A block of outputs along the axis goes through the fold together. */
+static void run_blocks(const wk_cl_loops *x, int axis, const char *lo, const char *hi) {
+  const char *i = wk_inst_c_i[axis], *const *acc = accumulators(x, "a%u[j]");
+  bool by_output = mentions(x->l.counts, i);
+  const char *counts = x->l.counts ? x->l.counts : "1";
+  char size[16];
+  snprintf(size, sizeof size, "[%d]", BLOCK);
+  wk_str_printf(x->b, "for (long from = %s; from < %s; from += %d) {\n", lo, hi, BLOCK);
+  wk_str_printf(x->b, "const int n = (int)min((long)%d, (long)(%s) - from);\n", BLOCK, hi);
+  declare(x, size);
+  wk_str_printf(x->b, "for (int j = 0; j < %d; j++) {\n", BLOCK);
+  assign(x, acc, "b");
+  wk_str_add(x->b, "}\n");
+  for_inner(x, -1);
+  if (!by_output) wk_str_printf(x->b, "if (%s)\n", counts);
+  wk_str_printf(x->b, "WK_VECTOR for (int j = 0; j < n; j++) {\nconst long %s = from + j;\n", i);
+  if (by_output) wk_str_printf(x->b, "if (%s) {\n", counts);
+  step(x, acc);
+  wk_str_add(x->b, by_output ? "}\n}\n" : "}\n");
+  end_inner(x, -1);
+  wk_str_printf(x->b, "WK_VECTOR for (int j = 0; j < n; j++) {\nconst long %s = from + j;\n", i);
+  wk_cl_end(x, acc);
+  wk_str_add(x->b, "}\n}\n");
+}
+
+/* Each output by itself. */
+static void run_each(const wk_cl_loops *x, int axis, const char *lo, const char *hi) {
+  const char *i = wk_inst_c_i[axis], *const *acc = accumulators(x, "a%u");
+  wk_str_printf(x->b, "for (long %s = %s; %s < %s; %s++) {\n", i, lo, i, hi, i);
+  declare(x, "");
+  assign(x, acc, "b");
+  for_inner(x, -1);
+  wk_str_printf(x->b, "if (%s) {\n", x->l.counts ? x->l.counts : "1");
+  step(x, acc);
+  wk_str_add(x->b, "}\n");
+  end_inner(x, -1);
+  wk_cl_end(x, acc);
+  wk_str_add(x->b, "}\n");
+}
+
+/* ---- folds of neighbours --------------------------------------------------------------------- */
+
+/* op(a, b) of the fold that a reduce does. */
+static const wk_expr *joining(const wk_cl_loops *x) {
+  const wk_expr *s = x->l.step;
+  const wk_expr_node *last = &s->nodes[s->results[0]];
+  wk_expr_builder *b = wk_expr_begin(x->a);
+  uint16_t p = wk_expr_input(b, 0, last->dtype), q = wk_expr_input(b, 1, last->dtype);
+  uint16_t y = wk_expr_2(b, last->op, p, q);
+  return wk_expr_finish(b, &y, 1);
+}
+
+/* The axis of a reduce along which its first input lies closest and which it folds; -1: none. */
+static int folded_axis(const wk_cl_loops *x) {
+  if (x->inst->op != WK_OP_REDUCE || x->l.begin->n_results != 1 || x->l.counts) return -1;
+  int axis = wk_cl_fastest(&x->inst->operands[x->inst->n_out]);
+  return axis < x->l.inner_rank && x->l.inner_dims[axis] >= 32 ? axis : -1;
+}
+
+/* Partial results side by side, joined in pairs at the end. */
+static void run_lanes(const wk_cl_loops *x, int axis, const char *lo, const char *hi, int folded,
+                      int lanes) {
+  const char *i = wk_inst_c_i[axis], *const *part = accumulators(x, "a%u[j]");
+  int64_t n = x->l.inner_dims[folded], whole = n / lanes * lanes;
+  char size[16];
+  snprintf(size, sizeof size, "[%d]", lanes);
+  wk_str_printf(x->b, "for (long %s = %s; %s < %s; %s++) {\n", i, lo, i, hi, i);
+  declare(x, size);
+  wk_str_printf(x->b, "for (int j = 0; j < %d; j++) a0[j] = b0;\n", lanes);
+  for_inner(x, folded);
+  wk_str_printf(x->b, "for (long k = 0; k < %lld; k += %d)\n", (long long)whole, lanes);
+  wk_str_printf(x->b, "WK_VECTOR for (int j = 0; j < %d; j++) {\nconst long k%d = k + j;\n", lanes,
+                folded);
+  step(x, part);
+  wk_str_add(x->b, "}\n");
+  if (whole < n) {
+    wk_str_printf(x->b, "for (int j = 0; j < %lld; j++) {\nconst long k%d = %lld + j;\n",
+                  (long long)(n - whole), folded, (long long)whole);
+    step(x, part);
+    wk_str_add(x->b, "}\n");
+  }
+  end_inner(x, folded);
+  for (int half = lanes / 2; half; half /= 2) {
+    wk_str_printf(x->b, "for (int j = 0; j < %d; j++) {\n", half);
+    const char *const pair[] = {"a0[j]", wk_arena_printf(x->a, "a0[j + %d]", half), NULL};
+    print(x, "s", joining(x), pair, NULL, 0, NULL);
+    wk_str_add(x->b, "a0[j] = s0;\n}\n");
+  }
+  wk_cl_end(x, (const char *const[]){"a0[0]", NULL});
+  wk_str_add(x->b, "}\n");
+}
+
+void wk_cl_run(const wk_cl_loops *x, int axis, const char *lo, const char *hi) {
+  const char *i = wk_inst_c_i[axis];
+  if (!x->l.begin) {
+    wk_str_printf(x->b, "WK_VECTOR for (long %s = %s; %s < %s; %s++) {\n", i, lo, i, hi, i);
+    wk_cl_end(x, NULL);
+    wk_str_add(x->b, "}\n");
+    return;
+  }
+  int folded = x->is_wide ? folded_axis(x) : -1;
+  if (folded >= 0) run_lanes(x, axis, lo, hi, folded, 16);
+  else if (x->is_wide && x->l.dims[axis] > 1) run_blocks(x, axis, lo, hi);
+  else run_each(x, axis, lo, hi);
+}

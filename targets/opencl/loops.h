@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * loops: an instruction as statements of a kernel, made of wk_inst_c loops. Private to this
+ * folder. */
+#ifndef WICK_OPENCL_LOOPS_H
+#define WICK_OPENCL_LOOPS_H
+
+#include "compiler/ir/inst_c.h"
+#include "targets/opencl/unit.h"
+
+typedef struct {
+  wk_str *b; /* where statements go: the body of `kernel` */
+  wk_arena *a;
+  wk_cl_kernel *kernel;
+  const wk_inst *inst;
+  wk_inst_c l;
+  const char **base; /* of each operand: pointer to its element at position 0; NULL: left out */
+  bool *is_private;  /* it points to memory of the work item */
+  bool is_wide;      /* a work item does many elements: neighbours become vectors */
+} wk_cl_loops;
+
+/* Operands become arguments of the kernel, in order, but for operand number `left_out` (WK_NONE:
+ * all do). False: there are no loops for it. */
+bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_program *p,
+                      const wk_inst *i, uint32_t left_out, bool is_wide);
+
+/* An element as a C expression of its type in memory. */
+const char *wk_cl_element(const wk_cl_loops *x, const wk_inst_c_read *r);
+
+/* Names of loop variables, by letter, for text. */
+const char *wk_cl_index(char letter, int axis);
+
+/* `const long <letter>AXIS = …;` for the axes of `dims` but `skip` (-1: none), from the flat
+ * position that the C expression says, the last axis fastest. */
+void wk_cl_positions(wk_str *b, char letter, int rank, const int64_t *dims, int skip,
+                     const char *flat);
+
+/* The axis along which neighbours in memory are neighbours, 0 if there is none. */
+int wk_cl_fastest(const wk_view *v);
+
+/* From the accumulators (C expressions, NULL: there are none) to the outputs, at i0, i1, …. */
+void wk_cl_end(const wk_cl_loops *x, const char *const *accumulators);
+
+/* Everything for lo <= i<axis> < hi (C expressions); the other positions are defined already. The
+ * loop is one that compilers turn into vectors. */
+void wk_cl_run(const wk_cl_loops *x, int axis, const char *lo, const char *hi);
+
+#endif

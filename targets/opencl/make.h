@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * make: instructions to launches. Every function returns false, and adds nothing, when the
+ * instruction is not its; the next one in the table of compile.c is asked. Private to this
+ * folder. */
+#ifndef WICK_OPENCL_MAKE_H
+#define WICK_OPENCL_MAKE_H
+
+#include "targets/opencl/loops.h"
+
+typedef struct {
+  wk_cl_unit *unit;
+  const wk_opencl *device;
+  const wk_program *p;
+  const wk_inst *inst;
+  wk_arena *a; /* of this instruction */
+} wk_cl_making;
+
+/* Elements of the outputs, some per work item (CPU) or one (GPU). */
+bool wk_cl_make_each(const wk_cl_making *m);
+/* Products on packed panels (CPU): matmul, and convolutions as products over taps. */
+bool wk_cl_make_matmul(const wk_cl_making *m);
+bool wk_cl_make_conv(const wk_cl_making *m);
+/* Convolutions of each channel by itself (CPU). */
+bool wk_cl_make_depthwise(const wk_cl_making *m);
+/* Chains of map and reduce, row by row (CPU). */
+bool wk_cl_make_nest(const wk_cl_making *m);
+
+#endif

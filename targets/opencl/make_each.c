@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The form that every instruction with loops has. A CPU's work item goes along the axis that is
+ * fastest in the output, a GPU's does one element. */
+#include <string.h>
+
+#include "targets/opencl/make.h"
+
+enum { ITEM = 4096, GROUP = 64 }; /* elements of a CPU's work item; work items of a GPU's group */
+
+static bool uses_index(const wk_inst *i) {
+  if (i->op != WK_OP_MAP) return false;
+  const wk_expr *e = ((const wk_attr_map *)i->attrs)->body;
+  for (uint32_t k = 0; k < e->n; k++)
+    if (e->nodes[k].op == WK_EX_INDEX) return true;
+  return false;
+}
+
+/* ---- fewer axes ------------------------------------------------------------------------------ */
+
+static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+/* Axes of the outputs from slowest to fastest in memory. */
+static void memory_order(const wk_view *y, int *order) {
+  for (int k = 0; k < y->rank; k++) {
+    int at = k;
+    for (; at > 0 && magnitude(y->strides[order[at - 1]]) < magnitude(y->strides[k]); at--)
+      order[at] = order[at - 1];
+    order[at] = k;
+  }
+}
+
+static bool joins(const wk_inst *i, int outer, int axis) {
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    const wk_view *v = &i->operands[k];
+    if (v->buffer != WK_NONE && v->strides[outer] != v->strides[axis] * v->dims[axis]) return false;
+  }
+  return true;
+}
+
+/* The same instruction with axes in the order of memory, those joined that are one in all
+ * operands. What it computes at a position must not depend on where that is. */
+static wk_inst *flat(const wk_cl_making *m) {
+  wk_inst *f = wk_arena_alloc(m->a, sizeof *f);
+  int order[WK_MAX_RANK], n = 0;
+  *f = *m->inst;
+  f->operands = wk_arena_alloc(m->a, f->n_operands * sizeof *f->operands);
+  memory_order(&m->inst->operands[0], order);
+  for (uint32_t k = 0; k < f->n_operands; k++) {
+    wk_view *v = &f->operands[k];
+    *v = m->inst->operands[k];
+    for (int d = 0; d < v->rank && v->buffer != WK_NONE; d++) {
+      v->dims[d] = m->inst->operands[k].dims[order[d]];
+      v->strides[d] = m->inst->operands[k].strides[order[d]];
+    }
+  }
+  for (int d = 0, rank = f->operands[0].rank; d < rank; d++) {
+    bool is_one = f->operands[0].dims[d] == 1, into = n > 0 && joins(f, n - 1, d);
+    for (uint32_t k = 0; k < f->n_operands; k++) {
+      wk_view *v = &f->operands[k];
+      int64_t dim = v->dims[d], stride = v->strides[d];
+      if (is_one) continue;
+      if (into) v->dims[n - 1] *= dim, v->strides[n - 1] = stride;
+      else v->dims[n] = dim, v->strides[n] = stride;
+    }
+    n += !is_one && !into;
+  }
+  for (uint32_t k = 0; k < f->n_operands; k++) f->operands[k].rank = n;
+  return f;
+}
+
+static bool is_plain(const wk_inst *i) {
+  return (i->op == WK_OP_MAP && !uses_index(i)) || i->op == WK_OP_COPY || i->op == WK_OP_FILL;
+}
+
+/* ---- CPU ------------------------------------------------------------------------------------- */
+
+static int64_t product(int rank, const int64_t *dims, int skip) {
+  int64_t n = 1;
+  for (int d = 0; d < rank; d++) n *= d == skip ? 1 : dims[d];
+  return n;
+}
+
+/* What an output costs, in elements read. */
+static int64_t weight(const wk_inst_c *l) {
+  return l->begin ? product(l->inner_rank, l->inner_dims, -1) : 1;
+}
+
+/* Pieces of the axis, or several rows, per work item. */
+static void items_cpu(wk_cl_loops *x, wk_cl_kernel *k, int axis) {
+  int64_t n = x->l.rank ? x->l.dims[axis] : 1, rows = product(x->l.rank, x->l.dims, axis);
+  int64_t each = ITEM / weight(&x->l);
+  each = each < 64 ? 64 : each;
+  int64_t pieces = (n + each - 1) / each, long_piece = (n + pieces - 1) / pieces;
+  int64_t some = pieces > 1 || n >= each ? 1 : each / n;
+  if (some > rows) some = rows;
+  k->global[0] = (uint64_t)((rows + some - 1) / some * pieces);
+  wk_str_add(x->b, "const long t = get_global_id(0);\n");
+  if (pieces > 1)
+    wk_str_printf(x->b, "const long lo = t %% %lld * %lld, hi = min(lo + %lld, (long)%lld);\n"
+                  "const long row = t / %lld;\n", (long long)pieces, (long long)long_piece,
+                  (long long)long_piece, (long long)n, (long long)pieces);
+  else if (some > 1)
+    wk_str_printf(x->b, "const long end = min(t * %lld + %lld, (long)%lld);\n"
+                  "for (long row = t * %lld; row < end; row++) {\n", (long long)some,
+                  (long long)some, (long long)rows, (long long)some);
+  else wk_str_add(x->b, "const long row = t;\n");
+  wk_cl_positions(x->b, 'i', x->l.rank, x->l.dims, axis, "row");
+  char hi[32];
+  snprintf(hi, sizeof hi, "%lld", (long long)n);
+  wk_cl_run(x, axis, pieces > 1 ? "lo" : "0", pieces > 1 ? "hi" : hi);
+  if (pieces == 1 && some > 1) wk_str_add(x->b, "}\n");
+}
+
+/* ---- GPU ------------------------------------------------------------------------------------- */
+
+static void item_gpu(wk_cl_loops *x, wk_cl_kernel *k, int axis) {
+  int64_t n = product(x->l.rank, x->l.dims, -1);
+  k->local[0] = GROUP;
+  k->global[0] = (uint64_t)n;
+  wk_str_add(x->b, "const long t = get_global_id(0);\n");
+  if (n % GROUP) wk_str_printf(x->b, "if (t >= %lld) return;\n", (long long)n);
+  wk_str_printf(x->b, "const long row = t / %lld, lo = t %% %lld;\n", (long long)x->l.dims[axis],
+                (long long)x->l.dims[axis]);
+  wk_cl_positions(x->b, 'i', x->l.rank, x->l.dims, axis, "row");
+  wk_cl_run(x, axis, "lo", "lo + 1");
+}
+
+bool wk_cl_make_each(const wk_cl_making *m) {
+  wk_cl_kernel k = {.what = wk_op_get(m->inst->op)->name, .node = m->inst->name};
+  wk_cl_loops x;
+  const wk_inst *i = is_plain(m->inst) ? flat(m) : m->inst;
+  if (!wk_cl_loops_open(&x, m->a, &k, m->p, i, WK_NONE, m->device->family == WK_CL_CPU))
+    return false;
+  if (product(x.l.rank, x.l.dims, -1) == 0) return true;
+  if (x.l.rank == 0) x.l.rank = 1, x.l.dims[0] = 1;
+  (m->device->family == WK_CL_CPU ? items_cpu : item_gpu)(&x, &k, wk_cl_fastest(&i->operands[0]));
+  wk_cl_add_launch(m->unit, &k);
+  return true;
+}

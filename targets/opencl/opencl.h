@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * opencl: OpenCL C 1.2 for one device as a target (rank 4). A part's instructions become kernels,
+ * specialised for their shapes, and launches; what runs them is runtime/opencl.
+ *
+ * Kernels are of one of two families, by the type of the device:
+ *   CPU   a work item is a thread's piece of work: it computes a tile, or some rows, with wide
+ *         vectors, in a work-group of its own
+ *   GPU   a work item computes one element, or a small tile from local memory that its group shares
+ */
+#ifndef WICK_OPENCL_H
+#define WICK_OPENCL_H
+
+#include "compiler/package/package.h"
+#include "compiler/target/target.h"
+#include "runtime/opencl/devices.h"
+
+typedef enum { WK_CL_CPU, WK_CL_GPU } wk_cl_family;
+
+/* An opened device. */
+typedef struct {
+  wk_instance base;
+  wick_opencl_info info;
+  wk_cl_family family;
+  char spec[128];
+} wk_opencl;
+
+/* Floats of a vector that kernels use: 4, 8 or 16. */
+int wk_cl_lanes(const wk_opencl *d);
+
+/* Why no kernel can be made of a node; NULL: one can. */
+const char *wk_cl_refusal(const wk_opencl *d, const wk_graph *g, const wk_node *n);
+
+/* The target's pass: what kernels read otherwise than it lies is copied, images with few channels
+ * are padded in memory. */
+wk_status wk_cl_prepare(const wk_opencl *d, wk_program *p, wk_arena *scratch, int64_t *changes)
+    WK_MUST_CHECK;
+
+/* wk_target.compile */
+wk_status wk_cl_compile(const wk_opencl *d, const wk_target_part *parts, size_t n,
+                        const wk_emit_options *o, wk_package *pkg, uint32_t *row,
+                        wk_emit_result *result) WK_MUST_CHECK;
+
+extern const wk_target wk_target_opencl;
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Polynomials were fitted by weighted least squares on Chebyshev nodes. */
+#include "targets/opencl/prelude.h"
+
+#include "compiler/ir/expr_c.h"
+
+#define CODE(...) #__VA_ARGS__ "\n"
+
+static const char vector_loops[] =
+    "#ifdef __clang__\n"
+    "#define WK_VECTOR _Pragma(\"clang loop vectorize(assume_safety)\")\n"
+    "#define WK_UNROLL _Pragma(\"unroll\")\n"
+    "#else\n"
+    "#define WK_VECTOR\n"
+    "#define WK_UNROLL\n"
+    "#endif\n";
+
+/* Functions of f32 that are defined below; the others are the language's. */
+static const char names[] =
+    "#undef WK_F32\n"
+    "#define WK_F32(name) wk_cl_##name\n"
+    "#define wk_cl_fabs fabs\n"
+    "#define wk_cl_floor floor\n"
+    "#define wk_cl_ceil ceil\n"
+    "#define wk_cl_rint rint\n"
+    "#define wk_cl_trunc trunc\n"
+    "#define wk_cl_sqrt sqrt\n"
+    "#define wk_cl_log log\n"
+    "#define wk_cl_sin sin\n"
+    "#define wk_cl_cos cos\n"
+    "#define wk_cl_tan tan\n"
+    "#define wk_cl_asin asin\n"
+    "#define wk_cl_acos acos\n"
+    "#define wk_cl_atan atan\n"
+    "#define wk_cl_sinh sinh\n"
+    "#define wk_cl_cosh cosh\n"
+    "#define wk_cl_asinh asinh\n"
+    "#define wk_cl_acosh acosh\n"
+    "#define wk_cl_atanh atanh\n"
+    "#define wk_cl_fmod fmod\n"
+    "#define wk_cl_pow pow\n"
+    "#define wk_cl_ldexp ldexp\n"
+    "#define wk_cl_copysign copysign\n";
+
+/* clang-format off */
+static const char *const functions[] = {
+/* e^x = 2^n e^r, |r| <= ln 2 / 2; 2^n in two factors, so that the ends of the range come right. */
+CODE(static inline float wk_cl_exp(float x) {
+  const float c = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x == x ? x : 0.0f;
+  const float n = floor(fma(c, 1.44269504f, 0.5f));
+  const float r = fma(n, 2.12194440e-4f, fma(n, -0.693359375f, c));
+  float p = fma(r, 0.00138292744f, 0.00837487289f);
+  p = fma(p, r, 0.0416683664f);
+  p = fma(p, r, 0.166664196f);
+  p = fma(p, r, 0.499999914f);
+  p = fma(p, r, 1.0f);
+  p = fma(p, r, 1.0f);
+  const int k = (int)n;
+  const int h = k >> 1;
+  const float y = p * as_float((h + 127) << 23) * as_float((k - h + 127) << 23);
+  return x == x ? y : x;
+}),
+/* Odd polynomial near 0, 1 - erfc elsewhere, where -ln erfc is a polynomial. */
+CODE(static inline float wk_cl_erf(float x) {
+  const float a = fabs(x);
+  const float c = a < 4.0f ? a : 4.0f;
+  const float t = c * c;
+  float s = fma(t, -9.63499106e-06f, 0.000112546407f);
+  s = fma(s, t, -0.000848250774f);
+  s = fma(s, t, 0.00522092322f);
+  s = fma(s, t, -0.0268653924f);
+  s = fma(s, t, 0.112837818f);
+  s = fma(s, t, -0.376126384f);
+  s = fma(s, t, 1.12837917f);
+  float g = fma(c, 7.73687838e-08f, -1.85574351e-06f);
+  g = fma(g, c, 1.79472327e-05f);
+  g = fma(g, c, -7.35565036e-05f);
+  g = fma(g, c, -0.00012907722f);
+  g = fma(g, c, 0.00353717517f);
+  g = fma(g, c, -0.0242601034f);
+  g = fma(g, c, 0.1075295f);
+  g = fma(g, c, 0.633749275f);
+  g = fma(g, c, 1.12939668f);
+  g = fma(g, c, -0.000160556017f);
+  const float y = c < 0.95f ? c * s : 1.0f - wk_cl_exp(-g);
+  return x == x ? copysign(y, x) : x;
+}),
+CODE(static inline float wk_cl_tanh(float x) {
+  const float a = fabs(x);
+  const float c = a < 10.0f ? a : 10.0f;
+  const float t = c * c;
+  float s = fma(t, 0.00210043978f, -0.00812819127f);
+  s = fma(s, t, 0.0216791175f);
+  s = fma(s, t, -0.0539423079f);
+  s = fma(s, t, 0.133331626f);
+  s = fma(s, t, -0.333333291f);
+  const float y = c < 0.625f ? fma(s * t, c, c) : 1.0f - 2.0f / (wk_cl_exp(2.0f * c) + 1.0f);
+  return x == x ? copysign(y, x) : x;
+}),
+};
+/* clang-format on */
+
+void wk_cl_prelude(wk_str *b, const wk_opencl *d) {
+  wk_expr_c_prelude(b);
+  wk_str_add(b, vector_loops);
+  if (d->family != WK_CL_CPU) return;
+  wk_str_add(b, names);
+  for (size_t k = 0; k < WK_COUNTOF(functions); k++) wk_str_add(b, functions[k]);
+}

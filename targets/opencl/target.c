@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/opencl/opencl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/ir/inst_c.h"
+#include "compiler/lower/lower.h"
+#include "targets/opencl/device.h"
+
+static const wk_opencl *device(const wk_instance *t) { return (const wk_opencl *)t; }
+
+static wk_status open_device(const char *spec, wk_instance **out) {
+  wk_opencl *d = wk_xcalloc(1, sizeof *d);
+  d->base.target = &wk_target_opencl;
+  wk_status s = wk_cl_find_device(spec, &d->info, &d->base.is_here);
+  if (s) {
+    free(d);
+    return s;
+  }
+  d->family = d->info.type == WICK_OPENCL_CPU ? WK_CL_CPU : WK_CL_GPU;
+  snprintf(d->spec, sizeof d->spec, "%s", d->info.name);
+  d->base.spec = d->spec;
+  *out = &d->base;
+  return NULL;
+}
+
+static void close_device(wk_instance *t) { free(t); }
+
+int wk_cl_lanes(const wk_opencl *d) {
+  return d->info.float_width >= 16 ? 16 : d->info.float_width >= 8 ? 8 : 4;
+}
+
+/* ---- what it runs ---------------------------------------------------------------------------- */
+
+static const char *type_refusal(const wk_opencl *d, const wk_graph *g, const wk_node *n) {
+  for (uint32_t k = 0; k < n->n_in + n->n_out; k++) {
+    uint32_t v = k < n->n_in ? n->in[k] : n->out[k - n->n_in];
+    if (v != WK_NONE && wk_val(g, v)->type.dtype == WK_F64 && !d->info.has_f64)
+      return "the device has no 64-bit floats";
+  }
+  return NULL;
+}
+
+const char *wk_cl_refusal(const wk_opencl *d, const wk_graph *g, const wk_node *n) {
+  const char *why = type_refusal(d, g, n);
+  if (why || n->op == WK_OP_IDENTITY || n->op == WK_OP_IF || n->op == WK_OP_LOOP) return why;
+  return wk_inst_c_refusal(g, n);
+}
+
+static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
+                     const char **reason) {
+  (void)a;
+  *reason = wk_cl_refusal(device(t), g, n);
+  return !*reason;
+}
+
+static wk_wish wish(const wk_instance *t, const wk_graph *part) {
+  (void)part;
+  int64_t align = device(t)->info.base_align;
+  return (wk_wish){.channels_last = true, .align = align > WICK_ALIGN ? align : WICK_ALIGN};
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static wk_status fuse_nests(const wk_instance *t, wk_program *p, wk_arena *scratch,
+                            int64_t *changes) {
+  if (device(t)->family == WK_CL_GPU) return NULL;
+  return wk_inst_fuse_nests(p, scratch, changes);
+}
+
+static wk_status prepare(const wk_instance *t, wk_program *p, wk_arena *scratch,
+                         int64_t *changes) {
+  return wk_cl_prepare(device(t), p, scratch, changes);
+}
+
+static const wk_target_pass passes[] = {
+    {"fuse-nests", "run chains of reduce and map row by row, rows in memory of the work item", true,
+     fuse_nests},
+    {"prepare-kernels", "copy what kernels cannot read as it lies, pad images of few channels",
+     true, prepare},
+    {0}};
+
+static wk_status compile(const wk_instance *t, const wk_target_part *parts, size_t n,
+                         const wk_emit_options *o, wk_package *pkg, uint32_t *row,
+                         wk_emit_result *r) {
+  return wk_cl_compile(device(t), parts, n, o, pkg, row, r);
+}
+
+const wk_target wk_target_opencl = {
+    .name = "opencl",
+    .doc = "OpenCL C 1.2 for a device, CPU or GPU",
+    .spec_doc = "a device: its name or a part of it, its number, a file of 'wick devices', or any",
+    .passes = passes,
+    .open = open_device,
+    .close = close_device,
+    .supports = supports,
+    .wish = wish,
+    .compile = compile};

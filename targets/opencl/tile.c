@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/opencl/tile.h"
+
+#include <string.h>
+
+#include "compiler/ir/expr_c.h"
+
+enum { CACHE = 256 << 10 }; /* bytes of rows of a that tiles of neighbouring panels share */
+
+static bool is_small_integer(wk_dtype t) {
+  return t == WK_I8 || t == WK_U8 || t == WK_I16 || t == WK_U16;
+}
+
+bool wk_cl_tile_types(wk_dtype a, wk_dtype b) {
+  return (a == WK_F32 && b == WK_F32) || (is_small_integer(a) && is_small_integer(b));
+}
+
+/* ---- size ------------------------------------------------------------------------------------ */
+
+/* Register tiles by lanes of a vector: as many sums as fit beside what is being multiplied. */
+static const struct {
+  int lanes, vectors, most_rows;
+} sizes[] = {{16, 2, 8}, {16, 1, 14}, {16, 4, 4}, {8, 2, 5}, {8, 1, 10}, {8, 4, 2},
+             {4, 2, 5},  {4, 1, 10},  {4, 4, 2}};
+
+/* Multiplications of vectors for all tiles, and loads of b and of a beside them. */
+static double cost(const wk_cl_tile *t, int rows, int vectors) {
+  int64_t width = (int64_t)vectors * t->lanes;
+  double panels = (double)((t->columns + width - 1) / width);
+  double tiles = (double)((t->m_rows + rows - 1) / rows);
+  return panels * tiles * (rows * vectors + 0.5 * rows + vectors);
+}
+
+static bool is_gpu(const wk_cl_tile *t) { return t->m->device->family == WK_CL_GPU; }
+
+int64_t wk_cl_tile_width(const wk_cl_tile *t) {
+  return is_gpu(t) ? t->side : (int64_t)t->size.vectors * t->lanes;
+}
+
+bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed) {
+  double best = 0;
+  t->b_column = 1;
+  if (is_gpu(t)) return wk_cl_tile_gpu_choose(t);
+  t->lanes = wk_cl_lanes(t->m->device);
+  for (size_t k = 0; k < WK_COUNTOF(sizes); k++) {
+    if (sizes[k].lanes != t->lanes) continue;
+    if (!is_packed && t->columns % (sizes[k].vectors * t->lanes)) continue;
+    for (int rows = 1; rows <= sizes[k].most_rows; rows++) {
+      double c = cost(t, rows, sizes[k].vectors);
+      if (t->size.rows && c >= best) continue;
+      best = c;
+      t->size = (wk_cl_tile_size){rows, sizes[k].vectors};
+    }
+  }
+  t->pointers = t->size.rows;
+  return t->size.rows > 0;
+}
+
+/* ---- panels ---------------------------------------------------------------------------------- */
+
+const void *wk_cl_tile_pack(const wk_cl_tile *t, int64_t batches, const void *data,
+                            wk_cl_tile_at at, const void *ctx, uint64_t *bytes) {
+  int64_t width = wk_cl_tile_width(t), panels = wk_cl_tile_panels(t), depth = t->taps * t->depth;
+  size_t size = (size_t)wk_dtype_size(t->b);
+  *bytes = (uint64_t)(batches * panels * depth * width) * size;
+  char *out = wk_arena_alloc(t->m->unit->arena, *bytes), *to = out;
+  for (int64_t z = 0; z < batches; z++)
+    for (int64_t n = 0; n < panels; n++)
+      for (int64_t k = 0; k < depth; k++, to += (size_t)width * size)
+        for (int64_t j = 0; j < width && n * width + j < t->columns; j++)
+          memcpy(to + (size_t)j * size,
+                 (const char *)data + (size_t)at(ctx, z, k, n * width + j) * size, size);
+  return out;
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+const char *wk_cl_tile_type(wk_dtype t) {
+  static const char *const names[] = {[WK_F32] = "float", [WK_I8] = "char", [WK_U8] = "uchar",
+                                      [WK_I16] = "short", [WK_U16] = "ushort"};
+  return names[t];
+}
+
+/* Tiles of some rows go through all panels before the next rows: these stay in the cache. */
+void wk_cl_tile_begin(wk_cl_tile *t) {
+  if (is_gpu(t)) {
+    wk_cl_tile_gpu_begin(t);
+    return;
+  }
+  wk_str *b = t->x.b;
+  int64_t width = wk_cl_tile_width(t), panels = wk_cl_tile_panels(t);
+  int64_t tiles = (t->m_rows + t->size.rows - 1) / t->size.rows;
+  int64_t row_bytes = t->taps * t->depth * wk_dtype_size(t->a);
+  int64_t block = CACHE / (row_bytes * t->size.rows);
+  block = block < 1 ? 1 : block > tiles ? tiles : block;
+  int64_t blocks = (tiles + block - 1) / block;
+  block = (tiles + blocks - 1) / blocks;
+  int64_t per_batch = blocks * block * panels;
+  t->k->global[0] = (uint64_t)(per_batch * t->batch);
+  wk_str_printf(b, "const long t = get_global_id(0);\n");
+  wk_str_printf(b, "const long z = t / %lld, u = t %% %lld;\n", (long long)per_batch,
+                (long long)per_batch);
+  wk_str_printf(b, "const long tile = u / %lld * %lld + u %% %lld;\n", (long long)(block * panels),
+                (long long)block, (long long)block);
+  if (tiles % block) wk_str_printf(b, "if (tile >= %lld) return;\n", (long long)tiles);
+  wk_str_printf(b, "const long m0 = tile * %d, n0 = u / %lld %% %lld * %lld;\n", t->size.rows,
+                (long long)block, (long long)panels, (long long)width);
+  if (t->m_rows % t->size.rows)
+    wk_str_printf(b, "const int rows = (int)min((long)%d, %lld - m0);\n", t->size.rows,
+                  (long long)t->m_rows);
+  else wk_str_printf(b, "const int rows = %d;\n", t->size.rows);
+  if (t->columns % width)
+    wk_str_printf(b, "const int cols = (int)min((long)%lld, %lld - n0);\n", (long long)width,
+                  (long long)t->columns);
+  else wk_str_printf(b, "const int cols = %lld;\n", (long long)width);
+}
+
+const char *wk_cl_tile_row_of(const wk_cl_tile *t, int pointer) {
+  if (is_gpu(t)) return wk_cl_tile_gpu_row_of(t, pointer);
+  if (t->m_rows % t->size.rows == 0) return wk_arena_printf(t->m->a, "m0 + %d", pointer);
+  return wk_arena_printf(t->m->a, "min(m0 + %d, (long)%lld)", pointer, (long long)(t->m_rows - 1));
+}
+
+void wk_cl_tile_sums(const wk_cl_tile *t) {
+  if (is_gpu(t)) {
+    wk_cl_tile_gpu_sums(t);
+    return;
+  }
+  const char *type = t->sum == WK_F32 ? "float" : "uint";
+  for (int r = 0; r < t->size.rows; r++)
+    for (int v = 0; v < t->size.vectors; v++)
+      wk_str_printf(t->x.b, "%s%d c%d_%d = 0;\n", type, t->lanes, r, v);
+}
+
+static void add_loads(const wk_cl_tile *t) {
+  for (int v = 0; v < t->size.vectors; v++) {
+    if (t->sum == WK_F32)
+      wk_str_printf(t->x.b, "const float%d w%d = vload%d(%d, w);\n", t->lanes, v, t->lanes, v);
+    else
+      wk_str_printf(t->x.b, "const uint%d w%d = as_uint%d(convert_int%d(vload%d(%d, w)));\n",
+                    t->lanes, v, t->lanes, t->lanes, t->lanes, v);
+  }
+}
+
+void wk_cl_tile_products(const wk_cl_tile *t) {
+  if (is_gpu(t)) {
+    wk_cl_tile_gpu_products(t);
+    return;
+  }
+  wk_str *b = t->x.b;
+  const char *type = t->sum == WK_F32 ? "float" : "uint";
+  wk_str_printf(b, "for (int k = 0; k < %lld; k++) {\n", (long long)t->depth);
+  add_loads(t);
+  wk_str_printf(b, "w += %lld;\n", (long long)t->b_row);
+  for (int r = 0; r < t->size.rows; r++) {
+    wk_str_printf(b, "{ const %s%d x = (%s%d)(%s)p%d[k * %lldl];\n", type, t->lanes, type,
+                  t->lanes, t->sum == WK_F32 ? "float" : "int", r, (long long)t->a_step);
+    for (int v = 0; v < t->size.vectors; v++)
+      wk_str_printf(b, t->sum == WK_F32 ? "c%d_%d = fma(x, w%d, c%d_%d); "
+                                        : "c%d_%d = x * w%d + c%d_%d; ", r, v, v, r, v);
+    wk_str_add(b, "}\n");
+  }
+  wk_str_add(b, "}\n");
+}
+
+void wk_cl_tile_end(const wk_cl_tile *t, const char *position, const char *column) {
+  if (is_gpu(t)) {
+    wk_cl_tile_gpu_end(t, position, column);
+    return;
+  }
+  wk_str *b = t->x.b;
+  int64_t width = wk_cl_tile_width(t);
+  const char *type = wk_expr_c_type(t->sum), *scalar = t->sum == WK_F32 ? "float" : "uint";
+  wk_str_printf(b, "%s sums[%lld];\n", scalar, (long long)(t->size.rows * width));
+  for (int r = 0; r < t->size.rows; r++)
+    for (int v = 0; v < t->size.vectors; v++)
+      wk_str_printf(b, "vstore%d(c%d_%d, %lld, sums);\n", t->lanes, r, v,
+                    (long long)(r * t->size.vectors + v));
+  wk_str_printf(b, "for (int row = 0; row < rows; row++) {\n%s", position);
+  wk_str_printf(b, "WK_VECTOR for (int j = 0; j < cols; j++) {\nconst long i%d = %s + j;\n",
+                t->column_axis, column);
+  wk_str_printf(b, "const %s sum = (%s)sums[row * %lld + j];\n", type, type, (long long)width);
+  wk_cl_end(&t->x, (const char *const[]){"sum", NULL});
+  wk_str_add(b, "}\n}\n");
+}

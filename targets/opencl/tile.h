@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tile: products of matrices, and then bias and epilogue:
+ *
+ *   c[r][j] = sum over taps and k < depth of a(r, tap)[k * a_step] *
+ *             b[(tap * depth + k) * b_row + j * b_column]
+ *
+ * What differs between matmul and convolution is where rows of a begin and which position of the
+ * output row and column stand for. On a CPU a work item has a tile of sums in vectors; on a GPU a
+ * work-group has one, SIDE x SIDE sums of it in each work item, and brings a and b into local memory,
+ * some k at a time. Private to this folder. */
+#ifndef WICK_OPENCL_TILE_H
+#define WICK_OPENCL_TILE_H
+
+#include "targets/opencl/make.h"
+
+typedef struct {
+  int rows, vectors; /* of the register tile */
+} wk_cl_tile_size;
+
+typedef struct {
+  const wk_cl_making *m;
+  wk_cl_kernel *k;
+  wk_cl_loops x;
+  int lanes;              /* CPU: of a vector */
+  wk_cl_tile_size size;   /* CPU */
+  int side;               /* GPU: rows and columns of a work-group's tile */
+  int pointers;           /* rows of a that a work item reads */
+  wk_dtype a, b, sum;     /* f32 throughout, or 8- and 16-bit integers and i32 */
+  int64_t batch, m_rows, columns, taps, depth, a_step;
+  int64_t b_row;          /* elements; the width of a panel where b is packed */
+  int64_t b_column;       /* elements; 1 on CPUs */
+  int column_axis;        /* of the output */
+} wk_cl_tile;
+
+/* The type of OpenCL C of elements of a and b: "float", "char". */
+const char *wk_cl_tile_type(wk_dtype t);
+/* f32, or integers whose sums are i32. */
+bool wk_cl_tile_types(wk_dtype a, wk_dtype b);
+/* Picks a tile for the device. False: there is none, as on a CPU where b is not packed and its
+ * columns are not whole vectors. */
+bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed);
+/* Columns of a tile, and of a panel. */
+int64_t wk_cl_tile_width(const wk_cl_tile *t);
+static inline int64_t wk_cl_tile_panels(const wk_cl_tile *t) {
+  return (t->columns + wk_cl_tile_width(t) - 1) / wk_cl_tile_width(t);
+}
+
+/* b(batch, k, column) of `data` as panels, [batch][panel][taps * depth][width], what is too much
+ * zero; lives as long as the package. at: position of an element of b in `data`, in elements. */
+typedef int64_t (*wk_cl_tile_at)(const void *ctx, int64_t batch, int64_t k, int64_t column);
+const void *wk_cl_tile_pack(const wk_cl_tile *t, int64_t batches, const void *data,
+                            wk_cl_tile_at at, const void *ctx, uint64_t *bytes);
+
+/* Statements, in this order:
+ *   begin     z (batch), m0 (first row), n0 (first column)
+ *   (the caller: pointer `w` to b, of type `const T_b *`, at n0)
+ *   sums      declares the sums
+ *   (the caller: loops over taps, in them pointers p0, p1, … to `pointers` rows of a, whose numbers
+ *   row_of says, as a C expression)
+ *   products  over `depth`; w moves on
+ *   (the caller: ends of its loops)
+ *   end       results; position: statement that defines i<k> but for the column axis, from `row`,
+ *             the number of the row in the tile; column: the first column's position */
+void wk_cl_tile_begin(wk_cl_tile *t);
+const char *wk_cl_tile_row_of(const wk_cl_tile *t, int pointer);
+void wk_cl_tile_sums(const wk_cl_tile *t);
+void wk_cl_tile_products(const wk_cl_tile *t);
+void wk_cl_tile_end(const wk_cl_tile *t, const char *position, const char *column);
+
+/* The same for GPUs, which those above call. */
+bool wk_cl_tile_gpu_choose(wk_cl_tile *t);
+void wk_cl_tile_gpu_begin(wk_cl_tile *t);
+const char *wk_cl_tile_gpu_row_of(const wk_cl_tile *t, int pointer);
+void wk_cl_tile_gpu_sums(const wk_cl_tile *t);
+void wk_cl_tile_gpu_products(const wk_cl_tile *t);
+void wk_cl_tile_gpu_end(const wk_cl_tile *t, const char *position, const char *column);
+
+#endif
