@@ -21,6 +21,12 @@ bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_pro
   x->is_private = wk_arena_alloc(a, (i->n_operands + 1) * sizeof *x->is_private);
   for (uint32_t o = 0; o < i->n_operands; o++) {
     if (i->operands[o].buffer == WK_NONE || o == left_out) continue;
+    x->is_private[o] = p->buffers.data[i->operands[o].buffer].region == WK_REGION_SCRATCH;
+    if (x->is_private[o]) {
+      x->base[o] = wk_arena_printf(a, "(char *)scratch%u + %lld", i->operands[o].buffer,
+                                   (long long)i->operands[o].offset);
+      continue;
+    }
     uint32_t at = wk_cl_add_operand(k, p, &i->operands[o]);
     x->base[o] = wk_arena_printf(a, "g%u + o%u", at, at);
   }

@@ -19,7 +19,8 @@ typedef struct {
 } wk_cl_loops;
 
 /* Operands become arguments of the kernel, in order, but for operand number `left_out` (WK_NONE:
- * all do). False: there are no loops for it. */
+ * all do) and for scratch, which is arrays scratch<BUFFER> of the caller's. False: there are no loops
+ * for it. */
 bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_program *p,
                       const wk_inst *i, uint32_t left_out, bool is_wide);
 

@@ -29,12 +29,6 @@ static void declare_scratch(const wk_cl_making *m, wk_cl_kernel *k) {
 static bool add_body(const wk_cl_making *m, wk_cl_kernel *k, const wk_inst *i, int outer) {
   wk_cl_loops x;
   if (!wk_cl_loops_open(&x, m->a, k, m->p, i, WK_NONE, true)) return false;
-  for (uint32_t o = 0; o < i->n_operands; o++) {
-    const wk_view *v = &i->operands[o];
-    if (v->buffer == WK_NONE || m->p->buffers.data[v->buffer].region != WK_REGION_SCRATCH) continue;
-    x.is_private[o] = true;
-    x.base[o] = wk_arena_printf(m->a, "(char *)scratch%u + %lld", v->buffer, (long long)v->offset);
-  }
   int axis = wk_cl_fastest(&i->operands[0]), loops = 0;
   if (axis < outer) axis = x.l.rank - 1;
   wk_str_add(x.b, "{\n");
