@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "targets/opencl/description.h"
+#include "targets/opencl/query.h"
 
 /* What OpenCL 1.2 asks of every device but custom ones, in round numbers. */
 static const wick_opencl_info any = {
@@ -33,10 +34,8 @@ static wk_status list_devices(wk_status s, const wick_opencl_info *list, uint32_
 static wk_status find_here(const char *spec, wick_opencl_info *out) {
   const wick_opencl_info *list;
   uint32_t n;
-  wick_error_detail error;
-  if (wick_opencl_list(&list, &n, &error) != WICK_OK)
-    return wk_error(WK_UNSUPPORTED, "opencl: %s; opencl:any and opencl:FILE compile for devices "
-                    "that are not here", error.text);
+  wk_status s = wk_cl_query(&list, &n);
+  if (s) return wk_status_item(s, "opencl:any and opencl:FILE compile for devices that are not here");
   for (uint32_t k = 0; k < n; k++) {
     bool fits = !spec || (is_number(spec) ? (uint32_t)atoi(spec) == k
                                           : strcasestr(list[k].name, spec) != NULL);
@@ -56,10 +55,10 @@ wk_status wk_cl_find_device(const char *spec, wick_opencl_info *out, bool *is_he
   if (!spec || !is_path(spec)) return find_here(spec, out);
   const wick_opencl_info *list;
   uint32_t n;
-  wick_error_detail error;
   *is_here = false;
   WK_TRY(wk_opencl_read_json(spec, out));
-  if (wick_opencl_list(&list, &n, &error) == WICK_OK)
-    for (uint32_t k = 0; k < n; k++) *is_here = *is_here || !strcmp(list[k].name, out->name);
+  wk_status s = wk_cl_query(&list, &n);
+  for (uint32_t k = 0; !s && k < n; k++) *is_here = *is_here || !strcmp(list[k].name, out->name);
+  wk_status_free(s); /* then it is not here */
   return NULL;
 }

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/opencl/query.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct {
+  wick_status status;
+  wick_error_detail error;
+  uint32_t n;
+  wick_opencl_info list[WICK_OPENCL_MAX_DEVICES];
+} answer;
+
+static void ask(answer *a) {
+  const wick_opencl_info *list = NULL;
+  memset(a, 0, sizeof *a);
+  a->status = wick_opencl_list(&list, &a->n, &a->error);
+  if (a->status == WICK_OK) memcpy(a->list, list, a->n * sizeof *list);
+}
+
+static bool write_all(int fd, const void *data, size_t size) {
+  for (size_t done = 0; done < size;) {
+    ssize_t n = write(fd, (const char *)data + done, size - done);
+    if (n < 0 && errno != EINTR) return false;
+    if (n > 0) done += (size_t)n;
+  }
+  return true;
+}
+
+static size_t read_all(int fd, void *data, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    ssize_t n = read(fd, (char *)data + done, size - done);
+    if (n == 0 || (n < 0 && errno != EINTR)) break;
+    if (n > 0) done += (size_t)n;
+  }
+  return done;
+}
+
+static wk_status ask_in_process(answer *a) {
+  int ends[2], ended = 0;
+  if (pipe(ends)) return wk_error(WK_RESOURCE, "opencl: %s", strerror(errno));
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    ask(a);
+    _exit(write_all(ends[1], a, sizeof *a) ? 0 : 1);
+  }
+  close(ends[1]);
+  size_t got = child > 0 ? read_all(ends[0], a, sizeof *a) : 0;
+  close(ends[0]);
+  if (child < 0) return wk_error(WK_RESOURCE, "opencl: %s", strerror(errno));
+  while (waitpid(child, &ended, 0) < 0 && errno == EINTR) {}
+  if (got == sizeof *a) return NULL;
+  return WIFSIGNALED(ended)
+             ? wk_error(WK_UNSUPPORTED, "opencl: a driver crashed while it listed its devices: %s",
+                        strsignal(WTERMSIG(ended)))
+             : wk_error(WK_UNSUPPORTED, "opencl: a driver ended the process while it listed its "
+                        "devices");
+}
+
+wk_status wk_cl_query(const wick_opencl_info **list, uint32_t *n) {
+  static answer known;
+  static bool is_known;
+  if (!is_known) WK_TRY(ask_in_process(&known));
+  is_known = true;
+  if (known.status != WICK_OK) return wk_error(WK_UNSUPPORTED, "opencl: %s", known.error.text);
+  *list = known.list;
+  *n = known.n;
+  return NULL;
+}
