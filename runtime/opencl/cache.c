@@ -168,10 +168,3 @@ void wick_cl_cache_store(const wick_cl_unit *u) {
   if (!binary || !write_file(u, binary, size, file) || rename(own, path) != 0) unlink(own);
   free(binary);
 }
-
-wick_status wick_cl_build(wick_cl_unit *u, wick_error_detail *error) {
-  if (wick_cl_cache_load(u)) return WICK_OK;
-  wick_status status = wick_cl_compile(u, error);
-  if (status == WICK_OK) wick_cl_cache_store(u);
-  return status;
-}

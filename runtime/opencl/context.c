@@ -32,6 +32,7 @@ wick_status wick_cl_offset(const wick_cl_context *c, uint32_t launch, uint32_t a
   *out = 0;
   if (a->buffer == WICK_NONE) return WICK_OK;
   const wick_cl_buffer *b = &c->u->plan.buffers[a->buffer];
+  if (b->bytes == 0) return WICK_OK;
   if (__builtin_mul_overflow(a->step, iteration, &offset) ||
       __builtin_add_overflow(offset, a->offset, &offset) || offset < 0 ||
       (uint64_t)offset > b->bytes)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "unit.h"
+#include "cache.h"
 
 static wick_status probe(const wick_device_unit *unit, wick_error_detail *error) {
   wick_cl_plan plan;
@@ -104,8 +104,13 @@ static wick_status prepare(wick_cl_unit *u, wick_error_detail *error) {
   wick_status status = make_context(u, error);
   if (status == WICK_OK) status = place_consts(u, error);
   if (status == WICK_OK) status = number_io(u);
-  if (status == WICK_OK) status = wick_cl_build(u, error);
+  bool is_cached = status == WICK_OK && wick_cl_cache_load(u);
+  if (status == WICK_OK && !is_cached) status = wick_cl_compile(u, error);
   if (status == WICK_OK) status = check_kernels(u, error);
+  if (status == WICK_OK && !is_cached) {
+    wick_cl_rehearse(u);
+    wick_cl_cache_store(u); /* with what drivers compiled for the sizes of launches */
+  }
   return status;
 }
 

@@ -112,9 +112,9 @@ static wick_status check_buffer(const checker *c, uint32_t i) {
 
 static wick_status check_arg(const checker *c, uint32_t i) {
   const wick_cl_arg *a = &c->plan->args[i];
-  if (a->buffer == WICK_NONE)
-    return a->offset == 0 && a->step == 0 ? WICK_OK : bad_row(c, "args", i, "offset of nothing");
+  if (a->buffer == WICK_NONE) return WICK_OK;
   if (a->buffer >= c->plan->buffer_count) return bad_row(c, "args", i, "there is no such buffer");
+  if (c->plan->buffers[a->buffer].bytes == 0) return WICK_OK;
   if (a->offset < 0 || (uint64_t)a->offset > c->plan->buffers[a->buffer].bytes)
     return bad_row(c, "args", i, "out of range");
   return WICK_OK;

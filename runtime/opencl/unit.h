@@ -46,13 +46,14 @@ typedef struct {
   bool shares_memory; /* the device's memory is the host's: nothing has to be copied */
 } wick_cl_unit;
 
-/* Sets program, from a binary of an earlier time where there is one. */
-wick_status wick_cl_build(wick_cl_unit *u, wick_error_detail *error);
-/* A program from source that has been built, or why it could not be. */
+/* Sets program: builds the source. */
 wick_status wick_cl_compile(wick_cl_unit *u, wick_error_detail *error);
 /* Kernel `number` of the program. */
 wick_status wick_cl_kernel(const wick_cl_unit *u, uint32_t number, cl_kernel *out,
                            wick_error_detail *error);
+
+/* After this no run compiles; what goes wrong here goes wrong there. rehearse.c */
+void wick_cl_rehearse(wick_cl_unit *u);
 
 /* wick_device.open, close, submit, wait and read; context.c, run.c */
 wick_status wick_cl_open(void *loaded, const uint32_t *parts, uint32_t part_count,

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Drivers compile for a launch's sizes, or upload code, when a kernel runs first. Each kernel runs
+ * once with each size on zeros (and the unit's constants) while the unit is loaded: kernels are
+ * total, and the first run of a session finds all of it there. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+
+static void free_io(void **io, uint32_t n) {
+  for (uint32_t i = 0; io && i < n; i++) free(io[i]);
+  free(io);
+}
+
+/* Zeros for a part's inputs and outputs. NULL: no memory. */
+static void **make_io(const wick_part_info *part, uint32_t n) {
+  void **io = calloc((size_t)n + 1, sizeof *io);
+  for (uint32_t i = 0; io && i < n; i++) {
+    size_t size = wick_align_up(wick_cl_io(part, i)->bytes + 1, WICK_ALIGN);
+    io[i] = aligned_alloc(WICK_ALIGN, size);
+    if (!io[i]) return free_io(io, n), NULL;
+    memset(io[i], 0, size);
+  }
+  return io;
+}
+
+static bool is_same(const wick_cl_launch *a, const wick_cl_launch *b) {
+  return memcmp(a->global, b->global, sizeof a->global) == 0 &&
+         memcmp(a->local, b->local, sizeof a->local) == 0;
+}
+
+/* Launches of the part that differ from the last one of their kernel, which *last knows. */
+static bool run_launches(wick_cl_context *c, uint32_t part, const wick_cl_launch **last) {
+  uint32_t first, end;
+  wick_cl_launches_of(c->u, part, &first, &end);
+  for (uint32_t i = first; i < end; i++) {
+    const wick_cl_launch *l = &c->u->plan.launches[i];
+    if (l->kind != WICK_CL_RUN || (last[l->kernel] && is_same(l, last[l->kernel]))) continue;
+    const size_t global[3] = {l->global[0], l->global[1], l->global[2]};
+    const size_t local[3] = {l->local[0], l->local[1], l->local[2]};
+    last[l->kernel] = l;
+    if (c->cl->EnqueueNDRangeKernel(c->queue, c->kernels[i], 3, NULL, global, local, 0, NULL,
+                                    NULL) != CL_SUCCESS)
+      return false;
+  }
+  return true;
+}
+
+static bool run_part(wick_cl_context *c, uint32_t part, const wick_cl_launch **last) {
+  const wick_part_info *info = c->u->unit->parts[part].info;
+  uint32_t n = info->input_count + info->output_count;
+  wick_error_detail why;
+  void **io = make_io(info, n);
+  if (!io) return false;
+  const wick_device_job job = {.part = part, .io = io};
+  bool ok = wick_cl_bind(c, &job, &why) == WICK_OK && wick_cl_upload(c, &job, &why) == WICK_OK &&
+            run_launches(c, part, last);
+  ok = c->cl->Finish(c->queue) == CL_SUCCESS && ok;
+  free_io(io, n);
+  return ok;
+}
+
+static bool run_alone(wick_cl_unit *u, uint32_t part, const wick_cl_launch **last) {
+  wick_error_detail why;
+  void *context;
+  uint64_t zero = 0, bytes = u->plan.needs.arena_bytes;
+  if (wick_cl_open(u, &part, 1, 1, &context, &why) != WICK_OK) return false;
+  wick_cl_context *c = context;
+  bool ok = !c->arena || u->cl->EnqueueFillBuffer(c->queue, c->arena, &zero, 1, 0, bytes, 0, NULL,
+                                                  NULL) == CL_SUCCESS;
+  ok = ok && run_part(c, part, last);
+  wick_cl_close(c);
+  return ok;
+}
+
+void wick_cl_rehearse(wick_cl_unit *u) {
+  const wick_cl_launch **last = calloc((size_t)u->plan.needs.kernel_count + 1, sizeof(void *));
+  bool ok = last != NULL;
+  for (uint32_t i = 0; i < u->unit->part_count && ok; i++) ok = run_alone(u, i, last);
+  free(last);
+}
