@@ -37,12 +37,13 @@ static uint64_t ask_u64(const wick_cl_device *d, cl_device_info what) {
 
 static uint32_t narrow(size_t n) { return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX; }
 
-/* Texts are cut where they are too long, and blanks around them are dropped. */
+/* Texts are cut where they are too long, blanks around them are dropped, and what is no printable
+ * ASCII becomes '?'. */
 static void keep_text(char *to, size_t size, const char *from) {
   while (*from == ' ') from++;
   size_t n = strnlen(from, size - 1);
   while (n > 0 && from[n - 1] == ' ') n--;
-  memcpy(to, from, n);
+  for (size_t i = 0; i < n; i++) to[i] = from[i] < ' ' || from[i] > '~' ? '?' : from[i];
   to[n] = '\0';
 }
 

@@ -19,7 +19,7 @@ typedef enum wick_opencl_type {
 
 /* What a device says of itself. */
 typedef struct wick_opencl_info {
-  char name[128], vendor[64], platform[128], driver[64], version[64]; /* UTF-8; version: OpenCL's */
+  char name[128], vendor[64], platform[128], driver[64], version[64]; /* ASCII; version: OpenCL's */
   wick_opencl_type type;
   uint32_t units;       /* compute units */
   uint32_t clock_mhz;   /* 0: it does not say */

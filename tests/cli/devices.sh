@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# wick devices: the list, its JSON, descriptions of OpenCL devices, and machines without OpenCL.
+source "$(dirname "$0")/lib.bash" "$@"
+
+gives 'the processor' '^cpu +[^ ].* processors$' "$wick" devices
+gives 'machines of the accelerator' '^accel:tiny +the accelerator' "$wick" devices
+gives 'all of it' '^  instructions +[a-z0-9]' "$wick" devices -v
+gives 'one' '^accel:base' "$wick" devices --device accel:base
+gives 'one alone' '^1$' bash -c "'$wick' devices --device cpu | tail -n +2 | wc -l"
+gives 'JSON' '^  "wick": "devices"' "$wick" devices --json
+gives 'JSON of one' '^  "device": "accel:wide"' "$wick" devices --json --device accel:wide
+refuses 'a device that is not there' 2 "there is no device 'tpu'" "$wick" devices --device tpu
+refuses 'a number that is not there' 2 "there is no device 'opencl:99'" \
+  "$wick" devices --device opencl:99
+
+# ---- without OpenCL, which is no error
+
+without() { # NAME PATTERN VARIABLE=VALUE
+  gives "$1" "^OpenCL: $2.*apt-get install" env "$3" "$wick" devices
+  gives "$1, the rest" '^cpu ' env "$3" "$wick" devices
+  gives "$1, all" "^OpenCL: $2" env "$3" "$wick" devices -v
+  gives "$1, JSON" "^  \"no_opencl\": \"$2" env "$3" "$wick" devices --json
+  refuses "$1, asked for" 2 "there is no device 'opencl:0': $2" \
+    env "$3" "$wick" devices --device opencl:0
+}
+without 'no loader' 'there is no OpenCL \(/nonexistent' WICK_OPENCL=/nonexistent
+without 'no library' 'there is no OpenCL' WICK_OPENCL="$0"
+gives 'another library' '^OpenCL: libc.so.6 has not all functions' \
+  env WICK_OPENCL=libc.so.6 "$wick" devices
+if ldconfig -p 2>/dev/null | grep -q 'libOpenCL\.so\.1'; then
+  mkdir empty
+  gives 'no driver' '^OpenCL: .* no OpenCL platform; on Debian: apt-get install' \
+    env OCL_ICD_VENDORS="$tmp/empty/" WICK_OPENCL=libOpenCL.so.1 "$wick" devices
+fi
+
+# ---- with it
+
+if "$wick" devices | grep -q '^opencl:0 '; then
+  "$wick" devices --json --device opencl:0 >device.json
+  gives 'a description' '^  "wick": "opencl-device"' cat device.json
+  gives 'its units' '^  "units": [1-9]' cat device.json
+  gives 'its name in the list' "$(sed -n 's/^  "name": "\(.*\)",/opencl:0 +\1/p' device.json)" \
+    "$wick" devices
+  gives 'no more than the list' '^  platform +[^ ]' "$wick" devices -v --device opencl:0
+else
+  echo 'note: there is no OpenCL device: descriptions are not tested'
+fi
+finish
