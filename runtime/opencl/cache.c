@@ -9,16 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEY_SIZE = 512, PATH_SIZE = 1024, MAX_BINARY = 1 << 30 };
-
-#define MAGIC "WICKCL1"
-
-typedef struct {
-  char magic[8];
-  char key[KEY_SIZE];
-  uint64_t source_size, binary_size;
-  uint32_t source_crc, binary_crc;
-} file_header;
+enum { PATH_SIZE = 1024, MAX_BINARY = 1 << 30 };
 
 /* ---- the key --------------------------------------------------------------------------------- */
 
@@ -31,15 +22,15 @@ static hash128 fnv1a(hash128 h, const void *data, size_t size) {
   return h;
 }
 
-static void make_key(const wick_cl_unit *u, char key[KEY_SIZE]) {
+static void make_key(const wick_cl_unit *u, char key[WICK_CL_CACHE_KEY]) {
   const wick_opencl_info *d = u->device.info;
-  memset(key, 0, KEY_SIZE);
-  snprintf(key, KEY_SIZE, "%s\n%s\n%s\n%s\n%s", d->platform, d->name, d->version, d->driver,
-           WICK_CL_OPTIONS);
+  memset(key, 0, WICK_CL_CACHE_KEY);
+  snprintf(key, WICK_CL_CACHE_KEY, "%s\n%s\n%s\n%s\n%s", d->platform, d->name, d->version,
+           d->driver, WICK_CL_OPTIONS);
 }
 
 static void make_name(const wick_cl_unit *u, char *out, size_t size) {
-  char key[KEY_SIZE];
+  char key[WICK_CL_CACHE_KEY];
   const hash128 basis = ((hash128)0x6c62272e07bb0142 << 64) + 0x62b821756295c58d;
   make_key(u, key);
   hash128 h = fnv1a(fnv1a(basis, key, sizeof key), u->plan.source, u->plan.source_size);
@@ -79,8 +70,10 @@ bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, s
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static void make_header(const wick_cl_unit *u, const void *binary, size_t size, file_header *h) {
-  *h = (file_header){.magic = MAGIC, .source_size = u->plan.source_size, .binary_size = size};
+static void make_header(const wick_cl_unit *u, const void *binary, size_t size,
+                        wick_cl_cache_header *h) {
+  *h = (wick_cl_cache_header){.magic = WICK_CL_CACHE_MAGIC, .source_size = u->plan.source_size,
+                              .binary_size = size};
   make_key(u, h->key);
   h->source_crc = wick_crc32c(0, u->plan.source, u->plan.source_size);
   h->binary_crc = wick_crc32c(0, binary, size);
@@ -88,7 +81,7 @@ static void make_header(const wick_cl_unit *u, const void *binary, size_t size, 
 
 /* The binary, when the file is what its name says; free() it. */
 static uint8_t *read_binary(const wick_cl_unit *u, FILE *f, size_t *size) {
-  file_header there, wanted;
+  wick_cl_cache_header there, wanted;
   if (fread(&there, sizeof there, 1, f) != 1 || there.binary_size == 0 ||
       there.binary_size > MAX_BINARY)
     return NULL;
@@ -147,7 +140,7 @@ static uint8_t *get_binary(const wick_cl_unit *u, size_t *size) {
 }
 
 static bool write_file(const wick_cl_unit *u, const uint8_t *binary, size_t size, int file) {
-  file_header h;
+  wick_cl_cache_header h;
   FILE *f = fdopen(file, "wb");
   if (!f) return close(file), false;
   make_header(u, binary, size, &h);

@@ -11,6 +11,17 @@
 
 #include "unit.h"
 
+#define WICK_CL_CACHE_MAGIC "WICKCL1"
+enum { WICK_CL_CACHE_KEY = 512 };
+
+/* What a file begins with; the driver's binary follows. */
+typedef struct {
+  char magic[8];
+  char key[WICK_CL_CACHE_KEY]; /* platform, device, version, driver, options: lines */
+  uint64_t source_size, binary_size;
+  uint32_t source_crc, binary_crc;
+} wick_cl_cache_header;
+
 /* The unit's file with that suffix, in a folder that has been made. False: there is no folder, or
  * the path is too long. */
 bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, size_t size);

@@ -35,7 +35,7 @@ wick_status wick_cl_offset(const wick_cl_context *c, uint32_t launch, uint32_t a
   if (b->bytes == 0) return WICK_OK;
   if (__builtin_mul_overflow(a->step, iteration, &offset) ||
       __builtin_add_overflow(offset, a->offset, &offset) || offset < 0 ||
-      (uint64_t)offset > b->bytes)
+      (uint64_t)offset + (a->step != 0) > b->bytes)
     return wick_fail(error, WICK_RUN_FAILED, "launch %u leaves its buffer in iteration %lld",
                      launch, (long long)iteration);
   *out = offset + (b->place == WICK_CL_CONST ? (int64_t)b->offset : 0);

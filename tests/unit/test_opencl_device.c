@@ -1,68 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Packages for OpenCL on the first device that there is, with a plan by hand. Where there is no
  * device all of it is skipped. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <unistd.h>
+#include <pthread.h>
 
-#include <cmocka.h>
-
-#include "runtime/opencl/devices.h"
 #include "runtime/wick.h"
-#include "tests/unit/opencl_package.h"
-
-typedef struct {
-  void *data;
-  size_t size;
-  wick_model *model;
-  wick_error_detail detail;
-} fixture;
-
-static wick_status load(const ocl_plan *plan, fixture *f) {
-  wk_package *p = ocl_package(plan);
-  f->model = NULL;
-  assert_null(wk_package_bytes(p, &f->data, &f->size));
-  wk_package_free(p);
-  return wick_model_load_memory(f->data, f->size, &(wick_load_options){0, &f->detail}, &f->model);
-}
-
-static void unload(fixture *f) {
-  wick_model_free(f->model);
-  free(f->data);
-}
-
-static void expect_load(const ocl_plan *plan, fixture *f) {
-  wick_status status = load(plan, f);
-  if (status != WICK_OK) fail_msg("%s: %s", wick_status_text(status), f->detail.text);
-}
-
-static int load_plain(void **state) {
-  fixture *f = calloc(1, sizeof *f);
-  static ocl_plan plan;
-  const wick_opencl_info *list;
-  uint32_t n;
-  *state = f;
-  if (wick_opencl_list(&list, &n, &f->detail) != WICK_OK) return 0;
-  ocl_fill(&plan);
-  expect_load(&plan, f);
-  return 0;
-}
-
-static int free_plain(void **state) {
-  fixture *f = *state;
-  unload(f);
-  free(f);
-  return 0;
-}
-
-static void need_device(void **state) {
-  const fixture *f = *state;
-  if (f->model) return;
-  print_message("skipped: %s\n", f->detail.text);
-  skip();
-}
+#include "tests/unit/opencl_fixture.h"
 
 static wick_session *session_of(void **state, uint32_t entry) {
   wick_session *s;
@@ -165,9 +107,156 @@ static void entries_compute(void **state) {
   }
 }
 
+/* ---- at once --------------------------------------------------------------------------------- */
+
+typedef struct {
+  const wick_model *model;
+  uint32_t entry;
+  bool is_wrong;
+} worker;
+
+static bool is_right_sum(const buffers *o) {
+  for (int i = 0; i < OCL_N; i++)
+    if (o->y[i] != sum_of(o, i)) return false;
+  return true;
+}
+
+static void *work(void *user) {
+  worker *w = user;
+  wick_session *s;
+  buffers o = make_buffers(0);
+  if (wick_session_create(w->model, w->entry, 1, &s) != WICK_OK) return w->is_wrong = true, NULL;
+  for (int k = 0; k < 50 && !w->is_wrong; k++) {
+    o.a[0] = (float)k;
+    w->is_wrong = run(s, &o) != WICK_OK || (w->entry == OCL_SUM && !is_right_sum(&o));
+  }
+  wick_session_free(s);
+  free(o.memory);
+  return NULL;
+}
+
+static void sessions_run_at_once(void **state) {
+  enum { WORKERS = 4 };
+  pthread_t threads[WORKERS];
+  worker workers[WORKERS];
+  need_device(state);
+  for (int i = 0; i < WORKERS; i++) {
+    workers[i] = (worker){((fixture *)*state)->model, i % 3 ? OCL_SUM : OCL_UNTIL, false};
+    assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+  }
+  for (int i = 0; i < WORKERS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < WORKERS; i++) assert_false(workers[i].is_wrong);
+}
+
+/* ---- step by step ---------------------------------------------------------------------------- */
+
+static void steps_are_profiled(void **state) {
+  wick_session *s = session_of(state, OCL_CHAIN);
+  buffers o = make_buffers(0);
+  const void *inputs[] = {o.a, o.b};
+  void *outputs[] = {o.y, o.z};
+  wick_step_profile profile[4] = {{0}};
+  assert_int_equal(wick_session_entry(s)->step_count, 4);
+  for (int k = 0; k < 2; k++)
+    assert_int_equal(wick_session_run_profiled(s, inputs, outputs, profile), WICK_OK);
+  for (int i = 0; i < 4; i++) {
+    assert_int_equal(profile[i].calls, 2);
+    assert_true(profile[i].nanoseconds > 0);
+  }
+  check_chain(&o);
+  wick_session_free(s);
+  free(o.memory);
+}
+
+typedef struct {
+  wick_session *session;
+  uint32_t steps;
+  float tensors[4][OCL_N];
+} watcher;
+
+static void watch(void *user, uint32_t step, int after, void *arena) {
+  watcher *w = user;
+  const wick_step_info *info = &wick_session_entry(w->session)->steps[step];
+  assert_null(arena);
+  if (!after) return;
+  size_t size = info->tensors[0].dtype == WICK_I64 ? 8
+                : info->tensors[0].dims[0] == OCL_N ? OCL_BYTES : OCL_BYTES / 2;
+  assert_int_equal(
+      wick_session_read_tensor(w->session, step, 0, w->tensors[w->steps++], size), WICK_OK);
+}
+
+static void expect_watched(void **state, uint32_t entry, size_t shift, watcher *w, buffers *o) {
+  *o = make_buffers(shift);
+  *w = (watcher){.session = session_of(state, entry)};
+  const void *inputs[] = {o->a, o->b};
+  void *outputs[] = {o->y, o->z};
+  assert_int_equal(wick_session_run_observed(w->session, inputs, outputs, watch, w), WICK_OK);
+  checks[entry](o);
+  wick_session_free(w->session);
+}
+
+static void tensors_of_steps_are_read(void **state) {
+  watcher w;
+  buffers o;
+  for (size_t shift = 0; shift <= 8; shift += 8) {
+    expect_watched(state, OCL_SUM, shift, &w, &o);
+    assert_int_equal(w.steps, 2);
+    for (int i = 0; i < OCL_N; i++) {
+      check_value("t", i, w.tensors[0][i], o.a[i] + o.b[i]);
+      check_value("y", i, w.tensors[1][i], sum_of(&o, i));
+    }
+    free(o.memory);
+    expect_watched(state, OCL_UNTIL, shift, &w, &o);
+    assert_int_equal(w.steps, 2);
+    for (int i = 0; i < OCL_N; i++) check_value("x", i, w.tensors[0][i], o.a[i]);
+    assert_memory_equal(w.tensors[1], o.z, 8);
+    free(o.memory);
+    expect_watched(state, OCL_HALF, shift, &w, &o);
+    for (int i = 0; i < OCL_N / 2; i++) check_value("even", i, w.tensors[0][i], 2 * o.a[2 * i]);
+    free(o.memory);
+  }
+}
+
+/* ---- which device ---------------------------------------------------------------------------- */
+
+static void expect_choice(ocl_plan *plan, const char *device, wick_status status,
+                          const char *why) {
+  fixture f;
+  setenv("WICK_OPENCL_DEVICE", device, 1);
+  assert_int_equal(load(plan, &f), status);
+  if (!strstr(f.detail.text, why)) fail_msg("says '%s', not '%s'", f.detail.text, why);
+  unload(&f);
+  unsetenv("WICK_OPENCL_DEVICE");
+}
+
+static void devices_are_chosen(void **state) {
+  static ocl_plan plan;
+  const wick_opencl_info *list;
+  uint32_t n;
+  need_device(state);
+  assert_int_equal(wick_opencl_list(&list, &n, NULL), WICK_OK);
+  ocl_fill(&plan);
+  expect_choice(&plan, "0", WICK_OK, "");
+  expect_choice(&plan, list[n - 1].name, WICK_OK, "");
+  expect_choice(&plan, "64", WICK_BAD_MACHINE, "WICK_OPENCL_DEVICE=64 is none of the OpenCL ");
+  expect_choice(&plan, "a toaster", WICK_BAD_MACHINE, "WICK_OPENCL_DEVICE=a toaster is none");
+  plan.spec = list[n - 1].name;
+  expect_choice(&plan, "", WICK_OK, "");
+  plan.needs.local_bytes = (uint64_t)1 << 40;
+  expect_choice(&plan, "", WICK_BAD_MACHINE, "' lacks 1099511627776 bytes of local memory");
+  expect_choice(&plan, "0", WICK_BAD_MACHINE, "' (WICK_OPENCL_DEVICE) lacks 1099511627776 bytes");
+  ocl_fill(&plan);
+  plan.needs.flags = WICK_CL_NEEDS_F16;
+  if (!list[0].has_f16) expect_choice(&plan, "0", WICK_BAD_MACHINE, "lacks f16 (cl_khr_fp16)");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(entries_compute),
+      cmocka_unit_test(sessions_run_at_once),
+      cmocka_unit_test(steps_are_profiled),
+      cmocka_unit_test(tensors_of_steps_are_read),
+      cmocka_unit_test(devices_are_chosen),
   };
   return cmocka_run_group_tests(tests, load_plain, free_plain);
 }
