@@ -37,6 +37,17 @@ foreach(name test_expr_c test_inst_c)
   target_compile_definitions(${name} PRIVATE WICK_CLANG="${CLANG19}")
 endforeach()
 
+# OpenCL once more on a simulator that checks every access.
+find_library(OCLGRIND oclgrind-rt PATHS /usr/lib/oclgrind PATH_SUFFIXES oclgrind)
+if(OCLGRIND AND NOT WICK_SANITIZE)
+  foreach(name device plan)
+    add_test(NAME unit/test_opencl_${name}_oclgrind COMMAND test_opencl_${name} alone)
+    set_tests_properties(unit/test_opencl_${name}_oclgrind PROPERTIES
+      ENVIRONMENT "WICK_OPENCL=${OCLGRIND};OCLGRIND_DATA_RACES=1"
+      FAIL_REGULAR_EXPRESSION "Invalid (read|write)|data race")
+  endforeach()
+endif()
+
 # The example of a target as a plugin of the test, which has what the command has for it.
 foreach(half target device)
   add_library(plainc_${half} MODULE ${CMAKE_SOURCE_DIR}/examples/target/${half}.c)

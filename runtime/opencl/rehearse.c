@@ -46,6 +46,21 @@ static bool run_launches(wick_cl_context *c, uint32_t part, const wick_cl_launch
   return true;
 }
 
+static bool clear(wick_cl_context *c, cl_mem memory, size_t bytes) {
+  const uint8_t zero = 0;
+  return c->cl->EnqueueFillBuffer(c->queue, memory, &zero, 1, 0, bytes, 0, NULL, NULL) ==
+         CL_SUCCESS;
+}
+
+/* Those of the host's memory are clear already. */
+static bool clear_io(wick_cl_context *c, uint32_t part) {
+  const wick_part_info *info = c->u->unit->parts[part].info;
+  const wick_cl_slot *slots = c->slots + c->u->first_io[part];
+  for (uint32_t i = 0; i < info->input_count + info->output_count; i++)
+    if (slots[i].own && !clear(c, slots[i].own, wick_cl_io(info, i)->bytes)) return false;
+  return true;
+}
+
 static bool run_part(wick_cl_context *c, uint32_t part, const wick_cl_launch **last) {
   const wick_part_info *info = c->u->unit->parts[part].info;
   uint32_t n = info->input_count + info->output_count;
@@ -53,7 +68,7 @@ static bool run_part(wick_cl_context *c, uint32_t part, const wick_cl_launch **l
   void **io = make_io(info, n);
   if (!io) return false;
   const wick_device_job job = {.part = part, .io = io};
-  bool ok = wick_cl_bind(c, &job, &why) == WICK_OK && wick_cl_upload(c, &job, &why) == WICK_OK &&
+  bool ok = wick_cl_bind(c, &job, &why) == WICK_OK && clear_io(c, part) &&
             run_launches(c, part, last);
   ok = c->cl->Finish(c->queue) == CL_SUCCESS && ok;
   free_io(io, n);
@@ -63,12 +78,10 @@ static bool run_part(wick_cl_context *c, uint32_t part, const wick_cl_launch **l
 static bool run_alone(wick_cl_unit *u, uint32_t part, const wick_cl_launch **last) {
   wick_error_detail why;
   void *context;
-  uint64_t zero = 0, bytes = u->plan.needs.arena_bytes;
   if (wick_cl_open(u, &part, 1, 1, &context, &why) != WICK_OK) return false;
   wick_cl_context *c = context;
-  bool ok = !c->arena || u->cl->EnqueueFillBuffer(c->queue, c->arena, &zero, 1, 0, bytes, 0, NULL,
-                                                  NULL) == CL_SUCCESS;
-  ok = ok && run_part(c, part, last);
+  bool ok = (!c->arena || clear(c, c->arena, u->plan.needs.arena_bytes)) &&
+            run_part(c, part, last);
   wick_cl_close(c);
   return ok;
 }

@@ -41,10 +41,11 @@ static inline void expect_load(const ocl_plan *plan, fixture *f) {
   if (status != WICK_OK) fail_msg("%s: %s", wick_status_text(status), f->detail.text);
 }
 
-static char own_cache[] = "/tmp/wick-opencl-XXXXXX";
+static char own_cache[32];
 
 /* A cache that is empty, for the whole program. */
 static inline void make_cache(void) {
+  snprintf(own_cache, sizeof own_cache, "/tmp/wick-opencl-XXXXXX");
   if (!mkdtemp(own_cache)) abort();
   setenv("WICK_CACHE", own_cache, 1);
 }

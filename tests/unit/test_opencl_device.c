@@ -250,13 +250,16 @@ static void devices_are_chosen(void **state) {
   if (!list[0].has_f16) expect_choice(&plan, "0", WICK_BAD_MACHINE, "lacks f16 (cl_khr_fp16)");
 }
 
-int main(void) {
+/* "alone": one session at a time, for devices that are no more than simulated. */
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(entries_compute),
-      cmocka_unit_test(sessions_run_at_once),
       cmocka_unit_test(steps_are_profiled),
       cmocka_unit_test(tensors_of_steps_are_read),
       cmocka_unit_test(devices_are_chosen),
   };
-  return cmocka_run_group_tests(tests, load_plain, free_plain);
+  const struct CMUnitTest together[] = {cmocka_unit_test(sessions_run_at_once)};
+  bool is_alone = argc > 1 && !strcmp(argv[1], "alone");
+  int failed = cmocka_run_group_tests(tests, load_plain, free_plain);
+  return is_alone ? failed : failed + cmocka_run_group_tests(together, load_plain, free_plain);
 }
