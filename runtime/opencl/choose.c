@@ -38,13 +38,15 @@ static bool lacks(const wick_opencl_info *d, const wick_cl_needs *n, char *out, 
   return false;
 }
 
-/* The device that the user names; WICK_NONE: there is no such one. */
+/* The device that the user names, by its number or a part of its name in any case, with or without
+ * "opencl:" in front; WICK_NONE: there is no such one. */
 static uint32_t find_named(const char *name, const wick_opencl_info *list, uint32_t n) {
   char *end;
+  if (strncmp(name, "opencl:", 7) == 0) name += 7;
   unsigned long index = strtoul(name, &end, 10);
   if (*end == '\0') return index < n ? (uint32_t)index : WICK_NONE;
   for (uint32_t i = 0; i < n; i++)
-    if (strstr(list[i].name, name)) return i;
+    if (strcasestr(list[i].name, name)) return i;
   return WICK_NONE;
 }
 

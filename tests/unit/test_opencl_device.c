@@ -107,6 +107,29 @@ static void entries_compute(void **state) {
   }
 }
 
+/* Constants are where the file is mapped, which nobody can write. */
+static void packages_are_mapped(void **state) {
+  const fixture *f = *state;
+  char path[64];
+  wick_model *m;
+  wick_session *s;
+  buffers o = make_buffers(0);
+  need_device(state);
+  snprintf(path, sizeof path, "%s/package", own_cache);
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(f->data, 1, f->size, file), f->size);
+  assert_int_equal(fclose(file), 0);
+  assert_int_equal(wick_model_load(path, NULL, &m), WICK_OK);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(wick_session_create(m, OCL_SUM, 1, &s), WICK_OK);
+  expect_run(s, &o);
+  check_sum(&o);
+  wick_session_free(s);
+  wick_model_free(m);
+  free(o.memory);
+}
+
 /* ---- at once --------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -237,6 +260,7 @@ static void devices_are_chosen(void **state) {
   assert_int_equal(wick_opencl_list(&list, &n, NULL), WICK_OK);
   ocl_fill(&plan);
   expect_choice(&plan, "0", WICK_OK, "");
+  expect_choice(&plan, "opencl:0", WICK_OK, "");
   expect_choice(&plan, list[n - 1].name, WICK_OK, "");
   expect_choice(&plan, "64", WICK_BAD_MACHINE, "WICK_OPENCL_DEVICE=64 is none of the OpenCL ");
   expect_choice(&plan, "a toaster", WICK_BAD_MACHINE, "WICK_OPENCL_DEVICE=a toaster is none");
@@ -254,6 +278,7 @@ static void devices_are_chosen(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(entries_compute),
+      cmocka_unit_test(packages_are_mapped),
       cmocka_unit_test(steps_are_profiled),
       cmocka_unit_test(tensors_of_steps_are_read),
       cmocka_unit_test(devices_are_chosen),
