@@ -183,7 +183,9 @@ static int run_once(void) {
   static ocl_plan plan;
   fixture f;
   ocl_fill(&plan);
-  return load(&plan, &f) == WICK_OK && computes(f.model) ? 0 : 1;
+  bool ok = load(&plan, &f) == WICK_OK && computes(f.model);
+  unload(&f);
+  return ok ? 0 : 1;
 }
 
 /* ---- programs that do not compile ------------------------------------------------------------ */
