@@ -45,6 +45,9 @@ static const char *const languages[] = {
     "static inline float wk_bits_float(wk_u32 u) { wk_pun p; p.u = u; return p.f; }",
     "#endif",
     "typedef float wk_f32;",
+    "#ifndef WK_BAD_INDEX",
+    "#define WK_BAD_INDEX() ((void)0)",
+    "#endif",
 };
 
 /* clang-format off */
@@ -103,6 +106,10 @@ CODE(static inline float wk_odd_f64(double v) {
   return wk_bits_float((u - (((double)f > v) == (v > 0))) | 1);
 }),
 "#endif\n",
+/* -1: there is no such position. */
+CODE(static inline wk_i64 wk_index(wk_i64 i, wk_i64 n) {
+  return i < -n || i >= n ? -1 : i < 0 ? i + n : i;
+}),
 CODE(static inline wk_i64 wk_div_i64(wk_i64 p, wk_i64 q) {
   return q == 0 ? 0 : q == -1 ? (wk_i64)(0 - (wk_u64)p) : p / q;
 }),

@@ -14,7 +14,7 @@ typedef struct {
   const wick_device_unit *unit;
   int file; /* stays open: objects of one name are one object */
   void *object;
-  void (*run)(unsigned long step, void *const *io, void *arena, const void *consts);
+  int (*run)(unsigned long step, void *const *io, void *arena, const void *consts);
   const void *consts;
   void *arena; /* of a context, which is a copy of what was loaded */
 } plainc;
@@ -70,8 +70,9 @@ static wick_status run_step(void *context, const wick_device_job *job, uint32_t 
                             wick_error_detail *error) {
   const plainc *c = context;
   const wick_device_part *part = &c->unit->parts[job->part];
-  c->run(part->code + part->step_code[step], job->io, c->arena, c->consts);
-  return WICK_OK;
+  if (c->run(part->code + part->step_code[step], job->io, c->arena, c->consts) == 0) return WICK_OK;
+  snprintf(error->text, sizeof error->text, "an index is outside its axis");
+  return WICK_RUN_FAILED;
 }
 
 static wick_status submit(void *context, const wick_device_job *job, uint64_t *ticket,

@@ -41,9 +41,10 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
   wk_str source = {0};
   wk_file object = {0};
   wk_status s = NULL;
+  wk_str_add(&source, "#define WK_BAD_INDEX() (bad = 1)\n");
   wk_expr_c_prelude(&source);
-  wk_str_add(&source, "void run(unsigned long step, char **io, char *arena, char *consts) {\n"
-                      "switch (step) {\n");
+  wk_str_add(&source, "int run(unsigned long step, char **io, char *arena, char *consts) {\n"
+                      "int bad = 0;\nswitch (step) {\n");
   for (size_t k = 0, first = 0; k < n && !s; k++) {
     const wk_program *p = parts[k].program;
     const uint64_t *const_at = wk_package_add_consts(pkg, unit, p, a);
@@ -54,7 +55,7 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
     s = wk_inst_c_cases(&source, a, p, wk_inst_c_bases(p, const_at, a), first);
     first += part.n_steps;
   }
-  wk_str_add(&source, "}\n}\n");
+  wk_str_add(&source, "}\nreturn bad;\n}\n");
   if (!s) s = run_cc(&source, &object);
   wk_package_add_section(pkg, unit, "object", WICK_ALIGN,
                          wk_package_keep(pkg, object.data, object.size), object.size);

@@ -56,7 +56,18 @@ gives 'all of it' 'part 0 on plainc: ' "$wick" compile ds_cnn.onnx "${target[@]}
 refuses 'no C compiler' 5 'the C compiler did not compile what was generated' \
   env CC=false "$wick" compile ds_cnn.onnx "${target[@]}" -o none.wick
 
-# ---- one package with parts on two targets
+compile_plugin() { # FILE.c
+  check "compile $1" ${CC:-cc} -w -D_GNU_SOURCE -I prefix/include/wick -fPIC -shared "$1" \
+    -o "${1%.c}.so"
+}
+
+# ---- one package with parts on two targets: plainc as one that does not gather
+no_gather='n->op == WK_OP_GATHER ? "it does not gather" : '
+sed "s/reason = wk_inst_c_refusal/reason = $no_gather wk_inst_c_refusal/" \
+  "$example/target.c" >half.c
+compile_plugin half.c
+plugins=(--plugin ./half.so --plugin out/plainc_device.so)
+target=("${plugins[@]}" --target plainc)
 net=$tests/nets/float/transformer
 check 'compile' "$wick" compile "$net/model.onnx" "${target[@]}" -q -o net.wick
 check 'the same bytes' bash -c "'$wick' compile '$net/model.onnx' ${target[*]} -q -o again.wick &&
@@ -65,7 +76,7 @@ gives 'two units' '^unit 1 ' "$wick" inspect net.wick
 gives 'without its device' 'device +none here; --plugin' "$wick" inspect net.wick
 gives 'its device' '^  device +C, loaded$' "$wick" inspect net.wick --plugin out/plainc_device.so
 gives 'its parts' '^  part 1 +plainc, unit 0' "$wick" inspect net.wick
-gives 'why' 'gather on cpu, not plainc: there are no loops for this operator' \
+gives 'why' 'gather on cpu, not plainc: it does not gather' \
   "$wick" compile "$net/model.onnx" "${target[@]}" --print-parts
 gives 'run' '^v75 f32' "$wick" run net.wick --plugin out/plainc_device.so
 gives 'by the environment' '^v75 f32' env WICK_PLUGINS=out/plainc_device.so "$wick" run net.wick
@@ -73,7 +84,7 @@ gives 'its steps' '^ *[0-9]+ +Add_75 +2.64 k +.*matmul\(@out %v75\[2,11,5\]:f32'
   "$wick" inspect net.wick --steps
 refuses 'no device' 4 "net.wick: .*part 1 needs target 'plainc'" "$wick" run net.wick
 refuses 'no device, a model' 4 "target 'plainc'" \
-  "$wick" run "$net/model.onnx" --plugin out/plainc.so --target plainc
+  "$wick" run "$net/model.onnx" --plugin ./half.so --target plainc
 refuses 'no target' 2 "no target 'plainc'" \
   "$wick" run "$net/model.onnx" --plugin out/plainc_device.so --target plainc
 at=$("$wick" inspect net.wick | sed -n 's/^section object of unit 0 .* at \([0-9]*\),.*/\1/p')
@@ -88,7 +99,7 @@ check 'a device without room' ${CC:-cc} -w -D_GNU_SOURCE -I prefix/include/wick 
   full.c -o full.so
 refuses 'it is not opened' 5 "net.wick: the device failed: part 1, target 'plainc': no room\$" \
   "$wick" run net.wick --plugin ./full.so
-sed "s/^  c->run(.*/  ${no_room/room/power}/" "$example/device.c" >weak.c
+sed "s/^  if (c->run(.*/  ${no_room/room/power}/" "$example/device.c" >weak.c
 check 'a device without power' ${CC:-cc} -w -D_GNU_SOURCE -I prefix/include/wick -fPIC -shared \
   weak.c -o weak.so
 refuses 'it does not run' 5 "the device failed: part 1, target 'plainc': no power\$" \
@@ -159,14 +170,9 @@ refuses_to_agree 'a wrong quantised network' '; 10 of 21 parts for plainc match 
   env CC=./wrong "$wick" test "$tests/nets/int8/cnn_qdq" "${target[@]}"
 
 # ---- three targets: one that leaves products to another one, and the host
-compile_plugin() { # FILE.c
-  check "compile $1" ${CC:-cc} -w -D_GNU_SOURCE -I prefix/include/wick -fPIC -shared "$1" \
-    -o "${1%.c}.so"
-}
 no_products='n->op == WK_OP_MATMUL ? "it multiplies no matrices" : '
-sed "s/reason = wk_inst_c_refusal/reason = $no_products wk_inst_c_refusal/" \
-  "$example/target.c" >first.c
-sed 's/"plainc"/"other"/' "$example/target.c" >other.c
+sed "s/reason = $no_gather/&$no_products/" half.c >first.c
+sed 's/"plainc"/"other"/' half.c >other.c
 sed 's/"plainc"/"other"/' "$example/device.c" >other_device.c
 for file in first.c other.c other_device.c; do compile_plugin $file; done
 three=(--plugin ./first.so --plugin ./other.so --plugin out/plainc_device.so

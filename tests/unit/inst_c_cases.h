@@ -16,36 +16,341 @@ typedef struct {
 
 static const inst_c_case inst_c_cases[] = {
     /* ---- elementwise */
-    {"buffer input 0 %x : f32[2,3]\n buffer output 0 %y : f32[3,2]\n"
-     "map(@out %y[2,3]:f32 *(1,2); @in %x[2,3]:f32) {body=\"mul(%0, f32(index<1>()))\"}", 0, 0, 0,
-     false, false},
-    {"buffer input 0 %x : f16[5]\n buffer output 0 %y : f16[2,5]\n"
-     "copy(@out %y[2,5]:f16; @in %x[2,5]:f16 *(0,1))", 0, 0, 0.2, false, false},
-    {"buffer output 0 %y : bf16[2,5]\n fill(@out %y[2,5]:bf16) {value=1.5}", 0, 0, 0, false,
-     false},
+    {.text = "buffer input 0 %x : f32[2,3]\n"
+     "buffer output 0 %y : f32[3,2]\n"
+     "map(@out %y[2,3]:f32 *(1,2); @in %x[2,3]:f32) {body=\"mul(%0, f32(index<1>()))\"}"},
+    {.text = "buffer input 0 %x : f16[5]\n"
+     "buffer output 0 %y : f16[2,5]\n"
+     "copy(@out %y[2,5]:f16; @in %x[2,5]:f16 *(0,1))",
+     .nans = 0.2},
+    {.text = "buffer output 0 %y : bf16[2,5]\n"
+     "fill(@out %y[2,5]:bf16) {value=1.5}"},
     /* ---- folds */
-    {"buffer input 0 %x : f32[4,9]\n buffer output 0 %y : f32[4]\n"
+    {.text = "buffer input 0 %x : f32[4,9]\n"
+     "buffer output 0 %y : f32[4]\n"
      "reduce(@out %y[4,9]:f32 *(1,0); @in %x[4,9]:f32) {axes=[1], pre=\"mul(%0, %0)\", "
-     "post=\"div(%0, 2.0f32)\"}", 0, 0, 0, false, false},
-    {"buffer input 0 %x : u64[4,3,2]\n buffer output 0 %y : u64[3]\n"
-     "reduce(@out %y[4,3,2]:u64 *(0,1,0); @in %x[4,3,2]:u64) {axes=[0,2], kind=\"min\"}", 0, 0, 0,
-     false, false},
+     "post=\"div(%0, 2.0f32)\"}"},
+    {.text = "buffer input 0 %x : u64[4,3,2]\n"
+     "buffer output 0 %y : u64[3]\n"
+     "reduce(@out %y[4,3,2]:u64 *(0,1,0); @in %x[4,3,2]:u64) {axes=[0,2], kind=\"min\"}"},
+    {.text = "buffer input 0 %x : bf16[3,900]\n"
+     "buffer output 0 %y : bf16[3]\n"
+     "reduce(@out %y[3,900]:bf16 *(1,0); @in %x[3,900]:bf16) {axes=[1], pre=\"add(%0, "
+     "3.0bf16)\"}"},
+    {.text = "buffer input 0 %x : f16[3,900]\n"
+     "buffer output 0 %y : f16[3]\n"
+     "reduce(@out %y[3,900]:f16 *(1,0); @in %x[3,900]:f16) {axes=[1], pre=\"mul(%0, %0)\"}"},
+    {.text = "buffer input 0 %x : f32[4,9,3]\n"
+     "buffer output 0 %y : i64[4,3]\n"
+     "reduce(@out %y[4,9,3]:i64 *(3,0,1); @in %x[4,9,3]:f32) {axes=[1], kind=\"argmax\"}",
+     .nans = 0.15},
+    {.text = "buffer input 0 %x : f32[4,9,3]\n"
+     "buffer output 0 %y : i64[4,3]\n"
+     "reduce(@out %y[4,9,3]:i64 *(3,0,1); @in %x[4,9,3]:f32) {axes=[1], kind=\"argmin\", "
+     "select_last=1}",
+     .nans = 0.15},
+    {.text = "buffer input 0 %x : f16[4,9,3]\n"
+     "buffer output 0 %y : i64[4,3]\n"
+     "reduce(@out %y[4,9,3]:i64 *(3,0,1); @in %x[4,9,3]:f16) {axes=[1], kind=\"argmax\", "
+     "select_last=1}",
+     .nans = 0.15},
+    {.text = "buffer input 0 %x : u8[4,9,3]\n"
+     "buffer output 0 %y : i64[4,3]\n"
+     "reduce(@out %y[4,9,3]:i64 *(3,0,1); @in %x[4,9,3]:u8) {axes=[1], kind=\"argmin\"}",
+     .least = 1, .most = 4, .nans = 0.15},
+    {.text = "buffer input 0 %x : i64[4,9,3]\n"
+     "buffer output 0 %y : i64[4,3]\n"
+     "reduce(@out %y[4,9,3]:i64 *(3,0,1); @in %x[4,9,3]:i64) {axes=[1], kind=\"argmax\", "
+     "select_last=1}",
+     .least = 1, .most = 4, .nans = 0.15},
+    {.text = "buffer input 0 %x : i32[4,9]\n"
+     "buffer output 0 %y : f32[4]\n"
+     "reduce(@out %y[4,9]:f32 *(1,0); @in %x[4,9]:i32) {axes=[1], kind=\"argmax\", "
+     "pre=\"f32(neg(%0))\", post=\"f32(%0)\"}",
+     .least = -3, .most = 3},
     /* ---- contractions */
-    {"buffer input 0 %a : i8[2,3,4]\n buffer input 1 %b : u8[4,5]\n buffer input 2 %c : i32[5]\n"
+    {.text = "buffer input 0 %a : i8[2,3,4]\n"
+     "buffer input 1 %b : u8[4,5]\n"
+     "buffer input 2 %c : i32[5]\n"
      "buffer output 0 %y : i32[2,3,5]\n"
      "matmul(@out %y[2,3,5]:i32; @in %a[2,3,4]:i8, @in %b[2,4,5]:u8 *(0,5,1), @in %c[5]:i32)",
-     0, 100, 0, false, false},
-    {"buffer input 0 %x : f32[2,4,5,6]\n buffer input 1 %w : f32[6,2,3,2]\n"
-     "buffer input 2 %b : f32[6]\n buffer output 0 %y : f32[2,6,3,7]\n"
+     .least = 0, .most = 100},
+    {.text = "buffer input 0 %a : f16[3,400]\n"
+     "buffer input 1 %b : f16[400,2]\n"
+     "buffer input 2 %c : f16[2]\n"
+     "buffer output 0 %y : f16[3,2]\n"
+     "matmul(@out %y[3,2]:f16; @in %a[3,400]:f16, @in %b[400,2]:f16, @in %c[2]:f16)"},
+    {.text = "buffer input 0 %x : f32[2,4,5,6]\n"
+     "buffer input 1 %w : f32[6,2,3,2]\n"
+     "buffer input 2 %b : f32[6]\n"
+     "buffer output 0 %y : f32[2,6,3,7]\n"
      "conv(@out %y[2,6,3,7]:f32; @in %x[2,4,5,6]:f32, @in %w[6,2,3,2]:f32, @in %b[6]:f32) "
-     "{strides=[2,1], pads=[1,1,1,1], dilations=[1,1], group=2}", 0, 0, 0, false, false},
+     "{strides=[2,1], pads=[1,1,1,1], dilations=[1,1], group=2}"},
+    {.text = "buffer input 0 %x : bf16[1,64,5]\n"
+     "buffer input 1 %w : bf16[2,64,3]\n"
+     "buffer output 0 %y : bf16[1,2,3]\n"
+     "conv(@out %y[1,2,3]:bf16; @in %x[1,64,5]:bf16, @in %w[2,64,3]:bf16, -) {strides=[1], "
+     "pads=[0,0], dilations=[1]}"},
+    {.text = "buffer input 0 %x : f32[2,4,5,3]\n"
+     "buffer input 1 %w : f32[4,3,3,2]\n"
+     "buffer input 2 %b : f32[6]\n"
+     "buffer output 0 %y : f32[2,6,13,6]\n"
+     "conv_transpose(@out %y[2,6,13,6]:f32; @in %x[2,4,5,3]:f32, @in %w[4,3,3,2]:f32, @in "
+     "%b[6]:f32) {strides=[2,3], pads=[1,2,0,1], dilations=[2,1], group=2, "
+     "output_padding=[1,1]}"},
+    {.text = "buffer input 0 %x : i8[1,2,4]\n"
+     "buffer input 1 %w : i8[2,3,2]\n"
+     "buffer output 0 %y : i32[1,3,8]\n"
+     "conv_transpose(@out %y[1,3,8]:i32; @in %x[1,2,4]:i8, @in %w[2,3,2]:i8, -) "
+     "{strides=[2], pads=[0,0], dilations=[1], group=1, output_padding=[0]}"},
     /* ---- windows */
-    {"buffer input 0 %x : f32[2,3,7,6]\n buffer output 0 %y : f32[2,3,4,3]\n"
+    {.text = "buffer input 0 %x : f32[2,3,7,6]\n"
+     "buffer output 0 %y : f32[2,3,4,3]\n"
      "max_pool(@out %y[2,3,4,3]:f32, -; @in %x[2,3,7,6]:f32) {kernel=[2,3], strides=[2,2], "
-     "pads=[1,1,0,1], dilations=[1,1]}", 0, 0, 0.2, false, false},
-    {"buffer input 0 %x : f32[1,2,6,6]\n buffer output 0 %y : f32[1,2,3,3]\n"
+     "pads=[1,1,0,1], dilations=[1,1]}",
+     .nans = 0.2},
+    {.text = "buffer input 0 %x : f32[2,3,7,6]\n"
+     "buffer output 0 %y : f32[2,3,4,3]\n"
+     "buffer output 1 %z : i64[2,3,4,3]\n"
+     "max_pool(@out %y[2,3,4,3]:f32, @out %z[2,3,4,3]:i64; @in %x[2,3,7,6]:f32) "
+     "{kernel=[2,3], strides=[2,2], pads=[1,1,0,1], dilations=[1,1]}",
+     .nans = 0.3},
+    {.text = "buffer input 0 %x : f16[2,3,7,6]\n"
+     "buffer output 0 %y : f16[2,3,4,3]\n"
+     "buffer output 1 %z : i64[2,3,4,3]\n"
+     "max_pool(@out %y[2,3,4,3]:f16, @out %z[2,3,4,3]:i64; @in %x[2,3,7,6]:f16) "
+     "{kernel=[2,3], strides=[2,2], pads=[1,1,0,1], dilations=[1,1], column_major=1}",
+     .nans = 0.3},
+    {.text = "buffer input 0 %x : u8[2,3,7,6]\n"
+     "buffer output 0 %y : u8[2,3,4,3]\n"
+     "buffer output 1 %z : i64[2,3,4,3]\n"
+     "max_pool(@out %y[2,3,4,3]:u8, @out %z[2,3,4,3]:i64; @in %x[2,3,7,6]:u8) {kernel=[2,3],"
+     " strides=[2,2], pads=[1,1,0,1], dilations=[1,1], column_major=1}",
+     .least = 1, .most = 5, .nans = 0.3},
+    {.text = "buffer input 0 %x : f32[1,2,6,6]\n"
+     "buffer output 0 %y : f32[1,2,3,3]\n"
      "avg_pool(@out %y[1,2,3,3]:f32; @in %x[1,2,6,6]:f32) {kernel=[2,4], strides=[2,2], "
-     "pads=[0,1,0,1], dilations=[1,1], real_pads=[0,0,0,1]}", 0, 0, 0, true, false},
+     "pads=[0,1,0,1], dilations=[1,1], real_pads=[0,0,0,1]}",
+     .is_rounded = true},
+    {.text = "buffer input 0 %x : f16[1,1,4]\n"
+     "buffer output 0 %y : f16[1,1,4]\n"
+     "avg_pool(@out %y[1,1,4]:f16; @in %x[1,1,4]:f16) {kernel=[2], strides=[3], pads=[4,4], "
+     "dilations=[1], real_pads=[0,0]}",
+     .is_rounded = true},
+    {.text = "buffer input 0 %x : f32[1,2,6,6]\n"
+     "buffer output 0 %y : f32[1,2,3,3]\n"
+     "lp_pool(@out %y[1,2,3,3]:f32; @in %x[1,2,6,6]:f32) {kernel=[2,4], strides=[2,2], "
+     "pads=[0,1,0,1], dilations=[1,1], p=1}",
+     .is_rounded = true},
+    {.text = "buffer input 0 %x : bf16[1,2,6,6]\n"
+     "buffer output 0 %y : bf16[1,2,3,3]\n"
+     "lp_pool(@out %y[1,2,3,3]:bf16; @in %x[1,2,6,6]:bf16) {kernel=[2,4], strides=[2,2], "
+     "pads=[0,1,0,1], dilations=[1,1], p=2}",
+     .is_rounded = true},
+    {.text = "buffer input 0 %x : f32[1,2,6,6]\n"
+     "buffer output 0 %y : f32[1,2,3,3]\n"
+     "lp_pool(@out %y[1,2,3,3]:f32; @in %x[1,2,6,6]:f32) {kernel=[2,4], strides=[2,2], "
+     "pads=[0,1,0,1], dilations=[1,1], p=3}",
+     .is_rounded = true},
+    /* ---- reads by index */
+    {.text = "buffer input 0 %x : f32[2,4,3]\n"
+     "buffer input 1 %n : i32[5,2]\n"
+     "buffer output 0 %y : f32[2,5,2,3]\n"
+     "gather(@out %y[2,5,2,3]:f32; @in %x[2,4,3]:f32, @in %n[5,2]:i32) {axis=1}",
+     .least = -4, .most = 3},
+    {.text = "buffer input 0 %x : f32[2,4,3]\n"
+     "buffer input 1 %n : u8[5,2]\n"
+     "buffer output 0 %y : f32[2,5,2,3]\n"
+     "gather(@out %y[2,5,2,3]:f32; @in %x[2,4,3]:f32, @in %n[5,2]:u8) {axis=1}",
+     .least = 0, .most = 3},
+    {.text = "buffer input 0 %x : f32[2,4,3]\n"
+     "buffer input 1 %n : i64[5,2]\n"
+     "buffer output 0 %y : f32[2,5,2,3]\n"
+     "gather(@out %y[2,5,2,3]:f32; @in %x[2,4,3]:f32, @in %n[5,2]:i64) {axis=1}",
+     .least = -4, .most = 3},
+    {.text = "buffer input 0 %x : f32[2,4,3]\n"
+     "buffer input 1 %n : i64[]\n"
+     "buffer output 0 %y : f32[2,4]\n"
+     "gather(@out %y[2,4]:f32; @in %x[2,4,3]:f32, @in %n[]:i64) {axis=2}",
+     .least = -3, .most = 2},
+    {.text = "buffer input 0 %x : f32[2,4,3]\n"
+     "buffer input 1 %n : i64[5,2]\n"
+     "buffer output 0 %y : f32[2,5,2,3]\n"
+     "gather(@out %y[2,5,2,3]:f32; @in %x[2,4,3]:f32, @in %n[5,2]:i64) {axis=1}",
+     .least = 4, .most = 9, .is_out_of_range = true},
+    {.text = "buffer input 0 %x : f32[2,4,3]\n"
+     "buffer input 1 %n : i32[2,6,3]\n"
+     "buffer output 0 %y : f32[2,6,3]\n"
+     "gather_elements(@out %y[2,6,3]:f32; @in %x[2,4,3]:f32, @in %n[2,6,3]:i32) {axis=1}",
+     .least = -4, .most = 3},
+    {.text = "buffer input 0 %x : f32[2,4,3]\n"
+     "buffer input 1 %n : i32[2,6,3]\n"
+     "buffer output 0 %y : f32[2,6,3]\n"
+     "gather_elements(@out %y[2,6,3]:f32; @in %x[2,4,3]:f32, @in %n[2,6,3]:i32) {axis=1}",
+     .least = -9, .most = -5, .is_out_of_range = true},
+    {.text = "buffer input 0 %x : u16[3,4,5,2]\n"
+     "buffer input 1 %n : i64[3,6,2]\n"
+     "buffer output 0 %y : u16[3,6,2]\n"
+     "gather_nd(@out %y[3,6,2]:u16; @in %x[3,4,5,2]:u16, @in %n[3,6,2]:i64) {batch_dims=1}",
+     .least = -4, .most = 3},
+    {.text = "buffer input 0 %x : f16[3,4]\n"
+     "buffer input 1 %n : i64[6,1]\n"
+     "buffer output 0 %y : f16[6,4]\n"
+     "gather_nd(@out %y[6,4]:f16; @in %x[3,4]:f16, @in %n[6,1]:i64)",
+     .least = 3, .most = 5, .is_out_of_range = true},
+    /* ---- writes by index */
+    {.text = "buffer input 0 %x : f32[3,4,5]\n"
+     "buffer input 1 %n : i64[2,7,5]\n"
+     "buffer input 2 %u : f32[2,7,5]\n"
+     "buffer output 0 %y : f32[3,4,5]\n"
+     "scatter_elements(@out %y[3,4,5]:f32; @in %x[3,4,5]:f32, @in %n[2,7,5]:i64, @in "
+     "%u[2,7,5]:f32) {axis=1, reduction=\"none\"}",
+     .least = -4, .most = 3},
+    {.text = "buffer input 0 %x : f32[3,4,5]\n"
+     "buffer input 1 %n : i64[2,7,2]\n"
+     "buffer input 2 %u : f32[2,7,5]\n"
+     "buffer output 0 %y : f32[3,4,5]\n"
+     "scatter_nd(@out %y[3,4,5]:f32; @in %x[3,4,5]:f32, @in %n[2,7,2]:i64, @in "
+     "%u[2,7,5]:f32) {reduction=\"none\"}",
+     .least = -3, .most = 2},
+    {.text = "buffer input 0 %x : f16[3,4,5]\n"
+     "buffer input 1 %n : i64[2,7,5]\n"
+     "buffer input 2 %u : f16[2,7,5]\n"
+     "buffer output 0 %y : f16[3,4,5]\n"
+     "scatter_elements(@out %y[3,4,5]:f16; @in %x[3,4,5]:f16, @in %n[2,7,5]:i64, @in "
+     "%u[2,7,5]:f16) {axis=1, reduction=\"add\"}",
+     .least = -4, .most = 3},
+    {.text = "buffer input 0 %x : f16[3,4,5]\n"
+     "buffer input 1 %n : i64[2,7,2]\n"
+     "buffer input 2 %u : f16[2,7,5]\n"
+     "buffer output 0 %y : f16[3,4,5]\n"
+     "scatter_nd(@out %y[3,4,5]:f16; @in %x[3,4,5]:f16, @in %n[2,7,2]:i64, @in "
+     "%u[2,7,5]:f16) {reduction=\"add\"}",
+     .least = -3, .most = 2},
+    {.text = "buffer input 0 %x : i8[3,4,5]\n"
+     "buffer input 1 %n : i64[2,7,5]\n"
+     "buffer input 2 %u : i8[2,7,5]\n"
+     "buffer output 0 %y : i8[3,4,5]\n"
+     "scatter_elements(@out %y[3,4,5]:i8; @in %x[3,4,5]:i8, @in %n[2,7,5]:i64, @in "
+     "%u[2,7,5]:i8) {axis=1, reduction=\"mul\"}",
+     .least = -4, .most = 3},
+    {.text = "buffer input 0 %x : i8[3,4,5]\n"
+     "buffer input 1 %n : i64[2,7,2]\n"
+     "buffer input 2 %u : i8[2,7,5]\n"
+     "buffer output 0 %y : i8[3,4,5]\n"
+     "scatter_nd(@out %y[3,4,5]:i8; @in %x[3,4,5]:i8, @in %n[2,7,2]:i64, @in %u[2,7,5]:i8) "
+     "{reduction=\"mul\"}",
+     .least = -3, .most = 2},
+    {.text = "buffer input 0 %x : u64[3,4,5]\n"
+     "buffer input 1 %n : i64[2,7,5]\n"
+     "buffer input 2 %u : u64[2,7,5]\n"
+     "buffer output 0 %y : u64[3,4,5]\n"
+     "scatter_elements(@out %y[3,4,5]:u64; @in %x[3,4,5]:u64, @in %n[2,7,5]:i64, @in "
+     "%u[2,7,5]:u64) {axis=1, reduction=\"min\"}",
+     .least = -4, .most = 3},
+    {.text = "buffer input 0 %x : u64[3,4,5]\n"
+     "buffer input 1 %n : i64[2,7,2]\n"
+     "buffer input 2 %u : u64[2,7,5]\n"
+     "buffer output 0 %y : u64[3,4,5]\n"
+     "scatter_nd(@out %y[3,4,5]:u64; @in %x[3,4,5]:u64, @in %n[2,7,2]:i64, @in "
+     "%u[2,7,5]:u64) {reduction=\"min\"}",
+     .least = -3, .most = 2},
+    {.text = "buffer input 0 %x : f32[3,4,5]\n"
+     "buffer input 1 %n : i64[2,7,5]\n"
+     "buffer input 2 %u : f32[2,7,5]\n"
+     "buffer output 0 %y : f32[3,4,5]\n"
+     "scatter_elements(@out %y[3,4,5]:f32; @in %x[3,4,5]:f32, @in %n[2,7,5]:i64, @in "
+     "%u[2,7,5]:f32) {axis=1, reduction=\"max\"}",
+     .least = -4, .most = 3},
+    {.text = "buffer input 0 %x : f32[3,4,5]\n"
+     "buffer input 1 %n : i64[2,7,2]\n"
+     "buffer input 2 %u : f32[2,7,5]\n"
+     "buffer output 0 %y : f32[3,4,5]\n"
+     "scatter_nd(@out %y[3,4,5]:f32; @in %x[3,4,5]:f32, @in %n[2,7,2]:i64, @in "
+     "%u[2,7,5]:f32) {reduction=\"max\"}",
+     .least = -3, .most = 2},
+    {.text = "buffer input 0 %x : f32[4]\n"
+     "buffer input 1 %n : i64[1,0]\n"
+     "buffer input 2 %u : f32[1,4]\n"
+     "buffer output 0 %y : f32[4]\n"
+     "scatter_nd(@out %y[4]:f32; @in %x[4]:f32, @in %n[1,0]:i64, @in %u[1,4]:f32) "
+     "{reduction=\"add\"}"},
+    {.text = "buffer input 0 %x : i32[4]\n"
+     "buffer input 1 %n : i32[9]\n"
+     "buffer input 2 %u : i32[9]\n"
+     "buffer output 0 %y : i32[4]\n"
+     "scatter_elements(@out %y[4]:i32; @in %x[4]:i32, @in %n[9]:i32, @in %u[9]:i32)",
+     .least = 4, .most = 9, .is_out_of_range = true},
+    {.text = "buffer input 0 %x : i64[4]\n"
+     "buffer input 1 %n : i64[9,1]\n"
+     "buffer input 2 %u : i64[9]\n"
+     "buffer output 0 %y : i64[4]\n"
+     "scatter_nd(@out %y[4]:i64; @in %x[4]:i64, @in %n[9,1]:i64, @in %u[9]:i64)",
+     .least = 4, .most = 9, .is_out_of_range = true},
+    /* ---- lines */
+    {.text = "buffer input 0 %x : f32[3,7,2]\n"
+     "buffer output 0 %y : f32[3,7,2]\n"
+     "cum_sum(@out %y[3,7,2]:f32; @in %x[3,7,2]:f32) {axis=1, exclusive=0, reverse=0}"},
+    {.text = "buffer input 0 %x : f32[3,7,2]\n"
+     "buffer output 0 %y : f32[3,7,2]\n"
+     "cum_sum(@out %y[3,7,2]:f32; @in %x[3,7,2]:f32) {axis=1, exclusive=0, reverse=1}"},
+    {.text = "buffer input 0 %x : f32[3,7,2]\n"
+     "buffer output 0 %y : f32[3,7,2]\n"
+     "cum_sum(@out %y[3,7,2]:f32; @in %x[3,7,2]:f32) {axis=1, exclusive=1, reverse=0}"},
+    {.text = "buffer input 0 %x : f32[3,7,2]\n"
+     "buffer output 0 %y : f32[3,7,2]\n"
+     "cum_sum(@out %y[3,7,2]:f32; @in %x[3,7,2]:f32) {axis=1, exclusive=1, reverse=1}"},
+    {.text = "buffer input 0 %x : i8[40]\n"
+     "buffer output 0 %y : i8[40]\n"
+     "cum_sum(@out %y[40]:i8; @in %x[40]:i8)"},
+    {.text = "buffer input 0 %x : bf16[400]\n"
+     "buffer output 0 %y : bf16[400]\n"
+     "cum_sum(@out %y[400]:bf16; @in %x[400]:bf16)"},
+    {.text = "buffer input 0 %x : f32[3,11,2]\n"
+     "buffer output 0 %y : f32[3,5,2]\n"
+     "buffer output 1 %z : i64[3,5,2]\n"
+     "top_k(@out %y[3,5,2]:f32, @out %z[3,5,2]:i64; @in %x[3,11,2]:f32) {axis=1, k=5}",
+     .nans = 0.2},
+    {.text = "buffer input 0 %x : f16[3,11,2]\n"
+     "buffer output 0 %y : f16[3,11,2]\n"
+     "buffer output 1 %z : i64[3,11,2]\n"
+     "top_k(@out %y[3,11,2]:f16, @out %z[3,11,2]:i64; @in %x[3,11,2]:f16) {axis=1, k=11, "
+     "largest=0}",
+     .nans = 0.2},
+    {.text = "buffer input 0 %x : i8[3,11,2]\n"
+     "buffer output 0 %y : i8[3,4,2]\n"
+     "buffer output 1 %z : i64[3,4,2]\n"
+     "top_k(@out %y[3,4,2]:i8, @out %z[3,4,2]:i64; @in %x[3,11,2]:i8) {axis=1, k=4, "
+     "largest=0}",
+     .least = 1, .most = 6, .nans = 0.2},
+    {.text = "buffer input 0 %x : u64[3,11,2]\n"
+     "buffer output 0 %y : u64[3,11,2]\n"
+     "buffer output 1 %z : i64[3,11,2]\n"
+     "top_k(@out %y[3,11,2]:u64, @out %z[3,11,2]:i64; @in %x[3,11,2]:u64) {axis=1, k=11}",
+     .least = 1, .most = 6, .nans = 0.2},
+    {.text = "buffer input 0 %x : f32[0]\n"
+     "buffer output 0 %y : f32[0]\n"
+     "buffer output 1 %z : i64[0]\n"
+     "top_k(@out %y[0]:f32, @out %z[0]:i64; @in %x[0]:f32) {axis=0, k=0}"},
+    /* ---- nests */
+    {.text = "buffer input 0 %x : f32[5,3,9]\n"
+     "buffer output 0 %y : f32[5,3,9]\n"
+     "buffer scratch %m : 4\n"
+     "buffer scratch %d : 36\n"
+     "buffer scratch %v : 4\n"
+     "nest() {outer=2} do {\n"
+     "reduce(@out %m[5,3,9]:f32 *(0,0,0); @in %x[5,3,9]:f32) {axes=[2], kind=\"max\"}\n"
+     "map(@out %d[5,3,9]:f32 *(0,0,1); @in %x[5,3,9]:f32, @in %m[5,3,9]:f32 *(0,0,0)) "
+     "{body=\"add(sub(%0, %1), f32(index<1>()))\"}\n"
+     "reduce(@out %v[5,3,9]:f32 *(0,0,0); @in %d[5,3,9]:f32 *(0,0,1)) {axes=[2]}\n"
+     "map(@out %y[5,3,9]:f32; @in %d[5,3,9]:f32 *(0,0,1), @in %v[5,3,9]:f32 *(0,0,0)) "
+     "{body=\"mul(%0, %1)\"}\n"
+     "}"},
+    {.text = "buffer input 0 %x : i16[4,6]\n"
+     "buffer output 0 %y : i16[6,4]\n"
+     "nest() do {\n"
+     "copy(@out %y[6,4]:i16; @in %x[6,4]:i16 *(1,6))\n"
+     "}"},
 };
 
 #endif

@@ -139,8 +139,8 @@ static void as_the_evaluator(void **state) {
   wk_str text = {0};
   wk_rng r = {3};
   (void)state;
-  wk_expr_c_prelude(&text);
   wk_str_add(&text, "int bad;\n#define WK_BAD_INDEX() (bad = 1)\n");
+  wk_expr_c_prelude(&text);
   for (size_t k = 0; k < WK_COUNTOF(inst_c_cases); k++) {
     wk_program *p = program(a, k);
     add_function(&text, a, p, k);
@@ -157,8 +157,8 @@ static void opencl(void **state) {
   wk_arena *a = wk_arena_new();
   wk_str text = {0};
   (void)state;
-  wk_expr_c_prelude(&text);
   wk_str_add(&text, "#define WK_BAD_INDEX() (*bad = 1)\n");
+  wk_expr_c_prelude(&text);
   for (size_t k = 0; k < WK_COUNTOF(inst_c_cases); k++) {
     wk_program *p = program(a, k);
     add_kernel(&text, a, p, k);

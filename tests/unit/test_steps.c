@@ -98,7 +98,7 @@ static void steps_are_cases_of_a_switch(void **state) {
   const char *const *base = wk_inst_c_bases(p, const_at, a);
   for (size_t k = 0; k < WK_COUNTOF(want); k++) assert_string_equal(base[k], want[k]);
   wk_status s = wk_inst_c_cases(&b, a, p, base, 40);
-  assert_string_equal(s->message, "instruction 3, nest: there are no loops for it");
+  assert_string_equal(s->message, "instruction 4, loop: there are no loops for it");
   assert_non_null(strstr(b.s, "case 42:\n"));
   wk_status_free(s);
   size_t all = p->body.insts.n;

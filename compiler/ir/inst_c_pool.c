@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Loops of pools, and where the positions of windows are. */
+#include <string.h>
+
+#include "compiler/ir/inst_c_make.h"
+
+const char *wk_loops_in_window(const wk_loops *m, const wk_loops_window *w, const int64_t *margin,
+                               const char **at) {
+  const wk_view *x = wk_loops_input(m, 0);
+  const char *inside = NULL;
+  int n = x->rank - 2;
+  for (int d = 0; d < n; d++) {
+    at[d + 2] = wk_arena_printf(m->a, "i%d * %lld + k%d * %lld - %lld", d + 2,
+                                (long long)w->strides->v[d], d + 2, (long long)w->dilations->v[d],
+                                (long long)w->pads->v[d]);
+    inside = wk_arena_printf(m->a, "%s%s%s >= %lld && %s < %lld", inside ? inside : "",
+                             inside ? " && " : "", at[d + 2],
+                             margin ? -(long long)margin[d] : 0, at[d + 2],
+                             (long long)(x->dims[d + 2] + (margin ? margin[n + d] : 0)));
+  }
+  return inside;
+}
+
+/* One read of x per position of the window. */
+static wk_inst_c_read *begin_pool(const wk_loops *m, const wk_ints *kernel) {
+  wk_inst_c_read *x = m->out->step_reads = wk_loops_reads(m, 1);
+  *x = wk_loops_read(m, 0);
+  m->out->n_step = 1;
+  m->out->inner_rank = m->out->rank;
+  for (int d = 0; d < m->out->rank; d++) m->out->inner_dims[d] = d < 2 ? 1 : kernel->v[d - 2];
+  return x;
+}
+
+/* ---- maxima ---------------------------------------------------------------------------------- */
+
+/* Where the step is in x, in the order of its memory, or with the first spatial axis fastest. */
+static uint16_t place(const wk_loops *m, wk_expr_builder *b, bool by_column) {
+  const wk_view *x = wk_loops_input(m, 0);
+  uint16_t at = wk_expr_i(b, WK_I64, 0);
+  for (int k = 2; k < x->rank; k++) {
+    int d = by_column ? x->rank + 1 - k : k;
+    at = wk_expr_2(b, WK_EX_ADD, wk_expr_2(b, WK_EX_MUL, at, wk_expr_i(b, WK_I64, x->dims[d])),
+                   wk_expr_index(b, d));
+  }
+  return at;
+}
+
+/* The maximum and its place in the plane, -1 before the first element; then that in x. */
+static bool max_with_indices(const wk_loops *m, wk_dtype t, bool by_column) {
+  const wk_view *x = wk_loops_input(m, 0);
+  int64_t size = 1;
+  for (int d = 2; d < x->rank; d++) size *= x->dims[d];
+  wk_scalar least = wk_fold_neutral("max", t);
+  wk_expr_builder *b = wk_expr_begin(m->a);
+  uint16_t y[] = {wk_dtype_is_float(t) ? wk_expr_f(b, t, least.f) : wk_expr_i(b, t, least.i),
+                  wk_expr_i(b, WK_I64, -1)};
+  m->out->begin = wk_expr_finish(b, y, 2);
+  b = wk_expr_begin(m->a);
+  uint16_t best = wk_expr_input(b, 0, t), where = wk_expr_input(b, 1, WK_I64);
+  uint16_t v = wk_expr_input(b, 2, t);
+  uint16_t better = wk_expr_either(b, wk_expr_negative(b, where), wk_expr_ahead(b, true, v, best));
+  y[0] = wk_expr_3(b, WK_EX_SELECT, better, v, best);
+  y[1] = wk_expr_3(b, WK_EX_SELECT, better, place(m, b, by_column), where);
+  m->out->step = wk_expr_finish(b, y, 2);
+  b = wk_expr_begin(m->a);
+  uint16_t plane = wk_expr_2(b, WK_EX_MUL, wk_expr_index(b, 0), wk_expr_i(b, WK_I64, x->dims[1]));
+  plane = wk_expr_2(b, WK_EX_ADD, plane, wk_expr_index(b, 1));
+  where = wk_expr_2(b, WK_EX_MAX, wk_expr_input(b, 1, WK_I64), wk_expr_i(b, WK_I64, 0));
+  y[0] = wk_expr_input(b, 0, t);
+  y[1] = wk_expr_2(b, WK_EX_ADD, wk_expr_2(b, WK_EX_MUL, plane, wk_expr_i(b, WK_I64, size)), where);
+  m->out->end = wk_expr_finish(b, y, 2);
+  return true;
+}
+
+bool wk_loops_max_pool(const wk_loops *m) {
+  const wk_attr_max_pool *p = m->i->attrs;
+  wk_dtype t = wk_loops_input(m, 0)->dtype;
+  wk_inst_c_read *x = begin_pool(m, &p->kernel);
+  m->out->counts = wk_loops_in_window(
+      m, &(wk_loops_window){&p->strides, &p->dilations, &p->pads}, NULL, x->at);
+  memcpy(m->out->index, x->at, sizeof m->out->index);
+  if (m->i->n_out > 1 && m->i->operands[1].buffer != WK_NONE)
+    return max_with_indices(m, t, p->column_major != 0);
+  m->out->begin = wk_loops_neutral(m, "max", t);
+  wk_expr_builder *b = wk_expr_begin(m->a);
+  m->out->step = wk_expr_done(b, wk_expr_2(b, WK_EX_MAX, wk_expr_input(b, 0, t),
+                                           wk_expr_input(b, 1, t)));
+  m->out->end = wk_expr_identity(m->a, t);
+  return true;
+}
+
+/* ---- means and norms ------------------------------------------------------------------------- */
+
+/* The second accumulator counts what the sum is divided by. */
+bool wk_loops_avg_pool(const wk_loops *m) {
+  const wk_attr_avg_pool *p = m->i->attrs;
+  wk_dtype t = wk_loops_input(m, 0)->dtype, sum = wk_loops_sum_dtype(t);
+  const wk_loops_window w = {&p->strides, &p->dilations, &p->pads};
+  if (!wk_dtype_is_float(t)) return false;
+  wk_inst_c_read *x = begin_pool(m, &p->kernel);
+  m->out->counts = wk_loops_in_window(m, &w, p->real_pads.v, x->at);
+  x->inside = wk_loops_in_window(m, &w, NULL, x->at);
+  wk_expr_builder *b = wk_expr_begin(m->a);
+  uint16_t y[] = {wk_expr_f(b, sum, 0), wk_expr_i(b, WK_I64, 0)};
+  m->out->begin = wk_expr_finish(b, y, 2);
+  b = wk_expr_begin(m->a);
+  y[0] = wk_expr_2(b, WK_EX_ADD, wk_expr_input(b, 0, sum),
+                   wk_expr_cast(b, sum, wk_expr_input(b, 2, t)));
+  y[1] = wk_expr_2(b, WK_EX_ADD, wk_expr_input(b, 1, WK_I64), wk_expr_i(b, WK_I64, 1));
+  m->out->step = wk_expr_finish(b, y, 2);
+  b = wk_expr_begin(m->a); /* 0 divided by 1 where nothing counts */
+  uint16_t n = wk_expr_2(b, WK_EX_MAX, wk_expr_input(b, 1, WK_I64), wk_expr_i(b, WK_I64, 1));
+  n = wk_expr_2(b, WK_EX_DIV, wk_expr_input(b, 0, sum), wk_expr_cast(b, sum, n));
+  m->out->end = wk_expr_done(b, wk_expr_cast(b, t, n));
+  return true;
+}
+
+bool wk_loops_lp_pool(const wk_loops *m) {
+  const wk_attr_lp_pool *p = m->i->attrs;
+  wk_dtype t = wk_loops_input(m, 0)->dtype, sum = wk_loops_sum_dtype(t);
+  if (!wk_dtype_is_float(t)) return false;
+  wk_inst_c_read *x = begin_pool(m, &p->kernel);
+  m->out->counts = wk_loops_in_window(
+      m, &(wk_loops_window){&p->strides, &p->dilations, &p->pads}, NULL, x->at);
+  m->out->begin = wk_loops_neutral(m, "sum", sum);
+  wk_expr_builder *b = wk_expr_begin(m->a);
+  uint16_t v = wk_expr_1(b, WK_EX_ABS, wk_expr_cast(b, sum, wk_expr_input(b, 1, t)));
+  if (p->p == 2) v = wk_expr_2(b, WK_EX_MUL, v, v);
+  else if (p->p != 1) v = wk_expr_2(b, WK_EX_POW, v, wk_expr_f(b, sum, (double)p->p));
+  m->out->step = wk_expr_done(b, wk_expr_2(b, WK_EX_ADD, wk_expr_input(b, 0, sum), v));
+  b = wk_expr_begin(m->a);
+  v = wk_expr_input(b, 0, sum);
+  if (p->p == 2) v = wk_expr_1(b, WK_EX_SQRT, v);
+  else if (p->p != 1) v = wk_expr_2(b, WK_EX_POW, v, wk_expr_f(b, sum, 1.0 / (double)p->p));
+  m->out->end = wk_expr_done(b, wk_expr_cast(b, t, v));
+  return true;
+}
