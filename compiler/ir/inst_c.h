@@ -28,8 +28,8 @@ typedef struct {
 } wk_inst_c_read;
 
 /* A position along an axis of `size`, read from a tensor of integers: p0, p1, … Negative ones
- * count from the end. One outside the axis is reported by the statement `WK_BAD_INDEX();` and is 0 then:
- * whoever is asked to say so defines that macro, before the prelude of expr_c.h comes. */
+ * count from the end. One outside the axis is reported by the statement `WK_BAD_INDEX();` and is 0
+ * then: whoever is asked to say so defines that macro, before the prelude of expr_c.h comes. */
 typedef struct {
   wk_inst_c_read read;
   int64_t size;
@@ -38,7 +38,7 @@ typedef struct {
 typedef struct {
   int rank, inner_rank; /* axes of i and of k */
   int64_t dims[WK_MAX_RANK], inner_dims[WK_MAX_RANK];
-  const wk_inst_c_position *positions; /* in each step; before `end` where nothing is folded */
+  wk_inst_c_position *positions;       /* in each step; before `end` where nothing is folded */
   const char *counts;                  /* C condition; NULL: always */
   const char *stores;                  /* C condition; NULL: once, behind the steps */
   const wk_expr *begin, *step, *end;   /* begin and step NULL: nothing is folded */

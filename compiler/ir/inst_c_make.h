@@ -36,8 +36,6 @@ bool wk_loops_top_k(const wk_loops *m);
 bool wk_loops_nest(const wk_loops *m);
 
 /* Why not, of a node; NULL: there are loops for it. */
-const char *wk_loops_refuse_scatter_elements(const wk_graph *g, const wk_node *n);
-const char *wk_loops_refuse_scatter_nd(const wk_graph *g, const wk_node *n);
 const char *wk_loops_refuse_top_k(const wk_graph *g, const wk_node *n);
 
 /* wk_inst_c_for from axis `first` on. */
@@ -52,6 +50,11 @@ wk_inst_c_read wk_loops_read(const wk_loops *m, uint32_t k);
 wk_inst_c_read *wk_loops_reads(const wk_loops *m, size_t n); /* room for n */
 /* All inputs at the position of the output, as the reads of `end`. */
 void wk_loops_end_with_inputs(const wk_loops *m, const wk_expr *end);
+
+wk_inst_c_position *wk_loops_positions(const wk_loops *m, int64_t n); /* room for n */
+/* The coordinates that lie along the last axis of input 1 at `row`, as positions along the axes of
+ * input 0 from `first` on; returns how many. */
+int wk_loops_coordinates(const wk_loops *m, int first, const char *const *row);
 
 typedef struct {
   const wk_ints *strides, *dilations, *pads;

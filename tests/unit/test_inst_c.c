@@ -16,12 +16,19 @@
 #include "compiler/ir/inst_c.h"
 #include "tests/unit/compiled.h"
 #include "tests/unit/inst_c_cases.h"
+#include "tests/unit/inst_c_index_cases.h"
 
 typedef void (*compiled)(char **m);
 
+enum { N_FIRST = WK_COUNTOF(inst_c_cases), N_CASES = N_FIRST + WK_COUNTOF(inst_c_index_cases) };
+
+static const inst_c_case *case_at(size_t k) {
+  return k < N_FIRST ? &inst_c_cases[k] : &inst_c_index_cases[k - N_FIRST];
+}
+
 static wk_program *program(wk_arena *a, size_t number) {
   wk_program *p = NULL;
-  const char *text = wk_arena_printf(a, "program \"p\" {\n%s\n}\n", inst_c_cases[number].text);
+  const char *text = wk_arena_printf(a, "program \"p\" {\n%s\n}\n", case_at(number)->text);
   wk_status s = wk_program_parse(text, "case", &p);
   if (!s) s = wk_program_verify(p);
   if (s) fail_msg("%s\n%s", text, s->message);
@@ -103,7 +110,7 @@ static memory prepare(wk_arena *a, wk_rng *r, const wk_program *p, const inst_c_
 /* ---- tests ----------------------------------------------------------------------------------- */
 
 static void compare(const wk_program *p, const memory *m, size_t number) {
-  const inst_c_case *c = &inst_c_cases[number];
+  const inst_c_case *c = case_at(number);
   const wk_tolerance tolerance = {c->is_rounded ? 1e-3 : 0, c->is_rounded ? 1e-5 : 0, 0};
   for (size_t k = 0; k < p->outputs.n; k++) {
     const wk_tensor got = {p->outputs.data[k].type, m->out[k]},
@@ -118,7 +125,7 @@ static void compare(const wk_program *p, const memory *m, size_t number) {
 static void run(wk_rng *r, void *library, size_t number) {
   wk_arena *a = wk_arena_new();
   wk_program *p = program(a, number);
-  const inst_c_case *c = &inst_c_cases[number];
+  const inst_c_case *c = case_at(number);
   int *bad = dlsym(library, "bad");
   for (int times = 0; times < 5; times++) {
     memory m = prepare(a, r, p, c);
@@ -141,13 +148,13 @@ static void as_the_evaluator(void **state) {
   (void)state;
   wk_str_add(&text, "int bad;\n#define WK_BAD_INDEX() (bad = 1)\n");
   wk_expr_c_prelude(&text);
-  for (size_t k = 0; k < WK_COUNTOF(inst_c_cases); k++) {
+  for (size_t k = 0; k < N_CASES; k++) {
     wk_program *p = program(a, k);
     add_function(&text, a, p, k);
     wk_program_free(p);
   }
   void *library = compiled_load(&text, a);
-  for (size_t k = 0; k < WK_COUNTOF(inst_c_cases); k++) run(&r, library, k);
+  for (size_t k = 0; k < N_CASES; k++) run(&r, library, k);
   dlclose(library);
   wk_str_free(&text);
   wk_arena_free(a);
@@ -159,7 +166,7 @@ static void opencl(void **state) {
   (void)state;
   wk_str_add(&text, "#define WK_BAD_INDEX() (*bad = 1)\n");
   wk_expr_c_prelude(&text);
-  for (size_t k = 0; k < WK_COUNTOF(inst_c_cases); k++) {
+  for (size_t k = 0; k < N_CASES; k++) {
     wk_program *p = program(a, k);
     add_kernel(&text, a, p, k);
     wk_program_free(p);
