@@ -56,6 +56,13 @@ gives 'all of it' 'part 0 on plainc: ' "$wick" compile ds_cnn.onnx "${target[@]}
 refuses 'no C compiler' 5 'the C compiler did not compile what was generated' \
   env CC=false "$wick" compile ds_cnn.onnx "${target[@]}" -o none.wick
 
+net=$tests/nets/float/transformer
+npy ids.npy '<i8' 2,11
+check 'gathers' "$wick" run "$net/model.onnx" "${target[@]}" --no-host --input ids=ids.npy
+flip ids.npy 128
+refuses 'an index outside its axis' 3 'cannot handle: an index is outside its axis$' \
+  "$wick" run "$net/model.onnx" "${target[@]}" --input ids=ids.npy
+
 compile_plugin() { # FILE.c
   check "compile $1" ${CC:-cc} -w -D_GNU_SOURCE -I prefix/include/wick -fPIC -shared "$1" \
     -o "${1%.c}.so"
@@ -68,7 +75,6 @@ sed "s/reason = wk_inst_c_refusal/reason = $no_gather wk_inst_c_refusal/" \
 compile_plugin half.c
 plugins=(--plugin ./half.so --plugin out/plainc_device.so)
 target=("${plugins[@]}" --target plainc)
-net=$tests/nets/float/transformer
 check 'compile' "$wick" compile "$net/model.onnx" "${target[@]}" -q -o net.wick
 check 'the same bytes' bash -c "'$wick' compile '$net/model.onnx' ${target[*]} -q -o again.wick &&
   cmp net.wick again.wick"

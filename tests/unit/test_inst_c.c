@@ -37,31 +37,37 @@ static wk_program *program(wk_arena *a, size_t number) {
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Bytes of buffer k are at `format` of k; scratch is the printer's. */
-static const char *const *bases(wk_arena *a, const wk_program *p, const char *format) {
+/* Bytes of buffer k are at `format` of k; scratch is the printer's or as others are. */
+static const char *const *bases(wk_arena *a, const wk_program *p, const char *format,
+                                bool has_scratch) {
   const char **base = wk_arena_alloc(a, (p->buffers.n + 1) * sizeof *base);
   for (size_t k = 0; k < p->buffers.n; k++)
-    if (p->buffers.data[k].region != WK_REGION_SCRATCH)
+    if (p->buffers.data[k].region != WK_REGION_SCRATCH || has_scratch)
       base[k] = wk_arena_printf(a, format, (int)k);
   return base;
 }
 
-static void add_body(wk_str *text, wk_arena *a, const wk_program *p, const char *format) {
+static void add_body(wk_str *text, wk_arena *a, const wk_program *p, const char *const *base) {
   for (size_t k = 0; k < p->body.insts.n; k++)
-    assert_true(wk_inst_c_print(text, a, p->body.insts.data[k], bases(a, p, format)));
+    assert_true(wk_inst_c_print(text, a, p->body.insts.data[k], base));
   wk_str_add(text, "}\n");
 }
 
-static void add_function(wk_str *text, wk_arena *a, const wk_program *p, size_t number) {
-  wk_str_printf(text, "void f%zu(char **m) {\n", number);
-  add_body(text, a, p, "m[%d]");
+/* g: with scratch of the caller's. */
+static void add_functions(wk_str *text, wk_arena *a, const wk_program *p, size_t number) {
+  for (int k = 0; k < 2; k++) {
+    wk_str_printf(text, "void %c%zu(char **m) {\n", "fg"[k], number);
+    add_body(text, a, p, bases(a, p, "m[%d]", k));
+  }
 }
 
-static void add_kernel(wk_str *text, wk_arena *a, const wk_program *p, size_t number) {
-  wk_str_printf(text, "kernel void f%zu(global int *bad", number);
-  for (size_t k = 0; k < p->buffers.n; k++) wk_str_printf(text, ", global char *m%zu", k);
-  wk_str_add(text, ") {\n");
-  add_body(text, a, p, "m%d");
+static void add_kernels(wk_str *text, wk_arena *a, const wk_program *p, size_t number) {
+  for (int k = 0; k < 2; k++) {
+    wk_str_printf(text, "kernel void %c%zu(global int *bad", "fg"[k], number);
+    for (size_t b = 0; b < p->buffers.n; b++) wk_str_printf(text, ", global char *m%zu", b);
+    wk_str_add(text, ") {\n");
+    add_body(text, a, p, bases(a, p, "m%d", k));
+  }
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -127,10 +133,10 @@ static void run(wk_rng *r, void *library, size_t number) {
   wk_program *p = program(a, number);
   const inst_c_case *c = case_at(number);
   int *bad = dlsym(library, "bad");
-  for (int times = 0; times < 5; times++) {
+  for (int times = 0; times < 6; times++) {
     memory m = prepare(a, r, p, c);
     *bad = 0;
-    ((compiled)(uintptr_t)compiled_symbol(library, 'f', number))(m.data);
+    ((compiled)(uintptr_t)compiled_symbol(library, "fg"[times % 2], number))(m.data);
     wk_status s = wk_eval_program(p, m.in, m.want, NULL, NULL);
     assert_int_equal(*bad, c->is_out_of_range);
     assert_int_equal(s != NULL, c->is_out_of_range);
@@ -150,7 +156,7 @@ static void as_the_evaluator(void **state) {
   wk_expr_c_prelude(&text);
   for (size_t k = 0; k < N_CASES; k++) {
     wk_program *p = program(a, k);
-    add_function(&text, a, p, k);
+    add_functions(&text, a, p, k);
     wk_program_free(p);
   }
   void *library = compiled_load(&text, a);
@@ -168,7 +174,7 @@ static void opencl(void **state) {
   wk_expr_c_prelude(&text);
   for (size_t k = 0; k < N_CASES; k++) {
     wk_program *p = program(a, k);
-    add_kernel(&text, a, p, k);
+    add_kernels(&text, a, p, k);
     wk_program_free(p);
   }
   compiled_opencl(&text, "");
