@@ -12,6 +12,7 @@ cl_mem wick_cl_memory(const wick_cl_context *c, uint32_t part, const wick_cl_arg
   const wick_cl_buffer *b = &c->u->plan.buffers[arg->buffer];
   if (b->place == WICK_CL_ARENA) return c->pieces[arg->buffer];
   if (b->place == WICK_CL_CONST) return c->u->consts;
+  if (b->place == WICK_CL_FAULT) return c->fault;
   const wick_part_info *info = c->u->unit->parts[part].info;
   return c->slots[c->u->first_io[part] + wick_cl_io_number(info, b)].bound;
 }
@@ -68,10 +69,19 @@ static wick_status make_arena(wick_cl_context *c, wick_error_detail *error) {
   return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clCreateBuffer (arena)", code);
 }
 
+static wick_status make_fault(wick_cl_context *c, wick_error_detail *error) {
+  cl_int code;
+  if (c->fault) return WICK_OK;
+  c->fault = c->cl->CreateBuffer(c->u->context, CL_MEM_READ_WRITE, WICK_CL_FAULT_BYTES, NULL,
+                                 &code);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clCreateBuffer (fault)", code);
+}
+
 static wick_status make_piece(wick_cl_context *c, uint32_t buffer, wick_error_detail *error) {
   const wick_cl_buffer *b = &c->u->plan.buffers[buffer];
   const cl_buffer_region region = {b->offset, b->bytes};
   cl_int code;
+  if (b->place == WICK_CL_FAULT) return make_fault(c, error);
   if (b->place != WICK_CL_ARENA || c->pieces[buffer]) return WICK_OK;
   c->pieces[buffer] = c->cl->CreateSubBuffer(c->arena, CL_MEM_READ_WRITE,
                                              CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
@@ -120,6 +130,7 @@ void wick_cl_close(void *context) {
   for (uint32_t i = 0; c->pieces && i < p->buffer_count; i++)
     if (c->pieces[i]) c->cl->ReleaseMemObject(c->pieces[i]);
   if (c->slots) wick_cl_close_slots(c);
+  if (c->fault) c->cl->ReleaseMemObject(c->fault);
   if (c->arena) c->cl->ReleaseMemObject(c->arena);
   if (c->queue) c->cl->ReleaseCommandQueue(c->queue);
   free(c->pieces);

@@ -19,6 +19,8 @@ typedef struct {
   const wick_cl *cl;
   cl_command_queue queue; /* in order */
   cl_mem arena;
+  cl_mem fault;        /* NULL: no kernel can find one */
+  uint32_t fault_word; /* what it held behind the last job */
   cl_mem *pieces;      /* per row of "buffers": sub-buffers of the arena, or NULL */
   cl_kernel *kernels;  /* per row of "launches" of an open part, with its arguments */
   wick_cl_slot *slots; /* by u->first_io */

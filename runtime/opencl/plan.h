@@ -45,15 +45,19 @@ typedef struct wick_cl_needs {
 typedef enum wick_cl_place {
   WICK_CL_ARENA = 0, /* offset and bytes in the device's arena; a sub-buffer */
   WICK_CL_CONST = 1, /* offset and bytes in the unit's CONST */
-  WICK_CL_INPUT = 2, /* input `index` of the part, whole */
-  WICK_CL_OUTPUT = 3 /* output `index` of the part, whole */
+  WICK_CL_FAULT = 2, /* a word of the context's, 0 before a job; not 0 behind it: an index was out
+                        of range, and the job has failed */
+  WICK_CL_INPUT = 3, /* input `index` of the part, whole */
+  WICK_CL_OUTPUT = 4 /* output `index` of the part, whole */
 } wick_cl_place;
+
+#define WICK_CL_FAULT_BYTES 4
 
 typedef struct wick_cl_buffer {
   uint32_t place; /* wick_cl_place */
   uint32_t index;
-  uint64_t offset; /* ARENA: a multiple of base_align; INPUT, OUTPUT: 0 */
-  uint64_t bytes;  /* > 0, but for inputs and outputs */
+  uint64_t offset; /* ARENA: a multiple of base_align; FAULT, INPUT, OUTPUT: 0 */
+  uint64_t bytes;  /* > 0, but for inputs and outputs; FAULT: WICK_CL_FAULT_BYTES */
 } wick_cl_buffer;
 
 typedef struct wick_cl_arg {

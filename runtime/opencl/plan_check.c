@@ -103,6 +103,10 @@ static wick_status check_buffer(const checker *c, uint32_t i) {
   if (b->place > WICK_CL_OUTPUT) return bad_row(c, "buffers", i, "unknown place");
   if (b->place == WICK_CL_INPUT || b->place == WICK_CL_OUTPUT)
     return b->offset == 0 ? WICK_OK : bad_row(c, "buffers", i, "a piece of an input or output");
+  if (b->place == WICK_CL_FAULT)
+    return b->offset == 0 && b->bytes == WICK_CL_FAULT_BYTES
+               ? WICK_OK
+               : bad_row(c, "buffers", i, "a fault is one word");
   if (b->bytes == 0) return bad_row(c, "buffers", i, "no bytes");
   if (!wick_is_range(b->offset, b->bytes, size)) return bad_row(c, "buffers", i, "out of range");
   if (b->place == WICK_CL_ARENA && b->offset % p->needs.base_align)

@@ -96,7 +96,7 @@ static wick_status run_rows(const job_run *r, uint32_t i, uint32_t end, int64_t 
   return status;
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static wick_status enqueue_step(const job_run *r, uint32_t step) {
   const wick_cl_plan *p = &r->c->u->plan;
@@ -125,13 +125,34 @@ static wick_status run_steps(const job_run *r) {
   return status;
 }
 
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static wick_status clear_fault(wick_cl_context *c, wick_error_detail *error) {
+  const uint32_t none = 0;
+  if (!c->fault) return WICK_OK;
+  cl_int code = c->cl->EnqueueFillBuffer(c->queue, c->fault, &none, sizeof none, 0,
+                                         WICK_CL_FAULT_BYTES, 0, NULL, NULL);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clEnqueueFillBuffer", code);
+}
+
+static wick_status fetch_fault(wick_cl_context *c, wick_error_detail *error) {
+  if (!c->fault) return WICK_OK;
+  cl_int code = c->cl->EnqueueReadBuffer(c->queue, c->fault, CL_FALSE, 0, WICK_CL_FAULT_BYTES,
+                                         &c->fault_word, 0, NULL, NULL);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clEnqueueReadBuffer", code);
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
 wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *ticket,
                            wick_error_detail *error) {
   wick_cl_context *c = context;
   const job_run r = {c, job, error};
   wick_status status = wick_cl_bind(c, job, error);
   if (status == WICK_OK) status = wick_cl_upload(c, job, error);
+  if (status == WICK_OK) status = clear_fault(c, error);
   if (status == WICK_OK) status = run_steps(&r);
+  if (status == WICK_OK) status = fetch_fault(c, error);
   if (status == WICK_OK) status = wick_cl_download(c, job, error);
   if (status != WICK_OK) {
     c->cl->Finish(c->queue);
@@ -144,7 +165,11 @@ wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *
 
 wick_status wick_cl_wait(void *context, uint64_t ticket, wick_error_detail *error) {
   (void)ticket; /* those behind it end soon after it */
-  return wick_cl_finish(context, error);
+  wick_cl_context *c = context;
+  wick_status status = wick_cl_finish(c, error);
+  if (status != WICK_OK || c->fault_word == 0) return status;
+  c->fault_word = 0;
+  return wick_fail(error, WICK_RUN_FAILED, "an index is out of range");
 }
 
 /* ---- what a step left ------------------------------------------------------------------------ */

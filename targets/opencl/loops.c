@@ -18,35 +18,20 @@ bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_pro
   *x = (wk_cl_loops){.b = &k->body, .a = a, .kernel = k, .inst = i, .is_wide = is_wide};
   if (!wk_inst_c_loops(i, a, &x->l) || k->n_args + i->n_operands > WK_CL_MAX_ARGS) return false;
   x->base = wk_arena_alloc(a, (i->n_operands + 1) * sizeof *x->base);
-  x->is_private = wk_arena_alloc(a, (i->n_operands + 1) * sizeof *x->is_private);
   for (uint32_t o = 0; o < i->n_operands; o++) {
-    if (i->operands[o].buffer == WK_NONE || o == left_out) continue;
-    x->is_private[o] = p->buffers.data[i->operands[o].buffer].region == WK_REGION_SCRATCH;
-    if (x->is_private[o]) {
-      x->base[o] = wk_arena_printf(a, "(char *)scratch%u + %lld", i->operands[o].buffer,
-                                   (long long)i->operands[o].offset);
-      continue;
-    }
-    uint32_t at = wk_cl_add_operand(k, p, &i->operands[o]);
+    const wk_view *v = &i->operands[o];
+    bool is_scratch = v->buffer != WK_NONE && p->buffers.data[v->buffer].region == WK_REGION_SCRATCH;
+    if (v->buffer == WK_NONE || o == left_out || is_scratch) continue;
+    uint32_t at = wk_cl_add_operand(k, p, v);
     x->base[o] = wk_arena_printf(a, "g%u + o%u", at, at);
   }
   return true;
 }
 
 const char *wk_cl_element(const wk_cl_loops *x, const wk_inst_c_read *r) {
-  const wk_view *v = &x->inst->operands[r->operand];
-  wk_str b = {0};
-  if (r->inside) wk_str_printf(&b, "(%s ? ", r->inside);
-  wk_str_printf(&b, "((%s%s *)(%s))[0", x->is_private[r->operand] ? "" : "__global ",
-                wk_expr_c_type(v->dtype), x->base[r->operand]);
-  for (int k = 0; k < v->rank; k++)
-    if (v->dims[k] != 1 && v->strides[k] != 0)
-      wk_str_printf(&b, " + %lld * (%s)", (long long)v->strides[k], r->at[k]);
-  wk_str_add(&b, "]");
-  if (r->inside) wk_str_printf(&b, " : %lld)", (long long)r->outside);
-  const char *text = wk_arena_strdup(x->a, b.s);
-  wk_str_free(&b);
-  return text;
+  wk_view v = x->inst->operands[r->operand];
+  if (x->base[r->operand]) v.offset = 0; /* it is an argument */
+  return wk_inst_c_element(x->a, &v, x->base[r->operand], r);
 }
 
 void wk_cl_positions(wk_str *b, char letter, int rank, const int64_t *dims, int skip,
@@ -89,8 +74,9 @@ void wk_cl_end(const wk_cl_loops *x, const char *const *accumulators) {
   print(x, "y", x->l.end, accumulators, x->l.end_reads, x->l.n_end, wk_inst_c_i);
   for (uint32_t k = 0; k < x->inst->n_out; k++) {
     wk_inst_c_read y = {.operand = k};
-    memcpy(y.at, wk_inst_c_i, sizeof y.at);
-    if (x->base[k]) wk_str_printf(x->b, "%s = y%u;\n", wk_cl_element(x, &y), k);
+    memcpy(y.at, x->l.at, sizeof y.at);
+    if (x->inst->operands[k].buffer != WK_NONE)
+      wk_str_printf(x->b, "%s = y%u;\n", wk_cl_element(x, &y), k);
   }
 }
 
@@ -234,8 +220,27 @@ static void run_lanes(const wk_cl_loops *x, int axis, const char *lo, const char
   wk_str_add(x->b, "}\n");
 }
 
+/* What has positions or stores of its own, as it stands. */
+static void run_plain(const wk_cl_loops *x, int axis, const char *lo, const char *hi) {
+  const char *i = wk_inst_c_i[axis];
+  wk_inst inst = *x->inst;
+  inst.operands = wk_arena_alloc(x->a, (inst.n_operands + 1) * sizeof *inst.operands);
+  for (uint32_t k = 0; k < inst.n_operands; k++) {
+    inst.operands[k] = x->inst->operands[k];
+    inst.operands[k].offset = 0;
+    if (inst.operands[k].buffer != WK_NONE) inst.operands[k].buffer = k;
+  }
+  wk_str_printf(x->b, "for (long %s = %s; %s < %s; %s++) {\n", i, lo, i, hi, i);
+  wk_inst_c_body(x->b, x->a, &inst, &x->l, x->base);
+  wk_str_add(x->b, "}\n");
+}
+
 void wk_cl_run(const wk_cl_loops *x, int axis, const char *lo, const char *hi) {
   const char *i = wk_inst_c_i[axis];
+  if (x->l.n_positions || x->l.stores || x->l.n_begin) {
+    run_plain(x, axis, lo, hi);
+    return;
+  }
   if (!x->l.begin) {
     wk_str_printf(x->b, "WK_VECTOR for (long %s = %s; %s < %s; %s++) {\n", i, lo, i, hi, i);
     wk_cl_end(x, NULL);

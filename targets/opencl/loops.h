@@ -13,14 +13,13 @@ typedef struct {
   wk_cl_kernel *kernel;
   const wk_inst *inst;
   wk_inst_c l;
-  const char **base; /* of each operand: pointer to its element at position 0; NULL: left out */
-  bool *is_private;  /* it points to memory of the work item */
+  const char **base; /* of each operand: pointer to its element at position 0; NULL: scratch, or none */
   bool is_wide;      /* a work item does many elements: neighbours become vectors */
 } wk_cl_loops;
 
 /* Operands become arguments of the kernel, in order, but for operand number `left_out` (WK_NONE:
- * all do) and for scratch, which is arrays scratch<BUFFER> of the caller's. False: there are no loops
- * for it. */
+ * all do) and for scratch, which is arrays t<BUFFER> of the caller's. False: there are no loops for
+ * it. */
 bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_program *p,
                       const wk_inst *i, uint32_t left_out, bool is_wide);
 

@@ -125,6 +125,14 @@ static void item_gpu(wk_cl_loops *x, wk_cl_kernel *k, int axis) {
   wk_cl_run(x, axis, "lo", "lo + 1");
 }
 
+/* The axis that neighbouring elements are along, if outputs lie as work does. */
+static int inner_axis(const wk_cl_loops *x) {
+  const wk_view *y = &x->inst->operands[0];
+  bool is_same = y->rank == x->l.rank;
+  for (int d = 0; d < x->l.rank && is_same; d++) is_same = x->l.at[d] == wk_inst_c_i[d];
+  return is_same ? wk_cl_fastest(y) : x->l.rank - 1;
+}
+
 bool wk_cl_make_each(const wk_cl_making *m) {
   wk_cl_kernel k = {.what = wk_op_get(m->inst->op)->name, .node = m->inst->name};
   wk_cl_loops x;
@@ -133,7 +141,8 @@ bool wk_cl_make_each(const wk_cl_making *m) {
     return false;
   if (product(x.l.rank, x.l.dims, -1) == 0) return true;
   if (x.l.rank == 0) x.l.rank = 1, x.l.dims[0] = 1;
-  (m->device->family == WK_CL_CPU ? items_cpu : item_gpu)(&x, &k, wk_cl_fastest(&i->operands[0]));
+  if (x.l.n_positions) wk_cl_add_fault(&k);
+  (m->device->family == WK_CL_CPU ? items_cpu : item_gpu)(&x, &k, inner_axis(&x));
   wk_cl_add_launch(m->unit, &k);
   return true;
 }

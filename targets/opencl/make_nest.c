@@ -3,6 +3,7 @@
  * its own. */
 #include <string.h>
 
+#include "compiler/ir/expr_c.h"
 #include "targets/opencl/make.h"
 
 enum { ITEM = 2048 }; /* elements of a work item, at least */
@@ -11,17 +12,20 @@ static const wk_view *first_view(const wk_inst *nest) {
   return &nest->bodies[0].insts.data[0]->operands[0];
 }
 
-/* Arrays for the scratch of the bodies. */
+/* Arrays for the scratch of the bodies, of the type of who mentions it first. */
 static void declare_scratch(const wk_cl_making *m, wk_cl_kernel *k) {
   bool *seen = wk_arena_alloc(m->a, m->p->buffers.n * sizeof *seen);
   const wk_block *body = &m->inst->bodies[0];
   for (size_t j = 0; j < body->insts.n; j++)
     for (uint32_t o = 0; o < body->insts.data[j]->n_operands; o++) {
-      uint32_t b = body->insts.data[j]->operands[o].buffer;
-      if (b == WK_NONE || seen[b] || m->p->buffers.data[b].region != WK_REGION_SCRATCH) continue;
-      seen[b] = true;
-      wk_str_printf(&k->body, "long scratch%u[%lld];\n", b,
-                    (long long)(m->p->buffers.data[b].size + 7) / 8);
+      const wk_view *v = &body->insts.data[j]->operands[o];
+      if (v->buffer == WK_NONE || seen[v->buffer] ||
+          m->p->buffers.data[v->buffer].region != WK_REGION_SCRATCH)
+        continue;
+      seen[v->buffer] = true;
+      int64_t size = wk_dtype_size(v->dtype);
+      wk_str_printf(&k->body, "%s t%u[%lld];\n", wk_expr_c_type(v->dtype), v->buffer,
+                    (long long)((m->p->buffers.data[v->buffer].size + size - 1) / size));
     }
 }
 

@@ -101,6 +101,7 @@ CODE(static inline float wk_cl_tanh(float x) {
 /* clang-format on */
 
 void wk_cl_prelude(wk_str *b, const wk_opencl *d) {
+  wk_str_add(b, "#define WK_BAD_INDEX() (*error = 1)\n");
   wk_expr_c_prelude(b);
   wk_str_add(b, vector_loops);
   if (d->family != WK_CL_CPU) return;

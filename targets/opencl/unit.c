@@ -56,6 +56,12 @@ uint32_t wk_cl_add_bytes(wk_cl_kernel *k, const void *data, uint64_t bytes) {
   return k->n_args++;
 }
 
+void wk_cl_add_fault(wk_cl_kernel *k) {
+  wk_str_printf(&k->body, "__global int *error = (__global int *)(g%u + o%u);\n", k->n_args,
+                k->n_args);
+  k->args[k->n_args++] = (wk_cl_operand){.is_fault = true};
+}
+
 static uint32_t buffer_row(wk_cl_unit *u, wick_cl_buffer row) {
   char key[80];
   uint32_t at;
@@ -89,7 +95,9 @@ static uint32_t operand_row(wk_cl_unit *u, const wk_program *p, uint32_t buffer)
 
 static void push_arg(wk_cl_unit *u, const wk_cl_operand *o) {
   wick_cl_arg arg = {.buffer = WICK_NONE};
-  if (!o->p) arg.buffer = constant_row(u, o->data, o->bytes);
+  if (o->is_fault)
+    arg.buffer = buffer_row(u, (wick_cl_buffer){WICK_CL_FAULT, 0, 0, WICK_CL_FAULT_BYTES});
+  else if (!o->p) arg.buffer = constant_row(u, o->data, o->bytes);
   else if (o->view.buffer != WK_NONE)
     arg = (wick_cl_arg){operand_row(u, o->p, o->view.buffer), 0, o->view.offset, o->view.step};
   wk_vec_push(&u->args, arg);

@@ -31,6 +31,7 @@ void wk_cl_unit_finish(wk_cl_unit *u);
 typedef struct {
   const wk_program *p; /* NULL: constant bytes */
   wk_view view;
+  bool is_fault;
   const void *data; /* lives as long as the package */
   uint64_t bytes;
 } wk_cl_operand;
@@ -52,6 +53,8 @@ typedef struct {
 /* The argument's number. */
 uint32_t wk_cl_add_operand(wk_cl_kernel *k, const wk_program *p, const wk_view *v);
 uint32_t wk_cl_add_bytes(wk_cl_kernel *k, const void *data, uint64_t bytes);
+/* Declares `error`, the word that WK_BAD_INDEX() sets. */
+void wk_cl_add_fault(wk_cl_kernel *k);
 /* Adds kernel and launch, frees the body. */
 void wk_cl_add_launch(wk_cl_unit *u, wk_cl_kernel *k);
 /* A row of control flow; its bodies' rows are added behind it, the counts by the caller. */
