@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "targets/opencl/opencl.h"
+#include "targets/opencl/prepare.h"
 
 enum {
   FEW_CHANNELS = 8,        /* images whose taps are joined into runs (make_conv.c) */
@@ -185,6 +185,11 @@ static void prepare_block(preparing *r, wk_block *b) {
       for (uint32_t n = 0; n < i->n_bodies; n++) prepare_block(r, &i->bodies[n]);
     if (i->op == WK_OP_NEST && scratch_of(r, i) > MAX_SCRATCH) {
       dissolve(r, i);
+      continue;
+    }
+    if (wk_cl_wants_phases(r->p, i)) {
+      wk_cl_add_phases(r->p, b, i);
+      r->changes++;
       continue;
     }
     if (i->op == WK_OP_CONV && r->d->family == WK_CL_CPU && wants_image(i)) pad_image(r, i);
