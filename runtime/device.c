@@ -22,7 +22,8 @@ static const wick_device *find(const char *target) {
 
 static bool is_complete(const wick_device *d) {
   return d && d->size == sizeof *d && d->version == WICK_DEVICE_VERSION && d->target &&
-         *d->target && d->probe && d->load && d->unload && d->open && d->close && d->submit;
+         *d->target && d->probe && d->load && d->unload && d->open && d->close && d->submit &&
+         !d->allocate == !d->upload && !d->allocate == !d->download;
 }
 
 wick_status wick_device_register(const wick_device *device) {

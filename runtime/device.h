@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * device: what runs the units of a target. The processor is built in; whoever links another device
- * (an accelerator's driver or simulator, an OpenCL host) registers it once:
+ * device: what runs the units of a target. The processor and OpenCL are built in; whoever links
+ * another device (an accelerator's driver or simulator) registers it once:
  *
  *   static const wick_device device = {.size = sizeof device, .version = WICK_DEVICE_VERSION,
  *                                      .target = "accel", .probe = probe, …};
@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define WICK_DEVICE_VERSION 1
+#define WICK_DEVICE_VERSION 2
 
 typedef struct wick_device_section {
   uint32_t kind;    /* wick_section_kind */
@@ -100,6 +100,15 @@ typedef struct wick_device {
    * dense and row-major. NULL: it cannot. */
   wick_status (*read)(void *context, const wick_device_job *job, uint32_t step, uint32_t tensor,
                       void *dense, wick_error_detail *error);
+
+  /* Memory on the device, until close, that jobs of this context name by *address, which no other
+   * memory of the process has. All three or, where host memory does as well, none of them: NULL.
+   * Copies come behind the jobs that are under way and have finished when they return. */
+  wick_status (*allocate)(void *context, size_t size, void **address, wick_error_detail *error);
+  wick_status (*upload)(void *context, void *address, const void *host, size_t size,
+                        wick_error_detail *error);
+  wick_status (*download)(void *context, const void *address, void *host, size_t size,
+                          wick_error_detail *error);
 } wick_device;
 
 /* `device` stays as it is from now on. WICK_BAD_ARGUMENT: the version or size is not this one's, or

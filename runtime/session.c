@@ -175,6 +175,7 @@ void wick_session_free(wick_session *s) {
     if (s->runs[i].io != s->tensors) free(s->runs[i].io);
     if (s->runs[i].job.output_dims != s->dims) free(s->runs[i].job.output_dims);
   }
+  wick_memories_free(s);
   free(s->queues);
   free(s->runs);
   free(s->tensors);
@@ -259,7 +260,8 @@ static wick_status begin(wick_session *s, const void *const *inputs, void *const
     s->tensors[e->input_count + i] = outputs[i];
   }
   wick_status status = ok ? WICK_OK : WICK_BAD_ARGUMENT;
-  if (ok && uses_state(s)) status = take_state(s);
+  if (ok && s->memories) status = wick_memories_check(s);
+  if (status == WICK_OK && uses_state(s)) status = take_state(s);
   if (status != WICK_OK) {
     atomic_flag_clear(&s->busy);
     return status;

@@ -25,6 +25,16 @@ typedef struct {
   wick_session *session; /* for the observer */
 } wick_run;
 
+/* What wick_session_allocate made. */
+typedef struct wick_memory wick_memory;
+struct wick_memory {
+  wick_memory *next;
+  void *address;
+  size_t size;
+  wick_queue *queue;
+  bool is_host; /* the queue's device has no memory of its own */
+};
+
 struct wick_session {
   const wick_model *model;
   const wick_entry_info *entry;
@@ -36,6 +46,7 @@ struct wick_session {
   void **tensors;     /* addresses: inputs, outputs, edges */
   int64_t *dims;      /* of the outputs, WICK_MAX_RANK each */
   uint8_t *edges;
+  wick_memory *memories;
   wick_state *state;
   wick_error_detail error;
   wick_observer observer;
@@ -55,5 +66,11 @@ wick_status wick_queue_wait(wick_session *s, const wick_queue *q, uint64_t ticke
 /* What the queue's device said, of the run, or of none in particular (NULL). */
 wick_status wick_queue_fail(wick_session *s, const wick_queue *q, const wick_run *r,
                             wick_status status, const wick_error_detail *why);
+
+/* ---- memory.c ---- */
+
+/* Whether the run's tensors may be where they are; s->error says which may not. */
+wick_status wick_memories_check(wick_session *s);
+void wick_memories_free(wick_session *s); /* after the queues have been closed */
 
 #endif

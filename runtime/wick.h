@@ -14,8 +14,8 @@
  *   wick_model_free(model);
  *
  * Functions return a status and set their out-parameter only when it is WICK_OK. Nothing prints,
- * nothing exits, and a damaged package is refused. Memory is allocated by load and create only.
- * What runs the parts of a package is in device.h; the processor is built in.
+ * nothing exits, and a damaged package is refused. Memory is allocated by load, create and allocate
+ * only. What runs the parts of a package is in device.h; the processor and OpenCL are built in.
  * The floating-point environment is used as it is found. */
 #ifndef WICK_H
 #define WICK_H
@@ -270,7 +270,20 @@ const int64_t *wick_session_output_dims(const wick_session *session, uint32_t ou
  * wick_session_free. Runs take any other memory, too. */
 wick_status wick_session_import(wick_session *session, void *memory, size_t size);
 
-/* Why the last run, or import, did not go well, by name; "" where there is nothing to say. */
+/* Memory for a tensor of the entry (inputs are numbered first, then outputs) on the device that
+ * computes with it, until wick_session_free: runs that name *address for the tensor, or for another
+ * one of that device which is no larger, copy nothing. It may be no memory of the host's: what is
+ * in it, at first nothing defined, is read and written by runs of this session and the two
+ * functions below. WICK_BAD_ARGUMENT: several devices use the tensor, or the entry's plan does. */
+wick_status wick_session_allocate(wick_session *session, uint32_t tensor, void **address);
+/* The first `size` bytes of it. */
+wick_status wick_session_upload(wick_session *session, void *address, const void *host,
+                                size_t size);
+wick_status wick_session_download(wick_session *session, const void *address, void *host,
+                                  size_t size);
+
+/* Why the last run, import, allocation or copy did not go well, by name; "" where there is nothing
+ * to say. */
 const char *wick_session_error(const wick_session *session);
 
 /* ---- state ----------------------------------------------------------------------------------- */

@@ -131,6 +131,7 @@ void wick_cl_close(void *context) {
     if (c->pieces[i]) c->cl->ReleaseMemObject(c->pieces[i]);
   if (c->slots) wick_cl_close_slots(c);
   if (c->fault) c->cl->ReleaseMemObject(c->fault);
+  wick_cl_free_residents(c);
   if (c->arena) c->cl->ReleaseMemObject(c->arena);
   if (c->queue) c->cl->ReleaseCommandQueue(c->queue);
   free(c->pieces);

@@ -10,9 +10,18 @@ typedef struct {
   cl_mem own;       /* memory of the device; NULL: none was needed so far */
   cl_mem wrapped;   /* the host's, at `memory`; NULL: none */
   void *memory;
-  cl_mem bound;     /* the one of both that kernels have as their argument */
+  cl_mem bound;     /* what kernels have as their argument: one of these, or a resident's */
   uint8_t *staging; /* an output with gaps comes here first; else NULL */
 } wick_cl_slot;
+
+/* Memory that the session asked for; resident.c. */
+typedef struct wick_cl_resident wick_cl_resident;
+struct wick_cl_resident {
+  wick_cl_resident *next;
+  void *address;
+  size_t size;
+  cl_mem memory; /* NULL: it is the host's, at that address */
+};
 
 typedef struct {
   const wick_cl_unit *u;
@@ -24,9 +33,15 @@ typedef struct {
   cl_mem *pieces;      /* per row of "buffers": sub-buffers of the arena, or NULL */
   cl_kernel *kernels;  /* per row of "launches" of an open part, with its arguments */
   wick_cl_slot *slots; /* by u->first_io */
-  uint8_t *shadow;     /* of what wick_cl_read reads; NULL: nothing so far */
+  uint8_t *shadow;     /* of what wick_cl_read reads, shadow_size bytes */
+  size_t shadow_size;
+  wick_cl_resident *residents;
   uint64_t submitted;  /* tickets */
 } wick_cl_context;
+
+/* resident.c; NULL: it is none, or the host's. */
+cl_mem wick_cl_resident_at(const wick_cl_context *c, const void *address);
+void wick_cl_free_residents(wick_cl_context *c);
 
 /* slots.c */
 wick_status wick_cl_open_slots(wick_cl_context *c, uint32_t part, wick_error_detail *error);

@@ -143,4 +143,7 @@ const wick_device wick_device_opencl = {.size = sizeof(wick_device),
                                         .close = wick_cl_close,
                                         .submit = wick_cl_submit,
                                         .wait = wick_cl_wait,
-                                        .read = wick_cl_read};
+                                        .read = wick_cl_read,
+                                        .allocate = wick_cl_allocate,
+                                        .upload = wick_cl_upload_to,
+                                        .download = wick_cl_download_from};

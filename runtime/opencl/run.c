@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job is put into the queue as a whole; the host waits only where a branch or a loop asks for a
  * condition, after each step of a job that is watched, and for outputs with gaps. */
-#include <stdlib.h>
-
 #include "context.h"
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -170,39 +168,4 @@ wick_status wick_cl_wait(void *context, uint64_t ticket, wick_error_detail *erro
   if (status != WICK_OK || c->fault_word == 0) return status;
   c->fault_word = 0;
   return wick_fail(error, WICK_RUN_FAILED, "an index is out of range");
-}
-
-/* ---- what a step left ------------------------------------------------------------------------ */
-
-static wick_status fetch(wick_cl_context *c, cl_mem memory, size_t offset, size_t bytes,
-                         void *host, wick_error_detail *error) {
-  cl_int code = c->cl->EnqueueReadBuffer(c->queue, memory, CL_TRUE, offset, bytes, host, 0, NULL,
-                                         NULL);
-  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clEnqueueReadBuffer", code);
-}
-
-/* Into the shadow, at the tensor's place. */
-static wick_status fetch_arena(wick_cl_context *c, const wick_tensor_info *t,
-                               wick_error_detail *error) {
-  size_t first = (size_t)wick_tensor_first_byte(t);
-  if (!c->arena) return WICK_OK;
-  if (!c->shadow) c->shadow = malloc(c->u->plan.needs.arena_bytes);
-  if (!c->shadow) return wick_fail(error, WICK_NO_MEMORY, "out of memory");
-  return fetch(c, c->arena, first, t->bytes, c->shadow + first, error);
-}
-
-wick_status wick_cl_read(void *context, const wick_device_job *job, uint32_t step,
-                         uint32_t tensor, void *dense, wick_error_detail *error) {
-  wick_cl_context *c = context;
-  const wick_part_info *part = c->u->unit->parts[job->part].info;
-  const wick_tensor_info *t = &part->steps[step].tensors[tensor];
-  wick_status status = WICK_OK;
-  if (t->bytes == 0) return WICK_OK;
-  if (t->place == WICK_PLACE_DEVICE)
-    return wick_fail(error, WICK_DEVICE_FAILED, "tensor '%s' is nowhere in the arena", t->name);
-  if (t->place == WICK_PLACE_ARENA) status = fetch_arena(c, t, error);
-  if (t->place == WICK_PLACE_OUTPUT) status = wick_cl_download(c, job, error);
-  if (status == WICK_OK) status = wick_cl_finish(c, error);
-  if (status == WICK_OK) wick_device_gather(c->u->unit, job, c->shadow, step, tensor, dense);
-  return status;
 }

@@ -62,10 +62,15 @@ static wick_status wrap(wick_cl_context *c, wick_cl_slot *s, bool is_output, siz
 static wick_status bind_slot(wick_cl_context *c, wick_cl_slot *s, const wick_tensor_info *t,
                              bool is_output, void *memory, bool *changed,
                              wick_error_detail *error) {
-  bool can_wrap = c->u->shares_memory && (uintptr_t)memory % WICK_ALIGN == 0;
-  cl_mem before = s->bound, other = s->wrapped;
+  cl_mem before = s->bound, other = s->wrapped, resident = wick_cl_resident_at(c, memory);
+  bool can_wrap = !resident && c->u->shares_memory && (uintptr_t)memory % WICK_ALIGN == 0;
   wick_status status = WICK_OK;
   if (t->bytes == 0) return WICK_OK;
+  if (resident) {
+    *changed = *changed || resident != before;
+    s->bound = resident;
+    return WICK_OK;
+  }
   if (can_wrap) status = wrap(c, s, is_output, t->bytes, memory, error);
   else if (!s->own) status = make_buffer(c, CL_MEM_READ_WRITE, t->bytes, NULL, &s->own, error);
   s->bound = can_wrap ? s->wrapped : s->own;
@@ -95,7 +100,7 @@ wick_status wick_cl_bind(wick_cl_context *c, const wick_device_job *job,
   wick_cl_slot *slots = c->slots + c->u->first_io[job->part];
   wick_status status = WICK_OK;
   bool changed = false;
-  if (!c->u->shares_memory) return WICK_OK; /* they have theirs since open */
+  if (!c->u->shares_memory && !c->residents) return WICK_OK; /* they have theirs since open */
   for (uint32_t i = 0; i < io_count(info) && status == WICK_OK; i++)
     status = bind_slot(c, &slots[i], wick_cl_io(info, i), i >= info->input_count, job->io[i],
                        &changed, error);
@@ -163,7 +168,8 @@ wick_status wick_cl_download(wick_cl_context *c, const wick_device_job *job,
     const wick_tensor_info *t = &info->outputs[i];
     if (is_copied(&slots[i]))
       status = fetch(c, &slots[i], t, job->io[info->input_count + i], error);
-    else if (slots[i].bound) status = show(c, slots[i].wrapped, t->bytes, error);
+    else if (slots[i].bound && slots[i].bound == slots[i].wrapped)
+      status = show(c, slots[i].wrapped, t->bytes, error);
   }
   return status;
 }

@@ -55,7 +55,8 @@ wick_status wick_cl_kernel(const wick_cl_unit *u, uint32_t number, cl_kernel *ou
 /* After this no run compiles; what goes wrong here goes wrong there. rehearse.c */
 void wick_cl_rehearse(wick_cl_unit *u);
 
-/* wick_device.open, close, submit, wait and read; context.c, run.c */
+/* wick_device.open, close, submit, wait, read, and of memory on the device; context.c, run.c,
+ * read.c, resident.c */
 wick_status wick_cl_open(void *loaded, const uint32_t *parts, uint32_t part_count,
                          uint32_t threads, void **context, wick_error_detail *error);
 void wick_cl_close(void *context);
@@ -64,6 +65,12 @@ wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *
 wick_status wick_cl_wait(void *context, uint64_t ticket, wick_error_detail *error);
 wick_status wick_cl_read(void *context, const wick_device_job *job, uint32_t step,
                          uint32_t tensor, void *dense, wick_error_detail *error);
+wick_status wick_cl_allocate(void *context, size_t size, void **address,
+                             wick_error_detail *error);
+wick_status wick_cl_upload_to(void *context, void *address, const void *host, size_t size,
+                              wick_error_detail *error);
+wick_status wick_cl_download_from(void *context, const void *address, void *host, size_t size,
+                                  wick_error_detail *error);
 
 /* Input or output number i of a part: outputs follow inputs. */
 static inline const wick_tensor_info *wick_cl_io(const wick_part_info *part, uint32_t i) {

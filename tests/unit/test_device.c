@@ -633,6 +633,30 @@ static void code_finds_state_and_dims(void **state) {
 
 #define TOY_TEST(f) cmocka_unit_test_setup_teardown(f, load_toy, free_toy)
 
+/* ---- memory of devices ----------------------------------------------------------------------- */
+
+/* These devices have none, so it is the host's. */
+static void memory_is_the_hosts(void **state) {
+  wick_session *s = session_of(state, TOY_CHAIN);
+  const float x[4] = {1, 2, 3, 4};
+  float y[4], z[4] = {0};
+  void *on_x, *on_z;
+  assert_int_equal(wick_session_allocate(s, 0, &on_x), WICK_OK);
+  assert_int_equal(wick_session_allocate(s, 1, &on_z), WICK_BAD_ARGUMENT);
+  assert_string_equal(wick_session_error(s), "output 0 is not one device's alone");
+  assert_int_equal(wick_session_allocate(s, 2, &on_z), WICK_OK);
+  assert_int_equal(wick_session_upload(s, on_x, x, sizeof x), WICK_OK);
+  assert_int_equal(run(s, on_x, y, on_z), WICK_OK);
+  assert_int_equal(wick_session_download(s, on_z, z, sizeof z), WICK_OK);
+  for (int k = 0; k < 4; k++) assert_true(z[k] == 2 * (x[k] + 1));
+  assert_int_equal(wick_session_upload(s, on_x, x, sizeof x + 1), WICK_BAD_ARGUMENT);
+  wick_session_free(s);
+  s = session_of(state, TOY_PLAN);
+  assert_int_equal(wick_session_allocate(s, 0, &on_x), WICK_BAD_ARGUMENT);
+  assert_string_equal(wick_session_error(s), "input 0 (x) is not one device's alone");
+  wick_session_free(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(missing_device_is_named),
@@ -658,6 +682,7 @@ int main(void) {
       TOY_TEST(state_has_many_readers_or_one_writer),
       TOY_TEST(state_is_saved_and_loaded),
       TOY_TEST(state_goes_to_models_that_have_its_names),
+      TOY_TEST(memory_is_the_hosts),
 #if defined(__x86_64__)
       cmocka_unit_test(code_finds_state_and_dims),
 #endif

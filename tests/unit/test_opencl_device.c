@@ -240,6 +240,68 @@ static void tensors_of_steps_are_read(void **state) {
   }
 }
 
+/* ---- memory of the device -------------------------------------------------------------------- */
+
+static float *memory_for(wick_session *s, uint32_t tensor) {
+  void *address;
+  wick_status status = wick_session_allocate(s, tensor, &address);
+  if (status != WICK_OK) fail_msg("%s: %s", wick_status_text(status), wick_session_error(s));
+  return address;
+}
+
+/* y = a + b + c on the device, then y = y + b + c, y copied by nobody in between. */
+static void data_stays_on_the_device(void **state) {
+  wick_session *s = session_of(state, OCL_SUM);
+  buffers o = make_buffers(0), on = o;
+  on.a = memory_for(s, 0);
+  on.y = memory_for(s, 2);
+  assert_int_equal(wick_session_upload(s, on.a, o.a, OCL_BYTES), WICK_OK);
+  for (int k = 0; k < 3; k++) {
+    expect_run(s, &on);
+    assert_int_equal(wick_session_download(s, on.y, o.y, OCL_BYTES), WICK_OK);
+    check_sum(&o);
+    memcpy(o.a, o.y, OCL_BYTES);
+    float *other = on.a;
+    on.a = on.y;
+    on.y = other;
+  }
+  expect_run(s, &o); /* and back to the host's */
+  check_sum(&o);
+  wick_session_free(s);
+  free(o.memory);
+}
+
+static void observers_see_memory_of_devices(void **state) {
+  buffers o = make_buffers(0);
+  watcher w = {.session = session_of(state, OCL_SUM)};
+  void *y = memory_for(w.session, 2);
+  const void *inputs[] = {o.a, o.b};
+  assert_int_equal(wick_session_run_observed(w.session, inputs, &y, watch, &w), WICK_OK);
+  for (int i = 0; i < OCL_N; i++) check_value("y", i, w.tensors[1][i], sum_of(&o, i));
+  wick_session_free(w.session);
+  free(o.memory);
+}
+
+static void memory_of_devices_has_limits(void **state) {
+  wick_session *s = session_of(state, OCL_HALF);
+  buffers o = make_buffers(0);
+  void *address;
+  assert_int_equal(wick_session_allocate(s, 1, &address), WICK_BAD_ARGUMENT);
+  assert_string_equal(wick_session_error(s), "output 0 (y) is not one device's alone");
+  assert_int_equal(wick_session_allocate(s, 2, &address), WICK_BAD_ARGUMENT);
+  wick_session_free(s);
+  s = session_of(state, OCL_UNTIL);
+  buffers on = o;
+  on.y = memory_for(s, 2);
+  assert_int_equal(run(s, &on), WICK_BAD_ARGUMENT);
+  assert_string_equal(wick_session_error(s), "output 0 (y) cannot be in this device's memory");
+  assert_int_equal(wick_session_upload(s, on.y, o.y, OCL_BYTES), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_download(s, o.y, o.y, 4), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_upload(s, on.y, NULL, 8), WICK_BAD_ARGUMENT);
+  wick_session_free(s);
+  free(o.memory);
+}
+
 /* ---- which device ---------------------------------------------------------------------------- */
 
 static void expect_choice(ocl_plan *plan, const char *device, wick_status status,
@@ -281,6 +343,9 @@ int main(int argc, char **argv) {
       cmocka_unit_test(packages_are_mapped),
       cmocka_unit_test(steps_are_profiled),
       cmocka_unit_test(tensors_of_steps_are_read),
+      cmocka_unit_test(data_stays_on_the_device),
+      cmocka_unit_test(observers_see_memory_of_devices),
+      cmocka_unit_test(memory_of_devices_has_limits),
       cmocka_unit_test(devices_are_chosen),
   };
   const struct CMUnitTest together[] = {cmocka_unit_test(sessions_run_at_once)};
