@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 1024, MAX_BINARY = 1 << 30 };
+enum { PATH_SIZE = 1024, MAX_BINARY = 1 << 30, SLOW_MS = 1000 };
 
 /* ---- the key --------------------------------------------------------------------------------- */
 
@@ -120,6 +120,32 @@ bool wick_cl_cache_load(wick_cl_unit *u) {
   free(binary);
   if (f) fclose(f);
   return ok;
+}
+
+/* ---- whether to keep it ---------------------------------------------------------------------- */
+
+/* The first build's time; this one's, when it is the first. */
+static uint64_t first_time(const char *path, uint64_t took) {
+  unsigned long long first = 0;
+  FILE *f = fopen(path, "re");
+  bool is_known = f && fscanf(f, "%llu", &first) == 1;
+  if (f) fclose(f);
+  if (is_known) return first;
+  f = fopen(path, "we");
+  if (!f) return UINT64_MAX;
+  fprintf(f, "%llu\n", (unsigned long long)took);
+  fclose(f);
+  return UINT64_MAX;
+}
+
+bool wick_cl_cache_wants(const wick_cl_unit *u, uint64_t took) {
+  const char *own = getenv("WICK_OPENCL_CACHE");
+  char path[PATH_SIZE];
+  if (own && strcmp(own, "yes") == 0) return true;
+  if (own && strcmp(own, "no") == 0) return false;
+  if (!wick_cl_cache_path(u, ".ms", path, sizeof path)) return false;
+  uint64_t first = first_time(path, took);
+  return took >= SLOW_MS && took >= first / 4;
 }
 
 /* ---- keeping --------------------------------------------------------------------------------- */

@@ -5,7 +5,11 @@
  * A file is named by a hash (128 bits, FNV-1a) of platform, device, its driver, options and source,
  * and begins with all of that but the source, of which it has length and CRC32C. What is damaged or
  * of something else is as good as not there: the cache never fails. Files are replaced as a whole,
- * so that any number of processes may use it. */
+ * so that any number of processes may use it.
+ *
+ * Most drivers have a cache of their own, and for some of them it is much work to give a binary. It
+ * is asked for when a program was built slowly once more, which the file with the suffix ".ms", the
+ * time of the first build, tells: WICK_OPENCL_CACHE=yes asks at once, =no never. */
 #ifndef WICK_OPENCL_CACHE_H
 #define WICK_OPENCL_CACHE_H
 
@@ -28,6 +32,8 @@ bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, s
 
 /* Sets the unit's program to the one of the cache, built. False: it has none that is good. */
 bool wick_cl_cache_load(wick_cl_unit *u);
+/* Whether the program that has been built in so many milliseconds shall be kept. */
+bool wick_cl_cache_wants(const wick_cl_unit *u, uint64_t took);
 /* Keeps the unit's program, if that is possible. */
 void wick_cl_cache_store(const wick_cl_unit *u);
 

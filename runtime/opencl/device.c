@@ -3,6 +3,7 @@
 #include "device.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "cache.h"
 
@@ -100,18 +101,30 @@ static wick_status check_kernels(const wick_cl_unit *u, wick_error_detail *error
   return status;
 }
 
+static uint64_t now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* The program from its source; kept for the next time with what drivers compile for the sizes of
+ * launches. */
+static wick_status build(wick_cl_unit *u, wick_error_detail *error) {
+  uint64_t start = now_ms();
+  wick_status status = wick_cl_compile(u, error);
+  if (status == WICK_OK) status = check_kernels(u, error);
+  if (status != WICK_OK) return status;
+  wick_cl_rehearse(u);
+  if (wick_cl_cache_wants(u, now_ms() - start)) wick_cl_cache_store(u);
+  return WICK_OK;
+}
+
 static wick_status prepare(wick_cl_unit *u, wick_error_detail *error) {
   wick_status status = make_context(u, error);
   if (status == WICK_OK) status = place_consts(u, error);
   if (status == WICK_OK) status = number_io(u);
-  bool is_cached = status == WICK_OK && wick_cl_cache_load(u);
-  if (status == WICK_OK && !is_cached) status = wick_cl_compile(u, error);
-  if (status == WICK_OK) status = check_kernels(u, error);
-  if (status == WICK_OK && !is_cached) {
-    wick_cl_rehearse(u);
-    wick_cl_cache_store(u); /* with what drivers compiled for the sizes of launches */
-  }
-  return status;
+  if (status != WICK_OK) return status;
+  return wick_cl_cache_load(u) ? check_kernels(u, error) : build(u, error);
 }
 
 static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_detail *error) {

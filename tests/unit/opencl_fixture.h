@@ -48,6 +48,7 @@ static inline void make_cache(void) {
   snprintf(own_cache, sizeof own_cache, "/tmp/wick-opencl-XXXXXX");
   if (!mkdtemp(own_cache)) abort();
   setenv("WICK_CACHE", own_cache, 1);
+  setenv("WICK_OPENCL_CACHE", "yes", 1);
 }
 
 static inline void remove_cache(void) {

@@ -153,6 +153,24 @@ static void cache_may_be_nowhere(void **state) {
   setenv("WICK_CACHE", own_cache, 1);
 }
 
+/* Nothing is kept unasked that is built in less than a second; its time is. */
+static void fast_programs_are_not_kept(void **state) {
+  char path[600];
+  need_device(state);
+  find_file(".bin", path, sizeof path);
+  assert_int_equal(unlink(path), 0);
+  setenv("WICK_OPENCL_CACHE", "no", 1);
+  expect_works();
+  assert_int_equal(access(path, F_OK), -1);
+  unsetenv("WICK_OPENCL_CACHE");
+  expect_works();
+  memcpy(path + strlen(path) - 4, ".ms", 4);
+  assert_int_equal(access(path, F_OK), 0);
+  setenv("WICK_OPENCL_CACHE", "yes", 1);
+  expect_works();
+  find_file(".bin", path, sizeof path);
+}
+
 /* ---- processes ------------------------------------------------------------------------------- */
 
 /* OpenCL does not survive fork: the children start this program anew, to load and run once. */
@@ -232,6 +250,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(bad_files_are_replaced),
       cmocka_unit_test(stale_files_are_replaced),
       cmocka_unit_test(cache_may_be_nowhere),
+      cmocka_unit_test(fast_programs_are_not_kept),
       cmocka_unit_test(processes_share_it),
       cmocka_unit_test(errors_name_nodes_and_log),
   };
