@@ -383,6 +383,8 @@ static wk_status hash_input(wk_compilation *c) {
   return NULL;
 }
 
+static void show_progress(const char *what) { wk_progress("%s", what); }
+
 /* The report is opened first: what cannot be written shall not cost a compilation. It has its room
  * on the disk before the output replaces an older one. */
 static wk_status compile(const compile_opts *o, wk_compilation *c, const emission *emit,
@@ -390,7 +392,7 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, const emissio
   wk_out *report = NULL;
   double started = wk_clock();
   wk_emit_result result = {.scratch_bytes = -1};
-  wk_emit_options eo = {.model_name = c->name, .command = c->command};
+  wk_emit_options eo = {.model_name = c->name, .command = c->command, .progress = show_progress};
   if (o->report) WK_TRY(wk_out_open(o->report, &report));
   wk_status s = NULL;
   wk_str notes = {0};

@@ -112,6 +112,7 @@ static const struct {
                 {"--marks", offsetof(wk_target_args, marks), true},
                 {"--without", offsetof(wk_target_args, without), true},
                 {"--dram", offsetof(wk_target_args, dram), true},
+                {"--tune", offsetof(wk_target_args, tune), true},
                 {"--explain", offsetof(wk_target_args, explain), false}};
 
 static const char *value_of(const wk_target_args *a, size_t i) {

@@ -11,7 +11,7 @@ typedef struct {
   const char *cpu;    /* short for cpu:NAME */
   bool no_host;
   /* NULL: as the targets have it */
-  const char *prefetch, *effort, *marks, *without, *dram, *explain;
+  const char *prefetch, *effort, *marks, *without, *dram, *explain, *tune;
   wk_strings plugins;
 } wk_target_args;
 
@@ -41,6 +41,9 @@ typedef struct {
    .offset = offsetof(type, member.without)},                                                      \
   {"dram", 0, "KEY=VALUE,…", "setting of a target: change the machine's memory",                   \
    .kind = WK_OPTION_STRING, .offset = offsetof(type, member.dram)},                               \
+  {"tune", 0, "[SECONDS]", "setting of a target: measure candidates on the device, for so long "   \
+   "at most, and take the fastest ('wick targets')", .kind = WK_OPTION_STRING,                     \
+   .offset = offsetof(type, member.tune)},                                                         \
   WK_PLUGIN_ROW(type, member.plugins)
 
 /* The evaluator is no target but may stand in its place where models are run. */

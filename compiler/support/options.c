@@ -21,6 +21,11 @@ static size_t row_count(const wk_command *c) {
   return n;
 }
 
+static int argument_of(const wk_option *o) {
+  if (o->kind == WK_OPTION_FLAG) return no_argument;
+  return o->arg[0] == '[' ? optional_argument : required_argument;
+}
+
 /* "-" hands positional arguments over in order, ":" tells a missing argument from a bad option. */
 static getopt_tables make_tables(const wk_command *c) {
   getopt_tables t = {0};
@@ -29,8 +34,7 @@ static getopt_tables make_tables(const wk_command *c) {
     const wk_option *o = &c->options[i];
     if (o->kind == WK_OPTION_GROUP) continue;
     bool flag = o->kind == WK_OPTION_FLAG;
-    wk_vec_push(&t.longs, ((struct option){o->name, flag ? no_argument : required_argument, NULL,
-                                           FIRST + (int)i}));
+    wk_vec_push(&t.longs, ((struct option){o->name, argument_of(o), NULL, FIRST + (int)i}));
     if (o->short_name) wk_str_printf(&t.shorts, "%c%s", o->short_name, flag ? "" : ":");
   }
   wk_vec_push(&t.longs, ((struct option){"help", no_argument, NULL, HELP}));
@@ -190,7 +194,7 @@ static wk_status handle(const wk_command *c, const getopt_tables *t, int code, c
         return wk_error(WK_USAGE, "option '--%s' takes no argument",
                         optopt == HELP ? "help" : by_code(c, optopt)->name);
       return optopt ? unknown_short(t, word, optopt) : unknown_long(t, word);
-    default: return store(by_code(c, code), optarg, values);
+    default: return store(by_code(c, code), optarg ? optarg : "", values);
   }
 }
 

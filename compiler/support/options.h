@@ -39,7 +39,8 @@ typedef struct {
   const char *name; /* without the dashes */
   char short_name;  /* 0 = none */
   const char *arg;  /* name of the argument in texts; NULL for a flag. A name that contains FILE or
-                       DIR completes to paths; one that begins so is never empty */
+                       DIR completes to paths; one that begins so is never empty. "[SECONDS]": it
+                       follows a "=" or is left out, and then the text is empty */
   const char *help;
   wk_option_kind kind;
   size_t offset;              /* of the value in the caller's struct */

@@ -75,7 +75,9 @@ static char *left_side(const wk_option *o) {
   wk_str b = {0};
   if (o->short_name) wk_str_printf(&b, "  -%c, ", o->short_name);
   else wk_str_add(&b, "      ");
-  wk_str_printf(&b, "--%s%s%s", o->name, o->arg ? "=" : "", o->arg ? o->arg : "");
+  wk_str_printf(&b, "--%s", o->name);
+  if (o->arg && *o->arg == '[') wk_str_printf(&b, "[=%s", o->arg + 1);
+  else if (o->arg) wk_str_printf(&b, "=%s", o->arg);
   return b.s;
 }
 
@@ -212,8 +214,9 @@ static void roff_options(FILE *f, const wk_command *c) {
     roff_word(f, o->name);
     fputs("\\fR", f);
     if (o->arg) {
-      fputs("=\\fI", f);
-      roff_word(f, o->arg);
+      bool is_optional = *o->arg == '[';
+      fputs(is_optional ? "[=\\fI" : "=\\fI", f);
+      roff_word(f, o->arg + is_optional);
       fputs("\\fR", f);
     }
     fputc('\n', f);

@@ -40,6 +40,7 @@ typedef struct {
   const char *model_name; /* base of symbols */
   const char *command;    /* flags as recorded in the output */
   uint64_t input_hash;    /* XXH3-64 of the model file */
+  void (*progress)(const char *what); /* told by what takes seconds; NULL: nobody listens */
 } wk_emit_options;
 
 /* What a target finds out while it generates code. */

@@ -51,7 +51,7 @@ static bool make_folder(char *path) {
   return mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
-static bool find_folder(char *path, size_t size) {
+int wick_opencl_cache_folder(char *path, size_t size) {
   const char *own = getenv("WICK_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   int n = own && *own     ? snprintf(path, size, "%s/opencl", own)
           : xdg && *xdg   ? snprintf(path, size, "%s/wick/opencl", xdg)
@@ -62,7 +62,7 @@ static bool find_folder(char *path, size_t size) {
 
 bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, size_t size) {
   char folder[PATH_SIZE], name[40];
-  if (!find_folder(folder, sizeof folder)) return false;
+  if (!wick_opencl_cache_folder(folder, sizeof folder)) return false;
   make_name(u, name, sizeof name);
   int n = snprintf(path, size, "%s/%s%s", folder, name, suffix);
   return n > 0 && (size_t)n < size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/package/program.h"
 #include "targets/opencl/make.h"
+#include "targets/opencl/tune.h"
 
 /* Asked in this order; the first that does makes the instruction's kernels. */
 static bool (*const makers[])(const wk_cl_making *m) = {
@@ -23,7 +24,7 @@ static wk_status add_control(wk_cl_unit *u, const wk_program *p, const wk_inst *
   return NULL;
 }
 
-static wk_status add_inst(wk_cl_unit *u, const wk_program *p, const wk_inst *i) {
+wk_status wk_cl_add_inst(wk_cl_unit *u, const wk_program *p, const wk_inst *i) {
   if (i->op == WK_OP_LOOP || i->op == WK_OP_IF) return add_control(u, p, i);
   wk_cl_making m = {u, u->device, p, i, wk_arena_new()};
   bool ok = false;
@@ -34,7 +35,7 @@ static wk_status add_inst(wk_cl_unit *u, const wk_program *p, const wk_inst *i) 
 }
 
 static wk_status add_block(wk_cl_unit *u, const wk_program *p, const wk_block *b) {
-  for (size_t k = 0; k < b->insts.n; k++) WK_TRY(add_inst(u, p, b->insts.data[k]));
+  for (size_t k = 0; k < b->insts.n; k++) WK_TRY(wk_cl_add_inst(u, p, b->insts.data[k]));
   return NULL;
 }
 
@@ -47,7 +48,7 @@ static wk_status add_part(wk_cl_unit *u, const wk_target_part *part, wk_arena *a
   out.steps = steps;
   for (size_t k = 0; k < p->body.insts.n; k++) {
     uint32_t first = (uint32_t)u->launches.n;
-    WK_TRY(add_inst(u, p, p->body.insts.data[k]));
+    WK_TRY(wk_cl_add_inst(u, p, p->body.insts.data[k]));
     steps[k].code = u->steps.n;
     wick_cl_step step = {first, (uint32_t)u->launches.n - first};
     wk_vec_push(&u->steps, step);
@@ -61,13 +62,15 @@ static wk_status add_part(wk_cl_unit *u, const wk_target_part *part, wk_arena *a
 wk_status wk_cl_compile(const wk_opencl *d, const wk_target_part *parts, size_t n,
                         const wk_emit_options *o, wk_package *pkg, uint32_t *row,
                         wk_emit_result *result) {
-  (void)o;
   wk_cl_unit u;
   wk_arena *a = wk_arena_new();
-  wk_status s = NULL;
+  wk_cl_tiles *tiles = d->tune_seconds >= 0 ? wk_cl_tiles_open(d) : NULL;
+  wk_status s = tiles ? wk_cl_tune(d, tiles, parts, n, o) : NULL;
   wk_cl_unit_begin(&u, d, pkg);
+  u.tiles = tiles;
   for (size_t k = 0; k < n && !s; k++) s = add_part(&u, &parts[k], a, &row[k]);
   wk_cl_unit_finish(&u);
+  wk_cl_tiles_close(tiles);
   wk_arena_free(a);
   result->scratch_bytes = 0;
   return s;

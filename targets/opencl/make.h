@@ -15,6 +15,9 @@ typedef struct {
   wk_arena *a; /* of this instruction */
 } wk_cl_making;
 
+/* Launches of an instruction, by the first of the functions below that does it. */
+wk_status wk_cl_add_inst(wk_cl_unit *u, const wk_program *p, const wk_inst *i) WK_MUST_CHECK;
+
 /* Elements of the outputs, some per work item (CPU) or one (GPU). */
 bool wk_cl_make_each(const wk_cl_making *m);
 /* Products on packed panels (CPU): matmul, and convolutions as products over taps. */

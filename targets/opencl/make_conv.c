@@ -175,8 +175,8 @@ bool wk_cl_make_conv(const wk_cl_making *m) {
   conv v = {0};
   wk_cl_tile *t = &v.t;
   wk_cl_kernel k = {.what = "conv", .node = m->inst->name};
-  if (!describe(&v, m) || !wk_cl_tile_choose(t, true)) return false;
   t->k = &k;
+  if (!describe(&v, m) || !wk_cl_tile_choose(t, true)) return false;
   bool is_cpu = m->device->family == WK_CL_CPU;
   if (!wk_cl_loops_open(&t->x, m->a, &k, m->p, m->inst, 2, is_cpu)) return false;
   const char *type = wk_cl_tile_type(t->a);

@@ -82,7 +82,8 @@ static int64_t product(int rank, const int64_t *dims, int skip) {
 
 /* What an output costs, in elements read. */
 static int64_t weight(const wk_inst_c *l) {
-  return l->begin ? product(l->inner_rank, l->inner_dims, -1) : 1;
+  int64_t n = l->begin ? product(l->inner_rank, l->inner_dims, -1) : 1;
+  return n < 1 ? 1 : n;
 }
 
 /* Pieces of the axis, or several rows, per work item. */

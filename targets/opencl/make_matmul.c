@@ -117,8 +117,8 @@ bool wk_cl_make_matmul(const wk_cl_making *m) {
   bool is_packed = m->p->buffers.data[x.b->buffer].region == WK_REGION_CONST && !x.b->step;
   bool is_cpu = m->device->family == WK_CL_CPU;
   if (is_cpu && !is_packed && x.b->strides[x.b->rank - 1] != 1) return false;
-  if (!wk_cl_tile_choose(&x.t, is_packed)) return false;
   x.t.k = &k;
+  if (!wk_cl_tile_choose(&x.t, is_packed)) return false;
   if (!wk_cl_loops_open(&x.t.x, m->a, &k, m->p, m->inst, is_packed ? 2 : WK_NONE, is_cpu))
     return false;
   wk_cl_tile_begin(&x.t);

@@ -22,6 +22,7 @@ typedef struct {
   wick_opencl_info info;
   wk_cl_family family;
   char spec[128];
+  double tune_seconds; /* negative: tiles are not measured, and what was measured is not asked */
 } wk_opencl;
 
 /* Floats of a vector that kernels use: 4, 8 or 16. */

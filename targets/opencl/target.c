@@ -18,6 +18,7 @@ static wk_status open_device(const char *spec, wk_instance **out) {
     free(d);
     return s;
   }
+  d->tune_seconds = -1;
   d->family = d->info.type == WICK_OPENCL_CPU ? WK_CL_CPU : WK_CL_GPU;
   snprintf(d->spec, sizeof d->spec, "%s", d->info.name);
   d->base.spec = d->spec;
@@ -26,6 +27,27 @@ static wk_status open_device(const char *spec, wk_instance **out) {
 }
 
 static void close_device(wk_instance *t) { free(t); }
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+enum { TUNE_SECONDS = 60 };
+
+static wk_status set(wk_instance *t, const char *name, const char *value) {
+  wk_opencl *d = (wk_opencl *)t;
+  char *end;
+  (void)name;
+  d->tune_seconds = *value ? strtod(value, &end) : TUNE_SECONDS;
+  if (*value && (*end || !(d->tune_seconds >= 0 && d->tune_seconds <= 1e6)))
+    return wk_error(WK_USAGE, "'%s' is no number of seconds", value);
+  if (!t->is_here)
+    return wk_error(WK_USAGE, "tiles are measured on the device, and %s is not here", t->spec);
+  return NULL;
+}
+
+static const wk_target_setting settings[] = {
+    {"tune", "SECONDS (60 where none are given)", "choose the sizes of tiles by measuring some on "
+     "the device, for so long at most; what was measured is kept in the cache"},
+    {0}};
 
 int wk_cl_lanes(const wk_opencl *d) {
   return d->info.float_width >= 16 ? 16 : d->info.float_width >= 8 ? 8 : 4;
@@ -92,8 +114,10 @@ const wk_target wk_target_opencl = {
     .doc = "OpenCL C 1.2 for a device, CPU or GPU",
     .spec_doc = "a device: its name or a part of it, its number, a file of 'wick devices', or any",
     .passes = passes,
+    .settings = settings,
     .open = open_device,
     .close = close_device,
+    .set = set,
     .supports = supports,
     .wish = wish,
     .compile = compile};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/ir/expr_c.h"
+#include "targets/opencl/tune.h"
 
 enum { CACHE = 256 << 10 }; /* bytes of rows of a that tiles of neighbouring panels share */
 
@@ -34,26 +35,62 @@ static double cost(const wk_cl_tile *t, int rows, int vectors) {
 static bool is_gpu(const wk_cl_tile *t) { return t->m->device->family == WK_CL_GPU; }
 
 int64_t wk_cl_tile_width(const wk_cl_tile *t) {
-  return is_gpu(t) ? t->side : (int64_t)t->size.vectors * t->lanes;
+  return is_gpu(t) ? t->size.rows : (int64_t)t->size.vectors * t->lanes;
 }
 
-bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed) {
-  double best = 0;
-  t->b_column = 1;
-  if (is_gpu(t)) return wk_cl_tile_gpu_choose(t);
-  t->lanes = wk_cl_lanes(t->m->device);
+/* A file of the cache may say anything. */
+static bool is_listed(const wk_cl_asked *asked, wk_cl_tile_size size) {
+  for (int k = 0; k < asked->n; k++)
+    if (asked->sizes[k].rows == size.rows && asked->sizes[k].vectors == size.vectors) return true;
+  return false;
+}
+
+/* Sizes for a CPU, the best first; which are not much worse than that. */
+static int cpu_sizes(const wk_cl_tile *t, bool is_packed, wk_cl_tile_size *out) {
+  double costs[WK_CL_MAX_SIZES];
+  int n = 0;
   for (size_t k = 0; k < WK_COUNTOF(sizes); k++) {
     if (sizes[k].lanes != t->lanes) continue;
     if (!is_packed && t->columns % (sizes[k].vectors * t->lanes)) continue;
     for (int rows = 1; rows <= sizes[k].most_rows; rows++) {
       double c = cost(t, rows, sizes[k].vectors);
-      if (t->size.rows && c >= best) continue;
-      best = c;
-      t->size = (wk_cl_tile_size){rows, sizes[k].vectors};
+      int at = n;
+      while (at > 0 && costs[at - 1] > c) at--;
+      if (at == WK_CL_MAX_SIZES) continue;
+      n += n < WK_CL_MAX_SIZES;
+      for (int j = n - 1; j > at; j--) costs[j] = costs[j - 1], out[j] = out[j - 1];
+      costs[at] = c;
+      out[at] = (wk_cl_tile_size){rows, sizes[k].vectors};
     }
   }
-  t->pointers = t->size.rows;
-  return t->size.rows > 0;
+  while (n > 1 && costs[n - 1] > 1.25 * costs[0]) n--;
+  return n;
+}
+
+/* What the best size depends on. */
+static void set_key(const wk_cl_tile *t, bool is_packed, char *key, size_t size) {
+  snprintf(key, size, "%s %s %s %lldx%lldx%lld taps %lld depth %lld step %lld %s",
+           t->k->what, wk_dtype_name(t->a), wk_dtype_name(t->b), (long long)t->batch,
+           (long long)t->m_rows, (long long)t->columns, (long long)t->taps, (long long)t->depth,
+           (long long)t->a_step, is_packed ? "packed" : "as it lies");
+}
+
+bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed) {
+  wk_cl_unit *u = t->m->unit;
+  wk_cl_asked *asked = &u->asked;
+  t->b_column = 1;
+  t->lanes = wk_cl_lanes(t->m->device);
+  set_key(t, is_packed, asked->key, sizeof asked->key);
+  asked->n = is_gpu(t) ? wk_cl_tile_gpu_sizes(t, asked->sizes)
+                       : cpu_sizes(t, is_packed, asked->sizes);
+  if (!asked->n) return false;
+  t->size = asked->sizes[0];
+  wk_cl_tile_size known;
+  if (u->forced.rows) t->size = u->forced;
+  else if (u->tiles && wk_cl_tiles_get(u->tiles, asked->key, &known) && is_listed(asked, known))
+    t->size = known;
+  t->pointers = is_gpu(t) ? wk_cl_tile_gpu_pointers(t) : t->size.rows;
+  return true;
 }
 
 /* ---- panels ---------------------------------------------------------------------------------- */

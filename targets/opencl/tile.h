@@ -14,16 +14,11 @@
 #include "targets/opencl/make.h"
 
 typedef struct {
-  int rows, vectors; /* of the register tile */
-} wk_cl_tile_size;
-
-typedef struct {
   const wk_cl_making *m;
   wk_cl_kernel *k;
   wk_cl_loops x;
   int lanes;              /* CPU: of a vector */
-  wk_cl_tile_size size;   /* CPU */
-  int side;               /* GPU: rows and columns of a work-group's tile */
+  wk_cl_tile_size size;   /* CPU: rows and vectors; GPU: rows and columns of a work-group's tile */
   int pointers;           /* rows of a that a work item reads */
   wk_dtype a, b, sum;     /* f32 throughout, or 8- and 16-bit integers and i32 */
   int64_t batch, m_rows, columns, taps, depth, a_step;
@@ -68,7 +63,8 @@ void wk_cl_tile_products(const wk_cl_tile *t);
 void wk_cl_tile_end(const wk_cl_tile *t, const char *position, const char *column);
 
 /* The same for GPUs, which those above call. */
-bool wk_cl_tile_gpu_choose(wk_cl_tile *t);
+int wk_cl_tile_gpu_sizes(const wk_cl_tile *t, wk_cl_tile_size *out);
+int wk_cl_tile_gpu_pointers(const wk_cl_tile *t);
 void wk_cl_tile_gpu_begin(wk_cl_tile *t);
 const char *wk_cl_tile_gpu_row_of(const wk_cl_tile *t, int pointer);
 void wk_cl_tile_gpu_sums(const wk_cl_tile *t);

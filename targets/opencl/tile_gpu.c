@@ -9,37 +9,47 @@ enum {
   LOAD = 4    /* of a row of a that a work item brings there at once */
 };
 
-static int items(const wk_cl_tile *t) { return t->side / SIDE * (t->side / SIDE); }
+static int items(const wk_cl_tile *t) { return t->size.rows / SIDE * (t->size.rows / SIDE); }
 
 static uint64_t local_bytes(int side) { return 2 * DEPTH * (uint64_t)side * 4; }
 
-/* The larger tile where there is enough work for all units. */
-bool wk_cl_tile_gpu_choose(wk_cl_tile *t) {
+static bool fits(const wick_opencl_info *d, int side) {
+  uint32_t n = (uint32_t)(side / SIDE * (side / SIDE));
+  return d->max_group >= n && d->max_items[0] >= n && local_bytes(side) <= d->local_memory;
+}
+
+/* The larger tile first where there is enough work for all units. */
+int wk_cl_tile_gpu_sizes(const wk_cl_tile *t, wk_cl_tile_size *out) {
   const wick_opencl_info *d = &t->m->device->info;
   int64_t tiles = t->batch * ((t->m_rows + 127) / 128) * ((t->columns + 127) / 128);
-  bool is_large = d->max_group >= 256 && tiles >= (int64_t)d->units;
-  t->side = is_large && local_bytes(128) <= d->local_memory ? 128 : 64;
-  if (d->max_group < (uint32_t)items(t) || local_bytes(t->side) > d->local_memory) return false;
-  t->pointers = t->side * DEPTH / LOAD / items(t);
-  return true;
+  int first = tiles >= (int64_t)d->units ? 128 : 64, n = 0;
+  for (int k = 0; k < 2; k++) {
+    int side = k ? 192 - first : first;
+    if (fits(d, side)) out[n++] = (wk_cl_tile_size){side, side};
+  }
+  return n;
+}
+
+int wk_cl_tile_gpu_pointers(const wk_cl_tile *t) {
+  return t->size.rows * DEPTH / LOAD / items(t);
 }
 
 void wk_cl_tile_gpu_begin(wk_cl_tile *t) {
   wk_str *b = t->x.b;
-  int64_t panels = wk_cl_tile_panels(t), tiles = (t->m_rows + t->side - 1) / t->side;
+  int64_t panels = wk_cl_tile_panels(t), tiles = (t->m_rows + t->size.rows - 1) / t->size.rows;
   t->k->local[0] = (uint32_t)items(t);
   t->k->global[0] = (uint64_t)(t->batch * panels * tiles) * t->k->local[0];
-  t->k->local_bytes = local_bytes(t->side);
+  t->k->local_bytes = local_bytes(t->size.rows);
   const char *type = t->sum == WK_F32 ? "float" : "int";
-  wk_str_printf(b, "__local %s la[%d], lb[%d];\n", type, DEPTH * t->side, DEPTH * t->side);
+  wk_str_printf(b, "__local %s la[%d], lb[%d];\n", type, DEPTH * t->size.rows, DEPTH * t->size.rows);
   wk_str_printf(b, "const int item = get_local_id(0), tx = item %% %d * %d, ty = item / %d * %d;\n",
-                t->side / SIDE, SIDE, t->side / SIDE, SIDE);
+                t->size.rows / SIDE, SIDE, t->size.rows / SIDE, SIDE);
   wk_str_printf(b, "const int lr = item / %d, lk = item %% %d * %d;\n", DEPTH / LOAD, DEPTH / LOAD,
                 LOAD);
   wk_str_printf(b, "const long g = get_group_id(0), z = g / %lld;\n"
                 "const long m0 = g / %lld %% %lld * %d, n0 = g %% %lld * %d;\n",
-                (long long)(panels * tiles), (long long)panels, (long long)tiles, t->side,
-                (long long)panels, t->side);
+                (long long)(panels * tiles), (long long)panels, (long long)tiles, t->size.rows,
+                (long long)panels, t->size.rows);
 }
 
 const char *wk_cl_tile_gpu_row_of(const wk_cl_tile *t, int pointer) {
@@ -56,19 +66,19 @@ void wk_cl_tile_gpu_sums(const wk_cl_tile *t) {
 static void add_loads(const wk_cl_tile *t) {
   wk_str *b = t->x.b;
   const char *type = t->sum == WK_F32 ? "float" : "int";
-  bool ends = t->depth % DEPTH != 0, is_panel = t->b_row == t->side && t->b_column == 1;
+  bool ends = t->depth % DEPTH != 0, is_panel = t->b_row == t->size.rows && t->b_column == 1;
   for (int r = 0; r < t->pointers; r++)
     for (int e = 0; e < LOAD; e++) {
-      wk_str_printf(b, "la[(lk + %d) * %d + lr + %d] = ", e, t->side,
+      wk_str_printf(b, "la[(lk + %d) * %d + lr + %d] = ", e, t->size.rows,
                     r * items(t) * LOAD / DEPTH);
       if (ends) wk_str_printf(b, "k0 + lk + %d >= %lld ? 0 : ", e, (long long)t->depth);
       wk_str_printf(b, "(%s)p%d[(k0 + lk + %d) * %lldl];\n", type, r, e, (long long)t->a_step);
     }
   wk_str_printf(b, "for (int e = item; e < %d; e += %d) {\nconst int k = k0 + e / %d, j = e %% %d;\n",
-                DEPTH * t->side, items(t), t->side, t->side);
+                DEPTH * t->size.rows, items(t), t->size.rows, t->size.rows);
   wk_str_add(b, "lb[e] = ");
   if (ends) wk_str_printf(b, "k >= %lld ? 0 : ", (long long)t->depth);
-  if (!is_panel && t->columns % t->side)
+  if (!is_panel && t->columns % t->size.rows)
     wk_str_printf(b, "n0 + j >= %lld ? 0 : ", (long long)t->columns);
   wk_str_printf(b, "(%s)w[k * %lldl + j * %lldl];\n}\n", type, (long long)t->b_row,
                 (long long)t->b_column);
@@ -83,7 +93,7 @@ void wk_cl_tile_gpu_products(const wk_cl_tile *t) {
   wk_str_add(b, "barrier(CLK_LOCAL_MEM_FENCE);\n");
   wk_str_printf(b, "for (int k = 0; k < %d; k++) {\n", DEPTH);
   wk_str_printf(b, "const %s8 x = %s(vload8(0, la + k * %d + ty)), y = %s(vload8(0, lb + k * %d + "
-                "tx));\n", type, as, t->side, as, t->side);
+                "tx));\n", type, as, t->size.rows, as, t->size.rows);
   for (int r = 0; r < SIDE; r++)
     wk_str_printf(b, t->sum == WK_F32 ? "c%d = fma((float8)(x.s%d), y, c%d);\n"
                                       : "c%d = (uint8)(x.s%d) * y + c%d;\n", r, r, r);
@@ -100,9 +110,9 @@ void wk_cl_tile_gpu_end(const wk_cl_tile *t, const char *position, const char *c
   wk_str_printf(b, "if (m0 + row < %lld) {\n%s", (long long)t->m_rows, position);
   wk_str_printf(b, "WK_UNROLL for (int j = 0; j < %d; j++) {\n", SIDE);
   wk_str_printf(b, "const long i%d = %s + tx + j;\n", t->column_axis, column);
-  if (t->columns % t->side) wk_str_printf(b, "if (n0 + tx + j < %lld) {\n", (long long)t->columns);
+  if (t->columns % t->size.rows) wk_str_printf(b, "if (n0 + tx + j < %lld) {\n", (long long)t->columns);
   wk_str_printf(b, "const %s sum = (%s)sums[r * %d + j];\n", type, type, SIDE);
   wk_cl_end(&t->x, (const char *const[]){"sum", NULL});
-  if (t->columns % t->side) wk_str_add(b, "}\n");
+  if (t->columns % t->size.rows) wk_str_add(b, "}\n");
   wk_str_add(b, "}\n}\n}\n");
 }

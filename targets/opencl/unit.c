@@ -80,9 +80,24 @@ static uint32_t constant_row(wk_cl_unit *u, const void *data, uint64_t bytes) {
   return buffer_row(u, (wick_cl_buffer){WICK_CL_CONST, 0, at, bytes});
 }
 
+/* A trial's memory: one buffer behind the other. */
+static uint32_t trial_row(wk_cl_unit *u, uint32_t buffer, uint64_t bytes) {
+  char key[32];
+  uint32_t at;
+  if (bytes == 0) return WICK_NONE;
+  snprintf(key, sizeof key, "buffer %u", buffer);
+  if (wk_map_get(u->known, key, &at)) return at;
+  uint64_t offset = u->needs.arena_bytes, align = u->needs.base_align;
+  u->needs.arena_bytes += (bytes + align - 1) / align * align;
+  at = buffer_row(u, (wick_cl_buffer){WICK_CL_ARENA, 0, offset, bytes});
+  wk_map_put(u->known, key, at);
+  return at;
+}
+
 static uint32_t operand_row(wk_cl_unit *u, const wk_program *p, uint32_t buffer) {
   const wk_buffer *b = &p->buffers.data[buffer];
   uint64_t bytes = (uint64_t)b->size;
+  if (u->is_trial && b->region != WK_REGION_CONST) return trial_row(u, buffer, bytes);
   switch (b->region) {
     case WK_REGION_CONST: return constant_row(u, b->data, bytes);
     case WK_REGION_INPUT: return buffer_row(u, (wick_cl_buffer){WICK_CL_INPUT, b->io, 0, bytes});

@@ -8,6 +8,22 @@
 #include "runtime/opencl/plan.h"
 #include "targets/opencl/opencl.h"
 
+/* The register tile of a product (tile.h); a GPU's has `rows` for its side. */
+typedef struct {
+  int rows, vectors;
+} wk_cl_tile_size;
+
+enum { WK_CL_MAX_SIZES = 6 };
+
+/* What a tile was chosen for, and which sizes come close to the best that is foreseen. */
+typedef struct {
+  char key[160]; /* "": nothing was chosen */
+  int n;
+  wk_cl_tile_size sizes[WK_CL_MAX_SIZES];
+} wk_cl_asked;
+
+struct wk_cl_tiles; /* tune.h */
+
 typedef struct {
   const wk_opencl *device;
   wk_package *pkg;
@@ -21,6 +37,10 @@ typedef struct {
   WK_VEC(wick_cl_launch) launches;
   WK_VEC(wick_cl_step) steps;
   wick_cl_needs needs;
+  const struct wk_cl_tiles *tiles; /* measured; NULL: none are asked */
+  bool is_trial; /* of one instruction: all its memory but constants is in an arena of its own */
+  wk_cl_asked asked;
+  wk_cl_tile_size forced; /* where rows is not 0 */
 } wk_cl_unit;
 
 void wk_cl_unit_begin(wk_cl_unit *u, const wk_opencl *d, wk_package *pkg);
