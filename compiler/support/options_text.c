@@ -268,6 +268,7 @@ void wk_cli_man(FILE *f, const wk_cli *p) {
 
 /* The case branches "command --option)" for the arguments of one option. */
 static void bash_argument(FILE *f, const wk_command *c, const wk_option *o) {
+  if (o->arg[0] == '[') return; /* never a word of its own */
   fprintf(f, "    '%s --%s'", c->name, o->name);
   if (o->short_name) fprintf(f, " | '%s -%c'", c->name, o->short_name);
   if (o->choices) {

@@ -35,7 +35,8 @@ static wk_status find_here(const char *spec, wick_opencl_info *out) {
   const wick_opencl_info *list;
   uint32_t n;
   wk_status s = wk_cl_query(&list, &n);
-  if (s) return wk_status_item(s, "opencl:any and opencl:FILE compile for devices that are not here");
+  if (s)
+    return wk_status_item(s, "opencl:any and opencl:FILE compile for devices that are not here");
   for (uint32_t k = 0; k < n; k++) {
     bool fits = !spec || (is_number(spec) ? (uint32_t)atoi(spec) == k
                                           : strcasestr(list[k].name, spec) != NULL);

@@ -20,8 +20,8 @@ bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_pro
   x->base = wk_arena_alloc(a, (i->n_operands + 1) * sizeof *x->base);
   for (uint32_t o = 0; o < i->n_operands; o++) {
     const wk_view *v = &i->operands[o];
-    bool is_scratch = v->buffer != WK_NONE && p->buffers.data[v->buffer].region == WK_REGION_SCRATCH;
-    if (v->buffer == WK_NONE || o == left_out || is_scratch) continue;
+    if (v->buffer == WK_NONE || o == left_out) continue;
+    if (p->buffers.data[v->buffer].region == WK_REGION_SCRATCH) continue;
     uint32_t at = wk_cl_add_operand(k, p, v);
     x->base[o] = wk_arena_printf(a, "g%u + o%u", at, at);
   }

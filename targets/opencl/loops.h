@@ -13,7 +13,7 @@ typedef struct {
   wk_cl_kernel *kernel;
   const wk_inst *inst;
   wk_inst_c l;
-  const char **base; /* of each operand: pointer to its element at position 0; NULL: scratch, or none */
+  const char **base; /* of each operand: pointer to its first element; NULL: scratch, or none */
   bool is_wide;      /* a work item does many elements: neighbours become vectors */
 } wk_cl_loops;
 

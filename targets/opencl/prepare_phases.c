@@ -28,7 +28,8 @@ bool wk_cl_wants_phases(const wk_program *p, const wk_inst *i) {
   if (i->op != WK_OP_CONV_TRANSPOSE) return false;
   const wk_attr_conv_transpose *c = i->attrs;
   const wk_view *y = &i->operands[0], *w = &i->operands[2];
-  if (c->group != 1 || p->buffers.data[w->buffer].region != WK_REGION_CONST || w->step) return false;
+  bool is_constant = p->buffers.data[w->buffer].region == WK_REGION_CONST && !w->step;
+  if (c->group != 1 || !is_constant) return false;
   for (int d = 0; d < y->rank - 2; d++) {
     if (c->dilations.v[d] != 1 || c->pads.v[d] < 0) return false;
     for (int64_t first = 0; first < c->strides.v[d] && first < y->dims[d + 2]; first++)

@@ -5,8 +5,8 @@
  *             b[(tap * depth + k) * b_row + j * b_column]
  *
  * What differs between matmul and convolution is where rows of a begin and which position of the
- * output row and column stand for. On a CPU a work item has a tile of sums in vectors; on a GPU a
- * work-group has one, SIDE x SIDE sums of it in each work item, and brings a and b into local memory,
+ * output row and column stand for. On a CPU a work item has a tile of sums in vectors. On a GPU a
+ * work-group has one, 8 x 8 sums of it in each work item, and brings a and b into local memory,
  * some k at a time. Private to this folder. */
 #ifndef WICK_OPENCL_TILE_H
 #define WICK_OPENCL_TILE_H

@@ -41,7 +41,8 @@ void wk_cl_tile_gpu_begin(wk_cl_tile *t) {
   t->k->global[0] = (uint64_t)(t->batch * panels * tiles) * t->k->local[0];
   t->k->local_bytes = local_bytes(t->size.rows);
   const char *type = t->sum == WK_F32 ? "float" : "int";
-  wk_str_printf(b, "__local %s la[%d], lb[%d];\n", type, DEPTH * t->size.rows, DEPTH * t->size.rows);
+  int words = DEPTH * t->size.rows;
+  wk_str_printf(b, "__local %s la[%d], lb[%d];\n", type, words, words);
   wk_str_printf(b, "const int item = get_local_id(0), tx = item %% %d * %d, ty = item / %d * %d;\n",
                 t->size.rows / SIDE, SIDE, t->size.rows / SIDE, SIDE);
   wk_str_printf(b, "const int lr = item / %d, lk = item %% %d * %d;\n", DEPTH / LOAD, DEPTH / LOAD,
@@ -74,9 +75,8 @@ static void add_loads(const wk_cl_tile *t) {
       if (ends) wk_str_printf(b, "k0 + lk + %d >= %lld ? 0 : ", e, (long long)t->depth);
       wk_str_printf(b, "(%s)p%d[(k0 + lk + %d) * %lldl];\n", type, r, e, (long long)t->a_step);
     }
-  wk_str_printf(b, "for (int e = item; e < %d; e += %d) {\nconst int k = k0 + e / %d, j = e %% %d;\n",
-                DEPTH * t->size.rows, items(t), t->size.rows, t->size.rows);
-  wk_str_add(b, "lb[e] = ");
+  wk_str_printf(b, "for (int e = item; e < %d; e += %d) {\n", DEPTH * t->size.rows, items(t));
+  wk_str_printf(b, "const int k = k0 + e / %d, j = e %% %d;\nlb[e] = ", t->size.rows, t->size.rows);
   if (ends) wk_str_printf(b, "k >= %lld ? 0 : ", (long long)t->depth);
   if (!is_panel && t->columns % t->size.rows)
     wk_str_printf(b, "n0 + j >= %lld ? 0 : ", (long long)t->columns);
@@ -110,9 +110,10 @@ void wk_cl_tile_gpu_end(const wk_cl_tile *t, const char *position, const char *c
   wk_str_printf(b, "if (m0 + row < %lld) {\n%s", (long long)t->m_rows, position);
   wk_str_printf(b, "WK_UNROLL for (int j = 0; j < %d; j++) {\n", SIDE);
   wk_str_printf(b, "const long i%d = %s + tx + j;\n", t->column_axis, column);
-  if (t->columns % t->size.rows) wk_str_printf(b, "if (n0 + tx + j < %lld) {\n", (long long)t->columns);
+  bool ends = t->columns % t->size.rows != 0;
+  if (ends) wk_str_printf(b, "if (n0 + tx + j < %lld) {\n", (long long)t->columns);
   wk_str_printf(b, "const %s sum = (%s)sums[r * %d + j];\n", type, type, SIDE);
   wk_cl_end(&t->x, (const char *const[]){"sum", NULL});
-  if (t->columns % t->size.rows) wk_str_add(b, "}\n");
+  if (ends) wk_str_add(b, "}\n");
   wk_str_add(b, "}\n}\n}\n");
 }

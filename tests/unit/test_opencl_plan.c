@@ -23,7 +23,7 @@ typedef struct {
   X(arena, p->needs.arena_bytes = UINT64_MAX, "section 'needs', row 0: the arena is too large")   \
   X(small_arena, p->needs.arena_bytes = 2048, "section 'buffers', row 8: out of range")           \
   X(no_source, p->source[0] = 0, "section 'source': there is no text")                            \
-  X(place, p->buffers[3].place = 4, "section 'buffers', row 3: unknown place")                    \
+  X(place, p->buffers[3].place = 5, "section 'buffers', row 3: unknown place")                    \
   X(empty, p->buffers[3].bytes = 0, "section 'buffers', row 3: no bytes")                         \
   X(offset, p->buffers[3].offset = UINT64_MAX, "section 'buffers', row 3: out of range")          \
   X(bytes, p->buffers[3].bytes = UINT64_MAX - 512, "section 'buffers', row 3: out of range")      \
