@@ -47,7 +47,7 @@ static bool describe(conv *v, const wk_cl_making *m) {
   t->m = m;
   t->a = v->x->dtype;
   t->b = v->w->dtype;
-  t->sum = wk_accumulator_dtype(t->a);
+  t->sum = wk_cl_tile_sum(t->a);
   t->batch = v->c->group;
   t->columns = v->w->dims[0] / v->c->group;
   if (t->columns < 4) return false;
@@ -103,7 +103,7 @@ static const char *add_padding(conv *v) {
   if (!any) return NULL;
   int64_t size = wk_dtype_size(v->t.a), n = (v->t.depth - 1) * v->t.a_step + 1;
   char *row = wk_arena_alloc(v->t.m->unit->arena, (size_t)(n * size));
-  int16_t outside = (int16_t)(v->t.a == WK_F32 ? 0 : v->c->pad_value);
+  int16_t outside = (int16_t)(v->t.sum == WK_I32 ? v->c->pad_value : 0);
   for (int64_t k = 0; k < n && outside; k++) memcpy(row + k * size, &outside, (size_t)size);
   uint32_t arg = wk_cl_add_bytes(v->t.k, row, (uint64_t)(n * size));
   const char *type = wk_cl_tile_type(v->t.a);

@@ -16,6 +16,7 @@ typedef struct {
   const wk_attr_conv *c;
   int spatial, lanes, vectors;
   int64_t taps;
+  wk_dtype sum;
 } depthwise;
 
 static bool describe(depthwise *v, const wk_cl_making *m) {
@@ -27,6 +28,7 @@ static bool describe(depthwise *v, const wk_cl_making *m) {
   v->c = m->inst->attrs;
   v->spatial = v->y->rank - 2;
   v->lanes = wk_cl_lanes(m->device);
+  v->sum = wk_cl_tile_sum(v->x->dtype);
   v->taps = 1;
   for (int d = 0; d < v->spatial; d++) v->taps *= v->w->dims[d + 2];
   int64_t channels = v->x->dims[1];
@@ -53,13 +55,6 @@ static uint32_t add_weights(depthwise *v) {
   return wk_cl_add_bytes(v->k, out, (uint64_t)(channels * v->taps * size));
 }
 
-/* Vector k of what the pointer points to, as it is multiplied. */
-static const char *load(const depthwise *v, wk_dtype t, int k, const char *pointer) {
-  int n = v->lanes;
-  if (t == WK_F32) return wk_arena_printf(v->m->a, "vload%d(%d, %s)", n, k, pointer);
-  return wk_arena_printf(v->m->a, "as_uint%d(convert_int%d(vload%d(%d, %s)))", n, n, n, k, pointer);
-}
-
 /* The work item: z, channel c0, first pixel; positions of the axes before the last. */
 static void add_item(depthwise *v) {
   wk_str *b = v->l.b;
@@ -81,7 +76,7 @@ static void add_item(depthwise *v) {
 /* Taps of one pixel; those outside add the products of the padding. */
 static void add_taps(depthwise *v, const char *x_type, const char *outside) {
   wk_str *b = v->l.b;
-  bool is_real = v->x->dtype == WK_F32;
+  bool is_real = v->sum == WK_F32;
   int64_t channels = v->x->dims[1], stride = 1;
   for (int d = 0; d < v->spatial; d++)
     wk_str_printf(b, "for (int t%d = 0; t%d < %lld; t%d++) {\n"
@@ -105,8 +100,8 @@ static void add_taps(depthwise *v, const char *x_type, const char *outside) {
     if (pass && !outside) break;
     if (pass) wk_str_add(b, "} else {\n");
     for (int k = 0; k < v->vectors; k++) {
-      const char *w = load(v, v->w->dtype, k, weights);
-      const char *a = pass ? outside : load(v, v->x->dtype, k, "p");
+      const char *w = wk_cl_tile_vector(v->m->a, v->w->dtype, v->lanes, k, weights);
+      const char *a = pass ? outside : wk_cl_tile_vector(v->m->a, v->x->dtype, v->lanes, k, "p");
       wk_str_printf(b, is_real ? "v%d = fma(%s, %s, v%d);\n" : "v%d += %s * %s;\n", k, a, w, k);
     }
   }
@@ -117,14 +112,13 @@ static void add_taps(depthwise *v, const char *x_type, const char *outside) {
 
 static void add_pixels(depthwise *v, const char *x_type) {
   wk_str *b = v->l.b;
-  bool is_real = v->x->dtype == WK_F32;
+  bool is_real = v->sum == WK_F32;
   const char *outside = !is_real && v->c->pad_value
                             ? wk_arena_printf(v->m->a, "(uint%d)(uint)(%lld)", v->lanes,
                                               (long long)v->c->pad_value)
                             : NULL;
   const char *scalar = is_real ? "float" : "uint";
-  wk_dtype sum = wk_accumulator_dtype(v->x->dtype);
-  const char *type = wk_expr_c_type(sum);
+  const char *type = wk_expr_c_type(v->sum);
   int last = v->spatial + 1;
   wk_str_printf(b, "for (long i%d = lo; i%d < hi; i%d++) {\n", last, last, last);
   for (int k = 0; k < v->vectors; k++)

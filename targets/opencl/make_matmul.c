@@ -28,7 +28,7 @@ static bool describe(matmul *x, const wk_cl_making *m) {
   t->m = m;
   t->a = x->a->dtype;
   t->b = x->b->dtype;
-  t->sum = wk_accumulator_dtype(t->a);
+  t->sum = wk_cl_tile_sum(t->a);
   t->batch = 1;
   for (int d = 0; d < x->rank - 2; d++) t->batch *= x->y->dims[d];
   t->m_rows = x->y->dims[x->rank - 2];

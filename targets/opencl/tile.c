@@ -13,8 +13,11 @@ static bool is_small_integer(wk_dtype t) {
 }
 
 bool wk_cl_tile_types(wk_dtype a, wk_dtype b) {
-  return (a == WK_F32 && b == WK_F32) || (is_small_integer(a) && is_small_integer(b));
+  bool is_real = a == WK_F32 || a == WK_F16 || a == WK_BF16;
+  return (is_real && a == b) || (is_small_integer(a) && is_small_integer(b));
 }
+
+wk_dtype wk_cl_tile_sum(wk_dtype a) { return is_small_integer(a) ? WK_I32 : WK_F32; }
 
 /* ---- size ------------------------------------------------------------------------------------ */
 
@@ -114,8 +117,30 @@ const void *wk_cl_tile_pack(const wk_cl_tile *t, int64_t batches, const void *da
 
 const char *wk_cl_tile_type(wk_dtype t) {
   static const char *const names[] = {[WK_F32] = "float", [WK_I8] = "char", [WK_U8] = "uchar",
-                                      [WK_I16] = "short", [WK_U16] = "ushort"};
+                                      [WK_I16] = "short", [WK_U16] = "ushort",
+                                      [WK_F16] = "half",  [WK_BF16] = "ushort"};
   return names[t];
+}
+
+const char *wk_cl_tile_scalar(wk_arena *a, wk_dtype t, const char *pointer, const char *at) {
+  switch (t) {
+    case WK_F32: return wk_arena_printf(a, "%s[%s]", pointer, at);
+    case WK_F16: return wk_arena_printf(a, "vload_half(%s, %s)", at, pointer);
+    case WK_BF16: return wk_arena_printf(a, "as_float((uint)%s[%s] << 16)", pointer, at);
+    default: return wk_arena_printf(a, "(int)%s[%s]", pointer, at);
+  }
+}
+
+const char *wk_cl_tile_vector(wk_arena *a, wk_dtype t, int n, int at, const char *pointer) {
+  switch (t) {
+    case WK_F32: return wk_arena_printf(a, "vload%d(%d, %s)", n, at, pointer);
+    case WK_F16: return wk_arena_printf(a, "vload_half%d(%d, %s)", n, at, pointer);
+    case WK_BF16:
+      return wk_arena_printf(a, "as_float%d(convert_uint%d(vload%d(%d, %s)) << 16)", n, n, n, at,
+                             pointer);
+    default:
+      return wk_arena_printf(a, "as_uint%d(convert_int%d(vload%d(%d, %s)))", n, n, n, at, pointer);
+  }
 }
 
 /* Tiles of some rows go through all panels before the next rows: these stay in the cache. */
@@ -170,13 +195,9 @@ void wk_cl_tile_sums(const wk_cl_tile *t) {
 }
 
 static void add_loads(const wk_cl_tile *t) {
-  for (int v = 0; v < t->size.vectors; v++) {
-    if (t->sum == WK_F32)
-      wk_str_printf(t->x.b, "const float%d w%d = vload%d(%d, w);\n", t->lanes, v, t->lanes, v);
-    else
-      wk_str_printf(t->x.b, "const uint%d w%d = as_uint%d(convert_int%d(vload%d(%d, w)));\n",
-                    t->lanes, v, t->lanes, t->lanes, t->lanes, v);
-  }
+  for (int v = 0; v < t->size.vectors; v++)
+    wk_str_printf(t->x.b, "const %s%d w%d = %s;\n", t->sum == WK_F32 ? "float" : "uint", t->lanes,
+                  v, wk_cl_tile_vector(t->m->a, t->b, t->lanes, v, "w"));
 }
 
 void wk_cl_tile_products(const wk_cl_tile *t) {
@@ -186,12 +207,13 @@ void wk_cl_tile_products(const wk_cl_tile *t) {
   }
   wk_str *b = t->x.b;
   const char *type = t->sum == WK_F32 ? "float" : "uint";
+  const char *at = wk_arena_printf(t->m->a, "k * %lldl", (long long)t->a_step);
   wk_str_printf(b, "for (int k = 0; k < %lld; k++) {\n", (long long)t->depth);
   add_loads(t);
   wk_str_printf(b, "w += %lld;\n", (long long)t->b_row);
   for (int r = 0; r < t->size.rows; r++) {
-    wk_str_printf(b, "{ const %s%d x = (%s%d)(%s)p%d[k * %lldl];\n", type, t->lanes, type,
-                  t->lanes, t->sum == WK_F32 ? "float" : "int", r, (long long)t->a_step);
+    const char *x = wk_cl_tile_scalar(t->m->a, t->a, wk_arena_printf(t->m->a, "p%d", r), at);
+    wk_str_printf(b, "{ const %s%d x = (%s%d)(%s);\n", type, t->lanes, type, t->lanes, x);
     for (int v = 0; v < t->size.vectors; v++)
       wk_str_printf(b, t->sum == WK_F32 ? "c%d_%d = fma(x, w%d, c%d_%d); "
                                         : "c%d_%d = x * w%d + c%d_%d; ", r, v, v, r, v);

@@ -20,7 +20,7 @@ typedef struct {
   int lanes;              /* CPU: of a vector */
   wk_cl_tile_size size;   /* CPU: rows and vectors; GPU: rows and columns of a work-group's tile */
   int pointers;           /* rows of a that a work item reads */
-  wk_dtype a, b, sum;     /* f32 throughout, or 8- and 16-bit integers and i32 */
+  wk_dtype a, b, sum;     /* wk_cl_tile_types */
   int64_t batch, m_rows, columns, taps, depth, a_step;
   int64_t b_row;          /* elements; the width of a panel where b is packed */
   int64_t b_column;       /* elements; 1 on CPUs */
@@ -29,8 +29,13 @@ typedef struct {
 
 /* The type of OpenCL C of elements of a and b: "float", "char". */
 const char *wk_cl_tile_type(wk_dtype t);
-/* f32, or integers whose sums are i32. */
+/* Floats of up to 32 bits, whose sums are f32, or integers whose sums are i32. */
 bool wk_cl_tile_types(wk_dtype a, wk_dtype b);
+wk_dtype wk_cl_tile_sum(wk_dtype a);
+/* Elements as they are multiplied, of a pointer to wk_cl_tile_type: number `at`, and n from number
+ * n * at on. Integers: int, and unsigned vectors with the same bits. */
+const char *wk_cl_tile_scalar(wk_arena *a, wk_dtype t, const char *pointer, const char *at);
+const char *wk_cl_tile_vector(wk_arena *a, wk_dtype t, int n, int at, const char *pointer);
 /* Picks a tile for the device. False: there is none, as on a CPU where b is not packed and its
  * columns are not whole vectors. */
 bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed);

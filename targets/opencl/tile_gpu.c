@@ -66,22 +66,24 @@ void wk_cl_tile_gpu_sums(const wk_cl_tile *t) {
 /* Rows of a, transposed, and columns of b; zero where there is none. */
 static void add_loads(const wk_cl_tile *t) {
   wk_str *b = t->x.b;
-  const char *type = t->sum == WK_F32 ? "float" : "int";
   bool ends = t->depth % DEPTH != 0, is_panel = t->b_row == t->size.rows && t->b_column == 1;
   for (int r = 0; r < t->pointers; r++)
     for (int e = 0; e < LOAD; e++) {
       wk_str_printf(b, "la[(lk + %d) * %d + lr + %d] = ", e, t->size.rows,
                     r * items(t) * LOAD / DEPTH);
       if (ends) wk_str_printf(b, "k0 + lk + %d >= %lld ? 0 : ", e, (long long)t->depth);
-      wk_str_printf(b, "(%s)p%d[(k0 + lk + %d) * %lldl];\n", type, r, e, (long long)t->a_step);
+      const char *at = wk_arena_printf(t->m->a, "(k0 + lk + %d) * %lldl", e, (long long)t->a_step);
+      const char *pointer = wk_arena_printf(t->m->a, "p%d", r);
+      wk_str_printf(b, "%s;\n", wk_cl_tile_scalar(t->m->a, t->a, pointer, at));
     }
   wk_str_printf(b, "for (int e = item; e < %d; e += %d) {\n", DEPTH * t->size.rows, items(t));
   wk_str_printf(b, "const int k = k0 + e / %d, j = e %% %d;\nlb[e] = ", t->size.rows, t->size.rows);
   if (ends) wk_str_printf(b, "k >= %lld ? 0 : ", (long long)t->depth);
   if (!is_panel && t->columns % t->size.rows)
     wk_str_printf(b, "n0 + j >= %lld ? 0 : ", (long long)t->columns);
-  wk_str_printf(b, "(%s)w[k * %lldl + j * %lldl];\n}\n", type, (long long)t->b_row,
-                (long long)t->b_column);
+  const char *at = wk_arena_printf(t->m->a, "k * %lldl + j * %lldl", (long long)t->b_row,
+                                   (long long)t->b_column);
+  wk_str_printf(b, "%s;\n}\n", wk_cl_tile_scalar(t->m->a, t->b, "w", at));
 }
 
 void wk_cl_tile_gpu_products(const wk_cl_tile *t) {
