@@ -101,12 +101,16 @@ static void declare(const wk_cl_loops *x, const char *size) {
     wk_str_printf(x->b, "%s a%u%s;\n", type_of(x->l.begin, k), k, size);
 }
 
+void wk_cl_begin(const wk_cl_loops *x) {
+  declare(x, "");
+  for (uint32_t k = 0; k < x->l.begin->n_results; k++) wk_str_printf(x->b, "a%u = b%u;\n", k, k);
+}
+
 static void assign(const wk_cl_loops *x, const char *const *to, const char *from) {
   for (uint32_t k = 0; to[k]; k++) wk_str_printf(x->b, "%s = %s%u;\n", to[k], from, k);
 }
 
-/* One step of the fold, for the positions that stand. */
-static void step(const wk_cl_loops *x, const char *const *acc) {
+void wk_cl_step(const wk_cl_loops *x, const char *const *acc) {
   print(x, "s", x->l.step, acc, x->l.step_reads, x->l.n_step, x->l.index);
   assign(x, acc, "s");
 }
@@ -145,7 +149,7 @@ static void run_blocks(const wk_cl_loops *x, int axis, const char *lo, const cha
   if (!by_output) wk_str_printf(x->b, "if (%s)\n", counts);
   wk_str_printf(x->b, "WK_VECTOR for (int j = 0; j < n; j++) {\nconst long %s = from + j;\n", i);
   if (by_output) wk_str_printf(x->b, "if (%s) {\n", counts);
-  step(x, acc);
+  wk_cl_step(x, acc);
   wk_str_add(x->b, by_output ? "}\n}\n" : "}\n");
   end_inner(x, -1);
   wk_str_printf(x->b, "WK_VECTOR for (int j = 0; j < n; j++) {\nconst long %s = from + j;\n", i);
@@ -157,11 +161,10 @@ static void run_blocks(const wk_cl_loops *x, int axis, const char *lo, const cha
 static void run_each(const wk_cl_loops *x, int axis, const char *lo, const char *hi) {
   const char *i = wk_inst_c_i[axis], *const *acc = accumulators(x, "a%u");
   wk_str_printf(x->b, "for (long %s = %s; %s < %s; %s++) {\n", i, lo, i, hi, i);
-  declare(x, "");
-  assign(x, acc, "b");
+  wk_cl_begin(x);
   for_inner(x, -1);
   wk_str_printf(x->b, "if (%s) {\n", x->l.counts ? x->l.counts : "1");
-  step(x, acc);
+  wk_cl_step(x, acc);
   wk_str_add(x->b, "}\n");
   end_inner(x, -1);
   wk_cl_end(x, acc);
@@ -180,9 +183,19 @@ static const wk_expr *joining(const wk_cl_loops *x) {
   return wk_expr_finish(b, &y, 1);
 }
 
+bool wk_cl_is_joinable(const wk_cl_loops *x) {
+  return x->inst->op == WK_OP_REDUCE && x->l.begin->n_results == 1 && !x->l.counts &&
+         !x->l.n_begin && !x->l.n_positions;
+}
+
+void wk_cl_join(const wk_cl_loops *x, const char *const *pair) {
+  print(x, "s", joining(x), pair, NULL, 0, NULL);
+  wk_str_printf(x->b, "%s = s0;\n", pair[0]);
+}
+
 /* The axis of a reduce along which its first input lies closest and which it folds; -1: none. */
 static int folded_axis(const wk_cl_loops *x) {
-  if (x->inst->op != WK_OP_REDUCE || x->l.begin->n_results != 1 || x->l.counts) return -1;
+  if (!wk_cl_is_joinable(x)) return -1;
   int axis = wk_cl_fastest(&x->inst->operands[x->inst->n_out]);
   return axis < x->l.inner_rank && x->l.inner_dims[axis] >= 32 ? axis : -1;
 }
@@ -201,20 +214,20 @@ static void run_lanes(const wk_cl_loops *x, int axis, const char *lo, const char
   wk_str_printf(x->b, "for (long k = 0; k < %lld; k += %d)\n", (long long)whole, lanes);
   wk_str_printf(x->b, "WK_VECTOR for (int j = 0; j < %d; j++) {\nconst long k%d = k + j;\n", lanes,
                 folded);
-  step(x, part);
+  wk_cl_step(x, part);
   wk_str_add(x->b, "}\n");
   if (whole < n) {
     wk_str_printf(x->b, "for (int j = 0; j < %lld; j++) {\nconst long k%d = %lld + j;\n",
                   (long long)(n - whole), folded, (long long)whole);
-    step(x, part);
+    wk_cl_step(x, part);
     wk_str_add(x->b, "}\n");
   }
   end_inner(x, folded);
   for (int half = lanes / 2; half; half /= 2) {
     wk_str_printf(x->b, "for (int j = 0; j < %d; j++) {\n", half);
     const char *const pair[] = {"a0[j]", wk_arena_printf(x->a, "a0[j + %d]", half), NULL};
-    print(x, "s", joining(x), pair, NULL, 0, NULL);
-    wk_str_add(x->b, "a0[j] = s0;\n}\n");
+    wk_cl_join(x, pair);
+    wk_str_add(x->b, "}\n");
   }
   wk_cl_end(x, (const char *const[]){"a0[0]", NULL});
   wk_str_add(x->b, "}\n");

@@ -40,6 +40,15 @@ int wk_cl_fastest(const wk_view *v);
 /* From the accumulators (C expressions, NULL: there are none) to the outputs, at i0, i1, …. */
 void wk_cl_end(const wk_cl_loops *x, const char *const *accumulators);
 
+/* Declares the accumulators a0, a1, … as they are at first. */
+void wk_cl_begin(const wk_cl_loops *x);
+/* One step of the fold at k0, k1, …; accumulators are assigned. */
+void wk_cl_step(const wk_cl_loops *x, const char *const *accumulators);
+/* Folds of parts can be joined: it is a reduce to one value. */
+bool wk_cl_is_joinable(const wk_cl_loops *x);
+/* pair[0] becomes what both parts are together. */
+void wk_cl_join(const wk_cl_loops *x, const char *const *pair);
+
 /* Everything for lo <= i<axis> < hi (C expressions); the other positions are defined already. The
  * loop is one that compilers turn into vectors. */
 void wk_cl_run(const wk_cl_loops *x, int axis, const char *lo, const char *hi);

@@ -20,11 +20,13 @@ wk_status wk_cl_add_inst(wk_cl_unit *u, const wk_program *p, const wk_inst *i) W
 
 /* Elements of the outputs, some per work item (CPU) or one (GPU). */
 bool wk_cl_make_each(const wk_cl_making *m);
-/* Products on packed panels (CPU): matmul, and convolutions as products over taps. */
+/* Products on tiles (tile.h): matmul, and convolutions as products over taps. */
 bool wk_cl_make_matmul(const wk_cl_making *m);
 bool wk_cl_make_conv(const wk_cl_making *m);
 /* Convolutions of each channel by itself (CPU). */
 bool wk_cl_make_depthwise(const wk_cl_making *m);
+/* Folds of many elements by a work-group (GPU). */
+bool wk_cl_make_reduce(const wk_cl_making *m);
 /* Chains of map and reduce, row by row (CPU). */
 bool wk_cl_make_nest(const wk_cl_making *m);
 
