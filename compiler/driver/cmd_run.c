@@ -17,6 +17,10 @@ static const wk_option options[] = {
     WK_TARGET_OPTIONS(wk_run_opts, target, "what runs a model: eval, the evaluator, or targets"),
     WK_QUANTIZE_RANDOM_OPTION(wk_run_opts, quantize),
     WK_MODEL_OPTION(wk_run_opts, model),
+    {"device", 0, "NAME",
+     "OpenCL device that runs what was compiled for one: its number or a part of its name ('wick "
+     "devices'); so does WICK_OPENCL_DEVICE in the environment",
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_run_opts, device)},
     {"threads", 0, "N", "threads (default: all processors); results do not depend on it",
      .kind = WK_OPTION_INT, .offset = offsetof(wk_run_opts, threads), .min = 0,
      .max = WICK_MAX_THREADS},
@@ -176,6 +180,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_run_job job;
   wk_sim_progress_line line = {.tenth = 0};
   wk_sim_choose_model(o->model, &line);
+  if (o->device) setenv("WICK_OPENCL_DEVICE", o->device, 1);
   wk_status s = wk_run_load(o, args->data[0], &job);
   size_t n = job.runner ? wk_runner_outputs(job.runner) : 0;
   wk_tensor *out = wk_xcalloc(n + 1, sizeof *out);

@@ -19,6 +19,7 @@ typedef struct {
   wk_strings input;
   int64_t random, threads, repeat;
   int64_t quantize; /* seed; 0: no */
+  const char *device; /* of OpenCL; NULL: as the environment says */
   int model; /* wk_sim_kind */
   bool profile, verbose;
 } wk_run_opts;

@@ -55,18 +55,29 @@ int wk_cl_lanes(const wk_opencl *d) {
 
 /* ---- what it runs ---------------------------------------------------------------------------- */
 
-static const char *type_refusal(const wk_opencl *d, const wk_graph *g, const wk_node *n) {
+static bool computes_f64(const wk_node *n) {
+  const wk_op_info *op = wk_op_get(n->op);
+  for (int k = 0; k < op->n_fields; k++) {
+    if (op->fields[k].kind != WK_FIELD_EXPR) continue;
+    const wk_expr *e = *(const wk_expr *const *)(const void *)((const char *)n->attrs +
+                                                               op->fields[k].offset);
+    for (uint32_t i = 0; e && i < e->n; i++)
+      if (e->nodes[i].dtype == WK_F64) return true;
+  }
+  return false;
+}
+
+static bool uses_f64(const wk_graph *g, const wk_node *n) {
   for (uint32_t k = 0; k < n->n_in + n->n_out; k++) {
     uint32_t v = k < n->n_in ? n->in[k] : n->out[k - n->n_in];
-    if (v != WK_NONE && wk_val(g, v)->type.dtype == WK_F64 && !d->info.has_f64)
-      return "the device has no 64-bit floats";
+    if (v != WK_NONE && wk_val(g, v)->type.dtype == WK_F64) return true;
   }
-  return NULL;
+  return computes_f64(n);
 }
 
 const char *wk_cl_refusal(const wk_opencl *d, const wk_graph *g, const wk_node *n) {
-  const char *why = type_refusal(d, g, n);
-  if (why || n->op == WK_OP_IDENTITY || n->op == WK_OP_IF || n->op == WK_OP_LOOP) return why;
+  if (!d->info.has_f64 && uses_f64(g, n)) return "the device has no 64-bit floats";
+  if (n->op == WK_OP_IDENTITY || n->op == WK_OP_IF || n->op == WK_OP_LOOP) return NULL;
   return wk_inst_c_refusal(g, n);
 }
 

@@ -63,27 +63,45 @@ void wk_cl_tile_gpu_sums(const wk_cl_tile *t) {
     wk_str_printf(t->x.b, "%s%d c%d = 0;\n", t->sum == WK_F32 ? "float" : "uint", SIDE, r);
 }
 
-/* Rows of a, transposed, and columns of b; zero where there is none. */
-static void add_loads(const wk_cl_tile *t) {
+/* LOAD neighbours of one row of a, which become neighbours of columns. */
+static void load_row(const wk_cl_tile *t, int r, bool ends) {
   wk_str *b = t->x.b;
-  bool ends = t->depth % DEPTH != 0, is_panel = t->b_row == t->size.rows && t->b_column == 1;
-  for (int r = 0; r < t->pointers; r++)
-    for (int e = 0; e < LOAD; e++) {
-      wk_str_printf(b, "la[(lk + %d) * %d + lr + %d] = ", e, t->size.rows,
-                    r * items(t) * LOAD / DEPTH);
-      if (ends) wk_str_printf(b, "k0 + lk + %d >= %lld ? 0 : ", e, (long long)t->depth);
-      const char *at = wk_arena_printf(t->m->a, "(k0 + lk + %d) * %lldl", e, (long long)t->a_step);
-      const char *pointer = wk_arena_printf(t->m->a, "p%d", r);
-      wk_str_printf(b, "%s;\n", wk_cl_tile_scalar(t->m->a, t->a, pointer, at));
-    }
-  wk_str_printf(b, "for (int e = item; e < %d; e += %d) {\n", DEPTH * t->size.rows, items(t));
-  wk_str_printf(b, "const int k = k0 + e / %d, j = e %% %d;\nlb[e] = ", t->size.rows, t->size.rows);
-  if (ends) wk_str_printf(b, "k >= %lld ? 0 : ", (long long)t->depth);
+  int column = r * items(t) * LOAD / DEPTH;
+  if (t->a == WK_F32 && t->a_step == 1 && t->depth % LOAD == 0) {
+    wk_str_add(b, "{ const float4 v = ");
+    if (ends) wk_str_printf(b, "k0 + lk >= %lld ? (float4)(0) : ", (long long)t->depth);
+    wk_str_printf(b, "vload4(0, p%d + k0 + lk);\n", r);
+    for (int e = 0; e < LOAD; e++)
+      wk_str_printf(b, "la[(lk + %d) * %d + lr + %d] = v.s%d;\n", e, t->size.rows, column, e);
+    wk_str_add(b, "}\n");
+    return;
+  }
+  for (int e = 0; e < LOAD; e++) {
+    const char *at = wk_arena_printf(t->m->a, "(k0 + lk + %d) * %lldl", e, (long long)t->a_step);
+    const char *pointer = wk_arena_printf(t->m->a, "p%d", r);
+    wk_str_printf(b, "la[(lk + %d) * %d + lr + %d] = ", e, t->size.rows, column);
+    if (ends) wk_str_printf(b, "k0 + lk + %d >= %lld ? 0 : ", e, (long long)t->depth);
+    wk_str_printf(b, "%s;\n", wk_cl_tile_scalar(t->m->a, t->a, pointer, at));
+  }
+}
+
+/* Columns of b; zero where there is none. */
+static void load_columns(const wk_cl_tile *t, bool ends) {
+  wk_str *b = t->x.b;
+  bool is_panel = t->b_row == t->size.rows && t->b_column == 1;
+  int wide = is_panel && t->b == WK_F32 ? LOAD : 1;
+  wk_str_printf(b, "for (int e = item * %d; e < %d; e += %d) {\n", wide, DEPTH * t->size.rows,
+                items(t) * wide);
+  wk_str_printf(b, "const int k = k0 + e / %d, j = e %% %d;\n", t->size.rows, t->size.rows);
+  wk_str_add(b, wide == 1 ? "lb[e] = " : "const float4 v = ");
+  if (ends)
+    wk_str_printf(b, "k >= %lld ? %s : ", (long long)t->depth, wide == 1 ? "0" : "(float4)(0)");
   if (!is_panel && t->columns % t->size.rows)
     wk_str_printf(b, "n0 + j >= %lld ? 0 : ", (long long)t->columns);
   const char *at = wk_arena_printf(t->m->a, "k * %lldl + j * %lldl", (long long)t->b_row,
                                    (long long)t->b_column);
-  wk_str_printf(b, "%s;\n}\n", wk_cl_tile_scalar(t->m->a, t->b, "w", at));
+  if (wide == 1) wk_str_printf(b, "%s;\n}\n", wk_cl_tile_scalar(t->m->a, t->b, "w", at));
+  else wk_str_printf(b, "vload4(0, w + k * %d + j);\nvstore4(v, 0, lb + e);\n}\n", t->size.rows);
 }
 
 void wk_cl_tile_gpu_products(const wk_cl_tile *t) {
@@ -91,7 +109,9 @@ void wk_cl_tile_gpu_products(const wk_cl_tile *t) {
   const char *type = t->sum == WK_F32 ? "float" : "uint";
   const char *as = t->sum == WK_F32 ? "" : "as_uint8";
   wk_str_printf(b, "for (int k0 = 0; k0 < %lld; k0 += %d) {\n", (long long)t->depth, DEPTH);
-  add_loads(t);
+  bool ends = t->depth % DEPTH != 0;
+  for (int r = 0; r < t->pointers; r++) load_row(t, r, ends);
+  load_columns(t, ends);
   wk_str_add(b, "barrier(CLK_LOCAL_MEM_FENCE);\n");
   wk_str_printf(b, "for (int k = 0; k < %d; k++) {\n", DEPTH);
   wk_str_printf(b, "const %s8 x = %s(vload8(0, la + k * %d + ty)), y = %s(vload8(0, lb + k * %d + "

@@ -67,7 +67,8 @@ static uint32_t buffer_row(wk_cl_unit *u, wick_cl_buffer row) {
   uint32_t at;
   snprintf(key, sizeof key, "%u %u %llu %llu", row.place, row.index,
            (unsigned long long)row.offset, (unsigned long long)row.bytes);
-  if (row.bytes > u->needs.largest) u->needs.largest = row.bytes;
+  uint64_t allocated = row.bytes + (row.place == WICK_CL_CONST ? row.offset : 0);
+  if (allocated > u->needs.largest) u->needs.largest = allocated;
   if (wk_map_get(u->known, key, &at)) return at;
   wk_map_put(u->known, key, (uint32_t)u->buffers.n);
   wk_vec_push(&u->buffers, row);
@@ -143,6 +144,7 @@ static uint32_t add_kernel(wk_cl_unit *u, const wk_cl_kernel *k) {
   if (!wk_map_get(u->kernels, key, &number)) {
     number = u->needs.kernel_count++;
     wk_map_put(u->kernels, key, number);
+    if (strstr(text, "wk_f64")) u->needs.flags |= WICK_CL_NEEDS_F64;
     wk_str_printf(&u->source, "\n/* %s: %s */\n%sk%u%s", k->what, k->node ? k->node : "", head,
                   number, text);
   }
