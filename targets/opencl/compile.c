@@ -60,6 +60,23 @@ static wk_status add_part(wk_cl_unit *u, const wk_target_part *part, wk_arena *a
   return NULL;
 }
 
+/* What a package cannot do without; the runtime asks the device that it finds the same. */
+static wk_status check_limits(const wk_opencl *d, const wick_cl_needs *n) {
+  const struct {
+    uint64_t needed, there;
+    const char *what;
+  } rows[] = {{n->largest, d->info.max_alloc, "bytes in one allocation"},
+              {n->arena_bytes, d->info.memory, "bytes of memory"},
+              {n->max_group, d->info.max_group, "work items of a group"},
+              {n->local_bytes, d->info.local_memory, "bytes of local memory"}};
+  for (size_t k = 0; k < WK_COUNTOF(rows); k++)
+    if (rows[k].needed > rows[k].there)
+      return wk_error(WK_RESOURCE, "opencl:%s: the model needs %llu %s, the device has %llu",
+                      d->base.spec, (unsigned long long)rows[k].needed, rows[k].what,
+                      (unsigned long long)rows[k].there);
+  return NULL;
+}
+
 wk_status wk_cl_compile(const wk_opencl *d, const wk_target_part *parts, size_t n,
                         const wk_emit_options *o, wk_package *pkg, uint32_t *row,
                         wk_emit_result *result) {
@@ -70,6 +87,7 @@ wk_status wk_cl_compile(const wk_opencl *d, const wk_target_part *parts, size_t 
   wk_cl_unit_begin(&u, d, pkg);
   u.tiles = tiles;
   for (size_t k = 0; k < n && !s; k++) s = add_part(&u, &parts[k], a, &row[k]);
+  if (!s) s = check_limits(d, &u.needs);
   wk_cl_unit_finish(&u);
   wk_cl_tiles_close(tiles);
   wk_arena_free(a);

@@ -118,6 +118,7 @@ bool wk_cl_make_matmul(const wk_cl_making *m) {
   bool is_cpu = m->device->family == WK_CL_CPU;
   if (is_cpu && !is_packed && x.b->strides[x.b->rank - 1] != 1) return false;
   x.t.k = &k;
+  x.t.b_readable = wk_cl_readable(m->p, x.b);
   if (!wk_cl_tile_choose(&x.t, is_packed)) return false;
   if (!wk_cl_loops_open(&x.t.x, m->a, &k, m->p, m->inst, is_packed ? 2 : WK_NONE, is_cpu))
     return false;

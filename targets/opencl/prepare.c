@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "targets/opencl/prepare.h"
+#include "targets/opencl/tile.h"
 
 enum {
   FEW_CHANNELS = 8,        /* images whose taps are joined into runs (make_conv.c) */
@@ -97,11 +98,18 @@ static bool is_computed(const preparing *r, const wk_view *v) {
   return r->p->buffers.data[v->buffer].region != WK_REGION_CONST || v->step;
 }
 
-/* b in rows of whole vectors; batch axes that repeat it stay such. */
+/* Columns of whole tiles. */
+static int64_t padded(const preparing *r, int64_t columns) {
+  int64_t width = wk_cl_lanes(r->d);
+  if (columns > width) width *= 2;
+  return (columns + width - 1) / width * width;
+}
+
+/* b in rows of whole vectors, zero behind its columns; batch axes that repeat it stay such. */
 static void copy_matrix(preparing *r, wk_inst *i) {
   wk_view *b = &i->operands[2];
   int64_t dims[WK_MAX_RANK], strides[WK_MAX_RANK], n = b->dims[b->rank - 1];
-  int64_t run = n;
+  int64_t row = padded(r, n), run = row;
   memcpy(dims, b->dims, sizeof dims);
   for (int d = b->rank - 1; d >= 0; d--) {
     bool repeats = b->strides[d] == 0 && b->dims[d] > 1 && d < b->rank - 2;
@@ -109,7 +117,10 @@ static void copy_matrix(preparing *r, wk_inst *i) {
     if (repeats) dims[d] = 1;
     else if (d < b->rank - 1) run *= dims[d];
   }
-  wk_view copy = temporary(r, i, b->dtype, b->rank, dims, strides, run), from = *b;
+  wk_view copy = temporary(r, i, b->dtype, b->rank, dims, strides, run), from = *b, rest = copy;
+  rest.dims[b->rank - 1] = row - n;
+  rest.offset = n * wk_dtype_size(b->dtype);
+  if (row > n) append(r, WK_OP_FILL, i, &rest, NULL, 0);
   memcpy(from.dims, dims, sizeof from.dims);
   append(r, WK_OP_COPY, i, &copy, &from, 0);
   memcpy(copy.dims, b->dims, sizeof copy.dims);
@@ -118,9 +129,12 @@ static void copy_matrix(preparing *r, wk_inst *i) {
 }
 
 static bool wants_matrix(const preparing *r, const wk_inst *i) {
-  const wk_view *b = &i->operands[2];
-  return is_computed(r, b) && b->strides[b->rank - 1] != 1 && b->dims[b->rank - 1] > 1 &&
-         i->operands[1].dims[i->operands[1].rank - 2] > 1;
+  const wk_view *a = &i->operands[1], *b = &i->operands[2];
+  int64_t columns = b->dims[b->rank - 1], lanes = wk_cl_lanes(r->d);
+  bool is_read = b->strides[b->rank - 1] == 1 &&
+                 (columns + lanes - 1) / lanes * lanes <= wk_cl_readable(r->p, b);
+  return is_computed(r, b) && !is_read && columns > 1 && a->dims[a->rank - 2] > 1 &&
+         wk_cl_tile_types(a->dtype, b->dtype);
 }
 
 /* ---- nests ----------------------------------------------------------------------------------- */

@@ -48,13 +48,24 @@ static bool is_listed(const wk_cl_asked *asked, wk_cl_tile_size size) {
   return false;
 }
 
+int64_t wk_cl_readable(const wk_program *p, const wk_view *v) {
+  const wk_buffer *b = &p->buffers.data[v->buffer];
+  int64_t left = (b->size - v->offset) / wk_dtype_size(v->dtype);
+  for (int d = 0; d < v->rank - 1; d++) {
+    if (v->strides[d] < 0) return v->dims[v->rank - 1];
+    left -= (v->dims[d] - 1) * v->strides[d];
+  }
+  return v->step ? v->dims[v->rank - 1] : left;
+}
+
 /* Sizes for a CPU, the best first; which are not much worse than that. */
 static int cpu_sizes(const wk_cl_tile *t, bool is_packed, wk_cl_tile_size *out) {
   double costs[WK_CL_MAX_SIZES];
   int n = 0;
   for (size_t k = 0; k < WK_COUNTOF(sizes); k++) {
     if (sizes[k].lanes != t->lanes) continue;
-    if (!is_packed && t->columns % (sizes[k].vectors * t->lanes)) continue;
+    int64_t width = (int64_t)sizes[k].vectors * t->lanes;
+    if (!is_packed && (t->columns + width - 1) / width * width > t->b_readable) continue;
     for (int rows = 1; rows <= sizes[k].most_rows; rows++) {
       double c = cost(t, rows, sizes[k].vectors);
       int at = n;

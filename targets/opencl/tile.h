@@ -24,11 +24,15 @@ typedef struct {
   int64_t batch, m_rows, columns, taps, depth, a_step;
   int64_t b_row;          /* elements; the width of a panel where b is packed */
   int64_t b_column;       /* elements; 1 on CPUs */
+  int64_t b_readable;     /* columns that may be read from each row of a b that is not packed */
   int column_axis;        /* of the output */
 } wk_cl_tile;
 
 /* The type of OpenCL C of elements of a and b: "float", "char". */
 const char *wk_cl_tile_type(wk_dtype t);
+/* Elements from the beginning of each row of v, along its last axis, to the end of the buffer behind
+ * the last row. */
+int64_t wk_cl_readable(const wk_program *p, const wk_view *v);
 /* Floats of up to 32 bits, whose sums are f32, or integers whose sums are i32. */
 bool wk_cl_tile_types(wk_dtype a, wk_dtype b);
 wk_dtype wk_cl_tile_sum(wk_dtype a);
@@ -36,8 +40,8 @@ wk_dtype wk_cl_tile_sum(wk_dtype a);
  * n * at on. Integers: int, and unsigned vectors with the same bits. */
 const char *wk_cl_tile_scalar(wk_arena *a, wk_dtype t, const char *pointer, const char *at);
 const char *wk_cl_tile_vector(wk_arena *a, wk_dtype t, int n, int at, const char *pointer);
-/* Picks a tile for the device. False: there is none, as on a CPU where b is not packed and its
- * columns are not whole vectors. */
+/* Picks a tile for the device. False: there is none, as on a CPU where b is not packed and whole
+ * vectors of its last columns would end outside of its buffer. */
 bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed);
 /* Columns of a tile, and of a panel. */
 int64_t wk_cl_tile_width(const wk_cl_tile *t);
