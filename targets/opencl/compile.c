@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
 #include "compiler/package/program.h"
 #include "targets/opencl/make.h"
 #include "targets/opencl/tune.h"
@@ -77,9 +79,17 @@ static wk_status check_limits(const wk_opencl *d, const wick_cl_needs *n) {
   return NULL;
 }
 
-wk_status wk_cl_compile(const wk_opencl *d, const wk_target_part *parts, size_t n,
-                        const wk_emit_options *o, wk_package *pkg, uint32_t *row,
-                        wk_emit_result *result) {
+static wk_status write_text(const char *path, const wk_str *text) {
+  wk_out *out;
+  WK_TRY(wk_out_open(path, &out));
+  wk_out_write(out, text->s, text->n);
+  return wk_out_commit(out);
+}
+
+/* path: NULL, or where the kernels' text goes. */
+static wk_status add_unit(const wk_opencl *d, const wk_target_part *parts, size_t n,
+                          const wk_emit_options *o, wk_package *pkg, uint32_t *row,
+                          const char *path) {
   wk_cl_unit u;
   wk_arena *a = wk_arena_new();
   wk_cl_tiles *tiles = d->tune_seconds >= 0 ? wk_cl_tiles_open(d) : NULL;
@@ -88,9 +98,28 @@ wk_status wk_cl_compile(const wk_opencl *d, const wk_target_part *parts, size_t 
   u.tiles = tiles;
   for (size_t k = 0; k < n && !s; k++) s = add_part(&u, &parts[k], a, &row[k]);
   if (!s) s = check_limits(d, &u.needs);
+  if (!s && path) s = write_text(path, &u.source);
   wk_cl_unit_finish(&u);
   wk_cl_tiles_close(tiles);
   wk_arena_free(a);
+  return s;
+}
+
+wk_status wk_cl_compile(const wk_opencl *d, const wk_target_part *parts, size_t n,
+                        const wk_emit_options *o, wk_package *pkg, uint32_t *row,
+                        wk_emit_result *result) {
   result->scratch_bytes = 0;
+  return add_unit(d, parts, n, o, pkg, row, NULL);
+}
+
+wk_status wk_cl_emit(const wk_opencl *d, const wk_target_part *parts, size_t n,
+                     const wk_emit_options *o, const char *path, wk_emit_result *result) {
+  wk_package *pkg = wk_package_new(&(wk_package_meta){.model = o->model_name, .compiler = "",
+                                                      .flags = ""});
+  uint32_t *row = wk_xcalloc(n + 1, sizeof *row);
+  wk_status s = add_unit(d, parts, n, o, pkg, row, path);
+  result->scratch_bytes = 0;
+  free(row);
+  wk_package_free(pkg);
   return s;
 }

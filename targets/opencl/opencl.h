@@ -41,6 +41,11 @@ wk_status wk_cl_compile(const wk_opencl *d, const wk_target_part *parts, size_t 
                         const wk_emit_options *o, wk_package *pkg, uint32_t *row,
                         wk_emit_result *result) WK_MUST_CHECK;
 
+/* wk_target_output.write: the text of the kernels. */
+wk_status wk_cl_emit(const wk_opencl *d, const wk_target_part *parts, size_t n,
+                     const wk_emit_options *o, const char *path,
+                     wk_emit_result *result) WK_MUST_CHECK;
+
 extern const wk_target wk_target_opencl;
 
 #endif

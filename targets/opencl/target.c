@@ -114,6 +114,16 @@ static const wk_target_pass passes[] = {
      true, prepare},
     {0}};
 
+static wk_status write_source(const wk_instance *t, const wk_target_part *parts, size_t n,
+                              const wk_emit_options *o, const char *path, wk_emit_result *r) {
+  return wk_cl_emit(device(t), parts, n, o, path, r);
+}
+
+static const wk_target_output outputs[] = {
+    {"opencl-c", ".cl", "the kernels of all parts, as the device's compiler gets them", true, NULL,
+     write_source},
+    {0}};
+
 static wk_status compile(const wk_instance *t, const wk_target_part *parts, size_t n,
                          const wk_emit_options *o, wk_package *pkg, uint32_t *row,
                          wk_emit_result *r) {
@@ -125,6 +135,7 @@ const wk_target wk_target_opencl = {
     .doc = "OpenCL C 1.2 for a device, CPU or GPU",
     .spec_doc = "a device: its name or a part of it, its number, a file of 'wick devices', or any",
     .passes = passes,
+    .outputs = outputs,
     .settings = settings,
     .open = open_device,
     .close = close_device,

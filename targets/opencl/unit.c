@@ -134,6 +134,30 @@ static char *kernel_text(const wk_cl_kernel *k) {
   return b.s;
 }
 
+/* A name that does not end the comment. */
+static const char *comment_of(wk_cl_unit *u, const char *name) {
+  char *text = wk_arena_strdup(u->arena, name ? name : "");
+  for (char *c = text; *c; c++)
+    if (*c == '\n' || *c == '\\' || (*c == '*' && c[1] == '/')) *c = ' ';
+  return text;
+}
+
+/* Lines with two blanks for each brace that is open. */
+static void add_indented(wk_str *b, const char *text) {
+  int depth = 0;
+  while (*text) {
+    size_t n = strcspn(text, "\n");
+    int opens = 0, before = 0;
+    for (size_t i = 0; i < n; i++) {
+      opens += (text[i] == '{') - (text[i] == '}');
+      if (opens < before) before = opens;
+    }
+    wk_str_printf(b, "%*s%.*s\n", 2 * (depth + before), "", (int)n, text);
+    depth += opens;
+    text += n + (text[n] == '\n');
+  }
+}
+
 static uint32_t add_kernel(wk_cl_unit *u, const wk_cl_kernel *k) {
   char head[128];
   char *text = kernel_text(k);
@@ -145,8 +169,9 @@ static uint32_t add_kernel(wk_cl_unit *u, const wk_cl_kernel *k) {
     number = u->needs.kernel_count++;
     wk_map_put(u->kernels, key, number);
     if (strstr(text, "wk_f64")) u->needs.flags |= WICK_CL_NEEDS_F64;
-    wk_str_printf(&u->source, "\n/* %s: %s */\n%sk%u%s", k->what, k->node ? k->node : "", head,
-                  number, text);
+    wk_str_printf(&u->source, "\n/* %s: %s */\n%sk%u", k->what, comment_of(u, k->node), head,
+                  number);
+    add_indented(&u->source, text);
   }
   free(text);
   return number;
