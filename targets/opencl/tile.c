@@ -6,7 +6,11 @@
 #include "compiler/ir/expr_c.h"
 #include "targets/opencl/tune.h"
 
-enum { CACHE = 256 << 10 }; /* bytes of rows of a that tiles of neighbouring panels share */
+enum {
+  CACHE = 256 << 10, /* bytes of rows of a that tiles of neighbouring panels share */
+  EXACT = 256,       /* 256 * 255 * 255 < 2^24 */
+  MOST_ROWS = 16
+};
 
 static bool is_small_integer(wk_dtype t) {
   return t == WK_I8 || t == WK_U8 || t == WK_I16 || t == WK_U16;
@@ -205,32 +209,64 @@ void wk_cl_tile_sums(const wk_cl_tile *t) {
       wk_str_printf(t->x.b, "%s%d c%d_%d = 0;\n", type, t->lanes, r, v);
 }
 
-static void add_loads(const wk_cl_tile *t) {
+/* One k: the rows' elements, as C expressions, times vectors of b, to sums that begin with `sum`. */
+static void add_step(const wk_cl_tile *t, const char *type, const char *const *x, const char *sum) {
+  wk_str *b = t->x.b;
+  wk_str_printf(b, "w += %lld;\n", (long long)t->b_row);
+  for (int r = 0; r < t->size.rows; r++) {
+    wk_str_printf(b, "{ const %s%d x = (%s%d)(%s);\n", type, t->lanes, type, t->lanes, x[r]);
+    for (int v = 0; v < t->size.vectors; v++)
+      wk_str_printf(b, *type == 'f' ? "%s%d_%d = fma(x, w%d, %s%d_%d); "
+                                    : "%s%d_%d = x * w%d + %s%d_%d; ", sum, r, v, v, sum, r, v);
+    wk_str_add(b, "}\n");
+  }
+}
+
+static void add_plain_products(const wk_cl_tile *t) {
+  wk_str *b = t->x.b;
+  const char *type = t->sum == WK_F32 ? "float" : "uint", *x[MOST_ROWS];
+  const char *at = wk_arena_printf(t->m->a, "k * %lldl", (long long)t->a_step);
+  for (int r = 0; r < t->size.rows; r++)
+    x[r] = wk_cl_tile_scalar(t->m->a, t->a, wk_arena_printf(t->m->a, "p%d", r), at);
+  wk_str_printf(b, "for (int k = 0; k < %lld; k++) {\n", (long long)t->depth);
   for (int v = 0; v < t->size.vectors; v++)
-    wk_str_printf(t->x.b, "const %s%d w%d = %s;\n", t->sum == WK_F32 ? "float" : "uint", t->lanes,
-                  v, wk_cl_tile_vector(t->m->a, t->b, t->lanes, v, "w"));
+    wk_str_printf(b, "const %s%d w%d = %s;\n", type, t->lanes, v,
+                  wk_cl_tile_vector(t->m->a, t->b, t->lanes, v, "w"));
+  add_step(t, type, x, "c");
+  wk_str_add(b, "}\n");
+}
+
+/* Bytes as floats, EXACT of them at a time: no sum of so few products has more than 24 bits. */
+static void add_exact_products(const wk_cl_tile *t) {
+  wk_str *b = t->x.b;
+  const char *x[MOST_ROWS];
+  int n = t->lanes;
+  wk_str_printf(b, "for (int from = 0; from < %lld; from += %d) {\n", (long long)t->depth, EXACT);
+  wk_str_printf(b, "const int count = min(%d, %lld - from);\nfloat rows_of_a[%d];\n", EXACT,
+                (long long)t->depth, t->size.rows * EXACT);
+  for (int r = 0; r < t->size.rows; r++) {
+    wk_str_printf(b, "WK_VECTOR for (int k = 0; k < count; k++)\n"
+                  "rows_of_a[%d + k] = (float)p%d[(from + k) * %lldl];\n", r * EXACT, r,
+                  (long long)t->a_step);
+    x[r] = wk_arena_printf(t->m->a, "rows_of_a[%d + k]", r * EXACT);
+  }
+  for (int r = 0; r < t->size.rows; r++)
+    for (int v = 0; v < t->size.vectors; v++) wk_str_printf(b, "float%d f%d_%d = 0;\n", n, r, v);
+  wk_str_add(b, "for (int k = 0; k < count; k++) {\n");
+  for (int v = 0; v < t->size.vectors; v++)
+    wk_str_printf(b, "const float%d w%d = convert_float%d(vload%d(%d, w));\n", n, v, n, n, v);
+  add_step(t, "float", x, "f");
+  wk_str_add(b, "}\n");
+  for (int r = 0; r < t->size.rows; r++)
+    for (int v = 0; v < t->size.vectors; v++)
+      wk_str_printf(b, "c%d_%d += as_uint%d(convert_int%d(f%d_%d));\n", r, v, n, n, r, v);
+  wk_str_add(b, "}\n");
 }
 
 void wk_cl_tile_products(const wk_cl_tile *t) {
-  if (is_gpu(t)) {
-    wk_cl_tile_gpu_products(t);
-    return;
-  }
-  wk_str *b = t->x.b;
-  const char *type = t->sum == WK_F32 ? "float" : "uint";
-  const char *at = wk_arena_printf(t->m->a, "k * %lldl", (long long)t->a_step);
-  wk_str_printf(b, "for (int k = 0; k < %lld; k++) {\n", (long long)t->depth);
-  add_loads(t);
-  wk_str_printf(b, "w += %lld;\n", (long long)t->b_row);
-  for (int r = 0; r < t->size.rows; r++) {
-    const char *x = wk_cl_tile_scalar(t->m->a, t->a, wk_arena_printf(t->m->a, "p%d", r), at);
-    wk_str_printf(b, "{ const %s%d x = (%s%d)(%s);\n", type, t->lanes, type, t->lanes, x);
-    for (int v = 0; v < t->size.vectors; v++)
-      wk_str_printf(b, t->sum == WK_F32 ? "c%d_%d = fma(x, w%d, c%d_%d); "
-                                        : "c%d_%d = x * w%d + c%d_%d; ", r, v, v, r, v);
-    wk_str_add(b, "}\n");
-  }
-  wk_str_add(b, "}\n");
+  if (is_gpu(t)) wk_cl_tile_gpu_products(t);
+  else if (wk_dtype_size(t->a) == 1 && wk_dtype_size(t->b) == 1) add_exact_products(t);
+  else add_plain_products(t);
 }
 
 void wk_cl_tile_end(const wk_cl_tile *t, const char *position, const char *column) {
