@@ -25,6 +25,10 @@ typedef struct {
   double tune_seconds; /* negative: tiles are not measured, and what was measured is not asked */
 } wk_opencl;
 
+/* Operands of a kernel: two arguments of 8 bytes each, of the 1,024 bytes that every device has,
+ * with room for weights, padding and a fault. */
+enum { WK_CL_MAX_OPERANDS = 60 };
+
 /* Floats of a vector that kernels use: 4, 8 or 16. */
 int wk_cl_lanes(const wk_opencl *d);
 

@@ -150,6 +150,13 @@ static int64_t scratch_of(const preparing *r, const wk_inst *nest) {
   return bytes;
 }
 
+static int64_t operands_of(const wk_inst *nest) {
+  int64_t n = 0;
+  for (size_t k = 0; k < nest->bodies[0].insts.n; k++)
+    n += nest->bodies[0].insts.data[k]->n_operands;
+  return n;
+}
+
 static bool is_scratch(const preparing *r, const wk_view *v) {
   return v->buffer != WK_NONE && r->p->buffers.data[v->buffer].region == WK_REGION_SCRATCH;
 }
@@ -197,7 +204,8 @@ static void prepare_block(preparing *r, wk_block *b) {
     wk_inst *i = old.insts.data[k];
     if (i->op == WK_OP_IF || i->op == WK_OP_LOOP)
       for (uint32_t n = 0; n < i->n_bodies; n++) prepare_block(r, &i->bodies[n]);
-    if (i->op == WK_OP_NEST && scratch_of(r, i) > MAX_SCRATCH) {
+    if (i->op == WK_OP_NEST &&
+        (scratch_of(r, i) > MAX_SCRATCH || operands_of(i) > WK_CL_MAX_OPERANDS)) {
       dissolve(r, i);
       continue;
     }

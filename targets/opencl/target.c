@@ -76,6 +76,9 @@ static bool uses_f64(const wk_graph *g, const wk_node *n) {
 }
 
 const char *wk_cl_refusal(const wk_opencl *d, const wk_graph *g, const wk_node *n) {
+  if (wk_op_get(n->op)->cls != WK_CLASS_MOVEMENT && n->op != WK_OP_IF && n->op != WK_OP_LOOP &&
+      n->n_in + n->n_out > WK_CL_MAX_OPERANDS)
+    return "it has more operands than a kernel";
   if (!d->info.has_f64 && uses_f64(g, n)) return "the device has no 64-bit floats";
   if (n->op == WK_OP_IDENTITY || n->op == WK_OP_IF || n->op == WK_OP_LOOP) return NULL;
   return wk_inst_c_refusal(g, n);
@@ -86,6 +89,12 @@ static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, 
   (void)a;
   *reason = wk_cl_refusal(device(t), g, n);
   return !*reason;
+}
+
+static bool fuses(const wk_instance *t, const wk_graph *g, const wk_node *fused) {
+  (void)t;
+  (void)g;
+  return fused->n_in + fused->n_out <= WK_CL_MAX_OPERANDS;
 }
 
 static wk_wish wish(const wk_instance *t, const wk_graph *part) {
@@ -141,5 +150,6 @@ const wk_target wk_target_opencl = {
     .close = close_device,
     .set = set,
     .supports = supports,
+    .fuses = fuses,
     .wish = wish,
     .compile = compile};

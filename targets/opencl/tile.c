@@ -209,8 +209,9 @@ void wk_cl_tile_sums(const wk_cl_tile *t) {
       wk_str_printf(t->x.b, "%s%d c%d_%d = 0;\n", type, t->lanes, r, v);
 }
 
-/* One k: the rows' elements, as C expressions, times vectors of b, to sums that begin with `sum`. */
-static void add_step(const wk_cl_tile *t, const char *type, const char *const *x, const char *sum) {
+/* One k: the rows' elements, as C expressions, times vectors of b, to sums named `sum`R_V. */
+static void add_step(const wk_cl_tile *t, const char *type, const char *const *x,
+                     const char *sum) {
   wk_str *b = t->x.b;
   wk_str_printf(b, "w += %lld;\n", (long long)t->b_row);
   for (int r = 0; r < t->size.rows; r++) {

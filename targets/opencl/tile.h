@@ -30,8 +30,8 @@ typedef struct {
 
 /* The type of OpenCL C of elements of a and b: "float", "char". */
 const char *wk_cl_tile_type(wk_dtype t);
-/* Elements from the beginning of each row of v, along its last axis, to the end of the buffer behind
- * the last row. */
+/* Elements from the beginning of each row of v, along its last axis, to the end of the buffer
+ * behind the last row. */
 int64_t wk_cl_readable(const wk_program *p, const wk_view *v);
 /* Floats of up to 32 bits, whose sums are f32, or integers whose sums are i32. */
 bool wk_cl_tile_types(wk_dtype a, wk_dtype b);

@@ -56,7 +56,7 @@ typedef struct {
   uint64_t bytes;
 } wk_cl_operand;
 
-enum { WK_CL_MAX_ARGS = 64 };
+enum { WK_CL_MAX_ARGS = WK_CL_MAX_OPERANDS + 4 };
 
 /* A kernel under construction, and how it is launched. */
 typedef struct {
