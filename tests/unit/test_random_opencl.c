@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Random graphs on the first OpenCL device, for all kinds of devices that it can pass for: graphs
+ * of integers are what the evaluator computes, bit for bit, others within a tolerance. Some graphs
+ * make a batch, which is one program. A failure prints the seed, the device's description and the
+ * shrunk graph. Where there is no device all of it is skipped.
+ *   test_random_opencl [FIRST_SEED [COUNT]]   COUNT graphs of integers, 100 in every run, and fewer
+ *                                             of the other kinds */
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "compiler/integer/integer.h"
+#include "targets/opencl/description.h"
+#include "targets/opencl/opencl.h"
+#include "tests/random_graph.h"
+#include "tests/random_integer.h"
+#include "tests/random_layers.h"
+#include "tests/random_middle.h"
+#include "tests/unit/opencl_batch.h"
+
+enum { BATCH = 20 };
+
+static uint64_t first_seed = 1, n_seeds = 100;
+static char folder[] = "/tmp/wick-random-opencl-XXXXXX";
+static bool has_device;
+static wick_opencl_info here;
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+/* What the device passes for; 0: as it is. Small ones have no tiles, or small ones. */
+typedef struct {
+  const char *name;
+  wick_opencl_type type;
+  uint32_t units, float_width, max_group;
+  uint64_t local_memory;
+} disguise;
+
+static const disguise disguises[] = {
+    {"cpu", WICK_OPENCL_CPU, 0, 0, 0, 0},        {"gpu", WICK_OPENCL_GPU, 1, 0, 0, 0},
+    {"cpu4", WICK_OPENCL_CPU, 0, 4, 0, 0},       {"gpu64", WICK_OPENCL_GPU, 0, 0, 64, 8 << 10},
+    {"cpu16", WICK_OPENCL_CPU, 0, 16, 0, 0},     {"gpu-tiny", WICK_OPENCL_GPU, 0, 0, 64, 4 << 10},
+    {"cpu8", WICK_OPENCL_CPU, 0, 8, 0, 0},
+};
+
+static void write_description(const disguise *d) {
+  char path[80];
+  wick_opencl_info info = here;
+  info.type = d->type;
+  if (d->units) info.units = d->units;
+  if (d->float_width) info.float_width = d->float_width;
+  if (d->max_group) info.max_group = d->max_group;
+  if (d->local_memory) info.local_memory = d->local_memory;
+  snprintf(path, sizeof path, "%s/%s.json", folder, d->name);
+  json_t *o = wk_opencl_describe_json(&info);
+  assert_int_equal(json_dump_file(o, path, 0), 0);
+  json_decref(o);
+}
+
+static int prepare(void **state) {
+  wk_targets t;
+  (void)state;
+  if (!mkdtemp(folder)) return 1;
+  setenv("WICK_CACHE", folder, 1);
+  setenv("POCL_CACHE_DIR", folder, 1);
+  wk_status s = wk_targets_open(&(wk_target_args){.target = "opencl"}, &t);
+  has_device = !s;
+  if (s) print_message("skipped: %s\n", s->message);
+  else here = ((const wk_opencl *)t.list[0])->info;
+  wk_status_free(s);
+  wk_targets_close(&t);
+  for (size_t i = 0; i < WK_COUNTOF(disguises) && has_device; i++) write_description(&disguises[i]);
+  return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *s, int kind, struct FTW *f) {
+  (void)s, (void)kind, (void)f;
+  return remove(path);
+}
+
+static int clean(void **state) {
+  (void)state;
+  return nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- kinds of graphs ------------------------------------------------------------------------- */
+
+typedef struct {
+  const char *name;
+  wk_module *(*draw)(uint64_t seed);
+  wk_tensor *(*inputs)(const wk_graph *g, uint64_t seed);
+  double rtol; /* 0: the same bits */
+} kind;
+
+static wk_module *converted(wk_module *m) {
+  int64_t changes;
+  wk_status s = wk_integer_convert(m, &changes);
+  if (s) fail_msg("%s", s->message);
+  return m;
+}
+
+static wk_module *draw_integers(uint64_t seed) {
+  return converted(random_integer_graph(seed, 1 + (int)(seed % 3)));
+}
+
+static wk_module *draw_layers(uint64_t seed) {
+  return converted(random_layers_graph(seed, 1 + (int)(seed % 5)));
+}
+
+static wk_module *draw_floats(uint64_t seed) {
+  const random_options o = {.nodes = 2 + (int)(seed % 5) * 5, .only = WK_OP_COUNT};
+  return random_graph(seed, &o);
+}
+
+static wk_tensor *float_inputs(const wk_graph *g, uint64_t seed) {
+  (void)seed;
+  return random_inputs(g);
+}
+
+/* Those whose floats are not too coarse. */
+static wk_module *draw_middle(uint64_t seed) {
+  uint64_t s = seed + seed / 3 + 1;
+  while (random_middle_is_coarse(s)) s++;
+  return random_middle_graph(s, 4 + (int)(seed % 12));
+}
+
+static const kind integers = {"integers", draw_integers, random_integer_inputs, 0},
+                  layers = {"layers", draw_layers, random_integer_inputs, 0},
+                  floats = {"floats", draw_floats, float_inputs, 1e-4},
+                  middle = {"middle", draw_middle, random_middle_inputs, 1e-6};
+
+static bool is_same(const kind *k, const wk_graph *g, const wk_tensor *got, const wk_tensor *want,
+                    wk_str *text) {
+  const wk_tolerance t = {k->rtol, k->rtol / 100, k->rtol};
+  for (size_t i = 0; i < g->outputs.n; i++) {
+    wk_diff d = wk_tensor_diff(&got[i], &want[i], &t);
+    if (d.equal) continue;
+    wk_str_printf(text, "output %s: element %lld is %.9g, want %.9g (%lld differ)",
+                  g->output_names.data[i], (long long)d.worst, d.got, d.want,
+                  (long long)d.mismatches);
+    return false;
+  }
+  return true;
+}
+
+/* ---- one graph ------------------------------------------------------------------------------- */
+
+typedef struct {
+  const kind *kind;
+  const disguise *device;
+  const wk_targets *targets;
+  uint64_t seed; /* of what is being looked at */
+  wk_str text;   /* what went wrong last */
+} attempt;
+
+static void set_text(attempt *a, const char *what, wk_status s) {
+  wk_str_printf(&a->text, "%s%s%s: %s", what, s->place ? ": " : "", s->place ? s->place : "",
+                s->message);
+  wk_status_free(s);
+}
+
+/* Entry number `entry` of the batch is m, compiled. */
+static bool entry_differs(attempt *a, const opencl_batch *b, uint32_t entry, const wk_module *m) {
+  const wk_graph *g = m->main;
+  wk_tensor *in = a->kind->inputs(g, a->seed);
+  wk_tensor *want = wk_xcalloc(g->outputs.n + 1, sizeof *want);
+  wk_tensor *got = wk_xcalloc(g->outputs.n + 1, sizeof *got);
+  wk_status s = wk_eval_graph(g, in, want, NULL, NULL);
+  bool refused = s != NULL, bad = false;
+  wk_status_free(s);
+  if (!refused) {
+    s = opencl_batch_run(b, entry, in, got);
+    bad = s || !is_same(a->kind, g, got, want, &a->text);
+    if (s) set_text(a, "run", s);
+  }
+  random_tensors_free(got, g->outputs.n);
+  random_tensors_free(want, g->outputs.n);
+  random_tensors_free(in, g->inputs.n);
+  return bad;
+}
+
+/* random_check */
+static bool differs(void *ctx, const wk_module *m) {
+  attempt *a = ctx;
+  opencl_batch b;
+  wk_module *modules[] = {(wk_module *)(uintptr_t)m};
+  wk_str_free(&a->text);
+  a->text = (wk_str){0};
+  wk_status s = opencl_batch_make(&b, a->targets, modules, 1);
+  bool bad = s || entry_differs(a, &b, 0, m);
+  if (s) set_text(a, "compilation", s);
+  opencl_batch_free(&b);
+  return bad;
+}
+
+/* False when it fails by itself: then the smallest graph that does has been printed. */
+static bool report(attempt *a, const wk_module *m) {
+  wk_str graph = {0};
+  if (!differs(a, m)) return true;
+  wk_module *small = random_reduce(m, differs, a);
+  differs(a, small);
+  wk_module_print(&graph, small, WK_PRINT_SHORT);
+  print_error("%s, seed %llu on %s: %s\n%s\n", a->kind->name, (unsigned long long)a->seed,
+              a->device->name, a->text.s, graph.s);
+  wk_str_free(&graph);
+  wk_module_free(small);
+  return false;
+}
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+static size_t all_nodes, all_device_nodes;
+
+/* Graphs that fail; of a batch that nobody compiles, each one that fails alone. */
+static int check_graphs(attempt *a, wk_module *const *modules, size_t n, uint64_t seed) {
+  opencl_batch b;
+  int bad = 0;
+  wk_status s = opencl_batch_make(&b, a->targets, modules, n);
+  for (size_t i = 0; i < n; i++) {
+    a->seed = seed + i;
+    bool differed = s || entry_differs(a, &b, (uint32_t)i, modules[i]);
+    if (!differed) continue;
+    bool alone = report(a, modules[i]);
+    if (alone && !s)
+      print_error("%s, seed %llu on %s: only with others: %s\n", a->kind->name,
+                  (unsigned long long)a->seed, a->device->name, a->text.s);
+    bad += !alone || !s;
+  }
+  if (s && !bad)
+    print_error("seeds from %llu together: %s\n", (unsigned long long)seed, s->message);
+  bad += s && !bad;
+  all_nodes += b.nodes;
+  all_device_nodes += b.device_nodes;
+  wk_status_free(s);
+  opencl_batch_free(&b);
+  return bad;
+}
+
+static int check_batch(const kind *k, const disguise *d, uint64_t seed, size_t n) {
+  char target[96];
+  wk_targets t;
+  wk_module *modules[BATCH] = {0};
+  attempt a = {.kind = k, .device = d, .targets = &t};
+  snprintf(target, sizeof target, "opencl:%s/%s.json", folder, d->name);
+  wk_status s = wk_targets_open(&(wk_target_args){.target = target}, &t);
+  if (s) fail_msg("%s", s->message);
+  for (size_t i = 0; i < n; i++) modules[i] = k->draw(seed + i);
+  int bad = check_graphs(&a, modules, n, seed);
+  for (size_t i = 0; i < n; i++) wk_module_free(modules[i]);
+  wk_str_free(&a.text);
+  wk_targets_close(&t);
+  return bad;
+}
+
+/* `count` graphs from the first seed on; which device a batch is for follows from its seed. */
+static void check_kind(const kind *k, uint64_t count, size_t size) {
+  int bad = 0;
+  if (!has_device) skip();
+  all_nodes = all_device_nodes = 0;
+  for (uint64_t done = 0; done < count; done += size) {
+    const disguise *d = &disguises[(first_seed / size + done / size) % WK_COUNTOF(disguises)];
+    size_t n = count - done < size ? (size_t)(count - done) : size;
+    bad += check_batch(k, d, first_seed + done, n);
+  }
+  print_message("%s: %zu of %zu nodes on the device\n", k->name, all_device_nodes, all_nodes);
+  assert_int_equal(bad, 0);
+}
+
+static void random_integers(void **state) {
+  (void)state;
+  check_kind(&integers, n_seeds, BATCH);
+}
+
+static void random_floats(void **state) {
+  (void)state;
+  check_kind(&floats, (n_seeds + 4) / 5, BATCH / 2);
+}
+
+static void random_control(void **state) {
+  (void)state;
+  check_kind(&middle, (n_seeds + 3) / 4, BATCH / 2);
+}
+
+static void random_networks(void **state) {
+  (void)state;
+  check_kind(&layers, (n_seeds + 24) / 25, 2);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(random_integers), cmocka_unit_test(random_floats),
+      cmocka_unit_test(random_control), cmocka_unit_test(random_networks)};
+  if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
+  if (argc > 2) n_seeds = strtoull(argv[2], NULL, 10);
+  return cmocka_run_group_tests(tests, prepare, clean);
+}
