@@ -107,11 +107,20 @@ bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed) {
   if (u->forced.rows) t->size = u->forced;
   else if (u->tiles && wk_cl_tiles_get(u->tiles, asked->key, &known) && is_listed(asked, known))
     t->size = known;
+  t->is_dots = is_gpu(t) && t->m->device->info.has_dot && is_packed && t->a_step == 1 &&
+               wk_dtype_size(t->a) == 1 && wk_dtype_size(t->b) == 1 && t->depth % WK_CL_DOT == 0;
   t->pointers = is_gpu(t) ? wk_cl_tile_gpu_pointers(t) : t->size.rows;
   return true;
 }
 
 /* ---- panels ---------------------------------------------------------------------------------- */
+
+/* Of an element in its panel. */
+static int64_t place(const wk_cl_tile *t, int64_t k, int64_t column) {
+  int64_t width = wk_cl_tile_width(t);
+  if (!t->is_dots) return k * width + column;
+  return (k / WK_CL_DOT * width + column) * WK_CL_DOT + k % WK_CL_DOT;
+}
 
 const void *wk_cl_tile_pack(const wk_cl_tile *t, int64_t batches, const void *data,
                             wk_cl_tile_at at, const void *ctx, uint64_t *bytes) {
@@ -120,10 +129,10 @@ const void *wk_cl_tile_pack(const wk_cl_tile *t, int64_t batches, const void *da
   *bytes = (uint64_t)(batches * panels * depth * width) * size;
   char *out = wk_arena_alloc(t->m->unit->arena, *bytes), *to = out;
   for (int64_t z = 0; z < batches; z++)
-    for (int64_t n = 0; n < panels; n++)
-      for (int64_t k = 0; k < depth; k++, to += (size_t)width * size)
+    for (int64_t n = 0; n < panels; n++, to += (size_t)(depth * width) * size)
+      for (int64_t k = 0; k < depth; k++)
         for (int64_t j = 0; j < width && n * width + j < t->columns; j++)
-          memcpy(to + (size_t)j * size,
+          memcpy(to + (size_t)place(t, k, j) * size,
                  (const char *)data + (size_t)at(ctx, z, k, n * width + j) * size, size);
   return out;
 }

@@ -19,6 +19,7 @@ typedef struct {
   wk_cl_loops x;
   int lanes;              /* CPU: of a vector */
   wk_cl_tile_size size;   /* CPU: rows and vectors; GPU: rows and columns of a work-group's tile */
+  bool is_dots;           /* GPU: bytes by fours, neighbours along k, by the device's dot product */
   int pointers;           /* rows of a that a work item reads */
   wk_dtype a, b, sum;     /* wk_cl_tile_types */
   int64_t batch, m_rows, columns, taps, depth, a_step;
@@ -43,14 +44,16 @@ const char *wk_cl_tile_vector(wk_arena *a, wk_dtype t, int n, int at, const char
 /* Picks a tile for the device. False: there is none, as on a CPU where b is not packed and whole
  * vectors of its last columns would end outside of its buffer. */
 bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed);
+enum { WK_CL_DOT = 4 }; /* bytes of a dot product */
 /* Columns of a tile, and of a panel. */
 int64_t wk_cl_tile_width(const wk_cl_tile *t);
 static inline int64_t wk_cl_tile_panels(const wk_cl_tile *t) {
   return (t->columns + wk_cl_tile_width(t) - 1) / wk_cl_tile_width(t);
 }
 
-/* b(batch, k, column) of `data` as panels, [batch][panel][taps * depth][width], what is too much
- * zero; lives as long as the package. at: position of an element of b in `data`, in elements. */
+/* b(batch, k, column) of `data` as panels, [batch][panel][taps * depth][width], for dot products
+ * [batch][panel][taps * depth / 4][width][4], what is too much zero; lives as long as the package.
+ * at: position of an element of b in `data`, in elements. */
 typedef int64_t (*wk_cl_tile_at)(const void *ctx, int64_t batch, int64_t k, int64_t column);
 const void *wk_cl_tile_pack(const wk_cl_tile *t, int64_t batches, const void *data,
                             wk_cl_tile_at at, const void *ctx, uint64_t *bytes);

@@ -104,7 +104,39 @@ static void load_columns(const wk_cl_tile *t, bool ends) {
   else wk_str_printf(b, "vload4(0, w + k * %d + j);\nvstore4(v, 0, lb + e);\n}\n", t->size.rows);
 }
 
-void wk_cl_tile_gpu_products(const wk_cl_tile *t) {
+/* Words of four bytes along k take the places of single elements. */
+static void add_dots(const wk_cl_tile *t) {
+  wk_str *b = t->x.b;
+  int side = t->size.rows, step = DEPTH * WK_CL_DOT;
+  bool ends = t->depth % step != 0;
+  wk_str_printf(b, "for (int k0 = 0; k0 < %lld; k0 += %d) {\n", (long long)t->depth, step);
+  for (int r = 0; r < t->pointers; r++)
+    for (int e = 0; e < LOAD; e++) {
+      wk_str_printf(b, "la[(lk + %d) * %d + lr + %d] = ", e, side, r * items(t) * LOAD / DEPTH);
+      if (ends)
+        wk_str_printf(b, "k0 + (lk + %d) * 4 >= %lld ? 0 : ", e, (long long)t->depth);
+      wk_str_printf(b, "as_int(vload4(0, p%d + k0 + (lk + %d) * 4));\n", r, e);
+    }
+  wk_str_printf(b, "for (int e = item; e < %d; e += %d)\nlb[e] = ", DEPTH * side, items(t));
+  if (ends) wk_str_printf(b, "k0 + e / %d * 4 >= %lld ? 0 : ", side, (long long)t->depth);
+  wk_str_printf(b, "as_int(vload4(k0 / 4 * %d + e, w));\n", side);
+  wk_str_add(b, "barrier(CLK_LOCAL_MEM_FENCE);\n");
+  wk_str_printf(b, "for (int k = 0; k < %d; k++) {\n", DEPTH);
+  wk_str_printf(b, "const uint8 x = as_uint8(vload8(0, la + k * %d + ty)), y = as_uint8(vload8(0, "
+                "lb + k * %d + tx));\n", side, side);
+  const char *name = wk_arena_printf(t->m->a, "wk_dot_%c%c", t->a == WK_I8 ? 's' : 'u',
+                                     t->b == WK_I8 ? 's' : 'u');
+  for (int r = 0; r < SIDE; r++) {
+    wk_str_printf(b, "c%d += (uint8)(", r);
+    for (int j = 0; j < SIDE; j++)
+      wk_str_printf(b, "%s%s(x.s%d, y.s%d)", j ? ", " : "", name, r, j);
+    wk_str_add(b, ");\n");
+  }
+  wk_str_add(b, "}\nbarrier(CLK_LOCAL_MEM_FENCE);\n}\n");
+  wk_str_printf(b, "w += %lld;\n", (long long)(t->depth * t->b_row));
+}
+
+static void add_products(const wk_cl_tile *t) {
   wk_str *b = t->x.b;
   const char *type = t->sum == WK_F32 ? "float" : "uint";
   const char *as = t->sum == WK_F32 ? "" : "as_uint8";
@@ -121,6 +153,11 @@ void wk_cl_tile_gpu_products(const wk_cl_tile *t) {
                                       : "c%d = (uint8)(x.s%d) * y + c%d;\n", r, r, r);
   wk_str_add(b, "}\nbarrier(CLK_LOCAL_MEM_FENCE);\n}\n");
   wk_str_printf(b, "w += %lld;\n", (long long)(t->depth * t->b_row));
+}
+
+void wk_cl_tile_gpu_products(const wk_cl_tile *t) {
+  if (t->is_dots) add_dots(t);
+  else add_products(t);
 }
 
 void wk_cl_tile_gpu_end(const wk_cl_tile *t, const char *position, const char *column) {
