@@ -130,7 +130,7 @@ for name in cpu eval idle; do
     "$wick" targets --plugin idle.so --plugin bad.so
 done
 plugin bad.so -DDEVICE=1
-refuses 'a device without functions' 3 'bad.so: its device is not one of version 1, or incomplete' \
+refuses 'a device without functions' 3 'bad.so: its device is not one of version 2, or incomplete' \
   "$wick" run relu.wick --plugin bad.so
 refuses 'a target that is not loaded' 2 "no target 'idle'" "$wick" compile relu.onnx --target idle
 sed 's/{"idle-pass", "changes nothing", true, change},/PASSES/' whole.c >plugin.c
