@@ -48,7 +48,9 @@ static const wk_option options[] = {
      "write intermediate tensors to DIR as .npy: with --target eval every "
      "tensor of the model, otherwise those that the compiled code still has",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_run_opts, dump)},
-    {"verbose", 'v', NULL, WK_LIST_ALL_HELP, .kind = WK_OPTION_FLAG,
+    {"verbose", 'v', NULL,
+     "how long the package took to load and its session to make; " WK_LIST_ALL_HELP,
+     .kind = WK_OPTION_FLAG,
      .offset = offsetof(wk_run_opts, verbose)},
     {0}};
 
@@ -76,6 +78,14 @@ static wk_status run_timed(const wk_run_opts *o, wk_run_job *job, wk_tensor *out
            wk_text_seconds(t[n - 1]).s, n);
   free(t);
   return s;
+}
+
+/* wick_model_load and wick_session_create. */
+static void print_start(const wk_runner *r) {
+  wk_runner_start t = wk_runner_started(r);
+  if (!wk_runner_session(r)) return;
+  printf("start %s: load %s, session %s\n", wk_text_seconds(t.load + t.session).s,
+         wk_text_seconds(t.load).s, wk_text_seconds(t.session).s);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -165,6 +175,7 @@ static wk_status check_paths(const wk_run_opts *o, wk_run_job *job, const char *
 }
 
 static wk_status execute(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
+  if (o->verbose) print_start(job->runner);
   if (o->dump) WK_TRY(wk_run_dump(o, job, out));
   if (o->profile) WK_TRY(wk_run_profile(o, job, out));
   if (!o->dump && !o->profile) WK_TRY(run_timed(o, job, out));

@@ -20,6 +20,7 @@ struct wk_runner {
   wick_session *session;
   port *in, *out;
   size_t n_in, n_out;
+  wk_runner_start start;
 };
 
 size_t wk_runner_inputs(const wk_runner *r) { return r->n_in; }
@@ -27,6 +28,7 @@ size_t wk_runner_outputs(const wk_runner *r) { return r->n_out; }
 const char *wk_runner_input_name(const wk_runner *r, size_t i) { return r->in[i].name; }
 const char *wk_runner_output_name(const wk_runner *r, size_t i) { return r->out[i].name; }
 const wk_type *wk_runner_input_type(const wk_runner *r, size_t i) { return &r->in[i].type; }
+wk_runner_start wk_runner_started(const wk_runner *r) { return r->start; }
 wick_session *wk_runner_session(const wk_runner *r) { return r->session; }
 const wk_module *wk_runner_module(const wk_runner *r) { return r->module; }
 
@@ -106,7 +108,10 @@ static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, in
   r->out = wk_arena_alloc(r->arena, (r->n_out + 1) * sizeof *r->out);
   for (size_t i = 0; i < r->n_in; i++) r->in[i] = port_of_tensor(&e->inputs[i]);
   for (size_t i = 0; i < r->n_out; i++) r->out[i] = port_of_tensor(&e->outputs[i]);
-  return wk_open_session(r->model, entry, threads, path, &r->session);
+  double start = wk_clock();
+  wk_status s = wk_open_session(r->model, entry, threads, path, &r->session);
+  r->start.session = wk_clock() - start;
+  return s;
 }
 
 static wk_runner *runner_new(void) {
@@ -119,7 +124,9 @@ wk_status wk_runner_of_package(const char *path, uint32_t entry, int64_t threads
   wk_runner *r = runner_new();
   wick_error_detail detail = {{0}};
   wick_load_options o = {.detail = &detail};
+  double start = wk_clock();
   wk_status s = wk_wick_error(wick_model_load(path, &o, &r->model), detail.text, path);
+  r->start.load = wk_clock() - start;
   if (!s) s = open_session(r, path, entry, threads);
   if (s) wk_runner_free(r);
   else *out = r;
@@ -203,7 +210,9 @@ wk_status wk_compile_package(wk_module *m, const wk_runner_options *o, wk_namele
 static wk_status compile_and_open(wk_runner *r, wk_module *m, const wk_runner_options *o) {
   wk_nameless f;
   WK_TRY(wk_compile_package(m, o, &f));
+  double start = wk_clock();
   WK_TRY(load_nameless(&f, NULL, &r->model));
+  r->start.load = wk_clock() - start;
   return open_session(r, NULL, 0, o->threads);
 }
 

@@ -34,6 +34,11 @@ size_t wk_runner_outputs(const wk_runner *r);
 const char *wk_runner_input_name(const wk_runner *r, size_t i);
 const char *wk_runner_output_name(const wk_runner *r, size_t i);
 const wk_type *wk_runner_input_type(const wk_runner *r, size_t i);
+/* Seconds that the runtime took until it could run; both 0 for the evaluator. */
+typedef struct {
+  double load, session; /* of the package; the session of it */
+} wk_runner_start;
+wk_runner_start wk_runner_started(const wk_runner *r);
 /* The session behind it; NULL for the evaluator. */
 wick_session *wk_runner_session(const wk_runner *r);
 /* The module behind it; NULL for packages and compiled models. */

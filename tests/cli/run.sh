@@ -12,6 +12,12 @@ for what in 'net.onnx' 'net.onnx --target eval' 'net.wick' 'net.wick --threads 2
 done
 gives 'class scores' '^  top [0-9]+ \(' "$wick" run net.wick
 gives 'time' '^time min .* of 3 runs' "$wick" run net.wick --repeat 3
+for what in net.onnx net.wick; do
+  gives "start of $what" '^start [0-9.]+ [mu]?s: load [0-9.]+ [mu]?s, session [0-9.]+ [mu]?s$' \
+    "$wick" run $what -v
+done
+"$wick" run net.onnx --target eval -v 2>/dev/null | grep -q '^start' &&
+  bad 'the evaluator loads no package' || good
 gives 'profile' ' conv ' "$wick" run net.wick --profile
 gives 'profile, by operator' '^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +conv +all$' \
   "$wick" run net.wick --profile
