@@ -8,7 +8,7 @@ source "$root/tests/cli/lib.bash" "$@"
 
 mkdir -p tree/compiler tree/build tree/tests
 cp -r "$root"/{.ci,scripts,bench,examples} tree
-ln -s "$root"/tests/{onnx,count.awk} tree/tests
+ln -s "$root"/tests/{onnx,nets,count.awk} tree/tests
 ln -s "$root/compiler/zoo" tree/compiler/zoo
 ln -s "$wick" tree/build/wick
 for script in install build; do
@@ -45,7 +45,8 @@ helps() {
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
-  bench/{setup,coverage,mutants,accel_ablation,accel_causes,accel_speed,accel_peak,same_code} \
+  bench/{setup,coverage,mutants,same_code,opencl} \
+  bench/accel_{ablation,causes,speed,peak} \
   $(cd tree && ls bench/*.py | grep -vE '/(cli|peers).py$'); do
   helps $script
   tells "$script, unknown option" 2 "^${script/real_/}: .*--frob" tree/$script --frob x
@@ -59,7 +60,7 @@ for bench in compare_onnxruntime.py compare_quantisers.py quantised_classes.py \
   tells "$bench without the peers" 1 '^bench/.*: needs the Python packages .*: run bench/setup$' \
     python3 -S tree/bench/$bench
 done
-for bench in accel_ablation accel_causes accel_speed accel_peak compile_scaling.py; do
+for bench in accel_ablation accel_causes accel_speed accel_peak opencl compile_scaling.py; do
   tells "$bench, no wick" 1 '^bench/.*: there is no /nonexist: ' tree/bench/$bench --wick /nonexist
   tells "$bench, no wick named" 1 '^bench/.*: there is no /nonexist: ' \
     env WICK=/nonexist tree/bench/$bench
@@ -77,6 +78,28 @@ for n in 0 -1 x 99999999999999999999; do
   tells "accel_speed, --repeat $n" 2 "^bench/accel_speed: .*--repeat: '$n' is no whole number" \
     tree/bench/accel_speed --repeat=$n
 done
+
+# bench/opencl: refusals; what it measures, in table and JSON, where there is a device.
+for n in 0 x 1,; do
+  tells "opencl, --threads $n" 2 '^bench/opencl: .*--threads: .* is no whole number' \
+    tree/bench/opencl --threads "$n"
+done
+tells 'opencl, no target' 2 "^bench/opencl: .*--targets: 'opencl,' has an empty name$" \
+  tree/bench/opencl --targets opencl,
+tells 'opencl, no model' 1 '^bench/opencl: there is no nn.onnx$' \
+  tree/bench/opencl --targets cpu --models nn.onnx
+tells 'opencl, no OpenCL' 1 '^bench/opencl: OpenCL: there is no OpenCL' \
+  env WICK_OPENCL=/nonexistent tree/bench/opencl
+has_opencl() { "$wick" devices | grep -q '^opencl:0 '; }
+measured=cpu
+if has_opencl; then measured=opencl; else
+  echo 'note: there is no OpenCL device: bench/opencl and the demo run without one'
+fi
+net=$root/tests/nets/int8/residual_qlinear/model.onnx
+gives "bench/opencl, $measured" "^residual_qlinear $measured +1( +[0-9]+\\.[0-9]+){5}$" \
+  tree/bench/opencl --models "$net" --targets $measured --threads 1 --rounds 1 --quick \
+  --json figures.json
+gives 'bench/opencl, JSON' '^    "first_start_ms": [0-9.]+,' cat figures.json
 gives 'all of the help of accel_speed' '^scratchpad, so that the array never rests' \
   tree/bench/accel_speed --help
 gives 'all of the help of accel_peak' '^with the functional model\. Exit status' \
@@ -170,6 +193,15 @@ while IFS= read -r line; do
 done <suggested
 [[ -z $(cd tree && ls | grep -vE '^(bench|build|compiler|examples|scripts|tests)$') ]] && good ||
   bad "the demo and its suggestions leave $(ls tree)"
+# The demo's integers are the same everywhere, and without OpenCL one line says so.
+gives 'targets of the demo' \
+  "^same outputs, bit for bit: cpu accel$(has_opencl && echo ' opencl') \\([0-9a-f]{64}\\)$" \
+  cat demo.log
+if (WICK_OPENCL=/nonexistent tree/scripts/demo ds_cnn) >none.log 2>&1 &&
+  [[ $(grep -c '^OpenCL: there is no OpenCL' none.log) == 1 ]] &&
+  grep -q '^same outputs, bit for bit: cpu accel (' none.log; then good; else
+  bad "demo without OpenCL: $(tail -5 none.log)"
+fi
 # On a terminal, headings are bold unless NO_COLOR says otherwise.
 for setting in '' 1; do
   on_terminal tty.log "env NO_COLOR=$setting TERM=xterm tree/scripts/demo lstm" || continue
