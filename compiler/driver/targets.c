@@ -50,21 +50,27 @@ typedef struct {
   size_t n;
 } opening;
 
+/* A target may be there for several machines. */
+static wk_status check_new(const opening *o, const wk_instance *x) {
+  for (size_t i = 0; o->list[i] != x; i++)
+    if (o->list[i]->target == x->target &&
+        (!x->spec || !o->list[i]->spec || !strcmp(o->list[i]->spec, x->spec)))
+      return wk_error(WK_USAGE, "--target: %s%s%s stands there twice", x->target->name,
+                      x->spec ? ":" : "", x->spec ? x->spec : "");
+  return NULL;
+}
+
 /* `spec` NULL: the default, for the host what --cpu says. */
 static wk_status open_target(opening *o, const wk_target *t, const char *spec) {
   bool short_form = t == wk_target_host() && o->a->cpu;
   if (spec && short_form)
     return wk_error(WK_USAGE, "--cpu %s and --target %s:%s: give one of them", o->a->cpu, t->name,
                     spec);
-  for (size_t i = 0; i < o->n; i++)
-    if (o->list[i]->target == t)
-      return wk_error(WK_USAGE, "--target: %s stands there twice", t->name);
   if (spec && !t->spec_doc)
     return wk_error(WK_USAGE, "--target %s:%s: %s is one machine, and nothing follows its name",
                     t->name, spec, t->name);
-  wk_status s = t->open(short_form ? o->a->cpu : spec, &o->list[o->n]);
-  if (!s) o->n++;
-  return s;
+  WK_TRY(t->open(short_form ? o->a->cpu : spec, &o->list[o->n]));
+  return check_new(o, o->list[o->n++]);
 }
 
 static wk_status open_word(opening *o, char *word) {

@@ -75,7 +75,7 @@ static void write_lines(const wick_cl_plan *p, FILE *f) {
 
 static void write_log(const wick_cl_unit *u, const char *log, FILE *f) {
   fprintf(f, "%s, driver %s, options %s\n\n%s\n\n", u->device.info->name, u->device.info->driver,
-          WICK_CL_OPTIONS, log);
+          wick_cl_options(u), log);
   write_lines(&u->plan, f);
 }
 

@@ -26,7 +26,7 @@ static void make_key(const wick_cl_unit *u, char key[WICK_CL_CACHE_KEY]) {
   const wick_opencl_info *d = u->device.info;
   memset(key, 0, WICK_CL_CACHE_KEY);
   snprintf(key, WICK_CL_CACHE_KEY, "%s\n%s\n%s\n%s\n%s", d->platform, d->name, d->version,
-           d->driver, WICK_CL_OPTIONS);
+           d->driver, wick_cl_options(u));
 }
 
 static void make_name(const wick_cl_unit *u, char *out, size_t size) {
@@ -101,7 +101,7 @@ static bool build_binary(wick_cl_unit *u, const uint8_t *binary, size_t size) {
                                                       &binary, &status, &code);
   if (code != CL_SUCCESS) return false;
   if (status == CL_SUCCESS &&
-      u->cl->BuildProgram(program, 1, &u->device.device, WICK_CL_OPTIONS, NULL, NULL) ==
+      u->cl->BuildProgram(program, 1, &u->device.device, wick_cl_options(u), NULL, NULL) ==
           CL_SUCCESS) {
     u->program = program;
     return true;

@@ -27,12 +27,20 @@ static wick_status fail_build(const wick_cl_unit *u, cl_program program, cl_int 
   return status;
 }
 
+const char *wick_cl_options(const wick_cl_unit *u) {
+  cl_device_fp_config config = 0;
+  u->cl->GetDeviceInfo(u->device.device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL);
+  return config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT
+             ? "-cl-std=CL1.2 -w -cl-fp32-correctly-rounded-divide-sqrt"
+             : "-cl-std=CL1.2 -w";
+}
+
 wick_status wick_cl_compile(wick_cl_unit *u, wick_error_detail *error) {
   cl_int code;
   cl_program program = u->cl->CreateProgramWithSource(u->context, 1, &u->plan.source,
                                                       &u->plan.source_size, &code);
   if (code != CL_SUCCESS) return wick_cl_fail(error, "clCreateProgramWithSource", code);
-  code = u->cl->BuildProgram(program, 1, &u->device.device, WICK_CL_OPTIONS, NULL, NULL);
+  code = u->cl->BuildProgram(program, 1, &u->device.device, wick_cl_options(u), NULL, NULL);
   wick_status status = code == CL_SUCCESS ? WICK_OK : fail_build(u, program, code, error);
   if (status == WICK_OK) u->program = program;
   else u->cl->ReleaseProgram(program);

@@ -31,8 +31,6 @@ wick_status wick_cl_plan_read(const wick_device_unit *unit, wick_cl_plan *out,
 wick_status wick_cl_choose(const wick_cl_needs *needs, const char *spec, wick_cl_device *out,
                            wick_error_detail *error);
 
-#define WICK_CL_OPTIONS "-cl-std=CL1.2"
-
 typedef struct {
   const wick_device_unit *unit;
   wick_cl_plan plan;
@@ -45,6 +43,10 @@ typedef struct {
                          the last one their sum */
   bool shares_memory; /* the device's memory is the host's: nothing has to be copied */
 } wick_cl_unit;
+
+/* For the driver's compiler. Quotients and roots are rounded as IEEE 754 says where the device can
+ * do that. */
+const char *wick_cl_options(const wick_cl_unit *u);
 
 /* Sets program: builds the source. */
 wick_status wick_cl_compile(wick_cl_unit *u, wick_error_detail *error);

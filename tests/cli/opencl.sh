@@ -18,7 +18,7 @@ refuses 'a package without a device' 4 'there is no OpenCL \(/nonexistent' \
 check 'kernels as text' env WICK_OPENCL=/nonexistent "$wick" compile net.onnx --target opencl:any \
   --emit opencl-c -o net.cl -q
 gives 'kernels' '^void k0\(__global char \*g0' cat net.cl
-refuses 'two devices' 2 'opencl stands there twice' \
+refuses 'a device twice' 2 'opencl:any stands there twice' \
   "$wick" compile net.onnx --target opencl:any,opencl:any
 
 if ! "$wick" devices | grep '^opencl:0 ' >device.txt; then
