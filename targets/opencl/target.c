@@ -39,7 +39,7 @@ static wk_status set(wk_instance *t, const char *name, const char *value) {
   d->tune_seconds = *value ? strtod(value, &end) : TUNE_SECONDS;
   if (*value && (*end || !(d->tune_seconds >= 0 && d->tune_seconds <= 1e6)))
     return wk_error(WK_USAGE, "'%s' is no number of seconds", value);
-  if (!t->is_here)
+  if (!t->is_here || !*d->info.driver) /* of another machine, or any */
     return wk_error(WK_USAGE, "tiles are measured on the device, and %s is not here", t->spec);
   return NULL;
 }
