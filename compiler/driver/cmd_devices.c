@@ -12,6 +12,7 @@
 #include "targets/accel/isa/isa.h"
 #include "targets/cpu/simd.h"
 #include "targets/opencl/description.h"
+#include "targets/opencl/query.h"
 
 typedef struct {
   const char *device;
@@ -64,7 +65,14 @@ static wk_status add_processor(json_t *list) {
 static void add_opencl(found_devices *d) {
   const wick_opencl_info *list;
   uint32_t n;
-  if (wick_opencl_list(&list, &n, &d->no_opencl) != WICK_OK) return;
+  wk_status s = wk_cl_query(&list, &n);
+  if (s) {
+    const char *said = s->message; /* "opencl: …" */
+    if (!strncmp(said, "opencl: ", 8)) said += 8;
+    snprintf(d->no_opencl.text, sizeof d->no_opencl.text, "%s", said);
+    wk_status_free(s);
+    return;
+  }
   for (uint32_t i = 0; i < n; i++) {
     json_t *o = json_pack("{s:o}", "device", json_sprintf("opencl:%u", i));
     json_t *info = wk_opencl_describe_json(&list[i]);
@@ -177,9 +185,13 @@ static void print_list(const found_devices *d) {
 static void print_one(const json_t *o) {
   const wick_opencl_info *list;
   uint32_t n, index;
-  if (sscanf(name_of(o), "opencl:%u", &index) != 1 ||
-      wick_opencl_list(&list, &n, NULL) != WICK_OK) {
+  if (sscanf(name_of(o), "opencl:%u", &index) != 1) {
     print_json(o);
+    return;
+  }
+  wk_status s = wk_cl_query(&list, &n); /* known, as it is in the list */
+  if (s) {
+    wk_status_free(s);
     return;
   }
   json_t *description = wk_opencl_describe_json(&list[index]);

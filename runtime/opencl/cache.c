@@ -24,9 +24,13 @@ static hash128 fnv1a(hash128 h, const void *data, size_t size) {
 
 static void make_key(const wick_cl_unit *u, char key[WICK_CL_CACHE_KEY]) {
   const wick_opencl_info *d = u->device.info;
+  char platform[WICK_CL_CACHE_KEY / 4] = "", version[WICK_CL_CACHE_KEY / 4] = "";
+  u->cl->GetPlatformInfo(u->device.platform, CL_PLATFORM_VERSION, sizeof platform - 1, platform,
+                         NULL);
+  u->cl->GetDeviceInfo(u->device.device, CL_DEVICE_VERSION, sizeof version - 1, version, NULL);
   memset(key, 0, WICK_CL_CACHE_KEY);
-  snprintf(key, WICK_CL_CACHE_KEY, "%s\n%s\n%s\n%s\n%s", d->platform, d->name, d->version,
-           d->driver, wick_cl_options(u));
+  snprintf(key, WICK_CL_CACHE_KEY, "%s\n%s\n%s\n%s\n%s\n%s", d->platform, platform, d->name,
+           *version ? version : d->version, d->driver, wick_cl_options(u));
 }
 
 static void make_name(const wick_cl_unit *u, char *out, size_t size) {

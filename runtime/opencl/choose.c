@@ -64,6 +64,13 @@ static wick_status choose_named(const wick_cl_needs *needs, const char *name,
   return WICK_OK;
 }
 
+/* "NAME", or "NAME#2" for the second of that name. */
+static bool is_of(const char *spec, const wick_opencl_info *list, uint32_t device) {
+  char text[sizeof list->name + 16];
+  wick_opencl_spec(list, device, text, sizeof text);
+  return strcmp(text, spec) == 0;
+}
+
 /* Of each device its first reason, as long as there is room. */
 static wick_status fail_all(const wick_cl_needs *needs, const wick_opencl_info *list, uint32_t n,
                             wick_error_detail *error) {
@@ -91,11 +98,11 @@ wick_status wick_cl_choose(const wick_cl_needs *needs, const char *spec, wick_cl
     if (status == WICK_OK) *out = wick_cl_device_of(chosen);
     return status;
   }
-  for (uint32_t i = n; i-- > 0;)
-    if (!lacks(&list[i], needs, missing, sizeof missing)) chosen = i;
-  for (uint32_t i = n; i-- > 0;)
-    if (strcmp(list[i].name, spec) == 0 && !lacks(&list[i], needs, missing, sizeof missing))
-      chosen = i;
+  for (uint32_t i = n, best = 0; i-- > 0;) {
+    if (lacks(&list[i], needs, missing, sizeof missing)) continue;
+    uint32_t fit = is_of(spec, list, i) ? 3 : list[i].type == needs->type ? 2 : 1;
+    if (fit >= best) best = fit, chosen = i;
+  }
   if (chosen == WICK_NONE) return fail_all(needs, list, n, error);
   *out = wick_cl_device_of(chosen);
   return WICK_OK;

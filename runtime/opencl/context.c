@@ -74,7 +74,8 @@ static wick_status make_fault(wick_cl_context *c, wick_error_detail *error) {
   if (c->fault) return WICK_OK;
   c->fault = c->cl->CreateBuffer(c->u->context, CL_MEM_READ_WRITE, WICK_CL_FAULT_BYTES, NULL,
                                  &code);
-  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clCreateBuffer (fault)", code);
+  return code == CL_SUCCESS ? wick_cl_clear_fault(c, error)
+                            : wick_cl_fail(error, "clCreateBuffer (fault)", code);
 }
 
 static wick_status make_piece(wick_cl_context *c, uint32_t buffer, wick_error_detail *error) {

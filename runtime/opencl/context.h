@@ -53,6 +53,8 @@ wick_status wick_cl_upload(wick_cl_context *c, const wick_device_job *job,
                            wick_error_detail *error);
 wick_status wick_cl_download(wick_cl_context *c, const wick_device_job *job,
                              wick_error_detail *error);
+/* run.c: nothing has been out of range. */
+wick_status wick_cl_clear_fault(wick_cl_context *c, wick_error_detail *error);
 /* Waits for all that is in the queue. */
 wick_status wick_cl_finish(wick_cl_context *c, wick_error_detail *error);
 

@@ -70,6 +70,18 @@ static wick_status check_kernel(const wick_cl_unit *u, uint32_t launch, cl_kerne
                      "arguments", launch, l->kernel, args);
   u->cl->GetKernelWorkGroupInfo(kernel, u->device.device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
                                 sizeof group, group, NULL);
+  size_t most = SIZE_MAX;
+  cl_ulong local = 0;
+  u->cl->GetKernelWorkGroupInfo(kernel, u->device.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
+                                &most, NULL);
+  u->cl->GetKernelWorkGroupInfo(kernel, u->device.device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local,
+                                &local, NULL);
+  if ((uint64_t)l->local[0] * l->local[1] * l->local[2] > most)
+    return wick_fail(error, WICK_BAD_MACHINE, "'%s' runs kernel k%u in work-groups of %zu at most",
+                     u->device.info->name, l->kernel, most);
+  if (local > u->device.info->local_memory)
+    return wick_fail(error, WICK_BAD_MACHINE, "'%s' has too little local memory for kernel k%u",
+                     u->device.info->name, l->kernel);
   for (int i = 0; i < 3; i++)
     if (group[0] && group[i] != l->local[i])
       return wick_fail(error, WICK_CORRUPT, "section 'launches', row %u: kernel k%u has "
@@ -124,7 +136,12 @@ static wick_status prepare(wick_cl_unit *u, wick_error_detail *error) {
   if (status == WICK_OK) status = place_consts(u, error);
   if (status == WICK_OK) status = number_io(u);
   if (status != WICK_OK) return status;
-  return wick_cl_cache_load(u) ? check_kernels(u, error) : build(u, error);
+  if (wick_cl_cache_load(u)) {
+    if (check_kernels(u, error) == WICK_OK) return WICK_OK;
+    u->cl->ReleaseProgram(u->program); /* it is of something else */
+    u->program = NULL;
+  }
+  return build(u, error);
 }
 
 static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_detail *error) {

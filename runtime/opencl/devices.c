@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,7 +160,8 @@ static void find_devices(void) {
   cl_platform_id platforms[WICK_OPENCL_MAX_DEVICES];
   cl_device_id ids[WICK_OPENCL_MAX_DEVICES];
   cl_uint n = 0;
-  if (!cl || cl->GetPlatformIDs(WICK_OPENCL_MAX_DEVICES, platforms, &n) != CL_SUCCESS) return;
+  if (!cl) return;
+  if (cl->GetPlatformIDs(WICK_OPENCL_MAX_DEVICES, platforms, &n) != CL_SUCCESS) n = 0;
   for (cl_uint p = 0; p < n && p < WICK_OPENCL_MAX_DEVICES; p++) {
     cl_uint count = 0;
     if (cl->GetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, WICK_OPENCL_MAX_DEVICES, ids,
@@ -171,6 +173,13 @@ static void find_devices(void) {
   if (devices.count == 0)
     wick_fail(&devices.why, WICK_NO_DEVICE, "no OpenCL platform has a device; on Debian: apt-get "
               "install pocl-opencl-icd");
+}
+
+void wick_opencl_spec(const wick_opencl_info *list, uint32_t index, char *out, size_t size) {
+  uint32_t same = 1;
+  for (uint32_t i = 0; i < index; i++) same += strcmp(list[i].name, list[index].name) == 0;
+  if (same == 1) snprintf(out, size, "%s", list[index].name);
+  else snprintf(out, size, "%s#%u", list[index].name, same);
 }
 
 wick_status wick_opencl_list(const wick_opencl_info **list, uint32_t *count,

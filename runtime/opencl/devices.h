@@ -43,6 +43,10 @@ enum { WICK_OPENCL_MAX_DEVICES = 64 };
 wick_status wick_opencl_list(const wick_opencl_info **list, uint32_t *count,
                              wick_error_detail *error);
 
+/* How device `index` of a list is called where names must differ: by its name, the second of one
+ * name "NAME#2". */
+void wick_opencl_spec(const wick_opencl_info *list, uint32_t index, char *out, size_t size);
+
 /* The folder of caches, which is made: "opencl" in $WICK_CACHE, else in $XDG_CACHE_HOME/wick, else
  * in ~/.cache/wick. 0: there is none, and the path is undefined. */
 int wick_opencl_cache_folder(char *path, size_t size);

@@ -36,6 +36,8 @@ typedef struct wick_cl_needs {
   uint32_t base_align;    /* bytes that offsets of sub-buffers are multiples of: power of two */
   uint32_t max_group;     /* work items of the largest work-group */
   uint32_t max_items[3];  /* of it along each dimension */
+  uint32_t type;          /* wick_opencl_type that kernels were made for: such devices come first */
+  uint32_t reserved;      /* 0 */
   uint64_t local_bytes;   /* the most local memory of a kernel */
   uint64_t largest;       /* bytes of the largest allocation: arena, constants, input or output */
   uint64_t arena_bytes;   /* on the device: the most that a part needs */
@@ -45,8 +47,8 @@ typedef struct wick_cl_needs {
 typedef enum wick_cl_place {
   WICK_CL_ARENA = 0, /* offset and bytes in the device's arena; a sub-buffer */
   WICK_CL_CONST = 1, /* offset and bytes in the unit's CONST */
-  WICK_CL_FAULT = 2, /* a word of the context's, 0 before a job; not 0 behind it: an index was out
-                        of range, and the job has failed */
+  WICK_CL_FAULT = 2, /* a word of the context's, 0 at first; not 0: an index was out of range, and
+                        the job has failed. It stays until that has been reported */
   WICK_CL_INPUT = 3, /* input `index` of the part, whole */
   WICK_CL_OUTPUT = 4 /* output `index` of the part, whole */
 } wick_cl_place;

@@ -125,7 +125,8 @@ static wick_status run_steps(const job_run *r) {
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-static wick_status clear_fault(wick_cl_context *c, wick_error_detail *error) {
+/* Once it is set it stays: jobs behind the one that failed must not make up for it. */
+wick_status wick_cl_clear_fault(wick_cl_context *c, wick_error_detail *error) {
   const uint32_t none = 0;
   if (!c->fault) return WICK_OK;
   cl_int code = c->cl->EnqueueFillBuffer(c->queue, c->fault, &none, sizeof none, 0,
@@ -148,7 +149,6 @@ wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *
   const job_run r = {c, job, error};
   wick_status status = wick_cl_bind(c, job, error);
   if (status == WICK_OK) status = wick_cl_upload(c, job, error);
-  if (status == WICK_OK) status = clear_fault(c, error);
   if (status == WICK_OK) status = run_steps(&r);
   if (status == WICK_OK) status = fetch_fault(c, error);
   if (status == WICK_OK) status = wick_cl_download(c, job, error);
@@ -167,5 +167,8 @@ wick_status wick_cl_wait(void *context, uint64_t ticket, wick_error_detail *erro
   wick_status status = wick_cl_finish(c, error);
   if (status != WICK_OK || c->fault_word == 0) return status;
   c->fault_word = 0;
+  status = wick_cl_clear_fault(c, error);
+  if (status == WICK_OK) status = wick_cl_finish(c, error);
+  if (status != WICK_OK) return status;
   return wick_fail(error, WICK_RUN_FAILED, "an index is out of range");
 }

@@ -109,6 +109,17 @@ wick_status wick_cl_bind(wick_cl_context *c, const wick_device_job *job,
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
+/* What one side wrote becomes visible to the other, where it is. */
+static wick_status show(wick_cl_context *c, cl_mem memory, size_t bytes, cl_map_flags how,
+                        wick_error_detail *error) {
+  cl_int code;
+  void *at = c->cl->EnqueueMapBuffer(c->queue, memory, CL_FALSE, how, 0, bytes, 0, NULL,
+                                     NULL, &code);
+  if (code != CL_SUCCESS) return wick_cl_fail(error, "clEnqueueMapBuffer", code);
+  code = c->cl->EnqueueUnmapMemObject(c->queue, memory, at, 0, NULL, NULL);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clEnqueueUnmapMemObject", code);
+}
+
 static bool is_copied(const wick_cl_slot *s) { return s->bound && s->bound == s->own; }
 
 wick_status wick_cl_upload(wick_cl_context *c, const wick_device_job *job,
@@ -116,23 +127,16 @@ wick_status wick_cl_upload(wick_cl_context *c, const wick_device_job *job,
   const wick_part_info *info = c->u->unit->parts[job->part].info;
   const wick_cl_slot *slots = c->slots + c->u->first_io[job->part];
   for (uint32_t i = 0; i < info->input_count; i++) {
+    if (slots[i].wrapped && slots[i].bound == slots[i].wrapped) {
+      wick_status status = show(c, slots[i].wrapped, info->inputs[i].bytes, CL_MAP_WRITE, error);
+      if (status != WICK_OK) return status;
+    }
     if (!is_copied(&slots[i])) continue;
     cl_int code = c->cl->EnqueueWriteBuffer(c->queue, slots[i].own, CL_FALSE, 0,
                                             info->inputs[i].bytes, job->io[i], 0, NULL, NULL);
     if (code != CL_SUCCESS) return wick_cl_fail(error, "clEnqueueWriteBuffer", code);
   }
   return WICK_OK;
-}
-
-/* What kernels wrote becomes visible where it is. */
-static wick_status show(wick_cl_context *c, cl_mem memory, size_t bytes,
-                        wick_error_detail *error) {
-  cl_int code;
-  void *at = c->cl->EnqueueMapBuffer(c->queue, memory, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL,
-                                     NULL, &code);
-  if (code != CL_SUCCESS) return wick_cl_fail(error, "clEnqueueMapBuffer", code);
-  code = c->cl->EnqueueUnmapMemObject(c->queue, memory, at, 0, NULL, NULL);
-  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clEnqueueUnmapMemObject", code);
 }
 
 /* Elements of axis `axis` on; what lies between them stays as it is. */
@@ -169,7 +173,7 @@ wick_status wick_cl_download(wick_cl_context *c, const wick_device_job *job,
     if (is_copied(&slots[i]))
       status = fetch(c, &slots[i], t, job->io[info->input_count + i], error);
     else if (slots[i].bound && slots[i].bound == slots[i].wrapped)
-      status = show(c, slots[i].wrapped, t->bytes, error);
+      status = show(c, slots[i].wrapped, t->bytes, CL_MAP_READ, error);
   }
   return status;
 }

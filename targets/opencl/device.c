@@ -11,8 +11,8 @@
 /* What OpenCL 1.2 asks of every device but custom ones, in round numbers. */
 static const wick_opencl_info any = {
     .name = "any", .type = WICK_OPENCL_GPU, .units = 1, .max_group = 64, .max_items = {64, 64, 64},
-    .base_align = 4096, .float_width = 4, .memory = (uint64_t)1 << 30,
-    .max_alloc = (uint64_t)1 << 28, .local_memory = 32 << 10};
+    .base_align = 4096, .float_width = 4, .local_memory = 32 << 10,
+    .memory = UINT64_MAX, .max_alloc = UINT64_MAX}; /* these are for the runtime to find out */
 
 static bool is_number(const char *s) {
   for (const char *c = s; *c; c++)
@@ -31,7 +31,7 @@ static wk_status list_devices(wk_status s, const wick_opencl_info *list, uint32_
   return s;
 }
 
-static wk_status find_here(const char *spec, wick_opencl_info *out) {
+static wk_status find_here(const char *spec, wk_opencl *out) {
   const wick_opencl_info *list;
   uint32_t n;
   wk_status s = wk_cl_query(&list, &n);
@@ -41,25 +41,27 @@ static wk_status find_here(const char *spec, wick_opencl_info *out) {
     bool fits = !spec || (is_number(spec) ? (uint32_t)atoi(spec) == k
                                           : strcasestr(list[k].name, spec) != NULL);
     if (!fits) continue;
-    *out = list[k];
+    out->info = list[k];
+    wick_opencl_spec(list, k, out->spec, sizeof out->spec);
     return NULL;
   }
   return list_devices(wk_error(WK_USAGE, "there is no OpenCL device '%s' here:", spec), list, n);
 }
 
-wk_status wk_cl_find_device(const char *spec, wick_opencl_info *out, bool *is_here) {
-  *is_here = true;
-  if (spec && !strcmp(spec, "any")) {
-    *out = any;
-    return NULL;
-  }
-  if (!spec || !is_path(spec)) return find_here(spec, out);
+wk_status wk_cl_find_device(const char *spec, wk_opencl *out) {
   const wick_opencl_info *list;
   uint32_t n;
-  *is_here = false;
-  WK_TRY(wk_opencl_read_json(spec, out));
+  bool is_any = spec && !strcmp(spec, "any");
+  out->base.is_here = true;
+  if (!is_any && (!spec || !is_path(spec))) return find_here(spec, out);
+  if (is_any) out->info = any;
+  else WK_TRY(wk_opencl_read_json(spec, &out->info));
+  snprintf(out->spec, sizeof out->spec, "%s", out->info.name);
+  if (is_any) return NULL;
   wk_status s = wk_cl_query(&list, &n);
-  for (uint32_t k = 0; !s && k < n; k++) *is_here = *is_here || !strcmp(list[k].name, out->name);
+  out->base.is_here = false;
+  for (uint32_t k = 0; !s && k < n; k++)
+    out->base.is_here = out->base.is_here || !strcmp(list[k].name, out->info.name);
   wk_status_free(s); /* then it is not here */
   return NULL;
 }

@@ -50,7 +50,7 @@ static bool describe(conv *v, const wk_cl_making *m) {
   t->sum = wk_cl_tile_sum(t->a);
   t->batch = v->c->group;
   t->columns = v->w->dims[0] / v->c->group;
-  if (t->columns < 4) return false;
+  if (t->columns < 4 || v->x->strides[1] < 0) return false;
   t->m_rows = v->y->dims[0];
   for (int d = 0; d < v->spatial; d++) {
     t->m_rows *= v->y->dims[d + 2];

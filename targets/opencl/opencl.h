@@ -21,7 +21,7 @@ typedef struct {
   wk_instance base;
   wick_opencl_info info;
   wk_cl_family family;
-  char spec[128];
+  char spec[144]; /* as wick_opencl_spec */
   double tune_seconds; /* negative: tiles are not measured, and what was measured is not asked */
 } wk_opencl;
 

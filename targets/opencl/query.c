@@ -2,9 +2,14 @@
 #include "targets/opencl/query.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { SECONDS = 60 }; /* that drivers may take to list their devices */
 
 typedef struct {
   wick_status status;
@@ -29,9 +34,13 @@ static bool write_all(int fd, const void *data, size_t size) {
   return true;
 }
 
+/* Until the other side ends, or says nothing for too long. */
 static size_t read_all(int fd, void *data, size_t size) {
   size_t done = 0;
   while (done < size) {
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    int events = poll(&ready, 1, 1000 * SECONDS);
+    if (events == 0 || (events < 0 && errno != EINTR)) break;
     ssize_t n = read(fd, (char *)data + done, size - done);
     if (n == 0 || (n < 0 && errno != EINTR)) break;
     if (n > 0) done += (size_t)n;
@@ -41,7 +50,7 @@ static size_t read_all(int fd, void *data, size_t size) {
 
 static wk_status ask_in_process(answer *a) {
   int ends[2], ended = 0;
-  if (pipe(ends)) return wk_error(WK_RESOURCE, "opencl: %s", strerror(errno));
+  if (pipe2(ends, O_CLOEXEC)) return wk_error(WK_RESOURCE, "opencl: %s", strerror(errno));
   fflush(NULL);
   pid_t child = fork();
   if (child == 0) {
@@ -51,14 +60,15 @@ static wk_status ask_in_process(answer *a) {
   close(ends[1]);
   size_t got = child > 0 ? read_all(ends[0], a, sizeof *a) : 0;
   close(ends[0]);
+  if (child > 0 && got < sizeof *a) kill(child, SIGKILL); /* it hangs, if it is there at all */
   if (child < 0) return wk_error(WK_RESOURCE, "opencl: %s", strerror(errno));
   while (waitpid(child, &ended, 0) < 0 && errno == EINTR) {}
   if (got == sizeof *a) return NULL;
-  return WIFSIGNALED(ended)
+  return WIFSIGNALED(ended) && WTERMSIG(ended) != SIGKILL
              ? wk_error(WK_UNSUPPORTED, "opencl: a driver crashed while it listed its devices: %s",
                         strsignal(WTERMSIG(ended)))
-             : wk_error(WK_UNSUPPORTED, "opencl: a driver ended the process while it listed its "
-                        "devices");
+             : wk_error(WK_UNSUPPORTED, "opencl: a driver hangs, or ended the process, while it "
+                        "listed its devices");
 }
 
 wk_status wk_cl_query(const wick_opencl_info **list, uint32_t *n) {

@@ -13,14 +13,13 @@ static const wk_opencl *device(const wk_instance *t) { return (const wk_opencl *
 static wk_status open_device(const char *spec, wk_instance **out) {
   wk_opencl *d = wk_xcalloc(1, sizeof *d);
   d->base.target = &wk_target_opencl;
-  wk_status s = wk_cl_find_device(spec, &d->info, &d->base.is_here);
+  wk_status s = wk_cl_find_device(spec, d);
   if (s) {
     free(d);
     return s;
   }
   d->tune_seconds = -1;
   d->family = d->info.type == WICK_OPENCL_CPU ? WK_CL_CPU : WK_CL_GPU;
-  snprintf(d->spec, sizeof d->spec, "%s", d->info.name);
   d->base.spec = d->spec;
   *out = &d->base;
   return NULL;

@@ -109,9 +109,9 @@ static wk_status failed(const char *what, wick_status status, const wick_error_d
                   *detail->text ? detail->text : wick_status_text(status));
 }
 
-/* Microseconds of the fastest run of each. */
-static wk_status time_sessions(wick_session **sessions, int n, double *best) {
-  for (int round = 0; round <= ROUNDS; round++)
+/* Microseconds of the fastest run of each, in one round at least. */
+static wk_status time_sessions(wick_session **sessions, int n, double until, double *best) {
+  for (int round = 0; round <= ROUNDS && (round < 2 || wk_clock() < until); round++)
     for (int k = 0; k < n; k++) {
       double start = wk_clock();
       wick_status status = wick_session_run(sessions[k], NULL, NULL);
@@ -123,7 +123,7 @@ static wk_status time_sessions(wick_session **sessions, int n, double *best) {
   return NULL;
 }
 
-static wk_status measure(const wk_opencl *d, const candidate *c, double *best) {
+static wk_status measure(const wk_opencl *d, const candidate *c, double until, double *best) {
   void *data = NULL;
   size_t size;
   wick_error_detail detail = {{0}};
@@ -135,7 +135,7 @@ static wk_status measure(const wk_opencl *d, const candidate *c, double *best) {
   wick_status status = wick_model_load_memory(data, size, &load, &model);
   for (int k = 0; k < c->asked.n && status == WICK_OK; k++)
     status = wick_session_create_with(model, (uint32_t)k, &options, &sessions[k]);
-  wk_status s = status == WICK_OK ? time_sessions(sessions, c->asked.n, best)
+  wk_status s = status == WICK_OK ? time_sessions(sessions, c->asked.n, until, best)
                                   : failed(c->asked.key, status, &detail);
   for (int k = 0; k < c->asked.n; k++) wick_session_free(sessions[k]);
   wick_model_free(model);
@@ -158,10 +158,11 @@ wk_status wk_cl_tune(const wk_opencl *d, wk_cl_tiles *t, const wk_target_part *p
     snprintf(text, sizeof text, "tuning: product %zu of %zu, %.0f of %.0f s", i + 1, all.n,
              wk_clock() - start, d->tune_seconds);
     if (o->progress) o->progress(text);
-    s = measure(d, c, best);
-    for (int k = 1; k < c->asked.n && !s; k++)
+    wk_status failure = measure(d, c, start + d->tune_seconds, best);
+    for (int k = 1; k < c->asked.n && !failure; k++)
       if (best[k] < best[fastest]) fastest = k;
-    if (!s) wk_cl_tiles_put(t, c->asked.key, c->asked.sizes[fastest], best[fastest]);
+    if (!failure) wk_cl_tiles_put(t, c->asked.key, c->asked.sizes[fastest], best[fastest]);
+    wk_status_free(failure); /* all sizes at once may be too much for the device */
   }
   wk_vec_free(&all);
   return s;
