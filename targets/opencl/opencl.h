@@ -32,6 +32,9 @@ enum { WK_CL_MAX_OPERANDS = 60 };
 /* Floats of a vector that kernels use: 4, 8 or 16. */
 int wk_cl_lanes(const wk_opencl *d);
 
+/* Of buffers, bytes: what the device asks for, and at least WICK_ALIGN. */
+int64_t wk_cl_align(const wk_opencl *d);
+
 /* Why no kernel can be made of a node; NULL: one can. */
 const char *wk_cl_refusal(const wk_opencl *d, const wk_graph *g, const wk_node *n);
 

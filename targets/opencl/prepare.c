@@ -21,8 +21,8 @@ typedef struct {
 static wk_view temporary(preparing *r, const wk_inst *of, wk_dtype t, int rank, const int64_t *dims,
                          const int64_t *strides, int64_t elements) {
   wk_buffer b = {.name = wk_arena_printf(r->p->arena, "%s.copy", of->name ? of->name : ""),
-                 .region = WK_REGION_ACT, .size = elements * wk_dtype_size(t), .align = 64,
-                 .offset = -1};
+                 .region = WK_REGION_ACT, .size = elements * wk_dtype_size(t),
+                 .align = wk_cl_align(r->d), .offset = -1};
   wk_view v = {.buffer = wk_program_buffer(r->p, &b), .role = WK_ROLE_OUT, .dtype = t,
                .rank = rank};
   memcpy(v.dims, dims, (size_t)rank * sizeof *dims);

@@ -52,6 +52,10 @@ int wk_cl_lanes(const wk_opencl *d) {
   return d->info.float_width >= 16 ? 16 : d->info.float_width >= 8 ? 8 : 4;
 }
 
+int64_t wk_cl_align(const wk_opencl *d) {
+  return d->info.base_align > WICK_ALIGN ? d->info.base_align : WICK_ALIGN;
+}
+
 /* ---- what it runs ---------------------------------------------------------------------------- */
 
 static bool computes_f64(const wk_node *n) {
@@ -98,8 +102,7 @@ static bool fuses(const wk_instance *t, const wk_graph *g, const wk_node *fused)
 
 static wk_wish wish(const wk_instance *t, const wk_graph *part) {
   (void)part;
-  int64_t align = device(t)->info.base_align;
-  return (wk_wish){.channels_last = true, .align = align > WICK_ALIGN ? align : WICK_ALIGN};
+  return (wk_wish){.channels_last = true, .align = wk_cl_align(device(t))};
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */

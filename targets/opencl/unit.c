@@ -11,8 +11,8 @@ void wk_cl_unit_begin(wk_cl_unit *u, const wk_opencl *d, wk_package *pkg) {
   *u = (wk_cl_unit){.device = d, .pkg = pkg, .arena = wk_arena_new(), .kernels = wk_map_new(),
                     .known = wk_map_new()};
   u->needs = (wick_cl_needs){.version = WICK_CL_VERSION, .type = d->info.type,
-                             .base_align = d->info.base_align,
-                             .max_group = 1, .max_items = {1, 1, 1}};
+                             .base_align = (uint32_t)wk_cl_align(d), .max_group = 1,
+                             .max_items = {1, 1, 1}};
   u->number = wk_package_add_unit(
       pkg, &(wk_package_unit){.target = d->base.target->name, .spec = d->base.spec});
   wk_cl_prelude(&u->source, d);
