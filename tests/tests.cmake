@@ -46,6 +46,13 @@ if(OCLGRIND AND NOT WICK_SANITIZE)
       ENVIRONMENT "WICK_OPENCL=${OCLGRIND};OCLGRIND_DATA_RACES=1"
       FAIL_REGULAR_EXPRESSION "Invalid (read|write)|data race")
   endforeach()
+  # It takes what a comparison of vectors gives for -1, so loops stay scalar; and it gives each
+  # kernel the local memory of all.
+  set(scalar "OCLGRIND_BUILD_OPTIONS=-cl-opt-disable;OCLGRIND_LOCAL_MEM_SIZE=67108864")
+  add_test(NAME unit/test_random_opencl_oclgrind COMMAND test_random_opencl 201 20)
+  set_tests_properties(unit/test_random_opencl_oclgrind PROPERTIES
+    ENVIRONMENT "WICK_OPENCL=${OCLGRIND};OCLGRIND_DATA_RACES=1;${scalar}"
+    FAIL_REGULAR_EXPRESSION "Invalid (read|write)|data race")
 endif()
 
 # The example of a target as a plugin of the test, which has what the command has for it.

@@ -33,6 +33,7 @@ static void declare_scratch(const wk_cl_making *m, wk_cl_kernel *k) {
 static bool add_body(const wk_cl_making *m, wk_cl_kernel *k, const wk_inst *i, int outer) {
   wk_cl_loops x;
   if (!wk_cl_loops_open(&x, m->a, k, m->p, i, WK_NONE, true)) return false;
+  if (x.l.rank == 0) x.l.rank = 1, x.l.dims[0] = 1;
   int axis = wk_cl_fastest(&i->operands[0]), loops = 0;
   if (axis < outer) axis = x.l.rank - 1;
   wk_str_add(x.b, "{\n");
@@ -44,7 +45,12 @@ static bool add_body(const wk_cl_making *m, wk_cl_kernel *k, const wk_inst *i, i
                     d),
           loops++;
   }
-  wk_cl_run(&x, axis, "0", wk_arena_printf(m->a, "%lld", (long long)x.l.dims[axis]));
+  if (x.l.rank > outer) {
+    wk_cl_run(&x, axis, "0", wk_arena_printf(m->a, "%lld", (long long)x.l.dims[axis]));
+  } else { /* one element: the position is the work item's */
+    wk_str_printf(x.b, "const long here = i%d;\n", axis);
+    wk_cl_run(&x, axis, "here", "here + 1");
+  }
   for (int d = 0; d < loops; d++) wk_str_add(x.b, "}\n");
   wk_str_add(x.b, "}\n");
   return true;
