@@ -46,13 +46,19 @@ void wk_cl_positions(wk_str *b, char letter, int rank, const int64_t *dims, int 
   }
 }
 
-static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+int64_t wk_cl_product(int rank, const int64_t *dims, int skip) {
+  int64_t n = 1;
+  for (int d = 0; d < rank; d++) n *= d == skip ? 1 : dims[d];
+  return n;
+}
+
+int64_t wk_cl_magnitude(int64_t x) { return x < 0 ? -x : x; }
 
 int wk_cl_fastest(const wk_view *v) {
   int best = -1;
   for (int k = 0; k < v->rank; k++)
     if (v->dims[k] > 1 && v->strides[k] != 0 &&
-        (best < 0 || magnitude(v->strides[k]) <= magnitude(v->strides[best])))
+        (best < 0 || wk_cl_magnitude(v->strides[k]) <= wk_cl_magnitude(v->strides[best])))
       best = k;
   return best < 0 ? 0 : best;
 }

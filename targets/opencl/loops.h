@@ -34,6 +34,10 @@ const char *wk_cl_index(char letter, int axis);
 void wk_cl_positions(wk_str *b, char letter, int rank, const int64_t *dims, int skip,
                      const char *flat);
 
+/* Of all dims but number `skip` (-1: of all). */
+int64_t wk_cl_product(int rank, const int64_t *dims, int skip);
+int64_t wk_cl_magnitude(int64_t x);
+
 /* The axis along which neighbours in memory are neighbours, 0 if there is none. */
 int wk_cl_fastest(const wk_view *v);
 

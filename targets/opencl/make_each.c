@@ -17,13 +17,12 @@ static bool uses_index(const wk_inst *i) {
 
 /* ---- fewer axes ------------------------------------------------------------------------------ */
 
-static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
-
 /* Axes of the outputs from slowest to fastest in memory. */
 static void memory_order(const wk_view *y, int *order) {
   for (int k = 0; k < y->rank; k++) {
     int at = k;
-    for (; at > 0 && magnitude(y->strides[order[at - 1]]) < magnitude(y->strides[k]); at--)
+    int64_t stride = wk_cl_magnitude(y->strides[k]);
+    for (; at > 0 && wk_cl_magnitude(y->strides[order[at - 1]]) < stride; at--)
       order[at] = order[at - 1];
     order[at] = k;
   }
@@ -74,21 +73,15 @@ static bool is_plain(const wk_inst *i) {
 
 /* ---- CPU ------------------------------------------------------------------------------------- */
 
-static int64_t product(int rank, const int64_t *dims, int skip) {
-  int64_t n = 1;
-  for (int d = 0; d < rank; d++) n *= d == skip ? 1 : dims[d];
-  return n;
-}
-
 /* What an output costs, in elements read. */
 static int64_t weight(const wk_inst_c *l) {
-  int64_t n = l->begin ? product(l->inner_rank, l->inner_dims, -1) : 1;
+  int64_t n = l->begin ? wk_cl_product(l->inner_rank, l->inner_dims, -1) : 1;
   return n < 1 ? 1 : n;
 }
 
 /* Pieces of the axis, or several rows, per work item. */
 static void items_cpu(wk_cl_loops *x, wk_cl_kernel *k, int axis) {
-  int64_t n = x->l.rank ? x->l.dims[axis] : 1, rows = product(x->l.rank, x->l.dims, axis);
+  int64_t n = x->l.rank ? x->l.dims[axis] : 1, rows = wk_cl_product(x->l.rank, x->l.dims, axis);
   int64_t each = ITEM / weight(&x->l);
   each = each < 64 ? 64 : each;
   int64_t pieces = (n + each - 1) / each, long_piece = (n + pieces - 1) / pieces;
@@ -115,7 +108,7 @@ static void items_cpu(wk_cl_loops *x, wk_cl_kernel *k, int axis) {
 /* ---- GPU ------------------------------------------------------------------------------------- */
 
 static void item_gpu(wk_cl_loops *x, wk_cl_kernel *k, int axis) {
-  int64_t n = product(x->l.rank, x->l.dims, -1);
+  int64_t n = wk_cl_product(x->l.rank, x->l.dims, -1);
   k->local[0] = GROUP;
   k->global[0] = (uint64_t)n;
   wk_str_add(x->b, "const long t = get_global_id(0);\n");
@@ -140,7 +133,7 @@ bool wk_cl_make_each(const wk_cl_making *m) {
   const wk_inst *i = is_plain(m->inst) ? flat(m) : m->inst;
   if (!wk_cl_loops_open(&x, m->a, &k, m->p, i, WK_NONE, m->device->family == WK_CL_CPU))
     return false;
-  if (product(x.l.rank, x.l.dims, -1) == 0) return true;
+  if (wk_cl_product(x.l.rank, x.l.dims, -1) == 0) return true;
   if (x.l.rank == 0) x.l.rank = 1, x.l.dims[0] = 1;
   if (x.l.n_positions) wk_cl_add_fault(&k);
   (m->device->family == WK_CL_CPU ? items_cpu : item_gpu)(&x, &k, inner_axis(&x));

@@ -6,12 +6,6 @@
 
 enum { GROUP = 64, FEW = 128 }; /* work items; elements that are too few (make_each.c) */
 
-static int64_t product(int rank, const int64_t *dims) {
-  int64_t n = 1;
-  for (int d = 0; d < rank; d++) n *= dims[d];
-  return n;
-}
-
 static void add_fold(const wk_cl_loops *x, int64_t elements) {
   const char *const acc[] = {"a0", NULL};
   wk_str_add(x->b, "const int item = get_local_id(0);\n");
@@ -39,8 +33,8 @@ bool wk_cl_make_reduce(const wk_cl_making *m) {
       m->device->info.max_group < GROUP ||
       !wk_cl_loops_open(&x, m->a, &k, m->p, m->inst, WK_NONE, false))
     return false;
-  int64_t elements = product(x.l.inner_rank, x.l.inner_dims);
-  int64_t outputs = product(x.l.rank, x.l.dims);
+  int64_t elements = wk_cl_product(x.l.inner_rank, x.l.inner_dims, -1);
+  int64_t outputs = wk_cl_product(x.l.rank, x.l.dims, -1);
   if (!wk_cl_is_joinable(&x) || elements < FEW || outputs == 0) return false;
   const char *type = wk_expr_c_type(x.l.begin->nodes[x.l.begin->results[0]].dtype);
   k.local[0] = GROUP;

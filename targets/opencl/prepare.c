@@ -133,8 +133,8 @@ static bool wants_matrix(const preparing *r, const wk_inst *i) {
   int64_t columns = b->dims[b->rank - 1], lanes = wk_cl_lanes(r->d);
   bool is_read = b->strides[b->rank - 1] == 1 &&
                  (columns + lanes - 1) / lanes * lanes <= wk_cl_readable(r->p, b);
-  return is_computed(r, b) && !is_read && columns > 1 && wk_view_count(b) > 0 && a->dims[a->rank - 2] > 1 &&
-         wk_cl_tile_types(a->dtype, b->dtype);
+  return is_computed(r, b) && !is_read && columns > 1 && wk_view_count(b) > 0 &&
+         a->dims[a->rank - 2] > 1 && wk_cl_tile_types(a->dtype, b->dtype);
 }
 
 /* ---- nests ----------------------------------------------------------------------------------- */

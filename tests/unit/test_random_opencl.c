@@ -132,8 +132,33 @@ static wk_module *draw_middle(uint64_t seed) {
   return random_middle_graph(s, 4 + (int)(seed % 12));
 }
 
+/* What once failed. */
+static wk_module *draw_text(uint64_t number) {
+  static const char *const texts[] = {
+      /* channels backwards */
+      "module \"t\" opset 17 { graph @t(%x: f32[1,24,9,9]) {\n"
+      "%w = constant f32[20,24,3,3] splat(0.125)\n"
+      "%f = slice(%x) {starts=[0,23,0,0], sizes=[1,24,9,9], steps=[1,-1,1,1]} : f32[1,24,9,9]\n"
+      "%y = conv(%f, %w) {strides=[1,1], pads=[1,1,1,1], dilations=[1,1]} : f32[1,20,9,9]\n"
+      "output %y } }",
+      /* a product of nothing */
+      "module \"t\" opset 17 { graph @t(%x: f32[3,0], %z: f32[0,40]) {\n"
+      "%y = matmul(%x, %z) : f32[3,40]\n"
+      "output %y } }",
+      /* columns that are no whole vectors */
+      "module \"t\" opset 17 { graph @t(%x: f32[2,7,19], %z: f32[2,23,19]) {\n"
+      "%u = transpose(%z) {perm=[0,2,1]} : f32[2,19,23]\n"
+      "%y = matmul(%x, %u) : f32[2,7,23]\n"
+      "output %y } }"};
+  wk_module *m = NULL;
+  wk_status s = wk_module_parse(texts[number % WK_COUNTOF(texts)], "t", &m);
+  if (s) fail_msg("%s", s->message);
+  return m;
+}
+
 static const kind integers = {"integers", draw_integers, random_integer_inputs, 0},
                   layers = {"layers", draw_layers, random_integer_inputs, 0},
+                  texts = {"texts", draw_text, float_inputs, 1e-5},
                   floats = {"floats", draw_floats, float_inputs, 1e-4},
                   middle = {"middle", draw_middle, random_middle_inputs, 1e-6};
 
@@ -278,6 +303,40 @@ static void seeds_that_failed(void **state) {
   (void)state;
   if (!has_device) skip();
   assert_int_equal(check_batch(&floats, &disguises[0], 203, 1), 0);
+  for (size_t i = 0; i < 2; i++) assert_int_equal(check_batch(&texts, &disguises[i], 0, 3), 0);
+}
+
+/* The first of two parts on the device reads outside of a tensor, the second one does not. */
+static void indices_out_of_range_are_reported(void **state) {
+  static const char text[] =
+      "module \"t\" opset 17 { graph @t(%x: f32[4,4], %i: i64[4], %j: i64[4]) {\n"
+      "%a = gather(%x, %i) {axis=0} : f32[4,4]\n%d = det(%a) : f32[]\n"
+      "%b = gather(%x, %j) {axis=0} : f32[4,4]\n%y = add(%b, %d) : f32[4,4]\n"
+      "output %y } }";
+  static const float x[16] = {1, 2, 3, 4};
+  static const int64_t good[4] = {0, 1, 2, -1}, bad[4] = {0, 1, 4, -1};
+  wk_targets t;
+  wk_module *m = NULL;
+  opencl_batch b;
+  wk_tensor out[1] = {0};
+  (void)state;
+  if (!has_device) skip();
+  assert_null(wk_module_parse(text, "t", &m));
+  assert_null(wk_targets_open(&(wk_target_args){.target = "opencl"}, &t));
+  assert_null(opencl_batch_make(&b, &t, &m, 1));
+  for (int k = 0; k < 3; k++) {
+    const wk_tensor in[] = {{.data = (void *)(uintptr_t)x},
+                            {.data = (void *)(uintptr_t)(k == 1 ? bad : good)},
+                            {.data = (void *)(uintptr_t)(k == 2 ? bad : good)}};
+    wk_status s = opencl_batch_run(&b, 0, in, out);
+    assert_int_equal(s != NULL, k > 0);
+    if (s) assert_non_null(strstr(s->message, "an index is out of range"));
+    wk_status_free(s);
+    wk_tensor_free(&out[0]);
+  }
+  opencl_batch_free(&b);
+  wk_targets_close(&t);
+  wk_module_free(m);
 }
 
 static void random_integers(void **state) {
@@ -302,7 +361,8 @@ static void random_networks(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(seeds_that_failed), cmocka_unit_test(random_integers),
+      cmocka_unit_test(seeds_that_failed),
+      cmocka_unit_test(indices_out_of_range_are_reported), cmocka_unit_test(random_integers),
       cmocka_unit_test(random_floats), cmocka_unit_test(random_control),
       cmocka_unit_test(random_networks)};
   if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
