@@ -77,7 +77,7 @@ description() {
 # for -1, so loops stay scalar; and it gives each kernel the local memory of all.
 on_oclgrind() {
   local OCLGRIND_LOG=$tmp/accesses type
-  export WICK_OPENCL=$oclgrind OCLGRIND_LOG OCLGRIND_DATA_RACES=1
+  export WICK_OPENCL=$oclgrind OCLGRIND_LOG OCLGRIND_DATA_RACES=1 OCLGRIND_UNINITIALIZED=1
   export OCLGRIND_BUILD_OPTIONS=-cl-opt-disable OCLGRIND_LOCAL_MEM_SIZE=67108864
   for type in cpu gpu; do
     description $type.json $type units 1 float_width 8 local_memory 32768
@@ -89,7 +89,7 @@ on_oclgrind() {
     gives "a quantised network on oclgrind, $type" ' 0 failed, 0 skipped$' \
       "$wick" test "$nets/int8" --filter cnn_qdq --target "$target"
   done
-  if grep -qE 'Invalid|race|error' accesses 2>/dev/null; then
+  if grep -qE 'Invalid|race|error|ninitialized' accesses 2>/dev/null; then
     bad "accesses: $(grep -vm1 '^$' accesses)"
     head -20 accesses
   else good; fi
