@@ -52,4 +52,17 @@ refuses 'tuning for a device elsewhere' 2 'elsewhere is not here' \
 check 'beside the accelerator' "$wick" compile net.onnx --target accel,opencl -o both.wick -q
 check 'beside it, run' "$wick" run both.wick --output-dir both
 check 'beside it, as on the processor' diff -r cpu both
+# ---- two devices of one name, which PoCL makes of a processor
+
+export POCL_DEVICES='pthread pthread'
+if "$wick" devices | grep -q '^opencl:1 .*Portable Computing'; then
+  check 'the second device' "$wick" compile net.onnx --target opencl:1 -o second.wick -q
+  gives 'its name' '^unit 0 +opencl, .*#2$' "$wick" inspect second.wick
+  check 'on the second device' "$wick" run second.wick --output-dir other
+  check 'on it, as on the processor' diff -r cpu other
+  gives 'both' '^target +opencl:([^,]*),opencl:\1#2,cpu:' \
+    "$wick" compile net.onnx --target opencl:0,opencl:1 -o two.wick
+  check 'both, run' "$wick" run two.wick --output-dir two
+  check 'both, as on the processor' diff -r cpu two
+fi
 finish
