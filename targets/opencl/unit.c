@@ -64,10 +64,9 @@ void wk_cl_add_fault(wk_cl_kernel *k) {
 }
 
 static uint32_t buffer_row(wk_cl_unit *u, wick_cl_buffer row) {
-  char key[80];
   uint32_t at;
-  snprintf(key, sizeof key, "%u %u %llu %llu", row.place, row.index,
-           (unsigned long long)row.offset, (unsigned long long)row.bytes);
+  const char *key = wk_arena_printf(u->arena, "%u %u %llu %llu", row.place, row.index,
+                                    (unsigned long long)row.offset, (unsigned long long)row.bytes);
   uint64_t allocated = row.bytes + (row.place == WICK_CL_CONST ? row.offset : 0);
   if (allocated > u->needs.largest) u->needs.largest = allocated;
   if (wk_map_get(u->known, key, &at)) return at;
@@ -84,10 +83,9 @@ static uint32_t constant_row(wk_cl_unit *u, const void *data, uint64_t bytes) {
 
 /* A trial's memory: one buffer behind the other. */
 static uint32_t trial_row(wk_cl_unit *u, uint32_t buffer, uint64_t bytes) {
-  char key[32];
   uint32_t at;
   if (bytes == 0) return WICK_NONE;
-  snprintf(key, sizeof key, "buffer %u", buffer);
+  const char *key = wk_arena_printf(u->arena, "buffer %u", buffer);
   if (wk_map_get(u->known, key, &at)) return at;
   uint64_t offset = u->needs.arena_bytes, align = u->needs.base_align;
   u->needs.arena_bytes += (bytes + align - 1) / align * align;
