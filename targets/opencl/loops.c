@@ -7,12 +7,6 @@
 
 enum { BLOCK = 64 }; /* accumulators that are carried through a fold side by side */
 
-static const char *const inner[WK_MAX_RANK] = {"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"};
-
-const char *wk_cl_index(char letter, int axis) {
-  return letter == 'i' ? wk_inst_c_i[axis] : inner[axis];
-}
-
 bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_program *p,
                       const wk_inst *i, uint32_t left_out, bool is_wide) {
   *x = (wk_cl_loops){.b = &k->body, .a = a, .kernel = k, .inst = i, .is_wide = is_wide};
@@ -28,7 +22,8 @@ bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_pro
   return true;
 }
 
-const char *wk_cl_element(const wk_cl_loops *x, const wk_inst_c_read *r) {
+/* As a C expression of its type in memory. */
+static const char *element(const wk_cl_loops *x, const wk_inst_c_read *r) {
   wk_view v = x->inst->operands[r->operand];
   if (x->base[r->operand]) v.offset = 0; /* it is an argument */
   return wk_inst_c_element(x->a, &v, x->base[r->operand], r);
@@ -72,7 +67,7 @@ static void print(const wk_cl_loops *x, const char *name, const wk_expr *e,
   while (accumulators && accumulators[first]) first++;
   const char **in = wk_arena_alloc(x->a, (first + n + 1) * sizeof *in);
   for (size_t k = 0; k < first; k++) in[k] = accumulators[k];
-  for (size_t k = 0; k < n; k++) in[first + k] = wk_cl_element(x, &reads[k]);
+  for (size_t k = 0; k < n; k++) in[first + k] = element(x, &reads[k]);
   wk_expr_c_print(x->b, e, &(wk_expr_c){.name = name, .inputs = in, .index = index});
 }
 
@@ -82,7 +77,7 @@ void wk_cl_end(const wk_cl_loops *x, const char *const *accumulators) {
     wk_inst_c_read y = {.operand = k};
     memcpy(y.at, x->l.at, sizeof y.at);
     if (x->inst->operands[k].buffer != WK_NONE)
-      wk_str_printf(x->b, "%s = y%u;\n", wk_cl_element(x, &y), k);
+      wk_str_printf(x->b, "%s = y%u;\n", element(x, &y), k);
   }
 }
 

@@ -23,12 +23,6 @@ typedef struct {
 bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_program *p,
                       const wk_inst *i, uint32_t left_out, bool is_wide);
 
-/* An element as a C expression of its type in memory. */
-const char *wk_cl_element(const wk_cl_loops *x, const wk_inst_c_read *r);
-
-/* Names of loop variables, by letter, for text. */
-const char *wk_cl_index(char letter, int axis);
-
 /* `const long <letter>AXIS = …;` for the axes of `dims` but `skip` (-1: none), from the flat
  * position that the C expression says, the last axis fastest. */
 void wk_cl_positions(wk_str *b, char letter, int rank, const int64_t *dims, int skip,

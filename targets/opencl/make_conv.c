@@ -4,9 +4,8 @@
  * are few the last axis of the window and they are one run of memory. */
 #include <string.h>
 
+#include "targets/opencl/prepare.h"
 #include "targets/opencl/tile.h"
-
-enum { FEW_CHANNELS = 16 };
 
 typedef struct {
   wk_cl_tile t;
@@ -19,16 +18,10 @@ typedef struct {
 
 /* ---- description ----------------------------------------------------------------------------- */
 
-static bool clips(const conv *v, int d) {
-  int64_t last = (v->y->dims[d + 2] - 1) * v->c->strides.v[d] - v->c->pads.v[d] +
-                 (v->w->dims[d + 2] - 1) * v->c->dilations.v[d];
-  return v->c->pads.v[d] > 0 || last >= v->x->dims[d + 2];
-}
-
 /* The taps along the last axis and the channels of each follow each other in memory. */
 static bool is_one_run(const conv *v) {
   int last = v->spatial - 1;
-  return last >= 0 && v->channels < FEW_CHANNELS && v->c->group == 1 && !v->clips[last] &&
+  return last >= 0 && v->channels <= WK_CL_FEW_CHANNELS && v->c->group == 1 && !v->clips[last] &&
          v->c->dilations.v[last] == 1 && v->x->strides[1] == 1 &&
          v->x->strides[last + 2] == v->channels;
 }
@@ -54,7 +47,7 @@ static bool describe(conv *v, const wk_cl_making *m) {
   t->m_rows = v->y->dims[0];
   for (int d = 0; d < v->spatial; d++) {
     t->m_rows *= v->y->dims[d + 2];
-    v->clips[d] = clips(v, d);
+    v->clips[d] = wk_cl_clips(m->inst, d);
   }
   v->looped = v->spatial - is_one_run(v);
   t->taps = 1;

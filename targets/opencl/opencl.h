@@ -35,9 +35,6 @@ int wk_cl_lanes(const wk_opencl *d);
 /* Of buffers, bytes: what the device asks for, and at least WICK_ALIGN. */
 int64_t wk_cl_align(const wk_opencl *d);
 
-/* Why no kernel can be made of a node; NULL: one can. */
-const char *wk_cl_refusal(const wk_opencl *d, const wk_graph *g, const wk_node *n);
-
 /* The target's pass: what kernels read otherwise than it lies is copied, images with few channels
  * are padded in memory. */
 wk_status wk_cl_prepare(const wk_opencl *d, wk_program *p, wk_arena *scratch, int64_t *changes)

@@ -6,10 +6,7 @@
 #include "targets/opencl/prepare.h"
 #include "targets/opencl/tile.h"
 
-enum {
-  FEW_CHANNELS = 8,        /* images whose taps are joined into runs (make_conv.c) */
-  MAX_SCRATCH = 128 << 10  /* bytes of a work item */
-};
+enum { MAX_SCRATCH = 128 << 10 }; /* bytes of a work item */
 
 typedef struct {
   const wk_opencl *d;
@@ -43,11 +40,15 @@ static void append(preparing *r, wk_op op, const wk_inst *of, const wk_view *to,
 
 /* ---- images of few channels ------------------------------------------------------------------ */
 
-/* Positions along spatial axis d that windows reach, from the first of them. */
-static int64_t reach(const wk_inst *i, int d) {
+int64_t wk_cl_reach(const wk_inst *i, int d) {
   const wk_attr_conv *c = i->attrs;
   return (i->operands[0].dims[d + 2] - 1) * c->strides.v[d] +
          (i->operands[2].dims[d + 2] - 1) * c->dilations.v[d] + 1;
+}
+
+bool wk_cl_clips(const wk_inst *i, int d) {
+  int64_t before = ((const wk_attr_conv *)i->attrs)->pads.v[d];
+  return before > 0 || wk_cl_reach(i, d) - before > i->operands[1].dims[d + 2];
 }
 
 static bool wants_image(const wk_inst *i) {
@@ -57,8 +58,8 @@ static bool wants_image(const wk_inst *i) {
   for (int64_t k = 0; k < c->pads.n; k++)
     if (c->pads.v[k] < 0) return false;
   for (int d = 0; d < x->rank - 2; d++)
-    pads = pads || c->pads.v[d] > 0 || reach(i, d) - c->pads.v[d] > x->dims[d + 2];
-  return c->group == 1 && x->rank > 2 && x->dims[1] <= FEW_CHANNELS &&
+    pads = pads || wk_cl_clips(i, d);
+  return c->group == 1 && x->rank > 2 && x->dims[1] <= WK_CL_FEW_CHANNELS &&
          (pads || x->strides[1] != 1 || x->strides[x->rank - 1] != x->dims[1]);
 }
 
@@ -74,7 +75,7 @@ static void pad_image(preparing *r, wk_inst *i) {
   strides[1] = 1;
   for (int d = n - 1; d >= 0; d--) {
     dims[d + 2] += c->pads.v[d];
-    if (reach(i, d) > dims[d + 2]) dims[d + 2] = reach(i, d);
+    if (wk_cl_reach(i, d) > dims[d + 2]) dims[d + 2] = wk_cl_reach(i, d);
     pads = pads || dims[d + 2] != x->dims[d + 2];
     strides[d + 2] = run;
     first += c->pads.v[d] * run;

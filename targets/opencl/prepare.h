@@ -5,6 +5,15 @@
 
 #include "targets/opencl/opencl.h"
 
+/* Convolutions of so few channels have the taps of a row and the channels of each as one run, where
+ * the image lies so; images of so few are copied to lie so. */
+enum { WK_CL_FEW_CHANNELS = 8 };
+
+/* Positions along spatial axis d that windows of a convolution reach, from the first of them. */
+int64_t wk_cl_reach(const wk_inst *i, int d);
+/* Some of them are outside of the image. */
+bool wk_cl_clips(const wk_inst *i, int d);
+
 /* A transposed convolution with constant weights, each of whose outputs has a tap at least. */
 bool wk_cl_wants_phases(const wk_program *p, const wk_inst *i);
 /* Appends convolutions that do the same. */

@@ -48,6 +48,8 @@ static const wk_target_setting settings[] = {
      "the device, for so long at most; what was measured is kept in the cache"},
     {0}};
 
+/* ---- what follows from the device ------------------------------------------------------------ */
+
 int wk_cl_lanes(const wk_opencl *d) {
   return d->info.float_width >= 16 ? 16 : d->info.float_width >= 8 ? 8 : 4;
 }
@@ -78,7 +80,8 @@ static bool uses_f64(const wk_graph *g, const wk_node *n) {
   return computes_f64(n);
 }
 
-const char *wk_cl_refusal(const wk_opencl *d, const wk_graph *g, const wk_node *n) {
+/* Why no kernel can be made of a node; NULL: one can. */
+static const char *refusal(const wk_opencl *d, const wk_graph *g, const wk_node *n) {
   if (wk_op_get(n->op)->cls != WK_CLASS_MOVEMENT && n->op != WK_OP_IF && n->op != WK_OP_LOOP &&
       n->n_in + n->n_out > WK_CL_MAX_OPERANDS)
     return "it has more operands than a kernel";
@@ -90,7 +93,7 @@ const char *wk_cl_refusal(const wk_opencl *d, const wk_graph *g, const wk_node *
 static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
                      const char **reason) {
   (void)a;
-  *reason = wk_cl_refusal(device(t), g, n);
+  *reason = refusal(device(t), g, n);
   return !*reason;
 }
 
