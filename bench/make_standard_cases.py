@@ -119,12 +119,36 @@ def half_scales(out):
     write(out, "QLinearMatMulHalfInputs", 21, node, {**a, **parameters})
 
 
+def opset_28(out):
+    """What opsets 25 to 28 changed beside the types."""
+    a = np.array([-128, -7, -1, 0, 5, 127, -100, 64], np.int8)
+    amounts = np.array([1, 3, 7, 2, 8, -1, 100, 1], np.int8)
+    left = np.array([5.5, -5.5, 5.5, -5.5, 0.0, -0.0, np.inf, 3, -3, 3, np.nan], np.float32)
+    right = np.array([3, 3, -3, -3, -2, 2, 2, np.inf, np.inf, 0, 2], np.float32)
+    nodes = [("BitShift", ["a", "amounts"], "shifted_right", dict(direction="RIGHT")),
+             ("BitShift", ["a", "amounts"], "shifted_left", dict(direction="LEFT")),
+             ("Mod", ["left", "right"], "floored", {}),
+             ("Mod", ["left", "right"], "truncated", dict(fmod=1)),
+             ("Mod", ["a", "seven"], "a_floored", {}),
+             ("Mod", ["a", "seven"], "a_truncated", dict(fmod=1)),
+             ("SpaceToDepth", ["x"], "dcr", dict(blocksize=2)),
+             ("SpaceToDepth", ["x"], "crd", dict(blocksize=2, mode="CRD")),
+             ("SwiGLU", ["gate", "x"], "swi_glu", {}),
+             ("SwiGLU", ["gate", "x"], "swi_glu_alpha", dict(alpha=1.702)),
+             ("Range", ["first", "limit", "step"], "halves", {}),
+             ("Range", ["first", "limit", "step"], "halves_in_f64", dict(stash_type=11))]
+    write(out, "Opset28", 28, nodes,
+          dict(a=a, amounts=amounts, left=left, right=right, x=f32(2, 3, 4, 6),
+               gate=f32(2, 3, 4, 6)),
+          dict(seven=np.int8(7), first=np.float16(0.1), limit=np.float16(9), step=np.float16(0.3)))
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
     out = parser.parse_args().out
     peers.need("numpy", "onnx", "onnxruntime")
-    for cases in (empty_reductions, inverse_dft, lp_norms, half_scales):
+    for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28):
         cases(out)
 
 

@@ -81,6 +81,11 @@ wk_status wk_onnx_range(wk_onnx_node *c) {
       !wk_onnx_valid(c, step != 0 && isfinite(first) && isfinite(limit), "the step is 0")) {
     return c->status;
   }
+  /* since opset 27; it counts for half types only: computed in f32 or, as here anyway, in f64 */
+  wk_dtype stash = wk_onnx_dtype(c, "stash_type", WK_F32);
+  bool is_half = t == WK_F16 || t == WK_BF16, in_f32 = is_half && stash == WK_F32;
+  wk_onnx_need(c, !is_half || in_f32 || stash == WK_F64, "stash_type %s is not supported",
+               wk_dtype_name(stash));
   double count = ceil((limit - first) / step);
   if (!wk_onnx_need(c, count < 1e8, "a range of %g elements is not supported", count))
     return c->status;
@@ -89,7 +94,8 @@ wk_status wk_onnx_range(wk_onnx_node *c) {
   wk_type type = wk_type_make(t, 1, &n);
   wk_value_id v = wk_make_constant(c, &type, &data);
   for (int64_t i = 0; data && i < n; i++) {
-    if (wk_dtype_is_float(t)) wk_store_f64(data, t, i, first + (double)i * step);
+    if (in_f32) wk_store_f64(data, t, i, (float)first + (float)i * (float)step);
+    else if (wk_dtype_is_float(t)) wk_store_f64(data, t, i, first + (double)i * step);
     else wk_store_i64(data, t, i, (int64_t)first + i * (int64_t)step);
   }
   return wk_onnx_return(c, v);

@@ -142,11 +142,20 @@ wk_status wk_onnx_gelu(wk_onnx_node *c) {
   return wk_onnx_return(c, wk_make_1(c, is_tanh ? WK_OP_GELU_TANH : WK_OP_GELU, c->in[0]));
 }
 
-wk_status wk_onnx_swish(wk_onnx_node *c) {
+static wk_value_id swish(wk_onnx_node *c, wk_value_id x) {
   double alpha = wk_onnx_float(c, "alpha", 1.0);
-  if (alpha == 1.0) return wk_onnx_return(c, wk_make_1(c, WK_OP_SILU, c->in[0]));
-  wk_value_id gate = wk_make_1(c, WK_OP_SIGMOID, wk_make_mul_f(c, c->in[0], alpha));
-  return wk_onnx_return(c, wk_make_2(c, WK_OP_MUL, c->in[0], gate));
+  if (alpha == 1.0) return wk_make_1(c, WK_OP_SILU, x);
+  wk_value_id gate = wk_make_1(c, WK_OP_SIGMOID, wk_make_mul_f(c, x, alpha));
+  return wk_make_2(c, WK_OP_MUL, x, gate);
+}
+
+wk_status wk_onnx_swish(wk_onnx_node *c) { return wk_onnx_return(c, swish(c, c->in[0])); }
+
+/* Swish of the gate times the value; the operator does not broadcast. */
+wk_status wk_onnx_swi_glu(wk_onnx_node *c) {
+  const wk_type *gate = wk_onnx_type(c, c->in[0]), *value = wk_onnx_type(c, c->in[1]);
+  wk_onnx_valid(c, wk_type_equal(gate, value), "the gate and the value have different types");
+  return wk_onnx_return(c, wk_make_2(c, WK_OP_MUL, swish(c, c->in[0]), c->in[1]));
 }
 
 wk_status wk_onnx_is_inf(wk_onnx_node *c) {

@@ -52,12 +52,20 @@ static int64_t block_size(wk_onnx_node *c) {
   return wk_onnx_ok(c) ? b : 0;
 }
 
+/* Order of the new (old) depth axis: by block first (DCR) or by channel first (CRD). */
+static bool is_crd(wk_onnx_node *c) {
+  const char *mode = wk_onnx_text(c, "mode", "DCR");
+  bool is = strcmp(mode, "CRD") == 0;
+  wk_onnx_valid(c, is || strcmp(mode, "DCR") == 0, "mode '%s'", mode);
+  return is;
+}
+
 wk_status wk_onnx_depth_to_space(wk_onnx_node *c) {
   int64_t b = block_size(c);
   const wk_type x = *wk_onnx_type(c, c->in[0]);
   if (!wk_onnx_ok(c)) return c->status;
   wk_onnx_valid(c, x.dims[1] % (b * b) == 0, "%lld channels", (long long)x.dims[1]);
-  bool crd = wk_onnx_text_is(c, "mode", "DCR", "CRD");
+  bool crd = is_crd(c);
   int64_t d = x.dims[1] / (b * b);
   const int64_t dcr_dims[] = {x.dims[0], b, b, d, x.dims[2], x.dims[3]};
   const int64_t crd_dims[] = {x.dims[0], d, b, b, x.dims[2], x.dims[3]};
@@ -75,10 +83,11 @@ wk_status wk_onnx_space_to_depth(wk_onnx_node *c) {
   wk_onnx_valid(c, x.dims[2] % b == 0 && x.dims[3] % b == 0,
                 "the size is not a multiple of the block");
   const int64_t dims[] = {x.dims[0], x.dims[1], x.dims[2] / b, b, x.dims[3] / b, b};
-  const int64_t perm[] = {0, 3, 5, 1, 2, 4};
+  const int64_t dcr_perm[] = {0, 3, 5, 1, 2, 4}, crd_perm[] = {0, 1, 3, 5, 2, 4};
+  bool crd = c->opset >= 28 && is_crd(c);
   const int64_t y[] = {x.dims[0], x.dims[1] * b * b, x.dims[2] / b, x.dims[3] / b};
   wk_value_id v = wk_make_reshape(c, c->in[0], 6, dims);
-  return wk_onnx_return(c, wk_make_reshape(c, wk_make_transpose(c, v, perm), 4, y));
+  return wk_onnx_return(c, wk_make_reshape(c, wk_make_transpose(c, v, crd ? crd_perm : dcr_perm), 4, y));
 }
 
 /* CenterCropPad: each axis is cropped or padded with zeros around its centre. */

@@ -7,6 +7,10 @@
 
 wk_status wk_onnx_reduce(wk_onnx_node *c) {
   int rank = wk_onnx_type(c, c->in[0])->rank;
+  bool is_log = c->row->op == WK_OP_REDUCE_LOG_SUM || c->row->op == WK_OP_REDUCE_LOG_SUM_EXP;
+  wk_dtype t = wk_onnx_type(c, c->in[0])->dtype;
+  wk_onnx_valid(c, c->opset < 28 || !is_log || wk_dtype_is_float(t),
+                "%s has no logarithm since opset 28", wk_dtype_name(t));
   int64_t since = c->row->op == WK_OP_REDUCE_SUM ? 13 : 18; /* axes became an input */
   wk_ints axes = wk_onnx_ints_input(c, since, 1, "axes");
   bool keep = wk_onnx_int(c, "keepdims", 1) != 0;
@@ -18,7 +22,7 @@ wk_status wk_onnx_reduce(wk_onnx_node *c) {
     axes = wk_onnx_axes(c, axes, rank);
   }
   wk_value_id x = c->in[0];
-  bool is_bool = wk_onnx_type(c, x)->dtype == WK_BOOL; /* Max and Min since opset 20 */
+  bool is_bool = t == WK_BOOL; /* Max and Min since opset 20 */
   if (is_bool) x = wk_make_cast(c, x, WK_U8);
   x = wk_make_reduce(c, c->row->op, x, axes, keep);
   return wk_onnx_return(c, is_bool ? wk_make_cast(c, x, WK_BOOL) : x);
