@@ -125,12 +125,32 @@ def caches(out):
                byte=rng().integers(0, 9, (2, 1)).astype(np.uint8)))
 
 
+def linear_attention(out):
+    """A state that forgets, is corrected, and both; from nothing and from a past."""
+    feeds = dict(q=f32(2, 5, 12), k=f32(2, 5, 6) / 2, v=f32(2, 5, 4), state=f32(2, 2, 3, 2),
+                 decay=-np.abs(f32(2, 5, 6)), head_decay=-np.abs(f32(2, 5, 2)),
+                 beta=rng().random((2, 5, 2), np.float32), one=rng().random((2, 5, 1), np.float32))
+    heads, qkv = dict(q_num_heads=4, kv_num_heads=2), ["q", "k", "v"]
+    rules = [("linear", [*qkv]), ("gated", [*qkv, "", "head_decay"]),
+             ("delta", [*qkv, "state", "", "one"]),
+             ("gated_delta", [*qkv, "state", "decay", "beta"])]
+    write(out, "LinearAttentionForms", 27,
+          [("LinearAttention", inputs, [rule, f"{rule}_state"], dict(heads, update_rule=rule))
+           for rule, inputs in rules], feeds)
+    write(out, "CausalConvForms", 27,
+          [("CausalConvWithState", ["x", "w", "b"], ["first", "after"], dict(activation="silu")),
+           ("CausalConvWithState", ["x", "w", "", "past"], ["y", "state"], {}),
+           ("Swish", ["x"], ["swish"], dict(alpha=1.7)),
+           ("RMSNormalization", ["x", "gain"], ["normal"], dict(axis=1, epsilon=1e-3))],
+          dict(x=f32(2, 3, 2), w=f32(3, 1, 4), b=f32(3), past=f32(2, 3, 3), gain=f32(3, 2)))
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
     out = parser.parse_args().out
     peers.need("numpy", "onnx", "onnxruntime")
-    for cases in (attention, flex_attention, caches):
+    for cases in (attention, flex_attention, caches, linear_attention):
         cases(out)
 
 

@@ -122,7 +122,8 @@ wk_status wk_onnx_skip_layer_norm(wk_onnx_node *c) {
   return c->status;
 }
 
-/* RMSNormalization: x / sqrt(mean(x^2) + epsilon) * scale, computed in stash_type. */
+/* RMSNormalization: x / sqrt(mean(x^2) + epsilon) * scale, computed in stash_type; the result has
+ * the type of the scale. */
 wk_status wk_onnx_rms_norm(wk_onnx_node *c) {
   const wk_type t = *wk_onnx_type(c, c->in[0]);
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", -1), t.rank);
@@ -133,8 +134,8 @@ wk_status wk_onnx_rms_norm(wk_onnx_node *c) {
   square = wk_make_reduce(c, WK_OP_REDUCE_MEAN, square, wk_make_axes(c, (int)axis, t.rank), true);
   square = wk_make_add_f(c, square, wk_onnx_float(c, "epsilon", 1e-5f));
   x = wk_make_2(c, WK_OP_DIV, x, wk_make_1(c, WK_OP_SQRT, square));
-  x = wk_make_cast(c, x, t.dtype);
-  return wk_onnx_return(c, wk_make_2(c, WK_OP_MUL, x, c->in[1]));
+  x = wk_make_2(c, WK_OP_MUL, x, wk_make_cast(c, c->in[1], stash));
+  return wk_onnx_return(c, wk_make_cast(c, x, wk_onnx_type(c, c->in[1])->dtype));
 }
 
 wk_status wk_onnx_lp_norm(wk_onnx_node *c) {
