@@ -143,12 +143,48 @@ def opset_28(out):
           dict(seven=np.int8(7), first=np.float16(0.1), limit=np.float16(9), step=np.float16(0.3)))
 
 
+def narrow_types(out):
+    """Elements of fewer than 8 bits and floats of 8: conversion, bits, quantisation by blocks."""
+    T = onnx.TensorProto
+    floats = ["FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1",
+              "FLOAT6E2M3", "FLOAT6E3M2"]
+    ints = ["INT4", "UINT4", "INT2", "UINT2"]
+    x = np.concatenate([np.array([0, 0.26, -0.3, 1.5, -2.49, 2.5, 5.1, -7, 447, -500, 1e6, np.inf,
+                                  -np.inf, np.nan, 1e-5, 61440, 464, 248], np.float32),
+                        f32(30) * 40])
+    nodes = []
+    for t in floats:
+        nodes += [("Cast", ["x"], t, dict(to=getattr(T, t))), ("Cast", [t], f"from_{t}", dict(to=1))]
+    for t in floats[:4]:
+        nodes += [("Cast", ["x"], f"{t}_past", dict(to=getattr(T, t), saturate=0)),
+                  ("Cast", [f"{t}_past"], f"from_{t}_past", dict(to=T.FLOAT16))]
+    for t in ints:
+        nodes += [("Cast", ["i"], t, dict(to=getattr(T, t))), ("Cast", [t], f"from_{t}", dict(to=6))]
+    nodes += [("Cast", ["up"], "scale", dict(to=T.FLOAT8E8M0)), ("Cast", ["scale"], "power", dict(to=1)),
+              ("BitCast", ["x"], "bits", dict(to=T.UINT32)),
+              ("BitCast", ["i"], "unsigned", dict(to=T.UINT32))]
+    finite = x[np.isfinite(x)]
+    write(out, "NarrowCasts", 28, nodes,
+          dict(x=x, i=np.arange(-20, 40, dtype=np.int32), up=np.abs(finite[finite != 0])))
+    rows, wide = f32(6, 10) * 3, {"axis": 1, "block_size": 4}
+    scales = np.abs(f32(6, 3)) + np.float32(0.2)
+    nodes = []
+    for t in ints[:2] + floats[:1] + floats[4:5]:
+        number = dict(output_dtype=getattr(T, t))
+        nodes += [("QuantizeLinear", ["rows", "scales"], t, {**wide, **number}),
+                  ("DequantizeLinear", [t, "scales"], f"back_{t}", wide),
+                  ("Transpose", [t], f"turned_{t}", dict(perm=[1, 0])),
+                  ("Cast", [f"turned_{t}"], f"columns_{t}", dict(to=1))]
+    write(out, "NarrowBlocks", 28, nodes, dict(rows=rows), dict(scales=scales))
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
     out = parser.parse_args().out
     peers.need("numpy", "onnx", "onnxruntime")
-    for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28):
+    for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28,
+                  narrow_types):
         cases(out)
 
 

@@ -35,10 +35,24 @@ typedef enum wick_dtype {
   WICK_U16 = 10,
   WICK_U32 = 11,
   WICK_U64 = 12,
-  WICK_BOOL = 13 /* one byte, 0 or 1 */
+  WICK_BOOL = 13, /* one byte, 0 or 1 */
+  /* One element per byte, in its low bits. Integers are sign- or zero-extended to the byte; floats
+   * are patterns of sign, exponent and mantissa (f8e8m0fnu: exponent alone). */
+  WICK_I4 = 14,
+  WICK_U4 = 15,
+  WICK_I2 = 16,
+  WICK_U2 = 17,
+  WICK_F8E4M3FN = 18,
+  WICK_F8E4M3FNUZ = 19,
+  WICK_F8E5M2 = 20,
+  WICK_F8E5M2FNUZ = 21,
+  WICK_F4E2M1FN = 22,
+  WICK_F6E2M3FN = 23,
+  WICK_F6E3M2FN = 24,
+  WICK_F8E8M0FNU = 25
 } wick_dtype;
 
-#define WICK_DTYPE_COUNT 14 /* numbers below it are valid, except 0 */
+#define WICK_DTYPE_COUNT 26 /* numbers below it are valid, except 0 */
 #define WICK_MAX_RANK 8
 
 /* ---- 2. generated code ----------------------------------------------------------------------- */

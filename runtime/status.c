@@ -37,6 +37,18 @@ static const struct {
     [WICK_I32] = {"i32", 4}, [WICK_I64] = {"i64", 8}, [WICK_U8] = {"u8", 1},
     [WICK_U16] = {"u16", 2}, [WICK_U32] = {"u32", 4}, [WICK_U64] = {"u64", 8},
     [WICK_BOOL] = {"bool", 1},
+    [WICK_I4] = {"i4", 1},
+    [WICK_U4] = {"u4", 1},
+    [WICK_I2] = {"i2", 1},
+    [WICK_U2] = {"u2", 1},
+    [WICK_F8E4M3FN] = {"f8e4m3fn", 1},
+    [WICK_F8E4M3FNUZ] = {"f8e4m3fnuz", 1},
+    [WICK_F8E5M2] = {"f8e5m2", 1},
+    [WICK_F8E5M2FNUZ] = {"f8e5m2fnuz", 1},
+    [WICK_F4E2M1FN] = {"f4e2m1fn", 1},
+    [WICK_F6E2M3FN] = {"f6e2m3fn", 1},
+    [WICK_F6E3M2FN] = {"f6e3m2fn", 1},
+    [WICK_F8E8M0FNU] = {"f8e8m0fnu", 1},
 };
 
 const char *wick_dtype_name(wick_dtype dtype) {

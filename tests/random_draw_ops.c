@@ -49,8 +49,28 @@ static wk_value_id cast(draw *d, wk_op op) {
   static const wk_dtype to[] = {WK_F32, WK_F64, WK_I32, WK_I64, WK_I8, WK_U8, WK_BOOL};
   uint32_t types = DRAW_FLOATS | DRAW_INTS | DRAW_BOOLS;
   ATTRS(d, cast, CAST);
+  wk_value_id x = draw_operand(d, (draw_want){types, 0, 5, true});
+  if (draw_chance(d, 25)) { /* there and back: by way of a narrow type */
+    wk_attr_cast *narrow = wk_attrs_new(d->a, WK_OP_CAST);
+    narrow->to = draw_int(d, WK_I4, WK_DTYPE_COUNT - 1);
+    x = draw_1(d, op, narrow, x);
+  }
   a->to = to[draw_chance(d, 50) ? 0 : draw_int(d, 0, (int64_t)WK_COUNTOF(to) - 1)];
-  return draw_1(d, op, a, draw_operand(d, (draw_want){types, 0, 5, true}));
+  return draw_1(d, op, a, x);
+}
+
+/* The same bits as an integer of that width. */
+static wk_value_id bitcast(draw *d, wk_op op) {
+  uint32_t types = (1u << WK_I32) | (1u << WK_I8) | (1u << WK_U8) | (1u << WK_F32) | (1u << WK_F64);
+  wk_value_id x = draw_operand(d, (draw_want){types, 0, 5, true});
+  if (x == WK_NONE) return x;
+  wk_dtype t = draw_type(d, x)->dtype;
+  ATTRS(d, bitcast, BITCAST);
+  a->to = wk_dtype_size(t) == 1 ? (t == WK_I8 ? WK_U8 : WK_I8)
+          : t == WK_F64         ? WK_I64
+          : t == WK_F32         ? WK_I32
+                                : WK_U32;
+  return draw_1(d, op, a, x);
 }
 
 /* Both operands in either order; a number now and then. */
@@ -468,7 +488,8 @@ static wk_value_id attention(draw *d, wk_op op) {
 /* ---- the table: by inference rule ------------------------------------------------------------ */
 
 static const struct { const char *rule; drawer run; } by_rule[] = {
-    {"same", unary}, {"cast", cast}, {"broadcast", arithmetic}, {"compare", compare},
+    {"same", unary}, {"cast", cast}, {"bitcast", bitcast}, {"broadcast", arithmetic},
+    {"compare", compare},
     {"where", where}, {"quantize", quantize}, {"dequantize", dequantize}, {"reshape", reshape},
     {"transpose", transpose}, {"slice", slice}, {"expand", expand}, {"concat", concat},
     {"split", split}, {"pad", pad}, {"tile", tile}, {"conv", conv},

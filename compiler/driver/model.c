@@ -291,6 +291,22 @@ wk_status wk_tensor_read(const char *path, wk_tensor *out, char **name) {
   return wk_error_at(WK_INPUT, path, "is %s, not a tensor file (.npy or .pb)", kind);
 }
 
+bool wk_tensor_adopt(wk_tensor *t, wk_dtype want) {
+  if (want == WK_BF16 && t->type.dtype == WK_U16) {
+    t->type.dtype = WK_BF16;
+    return true;
+  }
+  if (!wk_dtype_is_narrow(want) || t->type.dtype != wk_dtype_storage(want)) return false;
+  int64_t n = wk_type_count(&t->type), most = (1 << wk_dtype_bits(want)) - 1, least = 0;
+  if (wk_dtype_is_signed(want)) least = -(most + 1) / 2, most = -least - 1;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t v = wk_load_i64(t->data, t->type.dtype, i);
+    if (v < least || v > most) return false;
+  }
+  t->type.dtype = want;
+  return true;
+}
+
 wk_status wk_tensor_random(const wk_type *t, wk_rng *rng, wk_tensor *out) {
   WK_TRY(wk_tensor_alloc(t, out));
   int64_t n = wk_type_count(t);

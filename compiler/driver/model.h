@@ -78,6 +78,10 @@ wk_status wk_model_convert(wk_module **m) WK_MUST_CHECK;
 
 /* .npy by its magic bytes, otherwise a TensorProto. */
 wk_status wk_tensor_read(const char *path, wk_tensor *out, char **name) WK_MUST_CHECK;
+/* Files of numpy hold as bits what numpy lacks: bf16 as u16, narrow types as bytes. Where that is
+ * what `t` is and `want` asks for, t becomes of that type; true when it did. Bytes that are no
+ * elements of the type stay what they are. */
+bool wk_tensor_adopt(wk_tensor *t, wk_dtype want);
 /* Reproducible contents for a type: normal floats; integers 0 or 1, valid as most indices and
  * flags. */
 wk_status wk_tensor_random(const wk_type *t, wk_rng *rng, wk_tensor *out) WK_MUST_CHECK;

@@ -203,7 +203,9 @@ static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
     const wk_run_file *f = file_for(job, wk_runner_input_name(job->runner, i));
     if (f) {
       job->in[i] = f->t;
-      WK_TRY(wk_status_place(wk_runner_check_input(job->runner, i, &f->t), option_of(job, f)));
+      wk_tensor_adopt(&job->in[i], wk_runner_input_type(job->runner, i)->dtype);
+      WK_TRY(wk_status_place(wk_runner_check_input(job->runner, i, &job->in[i]),
+                             option_of(job, f)));
       continue;
     }
     WK_TRY(wk_tensor_random(wk_runner_input_type(job->runner, i), &rng, &job->in[i]));

@@ -90,12 +90,7 @@ static int find_io(const wk_onnx_io *io, size_t n, const wk_test_tensor *t) {
   return -1;
 }
 
-/* numpy has no bf16: files hold its bits as u16. */
-static bool adopt_bits(const wk_onnx_io *io, wk_tensor *t) {
-  bool is_bits = io->dtype == WK_BF16 && t->type.dtype == WK_U16;
-  if (is_bits) t->type.dtype = WK_BF16;
-  return is_bits;
-}
+static bool adopt_bits(const wk_onnx_io *io, wk_tensor *t) { return wk_tensor_adopt(t, io->dtype); }
 
 static bool shape_fits(const wk_onnx_io *io, const wk_type *t) {
   bool fits = io->rank < 0 || io->rank == t->rank;

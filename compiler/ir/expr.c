@@ -156,7 +156,12 @@ static bool simplify(const wk_expr_builder *b, const wk_expr_node *x, uint16_t *
   const wk_expr_node *p = &b->nodes[x->arg[0]], *q = &b->nodes[x->arg[1]];
   int arity = ops[x->op].arity;
   *out = x->arg[0];
-  if ((x->op == WK_EX_CAST || x->op == WK_EX_SAT) && p->dtype == x->dtype) return true;
+  bool converts = x->op == WK_EX_CAST || x->op == WK_EX_SAT || x->op == WK_EX_BITS;
+  if (converts && p->dtype == x->dtype) return true;
+  if (x->op == WK_EX_BITS && p->op == WK_EX_BITS && b->nodes[p->arg[0]].dtype == x->dtype) {
+    *out = p->arg[0];
+    return true;
+  }
   if ((x->op == WK_EX_NOT || x->op == WK_EX_NEG) && p->op == x->op) {
     *out = p->arg[0];
     return true;
@@ -184,7 +189,8 @@ static uint16_t add(wk_expr_builder *b, const wk_expr_node *x) {
   if (!known) return intern(b, x);
   wk_scalar v = wk_expr_apply(x->op, arg[0]->dtype, x->dtype, value_of(arg[0]), value_of(arg[1]),
                               value_of(arg[2]));
-  return constant(b, x->dtype, v);
+  bool has_bits_of_nan = x->op == WK_EX_BITS && wk_dtype_is_float(x->dtype) && isnan(v.f);
+  return has_bits_of_nan ? intern(b, x) : constant(b, x->dtype, v);
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */
@@ -217,8 +223,14 @@ uint16_t wk_expr_cast(wk_expr_builder *b, wk_dtype t, uint16_t x) {
 }
 
 uint16_t wk_expr_sat(wk_expr_builder *b, wk_dtype t, uint16_t x) {
-  assert(wk_dtype_is_int(t) && wk_dtype_is_int(b->nodes[x].dtype));
+  assert(wk_dtype_is_int(t) && wk_dtype_is_int(b->nodes[x].dtype) && !wk_dtype_is_narrow(t));
   wk_expr_node node = {.op = WK_EX_SAT, .dtype = t, .arg = {x, 0, 0}};
+  return add(b, &node);
+}
+
+uint16_t wk_expr_bits(wk_expr_builder *b, wk_dtype t, uint16_t x) {
+  assert(wk_dtype_bits(t) == wk_dtype_bits(b->nodes[x].dtype));
+  wk_expr_node node = {.op = WK_EX_BITS, .dtype = t, .arg = {x, 0, 0}};
   return add(b, &node);
 }
 
@@ -261,6 +273,7 @@ static uint16_t add_copy(wk_expr_builder *b, const wk_expr_node *x, const uint16
     case WK_EX_CONST: return constant(b, x->dtype, value_of(x));
     case WK_EX_CAST: return wk_expr_cast(b, x->dtype, arg[0]);
     case WK_EX_SAT: return wk_expr_sat(b, x->dtype, arg[0]);
+    case WK_EX_BITS: return wk_expr_bits(b, x->dtype, arg[0]);
     default: return add_op(b, x->op, arg[0], arg[1], arg[2]);
   }
 }

@@ -49,6 +49,7 @@ uint16_t wk_expr_f(wk_expr_builder *b, wk_dtype t, double v); /* literal of dtyp
 uint16_t wk_expr_i(wk_expr_builder *b, wk_dtype t, int64_t v);
 uint16_t wk_expr_cast(wk_expr_builder *b, wk_dtype t, uint16_t x);
 uint16_t wk_expr_sat(wk_expr_builder *b, wk_dtype t, uint16_t x);
+uint16_t wk_expr_bits(wk_expr_builder *b, wk_dtype t, uint16_t x); /* types of as many bits */
 uint16_t wk_expr_1(wk_expr_builder *b, wk_expr_op op, uint16_t x);
 uint16_t wk_expr_2(wk_expr_builder *b, wk_expr_op op, uint16_t x, uint16_t y);
 uint16_t wk_expr_3(wk_expr_builder *b, wk_expr_op op, uint16_t x, uint16_t y, uint16_t z);

@@ -198,6 +198,28 @@ static void add_cast(const printer *p, const wk_expr_node *x) {
   }
 }
 
+/* By way of the bits in memory. */
+static void add_bits(const printer *p, const wk_expr_node *x) {
+  wk_dtype from = p->e->nodes[x->arg[0]].dtype, to = x->dtype;
+  wk_str_add(p->b, to == WK_F32    ? "wk_bits_float("
+                   : to == WK_F64  ? "wk_bits_double("
+                   : to == WK_F16  ? "wk_value_f16("
+                   : to == WK_BF16 ? "wk_value_bf16("
+                   : to == WK_BOOL ? "0 != ("
+                                   : "(");
+  bool is_signed = wk_dtype_is_signed(to);
+  wk_str_printf(p->b, "(%s)", is_signed || wk_dtype_is_unsigned(to) ? types[to]
+                              : wk_dtype_size(to) == 8              ? "wk_u64"
+                              : wk_dtype_size(to) == 4              ? "wk_u32"
+                              : wk_dtype_size(to) == 2              ? "wk_u16"
+                                                                    : "wk_u8");
+  add_text(p, x, from == WK_F32    ? "wk_float_bits(%a))"
+                 : from == WK_F64  ? "wk_double_bits(%a))"
+                 : from == WK_F16  ? "wk_bits_f16(%a))"
+                 : from == WK_BF16 ? "wk_bits_bf16(%a))"
+                                   : "%a)");
+}
+
 /* ---- statements ------------------------------------------------------------------------------ */
 
 /* Bits in memory, where a value is not computed as it is stored. */
@@ -228,6 +250,7 @@ static void add_node(const printer *p, const wk_expr_node *x) {
     case WK_EX_INDEX: wk_str_add(p->b, p->c->index[x->imm.i]); break;
     case WK_EX_CAST: add_cast(p, x); break;
     case WK_EX_SAT: add_saturated(p, x); break;
+    case WK_EX_BITS: add_bits(p, x); break;
     default: add_operation(p, x);
   }
 }

@@ -13,6 +13,7 @@ static void round_column(wk_scalar *y, wk_dtype t, int n) {
   if (t == WK_F32) COLUMN_LOOP(y[i].f = (double)(float)y[i].f;)
   if (t == WK_F16) COLUMN_LOOP(y[i].f = wk_round_f16(y[i].f);)
   if (t == WK_BF16) COLUMN_LOOP(y[i].f = wk_round_bf16(y[i].f);)
+  if (wk_dtype_is_narrow(t)) COLUMN_LOOP(y[i].f = wk_round_float(y[i].f, t);)
 }
 
 static void wrap_column(wk_scalar *y, wk_dtype t, int n) {
@@ -38,7 +39,7 @@ static void cast_column(const wk_scalar *a, wk_scalar *y, wk_dtype from, wk_dtyp
   if (real_from && real_to) {
     memcpy(y, a, (size_t)n * sizeof *y);
     round_column(y, to, n);
-  } else if (real_from && to != WK_BOOL && to != WK_U64) {
+  } else if (real_from && to != WK_BOOL && to != WK_U64 && !wk_dtype_is_narrow(to)) {
     truncate_column(a, y, to, n);
   } else if (real_to && from != WK_I64 && from != WK_U64) { /* exact in a double */
     for (int i = 0; i < n; i++) y[i].f = (double)a[i].i;
@@ -62,6 +63,8 @@ static void apply_column(wk_expr_op op, wk_dtype from, wk_dtype to, const wk_sca
                          const wk_scalar *b, const wk_scalar *c, wk_scalar *y, int n) {
   if (op == WK_EX_CAST) {
     cast_column(a, y, from, to, n);
+  } else if (op == WK_EX_BITS) {
+    for (int i = 0; i < n; i++) y[i] = wk_scalar_bits(a[i], from, to);
   } else if (op == WK_EX_SAT) {
     saturate_column(a, y, from, to, n);
   } else if (op == WK_EX_SELECT) {
@@ -92,9 +95,10 @@ static const char *refused(char buf[64], wk_expr_op op, const char *why) {
 }
 
 const char *wk_expr_refusal(wk_expr_op op, const wk_dtype *args, char buf[64]) {
-  if (op == WK_EX_CAST || wk_expr_op_arity(op) == 0) return NULL;
+  if (op == WK_EX_CAST || op == WK_EX_BITS || wk_expr_op_arity(op) == 0) return NULL;
   if (op == WK_EX_SAT)
-    return wk_dtype_is_int(args[0]) ? NULL : refused(buf, op, "needs an integer");
+    return wk_dtype_is_int(args[0]) && !wk_dtype_is_narrow(args[0])
+               ? NULL : refused(buf, op, "needs an integer");
   if (op == WK_EX_SELECT) {
     if (args[0] != WK_BOOL) return refused(buf, op, "needs a bool condition");
     return args[1] == args[2] ? NULL : refused(buf, op, "needs arms of one type");
@@ -110,7 +114,8 @@ const char *wk_expr_refusal(wk_expr_op op, const wk_dtype *args, char buf[64]) {
     return buf;
   }
   const wk_expr_rule *rule = wk_expr_rule_get(op);
-  bool ok = wk_dtype_is_float(args[0]) ? rule->real != NULL
+  bool ok = wk_dtype_is_narrow(args[0])  ? false
+            : wk_dtype_is_float(args[0]) ? rule->real != NULL
             : args[0] == WK_BOOL       ? rule->takes_bool
                                        : rule->integer != NULL;
   if (ok) return NULL;

@@ -236,13 +236,20 @@ static bool op_from_name(const char *s, size_t n, wk_expr_op *op) {
   return false;
 }
 
-/* sat<i8>( : the element type between angle brackets, up to and with the parenthesis. */
-static wk_status open_sat(parser *p, term *t) {
+static bool word_is(const char *s, size_t n, const char *want) {
+  return strlen(want) == n && memcmp(s, want, n) == 0;
+}
+
+/* sat<i8>( or bits<u32>(: the element type between angle brackets, up to and with the parenthesis;
+ * in a template `out` is the dtype of the result. */
+static wk_status open_typed(parser *p, term *t) {
   WK_TRY(expect(p, '<'));
   skip_space(p);
   size_t n = word_length(p->at);
-  if (!wk_dtype_from_name(p->at, n, &t->dtype) || !wk_dtype_is_int(t->dtype))
-    return error_here(p, "integer type expected");
+  if (p->names && word_is(p->at, n, "out")) t->dtype = p->out_dtype;
+  else if (!wk_dtype_from_name(p->at, n, &t->dtype)) return error_here(p, "element type expected");
+  bool is_plain_int = wk_dtype_is_int(t->dtype) && !wk_dtype_is_narrow(t->dtype);
+  if (t->op == WK_EX_SAT && !is_plain_int) return error_here(p, "integer type expected");
   p->at += n;
   WK_TRY(expect(p, '>'));
   return expect(p, '(');
@@ -259,18 +266,15 @@ static wk_status index_term(parser *p, int column, uint16_t *out) {
   return push_term(p, &t, out);
 }
 
-static bool word_is(const char *s, size_t n, const char *want) {
-  return strlen(want) == n && memcmp(s, want, n) == 0;
-}
-
 /* name( … : pushes an open call. */
 static wk_status open_call(parser *p, size_t n) {
   const char *name = p->at;
   call c = {.t = {.column = column_of(p, name)}};
   p->at += n;
-  if (word_is(name, n, "sat")) {
-    c.t.op = WK_EX_SAT;
-    WK_TRY(open_sat(p, &c.t));
+  bool is_sat = word_is(name, n, "sat");
+  if (is_sat || word_is(name, n, "bits")) {
+    c.t.op = is_sat ? WK_EX_SAT : WK_EX_BITS;
+    WK_TRY(open_typed(p, &c.t));
   } else {
     if (p->names && word_is(name, n, "out")) {
       c.t.op = WK_EX_CAST;
@@ -427,12 +431,15 @@ static wk_status build_term(const parser *p, wk_expr_builder *b, const term *t,
   char why[64];
   const char *refusal = wk_expr_refusal(t->op, dtypes, why);
   if (refusal) return error_at(p, t->column, refusal, "", 0);
+  if (t->op == WK_EX_BITS && wk_dtype_bits(t->dtype) != wk_dtype_bits(dtypes[0]))
+    return error_at(p, t->column, "bits needs types of as many bits", "", 0);
   if (t->op == WK_EX_INPUT) *out = wk_expr_input(b, t->imm.i, t->dtype);
   else if (t->op == WK_EX_INDEX) *out = wk_expr_index(b, t->imm.i);
   else if (t->op == WK_EX_CONST && t->is_int) *out = wk_expr_i(b, t->dtype, t->imm.i);
   else if (t->op == WK_EX_CONST) *out = wk_expr_f(b, t->dtype, t->imm.f);
   else if (t->op == WK_EX_CAST) *out = wk_expr_cast(b, t->dtype, arg[0]);
   else if (t->op == WK_EX_SAT) *out = wk_expr_sat(b, t->dtype, arg[0]);
+  else if (t->op == WK_EX_BITS) *out = wk_expr_bits(b, t->dtype, arg[0]);
   else if (arity == 1) *out = wk_expr_1(b, t->op, arg[0]);
   else if (arity == 2) *out = wk_expr_2(b, t->op, arg[0], arg[1]);
   else *out = wk_expr_3(b, t->op, arg[0], arg[1], arg[2]);

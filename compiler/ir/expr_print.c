@@ -38,6 +38,7 @@ static void open_node(wk_str *b, const wk_expr_node *x) {
     case WK_EX_INDEX: wk_str_printf(b, "index<%lld>()", (long long)x->imm.i); break;
     case WK_EX_CONST: print_literal(b, x); break;
     case WK_EX_CAST: wk_str_printf(b, "%s(", wk_dtype_name(x->dtype)); break;
+    case WK_EX_BITS: wk_str_printf(b, "bits<%s>(", wk_dtype_name(x->dtype)); break;
     case WK_EX_SAT: wk_str_printf(b, "sat<%s>(", wk_dtype_name(x->dtype)); break;
     default: wk_str_printf(b, "%s(", wk_expr_op_name(x->op));
   }

@@ -60,6 +60,32 @@ static wk_status check_operands(const wk_infer *i) {
   return NULL;
 }
 
+/* What takes elements of narrow types: movement, conversion, and what only hands values on. */
+static bool takes_narrow(wk_op op) {
+  switch (op) {
+  case WK_OP_IDENTITY:
+  case WK_OP_CAST:
+  case WK_OP_BITCAST:
+  case WK_OP_WHERE:
+  case WK_OP_MAP:
+  case WK_OP_REDUCE:
+  case WK_OP_GATHER:
+  case WK_OP_GATHER_ELEMENTS:
+  case WK_OP_GATHER_ND:
+  case WK_OP_IF:
+  case WK_OP_LOOP: return true;
+  default: return wk_op_get(op)->cls == WK_CLASS_MOVEMENT;
+  }
+}
+
+static wk_status check_narrow(const wk_infer *i) {
+  for (uint32_t k = 0; k < i->n_in && !takes_narrow(i->op); k++)
+    if (i->in[k] && wk_dtype_is_narrow(i->in[k]->dtype))
+      return BAD(i, "%s is %s, which has to be cast first", wk_infer_operand(i, k).s,
+                 wk_dtype_name(i->in[k]->dtype));
+  return NULL;
+}
+
 /* The same status with the operator's name in front. */
 static wk_status named(const wk_infer *i, const char *what, wk_status s) {
   if (!s) return NULL;
@@ -71,6 +97,7 @@ static wk_status named(const wk_infer *i, const char *what, wk_status s) {
 wk_status wk_infer_node(const wk_infer *i) {
   if ((unsigned)i->op >= WK_OP_COUNT) return wk_error(WK_INPUT, "unknown operator %d", (int)i->op);
   WK_TRY(check_operands(i));
+  WK_TRY(check_narrow(i));
   for (uint32_t k = 0; k < i->n_out; k++) i->out[k] = (wk_type){0};
   WK_TRY(rules[i->op](i));
   for (uint32_t k = 0; k < i->n_out; k++) {

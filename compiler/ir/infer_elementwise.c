@@ -62,6 +62,16 @@ wk_status wk_infer_cast(const wk_infer *i) {
   return result(i, (wk_dtype)to);
 }
 
+wk_status wk_infer_bitcast(const wk_infer *i) {
+  int64_t to = wk_infer_attr_int(i, "to");
+  WK_TRY(want_dtype_attr(i, to));
+  if (wk_dtype_bits((wk_dtype)to) == wk_dtype_bits(i->in[0]->dtype))
+    return result(i, (wk_dtype)to);
+  return BAD(i, "elements of %s have %d bits, those of %s %d", wk_dtype_name(i->in[0]->dtype),
+             wk_dtype_bits(i->in[0]->dtype), wk_dtype_name((wk_dtype)to),
+             wk_dtype_bits((wk_dtype)to));
+}
+
 /* Scale and zero point follow x: they may not enlarge it. */
 static wk_status follow_x(const wk_infer *i) {
   WK_TRY(wk_want_float(i, 1));

@@ -77,7 +77,8 @@ void wk_block_append(wk_block *b, wk_inst *i) { wk_vec_push(&b->insts, i); }
 wk_view wk_view_none(void) { return (wk_view){.buffer = WK_NONE}; }
 
 wk_view wk_view_dense(uint32_t buffer, const wk_type *t, wk_role role) {
-  wk_view v = {.buffer = buffer, .role = role, .dtype = t->dtype, .rank = t->rank};
+  wk_view v = {
+      .buffer = buffer, .role = role, .dtype = wk_dtype_storage(t->dtype), .rank = t->rank};
   memcpy(v.dims, t->dims, sizeof v.dims);
   wk_type_strides(t, v.strides);
   return v;

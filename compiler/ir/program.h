@@ -6,6 +6,8 @@
  * View: element at position p has byte address
  *     buffer + offset + step * (iteration of the innermost enclosing loop)
  *            + size * sum p[k]*strides[k]
+ * Elements are of no narrow type (types.h): programs see their storage, expressions compute with
+ * it (wk_expr_storage), and only the inputs and outputs of a program keep the narrow name.
  * Broadcasting is stride 0. `map`: all operands have the same dims. `reduce`: all inputs have the
  * iteration dims, the output has the same dims with stride 0 on the reduced axes; where there are
  * results there is something to fold. `conv`, `matmul`, pools: as in ops.def; bias has the dims of

@@ -18,6 +18,8 @@ void wk_int_range(wk_dtype t, int64_t *lo, int64_t *hi);
 int64_t wk_scalar_rescale(int64_t a, int64_t m, int64_t s);
 /* The conversion of WK_EX_CAST. */
 wk_scalar wk_scalar_cast(wk_scalar a, wk_dtype from, wk_dtype to);
+/* The conversion of WK_EX_BITS. */
+wk_scalar wk_scalar_bits(wk_scalar a, wk_dtype from, wk_dtype to);
 
 /* The statements for every i below n. The constant inner count lets compilers vectorise at -O2. */
 #define COLUMN_LOOP(...)                        \

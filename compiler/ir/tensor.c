@@ -3,10 +3,11 @@
  * exact value: going through a wider float first would round twice. */
 #include "compiler/ir/types.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ir/expr.h"
+#include "compiler/ir/narrow.h"
 #include "compiler/ir/scalar.h"
 
 wk_status wk_tensor_alloc(const wk_type *t, wk_tensor *out) {
@@ -85,8 +86,13 @@ double wk_round_float(double v, wk_dtype t) {
     case WK_F32: return (double)(float)v;
     case WK_F16: return wk_round_f16(v);
     case WK_BF16: return wk_round_bf16(v);
-    default: return v;
+    default: break;
   }
+  const wk_narrow_format *f = wk_narrow_format_of(t);
+  if (!f) return v;
+  if (isnan(v)) v = (double)NAN;
+  if (isinf(v)) v = v > 0 ? f->most : -f->most;
+  return wk_narrow_value(f, wk_narrow_pattern(f, v));
 }
 
 int64_t wk_wrap_int(int64_t v, wk_dtype t) {
@@ -98,12 +104,16 @@ int64_t wk_wrap_int(int64_t v, wk_dtype t) {
     case WK_U16: return (uint16_t)v;
     case WK_U32: return (uint32_t)v;
     case WK_BOOL: return v & 1;
+    case WK_U4: return v & 15;
+    case WK_U2: return v & 3;
+    case WK_I4: return (v & 15) - 2 * (v & 8);
+    case WK_I2: return (v & 3) - 2 * (v & 2);
     default: return v;
   }
 }
 
 void wk_int_range(wk_dtype t, int64_t *lo, int64_t *hi) {
-  int bits = 8 * wk_dtype_size(t);
+  int bits = wk_dtype_bits(t);
   if (t == WK_BOOL) {
     *lo = 0;
     *hi = 1;
@@ -123,6 +133,7 @@ static int64_t float_to_int(double v, wk_dtype t) {
     if (v <= -1) return 0;
     return v >= 0x1p64 ? -1 : (int64_t)(uint64_t)(v > 0 ? v : 0);
   }
+  if (wk_dtype_is_narrow(t)) return wk_wrap_int(float_to_int(v, WK_I32), t);
   int64_t lo, hi;
   wk_int_range(t, &lo, &hi);
   if (v <= (double)lo) return lo;
@@ -175,8 +186,11 @@ wk_scalar wk_scalar_load(const void *data, wk_dtype t) {
     case WK_U32: { uint32_t v; memcpy(&v, data, sizeof v); y.i = v; break; }
     case WK_I64:
     case WK_U64: memcpy(&y.i, data, sizeof y.i); break;
-    case WK_DTYPE_NONE:
-    case WK_DTYPE_COUNT: break;
+    default: { /* narrow: patterns and extended integers */
+      const wk_narrow_format *f = wk_narrow_format_of(t);
+      if (f) y.f = wk_narrow_value(f, *(const uint8_t *)data);
+      else y.i = wk_wrap_int(*(const uint8_t *)data, t);
+    }
   }
   return y;
 }
@@ -192,8 +206,22 @@ void wk_scalar_store(void *data, wk_dtype t, wk_scalar v) {
       break;
     }
     case WK_BOOL: *(uint8_t *)data = v.i != 0; break;
+    case WK_F8E4M3FN:
+    case WK_F8E4M3FNUZ:
+    case WK_F8E5M2:
+    case WK_F8E5M2FNUZ:
+    case WK_F4E2M1FN:
+    case WK_F6E2M3FN:
+    case WK_F6E3M2FN:
+    case WK_F8E8M0FNU: *(uint8_t *)data = wk_narrow_pattern(wk_narrow_format_of(t), v.f); break;
     default: memcpy(data, &v.i, (size_t)wk_dtype_size(t)); break; /* little endian: the low bytes */
   }
+}
+
+wk_scalar wk_scalar_bits(wk_scalar a, wk_dtype from, wk_dtype to) {
+  uint64_t memory = 0;
+  wk_scalar_store(&memory, from, a);
+  return wk_scalar_load(&memory, to);
 }
 
 double wk_load_f64(const void *data, wk_dtype t, int64_t i) {

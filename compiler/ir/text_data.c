@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contents of constants as text: a list of numbers when there are few, one number when all elements
  * are the same bits, bytes in hexadecimal, or only a hash. NaNs other than the plain one have no
- * number that reads back, so tensors with them are written as bytes. */
+ * number that reads back, nor have infinities of 8 bits: tensors with them are written as bytes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/ir/scalar.h"
 #include "compiler/ir/text.h"
 
 enum { MAX_LISTED = 16 };
@@ -26,8 +27,9 @@ static bool reads_back(const void *data, wk_dtype t, int64_t i) {
   const char *p = (const char *)data + (size_t)i * size;
   char again[8] = {0};
   if (t == WK_BOOL) return *(const uint8_t *)p <= 1;
-  if (!wk_dtype_is_float(t) || !isnan(wk_load_f64(data, t, i))) return true;
-  wk_store_f64(again, t, 0, (double)NAN);
+  double v = wk_load_f64(data, t, i);
+  if (!wk_dtype_is_float(t) || isfinite(v) || (isinf(v) && !wk_dtype_is_narrow(t))) return true;
+  wk_store_f64(again, t, 0, isnan(v) ? (double)NAN : v);
   return memcmp(again, p, size) == 0;
 }
 
@@ -80,7 +82,7 @@ void wk_data_print(wk_str *b, const wk_type *t, const void *data, wk_print_flags
 
 /* Smallest and largest value of the integer types below 64 bits. */
 static void int_range(wk_dtype t, int64_t *lo, int64_t *hi) {
-  int bits = 8 * wk_dtype_size(t);
+  int bits = wk_dtype_bits(t);
   *lo = wk_dtype_is_signed(t) ? -(INT64_C(1) << (bits - 1)) : 0;
   *hi = t == WK_BOOL ? 1 : (INT64_C(1) << (bits - wk_dtype_is_signed(t))) - 1;
 }
@@ -134,6 +136,14 @@ static int nibble(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+/* A byte of a type whose elements are not all bytes. */
+static bool is_element(wk_dtype t, int byte) {
+  if (t == WK_BOOL) return byte <= 1;
+  if (!wk_dtype_is_narrow(t) || wk_dtype_bits(t) == 8) return true;
+  return wk_dtype_is_signed(t) ? wk_wrap_int(byte, t) == (int8_t)byte
+                               : byte < 1 << wk_dtype_bits(t);
+}
+
 static wk_status parse_hex(wk_lexer *l, const wk_type *t, uint8_t *data) {
   size_t bytes = (size_t)wk_type_bytes(t);
   WK_TRY(wk_lex_next(l));
@@ -145,7 +155,7 @@ static wk_status parse_hex(wk_lexer *l, const wk_type *t, uint8_t *data) {
     return wk_lex_error_at(l, &at, __FILE__, __LINE__, "%zu digits, needs %zu", at.n, 2 * bytes);
   for (size_t i = 0; i < bytes; i++) {
     int high = nibble(s[2 * i]), low = nibble(s[2 * i + 1]);
-    if (high < 0 || low < 0 || (t->dtype == WK_BOOL && high * 16 + low > 1))
+    if (high < 0 || low < 0 || !is_element(t->dtype, high * 16 + low))
       return wk_lex_error_at(l, &at, __FILE__, __LINE__, "bad byte %zu", i);
     data[i] = (uint8_t)(high * 16 + low);
   }

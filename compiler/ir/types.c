@@ -6,13 +6,34 @@
 
 static const struct {
   const char *name;
-  int size;
+  int size, bits;
 } dtypes[WK_DTYPE_COUNT] = {
-    [WK_DTYPE_NONE] = {"none", 0},
-    [WK_F32] = {"f32", 4},   [WK_F16] = {"f16", 2}, [WK_BF16] = {"bf16", 2}, [WK_F64] = {"f64", 8},
-    [WK_I8] = {"i8", 1},     [WK_I16] = {"i16", 2}, [WK_I32] = {"i32", 4},   [WK_I64] = {"i64", 8},
-    [WK_U8] = {"u8", 1},     [WK_U16] = {"u16", 2}, [WK_U32] = {"u32", 4},   [WK_U64] = {"u64", 8},
-    [WK_BOOL] = {"bool", 1},
+    [WK_DTYPE_NONE] = {"none", 0, 0},
+    [WK_F32] = {"f32", 4, 32},
+    [WK_F16] = {"f16", 2, 16},
+    [WK_BF16] = {"bf16", 2, 16},
+    [WK_F64] = {"f64", 8, 64},
+    [WK_I8] = {"i8", 1, 8},
+    [WK_I16] = {"i16", 2, 16},
+    [WK_I32] = {"i32", 4, 32},
+    [WK_I64] = {"i64", 8, 64},
+    [WK_U8] = {"u8", 1, 8},
+    [WK_U16] = {"u16", 2, 16},
+    [WK_U32] = {"u32", 4, 32},
+    [WK_U64] = {"u64", 8, 64},
+    [WK_BOOL] = {"bool", 1, 8},
+    [WK_I4] = {"i4", 1, 4},
+    [WK_U4] = {"u4", 1, 4},
+    [WK_I2] = {"i2", 1, 2},
+    [WK_U2] = {"u2", 1, 2},
+    [WK_F8E4M3FN] = {"f8e4m3fn", 1, 8},
+    [WK_F8E4M3FNUZ] = {"f8e4m3fnuz", 1, 8},
+    [WK_F8E5M2] = {"f8e5m2", 1, 8},
+    [WK_F8E5M2FNUZ] = {"f8e5m2fnuz", 1, 8},
+    [WK_F4E2M1FN] = {"f4e2m1fn", 1, 4},
+    [WK_F6E2M3FN] = {"f6e2m3fn", 1, 6},
+    [WK_F6E3M2FN] = {"f6e3m2fn", 1, 6},
+    [WK_F8E8M0FNU] = {"f8e8m0fnu", 1, 8},
 };
 
 const char *wk_dtype_name(wk_dtype t) {
@@ -20,6 +41,12 @@ const char *wk_dtype_name(wk_dtype t) {
 }
 
 int wk_dtype_size(wk_dtype t) { return (unsigned)t < WK_DTYPE_COUNT ? dtypes[t].size : 0; }
+
+int wk_dtype_bits(wk_dtype t) { return (unsigned)t < WK_DTYPE_COUNT ? dtypes[t].bits : 0; }
+
+wk_dtype wk_dtype_storage(wk_dtype t) {
+  return !wk_dtype_is_narrow(t) ? t : wk_dtype_is_signed(t) ? WK_I8 : WK_U8;
+}
 
 bool wk_dtype_from_name(const char *s, size_t n, wk_dtype *out) {
   for (int t = WK_DTYPE_NONE + 1; t < WK_DTYPE_COUNT; t++) {

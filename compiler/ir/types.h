@@ -16,16 +16,36 @@ typedef enum {
   WK_I8 = 5, WK_I16 = 6, WK_I32 = 7, WK_I64 = 8,
   WK_U8 = 9, WK_U16 = 10, WK_U32 = 11, WK_U64 = 12,
   WK_BOOL = 13, /* one byte, 0 or 1 */
+  /* Narrow types: one element per byte in memory, as wk_dtype_storage; packed where constants are
+   * kept in files. Integers are sign- or zero-extended. A float is its pattern in the low bits:
+   * exponent and mantissa as the name says; fn: no infinities, fnuz: nor -0, u: no sign. */
+  WK_I4 = 14, WK_U4 = 15, WK_I2 = 16, WK_U2 = 17,
+  WK_F8E4M3FN = 18, WK_F8E4M3FNUZ = 19, WK_F8E5M2 = 20, WK_F8E5M2FNUZ = 21,
+  WK_F4E2M1FN = 22, WK_F6E2M3FN = 23, WK_F6E3M2FN = 24, WK_F8E8M0FNU = 25,
   WK_DTYPE_COUNT
 } wk_dtype;
 
 const char *wk_dtype_name(wk_dtype t);               /* "f32", "i8", "bool" … */
 bool wk_dtype_from_name(const char *s, size_t n, wk_dtype *out);
 int wk_dtype_size(wk_dtype t);                       /* bytes */
-static inline bool wk_dtype_is_float(wk_dtype t) { return t >= WK_F32 && t <= WK_F64; }
-static inline bool wk_dtype_is_signed(wk_dtype t) { return t >= WK_I8 && t <= WK_I64; }
-static inline bool wk_dtype_is_unsigned(wk_dtype t) { return t >= WK_U8 && t <= WK_U64; }
-static inline bool wk_dtype_is_int(wk_dtype t) { return t >= WK_I8 && t <= WK_U64; }
+int wk_dtype_bits(wk_dtype t);                       /* that carry information; bool: 8 */
+/* Classes, narrow types included: a float's value is a number with a fraction, an integer's not. */
+static inline bool wk_dtype_is_narrow(wk_dtype t) { return t >= WK_I4 && t < WK_DTYPE_COUNT; }
+static inline bool wk_dtype_is_float(wk_dtype t) {
+  return (t >= WK_F32 && t <= WK_F64) || (t >= WK_F8E4M3FN && t < WK_DTYPE_COUNT);
+}
+static inline bool wk_dtype_is_signed(wk_dtype t) {
+  return (t >= WK_I8 && t <= WK_I64) || t == WK_I4 || t == WK_I2;
+}
+static inline bool wk_dtype_is_unsigned(wk_dtype t) {
+  return (t >= WK_U8 && t <= WK_U64) || t == WK_U4 || t == WK_U2;
+}
+static inline bool wk_dtype_is_int(wk_dtype t) {
+  return wk_dtype_is_signed(t) || wk_dtype_is_unsigned(t);
+}
+/* What programs compute with where a graph has elements of type t: i8 or u8 for narrow types, else
+ * t itself. */
+wk_dtype wk_dtype_storage(wk_dtype t);
 
 /* Affine quantisation: real = scale * (stored - zero_point). Per tensor: axis -1, n 1; per channel:
  * n == dims[axis]. Lives in the module's arena; immutable. */
@@ -72,6 +92,12 @@ int64_t wk_load_i64(const void *data, wk_dtype t, int64_t i);
 /* Stores with the conversion rules of expr.h's cast. */
 void wk_store_f64(void *data, wk_dtype t, int64_t i, double v);
 void wk_store_i64(void *data, wk_dtype t, int64_t i, int64_t v);
+/* Elements of narrow types as files hold them: a stream of wk_dtype_bits each, from the lowest bit
+ * of the first byte on. For other types (bits that are whole bytes) the bytes as they are. */
+int64_t wk_packed_bytes(const wk_type *t);
+void wk_pack(const wk_type *t, const void *data, uint8_t *packed); /* packed: zeroed */
+void wk_unpack(const wk_type *t, const uint8_t *packed, void *data);
+
 float wk_f16_to_f32(uint16_t h);
 uint16_t wk_f32_to_f16(float f);  /* round to nearest even */
 float wk_bf16_to_f32(uint16_t h);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/ir/narrow.h"
 #include "compiler/lower/generate.h"
 
 /* ---- buffers and copies ---------------------------------------------------------------------- */
@@ -150,9 +151,20 @@ static uint32_t wanted_outputs(const wk_node *n) {
   return count;
 }
 
+/* A copy whose expressions compute with the storage of narrow types, as the views show it. */
+static void *storage_attrs(wk_arena *a, wk_op op, const void *attrs) {
+  const wk_op_info *info = wk_op_get(op);
+  char *copy = wk_attrs_clone(a, op, attrs);
+  for (int f = 0; f < info->n_fields; f++) {
+    const wk_expr **e = (const wk_expr **)(copy + info->fields[f].offset);
+    if (info->fields[f].kind == WK_FIELD_EXPR && *e) *e = wk_expr_storage(a, *e);
+  }
+  return copy;
+}
+
 static void gen_compute(wk_gen *c, wk_gen_graph *gg, const wk_node *n, const void *attrs) {
   wk_inst *inst = wk_inst_new(c->p, n->op, n->name, n->n_out, n->n_out + n->n_in);
-  inst->attrs = wk_attrs_clone(c->p->arena, n->op, attrs);
+  inst->attrs = storage_attrs(c->p->arena, n->op, attrs);
   for (uint32_t k = 0; k < n->n_out; k++) {
     if (n->out[k] == WK_NONE) continue;
     wk_view w = *wk_gen_storage(c, gg, n->out[k]);
@@ -211,7 +223,7 @@ static void gen_empty_reduce(wk_gen *c, wk_gen_graph *gg, const wk_node *n, cons
   if (a->post) r = wk_expr_inline(b, a->post, &r, 0);
   const wk_attr_map map = {.body = wk_expr_finish(b, &r, 1)};
   wk_inst *inst = wk_inst_new(c->p, WK_OP_MAP, n->name, 1, 1);
-  inst->attrs = wk_attrs_clone(c->p->arena, WK_OP_MAP, &map);
+  inst->attrs = storage_attrs(c->p->arena, WK_OP_MAP, &map);
   inst->operands[0] = y;
   wk_block_append(gg->block, inst);
 }

@@ -146,8 +146,9 @@ static bool fill_value(const wk_gen_graph *gg, const wk_node *n, double *value) 
   if (n->n_in < 2 || n->in[1] == WK_NONE) return true;
   const wk_value *v = wk_val(gg->g, n->in[1]);
   if (v->kind != WK_VALUE_CONSTANT) return false;
-  *value = wk_load_f64(v->data, v->type.dtype, 0);
-  return wk_dtype_is_float(v->type.dtype) || fabs(*value) < 9007199254740992.0; /* 2^53 */
+  wk_dtype t = wk_dtype_storage(v->type.dtype);
+  *value = wk_load_f64(v->data, t, 0);
+  return wk_dtype_is_float(t) || fabs(*value) < 9007199254740992.0; /* 2^53 */
 }
 
 static void fill_border(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_view dst) {

@@ -158,8 +158,12 @@ static Onnx__TensorProto *tensor_message(wk_export_graph *x, const wk_type *t, c
   m->has_data_type = true;
   m->data_type = wk_onnx_elem_number(t->dtype);
   m->has_raw_data = true;
-  m->raw_data.len = (size_t)wk_type_bytes(t);
+  m->raw_data.len = (size_t)wk_packed_bytes(t);
   m->raw_data.data = (uint8_t *)(uintptr_t)data;
+  if (wk_dtype_bits(t->dtype) < 8) {
+    m->raw_data.data = wk_arena_alloc(x->arena, m->raw_data.len + 1);
+    wk_pack(t, data, m->raw_data.data);
+  }
   return m;
 }
 

@@ -29,7 +29,26 @@ static const char *index_constant(wk_export_graph *x, int64_t axis, const wk_typ
   return wk_export_constant(x, &t, v);
 }
 
-static const char *cast(wk_export_graph *x, const char *a, wk_dtype t, const char *out) {
+/* An operator of the own domain. */
+static const char *own(wk_export_graph *x, const char *op, const char *const arg[3],
+                       const char *out) {
+  out = wk_export_3(x, op, arg[0], arg[1], arg[2], out);
+  wk_export_last(x)->domain = wk_arena_strdup(x->arena, WK_EXPORT_DOMAIN);
+  *x->uses_own_domain = true;
+  return out;
+}
+
+/* Narrow types, and bits as another type, are younger than the opset written: own domain. */
+static const char *own_cast(wk_export_graph *x, const char *op, const char *a, wk_dtype t,
+                            const char *out) {
+  out = own(x, op, (const char *const[]){a, "", ""}, out);
+  wk_export_text(x, "to", wk_dtype_name(t));
+  return out;
+}
+
+static const char *cast(wk_export_graph *x, const char *a, wk_dtype from, wk_dtype t,
+                        const char *out) {
+  if (wk_dtype_is_narrow(from) || wk_dtype_is_narrow(t)) return own_cast(x, "cast", a, t, out);
   out = wk_export_1(x, "Cast", a, out);
   wk_export_int(x, "to", wk_onnx_elem_number(t));
   return out;
@@ -55,7 +74,7 @@ static const char *saturate(wk_export_graph *x, const char *a, wk_dtype from, wk
   limits(to, from, &lo, &hi);
   a = wk_export_3(x, "Clip", a, wk_export_scalar(x, from, integer(lo)),
                   wk_export_scalar(x, from, integer(hi)), NULL);
-  return cast(x, a, to, out);
+  return cast(x, a, from, to, out);
 }
 
 /* Towards zero: down for what is positive, up for the rest. */
@@ -71,15 +90,6 @@ static const char *modulo(wk_export_graph *x, const char *a, const char *b, wk_d
   if (!wk_dtype_is_float(t)) return wk_export_2(x, "Mod", a, b, out);
   const char *q = wk_export_1(x, "Floor", wk_export_2(x, "Div", a, b, NULL), NULL);
   return wk_export_2(x, "Sub", a, wk_export_2(x, "Mul", q, b, NULL), out);
-}
-
-/* An operator of the own domain. */
-static const char *own(wk_export_graph *x, const char *op, const char *const arg[3],
-                       const char *out) {
-  out = wk_export_3(x, op, arg[0], arg[1], arg[2], out);
-  wk_export_last(x)->domain = wk_arena_strdup(x->arena, WK_EXPORT_DOMAIN);
-  *x->uses_own_domain = true;
-  return out;
 }
 
 /* Logic and bits. Bitwise operators are younger than the opset written: own domain. */
@@ -114,7 +124,8 @@ static const char *write_step(wk_export_graph *x, const wk_expr *e, uint32_t i,
   for (int k = 0; k < arity; k++) arg[k] = names[n->arg[k]];
   wk_dtype t = arity ? e->nodes[n->arg[0]].dtype : n->dtype;
   switch (n->op) {
-    case WK_EX_CAST: return cast(x, arg[0], n->dtype, out);
+    case WK_EX_CAST: return cast(x, arg[0], t, n->dtype, out);
+    case WK_EX_BITS: return own_cast(x, "bitcast", arg[0], n->dtype, out);
     case WK_EX_SAT: return saturate(x, arg[0], t, n->dtype, out);
     case WK_EX_TRUNC: return truncate(x, arg[0], t, out);
     case WK_EX_MOD: return modulo(x, arg[0], arg[1], t, out);

@@ -26,8 +26,10 @@ static bool all_are(wk_ints v, int64_t value) {
 /* ---- elementwise --------------------------------------------------------------------------- */
 
 static wk_status write_cast(wk_export_graph *x) {
+  wk_dtype from = wk_export_type(x, 0)->dtype, to = (wk_dtype)ATTR(x, cast)->to;
+  if (wk_dtype_is_narrow(from) || wk_dtype_is_narrow(to)) return wk_export_own(x);
   wk_export_1(x, "Cast", wk_export_in(x, 0), wk_export_out(x, 0));
-  wk_export_int(x, "to", wk_onnx_elem_number((wk_dtype)ATTR(x, cast)->to));
+  wk_export_int(x, "to", wk_onnx_elem_number(to));
   return NULL;
 }
 

@@ -98,16 +98,6 @@ wk_status wk_onnx_identity(wk_onnx_node *c) {
   return c->status;
 }
 
-wk_status wk_onnx_cast(wk_onnx_node *c) {
-  wk_dtype to = wk_onnx_dtype(c, "to", WK_DTYPE_NONE);
-  wk_onnx_valid(c, to != WK_DTYPE_NONE, "attribute 'to' is missing");
-  return wk_onnx_return(c, wk_make_cast(c, c->in[0], to));
-}
-
-wk_status wk_onnx_cast_like(wk_onnx_node *c) {
-  return wk_onnx_return(c, wk_make_cast(c, c->in[0], wk_onnx_type(c, c->in[1])->dtype));
-}
-
 /* ---- clip ---------------------------------------------------------------------------------- */
 
 static bool is_known_bound(wk_onnx_node *c, wk_value_id v) {

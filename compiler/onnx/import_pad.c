@@ -87,7 +87,8 @@ wk_status wk_onnx_space_to_depth(wk_onnx_node *c) {
   bool crd = c->opset >= 28 && is_crd(c);
   const int64_t y[] = {x.dims[0], x.dims[1] * b * b, x.dims[2] / b, x.dims[3] / b};
   wk_value_id v = wk_make_reshape(c, c->in[0], 6, dims);
-  return wk_onnx_return(c, wk_make_reshape(c, wk_make_transpose(c, v, crd ? crd_perm : dcr_perm), 4, y));
+  v = wk_make_transpose(c, v, crd ? crd_perm : dcr_perm);
+  return wk_onnx_return(c, wk_make_reshape(c, v, 4, y));
 }
 
 /* CenterCropPad: each axis is cropped or padded with zeros around its centre. */

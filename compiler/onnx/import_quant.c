@@ -9,6 +9,7 @@
 #include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 #include "compiler/onnx/matmul.h"
+#include "compiler/onnx/narrow.h"
 #include "compiler/onnx/quant.h"
 #include "compiler/ir/quant.h"
 
@@ -128,21 +129,55 @@ wk_value_id wk_quant_dequantize(wk_onnx_node *c, wk_value_id x, wk_value_id scal
   return wk_make(c, WK_OP_DEQUANTIZE, NULL, 3, x, scalar_or_all(c, scale), zero);
 }
 
+/* Scales may be powers of two, and integers. */
+static void widen_scale(wk_onnx_node *c) {
+  wk_dtype t = wk_onnx_type(c, c->in[1])->dtype;
+  if (wk_dtype_is_narrow(t) || wk_dtype_is_int(t)) c->in[1] = wk_make_cast(c, c->in[1], WK_F32);
+}
+
+/* Integers of fewer bits: as bytes, within their limits. */
+static wk_value_id quantize_few_bits(wk_onnx_node *c, wk_value_id x, wk_value_id scale,
+                                     wk_value_id zero, wk_dtype t) {
+  int bits = wk_dtype_bits(t);
+  bool is_signed = wk_dtype_is_signed(t);
+  wk_dtype byte = wk_dtype_storage(t);
+  if (zero != WK_NONE) zero = wk_make_cast(c, zero, byte);
+  double least = is_signed ? -(double)(1 << (bits - 1)) : 0, most = least + (1 << bits) - 1;
+  wk_value_id y = wk_quant_quantize(c, x, scale, zero, byte);
+  y = wk_make_2(c, WK_OP_MAX, y, wk_make_scalar(c, byte, least));
+  return wk_make_cast(c, wk_make_2(c, WK_OP_MIN, y, wk_make_scalar(c, byte, most)), t);
+}
+
 wk_status wk_onnx_quantize(wk_onnx_node *c) {
   wk_dtype to = wk_onnx_has(c, 2) ? wk_onnx_type(c, c->in[2])->dtype
                                   : wk_onnx_dtype(c, "output_dtype", WK_U8);
+  widen_scale(c);
   if (!are_parameters(c, to)) return c->status;
   wk_value_id x = c->in[0], scale = parameter(c, 1), zero = parameter(c, 2);
+  if (wk_dtype_is_narrow(to) && wk_dtype_is_float(to)) {
+    bool saturates = wk_onnx_int(c, "saturate", 1) != 0;
+    return wk_onnx_return(c, wk_narrow_quantize(c, x, scale, zero, to, saturates));
+  }
   if (wk_onnx_type(c, x)->dtype == WK_I32) x = wk_make_cast(c, x, WK_F32);
   scale = wk_make_cast(c, scale, wk_onnx_type(c, x)->dtype);
-  return wk_onnx_return(c, wk_quant_quantize(c, x, scale, zero, to));
+  return wk_onnx_return(c, wk_dtype_is_narrow(to) ? quantize_few_bits(c, x, scale, zero, to)
+                                                  : wk_quant_quantize(c, x, scale, zero, to));
 }
 
 wk_status wk_onnx_dequantize(wk_onnx_node *c) {
-  if (!are_parameters(c, wk_onnx_type(c, c->in[0])->dtype)) return c->status;
+  wk_dtype from = wk_onnx_type(c, c->in[0])->dtype, of = wk_onnx_type(c, c->in[1])->dtype;
+  wk_dtype t = wk_onnx_dtype(c, "output_dtype", wk_dtype_is_narrow(of) ? WK_F32 : of);
+  widen_scale(c);
+  if (!are_parameters(c, from)) return c->status;
   wk_value_id scale = wk_make_cast(c, parameter(c, 1), WK_F32), zero = parameter(c, 2);
-  wk_value_id y = wk_quant_dequantize(c, c->in[0], scale, zero);
-  wk_dtype t = wk_onnx_dtype(c, "output_dtype", wk_onnx_type(c, c->in[1])->dtype);
+  wk_value_id x = c->in[0], y;
+  if (wk_dtype_is_narrow(from) && wk_dtype_is_float(from)) {
+    y = wk_narrow_dequantize(c, x, scale, zero);
+  } else {
+    wk_dtype byte = wk_dtype_storage(from);
+    if (zero != WK_NONE) zero = wk_make_cast(c, zero, byte);
+    y = wk_quant_dequantize(c, wk_make_cast(c, x, byte), scale, zero);
+  }
   return wk_onnx_return(c, wk_make_cast(c, y, t));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * numpy's .npy: magic, version, a header that is a Python dictionary literal with the keys descr,
  * fortran_order and shape, then the elements. bfloat16, which numpy lacks, is written as '<V2' and
- * read back as such. */
+ * read back as such; narrow types, as ml_dtypes holds them: integers as i1 and u1, floats as V1. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 static const struct { const char *descr; wk_dtype t; } types[] = {
   { "f4", WK_F32 }, { "f2", WK_F16 }, { "V2", WK_BF16 }, { "f8", WK_F64 }, { "i1", WK_I8 },
   { "i2", WK_I16 }, { "i4", WK_I32 }, { "i8", WK_I64 },  { "u1", WK_U8 },  { "u2", WK_U16 },
-  { "u4", WK_U32 }, { "u8", WK_U64 }, { "b1", WK_BOOL },
+  { "u4", WK_U32 }, { "u8", WK_U64 }, { "b1", WK_BOOL }, { "V1", WK_U8 },
 };
 
 /* ---- the header ---------------------------------------------------------------------------- */
@@ -188,10 +188,10 @@ wk_status wk_tensor_read_npy(const char *path, wk_tensor *out) {
 /* ---- writing ------------------------------------------------------------------------------- */
 
 wk_status wk_tensor_write_npy(const char *path, const wk_tensor *t) {
-  const char *descr = NULL;
-  for (size_t i = 0; i < WK_COUNTOF(types); i++) {
-    if (types[i].t == t->type.dtype) descr = types[i].descr;
-  }
+  bool is_pattern = wk_dtype_is_narrow(t->type.dtype) && wk_dtype_is_float(t->type.dtype);
+  const char *descr = is_pattern ? "V1" : NULL;
+  for (size_t i = 0; i < WK_COUNTOF(types) && !descr; i++)
+    if (types[i].t == wk_dtype_storage(t->type.dtype)) descr = types[i].descr;
   wk_str h = {0};
   const char *order = wk_dtype_size(t->type.dtype) == 1 ? "|" : "<";
   wk_str_printf(&h, "{'descr': '%s%s', 'fortran_order': False, 'shape': (", order, descr);

@@ -5,17 +5,17 @@
 
 #include "compiler/onnx/importer.h"
 
-/* Indexed by TensorProto.DataType; later numbers than our onnx.proto knows are listed for
- * messages. */
+/* Indexed by TensorProto.DataType, which has more numbers than our onnx.proto. */
 static const struct { const char *name; wk_dtype t; } elems[] = {
   { "UNDEFINED", WK_DTYPE_NONE }, { "FLOAT", WK_F32 }, { "UINT8", WK_U8 }, { "INT8", WK_I8 },
   { "UINT16", WK_U16 }, { "INT16", WK_I16 }, { "INT32", WK_I32 }, { "INT64", WK_I64 },
   { "STRING", WK_DTYPE_NONE }, { "BOOL", WK_BOOL }, { "FLOAT16", WK_F16 }, { "DOUBLE", WK_F64 },
   { "UINT32", WK_U32 }, { "UINT64", WK_U64 }, { "COMPLEX64", WK_DTYPE_NONE },
-  { "COMPLEX128", WK_DTYPE_NONE }, { "BFLOAT16", WK_BF16 }, { "FLOAT8E4M3FN", WK_DTYPE_NONE },
-  { "FLOAT8E4M3FNUZ", WK_DTYPE_NONE }, { "FLOAT8E5M2", WK_DTYPE_NONE },
-  { "FLOAT8E5M2FNUZ", WK_DTYPE_NONE }, { "UINT4", WK_DTYPE_NONE }, { "INT4", WK_DTYPE_NONE },
-  { "FLOAT4E2M1", WK_DTYPE_NONE },
+  { "COMPLEX128", WK_DTYPE_NONE }, { "BFLOAT16", WK_BF16 }, { "FLOAT8E4M3FN", WK_F8E4M3FN },
+  { "FLOAT8E4M3FNUZ", WK_F8E4M3FNUZ }, { "FLOAT8E5M2", WK_F8E5M2 },
+  { "FLOAT8E5M2FNUZ", WK_F8E5M2FNUZ }, { "UINT4", WK_U4 }, { "INT4", WK_I4 },
+  { "FLOAT4E2M1", WK_F4E2M1FN }, { "FLOAT8E8M0", WK_F8E8M0FNU }, { "UINT2", WK_U2 },
+  { "INT2", WK_I2 }, { "FLOAT6E2M3", WK_F6E2M3FN }, { "FLOAT6E3M2", WK_F6E3M2FN },
 };
 
 wk_dtype wk_onnx_elem_type(int32_t data_type) {
@@ -30,8 +30,7 @@ const char *wk_onnx_elem_name(int32_t data_type) {
 
 const char *wk_onnx_elem_refusal(wk_arena *a, int32_t data_type) {
   static const char *const kinds[][2] = {
-      {"STRING", "strings"}, {"COMPLEX", "complex numbers"}, {"FLOAT8", "8-bit floats"},
-      {"FLOAT4", "4-bit floats"}, {"UINT4", "4-bit integers"}, {"INT4", "4-bit integers"}};
+      {"STRING", "strings"}, {"COMPLEX", "complex numbers"}};
   const char *name = wk_onnx_elem_name(data_type), *kind = NULL;
   for (size_t i = 0; i < WK_COUNTOF(kinds); i++)
     if (strncmp(name, kinds[i][0], strlen(kinds[i][0])) == 0) kind = kinds[i][1];
@@ -77,21 +76,33 @@ static typed_array typed_data(const Onnx__TensorProto *t, wk_dtype dtype) {
   }
 }
 
+static wk_status unpack_typed(const typed_array *a, wk_tensor *out) {
+  uint8_t *bytes;
+  WK_TRY(wk_try_malloc(a->n + 1, (void **)&bytes));
+  for (size_t i = 0; i < a->n; i++) bytes[i] = (uint8_t)wk_load_i64(a->v, a->stored, (int64_t)i);
+  wk_unpack(&out->type, bytes, out->data);
+  free(bytes);
+  return NULL;
+}
+
 static wk_status read_typed(const Onnx__TensorProto *t, wk_tensor *out) {
   wk_dtype dtype = out->type.dtype;
-  int64_t n = wk_type_count(&out->type);
   typed_array a = typed_data(t, dtype);
+  bool is_packed = wk_dtype_bits(dtype) < 8; /* then an integer holds a byte of the raw data */
+  int64_t n = is_packed ? wk_packed_bytes(&out->type) : wk_type_count(&out->type);
   if ((int64_t)a.n != n) {
     return wk_error(WK_INPUT, "tensor '%s' has %zu elements, its shape needs %lld",
                     t->name ? t->name : "", a.n, (long long)n);
   }
   const wk_type type = out->type;
   WK_TRY(wk_tensor_alloc(&type, out));
+  if (is_packed) return unpack_typed(&a, out);
   bool is_bits = dtype == WK_F16 || dtype == WK_BF16; /* the bits are stored as integers */
+  wk_dtype as = is_bits ? WK_U16 : wk_dtype_storage(dtype);
   for (int64_t i = 0; i < n; i++) {
     if (a.stored == dtype) break;
     int64_t v = wk_load_i64(a.v, a.stored, i);
-    wk_store_i64(out->data, is_bits ? WK_U16 : dtype, i, dtype == WK_BOOL ? v != 0 : v);
+    wk_store_i64(out->data, as, i, dtype == WK_BOOL ? v != 0 : v);
   }
   if (a.stored == dtype && n > 0) memcpy(out->data, a.v, (size_t)wk_type_bytes(&out->type));
   return NULL;
@@ -108,14 +119,15 @@ static bool is_usable_in_place(const uint8_t *data, const wk_type *t, int64_t by
 /* `data` holds the elements of out->type, little endian, at any alignment. */
 static wk_status read_raw(const uint8_t *data, bool may_borrow, wk_tensor *out, bool *borrowed) {
   int64_t bytes = wk_type_bytes(&out->type);
-  *borrowed = may_borrow && is_usable_in_place(data, &out->type, bytes);
+  bool is_packed = wk_dtype_bits(out->type.dtype) < 8;
+  *borrowed = may_borrow && !is_packed && is_usable_in_place(data, &out->type, bytes);
   if (*borrowed) {
     out->data = (void *)(uintptr_t)data;
     return NULL;
   }
   const wk_type type = out->type;
   WK_TRY(wk_tensor_alloc(&type, out));
-  if (bytes > 0) memcpy(out->data, data, (size_t)bytes);
+  wk_unpack(&type, data, out->data);
   for (int64_t i = 0; out->type.dtype == WK_BOOL && i < bytes; i++) {
     ((uint8_t *)out->data)[i] = data[i] != 0;
   }
@@ -123,9 +135,10 @@ static wk_status read_raw(const uint8_t *data, bool may_borrow, wk_tensor *out, 
 }
 
 static wk_status check_bytes(const Onnx__TensorProto *t, const wk_type *type, uint64_t have) {
-  if (have == (uint64_t)wk_type_bytes(type)) return NULL;
+  if (have == (uint64_t)wk_packed_bytes(type)) return NULL;
   return wk_error(WK_INPUT, "tensor '%s' has %llu bytes of data, its shape needs %lld",
-                  t->name ? t->name : "", (unsigned long long)have, (long long)wk_type_bytes(type));
+                  t->name ? t->name : "", (unsigned long long)have,
+                  (long long)wk_packed_bytes(type));
 }
 
 wk_status wk_onnx_tensor_read(const Onnx__TensorProto *t, wk_tensor *out, bool *borrowed) {
@@ -192,8 +205,8 @@ static wk_status read_external(wk_importer *im, const Onnx__TensorProto *t, wk_t
       length > f.size - offset) {
     return wk_error_at(WK_INPUT, location, "offset and length lie outside the file");
   }
-  if (!external_key(t, "length") && length > (uint64_t)wk_type_bytes(&out->type)) {
-    length = (uint64_t)wk_type_bytes(&out->type);
+  if (!external_key(t, "length") && length > (uint64_t)wk_packed_bytes(&out->type)) {
+    length = (uint64_t)wk_packed_bytes(&out->type);
   }
   WK_TRY(check_bytes(t, &out->type, length));
   return read_raw(f.data + offset, true, out, borrowed);

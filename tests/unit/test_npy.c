@@ -55,7 +55,9 @@ static void round_trip(void **state) {
       for (int64_t i = 0; i < wk_type_count(&type); i++) wk_store_i64(t.data, type.dtype, i, i % 2);
       assert_null(wk_tensor_write_npy(path, &t));
       assert_int_equal(read_code(&back), WK_OK);
-      assert_true(wk_type_equal(&type, &back.type));
+      wk_type read = type; /* what the file says of narrow types */
+      read.dtype = wk_dtype_storage(type.dtype);
+      assert_true(wk_type_equal(&read, &back.type));
       assert_memory_equal(t.data, back.data, (size_t)wk_type_bytes(&type));
       wk_tensor_free(&t);
       wk_tensor_free(&back);

@@ -138,7 +138,7 @@ static bool is_word(const walk *w, uint16_t node) {
 static wk_dtype arguments(const walk *w, const wk_expr_node *n, uint8_t how, wk_ssa *a) {
   int arity = wk_expr_op_arity(n->op), first = n->op == WK_EX_SELECT;
   wk_dtype from = arity ? w->x->nodes[n->arg[0]].dtype : WK_DTYPE_NONE;
-  bool words = n->dtype != WK_I64 || how & WK_HOW_NARROW;
+  bool words = (n->dtype != WK_I64 || how & WK_HOW_NARROW) && n->op != WK_EX_BITS;
   for (int i = 0; i < arity; i++) a[i] = w->values[n->arg[i]];
   for (int i = first; i < arity; i++) words = words && is_word(w, n->arg[i]);
   if (words) return first ? from : WK_I32;
@@ -184,6 +184,13 @@ static wk_ssa quick_value(const walk *w, const wk_expr_at *at) {
                                w->quick);
 }
 
+static wk_ssa bits_value(const wk_expr_at *at, wk_ssa a) {
+  wk_ssa memory = wk_to_memory(at->e, at->from, at->lanes, a);
+  LLVMTypeRef type = wk_vector_type(wk_memory_element(at->e, at->node->dtype), at->lanes);
+  memory = LLVMBuildBitCast(at->e->b, memory, type, "");
+  return wk_from_memory(at->e, at->node->dtype, at->lanes, memory);
+}
+
 static wk_ssa node_value(const walk *w, wk_expr_at *at, uint16_t k) {
   const wk_expr_node *n = at->node;
   if (at->how.how & WK_HOW_QUICK) {
@@ -209,6 +216,7 @@ static wk_ssa node_value(const walk *w, wk_expr_at *at, uint16_t k) {
   if (n->op == WK_EX_SELECT) return LLVMBuildSelect(at->e->b, a[0], a[1], a[2], "");
   if (n->op == WK_EX_CAST) return wk_expr_cast_codegen(at, a[0]);
   if (n->op == WK_EX_SAT) return wk_expr_sat_codegen(at, a[0]);
+  if (n->op == WK_EX_BITS) return bits_value(at, a[0]);
   if (!wk_dtype_is_float(at->from)) return wk_expr_integer_codegen(at, a[0], a[1]);
   wk_ssa y = real_op(at, a[0], a[1]);
   return wk_dtype_is_float(n->dtype) ? wk_round_narrow(at->e, n->dtype, at->lanes, y) : y;
