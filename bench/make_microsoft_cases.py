@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/onnx: small models of ONNX Runtime's quantised operators, and of operators between
+"""Writes tests/onnx: small models of ONNX Runtime's own operators, and of operators between
 quantisations, with the results it computes.
 
   bench/setup                          once: a virtual environment with the peers
@@ -84,7 +84,62 @@ def store(out, name, model, feeds):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    save(data / "output_0.pb", session.run(None, feeds)[0], "y")
+    for i, (info, value) in enumerate(zip(session.get_outputs(), session.run(None, feeds))):
+        save(data / f"output_{i}.pb", value, info.name)
+
+
+def packed_product(r, rows, k, n, bits, block, zeros):
+    """A MatMulNBits with weights, scales and zero points of seeded values."""
+    blocks = -(-k // block)
+    inputs = [("x", r.f32(rows, k)), r.u8(n, blocks, block * bits // 8), r.scales(n * blocks)]
+    if zeros == "packed":
+        inputs.append(r.u8(n * -(-blocks * bits // 8)))
+    elif zeros == "real":
+        inputs.append((r.rng.random(n * blocks) * 8).astype(np.float32))
+    return "MatMulNBits", dict(K=k, N=n, bits=bits, block_size=block), inputs, ["y"]
+
+
+def real_cases(r):
+    """Name, operator, attributes, inputs in order (run-time inputs as pairs, None: absent), names
+    of the outputs."""
+    x, skip, gamma, beta = ("x", r.f32(2, 5, 16)), ("skip", r.f32(2, 5, 16)), r.f32(16), r.f32(16)
+    ids = ("ids", r.rng.integers(0, 9, (2, 6)).astype(np.int32))
+    segments = ("segments", r.rng.integers(0, 2, (2, 6)).astype(np.int32))
+    mask = ("mask", (np.arange(6) < np.array([[4], [6]])).astype(np.int32))
+    tables = [r.f32(9, 16), r.f32(8, 16), r.f32(2, 16)]
+    return [
+        ("FastGelu", "FastGelu", {}, [x, r.f32(16)], ["y"]),
+        ("QuickGelu", "QuickGelu", {}, [x], ["y"]),
+        ("QuickGeluAlpha", "QuickGelu", dict(alpha=1.2), [x], ["y"]),
+        ("FusedMatMulBatch", "FusedMatMul", dict(alpha=.5, transBatchA=1, transB=1),
+         [("a", r.f32(4, 3, 5)), ("b", r.f32(3, 6, 5))], ["y"]),
+        ("SkipSimplifiedLayerNorm", "SkipSimplifiedLayerNormalization", {},
+         [x, skip, gamma, beta], ["y", "", "", "sum"]),
+        ("SkipLayerNorm", "SkipLayerNormalization", dict(epsilon=1e-5),
+         [x, skip, gamma, beta, r.f32(16)], ["y", "", "", "sum"]),
+        ("EmbedLayerNorm", "EmbedLayerNormalization", dict(epsilon=1e-5),
+         [ids, segments, *tables, gamma, beta, mask], ["y", "count"]),
+        *((f"MatMulNBits{bits}{zeros.capitalize()}",
+           *packed_product(r, rows, k, 12, bits, block, zeros))
+          for rows, k, bits, block, zeros in ((1, 64, 4, 16, "packed"), (6, 80, 4, 32, ""),
+                                              (3, 64, 8, 32, "packed"), (5, 48, 4, 16, "real"))),
+    ]
+
+
+def write_real(out, name, op, attributes, inputs, outputs):
+    feeds = dict(x for x in inputs if isinstance(x, tuple))
+    constants = {f"c{i}": x for i, x in enumerate(inputs)
+                 if x is not None and not isinstance(x, tuple)}
+    names = ["" if x is None else x[0] if isinstance(x, tuple) else f"c{i}"
+             for i, x in enumerate(inputs)]
+    node = helper.make_node(op, names, outputs, domain="com.microsoft", **attributes)
+    infos = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
+             for k, v in feeds.items()]
+    ends = [helper.make_empty_tensor_value_info(y) for y in outputs if y]
+    graph = helper.make_graph([node], name, infos, ends,
+                              [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    store(out, name, helper.make_model(graph, ir_version=8, opset_imports=opsets), feeds)
 
 
 def write(out, op, attributes, inputs, result):
@@ -154,6 +209,8 @@ def main():
     for case in cases(r):
         write(args.out, *case)
     layer_norms(args.out, r)
+    for case in real_cases(r):
+        write_real(args.out, *case)
 
 
 if __name__ == "__main__":

@@ -132,20 +132,25 @@ wk_status wk_onnx_gelu(wk_onnx_node *c) {
   return wk_onnx_return(c, wk_make_1(c, is_tanh ? WK_OP_GELU_TANH : WK_OP_GELU, c->in[0]));
 }
 
-static wk_value_id swish(wk_onnx_node *c, wk_value_id x) {
-  double alpha = wk_onnx_float(c, "alpha", 1.0);
+static wk_value_id swish(wk_onnx_node *c, wk_value_id x, double default_alpha) {
+  double alpha = wk_onnx_float(c, "alpha", default_alpha);
   if (alpha == 1.0) return wk_make_1(c, WK_OP_SILU, x);
   wk_value_id gate = wk_make_1(c, WK_OP_SIGMOID, wk_make_mul_f(c, x, alpha));
   return wk_make_2(c, WK_OP_MUL, x, gate);
 }
 
-wk_status wk_onnx_swish(wk_onnx_node *c) { return wk_onnx_return(c, swish(c, c->in[0])); }
+wk_status wk_onnx_swish(wk_onnx_node *c) { return wk_onnx_return(c, swish(c, c->in[0], 1.0)); }
+
+/* com.microsoft: Swish that comes close to Gelu. */
+wk_status wk_onnx_quick_gelu(wk_onnx_node *c) {
+  return wk_onnx_return(c, swish(c, c->in[0], 1.702f));
+}
 
 /* Swish of the gate times the value; the operator does not broadcast. */
 wk_status wk_onnx_swi_glu(wk_onnx_node *c) {
   const wk_type *gate = wk_onnx_type(c, c->in[0]), *value = wk_onnx_type(c, c->in[1]);
   wk_onnx_valid(c, wk_type_equal(gate, value), "the gate and the value have different types");
-  return wk_onnx_return(c, wk_make_2(c, WK_OP_MUL, swish(c, c->in[0]), c->in[1]));
+  return wk_onnx_return(c, wk_make_2(c, WK_OP_MUL, swish(c, c->in[0], 1.0), c->in[1]));
 }
 
 wk_status wk_onnx_is_inf(wk_onnx_node *c) {
@@ -170,4 +175,11 @@ wk_status wk_onnx_prelu(wk_onnx_node *c) {
 wk_status wk_onnx_bias_gelu(wk_onnx_node *c) {
   wk_value_id x = wk_make_2(c, WK_OP_ADD, c->in[0], c->in[1]);
   return wk_onnx_return(c, wk_make_1(c, WK_OP_GELU, x));
+}
+
+/* com.microsoft: the tanh approximation of Gelu(x + bias). */
+wk_status wk_onnx_fast_gelu(wk_onnx_node *c) {
+  wk_value_id x = c->in[0];
+  if (wk_onnx_has(c, 1)) x = wk_make_2(c, WK_OP_ADD, x, c->in[1]);
+  return wk_onnx_return(c, wk_make_1(c, WK_OP_GELU_TANH, x));
 }

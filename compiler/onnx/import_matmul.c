@@ -50,14 +50,24 @@ wk_status wk_onnx_gemm(wk_onnx_node *c) {
   return wk_onnx_return(c, sum);
 }
 
-/* com.microsoft FusedMatMul: alpha * op(a) op(b). */
+/* The first axis becomes the last but one. */
+static wk_value_id batch_first(wk_onnx_node *c, wk_value_id x) {
+  int rank = wk_onnx_type(c, x)->rank;
+  if (!wk_onnx_valid(c, rank >= 3, "an operand with its rows first has rank %d", rank))
+    return WK_NONE;
+  return wk_make_move_axis(c, x, 0, rank - 2);
+}
+
+/* com.microsoft FusedMatMul: alpha * op(a) op(b); vectors are not transposed. */
 wk_status wk_onnx_fused_matmul(wk_onnx_node *c) {
   wk_value_id a = c->in[0], b = c->in[1];
   double alpha = wk_onnx_float(c, "alpha", 1.0);
-  bool batch = wk_onnx_int(c, "transBatchA", 0) || wk_onnx_int(c, "transBatchB", 0);
-  wk_onnx_need(c, !batch, "transposed batch axes are not supported");
-  if (wk_onnx_int(c, "transA", 0)) a = transpose_last(c, a);
-  if (wk_onnx_int(c, "transB", 0)) b = transpose_last(c, b);
+  bool matrices[2];
+  for (int i = 0; i < 2; i++) matrices[i] = wk_onnx_type(c, c->in[i])->rank > 1;
+  if (wk_onnx_int(c, "transBatchA", 0)) a = batch_first(c, a);
+  if (wk_onnx_int(c, "transBatchB", 0)) b = batch_first(c, b);
+  if (wk_onnx_int(c, "transA", 0) && matrices[0]) a = transpose_last(c, a);
+  if (wk_onnx_int(c, "transB", 0) && matrices[1]) b = transpose_last(c, b);
   wk_value_id y = wk_matmul_emit(c, a, b);
   return wk_onnx_return(c, alpha == 1.0 ? y : wk_make_mul_f(c, y, alpha));
 }

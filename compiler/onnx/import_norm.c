@@ -94,11 +94,11 @@ wk_status wk_onnx_group_norm(wk_onnx_node *c) {
   return wk_onnx_return(c, wk_make(c, WK_OP_GROUP_NORM, a, 3, c->in[0], scale, bias));
 }
 
-static wk_status layer_norm_of(wk_onnx_node *c, wk_value_id x, wk_value_id scale,
-                               wk_value_id bias) {
+static wk_status layer_norm_of(wk_onnx_node *c, wk_value_id x, wk_value_id scale, wk_value_id bias,
+                               double epsilon) {
   WK_MAKE_ATTRS(c, a, LAYER_NORM, layer_norm);
   a->axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", -1), wk_onnx_type(c, x)->rank);
-  a->epsilon = wk_onnx_float(c, "epsilon", 1e-5f);
+  a->epsilon = wk_onnx_float(c, "epsilon", epsilon);
   const wk_value_id in[3] = {x, scale, bias};
   wk_value_id out[3] = {WK_NONE, WK_NONE, WK_NONE};
   int n_out = wk_onnx_wants(c, 2) ? 3 : wk_onnx_wants(c, 1) ? 2 : 1;
@@ -108,34 +108,95 @@ static wk_status layer_norm_of(wk_onnx_node *c, wk_value_id x, wk_value_id scale
 }
 
 wk_status wk_onnx_layer_norm(wk_onnx_node *c) {
-  return layer_norm_of(c, c->in[0], c->in[1], c->in[2]);
+  return layer_norm_of(c, c->in[0], c->in[1], c->in[2], 1e-5f);
 }
 
 /* com.microsoft: LayerNormalization(x + skip + bias); output 3 is the sum. */
 wk_status wk_onnx_skip_layer_norm(wk_onnx_node *c) {
   wk_value_id sum = wk_make_2(c, WK_OP_ADD, c->in[0], c->in[1]);
   if (wk_onnx_has(c, 4)) sum = wk_make_2(c, WK_OP_ADD, sum, c->in[4]);
-  layer_norm_of(c, sum, c->in[2], c->in[3]);
+  layer_norm_of(c, sum, c->in[2], c->in[3], 1e-12f);
   wk_onnx_result(c, 1, WK_NONE);
   wk_onnx_result(c, 2, WK_NONE);
   wk_onnx_result(c, 3, sum);
   return c->status;
 }
 
-/* RMSNormalization: x / sqrt(mean(x^2) + epsilon) * scale, computed in stash_type; the result has
- * the type of the scale. */
-wk_status wk_onnx_rms_norm(wk_onnx_node *c) {
-  const wk_type t = *wk_onnx_type(c, c->in[0]);
+/* Rows of a table [entries, hidden] for positions [.., length]. */
+static wk_value_id rows_of(wk_onnx_node *c, int table, wk_value_id positions) {
+  if (!wk_onnx_valid(c, wk_onnx_has(c, table) && wk_onnx_type(c, c->in[table])->rank == 2,
+                     "input %d is no table of embeddings", table))
+    return WK_NONE;
+  return wk_make_gather(c, c->in[table], positions, 0);
+}
+
+/* com.microsoft: LayerNormalization of the sum of a word's, its position's and its segment's
+ * embeddings; output 1 counts the words that the mask shows, output 2 is the sum. */
+wk_status wk_onnx_embed_layer_norm(wk_onnx_node *c) {
+  const wk_type ids = *wk_onnx_type(c, c->in[0]), table = *wk_onnx_type(c, c->in[3]);
+  bool has_positions = wk_onnx_has(c, 8);
+  wk_onnx_valid(c, ids.rank == 2, "input_ids are not [batch, length]");
+  wk_onnx_valid(c, has_positions || (table.rank == 2 && table.dims[0] >= ids.dims[1]),
+                "there are fewer positions than words");
+  if (c->status) return c->status;
+  wk_value_id position = has_positions ? rows_of(c, 3, c->in[8])
+                                       : wk_make_slice(c, c->in[3], 0, 0, ids.dims[1], 1);
+  wk_value_id sum = wk_make_2(c, WK_OP_ADD, rows_of(c, 2, c->in[0]), position);
+  if (wk_onnx_has(c, 1)) sum = wk_make_2(c, WK_OP_ADD, sum, rows_of(c, 4, c->in[1]));
+  layer_norm_of(c, sum, c->in[5], c->in[6], 1e-12f);
+  wk_value_id count = wk_make_expand(c, wk_make_scalar(c, WK_I32, 0), 1, ids.dims);
+  if (wk_onnx_has(c, 7)) {
+    count = wk_make_2(c, WK_OP_EQUAL, c->in[7],
+                      wk_make_scalar(c, wk_onnx_type(c, c->in[7])->dtype, 1));
+    count = wk_make_reduce(c, WK_OP_REDUCE_SUM, wk_make_cast(c, count, WK_I32),
+                           wk_make_axes(c, 1, 2), false);
+  }
+  wk_onnx_result(c, 1, count);
+  wk_onnx_result(c, 2, sum);
+  return c->status;
+}
+
+/* x / sqrt(mean(x^2) + epsilon) * scale, computed in `stash`; the result has the type of the scale.
+ * *inv_std: the factor of x. */
+static wk_value_id rms_norm_of(wk_onnx_node *c, wk_value_id x, wk_value_id scale, double epsilon,
+                               wk_dtype stash, wk_value_id *inv_std) {
+  const wk_type t = *wk_onnx_type(c, x);
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", -1), t.rank);
-  wk_dtype stash = wk_onnx_dtype(c, "stash_type", WK_F32);
   if (t.dtype == WK_F64) stash = WK_F64;
-  wk_value_id x = wk_make_cast(c, c->in[0], stash);
+  x = wk_make_cast(c, x, stash);
   wk_value_id square = wk_make_2(c, WK_OP_MUL, x, x);
   square = wk_make_reduce(c, WK_OP_REDUCE_MEAN, square, wk_make_axes(c, (int)axis, t.rank), true);
-  square = wk_make_add_f(c, square, wk_onnx_float(c, "epsilon", 1e-5f));
-  x = wk_make_2(c, WK_OP_DIV, x, wk_make_1(c, WK_OP_SQRT, square));
-  x = wk_make_2(c, WK_OP_MUL, x, wk_make_cast(c, c->in[1], stash));
-  return wk_onnx_return(c, wk_make_cast(c, x, wk_onnx_type(c, c->in[1])->dtype));
+  square = wk_make_1(c, WK_OP_SQRT,
+                     wk_make_add_f(c, square, wk_onnx_float(c, "epsilon", epsilon)));
+  if (inv_std) *inv_std = wk_make_1(c, WK_OP_RECIPROCAL, square);
+  x = wk_make_2(c, WK_OP_DIV, x, square);
+  x = wk_make_2(c, WK_OP_MUL, x, wk_make_cast(c, scale, stash));
+  return wk_make_cast(c, x, wk_onnx_type(c, scale)->dtype);
+}
+
+wk_status wk_onnx_rms_norm(wk_onnx_node *c) {
+  wk_dtype stash = wk_onnx_dtype(c, "stash_type", WK_F32);
+  return wk_onnx_return(c, rms_norm_of(c, c->in[0], c->in[1], 1e-5f, stash, NULL));
+}
+
+/* ONNX Runtime's name for it, with the factor as output 1. */
+wk_status wk_onnx_simplified_layer_norm(wk_onnx_node *c) {
+  wk_dtype stash = wk_onnx_dtype(c, "stash_type", WK_F32);
+  wk_value_id inv_std = WK_NONE;
+  wk_value_id y = rms_norm_of(c, c->in[0], c->in[1], 1e-5f, stash,
+                              wk_onnx_wants(c, 1) ? &inv_std : NULL);
+  wk_onnx_result(c, 1, inv_std);
+  return wk_onnx_return(c, y);
+}
+
+/* com.microsoft: the same of x + skip + bias; output 3 is the sum. */
+wk_status wk_onnx_skip_simplified_layer_norm(wk_onnx_node *c) {
+  wk_value_id sum = wk_make_2(c, WK_OP_ADD, c->in[0], c->in[1]);
+  if (wk_onnx_has(c, 3)) sum = wk_make_2(c, WK_OP_ADD, sum, c->in[3]);
+  wk_onnx_result(c, 1, WK_NONE);
+  wk_onnx_result(c, 2, WK_NONE);
+  wk_onnx_result(c, 3, sum);
+  return wk_onnx_return(c, rms_norm_of(c, sum, c->in[2], 1e-12f, WK_F32, NULL));
 }
 
 wk_status wk_onnx_lp_norm(wk_onnx_node *c) {
