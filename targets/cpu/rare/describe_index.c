@@ -7,9 +7,13 @@ static double move_ns(const wk_rare_call *r) { return (double)wk_inst_bytes(r->i
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
+static void append(wk_rare_view *v, int64_t dim, int64_t stride) {
+  v->dims[v->rank] = dim;
+  v->strides[v->rank++] = stride;
+}
+
 static void append_axis(wk_rare_view *v, const wk_view *from, int axis) {
-  v->dims[v->rank] = from->dims[axis];
-  v->strides[v->rank++] = from->strides[axis];
+  append(v, from->dims[axis], from->strides[axis]);
 }
 
 /* Axes of data but the gathered one, by their distance in y, the longest first; *inner of them,
@@ -37,28 +41,30 @@ static int sort_axes(const wk_view *y, const wk_view *data, int axis, int index_
   return n;
 }
 
-/* Axes of more than one element by falling distance in y, merged where both views go on. */
-static void set_runs(wk_rare_call *r, const wk_view *y, const wk_view *at) {
-  int order[WK_MAX_RANK], n = 0;
-  for (int k = 0; k < y->rank; k++) {
-    if (y->dims[k] == 1) continue;
-    int to = n++;
-    for (; to > 0 && magnitude(y->strides[order[to - 1]]) < magnitude(y->strides[k]); to--)
-      order[to] = order[to - 1];
-    order[to] = k;
+/* Views of the same dims: axes of more than one element by falling distance in the first, merged
+ * where all of them go on. One axis is left at least. */
+static void set_runs(wk_rare_view *const *to, const wk_rare_view *from, int n) {
+  int order[WK_MAX_RANK], axes = 0;
+  for (int k = 0; k < from->rank; k++) {
+    if (from->dims[k] == 1) continue;
+    int at = axes++;
+    for (; at > 0; at--) {
+      if (magnitude(from->strides[order[at - 1]]) >= magnitude(from->strides[k])) break;
+      order[at] = order[at - 1];
+    }
+    order[at] = k;
   }
-  for (int k = 0; k < n; k++) {
-    wk_rare_view *v[] = {&r->view[0], &r->view[2]};
-    const wk_view *from[] = {y, at};
-    int axis = order[k], last = v[0]->rank - 1;
+  for (int k = 0; k < axes; k++) {
+    int axis = order[k], last = to[0]->rank - 1;
     bool joins = last >= 0;
-    for (int i = 0; i < 2 && joins; i++)
-      joins = v[i]->strides[last] == from[i]->strides[axis] * from[i]->dims[axis];
-    for (int i = 0; i < 2; i++) {
-      if (!joins) append_axis(v[i], from[i], axis);
-      else v[i]->dims[last] *= from[i]->dims[axis], v[i]->strides[last] = from[i]->strides[axis];
+    for (int i = 0; i < n && joins; i++)
+      joins = to[i]->strides[last] == from[i].strides[axis] * from->dims[axis];
+    for (int i = 0; i < n; i++) {
+      if (!joins) append(to[i], from->dims[axis], from[i].strides[axis]);
+      else to[i]->dims[last] *= from->dims[axis], to[i]->strides[last] = from[i].strides[axis];
     }
   }
+  for (int i = 0; i < n && axes == 0; i++) append(to[i], 1, 1);
 }
 
 /* A function of a byte as a table of 256 entries: no index is out of range, and -1 is 255. */
@@ -71,9 +77,10 @@ static bool describe_table(wk_rare_call *r) {
   r->n_views = 3;
   for (uint32_t k = 0; k < 3; k++) r->view[k].dtype = wk_rare_operand(r, k)->dtype;
   append_axis(&r->view[1], data, 0);
-  set_runs(r, y, at);
+  const wk_rare_view views[] = {wk_rare_plain_view(y), wk_rare_plain_view(at)};
+  set_runs((wk_rare_view *[]){to, from}, views, 2);
   int last = to->rank - 1;
-  if (last < 0 || to->strides[last] != 1 || from->strides[last] != 1) {
+  if (to->strides[last] != 1 || from->strides[last] != 1) {
     memset(r->view, 0, 3 * sizeof r->view[0]);
     return false;
   }
@@ -84,12 +91,42 @@ static bool describe_table(wk_rare_call *r) {
   return true;
 }
 
+/* Views of y's dims: of y, of data where index 0 leads, of the indices. */
+static void describe_pick(wk_rare_call *r, const wk_rare_view *views, int axis) {
+  const wk_view *data = wk_rare_operand(r, 1);
+  r->n_views = 3;
+  for (uint32_t k = 0; k < 3; k++) r->view[k].dtype = wk_rare_operand(r, k)->dtype;
+  set_runs((wk_rare_view *[]){&r->view[0], &r->view[1], &r->view[2]}, views, 3);
+  r->attr[RARE_AXIS_SIZE] = data->dims[axis];
+  r->attr[RARE_AXIS_STRIDE] = data->strides[axis];
+  r->function = "wk_rare_pick";
+  r->n_tasks = wk_rare_product(views->dims, 0, (int)views->rank);
+  r->ns = 2 * (double)r->n_tasks;
+}
+
+/* A gather whose indices name single elements. */
+static void gather_single(wk_rare_call *r, int axis) {
+  const wk_view *data = wk_rare_operand(r, 1), *at = wk_rare_operand(r, 2);
+  wk_rare_view views[] = {wk_rare_plain_view(wk_rare_operand(r, 0)), {.rank = 0}, {.rank = 0}};
+  for (int k = 0; k < axis; k++) append_axis(&views[1], data, k);
+  for (int k = 0; k < at->rank; k++) append(&views[1], at->dims[k], 0);
+  for (int k = axis + 1; k < data->rank; k++) append_axis(&views[1], data, k);
+  for (int k = 0; k < axis; k++) append(&views[2], data->dims[k], 0);
+  for (int k = 0; k < at->rank; k++) append_axis(&views[2], at, k);
+  for (int k = axis + 1; k < data->rank; k++) append(&views[2], data->dims[k], 0);
+  describe_pick(r, views, axis);
+}
+
 void wk_describe_gather(wk_rare_call *r) {
   const wk_view *y = wk_rare_operand(r, 0), *data = wk_rare_operand(r, 1);
   const wk_view *at = wk_rare_operand(r, 2);
   if (describe_table(r)) return;
   int axis = (int)((const wk_attr_gather *)r->i->attrs)->axis, order[WK_MAX_RANK], inner;
   int n = sort_axes(y, data, axis, at->rank, order, &inner);
+  if (inner == 0) {
+    gather_single(r, axis);
+    return;
+  }
   r->n_views = 3;
   for (uint32_t k = 0; k < 3; k++) r->view[k].dtype = wk_rare_operand(r, k)->dtype;
   for (int k = 0; k <= n; k++) {
@@ -109,11 +146,11 @@ void wk_describe_gather(wk_rare_call *r) {
 }
 
 void wk_describe_gather_elements(wk_rare_call *r) {
-  wk_rare_plain_views(r);
-  r->attr[RARE_AXIS] = ((const wk_attr_gather_elements *)r->i->attrs)->axis;
-  r->function = "wk_rare_gather_elements";
-  r->n_tasks = wk_view_count(wk_rare_operand(r, 2));
-  r->ns = 10 * (double)r->n_tasks;
+  int axis = (int)((const wk_attr_gather_elements *)r->i->attrs)->axis;
+  wk_rare_view views[3];
+  for (uint32_t k = 0; k < 3; k++) views[k] = wk_rare_plain_view(wk_rare_operand(r, k));
+  views[1].strides[axis] = 0;
+  describe_pick(r, views, axis);
 }
 
 void wk_describe_gather_nd(wk_rare_call *r) {

@@ -51,11 +51,8 @@ void wk_rare_gather(void *const *args, void *scratch, int64_t begin, int64_t end
         place = rare_offset(k, y->dims, y->strides, axis, first);
       }
       int64_t index = rare_index(rare_at(args[2], at, entry), at->dtype, data->dims[axis], args[3]);
-      const char *slice = from + index * data->strides[axis] * size;
-      if (inner == 0) rare_move(to + place * size, slice, size);
-      else
-        copy_slice(to + place * size, y->strides + first, slice, data->strides + axis + 1,
-                   data->dims + axis + 1, inner, size);
+      copy_slice(to + place * size, y->strides + first, from + index * data->strides[axis] * size,
+                 data->strides + axis + 1, data->dims + axis + 1, inner, size);
     }
   }
 }
@@ -86,22 +83,69 @@ void wk_rare_table(void *const *args, void *scratch, int64_t begin, int64_t end,
   }
 }
 
-/* A task is one element. */
-void wk_rare_gather_elements(void *const *args, void *scratch, int64_t begin, int64_t end,
-                             const wk_rare *d) {
+#define PICK(name, I, T)                                                                      \
+  RARE bool name(T *to, const T *from, const I *at, const int64_t *shape, int64_t n) {          \
+    int64_t size = shape[0], stride = shape[1], step = shape[2];                                \
+    bool ok = true;                                                                             \
+    for (int64_t k = 0; k < n; k++) {                                                           \
+      int64_t i = at[k] < 0 ? at[k] + size : at[k];                                             \
+      bool fits = (uint64_t)i < (uint64_t)size;                                                 \
+      ok = ok && fits;                                                                          \
+      to[k] = from[k * step + (fits ? i * stride : 0)];                                         \
+    }                                                                                           \
+    return ok;                                                                                  \
+  }
+PICK(pick_4_by_4, int32_t, uint32_t)
+PICK(pick_8_by_4, int32_t, uint64_t)
+PICK(pick_4_by_8, int64_t, uint32_t)
+PICK(pick_8_by_8, int64_t, uint64_t)
+
+/* One line of wk_rare_pick: n elements; shape is the axis' size, its stride, and the step of what
+ * lies beside it. */
+RARE void pick_line(char *to, const char *from, const char *at, const wk_rare *d,
+                    const int64_t *shape, int64_t n, int64_t *error) {
+  const wk_rare_view *y = &d->view[0], *indices = &d->view[2];
+  int64_t size = rare_size(y->dtype), width = rare_size(indices->dtype);
+  int64_t y_step = y->strides[y->rank - 1], at_step = indices->strides[y->rank - 1];
+  bool is_signed = indices->dtype == WICK_I32 || indices->dtype == WICK_I64;
+  bool ok = true;
+  if (y_step != 1 || at_step != 1 || size < 4 || !is_signed) {
+    for (int64_t k = 0; k < n; k++) {
+      int64_t i = rare_index(at + k * at_step * width, indices->dtype, shape[0], error);
+      rare_move(to + k * y_step * size, from + (k * shape[2] + i * shape[1]) * size, size);
+    }
+  } else if (size == 4) {
+    ok = width == 4 ? pick_4_by_4((void *)to, (const void *)from, (const void *)at, shape, n)
+                    : pick_4_by_8((void *)to, (const void *)from, (const void *)at, shape, n);
+  } else {
+    ok = width == 4 ? pick_8_by_4((void *)to, (const void *)from, (const void *)at, shape, n)
+                    : pick_8_by_8((void *)to, (const void *)from, (const void *)at, shape, n);
+  }
+  if (!ok) __atomic_store_n(error, RARE_BAD_INDEX, __ATOMIC_RELAXED);
+}
+
+/* Single elements by index: y[p] = data[p, moved by indices[p] along an axis]. The views have the
+ * same dims. A task is one element. */
+void wk_rare_pick(void *const *args, void *scratch, int64_t begin, int64_t end,
+                  const wk_rare *d) {
   (void)scratch;
   const wk_rare_view *y = &d->view[0], *data = &d->view[1], *at = &d->view[2];
-  int64_t axis = d->attr[RARE_AXIS], size = rare_size(y->dtype);
-  int64_t strides[8];
-  if (is_empty(data, args[3])) return;
-  for (int k = 0; k < 8; k++) strides[k] = k == axis ? 0 : data->strides[k];
-  for (int64_t t = begin; t < end; t++) {
-    int64_t index = rare_index(
-        rare_at(args[2], at, rare_offset(t, at->dims, at->strides, 0, at->rank)), at->dtype,
-        data->dims[axis], args[3]);
-    int64_t from = rare_offset(t, at->dims, strides, 0, at->rank) + index * data->strides[axis];
-    rare_move(rare_at(args[0], y, rare_offset(t, at->dims, y->strides, 0, at->rank)),
-              rare_at(args[1], data, from), size);
+  int64_t last = y->rank - 1, run = y->dims[last];
+  int64_t *error = args[3];
+  const int64_t shape[] = {d->attr[RARE_AXIS_SIZE], d->attr[RARE_AXIS_STRIDE],
+                           data->strides[last]};
+  if (shape[0] == 0) {
+    __atomic_store_n(error, RARE_BAD_INDEX, __ATOMIC_RELAXED);
+    return;
+  }
+  while (begin < end) {
+    int64_t line = begin / run, k = begin % run, n = rare_min(run - k, end - begin);
+    int64_t to = rare_offset(line, y->dims, y->strides, 0, last) + k * y->strides[last];
+    int64_t from = rare_offset(line, data->dims, data->strides, 0, last) + k * shape[2];
+    int64_t index = rare_offset(line, at->dims, at->strides, 0, last) + k * at->strides[last];
+    pick_line(rare_at(args[0], y, to), rare_at(args[1], data, from), rare_at(args[2], at, index),
+              d, shape, n, error);
+    begin += n;
   }
 }
 

@@ -43,6 +43,7 @@ enum {
 };
 /* Indexing. */
 enum { RARE_AXIS = 0, RARE_COMBINE = 1, RARE_BATCH_DIMS = 1 };
+enum { RARE_AXIS_SIZE = 1, RARE_AXIS_STRIDE = 2 }; /* pick */
 enum { RARE_TABLE_RUN = 8192 }; /* elements of a task of table() */
 enum { RARE_SET, RARE_ADD, RARE_MUL, RARE_MIN, RARE_MAX }; /* RARE_COMBINE */
 enum { RARE_EXCLUSIVE = 1, RARE_REVERSE = 2 };             /* cum_sum */
