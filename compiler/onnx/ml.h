@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ml: what the operators of ai.onnx.ml share (ml_score.c). Where their specification leaves a
+ * choice, ONNX Runtime's is meant. */
+#ifndef WICK_ONNX_ML_H
+#define WICK_ONNX_ML_H
+
+#include "compiler/onnx/make.h"
+
+typedef enum {
+  WK_ML_NONE,
+  WK_ML_SOFTMAX,
+  WK_ML_LOGISTIC,
+  WK_ML_SOFTMAX_ZERO,
+  WK_ML_PROBIT
+} wk_ml_transform;
+
+/* Numbers of attribute `name`, a list of floats, or of the tensor `name`_as_tensor; n is -1 when
+ * both are absent. */
+wk_floats wk_ml_floats(wk_onnx_node *c, const char *name);
+/* Numbers of the tensor attribute `name`, whose element type *t receives. */
+wk_floats wk_ml_tensor(wk_onnx_node *c, const char *name, wk_dtype *t);
+
+/* Attribute post_transform, a text. */
+wk_ml_transform wk_ml_post_transform(wk_onnx_node *c);
+/* Of scores [n, k]. One column alone is never transformed but by PROBIT. */
+wk_value_id wk_ml_transform_emit(wk_onnx_node *c, wk_ml_transform t, wk_value_id scores);
+
+/* How two columns come from the score s [n, 1] of the second of two classes. LOGISTIC makes those of
+ * -s and s; no other transform is applied. */
+typedef enum {
+  WK_ML_COMPLEMENT, /* 1 - s, s */
+  WK_ML_OPPOSITE    /* -s, s */
+} wk_ml_second;
+wk_value_id wk_ml_second_emit(wk_onnx_node *c, wk_ml_second how, wk_ml_transform t, wk_value_id s);
+
+/* x as rows [n, features]: a vector is one row. Integers become f32. */
+wk_value_id wk_ml_rows(wk_onnx_node *c, wk_value_id x);
+
+/* The labels of classes: attribute `ints` or `strings`. */
+typedef struct {
+  int64_t n;
+  wk_ints ints;     /* n -1: strings */
+  wk_texts strings;
+} wk_ml_labels;
+bool wk_ml_labels_read(wk_onnx_node *c, const char *ints, const char *strings, wk_ml_labels *out);
+/* Labels of classes [n] as the result of output 0: numbers, or classes with their names. */
+void wk_ml_labels_result(wk_onnx_node *c, const wk_ml_labels *labels, wk_value_id classes);
+
+#endif

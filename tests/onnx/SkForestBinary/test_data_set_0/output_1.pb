@@ -1,0 +1,1 @@
+BprobabilitiesJ8Á}?$¸<u?r>/=UUU?«ª*>  =÷õu?uS?-¦3>{H|?Vám<¨ª*>VUU?
