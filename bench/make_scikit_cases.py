@@ -41,7 +41,6 @@ def estimators():
         *((f"SkNorm{n.capitalize()}", sk("preprocessing.Normalizer")(n), None)
           for n in ("l1", "l2", "max")),
         ("SkTree", sk("tree.DecisionTreeClassifier")(max_depth=4, **few), 3),
-        ("SkIsolation", sk("ensemble.IsolationForest")(n_estimators=4, max_samples=40, **few), None),
         ("SkLogisticBinary", sk("linear_model.LogisticRegression")(), 2),
         ("SkLogistic", sk("linear_model.LogisticRegression")(), 3),
         ("SkLinear", sk("linear_model.LinearRegression")(), 0),

@@ -154,13 +154,16 @@ def narrow_types(out):
                         f32(30) * 40])
     nodes = []
     for t in floats:
-        nodes += [("Cast", ["x"], t, dict(to=getattr(T, t))), ("Cast", [t], f"from_{t}", dict(to=1))]
+        nodes += [("Cast", ["x"], t, dict(to=getattr(T, t))),
+                  ("Cast", [t], f"from_{t}", dict(to=1))]
     for t in floats[:4]:
         nodes += [("Cast", ["x"], f"{t}_past", dict(to=getattr(T, t), saturate=0)),
                   ("Cast", [f"{t}_past"], f"from_{t}_past", dict(to=T.FLOAT16))]
     for t in ints:
-        nodes += [("Cast", ["i"], t, dict(to=getattr(T, t))), ("Cast", [t], f"from_{t}", dict(to=6))]
-    nodes += [("Cast", ["up"], "scale", dict(to=T.FLOAT8E8M0)), ("Cast", ["scale"], "power", dict(to=1)),
+        nodes += [("Cast", ["i"], t, dict(to=getattr(T, t))),
+                  ("Cast", [t], f"from_{t}", dict(to=6))]
+    nodes += [("Cast", ["up"], "scale", dict(to=T.FLOAT8E8M0)),
+              ("Cast", ["scale"], "power", dict(to=1)),
               ("BitCast", ["x"], "bits", dict(to=T.UINT32)),
               ("BitCast", ["i"], "unsigned", dict(to=T.UINT32))]
     finite = x[np.isfinite(x)]

@@ -228,6 +228,7 @@ static const char *model_option(const wk_sim_opts *o) {
          : o->binding.bind.n    ? "--bind"
          : o->binding.shape.n   ? "--shape"
          : o->binding.value.n   ? "--value"
+         : o->binding.strict_opset ? "--strict-opset"
                                 : NULL;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "compiler/driver/command.h"
+#include "compiler/driver/model.h"
 #include "compiler/driver/sim_model.h"
 #include "compiler/driver/test_case.h"
 #include "compiler/driver/text.h"
@@ -20,7 +21,7 @@ typedef struct {
   double rtol, atol; /* negative: not given */
   double mean_steps, max_steps;
   int model; /* wk_sim_kind */
-  bool verbose;
+  bool verbose, strict_opset;
 } test_opts;
 
 static const test_opts defaults = {.threads = 1, .jobs = 2, .timeout = 600,
@@ -48,6 +49,7 @@ static const wk_option options[] = {
      "abandon a case after this time (default 600); a failure of a quantised model is looked into "
      "for at most as long again",
      .kind = WK_OPTION_INT, .offset = offsetof(test_opts, timeout), .min = 1, .max = 86400},
+    WK_STRICT_OPSET_OPTION(test_opts, strict_opset),
     {.kind = WK_OPTION_GROUP, .help = "Tolerance"},
     {"rtol", 0, "R", "relative part (default 1e-3)", .kind = WK_OPTION_DOUBLE,
      .offset = offsetof(test_opts, rtol), .max = INT64_MAX},
@@ -179,7 +181,8 @@ static wk_status run_cases(const test_opts *o, case_list *list) {
                         .is_default = o->rtol < 0 && o->atol < 0,
                         .mean_steps = o->mean_steps, .max_steps = o->max_steps,
                         .random_weights = o->random_weights,
-                        .jobs = o->jobs, .timeout = o->timeout};
+                        .jobs = o->jobs, .timeout = o->timeout,
+                        .strict_opset = o->strict_opset};
   wk_out *junit = NULL; /* opened first: what cannot be written shall not cost a run */
   if (o->junit) WK_TRY(wk_out_open(o->junit, &junit));
   wk_status s = wk_test_jobs_run(&to, list->data, list->n, show, &t);

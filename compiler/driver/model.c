@@ -75,6 +75,13 @@ void wk_binding_set_free(wk_binding_set *b) {
   *b = (wk_binding_set){0};
 }
 
+wk_import_options wk_binding_import_options(const wk_binding_set *b, bool list_all) {
+  return (wk_import_options){.binds = b->binds.data, .n_binds = b->binds.n,
+                             .shapes = b->shapes.data, .n_shapes = b->shapes.n,
+                             .values = b->values.data, .n_values = b->values.n,
+                             .strict_opset = b->strict_opset, .list_all = list_all};
+}
+
 static size_t shape_name_length(const char *shape) {
   const char *eq = strrchr(shape, '=');
   return eq ? (size_t)(eq - shape) : strlen(shape);
@@ -116,6 +123,7 @@ static void add_to_name(wk_binding_set *b, const char *text) {
 static wk_status fill_set(const wk_binding_args *a, size_t set, wk_binding_set *b) {
   b->arena = wk_arena_new();
   b->name = "";
+  b->strict_opset = a->strict_opset;
   for (size_t i = 0; i < a->bind.n; i++) {
     if (a->bind.n > 1 && i != set) continue;
     WK_TRY(add_binds(b, a->bind.data[i]));
@@ -252,13 +260,9 @@ void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_repo
 
 wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all, wk_str *notes,
                           wk_module **out) {
-  wk_import_options o = {0};
+  static const wk_binding_set none = {0};
+  const wk_import_options o = wk_binding_import_options(b ? b : &none, list_all);
   wk_import_report report = {0};
-  if (b)
-    o = (wk_import_options){.binds = b->binds.data, .n_binds = b->binds.n, .shapes = b->shapes.data,
-                            .n_shapes = b->shapes.n, .values = b->values.data,
-                            .n_values = b->values.n};
-  o.list_all = list_all;
   wk_status s = wk_import_onnx(path, &o, &report, out);
   if (!s) wk_model_notes(notes, path, &o, &report, *out);
   wk_import_report_free(&report);

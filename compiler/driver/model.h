@@ -8,14 +8,21 @@
 #include "compiler/onnx/onnx.h"
 #include "compiler/support/options.h"
 
-/* --bind, --shape, --value as typed by the user. */
+/* --bind, --shape, --value as typed by the user, and --strict-opset. */
 typedef struct {
   wk_strings bind, shape, value;
+  bool strict_opset;
 } wk_binding_args;
+
+/* Row of an option table: bool field `member` of the struct. */
+#define WK_STRICT_OPSET_OPTION(type, member)                                                   \
+  {"strict-opset", 0, NULL,                                                                    \
+   "refuse a newer ONNX opset than the newest known, whose operators are otherwise read by "   \
+   "their newest known definitions", .kind = WK_OPTION_FLAG, .offset = offsetof(type, member)}
 
 /* Rows of an option table whose struct has a wk_binding_args member `member`. */
 #define WK_BINDING_OPTIONS(type, member)                                                       \
-  {.kind = WK_OPTION_GROUP, .help = "Shapes"},                                                 \
+  {.kind = WK_OPTION_GROUP, .help = "Model and shapes"},                                       \
   {"bind", 0, "SYMBOL=N,…",                                                                    \
    "fix symbolic dimensions, all of one binding joined by commas; another --bind is another "  \
    "binding", .kind = WK_OPTION_LIST, .offset = offsetof(type, member.bind)},                  \
@@ -25,7 +32,8 @@ typedef struct {
    .offset = offsetof(type, member.shape)},                                                    \
   {"value", 0, "INPUT=FILE",                                                                   \
    "fix an input to the contents of a .npy or .pb file; needed where its values decide "       \
-   "shapes", .kind = WK_OPTION_LIST, .offset = offsetof(type, member.value)}
+   "shapes", .kind = WK_OPTION_LIST, .offset = offsetof(type, member.value)},                  \
+  WK_STRICT_OPSET_OPTION(type, member.strict_opset)
 
 #define WK_LIST_ALL_HELP "a line for every node that is not supported, instead of every operator"
 
@@ -36,8 +44,11 @@ typedef struct {
   WK_VEC(wk_bind_shape) shapes;
   WK_VEC(wk_bind_value) values;
   const char *name; /* "batch=1,seq=64", for entries of a package */
+  bool strict_opset;
 } wk_binding_set;
 void wk_binding_set_free(wk_binding_set *b);
+/* What the set says for an import; borrows it. list_all as in wk_import_options. */
+wk_import_options wk_binding_import_options(const wk_binding_set *b, bool list_all);
 
 /* Several --bind, or several --shape of the same input, make several sets; otherwise there is one.
  * What is given once holds for all sets; what is given more often must be given for each. *n sets

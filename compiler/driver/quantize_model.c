@@ -64,9 +64,7 @@ static wk_status import_bound(wk_quantize_job *j, wk_binding_set *b) {
     if (j->data.groups.data[0].path[i])
       data[given++] = (wk_bind_value){.input = j->data.info.inputs.data[i].name,
                                       .value = j->data.groups.data[0].in[i]};
-  wk_import_options o = {.binds = b->binds.data, .n_binds = b->binds.n, .shapes = b->shapes.data,
-                         .n_shapes = b->shapes.n, .values = b->values.data,
-                         .n_values = b->values.n, .list_all = j->opts->verbose};
+  const wk_import_options o = wk_binding_import_options(b, j->opts->verbose);
   wk_status s = wk_model_import_fed(j->path, &o, data, fixed, given, &report, &j->m);
   wk_str notes = {0};
   if (!s) wk_model_notes(&notes, j->path, &o, &report, j->m);

@@ -88,9 +88,7 @@ static wk_status import(wk_run_job *job, const wk_onnx_info *info,
       if (!strcmp(info->inputs.data[k].name, f->name)) fixed[i] = info->inputs.data[k].has_default;
     if (!fixed[i] && !is_shaped(b, f->name)) wk_vec_push(&b->shapes, shape);
   }
-  wk_import_options io = {.binds = b->binds.data, .n_binds = b->binds.n, .shapes = b->shapes.data,
-                          .n_shapes = b->shapes.n, .values = b->values.data,
-                          .n_values = b->values.n, .list_all = job->list_all};
+  const wk_import_options io = wk_binding_import_options(b, job->list_all);
   wk_status s = wk_model_import_fed(path, &io, data, fixed, n, &report, m);
   if (!s) wk_model_notes(&job->notes, path, &io, &report, *m);
   wk_import_report_free(&report);
@@ -184,6 +182,7 @@ static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job
     return wk_error_at(WK_USAGE, path, "is a compiled package: --target, --cpu, --bind, --shape "
                                        "and --value are for models");
   if (o->quantize) setting = "--quantize-random";
+  else if (o->binding.strict_opset) setting = "--strict-opset";
   if (setting)
     return wk_error_at(WK_USAGE, path, "is a compiled package: %s is for models", setting);
   WK_TRY(wk_wick_error(wick_model_load(path, &lo, &m), detail.text, path));

@@ -152,6 +152,7 @@ static wk_status read_model(wk_sweep *s, const char *path, wk_sweep_model *m) {
   for (size_t i = 0; !status && i < module->files.n; i++)
     m->hash = hash_file(&module->files.data[i], m->hash);
   wk_module_free(module);
+  if (notes.n) fputs(notes.s, stderr);
   wk_str_free(&notes);
   return status;
 }

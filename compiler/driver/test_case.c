@@ -73,7 +73,8 @@ static wk_status refusal(wk_status s, const wk_import_report *r) {
 
 static wk_status import(test *t, wk_module **out) {
   wk_import_report report;
-  wk_import_options o = {.shapes = t->shapes.data, .n_shapes = t->shapes.n};
+  wk_import_options o = {.shapes = t->shapes.data, .n_shapes = t->shapes.n,
+                         .strict_opset = t->o->strict_opset};
   wk_status s = wk_model_import_real(t->model, &o, t->data.data, t->fixed.data, t->data.n, &report,
                                      out);
   if (s) s = refusal(s, &report);
@@ -304,7 +305,8 @@ static void conclude(wk_test_case *c, const char *model, wk_status s) {
 }
 
 static wk_status compare_layers(test *t, wk_str *text) {
-  wk_import_options o = {.shapes = t->shapes.data, .n_shapes = t->shapes.n};
+  wk_import_options o = {.shapes = t->shapes.data, .n_shapes = t->shapes.n,
+                         .strict_opset = t->o->strict_opset};
   wk_import_report report = {0};
   wk_module *real = NULL, *m = NULL;
   wk_tensor *in = wk_xcalloc(wk_runner_inputs(t->runner) + 1, sizeof *in);

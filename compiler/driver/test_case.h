@@ -21,6 +21,7 @@ typedef struct {
   int64_t random_weights; /* seed, -1: the model's own weights and the stored outputs */
   int64_t jobs;           /* processes at a time; 0: everything in this process */
   int64_t timeout;        /* seconds for each case */
+  bool strict_opset;      /* as in wk_import_options */
 } wk_test_options;
 
 typedef enum { WK_TEST_PASSED, WK_TEST_FAILED, WK_TEST_SKIPPED } wk_verdict;

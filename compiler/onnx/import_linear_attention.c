@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LinearAttention: a state [batch, heads, d, e] to which every token adds the product of its key and
+ * LinearAttention: a state [batch, heads, d, e] to which each token adds the product of its key and
  * its value, and from which its queries read; and CausalConvWithState, which stands before it. */
 #include <math.h>
 #include <string.h>
@@ -203,7 +203,8 @@ wk_status wk_onnx_causal_conv(wk_onnx_node *c) {
               w.dims[2] > 0;
   const char *activation = wk_onnx_text(c, "activation", "none");
   bool silu = strcmp(activation, "silu") == 0 || strcmp(activation, "swish") == 0;
-  wk_onnx_valid(c, fits, "the operand is not [n,channels,length] or the weights not [channels,1,k]");
+  wk_onnx_valid(c, fits,
+                "the operand is not [n,channels,length] or the weights not [channels,1,k]");
   wk_onnx_valid(c, silu || strcmp(activation, "none") == 0, "activation '%s' is not defined",
                 activation);
   if (c->status) return c->status;

@@ -82,6 +82,9 @@ typedef struct {
 typedef struct { int fd; size_t size; uint8_t value[8]; } wk_pattern;
 #define WK_PATTERNS 8
 
+/* An operator set in use that is newer than what is known of its domain. */
+typedef struct { const char *domain; int64_t version; } wk_newer;
+
 typedef struct wk_importer {
   const wk_import_options *opt;
   wk_import_report *rep;
@@ -95,6 +98,7 @@ typedef struct wk_importer {
   wk_map *external;    /* location -> index in m->files */
   int64_t nodes_left;  /* budgets: nodes imported, */
   int64_t fold_bytes_left, fold_work_left; /* constants computed */
+  WK_VEC(wk_newer) newer;
   int64_t undecided;   /* nodes refused because a value is only known at run time */
   bool is_misshapen;   /* the last WK_INPUT came from a node whose operands do not fit it */
   int64_t splat_left;  /* address space of constants with one repeated value */
@@ -116,6 +120,7 @@ struct wk_onnx_node {
   wk_value_id *in;       /* at least WK_ONNX_SMALL entries; WK_NONE: absent or no tensor */
   wk_bound *bound;       /* the same inputs, also sequences and optionals */
   wk_bound *out;         /* n_out entries, at least WK_ONNX_SMALL, set by the handler */
+  bool is_malformed;     /* does not fit the operator's definition, whatever its operands are */
   wk_status status;
 };
 

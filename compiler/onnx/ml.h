@@ -25,7 +25,7 @@ wk_ml_transform wk_ml_post_transform(wk_onnx_node *c);
 /* Of scores [n, k]. One column alone is never transformed but by PROBIT. */
 wk_value_id wk_ml_transform_emit(wk_onnx_node *c, wk_ml_transform t, wk_value_id scores);
 
-/* How two columns come from the score s [n, 1] of the second of two classes. LOGISTIC makes those of
+/* How two columns come from the score s [n, 1] of the second of two classes. LOGISTIC makes them of
  * -s and s; no other transform is applied. */
 typedef enum {
   WK_ML_COMPLEMENT, /* 1 - s, s */

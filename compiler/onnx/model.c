@@ -141,6 +141,23 @@ static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoP
   return NULL;
 }
 
+/* One note for all operator sets that are newer than what is known of them. */
+static void note_newer(wk_importer *im) {
+  wk_str b = {0};
+  for (size_t i = 0; i < im->newer.n; i++) {
+    const char *domain = im->newer.data[i].domain;
+    wk_str_printf(&b, "%sopset %lld%s%s is newer than %lld, the newest that is known",
+                  i ? ", " : "",
+                  (long long)im->newer.data[i].version, *domain ? " of " : "", domain,
+                  (long long)wk_onnx_newest_opset(domain));
+  }
+  if (b.n) {
+    wk_str_add(&b, ": operators are read by their newest known definitions");
+    wk_vec_push(&im->rep->notes, wk_arena_strdup(im->rep->arena, b.s));
+  }
+  wk_str_free(&b);
+}
+
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 static wk_status build(wk_importer *im, wk_scope *s) {
@@ -151,6 +168,7 @@ static wk_status build(wk_importer *im, wk_scope *s) {
   WK_TRY(wk_import_nodes(im, s, g->node, g->n_node));
   for (size_t i = 0; i < g->n_output; i++) WK_TRY(add_output(im, s, g->output[i]));
   WK_TRY(wk_model_refusal(im->rep, im->opt->list_all));
+  note_newer(im);
   im->m->constant_bytes_left = COMPILE_BYTES + 16 * (int64_t)im->src.n;
   im->m->fold_work_left = COMPILE_WORK + 64 * (int64_t)im->src.n;
   WK_TRY(wk_module_normalise(im->m));
@@ -206,6 +224,7 @@ static wk_status import_source(wk_module *m, const wk_onnx_source *src, const wk
                     .external = wk_map_new()};
   wk_status s = import(&im);
   wk_importer_close_patterns(&im);
+  wk_vec_free(&im.newer);
   wk_arena_free(im.arena);
   wk_map_free(im.functions);
   wk_map_free(im.fixed);

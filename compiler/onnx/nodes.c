@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/onnx/importer.h"
+#include "compiler/onnx/schema.h"
 
 const char *wk_onnx_domain(const char *domain) {
   return !domain || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
@@ -100,6 +100,14 @@ static wk_status find_inputs(wk_onnx_node *c, bool *unknown) {
   return NULL;
 }
 
+/* Puts on record that operators of this domain are read by older definitions than the model's. */
+static void note_newer(wk_onnx_node *c) {
+  for (size_t i = 0; i < c->im->newer.n; i++)
+    if (strcmp(c->im->newer.data[i].domain, c->row->domain) == 0) return;
+  const wk_newer fresh = {c->row->domain, c->opset};
+  wk_vec_push(&c->im->newer, fresh);
+}
+
 static bool check_row(wk_onnx_node *c) {
   const wk_onnx_row *r = c->row;
   if (!r) {
@@ -107,10 +115,14 @@ static bool check_row(wk_onnx_node *c) {
   } else if (c->opset < r->since) {
     wk_onnx_fail(c, WK_UNSUPPORTED, "supported from opset %lld on", (long long)r->since);
   } else if (c->opset > r->known) {
-    bool has_ended = r->known < wk_onnx_newest_opset(r->domain);
-    wk_onnx_fail(c, WK_UNSUPPORTED, "its definition is known up to opset %lld%s",
-                 (long long)r->known, has_ended ? "; later opsets no longer have it" : "");
+    int64_t newest = wk_onnx_newest_opset(r->domain);
+    bool has_ended = r->known < newest;
+    if (r->known == newest && !c->im->opt->strict_opset) note_newer(c);
+    else
+      wk_onnx_fail(c, WK_UNSUPPORTED, "its definition is known up to opset %lld%s",
+                   (long long)r->known, has_ended ? "; later opsets no longer have it" : "");
   }
+  if (wk_onnx_ok(c)) c->is_malformed = !wk_onnx_check_schema(c);
   return wk_onnx_ok(c);
 }
 
@@ -171,7 +183,7 @@ static wk_status settle(wk_onnx_node *c, size_t first_new, bool unknown) {
   if (s && s->code != WK_UNSUPPORTED) {
     if (!wk_import_function(c->im, wk_onnx_domain(c->proto->domain), c->proto->op_type) &&
         c->row->op != WK_OP_IF && c->row->op != WK_OP_LOOP) {
-      c->im->is_misshapen = s->code == WK_INPUT;
+      c->im->is_misshapen = s->code == WK_INPUT && !c->is_malformed;
     }
     s = wk_status_note(s, "while importing %s '%s'", c->proto->op_type, c->name);
     return wk_status_place(s, c->name);

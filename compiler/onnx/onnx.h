@@ -28,6 +28,8 @@ typedef struct {
   const wk_bind *binds; size_t n_binds;
   const wk_bind_shape *shapes; size_t n_shapes;
   const wk_bind_value *values; size_t n_values;
+  bool strict_opset; /* nodes of a newer opset than the newest known are refused; otherwise they are
+                      * read by the newest definition known, and the report notes it */
   bool list_all;  /* a refusal has a line for each node, instead of each operator and reason */
 } wk_import_options;
 

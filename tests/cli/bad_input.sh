@@ -83,6 +83,11 @@ for i in {1..40}; do nodes+=$(field 1 "$(node Relu n$((i - 1)) n$i)"); done
 newest=$("$wick" ops | awk '/^Relu / { sub(/.*-/, "", $2); print $2 }')
 for command in 'compile newer.onnx' 'run newer.onnx' 'compare newer.onnx' \
   'quantize newer.onnx --random 1 -o q.onnx'; do
+  err=$("$wick" $command 2>&1 >/dev/null)
+  [[ $err == "wick: newer.onnx: opset 99 is newer than $newest, the newest that is known: "* &&
+    $(grep -c 'is newer than' <<<"$err") == 1 ]] && good ||
+    bad "a newer opset is taken, $command: $err"
+  command+=' --strict-opset'
   err=$("$wick" $command 2>&1)
   [[ $(wc -l <<<"$err") == 4 && $err == *'41 nodes of 2 operators'*'Relu-99: '* &&
     $err == *"opset 99 is newer than $newest, the newest that is known:"*'41 nodes'* &&
@@ -90,6 +95,9 @@ for command in 'compile newer.onnx' 'run newer.onnx' 'compare newer.onnx' \
     good || bad "a newer opset, $command: $err"
   [[ $("$wick" $command -v 2>&1 | wc -l) == 42 ]] && good || bad "a newer opset, $command -v"
 done
+err=$("$wick" sim newer.onnx --strict-opset 2>&1)
+[[ $? == 4 && $err == *"opset 99 is newer than $newest"* ]] && good ||
+  bad "a newer opset, sim: $err"
 model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 2 3)")" '' >mute.onnx
 refuses 'no outputs' 3 'mute.onnx: the model has no outputs' "$wick" compile mute.onnx
 model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 2 3)")" \

@@ -555,6 +555,40 @@ static void wrong_sizes(void **state) {
   }
 }
 
+static builder model_of_opset(int64_t opset) {
+  builder b = new_model(opset);
+  add_opset(&b, "ai.onnx.preview.training", 99); /* which no node uses */
+  add_input(&b, b.g, "x", ELEM_F32, "2");
+  add_node(&b, b.g, "Relu", "x", "a");
+  add_node(&b, b.g, "Neg", "a", "y");
+  add_output(&b, b.g, "y", ELEM_F32);
+  return b;
+}
+
+/* Newer operator sets are read by what is known: one note, or refused. */
+static void newer_opset(void **state) {
+  (void)state;
+  int64_t newest = wk_onnx_newest_opset("");
+  for (int by = 0; by < 2; by++) {
+    builder b = model_of_opset(newest + by);
+    wk_import_report r;
+    wk_module *m = NULL;
+    assert_null(import_model(&b, NULL, &r, &m));
+    assert_int_equal(r.notes.n, by);
+    wk_str want = {0};
+    wk_str_printf(&want, "opset %lld is newer than %lld, the newest that is known: ",
+                  (long long)newest + 1, (long long)newest);
+    if (by) assert_int_equal(strncmp(r.notes.data[0], want.s, want.n), 0);
+    wk_str_free(&want);
+    wk_import_report_free(&r);
+    wk_module_free(m);
+    const wk_import_options strict = {.strict_opset = true};
+    b = model_of_opset(newest + by);
+    if (by) must_fail(&b, &strict, WK_UNSUPPORTED, "the newest that is known: 2 nodes");
+    else wk_module_free(must_import(&b, &strict));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(shape_arithmetic),    cmocka_unit_test(unbound_sizes),
@@ -565,7 +599,7 @@ int main(void) {
     cmocka_unit_test(loops),
     cmocka_unit_test(run_time_loops),
     cmocka_unit_test(function_defaults),               cmocka_unit_test(nested_functions),
-    cmocka_unit_test(impossible_branch),
+    cmocka_unit_test(impossible_branch),   cmocka_unit_test(newer_opset),
     cmocka_unit_test(recursive_function),  cmocka_unit_test(exploding_functions),
     cmocka_unit_test(tensor_storage),      cmocka_unit_test(wrong_sizes),
   };
