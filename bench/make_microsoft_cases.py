@@ -99,6 +99,57 @@ def packed_product(r, rows, k, n, bits, block, zeros):
     return "MatMulNBits", dict(K=k, N=n, bits=bits, block_size=block), inputs, ["y"]
 
 
+def group_attention(r, batch, length, past, lens, total, packed=False, **attributes):
+    """A GroupQueryAttention of 4 heads on 2 with a cache of `past` positions; `lens` are lengths of
+    the samples with the new positions. A cache that is not full is no output: ONNX Runtime
+    clears the rest unless it shares buffers."""
+    heads, kv, d = 4, 2, 16
+    qkv = ([("q", r.f32(batch, length, (heads + 2 * kv) * d)), None, None] if packed else
+           [("q", r.f32(batch, length, heads * d)), ("k", r.f32(batch, length, kv * d)),
+            ("v", r.f32(batch, length, kv * d))])
+    caches = [(n, r.f32(batch, kv, past, d)) for n in ("past_k", "past_v")]
+    angles = np.outer(np.arange(32), 0.3 ** np.arange(d // 2)).astype(np.float32)
+    inputs = [*qkv, *caches, ("lengths", np.array(lens, np.int32) - 1), np.int32(total),
+              np.cos(angles), np.sin(angles)]
+    return ("GroupQueryAttention", dict(num_heads=heads, kv_num_heads=kv, **attributes), inputs,
+            ["y", *(("k_now", "v_now") if lens == [past] else ("_k", "_v"))])
+
+
+def multi_attention(r, batch, m, n, **attributes):
+    return ("MultiHeadAttention", dict(num_heads=2, **attributes),
+            [("q", r.f32(batch, m, 16)), ("k", r.f32(batch, n, 16)), ("v", r.f32(batch, n, 24))])
+
+
+def attention_cases(r):
+    mask = ("mask", np.array([[1, 1, 0, 1, 1], [1, 1, 1, 0, 0]], np.int32))
+    op, attributes, operands = multi_attention(r, 2, 3, 5)
+    positions = np.arange(3)[None] + np.array([[2], [5]])
+    angles = np.outer(np.arange(16), 0.4 ** np.arange(4)).astype(np.float32)
+    return [
+        ("GroupQueryStep", *group_attention(r, 2, 1, 12, [5, 9], 9, do_rotary=1)),
+        ("GroupQueryFull", *group_attention(r, 1, 2, 8, [8], 8)),
+        ("GroupQueryPrompt", *group_attention(r, 1, 6, 12, [6], 6, do_rotary=1)),
+        ("GroupQueryPacked", *group_attention(r, 2, 6, 8, [6, 6], 6, packed=True, do_rotary=1,
+                                              rotary_interleaved=1)),
+        ("GroupQueryWindow", *group_attention(r, 1, 1, 12, [10], 10, local_window_size=4,
+                                              softcap=5.0, scale=.3)),
+        ("MultiHeadPlain", op, attributes, operands, ["y"]),
+        ("MultiHeadMask", op, attributes, [*operands, r.f32(56), mask], ["y"]),
+        ("MultiHeadBias", op, dict(attributes, scale=.2),
+         [*operands, None, None, ("bias", r.f32(2, 2, 3, 5))], ["y"]),
+        ("MultiHeadPast", op, dict(num_heads=2, unidirectional=1),
+         [("q", r.f32(1, 3, 16)), ("k", r.f32(1, 3, 16)), ("v", r.f32(1, 3, 16)), None, None, None,
+          ("past_k", r.f32(1, 2, 4, 8)), ("past_v", r.f32(1, 2, 4, 8))], ["y", "k_now", "v_now"]),
+        ("RotaryMicrosoft", "RotaryEmbedding", {},
+         [("x", r.f32(2, 3, 16)), ("at", positions), np.cos(angles), np.sin(angles)], ["y"]),
+        ("RotaryMicrosoftHeads", "RotaryEmbedding", dict(interleaved=1),
+         [("x", r.f32(2, 2, 3, 8)), ("at", np.array([4])), np.cos(angles), np.sin(angles)], ["y"]),
+        ("EmbedLayerNormAlone", "EmbedLayerNormalization", {},
+         [("ids", np.array([[3, 1, 2]], np.int32)), None, r.f32(5, 8), r.f32(4, 8), None, r.f32(8),
+          r.f32(8)], ["y", "count"]),
+    ]
+
+
 def real_cases(r):
     """Name, operator, attributes, inputs in order (run-time inputs as pairs, None: absent), names
     of the outputs."""
@@ -135,9 +186,10 @@ def write_real(out, name, op, attributes, inputs, outputs):
     node = helper.make_node(op, names, outputs, domain="com.microsoft", **attributes)
     infos = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
              for k, v in feeds.items()]
-    ends = [helper.make_empty_tensor_value_info(y) for y in outputs if y]
+    ends = [helper.make_empty_tensor_value_info(y) for y in outputs if y and y[0] != "_"]
     graph = helper.make_graph([node], name, infos, ends,
-                              [numpy_helper.from_array(v, k) for k, v in constants.items()])
+                              [numpy_helper.from_array(np.asarray(v), k)
+                               for k, v in constants.items()])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     store(out, name, helper.make_model(graph, ir_version=8, opset_imports=opsets), feeds)
 
@@ -209,7 +261,7 @@ def main():
     for case in cases(r):
         write(args.out, *case)
     layer_norms(args.out, r)
-    for case in real_cases(r):
+    for case in real_cases(r) + attention_cases(r):
         write_real(args.out, *case)
 
 

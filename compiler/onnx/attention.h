@@ -12,6 +12,11 @@ wk_value_id wk_heads_merge(wk_onnx_node *c, wk_value_id x);
 /* past and x along the axis of positions; x alone when there is no past. */
 wk_value_id wk_heads_append(wk_onnx_node *c, wk_value_id past, wk_value_id x);
 
+/* The cache with the update written along the axis (behind the first) from starts, i64[batch], on;
+ * round its end when circular. */
+wk_value_id wk_cache_write(wk_onnx_node *c, wk_value_id cache, wk_value_id update,
+                           wk_value_id starts, int axis, bool circular);
+
 /* Halves are only stored: sums of products and exponentials are taken in f32. */
 static inline wk_dtype wk_compute_type(wk_dtype t) { return t == WK_F64 ? WK_F64 : WK_F32; }
 

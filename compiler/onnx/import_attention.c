@@ -167,14 +167,15 @@ wk_status wk_onnx_flex_attention(wk_onnx_node *c) {
 /* ---- TensorScatter --------------------------------------------------------------------------- */
 
 /* Positions along the axis that the update goes to: i64 [batch, 1 …, length, 1]. */
-static wk_value_id written_positions(wk_onnx_node *c, int axis, int64_t length, int64_t limit) {
+static wk_value_id written_positions(wk_onnx_node *c, wk_value_id starts, int axis, int64_t length,
+                                     int64_t limit, bool circular) {
   void *data;
   const wk_type t = wk_type_make(WK_I64, 1, &length);
   wk_value_id steps = wk_make_constant(c, &t, &data);
   for (int64_t i = 0; data && i < length; i++) ((int64_t *)data)[i] = i;
-  wk_value_id start = wk_make_along(c, c->in[2], 0, axis + 2);
+  wk_value_id start = wk_make_along(c, starts, 0, axis + 2);
   wk_value_id at = wk_make_2(c, WK_OP_ADD, start, wk_make_along(c, steps, axis, axis + 2));
-  if (!wk_onnx_text_is(c, "mode", "linear", "circular")) return at;
+  if (!circular) return at;
   return wk_make_2(c, WK_OP_MOD, at, wk_make_scalar(c, WK_I64, (double)limit));
 }
 
@@ -195,6 +196,21 @@ static wk_value_id leading_coordinates(wk_onnx_node *c, const int64_t *dims, int
   return v;
 }
 
+wk_value_id wk_cache_write(wk_onnx_node *c, wk_value_id cache, wk_value_id update,
+                           wk_value_id starts, int axis, bool circular) {
+  if (c->status) return WK_NONE;
+  const wk_type t = *wk_onnx_type(c, update);
+  int64_t dims[WK_MAX_RANK + 1], limit = wk_onnx_type(c, cache)->dims[axis];
+  memcpy(dims, t.dims, (size_t)(axis + 1) * sizeof *dims);
+  dims[axis + 1] = 1;
+  wk_value_id at = written_positions(c, starts, axis, t.dims[axis], limit, circular);
+  const wk_value_id parts[] = {leading_coordinates(c, t.dims, axis),
+                               wk_make_expand(c, at, axis + 2, dims)};
+  WK_MAKE_ATTRS(c, a, SCATTER_ND, scatter_nd);
+  wk_value_id places = wk_make_concat(c, parts, 2, axis + 1);
+  return wk_make(c, WK_OP_SCATTER_ND, a, 3, cache, places, update);
+}
+
 wk_status wk_onnx_tensor_scatter(wk_onnx_node *c) {
   const wk_type cache = *wk_onnx_type(c, c->in[0]), update = *wk_onnx_type(c, c->in[1]);
   int axis = (int)wk_onnx_axis(c, wk_onnx_int(c, "axis", -2), cache.rank);
@@ -207,7 +223,7 @@ wk_status wk_onnx_tensor_scatter(wk_onnx_node *c) {
                        wk_onnx_text_is(c, "mode", "linear", "circular"),
                 "mode '%s' is not defined", wk_onnx_text(c, "mode", "linear"));
   if (c->status) return c->status;
-  int64_t length = update.dims[axis], limit = cache.dims[axis], dims[WK_MAX_RANK + 1];
+  int64_t length = update.dims[axis], limit = cache.dims[axis];
   if (!wk_onnx_has(c, 2)) {
     const wk_value_id parts[] = {c->in[1],
                                  wk_make_slice(c, c->in[0], axis, length, limit - length, 1)};
@@ -217,12 +233,6 @@ wk_status wk_onnx_tensor_scatter(wk_onnx_node *c) {
   if (!wk_onnx_valid(c, starts->rank == 1 && starts->dims[0] == cache.dims[0],
                      "write_indices is not one number per sample"))
     return c->status;
-  memcpy(dims, update.dims, (size_t)(axis + 1) * sizeof *dims);
-  dims[axis + 1] = 1;
-  const wk_value_id parts[] = {
-      leading_coordinates(c, update.dims, axis),
-      wk_make_expand(c, written_positions(c, axis, length, limit), axis + 2, dims)};
-  WK_MAKE_ATTRS(c, a, SCATTER_ND, scatter_nd);
-  return wk_onnx_return(c, wk_make(c, WK_OP_SCATTER_ND, a, 3, c->in[0],
-                                   wk_make_concat(c, parts, 2, axis + 1), c->in[1]));
+  bool circular = wk_onnx_text_is(c, "mode", "linear", "circular");
+  return wk_onnx_return(c, wk_cache_write(c, c->in[0], c->in[1], c->in[2], axis, circular));
 }

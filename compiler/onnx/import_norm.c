@@ -136,6 +136,7 @@ wk_status wk_onnx_embed_layer_norm(wk_onnx_node *c) {
   const wk_type ids = *wk_onnx_type(c, c->in[0]), table = *wk_onnx_type(c, c->in[3]);
   bool has_positions = wk_onnx_has(c, 8);
   wk_onnx_valid(c, ids.rank == 2, "input_ids are not [batch, length]");
+  wk_onnx_valid(c, wk_onnx_has(c, 5) && wk_onnx_has(c, 6), "gamma or beta is missing");
   wk_onnx_valid(c, has_positions || (table.rank == 2 && table.dims[0] >= ids.dims[1]),
                 "there are fewer positions than words");
   if (c->status) return c->status;

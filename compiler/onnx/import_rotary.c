@@ -92,3 +92,35 @@ wk_status wk_onnx_rotary_embedding(wk_onnx_node *c) {
   return wk_onnx_return(c, rotate_operand(c, c->in[0], wk_onnx_int(c, "num_heads", 0),
                                           wk_onnx_int(c, "rotary_embedding_dim", 0), &r));
 }
+
+/* Position ids [batch, length], or one from which the others go on. */
+static wk_value_id positions(wk_onnx_node *c, wk_value_id ids, int64_t length) {
+  if (c->status || wk_onnx_type(c, ids)->rank == 2) return ids;
+  void *data;
+  const int64_t dims[] = {1, length}, one[] = {1, 1};
+  const wk_type t = wk_type_make(WK_I64, 2, dims);
+  if (!wk_onnx_valid(c, wk_type_count(wk_onnx_type(c, ids)) == 1,
+                     "position_ids are neither [batch,length] nor one number"))
+    return WK_NONE;
+  wk_value_id steps = wk_make_constant(c, &t, &data);
+  for (int64_t i = 0; data && i < length; i++) ((int64_t *)data)[i] = i;
+  return wk_make_2(c, WK_OP_ADD, steps, wk_make_reshape(c, ids, 2, one));
+}
+
+/* com.microsoft: tables in two axes, positions before them. The tables tell the size of the heads
+ * that num_heads does not. */
+wk_status wk_onnx_rotary_embedding_ms(wk_onnx_node *c) {
+  const wk_type x = *wk_onnx_type(c, c->in[0]), table = *wk_onnx_type(c, c->in[2]);
+  int64_t heads = wk_onnx_int(c, "num_heads", 0), dim = wk_onnx_int(c, "rotary_embedding_dim", 0);
+  wk_onnx_valid(c, x.rank == 3 || x.rank == 4, "the operand has rank %d, not 3 or 4", x.rank);
+  wk_onnx_valid(c, table.rank == 2 && table.dims[1] > 0, "the tables have not rank 2");
+  wk_onnx_need(c, wk_onnx_int(c, "is_packed_batching", 0) == 0, "packed batches are not supported");
+  wk_onnx_need(c, wk_onnx_float(c, "scale", 1) == 1, "a scale is not supported");
+  if (c->status) return c->status;
+  if (x.rank == 3 && (dim == 0 || heads == 0)) heads = x.dims[2] / (2 * table.dims[1]);
+  wk_value_id at = positions(c, c->in[1], x.dims[x.rank == 4 ? 2 : 1]);
+  wk_rotation r = {.cos = wk_rotation_rows(c, c->in[2], at, x.rank == 4),
+                   .sin = wk_rotation_rows(c, c->in[3], at, x.rank == 4),
+                   .interleaved = wk_onnx_int(c, "interleaved", 0) != 0};
+  return wk_onnx_return(c, c->status ? WK_NONE : rotate_operand(c, c->in[0], heads, dim, &r));
+}
