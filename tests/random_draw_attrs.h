@@ -52,6 +52,7 @@ wk_value_id draw_op_trilu(draw *d, wk_op op);
 wk_value_id draw_op_cum_sum(draw *d, wk_op op);
 wk_value_id draw_op_top_k(draw *d, wk_op op);
 wk_value_id draw_op_max_unpool(draw *d, wk_op op);
+wk_value_id draw_op_segment_reduce(draw *d, wk_op op);
 wk_value_id draw_op_grid_sample(draw *d, wk_op op);
 wk_value_id draw_op_roi_align(draw *d, wk_op op);
 wk_value_id draw_op_non_max_suppression(draw *d, wk_op op);

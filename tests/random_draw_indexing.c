@@ -158,6 +158,61 @@ wk_value_id draw_op_top_k(draw *d, wk_op op) {
   return draw_1(d, op, a, x);
 }
 
+/* Ascending bounds within 0..n, constants. */
+static wk_value_id segment_bounds(draw *d, int64_t segments, int64_t n) {
+  int64_t dims[] = {segments + 1}, at = draw_chance(d, 70) ? 0 : draw_int(d, 0, n);
+  wk_dtype t = draw_chance(d, 50) ? WK_I64 : WK_I32;
+  wk_value_id v = draw_fresh(d, t, 1, dims, true, 0, 0);
+  for (int64_t k = 0; k <= segments; k++) {
+    wk_store_i64(d->v.data[v].t.data, t, k, at);
+    at = k + 1 == segments && draw_chance(d, 50) ? n : draw_int(d, at, n);
+  }
+  return v;
+}
+
+/* A table whose rows are bytes with an f32 or f16 scale and bias behind them. */
+static wk_value_id fused_rows(draw *d, const wk_segment_rows *r, int64_t rows, int64_t bytes) {
+  int64_t dims[] = {rows, bytes + 2 * r->tail};
+  wk_value_id v = draw_fresh(d, WK_U8, 2, dims, true, 0, 255);
+  uint8_t *to = (uint8_t *)d->v.data[v].t.data + bytes;
+  for (int64_t k = 0; k < rows; k++, to += dims[1]) {
+    double tail[] = {(double)draw_int(d, 1, 16) / 64, (double)draw_int(d, -8, 8) / 4};
+    for (int j = 0; j < 2; j++) {
+      uint32_t word = 0;
+      wk_store_f64(&word, r->tail == 4 ? WK_F32 : WK_F16, 0, tail[j]);
+      memcpy(to + j * r->tail, &word, (size_t)r->tail);
+    }
+  }
+  return v;
+}
+
+wk_value_id draw_op_segment_reduce(draw *d, wk_op op) {
+  static const char *const kinds[] = {"sum", "mean", "max"};
+  static const char *const forms[] = {"plain", "plain", "plain", "fused8", "fused8_half", "fused4",
+                                      "fused2"};
+  int64_t rows = draw_int(d, 1, 9), n = draw_int(d, 1, 12), columns = draw_int(d, 1, 40);
+  ATTRS(d, segment_reduce, SEGMENT_REDUCE);
+  a->kind = kinds[draw_int(d, 0, 2)];
+  a->rows = forms[draw_int(d, 0, 6)];
+  a->padding = draw_chance(d, 20) ? draw_int(d, 0, rows - 1) : -1;
+  a->empty = draw_chance(d, 50) ? 0 : -5;
+  wk_segment_rows form = wk_segment_rows_of(a->rows);
+  bool is_byte = !form.bits && draw_chance(d, 30), has_indices = draw_chance(d, 75);
+  const int64_t dims[] = {rows, columns};
+  wk_value_id in[6] = {WK_NONE, WK_NONE, WK_NONE, WK_NONE, WK_NONE, WK_NONE};
+  if (form.bits) in[0] = fused_rows(d, &form, rows, draw_int(d, 1, 24));
+  else if (is_byte) in[0] = draw_of_type(d, draw_chance(d, 50) ? WK_U8 : WK_I8, 2, dims);
+  else in[0] = draw_of_type(d, draw_chance(d, 80) ? WK_F32 : WK_F64, 2, dims);
+  a->to = draw_type(d, in[0])->dtype == WK_F64 ? WK_F64 : WK_F32;
+  if (has_indices) in[2] = positions(d, 1, &n, rows);
+  else n = rows;
+  in[1] = segment_bounds(d, draw_int(d, 1, 5), n);
+  if (draw_chance(d, 40)) in[3] = draw_fresh(d, a->to, 1, &n, draw_chance(d, 50), -1, 1);
+  for (int k = 4; k < 6 && is_byte; k++)
+    if (draw_chance(d, 60)) in[k] = draw_fresh(d, WK_F32, 1, &rows, draw_chance(d, 50), -1, 1);
+  return draw_node(d, op, a, 6, in, 0);
+}
+
 wk_value_id draw_op_max_unpool(draw *d, wk_op op) {
   ATTRS(d, max_pool, MAX_POOL);
   a->kernel = a->strides = random_ints(d, 2, 2, 2);

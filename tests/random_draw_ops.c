@@ -504,7 +504,7 @@ static const struct { const char *rule; drawer run; } by_rule[] = {
     {"one_hot", draw_op_one_hot}, {"resize", draw_op_resize},
     {"reverse_sequence", draw_op_reverse_sequence},
     {"trilu", draw_op_trilu}, {"cum_sum", draw_op_cum_sum}, {"top_k", draw_op_top_k},
-    {"max_unpool", draw_op_max_unpool},
+    {"segment_reduce", draw_op_segment_reduce}, {"max_unpool", draw_op_max_unpool},
     {"grid_sample", draw_op_grid_sample}, {"roi_align", draw_op_roi_align},
     {"non_max_suppression", draw_op_non_max_suppression}, {"det", draw_op_det},
     {"rnn", draw_op_recurrent},

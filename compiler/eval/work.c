@@ -53,12 +53,20 @@ static int64_t work_per_element(const wk_graph *g, const wk_node *n) {
   }
 }
 
+/* Elements of the rows that segments name. */
+static int64_t rows_work(const wk_graph *g, const wk_node *n) {
+  const wk_value_id indices = n->n_in > 2 ? n->in[2] : WK_NONE;
+  int64_t rows = indices == WK_NONE ? wk_val(g, n->in[0])->type.dims[0] : count(g, indices);
+  return times(rows, times(8, wk_val(g, n->out[0])->type.dims[1]));
+}
+
 /* The node itself, without its bodies. */
 static int64_t own_work(const wk_graph *g, const wk_node *n) {
   int64_t in = 0, out = 0;
   for (uint32_t k = 0; k < n->n_in; k++) in = plus(in, count(g, n->in[k]));
   for (uint32_t k = 0; k < n->n_out; k++) out = plus(out, count(g, n->out[k]));
   int64_t most = n->op == WK_OP_DET || n->op == WK_OP_NON_MAX_SUPPRESSION ? in : out;
+  if (n->op == WK_OP_SEGMENT_REDUCE) in = plus(in, rows_work(g, n));
   if (n->op == WK_OP_REDUCE) in = times(in, expr_work(WK_ATTR(n, reduce)->pre));
   return plus(wk_node_macs(g, n), plus(in, times(most, work_per_element(g, n))));
 }

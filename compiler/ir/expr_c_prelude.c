@@ -111,6 +111,13 @@ CODE(static inline float wk_odd_f64(double v) {
   return wk_bits_float((u - (((double)f > v) == (v > 0))) | 1);
 }),
 "#endif\n",
+/* Numbers at any address, as they are in memory. */
+CODE(static inline float wk_bytes_f32(const WK_GLOBAL wk_u8 *p) {
+  return wk_bits_float(p[0] | (wk_u32)p[1] << 8 | (wk_u32)p[2] << 16 | (wk_u32)p[3] << 24);
+}),
+CODE(static inline wk_f16 wk_bytes_f16(const WK_GLOBAL wk_u8 *p) {
+  return (wk_f16)(p[0] | p[1] << 8);
+}),
 /* -1: there is no such position. */
 CODE(static inline wk_i64 wk_index(wk_i64 i, wk_i64 n) {
   return i < -n || i >= n ? -1 : i < 0 ? i + n : i;

@@ -283,6 +283,72 @@ wk_status wk_infer_non_max_suppression(const wk_infer *i) {
   return NULL;
 }
 
+/* ---- segments -------------------------------------------------------------------------------- */
+
+wk_segment_rows wk_segment_rows_of(const char *form) {
+  static const struct {
+    const char *name;
+    wk_segment_rows rows;
+  } forms[] = {{"plain", {0, 0}}, {"fused8", {8, 4}}, {"fused8_half", {8, 2}},
+               {"fused4", {4, 2}}, {"fused2", {2, 2}}};
+  for (size_t k = 0; k < WK_COUNTOF(forms); k++)
+    if (!strcmp(forms[k].name, form)) return forms[k].rows;
+  return (wk_segment_rows){0, 0};
+}
+
+int64_t wk_segment_width(const wk_segment_rows *r, int64_t columns) {
+  return r->bits ? (columns - 2 * r->tail) * (8 / r->bits) : columns;
+}
+
+/* The types of rows and of what comes of them. */
+static wk_status want_rows(const wk_infer *i, const wk_segment_rows *r) {
+  const wk_attr_segment_reduce *at = i->attrs;
+  const wk_type *data = i->in[0];
+  bool is_byte = data->dtype == WK_U8 || data->dtype == WK_I8;
+  if (!wk_dtype_is_float(at->to))
+    return BAD(i, "to is %s, needs a float type", wk_dtype_name(at->to));
+  if (r->bits && data->dtype != WK_U8)
+    return BAD(i, "rows %s are bytes (u8), not %s", at->rows, wk_dtype_name(data->dtype));
+  if (r->bits && data->dims[1] < 2 * r->tail)
+    return BAD(i, "rows of %lld bytes do not hold a scale and a bias", wk_ll(data->dims[1]));
+  if (!is_byte && !wk_dtype_is_float(data->dtype))
+    return BAD(i, "data is %s, needs floats or 8-bit integers", wk_dtype_name(data->dtype));
+  if (at->to != data->dtype && (at->to != WK_F32 || data->dtype == WK_F64))
+    return BAD(i, "data is %s, from which %s is not made", wk_dtype_name(data->dtype),
+               wk_dtype_name(at->to));
+  for (uint32_t k = 4; k < 6; k++) {
+    if (!wk_infer_in(i, k)) continue;
+    if (r->bits || !is_byte)
+      return BAD(i, "%s is of plain 8-bit rows alone", wk_infer_operand(i, k).s);
+    WK_TRY(wk_want_type(i, k, WK_F32, 1, data->dims));
+  }
+  return NULL;
+}
+
+wk_status wk_infer_segment_reduce(const wk_infer *i) {
+  const wk_attr_segment_reduce *at = i->attrs;
+  const wk_type *data = i->in[0], *indices = wk_infer_in(i, 2);
+  WK_TRY(wk_want_choice(i, "kind", "sum mean max"));
+  WK_TRY(wk_want_choice(i, "rows", "plain fused8 fused8_half fused4 fused2"));
+  WK_TRY(wk_want_rank(i, 0, 2, 2));
+  WK_TRY(wk_want_rank(i, 1, 1, 1));
+  WK_TRY(wk_want_index(i, 1));
+  if (i->in[1]->dims[0] < 1) return BAD(i, "offsets is empty, needs one more than segments");
+  wk_segment_rows rows = wk_segment_rows_of(at->rows);
+  WK_TRY(want_rows(i, &rows));
+  if (indices) {
+    WK_TRY(wk_want_rank(i, 2, 1, 1));
+    WK_TRY(wk_want_index(i, 2));
+    if (data->dims[0] == 0 && indices->dims[0] > 0) return BAD(i, "data has no rows to read");
+  }
+  if (at->padding < -1 || at->padding >= data->dims[0])
+    return BAD(i, "padding %lld is no row of %lld", wk_ll(at->padding), wk_ll(data->dims[0]));
+  WK_TRY(wk_want_type(i, 3, at->to, 1, indices ? indices->dims : data->dims));
+  i->out[0] = wk_type_make(at->to, 2, (const int64_t[]){i->in[1]->dims[0] - 1,
+                                                        wk_segment_width(&rows, data->dims[1])});
+  return NULL;
+}
+
 /* ---- linear algebra -------------------------------------------------------------------------- */
 
 wk_status wk_infer_det(const wk_infer *i) {

@@ -19,12 +19,13 @@ const char *wk_inst_c_element(wk_arena *a, const wk_view *v, const char *base,
   wk_str b = {0};
   const char *type = wk_expr_c_type(v->dtype);
   if (r->inside) wk_str_printf(&b, "(%s ? ", r->inside);
+  if (r->packed) wk_str_printf(&b, "wk_bytes_%s(&", wk_dtype_name(r->packed));
   if (base) wk_str_printf(&b, "((WK_GLOBAL %s *)(%s + %lld))[0", type, base, (long long)v->offset);
   else wk_str_printf(&b, "((%s *)((char *)t%u + %lld))[0", type, v->buffer, (long long)v->offset);
   for (int k = 0; k < v->rank; k++)
     if (v->dims[k] != 1 && v->strides[k] != 0)
       wk_str_printf(&b, " + %lld * (%s)", (long long)v->strides[k], r->at[k]);
-  wk_str_add(&b, "]");
+  wk_str_add(&b, r->packed ? "])" : "]");
   if (r->inside) wk_str_printf(&b, " : %lld)", (long long)r->outside);
   const char *text = wk_arena_strdup(a, b.s);
   wk_str_free(&b);
@@ -55,6 +56,7 @@ static const struct {
     {WK_OP_SCATTER_ND, wk_loops_scatter_nd, NULL},
     {WK_OP_CUM_SUM, wk_loops_cum_sum, NULL},
     {WK_OP_TOP_K, wk_loops_top_k, wk_loops_refuse_top_k},
+    {WK_OP_SEGMENT_REDUCE, wk_loops_segment_reduce, NULL},
     {WK_OP_NEST, wk_loops_nest, NULL},
 };
 

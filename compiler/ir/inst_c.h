@@ -25,6 +25,7 @@ typedef struct {
   const char *at[WK_MAX_RANK]; /* position along each axis */
   const char *inside;          /* C condition under which there is one; NULL: always */
   int64_t outside;             /* what it is elsewhere */
+  wk_dtype packed;             /* of bytes: the f32 or f16 that begins there; 0: the byte itself */
 } wk_inst_c_read;
 
 /* A position along an axis of `size`, read from a tensor of integers: p0, p1, … Negative ones
@@ -38,6 +39,9 @@ typedef struct {
 typedef struct {
   int rank, inner_rank; /* axes of i and of k */
   int64_t dims[WK_MAX_RANK], inner_dims[WK_MAX_RANK];
+  const wk_inst_c_read *range;         /* NULL, or two reads of integers: k0 is from the first one's
+                                          up to before the second one's. `WK_BAD_INDEX();` and none
+                                          where that is not within its dim */
   wk_inst_c_position *positions;       /* in each step; before `end` where nothing is folded */
   const char *counts;                  /* C condition; NULL: always */
   const char *stores;                  /* C condition; NULL: once, behind the steps */

@@ -33,6 +33,7 @@ bool wk_loops_scatter_elements(const wk_loops *m);
 bool wk_loops_scatter_nd(const wk_loops *m);
 bool wk_loops_cum_sum(const wk_loops *m);
 bool wk_loops_top_k(const wk_loops *m);
+bool wk_loops_segment_reduce(const wk_loops *m);
 bool wk_loops_nest(const wk_loops *m);
 
 /* Why not, of a node; NULL: there are loops for it. */

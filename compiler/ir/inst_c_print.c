@@ -50,13 +50,23 @@ static void print_end(const printing *p, const wk_inst_c *l) {
   }
 }
 
+/* The loop over k0, which ends where data says. */
+static void print_range(const printing *p, const wk_inst_c *l) {
+  wk_str_printf(p->b, "wk_i64 first = %s, end = %s;\n", element(p, &l->range[0]),
+                element(p, &l->range[1]));
+  wk_str_printf(p->b, "if (first < 0 || end < first || end > %lld) {\nWK_BAD_INDEX();\n"
+                "end = first;\n}\nfor (long k0 = first; k0 < end; k0++)\n",
+                (long long)l->inner_dims[0]);
+}
+
 static void print_fold(const printing *p, const wk_inst_c *l) {
   uint32_t n = l->begin->n_results;
   print(p, "b", l->begin, 0, l->begin_reads, l->n_begin, NULL);
   for (uint32_t k = 0; k < n; k++)
     wk_str_printf(p->b, "%s a%u = b%u;\n",
                   wk_expr_c_type(l->begin->nodes[l->begin->results[k]].dtype), k, k);
-  wk_loops_for(p->b, 'k', 0, l->inner_rank, l->inner_dims);
+  if (l->range) print_range(p, l);
+  wk_loops_for(p->b, 'k', l->range ? 1 : 0, l->inner_rank, l->inner_dims);
   wk_str_add(p->b, "{\n");
   print_positions(p, l);
   wk_str_printf(p->b, "if (%s) {\n", l->counts ? l->counts : "1");

@@ -98,6 +98,15 @@ wk_dtype wk_folded_dtype(const char *kind, const wk_expr *pre, wk_dtype t);
  * sums (and positions), 1 for products, the least number (-inf) for max, the greatest for min. */
 wk_scalar wk_fold_neutral(const char *kind, wk_dtype t);
 
+/* Rows of segment_reduce, by the attribute `rows`. In fused rows elements of `bits` come first, the
+ * lowest bits of a byte first, then scale and bias of `tail` bytes each (4: f32, 2: f16). */
+typedef struct {
+  int bits, tail; /* 0: plain */
+} wk_segment_rows;
+wk_segment_rows wk_segment_rows_of(const char *form);
+/* Elements of a row of so many columns of data. */
+int64_t wk_segment_width(const wk_segment_rows *r, int64_t columns);
+
 /* A zeroed struct of the operator's attribute type with the table's defaults set. */
 void *wk_attrs_new(wk_arena *a, wk_op op);
 void *wk_attrs_clone(wk_arena *a, wk_op op, const void *attrs); /* deep */

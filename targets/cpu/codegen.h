@@ -51,6 +51,7 @@ wk_status wk_codegen_block(wk_codegen *c, const wk_block *b) WK_MUST_CHECK;
 /* One instruction that is no control flow. */
 wk_status wk_codegen_inst(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
 wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
+wk_status wk_codegen_segment(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
 /* Instructions in C (rare/). */
 wk_status wk_codegen_rare(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
 /* NULL when it is one of them, else why not; t and rank are those of the first input, or of the

@@ -221,6 +221,20 @@ wk_status wk_prepare_contract(wk_prepare *r, wk_inst *i) {
   return NULL;
 }
 
+/* Rows of the table and of the result lie in memory element by element. */
+static void prepare_segments(wk_prepare *r, wk_inst *i) {
+  static const int by_rows[] = {0, 1};
+  wk_view *y = &i->operands[0], *data = &i->operands[1], to = *y, from = *data;
+  if (data->strides[1] != 1 && data->dims[1] > 1) {
+    *data = temporary(r, data, data->dtype, by_rows);
+    append_copy(r, i, *data, from);
+    data->role = WK_ROLE_IN;
+  }
+  if (y->strides[1] != 1 && y->dims[1] > 1) *y = temporary(r, y, y->dtype, by_rows);
+  wk_block_append(r->out, i);
+  if (to.buffer != y->buffer) append_copy(r, i, to, *y);
+}
+
 static wk_status prepare_inst(wk_prepare *r, wk_inst *i) {
   bool done = false;
   switch (i->op) {
@@ -229,6 +243,7 @@ static wk_status prepare_inst(wk_prepare *r, wk_inst *i) {
     case WK_OP_CONV_TRANSPOSE:
       WK_TRY(wk_prepare_transpose(r, i, &done));
       return done ? NULL : wk_prepare_contract(r, i);
+    case WK_OP_SEGMENT_REDUCE: prepare_segments(r, i); return NULL;
     default: wk_block_append(r->out, i); return NULL;
   }
 }

@@ -234,7 +234,7 @@ static void run_lanes(const wk_cl_loops *x, int axis, const char *lo, const char
   wk_str_add(x->b, "}\n");
 }
 
-/* What has positions or stores of its own, as it stands. */
+/* What has positions, a range or stores of its own, as it stands. */
 static void run_plain(const wk_cl_loops *x, int axis, const char *lo, const char *hi) {
   const char *i = wk_inst_c_i[axis];
   wk_inst inst = *x->inst;
@@ -251,7 +251,7 @@ static void run_plain(const wk_cl_loops *x, int axis, const char *lo, const char
 
 void wk_cl_run(const wk_cl_loops *x, int axis, const char *lo, const char *hi) {
   const char *i = wk_inst_c_i[axis];
-  if (x->l.n_positions || x->l.stores || x->l.n_begin) {
+  if (x->l.n_positions || x->l.range || x->l.stores || x->l.n_begin) {
     run_plain(x, axis, lo, hi);
     return;
   }

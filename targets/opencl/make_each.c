@@ -76,6 +76,7 @@ static bool is_plain(const wk_inst *i) {
 /* What an output costs, in elements read. */
 static int64_t weight(const wk_inst_c *l) {
   int64_t n = l->begin ? wk_cl_product(l->inner_rank, l->inner_dims, -1) : 1;
+  if (l->range && l->dims[0] > 0) n /= l->dims[0]; /* the ranges of all rows go through it once */
   return n < 1 ? 1 : n;
 }
 
@@ -135,7 +136,7 @@ bool wk_cl_make_each(const wk_cl_making *m) {
     return false;
   if (wk_cl_product(x.l.rank, x.l.dims, -1) == 0) return true;
   if (x.l.rank == 0) x.l.rank = 1, x.l.dims[0] = 1;
-  if (x.l.n_positions) wk_cl_add_fault(&k);
+  if (x.l.n_positions || x.l.range) wk_cl_add_fault(&k);
   (m->device->family == WK_CL_CPU ? items_cpu : item_gpu)(&x, &k, inner_axis(&x));
   wk_cl_add_launch(m->unit, &k);
   return true;

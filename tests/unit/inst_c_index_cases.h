@@ -257,6 +257,63 @@ static const inst_c_case inst_c_index_cases[] = {
      "buffer output 0 %y : f32[0]\n"
      "buffer output 1 %z : i64[0]\n"
      "top_k(@out %y[0]:f32, @out %z[0]:i64; @in %x[0]:f32) {axis=0, k=0}"},
+    /* ---- segments */
+    {.text = "buffer input 0 %x : f32[6,5]\n"
+     "buffer input 1 %n : i64[7]\n"
+     "buffer input 2 %w : f32[7]\n"
+     "buffer const %o : 16 = {0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0}\n"
+     "buffer output 0 %y : f32[3,5]\n"
+     "segment_reduce(@out %y[3,5]:f32; @in %x[6,5]:f32, @in %o[4]:i32, @in %n[7]:i64, @in "
+     "%w[7]:f32) {padding=2}",
+     .least = -6, .most = 5},
+    {.text = "buffer input 0 %x : f16[7,5]\n"
+     "buffer const %o : 16 = {0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0}\n"
+     "buffer output 0 %y : f16[3,5]\n"
+     "segment_reduce(@out %y[3,5]:f16; @in %x[7,5]:f16, @in %o[4]:i32) {kind=\"max\", "
+     "empty=-3.5, to=f16}",
+     .nans = 0.1},
+    {.text = "buffer input 0 %x : i8[6,5]\n"
+     "buffer input 1 %n : i32[7]\n"
+     "buffer input 2 %s : f32[6]\n"
+     "buffer input 3 %b : f32[6]\n"
+     "buffer const %o : 16 = {0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0}\n"
+     "buffer output 0 %y : f32[3,5]\n"
+     "segment_reduce(@out %y[3,5]:f32; @in %x[6,5]:i8, @in %o[4]:i32, @in %n[7]:i32, -, "
+     "@in %s[6]:f32, @in %b[6]:f32) {kind=\"mean\"}",
+     .least = -6, .most = 5, .is_rounded = true},
+    {.text = "buffer const %x : 12 = {33, 67, 0, 56, 0, 188, 240, 122, 0, 52, 0, 64}\n"
+     "buffer input 0 %n : i32[7]\n"
+     "buffer const %o : 16 = {0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0}\n"
+     "buffer output 0 %y : f32[3,4]\n"
+     "segment_reduce(@out %y[3,4]:f32; @in %x[2,6]:u8, @in %o[4]:i32, @in %n[7]:i32) "
+     "{rows=\"fused4\"}",
+     .least = -2, .most = 1},
+    {.text = "buffer const %x : 12 = {228, 27, 0, 56, 0, 188, 240, 122, 0, 52, 0, 64}\n"
+     "buffer input 0 %n : i32[7]\n"
+     "buffer const %o : 16 = {0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0}\n"
+     "buffer output 0 %y : f32[3,8]\n"
+     "segment_reduce(@out %y[3,8]:f32; @in %x[2,6]:u8, @in %o[4]:i32, @in %n[7]:i32) "
+     "{rows=\"fused2\"}",
+     .least = -2, .most = 1},
+    {.text = "buffer const %x : 20 = {9, 3, 0, 0, 0, 63, 0, 0, 128, 191, 255, 0, 0, 0, 128, 62, 0, "
+     "0, 128, 64}\n"
+     "buffer input 0 %n : i32[7]\n"
+     "buffer const %o : 16 = {0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0}\n"
+     "buffer output 0 %y : f32[3,2]\n"
+     "segment_reduce(@out %y[3,2]:f32 *(1,3); @in %x[2,10]:u8, @in %o[4]:i32, @in %n[7]:i32) "
+     "{rows=\"fused8\"}",
+     .least = -2, .most = 1},
+    {.text = "buffer input 0 %x : f32[6,5]\n"
+     "buffer input 1 %n : i64[7]\n"
+     "buffer const %o : 16 = {0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0}\n"
+     "buffer output 0 %y : f32[3,5]\n"
+     "segment_reduce(@out %y[3,5]:f32; @in %x[6,5]:f32, @in %o[4]:i32, @in %n[7]:i64)",
+     .least = 6, .most = 9, .is_out_of_range = true},
+    {.text = "buffer input 0 %x : f32[6,5]\n"
+     "buffer const %o : 12 = {0, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0}\n"
+     "buffer output 0 %y : f32[2,5]\n"
+     "segment_reduce(@out %y[2,5]:f32; @in %x[6,5]:f32, @in %o[3]:i32)",
+     .is_out_of_range = true},
     /* ---- nests */
     {.text = "buffer input 0 %x : f32[5,3,9]\n"
      "buffer output 0 %y : f32[5,3,9]\n"

@@ -422,6 +422,100 @@ static void top_k_case(wk_program *p) {
   *(wk_attr_top_k *)i->attrs = (wk_attr_top_k){.axis = 0, .k = 60, .largest = 0, .sorted = 1};
 }
 
+/* ---- segments ------------------------------------------------------------------------------- */
+
+typedef struct {
+  const char *kind, *rows;
+  wk_dtype to;
+  int64_t padding;
+} segment_form;
+
+static void store_tail(uint8_t *to, int bytes, double v) {
+  uint32_t word = 0;
+  wk_store_f64(&word, bytes == 4 ? WK_F32 : WK_F16, 0, v);
+  memcpy(to, &word, (size_t)bytes);
+}
+
+/* Four segments of 11 rows, of which one has none. */
+static wk_inst *segments_of(wk_program *p, wk_view y, wk_view x, segment_form f) {
+  wk_view at = numbers(p, WK_I64, (int64_t[]){0, 5, -1, 2, 2, 3, 1, 0, 4, -6, 5}, 11);
+  wk_inst *i = append(p, WK_OP_SEGMENT_REDUCE, 1, 7, y, x,
+                      numbers(p, WK_I32, (int64_t[]){0, 4, 4, 10, 11}, 5), at, wk_view_none(),
+                      wk_view_none(), wk_view_none());
+  *(wk_attr_segment_reduce *)i->attrs = (wk_attr_segment_reduce){
+      .kind = f.kind, .rows = f.rows, .padding = f.padding, .empty = -2, .to = f.to};
+  return i;
+}
+
+/* Widths that are no vectors, one vector, several blocks. */
+static void segments_case(wk_program *p) {
+  static const int64_t widths[] = {1, 3, 64, 70, 333};
+  static const char *const kinds[] = {"sum", "mean", "max"};
+  for (int k = 0; k < 5; k++) {
+    wk_view x = IN(p, WK_F32, 6, widths[k]);
+    segment_form f = {kinds[k % 3], "plain", WK_F32, k == 2 ? 5 : -1};
+    wk_inst *i = segments_of(p, OUT(p, WK_F32, 4, widths[k]), x, f);
+    if (k % 2) i->operands[4] = IN(p, WK_F32, 11);
+  }
+  wk_view x = IN(p, WK_F32, 6, 9);
+  segments_of(p, PERM(OUT(p, WK_F32, 20, 4), 1, 0), PERM(IN(p, WK_F32, 20, 6), 1, 0),
+              (segment_form){"sum", "plain", WK_F32, -1});
+  append(p, WK_OP_SEGMENT_REDUCE, 1, 3, OUT(p, WK_F32, 3, 9), x,
+         numbers(p, WK_I64, (int64_t[]){1, 3, 3, 6}, 4));
+}
+
+static void segments_bytes_case(wk_program *p) {
+  static const char *const kinds[] = {"sum", "mean", "max"};
+  wk_view x = IN(p, WK_I8, 6, 37), z = IN(p, WK_U8, 6, 37), w = IN(p, WK_F32, 11);
+  wk_view scale = IN(p, WK_F32, 6), bias = IN(p, WK_F32, 6);
+  for (int k = 0; k < 3; k++) {
+    segment_form f = {kinds[k], "plain", WK_F32, -1};
+    wk_inst *i = segments_of(p, OUT(p, WK_F32, 4, 37), x, f);
+    i->operands[5] = scale;
+    i->operands[6] = bias;
+    i = segments_of(p, OUT(p, WK_F32, 4, 37), z, f);
+    i->operands[4] = w;
+    i->operands[6] = bias;
+  }
+}
+
+static void segments_floats_case(wk_program *p) {
+  static const char *const kinds[] = {"sum", "mean", "max"};
+  wk_view half = IN(p, WK_F16, 6, 37), brain = IN(p, WK_BF16, 6, 37), x = IN(p, WK_F64, 6, 37);
+  for (int k = 0; k < 3; k++) {
+    segment_form f = {kinds[k], "plain", WK_F32, -1};
+    segments_of(p, OUT(p, WK_F32, 4, 37), half, f);
+    f.to = WK_F16;
+    segments_of(p, OUT(p, WK_F16, 4, 37), half, f);
+    f.to = WK_BF16;
+    segments_of(p, OUT(p, WK_BF16, 4, 37), brain, f);
+    f.to = WK_F64;
+    segments_of(p, OUT(p, WK_F64, 4, 37), x, f);
+  }
+}
+
+/* 23 bytes of numbers in each row, then its scale and bias. */
+static void segments_fused_case(wk_program *p) {
+  static const struct {
+    const char *rows;
+    int64_t each;
+  } forms[] = {{"fused8", 1}, {"fused8_half", 1}, {"fused4", 2}, {"fused2", 4}};
+  for (int k = 0; k < 8; k++) {
+    wk_segment_rows r = wk_segment_rows_of(forms[k / 2].rows);
+    int64_t columns = 23 + 2 * r.tail;
+    wk_view x = CONST(p, WK_U8, 6, columns);
+    uint8_t *data = (uint8_t *)(uintptr_t)p->buffers.data[x.buffer].data;
+    for (int64_t n = 0; n < 6 * columns; n++) data[n] = (uint8_t)(n * 37);
+    for (int64_t row = 0; row < 6; row++)
+      for (int tail = 0; tail < 2; tail++)
+        store_tail(data + row * columns + 23 + tail * r.tail, r.tail,
+                   tail ? (double)row - 2.5 : 0.125 * (double)(row + 1));
+    wk_inst *i = segments_of(p, OUT(p, WK_F32, 4, 23 * forms[k / 2].each), x,
+                             (segment_form){k % 2 ? "max" : "sum", forms[k / 2].rows, WK_F32, 3});
+    if (k % 3 == 1) i->operands[4] = IN(p, WK_F32, 11);
+  }
+}
+
 /* ---- others --------------------------------------------------------------------------------- */
 
 static void random_case(wk_program *p) {
@@ -584,6 +678,10 @@ static const program_case program_cases[] = {
     {"scatter_nd", scatter_nd_case, 0, NULL},
     {"cum_sum", cum_sum_case, 0, NULL},
     {"top_k", top_k_case, 0, NULL},
+    {"segments", segments_case, 0, NULL},
+    {"segments_bytes", segments_bytes_case, 0, NULL},
+    {"segments_floats", segments_floats_case, 1e-3, NULL},
+    {"segments_fused", segments_fused_case, 0, NULL},
     {"random", random_case, 0, NULL},
     {"det", det_case, 0, NULL},
     {"roi_align", roi_align_case, 0, NULL},

@@ -29,9 +29,11 @@ static void check(wk_status s) {
 
 static void check_run(wick_status s) { assert_string_equal(wick_status_text(s), "ok"); }
 
+enum { MAX_IO = 16 }; /* inputs, and outputs, of a case */
+
 typedef struct {
   size_t n;
-  wk_tensor t[8];
+  wk_tensor t[MAX_IO];
 } tensors;
 
 static tensors allocate(const wk_program_io *b, size_t n) {
@@ -116,7 +118,7 @@ static void remove_folder(const place *p) { run_command("rm -r %s", p->folder); 
 
 static void run(const wick_model *m, uint32_t threads, const tensors *in, tensors *out) {
   wick_session *s;
-  void *inputs[8], *outputs[8];
+  void *inputs[MAX_IO], *outputs[MAX_IO];
   pointers(in, inputs);
   pointers(out, outputs);
   check_run(wick_session_create(m, 0, threads, &s));
@@ -142,7 +144,7 @@ static void compare(const program_case *c, const char *cpu, const tensors *got,
 static void test_case(const program_case *c) {
   wk_program *p = program_case_build(c);
   tensors in = inputs_for(c, p), want = allocate(p->outputs.data, p->outputs.n);
-  void *inputs[8], *outputs[8];
+  void *inputs[MAX_IO], *outputs[MAX_IO];
   pointers(&in, inputs);
   pointers(&want, outputs);
   check(wk_eval_program(p, (const void *const *)inputs, outputs, NULL, NULL));
@@ -209,7 +211,7 @@ static void check_bundle(const program_case *c) {
   wk_program *p = program_case_build(c);
   tensors in = inputs_for(c, p), want = allocate(p->outputs.data, p->outputs.n);
   tensors got = allocate(p->outputs.data, p->outputs.n);
-  void *inputs[8], *outputs[8], *arena = NULL;
+  void *inputs[MAX_IO], *outputs[MAX_IO], *arena = NULL;
   pointers(&in, inputs);
   pointers(&want, outputs);
   check(wk_eval_program(p, (const void *const *)inputs, outputs, NULL, NULL));

@@ -18,6 +18,7 @@
 #ifndef WICK_CPU_KERNELS_H
 #define WICK_CPU_KERNELS_H
 
+#include "compiler/ir/ops.h"
 #include "targets/cpu/llvm/vector.h"
 
 #define WK_CPU_MAX_OPERANDS 8
@@ -119,5 +120,22 @@ void wk_cpu_matmul_pack(const wk_simd *simd, const wk_cpu_matmul_desc *d, const 
 void wk_cpu_matmul_reach(const wk_simd *simd, const wk_cpu_matmul_desc *d, const void *packed,
                          int64_t (*reach)[2]);
 int64_t wk_cpu_matmul_packed_bytes(const wk_simd *simd, const wk_cpu_matmul_desc *d);
+
+/* ---- segments -------------------------------------------------------------------------------- */
+
+/* segment_reduce (ops.def). Columns of data and y are neighbours in memory; steps between
+ * neighbours along the other axes are in bytes. args: y, data, offsets, indices, weights, scale,
+ * bias, the word that reports an index out of range. A task is a segment. */
+typedef struct {
+  wk_dtype data, offset, index, to; /* index 0: rows in order */
+  wk_segment_rows rows;
+  int64_t segments, n, n_rows, columns; /* n: indices; columns: of data */
+  int64_t padding;
+  bool is_mean, is_max, has_weights, has_scale, has_bias;
+  double empty;
+  int64_t y_row, data_row, offset_step, index_step, weight_step, scale_step, bias_step;
+} wk_cpu_segment_desc; /* zero the whole struct first (it is hashed) */
+
+void wk_cpu_segment_codegen(wk_llvm *e, const wk_cpu_segment_desc *d, wk_cpu_kernel *out);
 
 #endif
