@@ -181,13 +181,26 @@ def narrow_types(out):
     write(out, "NarrowBlocks", 28, nodes, dict(rows=rows), dict(scales=scales))
 
 
+def n_grams(out):
+    """Pools of one to three numbers, some outputs without an n-gram."""
+    pool = dict(min_gram_length=1, max_gram_length=3, ngram_counts=[0, 3, 7],
+                ngram_indexes=[0, 3, 1, 5, 2, 7], pool_int64s=[2, 5, 8, 5, 8, 2, 2, 2, 5, 8],
+                weights=[1.5, .5, 2., .25, 3., 4.])
+    rows = np.array([[2, 5, 8, 2, 5, 2, 8, 2], [8, 8, 2, 2, 5, 5, 8, 8]], np.int64)
+    write(out, "TfIdfNumbers", 17,
+          [("TfIdfVectorizer", [x], f"{mode}_{skip}_{x}",
+            dict(pool, mode=mode, max_skip_count=skip))
+           for x in ("rows", "row") for mode in ("TF", "IDF", "TFIDF") for skip in (0, 2)],
+          dict(rows=rows, row=rows[0].astype(np.int32)), oracle=runtime)
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
     out = parser.parse_args().out
     peers.need("numpy", "onnx", "onnxruntime")
     for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28,
-                  narrow_types):
+                  narrow_types, n_grams):
         cases(out)
 
 
