@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/onnx: small models of scikit-learn as skl2onnx exports them, with the results of
-ONNX Runtime.
+"""Writes tests/onnx: small models of scikit-learn as skl2onnx exports them, and of operators that
+encode features, with the results of ONNX Runtime.
 
   bench/setup                          once: a virtual environment with the peers
   bench/make_scikit_cases.py [--out FOLDER]
@@ -13,7 +13,7 @@ import cli
 import peers
 
 np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
-numpy_helper = peers.Module("onnx.numpy_helper")
+helper, numpy_helper = peers.Module("onnx.helper"), peers.Module("onnx.numpy_helper")
 
 
 def sk(name):
@@ -49,35 +49,89 @@ def estimators():
             sk("linear_model.LogisticRegression")()), 3),
         ("SkPerceptron", sk("neural_network.MLPClassifier")((8,), max_iter=50, **few), 3),
         ("SkBayes", sk("naive_bayes.GaussianNB")(), 3),
+        ("SkImputer", sk("pipeline.make_pipeline")(
+            sk("impute.SimpleImputer")(), sk("linear_model.LinearRegression")()), 0),
+        ("SkZipMap", sk("tree.DecisionTreeClassifier")(max_depth=3, **few), 3),
         ("SkMeans", sk("cluster.KMeans")(3, n_init=1, **few), None),
     ]
 
 
-def convert(estimator, x):
+def convert(name, estimator, x):
     skl2onnx = importlib.import_module("skl2onnx")
     types = importlib.import_module("skl2onnx.common.data_types")
-    options = {id(estimator): {"zipmap": False}} if hasattr(estimator, "predict_proba") else None
+    has_maps = hasattr(estimator, "predict_proba") and name != "SkZipMap"
+    options = {id(estimator): {"zipmap": False}} if has_maps else None
     return skl2onnx.convert_sklearn(
         estimator, initial_types=[("x", types.FloatTensorType([None, x.shape[1]]))],
         options=options, target_opset={"": 17, "ai.onnx.ml": 3})
+
+
+def array(value):
+    """A result; of maps, their numbers in order."""
+    is_maps = isinstance(value, list)
+    return np.array([list(m.values()) for m in value], np.float32) if is_maps else np.asarray(value)
+
+
+def store(out, name, model, feeds):
+    folder = out / name / "test_data_set_0"
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, out / name / "model.onnx")
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    results = session.run(None, feeds)
+    for end, values in (("input", feeds.items()),
+                        ("output", zip((o.name for o in session.get_outputs()), results))):
+        for i, (key, value) in enumerate(values):
+            tensor = numpy_helper.from_array(array(value), key)
+            (folder / f"{end}_{i}.pb").write_bytes(tensor.SerializeToString())
 
 
 def write(out, name, estimator, classes):
     x, score = data()
     edges = np.quantile(score, [0.5] if classes == 2 else [0.3, 0.7])
     y = score if classes == 0 else None if classes is None else np.digitize(score, edges)
+    if name == "SkImputer":
+        x[::3, 1] = np.nan
     estimator.fit(x, y) if y is not None else estimator.fit(x)
-    model, feed = convert(estimator, x), x[:7]
-    folder = out / name / "test_data_set_0"
-    folder.mkdir(parents=True, exist_ok=True)
-    onnx.save(model, out / name / "model.onnx")
-    session = onnxruntime.InferenceSession(model.SerializeToString())
-    results = session.run(None, {"x": feed})
-    for end, values in (("input", [("x", feed)]),
-                        ("output", zip((o.name for o in session.get_outputs()), results))):
-        for i, (key, value) in enumerate(values):
-            tensor = numpy_helper.from_array(np.asarray(value), key)
-            (folder / f"{end}_{i}.pb").write_bytes(tensor.SerializeToString())
+    store(out, name, convert(name, estimator, x), {"x": x[:7]})
+
+
+def encoders():
+    """Operator, attributes, names of its inputs, type of its result."""
+    i64, f32, f64 = (getattr(onnx.TensorProto, t) for t in ("INT64", "FLOAT", "DOUBLE"))
+    tensor, nan, far = helper.make_tensor, float("nan"), 2**60
+    return [
+        ("LabelEncoder", dict(keys_int64s=[3, 7, far], values_floats=[.5, 1.5, 2.5],
+                              default_float=-2.), ["i"], f32),
+        ("LabelEncoder", dict(keys_int64s=[3, far, 0], values_int64s=[far + 1, 2, 3]), ["i"], i64),
+        ("LabelEncoder", dict(keys_floats=[.5, nan, 2.], values_int64s=[10, 20, 30],
+                              default_int64=99), ["x"], i64),
+        ("LabelEncoder", dict(keys_tensor=tensor("k", f64, [2], [.1, nan]),
+                              values_tensor=tensor("v", f64, [2], [.3, .7]),
+                              default_tensor=tensor("d", f64, [1], [-.1])), ["d"], f64),
+        ("Imputer", dict(imputed_value_floats=[7., 8., 9.], replaced_value_float=nan), ["x"], f32),
+        ("Imputer", dict(imputed_value_floats=[7.], replaced_value_float=.5), ["x"], f32),
+        ("Imputer", dict(imputed_value_int64s=[far + 1], replaced_value_int64=far), ["i"], i64),
+        ("FeatureVectorizer", dict(inputdimensions=[3, 3]), ["x", "x"], f32),
+        ("FeatureVectorizer", dict(inputdimensions=[3]), ["i"], f32),
+        ("OneHotEncoder", dict(cats_int64s=[0, 3, 7], zeros=1), ["i"], f32),
+        ("OneHotEncoder", dict(cats_int64s=[2, 0], zeros=1), ["f"], f32),
+    ]
+
+
+def write_encoders(out):
+    feeds = {"i": np.array([[3, 7, 2**60], [0, 3, 2**60 + 1]], np.int64),
+             "x": np.array([[.5, np.nan, 3], [np.nan, .5, 2]], np.float32),
+             "d": np.array([.1, np.nan, .2]), "f": np.array([[2.7, 0, 1]], np.float32)}
+    info = helper.make_tensor_value_info
+    rows = encoders()
+    nodes = [helper.make_node(op, ins, [f"y{i}"], domain="ai.onnx.ml", **attributes)
+             for i, (op, attributes, ins, _) in enumerate(rows)]
+    graph = helper.make_graph(
+        nodes, "encoders",
+        [info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()],
+        [info(f"y{i}", row[3], None) for i, row in enumerate(rows)])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 4)]
+    store(out, "MlEncoders", helper.make_model(graph, ir_version=8, opset_imports=opsets), feeds)
 
 
 def main():
@@ -87,6 +141,7 @@ def main():
     peers.need("numpy", "onnx", "onnxruntime", "sklearn", "skl2onnx")
     for case in estimators():
         write(out, *case)
+    write_encoders(out)
 
 
 if __name__ == "__main__":

@@ -115,6 +115,14 @@ static wk_status check_output_type(const wk_declared *d, const char *name, const
   return s;
 }
 
+/* What ZipMap gives, whose tensor stands for it. */
+static bool is_list_of_maps(const Onnx__ValueInfoProto *v) {
+  const Onnx__TypeProto *t = v->type;
+  if (!t || t->value_case != ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) return false;
+  const Onnx__TypeProto *e = t->sequence_type->elem_type;
+  return e && e->value_case == ONNX__TYPE_PROTO__VALUE_MAP_TYPE;
+}
+
 static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoProto *v) {
   wk_bound b;
   if (!v->name || !wk_scope_find(im, s, v->name, &b)) {
@@ -122,6 +130,10 @@ static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoP
                        "no node produces this model output");
   }
   if (b.kind == WK_BOUND_UNKNOWN) return NULL; /* reported with the node that could not make it */
+  if (b.kind == WK_BOUND_TENSOR && b.value != WK_NONE && is_list_of_maps(v)) {
+    wk_graph_output(s->g, v->name, b.value);
+    return NULL;
+  }
   wk_declared d;
   wk_status st = wk_model_declared(v, &d);
   bool is_tensor = !st && b.kind == WK_BOUND_TENSOR && b.value != WK_NONE;
