@@ -194,13 +194,37 @@ def n_grams(out):
           dict(rows=rows, row=rows[0].astype(np.int32)), oracle=runtime)
 
 
+def products_and_grids(out):
+    """CumProd of what overflows in any other order; AffineGrid and Col2Im."""
+    x = np.array([[1e-30, 1e20, 1e20, -2, 0.5], [1e20, 1e-30, 1e30, 0, 3]], np.float32)
+    i = rng().integers(-9, 9, (3, 4, 2)).astype(np.int32)
+    flags = [dict(exclusive=e, reverse=r) for e in (0, 1) for r in (0, 1)]
+    nodes = [("CumProd", [k, axis], f"{k}_{axis}_{n}", f) for n, f in enumerate(flags)
+             for k, axis in (("x", "last"), ("i", "first"), ("i", "one"), ("x", "first"))]
+    write(out, "CumProdOrder", 26, nodes, dict(x=x, i=i),
+          dict(last=np.int64(-1), first=np.int32(0), one=np.int64(1)))
+    write(out, "AffineGridSizes", 20,
+          [("AffineGrid", [k, f"size{k}"], f"{k}_{align}", dict(align_corners=align))
+           for k in ("flat", "deep") for align in (0, 1)],
+          dict(flat=f32(2, 2, 3), deep=f32(1, 3, 4)),
+          dict(sizeflat=np.array([2, 1, 4, 7]), sizedeep=np.array([1, 2, 3, 2, 5])))
+    steps = dict(strides=[2, 1], dilations=[1, 2], pads=[1, 0, 0, 2])
+    write(out, "Col2ImSteps", 18,
+          [("Col2Im", ["x", "image", "block"], "y", steps),
+           ("Col2Im", ["i", "image", "block"], "integers", steps),
+           ("Col2Im", ["apart", "line", "pair"], "gaps", dict(strides=[3, 3]))],
+          dict(x=f32(2, 3 * 6, 12), i=rng().integers(-9, 9, (1, 6, 12)), apart=f32(1, 4, 6)),
+          dict(image=np.array([5, 6]), block=np.array([3, 2]), line=np.array([5, 8]),
+               pair=np.array([2, 2])))
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
     out = parser.parse_args().out
     peers.need("numpy", "onnx", "onnxruntime")
     for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28,
-                  narrow_types, n_grams):
+                  narrow_types, n_grams, products_and_grids):
         cases(out)
 
 
