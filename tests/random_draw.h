@@ -34,7 +34,7 @@ typedef struct {
   int least, most;  /* rank */
   bool exact;
 } draw_want;
-#define DRAW_FLOATS ((1u << WK_F32) | (1u << WK_F64))
+#define DRAW_FLOATS ((1u << WK_F32) | (1u << WK_F64) | (1u << WK_F16) | (1u << WK_BF16))
 #define DRAW_INTS ((1u << WK_I32) | (1u << WK_I64) | (1u << WK_I8) | (1u << WK_U8))
 #define DRAW_BOOLS (1u << WK_BOOL)
 wk_value_id draw_operand(draw *d, draw_want want);

@@ -61,7 +61,9 @@ static wk_value_id cast(draw *d, wk_op op) {
 
 /* The same bits as an integer of that width. */
 static wk_value_id bitcast(draw *d, wk_op op) {
-  uint32_t types = (1u << WK_I32) | (1u << WK_I8) | (1u << WK_U8) | (1u << WK_F32) | (1u << WK_F64);
+  uint32_t bytes = (1u << WK_I8) | (1u << WK_U8); /* whose numbers stay small */
+  uint32_t types = bytes | (1u << WK_I32) | (1u << WK_F32) | (1u << WK_F64);
+  if (draw_chance(d, 50)) types = bytes;
   wk_value_id x = draw_operand(d, (draw_want){types, 0, 5, true});
   if (x == WK_NONE) return x;
   wk_dtype t = draw_type(d, x)->dtype;

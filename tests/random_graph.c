@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_ERROR 2e-5    /* relative to the largest element */
-#define ROUNDING 2e-7     /* of one node */
 #define MAX_ELEMENTS 3000
 #define MAX_VALUE 1e4
 #define MIN_LARGEST 1e-2
+
+/* Relative to the largest element: what a value may be off, and what rounding of one node adds. Of
+ * 16-bit floats that is the neighbour of the nearest number. */
+static double most_error(wk_dtype t) { return t == WK_F16 ? 4e-3 : t == WK_BF16 ? 3e-2 : 2e-5; }
+static double rounding(wk_dtype t) { return t == WK_F16 ? 1e-3 : t == WK_BF16 ? 8e-3 : 2e-7; }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -257,21 +260,23 @@ static bool has_jumps(const wk_node *n) {
 }
 
 static bool judge(draw *d, const wk_node *n, const wk_tensor *out, double *error) {
-  double most = 0, given = 0;
+  double most = 0, given = 0, limit = most_error(WK_F32), rounds = rounding(WK_F32);
   bool floats = false;
   for (uint32_t k = 0; k < n->n_out; k++) {
     if (!out[k].data) continue;
     if (wk_type_count(&out[k].type) > MAX_ELEMENTS || wk_type_count(&out[k].type) == 0)
       return false;
     floats |= wk_dtype_is_float(out[k].type.dtype);
+    limit = fmax(limit, most_error(out[k].type.dtype));
+    rounds = fmax(rounds, rounding(out[k].type.dtype));
     most = fmax(most, largest(&out[k]));
   }
   for (uint32_t k = 0; k < n->n_in; k++)
     if (n->in[k] != WK_NONE) given = fmax(given, info(d, n->in[k])->error);
   if (most == INFINITY || (given > 0 && has_jumps(n))) return false;
-  *error = sensitivity(d, n, out) + (floats && !is_exact(n) ? ROUNDING : 0);
+  *error = sensitivity(d, n, out) + (floats && !is_exact(n) ? rounds : 0);
   if (!floats) *error = *error > 0 ? INFINITY : 0;
-  return *error <= MAX_ERROR && (*error == 0 || most >= MIN_LARGEST);
+  return *error <= limit && (*error == 0 || most >= MIN_LARGEST);
 }
 
 wk_value_id draw_node(draw *d, wk_op op, void *attrs, uint32_t n_in, const wk_value_id *in,
@@ -384,8 +389,10 @@ void random_tensors_free(wk_tensor *t, size_t n) {
 }
 
 bool random_same(const wk_graph *g, const wk_tensor *got, const wk_tensor *want, wk_str *text) {
-  static const wk_tolerance tolerance = {1e-4, 1e-6, 1e-4};
   for (size_t i = 0; i < g->outputs.n; i++) {
+    wk_tolerance tolerance = {1e-4, 1e-6, 1e-4};
+    if (wk_compute_dtype(want[i].type.dtype) != want[i].type.dtype)
+      tolerance.scale = most_error(want[i].type.dtype);
     wk_diff diff = wk_tensor_diff(&got[i], &want[i], &tolerance);
     if (diff.equal) continue;
     wk_str_printf(text, "output %s: element %lld is %.9g, want %.9g (%lld differ)",

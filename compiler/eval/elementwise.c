@@ -163,7 +163,7 @@ wk_status wk_eval_map(const wk_eval_call *c) {
 
 wk_status wk_epilogue_begin(const wk_eval_call *c, const wk_expr *e, wk_epilogue *out) {
   *out = (wk_epilogue){.acc = c->a.out[0]};
-  if (!e || wk_expr_is_identity(e)) return NULL;
+  if (!e || wk_expr_is_identity(e)) return NULL; /* what is stored in y is rounded to its type */
   wk_type t = wk_type_make(wk_accumulator_dtype(c->a.in[0].type.dtype), out->acc.type.rank,
                            out->acc.type.dims);
   out->own = true;

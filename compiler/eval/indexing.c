@@ -116,6 +116,47 @@ static void copy_data(const wk_eval_call *c) {
   memmove(c->a.out[0].data, c->a.in[0].data, (size_t)wk_type_bytes(&c->a.in[0].type));
 }
 
+/* Sums and products of a 16-bit float are rounded when all updates have met. */
+static bool meets_wide(const wk_eval_call *c, wk_expr_op op) {
+  wk_dtype t = c->a.in[0].type.dtype;
+  return (op == WK_EX_ADD || op == WK_EX_MUL) && wk_compute_dtype(t) != t;
+}
+
+static void copy_reals(const wk_tensor *from, wk_tensor *to) {
+  for (int64_t i = 0; i < wk_type_count(&to->type); i++) {
+    double v;
+    wk_reals_read(&v, from, i, 1, 1);
+    wk_reals_write(&v, to, i, 1, 1);
+  }
+}
+
+static wk_status wide_copy(const wk_tensor *t, wk_tensor *out) {
+  wk_type type = t->type;
+  type.dtype = wk_compute_dtype(type.dtype);
+  WK_TRY(wk_tensor_alloc(&type, out));
+  copy_reals(t, out);
+  return NULL;
+}
+
+static wk_status run_wide(const wk_eval_call *c, wk_status (*run)(const wk_eval_call *c)) {
+  wk_tensor in[3] = {0}, y = {0};
+  in[1] = c->a.in[1];
+  wk_eval_call wide = *c;
+  wide.a.in = in;
+  wide.a.out = &y;
+  wk_status s;
+  WK_TRY_GOTO(s, done, wide_copy(&c->a.in[0], &in[0]));
+  WK_TRY_GOTO(s, done, wide_copy(&c->a.in[2], &in[2]));
+  WK_TRY_GOTO(s, done, wk_tensor_alloc(&in[0].type, &y));
+  WK_TRY_GOTO(s, done, run(&wide));
+  copy_reals(&y, &c->a.out[0]);
+done:
+  wk_tensor_free(&in[0]);
+  wk_tensor_free(&in[2]);
+  wk_tensor_free(&y);
+  return s;
+}
+
 wk_status wk_eval_scatter_elements(const wk_eval_call *c) {
   if (!wk_eval_out(c, 0)) return NULL;
   const wk_attr_scatter_elements *a = c->a.node->attrs;
@@ -123,6 +164,7 @@ wk_status wk_eval_scatter_elements(const wk_eval_call *c) {
   int64_t strides[WK_MAX_RANK], pos[WK_MAX_RANK] = {0}, count = wk_type_count(&indices->type);
   int rank = data->type.rank;
   wk_expr_op op = combiner(a->reduction);
+  if (meets_wide(c, op)) return run_wide(c, wk_eval_scatter_elements);
   wk_type_strides(&data->type, strides);
   copy_data(c);
   for (int64_t k = 0; k < count; k++) {
@@ -141,6 +183,7 @@ wk_status wk_eval_scatter_nd(const wk_eval_call *c) {
   if (!wk_eval_out(c, 0)) return NULL;
   const wk_tensor *data = &c->a.in[0], *indices = &c->a.in[1], *updates = &c->a.in[2];
   wk_expr_op op = combiner(((const wk_attr_scatter_nd *)c->a.node->attrs)->reduction);
+  if (meets_wide(c, op)) return run_wide(c, wk_eval_scatter_nd);
   int last = indices->type.rank - 1, depth = (int)indices->type.dims[last];
   int64_t rows = wk_dims_count(indices->type.dims, 0, last);
   int64_t slice = wk_dims_count(data->type.dims, depth, data->type.rank);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LSTM, GRU and RNN: for each direction and sample the steps one after the other. A step computes
- * xw = W x + Wb and hr = R h + Rb for all gates, then the cell; states are rounded to the type of
- * x after each step, everything between is in doubles. */
+ * xw = W x + Wb and hr = R h + Rb for all gates, then the cell; states are rounded to the type that
+ * x is computed in after each step, everything between is in doubles. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,8 +168,8 @@ static wk_status run_sample(rnn *r, const activation *f, int64_t dir, int64_t di
     affine(r->xw, r->w, r->x, r->b, r->gates * n, r->in);
     affine(r->hr, r->rw, r->h, r->b + r->gates * n, r->gates * n, n);
     r->step(r, f);
-    round_state(r->h, n, x->type.dtype);
-    round_state(r->cell, n, x->type.dtype);
+    round_state(r->h, n, wk_compute_dtype(x->type.dtype));
+    round_state(r->cell, n, wk_compute_dtype(x->type.dtype));
     write_state(r->h, wk_eval_out(c, 0), (t * dirs + dir) * r->samples + sample, n);
   }
   write_state(r->h, wk_eval_out(c, 1), at, n);

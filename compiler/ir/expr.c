@@ -29,6 +29,7 @@ int wk_expr_op_arity(wk_expr_op op) { return ops[op].arity; }
 struct wk_expr_builder {
   wk_arena *arena;
   wk_expr_node *nodes;
+  uint8_t *fits; /* per node: whose values it can only have, a set of half_float */
   uint32_t n, cap;
   uint16_t *slots; /* node + 1, 0 = free; open addressing, at most half full */
   uint32_t n_slots;
@@ -40,6 +41,7 @@ wk_expr_builder *wk_expr_begin(wk_arena *a) {
   b->cap = 16;
   b->n_slots = 64;
   b->nodes = wk_arena_alloc(a, b->cap * sizeof *b->nodes);
+  b->fits = wk_arena_alloc(a, b->cap);
   b->slots = wk_arena_alloc(a, b->n_slots * sizeof *b->slots);
   return b;
 }
@@ -70,8 +72,11 @@ static uint16_t *find(wk_expr_builder *b, const wk_expr_node *x) {
 
 static void grow(wk_expr_builder *b) {
   wk_expr_node *nodes = wk_arena_alloc(b->arena, 2 * b->cap * sizeof *nodes);
+  uint8_t *fits = wk_arena_alloc(b->arena, 2 * b->cap);
   memcpy(nodes, b->nodes, b->n * sizeof *nodes);
+  memcpy(fits, b->fits, b->n);
   b->nodes = nodes;
+  b->fits = fits;
   b->cap *= 2;
   b->n_slots = 4 * b->cap;
   b->slots = wk_arena_alloc(b->arena, b->n_slots * sizeof *b->slots);
@@ -81,6 +86,37 @@ static void grow(wk_expr_builder *b) {
 static bool is_commutative(wk_expr_op op) {
   return op == WK_EX_ADD || op == WK_EX_MUL || op == WK_EX_AND || op == WK_EX_OR ||
          op == WK_EX_XOR || op == WK_EX_EQ || op == WK_EX_NE;
+}
+
+/* ---- values of 16-bit floats ----------------------------------------------------------------- */
+
+typedef enum { FITS_F16 = 1, FITS_BF16 = 2 } half_float;
+
+static uint8_t half_of(wk_dtype t) {
+  return t == WK_F16 ? FITS_F16 : t == WK_BF16 ? FITS_BF16 : 0;
+}
+
+/* The value of a 16-bit float stays one through operations that need no rounding. */
+static uint8_t fits_of(const wk_expr_builder *b, const wk_expr_node *x) {
+  uint8_t both = b->fits[x->arg[0]] & b->fits[x->arg[1]];
+  if (!wk_dtype_is_float(x->dtype) || wk_dtype_is_narrow(x->dtype)) return 0;
+  if (half_of(x->dtype)) return half_of(x->dtype);
+  switch (x->op) {
+    case WK_EX_CONST:
+      return (uint8_t)((wk_round_f16(x->imm.f) == x->imm.f ? FITS_F16 : 0) |
+                       (wk_round_bf16(x->imm.f) == x->imm.f ? FITS_BF16 : 0));
+    case WK_EX_CAST:
+    case WK_EX_NEG:
+    case WK_EX_ABS:
+    case WK_EX_FLOOR:
+    case WK_EX_CEIL:
+    case WK_EX_ROUND:
+    case WK_EX_TRUNC: return b->fits[x->arg[0]];
+    case WK_EX_MIN:
+    case WK_EX_MAX: return both;
+    case WK_EX_SELECT: return b->fits[x->arg[1]] & b->fits[x->arg[2]];
+    default: return 0;
+  }
 }
 
 static uint16_t intern(wk_expr_builder *b, const wk_expr_node *x) {
@@ -98,6 +134,7 @@ static uint16_t intern(wk_expr_builder *b, const wk_expr_node *x) {
     grow(b);
     slot = find(b, x);
   }
+  b->fits[b->n] = fits_of(b, x);
   b->nodes[b->n++] = *x;
   *slot = (uint16_t)b->n;
   return (uint16_t)(b->n - 1);
@@ -151,6 +188,17 @@ static bool is_idempotent(wk_expr_op op) {
   return op == WK_EX_MIN || op == WK_EX_MAX || op == WK_EX_AND || op == WK_EX_OR;
 }
 
+/* A cast to what the argument was before a cast that loses nothing: there and back. */
+static bool undoes_cast(const wk_expr_builder *b, const wk_expr_node *x) {
+  const wk_expr_node *p = &b->nodes[x->arg[0]];
+  if (x->op != WK_EX_CAST || p->op != WK_EX_CAST || b->nodes[p->arg[0]].dtype != x->dtype)
+    return false;
+  if (!wk_dtype_is_float(x->dtype) || !wk_dtype_is_float(p->dtype)) return false;
+  if (wk_dtype_is_narrow(x->dtype) || wk_dtype_is_narrow(p->dtype)) return false;
+  if (half_of(p->dtype)) return b->fits[p->arg[0]] & half_of(p->dtype);
+  return p->dtype == WK_F64 || half_of(x->dtype);
+}
+
 /* The existing node that x is equal to by an identity. */
 static bool simplify(const wk_expr_builder *b, const wk_expr_node *x, uint16_t *out) {
   const wk_expr_node *p = &b->nodes[x->arg[0]], *q = &b->nodes[x->arg[1]];
@@ -162,7 +210,7 @@ static bool simplify(const wk_expr_builder *b, const wk_expr_node *x, uint16_t *
     *out = p->arg[0];
     return true;
   }
-  if ((x->op == WK_EX_NOT || x->op == WK_EX_NEG) && p->op == x->op) {
+  if (((x->op == WK_EX_NOT || x->op == WK_EX_NEG) && p->op == x->op) || undoes_cast(b, x)) {
     *out = p->arg[0];
     return true;
   }

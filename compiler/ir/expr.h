@@ -39,8 +39,9 @@ typedef struct wk_expr {
 const char *wk_expr_op_name(wk_expr_op op);
 int wk_expr_op_arity(wk_expr_op op);
 
-/* Builder. Common subexpressions are merged and constants folded as nodes are added. Adding never
- * fails before WK_EXPR_MAX_NODES; callers that fuse check wk_expr.n first. */
+/* Builder. Common subexpressions are merged, constants folded and casts that change nothing left
+ * out (f32(f16(x)) of an x that is an f16's value) as nodes are added. Adding never fails before
+ * WK_EXPR_MAX_NODES; callers that fuse check wk_expr.n first. */
 typedef struct wk_expr_builder wk_expr_builder;
 wk_expr_builder *wk_expr_begin(wk_arena *a);
 uint16_t wk_expr_input(wk_expr_builder *b, int64_t k, wk_dtype t);
@@ -62,7 +63,8 @@ uint32_t wk_expr_count(const wk_expr_builder *b); /* nodes so far */
 wk_expr *wk_expr_finish(wk_expr_builder *b, const uint16_t *results, int n);
 
 /* NULL when the operation is defined for arguments of these dtypes (arity entries), else why not:
- * "exp is not defined for i32". Building anything else asserts. */
+ * "exp is not defined for i32". Building anything else asserts. What rounds is not defined for f16
+ * and bf16 (wk_compute_dtype). */
 const char *wk_expr_refusal(wk_expr_op op, const wk_dtype *args, char buf[64]);
 
 /* One input handed through: the epilogue that does nothing. */
@@ -81,7 +83,8 @@ wk_status wk_expr_parse(wk_arena *a, const char *s, const wk_dtype *dtypes, int 
 /* Operator-table templates: text in the same syntax where inputs are the operator's input names,
  * untyped literals take the dtype of the other argument, `$name` is the value of a numeric
  * attribute and `out(x)` casts to the output dtype. names is the space-separated input list of
- * ops.def. */
+ * ops.def. Inputs of f16 and bf16 are cast to f32 first; a result that is f32 where the output is
+ * one of them is cast last, so that an operator rounds once. */
 typedef bool (*wk_expr_attr_fn)(const void *ctx, const char *name, size_t n, double *value);
 wk_status wk_expr_template(wk_arena *a, const char *text, const char *names, const wk_dtype *dtypes,
                            int n_inputs, wk_dtype out_dtype, wk_expr_attr_fn attr, const void *ctx,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each node becomes a constant of its own. f16 and bf16 are computed in float and rounded after
- * each step: for + - * / and roots a float is wide enough that rounding twice is rounding once. */
+ * Each node becomes a constant of its own. Values of f16 and bf16 are floats; only casts round to
+ * them. */
 #include "compiler/ir/expr_c.h"
 
 #include <math.h>
@@ -232,14 +232,11 @@ static const char *stored(wk_dtype t, bool is_load) {
 
 static void add_operation(const printer *p, const wk_expr_node *x) {
   wk_dtype from = p->e->nodes[x->arg[x->op == WK_EX_SELECT]].dtype;
-  bool is_real = wk_dtype_is_float(from), is_chosen = x->op == WK_EX_SELECT;
-  bool rounds = is_narrow(x->dtype) && !is_chosen && !wk_expr_rule_get(x->op)->is_exact;
+  bool is_real = wk_dtype_is_float(from);
   const char *text = is_real                                     ? rules[x->op].real
                      : from == WK_U64 && rules[x->op].u64 != NULL ? rules[x->op].u64
                                                                   : rules[x->op].integer;
-  if (rounds) wk_str_printf(p->b, "%s(", round_of(x->dtype));
   add_text(p, x, text);
-  if (rounds) wk_str_add(p->b, ")");
 }
 
 static void add_node(const printer *p, const wk_expr_node *x) {

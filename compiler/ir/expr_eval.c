@@ -118,7 +118,8 @@ const char *wk_expr_refusal(wk_expr_op op, const wk_dtype *args, char buf[64]) {
             : wk_dtype_is_float(args[0]) ? rule->real != NULL
             : args[0] == WK_BOOL       ? rule->takes_bool
                                        : rule->integer != NULL;
-  if (ok) return NULL;
+  bool rounds = !rule->is_exact && wk_compute_dtype(args[0]) != args[0];
+  if (ok && !rounds) return NULL;
   snprintf(buf, 64, "%s is not defined for %s", wk_expr_op_name(op), wk_dtype_name(args[0]));
   return buf;
 }

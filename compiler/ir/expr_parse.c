@@ -181,7 +181,11 @@ static wk_status input_term(parser *p, int64_t k, int column, uint16_t *out) {
     return wk_error(WK_INPUT, "expression column %d: there is no input %%%lld", column,
                     (long long)k);
   term t = {.op = WK_EX_INPUT, .dtype = p->dtypes[k], .imm.i = k, .column = column};
-  return push_term(p, &t, out);
+  WK_TRY(push_term(p, &t, out));
+  wk_dtype wide = wk_compute_dtype(t.dtype);
+  if (!p->names || wide == t.dtype) return NULL;
+  term cast = {.op = WK_EX_CAST, .dtype = wide, .arg = {*out, 0, 0}, .column = column};
+  return push_term(p, &cast, out);
 }
 
 static wk_status small_number(parser *p, int64_t *v) {
@@ -278,7 +282,7 @@ static wk_status open_call(parser *p, size_t n) {
   } else {
     if (p->names && word_is(name, n, "out")) {
       c.t.op = WK_EX_CAST;
-      c.t.dtype = p->out_dtype;
+      c.t.dtype = p->calls.n ? wk_compute_dtype(p->out_dtype) : p->out_dtype;
     } else if (wk_dtype_from_name(name, n, &c.t.dtype)) {
       c.t.op = WK_EX_CAST;
     } else if (!op_from_name(name, n, &c.t.op)) {
@@ -396,6 +400,7 @@ static wk_dtype argument_dtype(const parser *p, const term *t) {
 }
 
 static void settle(parser *p) {
+  wk_dtype out = wk_compute_dtype(p->out_dtype);
   for (size_t i = 0; i < p->terms.n; i++) {
     term *t = &p->terms.data[i];
     if (t->dtype != WK_DTYPE_NONE || wk_expr_op_arity(t->op) == 0) continue;
@@ -403,12 +408,12 @@ static void settle(parser *p) {
   }
   for (size_t r = 0; r < p->results.n; r++) {
     term *t = &p->terms.data[p->results.data[r]];
-    if (t->dtype == WK_DTYPE_NONE) t->dtype = p->out_dtype;
+    if (t->dtype == WK_DTYPE_NONE) t->dtype = out;
   }
   for (size_t i = p->terms.n; i-- > 0;) {
     const term *t = &p->terms.data[i];
     wk_dtype want = argument_dtype(p, t);
-    if (want == WK_DTYPE_NONE) want = gives_bool(t->op) ? p->out_dtype : t->dtype;
+    if (want == WK_DTYPE_NONE) want = gives_bool(t->op) ? out : t->dtype;
     for (int k = 0; k < wk_expr_op_arity(t->op); k++) {
       term *arg = &p->terms.data[t->arg[k]];
       if (arg->dtype != WK_DTYPE_NONE) continue;
@@ -456,7 +461,11 @@ static wk_status build(parser *p, wk_arena *a, wk_expr **out) {
     else
       s = build_term(p, b, &p->terms.data[i], nodes, &nodes[i]);
   }
-  for (size_t r = 0; !s && r < p->results.n; r++) p->results.data[r] = nodes[p->results.data[r]];
+  for (size_t r = 0; !s && r < p->results.n; r++) {
+    uint16_t y = nodes[p->results.data[r]];
+    bool rounds = p->names && wk_expr_dtype(b, y) == wk_compute_dtype(p->out_dtype);
+    p->results.data[r] = rounds ? wk_expr_cast(b, p->out_dtype, y) : y;
+  }
   if (!s) *out = wk_expr_finish(b, p->results.data, (int)p->results.n);
   free(nodes);
   return s;

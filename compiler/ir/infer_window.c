@@ -50,22 +50,30 @@ static wk_status transposed_dim(const wk_infer *i, const window *w, int k, int s
 
 /* ---- contractions ---------------------------------------------------------------------------- */
 
-/* Operands of a contraction: floats of one type, or integers of one width up to 16 bits of either
- * sign, or wider integers of one type. */
+/* Operands of a contraction: floats that are summed in one type, or integers of one width up to 16
+ * bits of either sign, or wider integers of one type. */
 static wk_status want_factors(const wk_infer *i) {
   wk_dtype a = i->in[0]->dtype, b = i->in[1]->dtype;
   if (a == WK_BOOL)
     return BAD(i, "%s must be a number, not bool", wk_infer_operand(i, 0).s);
   bool narrow = wk_dtype_is_int(a) && wk_dtype_is_int(b) && wk_dtype_size(a) <= 2 &&
                 wk_dtype_size(a) == wk_dtype_size(b);
-  return narrow ? NULL : wk_want_same_dtype(i, 1, 0);
+  bool floats = wk_dtype_is_float(a) && wk_compute_dtype(a) == wk_compute_dtype(b);
+  return narrow || floats ? NULL : wk_want_same_dtype(i, 1, 0);
+}
+
+/* Of the type that is summed in, or a 16-bit float where that is a float. */
+static wk_status want_bias(const wk_infer *i, wk_dtype accumulator, int64_t channels) {
+  const wk_type *b = wk_infer_in(i, 2);
+  bool fits = b && wk_compute_dtype(b->dtype) == accumulator;
+  return wk_want_type(i, 2, fits ? b->dtype : accumulator, 1, &channels);
 }
 
 /* Bias, extras and epilogue; sets the element type of out[0], whose dims are set. */
 static wk_status finish_contraction(const wk_infer *i, const wk_expr *epilogue, int64_t channels) {
   wk_type *y = &i->out[0];
   wk_dtype accumulator = wk_accumulator_dtype(i->in[0]->dtype);
-  WK_TRY(wk_want_type(i, 2, accumulator, 1, &channels));
+  WK_TRY(want_bias(i, accumulator, channels));
   uint32_t n = i->n_in > 3 ? i->n_in - 3 : 0;
   if (n && !epilogue) return BAD(i, "%u extra operands but no epilogue", n);
   if (n > 64) return UNSUPPORTED(i, "%u extra operands, at most 64 are handled", n);
@@ -75,7 +83,7 @@ static wk_status finish_contraction(const wk_infer *i, const wk_expr *epilogue, 
     dtypes[k + 1] = i->in[3 + k]->dtype;
   }
   WK_TRY(wk_want_expr(i, "epilogue", epilogue, dtypes, n + 1, y->rank, 1));
-  y->dtype = epilogue ? epilogue->nodes[epilogue->results[0]].dtype : accumulator;
+  y->dtype = wk_contraction_dtype(epilogue, i->in[0]->dtype);
   return NULL;
 }
 

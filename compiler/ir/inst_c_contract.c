@@ -7,7 +7,7 @@
 
 typedef struct {
   const wk_loops *m;
-  wk_dtype t, sum; /* of the bias and of what the epilogue gets; of the accumulator */
+  wk_dtype sum; /* of the accumulator and of what the epilogue gets */
   const wk_expr *epilogue;
   const char *channel; /* position in the bias */
 } contraction;
@@ -27,24 +27,24 @@ static const wk_expr *ended(const contraction *c) {
   wk_expr_builder *b = wk_expr_begin(c->m->a);
   in[0] = wk_expr_input(b, 0, c->sum);
   if (n > 2 && wk_loops_input(c->m, 2)->buffer != WK_NONE) {
-    uint16_t bias = wk_expr_cast(b, c->sum, wk_expr_input(b, 1, c->t));
+    uint16_t bias = wk_expr_cast(b, c->sum, wk_expr_input(b, 1, wk_loops_input(c->m, 2)->dtype));
     in[0] = wk_expr_2(b, WK_EX_ADD, in[0], bias);
     y->end_reads[y->n_end++] =
         (wk_inst_c_read){.operand = c->m->i->n_out + 2, .at = {c->channel}};
   }
-  in[0] = wk_expr_cast(b, c->t, in[0]);
   for (uint32_t k = 3; k < n; k++) {
     y->end_reads[y->n_end++] = wk_loops_read(c->m, k);
     in[k - 2] = wk_expr_input(b, (int64_t)y->n_end, wk_loops_input(c->m, k)->dtype);
   }
-  return wk_expr_done(b, c->epilogue ? wk_expr_inline(b, c->epilogue, in, 0) : in[0]);
+  if (c->epilogue) return wk_expr_done(b, wk_expr_inline(b, c->epilogue, in, 0));
+  return wk_expr_done(b, wk_expr_cast(b, c->m->i->operands[0].dtype, in[0]));
 }
 
 static bool contract(const wk_loops *m, const wk_expr *epilogue, wk_inst_c_read x, wk_inst_c_read w,
                      const char *channel) {
   wk_inst_c *y = m->out;
-  wk_dtype t = wk_accumulator_dtype(wk_loops_input(m, 0)->dtype);
-  const contraction c = {m, t, wk_loops_sum_dtype(t), epilogue, channel};
+  wk_dtype sum = wk_accumulator_dtype(wk_loops_input(m, 0)->dtype);
+  const contraction c = {m, sum, epilogue, channel};
   y->begin = wk_loops_neutral(m, "sum", c.sum);
   y->n_step = 2;
   y->step_reads = wk_loops_reads(m, 2);

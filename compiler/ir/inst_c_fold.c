@@ -115,7 +115,7 @@ bool wk_loops_reduce(const wk_loops *m) {
   for (size_t k = 0; k < WK_COUNTOF(kinds); k++) {
     if (strcmp(kinds[k].kind, f.r->kind) != 0) continue;
     bool is_rounded_once = kinds[k].op == WK_EX_ADD || kinds[k].op == WK_EX_MUL;
-    f.sum = is_rounded_once ? wk_loops_sum_dtype(f.t) : f.t;
+    f.sum = is_rounded_once ? wk_compute_dtype(f.t) : f.t;
     return kinds[k].make(&f, kinds[k].op);
   }
   return false;

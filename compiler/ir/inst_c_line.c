@@ -9,7 +9,7 @@
 /* ---- cum_sum --------------------------------------------------------------------------------- */
 
 static void sum_up(const wk_loops *m, bool exclusive) {
-  wk_dtype t = wk_loops_input(m, 0)->dtype, sum = wk_loops_sum_dtype(t);
+  wk_dtype t = wk_loops_input(m, 0)->dtype, sum = wk_compute_dtype(t);
   int n = exclusive ? 2 : 1; /* the sum, and what it was before the step */
   wk_expr_builder *b = wk_expr_begin(m->a);
   uint16_t zero = wk_dtype_is_float(sum) ? wk_expr_f(b, sum, 0) : wk_expr_i(b, sum, 0);

@@ -33,8 +33,6 @@ void wk_loops_end_with_inputs(const wk_loops *m, const wk_expr *end) {
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-wk_dtype wk_loops_sum_dtype(wk_dtype t) { return t == WK_F16 || t == WK_BF16 ? WK_F32 : t; }
-
 const wk_expr *wk_loops_neutral(const wk_loops *m, const char *kind, wk_dtype t) {
   wk_expr_builder *b = wk_expr_begin(m->a);
   wk_scalar v = wk_fold_neutral(kind, t);

@@ -65,9 +65,6 @@ typedef struct {
 const char *wk_loops_in_window(const wk_loops *m, const wk_loops_window *w, const int64_t *margin,
                                const char **at);
 
-/* What sums and products of elements of type t are kept in: f32 for floats of 16 bits, rounded once
- * at the end, as the evaluator does it. */
-wk_dtype wk_loops_sum_dtype(wk_dtype t);
 /* A constant of type t: what a fold of this kind begins with. */
 const wk_expr *wk_loops_neutral(const wk_loops *m, const char *kind, wk_dtype t);
 

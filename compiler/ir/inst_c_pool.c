@@ -94,7 +94,7 @@ bool wk_loops_max_pool(const wk_loops *m) {
 /* The second accumulator counts what the sum is divided by. */
 bool wk_loops_avg_pool(const wk_loops *m) {
   const wk_attr_avg_pool *p = m->i->attrs;
-  wk_dtype t = wk_loops_input(m, 0)->dtype, sum = wk_loops_sum_dtype(t);
+  wk_dtype t = wk_loops_input(m, 0)->dtype, sum = wk_compute_dtype(t);
   const wk_loops_window w = {&p->strides, &p->dilations, &p->pads};
   if (!wk_dtype_is_float(t)) return false;
   wk_inst_c_read *x = begin_pool(m, &p->kernel);
@@ -117,7 +117,7 @@ bool wk_loops_avg_pool(const wk_loops *m) {
 
 bool wk_loops_lp_pool(const wk_loops *m) {
   const wk_attr_lp_pool *p = m->i->attrs;
-  wk_dtype t = wk_loops_input(m, 0)->dtype, sum = wk_loops_sum_dtype(t);
+  wk_dtype t = wk_loops_input(m, 0)->dtype, sum = wk_compute_dtype(t);
   if (!wk_dtype_is_float(t)) return false;
   wk_inst_c_read *x = begin_pool(m, &p->kernel);
   m->out->counts = wk_loops_in_window(

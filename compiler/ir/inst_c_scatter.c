@@ -29,6 +29,12 @@ static bool by_lines(const wk_loops *m, int64_t updates) {
   return !wk_mul_ok(elements, updates, &looks) || looks > FEW_LOOKS;
 }
 
+static uint16_t combined(wk_expr_builder *b, wk_expr_op op, uint16_t x, uint16_t update) {
+  wk_dtype t = wk_expr_dtype(b, x), wide = wk_compute_dtype(t);
+  uint16_t y = wk_expr_2(b, op, wk_expr_cast(b, wide, x), wk_expr_cast(b, wide, update));
+  return wk_expr_cast(b, t, y);
+}
+
 /* What an update makes of x. */
 static uint16_t met(wk_expr_builder *b, const char *reduction, uint16_t x, uint16_t update) {
   static const struct {
@@ -36,7 +42,7 @@ static uint16_t met(wk_expr_builder *b, const char *reduction, uint16_t x, uint1
     wk_expr_op op;
   } rows[] = {{"add", WK_EX_ADD}, {"mul", WK_EX_MUL}, {"min", WK_EX_MIN}, {"max", WK_EX_MAX}};
   for (size_t k = 0; k < WK_COUNTOF(rows); k++)
-    if (!strcmp(rows[k].name, reduction)) return wk_expr_2(b, rows[k].op, x, update);
+    if (!strcmp(rows[k].name, reduction)) return combined(b, rows[k].op, x, update);
   return update;
 }
 

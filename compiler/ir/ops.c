@@ -103,7 +103,12 @@ void wk_op_operand_name(const char *names, int i, char buf[32]) {
 }
 
 wk_dtype wk_accumulator_dtype(wk_dtype t) {
-  return wk_dtype_is_int(t) && wk_dtype_size(t) <= 2 ? WK_I32 : t;
+  return wk_dtype_is_int(t) && wk_dtype_size(t) <= 2 ? WK_I32 : wk_compute_dtype(t);
+}
+
+wk_dtype wk_contraction_dtype(const wk_expr *epilogue, wk_dtype x) {
+  if (epilogue) return epilogue->nodes[epilogue->results[0]].dtype;
+  return wk_dtype_is_float(x) ? x : wk_accumulator_dtype(x);
 }
 
 wk_dtype wk_folded_dtype(const char *kind, const wk_expr *pre, wk_dtype t) {

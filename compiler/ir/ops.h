@@ -88,9 +88,10 @@ const char *wk_op_class_name(wk_op_class c);
 /* Name of operand i ("x", "extra") into the caller's buffer of 32 bytes. */
 void wk_op_operand_name(const char *names, int i, char buf[32]);
 
-/* What a contraction sums in, and the dtype of its bias and of its result without an epilogue: i32
- * for integers of 8 and 16 bits, else t itself. */
+/* What a contraction sums in: i32 for integers of 8 and 16 bits, else wk_compute_dtype. */
 wk_dtype wk_accumulator_dtype(wk_dtype t);
+/* The dtype of its result; x: that of its first operand. */
+wk_dtype wk_contraction_dtype(const wk_expr *epilogue, wk_dtype x);
 /* What a REDUCE of elements of type t folds, and its `post` takes: what `pre` (may be NULL) gives,
  * or a position. */
 wk_dtype wk_folded_dtype(const char *kind, const wk_expr *pre, wk_dtype t);

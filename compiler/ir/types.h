@@ -46,6 +46,11 @@ static inline bool wk_dtype_is_int(wk_dtype t) {
 /* What programs compute with where a graph has elements of type t: i8 or u8 for narrow types, else
  * t itself. */
 wk_dtype wk_dtype_storage(wk_dtype t);
+/* What values of type t are computed in: f32 for f16 and bf16, which are for storage (an operator
+ * rounds to them once, at its result), else t itself. */
+static inline wk_dtype wk_compute_dtype(wk_dtype t) {
+  return t == WK_F16 || t == WK_BF16 ? WK_F32 : t;
+}
 
 /* Affine quantisation: real = scale * (stored - zero_point). Per tensor: axis -1, n 1; per channel:
  * n == dims[axis]. Lives in the module's arena; immutable. */

@@ -55,11 +55,11 @@ wk_value_id wk_low_map(wk_low *l, wk_dtype out, const char *text, int n, ...) {
   return wk_low_add(l, WK_OP_MAP, a, in, (uint32_t)n, 1, NULL);
 }
 
-/* What a fold over elements of type t computes in. Sums of narrow floats overflow and lose bits.
- * Those of integers may wrap, unless something is to be done with the whole sum. */
+/* What a fold over elements of type t computes in. Sums of integers may wrap, unless something is
+ * to be done with the whole sum. */
 static wk_dtype fold_dtype(const char *kind, wk_dtype t, const char *post) {
   if (strcmp(kind, "sum") && strcmp(kind, "prod")) return t;
-  if (t == WK_F16 || t == WK_BF16) return WK_F32;
+  if (wk_dtype_is_float(t)) return wk_compute_dtype(t);
   return post && wk_dtype_is_int(t) && wk_dtype_size(t) < 8 ? WK_I64 : t;
 }
 
@@ -79,8 +79,9 @@ static const wk_expr *converted_expr(wk_low *l, const char *text, wk_dtype from,
   return wk_expr_finish(b, &x, 1);
 }
 
-wk_value_id wk_low_reduce(wk_low *l, const char *kind, wk_value_id x, const int64_t *axes,
-                          int n_axes, bool keepdims, const char *pre, const char *post) {
+wk_value_id wk_low_reduce(wk_low *l, wk_dtype out, const char *kind, wk_value_id x,
+                          const int64_t *axes, int n_axes, bool keepdims, const char *pre,
+                          const char *post) {
   if (l->status) return 0;
   wk_attr_reduce *a = wk_attrs_new(l->arena, WK_OP_REDUCE);
   wk_dtype t = wk_low_type(l, x)->dtype, fold = fold_dtype(kind, t, post);
@@ -89,7 +90,7 @@ wk_value_id wk_low_reduce(wk_low *l, const char *kind, wk_value_id x, const int6
   a->axes = wk_ints_dup(l->arena, axes, n_axes);
   a->keepdims = keepdims;
   a->pre = converted_expr(l, pre, t, fold, fold);
-  a->post = is_arg ? NULL : converted_expr(l, post, fold, fold, t);
+  a->post = is_arg ? NULL : converted_expr(l, post, fold, fold, out);
   return wk_low_add(l, WK_OP_REDUCE, a, &x, 1, 1, NULL);
 }
 
@@ -145,9 +146,18 @@ wk_value_id wk_low_concat(wk_low *l, const wk_value_id *xs, uint32_t n, int64_t 
   return wk_low_add(l, WK_OP_CONCAT, a, xs, n, 1, NULL);
 }
 
-wk_value_id wk_low_matmul(wk_low *l, wk_value_id a, wk_value_id b, wk_value_id bias) {
+wk_value_id wk_low_matmul(wk_low *l, wk_dtype out, wk_value_id a, wk_value_id b,
+                          wk_value_id bias) {
   wk_value_id in[] = {a, b, bias};
-  return wk_low_add(l, WK_OP_MATMUL, NULL, in, bias == WK_NONE ? 2 : 3, 1, NULL);
+  if (l->status) return 0;
+  wk_attr_matmul *at = wk_attrs_new(l->arena, WK_OP_MATMUL);
+  wk_dtype t = wk_low_type(l, a)->dtype;
+  if (out != t) {
+    wk_expr_builder *e = wk_expr_begin(l->arena);
+    uint16_t y = wk_expr_cast(e, out, wk_expr_input(e, 0, wk_accumulator_dtype(t)));
+    at->epilogue = wk_expr_finish(e, &y, 1);
+  }
+  return wk_low_add(l, WK_OP_MATMUL, at, in, bias == WK_NONE ? 2 : 3, 1, NULL);
 }
 
 wk_value_id wk_low_gather(wk_low *l, wk_value_id data, wk_value_id indices, int64_t axis) {

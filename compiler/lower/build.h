@@ -20,20 +20,23 @@ typedef void (*wk_lower_fn)(wk_low *l, const wk_node *n, wk_value_id *out);
 const wk_type *wk_low_type(const wk_low *l, wk_value_id v);
 wk_value_id wk_low_add(wk_low *l, wk_op op, void *attrs, const wk_value_id *in, uint32_t n_in,
                        uint32_t n_out, wk_value_id *out); /* returns the first output */
-/* Elementwise: `text` is an expression template over a, b, c, d, e (expr.h); numpy broadcasting. */
-wk_value_id wk_low_map(wk_low *l, wk_dtype out, const char *text, int n, ...) ;
+/* Elementwise: `text` is an expression template over a, b, c, d, e (expr.h); numpy broadcasting.
+ * What an operator computes on the way to its result has the type wk_compute_dtype gives. */
+wk_value_id wk_low_map(wk_low *l, wk_dtype out, const char *text, int n, ...);
 /* Fold of pre(a) over axes, then post(a); texts NULL = identity; kind as in ops.def (post only
- * where it folds values). Sums and products of narrow floats are computed in f32, those of narrow
- * integers that have a post in i64, pre and post included. */
-wk_value_id wk_low_reduce(wk_low *l, const char *kind, wk_value_id x, const int64_t *axes,
-                          int n_axes, bool keepdims, const char *pre, const char *post);
+ * where it folds values; positions are i64 whatever `out` says). Sums and products of 16-bit floats
+ * are computed in f32, those of narrow integers that have a post in i64, pre and post included. */
+wk_value_id wk_low_reduce(wk_low *l, wk_dtype out, const char *kind, wk_value_id x,
+                          const int64_t *axes, int n_axes, bool keepdims, const char *pre,
+                          const char *post);
 wk_value_id wk_low_reshape(wk_low *l, wk_value_id x, int rank, const int64_t *dims);
 wk_value_id wk_low_transpose(wk_low *l, wk_value_id x, const int64_t *perm);
 wk_value_id wk_low_slice(wk_low *l, wk_value_id x, int axis, int64_t start, int64_t size,
                          int64_t step);
 wk_value_id wk_low_expand(wk_low *l, wk_value_id x, int rank, const int64_t *dims);
 wk_value_id wk_low_concat(wk_low *l, const wk_value_id *xs, uint32_t n, int64_t axis);
-wk_value_id wk_low_matmul(wk_low *l, wk_value_id a, wk_value_id b, wk_value_id bias);
+/* Of floats; the result has the type `out`. */
+wk_value_id wk_low_matmul(wk_low *l, wk_dtype out, wk_value_id a, wk_value_id b, wk_value_id bias);
 wk_value_id wk_low_gather(wk_low *l, wk_value_id data, wk_value_id indices, int64_t axis);
 /* Lengths of sequences as i64; a run with one outside 0..steps is refused. */
 wk_value_id wk_low_lengths(wk_low *l, wk_value_id lengths, int64_t steps);

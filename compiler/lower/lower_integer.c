@@ -47,7 +47,7 @@ static wk_value_id folded(wk_low *l, const char *kind, wk_value_id x, int64_t fr
 
 static wk_value_id sums_along(wk_low *l, wk_value_id q, int64_t axis) {
   wk_value_id wide = wk_low_map(l, WK_I32, "out(a)", 1, q);
-  return wk_low_reduce(l, "sum", wide, &axis, 1, true, NULL, NULL);
+  return wk_low_reduce(l, wk_low_type(l, wide)->dtype, "sum", wide, &axis, 1, true, NULL, NULL);
 }
 
 /* sum a*b - za * sum b - zb * sum a + k * za * zb, the sums as operands of the epilogue. */

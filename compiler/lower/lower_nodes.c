@@ -41,6 +41,24 @@ static void lower_elementwise(wk_low *l, const wk_node *n, wk_value_id *out) {
   out[0] = wk_low_add(l, WK_OP_MAP, a, n->in, n->n_in, 1, NULL);
 }
 
+/* Where updates meet in memory, memory is what sums and products are computed in. */
+static bool meets_narrow(const wk_graph *g, const wk_node *n) {
+  const char *how = n->op == WK_OP_SCATTER_ELEMENTS ? WK_ATTR(n, scatter_elements)->reduction
+                    : n->op == WK_OP_SCATTER_ND     ? WK_ATTR(n, scatter_nd)->reduction
+                                                    : "none";
+  if (strcmp(how, "add") != 0 && strcmp(how, "mul") != 0) return false;
+  wk_dtype t = wk_val(g, n->in[0])->type.dtype;
+  return wk_compute_dtype(t) != t;
+}
+
+static void lower_scatter(wk_low *l, const wk_node *n, wk_value_id *out) {
+  wk_dtype t = wk_low_type(l, n->in[0])->dtype, wide = wk_compute_dtype(t);
+  wk_value_id in[] = {wk_low_map(l, wide, "a", 1, n->in[0]), n->in[1],
+                      wk_low_map(l, wide, "a", 1, n->in[2])};
+  void *attrs = wk_attrs_clone(l->arena, n->op, n->attrs);
+  out[0] = wk_low_map(l, t, "a", 1, wk_low_add(l, n->op, attrs, in, 3, 1, NULL));
+}
+
 /* What values have been replaced by; the uses follow as the nodes are visited. */
 typedef struct { WK_VEC(wk_value_id) to; } redirects;
 
@@ -68,12 +86,14 @@ static wk_status lower_node(redirects *r, wk_graph *g, wk_node_id id, const clai
   redirect_inputs(r, wk_nod(g, id));
   wk_node n = *wk_nod(g, id); /* a copy: adding nodes moves the array */
   const wk_op_info *info = wk_op_get(n.op);
-  if (n.dead || info->kind == WK_KIND_BOTH || is_view(&n)) return NULL;
+  bool is_scatter = !n.dead && meets_narrow(g, &n);
+  if (n.dead || (info->kind == WK_KIND_BOTH && !is_scatter) || is_view(&n)) return NULL;
   if (c->run && c->run(c->ctx, g, wk_nod(g, id))) return NULL;
   wk_low l = {.g = g, .arena = g->module->arena, .name = n.name};
   wk_value_id *out = wk_arena_alloc(l.arena, (n.n_out + 1) * sizeof *out);
   for (uint32_t i = 0; i < n.n_out; i++) out[i] = WK_NONE;
-  if (info->cls == WK_CLASS_ELEMENTWISE) lower_elementwise(&l, &n, out);
+  if (is_scatter) lower_scatter(&l, &n, out);
+  else if (info->cls == WK_CLASS_ELEMENTWISE) lower_elementwise(&l, &n, out);
   else if (lowerings[n.op]) lowerings[n.op](&l, &n, out);
   else return wk_error_at(WK_INTERNAL, n.name, "no lowering for operator %s", info->name);
   if (l.status)

@@ -33,8 +33,8 @@ void wk_lower_reduce(wk_low *l, const wk_node *n, wk_value_id *out) {
                (long long)count_over(wk_low_type(l, n->in[0]), a->axes.v, a->axes.n));
       post = mean;
     }
-    out[0] = wk_low_reduce(l, rows[i].kind, n->in[0], a->axes.v, (int)a->axes.n, a->keepdims != 0,
-                           rows[i].pre, post);
+    out[0] = wk_low_reduce(l, wk_low_type(l, n->in[0])->dtype, rows[i].kind, n->in[0], a->axes.v,
+                           (int)a->axes.n, a->keepdims != 0, rows[i].pre, post);
   }
 }
 
@@ -42,12 +42,13 @@ void wk_lower_reduce(wk_low *l, const wk_node *n, wk_value_id *out) {
  * difference: inf - inf would be NaN. */
 void wk_lower_log_sum_exp(wk_low *l, const wk_node *n, wk_value_id *out) {
   const wk_attr_reduce_log_sum_exp *a = WK_ATTR(n, reduce_log_sum_exp);
-  const wk_type t = *wk_low_type(l, n->in[0]);
-  wk_value_id m = wk_low_reduce(l, "max", n->in[0], a->axes.v, (int)a->axes.n, true, NULL, NULL);
-  m = wk_low_map(l, t.dtype, "select(is_inf(a), 0, a)", 1, m);
-  wk_value_id e = wk_low_map(l, t.dtype, "exp(sub(a, b))", 2, n->in[0], m);
-  wk_value_id s = wk_low_reduce(l, "sum", e, a->axes.v, (int)a->axes.n, true, NULL, NULL);
-  wk_value_id y = wk_low_map(l, t.dtype, "add(log(a), b)", 2, s, m);
+  wk_dtype t = wk_low_type(l, n->in[0])->dtype, wide = wk_compute_dtype(t);
+  int k = (int)a->axes.n;
+  wk_value_id m = wk_low_reduce(l, t, "max", n->in[0], a->axes.v, k, true, NULL, NULL);
+  m = wk_low_map(l, t, "select(is_inf(a), 0, a)", 1, m);
+  wk_value_id e = wk_low_map(l, wide, "exp(sub(a, b))", 2, n->in[0], m);
+  wk_value_id s = wk_low_reduce(l, wide, "sum", e, a->axes.v, k, true, NULL, NULL);
+  wk_value_id y = wk_low_map(l, t, "add(log(a), b)", 2, s, m);
   if (l->status) return;
   const wk_type want = wk_val(l->g, n->out[0])->type;
   out[0] = wk_low_reshape(l, y, want.rank, want.dims);
@@ -65,32 +66,32 @@ void wk_lower_arg_reduce(wk_low *l, const wk_node *n, wk_value_id *out) {
 
 void wk_lower_softmax(wk_low *l, const wk_node *n, wk_value_id *out) {
   int64_t axis = WK_ATTR(n, softmax)->axis;
-  wk_dtype t = wk_low_type(l, n->in[0])->dtype;
-  wk_value_id m = wk_low_reduce(l, "max", n->in[0], &axis, 1, true, NULL, NULL);
-  wk_value_id e = wk_low_map(l, t, "exp(sub(a, b))", 2, n->in[0], m);
-  wk_value_id s = wk_low_reduce(l, "sum", e, &axis, 1, true, NULL, NULL);
+  wk_dtype t = wk_low_type(l, n->in[0])->dtype, wide = wk_compute_dtype(t);
+  wk_value_id m = wk_low_reduce(l, t, "max", n->in[0], &axis, 1, true, NULL, NULL);
+  wk_value_id e = wk_low_map(l, wide, "exp(sub(a, b))", 2, n->in[0], m);
+  wk_value_id s = wk_low_reduce(l, wide, "sum", e, &axis, 1, true, NULL, NULL);
   out[0] = wk_low_map(l, t, "div(a, b)", 2, e, s);
 }
 
 void wk_lower_log_softmax(wk_low *l, const wk_node *n, wk_value_id *out) {
   int64_t axis = WK_ATTR(n, log_softmax)->axis;
-  wk_dtype t = wk_low_type(l, n->in[0])->dtype;
-  wk_value_id m = wk_low_reduce(l, "max", n->in[0], &axis, 1, true, NULL, NULL);
-  wk_value_id d = wk_low_map(l, t, "sub(a, b)", 2, n->in[0], m);
-  wk_value_id s = wk_low_reduce(l, "sum", d, &axis, 1, true, "exp(a)", "log(a)");
+  wk_dtype t = wk_low_type(l, n->in[0])->dtype, wide = wk_compute_dtype(t);
+  wk_value_id m = wk_low_reduce(l, t, "max", n->in[0], &axis, 1, true, NULL, NULL);
+  wk_value_id d = wk_low_map(l, wide, "sub(a, b)", 2, n->in[0], m);
+  wk_value_id s = wk_low_reduce(l, wide, "sum", d, &axis, 1, true, "exp(a)", "log(a)");
   out[0] = wk_low_map(l, t, "sub(a, b)", 2, d, s);
 }
 
 void wk_lower_hardmax(wk_low *l, const wk_node *n, wk_value_id *out) {
   int64_t axis = WK_ATTR(n, hardmax)->axis;
   const wk_type x = *wk_low_type(l, n->in[0]);
-  wk_value_id i = wk_low_reduce(l, "argmax", n->in[0], &axis, 1, true, NULL, NULL);
+  wk_value_id i = wk_low_reduce(l, WK_I64, "argmax", n->in[0], &axis, 1, true, NULL, NULL);
   char text[64];
   snprintf(text, sizeof text, "out(eq(a, index<%d>()))", (int)axis);
   out[0] = wk_low_map(l, x.dtype, text, 1, wk_low_expand(l, i, x.rank, x.dims));
 }
 
-/* (x - mean) and 1 / sqrt(variance + epsilon) over the axes, dims kept. */
+/* (x - mean) and 1 / sqrt(variance + epsilon) over the axes, dims kept, as they are computed. */
 typedef struct { wk_value_id mean, centred, inv_std; } moments;
 
 static moments standardise(wk_low *l, wk_value_id x, const int64_t *axes, int n_axes,
@@ -99,12 +100,13 @@ static moments standardise(wk_low *l, wk_value_id x, const int64_t *axes, int n_
   moments m = {0};
   if (l->status) return m;
   const wk_type t = *wk_low_type(l, x);
+  wk_dtype wide = wk_compute_dtype(t.dtype);
   long long count = (long long)count_over(&t, axes, n_axes);
   snprintf(divide, sizeof divide, "div(a, %lld)", count);
   snprintf(root, sizeof root, "div(1, sqrt(add(div(a, %lld), %.17g)))", count, epsilon);
-  m.mean = wk_low_reduce(l, "sum", x, axes, n_axes, true, NULL, divide);
-  m.centred = wk_low_map(l, t.dtype, "sub(a, b)", 2, x, m.mean);
-  m.inv_std = wk_low_reduce(l, "sum", m.centred, axes, n_axes, true, "mul(a, a)", root);
+  m.mean = wk_low_reduce(l, wide, "sum", x, axes, n_axes, true, NULL, divide);
+  m.centred = wk_low_map(l, wide, "sub(a, b)", 2, x, m.mean);
+  m.inv_std = wk_low_reduce(l, wide, "sum", m.centred, axes, n_axes, true, "mul(a, a)", root);
   return m;
 }
 
@@ -119,8 +121,10 @@ void wk_lower_layer_norm(wk_low *l, const wk_node *n, wk_value_id *out) {
   out[0] = bias ? wk_low_map(l, x.dtype, "add(mul(mul(a, b), c), d)", 4, m.centred, m.inv_std,
                              n->in[1], n->in[2])
                 : wk_low_map(l, x.dtype, "mul(mul(a, b), c)", 3, m.centred, m.inv_std, n->in[1]);
-  if (n->n_out > 1) out[1] = m.mean;
-  if (n->n_out > 2) out[2] = m.inv_std;
+  for (uint32_t i = 1; i < n->n_out; i++)
+    if (n->out[i] != WK_NONE)
+      out[i] = wk_low_map(l, wk_val(l->g, n->out[i])->type.dtype, "out(a)", 1,
+                          i == 1 ? m.mean : m.inv_std);
 }
 
 /* May the mean be taken out behind the factor, x s + (b - mean s)? That leaves rounding errors as
@@ -142,7 +146,7 @@ void wk_lower_batch_norm(wk_low *l, const wk_node *n, wk_value_id *out) {
   const wk_type x = *wk_low_type(l, n->in[0]);
   char text[96];
   snprintf(text, sizeof text, "div(a, sqrt(add(b, %.17g)))", WK_ATTR(n, batch_norm)->epsilon);
-  wk_dtype st = wk_low_type(l, n->in[1])->dtype;
+  wk_dtype st = wk_compute_dtype(wk_low_type(l, n->in[1])->dtype);
   wk_value_id s = wk_low_map(l, st, text, 2, n->in[1], n->in[4]), t = n->in[2];
   bool near = means_are_near(l, n);
   if (near) t = wk_low_map(l, st, "sub(a, mul(b, c))", 3, t, n->in[3], s);
@@ -170,7 +174,7 @@ void wk_lower_group_norm(wk_low *l, const wk_node *n, wk_value_id *out) {
   for (int i = 2; i < x.rank; i++) rest *= x.dims[i];
   int64_t dims[] = {x.dims[0], a->groups, x.dims[1] / a->groups * rest}, axis = 2;
   moments m = standardise(l, wk_low_reshape(l, n->in[0], 3, dims), &axis, 1, a->epsilon);
-  wk_value_id y = wk_low_map(l, x.dtype, "mul(a, b)", 2, m.centred, m.inv_std);
+  wk_value_id y = wk_low_map(l, wk_compute_dtype(x.dtype), "mul(a, b)", 2, m.centred, m.inv_std);
   out[0] = wk_low_map(l, x.dtype, "add(mul(a, b), c)", 3, wk_low_reshape(l, y, x.rank, x.dims),
                       wk_low_per_channel(l, n->in[1], x.rank),
                       wk_low_per_channel(l, n->in[2], x.rank));
@@ -178,9 +182,10 @@ void wk_lower_group_norm(wk_low *l, const wk_node *n, wk_value_id *out) {
 
 void wk_lower_lp_norm(wk_low *l, const wk_node *n, wk_value_id *out) {
   const wk_attr_lp_norm *a = WK_ATTR(n, lp_norm);
-  wk_value_id s = wk_low_reduce(l, "sum", n->in[0], &a->axis, 1, true,
+  wk_dtype t = wk_low_type(l, n->in[0])->dtype;
+  wk_value_id s = wk_low_reduce(l, wk_compute_dtype(t), "sum", n->in[0], &a->axis, 1, true,
                                 a->p == 1 ? "abs(a)" : "mul(a, a)", a->p == 1 ? NULL : "sqrt(a)");
-  out[0] = wk_low_map(l, wk_low_type(l, n->in[0])->dtype, "select(eq(b, 0), 0, div(a, b))", 2,
+  out[0] = wk_low_map(l, t, "select(eq(b, 0), 0, div(a, b))", 2,
                       n->in[0], s);
 }
 
@@ -196,10 +201,9 @@ void wk_lower_attention(wk_low *l, const wk_node *n, wk_value_id *out) {
   snprintf(text, sizeof text, mask ? "add(mul(a, %.17g), b)" : "mul(a, %.17g)",
            WK_ATTR(n, attention)->scale);
   wk_attr_matmul *a = wk_attrs_new(l->arena, WK_OP_MATMUL);
-  wk_dtype dtypes[] = {q.dtype, q.dtype};
+  wk_dtype wide = wk_compute_dtype(q.dtype), dtypes[] = {wide, q.dtype};
   wk_expr *e = NULL;
-  wk_status s =
-      wk_expr_template(l->arena, text, "a b", dtypes, mask ? 2 : 1, q.dtype, NULL, NULL, &e);
+  wk_status s = wk_expr_template(l->arena, text, "a b", dtypes, mask ? 2 : 1, wide, NULL, NULL, &e);
   if (s) {
     wk_low_fail(l, s);
     return;
@@ -209,11 +213,11 @@ void wk_lower_attention(wk_low *l, const wk_node *n, wk_value_id *out) {
   wk_value_id p = wk_low_add(l, WK_OP_MATMUL, a, in, mask ? 4 : 2, 1, NULL);
   if (l->status) return;
   last = wk_low_type(l, p)->rank - 1;
-  wk_value_id m = wk_low_reduce(l, "max", p, &last, 1, true, NULL, NULL);
-  wk_value_id x = wk_low_map(l, q.dtype, "exp(sub(a, b))", 2, p, m);
-  wk_value_id t = wk_low_reduce(l, "sum", x, &last, 1, true, NULL, NULL);
-  p = wk_low_map(l, q.dtype, "div(a, b)", 2, x, t);
-  out[0] = wk_low_matmul(l, p, n->in[2], WK_NONE);
+  wk_value_id m = wk_low_reduce(l, wide, "max", p, &last, 1, true, NULL, NULL);
+  wk_value_id x = wk_low_map(l, wide, "exp(sub(a, b))", 2, p, m);
+  wk_value_id t = wk_low_reduce(l, wide, "sum", x, &last, 1, true, NULL, NULL);
+  p = wk_low_map(l, wide, "div(a, b)", 2, x, t);
+  out[0] = wk_low_matmul(l, q.dtype, p, n->in[2], WK_NONE);
 }
 
 /* The window runs along the channel axis: pool over [n, 1, c, rest] with kernel [size, 1]. */
@@ -224,7 +228,7 @@ void wk_lower_lrn(wk_low *l, const wk_node *n, wk_value_id *out) {
   for (int i = 2; i < x.rank; i++) rest *= x.dims[i];
   int64_t dims[] = {x.dims[0], 1, x.dims[1], rest}, kernel[] = {a->size, 1};
   int64_t pads[] = {(a->size - 1) / 2, 0, a->size - 1 - (a->size - 1) / 2, 0};
-  wk_value_id sq = wk_low_map(l, x.dtype, "mul(a, a)", 1, n->in[0]);
+  wk_value_id sq = wk_low_map(l, wk_compute_dtype(x.dtype), "mul(a, a)", 1, n->in[0]);
   sq = wk_low_reshape(l, sq, 4, dims);
   wk_attr_avg_pool *p = wk_attrs_new(l->arena, WK_OP_AVG_POOL);
   p->kernel = wk_ints_dup(l->arena, kernel, 2);

@@ -8,7 +8,8 @@
  *         n = g(xn + (r.h) Rn^T + b), or g(xn + r.(h Rn^T + b)) when linear before reset
  *         h' = (1 - z).n + z.h
  *   RNN   h' = f(x + h R^T)
- * Past a sample's length the state is kept and the output is 0. */
+ * Past a sample's length the state is kept and the output is 0. The state of 16-bit floats is f32:
+ * what is rounded are the results. */
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -33,7 +34,7 @@ typedef struct {
   int gates, states, dir;
   bool reverse;
   int64_t steps, batch, input, hidden;
-  wk_dtype t;
+  wk_dtype t, wide;     /* of x; of what is computed */
   activation act[3];
 } rnn;
 
@@ -124,11 +125,11 @@ static formula formula_begin(rnn *r, wk_low *body) {
 }
 
 static uint16_t use(formula *f, wk_value_id v) {
-  if (f->body->status) return wk_expr_f(f->b, f->r->t, 0);
+  if (f->body->status) return wk_expr_f(f->b, f->r->wide, 0);
   f->in[f->n] = v;
   uint16_t k = wk_expr_input(f->b, f->n, wk_low_type(f->body, v)->dtype);
   f->n++;
-  return k;
+  return wk_expr_cast(f->b, f->r->wide, k);
 }
 
 static uint16_t op2(formula *f, wk_expr_op op, uint16_t x, uint16_t y) {
@@ -138,17 +139,18 @@ static uint16_t op2(formula *f, wk_expr_op op, uint16_t x, uint16_t y) {
 static uint16_t clipped(formula *f, uint16_t x) {
   double c = f->r->a->clip;
   if (isinf(c)) return x;
-  x = op2(f, WK_EX_MAX, x, wk_expr_f(f->b, f->r->t, -c));
-  return op2(f, WK_EX_MIN, x, wk_expr_f(f->b, f->r->t, c));
+  x = op2(f, WK_EX_MAX, x, wk_expr_f(f->b, f->r->wide, -c));
+  return op2(f, WK_EX_MIN, x, wk_expr_f(f->b, f->r->wide, c));
 }
 
 static uint16_t activate(formula *f, int which, uint16_t x) {
   const activation *a = &f->r->act[which];
   wk_expr *e = NULL;
   x = clipped(f, x);
-  if (a->scaled) x = op2(f, WK_EX_MUL, x, wk_expr_f(f->b, f->r->t, a->inner));
+  if (a->scaled) x = op2(f, WK_EX_MUL, x, wk_expr_f(f->b, f->r->wide, a->inner));
   if (a->op != WK_OP_IDENTITY) {
-    wk_status s = wk_op_expr(a->op, a->attrs, &f->r->t, 1, f->r->t, f->r->l->arena, &e);
+    wk_status s = wk_op_expr(a->op, a->attrs, &f->r->wide, 1, f->r->wide, f->r->l->arena,
+                             &e);
     if (s) {
       wk_low_fail(f->body, s);
       return x;
@@ -156,8 +158,8 @@ static uint16_t activate(formula *f, int which, uint16_t x) {
     x = wk_expr_inline(f->b, e, &x, 0);
   }
   if (!a->scaled) return x;
-  x = op2(f, WK_EX_MUL, x, wk_expr_f(f->b, f->r->t, a->scale));
-  return op2(f, WK_EX_ADD, x, wk_expr_f(f->b, f->r->t, a->shift));
+  x = op2(f, WK_EX_MUL, x, wk_expr_f(f->b, f->r->wide, a->scale));
+  return op2(f, WK_EX_ADD, x, wk_expr_f(f->b, f->r->wide, a->shift));
 }
 
 static wk_value_id formula_end(formula *f, uint16_t result) {
@@ -188,11 +190,11 @@ static uint16_t preactivation(formula *f, const cell *s, wk_value_id hr, int k, 
 }
 
 static void lstm_step(rnn *r, wk_low *body, const cell *s, wk_value_id *next) {
-  wk_value_id hr = wk_low_matmul(body, s->h, s->r, WK_NONE);
+  wk_value_id hr = wk_low_matmul(body, r->wide, s->h, s->r, WK_NONE);
   formula f = formula_begin(r, body);
   uint16_t i = activate(&f, 0, preactivation(&f, s, hr, 0, 0, s->c)), forget;
   if (((const wk_attr_lstm *)r->n->attrs)->input_forget)
-    forget = op2(&f, WK_EX_SUB, wk_expr_f(f.b, r->t, 1), i);
+    forget = op2(&f, WK_EX_SUB, wk_expr_f(f.b, r->wide, 1), i);
   else
     forget = activate(&f, 0, preactivation(&f, s, hr, 2, 2, s->c));
   uint16_t g = activate(&f, 1, preactivation(&f, s, hr, 3, -1, s->c));
@@ -206,7 +208,7 @@ static void lstm_step(rnn *r, wk_low *body, const cell *s, wk_value_id *next) {
 
 static void gru_step(rnn *r, wk_low *body, const cell *s, wk_value_id *next) {
   bool linear = ((const wk_attr_gru *)r->n->attrs)->linear_before_reset != 0;
-  wk_value_id hr = wk_low_matmul(body, s->h, s->r, WK_NONE), inner;
+  wk_value_id hr = wk_low_matmul(body, r->wide, s->h, s->r, WK_NONE), inner;
   formula f = formula_begin(r, body);
   wk_value_id reset = 0;
   uint16_t v = activate(&f, 0, preactivation(&f, s, hr, 1, -1, WK_NONE));
@@ -216,19 +218,19 @@ static void gru_step(rnn *r, wk_low *body, const cell *s, wk_value_id *next) {
     inner = formula_end(&f, op2(&f, WK_EX_MUL, v, hn));
   } else {
     reset = formula_end(&f, op2(&f, WK_EX_MUL, v, use(&f, s->h)));
-    inner = wk_low_matmul(body, reset, s->rn, WK_NONE);
+    inner = wk_low_matmul(body, r->wide, reset, s->rn, WK_NONE);
   }
   f = formula_begin(r, body);
   uint16_t z = activate(&f, 0, preactivation(&f, s, hr, 0, -1, WK_NONE));
   uint16_t pre = op2(&f, WK_EX_ADD, use(&f, gate(r, body, s->x, 2)), use(&f, inner));
   uint16_t n = activate(&f, 1, pre);
   uint16_t keep = op2(&f, WK_EX_MUL, z, use(&f, s->h));
-  uint16_t fresh = op2(&f, WK_EX_MUL, op2(&f, WK_EX_SUB, wk_expr_f(f.b, r->t, 1), z), n);
+  uint16_t fresh = op2(&f, WK_EX_MUL, op2(&f, WK_EX_SUB, wk_expr_f(f.b, r->wide, 1), z), n);
   next[0] = formula_end(&f, op2(&f, WK_EX_ADD, fresh, keep));
 }
 
 static void rnn_step(rnn *r, wk_low *body, const cell *s, wk_value_id *next) {
-  wk_value_id hr = wk_low_matmul(body, s->h, s->r, WK_NONE);
+  wk_value_id hr = wk_low_matmul(body, r->wide, s->h, s->r, WK_NONE);
   formula f = formula_begin(r, body);
   next[0] = formula_end(&f, activate(&f, 0, preactivation(&f, s, hr, 0, -1, WK_NONE)));
 }
@@ -252,6 +254,11 @@ static wk_value_id transposed(wk_low *l, wk_value_id v) {
   return wk_low_transpose(l, v, perm);
 }
 
+static wk_value_id widened(rnn *r, wk_value_id v) {
+  bool same = r->l->status || wk_low_type(r->l, v)->dtype == r->wide;
+  return same ? v : wk_low_map(r->l, r->wide, "a", 1, v);
+}
+
 /* Bias of the input product: Wb + Rb, except that the last gate of a GRU that is linear before
  * reset keeps its Rb inside (bn). */
 static wk_value_id input_bias(rnn *r, bool split_last, wk_value_id *bn) {
@@ -261,12 +268,12 @@ static wk_value_id input_bias(rnn *r, bool split_last, wk_value_id *bn) {
   if (b == WK_NONE) return WK_NONE;
   int64_t n = r->gates * r->hidden, last = n - r->hidden;
   if (!split_last)
-    return wk_low_map(l, r->t, "add(a, b)", 2, wk_low_slice(l, b, 0, 0, n, 1),
+    return wk_low_map(l, r->wide, "add(a, b)", 2, wk_low_slice(l, b, 0, 0, n, 1),
                       wk_low_slice(l, b, 0, n, n, 1));
   *bn = wk_low_slice(l, b, 0, n + last, r->hidden, 1);
-  wk_value_id parts[] = {wk_low_map(l, r->t, "add(a, b)", 2, wk_low_slice(l, b, 0, 0, last, 1),
+  wk_value_id parts[] = {wk_low_map(l, r->wide, "add(a, b)", 2, wk_low_slice(l, b, 0, 0, last, 1),
                                     wk_low_slice(l, b, 0, n, last, 1)),
-                         wk_low_slice(l, b, 0, last, r->hidden, 1)};
+                         widened(r, wk_low_slice(l, b, 0, last, r->hidden, 1))};
   return wk_low_concat(l, parts, 2, 0);
 }
 
@@ -276,24 +283,25 @@ static wk_value_id input_product(rnn *r, wk_value_id bias) {
   int64_t dims[] = {r->steps, r->batch, r->gates * r->hidden};
   wk_value_id x = wk_low_reshape(l, r->n->in[0], 2, flat);
   wk_value_id w = transposed(l, of_direction(r, r->n->in[1]));
-  return wk_low_reshape(l, wk_low_matmul(l, x, w, bias), 3, dims);
+  return wk_low_reshape(l, wk_low_matmul(l, r->wide, x, w, bias), 3, dims);
 }
 
 static wk_value_id initial_state(rnn *r, uint32_t input) {
   int64_t dims[] = {r->batch, r->hidden};
   wk_value_id v = of_direction(r, input_of(r->n, input));
-  return v != WK_NONE ? v : wk_low_expand(r->l, wk_low_scalar(r->l, r->t, 0), 2, dims);
+  if (v != WK_NONE) return widened(r, v);
+  return wk_low_expand(r->l, wk_low_scalar(r->l, r->wide, 0), 2, dims);
 }
 
 /* Keeps the old value where this step lies past the sample's length. */
-static wk_value_id within_length(rnn *r, wk_low *body, const cell *s, wk_value_id fresh,
+static wk_value_id within_length(rnn *r, wk_low *body, wk_dtype t, const cell *s, wk_value_id fresh,
                                  wk_value_id old) {
   char text[96];
-  if (s->lengths == WK_NONE) return fresh;
+  if (s->lengths == WK_NONE) return t == r->wide ? fresh : wk_low_map(body, t, "a", 1, fresh);
   if (r->reverse) snprintf(text, sizeof text, "select(lt(sub(%lld, a), b), c, d)",
                            (long long)r->steps - 1);
   else snprintf(text, sizeof text, "select(lt(a, b), c, d)");
-  return wk_low_map(body, r->t, text, 4, s->iteration, s->lengths, fresh, old);
+  return wk_low_map(body, t, text, 4, s->iteration, s->lengths, fresh, old);
 }
 
 typedef struct {
@@ -333,7 +341,7 @@ static wk_graph *loop_body(rnn *r, const around *o, captures *caps) {
   wk_low body = {.g = g, .arena = l->arena, .name = r->n->name};
   wk_type scalar = wk_type_make(WK_I64, 0, NULL);
   int64_t x_dims[] = {r->batch, r->gates * r->hidden};
-  wk_type x_type = wk_type_make(r->t, 2, x_dims);
+  wk_type x_type = wk_type_make(r->wide, 2, x_dims);
   cell s = {.c = WK_NONE};
   s.iteration = wk_graph_input(g, "iteration", &scalar);
   s.h = body_input(r, g, "h", o->h0);
@@ -349,10 +357,10 @@ static wk_graph *loop_body(rnn *r, const around *o, captures *caps) {
   if (r->n->op == WK_OP_LSTM) lstm_step(r, &body, &s, next);
   else if (r->n->op == WK_OP_GRU) gru_step(r, &body, &s, next);
   else rnn_step(r, &body, &s, next);
-  wk_value_id zero = wk_low_scalar(&body, r->t, 0);
-  wk_value_id y = within_length(r, &body, &s, next[0], zero);
-  next[0] = within_length(r, &body, &s, next[0], s.h);
-  if (r->states > 1) next[1] = within_length(r, &body, &s, next[1], s.c);
+  wk_value_id zero = wk_low_scalar(&body, r->wide, 0);
+  wk_value_id y = within_length(r, &body, r->t, &s, next[0], zero);
+  next[0] = within_length(r, &body, r->wide, &s, next[0], s.h);
+  if (r->states > 1) next[1] = within_length(r, &body, r->wide, &s, next[1], s.c);
   if (body.status) {
     wk_low_fail(l, body.status);
     return g;
@@ -406,12 +414,16 @@ static void lower_recurrent(wk_low *l, const wk_node *n, int gates, int states, 
   for (uint32_t d = 0; d < dirs; d++) {
     rnn r = {.l = l, .n = n, .a = a, .gates = gates, .states = states, .dir = (int)d,
              .reverse = d == 1 || !strcmp(a->direction, "reverse"), .steps = x.dims[0],
-             .batch = x.dims[1], .input = x.dims[2], .hidden = rec.dims[2], .t = x.dtype};
+             .batch = x.dims[1], .input = x.dims[2], .hidden = rec.dims[2], .t = x.dtype,
+             .wide = wk_compute_dtype(x.dtype)};
     wk_value_id got[1 + MAX_STATES] = {0};
     direction(&r, got);
     int64_t y_dims[] = {r.steps, 1, r.batch, r.hidden}, s_dims[] = {1, r.batch, r.hidden};
     parts[0][d] = wk_low_reshape(l, got[states], 4, y_dims);
-    for (int k = 0; k < states; k++) parts[1 + k][d] = wk_low_reshape(l, got[k], 3, s_dims);
+    for (int k = 0; k < states; k++) {
+      if (r.t != r.wide) got[k] = wk_low_map(l, r.t, "a", 1, got[k]);
+      parts[1 + k][d] = wk_low_reshape(l, got[k], 3, s_dims);
+    }
   }
   for (uint32_t k = 0; k < n->n_out; k++)
     if (n->out[k] != WK_NONE) out[k] = wk_low_concat(l, parts[k], dirs, k == 0 ? 1 : 0);

@@ -68,6 +68,7 @@ static wk_status fuse(wk_pass_ctx *c, wk_graph *g, wk_node_id id, wk_node_id map
     for (uint32_t k = 3; k < n.n_in; k++) values[k - 2] = n.in[k];
     acc = wk_fuse_inline(&f, old, values, n.n_in > 3 ? n.n_in - 2 : 1, given);
   }
+  acc = wk_expr_cast(f.b, wk_val(g, n.out[0])->type.dtype, acc); /* what is rounded stays rounded */
   for (uint32_t k = 0; k < m.n_in; k++) {
     values[k] = m.in[k] == n.out[0] ? WK_NONE : m.in[k];
     given[k] = acc;

@@ -131,6 +131,8 @@ static wk_inst *split_epilogue(wk_prepare *r, wk_inst *i, const int *order, bool
   y->role = WK_ROLE_OUT;
   i->n_operands = WK_CONTRACT_BIAS;
   *wk_contract_attr(i) = NULL;
+  if (wk_contraction_dtype(NULL, i->operands[WK_CONTRACT_A].dtype) != acc)
+    *wk_contract_attr(i) = wk_expr_identity(r->p->arena, acc);
   return map;
 }
 
@@ -210,12 +212,37 @@ static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
   return NULL;
 }
 
+/* Operand k in the type that is summed in. */
+static void widen(wk_prepare *r, wk_inst *i, uint32_t k, wk_dtype t) {
+  wk_view *x = &i->operands[k], small = *x;
+  int order[WK_MAX_RANK];
+  for (int d = 0; d < x->rank; d++)
+    if (x->strides[d] == 0) small.dims[d] = 1;
+  memory_order(&small, order);
+  wk_view tmp = temporary(r, &small, t, order);
+  wk_inst *map = wk_inst_new(r->p, WK_OP_MAP, i->name, 1, 2);
+  wk_expr_builder *b = wk_expr_begin(r->p->arena);
+  uint16_t y = wk_expr_cast(b, t, wk_expr_input(b, 0, x->dtype));
+  ((wk_attr_map *)map->attrs)->body = wk_expr_finish(b, &y, 1);
+  map->operands[0] = tmp;
+  map->operands[1] = small;
+  wk_block_append(r->out, map);
+  for (int d = 0; d < x->rank; d++)
+    if (x->strides[d] == 0) tmp.strides[d] = 0;
+  memcpy(tmp.dims, x->dims, sizeof tmp.dims);
+  tmp.role = WK_ROLE_IN;
+  *x = tmp;
+}
+
 wk_status wk_prepare_contract(wk_prepare *r, wk_inst *i) {
   wk_contract c = wk_contract_of(r->p, i);
   if (c.kind != WK_CONTRACT_GENERIC) return prepare_fitting(r, i, c);
   int order[WK_MAX_RANK];
   memory_order(&i->operands[WK_CONTRACT_Y], order);
   wk_inst *after = split_epilogue(r, i, order, true);
+  wk_dtype a = i->operands[WK_CONTRACT_A].dtype, b = i->operands[WK_CONTRACT_B].dtype;
+  for (uint32_t k = WK_CONTRACT_A; wk_dtype_is_float(a) && a != b && k <= WK_CONTRACT_B; k++)
+    if (i->operands[k].dtype != WK_F32) widen(r, i, k, WK_F32);
   wk_block_append(r->out, i);
   if (after) wk_block_append(r->out, after);
   return NULL;

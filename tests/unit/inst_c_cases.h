@@ -36,11 +36,12 @@ static const inst_c_case inst_c_cases[] = {
      "reduce(@out %y[4,3,2]:u64 *(0,1,0); @in %x[4,3,2]:u64) {axes=[0,2], kind=\"min\"}"},
     {.text = "buffer input 0 %x : bf16[3,900]\n"
      "buffer output 0 %y : bf16[3]\n"
-     "reduce(@out %y[3,900]:bf16 *(1,0); @in %x[3,900]:bf16) {axes=[1], pre=\"add(%0, "
-     "3.0bf16)\"}"},
+     "reduce(@out %y[3,900]:bf16 *(1,0); @in %x[3,900]:bf16) {axes=[1], "
+     "pre=\"bf16(add(f32(%0), 3.0f32))\"}"},
     {.text = "buffer input 0 %x : f16[3,900]\n"
      "buffer output 0 %y : f16[3]\n"
-     "reduce(@out %y[3,900]:f16 *(1,0); @in %x[3,900]:f16) {axes=[1], pre=\"mul(%0, %0)\"}"},
+     "reduce(@out %y[3,900]:f16 *(1,0); @in %x[3,900]:f16) {axes=[1], "
+     "pre=\"a = f32(%0); mul(a, a)\", post=\"f16(%0)\"}"},
     {.text = "buffer input 0 %x : f32[4,9,3]\n"
      "buffer output 0 %y : i64[4,3]\n"
      "reduce(@out %y[4,9,3]:i64 *(3,0,1); @in %x[4,9,3]:f32) {axes=[1], kind=\"argmax\"}",

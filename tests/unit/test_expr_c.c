@@ -187,7 +187,7 @@ static void each_operation(void **state) {
       if (wk_dtype_is_float(t) && !random_expr_is_exact((wk_expr_op)op)) wk_vec_push(&close, e);
       else wk_vec_push(&exact, e);
     }
-  assert_true(exact.n > 200 && close.n > 50);
+  assert_true(exact.n > 150 && close.n > 25);
   compare_all(a, exact.data, exact.n, 500, 0);
   compare_all(a, close.data, close.n, 500, 4);
   wk_vec_free(&exact);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One emitter per kind of operation: floats, integers, bools, conversions. Floats of 16 bits are
- * computed as f32 and rounded after each node, which gives what rounding the exact result would:
- * f32 has more than twice their digits. */
+/* One emitter per kind of operation: floats, integers, bools, conversions. Values of f16 and bf16
+ * are floats in registers; only casts round to them. */
 #include "targets/cpu/expr/expr_codegen.h"
 
 #include "compiler/integer/integer.h"
@@ -218,8 +217,7 @@ static wk_ssa node_value(const walk *w, wk_expr_at *at, uint16_t k) {
   if (n->op == WK_EX_SAT) return wk_expr_sat_codegen(at, a[0]);
   if (n->op == WK_EX_BITS) return bits_value(at, a[0]);
   if (!wk_dtype_is_float(at->from)) return wk_expr_integer_codegen(at, a[0], a[1]);
-  wk_ssa y = real_op(at, a[0], a[1]);
-  return wk_dtype_is_float(n->dtype) ? wk_round_narrow(at->e, n->dtype, at->lanes, y) : y;
+  return real_op(at, a[0], a[1]);
 }
 
 /* Node k where it is wanted and no value is given. */
@@ -270,7 +268,7 @@ int wk_expr_cost(const wk_expr *x) {
     bool real = wk_dtype_is_float(x->nodes[n->arg[0]].dtype);
     bool divides = n->op == WK_EX_DIV || n->op == WK_EX_MOD || n->op == WK_EX_FMOD;
     cost += real && wk_vmath_has(n->op) ? 20 : !real && divides ? 20 : 1;
-    if (n->dtype == WK_F16 || n->dtype == WK_BF16) cost += 4;
+    if (n->op == WK_EX_CAST && wk_compute_dtype(n->dtype) != n->dtype) cost += 4;
   }
   return cost;
 }

@@ -20,13 +20,21 @@ const wk_expr **wk_contract_attr(const wk_inst *i) {
 
 const wk_expr *wk_contract_epilogue(const wk_inst *i, wk_arena *a) {
   const wk_expr *e = *wk_contract_attr(i);
-  bool has_bias = wk_contract_has_bias(i), is_identity = !e || wk_expr_is_identity(e);
-  if (!has_bias) return is_identity ? NULL : e;
   wk_dtype acc = wk_accumulator_dtype(i->operands[WK_CONTRACT_A].dtype);
+  wk_dtype y = wk_contraction_dtype(e, i->operands[WK_CONTRACT_A].dtype);
+  bool has_bias = wk_contract_has_bias(i), is_identity = !e || wk_expr_is_identity(e);
+  if (!has_bias && (!is_identity || y == acc)) return is_identity ? NULL : e;
   wk_expr_builder *b = wk_expr_begin(a);
   uint16_t in[WK_EXPR_MAX_NODES];
-  in[0] = wk_expr_2(b, WK_EX_ADD, wk_expr_input(b, 0, acc), wk_expr_input(b, 1, acc));
-  if (is_identity) return wk_expr_finish(b, in, 1);
+  in[0] = wk_expr_input(b, 0, acc);
+  if (has_bias) {
+    wk_dtype t = i->operands[WK_CONTRACT_BIAS].dtype;
+    in[0] = wk_expr_2(b, WK_EX_ADD, in[0], wk_expr_cast(b, acc, wk_expr_input(b, 1, t)));
+  }
+  if (is_identity) {
+    in[0] = wk_expr_cast(b, y, in[0]);
+    return wk_expr_finish(b, in, 1);
+  }
   for (uint32_t k = WK_CONTRACT_EXTRA; k < i->n_operands; k++) {
     int64_t input = (int64_t)k - WK_CONTRACT_EXTRA;
     in[1 + input] = wk_expr_input(b, 2 + input, i->operands[k].dtype);
