@@ -2,9 +2,9 @@
 # Every tests/unit/test_*.c is one cmocka program; it links what the tree has.
 enable_testing()
 set(WK_ALL)
-foreach(lib wk_driver wk_accel wk_opencl wk_check wk_sim wk_model wk_isa wk_cpu wk_onnx wk_part
-            wk_integer wk_passes wk_target wk_zoo wk_quantize wk_package wk_lower wk_memory wk_eval
-            wk_ir wk_support wick_rt)
+foreach(lib wk_driver wk_accel wk_opencl wk_check wk_sim wk_model wk_isa wk_cpu wk_caffe2 wk_onnx
+            wk_part wk_integer wk_passes wk_target wk_zoo wk_quantize wk_package wk_lower wk_memory
+            wk_eval wk_ir wk_support wick_rt)
   if(TARGET ${lib})
     list(APPEND WK_ALL ${lib})
   endif()
@@ -141,7 +141,7 @@ endforeach()
 if(NOT WICK_SANITIZE AND TARGET wick)
   set(symbol_files)
   foreach(lib wk_support wk_ir wk_eval wk_memory wk_lower wk_passes wk_integer wk_part wk_target
-              wk_onnx wk_package wk_cpu wk_accel wk_isa wk_check wk_model wk_sim wk_zoo
+              wk_onnx wk_caffe2 wk_package wk_cpu wk_accel wk_isa wk_check wk_model wk_sim wk_zoo
               wk_quantize wk_driver
               wick_rt)
     list(APPEND symbol_files $<TARGET_FILE:${lib}>)

@@ -375,11 +375,17 @@ static void show(const compile_opts *o, const wk_compilation *c) {
 
 /* After the import: what is not a model is not read to its end. */
 static wk_status hash_input(wk_compilation *c) {
-  wk_file f;
-  WK_TRY(wk_file_map(c->model, &f));
-  c->input_hash = wk_hash64(f.data, f.size, 0);
-  c->input_bytes = (int64_t)f.size;
-  wk_file_unmap(&f);
+  wk_import_options o = wk_binding_import_options(&c->bound[0].binding, false);
+  const char *files[] = {c->model, o.init_net};
+  WK_TRY(wk_net_hash(c->model, &o, &c->input_hash));
+  c->input_bytes = 0;
+  for (size_t i = 0; i < WK_COUNTOF(files); i++) {
+    wk_file f;
+    if (!files[i]) continue;
+    WK_TRY(wk_file_map(files[i], &f));
+    c->input_bytes += (int64_t)f.size;
+    wk_file_unmap(&f);
+  }
   return NULL;
 }
 
@@ -430,7 +436,7 @@ static wk_status check_paths(const compile_opts *o, const wk_compilation *c) {
   wk_file_unmap(&f);
   if (package) return wk_error_at(WK_INPUT, c->model, "is a Wick package, not an ONNX model");
   wk_paths_read(&paths, "the model", c->model);
-  wk_paths_read_named(&paths, "--value", &o->binding.value);
+  wk_binding_paths(&paths, &o->binding);
   for (size_t i = 0; i < c->files.n; i++) wk_paths_write(&paths, what, c->files.path[i]);
   wk_paths_write(&paths, "--report", o->report);
   return wk_paths_check(&paths);

@@ -12,6 +12,7 @@
 #include "runtime/device.h"
 
 typedef struct {
+  wk_binding_args binding; /* only the files of a net */
   bool steps;
   wk_strings plugins;
 } inspect_opts;
@@ -20,6 +21,7 @@ static const wk_option options[] = {
     {"steps", 0, NULL, "also list a package's instructions, or a model's operators",
      .kind = WK_OPTION_FLAG, .offset = offsetof(inspect_opts, steps)},
     WK_PLUGIN_ROW(inspect_opts, plugins),
+    WK_NET_OPTIONS(inspect_opts, binding),
     {0}};
 
 static void row(wk_table *t, const char *key, const char *value) {
@@ -63,12 +65,20 @@ static void add_ops(wk_table *t, const wk_onnx_info *m, bool all) {
   wk_str_free(&b);
 }
 
-static wk_status inspect_model(const char *path, const wk_file *f, bool all) {
+static wk_status inspect_model(const char *path, const wk_file *f, const inspect_opts *o) {
+  const wk_import_options io = {.init_net = o->binding.init_net,
+                                .value_info = o->binding.value_info};
   wk_onnx_info m;
   wk_table t = {0};
-  WK_TRY(wk_onnx_inspect(path, &m));
+  wk_model_kind kind;
+  WK_TRY(wk_model_kind_of(path, &kind));
+  WK_TRY(wk_net_inspect(path, &io, &m));
   wk_table_row(&t, "file\t%s", path);
-  wk_table_row(&t, "format\tONNX, IR version %lld", (long long)m.ir_version);
+  if (kind == WK_MODEL_NET)
+    row(&t, "format", "Caffe2 net, shown as the ONNX model that it becomes");
+  else wk_table_row(&t, "format\tONNX%s, IR version %lld", kind == WK_MODEL_TEXT ? " in text" : "",
+                    (long long)m.ir_version);
+  row(&t, "weights", io.init_net);
   wk_table_row(&t, "size\t%s", wk_bytes_text(f->size).s);
   wk_table_row(&t, "hash\t%016" PRIx64 " (XXH3)", wk_hash64(f->data, f->size, 0));
   name_row(&t, "producer",
@@ -81,7 +91,7 @@ static wk_status inspect_model(const char *path, const wk_file *f, bool all) {
   wk_table_row(&t, "nodes\t%lld", (long long)m.nodes);
   wk_table_row(&t, "parameters\t%s (%s)", wk_text_count(m.parameters).s,
                wk_bytes_text((uint64_t)m.parameter_bytes).s);
-  add_ops(&t, &m, all);
+  add_ops(&t, &m, o->steps);
   wk_table_print(stdout, &t, "ll");
   wk_onnx_info_free(&m);
   return NULL;
@@ -253,7 +263,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_file f;
   WK_TRY(wk_file_map(path, &f));
   bool package = wk_is_package(&f);
-  wk_status s = package ? inspect_package(path, &f, o->steps) : inspect_model(path, &f, o->steps);
+  wk_status s = package ? inspect_package(path, &f, o->steps) : inspect_model(path, &f, o);
   wk_file_unmap(&f);
   return s;
 }

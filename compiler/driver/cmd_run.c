@@ -154,7 +154,7 @@ static wk_status write_outputs(const wk_run_opts *o, wk_run_job *job, const wk_t
 static void add_read(const wk_run_opts *o, const wk_run_job *job, const char *model,
                      wk_paths *paths) {
   wk_paths_read(paths, "the model", model);
-  wk_paths_read_named(paths, "--value", &o->binding.value);
+  wk_binding_paths(paths, &o->binding);
   for (size_t i = 0; i < job->files.n; i++)
     wk_paths_read(paths, "--input", job->files.data[i].path);
 }

@@ -72,11 +72,6 @@ static const wk_option options[] = {
 
 typedef WK_VEC(wk_test_case) case_list;
 
-static bool is_file(const char *path) {
-  struct stat st;
-  return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
 static const char *base_name(wk_arena *a, const char *path) {
   char *real = realpath(path, NULL);
   const char *slash = real ? strrchr(real, '/') : NULL;
@@ -96,14 +91,16 @@ static int by_name(const void *a, const void *b) {
 
 static wk_status find_in(case_list *list, const test_opts *o, const char *dir, wk_arena *a) {
   WK_VEC(const char *) names = {0};
-  if (is_file(wk_arena_printf(a, "%s/model.onnx", dir))) {
+  wk_import_options files;
+  if (wk_model_in_folder(a, dir, &files)) {
     add_case(list, o, wk_arena_strdup(a, dir), base_name(a, dir));
     return NULL;
   }
   DIR *f = opendir(dir);
   if (!f) return wk_error_at(WK_IO, dir, "cannot read the folder: %s", strerror(errno));
   for (const struct dirent *e; (e = readdir(f));)
-    if (e->d_name[0] != '.' && is_file(wk_arena_printf(a, "%s/%s/model.onnx", dir, e->d_name)))
+    if (e->d_name[0] != '.' &&
+        wk_model_in_folder(a, wk_arena_printf(a, "%s/%s", dir, e->d_name), &files))
       wk_vec_push(&names, wk_arena_strdup(a, e->d_name));
   closedir(f);
   bool found = names.n > 0;

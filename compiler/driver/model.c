@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- bindings -------------------------------------------------------------------------------- */
 
@@ -79,7 +80,8 @@ wk_import_options wk_binding_import_options(const wk_binding_set *b, bool list_a
   return (wk_import_options){.binds = b->binds.data, .n_binds = b->binds.n,
                              .shapes = b->shapes.data, .n_shapes = b->shapes.n,
                              .values = b->values.data, .n_values = b->values.n,
-                             .strict_opset = b->strict_opset, .list_all = list_all};
+                             .strict_opset = b->strict_opset, .list_all = list_all,
+                             .init_net = b->init_net, .value_info = b->value_info};
 }
 
 static size_t shape_name_length(const char *shape) {
@@ -124,6 +126,8 @@ static wk_status fill_set(const wk_binding_args *a, size_t set, wk_binding_set *
   b->arena = wk_arena_new();
   b->name = "";
   b->strict_opset = a->strict_opset;
+  b->init_net = a->init_net;
+  b->value_info = a->value_info;
   for (size_t i = 0; i < a->bind.n; i++) {
     if (a->bind.n > 1 && i != set) continue;
     WK_TRY(add_binds(b, a->bind.data[i]));
@@ -154,6 +158,12 @@ wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, s
     return s;
   }
   return NULL;
+}
+
+void wk_binding_paths(wk_paths *p, const wk_binding_args *a) {
+  wk_paths_read_named(p, "--value", &a->value);
+  wk_paths_read(p, "--init-net", a->init_net);
+  wk_paths_read(p, "--value-info", a->value_info);
 }
 
 /* ---- import ---------------------------------------------------------------------------------- */
@@ -191,7 +201,7 @@ wk_status wk_model_import_real(const char *path, const wk_import_options *o,
       if (fixed[i]) wk_vec_push(&values, data[i]);
     with.values = values.data;
     with.n_values = values.n;
-    wk_status s = wk_import_onnx(path, &with, report, out);
+    wk_status s = wk_net_import(path, &with, report, out);
     if (!s || s->code != WK_UNSUPPORTED || !fix_needed(report, data, fixed, n)) {
       wk_vec_free(&values);
       return wk_status_place(s, path);
@@ -263,7 +273,7 @@ wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_a
   static const wk_binding_set none = {0};
   const wk_import_options o = wk_binding_import_options(b ? b : &none, list_all);
   wk_import_report report = {0};
-  wk_status s = wk_import_onnx(path, &o, &report, out);
+  wk_status s = wk_net_import(path, &o, &report, out);
   if (!s) wk_model_notes(notes, path, &o, &report, *out);
   wk_import_report_free(&report);
   return wk_status_place(s, path);
@@ -276,7 +286,7 @@ static const char *other_kind(const char *path, const wk_file *f) {
   wk_onnx_info info;
   const char *kind = wk_file_kind(f->data, f->size);
   if (kind) return kind;
-  wk_status s = wk_onnx_inspect(path, &info);
+  wk_status s = wk_net_inspect(path, NULL, &info);
   if (!s) wk_onnx_info_free(&info);
   wk_status_free(s);
   return s ? NULL : "an ONNX model";
@@ -329,9 +339,34 @@ char *wk_type_text(wk_arena *a, const wk_type *t) {
   return out;
 }
 
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static const char *const folder_names[] = {"model.onnx", "model.onnxtxt", "model.textproto",
+                                           "model.pbtxt", "predict_net.pb", "predict_net.pbtxt"};
+enum { FIRST_NET = 4 };
+
+static const char *file_in(wk_arena *a, const char *dir, const char *name) {
+  const char *path = wk_arena_printf(a, "%s/%s", dir, name);
+  return access(path, F_OK) == 0 ? path : NULL;
+}
+
+const char *wk_model_in_folder(wk_arena *a, const char *dir, wk_import_options *files) {
+  const char *model = NULL;
+  size_t i = 0;
+  for (; i < WK_COUNTOF(folder_names) && !model; i++) model = file_in(a, dir, folder_names[i]);
+  if (!model || i <= FIRST_NET) return model;
+  files->init_net = file_in(a, dir, "init_net.pb");
+  if (!files->init_net) files->init_net = file_in(a, dir, "init_net.pbtxt");
+  files->value_info = file_in(a, dir, "value_info.json");
+  return model;
+}
+
 char *wk_model_name(wk_arena *a, const char *path) {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-  if (slash && !strcmp(base, "model.onnx")) {
+  bool is_folders = false;
+  for (size_t i = 0; i < WK_COUNTOF(folder_names) && slash; i++)
+    is_folders = is_folders || strcmp(base, folder_names[i]) == 0;
+  if (is_folders) {
     const char *begin = slash;
     while (begin > path && begin[-1] != '/') begin--;
     if (begin < slash && *begin != '.') return wk_arena_strndup(a, begin, (size_t)(slash - begin));

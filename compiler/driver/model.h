@@ -3,15 +3,18 @@
 #ifndef WICK_DRIVER_MODEL_H
 #define WICK_DRIVER_MODEL_H
 
+#include "compiler/caffe2/caffe2.h"
+#include "compiler/driver/paths.h"
 #include "compiler/driver/pipeline.h"
 #include "compiler/driver/targets.h"
 #include "compiler/onnx/onnx.h"
 #include "compiler/support/options.h"
 
-/* --bind, --shape, --value as typed by the user, and --strict-opset. */
+/* --bind, --shape, --value as typed by the user, --strict-opset, and the other files of a net. */
 typedef struct {
   wk_strings bind, shape, value;
   bool strict_opset;
+  const char *init_net, *value_info; /* of Caffe2 nets */
 } wk_binding_args;
 
 /* Row of an option table: bool field `member` of the struct. */
@@ -19,6 +22,16 @@ typedef struct {
   {"strict-opset", 0, NULL,                                                                    \
    "refuse a newer ONNX opset than the newest known, whose operators are otherwise read by "   \
    "their newest known definitions", .kind = WK_OPTION_FLAG, .offset = offsetof(type, member)}
+
+/* Rows of an option table for nets of Caffe2, whose weights are in a second file. */
+#define WK_NET_OPTIONS(type, member)                                                           \
+  {.kind = WK_OPTION_GROUP, .help = "Caffe2 nets"},                                            \
+  {"init-net", 0, "FILE", "the weights of a Caffe2 net: init_net.pb or init_net.pbtxt",        \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, member.init_net)},                       \
+  {"value-info", 0, "FILE.json",                                                               \
+   "types and shapes of a Caffe2 net's inputs: {\"data\": [1, [1, 3, 224, 224]]}, 1 for f32 "  \
+   "(TensorProto.DataType of ONNX)", .kind = WK_OPTION_STRING,                                 \
+   .offset = offsetof(type, member.value_info)}
 
 /* Rows of an option table whose struct has a wk_binding_args member `member`. */
 #define WK_BINDING_OPTIONS(type, member)                                                       \
@@ -33,7 +46,11 @@ typedef struct {
   {"value", 0, "INPUT=FILE",                                                                   \
    "fix an input to the contents of a .npy or .pb file; needed where its values decide "       \
    "shapes", .kind = WK_OPTION_LIST, .offset = offsetof(type, member.value)},                  \
-  WK_STRICT_OPSET_OPTION(type, member.strict_opset)
+  WK_STRICT_OPSET_OPTION(type, member.strict_opset),                                           \
+  WK_NET_OPTIONS(type, member)
+
+/* The files that they name, among those that are read. */
+void wk_binding_paths(wk_paths *p, const wk_binding_args *a);
 
 #define WK_LIST_ALL_HELP "a line for every node that is not supported, instead of every operator"
 
@@ -45,6 +62,7 @@ typedef struct {
   WK_VEC(wk_bind_value) values;
   const char *name; /* "batch=1,seq=64", for entries of a package */
   bool strict_opset;
+  const char *init_net, *value_info;
 } wk_binding_set;
 void wk_binding_set_free(wk_binding_set *b);
 /* What the set says for an import; borrows it. list_all as in wk_import_options. */
@@ -99,7 +117,12 @@ wk_status wk_tensor_random(const wk_type *t, wk_rng *rng, wk_tensor *out) WK_MUS
 /* "f32[1,3,224,224]" */
 char *wk_type_text(wk_arena *a, const wk_type *t);
 
-/* The file's name without folder and extension, or its folder's when it is called model.onnx. */
+/* The model of a folder in the layout of the ONNX tests, with the other files of a net that lie
+ * beside it: model.onnx, a text of the same, or predict_net.pb[txt]. NULL: there is none. */
+const char *wk_model_in_folder(wk_arena *a, const char *dir, wk_import_options *files);
+
+/* The file's name without folder and extension, or its folder's when it has a name that models have
+ * in folders of their own. */
 char *wk_model_name(wk_arena *a, const char *path);
 
 #endif

@@ -47,7 +47,8 @@ typedef struct {
 } wk_calibration;
 
 /* Reads every file there is; `paths` are files, folders or NAME=FILE. */
-wk_status wk_calibration_read(const char *model, const wk_strings *paths,
+wk_status wk_calibration_read(const char *model, const wk_import_options *o,
+                              const wk_strings *paths,
                               wk_calibration *out) WK_MUST_CHECK;
 void wk_calibration_free(wk_calibration *c);
 

@@ -190,9 +190,10 @@ static wk_status make_groups(wk_calibration *c) {
   return NULL;
 }
 
-wk_status wk_calibration_read(const char *model, const wk_strings *paths, wk_calibration *out) {
+wk_status wk_calibration_read(const char *model, const wk_import_options *o,
+                              const wk_strings *paths, wk_calibration *out) {
   *out = (wk_calibration){.arena = wk_arena_new()};
-  WK_TRY(wk_onnx_inspect(model, &out->info));
+  WK_TRY(wk_net_inspect(model, o, &out->info));
   for (size_t i = 0; i < paths->n; i++) WK_TRY(read_path(out, paths->data[i]));
   return make_groups(out);
 }

@@ -229,7 +229,9 @@ static wk_status make_plan(wk_quantize_job *j) {
 }
 
 wk_status wk_quantize_load(wk_quantize_job *j) {
-  WK_TRY(wk_calibration_read(j->path, &j->opts->calibration, &j->data));
+  const wk_import_options o = {.init_net = j->opts->binding.init_net,
+                               .value_info = j->opts->binding.value_info};
+  WK_TRY(wk_calibration_read(j->path, &o, &j->opts->calibration, &j->data));
   WK_TRY(import(j));
   return wk_quantize_prepare(j);
 }

@@ -22,7 +22,7 @@ wk_status wk_quantize_module(wk_module **m, const char *path, int64_t seed) {
   wk_quantize_job j = {.opts = &opts, .arena = wk_arena_new(), .path = path, .m = *m};
   wk_module *made = NULL;
   j.options = (wk_quantize_options){.activation = WK_U8, .method = WK_RANGE_MINMAX};
-  wk_status s = wk_calibration_read(path, &opts.calibration, &j.data);
+  wk_status s = wk_calibration_read(path, NULL, &opts.calibration, &j.data);
   if (!s) s = quantise(&j, &made);
   if (!s) {
     made->constant_bytes_left = made->fold_work_left = INT64_MAX;

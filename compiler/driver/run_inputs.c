@@ -122,7 +122,9 @@ static wk_status open_model(const wk_run_opts *o, const char *path, wk_run_job *
   wk_status s = n > 1 ? wk_error(WK_USAGE,
                                  "only one binding can be run at a time: give --bind and "
                                   "--shape only once") : NULL;
-  if (!s) s = wk_onnx_inspect(path, &info);
+  const wk_import_options io = {.init_net = o->binding.init_net,
+                                .value_info = o->binding.value_info};
+  if (!s) s = wk_net_inspect(path, &io, &info);
   if (!s) {
     s = load_model(o, path, job, &info, &sets[0]);
     wk_onnx_info_free(&info);

@@ -18,6 +18,7 @@
 typedef struct {
   const wk_test_options *o;
   const char *model;
+  wk_import_options files; /* of a net */
   const wk_test_data *d;
   WK_VEC(wk_bind_shape) shapes;
   WK_VEC(wk_bind_value) data; /* borrowed from the data set */
@@ -73,8 +74,10 @@ static wk_status refusal(wk_status s, const wk_import_report *r) {
 
 static wk_status import(test *t, wk_module **out) {
   wk_import_report report;
-  wk_import_options o = {.shapes = t->shapes.data, .n_shapes = t->shapes.n,
-                         .strict_opset = t->o->strict_opset};
+  wk_import_options o = t->files;
+  o.shapes = t->shapes.data;
+  o.n_shapes = t->shapes.n;
+  o.strict_opset = t->o->strict_opset;
   wk_status s = wk_model_import_real(t->model, &o, t->data.data, t->fixed.data, t->data.n, &report,
                                      out);
   if (s) s = refusal(s, &report);
@@ -305,8 +308,10 @@ static void conclude(wk_test_case *c, const char *model, wk_status s) {
 }
 
 static wk_status compare_layers(test *t, wk_str *text) {
-  wk_import_options o = {.shapes = t->shapes.data, .n_shapes = t->shapes.n,
-                         .strict_opset = t->o->strict_opset};
+  wk_import_options o = t->files;
+  o.shapes = t->shapes.data;
+  o.n_shapes = t->shapes.n;
+  o.strict_opset = t->o->strict_opset;
   wk_import_report report = {0};
   wk_module *real = NULL, *m = NULL;
   wk_tensor *in = wk_xcalloc(wk_runner_inputs(t->runner) + 1, sizeof *in);
@@ -337,14 +342,15 @@ static void explain(test *t, wk_test_case *c) {
 
 void wk_test_case_run(const wk_test_options *o, wk_test_case *c, wk_test_done found, void *ctx) {
   wk_test_data d = {0};
-  wk_str model = {0};
+  wk_arena *a = wk_arena_new();
   double started = wk_clock();
-  wk_str_printf(&model, "%s/model.onnx", c->dir);
-  test t = {.o = o, .model = model.s, .d = &d};
-  wk_status s = wk_test_data_read(c->dir, model.s, &d);
+  test t = {.o = o, .d = &d};
+  t.model = wk_model_in_folder(a, c->dir, &t.files);
+  if (!t.model) t.model = wk_arena_printf(a, "%s/model.onnx", c->dir);
+  wk_status s = wk_test_data_read(c->dir, t.model, &t.files, &d);
   if (!s) s = run_sets(&t);
   c->seconds = wk_clock() - started;
-  conclude(c, model.s, s);
+  conclude(c, t.model, s);
   if (t.unexplained && found) found(ctx, c);
   if (t.unexplained) explain(&t, c);
   drop(&t);
@@ -352,6 +358,6 @@ void wk_test_case_run(const wk_test_options *o, wk_test_case *c, wk_test_done fo
   wk_vec_free(&t.data);
   wk_vec_free(&t.fixed);
   wk_status_free(s);
-  wk_str_free(&model);
+  wk_arena_free(a);
   wk_test_data_free(&d);
 }

@@ -57,7 +57,8 @@ typedef struct {
 
 /* Everything in the folder, and what the model declares. Tensors that cannot be read carry their
  * error; that of one which the model declares to be an ordinary tensor is the function's. */
-wk_status wk_test_data_read(const char *dir, const char *model, wk_test_data *out) WK_MUST_CHECK;
+wk_status wk_test_data_read(const char *dir, const char *model, const wk_import_options *files,
+                            wk_test_data *out) WK_MUST_CHECK;
 void wk_test_data_free(wk_test_data *d);
 
 /* ---- cases ----------------------------------------------------------------------------------- */

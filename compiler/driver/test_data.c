@@ -152,9 +152,10 @@ static wk_status match_all(wk_test_data *d) {
   return NULL;
 }
 
-wk_status wk_test_data_read(const char *dir, const char *model, wk_test_data *out) {
+wk_status wk_test_data_read(const char *dir, const char *model, const wk_import_options *files,
+                            wk_test_data *out) {
   *out = (wk_test_data){.arena = wk_arena_new()};
-  WK_TRY(wk_onnx_inspect(model, &out->info));
+  WK_TRY(wk_net_inspect(model, files, &out->info));
   WK_TRY(read_sets(out, dir));
   return match_all(out);
 }

@@ -108,7 +108,7 @@ bool wk_loops_segment_reduce(const wk_loops *m) {
   wk_inst_c_read *range = wk_loops_reads(m, 2);
   const char *row = wk_inst_c_k[0];
   s.rows = wk_segment_rows_of(s.a->rows);
-  s.sum = wk_loops_sum_dtype(s.a->to);
+  s.sum = wk_compute_dtype(s.a->to);
   s.is_max = !strcmp(s.a->kind, "max");
   range[0] = one(&s, OFFSETS, wk_inst_c_i[0]);
   range[1] = one(&s, OFFSETS, "i0 + 1");

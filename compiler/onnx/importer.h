@@ -74,8 +74,9 @@ typedef struct wk_scope {
 
 typedef struct {
   const uint8_t *data; /* the model file; constants may point into it */
-  size_t n;
+  size_t n;            /* its size, for budgets also where data is NULL */
   const char *dir;     /* folder of external data, NULL: none */
+  const Onnx__ModelProto *model; /* already read; NULL: from data */
 } wk_onnx_source;
 
 /* A block of memory filled with one element (splat.c). */

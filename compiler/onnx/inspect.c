@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/onnx/model.h"
+#include "compiler/onnx/source.h"
 
 static wk_onnx_io declared_io(const Onnx__ValueInfoProto *v, wk_arena *a) {
   wk_onnx_io io = {.name = wk_arena_strdup(a, v->name ? v->name : ""), .rank = -1};
@@ -108,20 +109,18 @@ static void fill(const Onnx__ModelProto *m, wk_onnx_info *out) {
   wk_map_free(initialisers);
 }
 
+void wk_onnx_model_inspect(const wk_onnx_model *m, wk_onnx_info *out) {
+  *out = (wk_onnx_info){.arena = wk_arena_new()};
+  fill(m->model, out);
+}
+
 wk_status wk_onnx_inspect(const char *path, wk_onnx_info *out) {
-  wk_file f;
+  wk_onnx_model m;
   *out = (wk_onnx_info){0};
-  WK_TRY(wk_file_map(path, &f));
-  wk_arena *arena = wk_arena_new();
-  const Onnx__ModelProto *m;
-  wk_status s = wk_model_parse(f.data, f.size, arena, &m);
-  if (!s) {
-    out->arena = wk_arena_new();
-    fill(m, out);
-  }
-  wk_arena_free(arena);
-  wk_file_unmap(&f);
-  return wk_status_place(s, path);
+  WK_TRY(wk_onnx_model_open(path, &m));
+  wk_onnx_model_inspect(&m, out);
+  wk_onnx_model_close(&m);
+  return NULL;
 }
 
 char *wk_onnx_io_text(wk_arena *a, const wk_onnx_io *io) {

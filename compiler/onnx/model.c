@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One import from end to end. */
 #include "compiler/onnx/model.h"
+#include "compiler/onnx/source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +32,16 @@ wk_status wk_model_parse(const uint8_t *data, size_t n, wk_arena *arena,
   if (n == 0) return wk_error(WK_INPUT, "is empty");
   WK_TRY(check_kind(data, n));
   WK_TRY(wk_wire_unpack(&onnx__model_proto__descriptor, data, n, arena, &message));
-  const Onnx__ModelProto *m = (const Onnx__ModelProto *)message;
+  WK_TRY(wk_model_check((const Onnx__ModelProto *)message));
+  *out = (const Onnx__ModelProto *)message;
+  return NULL;
+}
+
+wk_status wk_model_check(const Onnx__ModelProto *m) {
   if (!m->graph) return wk_error(WK_INPUT, "is not an ONNX model: it has no graph");
   for (size_t i = 0; i < m->graph->n_input; i++) {
     if (!m->graph->input[i]->name) return wk_error(WK_INPUT, "a model input has no name");
   }
-  *out = m;
   return NULL;
 }
 
@@ -205,7 +210,8 @@ static void set_up(wk_importer *im) {
 
 /* Imports the model in im->src into im->m. */
 static wk_status import(wk_importer *im) {
-  WK_TRY(wk_model_parse(im->src.data, im->src.n, im->arena, &im->model));
+  im->model = im->src.model;
+  if (!im->model) WK_TRY(wk_model_parse(im->src.data, im->src.n, im->arena, &im->model));
   set_up(im);
   const Onnx__ModelProto *p = im->model;
   bool is_old = p->ir_version == 1 || p->ir_version == 2; /* when there was only one opset */
@@ -256,18 +262,29 @@ static wk_status import_bytes(wk_module *m, const wk_onnx_source *src, const wk_
   return s;
 }
 
-wk_status wk_import_onnx(const char *path, const wk_import_options *o, wk_import_report *report,
-                         wk_module **out) {
-  wk_file f;
+wk_status wk_onnx_model_import(wk_onnx_model *m, const wk_import_options *o,
+                               wk_import_report *report, wk_module **out) {
   *out = NULL;
   if (report) *report = (wk_import_report){0};
-  WK_TRY(wk_file_map(path, &f));
-  const char *slash = strrchr(path, '/');
-  wk_module *m = wk_module_new(slash ? slash + 1 : path);
-  wk_vec_push(&m->files, f);
-  const char *dir = slash ? wk_arena_strndup(m->arena, path, (size_t)(slash - path) + 1) : ".";
-  const wk_onnx_source src = {.data = f.data, .n = f.size, .dir = dir};
-  return wk_status_place(import_bytes(m, &src, o, report, out), path);
+  wk_module *module = wk_module_new(m->name);
+  const wk_onnx_source src = {.data = m->bytes ? m->bytes : m->file.data, .n = m->size,
+                              .dir = wk_arena_strdup(module->arena, m->dir), .model = m->model};
+  if (m->file.size) wk_vec_push(&module->files, m->file);
+  if (m->bytes) wk_vec_push(&module->blobs, m->bytes);
+  m->file = (wk_file){0};
+  m->bytes = NULL;
+  wk_status s = wk_status_place(import_bytes(module, &src, o, report, out), m->path);
+  wk_onnx_model_close(m);
+  return s;
+}
+
+wk_status wk_import_onnx(const char *path, const wk_import_options *o, wk_import_report *report,
+                         wk_module **out) {
+  wk_onnx_model m;
+  *out = NULL;
+  if (report) *report = (wk_import_report){0};
+  WK_TRY(wk_onnx_model_open(path, &m));
+  return wk_onnx_model_import(&m, o, report, out);
 }
 
 wk_status wk_import_onnx_memory(const void *data, size_t n, const wk_import_options *o,

@@ -8,6 +8,8 @@
 /* Parses a model file's bytes into the arena and checks that it has a graph. */
 wk_status wk_model_parse(const uint8_t *data, size_t n, wk_arena *arena,
                          const Onnx__ModelProto **out) WK_MUST_CHECK;
+/* The same check of a model that has been read otherwise. */
+wk_status wk_model_check(const Onnx__ModelProto *m) WK_MUST_CHECK;
 /* Declared type of a graph input or output: rank -1 when not declared; WK_UNSUPPORTED when it is no
  * tensor. Sizes that are symbolic, absent or 0 become -1; symbols[i] is the symbol or NULL. */
 typedef struct {

@@ -30,6 +30,7 @@ typedef struct {
   const wk_bind_value *values; size_t n_values;
   bool strict_opset; /* nodes of a newer opset than the newest known are refused; otherwise they are
                       * read by the newest definition known, and the report notes it */
+  const char *init_net, *value_info; /* files of a Caffe2 net: compiler/caffe2 */
   bool list_all;  /* a refusal has a line for each node, instead of each operator and reason */
 } wk_import_options;
 

@@ -4,6 +4,8 @@
  * of the same type, by a walk with an explicit stack and a depth limit:
  *   - fields that the importer never reads (documentation, value_info, unknown ones) are left out
  *   - raw_data of tensors is replaced by a private field that holds its address and length
+ *   - numbers of a repeated field that stand one by one are packed: protobuf-c keeps a record of
+ *     every field that it meets
  * The walk runs twice: the first time it measures every message (lengths come before contents on
  * the wire), the second time it writes. What protobuf-c then sees is small and known to be
  * shallow. */
@@ -166,26 +168,75 @@ static wk_status walk_bytes(walker *w, uint32_t number, const uint8_t *from) {
   return NULL;
 }
 
+/* The wire type that a field has; repeated numbers may also be packed. */
+static uint32_t wire_type(const ProtobufCFieldDescriptor *f) {
+  switch (f->type) {
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_BYTES:
+    case PROTOBUF_C_TYPE_MESSAGE: return WIRE_BYTES;
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE: return WIRE_FIXED64;
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_FLOAT: return WIRE_FIXED32;
+    default: return WIRE_VARINT;
+  }
+}
+
+/* Passes one number of a wire type. */
+static bool skip_number(const uint8_t **p, const uint8_t *end, int wire) {
+  uint64_t value;
+  size_t size = wire == WIRE_FIXED64 ? 8 : 4;
+  if (wire == WIRE_VARINT) return get_varint(p, end, &value);
+  if (size > (size_t)(end - *p)) return false;
+  *p += size;
+  return true;
+}
+
+/* The number at w->p, and those of the same field right behind it. */
+static wk_status walk_run(walker *w, uint64_t tag) {
+  frame *f = &w->stack[w->depth - 1];
+  const uint8_t *first = w->p, *p;
+  int wire = (int)(tag & 7);
+  uint64_t bytes = 0, next = tag, packed = (tag & ~(uint64_t)7) | WIRE_BYTES;
+  while (next == tag) {
+    const uint8_t *number = w->p;
+    if (!skip_number(&w->p, f->end, wire)) return malformed(w);
+    bytes += (uint64_t)(w->p - number);
+    p = w->p;
+    if (p == f->end || !get_varint(&p, f->end, &next)) break;
+    if (next == tag) w->p = p;
+  }
+  f->size += (uint64_t)(varint_size(packed) + varint_size(bytes)) + bytes;
+  if (!w->out) return NULL;
+  put_varint(w, packed);
+  put_varint(w, bytes);
+  for (p = first; p < w->p;) {
+    const uint8_t *number = p;
+    if (!skip_number(&p, w->p, wire)) return malformed(w);
+    memcpy(w->out, number, (size_t)(p - number));
+    w->out += p - number;
+    if (p < w->p && !get_varint(&p, w->p, &next)) return malformed(w);
+  }
+  return NULL;
+}
+
 static wk_status walk_field(walker *w) {
   const frame *f = &w->stack[w->depth - 1];
   const uint8_t *from = w->p;
-  uint64_t tag, value;
+  uint64_t tag;
   if (!get_varint(&w->p, f->end, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
     return malformed(w);
   uint32_t number = (uint32_t)(tag >> 3);
-  size_t skip = 0;
-  switch (tag & 7) {
-    case WIRE_BYTES: return walk_bytes(w, number, from);
-    case WIRE_VARINT:
-      if (!get_varint(&w->p, f->end, &value)) return malformed(w);
-      break;
-    case WIRE_FIXED64: skip = 8; break;
-    case WIRE_FIXED32: skip = 4; break;
-    default: return malformed(w);
-  }
-  if (skip > (size_t)(f->end - w->p)) return malformed(w);
-  w->p += skip;
-  if (protobuf_c_message_descriptor_get_field(f->d, number)) copy_field(w, from);
+  int wire = (int)(tag & 7);
+  if (wire == WIRE_BYTES) return walk_bytes(w, number, from);
+  if (wire != WIRE_VARINT && wire != WIRE_FIXED64 && wire != WIRE_FIXED32) return malformed(w);
+  const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(f->d, number);
+  if (field && field->label == PROTOBUF_C_LABEL_REPEATED && (uint32_t)wire == wire_type(field))
+    return walk_run(w, tag);
+  if (!skip_number(&w->p, f->end, wire)) return malformed(w);
+  if (field) copy_field(w, from);
   return NULL;
 }
 
@@ -203,22 +254,6 @@ static wk_status walk(walker *w, const ProtobufCMessageDescriptor *d, size_t n) 
 }
 
 /* ---- a first look -------------------------------------------------------------------------- */
-
-/* The wire type that a field has; repeated numbers may also be packed. */
-static uint32_t wire_type(const ProtobufCFieldDescriptor *f) {
-  switch (f->type) {
-    case PROTOBUF_C_TYPE_STRING:
-    case PROTOBUF_C_TYPE_BYTES:
-    case PROTOBUF_C_TYPE_MESSAGE: return WIRE_BYTES;
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_DOUBLE: return WIRE_FIXED64;
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_SFIXED32:
-    case PROTOBUF_C_TYPE_FLOAT: return WIRE_FIXED32;
-    default: return WIRE_VARINT;
-  }
-}
 
 static bool is_plausible_field(const ProtobufCMessageDescriptor *d, uint64_t tag, uint64_t *seen) {
   enum { LAST_FIELD = 999 }; /* numbers that a later version may have */
@@ -271,12 +306,18 @@ static wk_status unpack(walker *w, const ProtobufCMessageDescriptor *d, size_t n
                         ProtobufCMessage **out) {
   WK_TRY(walk(w, d, n));
   size_t size = (size_t)w->sizes.data[0];
-  uint8_t *small = wk_arena_alloc(arena, size + 1);
+  void *small; /* protobuf-c copies what it keeps */
+  WK_TRY(wk_try_malloc(size + 1, &small));
   w->out = small;
-  WK_TRY(walk(w, d, n));
+  wk_status s = walk(w, d, n);
+  if (s) {
+    free(small);
+    return s;
+  }
   budget b = {.arena = arena, .left = ((size_t)128 << 20) + 8 * size};
   ProtobufCAllocator allocator = {.alloc = budget_alloc, .free = budget_free, .allocator_data = &b};
   *out = protobuf_c_message_unpack(d, &allocator, size, small);
+  free(small);
   return *out ? NULL : wk_error(WK_INPUT, "is not valid protobuf data");
 }
 
@@ -303,5 +344,8 @@ bool wk_wire_raw(const Onnx__TensorProto *t, const uint8_t **data, size_t *n) {
     *n = (size_t)length;
     return true;
   }
-  return false;
+  if (!t->has_raw_data) return false;
+  *data = t->raw_data.data;
+  *n = t->raw_data.len;
+  return true;
 }

@@ -19,7 +19,7 @@ wk_status wk_wire_unpack(const ProtobufCMessageDescriptor *d, const uint8_t *dat
  * write them so (wrong wire types, lengths past the end, a single field that is repeated, numbers
  * beyond those of the format). Contents are not looked at. */
 bool wk_wire_is_plausible(const ProtobufCMessageDescriptor *d, const uint8_t *data, size_t n);
-/* The raw_data of a tensor unpacked by wk_wire_unpack; false when it has none. */
+/* The raw_data of a tensor, unpacked by wk_wire_unpack or made in memory; false: it has none. */
 bool wk_wire_raw(const Onnx__TensorProto *t, const uint8_t **data, size_t *n);
 
 #endif

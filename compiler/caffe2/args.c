@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Arguments of an operator. Caffe2 stores a number where its writer put it: an integer may stand
+ * for a float. */
+#include <string.h>
+
+#include "compiler/caffe2/translate.h"
+
+bool wk_c2_fail(wk_c2_op *o, wk_code code, const char *fmt, ...) {
+  if (o->status) return false;
+  wk_str b = {0};
+  va_list ap;
+  va_start(ap, fmt);
+  wk_str_vprintf(&b, fmt, ap);
+  va_end(ap);
+  o->status = wk_error(code, "%s", b.s);
+  wk_str_free(&b);
+  return false;
+}
+
+bool wk_c2_need(wk_c2_op *o, bool ok, const char *fmt, ...) {
+  if (ok || o->status) return ok && !o->status;
+  wk_str b = {0};
+  va_list ap;
+  va_start(ap, fmt);
+  wk_str_vprintf(&b, fmt, ap);
+  va_end(ap);
+  wk_c2_fail(o, WK_UNSUPPORTED, "%s", b.s);
+  wk_str_free(&b);
+  return false;
+}
+
+bool wk_c2_valid(wk_c2_op *o, bool ok, const char *fmt, ...) {
+  if (ok || o->status) return ok && !o->status;
+  wk_str b = {0};
+  va_list ap;
+  va_start(ap, fmt);
+  wk_str_vprintf(&b, fmt, ap);
+  va_end(ap);
+  wk_c2_fail(o, WK_INPUT, "%s", b.s);
+  wk_str_free(&b);
+  return false;
+}
+
+void wk_c2_note(wk_c2 *c, const char *fmt, ...) {
+  wk_str b = {0};
+  va_list ap;
+  uint32_t ignored;
+  va_start(ap, fmt);
+  wk_str_vprintf(&b, fmt, ap);
+  va_end(ap);
+  const char *text = wk_arena_strdup(c->rep->arena, b.s);
+  wk_str_free(&b);
+  if (wk_map_get(c->noted, text, &ignored)) return;
+  wk_map_put(c->noted, text, 1);
+  wk_vec_push(&c->rep->notes, text);
+}
+
+static int find(const wk_c2_op *o, const char *name) {
+  for (size_t i = 0; i < o->def->n_arg; i++)
+    if (o->def->arg[i]->name && strcmp(o->def->arg[i]->name, name) == 0) return (int)i;
+  return -1;
+}
+
+bool wk_c2_has(wk_c2_op *o, const char *name) { return find(o, name) >= 0; }
+
+const Caffe2__Argument *wk_c2_arg(wk_c2_op *o, const char *name) {
+  int i = find(o, name);
+  if (i < 0) return NULL;
+  if (i < 64) o->args_read |= (uint64_t)1 << i;
+  return o->def->arg[i];
+}
+
+int64_t wk_c2_int(wk_c2_op *o, const char *name, int64_t def) {
+  const Caffe2__Argument *a = wk_c2_arg(o, name);
+  if (!a) return def;
+  wk_c2_valid(o, a->has_i, "argument '%s' is no integer", name);
+  return a->i;
+}
+
+float wk_c2_float(wk_c2_op *o, const char *name, float def) {
+  const Caffe2__Argument *a = wk_c2_arg(o, name);
+  if (!a) return def;
+  wk_c2_valid(o, a->has_f || a->has_i, "argument '%s' is no number", name);
+  return a->has_f ? a->f : (float)a->i;
+}
+
+const char *wk_c2_text(wk_c2_op *o, const char *name, const char *def) {
+  const Caffe2__Argument *a = wk_c2_arg(o, name);
+  if (!a) return def;
+  if (!wk_c2_valid(o, a->has_s, "argument '%s' is no string", name)) return def;
+  return wk_arena_strndup(o->c->arena, (const char *)a->s.data, a->s.len);
+}
+
+wk_ints wk_c2_ints(wk_c2_op *o, const char *name) {
+  const Caffe2__Argument *a = wk_c2_arg(o, name);
+  if (!a) return (wk_ints){.n = -1};
+  wk_c2_valid(o, !a->n_floats && !a->n_strings, "argument '%s' is no list of integers", name);
+  if (a->n_ints == 0 && a->has_i) return (wk_ints){1, &a->i};
+  return (wk_ints){(int64_t)a->n_ints, a->ints};
+}
+
+bool wk_c2_is_nhwc(wk_c2_op *o) {
+  const char *order = wk_c2_text(o, "order", "NCHW");
+  bool is_nhwc = strcmp(order, "NHWC") == 0;
+  wk_c2_valid(o, is_nhwc || strcmp(order, "NCHW") == 0, "order '%s' is neither NCHW nor NHWC",
+              order);
+  return is_nhwc;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Model files of any form, as the driver opens them. */
+#include "compiler/caffe2/caffe2.h"
+
+#include <string.h>
+
+#include "compiler/caffe2/translate.h"
+
+static const wk_import_options no_options;
+
+static wk_status open(const char *path, const wk_import_options *o, bool is_lenient,
+                      wk_import_report *rep, wk_onnx_model *out) {
+  bool is_net;
+  WK_TRY(wk_net_is_net(path, &is_net));
+  if (is_net) return wk_c2_translate(path, o, is_lenient, rep, out);
+  WK_TRY(wk_onnx_model_open(path, out));
+  const char *option = o->init_net ? "--init-net" : o->value_info ? "--value-info" : NULL;
+  if (!option) return NULL;
+  wk_onnx_model_close(out);
+  return wk_error_at(WK_USAGE, path, "%s goes with a Caffe2 net, and this is an ONNX model",
+                     option);
+}
+
+wk_status wk_net_import(const char *path, const wk_import_options *o, wk_import_report *report,
+                        wk_module **out) {
+  wk_onnx_model m;
+  wk_import_report own = {0}, *rep = report ? report : &own;
+  const wk_import_report seen = {.arena = wk_arena_new()};
+  wk_import_report before = seen;
+  *rep = (wk_import_report){0};
+  *out = NULL;
+  wk_status s = open(path, o ? o : &no_options, false, &before, &m);
+  if (s) {
+    *rep = before;
+    if (!report) wk_import_report_free(&own);
+    return s;
+  }
+  s = wk_onnx_model_import(&m, o, rep, out);
+  for (size_t i = 0; i < before.notes.n; i++)
+    wk_vec_push(&rep->notes, wk_arena_strdup(rep->arena, before.notes.data[i]));
+  wk_import_report_free(&before);
+  if (!report) wk_import_report_free(&own);
+  return s;
+}
+
+wk_status wk_net_inspect(const char *path, const wk_import_options *o, wk_onnx_info *out) {
+  wk_onnx_model m;
+  wk_import_report rep = {.arena = wk_arena_new()};
+  *out = (wk_onnx_info){0};
+  wk_status s = open(path, o ? o : &no_options, true, &rep, &m);
+  wk_import_report_free(&rep);
+  if (s) return s;
+  wk_onnx_model_inspect(&m, out);
+  wk_onnx_model_close(&m);
+  return NULL;
+}
+
+/* Protobuf-c writes in small pieces. The hash of each block is the seed of the next one. */
+typedef struct {
+  ProtobufCBuffer base;
+  uint64_t hash;
+  size_t n;
+  uint8_t block[1 << 16];
+} hasher;
+
+static void hash_block(hasher *h) {
+  h->hash = wk_hash64(h->block, h->n, h->hash);
+  h->n = 0;
+}
+
+static void append(ProtobufCBuffer *b, size_t n, const uint8_t *data) {
+  hasher *h = (hasher *)(void *)b;
+  while (n > 0) {
+    size_t part = sizeof h->block - h->n < n ? sizeof h->block - h->n : n;
+    memcpy(h->block + h->n, data, part);
+    h->n += part;
+    data += part;
+    n -= part;
+    if (h->n == sizeof h->block) hash_block(h);
+  }
+}
+
+static wk_status hash_file(const char *path, uint64_t *out) {
+  wk_file f;
+  WK_TRY(wk_file_map(path, &f));
+  *out = wk_hash64(f.data, f.size, 0);
+  wk_file_unmap(&f);
+  return NULL;
+}
+
+wk_status wk_net_hash(const char *path, const wk_import_options *o, uint64_t *out) {
+  bool is_net;
+  wk_onnx_model m;
+  wk_import_report rep = {.arena = wk_arena_new()};
+  hasher h = {.base = {.append = append}};
+  wk_status s = wk_net_is_net(path, &is_net);
+  if (!s) s = is_net ? open(path, o, true, &rep, &m) : hash_file(path, out);
+  wk_import_report_free(&rep);
+  if (s || !is_net) return s;
+  onnx__model_proto__pack_to_buffer(m.model, &h.base);
+  hash_block(&h);
+  *out = h.hash;
+  wk_onnx_model_close(&m);
+  return NULL;
+}
+
+wk_status wk_model_kind_of(const char *path, wk_model_kind *out) {
+  wk_file f;
+  bool is_net;
+  *out = WK_MODEL_NET;
+  WK_TRY(wk_net_is_net(path, &is_net));
+  if (is_net) return NULL;
+  WK_TRY(wk_file_map(path, &f));
+  *out = wk_onnx_is_text(f.data, f.size) ? WK_MODEL_TEXT : WK_MODEL_ONNX;
+  wk_file_unmap(&f);
+  return NULL;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to caffe2/: the state of one translation, and what a handler of an operator sees.
+ *
+ * A handler reads inputs and arguments, adds ONNX nodes and gives the outputs their values. Errors
+ * are latched in o->status: accessors and builders then do nothing and return neutral values. */
+#ifndef WICK_CAFFE2_TRANSLATE_H
+#define WICK_CAFFE2_TRANSLATE_H
+
+#include "compiler/caffe2/net.h"
+#include "compiler/onnx/importer.h"
+
+#define WK_C2_OPSET 12
+
+typedef struct wk_c2_op wk_c2_op;
+typedef void (*wk_c2_handler)(wk_c2_op *o);
+
+/* A row of caffe2_ops.def. */
+typedef struct {
+  const char *type;
+  int min_in, max_in, max_out; /* -1: any number; outputs beyond max_out are not made */
+  const char *types;           /* element types of inputs that are no f32: see the table */
+  wk_c2_handler handler;
+  const char *onnx, *args;
+} wk_c2_row;
+const wk_c2_row *wk_c2_row_find(const char *type);
+
+/* What a blob is at this point of the net. */
+typedef struct {
+  const char *value;                /* ONNX name; NULL: nobody makes it */
+  const Onnx__TensorProto *constant; /* where it is one */
+  const char *maker;                /* of an output that is not made: the operator's type */
+} wk_c2_blob;
+
+typedef struct {
+  const char *name;
+  uint32_t writes, written; /* in the whole nets; so far */
+  bool is_external_in;
+  wk_c2_blob now;
+} wk_c2_slot;
+
+typedef struct {
+  const wk_import_options *opt;
+  wk_import_report *rep; /* refusals and notes */
+  wk_arena *arena;       /* of the model */
+  wk_map *slots;         /* blob name -> index */
+  WK_VEC(wk_c2_slot) slot;
+  wk_map *taken;         /* ONNX names */
+  wk_map *noted;         /* notes already taken */
+  wk_value_infos infos;
+  WK_VEC(Onnx__NodeProto *) nodes;
+  WK_VEC(Onnx__TensorProto *) constants;
+  WK_VEC(Onnx__ValueInfoProto *) inputs;
+  WK_VEC(const char *) missing;   /* blobs that nobody makes */
+  bool is_lenient;                /* those are inputs */
+  const char *file;               /* being read */
+} wk_c2;
+
+struct wk_c2_op {
+  wk_c2 *c;
+  const Caffe2__OperatorDef *def;
+  const wk_c2_row *row;
+  const char *name; /* for messages */
+  int n_in, n_out;
+  wk_c2_blob *in;
+  uint64_t args_read; /* bit by argument; those from 64 on count as read */
+  wk_status status;
+};
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+/* Latches an error (the first one counts); always false. WK_UNSUPPORTED refuses the operator, and
+ * the others are still looked at. */
+bool wk_c2_fail(wk_c2_op *o, wk_code code, const char *fmt, ...) WK_PRINTF(3, 4);
+/* Return ok; otherwise they refuse the operator, or call the net malformed. */
+bool wk_c2_need(wk_c2_op *o, bool ok, const char *fmt, ...) WK_PRINTF(3, 4);
+bool wk_c2_valid(wk_c2_op *o, bool ok, const char *fmt, ...) WK_PRINTF(3, 4);
+void wk_c2_note(wk_c2 *c, const char *fmt, ...) WK_PRINTF(2, 3); /* once for each text */
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+bool wk_c2_has(wk_c2_op *o, const char *name); /* does not count as reading it */
+int64_t wk_c2_int(wk_c2_op *o, const char *name, int64_t def);
+float wk_c2_float(wk_c2_op *o, const char *name, float def);
+const char *wk_c2_text(wk_c2_op *o, const char *name, const char *def);
+wk_ints wk_c2_ints(wk_c2_op *o, const char *name);     /* n -1: absent */
+const Caffe2__Argument *wk_c2_arg(wk_c2_op *o, const char *name); /* NULL: absent */
+bool wk_c2_is_nhwc(wk_c2_op *o); /* argument `order` */
+
+/* ---- building ------------------------------------------------------------------------------ */
+
+/* ONNX name of input i, "" when absent. */
+const char *wk_c2_in(wk_c2_op *o, int i);
+/* The name that output i gets. It becomes the blob's value. */
+const char *wk_c2_out(wk_c2_op *o, int i);
+
+const char *wk_c2_fresh(wk_c2_op *o, const char *hint);
+/* A node with the results named out (NULL or an entry NULL: fresh); the last node's messages. */
+Onnx__NodeProto *wk_c2_node(wk_c2_op *o, const char *op, const char *const *in, int n_in,
+                            const char *const *out, int n_out);
+/* One result; a, b, d may be NULL from the end on. Returns its name. */
+const char *wk_c2_make(wk_c2_op *o, const char *op, const char *out, const char *a, const char *b,
+                       const char *d);
+/* Attributes of the last node. */
+void wk_c2_attr_int(wk_c2_op *o, const char *name, int64_t v);
+void wk_c2_attr_float(wk_c2_op *o, const char *name, float v);
+void wk_c2_attr_text(wk_c2_op *o, const char *name, const char *v);
+void wk_c2_attr_ints(wk_c2_op *o, const char *name, const int64_t *v, int64_t n);
+
+/* Constants; return the name. */
+const char *wk_c2_i64s(wk_c2_op *o, const int64_t *v, int64_t n);
+const char *wk_c2_i64(wk_c2_op *o, int64_t v); /* rank 0 */
+const char *wk_c2_f32(wk_c2_op *o, float v);   /* rank 0 */
+Onnx__TensorProto *wk_c2_tensor(wk_c2 *c, const char *name, int32_t elem_type, int64_t rank,
+                                const int64_t *dims);
+
+/* Channels last to channels first and back, for n spatial axes. Returns x itself for NCHW. */
+const char *wk_c2_to_nchw(wk_c2_op *o, const char *x, int spatial, bool is_nhwc);
+/* The result of a node under the name `out`, after the way back. */
+const char *wk_c2_to_nhwc(wk_c2_op *o, const char *x, int spatial, const char *out);
+
+/* ---- parts --------------------------------------------------------------------------------- */
+
+/* Translates; the model lies in out->arena. */
+wk_status wk_c2_translate(const char *path, const wk_import_options *o, bool is_lenient,
+                          wk_import_report *rep, wk_onnx_model *out) WK_MUST_CHECK;
+
+/* Handlers, as the rows of the table name them. */
+void wk_c2_plain(wk_c2_op *o);
+#define CAFFE2_OP(type, min_in, max_in, max_out, types, handler, onnx, args) \
+  void wk_c2_##handler(wk_c2_op *o);
+#include "compiler/caffe2/caffe2_ops.def"
+#undef CAFFE2_OP
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading model files, whatever form of ONNX they have. */
+#include "compiler/onnx/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/onnx/model.h"
+#include "compiler/onnx/text.h"
+
+void wk_onnx_model_start(wk_onnx_model *m, const char *path) {
+  const char *slash = strrchr(path, '/');
+  wk_arena *a = wk_arena_new();
+  *m = (wk_onnx_model){.arena = a,
+                       .name = wk_arena_strdup(a, slash ? slash + 1 : path),
+                       .path = wk_arena_strdup(a, path),
+                       .dir = slash ? wk_arena_strndup(a, path, (size_t)(slash - path) + 1) : "."};
+}
+
+void wk_onnx_model_close(wk_onnx_model *m) {
+  if (m->file.map) wk_file_unmap(&m->file);
+  free(m->bytes);
+  wk_arena_free(m->arena);
+  wk_arena_free(m->nets[0]);
+  wk_arena_free(m->nets[1]);
+  *m = (wk_onnx_model){0};
+}
+
+bool wk_onnx_is_text(const uint8_t *data, size_t n) {
+  const char *kind = wk_file_kind(data, n);
+  return kind && strcmp(kind, "text") == 0;
+}
+
+static wk_status read_wire(wk_onnx_model *m, const uint8_t *data, size_t n) {
+  m->size = n;
+  return wk_model_parse(data, n, m->arena, &m->model);
+}
+
+static wk_status read_protobuf_text(wk_onnx_model *m, const char *text, size_t n) {
+  uint8_t *bytes;
+  size_t size;
+  WK_TRY(wk_text_to_wire(m->path, text, n, &onnx__model_proto__descriptor, &bytes, &size));
+  m->bytes = bytes;
+  return read_wire(m, bytes, size);
+}
+
+/* Text that is neither form is what it was before: no model. */
+static wk_status read_text(wk_onnx_model *m, const char *text, size_t n) {
+  static const ProtobufCMessageDescriptor *const model = &onnx__model_proto__descriptor;
+  if (wk_text_message(text, n, &model, 1)) return read_protobuf_text(m, text, n);
+  return read_wire(m, (const uint8_t *)text, n);
+}
+
+static wk_status read_file(wk_onnx_model *m) {
+  WK_TRY(wk_file_map(m->path, &m->file));
+  const uint8_t *data = m->file.data;
+  if (!wk_onnx_is_text(data, m->file.size)) return read_wire(m, data, m->file.size);
+  wk_status s = read_text(m, (const char *)data, m->file.size);
+  wk_file_unmap(&m->file);
+  m->file = (wk_file){0};
+  return s;
+}
+
+wk_status wk_onnx_model_open(const char *path, wk_onnx_model *out) {
+  wk_onnx_model_start(out, path);
+  wk_status s = wk_status_place(read_file(out), path);
+  if (s) wk_onnx_model_close(out);
+  return s;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Protobuf text, for any message that has a descriptor. It becomes bytes of the wire format, so
+ * that everything behind it is what reads binary files, with the same budgets. */
+#include "compiler/onnx/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5, LENGTH_BYTES = 5 };
+
+typedef struct {
+  wk_text t;
+  WK_VEC(uint8_t) out;
+  wk_str string; /* of the field being read */
+} writer;
+
+/* ---- bytes --------------------------------------------------------------------------------- */
+
+static void put(writer *w, const void *p, size_t n) {
+  wk_vec_reserve(&w->out, w->out.n + n);
+  if (n > 0) memcpy(w->out.data + w->out.n, p, n);
+  w->out.n += n;
+}
+
+static void put_varint(writer *w, uint64_t v) {
+  uint8_t b[10];
+  size_t n = 0;
+  for (; v > 0x7f; v >>= 7) b[n++] = (uint8_t)(v | 0x80);
+  b[n++] = (uint8_t)v;
+  put(w, b, n);
+}
+
+static void put_tag(writer *w, uint32_t number, int wire) {
+  put_varint(w, (uint64_t)number << 3 | (uint64_t)wire);
+}
+
+/* Messages are written before their length is known: it has the same room everywhere. */
+static wk_status set_length(writer *w, size_t at) {
+  uint64_t n = w->out.n - at - LENGTH_BYTES;
+  if (n >> (7 * LENGTH_BYTES)) return wk_text_error(&w->t, "the message is too large");
+  for (int i = 0; i < LENGTH_BYTES; i++, n >>= 7)
+    w->out.data[at + (size_t)i] = (uint8_t)((n & 0x7f) | (i + 1 < LENGTH_BYTES ? 0x80 : 0));
+  return NULL;
+}
+
+/* ---- scalars ------------------------------------------------------------------------------- */
+
+static wk_status read_bool(wk_text *t, uint64_t *out) {
+  static const char *const words[] = {"false", "False", "f", "true", "True", "t"};
+  for (size_t i = 0; i < WK_COUNTOF(words); i++)
+    if (wk_text_is_word(t, words[i])) {
+      *out = i >= 3;
+      return wk_text_next(t);
+    }
+  bool negative;
+  const wk_text_token at = t->tok;
+  if (t->tok.kind != WK_TEXT_NUMBER) return wk_text_unexpected(t, "true or false");
+  WK_TRY(wk_text_integer(t, &negative, out));
+  return *out < 2 ? NULL : wk_text_error_at(t, &at, "true or false is expected");
+}
+
+static wk_status read_enum(wk_text *t, const ProtobufCEnumDescriptor *d, uint64_t *out) {
+  int64_t v;
+  if (t->tok.kind != WK_TEXT_WORD) {
+    WK_TRY(wk_text_i64(t, &v));
+    *out = (uint64_t)v;
+    return NULL;
+  }
+  char name[64] = "";
+  if (t->tok.n < sizeof name) memcpy(name, t->tok.p, t->tok.n);
+  const ProtobufCEnumValue *e = protobuf_c_enum_descriptor_get_value_by_name(d, name);
+  if (!e)
+    return wk_text_error(t, "'%.*s' is no value of %s", (int)t->tok.n, t->tok.p, d->short_name);
+  *out = (uint64_t)(int64_t)e->value;
+  return wk_text_next(t);
+}
+
+/* Integers of 32 and 64 bits, with and without sign. */
+static wk_status read_integer(wk_text *t, bool is_signed, int bits, uint64_t *out) {
+  const wk_text_token at = t->tok;
+  bool negative;
+  uint64_t max = is_signed ? UINT64_MAX >> (65 - bits) : UINT64_MAX >> (64 - bits);
+  WK_TRY(wk_text_integer(t, &negative, out));
+  if (*out > max + (negative && is_signed) || (negative && !is_signed && *out))
+    return wk_text_error_at(t, &at, "the integer does not fit %d bits%s", bits,
+                            is_signed ? "" : " without sign");
+  if (negative) *out = 0 - *out;
+  return NULL;
+}
+
+typedef struct { ProtobufCType type; int wire, bits; bool is_signed; } integer_kind;
+static const integer_kind integers[] = {
+    {PROTOBUF_C_TYPE_INT32, VARINT, 32, true},     {PROTOBUF_C_TYPE_INT64, VARINT, 64, true},
+    {PROTOBUF_C_TYPE_UINT32, VARINT, 32, false},   {PROTOBUF_C_TYPE_UINT64, VARINT, 64, false},
+    {PROTOBUF_C_TYPE_SFIXED32, FIXED32, 32, true}, {PROTOBUF_C_TYPE_SFIXED64, FIXED64, 64, true},
+    {PROTOBUF_C_TYPE_FIXED32, FIXED32, 32, false}, {PROTOBUF_C_TYPE_FIXED64, FIXED64, 64, false},
+    {PROTOBUF_C_TYPE_SINT32, VARINT, 32, true},    {PROTOBUF_C_TYPE_SINT64, VARINT, 64, true}};
+
+static wk_status write_integer(writer *w, const ProtobufCFieldDescriptor *f) {
+  const integer_kind *k = integers;
+  uint64_t v;
+  while (k->type != f->type) k++;
+  WK_TRY(read_integer(&w->t, k->is_signed, k->bits, &v));
+  if (f->type == PROTOBUF_C_TYPE_SINT32 || f->type == PROTOBUF_C_TYPE_SINT64)
+    v = v << 1 ^ (uint64_t)((int64_t)v >> 63);
+  put_tag(w, f->id, k->wire);
+  if (k->wire == VARINT) put_varint(w, v);
+  else put(w, &v, (size_t)k->bits / 8);
+  return NULL;
+}
+
+static wk_status write_varint(writer *w, const ProtobufCFieldDescriptor *f) {
+  uint64_t v;
+  WK_TRY(f->type == PROTOBUF_C_TYPE_BOOL ? read_bool(&w->t, &v)
+                                         : read_enum(&w->t, f->descriptor, &v));
+  put_tag(w, f->id, VARINT);
+  put_varint(w, v);
+  return NULL;
+}
+
+static wk_status write_real(writer *w, const ProtobufCFieldDescriptor *f) {
+  float f32;
+  double f64;
+  bool is_f32 = f->type == PROTOBUF_C_TYPE_FLOAT;
+  WK_TRY(is_f32 ? wk_text_f32(&w->t, &f32) : wk_text_f64(&w->t, &f64));
+  put_tag(w, f->id, is_f32 ? FIXED32 : FIXED64);
+  if (is_f32) put(w, &f32, sizeof f32);
+  else put(w, &f64, sizeof f64);
+  return NULL;
+}
+
+static wk_status write_string(writer *w, const ProtobufCFieldDescriptor *f) {
+  w->string.n = 0;
+  const wk_text_token at = w->t.tok;
+  WK_TRY(wk_text_string(&w->t, &w->string));
+  if (f->type == PROTOBUF_C_TYPE_STRING && w->string.n && memchr(w->string.s, 0, w->string.n))
+    return wk_text_error_at(&w->t, &at, "this string holds a zero byte");
+  put_tag(w, f->id, BYTES);
+  put_varint(w, w->string.n);
+  put(w, w->string.s, w->string.n);
+  return NULL;
+}
+
+static wk_status write_scalar(writer *w, const ProtobufCFieldDescriptor *f) {
+  switch (f->type) {
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_BYTES: return write_string(w, f);
+    case PROTOBUF_C_TYPE_FLOAT:
+    case PROTOBUF_C_TYPE_DOUBLE: return write_real(w, f);
+    case PROTOBUF_C_TYPE_BOOL:
+    case PROTOBUF_C_TYPE_ENUM: return write_varint(w, f);
+    default: return write_integer(w, f);
+  }
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+/* A field that is newer than some onnx.proto, but that the importer reads. */
+static const ProtobufCFieldDescriptor attribute_proto = {
+    .name = "attribute_proto", .id = 11, .label = PROTOBUF_C_LABEL_REPEATED,
+    .type = PROTOBUF_C_TYPE_MESSAGE, .descriptor = &onnx__attribute_proto__descriptor};
+
+static wk_status find_field(const wk_text *t, const ProtobufCMessageDescriptor *d,
+                            const ProtobufCFieldDescriptor **out) {
+  char name[64] = "";
+  if (t->tok.kind != WK_TEXT_WORD) return wk_text_unexpected(t, "the name of a field");
+  if (t->tok.n < sizeof name) memcpy(name, t->tok.p, t->tok.n);
+  *out = protobuf_c_message_descriptor_get_field_by_name(d, name);
+  if (!*out && d == &onnx__function_proto__descriptor && !strcmp(name, attribute_proto.name))
+    *out = &attribute_proto;
+  if (*out) return NULL;
+  const char **names = wk_xmalloc((d->n_fields + 1) * sizeof *names);
+  for (unsigned i = 0; i < d->n_fields; i++) names[i] = d->fields[i].name;
+  const char *near = *name ? wk_nearest(name, names, d->n_fields) : NULL;
+  free(names);
+  return near ? wk_text_error(t, "%s has no field '%.*s'; did you mean '%s'?", d->short_name,
+                              (int)t->tok.n, t->tok.p, near)
+              : wk_text_error(t, "%s has no field '%.40s'", d->short_name, *name ? name : "");
+}
+
+static wk_status write_fields(writer *w, const ProtobufCMessageDescriptor *d, char close,
+                              int depth);
+
+static wk_status write_message(writer *w, const ProtobufCFieldDescriptor *f, int depth) {
+  const wk_text_token at = w->t.tok;
+  bool is_brace = wk_text_is(&w->t, '{');
+  if (!is_brace && !wk_text_is(&w->t, '<')) return wk_text_unexpected(&w->t, "'{'");
+  if (depth == WK_WIRE_MAX_DEPTH)
+    return wk_status_place(wk_error(WK_RESOURCE, "is nested more than %d messages deep",
+                                    WK_WIRE_MAX_DEPTH), w->t.file);
+  put_tag(w, f->id, BYTES);
+  size_t place = w->out.n;
+  put(w, (uint8_t[LENGTH_BYTES]){0}, LENGTH_BYTES);
+  WK_TRY(wk_text_next(&w->t));
+  WK_TRY(write_fields(w, f->descriptor, is_brace ? '}' : '>', depth + 1));
+  if (w->t.tok.kind == WK_TEXT_END)
+    return wk_text_error(&w->t, "the text ends within '%s', which began in line %lld", f->name,
+                         (long long)at.line);
+  WK_TRY(wk_text_next(&w->t));
+  return set_length(w, place);
+}
+
+static wk_status write_value(writer *w, const ProtobufCFieldDescriptor *f, int depth) {
+  if (f->type == PROTOBUF_C_TYPE_MESSAGE) return write_message(w, f, depth);
+  return write_scalar(w, f);
+}
+
+static wk_status write_list(writer *w, const ProtobufCFieldDescriptor *f, int depth) {
+  bool more;
+  WK_TRY(wk_text_expect(&w->t, '['));
+  WK_TRY(wk_text_accept(&w->t, ']', &more));
+  if (more) return NULL;
+  do {
+    WK_TRY(write_value(w, f, depth));
+    WK_TRY(wk_text_accept(&w->t, ',', &more));
+  } while (more);
+  return wk_text_expect(&w->t, ']');
+}
+
+static wk_status write_field(writer *w, const ProtobufCMessageDescriptor *d, uint64_t *seen,
+                             int depth) {
+  const ProtobufCFieldDescriptor *f;
+  bool found;
+  const wk_text_token at = w->t.tok;
+  WK_TRY(find_field(&w->t, d, &f));
+  bool is_repeated = f->label == PROTOBUF_C_LABEL_REPEATED;
+  if (!is_repeated && f->id < 64) {
+    if (*seen >> f->id & 1)
+      return wk_text_error_at(&w->t, &at, "'%s' is given twice", f->name);
+    *seen |= (uint64_t)1 << f->id;
+  }
+  WK_TRY(wk_text_next(&w->t));
+  WK_TRY(wk_text_accept(&w->t, ':', &found));
+  if (!found && f->type != PROTOBUF_C_TYPE_MESSAGE) return wk_text_unexpected(&w->t, "':'");
+  bool is_list = is_repeated && wk_text_is(&w->t, '[');
+  WK_TRY(is_list ? write_list(w, f, depth) : write_value(w, f, depth));
+  if (wk_text_is(&w->t, ',') || wk_text_is(&w->t, ';')) return wk_text_next(&w->t);
+  return NULL;
+}
+
+static wk_status write_fields(writer *w, const ProtobufCMessageDescriptor *d, char close,
+                              int depth) {
+  uint64_t seen = 0;
+  while (w->t.tok.kind != WK_TEXT_END && !(close && wk_text_is(&w->t, close)))
+    WK_TRY(write_field(w, d, &seen, depth));
+  return NULL;
+}
+
+wk_status wk_text_to_wire(const char *file, const char *text, size_t n,
+                          const ProtobufCMessageDescriptor *d, uint8_t **out, size_t *out_n) {
+  writer w = {0};
+  wk_status s = wk_text_start(&w.t, file, text, n);
+  if (!s) s = write_fields(&w, d, 0, 1);
+  wk_str_free(&w.string);
+  if (s) wk_vec_free(&w.out);
+  *out = w.out.data;
+  *out_n = w.out.n;
+  return s;
+}
+
+const ProtobufCMessageDescriptor *wk_text_message(const char *text, size_t n,
+                                                  const ProtobufCMessageDescriptor *const *d,
+                                                  size_t n_d) {
+  wk_text t;
+  char name[64] = "";
+  wk_status s = wk_text_start(&t, "", text, n);
+  if (!s && t.tok.kind == WK_TEXT_WORD && t.tok.n < sizeof name) {
+    memcpy(name, t.tok.p, t.tok.n);
+    s = wk_text_next(&t);
+  }
+  bool is_field = !s && *name && (wk_text_is(&t, ':') || wk_text_is(&t, '{'));
+  wk_status_free(s);
+  for (size_t i = 0; is_field && i < n_d; i++)
+    if (protobuf_c_message_descriptor_get_field_by_name(d[i], name)) return d[i];
+  return NULL;
+}
