@@ -51,6 +51,11 @@ def estimators():
         ("SkBayes", sk("naive_bayes.GaussianNB")(), 3),
         ("SkImputer", sk("pipeline.make_pipeline")(
             sk("impute.SimpleImputer")(), sk("linear_model.LinearRegression")()), 0),
+        *((f"SkSvr{k.capitalize()}", sk("svm.SVR")(kernel=k, C=.05, coef0=.2, epsilon=2.), 0)
+          for k in ("linear", "poly", "rbf", "sigmoid")),
+        ("SkOneClass", sk("svm.OneClassSVM")(nu=.2), None),
+        ("SkSvcBinary", sk("svm.SVC")(kernel="linear"), 2),
+        ("SkSvc", sk("svm.SVC")(kernel="rbf"), 3),
         ("SkZipMap", sk("tree.DecisionTreeClassifier")(max_depth=3, **few), 3),
         ("SkMeans", sk("cluster.KMeans")(3, n_init=1, **few), None),
     ]

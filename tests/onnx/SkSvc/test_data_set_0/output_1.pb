@@ -1,0 +1,1 @@
+Boutput_probabilityJT§¹@	q“?Í–w¾W†?|@¹[u¾Ã8@édl?äûV¾y¾k™?IÁ@Éõu?1@ÿ¡J¾°ğ@‘:‘?‡u¾ŞùJ¾Vkc?æ&@
