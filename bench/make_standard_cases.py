@@ -162,6 +162,10 @@ def narrow_types(out):
     for t in ints:
         nodes += [("Cast", ["i"], t, dict(to=getattr(T, t))),
                   ("Cast", [t], f"from_{t}", dict(to=6))]
+    for t, by in (("UINT8", "UINT4"), ("INT8", "FLOAT8E4M3FN"), ("INT8", "INT4")):
+        nodes += [("Cast", ["i"], f"{t}_{by}", dict(to=getattr(T, t))),
+                  ("Cast", [f"{t}_{by}"], f"{t}_by_{by}", dict(to=getattr(T, by))),
+                  ("Cast", [f"{t}_by_{by}"], f"{t}_past_{by}", dict(to=getattr(T, t)))]
     nodes += [("Cast", ["up"], "scale", dict(to=T.FLOAT8E8M0)),
               ("Cast", ["scale"], "power", dict(to=1)),
               ("BitCast", ["x"], "bits", dict(to=T.UINT32)),
@@ -218,13 +222,23 @@ def products_and_grids(out):
                pair=np.array([2, 2])))
 
 
+def smooth_resizes(out):
+    """Shrinking with antialiasing, some axes larger."""
+    nodes = [("Resize", ["x", "", "scales"], f"{mode}_{rule}",
+              dict(mode=mode, coordinate_transformation_mode=rule, antialias=1, exclude_outside=i))
+             for mode in ("linear", "cubic")
+             for i, rule in enumerate(("half_pixel", "align_corners"))]
+    write(out, "ResizeSmooth", 19, nodes, dict(x=f32(1, 2, 10, 6)),
+          dict(scales=np.array([1, 1, .4, 1.5], np.float32)))
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
     out = parser.parse_args().out
     peers.need("numpy", "onnx", "onnxruntime")
     for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28,
-                  narrow_types, n_grams, products_and_grids):
+                  narrow_types, n_grams, products_and_grids, smooth_resizes):
         cases(out)
 
 

@@ -47,9 +47,10 @@ static void read_operands(wk_onnx_node *c, group *g) {
   *g = (group){.heads = wk_onnx_int(c, "num_heads", 0),
                .kv_heads = wk_onnx_int(c, "kv_num_heads", 0)};
   bool packed = !wk_onnx_has(c, KEY);
-  int64_t in_row = packed ? g->heads + 2 * g->kv_heads : g->heads;
-  bool fits = t.rank == 3 && g->heads > 0 && g->kv_heads > 0 && g->heads % g->kv_heads == 0 &&
-              in_row < (int64_t)1 << 31 && t.dims[2] % in_row == 0;
+  bool fits = t.rank == 3 && g->heads > 0 && g->heads < (int64_t)1 << 30 && g->kv_heads > 0 &&
+              g->heads % g->kv_heads == 0;
+  int64_t in_row = !fits ? 1 : packed ? g->heads + 2 * g->kv_heads : g->heads;
+  fits = fits && t.dims[2] % in_row == 0;
   if (!wk_onnx_valid(c, fits, "the query is not [batch,length,heads * depth]") ||
       !wk_onnx_valid(c, packed != wk_onnx_has(c, VALUE), "keys and values come together"))
     return;

@@ -347,6 +347,9 @@ static int compare_doubles(const void *a, const void *b) {
 static void make_search(wk_onnx_node *c, wk_forest *f, int64_t node, wk_floats members,
                         int64_t *next) {
   int64_t n = 0;
+  bool has_set = members.n > *next;
+  if (!wk_onnx_valid(c, has_set, "membership_values has no set for node %lld", (long long)node))
+    return;
   double *set = room(c, members.n - *next, sizeof *set);
   while (*next < members.n && !isnan(members.v[*next])) set[n++] = members.v[(*next)++];
   (*next)++;

@@ -100,6 +100,94 @@ static wk_value_id emit_resize(wk_onnx_node *c, const resize *r, const char *mod
   return wk_make(c, WK_OP_RESIZE, a, 1, c->in[0]);
 }
 
+/* ---- antialiasing ---------------------------------------------------------------------------- */
+
+typedef struct {
+  int64_t in, out;
+  double scale, cubic_a; /* cubic_a: NAN for linear interpolation */
+  const char *coordinates;
+  bool exclude_outside;
+} smoothing;
+
+/* Where element i of the result lies among those of x; NAN: not by that rule. */
+static double coordinate(const smoothing *s, int64_t i) {
+  double at = (double)i, centred = (at + 0.5) / s->scale - 0.5;
+  if (!strcmp(s->coordinates, "half_pixel")) return centred;
+  if (!strcmp(s->coordinates, "pytorch_half_pixel")) return s->out > 1 ? centred : -0.5;
+  if (!strcmp(s->coordinates, "asymmetric")) return at / s->scale;
+  if (!strcmp(s->coordinates, "align_corners"))
+    return s->out > 1 ? at * (double)(s->in - 1) / (double)(s->out - 1) : 0;
+  if (strcmp(s->coordinates, "half_pixel_symmetric") != 0) return (double)NAN;
+  double fits = (double)s->out / (s->scale * (double)s->in);
+  return (double)s->in / 2 * (1 - fits) + centred;
+}
+
+static double kernel(const smoothing *s, double x) {
+  double a = s->cubic_a;
+  x = fabs(x);
+  if (isnan(a)) return x < 1 ? 1 - x : 0;
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
+
+/* Weights [in, out]: the kernel is stretched by what the axis shrinks; neighbours outside count as
+ * the border, or not at all. */
+static void fill_weights(const smoothing *s, float *w) {
+  double stretch = s->scale < 1 ? s->scale : 1;
+  int64_t first = (int64_t)floor((isnan(s->cubic_a) ? -1 : -2) / stretch) + 1;
+  for (int64_t i = 0; i < s->out; i++) {
+    double x = coordinate(s, i), sum = 0;
+    int64_t base = (int64_t)ceil(x) - 1;
+    for (int64_t k = first; k < 2 - first; k++) {
+      bool is_outside = base + k < 0 || base + k >= s->in;
+      if (!is_outside || !s->exclude_outside) sum += kernel(s, stretch * ((double)(base + k) - x));
+    }
+    for (int64_t k = first; k < 2 - first; k++) {
+      int64_t at = base + k < 0 ? 0 : base + k >= s->in ? s->in - 1 : base + k;
+      if (at != base + k && s->exclude_outside) continue;
+      w[at * s->out + i] += (float)(kernel(s, stretch * ((double)(base + k) - x)) / sum);
+    }
+  }
+}
+
+/* Each axis that changes times a matrix of weights. */
+static wk_value_id emit_smooth(wk_onnx_node *c, const resize *r, const char *mode,
+                               const char *coordinates) {
+  enum { LARGEST = 1 << 24 };
+  bool is_cubic = !strcmp(mode, "cubic");
+  wk_dtype t = wk_onnx_type(c, c->in[0])->dtype;
+  wk_value_id x = wk_make_cast(c, c->in[0], t == WK_F64 ? WK_F64 : WK_F32);
+  for (int k = 0; k < r->rank && wk_onnx_ok(c); k++) {
+    smoothing s = {.in = r->in[k], .out = r->size[k], .scale = r->scale[k],
+                   .coordinates = coordinates,
+                   .cubic_a = is_cubic ? wk_onnx_float(c, "cubic_coeff_a", -0.75) : (double)NAN,
+                   .exclude_outside = wk_onnx_int(c, "exclude_outside", 0) != 0};
+    if (s.in == s.out && s.scale == 1) continue;
+    wk_onnx_need(c, !isnan(coordinate(&s, 0)), "antialiasing by '%s' is not supported",
+                 coordinates);
+    wk_onnx_need(c, s.in > 0 && s.out > 0 && s.in <= LARGEST / s.out && s.scale > 1e-4,
+                 "antialiasing from %lld to %lld elements is not supported", (long long)s.in,
+                 (long long)s.out);
+    if (c->status) return WK_NONE;
+    const int64_t dims[] = {s.in, s.out};
+    const wk_type wt = wk_type_make(WK_F32, 2, dims);
+    void *w;
+    wk_value_id weights = wk_make_constant(c, &wt, &w);
+    if (w) fill_weights(&s, w);
+    wk_value_id rows = wk_make_move_axis(c, x, k, r->rank - 1);
+    wk_type shape = *wk_onnx_type(c, rows);
+    const int64_t flat[] = {s.in ? wk_type_count(&shape) / s.in : 0, s.in};
+    rows = wk_make_reshape(c, rows, 2, flat);
+    rows = wk_make_2(c, WK_OP_MATMUL, rows,
+                     wk_make_cast(c, weights, wk_onnx_type(c, rows)->dtype));
+    shape.dims[r->rank - 1] = s.out;
+    x = wk_make_move_axis(c, wk_make_reshape(c, rows, r->rank, shape.dims), r->rank - 1, k);
+  }
+  return wk_make_cast(c, x, t);
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
 static resize start(wk_onnx_node *c) {
   const wk_type x = *wk_onnx_type(c, c->in[0]);
   resize r = {.rank = x.rank};
@@ -144,8 +232,12 @@ wk_status wk_onnx_resize(wk_onnx_node *c) {
   else wk_onnx_valid(c, false, "neither scales nor sizes are given");
   if (strcmp(coordinates, "tf_crop_and_resize") == 0 && wk_onnx_has(c, 1)) set_roi(c, &r, axes);
   bool smooths = wk_onnx_int(c, "antialias", 0) != 0 && strcmp(mode, "nearest") != 0;
-  wk_onnx_need(c, !smooths || !shrinks(&r), "antialiasing when shrinking is not supported");
   if (!wk_onnx_ok(c)) return c->status;
+  if (smooths && shrinks(&r)) {
+    wk_onnx_need(c, wk_dtype_is_float(wk_onnx_type(c, c->in[0])->dtype),
+                 "antialiasing of integers is not supported");
+    return wk_onnx_return(c, c->status ? WK_NONE : emit_smooth(c, &r, mode, coordinates));
+  }
   const char *nearest = wk_onnx_text(c, "nearest_mode", "round_prefer_floor");
   return wk_onnx_return(c, emit_resize(c, &r, mode, coordinates, nearest));
 }

@@ -38,6 +38,7 @@ static bool read_grams(wk_onnx_node *c, grams *g) {
   if (c->status) return false;
   g->rows = t.rank == 2 ? t.dims[0] : 1;
   g->length = t.dims[t.rank - 1];
+  if (g->skips > g->length) g->skips = g->length; /* past the row in any case */
   const int64_t dims[] = {g->rows, g->length};
   g->x = wk_make_reshape(c, wk_make_cast(c, c->in[0], WK_I64), 2, dims);
   return wk_onnx_ok(c);
@@ -90,14 +91,19 @@ static wk_value_id count_grams(wk_onnx_node *c, const grams *g, int64_t n, int64
 static wk_value_id placed(wk_onnx_node *c, const grams *g, wk_value_id counts) {
   int64_t width = 0;
   for (int64_t j = 0; j < g->places.n; j++) {
-    wk_onnx_valid(c, g->places.v[j] >= 0 && g->places.v[j] < 1 << 24, "ngram_indexes: %lld",
-                  (long long)g->places.v[j]);
+    if (!wk_onnx_valid(c, g->places.v[j] >= 0 && g->places.v[j] < 1 << 24, "ngram_indexes: %lld",
+                       (long long)g->places.v[j]))
+      return WK_NONE;
     if (g->places.v[j] >= width) width = g->places.v[j] + 1;
   }
   if (c->status) return WK_NONE;
   int64_t *from = wk_arena_alloc(c->im->arena, (size_t)(width + 1) * sizeof *from);
   for (int64_t i = 0; i < width; i++) from[i] = g->places.n; /* a column of zeros behind them */
-  for (int64_t j = 0; j < g->places.n; j++) from[g->places.v[j]] = j;
+  for (int64_t j = 0; j < g->places.n; j++) {
+    wk_onnx_need(c, from[g->places.v[j]] == g->places.n,
+                 "two n-grams of one output, %lld, are not supported", (long long)g->places.v[j]);
+    from[g->places.v[j]] = j;
+  }
   const wk_value_id parts[] = {counts, zeros(c, g->rows, 1)};
   return wk_make_gather(c, wk_make_concat(c, parts, 2, 1), wk_make_i64s(c, from, width), 1);
 }

@@ -100,9 +100,12 @@ bool wk_match_product(const wk_rewrite *r, wk_value_id v, wk_product *p) {
 
 /* ---- the pass ------------------------------------------------------------------------------- */
 
+/* Floats of 16 bits are rounded by each operator: fewer operators would be other results. */
 static bool recognise(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   (void)id;
-  if (n->n_out != 1 || !wk_dtype_is_float(wk_type_of(r, n->out[0])->dtype)) return false;
+  if (n->n_out != 1) return false;
+  wk_dtype t = wk_type_of(r, n->out[0])->dtype;
+  if (t != WK_F32 && t != WK_F64) return false;
   for (size_t i = 0; i < WK_COUNTOF(table); i++)
     if (table[i].last == n->op && wk_rewrite_replace(r, n->out[0], table[i].run(r, n))) return true;
   return false;

@@ -32,14 +32,15 @@ static int digits(wk_dtype t) { /* bits of the integers that a type holds withou
   case WK_F32: return 24;
   case WK_F64: return 53;
   case WK_BOOL: return 1;
-  default: return 8 * wk_dtype_size(t) - wk_dtype_is_signed(t);
+  default: return wk_dtype_bits(t) - wk_dtype_is_signed(t);
   }
 }
 
 /* Every value of `from` is one of `to`. */
 static bool holds(wk_dtype to, wk_dtype from) {
-  if (to == from || from == WK_BOOL) return true;
-  if (to == WK_BOOL) return false;
+  if (to == from) return true;
+  if (to == WK_BOOL || (wk_dtype_is_narrow(to) && wk_dtype_is_float(to))) return false;
+  if (from == WK_BOOL) return digits(to) > 0;
   if (wk_dtype_is_float(from))
     return to == WK_F64 || (to == WK_F32 && (from == WK_F16 || from == WK_BF16));
   if (wk_dtype_is_signed(from) && wk_dtype_is_unsigned(to)) return false;
