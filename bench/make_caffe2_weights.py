@@ -14,14 +14,22 @@ import peers
 
 parser = cli.options(__doc__)
 parser.add_argument("net", type=pathlib.Path, help="folder of predict_net.pbtxt, value_info.json")
-parser.add_argument("-o", "--out", type=pathlib.Path, required=True, help="folder to write")
+parser.add_argument("-o", "--out", type=pathlib.Path,
+                    help="folder to write; default: of the net's name, in the current folder")
 parser.add_argument("--seed", type=cli.at_least(0), default=0)
 o = parser.parse_args()
+files = [o.net / name for name in ("predict_net.pbtxt", "value_info.json")]
 peers.need("numpy", "onnx", "google.protobuf")
+out = o.out or pathlib.Path(o.net.resolve().name)
+if out.resolve() == o.net.resolve():
+    cli.die("the folder to write is the net's own: name another with --out")
+for file in files:
+    if not file.is_file():
+        cli.die(f"there is no {file}")
 net, made = caffe2_net.translate(o.net, o.seed)
-o.out.mkdir(parents=True, exist_ok=True)
-caffe2_net.write(net, o.out / "predict_net.pb")
-caffe2_net.write(caffe2_net.fills(made.weights), o.out / "init_net.pb")
-for name in ("predict_net.pbtxt", "value_info.json"):
-    shutil.copyfile(o.net / name, o.out / name)
-(o.out / "model.onnx").write_bytes(made.model.SerializeToString())
+out.mkdir(parents=True, exist_ok=True)
+caffe2_net.write(net, out / "predict_net.pb")
+caffe2_net.write(caffe2_net.fills(made.weights), out / "init_net.pb")
+for file in files:
+    shutil.copyfile(file, out / file.name)
+(out / "model.onnx").write_bytes(made.model.SerializeToString())

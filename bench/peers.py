@@ -25,9 +25,17 @@ class Module:
         return getattr(importlib.import_module(self._name), attribute)
 
 
+def has(module):
+    """Whether this Python has a module, a.b too, without importing more than a."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def need(*modules):
     """Goes on in the environment of bench/setup when this Python lacks one of the modules."""
-    missing = [m for m in modules if importlib.util.find_spec(m) is None]
+    missing = [m for m in modules if not has(m)]
     if not missing:
         return
     python = VENV / "bin/python"

@@ -47,7 +47,7 @@ cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
   bench/{setup,coverage,mutants,same_code,opencl} \
   bench/accel_{ablation,causes,speed,peak} \
-  $(cd tree && ls bench/*.py | grep -vE '/(cli|peers).py$'); do
+  $(cd tree && ls bench/*.py | grep -vE '/(cli|peers|caffe2_net).py$'); do
   helps $script
   tells "$script, unknown option" 2 "^${script/real_/}: .*--frob" tree/$script --frob x
 done
@@ -55,8 +55,9 @@ tells 'demo, unknown network' 2 "^scripts/demo: unknown network 'nn'; there are:
   tree/scripts/demo nn
 tells 'demo, two networks' 2 'takes one network$' tree/scripts/demo lstm unet
 tells 'test, a word' 2 "^scripts/test: unknown option 'x'$" tree/scripts/test x
+# -S: Python without its packages
 for bench in compare_onnxruntime.py compare_quantisers.py quantised_classes.py \
-  'integer_fidelity.py model.onnx'; do # -S: Python without its packages
+  'integer_fidelity.py model.onnx' 'make_caffe2_weights.py net'; do
   tells "$bench without the peers" 1 '^bench/.*: needs the Python packages .*: run bench/setup$' \
     python3 -S tree/bench/$bench
 done
