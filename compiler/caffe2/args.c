@@ -5,40 +5,35 @@
 
 #include "compiler/caffe2/translate.h"
 
-bool wk_c2_fail(wk_c2_op *o, wk_code code, const char *fmt, ...) {
+/* The first error counts. */
+static bool latch(wk_c2_op *o, wk_code code, const char *fmt, va_list ap) {
   if (o->status) return false;
   wk_str b = {0};
-  va_list ap;
-  va_start(ap, fmt);
   wk_str_vprintf(&b, fmt, ap);
-  va_end(ap);
   o->status = wk_error(code, "%s", b.s);
   wk_str_free(&b);
   return false;
 }
 
+#define LATCH(code)      \
+  va_list ap;            \
+  va_start(ap, fmt);     \
+  latch(o, code, fmt, ap); \
+  va_end(ap);            \
+  return false
+
+bool wk_c2_fail(wk_c2_op *o, wk_code code, const char *fmt, ...) {
+  LATCH(code);
+}
+
 bool wk_c2_need(wk_c2_op *o, bool ok, const char *fmt, ...) {
-  if (ok || o->status) return ok && !o->status;
-  wk_str b = {0};
-  va_list ap;
-  va_start(ap, fmt);
-  wk_str_vprintf(&b, fmt, ap);
-  va_end(ap);
-  wk_c2_fail(o, WK_UNSUPPORTED, "%s", b.s);
-  wk_str_free(&b);
-  return false;
+  if (ok) return !o->status;
+  LATCH(WK_UNSUPPORTED);
 }
 
 bool wk_c2_valid(wk_c2_op *o, bool ok, const char *fmt, ...) {
-  if (ok || o->status) return ok && !o->status;
-  wk_str b = {0};
-  va_list ap;
-  va_start(ap, fmt);
-  wk_str_vprintf(&b, fmt, ap);
-  va_end(ap);
-  wk_c2_fail(o, WK_INPUT, "%s", b.s);
-  wk_str_free(&b);
-  return false;
+  if (ok) return !o->status;
+  LATCH(WK_INPUT);
 }
 
 void wk_c2_note(wk_c2 *c, const char *fmt, ...) {

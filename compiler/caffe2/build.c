@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/caffe2/translate.h"
+#include "compiler/onnx/message.h"
 
 /* ---- names --------------------------------------------------------------------------------- */
 
@@ -74,21 +75,13 @@ const char *wk_c2_make(wk_c2_op *o, const char *op, const char *out, const char 
   return out;
 }
 
+/* Of the node made last; after an error, of none. */
 static Onnx__AttributeProto *attribute(wk_c2_op *o, const char *name,
                                        Onnx__AttributeProto__AttributeType type) {
-  wk_arena *a = o->c->arena;
-  Onnx__AttributeProto *x = wk_arena_alloc(a, sizeof *x);
-  onnx__attribute_proto__init(x);
-  x->name = own(o, name);
-  x->has_type = true;
-  x->type = type;
-  if (o->status) return x;
-  Onnx__NodeProto *n = o->c->nodes.data[o->c->nodes.n - 1];
-  Onnx__AttributeProto **list = wk_arena_alloc(a, (n->n_attribute + 1) * sizeof *list);
-  if (n->n_attribute) memcpy(list, n->attribute, n->n_attribute * sizeof *list);
-  list[n->n_attribute++] = x;
-  n->attribute = list;
-  return x;
+  Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
+  bool has_node = !o->status;
+  Onnx__NodeProto *n = has_node ? o->c->nodes.data[o->c->nodes.n - 1] : &none;
+  return wk_message_attribute(o->c->arena, n, name, type);
 }
 
 void wk_c2_attr_int(wk_c2_op *o, const char *name, int64_t v) {

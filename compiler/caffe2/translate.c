@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/onnx/message.h"
 #include "compiler/onnx/model.h"
 
 /* Arguments that say how something is computed, not what. */
@@ -36,37 +37,6 @@ static void count_blobs(wk_c2 *c, const Caffe2__NetDef *net) {
 
 /* ---- inputs -------------------------------------------------------------------------------- */
 
-static Onnx__ValueInfoProto *value_info(wk_c2 *c, const char *name, int32_t elem_type) {
-  wk_arena *a = c->arena;
-  Onnx__ValueInfoProto *v = wk_arena_alloc(a, sizeof *v);
-  onnx__value_info_proto__init(v);
-  v->name = wk_arena_strdup(a, name);
-  v->type = wk_arena_alloc(a, sizeof *v->type);
-  onnx__type_proto__init(v->type);
-  if (!elem_type) return v;
-  v->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-  v->type->tensor_type = wk_arena_alloc(a, sizeof *v->type->tensor_type);
-  onnx__type_proto__tensor__init(v->type->tensor_type);
-  v->type->tensor_type->has_elem_type = true;
-  v->type->tensor_type->elem_type = elem_type;
-  return v;
-}
-
-static void set_shape(wk_c2 *c, Onnx__ValueInfoProto *v, const wk_value_info *info) {
-  wk_arena *a = c->arena;
-  Onnx__TensorShapeProto *s = wk_arena_alloc(a, sizeof *s);
-  onnx__tensor_shape_proto__init(s);
-  v->type->tensor_type->shape = s;
-  s->n_dim = (size_t)info->rank;
-  s->dim = wk_arena_alloc(a, (size_t)(info->rank + 1) * sizeof *s->dim);
-  for (int i = 0; i < info->rank; i++) {
-    Onnx__TensorShapeProto__Dimension *d = s->dim[i] = wk_arena_alloc(a, sizeof *d);
-    onnx__tensor_shape_proto__dimension__init(d);
-    d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-    d->dim_value = info->dims[i];
-  }
-}
-
 static const wk_value_info *find_info(const wk_c2 *c, const char *name) {
   for (size_t i = 0; i < c->infos.n; i++)
     if (strcmp(c->infos.data[i].name, name) == 0) return &c->infos.data[i];
@@ -94,8 +64,8 @@ static void add_input(wk_c2 *c, wk_c2_slot *s, int32_t by_use) {
     wk_vec_push(&c->missing, s->name);
     return;
   }
-  Onnx__ValueInfoProto *v = value_info(c, s->name, elem_type);
-  if (info) set_shape(c, v, info);
+  Onnx__ValueInfoProto *v = wk_message_value(c->arena, s->name, elem_type);
+  if (info) wk_message_shape(c->arena, v, info->rank, info->dims);
   wk_vec_push(&c->inputs, v);
 }
 
@@ -274,7 +244,7 @@ static wk_status add_outputs(wk_c2 *c, const Caffe2__NetDef *net, Onnx__GraphPro
       return wk_error_at(WK_INPUT, net->external_output[i], s->now.maker
                          ? "this output of the net is one that its operator does not make here"
                          : "no operator makes this output of the net");
-    g->output[g->n_output++] = value_info(c, s->now.value, 0);
+    g->output[g->n_output++] = wk_message_value(c->arena, s->now.value, 0);
   }
   if (!g->n_output) return wk_error(WK_INPUT, "the net has no external_output");
   return NULL;

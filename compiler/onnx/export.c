@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/onnx/message.h"
+
 /* ---- names --------------------------------------------------------------------------------- */
 
 const char *wk_export_fresh(wk_export_graph *x) {
@@ -89,17 +91,7 @@ Onnx__NodeProto *wk_export_last(wk_export_graph *x) { return x->nodes.data[x->no
 
 static Onnx__AttributeProto *add_attribute(wk_export_graph *x, const char *name,
                                            Onnx__AttributeProto__AttributeType type) {
-  Onnx__NodeProto *n = wk_export_last(x);
-  Onnx__AttributeProto *a = wk_arena_alloc(x->arena, sizeof *a);
-  Onnx__AttributeProto **list = wk_arena_alloc(x->arena, (n->n_attribute + 1) * sizeof *list);
-  onnx__attribute_proto__init(a);
-  a->name = own_text(x, name);
-  a->has_type = true;
-  a->type = type;
-  if (n->n_attribute) memcpy(list, n->attribute, n->n_attribute * sizeof *list);
-  list[n->n_attribute++] = a;
-  n->attribute = list;
-  return a;
+  return wk_message_attribute(x->arena, wk_export_last(x), name, type);
 }
 
 void wk_export_int(wk_export_graph *x, const char *name, int64_t v) {
@@ -206,27 +198,8 @@ const char *wk_export_scalar(wk_export_graph *x, wk_dtype dtype, wk_scalar v) {
 /* ---- graphs -------------------------------------------------------------------------------- */
 
 Onnx__ValueInfoProto *wk_export_value_info(wk_export_graph *x, const char *name, const wk_type *t) {
-  wk_arena *a = x->arena;
-  Onnx__ValueInfoProto *v = wk_arena_alloc(a, sizeof *v);
-  onnx__value_info_proto__init(v);
-  v->name = own_text(x, name);
-  v->type = wk_arena_alloc(a, sizeof *v->type);
-  onnx__type_proto__init(v->type);
-  v->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-  Onnx__TypeProto__Tensor *tensor = v->type->tensor_type = wk_arena_alloc(a, sizeof *tensor);
-  onnx__type_proto__tensor__init(tensor);
-  tensor->has_elem_type = true;
-  tensor->elem_type = wk_onnx_elem_number(t->dtype);
-  Onnx__TensorShapeProto *shape = tensor->shape = wk_arena_alloc(a, sizeof *shape);
-  onnx__tensor_shape_proto__init(shape);
-  shape->n_dim = (size_t)t->rank;
-  shape->dim = wk_arena_alloc(a, (size_t)(t->rank + 1) * sizeof *shape->dim);
-  for (int i = 0; i < t->rank; i++) {
-    Onnx__TensorShapeProto__Dimension *d = shape->dim[i] = wk_arena_alloc(a, sizeof *d);
-    onnx__tensor_shape_proto__dimension__init(d);
-    d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-    d->dim_value = t->dims[i];
-  }
+  Onnx__ValueInfoProto *v = wk_message_value(x->arena, name, wk_onnx_elem_number(t->dtype));
+  wk_message_shape(x->arena, v, t->rank, t->dims);
   return v;
 }
 
