@@ -79,7 +79,8 @@ static bool takes_narrow(wk_op op) {
 }
 
 static wk_status check_narrow(const wk_infer *i) {
-  for (uint32_t k = 0; k < i->n_in && !takes_narrow(i->op); k++)
+  bool folds = i->op == WK_OP_REDUCE && !((const wk_attr_reduce *)i->attrs)->pre;
+  for (uint32_t k = 0; k < i->n_in && (folds || !takes_narrow(i->op)); k++)
     if (i->in[k] && wk_dtype_is_narrow(i->in[k]->dtype))
       return BAD(i, "%s is %s, which has to be cast first", wk_infer_operand(i, k).s,
                  wk_dtype_name(i->in[k]->dtype));
