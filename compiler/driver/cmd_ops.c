@@ -84,8 +84,8 @@ static void print_markdown(void) {
   wk_str b = {0};
   wk_ops_markdown(&b);
   wk_str_add(&b, "\n## ONNX operators\n\n"
-                 "What the importer reads. A later opset is accepted as long as the operator's "
-                 "definition there is one of these.\n\n"
+                 "What the importer reads. A later opset is read by the newest definition "
+                 "known, with a note.\n\n"
                  "| operator | opsets | types of input 0 |\n|---|---|---|\n");
   for (size_t i = 0; i < wk_onnx_op_count(); i++) {
     wk_onnx_op op = wk_onnx_op_get(i);

@@ -17,10 +17,10 @@ static const char *const types[WK_DTYPE_COUNT] = {
 
 const char *wk_expr_c_type(wk_dtype t) { return types[t]; }
 
-static bool is_narrow(wk_dtype t) { return t == WK_F16 || t == WK_BF16; }
+static bool is_half(wk_dtype t) { return t == WK_F16 || t == WK_BF16; }
 
 /* What a value of type t is computed in. */
-static const char *value_type(wk_dtype t) { return types[is_narrow(t) ? WK_F32 : t]; }
+static const char *value_type(wk_dtype t) { return types[is_half(t) ? WK_F32 : t]; }
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
@@ -188,7 +188,7 @@ static void add_cast(const printer *p, const wk_expr_node *x) {
     add_text(p, x, "%a != 0");
   } else if (wk_dtype_is_float(from) && !wk_dtype_is_float(x->dtype)) {
     add_float_to_int(p, x);
-  } else if (is_narrow(x->dtype)) {
+  } else if (is_half(x->dtype)) {
     wk_str_printf(p->b, "%s(", round_of(x->dtype));
     add_text(p, x, !is_wide ? "%a" : from == WK_F64 ? "wk_odd_f64(%a)"
                           : from == WK_U64 ? "wk_odd_u64(%a)" : "wk_odd_i64(%a)");

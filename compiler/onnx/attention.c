@@ -37,7 +37,7 @@ wk_mask wk_mask_for(wk_onnx_node *c, wk_value_id q, wk_value_id k) {
   wk_mask m = {.allowed = WK_NONE, .bias = WK_NONE};
   if (c->status) return m;
   const wk_type *tq = wk_onnx_type(c, q), *tk = wk_onnx_type(c, k);
-  m.dtype = wk_compute_type(tq->dtype);
+  m.dtype = wk_compute_dtype(tq->dtype);
   m.batch = tq->dims[0];
   m.heads = tq->dims[1];
   m.m = tq->dims[2];

@@ -17,9 +17,6 @@ wk_value_id wk_heads_append(wk_onnx_node *c, wk_value_id past, wk_value_id x);
 wk_value_id wk_cache_write(wk_onnx_node *c, wk_value_id cache, wk_value_id update,
                            wk_value_id starts, int axis, bool circular);
 
-/* Halves are only stored: sums of products and exponentials are taken in f32. */
-static inline wk_dtype wk_compute_type(wk_dtype t) { return t == WK_F64 ? WK_F64 : WK_F32; }
-
 /* ---- what a query sees ----------------------------------------------------------------------- */
 
 /* Conditions and terms for scores [batch, heads, m, n]; everything broadcasts to them. */

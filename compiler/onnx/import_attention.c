@@ -36,7 +36,7 @@ static bool check_operands(wk_onnx_node *c, const wk_attention *a) {
 }
 
 static void to_compute_type(wk_onnx_node *c, wk_attention *a) {
-  wk_dtype t = wk_compute_type(wk_onnx_type(c, a->q)->dtype);
+  wk_dtype t = wk_compute_dtype(wk_onnx_type(c, a->q)->dtype);
   a->q = wk_make_cast(c, a->q, t);
   a->k = wk_make_cast(c, a->k, t);
   a->v = wk_make_cast(c, a->v, t);
@@ -52,7 +52,7 @@ static double default_scale(wk_onnx_node *c, wk_value_id q) {
  * operands have themselves is no further rounding: everything inside is f32 then. */
 static wk_dtype softmax_type(wk_onnx_node *c, wk_dtype operands) {
   wk_dtype t = wk_onnx_dtype(c, "softmax_precision", WK_DTYPE_NONE);
-  if (t == WK_DTYPE_NONE || t == operands || t == wk_compute_type(operands)) return WK_DTYPE_NONE;
+  if (t == WK_DTYPE_NONE || t == operands || t == wk_compute_dtype(operands)) return WK_DTYPE_NONE;
   wk_onnx_valid(c, wk_dtype_is_float(t), "softmax_precision is %s, no float", wk_dtype_name(t));
   return t;
 }
@@ -158,7 +158,7 @@ wk_status wk_onnx_flex_attention(wk_onnx_node *c) {
   if (!check_operands(c, &a)) return c->status;
   to_compute_type(c, &a);
   a.scale = default_scale(c, a.q);
-  a.softmax = softmax_type(c, wk_compute_type(t));
+  a.softmax = softmax_type(c, wk_compute_dtype(t));
   a.score_mod = modifier(c, "score_mod");
   a.prob_mod = modifier(c, "prob_mod");
   return wk_onnx_return(c, wk_make_cast(c, wk_attend(c, &a, NULL), t));
@@ -169,10 +169,7 @@ wk_status wk_onnx_flex_attention(wk_onnx_node *c) {
 /* Positions along the axis that the update goes to: i64 [batch, 1 …, length, 1]. */
 static wk_value_id written_positions(wk_onnx_node *c, wk_value_id starts, int axis, int64_t length,
                                      int64_t limit, bool circular) {
-  void *data;
-  const wk_type t = wk_type_make(WK_I64, 1, &length);
-  wk_value_id steps = wk_make_constant(c, &t, &data);
-  for (int64_t i = 0; data && i < length; i++) ((int64_t *)data)[i] = i;
+  wk_value_id steps = wk_make_iota(c, length);
   wk_value_id start = wk_make_along(c, starts, 0, axis + 2);
   wk_value_id at = wk_make_2(c, WK_OP_ADD, start, wk_make_along(c, steps, axis, axis + 2));
   if (!circular) return at;

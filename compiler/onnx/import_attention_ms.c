@@ -14,7 +14,7 @@ static double scale_of(wk_onnx_node *c, int64_t depth) {
 /* softmax(q k^T) v with heads, merged again and of type t. */
 static wk_value_id attend(wk_onnx_node *c, wk_attention *a, wk_mask *mask, wk_dtype t) {
   if (c->status) return WK_NONE;
-  wk_dtype inner = wk_compute_type(t);
+  wk_dtype inner = wk_compute_dtype(t);
   a->q = wk_make_cast(c, a->q, inner);
   a->k = wk_make_cast(c, a->k, inner);
   a->v = wk_make_cast(c, a->v, inner);
@@ -79,14 +79,8 @@ static void rotate(wk_onnx_node *c, group *g) {
   if (!wk_onnx_valid(c, wk_onnx_has(c, COS) && wk_onnx_has(c, SIN), "do_rotary needs its tables"))
     return;
   wk_value_id at = wk_onnx_has(c, POSITIONS) ? c->in[POSITIONS] : WK_NONE;
-  if (at == WK_NONE) {
-    void *data;
-    const int64_t dims[] = {1, g->length};
-    const wk_type t = wk_type_make(WK_I64, 2, dims);
-    wk_value_id steps = wk_make_constant(c, &t, &data);
-    for (int64_t i = 0; data && i < g->length; i++) ((int64_t *)data)[i] = i;
-    at = wk_make_2(c, WK_OP_ADD, wk_make_along(c, g->firsts, 0, 2), steps);
-  }
+  if (at == WK_NONE)
+    at = wk_make_2(c, WK_OP_ADD, wk_make_along(c, g->firsts, 0, 2), wk_make_iota(c, g->length));
   wk_rotation r = {.cos = wk_rotation_rows(c, c->in[COS], at, true),
                    .sin = wk_rotation_rows(c, c->in[SIN], at, true),
                    .interleaved = wk_onnx_int(c, "rotary_interleaved", 0) != 0};
@@ -140,7 +134,7 @@ wk_status wk_onnx_group_query_attention(wk_onnx_node *c) {
   wk_onnx_result(c, 2, g.v);
   wk_attention a = {.q = g.q, .k = g.k, .v = g.v, .scale = scale_of(c, g.depth),
                     .softcap = wk_onnx_float(c, "softcap", 0)};
-  wk_mask mask = wk_mask_for(c, wk_make_cast(c, a.q, wk_compute_type(t)), a.k);
+  wk_mask mask = wk_mask_for(c, wk_make_cast(c, a.q, wk_compute_dtype(t)), a.k);
   wk_mask_window(c, &mask, 0, g.firsts, window > 0 ? window - 1 : -1, 0);
   add_bias(c, &mask, BIAS);
   wk_onnx_result(c, 0, attend(c, &a, &mask, t));
@@ -213,7 +207,7 @@ wk_status wk_onnx_multi_head_attention(wk_onnx_node *c) {
   wk_onnx_result(c, 1, a.k);
   wk_onnx_result(c, 2, a.v);
   a.scale = scale_of(c, wk_onnx_type(c, a.q)->dims[3]);
-  wk_mask mask = wk_mask_for(c, wk_make_cast(c, a.q, wk_compute_type(t)), a.k);
+  wk_mask mask = wk_mask_for(c, wk_make_cast(c, a.q, wk_compute_dtype(t)), a.k);
   add_key_mask(c, &mask);
   add_bias(c, &mask, 5);
   if (wk_onnx_int(c, "unidirectional", 0)) wk_mask_window(c, &mask, past, WK_NONE, -1, 0);

@@ -26,7 +26,7 @@ wk_value_id wk_rotate(wk_onnx_node *c, wk_value_id x, const wk_rotation *r) {
   if (!wk_onnx_valid(c, dim <= t.dims[3], "%lld pairs do not fit heads of %lld elements",
                      (long long)pairs, (long long)t.dims[3]))
     return WK_NONE;
-  wk_dtype inner = wk_compute_type(t.dtype);
+  wk_dtype inner = wk_compute_dtype(t.dtype);
   wk_value_id a = wk_make_cast(c, half_of(c, x, dim, r->interleaved, 0), inner);
   wk_value_id b = wk_make_cast(c, half_of(c, x, dim, r->interleaved, 1), inner);
   wk_value_id cosine = wk_make_cast(c, r->cos, inner), sine = wk_make_cast(c, r->sin, inner);
@@ -96,15 +96,11 @@ wk_status wk_onnx_rotary_embedding(wk_onnx_node *c) {
 /* Position ids [batch, length], or one from which the others go on. */
 static wk_value_id positions(wk_onnx_node *c, wk_value_id ids, int64_t length) {
   if (c->status || wk_onnx_type(c, ids)->rank == 2) return ids;
-  void *data;
-  const int64_t dims[] = {1, length}, one[] = {1, 1};
-  const wk_type t = wk_type_make(WK_I64, 2, dims);
+  const int64_t one[] = {1, 1};
   if (!wk_onnx_valid(c, wk_type_count(wk_onnx_type(c, ids)) == 1,
                      "position_ids are neither [batch,length] nor one number"))
     return WK_NONE;
-  wk_value_id steps = wk_make_constant(c, &t, &data);
-  for (int64_t i = 0; data && i < length; i++) ((int64_t *)data)[i] = i;
-  return wk_make_2(c, WK_OP_ADD, steps, wk_make_reshape(c, ids, 2, one));
+  return wk_make_2(c, WK_OP_ADD, wk_make_iota(c, length), wk_make_reshape(c, ids, 2, one));
 }
 
 /* com.microsoft: tables in two axes, positions before them. The tables tell the size of the heads

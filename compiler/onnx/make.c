@@ -118,6 +118,14 @@ wk_value_id wk_make_i64s(wk_onnx_node *c, const int64_t *v, int64_t n) {
   return id;
 }
 
+wk_value_id wk_make_iota(wk_onnx_node *c, int64_t n) {
+  void *data;
+  const wk_type t = wk_type_make(WK_I64, 1, &n);
+  wk_value_id v = wk_make_constant(c, &t, &data);
+  for (int64_t i = 0; data && i < n; i++) ((int64_t *)data)[i] = i;
+  return v;
+}
+
 wk_value_id wk_make_f64s(wk_onnx_node *c, wk_dtype t, const double *v, int rank,
                          const int64_t *dims) {
   void *data;

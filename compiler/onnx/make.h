@@ -24,6 +24,7 @@ bool wk_make_fold(wk_onnx_node *c, wk_node_id id, int64_t budget);
 wk_value_id wk_make_constant(wk_onnx_node *c, const wk_type *t, void **data);
 wk_value_id wk_make_scalar(wk_onnx_node *c, wk_dtype t, double v);
 wk_value_id wk_make_i64s(wk_onnx_node *c, const int64_t *v, int64_t n);
+wk_value_id wk_make_iota(wk_onnx_node *c, int64_t n); /* i64[n]: 0, 1 … */
 wk_value_id wk_make_f64s(wk_onnx_node *c, wk_dtype t, const double *v, int rank,
                          const int64_t *dims);
 /* A tensor with the same element everywhere; `value` points at one element. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * source: a model read from a file, before it is imported: the wire format, protobuf text or ONNX
- * syntax, told apart by what is in the file. Front doors for other formats make one as well. */
+ * source: a model read from a file, before it is imported: the wire format or protobuf text,
+ * told apart by what is in the file. Front doors for other formats make one as well. */
 #ifndef WICK_ONNX_SOURCE_H
 #define WICK_ONNX_SOURCE_H
 
