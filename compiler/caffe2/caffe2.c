@@ -21,39 +21,7 @@ static wk_status open(const char *path, const wk_import_options *o, bool is_leni
                      option);
 }
 
-wk_status wk_net_import(const char *path, const wk_import_options *o, wk_import_report *report,
-                        wk_module **out) {
-  wk_onnx_model m;
-  wk_import_report own = {0}, *rep = report ? report : &own;
-  const wk_import_report seen = {.arena = wk_arena_new()};
-  wk_import_report before = seen;
-  *rep = (wk_import_report){0};
-  *out = NULL;
-  wk_status s = open(path, o ? o : &no_options, false, &before, &m);
-  if (s) {
-    *rep = before;
-    if (!report) wk_import_report_free(&own);
-    return s;
-  }
-  s = wk_onnx_model_import(&m, o, rep, out);
-  for (size_t i = 0; i < before.notes.n; i++)
-    wk_vec_push(&rep->notes, wk_arena_strdup(rep->arena, before.notes.data[i]));
-  wk_import_report_free(&before);
-  if (!report) wk_import_report_free(&own);
-  return s;
-}
-
-wk_status wk_net_inspect(const char *path, const wk_import_options *o, wk_onnx_info *out) {
-  wk_onnx_model m;
-  wk_import_report rep = {.arena = wk_arena_new()};
-  *out = (wk_onnx_info){0};
-  wk_status s = open(path, o ? o : &no_options, true, &rep, &m);
-  wk_import_report_free(&rep);
-  if (s) return s;
-  wk_onnx_model_inspect(&m, out);
-  wk_onnx_model_close(&m);
-  return NULL;
-}
+/* ---- hash ---------------------------------------------------------------------------------- */
 
 /* Protobuf-c writes in small pieces. The hash of each block is the seed of the next one. */
 typedef struct {
@@ -80,26 +48,50 @@ static void append(ProtobufCBuffer *b, size_t n, const uint8_t *data) {
   }
 }
 
-static wk_status hash_file(const char *path, uint64_t *out) {
-  wk_file f;
-  WK_TRY(wk_file_map(path, &f));
-  *out = wk_hash64(f.data, f.size, 0);
-  wk_file_unmap(&f);
-  return NULL;
+/* What was read as the wire format is at hand; what a front door has made is packed again. */
+static uint64_t hash_model(const wk_onnx_model *m) {
+  hasher h = {.base = {.append = append}};
+  if (m->file.size) return wk_hash64(m->file.data, m->file.size, 0);
+  if (m->bytes) return wk_hash64(m->bytes, m->size, 0);
+  onnx__model_proto__pack_to_buffer(m->model, &h.base);
+  hash_block(&h);
+  return h.hash;
 }
 
-wk_status wk_net_hash(const char *path, const wk_import_options *o, uint64_t *out) {
-  bool is_net;
+/* ---- the front door ------------------------------------------------------------------------ */
+
+wk_status wk_net_import(const char *path, const wk_import_options *o, wk_import_report *report,
+                        wk_module **out) {
+  wk_onnx_model m;
+  wk_import_report own = {0}, *rep = report ? report : &own;
+  const wk_import_report seen = {.arena = wk_arena_new()};
+  wk_import_report before = seen;
+  *rep = (wk_import_report){0};
+  *out = NULL;
+  wk_status s = open(path, o ? o : &no_options, false, &before, &m);
+  if (s) {
+    *rep = before;
+    if (!report) wk_import_report_free(&own);
+    return s;
+  }
+  uint64_t hash = o && o->is_hashed ? hash_model(&m) : 0;
+  s = wk_onnx_model_import(&m, o, rep, out);
+  rep->hash = hash;
+  for (size_t i = 0; i < before.notes.n; i++)
+    wk_vec_push(&rep->notes, wk_arena_strdup(rep->arena, before.notes.data[i]));
+  wk_import_report_free(&before);
+  if (!report) wk_import_report_free(&own);
+  return s;
+}
+
+wk_status wk_net_inspect(const char *path, const wk_import_options *o, wk_onnx_info *out) {
   wk_onnx_model m;
   wk_import_report rep = {.arena = wk_arena_new()};
-  hasher h = {.base = {.append = append}};
-  wk_status s = wk_net_is_net(path, &is_net);
-  if (!s) s = is_net ? open(path, o, true, &rep, &m) : hash_file(path, out);
+  *out = (wk_onnx_info){0};
+  wk_status s = open(path, o ? o : &no_options, true, &rep, &m);
   wk_import_report_free(&rep);
-  if (s || !is_net) return s;
-  onnx__model_proto__pack_to_buffer(m.model, &h.base);
-  hash_block(&h);
-  *out = h.hash;
+  if (s) return s;
+  wk_onnx_model_inspect(&m, out);
   wk_onnx_model_close(&m);
   return NULL;
 }

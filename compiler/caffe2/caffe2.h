@@ -9,16 +9,16 @@
 
 #include "compiler/onnx/onnx.h"
 
-/* As wk_import_onnx. Of a net, operators without meaning here are reported all together. */
+/* As wk_import_onnx. Of a net, operators without meaning here are reported all together.
+ * report->hash, when it is asked for, is XXH3-64 of the model in the wire format: of an ONNX file
+ * as it is, of protobuf text of what it says, of a net of the ONNX model that it becomes. Weights
+ * of a net count, external data of an ONNX model does not. */
 wk_status wk_net_import(const char *path, const wk_import_options *o, wk_import_report *report,
                         wk_module **out) WK_MUST_CHECK;
 /* As wk_onnx_inspect. Blobs of a net that nobody makes are inputs, with and without shape. Of the
  * options, init_net and value_info are read; o may be NULL. */
 wk_status wk_net_inspect(const char *path, const wk_import_options *o,
                          wk_onnx_info *out) WK_MUST_CHECK;
-/* XXH3-64 of a model file; of a net, of the ONNX model that it becomes, weights included: the same
- * for both forms of its files. */
-wk_status wk_net_hash(const char *path, const wk_import_options *o, uint64_t *out) WK_MUST_CHECK;
 /* What a model file is, by its contents; of what is none of these, ONNX says why. */
 typedef enum { WK_MODEL_ONNX, WK_MODEL_TEXT, WK_MODEL_NET } wk_model_kind;
 wk_status wk_model_kind_of(const char *path, wk_model_kind *out) WK_MUST_CHECK;

@@ -156,7 +156,7 @@ static wk_status after_step(void *ctx, const wk_step_record *step, const wk_modu
 
 static wk_status compile_binding(const compile_opts *o, const char *model, const emission *emit,
                               const wk_targets *targets, const char *name, wk_str *notes,
-                              wk_compiled *bound) {
+                              uint64_t *hash, wk_compiled *bound) {
   double started = wk_clock();
   watcher w = {.o = o, .name = name, .bound = bound};
   wk_pipeline_options po = {.targets = targets, .stop_after = o->stop_after, .hook = after_step,
@@ -165,7 +165,7 @@ static wk_status compile_binding(const compile_opts *o, const char *model, const
   po.portable = emit->from == FROM_PROGRAM && !o->stop_after;
   bound->arena = wk_arena_new();
   wk_progress("%s: import", name);
-  WK_TRY(wk_model_import(model, &bound->binding, o->verbose, notes, &bound->module));
+  WK_TRY(wk_model_import(model, &bound->binding, o->verbose, notes, hash, &bound->module));
   if (o->quantize) WK_TRY(wk_quantize_module(&bound->module, model, o->quantize));
   bound->import_seconds = wk_clock() - started;
   if (o->print_after) {
@@ -373,11 +373,8 @@ static void show(const compile_opts *o, const wk_compilation *c) {
   if (!o->quiet) wk_compile_summary(f, c);
 }
 
-/* After the import: what is not a model is not read to its end. */
-static wk_status hash_input(wk_compilation *c) {
-  wk_import_options o = wk_binding_import_options(&c->bound[0].binding, false);
-  const char *files[] = {c->model, o.init_net};
-  WK_TRY(wk_net_hash(c->model, &o, &c->input_hash));
+static wk_status measure_input(wk_compilation *c) {
+  const char *files[] = {c->model, c->bound[0].binding.init_net};
   c->input_bytes = 0;
   for (size_t i = 0; i < WK_COUNTOF(files); i++) {
     wk_file f;
@@ -403,8 +400,9 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, const emissio
   wk_status s = NULL;
   wk_str notes = {0};
   for (size_t i = 0; !s && i < c->n; i++)
-    s = compile_binding(o, c->model, emit, targets, c->name, &notes, &c->bound[i]);
-  if (!s) s = hash_input(c);
+    s = compile_binding(o, c->model, emit, targets, c->name, &notes, i ? NULL : &c->input_hash,
+                        &c->bound[i]);
+  if (!s) s = measure_input(c);
   eo.input_hash = c->input_hash;
   if (!s && report) s = wk_out_reserve(report, wk_compile_json_size(c));
   if (!s) s = write_output(o, c, emit, targets, &eo, path, &result);

@@ -183,7 +183,7 @@ static wk_status check_paths(const wk_sim_opts *o, const char *stream) {
   wk_paths paths = {0};
   wk_paths_read(&paths, "the stream", stream);
   wk_paths_read(&paths, "--machine", o->machine);
-  wk_paths_read_named(&paths, "--value", &o->binding.value);
+  wk_binding_paths(&paths, &o->binding);
   for (size_t i = 0; i < o->dump.n; i++) {
     const char *equals = strchr(o->dump.data[i], '=');
     char *what = wk_arena_printf(a, "--dump %s", o->dump.data[i]);
@@ -225,11 +225,7 @@ static const char *model_option(const wk_sim_opts *o) {
          : o->with_modes        ? "--with-modes"
          : o->effort            ? "--effort"
          : o->quantize          ? "--quantize-random"
-         : o->binding.bind.n    ? "--bind"
-         : o->binding.shape.n   ? "--shape"
-         : o->binding.value.n   ? "--value"
-         : o->binding.strict_opset ? "--strict-opset"
-                                : NULL;
+                                : wk_binding_given(&o->binding);
 }
 
 /* What only packages have, and models. */
@@ -260,12 +256,6 @@ static wk_status run_package(const wk_sim_opts *o, const char *path) {
   return wk_sim_record_close(record, wk_sim_package(o, path, path, record));
 }
 
-static bool is_model(const char *path) {
-  static const char ending[] = ".onnx";
-  size_t n = strlen(path), m = sizeof ending - 1;
-  return n > m && !strcmp(path + n - m, ending);
-}
-
 static wk_status run(const void *options_, const wk_strings *args) {
   const wk_sim_opts *o = options_;
   wk_file f;
@@ -279,7 +269,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   WK_TRY(wk_file_map(path, &f));
   bool is_package = wk_is_package(&f);
   wk_file_unmap(&f);
-  if (!is_package && is_model(path)) return wk_sim_model_file(o, path);
+  if (!is_package && wk_is_model_name(path)) return wk_sim_model_file(o, path);
   const char *option = model_option(o);
   if (option)
     return wk_error_at(WK_USAGE, path, "%s is for models; this is a %s", option,

@@ -160,6 +160,16 @@ wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, s
   return NULL;
 }
 
+const char *wk_binding_given(const wk_binding_args *a) {
+  return a->bind.n         ? "--bind"
+         : a->shape.n      ? "--shape"
+         : a->value.n      ? "--value"
+         : a->strict_opset ? "--strict-opset"
+         : a->init_net     ? "--init-net"
+         : a->value_info   ? "--value-info"
+                           : NULL;
+}
+
 void wk_binding_paths(wk_paths *p, const wk_binding_args *a) {
   wk_paths_read_named(p, "--value", &a->value);
   wk_paths_read(p, "--init-net", a->init_net);
@@ -269,12 +279,14 @@ void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_repo
 }
 
 wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all, wk_str *notes,
-                          wk_module **out) {
+                          uint64_t *hash, wk_module **out) {
   static const wk_binding_set none = {0};
-  const wk_import_options o = wk_binding_import_options(b ? b : &none, list_all);
+  wk_import_options o = wk_binding_import_options(b ? b : &none, list_all);
   wk_import_report report = {0};
+  o.is_hashed = hash != NULL;
   wk_status s = wk_net_import(path, &o, &report, out);
   if (!s) wk_model_notes(notes, path, &o, &report, *out);
+  if (hash) *hash = report.hash;
   wk_import_report_free(&report);
   return wk_status_place(s, path);
 }
@@ -359,6 +371,16 @@ const char *wk_model_in_folder(wk_arena *a, const char *dir, wk_import_options *
   if (!files->init_net) files->init_net = file_in(a, dir, "init_net.pbtxt");
   files->value_info = file_in(a, dir, "value_info.json");
   return model;
+}
+
+bool wk_is_model_name(const char *path) {
+  static const char *const endings[] = {".onnx", ".onnxtxt", ".textproto", ".pb", ".pbtxt"};
+  size_t n = strlen(path);
+  for (size_t i = 0; i < WK_COUNTOF(endings); i++) {
+    size_t m = strlen(endings[i]);
+    if (n > m && strcmp(path + n - m, endings[i]) == 0) return true;
+  }
+  return false;
 }
 
 char *wk_model_name(wk_arena *a, const char *path) {

@@ -49,6 +49,8 @@ typedef struct {
   WK_STRICT_OPSET_OPTION(type, member.strict_opset),                                           \
   WK_NET_OPTIONS(type, member)
 
+/* The first of these options that is given, "--bind"; NULL: none is. */
+const char *wk_binding_given(const wk_binding_args *a);
 /* The files that they name, among those that are read. */
 void wk_binding_paths(wk_paths *p, const wk_binding_args *a);
 
@@ -76,9 +78,10 @@ wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, s
 #define WK_MAX_BINDINGS 64
 
 /* Imports; what an unsupported model has is listed in the status' notes: every node, or only every
- * operator. notes: as wk_model_notes. Quantised models keep their real operators. */
+ * operator. notes: as wk_model_notes. hash: as that of wk_net_import; may be NULL. Quantised models
+ * keep their real operators. */
 wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all, wk_str *notes,
-                          wk_module **out) WK_MUST_CHECK;
+                          uint64_t *hash, wk_module **out) WK_MUST_CHECK;
 
 /* What the user should know about a successful import, as lines for standard error: what the report
  * notes, and that --value has left nothing to compute. No line is added that b has already. */
@@ -120,6 +123,9 @@ char *wk_type_text(wk_arena *a, const wk_type *t);
 /* The model of a folder in the layout of the ONNX tests, with the other files of a net that lie
  * beside it: model.onnx, a text of the same, or predict_net.pb[txt]. NULL: there is none. */
 const char *wk_model_in_folder(wk_arena *a, const char *dir, wk_import_options *files);
+
+/* Whether a file's name ends as those of models do, for commands that read other files as well. */
+bool wk_is_model_name(const char *path);
 
 /* The file's name without folder and extension, or its folder's when it has a name that models have
  * in folders of their own. */

@@ -15,7 +15,7 @@ static wk_status import(const wk_sim_opts *o, const char *path, wk_str *notes, w
   WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &n));
   wk_status s = n > 1 ? wk_error(WK_USAGE, "only one binding can be run at a time: give --bind and "
                                  "--shape only once") : NULL;
-  if (!s) s = wk_model_import(path, &sets[0], false, notes, out);
+  if (!s) s = wk_model_import(path, &sets[0], false, notes, NULL, out);
   for (size_t i = 0; i < n; i++) wk_binding_set_free(&sets[i]);
   if (!s && o->quantize) s = wk_quantize_module(out, path, o->quantize);
   return s;

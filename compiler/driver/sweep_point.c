@@ -20,7 +20,7 @@ static wk_status compile(const wk_sweep *s, const wk_sweep_point *p, const char 
   wk_emit_result result = {.scratch_bytes = -1};
   wk_runner_options o = {.target = p->settings, .model_name = p->model->name, .result = &result};
   o.target.target = wk_arena_printf(s->arena, WK_ACCEL_TARGET ":%s", machine);
-  wk_status status = wk_model_import(p->model->path, &s->binding, false, &notes, &m);
+  wk_status status = wk_model_import(p->model->path, &s->binding, false, &notes, NULL, &m);
   if (!status) status = wk_compile_package(m, &o, package);
   wk_module_free(m);
   wk_str_free(&notes);

@@ -134,21 +134,26 @@ static uint64_t hash_file(const wk_file *f, uint64_t seed) {
   return wk_hash64(f->data, f->size, seed);
 }
 
+/* Children change their working folder. */
+static const char *absolute(wk_sweep *s, const char *path) {
+  char *real = path ? realpath(path, NULL) : NULL;
+  const char *copy = real ? wk_arena_strdup(s->arena, real) : path;
+  free(real);
+  return copy;
+}
+
 /* The model is imported to see that it can be, and which files it has. */
 static wk_status read_model(wk_sweep *s, const char *path, wk_sweep_model *m) {
   wk_file f;
   wk_str notes = {0};
   wk_module *module = NULL;
   WK_TRY(wk_file_map(path, &f));
-  m->hash = hash_file(&f, 0);
   bool is_package = wk_is_package(&f);
   wk_file_unmap(&f);
   if (is_package) return wk_error_at(WK_INPUT, path, "is a Wick package, not an ONNX model");
-  char *real = realpath(path, NULL);
-  m->path = wk_arena_strdup(s->arena, real ? real : path);
-  free(real);
+  m->path = absolute(s, path);
   m->name = wk_model_name(s->arena, path);
-  wk_status status = wk_model_import(path, &s->binding, false, &notes, &module);
+  wk_status status = wk_model_import(path, &s->binding, false, &notes, &m->hash, &module);
   for (size_t i = 0; !status && i < module->files.n; i++)
     m->hash = hash_file(&module->files.data[i], m->hash);
   wk_module_free(module);
@@ -296,7 +301,6 @@ static wk_status check_work(const wk_sweep_opts *o) {
   return check_task(o->task);
 }
 
-/* Children change their working folder. */
 static wk_status absolute_dir(wk_sweep *s) {
   char folder[PATH_MAX];
   const char *dir = s->o->output;
@@ -324,6 +328,8 @@ wk_status wk_sweep_open(const wk_sweep_opts *o, const wk_cmd *cmd, const void *v
   WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &n));
   s->binding = sets[0];
   for (size_t i = 1; i < n; i++) wk_binding_set_free(&sets[i]);
+  s->binding.init_net = absolute(s, s->binding.init_net);
+  s->binding.value_info = absolute(s, s->binding.value_info);
   if (n > 1) return wk_error(WK_USAGE, "a sweep has one binding: give --bind and --shape once");
   WK_TRY(read_shared(s));
   return read_models(s, models);

@@ -32,6 +32,7 @@ typedef struct {
                       * read by the newest definition known, and the report notes it */
   const char *init_net, *value_info; /* files of a Caffe2 net: compiler/caffe2 */
   bool list_all;  /* a refusal has a line for each node, instead of each operator and reason */
+  bool is_hashed; /* the report has the model's hash */
 } wk_import_options;
 
 /* One node that this version cannot handle. All of them are reported together. */
@@ -49,6 +50,7 @@ typedef struct {
   WK_VEC(const char *) need_bind;        /* what to type for unbound sizes: "--bind batch=N" … */
   WK_VEC(const char *) notes;            /* what the user should know about a successful import */
   int64_t folded;                        /* nodes folded at import */
+  uint64_t hash; /* 0, or as asked for by is_hashed; from compiler/caffe2, the front door */
 } wk_import_report;
 void wk_import_report_free(wk_import_report *r);
 

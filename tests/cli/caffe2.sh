@@ -48,6 +48,28 @@ check 'quantize' "$wick" quantize "${bound[@]}" --random 2 -o q.onnx
 check 'as ONNX' "$wick" compile "${bound[@]}" --emit onnx -q -o net.onnx
 gives 'as ONNX, run' '^y f32\[1,2\] min 0 max 1 ' "$wick" run net.onnx -i x=x.npy
 
+# The commands of the accelerator. Those of sweep run in folders of their own.
+gives 'sim' '^y_quantized +16 ' \
+  "$wick" sim "${bound[@]}" --quantize-random 1 --model timing --random 1
+gives 'sim, text' '^y_quantized +16 ' "$wick" sim net.pbtxt --init-net init.pbtxt \
+  --value-info info.json --quantize-random 1 --model timing --random 1
+refuses 'sim, the figures over the weights' 2 'would overwrite' \
+  "$wick" sim "${bound[@]}" --model timing --json init.pbtxt
+refuses 'sim, weights of a package' 2 'net.pb.wick: --init-net is for models' \
+  "$wick" sim net.pb.wick --init-net init.pbtxt
+refuses 'weights of a package' 2 'is a compiled package: --init-net is for models' \
+  "$wick" run net.pb.wick --init-net init.pbtxt
+refuses 'shapes of a package' 2 'is a compiled package: --value-info is for models' \
+  "$wick" run net.pb.wick --value-info info.json
+space=(--set dram_latency=50,100 --model schedule -j 1)
+gives 'sweep' '2 computed now' "$wick" sweep "${bound[@]}" "${space[@]}" -o sweep
+gives 'sweep, the other form' ' 0 computed now' "$wick" sweep net.pbtxt --init-net init.pbtxt \
+  --shape x=1x3 "${space[@]}" -o sweep
+gives 'sweep, other weights' ' 2 computed now' \
+  "$wick" sweep net.pb --init-net other.pbtxt --shape x=1x3 "${space[@]}" -o sweep
+gives 'sweep, shapes of a file' '2 points, 0 failed' "$wick" sweep net.pb --init-net init.pbtxt \
+  --value-info info.json "${space[@]}" -o sweep2
+
 # Protobuf text of an ONNX model.
 cat >relu.textproto <<'EOF'
 ir_version: 8
