@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/onnx/export.h"
 #include "compiler/onnx/message.h"
 #include "compiler/onnx/model.h"
 
@@ -281,13 +282,24 @@ static void *copied(wk_arena *a, const void *list, size_t n) {
   return wk_arena_memdup(a, n ? list : "", n ? n * sizeof(void *) : 1);
 }
 
-static void add_opset(wk_c2 *c, Onnx__ModelProto *m) {
+static void add_opset(wk_c2 *c, Onnx__ModelProto *m, const char *domain, int64_t version) {
   Onnx__OperatorSetIdProto *x = wk_arena_alloc(c->arena, sizeof *x);
   onnx__operator_set_id_proto__init(x);
+  x->domain = wk_arena_strdup(c->arena, domain);
   x->has_version = true;
-  x->version = WK_C2_OPSET;
-  m->opset_import = wk_arena_memdup(c->arena, &x, sizeof(void *));
-  m->n_opset_import = 1;
+  x->version = version;
+  m->opset_import[m->n_opset_import++] = x;
+}
+
+static void add_opsets(wk_c2 *c, Onnx__ModelProto *m) {
+  bool uses_own = false;
+  for (size_t i = 0; i < c->nodes.n; i++) {
+    const char *domain = c->nodes.data[i]->domain;
+    uses_own = uses_own || (domain && !strcmp(domain, WK_EXPORT_DOMAIN));
+  }
+  m->opset_import = wk_arena_alloc(c->arena, 2 * sizeof(void *));
+  add_opset(c, m, "", WK_C2_OPSET);
+  if (uses_own) add_opset(c, m, WK_EXPORT_DOMAIN, 1);
 }
 
 static wk_status make_model(wk_c2 *c, const Caffe2__NetDef *net, Onnx__ModelProto *m) {
@@ -296,12 +308,12 @@ static wk_status make_model(wk_c2 *c, const Caffe2__NetDef *net, Onnx__ModelProt
   onnx__graph_proto__init(g);
   onnx__model_proto__init(m);
   m->graph = g;
-  add_opset(c, m);
   m->has_ir_version = true;
   m->ir_version = 7; /* that of the opset */
   m->producer_name = wk_arena_strdup(a, "wick");
   g->name = wk_arena_strdup(a, net->name && *net->name ? net->name : "net");
   separate_outputs(c, net);
+  add_opsets(c, m);
   WK_TRY(add_outputs(c, net, g));
   keep_used(c);
   g->node = copied(a, c->nodes.data, g->n_node = c->nodes.n);

@@ -28,4 +28,9 @@ bool wk_body_tensors(wk_onnx_node *c, const wk_bound *out, size_t n, bool *unkno
 /* What the node's own results are when its body could not be imported. */
 void wk_body_results_unknown(wk_onnx_node *c);
 
+/* A Loop with this body that runs `trip` times, each time folding rows of a table into one of its
+ * result, as torch exports EmbeddingBag: becomes segment_reduce. False, with nothing changed: it is
+ * another loop. Bounds outside of the indices are errors when it runs, where Slice would cut. */
+bool wk_onnx_loop_of_bags(wk_onnx_node *c, const Onnx__GraphProto *p, int64_t trip);
+
 #endif

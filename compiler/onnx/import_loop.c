@@ -4,7 +4,8 @@
  * then returns a constant the loop is counted, otherwise it runs while the condition holds
  *   - a trip count known only at run time is a condition on the iteration number
  * Where the body does not fit LOOP (a state that changes its shape, a shape that depends on the
- * iteration number, sequences) and the trip count is small, the loop is unrolled instead. */
+ * iteration number, sequences) and the trip count is small, the loop is unrolled instead.
+ * A loop over bags of embeddings becomes one node (import_bags.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -263,7 +264,8 @@ wk_status wk_onnx_loop(wk_onnx_node *c) {
     }
   }
   if (!wk_onnx_ok(c)) return c->status;
+  bool is_counted = l.count == WK_NONE && l.cond == WK_NONE && l.trip < INT64_MAX;
   if (l.trip <= 0) skip_loop(c, &l);
-  else import_loop(c, &l);
+  else if (!is_counted || !wk_onnx_loop_of_bags(c, l.p, l.trip)) import_loop(c, &l);
   return c->status;
 }

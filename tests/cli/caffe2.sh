@@ -118,6 +118,22 @@ pool 'no kernel' 'y: no kernel size is given' ''
 pool 'an order that is none' "order 'HW' is neither" 'arg { name: "order" s: "HW" }'
 pool 'no number' "argument 'kernel' is no integer" 'arg { name: "kernel" s: "3" }'
 pool 'stride 0' "argument 'stride' is 0" 'arg { name: "kernel" i: 2 } arg { name: "stride" i: 0 }'
+
+# Segments: lengths that do not add up to the number of indices.
+cat >bags.pbtxt <<'EOF'
+op { input: "w" input: "i" input: "l" output: "y" type: "SparseLengthsSum" }
+external_output: "y"
+EOF
+echo '{"w": [1, [3, 2]], "i": [7, [4]], "l": [6, [2]]}' >bags.json
+npy w.npy '<f4' 3,2 && npy i.npy '<i8' 4 && npy l.npy '<i4' 2
+bags=(bags.pbtxt --value-info bags.json -i w=w.npy -i i=i.npy -i l=l.npy)
+refuses 'lengths that do not add up' 3 'segment 1 goes from 0 to -1, outside of 0 to 4' \
+  "$wick" run "${bags[@]}" --target eval
+refuses 'lengths that do not add up, compiled' 3 'met values that it cannot handle' \
+  "$wick" run "${bags[@]}"
+echo '{"w": [1, [3, 2]], "i": [7, [0]], "l": [6, [2]]}' >bags.json
+npy i.npy '<i8' 0
+gives 'lengths of nothing' '^y f32\[2,2\] min 0 max 0' "$wick" run "${bags[@]}"
 sed 's/floats: 0 //' init.pbtxt >short.pbtxt
 refuses 'too few values' 3 "'values' holds 1 elements, the shape needs 2" \
   "$wick" compile net.pb --init-net short.pbtxt --shape x=1x3

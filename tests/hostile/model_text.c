@@ -350,4 +350,5 @@ void model_text(const char *text, wk_str *out) {
   if (!strstr(text, "opset ")) put_opset(out, 8, "", 17);
   put_opset(out, 8, "local", 1);
   put_opset(out, 8, "com.microsoft", 1);
+  put_opset(out, 8, "org.pytorch.aten", 1);
 }
