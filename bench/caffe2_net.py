@@ -81,89 +81,153 @@ def fills(weights):
     return net
 
 
-class Translation:
-    """One net, operator by operator: draws the weights that an operator needs as it meets it, and
-    adds its ONNX nodes. Activations are kept near 1, so that an error anywhere is seen at the
-    end."""
+def varint(n):
+    head = b""
+    while n > 127:
+        head, n = head + bytes([n & 127 | 128]), n >> 7
+    return head + bytes([n])
 
-    def __init__(self, net, inputs, seed=0):
-        self.rng = np.random.default_rng(seed)
-        self.shape = dict(inputs)
+
+def field(number, *parts):
+    """A message or byte string of the wire format, of pieces, as pieces."""
+    return [varint(number << 3 | 2), varint(sum(map(len, parts))), *parts]
+
+
+def write_fills(weights, path):
+    """fills() of floats, written: a list of a hundred million numbers would not fit the memory."""
+    with open(path, "wb") as file:
+        file.writelines(field(1, b"init"))
+        for name, value in weights.items():
+            op = message("OperatorDef")(type="GivenTensorFill", output=[name])
+            op.arg.add(name="shape").ints.extend(value.shape)
+            numbers = np.empty(value.size, [("tag", "u1"), ("value", "<f4")])
+            numbers["tag"], numbers["value"] = 5 << 3 | 5, value.ravel()
+            values = field(5, *field(1, b"values"), numbers.tobytes())
+            file.writelines(field(2, op.SerializeToString(), *values))
+
+
+class Translation:
+    """One net, operator by operator: draws the weights that an operator needs as it meets it, adds
+    its ONNX nodes, and computes them, so that what follows knows how large its inputs are. An error
+    anywhere is seen at the end: layers have results near 1, before an LRN such that it matters,
+    before the softmax such that it is neither flat nor a single class; what a normalisation takes
+    for mean and variance is near both, and all of it differs between channels."""
+
+    SIZES = {"SpatialBN": .05, "Softmax": 6}  # mean squares of results, by who reads them
+    SPREAD = .3  # of biases and means
+
+    def __init__(self, net, inputs, counts, seed=0):
+        self.rng, self.counts = np.random.default_rng(seed), counts
+        self.net, self.readers = net, self.find_readers(net)
+        self.inputs = {n: self.normal(s) for n, s in inputs.items()}
+        self.array = dict(self.inputs)  # by ONNX name, weights too
         self.value = {name: name for name in inputs}
-        self.weights, self.nodes, self.fresh, self.gain = {}, [], 0, 1
+        self.weights, self.nodes = {}, []
         for op in net.op:
             if not hasattr(self, op.type):
                 cli.die(f"{op.type} is not translated here")
             getattr(self, op.type)(op, args(op))
-        outputs = [helper.make_tensor_value_info(self.value[o], 1, self.shape[o])
-                   for o in net.external_output]
-        graph = helper.make_graph(
-            self.nodes, net.name,
-            [helper.make_tensor_value_info(n, 1, s) for n, s in inputs.items()], outputs,
-            [numpy_helper.from_array(v, n) for n, v in self.weights.items()])
-        self.model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)])
-        self.model.ir_version = 7
-
-    def add(self, op, kind, inputs, shape, **attributes):
-        self.fresh += 1
-        name = f"{op.output[0]}~{self.fresh}"
-        self.nodes.append(helper.make_node(kind, inputs, [name], **attributes))
-        self.value[op.output[0]] = name
-        self.shape[op.output[0]] = tuple(shape)
-
-    def weight(self, name, *shape, low=None):
-        if name not in self.weights:
-            fan = int(np.prod(shape[1:])) if len(shape) > 1 else 25
-            value = self.rng.standard_normal(shape) * self.gain * (2 / fan) ** .5
-            value = self.rng.uniform(low, low + 1, shape) if low is not None else value
-            self.weights[name] = value.astype(np.float32)
-        return name
+        self.outputs = [self.value[o] for o in net.external_output]
 
     @staticmethod
-    def window(a, size):
-        """Kernel, strides and pads, and the size of the result."""
+    def find_readers(net):
+        """{result of a layer: the operator that reads it, after activations}."""
+        found = {}
+        for i, op in enumerate(net.op):
+            later = (n for n in net.op[i + 1:] if op.output[0] in n.input and n.type != "Relu")
+            found.setdefault(op.output[0], next(later, None))
+        return found
+
+    def normal(self, shape, size=1):
+        return (self.rng.standard_normal(shape) * size).astype(np.float32)
+
+    def uniform(self, low, high, n):
+        return self.rng.uniform(low, high, n).astype(np.float32)
+
+    def weight(self, name, value):
+        self.weights[name] = self.array[name] = value
+        return name
+
+    def model(self, has_weights=True, nodes=None, more=()):
+        """With weights as initialisers, or as inputs, behind those of the net. `more` constants."""
+        def info(name):
+            value = self.array[name]
+            return helper.make_tensor_value_info(name, 1, value.shape)
+        inputs = list(self.inputs) + ([] if has_weights else list(self.weights))
+        constants = [numpy_helper.from_array(v, n) for n, v in more]
+        if has_weights:
+            constants += [numpy_helper.from_array(v, n) for n, v in self.weights.items()]
+        graph = helper.make_graph(nodes or self.nodes, self.net.name, list(map(info, inputs)),
+                                  list(map(info, self.outputs)), constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)], ir_version=7)
+
+    def add(self, op, kind, inputs, **attributes):
+        name = f"{op.output[0]}~{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], **attributes))
+        self.array[name] = compute(kind, [self.array[i] for i in inputs], **attributes)
+        self.value[op.output[0]] = name
+        return name
+
+    def drawn(self, op, kind, inputs, shape, **attributes):
+        """A layer with filters, or a matrix, of the shape, and a bias."""
+        reader = self.readers[op.output[0]]
+        size = self.SIZES.get(reader.type, 2) if reader else 1
+        if reader and reader.type == "LRN":
+            size = 2 / args(reader)["alpha"]
+        w = self.normal(shape)
+        y = compute(kind, [self.array[i] for i in inputs] + [w], **attributes)
+        scale = float(f"{(size / np.mean(np.square(y, dtype=float))) ** .5:.2g}")
+        inputs = inputs + [self.weight(op.input[1], w * np.float32(scale))]
+        if len(op.input) > 2:
+            bias = self.normal(shape[0], self.SPREAD * size ** .5)
+            inputs.append(self.weight(op.input[2], bias))
+        self.add(op, kind, inputs, **attributes)
+
+    @staticmethod
+    def window(a):
+        """Kernel, strides and pads."""
         def pair(name, default):
             both = a.get(name, default)
             return [a.get(f"{name}_h", both), a.get(f"{name}_w", both)]
-        kernel, stride = pair("kernel", 0), pair("stride", 1)
-        pad = [a.get(f"pad_{s}", a.get("pad", 0)) for s in "tlbr"]
-        out = [(size[i] + pad[i] + pad[i + 2] - kernel[i]) // stride[i] + 1 for i in (0, 1)]
-        return dict(kernel_shape=kernel, strides=stride, pads=pad), out
+        return dict(kernel_shape=pair("kernel", 0), strides=pair("stride", 1),
+                    pads=[a.get(f"pad_{s}", a.get("pad", 0)) for s in "tlbr"])
 
     def Conv(self, op, a):
-        n, c, *size = self.shape[op.input[0]]
-        kernel = self.window(a, size)[0]["kernel_shape"]
-        self.conv(op, a, a.get("filters", self.filters(op)), n, c, size, kernel)
+        x, window, group = self.value[op.input[0]], self.window(a), a.get("group", 1)
+        shape = self.counts[op.output[0]], self.array[x].shape[1] // group, *window["kernel_shape"]
+        self.drawn(op, "Conv", [x], shape, group=group, **window)
 
-    def filters(self, op):
-        return self.counts[op.output[0]] if hasattr(self, "counts") else 0
+    def FC(self, op, _):
+        flat = f"{op.output[0]}~flat"
+        x = self.array[self.value[op.input[0]]]
+        self.nodes.append(helper.make_node("Flatten", [self.value[op.input[0]]], [flat], axis=1))
+        self.array[flat] = x.reshape(len(x), -1)
+        shape = self.counts[op.output[0]], self.array[flat].shape[1]
+        self.drawn(op, "Gemm", [flat], shape, transB=1)
 
-    def conv(self, op, a, filters, n, c, size, kernel):
-        attributes, out = self.window(a, size)
-        group = a.get("group", 1)
-        inputs = [self.value[op.input[0]], self.weight(op.input[1], filters, c // group, *kernel)]
-        inputs += [self.weight(op.input[2], filters)] if len(op.input) > 2 else []
-        self.add(op, "Conv", inputs, (n, filters, *out), group=group, **attributes)
-
-    def pool(self, op, a, kind):
-        n, c, *size = self.shape[op.input[0]]
-        attributes, out = self.window(a, size)
-        self.add(op, kind, [self.value[op.input[0]]], (n, c, *out), **attributes)
-
-    def MaxPool(self, op, a):
-        self.pool(op, a, "MaxPool")
-
-    def AveragePool(self, op, a):
-        self.pool(op, a, "AveragePool")
+    def SpatialBN(self, op, a):
+        x = self.array[self.value[op.input[0]]]
+        c, mean, variance = x.shape[1], x.mean((0, 2, 3)), x.var((0, 2, 3))
+        mean = (mean + self.normal(c, self.SPREAD * float(variance.mean()) ** .5)).round(3)
+        variance = (variance * self.uniform(.5, 1.5, c)).round(3) + np.float32(.001)
+        values = self.uniform(.5, 1.5, c), self.normal(c, self.SPREAD), mean, variance
+        inputs = [self.value[op.input[0]]]
+        inputs += [self.weight(name, v) for name, v in zip(op.input[1:], values)]
+        self.add(op, "BatchNormalization", inputs, epsilon=a["epsilon"])
 
     def same(self, op, kind, **attributes):
-        self.add(op, kind, [self.value[i] for i in op.input], self.shape[op.input[0]], **attributes)
+        self.add(op, kind, [self.value[i] for i in op.input], **attributes)
+
+    def MaxPool(self, op, a):
+        self.same(op, "MaxPool", **self.window(a))
+
+    def AveragePool(self, op, a):
+        self.same(op, "AveragePool", **self.window(a))
 
     def Relu(self, op, _):
         self.same(op, "Relu")
 
-    def Sum(self, op, _):  # each adds what is about as large; the last product makes up for it
-        self.sums = getattr(self, "sums", 0) + 1
+    def Sum(self, op, _):
         self.same(op, "Sum")
 
     def Dropout(self, op, _):
@@ -175,21 +239,25 @@ class Translation:
     def LRN(self, op, a):
         self.same(op, "LRN", size=a["size"], alpha=a["alpha"], beta=a["beta"], bias=a["bias"])
 
-    def SpatialBN(self, op, a):
-        c = self.shape[op.input[0]][1]
-        inputs = [self.value[op.input[0]], self.weight(op.input[1], c, low=.3),
-                  self.weight(op.input[2], c), self.weight(op.input[3], c),
-                  self.weight(op.input[4], c, low=.5)]
-        self.add(op, "BatchNormalization", inputs, self.shape[op.input[0]], epsilon=a["epsilon"])
 
-    def FC(self, op, _):
-        n, *rest = self.shape[op.input[0]]
-        k, m = int(np.prod(rest)), self.filters(op)
-        flat = f"{op.output[0]}~flat"
-        self.gain = .8 ** getattr(self, "sums", 0) / (1 if m > 1000 else 2)
-        self.nodes.append(helper.make_node("Flatten", [self.value[op.input[0]]], [flat], axis=1))
-        self.add(op, "Gemm", [flat, self.weight(op.input[1], m, k), self.weight(op.input[2], m)],
-                 (n, m), transB=1)
+def run(model, feeds):
+    """The outputs of a model, by ONNX Runtime."""
+    import onnxruntime as ort
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    session = ort.InferenceSession(model.SerializeToString(), options,
+                                   providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)
+
+
+def compute(kind, values, **attributes):
+    """The result of one ONNX operator on floats."""
+    feeds = {f"x{i}": v for i, v in enumerate(values)}
+    infos = [helper.make_tensor_value_info(n, 1, v.shape) for n, v in feeds.items()]
+    graph = helper.make_graph([helper.make_node(kind, list(feeds), ["y"], **attributes)], "one",
+                              infos, [helper.make_tensor_value_info("y", 1, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)], ir_version=7)
+    return run(model, feeds)[0]
 
 
 # Channels of each layer, which a net does not say: its weights do.
@@ -215,5 +283,4 @@ def translate(folder, seed=0, net=None):
     """Net, weights and ONNX model of a folder with predict_net.pbtxt and value_info.json."""
     folder = pathlib.Path(folder)
     net = net or read(folder / "predict_net.pbtxt")
-    Translation.counts = channels(folder.name, net)
-    return net, Translation(net, shapes_of(folder), seed)
+    return net, Translation(net, shapes_of(folder), channels(folder.name, net), seed)

@@ -19,7 +19,7 @@ parser.add_argument("-o", "--out", type=pathlib.Path,
 parser.add_argument("--seed", type=cli.at_least(0), default=0)
 o = parser.parse_args()
 files = [o.net / name for name in ("predict_net.pbtxt", "value_info.json")]
-peers.need("numpy", "onnx", "google.protobuf")
+peers.need("numpy", "onnx", "google.protobuf", "onnxruntime")
 out = o.out or pathlib.Path(o.net.resolve().name)
 if out.resolve() == o.net.resolve():
     cli.die("the folder to write is the net's own: name another with --out")
@@ -29,7 +29,7 @@ for file in files:
 net, made = caffe2_net.translate(o.net, o.seed)
 out.mkdir(parents=True, exist_ok=True)
 caffe2_net.write(net, out / "predict_net.pb")
-caffe2_net.write(caffe2_net.fills(made.weights), out / "init_net.pb")
+caffe2_net.write_fills(made.weights, out / "init_net.pb")
 for file in files:
     shutil.copyfile(file, out / file.name)
-(out / "model.onnx").write_bytes(made.model.SerializeToString())
+(out / "model.onnx").write_bytes(made.model().SerializeToString())

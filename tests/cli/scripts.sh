@@ -57,7 +57,7 @@ tells 'demo, two networks' 2 'takes one network$' tree/scripts/demo lstm unet
 tells 'test, a word' 2 "^scripts/test: unknown option 'x'$" tree/scripts/test x
 # -S: Python without its packages
 for bench in compare_onnxruntime.py compare_quantisers.py quantised_classes.py \
-  'integer_fidelity.py model.onnx' 'make_caffe2_weights.py net'; do
+  'integer_fidelity.py model.onnx' 'make_caffe2_weights.py net' caffe2_proof.py; do
   tells "$bench without the peers" 1 '^bench/.*: needs the Python packages .*: run bench/setup$' \
     python3 -S tree/bench/$bench
 done
