@@ -278,8 +278,8 @@ def prove(source, each, seed):
     error = difference(got, want)
     print(f"{source.name}: the largest of {want.size} probabilities is {want.max():.3f}; Wick and "
           f"ONNX Runtime differ by {error:.4f} tolerances")
-    print(f"  {'mistake in the conversion':40} {'operators':>9} {'tolerances':>7} {'least of each':>12}"
-          if each else f"  {'mistake in the conversion':36} {'operators':>9} {'tolerances':>11}")
+    print(f"  {'mistake in the conversion':40} {'of':>4} {'tolerances':>12}"
+          + (f" {'least of one':>12}" if each else ""))
     missed = [m[0] for m in MISTAKES if not notice(made, want, *m[:3], each and m[3])]
     return error <= 1 and not missed
 

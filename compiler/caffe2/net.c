@@ -48,18 +48,24 @@ static bool is_binary_net(const uint8_t *p, size_t n) {
          !wk_wire_is_plausible(&onnx__graph_proto__descriptor, graph, size);
 }
 
-static bool is_net(const wk_file *f) {
-  if (is_binary_net(f->data, f->size)) return true;
-  return wk_onnx_is_text(f->data, f->size) &&
-         wk_text_message((const char *)f->data, f->size, &net_type, 1);
+static wk_status is_net(const char *path, const wk_file *f, bool *out) {
+  static const ProtobufCMessageDescriptor *const models[] = {&onnx__model_proto__descriptor,
+                                                             &caffe2__net_def__descriptor};
+  const ProtobufCMessageDescriptor *found = NULL;
+  *out = is_binary_net(f->data, f->size);
+  if (*out || !wk_onnx_is_text(f->data, f->size)) return NULL;
+  WK_TRY(wk_text_message(path, (const char *)f->data, f->size, models, WK_COUNTOF(models),
+                         &found));
+  *out = found == net_type;
+  return NULL;
 }
 
 wk_status wk_net_is_net(const char *path, bool *out) {
   wk_file f;
   WK_TRY(wk_file_map(path, &f));
-  *out = is_net(&f);
+  wk_status s = is_net(path, &f, out);
   wk_file_unmap(&f);
-  return NULL;
+  return s;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -85,8 +91,9 @@ static wk_status read_net(const char *path, const wk_file *f, wk_net *out) {
   if (!f->size) return wk_error(WK_INPUT, "is empty");
   if (is_binary_net(f->data, f->size)) return read_wire(f->data, f->size, out);
   const char *kind = wk_file_kind(f->data, f->size);
-  bool is_text = wk_onnx_is_text(f->data, f->size);
-  if (is_text && is_net(f)) return read_text(path, f, out);
+  bool found;
+  WK_TRY(is_net(path, f, &found));
+  if (found) return read_text(path, f, out);
   if (kind) return wk_error(WK_INPUT, "is %s, not a Caffe2 net", kind);
   if (wk_wire_is_plausible(&onnx__model_proto__descriptor, f->data, f->size))
     return wk_error(WK_INPUT, "is an ONNX model, not a Caffe2 net");

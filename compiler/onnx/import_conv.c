@@ -4,6 +4,7 @@
 
 #include "compiler/onnx/conv.h"
 #include "compiler/onnx/handlers.h"
+#include "compiler/onnx/matmul.h"
 #include "compiler/onnx/window.h"
 
 wk_value_id wk_conv_emit(wk_onnx_node *c, wk_value_id x, wk_value_id w, wk_value_id b) {
@@ -11,7 +12,7 @@ wk_value_id wk_conv_emit(wk_onnx_node *c, wk_value_id x, wk_value_id w, wk_value
   wk_window win;
   if (!wk_onnx_valid(c, tw.rank == tx.rank, "weights of rank %d for an input of rank %d", tw.rank,
                      tx.rank) ||
-      !wk_window_read(c, &tx, tw.dims + 2, &win))
+      !wk_matmul_same_floats(c, x, w) || !wk_window_read(c, &tx, tw.dims + 2, &win))
     return WK_NONE;
   WK_MAKE_ATTRS(c, a, CONV, conv);
   a->strides = wk_window_strides(c, &win);
@@ -61,6 +62,7 @@ wk_status wk_onnx_conv_transpose(wk_onnx_node *c) {
   wk_window win;
   int64_t extra[WK_MAX_RANK] = {0}, out[WK_MAX_RANK];
   wk_onnx_valid(c, w.rank == x.rank, "weights of rank %d for an input of rank %d", w.rank, x.rank);
+  wk_matmul_same_floats(c, c->in[0], c->in[1]);
   if (!wk_window_read_steps(c, &x, w.dims + 2, &win)) return c->status;
   const char *mode = wk_onnx_text(c, "auto_pad", "NOTSET");
   bool is_same = strncmp(mode, "SAME", 4) == 0;

@@ -6,10 +6,19 @@
 #include "compiler/onnx/handlers.h"
 #include "compiler/onnx/matmul.h"
 
+bool wk_matmul_same_floats(wk_onnx_node *c, wk_value_id a, wk_value_id b) {
+  wk_dtype ta = wk_onnx_type(c, a)->dtype, tb = wk_onnx_type(c, b)->dtype;
+  bool is_float = wk_dtype_is_float(ta) && wk_dtype_is_float(tb);
+  return wk_onnx_valid(c, !is_float || ta == tb, "multiplies %s by %s: both must have one type",
+                       wk_dtype_name(ta), wk_dtype_name(tb));
+}
+
 /* numpy: a vector on the left is a row, on the right a column, and that axis is dropped again. */
 wk_value_id wk_matmul_emit(wk_onnx_node *c, wk_value_id a, wk_value_id b) {
   const wk_type ta = *wk_onnx_type(c, a), tb = *wk_onnx_type(c, b);
-  if (!wk_onnx_valid(c, ta.rank >= 1 && tb.rank >= 1, "an operand is a scalar")) return WK_NONE;
+  if (!wk_onnx_valid(c, ta.rank >= 1 && tb.rank >= 1, "an operand is a scalar") ||
+      !wk_matmul_same_floats(c, a, b))
+    return WK_NONE;
   const int64_t row[2] = {1, ta.dims[0]}, column[2] = {tb.dims[0], 1};
   if (ta.rank == 1) a = wk_make_reshape(c, a, 2, row);
   if (tb.rank == 1) b = wk_make_reshape(c, b, 2, column);
@@ -37,6 +46,7 @@ wk_status wk_onnx_gemm(wk_onnx_node *c) {
   double alpha = wk_onnx_float(c, "alpha", 1.0), beta = wk_onnx_float(c, "beta", 1.0);
   wk_onnx_valid(c, wk_onnx_type(c, a)->rank == 2 && wk_onnx_type(c, b)->rank == 2,
                 "an operand is not a matrix");
+  wk_matmul_same_floats(c, a, b);
   if (wk_onnx_int(c, "transA", 0)) a = transpose_last(c, a);
   if (wk_onnx_int(c, "transB", 0)) b = transpose_last(c, b);
   wk_value_id y = wk_make_2(c, WK_OP_MATMUL, a, b);

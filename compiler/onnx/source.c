@@ -47,7 +47,9 @@ static wk_status read_protobuf_text(wk_onnx_model *m, const char *text, size_t n
 /* Text that is neither form is what it was before: no model. */
 static wk_status read_text(wk_onnx_model *m, const char *text, size_t n) {
   static const ProtobufCMessageDescriptor *const model = &onnx__model_proto__descriptor;
-  if (wk_text_message(text, n, &model, 1)) return read_protobuf_text(m, text, n);
+  const ProtobufCMessageDescriptor *found;
+  WK_TRY(wk_text_message(m->path, text, n, &model, 1, &found));
+  if (found) return read_protobuf_text(m, text, n);
   return read_wire(m, (const uint8_t *)text, n);
 }
 

@@ -103,6 +103,8 @@ wk_status wk_text_next(wk_text *t) {
 }
 
 wk_status wk_text_start(wk_text *t, const char *file, const char *text, size_t n) {
+  static const char mark[] = "\xef\xbb\xbf"; /* that some editors write before UTF-8 */
+  if (n >= 3 && memcmp(text, mark, 3) == 0) text += 3, n -= 3;
   *t = (wk_text){.file = file, .at = text, .end = text + n, .line_start = text, .line = 1};
   return wk_text_next(t);
 }

@@ -55,15 +55,16 @@ wk_status wk_text_i64(wk_text *t, int64_t *out) WK_MUST_CHECK;
 wk_status wk_text_f32(wk_text *t, float *out) WK_MUST_CHECK; /* rounded once, from the text */
 wk_status wk_text_f64(wk_text *t, double *out) WK_MUST_CHECK;
 
-/* Protobuf text as a message of type d, in the wire format: malloc'ed. What it then means is for
- * wk_wire_unpack to say. */
+/* Protobuf text as a message of type d, in the wire format: malloc'ed. The bytes are those that
+ * protobuf's libraries write when the fields come in the order of their numbers, as those print
+ * them. What it then means is for wk_wire_unpack to say. */
 wk_status wk_text_to_wire(const char *file, const char *text, size_t n,
                           const ProtobufCMessageDescriptor *d, uint8_t **out,
                           size_t *out_n) WK_MUST_CHECK;
-/* The type among d[0..n) that has the first field of a protobuf text; NULL: none has, or the text
- * does not begin with a field. */
-const ProtobufCMessageDescriptor *wk_text_message(const char *text, size_t n,
-                                                  const ProtobufCMessageDescriptor *const *d,
-                                                  size_t n_d);
+/* The type among d[0..n) that has the first field of a protobuf text; NULL: the text does not begin
+ * with a field. WK_INPUT: with one that none of them has. */
+wk_status wk_text_message(const char *file, const char *text, size_t n,
+                          const ProtobufCMessageDescriptor *const *d, size_t n_d,
+                          const ProtobufCMessageDescriptor **out) WK_MUST_CHECK;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Protobuf text, for any message that has a descriptor. It becomes bytes of the wire format, so
- * that everything behind it is what reads binary files, with the same budgets. */
+ * that everything behind it is what reads binary files, with the same budgets. They are those that
+ * the libraries write: shortest lengths, packed fields packed. */
 #include "compiler/onnx/text.h"
 
 #include <stdlib.h>
@@ -12,6 +13,8 @@ typedef struct {
   wk_text t;
   WK_VEC(uint8_t) out;
   wk_str string; /* of the field being read */
+  const ProtobufCFieldDescriptor *packed; /* the field whose values end `out`; NULL: none */
+  size_t packed_at;                       /* its length */
 } writer;
 
 /* ---- bytes --------------------------------------------------------------------------------- */
@@ -34,13 +37,39 @@ static void put_tag(writer *w, uint32_t number, int wire) {
   put_varint(w, (uint64_t)number << 3 | (uint64_t)wire);
 }
 
-/* Messages are written before their length is known: it has the same room everywhere. */
-static wk_status set_length(writer *w, size_t at) {
-  uint64_t n = w->out.n - at - LENGTH_BYTES;
-  if (n >> (7 * LENGTH_BYTES)) return wk_text_error(&w->t, "the message is too large");
-  for (int i = 0; i < LENGTH_BYTES; i++, n >>= 7)
-    w->out.data[at + (size_t)i] = (uint8_t)((n & 0x7f) | (i + 1 < LENGTH_BYTES ? 0x80 : 0));
+/* Room for a length that is known when what it counts has been written. */
+static size_t begin_length(writer *w) {
+  size_t at = w->out.n;
+  put(w, (uint8_t[LENGTH_BYTES]){0}, LENGTH_BYTES);
+  return at;
+}
+
+static wk_status end_length(writer *w, size_t at) {
+  size_t n = w->out.n - at - LENGTH_BYTES, k = 0;
+  uint8_t *p = w->out.data + at;
+  if ((uint64_t)n >> (7 * LENGTH_BYTES)) return wk_text_error(&w->t, "the message is too large");
+  for (size_t left = n; left || k == 0; left >>= 7)
+    p[k++] = (uint8_t)((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
+  memmove(p + k, p + LENGTH_BYTES, n);
+  w->out.n = at + k + n;
   return NULL;
+}
+
+/* Before the value of a scalar. Those of a packed field that follow each other share a tag. */
+static void begin_value(writer *w, const ProtobufCFieldDescriptor *f, int wire) {
+  bool is_packed = f->flags & PROTOBUF_C_FIELD_FLAG_PACKED;
+  if (is_packed && w->packed == f) return;
+  put_tag(w, f->id, is_packed ? BYTES : wire);
+  if (!is_packed) return;
+  w->packed = f;
+  w->packed_at = begin_length(w);
+}
+
+/* Before another field, and at the end of a message. */
+static wk_status end_packed(writer *w) {
+  if (!w->packed) return NULL;
+  w->packed = NULL;
+  return end_length(w, w->packed_at);
 }
 
 /* ---- scalars ------------------------------------------------------------------------------- */
@@ -103,7 +132,7 @@ static wk_status write_integer(writer *w, const ProtobufCFieldDescriptor *f) {
   WK_TRY(read_integer(&w->t, k->is_signed, k->bits, &v));
   if (f->type == PROTOBUF_C_TYPE_SINT32 || f->type == PROTOBUF_C_TYPE_SINT64)
     v = v << 1 ^ (uint64_t)((int64_t)v >> 63);
-  put_tag(w, f->id, k->wire);
+  begin_value(w, f, k->wire);
   if (k->wire == VARINT) put_varint(w, v);
   else put(w, &v, (size_t)k->bits / 8);
   return NULL;
@@ -113,7 +142,7 @@ static wk_status write_varint(writer *w, const ProtobufCFieldDescriptor *f) {
   uint64_t v;
   WK_TRY(f->type == PROTOBUF_C_TYPE_BOOL ? read_bool(&w->t, &v)
                                          : read_enum(&w->t, f->descriptor, &v));
-  put_tag(w, f->id, VARINT);
+  begin_value(w, f, VARINT);
   put_varint(w, v);
   return NULL;
 }
@@ -123,7 +152,7 @@ static wk_status write_real(writer *w, const ProtobufCFieldDescriptor *f) {
   double f64;
   bool is_f32 = f->type == PROTOBUF_C_TYPE_FLOAT;
   WK_TRY(is_f32 ? wk_text_f32(&w->t, &f32) : wk_text_f64(&w->t, &f64));
-  put_tag(w, f->id, is_f32 ? FIXED32 : FIXED64);
+  begin_value(w, f, is_f32 ? FIXED32 : FIXED64);
   if (is_f32) put(w, &f32, sizeof f32);
   else put(w, &f64, sizeof f64);
   return NULL;
@@ -155,27 +184,58 @@ static wk_status write_scalar(writer *w, const ProtobufCFieldDescriptor *f) {
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-/* A field that is newer than some onnx.proto, but that the importer reads. */
-static const ProtobufCFieldDescriptor attribute_proto = {
-    .name = "attribute_proto", .id = 11, .label = PROTOBUF_C_LABEL_REPEATED,
-    .type = PROTOBUF_C_TYPE_MESSAGE, .descriptor = &onnx__attribute_proto__descriptor};
+/* Fields that are newer than the onnx.proto of which the descriptors were made. */
+typedef struct {
+  const ProtobufCMessageDescriptor *message;
+  ProtobufCFieldDescriptor field;
+} newer_field;
+#define LIST(name_, id_, of)                                                    \
+  {.name = name_, .id = id_, .label = PROTOBUF_C_LABEL_REPEATED,                \
+   .type = PROTOBUF_C_TYPE_MESSAGE, .descriptor = &onnx__##of##__descriptor}
+#define TEXT(name_, id_)                                                        \
+  {.name = name_, .id = id_, .label = PROTOBUF_C_LABEL_OPTIONAL, .type = PROTOBUF_C_TYPE_STRING}
+static const newer_field newer_fields[] = {
+    {&onnx__function_proto__descriptor, LIST("attribute_proto", 11, attribute_proto)},
+    {&onnx__function_proto__descriptor, LIST("value_info", 12, value_info_proto)},
+    {&onnx__function_proto__descriptor, TEXT("overload", 13)},
+    {&onnx__function_proto__descriptor,
+     LIST("metadata_props", 14, string_string_entry_proto)},
+    {&onnx__node_proto__descriptor, TEXT("overload", 8)},
+    {&onnx__node_proto__descriptor, LIST("metadata_props", 9, string_string_entry_proto)},
+    {&onnx__graph_proto__descriptor, LIST("metadata_props", 16, string_string_entry_proto)},
+    {&onnx__tensor_proto__descriptor, LIST("metadata_props", 16, string_string_entry_proto)},
+    {&onnx__value_info_proto__descriptor, LIST("metadata_props", 4, string_string_entry_proto)}};
+
+static const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor *d,
+                                                const char *name) {
+  const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(d, name);
+  for (size_t i = 0; i < WK_COUNTOF(newer_fields) && !f; i++)
+    if (newer_fields[i].message == d && strcmp(newer_fields[i].field.name, name) == 0)
+      f = &newer_fields[i].field;
+  return f;
+}
+
+/* NULL: none is near. */
+static const char *nearest_field(const ProtobufCMessageDescriptor *d, const char *name) {
+  const char **names = wk_xmalloc((d->n_fields + 1) * sizeof *names);
+  for (unsigned i = 0; i < d->n_fields; i++) names[i] = d->fields[i].name;
+  const char *near = *name ? wk_nearest(name, names, d->n_fields) : NULL;
+  free(names);
+  return near;
+}
 
 static wk_status find_field(const wk_text *t, const ProtobufCMessageDescriptor *d,
                             const ProtobufCFieldDescriptor **out) {
   char name[64] = "";
   if (t->tok.kind != WK_TEXT_WORD) return wk_text_unexpected(t, "the name of a field");
   if (t->tok.n < sizeof name) memcpy(name, t->tok.p, t->tok.n);
-  *out = protobuf_c_message_descriptor_get_field_by_name(d, name);
-  if (!*out && d == &onnx__function_proto__descriptor && !strcmp(name, attribute_proto.name))
-    *out = &attribute_proto;
+  *out = field_of(d, name);
   if (*out) return NULL;
-  const char **names = wk_xmalloc((d->n_fields + 1) * sizeof *names);
-  for (unsigned i = 0; i < d->n_fields; i++) names[i] = d->fields[i].name;
-  const char *near = *name ? wk_nearest(name, names, d->n_fields) : NULL;
-  free(names);
+  const char *near = nearest_field(d, name);
   return near ? wk_text_error(t, "%s has no field '%.*s'; did you mean '%s'?", d->short_name,
                               (int)t->tok.n, t->tok.p, near)
-              : wk_text_error(t, "%s has no field '%.40s'", d->short_name, *name ? name : "");
+              : wk_text_error(t, "%s has no field '%.*s'", d->short_name,
+                              t->tok.n < 40 ? (int)t->tok.n : 40, t->tok.p);
 }
 
 static wk_status write_fields(writer *w, const ProtobufCMessageDescriptor *d, char close,
@@ -189,15 +249,14 @@ static wk_status write_message(writer *w, const ProtobufCFieldDescriptor *f, int
     return wk_status_place(wk_error(WK_RESOURCE, "is nested more than %d messages deep",
                                     WK_WIRE_MAX_DEPTH), w->t.file);
   put_tag(w, f->id, BYTES);
-  size_t place = w->out.n;
-  put(w, (uint8_t[LENGTH_BYTES]){0}, LENGTH_BYTES);
+  size_t place = begin_length(w);
   WK_TRY(wk_text_next(&w->t));
   WK_TRY(write_fields(w, f->descriptor, is_brace ? '}' : '>', depth + 1));
   if (w->t.tok.kind == WK_TEXT_END)
     return wk_text_error(&w->t, "the text ends within '%s', which began in line %lld", f->name,
                          (long long)at.line);
   WK_TRY(wk_text_next(&w->t));
-  return set_length(w, place);
+  return end_length(w, place);
 }
 
 static wk_status write_value(writer *w, const ProtobufCFieldDescriptor *f, int depth) {
@@ -223,6 +282,7 @@ static wk_status write_field(writer *w, const ProtobufCMessageDescriptor *d, uin
   bool found;
   const wk_text_token at = w->t.tok;
   WK_TRY(find_field(&w->t, d, &f));
+  if (f != w->packed) WK_TRY(end_packed(w));
   bool is_repeated = f->label == PROTOBUF_C_LABEL_REPEATED;
   if (!is_repeated && f->id < 64) {
     if (*seen >> f->id & 1)
@@ -243,7 +303,7 @@ static wk_status write_fields(writer *w, const ProtobufCMessageDescriptor *d, ch
   uint64_t seen = 0;
   while (w->t.tok.kind != WK_TEXT_END && !(close && wk_text_is(&w->t, close)))
     WK_TRY(write_field(w, d, &seen, depth));
-  return NULL;
+  return end_packed(w);
 }
 
 wk_status wk_text_to_wire(const char *file, const char *text, size_t n,
@@ -258,19 +318,39 @@ wk_status wk_text_to_wire(const char *file, const char *text, size_t n,
   return s;
 }
 
-const ProtobufCMessageDescriptor *wk_text_message(const char *text, size_t n,
-                                                  const ProtobufCMessageDescriptor *const *d,
-                                                  size_t n_d) {
+static wk_status unknown_message(const wk_text *t, const wk_text_token *at,
+                                 const ProtobufCMessageDescriptor *const *d, size_t n_d,
+                                 const char *name) {
+  wk_str kinds = {0};
+  wk_status s;
+  const char *near = NULL;
+  for (size_t i = 0; i < n_d; i++) {
+    wk_str_printf(&kinds, "%s%s", i ? " or " : "", d[i]->short_name);
+    near = near ? near : nearest_field(d[i], name);
+  }
+  if (near) s = wk_text_error_at(t, at, "'%s' is no field of %s; did you mean '%s'?", name,
+                                 kinds.s, near);
+  else s = wk_text_error_at(t, at, "'%s' is no field of %s", name, kinds.s);
+  wk_str_free(&kinds);
+  return s;
+}
+
+wk_status wk_text_message(const char *file, const char *text, size_t n,
+                          const ProtobufCMessageDescriptor *const *d, size_t n_d,
+                          const ProtobufCMessageDescriptor **out) {
   wk_text t;
   char name[64] = "";
-  wk_status s = wk_text_start(&t, "", text, n);
-  if (!s && t.tok.kind == WK_TEXT_WORD && t.tok.n < sizeof name) {
-    memcpy(name, t.tok.p, t.tok.n);
+  *out = NULL;
+  wk_status s = wk_text_start(&t, file, text, n);
+  const wk_text_token at = t.tok;
+  if (!s && at.kind == WK_TEXT_WORD && at.n < sizeof name) {
+    memcpy(name, at.p, at.n);
     s = wk_text_next(&t);
   }
-  bool is_field = !s && *name && (wk_text_is(&t, ':') || wk_text_is(&t, '{'));
+  bool is_field = !s && *name && (wk_text_is(&t, ':') || wk_text_is(&t, '{') ||
+                                  wk_text_is(&t, '<'));
   wk_status_free(s);
-  for (size_t i = 0; is_field && i < n_d; i++)
-    if (protobuf_c_message_descriptor_get_field_by_name(d[i], name)) return d[i];
-  return NULL;
+  for (size_t i = 0; is_field && i < n_d && !*out; i++)
+    if (field_of(d[i], name)) *out = d[i];
+  return !is_field || *out ? NULL : unknown_message(&t, &at, d, n_d, name);
 }

@@ -83,6 +83,23 @@ opset_import { version: 13 }
 EOF
 gives 'ONNX as text' '^y f32\[2\]' "$wick" run relu.textproto
 gives 'ONNX as text, inspect' '^format +ONNX in text' "$wick" inspect relu.textproto
+cat >same.onnxtxt <<'EOF'
+ir_version: 0x8; graph: <
+  node [{ input: ["x"], output: 'y' name: "the" "_y"; op_type: "\x52el\165" }]
+  name: "graph",
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 }
+                                                              dim { dim_value: 003 } } } } }
+  output { name: "y" type { tensor_type { elem_type: 1 shape { dim: [{ dim_value: 2 },
+                                                                   < dim_value: 3 >] } } } }
+> # of graph
+opset_import { version: 13 }
+EOF
+check 'ONNX as text, compile' "$wick" compile same.onnxtxt -q -o text.wick
+cp relu.onnx same.onnx
+check 'ONNX, compile' "$wick" compile same.onnx -q -o binary.wick
+check 'text gives the package of the binary' cmp text.wick binary.wick
+check 'text to ONNX' "$wick" compile same.onnxtxt --emit onnx -q -o again.onnx
+gives 'text to ONNX, run' '^y f32\[2,3\]' "$wick" run again.onnx
 refuses '--init-net with ONNX' 2 'relu.onnx: --init-net goes with a Caffe2 net' \
   "$wick" run relu.onnx --init-net init.pbtxt
 

@@ -42,8 +42,7 @@ void feed_onnx(feed_run *r, const wk_str *input) {
   if (feed_status(r, s, "import")) feed_module(r, m);
 }
 
-/* The readers that take paths: a file that exists only in memory. */
-static void with_file(const wk_str *input, char path[64], int *fd) {
+void feed_with_file(const wk_str *input, char path[64], int *fd) {
   *fd = memfd_create("hostile", MFD_CLOEXEC);
   if (*fd < 0 || write(*fd, input->n ? input->s : "", input->n) != (ssize_t)input->n) abort();
   snprintf(path, 64, "/proc/self/fd/%d", *fd);
@@ -53,7 +52,7 @@ void feed_inspect(feed_run *r, const wk_str *input) {
   char path[64];
   int fd;
   wk_onnx_info info;
-  with_file(input, path, &fd);
+  feed_with_file(input, path, &fd);
   r->accepted = feed_status(r, wk_onnx_inspect(path, &info), "inspection");
   if (r->accepted) wk_onnx_info_free(&info);
   close(fd);
@@ -132,7 +131,7 @@ static void read_tensor(feed_run *r, const wk_str *input, bool is_npy) {
   char path[64], *name = NULL;
   int fd;
   wk_tensor t = {0};
-  with_file(input, path, &fd);
+  feed_with_file(input, path, &fd);
   wk_status s = is_npy ? wk_tensor_read_npy(path, &t) : wk_tensor_read_pb(path, &t, &name);
   if (feed_status(r, s, "tensor")) {
     r->accepted = true;

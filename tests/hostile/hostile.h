@@ -15,9 +15,14 @@ typedef struct {
   uint64_t native;    /* one accepted model in so many becomes native code; 0: none */
   wk_str complaint;   /* filled when the reader did what it must not do */
   bool accepted, evaluated, ran;
+  size_t seed; /* of which the input is a mutant */
 } feed_run;
 
 void feed_onnx(feed_run *r, const wk_str *input);
+void feed_model_text(feed_run *r, const wk_str *input); /* as protobuf text */
+void feed_net(feed_run *r, const wk_str *input);        /* of Caffe2, either form */
+void feed_init_net(feed_run *r, const wk_str *input);
+void feed_value_info(feed_run *r, const wk_str *input);
 void feed_inspect(feed_run *r, const wk_str *input);
 void feed_package(feed_run *r, const wk_str *input);           /* checksums verified */
 void feed_package_unchecked(feed_run *r, const wk_str *input); /* and not */
@@ -38,8 +43,16 @@ void feed_module(feed_run *r, wk_module *m);
 /* An error must be one line, and none of WK_INTERNAL. Frees s; true: there was none. */
 bool feed_status(feed_run *r, wk_status s, const char *what);
 
+/* For readers that take paths: a file that exists only in memory, until fd is closed. */
+void feed_with_file(const wk_str *input, char path[64], int *fd);
+
 typedef WK_VEC(wk_str) seed_list;
 void seeds_onnx(seed_list *l, const char *folder);
+void seeds_model_text(seed_list *l, const char *folder);
+void seeds_net(seed_list *l, const char *folder);
+void seeds_net_text(seed_list *l, const char *folder);
+void seeds_init_net(seed_list *l, const char *folder);
+void seeds_value_info(seed_list *l, const char *folder);
 void seeds_package(seed_list *l, const char *folder);
 void seeds_npy(seed_list *l, const char *folder);
 void seeds_tensor(seed_list *l, const char *folder);

@@ -47,6 +47,12 @@ typedef struct {
 static reader readers[] = {
     {"onnx", 14, feed_onnx, mutate_onnx, seeds_onnx, {0}},
     {"onnx-bytes", 2, feed_onnx, mutate_bytes, seeds_onnx, {0}},
+    {"model-text", 3, feed_model_text, mutate_text, seeds_model_text, {0}},
+    {"net", 4, feed_net, mutate_net, seeds_net, {0}},
+    {"net-bytes", 1, feed_net, mutate_bytes, seeds_net, {0}},
+    {"net-text", 3, feed_net, mutate_text, seeds_net_text, {0}},
+    {"init-net", 2, feed_init_net, mutate_net, seeds_init_net, {0}},
+    {"value-info", 1, feed_value_info, mutate_text, seeds_value_info, {0}},
     {"inspect", 1, feed_inspect, mutate_onnx, seeds_onnx, {0}},
     {"package", 1, feed_package, mutate_bytes, seeds_package, {0}},
     {"package-unchecked", 2, feed_package_unchecked, mutate_bytes, seeds_package, {0}},
@@ -109,7 +115,7 @@ static mutant make(const driver *d, uint64_t i) {
   wk_str_printf(&m.note, "%s, file %zu:", m.reader->name, a);
   m.reader->mutate(&rng, &m.data, &l->data[b], &m.note);
   wk_str_addn(&m.data, "", 0); /* ends in a zero even when it was cut */
-  m.run = (feed_run){.rng = rng, .folder = d->folder, .native = d->native};
+  m.run = (feed_run){.rng = rng, .folder = d->folder, .native = d->native, .seed = a};
   return m;
 }
 
@@ -259,7 +265,7 @@ static void run_all(driver *d) {
 static size_t good_seeds(const driver *d, const reader *by) {
   size_t good = 0;
   for (size_t i = 0; i < by->seeds.n; i++) {
-    feed_run r = {.rng = {1}, .folder = d->folder};
+    feed_run r = {.rng = {1}, .folder = d->folder, .seed = i};
     by->feed(&r, &by->seeds.data[i]);
     good += r.accepted;
     if (r.complaint.n) printf("%s, file %zu: %s\n", by->name, i, r.complaint.s);

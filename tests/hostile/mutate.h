@@ -15,5 +15,7 @@ void mutate_text(wk_rng *rng, wk_str *b, const wk_str *other, wk_str *note);
 /* An ONNX model: fields of its messages, so that the file stays well formed around the change.
  * Bytes when it cannot be read. */
 void mutate_onnx(wk_rng *rng, wk_str *b, const wk_str *other, wk_str *note);
+/* The same of a Caffe2 net. */
+void mutate_net(wk_rng *rng, wk_str *b, const wk_str *other, wk_str *note);
 
 #endif

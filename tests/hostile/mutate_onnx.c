@@ -6,13 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "caffe2.pb-c.h"
 #include "onnx.pb-c.h"
+#include "tests/hostile/fields.h"
 #include "tests/hostile/mutate.h"
-
-typedef struct {
-  ProtobufCMessage *m;
-  const ProtobufCFieldDescriptor *f;
-} field;
 
 typedef struct {
   wk_rng *rng;
@@ -27,32 +24,6 @@ static void *arena_alloc(void *arena, size_t n) { return wk_arena_alloc(arena, n
 static void arena_keep(void *arena, void *p) {
   (void)arena;
   (void)p;
-}
-
-static size_t *count_of(const field *x) {
-  return (size_t *)(void *)((char *)x->m + x->f->quantifier_offset);
-}
-
-static void *member_of(const field *x) { return (char *)x->m + x->f->offset; }
-
-static bool is_repeated(const field *x) { return x->f->label == PROTOBUF_C_LABEL_REPEATED; }
-
-static bool is_pointer(const field *x) {
-  return x->f->type == PROTOBUF_C_TYPE_STRING || x->f->type == PROTOBUF_C_TYPE_MESSAGE;
-}
-
-/* Has-flag, or for members of a union the number of the one that is there. */
-static uint32_t *presence_of(const field *x) {
-  return (uint32_t *)(void *)((char *)x->m + x->f->quantifier_offset);
-}
-
-static bool is_of_union(const field *x) { return x->f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF; }
-
-static bool is_set(const field *x) {
-  if (is_repeated(x)) return *count_of(x) > 0;
-  if (is_of_union(x)) return *presence_of(x) == x->f->id;
-  if (is_pointer(x)) return *(void **)member_of(x) != NULL;
-  return *presence_of(x);
 }
 
 /* The list of messages grows while it is walked. */
@@ -98,7 +69,9 @@ static char *some_text(editor *e) {
   static const char *const odd[] = {"", "x", "If", "Loop", "Scan", "Conv", "Reshape", "Expand",
                                     "Tile", "Gather", "Resize", "Range", "ConstantOfShape", "Pad",
                                     "Slice", "Concat", "MatMul", "LSTM", "Einsum", "TopK", "%s%n",
-                                    "NOTSET", "SAME_UPPER", "ai.onnx", "../../etc/passwd", "\xff",
+                                    "NOTSET", "SAME_UPPER", "ai.onnx", "order", "NHWC", "kernel",
+                                    "legacy_pad", "values", "GivenTensorFill", "../../etc/passwd",
+                                    "\xff",
                                     "two\nlines", "\x1b[31m"};
   for (int tries = 0; tries < 16 && below(e->rng, 3); tries++) {
     const field *x = &e->fields.data[below(e->rng, e->fields.n)];
@@ -133,18 +106,6 @@ static ProtobufCMessage *some_message(editor *e, const ProtobufCMessageDescripto
   ProtobufCMessage *m = wk_arena_alloc(e->arena, d->sizeof_message);
   protobuf_c_message_init(d, m);
   return m;
-}
-
-static size_t element_size(ProtobufCType t) {
-  switch (t) {
-  case PROTOBUF_C_TYPE_STRING: return sizeof(char *);
-  case PROTOBUF_C_TYPE_MESSAGE: return sizeof(ProtobufCMessage *);
-  case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
-  case PROTOBUF_C_TYPE_INT64:
-  case PROTOBUF_C_TYPE_UINT64:
-  case PROTOBUF_C_TYPE_DOUBLE: return 8;
-  default: return 4;
-  }
 }
 
 static void set_element(editor *e, const field *x, void *p) {
@@ -218,12 +179,13 @@ static void edit(editor *e, wk_str *note) {
   wk_str_printf(note, " %s:%s.%s", what, x->m->descriptor->short_name, x->f->name);
 }
 
-void mutate_onnx(wk_rng *rng, wk_str *b, const wk_str *other, wk_str *note) {
+static void mutate(const ProtobufCMessageDescriptor *d, wk_rng *rng, wk_str *b,
+                   const wk_str *other, wk_str *note) {
   wk_arena *arena = wk_arena_new();
   editor e = {.rng = rng, .arena = arena};
   ProtobufCAllocator a = {arena_alloc, arena_keep, arena};
-  ProtobufCMessage *m = (void *)onnx__model_proto__unpack(&a, b->n, (const uint8_t *)b->s);
-  ProtobufCMessage *o = (void *)onnx__model_proto__unpack(&a, other->n, (const uint8_t *)other->s);
+  ProtobufCMessage *m = protobuf_c_message_unpack(d, &a, b->n, (const uint8_t *)b->s);
+  ProtobufCMessage *o = protobuf_c_message_unpack(d, &a, other->n, (const uint8_t *)other->s);
   if (m) collect(&e, m, false);
   if (o) collect(&e, o, true);
   if (e.fields.n && e.others.n) {
@@ -240,4 +202,12 @@ void mutate_onnx(wk_rng *rng, wk_str *b, const wk_str *other, wk_str *note) {
   wk_vec_free(&e.fields);
   wk_vec_free(&e.others);
   wk_arena_free(arena);
+}
+
+void mutate_onnx(wk_rng *rng, wk_str *b, const wk_str *other, wk_str *note) {
+  mutate(&onnx__model_proto__descriptor, rng, b, other, note);
+}
+
+void mutate_net(wk_rng *rng, wk_str *b, const wk_str *other, wk_str *note) {
+  mutate(&caffe2__net_def__descriptor, rng, b, other, note);
 }
