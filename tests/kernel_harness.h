@@ -17,7 +17,8 @@
 
 typedef void (*kh_task)(void *const *args, void *scratch, int64_t begin, int64_t end);
 
-/* On integers KH_BIAS_RELU requantises per channel to u8, KH_BIAS_RESIDUAL_RELU to i8, and adds. */
+/* Biases of floats have the type of w, residuals that of y. On integers KH_BIAS_RELU requantises
+ * per channel to u8, KH_BIAS_RESIDUAL_RELU to i8, and adds. */
 typedef enum { KH_PLAIN, KH_BIAS_RELU, KH_BIAS, KH_BIAS_RESIDUAL_RELU } kh_epilogue;
 
 typedef struct {
@@ -79,10 +80,12 @@ static inline wk_ssa kh_relu(wk_llvm *e, wk_ssa v) {
 }
 
 static inline wk_ssa kh_emit_epilogue(void *ctx, wk_llvm *e, wk_ssa acc, const wk_ssa *ops) {
-  kh_epilogue kind = *(kh_epilogue *)ctx;
+  const kh_case *c = ctx;
+  kh_epilogue kind = c->epilogue;
   acc = LLVMBuildFAdd(e->b, acc, ops[0], "");
   if (kind == KH_BIAS_RESIDUAL_RELU) acc = LLVMBuildFAdd(e->b, acc, ops[1], "");
-  return kind == KH_BIAS ? acc : kh_relu(e, acc);
+  if (kind != KH_BIAS) acc = kh_relu(e, acc);
+  return wk_round_narrow(e, (c->is_conv ? c->conv.types : c->matmul.types).y, e->simd->lanes, acc);
 }
 
 static inline wk_cpu_types *kh_types(kh_case *c) {
@@ -91,7 +94,10 @@ static inline wk_cpu_types *kh_types(kh_case *c) {
 static inline wk_cpu_types kh_types_of(const kh_case *c) {
   return c->is_conv ? c->conv.types : c->matmul.types;
 }
-static inline bool kh_is_int(const kh_case *c) { return kh_types_of(c).a != WK_F32; }
+static inline bool kh_is_int(const kh_case *c) {
+  wk_cpu_types t = kh_types_of(c);
+  return !wk_cpu_is_float(&t);
+}
 
 /* Results of integer products, by epilogue. */
 static inline wk_dtype kh_int_result(kh_epilogue e) {
@@ -154,11 +160,11 @@ static inline void kh_set_epilogue(kh_case *c) {
   c->epi = (wk_cpu_epilogue){.key = (uint64_t)c->epilogue};
   if (c->epilogue == KH_PLAIN) return;
   c->epi.emit = kh_emit_epilogue;
-  c->epi.ctx = &c->epilogue;
+  c->epi.ctx = c;
   c->epi.n_operands = c->epilogue == KH_BIAS_RESIDUAL_RELU ? 2 : 1;
-  c->epi.operands[0] = (wk_cpu_operand){.per_column = true, .dtype = WK_F32};
+  c->epi.operands[0] = (wk_cpu_operand){.per_column = true, .dtype = kh_types(c)->b};
   c->epi.operands[1] = (wk_cpu_operand){
-      .stride = {s[0], s[1], s[2]}, .per_column = true, .dtype = WK_F32};
+      .stride = {s[0], s[1], s[2]}, .per_column = true, .dtype = kh_types(c)->y};
 }
 
 /* ---- module ---------------------------------------------------------------------------------- */
@@ -236,10 +242,12 @@ static inline void kh_free(void *p, int64_t bytes) {
   if (p) munmap((char *)p + bytes - n, n + 4096);
 }
 
-static inline float *kh_random(int64_t n, uint64_t seed, float scale) {
+/* Floats of any type. */
+static inline void *kh_random(wk_dtype t, int64_t n, uint64_t seed, float scale) {
   wk_rng r = {seed};
-  float *v = kh_alloc(n * 4);
-  for (int64_t i = 0; i < n; i++) v[i] = (float)(wk_rng_unit(&r) * 2.0 - 1.0) * scale;
+  void *v = kh_alloc(n * wk_dtype_size(t));
+  for (int64_t i = 0; i < n; i++)
+    wk_store_f64(v, t, i, (float)(wk_rng_unit(&r) * 2.0 - 1.0) * scale);
   return v;
 }
 
@@ -260,10 +268,11 @@ typedef struct {
 
 static inline kh_bytes kh_sizes(const kh_case *c) {
   wk_cpu_types t = kh_types_of(c);
-  int64_t slack = c->is_conv || t.a == WK_F32 ? 0 : -c->matmul.k & 3;
+  bool is_float = wk_cpu_is_float(&t);
+  int64_t slack = c->is_conv || is_float ? 0 : -c->matmul.k & 3;
   return (kh_bytes){c->x_size * wk_dtype_size(t.a) + slack, c->w_size * wk_dtype_size(t.b),
-                    c->y_size * wk_dtype_size(t.y), c->cout * 4,
-                    c->y_size * (t.a == WK_F32 ? 4 : 1)};
+                    c->y_size * wk_dtype_size(t.y), c->cout * (is_float ? wk_dtype_size(t.b) : 4),
+                    c->y_size * (is_float ? wk_dtype_size(t.y) : 1)};
 }
 
 static inline void *kh_random_bytes(int64_t n, uint64_t seed) {
@@ -300,11 +309,12 @@ static inline void kh_case_alloc(const wk_simd *simd, kh_case *c, uint64_t seed)
     c->residual = kh_random_bytes(n.residual, seed + 5);
     kh_requantisation(c, seed + 6);
   } else {
-    c->x = kh_random(c->x_size, seed + 1, 1.0f);
-    c->w = kh_random(c->w_size, seed + 2, 1.0f);
-    c->y = kh_random(c->y_size, seed + 3, 1.0f);
-    c->bias = kh_random(c->cout, seed + 4, 1.0f);
-    c->residual = kh_random(c->y_size, seed + 5, 1.0f);
+    wk_cpu_types t = kh_types_of(c);
+    c->x = kh_random(t.a, c->x_size, seed + 1, 1.0f);
+    c->w = kh_random(t.b, c->w_size, seed + 2, 1.0f);
+    c->y = kh_random(t.y, c->y_size, seed + 3, 1.0f);
+    c->bias = kh_random(t.b, c->cout, seed + 4, 1.0f);
+    c->residual = kh_random(t.y, c->y_size, seed + 5, 1.0f);
   }
   kh_case_pack(simd, c);
   c->scratch = kh_alloc(c->kernel.scratch_bytes);
@@ -335,9 +345,7 @@ static inline void kh_case_run(kh_case *c, int64_t begin, int64_t end) {
 /* ---- naive reference, one element ------------------------------------------------------------ */
 
 static inline double kh_get(wk_dtype t, const void *p, int64_t i) {
-  if (t == WK_F32) return (double)((const float *)p)[i];
-  if (t == WK_I32) return ((const int32_t *)p)[i];
-  return t == WK_U8 ? ((const uint8_t *)p)[i] : ((const int8_t *)p)[i];
+  return wk_dtype_is_float(t) ? wk_load_f64(p, t, i) : (double)wk_load_i64(p, t, i);
 }
 
 /* Rounded to nearest, ties to even. */
@@ -360,8 +368,8 @@ static inline double kh_int_value(const kh_case *c, int64_t acc, int64_t column,
 static inline double kh_epilogue_value(const kh_case *c, double acc, int64_t column, int64_t at) {
   if (kh_is_int(c)) return kh_int_value(c, (int64_t)acc, column, at);
   if (c->epilogue == KH_PLAIN) return acc;
-  acc += c->bias[column];
-  if (c->epilogue == KH_BIAS_RESIDUAL_RELU) acc += c->residual[at];
+  acc += kh_get(kh_types_of(c).b, c->bias, column);
+  if (c->epilogue == KH_BIAS_RESIDUAL_RELU) acc += kh_get(kh_types_of(c).y, c->residual, at);
   return c->epilogue == KH_BIAS || acc > 0 ? acc : 0;
 }
 
@@ -402,8 +410,14 @@ static inline double kh_matmul_value(const kh_case *c, const int64_t b[2], int64
   return sum;
 }
 
+/* What rounding to a type may change. */
+static inline double kh_rounding(wk_dtype t, double x) {
+  if (t == WK_F32) return 0;
+  return t == WK_F16 ? fmax(ldexp(fabs(x), -11), 0x1p-25) : ldexp(fabs(x), -8);
+}
+
 /* Compares element (i0, i1, i2, column) of the output; the difference in units of the error that
- * float sums of that magnitude may have. */
+ * float sums of that magnitude, rounded once, may have. */
 static inline double kh_element_error(const kh_case *c, const int64_t at[3], int64_t column) {
   const int64_t *s = c->is_conv ? c->conv.y_stride : c->matmul.y_stride;
   int64_t index = at[0] * s[0] + at[1] * s[1] + at[2] * s[2] + column;
@@ -413,7 +427,8 @@ static inline double kh_element_error(const kh_case *c, const int64_t at[3], int
   want = kh_epilogue_value(c, want, column, index);
   double got = kh_get(kh_types_of(c).y, c->y, index);
   if (kh_is_int(c)) return got == want ? 0 : INFINITY;
-  return isnan(got) ? INFINITY : fabs(got - want) / (2e-6 * (scale + fabs(want)));
+  double may = 2e-6 * (scale + fabs(want)) + kh_rounding(kh_types_of(c).y, want);
+  return isnan(got) ? INFINITY : fabs(got - want) / may;
 }
 
 /* Worst error over all outputs, or over `samples` random ones (0 = all). Below 1 is right. */

@@ -8,7 +8,7 @@
 
 /* Multiply-accumulates that one thread does in a nanosecond, roughly. */
 static double macs_per_ns(const wk_simd *simd, const wk_inst *i) {
-  bool is_int = i->operands[WK_CONTRACT_A].dtype != WK_F32;
+  bool is_int = !wk_dtype_is_float(i->operands[WK_CONTRACT_A].dtype);
   return 2.5 * simd->lanes * (is_int && simd->intrinsic[WK_SIMD_QUADS] ? 4 : 1);
 }
 
@@ -57,7 +57,7 @@ static void sum_facts(const wk_codegen *c, const wk_inst *i, const wk_contract *
   const void *packed = c->p->buffers.data[i->operands[k->b].buffer].data;
   int64_t(*reach)[2] = wk_xcalloc((size_t)n, sizeof *reach);
   wk_fact x = wk_fact_any(t->a), any = wk_fact_any(WK_I32);
-  bool known = t->a != WK_F32 && k->is_packed && packed;
+  bool known = !wk_cpu_is_float(t) && k->is_packed && packed;
   if (known && is_conv) wk_cpu_conv_reach(c->e.simd, &k->conv, packed, reach);
   if (known && !is_conv) wk_cpu_matmul_reach(c->e.simd, &k->matmul, packed, reach);
   for (int64_t j = 0; j < n; j++) {
@@ -95,7 +95,7 @@ static wk_status epilogue(wk_codegen *c, const wk_inst *i, const wk_contract *k,
   const wk_expr *e = wk_contract_epilogue(i, c->arena);
   memset(out, 0, sizeof *out);
   if (!e) return NULL;
-  bool is_int = i->operands[k->a].dtype != WK_F32;
+  bool is_int = !wk_dtype_is_float(i->operands[k->a].dtype);
   wk_facts facts = {0};
   if (is_int) facts = facts_of(c, i, k);
   return wk_expr_epilogue(c->arena, e, is_int ? &facts : NULL, k->place, k->n_operands, out);

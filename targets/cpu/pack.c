@@ -12,7 +12,7 @@ static int64_t tile_cost(int64_t rows, int64_t nv, int64_t flips) {
 }
 
 int wk_tile_rows(const wk_simd *simd, const wk_cpu_types *t, int nv) {
-  return t->a == WK_F32 ? simd->mr[nv] : simd->mr8[nv];
+  return wk_cpu_is_float(t) ? simd->mr[nv] : simd->mr8[nv];
 }
 
 /* Independent of the number of rows, so that several shapes of a model share packed weights. */
@@ -37,35 +37,37 @@ wk_panels wk_panels_choose(const wk_simd *simd, const wk_cpu_types *t, int64_t n
 }
 
 int64_t wk_panels_bytes(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, int64_t k) {
-  return p.columns * (wk_dot_heads(simd, t) + k) * 4;
+  return p.columns * (wk_dot_heads(simd, t) + k) * wk_dot_b_bytes(t);
 }
 
 /* Panel `i` of those of n columns. */
 typedef struct {
   const wk_cpu_types *types;
   int64_t width, columns; /* that there are, that exist */
-  int64_t heads;
-  char *out; /* first word */
+  int64_t heads, word; /* word: its bytes */
+  char *out;           /* first word */
 } panel;
 
 static panel panel_at(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, int64_t words,
                       int64_t n, int64_t i, char *out) {
   int64_t full = (int64_t)p.nv * simd->lanes, left = n - i * full, heads = wk_dot_heads(simd, t);
-  panel a = {.types = t, .heads = heads};
+  panel a = {.types = t, .heads = heads, .word = wk_dot_b_bytes(t)};
   a.width = i < p.panels ? full : (int64_t)p.nv_tail * simd->lanes;
   a.columns = left < a.width ? left : a.width;
-  a.out = out + (i * full * (heads + words) + heads * a.width) * 4;
-  memset(a.out - heads * a.width * 4, 0, (size_t)((heads + words) * a.width * 4));
+  a.out = out + (i * full * (heads + words) + heads * a.width) * a.word;
+  memset(a.out - heads * a.width * a.word, 0, (size_t)((heads + words) * a.width * a.word));
   return a;
 }
 
 /* Element `at` of a word of column j. */
 static void put(const panel *p, int64_t word, int64_t at, int64_t j, const void *from,
                 int64_t index) {
-  if (p->types->a == WK_F32)
-    ((float *)p->out)[word * p->width + j] = ((const float *)from)[index];
-  else
-    p->out[(word * p->width + j) * 4 + at] = ((const char *)from)[index];
+  int64_t to = word * p->width + j;
+  switch (wk_dtype_size(p->types->b)) {
+    case 4: ((uint32_t *)p->out)[to] = ((const uint32_t *)from)[index]; break;
+    case 2: ((uint16_t *)p->out)[to] = ((const uint16_t *)from)[index]; break;
+    default: p->out[to * 4 + at] = ((const char *)from)[index];
+  }
 }
 
 static void sum_columns(const panel *p, int64_t words) {

@@ -38,13 +38,78 @@ static wk_ssa column_at(wk_llvm *e, bool masked, wk_ssa j) {
   return wk_llvm_at(e, param(e, SRC), LLVMBuildMul(e->b, j, param(e, STRIDE), ""));
 }
 
-/* A vector of words at any address, as floats: they are only moved. */
-static wk_ssa load_words(wk_llvm *e, wk_ssa p) { return wk_llvm_load_packed(e, e->vec, p); }
+/* ---- narrow floats --------------------------------------------------------------------------- */
+
+/* `lanes` elements at any address. */
+static wk_ssa load_floats(wk_llvm *e, wk_dtype t, wk_ssa p, int lanes) {
+  LLVMTypeRef type = wk_vector_type(wk_memory_element(e, t), lanes);
+  return wk_from_memory(e, t, lanes, wk_llvm_load_packed(e, type, p));
+}
+
+static void widen_at(wk_llvm *e, wk_dtype t, int lanes, wk_ssa src, wk_ssa dst) {
+  LLVMSetAlignment(LLVMBuildStore(e->b, load_floats(e, t, src, lanes), dst), 4);
+}
+
+/* A row: whole vectors, the last of which may begin among those before. */
+static void widen_row(wk_llvm *e, wk_dtype t, int64_t n, wk_ssa src, wk_ssa dst) {
+  enum { UNROLL = 4 };
+  int64_t size = wk_dtype_size(t), at = 0;
+  int lanes = e->simd->lanes;
+  while (lanes > n) lanes /= 2;
+  int64_t group = UNROLL * lanes, whole = n / group * group;
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), wk_llvm_int(e, whole), group, NULL, 0);
+  wk_ssa from = wk_llvm_at(e, src, wk_llvm_mul(e, l.i, size));
+  wk_ssa to = wk_llvm_at(e, dst, wk_llvm_mul(e, l.i, 4));
+  for (int u = 0; u < UNROLL; u++)
+    widen_at(e, t, lanes, wk_llvm_off(e, from, u * lanes * size),
+             wk_llvm_off(e, to, u * lanes * 4));
+  wk_llvm_end(e, &l, NULL);
+  for (at = whole; at < n; at += lanes) {
+    int64_t first = at + lanes > n ? n - lanes : at;
+    widen_at(e, t, lanes, wk_llvm_off(e, src, first * size), wk_llvm_off(e, dst, first * 4));
+  }
+}
+
+wk_ssa wk_widen_codegen(wk_llvm *e, wk_dtype t, int64_t n) {
+  enum { FROM, TO, ROWS, FROM_STEP, TO_STEP, WIDEN_ARGS };
+  char name[80];
+  snprintf(name, sizeof name, "wk.widen.%s.%s.%lld", e->simd->name, wk_dtype_name(t), (long long)n);
+  wk_ssa fn = LLVMGetNamedFunction(e->mod, name);
+  if (fn) return fn;
+  wk_llvm_place place = wk_llvm_save(e);
+  LLVMTypeRef of[] = {e->ptr, e->ptr, e->i64, e->i64, e->i64};
+  fn = wk_llvm_function(e, name, of, WIDEN_ARGS);
+  wk_llvm_keep_apart(e, fn);
+  wk_ssa at[] = {param(e, FROM), param(e, TO)};
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), param(e, ROWS), 1, at, 2);
+  widen_row(e, t, n, l.phi[0], l.phi[1]);
+  wk_ssa next[] = {wk_llvm_at(e, l.phi[0], param(e, FROM_STEP)),
+                   wk_llvm_at(e, l.phi[1], param(e, TO_STEP))};
+  wk_llvm_end(e, &l, next);
+  wk_llvm_return(e);
+  wk_llvm_restore(e, place);
+  return fn;
+}
+
+/* ---- panels ---------------------------------------------------------------------------------- */
+
+/* A vector of words at any address, as floats: integers are only moved. */
+static wk_ssa load_words(wk_llvm *e, const wk_cpu_types *t, wk_ssa p) {
+  if (!wk_cpu_is_float(t)) return wk_llvm_load_packed(e, e->vec, p);
+  return load_floats(e, t->b, p, e->simd->lanes);
+}
+
+/* Bytes of a word before it is packed. */
+static int64_t word_bytes(const wk_cpu_types *t) {
+  return wk_dtype_size(t->b) * wk_dot_unit(t);
+}
 
 /* Word k of a column; of integers, what lies past the elements is zero. */
 static wk_ssa load_word(wk_llvm *e, const wk_cpu_types *t, wk_ssa p, wk_ssa k) {
+  if (wk_cpu_is_float(t)) return load_floats(e, t->b, p, 1);
   wk_ssa word = wk_llvm_load_packed(e, e->i32, p);
-  if (t->a == WK_F32) return word;
   wk_ssa left = wk_llvm_sub(e, param(e, ELEMENTS), wk_llvm_mul(e, k, 4));
   left = wk_llvm_min(e, left, wk_llvm_int(e, 4));
   wk_ssa past = LLVMBuildShl(e->b, wk_llvm_int(e, -1), wk_llvm_mul(e, left, 8), "");
@@ -54,6 +119,7 @@ static wk_ssa load_word(wk_llvm *e, const wk_cpu_types *t, wk_ssa p, wk_ssa k) {
 
 static void pack_transposed(wk_llvm *e, const wk_cpu_types *t, int nv, bool masked) {
   int lanes = e->simd->lanes, width = nv * lanes * 4;
+  int64_t word = word_bytes(t);
   wk_ssa zero = wk_llvm_int(e, 0), depth = param(e, DEPTH);
   wk_ssa full = wk_llvm_div(e, param(e, ELEMENTS), wk_dot_unit(t));
   wk_ssa whole = LLVMBuildAnd(e->b, full, wk_llvm_int(e, -(int64_t)lanes), "");
@@ -66,7 +132,7 @@ static void pack_transposed(wk_llvm *e, const wk_cpu_types *t, int nv, bool mask
   wk_llvm_begin(e, &lk, zero, whole, lanes, NULL, 0);
   wk_ssa v[64], to = wk_llvm_at(e, dst, wk_llvm_mul(e, lk.i, width));
   for (int i = 0; i < lanes; i++)
-    v[i] = load_words(e, wk_llvm_at(e, row[i], wk_llvm_mul(e, lk.i, 4)));
+    v[i] = load_words(e, t, wk_llvm_at(e, row[i], wk_llvm_mul(e, lk.i, word)));
   transpose(e, v);
   for (int i = 0; i < lanes; i++) wk_llvm_vstore(e, v[i], wk_llvm_off(e, to, i * width), NULL);
   wk_llvm_end(e, &lk, NULL);
@@ -75,7 +141,7 @@ static void pack_transposed(wk_llvm *e, const wk_cpu_types *t, int nv, bool mask
   wk_ssa src = column_at(e, masked, lj.i);
   dst = wk_llvm_at(e, param(e, DST), wk_llvm_mul(e, lj.i, 4));
   wk_llvm_begin(e, &lk, whole, depth, 1, NULL, 0);
-  wk_ssa x = load_word(e, t, wk_llvm_at(e, src, wk_llvm_mul(e, lk.i, 4)), lk.i);
+  wk_ssa x = load_word(e, t, wk_llvm_at(e, src, wk_llvm_mul(e, lk.i, word)), lk.i);
   wk_llvm_store(e, x, wk_llvm_at(e, dst, wk_llvm_mul(e, lk.i, width)));
   wk_llvm_end(e, &lk, NULL);
   wk_llvm_end(e, &lj, NULL);
@@ -96,8 +162,14 @@ static wk_ssa join_rows(wk_llvm *e, wk_ssa src, wk_ssa left, wk_ssa mask) {
   return out;
 }
 
+static wk_ssa load_columns(wk_llvm *e, wk_dtype t, wk_ssa p, wk_ssa mask) {
+  wk_ssa v = wk_llvm_vload_of(e, wk_memory_element(e, t), p, mask);
+  return wk_from_memory(e, t, e->simd->lanes, v);
+}
+
 static void pack_straight(wk_llvm *e, const wk_cpu_types *t, int nv, bool masked) {
-  int lanes = e->simd->lanes, width = lanes * 4, unit = wk_dot_unit(t), step = width / unit;
+  int lanes = e->simd->lanes, width = lanes * 4, unit = wk_dot_unit(t);
+  int64_t step = lanes * wk_dtype_size(t->b);
   wk_ssa before = wk_llvm_int(e, (nv - 1) * lanes);
   wk_ssa mask = masked ? wk_llvm_lanes(e, wk_llvm_sub(e, param(e, COLUMNS), before)) : NULL;
   wk_ssa from[] = {param(e, SRC), param(e, DST)};
@@ -106,7 +178,7 @@ static void pack_straight(wk_llvm *e, const wk_cpu_types *t, int nv, bool masked
   wk_ssa left = wk_llvm_sub(e, param(e, ELEMENTS), wk_llvm_mul(e, l.i, unit));
   for (int v = 0; v < nv; v++) {
     wk_ssa src = wk_llvm_off(e, l.phi[0], v * step), m = v == nv - 1 ? mask : NULL;
-    wk_ssa x = t->a == WK_F32 ? wk_llvm_vload(e, src, m) : join_rows(e, src, left, m);
+    wk_ssa x = wk_cpu_is_float(t) ? load_columns(e, t->b, src, m) : join_rows(e, src, left, m);
     wk_llvm_vstore(e, x, wk_llvm_off(e, l.phi[1], v * width), NULL);
   }
   wk_ssa rows = wk_llvm_mul(e, param(e, STRIDE), unit);

@@ -136,6 +136,55 @@ static wk_inst *split_epilogue(wk_prepare *r, wk_inst *i, const int *order, bool
   return map;
 }
 
+/* ---- f16 and bf16 ---------------------------------------------------------------------------- */
+
+/* dst = src in the type of dst. */
+static wk_inst *conversion(wk_prepare *r, const wk_inst *of, wk_view dst, wk_view src) {
+  wk_inst *map = wk_inst_new(r->p, WK_OP_MAP, of->name, 1, 2);
+  wk_expr_builder *b = wk_expr_begin(r->p->arena);
+  uint16_t y = wk_expr_cast(b, dst.dtype, wk_expr_input(b, 0, src.dtype));
+  ((wk_attr_map *)map->attrs)->body = wk_expr_finish(b, &y, 1);
+  dst.role = WK_ROLE_OUT;
+  src.role = WK_ROLE_IN;
+  map->operands[0] = dst;
+  map->operands[1] = src;
+  return map;
+}
+
+static bool is_half(const wk_view *v) {
+  return v->buffer != WK_NONE && wk_compute_dtype(v->dtype) != v->dtype;
+}
+
+/* Input k as f32. */
+static void widen(wk_prepare *r, wk_inst *i, uint32_t k) {
+  wk_view *x = &i->operands[k], small = *x;
+  int order[WK_MAX_RANK];
+  if (!is_half(x)) return;
+  for (int d = 0; d < x->rank; d++)
+    if (x->strides[d] == 0) small.dims[d] = 1;
+  memory_order(&small, order);
+  wk_view tmp = temporary(r, &small, WK_F32, order);
+  wk_block_append(r->out, conversion(r, i, tmp, small));
+  for (int d = 0; d < x->rank; d++)
+    if (x->strides[d] == 0) tmp.strides[d] = 0;
+  memcpy(tmp.dims, x->dims, sizeof tmp.dims);
+  tmp.role = WK_ROLE_IN;
+  *x = tmp;
+}
+
+/* Pools compute in f32. */
+static void prepare_pool(wk_prepare *r, wk_inst *i) {
+  wk_view *y = &i->operands[0], to = *y;
+  int order[WK_MAX_RANK];
+  widen(r, i, i->n_out);
+  if (is_half(y)) {
+    memory_order(y, order);
+    *y = temporary(r, y, WK_F32, order);
+  }
+  wk_block_append(r->out, i);
+  if (is_half(&to)) wk_block_append(r->out, conversion(r, i, to, *y));
+}
+
 /* ---- packing -------------------------------------------------------------------------------- */
 
 /* The view keeps its dims and its broadcast axes; what it shows is for the kernel alone. */
@@ -165,7 +214,7 @@ wk_status wk_prepare_data(wk_prepare *r, int64_t bytes, float **out) {
 static wk_status pack(wk_prepare *r, wk_inst *i, const wk_contract *c) {
   wk_view *v = &i->operands[c->b];
   const wk_buffer *b = &r->p->buffers.data[v->buffer];
-  const float *w = (const float *)((const char *)b->data + v->offset);
+  const char *w = (const char *)b->data + v->offset;
   bool is_conv = c->kind == WK_CONTRACT_CONV;
   int64_t bytes = is_conv ? wk_cpu_conv_packed_bytes(r->simd, &c->conv)
                           : wk_cpu_matmul_packed_bytes(r->simd, &c->matmul);
@@ -200,6 +249,7 @@ static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
     after->operands[1].role = WK_ROLE_IN;
   }
   if (c.fix) c = wk_contract_of(r->p, i);
+  if (c.fix & WK_FIX_WIDE) widen(r, i, c.a);
   if (c.fix & WK_FIX_A) copy_in(r, i, c.a);
   if (c.fix & WK_FIX_B) copy_in(r, i, c.b);
   if (c.fix) c = wk_contract_of(r->p, i);
@@ -212,37 +262,14 @@ static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
   return NULL;
 }
 
-/* Operand k in the type that is summed in. */
-static void widen(wk_prepare *r, wk_inst *i, uint32_t k, wk_dtype t) {
-  wk_view *x = &i->operands[k], small = *x;
-  int order[WK_MAX_RANK];
-  for (int d = 0; d < x->rank; d++)
-    if (x->strides[d] == 0) small.dims[d] = 1;
-  memory_order(&small, order);
-  wk_view tmp = temporary(r, &small, t, order);
-  wk_inst *map = wk_inst_new(r->p, WK_OP_MAP, i->name, 1, 2);
-  wk_expr_builder *b = wk_expr_begin(r->p->arena);
-  uint16_t y = wk_expr_cast(b, t, wk_expr_input(b, 0, x->dtype));
-  ((wk_attr_map *)map->attrs)->body = wk_expr_finish(b, &y, 1);
-  map->operands[0] = tmp;
-  map->operands[1] = small;
-  wk_block_append(r->out, map);
-  for (int d = 0; d < x->rank; d++)
-    if (x->strides[d] == 0) tmp.strides[d] = 0;
-  memcpy(tmp.dims, x->dims, sizeof tmp.dims);
-  tmp.role = WK_ROLE_IN;
-  *x = tmp;
-}
-
 wk_status wk_prepare_contract(wk_prepare *r, wk_inst *i) {
   wk_contract c = wk_contract_of(r->p, i);
   if (c.kind != WK_CONTRACT_GENERIC) return prepare_fitting(r, i, c);
   int order[WK_MAX_RANK];
   memory_order(&i->operands[WK_CONTRACT_Y], order);
   wk_inst *after = split_epilogue(r, i, order, true);
-  wk_dtype a = i->operands[WK_CONTRACT_A].dtype, b = i->operands[WK_CONTRACT_B].dtype;
-  for (uint32_t k = WK_CONTRACT_A; wk_dtype_is_float(a) && a != b && k <= WK_CONTRACT_B; k++)
-    if (i->operands[k].dtype != WK_F32) widen(r, i, k, WK_F32);
+  widen(r, i, WK_CONTRACT_A);
+  widen(r, i, WK_CONTRACT_B);
   wk_block_append(r->out, i);
   if (after) wk_block_append(r->out, after);
   return NULL;
@@ -270,6 +297,9 @@ static wk_status prepare_inst(wk_prepare *r, wk_inst *i) {
     case WK_OP_CONV_TRANSPOSE:
       WK_TRY(wk_prepare_transpose(r, i, &done));
       return done ? NULL : wk_prepare_contract(r, i);
+    case WK_OP_MAX_POOL:
+    case WK_OP_AVG_POOL:
+    case WK_OP_LP_POOL: prepare_pool(r, i); return NULL;
     case WK_OP_SEGMENT_REDUCE: prepare_segments(r, i); return NULL;
     default: wk_block_append(r->out, i); return NULL;
   }

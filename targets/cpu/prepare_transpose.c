@@ -119,7 +119,8 @@ static bool can_split(const wk_prepare *r, const wk_inst *i) {
   const wk_attr_conv_transpose *a = i->attrs;
   const wk_view *x = &i->operands[WK_CONTRACT_A], *w = &i->operands[WK_CONTRACT_B];
   bool is_byte = x->dtype == WK_U8 || x->dtype == WK_I8;
-  if ((x->dtype != WK_F32 && !is_byte) || (x->rank != 3 && x->rank != 4)) return false;
+  if ((wk_compute_dtype(x->dtype) != WK_F32 && !is_byte) || (x->rank != 3 && x->rank != 4))
+    return false;
   if (r->p->buffers.data[w->buffer].region != WK_REGION_CONST) return false;
   if (!wk_view_count(x) || !wk_view_count(w) || !wk_view_count(&i->operands[WK_CONTRACT_Y]))
     return false;

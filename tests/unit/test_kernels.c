@@ -247,6 +247,20 @@ static void add_floats(suite *s, uint64_t seed) {
   for (int i = 0; i < RANDOM_CONVS; i++) random_conv(s, &r);
 }
 
+/* The same shapes on f16 and bf16, alone and mixed with f32. */
+static void add_halves(suite *s, uint64_t seed) {
+  static const wk_cpu_types mixed[] = {
+      {WK_F16, WK_F16, WK_F16, 0}, {WK_BF16, WK_BF16, WK_BF16, 0}, {WK_F16, WK_F32, WK_F16, 0},
+      {WK_F32, WK_F16, WK_F32, 0}, {WK_F32, WK_BF16, WK_F16, 0},   {WK_BF16, WK_F16, WK_F32, 0}};
+  add_floats(s, seed + 2000);
+  for (size_t i = 0; i < s->n; i++) {
+    kh_case *c = &s->cases[i];
+    *kh_types(c) = mixed[i % WK_COUNTOF(mixed)];
+    if (c->is_conv && wk_cpu_conv_widens(&c->conv)) c->conv.types.a = WK_F32;
+    if (c->epilogue == KH_PLAIN) kh_types(c)->y = WK_F32;
+  }
+}
+
 /* The same shapes on 8-bit integers, signs by turns. */
 static void add_integers(suite *s, uint64_t seed) {
   static const wk_dtype signs[][2] = {{WK_U8, WK_I8}, {WK_I8, WK_I8}, {WK_U8, WK_I8},
@@ -305,6 +319,13 @@ static void test_every_isa(void **state) {
     if (wk_simd_runs_here(simd)) check_isa(simd, (uint64_t)i, add_floats);
 }
 
+static void test_halves(void **state) {
+  (void)state;
+  const wk_simd *simd;
+  for (int i = 0; (simd = wk_simd_row(i)); i++)
+    if (wk_simd_runs_here(simd)) check_isa(simd, (uint64_t)i, add_halves);
+}
+
 static void test_integers(void **state) {
   (void)state;
   const wk_simd *simd;
@@ -352,6 +373,8 @@ static void test_objects(void **state) {
       memset(&s, 0, sizeof s);
       add_convs(&s);
       for (size_t k = 6; k < 12; k++) *kh_types(&s.cases[k]) = (wk_cpu_types){WK_I8, WK_I8, 0, 3};
+      for (size_t k = 0; k < 3; k++)
+        *kh_types(&s.cases[k]) = (wk_cpu_types){WK_F16, k ? WK_F16 : WK_BF16, WK_F16, 0};
       kh_module m;
       kh_module_init(&m, simd);
       for (size_t k = 0; k < 12; k++) kh_case_emit(&m, &s.cases[k]);
@@ -385,7 +408,7 @@ static void test_isa_names(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_isa_names), cmocka_unit_test(test_every_isa),
-      cmocka_unit_test(test_integers),
+      cmocka_unit_test(test_halves), cmocka_unit_test(test_integers),
       cmocka_unit_test(test_residual_in_place), cmocka_unit_test(test_objects)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

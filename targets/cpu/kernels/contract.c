@@ -52,7 +52,7 @@ static bool reaches_far(const wk_view *v) {
   return false;
 }
 
-static bool is_float32(const wk_view *v) { return v->dtype == WK_F32; }
+static bool is_real(const wk_view *v) { return wk_compute_dtype(v->dtype) == WK_F32; }
 
 static int64_t stride_of(const wk_view *v, int axis) {
   return v->dims[axis] == 1 ? 0 : v->strides[axis];
@@ -61,12 +61,16 @@ static int64_t stride_of(const wk_view *v, int axis) {
 static bool is_byte(const wk_view *v) { return v->dtype == WK_I8 || v->dtype == WK_U8; }
 
 static wk_dtype accumulator(const wk_inst *i) {
-  return is_float32(&i->operands[WK_CONTRACT_A]) ? WK_F32 : WK_I32;
+  return is_real(&i->operands[WK_CONTRACT_A]) ? WK_F32 : WK_I32;
 }
 
-/* Element types that an epilogue's registers hold: of floats f32 only, of integers all. */
+/* Element types that an epilogue's registers hold: of floats all but f64, of integers all. */
 static bool is_epilogue_type(wk_dtype acc, wk_dtype t) {
-  return t == WK_F32 || (acc == WK_I32 && wk_dtype_is_int(t));
+  return wk_compute_dtype(t) == WK_F32 || (acc == WK_I32 && wk_dtype_is_int(t));
+}
+
+static bool is_bias_type(const wk_inst *i, wk_dtype t) {
+  return wk_compute_dtype(t) == accumulator(i);
 }
 
 /* True when registers can hold what the expression computes. */
@@ -145,7 +149,7 @@ static void place_conv_epilogue(wk_contract *c, const wk_inst *i) {
   bool fits = epilogue_fits(i);
   if (wk_contract_has_bias(i)) {
     wk_view bias = i->operands[WK_CONTRACT_BIAS];
-    fits = fits && bias.dtype == accumulator(i) && (bias.dims[0] == 1 || bias.strides[0] == 1);
+    fits = fits && is_bias_type(i, bias.dtype) && (bias.dims[0] == 1 || bias.strides[0] == 1);
     wk_cpu_operand *o = &c->place[c->n_operands];
     memset(o, 0, sizeof *o);
     memcpy(o->stride, none, sizeof none);
@@ -178,6 +182,7 @@ static void fit_conv(wk_contract *c, const wk_program *p, const wk_inst *i) {
   c->b = WK_CONTRACT_B;
   describe_conv(c, i);
   if (y->dims[1] != 1 && y->strides[1] != 1) c->fix |= WK_FIX_Y;
+  if (wk_cpu_conv_widens(&c->conv)) c->fix |= WK_FIX_WIDE;
   place_conv_epilogue(c, i);
 }
 
@@ -277,7 +282,7 @@ static void place_matmul_epilogue(wk_contract *c, const wk_inst *i, const batch 
   if (fits && wk_contract_has_bias(i)) {
     const wk_view *bias = &i->operands[WK_CONTRACT_BIAS];
     int64_t step = bias->dims[0] == 1 ? 0 : bias->strides[0];
-    fits = bias->dtype == accumulator(i) && (swapped || step == 0 || step == 1);
+    fits = is_bias_type(i, bias->dtype) && (swapped || step == 0 || step == 1);
     wk_cpu_operand *o = &c->place[c->n_operands];
     *o = (wk_cpu_operand){.stride = {0, 0, swapped ? step : 0},
                           .per_column = !swapped && step,
@@ -318,10 +323,10 @@ wk_contract wk_contract_of(const wk_program *p, const wk_inst *i) {
   memset(&c, 0, sizeof c);
   c.kind = WK_CONTRACT_GENERIC;
   if (i->op == WK_OP_CONV_TRANSPOSE) return c;
-  bool is_float = is_float32(&i->operands[WK_CONTRACT_A]);
+  bool is_float = is_real(&i->operands[WK_CONTRACT_A]);
   for (uint32_t k = 0; k <= WK_CONTRACT_B; k++) {
     const wk_view *v = &i->operands[k];
-    if (k > 0 && !(is_float ? is_float32(v) : is_byte(v))) return c;
+    if (k > 0 && !(is_float ? is_real(v) : is_byte(v))) return c;
     if (wk_view_count(v) == 0 || reaches_far(v)) return c;
   }
   if (i->op == WK_OP_CONV) fit_conv(&c, p, i);

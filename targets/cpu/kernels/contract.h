@@ -16,6 +16,7 @@ enum {
   WK_FIX_A = 2,        /* not contiguous along k */
   WK_FIX_B = 4,        /* contiguous in neither direction */
   WK_FIX_EPILOGUE = 8, /* bias or epilogue is nothing for registers: a map of its own */
+  WK_FIX_WIDE = 16,    /* A has to be f32 */
 };
 
 typedef struct {

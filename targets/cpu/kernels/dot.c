@@ -20,7 +20,7 @@ static LLVMTypeRef halves(wk_llvm *e) {
 }
 
 LLVMTypeRef wk_dot_accumulator(wk_llvm *e, const wk_cpu_types *t) {
-  return t->a == WK_F32 ? e->vec : words(e);
+  return wk_cpu_is_float(t) ? e->vec : words(e);
 }
 
 static wk_dot_operand split(wk_llvm *e, wk_dtype t, wk_ssa word) {
@@ -39,7 +39,7 @@ static wk_dot_operand split(wk_llvm *e, wk_dtype t, wk_ssa word) {
 }
 
 wk_dot_operand wk_dot_a(wk_llvm *e, const wk_cpu_types *t, wk_ssa at) {
-  if (t->a == WK_F32) return (wk_dot_operand){{wk_llvm_splat(e, wk_llvm_load(e, e->f32, at))}};
+  if (wk_cpu_is_float(t)) return (wk_dot_operand){{wk_llvm_splat(e, wk_llvm_load(e, e->f32, at))}};
   wk_ssa word = wk_llvm_splat(e, wk_llvm_load_packed(e, e->i32, at));
   if (!takes_words(e->simd, t)) return split(e, t->a, word);
   if (t->a == WK_I8)
@@ -48,7 +48,10 @@ wk_dot_operand wk_dot_a(wk_llvm *e, const wk_cpu_types *t, wk_ssa at) {
 }
 
 wk_dot_operand wk_dot_b(wk_llvm *e, const wk_cpu_types *t, wk_ssa at) {
-  if (t->a == WK_F32) return (wk_dot_operand){{wk_llvm_vload(e, at, NULL)}};
+  if (wk_cpu_is_float(t)) {
+    wk_ssa v = wk_llvm_vload_of(e, wk_memory_element(e, t->b), at, NULL);
+    return (wk_dot_operand){{wk_from_memory(e, t->b, e->simd->lanes, v)}};
+  }
   wk_ssa word = wk_llvm_vload_of(e, e->i32, at, NULL);
   return takes_words(e->simd, t) ? (wk_dot_operand){{word}} : split(e, t->b, word);
 }
@@ -85,7 +88,7 @@ wk_ssa wk_dot_head(wk_llvm *e, wk_ssa b, wk_ssa sum) {
 
 wk_ssa wk_dot_codegen(wk_llvm *e, const wk_cpu_types *t, const wk_dot_operand *a,
                       const wk_dot_operand *b, wk_ssa acc) {
-  if (t->a == WK_F32) return wk_llvm_fma(e, a->part[0], b->part[0], acc);
+  if (wk_cpu_is_float(t)) return wk_llvm_fma(e, a->part[0], b->part[0], acc);
   if (takes_words(e->simd, t)) return quads(e, a->part[0], b->part[0], acc);
   for (int p = 0; p < WK_DOT_PARTS; p++)
     acc = LLVMBuildAdd(e->b, acc, pairs(e, a->part[p], b->part[p]), "");
@@ -95,12 +98,12 @@ wk_ssa wk_dot_codegen(wk_llvm *e, const wk_cpu_types *t, const wk_dot_operand *a
 /* ---- depthwise ------------------------------------------------------------------------------- */
 
 int wk_dot_taps(const wk_simd *simd, const wk_cpu_types *t) {
-  if (t->a == WK_F32) return 1;
+  if (wk_cpu_is_float(t)) return 1;
   return takes_words(simd, t) ? 4 : 2;
 }
 
 wk_ssa wk_dot_join(wk_llvm *e, const wk_cpu_types *t, const wk_ssa *x, int n) {
-  if (t->a == WK_F32) return x[0];
+  if (wk_cpu_is_float(t)) return x[0];
   bool is_quad = takes_words(e->simd, t);
   wk_ssa word = LLVMConstNull(words(e));
   for (int i = 0; i < n; i++) {
@@ -122,7 +125,7 @@ wk_ssa wk_dot_join(wk_llvm *e, const wk_cpu_types *t, const wk_ssa *x, int n) {
 enum { CHUNK = 4 }; /* words of 16 bytes, within which unpacking works */
 
 int wk_dot_lace(const wk_simd *simd, const wk_cpu_types *t) {
-  return t->a != WK_F32 && takes_words(simd, t) && simd->lanes == 16 ? 4 : 1;
+  return !wk_cpu_is_float(t) && takes_words(simd, t) && simd->lanes == 16 ? 4 : 1;
 }
 
 int64_t wk_dot_laced(const wk_simd *simd, int lace, int64_t channel) {
@@ -209,15 +212,16 @@ void wk_lace(wk_llvm *e, int lace, const wk_ssa *v, wk_ssa *out) {
 }
 
 wk_ssa wk_dot_taps_codegen(wk_llvm *e, const wk_cpu_types *t, wk_ssa x, wk_ssa w, wk_ssa acc) {
-  if (t->a == WK_F32) return wk_llvm_fma(e, x, w, acc);
+  if (wk_cpu_is_float(t)) return wk_llvm_fma(e, x, w, acc);
   if (takes_words(e->simd, t)) return quads(e, x, w, acc);
   return LLVMBuildAdd(e->b, acc, pairs(e, x, w), "");
 }
 
 uint32_t wk_dot_weight(const wk_simd *simd, const wk_cpu_types *t, int tap, const void *w) {
   uint32_t bits;
-  if (t->a == WK_F32) {
-    memcpy(&bits, w, sizeof bits);
+  if (wk_cpu_is_float(t)) {
+    float value = (float)wk_load_f64(w, t->b, 0);
+    memcpy(&bits, &value, sizeof bits);
     return bits;
   }
   if (takes_words(simd, t)) return (uint32_t) * (const uint8_t *)w << (8 * tap);

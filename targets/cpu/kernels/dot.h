@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * dot: the multiply-add of the register tile. k advances by words of four bytes: one float, or four
- * neighbouring 8-bit integers, of A a word in all lanes, of B a word for each column. Sums of
+ * neighbouring 8-bit integers, of A a word in all lanes, of B a word for each column. Packed
+ * constants of f16 and bf16 keep their two bytes and become floats as they are loaded. Sums of
  * integers are exact modulo 2^32 on every instruction set. Private to this folder. */
 #ifndef WICK_CPU_DOT_H
 #define WICK_CPU_DOT_H
@@ -13,12 +14,17 @@ typedef struct {
 } wk_dot_operand;
 
 /* Elements of a word. */
-static inline int wk_dot_unit(const wk_cpu_types *t) { return t->a == WK_F32 ? 1 : 4; }
+static inline int wk_dot_unit(const wk_cpu_types *t) { return wk_cpu_is_float(t) ? 1 : 4; }
+/* Bytes of a word of packed B. */
+static inline int wk_dot_b_bytes(const wk_cpu_types *t) {
+  return wk_cpu_is_float(t) ? wk_dtype_size(t->b) : 4;
+}
 /* Where the multiply-add wants A unsigned, signed A goes in as a + 128, and each panel of B begins
  * with the sums that this takes away again, -128 * (sum of the column): 1 when it does, else 0. */
 int wk_dot_heads(const wk_simd *simd, const wk_cpu_types *t);
 
 LLVMTypeRef wk_dot_accumulator(wk_llvm *e, const wk_cpu_types *t);
+/* Words of A are f32 or integers. */
 wk_dot_operand wk_dot_a(wk_llvm *e, const wk_cpu_types *t, wk_ssa at);
 wk_dot_operand wk_dot_b(wk_llvm *e, const wk_cpu_types *t, wk_ssa at);
 wk_ssa wk_dot_codegen(wk_llvm *e, const wk_cpu_types *t, const wk_dot_operand *a,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm: what convolution and matmul have in common, private to this folder. Rows of A are given by
  * pointers (one per row and tap), B lies in panels of nv vectors: [panel][heads + taps * kc][nv *
- * lanes] words. A word is one float or four 8-bit integers, neighbours along k (dot.h). */
+ * lanes] words. A word is one float or four 8-bit integers, neighbours along k (dot.h). Rows of A
+ * that are f16 or bf16 become floats in scratch, once for all panels of a task. */
 #ifndef WICK_CPU_GEMM_H
 #define WICK_CPU_GEMM_H
 
@@ -93,7 +94,7 @@ typedef struct {
   bool pack_b; /* B is packed at run time from these byte strides; k elements */
   int64_t b_k, b_n, k;
   wk_panels panels;
-  wk_cpu_types types;
+  wk_cpu_types types; /* in memory; of narrow floats tiles read A, and a B packed here, as f32 */
   const wk_cpu_epilogue *epi;
 } wk_gemm;
 

@@ -41,6 +41,12 @@ static wk_rows_kind rows_kind(const wk_cpu_conv_desc *d, int64_t *a_step) {
   return is_short ? WK_ROWS_STRIP : WK_ROWS_CONV;
 }
 
+bool wk_cpu_conv_widens(const wk_cpu_conv_desc *d) {
+  int64_t step;
+  if (!wk_cpu_is_float(&d->types) || d->types.a == WK_F32 || wk_depthwise_fits(d)) return false;
+  return rows_kind(d, &step) != WK_ROWS_PLAIN;
+}
+
 static void set_epilogue(wk_gemm *g, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi) {
   int64_t images = g->rows == WK_ROWS_STRIP ? 1 : d->n; /* among a product's rows */
   int64_t y_size = wk_dtype_size(d->types.y), columns = d->cout / d->group;

@@ -141,7 +141,10 @@ typedef struct {
 static wk_ssa load_pixel(const dw_block *b, wk_ssa p) {
   wk_llvm *e = b->e;
   LLVMTypeRef element = wk_memory_element(e, b->k->types.a);
-  if (b->lace == 1) return wk_llvm_vload_of(e, element, p, b->mask);
+  if (b->lace == 1) {
+    wk_ssa v = wk_llvm_vload_of(e, element, p, b->mask);
+    return wk_from_memory(e, b->k->types.a, e->simd->lanes, v);
+  }
   return wk_llvm_load_packed(e, wk_vector_type(element, b->lace * e->simd->lanes), p);
 }
 
@@ -151,7 +154,7 @@ static void column(const dw_block *b, int c, int r, wk_ssa *words) {
   wk_llvm *e = b->e;
   const dw_key *k = b->k;
   int taps = taps_of(e->simd, &k->types, k->kh, k->kw), n = k->kh - r < taps ? k->kh - r : taps;
-  bool is_float = k->types.a == WK_F32;
+  bool is_float = wk_cpu_is_float(&k->types);
   wk_ssa x[4];
   for (int i = 0; i < n; i++) {
     wk_ssa line = wk_llvm_at(e, param(e, TABLE), wk_llvm_mul(e, param(e, TABLE_LINE), r + i));
@@ -168,7 +171,7 @@ static void column(const dw_block *b, int c, int r, wk_ssa *words) {
 static wk_ssa weights(const dw_block *b, int64_t word, int v) {
   wk_llvm *e = b->e;
   wk_ssa p = wk_llvm_off(e, b->w, (word * b->lace + v) * e->simd->lanes * 4);
-  return wk_llvm_vload_of(e, b->k->types.a == WK_F32 ? e->f32 : e->i32, p, NULL);
+  return wk_llvm_vload_of(e, wk_cpu_is_float(&b->k->types) ? e->f32 : e->i32, p, NULL);
 }
 
 /* Sums of one channel block, every tap unrolled; accumulators pixel by pixel. */
@@ -259,7 +262,7 @@ static void finish(dw_block *b, wk_ssa *acc) {
   const dw_key *k = b->k;
   wk_finish f = finish_of(b, acc);
   wk_finish_codegen(&f);
-  for (int o = 0; o < k->cols && k->types.y == WK_F32; o++) {
+  for (int o = 0; o < k->cols && wk_dtype_is_float(k->types.y); o++) {
     wk_ssa y = pixel_address(b, -1, wk_llvm_int(e, o));
     wk_llvm_prefetch(e, wk_llvm_at(e, y, param(e, OUT_AHEAD)), 3);
   }
@@ -474,7 +477,7 @@ static uint64_t identity(const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi, 
 static int64_t columns_of(const wk_simd *simd, const wk_cpu_conv_desc *d) {
   if (d->kh * d->kw > MAX_UNROLLED) return 1;
   if (lace_at(simd, &d->types, d->cout) == MAX_LACE) return LACED_COLS;
-  return d->types.a != WK_F32 && simd->registers >= 32 ? MAX_COLS : COLS;
+  return !wk_cpu_is_float(&d->types) && simd->registers >= 32 ? MAX_COLS : COLS;
 }
 
 static void task_body(dw_driver *v, int64_t per_task, int64_t zero_bytes) {

@@ -18,26 +18,42 @@ enum {
   FEW_TASKS = 4,
   K_BLOCK_BYTES = 132 << 10,
   TABLE_BYTES = 32 << 10,
-  SCRATCH_BYTES = 56 << 10
+  SCRATCH_BYTES = 56 << 10,
+  LINE = 64
 };
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* What tiles read. */
+static wk_cpu_types tile_types(const wk_gemm *g) {
+  wk_cpu_types t = g->types;
+  if (wk_cpu_is_float(&t)) t.a = WK_F32;
+  if (wk_cpu_is_float(&t) && g->pack_b) t.b = WK_F32;
+  return t;
+}
+
+/* Bytes of a word of B's panels. */
+static int64_t b_word(const wk_gemm *g) {
+  wk_cpu_types t = tile_types(g);
+  return wk_dot_b_bytes(&t);
+}
+
 /* ---- plan ------------------------------------------------------------------------------------ */
 
 /* Cuts the columns into groups and the rows into blocks: first what the caches want, then finer
  * until there are tasks enough to share out. */
 static void plan_tasks(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
-  int64_t depth = g->taps * g->kc, panel_bytes = depth * g->panels.nv * simd->lanes * 4;
+  int64_t depth = g->taps * g->kc, panel_bytes = depth * g->panels.nv * simd->lanes * b_word(g);
   int64_t count = g->panels.panels + (g->panels.nv_tail > 0);
   p->groups = ceil_div(count, max64(1, min64(count, simd->l2_bytes / 2 / panel_bytes)));
   int64_t reach = g->rows == WK_ROWS_PLAIN ? 1 : g->conv.stride_h * g->conv.stride_w;
   int64_t row_bytes = g->rows == WK_ROWS_PLAIN ? g->kc * 4 : g->pixel * reach;
   int64_t rows = min64(simd->l2_bytes / 4 / row_bytes, TABLE_BYTES / (8 * g->taps));
-  if (g->pack_b) rows = TABLE_BYTES / 8;
-  rows = max64(rows, 4 * p->rows);
+  if (g->pack_b) rows = p->wide_row ? min64(simd->l2_bytes / 2 / row_bytes, TABLE_BYTES / 8)
+                                    : TABLE_BYTES / 8;
+  rows = max64(rows, p->wide_row ? p->rows : 4 * p->rows);
   p->blocks = ceil_div(p->tiles, max64(1, rows / p->rows));
   double flops = 2.0 * (double)g->m * (double)g->n * (double)depth;
   double want = flops * (double)(g->batch[0] * g->batch[1]) / TASK_FLOPS;
@@ -73,6 +89,8 @@ static void plan_scratch(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p)
   if (g->pack_b) at += (heads(simd, g) + depth + simd->lanes) * g->panels.nv * width;
   p->strip_at = at = (int64_t)wk_align_up((uint64_t)at, 64);
   if (g->rows == WK_ROWS_STRIP) at += wk_strip_bytes(simd, g, rows);
+  p->wide_at = at = (int64_t)wk_align_up((uint64_t)at, 64);
+  if (p->wide_row) at += rows * p->wide_row;
   p->scratch_bytes = (int64_t)wk_align_up((uint64_t)at, 64);
 }
 
@@ -83,7 +101,9 @@ static void make_plan(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
   p->base = g->m / p->tiles;
   p->taller = g->m % p->tiles;
   p->rows = p->base + (p->taller > 0);
-  int64_t k_bytes = g->panels.nv * simd->lanes * 4;
+  bool widens = wk_cpu_is_float(&g->types) && g->types.a != WK_F32;
+  if (widens) p->wide_row = (int64_t)wk_align_up((uint64_t)g->kc * 4, LINE) + LINE;
+  int64_t k_bytes = g->panels.nv * simd->lanes * b_word(g);
   int64_t limit = g->pack_b ? 64 << 10 : min64(K_BLOCK_BYTES, simd->l2_bytes / 4);
   int64_t unit = g->taps > 1 ? g->kc : 4, units = ceil_div(g->taps * g->kc, unit);
   int64_t blocks = p->tiles > 1 || g->pack_b ? ceil_div(units * unit * k_bytes, limit) : 1;
@@ -92,7 +112,8 @@ static void make_plan(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
   if (g->taps == 1) p->k_step *= unit;
   plan_tasks(simd, g, p);
   plan_scratch(simd, g, p);
-  while (p->scratch_bytes > SCRATCH_BYTES && p->block_tiles > 1 && !g->pack_b) {
+  int64_t most = SCRATCH_BYTES + (p->wide_row ? simd->l2_bytes / 4 : 0);
+  while (p->scratch_bytes > most && p->block_tiles > 1 && !g->pack_b) {
     p->block_tiles -= ceil_div(p->block_tiles, 8);
     p->blocks = ceil_div(p->tiles, p->block_tiles);
     plan_scratch(simd, g, p);
@@ -164,11 +185,11 @@ static void epilogue_args(driver *d, const panel *pn, wk_ssa row, wk_ssa *args) 
  * of A where these follow each other. */
 static wk_ssa prefetch_at(driver *d, const panel *pn, wk_ssa b, wk_ssa depth, wk_ssa tile) {
   wk_llvm *e = d->e;
-  bool is_run = d->g->rows == WK_ROWS_PLAIN && d->p->k_blocks == 1 &&
+  bool is_run = d->g->rows == WK_ROWS_PLAIN && d->p->k_blocks == 1 && !d->p->wide_row &&
                 d->g->a_row == d->g->kc * 4; /* a window's taps overlap: little is new */
   wk_ssa rows_of_a = is_run ? LLVMConstNull(e->ptr) : b; /* b: nothing to fetch */
-  int64_t k_bytes = pn->nv * e->simd->lanes * 4;
-  int64_t b_bytes = d->g->panels.columns * d->g->taps * d->g->kc * 4;
+  int64_t k_bytes = pn->nv * e->simd->lanes * b_word(d->g);
+  int64_t b_bytes = d->g->panels.columns * d->g->taps * d->g->kc * b_word(d->g);
   bool b_stays = d->p->groups == 1 && d->p->blocks > 1 && b_bytes <= e->simd->l2_bytes / 4;
   if (d->g->pack_b || b_stays) return rows_of_a;
   wk_ssa step = wk_llvm_mul(e, depth, k_bytes);
@@ -185,7 +206,7 @@ static void call_tile(driver *d, const panel *pn, int64_t rows, const wk_ssa *ar
                      .masked = pn->masked,
                      .row_table = d->g->row_table,
                      .own_heads = d->g->pack_b && heads(d->e->simd, d->g) > 0,
-                     .types = d->g->types,
+                     .types = tile_types(d->g),
                      .epi = d->g->epi};
   wk_llvm_call(d->e, wk_tile_codegen(d->e, &key), args, WK_TILE_OPS + 2 * d->g->epi->n_operands);
 }
@@ -236,8 +257,9 @@ static void tile_loop(driver *d, const panel *pn, wk_ssa b, wk_ssa flags) {
 static wk_ssa panel_block(driver *d, const panel *pn) {
   wk_llvm *e = d->e;
   const wk_gemm *g = d->g;
-  int64_t k_bytes = pn->nv * e->simd->lanes * 4, unit = g->taps > 1 ? g->kc : 1;
-  int64_t word = wk_dot_unit(&g->types), element = 4 / word, first = heads(e->simd, g) * k_bytes;
+  int64_t k_bytes = pn->nv * e->simd->lanes * b_word(g), unit = g->taps > 1 ? g->kc : 1;
+  int64_t word = wk_dot_unit(&g->types), element = wk_dtype_size(g->types.b);
+  int64_t first = heads(e->simd, g) * k_bytes;
   if (!g->pack_b) {
     wk_ssa at = wk_llvm_off(e, wk_llvm_at(e, d->b, pn->b_bytes), first);
     return wk_llvm_at(e, at, wk_llvm_mul(e, pn->k_at, k_bytes * unit));
@@ -294,7 +316,7 @@ static void panel_loops(driver *d, wk_ssa group) {
   /* Only the very last panel can need a mask; it is then emitted apart, as is a narrower one. */
   int64_t plain = ps->panels - (has_ragged && ps->nv_tail == 0);
   int64_t width = ps->nv * e->simd->lanes;
-  int64_t bytes = (heads(e->simd, g) + g->taps * g->kc) * width * 4;
+  int64_t bytes = (heads(e->simd, g) + g->taps * g->kc) * width * b_word(g);
   wk_ssa p0 = wk_llvm_mul(e, group, d->p->group_panels);
   wk_ssa p1 = wk_llvm_add(e, p0, wk_llvm_int(e, d->p->group_panels));
   if (plain > 0) {

@@ -101,6 +101,7 @@ wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const w
   g.types = d->types;
   g.panels = wk_panels_choose(e->simd, &d->types, d->n);
   int64_t size = wk_dtype_size(d->types.a), y_size = wk_dtype_size(d->types.y);
+  int64_t b_size = wk_dtype_size(d->types.b);
   g.a_row = d->a_stride[2] * size;
   g.y_row = d->y_stride[2] * y_size;
   g.pack_b = !d->b_constant;
@@ -109,11 +110,11 @@ wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const w
   for (int i = 0; i < 2; i++) {
     g.a_batch[i] = d->a_stride[i] * size;
     g.y_batch[i] = d->y_stride[i] * y_size;
-    g.b_batch[i] = d->b_stride[i] * size;
+    g.b_batch[i] = d->b_stride[i] * b_size;
     if (d->b_constant && d->b_stride[i] != 0) g.b_batch[i] = (i ? 1 : copies(d, 1)) * matrix;
   }
-  g.b_k = d->b_stride[2] * size;
-  g.b_n = d->b_stride[3] * size;
+  g.b_k = d->b_stride[2] * b_size;
+  g.b_n = d->b_stride[3] * b_size;
   g.epi = epi;
   for (int i = 0; i < epi->n_operands; i++) {
     int64_t op_size = wk_dtype_size(epi->operands[i].dtype);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernels: the hot loops of the CPU target, emitted as LLVM IR: on float32, and on 8-bit integers
- * (signed or not, either operand) whose products are summed up in i32, modulo 2^32.
+ * kernels: the hot loops of the CPU target, emitted as LLVM IR: on floats, f32 or stored as f16 or
+ * bf16 (each operand by itself) and always summed up in f32, and on 8-bit integers (signed or not,
+ * either operand) whose products are summed up in i32, modulo 2^32.
  *
  * One call of wk_cpu_*_emit adds a task function to the module and says how to run it:
  *
@@ -23,14 +24,15 @@
 
 #define WK_CPU_MAX_OPERANDS 8
 
-/* Element types: f32 throughout, or a and b of 8 bits. */
+/* Element types: f32, f16 or bf16, or a and b of 8 bits. */
 typedef struct {
   wk_dtype a, b, y; /* without an epilogue y is the accumulator: f32 or i32 */
   int32_t outside;  /* what integers are outside of the image */
 } wk_cpu_types;
 #define WK_CPU_F32 ((wk_cpu_types){WK_F32, WK_F32, WK_F32, 0})
+static inline bool wk_cpu_is_float(const wk_cpu_types *t) { return wk_dtype_is_float(t->a); }
 static inline wk_dtype wk_cpu_accumulator(const wk_cpu_types *t) {
-  return t->a == WK_F32 ? WK_F32 : WK_I32;
+  return wk_cpu_is_float(t) ? WK_F32 : WK_I32;
 }
 
 /* An extra input of the epilogue, read at the position of the output element. Strides in elements
@@ -94,6 +96,9 @@ wk_status wk_cpu_conv_codegen(wk_llvm *e, const wk_cpu_conv_desc *d, const wk_cp
 void wk_cpu_conv_pack(const wk_simd *simd, const wk_cpu_conv_desc *d, const void *w,
                       const int64_t w_stride[4], void *out);
 int64_t wk_cpu_conv_packed_bytes(const wk_simd *simd, const wk_cpu_conv_desc *d);
+
+/* True when x has to be f32: its elements, f16 or bf16, would be converted once for each tap. */
+bool wk_cpu_conv_widens(const wk_cpu_conv_desc *d);
 
 /* Sums of the positive and of the negative weights of each output channel, of packed integers. */
 void wk_cpu_conv_reach(const wk_simd *simd, const wk_cpu_conv_desc *d, const void *packed,

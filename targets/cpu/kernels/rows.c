@@ -156,19 +156,32 @@ static void pixel_rows(walk *w) {
   wk_llvm_end(e, &lt, lr.phi);
 }
 
+/* The rows of the task as floats. */
+static wk_ssa wide_rows(walk *w) {
+  wk_llvm *e = w->e;
+  wk_ssa from = wk_llvm_at(e, w->a, wk_llvm_mul(e, w->row0, w->g->a_row));
+  wk_ssa to = wk_llvm_off(e, w->scratch, w->p->wide_at);
+  const wk_ssa args[] = {from, to, wk_llvm_sub(e, w->row1, w->row0), wk_llvm_int(e, w->g->a_row),
+                         wk_llvm_int(e, w->p->wide_row)};
+  wk_llvm_call(e, wk_widen_codegen(e, w->g->types.a, w->g->kc), args, WK_COUNTOF(args));
+  return to;
+}
+
 static void plain_rows(walk *w) {
   wk_llvm *e = w->e;
   const wk_gemm_plan *p = w->p;
+  int64_t step = p->wide_row ? p->wide_row : w->g->a_row;
   wk_ssa table = wk_llvm_off(e, w->scratch, p->atab_at);
-  wk_ssa a = wk_llvm_at(e, w->a, wk_llvm_mul(e, w->row0, w->g->a_row));
+  wk_ssa a = p->wide_row ? wide_rows(w)
+                         : wk_llvm_at(e, w->a, wk_llvm_mul(e, w->row0, w->g->a_row));
   wk_llvm_loop l;
   wk_llvm_begin(e, &l, w->tile0, w->tile1, 1, &a, 1);
   wk_ssa dst = wk_llvm_at(e, table, wk_llvm_mul(e, wk_llvm_sub(e, l.i, w->tile0), p->rows * 8));
   for (int64_t r = 0; r < p->rows; r++)
-    wk_llvm_store(e, wk_llvm_off(e, l.phi[0], r * w->g->a_row), wk_llvm_off(e, dst, r * 8));
+    wk_llvm_store(e, wk_llvm_off(e, l.phi[0], r * step), wk_llvm_off(e, dst, r * 8));
   wk_ssa is_tall = wk_llvm_lt(e, l.i, wk_llvm_int(e, p->taller));
   wk_ssa rows = wk_llvm_add(e, wk_llvm_int(e, p->base), LLVMBuildZExt(e->b, is_tall, e->i64, ""));
-  wk_ssa next = wk_llvm_at(e, l.phi[0], wk_llvm_mul(e, rows, w->g->a_row));
+  wk_ssa next = wk_llvm_at(e, l.phi[0], wk_llvm_mul(e, rows, step));
   wk_llvm_end(e, &l, &next);
 }
 

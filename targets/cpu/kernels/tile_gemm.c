@@ -46,7 +46,7 @@ static wk_ssa arg(const tile *t, int i) { return LLVMGetParam(t->e->fn, (unsigne
 static void multiply(tile *t, const wk_ssa *p, wk_ssa b, int steps, wk_ssa *acc) {
   wk_llvm *e = t->e;
   const wk_cpu_types *types = &t->key->types;
-  int nv = t->key->nv, width = e->simd->lanes * 4;
+  int nv = t->key->nv, width = e->simd->lanes * wk_dot_b_bytes(types);
   for (int k = 0; k < steps; k++) {
     wk_dot_operand bv[WK_CPU_MAX_NV];
     for (int v = 0; v < nv; v++)
@@ -63,14 +63,15 @@ static void multiply(tile *t, const wk_ssa *p, wk_ssa b, int steps, wk_ssa *acc)
  * (when steps > 1) the prefetch pointer. state = {acc…, p…, b, pf}. */
 static void k_loop(tile *t, wk_ssa count, int steps, wk_ssa *state) {
   wk_llvm *e = t->e;
-  int rows = t->key->rows, n = t->n + rows + 2;
+  int rows = t->key->rows, n = t->n + rows + 2, k_columns = t->key->nv * e->simd->lanes;
   wk_llvm_loop l;
   wk_ssa next[WK_LLVM_CARRY];
   wk_llvm_begin(e, &l, wk_llvm_int(e, 0), count, 1, state, n);
   memcpy(next, l.phi, (size_t)n * sizeof next[0]);
   multiply(t, l.phi + t->n, l.phi[t->n + rows], steps, next);
   for (int r = 0; r < rows; r++) next[t->n + r] = wk_llvm_off(e, l.phi[t->n + r], 4 * steps);
-  next[n - 2] = wk_llvm_off(e, l.phi[n - 2], (int64_t)steps * t->key->nv * e->simd->lanes * 4);
+  int64_t k_bytes = (int64_t)k_columns * wk_dot_b_bytes(&t->key->types);
+  next[n - 2] = wk_llvm_off(e, l.phi[n - 2], steps * k_bytes);
   if (steps > 1) {
     for (int i = 0; i < steps / 2; i++)
       wk_llvm_prefetch(e, wk_llvm_off(e, l.phi[n - 1], i * LINE), 2);

@@ -51,9 +51,8 @@ RARE run reach(const wk_rare *d, bool transposed, int64_t o0, int64_t n, int64_t
   return r;
 }
 
-#define SAME(v) (v)
 /* Sum over the weights of an output channel. */
-#define WEIGHTS(name, W, ACC, GET)                                                                 \
+#define WEIGHTS(name, W, ACC)                                                                      \
   RARE ACC name##_weights(const wk_rare *d, const W *w) {                                          \
     const wk_rare_view *vw = &d->view[2];                                                          \
     ACC sum = 0;                                                                                   \
@@ -61,12 +60,12 @@ RARE run reach(const wk_rare *d, bool transposed, int64_t o0, int64_t n, int64_t
       for (int64_t td = 0; td < vw->dims[2]; td++)                                                 \
         for (int64_t th = 0; th < vw->dims[3]; th++)                                               \
           for (int64_t tw = 0; tw < vw->dims[4]; tw++)                                             \
-            sum += (ACC)GET(w[c * vw->strides[1] + td * vw->strides[2] + th * vw->strides[3] +     \
-                              tw * vw->strides[4]]);                                               \
+            sum += (ACC)w[c * vw->strides[1] + td * vw->strides[2] + th * vw->strides[3] +         \
+                          tw * vw->strides[4]];                                                    \
     return sum;                                                                                    \
   }
-#define CONV(name, X, W, ACC, GET, OUT, PUT)                                                       \
-  WEIGHTS(name, W, ACC, GET)                                                                       \
+#define CONV(name, X, W, ACC)                                                                      \
+  WEIGHTS(name, W, ACC)                                                                            \
   RARE void name##_taps(const wk_rare *d, bool transposed, const X *x, const W *w, int64_t od,     \
                         int64_t oh, int64_t o0, int64_t n, ACC *acc) {                             \
     const wk_rare_view *vx = &d->view[1], *vw = &d->view[2];                                       \
@@ -85,13 +84,13 @@ RARE run reach(const wk_rare *d, bool transposed, int64_t o0, int64_t n, int64_t
           int64_t move = r.move * vx->strides[4];                                                  \
           for (int64_t c = 0; c < channels; c++) {                                                 \
             const X *from = line + c * vx->strides[1];                                             \
-            ACC weight = (ACC)GET(tap[c * w_channel]);                                             \
+            ACC weight = (ACC)tap[c * w_channel];                                                  \
             if (move == 1 && r.step == 1)                                                          \
               for (int64_t j = 0; j < r.count; j++)                                                \
-                acc[r.first + j] += ((ACC)GET(from[j]) - zero) * weight;                           \
+                acc[r.first + j] += ((ACC)from[j] - zero) * weight;                                \
             else                                                                                   \
               for (int64_t j = 0; j < r.count; j++)                                                \
-                acc[r.first + j * r.step] += ((ACC)GET(from[j * move]) - zero) * weight;           \
+                acc[r.first + j * r.step] += ((ACC)from[j * move] - zero) * weight;                \
           }                                                                                        \
         }                                                                                          \
       }                                                                                            \
@@ -110,7 +109,7 @@ RARE run reach(const wk_rare *d, bool transposed, int64_t o0, int64_t n, int64_t
       const W *w = (const W *)args[2];                                                             \
       w += transposed ? g * ic_group * vw->strides[0] + oc % oc_group * vw->strides[1]             \
                       : oc * vw->strides[0];                                                       \
-      OUT *y = (OUT *)args[0] + n * vy->strides[0] + oc * vy->strides[1] + od * vy->strides[2] +   \
+      ACC *y = (ACC *)args[0] + n * vy->strides[0] + oc * vy->strides[1] + od * vy->strides[2] +   \
                oh * vy->strides[3];                                                                \
       ACC start = 0;                                                                               \
       if (d->attr[RARE_PAD_VALUE])                                                                 \
@@ -120,7 +119,7 @@ RARE run reach(const wk_rare *d, bool transposed, int64_t o0, int64_t n, int64_t
         int64_t m = rare_min(BLOCK, vy->dims[4] - o0);                                             \
         for (int64_t j = 0; j < BLOCK; j++) acc[j] = start;                                        \
         name##_taps(d, transposed, x, w, od, oh, o0, m, acc);                                      \
-        for (int64_t j = 0; j < m; j++) y[(o0 + j) * vy->strides[4]] = PUT(acc[j]);                \
+        for (int64_t j = 0; j < m; j++) y[(o0 + j) * vy->strides[4]] = acc[j];                     \
       }                                                                                            \
     }                                                                                              \
   }                                                                                                \
