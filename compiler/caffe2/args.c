@@ -2,6 +2,7 @@
  * Arguments of an operator. Caffe2 stores a number where its writer put it: an integer may stand
  * for a float. */
 #include <string.h>
+#include <strings.h>
 
 #include "compiler/caffe2/translate.h"
 
@@ -92,6 +93,50 @@ wk_ints wk_c2_ints(wk_c2_op *o, const char *name) {
   wk_c2_valid(o, !a->n_floats && !a->n_strings, "argument '%s' is no list of integers", name);
   if (a->n_ints == 0 && a->has_i) return (wk_ints){1, &a->i};
   return (wk_ints){(int64_t)a->n_ints, a->ints};
+}
+
+wk_c2_float_list wk_c2_floats(wk_c2_op *o, const char *name) {
+  const Caffe2__Argument *a = wk_c2_arg(o, name);
+  if (!a) return (wk_c2_float_list){.n = -1};
+  wk_c2_valid(o, !a->n_ints && !a->n_strings, "argument '%s' is no list of floats", name);
+  if (a->n_floats == 0 && a->has_f) return (wk_c2_float_list){1, &a->f};
+  return (wk_c2_float_list){(int64_t)a->n_floats, a->floats};
+}
+
+/* By Caffe2's TensorProto.DataType. */
+static const struct { const char *name; int32_t onnx; } types[] = {
+    [1] = {"FLOAT", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT},
+    [2] = {"INT32", ONNX__TENSOR_PROTO__DATA_TYPE__INT32},
+    [3] = {"BYTE", ONNX__TENSOR_PROTO__DATA_TYPE__UINT8},
+    [5] = {"BOOL", ONNX__TENSOR_PROTO__DATA_TYPE__BOOL},
+    [6] = {"UINT8", ONNX__TENSOR_PROTO__DATA_TYPE__UINT8},
+    [7] = {"INT8", ONNX__TENSOR_PROTO__DATA_TYPE__INT8},
+    [8] = {"UINT16", ONNX__TENSOR_PROTO__DATA_TYPE__UINT16},
+    [9] = {"INT16", ONNX__TENSOR_PROTO__DATA_TYPE__INT16},
+    [10] = {"INT64", ONNX__TENSOR_PROTO__DATA_TYPE__INT64},
+    [12] = {"FLOAT16", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16},
+    [13] = {"DOUBLE", ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE}};
+
+int32_t wk_c2_elem_type(wk_c2_op *o, const char *name, int32_t def) {
+  const Caffe2__Argument *a = wk_c2_arg(o, name);
+  if (!a) return def;
+  const char *text = a->has_s ? wk_c2_text(o, name, "") : "";
+  for (int64_t i = 0; i < (int64_t)WK_COUNTOF(types); i++) {
+    bool is_it = a->has_s ? types[i].name && !strcasecmp(text, types[i].name) : a->i == i;
+    if (is_it && types[i].name) return types[i].onnx;
+  }
+  if (a->has_s) wk_c2_need(o, false, "element type '%s' of argument '%s'", text, name);
+  else wk_c2_need(o, false, "element type %lld of argument '%s'", (long long)a->i, name);
+  return def;
+}
+
+wk_ints wk_c2_const_ints(wk_c2_op *o, int i) {
+  const Onnx__TensorProto *t = i < o->n_in ? o->in[i].constant : NULL;
+  if (t && t->n_int64_data) return (wk_ints){(int64_t)t->n_int64_data, t->int64_data};
+  if (!t || !t->n_int32_data) return (wk_ints){.n = -1};
+  int64_t *wide = wk_arena_alloc(o->c->arena, t->n_int32_data * sizeof *wide);
+  for (size_t k = 0; k < t->n_int32_data; k++) wide[k] = t->int32_data[k];
+  return (wk_ints){(int64_t)t->n_int32_data, wide};
 }
 
 bool wk_c2_is_nhwc(wk_c2_op *o) {

@@ -34,6 +34,7 @@ const char *wk_c2_in(wk_c2_op *o, int i) {
  * model has it. */
 const char *wk_c2_out(wk_c2_op *o, int i) {
   if (i >= o->n_out || o->status) return "";
+  if (i == 0 && o->inner) return o->inner;
   wk_c2_slot *s = slot_of(o, o->def->output[i]);
   bool is_last = s->written == s->writes && !s->is_external_in;
   const char *name = s->name;
@@ -109,6 +110,17 @@ void wk_c2_attr_ints(wk_c2_op *o, const char *name, const int64_t *v, int64_t n)
   if (n > 0) memcpy(a->ints, v, (size_t)n * sizeof *v);
 }
 
+void wk_c2_attr_floats(wk_c2_op *o, const char *name, const float *v, int64_t n) {
+  Onnx__AttributeProto *a = attribute(o, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
+  a->n_floats = (size_t)n;
+  a->floats = wk_arena_alloc(o->c->arena, (size_t)(n + 1) * sizeof *v);
+  if (n > 0) memcpy(a->floats, v, (size_t)n * sizeof *v);
+}
+
+void wk_c2_attr_tensor(wk_c2_op *o, const char *name, Onnx__TensorProto *t) {
+  attribute(o, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)->t = t;
+}
+
 /* ---- constants ----------------------------------------------------------------------------- */
 
 Onnx__TensorProto *wk_c2_tensor(wk_c2 *c, const char *name, int32_t elem_type, int64_t rank,
@@ -144,6 +156,25 @@ const char *wk_c2_f32(wk_c2_op *o, float v) {
                                       ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, 0, NULL);
   t->n_float_data = 1;
   t->float_data = wk_arena_memdup(o->c->arena, &v, sizeof v);
+  return t->name;
+}
+
+const char *wk_c2_f32s(wk_c2_op *o, const float *v, int64_t n) {
+  if (o->status) return "";
+  Onnx__TensorProto *t = wk_c2_tensor(o->c, wk_c2_fresh(o, "const"),
+                                      ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, 1, &n);
+  t->n_float_data = (size_t)n;
+  t->float_data = wk_arena_memdup(o->c->arena, v, (size_t)n * sizeof *v);
+  return t->name;
+}
+
+const char *wk_c2_u8(wk_c2_op *o, uint8_t v) {
+  if (o->status) return "";
+  Onnx__TensorProto *t = wk_c2_tensor(o->c, wk_c2_fresh(o, "const"),
+                                      ONNX__TENSOR_PROTO__DATA_TYPE__UINT8, 0, NULL);
+  const int32_t wide = v;
+  t->n_int32_data = 1;
+  t->int32_data = wk_arena_memdup(o->c->arena, &wide, sizeof wide);
   return t->name;
 }
 

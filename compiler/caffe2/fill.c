@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fills: blobs whose contents are arguments. Their operators are those of init nets. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/caffe2/translate.h"
 
-enum { F32 = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, I32 = ONNX__TENSOR_PROTO__DATA_TYPE__INT32,
-       I64 = ONNX__TENSOR_PROTO__DATA_TYPE__INT64, F64 = ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE };
+enum { BOOL = ONNX__TENSOR_PROTO__DATA_TYPE__BOOL, F16 = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16,
+       F32 = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, F64 = ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE,
+       I32 = ONNX__TENSOR_PROTO__DATA_TYPE__INT32, I64 = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
+       U8 = ONNX__TENSOR_PROTO__DATA_TYPE__UINT8 };
 
 static wk_ints read_shape(wk_c2_op *o) {
   wk_ints shape = wk_c2_ints(o, "shape");
@@ -17,14 +20,20 @@ static wk_ints read_shape(wk_c2_op *o) {
   return shape;
 }
 
+/* Elements of the shape; -1 after an error. */
+static int64_t count(wk_c2_op *o, wk_ints shape) {
+  int64_t n = -1;
+  bool ok = !o->status && wk_dims_product(shape.v, (int)shape.n, &n);
+  wk_c2_valid(o, ok, "the shape has a negative size or is too large");
+  return o->status ? -1 : n;
+}
+
 /* The initialiser that becomes output i; NULL after an error. n: elements that are given. */
 static Onnx__TensorProto *constant(wk_c2_op *o, int i, int32_t elem_type, wk_ints shape,
                                    size_t n) {
-  int64_t want = 0;
-  bool ok = !o->status && wk_dims_product(shape.v, (int)shape.n, &want);
-  wk_c2_valid(o, ok, "the shape has a negative size or is too large");
-  wk_c2_valid(o, !ok || (uint64_t)want == n, "'values' holds %zu elements, the shape needs %lld",
-              n, (long long)want);
+  int64_t want = count(o, shape);
+  wk_c2_valid(o, want < 0 || (uint64_t)want == n,
+              "'values' holds %zu elements, the shape needs %lld", n, (long long)want);
   if (o->status) return NULL;
   const char *name = wk_c2_out(o, i);
   Onnx__TensorProto *t = wk_c2_tensor(o->c, name, elem_type, shape.n, shape.v);
@@ -33,30 +42,182 @@ static Onnx__TensorProto *constant(wk_c2_op *o, int i, int32_t elem_type, wk_int
   return t;
 }
 
-/* args: the element type, by its ONNX number. */
-void wk_c2_given_fill(wk_c2_op *o) {
-  int32_t elem_type = (int32_t)strtol(o->row->args, NULL, 10);
+/* ---- values -------------------------------------------------------------------------------- */
+
+static void put_doubles(wk_c2_op *o, Onnx__TensorProto *t, const Caffe2__Argument *v) {
+  t->n_double_data = v->n_floats;
+  t->double_data = wk_arena_alloc(o->c->arena, (v->n_floats + 1) * sizeof *t->double_data);
+  for (size_t i = 0; i < v->n_floats; i++) t->double_data[i] = v->floats[i];
+}
+
+static void put_narrow(wk_c2_op *o, Onnx__TensorProto *t, const Caffe2__Argument *v) {
+  t->n_int32_data = v->n_ints;
+  t->int32_data = wk_arena_alloc(o->c->arena, (v->n_ints + 1) * sizeof *t->int32_data);
+  for (size_t i = 0; i < v->n_ints; i++)
+    t->int32_data[i] = t->data_type == BOOL ? v->ints[i] != 0 : (int32_t)v->ints[i];
+}
+
+static void put_values(wk_c2_op *o, Onnx__TensorProto *t, const Caffe2__Argument *v) {
+  switch (t->data_type) {
+    case F32:
+      t->n_float_data = v->n_floats;
+      t->float_data = v->floats;
+      return;
+    case I64:
+      t->n_int64_data = v->n_ints;
+      t->int64_data = v->ints;
+      return;
+    case F64: put_doubles(o, t, v); return;
+    default: put_narrow(o, t, v);
+  }
+}
+
+static Onnx__TensorProto *given(wk_c2_op *o, int32_t elem_type) {
   const Caffe2__Argument *v = wk_c2_arg(o, "values");
   wk_ints shape = read_shape(o);
   bool is_float = elem_type == F32 || elem_type == F64;
-  if (!wk_c2_valid(o, v != NULL, "argument 'values' is missing")) return;
+  if (!wk_c2_valid(o, v != NULL, "argument 'values' is missing")) return NULL;
   wk_c2_valid(o, is_float ? !v->n_ints : !v->n_floats, "'values' holds numbers of another type");
   Onnx__TensorProto *t = constant(o, 0, elem_type, shape, is_float ? v->n_floats : v->n_ints);
+  if (t) put_values(o, t, v);
+  return t;
+}
+
+/* args: the element type, by its ONNX number. */
+void wk_c2_given_fill(wk_c2_op *o) { given(o, (int32_t)strtol(o->row->args, NULL, 10)); }
+
+/* Given as f32. */
+void wk_c2_given_half_fill(wk_c2_op *o) {
+  const char *out = wk_c2_out(o, 0);
+  o->inner = wk_c2_fresh(o, "values");
+  given(o, F32);
+  wk_c2_make(o, "Cast", out, o->inner, NULL, NULL);
+  wk_c2_attr_int(o, "to", F16);
+}
+
+static void fill_bytes(wk_c2_op *o, ProtobufCBinaryData bytes) {
+  Onnx__TensorProto *t = constant(o, 0, U8, read_shape(o), bytes.len);
   if (!t) return;
-  wk_arena *a = o->c->arena;
-  if (elem_type == F32) {
-    t->n_float_data = v->n_floats;
-    t->float_data = v->floats;
-  } else if (elem_type == I64) {
-    t->n_int64_data = v->n_ints;
-    t->int64_data = v->ints;
-  } else if (elem_type == F64) {
-    t->n_double_data = v->n_floats;
-    t->double_data = wk_arena_alloc(a, (v->n_floats + 1) * sizeof *t->double_data);
-    for (size_t i = 0; i < v->n_floats; i++) t->double_data[i] = v->floats[i];
-  } else {
-    t->n_int32_data = v->n_ints;
-    t->int32_data = wk_arena_alloc(a, (v->n_ints + 1) * sizeof *t->int32_data);
-    for (size_t i = 0; i < v->n_ints; i++) t->int32_data[i] = (int32_t)v->ints[i];
+  t->has_raw_data = true;
+  t->raw_data = bytes;
+}
+
+void wk_c2_bytes_fill(wk_c2_op *o) {
+  const Caffe2__Argument *v = wk_c2_arg(o, "values");
+  bool is_one = v && v->n_strings + v->has_s == 1;
+  if (wk_c2_valid(o, is_one, "argument 'values' is no string"))
+    fill_bytes(o, v->has_s ? v->s : v->strings[0]);
+}
+
+/* ---- one value ----------------------------------------------------------------------------- */
+
+static Onnx__TensorProto *one_value(wk_c2_op *o, int32_t elem_type) {
+  Onnx__TensorProto *t = wk_arena_alloc(o->c->arena, sizeof *t);
+  const Caffe2__Argument none = CAFFE2__ARGUMENT__INIT, *v = wk_c2_arg(o, "value");
+  Caffe2__Argument list = CAFFE2__ARGUMENT__INIT;
+  if (!v) v = &none;
+  wk_c2_valid(o, v == &none || v->has_f || v->has_i, "argument 'value' is no number");
+  float f = v->has_f ? v->f : (float)v->i;
+  int64_t i = v->has_i ? v->i : (int64_t)(fabsf(v->f) < 0x1p62f ? v->f : 0);
+  onnx__tensor_proto__init(t);
+  t->has_data_type = true;
+  t->data_type = elem_type;
+  t->dims = wk_arena_memdup(o->c->arena, &(int64_t){1}, sizeof(int64_t));
+  t->n_dims = list.n_floats = list.n_ints = 1;
+  list.floats = wk_arena_memdup(o->c->arena, &f, sizeof f);
+  list.ints = wk_arena_memdup(o->c->arena, &i, sizeof i);
+  put_values(o, t, &list);
+  return t;
+}
+
+/* The shape to fill: an argument, that of input 0, or what input 0 holds. */
+static const char *shape_to_fill(wk_c2_op *o) {
+  wk_ints shape = wk_c2_ints(o, "shape"), extra = wk_c2_ints(o, "extra_shape");
+  const char *sizes, *x = wk_c2_in(o, 0);
+  bool holds_it = wk_c2_int(o, "input_as_shape", 0) != 0;
+  wk_c2_valid(o, o->n_in == 0 || shape.n <= 0, "the shape is an argument and that of an input");
+  if (o->n_in == 0) return wk_c2_i64s(o, shape.v, shape.n > 0 ? shape.n : 0);
+  sizes = wk_c2_make(o, holds_it ? "Cast" : "Shape", NULL, x, NULL, NULL);
+  if (holds_it) wk_c2_attr_int(o, "to", I64);
+  if (extra.n <= 0) return sizes;
+  const char *all = wk_c2_make(o, "Concat", NULL, sizes, wk_c2_i64s(o, extra.v, extra.n), NULL);
+  wk_c2_attr_int(o, "axis", 0);
+  return all;
+}
+
+void wk_c2_constant_fill(wk_c2_op *o) {
+  const char *out = wk_c2_out(o, 0);
+  int32_t elem_type = wk_c2_elem_type(o, "dtype", F32);
+  bool is_known = elem_type == F32 || elem_type == F64 || elem_type == I64 || elem_type == I32 ||
+                  elem_type == BOOL || elem_type == U8;
+  wk_c2_need(o, is_known, "a constant of this element type");
+  wk_c2_make(o, "ConstantOfShape", out, shape_to_fill(o), NULL, NULL);
+  wk_c2_attr_tensor(o, "value", one_value(o, elem_type));
+}
+
+/* ---- random values ------------------------------------------------------------------------- */
+
+/* args: uniform or normal; for weights, "fan_in" or "fan_out" sets the range. */
+static void read_range(wk_c2_op *o, wk_ints shape, int64_t n, float *at, float *width) {
+  bool is_uniform = strncmp(o->row->args, "uniform", 7) == 0;
+  bool is_in = strstr(o->row->args, "fan_in") != NULL, is_out = strstr(o->row->args, "fan_out");
+  if (is_in || is_out) {
+    int axis = is_in ? 0 : 1;
+    wk_c2_valid(o, shape.n > axis && shape.v[axis] > 0, "the shape has too few axes");
+    if (o->status) return;
+    float fan = (float)n / (float)shape.v[axis], range = sqrtf((is_in ? 3 : 2) / fmaxf(fan, 1));
+    *at = is_uniform ? -range : 0;
+    *width = is_uniform ? 2 * range : range;
+    return;
   }
+  *at = is_uniform ? wk_c2_float(o, "min", 0) : wk_c2_float(o, "mean", 0);
+  *width = is_uniform ? wk_c2_float(o, "max", 1) - *at : wk_c2_float(o, "std", 1);
+}
+
+/* Numbers from a seed that is the blob's name. */
+void wk_c2_random_fill(wk_c2_op *o) {
+  enum { MAX = 1 << 28 };
+  wk_ints shape = read_shape(o);
+  int64_t n = count(o, shape);
+  float at = 0, width = 1;
+  bool is_uniform = strncmp(o->row->args, "uniform", 7) == 0;
+  if (!wk_c2_need(o, n <= MAX, "%lld random numbers", (long long)n)) return;
+  read_range(o, shape, n, &at, &width);
+  Onnx__TensorProto *t = constant(o, 0, F32, shape, (size_t)(n < 0 ? 0 : n));
+  if (!t) return;
+  const char *blob = o->def->output[0];
+  wk_rng r = {wk_hash64(blob, strlen(blob), 0)};
+  t->n_float_data = (size_t)n;
+  t->float_data = wk_arena_alloc(o->c->arena, (size_t)(n + 1) * sizeof *t->float_data);
+  for (int64_t i = 0; i < n; i++)
+    t->float_data[i] = at + width * (is_uniform ? (float)wk_rng_unit(&r) : wk_rng_normal(&r));
+  wk_c2_note(o->c, "%s makes random numbers: the same ones each time, and not Caffe2's",
+             o->row->type);
+}
+
+/* ---- 8-bit tensors ------------------------------------------------------------------------- */
+
+static void set_scale(wk_c2_op *o) {
+  uint32_t slot;
+  float scale = wk_c2_float(o, "Y_scale", 1);
+  int64_t zero = wk_c2_int(o, "Y_zero_point", 0);
+  bool is_u8 = strcmp(o->row->type, "Int8GivenTensorFill") == 0;
+  wk_c2_valid(o, scale > 0 && isfinite(scale), "Y_scale is %g", (double)scale);
+  wk_c2_valid(o, is_u8 ? zero >= 0 && zero <= 255 : zero == 0, "Y_zero_point is %lld",
+              (long long)zero);
+  if (o->status || !wk_map_get(o->c->slots, o->def->output[0], &slot)) return;
+  wk_c2_blob *b = &o->c->slot.data[slot].now;
+  b->is_int8 = true;
+  b->scale = scale;
+  b->zero = zero;
+}
+
+void wk_c2_int8_bytes_fill(wk_c2_op *o) {
+  wk_c2_bytes_fill(o);
+  set_scale(o);
+}
+
+void wk_c2_int8_ints_fill(wk_c2_op *o) {
+  given(o, I32);
+  set_scale(o);
 }

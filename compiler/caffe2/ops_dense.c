@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fully connected layers, normalisation, concatenation. */
+ * Fully connected layers, normalisation. */
 #include <string.h>
 
 #include "compiler/caffe2/translate.h"
@@ -18,7 +18,7 @@ static const char *matrix(wk_c2_op *o, int i, const char *x, int64_t axis) {
 /* Adds the product under the name `out`. */
 static void write_fc(wk_c2_op *o, const char *x, const char *w, const char *bias, const char *out) {
   int64_t axis = wk_c2_int(o, "axis", 1), axis_w = wk_c2_int(o, "axis_w", 1);
-  bool is_transposed = strcmp(o->def->type, "FCTransposed") == 0;
+  bool is_transposed = strcmp(o->row->type, "FCTransposed") == 0;
   wk_c2_need(o, axis >= 0 && axis_w >= 0, "negative axes");
   const char *flat = matrix(o, 0, x, axis), *y = axis == 1 ? out : wk_c2_fresh(o, "Gemm");
   wk_c2_make(o, "Gemm", y, flat, matrix(o, 1, w, axis_w), bias);
@@ -63,6 +63,37 @@ void wk_c2_spatial_bn(wk_c2_op *o) {
   if (is_nhwc) wk_c2_to_nhwc(o, y, SPATIAL, out);
 }
 
+/* Scale and bias are inputs where `elementwise_affine` says so; otherwise 1 and none. Further
+ * outputs: mean and deviation of each row. */
+void wk_c2_layer_norm(wk_c2_op *o) {
+  bool is_affine = wk_c2_int(o, "elementwise_affine", 0) != 0;
+  int64_t axis = wk_c2_int(o, "axis", 1);
+  wk_c2_need(o, axis >= 0, "a negative axis");
+  wk_c2_valid(o, o->n_in == (is_affine ? 3 : 1), "has %d inputs", o->n_in);
+  if (!is_affine && !o->status) {
+    const char *shape = wk_c2_make(o, "Shape", NULL, wk_c2_in(o, 0), NULL, NULL);
+    const char *sizes = wk_c2_make(o, "Slice", NULL, shape, wk_c2_i64s(o, &axis, 1),
+                                   wk_c2_i64s(o, &(int64_t){WK_MAX_RANK}, 1));
+    wk_c2_blob *in = wk_arena_alloc(o->c->arena, 2 * sizeof *in);
+    in[0] = o->in[0];
+    in[1] = (wk_c2_blob){
+        .value = wk_c2_make(o, "Expand", NULL, wk_c2_f32(o, 1), sizes, NULL)};
+    o->in = in;
+    o->n_in = 2;
+  }
+  wk_c2_function(o);
+}
+
+void wk_c2_instance_norm(wk_c2_op *o) {
+  enum { SPATIAL = 2 };
+  bool is_nhwc = wk_c2_is_nhwc(o);
+  const char *out = wk_c2_out(o, 0), *x = wk_c2_to_nchw(o, wk_c2_in(o, 0), SPATIAL, is_nhwc);
+  const char *y = wk_c2_make(o, "InstanceNormalization", is_nhwc ? NULL : out, x, wk_c2_in(o, 1),
+                             wk_c2_in(o, 2));
+  wk_c2_attr_float(o, "epsilon", wk_c2_float(o, "epsilon", 1e-5f));
+  if (is_nhwc) wk_c2_to_nhwc(o, y, SPATIAL, out);
+}
+
 void wk_c2_lrn(wk_c2_op *o) {
   enum { SPATIAL = 2 };
   bool is_nhwc = wk_c2_is_nhwc(o);
@@ -76,41 +107,4 @@ void wk_c2_lrn(wk_c2_op *o) {
   wk_c2_attr_float(o, "beta", wk_c2_float(o, "beta", 0));
   wk_c2_attr_float(o, "bias", wk_c2_float(o, "bias", 1));
   if (is_nhwc) wk_c2_to_nhwc(o, y, SPATIAL, out);
-}
-
-/* ---- shapes -------------------------------------------------------------------------------- */
-
-void wk_c2_order(wk_c2_op *o) {
-  enum { SPATIAL = 2 };
-  const char *x = wk_c2_in(o, 0), *out = wk_c2_out(o, 0);
-  if (strcmp(o->def->type, "NCHW2NHWC") == 0) {
-    wk_c2_to_nhwc(o, x, SPATIAL, out);
-    return;
-  }
-  wk_c2_make(o, "Transpose", out, x, NULL, NULL);
-  wk_c2_attr_ints(o, "perm", (const int64_t[]){0, 3, 1, 2}, SPATIAL + 2);
-}
-
-void wk_c2_reshape(wk_c2_op *o) {
-  wk_ints shape = wk_c2_ints(o, "shape");
-  const char *out = wk_c2_out(o, 0);
-  if (!wk_c2_need(o, o->n_in == 1, "the shape is that of a blob")) return;
-  if (!wk_c2_valid(o, shape.n >= 0, "argument 'shape' is missing")) return;
-  wk_c2_make(o, "Reshape", out, wk_c2_in(o, 0), wk_c2_i64s(o, shape.v, shape.n), NULL);
-}
-
-/* ---- concatenation ------------------------------------------------------------------------- */
-
-void wk_c2_concat(wk_c2_op *o) {
-  bool is_nhwc = wk_c2_is_nhwc(o), adds = wk_c2_int(o, "add_axis", 0) != 0;
-  int64_t axis = wk_c2_int(o, "axis", is_nhwc ? 3 : 1);
-  const char **in = wk_arena_alloc(o->c->arena, (size_t)(o->n_in + 1) * sizeof *in);
-  for (int i = 0; i < o->n_in; i++) {
-    in[i] = wk_c2_in(o, i);
-    if (!adds) continue;
-    in[i] = wk_c2_make(o, "Unsqueeze", NULL, in[i], NULL, NULL);
-    wk_c2_attr_ints(o, "axes", &axis, 1);
-  }
-  wk_c2_node(o, "Concat", in, o->n_in, (const char *[]){wk_c2_out(o, 0)}, 1);
-  wk_c2_attr_int(o, "axis", axis);
 }

@@ -73,7 +73,8 @@ static void read_legacy(wk_c2_op *o, window *w) {
   w->legacy = wk_c2_int(o, "legacy_pad", NOT_LEGACY);
   wk_c2_valid(o, w->legacy >= NOT_LEGACY && w->legacy <= LEGACY_CAFFE,
               "legacy_pad %lld is not known", (long long)w->legacy);
-  if (w->legacy == LEGACY_VALID || w->legacy == LEGACY_SAME) memset(w->pad, 0, sizeof w->pad);
+  for (int i = 0; i < 2 * w->spatial && w->legacy != LEGACY_CAFFE && w->legacy; i++)
+    wk_c2_valid(o, !w->pad[i], "pads and the legacy pads VALID and SAME exclude each other");
   for (int i = 0; i < w->spatial && w->legacy == LEGACY_CAFFE; i++) {
     w->pad[w->spatial + i] = w->pad[i]; /* the heads, on both sides */
     wk_c2_need(o, w->pad[i] || w->kernel[i] >= w->stride[i],
@@ -125,37 +126,31 @@ static void finish(wk_c2_op *o, const window *w, const char *y, const char *out)
   if (w->is_nhwc) wk_c2_to_nhwc(o, y, w->spatial, out);
 }
 
-/* x, filters and bias (NULL: none) in floats under the name `out`. */
-static void write_conv(wk_c2_op *o, const window *w, const char *x, const char *f,
-                       const char *bias, const char *out) {
-  int64_t group = wk_c2_int(o, "group", 1);
-  wk_c2_valid(o, group >= 1, "group is %lld", (long long)group);
-  wk_c2_need(o, w->legacy != LEGACY_CAFFE, "the legacy pad of Caffe at a convolution");
-  wk_c2_need(o, !w->is_global, "global_pooling at a convolution");
-  x = wk_c2_to_nchw(o, x, w->spatial, w->is_nhwc);
-  f = wk_c2_to_nchw(o, f, w->spatial, w->is_nhwc);
-  const char *y = inner_name(o, w, "Conv", out);
-  wk_c2_make(o, "Conv", y, x, f, bias);
-  write_window(o, w);
-  write_dilations(o, w);
-  if (group != 1) wk_c2_attr_int(o, "group", group);
-  finish(o, w, y, out);
-}
-
 static bool has_bias(wk_c2_op *o) { return !wk_c2_int(o, "no_bias", 0) && o->n_in > 2; }
 
-void wk_c2_conv(wk_c2_op *o) {
+/* The convolution, followed by the operator `after` (NULL: none) in the same order of axes. */
+static void write_conv(wk_c2_op *o, const char *after) {
   window w = read_window(o);
-  const char *bias = has_bias(o) ? wk_c2_in(o, 2) : NULL;
-  write_conv(o, &w, wk_c2_in(o, 0), wk_c2_in(o, 1), bias, wk_c2_out(o, 0));
+  const char *out = wk_c2_out(o, 0), *bias = has_bias(o) ? wk_c2_in(o, 2) : NULL;
+  int64_t group = wk_c2_int(o, "group", 1);
+  wk_c2_valid(o, group >= 1, "group is %lld", (long long)group);
+  wk_c2_need(o, w.legacy != LEGACY_CAFFE, "the legacy pad of Caffe at a convolution");
+  wk_c2_need(o, !w.is_global, "global_pooling at a convolution");
+  const char *x = wk_c2_to_nchw(o, wk_c2_in(o, 0), w.spatial, w.is_nhwc);
+  const char *f = wk_c2_to_nchw(o, wk_c2_in(o, 1), w.spatial, w.is_nhwc);
+  const char *y = inner_name(o, &w, "result", out);
+  const char *conv = after ? wk_c2_fresh(o, "Conv") : y;
+  wk_c2_make(o, "Conv", conv, x, f, bias);
+  write_window(o, &w);
+  write_dilations(o, &w);
+  if (group != 1) wk_c2_attr_int(o, "group", group);
+  if (after) wk_c2_make(o, after, y, conv, NULL, NULL);
+  finish(o, &w, y, out);
 }
 
-void wk_c2_conv_relu(wk_c2_op *o) {
-  window w = read_window(o);
-  const char *bias = has_bias(o) ? wk_c2_in(o, 2) : NULL, *y = wk_c2_fresh(o, "Conv");
-  write_conv(o, &w, wk_c2_in(o, 0), wk_c2_in(o, 1), bias, y);
-  wk_c2_make(o, "Relu", wk_c2_out(o, 0), y, NULL, NULL);
-}
+void wk_c2_conv(wk_c2_op *o) { write_conv(o, NULL); }
+
+void wk_c2_conv_relu(wk_c2_op *o) { write_conv(o, "Relu"); }
 
 void wk_c2_conv_transpose(wk_c2_op *o) {
   window w = read_window(o);

@@ -100,6 +100,10 @@ static void refuse(wk_c2 *c, const Caffe2__OperatorDef *op, const char *reason) 
   }
 }
 
+static bool reads_int8(const wk_c2_row *r) {
+  return strncmp(r->type, "Int8", 4) == 0 || r->handler == wk_c2_nothing;
+}
+
 static void read_inputs(wk_c2_op *o) {
   wk_c2 *c = o->c;
   o->n_in = (int)o->def->n_input;
@@ -110,6 +114,8 @@ static void read_inputs(wk_c2_op *o) {
     o->in[i] = s->now;
     wk_c2_need(o, !s->now.maker, "reads '%s', an output of %s that is not made", s->name,
                s->now.maker ? s->now.maker : "");
+    wk_c2_need(o, !s->now.is_int8 || !o->row || reads_int8(o->row),
+               "reads '%s', which an Int8 operator made", s->name);
   }
 }
 
@@ -297,8 +303,9 @@ static void add_opsets(wk_c2 *c, Onnx__ModelProto *m) {
     const char *domain = c->nodes.data[i]->domain;
     uses_own = uses_own || (domain && !strcmp(domain, WK_EXPORT_DOMAIN));
   }
-  m->opset_import = wk_arena_alloc(c->arena, 2 * sizeof(void *));
+  m->opset_import = wk_arena_alloc(c->arena, 3 * sizeof(void *));
   add_opset(c, m, "", WK_C2_OPSET);
+  if (c->functions.n) add_opset(c, m, WK_C2_DOMAIN, 1);
   if (uses_own) add_opset(c, m, WK_EXPORT_DOMAIN, 1);
 }
 
@@ -319,6 +326,7 @@ static wk_status make_model(wk_c2 *c, const Caffe2__NetDef *net, Onnx__ModelProt
   g->node = copied(a, c->nodes.data, g->n_node = c->nodes.n);
   g->initializer = copied(a, c->constants.data, g->n_initializer = c->constants.n);
   g->input = copied(a, c->inputs.data, g->n_input = c->inputs.n);
+  m->functions = copied(a, c->functions.data, m->n_functions = c->functions.n);
   return wk_model_check(m);
 }
 
@@ -365,6 +373,7 @@ wk_status wk_c2_translate(const char *path, const wk_import_options *o, bool is_
   wk_vec_free(&c.slot);
   wk_vec_free(&c.infos);
   wk_vec_free(&c.nodes);
+  wk_vec_free(&c.functions);
   wk_vec_free(&c.constants);
   wk_vec_free(&c.inputs);
   wk_vec_free(&c.missing);

@@ -10,6 +10,7 @@
 #include "compiler/onnx/importer.h"
 
 #define WK_C2_OPSET 12
+#define WK_C2_DOMAIN "caffe2" /* of model-local functions */
 
 typedef struct wk_c2_op wk_c2_op;
 typedef void (*wk_c2_handler)(wk_c2_op *o);
@@ -29,7 +30,12 @@ typedef struct {
   const char *value;                /* ONNX name; NULL: nobody makes it */
   const Onnx__TensorProto *constant; /* where it is one */
   const char *maker;                /* of an output that is not made: the operator's type */
+  bool is_int8;                     /* a tensor of Caffe2's Int8 operators: (value - zero) scale */
+  float scale;
+  int64_t zero;
 } wk_c2_blob;
+
+typedef WK_VEC(Onnx__NodeProto *) wk_c2_nodes;
 
 typedef struct {
   const char *name;
@@ -47,7 +53,8 @@ typedef struct {
   wk_map *taken;         /* ONNX names */
   wk_map *noted;         /* notes already taken */
   wk_value_infos infos;
-  WK_VEC(Onnx__NodeProto *) nodes;
+  wk_c2_nodes nodes;
+  WK_VEC(Onnx__FunctionProto *) functions;
   WK_VEC(Onnx__TensorProto *) constants;
   WK_VEC(Onnx__ValueInfoProto *) inputs;
   WK_VEC(const char *) missing;   /* blobs that nobody makes */
@@ -62,6 +69,7 @@ struct wk_c2_op {
   const char *name; /* for messages */
   int n_in, n_out;
   wk_c2_blob *in;
+  const char *inner; /* not NULL: what output 0 is called, for a handler that others finish */
   uint64_t args_read; /* bit by argument; those from 64 on count as read */
   wk_status status;
 };
@@ -83,8 +91,21 @@ int64_t wk_c2_int(wk_c2_op *o, const char *name, int64_t def);
 float wk_c2_float(wk_c2_op *o, const char *name, float def);
 const char *wk_c2_text(wk_c2_op *o, const char *name, const char *def);
 wk_ints wk_c2_ints(wk_c2_op *o, const char *name);     /* n -1: absent */
+typedef struct { int64_t n; const float *v; } wk_c2_float_list;
+wk_c2_float_list wk_c2_floats(wk_c2_op *o, const char *name); /* n -1: absent */
+/* The ONNX number of an element type, given as Caffe2's number or its name. */
+int32_t wk_c2_elem_type(wk_c2_op *o, const char *name, int32_t def);
 const Caffe2__Argument *wk_c2_arg(wk_c2_op *o, const char *name); /* NULL: absent */
 bool wk_c2_is_nhwc(wk_c2_op *o); /* argument `order` */
+/* Integers that input i holds, where it is a constant; n -1: it is none. */
+wk_ints wk_c2_const_ints(wk_c2_op *o, int i);
+
+/* An entry of a row's args: NAME[>ATTRIBUTE]:TYPE[=DEFAULT|!]. */
+typedef struct {
+  char name[40], attribute[40], type, text[24]; /* text: the default */
+  bool has_default, must;
+} wk_c2_map;
+bool wk_c2_next_map(const char **p, wk_c2_map *m); /* the one at *p; false at the end */
 
 /* ---- building ------------------------------------------------------------------------------ */
 
@@ -100,16 +121,22 @@ Onnx__NodeProto *wk_c2_node(wk_c2_op *o, const char *op, const char *const *in, 
 /* One result; a, b, d may be NULL from the end on. Returns its name. */
 const char *wk_c2_make(wk_c2_op *o, const char *op, const char *out, const char *a, const char *b,
                        const char *d);
+/* A node with all inputs and outputs of the operator and the attributes of the row's args. */
+Onnx__NodeProto *wk_c2_row_node(wk_c2_op *o, const char *op);
 /* Attributes of the last node. */
 void wk_c2_attr_int(wk_c2_op *o, const char *name, int64_t v);
 void wk_c2_attr_float(wk_c2_op *o, const char *name, float v);
 void wk_c2_attr_text(wk_c2_op *o, const char *name, const char *v);
 void wk_c2_attr_ints(wk_c2_op *o, const char *name, const int64_t *v, int64_t n);
+void wk_c2_attr_floats(wk_c2_op *o, const char *name, const float *v, int64_t n);
+void wk_c2_attr_tensor(wk_c2_op *o, const char *name, Onnx__TensorProto *t);
 
 /* Constants; return the name. */
 const char *wk_c2_i64s(wk_c2_op *o, const int64_t *v, int64_t n);
 const char *wk_c2_i64(wk_c2_op *o, int64_t v); /* rank 0 */
 const char *wk_c2_f32(wk_c2_op *o, float v);   /* rank 0 */
+const char *wk_c2_f32s(wk_c2_op *o, const float *v, int64_t n);
+const char *wk_c2_u8(wk_c2_op *o, uint8_t v);  /* rank 0 */
 Onnx__TensorProto *wk_c2_tensor(wk_c2 *c, const char *name, int32_t elem_type, int64_t rank,
                                 const int64_t *dims);
 
@@ -125,7 +152,7 @@ wk_status wk_c2_translate(const char *path, const wk_import_options *o, bool is_
                           wk_import_report *rep, wk_onnx_model *out) WK_MUST_CHECK;
 
 /* Handlers, as the rows of the table name them. */
-void wk_c2_plain(wk_c2_op *o);
+void wk_c2_function(wk_c2_op *o);
 #define CAFFE2_OP(type, min_in, max_in, max_out, types, handler, onnx, args) \
   void wk_c2_##handler(wk_c2_op *o);
 #include "compiler/caffe2/caffe2_ops.def"

@@ -1,0 +1,1 @@
+BaJÐ£Xe¨‰iœ›Xf¤~r—ª¨Gd–’u˜”FdˆdfŠ‡™)a„TUšs5b¢]X—uŽ(c¡^Vª}²Q`¤™i•Š«Mb–l˜’­Fcƒ¢s’Š™?fs†s‡Ÿ1b}€n’š0a•ƒd™w•+aŸ|^ y´>]±Ÿ_”p¬Aa¡Ž]ž{—Ge‹_Ÿ~}Bj‚zm“…ˆ3fƒ…pŒ{•1dŠbŸt0a‰„\¦u2\¯›jp™0aŒ™g—t“0bŠ™tŒ€‹4ik”{Š†8fˆ›Šz‰|=g‚œu”}zBfŸy–ƒj6d±ogš€{6e˜vj’ƒ‰*c˜vj—€1hƒxi‡‚v+h›ƒkŽ„fEl™€i’~oHlœ‘p ‹V>hªjfœ‚w4f‘rdœ„› a€}j •š*en‚h‹ƒ‡3i…’w…‘jOn”’u…„sQo™®Ž”

@@ -1,0 +1,1 @@
+BrJĞdjsyddÿÛ½dd¶ËÓd½ndliÄŞd½ÇdddtdÌn¨ddÖddsddddıddÖ”dduÈdd‹v—ddŠddqdŞdgçÿdÏp¶ddÌddÿÖjdmfddqd|ditddqdîddddd¦‡¬dd»d¡dŸddÃ‰’dŒÿddvçd½d¸dfd¥d½djdmf½Æd°Ädidÿ•½Ïdd¨Ç†{ƒwdd¦d ddh}šŸšddïtdddfrv”dŒddnñddª•ddf¥id‚dvddÃ”d·ddmt~ddÌ¥jdmfªd°ddddÿ“|wxòddddŞ’»ddd¾Äd¯jdmfddqdjdmf¢Üd½ddppü†¼‚ddrÀjtdv‹dfddê»dd¥q~d}ÁddjœdâŒddl­ddqd“doæºdè¦ntq©dfjk

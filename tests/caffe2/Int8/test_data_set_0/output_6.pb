@@ -1,0 +1,1 @@
+BleakyJĞcjsyW^ÿÛ½bb¶ËÓ]½ncliÄŞ[½ÇWdat`Ìn¨_bÖccsdbWbı^aÖ”aauÈ`b‹v—bdŠccqdŞagçÿ_Ïp¶adÌY\ÿÖjcmfccqd|citccqdîWd[_b¦‡¬bc»c¡dŸ^cÃ‰’bŒÿaavç_½`¸[f_¥a½bjcmf½Æa°ÄZi_ÿ•½Ïab¨Ç†{ƒwYd¦b c\h}šŸš[bïtbccfrv”bŒ^]nñ^cª•b\f¥ib‚cvWcÃ”a·abmt~ZaÌ¥jcmfªc°c]Wcÿ“|wxòWd[_Ş’»\db¾Ä`¯jcmfccqdjcmf¢Ü]½ddppü†¼‚^`rÀjtcv‹bfWaê»_d¥q~c}ÁXcjœ^âŒ`^l­ccqd“Yoæº_è¦ntq©dfjk

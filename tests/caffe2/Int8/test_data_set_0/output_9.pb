@@ -1,0 +1,3 @@
+BpartJ‡
+‘Ä{µ„ntk‡´ntk‡´‡
+‘Ä{µ„ntk‡´ntk‡´ºš‘4dB^œdmdU^œdmdUºš‘4dB^œdmdU^œdmdU-«O•aJdk‹TJdk‹T-«O•aJdk‹TJdk‹T

@@ -1,0 +1,1 @@
+BSquaredL2Distance_15J‹µ(A±A

@@ -1,0 +1,1 @@
+BL1Distance_16J¬5dAè6A

@@ -1,0 +1,1 @@
+B SigmoidCrossEntropyWithLogits_18JäO?”˜[?~º‹?è€?é‰Ñ>5L	>

@@ -1,0 +1,1 @@
+BReduceBackSum_2J0w¿¨‚À

@@ -1,0 +1,1 @@
+BLayerNorm_25JëžT½‹g­¾

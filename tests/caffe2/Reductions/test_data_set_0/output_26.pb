@@ -1,0 +1,1 @@
+BLayerNorm_26Jè«e?†U?

@@ -1,0 +1,1 @@
+BReduceFrontMax_3J0aKM¿mÍÌ?jÀO>™D×>ùi‘?À­à=Kz¿æÛù¾Î­??’@Ñ?Y¨‹>øä¿

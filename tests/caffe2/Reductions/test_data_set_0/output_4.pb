@@ -1,0 +1,1 @@
+BReduceBackMean_4Jr#ú¾ø¿»¼×#¶>3c¾QO¿ÞüO¾

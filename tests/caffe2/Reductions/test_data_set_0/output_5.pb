@@ -1,0 +1,1 @@
+BAveragedLoss_5JhûG¾

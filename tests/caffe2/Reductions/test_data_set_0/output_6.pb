@@ -1,0 +1,1 @@
+BSumElements_6JŽü•À

@@ -1,0 +1,1 @@
+BSumSqrElements_7J™N?
