@@ -121,7 +121,8 @@ foreach(suite nets zoo zoo_int8 shared)
 endforeach()
 
 # The generated pages are what the tables give.
-foreach(page "ops:ops --markdown" "isa:isa --markdown" "machine:isa --machine-markdown")
+foreach(page "ops:ops --markdown" "caffe2-ops:ops --caffe2 --markdown" "isa:isa --markdown"
+             "machine:isa --machine-markdown")
   string(REGEX REPLACE ":.*" "" name ${page})
   string(REGEX REPLACE "^[^:]*:" "" arguments ${page})
   add_test(NAME docs/${name}

@@ -25,7 +25,11 @@ const wk_c2_row *wk_c2_row_find(const char *type) {
 size_t wk_caffe2_op_count(void) { return WK_COUNTOF(rows); }
 
 wk_caffe2_op wk_caffe2_op_get(size_t i) {
-  return (wk_caffe2_op){.type = rows[i].type, .as = rows[i].onnx};
+  const wk_c2_row *r = &rows[i];
+  return (wk_caffe2_op){.type = r->type, .as = r->onnx,
+                        .reason = r->handler == wk_c2_refused ? r->args : NULL,
+                        .is_function = strchr(r->onnx, '(') != NULL,
+                        .is_int8 = r->handler == wk_c2_int8};
 }
 
 /* ---- arguments that become attributes -------------------------------------------------------- */

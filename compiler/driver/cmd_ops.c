@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/caffe2/caffe2.h"
 #include "compiler/driver/command.h"
 #include "compiler/driver/pipeline.h"
 #include "compiler/driver/targets.h"
@@ -10,18 +11,21 @@
 #include "compiler/onnx/onnx.h"
 
 typedef struct {
-  bool markdown, onnx, ir, passes;
+  bool markdown, onnx, caffe2, ir, passes;
   wk_strings plugins; /* whose passes are listed, too */
 } ops_opts;
 
 static const wk_option options[] = {
     {"onnx", 0, NULL, "the ONNX operators that can be imported (default)", .kind = WK_OPTION_FLAG,
      .offset = offsetof(ops_opts, onnx)},
+    {"caffe2", 0, NULL, "the operators of Caffe2, and what they become in ONNX",
+     .kind = WK_OPTION_FLAG, .offset = offsetof(ops_opts, caffe2)},
     {"ir", 0, NULL, "the operators of the intermediate representation", .kind = WK_OPTION_FLAG,
      .offset = offsetof(ops_opts, ir)},
     {"passes", 0, NULL, "the passes in the order in which they run", .kind = WK_OPTION_FLAG,
      .offset = offsetof(ops_opts, passes)},
-    {"markdown", 0, NULL, "everything as Markdown: docs/ops.md", .kind = WK_OPTION_FLAG,
+    {"markdown", 0, NULL, "everything as Markdown: docs/ops.md; with --caffe2, "
+     "docs/caffe2-ops.md", .kind = WK_OPTION_FLAG,
      .offset = offsetof(ops_opts, markdown)},
     WK_PLUGIN_ROW(ops_opts, plugins),
     {0}};
@@ -53,6 +57,56 @@ static void print_onnx(void) {
   }
   wk_table_print(stdout, &t, "lll");
   wk_str_free(&b);
+}
+
+/* What an operator of Caffe2 becomes, in one line. */
+static void add_caffe2(wk_str *b, const wk_caffe2_op *op, const char *quote) {
+  if (op->is_int8) wk_str_printf(b, "8-bit %s%s%s", quote, op->as, quote);
+  else if (op->is_function) wk_str_printf(b, "%s%s%s", quote, op->as, quote);
+  else wk_str_add(b, op->as);
+}
+
+static void print_caffe2(void) {
+  wk_table t = {0};
+  wk_str b = {0};
+  wk_table_row(&t, "OPERATOR\tIN ONNX");
+  for (size_t i = 0; i < wk_caffe2_op_count(); i++) {
+    wk_caffe2_op op = wk_caffe2_op_get(i);
+    b.n = 0;
+    if (op.reason) wk_str_printf(&b, "refused: %s", op.reason);
+    else add_caffe2(&b, &op, "");
+    wk_table_row(&t, "%s\t%s", op.type, b.s);
+  }
+  wk_table_print(stdout, &t, "ll");
+  wk_str_free(&b);
+}
+
+static const char caffe2_page[] =
+    "# Operators of Caffe2\n\n"
+    "Made by `wick ops --caffe2 --markdown` from `compiler/caffe2/caffe2_ops.def`. An operator\n"
+    "becomes the ONNX operators named here, or a model-local function of the domain `caffe2`,\n"
+    "whose body stands here: inputs are `a`, `b`, `c`, …, results are separated by commas, and\n"
+    "`$name` is an argument. Where NHWC is the order, transpositions come before and after.\n\n"
+    "An 8-bit operator dequantises its inputs, computes as the one on floats does, and quantises\n"
+    "the result to `Y_scale` and `Y_zero_point`, to the nearest integer, ties to even, as\n"
+    "`QuantizeLinear` does; [integers.md](integers.md) says how that is computed in integers, to\n"
+    "the bit. Caffe2's own kernels round in fixed point, each in its way, so a result can be one\n"
+    "step off theirs.\n\n"
+    "| operator | in ONNX |\n|---|---|\n";
+
+static void print_caffe2_markdown(void) {
+  wk_str b = {0}, refused = {0};
+  for (size_t i = 0; i < wk_caffe2_op_count(); i++) {
+    wk_caffe2_op op = wk_caffe2_op_get(i);
+    wk_str_printf(op.reason ? &refused : &b, "| `%s` | ", op.type);
+    if (op.reason) wk_str_add(&refused, op.reason);
+    else add_caffe2(&b, &op, "`");
+    wk_str_add(op.reason ? &refused : &b, " |\n");
+  }
+  printf("%s%s\n## Refused\n\nAll refusals of a net are reported together.\n\n"
+         "| operator | why |\n|---|---|\n%s", caffe2_page, b.s, refused.s);
+  wk_str_free(&b);
+  wk_str_free(&refused);
 }
 
 static void print_ir(void) {
@@ -102,10 +156,12 @@ static void print_markdown(void) {
 static wk_status run(const void *options_, const wk_strings *args) {
   const ops_opts *o = options_;
   (void)args;
-  if (o->markdown) print_markdown();
+  if (o->markdown && o->caffe2) print_caffe2_markdown();
+  else if (o->markdown) print_markdown();
+  else if (o->caffe2) print_caffe2();
   if (o->ir) print_ir();
   if (o->passes) print_passes();
-  if (o->onnx || (!o->markdown && !o->ir && !o->passes)) print_onnx();
+  if (o->onnx || (!o->markdown && !o->caffe2 && !o->ir && !o->passes)) print_onnx();
   return NULL;
 }
 
