@@ -348,6 +348,14 @@ def reductions(out):
     c.input("image", 2, 3, 4, 4)
     c.weight("is", 3)
     c.weight("ib", 3)
+    c.input("wide", 2, 6, 4, 4)
+    c.weight("gs", 6)
+    c.weight("gb", 6)
+    c.one("GroupNorm", "wide gs gb", lambda *v: group_norm(*v, 3), group=3)
+    c.weight("hs", 4)
+    c.weight("hb", 4)
+    c.one("GroupNorm", "wide hs hb", lambda x, *v: last(lambda x: group_norm(x, *v, 2))(x), group=2,
+          order="NHWC")
     c.one("InstanceNorm", "image is ib", lambda x, s, b: s[:, None, None] * (
         x - x.mean((2, 3), keepdims=True)) / np.sqrt(x.var((2, 3), keepdims=True) + 1e-5)
         + b[:, None, None])
@@ -448,9 +456,51 @@ def shapes(out):
     c.weight("rois", value=np.array([[1, 0, 0, 3, 3], [0, 1, 1.5, 2.5, 7]], np.float32))
     c.one("RoIAlign", "x rois", lambda x, r: roi_align(x, r, 2, .5, 2), spatial_scale=.5,
           pooled_h=2, pooled_w=2, sampling_ratio=2)
+    c.weight("four", value=np.array([[0, 0, 3, 3]], np.float32))
+    c.one("RoIAlign", "x four", lambda x, r: np.moveaxis(roi_align(
+        np.moveaxis(x, 3, 1), np.pad(r, ((0, 0), (1, 0))), 1, 1, 3), 1, 3), order="NHWC",
+        sampling_ratio=3)
+    c.one("PadImage", "x", lambda x: np.pad(x, ((0, 0), (0, 0), (1, 0), (2, 3)),
+                                            constant_values=7), pads=[1, 2, 0, 3], value=7.)
+    c.one("PadImage", "x", lambda x: np.pad(x, ((0, 0), (2, 2), (2, 2), (0, 0)), "reflect"),
+          pad=2, mode="reflect", order="NHWC")
+    c.one("DepthConcat", "x x", lambda *v: np.concatenate(v, 3), order="NHWC")
+    boxes = np.array([[0, 1, 2, 11, 8], [0, 3, 3, 4, 9], [1, 0, 5, 6, 6]], np.float32)
+    c.weight("boxes", value=boxes)
+    c.input("deltas", 3, 8)
+    c.weight("images", value=np.array([[20, 18, 2], [12, 30, 1.5]], np.float32))
+    c.one("BBoxTransform", "boxes deltas images", lambda b, d, i: transformed(
+        b, d, i, (10, 10, 5, 5), True, 1), 2, weights=[10., 10., 5., 5.])
+    c.one("BBoxTransform", "boxes deltas images", lambda b, d, i: transformed(
+        b, d, i, (1, 1, 1, 1), False, 0)[0], apply_scale=0, legacy_plus_one=0)
     c.op("Alias", "x", "free", lambda x: x)
     c.op("Free", "free", "free", lambda x: x)
     c.finish(out)
+
+
+def transformed(boxes, deltas, images, weights, scales, plus):
+    """Boxes moved and stretched by each of their rows of deltas, then cut at the image."""
+    y = np.zeros_like(deltas)
+    count = np.zeros(len(images))
+    for r, (image, *box) in enumerate(boxes):
+        height, width, scale = images[int(image)]
+        limit = np.array([int(width / scale + .5), int(height / scale + .5)]) - plus
+        count[int(image)] += 1
+        low, high = np.array(box[:2]) / scale, np.array(box[2:]) / scale
+        extent = high - low + plus
+        for k in range(0, deltas.shape[1], 4):
+            d = deltas[r, k:k + 4] / weights
+            middle = d[:2] * extent + low + extent / 2
+            half = np.exp(np.minimum(d[2:], math.log(1000 / 16))) * extent / 2
+            corners = np.clip(np.stack([middle - half, middle + half - plus]), 0, limit)
+            y[r, k:k + 4] = corners.ravel() * (scale if scales else 1)
+    return y, count.astype(np.float32)
+
+
+def group_norm(x, s, b, group):
+    y = x.reshape(len(x), group, -1)
+    y = (y - y.mean(2, keepdims=True)) / np.sqrt(y.var(2, keepdims=True) + 1e-5)
+    return y.reshape(x.shape) * s[:, None, None] + b[:, None, None]
 
 
 def features(out):
@@ -473,7 +523,17 @@ def features(out):
     c.input("entries", 3)
     c.one("BatchSparseToDense", "rows columns entries", scattered, dense_last_dim=4,
           default_value=.5)
+    c.input("keys", value=np.array([7, 3, 5, 3, 9], np.int64))
+    c.input("pairs", 5, 2)
+    c.weight("none", 2)
+    c.weight("counts", value=np.array([3, 0, 2], np.int32))
+    c.one("SparseToDenseMask", "keys pairs none counts", lambda k, v, d, _: np.stack(
+        [np.stack(r) for r in ((v[1], v[0], d), (d, d, d), (v[3], d, v[4]))]), mask=[3, 7, 9])
+    c.one("SparseToDenseMask", "keys pairs none", lambda k, v, d: np.stack(
+        (d, v[3])), mask=[4, 3])
     c.input("table", 4, 2)
+    c.one("Embedding", "table columns", lambda t, i: t[i])
+    c.one("Embedding", "table columns", lambda t, i: t[i] * (i != 1)[:, None], padIdx=1)
     c.input("patch", 3, 2)
     c.one("ScatterAssign", "table columns patch", assigned)
     c.op("Scale", "x", "again", lambda x: 2 * x, scale=2.)
@@ -488,6 +548,7 @@ def features(out):
     raw = np.arange(6, dtype=np.uint8).reshape(2, 3) * 50
     c.fill("GivenTensorByteStringToUInt8Fill", "bytes", raw, values=raw.tobytes())
     c.one("Cast", "bytes", lambda x: x.astype(np.float32), to=1)
+    c.one("ConstantFill", "", lambda: np.full((3,), 4), shape=[3], value=4)
     c.one("ConstantFill", "", lambda: np.full((2, 2), .5, np.float32), shape=[2, 2], value=.5)
     c.finish(out)
 

@@ -98,9 +98,12 @@ wk_ints wk_c2_ints(wk_c2_op *o, const char *name) {
 wk_c2_float_list wk_c2_floats(wk_c2_op *o, const char *name) {
   const Caffe2__Argument *a = wk_c2_arg(o, name);
   if (!a) return (wk_c2_float_list){.n = -1};
-  wk_c2_valid(o, !a->n_ints && !a->n_strings, "argument '%s' is no list of floats", name);
+  wk_c2_valid(o, !a->n_strings, "argument '%s' is no list of numbers", name);
   if (a->n_floats == 0 && a->has_f) return (wk_c2_float_list){1, &a->f};
-  return (wk_c2_float_list){(int64_t)a->n_floats, a->floats};
+  if (a->n_floats || !a->n_ints) return (wk_c2_float_list){(int64_t)a->n_floats, a->floats};
+  float *list = wk_arena_alloc(o->c->arena, a->n_ints * sizeof *list);
+  for (size_t i = 0; i < a->n_ints; i++) list[i] = (float)a->ints[i];
+  return (wk_c2_float_list){(int64_t)a->n_ints, list};
 }
 
 /* By Caffe2's TensorProto.DataType. */

@@ -26,7 +26,7 @@ wk_status wk_model_kind_of(const char *path, wk_model_kind *out) WK_MUST_CHECK;
 /* The operators of the table, sorted by name. */
 typedef struct {
   const char *type;
-  const char *as;     /* "Conv", "an initialiser", …: what it becomes, or the body of a function */
+  const char *as;     /* "Conv", "an initialiser": what it becomes, or the body of a function */
   const char *reason; /* why it is refused; NULL: it is not */
   bool is_function;   /* `as` is a body, in the notation of body.c */
   bool is_int8;       /* `as` is the operator of Caffe2 whose 8-bit form it is */

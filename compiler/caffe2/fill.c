@@ -147,7 +147,8 @@ static const char *shape_to_fill(wk_c2_op *o) {
 
 void wk_c2_constant_fill(wk_c2_op *o) {
   const char *out = wk_c2_out(o, 0);
-  int32_t elem_type = wk_c2_elem_type(o, "dtype", F32);
+  const Caffe2__Argument *v = wk_c2_arg(o, "value");
+  int32_t elem_type = wk_c2_elem_type(o, "dtype", v && v->has_i ? I64 : F32);
   bool is_known = elem_type == F32 || elem_type == F64 || elem_type == I64 || elem_type == I32 ||
                   elem_type == BOOL || elem_type == U8;
   wk_c2_need(o, is_known, "a constant of this element type");
@@ -157,41 +158,31 @@ void wk_c2_constant_fill(wk_c2_op *o) {
 
 /* ---- random values ------------------------------------------------------------------------- */
 
-/* args: uniform or normal; for weights, "fan_in" or "fan_out" sets the range. */
-static void read_range(wk_c2_op *o, wk_ints shape, int64_t n, float *at, float *width) {
-  bool is_uniform = strncmp(o->row->args, "uniform", 7) == 0;
-  bool is_in = strstr(o->row->args, "fan_in") != NULL, is_out = strstr(o->row->args, "fan_out");
-  if (is_in || is_out) {
-    int axis = is_in ? 0 : 1;
-    wk_c2_valid(o, shape.n > axis && shape.v[axis] > 0, "the shape has too few axes");
-    if (o->status) return;
-    float fan = (float)n / (float)shape.v[axis], range = sqrtf((is_in ? 3 : 2) / fmaxf(fan, 1));
-    *at = is_uniform ? -range : 0;
-    *width = is_uniform ? 2 * range : range;
-    return;
-  }
-  *at = is_uniform ? wk_c2_float(o, "min", 0) : wk_c2_float(o, "mean", 0);
-  *width = is_uniform ? wk_c2_float(o, "max", 1) - *at : wk_c2_float(o, "std", 1);
+/* Where weights begin at random: by the inputs or outputs of one of them. */
+static float range_of(wk_c2_op *o, wk_ints shape, bool by_inputs) {
+  int axis = by_inputs ? 0 : 1;
+  int64_t n = count(o, shape);
+  if (!wk_c2_valid(o, shape.n > axis && shape.v[axis] > 0, "the shape has too few axes")) return 0;
+  float fan = fmaxf((float)n / (float)shape.v[axis], 1);
+  return sqrtf((by_inputs ? 3 : 2) / fan);
 }
 
-/* Numbers from a seed that is the blob's name. */
+/* args: uniform or normal; of weights, fan_in or fan_out. The blob's name is the seed. */
 void wk_c2_random_fill(wk_c2_op *o) {
-  enum { MAX = 1 << 28 };
+  bool is_uniform = strncmp(o->row->args, "uniform", 7) == 0, by_fan = strstr(o->row->args, "fan");
+  const char *out = wk_c2_out(o, 0), *blob = o->def->output[0];
   wk_ints shape = read_shape(o);
-  int64_t n = count(o, shape);
-  float at = 0, width = 1;
-  bool is_uniform = strncmp(o->row->args, "uniform", 7) == 0;
-  if (!wk_c2_need(o, n <= MAX, "%lld random numbers", (long long)n)) return;
-  read_range(o, shape, n, &at, &width);
-  Onnx__TensorProto *t = constant(o, 0, F32, shape, (size_t)(n < 0 ? 0 : n));
-  if (!t) return;
-  const char *blob = o->def->output[0];
-  wk_rng r = {wk_hash64(blob, strlen(blob), 0)};
-  t->n_float_data = (size_t)n;
-  t->float_data = wk_arena_alloc(o->c->arena, (size_t)(n + 1) * sizeof *t->float_data);
-  for (int64_t i = 0; i < n; i++)
-    t->float_data[i] = at + width * (is_uniform ? (float)wk_rng_unit(&r) : wk_rng_normal(&r));
-  wk_c2_note(o->c, "%s makes random numbers: the same ones each time, and not Caffe2's",
+  wk_c2_arg(o, "seed"); /* of another generator */
+  float range = by_fan ? range_of(o, shape, is_uniform) : 0;
+  float low = by_fan ? -range : wk_c2_float(o, "min", 0);
+  float high = by_fan ? range : wk_c2_float(o, "max", 1);
+  float mean = wk_c2_float(o, "mean", 0), deviation = by_fan ? range : wk_c2_float(o, "std", 1);
+  wk_c2_make(o, is_uniform ? "RandomUniform" : "RandomNormal", out, NULL, NULL, NULL);
+  wk_c2_attr_ints(o, "shape", shape.v, shape.n);
+  wk_c2_attr_float(o, "seed", (float)(wk_hash64(blob, strlen(blob), 0) >> 48));
+  wk_c2_attr_float(o, is_uniform ? "low" : "mean", is_uniform ? low : mean);
+  wk_c2_attr_float(o, is_uniform ? "high" : "scale", is_uniform ? high : deviation);
+  wk_c2_note(o->c, "%s makes random numbers, each time the same ones, and other ones than Caffe2",
              o->row->type);
 }
 

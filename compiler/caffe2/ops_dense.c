@@ -69,7 +69,8 @@ void wk_c2_layer_norm(wk_c2_op *o) {
   bool is_affine = wk_c2_int(o, "elementwise_affine", 0) != 0;
   int64_t axis = wk_c2_int(o, "axis", 1);
   wk_c2_need(o, axis >= 0, "a negative axis");
-  wk_c2_valid(o, o->n_in == (is_affine ? 3 : 1), "has %d inputs", o->n_in);
+  wk_c2_valid(o, o->n_in == (is_affine ? 3 : 1), "%d inputs, and elementwise_affine is %d",
+              o->n_in, is_affine);
   if (!is_affine && !o->status) {
     const char *shape = wk_c2_make(o, "Shape", NULL, wk_c2_in(o, 0), NULL, NULL);
     const char *sizes = wk_c2_make(o, "Slice", NULL, shape, wk_c2_i64s(o, &axis, 1),

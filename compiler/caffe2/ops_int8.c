@@ -14,12 +14,15 @@
 
 typedef struct { float scale; int64_t zero; } step;
 
+static void need_scales(wk_c2_op *o) {
+  for (int i = 0; i < o->n_in; i++)
+    wk_c2_need(o, o->in[i].is_int8, "reads '%s', whose scale is not known: no Int8 operator makes "
+               "it", o->def->input[i]);
+}
+
 static const char *dequantised(wk_c2_op *o, int i) {
   const wk_c2_blob *b = &o->in[i];
   bool is_i32 = b->constant && b->constant->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT32;
-  if (!wk_c2_need(o, b->is_int8, "reads '%s', whose scale is not known: no Int8 operator makes it",
-                  o->def->input[i]))
-    return "";
   const char *scale = wk_c2_f32(o, b->scale);
   return wk_c2_make(o, "DequantizeLinear", NULL, b->value, scale,
                     is_i32 ? NULL : wk_c2_u8(o, (uint8_t)b->zero));
@@ -55,6 +58,7 @@ void wk_c2_int8_quantize(wk_c2_op *o) {
 }
 
 void wk_c2_int8_dequantize(wk_c2_op *o) {
+  need_scales(o);
   const char *x = dequantised(o, 0);
   wk_c2_make(o, "Identity", wk_c2_out(o, 0), x, NULL, NULL);
 }
@@ -65,6 +69,7 @@ static bool has_word(const char *list, const char *w) { return strstr(list, w) !
  * Y_scale and Y_zero_point the output has those of the input. */
 void wk_c2_int8(wk_c2_op *o) {
   const wk_c2_row *row = o->row;
+  need_scales(o);
   step s = read_step(o, has_word(row->args, "keeps"));
   for (int i = 0; i < o->n_in && !o->status; i++) o->in[i].value = dequantised(o, i);
   if (o->status) return;

@@ -116,7 +116,7 @@ static const char *bound(wk_c2_op *o, int i, const char *argument) {
 
 void wk_c2_slice(wk_c2_op *o) {
   const char *out = wk_c2_out(o, 0);
-  wk_c2_valid(o, o->n_in != 2, "has 2 inputs");
+  wk_c2_valid(o, o->n_in != 2, "has starts, and no ends, as inputs");
   const char *starts = bound(o, 1, "starts");
   wk_c2_make(o, "Slice", out, wk_c2_in(o, 0), starts, bound(o, 2, "ends"));
 }
@@ -135,6 +135,35 @@ void wk_c2_top_k(wk_c2_op *o) {
   wk_c2_valid(o, n >= 1, "k is %lld", (long long)n);
   wk_c2_node(o, "TopK", (const char *[]){wk_c2_in(o, 0), one(o, n)}, 2, out, 2);
   wk_c2_attr_int(o, "axis", wk_c2_int(o, "axis", -1));
+}
+
+void wk_c2_batch_sparse_to_dense(wk_c2_op *o) {
+  bool has_size = wk_c2_has(o, "dense_last_dim");
+  if (wk_c2_need(o, has_size || o->n_in == 3, "the size of a row is that of a blob")) {
+    o->n_in = 3;
+    wk_c2_function(o);
+  }
+}
+
+/* Without lengths there is one row, whose axis the outputs lack. */
+void wk_c2_sparse_to_dense_mask(wk_c2_op *o) {
+  bool is_one_row = o->n_in == 3;
+  const char *out = wk_c2_out(o, 0);
+  wk_c2_int(o, "return_presence_mask", 0);
+  wk_c2_need(o, o->n_out == 1 || !is_one_row, "a mask of one row");
+  if (!is_one_row) {
+    wk_c2_function(o);
+    return;
+  }
+  wk_c2_blob *in = wk_arena_alloc(o->c->arena, 4 * sizeof *in);
+  memcpy(in, o->in, 3 * sizeof *in);
+  in[3] = (wk_c2_blob){.value = wk_c2_make(o, "Shape", NULL, wk_c2_in(o, 0), NULL, NULL)};
+  o->in = in;
+  o->n_in = 4;
+  o->inner = wk_c2_fresh(o, "row");
+  wk_c2_function(o);
+  wk_c2_make(o, "Squeeze", out, o->inner, NULL, NULL);
+  wk_c2_attr_ints(o, "axes", &(int64_t){0}, 1);
 }
 
 /* Numbers from 0 on for each length. Their count is maxOutputSize, or the sum of constants. */
@@ -156,21 +185,22 @@ void wk_c2_lengths_range_fill(wk_c2_op *o) {
 
 enum { SPATIAL = 2 };
 
-/* Runs the row's function on a tensor with the channels first. */
-void wk_c2_channel_shuffle(wk_c2_op *o) {
+/* The row's function, on a tensor with the channels first. */
+void wk_c2_image(wk_c2_op *o) {
   bool is_nhwc = wk_c2_is_nhwc(o);
-  const char *out = wk_c2_out(o, 0);
-  wk_c2_arg(o, "kernel"); /* Caffe2 reads it and does nothing with it */
-  if (!is_nhwc) {
-    wk_c2_function(o);
-    return;
+  const char *out = wk_c2_out(o, 0), *outer = o->inner;
+  if (is_nhwc) {
+    o->in[0].value = wk_c2_to_nchw(o, wk_c2_in(o, 0), SPATIAL, true);
+    o->inner = wk_c2_fresh(o, "image");
   }
-  const char *outer = o->inner;
-  o->in[0].value = wk_c2_to_nchw(o, wk_c2_in(o, 0), SPATIAL, true);
-  o->inner = wk_c2_fresh(o, "shuffled");
   wk_c2_function(o);
-  wk_c2_to_nhwc(o, o->inner, SPATIAL, out);
+  if (is_nhwc) wk_c2_to_nhwc(o, o->inner, SPATIAL, out);
   o->inner = outer;
+}
+
+void wk_c2_channel_shuffle(wk_c2_op *o) {
+  wk_c2_arg(o, "kernel"); /* Caffe2 reads it and does nothing with it */
+  wk_c2_image(o);
 }
 
 /* Whole sizes, between whose ends `linear` interpolates: scales alone would leave fractions. */
@@ -202,11 +232,29 @@ void wk_c2_resize(wk_c2_op *o) {
 void wk_c2_roi_align(wk_c2_op *o) {
   int64_t ratio = wk_c2_int(o, "sampling_ratio", -1);
   bool is_aligned = wk_c2_int(o, "aligned", 0) != 0, is_nhwc = wk_c2_is_nhwc(o);
-  const char *out = wk_c2_out(o, 0);
+  const char *out = wk_c2_out(o, 0), *outer = o->inner;
   o->in[0].value = wk_c2_to_nchw(o, wk_c2_in(o, 0), SPATIAL, is_nhwc);
   if (is_nhwc) o->inner = wk_c2_fresh(o, "regions");
   wk_c2_function(o);
   wk_c2_attr_int(o, "ratio", ratio > 0 ? ratio : 0);
   wk_c2_attr_text(o, "pixels", is_aligned ? "half_pixel" : "output_half_pixel");
   if (is_nhwc) wk_c2_to_nhwc(o, o->inner, SPATIAL, out);
+  o->inner = outer;
+}
+
+/* Boxes are upright. What a box measures has one pixel more than its corners are apart, unless
+ * legacy_plus_one is 0; older nets say with correct_transform_coords whether results do. */
+void wk_c2_bbox_transform(wk_c2_op *o) {
+  float plus = wk_c2_int(o, "legacy_plus_one", 1) ? 1 : 0;
+  bool is_rotated = wk_c2_int(o, "rotated", 0) != 0, has_weights = wk_c2_has(o, "weights");
+  wk_c2_float_list weights = wk_c2_floats(o, "weights");
+  for (size_t i = 0; i < 4; i++) /* they are for rotated boxes */
+    wk_c2_arg(o, (const char *const[]){"angle_bound_on", "angle_bound_lo", "angle_bound_hi",
+                                       "clip_angle_thresh"}[i]);
+  wk_c2_need(o, !is_rotated, "rotated boxes");
+  wk_c2_valid(o, !has_weights || weights.n == 4, "%lld weights", (long long)weights.n);
+  wk_c2_function(o);
+  if (!has_weights) wk_c2_attr_floats(o, "weights", (const float[]){1, 1, 1, 1}, 4);
+  wk_c2_attr_float(o, "plus", plus);
+  wk_c2_attr_float(o, "minus", (float)wk_c2_int(o, "correct_transform_coords", (int64_t)plus));
 }

@@ -201,3 +201,17 @@ void wk_c2_pool(wk_c2_op *o) {
   window w = read_window(o);
   write_pool(o, o->row->onnx, &w, wk_c2_in(o, 0), wk_c2_out(o, 0));
 }
+
+void wk_c2_pad_image(wk_c2_op *o) {
+  window w = {.spatial = 2, .is_nhwc = wk_c2_is_nhwc(o)};
+  const char *mode = wk_c2_text(o, "mode", "constant"), *out = wk_c2_out(o, 0);
+  int64_t pads[8] = {0};
+  bool is_constant = strcmp(mode, "constant") == 0;
+  wk_c2_valid(o, is_constant || !strcmp(mode, "reflect") || !strcmp(mode, "edge"),
+              "mode '%s' is not known", mode);
+  read_pads(o, &w);
+  for (int i = 0; i < 4; i++) pads[i / 2 * 4 + i % 2 + (w.is_nhwc ? 1 : 2)] = w.pad[i];
+  const char *value = is_constant ? wk_c2_f32(o, wk_c2_float(o, "value", 0)) : NULL;
+  wk_c2_make(o, "Pad", out, wk_c2_in(o, 0), wk_c2_i64s(o, pads, 8), value);
+  wk_c2_attr_text(o, "mode", mode);
+}

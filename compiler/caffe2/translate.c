@@ -133,7 +133,7 @@ static void check_arguments(wk_c2_op *o) {
 static void check_counts(wk_c2_op *o) {
   const wk_c2_row *r = o->row;
   wk_c2_valid(o, o->n_in >= r->min_in && (r->max_in < 0 || o->n_in <= r->max_in),
-              "has %d inputs", o->n_in);
+              "has %d input%s", o->n_in, o->n_in == 1 ? "" : "s");
   wk_c2_valid(o, o->n_out >= 1 || !r->max_out, "has no output");
 }
 

@@ -118,7 +118,8 @@ static wk_status write_model(wk_quantize_job *j) {
   wk_module_free(m);
   free(at);
   WK_TRY(s);
-  j->bytes_before = size_of(j->path);
+  const char *weights = j->opts->binding.init_net; /* of a Caffe2 net */
+  j->bytes_before = size_of(j->path) + (weights ? size_of(weights) : 0);
   j->bytes_after = size_of(j->opts->output);
   if (j->bytes_after >= 0 && needs_own_domain(j->opts->output))
     fprintf(stderr, "wick: %s: some operators have no ONNX form and are written in the domain "
