@@ -185,6 +185,31 @@ def narrow_types(out):
     write(out, "NarrowBlocks", 28, nodes, dict(rows=rows), dict(scales=scales))
 
 
+def narrow_weights(out):
+    """Constants of 4 and 2 bits, some in bytes, of one scale, one per column and one per block."""
+    T = onnx.TensorProto
+    rng = np.random.default_rng(3)
+    kinds = {"INT4": (-8, 8), "UINT4": (0, 16), "INT2": (-2, 2), "UINT2": (0, 4),
+             "FLOAT4E2M1": (-6, 7)}
+    nodes, constants = [], dict(column=np.abs(f32(34)) + 1, block=np.abs(f32(4, 34)) + 1)
+    for t, (low, high) in kinds.items():
+        values = rng.integers(low, high, (44, 34))
+        kind = helper.tensor_dtype_to_np_dtype(getattr(T, t))
+        constants |= {f"w{t}": values.astype(kind), f"z{t}": values[:4].astype(kind),
+                      f"v{t}": values[:, ::-1].astype(kind)}
+        zero = [f"z{t}"] if "INT" in t else []
+        nodes += [("DequantizeLinear", [f"w{t}", "block", *zero], f"d{t}",
+                   dict(axis=0, block_size=11)),
+                  ("MatMul", ["x", f"d{t}"], f"blocks_{t}", {}),
+                  ("DequantizeLinear", [f"v{t}", "column"], f"e{t}", dict(axis=1)),
+                  ("MatMul", ["x", f"e{t}"], f"columns_{t}", {})]
+    constants["bytes"] = rng.integers(-100, -90, (31, 44)).astype(np.int8)
+    nodes += [("DequantizeLinear", ["bytes", "one"], "f", {}),
+              ("MatMul", ["f", "u"], "odd_bytes", {})]
+    write(out, "NarrowWeights", 28, nodes, dict(x=f32(3, 44), u=f32(44, 2)),
+          dict(constants, one=np.float32(.5)))
+
+
 def n_grams(out):
     """Pools of one to three numbers, some outputs without an n-gram."""
     pool = dict(min_gram_length=1, max_gram_length=3, ngram_counts=[0, 3, 7],
@@ -238,7 +263,7 @@ def main():
     out = parser.parse_args().out
     peers.need("numpy", "onnx", "onnxruntime")
     for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28,
-                  narrow_types, n_grams, products_and_grids, smooth_resizes):
+                  narrow_types, narrow_weights, n_grams, products_and_grids, smooth_resizes):
         cases(out)
 
 

@@ -49,6 +49,9 @@ uint32_t wk_philox(uint64_t seed, uint64_t index);
  * trips. Saturates. */
 int64_t wk_eval_work(const wk_graph *g, const wk_node *n);
 
+/* Dequantisation, and conversion of elements of 4 bits or fewer: before the passes such weights
+ * stay as they are, for the integer operators that take them and for pack-constants. */
+bool wk_eval_widens(const wk_graph *g, const wk_node *n);
 /* True when every input of the node is a constant (and it is not random and has no bodies with
  * run-time state): its outputs can be computed now. */
 bool wk_eval_is_foldable(const wk_graph *g, const wk_node *n);

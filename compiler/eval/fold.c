@@ -24,6 +24,12 @@ static bool bodies_foldable(const wk_node *n) {
   return n->op != WK_OP_LOOP || WK_ATTR(n, loop)->trip <= MAX_TRIPS;
 }
 
+bool wk_eval_widens(const wk_graph *g, const wk_node *n) {
+  if (n->op != WK_OP_CAST) return n->op == WK_OP_DEQUANTIZE;
+  wk_dtype from = wk_val(g, n->in[0])->type.dtype, to = wk_val(g, n->out[0])->type.dtype;
+  return wk_dtype_is_narrow(from) && wk_dtype_bits(from) <= 4 && wk_dtype_size(to) > 1;
+}
+
 bool wk_eval_is_foldable(const wk_graph *g, const wk_node *n) {
   if (n->dead || wk_op_get(n->op)->cls == WK_CLASS_RANDOM) return false;
   for (uint32_t k = 0; k < n->n_in; k++)

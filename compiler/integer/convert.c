@@ -283,7 +283,7 @@ static wk_status fold_parameters(wk_graph *g) {
   size_t n = g->nodes.n;
   for (size_t i = 0; i < n; i++) {
     bool folded;
-    if (g->nodes.data[i].op == WK_OP_DEQUANTIZE) continue;
+    if (wk_eval_widens(g, &g->nodes.data[i])) continue;
     WK_TRY(wk_eval_fold(g, (wk_node_id)i, FOLD_BYTES, &folded));
   }
   return wk_graph_normalise(g);

@@ -20,22 +20,50 @@ static wk_value_id along(wk_onnx_node *c, wk_value_id v, int64_t axis, int rank)
   return wk_onnx_ok(c) ? wk_make_along(c, v, (int)axis, rank) : WK_NONE;
 }
 
-/* Repeats each entry `block` times along the axis: scales of blocks (opset 21). */
-static wk_value_id spread_blocks(wk_onnx_node *c, wk_value_id v, int64_t axis, int64_t block,
-                                 int64_t size) {
+/* Blocks along an axis (opset 21): entry i of the parameters is for elements i * size and on. */
+typedef struct {
+  int64_t axis, size; /* size 0: there are none */
+  bool divides;       /* the axis is that many whole blocks, and can be split */
+} blocks;
+
+static blocks blocks_of(wk_onnx_node *c) {
+  const wk_type x = *wk_onnx_type(c, c->in[0]), t = *wk_onnx_type(c, c->in[1]);
+  blocks b = {.size = c->opset >= 21 ? wk_onnx_int(c, "block_size", 0) : 0};
+  if (b.size <= 0 || (wk_type_count(&t) == 1 && t.rank <= 1)) return (blocks){0};
+  b.axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 1), x.rank);
+  if (!wk_onnx_ok(c)) return b;
+  bool fits = t.rank == x.rank && b.size < (int64_t)1 << 31 &&
+              t.dims[b.axis] * b.size >= x.dims[b.axis];
+  wk_onnx_valid(c, fits, "block_size %lld does not fit the axis", (long long)b.size);
+  b.divides = fits && t.dims[b.axis] * b.size == x.dims[b.axis] && x.rank < WK_MAX_RANK;
+  return b;
+}
+
+/* v with its axis as [blocks, size]. */
+static wk_value_id in_blocks(wk_onnx_node *c, const blocks *b, wk_value_id v, int64_t size) {
+  if (v == WK_NONE || !wk_onnx_ok(c)) return v;
+  const wk_type t = *wk_onnx_type(c, v);
+  int64_t dims[WK_MAX_RANK];
+  for (int i = 0; i < t.rank; i++) dims[i <= b->axis ? i : i + 1] = t.dims[i];
+  dims[b->axis] = t.dims[b->axis] / size;
+  dims[b->axis + 1] = size;
+  return wk_make_reshape(c, v, t.rank + 1, dims);
+}
+
+/* Repeats each entry for a block whose last one may be cut short. */
+static wk_value_id spread_blocks(wk_onnx_node *c, const blocks *b, wk_value_id v, int64_t size) {
   if (v == WK_NONE || !wk_onnx_ok(c)) return v;
   const wk_type t = *wk_onnx_type(c, v);
   int64_t wide[WK_MAX_RANK], flat[WK_MAX_RANK];
   if (!wk_onnx_need(c, t.rank < WK_MAX_RANK, "tensors of rank %d are not supported here", t.rank))
     return WK_NONE;
   for (int i = 0; i < t.rank; i++) {
-    wide[i < axis + 1 ? i : i + 1] = t.dims[i];
-    flat[i] = i == axis ? t.dims[i] * block : t.dims[i];
+    wide[i <= b->axis ? i : i + 1] = t.dims[i];
+    flat[i] = i == b->axis ? t.dims[i] * b->size : t.dims[i];
   }
-  wide[axis + 1] = block;
-  v = wk_make_unsqueeze(c, v, (wk_ints){1, (const int64_t[]){axis + 1}});
-  v = wk_make_reshape(c, wk_make_expand(c, v, t.rank + 1, wide), t.rank, flat);
-  return wk_make_slice(c, v, (int)axis, 0, size, 1);
+  wide[b->axis + 1] = b->size;
+  v = wk_make_expand(c, in_blocks(c, b, v, 1), t.rank + 1, wide);
+  return wk_make_slice(c, wk_make_reshape(c, v, t.rank, flat), (int)b->axis, 0, size, 1);
 }
 
 /* onnxruntime's quantiser writes axis 0 for biases of shape [1,n] with n scales: then the only axis
@@ -52,20 +80,27 @@ static int64_t fitting_axis(const wk_type *x, int64_t axis, const wk_type *scale
   return fits == 1 ? found : axis;
 }
 
-/* The scale or zero point of input i of a node with axis (and block_size) attributes. */
-static wk_value_id parameter(wk_onnx_node *c, int i) {
+/* The scale or zero point of input i of a node with axis (and block_size) attributes; with blocks
+ * that divide the axis, for operand(). */
+static wk_value_id parameter(wk_onnx_node *c, const blocks *b, int i) {
   const wk_type x = *wk_onnx_type(c, c->in[0]);
-  int64_t block = c->opset >= 21 ? wk_onnx_int(c, "block_size", 0) : 0;
   if (!wk_onnx_has(c, i)) return WK_NONE;
   const wk_type t = *wk_onnx_type(c, c->in[i]);
   if (wk_type_count(&t) == 1 && t.rank <= 1) return wk_make_reshape(c, c->in[i], 0, NULL);
+  if (b->divides) return in_blocks(c, b, c->in[i], 1);
+  if (b->size) return spread_blocks(c, b, c->in[i], x.dims[b->axis]);
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 1), x.rank);
-  if (!wk_onnx_ok(c)) return WK_NONE;
-  if (block <= 0) return along(c, c->in[i], fitting_axis(&x, axis, &t), x.rank);
-  bool fits = t.rank == x.rank && block < (int64_t)1 << 31 && t.dims[axis] * block >= x.dims[axis];
-  if (!wk_onnx_valid(c, fits, "block_size %lld does not fit the axis", (long long)block))
-    return WK_NONE;
-  return spread_blocks(c, c->in[i], axis, block, x.dims[axis]);
+  return wk_onnx_ok(c) ? along(c, c->in[i], fitting_axis(&x, axis, &t), x.rank) : WK_NONE;
+}
+
+static wk_value_id operand(wk_onnx_node *c, const blocks *b) {
+  return b->divides ? in_blocks(c, b, c->in[0], b->size) : c->in[0];
+}
+
+/* What was made of operand(), in the shape of input 0. */
+static wk_status return_whole(wk_onnx_node *c, wk_value_id y) {
+  const wk_type x = *wk_onnx_type(c, c->in[0]);
+  return wk_onnx_return(c, wk_onnx_ok(c) ? wk_make_reshape(c, y, x.rank, x.dims) : y);
 }
 
 /* What is wrong with a constant scale is said at once; one that is computed may be anything. */
@@ -153,15 +188,17 @@ wk_status wk_onnx_quantize(wk_onnx_node *c) {
                                   : wk_onnx_dtype(c, "output_dtype", WK_U8);
   widen_scale(c);
   if (!are_parameters(c, to)) return c->status;
-  wk_value_id x = c->in[0], scale = parameter(c, 1), zero = parameter(c, 2);
+  blocks b = blocks_of(c);
+  if (!wk_onnx_ok(c)) return c->status;
+  wk_value_id x = operand(c, &b), scale = parameter(c, &b, 1), zero = parameter(c, &b, 2);
   if (wk_dtype_is_narrow(to) && wk_dtype_is_float(to)) {
     bool saturates = wk_onnx_int(c, "saturate", 1) != 0;
-    return wk_onnx_return(c, wk_narrow_quantize(c, x, scale, zero, to, saturates));
+    return return_whole(c, wk_narrow_quantize(c, x, scale, zero, to, saturates));
   }
   if (wk_onnx_type(c, x)->dtype == WK_I32) x = wk_make_cast(c, x, WK_F32);
   scale = wk_make_cast(c, scale, wk_onnx_type(c, x)->dtype);
-  return wk_onnx_return(c, wk_dtype_is_narrow(to) ? quantize_few_bits(c, x, scale, zero, to)
-                                                  : wk_quant_quantize(c, x, scale, zero, to));
+  return return_whole(c, wk_dtype_is_narrow(to) ? quantize_few_bits(c, x, scale, zero, to)
+                                                : wk_quant_quantize(c, x, scale, zero, to));
 }
 
 wk_status wk_onnx_dequantize(wk_onnx_node *c) {
@@ -169,8 +206,10 @@ wk_status wk_onnx_dequantize(wk_onnx_node *c) {
   wk_dtype t = wk_onnx_dtype(c, "output_dtype", wk_dtype_is_narrow(of) ? WK_F32 : of);
   widen_scale(c);
   if (!are_parameters(c, from)) return c->status;
-  wk_value_id scale = wk_make_cast(c, parameter(c, 1), WK_F32), zero = parameter(c, 2);
-  wk_value_id x = c->in[0], y;
+  blocks b = blocks_of(c);
+  if (!wk_onnx_ok(c)) return c->status;
+  wk_value_id scale = wk_make_cast(c, parameter(c, &b, 1), WK_F32), zero = parameter(c, &b, 2);
+  wk_value_id x = operand(c, &b), y;
   if (wk_dtype_is_narrow(from) && wk_dtype_is_float(from)) {
     y = wk_narrow_dequantize(c, x, scale, zero);
   } else {
@@ -178,7 +217,7 @@ wk_status wk_onnx_dequantize(wk_onnx_node *c) {
     if (zero != WK_NONE) zero = wk_make_cast(c, zero, byte);
     y = wk_quant_dequantize(c, wk_make_cast(c, x, byte), scale, zero);
   }
-  return wk_onnx_return(c, wk_make_cast(c, y, t));
+  return return_whole(c, wk_make_cast(c, y, t));
 }
 
 typedef struct {

@@ -75,9 +75,8 @@ void wk_make_n(wk_onnx_node *c, wk_op op, void *attrs, const wk_value_id *in, in
     return;
   }
   wk_onnx_latch(c, wk_graph_add(c->g, &d, out));
-  /* Weights stay quantised for the integer operators that take them. */
-  if (!c->status && op != WK_OP_DEQUANTIZE)
-    wk_make_fold(c, (wk_node_id)(c->g->nodes.n - 1), FOLD_BYTES);
+  wk_node_id id = (wk_node_id)(c->g->nodes.n - 1);
+  if (!c->status && !wk_eval_widens(c->g, wk_nod(c->g, id))) wk_make_fold(c, id, FOLD_BYTES);
 }
 
 wk_value_id wk_make(wk_onnx_node *c, wk_op op, void *attrs, int n_in, ...) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Constant folding by the evaluator. Results are kept when they are not much larger than what they
- * replace: an expanded or tiled constant stays an operator, since views cost nothing. */
+ * replace: an expanded or tiled constant stays an operator, since views cost nothing, and what has
+ * a few bits per element keeps them. */
+#include "compiler/passes/pack.h"
 #include "compiler/passes/pass.h"
 
 #define ALWAYS_BYTES (64 << 10)
@@ -12,6 +14,18 @@ static int64_t budget_for(const wk_graph *g, const wk_node *n) {
   return bytes;
 }
 
+/* Elements of a few bits would become many times as large. */
+static bool widens_packed(const wk_graph *g, const wk_node *n) {
+  bool is_map = n->op == WK_OP_MAP;
+  if ((!is_map && wk_op_get(n->op)->cls != WK_CLASS_ELEMENTWISE) ||
+      wk_dtype_size(wk_val(g, n->out[0])->type.dtype) == 1)
+    return false;
+  if (is_map && wk_takes_apart(WK_ATTR(n, map)->body)) return true;
+  for (uint32_t k = 0; k < n->n_in; k++)
+    if (n->in[k] != WK_NONE && wk_is_worth_packing(wk_val(g, n->in[k]))) return true;
+  return false;
+}
+
 /* Views of a large constant cost nothing as they are: targets read, or pack, through strides. */
 static bool worth_folding(const wk_graph *g, const wk_node *n) {
   switch (n->op) {
@@ -20,7 +34,7 @@ static bool worth_folding(const wk_graph *g, const wk_node *n) {
   case WK_OP_RESHAPE:
   case WK_OP_SLICE: return wk_type_bytes(&wk_val(g, n->out[0])->type) <= ALWAYS_BYTES;
   case WK_OP_SPLIT: return wk_type_bytes(&wk_val(g, n->in[0])->type) <= ALWAYS_BYTES;
-  default: return true;
+  default: return !widens_packed(g, n);
   }
 }
 

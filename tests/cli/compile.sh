@@ -84,6 +84,9 @@ for row in '^operators +32 in the model, 22 after graph passes, 15 instructions$
   '^copies +1 \(256 B\) before, 0 \(0 B\) after$'; do
   gives 'what is printed' "$row" cat printed
 done
+narrow=$onnx/NarrowWeights/model.onnx # some 9,000 elements of 4 bits, 6,000 of 2
+gives 'a byte holds several small weights' '^  region const [1-8][0-9]{3}$' \
+  "$wick" compile "$narrow" --emit program -o -
 gives 'the number of instructions' "^  instructions +$count\$" "$wick" inspect net.wick
 gives 'and how many are compared' "^all $count instructions agree" "$wick" compare net.onnx
 
