@@ -8,6 +8,7 @@
 /* ---- indexing -------------------------------------------------------------------------------- */
 
 static wk_value_id positions(draw *d, int rank, const int64_t *dims, int64_t size) {
+  if (size == 0) return WK_NONE;
   wk_dtype t = draw_chance(d, 70) ? WK_I64 : WK_I32;
   return draw_fresh(d, t, rank, dims, draw_chance(d, 60), draw_chance(d, 30) ? -(double)size : 0,
                     (double)size - 1);
@@ -32,13 +33,14 @@ wk_value_id draw_op_gather_elements(draw *d, wk_op op) {
   return draw_2(d, op, a, x, positions(d, t.rank, dims, t.dims[axis]));
 }
 
-/* Coordinates of the first `depth` axes from `batch` on, all valid. */
+/* Coordinates of the first `depth` axes from `batch` on, all valid; WK_NONE: an axis is empty. */
 static wk_value_id coordinates(draw *d, const wk_type *t, int batch, int depth, int64_t rows) {
   int64_t dims[WK_MAX_RANK], size = INT64_MAX;
   for (int i = 0; i < batch; i++) dims[i] = t->dims[i];
   for (int i = batch; i < batch + depth; i++) size = t->dims[i] < size ? t->dims[i] : size;
   dims[batch] = rows;
   dims[batch + 1] = depth;
+  if (size == 0) return WK_NONE;
   return draw_fresh(d, WK_I64, batch + 2, dims, draw_chance(d, 50), 0, (double)size - 1);
 }
 

@@ -329,10 +329,22 @@ static void attention(draw *d) {
   transpose(d, draw_2(d, WK_OP_MATMUL, NULL, draw_1(d, WK_OP_SOFTMAX, a, s), v), heads);
 }
 
+/* A large constant of bytes that differ by 3 or 15 at most, dequantised. */
+static void few_bits(draw *d) {
+  wk_dtype t = draw_chance(d, 50) ? WK_I8 : WK_U8;
+  const int64_t dims[] = {draw_int(d, 32, 36), 8, draw_int(d, 4, 6)};
+  double least = (double)draw_int(d, 0, 100) - (t == WK_I8 ? 128 : 0);
+  double most = least + (draw_chance(d, 50) ? 3 : 15);
+  const wk_value_id in[] = {draw_fresh(d, t, 3, dims, true, least, most),
+                            draw_number(d, WK_F32, 0.125), draw_number(d, t, least + 1)};
+  wk_value_id y = draw_node(d, WK_OP_DEQUANTIZE, NULL, 3, in, 1);
+  if (y != WK_NONE && draw_chance(d, 50)) mul(d, y, draw_of_type(d, WK_F32, 1, dims + 2));
+}
+
 void draw_motif(draw *d) {
   static void (*const motifs[])(draw *) = {
       gelu, hard_swish, smooth_gate, softmax, layer_norm, scaled_contraction, scaled_contraction,
       residual, residual, broadcast_product, padded_window, around_transposes, around_transposes,
-      around_reshapes, cut_and_join, attention};
+      around_reshapes, cut_and_join, attention, few_bits};
   motifs[draw_int(d, 0, (int64_t)WK_COUNTOF(motifs) - 1)](d);
 }
