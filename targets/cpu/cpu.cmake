@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The CPU target stands on the shared libLLVM; `bench_kernels` measures its kernels.
+# The CPU target stands on the shared libLLVM; `bench_kernels` and `bench_lookups`
+# measure its kernels.
 execute_process(COMMAND ${LLVM_CONFIG} --includedir OUTPUT_VARIABLE llvm_include
                 OUTPUT_STRIP_TRAILING_WHITESPACE)
 execute_process(COMMAND ${LLVM_CONFIG} --libs --link-shared OUTPUT_VARIABLE llvm_libs
@@ -65,10 +66,12 @@ if(TARGET wk_cpu)
   target_include_directories(wk_cpu SYSTEM PUBLIC ${llvm_include})
   target_link_directories(wk_cpu PUBLIC ${llvm_libdir})
   target_link_libraries(wk_cpu PUBLIC ${llvm_libs})
-  if(EXISTS ${CMAKE_SOURCE_DIR}/bench/kernels.c)
-    add_executable(bench_kernels bench/kernels.c)
-    target_link_libraries(bench_kernels wk_cpu wk_support m)
-  endif()
+  foreach(program kernels lookups)
+    if(EXISTS ${CMAKE_SOURCE_DIR}/bench/${program}.c)
+      add_executable(bench_${program} bench/${program}.c)
+      target_link_libraries(bench_${program} wk_cpu wk_support m)
+    endif()
+  endforeach()
 endif()
 
 # The example that links a compiled model.
