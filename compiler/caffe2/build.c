@@ -63,7 +63,8 @@ Onnx__NodeProto *wk_c2_node(wk_c2_op *o, const char *op, const char *const *in, 
   n->n_input = (size_t)n_in;
   n->output = own_all(o, out, n_out);
   n->n_output = (size_t)n_out;
-  n->name = own(o, n_out ? out[0] : op);
+  n->name = o->def->type ? wk_arena_printf(o->c->arena, "%s %s", o->def->type, o->name)
+                         : own(o, n_out ? out[0] : op);
   if (!o->status) wk_vec_push(&o->c->nodes, n);
   return n;
 }

@@ -48,15 +48,22 @@ static bool is_binary_net(const uint8_t *p, size_t n) {
          !wk_wire_is_plausible(&onnx__graph_proto__descriptor, graph, size);
 }
 
-static wk_status is_net(const char *path, const wk_file *f, bool *out) {
+/* NULL: it is no protobuf text. */
+static wk_status text_type(const char *path, const wk_file *f,
+                           const ProtobufCMessageDescriptor **out) {
   static const ProtobufCMessageDescriptor *const models[] = {&onnx__model_proto__descriptor,
                                                              &caffe2__net_def__descriptor};
-  const ProtobufCMessageDescriptor *found = NULL;
+  *out = NULL;
+  if (!wk_onnx_is_text(f->data, f->size)) return NULL;
+  return wk_text_message(path, (const char *)f->data, f->size, models, WK_COUNTOF(models), out);
+}
+
+static wk_status is_net(const char *path, const wk_file *f, bool *out) {
+  const ProtobufCMessageDescriptor *type;
   *out = is_binary_net(f->data, f->size);
-  if (*out || !wk_onnx_is_text(f->data, f->size)) return NULL;
-  WK_TRY(wk_text_message(path, (const char *)f->data, f->size, models, WK_COUNTOF(models),
-                         &found));
-  *out = found == net_type;
+  if (*out) return NULL;
+  WK_TRY(text_type(path, f, &type));
+  *out = type == net_type;
   return NULL;
 }
 
@@ -91,12 +98,12 @@ static wk_status read_net(const char *path, const wk_file *f, wk_net *out) {
   if (!f->size) return wk_error(WK_INPUT, "is empty");
   if (is_binary_net(f->data, f->size)) return read_wire(f->data, f->size, out);
   const char *kind = wk_file_kind(f->data, f->size);
-  bool found;
-  WK_TRY(is_net(path, f, &found));
-  if (found) return read_text(path, f, out);
-  if (kind) return wk_error(WK_INPUT, "is %s, not a Caffe2 net", kind);
-  if (wk_wire_is_plausible(&onnx__model_proto__descriptor, f->data, f->size))
+  const ProtobufCMessageDescriptor *type;
+  WK_TRY(text_type(path, f, &type));
+  if (type == net_type) return read_text(path, f, out);
+  if (type || wk_wire_is_plausible(&onnx__model_proto__descriptor, f->data, f->size))
     return wk_error(WK_INPUT, "is an ONNX model, not a Caffe2 net");
+  if (kind) return wk_error(WK_INPUT, "is %s, not a Caffe2 net", kind);
   return wk_error(WK_INPUT, "is not a valid Caffe2 net: damaged, cut off, or another format");
 }
 
@@ -121,11 +128,14 @@ void wk_net_free(wk_net *n) {
 static wk_status read_shape(const json_t *pair, wk_value_info *v) {
   const json_t *type = json_array_get(pair, 0), *dims = json_array_get(pair, 1);
   if (json_array_size(pair) != 2 || !json_is_integer(type) || !json_is_array(dims))
-    return wk_error(WK_INPUT, "'%s' must be [TYPE, [SIZE, ...]]", v->name);
-  v->elem_type = (int32_t)json_integer_value(type);
+    return wk_error(WK_INPUT, "'%s' must be [TYPE, [SIZE, ...]], such as [1, [1, 3, 224, 224]]",
+                    v->name);
+  json_int_t number = json_integer_value(type);
+  bool is_known = number > 0 && number < INT32_MAX;
+  v->elem_type = is_known ? (int32_t)number : 0;
   if (wk_onnx_elem_type(v->elem_type) == WK_DTYPE_NONE)
-    return wk_error(WK_INPUT, "'%s' has the element type %d, which is not supported", v->name,
-                    v->elem_type);
+    return wk_error(WK_INPUT, "'%s' has the element type %lld, which is not supported; 1 is f32",
+                    v->name, (long long)number);
   if (json_array_size(dims) > WK_MAX_RANK)
     return wk_error(WK_INPUT, "'%s' has more than %d dimensions", v->name, WK_MAX_RANK);
   v->rank = (int)json_array_size(dims);

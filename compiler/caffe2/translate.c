@@ -82,10 +82,16 @@ static int32_t wanted_type(const wk_c2_row *row, int i) {
 /* ---- one operator -------------------------------------------------------------------------- */
 
 static const char *name_of(wk_c2 *c, const Caffe2__OperatorDef *op) {
-  const char *name = op->name && *op->name ? op->name : op->n_output ? op->output[0] : op->type;
+  bool has_output = op->n_output && *op->output[0];
+  const char *name = op->name && *op->name ? op->name : has_output ? op->output[0] : op->type;
   char *shown = wk_arena_strdup(c->rep->arena, name ? name : "");
   wk_text_clean(shown);
   return shown;
+}
+
+/* FILE: OPERATOR */
+static const char *place_of(const wk_c2 *c, const char *name) {
+  return wk_arena_printf(c->rep->arena, "%s: %s", c->file, name);
 }
 
 static void refuse(wk_c2 *c, const Caffe2__OperatorDef *op, const char *reason) {
@@ -104,12 +110,25 @@ static bool reads_int8(const wk_c2_row *r) {
   return strncmp(r->type, "Int8", 4) == 0 || r->handler == wk_c2_nothing;
 }
 
+static void refuse_unknown(wk_c2 *c, const Caffe2__OperatorDef *op) {
+  bool has_domain = op->domain && *op->domain;
+  size_t n = wk_caffe2_op_count();
+  const char **names = wk_xmalloc((n + 1) * sizeof *names);
+  for (size_t i = 0; i < n; i++) names[i] = wk_caffe2_op_get(i).type;
+  const char *near = has_domain ? NULL : wk_nearest(op->type, names, n);
+  free(names);
+  refuse(c, op, has_domain ? "the domain is not known"
+                : near ? wk_arena_printf(c->arena, "is not known; did you mean '%s'?", near)
+                       : "is not known");
+}
+
 static void read_inputs(wk_c2_op *o) {
   wk_c2 *c = o->c;
   o->n_in = (int)o->def->n_input;
   o->in = wk_arena_alloc(c->arena, (size_t)(o->n_in + 1) * sizeof *o->in);
   for (int i = 0; i < o->n_in; i++) {
     wk_c2_slot *s = get_slot(c, o->def->input[i]);
+    if (!wk_c2_valid(o, *s->name, "input %d has no name", i)) continue;
     if (!s->now.value && !s->now.maker) add_input(c, s, wanted_type(o->row, i));
     o->in[i] = s->now;
     wk_c2_need(o, !s->now.maker, "reads '%s', an output of %s that is not made", s->name,
@@ -142,6 +161,10 @@ static void begin_outputs(wk_c2_op *o) {
   o->n_out = (int)o->def->n_output;
   for (int i = 0; i < o->n_out; i++) {
     wk_c2_slot *s = get_slot(o->c, o->def->output[i]);
+    wk_c2_valid(o, *s->name, "output %d has no name", i);
+    wk_c2_valid(o, s->now.maker != o->def->type, "has the output '%s' twice", s->name);
+    if (s->now.constant && !o->n_in)
+      wk_c2_note(o->c, "blob '%s' is filled more than once; the last time counts", s->name);
     s->written++;
     s->now = (wk_c2_blob){.maker = o->def->type};
   }
@@ -149,14 +172,15 @@ static void begin_outputs(wk_c2_op *o) {
 
 static wk_status translate_op(wk_c2 *c, const Caffe2__OperatorDef *op) {
   wk_c2_op o = {.c = c, .def = op, .name = name_of(c, op)};
-  if (!op->type || !*op->type) return wk_error_at(WK_INPUT, o.name, "an operator has no type");
+  if (!op->type || !*op->type)
+    return wk_error_at(WK_INPUT, place_of(c, o.name), "the operator has no type");
   o.row = op->domain && *op->domain ? NULL : wk_c2_row_find(op->type);
   size_t nodes = c->nodes.n, constants = c->constants.n;
   read_inputs(&o);
   begin_outputs(&o);
   if (!o.row) {
     wk_status_free(o.status);
-    refuse(c, op, op->domain && *op->domain ? "the domain is not known" : "is not known");
+    refuse_unknown(c, op);
     return NULL;
   }
   check_counts(&o);
@@ -164,7 +188,7 @@ static wk_status translate_op(wk_c2 *c, const Caffe2__OperatorDef *op) {
   if (!o.status) check_arguments(&o);
   if (!o.status) return NULL;
   if (o.status->code != WK_UNSUPPORTED)
-    return wk_status_place(wk_status_note(o.status, "Caffe2 %s", op->type), o.name);
+    return wk_status_place(wk_status_note(o.status, "Caffe2 %s", op->type), place_of(c, o.name));
   c->nodes.n = nodes;
   c->constants.n = constants;
   refuse(c, op, o.status->message);
@@ -233,12 +257,19 @@ static wk_status missing_blobs(const wk_c2 *c) {
 /* Options that name what is no input of this net are for the importer to refuse; infos are not. */
 static wk_status check_infos(const wk_c2 *c) {
   for (size_t i = 0; i < c->infos.n; i++) {
+    const char *name = c->infos.data[i].name;
     bool found = false;
     for (size_t k = 0; k < c->inputs.n; k++)
-      found = found || strcmp(c->inputs.data[k]->name, c->infos.data[i].name) == 0;
-    if (!found && c->opt->value_info)
-      return wk_error_at(WK_INPUT, c->opt->value_info, "'%s' is no input of the net",
-                         c->infos.data[i].name);
+      found = found || strcmp(c->inputs.data[k]->name, name) == 0;
+    if (found) continue;
+    const char *near = wk_nearest(name, c->missing.data, c->missing.n);
+    if (near)
+      return wk_error_at(WK_INPUT, c->opt->value_info, "'%s' is no input of the net; did you mean "
+                         "'%s'?", name, near);
+    if (c->missing.n)
+      return wk_error_at(WK_INPUT, c->opt->value_info, "'%s' is no input of the net; '%s' is one",
+                         name, c->missing.data[0]);
+    return wk_error_at(WK_INPUT, c->opt->value_info, "'%s' is no input of the net", name);
   }
   return NULL;
 }
@@ -248,7 +279,7 @@ static wk_status add_outputs(wk_c2 *c, const Caffe2__NetDef *net, Onnx__GraphPro
   for (size_t i = 0; i < net->n_external_output; i++) {
     const wk_c2_slot *s = get_slot(c, net->external_output[i]);
     if (!s->now.value)
-      return wk_error_at(WK_INPUT, net->external_output[i], s->now.maker
+      return wk_error_at(WK_INPUT, place_of(c, s->name), s->now.maker
                          ? "this output of the net is one that its operator does not make here"
                          : "no operator makes this output of the net");
     g->output[g->n_output++] = wk_message_value(c->arena, s->now.value, 0);
@@ -343,9 +374,9 @@ static wk_status run(wk_c2 *c, const char *path, const wk_net *predict, const wk
     WK_TRY(check_init(c, init_path));
   }
   WK_TRY(translate_net(c, predict->def, path));
+  if (!c->is_lenient) WK_TRY(check_infos(c));
   if (c->missing.n) return missing_blobs(c);
   WK_TRY(wk_model_refusal(c->rep, c->opt->list_all));
-  if (!c->is_lenient) WK_TRY(check_infos(c));
   return make_model(c, predict->def, m);
 }
 

@@ -155,6 +155,47 @@ sed 's/floats: 0 //' init.pbtxt >short.pbtxt
 refuses 'too few values' 3 "'values' holds 1 elements, the shape needs 2" \
   "$wick" compile net.pb --init-net short.pbtxt --shape x=1x3
 
+# net NAME STATUS WANT EDIT: the net with an edit by sed.
+net() {
+  sed "$4" net.pbtxt >edited.pbtxt
+  refuses "$1" "$2" "$3" "$wick" compile edited.pbtxt --init-net init.pbtxt --shape x=1x3
+}
+net 'an operator with a typo' 4 "y: Caffe2.Rleu: is not known; did you mean 'Relu'" 's/Relu/Rleu/'
+net 'an operator of another domain' 4 'y: my.ops.Relu: the domain is not known' \
+  's/"Relu"/"Relu" domain: "my.ops"/'
+net 'an operator without type' 3 '^wick: edited.pbtxt: y: the operator has no type' \
+  's/type: "Relu"//'
+net 'a blob without name' 3 '^wick: edited.pbtxt: y: input 2 has no name' 's/"b"/""/'
+net 'an output without name' 3 '^wick: edited.pbtxt: FC: output 0 has no name' \
+  '2s/output: "y"/output: ""/'
+net 'an output twice' 3 "^wick: edited.pbtxt: y: has the output 'y' twice" \
+  '2s/output: "y"/output: "y" output: "y"/'
+net 'too few inputs' 3 '^wick: edited.pbtxt: y: has 2 inputs' 's/input: "b"//'
+net 'no outputs' 3 '^wick: edited.pbtxt: the net has no external_output' '/external_output/d'
+net 'an output that nobody makes' 3 '^wick: edited.pbtxt: z: no operator makes this output' \
+  '/external_output/s/y/z/'
+net 'no operators' 3 '^wick: edited.pbtxt: the net has no operators' '/^op/d'
+refuses 'weights of another shape' 3 'FC y: matmul: a has 4 columns but b has 3 rows' \
+  "$wick" compile net.pb --init-net init.pbtxt --shape x=1x4
+sed 's/ints: 2 ints: 3/ints: 2 ints: -3/' init.pbtxt >bad.pbtxt
+refuses 'a negative size' 3 '^wick: bad.pbtxt: w: the shape has a negative size' \
+  "$wick" compile net.pb --init-net bad.pbtxt --shape x=1x3
+sed 's/GivenTensorFill/GivenTensorFil/' init.pbtxt >bad.pbtxt
+err=$("$wick" compile net.pb --init-net bad.pbtxt --shape x=1x3 2>&1)
+(($? == 4)) && [[ $err == *"is not known; did you mean 'GivenTensorFill'? (2 times: w, b)" ]] &&
+  good || bad "unknown fills: $err"
+cat init.pbtxt init.pbtxt >twice.pbtxt
+err=$("$wick" compile net.pb --init-net twice.pbtxt --shape x=1x3 -q -o twice.wick 2>&1)
+[[ $err == *"blob 'w' is filled more than once; the last time counts"* ]] && good ||
+  bad "blobs twice: $err"
+: >empty.pb
+refuses 'an empty net' 3 'empty.pb: is empty' "$wick" compile empty.pb
+refuses 'an empty init net' 3 'empty.pb: is empty' "$wick" compile net.pb --init-net empty.pb
+head -c 30 net.pb >cut.pb
+refuses 'a net cut off' 3 'cut.pb: ' "$wick" compile cut.pb --init-net init.pbtxt --shape x=1x3
+refuses 'an init net that is text of a model' 3 'same.onnxtxt: is an ONNX model, not a Caffe2 net' \
+  "$wick" compile net.pb --init-net same.onnxtxt --shape x=1x3
+
 # Text, with its line and column.
 text() {
   printf '%b' "$3" >bad.pbtxt
@@ -178,5 +219,26 @@ refuses 'JSON that is none' 3 'bad.json:[0-9]+:[0-9]+: ' \
   "$wick" compile net.pb --init-net init.pbtxt --value-info bad.json
 echo '{"x": [1, [1, 3]], "z": [1, [2]]}' >bad.json
 refuses 'a shape of no input' 3 "bad.json: 'z' is no input of the net" \
+  "$wick" compile net.pb --init-net init.pbtxt --value-info bad.json
+# infos NAME WANT JSON
+infos() {
+  echo "$3" >bad.json
+  refuses "$1" 3 "^wick: bad.json$2" "$wick" compile net.pb --init-net init.pbtxt \
+    --value-info bad.json
+}
+infos 'a type that is none' ": 'x' has the element type 99, " '{"x": [99, [1, 3]]}'
+infos 'a type beyond 32 bits' ": 'x' has the element type 4294967297, " \
+  '{"x": [4294967297, [1, 3]]}'
+infos 'strings' ": 'x' has the element type 8, " '{"x": [8, [1, 3]]}'
+infos 'a type by name' ": 'x' must be .TYPE, " '{"x": ["float", [1, 3]]}'
+infos 'sizes alone' ": 'x' must be .TYPE, " '{"x": [1, 3]}'
+infos 'a size by name' ": 'x': sizes are integers" '{"x": [1, ["n", 3]]}'
+infos 'a list' ': is not an object of inputs' '[1]'
+infos 'a name twice' ':1:[0-9]+: duplicate object key' '{"x": [1, [1, 3]], "x": [1, [1, 3]]}'
+infos 'weights' ": 'w' is no input of the net" '{"x": [1, [1, 3]], "w": [1, [2, 3]]}'
+infos 'another name' ": 'y' is no input of the net; 'x' is one" '{"y": [1, [1, 3]]}'
+infos 'nothing' ':2:0: ' ''
+echo '{"x": [7, [1, 3]]}' >bad.json
+refuses 'integers for floats' 3 'FC y: matmul: a is i64 but b is f32' \
   "$wick" compile net.pb --init-net init.pbtxt --value-info bad.json
 finish
