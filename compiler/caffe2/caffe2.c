@@ -60,6 +60,24 @@ static uint64_t hash_model(const wk_onnx_model *m) {
 
 /* ---- the front door ------------------------------------------------------------------------ */
 
+/* Why the nodes are refused that a survey keeps, in the order of the net. */
+static void explain_refused(const wk_import_report *before, wk_import_report *rep) {
+  wk_map *taken = wk_map_new();
+  for (size_t k = 0; k < rep->nodes.n; k++) {
+    wk_surveyed *n = &rep->nodes.data[k];
+    uint32_t from = 0;
+    if (strcmp(n->domain, WK_C2_REFUSED) != 0) continue;
+    wk_map_get(taken, n->node, &from);
+    while (from < before->unsupported.n &&
+           strcmp(before->unsupported.data[from].node, n->node) != 0)
+      from++;
+    if (from == before->unsupported.n) continue;
+    n->reason = wk_arena_strdup(rep->arena, before->unsupported.data[from].reason);
+    wk_map_put(taken, n->node, from + 1);
+  }
+  wk_map_free(taken);
+}
+
 wk_status wk_net_import(const char *path, const wk_import_options *o, wk_import_report *report,
                         wk_module **out) {
   wk_onnx_model m;
@@ -79,6 +97,7 @@ wk_status wk_net_import(const char *path, const wk_import_options *o, wk_import_
   rep->hash = hash;
   for (size_t i = 0; i < before.notes.n; i++)
     wk_vec_push(&rep->notes, wk_arena_strdup(rep->arena, before.notes.data[i]));
+  explain_refused(&before, rep);
   wk_import_report_free(&before);
   if (!report) wk_import_report_free(&own);
   return s;

@@ -95,7 +95,7 @@ static const char *place_of(const wk_c2 *c, const char *name) {
 }
 
 static void refuse(wk_c2 *c, const Caffe2__OperatorDef *op, const char *reason) {
-  wk_unsupported u = {.node = name_of(c, op), .domain = "Caffe2", .shapes = "",
+  wk_unsupported u = {.node = name_of(c, op), .domain = WK_C2_REFUSED, .shapes = "",
                       .op = wk_arena_strdup(c->rep->arena, op->type ? op->type : ""),
                       .reason = wk_arena_strdup(c->rep->arena, reason)};
   if (op->domain && *op->domain) u.domain = wk_arena_strdup(c->rep->arena, op->domain);
@@ -120,6 +120,19 @@ static void refuse_unknown(wk_c2 *c, const Caffe2__OperatorDef *op) {
   refuse(c, op, has_domain ? "the domain is not known"
                 : near ? wk_arena_printf(c->arena, "is not known; did you mean '%s'?", near)
                        : "is not known");
+}
+
+/* In a survey the operator stays, for the importer to list: it knows none of this domain. */
+static void keep_refused(wk_c2_op *o) {
+  if (!o->c->opt->survey) return;
+  const char **in = wk_arena_alloc(o->c->arena, (size_t)(o->n_in + 1) * sizeof *in);
+  const char **out = wk_arena_alloc(o->c->arena, (size_t)(o->n_out + 1) * sizeof *out);
+  o->status = NULL;
+  for (int i = 0; i < o->n_in; i++) in[i] = o->in[i].value ? o->in[i].value : "";
+  for (int i = 0; i < o->n_out; i++) out[i] = wk_c2_out(o, i);
+  Onnx__NodeProto *n = wk_c2_node(o, o->def->type, in, o->n_in, out, o->n_out);
+  n->domain = wk_arena_strdup(o->c->arena, WK_C2_REFUSED);
+  n->name = wk_arena_strdup(o->c->arena, o->name);
 }
 
 static void read_inputs(wk_c2_op *o) {
@@ -181,6 +194,7 @@ static wk_status translate_op(wk_c2 *c, const Caffe2__OperatorDef *op) {
   if (!o.row) {
     wk_status_free(o.status);
     refuse_unknown(c, op);
+    keep_refused(&o);
     return NULL;
   }
   check_counts(&o);
@@ -193,6 +207,7 @@ static wk_status translate_op(wk_c2 *c, const Caffe2__OperatorDef *op) {
   c->constants.n = constants;
   refuse(c, op, o.status->message);
   wk_status_free(o.status);
+  keep_refused(&o);
   return NULL;
 }
 
@@ -376,7 +391,7 @@ static wk_status run(wk_c2 *c, const char *path, const wk_net *predict, const wk
   WK_TRY(translate_net(c, predict->def, path));
   if (!c->is_lenient) WK_TRY(check_infos(c));
   if (c->missing.n) return missing_blobs(c);
-  WK_TRY(wk_model_refusal(c->rep, c->opt->list_all));
+  if (!c->opt->survey) WK_TRY(wk_model_refusal(c->rep, c->opt->list_all));
   return make_model(c, predict->def, m);
 }
 

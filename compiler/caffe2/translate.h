@@ -10,7 +10,8 @@
 #include "compiler/onnx/importer.h"
 
 #define WK_C2_OPSET 12
-#define WK_C2_DOMAIN "caffe2" /* of model-local functions */
+#define WK_C2_DOMAIN "caffe2"  /* of model-local functions */
+#define WK_C2_REFUSED "Caffe2" /* of operators that are refused */
 
 typedef struct wk_c2_op wk_c2_op;
 typedef void (*wk_c2_handler)(wk_c2_op *o);

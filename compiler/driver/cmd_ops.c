@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wick ops: what is supported, from the tables that the compiler works with. */
+ * wick ops: what is supported, from the tables that the compiler works with, or of one model. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/caffe2/caffe2.h"
 #include "compiler/driver/command.h"
-#include "compiler/driver/pipeline.h"
-#include "compiler/driver/targets.h"
+#include "compiler/driver/survey.h"
 #include "compiler/driver/text.h"
 #include "compiler/onnx/onnx.h"
 
 typedef struct {
   bool markdown, onnx, caffe2, ir, passes;
-  wk_strings plugins; /* whose passes are listed, too */
+  const char *model;
+  wk_binding_args binding;
+  wk_target_args targets; /* plugins: whose passes are listed, too */
+  bool json, verbose, parts;
 } ops_opts;
 
 static const wk_option options[] = {
@@ -27,7 +29,21 @@ static const wk_option options[] = {
     {"markdown", 0, NULL, "everything as Markdown: docs/ops.md; with --caffe2, "
      "docs/caffe2-ops.md", .kind = WK_OPTION_FLAG,
      .offset = offsetof(ops_opts, markdown)},
-    WK_PLUGIN_ROW(ops_opts, plugins),
+    {.kind = WK_OPTION_GROUP, .help = "Of one model"},
+    {"model", 0, "FILE", "the operators of this model: which are refused, and who would run the "
+     "others", .kind = WK_OPTION_STRING, .offset = offsetof(ops_opts, model)},
+    {"target", 0, "TARGET,…", "who is asked, in order of preference ('wick targets' lists them); "
+     "all: every target by itself (default)", .kind = WK_OPTION_STRING,
+     .offset = offsetof(ops_opts, targets.target)},
+    {"parts", 0, NULL, "targets also look at what would be theirs as a whole, which may not fit "
+     "where every operator does; takes as long as compiling", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(ops_opts, parts)},
+    {"json", 0, NULL, "as JSON (docs/ops-model.md)", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(ops_opts, json)},
+    {"verbose", 'v', NULL, "every node, too", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(ops_opts, verbose)},
+    WK_PLUGIN_ROW(ops_opts, targets.plugins),
+    WK_BINDING_OPTIONS(ops_opts, binding),
     {0}};
 
 static void add_dtypes(wk_str *b, uint32_t bits) {
@@ -153,9 +169,30 @@ static void print_markdown(void) {
   wk_str_free(&b);
 }
 
+/* ---- one model ------------------------------------------------------------------------------- */
+
+static wk_status survey(const ops_opts *o) {
+  wk_binding_set b;
+  wk_survey s;
+  size_t n;
+  WK_TRY(wk_binding_sets_parse(&o->binding, &b, 1, &n));
+  wk_status st = wk_survey_make(o->model, &b, &o->targets, o->parts, &s);
+  if (!st) {
+    if (s.notes.s) fputs(s.notes.s, stderr);
+    (o->json ? wk_survey_print_json : wk_survey_print)(&s, o->verbose);
+    st = wk_survey_verdict(&s);
+  }
+  wk_survey_free(&s);
+  wk_binding_set_free(&b);
+  return st;
+}
+
 static wk_status run(const void *options_, const wk_strings *args) {
   const ops_opts *o = options_;
   (void)args;
+  if (o->model) return survey(o);
+  if (o->json || o->verbose || o->parts || o->targets.target)
+    return wk_error(WK_USAGE, "--target, --parts, --json and --verbose go with --model FILE");
   if (o->markdown && o->caffe2) print_caffe2_markdown();
   else if (o->markdown) print_markdown();
   else if (o->caffe2) print_caffe2();

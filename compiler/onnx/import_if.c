@@ -122,13 +122,13 @@ static bool import_branch(wk_onnx_node *c, branches *b, int k, bool *unknown) {
 }
 
 static void import_branches(wk_onnx_node *c, wk_value_id cond, branches *b) {
-  bool unknown = false, ok[2];
-  ok[0] = import_branch(c, b, 0, &unknown);
+  bool unknown[2] = {false, false}, ok[2];
+  ok[0] = import_branch(c, b, 0, &unknown[0]);
   if (!ok[0] && b->why[0]) { /* the other one may fit */
     wk_status_free(c->status);
     c->status = NULL;
   }
-  ok[1] = wk_onnx_ok(c) && import_branch(c, b, 1, &unknown);
+  ok[1] = wk_onnx_ok(c) && import_branch(c, b, 1, &unknown[1]);
   if (ok[0] && !ok[1] && b->why[1]) {
     wk_status_free(c->status);
     c->status = NULL;
@@ -140,7 +140,7 @@ static void import_branches(wk_onnx_node *c, wk_value_id cond, branches *b) {
     }
   }
   if (wk_onnx_ok(c) && ok[0] && ok[1]) emit_if(c, cond, b);
-  else if (unknown) wk_body_results_unknown(c);
+  else if (unknown[0] || unknown[1]) wk_body_results_unknown(c);
   for (int k = 0; k < 2; k++) wk_body_close(&b->body[k]);
   wk_vec_free(&b->captures);
 }

@@ -102,6 +102,8 @@ typedef struct wk_importer {
   WK_VEC(wk_newer) newer;
   int64_t undecided;   /* nodes refused because a value is only known at run time */
   bool is_misshapen;   /* the last WK_INPUT came from a node whose operands do not fit it */
+  wk_map *surveyed;    /* a node's address as text -> index in the report's nodes */
+  WK_VEC(wk_value_id) loose; /* survey: what refused nodes of the main graph read */
   int64_t splat_left;  /* address space of constants with one repeated value */
   wk_pattern patterns[WK_PATTERNS];
   int n_patterns;
@@ -239,5 +241,13 @@ wk_import_mark wk_import_mark_take(const wk_importer *im);
 void wk_import_mark_return(wk_importer *im, const wk_import_mark *mark);
 void wk_importer_close_patterns(wk_importer *im);
 void wk_report_unsupported(wk_importer *im, const wk_onnx_node *c, const char *reason);
+
+/* The list of a survey. What became of a node; reason: of REFUSED. values older than first_new are
+ * of other nodes. Nothing without a survey. */
+void wk_survey_node(wk_onnx_node *c, wk_survey_fate fate, const char *reason, size_t first_new);
+/* What refused nodes read becomes outputs of the model, so that somebody reads it. */
+void wk_survey_outputs(wk_importer *im, wk_graph *g);
+/* Once the module is whole: what is not in it is not known. */
+void wk_survey_finish(wk_importer *im);
 
 #endif

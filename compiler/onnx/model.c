@@ -184,11 +184,13 @@ static wk_status build(wk_importer *im, wk_scope *s) {
   WK_TRY(wk_import_initialisers(im, s, g));
   WK_TRY(wk_import_nodes(im, s, g->node, g->n_node));
   for (size_t i = 0; i < g->n_output; i++) WK_TRY(add_output(im, s, g->output[i]));
-  WK_TRY(wk_model_refusal(im->rep, im->opt->list_all));
+  if (im->opt->survey) wk_survey_outputs(im, s->g);
+  else WK_TRY(wk_model_refusal(im->rep, im->opt->list_all));
   note_newer(im);
   im->m->constant_bytes_left = COMPILE_BYTES + 16 * (int64_t)im->src.n;
   im->m->fold_work_left = COMPILE_WORK + 64 * (int64_t)im->src.n;
   WK_TRY(wk_module_normalise(im->m));
+  wk_survey_finish(im);
   return wk_module_verify(im->m);
 }
 
@@ -239,15 +241,18 @@ static wk_status import_source(wk_module *m, const wk_onnx_source *src, const wk
                     .functions = wk_map_new(),
                     .fixed = wk_map_new(),
                     .used = wk_map_new(),
-                    .external = wk_map_new()};
+                    .external = wk_map_new(),
+                    .surveyed = wk_map_new()};
   wk_status s = import(&im);
   wk_importer_close_patterns(&im);
   wk_vec_free(&im.newer);
+  wk_vec_free(&im.loose);
   wk_arena_free(im.arena);
   wk_map_free(im.functions);
   wk_map_free(im.fixed);
   wk_map_free(im.used);
   wk_map_free(im.external);
+  wk_map_free(im.surveyed);
   return s;
 }
 
@@ -305,6 +310,8 @@ void wk_import_report_free(wk_import_report *r) {
   wk_vec_free(&r->need_value);
   wk_vec_free(&r->need_bind);
   wk_vec_free(&r->notes);
+  for (size_t i = 0; i < r->nodes.n; i++) wk_vec_free(&r->nodes.data[i].out);
+  wk_vec_free(&r->nodes);
   wk_arena_free(r->arena);
   *r = (wk_import_report){0};
 }

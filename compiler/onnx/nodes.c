@@ -188,12 +188,17 @@ static wk_status settle(wk_onnx_node *c, size_t first_new, bool unknown) {
     s = wk_status_note(s, "while importing %s '%s'", c->proto->op_type, c->name);
     return wk_status_place(s, c->name);
   }
+  bool is_refused = s != NULL;
   if (s) {
     wk_report_unsupported(c->im, c, s->message);
+    wk_survey_node(c, WK_SURVEY_REFUSED, s->message, first_new);
     wk_status_free(s);
     unknown = true;
   }
-  return bind_outputs(c, first_new, unknown);
+  WK_TRY(bind_outputs(c, first_new, unknown));
+  if (!is_refused)
+    wk_survey_node(c, unknown ? WK_SURVEY_UNKNOWN : WK_SURVEY_TAKEN, NULL, first_new);
+  return NULL;
 }
 
 static const char *node_name(wk_importer *im, const Onnx__NodeProto *p) {

@@ -33,6 +33,8 @@ typedef struct {
   const char *init_net, *value_info; /* files of a Caffe2 net: compiler/caffe2 */
   bool list_all;  /* a refusal has a line for each node, instead of each operator and reason */
   bool is_hashed; /* the report has the model's hash */
+  bool survey;    /* the report lists all nodes, and those that are refused are left out of the
+                   * module, which is no error then: what they read becomes an output */
 } wk_import_options;
 
 /* One node that this version cannot handle. All of them are reported together. */
@@ -43,6 +45,25 @@ typedef struct {
   bool is_newer; /* of an opset beyond the newest one of which anything is known */
 } wk_unsupported;
 
+/* What became of a node of the file (survey). */
+typedef enum {
+  WK_SURVEY_TAKEN,
+  WK_SURVEY_NOTHING, /* computed now, or its result is its operand */
+  WK_SURVEY_REFUSED,
+  WK_SURVEY_UNKNOWN, /* its definition is known, its operands are not: something is refused */
+  WK_SURVEY_FATES
+} wk_survey_fate;
+typedef struct {
+  const char *graph, *name; /* a value of the module, as it was imported */
+} wk_surveyed_value;
+typedef struct {
+  const char *node, *op, *domain;
+  int64_t opset;
+  wk_survey_fate fate;
+  const char *reason;            /* REFUSED */
+  WK_VEC(wk_surveyed_value) out; /* TAKEN: what it makes, each time that it was imported */
+} wk_surveyed;
+
 typedef struct {
   wk_arena *arena;                       /* owns what is below */
   WK_VEC(wk_unsupported) unsupported;    /* non-empty: the status is WK_UNSUPPORTED */
@@ -51,8 +72,12 @@ typedef struct {
   WK_VEC(const char *) notes;            /* what the user should know about a successful import */
   int64_t folded;                        /* nodes folded at import */
   uint64_t hash; /* 0, or as asked for by is_hashed; from compiler/caffe2, the front door */
+  WK_VEC(wk_surveyed) nodes;             /* of all graphs; calls of the model's functions are not
+                                          * among them, their nodes are */
 } wk_import_report;
 void wk_import_report_free(wk_import_report *r);
+/* What is to be given for unbound sizes, as WK_USAGE; NULL: nothing. */
+wk_status wk_import_unbound(const wk_import_report *r) WK_MUST_CHECK;
 
 /* Maps the file; constants of the module point into it where alignment permits. */
 wk_status wk_import_onnx(const char *path, const wk_import_options *o, wk_import_report *report,

@@ -142,10 +142,11 @@ static wk_status refuse_unsupported(const wk_import_report *rep, bool list_all) 
 
 /* ---- sizes --------------------------------------------------------------------------------- */
 
-static wk_status refuse_unbound(const wk_import_report *rep) {
+wk_status wk_import_unbound(const wk_import_report *rep) {
   static const char bind[] = "--bind ";
   wk_str b = {0};
   bool bound = false;
+  if (!rep->need_bind.n) return NULL;
   for (size_t i = 0; i < rep->need_bind.n; i++) { /* another --bind would be another binding */
     const char *text = rep->need_bind.data[i];
     if (strncmp(text, bind, sizeof bind - 1) != 0) continue;
@@ -161,7 +162,7 @@ static wk_status refuse_unbound(const wk_import_report *rep) {
 }
 
 wk_status wk_model_refusal(const wk_import_report *rep, bool list_all) {
-  wk_status unbound = rep->need_bind.n > 0 ? refuse_unbound(rep) : NULL;
+  wk_status unbound = wk_import_unbound(rep);
   if (rep->unsupported.n == 0) return unbound;
   wk_status s = refuse_unsupported(rep, list_all);
   if (unbound) s = wk_status_note(s, "%s", unbound->message);
