@@ -6,12 +6,14 @@ quantisations, with the results it computes.
   bench/setup                          once: a virtual environment with the peers
   bench/make_microsoft_cases.py [--out FOLDER]
 """
+import math
 import pathlib
 
 import cli
 import peers
 
-np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
+np, ml_dtypes, onnx, onnxruntime = (peers.Module(name) for name in
+                                    ("numpy", "ml_dtypes", "onnx", "onnxruntime"))
 helper, numpy_helper = peers.Module("onnx.helper"), peers.Module("onnx.numpy_helper")
 
 
@@ -75,16 +77,19 @@ def save(path, array, name):
     path.write_bytes(numpy_helper.from_array(array, name).SerializeToString())
 
 
-def store(out, name, model, feeds):
+def store(out, name, model, feeds, results=None):
+    """The model with its inputs and the results; None: those that ONNX Runtime computes."""
     data = out / name / "test_data_set_0"
     data.mkdir(parents=True, exist_ok=True)
     onnx.save(model, out / name / "model.onnx")
     for i, (key, value) in enumerate(feeds.items()):
         save(data / f"input_{i}.pb", value, key)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    for i, (info, value) in enumerate(zip(session.get_outputs(), session.run(None, feeds))):
+    if results is None:
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        results = session.run(None, feeds)
+    for i, (info, value) in enumerate(zip(model.graph.output, results)):
         save(data / f"output_{i}.pb", value, info.name)
 
 
@@ -123,6 +128,7 @@ def multi_attention(r, batch, m, n, **attributes):
 def attention_cases(r):
     mask = ("mask", np.array([[1, 1, 0, 1, 1], [1, 1, 1, 0, 0]], np.int32))
     op, attributes, operands = multi_attention(r, 2, 3, 5)
+    pairs = (np.arange(30).reshape(2, 3, 5) % 4 != 1).astype(np.int32)
     positions = np.arange(3)[None] + np.array([[2], [5]])
     angles = np.outer(np.arange(16), 0.4 ** np.arange(4)).astype(np.float32)
     return [
@@ -135,6 +141,9 @@ def attention_cases(r):
                                               softcap=5.0, scale=.3)),
         ("MultiHeadPlain", op, attributes, operands, ["y"]),
         ("MultiHeadMask", op, attributes, [*operands, r.f32(56), mask], ["y"]),
+        ("MultiHeadLengths", op, attributes,
+         [*operands, None, ("mask", np.array([4, 2], np.int32))], ["y"]),
+        ("MultiHeadPairs", op, attributes, [*operands, None, ("mask", pairs)], ["y"]),
         ("MultiHeadBias", op, dict(attributes, scale=.2),
          [*operands, None, None, ("bias", r.f32(2, 2, 3, 5))], ["y"]),
         ("MultiHeadPast", op, dict(num_heads=2, unidirectional=1),
@@ -177,7 +186,192 @@ def real_cases(r):
     ]
 
 
-def write_real(out, name, op, attributes, inputs, outputs):
+def merged_attention(r, mask=None, past=0, op="Attention", sizes=(16, 16, 16), **attributes):
+    """An Attention of 2 heads on 2 samples of 3 words, with one matrix of weights; `mask` is a
+    mask_index."""
+    mask = mask if mask is None else ("mask", np.array(mask, np.int32))
+    past = ("past", r.f32(2, 2, 2, past, 8)) if past else None
+    if sizes != (16, 16, 16):
+        attributes["qkv_hidden_sizes"] = sizes
+    width = sum(sizes)
+    outputs = ["y", "present"] if past else ["y"]
+    if op == "Attention":
+        inputs = [("x", r.f32(2, 3, 12)), r.f32(12, width), r.f32(width), mask, past]
+    else:
+        inputs = [("x", r.u8(2, 3, 12)), r.i8(12, width), r.f32(width), np.float32(.03),
+                  r.scales(width), mask, np.uint8(130), np.zeros(width, np.int8), past]
+    while inputs[-1] is None:
+        inputs.pop()
+    return op, dict(num_heads=2, **attributes), inputs, outputs
+
+
+def merged_cases(r):
+    seen = (r.rng.random((2, 3, 5)) < .7).astype(np.int32)
+    biased = merged_attention(r)
+    biased[2].extend([None, None, ("bias", r.f32(1, 2, 3, 3))])
+    return [
+        ("MergedPlain", *merged_attention(r)),
+        ("MergedLengths", *merged_attention(r, [2, 3])),
+        ("MergedRanges", *merged_attention(r, [3, 2, 1, 0], mask_filter_value=-50.0)),
+        ("MergedKeys", *merged_attention(r, [[1, 1, 0], [0, 1, 1]], sizes=(16, 16, 24))),
+        ("MergedPairs", *merged_attention(r, seen, 2, unidirectional=1)),
+        ("MergedPast", *merged_attention(r, None, 4, unidirectional=1, scale=.5)),
+        ("MergedBias", *biased),
+        ("MergedPacked", *merged_attention(r, [2, 3, 0, 2, 5, 0, 2, 5])),
+        ("MergedOnes", *merged_attention(r, [[1], [1]])),
+        ("MergedNobody", *merged_attention(r, [[0, 0, 0], [0, 1, 1]], unidirectional=1)),
+        ("QAttentionMask", *merged_attention(r, [2, 3], op="QAttention")),
+        ("QAttentionPast", *merged_attention(r, None, 2, op="QAttention", unidirectional=1)),
+    ]
+
+
+def fused_cases(r):
+    x, w = ("x", r.f32(1, 4, 6, 6)), r.f32(6, 2, 3, 3)
+    rows, weights = ("x", r.f32(3, 8)), r.f32(5, 8)
+    window = dict(pads=[1, 1, 1, 1], strides=[2, 2], group=2)
+    return [
+        ("FusedConvSum", "FusedConv", dict(activation="Relu", **window),
+         [x, w, r.f32(6), ("z", r.f32(1, 6, 3, 3))], ["y"]),
+        ("FusedConvClip", "FusedConv", dict(activation="Clip", activation_params=[-.5, 2.],
+                                            **window), [x, w], ["y"]),
+        ("FusedConvHard", "FusedConv", dict(activation="HardSigmoid", activation_params=[.3, .6],
+                                            **window), [x, w, r.f32(6)], ["y"]),
+        ("FusedGemmLeaky", "FusedGemm", dict(transB=1, activation="LeakyRelu", alpha=.5,
+                                             activation_alpha=.1), [rows, weights, r.f32(5)],
+         ["y"]),
+        ("TransposeMatMul", "TransposeMatMul", dict(transB=1, alpha=.25), [rows, weights], ["y"]),
+        ("TriluMicrosoft", "Trilu", dict(upper=0), [("x", r.f32(2, 4, 4))], ["y"]),
+    ]
+
+
+def quantised_cases(r):
+    x, zero = ("x", r.u8(1, 6, 6, 4)), np.uint8(120)
+    pool = dict(kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2])
+    ids = ("ids", np.array([[3, 1, 2], [0, 4, 4]], np.int32))
+    segments = ("segments", np.array([[0, 0, 1], [1, 0, 1]], np.int32))
+    mask = ("mask", np.array([[1, 1, 0], [1, 1, 1]], np.int32))
+    tables = [r.u8(5, 8), r.u8(4, 8), r.u8(2, 8), r.u8(8), r.u8(8)]
+    scales = [np.float32(.01 * (i + 1)) for i in range(5)]
+    return [
+        ("QLinearAveragePoolLast", "QLinearAveragePool", dict(channels_last=1, **pool),
+         [x, np.float32(.02), zero, np.float32(.017), np.uint8(100)], ["y"]),
+        ("NhwcMaxPool", "NhwcMaxPool", pool, [x], ["y"]),
+        ("QLinearConvLast", "QLinearConv", dict(channels_last=1, pads=[1, 1, 1, 1]),
+         [x, np.float32(.02), zero, r.i8(6, 4, 3, 3), r.scales(6), np.zeros(6, np.int8),
+          np.float32(.09), np.uint8(128), r.i32(999, 6)], ["y"]),
+        ("QLinearWhere", "QLinearWhere", {},
+         [("c", r.rng.random((3, 1)) < .5), ("x", r.u8(3, 4)), *at(.02, 120), ("z", r.u8(3, 4)),
+          *at(.01, 131), *at(.025, 128)], ["y"]),
+        ("QuantizeMicrosoft", "QuantizeLinear", dict(axis=1),
+         [("x", r.f32(3, 4)), r.scales(4), (r.rng.random(4) * 999).astype(np.uint16)], ["y"]),
+        ("DequantizeMicrosoft", "DequantizeLinear", {},
+         [("x", r.i32(9999, 3, 4).astype(np.int16)), np.float32(.01), np.int16(-77)], ["y"]),
+        ("QEmbedLayerNorm", "QEmbedLayerNormalization", dict(epsilon=1e-5),
+         [ids, segments, *tables, mask, *scales, *(np.uint8(99 + i) for i in range(5))],
+         ["y", "count"]),
+    ]
+
+
+def table_cases(r):
+    """Rows of quantised tables, and products with weights of 4 bits that stand for reals."""
+    index = ("index", np.array([[3, 0], [-1, 4]]))
+    blocks = dict(gather_axis=0, quantize_axis=1, block_size=16)
+    scales = r.f32(5, 3)
+    product = dict(K=24, N=10, block_size=16)
+    return [
+        ("GatherBlocks4", "GatherBlockQuantized", dict(bits=4, **blocks),
+         [r.u8(5, 24), index, scales, r.u8(5, 2)], ["y"]),
+        ("GatherBlocks4Middle", "GatherBlockQuantized", dict(bits=4, **blocks),
+         [r.u8(5, 24), index, scales], ["y"]),
+        ("GatherBlocks8", "GatherBlockQuantized", dict(bits=8, **blocks),
+         [r.u8(5, 40), index, scales, r.u8(5, 3)], ["y"]),
+        *((f"GatherBlocks{name}", "GatherBlockQuantized", blocks,
+           [(r.f32(5, 24) * 3).astype(getattr(ml_dtypes, kind)), index, r.f32(5, 2)], ["y"])
+          for name, kind in (("Signed", "int4"), ("Unsigned", "uint4"), ("Byte", "float8_e4m3fn"),
+                             ("Float", "float4_e2m1fn"))),
+        *((f"MatMulBnb4{name}", "MatMulBnb4", dict(quant_type=i, **product),
+           [("x", r.f32(2, 3, 24)), r.u8(120), r.scales(15)], ["y"])
+          for i, name in enumerate(("Float", "Normal"))),
+    ]
+
+
+def recurrence(r, direction="forward", optional=True, signed=True, per_column=True, **attributes):
+    n, h = (2 if direction == "bidirectional" else 1), 8
+    kind = r.i8 if signed else r.u8
+    middle = np.zeros if signed else np.ones
+    shape = (n, 4 * h) if per_column else (n,)
+    parameters = []
+    for _ in range(2):
+        parameters += [r.scales(int(np.prod(shape))).reshape(shape),
+                       middle(shape, np.int8 if signed else np.uint8)]
+    states = ([("lens", np.array([5, 3], np.int32)), ("h0", r.f32(n, 2, h)),
+               ("c0", r.f32(n, 2, h)), r.f32(n, 3 * h)] if optional else [None] * 4)
+    return ("DynamicQuantizeLSTM", dict(direction=direction, hidden_size=h, **attributes),
+            [("x", r.f32(5, 2, 6)), kind(n, 6, 4 * h), kind(n, h, 4 * h), r.f32(n, 8 * h), *states,
+             *parameters], ["y", "y_h", "y_c"])
+
+
+def recurrent_cases(r):
+    return [
+        ("DynamicLSTM", *recurrence(r, optional=False)),
+        ("DynamicLSTMBoth", *recurrence(r, "bidirectional")),
+        ("DynamicLSTMReverse", *recurrence(r, "reverse", False, False, False, clip=2.0)),
+    ]
+
+
+def stated_cases(r):
+    """Operators that ONNX Runtime computes on other devices only, with results by their
+    definition."""
+    f = np.float32
+
+    def group_norm(x, gamma, beta):
+        y = x.astype(np.float64).reshape(2, 9, 2, 3)
+        y = (y - y.mean((1, 3), keepdims=True)) / np.sqrt(y.var((1, 3), keepdims=True) + 1e-5)
+        y = y.reshape(2, 3, 3, 6) * gamma + beta
+        return (y / (1 + np.exp(-y))).astype(f)
+
+    def gelu_tanh(x):
+        x = x.astype(np.float64)
+        return (x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + .044715 * x ** 3)))).astype(f)
+
+    def conv_1x1(x, w, b):
+        return np.einsum("nhwc,oc->nhwo", x, w[:, :, 0, 0]) + b
+
+    def softmax(x):
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return (e / e.sum(-1, keepdims=True)).astype(f)
+
+    x, gamma, beta, bias = r.f32(2, 3, 3, 6), r.f32(6), r.f32(6), r.f32(6)
+    skip, skips = r.f32(2, 6), r.f32(2, 3, 3, 6)
+    norm = dict(groups=2, activation=1)
+    summed = x + skip[:, None, None] + bias
+    rows, w, wide = r.f32(3, 6), r.f32(6, 8), r.f32(8)
+    kernel, z = r.f32(4, 6, 1, 1), r.f32(2, 3, 3, 4)
+    halves = rows @ w + wide
+    right = [v * .5 * (1 + math.erf(v / math.sqrt(2))) for v in halves[:, 4:].flat]
+    return [
+        ("GroupNormLast", "GroupNorm", norm, [("x", x), gamma, beta], ["y"],
+         [group_norm(x, gamma, beta)]),
+        ("GroupNormFirst", "GroupNorm", dict(channels_last=0, **norm),
+         [("x", x.transpose(0, 3, 1, 2)), gamma, beta], ["y"],
+         [group_norm(x, gamma, beta).transpose(0, 3, 1, 2)]),
+        ("SkipGroupNorm", "SkipGroupNorm", norm, [("x", x), gamma, beta, ("skip", skip), bias],
+         ["y", "sum"], [group_norm(summed, gamma, beta), summed]),
+        ("BiasAdd", "BiasAdd", {}, [("x", x), bias, ("skip", skips)], ["y"], [x + bias + skips]),
+        ("BiasSplitGelu", "BiasSplitGelu", {}, [("x", rows @ w), wide], ["y"],
+         [(halves[:, :4] * np.array(right).reshape(3, 4)).astype(f)]),
+        ("BiasSoftmax", "BiasSoftmax", dict(axis=3, is_inner_broadcast=1),
+         [("x", x), ("bias", skips[:, :1, :1])], ["y"], [softmax(x + skips[:, :1, :1])]),
+        ("GemmFastGelu", "GemmFastGelu", {}, [("x", rows), w, wide], ["y"], [gelu_tanh(halves)]),
+        ("NhwcConv", "NhwcConv", {}, [("x", x), kernel, bias[:4]], ["y"],
+         [conv_1x1(x, kernel, bias[:4])]),
+        ("NhwcFusedConv", "NhwcFusedConv", dict(activation="Relu"),
+         [("x", x), kernel, bias[:4], ("z", z)], ["y"],
+         [np.maximum(conv_1x1(x, kernel, bias[:4]) + z, 0)]),
+    ]
+
+
+def write_real(out, name, op, attributes, inputs, outputs, results=None):
     feeds = dict(x for x in inputs if isinstance(x, tuple))
     constants = {f"c{i}": x for i, x in enumerate(inputs)
                  if x is not None and not isinstance(x, tuple)}
@@ -191,7 +385,8 @@ def write_real(out, name, op, attributes, inputs, outputs):
                               [numpy_helper.from_array(np.asarray(v), k)
                                for k, v in constants.items()])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    store(out, name, helper.make_model(graph, ir_version=8, opset_imports=opsets), feeds)
+    model = helper.make_model(graph, ir_version=8, opset_imports=opsets)
+    store(out, name, model, feeds, results)
 
 
 def write(out, op, attributes, inputs, result):
@@ -252,17 +447,35 @@ def layer_norms(out, r):
               dict(two=f(2), e=f(1e-5), g=r.f32(64) + f(1), b=r.f32(64)))
 
 
+def triangle(out, r):
+    """A mask for the longest sequence, of which the words at hand use a part; the results are those
+    with that part."""
+    seen = (r.rng.random((2, 1, 6, 6)) < .7).astype(np.int32)
+    op, attributes, inputs, outputs = merged_attention(r, seen[:, 0, 2:5, :5], 2)
+    write_real(out, "MergedTriangle", op, attributes, inputs, outputs)
+    folder = out / "MergedTriangle"
+    model = onnx.load(folder / "model.onnx")
+    for dim, n in zip(model.graph.input[1].type.tensor_type.shape.dim, (2, 1, 6)):
+        dim.dim_value = n
+    model.graph.input[1].type.tensor_type.shape.dim.add().dim_value = 6
+    onnx.save(model, folder / "model.onnx")
+    save(folder / "test_data_set_0/input_1.pb", seen, "mask")
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
     args = parser.parse_args()
-    peers.need("numpy", "onnx", "onnxruntime")
+    peers.need("numpy", "ml_dtypes", "onnx", "onnxruntime")
     r = Random()
     for case in cases(r):
         write(args.out, *case)
     layer_norms(args.out, r)
-    for case in real_cases(r) + attention_cases(r):
+    groups = (real_cases, attention_cases, merged_cases, fused_cases, quantised_cases,
+              table_cases, recurrent_cases, stated_cases)
+    for case in (case for group in groups for case in group(r)):
         write_real(args.out, *case)
+    triangle(args.out, r)
 
 
 if __name__ == "__main__":

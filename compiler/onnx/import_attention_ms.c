@@ -1,36 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * com.microsoft: GroupQueryAttention with its cache of fixed or growing length, and
  * MultiHeadAttention. */
-#include <math.h>
-
-#include "compiler/onnx/attention.h"
+#include "compiler/onnx/attention_ms.h"
 #include "compiler/onnx/handlers.h"
-
-static double scale_of(wk_onnx_node *c, int64_t depth) {
-  double scale = wk_onnx_float(c, "scale", 0);
-  return scale != 0 ? scale : 1 / sqrt((double)depth);
-}
-
-/* softmax(q k^T) v with heads, merged again and of type t. */
-static wk_value_id attend(wk_onnx_node *c, wk_attention *a, wk_mask *mask, wk_dtype t) {
-  if (c->status) return WK_NONE;
-  wk_dtype inner = wk_compute_dtype(t);
-  a->q = wk_make_cast(c, a->q, inner);
-  a->k = wk_make_cast(c, a->k, inner);
-  a->v = wk_make_cast(c, a->v, inner);
-  a->mask = mask;
-  return wk_make_cast(c, wk_heads_merge(c, wk_attend(c, a, NULL)), t);
-}
-
-/* What is added to the scores, for n keys: a longer one is cut off, a shorter one does not fit. */
-static void add_bias(wk_onnx_node *c, wk_mask *m, int input) {
-  if (!wk_onnx_has(c, input) || c->status) return;
-  const wk_type t = *wk_onnx_type(c, c->in[input]);
-  wk_onnx_valid(c, t.rank == 4 && t.dims[3] >= m->n, "attention_bias does not cover %lld keys",
-                (long long)m->n);
-  if (c->status) return;
-  wk_mask_apply(c, m, wk_make_slice(c, c->in[input], 3, 0, m->n, 1));
-}
 
 /* ---- GroupQueryAttention --------------------------------------------------------------------- */
 
@@ -132,12 +104,12 @@ wk_status wk_onnx_group_query_attention(wk_onnx_node *c) {
   if (c->status) return c->status;
   wk_onnx_result(c, 1, g.k);
   wk_onnx_result(c, 2, g.v);
-  wk_attention a = {.q = g.q, .k = g.k, .v = g.v, .scale = scale_of(c, g.depth),
+  wk_attention a = {.q = g.q, .k = g.k, .v = g.v, .scale = wk_ms_scale(c, g.depth),
                     .softcap = wk_onnx_float(c, "softcap", 0)};
   wk_mask mask = wk_mask_for(c, wk_make_cast(c, a.q, wk_compute_dtype(t)), a.k);
   wk_mask_window(c, &mask, 0, g.firsts, window > 0 ? window - 1 : -1, 0);
-  add_bias(c, &mask, BIAS);
-  wk_onnx_result(c, 0, attend(c, &a, &mask, t));
+  wk_ms_bias(c, &mask, BIAS);
+  wk_onnx_result(c, 0, wk_ms_attend(c, &a, &mask, t));
   return c->status;
 }
 
@@ -176,21 +148,6 @@ static wk_value_id operand(wk_onnx_node *c, int i, int64_t heads) {
   return wk_heads_split(c, x, heads);
 }
 
-/* Keys whose mask is 0 lose mask_filter_value. */
-static void add_key_mask(wk_onnx_node *c, wk_mask *m) {
-  if (!wk_onnx_has(c, 4) || c->status) return;
-  const wk_type t = *wk_onnx_type(c, c->in[4]);
-  if (!wk_onnx_need(c, t.rank == 2 && t.dims[0] == m->batch && t.dims[1] == m->n,
-                    "only a key_padding_mask [batch,length of the keys] is supported"))
-    return;
-  double lost = wk_onnx_float(c, "mask_filter_value", -10000.0f);
-  const int64_t dims[] = {m->batch, 1, 1, m->n};
-  wk_value_id hidden = wk_make_2(c, WK_OP_EQUAL, c->in[4], wk_make_scalar(c, t.dtype, 0));
-  hidden = wk_make_where(c, hidden, wk_make_scalar(c, m->dtype, lost),
-                         wk_make_scalar(c, m->dtype, 0));
-  wk_mask_apply(c, m, wk_make_reshape(c, hidden, 4, dims));
-}
-
 wk_status wk_onnx_multi_head_attention(wk_onnx_node *c) {
   int64_t heads = wk_onnx_int(c, "num_heads", 0), past = 0;
   wk_dtype t = wk_onnx_type(c, c->in[0])->dtype;
@@ -206,11 +163,11 @@ wk_status wk_onnx_multi_head_attention(wk_onnx_node *c) {
   if (c->status) return c->status;
   wk_onnx_result(c, 1, a.k);
   wk_onnx_result(c, 2, a.v);
-  a.scale = scale_of(c, wk_onnx_type(c, a.q)->dims[3]);
+  a.scale = wk_ms_scale(c, wk_onnx_type(c, a.q)->dims[3]);
   wk_mask mask = wk_mask_for(c, wk_make_cast(c, a.q, wk_compute_dtype(t)), a.k);
-  add_key_mask(c, &mask);
-  add_bias(c, &mask, 5);
+  wk_ms_mask(c, &mask, 4, past);
+  wk_ms_bias(c, &mask, 5);
   if (wk_onnx_int(c, "unidirectional", 0)) wk_mask_window(c, &mask, past, WK_NONE, -1, 0);
-  wk_onnx_result(c, 0, attend(c, &a, &mask, t));
+  wk_onnx_result(c, 0, wk_ms_attend(c, &a, &mask, t));
   return c->status;
 }

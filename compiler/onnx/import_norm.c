@@ -4,6 +4,7 @@
 
 #include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
+#include "compiler/onnx/quant.h"
 
 /* Mean and (biased) variance of x over axes, with the reduced axes kept. */
 static void moments(wk_onnx_node *c, wk_value_id x, wk_ints axes, wk_value_id *mean,
@@ -94,6 +95,44 @@ wk_status wk_onnx_group_norm(wk_onnx_node *c) {
   return wk_onnx_return(c, wk_make(c, WK_OP_GROUP_NORM, a, 3, c->in[0], scale, bias));
 }
 
+/* com.microsoft: channels last unless it says otherwise, SiLU behind it where `activation` is 1. */
+static wk_value_id group_norm_of(wk_onnx_node *c, wk_value_id x, bool last) {
+  const wk_type t = *wk_onnx_type(c, x);
+  int64_t activation = wk_onnx_int(c, "activation", 0);
+  wk_onnx_valid(c, activation == 0 || activation == 1, "activation is %lld, not 0 or 1",
+                (long long)activation);
+  WK_MAKE_ATTRS(c, a, GROUP_NORM, group_norm);
+  a->groups = wk_onnx_int(c, "groups", 0);
+  a->epsilon = wk_onnx_float(c, "epsilon", 1e-5f);
+  if (last) x = wk_make_channels_first(c, x);
+  wk_value_id y = wk_make(c, WK_OP_GROUP_NORM, a, 3, x, wk_make_cast(c, c->in[1], t.dtype),
+                          wk_make_cast(c, c->in[2], t.dtype));
+  if (activation) y = wk_make_1(c, WK_OP_SILU, y);
+  return last ? wk_make_channels_last(c, y) : y;
+}
+
+wk_status wk_onnx_group_norm_ms(wk_onnx_node *c) {
+  bool last = wk_onnx_int(c, "channels_last", 1) != 0;
+  return wk_onnx_return(c, group_norm_of(c, c->in[0], last));
+}
+
+/* Of x + skip + bias, which output 1 is; skip may be [n, channels]. */
+wk_status wk_onnx_skip_group_norm(wk_onnx_node *c) {
+  bool last = wk_onnx_int(c, "channels_last", 1) != 0;
+  const wk_type x = *wk_onnx_type(c, c->in[0]), s = *wk_onnx_type(c, c->in[3]);
+  if (!wk_onnx_valid(c, x.rank == 4 && (s.rank == 2 || s.rank == 4), "no images, or no skip"))
+    return c->status;
+  const wk_ints axes = {2, last ? (const int64_t[]){1, 2} : (const int64_t[]){2, 3}};
+  wk_value_id skip = s.rank == 2 ? wk_make_unsqueeze(c, c->in[3], axes) : c->in[3];
+  wk_value_id sum = wk_make_2(c, WK_OP_ADD, c->in[0], skip);
+  if (wk_onnx_has(c, 4))
+    sum = wk_make_2(c, WK_OP_ADD, sum, wk_make_along(c, c->in[4], last ? 3 : 1, 4));
+  const wk_type t = *wk_onnx_type(c, sum);
+  wk_onnx_valid(c, wk_shape_equal(&x, &t), "skip or bias does not fit the input");
+  wk_onnx_result(c, 1, sum);
+  return wk_onnx_return(c, group_norm_of(c, sum, last));
+}
+
 static wk_status layer_norm_of(wk_onnx_node *c, wk_value_id x, wk_value_id scale, wk_value_id bias,
                                double epsilon) {
   WK_MAKE_ATTRS(c, a, LAYER_NORM, layer_norm);
@@ -130,6 +169,15 @@ static wk_value_id rows_of(wk_onnx_node *c, int table, wk_value_id positions) {
   return wk_make_gather(c, c->in[table], positions, 0);
 }
 
+/* How many words of each sample the mask (input 7) shows: i32[batch]. */
+static wk_value_id count_words(wk_onnx_node *c, int64_t batch) {
+  if (!wk_onnx_has(c, 7)) return wk_make_expand(c, wk_make_scalar(c, WK_I32, 0), 1, &batch);
+  wk_value_id shown = wk_make_2(c, WK_OP_EQUAL, c->in[7],
+                                wk_make_scalar(c, wk_onnx_type(c, c->in[7])->dtype, 1));
+  return wk_make_reduce(c, WK_OP_REDUCE_SUM, wk_make_cast(c, shown, WK_I32),
+                        wk_make_axes(c, 1, 2), false);
+}
+
 /* com.microsoft: LayerNormalization of the sum of a word's, its position's and its segment's
  * embeddings; output 1 counts the words that the mask shows, output 2 is the sum. */
 wk_status wk_onnx_embed_layer_norm(wk_onnx_node *c) {
@@ -145,15 +193,39 @@ wk_status wk_onnx_embed_layer_norm(wk_onnx_node *c) {
   wk_value_id sum = wk_make_2(c, WK_OP_ADD, rows_of(c, 2, c->in[0]), position);
   if (wk_onnx_has(c, 1)) sum = wk_make_2(c, WK_OP_ADD, sum, rows_of(c, 4, c->in[1]));
   layer_norm_of(c, sum, c->in[5], c->in[6], 1e-12f);
-  wk_value_id count = wk_make_expand(c, wk_make_scalar(c, WK_I32, 0), 1, ids.dims);
-  if (wk_onnx_has(c, 7)) {
-    count = wk_make_2(c, WK_OP_EQUAL, c->in[7],
-                      wk_make_scalar(c, wk_onnx_type(c, c->in[7])->dtype, 1));
-    count = wk_make_reduce(c, WK_OP_REDUCE_SUM, wk_make_cast(c, count, WK_I32),
-                           wk_make_axes(c, 1, 2), false);
-  }
-  wk_onnx_result(c, 1, count);
+  wk_onnx_result(c, 1, count_words(c, ids.dims[0]));
   wk_onnx_result(c, 2, sum);
+  return c->status;
+}
+
+/* The same with 8-bit tables, gamma and beta: their scales are five inputs further on than
+ * themselves and one less (there is a mask between), their zero points ten. */
+wk_status wk_onnx_quantized_embed_layer_norm(wk_onnx_node *c) {
+  enum { IDS, SEGMENTS, WORDS, POSITIONS, SEGMENT_TABLE, GAMMA, BETA, SCALE = 6, ZERO = 11 };
+  const wk_type ids = *wk_onnx_type(c, c->in[IDS]), table = *wk_onnx_type(c, c->in[POSITIONS]);
+  bool has_segments = wk_onnx_has(c, SEGMENTS);
+  wk_value_id x[BETA + 1] = {0};
+  for (int i = WORDS; i <= BETA; i++)
+    wk_onnx_valid(c, (i == SEGMENT_TABLE && !has_segments) ||
+                         (wk_onnx_has(c, i) && wk_onnx_has(c, i + SCALE) &&
+                          wk_onnx_has(c, i + ZERO)), "input %d or its scale is missing", i);
+  wk_onnx_valid(c, ids.rank == 2 && table.rank == 2 && table.dims[0] >= ids.dims[1],
+                "input_ids are not [batch, length], or there are fewer positions than words");
+  if (c->status) return c->status;
+  x[WORDS] = rows_of(c, WORDS, c->in[IDS]);
+  x[POSITIONS] = wk_make_slice(c, c->in[POSITIONS], 0, 0, ids.dims[1], 1);
+  if (has_segments) x[SEGMENT_TABLE] = rows_of(c, SEGMENT_TABLE, c->in[SEGMENTS]);
+  x[GAMMA] = c->in[GAMMA];
+  x[BETA] = c->in[BETA];
+  for (int i = WORDS; i <= BETA; i++) {
+    if (i != SEGMENT_TABLE || has_segments)
+      x[i] = wk_quant_dequantize(c, x[i], c->in[i + SCALE], c->in[i + ZERO]);
+  }
+  wk_value_id sum = wk_make_2(c, WK_OP_ADD, x[WORDS], x[POSITIONS]);
+  if (has_segments) sum = wk_make_2(c, WK_OP_ADD, sum, x[SEGMENT_TABLE]);
+  layer_norm_of(c, sum, x[GAMMA], x[BETA], 1e-12f);
+  wk_onnx_result(c, 1, count_words(c, ids.dims[0]));
+  wk_onnx_result(c, 2, WK_NONE);
   return c->status;
 }
 

@@ -47,14 +47,23 @@ wk_status wk_onnx_qlinear_global_average(wk_onnx_node *c) {
 }
 
 wk_status wk_onnx_qlinear_average_pool(wk_onnx_node *c) {
-  wk_onnx_need(c, wk_onnx_int(c, "channels_last", 0) == 0, "channels_last is not supported");
-  return quantized(c, wk_window_average(c, real_input(c, 0)), 3);
+  bool last = wk_onnx_int(c, "channels_last", 0) != 0;
+  wk_value_id x = real_input(c, 0);
+  x = wk_window_average(c, last ? wk_make_channels_first(c, x) : x);
+  return quantized(c, last ? wk_make_channels_last(c, x) : x, 3);
 }
 
 /* QLinearSoftmax: attribute `opset` says which Softmax is meant. */
 wk_status wk_onnx_qlinear_softmax(wk_onnx_node *c) {
   wk_value_id y = wk_make_softmax(c, WK_OP_SOFTMAX, real_input(c, 0), wk_onnx_int(c, "opset", 13));
   return quantized(c, y, 3);
+}
+
+/* QLinearWhere: a condition, then x, y and the parameters of the result. */
+wk_status wk_onnx_qlinear_where(wk_onnx_node *c) {
+  wk_dtype t = wk_onnx_type(c, c->in[1])->dtype;
+  wk_value_id y = wk_make_where(c, c->in[0], real_input(c, 1), real_input(c, 4));
+  return wk_onnx_return(c, wk_quant_quantize(c, y, c->in[7], c->in[8], t));
 }
 
 /* QLinearConcat: scale and zero point of y, then triples. */

@@ -50,20 +50,21 @@ static wk_value_id in_blocks(wk_onnx_node *c, const blocks *b, wk_value_id v, in
   return wk_make_reshape(c, v, t.rank + 1, dims);
 }
 
-/* Repeats each entry for a block whose last one may be cut short. */
-static wk_value_id spread_blocks(wk_onnx_node *c, const blocks *b, wk_value_id v, int64_t size) {
+wk_value_id wk_quant_spread(wk_onnx_node *c, wk_value_id v, int64_t axis, int64_t block,
+                            int64_t size) {
   if (v == WK_NONE || !wk_onnx_ok(c)) return v;
   const wk_type t = *wk_onnx_type(c, v);
+  const blocks b = {.axis = axis, .size = block};
   int64_t wide[WK_MAX_RANK], flat[WK_MAX_RANK];
   if (!wk_onnx_need(c, t.rank < WK_MAX_RANK, "tensors of rank %d are not supported here", t.rank))
     return WK_NONE;
   for (int i = 0; i < t.rank; i++) {
-    wide[i <= b->axis ? i : i + 1] = t.dims[i];
-    flat[i] = i == b->axis ? t.dims[i] * b->size : t.dims[i];
+    wide[i <= axis ? i : i + 1] = t.dims[i];
+    flat[i] = i == axis ? t.dims[i] * block : t.dims[i];
   }
-  wide[b->axis + 1] = b->size;
-  v = wk_make_expand(c, in_blocks(c, b, v, 1), t.rank + 1, wide);
-  return wk_make_slice(c, wk_make_reshape(c, v, t.rank, flat), (int)b->axis, 0, size, 1);
+  wide[axis + 1] = block;
+  v = wk_make_expand(c, in_blocks(c, &b, v, 1), t.rank + 1, wide);
+  return wk_make_slice(c, wk_make_reshape(c, v, t.rank, flat), (int)axis, 0, size, 1);
 }
 
 /* onnxruntime's quantiser writes axis 0 for biases of shape [1,n] with n scales: then the only axis
@@ -88,7 +89,7 @@ static wk_value_id parameter(wk_onnx_node *c, const blocks *b, int i) {
   const wk_type t = *wk_onnx_type(c, c->in[i]);
   if (wk_type_count(&t) == 1 && t.rank <= 1) return wk_make_reshape(c, c->in[i], 0, NULL);
   if (b->divides) return in_blocks(c, b, c->in[i], 1);
-  if (b->size) return spread_blocks(c, b, c->in[i], x.dims[b->axis]);
+  if (b->size) return wk_quant_spread(c, c->in[i], b->axis, b->size, x.dims[b->axis]);
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 1), x.rank);
   return wk_onnx_ok(c) ? along(c, c->in[i], fitting_axis(&x, axis, &t), x.rank) : WK_NONE;
 }
@@ -220,12 +221,7 @@ wk_status wk_onnx_dequantize(wk_onnx_node *c) {
   return return_whole(c, wk_make_cast(c, y, t));
 }
 
-typedef struct {
-  wk_value_id q, scale, zero;
-} dynamic;
-
-/* Range of x widened to hold 0, mapped to 0..255. */
-static dynamic quantize_dynamically(wk_onnx_node *c, wk_value_id x) {
+wk_dynamic wk_quant_dynamic(wk_onnx_node *c, wk_value_id x) {
   wk_ints all = wk_make_axes(c, 0, wk_onnx_type(c, x)->rank);
   wk_value_id nil = wk_make_scalar(c, WK_F32, 0);
   wk_value_id hi = wk_make_2(c, WK_OP_MAX, wk_make_reduce(c, WK_OP_REDUCE_MAX, x, all, false), nil);
@@ -240,11 +236,11 @@ static dynamic quantize_dynamically(wk_onnx_node *c, wk_value_id x) {
   a->hi = 255;
   zero = wk_make_1(c, WK_OP_ROUND, wk_make(c, WK_OP_CLIP, a, 1, zero));
   zero = wk_make_cast(c, zero, WK_U8);
-  return (dynamic){wk_quant_quantize(c, x, scale, zero, WK_U8), scale, zero};
+  return (wk_dynamic){wk_quant_quantize(c, x, scale, zero, WK_U8), scale, zero};
 }
 
 wk_status wk_onnx_dynamic_quantize(wk_onnx_node *c) {
-  dynamic d = quantize_dynamically(c, c->in[0]);
+  wk_dynamic d = wk_quant_dynamic(c, c->in[0]);
   wk_onnx_result(c, 0, d.q);
   wk_onnx_result(c, 1, d.scale);
   wk_onnx_result(c, 2, d.zero);
@@ -296,8 +292,7 @@ static wk_value_id product_8_bit(wk_onnx_node *c, wk_value_id a, wk_value_id za,
   return wk_make_2(c, WK_OP_ADD, y, wk_make_2(c, WK_OP_MUL, both, k));
 }
 
-/* Zero points that are constant and 0 are left out. */
-static wk_value_id unless_zero(wk_onnx_node *c, wk_value_id v) {
+wk_value_id wk_quant_unless_zero(wk_onnx_node *c, wk_value_id v) {
   if (v == WK_NONE || !wk_is_const(c->g, v)) return v;
   const wk_value *x = wk_val(c->g, v);
   for (int64_t i = 0; i < wk_type_count(&x->type); i++)
@@ -307,8 +302,8 @@ static wk_value_id unless_zero(wk_onnx_node *c, wk_value_id v) {
 
 wk_status wk_onnx_matmul_integer(wk_onnx_node *c) {
   wk_value_id a = c->in[0], b = c->in[1];
-  wk_value_id za = unless_zero(c, rows(c, c->in[2], a)),
-              zb = unless_zero(c, columns(c, c->in[3], b));
+  wk_value_id za = wk_quant_unless_zero(c, rows(c, c->in[2], a)),
+              zb = wk_quant_unless_zero(c, columns(c, c->in[3], b));
   if (!wk_onnx_ok(c)) return c->status;
   if (wk_onnx_type(c, a)->rank >= 2 && wk_onnx_type(c, b)->rank >= 2)
     return wk_onnx_return(c, product_8_bit(c, a, za, b, zb));
@@ -316,20 +311,19 @@ wk_status wk_onnx_matmul_integer(wk_onnx_node *c) {
                         wk_matmul_emit(c, wk_quant_centred(c, a, za), wk_quant_centred(c, b, zb)));
 }
 
-/* Integer product with real result: scaled, then the bias. */
-static wk_status scaled_product(wk_onnx_node *c, wk_value_id a, wk_value_id za, wk_value_id sa,
-                                wk_value_id b, wk_value_id zb, wk_value_id sb, wk_value_id bias) {
+wk_value_id wk_quant_product(wk_onnx_node *c, wk_value_id a, wk_value_id za, wk_value_id sa,
+                             wk_value_id b, wk_value_id zb, wk_value_id sb, wk_value_id bias) {
   wk_onnx_valid(c, wk_onnx_type(c, a)->rank >= 2 && wk_onnx_type(c, b)->rank >= 2,
                 "an operand is not a matrix");
-  if (!wk_onnx_ok(c)) return c->status;
-  za = unless_zero(c, rows(c, za, a));
-  zb = unless_zero(c, columns(c, zb, b));
+  if (!wk_onnx_ok(c)) return WK_NONE;
+  za = wk_quant_unless_zero(c, rows(c, za, a));
+  zb = wk_quant_unless_zero(c, columns(c, zb, b));
   sa = rows(c, sa, a);
   sb = columns(c, sb, b);
-  if (!wk_onnx_ok(c)) return c->status;
+  if (!wk_onnx_ok(c)) return WK_NONE;
   wk_value_id y = wk_make_cast(c, product_8_bit(c, a, za, b, zb), WK_F32);
   y = wk_make_2(c, WK_OP_MUL, y, wk_make_2(c, WK_OP_MUL, sa, sb));
-  return wk_onnx_return(c, bias == WK_NONE ? y : wk_make_2(c, WK_OP_ADD, y, bias));
+  return bias == WK_NONE ? y : wk_make_2(c, WK_OP_ADD, y, bias);
 }
 
 static wk_value_id optional(wk_onnx_node *c, int i) {
@@ -338,16 +332,16 @@ static wk_value_id optional(wk_onnx_node *c, int i) {
 
 /* com.microsoft MatMulIntegerToFloat: a, b, their scales, their zero points, bias. */
 wk_status wk_onnx_matmul_integer_to_float(wk_onnx_node *c) {
-  return scaled_product(c, c->in[0], optional(c, 4), c->in[2], c->in[1], optional(c, 5), c->in[3],
-                        optional(c, 6));
+  return wk_onnx_return(c, wk_quant_product(c, c->in[0], optional(c, 4), c->in[2], c->in[1],
+                                            optional(c, 5), c->in[3], optional(c, 6)));
 }
 
 /* com.microsoft DynamicQuantizeMatMul: a real, b, its scale and zero point, bias. */
 wk_status wk_onnx_dynamic_quantize_matmul(wk_onnx_node *c) {
-  dynamic d = quantize_dynamically(c, c->in[0]);
+  wk_dynamic d = wk_quant_dynamic(c, c->in[0]);
   if (!wk_onnx_ok(c)) return c->status;
-  return scaled_product(c, d.q, d.zero, d.scale, c->in[1], optional(c, 3), c->in[2],
-                        optional(c, 4));
+  return wk_onnx_return(c, wk_quant_product(c, d.q, d.zero, d.scale, c->in[1], optional(c, 3),
+                                            c->in[2], optional(c, 4)));
 }
 
 wk_status wk_onnx_conv_integer(wk_onnx_node *c) {
@@ -380,7 +374,8 @@ wk_value_id wk_quant_bias(wk_onnx_node *c, wk_value_id bias, wk_value_id sx, wk_
   return wk_quant_dequantize(c, bias, wk_make_2(c, WK_OP_MUL, sx, sw), WK_NONE);
 }
 
-wk_status wk_onnx_qlinear_conv(wk_onnx_node *c) {
+/* Of c->in[X], whose channels come first. */
+static wk_status qlinear_conv(wk_onnx_node *c) {
   static const int fixed[] = {X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS};
   int rank = wk_onnx_type(c, c->in[X])->rank;
   wk_value_id bias = c->n_in > BIAS ? c->in[BIAS] : WK_NONE;
@@ -400,6 +395,14 @@ wk_status wk_onnx_qlinear_conv(wk_onnx_node *c) {
   wk_value_id sum = wk_conv_emit(c, x, w, bias);
   wk_value_id sw = along(c, c->in[W_SCALE], 1, rank);
   return wk_onnx_return(c, requantize(c, sum, sx, sw, sy, zero));
+}
+
+/* com.microsoft has the attribute channels_last. */
+wk_status wk_onnx_qlinear_conv(wk_onnx_node *c) {
+  bool last = wk_onnx_int(c, "channels_last", 0) != 0;
+  if (last) c->in[X] = wk_make_channels_first(c, c->in[X]);
+  if (c->status || qlinear_conv(c) || !last) return c->status;
+  return wk_onnx_return(c, wk_make_channels_last(c, c->out[0].value));
 }
 
 wk_status wk_onnx_qlinear_matmul(wk_onnx_node *c) {

@@ -176,6 +176,20 @@ wk_value_id wk_make_move_axis(wk_onnx_node *c, wk_value_id x, int from, int to) 
   return wk_make_transpose(c, x, perm);
 }
 
+static wk_value_id move_channels(wk_onnx_node *c, wk_value_id x, bool to_front) {
+  int last = wk_onnx_type(c, x)->rank - 1;
+  if (!wk_onnx_valid(c, last >= 2, "an image has rank %d", last + 1)) return WK_NONE;
+  return wk_make_move_axis(c, x, to_front ? last : 1, to_front ? 1 : last);
+}
+
+wk_value_id wk_make_channels_first(wk_onnx_node *c, wk_value_id x) {
+  return move_channels(c, x, true);
+}
+
+wk_value_id wk_make_channels_last(wk_onnx_node *c, wk_value_id x) {
+  return move_channels(c, x, false);
+}
+
 wk_value_id wk_make_cast(wk_onnx_node *c, wk_value_id x, wk_dtype t) {
   if (c->status || wk_onnx_type(c, x)->dtype == t) return c->status ? WK_NONE : x;
   WK_MAKE_ATTRS(c, a, CAST, cast);

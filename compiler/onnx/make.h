@@ -34,6 +34,9 @@ wk_value_id wk_make_constant_splat(wk_onnx_node *c, const wk_type *t, const void
 wk_value_id wk_make_reshape(wk_onnx_node *c, wk_value_id x, int rank, const int64_t *dims);
 wk_value_id wk_make_transpose(wk_onnx_node *c, wk_value_id x, const int64_t *perm);
 wk_value_id wk_make_move_axis(wk_onnx_node *c, wk_value_id x, int from, int to);
+/* [n,..,c] <-> [n,c,..] */
+wk_value_id wk_make_channels_first(wk_onnx_node *c, wk_value_id x);
+wk_value_id wk_make_channels_last(wk_onnx_node *c, wk_value_id x);
 wk_value_id wk_make_cast(wk_onnx_node *c, wk_value_id x, wk_dtype t);
 wk_value_id wk_make_expand(wk_onnx_node *c, wk_value_id x, int rank, const int64_t *dims);
 wk_value_id wk_make_slice(wk_onnx_node *c, wk_value_id x, int axis, int64_t start, int64_t size,

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * com.microsoft: tables and weights of few bits that are taken apart where they are used:
+ * GatherBlockQuantized, whose rows are taken before they are made real, and MatMulBnb4. */
+#include "compiler/onnx/handlers.h"
+#include "compiler/onnx/make.h"
+#include "compiler/onnx/quant.h"
+
+/* Bytes as the `per` values in each of them, along a last axis of their own; those of the low bits
+ * come first unless high_first. */
+static wk_value_id values_of(wk_onnx_node *c, wk_value_id x, int per, bool high_first) {
+  void *shifts;
+  int bits = 8 / per;
+  const int64_t n = per;
+  const wk_type t = wk_type_make(WK_U8, 1, &n);
+  wk_value_id shift = wk_make_constant(c, &t, &shifts);
+  for (int i = 0; shifts && i < per; i++)
+    ((uint8_t *)shifts)[i] = (uint8_t)((high_first ? per - 1 - i : i) * bits);
+  int rank = wk_onnx_type(c, x)->rank;
+  x = wk_make_unsqueeze(c, x, (wk_ints){1, (const int64_t[]){rank}});
+  WK_MAKE_ATTRS(c, a, SHIFT_RIGHT, shift_right);
+  x = wk_make(c, WK_OP_SHIFT_RIGHT, a, 2, x, shift);
+  return wk_make_2(c, WK_OP_BIT_AND, x, wk_make_scalar(c, WK_U8, (1 << bits) - 1));
+}
+
+/* ---- GatherBlockQuantized -------------------------------------------------------------------- */
+
+typedef struct {
+  int axis, quantized; /* gathered, and along which blocks lie */
+  int64_t block, size; /* entries along `quantized` */
+  int bits, per;       /* per: values in an element of the data */
+  int rank;            /* of the indices */
+  wk_value_id index, is_valid; /* is_valid: WK_NONE where all are */
+} lookup;
+
+/* Packed values along the last axis, as entries of their own. */
+static wk_value_id unpacked(wk_onnx_node *c, wk_value_id x, int per) {
+  if (per == 1 || c->status) return x;
+  wk_type t = *wk_onnx_type(c, x);
+  t.dims[t.rank - 1] *= per;
+  return wk_make_reshape(c, values_of(c, x, per, false), t.rank, t.dims);
+}
+
+static wk_value_id rows_of(wk_onnx_node *c, const lookup *l, wk_value_id x) {
+  if (c->status || wk_onnx_type(c, x)->dims[l->axis] == 1) return x;
+  return wk_make_gather(c, x, l->index, l->axis);
+}
+
+static bool measure(wk_onnx_node *c, lookup *l) {
+  const wk_type *x = wk_onnx_type(c, c->in[0]), *s = wk_onnx_type(c, c->in[2]);
+  int64_t bits = wk_onnx_int(c, "bits", 4);
+  l->axis = (int)wk_onnx_axis(c, wk_onnx_int(c, "gather_axis", 0), x->rank);
+  l->quantized = (int)wk_onnx_axis(c, wk_onnx_int(c, "quantize_axis", 1), x->rank);
+  l->block = wk_onnx_int(c, "block_size", 128);
+  l->rank = wk_onnx_type(c, c->in[1])->rank;
+  bool is_byte = x->dtype == WK_U8;
+  wk_onnx_valid(c, !is_byte || bits == 2 || bits == 4 || bits == 8, "bits is %lld",
+                (long long)bits);
+  if (c->status) return false;
+  l->bits = is_byte ? (int)bits : wk_dtype_bits(x->dtype);
+  l->per = is_byte ? 8 / l->bits : 1;
+  l->size = x->dims[l->quantized] * (l->quantized == x->rank - 1 ? l->per : 1);
+  if (l->block == 0) l->block = l->size;
+  wk_onnx_need(c, l->axis != l->quantized && (!is_byte || l->axis == 0),
+               "gathering along the axis of the blocks is not supported");
+  bool fits = s->rank == x->rank && l->block > 0 && l->block < (int64_t)1 << 31 &&
+              s->dims[l->quantized] == (l->size + l->block - 1) / l->block;
+  wk_onnx_valid(c, fits, "the scales are not one for each block of %lld", (long long)l->block);
+  return wk_onnx_ok(c);
+}
+
+/* Indices that are out of range stand for zeros. */
+static void check_indices(wk_onnx_node *c, lookup *l) {
+  double n = (double)wk_onnx_type(c, c->in[0])->dims[l->axis];
+  wk_value_id i = wk_make_cast(c, c->in[1], WK_I64);
+  wk_value_id low = wk_make_2(c, WK_OP_GREATER_EQUAL, i, wk_make_scalar(c, WK_I64, -n));
+  wk_value_id high = wk_make_2(c, WK_OP_LESS, i, wk_make_scalar(c, WK_I64, n));
+  l->is_valid = wk_make_2(c, WK_OP_AND, low, high);
+  l->index = wk_make_where(c, l->is_valid, i, wk_make_scalar(c, WK_I64, 0));
+}
+
+/* y with zeros where the index was out of range. */
+static wk_value_id only_valid(wk_onnx_node *c, const lookup *l, wk_value_id y) {
+  if (c->status) return WK_NONE;
+  const wk_type t = *wk_onnx_type(c, l->is_valid);
+  int64_t dims[WK_MAX_RANK];
+  int rank = wk_onnx_type(c, y)->rank;
+  for (int i = 0; i < rank; i++)
+    dims[i] = i >= l->axis && i < l->axis + t.rank ? t.dims[i - l->axis] : 1;
+  wk_value_id ok = wk_make_reshape(c, l->is_valid, rank, dims);
+  return wk_make_where(c, ok, y, wk_make_scalar(c, wk_onnx_type(c, y)->dtype, 0));
+}
+
+wk_status wk_onnx_gather_block_quantized(wk_onnx_node *c) {
+  const wk_type t = *wk_onnx_type(c, c->in[0]);
+  wk_dtype real = wk_onnx_type(c, c->in[2])->dtype;
+  lookup l;
+  if (!measure(c, &l)) return c->status;
+  check_indices(c, &l);
+  int at = l.quantized > l.axis ? l.quantized + l.rank - 1 : l.quantized;
+  bool is_float = wk_dtype_is_float(t.dtype);
+  wk_value_id x = unpacked(c, rows_of(c, &l, c->in[0]), l.per), zero = WK_NONE;
+  wk_value_id scale = wk_make_cast(c, rows_of(c, &l, c->in[2]), WK_F32);
+  x = wk_make_cast(c, x, is_float ? WK_F32 : WK_I32);
+  if (wk_onnx_has(c, 3)) {
+    zero = unpacked(c, rows_of(c, &l, c->in[3]), l.per);
+    if (wk_onnx_ok(c) && l.quantized == t.rank - 1)
+      zero = wk_make_slice(c, zero, at, 0, wk_onnx_type(c, scale)->dims[at], 1);
+    zero = wk_quant_spread(c, wk_make_cast(c, zero, WK_I32), at, l.block, l.size);
+  } else if (t.dtype == WK_U8) {
+    zero = wk_make_scalar(c, WK_I32, 1 << (l.bits - 1));
+  }
+  if (zero != WK_NONE) x = wk_make_2(c, WK_OP_SUB, x, zero);
+  scale = wk_quant_spread(c, scale, at, l.block, l.size);
+  wk_value_id y = wk_make_2(c, WK_OP_MUL, wk_make_cast(c, x, WK_F32), scale);
+  return wk_onnx_return(c, wk_make_cast(c, only_valid(c, &l, y), real));
+}
+
+/* ---- MatMulBnb4 ------------------------------------------------------------------------------ */
+
+/* What the 16 patterns stand for: floats of 4 bits over their largest value, and quantiles of the
+ * normal distribution (arXiv:2305.14314, appendix E). */
+static const double four_bits[2][16] = {
+    {0, 1.0 / 192, 2.0 / 3, 1, 1.0 / 3, 1.0 / 2, 1.0 / 6, 1.0 / 4, 0, -1.0 / 192, -2.0 / 3, -1,
+     -1.0 / 3, -1.0 / 2, -1.0 / 6, -1.0 / 4},
+    {-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+     -0.18477343022823334, -0.09105003625154495, 0, 0.07958029955625534, 0.16093020141124725,
+     0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
+     0.7229568362236023, 1}};
+
+/* The weights [n, k], f32: values of the flat matrix in blocks, two to a byte, the first one in the
+ * high bits. */
+static wk_value_id bnb4_weights(wk_onnx_node *c, int64_t n, int64_t k, int64_t block, int table) {
+  int64_t count = 0, bytes = wk_type_count(wk_onnx_type(c, c->in[1]));
+  int64_t blocks = wk_type_count(wk_onnx_type(c, c->in[2]));
+  bool fits = n > 0 && k > 0 && block > 0 && block < (int64_t)1 << 31 && wk_mul_ok(n, k, &count) &&
+              count < (int64_t)1 << 40;
+  if (!wk_onnx_valid(c, fits, "N %lld, K %lld or block_size %lld is not valid", (long long)n,
+                     (long long)k, (long long)block))
+    return WK_NONE;
+  fits = bytes == (count + 1) / 2 && blocks == (count + block - 1) / block;
+  if (!wk_onnx_valid(c, fits, "%lld bytes and %lld scales are not %lld x %lld weights in blocks of "
+                     "%lld", (long long)bytes, (long long)blocks, (long long)n, (long long)k,
+                     (long long)block))
+    return WK_NONE;
+  const int64_t dims[] = {n, k}, flat[] = {2 * bytes}, sixteen = 16;
+  wk_value_id codes = values_of(c, wk_make_reshape(c, c->in[1], 1, &bytes), 2, true);
+  codes = wk_make_slice(c, wk_make_reshape(c, codes, 1, flat), 0, 0, count, 1);
+  wk_value_id values = wk_make_f64s(c, WK_F32, four_bits[table], 1, &sixteen);
+  wk_value_id scale = wk_make_cast(c, wk_make_reshape(c, c->in[2], 1, &blocks), WK_F32);
+  scale = wk_quant_spread(c, scale, 0, block, count);
+  wk_value_id w = wk_make_2(c, WK_OP_MUL, wk_make_gather(c, values, codes, 0), scale);
+  return wk_make_reshape(c, w, 2, dims);
+}
+
+wk_status wk_onnx_matmul_bnb4(wk_onnx_node *c) {
+  const wk_type x = *wk_onnx_type(c, c->in[0]);
+  int64_t n = wk_onnx_int(c, "N", 0), k = wk_onnx_int(c, "K", 0);
+  int64_t type = wk_onnx_int(c, "quant_type", 1);
+  bool turns = wk_onnx_int(c, "transB", 1) != 0;
+  wk_onnx_valid(c, type == 0 || type == 1, "quant_type is %lld, not 0 or 1", (long long)type);
+  wk_onnx_valid(c, x.rank >= 2 && x.dims[x.rank - 1] == (turns ? k : n),
+                "the operand has not %lld columns", (long long)(turns ? k : n));
+  if (c->status) return c->status;
+  wk_value_id w = bnb4_weights(c, n, k, wk_onnx_int(c, "block_size", 0), (int)type);
+  if (turns) w = wk_make_move_axis(c, w, 1, 0);
+  wk_value_id y = wk_make_2(c, WK_OP_MATMUL, wk_make_cast(c, c->in[0], WK_F32), w);
+  return wk_onnx_return(c, wk_make_cast(c, y, x.dtype));
+}

@@ -1,0 +1,1 @@
+ByJ$nLV·‘XŽnTEoM§`PÅ€Z‡E\qk“sc‹ygz^‹vj
