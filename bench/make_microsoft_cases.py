@@ -35,6 +35,12 @@ class Random:
     def f32(self, *shape):
         return self.rng.standard_normal(shape).astype(np.float32)
 
+    def __getitem__(self, name):
+        """Draws of their own, so that cases can be added without changing others."""
+        other = Random()
+        other.rng = np.random.default_rng([3, *name.encode()])
+        return other
+
     def scales(self, n):
         return (self.rng.random(n) * 0.01 + 0.001).astype(np.float32)
 
@@ -118,6 +124,83 @@ def group_attention(r, batch, length, past, lens, total, packed=False, **attribu
               np.cos(angles), np.sin(angles)]
     return ("GroupQueryAttention", dict(num_heads=heads, kv_num_heads=kv, **attributes), inputs,
             ["y", *(("k_now", "v_now") if lens == [past] else ("_k", "_v"))])
+
+
+def with_inputs(case, more, outputs=None):
+    """The case with more inputs, by their positions."""
+    op, attributes, inputs, named = case
+    inputs = list(inputs)
+    for i, value in more.items():
+        inputs += [None] * (i + 1 - len(inputs))
+        inputs[i] = value
+    return op, attributes, inputs, outputs or named
+
+
+def group_quantised(r, bits, kind, *sizes):
+    """A GroupQueryAttention whose caches are 8-bit integers, or pairs of 4-bit ones."""
+    case = group_attention(r, *sizes, do_rotary=1, k_quant_type=kind, v_quant_type=kind,
+                           kv_cache_bit_width=bits)
+    shape = case[2][3][1].shape
+    more = {i: (name, r.i8(*shape) if bits == 8 else r.u8(*shape[:-1], shape[-1] // 2))
+            for i, name in ((3, "past_k"), (4, "past_v"))}
+    size = (1,) if kind == "PER_TENSOR" else (1, 2, 1, shape[-1])
+    for i in (12, 13):
+        more[i] = ((r.rng.random(size) + .5) * 2 ** -bits * 6).astype(np.float32)
+    return with_inputs(case, more)
+
+
+def group_cases(r):
+    def group(name, *sizes, more=None, outputs=None, **attributes):
+        own = r[name]
+        more = {i: v(own) if callable(v) else v for i, v in (more or {}).items()}
+        return (f"GroupQuery{name}",
+                *with_inputs(group_attention(own, *sizes, **attributes), more, outputs))
+
+    scores = ["y", "k_now", "v_now", "scores"]
+    return [
+        group("Smooth", 2, 1, 12, [5, 9], 9, do_rotary=1, smooth_softmax=1),
+        group("Sink", 1, 6, 12, [6], 6, more={11: lambda own: own.f32(4)}),
+        group("Bias", 2, 1, 8, [5, 8], 8, more={10: lambda own: own.f32(2, 1, 1, 8)}),
+        group("Places", 1, 2, 8, [8], 8, do_rotary=1, more={9: np.array([[3, 4]])}),
+        group("All", 1, 6, 12, [6], 6, causal=0),
+        group("Scores", 1, 2, 8, [8], 8, outputs=scores, softcap=2.0, qk_output=1),
+        group("Probabilities", 2, 1, 8, [5, 7], 7, outputs=["y", "_k", "_v", "scores"],
+              qk_output=2),
+        *((f"GroupQuery{bits}{kind[4:].capitalize()}",
+           *group_quantised(r[f"{bits}{kind}"], bits, kind, 1, 1, 8, [8], 8))
+          for bits in (8, 4) for kind in ("PER_TENSOR", "PER_CHANNEL")),
+        ("GroupQuery4Lengths", *group_quantised(r["lengths"], 4, "PER_CHANNEL", 2, 1, 8, [5, 7],
+                                                7)),
+    ]
+
+
+def packed_cases(r):
+    def case(name, *sizes, more=None):
+        own = r[name]
+        more = {i: v(own) if callable(v) else v for i, v in (more or {}).items()}
+        return f"MatMulNBits{name}", *with_inputs(packed_product(own, *sizes), more)
+
+    return [
+        case("2Packed", 3, 64, 12, 2, 16, "packed"),
+        case("2Middle", 1, 80, 12, 2, 32, ""),
+        case("4Bias", 3, 64, 12, 4, 16, "packed", more={5: lambda own: own.f32(12)}),
+    ]
+
+
+def padded_chunk(out, r):
+    """A chunk of three words of which two count; what comes of the third is not defined."""
+    case = group_attention(r["chunk"], 2, 3, 12, [5, 9], 9, do_rotary=1)
+    name = "GroupQueryChunk"
+    write_real(out, name, *with_inputs(case, {16: ("counts", np.array([2, 2], np.int32))}))
+    model = onnx.load(out / name / "model.onnx")
+    model.graph.node[0].output[0] = "all"
+    for key, value in (("from", 0), ("to", 2), ("axis", 1)):
+        model.graph.initializer.append(numpy_helper.from_array(np.array([value]), key))
+    model.graph.node.append(helper.make_node("Slice", ["all", "from", "to", "axis"], ["y"]))
+    data = out / name / "test_data_set_0"
+    feeds = {x.name: numpy_helper.to_array(onnx.load_tensor(data / f"input_{i}.pb"))
+             for i, x in enumerate(model.graph.input)}
+    store(out, name, model, feeds)
 
 
 def multi_attention(r, batch, m, n, **attributes):
@@ -472,10 +555,12 @@ def main():
         write(args.out, *case)
     layer_norms(args.out, r)
     groups = (real_cases, attention_cases, merged_cases, fused_cases, quantised_cases,
-              table_cases, recurrent_cases, stated_cases)
+              table_cases, recurrent_cases, stated_cases,
+              group_cases, packed_cases)
     for case in (case for group in groups for case in group(r)):
         write_real(args.out, *case)
-    triangle(args.out, r)
+    triangle(args.out, r["triangle"])
+    padded_chunk(args.out, r)
 
 
 if __name__ == "__main__":

@@ -213,6 +213,24 @@ static wk_value_id modified(wk_onnx_node *c, const Onnx__GraphProto *p, wk_value
   return out.value;
 }
 
+/* softmax along the last axis, whose denominators have the sink's part besides. */
+static wk_value_id softmax_of(wk_onnx_node *c, const wk_attention *a, wk_value_id x) {
+  if (!a->has_sink || c->status) {
+    WK_MAKE_ATTRS(c, s, SOFTMAX, softmax);
+    s->axis = 3;
+    return wk_make(c, WK_OP_SOFTMAX, s, 1, x);
+  }
+  wk_dtype t = wk_onnx_type(c, x)->dtype;
+  wk_ints last = wk_make_axes(c, 3, 4);
+  wk_value_id sink = wk_make_along(c, wk_make_cast(c, a->sink, t), 1, 4);
+  wk_value_id top = wk_make_reduce(c, WK_OP_REDUCE_MAX, x, last, true);
+  top = wk_make_2(c, WK_OP_MAX, top, sink);
+  x = wk_make_1(c, WK_OP_EXP, wk_make_2(c, WK_OP_SUB, x, top));
+  sink = wk_make_1(c, WK_OP_EXP, wk_make_2(c, WK_OP_SUB, sink, top));
+  wk_value_id sum = wk_make_reduce(c, WK_OP_REDUCE_SUM, x, last, true);
+  return wk_make_2(c, WK_OP_DIV, x, wk_make_2(c, WK_OP_ADD, sum, sink));
+}
+
 /* Written out, where something is done between the products or wanted from there. */
 static wk_value_id attend_in_steps(wk_onnx_node *c, const wk_attention *a, const groups *g,
                                    wk_value_id bias, wk_value_id empty, wk_value_id *scores) {
@@ -224,9 +242,7 @@ static wk_value_id attend_in_steps(wk_onnx_node *c, const wk_attention *a, const
   if (bias != WK_NONE) x = wk_make_2(c, WK_OP_ADD, x, bias);
   steps[WK_SCORES_MASKED] = x;
   x = modified(c, a->score_mod, wk_make_cast(c, x, inner));
-  WK_MAKE_ATTRS(c, s, SOFTMAX, softmax);
-  s->axis = 3;
-  x = modified(c, a->prob_mod, wk_make(c, WK_OP_SOFTMAX, s, 1, x));
+  x = modified(c, a->prob_mod, softmax_of(c, a, x));
   x = steps[WK_SCORES_SOFTMAX] = zero_where(c, empty, wk_make_cast(c, x, t));
   if (scores) *scores = steps[a->kind];
   x = wk_make_2(c, WK_OP_MATMUL, grouped(c, g, x), repeated(c, g, a->v));
@@ -242,8 +258,8 @@ wk_value_id wk_attend(wk_onnx_node *c, const wk_attention *a, wk_value_id *score
     empty = empty_rows(c, a->mask, bias);
   }
   if (c->status) return WK_NONE;
-  bool in_steps = scores || a->softcap != 0 || a->softmax != WK_DTYPE_NONE || a->score_mod ||
-                  a->prob_mod;
+  bool in_steps = scores || a->has_sink || a->softcap != 0 || a->softmax != WK_DTYPE_NONE ||
+                  a->score_mod || a->prob_mod;
   if (in_steps) return attend_in_steps(c, a, &g, bias, empty, scores);
   WK_MAKE_ATTRS(c, attr, ATTENTION, attention);
   attr->scale = a->scale;

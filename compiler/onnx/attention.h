@@ -63,6 +63,8 @@ typedef enum { WK_SCORES_RAW, WK_SCORES_CAPPED, WK_SCORES_MASKED, WK_SCORES_SOFT
 typedef struct {
   wk_value_id q, k, v;
   double scale, softcap;     /* softcap 0: none */
+  bool has_sink;
+  wk_value_id sink;          /* [heads]: the score of one more key, whose value is 0 */
   const wk_mask *mask;       /* NULL: none */
   wk_dtype softmax;          /* WK_DTYPE_NONE: the type of q */
   const Onnx__GraphProto *score_mod, *prob_mod; /* NULL: none; applied before and after softmax */

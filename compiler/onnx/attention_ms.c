@@ -8,14 +8,15 @@ double wk_ms_scale(wk_onnx_node *c, int64_t depth) {
   return scale != 0 ? scale : 1 / sqrt((double)depth);
 }
 
-wk_value_id wk_ms_attend(wk_onnx_node *c, wk_attention *a, wk_mask *mask, wk_dtype t) {
+wk_value_id wk_ms_attend(wk_onnx_node *c, wk_attention *a, wk_mask *mask, wk_dtype t,
+                         wk_value_id *scores) {
   if (c->status) return WK_NONE;
   wk_dtype inner = wk_compute_dtype(t);
   a->q = wk_make_cast(c, a->q, inner);
   a->k = wk_make_cast(c, a->k, inner);
   a->v = wk_make_cast(c, a->v, inner);
   a->mask = mask;
-  return wk_make_cast(c, wk_heads_merge(c, wk_attend(c, a, NULL)), t);
+  return wk_make_cast(c, wk_heads_merge(c, wk_attend(c, a, scores)), t);
 }
 
 void wk_ms_bias(wk_onnx_node *c, wk_mask *m, int i) {

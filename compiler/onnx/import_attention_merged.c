@@ -75,7 +75,7 @@ static wk_status attend_merged(wk_onnx_node *c, wk_value_id x, const sizes *s, i
   wk_ms_mask(c, &mask, mask_input, past);
   if (bias_input >= 0) wk_ms_bias(c, &mask, bias_input);
   if (wk_onnx_int(c, "unidirectional", 0)) wk_mask_window(c, &mask, past, WK_NONE, -1, 0);
-  wk_onnx_result(c, 0, wk_ms_attend(c, &a, &mask, t));
+  wk_onnx_result(c, 0, wk_ms_attend(c, &a, &mask, t, NULL));
   return c->status;
 }
 

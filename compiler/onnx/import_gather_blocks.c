@@ -3,24 +3,8 @@
  * GatherBlockQuantized, whose rows are taken before they are made real, and MatMulBnb4. */
 #include "compiler/onnx/handlers.h"
 #include "compiler/onnx/make.h"
+#include "compiler/onnx/narrow.h"
 #include "compiler/onnx/quant.h"
-
-/* Bytes as the `per` values in each of them, along a last axis of their own; those of the low bits
- * come first unless high_first. */
-static wk_value_id values_of(wk_onnx_node *c, wk_value_id x, int per, bool high_first) {
-  void *shifts;
-  int bits = 8 / per;
-  const int64_t n = per;
-  const wk_type t = wk_type_make(WK_U8, 1, &n);
-  wk_value_id shift = wk_make_constant(c, &t, &shifts);
-  for (int i = 0; shifts && i < per; i++)
-    ((uint8_t *)shifts)[i] = (uint8_t)((high_first ? per - 1 - i : i) * bits);
-  int rank = wk_onnx_type(c, x)->rank;
-  x = wk_make_unsqueeze(c, x, (wk_ints){1, (const int64_t[]){rank}});
-  WK_MAKE_ATTRS(c, a, SHIFT_RIGHT, shift_right);
-  x = wk_make(c, WK_OP_SHIFT_RIGHT, a, 2, x, shift);
-  return wk_make_2(c, WK_OP_BIT_AND, x, wk_make_scalar(c, WK_U8, (1 << bits) - 1));
-}
 
 /* ---- GatherBlockQuantized -------------------------------------------------------------------- */
 
@@ -37,7 +21,7 @@ static wk_value_id unpacked(wk_onnx_node *c, wk_value_id x, int per) {
   if (per == 1 || c->status) return x;
   wk_type t = *wk_onnx_type(c, x);
   t.dims[t.rank - 1] *= per;
-  return wk_make_reshape(c, values_of(c, x, per, false), t.rank, t.dims);
+  return wk_make_reshape(c, wk_narrow_apart(c, x, per, false), t.rank, t.dims);
 }
 
 static wk_value_id rows_of(wk_onnx_node *c, const lookup *l, wk_value_id x) {
@@ -143,7 +127,7 @@ static wk_value_id bnb4_weights(wk_onnx_node *c, int64_t n, int64_t k, int64_t b
                      (long long)block))
     return WK_NONE;
   const int64_t dims[] = {n, k}, flat[] = {2 * bytes}, sixteen = 16;
-  wk_value_id codes = values_of(c, wk_make_reshape(c, c->in[1], 1, &bytes), 2, true);
+  wk_value_id codes = wk_narrow_apart(c, wk_make_reshape(c, c->in[1], 1, &bytes), 2, true);
   codes = wk_make_slice(c, wk_make_reshape(c, codes, 1, flat), 0, 0, count, 1);
   wk_value_id values = wk_make_f64s(c, WK_F32, four_bits[table], 1, &sixteen);
   wk_value_id scale = wk_make_cast(c, wk_make_reshape(c, c->in[2], 1, &blocks), WK_F32);

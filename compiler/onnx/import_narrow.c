@@ -105,6 +105,34 @@ wk_status wk_onnx_bit_cast(wk_onnx_node *c) {
   return wk_onnx_ok(c) ? wk_onnx_return(c, bitcast(c, c->in[0], to)) : c->status;
 }
 
+/* ---- bytes -------------------------------------------------------------------------------- */
+
+wk_value_id wk_narrow_apart(wk_onnx_node *c, wk_value_id x, int per, bool high_first) {
+  void *shifts;
+  int bits = 8 / per;
+  const int64_t n = per;
+  const wk_type t = wk_type_make(WK_U8, 1, &n);
+  wk_value_id shift = wk_make_constant(c, &t, &shifts);
+  for (int i = 0; shifts && i < per; i++)
+    ((uint8_t *)shifts)[i] = (uint8_t)((high_first ? per - 1 - i : i) * bits);
+  int rank = wk_onnx_type(c, x)->rank;
+  x = wk_make_unsqueeze(c, x, (wk_ints){1, (const int64_t[]){rank}});
+  WK_MAKE_ATTRS(c, a, SHIFT_RIGHT, shift_right);
+  x = wk_make(c, WK_OP_SHIFT_RIGHT, a, 2, x, shift);
+  return wk_make_2(c, WK_OP_BIT_AND, x, wk_make_scalar(c, WK_U8, (1 << bits) - 1));
+}
+
+wk_value_id wk_narrow_pack(wk_onnx_node *c, wk_value_id x) {
+  if (c->status) return WK_NONE;
+  wk_type t = *wk_onnx_type(c, x);
+  int last = t.rank - 1;
+  WK_MAKE_ATTRS(c, a, SHIFT_LEFT, shift_left);
+  wk_value_id low = wk_make_slice(c, x, last, 0, t.dims[last] / 2, 2);
+  wk_value_id high = wk_make_slice(c, x, last, 1, t.dims[last] / 2, 2);
+  high = wk_make(c, WK_OP_SHIFT_LEFT, a, 2, high, wk_make_scalar(c, WK_U8, 4));
+  return wk_make_2(c, WK_OP_BIT_OR, low, high);
+}
+
 /* ---- quantisation ---------------------------------------------------------------------------- */
 
 wk_value_id wk_narrow_quantize(wk_onnx_node *c, wk_value_id x, wk_value_id scale, wk_value_id zero,
