@@ -257,13 +257,40 @@ def smooth_resizes(out):
           dict(scales=np.array([1, 1, .4, 1.5], np.float32)))
 
 
+def samples(out):
+    """GridSample along one to three axes, positions past the border too; DeformConv."""
+    grids = dict(line=f32(2, 5, 1), flat=f32(2, 4, 3, 2), deep=f32(2, 3, 2, 4, 3))
+    images = dict(line=f32(2, 3, 6), flat=f32(2, 3, 5, 4), deep=f32(2, 2, 3, 4, 5))
+    kinds = [(mode, padding, align) for mode in ("linear", "nearest", "cubic")
+             for padding in ("zeros", "border", "reflection") for align in (0, 1)]
+    for k, grid in grids.items():  # only the runtime pads each neighbour of cubic interpolation
+        flat = k == "flat"
+        write(out, f"GridSample{k.title()}", 22,
+              [("GridSample", ["x", "grid"], f"{mode}_{padding}_{align}",
+                dict(mode=mode, padding_mode=padding, align_corners=align))
+               for mode, padding, align in kinds if flat or mode != "cubic"],
+              dict(x=images[k], grid=grid), oracle=runtime if flat else reference)
+    steps = dict(kernel_shape=[2, 3], strides=[2, 1], dilations=[1, 2], pads=[1, 0, 0, 2])
+    feeds = dict(x=f32(2, 4, 5, 6), w=f32(4, 4, 2, 3), w2=f32(6, 2, 2, 3), bias=f32(6))
+    for k in (1, 2):
+        feeds |= {f"offset{k}": 2 * f32(2, 2 * k * 6, 3, 4), f"mask{k}": f32(2, k * 6, 3, 4)}
+    write(out, "DeformConvForms", 22,
+          [("DeformConv", ["x", "w", "offset1"], "plain", steps),
+           ("DeformConv", ["x", "w", "offset2", "", "mask2"], "offset_groups",
+            dict(steps, offset_group=2)),
+           ("DeformConv", ["x", "w2", "offset1", "bias", "mask1"], "groups", dict(steps, group=2)),
+           ("DeformConv", ["x", "w2", "offset2", "bias"], "both_groups",
+            dict(steps, group=2, offset_group=2))], feeds)
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
     out = parser.parse_args().out
     peers.need("numpy", "onnx", "onnxruntime")
     for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28,
-                  narrow_types, narrow_weights, n_grams, products_and_grids, smooth_resizes):
+                  narrow_types, narrow_weights, n_grams, products_and_grids, smooth_resizes,
+                  samples):
         cases(out)
 
 

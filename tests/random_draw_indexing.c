@@ -229,15 +229,20 @@ wk_value_id draw_op_max_unpool(draw *d, wk_op op) {
 }
 
 wk_value_id draw_op_grid_sample(draw *d, wk_op op) {
-  static const char *const modes[] = {"bilinear", "nearest", "bicubic"};
+  static const char *const modes[] = {"linear", "nearest", "cubic"};
   static const char *const paddings[] = {"zeros", "border", "reflection"};
-  wk_value_id x = draw_of_type(d, WK_F32, 4, (const int64_t[]){2, 2, draw_int(d, 1, 5), 4});
+  int n = (int)draw_int(d, 1, 3); /* axes */
+  int64_t dims[] = {2, 2, draw_int(d, 1, 5), 4, 3}, points[] = {2, 3, 2, 2, 2};
+  wk_value_id x = draw_of_type(d, WK_F32, n + 2, dims);
   ATTRS(d, grid_sample, GRID_SAMPLE);
   a->mode = modes[draw_int(d, 0, 2)];
   a->padding = paddings[draw_int(d, 0, 2)];
   a->align_corners = draw_chance(d, 50);
-  return draw_2(d, op, a, x,
-                draw_fresh(d, WK_F32, 4, (const int64_t[]){2, 3, 2, 2}, false, -1.2, 1.2));
+  a->pixels = draw_chance(d, 30);
+  wk_value_id factors = draw_of_type(d, WK_F32, n + 1, points);
+  points[n + 1] = n;
+  const wk_value_id in[] = {x, draw_fresh(d, WK_F32, n + 2, points, false, -1.2, 1.2), factors};
+  return draw_node(d, op, a, draw_chance(d, 50) ? 3 : 2, in, 1);
 }
 
 wk_value_id draw_op_roi_align(draw *d, wk_op op) {

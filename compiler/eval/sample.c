@@ -7,87 +7,120 @@
 
 #include "compiler/eval/handler.h"
 
+/* ---- grid_sample ----------------------------------------------------------------------------- */
+
+enum { MAX_AXES = 3, MAX_TAPS = 4 };
+
 typedef struct {
-  char mode, padding; /* first letters: nearest bilinear c (bicubic); zeros border reflection */
-  bool align;
-  int64_t h, w;
+  char mode, padding; /* first letters: nearest linear cubic; zeros border reflection */
+  bool align, pixels;
+  bool is_f64;        /* what positions are computed in; else f32 */
+  int n;              /* axes */
+  int64_t size[MAX_AXES];
 } grid;
+
+/* The neighbours of a position along an axis. */
+typedef struct {
+  int n;
+  int64_t at[MAX_TAPS]; /* -1: outside */
+  double weight[MAX_TAPS];
+} taps;
+
+static double rounded(const grid *g, double x) { return g->is_f64 ? x : (double)(float)x; }
 
 static double clamp(double x, int64_t n) {
   return x < 0 ? 0 : x > (double)(n - 1) ? (double)(n - 1) : x;
 }
 
-static double reflect(double x, int64_t n, bool align) {
-  double low = align ? 0 : -0.5, span = align ? (double)(n - 1) : (double)n;
-  if (span == 0) return 0;
-  x = fabs(x - low);
-  double extra = fmod(x, span);
-  return fmod(floor(x / span), 2) == 0 ? extra + low : span - extra + low;
+static double reflect(const grid *g, double x, int64_t n) {
+  double low = g->align ? 0 : -0.5, span = g->align ? (double)(n - 1) : (double)n;
+  if (span == 0) return isnan(x) ? x : 0;
+  x = fmod(fabs(rounded(g, x - low)), 2 * span);
+  return rounded(g, (x > span ? 2 * span - x : x) + low);
 }
+
+static double bounded(double x) { return fabs(x) < 1e9 ? x : -100; }
 
 static double padded(const grid *g, double x, int64_t n) {
-  if (g->padding == 'b') x = clamp(x, n);
-  if (g->padding == 'r') x = clamp(reflect(x, n, g->align), n);
-  return x > -1e9 && x < 1e9 ? x : -100;
+  if (g->padding == 'r') x = reflect(g, x, n);
+  if (g->padding != 'z') x = clamp(x, n);
+  return bounded(x);
 }
 
-static double pixel(const grid *g, const double *plane, double y, double x) {
-  if (y < 0 || x < 0 || y > (double)(g->h - 1) || x > (double)(g->w - 1)) return 0;
-  return plane[(int64_t)y * g->w + (int64_t)x];
+static double in_pixels(const grid *g, double x, int64_t n) {
+  if (g->pixels) return x;
+  x = rounded(g, x + 1);
+  if (g->align) return rounded(g, x / 2 * (double)(n - 1));
+  return rounded(g, rounded(g, x * (double)n) - 1) / 2;
 }
 
-static double bilinear(const grid *g, const double *plane, double y, double x) {
-  double y0 = floor(y), x0 = floor(x), dy = y - y0, dx = x - x0;
-  return pixel(g, plane, y0, x0) * (1 - dy) * (1 - dx) +
-         pixel(g, plane, y0, x0 + 1) * (1 - dy) * dx + pixel(g, plane, y0 + 1, x0) * dy * (1 - dx) +
-         pixel(g, plane, y0 + 1, x0 + 1) * dy * dx;
+/* Cubic interpolation pads each of its neighbours, the others the position. */
+static taps taps_at(const grid *g, double x, int64_t n) {
+  taps t = {.n = g->mode == 'n' ? 1 : g->mode == 'l' ? 2 : 4};
+  bool is_cubic = g->mode == 'c';
+  x = in_pixels(g, x, n);
+  x = is_cubic ? bounded(x) : padded(g, x, n);
+  double first = g->mode == 'n' ? nearbyint(x) : floor(x) - is_cubic;
+  if (is_cubic) wk_cubic_weights(-0.75, x - floor(x), t.weight);
+  for (int k = 0; k < t.n; k++) {
+    double at = is_cubic ? padded(g, first + k, n) : first + k;
+    t.at[k] = at >= 0 && at <= (double)(n - 1) ? (int64_t)at : -1;
+    if (g->mode == 'n') t.weight[k] = 1;
+    if (g->mode == 'l') t.weight[k] = 1 - fabs(x - at);
+  }
+  return t;
 }
 
-/* Padding applies to each of the sixteen neighbours. */
-static double bicubic(const grid *g, const double *plane, double y, double x) {
-  double y0 = floor(y), x0 = floor(x), wy[4], wx[4], sum = 0;
-  wk_cubic_weights(-0.75, y - y0, wy);
-  wk_cubic_weights(-0.75, x - x0, wx);
-  for (int i = 0; i < 4; i++)
-    for (int j = 0; j < 4; j++)
-      sum += wy[i] * wx[j] *
-             pixel(g, plane, padded(g, y0 - 1 + i, g->h), padded(g, x0 - 1 + j, g->w));
+/* One element: the neighbours along all axes, the last one fastest. */
+static double sample_grid(const grid *g, const double *block, const taps *t) {
+  int count[MAX_AXES] = {0};
+  double sum = 0;
+  for (int k = g->n - 1; k >= 0;) {
+    double weight = 1;
+    int64_t at = 0;
+    for (int i = 0; i < g->n; i++) {
+      int64_t step = t[i].at[count[i]];
+      weight *= t[i].weight[count[i]];
+      at = at < 0 || step < 0 ? -1 : at * g->size[i] + step;
+    }
+    if (at >= 0) sum += weight * block[at];
+    for (k = g->n - 1; k >= 0 && ++count[k] == t[k].n; k--) count[k] = 0;
+  }
   return sum;
 }
 
-static double sample_grid(const grid *g, const double *plane, double ny, double nx) {
-  double y = g->align ? (ny + 1) / 2 * (double)(g->h - 1) : ((ny + 1) * (double)g->h - 1) / 2;
-  double x = g->align ? (nx + 1) / 2 * (double)(g->w - 1) : ((nx + 1) * (double)g->w - 1) / 2;
-  if (g->mode == 'c') {
-    if (!(fabs(y) < 1e9)) y = -100;
-    if (!(fabs(x) < 1e9)) x = -100;
-    return bicubic(g, plane, y, x);
-  }
-  y = padded(g, y, g->h);
-  x = padded(g, x, g->w);
-  return g->mode == 'n' ? pixel(g, plane, nearbyint(y), nearbyint(x)) : bilinear(g, plane, y, x);
+static grid grid_of(const wk_eval_call *c) {
+  const wk_attr_grid_sample *a = c->a.node->attrs;
+  const wk_type *x = &c->a.in[0].type, *at = &c->a.in[1].type;
+  grid g = {.mode = a->mode[0], .padding = a->padding[0], .align = a->align_corners != 0,
+            .pixels = a->pixels != 0, .is_f64 = x->dtype == WK_F64 || at->dtype == WK_F64,
+            .n = x->rank - 2};
+  memcpy(g.size, x->dims + 2, (size_t)g.n * sizeof *g.size);
+  return g;
 }
 
 wk_status wk_eval_grid_sample(const wk_eval_call *c) {
   if (!wk_eval_out(c, 0)) return NULL;
-  const wk_attr_grid_sample *a = c->a.node->attrs;
-  const wk_tensor *x = &c->a.in[0], *at = &c->a.in[1];
+  const wk_tensor *x = &c->a.in[0], *at = &c->a.in[1], *factors = wk_eval_in(c, 2);
   wk_tensor *y = &c->a.out[0];
-  grid g = {.mode = strcmp(a->mode, "bicubic") == 0 ? 'c' : a->mode[0], .padding = a->padding[0],
-            .align = a->align_corners != 0, .h = x->type.dims[2], .w = x->type.dims[3]};
-  int64_t points = y->type.dims[2] * y->type.dims[3], channels = x->type.dims[1], size = g.h * g.w;
-  double *plane;
-  WK_TRY(wk_reals_alloc(size, &plane));
+  grid g = grid_of(c);
+  int64_t points = wk_dims_count(y->type.dims, 2, y->type.rank), channels = x->type.dims[1];
+  int64_t size = wk_dims_count(g.size, 0, g.n);
+  double *block;
+  WK_TRY(wk_reals_alloc(size, &block));
   for (int64_t p = 0; p < x->type.dims[0] * channels; p++) {
-    wk_reals_read(plane, x, p * size, 1, size);
+    wk_reals_read(block, x, p * size, 1, size);
     for (int64_t i = 0; i < points; i++) {
-      double point[2];
-      wk_reals_read(point, at, (p / channels * points + i) * 2, 1, 2);
-      wk_store_f64(y->data, y->type.dtype, p * points + i,
-                   sample_grid(&g, plane, point[1], point[0]));
+      double point[MAX_AXES], factor = 1;
+      taps t[MAX_AXES];
+      int64_t from = p / channels * points + i;
+      wk_reals_read(point, at, from * g.n, 1, g.n);
+      if (factors) wk_reals_read(&factor, factors, from, 1, 1);
+      for (int k = 0; k < g.n; k++) t[k] = taps_at(&g, point[g.n - 1 - k], g.size[k]);
+      wk_store_f64(y->data, y->type.dtype, p * points + i, factor * sample_grid(&g, block, t));
     }
   }
-  free(plane);
+  free(block);
   return NULL;
 }
 

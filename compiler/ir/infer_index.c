@@ -227,21 +227,29 @@ wk_status wk_infer_resize(const wk_infer *i) {
 }
 
 wk_status wk_infer_grid_sample(const wk_infer *i) {
-  const wk_type *x = i->in[0], *grid = i->in[1];
+  const wk_type *x = i->in[0], *grid = i->in[1], *factors = wk_infer_in(i, 2);
+  int n = x->rank - 2; /* axes that are sampled */
   WK_TRY(wk_want_float(i, 0));
-  WK_TRY(wk_want_same_dtype(i, 1, 0));
-  WK_TRY(wk_want_rank(i, 0, 4, 4));
-  WK_TRY(wk_want_rank(i, 1, 4, 4));
-  WK_TRY(wk_want_choice(i, "mode", "bilinear nearest bicubic"));
+  WK_TRY(wk_want_float(i, 1));
+  WK_TRY(wk_want_rank(i, 0, 3, 5));
+  WK_TRY(wk_want_rank(i, 1, x->rank, x->rank));
+  WK_TRY(wk_want_choice(i, "mode", "linear nearest cubic"));
   WK_TRY(wk_want_choice(i, "padding", "zeros border reflection"));
   WK_TRY(wk_want_flag(i, "align_corners"));
+  WK_TRY(wk_want_flag(i, "pixels"));
   if (grid->dims[0] != x->dims[0])
     return BAD(i, "x has batch %lld but grid has %lld", wk_ll(x->dims[0]), wk_ll(grid->dims[0]));
-  if (grid->dims[3] != 2)
-    return BAD(i, "the last axis of grid has %lld, needs 2", wk_ll(grid->dims[3]));
-  if (x->dims[2] == 0 || x->dims[3] == 0) return BAD(i, "x is empty: nothing to sample");
-  i->out[0] = wk_type_make(
-      x->dtype, 4, (const int64_t[]){x->dims[0], x->dims[1], grid->dims[1], grid->dims[2]});
+  if (grid->dims[n + 1] != n)
+    return BAD(i, "the last axis of grid has %lld, needs %d", wk_ll(grid->dims[n + 1]), n);
+  for (int k = 0; k < n; k++)
+    if (x->dims[k + 2] == 0) return BAD(i, "x is empty: nothing to sample");
+  if (factors) {
+    WK_TRY(wk_want_float(i, 2));
+    WK_TRY(wk_want_type(i, 2, factors->dtype, n + 1, grid->dims));
+  }
+  wk_type y = *x;
+  memcpy(y.dims + 2, grid->dims + 1, (size_t)n * sizeof *y.dims);
+  i->out[0] = y;
   return NULL;
 }
 

@@ -59,7 +59,7 @@ extern const char *const wk_inst_c_i[WK_MAX_RANK]; /* i0, i1, … */
 const char *wk_inst_c_refusal(const wk_graph *g, const wk_node *n);
 
 /* The instruction as loops, memory in the arena; false for control flow, random numbers,
- * grid_sample, roi_align, non_max_suppression, det, and a nest of others than map, reduce, copy and
+ * roi_align, non_max_suppression, det, and a nest of others than map, reduce, copy and
  * fill. */
 bool wk_inst_c_loops(const wk_inst *i, wk_arena *a, wk_inst_c *out);
 

@@ -65,7 +65,7 @@ void *wk_low_table(wk_low *l, int64_t n, size_t entry);
   X(LAYER_NORM, layer_norm) X(BATCH_NORM, batch_norm) X(INSTANCE_NORM, instance_norm)              \
   X(GROUP_NORM, group_norm) X(LP_NORM, lp_norm) X(ATTENTION, attention) X(LRN, lrn)                \
   X(ONE_HOT, one_hot) X(RESIZE, resize) X(REVERSE_SEQUENCE, reverse_sequence) X(TRILU, trilu)      \
-  X(MAX_UNPOOL, max_unpool) X(LSTM, lstm) X(GRU, gru) X(RNN, rnn)                                  \
+  X(MAX_UNPOOL, max_unpool) X(GRID_SAMPLE, grid_sample) X(LSTM, lstm) X(GRU, gru) X(RNN, rnn)      \
   X(INTEGER_MATMUL, integer_matmul) X(INTEGER_AVG_POOL, integer_avg_pool)                          \
   X(INTEGER_SOFTMAX, integer_softmax) X(INTEGER_NORM, integer_norm)
 #define X(op, fn) void wk_lower_##fn(wk_low *l, const wk_node *n, wk_value_id *out);

@@ -380,10 +380,16 @@ static wk_status write_top_k(wk_export_graph *x) {
   return NULL;
 }
 
+/* Opset 17 has images alone. */
 static wk_status write_grid_sample(wk_export_graph *x) {
   const wk_attr_grid_sample *a = ATTR(x, grid_sample);
+  const wk_type *t = wk_export_type(x, 0);
+  bool is_plain = t->rank == 4 && wk_export_type(x, 1)->dtype == t->dtype && !a->pixels &&
+                  !*wk_export_in(x, 2);
+  if (!is_plain) return wk_export_own(x);
   wk_export_2(x, "GridSample", wk_export_in(x, 0), wk_export_in(x, 1), wk_export_out(x, 0));
-  wk_export_text(x, "mode", a->mode);
+  wk_export_text(x, "mode", !strcmp(a->mode, "linear")  ? "bilinear"
+                            : !strcmp(a->mode, "cubic") ? "bicubic" : a->mode);
   wk_export_text(x, "padding_mode", a->padding);
   wk_export_int(x, "align_corners", a->align_corners);
   return NULL;

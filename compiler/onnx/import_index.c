@@ -90,12 +90,16 @@ wk_status wk_onnx_trilu(wk_onnx_node *c) {
   return wk_onnx_return(c, wk_make(c, WK_OP_TRILU, a, has_k ? 2 : 1, c->in[0], k));
 }
 
+/* Modes have had other names before opset 20. */
 wk_status wk_onnx_grid_sample(wk_onnx_node *c) {
   WK_MAKE_ATTRS(c, a, GRID_SAMPLE, grid_sample);
-  wk_onnx_need(c, wk_onnx_type(c, c->in[0])->rank == 4, "only images [n,c,h,w] are supported");
-  a->mode = wk_onnx_text(c, "mode", "bilinear");
-  if (strcmp(a->mode, "linear") == 0) a->mode = "bilinear"; /* names since opset 20 */
-  if (strcmp(a->mode, "cubic") == 0) a->mode = "bicubic";
+  int rank = wk_onnx_type(c, c->in[0])->rank;
+  a->mode = wk_onnx_text(c, "mode", "linear");
+  if (strcmp(a->mode, "bilinear") == 0) a->mode = "linear";
+  if (strcmp(a->mode, "bicubic") == 0) a->mode = "cubic";
+  wk_onnx_valid(c, rank == 4 || strcmp(a->mode, "cubic") != 0,
+                "cubic interpolation is of images alone, not of rank %d", rank);
+  wk_onnx_need(c, rank >= 3 && rank <= 5, "tensors of rank %d are not supported", rank);
   a->padding = wk_onnx_text(c, "padding_mode", "zeros");
   a->align_corners = wk_onnx_int(c, "align_corners", 0) != 0;
   return wk_onnx_return(c, wk_make(c, WK_OP_GRID_SAMPLE, a, 2, c->in[0], c->in[1]));

@@ -545,22 +545,6 @@ static void roi_align_case(wk_program *p) {
   }
 }
 
-static void grid_fill(wk_rng *rng, int input, wk_tensor *t) {
-  random_fill(rng, t);
-  if (input == 1) wk_store_f64(t->data, t->type.dtype, 3, (double)NAN);
-}
-
-static void grid_sample_case(wk_program *p) {
-  static const char *const modes[] = {"bilinear", "nearest", "bicubic"};
-  static const char *const paddings[] = {"zeros", "border", "reflection"};
-  wk_view x = IN(p, WK_F32, 2, 3, 7, 6), grid = IN(p, WK_F32, 2, 5, 4, 2);
-  for (int k = 0; k < 6; k++) {
-    wk_inst *i = append(p, WK_OP_GRID_SAMPLE, 1, 3, OUT(p, WK_F32, 2, 3, 5, 4), x, grid);
-    *(wk_attr_grid_sample *)i->attrs = (wk_attr_grid_sample){
-        .mode = modes[k % 3], .padding = paddings[(k + k / 3) % 3], .align_corners = k / 3};
-  }
-}
-
 static void boxes_fill(wk_rng *rng, int input, wk_tensor *t) {
   for (int64_t k = 0; k < wk_type_count(&t->type); k++) {
     double v = wk_rng_unit(rng);
@@ -685,7 +669,6 @@ static const program_case program_cases[] = {
     {"random", random_case, 0, NULL},
     {"det", det_case, 0, NULL},
     {"roi_align", roi_align_case, 0, NULL},
-    {"grid_sample", grid_sample_case, 0, grid_fill},
     {"non_max_suppression", boxes_case, 0, boxes_fill},
     {"if", if_case, 0, NULL},
     {"loop", loop_case, 0, NULL},

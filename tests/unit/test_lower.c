@@ -151,8 +151,8 @@ static void test_rows(void **state) {
 
 /* Expressions in the attributes name the types of what they take. */
 static bool takes_narrow(const row *r) {
-  return r->op != WK_OP_NON_MAX_SUPPRESSION && r->op != WK_OP_GRID_SAMPLE &&
-         r->op != WK_OP_ROI_ALIGN && r->op != WK_OP_SEGMENT_REDUCE && !strstr(r->attrs, "f32");
+  return r->op != WK_OP_NON_MAX_SUPPRESSION && r->op != WK_OP_ROI_ALIGN &&
+         r->op != WK_OP_SEGMENT_REDUCE && !strstr(r->attrs, "f32");
 }
 
 static void test_narrow_rows(void **state) {

@@ -23,27 +23,6 @@ void wk_describe_random_normal(wk_rare_call *r) {
   r->ns = 100 * (double)r->n_tasks;
 }
 
-static int64_t name_index(const char *s, const char *const *names, size_t n) {
-  for (size_t k = 0; k < n; k++)
-    if (strcmp(s, names[k]) == 0) return (int64_t)k;
-  return 0;
-}
-
-void wk_describe_grid_sample(wk_rare_call *r) {
-  static const char *const modes[] = {
-      [RARE_BILINEAR] = "bilinear", [RARE_NEAREST] = "nearest", [RARE_BICUBIC] = "bicubic"};
-  static const char *const paddings[] = {
-      [RARE_ZEROS] = "zeros", [RARE_BORDER] = "border", [RARE_REFLECTION] = "reflection"};
-  const wk_attr_grid_sample *a = r->i->attrs;
-  wk_rare_plain_views(r);
-  r->attr[RARE_MODE] = name_index(a->mode, modes, WK_COUNTOF(modes));
-  r->attr[RARE_PADDING] = name_index(a->padding, paddings, WK_COUNTOF(paddings));
-  r->attr[RARE_ALIGN_CORNERS] = a->align_corners;
-  r->function = "wk_rare_grid_sample";
-  r->n_tasks = wk_view_count(wk_rare_operand(r, 0));
-  r->ns = 50 * (double)r->n_tasks;
-}
-
 void wk_describe_roi_align(wk_rare_call *r) {
   const wk_attr_roi_align *a = r->i->attrs;
   wk_rare_plain_views(r);

@@ -71,7 +71,6 @@ static inline int64_t wk_rare_product(const int64_t *dims, int first, int last) 
   X(TOP_K, scan, ANY, top_k)                                                                       \
   X(RANDOM_UNIFORM, random, FLOATS, random_uniform)                                                \
   X(RANDOM_NORMAL, random, FLOATS, random_normal)                                                  \
-  X(GRID_SAMPLE, sample, FLOATS, grid_sample)                                                      \
   X(ROI_ALIGN, sample, FLOATS, roi_align)                                                          \
   X(DET, sample, FLOATS, det)                                                                      \
   X(NON_MAX_SUPPRESSION, boxes, FLOATS, non_max_suppression)

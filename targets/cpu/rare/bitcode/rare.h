@@ -51,8 +51,5 @@ enum { RARE_K = 1, RARE_LARGEST = 2, RARE_SORTED = 3 };    /* top_k */
 enum { RARE_SEED = 0, RARE_LOW = 1, RARE_HIGH = 2 };       /* random; bits of doubles */
 enum { RARE_IS_MAX = 0, RARE_SAMPLES = 1, RARE_SCALE = 2, RARE_HALF_PIXEL = 3 }; /* roi_align */
 enum { RARE_CENTER_POINT = 0 };                            /* non_max_suppression */
-enum { RARE_MODE = 0, RARE_PADDING = 1, RARE_ALIGN_CORNERS = 2 }; /* grid_sample */
-enum { RARE_BILINEAR, RARE_NEAREST, RARE_BICUBIC };               /* RARE_MODE */
-enum { RARE_ZEROS, RARE_BORDER, RARE_REFLECTION };                /* RARE_PADDING */
 
 #endif
