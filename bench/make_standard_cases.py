@@ -283,6 +283,23 @@ def samples(out):
             dict(steps, group=2, offset_group=2))], feeds)
 
 
+def roi_pools(out):
+    """MaxRoiPool: regions past the border, of no pixels, with corners between two; norms of
+    other powers; old constants of Selu."""
+    rois = np.array([[0, 0, 0, 9, 7], [1, 2.5, 1.5, 6.5, 4], [0, -4, -3, 3, 2], [1, 7, 5, 14, 12],
+                     [0, 3, 3, 3, 3], [1, 6, 4, 2, 1], [0, 20, 1, 25, 4]], np.float32)
+    write(out, "MaxRoiPoolForms", 11,
+          [("MaxRoiPool", ["x", "rois"], "whole", dict(pooled_shape=[2, 3])),
+           ("MaxRoiPool", ["x", "rois"], "half", dict(pooled_shape=[3, 2], spatial_scale=.5)),
+           ("GlobalLpPool", ["x"], "norm", dict(p=3))], dict(x=f32(2, 3, 8, 10), rois=rois),
+          oracle=runtime)
+    node = [("Selu", ["x"], "y", {})]
+    x = 3 * f32(4, 5)
+    write(out, "SeluOld", 5, node, dict(x=x), oracle=lambda *_: [np.where(
+        x > 0, np.float32(1.0507) * x,
+        np.float32(1.0507) * (np.float32(1.6732) * np.exp(x) - np.float32(1.6732)))])
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
@@ -290,7 +307,7 @@ def main():
     peers.need("numpy", "onnx", "onnxruntime")
     for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28,
                   narrow_types, narrow_weights, n_grams, products_and_grids, smooth_resizes,
-                  samples):
+                  samples, roi_pools):
         cases(out)
 
 

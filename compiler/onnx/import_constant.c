@@ -16,9 +16,19 @@ static wk_value_id from_floats(wk_onnx_node *c, const float *v, int64_t n, int r
   return id;
 }
 
+static bool is_strings(const wk_onnx_node *c) {
+  const Onnx__AttributeProto *a = wk_onnx_attr(c, "value");
+  bool is_tensor = a && a->t && a->t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
+  return is_tensor || wk_onnx_attr(c, "value_string") || wk_onnx_attr(c, "value_strings");
+}
+
 wk_status wk_onnx_constant(wk_onnx_node *c) {
   const Onnx__AttributeProto *a;
   wk_value_id v = WK_NONE;
+  if (is_strings(c)) {
+    c->out[0] = (wk_bound){.kind = WK_BOUND_STRINGS, .value = WK_NONE};
+    return c->status;
+  }
   if ((a = wk_onnx_attr(c, "value")) && a->t) {
     wk_onnx_latch(c, wk_onnx_tensor_constant(c->im, c->g, NULL, a->t, &v));
   } else if ((a = wk_onnx_attr(c, "sparse_value")) && a->sparse_tensor) {
@@ -32,9 +42,7 @@ wk_status wk_onnx_constant(wk_onnx_node *c) {
   } else if ((a = wk_onnx_attr(c, "value_floats"))) {
     v = from_floats(c, a->floats, (int64_t)a->n_floats, 1);
   } else {
-    bool is_text = wk_onnx_attr(c, "value_string") || wk_onnx_attr(c, "value_strings");
-    wk_onnx_need(c, !is_text, "strings are not supported");
-    wk_onnx_valid(c, is_text, "it has no value");
+    wk_onnx_valid(c, false, "it has no value");
   }
   return wk_onnx_return(c, v);
 }

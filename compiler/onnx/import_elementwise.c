@@ -27,6 +27,16 @@ wk_status wk_onnx_unary(wk_onnx_node *c) {
   return wk_onnx_return(c, wk_make(c, c->row->op, numeric_attrs(c, c->row->op), 1, c->in[0]));
 }
 
+/* Opset 1 had other constants. */
+wk_status wk_onnx_selu(wk_onnx_node *c) {
+  wk_attr_selu *a = numeric_attrs(c, WK_OP_SELU);
+  if (c->opset < 6) {
+    a->alpha = wk_onnx_float(c, "alpha", (double)1.6732f);
+    a->gamma = wk_onnx_float(c, "gamma", (double)1.0507f);
+  }
+  return wk_onnx_return(c, wk_make(c, WK_OP_SELU, a, 1, c->in[0]));
+}
+
 /* Before opset 7 the second operand was aligned by attributes: broadcast and axis. */
 static wk_value_id legacy_operand(wk_onnx_node *c, wk_value_id a, wk_value_id b) {
   const wk_type ta = *wk_onnx_type(c, a), tb = *wk_onnx_type(c, b);

@@ -22,7 +22,7 @@ static wk_value_id same(wk_onnx_node *c, wk_value_id x, wk_value_id y) {
 }
 
 static bool no_strings(wk_onnx_node *c, const char *name) {
-  return wk_onnx_need(c, wk_onnx_texts(c, name).n < 0, "strings (%s) are not supported", name);
+  return wk_onnx_need(c, wk_onnx_texts(c, name).n < 0, WK_ONNX_NO_STRINGS);
 }
 
 /* ---- LabelEncoder -------------------------------------------------------------------------- */
@@ -32,7 +32,7 @@ static wk_value_id tensor_attribute(wk_onnx_node *c, const char *name) {
   wk_value_id v = WK_NONE;
   if (!a || !a->t || c->status) return WK_NONE;
   bool is_number = a->t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
-  if (!wk_onnx_need(c, is_number, "strings (%s) are not supported", name)) return WK_NONE;
+  if (!wk_onnx_need(c, is_number, WK_ONNX_NO_STRINGS)) return WK_NONE;
   wk_onnx_latch(c, wk_onnx_tensor_constant(c->im, c->g, name, a->t, &v));
   return c->status ? WK_NONE : v;
 }
@@ -81,8 +81,7 @@ static wk_value_id positions(wk_onnx_node *c, wk_value_id x, wk_value_id keys) {
 }
 
 wk_status wk_onnx_label_encoder(wk_onnx_node *c) {
-  if (!wk_onnx_need(c, c->opset >= 2, "strings are not supported: version 1 always maps them"))
-    return c->status;
+  if (!wk_onnx_need(c, c->opset >= 2, WK_ONNX_NO_STRINGS)) return c->status; /* on one side */
   wk_value_id keys = list_attribute(c, "keys"), values = list_attribute(c, "values");
   if (!wk_onnx_ok(c)) return c->status;
   const wk_type x = *wk_onnx_type(c, c->in[0]), k = *wk_onnx_type(c, keys);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pools. */
+#include <math.h>
 #include <string.h>
 
 #include "compiler/onnx/handlers.h"
@@ -43,6 +44,13 @@ wk_status wk_onnx_average_pool(wk_onnx_node *c) {
   return wk_onnx_return(c, wk_window_average(c, c->in[0]));
 }
 
+/* A float before opset 2. */
+static int64_t power_of(wk_onnx_node *c) {
+  double p = wk_onnx_float(c, "p", 2);
+  wk_onnx_need(c, p >= 1 && p < 1 << 20 && p == floor(p), "p = %g is not supported", p);
+  return wk_onnx_ok(c) ? (int64_t)p : 2;
+}
+
 wk_status wk_onnx_lp_pool(wk_onnx_node *c) {
   const wk_type x = *wk_onnx_type(c, c->in[0]);
   wk_window w;
@@ -52,7 +60,7 @@ wk_status wk_onnx_lp_pool(wk_onnx_node *c) {
   a->strides = wk_window_strides(c, &w);
   a->dilations = wk_window_dilations(c, &w);
   a->pads = wk_window_pads(c, &w);
-  a->p = wk_onnx_int(c, "p", 2);
+  a->p = power_of(c);
   return wk_onnx_return(c, wk_make(c, WK_OP_LP_POOL, a, 1, c->in[0]));
 }
 
@@ -64,13 +72,21 @@ wk_status wk_onnx_global_pool(wk_onnx_node *c) {
 }
 
 wk_status wk_onnx_global_lp_pool(wk_onnx_node *c) {
-  int rank = wk_onnx_type(c, c->in[0])->rank;
-  int64_t p = wk_onnx_int(c, "p", 2);
-  wk_onnx_valid(c, rank >= 2, "the input has rank %d", rank);
-  if (!wk_onnx_need(c, p == 1 || p == 2, "p = %lld is not supported, only 1 and 2", (long long)p))
-    return c->status;
-  wk_op op = p == 1 ? WK_OP_REDUCE_L1 : WK_OP_REDUCE_L2;
-  return wk_onnx_return(c, wk_make_reduce(c, op, c->in[0], wk_make_axes(c, 2, rank), true));
+  const wk_type x = *wk_onnx_type(c, c->in[0]);
+  int64_t p = power_of(c);
+  if (!wk_onnx_valid(c, x.rank >= 2, "the input has rank %d", x.rank)) return c->status;
+  if (p <= 2 || x.rank == 2) {
+    wk_op op = p == 2 ? WK_OP_REDUCE_L2 : WK_OP_REDUCE_L1;
+    wk_ints axes = wk_make_axes(c, 2, x.rank);
+    return wk_onnx_return(c, wk_make_reduce(c, op, c->in[0], axes, true));
+  }
+  wk_arena *a = c->im->m->arena;
+  WK_MAKE_ATTRS(c, pool, LP_POOL, lp_pool);
+  pool->kernel = wk_ints_dup(a, x.dims + 2, x.rank - 2);
+  pool->strides = pool->dilations = wk_ints_fill(a, x.rank - 2, 1);
+  pool->pads = wk_ints_fill(a, 2 * (x.rank - 2), 0);
+  pool->p = p;
+  return wk_onnx_return(c, wk_make(c, WK_OP_LP_POOL, pool, 1, c->in[0]));
 }
 
 /* The indices count in the natural size, (in-1)*stride + kernel - pads; an output_shape given

@@ -20,7 +20,7 @@ static bool read_grams(wk_onnx_node *c, grams *g) {
                .pool = wk_onnx_ints(c, "pool_int64s"),
                .starts = wk_onnx_ints(c, "ngram_counts"),
                .places = wk_onnx_ints(c, "ngram_indexes")};
-  wk_onnx_need(c, g->pool.n >= 0, "pools of strings are not supported");
+  wk_onnx_need(c, g->pool.n >= 0, WK_ONNX_NO_STRINGS);
   wk_onnx_valid(c, t.rank == 1 || t.rank == 2, "the input has rank %d, not 1 or 2", t.rank);
   wk_onnx_valid(c, g->least >= 1 && g->most >= g->least && g->most <= g->starts.n && g->skips >= 0,
                 "n-grams of %lld to %lld numbers do not fit %lld ngram_counts", (long long)g->least,

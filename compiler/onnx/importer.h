@@ -28,6 +28,8 @@ typedef struct {
 } wk_onnx_row;
 
 const wk_onnx_row *wk_onnx_row_find(const char *domain, const char *name);
+/* Why an operator that has no row is refused. */
+const char *wk_onnx_refusal_find(const char *domain, const char *name);
 
 /* ---- values -------------------------------------------------------------------------------- */
 
@@ -35,7 +37,8 @@ typedef enum {
   WK_BOUND_TENSOR,
   WK_BOUND_UNKNOWN,  /* result of a node that could not be imported: already reported */
   WK_BOUND_SEQUENCE, /* a list known at import time */
-  WK_BOUND_NOTHING   /* an optional without element */
+  WK_BOUND_NOTHING,  /* an optional without element */
+  WK_BOUND_STRINGS   /* a tensor of strings: nodes that read it are refused */
 } wk_bound_kind;
 
 /* What an ONNX name stands for. */
@@ -137,6 +140,9 @@ static inline bool wk_onnx_ok(const wk_onnx_node *c) { return !c->status; }
  * malformed. */
 bool wk_onnx_need(wk_onnx_node *c, bool ok, const char *fmt, ...) WK_PRINTF(3, 4);
 bool wk_onnx_valid(wk_onnx_node *c, bool ok, const char *fmt, ...) WK_PRINTF(3, 4);
+
+/* Why nodes that have to do with strings are refused, for wk_onnx_need. */
+#define WK_ONNX_NO_STRINGS "works on strings, which Wick does not have"
 
 /* ---- attributes (of the node, or handed through a function call) --------------------------- */
 

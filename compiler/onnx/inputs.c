@@ -252,6 +252,12 @@ static wk_status add_input(wk_importer *im, wk_scope *s, const Onnx__ValueInfoPr
   WK_TRY(st);
   const wk_bind_value *value = value_option(im->opt, v->name);
   if (value) return add_value(im, s, v->name, &d, value);
+  uint32_t ignored;
+  if (d.elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING &&
+      wk_map_get(im->used, v->name, &ignored)) {
+    wk_scope_bind(s, v->name, (wk_bound){.kind = WK_BOUND_STRINGS, .value = WK_NONE});
+    return NULL;
+  }
   if (d.dtype == WK_DTYPE_NONE) {
     refuse_input(im, s, v->name, wk_onnx_elem_refusal(im->rep->arena, d.elem_type));
     return NULL;

@@ -149,7 +149,9 @@ static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoP
                         .op = "output",
                         .domain = "",
                         .shapes = "",
-                        .reason = "is a sequence, map, optional or sparse tensor"};
+                        .reason = b.kind == WK_BOUND_STRINGS
+                                      ? "strings (STRING) are not supported"
+                                      : "is a sequence, map, optional or sparse tensor"};
     wk_vec_push(&im->rep->unsupported, u);
     return NULL;
   }

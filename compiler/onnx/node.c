@@ -131,6 +131,7 @@ wk_dtype wk_onnx_dtype(wk_onnx_node *c, const char *name, wk_dtype def) {
       if (strcmp(s, wk_onnx_elem_name(i)) == 0) t = wk_onnx_elem_type(i);
     }
   }
+  wk_onnx_need(c, number != ONNX__TENSOR_PROTO__DATA_TYPE__STRING, WK_ONNX_NO_STRINGS);
   wk_onnx_need(c, t != WK_DTYPE_NONE, "%s",
                wk_onnx_elem_refusal(c->im->arena, in_range ? (int32_t)number : -1));
   return t == WK_DTYPE_NONE ? WK_F32 : t;

@@ -25,7 +25,9 @@ static const char *shapes_text(wk_importer *im, const wk_onnx_node *c) {
   wk_str b = {0};
   for (int i = 0; i < c->n_in; i++) {
     if (i) wk_str_add(&b, " ");
-    if (c->in[i] == WK_NONE) wk_str_add(&b, c->bound[i].kind == WK_BOUND_UNKNOWN ? "?" : "-");
+    wk_bound_kind kind = c->bound[i].kind;
+    if (kind == WK_BOUND_STRINGS) wk_str_add(&b, "strings");
+    else if (c->in[i] == WK_NONE) wk_str_add(&b, kind == WK_BOUND_UNKNOWN ? "?" : "-");
     else wk_type_print(&b, wk_onnx_type(c, c->in[i]));
   }
   const char *s = wk_arena_strdup(im->rep->arena, b.s ? b.s : "");
@@ -111,7 +113,8 @@ static void note_newer(wk_onnx_node *c) {
 static bool check_row(wk_onnx_node *c) {
   const wk_onnx_row *r = c->row;
   if (!r) {
-    wk_onnx_fail(c, WK_UNSUPPORTED, "this operator is not known");
+    wk_onnx_fail(c, WK_UNSUPPORTED, "%s",
+                 wk_onnx_refusal_find(wk_onnx_domain(c->proto->domain), c->proto->op_type));
   } else if (c->opset < r->since) {
     wk_onnx_fail(c, WK_UNSUPPORTED, "supported from opset %lld on", (long long)r->since);
   } else if (c->opset > r->known) {
@@ -124,6 +127,12 @@ static bool check_row(wk_onnx_node *c) {
   }
   if (wk_onnx_ok(c)) c->is_malformed = !wk_onnx_check_schema(c);
   return wk_onnx_ok(c);
+}
+
+static bool check_strings(wk_onnx_node *c) {
+  bool reads = false;
+  for (int i = 0; i < c->n_in; i++) reads = reads || c->bound[i].kind == WK_BOUND_STRINGS;
+  return wk_onnx_need(c, !reads, WK_ONNX_NO_STRINGS);
 }
 
 static bool check_operands(wk_onnx_node *c) {
@@ -222,7 +231,7 @@ wk_status wk_import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto *p)
   const Onnx__FunctionProto *fn = wk_import_function(im, domain, p->op_type);
   if (fn) {
     if (!unknown) wk_onnx_latch(&c, wk_import_call(&c, fn));
-  } else if (check_row(&c) && !unknown && check_operands(&c)) {
+  } else if (check_row(&c) && check_strings(&c) && !unknown && check_operands(&c)) {
     wk_status st = c.row->handler(&c);
     if (st != c.status) wk_onnx_latch(&c, st);
   }
@@ -244,6 +253,10 @@ static wk_status import_initialiser(wk_importer *im, wk_scope *s, const Onnx__Te
   if (!s->parent && wk_map_get(im->fixed, name, &ignored)) return NULL;
   if (wk_scope_has(s, name)) return wk_error_at(WK_INPUT, name, "this tensor is defined twice");
   wk_bound b = wk_bound_tensor(WK_NONE);
+  if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING) {
+    wk_scope_bind(s, name, (wk_bound){.kind = WK_BOUND_STRINGS, .value = WK_NONE});
+    return NULL;
+  }
   const char *free_name = wk_map_get(s->g->names, name, &ignored) ? NULL : name;
   wk_status st = sparse ? wk_onnx_sparse_constant(im, s->g, free_name, sparse, &b.value)
                         : wk_onnx_tensor_constant(im, s->g, free_name, t, &b.value);

@@ -31,6 +31,26 @@ const wk_onnx_row *wk_onnx_row_find(const char *domain, const char *name) {
   return NULL;
 }
 
+const char *wk_onnx_refusal_find(const char *domain, const char *name) {
+  static const char maps[] = "works on maps, which Wick does not have";
+  static const struct { const char *domain, *name, *reason; } refused[] = {
+      {"", "ImageDecoder", "works on encoded images, which Wick does not read"},
+      {"", "RegexFullMatch", WK_ONNX_NO_STRINGS},
+      {"", "StringConcat", WK_ONNX_NO_STRINGS},
+      {"", "StringNormalizer", WK_ONNX_NO_STRINGS},
+      {"", "StringSplit", WK_ONNX_NO_STRINGS},
+      {"ai.onnx.ml", "CastMap", maps},
+      {"ai.onnx.ml", "CategoryMapper", WK_ONNX_NO_STRINGS},
+      {"ai.onnx.ml", "DictVectorizer", maps},
+      {"ai.onnx.preview.training", "Gradient", "is for training, which Wick does not do"},
+      {"com.microsoft", "Tokenizer", WK_ONNX_NO_STRINGS},
+  };
+  for (size_t i = 0; i < WK_COUNTOF(refused); i++)
+    if (!strcmp(refused[i].domain, domain) && !strcmp(refused[i].name, name))
+      return refused[i].reason;
+  return "this operator is not known";
+}
+
 int64_t wk_onnx_newest_opset(const char *domain) {
   int64_t newest = 0;
   for (size_t i = 0; i < WK_COUNTOF(rows); i++)

@@ -65,6 +65,27 @@ err=$("$wick" compile reasons.onnx 2>&1)
 [[ $err == *'3 nodes of 2 operators are not supported'* && $(wc -l <<<"$err") == 4 ]] && good ||
   bad "one operator for two reasons: $err"
 
+# Strings, images and maps: operators say so, by name, and their inputs need not.
+model "$(field 1 "$(node StringConcat 's s' a)")$(field 1 "$(node StringNormalizer a b)")$(
+  field 1 "$(node Equal 's s' y)")$(field 1 "$(node ImageDecoder x z)")$(
+  field 1 "$(node Identity s c)")$(field 1 "$(node Identity s d)")$(
+  field 1 "$(node Relu f g)")" \
+  "$(field 11 "$(value s 8 2)")$(field 11 "$(value x 2 2)")$(field 11 "$(value f 1 2)")" \
+  "$(field 12 "$(value y 9 2)")$(field 12 "$(value z 2 2)")$(field 12 "$(value g 1 2)")" >text.onnx
+err=$("$wick" compile text.onnx 2>&1)
+strings='works on strings, which Wick does not have'
+[[ $err == *': 6 nodes of 5 operators are not supported'* && $(wc -l <<<"$err") == 6 &&
+  $err == *"the_y: Equal-13 (strings strings): $strings"* &&
+  $err == *"StringConcat-13 (strings strings): $strings"* &&
+  $err == *"Identity-13: $strings (2 nodes: the_c, the_d)"* &&
+  $err == *'ImageDecoder-13 (u8[2]): works on encoded images, which Wick does not read'* ]] &&
+  good || bad "strings and images: $err"
+[[ $("$wick" compile text.onnx -v 2>&1 | grep -c "$strings") == 5 ]] && good || bad 'strings, -v'
+model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 2)")$(field 11 "$(value s 8 2)")" \
+  "$(field 12 "$(value y 1 2)")" >unread.onnx
+refuses 'strings that nobody reads' 4 'input: strings \(STRING\) are not supported' \
+  "$wick" compile unread.onnx
+
 # Operators that the standard has dropped say nothing of the model's opset.
 model "$(field 1 "$(node Upsample x a)")$(field 1 "$(node Upsample a b)")$(
   field 1 "$(node Scatter 'x x x' y)")" \
