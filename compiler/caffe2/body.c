@@ -217,6 +217,7 @@ static void define(wk_c2_op *o) {
   wk_c2 *c = o->c;
   Onnx__FunctionProto *f = wk_arena_alloc(c->arena, sizeof *f);
   const wk_c2_nodes outer = c->nodes;
+  const char *name = o->name;
   onnx__function_proto__init(f);
   f->name = wk_arena_strdup(c->arena, o->row->type);
   f->domain = wk_arena_strdup(c->arena, WK_C2_DOMAIN);
@@ -224,7 +225,9 @@ static void define(wk_c2_op *o) {
   f->input = letters(o, o->row->max_in);
   add_arguments(o, f);
   c->nodes = (wk_c2_nodes){0};
+  o->name = "body"; /* of all operators of the type */
   write_body(o, f);
+  o->name = name;
   f->n_node = c->nodes.n;
   f->node = wk_arena_alloc(c->arena, (f->n_node + 1) * sizeof *f->node);
   for (size_t i = 0; i < f->n_node; i++) f->node[i] = c->nodes.data[i];

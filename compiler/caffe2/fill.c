@@ -50,7 +50,17 @@ static void put_doubles(wk_c2_op *o, Onnx__TensorProto *t, const Caffe2__Argumen
   for (size_t i = 0; i < v->n_floats; i++) t->double_data[i] = v->floats[i];
 }
 
+/* The values that a type has; bools are whatever is not 0. */
+static void want_range(wk_c2_op *o, int32_t elem_type, int64_t v) {
+  wk_dtype t = wk_onnx_elem_type(elem_type);
+  int bits = 8 * (int)wk_dtype_size(t) - wk_dtype_is_signed(t);
+  int64_t max = ((int64_t)1 << bits) - 1, min = wk_dtype_is_signed(t) ? -max - 1 : 0;
+  wk_c2_valid(o, t == WK_BOOL || (v >= min && v <= max), "'values' holds %lld, which is no %s",
+              (long long)v, wk_dtype_name(t));
+}
+
 static void put_narrow(wk_c2_op *o, Onnx__TensorProto *t, const Caffe2__Argument *v) {
+  for (size_t i = 0; i < v->n_ints && !o->status; i++) want_range(o, t->data_type, v->ints[i]);
   t->n_int32_data = v->n_ints;
   t->int32_data = wk_arena_alloc(o->c->arena, (v->n_ints + 1) * sizeof *t->int32_data);
   for (size_t i = 0; i < v->n_ints; i++)

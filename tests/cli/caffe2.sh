@@ -180,6 +180,14 @@ refuses 'weights of another shape' 3 'FC y: matmul: a has 4 columns but b has 3 
 sed 's/ints: 2 ints: 3/ints: 2 ints: -3/' init.pbtxt >bad.pbtxt
 refuses 'a negative size' 3 '^wick: bad.pbtxt: w: the shape has a negative size' \
   "$wick" compile net.pb --init-net bad.pbtxt --shape x=1x3
+cat >wide.pbtxt <<'EOF'
+op { output: "y" type: "GivenTensorIntFill" arg { name: "values" ints: [1, 2147483648] }
+     arg { name: "shape" ints: 2 } }
+op { input: "y" output: "y" type: "Copy" }
+external_output: "y"
+EOF
+refuses 'a value too large' 3 "wide.pbtxt: y: 'values' holds 2147483648, which is no i32" \
+  "$wick" compile wide.pbtxt
 sed 's/GivenTensorFill/GivenTensorFil/' init.pbtxt >bad.pbtxt
 err=$("$wick" compile net.pb --init-net bad.pbtxt --shape x=1x3 2>&1)
 (($? == 4)) && [[ $err == *"is not known; did you mean 'GivenTensorFill'? (2 times: w, b)" ]] &&
