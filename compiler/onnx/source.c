@@ -44,12 +44,26 @@ static wk_status read_protobuf_text(wk_onnx_model *m, const char *text, size_t n
   return read_wire(m, bytes, size);
 }
 
+/* What onnx.printer writes begins with properties of the model: <ir_version: 10, …>. */
+static bool is_onnx_syntax(const char *text, size_t n) {
+  wk_text t;
+  wk_status s = wk_text_start(&t, "", text, n);
+  bool found = !s && wk_text_is(&t, '<');
+  if (found) s = wk_text_next(&t);
+  found = found && !s && (wk_text_is_word(&t, "ir_version") || wk_text_is_word(&t, "opset_import"));
+  wk_status_free(s);
+  return found;
+}
+
 /* Text that is neither form is what it was before: no model. */
 static wk_status read_text(wk_onnx_model *m, const char *text, size_t n) {
   static const ProtobufCMessageDescriptor *const model = &onnx__model_proto__descriptor;
   const ProtobufCMessageDescriptor *found;
   WK_TRY(wk_text_message(m->path, text, n, &model, 1, &found));
   if (found) return read_protobuf_text(m, text, n);
+  if (is_onnx_syntax(text, n))
+    return wk_error(WK_INPUT, "is in ONNX's own text syntax, which is not read: write the model as "
+                    "protobuf or as protobuf text");
   return read_wire(m, (const uint8_t *)text, n);
 }
 

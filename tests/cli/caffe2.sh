@@ -100,6 +100,9 @@ check 'ONNX, compile' "$wick" compile same.onnx -q -o binary.wick
 check 'text gives the package of the binary' cmp text.wick binary.wick
 check 'text to ONNX' "$wick" compile same.onnxtxt --emit onnx -q -o again.onnx
 gives 'text to ONNX, run' '^y f32\[2,3\]' "$wick" run again.onnx
+echo '<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) { y = Relu(x) }' \
+  >own.onnxtxt
+refuses "ONNX's own syntax" 3 "own.onnxtxt: is in ONNX's own text syntax" "$wick" run own.onnxtxt
 refuses '--init-net with ONNX' 2 'relu.onnx: --init-net goes with a Caffe2 net' \
   "$wick" run relu.onnx --init-net init.pbtxt
 
