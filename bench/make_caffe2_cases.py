@@ -621,6 +621,8 @@ def int8(out):
     c.q("Int8Softmax", "f", "soft", softmax, 1 / 256, 0)
     c.q("Int8Sigmoid", "f", "sig", sigmoid, 1 / 256, 0)
     c.q("Int8Reshape", "f", "column", lambda x: x.reshape(5, 1), .1, 128, shape=[5, 1])
+    c.one("Int8FC", "p v d", lambda *_: c.real("p").reshape(1, 72) @ c.real("v").T + c.real("d"),
+          dequantize_output=1)
     c.one("Int8Dequantize", "f", lambda _: c.real("f"))
     c.write(out, *"y z s p a r leaky mixed both part f soft sig column".split(), *c.made)
 

@@ -128,8 +128,8 @@ int32_t wk_c2_elem_type(wk_c2_op *o, const char *name, int32_t def) {
     bool is_it = a->has_s ? types[i].name && !strcasecmp(text, types[i].name) : a->i == i;
     if (is_it && types[i].name) return types[i].onnx;
   }
-  if (a->has_s) wk_c2_need(o, false, "element type '%s' of argument '%s'", text, name);
-  else wk_c2_need(o, false, "element type %lld of argument '%s'", (long long)a->i, name);
+  if (!a->has_s) text = wk_arena_printf(o->c->arena, "%lld", (long long)a->i);
+  wk_c2_need(o, false, "element type %s of argument '%s' is not supported", text, name);
   return def;
 }
 

@@ -14,8 +14,8 @@ enum { BOOL = ONNX__TENSOR_PROTO__DATA_TYPE__BOOL, F16 = ONNX__TENSOR_PROTO__DAT
 static wk_ints read_shape(wk_c2_op *o) {
   wk_ints shape = wk_c2_ints(o, "shape");
   if (shape.n < 0) shape = (wk_ints){0};
-  wk_c2_need(o, o->n_in == 0, "the shape is that of a blob");
-  wk_c2_need(o, !wk_c2_ints(o, "extra_shape").n || !wk_c2_has(o, "extra_shape"), "extra_shape");
+  wk_c2_need(o, o->n_in == 0, "a shape that is that of a blob is not supported");
+  wk_c2_need(o, wk_c2_ints(o, "extra_shape").n <= 0, "extra_shape is not supported");
   wk_c2_need(o, shape.n <= WK_MAX_RANK, "rank %lld exceeds %d", (long long)shape.n, WK_MAX_RANK);
   return shape;
 }
@@ -142,7 +142,7 @@ static Onnx__TensorProto *one_value(wk_c2_op *o, int32_t elem_type) {
 
 /* The shape to fill: an argument, that of input 0, or what input 0 holds. */
 static const char *shape_to_fill(wk_c2_op *o) {
-  wk_ints shape = wk_c2_ints(o, "shape"), extra = wk_c2_ints(o, "extra_shape");
+  wk_ints shape = wk_c2_ints(o, "shape"), extra = wk_c2_ints(o, "extra_shape is not supported");
   const char *sizes, *x = wk_c2_in(o, 0);
   bool holds_it = wk_c2_int(o, "input_as_shape", 0) != 0;
   wk_c2_valid(o, o->n_in == 0 || shape.n <= 0, "the shape is an argument and that of an input");
@@ -161,7 +161,7 @@ void wk_c2_constant_fill(wk_c2_op *o) {
   int32_t elem_type = wk_c2_elem_type(o, "dtype", v && v->has_i ? I64 : F32);
   bool is_known = elem_type == F32 || elem_type == F64 || elem_type == I64 || elem_type == I32 ||
                   elem_type == BOOL || elem_type == U8;
-  wk_c2_need(o, is_known, "a constant of this element type");
+  wk_c2_need(o, is_known, "a constant of this element type is not supported");
   wk_c2_make(o, "ConstantOfShape", out, shape_to_fill(o), NULL, NULL);
   wk_c2_attr_tensor(o, "value", one_value(o, elem_type));
 }

@@ -19,7 +19,7 @@ static const char *matrix(wk_c2_op *o, int i, const char *x, int64_t axis) {
 static void write_fc(wk_c2_op *o, const char *x, const char *w, const char *bias, const char *out) {
   int64_t axis = wk_c2_int(o, "axis", 1), axis_w = wk_c2_int(o, "axis_w", 1);
   bool is_transposed = strcmp(o->row->type, "FCTransposed") == 0;
-  wk_c2_need(o, axis >= 0 && axis_w >= 0, "negative axes");
+  wk_c2_need(o, axis >= 0 && axis_w >= 0, "negative axes are not supported");
   const char *flat = matrix(o, 0, x, axis), *y = axis == 1 ? out : wk_c2_fresh(o, "Gemm");
   wk_c2_make(o, "Gemm", y, flat, matrix(o, 1, w, axis_w), bias);
   if (!is_transposed) wk_c2_attr_int(o, "transB", 1);
@@ -68,7 +68,7 @@ void wk_c2_spatial_bn(wk_c2_op *o) {
 void wk_c2_layer_norm(wk_c2_op *o) {
   bool is_affine = wk_c2_int(o, "elementwise_affine", 0) != 0;
   int64_t axis = wk_c2_int(o, "axis", 1);
-  wk_c2_need(o, axis >= 0, "a negative axis");
+  wk_c2_need(o, axis >= 0, "a negative axis is not supported");
   wk_c2_valid(o, o->n_in == (is_affine ? 3 : 1), "%d inputs, and elementwise_affine is %d",
               o->n_in, is_affine);
   if (!is_affine && !o->status) {

@@ -52,7 +52,7 @@ static void quantise(wk_c2_op *o, const char *y, step s) {
 }
 
 void wk_c2_int8_quantize(wk_c2_op *o) {
-  wk_c2_need(o, o->n_in == 1, "a scale that is a blob");
+  wk_c2_need(o, o->n_in == 1, "a scale that is a blob is not supported");
   wk_c2_need(o, !o->in[0].is_int8, "reads '%s', which is quantised already", o->def->input[0]);
   quantise(o, wk_c2_in(o, 0), read_step(o, false));
 }
@@ -69,8 +69,11 @@ static bool has_word(const char *list, const char *w) { return strstr(list, w) !
  * Y_scale and Y_zero_point the output has those of the input. */
 void wk_c2_int8(wk_c2_op *o) {
   const wk_c2_row *row = o->row;
+  bool stays_float = wk_c2_int(o, "dequantize_output", 0) != 0;
   need_scales(o);
-  step s = read_step(o, has_word(row->args, "keeps"));
+  wk_c2_need(o, !wk_c2_int(o, "quantize_groupwise", 0) || wk_c2_int(o, "group", 1) == 1,
+             "a scale for each group is not supported");
+  step s = stays_float ? (step){0} : read_step(o, has_word(row->args, "keeps"));
   for (int i = 0; i < o->n_in && !o->status; i++) o->in[i].value = dequantised(o, i);
   if (o->status) return;
   const char *y = wk_c2_fresh(o, "float");
@@ -80,5 +83,6 @@ void wk_c2_int8(wk_c2_op *o) {
   o->row = row;
   o->inner = NULL;
   if (has_word(row->args, "relu")) y = wk_c2_make(o, "Relu", NULL, y, NULL, NULL);
-  quantise(o, y, s);
+  if (stays_float) wk_c2_make(o, "Identity", wk_c2_out(o, 0), y, NULL, NULL);
+  else quantise(o, y, s);
 }

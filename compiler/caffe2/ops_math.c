@@ -128,7 +128,7 @@ void wk_c2_reduce_side(wk_c2_op *o) {
   int64_t n = wk_c2_int(o, "num_reduce_dim", 1), axes[WK_MAX_RANK];
   bool is_back = strcmp(o->row->args, "back") == 0;
   const char *out = wk_c2_out(o, 0);
-  wk_c2_need(o, o->n_in == 1, "rows of different lengths");
+  wk_c2_need(o, o->n_in == 1, "rows of different lengths are not supported");
   if (!wk_c2_valid(o, n >= 1 && n <= WK_MAX_RANK, "num_reduce_dim is %lld", (long long)n)) return;
   for (int64_t i = 0; i < n; i++) axes[i] = is_back ? i - n : i;
   wk_c2_make(o, o->row->onnx, out, wk_c2_in(o, 0), NULL, NULL);

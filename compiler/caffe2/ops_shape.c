@@ -88,7 +88,7 @@ void wk_c2_split(wk_c2_op *o) {
   bool drops = wk_c2_int(o, "add_axis", 0) != 0;
   wk_ints sizes = o->n_in == 2 ? wk_c2_const_ints(o, 1) : wk_c2_ints(o, "split");
   const char **out = wk_arena_alloc(o->c->arena, (size_t)(o->n_out + 1) * sizeof *out);
-  wk_c2_need(o, o->n_in == 1 || sizes.n >= 0, "the sizes of the parts are no constant");
+  wk_c2_need(o, o->n_in == 1 || sizes.n >= 0, "the sizes of the parts are not constant");
   wk_c2_valid(o, sizes.n <= 0 || sizes.n == o->n_out, "%lld sizes for %d parts",
               (long long)sizes.n, o->n_out);
   for (int i = 0; i < o->n_out; i++) out[i] = drops ? wk_c2_fresh(o, "part") : wk_c2_out(o, i);
@@ -106,7 +106,7 @@ void wk_c2_split(wk_c2_op *o) {
 /* Below zero, bounds count from one past the end: -1 is the size of the axis. */
 static const char *bound(wk_c2_op *o, int i, const char *argument) {
   wk_ints v = o->n_in > 1 ? wk_c2_const_ints(o, i) : wk_c2_ints(o, argument);
-  wk_c2_need(o, o->n_in == 1 || v.n >= 0, "the bounds are no constants");
+  wk_c2_need(o, o->n_in == 1 || v.n >= 0, "the bounds are not constant");
   if (!wk_c2_valid(o, v.n >= 0, "argument '%s' is missing", argument)) return "";
   int64_t *at = wk_arena_alloc(o->c->arena, (size_t)(v.n + 1) * sizeof *at);
   for (int64_t k = 0; k < v.n; k++)
@@ -124,13 +124,14 @@ void wk_c2_slice(wk_c2_op *o) {
 /* ---- copies and choices -------------------------------------------------------------------- */
 
 void wk_c2_tile(wk_c2_op *o) {
-  if (wk_c2_need(o, o->n_in == 1, "the number of copies is that of a blob")) wk_c2_function(o);
+  if (wk_c2_need(o, o->n_in == 1, "a number of copies that is a blob is not supported"))
+    wk_c2_function(o);
 }
 
 void wk_c2_top_k(wk_c2_op *o) {
   wk_ints k = wk_c2_const_ints(o, 1);
   const char *out[] = {wk_c2_out(o, 0), o->n_out > 1 ? wk_c2_out(o, 1) : wk_c2_fresh(o, "at")};
-  if (o->n_in == 2) wk_c2_need(o, k.n == 1, "k is no constant");
+  if (o->n_in == 2) wk_c2_need(o, k.n == 1, "k is not constant");
   int64_t n = o->n_in == 2 && k.n == 1 ? k.v[0] : wk_c2_int(o, "k", -1);
   wk_c2_valid(o, n >= 1, "k is %lld", (long long)n);
   wk_c2_node(o, "TopK", (const char *[]){wk_c2_in(o, 0), one(o, n)}, 2, out, 2);
@@ -139,7 +140,7 @@ void wk_c2_top_k(wk_c2_op *o) {
 
 void wk_c2_batch_sparse_to_dense(wk_c2_op *o) {
   bool has_size = wk_c2_has(o, "dense_last_dim");
-  if (wk_c2_need(o, has_size || o->n_in == 3, "the size of a row is that of a blob")) {
+  if (wk_c2_need(o, has_size || o->n_in == 3, "a size that is that of a blob is not supported")) {
     o->n_in = 3;
     wk_c2_function(o);
   }
@@ -150,7 +151,7 @@ void wk_c2_sparse_to_dense_mask(wk_c2_op *o) {
   bool is_one_row = o->n_in == 3;
   const char *out = wk_c2_out(o, 0);
   wk_c2_int(o, "return_presence_mask", 0);
-  wk_c2_need(o, o->n_out == 1 || !is_one_row, "a mask of one row");
+  wk_c2_need(o, o->n_out == 1 || !is_one_row, "the mask of one row is not supported");
   if (!is_one_row) {
     wk_c2_function(o);
     return;
@@ -216,7 +217,7 @@ void wk_c2_resize(wk_c2_op *o) {
   bool is_nhwc = wk_c2_is_nhwc(o), is_nearest = strcmp(o->row->args, "nearest") == 0;
   const char *out = wk_c2_out(o, 0), *x = wk_c2_to_nchw(o, wk_c2_in(o, 0), SPATIAL, is_nhwc);
   float h = wk_c2_float(o, "height_scale", 1), w = wk_c2_float(o, "width_scale", 1);
-  wk_c2_need(o, o->n_in == 1, "the scales are those of a blob");
+  wk_c2_need(o, o->n_in == 1, "scales that are a blob are not supported");
   wk_c2_valid(o, h > 0 && w > 0, "a scale is not positive");
   const char *scales = wk_c2_f32s(o, (const float[]){1, 1, h, w}, 4);
   const char *in[] = {x, "", is_nearest ? scales : "", is_nearest ? "" : scaled(o, x, scales)};
@@ -251,7 +252,7 @@ void wk_c2_bbox_transform(wk_c2_op *o) {
   for (size_t i = 0; i < 4; i++) /* they are for rotated boxes */
     wk_c2_arg(o, (const char *const[]){"angle_bound_on", "angle_bound_lo", "angle_bound_hi",
                                        "clip_angle_thresh"}[i]);
-  wk_c2_need(o, !is_rotated, "rotated boxes");
+  wk_c2_need(o, !is_rotated, "rotated boxes are not supported");
   wk_c2_valid(o, !has_weights || weights.n == 4, "%lld weights", (long long)weights.n);
   wk_c2_function(o);
   if (!has_weights) wk_c2_attr_floats(o, "weights", (const float[]){1, 1, 1, 1}, 4);

@@ -23,7 +23,9 @@ static int read_sizes(wk_c2_op *o, const char *name, int64_t *v) {
   const char *h = wk_arena_printf(a, "%s_h", name), *w = wk_arena_printf(a, "%s_w", name);
   wk_ints list = wk_c2_ints(o, wk_arena_printf(a, "%ss", name));
   if (list.n > 0) {
-    if (!wk_c2_need(o, list.n <= MAX_SPATIAL, "%lld axes of a window", (long long)list.n)) return 0;
+    if (!wk_c2_need(o, list.n <= MAX_SPATIAL, "windows of %lld axes are not supported",
+                    (long long)list.n))
+      return 0;
     memcpy(v, list.v, (size_t)list.n * sizeof *v);
     return (int)list.n;
   }
@@ -77,13 +79,14 @@ static void read_legacy(wk_c2_op *o, window *w) {
     wk_c2_valid(o, !w->pad[i], "pads and the legacy pads VALID and SAME exclude each other");
   for (int i = 0; i < w->spatial && w->legacy == LEGACY_CAFFE; i++) {
     w->pad[w->spatial + i] = w->pad[i]; /* the heads, on both sides */
+    wk_c2_need(o, w->dilation[i] == 1, "the legacy pad of Caffe is not supported with dilation");
     wk_c2_need(o, w->pad[i] || w->kernel[i] >= w->stride[i],
-               "the legacy pad of Caffe of a kernel that is smaller than its stride");
+               "the legacy pad of Caffe is not supported for a kernel smaller than its stride");
   }
   for (int i = 0; i < w->spatial && w->legacy == LEGACY_SAME; i++) {
     wk_c2_valid(o, w->dilation[i] == 1, "dilation and the legacy pad SAME exclude each other");
     wk_c2_need(o, w->kernel[i] >= w->stride[i],
-               "the legacy pad SAME of a kernel that is smaller than its stride");
+               "the legacy pad SAME is not supported for a kernel smaller than its stride");
   }
 }
 
@@ -134,8 +137,9 @@ static void write_conv(wk_c2_op *o, const char *after) {
   const char *out = wk_c2_out(o, 0), *bias = has_bias(o) ? wk_c2_in(o, 2) : NULL;
   int64_t group = wk_c2_int(o, "group", 1);
   wk_c2_valid(o, group >= 1, "group is %lld", (long long)group);
-  wk_c2_need(o, w.legacy != LEGACY_CAFFE, "the legacy pad of Caffe at a convolution");
-  wk_c2_need(o, !w.is_global, "global_pooling at a convolution");
+  wk_c2_need(o, w.legacy != LEGACY_CAFFE,
+             "the legacy pad of Caffe is not supported for a convolution");
+  wk_c2_need(o, !w.is_global, "global_pooling is not supported for a convolution");
   const char *x = wk_c2_to_nchw(o, wk_c2_in(o, 0), w.spatial, w.is_nhwc);
   const char *f = wk_c2_to_nchw(o, wk_c2_in(o, 1), w.spatial, w.is_nhwc);
   const char *y = inner_name(o, &w, "result", out);
@@ -157,11 +161,12 @@ void wk_c2_conv_transpose(wk_c2_op *o) {
   int64_t adj[MAX_SPATIAL] = {0}, group = wk_c2_int(o, "group", 1);
   int n = read_sizes(o, "adj", adj);
   const char *out = wk_c2_out(o, 0), *bias = has_bias(o) ? wk_c2_in(o, 2) : NULL;
-  wk_c2_need(o, w.legacy == NOT_LEGACY, "legacy pads of a transposed convolution");
-  wk_c2_need(o, !w.is_global, "global_pooling at a convolution");
+  wk_c2_need(o, w.legacy == NOT_LEGACY,
+             "legacy pads are not supported for a transposed convolution");
+  wk_c2_need(o, !w.is_global, "global_pooling is not supported for a convolution");
   wk_c2_valid(o, !n || n == w.spatial, "%d numbers of argument 'adj' for %d axes", n, w.spatial);
   for (int i = 0; i < w.spatial; i++)
-    wk_c2_need(o, w.dilation[i] == 1, "dilation of a transposed convolution");
+    wk_c2_need(o, w.dilation[i] == 1, "dilation is not supported for a transposed convolution");
   const char *x = wk_c2_to_nchw(o, wk_c2_in(o, 0), w.spatial, w.is_nhwc);
   const char *f = wk_c2_to_nchw(o, wk_c2_in(o, 1), w.spatial, w.is_nhwc);
   const char *y = inner_name(o, &w, "ConvTranspose", out);
@@ -188,10 +193,10 @@ static void write_pool(wk_c2_op *o, const char *op, const window *w, const char 
   write_window(o, w);
   if (is_max) write_dilations(o, w);
   for (int i = 0; i < w->spatial; i++)
-    wk_c2_need(o, is_max || w->dilation[i] == 1, "dilation of an average");
+    wk_c2_need(o, is_max || w->dilation[i] == 1, "dilation is not supported for an average");
   if (w->legacy == LEGACY_CAFFE) wk_c2_attr_int(o, "ceil_mode", 1);
   if (!is_max && with_pads) {
-    wk_c2_need(o, w->legacy == NOT_LEGACY, "count_include_pad and a legacy pad");
+    wk_c2_need(o, w->legacy == NOT_LEGACY, "count_include_pad is not supported with a legacy pad");
     wk_c2_attr_int(o, "count_include_pad", 1);
   }
   finish(o, w, y, out);

@@ -162,10 +162,17 @@ static void check_arguments(wk_c2_op *o) {
   }
 }
 
+static const char *inputs_taken(wk_arena *a, const wk_c2_row *r) {
+  if (r->max_in < 0) return wk_arena_printf(a, "at least %d", r->min_in);
+  if (r->max_in == r->min_in) return wk_arena_printf(a, "%d", r->min_in);
+  return wk_arena_printf(a, "%d to %d", r->min_in, r->max_in);
+}
+
 static void check_counts(wk_c2_op *o) {
   const wk_c2_row *r = o->row;
   wk_c2_valid(o, o->n_in >= r->min_in && (r->max_in < 0 || o->n_in <= r->max_in),
-              "has %d input%s", o->n_in, o->n_in == 1 ? "" : "s");
+              "has %d input%s, and takes %s", o->n_in, o->n_in == 1 ? "" : "s",
+              inputs_taken(o->c->arena, r));
   wk_c2_valid(o, o->n_out >= 1 || !r->max_out, "has no output");
 }
 

@@ -16,6 +16,7 @@ static wk_onnx_io declared_io(const Onnx__ValueInfoProto *v, wk_arena *a) {
   }
   io.dtype = d.dtype;
   io.rank = d.rank;
+  io.is_undeclared = !d.elem_type;
   for (int i = 0; i < d.rank; i++) {
     io.dims[i] = d.dims[i];
     if (d.symbols[i]) io.symbols[i] = wk_arena_strdup(a, d.symbols[i]);
@@ -126,7 +127,9 @@ wk_status wk_onnx_inspect(const char *path, wk_onnx_info *out) {
 char *wk_onnx_io_text(wk_arena *a, const wk_onnx_io *io) {
   wk_str b = {0};
   bool is_tensor = io->dtype != WK_DTYPE_NONE;
-  wk_str_add(&b, is_tensor ? wk_dtype_name(io->dtype) : "no tensor of numbers");
+  wk_str_add(&b, is_tensor            ? wk_dtype_name(io->dtype)
+                 : io->is_undeclared ? "its type is not declared"
+                                     : "no tensor of numbers");
   if (is_tensor && io->rank < 0) wk_str_add(&b, " of any shape");
   for (int i = 0; is_tensor && i < io->rank; i++) {
     wk_str_add(&b, i ? "," : "[");

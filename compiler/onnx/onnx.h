@@ -105,6 +105,7 @@ typedef struct {
   int64_t dims[WK_MAX_RANK];             /* -1: symbolic or unknown */
   const char *symbols[WK_MAX_RANK];      /* name of a symbolic dim, NULL otherwise */
   bool has_default;                      /* also an initialiser */
+  bool is_undeclared;                    /* nothing is said of its type, as in a Caffe2 net */
 } wk_onnx_io;
 typedef struct {
   wk_arena *arena;
