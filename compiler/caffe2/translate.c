@@ -28,21 +28,35 @@ static wk_c2_slot *get_slot(wk_c2 *c, const char *name) {
   return &c->slot.data[c->slot.n - 1];
 }
 
+static const wk_value_info *find_info(const wk_c2 *c, const char *name) {
+  for (size_t i = 0; i < c->infos.n; i++)
+    if (strcmp(c->infos.data[i].name, name) == 0) return &c->infos.data[i];
+  return NULL;
+}
+
+/* Init nets fill the inputs, too, often with a single number. What the user describes is an input
+ * for all that, and the operator that fills it is passed over. */
+static bool is_fed(const wk_c2 *c, const Caffe2__OperatorDef *op) {
+  const wk_import_options *o = c->opt;
+  if (!c->is_init || op->n_input || op->n_output != 1) return false;
+  bool is_named = find_info(c, op->output[0]) != NULL;
+  for (size_t i = 0; i < o->n_values; i++)
+    is_named = is_named || !strcmp(o->values[i].input, op->output[0]);
+  for (size_t i = 0; i < o->n_shapes; i++)
+    is_named = is_named || !strcmp(o->shapes[i].input, op->output[0]);
+  return is_named;
+}
+
 static void count_blobs(wk_c2 *c, const Caffe2__NetDef *net) {
   for (size_t i = 0; i < net->n_op; i++) {
     const Caffe2__OperatorDef *op = net->op[i];
+    if (is_fed(c, op)) continue;
     for (size_t k = 0; k < op->n_input; k++) get_slot(c, op->input[k]);
     for (size_t k = 0; k < op->n_output; k++) get_slot(c, op->output[k])->writes++;
   }
 }
 
 /* ---- inputs -------------------------------------------------------------------------------- */
-
-static const wk_value_info *find_info(const wk_c2 *c, const char *name) {
-  for (size_t i = 0; i < c->infos.n; i++)
-    if (strcmp(c->infos.data[i].name, name) == 0) return &c->infos.data[i];
-  return NULL;
-}
 
 /* The element type of an input that options alone describe; 0: no option names it. */
 static int32_t option_type(const wk_c2 *c, const char *name, int32_t by_use) {
@@ -221,7 +235,7 @@ static wk_status translate_op(wk_c2 *c, const Caffe2__OperatorDef *op) {
 static wk_status translate_net(wk_c2 *c, const Caffe2__NetDef *net, const char *file) {
   c->file = file;
   for (size_t i = 0; i < net->n_op; i++)
-    WK_TRY(wk_status_place(translate_op(c, net->op[i]), file));
+    if (!is_fed(c, net->op[i])) WK_TRY(wk_status_place(translate_op(c, net->op[i]), file));
   return NULL;
 }
 
@@ -254,6 +268,20 @@ static wk_status check_init(wk_c2 *c, const char *path) {
   const char *blob = c->missing.n ? c->missing.data[0] : c->inputs.data[0]->name;
   return wk_error_at(WK_INPUT, path, "an operator of the init net reads '%s', which no operator "
                      "before it makes: this is no init net", blob);
+}
+
+/* Where a net's first input is a number that the init net fills in, most likely no constant is
+ * meant. */
+static void note_constant_input(wk_c2 *c, const Caffe2__NetDef *predict,
+                                const Caffe2__NetDef *init) {
+  const char *input = predict->n_external_input ? predict->external_input[0] : "";
+  for (size_t i = 0; i < init->n_op; i++) {
+    const Caffe2__OperatorDef *op = init->op[i];
+    bool is_it = op->n_output == 1 && strcmp(op->output[0], input) == 0 && !is_fed(c, op) &&
+                 op->type && strcmp(op->type, "ConstantFill") == 0;
+    if (is_it) wk_c2_note(c, "'%s' is a constant, which the init net fills in: to make it an "
+                          "input, give its shape (--shape %s=...)", input, input);
+  }
 }
 
 /* ---- the model ----------------------------------------------------------------------------- */
@@ -385,16 +413,23 @@ static wk_status make_model(wk_c2 *c, const Caffe2__NetDef *net, Onnx__ModelProt
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
+static wk_status translate_init(wk_c2 *c, const Caffe2__NetDef *predict,
+                                const Caffe2__NetDef *init) {
+  WK_TRY(translate_net(c, init, c->opt->init_net));
+  WK_TRY(check_init(c, c->opt->init_net));
+  note_constant_input(c, predict, init);
+  return NULL;
+}
+
 static wk_status run(wk_c2 *c, const char *path, const wk_net *predict, const wk_net *init,
                      Onnx__ModelProto *m) {
   const char *init_path = c->opt->init_net;
   WK_TRY(check_roles(path, predict->def, init_path, init->def));
-  if (init->def) count_blobs(c, init->def);
   count_blobs(c, predict->def);
-  if (init->def) {
-    WK_TRY(translate_net(c, init->def, init_path));
-    WK_TRY(check_init(c, init_path));
-  }
+  c->is_init = true;
+  if (init->def) count_blobs(c, init->def);
+  if (init->def) WK_TRY(translate_init(c, predict->def, init->def));
+  c->is_init = false;
   WK_TRY(translate_net(c, predict->def, path));
   if (!c->is_lenient) WK_TRY(check_infos(c));
   if (c->missing.n) return missing_blobs(c);

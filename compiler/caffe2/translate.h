@@ -61,6 +61,7 @@ typedef struct {
   WK_VEC(const char *) missing;   /* blobs that nobody makes */
   bool is_lenient;                /* those are inputs */
   const char *file;               /* being read */
+  bool is_init;                   /* that is the init net */
 } wk_c2;
 
 struct wk_c2_op {

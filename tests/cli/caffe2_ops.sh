@@ -61,5 +61,14 @@ check 'fields that say nothing here' "$wick" run net.pbtxt --shape x=2
 { field 2 "$(field 1 x; field 2 y; field 4 Relu; printf '\x60\x03')"; field 8 y; } >net.pb
 check 'a version of an operator' "$wick" run net.pb --shape x=2
 
+# Init nets fill the inputs, too.
+net 'input: "x" output: "y" type: "Relu"' y
+{ echo 'external_input: "x"'; cat net.pbtxt; } >fed.pbtxt
+echo "op { output: \"x\" type: \"ConstantFill\" $(arg shape 'ints: 1') }" >init.pbtxt
+gives 'an input that the init net fills' '^y f32\[2,3\]' \
+  "$wick" run fed.pbtxt --init-net init.pbtxt --shape x=2x3
+gives 'unless its shape is not given' "'x' is a constant, .*give its shape \(--shape x=" \
+  bash -c "'$wick' run fed.pbtxt --init-net init.pbtxt 2>&1"
+
 gives 'wick ops --caffe2' '^Swish +Mul\(a, Sigmoid\(a\)\)' "$wick" ops --caffe2
 finish
