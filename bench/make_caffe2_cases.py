@@ -571,9 +571,10 @@ class Int8(Many):
                   Y_zero_point=zero)
 
     def bias(self, name, n, scale):
+        """scale: that of the sums. Caffe2 does not look at the one that the operator states."""
         value = self.rng.integers(-3000, 3000, n).astype(np.int32)
         self.step[name] = scale, 0
-        self.fill("Int8GivenIntTensorFill", name, value, values=value.tolist(), Y_scale=scale,
+        self.fill("Int8GivenIntTensorFill", name, value, values=value.tolist(), Y_scale=1.,
                   Y_zero_point=0)
 
     def q(self, kind, inputs, output, result, scale, zero, **arguments):
@@ -623,8 +624,11 @@ def int8(out):
     c.q("Int8Reshape", "f", "column", lambda x: x.reshape(5, 1), .1, 128, shape=[5, 1])
     c.one("Int8FC", "p v d", lambda *_: c.real("p").reshape(1, 72) @ c.real("v").T + c.real("d"),
           dequantize_output=1)
+    c.weight("real", 5)
+    c.step["real"] = 1., 0
+    c.q("Int8FC", "p v real", "g", lambda x, w, b: x.reshape(1, 72) @ w.T + b, .1, 128)
     c.one("Int8Dequantize", "f", lambda _: c.real("f"))
-    c.write(out, *"y z s p a r leaky mixed both part f soft sig column".split(), *c.made)
+    c.write(out, *"y z s p a r leaky mixed both part f soft sig column g".split(), *c.made)
 
 
 def scattered(_, columns, entries):

@@ -14,18 +14,28 @@
 
 typedef struct { float scale; int64_t zero; } step;
 
+/* A bias: its numbers are added to the sums of products, whose step they have, whatever its own
+ * Y_scale says. In floats it may stand as it is. */
+static bool is_bias(const wk_c2_op *o, int i) {
+  const Onnx__TensorProto *t = o->in[i].constant;
+  return i == 2 && o->row->max_in == 3 && t &&
+         (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT32 ||
+          t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
+}
+
 static void need_scales(wk_c2_op *o) {
-  for (int i = 0; i < o->n_in; i++)
+  for (int i = 0; i < o->n_in && !is_bias(o, i); i++)
     wk_c2_need(o, o->in[i].is_int8, "reads '%s', whose scale is not known: no Int8 operator makes "
                "it", o->def->input[i]);
 }
 
 static const char *dequantised(wk_c2_op *o, int i) {
   const wk_c2_blob *b = &o->in[i];
-  bool is_i32 = b->constant && b->constant->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT32;
-  const char *scale = wk_c2_f32(o, b->scale);
+  bool adds = is_bias(o, i);
+  if (adds && b->constant->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT) return b->value;
+  const char *scale = wk_c2_f32(o, adds ? o->in[0].scale * o->in[1].scale : b->scale);
   return wk_c2_make(o, "DequantizeLinear", NULL, b->value, scale,
-                    is_i32 ? NULL : wk_c2_u8(o, (uint8_t)b->zero));
+                    adds ? NULL : wk_c2_u8(o, (uint8_t)b->zero));
 }
 
 /* The step of the output: Y_scale and Y_zero_point, or where those may be left out, the input's. */

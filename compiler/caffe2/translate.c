@@ -34,11 +34,16 @@ static const wk_value_info *find_info(const wk_c2 *c, const char *name) {
   return NULL;
 }
 
-/* Init nets fill the inputs, too, often with a single number. What the user describes is an input
- * for all that, and the operator that fills it is passed over. */
+/* Init nets fill the inputs, too, with a number that stands for one. */
+static bool is_filler(const Caffe2__OperatorDef *op) {
+  return op->type && !strcmp(op->type, "ConstantFill") && !op->n_input && op->n_output == 1;
+}
+
+/* What the user describes is an input for all that, and the operator that fills it is passed
+ * over. */
 static bool is_fed(const wk_c2 *c, const Caffe2__OperatorDef *op) {
   const wk_import_options *o = c->opt;
-  if (!c->is_init || op->n_input || op->n_output != 1) return false;
+  if (!c->is_init || !is_filler(op)) return false;
   bool is_named = find_info(c, op->output[0]) != NULL;
   for (size_t i = 0; i < o->n_values; i++)
     is_named = is_named || !strcmp(o->values[i].input, op->output[0]);
@@ -277,8 +282,7 @@ static void note_constant_input(wk_c2 *c, const Caffe2__NetDef *predict,
   const char *input = predict->n_external_input ? predict->external_input[0] : "";
   for (size_t i = 0; i < init->n_op; i++) {
     const Caffe2__OperatorDef *op = init->op[i];
-    bool is_it = op->n_output == 1 && strcmp(op->output[0], input) == 0 && !is_fed(c, op) &&
-                 op->type && strcmp(op->type, "ConstantFill") == 0;
+    bool is_it = is_filler(op) && strcmp(op->output[0], input) == 0 && !is_fed(c, op);
     if (is_it) wk_c2_note(c, "'%s' is a constant, which the init net fills in: to make it an "
                           "input, give its shape (--shape %s=...)", input, input);
   }

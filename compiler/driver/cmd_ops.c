@@ -107,7 +107,8 @@ static const char caffe2_page[] =
     "the result to `Y_scale` and `Y_zero_point`, to the nearest integer, ties to even, as\n"
     "`QuantizeLinear` does; [integers.md](integers.md) says how that is computed in integers, to\n"
     "the bit. Caffe2's own kernels round in fixed point, each in its way, so a result can be one\n"
-    "step off theirs.\n\n"
+    "step off theirs. An i32 bias has the step of the sums it is added to, whatever `Y_scale` it\n"
+    "states.\n\n"
     "| operator | in ONNX |\n|---|---|\n";
 
 static void print_caffe2_markdown(void) {
