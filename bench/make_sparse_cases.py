@@ -217,6 +217,35 @@ def aten(out):
                 {"": 17, "org.pytorch.aten": 1})
 
 
+def gathered(out):
+    """Bags of as many rows everywhere: a Gather and a reduction of an axis of its indices."""
+    b = Bags(6)
+    rng = np.random.default_rng(7)
+    feeds = dict(line=rng.integers(-9, 9, 4), pairs=rng.integers(0, 9, (3, 4)).astype(np.int32),
+                 cube=rng.integers(0, 9, (2, 3, 5)))
+    nodes, results = [], {}
+    for k, (name, indices) in enumerate(feeds.items()):
+        rows, axis = b.table.astype(np.float64)[indices], indices.ndim - 1
+        nodes.append(helper.make_node("Gather", ["table", name], [f"{name}_rows"]))
+        for kind, function in (("Sum", np.sum), ("Mean", np.mean), ("Max", np.max)):
+            keep = (k + len(kind)) % 2
+            nodes += [helper.make_node("Gather", ["table", name], [f"{name}_{kind}_rows"]),
+                      helper.make_node(f"Reduce{kind}", [f"{name}_{kind}_rows", f"axis{axis}"],
+                                       [f"{name}_{kind}"], keepdims=keep)]
+            results[f"{name}_{kind}"] = function(rows, axis, keepdims=bool(keep))
+    # another axis, and rows that something else reads
+    nodes += [helper.make_node("ReduceSum", ["cube_rows", "axis1"], ["across"]),
+              helper.make_node("ReduceSum", ["line_rows", "axis0"], ["total"]),
+              helper.make_node("Neg", ["line_rows"], ["others"])]
+    rows = b.table.astype(np.float64)
+    results.update(across=rows[feeds["cube"]].sum(1, keepdims=True),
+                   total=rows[feeds["line"]].sum(0, keepdims=True), others=-rows[feeds["line"]])
+    results = {k: v.astype(np.float32) for k, v in results.items()}
+    axes = {f"axis{k}": np.array([k]) for k in range(3)}
+    write_model(out, "EmbeddingBagGathered", nodes, feeds, dict(table=b.table, **axes), results,
+                {"": 18})
+
+
 def body_of(kind, is_weighted, last):
     """A bag as a step of a Loop. As of opset 13 axes are inputs of Unsqueeze and ReduceSum."""
     def slice_of(what):
@@ -245,10 +274,11 @@ def body_of(kind, is_weighted, last):
 def loops(out):
     """As torch.onnx exports it from opset 11 on: one iteration for each bag."""
     b = Bags(5)
+    b.feeds["ends"] = b.feeds["ends"].astype(np.int64)
     most = np.int64(2**63 - 1)
     constants = dict(table=b.table, zero=np.array([0]), one=np.array([1]), most=np.array([most]),
                      true=np.array(True), nothing=np.int64(0),
-                     fixed=b.feeds["ends"].astype(np.int64))
+                     fixed=b.feeds["ends"])
     nodes = [helper.make_node("Shape", ["indices"], ["shape"]),
              helper.make_node("Gather", ["shape", "nothing"], ["n"], axis=0),
              helper.make_node("Unsqueeze", ["n", "zero"], ["count"]),
@@ -276,5 +306,5 @@ parser = cli.options(__doc__)
 parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests", metavar="FOLDER")
 options = parser.parse_args()
 peers.need("numpy", "onnx", "google.protobuf")
-for make in (tables, rows, lengths, aten, loops):
+for make in (tables, rows, lengths, aten, loops, gathered):
     make(options.out)

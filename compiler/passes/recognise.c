@@ -15,7 +15,8 @@ static const struct { wk_op last; wk_recogniser run; } table[] = {
     {WK_OP_DIV, wk_recognise_gelu},         {WK_OP_MUL, wk_recognise_gelu},
     {WK_OP_DIV, wk_recognise_hard_gate},    {WK_OP_MUL, wk_recognise_hard_gate},
     {WK_OP_CLIP, wk_recognise_hard_gate},   {WK_OP_MAX, wk_recognise_leaky_relu},
-    {WK_OP_MATMUL, wk_recognise_attention},
+    {WK_OP_MATMUL, wk_recognise_attention}, {WK_OP_REDUCE_SUM, wk_recognise_bags},
+    {WK_OP_REDUCE_MEAN, wk_recognise_bags}, {WK_OP_REDUCE_MAX, wk_recognise_bags},
 };
 
 /* ---- matching ------------------------------------------------------------------------------- */

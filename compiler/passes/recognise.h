@@ -19,6 +19,7 @@ wk_value_id wk_recognise_softmax(wk_rewrite *r, const wk_node *n);
 wk_value_id wk_recognise_log_softmax(wk_rewrite *r, const wk_node *n);
 wk_value_id wk_recognise_layer_norm(wk_rewrite *r, const wk_node *n);
 wk_value_id wk_recognise_attention(wk_rewrite *r, const wk_node *n);
+wk_value_id wk_recognise_bags(wk_rewrite *r, const wk_node *n);
 
 /* A standardised x: (x - mean) / sqrt(variance + epsilon) over the axes from `axis` on, or, when
  * not centred, x / sqrt(mean(x^2) + epsilon). */
