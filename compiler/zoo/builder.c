@@ -182,12 +182,72 @@ wick_value wick_linear(wick_builder *b, wick_value x, int64_t out) {
   return add_named(b, name, WK_OP_MATMUL, NULL, in, 3);
 }
 
-wick_value wick_embedding(wick_builder *b, wick_value ids, int64_t rows, int64_t width) {
+static wick_value embedding(wick_builder *b, wick_value ids, int64_t rows, int64_t width,
+                            float deviation) {
   if (b->status) return WICK_NO_VALUE;
   int64_t dims[] = {rows, width};
   const char *name = layer_name(b, "embedding");
-  wick_value in[] = {weights(b, part(b, name, "weight"), 2, dims, 0, 1.0f, false), ids};
+  wick_value in[] = {weights(b, part(b, name, "weight"), 2, dims, 0, deviation, false), ids};
   return add_named(b, name, WK_OP_GATHER, NULL, in, 2);
+}
+
+wick_value wick_embedding(wick_builder *b, wick_value ids, int64_t rows, int64_t width) {
+  return embedding(b, ids, rows, width, 1);
+}
+
+/* Rows of `width` bytes and behind them scale and bias, so that numbers are about 0. */
+static wick_value byte_rows(wick_builder *b, const char *name, int64_t rows, int64_t width) {
+  int64_t columns = width + 2 * (int64_t)sizeof(float);
+  wk_type t = wk_type_make(WK_U8, 2, (const int64_t[]){rows, columns});
+  wick_value v = WICK_NO_VALUE;
+  void *data;
+  if (b->status) return v;
+  b->status = wk_graph_constant_alloc(b->g, name, &t, &v, &data);
+  if (b->status) return WICK_NO_VALUE;
+  uint8_t *at = data;
+  for (int64_t i = 0; i < rows; i++, at += columns) {
+    float scale = (1 + (float)wk_rng_unit(&b->rng)) / 1024, tail[] = {scale, -127.5f * scale};
+    for (int64_t k = 0; k < width; k++) at[k] = (uint8_t)wk_rng_range(&b->rng, 0, 255);
+    memcpy(at + width, tail, sizeof tail);
+  }
+  return v;
+}
+
+static wick_value integers(wick_builder *b, const char *name, const int64_t *x, int64_t n) {
+  wk_type t = wk_type_make(WK_I64, 1, &n);
+  wick_value v = WICK_NO_VALUE;
+  void *data;
+  if (b->status) return v;
+  b->status = wk_graph_constant_alloc(b->g, name, &t, &v, &data);
+  if (b->status) return WICK_NO_VALUE;
+  memcpy(data, x, (size_t)n * sizeof *x);
+  return v;
+}
+
+/* Bags of k rows each as segments of one list. */
+static wick_value byte_bag(wick_builder *b, wick_value ids, int64_t rows, int64_t width) {
+  const wk_type t = wick_type_of(b, ids);
+  int64_t n = t.dims[0], k = t.dims[1], *ends = wk_xmalloc((size_t)(n + 1) * sizeof *ends);
+  const char *name = layer_name(b, "bag");
+  for (int64_t i = 0; i <= n; i++) ends[i] = i * k;
+  wick_value list = wick_reshape(b, ids, 1, (const int64_t[]){n * k});
+  wick_value in[] = {byte_rows(b, part(b, name, "weight"), rows, width),
+                     integers(b, part(b, name, "offsets"), ends, n + 1), list};
+  free(ends);
+  wk_attr_segment_reduce *a = attrs_of(b, WK_OP_SEGMENT_REDUCE);
+  a->rows = "fused8";
+  a->to = WK_F32;
+  return add_named(b, name, WK_OP_SEGMENT_REDUCE, a, in, 3);
+}
+
+wick_value wick_bag(wick_builder *b, wick_value ids, int64_t rows, int64_t width, bool is_bytes) {
+  if (b->status) return WICK_NO_VALUE;
+  if (is_bytes) return byte_bag(b, ids, rows, width);
+  wick_value x = embedding(b, ids, rows, width, 0.1f);
+  wk_attr_reduce_sum *a = attrs_of(b, WK_OP_REDUCE_SUM);
+  a->axes = fill(b, 1, 1);
+  a->keepdims = 0;
+  return add(b, WK_OP_REDUCE_SUM, a, &x, 1);
 }
 
 wick_value wick_lstm(wick_builder *b, wick_value x, int64_t hidden, bool both_ways) {
@@ -322,6 +382,15 @@ wick_value wick_slice(wick_builder *b, wick_value x, int axis, int64_t start, in
   a->sizes = wk_ints_dup(b->m->arena, sizes, t.rank);
   a->steps = fill(b, t.rank, 1);
   return add(b, WK_OP_SLICE, a, &x, 1);
+}
+
+wick_value wick_select(wick_builder *b, wick_value x, int axis, const int64_t *at, int64_t n) {
+  if (b->status) return WICK_NO_VALUE;
+  const char *name = layer_name(b, "select");
+  wk_attr_gather *a = attrs_of(b, WK_OP_GATHER);
+  a->axis = axis;
+  wick_value in[] = {x, integers(b, part(b, name, "at"), at, n)};
+  return add_named(b, name, WK_OP_GATHER, a, in, 2);
 }
 
 wick_value wick_matmul(wick_builder *b, wick_value x, wick_value y) {

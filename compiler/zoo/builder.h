@@ -43,6 +43,9 @@ wick_value wick_batch_norm(wick_builder *b, wick_value x);
 wick_value wick_layer_norm(wick_builder *b, wick_value x);    /* last axis */
 wick_value wick_linear(wick_builder *b, wick_value x, int64_t out); /* last axis, with bias */
 wick_value wick_embedding(wick_builder *b, wick_value ids, int64_t rows, int64_t width);
+/* The sum of the rows that each row of ids names: i64 [n, k] -> [n, width]. is_bytes: rows are
+ * 8-bit numbers with a scale and a bias of their own. */
+wick_value wick_bag(wick_builder *b, wick_value ids, int64_t rows, int64_t width, bool is_bytes);
 /* [t,n,i] -> [t,d,n,h] */
 wick_value wick_lstm(wick_builder *b, wick_value x, int64_t hidden, bool both_ways);
 wick_value wick_parameter(wick_builder *b, int rank, const int64_t *dims, float deviation);
@@ -67,6 +70,7 @@ wick_value wick_concat(wick_builder *b, const wick_value *xs, int n, int axis);
 wick_value wick_reshape(wick_builder *b, wick_value x, int rank, const int64_t *dims);
 wick_value wick_transpose(wick_builder *b, wick_value x, const int64_t *perm);
 wick_value wick_slice(wick_builder *b, wick_value x, int axis, int64_t start, int64_t size);
+wick_value wick_select(wick_builder *b, wick_value x, int axis, const int64_t *at, int64_t n);
 wick_value wick_matmul(wick_builder *b, wick_value x, wick_value y);
 
 #endif

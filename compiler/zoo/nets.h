@@ -16,6 +16,7 @@ void wk_zoo_ds_cnn(wick_builder *b);
 void wk_zoo_unet(wick_builder *b);
 void wk_zoo_lstm(wick_builder *b);
 void wk_zoo_bert_base(wick_builder *b);
+void wk_zoo_dlrm(wick_builder *b);
 
 /* The network input "input" [1, 3, size, size]. */
 wick_value wk_zoo_image(wick_builder *b, int64_t size);

@@ -16,6 +16,8 @@ const wk_zoo_entry wk_zoo[] = {
     {"unet", "segmentation, 1x3x256x256, skip connections", wk_zoo_unet},
     {"lstm", "sequence classifier, 64 steps of 40 features, two-layer LSTM", wk_zoo_lstm},
     {"bert_base", "text encoder, 1x128 tokens, 12 layers", wk_zoo_bert_base},
+    {"dlrm", "recommendation, 16 of 13 numbers and 8 bags, tables of floats and of 8-bit rows",
+     wk_zoo_dlrm},
 };
 const size_t wk_zoo_count = WK_COUNTOF(wk_zoo);
 

@@ -30,6 +30,7 @@ static const row rows[] = {
     {"unet", 7763173, 12079595520, 0x5f618b113180aeab},
     {"lstm", 373260, 1536, 0xa591bef63522af61},
     {"bert_base", 109187328, 11174215680, 0xbd09e443a954338e},
+    {"dlrm", 2566569, 5469184, 0xd65b8193ea6191e5},
 };
 
 static const wk_type *type_of(const wk_graph *g, wk_value_id v) { return &wk_val(g, v)->type; }
