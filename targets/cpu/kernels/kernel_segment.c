@@ -136,19 +136,26 @@ static int64_t block_bytes(const emitter *m, int64_t *first) {
   return (to - from) * bits / 8;
 }
 
-/* The block of a row further on. Its index may be out of range: prefetches don't fault. */
+static void fetch(const emitter *m, wk_ssa at, int64_t offset) {
+  wk_llvm_prefetch(m->e, wk_llvm_off(m->e, at, offset), 2);
+}
+
+/* The block of a row further on, and its scale and bias. Its index may be out of range: prefetches
+ * don't fault. */
 static void prefetch(const emitter *m, wk_ssa k) {
   wk_llvm *e = m->e;
+  const wk_cpu_segment_desc *d = m->d;
   int64_t first, bytes = block_bytes(m, &first), lines = (bytes + LINE - 1) / LINE;
   int64_t rows = LINES_AHEAD / lines;
   rows = rows < 8 ? 8 : rows > ROWS_AHEAD ? ROWS_AHEAD : rows;
-  wk_ssa then = wk_llvm_min(e, wk_llvm_add(e, k, wk_llvm_int(e, rows)),
-                            wk_llvm_int(e, m->d->n - 1));
-  wk_ssa index = load_index(e, m->d->index, m->indices, then, m->d->index_step);
-  wk_ssa at = wk_llvm_at(e, m->data, wk_llvm_mul(e, index, m->d->data_row));
-  for (int64_t line = 0; line < lines; line++)
-    wk_llvm_prefetch(e, wk_llvm_off(e, at, first + line * LINE), 2);
-  if (m->d->data_row % LINE) wk_llvm_prefetch(e, wk_llvm_off(e, at, first + bytes - 1), 2);
+  wk_ssa then = wk_llvm_min(e, wk_llvm_add(e, k, wk_llvm_int(e, rows)), wk_llvm_int(e, d->n - 1));
+  wk_ssa index = load_index(e, d->index, m->indices, then, d->index_step);
+  wk_ssa at = wk_llvm_at(e, m->data, wk_llvm_mul(e, index, d->data_row));
+  for (int64_t line = 0; line < lines; line++) fetch(m, at, first + line * LINE);
+  if (d->data_row % LINE) fetch(m, at, first + bytes - 1);
+  if (d->rows.bits && first + bytes < d->columns) fetch(m, at, d->columns - 2 * d->rows.tail);
+  if (d->has_scale) fetch(m, wk_llvm_at(e, m->scale, wk_llvm_mul(e, index, d->scale_step)), 0);
+  if (d->has_bias) fetch(m, wk_llvm_at(e, m->bias, wk_llvm_mul(e, index, d->bias_step)), 0);
 }
 
 /* ---- folds ----------------------------------------------------------------------------------- */
