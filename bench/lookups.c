@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures segment_reduce on tables that are larger than the caches, with random indices, against
  * what memory gives: in order (`stream`: the table from end to end) and in rows of the same size at
- * the same random places (`rows`: a word of every line is read, with the prefetch that is best of a
- * few distances and levels, named at the end). All three run in turn in the same windows, each of
- * which reads other rows; figures are medians over the windows, shares those of the ratios in a
- * window. With two threads each has half of the bags, and the slower one counts. Time is thread CPU
- * time, so that neighbours on the machine disturb little.
+ * the same random places (`rows`: a byte of every line is read, and lines are prefetched into level
+ * 2 as many rows ahead as is best of a few distances, named at the end). All three run in turn in
+ * the same windows, each of which reads other rows; figures are medians over the windows, shares
+ * those of the ratios in a window. With two threads each has half of the bags, and the slower one
+ * counts. Time is thread CPU time, so that neighbours on the machine disturb little.
  *
  * Bytes are those of rows, with the scale and bias behind quantised ones.
  * Usage: bench_lookups [--cpu NAME] [--table MiB] [--bag ROWS] [--windows N] [--pages small|huge]
@@ -42,7 +42,7 @@ typedef struct {
   const lookup *l;
   what what;
   int64_t window, first, end; /* bags, or bytes of the table */
-  int ahead, level;
+  int ahead;
   double seconds;
   uint64_t sum;
 } job;
@@ -67,21 +67,30 @@ static uint64_t read_stream(const char *p, int64_t n) {
   return all;
 }
 
-static inline __attribute__((always_inline)) uint64_t read_rows(const job *j, const int32_t *at,
-                                                                const int level) {
+static inline __attribute__((always_inline)) uint64_t read_rows_of(const job *j, const int32_t *at,
+                                                                   const int64_t row) {
   const lookup *l = j->l;
-  int64_t row = l->d.data_row, n = j->end - j->first;
+  int64_t n = j->end - j->first;
   uint64_t sum = 0;
   for (int64_t i = 0; i < n; i++) {
     const char *then = l->data + at[i + j->ahead < n ? i + j->ahead : n - 1] * row;
     const char *here = l->data + at[i] * row;
-    uintptr_t last = (uintptr_t)(then + row - 1);
-    for (uintptr_t p = (uintptr_t)then & ~(uintptr_t)(LINE - 1); p <= last; p += LINE)
-      __builtin_prefetch((const void *)p, 0, level);
+    for (int64_t k = 0; k < row; k += LINE) __builtin_prefetch(then + k, 0, 2);
+    if (row % LINE) __builtin_prefetch(then + row - 1, 0, 2);
     for (int64_t k = 0; k < row; k += LINE) sum += (unsigned char)here[k];
-    sum += (unsigned char)here[row - 1];
+    if (row % LINE) sum += (unsigned char)here[row - 1];
   }
   return sum;
+}
+
+/* As code for each size of a row, as the kernel is. */
+static uint64_t read_rows(const job *j, const int32_t *at) {
+  switch (j->l->d.data_row) {
+#define SIZE(n) case n: return read_rows_of(j, at, n);
+    SIZE(64) SIZE(68) SIZE(72) SIZE(128) SIZE(132) SIZE(136) SIZE(256) SIZE(264) SIZE(512)
+#undef SIZE
+    default: return read_rows_of(j, at, j->l->d.data_row);
+  }
 }
 
 static void *work(void *arg) {
@@ -93,7 +102,7 @@ static void *work(void *arg) {
     j->sum += read_stream(l->data + j->first, j->end - j->first);
   } else if (j->what == ROWS) {
     at += j->first;
-    j->sum += j->level == 3 ? read_rows(j, at, 3) : read_rows(j, at, 2);
+    j->sum += read_rows(j, at);
   } else {
     uint64_t error = 0;
     void *const args[] = {l->y, l->data, l->offsets, (void *)(uintptr_t)at, NULL, NULL, NULL,
@@ -137,12 +146,12 @@ static double rate_of(job *j, what w, int64_t first, int64_t n, double bytes, in
   return seconds > 0 ? bytes / seconds : 0;
 }
 
-/* The distance and level that read rows fastest. */
+/* The distance that reads rows fastest. */
 static void choose_prefetch(const lookup *l, int threads, job *out) {
-  static const int aheads[] = {12, 24, 48, 96};
+  static const int aheads[] = {12, 24, 64, 96};
   double most = 0, bytes = (double)l->d.n * (double)l->d.data_row;
   for (int k = 0; k < 8; k++) {
-    job j = {.l = l, .window = k, .ahead = aheads[k % 4], .level = k < 4 ? 2 : 3};
+    job j = {.l = l, .window = k, .ahead = aheads[k % 4]};
     double rate = rate_of(&j, ROWS, 0, l->d.n, bytes, threads);
     if (rate > most) *out = j;
     if (rate > most) most = rate;
@@ -186,7 +195,7 @@ static void measure(const lookup *l, const options *o) {
     printf("%-6s %6lld %8d", l->name, (long long)l->d.data_row, threads);
     for (int k = 0; k < WHATS; k++) printf(" %9.2f", median(w, o->windows, WHATS - 1 - k, -1));
     for (int k = ROWS; k >= STREAM; k--) printf(" %9.2f", median(w, o->windows, REDUCE, k));
-    printf("   %d ahead, level %d\n", chosen.ahead, chosen.level == 3 ? 1 : 2);
+    printf("   %d rows ahead\n", chosen.ahead);
     fflush(stdout);
   }
   free(w);
