@@ -81,7 +81,7 @@ add_executable(golden ${CMAKE_SOURCE_DIR}/tests/golden/golden.c
 target_link_libraries(golden wk_random wk_integer wk_lower wk_quantize)
 add_test(NAME golden COMMAND golden ${CMAKE_SOURCE_DIR}/tests/golden)
 
-foreach(lint ranks style selftest)
+foreach(lint ranks style limits selftest)
   add_test(NAME lint/${lint} COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/${lint})
 endforeach()
 add_test(NAME lint/equivalent COMMAND ${CMAKE_SOURCE_DIR}/bench/mutants --stale)

@@ -5,6 +5,7 @@
 
 #include "compiler/caffe2/caffe2.h"
 #include "compiler/driver/command.h"
+#include "compiler/driver/ops_page.h"
 #include "compiler/driver/survey.h"
 #include "compiler/driver/text.h"
 #include "compiler/onnx/onnx.h"
@@ -46,18 +47,6 @@ static const wk_option options[] = {
     WK_BINDING_OPTIONS(ops_opts, binding),
     {0}};
 
-static void add_dtypes(wk_str *b, uint32_t bits) {
-  int n = 0;
-  for (int t = 1; t < WK_DTYPE_COUNT; t++)
-    if (bits & (1u << t)) wk_str_printf(b, "%s%s", n++ ? " " : "", wk_dtype_name((wk_dtype)t));
-  if (!n) wk_str_add(b, "-");
-}
-
-static void add_opsets(wk_str *b, const wk_onnx_op *op) {
-  if (op->known == op->since) wk_str_printf(b, "%lld", (long long)op->since);
-  else wk_str_printf(b, "%lld-%lld", (long long)op->since, (long long)op->known);
-}
-
 static void print_onnx(void) {
   wk_table t = {0};
   wk_str b = {0};
@@ -66,9 +55,9 @@ static void print_onnx(void) {
     wk_onnx_op op = wk_onnx_op_get(i);
     b.n = 0;
     wk_str_printf(&b, "%s%s%s\t", op.domain, *op.domain ? "." : "", op.name);
-    add_opsets(&b, &op);
+    wk_ops_add_opsets(&b, &op);
     wk_str_add(&b, "\t");
-    add_dtypes(&b, op.dtypes);
+    wk_ops_add_types(&b, op.dtypes);
     wk_table_row(&t, "%s", b.s);
   }
   wk_table_print(stdout, &t, "lll");
@@ -151,25 +140,6 @@ static void print_passes(void) {
   wk_vec_free(&steps);
 }
 
-static void print_markdown(void) {
-  wk_str b = {0};
-  wk_ops_markdown(&b);
-  wk_str_add(&b, "\n## ONNX operators\n\n"
-                 "What the importer reads. A later opset is read by the newest definition "
-                 "known, with a note.\n\n"
-                 "| operator | opsets | types of input 0 |\n|---|---|---|\n");
-  for (size_t i = 0; i < wk_onnx_op_count(); i++) {
-    wk_onnx_op op = wk_onnx_op_get(i);
-    wk_str_printf(&b, "| `%s%s%s` | ", op.domain, *op.domain ? "." : "", op.name);
-    add_opsets(&b, &op);
-    wk_str_add(&b, " | ");
-    add_dtypes(&b, op.dtypes);
-    wk_str_add(&b, " |\n");
-  }
-  fputs(b.s, stdout);
-  wk_str_free(&b);
-}
-
 /* ---- one model ------------------------------------------------------------------------------- */
 
 static wk_status survey(const ops_opts *o) {
@@ -195,7 +165,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   if (o->json || o->verbose || o->parts || o->targets.target)
     return wk_error(WK_USAGE, "--target, --parts, --json and --verbose go with --model FILE");
   if (o->markdown && o->caffe2) print_caffe2_markdown();
-  else if (o->markdown) print_markdown();
+  else if (o->markdown) wk_ops_page();
   else if (o->caffe2) print_caffe2();
   if (o->ir) print_ir();
   if (o->passes) print_passes();

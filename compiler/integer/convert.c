@@ -228,27 +228,51 @@ static bool rise(wk_rewrite *r, const wk_node *n) {
 static const struct {
   wk_op op;
   wk_integer_rule rule;
+  wk_op form; /* what the operator becomes by itself */
 } rules[] = {
-    {WK_OP_CONV, wk_integer_contraction},
-    {WK_OP_CONV_TRANSPOSE, wk_integer_contraction},
-    {WK_OP_MATMUL, wk_integer_contraction},
-    {WK_OP_ADD, wk_integer_contraction}, /* of a product and its bias */
-    {WK_OP_ADD, wk_integer_sum},
-    {WK_OP_SUB, wk_integer_sum},
-    {WK_OP_MUL, wk_integer_product},
-    {WK_OP_DEQUANTIZE, wk_integer_rescaled},
-    {WK_OP_CONCAT, wk_integer_concat},
-    {WK_OP_MAX_POOL, wk_integer_max_pool},
-    {WK_OP_AVG_POOL, wk_integer_avg_pool},
-    {WK_OP_REDUCE_MEAN, wk_integer_mean},
-    {WK_OP_REDUCE_MAX, wk_integer_extreme},
-    {WK_OP_REDUCE_MIN, wk_integer_extreme},
-    {WK_OP_SOFTMAX, wk_integer_softmax},
-    {WK_OP_LAYER_NORM, wk_integer_norm},
-    {WK_OP_ADD, wk_integer_norm}, /* written out: its bias, its scale, its quotient */
-    {WK_OP_MUL, wk_integer_norm},
-    {WK_OP_DIV, wk_integer_norm},
+    {WK_OP_CONV, wk_integer_contraction, WK_OP_CONV},
+    {WK_OP_CONV_TRANSPOSE, wk_integer_contraction, WK_OP_CONV_TRANSPOSE},
+    {WK_OP_MATMUL, wk_integer_contraction, WK_OP_MATMUL},
+    {WK_OP_ADD, wk_integer_contraction, WK_OP_MAP}, /* of a product and its bias */
+    {WK_OP_ADD, wk_integer_sum, WK_OP_MAP},
+    {WK_OP_SUB, wk_integer_sum, WK_OP_MAP},
+    {WK_OP_MUL, wk_integer_product, WK_OP_MAP},
+    {WK_OP_DEQUANTIZE, wk_integer_rescaled, WK_OP_MAP},
+    {WK_OP_CONCAT, wk_integer_concat, WK_OP_CONCAT},
+    {WK_OP_MAX_POOL, wk_integer_max_pool, WK_OP_MAX_POOL},
+    {WK_OP_AVG_POOL, wk_integer_avg_pool, WK_OP_INTEGER_AVG_POOL},
+    {WK_OP_REDUCE_MEAN, wk_integer_mean, WK_OP_REDUCE},
+    {WK_OP_REDUCE_MAX, wk_integer_extreme, WK_OP_REDUCE_MAX},
+    {WK_OP_REDUCE_MIN, wk_integer_extreme, WK_OP_REDUCE_MIN},
+    {WK_OP_SOFTMAX, wk_integer_softmax, WK_OP_INTEGER_SOFTMAX},
+    {WK_OP_LAYER_NORM, wk_integer_norm, WK_OP_INTEGER_NORM},
+    {WK_OP_ADD, wk_integer_norm, WK_OP_MAP}, /* written out: its bias, its scale, its quotient */
+    {WK_OP_MUL, wk_integer_norm, WK_OP_MAP},
+    {WK_OP_DIV, wk_integer_norm, WK_OP_GATHER},
 };
+
+/* Movement that sinks below a dequantisation stays what it is. */
+static wk_op moved_form(wk_op op) {
+  bool moves = wk_op_get(op)->cls == WK_CLASS_MOVEMENT || op == WK_OP_IDENTITY ||
+               op == WK_OP_GATHER || op == WK_OP_RESIZE;
+  return moves ? op : WK_OP_COUNT;
+}
+
+/* Elementwise operators whose results, or operands, are no quantised reals. */
+static const wk_op unreal[] = {
+    WK_OP_CAST, WK_OP_BITCAST, WK_OP_NOT, WK_OP_BIT_NOT, WK_OP_AND, WK_OP_OR, WK_OP_XOR,
+    WK_OP_BIT_AND, WK_OP_BIT_OR, WK_OP_BIT_XOR, WK_OP_SHIFT_LEFT, WK_OP_SHIFT_RIGHT,
+    WK_OP_SHIFT_RIGHT_ROUND, WK_OP_RESCALE, WK_OP_EQUAL, WK_OP_LESS, WK_OP_LESS_EQUAL,
+    WK_OP_GREATER, WK_OP_GREATER_EQUAL, WK_OP_IS_NAN, WK_OP_IS_INF, WK_OP_WHERE};
+
+wk_op wk_integer_form_of(wk_op op) {
+  bool is_real = wk_op_get(op)->cls == WK_CLASS_ELEMENTWISE;
+  for (size_t k = 0; k < WK_COUNTOF(rules); k++)
+    if (rules[k].op == op) return rules[k].form;
+  for (size_t k = 0; k < WK_COUNTOF(unreal); k++) is_real = is_real && unreal[k] != op;
+  if (op == WK_OP_QUANTIZE) return WK_OP_MAP;
+  return is_real && op != WK_OP_IDENTITY ? WK_OP_GATHER : moved_form(op);
+}
 
 static bool convert(wk_rewrite *r, const wk_node *n) {
   wk_integer_result y;

@@ -11,6 +11,11 @@
  * it comes before evaluation and before the passes. `changes`: rewrites. */
 wk_status wk_integer_convert(wk_module *m, int64_t *changes) WK_MUST_CHECK;
 
+/* What conversion makes of an operator between quantised tensors, for documents: an operator of
+ * graphs (GATHER: a table of 256 entries, of functions of one tensor); WK_OP_COUNT: it stays
+ * real. */
+wk_op wk_integer_form_of(wk_op op);
+
 /* Afterwards, for targets that multiply bytes alone: convolutions without groups and products of
  * 2-dimensional weights that conversion had to widen to 16 bits (those of u8 whose zero point is
  * not in the middle) multiply bytes, twice or three times as many, with the same sums. */

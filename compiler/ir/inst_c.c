@@ -38,33 +38,44 @@ static const struct {
   wk_op op;
   bool (*make)(const wk_loops *m);
   const char *(*refuse)(const wk_graph *g, const wk_node *n); /* NULL: never */
+  const char *limit;                                          /* what it refuses */
 } rows[] = {
-    {WK_OP_MAP, wk_loops_map, NULL},
-    {WK_OP_COPY, wk_loops_copy, NULL},
-    {WK_OP_FILL, wk_loops_fill, NULL},
-    {WK_OP_REDUCE, wk_loops_reduce, NULL},
-    {WK_OP_MATMUL, wk_loops_matmul, NULL},
-    {WK_OP_CONV, wk_loops_conv, NULL},
-    {WK_OP_CONV_TRANSPOSE, wk_loops_conv_transpose, NULL},
-    {WK_OP_MAX_POOL, wk_loops_max_pool, NULL},
-    {WK_OP_AVG_POOL, wk_loops_avg_pool, NULL},
-    {WK_OP_LP_POOL, wk_loops_lp_pool, NULL},
-    {WK_OP_GATHER, wk_loops_gather, NULL},
-    {WK_OP_GATHER_ELEMENTS, wk_loops_gather_elements, NULL},
-    {WK_OP_GATHER_ND, wk_loops_gather_nd, NULL},
-    {WK_OP_SCATTER_ELEMENTS, wk_loops_scatter_elements, NULL},
-    {WK_OP_SCATTER_ND, wk_loops_scatter_nd, NULL},
-    {WK_OP_CUM_SUM, wk_loops_cum_sum, NULL},
-    {WK_OP_TOP_K, wk_loops_top_k, wk_loops_refuse_top_k},
-    {WK_OP_SEGMENT_REDUCE, wk_loops_segment_reduce, NULL},
-    {WK_OP_NEST, wk_loops_nest, NULL},
+    {WK_OP_MAP, wk_loops_map, NULL, ""},
+    {WK_OP_COPY, wk_loops_copy, NULL, ""},
+    {WK_OP_FILL, wk_loops_fill, NULL, ""},
+    {WK_OP_REDUCE, wk_loops_reduce, NULL, ""},
+    {WK_OP_MATMUL, wk_loops_matmul, NULL, ""},
+    {WK_OP_CONV, wk_loops_conv, NULL, ""},
+    {WK_OP_CONV_TRANSPOSE, wk_loops_conv_transpose, NULL, ""},
+    {WK_OP_MAX_POOL, wk_loops_max_pool, NULL, ""},
+    {WK_OP_AVG_POOL, wk_loops_avg_pool, NULL, ""},
+    {WK_OP_LP_POOL, wk_loops_lp_pool, NULL, ""},
+    {WK_OP_GATHER, wk_loops_gather, NULL, ""},
+    {WK_OP_GATHER_ELEMENTS, wk_loops_gather_elements, NULL, ""},
+    {WK_OP_GATHER_ND, wk_loops_gather_nd, NULL, ""},
+    {WK_OP_SCATTER_ELEMENTS, wk_loops_scatter_elements, NULL, ""},
+    {WK_OP_SCATTER_ND, wk_loops_scatter_nd, NULL, ""},
+    {WK_OP_CUM_SUM, wk_loops_cum_sum, NULL, ""},
+    {WK_OP_TOP_K, wk_loops_top_k, wk_loops_refuse_top_k, "not a large k of a long line"},
+    {WK_OP_SEGMENT_REDUCE, wk_loops_segment_reduce, NULL, ""},
+    {WK_OP_NEST, wk_loops_nest, NULL, ""},
 };
+
+static const char none[] = "there are no loops for this operator";
 
 const char *wk_inst_c_refusal(const wk_graph *g, const wk_node *n) {
   if (wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT) return NULL;
   for (size_t k = 0; k < WK_COUNTOF(rows); k++)
     if (rows[k].op == n->op) return rows[k].refuse ? rows[k].refuse(g, n) : NULL;
-  return "there are no loops for this operator";
+  return none;
+}
+
+bool wk_inst_c_covers(wk_op op, const char **note) {
+  bool is_lowered = wk_op_get(op)->kind == WK_KIND_GRAPH;
+  *note = is_lowered ? "" : none;
+  for (size_t k = 0; k < WK_COUNTOF(rows); k++)
+    if (rows[k].op == op) *note = rows[k].limit;
+  return *note != none;
 }
 
 /* The first output that is wanted has the dims of all of them. */

@@ -57,6 +57,9 @@ extern const char *const wk_inst_c_i[WK_MAX_RANK]; /* i0, i1, … */
 /* Why a node becomes instructions that wk_inst_c_loops does not have; NULL: it has them. Movement
  * becomes strides and copies. */
 const char *wk_inst_c_refusal(const wk_graph *g, const wk_node *n);
+/* The same of an operator, whatever its operands are, as wk_target.covers: true with what it does
+ * not take, or false with the reason. What is lowered has loops. */
+bool wk_inst_c_covers(wk_op op, const char **note);
 
 /* The instruction as loops, memory in the arena; false for control flow, random numbers,
  * roi_align, non_max_suppression, det, and a nest of others than map, reduce, copy and

@@ -117,7 +117,7 @@ wk_ints wk_ints_dup(wk_arena *a, const int64_t *v, int64_t n);
 wk_ints wk_ints_fill(wk_arena *a, int64_t n, int64_t value);
 wk_floats wk_floats_dup(wk_arena *a, const double *v, int64_t n);
 
-/* docs/ops.md: operators by class, instructions, scalar operations of expressions. */
+/* Of docs/ops.md: operators by class, instructions, scalar operations of expressions. */
 void wk_ops_markdown(wk_str *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* docs/ops.md from the tables, so that it cannot go stale. */
+/* A part of docs/ops.md from the tables, so that it cannot go stale. */
 #include <string.h>
 
 #include "compiler/ir/ops.h"
@@ -116,12 +116,10 @@ static void add_expressions(wk_str *b) {
 
 void wk_ops_markdown(wk_str *b) {
   wk_str_add(b,
-             "# Operators\n\n"
-             "Generated from `compiler/ir/ops.def` and `compiler/ir/expr.def`; do not edit.\n\n"
+             "\n## Operators of graphs\n\n"
              "An input or output marked `?` may be left out, one marked `*` may occur any number "
              "of times. Kind: `graph` operators are lowered before code is generated, `both` are "
-             "also instructions of the same name, `instruction` occurs only in programs.\n\n"
-             "## By class\n");
+             "also instructions of the same name, `instruction` occurs only in programs.\n");
   for (int c = 0; c < WK_CLASS_COUNT; c++) add_class(b, (wk_op_class)c);
   add_instructions(b);
   add_expressions(b);

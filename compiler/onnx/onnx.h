@@ -92,10 +92,20 @@ typedef struct {
   const char *domain, *name; /* domain "": ai.onnx */
   int64_t since, known;      /* opsets, inclusive */
   uint32_t dtypes;           /* bit per wk_dtype that input 0 may have; 0: no tensor */
+  wk_op op;                  /* what it becomes, or the most part of it */
 } wk_onnx_op;
 int64_t wk_onnx_newest_opset(const char *domain); /* 0: no operator of it is known */
 size_t wk_onnx_op_count(void);
 wk_onnx_op wk_onnx_op_get(size_t i);
+
+/* A row of limits.def: what is not taken of an operator, or a target whose part the host does. */
+typedef struct {
+  const char *domain, *name;
+  const char *limit, *message; /* what is taken; a piece of what refuses the rest */
+  const char *target;          /* not NULL: `limit` is why the host does it in its place */
+} wk_onnx_limit;
+/* The i-th of an operator; NULL past the last. */
+const wk_onnx_limit *wk_onnx_limit_get(const wk_onnx_op *op, size_t i);
 
 /* What the file declares, without importing the nodes (for `wick inspect`, `wick test`). */
 typedef struct {

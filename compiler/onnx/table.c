@@ -63,5 +63,21 @@ size_t wk_onnx_op_count(void) { return WK_COUNTOF(rows); }
 wk_onnx_op wk_onnx_op_get(size_t i) {
   const wk_onnx_row *r = &rows[i];
   return (wk_onnx_op){.domain = r->domain, .name = r->name, .since = r->since, .known = r->known,
-                      .dtypes = r->dtypes};
+                      .dtypes = r->dtypes, .op = r->op};
+}
+
+static const wk_onnx_limit limits[] = {
+#define ONNX_LIMIT(domain, name, limit, message) {domain, name, limit, message, NULL},
+#define ONNX_HOST(domain, name, target, why) {domain, name, why, NULL, target},
+#include "compiler/onnx/limits.def"
+#undef ONNX_LIMIT
+#undef ONNX_HOST
+};
+
+const wk_onnx_limit *wk_onnx_limit_get(const wk_onnx_op *op, size_t i) {
+  for (size_t k = 0; k < WK_COUNTOF(limits); k++)
+    if (strcmp(limits[k].domain, op->domain) == 0 &&
+        (strcmp(limits[k].name, op->name) == 0 || strcmp(limits[k].name, "*") == 0) && i-- == 0)
+      return &limits[k];
+  return NULL;
 }

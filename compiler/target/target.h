@@ -134,6 +134,10 @@ struct wk_target {
   wk_status (*adapt)(const wk_instance *t, wk_module *m, int64_t *changes);
   /* True: the node stays whole if this target gets it. NULL: no operator is claimed. */
   bool (*claims)(const wk_instance *t, const wk_graph *g, const wk_node *n);
+  /* For documents: true when the target has code for some form of the operator, of a graph or an
+   * instruction; *note (static) says what it asks for ("": nothing), or why it has none. NULL: it
+   * has code for all. */
+  bool (*covers)(wk_op op, const char **note);
   /* False: the target, which could run a node, could not run what fusion would make of it: `fused`,
    * no node of the graph, but its operands and results are values of it. NULL: every fusion is
    * fine. */

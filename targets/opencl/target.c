@@ -97,6 +97,13 @@ static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, 
   return !*reason;
 }
 
+static bool covers(wk_op op, const char **note) {
+  if (wk_inst_c_covers(op, note)) return true;
+  if (op != WK_OP_IF && op != WK_OP_LOOP) return false;
+  *note = "the host reads its condition";
+  return true;
+}
+
 static bool fuses(const wk_instance *t, const wk_graph *g, const wk_node *fused) {
   (void)t;
   (void)g;
@@ -155,6 +162,7 @@ const wk_target wk_target_opencl = {
     .close = close_device,
     .set = set,
     .supports = supports,
+    .covers = covers,
     .fuses = fuses,
     .wish = wish,
     .compile = compile};

@@ -390,24 +390,6 @@ static const wk_expr *expr_of(const wk_node *n) {
   }
 }
 
-static bool make(wk_accel_making *k, const wk_expr *e) {
-  switch (k->node->op) {
-    case WK_OP_CONV: return wk_accel_make_conv(k, e);
-    case WK_OP_CONV_TRANSPOSE: return wk_accel_make_conv_transpose(k, e);
-    case WK_OP_MATMUL: return wk_accel_make_matmul(k, e);
-    case WK_OP_INTEGER_MATMUL: return wk_accel_make_integer_matmul(k, e);
-    case WK_OP_MAP: return wk_accel_make_map(k, e);
-    case WK_OP_REDUCE: return wk_accel_make_reduce(k, e);
-    case WK_OP_GATHER: return wk_accel_make_table(k);
-    case WK_OP_MAX_POOL: return wk_accel_make_max_pool(k);
-    case WK_OP_INTEGER_AVG_POOL: return wk_accel_make_avg_pool(k);
-    case WK_OP_INTEGER_SOFTMAX: return wk_accel_make_softmax(k);
-    case WK_OP_INTEGER_NORM: return wk_accel_make_norm(k);
-    default:
-      return wk_accel_refuse(k, "there is no command for %s", wk_op_get(k->node->op)->name);
-  }
-}
-
 static bool try_concat(wk_accel_making *k) {
   wk_accel_operand y = wk_accel_result(k, k->node->out[0]), x, part;
   int64_t at = 0;
@@ -475,7 +457,7 @@ const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_no
   wk_accel_net_init(&net, m, a);
   wk_accel_making k = {.net = &net, .g = g, .is_trial = true, .node = n};
   bool fine = n->n_out && n->out[0] != WK_NONE &&
-              (is_movement(n) ? try_movement(&k) : make(&k, expr_of(n)));
+              (is_movement(n) ? try_movement(&k) : wk_accel_make_node(&k, expr_of(n)));
   if (fine) learn(&net);
   fine = fine && wk_accel_fit(&k);
   wk_accel_net_free(&net);
@@ -583,7 +565,7 @@ static bool make_nodes(wk_accel_making *k) {
     bool is_concat = n->op == WK_OP_CONCAT;
     if (n->dead || (is_movement(n) && !is_concat)) continue;
     add_layer(k, n);
-    if (is_concat ? !make_concat(k) : !make(k, expr_of(n))) return false;
+    if (is_concat ? !make_concat(k) : !wk_accel_make_node(k, expr_of(n))) return false;
     note_left(k);
   }
   return true;

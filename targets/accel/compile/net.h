@@ -134,6 +134,8 @@ typedef struct {
 bool wk_accel_net_make(const wk_graph *g, wk_accel_net *net, wk_accel_refused *why) WK_MUST_CHECK;
 /* NULL: a node of the graph, primitive, claimed or movement, could be made. */
 const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_node *n, wk_arena *a);
+/* As wk_target.covers: of operators between quantised tensors. */
+bool wk_accel_covers(wk_op op, const char **note);
 /* The axis of a value that is cut into blocks. */
 int wk_accel_lane_axis(const wk_machine *m, const wk_graph *g, wk_value_id v);
 /* Value v, an image of few channels, lies dense, channels last, where it enters a part. */
@@ -170,6 +172,8 @@ wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, int64_t *changes) W
 /* The view goes through the tensor's planes by blocks and stacks, through its rows by y. */
 bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x);
 
+/* The node in hand, by the maker of its operator; e: its expression. */
+bool wk_accel_make_node(wk_accel_making *k, const wk_expr *e);
 bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue);
 bool wk_accel_make_conv_transpose(wk_accel_making *k, const wk_expr *epilogue);
 bool wk_accel_make_matmul(wk_accel_making *k, const wk_expr *epilogue);

@@ -195,6 +195,7 @@ const wk_target wk_target_accel = {
     .set = set,
     .adapt = wk_accel_adapt,
     .claims = claims,
+    .covers = wk_accel_covers,
     .fuses = fuses,
     .supports = supports,
     .admits = admits,

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which operators there are commands for. */
+#include "targets/accel/compile/net.h"
+
+/* Who makes the commands of an operator: of it alone, or with its expression. */
+static const struct {
+  wk_op op;
+  bool (*make)(wk_accel_making *k);
+  bool (*make_with)(wk_accel_making *k, const wk_expr *e);
+  const char *asks; /* beside operands and results of i8 or u8 */
+} makers[] = {
+    {WK_OP_CONV, NULL, wk_accel_make_conv, "constant weights, 1 or 2 spatial axes"},
+    {WK_OP_CONV_TRANSPOSE, NULL, wk_accel_make_conv_transpose,
+     "constant weights, 2 spatial axes, no groups, dilations or output padding"},
+    {WK_OP_MATMUL, NULL, wk_accel_make_matmul, "one constant matrix; of two tensors see "
+     "`integer_matmul`"},
+    {WK_OP_INTEGER_MATMUL, NULL, wk_accel_make_integer_matmul, "stacks of the same size"},
+    {WK_OP_MAP, NULL, wk_accel_make_map, "a change of scale, a sum or a product of two tensors"},
+    {WK_OP_REDUCE, NULL, wk_accel_make_reduce, "means of images, over both spatial axes"},
+    {WK_OP_GATHER, wk_accel_make_table, NULL, "functions of one tensor: tables of 256 entries"},
+    {WK_OP_MAX_POOL, wk_accel_make_max_pool, NULL, "1 or 2 spatial axes, no indices"},
+    {WK_OP_INTEGER_AVG_POOL, wk_accel_make_avg_pool, NULL, "1 or 2 spatial axes"},
+    {WK_OP_INTEGER_SOFTMAX, wk_accel_make_softmax, NULL, "the last axis, up to 511 blocks long"},
+    {WK_OP_INTEGER_NORM, wk_accel_make_norm, NULL,
+     "the last axis, up to 511 blocks long; constant scale and bias"},
+};
+
+bool wk_accel_make_node(wk_accel_making *k, const wk_expr *e) {
+  for (size_t i = 0; i < WK_COUNTOF(makers); i++)
+    if (makers[i].op == k->node->op)
+      return makers[i].make ? makers[i].make(k) : makers[i].make_with(k, e);
+  return wk_accel_refuse(k, "there is no command for %s", wk_op_get(k->node->op)->name);
+}
+
+static bool is_address(wk_op op) {
+  return op == WK_OP_RESHAPE || op == WK_OP_TRANSPOSE || op == WK_OP_SLICE || op == WK_OP_SPLIT ||
+         op == WK_OP_PAD || op == WK_OP_CONCAT || op == WK_OP_IDENTITY;
+}
+
+bool wk_accel_covers(wk_op op, const char **note) {
+  wk_op form = wk_integer_form_of(op);
+  *note = "it has no integer form";
+  if (form == WK_OP_COUNT) return false;
+  *note = "it reads by index";
+  if (op == WK_OP_GATHER) return false;
+  *note = "whole blocks of channels";
+  if (is_address(form)) return true;
+  for (size_t i = 0; i < WK_COUNTOF(makers); i++) {
+    *note = makers[i].asks;
+    if (makers[i].op == form) return true;
+  }
+  *note = "there is no command for it";
+  return false;
+}
