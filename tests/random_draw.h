@@ -54,6 +54,8 @@ const wk_type *draw_type(const draw *d, wk_value_id v);
  * numbers refuse it (or an operand is WK_NONE where one is needed). */
 wk_value_id draw_node(draw *d, wk_op op, void *attrs, uint32_t n_in, const wk_value_id *in,
                       uint32_t n_out);
+/* The same of a description, which may have bodies. */
+wk_value_id draw_desc(draw *d, const wk_node_desc *desc);
 wk_value_id draw_1(draw *d, wk_op op, void *attrs, wk_value_id x);
 wk_value_id draw_2(draw *d, wk_op op, void *attrs, wk_value_id x, wk_value_id y);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The generator. A node is kept when its results are finite and of ordinary size, and when
  * disturbing its operands by their own uncertainty disturbs the results by little. */
-#include "tests/random_draw.h"
+#include "tests/random_draw_newer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -279,13 +279,13 @@ static bool judge(draw *d, const wk_node *n, const wk_tensor *out, double *error
   return *error <= limit && (*error == 0 || most >= MIN_LARGEST);
 }
 
-wk_value_id draw_node(draw *d, wk_op op, void *attrs, uint32_t n_in, const wk_value_id *in,
-                      uint32_t n_out) {
-  wk_node_desc desc = {.op = op, .attrs = attrs, .in = in, .n_in = n_in, .n_out = n_out};
+wk_value_id draw_desc(draw *d, const wk_node_desc *desc) {
+  uint32_t n_in = desc->n_in;
+  const wk_value_id *in = desc->in;
   wk_value_id made[32];
   wk_tensor operands[32] = {{{0}, NULL}}, out[32];
   double error = 0;
-  wk_status s = wk_graph_add(d->g, &desc, made);
+  wk_status s = wk_graph_add(d->g, desc, made);
   if (s) {
     wk_status_free(s);
     return WK_NONE;
@@ -306,6 +306,12 @@ wk_value_id draw_node(draw *d, wk_op op, void *attrs, uint32_t n_in, const wk_va
     if (in[k] != WK_NONE) info(d, in[k])->used = true;
   if (!ok) wk_node_remove(d->g, id);
   return ok ? n.out[0] : WK_NONE;
+}
+
+wk_value_id draw_node(draw *d, wk_op op, void *attrs, uint32_t n_in, const wk_value_id *in,
+                      uint32_t n_out) {
+  const wk_node_desc desc = {.op = op, .attrs = attrs, .in = in, .n_in = n_in, .n_out = n_out};
+  return draw_desc(d, &desc);
 }
 
 wk_value_id draw_1(draw *d, wk_op op, void *attrs, wk_value_id x) {
@@ -329,8 +335,9 @@ static void draw_any(draw *d) {
     draw_operator(d, d->o->only);
     return;
   }
-  if (!d->o->no_motifs && draw_chance(d, 30)) {
-    draw_motif(d);
+  if (!d->o->no_motifs && draw_chance(d, 35)) {
+    if (draw_chance(d, 30)) draw_newer_motif(d);
+    else draw_motif(d);
     return;
   }
   wk_op op = (wk_op)draw_int(d, 0, WK_OP_COUNT - 1);

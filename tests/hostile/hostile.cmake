@@ -5,7 +5,8 @@ list(REMOVE_ITEM hostile_sources ${CMAKE_SOURCE_DIR}/tests/hostile/main.c)
 add_library(wk_hostile STATIC ${hostile_sources} ${CMAKE_SOURCE_DIR}/compiler/driver/pipeline.c)
 target_link_libraries(wk_hostile PUBLIC ${WK_ALL})
 target_compile_definitions(wk_hostile
-                           PRIVATE WICK_TEST_CAFFE2="${CMAKE_SOURCE_DIR}/tests/caffe2")
+                           PRIVATE WICK_TEST_CAFFE2="${CMAKE_SOURCE_DIR}/tests/caffe2"
+                                   WICK_TEST_ONNX="${CMAKE_SOURCE_DIR}/tests/onnx")
 
 add_executable(hostile ${CMAKE_SOURCE_DIR}/tests/hostile/main.c)
 target_link_libraries(hostile wk_hostile)
