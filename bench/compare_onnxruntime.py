@@ -95,6 +95,7 @@ class OnnxRuntime:
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
+        options.log_severity_level = 3
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
         self.session = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         self.names = [o.name for o in self.session.get_outputs()]
