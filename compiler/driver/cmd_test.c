@@ -146,20 +146,28 @@ static int by_count(const void *a, const void *b) {
   return strcmp(x->text, y->text);
 }
 
-static void print_reasons(const case_list *list) {
+static const char *reason_to_skip(const wk_test_case *c) {
+  return c->verdict == WK_TEST_SKIPPED ? c->text : NULL;
+}
+
+static const char *note_of(const wk_test_case *c) { return c->note; }
+
+/* What cases tell (NULL: nothing), each text once, with how many say so. */
+static void print_counted(const case_list *list, const char *heading,
+                          const char *(*told)(const wk_test_case *c)) {
   WK_VEC(reason) reasons = {0};
   for (size_t i = 0; i < list->n; i++) {
-    const wk_test_case *c = &list->data[i];
+    const char *text = told(&list->data[i]);
     size_t k = 0;
-    if (c->verdict != WK_TEST_SKIPPED) continue;
-    while (k < reasons.n && strcmp(reasons.data[k].text, c->text) != 0) k++;
-    reason fresh = {c->text, 0};
+    if (!text) continue;
+    while (k < reasons.n && strcmp(reasons.data[k].text, text) != 0) k++;
+    reason fresh = {text, 0};
     if (k == reasons.n) wk_vec_push(&reasons, fresh);
     reasons.data[k].count++;
   }
   if (reasons.n) {
     qsort(reasons.data, reasons.n, sizeof *reasons.data, by_count);
-    puts("skipped, by reason:");
+    puts(heading);
   }
   for (size_t i = 0; i < reasons.n; i++)
     printf("%6zu  %s\n", reasons.data[i].count, reasons.data[i].text);
@@ -188,7 +196,8 @@ static wk_status run_cases(const test_opts *o, case_list *list) {
     wk_out_abort(junit);
     return s;
   }
-  print_reasons(list);
+  print_counted(list, "notes:", note_of);
+  print_counted(list, "skipped, by reason:", reason_to_skip);
   if (junit) {
     wk_test_junit_write(wk_out_stdio(junit), list->data, list->n);
     WK_TRY(wk_out_commit(junit));
@@ -222,7 +231,10 @@ static wk_status run(const void *options_, const wk_strings *args) {
   for (size_t i = 0; !s && i < args->n; i++) s = find_in(&list, o, args->data[i], a);
   if (!s && list.n == 0) s = wk_error(WK_USAGE, "--filter %s matches no case", o->filter);
   if (!s) s = run_cases(o, &list);
-  for (size_t i = 0; i < list.n; i++) free(list.data[i].text);
+  for (size_t i = 0; i < list.n; i++) {
+    free(list.data[i].text);
+    free(list.data[i].note);
+  }
   wk_vec_free(&list);
   wk_arena_free(a);
   return s;

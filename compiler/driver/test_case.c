@@ -28,6 +28,7 @@ typedef struct {
   wk_runner *reference; /* evaluator, where its results are what is wanted */
   wk_test_output *kind; /* per output of the runner */
   bool is_quantised;
+  char *note;                         /* as in wk_test_case */
   const wk_test_set *unexplained; /* whose outputs differ though the layers may agree, NULL: none */
 } test;
 
@@ -81,6 +82,7 @@ static wk_status import(test *t, wk_module **out) {
   wk_status s = wk_model_import_real(t->model, &o, t->data.data, t->fixed.data, t->data.n, &report,
                                      out);
   if (s) s = refusal(s, &report);
+  if (!s && report.notes.n && !t->note) t->note = wk_xstrdup(report.notes.data[0]);
   wk_import_report_free(&report);
   WK_TRY(s);
   t->is_quantised = wk_test_is_quantised(*out);
@@ -351,6 +353,7 @@ void wk_test_case_run(const wk_test_options *o, wk_test_case *c, wk_test_done fo
   if (!s) s = run_sets(&t);
   c->seconds = wk_clock() - started;
   conclude(c, t.model, s);
+  c->note = t.note;
   if (t.unexplained && found) found(ctx, c);
   if (t.unexplained) explain(&t, c);
   drop(&t);

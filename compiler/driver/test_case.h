@@ -30,6 +30,7 @@ typedef struct {
   const char *dir, *name;
   wk_verdict verdict;
   char *text;     /* why it failed or was skipped, one line; malloc'ed; NULL when it passed */
+  char *note;     /* what the user should know about its import; malloc'ed; NULL: nothing */
   double seconds;
 } wk_test_case;
 
@@ -81,9 +82,9 @@ wk_status wk_test_layers(const wk_test_options *o, const wk_module *real, const 
 
 typedef void (*wk_test_done)(void *ctx, const wk_test_case *c);
 
-/* Fills verdict, seconds and text. When a quantised model has failed, `found` (NULL: nobody) is
- * called with them, and then the text grows by how far the model's layers agree. That may take far
- * longer than the case itself. */
+/* Fills verdict, seconds, text and note. When a quantised model has failed, `found` (NULL: nobody)
+ * is called with them, and then the text grows by how far the model's layers agree. That may take
+ * far longer than the case itself. */
 void wk_test_case_run(const wk_test_options *o, wk_test_case *c, wk_test_done found, void *ctx);
 
 /* Runs all cases; `done` is called for each in order. */

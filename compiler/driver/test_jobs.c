@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Cases in processes of their own: a crash or an endless loop is that case's failure. A child
- * writes verdict, seconds, text. It writes those of a failure before it looks into it, which has as
- * much time again; when it does not come to an end there, the failure is reported without. */
+ * writes verdict, seconds, the note with its length, text. It writes those of a failure before it
+ * looks into it, which has as much time again; when it does not come to an end there, the failure
+ * is reported without. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,10 +30,13 @@ typedef struct {
 static void write_result(writer *w, const wk_test_case *c) {
   unsigned char verdict = (unsigned char)c->verdict;
   size_t length = c->text ? strlen(c->text) : 0;
+  uint32_t note = c->note ? (uint32_t)strlen(c->note) : 0;
   alarm(0);
   if (!w->has_head) {
     wk_job_write(w->fd, &verdict, 1);
     wk_job_write(w->fd, &c->seconds, sizeof c->seconds);
+    wk_job_write(w->fd, &note, sizeof note);
+    if (note) wk_job_write(w->fd, c->note, note);
   }
   if (length > w->text) wk_job_write(w->fd, c->text + w->text, length - w->text);
   w->has_head = true;
@@ -59,18 +63,24 @@ static void report(runs *r) {
 }
 
 static bool end_child(void *ctx, const wk_job_end *e) {
-  enum { HEAD = 1 + sizeof(double) };
+  enum { NOTE = 1 + sizeof(double), HEAD = NOTE + sizeof(uint32_t) };
   runs *r = ctx;
   wk_test_case *c = &r->cases[e->index];
-  bool has_failed = e->n >= HEAD && e->bytes[0] == WK_TEST_FAILED;
-  if (e->n < HEAD || (!e->is_whole && !has_failed)) {
+  uint32_t note = 0;
+  if (e->n >= HEAD) memcpy(&note, e->bytes + NOTE, sizeof note);
+  bool has_head = e->n >= HEAD && e->n - HEAD >= note;
+  bool has_failed = has_head && e->bytes[0] == WK_TEST_FAILED;
+  if (!has_head || (!e->is_whole && !has_failed)) {
     wk_str text = {0};
     wk_job_death_text(&text, e, r->o->timeout);
-    *c = (wk_test_case){c->dir, c->name, WK_TEST_FAILED, text.s, e->seconds};
+    *c = (wk_test_case){.dir = c->dir, .name = c->name, .verdict = WK_TEST_FAILED, .text = text.s,
+                        .seconds = e->seconds};
   } else {
+    const char *text = e->bytes + HEAD + note;
     c->verdict = (wk_verdict)e->bytes[0];
     memcpy(&c->seconds, e->bytes + 1, sizeof c->seconds);
-    c->text = e->n > HEAD ? wk_xstrdup(e->bytes + HEAD) : NULL;
+    c->note = note ? strndup(e->bytes + HEAD, note) : NULL;
+    c->text = e->n > HEAD + note ? wk_xstrdup(text) : NULL;
   }
   r->finished[e->index] = true;
   report(r);

@@ -89,6 +89,18 @@ refuses 'empty filter' 2 'matches no case' "$wick" test suite --filter none
 "$wick" test suite/refused >/dev/null
 [[ $? == 1 ]] && good || bad 'nothing passed, yet success'
 
+# What importing a model tells comes once, with the number of models that it is said of.
+for name in newer_a newer_b; do
+  (number 1 8; field 7 "$(field 1 "$(node Relu x y)")$(field 2 graph)$(
+    field 11 "$(value x 1 2 3)")$(field 12 "$(value y 1 2 3)")"
+  field 8 "$(number 2 99)") >newer.onnx
+  case_of ../newer/$name newer.onnx "$in" "$out"
+done
+for jobs in 0 2; do
+  gives "notes, -j$jobs" '^     2  opset 99 is newer than [0-9]+, the newest that is known' \
+    "$wick" test newer -j$jobs
+done
+
 # A quantised model that fails: how far its layers agree when each is fed alike.
 cp -r "$onnx/QLinearAdd" . && flip QLinearAdd/test_data_set_0/output_0.pb \
   $(($(stat -c %s QLinearAdd/test_data_set_0/output_0.pb) - 1))
