@@ -16,7 +16,7 @@
 typedef struct {
   wk_binding_args binding;
   wk_target_args target;
-  const char *emit, *output, *print_after, *stop_after, *report;
+  const char *emit, *output, *print_after, *stop_after, *report, *convert;
   int64_t quantize; /* seed; 0: no */
   bool weights, time_passes, print_integer, print_parts, quiet, verbose;
 } compile_opts;
@@ -57,6 +57,10 @@ static const wk_option options[] = {
      "target writes besides: for the CPU bundle, object, asm, llvm-ir ('wick targets' lists them)",
      .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, emit)},
     WK_TARGET_OPTIONS(compile_opts, target, "what to compile for,"),
+    {"convert", 0, "TYPE", "store the floats of a model as f16 or bf16, weights and what goes "
+     "between operators; each operator still computes in f32 and rounds once at its result, and "
+     "inputs and outputs keep their types", .kind = WK_OPTION_STRING,
+     .offset = offsetof(compile_opts, convert)},
     WK_QUANTIZE_RANDOM_OPTION(compile_opts, quantize),
     WK_BINDING_OPTIONS(compile_opts, binding),
     {.kind = WK_OPTION_GROUP, .help = "Looking inside"},
@@ -154,6 +158,14 @@ static wk_status after_step(void *ctx, const wk_step_record *step, const wk_modu
   return NULL;
 }
 
+/* NONE: floats stay what they are. */
+static wk_dtype convert_type(const compile_opts *o) {
+  static const wk_dtype types[] = {WK_F16, WK_BF16};
+  for (size_t i = 0; o->convert && i < WK_COUNTOF(types); i++)
+    if (!strcmp(o->convert, wk_dtype_name(types[i]))) return types[i];
+  return WK_DTYPE_NONE;
+}
+
 static wk_status compile_binding(const compile_opts *o, const char *model, const emission *emit,
                               const wk_targets *targets, const char *name, wk_str *notes,
                               uint64_t *hash, wk_compiled *bound) {
@@ -161,6 +173,7 @@ static wk_status compile_binding(const compile_opts *o, const char *model, const
   watcher w = {.o = o, .name = name, .bound = bound};
   wk_pipeline_options po = {.targets = targets, .stop_after = o->stop_after, .hook = after_step,
                             .ctx = &w};
+  po.convert = convert_type(o);
   po.graph_only = emit->from == FROM_MODULE && !o->stop_after;
   po.portable = emit->from == FROM_PROGRAM && !o->stop_after;
   bound->arena = wk_arena_new();
@@ -288,6 +301,7 @@ static const char *command_text(const compile_opts *o, wk_arena *a) {
   if (o->target.cpu) wk_str_printf(&b, " --cpu=%s", o->target.cpu);
   if (o->target.no_host) wk_str_add(&b, " --no-host");
   wk_target_settings_text(&b, &o->target);
+  if (o->convert) wk_str_printf(&b, " --convert=%s", o->convert);
   if (o->quantize) wk_str_printf(&b, " --quantize-random=%" PRId64, o->quantize);
   for (size_t i = 0; i < o->binding.bind.n; i++)
     wk_str_printf(&b, " --bind=%s", o->binding.bind.data[i]);
@@ -306,6 +320,8 @@ static const char *command_text(const compile_opts *o, wk_arena *a) {
 static bool is_code(const emission *e) { return e->from == FROM_PARTS || e->from == FROM_TARGET; }
 
 static wk_status check_options(const compile_opts *o, const emission *emit, size_t bindings) {
+  if (o->convert && convert_type(o) == WK_DTYPE_NONE)
+    return wk_error(WK_USAGE, "--convert %s: floats are stored as f16 or bf16", o->convert);
   bool special =
       o->print_after && (!strcmp(o->print_after, "all") || !strcmp(o->print_after, "changed"));
   wk_step_kind printed = WK_ON_GRAPHS;

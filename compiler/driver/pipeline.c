@@ -77,13 +77,12 @@ static wk_status part_passes(pipeline *l) {
 
 /* ---- steps on the module --------------------------------------------------------------------- */
 
-static void count_module(const wk_module *m, wk_pipeline_report *r) {
+static void count_weights(const wk_module *m, wk_pipeline_report *r) {
   wk_map *seen = wk_map_new();
   wk_arena *scratch = wk_arena_new();
-  r->nodes = wk_module_nodes(m);
+  r->weights = 0;
   for (size_t k = 0; k < m->graphs.n; k++) {
     const wk_graph *g = m->graphs.data[k];
-    for (size_t i = 0; i < g->nodes.n; i++) r->macs += wk_node_macs(g, &g->nodes.data[i]);
     for (size_t v = 0; v < g->values.n; v++) {
       const wk_value *val = &g->values.data[v];
       uint32_t known;
@@ -96,6 +95,15 @@ static void count_module(const wk_module *m, wk_pipeline_report *r) {
   }
   wk_map_free(seen);
   wk_arena_free(scratch);
+}
+
+static void count_module(const wk_module *m, wk_pipeline_report *r) {
+  r->nodes = wk_module_nodes(m);
+  for (size_t k = 0; k < m->graphs.n; k++) {
+    const wk_graph *g = m->graphs.data[k];
+    for (size_t i = 0; i < g->nodes.n; i++) r->macs += wk_node_macs(g, &g->nodes.data[i]);
+  }
+  count_weights(m, r);
 }
 
 static wk_status step_integer(pipeline *l, wk_part *part, int64_t *changes) {
@@ -117,6 +125,16 @@ static wk_status step_adapt(pipeline *l, wk_part *part, int64_t *changes) {
     WK_TRY(wk_module_verify(l->m));
     *changes += more;
   }
+  return NULL;
+}
+
+/* Behind the passes on graphs: what they compute of weights is rounded once. */
+static wk_status step_convert(pipeline *l, wk_part *part, int64_t *changes) {
+  (void)part;
+  if (l->o->convert == WK_DTYPE_NONE) return NULL;
+  WK_TRY(wk_convert_floats(l->m, l->o->convert, changes));
+  WK_TRY(wk_module_verify(l->m));
+  count_weights(l->m, l->report);
   return NULL;
 }
 

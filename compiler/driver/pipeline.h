@@ -47,6 +47,7 @@ typedef wk_status (*wk_step_hook)(void *ctx, const wk_step_record *step, const w
 typedef struct {
   const wk_targets *targets;
   const char *stop_after;       /* step name, NULL: run to the end */
+  wk_dtype convert;             /* F16 or BF16: what floats are stored in; NONE: as they are */
   bool graph_only;              /* stop before lowering, when the graph passes are through */
   bool portable;                /* leave out what the evaluator cannot run */
   bool unplaced;                /* leave out the last step */

@@ -179,9 +179,20 @@ static const char *accumulator(wk_export_graph *x, const wk_expr *e) {
   return e ? wk_export_fresh(x) : wk_export_out(x, 0);
 }
 
+/* ONNX's operators have one type of floats. In 16 bits what they hand on is rounded to it. */
+static bool is_of_one_type(const wk_export_graph *x, const wk_expr *epilogue) {
+  wk_dtype t = wk_export_type(x, 0)->dtype;
+  if (wk_accumulator_dtype(t) == t) return true;
+  bool same = wk_dtype_is_float(t) && !epilogue;
+  for (uint32_t k = 1; k < x->node->n_in && k < 3; k++)
+    same = same && (x->node->in[k] == WK_NONE || wk_export_type(x, k)->dtype == t);
+  return same;
+}
+
 static wk_status write_conv(wk_export_graph *x) {
   const wk_attr_conv *a = ATTR(x, conv);
-  if (!wk_dtype_is_float(wk_export_type(x, 0)->dtype)) return wk_export_own(x);
+  if (!wk_dtype_is_float(wk_export_type(x, 0)->dtype) || !is_of_one_type(x, a->epilogue))
+    return wk_export_own(x);
   const char *sum = accumulator(x, a->epilogue);
   wk_export_3(x, "Conv", wk_export_in(x, 0), wk_export_in(x, 1), wk_export_in(x, 2), sum);
   wk_export_ints(x, "strides", a->strides);
@@ -194,7 +205,8 @@ static wk_status write_conv(wk_export_graph *x) {
 
 static wk_status write_conv_transpose(wk_export_graph *x) {
   const wk_attr_conv_transpose *a = ATTR(x, conv_transpose);
-  if (!wk_dtype_is_float(wk_export_type(x, 0)->dtype)) return wk_export_own(x);
+  if (!wk_dtype_is_float(wk_export_type(x, 0)->dtype) || !is_of_one_type(x, a->epilogue))
+    return wk_export_own(x);
   const char *sum = accumulator(x, a->epilogue);
   wk_export_3(x, "ConvTranspose", wk_export_in(x, 0), wk_export_in(x, 1), wk_export_in(x, 2), sum);
   wk_export_ints(x, "strides", a->strides);
@@ -209,10 +221,12 @@ static wk_status write_conv_transpose(wk_export_graph *x) {
 static wk_status write_matmul(wk_export_graph *x) {
   const wk_attr_matmul *a = ATTR(x, matmul);
   wk_dtype t = wk_export_type(x, 0)->dtype;
-  if (wk_accumulator_dtype(t) != t) return wk_export_own(x); /* ONNX's has no narrow integers */
+  bool is_gemm = wk_export_type(x, 0)->rank == 2 && wk_export_type(x, 1)->rank == 2;
+  bool adds_apart = *wk_export_in(x, 2) && !is_gemm;
+  if (!is_of_one_type(x, a->epilogue) || (adds_apart && wk_accumulator_dtype(t) != t))
+    return wk_export_own(x);
   const char *sum = accumulator(x, a->epilogue), *bias = wk_export_in(x, 2);
-  if (*bias && wk_export_type(x, 0)->rank == 2 && wk_export_type(x, 1)->rank == 2 &&
-      wk_dtype_is_float(wk_export_type(x, 0)->dtype)) {
+  if (*bias && is_gemm && wk_dtype_is_float(t)) {
     wk_export_3(x, "Gemm", wk_export_in(x, 0), wk_export_in(x, 1), bias, sum);
     if (a->epilogue) write_epilogue(x, a->epilogue, sum, 3);
     return NULL;

@@ -40,24 +40,37 @@ static wk_value_id transpose_last(wk_onnx_node *c, wk_value_id x) {
   return wk_make_move_axis(c, x, rank - 1, rank - 2);
 }
 
-/* alpha * a b + beta * c. */
+/* A bias of the product itself. */
+static bool is_bias(wk_onnx_node *c, wk_value_id bias, wk_value_id b) {
+  const wk_type *t = wk_onnx_type(c, bias), *tb = wk_onnx_type(c, b);
+  return t->rank == 1 && tb->rank == 2 && t->dims[0] == tb->dims[1] &&
+         t->dtype == tb->dtype;
+}
+
+/* alpha * a b + beta * c; of 16-bit floats in f32, rounded once. */
 wk_status wk_onnx_gemm(wk_onnx_node *c) {
   wk_value_id a = c->in[0], b = c->in[1];
+  wk_dtype t = wk_onnx_type(c, a)->dtype, wide = wk_compute_dtype(t);
   double alpha = wk_onnx_float(c, "alpha", 1.0), beta = wk_onnx_float(c, "beta", 1.0);
   wk_onnx_valid(c, wk_onnx_type(c, a)->rank == 2 && wk_onnx_type(c, b)->rank == 2,
                 "an operand is not a matrix");
   wk_matmul_same_floats(c, a, b);
   if (wk_onnx_int(c, "transA", 0)) a = transpose_last(c, a);
   if (wk_onnx_int(c, "transB", 0)) b = transpose_last(c, b);
+  bool adds = wk_onnx_has(c, 2) && beta != 0.0, is_plain = alpha == 1.0 && beta == 1.0;
+  if (wide != t && adds && is_plain && wk_onnx_ok(c) && is_bias(c, c->in[2], b))
+    return wk_onnx_return(c, wk_make(c, WK_OP_MATMUL, NULL, 3, a, b, c->in[2]));
+  if (adds || alpha != 1.0) a = wk_make_cast(c, a, wide), b = wk_make_cast(c, b, wide);
   wk_value_id y = wk_make_2(c, WK_OP_MATMUL, a, b);
   if (alpha != 1.0) y = wk_make_mul_f(c, y, alpha);
-  if (!wk_onnx_has(c, 2) || beta == 0.0) return wk_onnx_return(c, y);
-  wk_value_id bias = beta == 1.0 ? c->in[2] : wk_make_mul_f(c, c->in[2], beta);
+  if (!adds) return wk_onnx_return(c, wk_make_cast(c, y, t));
+  wk_value_id bias = wk_make_cast(c, c->in[2], wide);
+  if (beta != 1.0) bias = wk_make_mul_f(c, bias, beta);
   const wk_type product = *wk_onnx_type(c, y);
   wk_value_id sum = wk_make_2(c, WK_OP_ADD, y, bias);
   wk_onnx_valid(c, !wk_onnx_ok(c) || wk_shape_equal(&product, wk_onnx_type(c, sum)),
                 "operand C does not broadcast to the product");
-  return wk_onnx_return(c, sum);
+  return wk_onnx_return(c, wk_make_cast(c, sum, t));
 }
 
 /* The first axis becomes the last but one. */
@@ -78,6 +91,9 @@ wk_status wk_onnx_fused_matmul(wk_onnx_node *c) {
   if (wk_onnx_int(c, "transBatchB", 0)) b = batch_first(c, b);
   if (wk_onnx_int(c, "transA", 0) && matrices[0]) a = transpose_last(c, a);
   if (wk_onnx_int(c, "transB", 0) && matrices[1]) b = transpose_last(c, b);
-  wk_value_id y = wk_matmul_emit(c, a, b);
-  return wk_onnx_return(c, alpha == 1.0 ? y : wk_make_mul_f(c, y, alpha));
+  wk_dtype t = wk_onnx_type(c, a)->dtype;
+  if (alpha == 1.0) return wk_onnx_return(c, wk_matmul_emit(c, a, b));
+  a = wk_make_cast(c, a, wk_compute_dtype(t)), b = wk_make_cast(c, b, wk_compute_dtype(t));
+  wk_value_id y = wk_make_mul_f(c, wk_matmul_emit(c, a, b), alpha);
+  return wk_onnx_return(c, wk_make_cast(c, y, t));
 }

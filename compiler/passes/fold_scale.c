@@ -4,7 +4,8 @@
  *   behind   a convolution or product whose result nobody else uses: its weights and bias
  *   before   a convolution or product: likewise; t only where it is small and no padding is added
  *   behind   another batch norm: its scale and bias
- * New constants are computed in f64. Weights that others share stay as they are. */
+ * New constants are computed in f64. Weights that others share stay as they are, and so does what
+ * is f16 or bf16: one rounding less is another result. */
 #include <math.h>
 #include <string.h>
 
@@ -346,6 +347,8 @@ static bool into_consumer(wk_rewrite *r, const wk_node *n) {
 }
 
 static bool fold(wk_rewrite *r, wk_node_id id, const wk_node *n) {
+  wk_dtype t = wk_type_of(r, n->out[0])->dtype;
+  if (wk_compute_dtype(t) != t) return false; /* each operator rounds to it */
   (void)id;
   if (n->op == WK_OP_CONV || n->op == WK_OP_MATMUL) return into_consumer(r, n);
   if (!is_affine_op(n->op)) return false;

@@ -39,6 +39,10 @@ typedef wk_status (*wk_pass_hook)(void *ctx, const wk_pass *p, const wk_module *
                                   double seconds);
 wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_targets *targets, wk_pass_hook hook,
                         void *ctx) WK_MUST_CHECK;
+/* Values of f32 become f16 or bf16 (`to`), constants with them, where the operator takes that;
+ * inputs and outputs of graphs keep their types. Finite constants beyond the range of `to` become
+ * its largest number, those that would become 0 its least. `changes` grows by the nodes. */
+wk_status wk_convert_floats(wk_module *m, wk_dtype to, int64_t *changes) WK_MUST_CHECK;
 wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_targets *targets,
                           int64_t *changes) WK_MUST_CHECK;
 

@@ -215,7 +215,8 @@ static bool power(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   if (!same_type(r, n, x)) return false;
   if (wk_is_splat(r, n->in[1], 1)) return use(r, n, x);
   if (wk_is_splat(r, n->in[1], 2)) return use(r, n, wk_rewrite_2(r, WK_OP_MUL, NULL, x, x));
-  if (!wk_is_splat(r, n->in[1], 3)) return false;
+  wk_dtype t = wk_type_of(r, x)->dtype; /* of 16 bits, two products round twice */
+  if (wk_compute_dtype(t) != t || !wk_is_splat(r, n->in[1], 3)) return false;
   return use(r, n, wk_rewrite_2(r, WK_OP_MUL, NULL, x, wk_rewrite_2(r, WK_OP_MUL, NULL, x, x)));
 }
 

@@ -17,6 +17,8 @@ refuses 'unknown choice' 2 "--emit: no kind 'pakage'; did you mean 'package'" \
   "$wick" compile relu.onnx --emit pakage
 refuses 'unknown pass' 2 "did you mean 'dead-code'" "$wick" compile relu.onnx --stop-after dead-cod
 refuses 'unknown processor' 2 'i386' "$wick" compile relu.onnx --cpu i386 -o out/x.wick
+refuses 'no such float' 2 "--convert f8: floats are stored as f16 or bf16" \
+  "$wick" compile relu.onnx --convert f8
 refuses 'code of half a compilation' 2 'stop-after' \
   "$wick" compile relu.onnx --emit object --stop-after lower
 refuses 'output replaces the model' 2 'would overwrite' "$wick" compile relu.onnx -o ./relu.onnx

@@ -18,6 +18,23 @@ mkdir -p models/named && cp net.onnx models/named/model.onnx
 check 'named after the folder' "$wick" compile models/named/model.onnx -q
 [[ -f named.wick ]] && good || bad 'model.onnx is not named after its folder'
 
+# In 16 bits: half the weights, f32 at the edges, and again a model that is the same.
+weights() { sed -nE 's/^weights +([0-9.]+) ([KM]iB)$/\1 \2/p'; }
+"$wick" compile net.onnx -o whole.wick | weights >whole.size
+for type in f16 bf16; do
+  "$wick" compile net.onnx --convert $type -o $type.wick | weights >$type.size
+  awk '{ getline half <"'$type'.size"; split(half, h); exit !(h[2] == $2 && h[1] < 0.55 * $1) }' \
+    whole.size && good || bad "--convert $type: $(cat $type.size) of $(cat whole.size)"
+  (($(stat -c %s $type.wick) < $(stat -c %s whole.wick))) && good ||
+    bad "--convert $type: the package is no smaller"
+  gives "$type: the input stays f32" 'input.* f32' "$wick" inspect $type.wick
+  check "$type as a model" "$wick" compile net.onnx --convert $type --emit onnx -o $type.onnx -q
+  check "$type runs" "$wick" run $type.wick --output-dir out-$type
+  check "$type as a model runs" "$wick" run $type.onnx --output-dir out-$type-onnx
+  check "$type twice" diff -r out-$type out-$type-onnx
+done
+gives 'converted where it is said' '\(%.*\) \{to=bf16\}' \
+  "$wick" compile relu.onnx --convert bf16 --stop-after convert -q
 mkdir there && cp net.onnx there/ && (cd there && "$wick" compile net.onnx -q)
 check 'same input, same bytes' cmp net.wick there/net.wick
 for kind in graph program dot onnx asm llvm-ir object; do

@@ -133,6 +133,109 @@ static void test_every_operator(void **state) {
   assert_int_equal(bad, 0);
 }
 
+/* ---- floats stored in 16 bits ---------------------------------------------------------------- */
+
+static void count_floats(const wk_module *m, int64_t n[WK_DTYPE_COUNT]) {
+  for (size_t k = 0; k < m->graphs.n; k++)
+    for (size_t v = 0; v < m->graphs.data[k]->values.n; v++)
+      n[m->graphs.data[k]->values.data[v].type.dtype]++;
+}
+
+static void check_edges(const wk_graph *before, const wk_graph *after) {
+  assert_int_equal(before->outputs.n, after->outputs.n);
+  for (size_t i = 0; i < before->outputs.n; i++) {
+    const wk_type *was = &wk_val(before, before->outputs.data[i])->type;
+    const wk_type *is = &wk_val(after, after->outputs.data[i])->type;
+    assert_int_equal(was->dtype, is->dtype);
+    assert_string_equal(before->output_names.data[i], after->output_names.data[i]);
+  }
+}
+
+/* What has 16 bits is compared as such: a rounding of theirs is far more than one of f32. */
+static void uncover(wk_graph *g) {
+  for (size_t i = 0; i < g->outputs.n; i++) {
+    const wk_value *v = wk_val(g, g->outputs.data[i]);
+    const wk_node *n = v->kind == WK_VALUE_NODE ? wk_nod(g, v->node) : NULL;
+    if (n && n->op == WK_OP_CAST) g->outputs.data[i] = n->in[0];
+  }
+}
+
+/* Graphs stay valid and keep what is seen from outside, nearly all of their floats have 16 bits,
+ * and they mean the same after passes and lowering. */
+static void test_converted_graphs(void **state) {
+  (void)state;
+  const random_options o = {.nodes = 14, .only = WK_OP_COUNT};
+  int64_t was[WK_DTYPE_COUNT] = {0}, is[WK_DTYPE_COUNT] = {0}, changes = 0;
+  int bad = 0;
+  for (uint64_t seed = first_seed; seed < first_seed + n_seeds / 4; seed++) {
+    wk_module *m = random_graph(seed, &o), *half = wk_module_clone(m);
+    step all = {.kind = EVERYTHING};
+    assert_null(wk_convert_floats(half, seed % 2 ? WK_F16 : WK_BF16, &changes));
+    assert_null(wk_module_verify(half));
+    check_edges(m->main, half->main);
+    uncover(half->main);
+    bad += !check(&all, half, seed);
+    count_floats(m, was);
+    count_floats(half, is);
+    wk_module_free(half);
+    wk_module_free(m);
+  }
+  print_message("%lld nodes, values of f32: %lld, then %lld\n", (long long)changes,
+                (long long)was[WK_F32], (long long)is[WK_F32]);
+  assert_int_equal(bad, 0);
+}
+
+static const char unconverted[] =
+    "module \"m\" {\n"
+    "  graph @main(%x: f32[1,4], %n: i64[1,4]) {\n"
+    "    %c = constant f32[4] {1e9, -1e9, 1e-12, 0.0}\n"
+    "    %k = cast(%n) {to=f32}\n"
+    "    %a = add(%x, %c)\n"
+    "    %b = mul(%a, %k)\n"
+    "    %i = arg_max(%b) {axis=1}\n"
+    "    output %b\n"
+    "    output %i\n"
+    "    output %c\n"
+    "    output %x\n"
+    "    output %b as \"again\"\n"
+    "  }\n"
+    "}\n";
+
+/* Constants keep away from infinity and 0; what a graph gives keeps its type and name, and so do
+ * constants and inputs that it only hands on. */
+static const char converted[] =
+    "module \"m\" {\n"
+    "  graph @main(%x: f32[1,4], %n: i64[1,4]) {\n"
+    "    %_9 = constant f32[4] {1e+09, -1e+09, 1e-12, 0.0}\n"
+    "    %c = constant f16[4] {65504.0, -65504.0, 5.9604645e-08, 0.0}\n"
+    "    %k = cast(%n) {to=f16} : f16[1,4]\n"
+    "    %_8 = cast(%x) {to=f16} : f16[1,4] \"x\"\n"
+    "    %a = add(%_8, %c) : f16[1,4]\n"
+    "    %_13 = mul(%a, %k) : f16[1,4]\n"
+    "    %i = arg_max(%_13) {axis=1} : i64[1,1]\n"
+    "    %b = cast(%_13) : f32[1,4] \"b\"\n"
+    "    output %b\n"
+    "    output %i\n"
+    "    output %_9 as \"c\"\n"
+    "    output %x\n"
+    "    output %b as \"again\"\n"
+    "  }\n"
+    "}\n";
+
+static void test_converted_text(void **state) {
+  (void)state;
+  wk_module *m;
+  int64_t changes = 0;
+  wk_str text = {0};
+  assert_null(wk_module_parse(unconverted, "test", &m));
+  assert_null(wk_convert_floats(m, WK_F16, &changes));
+  assert_int_equal(changes, 4);
+  wk_module_print(&text, m, WK_PRINT_SHORT);
+  assert_string_equal(text.s, converted);
+  wk_str_free(&text);
+  wk_module_free(m);
+}
+
 /* ---- the reducer ----------------------------------------------------------------------------- */
 
 static bool has_softmax(void *ctx, const wk_module *m) {
@@ -162,9 +265,10 @@ static void test_reducer(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_graphs),
-                                     cmocka_unit_test(test_every_operator),
-                                     cmocka_unit_test(test_reducer)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_every_operator),
+      cmocka_unit_test(test_converted_graphs), cmocka_unit_test(test_converted_text),
+      cmocka_unit_test(test_reducer)};
   if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
   if (argc > 2) n_seeds = strtoull(argv[2], NULL, 10);
   return cmocka_run_group_tests(tests, NULL, NULL);
