@@ -300,6 +300,53 @@ def roi_pools(out):
         np.float32(1.0507) * (np.float32(1.6732) * np.exp(x) - np.float32(1.6732)))])
 
 
+def lists(out):
+    """Sequences and optionals among inputs and outputs: elements of several shapes, no element,
+    what a condition chooses."""
+    T = onnx.TensorProto.FLOAT
+    tensor = functools.partial(helper.make_tensor_type_proto, T)
+    sequence, optional = helper.make_sequence_type_proto, helper.make_optional_type_proto
+    branches = [helper.make_graph([helper.make_node(*node)], name, [], [
+        helper.make_value_info(node[2][0], optional(sequence(tensor(None))))])
+        for name, node in (("some", ("Optional", ["more"], ["kept"])),
+                           ("other", ("Optional", ["x"], ["given"])))]
+    nodes = [helper.make_node("OptionalGetElement", ["o"], ["element"]),
+             helper.make_node("SequenceInsert", ["x", "element"], ["more"]),
+             helper.make_node("SequenceInsert", ["more", "t", "at"], ["y"]),
+             helper.make_node("OptionalHasElement", ["none"], ["has"]),
+             helper.make_node("If", ["c"], ["z"], then_branch=branches[0],
+                              else_branch=branches[1])]
+    info = helper.make_value_info
+    graph = helper.make_graph(
+        nodes, "lists",
+        [info("x", sequence(tensor(("n", 3)))), info("t", tensor((2, 2))),
+         info("o", optional(tensor((4,)))), info("none", optional(sequence(tensor(None)))),
+         info("c", helper.make_tensor_type_proto(onnx.TensorProto.BOOL, ()))],
+        [info("y", sequence(tensor(None))),
+         info("has", helper.make_tensor_type_proto(onnx.TensorProto.BOOL, ())),
+         info("z", optional(sequence(tensor(None))))],
+        [numpy_helper.from_array(np.int64(1), "at")])
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 18)])
+    onnx.save(model, (out / "Lists").mkdir(parents=True, exist_ok=True) or out / "Lists/model.onnx")
+    for number, choice in enumerate((True, False)):
+        x, t, o = [f32(n, 3) for n in (2, 1, 4)[: 3 - number]], f32(2, 2), f32(4)
+        more = [*x, o]
+        data = out / f"Lists/test_data_set_{number}"
+        data.mkdir(parents=True, exist_ok=True)
+        lists = {"input_0": numpy_helper.from_list(x, "x", onnx.SequenceProto.TENSOR),
+                 "input_1": numpy_helper.from_array(t, "t"),
+                 "input_2": numpy_helper.from_optional(o, "o"),
+                 "input_3": numpy_helper.from_optional(None, "none"),
+                 "input_4": numpy_helper.from_array(np.bool_(choice), "c"),
+                 "output_0": numpy_helper.from_list([more[0], t, *more[1:]], "y",
+                                                    onnx.SequenceProto.TENSOR),
+                 "output_1": numpy_helper.from_array(np.bool_(False), "has"),
+                 "output_2": numpy_helper.from_optional(
+                     more if choice else x, "z", onnx.OptionalProto.SEQUENCE)}
+        for name, value in lists.items():
+            (data / f"{name}.pb").write_bytes(value.SerializeToString())
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
@@ -307,7 +354,7 @@ def main():
     peers.need("numpy", "onnx", "onnxruntime")
     for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28,
                   narrow_types, narrow_weights, n_grams, products_and_grids, smooth_resizes,
-                  samples, roi_pools):
+                  samples, roi_pools, lists):
         cases(out)
 
 

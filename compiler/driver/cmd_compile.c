@@ -307,6 +307,8 @@ static const char *command_text(const compile_opts *o, wk_arena *a) {
     wk_str_printf(&b, " --bind=%s", o->binding.bind.data[i]);
   for (size_t i = 0; i < o->binding.shape.n; i++)
     wk_str_printf(&b, " --shape=%s", o->binding.shape.data[i]);
+  for (size_t i = 0; i < o->binding.length.n; i++)
+    wk_str_printf(&b, " --length=%s", o->binding.length.data[i]);
   for (size_t i = 0; i < o->binding.value.n; i++) {
     const char *v = o->binding.value.data[i], *slash = strrchr(v, '/');
     wk_str_printf(&b, " --value=%.*s=%s", (int)strcspn(v, "="), v,

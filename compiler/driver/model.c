@@ -56,6 +56,21 @@ static wk_status add_shape(wk_binding_set *b, const char *text) {
   return NULL;
 }
 
+static wk_status add_length(wk_binding_set *b, const char *text) {
+  const char *eq = strrchr(text, '=');
+  wk_bind_length l = {.option = wk_arena_printf(b->arena, "--length %s", text)};
+  if (!eq || eq == text)
+    return wk_error_at(WK_USAGE, l.option, "must be INPUT=N or INPUT=none");
+  l.input = wk_arena_strndup(b->arena, text, (size_t)(eq - text));
+  if (!strcmp(eq + 1, "none")) l.n = WK_NO_ELEMENT;
+  else WK_TRY(parse_count(eq + 1, text + strlen(text), l.option, &l.n));
+  for (size_t i = 0; i < b->lengths.n; i++)
+    if (!strcmp(b->lengths.data[i].input, l.input))
+      return wk_error_at(WK_USAGE, l.option, "input %s has a length already", l.input);
+  wk_vec_push(&b->lengths, l);
+  return NULL;
+}
+
 static wk_status add_value(wk_binding_set *b, const char *text) {
   const char *eq = strchr(text, '=');
   wk_bind_value v = {.option = wk_arena_printf(b->arena, "--value %s", text)};
@@ -71,6 +86,7 @@ void wk_binding_set_free(wk_binding_set *b) {
   for (size_t i = 0; i < b->values.n; i++) wk_tensor_free(&b->values.data[i].value);
   wk_vec_free(&b->binds);
   wk_vec_free(&b->shapes);
+  wk_vec_free(&b->lengths);
   wk_vec_free(&b->values);
   wk_arena_free(b->arena);
   *b = (wk_binding_set){0};
@@ -79,6 +95,7 @@ void wk_binding_set_free(wk_binding_set *b) {
 wk_import_options wk_binding_import_options(const wk_binding_set *b, bool list_all) {
   return (wk_import_options){.binds = b->binds.data, .n_binds = b->binds.n,
                              .shapes = b->shapes.data, .n_shapes = b->shapes.n,
+                             .lengths = b->lengths.data, .n_lengths = b->lengths.n,
                              .values = b->values.data, .n_values = b->values.n,
                              .strict_opset = b->strict_opset, .list_all = list_all,
                              .init_net = b->init_net, .value_info = b->value_info};
@@ -139,6 +156,10 @@ static wk_status fill_set(const wk_binding_args *a, size_t set, wk_binding_set *
     WK_TRY(add_shape(b, a->shape.data[i]));
     add_to_name(b, a->shape.data[i]);
   }
+  for (size_t i = 0; i < a->length.n; i++) {
+    WK_TRY(add_length(b, a->length.data[i]));
+    add_to_name(b, a->length.data[i]);
+  }
   for (size_t i = 0; i < a->value.n; i++) WK_TRY(add_value(b, a->value.data[i]));
   return NULL;
 }
@@ -163,6 +184,7 @@ wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, s
 const char *wk_binding_given(const wk_binding_args *a) {
   return a->bind.n         ? "--bind"
          : a->shape.n      ? "--shape"
+         : a->length.n     ? "--length"
          : a->value.n      ? "--value"
          : a->strict_opset ? "--strict-opset"
          : a->init_net     ? "--init-net"

@@ -10,9 +10,10 @@
 #include "compiler/onnx/onnx.h"
 #include "compiler/support/options.h"
 
-/* --bind, --shape, --value as typed by the user, --strict-opset, and the other files of a net. */
+/* --bind, --shape, --length, --value as typed by the user, --strict-opset, and the other files of
+ * a net. */
 typedef struct {
-  wk_strings bind, shape, value;
+  wk_strings bind, shape, length, value;
   bool strict_opset;
   const char *init_net, *value_info; /* of Caffe2 nets */
 } wk_binding_args;
@@ -43,6 +44,10 @@ typedef struct {
    "fix the whole shape of an input; the same input again is another binding, for which the "  \
    "shapes of inputs that are given once hold as well", .kind = WK_OPTION_LIST,                \
    .offset = offsetof(type, member.shape)},                                                    \
+  {"length", 0, "INPUT=N",                                                                     \
+   "how many tensors a sequence has, which become the inputs INPUT[0], INPUT[1] …; none: an "  \
+   "optional input has no element", .kind = WK_OPTION_LIST,                                    \
+   .offset = offsetof(type, member.length)},                                                   \
   {"value", 0, "INPUT=FILE",                                                                   \
    "fix an input to the contents of a .npy or .pb file; needed where its values decide "       \
    "shapes", .kind = WK_OPTION_LIST, .offset = offsetof(type, member.value)},                  \
@@ -61,6 +66,7 @@ typedef struct {
   wk_arena *arena;
   WK_VEC(wk_bind) binds;
   WK_VEC(wk_bind_shape) shapes;
+  WK_VEC(wk_bind_length) lengths;
   WK_VEC(wk_bind_value) values;
   const char *name; /* "batch=1,seq=64", for entries of a package */
   bool strict_opset;

@@ -22,6 +22,19 @@ void wk_quantize_job_free(wk_quantize_job *j) {
 
 /* ---- import ---------------------------------------------------------------------------------- */
 
+/* Samples are for inputs that are tensors each. */
+static wk_status refuse_lists(const wk_quantize_job *j) {
+  const wk_onnx_info *info = &j->data.info;
+  for (size_t i = 0; i < info->inputs.n; i++) {
+    const wk_onnx_io *io = &info->inputs.data[i];
+    if (io->is_sequence || io->is_optional)
+      return wk_error_at(WK_UNSUPPORTED, j->path,
+                         "input %s is a sequence or optional, for which there are no samples",
+                         io->name);
+  }
+  return NULL;
+}
+
 /* Operators that only quantised models have. */
 static wk_status refuse_quantised(const wk_quantize_job *j) {
   static const char *const marks[] = {"QLinear",       "QuantizeLinear",  "DequantizeLinear",
@@ -239,6 +252,7 @@ wk_status wk_quantize_load(wk_quantize_job *j) {
 wk_status wk_quantize_prepare(wk_quantize_job *j) {
   int64_t changes = 0;
   WK_TRY(refuse_quantised(j));
+  WK_TRY(refuse_lists(j));
   WK_TRY(make_samples(j));
   WK_TRY(run_passes(j->m));
   WK_TRY(fold_weights(j->m));

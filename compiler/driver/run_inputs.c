@@ -95,6 +95,17 @@ static wk_status import(wk_run_job *job, const wk_onnx_info *info,
   return s;
 }
 
+/* What files can be given for: a tensor, or each element of a sequence. */
+static void add_names(const wk_run_job *job, const wk_onnx_io *io, const wk_binding_set *b,
+                      name_list *names) {
+  const wk_bind_length *l = NULL;
+  for (size_t i = 0; i < b->lengths.n; i++)
+    if (!strcmp(b->lengths.data[i].input, io->name)) l = &b->lengths.data[i];
+  if (!io->is_sequence && !(l && l->n == WK_NO_ELEMENT)) wk_vec_push(names, io->name);
+  for (int64_t k = 0; io->is_sequence && l && k < l->n; k++)
+    wk_vec_push(names, wk_arena_printf(job->arena, "%s[%lld]", io->name, (long long)k));
+}
+
 static wk_status load_model(const wk_run_opts *o, const char *path, wk_run_job *job,
                             const wk_onnx_info *info, wk_binding_set *b) {
   name_list names = {0};
@@ -102,7 +113,7 @@ static wk_status load_model(const wk_run_opts *o, const char *path, wk_run_job *
   for (int pass = 0; pass < 2; pass++) /* inputs without a default come first by position */
     for (size_t i = 0; i < info->inputs.n; i++)
       if (info->inputs.data[i].has_default == (pass == 1))
-        wk_vec_push(&names, info->inputs.data[i].name);
+        add_names(job, &info->inputs.data[i], b, &names);
   wk_status s = read_files(o, job, &names);
   wk_vec_free(&names);
   if (!s) s = import(job, info, b, path, &m);

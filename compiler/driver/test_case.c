@@ -21,6 +21,7 @@ typedef struct {
   wk_import_options files; /* of a net */
   const wk_test_data *d;
   WK_VEC(wk_bind_shape) shapes;
+  WK_VEC(wk_bind_length) lengths;
   WK_VEC(wk_bind_value) data; /* borrowed from the data set */
   WK_VEC(bool) fixed;         /* per data: a constant of the compiled model */
   const wk_test_set *compiled_for; /* NULL: nothing compiled yet */
@@ -38,19 +39,29 @@ static const wk_onnx_io *input_of(const test *t, const wk_test_tensor *x) {
   return &t->d->info.inputs.data[x->target];
 }
 
+/* Its name among the compiled model's inputs. */
+static const char *name_of(const test *t, const wk_test_tensor *x) {
+  return x->part ? x->part : input_of(t, x)->name;
+}
+
 static const wk_test_tensor *data_for_input(const test *t, const wk_test_set *s, const char *name) {
   for (size_t i = 0; i < s->in.n; i++)
-    if (!strcmp(input_of(t, &s->in.data[i])->name, name)) return &s->in.data[i];
+    if (!strcmp(name_of(t, &s->in.data[i]), name)) return &s->in.data[i];
   return NULL;
 }
 
-/* Shapes of all inputs; inputs that have a default are given by value. */
+/* Shapes of all inputs and lengths of sequences; inputs that have a default are given by value. */
 static void bind(test *t, const wk_test_set *s) {
-  t->shapes.n = t->data.n = t->fixed.n = 0;
+  t->shapes.n = t->data.n = t->fixed.n = t->lengths.n = 0;
+  for (size_t i = 0; i < s->in_lengths.n; i++) {
+    const wk_test_length *l = &s->in_lengths.data[i];
+    const wk_bind_length b = {.input = t->d->info.inputs.data[l->target].name, .n = l->n};
+    wk_vec_push(&t->lengths, b);
+  }
   for (size_t i = 0; i < s->in.n; i++) {
     const wk_test_tensor *x = &s->in.data[i];
     if (x->error) continue;
-    wk_bind_value v = {.input = input_of(t, x)->name, .value = x->t};
+    wk_bind_value v = {.input = name_of(t, x), .value = x->t};
     wk_bind_shape b = {.input = v.input, .rank = x->t.type.rank};
     memcpy(b.dims, x->t.type.dims, sizeof b.dims);
     wk_vec_push(&t->data, v);
@@ -78,6 +89,8 @@ static wk_status import(test *t, wk_module **out) {
   wk_import_options o = t->files;
   o.shapes = t->shapes.data;
   o.n_shapes = t->shapes.n;
+  o.lengths = t->lengths.data;
+  o.n_lengths = t->lengths.n;
   o.strict_opset = t->o->strict_opset;
   wk_status s = wk_model_import_real(t->model, &o, t->data.data, t->fixed.data, t->data.n, &report,
                                      out);
@@ -106,12 +119,25 @@ static bool same_tensor(const wk_tensor *a, const wk_tensor *b, bool values) {
   return !values || n == 0 || !memcmp(a->data, b->data, n);
 }
 
+static bool same_lengths(const wk_test_set *a, const wk_test_set *b) {
+  bool same = a->in_lengths.n == b->in_lengths.n;
+  for (size_t i = 0; same && i < a->in_lengths.n; i++) {
+    bool found = false;
+    for (size_t k = 0; k < b->in_lengths.n; k++)
+      found = found || (a->in_lengths.data[i].target == b->in_lengths.data[k].target &&
+                        a->in_lengths.data[i].n == b->in_lengths.data[k].n);
+    same = found;
+  }
+  return same;
+}
+
 static bool fits(const test *t, const wk_test_set *s) {
-  if (!t->compiled_for || t->compiled_for->in.n != s->in.n) return false;
+  if (!t->compiled_for || t->compiled_for->in.n != s->in.n || !same_lengths(t->compiled_for, s))
+    return false;
   for (size_t i = 0; i < s->in.n; i++) {
     const wk_test_tensor *a = &t->compiled_for->in.data[i], *b = &s->in.data[i];
     if (a->target != b->target || a->error || b->error) return false;
-    if (!same_tensor(&a->t, &b->t, is_fixed(t, input_of(t, a)->name))) return false;
+    if (!same_tensor(&a->t, &b->t, is_fixed(t, name_of(t, a)))) return false;
   }
   return true;
 }
@@ -212,17 +238,35 @@ static wk_status check_complete(const test *t, const wk_test_set *s) {
   for (size_t o = 0; o < info->outputs.n; o++) {
     bool has = false;
     for (size_t i = 0; i < s->out.n; i++) has = has || s->out.data[i].target == (int)o;
+    for (size_t i = 0; i < s->out_lengths.n; i++)
+      has = has || s->out_lengths.data[i].target == (int)o;
     if (!has)
       return wk_error(WK_INPUT, "%s: no data for output %s", s->name, info->outputs.data[o].name);
   }
   return NULL;
 }
 
+/* The elements of an output that is a sequence, or an optional without: no more than are stored. */
+static wk_status check_length(const test *t, const wk_test_set *s, const wk_test_length *l) {
+  const wk_onnx_io *io = &t->d->info.outputs.data[l->target];
+  size_t n = strlen(io->name);
+  int64_t count = 0;
+  for (size_t k = 0; k < wk_runner_outputs(t->runner); k++) {
+    const char *name = wk_runner_output_name(t->runner, k);
+    count += !strncmp(name, io->name, n) && (io->is_sequence ? name[n] == '[' : !name[n]);
+  }
+  int64_t want = l->n == WK_NO_ELEMENT ? 0 : l->n;
+  if (count == want) return NULL;
+  return wk_error(WK_FAILED, "%s: output %s has %lld elements, want %lld", s->name, io->name,
+                  (long long)count, (long long)want);
+}
+
 static wk_status compare_stored(const test *t, const wk_test_set *s, const wk_tensor *got) {
   WK_TRY(check_complete(t, s));
+  for (size_t i = 0; i < s->out_lengths.n; i++) WK_TRY(check_length(t, s, &s->out_lengths.data[i]));
   for (size_t i = 0; i < s->out.n; i++) {
     const wk_test_tensor *want = &s->out.data[i];
-    const char *name = t->d->info.outputs.data[want->target].name;
+    const char *name = want->part ? want->part : t->d->info.outputs.data[want->target].name;
     size_t k = 0, n = wk_runner_outputs(t->runner);
     while (k < n && strcmp(wk_runner_output_name(t->runner, k), name) != 0) k++;
     if (k == n) return wk_error(WK_FAILED, "%s: the model has no output %s", s->name, name);
@@ -313,6 +357,8 @@ static wk_status compare_layers(test *t, wk_str *text) {
   wk_import_options o = t->files;
   o.shapes = t->shapes.data;
   o.n_shapes = t->shapes.n;
+  o.lengths = t->lengths.data;
+  o.n_lengths = t->lengths.n;
   o.strict_opset = t->o->strict_opset;
   wk_import_report report = {0};
   wk_module *real = NULL, *m = NULL;
@@ -358,6 +404,7 @@ void wk_test_case_run(const wk_test_options *o, wk_test_case *c, wk_test_done fo
   if (t.unexplained) explain(&t, c);
   drop(&t);
   wk_vec_free(&t.shapes);
+  wk_vec_free(&t.lengths);
   wk_vec_free(&t.data);
   wk_vec_free(&t.fixed);
   wk_status_free(s);

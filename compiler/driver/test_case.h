@@ -38,15 +38,24 @@ typedef struct {
 
 typedef struct {
   int64_t number;  /* K of input_K.pb */
-  char *name;      /* in the file; never NULL */
+  const char *name; /* in the file; never NULL */
   wk_tensor t;
   wk_status error; /* why there is no tensor */
   int target;      /* which input or output of the model, -1: none */
+  int64_t element; /* of a sequence, -1: the whole */
+  const char *part; /* name of an element in the compiled model, NULL: that of the whole */
 } wk_test_tensor;
+
+/* How many tensors a file for a sequence or optional holds. */
+typedef struct {
+  int target;
+  int64_t n; /* or WK_NO_ELEMENT */
+} wk_test_length;
 
 typedef struct {
   const char *name; /* "test_data_set_0" */
   WK_VEC(wk_test_tensor) in, out; /* by number */
+  WK_VEC(wk_test_length) in_lengths, out_lengths;
   bool has_bits; /* bf16 that is stored as u16 */
 } wk_test_set;
 

@@ -19,7 +19,8 @@ static int64_t numbered(const char *name, const char *prefix, const char *suffix
 
 static int by_number(const void *a, const void *b) {
   const wk_test_tensor *x = a, *y = b;
-  return (x->number > y->number) - (x->number < y->number);
+  if (x->number != y->number) return x->number > y->number ? 1 : -1;
+  return (x->element > y->element) - (x->element < y->element);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -29,12 +30,33 @@ static int by_name(const void *a, const void *b) {
 }
 
 static wk_test_tensor read_tensor(wk_test_data *d, const char *path, int64_t number) {
-  wk_test_tensor t = {.number = number, .target = -1};
+  wk_test_tensor t = {.number = number, .target = -1, .element = -1};
   char *name = NULL;
   t.error = wk_tensor_read_pb(path, &t.t, &name);
   t.name = wk_arena_strdup(d->arena, name ? name : "");
   free(name);
   return t;
+}
+
+/* The tensors of a file for a sequence or optional, by the place of its number alone. */
+static wk_status read_list(wk_test_data *d, const char *path, int64_t number, int target,
+                           wk_test_set *set, bool is_input) {
+  const wk_onnx_io *io = &(is_input ? d->info.inputs : d->info.outputs).data[target];
+  wk_tensor_list list;
+  WK_TRY(wk_tensor_list_read_pb(path, io, &list));
+  const wk_test_length length = {.target = target, .n = list.n};
+  if (is_input) wk_vec_push(&set->in_lengths, length);
+  else wk_vec_push(&set->out_lengths, length);
+  for (int64_t k = 0; k < list.n; k++) {
+    wk_test_tensor t = {.number = number, .t = list.items[k], .target = target,
+                        .element = io->is_sequence ? k : -1, .name = io->name};
+    if (io->is_sequence)
+      t.part = wk_arena_printf(d->arena, "%s[%lld]", io->name, (long long)k);
+    if (is_input) wk_vec_push(&set->in, t);
+    else wk_vec_push(&set->out, t);
+  }
+  free(list.items); /* the tensors are the set's */
+  return NULL;
 }
 
 static wk_status open_dir(const char *path, DIR **out) {
@@ -43,24 +65,43 @@ static wk_status open_dir(const char *path, DIR **out) {
   return wk_error_at(WK_IO, path, "cannot read the folder: %s", strerror(errno));
 }
 
+/* The K-th input or output of those without a default; -1: there are not so many. */
+static int by_place(const wk_onnx_io *io, size_t n, int64_t number) {
+  int64_t k = 0;
+  for (size_t i = 0; i < n; i++)
+    if (!io[i].has_default && k++ == number) return (int)i;
+  return -1;
+}
+
+static wk_status read_file(wk_test_data *d, const char *path, int64_t number, bool is_input,
+                           wk_test_set *set) {
+  const wk_onnx_io *io = is_input ? d->info.inputs.data : d->info.outputs.data;
+  int target = by_place(io, is_input ? d->info.inputs.n : d->info.outputs.n, number);
+  if (target >= 0 && (io[target].is_sequence || io[target].is_optional))
+    return read_list(d, path, number, target, set, is_input);
+  wk_test_tensor t = read_tensor(d, path, number);
+  if (is_input) wk_vec_push(&set->in, t);
+  else wk_vec_push(&set->out, t);
+  return NULL;
+}
+
 static wk_status read_set(wk_test_data *d, const char *dir, const char *name) {
   DIR *f;
   const char *path = wk_arena_printf(d->arena, "%s/%s", dir, name);
   wk_test_set set = {.name = wk_arena_strdup(d->arena, name)};
+  wk_status s = NULL;
   WK_TRY(open_dir(path, &f));
-  for (const struct dirent *e; (e = readdir(f));) {
+  for (const struct dirent *e; !s && (e = readdir(f));) {
     int64_t in = numbered(e->d_name, "input_", ".pb"), out = numbered(e->d_name, "output_", ".pb");
     if (in < 0 && out < 0) continue;
     const char *file = wk_arena_printf(d->arena, "%s/%s", path, e->d_name);
-    wk_test_tensor t = read_tensor(d, file, in >= 0 ? in : out);
-    if (in >= 0) wk_vec_push(&set.in, t);
-    else wk_vec_push(&set.out, t);
+    s = read_file(d, file, in >= 0 ? in : out, in >= 0, &set);
   }
   closedir(f);
   if (set.in.n) qsort(set.in.data, set.in.n, sizeof *set.in.data, by_number);
   if (set.out.n) qsort(set.out.data, set.out.n, sizeof *set.out.data, by_number);
   wk_vec_push(&d->sets, set);
-  return NULL;
+  return s;
 }
 
 static wk_status read_sets(wk_test_data *d, const char *dir) {
@@ -80,14 +121,11 @@ static wk_status read_sets(wk_test_data *d, const char *dir) {
 
 /* ---- matching -------------------------------------------------------------------------------- */
 
-/* By name, else the K-th of those without a default. */
+/* By name, else by place. */
 static int find_io(const wk_onnx_io *io, size_t n, const wk_test_tensor *t) {
   for (size_t i = 0; i < n && *t->name; i++)
     if (!strcmp(io[i].name, t->name)) return (int)i;
-  int64_t k = 0;
-  for (size_t i = 0; i < n; i++)
-    if (!io[i].has_default && k++ == t->number) return (int)i;
-  return -1;
+  return by_place(io, n, t->number);
 }
 
 static bool adopt_bits(const wk_onnx_io *io, wk_tensor *t) { return wk_tensor_adopt(t, io->dtype); }
@@ -123,11 +161,12 @@ static wk_status match(const wk_onnx_io *io, size_t n, wk_test_tensor *ts, size_
   wk_status s = NULL;
   for (size_t k = 0; !s && k < count; k++) {
     wk_test_tensor *t = &ts[k];
-    t->target = find_io(io, n, t);
+    if (t->target < 0) t->target = find_io(io, n, t);
+    bool is_next = t->element > 0; /* of the same file */
     if (t->target < 0)
       s = wk_error_at(WK_INPUT, set, "%s_%lld.pb belongs to none of the model's %ss", kind,
                       (long long)t->number, kind);
-    else if (taken[t->target])
+    else if (taken[t->target] && !is_next)
       s = wk_error_at(WK_INPUT, set, "two files for %s '%s'", kind, io[t->target].name);
     else if (t->error && io[t->target].dtype != WK_DTYPE_NONE)
       s = wk_error_at(t->error->code, set, "%s_%lld.pb: %s", kind, (long long)t->number,
@@ -174,6 +213,8 @@ void wk_test_data_free(wk_test_data *d) {
     free_tensors(s->out.data, s->out.n);
     wk_vec_free(&s->in);
     wk_vec_free(&s->out);
+    wk_vec_free(&s->in_lengths);
+    wk_vec_free(&s->out_lengths);
   }
   wk_vec_free(&d->sets);
   wk_onnx_info_free(&d->info);

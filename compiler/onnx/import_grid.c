@@ -17,7 +17,7 @@ static wk_value_id positions(wk_onnx_node *c, wk_dtype t, int64_t n, int axis, i
   wk_value_id v = wk_make_constant(c, &type, &data);
   for (int64_t i = 0; data && i < n; i++) {
     double k = (double)i, at = (2 * k + 1) / (double)n - 1;
-    if (is_corner) at = n > 1 ? 2 * k / (double)(n - 1) - 1 : 0;
+    if (is_corner) at = n > 1 ? 2 * k / (double)(n - 1) - 1 : 0; /* one alone lies in the middle */
     wk_store_f64(data, t, i, at);
   }
   return v;

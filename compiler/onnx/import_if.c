@@ -106,13 +106,18 @@ static void add_impossible(wk_onnx_node *c, branches *b, int k) {
 }
 
 /* False when the branch does not fit; *unknown when the reason is on record already. */
-static bool import_branch(wk_onnx_node *c, branches *b, int k, bool *unknown) {
+static bool import_branch(wk_onnx_node *c, wk_value_id cond, branches *b, int k, bool *unknown) {
   wk_import_mark mark = wk_import_mark_take(c->im);
   size_t n_out = (size_t)c->n_out;
   b->out[k] = wk_arena_alloc(c->im->arena, (n_out + 1) * sizeof *b->out[k]);
   if (!wk_body_open(c, b->p[k], &b->body[k])) return false;
   c->im->is_misshapen = false;
   wk_body_import(c, &b->body[k], NULL, 0, b->out[k], n_out);
+  for (size_t i = 0; i < n_out && wk_onnx_ok(c); i++) {
+    bool is_list = b->out[k][i].kind == WK_BOUND_SEQUENCE || b->out[k][i].kind == WK_BOUND_NOTHING;
+    if (is_list && !wk_onnx_const(c, cond, "the condition that chooses a sequence or optional"))
+      return false;
+  }
   if (wk_onnx_ok(c)) return wk_body_tensors(c, b->out[k], n_out, unknown);
   if (c->status->code != WK_INPUT || !c->im->is_misshapen) return false;
   b->why[k] = wk_arena_strdup(c->im->arena, c->status->message);
@@ -123,12 +128,12 @@ static bool import_branch(wk_onnx_node *c, branches *b, int k, bool *unknown) {
 
 static void import_branches(wk_onnx_node *c, wk_value_id cond, branches *b) {
   bool unknown[2] = {false, false}, ok[2];
-  ok[0] = import_branch(c, b, 0, &unknown[0]);
+  ok[0] = import_branch(c, cond, b, 0, &unknown[0]);
   if (!ok[0] && b->why[0]) { /* the other one may fit */
     wk_status_free(c->status);
     c->status = NULL;
   }
-  ok[1] = wk_onnx_ok(c) && import_branch(c, b, 1, &unknown[1]);
+  ok[1] = wk_onnx_ok(c) && import_branch(c, cond, b, 1, &unknown[1]);
   if (ok[0] && !ok[1] && b->why[1]) {
     wk_status_free(c->status);
     c->status = NULL;

@@ -7,28 +7,46 @@
 
 #include "compiler/onnx/model.h"
 
+/* The type of an element, of what may be an optional, a sequence, or an optional sequence. */
+static const Onnx__TypeProto *element_type(const Onnx__TypeProto *t, wk_declared *out) {
+  if (t && t->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE) {
+    out->is_optional = true;
+    t = t->optional_type->elem_type;
+  }
+  if (t && t->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) {
+    out->is_sequence = true;
+    t = t->sequence_type->elem_type;
+  }
+  return t;
+}
+
+static void declare_dim(const Onnx__TensorShapeProto__Dimension *d, int i, wk_declared *out) {
+  bool is_number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+  bool is_symbol = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+  out->dims[i] = is_number && d->dim_value > 0 ? d->dim_value : -1;
+  if (out->is_sequence || out->is_optional) return;
+  if (is_symbol && d->dim_param && *d->dim_param) out->symbols[i] = d->dim_param;
+}
+
 wk_status wk_model_declared(const Onnx__ValueInfoProto *v, wk_declared *out) {
   *out = (wk_declared){.rank = -1};
-  if (!v->type || v->type->value_case == ONNX__TYPE_PROTO__VALUE__NOT_SET) return NULL;
-  if (v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
-    return wk_error_at(WK_UNSUPPORTED, v->name, "is a sequence, map, optional or sparse tensor");
+  const Onnx__TypeProto *type = element_type(v->type, out);
+  if (!type || type->value_case == ONNX__TYPE_PROTO__VALUE__NOT_SET) return NULL;
+  if (type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
+    bool is_part = out->is_sequence || out->is_optional;
+    return wk_error_at(WK_UNSUPPORTED, v->name, "%s",
+                       is_part ? "its elements are no tensors" : "is a map or sparse tensor");
   }
-  const Onnx__TypeProto__Tensor *t = v->type->tensor_type;
+  const Onnx__TypeProto__Tensor *t = type->tensor_type;
   out->elem_type = t->elem_type;
   out->dtype = wk_onnx_elem_type(t->elem_type);
-  if (!t->shape) return NULL;
+  if (!t->shape || (t->shape->n_dim == 0 && (out->is_sequence || out->is_optional))) return NULL;
   if (t->shape->n_dim > WK_MAX_RANK) {
     return wk_error_at(WK_UNSUPPORTED, v->name, "rank %zu exceeds %d", t->shape->n_dim,
                        WK_MAX_RANK);
   }
   out->rank = (int)t->shape->n_dim;
-  for (int i = 0; i < out->rank; i++) {
-    const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[i];
-    bool is_number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-    bool is_symbol = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-    out->dims[i] = is_number && d->dim_value > 0 ? d->dim_value : -1;
-    if (is_symbol && d->dim_param && *d->dim_param) out->symbols[i] = d->dim_param;
-  }
+  for (int i = 0; i < out->rank; i++) declare_dim(t->shape->dim[i], i, out);
   return NULL;
 }
 
@@ -111,34 +129,99 @@ static const wk_bind_value *value_option(const wk_import_options *o, const char 
   return NULL;
 }
 
-static wk_status check_option_name(const char *option, const char *name,
-                                   const Onnx__GraphProto *g) {
+static const wk_bind_length *length_option(const wk_import_options *o, const char *name) {
+  for (size_t i = 0; i < o->n_lengths; i++) {
+    if (strcmp(o->lengths[i].input, name) == 0) return &o->lengths[i];
+  }
+  return NULL;
+}
+
+static const Onnx__ValueInfoProto *find_input(const Onnx__GraphProto *g, const char *name,
+                                              size_t n) {
+  for (size_t i = 0; i < g->n_input; i++) {
+    const char *known = g->input[i]->name;
+    if (known && strlen(known) == n && strncmp(known, name, n) == 0) return g->input[i];
+  }
+  return NULL;
+}
+
+static bool is_made_of(const Onnx__ValueInfoProto *v, bool sequences_alone) {
+  wk_declared d;
+  wk_status_free(wk_model_declared(v, &d));
+  return d.is_sequence || (d.is_optional && !sequences_alone);
+}
+
+/* NAME[k] of a sequence NAME; *element is k. */
+static const Onnx__ValueInfoProto *find_sequence(const Onnx__GraphProto *g, const char *name,
+                                                 int64_t *element) {
+  const char *bracket = strrchr(name, '[');
+  char *end = NULL;
+  if (!bracket || bracket[1] < '0' || bracket[1] > '9') return NULL;
+  *element = strtoll(bracket + 1, &end, 10);
+  if (strcmp(end, "]") != 0) return NULL;
+  const Onnx__ValueInfoProto *v = find_input(g, name, (size_t)(bracket - name));
+  return v && is_made_of(v, true) ? v : NULL;
+}
+
+static wk_status check_option_name(const wk_import_options *o, const char *option,
+                                   const char *name, const Onnx__GraphProto *g) {
+  int64_t element;
+  if (find_input(g, name, strlen(name))) return NULL;
+  const Onnx__ValueInfoProto *sequence = find_sequence(g, name, &element);
+  const wk_bind_length *length = sequence ? length_option(o, sequence->name) : NULL;
+  if (length && element >= length->n)
+    return wk_error(WK_USAGE, "%s %s: the sequence has %lld elements", option, name,
+                    (long long)(length->n < 0 ? 0 : length->n));
+  if (sequence) return NULL;
   const char **names = wk_xmalloc((g->n_input + 1) * sizeof *names);
   size_t n = 0;
-  bool known = false;
-  for (size_t i = 0; i < g->n_input; i++) {
-    if (!g->input[i]->name) continue;
-    names[n++] = g->input[i]->name;
-    known = known || strcmp(g->input[i]->name, name) == 0;
-  }
-  const char *near = known ? NULL : wk_nearest(name, names, n);
+  for (size_t i = 0; i < g->n_input; i++)
+    if (g->input[i]->name) names[n++] = g->input[i]->name;
+  const char *near = wk_nearest(name, names, n);
   free(names);
-  if (known) return NULL;
   return near ? wk_error(WK_USAGE, "%s %s: the model has no such input; did you mean '%s'?", option,
                          name, near)
               : wk_error(WK_USAGE, "%s %s: the model has no such input", option, name);
 }
 
+static wk_status check_length(const wk_bind_length *l, const Onnx__GraphProto *g) {
+  enum { LONGEST = 1 << 16 };
+  const char *option = l->option ? l->option : "--length";
+  wk_declared d;
+  wk_status_free(wk_model_declared(find_input(g, l->input, strlen(l->input)), &d));
+  if (!d.is_sequence && !d.is_optional)
+    return wk_error_at(WK_USAGE, option, "input %s is neither a sequence nor optional", l->input);
+  if (l->n == WK_NO_ELEMENT && !d.is_optional)
+    return wk_error_at(WK_USAGE, option, "input %s is a sequence: it has a length", l->input);
+  if (l->n > 1 && !d.is_sequence)
+    return wk_error_at(WK_USAGE, option, "input %s is an optional tensor: 1 or none", l->input);
+  if (l->n == 0 && !d.is_sequence)
+    return wk_error_at(WK_USAGE, option, "input %s is an optional tensor: 1 or none", l->input);
+  if (l->n > LONGEST)
+    return wk_error_at(WK_USAGE, option, "more than %d elements are not supported", LONGEST);
+  return NULL;
+}
+
 static wk_status check_options(const wk_import_options *o, const Onnx__GraphProto *g) {
+  for (size_t i = 0; i < o->n_lengths; i++) {
+    WK_TRY(check_option_name(o, "--length", o->lengths[i].input, g));
+    WK_TRY(check_length(&o->lengths[i], g));
+  }
   for (size_t i = 0; i < o->n_shapes; i++) {
-    WK_TRY(check_option_name("--shape", o->shapes[i].input, g));
+    WK_TRY(check_option_name(o, "--shape", o->shapes[i].input, g));
     if (o->shapes[i].rank < 0 || o->shapes[i].rank > WK_MAX_RANK) {
       return wk_error(WK_USAGE, "--shape %s: rank %d is not supported", o->shapes[i].input,
                       o->shapes[i].rank);
     }
   }
-  for (size_t i = 0; i < o->n_values; i++)
-    WK_TRY(check_option_name("--value", o->values[i].input, g));
+  for (size_t i = 0; i < o->n_values; i++) {
+    const wk_bind_value *v = &o->values[i];
+    WK_TRY(check_option_name(o, "--value", v->input, g));
+    const Onnx__ValueInfoProto *whole = find_input(g, v->input, strlen(v->input));
+    if (whole && is_made_of(whole, true))
+      return wk_error(WK_USAGE, "--value %s: is a sequence: give its elements, %s[0] …", v->input,
+                      v->input);
+  }
   return NULL;
 }
 
@@ -162,6 +245,7 @@ static wk_status collect_symbols(wk_importer *im, symbols *s) {
     const wk_bind_shape *shape = shape_option(o, name);
     if (!value && !shape) continue;
     WK_TRY(wk_model_declared(g->input[i], &d));
+    if (d.is_sequence || d.is_optional) continue; /* each element on its own */
     if (shape) {
       sizes x = {name, shape->option, shape->file, &d, shape->rank, shape->dims};
       WK_TRY(match_shape(&x, s));
@@ -214,7 +298,7 @@ static void ask_for_shape(wk_importer *im, const char *name, const wk_declared *
 }
 
 static wk_status add_value(wk_importer *im, wk_scope *s, const char *name, const wk_declared *d,
-                           const wk_bind_value *b) {
+                           const wk_bind_value *b, wk_bound *out) {
   const wk_tensor *v = &b->value;
   if (d->dtype != WK_DTYPE_NONE && d->dtype != v->type.dtype) {
     sizes x = {.input = name, .option = b->option, .file = b->file};
@@ -226,7 +310,7 @@ static wk_status add_value(wk_importer *im, wk_scope *s, const char *name, const
   WK_TRY(wk_graph_constant_alloc(s->g, name, &v->type, &id, &data));
   if (wk_type_bytes(&v->type) > 0) memcpy(data, v->data, (size_t)wk_type_bytes(&v->type));
   wk_map_put(im->fixed, name, 1);
-  wk_scope_bind(s, name, wk_bound_tensor(id));
+  *out = wk_bound_tensor(id);
   return NULL;
 }
 
@@ -238,9 +322,89 @@ static void refuse_input(wk_importer *im, wk_scope *s, const char *name, const c
   wk_scope_bind(s, name, (wk_bound){.kind = WK_BOUND_UNKNOWN, .value = WK_NONE});
 }
 
+static const wk_bound unknown_input = {.kind = WK_BOUND_UNKNOWN, .value = WK_NONE};
+
+/* One tensor; shape: what is given for it, or NULL. */
+static wk_status add_tensor(wk_importer *im, wk_scope *s, const char *name, const wk_declared *d,
+                            const wk_bind_shape *shape, symbols *sym, wk_bound *out) {
+  const wk_bind_value *value = value_option(im->opt, name);
+  *out = unknown_input;
+  if (value) return add_value(im, s, name, d, value, out);
+  int64_t dims[WK_MAX_RANK] = {0};
+  int rank = shape ? shape->rank : d->rank;
+  bool known = rank >= 0;
+  for (int i = 0; i < rank; i++) {
+    const symbol *bound = d->symbols[i] && !shape ? find_symbol(sym, d->symbols[i]) : NULL;
+    dims[i] = shape ? shape->dims[i] : bound ? bound->value : d->dims[i];
+    known = known && dims[i] >= 0;
+  }
+  if (!known) {
+    ask_for_shape(im, name, d, sym);
+    return NULL;
+  }
+  wk_type t = wk_type_make(d->dtype, rank, dims);
+  WK_TRY(wk_status_place(wk_type_check(&t), shape && shape->option ? shape->option : name));
+  *out = wk_bound_tensor(wk_graph_input(s->g, name, &t));
+  return NULL;
+}
+
+/* Element `name` of the sequence or optional `whole`. */
+static wk_status add_element(wk_importer *im, wk_scope *s, const char *name, const char *whole,
+                             const wk_declared *d, symbols *sym, wk_bound *out) {
+  const wk_bind_shape *shape = shape_option(im->opt, name);
+  const wk_bind_value *value = value_option(im->opt, name);
+  uint32_t ignored;
+  if (strcmp(name, whole) != 0 && wk_map_get(s->g->names, name, &ignored))
+    return wk_error_at(WK_UNSUPPORTED, name, "another input has the name of this element");
+  if (!shape) shape = shape_option(im->opt, whole);
+  if (shape) {
+    sizes x = {name, shape->option, shape->file, d, shape->rank, shape->dims};
+    WK_TRY(match_shape(&x, sym));
+  }
+  if (value) {
+    const wk_type *t = &value->value.type;
+    sizes x = {name, value->option, value->file, d, t->rank, t->dims};
+    WK_TRY(match_shape(&x, sym));
+  }
+  return add_tensor(im, s, name, d, shape, sym, out);
+}
+
+/* Sequences and optionals exist at import alone: their tensors are the inputs. */
+static wk_status add_elements(wk_importer *im, wk_scope *s, const char *whole,
+                              const wk_declared *d, symbols *sym, wk_bound *out) {
+  const wk_bind_length *l = length_option(im->opt, whole);
+  wk_bound element;
+  *out = unknown_input;
+  if (!l && d->is_sequence) {
+    wk_str b = {0};
+    wk_str_printf(&b, "--length %s=N", whole);
+    need_bind(im, b.s);
+    wk_str_free(&b);
+    return NULL;
+  }
+  if (l && l->n == WK_NO_ELEMENT) {
+    *out = (wk_bound){.kind = WK_BOUND_NOTHING, .value = WK_NONE};
+    return NULL;
+  }
+  if (!d->is_sequence) return add_element(im, s, whole, whole, d, sym, out);
+  wk_value_id *items = wk_arena_alloc(im->arena, ((size_t)l->n + 1) * sizeof *items);
+  bool known = true;
+  for (int64_t k = 0; k < l->n; k++) {
+    const char *name = wk_arena_printf(im->arena, "%s[%lld]", whole, (long long)k);
+    WK_TRY(add_element(im, s, name, whole, d, sym, &element));
+    items[k] = element.value;
+    known = known && element.kind == WK_BOUND_TENSOR;
+  }
+  if (known)
+    *out = (wk_bound){.kind = WK_BOUND_SEQUENCE, .value = WK_NONE, .dtype = d->dtype,
+                      .n = (uint32_t)l->n, .items = items};
+  return NULL;
+}
+
 static wk_status add_input(wk_importer *im, wk_scope *s, const Onnx__ValueInfoProto *v,
                            symbols *sym) {
   wk_declared d;
+  wk_bound b;
   if (wk_scope_has(s, v->name))
     return wk_error_at(WK_INPUT, v->name, "this input is declared twice");
   wk_status st = wk_model_declared(v, &d);
@@ -250,35 +414,19 @@ static wk_status add_input(wk_importer *im, wk_scope *s, const Onnx__ValueInfoPr
     return NULL;
   }
   WK_TRY(st);
-  const wk_bind_value *value = value_option(im->opt, v->name);
-  if (value) return add_value(im, s, v->name, &d, value);
   uint32_t ignored;
-  if (d.elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING &&
-      wk_map_get(im->used, v->name, &ignored)) {
-    wk_scope_bind(s, v->name, (wk_bound){.kind = WK_BOUND_STRINGS, .value = WK_NONE});
-    return NULL;
-  }
-  if (d.dtype == WK_DTYPE_NONE) {
+  bool is_text = d.elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
+  if (is_text && wk_map_get(im->used, v->name, &ignored)) {
+    b = (wk_bound){.kind = WK_BOUND_STRINGS, .value = WK_NONE};
+  } else if (d.dtype == WK_DTYPE_NONE && (is_text || !value_option(im->opt, v->name))) {
     refuse_input(im, s, v->name, wk_onnx_elem_refusal(im->rep->arena, d.elem_type));
     return NULL;
+  } else if (d.is_sequence || d.is_optional) {
+    WK_TRY(add_elements(im, s, v->name, &d, sym, &b));
+  } else {
+    WK_TRY(add_tensor(im, s, v->name, &d, shape_option(im->opt, v->name), sym, &b));
   }
-  const wk_bind_shape *shape = shape_option(im->opt, v->name);
-  int64_t dims[WK_MAX_RANK] = {0};
-  int rank = shape ? shape->rank : d.rank;
-  bool known = rank >= 0;
-  for (int i = 0; i < rank; i++) {
-    const symbol *bound = d.symbols[i] && !shape ? find_symbol(sym, d.symbols[i]) : NULL;
-    dims[i] = shape ? shape->dims[i] : bound ? bound->value : d.dims[i];
-    known = known && dims[i] >= 0;
-  }
-  if (!known) {
-    ask_for_shape(im, v->name, &d, sym);
-    wk_scope_bind(s, v->name, (wk_bound){.kind = WK_BOUND_UNKNOWN, .value = WK_NONE});
-    return NULL;
-  }
-  wk_type t = wk_type_make(d.dtype, rank, dims);
-  WK_TRY(wk_status_place(wk_type_check(&t), shape && shape->option ? shape->option : v->name));
-  wk_scope_bind(s, v->name, wk_bound_tensor(wk_graph_input(s->g, v->name, &t)));
+  wk_scope_bind(s, v->name, b);
   return NULL;
 }
 

@@ -10,11 +10,13 @@ static wk_onnx_io declared_io(const Onnx__ValueInfoProto *v, wk_arena *a) {
   wk_onnx_io io = {.name = wk_arena_strdup(a, v->name ? v->name : ""), .rank = -1};
   wk_declared d;
   wk_status s = wk_model_declared(v, &d);
-  if (s) { /* a sequence, map or optional: shown without type */
+  if (s) { /* a map, a sparse tensor …: shown without type */
     wk_status_free(s);
     return io;
   }
   io.dtype = d.dtype;
+  io.is_sequence = d.is_sequence;
+  io.is_optional = d.is_optional;
   io.rank = d.rank;
   io.is_undeclared = !d.elem_type;
   for (int i = 0; i < d.rank; i++) {
@@ -127,6 +129,8 @@ wk_status wk_onnx_inspect(const char *path, wk_onnx_info *out) {
 char *wk_onnx_io_text(wk_arena *a, const wk_onnx_io *io) {
   wk_str b = {0};
   bool is_tensor = io->dtype != WK_DTYPE_NONE;
+  if (io->is_optional) wk_str_add(&b, "optional ");
+  if (io->is_sequence) wk_str_add(&b, "sequence of ");
   wk_str_add(&b, is_tensor            ? wk_dtype_name(io->dtype)
                  : io->is_undeclared ? "its type is not declared"
                                      : "no tensor of numbers");

@@ -128,6 +128,20 @@ static bool is_list_of_maps(const Onnx__ValueInfoProto *v) {
   return e && e->value_case == ONNX__TYPE_PROTO__VALUE_MAP_TYPE;
 }
 
+static wk_status add_tensor(wk_scope *s, const char *name, const wk_declared *d, wk_value_id v) {
+  WK_TRY(check_output_type(d, name, &wk_val(s->g, v)->type));
+  wk_graph_output(s->g, name, v);
+  return NULL;
+}
+
+static void refuse_output(wk_importer *im, const char *name, const char *reason) {
+  wk_arena *a = im->rep->arena;
+  wk_unsupported u = {.node = wk_arena_strdup(a, name), .op = "output", .domain = "",
+                      .shapes = "", .reason = wk_arena_strdup(a, reason)};
+  wk_vec_push(&im->rep->unsupported, u);
+}
+
+/* An element of a sequence is an output of its own. */
 static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoProto *v) {
   wk_bound b;
   if (!v->name || !wk_scope_find(im, s, v->name, &b)) {
@@ -141,22 +155,16 @@ static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoP
   }
   wk_declared d;
   wk_status st = wk_model_declared(v, &d);
-  bool is_tensor = !st && b.kind == WK_BOUND_TENSOR && b.value != WK_NONE;
+  bool is_tensor = !st && b.kind == WK_BOUND_TENSOR && b.value != WK_NONE && !d.is_sequence;
+  bool is_sequence = !st && b.kind == WK_BOUND_SEQUENCE && d.is_sequence;
+  bool is_nothing = !st && b.kind == WK_BOUND_NOTHING && d.is_optional;
+  const char *reason = b.kind == WK_BOUND_STRINGS ? "strings (STRING) are not supported"
+                       : st ? st->message : "is not of the declared type";
+  if (!is_tensor && !is_sequence && !is_nothing) refuse_output(im, v->name, reason);
   wk_status_free(st);
-  if (!is_tensor) {
-    wk_arena *a = im->rep->arena;
-    wk_unsupported u = {.node = wk_arena_strdup(a, v->name),
-                        .op = "output",
-                        .domain = "",
-                        .shapes = "",
-                        .reason = b.kind == WK_BOUND_STRINGS
-                                      ? "strings (STRING) are not supported"
-                                      : "is a sequence, map, optional or sparse tensor"};
-    wk_vec_push(&im->rep->unsupported, u);
-    return NULL;
-  }
-  WK_TRY(check_output_type(&d, v->name, &wk_val(s->g, b.value)->type));
-  wk_graph_output(s->g, v->name, b.value);
+  if (is_tensor) return add_tensor(s, v->name, &d, b.value);
+  for (uint32_t k = 0; is_sequence && k < b.n; k++)
+    WK_TRY(add_tensor(s, wk_arena_printf(im->m->arena, "%s[%u]", v->name, k), &d, b.items[k]));
   return NULL;
 }
 
@@ -188,6 +196,9 @@ static wk_status build(wk_importer *im, wk_scope *s) {
   for (size_t i = 0; i < g->n_output; i++) WK_TRY(add_output(im, s, g->output[i]));
   if (im->opt->survey) wk_survey_outputs(im, s->g);
   else WK_TRY(wk_model_refusal(im->rep, im->opt->list_all));
+  if (s->g->outputs.n == 0 && !im->opt->survey)
+    return wk_error(WK_UNSUPPORTED, "nothing to compute: all outputs are empty sequences or "
+                                    "optionals without an element");
   note_newer(im);
   im->m->constant_bytes_left = COMPILE_BYTES + 16 * (int64_t)im->src.n;
   im->m->fold_work_left = COMPILE_WORK + 64 * (int64_t)im->src.n;

@@ -10,9 +10,12 @@ wk_status wk_model_parse(const uint8_t *data, size_t n, wk_arena *arena,
                          const Onnx__ModelProto **out) WK_MUST_CHECK;
 /* The same check of a model that has been read otherwise. */
 wk_status wk_model_check(const Onnx__ModelProto *m) WK_MUST_CHECK;
-/* Declared type of a graph input or output: rank -1 when not declared; WK_UNSUPPORTED when it is no
- * tensor. Sizes that are symbolic, absent or 0 become -1; symbols[i] is the symbol or NULL. */
+/* Declared type of a graph input or output: rank -1 when not declared; WK_UNSUPPORTED when it is
+ * made of anything but tensors. Sizes that are symbolic, absent or 0 become -1; symbols[i] is the
+ * symbol or NULL. Of sequences and optionals it is the type of an element: no symbol is bound by
+ * one, and no axes means that nothing is declared. */
 typedef struct {
+  bool is_sequence, is_optional;
   int32_t elem_type; /* TensorProto.DataType, 0: not declared */
   wk_dtype dtype;
   int rank;

@@ -137,7 +137,10 @@ static bool check_strings(wk_onnx_node *c) {
 
 static bool check_operands(wk_onnx_node *c) {
   const wk_onnx_row *r = c->row;
-  if (c->n_in < r->min_in || (r->max_in >= 0 && c->n_in > r->max_in)) {
+  int given = c->n_in; /* of what is no tensor, an optional without element counts */
+  for (size_t i = 0; i < c->proto->n_input && r->dtypes == 0; i++)
+    if (*c->proto->input[i] && (int)i >= given) given = (int)i + 1;
+  if (given < r->min_in || (r->max_in >= 0 && c->n_in > r->max_in)) {
     wk_onnx_fail(c, WK_INPUT, "%s takes %d to %d inputs, not %d", r->name, r->min_in,
                  r->max_in < 0 ? INT32_MAX : r->max_in, c->n_in);
   }

@@ -10,7 +10,16 @@ add_custom_command(
   COMMAND ${PROTOC_C} --c_out=${CMAKE_BINARY_DIR}/generated -I ${ONNX_PROTO_DIR} ${ONNX_PROTO}
   DEPENDS ${ONNX_PROTO}
   VERBATIM)
+set(VALUES_GENERATED ${CMAKE_BINARY_DIR}/generated/values.pb-c.c)
+set(VALUES_PROTO_DIR ${CMAKE_SOURCE_DIR}/compiler/onnx)
+add_custom_command(
+  OUTPUT ${VALUES_GENERATED} ${CMAKE_BINARY_DIR}/generated/values.pb-c.h
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/generated
+  COMMAND ${PROTOC_C} --c_out=${CMAKE_BINARY_DIR}/generated -I ${VALUES_PROTO_DIR}
+          ${VALUES_PROTO_DIR}/values.proto
+  DEPENDS ${VALUES_PROTO_DIR}/values.proto
+  VERBATIM)
 if(TARGET wk_onnx)
-  target_sources(wk_onnx PRIVATE ${ONNX_GENERATED})
-  set_source_files_properties(${ONNX_GENERATED} PROPERTIES COMPILE_OPTIONS -w)
+  target_sources(wk_onnx PRIVATE ${ONNX_GENERATED} ${VALUES_GENERATED})
+  set_source_files_properties(${ONNX_GENERATED} ${VALUES_GENERATED} PROPERTIES COMPILE_OPTIONS -w)
 endif()

@@ -24,9 +24,20 @@ typedef struct {
   const char *option, *file; /* as above */
 } wk_bind_value;
 
+/* How many tensors a sequence among the inputs has: `--length x=3`. Element k is the input x[k] of
+ * the module; its shape is that given for x[k], or else for x. An optional has 1, which is the
+ * input x, or none. */
+typedef struct {
+  const char *input;
+  int64_t n; /* WK_NO_ELEMENT: an optional without */
+  const char *option; /* as above */
+} wk_bind_length;
+#define WK_NO_ELEMENT (-1)
+
 typedef struct {
   const wk_bind *binds; size_t n_binds;
   const wk_bind_shape *shapes; size_t n_shapes;
+  const wk_bind_length *lengths; size_t n_lengths;
   const wk_bind_value *values; size_t n_values;
   bool strict_opset; /* nodes of a newer opset than the newest known are refused; otherwise they are
                       * read by the newest definition known, and the report notes it */
@@ -116,6 +127,7 @@ typedef struct {
   const char *symbols[WK_MAX_RANK];      /* name of a symbolic dim, NULL otherwise */
   bool has_default;                      /* also an initialiser */
   bool is_undeclared;                    /* nothing is said of its type, as in a Caffe2 net */
+  bool is_sequence, is_optional;         /* dtype, rank, dims are those of an element */
 } wk_onnx_io;
 typedef struct {
   wk_arena *arena;
@@ -138,6 +150,15 @@ const char *wk_file_kind(const uint8_t *data, size_t n);
 /* A serialised TensorProto (test_data_set files) and .npy, both ways. Data is malloc'ed. `name`
  * (may be NULL) receives a malloc'ed copy of the tensor's name. */
 wk_status wk_tensor_read_pb(const char *path, wk_tensor *out, char **name) WK_MUST_CHECK;
+/* A serialised SequenceProto or OptionalProto, as test_data_set files hold what is declared so:
+ * n tensors in a malloc'ed list; WK_NO_ELEMENT: an optional without. */
+typedef struct {
+  int64_t n;
+  wk_tensor *items;
+} wk_tensor_list;
+wk_status wk_tensor_list_read_pb(const char *path, const wk_onnx_io *io,
+                                 wk_tensor_list *out) WK_MUST_CHECK;
+void wk_tensor_list_free(wk_tensor_list *l);
 wk_status wk_tensor_read_npy(const char *path, wk_tensor *out) WK_MUST_CHECK;
 wk_status wk_tensor_write_npy(const char *path, const wk_tensor *t) WK_MUST_CHECK;
 

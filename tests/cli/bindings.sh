@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# --bind and --shape: what is asked for, and what several of them mean.
+# --bind, --shape and --length: what is asked for, and what several of them mean.
+lists=$(cd "$(dirname "$0")/../onnx/Lists" && pwd)
 source "$(dirname "$0")/lib.bash" "$@"
 model "$(field 1 "$(node Add 'x s' y)")" \
   "$(field 11 "$(value x 1 A B)")$(field 11 "$(value s 1 1 A B)")" \
@@ -38,6 +39,56 @@ refuses 'two of three shapes' 2 '--shape s is given 2 times, for 3 bindings' \
   "$wick" compile apart.onnx --shape s=7 --shape s=8 --shape x=1x3 --shape x=2x3 --shape x=3x3
 refuses 'two of three symbols' 2 '--bind is given 2 times, for 3 bindings' \
   "$wick" compile apart.onnx --bind M=7 --bind M=8 --shape x=1x3 --shape x=2x3 --shape x=3x3
+
+# Sequences and optionals: their tensors are inputs and outputs of the package.
+cp "$lists/model.onnx" lists.onnx
+sizes='--shape x[0]=5x3 --shape x=1x3'
+rest="--length none=none --value c=$lists/test_data_set_0/input_4.pb"
+refuses 'lengths are asked for' 2 'give --length x=N --length none=N$' "$wick" compile lists.onnx
+refuses 'shapes of elements are asked for' 2 'give --shape x\[0\]=Nx3 --shape x\[1\]=Nx3$' \
+  "$wick" compile lists.onnx --length x=2 --length none=none
+refuses 'what chooses a sequence' 4 'If-18 .*: the condition .* give --value c=FILE$' \
+  "$wick" compile lists.onnx --length x=2 --length none=none $sizes
+check 'elements' "$wick" compile lists.onnx -q -o got.wick --length x=2 $rest $sizes
+has 'elements' 'f32[5,3] f32[1,3] f32[2,2] f32[4] '
+gives 'names of elements' 'input x\[1\] .*output y\[3\] .*output z\[2\] ' \
+  bash -c "'$wick' inspect got.wick | tr '\n' ' '"
+check 'no element' "$wick" compile lists.onnx -q -o got.wick --length x=0 $rest
+has 'no element' 'f32[2,2] f32[4] '
+npy element.npy '<f4' 5,3
+gives 'files for elements' '^y\[0\] f32\[5,3\] ' \
+  "$wick" run lists.onnx --length x=1 $rest --input 'x[0]=element.npy'
+refuses 'no such element' 2 "there is no input 'x\[1\]'; did you mean 'x\[0\]'" \
+  "$wick" run lists.onnx --length x=1 $rest --input 'x[1]=element.npy'
+refuses 'another shape of an element' 2 'axis 1 of input x\[0\] has size 3 in the model, 4 is' \
+  "$wick" compile lists.onnx --length x=1 $rest --shape x=1x4
+refuses 'an element past the end' 2 '--shape x\[2\]: the sequence has 2 elements' \
+  "$wick" compile lists.onnx --length x=2 $rest --shape 'x[2]=1x3'
+refuses 'a value for a sequence' 2 'give its elements, x\[0\]' \
+  "$wick" compile lists.onnx --length x=1 $rest --value x=element.npy
+refuses 'a length without a number' 2 "'q' is not a size" "$wick" compile lists.onnx --length x=q
+refuses 'a length without an input' 2 'must be INPUT=N or INPUT=none' \
+  "$wick" compile lists.onnx --length x
+refuses 'a length of nothing' 2 '--length y: the model has no such input' \
+  "$wick" compile lists.onnx --length y=1
+refuses 'a length of a tensor' 2 'input t is neither a sequence nor optional' \
+  "$wick" compile lists.onnx --length t=1
+refuses 'a sequence without a length' 2 'input x is a sequence: it has a length' \
+  "$wick" compile lists.onnx --length x=none
+refuses 'an optional tensor of two' 2 'input o is an optional tensor: 1 or none' \
+  "$wick" compile lists.onnx --length o=2
+refuses 'two lengths' 2 'input x has a length already' \
+  "$wick" compile lists.onnx --length x=1 --length x=2
+refuses 'a very long sequence' 2 'more than 65536 elements' \
+  "$wick" compile lists.onnx --length x=9999999
+refuses 'quantisation' 4 'input x is a sequence or optional' \
+  "$wick" quantize lists.onnx --random 1 -o q.onnx --length x=1 $rest --shape x=1x3
+mkdir -p cases && cp -r "$lists" cases/cut
+head -c 40 "$lists/test_data_set_0/input_0.pb" >cases/cut/test_data_set_0/input_0.pb
+err=$("$wick" test cases/cut --target eval 2>&1)
+[[ $? == 1 && $err == *'input_0.pb: is not valid protobuf data (broken at byte 40)'* ]] && good ||
+  bad "a damaged sequence: $err"
+
 gives 'help for --bind' 'another --bind is' "$wick" compile --help
 gives 'help for --shape' 'the same input' "$wick" compile --help
 finish
