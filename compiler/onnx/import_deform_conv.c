@@ -6,7 +6,7 @@
 #include "compiler/onnx/handlers.h"
 #include "compiler/onnx/window.h"
 
-enum { X, W, OFFSET, BIAS, MASK, MAX_AXES = 3 };
+enum { X, W, OFFSET, BIAS, MASK, MAX_AXES = 3, LARGEST = 1 << 24 };
 
 typedef struct {
   wk_window win;
@@ -39,7 +39,9 @@ static bool read_deform(wk_onnx_node *c, deform *d) {
     const wk_window *win = &d->win;
     int64_t reach = win->dilation[i] * (win->kernel[i] - 1) + 1;
     d->out[i] = (win->in[i] + win->begin[i] + win->end[i] - reach) / win->stride[i] + 1;
-    wk_onnx_valid(c, wk_mul_ok(d->taps, win->kernel[i], &d->taps), "the kernel is too large");
+    wk_onnx_valid(c, wk_mul_ok(d->taps, win->kernel[i], &d->taps) && d->taps < LARGEST,
+                  "the kernel is too large");
+    wk_onnx_need(c, d->out[i] < LARGEST, "an image of this size is not supported");
   }
   int64_t read;
   wk_onnx_valid(c, wk_mul_ok(d->channels, d->taps, &read) && wk_mul_ok(w.dims[1], d->taps, &read) &&

@@ -59,7 +59,8 @@ refuses 'strings in a .npy' 4 "text.npy: has elements of type '\|S4', which is n
 # Types that are not supported, in words.
 model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 8 2 3)")" \
   "$(field 12 "$(value y 8 2 3)")" >string.onnx
-refuses 'an input of strings' 4 '^wick: x: input: strings \(STRING\) are not supported$' \
+refuses 'an input of strings' 4 \
+  '^wick: the_y: Relu-13 \(strings\): works on strings, which Wick does not have$' \
   "$wick" compile string.onnx
 
 # Options that do not fit say which they are, and are wrong usage.

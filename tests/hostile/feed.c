@@ -143,6 +143,24 @@ static void read_tensor(feed_run *r, const wk_str *input, bool is_npy) {
   close(fd);
 }
 
+/* By chance as what a sequence, an optional or an optional sequence has. */
+void feed_list(feed_run *r, const wk_str *input) {
+  char path[64];
+  int fd;
+  wk_tensor_list l;
+  uint64_t kind = wk_rng_next(&r->rng) % 3;
+  const wk_onnx_io io = {.is_sequence = kind != 1, .is_optional = kind > 0};
+  feed_with_file(input, path, &fd);
+  if (feed_status(r, wk_tensor_list_read_pb(path, &io, &l), "list")) {
+    r->accepted = true;
+    for (int64_t k = 0; k < l.n; k++)
+      if (wk_type_count(&l.items[k].type) > 0)
+        (void)wk_load_f64(l.items[k].data, l.items[k].type.dtype, 0);
+    wk_tensor_list_free(&l);
+  }
+  close(fd);
+}
+
 void feed_npy(feed_run *r, const wk_str *input) { read_tensor(r, input, true); }
 void feed_tensor(feed_run *r, const wk_str *input) { read_tensor(r, input, false); }
 

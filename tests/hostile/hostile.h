@@ -28,6 +28,7 @@ void feed_package(feed_run *r, const wk_str *input);           /* checksums veri
 void feed_package_unchecked(feed_run *r, const wk_str *input); /* and not */
 void feed_npy(feed_run *r, const wk_str *input);
 void feed_tensor(feed_run *r, const wk_str *input); /* TensorProto */
+void feed_list(feed_run *r, const wk_str *input);   /* SequenceProto, OptionalProto */
 void feed_plan(feed_run *r, const wk_str *input);
 void feed_graph_text(feed_run *r, const wk_str *input);
 void feed_program_text(feed_run *r, const wk_str *input);
@@ -56,6 +57,7 @@ void seeds_value_info(seed_list *l, const char *folder);
 void seeds_package(seed_list *l, const char *folder);
 void seeds_npy(seed_list *l, const char *folder);
 void seeds_tensor(seed_list *l, const char *folder);
+void seeds_list(seed_list *l, const char *folder);
 void seeds_plan(seed_list *l, const char *folder);
 void seeds_graph_text(seed_list *l, const char *folder);
 void seeds_program_text(seed_list *l, const char *folder);

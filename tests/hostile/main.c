@@ -58,6 +58,7 @@ static reader readers[] = {
     {"package-unchecked", 2, feed_package_unchecked, mutate_bytes, seeds_package, {0}},
     {"npy", 1, feed_npy, mutate_bytes, seeds_npy, {0}},
     {"tensor", 2, feed_tensor, mutate_bytes, seeds_tensor, {0}},
+    {"list", 1, feed_list, mutate_bytes, seeds_list, {0}},
     {"plan", 1, feed_plan, mutate_text, seeds_plan, {0}},
     {"graph-text", 4, feed_graph_text, mutate_text, seeds_graph_text, {0}},
     {"program-text", 4, feed_program_text, mutate_text, seeds_program_text, {0}},

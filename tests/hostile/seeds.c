@@ -332,6 +332,27 @@ void seeds_tensor(seed_list *l, const char *folder) {
   }
 }
 
+/* Lists of these: an optional of one, sequences of one and two, an optional of a sequence. */
+void seeds_list(seed_list *l, const char *folder) {
+  (void)folder;
+  for (size_t i = 0; i + 1 < WK_COUNTOF(tensor_protos); i++) {
+    wk_str b = {0}, list = {0};
+    for (size_t k = 0; k < 1 + i % 2; k++) {
+      const size_t n = tensor_protos[i + k].n; /* below 128 */
+      wk_str_addn(&list, (const char[]){0x1a, (char)n}, 2);
+      wk_str_addn(&list, tensor_protos[i + k].bytes, n);
+    }
+    wk_str_addn(&b, "\x10\x01", 2);
+    wk_str_addn(&b, list.s, list.n);
+    keep(l, &b);
+    wk_str_addn(&b, "\x10\x03\x2a", 3);
+    wk_str_addn(&b, (const char[]){(char)list.n}, 1);
+    wk_str_addn(&b, list.s, list.n);
+    keep(l, &b);
+    wk_str_free(&list);
+  }
+}
+
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 static void add_texts(seed_list *l, const char *const *texts, size_t n) {
