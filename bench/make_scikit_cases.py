@@ -57,24 +57,44 @@ def estimators():
         ("SkSvcBinary", sk("svm.SVC")(kernel="linear"), 2),
         ("SkSvc", sk("svm.SVC")(kernel="rbf"), 3),
         ("SkZipMap", sk("tree.DecisionTreeClassifier")(max_depth=3, **few), 3),
+        ("SkZipMapText", sk("tree.DecisionTreeClassifier")(max_depth=3, **few), 3),
+        ("SkTextBinary", sk("linear_model.LogisticRegression")(), 2),
+        ("SkTextForest", sk("ensemble.RandomForestClassifier")(4, max_depth=3, **few), 3),
+        ("SkTextSvc", sk("svm.SVC")(kernel="rbf"), 3),
+        ("SkTextBayes", sk("naive_bayes.GaussianNB")(), 3),
+        ("SkTextPerceptron", sk("neural_network.MLPClassifier")((4,), max_iter=30, **few), 3),
         ("SkMeans", sk("cluster.KMeans")(3, n_init=1, **few), None),
     ]
+
+
+# What cases with Text in their names have as classes.
+WORDS = ("ash", "birch", "cedar")
 
 
 def convert(name, estimator, x):
     skl2onnx = importlib.import_module("skl2onnx")
     types = importlib.import_module("skl2onnx.common.data_types")
-    has_maps = hasattr(estimator, "predict_proba") and name != "SkZipMap"
+    has_maps = hasattr(estimator, "predict_proba") and not name.startswith("SkZipMap")
     options = {id(estimator): {"zipmap": False}} if has_maps else None
     return skl2onnx.convert_sklearn(
-        estimator, initial_types=[("x", types.FloatTensorType([None, x.shape[1]]))],
+        estimator, name, [("x", types.FloatTensorType([None, x.shape[1]]))],
         options=options, target_opset={"": 17, "ai.onnx.ml": 3})
 
 
-def array(value):
-    """A result; of maps, their numbers in order."""
-    is_maps = isinstance(value, list)
-    return np.array([list(m.values()) for m in value], np.float32) if is_maps else np.asarray(value)
+def message(value, name):
+    """A result as it is stored; of maps, a sequence of them."""
+    if not isinstance(value, list):
+        return numpy_helper.from_array(np.asarray(value), name)
+    out = onnx.SequenceProto(elem_type=onnx.SequenceProto.MAP)
+    for row in value:
+        is_text = isinstance(next(iter(row)), str)
+        entry = out.map_values.add(key_type=onnx.TensorProto.STRING if is_text
+                                   else onnx.TensorProto.INT64)
+        entry.values.elem_type = onnx.SequenceProto.TENSOR
+        for key, number in reversed(list(row.items())):  # no order is meant
+            (entry.string_keys if is_text else entry.keys).append(key.encode() if is_text else key)
+            entry.values.tensor_values.append(numpy_helper.from_array(np.float32(number)))
+    return out
 
 
 def store(out, name, model, feeds):
@@ -86,14 +106,15 @@ def store(out, name, model, feeds):
     for end, values in (("input", feeds.items()),
                         ("output", zip((o.name for o in session.get_outputs()), results))):
         for i, (key, value) in enumerate(values):
-            tensor = numpy_helper.from_array(array(value), key)
-            (folder / f"{end}_{i}.pb").write_bytes(tensor.SerializeToString())
+            (folder / f"{end}_{i}.pb").write_bytes(message(value, key).SerializeToString())
 
 
 def write(out, name, estimator, classes):
     x, score = data()
     edges = np.quantile(score, [0.5] if classes == 2 else [0.3, 0.7])
     y = score if classes == 0 else None if classes is None else np.digitize(score, edges)
+    if "Text" in name:
+        y = np.array(WORDS)[y]
     if name == "SkImputer":
         x[::3, 1] = np.nan
     estimator.fit(x, y) if y is not None else estimator.fit(x)
@@ -102,7 +123,8 @@ def write(out, name, estimator, classes):
 
 def encoders():
     """Operator, attributes, names of its inputs, type of its result."""
-    i64, f32, f64 = (getattr(onnx.TensorProto, t) for t in ("INT64", "FLOAT", "DOUBLE"))
+    i64, f32, f64, text = (getattr(onnx.TensorProto, t)
+                           for t in ("INT64", "FLOAT", "DOUBLE", "STRING"))
     tensor, nan, far = helper.make_tensor, float("nan"), 2**60
     return [
         ("LabelEncoder", dict(keys_int64s=[3, 7, far], values_floats=[.5, 1.5, 2.5],
@@ -113,6 +135,15 @@ def encoders():
         ("LabelEncoder", dict(keys_tensor=tensor("k", f64, [2], [.1, nan]),
                               values_tensor=tensor("v", f64, [2], [.3, .7]),
                               default_tensor=tensor("d", f64, [1], [-.1])), ["d"], f64),
+        ("LabelEncoder", dict(keys_int64s=[3, 7, far], values_strings=["ash", "oak", "ash"],
+                              default_string="none"), ["i"], text),
+        ("LabelEncoder", dict(keys_floats=[.5, nan], values_strings=["half", "none"]), ["x"], text),
+        ("LabelEncoder", dict(keys_strings=["oak", "elm", "ash"], values_int64s=[5, far, 9],
+                              default_int64=-7), ["words"], i64),
+        ("LabelEncoder", dict(keys_strings=["oak", "ash"], values_floats=[.5, 1.5]), ["words"],
+         f32),
+        ("LabelEncoder", dict(keys_strings=["oak", "ash"], values_strings=["Eiche", "Esche"]),
+         ["words"], text),
         ("Imputer", dict(imputed_value_floats=[7., 8., 9.], replaced_value_float=nan), ["x"], f32),
         ("Imputer", dict(imputed_value_floats=[7.], replaced_value_float=.5), ["x"], f32),
         ("Imputer", dict(imputed_value_int64s=[far + 1], replaced_value_int64=far), ["i"], i64),
@@ -134,7 +165,9 @@ def write_encoders(out):
     graph = helper.make_graph(
         nodes, "encoders",
         [info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()],
-        [info(f"y{i}", row[3], None) for i, row in enumerate(rows)])
+        [info(f"y{i}", row[3], None) for i, row in enumerate(rows)],
+        [numpy_helper.from_array(np.array([["ash", "oak"], ["", "elm"], ["oak", "yew"]], object),
+                                 "words")])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 4)]
     store(out, "MlEncoders", helper.make_model(graph, ir_version=8, opset_imports=opsets), feeds)
 

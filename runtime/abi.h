@@ -95,8 +95,8 @@ typedef int32_t (*wick_entry_fn)(wick_exec *exec, const void *consts, void *cons
 
 /* ---- 3. the package file --------------------------------------------------------------------- */
 
-/* header | table of sections | META UNITS PARTS ENTRIES TENSORS PLAN REFS STEPS STATES SYMS STRINGS
- *        | sections of unit 0 | sections of unit 1 | … | STATE
+/* header | table of sections | META UNITS PARTS ENTRIES TENSORS PLAN REFS STEPS STATES LABELS SYMS
+ *        | STRINGS | sections of unit 0 | sections of unit 1 | … | STATE
  *
  * The shared tables occur once each, in the order of the list below, empty or not. Of a unit come
  * CODE, CONST, then what its target calls sections of its own, each only where there is one; STATE
@@ -110,7 +110,7 @@ typedef int32_t (*wick_entry_fn)(wick_exec *exec, const void *consts, void *cons
  * on them. */
 
 #define WICK_MAGIC "WICKPKG" /* 8 bytes with its NUL */
-#define WICK_FORMAT_VERSION 3
+#define WICK_FORMAT_VERSION 4
 #define WICK_PAGE 4096
 #define WICK_NONE UINT32_MAX
 #define WICK_NO_CODE UINT64_MAX
@@ -126,10 +126,11 @@ typedef int32_t (*wick_entry_fn)(wick_exec *exec, const void *consts, void *cons
   X(REFS,       7,      sizeof(uint32_t))                              \
   X(STEPS,      8,      sizeof(wick_pkg_step))                         \
   X(STATES,     9,      sizeof(wick_pkg_state))                        \
-  X(SYMS,       10,     sizeof(wick_pkg_symbol))                       \
-  X(STRINGS,    11,     1) /* first and last byte are NUL */
+  X(LABELS,     10,     sizeof(wick_pkg_labels))                       \
+  X(SYMS,       11,     sizeof(wick_pkg_symbol))                       \
+  X(STRINGS,    12,     1) /* first and last byte are NUL */
 
-#define WICK_TABLE_COUNT 11
+#define WICK_TABLE_COUNT 12
 
 typedef enum wick_section_kind {
 #define WICK_X(kind, number, row) WICK_SECTION_##kind = number,
@@ -310,6 +311,26 @@ typedef struct wick_pkg_state {
   uint32_t tensor; /* row of TENSORS, in WICK_PLACE_STATE; no two overlap */
   uint32_t flags;  /* WICK_STATE_… */
 } wick_pkg_state;
+
+/* What the numbers of an output stand for, where the model has strings or maps. REFS has a text for
+ * each number from 0 to count - 1. */
+typedef enum wick_labels_kind {
+  WICK_LABELS_ELEMENTS = 1, /* the elements, i64, are such numbers */
+  WICK_LABELS_COLUMNS = 2   /* positions along the last axis are */
+} wick_labels_kind;
+
+enum {
+  WICK_LABELS_NUMBERS = 1 /* the texts are decimal numbers and stand for these */
+};
+
+typedef struct wick_pkg_labels {
+  uint32_t entry;  /* (entry, output) ascends */
+  uint32_t output; /* number among the entry's outputs */
+  uint32_t kind;   /* wick_labels_kind */
+  uint32_t flags;  /* WICK_LABELS_… */
+  uint32_t first_ref; /* REFS: texts, behind what the entry's plan has there */
+  uint32_t count;  /* 1 at least; of columns: the last dim */
+} wick_pkg_labels;
 
 typedef struct wick_pkg_symbol {
   uint32_t name;

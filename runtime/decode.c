@@ -35,6 +35,7 @@ static void find_tables(wick_decoder *d) {
   d->refs = section(m, WICK_SECTION_REFS, sizeof *d->refs, &d->ref_count);
   d->step_rows = section(m, WICK_SECTION_STEPS, sizeof *d->step_rows, &d->step_count);
   d->state_rows = section(m, WICK_SECTION_STATES, sizeof *d->state_rows, &d->state_count);
+  d->label_rows = section(m, WICK_SECTION_LABELS, sizeof *d->label_rows, &d->label_count);
   d->symbol_rows = section(m, WICK_SECTION_SYMS, sizeof *d->symbol_rows, &d->symbol_count);
 }
 

@@ -316,6 +316,8 @@ static wick_status decode_entry(wick_decoder *d, uint64_t i) {
     return wick_decoder_corrupt(d, "ENTRIES", i);
   if (!list_parts(&p) || !list_steps(&p))
     return wick_fail(d->detail, WICK_NO_MEMORY, "out of memory");
+  wick_status status = wick_decode_labels(d, i);
+  if (status != WICK_OK) return status;
   return add_up_memory(&p) ? WICK_OK : wick_decoder_corrupt(d, "ENTRIES", i);
 }
 
@@ -324,7 +326,7 @@ wick_status wick_decode_entries(wick_decoder *d) {
     wick_status status = decode_entry(d, i);
     if (status != WICK_OK) return status;
   }
-  if (d->next_row != d->row_count || d->next_ref != d->ref_count)
-    return wick_fail(d->detail, WICK_CORRUPT, "PLAN or REFS belong to no entry");
+  if (d->next_row != d->row_count || d->next_ref != d->ref_count || d->next_label != d->label_count)
+    return wick_fail(d->detail, WICK_CORRUPT, "PLAN, REFS or LABELS belong to no entry");
   return WICK_OK;
 }

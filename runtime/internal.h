@@ -103,7 +103,7 @@ const wick_part_info *wick_unit_first_part(const wick_model *model, const wick_u
 /* ---- verify.c: header, section table and sections of model->file; fills tables ---- */
 wick_status wick_model_verify(wick_model *model, const wick_load_options *options);
 
-/* ---- decode.c, decode_tensor.c, decode_entry.c ---- */
+/* ---- decode.c, decode_tensor.c, decode_entry.c, decode_labels.c ---- */
 
 /* Checks every row of model->tables and turns it into what wick.h returns. */
 wick_status wick_model_decode(wick_model *model, const wick_load_options *options);
@@ -121,14 +121,17 @@ typedef struct {
   const uint32_t *refs;
   const wick_pkg_step *step_rows;
   const wick_pkg_state *state_rows;
+  const wick_pkg_labels *label_rows;
   const wick_pkg_symbol *symbol_rows;
   uint64_t unit_count, part_count, entry_count, tensor_count, row_count, ref_count, step_count,
-      state_count, symbol_count;
-  uint64_t next_row, next_ref; /* entries take theirs one after the other */
+      state_count, label_count, symbol_count;
+  uint64_t next_row, next_ref, next_label; /* entries take theirs one after the other */
 } wick_decoder;
 
 /* The text at `offset`, or NULL when there is none. */
 const char *wick_decoder_text(const wick_decoder *d, uint32_t offset);
+/* Those of the entry, once its tensors and plan are known. */
+wick_status wick_decode_labels(wick_decoder *d, uint64_t entry);
 wick_status wick_decoder_corrupt(const wick_decoder *d, const char *table, uint64_t row);
 static inline bool wick_is_alignment(uint64_t align, uint64_t least) {
   return align >= least && align <= WICK_PAGE && (align & (align - 1)) == 0;

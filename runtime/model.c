@@ -34,6 +34,17 @@ const wick_entry_info *wick_model_entry(const wick_model *model, uint32_t index)
   return index < model->info.entry_count ? &model->entries[index] : NULL;
 }
 
+const wick_labels *wick_output_labels(const wick_entry_info *entry, uint32_t output) {
+  for (uint32_t i = 0; entry && i < entry->labels_count; i++)
+    if (entry->labels[i].output == output) return &entry->labels[i];
+  return NULL;
+}
+
+const char *wick_output_label(const wick_entry_info *entry, uint32_t output, int64_t number) {
+  const wick_labels *l = wick_output_labels(entry, output);
+  return l && number >= 0 && number < (int64_t)l->count ? l->texts[number] : NULL;
+}
+
 static bool same_shape(const wick_tensor_info *tensor, const wick_shape *shape) {
   if (tensor->rank != shape->rank) return false;
   for (uint32_t i = 0; i < tensor->rank; i++)

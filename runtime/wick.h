@@ -132,6 +132,15 @@ typedef struct wick_part_info {
   uint64_t code;        /* as in abi.h */
 } wick_part_info;
 
+/* What the numbers of an output stand for, where the model has strings or maps. */
+typedef struct wick_labels {
+  uint32_t output;
+  wick_labels_kind kind;    /* elements of the output, or positions along its last axis */
+  int are_numbers;          /* the texts are decimal numbers and stand for these */
+  uint32_t count;
+  const char *const *texts; /* of 0, 1 … count - 1 */
+} wick_labels;
+
 /* What the entry does, in order; a part that is used twice is there twice. `steps` are those of its
  * parts, one part after the other. */
 typedef struct wick_entry_info {
@@ -153,6 +162,8 @@ typedef struct wick_entry_info {
   size_t edge_bytes;
   int reads_state; /* or writes it: wick_session_bind_state comes before the first run */
   int writes_state;
+  uint32_t labels_count;
+  const wick_labels *labels; /* of outputs that have some, ascending */
 } wick_entry_info;
 
 typedef struct wick_section_info {
@@ -199,6 +210,12 @@ typedef struct wick_model_info {
 const wick_model_info *wick_model_describe(const wick_model *model);
 /* NULL when there is no such entry. */
 const wick_entry_info *wick_model_entry(const wick_model *model, uint32_t index);
+
+/* The labels of an output; NULL: it has none. */
+const wick_labels *wick_output_labels(const wick_entry_info *entry, uint32_t output);
+/* What `number`, an element of the output or a position along its last axis, stands for; NULL:
+ * there are no labels, or not so many. */
+const char *wick_output_label(const wick_entry_info *entry, uint32_t output, int64_t number);
 
 typedef struct wick_shape {
   uint32_t rank;

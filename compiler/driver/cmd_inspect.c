@@ -18,7 +18,7 @@ typedef struct {
 } inspect_opts;
 
 static const wk_option options[] = {
-    {"steps", 0, NULL, "also list a package's instructions, or a model's operators",
+    {"steps", 0, NULL, "also list a package's instructions and labels, or a model's operators",
      .kind = WK_OPTION_FLAG, .offset = offsetof(inspect_opts, steps)},
     WK_PLUGIN_ROW(inspect_opts, plugins),
     WK_NET_OPTIONS(inspect_opts, binding),
@@ -122,12 +122,29 @@ static void add_parts(wk_table *t, const wick_entry_info *e, wk_arena *a) {
     wk_table_row(t, "  state\t%s", e->writes_state ? "written" : "read");
 }
 
-static void add_entry(wk_table *t, const wick_entry_info *e, uint32_t index, wk_arena *a) {
+/* What the output's numbers stand for: the first ones, all with --steps. */
+static void add_labels(wk_table *t, const wick_labels *l, bool all, wk_arena *a) {
+  enum { SHOWN = 10 };
+  wk_str b = {0};
+  for (uint32_t i = 0; l && i < l->count && (all || i < SHOWN); i++)
+    wk_str_printf(&b, "%s%s", i ? ", " : "", wk_text_shown(a, l->texts[i]));
+  if (l && !all && l->count > SHOWN) wk_str_printf(&b, ", … (%u)", l->count);
+  if (l)
+    wk_table_row(t, "    %s\t%s", l->kind == WICK_LABELS_COLUMNS ? "columns" : "0, 1, … stand for",
+                 b.s);
+  wk_str_free(&b);
+}
+
+static void add_entry(wk_table *t, const wick_entry_info *e, uint32_t index, bool all,
+                      wk_arena *a) {
   uint64_t macs = 0;
   for (uint32_t i = 0; i < e->step_count; i++) macs += e->steps[i].macs;
   wk_table_row(t, "entry %u\t%s", index, *e->name ? wk_text_shown(a, e->name) : "-");
   for (uint32_t i = 0; i < e->input_count; i++) add_tensor(t, "input", &e->inputs[i], a);
-  for (uint32_t i = 0; i < e->output_count; i++) add_tensor(t, "output", &e->outputs[i], a);
+  for (uint32_t i = 0; i < e->output_count; i++) {
+    add_tensor(t, "output", &e->outputs[i], a);
+    add_labels(t, wick_output_labels(e, i), all, a);
+  }
   add_parts(t, e, a);
   wk_table_row(t, "  instructions\t%u", e->step_count);
   wk_table_row(t, "  multiply-accumulates\t%s", wk_text_count((int64_t)macs).s);
@@ -231,7 +248,8 @@ static void print_package(const char *path, const wick_model *model, const wk_ac
   wk_table_row(&t, "compiler\twick %s", m->compiler);
   name_row(&t, "options", m->flags);
   for (uint32_t i = 0; i < m->unit_count; i++) add_unit(&t, &m->units[i], i, a);
-  for (uint32_t i = 0; i < m->entry_count; i++) add_entry(&t, wick_model_entry(model, i), i, a);
+  for (uint32_t i = 0; i < m->entry_count; i++)
+    add_entry(&t, wick_model_entry(model, i), i, steps, a);
   add_accel_parts(&t, m, accel, a);
   if (m->state_count) wk_table_row(&t, "states\t%s", wk_bytes_text(m->state_bytes).s);
   for (uint32_t i = 0; i < m->state_count; i++) add_state(&t, &m->states[i], a);

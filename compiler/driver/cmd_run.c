@@ -97,9 +97,16 @@ static bool is_scores(const wk_type *t) {
   return wk_dtype_is_float(t->dtype) && long_axes == 1 && wk_type_count(t) >= 10;
 }
 
-static void print_top(const wk_tensor *t) {
+static const char *label(wk_arena *a, const wk_labels *l, int64_t number) {
+  bool known = l && number >= 0 && number < l->texts.n;
+  return known ? wk_text_shown(a, l->texts.v[number])
+               : wk_arena_printf(a, "%lld", (long long)number);
+}
+
+/* The highest of the first n elements, by number or label. */
+static void print_top(const wk_tensor *t, int64_t n, const wk_labels *l, wk_arena *a) {
   enum { TOP = 5 };
-  int64_t best[TOP], n = wk_type_count(&t->type);
+  int64_t best[TOP];
   int found = 0;
   for (int64_t i = 0; i < n; i++) {
     double v = wk_load_f64(t->data, t->type.dtype, i);
@@ -110,14 +117,33 @@ static void print_top(const wk_tensor *t) {
     memmove(&best[at + 1], &best[at], (size_t)(found - 1 - at) * sizeof *best);
     best[at] = i;
   }
-  fputs("  top", stdout);
+  fputs(n < wk_type_count(&t->type) ? "  top of the first row" : "  top", stdout);
   for (int k = 0; k < found; k++)
-    printf("%s %lld (%.6g)", k ? "," : "", (long long)best[k],
+    printf("%s %s (%.6g)", k ? "," : "", label(a, l, best[k]),
            wk_load_f64(t->data, t->type.dtype, best[k]));
   putchar('\n');
 }
 
-static void print_output(const char *name, const wk_tensor *t) {
+/* The first elements with what they stand for. */
+static void print_labelled(const wk_tensor *t, const wk_labels *l, wk_arena *a) {
+  enum { SHOWN = 5 };
+  int64_t n = wk_type_count(&t->type);
+  fputs("  labels", stdout);
+  for (int64_t i = 0; i < n && i < SHOWN; i++) {
+    int64_t v = wk_load_i64(t->data, t->type.dtype, i);
+    printf("%s %lld %s", i ? "," : "", (long long)v, label(a, l, v));
+  }
+  puts(n > SHOWN ? ", …" : "");
+}
+
+static void print_details(const wk_tensor *t, const wk_labels *l, wk_arena *a) {
+  bool columns = l && l->kind == WK_LABELS_COLUMNS;
+  if (l && !columns) print_labelled(t, l, a);
+  else if (columns && wk_type_count(&t->type) > 0) print_top(t, l->texts.n, l, a);
+  else if (is_scores(&t->type)) print_top(t, wk_type_count(&t->type), NULL, a);
+}
+
+static void print_output(const char *name, const wk_tensor *t, const wk_labels *labels) {
   wk_arena *a = wk_arena_new();
   int64_t n = wk_type_count(&t->type), nan = 0, counted = 0;
   double least = INFINITY, most = -INFINITY, sum = 0;
@@ -136,7 +162,7 @@ static void print_output(const char *name, const wk_tensor *t) {
   if (counted) printf(" min %.6g max %.6g mean %.6g", least, most, sum / (double)counted);
   if (nan) printf(" NaN %lld", (long long)nan);
   putchar('\n');
-  if (is_scores(&t->type)) print_top(t);
+  print_details(t, labels, a);
   wk_arena_free(a);
 }
 
@@ -181,7 +207,8 @@ static wk_status execute(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) 
   if (!o->dump && !o->profile) WK_TRY(run_timed(o, job, out));
   if (o->output_dir) WK_TRY(write_outputs(o, job, out));
   for (size_t i = 0; i < wk_runner_outputs(job->runner); i++)
-    print_output(wk_runner_output_name(job->runner, i), &out[i]);
+    print_output(wk_runner_output_name(job->runner, i), &out[i],
+                 wk_runner_output_labels(job->runner, i));
   if (job->notes.n) fputs(job->notes.s, stderr);
   return NULL;
 }

@@ -27,13 +27,24 @@ static wk_status finish(wk_package *pkg, wk_status s, const char *path) {
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
+static const wk_package_labels *labels_of(const wk_labels *l, wk_arena *a) {
+  if (!l) return NULL;
+  wk_package_labels *out = wk_arena_alloc(a, sizeof *out);
+  *out = (wk_package_labels){
+      .kind = l->kind == WK_LABELS_COLUMNS ? WICK_LABELS_COLUMNS : WICK_LABELS_ELEMENTS,
+      .flags = l->are_numbers ? WICK_LABELS_NUMBERS : 0,
+      .texts = l->texts.v, .n = (size_t)l->texts.n};
+  return out;
+}
+
 static wk_package_tensor *tensors(const wk_part_tensor *t, size_t n, bool is_edge, wk_arena *a) {
   wk_package_tensor *out = wk_arena_alloc(a, (n + 1) * sizeof *out);
   for (size_t i = 0; i < n; i++)
     out[i] = (wk_package_tensor){.name = t[i].name, .dtype = (uint32_t)t[i].type.dtype,
                                  .rank = t[i].type.rank, .dims = t[i].type.dims,
                                  .place = is_edge ? WICK_PLACE_EDGE : WICK_PLACE_CALLER,
-                                 .offset = is_edge ? t[i].offset : 0};
+                                 .offset = is_edge ? t[i].offset : 0,
+                                 .labels = labels_of(t[i].labels, a)};
   return out;
 }
 

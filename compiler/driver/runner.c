@@ -11,6 +11,7 @@
 typedef struct {
   const char *name;
   wk_type type;
+  const wk_labels *labels; /* of an output, or NULL */
 } port;
 
 struct wk_runner {
@@ -27,6 +28,7 @@ size_t wk_runner_inputs(const wk_runner *r) { return r->n_in; }
 size_t wk_runner_outputs(const wk_runner *r) { return r->n_out; }
 const char *wk_runner_input_name(const wk_runner *r, size_t i) { return r->in[i].name; }
 const char *wk_runner_output_name(const wk_runner *r, size_t i) { return r->out[i].name; }
+const wk_labels *wk_runner_output_labels(const wk_runner *r, size_t i) { return r->out[i].labels; }
 const wk_type *wk_runner_input_type(const wk_runner *r, size_t i) { return &r->in[i].type; }
 wk_runner_start wk_runner_started(const wk_runner *r) { return r->start; }
 wick_session *wk_runner_session(const wk_runner *r) { return r->session; }
@@ -50,10 +52,13 @@ static void ports_of_graph(wk_runner *r, const wk_graph *g) {
   r->out = wk_arena_alloc(r->arena, (r->n_out + 1) * sizeof *r->out);
   for (size_t i = 0; i < r->n_in; i++) {
     const wk_value *v = wk_val(g, g->inputs.data[i]);
-    r->in[i] = (port){v->name, v->type};
+    r->in[i] = (port){v->name, v->type, NULL};
   }
-  for (size_t i = 0; i < r->n_out; i++)
-    r->out[i] = (port){g->output_names.data[i], wk_val(g, g->outputs.data[i])->type};
+  for (size_t i = 0; i < r->n_out; i++) {
+    const char *name = g->output_names.data[i];
+    r->out[i] = (port){name, wk_val(g, g->outputs.data[i])->type,
+                       wk_module_labels(g->module, name)};
+  }
 }
 
 /* ---- runtime --------------------------------------------------------------------------------- */
@@ -95,7 +100,19 @@ wk_status wk_open_session(const wick_model *m, uint32_t entry, int64_t threads, 
 }
 
 static port port_of_tensor(const wick_tensor_info *t) {
-  return (port){t->name, wk_type_make((wk_dtype)t->dtype, (int)t->rank, t->dims)};
+  return (port){t->name, wk_type_make((wk_dtype)t->dtype, (int)t->rank, t->dims), NULL};
+}
+
+static const wk_labels *labels_of_entry(wk_arena *a, const wick_entry_info *e, uint32_t output) {
+  const wick_labels *l = wick_output_labels(e, output);
+  if (!l) return NULL;
+  wk_labels *out = wk_arena_alloc(a, sizeof *out);
+  *out = (wk_labels){.output = e->outputs[output].name,
+                     .kind = l->kind == WICK_LABELS_COLUMNS ? WK_LABELS_COLUMNS
+                                                            : WK_LABELS_ELEMENTS,
+                     .are_numbers = l->are_numbers != 0,
+                     .texts = {.n = l->count, .v = l->texts}};
+  return out;
 }
 
 /* path: NULL when the package has no name. */
@@ -107,7 +124,10 @@ static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, in
   r->in = wk_arena_alloc(r->arena, (r->n_in + 1) * sizeof *r->in);
   r->out = wk_arena_alloc(r->arena, (r->n_out + 1) * sizeof *r->out);
   for (size_t i = 0; i < r->n_in; i++) r->in[i] = port_of_tensor(&e->inputs[i]);
-  for (size_t i = 0; i < r->n_out; i++) r->out[i] = port_of_tensor(&e->outputs[i]);
+  for (size_t i = 0; i < r->n_out; i++) {
+    r->out[i] = port_of_tensor(&e->outputs[i]);
+    r->out[i].labels = labels_of_entry(r->arena, e, (uint32_t)i);
+  }
   double start = wk_clock();
   wk_status s = wk_open_session(r->model, entry, threads, path, &r->session);
   r->start.session = wk_clock() - start;

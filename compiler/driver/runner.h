@@ -33,6 +33,8 @@ size_t wk_runner_inputs(const wk_runner *r);
 size_t wk_runner_outputs(const wk_runner *r);
 const char *wk_runner_input_name(const wk_runner *r, size_t i);
 const char *wk_runner_output_name(const wk_runner *r, size_t i);
+/* What the numbers of the output stand for; NULL: themselves. */
+const wk_labels *wk_runner_output_labels(const wk_runner *r, size_t i);
 const wk_type *wk_runner_input_type(const wk_runner *r, size_t i);
 /* Seconds that the runtime took until it could run; both 0 for the evaluator. */
 typedef struct {

@@ -4,6 +4,7 @@
  *   test_data.c   data sets of a model folder, matched with the model's inputs and outputs
  *   test_case.c   one model folder: import, compile, run, compare
  *   test_outputs.c  how each output is to be compared
+ *   test_labels.c  outputs of strings
  *   test_layers.c   how far the layers of a quantised model agree when its outputs do not
  *   test_jobs.c   many folders, in processes of their own
  *   test_junit.c  the results as JUnit XML */
@@ -38,6 +39,7 @@ typedef struct {
 
 typedef struct {
   int64_t number;  /* K of input_K.pb */
+  const char *path;
   const char *name; /* in the file; never NULL */
   wk_tensor t;
   wk_status error; /* why there is no tensor */
@@ -80,6 +82,10 @@ typedef struct {
 } wk_test_output;
 /* Per output of the model; malloc'ed. */
 wk_test_output *wk_test_outputs(const wk_module *m);
+
+/* Outputs of one shape whose elements have labels; WK_FAILED: the labels differ. */
+wk_status wk_test_labelled(const wk_test_set *s, const wk_labels *l, const wk_tensor *got,
+                           const wk_tensor *want) WK_MUST_CHECK;
 
 /* The graph as imported has nodes that quantise or dequantise. */
 bool wk_test_is_quantised(const wk_module *real);

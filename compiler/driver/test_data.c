@@ -30,7 +30,7 @@ static int by_name(const void *a, const void *b) {
 }
 
 static wk_test_tensor read_tensor(wk_test_data *d, const char *path, int64_t number) {
-  wk_test_tensor t = {.number = number, .target = -1, .element = -1};
+  wk_test_tensor t = {.number = number, .path = path, .target = -1, .element = -1};
   char *name = NULL;
   t.error = wk_tensor_read_pb(path, &t.t, &name);
   t.name = wk_arena_strdup(d->arena, name ? name : "");

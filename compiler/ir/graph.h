@@ -60,6 +60,20 @@ struct wk_graph {
   wk_map *names; /* value name -> id */
 };
 
+/* What the numbers of an output stand for. A model whose output is strings, or a list of maps, has
+ * a tensor of numbers in its place. */
+typedef enum {
+  WK_LABELS_ELEMENTS, /* an element i of the tensor (i64) stands for texts.v[i] */
+  WK_LABELS_COLUMNS   /* position i along its last axis does */
+} wk_labels_kind;
+
+typedef struct {
+  const char *output; /* its public name */
+  wk_labels_kind kind;
+  bool are_numbers;   /* the texts are decimal numbers, and stand for these */
+  wk_texts texts;     /* one at least */
+} wk_labels;
+
 struct wk_module {
   wk_arena *arena;
   const char *name;
@@ -68,6 +82,7 @@ struct wk_module {
   wk_graph *main;
   WK_VEC(wk_graph *) graphs; /* every function, main first */
   wk_map *names;             /* of graphs; value: 0 when the graph is gone */
+  WK_VEC(wk_labels) labels;  /* of outputs of main, at most one of each */
   WK_VEC(void *) blobs;      /* malloc'ed constant data, freed with the module */
   WK_VEC(wk_file) files;     /* maps that constants point into, unmapped with the module */
   /* Budgets of what compilation computes, which the importer sets by the size of the file: bytes
@@ -104,6 +119,12 @@ wk_status wk_graph_constant_alloc(wk_graph *g, const char *name, const wk_type *
                                   void **data) WK_MUST_CHECK;
 wk_value_id wk_graph_scalar(wk_graph *g, wk_dtype t, double v); /* rank 0 constant */
 void wk_graph_output(wk_graph *g, const char *name, wk_value_id v);
+/* A copy of the labels; whether they fit the output is for wk_module_verify to say. */
+void wk_module_label(wk_module *m, const wk_labels *labels);
+/* Those of the output of main with this name; NULL: none. */
+const wk_labels *wk_module_labels(const wk_module *m, const char *output);
+/* All of `from`, whose outputs m's main has. */
+void wk_module_copy_labels(wk_module *m, const wk_module *from);
 
 /* Adds a node, infers and checks its output types and creates the output values.
  *   attrs   wk_attr_<op> from wk_attrs_new (arena of the module), or NULL for defaults

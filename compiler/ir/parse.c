@@ -378,6 +378,28 @@ static wk_status parse_statement(parser *p, statement *st) {
   return strcmp(op, "constant") == 0 ? parse_constant(p, st) : parse_node(p, st);
 }
 
+/* "elements {"a", "b"}", of outputs of the main graph. */
+static wk_status parse_labels(parser *p, wk_labels_kind kind, const char *output) {
+  wk_labels l = {.output = output, .kind = kind};
+  WK_VEC(const char *) texts = {0};
+  bool more = true;
+  wk_status s = p->g == p->m->main ? NULL : wk_lex_error(&p->lex, "only outputs of the first graph "
+                                                         "have labels");
+  if (!s) s = wk_lex_accept_word(&p->lex, "numbers", &l.are_numbers);
+  if (!s) s = wk_lex_expect(&p->lex, '{');
+  while (!s && more) {
+    const char *text;
+    s = wk_lex_text(&p->lex, WK_TOK_STRING, &text);
+    if (!s) wk_vec_push(&texts, text);
+    if (!s) s = wk_lex_accept(&p->lex, ',', &more);
+  }
+  if (!s) s = wk_lex_expect(&p->lex, '}');
+  l.texts = (wk_texts){.n = (int64_t)texts.n, .v = texts.data};
+  if (!s) wk_module_label(p->m, &l);
+  wk_vec_free(&texts);
+  return s;
+}
+
 static wk_status parse_output(parser *p) {
   wk_value_id v;
   const char *name = NULL;
@@ -386,6 +408,11 @@ static wk_status parse_output(parser *p) {
   WK_TRY(wk_lex_accept_word(&p->lex, "as", &found));
   if (found) WK_TRY(wk_lex_text(&p->lex, WK_TOK_STRING, &name));
   wk_graph_output(p->g, name, v);
+  name = p->g->output_names.data[p->g->output_names.n - 1];
+  for (int k = WK_LABELS_ELEMENTS; k <= WK_LABELS_COLUMNS; k++) {
+    WK_TRY(wk_lex_accept_word(&p->lex, wk_labels_kind_name((wk_labels_kind)k), &found));
+    if (found) return parse_labels(p, (wk_labels_kind)k, name);
+  }
   return NULL;
 }
 

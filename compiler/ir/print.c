@@ -98,6 +98,17 @@ static void print_node(wk_str *b, const wk_graph *g, const wk_node *n) {
   wk_str_add(b, "\n");
 }
 
+static void print_labels(wk_str *b, const wk_graph *g, const char *output) {
+  const wk_labels *l = g == g->module->main ? wk_module_labels(g->module, output) : NULL;
+  if (!l) return;
+  wk_str_printf(b, " %s%s {", wk_labels_kind_name(l->kind), l->are_numbers ? " numbers" : "");
+  for (int64_t i = 0; i < l->texts.n; i++) {
+    wk_str_add(b, i ? ", " : "");
+    wk_str_quote(b, l->texts.v[i]);
+  }
+  wk_str_add(b, "}");
+}
+
 static void print_graph(wk_str *b, const wk_graph *g, wk_print_flags flags) {
   print_signature(b, g);
   for (size_t v = 0; v < g->values.n; v++)
@@ -112,6 +123,7 @@ static void print_graph(wk_str *b, const wk_graph *g, wk_print_flags flags) {
       wk_str_add(b, " as ");
       wk_str_quote(b, g->output_names.data[i]);
     }
+    print_labels(b, g, g->output_names.data[i]);
     wk_str_add(b, "\n");
   }
   wk_str_add(b, "  }\n");

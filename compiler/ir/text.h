@@ -23,6 +23,9 @@ void wk_attrs_print(wk_str *b, wk_op op, const void *attrs);
 wk_status wk_attrs_parse(wk_lexer *l, wk_arena *a, wk_op op, const wk_dtype *in, uint32_t n_in,
                          void **out) WK_MUST_CHECK;
 
+/* "elements", "columns". */
+const char *wk_labels_kind_name(wk_labels_kind k);
+
 /* " {1.0, 2.0}", " splat(0.5)", " hex(\"…\")" or " elided(<hash>)". */
 void wk_data_print(wk_str *b, const wk_type *t, const void *data, wk_print_flags flags);
 /* Before storage is made: refuses types that the rest of the text cannot fill, and splats beyond

@@ -2,6 +2,7 @@
 /* The graph verifier. Structure first (every id in range, every back reference right, definitions
  * before uses), for all graphs; only then the nesting of bodies and the types, which follow ids
  * without looking. Nothing recurses: the bodies' nesting is checked by removing leaves. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,6 +266,28 @@ static wk_status check_graph_names(checker *c) {
   return NULL;
 }
 
+/* ---- labels -------------------------------------------------------------------------------- */
+
+static bool is_number(const char *s) {
+  char *end;
+  errno = 0;
+  strtoll(s, &end, 10);
+  return (*s == '-' || (*s >= '0' && *s <= '9')) && !*end && !errno;
+}
+
+static wk_status check_labels(const checker *c, const wk_labels *l) {
+  const wk_graph *g = c->m->main;
+  const wk_type *t = NULL;
+  for (size_t i = 0; i < g->outputs.n && !t; i++)
+    if (strcmp(g->output_names.data[i], l->output) == 0) t = &wk_val(g, g->outputs.data[i])->type;
+  bool fits = t && l->texts.n > 0 && wk_module_labels(c->m, l->output) == l;
+  if (fits && l->kind == WK_LABELS_ELEMENTS) fits = t->dtype == WK_I64;
+  else if (fits) fits = t->rank > 0 && t->dims[t->rank - 1] == l->texts.n;
+  for (int64_t i = 0; fits && l->are_numbers && i < l->texts.n; i++)
+    fits = is_number(l->texts.v[i]);
+  return fits ? NULL : wk_error(WK_INTERNAL, "the labels of output '%s' do not fit it", l->output);
+}
+
 static wk_status verify(checker *c) {
   const wk_module *m = c->m;
   if (m->graphs.n == 0 || m->main != m->graphs.data[0])
@@ -275,6 +298,7 @@ static wk_status verify(checker *c) {
     WK_TRY(check_structure(c));
   }
   WK_TRY(check_nesting(c));
+  for (size_t i = 0; i < m->labels.n; i++) WK_TRY(check_labels(c, &m->labels.data[i]));
   for (size_t i = 0; i < m->graphs.n; i++) {
     c->g = m->graphs.data[i];
     for (size_t k = 0; k < c->g->nodes.n; k++)

@@ -106,14 +106,14 @@ void wk_export_float(wk_export_graph *x, const char *name, double v) {
   a->f = (float)v;
 }
 
-static ProtobufCBinaryData text_bytes(wk_export_graph *x, const char *s) {
+ProtobufCBinaryData wk_export_bytes(wk_export_graph *x, const char *s) {
   return (ProtobufCBinaryData){.len = strlen(s), .data = (uint8_t *)own_text(x, s)};
 }
 
 void wk_export_text(wk_export_graph *x, const char *name, const char *v) {
   Onnx__AttributeProto *a = add_attribute(x, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
   a->has_s = true;
-  a->s = text_bytes(x, v);
+  a->s = wk_export_bytes(x, v);
 }
 
 void wk_export_ints(wk_export_graph *x, const char *name, wk_ints v) {
@@ -133,7 +133,7 @@ void wk_export_texts(wk_export_graph *x, const char *name, wk_texts v) {
   Onnx__AttributeProto *a = add_attribute(x, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
   a->n_strings = (size_t)v.n;
   a->strings = wk_arena_alloc(x->arena, (size_t)(v.n + 1) * sizeof *a->strings);
-  for (int64_t i = 0; i < v.n; i++) a->strings[i] = text_bytes(x, v.v[i]);
+  for (int64_t i = 0; i < v.n; i++) a->strings[i] = wk_export_bytes(x, v.v[i]);
 }
 
 void wk_export_subgraph(wk_export_graph *x, const char *name, Onnx__GraphProto *g) {
@@ -203,6 +203,11 @@ Onnx__ValueInfoProto *wk_export_value_info(wk_export_graph *x, const char *name,
   return v;
 }
 
+/* What an output of the model's has as labels. */
+static const wk_labels *labels_of(const wk_export_graph *x, const char *output) {
+  return *x->prefix ? NULL : wk_module_labels(x->g->module, output);
+}
+
 /* Values have names of their own, but an output of the graph may be called as another value is. */
 static void name_values(wk_export_graph *x, size_t first_capture, const char *const *captures) {
   const wk_graph *g = x->g;
@@ -214,7 +219,8 @@ static void name_values(wk_export_graph *x, size_t first_capture, const char *co
   for (size_t i = 0; i < g->values.n; i++) {
     const wk_value *v = &g->values.data[i];
     bool is_public = v->kind == WK_VALUE_INPUT && !*x->prefix;
-    bool taken = !is_public && wk_map_get(outputs, v->name, &of) && of != i;
+    bool taken = !is_public && wk_map_get(outputs, v->name, &of) &&
+                 (of != i || labels_of(x, v->name));
     x->names[i] = taken ? wk_export_fresh(x)
                         : wk_arena_printf(x->arena, "%s%s", x->prefix, v->name);
   }
@@ -237,6 +243,11 @@ static void write_outputs(wk_export_graph *x, Onnx__GraphProto *p) {
   for (size_t i = 0; i < g->outputs.n; i++) {
     wk_value_id v = g->outputs.data[i];
     const char *name = x->names[v], *want = g->output_names.data[i];
+    const wk_labels *labels = labels_of(x, want);
+    if (labels) {
+      p->output[i] = wk_export_labelled(x, labels, name, &wk_val(g, v)->type);
+      continue;
+    }
     if (*x->prefix) want = wk_arena_printf(x->arena, "%s%s", x->prefix, want);
     if (strcmp(name, want) != 0) name = wk_export_1(x, "Identity", name, want);
     p->output[i] = wk_export_value_info(x, name, &wk_val(g, v)->type);
@@ -297,7 +308,8 @@ static Onnx__GraphProto *write_graph(wk_export_graph *x, size_t n_inputs, wk_sta
 Onnx__GraphProto *wk_export_body(wk_export_graph *x, const wk_graph *b, size_t first,
                                  const char *const *captures, wk_status *status) {
   wk_export_graph inner = {.arena = x->arena, .g = b, .fresh = x->fresh,
-                           .uses_own_domain = x->uses_own_domain};
+                           .uses_own_domain = x->uses_own_domain,
+                           .uses_ml_domain = x->uses_ml_domain};
   inner.prefix = wk_arena_printf(x->arena, "%s/", wk_export_fresh(x));
   name_values(&inner, first, captures);
   return write_graph(&inner, first, status);
@@ -333,22 +345,24 @@ static wk_status write_model(const Onnx__ModelProto *m, const char *path) {
 
 static wk_status build_and_write(const wk_module *m, const char *path, wk_arena *a) {
   uint64_t fresh = 0;
-  bool own_domain = false;
+  bool own_domain = false, ml_domain = false;
   wk_status s = NULL;
   wk_export_graph x = {.arena = a, .g = m->main, .prefix = "", .fresh = &fresh,
-                       .uses_own_domain = &own_domain};
+                       .uses_own_domain = &own_domain, .uses_ml_domain = &ml_domain};
   name_values(&x, m->main->inputs.n, NULL);
   Onnx__ModelProto model;
   onnx__model_proto__init(&model);
   model.graph = write_graph(&x, m->main->inputs.n, &s);
   if (s) return s;
-  Onnx__OperatorSetIdProto *opsets[2] = {opset(a, "", WK_EXPORT_OPSET),
-                                         opset(a, WK_EXPORT_DOMAIN, 1)};
+  Onnx__OperatorSetIdProto *opsets[3] = {opset(a, "", WK_EXPORT_OPSET)};
+  size_t n_opsets = 1;
+  if (own_domain) opsets[n_opsets++] = opset(a, WK_EXPORT_DOMAIN, 1);
+  if (ml_domain) opsets[n_opsets++] = opset(a, WK_EXPORT_ML_DOMAIN, WK_EXPORT_ML_OPSET);
   model.has_ir_version = true;
   model.ir_version = 8;
   model.producer_name = wk_arena_strdup(a, "wick");
   model.opset_import = opsets;
-  model.n_opset_import = own_domain ? 2 : 1;
+  model.n_opset_import = n_opsets;
   return write_model(&model, path);
 }
 

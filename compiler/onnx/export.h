@@ -9,6 +9,8 @@
 
 #define WK_EXPORT_OPSET 17
 #define WK_EXPORT_DOMAIN "wick"
+#define WK_EXPORT_ML_DOMAIN "ai.onnx.ml"
+#define WK_EXPORT_ML_OPSET 3
 
 typedef struct wk_export_graph {
   wk_arena *arena;              /* holds every message */
@@ -19,7 +21,7 @@ typedef struct wk_export_graph {
   WK_VEC(Onnx__TensorProto *) constants;
   uint64_t *fresh;              /* counter of invented names, shared by all graphs of a model */
   const wk_node *node;          /* being written */
-  bool *uses_own_domain;
+  bool *uses_own_domain, *uses_ml_domain;
 } wk_export_graph;
 
 /* Names. */
@@ -50,6 +52,13 @@ void wk_export_floats(wk_export_graph *x, const char *name, wk_floats v);
 void wk_export_texts(wk_export_graph *x, const char *name, wk_texts v);
 void wk_export_doubles(wk_export_graph *x, const char *name, const double *v, int64_t n, int rank);
 void wk_export_subgraph(wk_export_graph *x, const char *name, Onnx__GraphProto *g);
+
+ProtobufCBinaryData wk_export_bytes(wk_export_graph *x, const char *text);
+
+/* Writes value `name` of type t as the strings or maps that its labels say, under their output's
+ * name. */
+Onnx__ValueInfoProto *wk_export_labelled(wk_export_graph *x, const wk_labels *l, const char *name,
+                                         const wk_type *t);
 
 /* A node that is not in the graph yet, and a typed name. */
 Onnx__NodeProto *wk_export_detached(wk_export_graph *x, const char *op, const char *in,

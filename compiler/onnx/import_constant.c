@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/onnx/labels.h"
 #include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
@@ -16,19 +17,27 @@ static wk_value_id from_floats(wk_onnx_node *c, const float *v, int64_t n, int r
   return id;
 }
 
-static bool is_strings(const wk_onnx_node *c) {
+/* The strings that it has; false: it has none. */
+static bool is_text(wk_onnx_node *c) {
   const Onnx__AttributeProto *a = wk_onnx_attr(c, "value");
+  wk_texts texts = wk_onnx_texts(c, "value_strings");
+  const char *one = wk_onnx_text(c, "value_string", NULL);
   bool is_tensor = a && a->t && a->t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
-  return is_tensor || wk_onnx_attr(c, "value_string") || wk_onnx_attr(c, "value_strings");
+  if (is_tensor) {
+    wk_onnx_latch(c, wk_label_tensor(c->im, c->g, NULL, a->t, &c->out[0]));
+  } else if (one || texts.n >= 0) {
+    const char **v = wk_arena_memdup(c->im->m->arena, &one, sizeof one);
+    if (one) texts = (wk_texts){.n = 1, .v = v};
+    const wk_type t = wk_type_make(WK_I64, one ? 0 : 1, &texts.n);
+    wk_onnx_latch(c, wk_label_constant(c->im, c->g, NULL, &t, texts, &c->out[0]));
+  }
+  return is_tensor || one || texts.n >= 0;
 }
 
 wk_status wk_onnx_constant(wk_onnx_node *c) {
   const Onnx__AttributeProto *a;
   wk_value_id v = WK_NONE;
-  if (is_strings(c)) {
-    c->out[0] = (wk_bound){.kind = WK_BOUND_STRINGS, .value = WK_NONE};
-    return c->status;
-  }
+  if (is_text(c)) return c->status;
   if ((a = wk_onnx_attr(c, "value")) && a->t) {
     wk_onnx_latch(c, wk_onnx_tensor_constant(c->im, c->g, NULL, a->t, &v));
   } else if ((a = wk_onnx_attr(c, "sparse_value")) && a->sparse_tensor) {

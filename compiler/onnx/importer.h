@@ -37,8 +37,9 @@ typedef enum {
   WK_BOUND_TENSOR,
   WK_BOUND_UNKNOWN,  /* result of a node that could not be imported: already reported */
   WK_BOUND_SEQUENCE, /* a list known at import time */
+  WK_BOUND_LABELLED, /* strings or a list of maps, as a tensor and what its numbers stand for */
   WK_BOUND_NOTHING,  /* an optional without element */
-  WK_BOUND_STRINGS   /* a tensor of strings: nodes that read it are refused */
+  WK_BOUND_STRINGS   /* strings that are not known: nodes that read them are refused */
 } wk_bound_kind;
 
 /* What an ONNX name stands for. */
@@ -48,6 +49,7 @@ typedef struct {
   wk_dtype dtype;            /* SEQUENCE: of its elements */
   uint32_t n;                /* SEQUENCE */
   const wk_value_id *items;
+  const wk_labels *labels;   /* LABELLED; its output is NULL */
 } wk_bound;
 
 typedef struct { wk_value_id outer, inner; } wk_capture;

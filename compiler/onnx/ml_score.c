@@ -2,6 +2,8 @@
  * Scores and labels of ai.onnx.ml. */
 #include "compiler/onnx/ml.h"
 
+#include "compiler/onnx/labels.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -119,7 +121,8 @@ bool wk_ml_labels_read(wk_onnx_node *c, const char *ints, const char *strings, w
 void wk_ml_labels_result(wk_onnx_node *c, const wk_ml_labels *labels, wk_value_id classes) {
   if (c->status) return;
   if (labels->ints.n < 0) {
-    wk_onnx_need(c, !wk_onnx_wants(c, 0), "strings are not supported");
+    const wk_labels names = {.kind = WK_LABELS_ELEMENTS, .texts = labels->strings};
+    c->out[0] = wk_label_bound(c->im, classes, &names);
     return;
   }
   bool is_count = true;

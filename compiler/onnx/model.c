@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One import from end to end. */
+#include "compiler/onnx/labels.h"
 #include "compiler/onnx/model.h"
 #include "compiler/onnx/source.h"
 
@@ -100,9 +101,10 @@ void wk_import_mark_return(wk_importer *im, const wk_import_mark *mark) {
 /* ---- outputs ------------------------------------------------------------------------------- */
 
 static wk_status check_output_type(const wk_declared *d, const char *name, const wk_type *made) {
-  if (d->dtype != WK_DTYPE_NONE && d->dtype != made->dtype)
+  bool is_text = d->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
+  if (is_text || (d->dtype != WK_DTYPE_NONE && d->dtype != made->dtype))
     return wk_error_at(WK_INPUT, name, "is declared %s, but its node produces %s",
-                       wk_dtype_name(d->dtype), wk_dtype_name(made->dtype));
+                       is_text ? "strings" : wk_dtype_name(d->dtype), wk_dtype_name(made->dtype));
   bool fits = d->rank < 0 || d->rank == made->rank;
   for (int i = 0; fits && i < d->rank; i++) fits = d->dims[i] < 0 || d->dims[i] == made->dims[i];
   if (fits) return NULL;
@@ -118,14 +120,6 @@ static wk_status check_output_type(const wk_declared *d, const char *name, const
   wk_str_free(&want);
   wk_str_free(&got);
   return s;
-}
-
-/* What ZipMap gives, whose tensor stands for it. */
-static bool is_list_of_maps(const Onnx__ValueInfoProto *v) {
-  const Onnx__TypeProto *t = v->type;
-  if (!t || t->value_case != ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) return false;
-  const Onnx__TypeProto *e = t->sequence_type->elem_type;
-  return e && e->value_case == ONNX__TYPE_PROTO__VALUE_MAP_TYPE;
 }
 
 static wk_status add_tensor(wk_scope *s, const char *name, const wk_declared *d, wk_value_id v) {
@@ -149,10 +143,7 @@ static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoP
                        "no node produces this model output");
   }
   if (b.kind == WK_BOUND_UNKNOWN) return NULL; /* reported with the node that could not make it */
-  if (b.kind == WK_BOUND_TENSOR && b.value != WK_NONE && is_list_of_maps(v)) {
-    wk_graph_output(s->g, v->name, b.value);
-    return NULL;
-  }
+  if (b.kind == WK_BOUND_LABELLED) return wk_label_output(im, s->g, v, &b);
   wk_declared d;
   wk_status st = wk_model_declared(v, &d);
   bool is_tensor = !st && b.kind == WK_BOUND_TENSOR && b.value != WK_NONE && !d.is_sequence;

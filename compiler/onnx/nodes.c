@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/onnx/labels.h"
 #include "compiler/onnx/schema.h"
 
 const char *wk_onnx_domain(const char *domain) {
@@ -26,7 +27,9 @@ static const char *shapes_text(wk_importer *im, const wk_onnx_node *c) {
   for (int i = 0; i < c->n_in; i++) {
     if (i) wk_str_add(&b, " ");
     wk_bound_kind kind = c->bound[i].kind;
-    if (kind == WK_BOUND_STRINGS) wk_str_add(&b, "strings");
+    bool labelled = kind == WK_BOUND_LABELLED;
+    bool maps = labelled && c->bound[i].labels->kind == WK_LABELS_COLUMNS;
+    if (kind == WK_BOUND_STRINGS || labelled) wk_str_add(&b, maps ? "maps" : "strings");
     else if (c->in[i] == WK_NONE) wk_str_add(&b, kind == WK_BOUND_UNKNOWN ? "?" : "-");
     else wk_type_print(&b, wk_onnx_type(c, c->in[i]));
   }
@@ -129,12 +132,6 @@ static bool check_row(wk_onnx_node *c) {
   return wk_onnx_ok(c);
 }
 
-static bool check_strings(wk_onnx_node *c) {
-  bool reads = false;
-  for (int i = 0; i < c->n_in; i++) reads = reads || c->bound[i].kind == WK_BOUND_STRINGS;
-  return wk_onnx_need(c, !reads, WK_ONNX_NO_STRINGS);
-}
-
 static bool check_operands(wk_onnx_node *c) {
   const wk_onnx_row *r = c->row;
   int given = c->n_in; /* of what is no tensor, an optional without element counts */
@@ -181,7 +178,8 @@ static wk_status bind_outputs(wk_onnx_node *c, size_t first_new, bool unknown) {
                               wk_arena_printf(c->im->arena, "output %d is not supported", i));
       }
     }
-    bool is_new = b.kind == WK_BOUND_TENSOR && b.value >= first_new;
+    bool has_value = b.kind == WK_BOUND_TENSOR || b.kind == WK_BOUND_LABELLED;
+    bool is_new = has_value && b.value >= first_new;
     for (int k = 0; k < i; k++) is_new = is_new && c->out[k].value != b.value;
     if (is_new) rename_value(c->g, b.value, name);
     wk_scope_bind(c->scope, name, b);
@@ -234,9 +232,10 @@ wk_status wk_import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto *p)
   const Onnx__FunctionProto *fn = wk_import_function(im, domain, p->op_type);
   if (fn) {
     if (!unknown) wk_onnx_latch(&c, wk_import_call(&c, fn));
-  } else if (check_row(&c) && check_strings(&c) && !unknown && check_operands(&c)) {
+  } else if (check_row(&c) && wk_label_inputs(&c) && !unknown && check_operands(&c)) {
     wk_status st = c.row->handler(&c);
     if (st != c.status) wk_onnx_latch(&c, st);
+    wk_label_results(&c);
   }
   return settle(&c, first_new, unknown);
 }
@@ -256,13 +255,11 @@ static wk_status import_initialiser(wk_importer *im, wk_scope *s, const Onnx__Te
   if (!s->parent && wk_map_get(im->fixed, name, &ignored)) return NULL;
   if (wk_scope_has(s, name)) return wk_error_at(WK_INPUT, name, "this tensor is defined twice");
   wk_bound b = wk_bound_tensor(WK_NONE);
-  if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING) {
-    wk_scope_bind(s, name, (wk_bound){.kind = WK_BOUND_STRINGS, .value = WK_NONE});
-    return NULL;
-  }
   const char *free_name = wk_map_get(s->g->names, name, &ignored) ? NULL : name;
-  wk_status st = sparse ? wk_onnx_sparse_constant(im, s->g, free_name, sparse, &b.value)
-                        : wk_onnx_tensor_constant(im, s->g, free_name, t, &b.value);
+  bool is_text = !sparse && t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
+  wk_status st = sparse    ? wk_onnx_sparse_constant(im, s->g, free_name, sparse, &b.value)
+                 : is_text ? wk_label_tensor(im, s->g, free_name, t, &b)
+                           : wk_onnx_tensor_constant(im, s->g, free_name, t, &b.value);
   if (st && st->code != WK_UNSUPPORTED) return wk_status_place(st, name);
   if (st) {
     report_initialiser(im, name, st->message);

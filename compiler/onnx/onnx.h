@@ -162,6 +162,12 @@ void wk_tensor_list_free(wk_tensor_list *l);
 wk_status wk_tensor_read_npy(const char *path, wk_tensor *out) WK_MUST_CHECK;
 wk_status wk_tensor_write_npy(const char *path, const wk_tensor *t) WK_MUST_CHECK;
 
+/* A file that holds what an output with these labels stands for: a TensorProto of strings becomes
+ * numbers (-1: none of the labels), a SequenceProto of maps a tensor (f32) with a column for each
+ * label. *found false: it is neither. */
+wk_status wk_labelled_read_pb(const char *path, const wk_labels *l, wk_tensor *out,
+                              bool *found) WK_MUST_CHECK;
+
 /* ONNX export of a module (opset 17), so that any viewer opens it; fused epilogues and `map` are
  * written out as elementwise nodes. */
 wk_status wk_export_onnx(const wk_module *m, const char *path) WK_MUST_CHECK;

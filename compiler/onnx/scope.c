@@ -47,7 +47,8 @@ wk_value_id wk_scope_capture(wk_scope *s, const wk_graph *from, wk_value_id v) {
 }
 
 static wk_bound carry(wk_importer *im, wk_scope *s, const wk_graph *from, wk_bound b) {
-  if (b.kind == WK_BOUND_TENSOR) b.value = wk_scope_capture(s, from, b.value);
+  if (b.kind == WK_BOUND_TENSOR || b.kind == WK_BOUND_LABELLED)
+    b.value = wk_scope_capture(s, from, b.value);
   if (b.kind != WK_BOUND_SEQUENCE) return b;
   wk_value_id *items = wk_arena_alloc(im->arena, (b.n + 1) * sizeof *items);
   for (uint32_t i = 0; i < b.n; i++) items[i] = wk_scope_capture(s, from, b.items[i]);

@@ -76,15 +76,29 @@ static wk_status check_entry(const wk_package *p, const wick_pkg_entry *e) {
   return NULL;
 }
 
+static wk_status check_labels(const wk_package *p, const wick_pkg_labels *l) {
+  const wick_pkg_entry *e = &p->entries.data[l->entry];
+  const wick_pkg_tensor *t = &p->tensors.data[e->first_tensor + e->input_count + l->output];
+  bool fits = l->count > 0 && (l->flags & ~(uint32_t)WICK_LABELS_NUMBERS) == 0;
+  if (l->kind == WICK_LABELS_COLUMNS)
+    fits = fits && t->rank > 0 && t->dims[t->rank - 1] == (int64_t)l->count;
+  else fits = fits && l->kind == WICK_LABELS_ELEMENTS && t->dtype == WICK_I64;
+  return fits ? NULL
+              : wk_error(WK_INTERNAL, "package: %u labels of kind %u of tensor %s", l->count,
+                         l->kind, text(p, t->name));
+}
+
 wk_status wk_package_check(const wk_package *p) {
   if (p->is_bad)
-    return wk_error(WK_INTERNAL, "package: a tensor of rank beyond %d", WICK_MAX_RANK);
+    return wk_error(WK_INTERNAL, "package: a tensor of rank beyond %d, or too many labels",
+                    WICK_MAX_RANK);
   if (p->entries.n == 0) return wk_error(WK_INTERNAL, "package: no entry");
   if (p->strings.n > UINT32_MAX || p->tensors.n > UINT32_MAX || p->steps.n > UINT32_MAX ||
       p->rows.n > UINT32_MAX || p->refs.n > UINT32_MAX)
     return wk_error(WK_RESOURCE, "package: its tables exceed 4 GiB");
   for (uint32_t i = 0; i < p->units.n; i++) WK_TRY(check_unit(p, i));
   for (size_t i = 0; i < p->tensors.n; i++) WK_TRY(check_tensor(p, &p->tensors.data[i]));
+  for (size_t i = 0; i < p->labels.n; i++) WK_TRY(check_labels(p, &p->labels.data[i]));
   for (size_t i = 0; i < p->parts.n; i++) WK_TRY(check_part(p, &p->parts.data[i]));
   for (size_t i = 0; i < p->entries.n; i++) WK_TRY(check_entry(p, &p->entries.data[i]));
   return NULL;

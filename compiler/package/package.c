@@ -60,6 +60,7 @@ void wk_package_free(wk_package *p) {
   wk_vec_free(&p->refs);
   wk_vec_free(&p->steps);
   wk_vec_free(&p->states);
+  wk_vec_free(&p->labels);
   wk_vec_free(&p->strings);
   wk_vec_free(&p->initial);
   wk_map_free(p->text_offsets);
@@ -223,6 +224,16 @@ static void add_row(wk_package *p, const wk_package_row *x) {
   wk_vec_push(&p->rows, row);
 }
 
+/* Labels of output `output` of the entry that comes next. */
+static void add_labels(wk_package *p, uint32_t output, const wk_package_labels *l) {
+  wick_pkg_labels row = {.entry = (uint32_t)p->entries.n, .output = output, .kind = l->kind,
+                         .flags = l->flags, .first_ref = (uint32_t)p->refs.n,
+                         .count = (uint32_t)l->n};
+  if (l->n > UINT32_MAX) p->is_bad = true;
+  for (size_t i = 0; i < l->n; i++) wk_vec_push(&p->refs, intern(p, l->texts[i]));
+  wk_vec_push(&p->labels, row);
+}
+
 void wk_package_add_entry(wk_package *p, const wk_package_entry *e) {
   wick_pkg_entry row = {.name = intern(p, e->name),
                         .flags = e->flags,
@@ -237,6 +248,8 @@ void wk_package_add_entry(wk_package *p, const wk_package_entry *e) {
   add_tensors(p, e->outputs, e->n_outputs);
   add_tensors(p, e->edges, e->n_edges);
   for (size_t i = 0; i < e->n_rows; i++) add_row(p, &e->rows[i]);
+  for (size_t i = 0; i < e->n_outputs; i++)
+    if (e->outputs[i].labels) add_labels(p, (uint32_t)i, e->outputs[i].labels);
   wk_vec_push(&p->entries, row);
 }
 

@@ -38,6 +38,13 @@ typedef struct {
   uint64_t machine_hash; /* 0: none */
 } wk_package_unit;
 
+/* What the numbers of an output stand for: see wick_pkg_labels in abi.h. */
+typedef struct {
+  uint32_t kind, flags; /* wick_labels_kind, WICK_LABELS_… */
+  const char *const *texts;
+  size_t n;
+} wk_package_labels;
+
 /* Bytes are worked out from the rest. */
 typedef struct {
   const char *name;
@@ -49,6 +56,7 @@ typedef struct {
   uint32_t flags;         /* WICK_TENSOR_… */
   uint32_t place, index;  /* wick_place, 0: of the caller; see abi.h */
   int64_t offset;         /* bytes */
+  const wk_package_labels *labels; /* outputs of wk_package_add_entry: or NULL */
 } wk_package_tensor;
 
 typedef struct {

@@ -44,6 +44,7 @@ struct wk_package {
   WK_VEC(uint32_t) refs;
   WK_VEC(wick_pkg_step) steps;
   WK_VEC(wick_pkg_state) states;
+  WK_VEC(wick_pkg_labels) labels;
   WK_VEC(char) strings;
   WK_VEC(wk_package_piece) initial; /* of states */
   uint64_t state_size;

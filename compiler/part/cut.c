@@ -267,6 +267,7 @@ static void add_ports(wk_cut *c, const wk_graph *g, uint32_t *tensor) {
   for (size_t i = 0; i < g->outputs.n; i++) {
     wk_value_id v = g->outputs.data[i];
     uint32_t t = wk_cut_edge(c, g->output_names.data[i], &wk_val(g, v)->type, NULL);
+    c->p->tensors.data[t].labels = wk_module_labels(g->module, g->output_names.data[i]);
     if (wk_val(g, v)->kind == WK_VALUE_NODE && tensor[v] == WK_NONE) tensor[v] = t;
   }
 }

@@ -36,6 +36,7 @@ typedef struct {
   wk_type type;   /* as it lies in memory */
   int64_t bytes;
   int64_t offset; /* edges: in the plan's memory, a multiple of WICK_ALIGN */
+  const wk_labels *labels; /* outputs: the module's, or NULL */
 } wk_part_tensor;
 
 /* As wick_pkg_row: a row of the plan, bodies behind their owner. */

@@ -469,6 +469,7 @@ wk_status wk_quantize_build(const wk_quantize_build_args *a, wk_value_id *at, wk
   b.m = wk_module_new(g->module->name);
   b.m->opset = g->module->opset;
   b.to = wk_graph_new(b.m, g->name);
+  wk_module_copy_labels(b.m, g->module);
   wk_status s = build(&b, raw);
   free(b.plain);
   free(b.pair);

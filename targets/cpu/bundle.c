@@ -102,6 +102,38 @@ static void print_tensor(FILE *f, const char *name, const wk_program_io *b, wk_a
           (long long)wk_type_count(t), name, (long long)wk_type_bytes(t));
 }
 
+/* Between quotes; what is no plain ASCII in octal. */
+static void print_text(FILE *f, const char *s) {
+  fputc('"', f);
+  for (; *s; s++) {
+    bool plain = isprint((unsigned char)*s) && !strchr("\"\\?", *s);
+    if (plain) fputc(*s, f);
+    else fprintf(f, "\\%03o", (unsigned char)*s);
+  }
+  fputc('"', f);
+}
+
+/* What the numbers of outputs stand for, of those that have it. */
+static void print_labels(FILE *f, const char *macro, const wk_target_part *part, wk_arena *a) {
+  const wk_module *m = part->graph ? part->graph->module : NULL;
+  bool any = false;
+  for (size_t i = 0; m && i < part->program->outputs.n; i++) {
+    const wk_labels *l = wk_module_labels(m, part->program->outputs.data[i].name);
+    const char *name = wk_arena_printf(a, "%s_OUTPUT_%zu_LABELS", macro, i);
+    if (!l) continue;
+    any = true;
+    fprintf(f, "#define %s_COUNT %lld /* what %s stand for */\n#define %s {", name,
+            (long long)l->texts.n,
+            l->kind == WK_LABELS_COLUMNS ? "positions along its last axis" : "its elements", name);
+    for (int64_t k = 0; k < l->texts.n; k++) {
+      fputs(k ? ", " : "", f);
+      print_text(f, l->texts.v[k]);
+    }
+    fputs("}\n", f);
+  }
+  if (any) fputc('\n', f);
+}
+
 static void print_tensors(FILE *f, const char *macro, const char *kind, const wk_program_io *b,
                           size_t n, wk_arena *a) {
   fprintf(f, "#define %s_%sS %zu\n", macro, kind, n);
@@ -123,6 +155,7 @@ static void print_program(FILE *f, const wk_cpu_module *m, size_t k, wk_arena *a
   fprintf(f, "\n/* ---- %s ---- */\n\n", plain_text(*p->name ? p->name : m->name, a));
   print_tensors(f, macro, "INPUT", p->inputs.data, p->inputs.n, a);
   print_tensors(f, macro, "OUTPUT", p->outputs.data, p->outputs.n, a);
+  print_labels(f, macro, &m->parts[k], a);
   fprintf(f, "#define %s_ARENA_ALIGN %u\n", macro, wk_program_arena_align(p));
   fprintf(f, "#define %s_SCRATCH_BYTES %lld /* of each thread */\n", macro,
           (long long)m->gen.scratch_bytes);

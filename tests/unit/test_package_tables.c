@@ -39,6 +39,7 @@ static wick_pkg_row *row;
 static uint32_t *ref;
 static wick_pkg_step *step;
 static wick_pkg_state *state;
+static wick_pkg_labels *labels;
 static wick_pkg_symbol *symbol;
 static char *strings;
 
@@ -60,6 +61,7 @@ static void find_tables(const bytes *b) {
   ref = table(b, WICK_SECTION_REFS);
   step = table(b, WICK_SECTION_STEPS);
   state = table(b, WICK_SECTION_STATES);
+  labels = table(b, WICK_SECTION_LABELS);
   symbol = table(b, WICK_SECTION_SYMS);
   strings = table(b, WICK_SECTION_STRINGS);
   io = tensor + entry[0].first_tensor;
@@ -109,6 +111,30 @@ static void every_wrong_number_is_refused(void **context) {
   assert_int_equal(bad, 0);
 }
 
+static void outputs_have_labels(void **context) {
+  (void)context;
+  wick_model *m;
+  bytes b = build(true);
+  const wick_load_options options = {WICK_LOAD_DESCRIBE, NULL};
+  assert_int_equal(wick_model_load_memory(b.data, b.size, &options, &m), WICK_OK);
+  const wick_entry_info *e = wick_model_entry(m, TOY_UNTIL), *plan = wick_model_entry(m, TOY_PLAN);
+  assert_int_equal(plan->labels_count, 0);
+  assert_null(wick_output_labels(plan, 0));
+  assert_null(wick_output_label(plan, 0, 0));
+  assert_int_equal(e->labels_count, 2);
+  const wick_labels *y = wick_output_labels(e, 0), *i = wick_output_labels(e, 1);
+  assert_true(y->kind == WICK_LABELS_COLUMNS && y->are_numbers && y->count == 4);
+  assert_true(i->kind == WICK_LABELS_ELEMENTS && !i->are_numbers && i->count == 2);
+  assert_string_equal(wick_output_label(e, 0, 1), "-1");
+  assert_string_equal(wick_output_label(e, 1, 1), "once");
+  assert_null(wick_output_label(e, 0, 4));
+  assert_null(wick_output_label(e, 1, -1));
+  assert_null(wick_output_label(e, 2, 0));
+  assert_null(wick_output_label(NULL, 0, 0));
+  wick_model_free(m);
+  free(b.data);
+}
+
 /* Bodies in bodies up to what the runtime has room for. */
 static void depth_is_limited(void **context) {
   static const uint32_t condition[] = {0};
@@ -137,6 +163,7 @@ static void depth_is_limited(void **context) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_wrong_number_is_refused),
+      cmocka_unit_test(outputs_have_labels),
       cmocka_unit_test(depth_is_limited),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,10 +130,14 @@ static inline void toy_add_plan(wk_package *p, const toy_parts *part) {
       .n_edges = 4, .edge_bytes = 80, .rows = rows, .n_rows = 9});
 }
 
+/* Its outputs have labels. */
 static inline void toy_add_until(wk_package *p, const toy_parts *part) {
   enum { X, Y, I, D, SMALL };
+  static const char *const columns[] = {"7", "-1", "0", "5"}, *const words[] = {"no", "once"};
+  static const wk_package_labels of_y = {WICK_LABELS_COLUMNS, WICK_LABELS_NUMBERS, columns, 4};
+  static const wk_package_labels of_i = {WICK_LABELS_ELEMENTS, 0, words, 2};
   const wk_package_tensor x = toy_tensor("x", WICK_F32, 1);
-  const wk_package_tensor out[] = {toy_tensor("y", WICK_F32, 1), toy_tensor("i", WICK_I64, 0)};
+  wk_package_tensor out[] = {toy_tensor("y", WICK_F32, 1), toy_tensor("i", WICK_I64, 0)};
   const wk_package_tensor edges[] = {toy_edge("d", WICK_F32, 1, 0),
                                      toy_edge("small", WICK_BOOL, 0, 16)};
   const wk_package_row rows[] = {
@@ -144,6 +148,8 @@ static inline void toy_add_until(wk_package *p, const toy_parts *part) {
       [4] = {.kind = WICK_ROW_COPY, TOY_ON(D, Y), TOY_AFTER(3), .bytes = 16},
       [5] = {.kind = WICK_ROW_RUN, .part = part->less, TOY_ON(Y, SMALL), TOY_AFTER(4)},
   };
+  out[0].labels = &of_y;
+  out[1].labels = &of_i;
   wk_package_add_entry(p, &(wk_package_entry){
       .name = "until", .inputs = &x, .n_inputs = 1, .outputs = out, .n_outputs = 2, .edges = edges,
       .n_edges = 2, .edge_bytes = 17, .rows = rows, .n_rows = 6});

@@ -1,0 +1,1 @@
+2ash2birch2ash2cedar2birch2ash2cedarBoutput_label
