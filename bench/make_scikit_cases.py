@@ -61,6 +61,9 @@ def estimators():
         ("SkTextBinary", sk("linear_model.LogisticRegression")(), 2),
         ("SkTextForest", sk("ensemble.RandomForestClassifier")(4, max_depth=3, **few), 3),
         ("SkTextSvc", sk("svm.SVC")(kernel="rbf"), 3),
+        ("SkSvcProbability", sk("svm.SVC")(probability=True, **few), 3),
+        ("SkSvcProbabilityBinary", sk("svm.SVC")(probability=True, **few), 2),
+        ("SkTextSvcProbability", sk("svm.SVC")(kernel="poly", probability=True, **few), 3),
         ("SkTextBayes", sk("naive_bayes.GaussianNB")(), 3),
         ("SkTextPerceptron", sk("neural_network.MLPClassifier")((4,), max_iter=30, **few), 3),
         ("SkMeans", sk("cluster.KMeans")(3, n_init=1, **few), None),
@@ -172,6 +175,63 @@ def write_encoders(out):
     store(out, "MlEncoders", helper.make_model(graph, ir_version=8, opset_imports=opsets), feeds)
 
 
+def ensemble(targets, transform):
+    """A node of one branch and two leaves."""
+    tensor = lambda values, dtype: numpy_helper.from_array(np.array(values, dtype))
+    return helper.make_node(
+        "TreeEnsemble", ["x"], [f"y{transform}"], domain="ai.onnx.ml", n_targets=targets,
+        post_transform=transform, tree_roots=[0], nodes_featureids=[1],
+        nodes_modes=tensor([0], np.uint8), nodes_splits=tensor([.5], np.float32),
+        nodes_truenodeids=[0], nodes_trueleafs=[1], nodes_falsenodeids=[1], nodes_falseleafs=[1],
+        leaf_targetids=[0, 1], leaf_weights=tensor([.25, .75], np.float32))
+
+
+def write_transforms(out):
+    """TreeEnsemble with NONE, SOFTMAX and LOGISTIC by their numbers in the specification, which
+    ONNX Runtime confuses: results by definition."""
+    x = np.array([[9, 0], [9, 1], [9, .5]], np.float32)
+    none = np.array([[.25, 0], [0, .75], [.25, 0]], np.float32)
+    power = np.exp(none)
+    results = [none, power / power.sum(1, keepdims=True), 1 / (1 + np.exp(-none))]
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph([ensemble(2, t) for t in range(3)], "transforms",
+                              [info("x", onnx.TensorProto.FLOAT, [None, 2])],
+                              [info(f"y{t}", onnx.TensorProto.FLOAT, None) for t in range(3)])
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 5)]
+    folder = out / "MlEnsembleTransforms" / "test_data_set_0"
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=opsets),
+              folder.parent / "model.onnx")
+    (folder / "input_0.pb").write_bytes(message(x, "x").SerializeToString())
+    for i, y in enumerate(results):
+        (folder / f"output_{i}.pb").write_bytes(message(y, f"y{i}").SerializeToString())
+
+
+def write_deep(out):
+    """A tree that is a list of 70 levels, which is taken in a loop."""
+    depth = 70
+    n = 2 * depth + 1
+    leaf = lambda i: i % 2 or i == n - 1
+    node = helper.make_node(
+        "TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_targets=1,
+        nodes_treeids=[0] * n, nodes_nodeids=list(range(n)),
+        nodes_featureids=[0 if leaf(i) else i // 2 % 3 for i in range(n)],
+        nodes_modes=["LEAF" if leaf(i) else "BRANCH_LT" for i in range(n)],
+        nodes_values=[0. if leaf(i) else i / 2 for i in range(n)],
+        nodes_truenodeids=[0 if leaf(i) else i + 1 for i in range(n)],
+        nodes_falsenodeids=[0 if leaf(i) else i + 2 for i in range(n)],
+        target_treeids=[0] * (depth + 1), target_ids=[0] * (depth + 1),
+        target_nodeids=[i for i in range(n) if leaf(i)],
+        target_weights=[float(i * i) for i in range(depth + 1)])
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph([node], "deep", [info("x", onnx.TensorProto.FLOAT, [None, 3])],
+                              [info("y", onnx.TensorProto.FLOAT, None)])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    x = np.array([[-1, 0, 0], [5, 99, 99], [99, 99, 43.5], [99, 99, 99], [60, 61, 70]], np.float32)
+    store(out, "MlTreeDeep", helper.make_model(graph, ir_version=8, opset_imports=opsets),
+          {"x": x})
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
@@ -180,6 +240,8 @@ def main():
     for case in estimators():
         write(out, *case)
     write_encoders(out)
+    write_transforms(out)
+    write_deep(out)
 
 
 if __name__ == "__main__":

@@ -76,13 +76,16 @@ typedef struct {
   int64_t classes, pairs, vectors;
   wk_ints per_class;
   wk_floats weights; /* [classes - 1, vectors]: of a vector against each other class */
+  wk_floats prob_a, prob_b; /* of sigmoids, one of each pair; or none */
 } machine;
 
 static bool read_machine(wk_onnx_node *c, int64_t classes, machine *m) {
   *m = (machine){.classes = classes,
                  .pairs = classes * (classes - 1) / 2,
                  .per_class = wk_onnx_ints(c, "vectors_per_class"),
-                 .weights = wk_onnx_floats(c, "coefficients")};
+                 .weights = wk_onnx_floats(c, "coefficients"),
+                 .prob_a = wk_onnx_floats(c, "prob_a"),
+                 .prob_b = wk_onnx_floats(c, "prob_b")};
   if (!wk_onnx_need(c, m->per_class.n > 0, "linear machines without vectors_per_class are not "
                     "supported")) return false;
   if (!wk_onnx_need(c, classes <= MAX_CLASSES, "more than %d classes are not supported",
@@ -138,23 +141,41 @@ static wk_value_id most_votes(wk_onnx_node *c, const machine *m, wk_value_id sco
   return wk_make(c, WK_OP_ARG_MAX, a, 1, votes);
 }
 
+/* Probabilities of classes from the scores of pairs, by Platt's sigmoids. */
+static wk_value_id probabilities(wk_onnx_node *c, const machine *m, wk_value_id scores) {
+  wk_value_id a = wk_make_f64s(c, WK_F32, m->prob_a.v, 1, &m->pairs);
+  wk_value_id b = wk_make_f64s(c, WK_F32, m->prob_b.v, 1, &m->pairs);
+  wk_value_id x = wk_make_2(c, WK_OP_ADD, wk_make_2(c, WK_OP_MUL, scores, a), b);
+  wk_value_id p = wk_make_1(c, WK_OP_SIGMOID, wk_make_1(c, WK_OP_NEG, x));
+  p = wk_make_2(c, WK_OP_MAX, p, wk_make_scalar(c, WK_F32, 1e-7f));
+  p = wk_make_2(c, WK_OP_MIN, p, wk_make_scalar(c, WK_F32, 1 - 1e-7f));
+  return wk_ml_couple(c, p, m->classes);
+}
+
 wk_status wk_onnx_svm_classifier(wk_onnx_node *c) {
   wk_ml_labels labels;
   machine m;
   wk_value_id x = wk_make_cast(c, wk_ml_rows(c, c->in[0]), WK_F32);
   wk_ml_transform t = wk_ml_post_transform(c);
   wk_floats rho = wk_onnx_floats(c, "rho");
-  wk_onnx_need(c, wk_onnx_floats(c, "prob_a").n <= 0, "probabilities (prob_a) are not supported");
   if (!wk_ml_labels_read(c, "classlabels_ints", "classlabels_strings", &labels)) return c->status;
   if (!read_machine(c, labels.n, &m)) return c->status;
   wk_onnx_valid(c, rho.n >= m.pairs, "%lld numbers rho for %lld pairs of classes",
                 (long long)rho.n, (long long)m.pairs);
-  wk_onnx_need(c, m.classes > 2 || t == WK_ML_NONE,
+  bool has_probabilities = m.prob_a.n > 0;
+  wk_onnx_valid(c, !has_probabilities || (m.prob_a.n == m.pairs && m.prob_b.n == m.pairs),
+                "%lld numbers prob_a and %lld prob_b for %lld pairs of classes",
+                (long long)m.prob_a.n, (long long)m.prob_b.n, (long long)m.pairs);
+  wk_onnx_need(c, m.classes > 2 || has_probabilities || t == WK_ML_NONE,
                "post_transform between two classes is not supported");
   if (!wk_onnx_ok(c)) return c->status;
   wk_value_id s = wk_make_2(c, WK_OP_MATMUL, kernels(c, x, m.vectors), pair_weights(c, &m));
   s = wk_make_2(c, WK_OP_ADD, s, wk_make_f64s(c, WK_F32, rho.v, 1, &m.pairs));
   wk_ml_labels_result(c, &labels, most_votes(c, &m, s));
+  if (has_probabilities) {
+    wk_onnx_result(c, 1, wk_ml_transform_emit(c, t, probabilities(c, &m, s)));
+    return c->status;
+  }
   wk_onnx_result(c, 1, m.classes == 2 ? wk_ml_second_emit(c, WK_ML_OPPOSITE, t, s)
                                       : wk_ml_transform_emit(c, t, s));
   return c->status;

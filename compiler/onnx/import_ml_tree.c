@@ -350,9 +350,10 @@ static void make_search(wk_onnx_node *c, wk_forest *f, int64_t node, wk_floats m
   bool has_set = members.n > *next;
   if (!wk_onnx_valid(c, has_set, "membership_values has no set for node %lld", (long long)node))
     return;
-  double *set = room(c, members.n - *next, sizeof *set);
-  while (*next < members.n && !isnan(members.v[*next])) set[n++] = members.v[(*next)++];
-  (*next)++;
+  while (*next + n < members.n && !isnan(members.v[*next + n])) n++;
+  double *set = room(c, n, sizeof *set);
+  memcpy(set, members.v + *next, (size_t)n * sizeof *set);
+  *next += n + 1;
   qsort(set, (size_t)n, sizeof *set, compare_doubles);
   if (n == 0) set[n++] = NAN; /* which equals nothing */
   search_members(f, node, set, n);

@@ -33,6 +33,20 @@ typedef enum {
 } wk_ml_second;
 wk_value_id wk_ml_second_emit(wk_onnx_node *c, wk_ml_second how, wk_ml_transform t, wk_value_id s);
 
+/* Probabilities of classes, [n, classes], from those of the first of each two classes, [n, pairs]
+ * in the order 0-1, 0-2 … 1-2 …, all above 0 and below 1 (ml_couple.c). */
+wk_value_id wk_ml_couple(wk_onnx_node *c, wk_value_id pairs, int64_t classes);
+
+/* Loops (ml_loop.c). False, with a refusal: so many graphs within graphs are too many. */
+bool wk_ml_loop_fits(wk_onnx_node *c, int levels);
+/* A graph for a body, in which *inner makes nodes; returns its first input, the number of the
+ * iteration (i64). The caller adds further inputs and outputs and latches inner->status. */
+wk_value_id wk_ml_loop_body(wk_onnx_node *c, wk_onnx_node *inner);
+/* The loop, without slices. in: the condition or WK_NONE, the states, what the body reads besides;
+ * out receives the states. */
+void wk_ml_loop_add(wk_onnx_node *c, wk_graph *body, int64_t trip, const wk_value_id *in,
+                    uint32_t n_in, int64_t n_state, wk_value_id *out);
+
 /* x as rows [n, features]: a vector is one row. Integers become f32. */
 wk_value_id wk_ml_rows(wk_onnx_node *c, wk_value_id x);
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define DEPTH_MAX 1024
+#define UNROLLED 64 /* deeper trees take their steps in a loop */
 #define FEATURE_BITS 28
 #define MODE_BITS 4
 
@@ -70,9 +70,7 @@ static bool measure(layout *l) {
       if (--into[next] == 0) ready[n_ready++] = next;
     }
   }
-  return wk_onnx_valid(l->c, n_ready == l->n_order, "a tree has a cycle") &&
-         wk_onnx_need(l->c, l->depth <= DEPTH_MAX, "trees of depth %lld, beyond %d, are not "
-                      "supported", (long long)l->depth, DEPTH_MAX);
+  return wk_onnx_valid(l->c, n_ready == l->n_order, "a tree has a cycle");
 }
 
 /* Outcomes of a comparison, as bits: less, equal, greater, and none of them. */
@@ -190,6 +188,25 @@ static wk_value_id step(wk_onnx_node *c, const tables *t, wk_value_id x, wk_valu
   return wk_make_2(c, WK_OP_ADD, wk_make_cast(c, pair, WK_I32), second);
 }
 
+/* All steps from slots [trees, n], in a loop. */
+static wk_value_id step_in_loop(const layout *l, const wk_forest_run *r, wk_value_id x,
+                                wk_value_id slots) {
+  wk_onnx_node *c = l->c, b;
+  if (c->status || !wk_ml_loop_fits(c, 1)) return WK_NONE;
+  layout inside = *l;
+  inside.c = &b;
+  wk_ml_loop_body(c, &b);
+  wk_value_id from = wk_graph_input(b.g, "slots", wk_onnx_type(c, slots));
+  wk_value_id features = wk_graph_input(b.g, "features", wk_onnx_type(c, x));
+  const tables tab = make_tables(&inside, r);
+  wk_value_id to = step(&b, &tab, features, from, false);
+  wk_onnx_latch(c, b.status);
+  if (c->status) return WK_NONE;
+  wk_graph_output(b.g, NULL, to);
+  wk_ml_loop_add(c, b.g, l->depth, (const wk_value_id[]){WK_NONE, slots, x}, 3, 1, &slots);
+  return c->status ? WK_NONE : slots;
+}
+
 wk_forest_run wk_forest_emit(wk_onnx_node *c, const wk_forest *f, wk_value_id x) {
   layout l = {.c = c, .f = f, .order = room(c, f->n_nodes, sizeof *l.order),
               .pair = room(c, f->n_nodes, sizeof *l.pair)};
@@ -201,14 +218,19 @@ wk_forest_run wk_forest_emit(wk_onnx_node *c, const wk_forest *f, wk_value_id x)
   r.n_slots = f->n_roots + 2 * l.n_order;
   if (!wk_onnx_need(c, r.n_slots < INT32_MAX, "so many nodes are not supported")) return r;
   r.node_of = nodes_of_slots(&l, r.n_slots);
-  const tables tab = make_tables(&l, &r);
+  const int64_t all[] = {f->n_roots, t.dims[0]};
   x = wk_make_transpose(c, wk_make_cast(c, x, f->dtype), (const int64_t[]){1, 0});
   void *roots;
   const wk_type column = wk_type_make(WK_I32, 2, (const int64_t[]){f->n_roots, 1});
   r.slots = wk_make_constant(c, &column, &roots);
   for (int64_t k = 0; k < f->n_roots && !c->status; k++) ((int32_t *)roots)[k] = (int32_t)k;
+  if (l.depth > UNROLLED) {
+    r.slots = step_in_loop(&l, &r, x, wk_make_expand(c, r.slots, 2, all));
+    return r;
+  }
+  const tables tab = make_tables(&l, &r);
   for (int64_t k = 0; k < l.depth; k++) r.slots = step(c, &tab, x, r.slots, k == 0);
-  r.slots = wk_make_expand(c, r.slots, 2, (const int64_t[]){f->n_roots, t.dims[0]});
+  r.slots = wk_make_expand(c, r.slots, 2, all);
   return r;
 }
 

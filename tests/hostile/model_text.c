@@ -234,6 +234,14 @@ static void put_initialiser(reader *r, wk_str *graph) {
 
 static void put_statements(reader *r, wk_str *graph, uint32_t node_field);
 
+static void put_texts(reader *r, wk_str *a) {
+  while (!take(r, "]")) {
+    put_text(a, 9, take_quoted(r).s);
+    (void)take(r, ",");
+  }
+  put_int(a, 20, 8);
+}
+
 static void put_list(reader *r, wk_str *a) {
   wk_str ints = {0}, floats = {0};
   bool all_ints = true, is_int;
@@ -276,7 +284,11 @@ static void put_attribute(reader *r, wk_str *node) {
     put_message(&a, 6, &graph);
     put_int(&a, 20, 5);
   } else if (take(r, "[")) {
-    put_list(r, &a);
+    if (peek(r) == '"') put_texts(r, &a);
+    else put_list(r, &a);
+  } else if (take(r, "tensor")) {
+    put_initialiser(r, &a); /* its field has the number of an attribute's tensor */
+    put_int(&a, 20, 4);
   } else {
     put_number(r, &a);
   }
@@ -350,5 +362,6 @@ void model_text(const char *text, wk_str *out) {
   if (!strstr(text, "opset ")) put_opset(out, 8, "", 17);
   put_opset(out, 8, "local", 1);
   put_opset(out, 8, "com.microsoft", 1);
+  put_opset(out, 8, "ai.onnx.ml", 5);
   put_opset(out, 8, "org.pytorch.aten", 1);
 }

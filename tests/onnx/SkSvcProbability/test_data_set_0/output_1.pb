@@ -1,0 +1,1 @@
+BprobabilitiesJTOp?’ZC==²^<ºğ>>Ê¸M?ıÁ"<eÇt?ŞË×<OG<â<¬>kI'?Òyd>Ø9?3˜P=Ér?(S*="Q<yNº<Iœ…=zi?

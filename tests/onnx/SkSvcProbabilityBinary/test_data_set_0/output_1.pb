@@ -1,0 +1,1 @@
+BprobabilitiesJ8ˆœj?Á«=ıPj?"x­=yœj?/«=Ïv²=%±i?yÏ<?a†>ox?ßò<OpÉ=ôÑf?

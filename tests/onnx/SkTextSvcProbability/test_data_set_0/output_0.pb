@@ -1,0 +1,1 @@
+2ash2birch2ash2birch2birch2birch2cedarBlabel
