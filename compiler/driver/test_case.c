@@ -272,6 +272,9 @@ static wk_status compare_one(const test *t, const wk_test_set *s, size_t k, cons
   wk_tensor numbers = {0};
   bool found = false;
   if (labels) WK_TRY(wk_labelled_read_pb(want->path, labels, &numbers, &found));
+  if (!found && want->error && labels)
+    return wk_error_at(want->error->code, s->name, "output_%lld.pb: %s", (long long)want->number,
+                       want->error->message);
   if (!found && want->error) return wk_error(WK_UNSUPPORTED, "%s", want->error->message);
   wk_status st = compare(t, s, k, got, found ? &numbers : &want->t);
   wk_tensor_free(&numbers);

@@ -51,7 +51,24 @@ static const char *const model_texts[] = {
     "pads=[1,1,1,1] count_include_pad=1}; ReduceMean p -> m {axes=[2,3]}; LayerNormalization"
     " p,l -> n; init l f32[8]={1}; out m; out n",
     "in x u8[2,4]; init s f32[]={0.1}; init z u8[]={3}; DequantizeLinear x,s,z -> f;"
-    "QuantizeLinear f,s,z -> y; CumSum f,a -> c; init a i64[]={1}; NonZero c -> n; out y; out n"};
+    "QuantizeLinear f,s,z -> y; CumSum f,a -> c; init a i64[]={1}; NonZero c -> n; out y; out n",
+    "in x f32[N,3]; ai.onnx.ml.TreeEnsembleClassifier x -> l,p {classlabels_strings=[\"a\",\"b\"]"
+    "nodes_treeids=[0,0,0] nodes_nodeids=[0,1,2] nodes_featureids=[1,0,0] nodes_modes="
+    "[\"BRANCH_LEQ\",\"LEAF\",\"LEAF\"] nodes_values=[0.5,0.0,0.0] nodes_truenodeids=[1,0,0]"
+    "nodes_falsenodeids=[2,0,0] class_treeids=[0,0] class_nodeids=[1,2] class_ids=[0,1]"
+    "class_weights=[0.5,1.5]}; ai.onnx.ml.ZipMap p -> z {classlabels_strings=[\"a\",\"b\"]};"
+    "ai.onnx.ml.LabelEncoder l -> e {keys_strings=[\"b\",\"c\"] values_int64s=[7,8]};"
+    "out l; out z; out e",
+    "in x f32[N,2]; ai.onnx.ml.SVMClassifier x -> l,p {classlabels_ints=[3,5,9] kernel_type=\"RBF\""
+    "kernel_params=[0.5,0.0,3.0] vectors_per_class=[1,2,1] coefficients=[1.0,-1.0,0.5,2.0,-1.5,"
+    "0.5,1.0,-0.5] support_vectors=[1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0] rho=[0.5,0.25,-0.5]"
+    "prob_a=[-1.5,-2.0,-1.0] prob_b=[0.25,0.5,0.0]}; ai.onnx.ml.Normalizer p -> n {norm=\"L2\"};"
+    "out l; out n",
+    "in x f32[N,2]; ai.onnx.ml.TreeEnsemble x -> y {n_targets=2 tree_roots=[0,1]"
+    "nodes_featureids=[0,1] nodes_modes=tensor m u8[2]={0,6} nodes_splits=tensor s f32[2]={0.5,1}"
+    "nodes_truenodeids=[0,2] nodes_trueleafs=[1,1] nodes_falsenodeids=[1,0] nodes_falseleafs=[0,1]"
+    "leaf_targetids=[0,1,1] leaf_weights=tensor w f32[3]={1,2,3} membership_values=tensor v f32[3]"
+    "={1,2,nan} post_transform=2}; ai.onnx.ml.Scaler y -> z {offset=[0.5] scale=[2.0,3.0]}; out z"};
 
 /* Operators whose attributes and shapes interact most. */
 static const char *const node_tests[] = {
