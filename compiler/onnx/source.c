@@ -26,9 +26,29 @@ void wk_onnx_model_close(wk_onnx_model *m) {
   *m = (wk_onnx_model){0};
 }
 
+static bool has_control(const uint8_t *p, size_t n) {
+  bool found = false;
+  for (size_t i = 0; i < n && i < 512; i++)
+    found = found || (p[i] < 0x20 && !memchr("\n\r\t", p[i], 3));
+  return found;
+}
+
+/* A word, then what stands between a field's name and its value. Much of protobuf text can be
+ * escapes and digits, which do not look like text. */
+static bool begins_with_field(const char *text, size_t n) {
+  wk_text t;
+  wk_status s = wk_text_start(&t, "", text, n);
+  bool found = !s && t.tok.kind == WK_TEXT_WORD;
+  if (found) s = wk_text_next(&t);
+  found = found && !s && (wk_text_is(&t, ':') || wk_text_is(&t, '{') || wk_text_is(&t, '<'));
+  wk_status_free(s);
+  return found;
+}
+
 bool wk_onnx_is_text(const uint8_t *data, size_t n) {
   const char *kind = wk_file_kind(data, n);
-  return kind && strcmp(kind, "text") == 0;
+  if (kind) return strcmp(kind, "text") == 0;
+  return !has_control(data, n) && begins_with_field((const char *)data, n);
 }
 
 static wk_status read_wire(wk_onnx_model *m, const uint8_t *data, size_t n) {

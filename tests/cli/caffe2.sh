@@ -38,6 +38,14 @@ for net in net.pb net.pbtxt; do
   check "$net, compare" "$wick" compare $net --init-net init.pbtxt --shape x=1x3
 done
 check 'both forms give the same package' cmp net.pb.wick net.pbtxt.wick
+{
+  echo 'op { type: "GivenTensorByteStringToUInt8Fill" output: "q"'
+  printf 'arg { name: "shape" ints: 600 } arg { name: "values" s: "'
+  printf '\\377%.0s' {1..600}
+  printf '" } }\n' && cat init.pbtxt
+} >escapes.pbtxt
+check 'text of few letters' \
+  "$wick" compile net.pb --init-net escapes.pbtxt --shape x=1x3 -q -o e.wick
 sed 's/floats: 0 /floats: 2 /' init.pbtxt >other.pbtxt
 check 'other weights' "$wick" compile net.pb --init-net other.pbtxt --shape x=1x3 -q -o other.wick
 [[ $("$wick" inspect other.wick | grep 'model hash') != \
