@@ -103,12 +103,18 @@ static const char *const node_tests[] = {
 /* Cases of tests/onnx: what Debian's data is too old for. */
 static const char *const own_tests[] = {
     "AffineGridSizes", "AttentionForms", "AttentionWindows", "CausalConvForms", "Col2ImSteps",
-    "CumProdOrder", "EmbeddingBagATen", "EmbeddingBagLoop", "FlexAttentionForms",
-    "GroupQueryPacked", "GroupQueryStep", "LinearAttentionForms", "MatMulNBits4",
-    "MatMulNBits4Packed", "MatMulNBits8Packed", "MlEncoders", "MultiHeadPast", "NarrowBlocks",
-    "NarrowCasts", "Opset28", "QLinearSoftmax", "ResizeSmooth", "RotaryMicrosoftHeads",
-    "SkBoosting", "SkForest", "SkImputer", "SkLogisticBinary", "SkNormL2", "SkPipeline", "SkSvc",
-    "SkSvrRbf", "SkTree", "SkZipMap", "TensorScatterForms", "TfIdfNumbers"};
+    "CumProdOrder", "DeformConvForms", "DynamicLSTM", "DynamicLSTMBoth", "EmbeddingBagATen",
+    "EmbeddingBagLoop", "FlexAttentionForms", "FusedConvSum", "GatherBlocks4Middle",
+    "GatherBlocksFloat", "GridSampleDeep", "GridSampleLine", "GroupNormLast",
+    "GroupQuery4Channel", "GroupQuery8Tensor", "GroupQueryChunk", "GroupQueryPacked",
+    "GroupQueryScores", "GroupQuerySink", "GroupQueryStep", "LinearAttentionForms",
+    "MatMulBnb4Normal", "MatMulNBits2Packed", "MatMulNBits4", "MatMulNBits4Packed",
+    "MatMulNBits8Packed", "MaxRoiPoolForms", "MergedPacked", "MergedPast", "MlEncoders",
+    "MultiHeadLengths", "MultiHeadPast", "NarrowBlocks", "NarrowCasts", "NarrowWeights",
+    "NhwcFusedConv", "Opset28", "QAttentionPast", "QEmbedLayerNorm", "QLinearSoftmax",
+    "QLinearWhere", "ResizeSmooth", "RotaryMicrosoftHeads", "SkBoosting", "SkForest",
+    "SkImputer", "SkLogisticBinary", "SkNormL2", "SkPipeline", "SkSvc", "SkSvrRbf", "SkTree",
+    "SkZipMap", "SkipGroupNorm", "TensorScatterForms", "TfIdfNumbers"};
 
 static bool read_file(const char *path, wk_str *out) {
   wk_file f;
