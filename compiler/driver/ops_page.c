@@ -191,8 +191,8 @@ static const char columns[] =
     "opencl: devices without 64-bit floats leave these to the host. accel: between tensors that "
     "are quantised to 8 bits. What they ask for beside that stands in [Targets](#targets).\n"
     "* **limits**: what is taken; the rest is refused by name. For all: shapes are known at "
-    "compile time, tensors have at most 8 dimensions, and there are no strings. What must be "
-    "*known at compile time* is a constant or fixed with `--value`.\n";
+    "compile time, tensors have at most 8 dimensions, and strings are labels of outputs at most. "
+    "What must be *known at compile time* is a constant or fixed with `--value`.\n";
 
 void wk_ops_page(void) {
   wk_str b = {0};
