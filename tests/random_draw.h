@@ -64,6 +64,10 @@ bool draw_operator(draw *d, wk_op op);
 /* Sizes of 1 to `most` parts of an axis, each of 1 or more; of an empty axis one of 0. Returns how
  * many. */
 int64_t draw_parts(draw *d, int64_t size, int64_t *parts, int64_t most);
+/* random_draw_attention.c: what importing transformers makes. */
+void draw_cached_attention(draw *d);
+void draw_rms_norm(draw *d);
+void draw_packed_product(draw *d);
 /* random_draw_motifs.c: one pattern of several nodes. */
 void draw_motif(draw *d);
 

@@ -345,6 +345,7 @@ void draw_motif(draw *d) {
   static void (*const motifs[])(draw *) = {
       gelu, hard_swish, smooth_gate, softmax, layer_norm, scaled_contraction, scaled_contraction,
       residual, residual, broadcast_product, padded_window, around_transposes, around_transposes,
-      around_reshapes, cut_and_join, attention, few_bits};
+      around_reshapes, cut_and_join, attention, few_bits, draw_cached_attention,
+      draw_cached_attention, draw_rms_norm, draw_packed_product};
   motifs[draw_int(d, 0, (int64_t)WK_COUNTOF(motifs) - 1)](d);
 }
