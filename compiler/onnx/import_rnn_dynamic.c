@@ -260,7 +260,7 @@ wk_status wk_onnx_dynamic_quantize_lstm(wk_onnx_node *c) {
     l.active = wk_make_2(c, WK_OP_LESS, wk_make_along(c, wk_make_iota(c, l.steps), 0, 3), length);
   }
   wk_dynamic x = wk_quant_dynamic(c, c->in[X]);
-  wk_value_id parts[3][2], out[3];
+  wk_value_id parts[3][2], out[] = {WK_NONE, WK_NONE, WK_NONE};
   const int axis[] = {0, 0, 1};
   for (int d = 0; d < n && wk_onnx_ok(c); d++) {
     run_direction(c, &x, d, backwards || d == 1, &l, out);
