@@ -29,7 +29,7 @@ int wk_expr_op_arity(wk_expr_op op) { return ops[op].arity; }
 struct wk_expr_builder {
   wk_arena *arena;
   wk_expr_node *nodes;
-  uint8_t *fits; /* per node: whose values it can only have, a set of half_float */
+  uint8_t *fits; /* per node: whose values it can only have, a set of wk_half_set */
   uint32_t n, cap;
   uint16_t *slots; /* node + 1, 0 = free; open addressing, at most half full */
   uint32_t n_slots;
@@ -90,33 +90,35 @@ static bool is_commutative(wk_expr_op op) {
 
 /* ---- values of 16-bit floats ----------------------------------------------------------------- */
 
-typedef enum { FITS_F16 = 1, FITS_BF16 = 2 } half_float;
-
 static uint8_t half_of(wk_dtype t) {
-  return t == WK_F16 ? FITS_F16 : t == WK_BF16 ? FITS_BF16 : 0;
+  return t == WK_F16 ? WK_FITS_F16 : t == WK_BF16 ? WK_FITS_BF16 : 0;
 }
 
 /* The value of a 16-bit float stays one through operations that need no rounding. */
-static uint8_t fits_of(const wk_expr_builder *b, const wk_expr_node *x) {
-  uint8_t both = b->fits[x->arg[0]] & b->fits[x->arg[1]];
+static uint8_t fits_of(const uint8_t *fits, const wk_expr_node *x) {
+  uint8_t both = fits[x->arg[0]] & fits[x->arg[1]];
   if (!wk_dtype_is_float(x->dtype) || wk_dtype_is_narrow(x->dtype)) return 0;
   if (half_of(x->dtype)) return half_of(x->dtype);
   switch (x->op) {
     case WK_EX_CONST:
-      return (uint8_t)((wk_round_f16(x->imm.f) == x->imm.f ? FITS_F16 : 0) |
-                       (wk_round_bf16(x->imm.f) == x->imm.f ? FITS_BF16 : 0));
+      return (uint8_t)((wk_round_f16(x->imm.f) == x->imm.f ? WK_FITS_F16 : 0) |
+                       (wk_round_bf16(x->imm.f) == x->imm.f ? WK_FITS_BF16 : 0));
     case WK_EX_CAST:
     case WK_EX_NEG:
     case WK_EX_ABS:
     case WK_EX_FLOOR:
     case WK_EX_CEIL:
     case WK_EX_ROUND:
-    case WK_EX_TRUNC: return b->fits[x->arg[0]];
+    case WK_EX_TRUNC: return fits[x->arg[0]];
     case WK_EX_MIN:
     case WK_EX_MAX: return both;
-    case WK_EX_SELECT: return b->fits[x->arg[1]] & b->fits[x->arg[2]];
+    case WK_EX_SELECT: return fits[x->arg[1]] & fits[x->arg[2]];
     default: return 0;
   }
+}
+
+void wk_expr_fits(const wk_expr *e, uint8_t *fits) {
+  for (uint32_t k = 0; k < e->n; k++) fits[k] = fits_of(fits, &e->nodes[k]);
 }
 
 static uint16_t intern(wk_expr_builder *b, const wk_expr_node *x) {
@@ -134,7 +136,7 @@ static uint16_t intern(wk_expr_builder *b, const wk_expr_node *x) {
     grow(b);
     slot = find(b, x);
   }
-  b->fits[b->n] = fits_of(b, x);
+  b->fits[b->n] = fits_of(b->fits, x);
   b->nodes[b->n++] = *x;
   *slot = (uint16_t)b->n;
   return (uint16_t)(b->n - 1);

@@ -67,6 +67,11 @@ wk_expr *wk_expr_finish(wk_expr_builder *b, const uint16_t *results, int n);
  * and bf16 (wk_compute_dtype). */
 const char *wk_expr_refusal(wk_expr_op op, const wk_dtype *args, char buf[64]);
 
+/* Per node, the 16-bit floats whose values are all that it can have, as a set: a cast to one of
+ * them changes nothing. */
+typedef enum { WK_FITS_F16 = 1, WK_FITS_BF16 = 2 } wk_half_set;
+void wk_expr_fits(const wk_expr *e, uint8_t *fits);
+
 /* One input handed through: the epilogue that does nothing. */
 wk_expr *wk_expr_identity(wk_arena *a, wk_dtype t);
 bool wk_expr_is_identity(const wk_expr *e);

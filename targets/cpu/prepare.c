@@ -172,6 +172,15 @@ static void widen(wk_prepare *r, wk_inst *i, uint32_t k) {
   *x = tmp;
 }
 
+/* Operand k of a product, whose result keeps its type. */
+static void widen_contract(wk_prepare *r, wk_inst *i, uint32_t k) {
+  const wk_expr **epilogue = wk_contract_attr(i);
+  wk_expr_builder *b = wk_expr_begin(r->p->arena);
+  uint16_t y = wk_expr_cast(b, i->operands[WK_CONTRACT_Y].dtype, wk_expr_input(b, 0, WK_F32));
+  if (!*epilogue) *epilogue = wk_expr_finish(b, &y, 1);
+  widen(r, i, k);
+}
+
 /* Pools compute in f32. */
 static void prepare_pool(wk_prepare *r, wk_inst *i) {
   wk_view *y = &i->operands[0], to = *y;
@@ -249,7 +258,7 @@ static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
     after->operands[1].role = WK_ROLE_IN;
   }
   if (c.fix) c = wk_contract_of(r->p, i);
-  if (c.fix & WK_FIX_WIDE) widen(r, i, c.a);
+  if (c.fix & WK_FIX_WIDE) widen_contract(r, i, c.a);
   if (c.fix & WK_FIX_A) copy_in(r, i, c.a);
   if (c.fix & WK_FIX_B) copy_in(r, i, c.b);
   if (c.fix) c = wk_contract_of(r->p, i);

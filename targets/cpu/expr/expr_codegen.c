@@ -125,6 +125,7 @@ typedef struct {
   int lanes;
   const wk_ssa *inputs, *index;
   wk_ssa *values; /* NULL: not yet */
+  uint8_t *fits;  /* wk_expr_fits */
   wk_quick *quick;
 } walk;
 
@@ -190,6 +191,14 @@ static wk_ssa bits_value(const wk_expr_at *at, wk_ssa a) {
   return wk_from_memory(at->e, at->node->dtype, at->lanes, memory);
 }
 
+/* A cast of floats to 16 bits that they have already. */
+static bool is_stored_as(const walk *w, const wk_expr_node *n) {
+  uint8_t fits = w->fits[n->arg[0]];
+  return w->x->nodes[n->arg[0]].dtype == WK_F32 &&
+         ((n->dtype == WK_F16 && fits & WK_FITS_F16) ||
+          (n->dtype == WK_BF16 && fits & WK_FITS_BF16));
+}
+
 static wk_ssa node_value(const walk *w, wk_expr_at *at, uint16_t k) {
   const wk_expr_node *n = at->node;
   if (at->how.how & WK_HOW_QUICK) {
@@ -213,6 +222,7 @@ static wk_ssa node_value(const walk *w, wk_expr_at *at, uint16_t k) {
   at->node = n = &word;
   if (n->op == WK_EX_CONST) return literal(at);
   if (n->op == WK_EX_SELECT) return LLVMBuildSelect(at->e->b, a[0], a[1], a[2], "");
+  if (n->op == WK_EX_CAST && is_stored_as(w, n)) return a[0];
   if (n->op == WK_EX_CAST) return wk_expr_cast_codegen(at, a[0]);
   if (n->op == WK_EX_SAT) return wk_expr_sat_codegen(at, a[0]);
   if (n->op == WK_EX_BITS) return bits_value(at, a[0]);
@@ -243,9 +253,12 @@ void wk_expr_codegen(wk_llvm *e, const wk_expr *x, const wk_how *how, int lanes,
             .lanes = lanes,
             .inputs = inputs,
             .index = index,
-            .values = wk_xcalloc(x->n + 1, sizeof(wk_ssa))};
+            .values = wk_xcalloc(x->n + 1, sizeof(wk_ssa)),
+            .fits = wk_xcalloc(x->n + 1, 1)};
+  wk_expr_fits(x, w.fits);
   for (uint16_t i = 0; i < x->n; i++) compute(&w, i);
   for (uint32_t r = 0; r < x->n_results; r++) results[r] = result(&w, r);
+  free(w.fits);
   free(w.values);
   free(own);
 }
@@ -307,6 +320,8 @@ static walk walk_epilogue(const epilogue *epi, const wk_how *how, wk_llvm *e, wk
                           const wk_ssa *operands, wk_ssa *inputs) {
   walk w = {.e = e, .x = epi->x, .how = how, .lanes = e->simd->lanes, .inputs = inputs};
   w.values = wk_xcalloc(epi->x->n, sizeof(wk_ssa));
+  w.fits = wk_xcalloc(epi->x->n, 1);
+  wk_expr_fits(epi->x, w.fits);
   inputs[0] = acc;
   for (int i = 1; i < wk_expr_inputs(epi->x); i++) inputs[i] = operands[i - 1];
   if (epi->start != NONE) w.values[epi->start] = acc;
@@ -319,6 +334,7 @@ static wk_ssa emit_epilogue(void *ctx, wk_llvm *e, wk_ssa acc, const wk_ssa *ope
   walk w = walk_epilogue(epi, epi->how, e, acc, operands, inputs);
   for (uint16_t i = 0; i < epi->x->n; i++) compute(&w, i);
   wk_ssa y = result(&w, 0);
+  free(w.fits);
   free(w.values);
   return y;
 }
@@ -358,6 +374,7 @@ static wk_ssa quick_epilogue(void *ctx, wk_llvm *e, wk_ssa acc, const wk_ssa *op
   wk_expr_at at = {.e = e, .x = x, .node = &x->nodes[end], .lanes = w.lanes, .how = w.how[end]};
   bool is_quick = at.how.how & WK_HOW_QUICK;
   wk_ssa v = is_quick ? quick_value(&w, &at) : w.values[x->nodes[end].arg[0]];
+  free(w.fits);
   free(w.values);
   free(wanted);
   return limited(e, &y, v);

@@ -89,7 +89,8 @@ static bool is_vector_epilogue(wk_dtype acc, const wk_expr *e) {
 static bool epilogue_fits(const wk_inst *i) {
   uint32_t extras = i->n_operands > WK_CONTRACT_EXTRA ? i->n_operands - WK_CONTRACT_EXTRA : 0;
   const wk_expr *e = *wk_contract_attr(i);
-  wk_dtype acc = accumulator(i), result = e ? e->nodes[e->results[0]].dtype : acc;
+  wk_dtype acc = accumulator(i);
+  wk_dtype result = wk_contraction_dtype(e, i->operands[WK_CONTRACT_A].dtype);
   if (i->operands[WK_CONTRACT_Y].dtype != result) return false;
   if (extras + 1 > WK_CPU_MAX_OPERANDS) return false;
   return is_vector_epilogue(acc, e);
