@@ -193,9 +193,7 @@ static wk_status check_length(const wk_bind_length *l, const Onnx__GraphProto *g
     return wk_error_at(WK_USAGE, option, "input %s is neither a sequence nor optional", l->input);
   if (l->n == WK_NO_ELEMENT && !d.is_optional)
     return wk_error_at(WK_USAGE, option, "input %s is a sequence: it has a length", l->input);
-  if (l->n > 1 && !d.is_sequence)
-    return wk_error_at(WK_USAGE, option, "input %s is an optional tensor: 1 or none", l->input);
-  if (l->n == 0 && !d.is_sequence)
+  if (l->n != 1 && l->n != WK_NO_ELEMENT && !d.is_sequence)
     return wk_error_at(WK_USAGE, option, "input %s is an optional tensor: 1 or none", l->input);
   if (l->n > LONGEST)
     return wk_error_at(WK_USAGE, option, "more than %d elements are not supported", LONGEST);
