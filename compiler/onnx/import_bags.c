@@ -40,8 +40,8 @@ static wk_status embedding_bag(wk_onnx_node *c) {
   for (int k = 1; k < c->n_out; k++)
     wk_onnx_need(c, !wk_onnx_wants(c, k), "output %d is read, which serves training", k);
   if (!wk_onnx_int(c, "include_last_offset", 0)) {
-    const wk_type *t = wk_onnx_type(c, c->in[1]);
-    wk_value_id n = wk_make_i64s(c, t->dims, 1);
+    const wk_type t = *wk_onnx_type(c, c->in[1]); /* the graph's own moves when it grows */
+    wk_value_id n = wk_make_i64s(c, t.dims, 1);
     wk_value_id parts[] = {b.offsets, wk_make_cast(c, n, wk_onnx_type(c, b.offsets)->dtype)};
     b.offsets = wk_make_concat(c, parts, 2, 0);
   }
