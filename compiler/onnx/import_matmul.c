@@ -47,6 +47,10 @@ static bool is_bias(wk_onnx_node *c, wk_value_id bias, wk_value_id b) {
          t->dtype == tb->dtype;
 }
 
+static wk_value_id widened(wk_onnx_node *c, wk_value_id x) {
+  return wk_onnx_ok(c) ? wk_make_cast(c, x, wk_compute_dtype(wk_onnx_type(c, x)->dtype)) : x;
+}
+
 /* alpha * a b + beta * c; of 16-bit floats in f32, rounded once. */
 wk_status wk_onnx_gemm(wk_onnx_node *c) {
   wk_value_id a = c->in[0], b = c->in[1];
@@ -60,11 +64,11 @@ wk_status wk_onnx_gemm(wk_onnx_node *c) {
   bool adds = wk_onnx_has(c, 2) && beta != 0.0, is_plain = alpha == 1.0 && beta == 1.0;
   if (wide != t && adds && is_plain && wk_onnx_ok(c) && is_bias(c, c->in[2], b))
     return wk_onnx_return(c, wk_make(c, WK_OP_MATMUL, NULL, 3, a, b, c->in[2]));
-  if (adds || alpha != 1.0) a = wk_make_cast(c, a, wide), b = wk_make_cast(c, b, wide);
+  if (adds || alpha != 1.0) a = widened(c, a), b = widened(c, b);
   wk_value_id y = wk_make_2(c, WK_OP_MATMUL, a, b);
   if (alpha != 1.0) y = wk_make_mul_f(c, y, alpha);
   if (!adds) return wk_onnx_return(c, wk_make_cast(c, y, t));
-  wk_value_id bias = wk_make_cast(c, c->in[2], wide);
+  wk_value_id bias = widened(c, c->in[2]);
   if (beta != 1.0) bias = wk_make_mul_f(c, bias, beta);
   const wk_type product = *wk_onnx_type(c, y);
   wk_value_id sum = wk_make_2(c, WK_OP_ADD, y, bias);
@@ -93,7 +97,7 @@ wk_status wk_onnx_fused_matmul(wk_onnx_node *c) {
   if (wk_onnx_int(c, "transB", 0) && matrices[1]) b = transpose_last(c, b);
   wk_dtype t = wk_onnx_type(c, a)->dtype;
   if (alpha == 1.0) return wk_onnx_return(c, wk_matmul_emit(c, a, b));
-  a = wk_make_cast(c, a, wk_compute_dtype(t)), b = wk_make_cast(c, b, wk_compute_dtype(t));
+  a = widened(c, a), b = widened(c, b);
   wk_value_id y = wk_make_mul_f(c, wk_matmul_emit(c, a, b), alpha);
   return wk_onnx_return(c, wk_make_cast(c, y, t));
 }
