@@ -132,6 +132,7 @@ def encoders():
     return [
         ("LabelEncoder", dict(keys_int64s=[3, 7, far], values_floats=[.5, 1.5, 2.5],
                               default_float=-2.), ["i"], f32),
+        ("LabelEncoder", dict(keys_int64s=[3, 7, 3], values_int64s=[4, 5, 6]), ["i"], i64),
         ("LabelEncoder", dict(keys_int64s=[3, far, 0], values_int64s=[far + 1, 2, 3]), ["i"], i64),
         ("LabelEncoder", dict(keys_floats=[.5, nan, 2.], values_int64s=[10, 20, 30],
                               default_int64=99), ["x"], i64),

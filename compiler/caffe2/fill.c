@@ -142,7 +142,7 @@ static Onnx__TensorProto *one_value(wk_c2_op *o, int32_t elem_type) {
 
 /* The shape to fill: an argument, that of input 0, or what input 0 holds. */
 static const char *shape_to_fill(wk_c2_op *o) {
-  wk_ints shape = wk_c2_ints(o, "shape"), extra = wk_c2_ints(o, "extra_shape is not supported");
+  wk_ints shape = wk_c2_ints(o, "shape"), extra = wk_c2_ints(o, "extra_shape");
   const char *sizes, *x = wk_c2_in(o, 0);
   bool holds_it = wk_c2_int(o, "input_as_shape", 0) != 0;
   wk_c2_valid(o, o->n_in == 0 || shape.n <= 0, "the shape is an argument and that of an input");

@@ -161,9 +161,13 @@ static wk_status survey(const ops_opts *o) {
 static wk_status run(const void *options_, const wk_strings *args) {
   const ops_opts *o = options_;
   (void)args;
+  const char *binding = wk_binding_given(&o->binding);
+  if (o->model && (o->markdown || o->onnx || o->caffe2 || o->ir || o->passes))
+    return wk_error(WK_USAGE, "--model lists the operators of a model, and nothing else");
   if (o->model) return survey(o);
   if (o->json || o->verbose || o->parts || o->targets.target)
     return wk_error(WK_USAGE, "--target, --parts, --json and --verbose go with --model FILE");
+  if (binding) return wk_error(WK_USAGE, "%s goes with --model FILE", binding);
   if (o->markdown && o->caffe2) print_caffe2_markdown();
   else if (o->markdown) wk_ops_page();
   else if (o->caffe2) print_caffe2();

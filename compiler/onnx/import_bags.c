@@ -67,15 +67,20 @@ typedef struct {
   const char *kind;
 } bag_body;
 
-/* The node of the body that makes this value, identities skipped; NULL: none does. */
-static const Onnx__NodeProto *maker(const bag_body *b, const char *name) {
+/* The node of the body that makes this value, identities skipped; NULL: none does, and *name is
+ * the value that they lead to. */
+static const Onnx__NodeProto *maker_of(const bag_body *b, const char **name) {
   for (size_t i = b->p->n_node; i-- > 0;) {
     const Onnx__NodeProto *n = b->p->node[i];
-    if (!n->op_type || n->n_output < 1 || strcmp(n->output[0], name) != 0) continue;
+    if (!n->op_type || n->n_output < 1 || strcmp(n->output[0], *name) != 0) continue;
     if (strcmp(n->op_type, "Identity") != 0 || n->n_input != 1) return n;
-    name = n->input[0];
+    *name = n->input[0];
   }
   return NULL;
+}
+
+static const Onnx__NodeProto *maker(const bag_body *b, const char *name) {
+  return maker_of(b, &name);
 }
 
 /* The same if it is this operator with so many inputs. */
@@ -192,6 +197,7 @@ static bool has_names(const Onnx__GraphProto *p) {
 static bool match_body(bag_body *b) {
   static const char *const folds[] = {"ReduceSum", "ReduceMean", "ReduceMax"};
   const char *on = b->p->output[0]->name;
+  if (maker_of(b, &on)) on = b->p->output[0]->name;
   int64_t goes_on = strcmp(on, b->p->input[1]->name) == 0;
   if (!goes_on && (!constant_of(b, on, &goes_on) || !goes_on)) return false;
   for (size_t k = 0; k < WK_COUNTOF(folds); k++) {
@@ -234,7 +240,8 @@ static bool same_elements(const wk_graph *g, wk_value_id x, int64_t i, wk_value_
  * starts. */
 static wk_value_id offsets_of(wk_onnx_node *c, wk_value_id starts, wk_value_id ends, int64_t n) {
   const wk_graph *g = c->g;
-  if (wk_onnx_type(c, starts)->dims[0] < n || wk_onnx_type(c, ends)->dims[0] < n) return WK_NONE;
+  if (n < 1 || wk_onnx_type(c, starts)->dims[0] < n || wk_onnx_type(c, ends)->dims[0] < n)
+    return WK_NONE;
   if (wk_is_const(g, starts) && wk_is_const(g, ends)) {
     if (wk_onnx_type(c, starts)->dtype != wk_onnx_type(c, ends)->dtype) return WK_NONE;
     if (!same_elements(g, starts, 1, ends, 0, n - 1)) return WK_NONE;

@@ -25,8 +25,28 @@ static wk_value_id unpacked(wk_onnx_node *c, wk_value_id x, int per) {
 }
 
 static wk_value_id rows_of(wk_onnx_node *c, const lookup *l, wk_value_id x) {
-  if (c->status || wk_onnx_type(c, x)->dims[l->axis] == 1) return x;
-  return wk_make_gather(c, x, l->index, l->axis);
+  return c->status ? x : wk_make_gather(c, x, l->index, l->axis);
+}
+
+/* Entries of x along axis i, of which elements hold `per` along the last one. */
+static int64_t entries(const wk_type *x, int i, int per) {
+  return x->dims[i] * (i == x->rank - 1 ? per : 1);
+}
+
+/* The scales have the shape of the data but for the axis of the blocks. */
+static bool scales_fit(const lookup *l, const wk_type *s, const wk_type *x) {
+  bool fits = s->rank == x->rank && s->dims[l->quantized] == (l->size + l->block - 1) / l->block;
+  for (int i = 0; fits && i < x->rank; i++)
+    fits = i == l->quantized || s->dims[i] == entries(x, i, l->per);
+  return fits;
+}
+
+/* The zero points that of the scales, packed like the data. */
+static bool zeros_fit(const lookup *l, const wk_type *z, const wk_type *s) {
+  bool fits = z->rank == s->rank;
+  for (int i = 0; fits && i < s->rank; i++)
+    fits = z->dims[i] == (i == s->rank - 1 ? (s->dims[i] + l->per - 1) / l->per : s->dims[i]);
+  return fits;
 }
 
 static bool measure(wk_onnx_node *c, lookup *l) {
@@ -46,10 +66,11 @@ static bool measure(wk_onnx_node *c, lookup *l) {
   if (l->block == 0) l->block = l->size;
   wk_onnx_need(c, l->axis != l->quantized && (!is_byte || l->axis == 0),
                "gathering along the axis of the blocks is not supported");
-  bool fits = s->rank == x->rank && l->block > 0 && l->block < (int64_t)1 << 31 &&
-              s->dims[l->quantized] == (l->size + l->block - 1) / l->block;
+  bool fits = l->block > 0 && l->block < (int64_t)1 << 31 && scales_fit(l, s, x);
   wk_onnx_valid(c, fits, "the scales are not one for each block of %lld", (long long)l->block);
-  return wk_onnx_ok(c);
+  if (c->status || !wk_onnx_has(c, 3)) return wk_onnx_ok(c);
+  return wk_onnx_valid(c, zeros_fit(l, wk_onnx_type(c, c->in[3]), s),
+                       "the zero points are not one for each scale");
 }
 
 /* Indices that are out of range stand for zeros. */

@@ -104,15 +104,19 @@ static const char *default_text(wk_onnx_node *c) {
   return is_one ? b.labels->texts.v[0] : "";
 }
 
-/* The position of each element of x among the keys, from 1 on; 0: nowhere. The last of equal keys
- * counts. */
+/* The position of each element of x among the keys, from 1 on; 0: nowhere. The first of equal keys
+ * counts, as in ONNX Runtime. */
 static wk_value_id positions(wk_onnx_node *c, wk_value_id x, const list *keys) {
   int rank = wk_onnx_type(c, x)->rank;
   int64_t *number = wk_arena_alloc(c->im->arena, (size_t)(keys->n + 1) * sizeof *number);
-  for (int64_t i = 0; i < keys->n; i++) number[i] = i + 1;
-  wk_value_id at = wk_make_where(c, same(c, with_last_axis(c, x), keys->numbers),
-                                 wk_make_i64s(c, number, keys->n), wk_make_scalar(c, WK_I64, 0));
-  return wk_make_reduce(c, WK_OP_REDUCE_MAX, at, wk_make_axes(c, rank, rank + 1), false);
+  for (int64_t i = 0; i < keys->n; i++) number[i] = keys->n - i;
+  wk_value_id from_end = wk_make_where(c, same(c, with_last_axis(c, x), keys->numbers),
+                                       wk_make_i64s(c, number, keys->n),
+                                       wk_make_scalar(c, WK_I64, 0));
+  from_end = wk_make_reduce(c, WK_OP_REDUCE_MAX, from_end, wk_make_axes(c, rank, rank + 1), false);
+  number[0] = 0;
+  for (int64_t i = 1; i <= keys->n; i++) number[i] = keys->n + 1 - i;
+  return wk_make_gather(c, wk_make_i64s(c, number, keys->n + 1), from_end, 0);
 }
 
 /* The same of strings, which are known here: a table by the number of the string. */
@@ -120,7 +124,7 @@ static wk_value_id text_positions(wk_onnx_node *c, const wk_bound *x, const list
   const wk_texts have = x->labels->texts, want = keys->labels->texts;
   int64_t *table = wk_arena_alloc(c->im->arena, (size_t)(have.n + 1) * sizeof *table);
   wk_map *known = wk_map_new();
-  for (int64_t k = 0; k < want.n; k++) wk_map_put(known, want.v[k], (uint32_t)k + 1);
+  for (int64_t k = want.n; k-- > 0;) wk_map_put(known, want.v[k], (uint32_t)k + 1);
   for (int64_t i = 0; i < have.n; i++) {
     uint32_t at = 0;
     wk_map_get(known, have.v[i], &at);

@@ -35,6 +35,8 @@ static blocks blocks_of(wk_onnx_node *c) {
   bool fits = t.rank == x.rank && b.size < (int64_t)1 << 31 &&
               t.dims[b.axis] * b.size >= x.dims[b.axis];
   wk_onnx_valid(c, fits, "block_size %lld does not fit the axis", (long long)b.size);
+  fits = fits && (!wk_onnx_has(c, 2) || wk_shape_equal(wk_onnx_type(c, c->in[2]), &t));
+  wk_onnx_valid(c, fits, "the zero point has another shape than the scale");
   b.divides = fits && t.dims[b.axis] * b.size == x.dims[b.axis] && x.rank < WK_MAX_RANK;
   return b;
 }
@@ -56,6 +58,9 @@ wk_value_id wk_quant_spread(wk_onnx_node *c, wk_value_id v, int64_t axis, int64_
   const wk_type t = *wk_onnx_type(c, v);
   const blocks b = {.axis = axis, .size = block};
   int64_t wide[WK_MAX_RANK], flat[WK_MAX_RANK];
+  if (!wk_onnx_valid(c, axis < t.rank, "parameters of rank %d have no axis %lld", t.rank,
+                     (long long)axis))
+    return WK_NONE;
   if (!wk_onnx_need(c, t.rank < WK_MAX_RANK, "tensors of rank %d are not supported here", t.rank))
     return WK_NONE;
   for (int i = 0; i < t.rank; i++) {

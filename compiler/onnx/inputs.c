@@ -157,6 +157,7 @@ static const Onnx__ValueInfoProto *find_sequence(const Onnx__GraphProto *g, cons
   const char *bracket = strrchr(name, '[');
   char *end = NULL;
   if (!bracket || bracket[1] < '0' || bracket[1] > '9') return NULL;
+  if (bracket[1] == '0' && bracket[2] != ']') return NULL; /* elements have one name */
   *element = strtoll(bracket + 1, &end, 10);
   if (strcmp(end, "]") != 0) return NULL;
   const Onnx__ValueInfoProto *v = find_input(g, name, (size_t)(bracket - name));
@@ -185,10 +186,13 @@ static wk_status check_option_name(const wk_import_options *o, const char *optio
 }
 
 static wk_status check_length(const wk_bind_length *l, const Onnx__GraphProto *g) {
-  enum { LONGEST = 1 << 16 };
+  enum { LONGEST = 256 }; /* as many inputs as a package has */
   const char *option = l->option ? l->option : "--length";
+  const Onnx__ValueInfoProto *v = find_input(g, l->input, strlen(l->input));
   wk_declared d;
-  wk_status_free(wk_model_declared(find_input(g, l->input, strlen(l->input)), &d));
+  if (!v)
+    return wk_error_at(WK_USAGE, option, "%s is an element of a sequence, not one", l->input);
+  wk_status_free(wk_model_declared(v, &d));
   if (!d.is_sequence && !d.is_optional)
     return wk_error_at(WK_USAGE, option, "input %s is neither a sequence nor optional", l->input);
   if (l->n == WK_NO_ELEMENT && !d.is_optional)
@@ -352,7 +356,9 @@ static wk_status add_element(wk_importer *im, wk_scope *s, const char *name, con
   const wk_bind_shape *shape = shape_option(im->opt, name);
   const wk_bind_value *value = value_option(im->opt, name);
   uint32_t ignored;
-  if (strcmp(name, whole) != 0 && wk_map_get(s->g->names, name, &ignored))
+  bool is_own = strcmp(name, whole) == 0;
+  bool is_input = find_input(im->model->graph, name, strlen(name)) != NULL;
+  if (!is_own && (is_input || wk_map_get(s->g->names, name, &ignored)))
     return wk_error_at(WK_UNSUPPORTED, name, "another input has the name of this element");
   if (!shape) shape = shape_option(im->opt, whole);
   if (shape) {

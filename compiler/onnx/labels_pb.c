@@ -8,7 +8,7 @@
 
 static int64_t number_of(const wk_labels *l, const char *text, size_t n) {
   for (int64_t i = 0; i < l->texts.n; i++)
-    if (strlen(l->texts.v[i]) == n && memcmp(l->texts.v[i], text, n) == 0) return i;
+    if (strlen(l->texts.v[i]) == n && (n == 0 || memcmp(l->texts.v[i], text, n) == 0)) return i;
   return -1;
 }
 

@@ -124,6 +124,9 @@ static wk_status check_output_type(const wk_declared *d, const char *name, const
 
 static wk_status add_tensor(wk_scope *s, const char *name, const wk_declared *d, wk_value_id v) {
   WK_TRY(check_output_type(d, name, &wk_val(s->g, v)->type));
+  for (size_t i = 0; i < s->g->output_names.n; i++)
+    if (!strcmp(s->g->output_names.data[i], name))
+      return wk_error_at(WK_INPUT, name, "two outputs, or elements of outputs, have this name");
   wk_graph_output(s->g, name, v);
   return NULL;
 }

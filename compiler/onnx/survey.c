@@ -25,9 +25,10 @@ static void add_results(wk_onnx_node *c, wk_surveyed *row, size_t first_new) {
   wk_arena *a = c->im->rep->arena;
   for (int i = 0; i < c->n_out; i++) {
     const wk_bound *b = &c->out[i];
-    uint32_t n = b->kind == WK_BOUND_TENSOR ? 1 : b->kind == WK_BOUND_SEQUENCE ? b->n : 0;
+    bool is_one = b->kind == WK_BOUND_TENSOR || b->kind == WK_BOUND_LABELLED;
+    uint32_t n = is_one ? 1 : b->kind == WK_BOUND_SEQUENCE ? b->n : 0;
     for (uint32_t k = 0; k < n; k++) {
-      wk_value_id v = b->kind == WK_BOUND_TENSOR ? b->value : b->items[k];
+      wk_value_id v = is_one ? b->value : b->items[k];
       if (v == WK_NONE || v < first_new || wk_val(c->g, v)->kind != WK_VALUE_NODE) continue;
       const wk_surveyed_value made = {wk_arena_strdup(a, c->g->name),
                                       wk_arena_strdup(a, wk_val(c->g, v)->name)};

@@ -79,8 +79,12 @@ refuses 'an optional tensor of two' 2 'input o is an optional tensor: 1 or none'
   "$wick" compile lists.onnx --length o=2
 refuses 'two lengths' 2 'input x has a length already' \
   "$wick" compile lists.onnx --length x=1 --length x=2
-refuses 'a very long sequence' 2 'more than 65536 elements' \
+refuses 'a very long sequence' 2 'more than 256 elements' \
   "$wick" compile lists.onnx --length x=9999999
+refuses 'the length of an element' 2 'x\[0\] is an element of a sequence, not one' \
+  "$wick" compile lists.onnx --length x=1 --length 'x[0]=2'
+refuses 'another name of an element' 2 '--shape x\[00\]: the model has no such input' \
+  "$wick" compile lists.onnx --length x=1 --shape 'x[00]=1x3'
 refuses 'quantisation' 4 'input x is a sequence or optional' \
   "$wick" quantize lists.onnx --random 1 -o q.onnx --length x=1 $rest --shape x=1x3
 mkdir -p cases && cp -r "$lists" cases/cut

@@ -70,5 +70,7 @@ gives 'an input that the init net fills' '^y f32\[2,3\]' \
 gives 'unless its shape is not given' "'x' is a constant, .*give its shape \(--shape x=" \
   bash -c "'$wick' run fed.pbtxt --init-net init.pbtxt 2>&1"
 
+net "input: \"x\" output: \"y\" type: \"ConstantFill\" $(arg value 'f: 2' extra_shape 'ints: 3')" y
+gives 'more axes than the input has' '^y f32\[2,2,3\] min 2' "$wick" run net.pbtxt --shape x=2x2
 gives 'wick ops --caffe2' '^Swish +Mul\(a, Sigmoid\(a\)\)' "$wick" ops --caffe2
 finish

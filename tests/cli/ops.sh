@@ -140,5 +140,7 @@ refuses 'cut off' 3 'cut.onnx' "$wick" ops --model cut.onnx
 refuses 'no file' 5 'none.onnx' "$wick" ops --model none.onnx
 refuses 'no target' 2 "no target 'cpi'; did you mean 'cpu'" \
   "$wick" ops --model relu.onnx --target cpi
+refuses 'a binding of nothing' 2 '--length goes with --model' "$wick" ops --length x=2
+refuses 'two lists' 2 'of a model, and nothing else' "$wick" ops --model relu.onnx --markdown
 refuses 'JSON of nothing' 2 'go with --model FILE' "$wick" ops --json
 finish

@@ -237,6 +237,9 @@ static bool reads_words(const wk_program *p, const wk_view *v, int axis) {
   return v->step == 0 && last + past < p->buffers.data[v->buffer].size;
 }
 
+/* Longer rows of A are too much for scratch as f32. */
+#define MAX_WIDE_K 16384
+
 static void describe_matmul(wk_contract *c, const wk_program *p, const wk_inst *i, const batch *b,
                             bool swapped) {
   const wk_view *y = &i->operands[WK_CONTRACT_Y];
@@ -252,6 +255,8 @@ static void describe_matmul(wk_contract *c, const wk_program *p, const wk_inst *
       .y_stride = {b->strides[1][0], b->strides[0][0], stride_of(y, row)},
       .b_constant = c->is_packed,
       .types = types_of(i, c->a, c->b, 0)};
+  bool is_narrow = wk_cpu_is_float(&c->matmul.types) && c->matmul.types.a != WK_F32;
+  if (is_narrow && c->matmul.k > MAX_WIDE_K) c->fix |= WK_FIX_WIDE;
   if (y->dims[col] != 1 && y->strides[col] != 1) c->fix |= WK_FIX_Y;
   if (unit_stride_of(left, k_left) != 1 || !reads_words(p, left, k_left)) c->fix |= WK_FIX_A;
   const int64_t *s = c->matmul.b_stride;

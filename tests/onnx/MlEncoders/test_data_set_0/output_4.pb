@@ -1,1 +1,1 @@
-2ash2oak2ash2none2ash2noneBy4
+By4J333333Ó?ffffffæ?š™™™™™¹¿

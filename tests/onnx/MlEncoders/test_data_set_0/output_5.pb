@@ -1,1 +1,1 @@
-2half2none2_Unused2none2half2_UnusedBy5
+2ash2oak2ash2none2ash2noneBy5
