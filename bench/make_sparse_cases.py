@@ -80,7 +80,7 @@ class Net:
             save(data / f"output_{i}.pb", v, k)
 
 
-LENGTHS = np.array([2, 0, 4, 1], np.int32)
+LENGTHS = [2, 0, 4, 1]
 
 
 def tables(out):
@@ -91,7 +91,7 @@ def tables(out):
     indices = rng.integers(0, 6, 7)
     weights = rng.standard_normal(7).astype(np.float32)
     c.inputs = dict(cube=cube.astype(np.float32), half=cube.astype(np.float16), indices=indices,
-                    narrow=indices.astype(np.int32), lengths=LENGTHS, weights=weights)
+                    narrow=indices.astype(np.int32), lengths=np.int32(LENGTHS), weights=weights)
     table, cube, half = (v.astype(np.float64)[indices]
                          for v in (c.weights["table"], c.inputs["cube"], c.inputs["half"]))
     for kind in ("sum", "mean", "max"):
@@ -115,7 +115,7 @@ def rows(out):
     c = Net("SparseLengthsRows")
     indices = rng.integers(0, 6, 7)
     weights = rng.standard_normal(7).astype(np.float32)
-    c.inputs = dict(indices=indices.astype(np.int32), lengths=LENGTHS, weights=weights)
+    c.inputs = dict(indices=indices.astype(np.int32), lengths=np.int32(LENGTHS), weights=weights)
     for bits, tail in ((8, np.dtype("<f4")), (4, np.dtype("<f2")), (2, np.dtype("<f2"))):
         table = c.inputs[f"rows{bits}"] = pack(rng, 6, 24, bits, tail)
         real = unpack(table, bits, tail)[indices]
@@ -142,7 +142,8 @@ def lengths(out):
     c = Net("Lengths")
     line, cube = rng.standard_normal(7), rng.standard_normal((7, 3, 2))
     weights = rng.standard_normal(7).astype(np.float32)
-    c.inputs = dict(line=line.astype(np.float32), cube=cube.astype(np.float32), lengths=LENGTHS,
+    c.inputs = dict(line=line.astype(np.float32), cube=cube.astype(np.float32),
+                    lengths=np.int32(LENGTHS),
                     weights=weights, to=np.array([3, 0, 3, 5, 1, 3, 8]),
                     like=np.zeros((11, 1), np.float32))
     c.weights = dict(known=np.array([3, 0, 3, 5, 1, 3, 8], np.int32))

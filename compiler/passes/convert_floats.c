@@ -117,10 +117,11 @@ static void take_results(job *s, wk_node_id id, const wk_value_id *out) {
 /* A node of the same kind on 16 bits; *ok is false when there is no such thing. */
 static wk_status try_half(job *s, wk_node_id id, bool *ok) {
   wk_node n = *wk_nod(s->g, id);
-  wk_value_id *in = wk_arena_memdup(s->scratch, n.in, (n.n_in + 1) * sizeof *in);
+  wk_value_id *in = wk_arena_alloc(s->scratch, (n.n_in + 1) * sizeof *in);
   wk_value_id *out = wk_arena_alloc(s->scratch, (n.n_out + 1) * sizeof *out);
   const char **names = wk_arena_alloc(s->scratch, (n.n_out + 1) * sizeof *names);
   for (uint32_t k = 0; k < n.n_in; k++) {
+    in[k] = n.in[k];
     if (is_f32(s, n.in[k])) WK_TRY(as_half(s, n.in[k], &in[k]));
     else if (n.in[k] != WK_NONE) in[k] = s->same[n.in[k]];
   }
