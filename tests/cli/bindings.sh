@@ -79,6 +79,17 @@ refuses 'an optional tensor of two' 2 'input o is an optional tensor: 1 or none'
   "$wick" compile lists.onnx --length o=2
 refuses 'two lengths' 2 'input x has a length already' \
   "$wick" compile lists.onnx --length x=1 --length x=2
+sequence='type { sequence_type { elem_type { tensor_type { elem_type: 1 shape { } } } } }'
+cat >same.onnxtxt <<END
+ir_version: 8 opset_import { version: 17 }
+graph { name: "same" input { name: "x" type { tensor_type { elem_type: 1 shape { } } } }
+  node { op_type: "SequenceConstruct" input: "x" output: "y" }
+  node { op_type: "Identity" input: "x" output: "y[0]" }
+  output { name: "y" $sequence }
+  output { name: "y[0]" type { tensor_type { elem_type: 1 shape { } } } } }
+END
+refuses 'an output with the name of an element' 3 'y\[0\]: two outputs, or elements of' \
+  "$wick" compile same.onnxtxt
 refuses 'a very long sequence' 2 'more than 256 elements' \
   "$wick" compile lists.onnx --length x=9999999
 refuses 'the length of an element' 2 'x\[0\] is an element of a sequence, not one' \

@@ -101,6 +101,18 @@ for row in '^operators +32 in the model, 22 after graph passes, 15 instructions$
   '^copies +1 \(256 B\) before, 0 \(0 B\) after$'; do
   gives 'what is printed' "$row" cat printed
 done
+half() { # half NAME SIZE SIZE: a value of f16
+  printf '{ name: "%s" type { tensor_type { elem_type: 10 shape {' "$1"
+  printf ' dim { dim_value: %s }' "${@:2}"
+  echo ' } } } }'
+}
+cat >long.onnxtxt <<END
+ir_version: 8 opset_import { version: 17 }
+graph { name: "long" node { op_type: "MatMul" input: ["a", "b"] output: "y" }
+  input $(half a 8 100000) input $(half b 100000 4) output $(half y 8 4) }
+END
+gives 'long rows of f16 do not go to scratch' '^scratch per thread +[0-9.]+ KiB$' \
+  "$wick" compile long.onnxtxt
 narrow=$onnx/NarrowWeights/model.onnx # some 9,000 elements of 4 bits, 6,000 of 2
 gives 'a byte holds several small weights' '^  region const [1-8][0-9]{3}$' \
   "$wick" compile "$narrow" --emit program -o -
