@@ -122,11 +122,15 @@ static wk_status check_output_type(const wk_declared *d, const char *name, const
   return s;
 }
 
-static wk_status add_tensor(wk_scope *s, const char *name, const wk_declared *d, wk_value_id v) {
+/* made: the value of each output so far, by name. A tensor may be listed twice; an element of a
+ * sequence and a tensor must not share a name. */
+static wk_status add_tensor(wk_scope *s, wk_map *made, const char *name, const wk_declared *d,
+                            wk_value_id v) {
+  uint32_t other;
   WK_TRY(check_output_type(d, name, &wk_val(s->g, v)->type));
-  for (size_t i = 0; i < s->g->output_names.n; i++)
-    if (!strcmp(s->g->output_names.data[i], name))
-      return wk_error_at(WK_INPUT, name, "two outputs, or elements of outputs, have this name");
+  if (wk_map_get(made, name, &other) && other != v)
+    return wk_error_at(WK_INPUT, name, "two outputs, or elements of outputs, have this name");
+  wk_map_put(made, name, v);
   wk_graph_output(s->g, name, v);
   return NULL;
 }
@@ -139,7 +143,8 @@ static void refuse_output(wk_importer *im, const char *name, const char *reason)
 }
 
 /* An element of a sequence is an output of its own. */
-static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoProto *v) {
+static wk_status add_output(wk_importer *im, wk_scope *s, wk_map *made,
+                            const Onnx__ValueInfoProto *v) {
   wk_bound b;
   if (!v->name || !wk_scope_find(im, s, v->name, &b)) {
     return wk_error_at(WK_INPUT, v->name ? v->name : "output",
@@ -156,10 +161,19 @@ static wk_status add_output(wk_importer *im, wk_scope *s, const Onnx__ValueInfoP
                        : st ? st->message : "is not of the declared type";
   if (!is_tensor && !is_sequence && !is_nothing) refuse_output(im, v->name, reason);
   wk_status_free(st);
-  if (is_tensor) return add_tensor(s, v->name, &d, b.value);
+  if (is_tensor) return add_tensor(s, made, v->name, &d, b.value);
   for (uint32_t k = 0; is_sequence && k < b.n; k++)
-    WK_TRY(add_tensor(s, wk_arena_printf(im->m->arena, "%s[%u]", v->name, k), &d, b.items[k]));
+    WK_TRY(add_tensor(s, made, wk_arena_printf(im->m->arena, "%s[%u]", v->name, k), &d,
+                      b.items[k]));
   return NULL;
+}
+
+static wk_status add_outputs(wk_importer *im, wk_scope *s, const Onnx__GraphProto *g) {
+  wk_map *made = wk_map_new();
+  wk_status st = NULL;
+  for (size_t i = 0; !st && i < g->n_output; i++) st = add_output(im, s, made, g->output[i]);
+  wk_map_free(made);
+  return st;
 }
 
 /* One note for all operator sets that are newer than what is known of them. */
@@ -187,7 +201,7 @@ static wk_status build(wk_importer *im, wk_scope *s) {
   WK_TRY(wk_model_inputs(im, s));
   WK_TRY(wk_import_initialisers(im, s, g));
   WK_TRY(wk_import_nodes(im, s, g->node, g->n_node));
-  for (size_t i = 0; i < g->n_output; i++) WK_TRY(add_output(im, s, g->output[i]));
+  WK_TRY(add_outputs(im, s, g));
   if (im->opt->survey) wk_survey_outputs(im, s->g);
   else WK_TRY(wk_model_refusal(im->rep, im->opt->list_all));
   if (s->g->outputs.n == 0 && !im->opt->survey)

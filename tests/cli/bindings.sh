@@ -84,7 +84,7 @@ cat >same.onnxtxt <<END
 ir_version: 8 opset_import { version: 17 }
 graph { name: "same" input { name: "x" type { tensor_type { elem_type: 1 shape { } } } }
   node { op_type: "SequenceConstruct" input: "x" output: "y" }
-  node { op_type: "Identity" input: "x" output: "y[0]" }
+  node { op_type: "Neg" input: "x" output: "y[0]" }
   output { name: "y" $sequence }
   output { name: "y[0]" type { tensor_type { elem_type: 1 shape { } } } } }
 END
