@@ -18,7 +18,7 @@ static const struct {
   int arity;
   result_rule result;
 } ops[WK_EX_COUNT] = {
-#define EXPR(e, name, arity, result, doc) {name, arity, result},
+#define EXPR(e, name, arity, result, doc, derivative) {name, arity, result},
 #include "compiler/ir/expr.def"
 #undef EXPR
 };

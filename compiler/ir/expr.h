@@ -15,7 +15,7 @@
 #include "compiler/ir/types.h"
 
 typedef enum {
-#define EXPR(e, name, arity, result, doc) WK_EX_##e,
+#define EXPR(e, name, arity, result, doc, derivative) WK_EX_##e,
 #include "compiler/ir/expr.def"
 #undef EXPR
   WK_EX_COUNT
@@ -71,6 +71,13 @@ const char *wk_expr_refusal(wk_expr_op op, const wk_dtype *args, char buf[64]);
  * them changes nothing. */
 typedef enum { WK_FITS_F16 = 1, WK_FITS_BF16 = 2 } wk_half_set;
 void wk_expr_fits(const wk_expr *e, uint8_t *fits);
+
+/* Reverse mode. out[k], k < n_inputs: what input k gets, an expression over e's inputs and, as
+ * inputs n_inputs + r, the adjoint of each result r (of its dtype); NULL where that is always 0, the
+ * input is no float or not in `wanted`. Computed in wk_compute_dtype, rounded once to the input's
+ * dtype. WK_RESOURCE: too long for an expression. */
+wk_status wk_expr_adjoints(wk_arena *a, const wk_expr *e, int n_inputs, const bool *wanted,
+                           wk_expr **out) WK_MUST_CHECK;
 
 /* One input handed through: the epilogue that does nothing. */
 wk_expr *wk_expr_identity(wk_arena *a, wk_dtype t);

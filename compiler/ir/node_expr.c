@@ -5,15 +5,11 @@
 
 #include "compiler/ir/graph.h"
 
-typedef struct {
-  const wk_op_info *info;
-  const void *attrs;
-} attr_source;
-
-static bool numeric_attr(const void *ctx, const char *name, size_t n, double *value) {
-  const attr_source *s = ctx;
-  for (int k = 0; k < s->info->n_fields; k++) {
-    const wk_field *f = &s->info->fields[k];
+bool wk_attr_number(const void *source, const char *name, size_t n, double *value) {
+  const wk_attr_source *s = source;
+  const wk_op_info *info = wk_op_get(s->op);
+  for (int k = 0; k < info->n_fields; k++) {
+    const wk_field *f = &info->fields[k];
     const char *at = (const char *)s->attrs + f->offset;
     if (strlen(f->name) != n || memcmp(f->name, name, n) != 0) continue;
     if (f->kind == WK_FIELD_FLOAT) *value = *(const double *)at;
@@ -27,11 +23,11 @@ static bool numeric_attr(const void *ctx, const char *name, size_t n, double *va
 wk_status wk_op_expr(wk_op op, const void *attrs, const wk_dtype *dtypes, int n_inputs,
                      wk_dtype out_dtype, wk_arena *a, wk_expr **out) {
   const wk_op_info *info = wk_op_get(op);
-  attr_source source = {info, attrs};
+  const wk_attr_source source = {op, attrs};
   if (!info->semantics[0])
     return wk_error(WK_INTERNAL, "%s is not elementwise: it has no expression", info->name);
   wk_status s = wk_expr_template(a, info->semantics, info->inputs, dtypes, n_inputs, out_dtype,
-                                 numeric_attr, &source, out);
+                                 wk_attr_number, &source, out);
   if (!s) return NULL;
   wk_status named = wk_error(s->code, "%s: %s", info->name, s->message);
   wk_status_free(s);

@@ -108,6 +108,10 @@ wk_segment_rows wk_segment_rows_of(const char *form);
 /* Elements of a row of so many columns of data. */
 int64_t wk_segment_width(const wk_segment_rows *r, int64_t columns);
 
+/* A wk_expr_attr_fn (expr.h): the operator's attributes that are one number. */
+typedef struct { wk_op op; const void *attrs; } wk_attr_source;
+bool wk_attr_number(const void *source, const char *name, size_t n, double *value);
+
 /* A zeroed struct of the operator's attribute type with the table's defaults set. */
 void *wk_attrs_new(wk_arena *a, wk_op op);
 void *wk_attrs_clone(wk_arena *a, wk_op op, const void *attrs); /* deep */

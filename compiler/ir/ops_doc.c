@@ -88,7 +88,7 @@ static void add_expressions(wk_str *b) {
     int arity;
     const char *result, *doc;
   } rows[] = {
-#define EXPR(e, name, arity, result, doc) {name, arity, #result, doc},
+#define EXPR(e, name, arity, result, doc, derivative) {name, arity, #result, doc},
 #include "compiler/ir/expr.def"
 #undef EXPR
   };

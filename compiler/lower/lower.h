@@ -18,6 +18,11 @@ typedef bool (*wk_claims)(void *ctx, const wk_graph *g, const wk_node *n);
  * wk_generate. */
 wk_status wk_lower_nodes(wk_module *m, wk_claims claims, void *ctx) WK_MUST_CHECK;
 
+/* One node that is no primitive and no view: primitives at the end of the graph take its place with
+ * all who use it, so the graph is to be normalised. out[i]: the new value of output i; WK_NONE: it
+ * has none. */
+wk_status wk_lower_node(wk_graph *g, wk_node_id n, wk_value_id *out) WK_MUST_CHECK;
+
 /* Chooses the memory order of every value (wk_value.order); convolutions write channels last if
  * that is wished for. */
 wk_status wk_layout_assign(wk_module *m, bool channels_last) WK_MUST_CHECK;

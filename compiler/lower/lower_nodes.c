@@ -82,24 +82,43 @@ typedef struct {
   void *ctx;
 } claims;
 
+static bool is_replaced(const wk_graph *g, const wk_node *n) {
+  return !n->dead && !is_view(n) &&
+         (wk_op_get(n->op)->kind != WK_KIND_BOTH || meets_narrow(g, n));
+}
+
+/* n: a copy of a node of g; its operands are up to date. */
+static wk_status expand(wk_graph *g, const wk_node *n, wk_value_id *out) {
+  const wk_op_info *info = wk_op_get(n->op);
+  wk_low l = {.g = g, .arena = g->module->arena, .name = n->name};
+  for (uint32_t i = 0; i < n->n_out; i++) out[i] = WK_NONE;
+  if (info->kind == WK_KIND_BOTH) lower_scatter(&l, n, out);
+  else if (info->cls == WK_CLASS_ELEMENTWISE) lower_elementwise(&l, n, out);
+  else if (lowerings[n->op]) lowerings[n->op](&l, n, out);
+  else return wk_error_at(WK_INTERNAL, n->name, "no lowering for operator %s", info->name);
+  if (!l.status) return NULL;
+  return wk_status_note(wk_status_place(l.status, n->name), "while lowering %s", info->name);
+}
+
 static wk_status lower_node(redirects *r, wk_graph *g, wk_node_id id, const claims *c) {
   redirect_inputs(r, wk_nod(g, id));
   wk_node n = *wk_nod(g, id); /* a copy: adding nodes moves the array */
-  const wk_op_info *info = wk_op_get(n.op);
-  bool is_scatter = !n.dead && meets_narrow(g, &n);
-  if (n.dead || (info->kind == WK_KIND_BOTH && !is_scatter) || is_view(&n)) return NULL;
-  if (c->run && c->run(c->ctx, g, wk_nod(g, id))) return NULL;
-  wk_low l = {.g = g, .arena = g->module->arena, .name = n.name};
-  wk_value_id *out = wk_arena_alloc(l.arena, (n.n_out + 1) * sizeof *out);
-  for (uint32_t i = 0; i < n.n_out; i++) out[i] = WK_NONE;
-  if (is_scatter) lower_scatter(&l, &n, out);
-  else if (info->cls == WK_CLASS_ELEMENTWISE) lower_elementwise(&l, &n, out);
-  else if (lowerings[n.op]) lowerings[n.op](&l, &n, out);
-  else return wk_error_at(WK_INTERNAL, n.name, "no lowering for operator %s", info->name);
-  if (l.status)
-    return wk_status_note(wk_status_place(l.status, n.name), "while lowering %s", info->name);
+  if (!is_replaced(g, &n) || (c->run && c->run(c->ctx, g, wk_nod(g, id)))) return NULL;
+  wk_value_id *out = wk_arena_alloc(g->module->arena, (n.n_out + 1) * sizeof *out);
+  WK_TRY(expand(g, &n, out));
   for (uint32_t i = 0; i < n.n_out; i++)
     if (n.out[i] != WK_NONE && out[i] != WK_NONE) replace(r, g, n.out[i], out[i]);
+  wk_node_remove(g, id);
+  return NULL;
+}
+
+wk_status wk_lower_node(wk_graph *g, wk_node_id id, wk_value_id *out) {
+  const wk_node n = *wk_nod(g, id);
+  if (!is_replaced(g, &n))
+    return wk_error_at(WK_INTERNAL, n.name, "%s is a primitive", wk_op_get(n.op)->name);
+  WK_TRY(expand(g, &n, out));
+  for (uint32_t i = 0; i < n.n_out; i++)
+    if (n.out[i] != WK_NONE && out[i] != WK_NONE) wk_graph_replace(g, n.out[i], out[i]);
   wk_node_remove(g, id);
   return NULL;
 }
