@@ -37,4 +37,43 @@ typedef enum {
 wk_adjoint_kind wk_adjoint_of(wk_op op, const char **note);
 const char *wk_adjoint_kind_name(wk_adjoint_kind k);
 
+/* ---- proof --------------------------------------------------------------------------------- */
+
+/* A clone of m in which every float of 16 or 32 bits is one of 64: values, constants, what casts
+ * and expressions say. Its constants are its own. WK_UNSUPPORTED: it reads the bits of a float,
+ * or an operator takes f32 alone. */
+wk_status wk_widen_floats(const wk_module *m, wk_module **out) WK_MUST_CHECK;
+
+/* Adjoints against central differences, both in f64 (of a widened clone): of the sum of all float
+ * outputs, or of one, weighted by random numbers. */
+typedef struct {
+  const char *of;          /* name of an output; NULL: all */
+  const wk_tensor *inputs; /* parallel to the main graph's */
+  uint64_t seed;
+  int elements;            /* that are tried of each tensor, drawn by seed; all where there are no
+                              more */
+} wk_grad_check_options;
+
+/* What there is to say of one input, or of one constant that a node reads. */
+typedef struct {
+  const char *name;        /* in the report's arena */
+  wk_type type;            /* as the model has it */
+  int64_t tried;
+  int64_t kinks;           /* of these, without a stable difference: jumps and kinks nearby */
+  int64_t at;              /* the worst element; -1: none */
+  double adjoint, difference, error; /* there; error as below */
+} wk_grad_check_row;
+
+typedef struct {
+  wk_arena *arena;
+  WK_VEC(wk_grad_check_row) rows;
+  double worst; /* error of the worst row */
+} wk_grad_check_report;
+
+/* error = |adjoint - difference| / max(|adjoint|, |difference|), where that exceeds what rounding
+ * of the outputs explains; else 0. Both derivatives of two step widths are extrapolated. */
+wk_status wk_grad_check(const wk_module *m, const wk_grad_check_options *o,
+                        wk_grad_check_report *report) WK_MUST_CHECK;
+void wk_grad_check_free(wk_grad_check_report *r);
+
 #endif

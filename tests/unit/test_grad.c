@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Adjoints of every operator, and of random graphs, against central differences in f64.
+ *   test_grad [SEED [COUNT]]   random graphs from SEED on */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/grad/grad.h"
+#include "tests/random_graph.h"
+
+#define TOLERANCE 1e-6
+#define ROUNDS 6
+
+static struct { uint64_t first, count; bool random_only; } range = {1, 200, false};
+
+static void print_module(const wk_module *m) {
+  wk_str s = {0};
+  wk_module_print(&s, m, WK_PRINT_SHORT);
+  fputs(s.s, stderr);
+  wk_str_free(&s);
+}
+
+typedef struct {
+  int64_t tried, kinks, refused;
+  bool is_good;
+} outcome;
+
+static outcome check(const wk_module *m, uint64_t seed) {
+  outcome o = {.is_good = true};
+  wk_grad_check_report r;
+  if (m->main->outputs.n == 0) return o; /* nothing could be drawn */
+  wk_tensor *in = random_inputs(m->main);
+  wk_status s = wk_grad_check(m, &(wk_grad_check_options){.inputs = in, .seed = seed,
+                                                          .elements = 6}, &r);
+  if (s) {
+    o.is_good = s->code == WK_UNSUPPORTED;
+    o.refused = 1;
+    if (!o.is_good)
+      fprintf(stderr, "seed %llu: %s: %s\n", (unsigned long long)seed, s->place ? s->place : "",
+              s->message);
+  }
+  for (size_t i = 0; i < r.rows.n; i++) {
+    const wk_grad_check_row *row = &r.rows.data[i];
+    o.tried += row->tried;
+    o.kinks += row->kinks;
+    if (row->error <= TOLERANCE) continue;
+    fprintf(stderr, "seed %llu: %s[%lld]: adjoint %.17g, difference %.17g, error %.3g\n",
+            (unsigned long long)seed, row->name, (long long)row->at, row->adjoint,
+            row->difference, row->error);
+    o.is_good = false;
+  }
+  if (!o.is_good) print_module(m);
+  wk_status_free(s);
+  wk_grad_check_free(&r);
+  random_tensors_free(in, m->main->inputs.n);
+  return o;
+}
+
+static bool is_differentiable(wk_op op) {
+  const char *note;
+  wk_adjoint_kind k = wk_adjoint_of(op, &note);
+  return wk_op_get(op)->kind != WK_KIND_INST && k != WK_ADJOINT_ZERO && k != WK_ADJOINT_NONE;
+}
+
+static void test_operators(void **state) {
+  (void)state;
+  int bad = 0, count = 0;
+  if (range.random_only) return;
+  for (int op = 0; op < WK_OP_COUNT; op++) {
+    outcome all = {.is_good = true};
+    if (!is_differentiable((wk_op)op)) continue;
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+      random_options o = {.nodes = 1, .floats_only = true, .only = (wk_op)op, .no_motifs = true};
+      wk_module *m = random_graph(seed, &o);
+      outcome one = check(m, seed);
+      all.tried += one.tried;
+      all.kinks += one.kinks;
+      all.refused += one.refused;
+      all.is_good = all.is_good && one.is_good;
+      wk_module_free(m);
+    }
+    if (!all.is_good || all.tried == all.kinks)
+      print_message("%s: tried %lld, kinks %lld, refused %lld%s\n", wk_op_get((wk_op)op)->name,
+                    (long long)all.tried, (long long)all.kinks, (long long)all.refused,
+                    all.is_good ? "" : ": WRONG");
+    bad += !all.is_good;
+    count += all.tried > all.kinks;
+  }
+  print_message("%d operators\n", count);
+  assert_int_equal(bad, 0);
+}
+
+static void test_random(void **state) {
+  (void)state;
+  int64_t tried = 0, kinks = 0, refused = 0;
+  for (uint64_t seed = range.first; seed < range.first + range.count; seed++) {
+    random_options o = {.nodes = 3 + (int)(seed % 9), .floats_only = true, .only = WK_OP_COUNT};
+    wk_module *m = random_graph(seed, &o);
+    outcome one = check(m, seed);
+    wk_module_free(m);
+    tried += one.tried;
+    kinks += one.kinks;
+    refused += one.refused;
+    if (!one.is_good) fail_msg("seed %llu", (unsigned long long)seed);
+  }
+  print_message("%lld elements, %lld of them at kinks, %lld graphs refused\n", (long long)tried,
+                (long long)kinks, (long long)refused);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_operators),
+                                     cmocka_unit_test(test_random)};
+  if (argc > 1) {
+    range.random_only = true;
+    range.first = strtoull(argv[1], NULL, 10);
+    range.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+  }
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
