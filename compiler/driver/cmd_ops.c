@@ -8,10 +8,11 @@
 #include "compiler/driver/ops_page.h"
 #include "compiler/driver/survey.h"
 #include "compiler/driver/text.h"
+#include "compiler/grad/grad.h"
 #include "compiler/onnx/onnx.h"
 
 typedef struct {
-  bool markdown, onnx, caffe2, ir, passes;
+  bool markdown, onnx, caffe2, ir, gradients, passes;
   const char *model;
   wk_binding_args binding;
   wk_target_args targets; /* plugins: whose passes are listed, too */
@@ -25,6 +26,8 @@ static const wk_option options[] = {
      .kind = WK_OPTION_FLAG, .offset = offsetof(ops_opts, caffe2)},
     {"ir", 0, NULL, "the operators of the intermediate representation", .kind = WK_OPTION_FLAG,
      .offset = offsetof(ops_opts, ir)},
+    {"gradients", 0, NULL, "how the operators of the intermediate representation are "
+     "differentiated", .kind = WK_OPTION_FLAG, .offset = offsetof(ops_opts, gradients)},
     {"passes", 0, NULL, "the passes in the order in which they run", .kind = WK_OPTION_FLAG,
      .offset = offsetof(ops_opts, passes)},
     {"markdown", 0, NULL, "everything as Markdown: docs/ops.md; with --caffe2, "
@@ -158,11 +161,28 @@ static wk_status survey(const ops_opts *o) {
   return st;
 }
 
+static void print_gradients(void) {
+  wk_table t = {0};
+  int differentiable = 0, all = 0;
+  wk_table_row(&t, "OPERATOR\tBY\tNOTE");
+  for (int op = 0; op < WK_OP_COUNT; op++) {
+    const char *note;
+    const wk_op_info *info = wk_op_get((wk_op)op);
+    if (info->kind == WK_KIND_INST) continue;
+    wk_adjoint_kind k = wk_adjoint_of((wk_op)op, &note);
+    all++;
+    differentiable += k != WK_ADJOINT_ZERO && k != WK_ADJOINT_NONE;
+    wk_table_row(&t, "%s\t%s\t%s", info->name, wk_adjoint_kind_name(k), note);
+  }
+  wk_table_print(stdout, &t, "lll");
+  printf("\n%d of %d operators have a derivative other than 0\n", differentiable, all);
+}
+
 static wk_status run(const void *options_, const wk_strings *args) {
   const ops_opts *o = options_;
   (void)args;
   const char *binding = wk_binding_given(&o->binding);
-  if (o->model && (o->markdown || o->onnx || o->caffe2 || o->ir || o->passes))
+  if (o->model && (o->markdown || o->onnx || o->caffe2 || o->ir || o->passes || o->gradients))
     return wk_error(WK_USAGE, "--model lists the operators of a model, and nothing else");
   if (o->model) return survey(o);
   if (o->json || o->verbose || o->parts || o->targets.target)
@@ -172,8 +192,9 @@ static wk_status run(const void *options_, const wk_strings *args) {
   else if (o->markdown) wk_ops_page();
   else if (o->caffe2) print_caffe2();
   if (o->ir) print_ir();
+  if (o->gradients) print_gradients();
   if (o->passes) print_passes();
-  if (o->onnx || (!o->markdown && !o->caffe2 && !o->ir && !o->passes)) print_onnx();
+  if (o->onnx || (!o->markdown && !o->caffe2 && !o->ir && !o->passes && !o->gradients)) print_onnx();
   return NULL;
 }
 

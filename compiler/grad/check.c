@@ -75,15 +75,17 @@ typedef struct {
 
 /* Differences of two widths, extrapolated: the error goes with the fourth power of the width. */
 static wk_status estimate_at(const check *c, double *x, estimate *out) {
-  double h = STEP * fmax(1, fabs(*x)), wide, narrow, size;
+  double h = STEP * fmax(1, fabs(*x)), wide, narrow, size, least = INFINITY;
   for (int k = 0; k < STEPS; k++, h /= SHRINK) {
     WK_TRY(difference(c, x, h, &wide, &size));
     WK_TRY(difference(c, x, h / 2, &narrow, &size));
-    out->rounding = ROUNDING * size / h;
-    out->value = (4 * narrow - wide) / 3;
-    double large = fmax(fabs(wide), fabs(narrow));
-    out->is_stable = fabs(wide - narrow) <= STABLE * large + 8 * out->rounding;
-    if (out->is_stable && fabs(wide - narrow) <= 1e-7 * large + 8 * out->rounding) return NULL;
+    double rounding = ROUNDING * size / h, large = fmax(fabs(wide), fabs(narrow));
+    double apart = fabs(wide - narrow);
+    if (!(apart + rounding < least)) continue;
+    least = apart + rounding;
+    *out = (estimate){.value = (4 * narrow - wide) / 3, .rounding = rounding,
+                      .is_stable = apart <= STABLE * large + 8 * rounding};
+    if (apart <= 1e-7 * large + 8 * rounding) return NULL;
   }
   return NULL;
 }

@@ -121,9 +121,9 @@ void wk_adjoint_scatter_nd(wk_adjoint *a) {
 void wk_adjoint_one_hot(wk_adjoint *a) {
   wk_low *l = &a->l;
   const wk_type t = *input_type(a, 1), y = *wk_low_type(l, a->dy[0]);
-  static const float off_on[] = {0, 1};
+  static const double off_on[] = {0, 1};
   const int64_t two = 2, one = 1;
-  wk_value_id values = wk_adjoint_cast(l, wk_low_const_f32(l, 1, &two, off_on), y.dtype);
+  wk_value_id values = wk_low_const_real(l, y.dtype, 1, &two, off_on);
   wk_value_id in[] = {a->n->in[0], values};
   wk_value_id is_on = wk_low_add(l, WK_OP_ONE_HOT, wk_attrs_clone(l->arena, WK_OP_ONE_HOT,
                                                                   a->n->attrs), in, 2, 1, NULL);

@@ -195,8 +195,15 @@ static wk_value_id constant(wk_low *l, wk_dtype t, int rank, const int64_t *dims
   return id;
 }
 
-wk_value_id wk_low_const_f32(wk_low *l, int rank, const int64_t *dims, const float *v) {
-  return constant(l, WK_F32, rank, dims, v);
+wk_value_id wk_low_const_real(wk_low *l, wk_dtype t, int rank, const int64_t *dims,
+                              const double *v) {
+  if (l->status) return 0;
+  wk_type type = wk_type_make(t, rank, dims);
+  wk_value_id id = 0;
+  void *data;
+  l->status = wk_graph_constant_alloc(l->g, NULL, &type, &id, &data);
+  for (int64_t i = 0; !l->status && i < wk_type_count(&type); i++) wk_store_f64(data, t, i, v[i]);
+  return id;
 }
 
 wk_value_id wk_low_const_i32(wk_low *l, int rank, const int64_t *dims, const int32_t *v) {

@@ -42,7 +42,8 @@ wk_value_id wk_low_gather(wk_low *l, wk_value_id data, wk_value_id indices, int6
 wk_value_id wk_low_lengths(wk_low *l, wk_value_id lengths, int64_t steps);
 wk_value_id wk_low_scalar(wk_low *l, wk_dtype t, double v);
 /* Constants with contents from the caller's array (copied). */
-wk_value_id wk_low_const_f32(wk_low *l, int rank, const int64_t *dims, const float *v);
+wk_value_id wk_low_const_real(wk_low *l, wk_dtype t, int rank, const int64_t *dims,
+                              const double *v); /* t: a type of floats */
 wk_value_id wk_low_const_i32(wk_low *l, int rank, const int64_t *dims, const int32_t *v);
 wk_value_id wk_low_const_i64(wk_low *l, int rank, const int64_t *dims, const int64_t *v);
 /* A constant of ones; t: an integer type. */

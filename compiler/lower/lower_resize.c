@@ -80,9 +80,10 @@ static wk_value_id along_axis(wk_low *l, wk_value_id v, int rank, int axis) {
 
 static wk_value_id weighted(wk_low *l, const axis_map *m, wk_value_id x, int axis) {
   int rank = wk_low_type(l, x)->rank, taps = 1;
+  wk_dtype t = wk_low_type(l, x)->dtype, real = t == WK_F64 ? WK_F64 : WK_F32;
   int64_t *index = wk_low_table(l, m->out, MAX_TAPS * sizeof *index);
-  float *weight = wk_low_table(l, m->out, MAX_TAPS * sizeof *weight);
-  float *inside = wk_low_table(l, m->out, sizeof *inside);
+  double *weight = wk_low_table(l, m->out, MAX_TAPS * sizeof *weight);
+  double *inside = wk_low_table(l, m->out, sizeof *inside);
   if (!inside) return 0;
   bool crop = !strcmp(m->a->coordinates, "tf_crop_and_resize"), any_outside = false;
   for (int64_t i = 0; i < m->out; i++) {
@@ -94,7 +95,7 @@ static wk_value_id weighted(wk_low *l, const axis_map *m, wk_value_id x, int axi
     for (int k = 0; k < taps; k++) {
       int64_t p = first + k;
       index[k * m->out + i] = p < 0 ? 0 : p >= m->in ? m->in - 1 : p;
-      weight[k * m->out + i] = (float)w[k];
+      weight[k * m->out + i] = w[k];
     }
   }
   wk_value_id y = 0;
@@ -102,16 +103,16 @@ static wk_value_id weighted(wk_low *l, const axis_map *m, wk_value_id x, int axi
     wk_value_id g = wk_low_gather(l, x, wk_low_const_i64(l, 1, &m->out, index + k * m->out), axis);
     if (taps > 1) {
       wk_value_id w =
-          along_axis(l, wk_low_const_f32(l, 1, &m->out, weight + k * m->out), rank, axis);
-      g = k ? wk_low_map(l, WK_F32, "add(c, mul(a, b))", 3, g, w, y)
-            : wk_low_map(l, WK_F32, "mul(a, b)", 2, g, w);
+          along_axis(l, wk_low_const_real(l, real, 1, &m->out, weight + k * m->out), rank, axis);
+      g = k ? wk_low_map(l, real, "add(c, mul(a, b))", 3, g, w, y)
+            : wk_low_map(l, real, "mul(a, b)", 2, g, w);
     }
     y = g;
   }
   if (!any_outside || l->status) return y;
   char text[64];
   snprintf(text, sizeof text, "select(gt(b, 0), a, %.17g)", m->a->extrapolation);
-  wk_value_id mask = along_axis(l, wk_low_const_f32(l, 1, &m->out, inside), rank, axis);
+  wk_value_id mask = along_axis(l, wk_low_const_real(l, real, 1, &m->out, inside), rank, axis);
   return wk_low_map(l, wk_low_type(l, y)->dtype, text, 2, y, mask);
 }
 
@@ -119,7 +120,7 @@ void wk_lower_resize(wk_low *l, const wk_node *n, wk_value_id *out) {
   const wk_attr_resize *a = WK_ATTR(n, resize);
   wk_value_id x = n->in[0];
   const wk_type t = *wk_low_type(l, x);
-  bool convert = strcmp(a->mode, "nearest") && t.dtype != WK_F32;
+  bool convert = strcmp(a->mode, "nearest") && t.dtype != WK_F32 && t.dtype != WK_F64;
   if (convert) x = wk_low_map(l, WK_F32, "f32(a)", 1, x);
   for (int axis = 0; axis < t.rank && !l->status; axis++) {
     bool roi = a->roi.n == 2 * t.rank;
