@@ -158,8 +158,8 @@ static void summary(const derivation *d, const grad_opts *o, int64_t nodes, int6
     bool has = d->out.data[i] != WK_NONE;
     if (!o->verbose && has && d->wrt.n > 24) continue;
     shown++;
-    wk_table_row(&t, "%s\t%s\t%s", wk_text_shown(d->arena, v->name), wk_type_text(d->arena, &v->type),
-                 has ? "yes" : "0: no output depends on it");
+    wk_table_row(&t, "%s\t%s\t%s", wk_text_shown(d->arena, v->name),
+                 wk_type_text(d->arena, &v->type), has ? "yes" : "0: no output depends on it");
   }
   if (shown) wk_table_print(stdout, &t, "lll");
   else wk_str_free(&t.text);

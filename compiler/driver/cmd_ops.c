@@ -194,7 +194,8 @@ static wk_status run(const void *options_, const wk_strings *args) {
   if (o->ir) print_ir();
   if (o->gradients) print_gradients();
   if (o->passes) print_passes();
-  if (o->onnx || (!o->markdown && !o->caffe2 && !o->ir && !o->passes && !o->gradients)) print_onnx();
+  bool any = o->caffe2 || o->ir || o->passes || o->gradients;
+  if (o->onnx || (!o->markdown && !any)) print_onnx();
   return NULL;
 }
 

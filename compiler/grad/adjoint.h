@@ -26,12 +26,13 @@ void wk_adjoint_by(wk_adjoint *a, const char *const *texts);       /* per input,
 /* v, whose dims the type t broadcasts to, summed to t's dims and converted to its dtype. */
 wk_value_id wk_adjoint_sum_to(wk_low *l, wk_value_id v, const wk_type *t);
 
-/* What input k of e(in...) gets when e has the adjoint g, as a map; WK_NONE: 0. At most 8 inputs. */
+/* What input k of e(in...) gets when e has the adjoint g, as a map; WK_NONE: 0. At most 8
+ * inputs. */
 wk_value_id wk_adjoint_through(wk_adjoint *a, const wk_expr *e, const wk_value_id *in, int n_in,
                                int k, wk_value_id g);
 wk_value_id wk_adjoint_zeros(wk_low *l, const wk_type *t);
 wk_value_id wk_adjoint_cast(wk_low *l, wk_value_id v, wk_dtype t);
-/* True: rules has to give input k. */
+/* True: the rule is to give input k. */
 static inline bool wk_adjoint_wants(const wk_adjoint *a, uint32_t k) {
   return k < a->n->n_in && a->wants[k];
 }

@@ -7,8 +7,8 @@
 #include "compiler/eval/eval.h"
 #include "compiler/grad/grad.h"
 
-/* The first step, relative to max(1, |x|); where the difference is not stable yet it is made smaller
- * by SHRINK, up to STEPS times. */
+/* The first step, relative to max(1, |x|); where the difference is not stable yet it is made
+ * smaller by SHRINK, up to STEPS times. */
 #define STEP 1e-4
 #define SHRINK 16.0
 #define STEPS 4

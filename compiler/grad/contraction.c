@@ -111,8 +111,8 @@ static wk_value_id exchanged(wk_low *l, wk_value_id v) {
 }
 
 /* Adjoint, of type tw, of the weights of y = conv(x, w), where dy is y's: a convolution of x with
- * dy in which samples and channels change places, and strides and dilations. What pads is at the end
- * is what makes the result as large as the kernel. */
+ * dy in which samples and channels change places, and strides and dilations. The padding at the
+ * end is what makes the result as large as the kernel. */
 static wk_value_id weights(wk_low *l, const window *c, wk_value_id x, wk_value_id dy,
                            const wk_type *tw) {
   if (l->status) return 0;

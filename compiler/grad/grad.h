@@ -19,9 +19,9 @@ typedef struct {
   wk_value_id *out;        /* n_wrt results; WK_NONE: 0, nothing depends on it differentiably */
 } wk_grad_request;
 
-/* Adds what computes the derivatives to g, which is normalised (its nodes are in order) and is to be
- * normalised again; ids stay as they are until then. WK_UNSUPPORTED names the first operator on a
- * path from wrt to `of` that has no derivative, and why. */
+/* Adds what computes the derivatives to g, which is normalised (its nodes are in order) and is to
+ * be normalised again; ids stay as they are until then. WK_UNSUPPORTED names the first operator on
+ * a path from wrt to `of` that has no derivative, and why. */
 wk_status wk_grad(wk_graph *g, const wk_grad_request *r) WK_MUST_CHECK;
 
 /* How an operator is differentiated. */

@@ -88,7 +88,8 @@ void wk_adjoint_avg_pool(wk_adjoint *a) {
       &a->l, over_windows(&a->l, &x, g, &p->kernel, &p->strides, &p->pads, &p->dilations), x.dtype);
 }
 
-/* y = (sum |x|^p)^(1/p): dx = sign(x) |x|^(p-1) * sum of g y^(1-p) over x's windows; 0 where y is. */
+/* y = (sum |x|^p)^(1/p): dx = sign(x) |x|^(p-1) * sum of g y^(1-p) over x's windows; 0 where y
+ * is. */
 void wk_adjoint_lp_pool(wk_adjoint *a) {
   const wk_attr_lp_pool *p = WK_ATTR(a->n, lp_pool);
   const wk_type x = *wk_low_type(&a->l, a->n->in[0]);

@@ -73,9 +73,9 @@ typedef enum { WK_FITS_F16 = 1, WK_FITS_BF16 = 2 } wk_half_set;
 void wk_expr_fits(const wk_expr *e, uint8_t *fits);
 
 /* Reverse mode. out[k], k < n_inputs: what input k gets, an expression over e's inputs and, as
- * inputs n_inputs + r, the adjoint of each result r (of its dtype); NULL where that is always 0, the
- * input is no float or not in `wanted`. Computed in wk_compute_dtype, rounded once to the input's
- * dtype. WK_RESOURCE: too long for an expression. */
+ * inputs n_inputs + r, the adjoint of each result r (of its dtype); NULL where that is always 0,
+ * the input is no float or not in `wanted`. Computed in wk_compute_dtype, rounded once to the
+ * input's dtype. WK_RESOURCE: too long for an expression. */
 wk_status wk_expr_adjoints(wk_arena *a, const wk_expr *e, int n_inputs, const bool *wanted,
                            wk_expr **out) WK_MUST_CHECK;
 

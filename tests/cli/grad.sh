@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# wick grad: what it writes, what it proves, what it refuses.
+source "$(dirname "$0")/lib.bash" "$@"
+
+tensor() { # TYPE
+  printf 'type { tensor_type { elem_type: %s ' "$1"
+  printf 'shape { dim { dim_value: 2 } dim { dim_value: 3 } } } }'
+}
+graph() { # INPUTS NODES OUTPUTS
+  printf 'ir_version: 8 opset_import { version: 17 }\ngraph { name: "g"\n'
+  for v in $1; do printf 'input { name: "%s" %s }\n' "${v%:*}" "$(tensor "${v#*:}")"; done
+  printf '%s\n' "$2"
+  for v in $3; do printf 'output { name: "%s" %s }\n' "${v%:*}" "$(tensor "${v#*:}")"; done
+  echo '}'
+}
+node() { # OP INPUTS OUTPUT
+  printf 'node { op_type: "%s" ' "$1"
+  for v in $2; do printf 'input: "%s" ' "$v"; done
+  printf 'output: "%s" }\n' "$3"
+}
+graph 'x:1 w:1' "$(node Mul 'x w' p)$(node Tanh p y)$(node Floor x z)" 'y:1 z:1' >net.onnxtxt
+graph 'x:1' "$(node Det x y)" 'y:1' | sed 's/dim_value: 2/dim_value: 3/g' |
+  sed '/output/s/shape {.*/shape { } } } }/' >det.onnxtxt
+graph 'x:7' "$(node Neg x y)" 'y:7' >ints.onnxtxt
+
+gives 'summary' '^2 of 2 tensors have a gradient$' "$wick" grad net.onnxtxt
+gives 'only what was asked for' '^1 of 1 tensors have a gradient$' \
+  "$wick" grad net.onnxtxt --wrt 'w*'
+gives 'constant almost everywhere' '^x +f32\[2,3\] +0: no output depends on it$' \
+  "$wick" grad net.onnxtxt --of z --wrt x
+gives 'proof' '^12 elements of 2 tensors: 0 tensors differ, largest relative error ' \
+  "$wick" grad net.onnxtxt --check --of y
+gives 'proof, every tensor' '^w +f64\[2,3\] +6 ' "$wick" grad net.onnxtxt --check --of y -v
+gives 'a graph' '^    output .*grad\(w\)' "$wick" grad net.onnxtxt --emit graph
+gives 'dot' '^digraph ' "$wick" grad net.onnxtxt --emit dot
+check 'ONNX' "$wick" grad net.onnxtxt --emit onnx -o d.onnx
+check 'which runs' "$wick" run d.onnx
+check 'once more' "$wick" grad net.onnxtxt --emit onnx -o again.onnx
+check 'the same bytes' cmp d.onnx again.onnx
+gives 'how operators are differentiated' '^gelu +definition' "$wick" ops --gradients
+
+refuses 'no such output' 2 "--of: no output 'yy'; did you mean 'y'\\?" \
+  "$wick" grad net.onnxtxt --of yy
+refuses 'no such weight' 2 '--wrt: no input and no weight of floats has such a name' \
+  "$wick" grad net.onnxtxt --wrt nothing
+refuses 'integers' 3 'no output is of floats' "$wick" grad ints.onnxtxt
+refuses 'no derivative' 4 'det has no gradient: ' "$wick" grad det.onnxtxt
+refuses 'ONNX without a file' 2 '--emit onnx needs --output FILE' \
+  "$wick" grad net.onnxtxt --emit onnx
+refuses 'proof and graph' 2 '--check writes no graph' "$wick" grad net.onnxtxt --check --emit dot
+refuses 'an input that is none' 2 '--input q=x.npy: NAME=FILE with the name of an input' \
+  "$wick" grad net.onnxtxt --check --input q=x.npy
+finish

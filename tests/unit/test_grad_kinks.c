@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Derivatives in f32 at kinks, ties and numbers of extreme size: those of PyTorch. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/eval/eval.h"
+#include "compiler/grad/grad.h"
+
+typedef struct {
+  const char *op, *attrs;
+  double a, b, da, db;
+} kink;
+
+static const kink kinks[] = {
+#define KINK(op, attrs, a, b, da, db) {#op, attrs, a, b, da, db},
+#include "tests/grad/kinks.def"
+#undef KINK
+};
+
+/* The operator of one or two numbers, with its derivatives for outputs. */
+static wk_module *module_of(const kink *k, int n) {
+  char text[512];
+  wk_module *m = NULL;
+  snprintf(text, sizeof text,
+           "module \"kink\" {\n  graph @main(%%a: f32[1]%s) {\n    %%y = %s(%%a%s) {%s} : f32[1]\n"
+           "    output %%y\n  }\n}\n",
+           n == 2 ? ", %b: f32[1]" : "", k->op, n == 2 ? ", %b" : "", k->attrs);
+  wk_status s = wk_module_parse(text, "kink", &m);
+  if (s) fail_msg("%s: %s", text, s->message);
+  wk_graph *g = m->main;
+  wk_value_id of = g->outputs.data[0], wrt[2], out[2] = {WK_NONE, WK_NONE};
+  memcpy(wrt, g->inputs.data, (size_t)n * sizeof *wrt);
+  const wk_grad_request r = {1, (size_t)n, &of, NULL, wrt, out};
+  assert_null(wk_grad(g, &r));
+  g->outputs.n = g->output_names.n = 0;
+  for (int i = 0; i < n; i++) {
+    wk_value_id d = out[i] == WK_NONE ? wrt[i] : out[i];
+    wk_graph_output(g, out[i] == WK_NONE ? "zero" : i ? "db" : "da", d);
+  }
+  assert_null(wk_module_normalise(m));
+  assert_null(wk_module_verify(m));
+  return m;
+}
+
+/* Some are a difference from 1, in PyTorch too: an error of its last bit is none. */
+static bool is_near(double got, double want) {
+  return isfinite(got) && fabs(got - want) <= 2e-6 * fabs(want) + 0x1p-23;
+}
+
+static void test_kinks(void **state) {
+  (void)state;
+  int bad = 0;
+  for (size_t i = 0; i < WK_COUNTOF(kinks); i++) {
+    const kink *k = &kinks[i];
+    wk_op op;
+    assert_true(wk_op_from_name(k->op, strlen(k->op), &op));
+    int n = wk_op_get(op)->max_in;
+    wk_module *m = module_of(k, n);
+    float a = (float)k->a, b = (float)k->b;
+    const wk_type t = wk_val(m->main, m->main->inputs.data[0])->type;
+    const wk_tensor in[] = {{t, &a}, {t, &b}};
+    wk_tensor out[2] = {{.data = NULL}, {.data = NULL}};
+    assert_null(wk_eval_graph(m->main, in, out, NULL, NULL));
+    for (int o = 0; o < n; o++) {
+      bool is_zero = !strcmp(m->main->output_names.data[o], "zero");
+      double got = is_zero ? 0 : (double)*(float *)out[o].data, want = o ? k->db : k->da;
+      if (!is_near(got, want)) {
+        print_message("%s(%g, %g) {%s}: derivative %d is %.9g, PyTorch's %.9g\n", k->op, k->a, k->b,
+                      k->attrs, o, got, want);
+        bad++;
+      }
+      wk_tensor_free(&out[o]);
+    }
+    wk_module_free(m);
+  }
+  assert_int_equal(bad, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinks)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
