@@ -14,8 +14,11 @@ static wk_module *without_output(const wk_module *m, size_t k) {
           (g->outputs.n - k - 1) * sizeof *g->outputs.data);
   memmove(&g->output_names.data[k], &g->output_names.data[k + 1],
           (g->output_names.n - k - 1) * sizeof *g->output_names.data);
+  memmove(&g->updates.data[k], &g->updates.data[k + 1],
+          (g->updates.n - k - 1) * sizeof *g->updates.data);
   g->outputs.n--;
   g->output_names.n--;
+  g->updates.n--;
   return y;
 }
 

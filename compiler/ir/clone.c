@@ -50,6 +50,7 @@ static void copy_values(wk_arena *a, const wk_graph *from, wk_graph *to) {
   for (size_t i = 0; i < from->outputs.n; i++) {
     wk_vec_push(&to->outputs, from->outputs.data[i]);
     wk_vec_push(&to->output_names, wk_arena_strdup(a, from->output_names.data[i]));
+    wk_vec_push(&to->updates, from->updates.data[i]);
   }
 }
 
@@ -152,6 +153,8 @@ wk_graph *wk_graph_extract(wk_module *m, const wk_graph *g, const wk_graph_piece
   for (size_t k = 0; k < piece->n_out; k++) {
     wk_vec_push(&x.to->outputs, take_operand(&x, piece->out[k]));
     wk_vec_push(&x.to->output_names, wk_arena_strdup(m->arena, piece->out_names[k]));
+    wk_value_id updated = piece->updates ? piece->updates[k] : WK_NONE;
+    wk_vec_push(&x.to->updates, updated == WK_NONE ? WK_NONE : x.id[updated]);
   }
   copy_pending(&c);
   free(x.id);

@@ -29,7 +29,8 @@ static void add_type(wk_str *b, const wk_type *t) {
 static void print_inputs(wk_str *b, const wk_graph *g, size_t id) {
   for (size_t i = 0; i < g->inputs.n; i++) {
     const wk_value *v = wk_val(g, g->inputs.data[i]);
-    wk_str_printf(b, "    g%zu_v%u [shape=house label=\"", id, g->inputs.data[i]);
+    wk_str_printf(b, "    g%zu_v%u [shape=%s label=\"", id, g->inputs.data[i],
+                  wk_is_variable(g, g->inputs.data[i]) ? "cylinder" : "house");
     add_label(b, v->name);
     wk_str_add(b, "\\n");
     add_type(b, &v->type);
@@ -85,7 +86,9 @@ static void print_graph(wk_str *b, const wk_graph *g, size_t id, const char *con
   for (size_t i = 0; i < g->outputs.n; i++) {
     char to[64];
     snprintf(to, sizeof to, "g%zu_o%zu", id, i);
-    wk_str_printf(b, "    %s [shape=invhouse label=\"", to);
+    bool is_update = g->updates.data[i] != WK_NONE;
+    wk_str_printf(b, "    %s [shape=%s label=\"%s", to, is_update ? "cylinder" : "invhouse",
+                  is_update ? "update " : "");
     add_label(b, g->output_names.data[i]);
     wk_str_add(b, "\"]\n");
     print_edge(b, g, id, g->outputs.data[i], to, "");

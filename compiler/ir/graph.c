@@ -25,6 +25,7 @@ static void free_graph(wk_graph *g) {
   wk_vec_free(&g->inputs);
   wk_vec_free(&g->outputs);
   wk_vec_free(&g->output_names);
+  wk_vec_free(&g->updates);
   wk_map_free(g->names);
   g->names = NULL;
 }
@@ -66,9 +67,11 @@ void wk_module_trim(wk_module *m, const wk_module *reader) {
   if (m->blobs.n) qsort(m->blobs.data, m->blobs.n, sizeof *m->blobs.data, by_address);
   for (size_t k = 0; k < reader->graphs.n; k++) {
     const wk_graph *g = reader->graphs.data[k];
-    for (size_t v = 0; v < g->values.n; v++)
+    for (size_t v = 0; v < g->values.n; v++) {
       if (g->values.data[v].kind == WK_VALUE_CONSTANT)
         is_used[blob_of(m, g->values.data[v].data)] = true;
+      if (wk_is_variable(g, (wk_value_id)v)) is_used[blob_of(m, g->values.data[v].initial)] = true;
+    }
   }
   for (size_t i = 0; i < m->blobs.n; i++) {
     if (is_used[i]) m->blobs.data[kept++] = m->blobs.data[i];
@@ -191,9 +194,41 @@ static wk_value_id add_value(wk_graph *g, const char *name, const wk_type *t, wk
   return id;
 }
 
+/* ids[n - 1], the last one, goes to `at`; those from there on move up. */
+static void move_last(wk_value_id *ids, size_t n, size_t at) {
+  wk_value_id last = ids[n - 1];
+  memmove(ids + at + 1, ids + at, (n - 1 - at) * sizeof *ids);
+  ids[at] = last;
+}
+
+size_t wk_graph_plain_inputs(const wk_graph *g) {
+  size_t n = g->inputs.n;
+  while (n && wk_is_variable(g, g->inputs.data[n - 1])) n--;
+  return n;
+}
+
+size_t wk_graph_plain_outputs(const wk_graph *g) {
+  size_t n = g->outputs.n;
+  while (n && g->updates.data[n - 1] != WK_NONE) n--;
+  return n;
+}
+
 wk_value_id wk_graph_input(wk_graph *g, const char *name, const wk_type *t) {
+  size_t at = wk_graph_plain_inputs(g);
   wk_value_id v = add_value(g, name, t, WK_VALUE_INPUT);
-  wk_val(g, v)->index = (uint32_t)g->inputs.n;
+  wk_vec_push(&g->inputs, v);
+  move_last(g->inputs.data, g->inputs.n, at);
+  for (size_t i = at; i < g->inputs.n; i++) wk_val(g, g->inputs.data[i])->index = (uint32_t)i;
+  return v;
+}
+
+wk_value_id wk_graph_variable(wk_graph *g, const char *name, const wk_type *t, const void *data,
+                              bool is_trainable) {
+  wk_value_id v = add_value(g, name, t, WK_VALUE_INPUT);
+  wk_value *x = wk_val(g, v);
+  x->initial = data;
+  x->is_trainable = is_trainable;
+  x->index = (uint32_t)g->inputs.n;
   wk_vec_push(&g->inputs, v);
   return v;
 }
@@ -204,14 +239,19 @@ wk_value_id wk_graph_constant(wk_graph *g, const char *name, const wk_type *t, c
   return v;
 }
 
-wk_status wk_graph_constant_alloc(wk_graph *g, const char *name, const wk_type *t, wk_value_id *out,
-                                  void **data) {
+wk_status wk_graph_data_alloc(wk_graph *g, const wk_type *t, void **data) {
   WK_TRY(wk_type_check(t));
   if (wk_type_bytes(t) > g->module->constant_bytes_left)
     return wk_error(WK_RESOURCE, "computed constants exceed their budget");
   WK_TRY(wk_try_malloc((size_t)wk_type_bytes(t), data));
   g->module->constant_bytes_left -= wk_type_bytes(t);
   wk_vec_push(&g->module->blobs, *data);
+  return NULL;
+}
+
+wk_status wk_graph_constant_alloc(wk_graph *g, const char *name, const wk_type *t, wk_value_id *out,
+                                  void **data) {
+  WK_TRY(wk_graph_data_alloc(g, t, data));
   *out = wk_graph_constant(g, name, t, *data);
   return NULL;
 }
@@ -223,10 +263,31 @@ wk_value_id wk_graph_scalar(wk_graph *g, wk_dtype t, double v) {
   return wk_graph_constant(g, NULL, &type, data);
 }
 
-void wk_graph_output(wk_graph *g, const char *name, wk_value_id v) {
-  const char *text = name && *name ? name : wk_val(g, v)->name;
+static void add_output(wk_graph *g, const char *name, wk_value_id v, wk_value_id variable) {
   wk_vec_push(&g->outputs, v);
-  wk_vec_push(&g->output_names, wk_arena_strdup(g->module->arena, text));
+  wk_vec_push(&g->output_names, wk_arena_strdup(g->module->arena, name));
+  wk_vec_push(&g->updates, variable);
+}
+
+void wk_graph_output(wk_graph *g, const char *name, wk_value_id v) {
+  size_t at = wk_graph_plain_outputs(g), n = g->outputs.n + 1;
+  add_output(g, name && *name ? name : wk_val(g, v)->name, v, WK_NONE);
+  const char *text = g->output_names.data[n - 1];
+  move_last(g->outputs.data, n, at);
+  move_last(g->updates.data, n, at);
+  memmove(g->output_names.data + at + 1, g->output_names.data + at,
+          (n - 1 - at) * sizeof *g->output_names.data);
+  g->output_names.data[at] = text;
+}
+
+void wk_graph_update(wk_graph *g, wk_value_id variable, wk_value_id value) {
+  add_output(g, wk_val(g, variable)->name, value, variable);
+}
+
+wk_value_id wk_graph_new_value(const wk_graph *g, wk_value_id variable) {
+  for (size_t i = wk_graph_plain_outputs(g); i < g->outputs.n; i++)
+    if (g->updates.data[i] == variable) return g->outputs.data[i];
+  return WK_NONE;
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */

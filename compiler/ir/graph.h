@@ -6,6 +6,11 @@
  * Bodies of IF and LOOP are graphs of the same module that see nothing from outside: whatever they
  * use is one of the node's inputs and one of the body's inputs.
  *
+ * Variables: an input of the main graph with initial data lives between runs. An output that names
+ * a variable is its update: the value that the variable has from the end of the run on; what reads
+ * the variable reads what it had before. Nothing of a variable is known when a model is compiled
+ * but its type. They come after the plain inputs and outputs, which callers of the model see.
+ *
  * Names: every value has a unique non-empty name in its graph (the ONNX tensor name where there is
  * one); nodes carry the name of the ONNX node(s) they come from, for reports.
  *
@@ -35,6 +40,8 @@ typedef struct {
   wk_node_id node;     /* WK_VALUE_NODE: defining node and output position */
   uint32_t index;
   const void *data;    /* WK_VALUE_CONSTANT: row-major, alive as long as the module */
+  const void *initial; /* a variable: its first contents, like data; NULL: it is none */
+  bool is_trainable;   /* a variable of floats that training changes */
 } wk_value;
 
 typedef struct {
@@ -54,9 +61,10 @@ struct wk_graph {
   const char *name;
   WK_VEC(wk_value) values;
   WK_VEC(wk_node) nodes;   /* in execution order after wk_graph_normalise */
-  WK_VEC(wk_value_id) inputs;
-  WK_VEC(wk_value_id) outputs; /* may repeat; may be an input or a constant */
+  WK_VEC(wk_value_id) inputs; /* variables last */
+  WK_VEC(wk_value_id) outputs; /* updates last; may repeat; may be an input or a constant */
   WK_VEC(const char *) output_names; /* public names, parallel to outputs */
+  WK_VEC(wk_value_id) updates; /* parallel to outputs: the variable; WK_NONE: a plain output */
   wk_map *names; /* value name -> id */
 };
 
@@ -107,18 +115,34 @@ static inline wk_node *wk_nod(const wk_graph *g, wk_node_id n) { return &g->node
 static inline bool wk_is_const(const wk_graph *g, wk_value_id v) {
   return v != WK_NONE && wk_val(g, v)->kind == WK_VALUE_CONSTANT;
 }
+static inline bool wk_is_variable(const wk_graph *g, wk_value_id v) {
+  return v != WK_NONE && wk_val(g, v)->kind == WK_VALUE_INPUT && wk_val(g, v)->initial;
+}
+/* How many of the inputs are no variables, of the outputs no updates: the first ones. */
+size_t wk_graph_plain_inputs(const wk_graph *g);
+size_t wk_graph_plain_outputs(const wk_graph *g);
+/* The output that is the update of a variable; WK_NONE: it has none. */
+wk_value_id wk_graph_new_value(const wk_graph *g, wk_value_id variable);
 
 /* ---- building -------------------------------------------------------------------------------- */
-/* Names are made unique by a suffix when taken; NULL asks for a fresh one. */
+/* Names are made unique by a suffix when taken; NULL asks for a fresh one. An input is put before
+ * the variables, an output before the updates. */
 wk_value_id wk_graph_input(wk_graph *g, const char *name, const wk_type *t);
+/* Of the main graph. Its data, not NULL, is used in place and must live as long as the module. */
+wk_value_id wk_graph_variable(wk_graph *g, const char *name, const wk_type *t, const void *data,
+                              bool is_trainable);
 /* data is used in place and must live as long as the module. */
 wk_value_id wk_graph_constant(wk_graph *g, const char *name, const wk_type *t, const void *data);
-/* Allocates zeroed storage owned by the module for a constant of this type; WK_RESOURCE past the
- * module's budget. */
+/* Allocates zeroed storage owned by the module for data of this type, and for a constant of it;
+ * WK_RESOURCE past the module's budget. */
+wk_status wk_graph_data_alloc(wk_graph *g, const wk_type *t, void **data) WK_MUST_CHECK;
 wk_status wk_graph_constant_alloc(wk_graph *g, const char *name, const wk_type *t, wk_value_id *out,
                                   void **data) WK_MUST_CHECK;
 wk_value_id wk_graph_scalar(wk_graph *g, wk_dtype t, double v); /* rank 0 constant */
 void wk_graph_output(wk_graph *g, const char *name, wk_value_id v);
+/* The variable, which has no update yet, takes this value, of its type, when a run ends. The output
+ * has the name that the variable has. */
+void wk_graph_update(wk_graph *g, wk_value_id variable, wk_value_id value);
 /* A copy of the labels; whether they fit the output is for wk_module_verify to say. */
 void wk_module_label(wk_module *m, const wk_labels *labels);
 /* Those of the output of main with this name; NULL: none. */
@@ -179,11 +203,13 @@ wk_graph *wk_graph_clone_into(wk_module *m, const wk_graph *g);
 
 /* A part of a graph as a graph of its own, in another module; constants share data, bodies are
  * copied. Nodes keep their order; what they read from outside is in `in`, and `out` are values of
- * the graph: made by these nodes, in `in`, or constants. */
+ * the graph: made by these nodes, in `in`, or constants. Variables among `in` stay variables; they
+ * and updates come last. */
 typedef struct {
   const wk_node_id *nodes;
   const wk_value_id *in, *out;
   const char *const *out_names;
+  const wk_value_id *updates; /* parallel to out: variables of `in`, or WK_NONE; NULL: none */
   size_t n_nodes, n_in, n_out;
 } wk_graph_piece;
 wk_graph *wk_graph_extract(wk_module *m, const wk_graph *g, const wk_graph_piece *piece);

@@ -239,7 +239,10 @@ static void renumber(wk_graph *g, const bool *live, const wk_node_id *order, siz
   if (n_nodes) memcpy(g->nodes.data, sorted, n_nodes * sizeof *sorted);
   g->nodes.n = n_nodes;
   for (size_t i = 0; i < g->inputs.n; i++) g->inputs.data[i] = to[g->inputs.data[i]];
-  for (size_t i = 0; i < g->outputs.n; i++) g->outputs.data[i] = to[g->outputs.data[i]];
+  for (size_t i = 0; i < g->outputs.n; i++) {
+    g->outputs.data[i] = to[g->outputs.data[i]];
+    if (g->updates.data[i] != WK_NONE) g->updates.data[i] = to[g->updates.data[i]];
+  }
 }
 
 wk_status wk_graph_normalise(wk_graph *g) {

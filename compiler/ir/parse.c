@@ -408,7 +408,7 @@ static wk_status parse_output(parser *p) {
   WK_TRY(wk_lex_accept_word(&p->lex, "as", &found));
   if (found) WK_TRY(wk_lex_text(&p->lex, WK_TOK_STRING, &name));
   wk_graph_output(p->g, name, v);
-  name = p->g->output_names.data[p->g->output_names.n - 1];
+  name = p->g->output_names.data[wk_graph_plain_outputs(p->g) - 1];
   for (int k = WK_LABELS_ELEMENTS; k <= WK_LABELS_COLUMNS; k++) {
     WK_TRY(wk_lex_accept_word(&p->lex, wk_labels_kind_name((wk_labels_kind)k), &found));
     if (found) return parse_labels(p, (wk_labels_kind)k, name);
@@ -416,7 +416,52 @@ static wk_status parse_output(parser *p) {
   return NULL;
 }
 
+/* [public] %v: f32[2] [trainable] = contents */
+static wk_status parse_variable(parser *p) {
+  definition d;
+  typed t;
+  void *data;
+  bool is_trainable;
+  WK_TRY(parse_definition(p, false, &d));
+  WK_TRY(wk_lex_expect(&p->lex, ':'));
+  WK_TRY(parse_typed(p, &t));
+  WK_TRY(wk_lex_accept_word(&p->lex, "trainable", &is_trainable));
+  WK_TRY(wk_lex_expect(&p->lex, '='));
+  WK_TRY(wk_data_check(&p->lex, &t.type, &p->splat_budget));
+  WK_TRY(moved(p, &t.at, wk_graph_data_alloc(p->g, &t.type, &data)));
+  wk_value_id v = wk_graph_variable(p->g, d.name, &t.type, data, is_trainable);
+  wk_val(p->g, v)->is_public = d.is_public;
+  set_order(p->g, v, &t);
+  return wk_data_parse(&p->lex, &t.type, data);
+}
+
+static wk_status parse_update(parser *p) {
+  wk_token at = p->lex.tok;
+  wk_value_id variable, v;
+  WK_TRY(find_value(p, &variable));
+  WK_TRY(wk_lex_expect(&p->lex, '='));
+  WK_TRY(find_value(p, &v));
+  if (!wk_is_variable(p->g, variable))
+    return ERROR_AT(p, &at, "%%%s is no variable", wk_val(p->g, variable)->name);
+  wk_graph_update(p->g, variable, v);
+  return NULL;
+}
+
 /* ---- graphs -------------------------------------------------------------------------------- */
+
+/* What is no node; *found: it was read. */
+static wk_status parse_declaration(parser *p, bool *found) {
+  static const struct {
+    const char *word;
+    wk_status (*parse)(parser *p);
+  } declarations[] = {{"output", parse_output}, {"update", parse_update},
+                      {"variable", parse_variable}};
+  for (size_t k = 0; k < sizeof declarations / sizeof *declarations; k++) {
+    WK_TRY(wk_lex_accept_word(&p->lex, declarations[k].word, found));
+    if (*found) return declarations[k].parse(p);
+  }
+  return NULL;
+}
 
 static wk_status build_graph(parser *p, entry *e) {
   p->lex = e->start;
@@ -425,12 +470,9 @@ static wk_status build_graph(parser *p, entry *e) {
   WK_TRY(parse_signature(p));
   WK_TRY(wk_lex_expect(&p->lex, '{'));
   while (!wk_lex_is(&p->lex, '}')) {
-    bool is_output;
-    WK_TRY(wk_lex_accept_word(&p->lex, "output", &is_output));
-    if (is_output) {
-      WK_TRY(parse_output(p));
-      continue;
-    }
+    bool is_declared;
+    WK_TRY(parse_declaration(p, &is_declared));
+    if (is_declared) continue;
     statement st = {0};
     wk_status s = parse_statement(p, &st);
     free_statement(&st);

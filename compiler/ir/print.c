@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs as text: constants first, then one node per line.
+/* Graphs as text: variables and constants first, then one node per line.
  *
  *   module "name" opset 17 {
  *     graph @main(%x: f32[1,3,224,224]) {
+ *       variable %v: f32[2] trainable = {0.5, 0.25}
  *       public %w = constant f32[2] {1.0, 2.0}
  *       %c, - = max_pool(%x) {kernel=[2,2]} : f32[1,3,112,112]@(0,2,3,1) "node name"
  *       %o = if(%cond, %c) then @left else @right when %p : f32[1]
  *       output %c as "prob"
+ *       update %v = %o
  *     }
  *   }
  */
@@ -37,7 +39,7 @@ static void print_signature(wk_str *b, const wk_graph *g) {
   wk_str_add(b, "  graph ");
   wk_print_name(b, '@', g->name);
   wk_str_add(b, "(");
-  for (size_t i = 0; i < g->inputs.n; i++) {
+  for (size_t i = 0; i < wk_graph_plain_inputs(g); i++) {
     if (i) wk_str_add(b, ", ");
     print_definition(b, g, g->inputs.data[i]);
     wk_str_add(b, ": ");
@@ -53,6 +55,17 @@ static void print_constant(wk_str *b, const wk_graph *g, wk_value_id id, wk_prin
   wk_str_add(b, " = constant ");
   print_type(b, v);
   wk_data_print(b, &v->type, v->data, flags);
+  wk_str_add(b, "\n");
+}
+
+static void print_variable(wk_str *b, const wk_graph *g, wk_value_id id, wk_print_flags flags) {
+  const wk_value *v = wk_val(g, id);
+  wk_str_add(b, "    variable ");
+  print_definition(b, g, id);
+  wk_str_add(b, ": ");
+  print_type(b, v);
+  wk_str_add(b, v->is_trainable ? " trainable =" : " =");
+  wk_data_print(b, &v->type, v->initial, flags);
   wk_str_add(b, "\n");
 }
 
@@ -109,23 +122,37 @@ static void print_labels(wk_str *b, const wk_graph *g, const char *output) {
   wk_str_add(b, "}");
 }
 
+static void print_output(wk_str *b, const wk_graph *g, size_t i) {
+  wk_str_add(b, "    output ");
+  print_value(b, g, g->outputs.data[i]);
+  if (strcmp(g->output_names.data[i], wk_val(g, g->outputs.data[i])->name) != 0) {
+    wk_str_add(b, " as ");
+    wk_str_quote(b, g->output_names.data[i]);
+  }
+  print_labels(b, g, g->output_names.data[i]);
+  wk_str_add(b, "\n");
+}
+
+static void print_update(wk_str *b, const wk_graph *g, size_t i) {
+  wk_str_add(b, "    update ");
+  print_value(b, g, g->updates.data[i]);
+  wk_str_add(b, " = ");
+  print_value(b, g, g->outputs.data[i]);
+  wk_str_add(b, "\n");
+}
+
 static void print_graph(wk_str *b, const wk_graph *g, wk_print_flags flags) {
   print_signature(b, g);
+  for (size_t i = wk_graph_plain_inputs(g); i < g->inputs.n; i++)
+    print_variable(b, g, g->inputs.data[i], flags);
   for (size_t v = 0; v < g->values.n; v++)
     if (g->values.data[v].kind == WK_VALUE_CONSTANT)
       print_constant(b, g, (wk_value_id)v, flags);
   for (size_t i = 0; i < g->nodes.n; i++)
     if (!g->nodes.data[i].dead) print_node(b, g, &g->nodes.data[i]);
-  for (size_t i = 0; i < g->outputs.n; i++) {
-    wk_str_add(b, "    output ");
-    print_value(b, g, g->outputs.data[i]);
-    if (strcmp(g->output_names.data[i], wk_val(g, g->outputs.data[i])->name) != 0) {
-      wk_str_add(b, " as ");
-      wk_str_quote(b, g->output_names.data[i]);
-    }
-    print_labels(b, g, g->output_names.data[i]);
-    wk_str_add(b, "\n");
-  }
+  size_t plain = wk_graph_plain_outputs(g);
+  for (size_t i = 0; i < plain; i++) print_output(b, g, i);
+  for (size_t i = plain; i < g->outputs.n; i++) print_update(b, g, i);
   wk_str_add(b, "  }\n");
 }
 

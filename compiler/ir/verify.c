@@ -84,6 +84,10 @@ static wk_status check_value(const checker *c, wk_value_id id) {
     return BAD_GRAPH(c, "the memory order of %%%s is not a permutation", v->name);
   if (v->kind == WK_VALUE_CONSTANT && !v->data && wk_type_bytes(&v->type) > 0)
     return BAD_GRAPH(c, "constant %%%s has no data", v->name);
+  if (v->kind != WK_VALUE_INPUT && (v->initial || v->is_trainable))
+    return BAD_GRAPH(c, "%%%s is no input but has what variables have", v->name);
+  if (v->is_trainable && (!v->initial || !wk_dtype_is_float(v->type.dtype)))
+    return BAD_GRAPH(c, "%%%s is trainable but no variable of floats", v->name);
   if (v->kind == WK_VALUE_NODE && !defined_by(g, id, v->node, v->index))
     return BAD_GRAPH(c, "%%%s is not made by the node it names", v->name);
   return NULL;
@@ -92,6 +96,46 @@ static wk_status check_value(const checker *c, wk_value_id id) {
 static bool is_live(const wk_graph *g, wk_value_id v) {
   if (v >= g->values.n || g->values.data[v].kind == WK_VALUE_DEAD) return false;
   return g->values.data[v].kind != WK_VALUE_NODE || !wk_nod(g, wk_val(g, v)->node)->dead;
+}
+
+/* Outputs from the first update on. */
+static wk_status check_updates(const checker *c, size_t first) {
+  const wk_graph *g = c->g;
+  bool *seen = wk_arena_alloc(c->scratch, g->values.n + 1);
+  for (size_t i = first; i < g->outputs.n; i++) {
+    wk_value_id v = g->updates.data[i];
+    if (v >= g->values.n || !wk_is_variable(g, v))
+      return BAD_GRAPH(c, "output %zu updates what is no variable", i);
+    if (seen[v]) return BAD_GRAPH(c, "variable %%%s has two updates", wk_val(g, v)->name);
+    seen[v] = true;
+    if (wk_type_equal(&wk_val(g, v)->type, &wk_val(g, g->outputs.data[i])->type)) continue;
+    wk_str have = {0}, want = {0};
+    wk_type_print(&have, &wk_val(g, g->outputs.data[i])->type);
+    wk_type_print(&want, &wk_val(g, v)->type);
+    wk_status s = BAD_GRAPH(c, "variable %%%s is %s, its update %%%s is %s", wk_val(g, v)->name,
+                            want.s, wk_val(g, g->outputs.data[i])->name, have.s);
+    wk_str_free(&have);
+    wk_str_free(&want);
+    return s;
+  }
+  return NULL;
+}
+
+static wk_status check_variables(const checker *c) {
+  const wk_graph *g = c->g;
+  if (g->updates.n != g->outputs.n)
+    return BAD_GRAPH(c, "%zu outputs but %zu updates", g->outputs.n, g->updates.n);
+  size_t n_in = wk_graph_plain_inputs(g), n_out = wk_graph_plain_outputs(g);
+  for (size_t i = 0; i < n_in; i++)
+    if (wk_is_variable(g, g->inputs.data[i]))
+      return BAD_GRAPH(c, "variable %%%s comes before a plain input",
+                       wk_val(g, g->inputs.data[i])->name);
+  for (size_t i = 0; i < n_out; i++)
+    if (g->updates.data[i] != WK_NONE)
+      return BAD_GRAPH(c, "output %zu, an update, comes before a plain output", i);
+  if (g != c->m->main && (n_in < g->inputs.n || n_out < g->outputs.n))
+    return BAD_GRAPH(c, "only the main graph has variables and updates");
+  return check_updates(c, n_out);
 }
 
 static wk_status check_signature(const checker *c) {
@@ -113,7 +157,7 @@ static wk_status check_signature(const checker *c) {
     if (!is_live(g, g->outputs.data[i])) return BAD_GRAPH(c, "output %zu is not a live value", i);
     if (!g->output_names.data[i]) return BAD_GRAPH(c, "output %zu has no name", i);
   }
-  return NULL;
+  return check_variables(c);
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */

@@ -161,8 +161,11 @@ wk_status wk_cut_lay_input(wk_graph *g, size_t k, const wk_edge_layout *l) {
   wk_value_id old = g->inputs.data[k], logical;
   const wk_type t = wk_val(g, old)->type, laid = wk_cut_laid_type(&t, l);
   wk_value_id fresh = wk_graph_input(g, NULL, &laid);
+  size_t at = wk_val(g, fresh)->index; /* it takes the place of the old one */
+  memmove(&g->inputs.data[at], &g->inputs.data[at + 1],
+          (g->inputs.n - at - 1) * sizeof *g->inputs.data);
+  g->inputs.n--;
   g->inputs.data[k] = fresh;
-  g->inputs.n--; /* it was added at the end */
   WK_TRY(wk_cut_unlay(g, fresh, &t, l, &logical));
   wk_graph_replace_uses(g, old, logical);
   wk_graph_take_name(g, old, fresh);

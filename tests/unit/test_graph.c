@@ -383,6 +383,93 @@ static void clones_are_equal_and_apart(void **state) {
   wk_module_free(m);
 }
 
+/* ---- variables ----------------------------------------------------------------------------- */
+
+static const char with_variables[] =
+    "module \"m\" {graph @main(%x:f32[2]){variable %w:f32[2] trainable={1.0, 2.0} "
+    "variable %k:i64[1]={7}%y=add(%x,%w)%z=abs(%y)%unused=neg(%w)output %y update %w=%z}}";
+
+static void variables_come_last(void **state) {
+  (void)state;
+  static const float first[6] = {1, 2, 3, 4, 5, 6};
+  wk_value_id x;
+  wk_graph *g = empty(&x);
+  wk_type t = f32();
+  wk_value_id w = wk_graph_variable(g, "w", &t, first, true);
+  wk_value_id y = wk_build(g, WK_OP_ADD, NULL, 2, x, w);
+  wk_graph_update(g, w, y);
+  wk_value_id late = wk_graph_input(g, "late", &t);
+  wk_value_id v = wk_graph_variable(g, "v", &t, first, false);
+  wk_graph_output(g, "sum", y);
+  wk_graph_output(g, "again", y);
+  assert_ok(wk_module_verify(g->module));
+  assert_int_equal(g->inputs.n, 4);
+  assert_int_equal(wk_graph_plain_inputs(g), 2);
+  assert_int_equal(g->inputs.data[1], late);
+  assert_int_equal(g->inputs.data[2], w);
+  for (uint32_t i = 0; i < 4; i++) assert_int_equal(wk_val(g, g->inputs.data[i])->index, i);
+  assert_int_equal(wk_graph_plain_outputs(g), 2);
+  assert_string_equal(g->output_names.data[0], "sum");
+  assert_string_equal(g->output_names.data[1], "again");
+  assert_string_equal(g->output_names.data[2], "w");
+  assert_int_equal(g->updates.data[1], WK_NONE);
+  assert_int_equal(g->updates.data[2], w);
+  assert_int_equal(wk_graph_new_value(g, w), y);
+  assert_int_equal(wk_graph_new_value(g, v), WK_NONE);
+  assert_true(wk_is_variable(g, v) && !wk_is_variable(g, late) && !wk_is_variable(g, WK_NONE));
+  wk_module_free(g->module);
+}
+
+static void updates_are_uses(void **state) {
+  (void)state;
+  wk_module *m = parsed(with_variables);
+  wk_graph *g = m->main;
+  wk_arena *a = wk_arena_new();
+  wk_uses u = wk_graph_uses(g, a);
+  wk_value_id z = named(g, "z");
+  assert_int_equal(wk_use_count(&u, z), 1);
+  assert_int_equal(u.uses[u.first[z]].node, WK_NONE);
+  assert_int_equal(u.uses[u.first[z]].index, 1);
+  wk_arena_free(a);
+  wk_node_remove(g, 2); /* the unused one */
+  assert_ok(wk_module_normalise(m));
+  assert_ok(wk_module_verify(m));
+  assert_nodes(g, "add(x,w) abs(y)");
+  assert_string_equal(wk_val(g, g->updates.data[1])->name, "w");
+  assert_int_equal(g->inputs.n, 3); /* %k, which nothing reads, stays */
+  wk_graph_replace(g, named(g, "z"), named(g, "y"));
+  assert_int_equal(wk_graph_new_value(g, named(g, "w")), named(g, "y"));
+  wk_module_free(m);
+}
+
+static void copies_keep_variables(void **state) {
+  (void)state;
+  wk_module *m = parsed(with_variables), *copy = wk_module_clone(m);
+  assert_ok(wk_module_verify(copy));
+  char *before = text_of(m), *after = text_of(copy);
+  assert_string_equal(before, after);
+  free(before);
+  free(after);
+  wk_module_trim(m, copy); /* the copy reads what the variables have at first */
+  assert_int_equal(m->blobs.n, 2);
+  const wk_graph *g = copy->main;
+  wk_value_id in[] = {named(g, "x"), named(g, "w")}, out[] = {named(g, "z")};
+  wk_value_id updates[] = {named(g, "w")};
+  wk_node_id nodes[] = {0, 1};
+  const char *names[] = {"w"};
+  wk_graph_piece piece = {.nodes = nodes, .in = in, .out = out, .out_names = names,
+                          .updates = updates, .n_nodes = 2, .n_in = 2, .n_out = 1};
+  wk_module *part = wk_module_new("part");
+  const wk_graph *p = wk_graph_extract(part, g, &piece);
+  assert_ok(wk_module_verify(part));
+  assert_int_equal(wk_graph_plain_inputs(p), 1);
+  assert_int_equal(p->updates.data[0], named(p, "w"));
+  assert_true(wk_val(p, named(p, "w"))->is_trainable);
+  wk_module_free(part);
+  wk_module_free(copy);
+  wk_module_free(m);
+}
+
 /* ---- the verifier -------------------------------------------------------------------------- */
 
 typedef struct {
@@ -439,6 +526,15 @@ static void body_output(wk_module *m) { m->graphs.data[1]->outputs.n = 0; }
 static void predicate(wk_module *m) { m->main->nodes.data[1].predicate = named(m->main, "x"); }
 static void foreign_graph(wk_module *m) { m->graphs.data[1]->module = NULL; }
 
+static void lost_update(wk_module *m) { m->main->updates.n = 0; }
+static void updates_input(wk_module *m) { m->main->updates.data[0] = named(m->main, "x"); }
+static void early_variable(wk_module *m) { value(m, "c")->initial = "\0"; }
+static void data_of_node(wk_module *m) { value(m, "r")->initial = "\0\0\0\0\0\0\0"; }
+static void trainable_input(wk_module *m) { value(m, "x")->is_trainable = true; }
+static void variable_in_body(wk_module *m) {
+  m->graphs.data[1]->values.data[0].initial = "\0\0\0\0\0\0\0";
+}
+
 static const damaged damages[] = {
     {name_twice, "not the only value of its name"},
     {name_empty, "has no name"},
@@ -472,6 +568,12 @@ static const damaged damages[] = {
     {body_output, "0 outputs"},
     {predicate, "predicate is not bool"},
     {foreign_graph, "another module"},
+    {lost_update, "1 outputs but 0 updates"},
+    {updates_input, "output 0 updates what is no variable"},
+    {early_variable, "variable %c comes before a plain input"},
+    {data_of_node, "%r is no input but has what variables have"},
+    {trainable_input, "%x is trainable but no variable of floats"},
+    {variable_in_body, "only the main graph has variables"},
 };
 
 static void damage_is_found(void **state) {
@@ -505,6 +607,18 @@ static void dot_shows_nodes(void **state) {
   wk_module_free(m);
 }
 
+static void dot_shows_variables(void **state) {
+  (void)state;
+  wk_module *m = parsed(with_variables);
+  wk_str b = {0};
+  wk_module_dot(&b, m, NULL);
+  assert_non_null(strstr(b.s, "g0_v1 [shape=cylinder label=\"w\\nf32[2]\"]"));
+  assert_non_null(strstr(b.s, "g0_o1 [shape=cylinder label=\"update w\"]"));
+  assert_non_null(strstr(b.s, "g0_o0 [shape=invhouse label=\"y\"]"));
+  wk_str_free(&b);
+  wk_module_free(m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(names_are_unique),
@@ -522,8 +636,12 @@ int main(void) {
       cmocka_unit_test(shuffled_graphs_are_sorted),
       cmocka_unit_test(unreachable_graphs_go),
       cmocka_unit_test(clones_are_equal_and_apart),
+      cmocka_unit_test(variables_come_last),
+      cmocka_unit_test(updates_are_uses),
+      cmocka_unit_test(copies_keep_variables),
       cmocka_unit_test(damage_is_found),
       cmocka_unit_test(dot_shows_nodes),
+      cmocka_unit_test(dot_shows_variables),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
