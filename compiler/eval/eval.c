@@ -84,6 +84,10 @@ static wk_status bind(run *r, const wk_tensor *inputs) {
   const wk_graph *g = r->g;
   for (size_t i = 0; i < g->inputs.n; i++) {
     const wk_value *v = wk_val(g, g->inputs.data[i]);
+    if (wk_is_variable(g, g->inputs.data[i]) && !inputs[i].data) {
+      r->slots[g->inputs.data[i]].t = (wk_tensor){v->type, (void *)(uintptr_t)v->initial};
+      continue;
+    }
     if (inputs[i].type.dtype != v->type.dtype || !wk_shape_equal(&inputs[i].type, &v->type)) {
       wk_str want = {0}, got = {0};
       wk_type_print(&want, &v->type);

@@ -26,7 +26,8 @@ typedef wk_status (*wk_eval_hook)(void *ctx, const wk_graph *g, const wk_node *n
 
 /* Evaluates a graph: inputs parallel to g->inputs (types must match), outputs parallel to
  * g->outputs; the data of outputs is malloc'ed (wk_tensor_free). Intermediates are freed at their
- * last use. */
+ * last use. A variable whose input has no data (of any type) has what it begins with. No input is
+ * written: what a variable becomes is the output that is its update. */
 wk_status wk_eval_graph(const wk_graph *g, const wk_tensor *inputs, wk_tensor *outputs,
                         wk_eval_hook hook, void *ctx) WK_MUST_CHECK;
 
