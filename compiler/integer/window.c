@@ -49,11 +49,12 @@ wk_value_id wk_integer_mean(wk_rewrite *r, const wk_node *def, const wk_integer_
   return wk_rewrite_add(r, WK_OP_REDUCE, a, 1, &x.q);
 }
 
-/* Every count of a window has a factor. */
+/* Every count of a window has a factor, and there are not too many of them. */
 static bool has_factors(const wk_attr_integer_avg_pool *p, const wk_type *x, const wk_type *y) {
   int sp = x->rank - 2;
   int64_t at[WK_MAX_RANK] = {0}, n = 1;
-  for (int i = 0; i < sp; i++) n *= y->dims[2 + i];
+  for (int i = 0; i < sp; i++)
+    if (!wk_mul_ok(n, y->dims[2 + i], &n) || n > WK_POOL_POSITIONS) return false;
   for (int64_t i = 0; i < n; i++) {
     wk_rescale s;
     if (!wk_rescale_of(p->factor / (double)wk_pool_count(p, x, at), &s)) return false;

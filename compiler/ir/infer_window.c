@@ -238,6 +238,10 @@ wk_status wk_infer_integer_avg_pool(const wk_infer *i) {
   for (int64_t k = 0; k < at->kernel.n; k++)
     if (!wk_mul_ok(taps, at->kernel.v[k], &taps) || taps > WK_POOL_TAPS)
       return UNSUPPORTED(i, "windows of more than %d taps", WK_POOL_TAPS);
+  int64_t positions = 1;
+  for (int k = 2; k < i->out[0].rank; k++)
+    if (!wk_mul_ok(positions, i->out[0].dims[k], &positions) || positions > WK_POOL_POSITIONS)
+      return UNSUPPORTED(i, "windows at more than %d positions", WK_POOL_POSITIONS);
   return wk_want_range(i);
 }
 

@@ -90,15 +90,20 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero) {
 
 /* ---- averages -------------------------------------------------------------------------------- */
 
+/* Of n taps at first, first + step, …: how many lie below the limit. */
+static int64_t taps_below(int64_t limit, int64_t first, int64_t step, int64_t n) {
+  if (limit <= first) return 0;
+  int64_t some = (limit - first - 1) / step + 1;
+  return some < n ? some : n;
+}
+
 int64_t wk_pool_count(const wk_attr_integer_avg_pool *p, const wk_type *x, const int64_t *o) {
   int64_t axes = p->kernel.n, count = 1;
   for (int64_t k = 0; k < axes; k++) {
-    int64_t first = o[k] * p->strides.v[k] - p->pads.v[k], inside = 0;
-    for (int64_t t = 0; t < p->kernel.v[k]; t++) {
-      int64_t at = first + t * p->dilations.v[k];
-      inside += at >= -p->real_pads.v[k] && at < x->dims[2 + k] + p->real_pads.v[k + axes];
-    }
-    count *= inside;
+    int64_t first = o[k] * p->strides.v[k] - p->pads.v[k];
+    int64_t end = x->dims[2 + k] + p->real_pads.v[k + axes];
+    count *= taps_below(end, first, p->dilations.v[k], p->kernel.v[k]) -
+             taps_below(-p->real_pads.v[k], first, p->dilations.v[k], p->kernel.v[k]);
   }
   return count > 0 ? count : 1;
 }

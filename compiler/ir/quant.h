@@ -79,6 +79,7 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero);
 /* ---- averages -------------------------------------------------------------------------------- */
 
 #define WK_POOL_TAPS (1 << 16)
+#define WK_POOL_POSITIONS (1 << 24) /* of windows: each has a factor, which compilers look at */
 /* Taps of the window at output o (a position along each spatial axis) that count: those inside of x
  * extended by real_pads. 1 where there are none. */
 int64_t wk_pool_count(const wk_attr_integer_avg_pool *p, const wk_type *x, const int64_t *o);
