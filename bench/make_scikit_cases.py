@@ -233,6 +233,46 @@ def write_deep(out):
           {"x": x})
 
 
+def classifier(name, ids, transform, base):
+    """Two trees of three leaves in all, which score one of two classes each; a missing feature goes
+    the way of what is true."""
+    return helper.make_node(
+        "TreeEnsembleClassifier", ["x"], [f"label_{name}", f"score_{name}"],
+        domain="ai.onnx.ml", classlabels_int64s=[3, 8], post_transform=transform,
+        nodes_treeids=[0, 0, 0, 1, 1, 1, 1, 1], nodes_nodeids=[0, 1, 2, 0, 1, 2, 3, 4],
+        nodes_featureids=[0, 0, 0, 1, 0, 1, 0, 0],
+        nodes_modes=["BRANCH_GT", "LEAF", "LEAF", "BRANCH_LEQ", "LEAF", "BRANCH_NEQ", "LEAF",
+                     "LEAF"],
+        nodes_values=[0, 0, 0, .5, 0, 2, 0, 0], nodes_truenodeids=[1, 0, 0, 1, 0, 3, 0, 0],
+        nodes_falsenodeids=[2, 0, 0, 2, 0, 4, 0, 0],
+        nodes_missing_value_tracks_true=[1, 0, 0, 0, 0, 1, 0, 0],
+        class_treeids=[0, 0, 1, 1, 1], class_nodeids=[1, 2, 1, 3, 4], class_ids=ids,
+        class_weights=[.2, .7, .4, -.3, .1], **({"base_values": base} if base else {}))
+
+
+def write_two_classes(out):
+    """Rows in which leaves score both classes, or one of them, which then is a score of both."""
+    ids = {"first": [0] * 5, "second": [1] * 5, "some": [0, 1, 0, 1, 0], "mixed": [1, 0, 0, 0, 1]}
+    kinds = [(f"{key}_{transform.lower()}_{len(base)}", which, transform, base)
+             for key, which in ids.items()
+             for transform in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO")
+             for base in ([], [.3], [-.2, .25])
+             if len(base) != 1 or key in ("first", "second")]  # else one score is not written
+    nodes = [classifier(*kind) for kind in kinds]
+    info = helper.make_tensor_value_info
+    nodes += [helper.make_node("Concat", [f"{end}_{k[0]}" for k in kinds], [end], axis=0)
+              for end in ("label", "score")]
+    graph = helper.make_graph(nodes, "two_classes", [info("x", onnx.TensorProto.FLOAT, [None, 2])],
+                              [info("label", onnx.TensorProto.INT64, None),
+                               info("score", onnx.TensorProto.FLOAT, None)])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    nan = np.nan
+    x = np.array([[1, 0], [0, 0], [1, 1], [0, 1], [1, 2], [0, 2], [nan, nan], [0, nan]],
+                 np.float32)
+    store(out, "MlTreeTwoClasses", helper.make_model(graph, ir_version=8, opset_imports=opsets),
+          {"x": x})
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
@@ -243,6 +283,7 @@ def main():
     write_encoders(out)
     write_transforms(out)
     write_deep(out)
+    write_two_classes(out)
 
 
 if __name__ == "__main__":

@@ -186,18 +186,18 @@ wk_status wk_onnx_tree_regressor(wk_onnx_node *c) {
 
 /* What the weights are like where they are for two classes at most. */
 typedef struct {
-  bool names[2]; /* some are for this one */
   bool single;   /* they are all for one of the two */
   bool positive; /* none is below zero */
 } weight_kind;
 
 static weight_kind look_at_weights(const wk_forest *f) {
   weight_kind w = {.positive = true};
+  bool names[2] = {false};
   for (int64_t i = 0; i < f->n_weights; i++) {
-    if (f->weights[i].target < 2) w.names[f->weights[i].target] = true;
+    if (f->weights[i].target < 2) names[f->weights[i].target] = true;
     w.positive = w.positive && !(f->weights[i].value < 0);
   }
-  w.single = f->n_targets == 2 && w.names[0] != w.names[1];
+  w.single = f->n_targets == 2 && names[0] != names[1];
   return w;
 }
 
@@ -211,56 +211,81 @@ static wk_value_id exceeds(wk_onnx_node *c, const weight_kind *w, wk_value_id s)
   return wk_make_cast(c, wk_make_reshape(c, over, 1, t.dims), WK_I64);
 }
 
-/* One score: of the only class, or for the second of two. */
-static decision decide_by_one(wk_onnx_node *c, const wk_forest *f, const weight_kind *w,
-                              wk_value_id sums, wk_floats base, wk_ml_transform t) {
-  wk_value_id s = wk_make_slice(c, sums, 1, 0, 1, 1);
+/* The score of the only class. */
+static decision decide_alone(wk_onnx_node *c, const weight_kind *w, wk_value_id s, wk_floats base,
+                             wk_ml_transform t) {
   if (base.n > 0) s = wk_make_add_f(c, s, base.v[0]);
-  wk_ml_second how = w->single && w->positive ? WK_ML_COMPLEMENT : WK_ML_OPPOSITE;
-  decision d = {.classes = exceeds(c, w, s)};
-  d.scores = f->n_targets == 1 ? wk_ml_transform_emit(c, t, s) : wk_ml_second_emit(c, how, t, s);
-  return d;
+  return (decision){.classes = exceeds(c, w, s), .scores = wk_ml_transform_emit(c, t, s)};
 }
 
-/* A score of each of two classes; it stays 0 where no weight is for the class, and with two base
- * values both come from the first. */
-static decision decide_by_two(wk_onnx_node *c, const weight_kind *w, wk_value_id sums,
-                              wk_floats base, wk_ml_transform t) {
+/* Rows in which a leaf names the class. */
+typedef struct {
+  wk_forest_naming naming;
+  wk_value_id rows; /* bool [n, 1] where sometimes */
+} named;
+
+static void find_named(wk_onnx_node *c, const wk_forest_run *run, named out[2]) {
+  const wk_forest_naming *naming = wk_forest_naming_of(c, run->forest);
+  bool some = naming[0] == WK_NAMED_SOMETIMES || naming[1] == WK_NAMED_SOMETIMES;
+  wk_value_id marks = some ? wk_forest_named(c, run) : WK_NONE;
+  for (int k = 0; k < 2; k++)
+    out[k] = (named){naming[k], some ? wk_make_slice(c, marks, 1, k, 1, 1) : WK_NONE};
+}
+
+static wk_value_id choose(wk_onnx_node *c, const named *n, wk_value_id yes, wk_value_id no) {
+  if (n->naming == WK_NAMED_SOMETIMES) return wk_make_where(c, n->rows, yes, no);
+  return n->naming == WK_NAMED_ALWAYS ? yes : no;
+}
+
+/* Base values go to classes that a leaf names; with two, both scores come from the first. A row in
+ * which nothing names the second class has one score, from which both classes get theirs, unless
+ * there are two base values. */
+static decision decide_between(wk_onnx_node *c, const wk_forest_run *run, const weight_kind *w,
+                               wk_value_id sums, wk_floats base, wk_ml_transform t) {
+  named by[2];
   wk_value_id s[] = {wk_make_slice(c, sums, 1, 0, 1, 1), wk_make_slice(c, sums, 1, 1, 1, 1)};
-  if (base.n == 2 && w->names[1]) {
-    s[1] = wk_make_add_f(c, s[0], base.v[1]);
-    if (w->names[0]) s[0] = wk_make_1(c, WK_OP_NEG, s[1]);
-  } else if (base.n > 0 && w->names[0]) {
-    s[0] = wk_make_add_f(c, s[0], base.v[0]);
+  find_named(c, run, by);
+  wk_value_id first = base.n > 0 ? wk_make_add_f(c, s[0], base.v[0]) : s[0];
+  if (base.n == 2) {
+    wk_value_id second = wk_make_add_f(c, s[0], base.v[1]);
+    first = choose(c, &by[1], wk_make_1(c, WK_OP_NEG, second), first);
+    s[1] = choose(c, &by[1], second, s[1]);
   }
-  decision d = {.classes = exceeds(c, w, s[w->names[1]])};
+  s[0] = choose(c, &by[0], first, s[0]);
+  decision d = {.classes = exceeds(c, w, choose(c, &by[1], s[1], s[0]))};
   d.scores = wk_ml_transform_emit(c, t, wk_make_concat(c, s, 2, 1));
+  if (base.n == 2 || by[1].naming == WK_NAMED_ALWAYS) return d;
+  wk_ml_second how = w->single && w->positive ? WK_ML_COMPLEMENT : WK_ML_OPPOSITE;
+  d.scores = choose(c, &by[1], d.scores, wk_ml_second_emit(c, how, t, s[0]));
   return d;
-}
-
-static decision decide(wk_onnx_node *c, const wk_forest *f, wk_value_id sums, wk_floats base,
-                       wk_ml_transform t, bool *by_label) {
-  const weight_kind w = look_at_weights(f);
-  *by_label = w.single;
-  if (f->n_targets == 2 && (w.names[1] || base.n == 2))
-    return decide_by_two(c, &w, sums, base, t);
-  return decide_by_one(c, f, &w, sums, base, t);
 }
 
 /* The first class of the highest score among those that a leaf names. */
 static decision decide_many(wk_onnx_node *c, const wk_forest_run *run, wk_value_id sums,
                             wk_floats base, wk_ml_transform t) {
   wk_dtype type = run->forest->dtype;
-  wk_value_id named = base.n > 0 ? WK_NONE : wk_forest_named(c, run);
+  bool all_named = true;
+  const wk_forest_naming *naming = wk_forest_naming_of(c, run->forest);
+  for (int64_t k = 0; k < run->forest->n_targets; k++)
+    all_named = all_named && naming[k] == WK_NAMED_ALWAYS;
   if (base.n > 0) sums = wk_make_2(c, WK_OP_ADD, sums, row_of(c, base, type));
   wk_value_id ranked = sums;
-  if (named != WK_NONE)
-    ranked = wk_make_where(c, named, sums, wk_make_scalar(c, type, -INFINITY));
+  if (base.n <= 0 && !all_named)
+    ranked = wk_make_where(c, wk_forest_named(c, run), sums, wk_make_scalar(c, type, -INFINITY));
   WK_MAKE_ATTRS(c, a, ARG_MAX, arg_max);
   a->axis = 1;
   a->keepdims = 0;
   return (decision){.classes = wk_make(c, WK_OP_ARG_MAX, a, 1, ranked),
                     .scores = wk_ml_transform_emit(c, t, sums)};
+}
+
+static decision decide(wk_onnx_node *c, const wk_forest_run *run, wk_value_id sums, wk_floats base,
+                       wk_ml_transform t, bool *by_label) {
+  const weight_kind w = look_at_weights(run->forest);
+  int64_t n = run->forest->n_targets;
+  *by_label = n > 2 || w.single;
+  if (n == 1) return decide_alone(c, &w, sums, base, t);
+  return n == 2 ? decide_between(c, run, &w, sums, base, t) : decide_many(c, run, sums, base, t);
 }
 
 wk_status wk_onnx_tree_classifier(wk_onnx_node *c) {
@@ -277,9 +302,8 @@ wk_status wk_onnx_tree_classifier(wk_onnx_node *c) {
   wk_forest_run run = wk_forest_emit(c, &f, x);
   wk_value_id sums = wk_forest_scores(c, &run, WK_TREE_SUM);
   if (!wk_onnx_ok(c)) return c->status;
-  bool by_label = true; /* else 0 and 1 stand for themselves */
-  decision d = f.n_targets <= 2 ? decide(c, &f, sums, base, t, &by_label)
-                                : decide_many(c, &run, sums, base, t);
+  bool by_label; /* else 0 and 1 stand for themselves */
+  decision d = decide(c, &run, sums, base, t, &by_label);
   wk_onnx_need(c, labels.n > 1 || labels.ints.n > 0, "one class with a name is not supported");
   if (by_label || labels.ints.n < 0) wk_ml_labels_result(c, &labels, d.classes);
   else wk_onnx_result(c, 0, d.classes);

@@ -302,10 +302,11 @@ wk_value_id wk_forest_scores(wk_onnx_node *c, const wk_forest_run *r, wk_tree_ag
                        wk_make_scalar(c, r->forest->dtype, 0), y);
 }
 
-/* For every target there is a tree all of whose leaves name it. */
-static bool are_all_named(wk_onnx_node *c, const wk_forest *f) {
+/* Always is where all leaves of one tree name the target. */
+const wk_forest_naming *wk_forest_naming_of(wk_onnx_node *c, const wk_forest *f) {
+  wk_forest_naming *naming = room(c, f->n_targets, sizeof *naming);
   int64_t *left = room(c, f->n_roots * f->n_targets, sizeof *left);
-  int64_t *seen = room(c, f->n_targets, sizeof *seen), n_named = 0;
+  int64_t *seen = room(c, f->n_targets, sizeof *seen);
   for (int64_t i = 0; i < f->n_roots * f->n_targets; i++) left[i] = 0;
   for (int64_t k = 0; k < f->n_targets; k++) seen[k] = -1;
   for (int64_t i = 0; i < f->n_nodes; i++)
@@ -320,15 +321,15 @@ static bool are_all_named(wk_onnx_node *c, const wk_forest *f) {
     }
   }
   for (int64_t k = 0; k < f->n_targets; k++) {
-    bool is_named = false;
-    for (int64_t t = 0; t < f->n_roots; t++) is_named |= left[t * f->n_targets + k] == 0;
-    n_named += is_named;
+    naming[k] = seen[k] < 0 ? WK_NAMED_NEVER : WK_NAMED_SOMETIMES;
+    for (int64_t t = 0; t < f->n_roots; t++)
+      if (left[t * f->n_targets + k] == 0) naming[k] = WK_NAMED_ALWAYS;
   }
-  return n_named == f->n_targets;
+  return naming;
 }
 
 wk_value_id wk_forest_named(wk_onnx_node *c, const wk_forest_run *r) {
-  if (c->status || are_all_named(c, r->forest)) return WK_NONE;
+  if (c->status) return WK_NONE;
   wk_value_id marks = over_trees(c, WK_OP_REDUCE_MAX, leaf_rows(c, r, 0, true));
   return wk_make_2(c, WK_OP_GREATER, marks, wk_make_scalar(c, r->forest->dtype, 0));
 }

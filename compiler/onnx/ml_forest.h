@@ -50,8 +50,11 @@ typedef struct {
 wk_forest_run wk_forest_emit(wk_onnx_node *c, const wk_forest *f, wk_value_id x);
 /* [n, targets]; a target that no leaf names is 0. */
 wk_value_id wk_forest_scores(wk_onnx_node *c, const wk_forest_run *r, wk_tree_aggregate how);
-/* bool [n, targets]: some leaf names the target. WK_NONE: always. After wk_forest_scores, which
- * knows whether so many targets are within budget. */
-wk_value_id wk_forest_named(wk_onnx_node *c, const wk_forest_run *r);
+/* Whether some leaf that a row ends in names the target. After wk_forest_scores, which knows
+ * whether so many targets are within budget. */
+typedef enum { WK_NAMED_NEVER, WK_NAMED_SOMETIMES, WK_NAMED_ALWAYS } wk_forest_naming;
+/* By target. */
+const wk_forest_naming *wk_forest_naming_of(wk_onnx_node *c, const wk_forest *f);
+wk_value_id wk_forest_named(wk_onnx_node *c, const wk_forest_run *r); /* bool [n, targets] */
 
 #endif
