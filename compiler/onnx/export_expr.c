@@ -84,12 +84,24 @@ static const char *truncate(wk_export_graph *x, const char *a, wk_dtype t, const
                      wk_export_1(x, "Floor", a, NULL), out);
 }
 
-/* Sign of the divisor. ONNX's Mod of floats is C's, so floats are written out. */
+static const char *remainder_of(wk_export_graph *x, const char *a, const char *b,
+                                const char *out) {
+  out = wk_export_2(x, "Mod", a, b, out);
+  wk_export_int(x, "fmod", 1);
+  return out;
+}
+
+/* Sign of the divisor. ONNX's Mod of floats is C's: one divisor more where the signs differ. */
 static const char *modulo(wk_export_graph *x, const char *a, const char *b, wk_dtype t,
                           const char *out) {
   if (!wk_dtype_is_float(t)) return wk_export_2(x, "Mod", a, b, out);
-  const char *q = wk_export_1(x, "Floor", wk_export_2(x, "Div", a, b, NULL), NULL);
-  return wk_export_2(x, "Sub", a, wk_export_2(x, "Mul", q, b, NULL), out);
+  const char *zero = wk_export_scalar(x, t, (wk_scalar){.f = 0});
+  const char *r = remainder_of(x, a, b, NULL);
+  const char *differ = wk_export_2(x, "Xor", wk_export_2(x, "Less", r, zero, NULL),
+                                   wk_export_2(x, "Less", b, zero, NULL), NULL);
+  const char *some = wk_export_1(x, "Not", wk_export_2(x, "Equal", r, zero, NULL), NULL);
+  return wk_export_3(x, "Where", wk_export_2(x, "And", differ, some, NULL),
+                     wk_export_2(x, "Add", r, b, NULL), r, out);
 }
 
 /* Logic and bits. Bitwise operators are younger than the opset written: own domain. */
@@ -129,10 +141,7 @@ static const char *write_step(wk_export_graph *x, const wk_expr *e, uint32_t i,
     case WK_EX_SAT: return saturate(x, arg[0], t, n->dtype, out);
     case WK_EX_TRUNC: return truncate(x, arg[0], t, out);
     case WK_EX_MOD: return modulo(x, arg[0], arg[1], t, out);
-    case WK_EX_FMOD:
-      out = wk_export_2(x, "Mod", arg[0], arg[1], out);
-      wk_export_int(x, "fmod", 1);
-      return out;
+    case WK_EX_FMOD: return remainder_of(x, arg[0], arg[1], out);
     case WK_EX_NE: return wk_export_1(x, "Not", wk_export_2(x, "Equal", arg[0], arg[1], NULL), out);
     case WK_EX_NOT: case WK_EX_AND: case WK_EX_OR: case WK_EX_XOR:
       return logic(x, n->op, t, arg[0], arg[1], out);

@@ -78,11 +78,13 @@ static const char *flat_operand(wk_export_graph *x, uint32_t i, int rank, int64_
 /* QuantizeLinear and DequantizeLinear take a scalar, or a vector along one axis. */
 static wk_status write_quant(wk_export_graph *x) {
   const wk_type *t = wk_export_type(x, 0), *s = wk_export_type(x, 1), *z = wk_export_type(x, 2);
-  int64_t axis = -1, n = wk_type_count(s);
+  int64_t axis = -1, n = wk_type_count(s), axes = 0;
   for (int i = 0; i < s->rank; i++) {
-    if (s->dims[i] != 1) axis = axis < 0 ? i + t->rank - s->rank : -2;
+    if (s->dims[i] == 1) continue;
+    axis = i + t->rank - s->rank;
+    axes++;
   }
-  if (axis == -2 || !wk_shape_equal(s, z) || t->dtype == WK_F16) return wk_export_own(x);
+  if (axes > 1 || !wk_shape_equal(s, z) || t->dtype == WK_F16) return wk_export_own(x);
   int rank = axis < 0 ? 0 : 1;
   const char *scale = flat_operand(x, 1, rank, n), *zero = flat_operand(x, 2, rank, n);
   const char *op = x->node->op == WK_OP_QUANTIZE ? "QuantizeLinear" : "DequantizeLinear";

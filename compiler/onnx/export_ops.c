@@ -147,9 +147,16 @@ static wk_status by_definition(wk_export_graph *x) {
   return NULL;
 }
 
+static bool is_narrow(const wk_export_graph *x, const wk_node *n) {
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (n->in[i] != WK_NONE && wk_dtype_is_narrow(wk_val(x->g, n->in[i])->type.dtype)) return true;
+  return false;
+}
+
 wk_status wk_export_node(wk_export_graph *x, const wk_node *n) {
   for (size_t i = 0; i < WK_COUNTOF(plain); i++) {
     if (plain[i].op != n->op) continue;
+    if (is_narrow(x, n)) return wk_export_own(x); /* younger than the opset written */
     add_with_operands(x, plain[i].onnx);
     write_attributes(x);
     return NULL;

@@ -120,6 +120,8 @@ static void expressions(void **state) {
       "add(mul(%0, %0), %1)",
       "trunc(mul(%0, 3.0f32))",
       "mod(%0, 0.7f32)",
+      "mod(%0, -0.7f32)",
+      "mod(%0, div(%1, 0.0f32))",
       "fmod(%0, 0.7f32)",
       "select(ne(%0, %1), f32(index<0>()), %1)",
       "f32(sat<i8>(i32(mul(%0, 100.0f32))))",
@@ -139,6 +141,35 @@ static void expressions(void **state) {
     wk_graph_output(g, "y", wk_build(g, WK_OP_MAP, a, 2, x, z));
     survives(m);
   }
+}
+
+/* Scales of blocks along one axis, each with its own ones along two others. */
+static void blocks(void **state) {
+  (void)state;
+  wk_module *m = wk_module_new("m");
+  wk_graph *g = wk_graph_new(m, "main");
+  wk_value_id x = input(g, "x", WK_U8, 4, (const int64_t[]){2, 2, 3, 2});
+  wk_value_id s = input(g, "s", WK_F32, 4, (const int64_t[]){2, 1, 3, 2});
+  wk_value_id z = input(g, "z", WK_U8, 4, (const int64_t[]){2, 1, 3, 2});
+  wk_graph_output(g, "y", wk_build(g, WK_OP_DEQUANTIZE, NULL, 3, x, s, z));
+  survives(m);
+}
+
+/* ONNX's Gather has no types of 4 bits. */
+static void narrow_rows(void **state) {
+  (void)state;
+  wk_module *m = wk_module_new("m");
+  wk_graph *g = wk_graph_new(m, "main");
+  wk_value_id x = input(g, "x", WK_F32, 2, (const int64_t[]){5, 3});
+  wk_value_id i = input(g, "i", WK_I64, 1, (const int64_t[]){4});
+  wk_attr_cast *to_narrow = wk_attrs_new(m->arena, WK_OP_CAST);
+  to_narrow->to = WK_I4;
+  wk_attr_cast *back = wk_attrs_new(m->arena, WK_OP_CAST);
+  back->to = WK_F32;
+  wk_value_id v = wk_build(g, WK_OP_CAST, to_narrow, 1, x);
+  v = wk_build(g, WK_OP_GATHER, wk_attrs_new(m->arena, WK_OP_GATHER), 2, v, i);
+  wk_graph_output(g, "y", wk_build(g, WK_OP_CAST, back, 1, v));
+  survives(m);
 }
 
 /* A branch with captures, inside a graph that returns an input as well. */
@@ -246,6 +277,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(fused_convolution),
     cmocka_unit_test(expressions),
+    cmocka_unit_test(blocks),
+    cmocka_unit_test(narrow_rows),
     cmocka_unit_test(branches),
     cmocka_unit_test(every_operator),
   };
