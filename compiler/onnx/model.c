@@ -100,34 +100,40 @@ void wk_import_mark_return(wk_importer *im, const wk_import_mark *mark) {
 
 /* ---- outputs ------------------------------------------------------------------------------- */
 
-static wk_status check_output_type(const wk_declared *d, const char *name, const wk_type *made) {
+static void note_shape(wk_importer *im, const wk_declared *d, const char *name,
+                       const wk_type *made) {
+  wk_str b = {0};
+  wk_str_printf(&b, "output '%s' is declared [", name);
+  for (int i = 0; i < d->rank; i++) {
+    wk_str_add(&b, i ? "," : "");
+    if (d->dims[i] >= 0) wk_str_printf(&b, "%lld", (long long)d->dims[i]);
+    else wk_str_add(&b, d->symbols[i] ? d->symbols[i] : "?");
+  }
+  wk_str_add(&b, "], but its node produces ");
+  wk_type_print(&b, made);
+  wk_vec_push(&im->rep->notes, wk_arena_strdup(im->rep->arena, b.s));
+  wk_str_free(&b);
+}
+
+/* Exporters get shapes of outputs wrong: what the node makes counts, and a note says so. */
+static wk_status check_output_type(wk_importer *im, const wk_declared *d, const char *name,
+                                   const wk_type *made) {
   bool is_text = d->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
   if (is_text || (d->dtype != WK_DTYPE_NONE && d->dtype != made->dtype))
     return wk_error_at(WK_INPUT, name, "is declared %s, but its node produces %s",
                        is_text ? "strings" : wk_dtype_name(d->dtype), wk_dtype_name(made->dtype));
   bool fits = d->rank < 0 || d->rank == made->rank;
   for (int i = 0; fits && i < d->rank; i++) fits = d->dims[i] < 0 || d->dims[i] == made->dims[i];
-  if (fits) return NULL;
-  wk_str want = {0}, got = {0};
-  for (int i = 0; i < d->rank; i++) {
-    wk_str_add(&want, i ? "," : "");
-    if (d->dims[i] >= 0) wk_str_printf(&want, "%lld", (long long)d->dims[i]);
-    else wk_str_add(&want, d->symbols[i] ? d->symbols[i] : "?");
-  }
-  wk_type_print(&got, made);
-  wk_status s = wk_error_at(WK_INPUT, name, "is declared [%s], but its node produces %s",
-                            want.s ? want.s : "", got.s);
-  wk_str_free(&want);
-  wk_str_free(&got);
-  return s;
+  if (!fits) note_shape(im, d, name, made);
+  return NULL;
 }
 
 /* made: the value of each output so far, by name. A tensor may be listed twice; an element of a
  * sequence and a tensor must not share a name. */
-static wk_status add_tensor(wk_scope *s, wk_map *made, const char *name, const wk_declared *d,
-                            wk_value_id v) {
+static wk_status add_tensor(wk_importer *im, wk_scope *s, wk_map *made, const char *name,
+                            const wk_declared *d, wk_value_id v) {
   uint32_t other;
-  WK_TRY(check_output_type(d, name, &wk_val(s->g, v)->type));
+  WK_TRY(check_output_type(im, d, name, &wk_val(s->g, v)->type));
   if (wk_map_get(made, name, &other) && other != v)
     return wk_error_at(WK_INPUT, name, "two outputs, or elements of outputs, have this name");
   wk_map_put(made, name, v);
@@ -161,9 +167,9 @@ static wk_status add_output(wk_importer *im, wk_scope *s, wk_map *made,
                        : st ? st->message : "is not of the declared type";
   if (!is_tensor && !is_sequence && !is_nothing) refuse_output(im, v->name, reason);
   wk_status_free(st);
-  if (is_tensor) return add_tensor(s, made, v->name, &d, b.value);
+  if (is_tensor) return add_tensor(im, s, made, v->name, &d, b.value);
   for (uint32_t k = 0; is_sequence && k < b.n; k++)
-    WK_TRY(add_tensor(s, made, wk_arena_printf(im->m->arena, "%s[%u]", v->name, k), &d,
+    WK_TRY(add_tensor(im, s, made, wk_arena_printf(im->m->arena, "%s[%u]", v->name, k), &d,
                       b.items[k]));
   return NULL;
 }

@@ -125,8 +125,10 @@ model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 2 3)")" '' >mute.
 refuses 'no outputs' 3 'mute.onnx: the model has no outputs' "$wick" compile mute.onnx
 model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 2 3)")" \
   "$(field 12 "$(value y 1 4 5)")" >declared.onnx
-refuses 'another shape than declared' 3 \
-  '^wick: y: is declared \[4,5\], but its node produces f32\[2,3\]$' "$wick" compile declared.onnx
+err=$("$wick" compile declared.onnx 2>&1 >declared.log)
+[[ $? == 0 && $err == *"output 'y' is declared [4,5], but its node produces f32[2,3]" ]] && good ||
+  bad "another shape than declared: $err"
+rm declared.log declared.wick
 (number 1 8; field 7 "$(field 1 "$(node Relu x y)")$(field 2 graph)$(field 11 "$(value x 1 2 3)")$(
   field 12 "$(value y 1 2 3)")") >unversioned.onnx
 refuses 'no opset' 3 'unversioned.onnx: the model does not say which opset' \
