@@ -176,6 +176,7 @@ static wk_status literal(parser *p, size_t sign, size_t n, bool is_int, uint16_t
   return push_term(p, &t, out);
 }
 
+/* Templates compute with halves as f32, and read the bits of what is stored. */
 static wk_status input_term(parser *p, int64_t k, int column, uint16_t *out) {
   if (k < 0 || k >= p->n_inputs || p->dtypes[k] == WK_DTYPE_NONE)
     return wk_error(WK_INPUT, "expression column %d: there is no input %%%lld", column,
@@ -183,7 +184,8 @@ static wk_status input_term(parser *p, int64_t k, int column, uint16_t *out) {
   term t = {.op = WK_EX_INPUT, .dtype = p->dtypes[k], .imm.i = k, .column = column};
   WK_TRY(push_term(p, &t, out));
   wk_dtype wide = wk_compute_dtype(t.dtype);
-  if (!p->names || wide == t.dtype) return NULL;
+  bool is_stored = p->calls.n && p->calls.data[p->calls.n - 1].t.op == WK_EX_BITS;
+  if (!p->names || is_stored || wide == t.dtype) return NULL;
   term cast = {.op = WK_EX_CAST, .dtype = wide, .arg = {*out, 0, 0}, .column = column};
   return push_term(p, &cast, out);
 }
