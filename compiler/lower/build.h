@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For lower/ and grad/: building primitives in place of an operator, or of its adjoint. Errors are
- * sticky: after the first one every call returns 0 and wk_low.status keeps it, so a lowering reads
- * as a formula. */
+ * Building primitives in place of an operator, for lower/ and those above it that add to graphs.
+ * Errors are sticky: after the first one every call returns 0 and wk_low.status keeps it, so a
+ * lowering reads as a formula. */
 #ifndef WICK_LOWER_BUILD_H
 #define WICK_LOWER_BUILD_H
 
