@@ -145,7 +145,8 @@ static void swap_bytes(wk_tensor *t) {
     }
 }
 
-static wk_status read_file(const wk_file *f, wk_tensor *out) {
+/* The header, and where the elements are, all of them. */
+static wk_status find_data(const wk_file *f, header *h, const uint8_t **data) {
   if (f->size < 10 || memcmp(f->data, MAGIC, MAGIC_SIZE) != 0) {
     return wk_error(WK_INPUT, "is not a .npy file");
   }
@@ -157,15 +158,20 @@ static wk_status read_file(const wk_file *f, wk_tensor *out) {
   if (major > 1) length |= (size_t)f->data[10] << 16 | (size_t)f->data[11] << 24;
   if (length > f->size - at) return wk_error(WK_INPUT, "is cut off");
   const cursor c = {(const char *)f->data + at, (const char *)f->data + at + length};
+  WK_TRY(parse_header(c, h));
+  size_t bytes = (size_t)wk_type_bytes(&h->type);
+  *data = f->data + at + length;
+  if (f->size - at - length == bytes) return NULL;
+  return wk_error(WK_INPUT, "has %zu bytes of data, its shape needs %zu", f->size - at - length,
+                  bytes);
+}
+
+static wk_status read_file(const wk_file *f, wk_tensor *out) {
   header h;
-  WK_TRY(parse_header(c, &h));
+  const uint8_t *data;
+  WK_TRY(find_data(f, &h, &data));
   const wk_type t = h.type;
   size_t bytes = (size_t)wk_type_bytes(&t);
-  const uint8_t *data = f->data + at + length;
-  if (f->size - at - length != bytes) {
-    return wk_error(WK_INPUT, "has %zu bytes of data, its shape needs %zu", f->size - at - length,
-                    bytes);
-  }
   WK_TRY(wk_tensor_alloc(&t, out));
   if (h.is_fortran && t.rank > 1) from_fortran(data, out);
   else if (bytes > 0) memcpy(out->data, data, bytes);
@@ -182,6 +188,25 @@ wk_status wk_tensor_read_npy(const char *path, wk_tensor *out) {
   WK_TRY(wk_file_map(path, &f));
   wk_status s = read_file(&f, out);
   wk_file_unmap(&f);
+  return wk_status_place(s, path);
+}
+
+wk_status wk_tensor_map_npy(const char *path, wk_file *file, wk_tensor *out) {
+  header h;
+  const uint8_t *data;
+  *out = (wk_tensor){0};
+  WK_TRY(wk_file_map(path, file));
+  wk_status s = find_data(file, &h, &data);
+  bool as_is = !s && !(h.is_fortran && h.type.rank > 1) && !h.is_big_endian &&
+               h.type.dtype != WK_BOOL &&
+               (uintptr_t)data % (uintptr_t)wk_dtype_size(h.type.dtype) == 0;
+  if (as_is) {
+    *out = (wk_tensor){h.type, (void *)(uintptr_t)data};
+    return NULL;
+  }
+  if (!s) s = read_file(file, out);
+  wk_file_unmap(file);
+  *file = (wk_file){0};
   return wk_status_place(s, path);
 }
 

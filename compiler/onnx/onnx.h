@@ -160,6 +160,9 @@ wk_status wk_tensor_list_read_pb(const char *path, const wk_onnx_io *io,
                                  wk_tensor_list *out) WK_MUST_CHECK;
 void wk_tensor_list_free(wk_tensor_list *l);
 wk_status wk_tensor_read_npy(const char *path, wk_tensor *out) WK_MUST_CHECK;
+/* The same, where the file has the elements as they are in memory: `out` lies in *file, which the
+ * caller unmaps. Otherwise the data is malloc'ed, and file->data is NULL. */
+wk_status wk_tensor_map_npy(const char *path, wk_file *file, wk_tensor *out) WK_MUST_CHECK;
 wk_status wk_tensor_write_npy(const char *path, const wk_tensor *t) WK_MUST_CHECK;
 
 /* A file that holds what an output with these labels stands for: a TensorProto of strings becomes

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples, their order, learning rates. */
+#include "tests/unit/case_text.h"
+
+#include "compiler/train/data.h"
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+static void test_split(void **state) {
+  (void)state;
+  wk_split s;
+  wk_split_make(12, 0.2, &s);
+  assert_int_equal(s.n_held_out, 2);
+  assert_int_equal(s.held_out[0], 4);
+  assert_int_equal(s.held_out[1], 9);
+  assert_int_equal(s.n_train, 10);
+  assert_int_equal(s.train[4], 5);
+  wk_split_free(&s);
+  for (int64_t n = 0; n < 200; n++) {
+    wk_split_make(n, 0.1, &s);
+    assert_int_equal(s.n_held_out, n / 10);
+    assert_int_equal(s.n_train + s.n_held_out, n);
+    wk_split_free(&s);
+  }
+  wk_split_make(5, 0, &s);
+  assert_int_equal(s.n_train, 5);
+  wk_split_free(&s);
+}
+
+static void test_shuffle(void **state) {
+  (void)state;
+  enum { N = 1000, EPOCHS = 200 };
+  static int64_t from[N], out[N], again[N], first[N];
+  double moved = 0;
+  for (int64_t i = 0; i < N; i++) from[i] = i;
+  wk_shuffle(7, 3, from, N, out);
+  wk_shuffle(7, 3, from, N, again);
+  assert_memory_equal(out, again, sizeof out);
+  wk_shuffle(7, 4, from, N, again);
+  assert_memory_not_equal(out, again, sizeof out);
+  wk_shuffle(8, 3, from, N, again);
+  assert_memory_not_equal(out, again, sizeof out);
+  memset(first, 0, sizeof first);
+  for (int64_t e = 0; e < EPOCHS; e++) {
+    bool seen[N] = {false};
+    wk_shuffle(1, e, from, N, out);
+    for (int64_t i = 0; i < N; i++) {
+      assert_false(seen[out[i]]);
+      seen[out[i]] = true;
+    }
+    moved += (double)out[0];
+  }
+  /* The mean of what comes first has a deviation of 289 / sqrt(200). */
+  assert_true(fabs(moved / EPOCHS - 499.5) < 5 * 20.5);
+}
+
+/* ---- learning rates -------------------------------------------------------------------------- */
+
+static void test_rates(void **state) {
+  (void)state;
+  assert_true(wk_schedule_rate(WK_SCHEDULE_CONSTANT, 0.5, 99, 100) == 0.5);
+  assert_true(wk_schedule_rate(WK_SCHEDULE_STEP, 1, 0, 9) == 1);
+  assert_true(wk_schedule_rate(WK_SCHEDULE_STEP, 1, 2, 9) == 1);
+  assert_true(wk_schedule_rate(WK_SCHEDULE_STEP, 1, 3, 9) == 0.1);
+  assert_true(wk_schedule_rate(WK_SCHEDULE_STEP, 1, 8, 9) == 0.01);
+  assert_true(wk_schedule_rate(WK_SCHEDULE_COSINE, 2, 0, 10) == 2);
+  assert_true(fabs(wk_schedule_rate(WK_SCHEDULE_COSINE, 2, 5, 10) - 1) < 1e-15);
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *samples, *want;
+  int64_t classes;
+  const char *error; /* NULL: none */
+} checks[] = {
+    {"f32[2,3]{1}", "f32[4,3]", 0, NULL},
+    {"u8[2,3]{255}", "f32[4,1,3]", 0, NULL},
+    {"f64[2,3]{1}", "f16[4,3,1]", 0, NULL},
+    {"i64[2]{9,0}", "i64[4]", 10, NULL},
+    {"i64[2,1]{9,0}", "i64[4]", 10, NULL},
+    {"i64[2,3]{0,0,0,0,12,0}", "i64[4,3]", 10,
+     "sample 1, element [1]: 12 is outside the classes 0..9"},
+    {"i8[3]{0,-1,0}", "i64[4]", 2, "sample 1: -1 is outside the classes 0..1"},
+    {"f32[2]{1,0}", "i64[4]", 10, "holds f32, where integers (i64) are wanted"},
+    {"f32[2,3]{0,0,0,0,0,nan}", "f32[4,3]", 0, "sample 1, element [2]: nan is no finite number"},
+    {"f32[2]{inf,0}", "f32[4]", 0, "sample 0: inf is no finite number"},
+    {"f32[2,3]{1}", "f32[4,4]", 0, "samples have the shape [3], the input x has [4]"},
+    {"f32[2,3,4]{1}", "f32[4,12]", 0, "samples have the shape [3,4], the input x has [12]"},
+    {"i32[3]{0,255,256}", "u8[4]", 0, "sample 2: 256 does not fit into u8"},
+    {"i32[1]{2}", "bool[1]", 0, "sample 0: 2 does not fit into bool"},
+    {"f32[]{1}", "f32[4]", 0, "is a single number, samples lie along axis 0"},
+};
+
+static void test_checks(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(checks); i++) {
+    wk_column c = {.name = "x", .path = "x.npy", .t = case_tensor(checks[i].samples)};
+    wk_type want = case_type(checks[i].want);
+    wk_status s = wk_column_check(&c, &want, checks[i].classes);
+    if (s && !checks[i].error) fail_msg("%s: %s", checks[i].samples, s->message);
+    if (!s && checks[i].error) fail_msg("%s: no error", checks[i].samples);
+    if (s) assert_string_equal(s->message, checks[i].error);
+    if (s) assert_string_equal(s->place, "x.npy");
+    wk_status_free(s);
+    wk_tensor_free(&c.t);
+  }
+}
+
+static void test_gather(void **state) {
+  (void)state;
+  static const int64_t at[] = {2, 0, 2};
+  wk_column c = {.t = case_tensor("u8[3,2]{1,2,3,4,5,255}")};
+  float got[6], want[6] = {5, 255, 1, 2, 5, 255};
+  wk_column_gather(&c, at, 3, WK_F32, got);
+  assert_memory_equal(got, want, sizeof got);
+  int64_t whole[6];
+  wk_column_gather(&c, at, 3, WK_I64, whole);
+  assert_int_equal(whole[1], 255);
+  uint8_t same[6], bytes[6] = {5, 255, 1, 2, 5, 255};
+  wk_column_gather(&c, at, 3, WK_U8, same);
+  assert_memory_equal(same, bytes, sizeof bytes);
+  wk_tensor_free(&c.t);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_split), cmocka_unit_test(test_shuffle), cmocka_unit_test(test_rates),
+      cmocka_unit_test(test_checks), cmocka_unit_test(test_gather),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
