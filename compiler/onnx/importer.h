@@ -208,6 +208,11 @@ wk_status wk_onnx_tensor_type(const Onnx__TensorProto *t, wk_type *out) WK_MUST_
 /* Reads a tensor with data inside the message; *borrowed: data points into `src` bytes. */
 wk_status wk_onnx_tensor_read(const Onnx__TensorProto *t, wk_tensor *out,
                               bool *borrowed) WK_MUST_CHECK;
+/* The file of a tensor with external data, NULL: none is named; and which of its `size` bytes are
+ * the tensor's, false: some that it has not. */
+const char *wk_onnx_external_location(const Onnx__TensorProto *t);
+bool wk_onnx_external_span(const Onnx__TensorProto *t, const wk_type *type, uint64_t size,
+                           uint64_t *offset, uint64_t *length);
 /* Makes a constant of g from a TensorProto of any storage. */
 wk_status wk_onnx_tensor_constant(wk_importer *im, wk_graph *g, const char *name,
                                   const Onnx__TensorProto *t, wk_value_id *out) WK_MUST_CHECK;

@@ -171,6 +171,19 @@ wk_status wk_tensor_write_npy(const char *path, const wk_tensor *t) WK_MUST_CHEC
 wk_status wk_labelled_read_pb(const char *path, const wk_labels *l, wk_tensor *out,
                               bool *found) WK_MUST_CHECK;
 
+/* A new value for an initialiser, or for the constant that a node of that output holds. */
+typedef struct {
+  const char *name;
+  wk_tensor value; /* of the type that the file declares */
+} wk_rewrite;
+/* Writes a copy of the model file `from` to `to` in which the bytes of these tensors are new ones,
+ * and every other byte is as it was. Files of external data are copied along, to the same places
+ * beneath the folder of `to`. All files are written or none. WK_UNSUPPORTED for models that are no
+ * binary ONNX files, and for tensors whose elements are stored with varying lengths; WK_USAGE when
+ * a file would be written over one of the model's own. */
+wk_status wk_onnx_write_back(const char *from, const char *to, const wk_rewrite *tensors,
+                             size_t n) WK_MUST_CHECK;
+
 /* ONNX export of a module (opset 17), so that any viewer opens it; fused epilogues and `map` are
  * written out as elementwise nodes. */
 wk_status wk_export_onnx(const wk_module *m, const char *path) WK_MUST_CHECK;

@@ -192,22 +192,30 @@ static wk_status open_external(wk_importer *im, const char *location, wk_file *o
   return NULL;
 }
 
+const char *wk_onnx_external_location(const Onnx__TensorProto *t) {
+  return external_key(t, "location");
+}
+
+bool wk_onnx_external_span(const Onnx__TensorProto *t, const wk_type *type, uint64_t size,
+                           uint64_t *offset, uint64_t *length) {
+  uint64_t all = (uint64_t)wk_packed_bytes(type);
+  if (!parse_size(external_key(t, "offset"), 0, offset) || *offset > size ||
+      !parse_size(external_key(t, "length"), size - *offset, length) || *length > size - *offset)
+    return false;
+  if (!external_key(t, "length") && *length > all) *length = all;
+  return true;
+}
+
 static wk_status read_external(wk_importer *im, const Onnx__TensorProto *t, wk_tensor *out,
                                bool *borrowed) {
-  const char *location = external_key(t, "location");
+  const char *location = wk_onnx_external_location(t);
   if (!location) return wk_error(WK_INPUT, "the external data has no location");
   WK_TRY(wk_onnx_tensor_type(t, &out->type));
   wk_file f;
   WK_TRY(open_external(im, location, &f));
   uint64_t offset, length;
-  if (!parse_size(external_key(t, "offset"), 0, &offset) || offset > f.size ||
-      !parse_size(external_key(t, "length"), f.size - offset, &length) ||
-      length > f.size - offset) {
+  if (!wk_onnx_external_span(t, &out->type, f.size, &offset, &length))
     return wk_error_at(WK_INPUT, location, "offset and length lie outside the file");
-  }
-  if (!external_key(t, "length") && length > (uint64_t)wk_packed_bytes(&out->type)) {
-    length = (uint64_t)wk_packed_bytes(&out->type);
-  }
   WK_TRY(check_bytes(t, &out->type, length));
   return read_raw(f.data + offset, true, out, borrowed);
 }

@@ -46,7 +46,7 @@ static wk_status malformed(const walker *w) {
                   (size_t)(w->p - w->begin));
 }
 
-static bool get_varint(const uint8_t **p, const uint8_t *end, uint64_t *out) {
+bool wk_wire_varint(const uint8_t **p, const uint8_t *end, uint64_t *out) {
   uint64_t v = 0;
   for (int shift = 0; shift < 64 && *p < end; shift += 7) {
     uint8_t b = *(*p)++;
@@ -149,7 +149,7 @@ static void place_raw(walker *w, uint64_t length) {
 static wk_status walk_bytes(walker *w, uint32_t number, const uint8_t *from) {
   const frame *f = &w->stack[w->depth - 1];
   uint64_t length;
-  if (!get_varint(&w->p, f->end, &length) || length > (uint64_t)(f->end - w->p))
+  if (!wk_wire_varint(&w->p, f->end, &length) || length > (uint64_t)(f->end - w->p))
     return malformed(w);
   const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(f->d, number);
   /* protobuf-c may know an older FunctionProto: its attribute defaults are kept as unknown
@@ -188,7 +188,7 @@ static uint32_t wire_type(const ProtobufCFieldDescriptor *f) {
 static bool skip_number(const uint8_t **p, const uint8_t *end, int wire) {
   uint64_t value;
   size_t size = wire == WIRE_FIXED64 ? 8 : 4;
-  if (wire == WIRE_VARINT) return get_varint(p, end, &value);
+  if (wire == WIRE_VARINT) return wk_wire_varint(p, end, &value);
   if (size > (size_t)(end - *p)) return false;
   *p += size;
   return true;
@@ -205,7 +205,7 @@ static wk_status walk_run(walker *w, uint64_t tag) {
     if (!skip_number(&w->p, f->end, wire)) return malformed(w);
     bytes += (uint64_t)(w->p - number);
     p = w->p;
-    if (p == f->end || !get_varint(&p, f->end, &next)) break;
+    if (p == f->end || !wk_wire_varint(&p, f->end, &next)) break;
     if (next == tag) w->p = p;
   }
   f->size += (uint64_t)(varint_size(packed) + varint_size(bytes)) + bytes;
@@ -217,7 +217,7 @@ static wk_status walk_run(walker *w, uint64_t tag) {
     if (!skip_number(&p, w->p, wire)) return malformed(w);
     memcpy(w->out, number, (size_t)(p - number));
     w->out += p - number;
-    if (p < w->p && !get_varint(&p, w->p, &next)) return malformed(w);
+    if (p < w->p && !wk_wire_varint(&p, w->p, &next)) return malformed(w);
   }
   return NULL;
 }
@@ -226,7 +226,7 @@ static wk_status walk_field(walker *w) {
   const frame *f = &w->stack[w->depth - 1];
   const uint8_t *from = w->p;
   uint64_t tag;
-  if (!get_varint(&w->p, f->end, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
+  if (!wk_wire_varint(&w->p, f->end, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
     return malformed(w);
   uint32_t number = (uint32_t)(tag >> 3);
   int wire = (int)(tag & 7);
@@ -274,11 +274,11 @@ bool wk_wire_is_plausible(const ProtobufCMessageDescriptor *d, const uint8_t *da
   const uint8_t *p = data, *end = data + n;
   uint64_t tag, length, seen = 0;
   while (p < end) {
-    if (!get_varint(&p, end, &tag) || !is_plausible_field(d, tag, &seen)) return false;
+    if (!wk_wire_varint(&p, end, &tag) || !is_plausible_field(d, tag, &seen)) return false;
     length = (tag & 7) == WIRE_FIXED64 ? 8 : (tag & 7) == WIRE_FIXED32 ? 4 : 0;
-    if ((tag & 7) == WIRE_VARINT && !get_varint(&p, end, &length)) return false;
+    if ((tag & 7) == WIRE_VARINT && !wk_wire_varint(&p, end, &length)) return false;
     if ((tag & 7) == WIRE_VARINT) continue;
-    if ((tag & 7) == WIRE_BYTES && !get_varint(&p, end, &length)) return false;
+    if ((tag & 7) == WIRE_BYTES && !wk_wire_varint(&p, end, &length)) return false;
     if (length == 0 && (tag & 7) != WIRE_BYTES) return false; /* no such wire type */
     if (length > (uint64_t)(end - p)) return false;
     p += length;

@@ -22,4 +22,7 @@ bool wk_wire_is_plausible(const ProtobufCMessageDescriptor *d, const uint8_t *da
 /* The raw_data of a tensor, unpacked by wk_wire_unpack or made in memory; false: it has none. */
 bool wk_wire_raw(const Onnx__TensorProto *t, const uint8_t **data, size_t *n);
 
+/* The number at *p, which is moved past it; false: there is none before `end`. */
+bool wk_wire_varint(const uint8_t **p, const uint8_t *end, uint64_t *out);
+
 #endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trained tensors written back into a model file: which bytes differ, and what is refused. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/model_builder.h"
+
+/* In memory where there is such a folder: every write is synchronised to the disk. */
+static char dir[64], in[96], out[96], weights[96], copy[96];
+
+static int make_folder(void **state) {
+  (void)state;
+  bool has_memory = access("/dev/shm", W_OK) == 0;
+  snprintf(dir, sizeof dir, "%s/wick-back-XXXXXX", has_memory ? "/dev/shm" : "/tmp");
+  if (!mkdtemp(dir)) return 1;
+  snprintf(in, sizeof in, "%s/in.onnx", dir);
+  snprintf(out, sizeof out, "%s/new/out.onnx", dir);
+  snprintf(weights, sizeof weights, "%s/w/w.bin", dir);
+  snprintf(copy, sizeof copy, "%s/new/w/w.bin", dir);
+  char path[96];
+  snprintf(path, sizeof path, "%s/new", dir);
+  if (access(path, F_OK) && mkdir(path, 0777)) return 1;
+  snprintf(path, sizeof path, "%s/w", dir);
+  return mkdir(path, 0777);
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  char command[96];
+  snprintf(command, sizeof command, "rm -r '%s'", dir);
+  return system(command);
+}
+
+static void store(const char *path, const void *bytes, size_t n) {
+  FILE *f = fopen(path, "wb");
+  assert_non_null(f);
+  assert_int_equal(fwrite(bytes, 1, n, f), n);
+  assert_int_equal(fclose(f), 0);
+}
+
+static void save(builder *b) {
+  size_t n = onnx__model_proto__get_packed_size(&b->model);
+  uint8_t *bytes = wk_arena_alloc(b->a, n);
+  onnx__model_proto__pack(&b->model, bytes);
+  store(in, bytes, n);
+}
+
+static const float old_values[4] = {1, 2, 3, 4};
+static float new_values[4] = {-1, 0.5f, 7, 1e-8f};
+static const int64_t dims[1] = {4};
+
+static wk_rewrite rewrite(const char *name) {
+  return (wk_rewrite){name, {wk_type_make(WK_F32, 1, dims), new_values}};
+}
+
+static void add_tensor(builder *b, Onnx__TensorProto *t) {
+  ADD(b, b->g->initializer, b->g->n_initializer, t);
+}
+
+static Onnx__TensorProto *typed(builder *b, const char *name, int32_t elem) {
+  Onnx__TensorProto *t = raw_tensor(b, name, elem, 1, dims, old_values, sizeof old_values);
+  t->has_raw_data = false;
+  return t;
+}
+
+static void add_entry(builder *b, Onnx__TensorProto *t, const char *key, const char *v) {
+  Onnx__StringStringEntryProto *e = wk_arena_alloc(b->a, sizeof *e);
+  onnx__string_string_entry_proto__init(e);
+  e->key = text(b, key);
+  e->value = text(b, v);
+  ADD(b, t->external_data, t->n_external_data, e);
+}
+
+/* The weights a (raw), b (an array), c (a constant), d (in another file). */
+static builder model(void) {
+  builder b = new_model(13);
+  b.model.producer_name = text(&b, "test");
+  add_tensor(&b, raw_tensor(&b, "a", ELEM_F32, 1, dims, old_values, sizeof old_values));
+  Onnx__TensorProto *t = typed(&b, "b", ELEM_F32);
+  t->n_float_data = 4;
+  t->float_data = wk_arena_memdup(b.a, old_values, sizeof old_values);
+  add_tensor(&b, t);
+  t = typed(&b, "d", ELEM_F32);
+  t->has_data_location = true;
+  t->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+  add_entry(&b, t, "location", "w/w.bin");
+  add_entry(&b, t, "offset", "8");
+  add_entry(&b, t, "length", "16");
+  add_tensor(&b, t);
+  Onnx__NodeProto *n = add_node(&b, b.g, "Constant", "", "c");
+  attribute(&b, n, "value")->t =
+      raw_tensor(&b, "", ELEM_F32, 1, dims, old_values, sizeof old_values);
+  n->attribute[0]->has_type = true;
+  n->attribute[0]->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
+  add_node(&b, b.g, "Sum", "a b c d", "y");
+  add_output(&b, b.g, "y", ELEM_F32);
+  const float file[8] = {9, 9, 1, 2, 3, 4, 9, 9};
+  store(weights, file, sizeof file);
+  return b;
+}
+
+/* Bytes in which two files of one size differ. */
+static size_t differing(const char *a, const char *b) {
+  wk_file x, y;
+  size_t n = 0;
+  assert_null(wk_file_map(a, &x));
+  assert_null(wk_file_map(b, &y));
+  assert_int_equal(x.size, y.size);
+  for (size_t i = 0; i < x.size; i++) n += x.data[i] != y.data[i];
+  wk_file_unmap(&x);
+  wk_file_unmap(&y);
+  return n;
+}
+
+static void expect_values(const char *name, const float *want) {
+  wk_module *m;
+  wk_import_report report;
+  assert_null(wk_import_onnx(out, &(wk_import_options){0}, &report, &m));
+  /* Sum of constants is folded at import: one changed of four equal ones. */
+  const wk_value *y = wk_val(m->main, m->main->outputs.data[0]);
+  assert_int_equal(y->kind, WK_VALUE_CONSTANT);
+  for (int i = 0; i < 4; i++) {
+    float sum = want[i] + 3 * old_values[i];
+    if (fabsf(((const float *)y->data)[i] - sum) > 1e-6f * fabsf(sum))
+      fail_msg("%s: got %g, want %g", name, (double)((const float *)y->data)[i], (double)sum);
+  }
+  wk_import_report_free(&report);
+  wk_module_free(m);
+}
+
+static size_t byte_diff(const void *a, const void *b, size_t n) {
+  size_t d = 0;
+  for (size_t i = 0; i < n; i++) d += ((const uint8_t *)a)[i] != ((const uint8_t *)b)[i];
+  return d;
+}
+
+static void test_bytes(void **state) {
+  (void)state;
+  static const char *const names[] = {"a", "b", "c", "d"};
+  size_t all = byte_diff(old_values, new_values, sizeof old_values);
+  builder b = model();
+  save(&b);
+  for (size_t i = 0; i < WK_COUNTOF(names); i++) {
+    wk_rewrite r = rewrite(names[i]);
+    wk_status s = wk_onnx_write_back(in, out, &r, 1);
+    if (s) fail_msg("%s", s->message);
+    bool is_external = i == 3;
+    assert_int_equal(differing(in, out), is_external ? 0 : all);
+    assert_int_equal(differing(weights, copy), is_external ? all : 0);
+    expect_values(names[i], new_values);
+  }
+  assert_null(wk_onnx_write_back(in, out, NULL, 0));
+  assert_int_equal(differing(in, out), 0);
+  wk_arena_free(b.a);
+}
+
+static void expect_error(const char *to, const wk_rewrite *r, wk_code code, const char *message) {
+  wk_status s = wk_onnx_write_back(in, to, r, 1);
+  assert_non_null(s);
+  if (!strstr(s->message, message)) fail_msg("%s", s->message);
+  assert_int_equal(s->code, code);
+  wk_status_free(s);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  builder b = model();
+  Onnx__TensorProto *half = typed(&b, "h", 10);
+  half->n_int32_data = 4;
+  half->int32_data = wk_arena_alloc(b.a, 4 * sizeof(int32_t));
+  add_tensor(&b, half);
+  save(&b);
+  unlink(copy);
+  char beside[96];
+  snprintf(beside, sizeof beside, "%s/beside.onnx", dir);
+  wk_rewrite r = rewrite("nobody");
+  expect_error(out, &r, WK_UNSUPPORTED, "'nobody' is no initialiser");
+  r = rewrite("h");
+  r.value.type.dtype = WK_F16;
+  expect_error(out, &r, WK_UNSUPPORTED, "varying lengths");
+  r = rewrite("d");
+  expect_error(beside, &r, WK_USAGE, "write to another folder");
+  assert_int_equal(access(beside, F_OK), -1);
+  assert_int_equal(access(copy, F_OK), -1);
+  expect_error("-", &r, WK_USAGE, "standard output");
+  store(in, "ir_version: 8 graph { name: \"g\" }", 33);
+  expect_error(out, &r, WK_UNSUPPORTED, "no binary ONNX file");
+  wk_arena_free(b.a);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_bytes, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_refusals, make_folder, remove_folder),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
