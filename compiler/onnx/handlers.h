@@ -9,6 +9,8 @@
   wk_status handler(wk_onnx_node *c);
 #include "compiler/onnx/import_ops.def"
 #undef ONNX_OP
+/* Dropout of a step of training, by the step's key. */
+wk_status wk_onnx_dropout_step(wk_onnx_node *c);
 wk_status wk_onnx_own(wk_onnx_node *c); /* any operator of the exporter's domain */
 
 #endif

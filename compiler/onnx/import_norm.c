@@ -31,7 +31,7 @@ static wk_value_id running(wk_onnx_node *c, wk_value_id old, wk_value_id now, do
   return wk_make_2(c, WK_OP_ADD, a, wk_make_mul_f(c, now, 1.0 - momentum));
 }
 
-/* Opset 14: statistics of this batch, and the running ones moved towards them. */
+/* Statistics of this batch, and the running ones moved towards them. */
 static wk_status batch_norm_training(wk_onnx_node *c, double eps) {
   const wk_type x = *wk_onnx_type(c, c->in[0]);
   double momentum = wk_onnx_float(c, "momentum", 0.9f);
@@ -45,8 +45,11 @@ static wk_status batch_norm_training(wk_onnx_node *c, double eps) {
   var = wk_make_reshape(c, var, 1, &channels);
   wk_onnx_result(c, 0, affine(c, c->in[0], mean, var, eps));
   wk_dtype t = wk_onnx_type(c, c->in[3])->dtype;
-  wk_onnx_result(c, 1, running(c, c->in[3], wk_make_cast(c, mean, t), momentum));
-  wk_onnx_result(c, 2, running(c, c->in[4], wk_make_cast(c, var, t), momentum));
+  for (int i = 0; i < 2; i++) {
+    wk_value_id now = wk_make_cast(c, i ? var : mean, t);
+    wk_onnx_result(c, 1 + i, running(c, wk_training_now(c, c->in[3 + i]), now, momentum));
+    wk_training_move(c, c->in[3 + i], c->out[1 + i].value);
+  }
   return c->status;
 }
 
@@ -56,7 +59,12 @@ wk_status wk_onnx_batch_norm(wk_onnx_node *c) {
   wk_onnx_need(c, wk_onnx_int(c, "spatial", 1) != 0,
                "statistics per element (spatial=0) are not supported");
   if (!wk_onnx_ok(c)) return c->status;
-  if (c->opset >= 14 && wk_onnx_int(c, "training_mode", 0)) return batch_norm_training(c, eps);
+  bool is_asked = c->opset >= 14 && wk_onnx_int(c, "training_mode", 0);
+  wk_import_purpose purpose = c->im->opt->purpose;
+  if (purpose == WK_FOR_TRAINING || (purpose == WK_FOR_INFERENCE && is_asked))
+    return batch_norm_training(c, eps);
+  if (purpose == WK_FOR_TRAINING_FROZEN_NORM)
+    return wk_onnx_return(c, affine(c, c->in[0], c->in[3], c->in[4], eps));
   bool trains = c->opset < 7 && !wk_onnx_int(c, "is_test", 0) && wk_onnx_wants(c, 1);
   wk_onnx_need(c, !trains, "training mode before opset 14 is not supported");
   return wk_onnx_return(c, affine(c, c->in[0], c->in[3], c->in[4], eps));

@@ -91,6 +91,9 @@ typedef struct { int fd; size_t size; uint8_t value[8]; } wk_pattern;
 /* An operator set in use that is newer than what is known of its domain. */
 typedef struct { const char *domain; int64_t version; } wk_newer;
 
+/* Training: the constant of an initialiser of main, and the value that it moves to. */
+typedef struct { wk_value_id from, to; } wk_onnx_moved;
+
 typedef struct wk_importer {
   const wk_import_options *opt;
   wk_import_report *rep;
@@ -107,6 +110,9 @@ typedef struct wk_importer {
   WK_VEC(wk_newer) newer;
   int64_t undecided;   /* nodes refused because a value is only known at run time */
   bool is_misshapen;   /* the last WK_INPUT came from a node whose operands do not fit it */
+  wk_map *weights;     /* names of initialisers that training keeps apart; NULL: inference */
+  wk_value_id key;     /* of main; WK_NONE: nobody has asked for it */
+  WK_VEC(wk_onnx_moved) moved;
   wk_map *surveyed;    /* a node's address as text -> index in the report's nodes */
   WK_VEC(wk_value_id) loose; /* survey: what refused nodes of the main graph read */
   int64_t splat_left;  /* address space of constants with one repeated value */
@@ -254,6 +260,19 @@ wk_import_mark wk_import_mark_take(const wk_importer *im);
 void wk_import_mark_return(wk_importer *im, const wk_import_mark *mark);
 void wk_importer_close_patterns(wk_importer *im);
 void wk_report_unsupported(wk_importer *im, const wk_onnx_node *c, const char *reason);
+
+/* Training (training.c). True: v, a constant of g, is an initialiser that stays apart. */
+bool wk_training_keeps(const wk_importer *im, const wk_graph *g, wk_value_id v);
+/* The same of one of the operands of a node. */
+bool wk_training_reads(const wk_importer *im, const wk_graph *g, const wk_node *n);
+/* The key of the step, a scalar of i64, in c's graph. */
+wk_value_id wk_training_key(wk_onnx_node *c);
+/* Statistic v as it is before this node, which another one may have moved; and where this node
+ * moves it. Both do nothing for what is no initialiser of main. */
+wk_value_id wk_training_now(const wk_onnx_node *c, wk_value_id v);
+void wk_training_move(wk_onnx_node *c, wk_value_id v, wk_value_id to);
+void wk_training_weight(wk_importer *im, const wk_graph *g, wk_value_id v); /* an initialiser */
+void wk_training_finish(wk_importer *im, wk_graph *main); /* outputs, report */
 
 /* The list of a survey. What became of a node; reason: of REFUSED. values older than first_new are
  * of other nodes. Nothing without a survey. */

@@ -76,7 +76,10 @@ void wk_make_n(wk_onnx_node *c, wk_op op, void *attrs, const wk_value_id *in, in
   }
   wk_onnx_latch(c, wk_graph_add(c->g, &d, out));
   wk_node_id id = (wk_node_id)(c->g->nodes.n - 1);
-  if (!c->status && !wk_eval_widens(c->g, wk_nod(c->g, id))) wk_make_fold(c, id, FOLD_BYTES);
+  if (c->status) return;
+  const wk_node *n = wk_nod(c->g, id);
+  if (!wk_eval_widens(c->g, n) && !wk_training_reads(c->im, c->g, n))
+    wk_make_fold(c, id, FOLD_BYTES);
 }
 
 wk_value_id wk_make(wk_onnx_node *c, wk_op op, void *attrs, int n_in, ...) {
@@ -308,6 +311,7 @@ wk_value_id wk_make_mul_f(wk_onnx_node *c, wk_value_id x, double v) {
 
 int64_t wk_make_seed(wk_onnx_node *c) {
   const Onnx__AttributeProto *a = wk_onnx_attr(c, "seed");
+  if (a && a->has_i) return a->i; /* Dropout */
   if (!a || !a->has_f) return (int64_t)wk_hash64(c->name, strlen(c->name), c->g->nodes.n) >> 1;
   uint32_t bits;
   memcpy(&bits, &a->f, sizeof bits);

@@ -208,6 +208,7 @@ static wk_status build(wk_importer *im, wk_scope *s) {
   WK_TRY(wk_import_initialisers(im, s, g));
   WK_TRY(wk_import_nodes(im, s, g->node, g->n_node));
   WK_TRY(add_outputs(im, s, g));
+  wk_training_finish(im, s->g);
   if (im->opt->survey) wk_survey_outputs(im, s->g);
   else WK_TRY(wk_model_refusal(im->rep, im->opt->list_all));
   if (s->g->outputs.n == 0 && !im->opt->survey)
@@ -269,17 +270,21 @@ static wk_status import_source(wk_module *m, const wk_onnx_source *src, const wk
                     .fixed = wk_map_new(),
                     .used = wk_map_new(),
                     .external = wk_map_new(),
-                    .surveyed = wk_map_new()};
+                    .surveyed = wk_map_new(),
+                    .key = WK_NONE};
+  if (im.opt->purpose != WK_FOR_INFERENCE) im.weights = wk_map_new();
   wk_status s = import(&im);
   wk_importer_close_patterns(&im);
   wk_vec_free(&im.newer);
   wk_vec_free(&im.loose);
+  wk_vec_free(&im.moved);
   wk_arena_free(im.arena);
   wk_map_free(im.functions);
   wk_map_free(im.fixed);
   wk_map_free(im.used);
   wk_map_free(im.external);
   wk_map_free(im.surveyed);
+  wk_map_free(im.weights);
   return s;
 }
 
@@ -337,6 +342,8 @@ void wk_import_report_free(wk_import_report *r) {
   wk_vec_free(&r->need_value);
   wk_vec_free(&r->need_bind);
   wk_vec_free(&r->notes);
+  wk_vec_free(&r->weights);
+  wk_vec_free(&r->moved);
   for (size_t i = 0; i < r->nodes.n; i++) wk_vec_free(&r->nodes.data[i].out);
   wk_vec_free(&r->nodes);
   wk_arena_free(r->arena);

@@ -266,6 +266,7 @@ static wk_status import_initialiser(wk_importer *im, wk_scope *s, const Onnx__Te
     wk_status_free(st);
     b.kind = WK_BOUND_UNKNOWN;
   }
+  if (!s->parent && !sparse && b.kind == WK_BOUND_TENSOR) wk_training_weight(im, s->g, b.value);
   wk_scope_bind(s, name, b);
   return NULL;
 }

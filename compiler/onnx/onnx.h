@@ -34,6 +34,11 @@ typedef struct {
 } wk_bind_length;
 #define WK_NO_ELEMENT (-1)
 
+/* What a model is imported for. Training: float initialisers stay apart (no operation on one of
+ * them is computed now, bodies are handed it), Dropout drops, and BatchNormalization has the
+ * statistics of the batch and moves the running ones, or those that it has (FROZEN_NORM). */
+typedef enum { WK_FOR_INFERENCE, WK_FOR_TRAINING, WK_FOR_TRAINING_FROZEN_NORM } wk_import_purpose;
+
 typedef struct {
   const wk_bind *binds; size_t n_binds;
   const wk_bind_shape *shapes; size_t n_shapes;
@@ -44,6 +49,7 @@ typedef struct {
   const char *init_net, *value_info; /* files of a Caffe2 net: compiler/caffe2 */
   bool list_all;  /* a refusal has a line for each node, instead of each operator and reason */
   bool is_hashed; /* the report has the model's hash */
+  wk_import_purpose purpose;
   bool survey;    /* the report lists all nodes, and those that are refused are left out of the
                    * module, which is no error then: what they read becomes an output */
 } wk_import_options;
@@ -75,6 +81,10 @@ typedef struct {
   WK_VEC(wk_surveyed_value) out; /* TAKEN: what it makes, each time that it was imported */
 } wk_surveyed;
 
+/* A statistic that training moves: an initialiser, and the output of the module with its next
+ * value. */
+typedef struct { const char *name, *output; } wk_statistic;
+
 typedef struct {
   wk_arena *arena;                       /* owns what is below */
   WK_VEC(wk_unsupported) unsupported;    /* non-empty: the status is WK_UNSUPPORTED */
@@ -83,6 +93,10 @@ typedef struct {
   WK_VEC(const char *) notes;            /* what the user should know about a successful import */
   int64_t folded;                        /* nodes folded at import */
   uint64_t hash; /* 0, or as asked for by is_hashed; from compiler/caffe2, the front door */
+  WK_VEC(const char *) weights; /* training: float initialisers, constants of main of these names */
+  WK_VEC(wk_statistic) moved;       /* training */
+  const char *key; /* training: the input that random numbers depend on besides the model, an i64 to
+                    * be another one in each step; NULL: there are none */
   WK_VEC(wk_surveyed) nodes;             /* of all graphs; calls of the model's functions are not
                                           * among them, their nodes are */
 } wk_import_report;

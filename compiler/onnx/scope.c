@@ -33,25 +33,35 @@ bool wk_scope_has(const wk_scope *s, const char *name) {
   return wk_map_get(s->names, name, &i);
 }
 
-wk_value_id wk_scope_capture(wk_scope *s, const wk_graph *from, wk_value_id v) {
-  const wk_value outer = *wk_val(from, v);
-  if (outer.kind == WK_VALUE_CONSTANT) {
-    return wk_graph_constant(s->g, outer.name, &outer.type, outer.data);
-  }
+static wk_value_id capture_input(wk_scope *s, const wk_value *outer, wk_value_id v) {
   for (size_t i = 0; i < s->captures.n; i++) {
     if (s->captures.data[i].outer == v) return s->captures.data[i].inner;
   }
-  wk_capture capture = {.outer = v, .inner = wk_graph_input(s->g, outer.name, &outer.type)};
+  wk_capture capture = {.outer = v, .inner = wk_graph_input(s->g, outer->name, &outer->type)};
   wk_vec_push(&s->captures, capture);
   return capture.inner;
 }
 
+wk_value_id wk_scope_capture(wk_scope *s, const wk_graph *from, wk_value_id v) {
+  const wk_value outer = *wk_val(from, v);
+  if (outer.kind == WK_VALUE_CONSTANT)
+    return wk_graph_constant(s->g, outer.name, &outer.type, outer.data);
+  return capture_input(s, &outer, v);
+}
+
+/* What training keeps apart is no constant in bodies. */
+static wk_value_id carry_value(wk_importer *im, wk_scope *s, const wk_graph *from, wk_value_id v) {
+  const wk_value outer = *wk_val(from, v);
+  return wk_training_keeps(im, from, v) ? capture_input(s, &outer, v)
+                                        : wk_scope_capture(s, from, v);
+}
+
 static wk_bound carry(wk_importer *im, wk_scope *s, const wk_graph *from, wk_bound b) {
   if (b.kind == WK_BOUND_TENSOR || b.kind == WK_BOUND_LABELLED)
-    b.value = wk_scope_capture(s, from, b.value);
+    b.value = carry_value(im, s, from, b.value);
   if (b.kind != WK_BOUND_SEQUENCE) return b;
   wk_value_id *items = wk_arena_alloc(im->arena, (b.n + 1) * sizeof *items);
-  for (uint32_t i = 0; i < b.n; i++) items[i] = wk_scope_capture(s, from, b.items[i]);
+  for (uint32_t i = 0; i < b.n; i++) items[i] = carry_value(im, s, from, b.items[i]);
   b.items = items;
   return b;
 }
