@@ -8,13 +8,16 @@
 
 /* dy[i]: adjoint of output i, of its type; WK_NONE: it is 0. One at least is not.
  * wants[k]: input k's adjoint is asked for. dx[k] receives it, of the input's type; WK_NONE as it
- * is at first means 0. Input k and output i are a->n->in[k] and a->n->out[i]. */
+ * is at first means 0. Input k and output i are a->n->in[k] and a->n->out[i].
+ * out[i]: WK_NONE as it is at first, or the value that takes the place of output i, of a node that
+ * also gives what the adjoint needs; then one does of every output, and the old node goes. */
 typedef struct {
   wk_low l;
   const wk_node *n; /* a copy */
   const wk_value_id *dy;
   const bool *wants;
   wk_value_id *dx;
+  wk_value_id *out;
   bool lower; /* set: this form has no rule; nothing was built, its primitives are differentiated */
 } wk_adjoint;
 
@@ -45,6 +48,7 @@ static inline bool wk_adjoint_wants(const wk_adjoint *a, uint32_t k) {
   X(softmax) X(log_softmax) X(layer_norm) X(batch_norm)                                            \
   X(gather) X(gather_elements) X(gather_nd) X(scatter_elements) X(scatter_nd) X(one_hot)           \
   X(reverse_sequence) X(trilu) X(cum_sum) X(top_k) X(max_unpool)                                   \
+  X(if) X(loop)                                                                                    \
   X(elementwise)
 #define X(name) void wk_adjoint_##name(wk_adjoint *a);
 WK_ADJOINT_RULES(X)

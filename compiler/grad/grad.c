@@ -63,6 +63,8 @@ static void redirect(sweep *s, wk_value_id from, wk_value_id to) {
   cover(s);
   s->adjoints.data[to] = s->adjoints.data[from];
   s->reached.data[to] = s->reached.data[from];
+  for (size_t v = 0; v < s->adjoints.n; v++)
+    if (s->adjoints.data[v] == from) s->adjoints.data[v] = to;
   for (size_t i = 0; i < s->r->n_of; i++)
     if (s->r->of[i] == from) s->r->of[i] = to;
   for (size_t i = 0; i < s->r->n_wrt; i++)
@@ -87,6 +89,25 @@ static wk_status run_lowered(sweep *s, wk_node_id id) {
   return NULL;
 }
 
+/* By the values that the rule has made for its outputs. */
+static void replace(sweep *s, wk_node_id id, const wk_node *n, const wk_value_id *out) {
+  bool is_gone = false;
+  cover(s);
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    if (n->out[i] == WK_NONE || out[i] == WK_NONE) continue;
+    wk_graph_replace(s->g, n->out[i], out[i]);
+    redirect(s, n->out[i], out[i]);
+    is_gone = true;
+  }
+  if (is_gone) wk_node_remove(s->g, id);
+}
+
+static wk_value_id *no_values(wk_arena *a, uint32_t n) {
+  wk_value_id *v = wk_arena_alloc(a, (n + 1) * sizeof *v);
+  for (uint32_t i = 0; i < n; i++) v[i] = WK_NONE;
+  return v;
+}
+
 static void run_rule(wk_adjoint *a, const wk_adjoint_row *row) {
   const char *texts[WK_COUNTOF(row->text)] = {0};
   if (row->kind != WK_ADJOINT_OWN) {
@@ -100,11 +121,10 @@ static void run_rule(wk_adjoint *a, const wk_adjoint_row *row) {
 static wk_status run_by_rule(sweep *s, wk_node_id id, const wk_node *n, const wk_adjoint_row *row,
                              const wk_value_id *dy, const bool *wants) {
   wk_arena *arena = s->g->module->arena;
-  wk_value_id *dx = wk_arena_alloc(arena, (n->n_in + 1) * sizeof *dx);
-  for (uint32_t k = 0; k < n->n_in; k++) dx[k] = WK_NONE;
+  wk_value_id *dx = no_values(arena, n->n_in), *out = no_values(arena, n->n_out);
   wk_adjoint a = {.l = {.g = s->g, .arena = arena,
                         .name = wk_arena_printf(arena, "grad(%s)", n->name ? n->name : "")},
-                  .n = n, .dy = dy, .wants = wants, .dx = dx};
+                  .n = n, .dy = dy, .wants = wants, .dx = dx, .out = out};
   run_rule(&a, row);
   if (a.lower) return run_lowered(s, id);
   if (a.l.status)
@@ -112,6 +132,7 @@ static wk_status run_by_rule(sweep *s, wk_node_id id, const wk_node *n, const wk
                           wk_op_get(n->op)->name);
   for (uint32_t k = 0; k < n->n_in; k++)
     if (wants[k] && dx[k] != WK_NONE) WK_TRY(give(s, a.l.name, n->in[k], dx[k]));
+  replace(s, id, n, out);
   return NULL;
 }
 

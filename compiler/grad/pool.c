@@ -42,7 +42,7 @@ void wk_adjoint_max_pool(wk_adjoint *a) {
     p->column_major = 0;
     wk_low_add(l, WK_OP_MAX_POOL, p, a->n->in, 1, 2, out);
     at = out[1];
-    if (!l->status) wk_graph_replace_uses(l->g, a->n->out[0], out[0]);
+    a->out[0] = out[0];
   } else if (WK_ATTR(a->n, max_pool)->column_major) {
     wk_low_fail(l, wk_error(WK_UNSUPPORTED, "positions in column-major order have no gradient"));
   }
