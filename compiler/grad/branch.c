@@ -69,7 +69,6 @@ void wk_adjoint_if(wk_adjoint *a) {
   differentiate(a, &r);
   if (a->l.status) return;
   outputs(a, &r);
-  if (!r.n_out) return;
   inputs(a, &r);
   r.outer[0] = a->n->in[0];
   for (int b = 0; b < BRANCHES && !a->l.status; b++) {
@@ -78,7 +77,7 @@ void wk_adjoint_if(wk_adjoint *a) {
     if (!a->l.status)
       a->l.status = wk_body_end(bodies[b], r.in[b], r.n_in, r.out[b], r.n_out);
   }
-  if (a->l.status) return;
+  if (a->l.status || !r.n_out) return;
   wk_value_id *out = wk_arena_alloc(a->l.arena, (r.n_out + 1) * sizeof *out);
   wk_node_desc d = {.op = WK_OP_IF, .name = a->l.name, .in = r.outer, .n_in = r.n_in + 1,
                     .n_out = r.n_out, .bodies = bodies, .n_bodies = BRANCHES};

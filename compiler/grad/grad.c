@@ -59,16 +59,20 @@ static wk_status give(sweep *s, const char *name, wk_value_id v, wk_value_id par
   return l.status;
 }
 
-static void redirect(sweep *s, wk_value_id from, wk_value_id to) {
+/* `to` stands for `from`; it may be a value that there was before, with an adjoint of its own. */
+static wk_status redirect(sweep *s, wk_value_id from, wk_value_id to) {
   cover(s);
-  s->adjoints.data[to] = s->adjoints.data[from];
-  s->reached.data[to] = s->reached.data[from];
+  if (s->adjoints.data[from] != WK_NONE)
+    WK_TRY(give(s, "grad", to, s->adjoints.data[from]));
+  s->adjoints.data[from] = WK_NONE;
+  s->reached.data[to] = s->reached.data[to] || s->reached.data[from];
   for (size_t v = 0; v < s->adjoints.n; v++)
     if (s->adjoints.data[v] == from) s->adjoints.data[v] = to;
   for (size_t i = 0; i < s->r->n_of; i++)
     if (s->r->of[i] == from) s->r->of[i] = to;
   for (size_t i = 0; i < s->r->n_wrt; i++)
     if (s->r->wrt[i] == from) s->r->wrt[i] = to;
+  return NULL;
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */
@@ -82,7 +86,7 @@ static wk_status run_lowered(sweep *s, wk_node_id id) {
   wk_value_id *out = wk_arena_alloc(s->g->module->arena, (n.n_out + 1) * sizeof *out);
   WK_TRY(wk_lower_node(s->g, id, out));
   for (uint32_t i = 0; i < n.n_out; i++)
-    if (n.out[i] != WK_NONE && out[i] != WK_NONE) redirect(s, n.out[i], out[i]);
+    if (n.out[i] != WK_NONE && out[i] != WK_NONE) WK_TRY(redirect(s, n.out[i], out[i]));
   size_t end = s->g->nodes.n;
   reach_all(s, first);
   while (end-- > first) WK_TRY(run_node(s, (wk_node_id)end));
@@ -90,16 +94,17 @@ static wk_status run_lowered(sweep *s, wk_node_id id) {
 }
 
 /* By the values that the rule has made for its outputs. */
-static void replace(sweep *s, wk_node_id id, const wk_node *n, const wk_value_id *out) {
+static wk_status replace(sweep *s, wk_node_id id, const wk_node *n, const wk_value_id *out) {
   bool is_gone = false;
   cover(s);
   for (uint32_t i = 0; i < n->n_out; i++) {
     if (n->out[i] == WK_NONE || out[i] == WK_NONE) continue;
     wk_graph_replace(s->g, n->out[i], out[i]);
-    redirect(s, n->out[i], out[i]);
+    WK_TRY(redirect(s, n->out[i], out[i]));
     is_gone = true;
   }
   if (is_gone) wk_node_remove(s->g, id);
+  return NULL;
 }
 
 static wk_value_id *no_values(wk_arena *a, uint32_t n) {
@@ -132,8 +137,7 @@ static wk_status run_by_rule(sweep *s, wk_node_id id, const wk_node *n, const wk
                           wk_op_get(n->op)->name);
   for (uint32_t k = 0; k < n->n_in; k++)
     if (wants[k] && dx[k] != WK_NONE) WK_TRY(give(s, a.l.name, n->in[k], dx[k]));
-  replace(s, id, n, out);
-  return NULL;
+  return replace(s, id, n, out);
 }
 
 static wk_status run_node(sweep *s, wk_node_id id) {

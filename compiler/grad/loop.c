@@ -510,8 +510,18 @@ static void run_backwards(way_back *w, const bool *live) {
   scan_adjoints(w);
 }
 
+/* Of a loop that never runs: its states stay what they are. */
+static void pass_on(wk_adjoint *a, uint32_t n_state) {
+  for (uint32_t k = 0; k < n_state; k++)
+    if (a->wants[1 + k]) a->dx[1 + k] = a->dy[k];
+}
+
 void wk_adjoint_loop(wk_adjoint *a) {
   const wk_attr_loop *at = WK_ATTR(a->n, loop);
+  if (at->trip == 0) {
+    pass_on(a, (uint32_t)at->n_state);
+    return;
+  }
   loop p = {.a = a, .at = at, .body = a->n->bodies[0], .n_in = a->n->n_in, .n_out = a->n->n_out,
             .first = at->has_cond ? 1 : 0, .captures = (uint32_t)(1 + at->n_state + at->n_scan)};
   way_back w = {.p = &p, .l = &a->l};
@@ -519,7 +529,11 @@ void wk_adjoint_loop(wk_adjoint *a) {
   find_active(&p);
   find_seeded(&p);
   differentiate(&p, &w.body);
-  if (a->l.status || !has_adjoints(&p, &w.body)) return;
+  if (a->l.status) return;
+  if (!has_adjoints(&p, &w.body)) {
+    a->l.status = wk_body_end(w.body.l.g, NULL, 0, NULL, 0);
+    return;
+  }
   bool *live = live_in_adjoints(&p, &w.body);
   run_forwards(&p, live);
   if (a->l.status) return;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Adjoints of loops, branches and recurrences against central differences in f64, and on the
- * evaluator's program.
+ * Adjoints of loops, branches and recurrences: against central differences in f64, and as programs.
  *   test_grad_control [SEED [COUNT]]   random ones from SEED on */
 #include <math.h>
 
 #include "compiler/grad/grad.h"
+#include "tests/random_middle.h"
 #include "tests/unit/case_text.h"
+#include "tests/unit/middle.h"
 
 #define TOLERANCE 1e-6
+/* Adjoints next to nothing, of models whose outputs are about 1. */
+#define NOTHING 1e-13
 
 static struct { uint64_t first, count; } range = {1, 150};
 
@@ -230,7 +233,8 @@ static wk_module *random_control(uint64_t seed) {
 
 /* ---- the check ------------------------------------------------------------------------------- */
 
-static wk_tensor *draw_inputs(const wk_graph *g, wk_rng *rng) {
+static wk_tensor *draw_inputs(const wk_graph *g, uint64_t seed) {
+  wk_rng state = {seed + 1}, *rng = &state;
   wk_tensor *in = wk_xcalloc(g->inputs.n + 1, sizeof *in);
   for (size_t k = 0; k < g->inputs.n; k++) {
     const wk_type *t = &wk_val(g, g->inputs.data[k])->type;
@@ -242,11 +246,17 @@ static wk_tensor *draw_inputs(const wk_graph *g, wk_rng *rng) {
   return in;
 }
 
+static void refuse(const wk_module *m, uint64_t seed, const char *why) {
+  wk_str text = {0};
+  wk_module_print(&text, m, WK_PRINT_SHORT);
+  fputs(text.s, stderr);
+  wk_str_free(&text);
+  fail_msg("seed %llu: %s", (unsigned long long)seed, why);
+}
+
 /* The number of elements that were compared; fails where they differ. */
-static int64_t check(const wk_module *m, uint64_t seed) {
-  wk_rng rng = {seed + 1};
+static int64_t check(const wk_module *m, const wk_tensor *in, uint64_t seed) {
   wk_grad_check_report r;
-  wk_tensor *in = draw_inputs(m->main, &rng);
   int64_t tried = 0;
   bool is_good = true;
   wk_status s = wk_grad_check(
@@ -254,22 +264,44 @@ static int64_t check(const wk_module *m, uint64_t seed) {
   for (size_t i = 0; i < r.rows.n; i++) {
     const wk_grad_check_row *row = &r.rows.data[i];
     tried += row->tried - row->kinks;
-    if (row->error <= TOLERANCE) continue;
+    if (row->error <= TOLERANCE || fabs(row->adjoint - row->difference) < NOTHING) continue;
     print_message("%s[%lld]: adjoint %.17g, difference %.17g, error %.3g\n", row->name,
                   (long long)row->at, row->adjoint, row->difference, row->error);
     is_good = false;
   }
-  if (s || !is_good) {
-    wk_str text = {0};
-    wk_module_print(&text, m, WK_PRINT_SHORT);
-    print_message("%s", text.s);
-    wk_str_free(&text);
-    fail_msg("seed %llu: %s", (unsigned long long)seed, s ? s->message : "");
-  }
+  if (s || !is_good) refuse(m, seed, s ? s->message : "adjoints are wrong");
   wk_grad_check_free(&r);
-  for (size_t k = 0; k < m->main->inputs.n; k++) wk_tensor_free(&in[k]);
-  free(in);
   return tried;
+}
+
+/* The outputs are followed by the adjoints of the inputs. */
+static wk_status differentiate(wk_module *m) {
+  wk_graph *g = m->main;
+  wk_value_id *of = wk_arena_alloc(m->arena, (g->outputs.n + 1) * sizeof *of);
+  wk_value_id *wrt = wk_arena_alloc(m->arena, (g->inputs.n + 1) * sizeof *wrt);
+  wk_value_id *out = wk_arena_alloc(m->arena, (g->inputs.n + 1) * sizeof *out);
+  wk_grad_request r = {.of = of, .wrt = wrt, .out = out, .n_wrt = g->inputs.n};
+  for (size_t k = 0; k < g->outputs.n; k++)
+    if (wk_dtype_is_float(wk_val(g, g->outputs.data[k])->type.dtype))
+      of[r.n_of++] = g->outputs.data[k];
+  for (size_t k = 0; k < g->inputs.n; k++) wrt[k] = g->inputs.data[k];
+  WK_TRY(wk_grad(g, &r));
+  for (size_t k = 0; k < r.n_wrt; k++)
+    if (out[k] != WK_NONE) wk_graph_output(g, NULL, out[k]);
+  WK_TRY(wk_module_normalise(m));
+  return wk_module_verify(m);
+}
+
+/* The differentiated module gives as a program what it gives as a graph. */
+static void check_program(const wk_module *m, const wk_tensor *in, uint64_t seed) {
+  const middle_options o = {.passes = seed % 2, .order = true, .rtol = 1e-3};
+  wk_module *d = wk_module_clone(m);
+  wk_str why = {0};
+  wk_status s = differentiate(d);
+  if (s) wk_str_add(&why, s->message);
+  if (s || !middle_agrees(d, in, &o, NULL, &why)) refuse(m, seed, why.s);
+  wk_str_free(&why);
+  wk_module_free(d);
 }
 
 static void test_random(void **state) {
@@ -277,7 +309,24 @@ static void test_random(void **state) {
   int64_t tried = 0;
   for (uint64_t seed = range.first; seed < range.first + range.count; seed++) {
     wk_module *m = random_control(seed);
-    tried += check(m, seed);
+    wk_tensor *in = draw_inputs(m->main, seed);
+    tried += check(m, in, seed);
+    check_program(m, in, seed);
+    middle_free(in, m->main->inputs.n);
+    wk_module_free(m);
+  }
+  print_message("%lld elements\n", (long long)tried);
+}
+
+static void test_middle(void **state) {
+  (void)state;
+  int64_t tried = 0;
+  for (uint64_t seed = range.first; seed < range.first + range.count; seed++) {
+    wk_module *m = random_middle_graph(seed, 12);
+    wk_tensor *in = random_middle_inputs(m->main, seed);
+    tried += check(m, in, seed);
+    check_program(m, in, seed);
+    middle_free(in, m->main->inputs.n);
     wk_module_free(m);
   }
   print_message("%lld elements\n", (long long)tried);
@@ -332,7 +381,10 @@ static void test_recurrences(void **state) {
   for (size_t row = 0; row < WK_COUNTOF(recurrences); row++)
     for (uint64_t seed = 1; seed <= 5; seed++) {
       wk_module *m = recurrence(row);
-      tried += check(m, seed);
+      wk_tensor *in = draw_inputs(m->main, seed);
+      tried += check(m, in, seed);
+      check_program(m, in, seed);
+      middle_free(in, m->main->inputs.n);
       wk_module_free(m);
     }
   print_message("%lld elements\n", (long long)tried);
@@ -340,8 +392,8 @@ static void test_recurrences(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest all[] = {cmocka_unit_test(test_recurrences),
-                                   cmocka_unit_test(test_random)};
-  const struct CMUnitTest some[] = {cmocka_unit_test(test_random)};
+                                   cmocka_unit_test(test_random), cmocka_unit_test(test_middle)};
+  const struct CMUnitTest some[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_middle)};
   if (argc < 2) return cmocka_run_group_tests(all, NULL, NULL);
   range.first = strtoull(argv[1], NULL, 10);
   range.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
