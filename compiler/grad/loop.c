@@ -113,7 +113,8 @@ static wk_attr_loop *attrs_of(wk_arena *a, const frame *f) {
 static void add_loop(wk_low *l, frame *f, wk_value_id *out) {
   if (l->status) return;
   keep_what_is_read(l->arena, f);
-  const lanes *in_order[] = {&f->states, &f->scans, &f->captures}, *made[] = {&f->states, &f->slices};
+  const lanes *in_order[] = {&f->states, &f->scans, &f->captures};
+  const lanes *made[] = {&f->states, &f->slices};
   uint32_t n_in = 1 + f->states.n + f->scans.n + f->captures.n, n_out = 0, k = 1;
   wk_value_id *outer = wk_arena_alloc(l->arena, n_in * sizeof *outer);
   wk_value_id *inner = wk_arena_alloc(l->arena, n_in * sizeof *inner);

@@ -115,6 +115,22 @@ static void hand_on(sweep_state *s, uint32_t k, uint16_t g, uint16_t *adjoint) {
   }
 }
 
+static bool is_one(const wk_expr_node *x) { return x->op == WK_EX_CONST && x->imm.f == 1; }
+
+/* 1 / (1 + exp(-z)), the logistic function in so many words: its derivative by its value does
+ * without what overflows on the way. */
+static bool hand_to_logistic(sweep_state *s, uint32_t k, uint16_t g, uint16_t *adjoint) {
+  const wk_expr_node *v = s->e->nodes, *x = &v[k];
+  if (x->op != WK_EX_DIV || !is_one(&v[x->arg[0]])) return false;
+  const wk_expr_node *below = &v[x->arg[1]];
+  if (below->op != WK_EX_ADD || !is_one(&v[below->arg[0]])) return false;
+  const wk_expr_node *e = &v[below->arg[1]];
+  if (e->op != WK_EX_EXP || v[e->arg[0]].op != WK_EX_NEG) return false;
+  uint16_t *at = &adjoint[v[e->arg[0]].arg[0]];
+  *at = sum(s, *at, instance(s, "mul(g, mul(y, sub(1, y)))", k, "a b c y g h", g, NOTHING));
+  return true;
+}
+
 /* Adds to total[i] what input i gets when node `root` has adjoint g. */
 static void sweep(sweep_state *s, uint32_t root, uint16_t g, int depth, uint16_t *total) {
   size_t bytes = ((size_t)root + 1) * sizeof(uint16_t);
@@ -124,6 +140,7 @@ static void sweep(sweep_state *s, uint32_t root, uint16_t g, int depth, uint16_t
   for (uint32_t k = root + 1; k-- > 0 && !s->status;) {
     const wk_expr_node *x = &s->e->nodes[k];
     if (adjoint[k] == NOTHING || !wk_dtype_is_float(x->dtype)) continue;
+    if (hand_to_logistic(s, k, adjoint[k], adjoint)) continue;
     if (x->op == WK_EX_INPUT) total[x->imm.i] = sum(s, total[x->imm.i], adjoint[k]);
     else if (!derivatives[x->op].pieces) hand_on(s, k, adjoint[k], adjoint);
     else if (depth < MAX_DEPTH) sweep_pieces(s, k, adjoint[k], depth, total);

@@ -240,7 +240,8 @@ static wk_tensor *draw_inputs(const wk_graph *g, uint64_t seed) {
     const wk_type *t = &wk_val(g, g->inputs.data[k])->type;
     if (wk_tensor_alloc(t, &in[k])) abort();
     for (int64_t i = 0; i < wk_type_count(t); i++)
-      if (wk_dtype_is_float(t->dtype)) wk_store_f64(in[k].data, t->dtype, i, wk_rng_unit(rng) * 2 - 1);
+      if (wk_dtype_is_float(t->dtype))
+        wk_store_f64(in[k].data, t->dtype, i, wk_rng_unit(rng) * 2 - 1);
       else wk_store_i64(in[k].data, t->dtype, i, wk_rng_range(rng, 1, 3));
   }
   return in;
