@@ -26,7 +26,7 @@ static wk_status watch_open(watch *w, const wk_module *m, const wk_value_id *ids
   wk_graph *g = copy->main;
   char name[40];
   copy->constant_bytes_left = copy->fold_work_left = INT64_MAX;
-  g->outputs.n = g->output_names.n = g->updates.n = 0;
+  wk_graph_drop_outputs(g);
   for (size_t i = 0; i < n; i++) {
     snprintf(name, sizeof name, "watched %zu", i);
     wk_graph_output(g, name, ids[i]);

@@ -63,7 +63,8 @@ wk_status wk_body_end(wk_graph *g, const wk_value_id *in, size_t n_in, const wk_
                       size_t n_out) {
   bool *live = wk_xcalloc(g->values.n + 1, sizeof *live);
   for (size_t k = 0; k < g->inputs.n; k++) wk_val(g, g->inputs.data[k])->kind = WK_VALUE_DEAD;
-  g->inputs.n = g->outputs.n = g->output_names.n = 0;
+  g->inputs.n = 0;
+  wk_graph_drop_outputs(g);
   for (size_t k = 0; k < n_in; k++) {
     wk_val(g, in[k])->kind = WK_VALUE_INPUT;
     wk_val(g, in[k])->index = (uint32_t)k;

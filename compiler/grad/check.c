@@ -195,7 +195,7 @@ static wk_status differentiate(check *c) {
   memcpy(wrt, c->wrt, c->n_wrt * sizeof *wrt); /* a clone has the same ids */
   const wk_grad_request r = {n_of, c->n_wrt, of, seed, wrt, out};
   wk_status s = wk_grad(g, &r);
-  g->outputs.n = g->output_names.n = 0;
+  wk_graph_drop_outputs(g);
   for (size_t k = 0; k < c->n_wrt && !s; k++)
     if (out[k] != WK_NONE)
       wk_graph_output(g, wk_arena_printf(c->backward->arena, "%zu", k), out[k]);

@@ -9,7 +9,8 @@
  *
  * A loop with a condition collects nothing. There states are remembered in, and adjoints of scanned
  * slices are put into, tensors with an axis of all its iterations, which are states themselves; and
- * the forward loop counts its iterations. The loop back runs as many: it knows nothing of others. */
+ * the forward loop counts its iterations. The loop back runs as many: it knows nothing of
+ * others. */
 #include <string.h>
 
 #include "compiler/grad/body.h"

@@ -269,6 +269,10 @@ static void add_output(wk_graph *g, const char *name, wk_value_id v, wk_value_id
   wk_vec_push(&g->updates, variable);
 }
 
+void wk_graph_drop_outputs(wk_graph *g) {
+  g->outputs.n = g->output_names.n = g->updates.n = 0;
+}
+
 void wk_graph_output(wk_graph *g, const char *name, wk_value_id v) {
   size_t at = wk_graph_plain_outputs(g), n = g->outputs.n + 1;
   add_output(g, name && *name ? name : wk_val(g, v)->name, v, WK_NONE);

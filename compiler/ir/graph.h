@@ -140,6 +140,7 @@ wk_status wk_graph_constant_alloc(wk_graph *g, const char *name, const wk_type *
                                   void **data) WK_MUST_CHECK;
 wk_value_id wk_graph_scalar(wk_graph *g, wk_dtype t, double v); /* rank 0 constant */
 void wk_graph_output(wk_graph *g, const char *name, wk_value_id v);
+void wk_graph_drop_outputs(wk_graph *g); /* and updates */
 /* The variable, which has no update yet, takes this value, of its type, when a run ends. The output
  * has the name that the variable has. */
 void wk_graph_update(wk_graph *g, wk_value_id variable, wk_value_id value);

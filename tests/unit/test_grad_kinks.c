@@ -36,7 +36,7 @@ static wk_module *module_of(const kink *k, int n) {
   memcpy(wrt, g->inputs.data, (size_t)n * sizeof *wrt);
   const wk_grad_request r = {1, (size_t)n, &of, NULL, wrt, out};
   assert_null(wk_grad(g, &r));
-  g->outputs.n = g->output_names.n = 0;
+  wk_graph_drop_outputs(g);
   for (int i = 0; i < n; i++) {
     wk_value_id d = out[i] == WK_NONE ? wrt[i] : out[i];
     wk_graph_output(g, out[i] == WK_NONE ? "zero" : i ? "db" : "da", d);
