@@ -31,9 +31,11 @@ typedef wk_status (*wk_eval_hook)(void *ctx, const wk_graph *g, const wk_node *n
 wk_status wk_eval_graph(const wk_graph *g, const wk_tensor *inputs, wk_tensor *outputs,
                         wk_eval_hook hook, void *ctx) WK_MUST_CHECK;
 
-/* Runs a placed or unplaced program: inputs/outputs are caller's memory (io order of the program).
- * Buffers that are not placed get storage of their own; placed ones share one arena per region,
- * filled with 0xAA bytes first so that reads of memory never written show. */
+/* Runs a placed or unplaced program: inputs/outputs are caller's memory (io order of the program),
+ * behind them the states: what they hold before (NULL: what they begin with) and where to put what
+ * they hold in the end (NULL: nowhere). Buffers that are not placed get storage of their own, so do
+ * states; the other placed ones share one arena per region, filled with 0xAA bytes first so that
+ * reads of memory never written show. */
 typedef wk_status (*wk_eval_inst_hook)(void *ctx, const wk_program *p, const wk_inst *i,
                                        void *const *bases);
 wk_status wk_eval_program(const wk_program *p, const void *const *inputs, void *const *outputs,

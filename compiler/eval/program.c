@@ -40,6 +40,24 @@ static wk_status make_arenas(const wk_program *p, memory *m) {
   return NULL;
 }
 
+/* A state is a copy of what it holds before. */
+static wk_status alloc_state(const wk_program *p, const wk_buffer *b, const void *const *inputs,
+                             void **out) {
+  const void *given = b->io < p->states.n ? inputs[p->inputs.n + b->io] : NULL;
+  const void *from = given ? given : b->data;
+  WK_TRY(wk_try_malloc((size_t)b->size, out));
+  if (b->size && from) memcpy(*out, from, (size_t)b->size);
+  return NULL;
+}
+
+static void give_states(const wk_program *p, const memory *m, void *const *outputs) {
+  for (size_t i = 0; i < p->states.n; i++) {
+    uint32_t b = p->states.data[i].buffer;
+    void *to = outputs[p->outputs.n + i];
+    if (to) memcpy(to, m->own[b], (size_t)p->buffers.data[b].size);
+  }
+}
+
 static wk_status place(const wk_program *p, memory *m, size_t i, const void *const *inputs,
                        void *const *outputs) {
   const wk_buffer *b = &p->buffers.data[i];
@@ -49,6 +67,9 @@ static wk_status place(const wk_program *p, memory *m, size_t i, const void *con
     m->bases[i] = b->io < p->inputs.n ? (void *)(uintptr_t)inputs[b->io] : NULL;
   } else if (b->region == WK_REGION_OUTPUT) {
     m->bases[i] = b->io < p->outputs.n ? outputs[b->io] : NULL;
+  } else if (b->region == WK_REGION_STATE) {
+    WK_TRY(alloc_state(p, b, inputs, &m->own[i]));
+    m->bases[i] = m->own[i];
   } else if (b->offset >= 0) {
     m->bases[i] = m->arenas[b->region] ? (char *)m->arenas[b->region] + b->offset : NULL;
   } else {
@@ -70,6 +91,7 @@ wk_status wk_eval_program(const wk_program *p, const void *const *inputs, void *
   for (size_t i = 0; i < p->buffers.n && !s; i++) s = place(p, &m, i, inputs, outputs);
   wk_frame f = {.p = p, .bases = m.bases, .hook = hook, .ctx = ctx};
   if (!s) s = wk_frame_run(&f, &p->body);
+  if (!s) give_states(p, &m, outputs);
   for (size_t i = 0; i < p->buffers.n; i++) free(m.own[i]);
   for (int r = 0; r < WK_REGION_COUNT; r++) free(m.arenas[r]);
   free(m.bases);

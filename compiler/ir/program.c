@@ -5,7 +5,7 @@
 #include <string.h>
 
 const char *wk_region_name(wk_region r) {
-  static const char *const names[] = {"const", "input", "output", "act", "scratch"};
+  static const char *const names[] = {"const", "input", "output", "act", "scratch", "state"};
   return (unsigned)r < WK_REGION_COUNT ? names[r] : "?";
 }
 
@@ -38,6 +38,7 @@ void wk_program_free(wk_program *p) {
   wk_map_free(p->names);
   wk_vec_free(&p->inputs);
   wk_vec_free(&p->outputs);
+  wk_vec_free(&p->states);
   for (size_t i = 0; i < p->blobs.n; i++) free(p->blobs.data[i]);
   wk_vec_free(&p->blobs);
   wk_arena_free(p->arena);
@@ -54,6 +55,31 @@ uint32_t wk_program_buffer(wk_program *p, const wk_buffer *b) {
   wk_map_put(p->names, copy.name, (uint32_t)p->buffers.n);
   wk_vec_push(&p->buffers, copy);
   return (uint32_t)p->buffers.n - 1;
+}
+
+wk_program_ios *wk_program_bound(const wk_program *p, wk_region r) {
+  wk_program *x = (wk_program *)p;
+  switch (r) {
+  case WK_REGION_INPUT: return &x->inputs;
+  case WK_REGION_OUTPUT: return &x->outputs;
+  case WK_REGION_STATE: return &x->states;
+  default: return NULL;
+  }
+}
+
+bool wk_program_touches(const wk_program *p, wk_region r, bool writes) {
+  wk_arena *scratch = wk_arena_new();
+  wk_inst_pos *all;
+  size_t n = wk_program_flatten(p, scratch, &all);
+  bool found = false;
+  for (size_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < all[i].inst->n_operands; k++) {
+      const wk_view *v = &all[i].inst->operands[k];
+      if (v->buffer == WK_NONE || p->buffers.data[v->buffer].region != r) continue;
+      found |= !writes || v->role != WK_ROLE_IN;
+    }
+  wk_arena_free(scratch);
+  return found;
 }
 
 wk_inst *wk_inst_new(wk_program *p, wk_op op, const char *name, uint32_t n_out,

@@ -25,6 +25,7 @@ typedef enum {
   WK_REGION_OUTPUT,  /* caller's memory */
   WK_REGION_ACT,     /* activations: one arena, placed by compiler/memory */
   WK_REGION_SCRATCH, /* one instance per thread, placed like ACT; only inside one instruction */
+  WK_REGION_STATE,   /* variables: one memory that stays from run to run; programs may share it */
   WK_REGION_COUNT
 } wk_region;
 
@@ -35,9 +36,9 @@ typedef struct {
   wk_region region;
   int64_t size;       /* bytes */
   int64_t align;      /* power of two, at most a page */
-  int64_t offset;     /* within the region; -1 = not placed yet (ACT, SCRATCH) */
-  const void *data;   /* CONST: contents (of `size` bytes) */
-  uint32_t io;        /* INPUT, OUTPUT: position among the program's inputs or outputs */
+  int64_t offset;     /* within the region; -1 = not placed yet (ACT, SCRATCH, STATE) */
+  const void *data;   /* CONST: contents; STATE: at first (of `size` bytes) */
+  uint32_t io;        /* INPUT, OUTPUT, STATE: position among the program's */
 } wk_buffer;
 
 typedef enum { WK_ROLE_IN, WK_ROLE_OUT, WK_ROLE_INOUT } wk_role;
@@ -74,17 +75,19 @@ typedef struct {
   const char *name;
   wk_type type;
   uint32_t buffer;
+  bool is_public; /* of STATE: the variable is */
 } wk_program_io;
+typedef WK_VEC(wk_program_io) wk_program_ios;
 
 typedef struct wk_program {
   wk_arena *arena;
   const char *name;
   WK_VEC(wk_buffer) buffers;
   wk_map *names; /* of the buffers; value: id */
-  WK_VEC(wk_program_io) inputs, outputs;
+  wk_program_ios inputs, outputs, states;
   wk_block body;
   WK_VEC(void *) blobs; /* malloc'ed data of constants, freed with the program */
-  int64_t region_size[WK_REGION_COUNT]; /* CONST, ACT, SCRATCH after placement */
+  int64_t region_size[WK_REGION_COUNT]; /* CONST, ACT, SCRATCH, STATE after placement */
   int64_t act_bound;                    /* lower bound of the order: largest sum of live bytes */
   /* what copy elimination did: movement operators of the graph and copies that remained */
   int64_t copies_before, copies_after, copy_bytes_before, copy_bytes_after;
@@ -94,6 +97,10 @@ wk_program *wk_program_new(const char *name);
 void wk_program_free(wk_program *p); /* NULL ok */
 /* The name is made unique; returns the id. */
 uint32_t wk_program_buffer(wk_program *p, const wk_buffer *b);
+/* The list that the region's buffers stand in, each at its `io`; NULL: it has none. */
+wk_program_ios *wk_program_bound(const wk_program *p, wk_region r);
+/* Some instruction mentions a buffer of the region; writes: other than @in. */
+bool wk_program_touches(const wk_program *p, wk_region r, bool writes);
 /* Allocates (arena) an instruction with room for its operands; the caller fills and appends it. */
 wk_inst *wk_inst_new(wk_program *p, wk_op op, const char *name, uint32_t n_out,
                      uint32_t n_operands);

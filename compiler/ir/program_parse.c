@@ -48,17 +48,16 @@ static wk_status parse_copies(parser *p) {
 
 /* ---- buffers ------------------------------------------------------------------------------- */
 
-/* Takes the place of input or output b->io of the program; the list grows up to it. */
-static wk_status bind(parser *p, const wk_buffer *b, const wk_type *t, const wk_token *at) {
+/* Takes place b->io of the list; the list grows up to it. */
+static wk_status bind(parser *p, wk_program_ios *list, const wk_buffer *b, const wk_type *t,
+                      const wk_token *at) {
   enum { MAX_BINDINGS = 1 << 16 };
   const wk_program_io none = {.buffer = WK_NONE};
-  bool in = b->region == WK_REGION_INPUT;
   const char *name = b->name;
   if (b->io >= MAX_BINDINGS) return ERROR_AT(p, at, "the position %u is too large", b->io);
   if (p->lex.tok.kind == WK_TOK_STRING) WK_TRY(wk_lex_text(&p->lex, WK_TOK_STRING, &name));
-  while (in && p->p->inputs.n <= b->io) wk_vec_push(&p->p->inputs, none);
-  while (!in && p->p->outputs.n <= b->io) wk_vec_push(&p->p->outputs, none);
-  wk_program_io *x = (in ? p->p->inputs.data : p->p->outputs.data) + b->io;
+  while (list->n <= b->io) wk_vec_push(list, none);
+  wk_program_io *x = &list->data[b->io];
   if (x->buffer != WK_NONE)
     return ERROR_AT(p, at, "%s %u is bound twice", wk_region_name(b->region), b->io);
   x->name = wk_arena_strdup(p->p->arena, name);
@@ -93,13 +92,15 @@ static wk_status parse_buffer(parser *p) {
   int64_t io = 0;
   WK_TRY(parse_region(p, &b.region));
   wk_token at = p->lex.tok;
-  bool bound = b.region == WK_REGION_INPUT || b.region == WK_REGION_OUTPUT;
+  wk_program_ios *bound = wk_program_bound(p->p, b.region);
+  bool is_state = b.region == WK_REGION_STATE, is_public = false;
   if (bound) {
     WK_TRY(wk_lex_int(&p->lex, &io));
     if (io < 0 || io > UINT32_MAX) return ERROR_AT(p, &at, "the position is out of range");
     b.io = (uint32_t)io;
-    b.offset = 0;
+    b.offset = is_state ? -1 : 0;
   }
+  if (is_state) WK_TRY(wk_lex_accept_word(&p->lex, "public", &is_public));
   wk_token name = p->lex.tok;
   WK_TRY(wk_lex_text(&p->lex, WK_TOK_VALUE, &b.name));
   if (wk_map_get(p->p->names, b.name, &other))
@@ -108,7 +109,8 @@ static wk_status parse_buffer(parser *p) {
   if (bound) {
     wk_type t;
     WK_TRY(wk_type_parse(&p->lex, p->p->arena, &t));
-    WK_TRY(bind(p, &b, &t, &at));
+    WK_TRY(bind(p, bound, &b, &t, &at));
+    bound->data[b.io].is_public = is_public;
     b.size = wk_type_bytes(&t);
   } else {
     WK_TRY(parse_size(p, &b));
@@ -117,7 +119,7 @@ static wk_status parse_buffer(parser *p) {
   if (found) WK_TRY(wk_lex_int(&p->lex, &b.align));
   WK_TRY(wk_lex_accept_word(&p->lex, "offset", &found));
   if (found) WK_TRY(wk_lex_int(&p->lex, &b.offset));
-  if (b.region == WK_REGION_CONST) WK_TRY(parse_contents(p, &b));
+  if (b.region == WK_REGION_CONST || is_state) WK_TRY(parse_contents(p, &b));
   b.name = wk_arena_strdup(p->p->arena, b.name);
   wk_map_put(p->p->names, b.name, (uint32_t)p->p->buffers.n);
   wk_vec_push(&p->p->buffers, b);

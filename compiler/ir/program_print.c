@@ -8,6 +8,7 @@
  *     buffer input 0 %x : f32[1,3,8,8] "x:0"
  *     buffer const %w : 16 align 64 = hex("…")
  *     buffer act %t : 768 align 64 offset 0
+ *     buffer state 0 public %v : f32[2] align 64 offset 0 = hex("…")
  *     map(@out %t[1,3,8,8]:f32; @in %x[1,3,8,8]:f32 +4 *(0,1,3,24) step 16, -) {body="…"} "node"
  *     if(; @in %c[]:bool) then {
  *       …
@@ -26,10 +27,6 @@ enum { MAX_SHORT_BYTES = 64 };
 
 /* ---- buffers ------------------------------------------------------------------------------- */
 
-static bool is_caller_memory(const wk_buffer *b) {
-  return b->region == WK_REGION_INPUT || b->region == WK_REGION_OUTPUT;
-}
-
 static void print_contents(wk_str *b, const wk_buffer *x, wk_print_flags flags) {
   wk_type t = wk_type_make(WK_U8, 1, &x->size);
   wk_print_flags how = x->size <= MAX_SHORT_BYTES ? WK_PRINT_FULL : flags;
@@ -38,9 +35,7 @@ static void print_contents(wk_str *b, const wk_buffer *x, wk_print_flags flags) 
   wk_data_print(b, &t, x->data, how);
 }
 
-static void print_binding(wk_str *b, const wk_program *p, const wk_buffer *x) {
-  bool in = x->region == WK_REGION_INPUT;
-  const wk_program_io *io = (in ? p->inputs.data : p->outputs.data) + x->io;
+static void print_binding(wk_str *b, const wk_buffer *x, const wk_program_io *io) {
   wk_type_print(b, &io->type);
   if (strcmp(io->name, x->name) == 0) return;
   wk_str_add(b, " ");
@@ -49,16 +44,19 @@ static void print_binding(wk_str *b, const wk_program *p, const wk_buffer *x) {
 
 static void print_buffer(wk_str *b, const wk_program *p, const wk_buffer *x,
                          wk_print_flags flags) {
+  const wk_program_ios *bound = wk_program_bound(p, x->region);
+  const wk_program_io *io = bound ? &bound->data[x->io] : NULL;
+  bool is_state = x->region == WK_REGION_STATE;
   wk_str_printf(b, "  buffer %s ", wk_region_name(x->region));
-  if (is_caller_memory(x)) wk_str_printf(b, "%u ", x->io);
+  if (io) wk_str_printf(b, "%u %s", x->io, io->is_public ? "public " : "");
   wk_print_name(b, '%', x->name);
   wk_str_add(b, " : ");
-  if (is_caller_memory(x)) print_binding(b, p, x);
+  if (io) print_binding(b, x, io);
   else wk_str_printf(b, "%lld", (long long)x->size);
   wk_str_printf(b, " align %lld", (long long)x->align);
-  if (x->offset != (is_caller_memory(x) ? 0 : -1))
+  if (x->offset != (io && !is_state ? 0 : -1))
     wk_str_printf(b, " offset %lld", (long long)x->offset);
-  if (x->region == WK_REGION_CONST) print_contents(b, x, flags);
+  if (x->region == WK_REGION_CONST || is_state) print_contents(b, x, flags);
   wk_str_add(b, "\n");
 }
 

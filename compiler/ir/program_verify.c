@@ -21,10 +21,6 @@ wk_status wk_inst_bad(const wk_inst *i, const char *file, int line, const char *
 
 /* ---- buffers and bindings ------------------------------------------------------------------ */
 
-static bool is_caller_memory(const wk_buffer *b) {
-  return b->region == WK_REGION_INPUT || b->region == WK_REGION_OUTPUT;
-}
-
 static wk_status check_buffer(const wk_program *p, uint32_t id, wk_map *names) {
   const wk_buffer *b = &p->buffers.data[id];
   uint32_t other;
@@ -41,14 +37,13 @@ static wk_status check_buffer(const wk_program *p, uint32_t id, wk_map *names) {
   if (b->offset < -1 || b->offset >= INT64_C(1) << 46 ||
       (b->offset > 0 && b->offset % b->align != 0))
     return wk_error(WK_INTERNAL, "buffer %%%s lies at %lld", b->name, (long long)b->offset);
-  if (b->region == WK_REGION_CONST && !b->data && b->size > 0)
-    return wk_error(WK_INTERNAL, "constant buffer %%%s has no contents", b->name);
-  if (!is_caller_memory(b)) return NULL;
-  bool in = b->region == WK_REGION_INPUT;
-  size_t n = in ? p->inputs.n : p->outputs.n;
-  if (b->io >= n || (in ? p->inputs.data : p->outputs.data)[b->io].buffer != id)
+  if ((b->region == WK_REGION_CONST || b->region == WK_REGION_STATE) && !b->data && b->size > 0)
+    return wk_error(WK_INTERNAL, "%s buffer %%%s has no contents",
+                    b->region == WK_REGION_CONST ? "constant" : "state", b->name);
+  const wk_program_ios *bound = wk_program_bound(p, b->region);
+  if (bound && (b->io >= bound->n || bound->data[b->io].buffer != id))
     return wk_error(WK_INTERNAL, "buffer %%%s is not bound to %s %u", b->name,
-                    in ? "input" : "output", b->io);
+                    wk_region_name(b->region), b->io);
   return NULL;
 }
 
@@ -67,13 +62,28 @@ static wk_status check_binding(const wk_program *p, const wk_program_io *b, uint
   return NULL;
 }
 
+static wk_status check_state_names(const wk_program *p) {
+  wk_map *seen = wk_map_new();
+  wk_status s = NULL;
+  uint32_t other;
+  for (uint32_t i = 0; i < p->states.n && !s; i++) {
+    const char *name = p->states.data[i].name;
+    if (wk_map_get(seen, name, &other))
+      s = wk_error(WK_INTERNAL, "two states are called %s", name);
+    wk_map_put(seen, name, i);
+  }
+  wk_map_free(seen);
+  return s;
+}
+
 static wk_status check_buffers(const wk_program *p, wk_map *names) {
   for (uint32_t i = 0; i < p->buffers.n; i++) WK_TRY(check_buffer(p, i, names));
-  for (uint32_t i = 0; i < p->inputs.n; i++)
-    WK_TRY(check_binding(p, &p->inputs.data[i], i, WK_REGION_INPUT));
-  for (uint32_t i = 0; i < p->outputs.n; i++)
-    WK_TRY(check_binding(p, &p->outputs.data[i], i, WK_REGION_OUTPUT));
-  return NULL;
+  for (int r = 0; r < WK_REGION_COUNT; r++) {
+    const wk_program_ios *bound = wk_program_bound(p, (wk_region)r);
+    for (uint32_t i = 0; bound && i < bound->n; i++)
+      WK_TRY(check_binding(p, &bound->data[i], i, (wk_region)r));
+  }
+  return check_state_names(p);
 }
 
 /* ---- views --------------------------------------------------------------------------------- */

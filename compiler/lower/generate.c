@@ -6,10 +6,12 @@
  *              pad) to the value it is made of: the producer then writes straight into place;
  *   forwards   from a value to what reshape, transpose, slice, split and expand show of it.
  *
- * Where both ends are fixed or strides cannot express the change, a copy is emitted. Copies are
- * counted against what a compiler without this step would make: one per movement operator (and
- * per operand of a concat and result of a split), per graph output that no node makes or that
- * repeats another, and in a loop two per state and one per slice. */
+ * Where both ends are fixed or strides cannot express the change, a copy is emitted. The update of
+ * a variable is one, behind everything else; where nothing reads the variable behind the producer
+ * of its new value, the instruction pass `sink-copies` has that written in place. Copies are
+ * counted against what a compiler without this step would make: one per movement operator (and per
+ * operand of a concat and result of a split), per graph output that no node makes or that repeats
+ * another, per update, and in a loop two per state and one per slice. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,6 +250,28 @@ static void gen_node(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   }
 }
 
+/* What updates write may be shown of variables: then it is put aside before the first of them
+ * changes. */
+static void gen_updates(wk_gen *c, wk_gen_graph *gg, const wk_view *outputs) {
+  const wk_graph *g = gg->g;
+  size_t first = wk_graph_plain_outputs(g);
+  wk_view *from = wk_arena_alloc(c->scratch, (g->outputs.n + 1) * sizeof *from);
+  for (size_t i = first; i < g->outputs.n; i++) {
+    const wk_value *v = wk_val(g, g->outputs.data[i]);
+    from[i] = *wk_gen_storage(c, gg, g->outputs.data[i]);
+    wk_gen_count_copy(c, &v->type);
+    if (c->p->buffers.data[from[i].buffer].region != WK_REGION_STATE ||
+        wk_view_same(&from[i], &outputs[i]))
+      continue;
+    wk_view aside = wk_view_dense(wk_gen_buffer(c, v->name, wk_type_bytes(&v->type)), &v->type,
+                                  WK_ROLE_OUT);
+    wk_gen_copy(c, gg->block, &aside, &from[i], "update");
+    from[i] = aside;
+  }
+  for (size_t i = first; i < g->outputs.n; i++)
+    wk_gen_copy(c, gg->block, &outputs[i], &from[i], "update");
+}
+
 /* Backward placement must see a control node's outputs too: they get their storage when their
  * node is generated, unless an output or a concat has fixed it before. */
 void wk_gen_body(wk_gen *c, const wk_graph *g, const wk_view *inputs, const wk_view *outputs,
@@ -255,15 +279,17 @@ void wk_gen_body(wk_gen *c, const wk_graph *g, const wk_view *inputs, const wk_v
   wk_gen_graph gg = {.g = g, .block = block};
   gg.st = wk_arena_alloc(c->scratch, (g->values.n + 1) * sizeof *gg.st);
   for (size_t i = 0; i < g->inputs.n; i++) wk_gen_redirect(&gg, g->inputs.data[i], inputs[i]);
-  for (size_t i = 0; i < g->outputs.n; i++) {
+  size_t plain = wk_graph_plain_outputs(g);
+  for (size_t i = 0; i < plain; i++) {
     wk_value_id v = g->outputs.data[i];
     if (wk_gen_can_redirect(&gg, v)) wk_gen_redirect(&gg, v, outputs[i]);
     else wk_gen_count_copy(c, &wk_val(g, v)->type);
   }
   for (size_t i = g->nodes.n; i-- > 0;) wk_gen_place_backwards(c, &gg, wk_nod(g, (wk_node_id)i));
   for (size_t i = 0; i < g->nodes.n; i++) gen_node(c, &gg, wk_nod(g, (wk_node_id)i));
-  for (size_t i = 0; i < g->outputs.n; i++)
+  for (size_t i = 0; i < plain; i++)
     wk_gen_copy(c, block, &outputs[i], wk_gen_storage(c, &gg, g->outputs.data[i]), "output");
+  gen_updates(c, &gg, outputs);
 }
 
 /* ---- whole programs -------------------------------------------------------------------------- */
@@ -274,9 +300,30 @@ static wk_view bind(wk_program *p, wk_region region, const char *name, const wk_
                  .io = io};
   wk_program_io binding = {
       .name = wk_arena_strdup(p->arena, name), .type = *t, .buffer = wk_program_buffer(p, &b)};
-  if (region == WK_REGION_INPUT) wk_vec_push(&p->inputs, binding);
-  else wk_vec_push(&p->outputs, binding);
+  wk_vec_push(wk_program_bound(p, region), binding);
   return wk_view_dense(binding.buffer, t, WK_ROLE_IN);
+}
+
+/* Inputs and outputs of the program; a variable and its update are the same state. */
+static void bind_all(wk_program *p, const wk_graph *g, wk_view *in, wk_view *out) {
+  size_t n_in = wk_graph_plain_inputs(g);
+  for (size_t i = 0; i < g->inputs.n; i++) {
+    const wk_value *v = wk_val(g, g->inputs.data[i]);
+    bool is_state = i >= n_in;
+    in[i] = bind(p, is_state ? WK_REGION_STATE : WK_REGION_INPUT, v->name, &v->type,
+                 (uint32_t)(is_state ? i - n_in : i));
+    if (!is_state) continue;
+    p->buffers.data[in[i].buffer].offset = -1;
+    p->buffers.data[in[i].buffer].data = v->initial;
+    p->states.data[i - n_in].is_public = v->is_public;
+  }
+  for (size_t i = 0; i < g->outputs.n; i++) {
+    size_t k = n_in;
+    while (k < g->inputs.n && g->inputs.data[k] != g->updates.data[i]) k++;
+    out[i] = k < g->inputs.n ? in[k]
+                             : bind(p, WK_REGION_OUTPUT, g->output_names.data[i],
+                                    &wk_val(g, g->outputs.data[i])->type, (uint32_t)i);
+  }
 }
 
 static wk_status generate(const wk_module *m, bool has_body, wk_program **out) {
@@ -284,13 +331,7 @@ static wk_status generate(const wk_module *m, bool has_body, wk_program **out) {
   wk_gen c = {.p = wk_program_new(m->name), .scratch = wk_arena_new(), .const_index = wk_map_new()};
   wk_view *in = wk_arena_alloc(c.scratch, (g->inputs.n + 1) * sizeof *in);
   wk_view *outs = wk_arena_alloc(c.scratch, (g->outputs.n + 1) * sizeof *outs);
-  for (size_t i = 0; i < g->inputs.n; i++) {
-    const wk_value *v = wk_val(g, g->inputs.data[i]);
-    in[i] = bind(c.p, WK_REGION_INPUT, v->name, &v->type, (uint32_t)i);
-  }
-  for (size_t i = 0; i < g->outputs.n; i++)
-    outs[i] = bind(c.p, WK_REGION_OUTPUT, g->output_names.data[i],
-                   &wk_val(g, g->outputs.data[i])->type, (uint32_t)i);
+  bind_all(c.p, g, in, outs);
   if (has_body) wk_gen_body(&c, g, in, outs, &c.p->body);
   wk_map_free(c.const_index);
   wk_arena_free(c.scratch);

@@ -14,23 +14,12 @@ typedef struct {
   uint32_t *next, *last; /* per buffer: the chain of those whose mentions are its own by now */
 } in_place;
 
-/* First operand (behind the outputs) that is read element by element; everything before is not. */
-static uint32_t first_elementwise(const wk_inst *i) {
-  switch (i->op) {
-  case WK_OP_MAP: return i->n_out;
-  case WK_OP_CONV:
-  case WK_OP_CONV_TRANSPOSE:
-  case WK_OP_MATMUL: return i->n_out + 3;
-  default: return UINT32_MAX;
-  }
-}
-
 /* Every mention of `buffer` in the instruction is an elementwise read with the geometry of
  * `out`. */
 static bool only_elementwise(const wk_inst *i, uint32_t buffer, const wk_view *out) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (i->operands[k].buffer != buffer) continue;
-    if (k < first_elementwise(i) || !wk_view_same_shape(&i->operands[k], out)) return false;
+    if (k < wk_inst_first_elementwise(i) || !wk_view_same_shape(&i->operands[k], out)) return false;
   }
   return true;
 }
@@ -60,7 +49,7 @@ static bool take_operand(in_place *s, int64_t position, uint32_t o) {
   const wk_inst *inst = s->acc.flat[position].inst;
   const wk_view *out = &inst->operands[o];
   if (out->buffer == WK_NONE) return false;
-  for (uint32_t k = first_elementwise(inst); k < inst->n_operands; k++) {
+  for (uint32_t k = wk_inst_first_elementwise(inst); k < inst->n_operands; k++) {
     const wk_view *in = &inst->operands[k];
     if (in->buffer == WK_NONE || !may_take(s, position, out, in)) continue;
     rename_buffer(s, out->buffer, in->buffer);
@@ -90,7 +79,7 @@ wk_status wk_inst_in_place(wk_program *p, wk_arena *scratch, int64_t *changes) {
   }
   for (size_t i = 0; i < s.acc.n; i++) {
     const wk_inst *inst = s.acc.flat[i].inst;
-    if (first_elementwise(inst) >= inst->n_operands) continue;
+    if (wk_inst_first_elementwise(inst) >= inst->n_operands) continue;
     for (uint32_t o = 0; o < inst->n_out; o++) *changes += take_operand(&s, (int64_t)i, o);
   }
   return NULL;

@@ -60,6 +60,16 @@ bool wk_view_covers(const wk_program *p, const wk_view *v) {
   return v->step == 0 && count * wk_dtype_size(v->dtype) == p->buffers.data[v->buffer].size;
 }
 
+uint32_t wk_inst_first_elementwise(const wk_inst *i) {
+  switch (i->op) {
+  case WK_OP_MAP: return i->n_out;
+  case WK_OP_CONV:
+  case WK_OP_CONV_TRANSPOSE:
+  case WK_OP_MATMUL: return i->n_out + 3;
+  default: return UINT32_MAX;
+  }
+}
+
 void wk_inst_drop(wk_program *p, wk_inst *gone) {
   if (gone->op == WK_OP_COPY) {
     const wk_view *v = &gone->operands[0];

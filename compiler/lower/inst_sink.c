@@ -81,7 +81,8 @@ static bool reads_in_step(const wk_inst *producer, uint32_t buffer, const wk_vie
   for (uint32_t k = 0; k < producer->n_operands; k++) {
     const wk_view *v = &producer->operands[k];
     if (v->buffer != buffer) continue;
-    if (producer->op != WK_OP_MAP || v->role != WK_ROLE_IN || !wk_view_same_shape(v, dst))
+    if (k < wk_inst_first_elementwise(producer) || v->role != WK_ROLE_IN ||
+        !wk_view_same_shape(v, dst))
       return false;
   }
   return true;

@@ -19,10 +19,22 @@ typedef struct { int64_t first, last; } wk_live; /* first > last: never used */
 /* Live range of every buffer, allocated in scratch. */
 wk_live *wk_liveness(const wk_program *p, wk_arena *scratch);
 
-/* Offsets for all ACT and SCRATCH buffers; sets region_size and act_bound. Const buffers are
- * laid out in order with their alignment. SCRATCH buffers live only within one top-level
+/* Offsets for all ACT and SCRATCH buffers; sets region_size and act_bound. Const and state buffers
+ * are laid out in order with their alignment. SCRATCH buffers live only within one top-level
  * instruction. */
 wk_status wk_place(wk_program *p, int64_t align) WK_MUST_CHECK;
+
+/* A state of programs that share them: io is the first one's that has it. */
+typedef struct {
+  const wk_program_io *io;
+  const void *initial;
+} wk_state;
+/* Offsets for the STATE buffers of programs that share one memory, each at a multiple of 64 behind
+ * the one before it; region_size of all. Those of the same name are the same and must have one type
+ * and begin alike, else WK_INPUT. *states, in scratch, is in the order of the offsets; may be
+ * NULL. */
+wk_status wk_place_states(wk_program *const *programs, size_t n, wk_arena *scratch,
+                          wk_state **states, size_t *n_states) WK_MUST_CHECK;
 /* Independent of wk_place: no two live buffers overlap, all within bounds, every view in its
  * buffer. */
 wk_status wk_place_check(const wk_program *p) WK_MUST_CHECK;

@@ -360,6 +360,16 @@ static void reorder(wk_graph *g, const uint32_t *order) {
   free(sorted);
 }
 
+/* The search goes on from an order that is allowed. */
+static wk_order_model allowed_model(wk_graph *g, const int64_t *peaks, wk_arena *arena) {
+  wk_order_model m = wk_order_model_of(g, peaks, arena);
+  if (wk_graph_plain_outputs(g) == g->outputs.n) return m;
+  uint32_t *order = wk_arena_alloc(arena, (g->nodes.n + 1) * sizeof *order);
+  wk_order_sort(&m, order, arena);
+  reorder(g, order);
+  return wk_order_model_of(g, peaks, arena);
+}
+
 /* Bodies come after their owners in the module: from the last graph to the first, the needs of all
  * bodies are known when their owner is ordered. */
 wk_status wk_order_nodes(wk_module *m, int64_t *peak_before, int64_t *peak_after) {
@@ -368,7 +378,7 @@ wk_status wk_order_nodes(wk_module *m, int64_t *peak_before, int64_t *peak_after
   for (size_t k = m->graphs.n; k-- > 0;) {
     wk_graph *g = m->graphs.data[k];
     wk_arena *arena = wk_arena_new();
-    wk_order_model model = wk_order_model_of(g, peaks, arena);
+    wk_order_model model = allowed_model(g, peaks, arena);
     uint32_t *order = wk_arena_alloc(arena, (g->nodes.n + 1) * sizeof *order);
     int64_t present = present_peak(&model), best = order_graph(&model, order);
     if (best < present) reorder(g, order);

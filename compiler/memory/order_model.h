@@ -26,6 +26,12 @@ typedef struct {
   size_t n_nodes, n_blocks;
 } wk_order_model;
 
+/* order_updates.c: what updates of variables ask of the order, as predecessors; they may come later
+ * in the present order, but there is an order for all. block: per value, its block. */
+void wk_order_updates(const wk_graph *g, const uint32_t *block, wk_order_model *m, wk_arena *arena);
+/* The present order, but predecessors that come later in it move to before who waits for them. */
+void wk_order_sort(const wk_order_model *m, uint32_t *out, wk_arena *scratch);
+
 /* In the main graph inputs and outputs are the caller's and cost nothing; in a body the inputs do.
  * peaks: per graph of the module, what running it as a body needs. */
 wk_order_model wk_order_model_of(const wk_graph *g, const int64_t *peaks, wk_arena *arena);

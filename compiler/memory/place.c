@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Placement of a program's buffers: activations and per-thread scratch by the planner over their
- * live ranges, constants one after the other. */
+ * live ranges, constants and states one after the other. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "compiler/memory/memory.h"
 
 #define CONST_ALIGN 64
@@ -41,6 +44,68 @@ static void place_constants(wk_program *p, const wk_live *live) {
   p->region_size[WK_REGION_CONST] = (int64_t)at;
 }
 
+/* ---- states ---------------------------------------------------------------------------------- */
+
+typedef struct {
+  WK_VEC(wk_state) all;
+  WK_VEC(int64_t) offset; /* parallel */
+  wk_map *index;          /* name -> position */
+  int64_t size;
+} state_table;
+
+static wk_status same_state(const wk_state *a, const wk_state *b) {
+  const char *name = a->io->name;
+  const wk_type *t = &a->io->type;
+  if (!wk_type_equal(t, &b->io->type)) {
+    wk_str have = {0}, other = {0};
+    wk_type_print(&have, t);
+    wk_type_print(&other, &b->io->type);
+    wk_status s = wk_error_at(WK_INPUT, name, "a variable is %s in one program, %s in another",
+                              have.s, other.s);
+    wk_str_free(&have);
+    wk_str_free(&other);
+    return s;
+  }
+  if (a->initial == b->initial || memcmp(a->initial, b->initial, (size_t)wk_type_bytes(t)) == 0)
+    return NULL;
+  return wk_error_at(WK_INPUT, name, "a variable begins differently in two programs");
+}
+
+static wk_status place_states(state_table *t, wk_program *p) {
+  for (size_t i = 0; i < p->states.n; i++) {
+    wk_buffer *b = &p->buffers.data[p->states.data[i].buffer];
+    wk_state state = {&p->states.data[i], b->data};
+    uint32_t at = (uint32_t)t->all.n;
+    if (wk_map_get(t->index, state.io->name, &at)) {
+      WK_TRY(same_state(&t->all.data[at], &state));
+    } else {
+      int64_t offset = (int64_t)wk_align_up((uint64_t)t->size, CONST_ALIGN);
+      wk_map_put(t->index, state.io->name, at);
+      wk_vec_push(&t->all, state);
+      wk_vec_push(&t->offset, offset);
+      t->size = offset + b->size;
+    }
+    b->offset = t->offset.data[at];
+  }
+  return NULL;
+}
+
+wk_status wk_place_states(wk_program *const *programs, size_t n, wk_arena *scratch,
+                          wk_state **states, size_t *n_states) {
+  state_table t = {.index = wk_map_new()};
+  wk_status s = NULL;
+  for (size_t i = 0; i < n && !s; i++) s = place_states(&t, programs[i]);
+  for (size_t i = 0; i < n; i++) programs[i]->region_size[WK_REGION_STATE] = t.size;
+  if (states) {
+    *states = wk_arena_memdup(scratch, t.all.data, t.all.n * sizeof **states);
+    *n_states = t.all.n;
+  }
+  wk_vec_free(&t.all);
+  wk_vec_free(&t.offset);
+  wk_map_free(t.index);
+  return s;
+}
+
 wk_status wk_place(wk_program *p, int64_t align) {
   wk_arena *scratch = wk_arena_new();
   wk_live *live = wk_liveness(p, scratch);
@@ -48,6 +113,7 @@ wk_status wk_place(wk_program *p, int64_t align) {
   wk_status s = place_region(p, WK_REGION_ACT, align, live, scratch, &p->act_bound);
   if (!s) s = place_region(p, WK_REGION_SCRATCH, 64, live, scratch, &ignored);
   place_constants(p, live);
+  if (!s) s = wk_place_states(&p, 1, scratch, NULL, NULL);
   wk_arena_free(scratch);
   return wk_status_note(s, "while placing the buffers of %s", p->name);
 }

@@ -155,20 +155,20 @@ static wk_status walk(walker *w, const wk_inst_pos *flat, size_t n) {
   return NULL;
 }
 
-/* Constants are never written: they must lie apart for good. */
-static wk_status check_constants(const wk_program *p, const wk_inst_pos *flat, size_t n,
-                                 wk_arena *scratch) {
+/* Constants are never written, and states never end: they must lie apart for good. */
+static wk_status check_lasting(const wk_program *p, wk_region region, const wk_inst_pos *flat,
+                               size_t n, wk_arena *scratch) {
   wk_plan_item *items = wk_arena_alloc(scratch, (p->buffers.n + 1) * sizeof *items);
   for (size_t b = 0; b < p->buffers.n; b++) items[b] = (wk_plan_item){.align = 1, .fixed = -1};
   for (size_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < flat[i].inst->n_operands; k++) {
       uint32_t b = flat[i].inst->operands[k].buffer;
       const wk_buffer *x = b == WK_NONE ? NULL : &p->buffers.data[b];
-      if (x && x->region == WK_REGION_CONST)
+      if (x && x->region == region)
         items[b] = (wk_plan_item){.size = x->size, .align = x->align, .upper = 1,
                                   .offset = x->offset, .fixed = -1};
     }
-  return wk_plan_check(items, p->buffers.n, p->region_size[WK_REGION_CONST]);
+  return wk_plan_check(items, p->buffers.n, p->region_size[region]);
 }
 
 static int ascending(const void *a, const void *b) {
@@ -206,7 +206,8 @@ wk_status wk_place_check(const wk_program *p) {
   walker_init(&w, p, scratch);
   size_t n = wk_program_flatten(p, scratch, &flat);
   wk_status s = walk(&w, flat, n);
-  if (!s) s = check_constants(p, flat, n, scratch);
+  if (!s) s = check_lasting(p, WK_REGION_CONST, flat, n, scratch);
+  if (!s) s = check_lasting(p, WK_REGION_STATE, flat, n, scratch);
   wk_arena_free(scratch);
   return wk_status_note(s, "the placement of %s is wrong; this is a bug of the compiler", p->name);
 }

@@ -54,6 +54,10 @@ wk_ssa wk_codegen_address(wk_codegen *c, const wk_view *v) {
       base = c->memory;
       offset += b->offset;
       break;
+    case WK_REGION_STATE:
+      base = field(c, offsetof(wick_exec, state), c->e.ptr);
+      offset += b->offset;
+      break;
     default: return LLVMConstNull(c->e.ptr);
   }
   base = wk_llvm_off(&c->e, base, offset);

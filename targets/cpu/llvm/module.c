@@ -47,8 +47,9 @@ static uint64_t *place_consts(const_index *x, const wk_program *p) {
 static wk_status check_placed(const wk_program *p) {
   for (size_t b = 0; b < p->buffers.n; b++) {
     const wk_buffer *x = &p->buffers.data[b];
-    bool placed = x->region != WK_REGION_ACT && x->region != WK_REGION_SCRATCH;
-    if (!placed && x->offset < 0 && x->size > 0)
+    bool is_given = x->region != WK_REGION_ACT && x->region != WK_REGION_SCRATCH &&
+                    x->region != WK_REGION_STATE;
+    if (!is_given && x->offset < 0 && x->size > 0)
       return wk_error_at(WK_INTERNAL, x->name, "buffer is not placed");
     if (x->align > WICK_PAGE) return wk_error_at(WK_INTERNAL, x->name, "alignment beyond a page");
   }
