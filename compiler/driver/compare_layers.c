@@ -115,6 +115,7 @@ static wk_status make_memory(layers *l, const void *const *in, void *const *out)
     } else {
       WK_TRY(wk_try_malloc((size_t)buffer->size + 1, &l->own[b]));
       l->bases[b] = l->own[b];
+      if (buffer->data) memcpy(l->own[b], buffer->data, (size_t)buffer->size);
     }
   }
   return NULL;

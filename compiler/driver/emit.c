@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "compiler/memory/memory.h"
 #include "compiler/package/package.h"
 #include "wick_version.h"
 
@@ -79,6 +80,53 @@ static void add_entry(wk_package *pkg, const wk_emit_entry *e, const uint32_t *p
       .edge_bytes = (uint64_t)p->edge_bytes};
   wk_package_add_entry(pkg, &entry);
   wk_arena_free(a);
+}
+
+/* ---- state ----------------------------------------------------------------------------------- */
+
+/* The variables of all programs, one memory that they share. Before code is generated. */
+static wk_status add_states(wk_package *pkg, wk_program *const *programs, size_t n) {
+  wk_arena *scratch = wk_arena_new();
+  wk_state *states;
+  size_t n_states = 0;
+  wk_status s = wk_place_states(programs, n, scratch, &states, &n_states);
+  for (size_t i = 0; i < n_states && !s; i++) {
+    const wk_program_io *io = states[i].io;
+    wk_package_add_state(pkg, &(wk_package_state){.name = io->name,
+                                                  .dtype = (uint32_t)io->type.dtype,
+                                                  .rank = io->type.rank, .dims = io->type.dims,
+                                                  .is_public = io->is_public,
+                                                  .initial = states[i].initial});
+  }
+  wk_arena_free(scratch);
+  return s;
+}
+
+typedef WK_VEC(wk_program *) program_list;
+
+static program_list with_states(const wk_emit_entry *entries, size_t n) {
+  program_list programs = {0};
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < entries[i].parts->parts.n; k++) {
+      wk_program *p = entries[i].parts->parts.data[k].program;
+      if (p && p->states.n) wk_vec_push(&programs, p);
+    }
+  return programs;
+}
+
+static wk_status add_entry_states(wk_package *pkg, const wk_emit_entry *entries, size_t n) {
+  program_list programs = with_states(entries, n);
+  wk_status s = add_states(pkg, programs.data, programs.n);
+  wk_vec_free(&programs);
+  return s;
+}
+
+/* The same places, for what is no package. */
+static wk_status share_states(const wk_emit_entry *entries, size_t n) {
+  program_list programs = with_states(entries, n);
+  wk_status s = wk_place_states(programs.data, programs.n, NULL, NULL, NULL);
+  wk_vec_free(&programs);
+  return s;
 }
 
 /* ---- parts by target ------------------------------------------------------------------------- */
@@ -167,7 +215,8 @@ wk_status wk_emit_package(const wk_targets *t, const wk_emit_entry *entries, siz
                           const wk_emit_options *o, const char *path, wk_emit_result *result) {
   emission e = emission_new(entries, n);
   wk_package *pkg = package_new(o);
-  wk_status s = compile(&e, t, o, pkg, result);
+  wk_status s = add_entry_states(pkg, entries, n);
+  if (!s) s = compile(&e, t, o, pkg, result);
   result->other_macs = other_macs(entries, n);
   for (size_t i = 0; i < n && !s; i++) add_entry(pkg, &entries[i], e.row + e.first[i]);
   emission_free(&e);
@@ -180,7 +229,8 @@ wk_status wk_emit_parts(const wk_targets *t, wk_parts *p, const wk_emit_options 
   wk_emit_entry whole = {"", p};
   emission e = emission_new(&whole, 1);
   wk_package *pkg = package_new(o);
-  wk_status s = compile(&e, t, o, pkg, &result);
+  wk_status s = add_entry_states(pkg, &whole, 1);
+  if (!s) s = compile(&e, t, o, pkg, &result);
   uint32_t n = 0;
   for (size_t i = 0; i < p->parts.n && !s; i++) {
     entry[i] = p->parts.data[i].target < t->n ? n++ : WK_NONE;
@@ -211,6 +261,7 @@ wk_status wk_emit_output(const wk_target_output *output, const wk_instance *t,
                          const wk_emit_entry *entries, size_t n, const wk_emit_options *o,
                          const char *path, wk_emit_result *result) {
   if (!output->leaves_others) WK_TRY(check_foreign(output, t, entries, n));
+  WK_TRY(share_states(entries, n));
   emission e = emission_new(entries, n);
   size_t parts = 0;
   for (uint32_t target = 0; target < entries[0].parts->targets->n && !parts; target++)
@@ -228,7 +279,8 @@ wk_status wk_emit_programs(const wk_instance *t, wk_program *const *programs, si
   wk_package *pkg = package_new(o);
   for (size_t i = 0; i < n; i++)
     parts[i] = (wk_target_part){.name = programs[i]->name, .program = programs[i]};
-  wk_status s = t->target->compile(t, parts, n, o, pkg, row, &result);
+  wk_status s = add_states(pkg, programs, n);
+  if (!s) s = t->target->compile(t, parts, n, o, pkg, row, &result);
   for (size_t i = 0; i < n && !s; i++) wk_package_add_whole(pkg, programs[i]->name, row[i]);
   free(parts);
   free(row);

@@ -19,8 +19,10 @@ struct wk_runner {
   wk_module *module;     /* evaluator */
   wick_model *model;     /* runtime */
   wick_session *session;
-  port *in, *out;
-  size_t n_in, n_out;
+  wick_state *state;     /* bound to the session; NULL: it needs none */
+  wk_tensor *variables;  /* evaluator: what the variables hold */
+  port *in, *out, *states;
+  size_t n_in, n_out, n_states;
   wk_runner_start start;
 };
 
@@ -34,11 +36,21 @@ wk_runner_start wk_runner_started(const wk_runner *r) { return r->start; }
 wick_session *wk_runner_session(const wk_runner *r) { return r->session; }
 const wk_module *wk_runner_module(const wk_runner *r) { return r->module; }
 
+size_t wk_runner_states(const wk_runner *r) { return r->n_states; }
+const char *wk_runner_state_name(const wk_runner *r, size_t i) { return r->states[i].name; }
+const wk_type *wk_runner_state_type(const wk_runner *r, size_t i) { return &r->states[i].type; }
+
+void *wk_runner_state_data(const wk_runner *r, size_t i) {
+  return r->variables ? r->variables[i].data : wick_state_data(r->state, (uint32_t)i);
+}
+
 void wk_runner_free(wk_runner *r) {
   if (!r) return;
   wick_session_free(r->session);
+  wick_state_free(r->state);
   wick_model_free(r->model);
   wk_module_free(r->module);
+  for (size_t i = 0; r->variables && i < r->n_states; i++) wk_tensor_free(&r->variables[i]);
   wk_arena_free(r->arena);
   free(r);
 }
@@ -46,8 +58,8 @@ void wk_runner_free(wk_runner *r) {
 /* ---- evaluator ------------------------------------------------------------------------------- */
 
 static void ports_of_graph(wk_runner *r, const wk_graph *g) {
-  r->n_in = g->inputs.n;
-  r->n_out = g->outputs.n;
+  r->n_in = wk_graph_plain_inputs(g);
+  r->n_out = wk_graph_plain_outputs(g);
   r->in = wk_arena_alloc(r->arena, (r->n_in + 1) * sizeof *r->in);
   r->out = wk_arena_alloc(r->arena, (r->n_out + 1) * sizeof *r->out);
   for (size_t i = 0; i < r->n_in; i++) {
@@ -59,6 +71,19 @@ static void ports_of_graph(wk_runner *r, const wk_graph *g) {
     r->out[i] = (port){name, wk_val(g, g->outputs.data[i])->type,
                        wk_module_labels(g->module, name)};
   }
+}
+
+static wk_status variables_of_graph(wk_runner *r, const wk_graph *g) {
+  r->n_states = g->inputs.n - r->n_in;
+  r->states = wk_arena_alloc(r->arena, (r->n_states + 1) * sizeof *r->states);
+  r->variables = wk_arena_alloc(r->arena, (r->n_states + 1) * sizeof *r->variables);
+  for (size_t i = 0; i < r->n_states; i++) {
+    const wk_value *v = wk_val(g, g->inputs.data[r->n_in + i]);
+    r->states[i] = (port){v->name, v->type, NULL};
+    WK_TRY(wk_tensor_alloc(&v->type, &r->variables[i]));
+    memcpy(r->variables[i].data, v->initial, (size_t)wk_type_bytes(&v->type));
+  }
+  return NULL;
 }
 
 /* ---- runtime --------------------------------------------------------------------------------- */
@@ -115,6 +140,18 @@ static const wk_labels *labels_of_entry(wk_arena *a, const wick_entry_info *e, u
   return out;
 }
 
+/* As the package has it. */
+static wk_status bind_state(wk_runner *r, const wick_entry_info *e, const char *path) {
+  const wick_model_info *m = wick_model_describe(r->model);
+  if (!e->reads_state && !e->writes_state) return NULL;
+  r->n_states = m->state_count;
+  r->states = wk_arena_alloc(r->arena, (r->n_states + 1) * sizeof *r->states);
+  for (size_t i = 0; i < r->n_states; i++) r->states[i] = port_of_tensor(m->states[i].tensor);
+  wick_status s = wick_state_new(r->model, &r->state);
+  if (s == WICK_OK) s = wick_session_bind_state(r->session, r->state);
+  return wk_wick_error(s, NULL, path);
+}
+
 /* path: NULL when the package has no name. */
 static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, int64_t threads) {
   const wick_entry_info *e = wick_model_entry(r->model, entry);
@@ -131,7 +168,7 @@ static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, in
   double start = wk_clock();
   wk_status s = wk_open_session(r->model, entry, threads, path, &r->session);
   r->start.session = wk_clock() - start;
-  return s;
+  return s ? s : bind_state(r, e, path);
 }
 
 static wk_runner *runner_new(void) {
@@ -247,11 +284,9 @@ wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o, wk_runne
   if (is_eval) {
     r->module = m;
     ports_of_graph(r, m->main);
-    *out = r;
-    return NULL;
   }
-  wk_status s = compile_and_open(r, m, o);
-  wk_module_free(m);
+  wk_status s = is_eval ? variables_of_graph(r, m->main) : compile_and_open(r, m, o);
+  if (!is_eval) wk_module_free(m);
   if (s) wk_runner_free(r);
   else *out = r;
   return s;
@@ -277,12 +312,35 @@ static wk_status run_session(wk_runner *r, const wk_tensor *in, wk_tensor *out) 
   return wk_wick_error(s, wick_session_error(r->session), NULL);
 }
 
+/* What the updates are become the variables; the rest is the caller's. */
+static void take_results(wk_runner *r, const wk_tensor *results, wk_tensor *out) {
+  const wk_graph *g = r->module->main;
+  if (r->n_out) memcpy(out, results, r->n_out * sizeof *out);
+  for (size_t i = r->n_out; i < g->outputs.n; i++)
+    for (size_t k = 0; k < r->n_states; k++) {
+      if (g->inputs.data[r->n_in + k] != g->updates.data[i]) continue;
+      wk_tensor_free(&r->variables[k]);
+      r->variables[k] = results[i];
+    }
+}
+
+static wk_status run_graph(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
+  const wk_graph *g = r->module->main;
+  wk_tensor *given = wk_xcalloc(g->inputs.n + 1, sizeof *given);
+  wk_tensor *results = wk_xcalloc(g->outputs.n + 1, sizeof *results);
+  for (size_t i = 0; i < r->n_out; i++) wk_tensor_free(&out[i]);
+  if (r->n_in) memcpy(given, in, r->n_in * sizeof *given);
+  memcpy(given + r->n_in, r->variables, r->n_states * sizeof *given);
+  wk_status s = wk_eval_graph(g, given, results, NULL, NULL);
+  if (!s) take_results(r, results, out);
+  free(given);
+  free(results);
+  return s;
+}
+
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
   for (size_t i = 0; i < r->n_in; i++) WK_TRY(wk_runner_check_input(r, i, &in[i]));
-  if (r->module) {
-    for (size_t i = 0; i < r->n_out; i++) wk_tensor_free(&out[i]);
-    return wk_eval_graph(r->module->main, in, out, NULL, NULL);
-  }
+  if (r->module) return run_graph(r, in, out);
   for (size_t i = 0; i < r->n_out; i++)
     if (!out[i].data) WK_TRY(wk_tensor_alloc(&r->out[i].type, &out[i]));
   return run_session(r, in, out);

@@ -46,6 +46,13 @@ wick_session *wk_runner_session(const wk_runner *r);
 /* The module behind it; NULL for packages and compiled models. */
 const wk_module *wk_runner_module(const wk_runner *r);
 
+/* Variables: a run leaves in them what the next one finds. Their data may be read and written
+ * between runs. Those of a compiled model are those that are left of them. */
+size_t wk_runner_states(const wk_runner *r);
+const char *wk_runner_state_name(const wk_runner *r, size_t i);
+const wk_type *wk_runner_state_type(const wk_runner *r, size_t i);
+void *wk_runner_state_data(const wk_runner *r, size_t i);
+
 /* WK_INPUT when the tensor has not the type of input i. */
 wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t) WK_MUST_CHECK;
 /* Inputs are checked as above. Outputs are malloc'ed (wk_tensor_free, also

@@ -54,6 +54,7 @@ void wk_package_free(wk_package *p) {
   wk_vec_free(&p->unit_data);
   wk_vec_free(&p->units);
   wk_vec_free(&p->parts);
+  wk_vec_free(&p->state_use);
   wk_vec_free(&p->entries);
   wk_vec_free(&p->tensors);
   wk_vec_free(&p->rows);
@@ -203,6 +204,7 @@ uint32_t wk_package_add_part(wk_package *p, const wk_package_part *x) {
   add_tensors(p, x->outputs, x->n_outputs);
   for (size_t i = 0; i < x->n_steps; i++) add_step(p, &x->steps[i]);
   wk_vec_push(&p->parts, row);
+  wk_vec_push(&p->state_use, x->state_use);
   return (uint32_t)p->parts.n - 1;
 }
 
@@ -247,7 +249,11 @@ void wk_package_add_entry(wk_package *p, const wk_package_entry *e) {
   row.first_tensor = add_tensors(p, e->inputs, e->n_inputs);
   add_tensors(p, e->outputs, e->n_outputs);
   add_tensors(p, e->edges, e->n_edges);
-  for (size_t i = 0; i < e->n_rows; i++) add_row(p, &e->rows[i]);
+  for (size_t i = 0; i < e->n_rows; i++) {
+    add_row(p, &e->rows[i]);
+    bool runs = e->rows[i].kind == WICK_ROW_RUN && e->rows[i].part < p->parts.n;
+    if (runs) row.flags |= p->state_use.data[e->rows[i].part];
+  }
   for (size_t i = 0; i < e->n_outputs; i++)
     if (e->outputs[i].labels) add_labels(p, (uint32_t)i, e->outputs[i].labels);
   wk_vec_push(&p->entries, row);
@@ -257,6 +263,7 @@ void wk_package_add_entry(wk_package *p, const wk_package_entry *e) {
 void wk_package_add_whole(wk_package *p, const char *name, uint32_t part) {
   const wick_pkg_part *x = &p->parts.data[part];
   wick_pkg_entry row = {.name = intern(p, name),
+                        .flags = p->state_use.data[part],
                         .first_tensor = x->first_tensor,
                         .input_count = x->input_count,
                         .output_count = x->output_count,

@@ -76,6 +76,7 @@ typedef struct {
   uint64_t code; /* of its wick_entry_fn, or the target's number */
   uint64_t arena_bytes, arena_bound, scratch_bytes; /* of host memory */
   uint32_t arena_align; /* power of two, WICK_ALIGN .. WICK_PAGE; 0: WICK_ALIGN */
+  uint32_t state_use;   /* WICK_ENTRY_…_STATE: of every entry that runs it */
 } wk_package_part;
 
 /* A row of a plan; what its kind does not have is 0. See wick_pkg_row in abi.h. */
@@ -98,7 +99,7 @@ typedef struct {
   size_t n_inputs, n_outputs, n_edges, n_rows;
   uint64_t edge_bytes;
   uint32_t edge_align; /* as arena_align */
-  uint32_t flags;      /* WICK_ENTRY_… */
+  uint32_t flags;      /* WICK_ENTRY_…, beside what its parts say of the state */
 } wk_package_entry;
 
 typedef struct {

@@ -9,6 +9,13 @@ uint32_t wk_program_arena_align(const wk_program *p) {
   return (uint32_t)align;
 }
 
+/* A state that no instruction mentions is none of the program's. */
+static uint32_t state_use(const wk_program *p) {
+  bool writes = wk_program_touches(p, WK_REGION_STATE, true);
+  bool touches = writes || wk_program_touches(p, WK_REGION_STATE, false);
+  return (touches ? WICK_ENTRY_READS_STATE : 0) | (writes ? WICK_ENTRY_WRITES_STATE : 0);
+}
+
 static wk_package_tensor *tensors(const wk_program_io *io, size_t n, wk_arena *a) {
   wk_package_tensor *t = wk_arena_alloc(a, (n + 1) * sizeof *t);
   for (size_t i = 0; i < n; i++)
@@ -24,7 +31,8 @@ wk_package_part wk_package_part_of(const wk_program *p, const char *name, uint32
       .inputs = tensors(p->inputs.data, p->inputs.n, a), .n_inputs = p->inputs.n,
       .outputs = tensors(p->outputs.data, p->outputs.n, a), .n_outputs = p->outputs.n,
       .arena_bytes = (uint64_t)p->region_size[WK_REGION_ACT],
-      .arena_bound = (uint64_t)p->act_bound, .arena_align = wk_program_arena_align(p)};
+      .arena_bound = (uint64_t)p->act_bound, .arena_align = wk_program_arena_align(p),
+      .state_use = state_use(p)};
 }
 
 uint64_t *wk_package_add_consts(wk_package *pkg, uint32_t unit, const wk_program *p, wk_arena *a) {

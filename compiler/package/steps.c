@@ -65,14 +65,18 @@ static void add_written(const wk_program *p, const wk_view *v, const uint32_t *w
                         wk_arena *a, step_tensors *out) {
   const wk_buffer *b = v->buffer == WK_NONE ? NULL : &p->buffers.data[v->buffer];
   if (!b || v->role == WK_ROLE_IN) return;
-  if (b->region != WK_REGION_ACT && b->region != WK_REGION_OUTPUT) return;
-  bool is_output = b->region == WK_REGION_OUTPUT;
+  if (b->region != WK_REGION_ACT && b->region != WK_REGION_OUTPUT &&
+      b->region != WK_REGION_STATE)
+    return;
+  bool is_output = b->region == WK_REGION_OUTPUT, is_state = b->region == WK_REGION_STATE;
   int64_t count;
   const int64_t *dims = shown_dims(v, a, &count);
   bool is_whole = count * wk_dtype_size(v->dtype) == b->size && writers[v->buffer] == 1;
   wk_package_tensor t = {.name = is_whole ? b->name : "", .dtype = (uint32_t)v->dtype,
                          .rank = v->rank, .dims = dims, .strides = v->strides, .align = 1,
-                         .place = is_output ? WICK_PLACE_OUTPUT : WICK_PLACE_ARENA,
+                         .place = is_output  ? WICK_PLACE_OUTPUT
+                                  : is_state ? WICK_PLACE_STATE
+                                             : WICK_PLACE_ARENA,
                          .index = is_output ? b->io : 0,
                          .offset = v->offset + (is_output ? 0 : b->offset)};
   if (is_whole && is_output) {

@@ -38,6 +38,7 @@ struct wk_package {
   WK_VEC(wick_pkg_unit) units; /* their sections are numbered when the package is written */
   WK_VEC(wk_package_unit_data) unit_data; /* one per unit */
   WK_VEC(wick_pkg_part) parts;
+  WK_VEC(uint32_t) state_use; /* of each part */
   WK_VEC(wick_pkg_entry) entries;
   WK_VEC(wick_pkg_tensor) tensors;
   WK_VEC(wick_pkg_row) rows;

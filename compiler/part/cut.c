@@ -258,13 +258,13 @@ wk_status wk_cut_graph(wk_cut *c, wk_graph *g, uint32_t *tensor) {
 /* ---- the model ------------------------------------------------------------------------------- */
 
 static void add_ports(wk_cut *c, const wk_graph *g, uint32_t *tensor) {
-  c->p->n_in = (uint32_t)g->inputs.n;
-  c->p->n_out = (uint32_t)g->outputs.n;
-  for (size_t i = 0; i < g->inputs.n; i++) {
+  c->p->n_in = (uint32_t)wk_graph_plain_inputs(g);
+  c->p->n_out = (uint32_t)wk_graph_plain_outputs(g);
+  for (size_t i = 0; i < c->p->n_in; i++) {
     const wk_value *v = wk_val(g, g->inputs.data[i]);
     tensor[g->inputs.data[i]] = wk_cut_edge(c, v->name, &v->type, NULL);
   }
-  for (size_t i = 0; i < g->outputs.n; i++) {
+  for (size_t i = 0; i < c->p->n_out; i++) {
     wk_value_id v = g->outputs.data[i];
     uint32_t t = wk_cut_edge(c, g->output_names.data[i], &wk_val(g, v)->type, NULL);
     c->p->tensors.data[t].labels = wk_module_labels(g->module, g->output_names.data[i]);

@@ -86,7 +86,7 @@ static bool same_memory(const wk_parts *p, uint32_t a, uint32_t b) {
 
 static bool writes(const wk_parts *p, const wk_part_row *r, size_t k) {
   switch (r->kind) {
-    case WICK_ROW_RUN: return k >= p->parts.data[r->part].module->main->inputs.n;
+    case WICK_ROW_RUN: return k >= wk_graph_plain_inputs(p->parts.data[r->part].module->main);
     case WICK_ROW_IF: return false;
     default: return k == 1;
   }

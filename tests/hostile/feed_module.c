@@ -73,10 +73,11 @@ static void fill(feed_run *r, void *data, size_t bytes) {
     p[i] = kind == 0 ? 0 : kind == 1 ? (uint8_t)(i % 4 == 0) : (uint8_t)wk_rng_next(&r->rng);
 }
 
+/* States, behind both lists, are none: they begin as they do and are left there. */
 static ports ports_of(feed_run *r, const wk_program *p) {
   ports x = {.n_in = p->inputs.n, .n_out = p->outputs.n};
-  x.in = wk_xcalloc(x.n_in + 1, sizeof *x.in);
-  x.out = wk_xcalloc(x.n_out + 1, sizeof *x.out);
+  x.in = wk_xcalloc(x.n_in + p->states.n + 1, sizeof *x.in);
+  x.out = wk_xcalloc(x.n_out + p->states.n + 1, sizeof *x.out);
   for (size_t i = 0; i < x.n_in; i++) {
     const wk_type *t = &p->inputs.data[i].type;
     size_t bytes = (size_t)wk_type_bytes(t);
@@ -122,12 +123,16 @@ static void run_package(feed_run *r, const wk_program *p, const char *path) {
   s = wick_session_create(m, 0, 1, &session);
   if (s == WICK_OK) {
     ports x = ports_of(r, p);
-    s = wick_session_run(session, (const void *const *)x.in, x.out);
+    wick_state *state = NULL;
+    if (wick_model_describe(m)->state_count) s = wick_state_new(m, &state);
+    if (state) s = wick_session_bind_state(session, state);
+    if (s == WICK_OK) s = wick_session_run(session, (const void *const *)x.in, x.out);
     if (s != WICK_OK && s != WICK_RUN_FAILED)
       wk_str_printf(&r->complaint, "own package: run: %s", wick_status_text(s));
     r->ran = true;
     ports_free(&x);
     wick_session_free(session);
+    wick_state_free(state);
   }
   wick_model_free(m);
 }

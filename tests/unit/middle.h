@@ -41,15 +41,19 @@ static inline wk_tensor *middle_eval_graph(const wk_graph *g, const wk_tensor *i
   return NULL;
 }
 
+/* Variables behind the inputs, and each one's update, in their order, behind the outputs. */
 static inline wk_tensor *middle_eval_program(const wk_program *p, const wk_tensor *in,
                                              const char *step, wk_str *why) {
-  wk_tensor *out = wk_xcalloc(p->outputs.n + 1, sizeof *out);
-  const void **from = wk_xcalloc(p->inputs.n + 1, sizeof *from);
-  void **to = wk_xcalloc(p->outputs.n + 1, sizeof *to);
-  for (size_t i = 0; i < p->inputs.n; i++) from[i] = in[i].data;
+  size_t n_in = p->inputs.n + p->states.n, n_out = p->outputs.n + p->states.n;
+  wk_tensor *out = wk_xcalloc(n_out + 1, sizeof *out);
+  const void **from = wk_xcalloc(n_in + 1, sizeof *from);
+  void **to = wk_xcalloc(n_out + 1, sizeof *to);
+  for (size_t i = 0; i < n_in; i++) from[i] = in[i].data;
   wk_status s = NULL;
-  for (size_t i = 0; i < p->outputs.n && !s; i++) {
-    s = wk_tensor_alloc(&p->outputs.data[i].type, &out[i]);
+  for (size_t i = 0; i < n_out && !s; i++) {
+    const wk_program_io *io =
+        i < p->outputs.n ? &p->outputs.data[i] : &p->states.data[i - p->outputs.n];
+    s = wk_tensor_alloc(&io->type, &out[i]);
     if (s) break;
     memset(out[i].data, 0xAA, (size_t)wk_type_bytes(&out[i].type));
     to[i] = out[i].data;
@@ -58,7 +62,7 @@ static inline wk_tensor *middle_eval_program(const wk_program *p, const wk_tenso
   free(from);
   free(to);
   if (middle_ok(s, step, why)) return out;
-  middle_free(out, p->outputs.n);
+  middle_free(out, n_out);
   return NULL;
 }
 
@@ -108,7 +112,8 @@ static inline bool middle_counts_right(const wk_program *p, const char *step, wk
 static inline bool middle_check_program(const wk_program *p, const wk_tensor *in,
                                         const wk_tensor *want, const char *step, wk_str *why) {
   return middle_ok(wk_program_verify(p), step, why) && middle_counts_right(p, step, why) &&
-         middle_same(middle_eval_program(p, in, step, why), want, p->outputs.n, 0, step, why);
+         middle_same(middle_eval_program(p, in, step, why), want,
+                     p->outputs.n + p->states.n, 0, step, why);
 }
 
 /* Pass i on programs, the one last that targets ask for; NULL past it. */

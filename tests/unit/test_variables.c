@@ -4,10 +4,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "compiler/eval/eval.h"
+#include "compiler/driver/pipeline.h"
+#include "compiler/driver/runner.h"
+#include "tests/random_middle.h"
+#include "tests/unit/middle.h"
 
 static const wk_type i64_scalar = {.dtype = WK_I64};
 
@@ -68,9 +72,354 @@ static void graphs_give_back(void **state) {
   wk_module_free(m);
 }
 
+/* ---- random graphs --------------------------------------------------------------------------- */
+
+/* A value of the variable's type, if there is one beside it. */
+static wk_value_id alike(const wk_graph *g, wk_value_id variable, wk_rng *rng) {
+  wk_value_id found = variable;
+  int64_t n = 0;
+  for (wk_value_id v = 0; v < g->values.n; v++) {
+    const wk_value *x = wk_val(g, v);
+    bool fits = x->kind != WK_VALUE_DEAD && wk_type_equal(&x->type, &wk_val(g, variable)->type);
+    if (fits && wk_rng_range(rng, 0, n++) == 0) found = v;
+  }
+  return found;
+}
+
+/* Half of them are computed from the variable itself, so that they may happen in place. */
+static wk_value_id new_value(wk_graph *g, wk_value_id variable, wk_rng *rng) {
+  wk_value_id v = alike(g, variable, rng);
+  bool is_float = wk_dtype_is_float(wk_val(g, variable)->type.dtype);
+  if (!is_float || wk_rng_range(rng, 0, 1)) return v;
+  wk_value_id half = wk_graph_scalar(g, wk_val(g, variable)->type.dtype, 0.5);
+  return wk_build(g, WK_OP_SUB, NULL, 2, wk_build(g, WK_OP_MUL, NULL, 2, variable, half), v);
+}
+
+/* Inputs from a random one on become variables, which begin with what `in` has for them. */
+static void make_variables(wk_module *m, const wk_tensor *in, uint64_t seed) {
+  wk_graph *g = m->main;
+  wk_rng rng = {seed};
+  size_t first = (size_t)wk_rng_range(&rng, 0, (int64_t)g->inputs.n);
+  for (size_t i = first; i < g->inputs.n; i++) {
+    wk_value *v = wk_val(g, g->inputs.data[i]);
+    v->initial = wk_arena_memdup(m->arena, in[i].data, (size_t)wk_type_bytes(&v->type));
+  }
+  for (size_t i = first; i < g->inputs.n; i++) {
+    wk_value_id v = g->inputs.data[i];
+    wk_graph_update(g, v, new_value(g, v, &rng));
+  }
+}
+
+static void random_programs_update(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 400; seed++) {
+    wk_str why = {0};
+    middle_options o = {.order = seed % 3 > 0, .passes = seed % 5 < 2,
+                        .rtol = random_middle_is_coarse(seed) ? 1e30 : 1e-6};
+    wk_module *m = random_middle_graph(seed, 4 + (int)(seed % 16));
+    wk_tensor *in = random_middle_inputs(m->main, seed);
+    size_t n_in = m->main->inputs.n;
+    make_variables(m, in, seed);
+    bool ok = middle_ok(wk_module_verify(m), "graph", &why) && middle_agrees(m, in, &o, NULL, &why);
+    middle_free(in, n_in);
+    wk_module_free(m);
+    if (!ok) fail_msg("seed %llu: %s", (unsigned long long)seed, why.s);
+  }
+}
+
+static wk_runner *runner_of(const wk_module *m, const char *target, int64_t threads) {
+  wk_runner *r;
+  const wk_runner_options o = {.target = {.target = target}, .threads = threads,
+                               .model_name = "variables"};
+  must(wk_runner_of_module(wk_module_clone(m), &o, &r));
+  return r;
+}
+
+static void run_tensors(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
+  must(wk_runner_run(r, in, out));
+}
+
+/* Their states as well, by name: what a compiled model does not mention is all the same there. */
+static void compare_runners(const wk_runner *got, const wk_runner *want, const wk_tensor *a,
+                            const wk_tensor *b, uint64_t seed) {
+  const wk_tolerance tol = {1e-4, 1e-6, 1e-4};
+  for (size_t i = 0; i < wk_runner_outputs(want); i++)
+    if (!wk_tensor_diff(&a[i], &b[i], &tol).equal)
+      fail_msg("seed %llu: output %zu differs", (unsigned long long)seed, i);
+  for (size_t i = 0; i < wk_runner_states(got); i++)
+    for (size_t k = 0; k < wk_runner_states(want); k++) {
+      const char *name = wk_runner_state_name(got, i);
+      wk_tensor x = {*wk_runner_state_type(want, k), wk_runner_state_data(got, i)};
+      wk_tensor y = {*wk_runner_state_type(want, k), wk_runner_state_data(want, k)};
+      if (strcmp(name, wk_runner_state_name(want, k)) != 0) continue;
+      if (!wk_tensor_diff(&x, &y, &tol).equal)
+        fail_msg("seed %llu: variable %s differs", (unsigned long long)seed, name);
+    }
+}
+
+static void random_sessions_update(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    wk_module *m = random_middle_graph(seed, 4 + (int)(seed % 8));
+    wk_tensor *in = random_middle_inputs(m->main, seed);
+    size_t n_in = m->main->inputs.n, n_out = m->main->outputs.n;
+    make_variables(m, in, seed);
+    wk_runner *got = runner_of(m, "cpu", 1 + (int64_t)(seed % 2)), *want = runner_of(m, "eval", 1);
+    wk_tensor *a = wk_xcalloc(n_out + 1, sizeof *a), *b = wk_xcalloc(n_out + 1, sizeof *b);
+    for (int step = 0; step < 3; step++) {
+      run_tensors(got, in, a);
+      run_tensors(want, in, b);
+      compare_runners(got, want, a, b, seed);
+    }
+    middle_free(a, n_out);
+    middle_free(b, n_out);
+    middle_free(in, n_in);
+    wk_runner_free(got);
+    wk_runner_free(want);
+    wk_module_free(m);
+  }
+}
+
+/* ---- a package that learns ------------------------------------------------------------------- */
+
+/* w and its momentum m, of a linear regression by hand: d = x w - y, g = x' d. */
+#define HEAD(inputs)                                                     \
+  "module \"line\" { graph @main(" inputs ") {\n"                         \
+  "  variable public %w: f32[5,3] trainable = splat(0.5)\n"
+#define FORWARD "  %p = matmul(%x, %w)\n"
+
+static const char *const line_texts[] = {
+    HEAD("%x: f32[64,5], %y: f32[64,3]")
+    "  variable %m: f32[5,3] = splat(0.0)\n"
+    "  variable %step: i64[] = {0}\n"
+    "  %one = constant i64[] {1}\n"
+    FORWARD
+    "  %d = sub(%p, %y)\n"
+    "  %xt = transpose(%x) {perm=[1,0]}\n"
+    "  %g = matmul(%xt, %d)\n"
+    "  %m2 = map(%m, %g) {body=\"add(mul(%0, 0.5f32), mul(%1, 0.015625f32))\"}\n"
+    "  %w2 = map(%w, %m2) {body=\"sub(%0, mul(%1, 0.25f32))\"}\n"
+    "  %loss = reduce_mean(%d) {axes=[0,1], keepdims=0}\n"
+    "  %next = add(%step, %one)\n"
+    "  output %loss\n"
+    "  update %w = %w2\n  update %m = %m2\n  update %step = %next\n}}",
+    HEAD("%x: f32[64,5], %y: f32[64,3]") FORWARD
+    "  %d = sub(%p, %y)\n  %a = abs(%d)\n"
+    "  %error = reduce_max(%a) {axes=[0,1], keepdims=0}\n"
+    "  output %error\n}}",
+    HEAD("%x: f32[1,5]") FORWARD "  output %p\n}}",
+};
+static const char *const line_names[] = {"train", "evaluate", "infer"};
+enum { TRAIN, EVALUATE, INFER, ENTRIES };
+
+/* The three as entries of one package. */
+static wick_model *line_package(const char *const *texts) {
+  wk_targets t;
+  wk_emit_entry entries[ENTRIES];
+  wk_module *modules[ENTRIES];
+  wk_emit_options o = {.model_name = "line", .command = "test"};
+  wk_emit_result result = {.scratch_bytes = -1};
+  char path[] = "/tmp/wick-variables-XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  close(fd);
+  must(wk_targets_open(&(wk_target_args){0}, &t));
+  for (int i = 0; i < ENTRIES; i++) {
+    wk_pipeline_report report;
+    const wk_pipeline_options po = {.targets = &t};
+    must(wk_module_parse(texts[i], line_names[i], &modules[i]));
+    entries[i].name = line_names[i];
+    must(wk_pipeline_run(modules[i], &po, &report, &entries[i].parts));
+    wk_pipeline_report_free(&report);
+  }
+  assert_int_equal(entries[TRAIN].parts->parts.data[0].program->copies_after, 0);
+  must(wk_emit_package(&t, entries, ENTRIES, &o, path, &result));
+  for (int i = 0; i < ENTRIES; i++) {
+    wk_parts_free(entries[i].parts);
+    wk_module_free(modules[i]);
+  }
+  wk_targets_close(&t);
+  wick_model *m;
+  assert_int_equal(wick_model_load(path, NULL, &m), WICK_OK);
+  unlink(path);
+  return m;
+}
+
+typedef struct {
+  float x[64 * 5], y[64 * 3];
+} samples;
+
+/* y is a linear function of x. */
+static void draw_samples(samples *s) {
+  static const float w[5][3] = {{1, -2, 3}, {0.5f, 0.25f, -1}, {2, 2, 2}, {-3, 1, 0}, {0, 1, -1}};
+  wk_rng rng = {7};
+  memset(s, 0, sizeof *s);
+  for (int i = 0; i < 64; i++)
+    for (int k = 0; k < 5; k++) {
+      s->x[i * 5 + k] = (float)wk_rng_range(&rng, 0, 2000) / 1000 - 1;
+      for (int j = 0; j < 3; j++) s->y[i * 3 + j] += s->x[i * 5 + k] * w[k][j];
+    }
+}
+
+static wick_session *session_of(const wick_model *m, uint32_t entry, uint32_t threads,
+                                wick_state *state) {
+  wick_session *s;
+  assert_int_equal(wick_session_create(m, entry, threads, &s), WICK_OK);
+  assert_int_equal(wick_session_bind_state(s, state), WICK_OK);
+  return s;
+}
+
+static float run_samples(wick_session *s, const samples *data) {
+  float out;
+  assert_int_equal(wick_session_run(s, (const void *[]){data->x, data->y}, (void *[]){&out}),
+                   WICK_OK);
+  return out;
+}
+
+static uint32_t state_called(const wick_model *m, const char *name) {
+  const wick_model_info *info = wick_model_describe(m);
+  for (uint32_t i = 0; i < info->state_count; i++)
+    if (!strcmp(info->states[i].tensor->name, name)) return i;
+  fail_msg("no state %s", name);
+  return 0;
+}
+
+static void assert_same_state(const wick_model *m, wick_state *a, wick_state *b) {
+  const wick_model_info *info = wick_model_describe(m);
+  for (uint32_t i = 0; i < info->state_count; i++)
+    assert_memory_equal(wick_state_data(a, i), wick_state_data(b, i),
+                        info->states[i].tensor->bytes);
+}
+
+static wick_state *trained(const wick_model *m, uint32_t threads, int steps, const samples *data,
+                           wick_state *from) {
+  wick_state *state = from;
+  if (!state) assert_int_equal(wick_state_new(m, &state), WICK_OK);
+  wick_session *s = session_of(m, TRAIN, threads, state);
+  for (int i = 0; i < steps; i++) run_samples(s, data);
+  wick_session_free(s);
+  return state;
+}
+
+static void compare_with_evaluator(const wick_model *m, wick_state *state, const samples *data) {
+  wk_module *module;
+  must(wk_module_parse(line_texts[TRAIN], "train", &module));
+  wk_runner *r = runner_of(module, "eval", 1);
+  wk_tensor in[] = {{*wk_runner_input_type(r, 0), (void *)(uintptr_t)data->x},
+                    {*wk_runner_input_type(r, 1), (void *)(uintptr_t)data->y}}, out = {0};
+  for (int i = 0; i < 100; i++) run_tensors(r, in, &out);
+  for (size_t i = 0; i < wk_runner_states(r); i++) {
+    const wk_tolerance tol = {1e-5, 1e-6, 1e-6};
+    wk_tensor want = {*wk_runner_state_type(r, i), wk_runner_state_data(r, i)}, got = want;
+    got.data = wick_state_data(state, state_called(m, wk_runner_state_name(r, i)));
+    assert_true(wk_tensor_diff(&got, &want, &tol).equal);
+  }
+  wk_tensor_free(&out);
+  wk_runner_free(r);
+  wk_module_free(module);
+}
+
+static void packages_learn(void **state) {
+  (void)state;
+  samples data;
+  draw_samples(&data);
+  wick_model *m = line_package(line_texts);
+  const wick_model_info *info = wick_model_describe(m);
+  assert_int_equal(info->state_count, 3);
+  assert_true(info->states[state_called(m, "w")].is_public);
+  assert_false(info->states[state_called(m, "m")].is_public);
+  assert_true(wick_model_entry(m, TRAIN)->writes_state);
+  assert_true(wick_model_entry(m, INFER)->reads_state);
+  assert_false(wick_model_entry(m, INFER)->writes_state);
+  wick_state *one = trained(m, 1, 100, &data, NULL), *two = trained(m, 2, 100, &data, NULL);
+  assert_same_state(m, one, two);
+  assert_int_equal(*(int64_t *)wick_state_data(one, state_called(m, "step")), 100);
+  compare_with_evaluator(m, one, &data);
+
+  wick_session *s = session_of(m, EVALUATE, 1, one);
+  assert_true(run_samples(s, &data) < 1e-3f);
+  wick_session_free(s);
+  s = session_of(m, INFER, 1, one);
+  const float x[5] = {0, 0, 0, 0, 1};
+  float y[3];
+  assert_int_equal(wick_session_run(s, (const void *[]){x}, (void *[]){y}), WICK_OK);
+  for (int j = 0; j < 3; j++) /* a row of w */
+    assert_true(y[j] == ((float *)wick_state_data(one, state_called(m, "w")))[12 + j]);
+  wick_session_free(s);
+  wick_state_free(one);
+  wick_state_free(two);
+  wick_model_free(m);
+}
+
+static void states_are_resumed(void **state) {
+  (void)state;
+  samples data;
+  draw_samples(&data);
+  wick_model *m = line_package(line_texts);
+  wick_state *whole = trained(m, 1, 100, &data, NULL), *half = trained(m, 2, 50, &data, NULL);
+  char path[] = "/tmp/wick-variables-XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  close(fd);
+  assert_int_equal(wick_state_save(half, path, NULL), WICK_OK);
+  wick_state_free(half);
+  assert_int_equal(wick_state_load(m, path, NULL, &half), WICK_OK);
+  unlink(path);
+  trained(m, 1, 50, &data, half);
+  assert_same_state(m, whole, half);
+  wick_session *s;
+  float out;
+  assert_int_equal(wick_session_create(m, TRAIN, 1, &s), WICK_OK);
+  assert_int_equal(wick_session_run(s, (const void *[]){data.x, data.y}, (void *[]){&out}),
+                   WICK_NO_STATE);
+  wick_session_free(s);
+  wick_state_free(whole);
+  wick_state_free(half);
+  wick_model_free(m);
+}
+
+/* ---- what does not fit ----------------------------------------------------------------------- */
+
+static void programs_share_states(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } others[] = {
+      {"module \"m\" {graph @main(%x: f32[2]){variable %w: f32[2] = {1.0, 2.0} output %w}}", NULL},
+      {"module \"m\" {graph @main(%x: f32[2]){variable %w: f32[1] = {1.0} output %w}}",
+       "a variable is f32[2] in one program, f32[1] in another"},
+      {"module \"m\" {graph @main(%x: f32[2]){variable %w: f32[2] = {1.0, 3.0} output %w}}",
+       "a variable begins differently in two programs"},
+  };
+  for (size_t k = 0; k < WK_COUNTOF(others); k++) {
+    wk_module *m[2];
+    wk_program *p[2];
+    must(wk_module_parse(others[0].text, "t", &m[0]));
+    must(wk_module_parse(others[k].text, "t", &m[1]));
+    for (int i = 0; i < 2; i++) must(wk_generate(m[i], &p[i]));
+    wk_status s = wk_place_states(p, 2, NULL, NULL, NULL);
+    assert_int_equal(s != NULL, others[k].message != NULL);
+    if (s) {
+      assert_string_equal(s->message, others[k].message);
+      assert_string_equal(s->place, "w");
+      assert_int_equal(s->code, WK_INPUT);
+    }
+    wk_status_free(s);
+    for (int i = 0; i < 2; i++) {
+      wk_program_free(p[i]);
+      wk_module_free(m[i]);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(graphs_give_back),
+      cmocka_unit_test(random_programs_update),
+      cmocka_unit_test(random_sessions_update),
+      cmocka_unit_test(packages_learn),
+      cmocka_unit_test(states_are_resumed),
+      cmocka_unit_test(programs_share_states),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
