@@ -28,6 +28,7 @@ wk_status wk_place(wk_program *p, int64_t align) WK_MUST_CHECK;
 typedef struct {
   const wk_program_io *io;
   const void *initial;
+  int64_t offset;
 } wk_state;
 /* Offsets for the STATE buffers of programs that share one memory, each at a multiple of 64 behind
  * the one before it; region_size of all. Those of the same name are the same and must have one type

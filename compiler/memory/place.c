@@ -6,7 +6,7 @@
 
 #include "compiler/memory/memory.h"
 
-#define CONST_ALIGN 64
+#define LASTING_ALIGN 64
 
 static wk_status place_region(wk_program *p, wk_region region, int64_t align, const wk_live *live,
                               wk_arena *scratch, int64_t *bound) {
@@ -37,7 +37,7 @@ static void place_constants(wk_program *p, const wk_live *live) {
     if (buf->region != WK_REGION_CONST) continue;
     buf->offset = 0;
     if (live[b].first > live[b].last) continue;
-    at = wk_align_up(at, CONST_ALIGN);
+    at = wk_align_up(at, LASTING_ALIGN);
     buf->offset = (int64_t)at;
     at += (uint64_t)buf->size;
   }
@@ -48,8 +48,7 @@ static void place_constants(wk_program *p, const wk_live *live) {
 
 typedef struct {
   WK_VEC(wk_state) all;
-  WK_VEC(int64_t) offset; /* parallel */
-  wk_map *index;          /* name -> position */
+  wk_map *index; /* name -> position */
   int64_t size;
 } state_table;
 
@@ -74,18 +73,17 @@ static wk_status same_state(const wk_state *a, const wk_state *b) {
 static wk_status place_states(state_table *t, wk_program *p) {
   for (size_t i = 0; i < p->states.n; i++) {
     wk_buffer *b = &p->buffers.data[p->states.data[i].buffer];
-    wk_state state = {&p->states.data[i], b->data};
+    wk_state state = {&p->states.data[i], b->data,
+                      (int64_t)wk_align_up((uint64_t)t->size, LASTING_ALIGN)};
     uint32_t at = (uint32_t)t->all.n;
     if (wk_map_get(t->index, state.io->name, &at)) {
       WK_TRY(same_state(&t->all.data[at], &state));
     } else {
-      int64_t offset = (int64_t)wk_align_up((uint64_t)t->size, CONST_ALIGN);
       wk_map_put(t->index, state.io->name, at);
       wk_vec_push(&t->all, state);
-      wk_vec_push(&t->offset, offset);
-      t->size = offset + b->size;
+      t->size = state.offset + b->size;
     }
-    b->offset = t->offset.data[at];
+    b->offset = t->all.data[at].offset;
   }
   return NULL;
 }
@@ -101,7 +99,6 @@ wk_status wk_place_states(wk_program *const *programs, size_t n, wk_arena *scrat
     *n_states = t.all.n;
   }
   wk_vec_free(&t.all);
-  wk_vec_free(&t.offset);
   wk_map_free(t.index);
   return s;
 }

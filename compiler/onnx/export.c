@@ -214,7 +214,7 @@ static void name_values(wk_export_graph *x, size_t first_capture, const char *co
   wk_map *outputs = wk_map_new();
   uint32_t of;
   x->names = wk_arena_alloc(x->arena, (g->values.n + 1) * sizeof *x->names);
-  for (size_t i = 0; i < g->outputs.n; i++)
+  for (size_t i = 0; i < wk_graph_plain_outputs(g); i++)
     wk_map_put(outputs, g->output_names.data[i], g->outputs.data[i]);
   for (size_t i = 0; i < g->values.n; i++) {
     const wk_value *v = &g->values.data[i];
@@ -231,7 +231,18 @@ static void name_values(wk_export_graph *x, size_t first_capture, const char *co
   for (size_t i = 0; i < g->values.n; i++) {
     const wk_value *v = &g->values.data[i];
     if (v->kind == WK_VALUE_CONSTANT) add_constant(x, x->names[i], &v->type, v->data);
+    if (wk_is_variable(g, (wk_value_id)i)) add_constant(x, x->names[i], &v->type, v->initial);
   }
+}
+
+/* A variable is an input with a default; what it becomes is the output NAME.updated. */
+static const char *update_name(wk_export_graph *x, wk_value_id variable) {
+  const wk_graph *g = x->g;
+  const char *name = wk_arena_printf(x->arena, "%s.updated", x->names[variable]);
+  bool taken = wk_map_get(g->names, name, &(uint32_t){0});
+  for (size_t i = 0; i < wk_graph_plain_outputs(g) && !taken; i++)
+    taken = !strcmp(g->output_names.data[i], name);
+  return taken ? wk_export_fresh(x) : name;
 }
 
 /* A graph output needs a name of its own: an input, a constant or a repeated value is copied. */
@@ -243,7 +254,9 @@ static void write_outputs(wk_export_graph *x, Onnx__GraphProto *p) {
   for (size_t i = 0; i < g->outputs.n; i++) {
     wk_value_id v = g->outputs.data[i];
     const char *name = x->names[v], *want = g->output_names.data[i];
-    const wk_labels *labels = labels_of(x, want);
+    bool is_update = g->updates.data[i] != WK_NONE;
+    const wk_labels *labels = is_update ? NULL : labels_of(x, want);
+    if (is_update) want = update_name(x, g->updates.data[i]);
     if (labels) {
       p->output[i] = wk_export_labelled(x, labels, name, &wk_val(g, v)->type);
       continue;
@@ -269,6 +282,7 @@ static void drop_unused_constants(Onnx__GraphProto *p) {
   wk_map *used = wk_map_new();
   size_t kept = 0;
   mark_used(used, p);
+  for (size_t i = 0; i < p->n_input; i++) wk_map_put(used, p->input[i]->name, 1);
   for (size_t i = 0; i < p->n_initializer; i++)
     if (wk_map_get(used, p->initializer[i]->name, &(uint32_t){0}))
       p->initializer[kept++] = p->initializer[i];

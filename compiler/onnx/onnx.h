@@ -199,7 +199,8 @@ wk_status wk_onnx_write_back(const char *from, const char *to, const wk_rewrite 
                              size_t n) WK_MUST_CHECK;
 
 /* ONNX export of a module (opset 17), so that any viewer opens it; fused epilogues and `map` are
- * written out as elementwise nodes. */
+ * written out as elementwise nodes. A variable becomes an input with a default, its update the
+ * output NAME.updated. */
 wk_status wk_export_onnx(const wk_module *m, const char *path) WK_MUST_CHECK;
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Variables from the graph to a session: what a run leaves in them is what the next one finds. */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "compiler/driver/pipeline.h"
 #include "compiler/driver/runner.h"
+#include "compiler/onnx/onnx.h"
 #include "tests/random_middle.h"
 #include "tests/unit/middle.h"
 
@@ -212,33 +214,40 @@ static const char *const line_texts[] = {
 static const char *const line_names[] = {"train", "evaluate", "infer"};
 enum { TRAIN, EVALUATE, INFER, ENTRIES };
 
-/* The three as entries of one package. */
-static wick_model *line_package(const char *const *texts) {
+/* The three as a package of as many entries, or as another output of the target. */
+static void emit_line(const char *output, const char *path) {
   wk_targets t;
   wk_emit_entry entries[ENTRIES];
   wk_module *modules[ENTRIES];
   wk_emit_options o = {.model_name = "line", .command = "test"};
   wk_emit_result result = {.scratch_bytes = -1};
-  char path[] = "/tmp/wick-variables-XXXXXX";
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
-  close(fd);
   must(wk_targets_open(&(wk_target_args){0}, &t));
   for (int i = 0; i < ENTRIES; i++) {
     wk_pipeline_report report;
     const wk_pipeline_options po = {.targets = &t};
-    must(wk_module_parse(texts[i], line_names[i], &modules[i]));
+    must(wk_module_parse(line_texts[i], line_names[i], &modules[i]));
     entries[i].name = line_names[i];
     must(wk_pipeline_run(modules[i], &po, &report, &entries[i].parts));
     wk_pipeline_report_free(&report);
   }
   assert_int_equal(entries[TRAIN].parts->parts.data[0].program->copies_after, 0);
-  must(wk_emit_package(&t, entries, ENTRIES, &o, path, &result));
+  const wk_target_output *x = t.list[0]->target->outputs;
+  while (output && strcmp(x->name, output) != 0) x++;
+  if (output) must(wk_emit_output(x, t.list[0], entries, ENTRIES, &o, path, &result));
+  else must(wk_emit_package(&t, entries, ENTRIES, &o, path, &result));
   for (int i = 0; i < ENTRIES; i++) {
     wk_parts_free(entries[i].parts);
     wk_module_free(modules[i]);
   }
   wk_targets_close(&t);
+}
+
+static wick_model *line_package(void) {
+  char path[] = "/tmp/wick-variables-XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  close(fd);
+  emit_line(NULL, path);
   wick_model *m;
   assert_int_equal(wick_model_load(path, NULL, &m), WICK_OK);
   unlink(path);
@@ -323,7 +332,7 @@ static void packages_learn(void **state) {
   (void)state;
   samples data;
   draw_samples(&data);
-  wick_model *m = line_package(line_texts);
+  wick_model *m = line_package();
   const wick_model_info *info = wick_model_describe(m);
   assert_int_equal(info->state_count, 3);
   assert_true(info->states[state_called(m, "w")].is_public);
@@ -355,7 +364,7 @@ static void states_are_resumed(void **state) {
   (void)state;
   samples data;
   draw_samples(&data);
-  wick_model *m = line_package(line_texts);
+  wick_model *m = line_package();
   wick_state *whole = trained(m, 1, 100, &data, NULL), *half = trained(m, 2, 50, &data, NULL);
   char path[] = "/tmp/wick-variables-XXXXXX";
   int fd = mkstemp(path);
@@ -376,6 +385,97 @@ static void states_are_resumed(void **state) {
   wick_state_free(whole);
   wick_state_free(half);
   wick_model_free(m);
+}
+
+/* ---- bundles --------------------------------------------------------------------------------- */
+
+static void in_folder(const char *folder, const char *format) {
+  char command[400];
+  snprintf(command, sizeof command, format, folder);
+  assert_int_equal(system(command), 0);
+}
+
+/* What the header says of the bundle's state, as a program of its own would use it. */
+static const char learner[] =
+    "#include \"line.h\"\n#include <string.h>\n#include <stdlib.h>\n"
+    "_Static_assert(LINE_STATES == 3 && LINE_STATE_2_DTYPE == 8, \"states\");\n"
+    "int learn(const char *weights, const float *x, const float *y, char *state, int steps) {\n"
+    "  static char arena[LINE_TRAIN_ARENA_BYTES] __attribute__((aligned(4096)));\n"
+    "  float loss;\n"
+    "  const void *in[] = {x, y};\n  void *out[] = {&loss};\n  int bad = 0;\n"
+    "  memcpy(state, weights + LINE_STATE_AT, LINE_STATE_BYTES);\n"
+    "  for (int i = 0; i < steps; i++)\n"
+    "    bad |= line_run_train(weights, in, out, arena, state);\n"
+    "  line_exec exec = {.threads = 1, .state = state, .scratch = aligned_alloc(64, 1 << 20)};\n"
+    "  bad |= line_run_with_train(&exec, weights, in, out, arena);\n"
+    "  free(exec.scratch);\n"
+    "  return bad;\n}\n";
+
+static void bundles_learn(void **state) {
+  (void)state;
+  samples data;
+  draw_samples(&data);
+  char folder[] = "/tmp/wick-variables-XXXXXX", path[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/line", folder);
+  emit_line("bundle", path);
+  snprintf(path, sizeof path, "%s/learn.c", folder);
+  must(wk_write_file(path, learner, strlen(learner)));
+  in_folder(folder, "cd %s && cc -Wall -Werror -fPIC -shared -o learn.so learn.c line.o");
+  in_folder(folder, "! nm -u %s/line.o | grep -vE ' (memcpy|memmove|memset)$'");
+  snprintf(path, sizeof path, "%s/learn.so", folder);
+  void *library = dlopen(path, RTLD_NOW), *symbol = library ? dlsym(library, "learn") : NULL;
+  assert_non_null(symbol);
+  int (*learn)(const char *, const float *, const float *, char *, int);
+  memcpy(&learn, &symbol, sizeof learn);
+  wk_file weights;
+  snprintf(path, sizeof path, "%s/line.weights", folder);
+  must(wk_file_map(path, &weights));
+  char *memory = aligned_alloc(64, 4096);
+  assert_int_equal(learn((const char *)weights.data, data.x, data.y, memory, 99), 0);
+  wick_model *m = line_package();
+  wick_state *want = trained(m, 1, 100, &data, NULL);
+  assert_memory_equal(memory, wick_state_data(want, 0), wick_model_describe(m)->state_bytes);
+  wick_state_free(want);
+  wick_model_free(m);
+  free(memory);
+  wk_file_unmap(&weights);
+  dlclose(library);
+  in_folder(folder, "rm -r %s");
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+/* A variable is an input with a default; its update is an output. */
+static void exports_have_defaults(void **state) {
+  (void)state;
+  samples data;
+  draw_samples(&data);
+  char folder[] = "/tmp/wick-variables-XXXXXX", path[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/line.onnx", folder);
+  wk_module *m, *back;
+  must(wk_module_parse(line_texts[TRAIN], "train", &m));
+  must(wk_export_onnx(m, path));
+  must(wk_import_onnx(path, NULL, NULL, &back));
+  assert_int_equal(back->main->inputs.n, 2);
+  assert_int_equal(back->main->outputs.n, 4);
+  assert_string_equal(back->main->output_names.data[1], "w.updated");
+  wk_tensor in[5], got[4], want[4];
+  memset(in, 0, sizeof in);
+  for (int i = 0; i < 2; i++)
+    in[i] = (wk_tensor){wk_val(m->main, m->main->inputs.data[i])->type, i ? data.y : data.x};
+  must(wk_eval_graph(m->main, in, want, NULL, NULL));
+  must(wk_eval_graph(back->main, in, got, NULL, NULL));
+  for (int i = 0; i < 4; i++) {
+    const wk_tolerance tol = {1e-6, 1e-6, 1e-6};
+    assert_true(wk_tensor_diff(&got[i], &want[i], &tol).equal);
+    wk_tensor_free(&got[i]);
+    wk_tensor_free(&want[i]);
+  }
+  wk_module_free(back);
+  wk_module_free(m);
+  in_folder(folder, "rm -r %s");
 }
 
 /* ---- what does not fit ----------------------------------------------------------------------- */
@@ -419,6 +519,8 @@ int main(void) {
       cmocka_unit_test(random_sessions_update),
       cmocka_unit_test(packages_learn),
       cmocka_unit_test(states_are_resumed),
+      cmocka_unit_test(bundles_learn),
+      cmocka_unit_test(exports_have_defaults),
       cmocka_unit_test(programs_share_states),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
