@@ -25,6 +25,20 @@ static void copy_case(wk_program *p) {
   ((wk_attr_fill *)i->attrs)->value = 2.5;
 }
 
+/* Two short axes that follow each other on one side alone: whole tiles and not, pieces, two bytes, a
+ * sum of both orders. */
+static void copy_run_case(wk_program *p) {
+  wk_view y = OUT(p, WK_F32, 5, 37, 70), x = IN(p, WK_F32, 70, 37, 5);
+  append(p, WK_OP_COPY, 1, 2, y, PERM(x, 2, 1, 0));
+  y = OUT(p, WK_F32, 9, 300, 64), x = IN(p, WK_F32, 64, 300, 9);
+  append(p, WK_OP_COPY, 1, 2, y, PERM(x, 2, 1, 0));
+  y = OUT(p, WK_F16, 2, 3, 32, 48), x = IN(p, WK_F16, 48, 32, 3, 2);
+  append(p, WK_OP_COPY, 1, 2, y, PERM(x, 3, 2, 1, 0));
+  y = OUT(p, WK_F32, 7, 50, 33), x = IN(p, WK_F32, 33, 50, 7);
+  wk_inst *i = append(p, WK_OP_MAP, 1, 3, y, PERM(x, 2, 1, 0), IN(p, WK_F32, 7, 50, 33));
+  ((wk_attr_map *)i->attrs)->body = EXPR_F32(p, "add(%0, mul(%1, 2.0f32))", 2);
+}
+
 static void big_map_case(wk_program *p) {
   wk_view y = OUT(p, WK_F32, 1000, 777), a = IN(p, WK_F32, 1000, 777), b = IN(p, WK_F32, 777);
   wk_inst *i = append(p, WK_OP_MAP, 1, 3, y, a, broadcast(b, &y));
@@ -626,6 +640,7 @@ static void loop_case(wk_program *p) {
 static const program_case program_cases[] = {
     {"map", map_case, 0, NULL},
     {"copy", copy_case, 0, NULL},
+    {"copy_run", copy_run_case, 0, NULL},
     {"big_map", big_map_case, 0, NULL},
     {"reduce", reduce_case, 0, NULL},
     {"conv", conv_case, 0, NULL},

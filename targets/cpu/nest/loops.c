@@ -21,7 +21,7 @@ static void describe_statement(wk_str *b, const wk_nest_statement *s) {
                   o->is_scratch ? (long long)o->at : (long long)o->arg);
     for (int d = 0; d < s->rank; d++) wk_str_printf(b, " %lld", (long long)o->stride[d]);
   }
-  wk_str_printf(b, "; %u %d %d %016llx", s->n_out, s->vector, s->tile,
+  wk_str_printf(b, "; %u %d %d%s %016llx", s->n_out, s->vector, s->tile, s->is_run ? "r" : "",
                 (unsigned long long)wk_expr_hash(s->body, 0));
   if (s->post) wk_str_printf(b, " %016llx", (unsigned long long)wk_expr_hash(s->post, 1));
 }

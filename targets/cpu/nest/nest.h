@@ -50,6 +50,7 @@ typedef struct {
   int lanes;
   int vector; /* dim along which vectors lie: last kept or last reduced one; -1: none */
   int tile;   /* map: tiles of lanes x lanes over dim[tile] and dim[vector]; -1: none */
+  bool is_run; /* rows of tiles are dim[tile - 1] and dim[tile], one behind the other */
   int clip;   /* this dim is a piece of a longer one (-1: none): dim[clip - 1] counts pieces … */
   int64_t clip_of; /* … of this length */
 } wk_nest_statement;
@@ -62,6 +63,12 @@ typedef struct {
   int64_t positions, group; /* of the outer dims: in all, per task */
   int64_t scratch_bytes;
 } wk_nest;
+
+/* The first dim that tiles or vectors lie in. */
+static inline int wk_nest_inner(const wk_nest_statement *s) {
+  if (s->tile >= 0) return s->tile - s->is_run;
+  return s->vector >= 0 ? s->vector : s->rank;
+}
 
 /* nest_build.c: from an instruction. The nest lives in its arena. */
 wk_status wk_nest_build(wk_arena *a, const wk_program *p, const wk_inst *i,

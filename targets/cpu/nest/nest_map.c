@@ -22,7 +22,7 @@ void wk_nest_map_codegen(wk_nest_at *at, int outer) {
   const wk_nest_statement *s = at->s;
   wk_llvm_loop *loops = wk_xcalloc(WK_NEST_RANK, sizeof *loops);
   wk_nest_at inner = *at;
-  int last = s->tile >= 0 ? s->tile : s->vector >= 0 ? s->vector : s->rank;
+  int last = wk_nest_inner(s);
   for (int d = outer; d < last; d++) {
     wk_llvm_begin(at->e, &loops[d], wk_llvm_int(at->e, 0), wk_nest_length(&inner, d), 1, NULL, 0);
     wk_nest_step(&inner, d, loops[d].i);

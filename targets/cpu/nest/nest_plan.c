@@ -120,6 +120,43 @@ static int best_vector_dim(const wk_simd *simd, const wk_nest_statement *s, int 
   return best;
 }
 
+/* Operand k, or none that it would be read like, goes on from the end of dim `to` at the next step
+ * of dim `from`. */
+static bool runs_on(const wk_nest_statement *s, int from, int to) {
+  for (uint32_t k = 0; k < s->n_operands; k++) {
+    const wk_nest_operand *o = &s->operands[k];
+    int64_t size = wk_dtype_size(o->dtype);
+    bool is_across = size > 0 && o->stride[to] == size && !is_smooth(o, s->vector);
+    if (is_across && o->stride[from] != s->dim[to].n * size) return false;
+  }
+  return true;
+}
+
+/* Two short dims that follow each other in an operand, as a window's taps and channels do, are the
+ * rows of tiles together. */
+static void plan_run(wk_nest_statement *s, int outer, int lanes) {
+  for (uint32_t k = 0; k < s->n_operands; k++) {
+    const wk_nest_operand *o = &s->operands[k];
+    int64_t size = wk_dtype_size(o->dtype);
+    if (size == 0 || is_smooth(o, s->vector)) continue;
+    for (int from = outer; from < s->vector; from++)
+      for (int to = outer; to < s->vector; to++) {
+        if (from == to || o->stride[to] != size || !runs_on(s, from, to)) continue;
+        if (o->stride[from] != s->dim[to].n * size) continue;
+        if (s->dim[from].n * s->dim[to].n < lanes) continue;
+        for (; to < s->vector - 1; to++) {
+          swap_dims(s, to, to + 1);
+          from -= from == to + 1;
+        }
+        for (; from < s->vector - 2; from++) swap_dims(s, from, from + 1);
+        s->tile = to;
+        s->is_run = true;
+        s->lanes = lanes;
+        return;
+      }
+  }
+}
+
 /* A map of which an operand is contiguous along another dim than the vectors' goes by square tiles
  * that are transposed in registers. That dim is moved next to the vectors'. */
 static void plan_tile(const wk_simd *simd, wk_nest_statement *s, int outer) {
@@ -136,7 +173,10 @@ static void plan_tile(const wk_simd *simd, wk_nest_statement *s, int outer) {
           (best < 0 || s->dim[d].n > s->dim[best].n))
         best = d;
   }
-  if (best < 0) return;
+  if (best < 0) {
+    plan_run(s, outer, lanes);
+    return;
+  }
   for (; best < s->vector - 1; best++) swap_dims(s, best, best + 1);
   s->tile = best;
   s->lanes = lanes;
@@ -192,7 +232,7 @@ static void cut_dim(wk_nest_statement *s, int d, int64_t c) {
  * inside: the first of them may be cut, not moved out. */
 static int plan_outer(wk_nest_statement *s) {
   int64_t inner = weight(s), target = TASK_WORK;
-  int need = s->tile >= 0 ? s->tile : s->vector >= 0 ? s->vector : s->rank, k = 0;
+  int need = wk_nest_inner(s), k = 0;
   int limit = need < s->kept ? need + 1 : s->kept;
   for (int d = 0; d < s->rank; d++) inner = multiply(inner, s->dim[d].n);
   while (k < limit && inner > 2 * target) inner /= s->dim[k++].n;

@@ -37,6 +37,31 @@ static tile transposed(wk_llvm *e, tile t, int n) {
   return t;
 }
 
+/* Row i of the tiles. */
+static void step_to_row(wk_nest_at *at, wk_ssa i) {
+  const wk_nest_statement *s = at->s;
+  if (!s->is_run) {
+    wk_nest_step(at, s->tile, i);
+    return;
+  }
+  wk_nest_step(at, s->tile - 1, wk_llvm_div(at->e, i, s->dim[s->tile].n));
+  wk_nest_step(at, s->tile, wk_llvm_mod(at->e, i, s->dim[s->tile].n));
+}
+
+static wk_ssa row_count(const wk_nest_at *at) {
+  const wk_nest_statement *s = at->s;
+  wk_ssa n = wk_nest_length(at, s->tile - s->is_run);
+  return s->is_run ? wk_llvm_mul(at->e, n, s->dim[s->tile].n) : n;
+}
+
+/* Whether tiles of n rows leave none over, in any piece. */
+static bool has_whole_tiles(const wk_nest_statement *s, int n) {
+  int64_t width = s->is_run ? s->dim[s->tile].n : 1;
+  int first = wk_nest_inner(s);
+  if (s->dim[first].n * width % n) return false;
+  return s->clip != first || s->clip_of * width % n == 0;
+}
+
 static bool lies_across(const wk_nest_statement *s, const wk_nest_operand *o) {
   int64_t size = wk_dtype_size(o->dtype), stride = o->stride[s->vector];
   return o->stride[s->tile] == size && stride != size && stride != -size && stride != 0;
@@ -109,7 +134,7 @@ static void emit_rest(const wk_nest_at *at, wk_ssa first, wk_ssa last, int64_t f
   wk_nest_at row = *at;
   wk_llvm_loop *rows = wk_xcalloc(1, sizeof *rows);
   wk_llvm_begin(at->e, rows, first, last, 1, NULL, 0);
-  wk_nest_step(&row, s->tile, rows->i);
+  step_to_row(&row, rows->i);
   if (from == 0) wk_nest_walk(&row, wk_nest_map_group, NULL);
   else
     wk_nest_walk_range(&row, wk_llvm_int(at->e, from), wk_nest_length(at, s->vector), 1, 1,
@@ -123,22 +148,22 @@ void wk_nest_tile_codegen(wk_nest_at *at) {
   wk_llvm *e = at->e;
   int n = s->lanes;
   int64_t width = s->dim[s->vector].n, even = width / n * n;
-  wk_ssa height = wk_nest_length(at, s->tile), zero = wk_llvm_int(e, 0);
+  wk_ssa height = row_count(at), zero = wk_llvm_int(e, 0);
   wk_ssa full = wk_llvm_mul(e, wk_llvm_div(e, height, n), n);
   wk_llvm_loop *rows = wk_xcalloc(2, sizeof *rows), *columns = rows + 1;
   wk_nest_at base = *at, row[MAX_LANES];
   wk_llvm_begin(e, rows, zero, full, n, NULL, 0);
-  wk_nest_step(&base, s->tile, rows->i);
+  wk_nest_step(&base, s->tile, rows->i); /* what lies across goes straight on */
   wk_llvm_begin(e, columns, zero, wk_llvm_int(e, even), n, NULL, 0);
   for (int r = 0; r < n; r++) {
-    row[r] = base;
-    wk_nest_step(&row[r], s->tile, wk_llvm_int(e, r));
+    row[r] = s->is_run ? *at : base;
+    if (s->is_run) step_to_row(&row[r], wk_llvm_add(e, rows->i, wk_llvm_int(e, r)));
+    else wk_nest_step(&row[r], s->tile, wk_llvm_int(e, r));
   }
   emit_tile(&base, row, columns->i, n);
   wk_llvm_end(e, columns, NULL);
   wk_llvm_end(e, rows, NULL);
   free(rows);
   if (even < width) emit_rest(at, zero, full, even);
-  bool whole = s->dim[s->tile].n % n == 0 && (s->clip != s->tile || s->clip_of % n == 0);
-  if (!whole) emit_rest(at, full, height, 0);
+  if (!has_whole_tiles(s, n)) emit_rest(at, full, height, 0);
 }
