@@ -4,6 +4,7 @@
 
 #include "targets/cpu/codegen.h"
 #include "targets/cpu/kernels/contract.h"
+#include "targets/cpu/kernels/window.h"
 #include "targets/cpu/expr/expr_codegen.h"
 
 /* Multiply-accumulates that one thread does in a nanosecond, roughly. */
@@ -110,8 +111,10 @@ wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) {
   WK_TRY(epilogue(c, i, &k, &epi));
   wk_cpu_kernel kernel;
   memset(&kernel, 0, sizeof kernel);
-  WK_TRY(k.kind == WK_CONTRACT_CONV ? wk_cpu_conv_codegen(&c->e, &k.conv, &epi, &kernel)
-                                    : wk_cpu_matmul_codegen(&c->e, &k.matmul, &epi, &kernel));
+  if (k.kind == WK_CONTRACT_CONV) WK_TRY(wk_cpu_conv_codegen(&c->e, &k.conv, &epi, &kernel));
+  else if (k.kind == WK_CONTRACT_MATMUL)
+    WK_TRY(wk_cpu_matmul_codegen(&c->e, &k.matmul, &epi, &kernel));
+  else WK_TRY(wk_cpu_window_codegen(&c->e, &k.conv, k.w_step, &epi, &kernel));
   if (k.is_packed && kernel.packed_bytes > c->p->buffers.data[i->operands[k.b].buffer].size)
     return wk_error_at(WK_INTERNAL, i->name, "packed weights have another size");
   wk_ssa args[3 + WK_CPU_MAX_OPERANDS];

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The CPU target stands on the shared libLLVM; `bench_kernels` and `bench_lookups`
-# measure its kernels.
+# The CPU target stands on the shared libLLVM; `bench_kernels`, `bench_lookups` and
+# `bench_gradients` measure its kernels.
 execute_process(COMMAND ${LLVM_CONFIG} --includedir OUTPUT_VARIABLE llvm_include
                 OUTPUT_STRIP_TRAILING_WHITESPACE)
 execute_process(COMMAND ${LLVM_CONFIG} --libs --link-shared OUTPUT_VARIABLE llvm_libs
@@ -72,6 +72,10 @@ if(TARGET wk_cpu)
       target_link_libraries(bench_${program} wk_cpu wk_support m)
     endif()
   endforeach()
+  if(EXISTS ${CMAKE_SOURCE_DIR}/bench/gradients.c)
+    add_executable(bench_gradients bench/gradients.c)
+    target_link_libraries(bench_gradients wk_driver)
+  endif()
 endif()
 
 # The example that links a compiled model.

@@ -135,3 +135,31 @@ void wk_panels_pack_conv(const wk_simd *simd, wk_panels p, const wk_cpu_conv_des
       pack_conv_panel(d, &a, w, (g * n + i * width) * w_stride[0], w_stride);
     }
 }
+
+/* Output channels from `first` of each group on, into panels that are `width` wide. */
+static wk_cpu_conv_piece piece_at(const wk_cpu_conv_desc *d, int64_t first, int64_t panels,
+                                  int64_t columns, int64_t width, int64_t group_words) {
+  int64_t cin = d->cin / d->group, words = d->kh * d->kw * cin;
+  return (wk_cpu_conv_piece){
+      .groups = d->group, .panels = panels, .columns = columns, .cin = cin,
+      .first = first, .group = d->cout / d->group, .panel = width, .column = 1,
+      .to = {group_words, words * width, 1, width, d->kw * cin * width, cin * width}};
+}
+
+int wk_panels_pieces(const wk_simd *simd, wk_panels p, const wk_cpu_conv_desc *d,
+                     wk_cpu_conv_piece out[WK_CPU_CONV_PIECES]) {
+  int64_t full = (int64_t)p.nv * simd->lanes, tail = (int64_t)p.nv_tail * simd->lanes;
+  int64_t words = d->kh * d->kw * (d->cin / d->group), n = d->cout / d->group;
+  int64_t whole = p.panels - (tail == 0 && n % full != 0), group = p.columns * words;
+  int64_t size = wk_dtype_size(d->types.b), width = tail ? tail : full, left = n - whole * full;
+  int count = 0;
+  if (whole > 0) out[count++] = piece_at(d, 0, whole, full, full, group);
+  if (left == 0) return count;
+  out[count] = piece_at(d, whole * full, 1, left, width, group);
+  out[count++].at = whole * full * words * size;
+  if (left == width) return count;
+  out[count] = piece_at(d, n - 1, 1, width - left, width, group);
+  out[count].column = 0;
+  out[count++].at = (whole * full * words + left) * size;
+  return count;
+}

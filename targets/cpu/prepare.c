@@ -10,8 +10,7 @@
 
 enum { WORD_SLACK = 3 }; /* kernels read rows of bytes by words (contract.c) */
 
-/* A dense view of the given dims in a new buffer, axes from slowest to fastest as in order[]. */
-static wk_view temporary(wk_prepare *r, const wk_view *like, wk_dtype t, const int *order) {
+wk_view wk_prepare_temporary(wk_prepare *r, const wk_view *like, wk_dtype t, const int *order) {
   wk_view v = *like;
   int64_t run = 1;
   for (int k = v.rank - 1; k >= 0; k--) {
@@ -51,7 +50,7 @@ static void kernel_order(const wk_inst *i, int *order) {
   order[n] = column;
 }
 
-static void append_copy(wk_prepare *r, const wk_inst *of, wk_view dst, wk_view src) {
+void wk_prepare_copy(wk_prepare *r, const wk_inst *of, wk_view dst, wk_view src) {
   wk_inst *c = wk_inst_new(r->p, WK_OP_COPY, of->name, 1, 2);
   dst.role = WK_ROLE_OUT;
   src.role = WK_ROLE_IN;
@@ -60,19 +59,22 @@ static void append_copy(wk_prepare *r, const wk_inst *of, wk_view dst, wk_view s
   wk_block_append(r->out, c);
 }
 
-/* Replaces an input of a product by a copy that is contiguous along the axis that the kernels read
- * element by element; the other broadcast axes stay broadcast. */
+/* Replaces an input by a copy that is contiguous along the axis that the kernels read element by
+ * element, of convolutions the first one; the other broadcast axes stay broadcast, but for weights,
+ * which lie evenly. */
 static void copy_in(wk_prepare *r, wk_inst *i, uint32_t k) {
   wk_view *x = &i->operands[k], small = *x;
   int order[WK_MAX_RANK], fastest = k == WK_CONTRACT_A ? x->rank - 1 : x->rank - 2, n = 0;
+  bool is_conv = i->op == WK_OP_CONV, is_dense = is_conv && k == WK_CONTRACT_B;
+  if (is_conv) fastest = 0;
   for (int d = 0; d < x->rank; d++) {
     if (d == fastest) continue;
     order[n++] = d;
-    if (x->strides[d] == 0) small.dims[d] = 1;
+    if (x->strides[d] == 0 && !is_dense) small.dims[d] = 1;
   }
   order[n] = fastest;
-  wk_view tmp = temporary(r, &small, x->dtype, order);
-  append_copy(r, i, tmp, small);
+  wk_view tmp = wk_prepare_temporary(r, &small, x->dtype, order);
+  wk_prepare_copy(r, i, tmp, small);
   for (int d = 0; d < x->rank; d++) {
     tmp.strides[d] = small.dims[d] == x->dims[d] ? tmp.strides[d] : 0;
     tmp.dims[d] = x->dims[d];
@@ -110,6 +112,28 @@ static wk_inst *epilogue_map(wk_prepare *r, const wk_inst *i, const wk_expr *e, 
   return map;
 }
 
+wk_status wk_prepare_zero(wk_prepare *r, const wk_inst *i) {
+  const wk_expr *e = wk_contract_epilogue(i, r->p->arena);
+  wk_view sum = i->operands[WK_CONTRACT_Y];
+  if (!e) {
+    wk_inst *fill = wk_inst_new(r->p, WK_OP_FILL, i->name, 1, 1);
+    fill->operands[0] = sum;
+    wk_block_append(r->out, fill);
+    return NULL;
+  }
+  float *zero;
+  wk_dtype acc = wk_accumulator_dtype(i->operands[WK_CONTRACT_A].dtype);
+  WK_TRY(wk_prepare_data(r, wk_dtype_size(acc), &zero));
+  wk_buffer b = {.name = "cpu.zero", .region = WK_REGION_CONST, .size = wk_dtype_size(acc),
+                 .align = 64, .offset = -1, .data = zero};
+  sum.buffer = wk_program_buffer(r->p, &b);
+  sum.dtype = acc;
+  sum.offset = sum.step = 0;
+  memset(sum.strides, 0, sizeof sum.strides);
+  wk_block_append(r->out, epilogue_map(r, i, e, sum));
+  return NULL;
+}
+
 static bool reads_output(const wk_inst *i) {
   for (uint32_t k = WK_CONTRACT_BIAS; k < i->n_operands; k++)
     if (i->operands[k].buffer == i->operands[WK_CONTRACT_Y].buffer) return true;
@@ -125,7 +149,7 @@ static wk_inst *split_epilogue(wk_prepare *r, wk_inst *i, const int *order, bool
   bool same = direct && y->dtype == acc;
   if (!e && same) return NULL;
   if (!e) e = wk_expr_identity(r->p->arena, acc);
-  wk_view sum = same && !reads_output(i) ? *y : temporary(r, y, acc, order);
+  wk_view sum = same && !reads_output(i) ? *y : wk_prepare_temporary(r, y, acc, order);
   wk_inst *map = epilogue_map(r, i, e, sum);
   *y = sum;
   y->role = WK_ROLE_OUT;
@@ -138,8 +162,7 @@ static wk_inst *split_epilogue(wk_prepare *r, wk_inst *i, const int *order, bool
 
 /* ---- f16 and bf16 ---------------------------------------------------------------------------- */
 
-/* dst = src in the type of dst. */
-static wk_inst *conversion(wk_prepare *r, const wk_inst *of, wk_view dst, wk_view src) {
+wk_inst *wk_prepare_conversion(wk_prepare *r, const wk_inst *of, wk_view dst, wk_view src) {
   wk_inst *map = wk_inst_new(r->p, WK_OP_MAP, of->name, 1, 2);
   wk_expr_builder *b = wk_expr_begin(r->p->arena);
   uint16_t y = wk_expr_cast(b, dst.dtype, wk_expr_input(b, 0, src.dtype));
@@ -163,8 +186,8 @@ static void widen(wk_prepare *r, wk_inst *i, uint32_t k) {
   for (int d = 0; d < x->rank; d++)
     if (x->strides[d] == 0) small.dims[d] = 1;
   memory_order(&small, order);
-  wk_view tmp = temporary(r, &small, WK_F32, order);
-  wk_block_append(r->out, conversion(r, i, tmp, small));
+  wk_view tmp = wk_prepare_temporary(r, &small, WK_F32, order);
+  wk_block_append(r->out, wk_prepare_conversion(r, i, tmp, small));
   for (int d = 0; d < x->rank; d++)
     if (x->strides[d] == 0) tmp.strides[d] = 0;
   memcpy(tmp.dims, x->dims, sizeof tmp.dims);
@@ -188,56 +211,10 @@ static void prepare_pool(wk_prepare *r, wk_inst *i) {
   widen(r, i, i->n_out);
   if (is_half(y)) {
     memory_order(y, order);
-    *y = temporary(r, y, WK_F32, order);
+    *y = wk_prepare_temporary(r, y, WK_F32, order);
   }
   wk_block_append(r->out, i);
-  if (is_half(&to)) wk_block_append(r->out, conversion(r, i, to, *y));
-}
-
-/* ---- packing -------------------------------------------------------------------------------- */
-
-/* The view keeps its dims and its broadcast axes; what it shows is for the kernel alone. */
-static void point_to_packed(wk_prepare *r, wk_view *v, int64_t bytes, const void *data) {
-  wk_buffer b = {.name = wk_arena_printf(r->p->arena, "%s.packed",
-                                         r->p->buffers.data[v->buffer].name),
-                 .region = WK_REGION_CONST, .size = bytes, .align = 64, .offset = -1,
-                 .data = data};
-  int64_t run = 1;
-  for (int k = v->rank - 1; k >= 0; k--) {
-    bool broadcast = v->strides[k] == 0 && v->dims[k] > 1;
-    v->strides[k] = broadcast ? 0 : run;
-    if (!broadcast) run *= v->dims[k];
-  }
-  v->offset = 0;
-  v->buffer = wk_program_buffer(r->p, &b);
-}
-
-wk_status wk_prepare_data(wk_prepare *r, int64_t bytes, float **out) {
-  void *data;
-  WK_TRY(wk_try_malloc((size_t)bytes, &data));
-  wk_vec_push(&r->p->blobs, data);
-  *out = data;
-  return NULL;
-}
-
-static wk_status pack(wk_prepare *r, wk_inst *i, const wk_contract *c) {
-  wk_view *v = &i->operands[c->b];
-  const wk_buffer *b = &r->p->buffers.data[v->buffer];
-  const char *w = (const char *)b->data + v->offset;
-  bool is_conv = c->kind == WK_CONTRACT_CONV;
-  int64_t bytes = is_conv ? wk_cpu_conv_packed_bytes(r->simd, &c->conv)
-                          : wk_cpu_matmul_packed_bytes(r->simd, &c->matmul);
-  float *data;
-  WK_TRY(wk_prepare_data(r, bytes, &data));
-  if (is_conv) {
-    int64_t strides[4] = {v->strides[0], v->strides[1], v->rank == 4 ? v->strides[2] : 0,
-                          v->strides[v->rank - 1]};
-    wk_cpu_conv_pack(r->simd, &c->conv, w, strides, data);
-  } else {
-    wk_cpu_matmul_pack(r->simd, &c->matmul, w, data);
-  }
-  point_to_packed(r, v, bytes, data);
-  return NULL;
+  if (is_half(&to)) wk_block_append(r->out, wk_prepare_conversion(r, i, to, *y));
 }
 
 /* ---- instructions --------------------------------------------------------------------------- */
@@ -251,7 +228,7 @@ static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
   if (c.fix & WK_FIX_EPILOGUE) {
     after = split_epilogue(r, i, order, !(c.fix & WK_FIX_Y));
   } else if (c.fix & WK_FIX_Y) {
-    i->operands[WK_CONTRACT_Y] = temporary(r, &y, y.dtype, order);
+    i->operands[WK_CONTRACT_Y] = wk_prepare_temporary(r, &y, y.dtype, order);
     after = wk_inst_new(r->p, WK_OP_COPY, i->name, 1, 2);
     after->operands[0] = y;
     after->operands[1] = i->operands[WK_CONTRACT_Y];
@@ -265,7 +242,7 @@ static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
   if (c.kind == WK_CONTRACT_GENERIC || c.fix)
     return wk_error_at(WK_INTERNAL, i->name, "%s does not fit after preparation (%u)",
                        wk_op_get(i->op)->name, c.fix);
-  if (c.is_packed) WK_TRY(pack(r, i, &c));
+  if (c.is_packed) WK_TRY(wk_prepare_pack(r, i, &c));
   wk_block_append(r->out, i);
   if (after) wk_block_append(r->out, after);
   return NULL;
@@ -289,13 +266,13 @@ static void prepare_segments(wk_prepare *r, wk_inst *i) {
   static const int by_rows[] = {0, 1};
   wk_view *y = &i->operands[0], *data = &i->operands[1], to = *y, from = *data;
   if (data->strides[1] != 1 && data->dims[1] > 1) {
-    *data = temporary(r, data, data->dtype, by_rows);
-    append_copy(r, i, *data, from);
+    *data = wk_prepare_temporary(r, data, data->dtype, by_rows);
+    wk_prepare_copy(r, i, *data, from);
     data->role = WK_ROLE_IN;
   }
-  if (y->strides[1] != 1 && y->dims[1] > 1) *y = temporary(r, y, y->dtype, by_rows);
+  if (y->strides[1] != 1 && y->dims[1] > 1) *y = wk_prepare_temporary(r, y, y->dtype, by_rows);
   wk_block_append(r->out, i);
-  if (to.buffer != y->buffer) append_copy(r, i, to, *y);
+  if (to.buffer != y->buffer) wk_prepare_copy(r, i, to, *y);
 }
 
 static wk_status prepare_inst(wk_prepare *r, wk_inst *i) {

@@ -3,7 +3,7 @@
 #ifndef WICK_CPU_PREPARE_H
 #define WICK_CPU_PREPARE_H
 
-#include "compiler/ir/ir.h"
+#include "targets/cpu/kernels/contract.h"
 #include "targets/cpu/simd.h"
 
 typedef struct {
@@ -21,8 +21,24 @@ wk_status wk_prepare_data(wk_prepare *r, int64_t bytes, float **out) WK_MUST_CHE
 /* One CONV, MATMUL or generic CONV_TRANSPOSE appended to r->out, in the form that code generation
  * expects. */
 wk_status wk_prepare_contract(wk_prepare *r, wk_inst *i) WK_MUST_CHECK;
+/* The same where all sums are zero: what bias and epilogue make of that. */
+wk_status wk_prepare_zero(wk_prepare *r, const wk_inst *i) WK_MUST_CHECK;
 /* A transposed convolution as one convolution per output phase; *done is false when it has to run
  * as it is. */
 wk_status wk_prepare_transpose(wk_prepare *r, wk_inst *i, bool *done) WK_MUST_CHECK;
+
+/* The right operand of a fitting instruction becomes panels, by instructions appended to r->out
+ * when it is no constant. */
+wk_status wk_prepare_pack(wk_prepare *r, wk_inst *i, const wk_contract *c) WK_MUST_CHECK;
+
+/* ---- pieces of the above --------------------------------------------------------------------- */
+
+/* A dense view of the dims of `like` in a new buffer, axes from slowest to fastest as in order[].
+ */
+wk_view wk_prepare_temporary(wk_prepare *r, const wk_view *like, wk_dtype t, const int *order);
+/* Appends dst = src, under the name of an instruction. */
+void wk_prepare_copy(wk_prepare *r, const wk_inst *of, wk_view dst, wk_view src);
+/* dst = src in the type of dst; not appended. */
+wk_inst *wk_prepare_conversion(wk_prepare *r, const wk_inst *of, wk_view dst, wk_view src);
 
 #endif

@@ -4,8 +4,8 @@
  * Outputs whose (o + pad) mod s agree use the same taps, and along such a phase it is an ordinary
  * convolution: with o + pad = s*q + r, a tap with t*d = r + s*u reads x[q - u]. Those taps are s/g
  * apart (g = gcd(d, s)) and their u is d/g apart; read backwards they are a kernel with dilation
- * d/g. So each phase becomes a CONV that writes a strided view of y. A phase without taps is a
- * convolution with one tap that stands beside one element of x at every position: -1, 1, 3, … */
+ * d/g. So each phase becomes a CONV that writes a strided view of y. Where a phase has no taps the
+ * sums are zero. */
 #include <string.h>
 
 #include "targets/cpu/kernels/contract.h"
@@ -17,23 +17,18 @@ typedef struct {
   int64_t first, count;        /* of the outputs; they are `stride` apart */
   int64_t tap, tap_step, taps; /* the last tap (the kernel is read backwards) */
   int64_t in_first, in_count;  /* the part of x that is looked at */
-  int64_t pad, pad_end, dilation, stride;
-} phase;
+  int64_t pad, pad_end, dilation;
+} phase; /* taps 0: all sums are zero */
 
 static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
-
-static phase nothing(int64_t first, int64_t count) {
-  return (phase){.first = first, .count = count, .taps = 1, .tap_step = 1, .in_count = 1,
-                 .pad = 1, .pad_end = count > 1 ? 2 * count - 3 : 0, .dilation = 1, .stride = 2};
-}
 
 static phase phase_of(int64_t r, int64_t s, int64_t d, int64_t pad, int64_t k, int64_t out,
                       int64_t in) {
   int64_t g = (int64_t)wk_gcd((uint64_t)d, (uint64_t)s), q = ceil_div(pad - r, s), tap = 0;
-  phase f = {.first = s * q + r - pad, .dilation = d / g, .tap_step = s / g, .stride = 1};
+  phase f = {.first = s * q + r - pad, .dilation = d / g, .tap_step = s / g};
   if (f.first < out) f.count = (out - f.first - 1) / s + 1;
   while (tap < k && tap * d % s != r) tap++;
-  if (tap >= k) return nothing(f.first, f.count);
+  if (tap >= k) return f;
   f.taps = (k - 1 - tap) / f.tap_step + 1;
   f.tap = tap + (f.taps - 1) * f.tap_step;
   /* output o of the phase reads x from o - before to o - before + reach - 1 */
@@ -43,29 +38,22 @@ static phase phase_of(int64_t r, int64_t s, int64_t d, int64_t pad, int64_t k, i
   int64_t end = f.count - 1 - before + reach; /* one past the last position that is read */
   f.in_count = (end < in ? end : in) - f.in_first;
   f.pad_end = end > in ? end - in : 0;
-  return f.in_count > 0 ? f : nothing(f.first, f.count);
+  if (f.in_count <= 0) f.taps = 0;
+  return f;
 }
 
-/* w [c, oc/group, k...] as [oc, c/group, k...]. */
-static wk_status forward_weights(wk_prepare *r, const wk_view *w, int64_t group, wk_view *out) {
-  wk_view v = *w;
-  int64_t cg = w->dims[0] / group, og = w->dims[1];
-  v.dims[0] = og * group;
-  v.dims[1] = cg;
-  v.strides[0] = group == 1 ? w->strides[1] : cg * w->strides[0];
-  v.strides[1] = w->strides[0];
-  *out = v;
-  if (group == 1 || og == 1) return NULL;
-  int64_t taps = 1;
+/* The order [oc, c/group, k...] of a constant, cg channels c a group. */
+static wk_status regrouped_constant(wk_prepare *r, const wk_view *w, int64_t cg, wk_view *v) {
+  int64_t og = w->dims[1], taps = 1;
   for (int k = 2; k < w->rank; k++) taps *= w->dims[k];
   const wk_buffer *b = &r->p->buffers.data[w->buffer];
   size_t size = (size_t)wk_dtype_size(w->dtype);
   const char *src = (const char *)b->data + w->offset;
-  int64_t bytes = og * group * cg * taps * (int64_t)size;
+  int64_t bytes = v->dims[0] * cg * taps * (int64_t)size;
   float *data;
   WK_TRY(wk_prepare_data(r, bytes, &data));
   int64_t last = w->rank - 1, kw = w->dims[last];
-  for (int64_t o = 0; o < og * group; o++)
+  for (int64_t o = 0; o < v->dims[0]; o++)
     for (int64_t i = 0; i < cg; i++)
       for (int64_t t = 0; t < taps; t++)
         memcpy((char *)data + (size_t)((o * cg + i) * taps + t) * size,
@@ -76,8 +64,49 @@ static wk_status forward_weights(wk_prepare *r, const wk_view *w, int64_t group,
   wk_buffer copy = {.name = wk_arena_printf(r->p->arena, "%s.forward", b->name),
                     .region = WK_REGION_CONST, .size = bytes, .align = 64,
                     .offset = -1, .data = data};
-  wk_type t = wk_type_make(w->dtype, v.rank, v.dims);
-  *out = wk_view_dense(wk_program_buffer(r->p, &copy), &t, WK_ROLE_IN);
+  wk_type t = wk_type_make(w->dtype, v->rank, v->dims);
+  *v = wk_view_dense(wk_program_buffer(r->p, &copy), &t, WK_ROLE_IN);
+  return NULL;
+}
+
+/* The same at run time: a copy over (group, oc of it, c of it, k...). */
+static void regroup(wk_prepare *r, const wk_inst *i, int64_t cg, wk_view *v) {
+  static const int row_major[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  const wk_view *w = &i->operands[WK_CONTRACT_B];
+  wk_view from = *w, to = wk_prepare_temporary(r, v, w->dtype, row_major), dense = to;
+  from.rank = to.rank = w->rank + 1;
+  const int64_t dims[] = {w->dims[0] / cg, w->dims[1], cg};
+  const int64_t steps[] = {cg * w->strides[0], w->strides[1], w->strides[0]};
+  const int64_t put[] = {w->dims[1] * dense.strides[0], dense.strides[0], dense.strides[1]};
+  memcpy(from.dims, dims, sizeof dims);
+  memcpy(to.dims, dims, sizeof dims);
+  memcpy(from.strides, steps, sizeof steps);
+  memcpy(to.strides, put, sizeof put);
+  for (int k = 2; k < w->rank; k++) {
+    from.dims[k + 1] = to.dims[k + 1] = w->dims[k];
+    from.strides[k + 1] = w->strides[k];
+    to.strides[k + 1] = dense.strides[k];
+  }
+  wk_prepare_copy(r, i, to, from);
+  dense.role = WK_ROLE_IN;
+  *v = dense;
+}
+
+/* w [c, oc/group, k...] as [oc, c/group, k...]: a view, but for groups of several channels each
+ * way, where the order of the channels is another one. Those are copied, constants now. */
+static wk_status forward_weights(wk_prepare *r, const wk_inst *i, int64_t group, wk_view *out) {
+  const wk_view *w = &i->operands[WK_CONTRACT_B];
+  wk_view v = *w;
+  int64_t cg = w->dims[0] / group, og = w->dims[1];
+  v.dims[0] = og * group;
+  v.dims[1] = cg;
+  v.strides[0] = group == 1 ? w->strides[1] : cg * w->strides[0];
+  v.strides[1] = w->strides[0];
+  *out = v;
+  if (group == 1 || og == 1) return NULL;
+  if (r->p->buffers.data[w->buffer].region == WK_REGION_CONST)
+    return regrouped_constant(r, w, cg, out);
+  regroup(r, i, cg, out);
   return NULL;
 }
 
@@ -93,7 +122,7 @@ static wk_inst *phase_conv(wk_prepare *r, const wk_inst *i, const wk_view *w, co
   wk_arena *arena = r->p->arena;
   wk_inst *c = wk_inst_new(r->p, WK_OP_CONV, i->name, 1, i->n_operands);
   wk_attr_conv *attr = c->attrs;
-  int64_t pads[2 * MAX_SPATIAL], dilations[MAX_SPATIAL], strides[MAX_SPATIAL];
+  int64_t pads[2 * MAX_SPATIAL], dilations[MAX_SPATIAL];
   for (uint32_t k = 0; k < i->n_operands; k++) c->operands[k] = i->operands[k];
   c->operands[WK_CONTRACT_B] = *w;
   for (int s = 0; s < spatial; s++, f++) {
@@ -105,9 +134,8 @@ static wk_inst *phase_conv(wk_prepare *r, const wk_inst *i, const wk_view *w, co
     pads[s] = f->pad;
     pads[spatial + s] = f->pad_end;
     dilations[s] = f->dilation;
-    strides[s] = f->stride;
   }
-  attr->strides = wk_ints_dup(arena, strides, spatial);
+  attr->strides = wk_ints_fill(arena, spatial, 1);
   attr->pads = wk_ints_dup(arena, pads, 2 * spatial);
   attr->dilations = wk_ints_dup(arena, dilations, spatial);
   attr->group = a->group;
@@ -121,7 +149,7 @@ static bool can_split(const wk_prepare *r, const wk_inst *i) {
   bool is_byte = x->dtype == WK_U8 || x->dtype == WK_I8;
   if ((wk_compute_dtype(x->dtype) != WK_F32 && !is_byte) || (x->rank != 3 && x->rank != 4))
     return false;
-  if (r->p->buffers.data[w->buffer].region != WK_REGION_CONST) return false;
+  if (is_byte && r->p->buffers.data[w->buffer].region != WK_REGION_CONST) return false;
   if (!wk_view_count(x) || !wk_view_count(w) || !wk_view_count(&i->operands[WK_CONTRACT_Y]))
     return false;
   int64_t phases = 1;
@@ -136,19 +164,23 @@ wk_status wk_prepare_transpose(wk_prepare *r, wk_inst *i, bool *done) {
   const wk_attr_conv_transpose *a = i->attrs;
   const wk_view *x = &i->operands[WK_CONTRACT_A], *y = &i->operands[WK_CONTRACT_Y];
   wk_view w;
-  WK_TRY(forward_weights(r, &i->operands[WK_CONTRACT_B], a->group, &w));
+  WK_TRY(forward_weights(r, i, a->group, &w));
   int spatial = x->rank - 2;
   int64_t sh = spatial == 2 ? a->strides.v[0] : 1, sw = a->strides.v[spatial - 1];
   for (int64_t n = 0; n < sh * sw; n++) {
     int64_t at[MAX_SPATIAL] = {spatial == 2 ? n / sw : n, n % sw};
     phase f[MAX_SPATIAL];
-    bool is_empty = false;
+    bool is_empty = false, is_zero = false;
     for (int s = 0; s < spatial; s++) {
       f[s] = phase_of(at[s], a->strides.v[s], a->dilations.v[s], a->pads.v[s], w.dims[2 + s],
                       y->dims[2 + s], x->dims[2 + s]);
       is_empty = is_empty || f[s].count == 0;
+      is_zero = is_zero || f[s].taps == 0;
     }
-    if (!is_empty) WK_TRY(wk_prepare_contract(r, phase_conv(r, i, &w, f, spatial)));
+    if (is_empty) continue;
+    wk_inst *conv = phase_conv(r, i, &w, f, spatial);
+    if (is_zero) WK_TRY(wk_prepare_zero(r, conv));
+    else WK_TRY(wk_prepare_contract(r, conv));
   }
   return NULL;
 }

@@ -4,6 +4,7 @@
 #define WICK_TESTS_PROGRAM_CASES_H
 
 #include "tests/unit/program_build.h"
+#include "tests/unit/program_conv_cases.h"
 #include "tests/unit/program_int8_cases.h"
 
 /* ---- loops ---------------------------------------------------------------------------------- */
@@ -651,6 +652,14 @@ static const program_case program_cases[] = {
     {"conv_1d", conv_1d_case, 0, NULL},
     {"conv_3d", conv_3d_case, 0, NULL},
     {"conv_runtime_weights", conv_runtime_weights_case, 0, NULL},
+    {"conv_window", conv_window_case, 0, NULL},
+    {"conv_broadcast", conv_broadcast_case, 0, NULL},
+    {"transpose_gaps", transpose_gaps_case, 0, NULL},
+#define X(seed) {"drawn_convs_" #seed, drawn_convs_case_##seed, 0, NULL},
+#define Y(seed) {"drawn_convs_" #seed, drawn_convs_case_##seed, 0.01, NULL},
+    DRAWN_CONVS(X, Y)
+#undef X
+#undef Y
     {"conv_odd_extra", conv_odd_extra_case, 0, NULL},
     {"conv_int8", conv_int8_case, 0, NULL},
     INT8_CASES,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "targets/cpu/expr/expr_codegen.h"
+#include "targets/cpu/kernels/window.h"
 
 static const int64_t REACH = INT64_C(1) << 39; /* elements; kernels.h */
 
@@ -172,18 +173,44 @@ static bool has_cropping(const wk_attr_conv *a) {
   return false;
 }
 
+/* Elements between neighbours along (channel, r, s) of weights; 0: not the same everywhere. */
+static int64_t even_step(const wk_view *w) {
+  int64_t run = 1, step = 0;
+  for (int k = w->rank - 1; k >= 1; k--) {
+    if (w->dims[k] == 1) continue;
+    if (run == 1) step = w->strides[k];
+    else if (w->strides[k] != step * run) return 0;
+    if (step == 0) return 0;
+    run *= w->dims[k];
+  }
+  return run == 1 ? 1 : step;
+}
+
+/* Rows are images: x contiguous along them, w along output channels. */
+static void fit_window(wk_contract *c, const wk_inst *i) {
+  const wk_view *x = &i->operands[WK_CONTRACT_A], *w = &i->operands[WK_CONTRACT_B];
+  c->kind = WK_CONTRACT_WINDOW;
+  c->is_packed = false;
+  c->w_step = even_step(w);
+  if (x->dims[0] > 1 && x->strides[0] != 1) c->fix |= WK_FIX_A;
+  if (c->w_step == 0 || (w->dims[0] > 1 && w->strides[0] != 1)) c->fix |= WK_FIX_B;
+  if (x->dtype != WK_F32) c->fix |= WK_FIX_WIDE;
+}
+
 static void fit_conv(wk_contract *c, const wk_program *p, const wk_inst *i) {
   const wk_view *y = &i->operands[WK_CONTRACT_Y], *x = &i->operands[WK_CONTRACT_A];
   const wk_view *w = &i->operands[WK_CONTRACT_B];
   if (x->rank != 3 && x->rank != 4) return;
-  c->is_packed = p->buffers.data[w->buffer].region == WK_REGION_CONST;
-  if (!c->is_packed || has_cropping(i->attrs)) return;
+  bool is_const = p->buffers.data[w->buffer].region == WK_REGION_CONST;
+  if (has_cropping(i->attrs) || (!is_const && !is_real(x))) return;
+  c->is_packed = true;
   c->kind = WK_CONTRACT_CONV;
   c->a = WK_CONTRACT_A;
   c->b = WK_CONTRACT_B;
   describe_conv(c, i);
   if (y->dims[1] != 1 && y->strides[1] != 1) c->fix |= WK_FIX_Y;
-  if (wk_cpu_conv_widens(&c->conv)) c->fix |= WK_FIX_WIDE;
+  if (!is_const && wk_cpu_window_pays(&c->conv)) fit_window(c, i);
+  else if (wk_cpu_conv_widens(&c->conv)) c->fix |= WK_FIX_WIDE;
   place_conv_epilogue(c, i);
 }
 

@@ -12,6 +12,9 @@ int64_t wk_depthwise_packed_bytes(const wk_simd *simd, const wk_cpu_conv_desc *d
  */
 void wk_depthwise_pack(const wk_simd *simd, const wk_cpu_conv_desc *d, const void *w,
                        const int64_t w_stride[4], void *out);
+/* What packing does to floats (kernels.h: wk_cpu_conv_pieces). */
+int wk_depthwise_pieces(const wk_simd *simd, const wk_cpu_conv_desc *d,
+                        wk_cpu_conv_piece out[WK_CPU_CONV_PIECES]);
 void wk_depthwise_reach(const wk_simd *simd, const wk_cpu_conv_desc *d, const void *packed,
                         int64_t (*reach)[2]);
 wk_status wk_depthwise_codegen(wk_llvm *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,

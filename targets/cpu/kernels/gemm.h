@@ -16,13 +16,15 @@ typedef struct {
   bool masked;    /* the last vector has `lanes` valid columns */
   bool row_table; /* row offsets of y and the operands come from tables of int64 bytes */
   bool own_heads; /* heads are of each block of k by itself */
+  bool by_k;      /* a pointer for each k instead of each row, whose rows are neighbours */
   wk_cpu_types types;
   const wk_cpu_epilogue *epi;
 } wk_tile_key;
 
 /* Arguments of a tile kernel, in order. Present always: */
 enum {
-  WK_TILE_ATAB, /* ptr to row pointers: [tap][row], a tap is `ASTEP` bytes further */
+  WK_TILE_ATAB, /* ptr to row pointers: [tap][row], a tap is `ASTEP` bytes further; by_k: to one
+                   for each of KC words, and TAPS, ASTEP, PF, ANEXT are ignored */
   WK_TILE_TAPS,
   WK_TILE_ASTEP,
   WK_TILE_AOFF, /* bytes added to every row pointer */
@@ -70,6 +72,10 @@ void wk_panels_pack(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, int
  * tap, one panel set per group. */
 void wk_panels_pack_conv(const wk_simd *simd, wk_panels p, const wk_cpu_conv_desc *d, const void *w,
                          const int64_t w_stride[4], void *out);
+
+/* What packing does to floats (kernels.h: wk_cpu_conv_pieces). */
+int wk_panels_pieces(const wk_simd *simd, wk_panels p, const wk_cpu_conv_desc *d,
+                     wk_cpu_conv_piece out[WK_CPU_CONV_PIECES]);
 
 /* Sums of the positive and of the negative weights of each of n packed 8-bit columns. */
 void wk_panels_reach(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, int64_t k, int64_t n,

@@ -105,6 +105,14 @@ void wk_cpu_conv_pack(const wk_simd *simd, const wk_cpu_conv_desc *d, const void
                         out);
 }
 
+int wk_cpu_conv_pieces(const wk_simd *simd, const wk_cpu_conv_desc *d, wk_dtype *type,
+                       wk_cpu_conv_piece out[WK_CPU_CONV_PIECES]) {
+  bool is_depthwise = wk_depthwise_fits(d);
+  *type = is_depthwise ? WK_F32 : d->types.b;
+  if (is_depthwise) return wk_depthwise_pieces(simd, d, out);
+  return wk_panels_pieces(simd, wk_panels_choose(simd, &d->types, d->cout / d->group), d, out);
+}
+
 void wk_cpu_conv_reach(const wk_simd *simd, const wk_cpu_conv_desc *d, const void *packed,
                        int64_t (*reach)[2]) {
   int64_t n = d->cout / d->group, words = d->kh * d->kw * pixel_bytes(d) / 4;

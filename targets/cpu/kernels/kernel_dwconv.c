@@ -94,6 +94,28 @@ void wk_depthwise_pack(const wk_simd *simd, const wk_cpu_conv_desc *d, const voi
   }
 }
 
+/* Blocks of channels are panels of one group. */
+int wk_depthwise_pieces(const wk_simd *simd, const wk_cpu_conv_desc *d,
+                        wk_cpu_conv_piece out[WK_CPU_CONV_PIECES]) {
+  int64_t lanes = simd->lanes, taps = d->kh * d->kw, whole = d->cout / lanes, n = 0;
+  int64_t left = d->cout % lanes;
+  wk_cpu_conv_piece all = {.groups = 1, .panels = whole, .columns = lanes, .cin = 1,
+                           .panel = lanes, .column = 1,
+                           .to = {0, taps * lanes, 1, 0, d->kw * lanes, lanes}};
+  if (whole > 0) out[n++] = all;
+  all.panels = 1;
+  all.columns = left;
+  all.first = whole * lanes;
+  all.at = whole * lanes * taps * 4;
+  if (left > 0) out[n++] = all;
+  all.columns = lanes - left;
+  all.column = 0;
+  all.first = d->cout - 1;
+  all.at += left * 4;
+  if (left > 0) out[n++] = all;
+  return (int)n;
+}
+
 void wk_depthwise_reach(const wk_simd *simd, const wk_cpu_conv_desc *d, const void *packed,
                         int64_t (*reach)[2]) {
   int64_t words = words_of(simd, &d->types, d->kh, d->kw), heads = wk_dot_heads(simd, &d->types);

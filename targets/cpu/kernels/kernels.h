@@ -97,6 +97,19 @@ void wk_cpu_conv_pack(const wk_simd *simd, const wk_cpu_conv_desc *d, const void
                       const int64_t w_stride[4], void *out);
 int64_t wk_cpu_conv_packed_bytes(const wk_simd *simd, const wk_cpu_conv_desc *d);
 
+/* Packed floats as copies, for weights that are known at run time only. Of each group and panel,
+ * column j of `columns`: weight [group * g + first + panel * p + column * j][i][r][s] goes to byte
+ * `at` + the element steps to[] of (group, panel, column, channel, r, s). */
+typedef struct {
+  int64_t groups, panels, columns, cin; /* how many of each; of taps as many as the window has */
+  int64_t first, group, panel, column;  /* output channels; column 0: the same one again */
+  int64_t at, to[6];
+} wk_cpu_conv_piece;
+enum { WK_CPU_CONV_PIECES = 3 };
+/* The number of pieces; *type is what the elements become. */
+int wk_cpu_conv_pieces(const wk_simd *simd, const wk_cpu_conv_desc *d, wk_dtype *type,
+                       wk_cpu_conv_piece out[WK_CPU_CONV_PIECES]);
+
 /* True when x has to be f32: its elements, f16 or bf16, would be converted once for each tap. */
 bool wk_cpu_conv_widens(const wk_cpu_conv_desc *d);
 

@@ -114,6 +114,52 @@ static void accumulate(tile *t) {
   memcpy(t->acc, l.phi, (size_t)n * sizeof carried[0]);
 }
 
+/* `steps` values of k, whose pointers lie at `table`. */
+static void multiply_by_k(tile *t, wk_ssa table, wk_ssa b, int steps, wk_ssa *acc) {
+  wk_llvm *e = t->e;
+  const wk_cpu_types *types = &t->key->types;
+  int nv = t->key->nv, width = e->simd->lanes * wk_dot_b_bytes(types);
+  for (int k = 0; k < steps; k++) {
+    wk_ssa p = wk_llvm_load(e, e->ptr, wk_llvm_off(e, table, 8 * k));
+    p = wk_llvm_at(e, p, arg(t, WK_TILE_AOFF));
+    wk_dot_operand bv[WK_CPU_MAX_NV];
+    for (int v = 0; v < nv; v++)
+      bv[v] = wk_dot_b(e, types, wk_llvm_off(e, b, (k * nv + v) * width));
+    for (int r = 0; r < t->key->rows; r++) {
+      wk_dot_operand a = wk_dot_a(e, types, wk_llvm_off(e, p, 4 * r));
+      for (int v = 0; v < nv; v++)
+        acc[r * nv + v] = wk_dot_codegen(e, types, &a, &bv[v], acc[r * nv + v]);
+    }
+  }
+}
+
+/* state = {acc…, table, b}. */
+static void loop_by_k(tile *t, wk_ssa count, int steps, wk_ssa *state) {
+  wk_llvm *e = t->e;
+  int n = t->n;
+  int64_t k_bytes = (int64_t)t->key->nv * e->simd->lanes * wk_dot_b_bytes(&t->key->types);
+  wk_llvm_loop l;
+  wk_ssa next[WK_LLVM_CARRY];
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), count, 1, state, n + 2);
+  memcpy(next, l.phi, (size_t)n * sizeof next[0]);
+  multiply_by_k(t, l.phi[n], l.phi[n + 1], steps, next);
+  next[n] = wk_llvm_off(e, l.phi[n], 8 * steps);
+  next[n + 1] = wk_llvm_off(e, l.phi[n + 1], steps * k_bytes);
+  wk_llvm_end(e, &l, next);
+  memcpy(state, l.phi, (size_t)(n + 2) * sizeof state[0]);
+}
+
+static void accumulate_by_k(tile *t) {
+  wk_llvm *e = t->e;
+  wk_ssa state[WK_LLVM_CARRY], kc = arg(t, WK_TILE_KC);
+  memcpy(state, t->acc, (size_t)t->n * sizeof state[0]);
+  state[t->n] = arg(t, WK_TILE_ATAB);
+  state[t->n + 1] = arg(t, WK_TILE_B);
+  loop_by_k(t, LLVMBuildLShr(e->b, kc, wk_llvm_int(e, 2), ""), UNROLL, state);
+  loop_by_k(t, LLVMBuildAnd(e->b, kc, wk_llvm_int(e, UNROLL - 1), ""), 1, state);
+  memcpy(t->acc, state, (size_t)t->n * sizeof state[0]);
+}
+
 static wk_ssa times(wk_llvm *e, wk_ssa a, wk_ssa b) {
   return LLVMIsAConstantInt(b) ? wk_llvm_mul(e, a, LLVMConstIntGetSExtValue(b))
                                : LLVMBuildMul(e->b, a, b, "");
@@ -242,17 +288,19 @@ static wk_ssa new_function(wk_llvm *e, const wk_tile_key *key, const char *name)
 wk_ssa wk_tile_codegen(wk_llvm *e, const wk_tile_key *key) {
   char name[160], epi[64], types[WK_TYPES_NAME];
   wk_epilogue_name(key->epi, epi);
-  snprintf(name, sizeof name, "wk.tile.%s.%s.%dx%d%s%s%s%s.%s", e->simd->name,
+  snprintf(name, sizeof name, "wk.tile.%s.%s.%dx%d%s%s%s%s%s.%s", e->simd->name,
            wk_types_name(&key->types, types), key->rows, key->nv, key->blocked ? "b" : "",
-           key->masked ? "m" : "", key->row_table ? "t" : "", key->own_heads ? "h" : "", epi);
+           key->masked ? "m" : "", key->row_table ? "t" : "", key->own_heads ? "h" : "",
+           key->by_k ? "k" : "", epi);
   wk_ssa fn = LLVMGetNamedFunction(e->mod, name);
   if (fn) return fn;
   wk_llvm_place place = wk_llvm_save(e);
   fn = new_function(e, key, name);
   tile t = {.e = e, .key = key, .n = key->rows * key->nv};
   start(&t);
-  prefetch_output(&t);
-  accumulate(&t);
+  if (!key->by_k) prefetch_output(&t);
+  if (key->by_k) accumulate_by_k(&t);
+  else accumulate(&t);
   if (key->blocked) {
     wk_llvm_branch b;
     wk_ssa bit = LLVMBuildAnd(e->b, arg(&t, WK_TILE_FLAGS), wk_llvm_int(e, 2), "");
