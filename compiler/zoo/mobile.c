@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MobileNetV2 (arXiv 1801.04381), EfficientNet-b0 (arXiv 1905.11946), SqueezeNet 1.1 (arXiv
- * 1602.07360), DS-CNN (arXiv 1711.07128). */
+ * 1602.07360), DS-CNN (arXiv 1711.07128), and a small one for digits. */
 #include "compiler/zoo/nets.h"
 
 static void scope_of(wick_builder *b, const char *kind, int stage, int i) {
@@ -117,4 +117,16 @@ void wk_zoo_ds_cnn(wick_builder *b) {
   wick_scope(b, "classifier");
   x = wick_linear(b, wick_flatten(b, wick_global_avg_pool(b, x)), 12);
   wick_output(b, "output", wick_softmax(b, x, -1));
+}
+
+/* For `wick train`: learns handwritten digits within seconds. */
+void wk_zoo_digits_cnn(wick_builder *b) {
+  int64_t dims[] = {32, 1, 8, 8};
+  wick_scope(b, "stem");
+  wick_value x = wk_zoo_conv_bn(b, wick_input(b, "input", WK_F32, 4, dims), 16, 3, 1, 1,
+                                WK_OP_RELU);
+  wick_scope(b, "block");
+  x = wick_max_pool(b, wk_zoo_conv_bn(b, x, 32, 3, 1, 1, WK_OP_RELU), 2, 2, 0);
+  wick_scope(b, "classifier");
+  wick_output(b, "output", wick_linear(b, wick_flatten(b, x), 10));
 }

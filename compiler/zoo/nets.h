@@ -13,6 +13,7 @@ void wk_zoo_squeezenet(wick_builder *b);
 void wk_zoo_densenet121(wick_builder *b);
 void wk_zoo_efficientnet_b0(wick_builder *b);
 void wk_zoo_ds_cnn(wick_builder *b);
+void wk_zoo_digits_cnn(wick_builder *b);
 void wk_zoo_unet(wick_builder *b);
 void wk_zoo_lstm(wick_builder *b);
 void wk_zoo_bert_base(wick_builder *b);

@@ -13,6 +13,7 @@ const wk_zoo_entry wk_zoo[] = {
     {"efficientnet_b0", "image classifier, 1x3x224x224, squeeze-excite, SiLU",
      wk_zoo_efficientnet_b0},
     {"ds_cnn", "keyword spotting, 1x1x49x10, depthwise-separable", wk_zoo_ds_cnn},
+    {"digits_cnn", "digits of 8x8, 32 at a time, two convolutions", wk_zoo_digits_cnn},
     {"unet", "segmentation, 1x3x256x256, skip connections", wk_zoo_unet},
     {"lstm", "sequence classifier, 64 steps of 40 features, two-layer LSTM", wk_zoo_lstm},
     {"bert_base", "text encoder, 1x128 tokens, 12 layers", wk_zoo_bert_base},

@@ -27,6 +27,7 @@ static const row rows[] = {
     {"densenet121", 7978856, 2834161664, 0x1948aa0a21cf46da},
     {"efficientnet_b0", 5288548, 385814752, 0x784a5daf762b9e5c},
     {"ds_cnn", 23180, 2550528, 0xf48b545097b9ed08},
+    {"digits_cnn", 9978, 9895936, 0x1e1aefe2f56fc95b},
     {"unet", 7763173, 12079595520, 0x5f618b113180aeab},
     {"lstm", 373260, 1536, 0xa591bef63522af61},
     {"bert_base", 109187328, 11174215680, 0xbd09e443a954338e},
