@@ -63,7 +63,7 @@ wk_status wk_onnx_batch_norm(wk_onnx_node *c) {
   wk_import_purpose purpose = c->im->opt->purpose;
   if (purpose == WK_FOR_TRAINING || (purpose == WK_FOR_INFERENCE && is_asked))
     return batch_norm_training(c, eps);
-  if (purpose == WK_FOR_TRAINING_FROZEN_NORM)
+  if (purpose == WK_FOR_EVALUATION || purpose == WK_FOR_TRAINING_FROZEN_NORM)
     return wk_onnx_return(c, affine(c, c->in[0], c->in[3], c->in[4], eps));
   bool trains = c->opset < 7 && !wk_onnx_int(c, "is_test", 0) && wk_onnx_wants(c, 1);
   wk_onnx_need(c, !trains, "training mode before opset 14 is not supported");

@@ -34,10 +34,13 @@ typedef struct {
 } wk_bind_length;
 #define WK_NO_ELEMENT (-1)
 
-/* What a model is imported for. Training: float initialisers stay apart (no operation on one of
- * them is computed now, bodies are handed it), Dropout drops, and BatchNormalization has the
- * statistics of the batch and moves the running ones, or those that it has (FROZEN_NORM). */
-typedef enum { WK_FOR_INFERENCE, WK_FOR_TRAINING, WK_FOR_TRAINING_FROZEN_NORM } wk_import_purpose;
+/* What a model is imported for. All but inference: float initialisers stay apart (no operation on
+ * one of them is computed now, bodies are handed it). Training: Dropout drops, and
+ * BatchNormalization has the statistics of the batch and moves the running ones, or those that it
+ * has (FROZEN_NORM). */
+typedef enum {
+  WK_FOR_INFERENCE, WK_FOR_EVALUATION, WK_FOR_TRAINING, WK_FOR_TRAINING_FROZEN_NORM
+} wk_import_purpose;
 
 typedef struct {
   const wk_bind *binds; size_t n_binds;

@@ -139,6 +139,6 @@ wk_status wk_metric_build(wk_graph *g, const wk_loss_desc *d, wk_value_id *out) 
     x = wk_low_reduce(&l, WK_I64, "argmax", x, &classes, 1, false, NULL, NULL);
     target = wk_low_map(&l, WK_I64, "i64(a)", 1, target);
   }
-  *out = all_reduced(&l, WK_OP_REDUCE_MEAN, wk_low_map(&l, WK_F32, row->metric, 2, x, target));
+  *out = reduced(&l, d, wk_low_map(&l, WK_F32, row->metric, 2, x, target), WK_NONE);
   return l.status;
 }

@@ -47,7 +47,7 @@ wk_status wk_loss_target(wk_loss_kind k, const wk_type *prediction, wk_type *out
  * WK_INPUT when the operands do not fit. */
 wk_status wk_loss_build(wk_graph *g, const wk_loss_desc *d, wk_value_id *loss,
                         wk_value_id *scores) WK_MUST_CHECK;
-/* The mean of the loss' metric, a scalar of f32; WK_NONE: it has none. */
+/* The loss' metric, f32, reduced as the loss is; WK_NONE: it has none. */
 wk_status wk_metric_build(wk_graph *g, const wk_loss_desc *d, wk_value_id *out) WK_MUST_CHECK;
 
 /* ---- optimisers ------------------------------------------------------------------------------ */

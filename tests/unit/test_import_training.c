@@ -63,6 +63,11 @@ static void test_weights_stay(void **state) {
   assert_null(r.key);
   wk_import_report_free(&r);
   wk_module_free(m);
+  b = product();
+  m = import_for(&b, WK_FOR_EVALUATION, &r);
+  assert_int_equal(count(m->main, WK_OP_TRANSPOSE), 1);
+  wk_import_report_free(&r);
+  wk_module_free(m);
 }
 
 /* A weight that the branches of an If use is handed to them. */

@@ -61,6 +61,7 @@ static void test_losses(void **state) {
                       .weights = WK_NONE};
     wk_value_id loss, metric;
     assert_null(wk_loss_build(g, &d, &loss, NULL));
+    d.reduction = WK_REDUCTION_MEAN;
     assert_null(wk_metric_build(g, &d, &metric));
     wk_graph_output(g, "loss", loss);
     assert_int_equal(metric == WK_NONE, loss_cases[i].metric == NULL);
