@@ -170,22 +170,33 @@ static void set_scatter(wk_rare_call *r, const char *function, const char *reduc
   for (size_t k = 0; k < WK_COUNTOF(names); k++)
     if (strcmp(reduction, names[k]) == 0) r->attr[RARE_COMBINE] = (int64_t)k;
   r->function = function;
-  r->n_tasks = 1;
-}
-
-void wk_describe_scatter_elements(wk_rare_call *r) {
-  const wk_attr_scatter_elements *a = r->i->attrs;
-  set_scatter(r, "wk_rare_scatter_elements", a->reduction);
-  r->attr[RARE_AXIS] = a->axis;
-}
-
-void wk_describe_scatter_nd(wk_rare_call *r) {
-  set_scatter(r, "wk_rare_scatter_nd", ((const wk_attr_scatter_nd *)r->i->attrs)->reduction);
 }
 
 /* Lines along an axis of x. */
 static int64_t lines(const wk_view *x, int64_t axis) {
   return wk_rare_product(x->dims, 0, (int)axis) * wk_rare_product(x->dims, (int)axis + 1, x->rank);
+}
+
+void wk_describe_scatter_elements(wk_rare_call *r) {
+  const wk_attr_scatter_elements *a = r->i->attrs;
+  const wk_view *indices = wk_rare_operand(r, 2);
+  set_scatter(r, "wk_rare_scatter_elements", a->reduction);
+  r->attr[RARE_AXIS] = a->axis;
+  r->n_tasks = lines(indices, a->axis);
+  r->ns = 4 * (double)wk_view_count(indices);
+}
+
+void wk_describe_scatter_nd(wk_rare_call *r) {
+  const wk_view *y = wk_rare_operand(r, 0), *indices = wk_rare_operand(r, 2);
+  int last = indices->rank - 1, depth = (int)indices->dims[last];
+  int64_t rows = wk_rare_product(indices->dims, 0, last);
+  set_scatter(r, "wk_rare_scatter_nd", ((const wk_attr_scatter_nd *)r->i->attrs)->reduction);
+  r->n_tasks = 1;
+  if (depth < y->rank)
+    r->n_tasks = wk_rare_product(y->dims, depth, y->rank - 1) *
+                 ((y->dims[y->rank - 1] + RARE_PIECE - 1) / RARE_PIECE);
+  r->ns = (double)wk_view_count(wk_rare_operand(r, 3)) +
+          5 * (double)rows * (double)r->n_tasks * (double)depth;
 }
 
 void wk_describe_cum_sum(wk_rare_call *r) {

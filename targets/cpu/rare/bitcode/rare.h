@@ -45,6 +45,7 @@ enum {
 enum { RARE_AXIS = 0, RARE_COMBINE = 1, RARE_BATCH_DIMS = 1 };
 enum { RARE_AXIS_SIZE = 1, RARE_AXIS_STRIDE = 2 }; /* pick */
 enum { RARE_TABLE_RUN = 8192 }; /* elements of a task of table() */
+enum { RARE_PIECE = 64 };      /* elements of a task of scatter_nd in each slice */
 enum { RARE_SET, RARE_ADD, RARE_MUL, RARE_MIN, RARE_MAX }; /* RARE_COMBINE */
 enum { RARE_EXCLUSIVE = 1, RARE_REVERSE = 2 };             /* cum_sum */
 enum { RARE_K = 1, RARE_LARGEST = 2, RARE_SORTED = 3 };    /* top_k */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing by index. Views: y, data, indices, updates. Updates may meet, so one task does all of
- * them in order; the data was copied to y by a step before. */
+ * Writing by index. Views: y, data, indices, updates. Updates may meet, so those that may are one
+ * task's, in order: of one line along the axis, or of one piece of the slices. The data was copied
+ * to y by a step before. */
 #include "targets/cpu/rare/bitcode/scalar.h"
 
 #define RARE_NAN (__builtin_nanf(""))
@@ -31,41 +32,57 @@ RARE void update(int64_t how, int64_t t, void *to, const void *from) {
 void wk_rare_scatter_elements(void *const *args, void *scratch, int64_t begin, int64_t end,
                               const wk_rare *d) {
   (void)scratch;
-  (void)begin;
-  (void)end;
   const wk_rare_view *y = &d->view[0], *at = &d->view[2], *from = &d->view[3];
-  int64_t axis = d->attr[RARE_AXIS], n = rare_product(at->dims, 0, at->rank);
-  int64_t strides[8];
-  for (int k = 0; k < 8; k++) strides[k] = k == axis ? 0 : y->strides[k];
-  for (int64_t t = 0; t < n; t++) {
-    int64_t index = rare_index(
-        rare_at(args[2], at, rare_offset(t, at->dims, at->strides, 0, at->rank)), at->dtype,
-        y->dims[axis], args[4]);
-    int64_t to = rare_offset(t, at->dims, strides, 0, at->rank) + index * y->strides[axis];
-    update(d->attr[RARE_COMBINE], y->dtype, rare_at(args[0], y, to),
-           rare_at(args[3], from, rare_offset(t, at->dims, from->strides, 0, at->rank)));
+  int64_t axis = d->attr[RARE_AXIS], dims[8];
+  for (int k = 0; k < 8; k++) dims[k] = k == axis ? 1 : at->dims[k];
+  for (int64_t line = begin; line < end; line++) {
+    int64_t to = rare_offset(line, dims, y->strides, 0, at->rank);
+    int64_t index = rare_offset(line, dims, at->strides, 0, at->rank);
+    int64_t source = rare_offset(line, dims, from->strides, 0, at->rank);
+    for (int64_t k = 0; k < at->dims[axis]; k++) {
+      int64_t place = rare_index(rare_at(args[2], at, index + k * at->strides[axis]), at->dtype,
+                                 y->dims[axis], args[4]);
+      update(d->attr[RARE_COMBINE], y->dtype, rare_at(args[0], y, to + place * y->strides[axis]),
+             rare_at(args[3], from, source + k * from->strides[axis]));
+    }
   }
 }
 
+/* Of y, in elements, the slice that row `row` of the indices names. */
+RARE int64_t slice_at(void *const *args, const wk_rare *d, int64_t row) {
+  const wk_rare_view *y = &d->view[0], *at = &d->view[2];
+  int64_t last = at->rank - 1, to = 0;
+  int64_t first = rare_offset(row, at->dims, at->strides, 0, last);
+  for (int64_t k = 0; k < at->dims[last]; k++)
+    to += rare_index(rare_at(args[2], at, first + k * at->strides[last]), at->dtype, y->dims[k],
+                     args[4]) *
+          y->strides[k];
+  return to;
+}
+
+/* A task has RARE_PIECE elements, or what is left, along the last axis of each slice. */
 void wk_rare_scatter_nd(void *const *args, void *scratch, int64_t begin, int64_t end,
                         const wk_rare *d) {
   (void)scratch;
-  (void)begin;
-  (void)end;
   const wk_rare_view *y = &d->view[0], *at = &d->view[2], *from = &d->view[3];
   int64_t last = at->rank - 1, depth = at->dims[last], rows = rare_product(at->dims, 0, last);
-  int64_t slice = rare_product(y->dims, depth, y->rank);
-  for (int64_t t = 0; t < rows; t++) {
-    int64_t row = rare_offset(t, at->dims, at->strides, 0, last), to = 0;
-    for (int64_t k = 0; k < depth; k++)
-      to += rare_index(rare_at(args[2], at, row + k * at->strides[last]), at->dtype, y->dims[k],
-                       args[4]) *
-            y->strides[k];
-    int64_t source = rare_offset(t, from->dims, from->strides, 0, last);
-    for (int64_t e = 0; e < slice; e++)
-      update(d->attr[RARE_COMBINE], y->dtype,
-             rare_at(args[0], y, to + rare_offset(e, y->dims, y->strides, depth, y->rank)),
-             rare_at(args[3], from,
-                     source + rare_offset(e, from->dims, from->strides, last, from->rank)));
+  bool is_slice = depth < y->rank;
+  int64_t along = is_slice ? y->dims[y->rank - 1] : 1, step = is_slice ? y->strides[y->rank - 1] : 0;
+  int64_t from_step = is_slice ? from->strides[from->rank - 1] : 0;
+  int64_t pieces = (along + RARE_PIECE - 1) / RARE_PIECE;
+  for (int64_t task = begin; task < end; task++) {
+    int64_t first = task % pieces * RARE_PIECE, n = rare_min(along - first, RARE_PIECE);
+    int64_t to = first * step, source = first * from_step;
+    if (is_slice) {
+      to += rare_offset(task / pieces, y->dims, y->strides, depth, y->rank - 1);
+      source += rare_offset(task / pieces, from->dims, from->strides, last, from->rank - 1);
+    }
+    for (int64_t row = 0; row < rows; row++) {
+      int64_t into = to + slice_at(args, d, row);
+      int64_t out_of = source + rare_offset(row, from->dims, from->strides, 0, last);
+      for (int64_t e = 0; e < n; e++)
+        update(d->attr[RARE_COMBINE], y->dtype, rare_at(args[0], y, into + e * step),
+               rare_at(args[3], from, out_of + e * from_step));
+    }
   }
 }
