@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/grad/parts.h"
 #include "compiler/grad/table.h"
 
 typedef struct {
   wk_graph *g;
   const wk_grad_request *r;
-  WK_VEC(bool) reached;          /* values that depend on one of wrt */
-  WK_VEC(wk_value_id) adjoints;  /* of values; WK_NONE: 0 so far */
+  WK_VEC(bool) reached; /* values that depend on one of wrt */
+  wk_adjoints adjoints;
 } sweep;
 
 static bool is_float(const wk_graph *g, wk_value_id v) {
@@ -21,7 +22,6 @@ static bool is_float(const wk_graph *g, wk_value_id v) {
 
 static void cover(sweep *s) {
   while (s->reached.n < s->g->values.n) wk_vec_push(&s->reached, false);
-  while (s->adjoints.n < s->g->values.n) wk_vec_push(&s->adjoints, WK_NONE);
 }
 
 /* ---- which values matter ------------------------------------------------------------------- */
@@ -42,37 +42,30 @@ static void reach_all(sweep *s, size_t from) {
 /* ---- adjoints of values -------------------------------------------------------------------- */
 
 static wk_status give(sweep *s, const char *name, wk_value_id v, wk_value_id part) {
-  cover(s);
-  wk_value_id *at = &s->adjoints.data[v];
-  const wk_type *t = &wk_val(s->g, v)->type;
-  if (!wk_type_equal(&wk_val(s->g, part)->type, t))
+  if (!wk_type_equal(&wk_val(s->g, part)->type, &wk_val(s->g, v)->type))
     return wk_error_at(WK_INTERNAL, name, "the adjoint of %s has another type than it",
                        wk_val(s->g, v)->name);
-  if (*at == WK_NONE) {
-    *at = part;
-    return NULL;
-  }
-  wk_low l = {.g = s->g, .arena = s->g->module->arena, .name = name};
-  wk_value_id both = wk_low_map(&l, t->dtype, "add(a, b)", 2, *at, part);
-  cover(s);
-  s->adjoints.data[v] = both;
-  return l.status;
+  wk_adjoints_give(&s->adjoints, v, part);
+  return NULL;
+}
+
+/* WK_NONE: 0. */
+static wk_status adjoint_of(sweep *s, const char *name, wk_value_id v, wk_value_id *out) {
+  *out = WK_NONE;
+  if (!is_float(s->g, v)) return NULL;
+  return wk_adjoints_sum(&s->adjoints, s->g, name ? name : "", v, out);
 }
 
 /* `to` stands for `from`; it may be a value that there was before, with an adjoint of its own. */
-static wk_status redirect(sweep *s, wk_value_id from, wk_value_id to) {
+static void redirect(sweep *s, wk_value_id from, wk_value_id to) {
   cover(s);
-  if (s->adjoints.data[from] != WK_NONE)
-    WK_TRY(give(s, "grad", to, s->adjoints.data[from]));
-  s->adjoints.data[from] = WK_NONE;
+  wk_adjoints_move(&s->adjoints, from, to);
+  wk_adjoints_replace(&s->adjoints, from, to);
   s->reached.data[to] = s->reached.data[to] || s->reached.data[from];
-  for (size_t v = 0; v < s->adjoints.n; v++)
-    if (s->adjoints.data[v] == from) s->adjoints.data[v] = to;
   for (size_t i = 0; i < s->r->n_of; i++)
     if (s->r->of[i] == from) s->r->of[i] = to;
   for (size_t i = 0; i < s->r->n_wrt; i++)
     if (s->r->wrt[i] == from) s->r->wrt[i] = to;
-  return NULL;
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */
@@ -86,7 +79,7 @@ static wk_status run_lowered(sweep *s, wk_node_id id) {
   wk_value_id *out = wk_arena_alloc(s->g->module->arena, (n.n_out + 1) * sizeof *out);
   WK_TRY(wk_lower_node(s->g, id, out));
   for (uint32_t i = 0; i < n.n_out; i++)
-    if (n.out[i] != WK_NONE && out[i] != WK_NONE) WK_TRY(redirect(s, n.out[i], out[i]));
+    if (n.out[i] != WK_NONE && out[i] != WK_NONE) redirect(s, n.out[i], out[i]);
   size_t end = s->g->nodes.n;
   reach_all(s, first);
   while (end-- > first) WK_TRY(run_node(s, (wk_node_id)end));
@@ -94,17 +87,16 @@ static wk_status run_lowered(sweep *s, wk_node_id id) {
 }
 
 /* By the values that the rule has made for its outputs. */
-static wk_status replace(sweep *s, wk_node_id id, const wk_node *n, const wk_value_id *out) {
+static void replace(sweep *s, wk_node_id id, const wk_node *n, const wk_value_id *out) {
   bool is_gone = false;
   cover(s);
   for (uint32_t i = 0; i < n->n_out; i++) {
     if (n->out[i] == WK_NONE || out[i] == WK_NONE) continue;
     wk_graph_replace(s->g, n->out[i], out[i]);
-    WK_TRY(redirect(s, n->out[i], out[i]));
+    redirect(s, n->out[i], out[i]);
     is_gone = true;
   }
   if (is_gone) wk_node_remove(s->g, id);
-  return NULL;
 }
 
 static wk_value_id *no_values(wk_arena *a, uint32_t n) {
@@ -137,7 +129,8 @@ static wk_status run_by_rule(sweep *s, wk_node_id id, const wk_node *n, const wk
                           wk_op_get(n->op)->name);
   for (uint32_t k = 0; k < n->n_in; k++)
     if (wants[k] && dx[k] != WK_NONE) WK_TRY(give(s, a.l.name, n->in[k], dx[k]));
-  return replace(s, id, n, out);
+  replace(s, id, n, out);
+  return NULL;
 }
 
 static wk_status run_node(sweep *s, wk_node_id id) {
@@ -148,7 +141,7 @@ static wk_status run_node(sweep *s, wk_node_id id) {
   bool *wants = wk_arena_alloc(arena, n.n_in + 1), has_adjoint = false, is_wanted = false;
   cover(s);
   for (uint32_t i = 0; i < n.n_out; i++) {
-    dy[i] = is_float(s->g, n.out[i]) ? s->adjoints.data[n.out[i]] : WK_NONE;
+    WK_TRY(adjoint_of(s, n.name, n.out[i], &dy[i]));
     has_adjoint = has_adjoint || dy[i] != WK_NONE;
   }
   for (uint32_t k = 0; k < n.n_in; k++) {
@@ -195,8 +188,8 @@ static wk_status run(sweep *s) {
   reach_all(s, 0);
   WK_TRY(seed(s));
   while (n-- > 0) WK_TRY(run_node(s, (wk_node_id)n));
-  cover(s);
-  for (size_t i = 0; i < s->r->n_wrt; i++) s->r->out[i] = s->adjoints.data[s->r->wrt[i]];
+  for (size_t i = 0; i < s->r->n_wrt; i++)
+    WK_TRY(adjoint_of(s, wk_val(s->g, s->r->wrt[i])->name, s->r->wrt[i], &s->r->out[i]));
   return NULL;
 }
 
@@ -205,6 +198,6 @@ wk_status wk_grad(wk_graph *g, const wk_grad_request *r) {
   cover(&s);
   wk_status st = run(&s);
   wk_vec_free(&s.reached);
-  wk_vec_free(&s.adjoints);
+  wk_adjoints_free(&s.adjoints);
   return st;
 }
