@@ -5,7 +5,8 @@
  * way back reads; the rest of an iteration is computed again. The states of the loop back are the
  * adjoints of the states, and sums of the adjoints of captures; it scans what was collected, what
  * the forward loop scanned, and the adjoints of collected slices, and collects those of scanned
- * ones. Iterations keep their numbers.
+ * ones. Iterations keep their numbers. A sum of products x^T g, which is what a weight gets, is one
+ * product behind the loop of all x and all g, where these take no more room than the weight.
  *
  * A loop with a condition collects nothing. There states are remembered in, and adjoints of scanned
  * slices are put into, tensors with an axis of all its iterations, which are states themselves; and
@@ -321,13 +322,23 @@ static void run_forwards(loop *p, const bool *live) {
 
 /* ---- backwards ----------------------------------------------------------------------------- */
 
+/* x^T g of every iteration: what they are around the loop, or which slices it collects. */
+typedef struct {
+  bool is_one, has_x;  /* an adjoint is such a product; x is there already */
+  wk_value_id x;       /* [trip, k, m] */
+  uint32_t x_slice, g_slice;
+  int64_t k, m, n;     /* x [k, m], g [k, n] */
+} product;
+
 /* The body that runs backwards, and the numbers of its iterations. */
 typedef struct {
   loop *p;
+  product *products;  /* per input of the body */
   wk_low *l, *inside; /* around the loop, in its body */
   wk_body body;
   frame f;
   wk_value_id number; /* of the iteration as the forward loop has it */
+  uint32_t first_scan; /* slice that is an adjoint of a scanned one */
 } way_back;
 
 static wk_value_id new_input(way_back *w, const wk_type *t) {
@@ -411,12 +422,68 @@ static void scan_adjoints(way_back *w) {
            p->at->out_reverse.v[k - n_state] != 0);
 }
 
+static const wk_node *definer(const wk_graph *g, wk_value_id v, wk_op op) {
+  if (wk_val(g, v)->kind != WK_VALUE_NODE) return NULL;
+  const wk_node *n = wk_nod(g, wk_val(g, v)->node);
+  return n->op == op && !n->dead ? n : NULL;
+}
+
+/* The tensor around the loop of whose slices, in order, v is one; WK_NONE. */
+static wk_value_id whole_of(const loop *p, wk_value_id v, bool *is_reversed) {
+  uint32_t n_state = (uint32_t)p->at->n_state;
+  *is_reversed = false;
+  for (uint32_t k = 1; k < p->captures; k++) {
+    if (p->body->inputs.data[k] != v) continue;
+    if (k <= n_state) return is_unchanged(p, k) ? WK_NONE : p->saved[k];
+    *is_reversed = p->at->scan_reverse.v[k - 1 - n_state] != 0;
+    return p->at->scan_axes.v[k - 1 - n_state] == 0 ? p->a->n->in[k] : WK_NONE;
+  }
+  return WK_NONE;
+}
+
+static uint32_t add_slice(way_back *w, wk_value_id v, bool reverse) {
+  add_along(w->l->arena, &w->f.slices, WK_NONE, WK_NONE, v, 0, reverse);
+  return w->f.slices.n - 1;
+}
+
+/* Capture k's adjoint as a product behind the loop; false: it is none, or its factors are large. */
+static bool make_product(way_back *w, uint32_t k) {
+  const wk_graph *g = w->inside->g;
+  const wk_node *n = definer(g, w->body.dx[k], WK_OP_MATMUL), *turned;
+  product *y = &w->products[k];
+  bool is_reversed;
+  if (w->f.has_cond || !n || n->n_in != 2 || WK_ATTR(n, matmul)->epilogue) return false;
+  turned = definer(g, n->in[0], WK_OP_TRANSPOSE);
+  if (!turned || wk_val(g, n->in[0])->type.rank != 2 || wk_val(g, n->in[1])->type.rank != 2)
+    return false;
+  wk_value_id x = turned->in[0];
+  *y = (product){.k = wk_val(g, x)->type.dims[0], .m = wk_val(g, x)->type.dims[1],
+                 .n = wk_val(g, n->in[1])->type.dims[1]};
+  y->x = whole_of(w->p, x, &is_reversed);
+  y->has_x = y->x != WK_NONE;
+  y->is_one = y->k * (y->n + (y->has_x ? 0 : y->m)) <= y->m * y->n;
+  if (!y->is_one) return false;
+  y->g_slice = add_slice(w, n->in[1], !is_reversed);
+  if (!y->has_x) y->x_slice = add_slice(w, x, !is_reversed);
+  return true;
+}
+
+/* out: slices. */
+static wk_value_id product_of(way_back *w, const product *y, const wk_value_id *out) {
+  const int64_t rows = y->k * w->f.trip, x_dims[] = {rows, y->m}, g_dims[] = {rows, y->n};
+  wk_value_id x = wk_low_reshape(w->l, y->has_x ? y->x : out[y->x_slice], 2, x_dims);
+  wk_value_id g = wk_low_reshape(w->l, out[y->g_slice], 2, g_dims);
+  if (w->l->status) return 0;
+  return wk_low_matmul(w->l, wk_low_type(w->l, x)->dtype, wk_adjoint_swapped(w->l, x), g, WK_NONE);
+}
+
 /* Sums over the iterations, from the last to the first. */
 static void add_up(way_back *w) {
   loop *p = w->p;
+  w->products = wk_arena_alloc(w->l->arena, (p->n_in + 1) * sizeof *w->products);
   for (uint32_t k = p->captures; k < p->n_in && !w->inside->status; k++) {
     wk_value_id d = w->body.dx[k];
-    if (d == WK_NONE) continue;
+    if (d == WK_NONE || make_product(w, k)) continue;
     wk_type t = *wk_low_type(w->inside, d);
     t.dtype = wk_compute_dtype(t.dtype);
     wk_value_id sum = new_input(w, &t);
@@ -427,6 +494,7 @@ static void add_up(way_back *w) {
 
 static void collect(way_back *w) {
   loop *p = w->p;
+  w->first_scan = w->f.slices.n;
   for (uint32_t k = 1 + (uint32_t)p->at->n_state; k < p->captures && !w->inside->status; k++) {
     uint32_t s = k - 1 - (uint32_t)p->at->n_state;
     wk_value_id d = w->body.dx[k];
@@ -463,9 +531,13 @@ static void hand_on(way_back *w, const wk_value_id *out) {
     if (a->wants[1 + k]) a->dx[1 + k] = out[i];
     i++;
   }
-  for (uint32_t k = p->captures; k < p->n_in; k++)
-    if (w->body.dx[k] != WK_NONE)
-      a->dx[k] = wk_adjoint_cast(w->l, out[i++], wk_low_type(w->l, a->n->in[k])->dtype);
+  for (uint32_t k = p->captures; k < p->n_in && !w->l->status; k++) {
+    if (w->body.dx[k] == WK_NONE) continue;
+    wk_value_id d = w->products[k].is_one ? product_of(w, &w->products[k], out + w->f.states.n)
+                                          : out[i++];
+    a->dx[k] = wk_adjoint_cast(w->l, d, wk_low_type(w->l, a->n->in[k])->dtype);
+  }
+  if (!w->f.has_cond) i = w->f.states.n + w->first_scan;
   for (uint32_t k = 1 + (uint32_t)p->at->n_state; k < p->captures; k++) {
     if (w->body.dx[k] == WK_NONE) continue;
     a->dx[k] = out[i++];

@@ -319,6 +319,45 @@ static void test_random(void **state) {
   print_message("%lld elements\n", (long long)tried);
 }
 
+/* Weights of a loop: of what it scans, of a state, of what it computes; one that is used twice. */
+static void test_weights(void **state) {
+  (void)state;
+  static const char text[] =
+      "module \"weights\" {\n"
+      "  graph @main(%%x: f32[4,1,3], %%h: f32[1,5], %%w: f32[3,5], %%r: f32[5,5], %%u: f32[5,5]) {\n"
+      "    %%y, %%all = loop(-, %%h, %%x, %%w, %%r, %%u) {trip=4, n_state=1, n_scan=1,"
+      " scan_reverse=[%d], scan_axes=[0], out_reverse=[%d], out_axes=[0]} do @step"
+      " : f32[1,5], f32[4,1,5]\n"
+      "    output %%y\n"
+      "    output %%all\n"
+      "  }\n"
+      "  graph @step(%%i: i64[], %%h: f32[1,5], %%x: f32[1,3], %%w: f32[3,5], %%r: f32[5,5],"
+      " %%u: f32[5,5]) {\n"
+      "    %%a = matmul(%%x, %%w) : f32[1,5]\n"
+      "    %%b = matmul(%%h, %%r) : f32[1,5]\n"
+      "    %%c = add(%%a, %%b) : f32[1,5]\n"
+      "    %%d = tanh(%%c) : f32[1,5]\n"
+      "    %%e = matmul(%%d, %%u) : f32[1,5]\n"
+      "    %%f = sin(%%e) : f32[1,5]\n"
+      "    %%g = matmul(%%f, %%u) : f32[1,5]\n"
+      "    output %%f\n"
+      "    output %%g\n"
+      "  }\n"
+      "}\n";
+  for (int k = 0; k < 4; k++) {
+    char one[sizeof text];
+    wk_module *m;
+    snprintf(one, sizeof one, text, k % 2, k / 2);
+    wk_status s = wk_module_parse(one, "weights", &m);
+    if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
+    wk_tensor *in = draw_inputs(m->main, (uint64_t)k);
+    assert_true(check(m, in, (uint64_t)k) > 0);
+    check_program(m, in, (uint64_t)k);
+    middle_free(in, m->main->inputs.n);
+    wk_module_free(m);
+  }
+}
+
 static void test_middle(void **state) {
   (void)state;
   int64_t tried = 0;
@@ -350,6 +389,7 @@ static const struct {
     {WK_OP_GRU, "", "f32[3,2,4] f32[1,9,4] f32[1,9,3] f32[1,18] i32[2] f32[1,2,3]", 2},
     {WK_OP_GRU, "linear_before_reset=1 direction=bidirectional clip=1.5",
      "f32[4,2,3] f32[2,6,3] f32[2,6,2] f32[2,12] i32[2] f32[2,2,2]", 2},
+    {WK_OP_GRU, "direction=bidirectional", "f32[3,1,4] f32[2,15,4] f32[2,15,5] f32[2,30]", 2},
     {WK_OP_GRU, "linear_before_reset=1 direction=reverse", "f32[3,2,4] f32[1,9,4] f32[1,9,3]", 2},
     {WK_OP_RNN, "activations=LeakyRelu alpha=0.2",
      "f32[3,2,4] f32[1,3,4] f32[1,3,3] f32[1,6] i32[2] f32[1,2,3]", 2},
@@ -393,6 +433,7 @@ static void test_recurrences(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest all[] = {cmocka_unit_test(test_recurrences),
+                                   cmocka_unit_test(test_weights),
                                    cmocka_unit_test(test_random), cmocka_unit_test(test_middle)};
   const struct CMUnitTest some[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_middle)};
   if (argc < 2) return cmocka_run_group_tests(all, NULL, NULL);
