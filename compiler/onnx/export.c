@@ -64,9 +64,9 @@ Onnx__NodeProto *wk_export_add(wk_export_graph *x, const char *op, const char *c
   return n;
 }
 
-Onnx__NodeProto *wk_export_detached(wk_export_graph *x, const char *op, const char *in,
-                                    const char *out) {
-  Onnx__NodeProto *n = wk_export_add(x, op, &in, 1, &out, 1);
+Onnx__NodeProto *wk_export_detached(wk_export_graph *x, const char *op, const char *const *in,
+                                    size_t n_in, const char *out) {
+  Onnx__NodeProto *n = wk_export_add(x, op, in, n_in, &out, 1);
   x->nodes.n--;
   return n;
 }

@@ -61,8 +61,8 @@ Onnx__ValueInfoProto *wk_export_labelled(wk_export_graph *x, const wk_labels *l,
                                          const wk_type *t);
 
 /* A node that is not in the graph yet, and a typed name. */
-Onnx__NodeProto *wk_export_detached(wk_export_graph *x, const char *op, const char *in,
-                                    const char *out);
+Onnx__NodeProto *wk_export_detached(wk_export_graph *x, const char *op, const char *const *in,
+                                    size_t n_in, const char *out);
 Onnx__ValueInfoProto *wk_export_value_info(wk_export_graph *x, const char *name, const wk_type *t);
 
 /* Constants; return the name. */

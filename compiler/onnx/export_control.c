@@ -34,6 +34,20 @@ wk_status wk_export_if(wk_export_graph *x) {
   return NULL;
 }
 
+/* What one more node of the body makes becomes its first output. */
+static void begin_outputs(wk_export_graph *x, Onnx__GraphProto *g, Onnx__NodeProto *made_by,
+                          const wk_type *t) {
+  Onnx__ValueInfoProto **outputs = wk_arena_alloc(x->arena, (g->n_output + 2) * sizeof *outputs);
+  Onnx__NodeProto **nodes = wk_arena_alloc(x->arena, (g->n_node + 2) * sizeof *nodes);
+  outputs[0] = wk_export_value_info(x, made_by->output[0], t);
+  memcpy(outputs + 1, g->output, g->n_output * sizeof *outputs);
+  memcpy(nodes, g->node, g->n_node * sizeof *nodes);
+  nodes[g->n_node++] = made_by;
+  g->node = nodes;
+  g->output = outputs;
+  g->n_output++;
+}
+
 /* ONNX's Loop has a condition as input and output of its body. */
 static wk_status as_loop(wk_export_graph *x, const wk_attr_loop *a) {
   const wk_node *n = x->node;
@@ -52,16 +66,8 @@ static wk_status as_loop(wk_export_graph *x, const wk_attr_loop *a) {
   g->input = inputs;
   g->n_input++;
   if (!a->has_cond) { /* handed through */
-    Onnx__ValueInfoProto **outputs = wk_arena_alloc(x->arena, (g->n_output + 2) * sizeof *outputs);
-    Onnx__NodeProto **nodes = wk_arena_alloc(x->arena, (g->n_node + 2) * sizeof *nodes);
-    Onnx__NodeProto *copy = wk_export_detached(x, "Identity", cond_in->name, wk_export_fresh(x));
-    outputs[0] = wk_export_value_info(x, copy->output[0], &cond_type);
-    memcpy(outputs + 1, g->output, g->n_output * sizeof *outputs);
-    memcpy(nodes, g->node, g->n_node * sizeof *nodes);
-    nodes[g->n_node++] = copy;
-    g->node = nodes;
-    g->output = outputs;
-    g->n_output++;
+    const char *from = cond_in->name;
+    begin_outputs(x, g, wk_export_detached(x, "Identity", &from, 1, wk_export_fresh(x)), &cond_type);
   }
   const char **in = wk_arena_alloc(x->arena, (own + 2) * sizeof *in);
   in[0] = a->trip == INT64_MAX ? "" : wk_export_i64(x, a->trip);
@@ -86,15 +92,31 @@ static bool uses_iteration(const wk_graph *b) {
   return false;
 }
 
+/* Scan does not show the iteration number: where the body reads it, it is a state that counts. */
+static void count_in_body(wk_export_graph *x, Onnx__GraphProto *g) {
+  const wk_type number = wk_type_make(WK_I64, 0, NULL);
+  const char *in[] = {g->input[0]->name, wk_export_i64(x, 1)};
+  begin_outputs(x, g, wk_export_detached(x, "Add", in, 2, wk_export_fresh(x)), &number);
+}
+
 static wk_status as_scan(wk_export_graph *x, const wk_attr_loop *a) {
   const wk_node *n = x->node;
-  size_t own = 1 + (size_t)(a->n_state + a->n_scan);
+  bool counts = uses_iteration(n->bodies[0]);
+  size_t own = 1 + (size_t)(a->n_state + a->n_scan), first = counts ? 0 : 1;
   wk_status s = NULL;
   Onnx__GraphProto *g = wk_export_body(x, n->bodies[0], own, input_names(x, (uint32_t)own), &s);
   if (s) return s;
-  g->input++; /* Scan does not show the iteration number */
-  g->n_input--;
-  wk_export_add(x, "Scan", input_names(x, 1), own - 1, output_names(x), n->n_out);
+  const char **in = input_names(x, 0), **made = output_names(x);
+  const char **out = wk_arena_alloc(x->arena, (n->n_out + 2) * sizeof *out);
+  if (counts) {
+    count_in_body(x, g);
+    in[0] = wk_export_i64(x, 0);
+    out[0] = wk_export_fresh(x);
+  }
+  memcpy(out + 1, made, n->n_out * sizeof *out);
+  g->input += first;
+  g->n_input -= first;
+  wk_export_add(x, "Scan", in + first, own - first, out + first, n->n_out + 1 - first);
   wk_export_subgraph(x, "body", g);
   wk_export_int(x, "num_scan_inputs", a->n_scan);
   wk_export_ints(x, "scan_input_axes", a->scan_axes);
@@ -111,6 +133,6 @@ wk_status wk_export_loop(wk_export_graph *x) {
     stacks_plainly = stacks_plainly && a->out_axes.v[i] == 0 && a->out_reverse.v[i] == 0;
   }
   if (a->n_scan == 0 && stacks_plainly) return as_loop(x, a);
-  if (a->n_scan > 0 && !a->has_cond && !uses_iteration(x->node->bodies[0])) return as_scan(x, a);
+  if (a->n_scan > 0 && !a->has_cond) return as_scan(x, a);
   return wk_error(WK_UNSUPPORTED, "this loop node has no ONNX form");
 }
