@@ -34,6 +34,8 @@ wk_value_id wk_adjoint_sum_to(wk_low *l, wk_value_id v, const wk_type *t);
 wk_value_id wk_adjoint_through(wk_adjoint *a, const wk_expr *e, const wk_value_id *in, int n_in,
                                int k, wk_value_id g);
 wk_value_id wk_adjoint_zeros(wk_low *l, const wk_type *t);
+/* With the last two axes exchanged. */
+wk_value_id wk_adjoint_swapped(wk_low *l, wk_value_id v);
 wk_value_id wk_adjoint_cast(wk_low *l, wk_value_id v, wk_dtype t);
 /* True: the rule is to give input k. */
 static inline bool wk_adjoint_wants(const wk_adjoint *a, uint32_t k) {
@@ -48,7 +50,7 @@ static inline bool wk_adjoint_wants(const wk_adjoint *a, uint32_t k) {
   X(softmax) X(log_softmax) X(layer_norm) X(batch_norm)                                            \
   X(gather) X(gather_elements) X(gather_nd) X(scatter_elements) X(scatter_nd) X(one_hot)           \
   X(reverse_sequence) X(trilu) X(cum_sum) X(top_k) X(max_unpool)                                   \
-  X(if) X(loop)                                                                                    \
+  X(attention) X(segment_reduce) X(det) X(if) X(loop)                                              \
   X(elementwise)
 #define X(name) void wk_adjoint_##name(wk_adjoint *a);
 WK_ADJOINT_RULES(X)

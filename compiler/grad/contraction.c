@@ -42,7 +42,7 @@ static wk_value_id before_epilogue(wk_adjoint *a, const wk_expr *epilogue, void 
 
 /* ---- products ------------------------------------------------------------------------------ */
 
-static wk_value_id swapped(wk_low *l, wk_value_id v) {
+wk_value_id wk_adjoint_swapped(wk_low *l, wk_value_id v) {
   if (l->status) return 0;
   int64_t perm[WK_MAX_RANK];
   int rank = wk_low_type(l, v)->rank;
@@ -71,13 +71,13 @@ void wk_adjoint_matmul(wk_adjoint *a) {
   if (g == WK_NONE || l->status) return;
   g = wk_adjoint_cast(l, g, tx.dtype);
   if (a->wants[0]) {
-    wk_value_id d = wk_low_matmul(l, tx.dtype, g, swapped(l, w), WK_NONE);
+    wk_value_id d = wk_low_matmul(l, tx.dtype, g, wk_adjoint_swapped(l, w), WK_NONE);
     a->dx[0] = wk_adjoint_sum_to(l, d, &tx);
   }
   if (!a->wants[1]) return;
   bool is_shared = tw.rank == 2;
   wk_value_id left = is_shared ? flat(l, x) : x, right = is_shared ? flat(l, g) : g;
-  wk_value_id d = wk_low_matmul(l, tw.dtype, swapped(l, left), right, WK_NONE);
+  wk_value_id d = wk_low_matmul(l, tw.dtype, wk_adjoint_swapped(l, left), right, WK_NONE);
   a->dx[1] = wk_adjoint_sum_to(l, d, &tw);
 }
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Adjoint of attention, y = P v with P = softmax(scale q k^T + mask). P, which is the largest, is
+ * computed again instead of being kept. With D the sums of g y along each row, which are those of
+ * P (g v^T) as well: dS = P (g v^T - D), dq = scale dS k, dk = scale dS^T q, dv = P^T g. */
+#include "compiler/grad/adjoint.h"
+
+enum { Q, K, V, MASK };
+
+static wk_value_id probabilities(wk_adjoint *a, wk_dtype wide) {
+  wk_low *l = &a->l;
+  const wk_value_id *in = a->n->in;
+  bool has_mask = a->n->n_in > MASK && in[MASK] != WK_NONE;
+  char text[64];
+  snprintf(text, sizeof text, has_mask ? "add(mul(a, %.17g), b)" : "mul(a, %.17g)",
+           WK_ATTR(a->n, attention)->scale);
+  wk_value_id s = wk_low_matmul(l, wide, in[Q], wk_adjoint_swapped(l, in[K]), WK_NONE);
+  s = has_mask ? wk_low_map(l, wide, text, 2, s, in[MASK]) : wk_low_map(l, wide, text, 1, s);
+  if (l->status) return 0;
+  wk_attr_softmax *p = wk_attrs_new(l->arena, WK_OP_SOFTMAX);
+  p->axis = wk_low_type(l, s)->rank - 1;
+  return wk_low_add(l, WK_OP_SOFTMAX, p, &s, 1, 1, NULL);
+}
+
+/* The product x z, whose leading dims may be more than those of input k, as its adjoint. */
+static void give(wk_adjoint *a, uint32_t k, wk_value_id x, wk_value_id z) {
+  const wk_type t = *wk_low_type(&a->l, a->n->in[k]);
+  wk_value_id d = wk_low_matmul(&a->l, wk_compute_dtype(t.dtype), x, z, WK_NONE);
+  a->dx[k] = wk_adjoint_sum_to(&a->l, d, &t);
+}
+
+void wk_adjoint_attention(wk_adjoint *a) {
+  wk_low *l = &a->l;
+  const wk_value_id *in = a->n->in;
+  wk_dtype wide = wk_compute_dtype(wk_low_type(l, in[Q])->dtype);
+  wk_value_id g = a->dy[0], p = probabilities(a, wide);
+  if (a->wants[V]) give(a, V, wk_adjoint_swapped(l, p), g);
+  if (l->status || (!a->wants[Q] && !a->wants[K] && !wk_adjoint_wants(a, MASK))) return;
+  const int64_t last = wk_low_type(l, g)->rank - 1;
+  wk_value_id both = wk_low_map(l, wide, "mul(a, b)", 2, g, a->n->out[0]);
+  wk_value_id d = wk_low_reduce(l, wide, "sum", both, &last, 1, true, NULL, NULL);
+  wk_value_id dp = wk_low_matmul(l, wide, g, wk_adjoint_swapped(l, in[V]), WK_NONE);
+  char text[80];
+  snprintf(text, sizeof text, "mul(mul(a, sub(b, c)), %.17g)", WK_ATTR(a->n, attention)->scale);
+  wk_value_id ds = wk_low_map(l, wide, text, 3, p, dp, d);
+  if (a->wants[Q]) give(a, Q, ds, in[K]);
+  if (a->wants[K]) give(a, K, wk_adjoint_swapped(l, ds), in[Q]);
+  if (!wk_adjoint_wants(a, MASK) || l->status) return;
+  const wk_type mask = *wk_low_type(l, in[MASK]);
+  ds = wk_low_map(l, wide, "mul(a, sub(b, c))", 3, p, dp, d);
+  a->dx[MASK] = wk_adjoint_sum_to(l, ds, &mask);
+}
