@@ -86,35 +86,99 @@ void wk_adjoint_gather_nd(wk_adjoint *a) {
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* What was replaced gets nothing. Only sums hand on to both. */
-static bool check_reduction(wk_adjoint *a, const char *how) {
-  if (!strcmp(how, "none") || !strcmp(how, "add")) return true;
-  wk_low_fail(&a->l, wk_error(WK_UNSUPPORTED, "scattering by %s has no gradient", how));
-  return false;
+/* An operator that scatters. */
+typedef struct {
+  wk_adjoint *a;
+  wk_op op;
+  int64_t axis;
+  wk_type data, updates;
+  wk_value_id at;
+} scattering;
+
+static wk_value_id scattered(const scattering *s, wk_value_id into, wk_value_id updates,
+                             const char *how) {
+  return scatter(&s->a->l, s->op, s->axis, into, s->at, updates, how);
+}
+
+/* What stands where the updates go. */
+static wk_value_id gathered(const scattering *s, wk_value_id v) {
+  wk_low *l = &s->a->l;
+  if (s->op == WK_OP_SCATTER_ND) return gather_nd(l, v, s->at);
+  return gather_elements(l, v, s->at, s->axis);
+}
+
+/* What was replaced gets nothing. */
+static void of_replaced(const scattering *s) {
+  wk_adjoint *a = s->a;
+  wk_value_id g = a->dy[0];
+  if (a->wants[0]) a->dx[0] = scattered(s, g, wk_adjoint_zeros(&a->l, &s->updates), "none");
+  if (a->wants[2]) a->dx[2] = gathered(s, g);
+}
+
+static void of_sums(const scattering *s) {
+  wk_adjoint *a = s->a;
+  if (a->wants[0]) a->dx[0] = a->dy[0];
+  if (a->wants[2]) a->dx[2] = gathered(s, a->dy[0]);
+}
+
+/* Those that are the extreme share what it gets. */
+static void of_extremes(const scattering *s) {
+  wk_adjoint *a = s->a;
+  wk_low *l = &a->l;
+  wk_dtype t = s->data.dtype, wide = wk_compute_dtype(t);
+  wk_value_id y = a->n->out[0], y_there = gathered(s, y);
+  wk_value_id kept = wk_low_map(l, wide, "select(eq(a, b), 1, 0)", 2, a->n->in[0], y);
+  wk_value_id met = wk_low_map(l, wide, "select(eq(a, b), 1, 0)", 2, a->n->in[2], y_there);
+  wk_value_id count = scattered(s, kept, met, "add");
+  wk_value_id share = wk_low_map(l, wide, "div(a, max(b, 1))", 2, a->dy[0], count);
+  if (a->wants[0]) a->dx[0] = wk_low_map(l, t, "select(eq(a, 0), 0, b)", 2, kept, share);
+  if (a->wants[2])
+    a->dx[2] = wk_low_map(l, t, "select(eq(a, 0), 0, b)", 2, met, gathered(s, share));
+}
+
+/* Products leave the factor out without dividing by zero. */
+static void of_products(const scattering *s) {
+  wk_adjoint *a = s->a;
+  wk_low *l = &a->l;
+  wk_dtype t = s->data.dtype, wide = wk_compute_dtype(t);
+  wk_value_id g = a->dy[0], one = wk_low_scalar(l, wide, 1);
+  if (a->wants[0]) {
+    wk_value_id ones = wk_low_expand(l, one, s->data.rank, s->data.dims);
+    wk_value_id factors = scattered(s, ones, wk_adjoint_cast(l, a->n->in[2], wide), "mul");
+    a->dx[0] = wk_low_map(l, t, "mul(a, b)", 2, g, factors);
+  }
+  if (!a->wants[2]) return;
+  wk_value_id zeros[2], others[2];
+  for (int k = 0; k < 2; k++) {
+    zeros[k] = wk_low_map(l, wide, "select(eq(a, 0), 1, 0)", 1, a->n->in[2 * k]);
+    others[k] = wk_low_map(l, wide, "select(eq(a, 0), 1, a)", 1, a->n->in[2 * k]);
+  }
+  wk_value_id count = gathered(s, scattered(s, zeros[0], zeros[1], "add"));
+  wk_value_id rest = gathered(s, scattered(s, others[0], others[1], "mul"));
+  a->dx[2] = wk_low_map(l, t,
+                        "select(eq(c, 0), mul(d, div(b, a)), "
+                        "select(and(eq(c, 1), eq(a, 0)), mul(d, b), 0))",
+                        4, a->n->in[2], rest, count, gathered(s, g));
+}
+
+static void adjoint_of(wk_adjoint *a, int64_t axis, const char *how) {
+  static const struct {
+    const char *how;
+    void (*fn)(const scattering *s);
+  } rows[] = {{"none", of_replaced}, {"add", of_sums}, {"mul", of_products}, {"min", of_extremes},
+              {"max", of_extremes}};
+  const scattering s = {a, a->n->op, axis, *input_type(a, 0), *input_type(a, 2), a->n->in[1]};
+  for (size_t k = 0; k < WK_COUNTOF(rows); k++)
+    if (!strcmp(how, rows[k].how)) rows[k].fn(&s);
 }
 
 void wk_adjoint_scatter_elements(wk_adjoint *a) {
   const wk_attr_scatter_elements *s = WK_ATTR(a->n, scatter_elements);
-  wk_value_id g = a->dy[0], at = a->n->in[1];
-  if (!check_reduction(a, s->reduction)) return;
-  bool replaces = !strcmp(s->reduction, "none");
-  if (a->wants[0] && !replaces) a->dx[0] = g;
-  if (a->wants[0] && replaces)
-    a->dx[0] = scatter(&a->l, WK_OP_SCATTER_ELEMENTS, s->axis, g, at,
-                       wk_adjoint_zeros(&a->l, input_type(a, 2)), "none");
-  if (wk_adjoint_wants(a, 2)) a->dx[2] = gather_elements(&a->l, g, at, s->axis);
+  adjoint_of(a, s->axis, s->reduction);
 }
 
 void wk_adjoint_scatter_nd(wk_adjoint *a) {
-  const wk_attr_scatter_nd *s = WK_ATTR(a->n, scatter_nd);
-  wk_value_id g = a->dy[0], at = a->n->in[1];
-  if (!check_reduction(a, s->reduction)) return;
-  bool replaces = !strcmp(s->reduction, "none");
-  if (a->wants[0] && !replaces) a->dx[0] = g;
-  if (a->wants[0] && replaces)
-    a->dx[0] = scatter(&a->l, WK_OP_SCATTER_ND, 0, g, at,
-                       wk_adjoint_zeros(&a->l, input_type(a, 2)), "none");
-  if (wk_adjoint_wants(a, 2)) a->dx[2] = gather_nd(&a->l, g, at);
+  adjoint_of(a, 0, WK_ATTR(a->n, scatter_nd)->reduction);
 }
 
 /* values[1] gets what stands at the indices, values[0] the rest. */
