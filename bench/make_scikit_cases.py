@@ -273,6 +273,27 @@ def write_two_classes(out):
           {"x": x})
 
 
+def write_machines(out):
+    """Support vector machines for two classes, with what may follow the score."""
+    kinds = ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"]
+    rng = np.random.default_rng(4)
+    vectors = rng.standard_normal(6).astype(np.float32)
+    nodes = [helper.make_node(
+        "SVMClassifier", ["x"], [f"label_{t}", f"score_{t}"], domain="ai.onnx.ml",
+        kernel_type="RBF", kernel_params=[.5, 0., 3.], vectors_per_class=[1, 2],
+        support_vectors=vectors.tolist(), coefficients=[.5, -.7, .3], rho=[.1],
+        classlabels_ints=[5, 9], post_transform=t) for t in kinds]
+    nodes += [helper.make_node("Concat", [f"{end}_{t}" for t in kinds], [end], axis=0)
+              for end in ("label", "score")]
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "machines", [info("x", onnx.TensorProto.FLOAT, [None, 2])],
+                              [info("label", onnx.TensorProto.INT64, None),
+                               info("score", onnx.TensorProto.FLOAT, None)])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    store(out, "MlMachinesTwoClasses", helper.make_model(graph, ir_version=8, opset_imports=opsets),
+          {"x": rng.standard_normal((5, 2)).astype(np.float32)})
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
@@ -284,6 +305,7 @@ def main():
     write_transforms(out)
     write_deep(out)
     write_two_classes(out)
+    write_machines(out)
 
 
 if __name__ == "__main__":

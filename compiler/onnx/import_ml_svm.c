@@ -166,8 +166,6 @@ wk_status wk_onnx_svm_classifier(wk_onnx_node *c) {
   wk_onnx_valid(c, !has_probabilities || (m.prob_a.n == m.pairs && m.prob_b.n == m.pairs),
                 "%lld numbers prob_a and %lld prob_b for %lld pairs of classes",
                 (long long)m.prob_a.n, (long long)m.prob_b.n, (long long)m.pairs);
-  wk_onnx_need(c, m.classes > 2 || has_probabilities || t == WK_ML_NONE,
-               "post_transform between two classes is not supported");
   if (!wk_onnx_ok(c)) return c->status;
   wk_value_id s = wk_make_2(c, WK_OP_MATMUL, kernels(c, x, m.vectors), pair_weights(c, &m));
   s = wk_make_2(c, WK_OP_ADD, s, wk_make_f64s(c, WK_F32, rho.v, 1, &m.pairs));
@@ -176,7 +174,8 @@ wk_status wk_onnx_svm_classifier(wk_onnx_node *c) {
     wk_onnx_result(c, 1, wk_ml_transform_emit(c, t, probabilities(c, &m, s)));
     return c->status;
   }
-  wk_onnx_result(c, 1, m.classes == 2 ? wk_ml_second_emit(c, WK_ML_OPPOSITE, t, s)
+  wk_ml_second how = t == WK_ML_NONE ? WK_ML_OPPOSITE : WK_ML_COMPLEMENT; /* as ONNX Runtime */
+  wk_onnx_result(c, 1, m.classes == 2 ? wk_ml_second_emit(c, how, t, s)
                                       : wk_ml_transform_emit(c, t, s));
   return c->status;
 }
