@@ -426,6 +426,7 @@ def shapes(out):
     c.input("at", value=np.array([[2, 0], [1, 1]], np.int64))
     c.weight("sizes", value=np.array([1, 3, 2], np.int32))
     c.weight("target", value=np.array([0, -1, 2], np.int64))
+    c.weight("rows", value=np.arange(48, dtype=np.float32).reshape(2, 2, 4, 3))
     c.one("Split", "x", lambda x: tuple(np.split(x, 3, 1)), 3)
     c.one("Split", "x", lambda x: tuple(np.split(x, [1, 4], 1)), 3, axis=1, split=[1, 3, 2])
     c.one("Split", "x sizes", lambda x, s: tuple(np.split(x, [1, 4], 1)), 3, axis=1)
@@ -475,6 +476,9 @@ def shapes(out):
         b, d, i, (1, 1, 1, 1), False, 0)[0], apply_scale=0, legacy_plus_one=0)
     c.op("Alias", "x", "free", lambda x: x)
     c.op("Free", "free", "free", lambda x: x)
+    c.op("Concat", "x rows", "joined extents",
+         lambda *v: (np.concatenate(v, 1), np.array([6, 2], np.int32)), axis=1)
+    c.one("Split", "joined extents", lambda v, e: tuple(np.split(v, [6], 1)), 2, axis=1)
     c.finish(out)
 
 

@@ -83,18 +83,33 @@ void wk_c2_concat(wk_c2_op *o) {
   if (o->n_out > 1) write_sizes(o, in, axis);
 }
 
+/* Parts of sizes that other nodes compute, as Concat does. */
+static void slice_parts(wk_c2_op *o, const char *const *out, int64_t axis) {
+  const char *sizes = cast(o, wk_c2_in(o, 1), ONNX__TENSOR_PROTO__DATA_TYPE__INT64, NULL);
+  const char *ends = wk_c2_make(o, "CumSum", NULL, sizes, wk_c2_i64(o, 0), NULL);
+  const char *start = one(o, 0), *axes = one(o, axis);
+  for (int i = 0; i < o->n_out; i++) {
+    const char *end = wk_c2_make(o, "Gather", NULL, ends, one(o, i), NULL);
+    wk_c2_node(o, "Slice", (const char *[]){wk_c2_in(o, 0), start, end, axes}, 4, &out[i], 1);
+    start = end;
+  }
+}
+
 void wk_c2_split(wk_c2_op *o) {
   int64_t axis = joint(o);
   bool drops = wk_c2_int(o, "add_axis", 0) != 0;
   wk_ints sizes = o->n_in == 2 ? wk_c2_const_ints(o, 1) : wk_c2_ints(o, "split");
   const char **out = wk_arena_alloc(o->c->arena, (size_t)(o->n_out + 1) * sizeof *out);
-  wk_c2_need(o, o->n_in == 1 || sizes.n >= 0, "the sizes of the parts are not constant");
   wk_c2_valid(o, sizes.n <= 0 || sizes.n == o->n_out, "%lld sizes for %d parts",
               (long long)sizes.n, o->n_out);
   for (int i = 0; i < o->n_out; i++) out[i] = drops ? wk_c2_fresh(o, "part") : wk_c2_out(o, i);
-  wk_c2_node(o, "Split", (const char *[]){wk_c2_in(o, 0)}, 1, out, o->n_out);
-  wk_c2_attr_int(o, "axis", axis);
-  if (sizes.n > 0) wk_c2_attr_ints(o, "split", sizes.v, sizes.n);
+  if (o->n_in == 2 && sizes.n < 0) {
+    slice_parts(o, out, axis);
+  } else {
+    wk_c2_node(o, "Split", (const char *[]){wk_c2_in(o, 0)}, 1, out, o->n_out);
+    wk_c2_attr_int(o, "axis", axis);
+    if (sizes.n > 0) wk_c2_attr_ints(o, "split", sizes.v, sizes.n);
+  }
   for (int i = 0; i < o->n_out && drops; i++) {
     wk_c2_make(o, "Squeeze", wk_c2_out(o, i), out[i], NULL, NULL);
     wk_c2_attr_ints(o, "axes", &axis, 1);
