@@ -182,7 +182,11 @@ def narrow_types(out):
                   ("DequantizeLinear", [t, "scales"], f"back_{t}", wide),
                   ("Transpose", [t], f"turned_{t}", dict(perm=[1, 0])),
                   ("Cast", [f"turned_{t}"], f"columns_{t}", dict(to=1))]
-    write(out, "NarrowBlocks", 28, nodes, dict(rows=rows), dict(scales=scales))
+    line = dict(axis=-1, block_size=4)
+    nodes += [("QuantizeLinear", ["line", "few"], "line_UINT4", {**line, "output_dtype": T.UINT4}),
+              ("DequantizeLinear", ["line_UINT4", "few"], "back_line", line)]
+    write(out, "NarrowBlocks", 28, nodes, dict(rows=rows, line=rows[0]),
+          dict(scales=scales, few=scales[0]))
 
 
 def narrow_weights(out):

@@ -26,9 +26,13 @@ typedef struct {
   bool divides;       /* the axis is that many whole blocks, and can be split */
 } blocks;
 
+static int64_t block_size(wk_onnx_node *c) {
+  return c->opset >= 21 ? wk_onnx_int(c, "block_size", 0) : 0;
+}
+
 static blocks blocks_of(wk_onnx_node *c) {
   const wk_type x = *wk_onnx_type(c, c->in[0]), t = *wk_onnx_type(c, c->in[1]);
-  blocks b = {.size = c->opset >= 21 ? wk_onnx_int(c, "block_size", 0) : 0};
+  blocks b = {.size = block_size(c)};
   if (b.size <= 0 || (wk_type_count(&t) == 1 && t.rank <= 1)) return (blocks){0};
   b.axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 1), x.rank);
   if (!wk_onnx_ok(c)) return b;
@@ -123,7 +127,8 @@ static bool is_scale(wk_onnx_node *c, wk_value_id v) {
   return true;
 }
 
-/* Parameters for one tensor or one per slice of x along the axis; the zero point has x's type. */
+/* Parameters for one tensor, one per slice of x along the axis, or for blocks, which blocks_of()
+ * checks; the zero point has x's type. */
 static bool are_parameters(wk_onnx_node *c, wk_dtype quantised) {
   const wk_type x = *wk_onnx_type(c, c->in[0]), s = *wk_onnx_type(c, c->in[1]);
   if (!is_scale(c, c->in[1])) return false;
@@ -136,7 +141,7 @@ static bool are_parameters(wk_onnx_node *c, wk_dtype quantised) {
                        (long long)wk_type_count(&z)))
       return false;
   }
-  if (wk_type_count(&s) == 1 || s.rank != 1) return true;
+  if (wk_type_count(&s) == 1 || s.rank != 1 || block_size(c) > 0) return true;
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 1), x.rank);
   if (!wk_onnx_ok(c)) return false;
   axis = fitting_axis(&x, axis, &s);
