@@ -50,7 +50,7 @@ static inline bool wk_adjoint_wants(const wk_adjoint *a, uint32_t k) {
   X(softmax) X(log_softmax) X(layer_norm) X(batch_norm)                                            \
   X(gather) X(gather_elements) X(gather_nd) X(scatter_elements) X(scatter_nd) X(one_hot)           \
   X(reverse_sequence) X(trilu) X(cum_sum) X(top_k) X(max_unpool)                                   \
-  X(segment_reduce) X(det) X(if) X(loop)                                                           \
+  X(attention) X(segment_reduce) X(det) X(if) X(loop)                                              \
   X(elementwise)
 #define X(name) void wk_adjoint_##name(wk_adjoint *a);
 WK_ADJOINT_RULES(X)

@@ -107,8 +107,10 @@ static wk_value_id where_largest(const segments *s, wk_value_id g) {
   if (s->weight != WK_NONE) x = wk_low_map(l, s->wide, "mul(a, b)", 2, x, s->weight);
   wk_value_id y = of_segments(s, wk_adjoint_cast(l, s->a->n->out[0], s->wide));
   /* the order of reads, backwards; f64 holds them all */
-  wk_value_id order = wk_low_map(l, WK_F64, "select(eq(a, b), neg(f64(index<0>())), -inf)", 2, x, y);
-  if (s->counts != WK_NONE) order = wk_low_map(l, WK_F64, "select(b, a, -inf)", 2, order, s->counts);
+  wk_value_id order =
+      wk_low_map(l, WK_F64, "select(eq(a, b), neg(f64(index<0>())), -inf)", 2, x, y);
+  if (s->counts != WK_NONE)
+    order = wk_low_map(l, WK_F64, "select(b, a, -inf)", 2, order, s->counts);
   wk_value_id first = of_segments(s, fold(s, "max", order, WK_F64));
   return wk_low_map(l, s->wide, "select(and(eq(a, b), eq(c, d)), e, 0)", 5, order, first, x, y, g);
 }

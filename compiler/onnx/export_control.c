@@ -67,7 +67,8 @@ static wk_status as_loop(wk_export_graph *x, const wk_attr_loop *a) {
   g->n_input++;
   if (!a->has_cond) { /* handed through */
     const char *from = cond_in->name;
-    begin_outputs(x, g, wk_export_detached(x, "Identity", &from, 1, wk_export_fresh(x)), &cond_type);
+    begin_outputs(x, g, wk_export_detached(x, "Identity", &from, 1, wk_export_fresh(x)),
+                  &cond_type);
   }
   const char **in = wk_arena_alloc(x->arena, (own + 2) * sizeof *in);
   in[0] = a->trip == INT64_MAX ? "" : wk_export_i64(x, a->trip);

@@ -20,8 +20,17 @@ node() { # OP INPUTS OUTPUT
   printf 'output: "%s" }\n' "$3"
 }
 graph 'x:1 w:1' "$(node Mul 'x w' p)$(node Tanh p y)$(node Floor x z)" 'y:1 z:1' >net.onnxtxt
-graph 'x:1' "$(node Det x y)" 'y:1' | sed 's/dim_value: 2/dim_value: 3/g' |
-  sed '/output/s/shape {.*/shape { } } } }/' >det.onnxtxt
+of() { # NAME TYPE DIM...
+  printf 'input { name: "%s" type { tensor_type { elem_type: %s shape {' "$1" "$2"
+  printf ' dim { dim_value: %s }' "${@:3}"
+  echo ' } } } }'
+}
+{
+  echo 'ir_version: 8 opset_import { version: 16 } graph { name: "g"'
+  of x 1 1 1 4 4 && of r 1 2 4 && of b 7 2
+  echo 'node { op_type: "RoiAlign" input: "x" input: "r" input: "b" output: "y" }'
+  echo 'output { name: "y" type { tensor_type { elem_type: 1 } } } }'
+} >rois.onnxtxt
 graph 'x:7' "$(node Neg x y)" 'y:7' >ints.onnxtxt
 
 gives 'summary' '^2 of 2 tensors have a gradient$' "$wick" grad net.onnxtxt
@@ -45,7 +54,8 @@ refuses 'no such output' 2 "--of: no output 'yy'; did you mean 'y'\\?" \
 refuses 'no such weight' 2 '--wrt: no input and no weight of floats has such a name' \
   "$wick" grad net.onnxtxt --wrt nothing
 refuses 'integers' 3 'no output is of floats' "$wick" grad ints.onnxtxt
-refuses 'no derivative' 4 'det has no gradient: ' "$wick" grad det.onnxtxt
+refuses 'no derivative' 4 'roi_align has no gradient: ' \
+  "$wick" grad rois.onnxtxt
 refuses 'ONNX without a file' 2 '--emit onnx needs --output FILE' \
   "$wick" grad net.onnxtxt --emit onnx
 refuses 'proof and graph' 2 '--check writes no graph' "$wick" grad net.onnxtxt --check --emit dot

@@ -8,7 +8,6 @@
 #include "tests/unit/program_int8_cases.h"
 
 /* ---- loops ---------------------------------------------------------------------------------- */
-
 static void map_case(wk_program *p) {
   wk_view y = OUT(p, WK_F32, 3, 5, 37), a = IN(p, WK_F32, 3, 5, 37), b = IN(p, WK_F32, 37);
   wk_view c = CONST(p, WK_F32, 5, 1), t = ACT(p, WK_F32, 3, 5, 37);
@@ -26,8 +25,7 @@ static void copy_case(wk_program *p) {
   ((wk_attr_fill *)i->attrs)->value = 2.5;
 }
 
-/* Two short axes that follow each other on one side alone: whole tiles and not, pieces, two bytes, a
- * sum of both orders. */
+/* Two short axes that follow each other on one side alone: tiles, pieces, two bytes, both orders. */
 static void copy_run_case(wk_program *p) {
   wk_view y = OUT(p, WK_F32, 5, 37, 70), x = IN(p, WK_F32, 70, 37, 5);
   append(p, WK_OP_COPY, 1, 2, y, PERM(x, 2, 1, 0));

@@ -324,7 +324,8 @@ static void test_weights(void **state) {
   (void)state;
   static const char text[] =
       "module \"weights\" {\n"
-      "  graph @main(%%x: f32[4,1,3], %%h: f32[1,5], %%w: f32[3,5], %%r: f32[5,5], %%u: f32[5,5]) {\n"
+      "  graph @main(%%x: f32[4,1,3], %%h: f32[1,5], %%w: f32[3,5], %%r: f32[5,5], "
+      "%%u: f32[5,5]) {\n"
       "    %%y, %%all = loop(-, %%h, %%x, %%w, %%r, %%u) {trip=4, n_state=1, n_scan=1,"
       " scan_reverse=[%d], scan_axes=[0], out_reverse=[%d], out_axes=[0]} do @step"
       " : f32[1,5], f32[4,1,5]\n"

@@ -67,7 +67,8 @@ void wk_rare_scatter_nd(void *const *args, void *scratch, int64_t begin, int64_t
   const wk_rare_view *y = &d->view[0], *at = &d->view[2], *from = &d->view[3];
   int64_t last = at->rank - 1, depth = at->dims[last], rows = rare_product(at->dims, 0, last);
   bool is_slice = depth < y->rank;
-  int64_t along = is_slice ? y->dims[y->rank - 1] : 1, step = is_slice ? y->strides[y->rank - 1] : 0;
+  int64_t along = is_slice ? y->dims[y->rank - 1] : 1;
+  int64_t step = is_slice ? y->strides[y->rank - 1] : 0;
   int64_t from_step = is_slice ? from->strides[from->rank - 1] : 0;
   int64_t pieces = (along + RARE_PIECE - 1) / RARE_PIECE;
   for (int64_t task = begin; task < end; task++) {
