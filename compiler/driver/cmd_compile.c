@@ -16,7 +16,7 @@
 typedef struct {
   wk_binding_args binding;
   wk_target_args target;
-  const char *emit, *output, *print_after, *stop_after, *report, *convert;
+  const char *emit, *output, *print_after, *stop_after, *report, *convert, *budget;
   int64_t quantize; /* seed; 0: no */
   bool weights, time_passes, print_integer, print_parts, quiet, verbose;
 } compile_opts;
@@ -57,6 +57,9 @@ static const wk_option options[] = {
      "target writes besides: for the CPU bundle, object, asm, llvm-ir ('wick targets' lists them)",
      .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, emit)},
     WK_TARGET_OPTIONS(compile_opts, target, "what to compile for,"),
+    {"memory-budget", 0, "SIZE", "compute values again instead of keeping them where activations "
+     "would take more memory than that: 64MiB, 512KiB", .kind = WK_OPTION_STRING,
+     .offset = offsetof(compile_opts, budget)},
     {"convert", 0, "TYPE", "store the floats of a model as f16 or bf16, weights and what goes "
      "between operators; each operator still computes in f32 and rounds once at its result, and "
      "inputs and outputs keep their types", .kind = WK_OPTION_STRING,
@@ -174,6 +177,7 @@ static wk_status compile_binding(const compile_opts *o, const char *model, const
   wk_pipeline_options po = {.targets = targets, .stop_after = o->stop_after, .hook = after_step,
                             .ctx = &w};
   po.convert = convert_type(o);
+  if (o->budget) wk_bytes_parse(o->budget, &po.memory_budget);
   po.graph_only = emit->from == FROM_MODULE && !o->stop_after;
   po.portable = emit->from == FROM_PROGRAM && !o->stop_after;
   bound->arena = wk_arena_new();
@@ -187,7 +191,7 @@ static wk_status compile_binding(const compile_opts *o, const char *model, const
     w.last = wk_hash64(b.s, b.n, 0);
     wk_str_free(&b);
   }
-  wk_status s = wk_pipeline_run(bound->module, &po, &bound->report, &bound->parts);
+  wk_status s = wk_pipeline_fit(&bound->module, &po, &bound->report, &bound->parts);
   wk_model_float_note(notes, model, &bound->report, targets, bound->parts, s);
   return wk_status_place(s, model);
 }
@@ -302,6 +306,7 @@ static const char *command_text(const compile_opts *o, wk_arena *a) {
   if (o->target.no_host) wk_str_add(&b, " --no-host");
   wk_target_settings_text(&b, &o->target);
   if (o->convert) wk_str_printf(&b, " --convert=%s", o->convert);
+  if (o->budget) wk_str_printf(&b, " --memory-budget=%s", o->budget);
   if (o->quantize) wk_str_printf(&b, " --quantize-random=%" PRId64, o->quantize);
   for (size_t i = 0; i < o->binding.bind.n; i++)
     wk_str_printf(&b, " --bind=%s", o->binding.bind.data[i]);
@@ -322,6 +327,9 @@ static const char *command_text(const compile_opts *o, wk_arena *a) {
 static bool is_code(const emission *e) { return e->from == FROM_PARTS || e->from == FROM_TARGET; }
 
 static wk_status check_options(const compile_opts *o, const emission *emit, size_t bindings) {
+  int64_t budget;
+  if (o->budget && !wk_bytes_parse(o->budget, &budget))
+    return wk_error(WK_USAGE, "--memory-budget %s: a size is expected: 64MiB, 512KiB", o->budget);
   if (o->convert && convert_type(o) == WK_DTYPE_NONE)
     return wk_error(WK_USAGE, "--convert %s: floats are stored as f16 or bf16", o->convert);
   bool special =

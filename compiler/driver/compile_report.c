@@ -112,6 +112,11 @@ static void add_binding(wk_table *t, const wk_compilation *c, const wk_compiled 
   wk_table_row(t, "weights\t%s", wk_bytes_text((uint64_t)r->weights).s);
   add_parts(t, bound);
   if (wk_compiled_program(bound)) add_memory(t, c, wk_compiled_program(bound));
+  if (r->remat.peak)
+    wk_table_row(t, "computed again\t%lld nodes, %s MACs: estimated peak %s instead of %s",
+                 (long long)r->remat.nodes, wk_text_count(r->remat.macs).s,
+                 wk_bytes_text((uint64_t)r->remat.peak).s,
+                 wk_bytes_text((uint64_t)r->remat.before).s);
   add_fired(t, r);
 }
 
@@ -295,6 +300,11 @@ static json_t *json_memory(const wk_compilation *c, const wk_compiled *bound) {
   put(o, "constants", p->region_size[WK_REGION_CONST]);
   put(o, "estimate_in_model_order", bound->report.peak_in_model_order);
   put(o, "estimate_ordered", bound->report.peak_ordered);
+  if (bound->report.remat.peak) {
+    put(o, "estimate_kept", bound->report.remat.before);
+    put(o, "computed_again_nodes", bound->report.remat.nodes);
+    put(o, "computed_again_macs", bound->report.remat.macs);
+  }
   put(o, "copies_before", p->copies_before);
   put(o, "copies_after", p->copies_after);
   put(o, "copy_bytes_before", p->copy_bytes_before);

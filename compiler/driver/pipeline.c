@@ -151,6 +151,14 @@ static wk_status step_lower(pipeline *l, wk_part *part, int64_t *changes) {
   return wk_lower_nodes(l->m, any_claims, (void *)(uintptr_t)l->o->targets);
 }
 
+static wk_status step_rematerialise(pipeline *l, wk_part *part, int64_t *changes) {
+  (void)part;
+  if (l->o->memory_budget == 0) return NULL;
+  wk_status s = wk_rematerialise(l->m, l->o->memory_budget, &l->report->remat);
+  *changes = l->report->remat.nodes;
+  return s;
+}
+
 static wk_status step_partition(pipeline *l, wk_part *part, int64_t *changes) {
   (void)part;
   wk_parts_free(l->parts);

@@ -33,6 +33,7 @@ typedef struct {
   int64_t weights;                   /* bytes of distinct constants then */
   int64_t instructions;              /* of the programs, bodies not counted */
   int64_t peak_in_model_order, peak_ordered; /* estimates of the largest part, bytes */
+  wk_remat_report remat; /* peak 0: there was no budget */
   wk_arena *arena;
   wk_integer_row *integer;           /* per operator of a quantised model */
   size_t n_integer;
@@ -48,6 +49,7 @@ typedef struct {
   const wk_targets *targets;
   const char *stop_after;       /* step name, NULL: run to the end */
   wk_dtype convert;             /* F16 or BF16: what floats are stored in; NONE: as they are */
+  int64_t memory_budget;        /* bytes of activations, by the estimate; 0: as it comes */
   bool graph_only;              /* stop before lowering, when the graph passes are through */
   bool portable;                /* leave out what the evaluator cannot run */
   bool unplaced;                /* leave out the last step */
@@ -58,6 +60,11 @@ typedef struct {
 /* Rewrites m. *out is NULL when the run ended before the partition, and its programs are NULL when
  * it ended before generation. They use constant data of m: keep m alive. */
 wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipeline_report *report,
+                          wk_parts **out) WK_MUST_CHECK;
+/* The same where o->memory_budget is for the placed activations of every part: tried until they fit.
+ * *m becomes another module that keeps the one that it was. WK_RESOURCE says the least that was
+ * found. */
+wk_status wk_pipeline_fit(wk_module **m, const wk_pipeline_options *o, wk_pipeline_report *report,
                           wk_parts **out) WK_MUST_CHECK;
 /* The last steps alone, for a program that was made portable: the target's passes that are not, and
  * placement. */

@@ -47,6 +47,7 @@ typedef struct {
 typedef struct {
   wk_op op;
   bool dead;
+  bool again;           /* computes on purpose what another node does: they are never merged */
   const char *name;
   void *attrs;          /* wk_attr_<op>, never NULL */
   uint32_t n_in, n_out, n_bodies;

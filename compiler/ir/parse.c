@@ -269,8 +269,8 @@ static wk_status parse_bodies(parser *p, statement *st) {
   return NULL;
 }
 
-/* when %p, types, name: what follows the bodies. */
-static wk_status parse_tail(parser *p, statement *st, wk_value_id *predicate) {
+/* when %p, again, types, name: what follows the bodies. */
+static wk_status parse_tail(parser *p, statement *st, wk_value_id *predicate, bool *again) {
   bool found, more;
   *predicate = WK_NONE;
   WK_TRY(wk_lex_accept_word(&p->lex, "when", &found));
@@ -280,6 +280,7 @@ static wk_status parse_tail(parser *p, statement *st, wk_value_id *predicate) {
     if (wk_val(p->g, *predicate)->type.dtype != WK_BOOL)
       return ERROR_AT(p, &at, "the predicate is not bool");
   }
+  WK_TRY(wk_lex_accept_word(&p->lex, "again", again));
   WK_TRY(wk_lex_accept(&p->lex, ':', &more));
   while (more) {
     typed t;
@@ -341,6 +342,7 @@ static wk_status check_out_names(parser *p, statement *st) {
 
 static wk_status parse_node(parser *p, statement *st) {
   wk_value_id predicate;
+  bool again;
   if (!wk_op_from_name(st->op.text, st->op.n, &st->d.op))
     return ERROR_AT(p, &st->op, "unknown operator %s", wk_lex_shown(&st->op).s);
   WK_TRY(check_out_names(p, st));
@@ -348,7 +350,7 @@ static wk_status parse_node(parser *p, statement *st) {
   WK_TRY(wk_attrs_parse(&p->lex, p->m->arena, st->d.op, st->dtypes, (uint32_t)st->in.n,
                         &st->d.attrs));
   WK_TRY(parse_bodies(p, st));
-  WK_TRY(parse_tail(p, st, &predicate));
+  WK_TRY(parse_tail(p, st, &predicate, &again));
   st->d.in = st->in.data;
   st->d.n_in = (uint32_t)st->in.n;
   st->d.n_out = (uint32_t)st->outs.n;
@@ -356,6 +358,7 @@ static wk_status parse_node(parser *p, statement *st) {
   WK_TRY(moved(p, &st->op, wk_graph_add(p->g, &st->d, NULL)));
   wk_node *n = &p->g->nodes.data[p->g->nodes.n - 1];
   n->predicate = predicate;
+  n->again = again;
   if (n->n_out != st->outs.n)
     return ERROR_AT(p, &st->op, "%s has %u results, %zu are named", st->op.text, n->n_out,
                     st->outs.n);

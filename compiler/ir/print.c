@@ -97,6 +97,7 @@ static void print_node(wk_str *b, const wk_graph *g, const wk_node *n) {
     wk_str_add(b, " when ");
     print_value(b, g, n->predicate);
   }
+  if (n->again) wk_str_add(b, " again");
   const char *mark = " : ";
   for (uint32_t k = 0; k < n->n_out; k++) {
     if (n->out[k] == WK_NONE) continue;

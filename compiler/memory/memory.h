@@ -12,6 +12,19 @@
  * are foreseen. Deterministic. Before/after peak estimates of the main graph in bytes. */
 wk_status wk_order_nodes(wk_module *m, int64_t *peak_before, int64_t *peak_after) WK_MUST_CHECK;
 
+/* Values that live long are computed again where they are needed next, until the peak that
+ * wk_order_nodes estimates of the main graph is at most `budget` bytes: each time the one that takes
+ * the least computing per byte, of those that live where most do. What is computed is the same to
+ * the bit. Leaves the graph as ordered. Deterministic. */
+typedef struct {
+  int64_t before, peak; /* estimates, bytes */
+  int64_t least;        /* the smallest peak that was found; only searched for when budget is missed,
+                           else peak */
+  int64_t nodes, macs;  /* computed again */
+} wk_remat_report;
+/* WK_RESOURCE: there is no such order; the graph is as it was. */
+wk_status wk_rematerialise(wk_module *m, int64_t budget, wk_remat_report *report) WK_MUST_CHECK;
+
 /* Lifetimes in flattened instruction order: a buffer is live in [first, last]. A buffer that a
  * loop body reads before it writes it, or that is used outside the loop too, is live through the
  * whole loop. */

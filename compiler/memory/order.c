@@ -328,8 +328,7 @@ static int64_t order_graph(const wk_order_model *m, uint32_t *out) {
   return peak;
 }
 
-/* Peak of the order as it stands. */
-static int64_t present_peak(const wk_order_model *m) {
+int64_t wk_order_profile(const wk_order_model *m, int64_t *at) {
   int32_t *local = wk_xmalloc((m->n_nodes + 1) * sizeof *local);
   bool *before = wk_xcalloc(m->n_nodes + 1, 1);
   for (size_t i = 0; i < m->n_nodes; i++) local[i] = -1;
@@ -341,6 +340,7 @@ static int64_t present_peak(const wk_order_model *m) {
     int64_t p, live;
     run(&r, &s, (uint32_t)i, &live, &p);
     if (p > peak) peak = p;
+    if (at) at[i] = p;
     s.live = live;
     before[i] = true;
   }
@@ -349,7 +349,7 @@ static int64_t present_peak(const wk_order_model *m) {
   return peak;
 }
 
-static void reorder(wk_graph *g, const uint32_t *order) {
+void wk_order_apply(wk_graph *g, const uint32_t *order) {
   wk_node *sorted = wk_xmalloc((g->nodes.n + 1) * sizeof *sorted);
   for (size_t i = 0; i < g->nodes.n; i++) {
     sorted[i] = g->nodes.data[order[i]];
@@ -366,7 +366,7 @@ static wk_order_model allowed_model(wk_graph *g, const int64_t *peaks, wk_arena 
   if (wk_graph_plain_outputs(g) == g->outputs.n) return m;
   uint32_t *order = wk_arena_alloc(arena, (g->nodes.n + 1) * sizeof *order);
   wk_order_sort(&m, order, arena);
-  reorder(g, order);
+  wk_order_apply(g, order);
   return wk_order_model_of(g, peaks, arena);
 }
 
@@ -380,8 +380,8 @@ wk_status wk_order_nodes(wk_module *m, int64_t *peak_before, int64_t *peak_after
     wk_arena *arena = wk_arena_new();
     wk_order_model model = allowed_model(g, peaks, arena);
     uint32_t *order = wk_arena_alloc(arena, (g->nodes.n + 1) * sizeof *order);
-    int64_t present = present_peak(&model), best = order_graph(&model, order);
-    if (best < present) reorder(g, order);
+    int64_t present = wk_order_profile(&model, NULL), best = order_graph(&model, order);
+    if (best < present) wk_order_apply(g, order);
     peaks[k] = best < present ? best : present;
     if (g == m->main) {
       *peak_before = present;

@@ -173,6 +173,7 @@ wk_order_model wk_order_model_of(const wk_graph *g, const int64_t *peaks, wk_are
   }
   list_users(&m, arena);
   for (size_t v = 0; v < m.n_blocks; v++) up[v] = find(up, (uint32_t)v);
+  m.block_of = up;
   wk_order_updates(g, up, &m, arena);
   return m;
 }

@@ -24,6 +24,7 @@ typedef struct {
   wk_order_node *nodes;
   wk_order_block *blocks;
   size_t n_nodes, n_blocks;
+  const uint32_t *block_of; /* per value */
 } wk_order_model;
 
 /* order_updates.c: what updates of variables ask of the order, as predecessors; they may come later
@@ -31,6 +32,11 @@ typedef struct {
 void wk_order_updates(const wk_graph *g, const uint32_t *block, wk_order_model *m, wk_arena *arena);
 /* The present order, but predecessors that come later in it move to before who waits for them. */
 void wk_order_sort(const wk_order_model *m, uint32_t *out, wk_arena *scratch);
+
+/* order.c. Live bytes while each node of the present order runs; returns the most. at: NULL ok. */
+int64_t wk_order_profile(const wk_order_model *m, int64_t *at);
+/* Puts node order[i] of the graph at place i. */
+void wk_order_apply(wk_graph *g, const uint32_t *order);
 
 /* In the main graph inputs and outputs are the caller's and cost nothing; in a body the inputs do.
  * peaks: per graph of the module, what running it as a body needs. */

@@ -118,6 +118,22 @@ void wk_text_clean(char *s) {
   }
 }
 
+bool wk_bytes_parse(const char *s, int64_t *out) {
+  static const struct { const char *name; int shift; } units[] = {
+      {"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+  char *end;
+  if (*s < '0' || *s > '9') return false;
+  double v = strtod(s, &end);
+  while (*end == ' ') end++;
+  for (size_t i = 0; i < WK_COUNTOF(units); i++) {
+    double bytes = ldexp(v, units[i].shift);
+    if (strcmp(end, units[i].name) || !(bytes >= 1 && bytes < 0x1p53)) continue;
+    *out = (int64_t)bytes;
+    return true;
+  }
+  return false;
+}
+
 wk_text24 wk_bytes_text(uint64_t n) {
   static const char units[][4] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   wk_text24 t;

@@ -127,6 +127,8 @@ void wk_text_clean(char *s);
 /* "12.3 MiB", "940 B" into a static-size buffer. */
 typedef struct { char s[24]; } wk_text24;
 wk_text24 wk_bytes_text(uint64_t n);
+/* "512", "64KiB", "1.5 MiB", "2GiB": false when it is none or less than 1. */
+bool wk_bytes_parse(const char *s, int64_t *out);
 
 /* The entry of names[0..n) nearest to s by edit distance, or NULL when none is near. */
 const char *wk_nearest(const char *s, const char *const *names, size_t n);
