@@ -33,8 +33,14 @@ static wk_status write_cast(wk_export_graph *x) {
   return NULL;
 }
 
+/* The opset written has it for f32 and f64. */
 static wk_status write_is_inf(wk_export_graph *x) {
-  wk_export_1(x, "IsInf", wk_export_in(x, 0), wk_export_out(x, 0));
+  const char *in = wk_export_in(x, 0);
+  if (wk_export_type(x, 0)->dtype != wk_compute_dtype(wk_export_type(x, 0)->dtype)) {
+    in = wk_export_1(x, "Cast", in, NULL);
+    wk_export_int(x, "to", wk_onnx_elem_number(WK_F32));
+  }
+  wk_export_1(x, "IsInf", in, wk_export_out(x, 0));
   wk_export_int(x, "detect_positive", ATTR(x, is_inf)->positive);
   wk_export_int(x, "detect_negative", ATTR(x, is_inf)->negative);
   return NULL;
@@ -75,6 +81,14 @@ static const char *flat_operand(wk_export_graph *x, uint32_t i, int rank, int64_
   return wk_export_2(x, "Reshape", wk_export_in(x, i), wk_export_i64s(x, &n, rank), NULL);
 }
 
+/* What the opset written has: of 8 bits, also i32 to f32, and f32. */
+static bool are_quant_types(const wk_export_graph *x, wk_dtype t, wk_dtype scale, wk_dtype zero) {
+  bool quantises = x->node->op == WK_OP_QUANTIZE;
+  wk_dtype whole = quantises ? zero : t;
+  bool fits = whole == WK_I8 || whole == WK_U8 || (whole == WK_I32 && !quantises);
+  return fits && scale == WK_F32 && (!quantises || t == WK_F32);
+}
+
 /* QuantizeLinear and DequantizeLinear take a scalar, or a vector along one axis. */
 static wk_status write_quant(wk_export_graph *x) {
   const wk_type *t = wk_export_type(x, 0), *s = wk_export_type(x, 1), *z = wk_export_type(x, 2);
@@ -84,7 +98,8 @@ static wk_status write_quant(wk_export_graph *x) {
     axis = i + t->rank - s->rank;
     axes++;
   }
-  if (axes > 1 || !wk_shape_equal(s, z) || t->dtype == WK_F16) return wk_export_own(x);
+  bool fits = axes <= 1 && wk_shape_equal(s, z);
+  if (!fits || !are_quant_types(x, t->dtype, s->dtype, z->dtype)) return wk_export_own(x);
   int rank = axis < 0 ? 0 : 1;
   const char *scale = flat_operand(x, 1, rank, n), *zero = flat_operand(x, 2, rank, n);
   const char *op = x->node->op == WK_OP_QUANTIZE ? "QuantizeLinear" : "DequantizeLinear";
