@@ -42,6 +42,9 @@ static void add_memory(wk_table *t, const wk_compilation *c, const wk_program *p
     wk_table_row(t, "activation peak\t%s, lower bound %s (%.3f x)", wk_bytes_text((uint64_t)peak).s,
                  wk_bytes_text((uint64_t)bound).s, (double)peak / (double)bound);
   else wk_table_row(t, "activation peak\t%s", wk_bytes_text((uint64_t)peak).s);
+  if (p->states.n)
+    wk_table_row(t, "state\t%s, %zu variables",
+                 wk_bytes_text((uint64_t)p->region_size[WK_REGION_STATE]).s, p->states.n);
   if (c->scratch_bytes >= 0)
     wk_table_row(t, "scratch per thread\t%s", wk_bytes_text((uint64_t)c->scratch_bytes).s);
   wk_table_row(t, "copies\t%lld (%s) before, %lld (%s) after", (long long)p->copies_before,
@@ -298,6 +301,7 @@ static json_t *json_memory(const wk_compilation *c, const wk_compiled *bound) {
   put(o, "activation_lower_bound", p->act_bound);
   if (c->scratch_bytes >= 0) put(o, "scratch_per_thread", c->scratch_bytes);
   put(o, "constants", p->region_size[WK_REGION_CONST]);
+  if (p->states.n) put(o, "state", p->region_size[WK_REGION_STATE]);
   put(o, "estimate_in_model_order", bound->report.peak_in_model_order);
   put(o, "estimate_ordered", bound->report.peak_ordered);
   if (bound->report.remat.peak) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Variables from the graph to a session: what a run leaves in them is what the next one finds. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -328,6 +329,36 @@ static void compare_with_evaluator(const wick_model *m, wick_state *state, const
   wk_module_free(module);
 }
 
+/* A line through each of 64 pairs of samples, which no sum goes through: the same bits. */
+static const char slopes_text[] =
+    "module \"slopes\" { graph @main(%x: f32[64], %y: f32[64]) {\n"
+    "  variable %w: f32[64] trainable = splat(0.5)\n"
+    "  variable %m: f32[64] = splat(0.0)\n"
+    "  %p = mul(%x, %w)\n  %d = sub(%p, %y)\n  %g = mul(%d, %x)\n"
+    "  %m2 = map(%m, %g) {body=\"add(mul(%0, 0.9f32), %1)\"}\n"
+    "  %w2 = map(%w, %m2) {body=\"sub(%0, mul(%1, 0.05f32))\"}\n"
+    "  output %d\n  update %w = %w2\n  update %m = %m2\n}}";
+
+static void sums_aside_bits_agree(void **state) {
+  (void)state;
+  samples data;
+  draw_samples(&data);
+  wk_module *m;
+  must(wk_module_parse(slopes_text, "slopes", &m));
+  wk_runner *r[] = {runner_of(m, "cpu", 1), runner_of(m, "cpu", 2), runner_of(m, "eval", 1)};
+  wk_tensor in[] = {{*wk_runner_input_type(r[0], 0), data.x},
+                    {*wk_runner_input_type(r[0], 1), data.y}};
+  for (size_t i = 0; i < WK_COUNTOF(r); i++) {
+    wk_tensor out = {0};
+    for (int step = 0; step < 100; step++) run_tensors(r[i], in, &out);
+    wk_tensor_free(&out);
+    for (size_t k = 0; k < 2; k++)
+      assert_memory_equal(wk_runner_state_data(r[i], k), wk_runner_state_data(r[0], k), 64 * 4);
+  }
+  for (size_t i = 0; i < WK_COUNTOF(r); i++) wk_runner_free(r[i]);
+  wk_module_free(m);
+}
+
 static void packages_learn(void **state) {
   (void)state;
   samples data;
@@ -384,6 +415,54 @@ static void states_are_resumed(void **state) {
   wick_session_free(s);
   wick_state_free(whole);
   wick_state_free(half);
+  wick_model_free(m);
+}
+
+typedef struct {
+  wick_session *session;
+  const samples *data;
+  int done; /* runs that were not told WICK_BUSY */
+} turns;
+
+static void *take_turns(void *ctx) {
+  turns *t = ctx;
+  float out;
+  for (int i = 0; i < 2000; i++) {
+    wick_status s = wick_session_run(t->session, (const void *[]){t->data->x, t->data->y},
+                                     (void *[]){&out});
+    if (s != WICK_OK && s != WICK_BUSY) return t;
+    t->done += s == WICK_OK;
+  }
+  return NULL;
+}
+
+/* Two that train and one that reads: each run happens as a whole or not at all. */
+static void one_trains_at_a_time(void **state) {
+  (void)state;
+  enum { THREADS = 3 };
+  samples data;
+  draw_samples(&data);
+  wick_model *m = line_package();
+  wick_state *shared;
+  pthread_t threads[THREADS];
+  turns t[THREADS];
+  assert_int_equal(wick_state_new(m, &shared), WICK_OK);
+  for (int i = 0; i < THREADS; i++) {
+    t[i] = (turns){session_of(m, i < 2 ? TRAIN : EVALUATE, 1, shared), &data, 0};
+    assert_int_equal(pthread_create(&threads[i], NULL, take_turns, &t[i]), 0);
+  }
+  for (int i = 0; i < THREADS; i++) {
+    void *failed;
+    assert_int_equal(pthread_join(threads[i], &failed), 0);
+    assert_null(failed);
+    wick_session_free(t[i].session);
+  }
+  assert_int_equal(*(int64_t *)wick_state_data(shared, state_called(m, "step")),
+                   t[0].done + t[1].done);
+  wick_state *alone = trained(m, 1, t[0].done + t[1].done, &data, NULL);
+  assert_same_state(m, shared, alone);
+  wick_state_free(alone);
+  wick_state_free(shared);
   wick_model_free(m);
 }
 
@@ -480,6 +559,60 @@ static void exports_have_defaults(void **state) {
 
 /* ---- what does not fit ----------------------------------------------------------------------- */
 
+static void random_graphs_are_one_part(void **state) {
+  (void)state;
+  wk_targets t;
+  must(wk_targets_open(&(wk_target_args){.target = "accel"}, &t));
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    wk_module *m = random_middle_graph(seed, 4 + (int)(seed % 16));
+    wk_tensor *in = random_middle_inputs(m->main, seed);
+    size_t n_in = m->main->inputs.n;
+    make_variables(m, in, seed);
+    bool has_variables = wk_graph_plain_inputs(m->main) < n_in;
+    wk_parts *parts = NULL;
+    wk_pipeline_report report;
+    const wk_pipeline_options po = {.targets = &t};
+    must(wk_pipeline_run(m, &po, &report, &parts));
+    if (has_variables) assert_int_equal(parts->parts.n, 1);
+    wk_pipeline_report_free(&report);
+    wk_parts_free(parts);
+    middle_free(in, n_in);
+    wk_module_free(m);
+  }
+  wk_targets_close(&t);
+}
+
+/* Whatever comes before it. */
+static void the_host_has_variables(void **state) {
+  (void)state;
+  for (int no_host = 0; no_host < 2; no_host++) {
+    wk_targets t;
+    wk_module *m;
+    wk_parts *parts = NULL;
+    wk_pipeline_report report;
+    const wk_pipeline_options po = {.targets = &t};
+    must(wk_targets_open(&(wk_target_args){.target = "accel", .no_host = no_host}, &t));
+    must(wk_module_parse(line_texts[TRAIN], "train", &m));
+    wk_status s = wk_pipeline_run(m, &po, &report, &parts);
+    if (no_host) {
+      assert_int_equal(s->code, WK_UNSUPPORTED);
+      assert_non_null(strstr(s->message, "the model has variables, which are the host's"));
+    } else {
+      must(s);
+      assert_int_equal(parts->parts.n, 1);
+      assert_int_equal(parts->parts.data[0].target, t.n - 1);
+      assert_true(parts->reasons.n > 0);
+      assert_string_equal(parts->reasons.data[0].reason,
+                          "the model has variables, which are the host's");
+    }
+    wk_status_free(s);
+    wk_pipeline_report_free(&report);
+    wk_parts_free(parts);
+    wk_module_free(m);
+    wk_targets_close(&t);
+  }
+}
+
 static void programs_share_states(void **state) {
   (void)state;
   static const struct {
@@ -517,10 +650,14 @@ int main(void) {
       cmocka_unit_test(graphs_give_back),
       cmocka_unit_test(random_programs_update),
       cmocka_unit_test(random_sessions_update),
+      cmocka_unit_test(sums_aside_bits_agree),
       cmocka_unit_test(packages_learn),
       cmocka_unit_test(states_are_resumed),
+      cmocka_unit_test(one_trains_at_a_time),
       cmocka_unit_test(bundles_learn),
       cmocka_unit_test(exports_have_defaults),
+      cmocka_unit_test(the_host_has_variables),
+      cmocka_unit_test(random_graphs_are_one_part),
       cmocka_unit_test(programs_share_states),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
