@@ -645,6 +645,33 @@ static void programs_share_states(void **state) {
   }
 }
 
+static void places_are_checked(void **state) {
+  (void)state;
+  wk_module *m;
+  wk_program *p;
+  must(wk_module_parse(line_texts[TRAIN], "train", &m));
+  must(wk_lower_nodes(m, NULL, NULL));
+  must(wk_generate(m, &p));
+  must(wk_place(p, 64));
+  must(wk_place_check(p));
+  int64_t *offset = &p->buffers.data[p->states.data[1].buffer].offset;
+  assert_int_equal(*offset, 64);
+  for (int64_t wrong = -1; wrong <= 128; wrong += wrong < 0 ? 1 : 128) { /* nowhere, w, step */
+    *offset = wrong;
+    wk_status s = wk_place_check(p);
+    assert_non_null(s);
+    assert_int_equal(s->code, WK_INTERNAL);
+    wk_status_free(s);
+  }
+  *offset = 64;
+  p->region_size[WK_REGION_STATE]--;
+  wk_status s = wk_place_check(p);
+  assert_non_null(s);
+  wk_status_free(s);
+  wk_program_free(p);
+  wk_module_free(m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(graphs_give_back),
@@ -659,6 +686,7 @@ int main(void) {
       cmocka_unit_test(the_host_has_variables),
       cmocka_unit_test(random_graphs_are_one_part),
       cmocka_unit_test(programs_share_states),
+      cmocka_unit_test(places_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
