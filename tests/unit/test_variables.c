@@ -571,7 +571,7 @@ static void random_graphs_are_one_part(void **state) {
     bool has_variables = wk_graph_plain_inputs(m->main) < n_in;
     wk_parts *parts = NULL;
     wk_pipeline_report report;
-    const wk_pipeline_options po = {.targets = &t};
+    const wk_pipeline_options po = {.targets = &t, .convert = seed % 8 ? WK_DTYPE_NONE : WK_F16};
     must(wk_pipeline_run(m, &po, &report, &parts));
     if (has_variables) assert_int_equal(parts->parts.n, 1);
     wk_pipeline_report_free(&report);
