@@ -140,9 +140,7 @@ static bool reads_output(const wk_inst *i) {
   return false;
 }
 
-/* Takes bias and epilogue off the instruction and returns the map that does them, NULL if none is
- * needed. With `direct` the accumulator may lie where the result goes. */
-static wk_inst *split_epilogue(wk_prepare *r, wk_inst *i, const int *order, bool direct) {
+wk_inst *wk_prepare_epilogue(wk_prepare *r, wk_inst *i, const int *order, bool direct) {
   wk_view *y = &i->operands[WK_CONTRACT_Y];
   const wk_expr *e = wk_contract_epilogue(i, r->p->arena);
   wk_dtype acc = wk_accumulator_dtype(i->operands[WK_CONTRACT_A].dtype);
@@ -226,7 +224,7 @@ static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
   wk_view y = i->operands[WK_CONTRACT_Y];
   kernel_order(i, order);
   if (c.fix & WK_FIX_EPILOGUE) {
-    after = split_epilogue(r, i, order, !(c.fix & WK_FIX_Y));
+    after = wk_prepare_epilogue(r, i, order, !(c.fix & WK_FIX_Y));
   } else if (c.fix & WK_FIX_Y) {
     i->operands[WK_CONTRACT_Y] = wk_prepare_temporary(r, &y, y.dtype, order);
     after = wk_inst_new(r->p, WK_OP_COPY, i->name, 1, 2);
@@ -249,11 +247,14 @@ static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
 }
 
 wk_status wk_prepare_contract(wk_prepare *r, wk_inst *i) {
+  bool done;
+  WK_TRY(wk_prepare_volume(r, i, &done));
+  if (done) return NULL;
   wk_contract c = wk_contract_of(r->p, i);
   if (c.kind != WK_CONTRACT_GENERIC) return prepare_fitting(r, i, c);
   int order[WK_MAX_RANK];
   memory_order(&i->operands[WK_CONTRACT_Y], order);
-  wk_inst *after = split_epilogue(r, i, order, true);
+  wk_inst *after = wk_prepare_epilogue(r, i, order, true);
   widen(r, i, WK_CONTRACT_A);
   widen(r, i, WK_CONTRACT_B);
   wk_block_append(r->out, i);

@@ -10,6 +10,10 @@ typedef struct {
   wk_program *p;
   const wk_simd *simd;
   wk_block *out; /* the block under construction */
+  /* Whether the weights that were packed last serve the next convolution that has the same. */
+  bool shares_panels;
+  wk_view packed_from, packed; /* of the last one */
+  int64_t packed_bytes;
 } wk_prepare;
 
 /* Convolutions and products: what does not fit the kernels is taken apart (copies before and after,
@@ -31,11 +35,19 @@ wk_status wk_prepare_transpose(wk_prepare *r, wk_inst *i, bool *done) WK_MUST_CH
  * when it is no constant. */
 wk_status wk_prepare_pack(wk_prepare *r, wk_inst *i, const wk_contract *c) WK_MUST_CHECK;
 
+/* A convolution in three dimensions as convolutions in two; *done is false when it has to run as it
+ * is, or is none. */
+wk_status wk_prepare_volume(wk_prepare *r, wk_inst *i, bool *done) WK_MUST_CHECK;
+
 /* ---- pieces of the above --------------------------------------------------------------------- */
 
 /* A dense view of the dims of `like` in a new buffer, axes from slowest to fastest as in order[].
  */
 wk_view wk_prepare_temporary(wk_prepare *r, const wk_view *like, wk_dtype t, const int *order);
+/* Takes bias and epilogue off the instruction and returns the map that does them, NULL if none is
+ * needed. With `direct` the accumulator may lie where the result goes, else order[] is that of its
+ * axes in memory. */
+wk_inst *wk_prepare_epilogue(wk_prepare *r, wk_inst *i, const int *order, bool direct);
 /* Appends dst = src, under the name of an instruction. */
 void wk_prepare_copy(wk_prepare *r, const wk_inst *of, wk_view dst, wk_view src);
 /* dst = src in the type of dst; not appended. */

@@ -88,9 +88,23 @@ static void pack_later(wk_prepare *r, wk_inst *i, const wk_contract *c) {
   }
 }
 
+/* Panels depend on the weights and, depthwise, on the layout of x, which the size tells. */
+static bool is_packed_already(const wk_prepare *r, const wk_view *w, int64_t bytes) {
+  return r->packed_bytes == bytes && wk_view_same(&r->packed_from, w);
+}
+
 wk_status wk_prepare_pack(wk_prepare *r, wk_inst *i, const wk_contract *c) {
-  const wk_view *v = &i->operands[c->b];
-  if (r->p->buffers.data[v->buffer].region == WK_REGION_CONST) return pack_now(r, i, c);
-  pack_later(r, i, c);
+  wk_view *v = &i->operands[c->b], from = *v;
+  bool shares = r->shares_panels && c->kind == WK_CONTRACT_CONV;
+  int64_t bytes = shares ? wk_cpu_conv_packed_bytes(r->simd, &c->conv) : 0;
+  if (shares && is_packed_already(r, v, bytes)) {
+    *v = r->packed;
+    return NULL;
+  }
+  if (r->p->buffers.data[v->buffer].region == WK_REGION_CONST) WK_TRY(pack_now(r, i, c));
+  else pack_later(r, i, c);
+  r->packed_from = from;
+  r->packed = *v;
+  r->packed_bytes = bytes;
   return NULL;
 }

@@ -11,7 +11,7 @@
 #include "targets/cpu/kernels/contract.h"
 #include "targets/cpu/prepare.h"
 
-enum { MAX_PHASES = 64, MAX_SPATIAL = 2 };
+enum { MAX_PHASES = 64, MAX_SPATIAL = 3 };
 
 typedef struct {
   int64_t first, count;        /* of the outputs; they are `stride` apart */
@@ -52,15 +52,15 @@ static wk_status regrouped_constant(wk_prepare *r, const wk_view *w, int64_t cg,
   int64_t bytes = v->dims[0] * cg * taps * (int64_t)size;
   float *data;
   WK_TRY(wk_prepare_data(r, bytes, &data));
-  int64_t last = w->rank - 1, kw = w->dims[last];
   for (int64_t o = 0; o < v->dims[0]; o++)
     for (int64_t i = 0; i < cg; i++)
-      for (int64_t t = 0; t < taps; t++)
-        memcpy((char *)data + (size_t)((o * cg + i) * taps + t) * size,
-               src + ((o / og * cg + i) * w->strides[0] + o % og * w->strides[1] +
-                      (w->rank == 4 ? t / kw * w->strides[2] : 0) + t % kw * w->strides[last]) *
-                         (int64_t)size,
+      for (int64_t t = 0; t < taps; t++) {
+        int64_t at = (o / og * cg + i) * w->strides[0] + o % og * w->strides[1], rest = t;
+        for (int k = w->rank - 1; k >= 2; rest /= w->dims[k], k--)
+          at += rest % w->dims[k] * w->strides[k];
+        memcpy((char *)data + (size_t)((o * cg + i) * taps + t) * size, src + at * (int64_t)size,
                size);
+      }
   wk_buffer copy = {.name = wk_arena_printf(r->p->arena, "%s.forward", b->name),
                     .region = WK_REGION_CONST, .size = bytes, .align = 64,
                     .offset = -1, .data = data};
@@ -147,8 +147,8 @@ static bool can_split(const wk_prepare *r, const wk_inst *i) {
   const wk_attr_conv_transpose *a = i->attrs;
   const wk_view *x = &i->operands[WK_CONTRACT_A], *w = &i->operands[WK_CONTRACT_B];
   bool is_byte = x->dtype == WK_U8 || x->dtype == WK_I8;
-  if ((wk_compute_dtype(x->dtype) != WK_F32 && !is_byte) || (x->rank != 3 && x->rank != 4))
-    return false;
+  if (wk_compute_dtype(x->dtype) != WK_F32 && !is_byte) return false;
+  if (x->rank < 3 || x->rank > 2 + MAX_SPATIAL) return false;
   if (is_byte && r->p->buffers.data[w->buffer].region != WK_REGION_CONST) return false;
   if (!wk_view_count(x) || !wk_view_count(w) || !wk_view_count(&i->operands[WK_CONTRACT_Y]))
     return false;
@@ -166,14 +166,15 @@ wk_status wk_prepare_transpose(wk_prepare *r, wk_inst *i, bool *done) {
   wk_view w;
   WK_TRY(forward_weights(r, i, a->group, &w));
   int spatial = x->rank - 2;
-  int64_t sh = spatial == 2 ? a->strides.v[0] : 1, sw = a->strides.v[spatial - 1];
-  for (int64_t n = 0; n < sh * sw; n++) {
-    int64_t at[MAX_SPATIAL] = {spatial == 2 ? n / sw : n, n % sw};
+  int64_t phases = 1;
+  for (int s = 0; s < spatial; s++) phases *= a->strides.v[s];
+  for (int64_t n = 0; n < phases; n++) {
     phase f[MAX_SPATIAL];
     bool is_empty = false, is_zero = false;
-    for (int s = 0; s < spatial; s++) {
-      f[s] = phase_of(at[s], a->strides.v[s], a->dilations.v[s], a->pads.v[s], w.dims[2 + s],
-                      y->dims[2 + s], x->dims[2 + s]);
+    int64_t rest = n;
+    for (int s = spatial - 1; s >= 0; rest /= a->strides.v[s], s--) {
+      f[s] = phase_of(rest % a->strides.v[s], a->strides.v[s], a->dilations.v[s], a->pads.v[s],
+                      w.dims[2 + s], y->dims[2 + s], x->dims[2 + s]);
       is_empty = is_empty || f[s].count == 0;
       is_zero = is_zero || f[s].taps == 0;
     }

@@ -4,7 +4,6 @@
 #define WICK_TESTS_PROGRAM_CASES_H
 
 #include "tests/unit/program_build.h"
-#include "tests/unit/program_conv_cases.h"
 #include "tests/unit/program_int8_cases.h"
 
 /* ---- loops ---------------------------------------------------------------------------------- */
@@ -23,19 +22,6 @@ static void copy_case(wk_program *p) {
   append(p, WK_OP_COPY, 1, 2, y, PERM(x, 1, 2, 0));
   wk_inst *i = append(p, WK_OP_FILL, 1, 1, z);
   ((wk_attr_fill *)i->attrs)->value = 2.5;
-}
-
-/* Two short axes that follow each other on one side alone: tiles, pieces, two bytes, both orders. */
-static void copy_run_case(wk_program *p) {
-  wk_view y = OUT(p, WK_F32, 5, 37, 70), x = IN(p, WK_F32, 70, 37, 5);
-  append(p, WK_OP_COPY, 1, 2, y, PERM(x, 2, 1, 0));
-  y = OUT(p, WK_F32, 9, 300, 64), x = IN(p, WK_F32, 64, 300, 9);
-  append(p, WK_OP_COPY, 1, 2, y, PERM(x, 2, 1, 0));
-  y = OUT(p, WK_F16, 2, 3, 32, 48), x = IN(p, WK_F16, 48, 32, 3, 2);
-  append(p, WK_OP_COPY, 1, 2, y, PERM(x, 3, 2, 1, 0));
-  y = OUT(p, WK_F32, 7, 50, 33), x = IN(p, WK_F32, 33, 50, 7);
-  wk_inst *i = append(p, WK_OP_MAP, 1, 3, y, PERM(x, 2, 1, 0), IN(p, WK_F32, 7, 50, 33));
-  ((wk_attr_map *)i->attrs)->body = EXPR_F32(p, "add(%0, mul(%1, 2.0f32))", 2);
 }
 
 static void big_map_case(wk_program *p) {
@@ -639,7 +625,6 @@ static void loop_case(wk_program *p) {
 static const program_case program_cases[] = {
     {"map", map_case, 0, NULL},
     {"copy", copy_case, 0, NULL},
-    {"copy_run", copy_run_case, 0, NULL},
     {"big_map", big_map_case, 0, NULL},
     {"reduce", reduce_case, 0, NULL},
     {"conv", conv_case, 0, NULL},
@@ -650,14 +635,6 @@ static const program_case program_cases[] = {
     {"conv_1d", conv_1d_case, 0, NULL},
     {"conv_3d", conv_3d_case, 0, NULL},
     {"conv_runtime_weights", conv_runtime_weights_case, 0, NULL},
-    {"conv_window", conv_window_case, 0, NULL},
-    {"conv_broadcast", conv_broadcast_case, 0, NULL},
-    {"transpose_gaps", transpose_gaps_case, 0, NULL},
-#define X(seed) {"drawn_convs_" #seed, drawn_convs_case_##seed, 0, NULL},
-#define Y(seed) {"drawn_convs_" #seed, drawn_convs_case_##seed, 0.01, NULL},
-    DRAWN_CONVS(X, Y)
-#undef X
-#undef Y
     {"conv_odd_extra", conv_odd_extra_case, 0, NULL},
     {"conv_int8", conv_int8_case, 0, NULL},
     INT8_CASES,

@@ -139,6 +139,54 @@ static void drawn_convs(wk_program *p, uint64_t seed, bool is_half) {
 DRAWN_CONVS(X, X)
 #undef X
 
+/* Two short axes that follow each other on one side alone: whole tiles and not, pieces, two bytes,
+ * a sum of both orders. */
+static void copy_run_case(wk_program *p) {
+  wk_view y = OUT(p, WK_F32, 5, 37, 70), x = IN(p, WK_F32, 70, 37, 5);
+  append(p, WK_OP_COPY, 1, 2, y, PERM(x, 2, 1, 0));
+  y = OUT(p, WK_F32, 9, 300, 64), x = IN(p, WK_F32, 64, 300, 9);
+  append(p, WK_OP_COPY, 1, 2, y, PERM(x, 2, 1, 0));
+  y = OUT(p, WK_F16, 2, 3, 32, 48), x = IN(p, WK_F16, 48, 32, 3, 2);
+  append(p, WK_OP_COPY, 1, 2, y, PERM(x, 3, 2, 1, 0));
+  y = OUT(p, WK_F32, 7, 50, 33), x = IN(p, WK_F32, 33, 50, 7);
+  wk_inst *i = append(p, WK_OP_MAP, 1, 3, y, PERM(x, 2, 1, 0), IN(p, WK_F32, 7, 50, 33));
+  ((wk_attr_map *)i->attrs)->body = EXPR_F32(p, "add(%0, mul(%1, 2.0f32))", 2);
+}
+
+/* ---- three dimensions ----------------------------------------------------------------------- */
+
+static wk_view channels_last_3d(wk_view v) { return PERM(v, 0, 4, 1, 2, 3); }
+
+/* Few images and few planes; taps none of which reaches all outputs; integers; a constant with an
+ * extra operand. */
+static void conv_volume_case(wk_program *p) {
+  wk_view y = OUT(p, WK_F32, 1, 6, 5, 7, 20), x = IN(p, WK_F32, 1, 6, 5, 7, 12);
+  wk_view r = IN(p, WK_F32, 1, 6, 5, 7, 20);
+  wk_inst *i = append(p, WK_OP_CONV, 1, 5, channels_last_3d(y), channels_last_3d(x),
+                      CONST(p, WK_F32, 20, 6, 3, 3, 3), CONST(p, WK_F32, 20), channels_last_3d(r));
+  set_conv(p, i, (conv_shape){1, 1, 1, 2}, "max(add(%0, %1), 0.0f32)", 2);
+  y = OUT(p, WK_F32, 5, 8, 3, 4, 4), x = IN(p, WK_F32, 5, 3, 1, 4, 4);
+  i = append(p, WK_OP_CONV, 1, 3, y, x, IN(p, WK_F32, 8, 3, 3, 3, 3));
+  set_conv(p, i, (conv_shape){1, 1, 1, 1}, NULL, 0);
+  ((wk_attr_conv *)i->attrs)->pads = wk_ints_dup(p->arena, (int64_t[]){2, 1, 1, 2, 1, 1}, 6);
+  y = OUT(p, WK_I32, 1, 9, 4, 5, 5), x = IN(p, WK_U8, 1, 4, 4, 5, 5);
+  i = append(p, WK_OP_CONV, 1, 4, y, x, CONST(p, WK_I8, 9, 4, 3, 3, 3), CONST(p, WK_I32, 9));
+  set_conv(p, i, (conv_shape){1, 1, 1, 1}, NULL, 0);
+}
+
+/* A constant of groups; phases along every axis. */
+static void transpose_volume_case(wk_program *p) {
+  wk_view y = OUT(p, WK_F32, 2, 7, 9, 5, 6), x = IN(p, WK_F32, 2, 4, 5, 3, 4);
+  wk_inst *i = append(p, WK_OP_CONV_TRANSPOSE, 1, 4, channels_last_3d(y), channels_last_3d(x),
+                      CONST(p, WK_F32, 4, 3, 3, 3, 3), CONST(p, WK_F32, 6));
+  wk_attr_conv_transpose *a = i->attrs;
+  a->strides = wk_ints_fill(p->arena, 3, 2);
+  a->dilations = wk_ints_fill(p->arena, 3, 1);
+  a->pads = wk_ints_fill(p->arena, 6, 1);
+  a->output_padding = wk_ints_fill(p->arena, 3, 0);
+  a->group = 2;
+}
+
 /* ---- shapes that large windows meet ---------------------------------------------------------- */
 
 /* Layouts that need no copies: blocks of k with sums that wait, several panels, a ragged one; then
@@ -184,5 +232,17 @@ static void transpose_gaps_case(wk_program *p) {
   *(wk_attr_conv_transpose *)j->attrs = *a;
   ((wk_attr_conv_transpose *)j->attrs)->epilogue = EXPR_F32(p, "max(mul(%0, %1), 0.0f32)", 2);
 }
+
+#define X(seed) {"drawn_convs_" #seed, drawn_convs_case_##seed, 0, NULL},
+#define Y(seed) {"drawn_convs_" #seed, drawn_convs_case_##seed, 0.01, NULL},
+static const program_case conv_cases[] = {{"copy_run", copy_run_case, 0, NULL},
+                                          {"conv_volume", conv_volume_case, 0, NULL},
+                                          {"transpose_volume", transpose_volume_case, 0, NULL},
+                                          {"conv_window", conv_window_case, 0, NULL},
+                                          {"conv_broadcast", conv_broadcast_case, 0, NULL},
+                                          {"transpose_gaps", transpose_gaps_case, 0, NULL},
+                                          DRAWN_CONVS(X, Y) {0}};
+#undef X
+#undef Y
 
 #endif

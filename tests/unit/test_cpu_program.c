@@ -20,6 +20,7 @@
 #include "targets/cpu/cpu.h"
 #include "targets/cpu/simd.h"
 #include "tests/unit/program_cases.h"
+#include "tests/unit/program_conv_cases.h"
 
 static void check(wk_status s) {
   if (!s) return;
@@ -175,8 +176,10 @@ static void test_case(const program_case *c) {
 static void test_all(void **state) {
   const char *only = getenv("WICK_CASE");
   (void)state;
-  for (const program_case *c = program_cases; c->name; c++)
-    if (!only || strcmp(only, c->name) == 0) test_case(c);
+  const program_case *const lists[] = {program_cases, conv_cases};
+  for (size_t k = 0; k < WK_COUNTOF(lists); k++)
+    for (const program_case *c = lists[k]; c->name; c++)
+      if (!only || strcmp(only, c->name) == 0) test_case(c);
 }
 
 /* ---- other outputs -------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@ typedef struct {
 /* Arguments of a tile kernel, in order. Present always: */
 enum {
   WK_TILE_ATAB, /* ptr to row pointers: [tap][row], a tap is `ASTEP` bytes further; by_k: to one
-                   for each of KC words, and TAPS, ASTEP, PF, ANEXT are ignored */
+                   for each of KC words, and TAPS, ASTEP are ignored */
   WK_TILE_TAPS,
   WK_TILE_ASTEP,
   WK_TILE_AOFF, /* bytes added to every row pointer */
@@ -32,7 +32,7 @@ enum {
   WK_TILE_B,    /* the first block of k: after the heads */
   WK_TILE_PF, /* memory to bring into level 2 meanwhile, 32 bytes per k; NULL: A's rows of the
                  next tile, whose row pointers are ANEXT bytes after these */
-  WK_TILE_ANEXT,
+  WK_TILE_ANEXT, /* by_k: bytes per k from PF on, one line of each */
   WK_TILE_PART,  /* partial sums [rows][nv * lanes]; ignored unless blocked */
   WK_TILE_FLAGS, /* 1: start from the partial sums; 2: stop at partial sums */
   WK_TILE_LANES, /* valid columns of the last vector; ignored unless masked */

@@ -14,10 +14,11 @@ enum {
   BLOCK_STEPS = 1536, /* … but a tile has so many multiply-adds to do, … */
   K_WHOLE = 512,     /* … and so many k are one block */
   TASK_TILES = 64,   /* tiles whose sums wait */
-  FEW_TILES = 8,     /* worth packing a panel for */
+  FEW_TILES = 24,    /* worth packing a panel for */
   WANTED_TASKS = 8,  /* to share out, where they are large enough */
   TASK_FLOPS = 3000000,
-  POINTERS = 8
+  POINTERS = 8,
+  LINE = 64
 };
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -26,25 +27,30 @@ static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* ---- which kernels --------------------------------------------------------------------------- */
 
-/* Costs are multiply-adds of a full tile. Element by element: what a copy between orders takes, and
- * what packing takes; a pointer of a position for each k and panel; steps along k that reading the
- * pointers of a tap is worth. */
-enum { COST_COPY = 24, COST_PACK = 8, COST_POINTER = 32, COST_TAP = 4, PANEL = 64 };
+/* Costs are multiply-adds of a full tile: what an element costs to be copied into another order,
+ * and in strips along a line or across lines; a pointer of a position, for each k and panel; in
+ * steps along k, what reading the pointers of a tap is worth. */
+enum { COST_COPY = 24, COST_LINE = 8, COST_ACROSS = 64, COST_POINTER = 32, COST_TAP = 2 };
+#define COST_WINDOW 1.1 /* pixels come from further away than weights */
+
+static double cost_of_rows(const wk_cpu_conv_desc *d, double macs, double x) {
+  int64_t cin = d->cin / d->group, run = d->dil_w == 1 ? cin * d->kw : cin; /* k of a tap */
+  double again = (double)min64(d->oh, ceil_div(d->kh, d->stride_h)); /* strips that have a line */
+  double cost = macs * (1 + (double)COST_TAP / (double)run);
+  if (d->cin == 1 || d->x_stride[3] == 1) return cost;
+  return cost + (d->x_stride[2] == 1 ? COST_LINE : COST_ACROSS) * x * again;
+}
 
 bool wk_cpu_window_pays(const wk_cpu_conv_desc *d) {
-  double cin = (double)(d->cin / d->group), cout = (double)(d->cout / d->group);
+  enum { PANEL = 64 };
+  double depth = (double)(d->cin / d->group) * (double)d->kh * (double)d->kw;
   double positions = (double)d->oh * (double)d->ow, n = (double)d->n;
-  double depth = cin * (double)d->kh * (double)d->kw, w = (double)d->cout * depth;
-  double macs = n * positions * w, x = n * (double)d->h * (double)d->w * (double)d->cin;
-  bool has_strips = d->dil_w == 1;
-  double run = has_strips ? cin * (double)d->kw : cin; /* k of a tap */
-  double rows = macs * (1 + COST_TAP / run) + COST_PACK * w;
-  double again = (double)min64(d->oh, ceil_div(d->kh, d->stride_h)); /* a line is in strips */
-  if (d->cin > 1 && d->x_stride[3] != 1) rows += COST_COPY * x * again;
-  double panels = (double)d->group * (double)ceil_div((int64_t)cout, PANEL);
-  double window = macs * (1 + 2 / n) + COST_POINTER * panels * positions * depth + COST_PACK * w;
+  double macs = n * positions * (double)d->cout * depth;
+  double x = n * (double)d->h * (double)d->w * (double)d->cin;
+  double panels = (double)d->group * (double)ceil_div(d->cout / d->group, PANEL);
+  double window = macs * (COST_WINDOW + 2 / n) + COST_POINTER * panels * positions * depth;
   if (d->n > 1 && d->x_stride[0] != 1) window += COST_COPY * x;
-  return window < rows;
+  return window < cost_of_rows(d, macs, x);
 }
 
 /* ---- plan ------------------------------------------------------------------------------------ */
@@ -237,6 +243,27 @@ static void call_tile(driver *v, const panel *pn, int64_t rows, const wk_ssa *ar
   wk_llvm_call(v->e, wk_tile_codegen(v->e, &key), args, WK_TILE_OPS + 2 * v->epi->n_operands);
 }
 
+/* The tiles of a block bring in what the next one reads, a line of each k at a time: first the
+ * panel's part of w, then the task's part of x, where the window's lines follow each other. */
+static void prefetch_at(driver *v, const panel *pn, wk_ssa unit, wk_ssa *args) {
+  wk_llvm *e = v->e;
+  const wk_cpu_conv_desc *d = v->d;
+  int64_t size = wk_dtype_size(d->types.b), row = v->step * size;
+  int64_t pixel = d->dil_w * d->x_stride[2] * 4;
+  int64_t lines = ceil_div((int64_t)pn->nv * e->simd->lanes * size, LINE);
+  wk_ssa w = wk_llvm_at(e, v->w, wk_llvm_add(e, wk_llvm_mul(e, pn->k1, row),
+                                             wk_llvm_mul(e, pn->column, size)));
+  wk_ssa x = wk_llvm_load(e, e->ptr, wk_llvm_off(e, v->scratch, v->p->table_at));
+  wk_ssa ahead = wk_llvm_mul(e, wk_llvm_sub(e, pn->k1, pn->k0), pixel);
+  ahead = wk_llvm_add(e, ahead, wk_llvm_mul(e, v->tile0, v->p->rows * 4));
+  wk_ssa is_w = wk_llvm_lt(e, unit, wk_llvm_int(e, lines));
+  wk_ssa other = wk_llvm_sub(e, unit, wk_llvm_int(e, lines));
+  args[WK_TILE_PF] = wk_llvm_select(e, is_w, wk_llvm_at(e, w, wk_llvm_mul(e, unit, LINE)),
+                                    wk_llvm_at(e, wk_llvm_at(e, x, ahead),
+                                               wk_llvm_mul(e, other, LINE)));
+  args[WK_TILE_ANEXT] = wk_llvm_select(e, is_w, wk_llvm_int(e, row), wk_llvm_int(e, pixel));
+}
+
 static void tile_at(driver *v, const panel *pn, wk_ssa position, wk_ssa oh, wk_ssa ow,
                     wk_ssa tile) {
   wk_llvm *e = v->e;
@@ -248,9 +275,10 @@ static void tile_at(driver *v, const panel *pn, wk_ssa position, wk_ssa oh, wk_s
   args[WK_TILE_ATAB] = wk_llvm_off(e, v->scratch, p->table_at);
   args[WK_TILE_AOFF] = wk_llvm_mul(e, image, 4);
   args[WK_TILE_KC] = wk_llvm_sub(e, pn->k1, pn->k0);
-  args[WK_TILE_B] = args[WK_TILE_PF] = wk_llvm_off(e, v->scratch, p->pack_at);
+  args[WK_TILE_B] = wk_llvm_off(e, v->scratch, p->pack_at);
   wk_ssa local = wk_llvm_mul(e, wk_llvm_sub(e, position, v->position0), p->tile_step);
   local = wk_llvm_add(e, local, wk_llvm_sub(e, tile, v->tile0));
+  prefetch_at(v, pn, local, args);
   local = wk_llvm_mul(e, local, p->rows * p->panels.nv * e->simd->lanes * 4);
   args[WK_TILE_PART] = wk_llvm_at(e, wk_llvm_off(e, v->scratch, p->part_at), local);
   args[WK_TILE_FLAGS] = pn->flags;

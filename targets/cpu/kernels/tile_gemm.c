@@ -133,20 +133,25 @@ static void multiply_by_k(tile *t, wk_ssa table, wk_ssa b, int steps, wk_ssa *ac
   }
 }
 
-/* state = {acc…, table, b}. */
+/* state = {acc…, table, b, pf}. */
 static void loop_by_k(tile *t, wk_ssa count, int steps, wk_ssa *state) {
   wk_llvm *e = t->e;
   int n = t->n;
   int64_t k_bytes = (int64_t)t->key->nv * e->simd->lanes * wk_dot_b_bytes(&t->key->types);
   wk_llvm_loop l;
   wk_ssa next[WK_LLVM_CARRY];
-  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), count, 1, state, n + 2);
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), count, 1, state, n + 3);
   memcpy(next, l.phi, (size_t)n * sizeof next[0]);
   multiply_by_k(t, l.phi[n], l.phi[n + 1], steps, next);
   next[n] = wk_llvm_off(e, l.phi[n], 8 * steps);
   next[n + 1] = wk_llvm_off(e, l.phi[n + 1], steps * k_bytes);
+  next[n + 2] = l.phi[n + 2];
+  for (int k = 0; k < steps; k++) {
+    wk_llvm_prefetch(e, next[n + 2], 2);
+    next[n + 2] = wk_llvm_at(e, next[n + 2], arg(t, WK_TILE_ANEXT));
+  }
   wk_llvm_end(e, &l, next);
-  memcpy(state, l.phi, (size_t)(n + 2) * sizeof state[0]);
+  memcpy(state, l.phi, (size_t)(n + 3) * sizeof state[0]);
 }
 
 static void accumulate_by_k(tile *t) {
@@ -155,6 +160,7 @@ static void accumulate_by_k(tile *t) {
   memcpy(state, t->acc, (size_t)t->n * sizeof state[0]);
   state[t->n] = arg(t, WK_TILE_ATAB);
   state[t->n + 1] = arg(t, WK_TILE_B);
+  state[t->n + 2] = arg(t, WK_TILE_PF);
   loop_by_k(t, LLVMBuildLShr(e->b, kc, wk_llvm_int(e, 2), ""), UNROLL, state);
   loop_by_k(t, LLVMBuildAnd(e->b, kc, wk_llvm_int(e, UNROLL - 1), ""), 1, state);
   memcpy(t->acc, state, (size_t)t->n * sizeof state[0]);
