@@ -17,8 +17,8 @@ typedef struct {
 } wk_cmd;
 
 #define WK_COMMANDS(X) X(compile) X(run) X(test) X(compare) X(inspect) X(ops) X(plan) \
-  X(quantize) X(grad) X(zoo) X(targets) X(devices) X(asm) X(disasm) X(isa) X(check) \
-  X(sim) X(diff) X(sweep) X(explore)
+  X(quantize) X(train) X(grad) X(zoo) X(targets) X(devices) X(asm) X(disasm) X(isa) \
+  X(check) X(sim) X(diff) X(sweep) X(explore)
 #define WK_COMMAND_X(name) extern const wk_cmd wk_cmd_##name;
 WK_COMMANDS(WK_COMMAND_X)
 #undef WK_COMMAND_X

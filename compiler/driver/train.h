@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Private to driver/: the parts of `wick train`.
  *
- *   cmd_train.c      options, summary
+ *   cmd_train.c      options and their meaning
  *   train_data.c     files of samples
+ *   train_model.c    what is trained and compiled
+ *   train_output.c   what is written and told at the end
+ *   train_program.c  compiled steps and what lives between them
+ *   train_run.c      epochs
+ *   train_checkpoint.c  a run's state in a file
  *   train_history.c  the line per epoch, as text, CSV and a diagram */
 #ifndef WICK_DRIVER_TRAIN_H
 #define WICK_DRIVER_TRAIN_H
 
-#include "compiler/driver/model.h"
+#include "compiler/driver/paths.h"
+#include "compiler/driver/runner.h"
 #include "compiler/train/data.h"
+#include "compiler/train/step.h"
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
@@ -52,5 +59,114 @@ void wk_history_line(FILE *f, const wk_history *h, const wk_epoch *e);
 void wk_history_csv(wk_str *b, const wk_history *h);
 /* Loss and metric over the epochs, as a page of their own (HTML). */
 void wk_history_page(wk_str *b, const wk_history *h);
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+/* Modules compiled into one package: an entry for each, all on one state. */
+typedef struct {
+  const char *name;
+  wk_module *module; /* changed by compiling */
+} wk_train_entry;
+typedef struct {
+  wk_target_args target;
+  int64_t threads;
+  const char *model_name, *command;
+} wk_train_compiling;
+/* path: of the package. macs: of the first entry; may be NULL. */
+wk_status wk_train_compile(const wk_train_entry *entries, size_t n, const wk_train_compiling *o,
+                           const char *path, int64_t *macs) WK_MUST_CHECK;
+
+/* An entry that runs, with memory for its inputs and outputs. */
+typedef struct {
+  wick_session *session;
+  const wick_entry_info *entry;
+  void **in, **out;
+} wk_train_program;
+wk_status wk_train_program_open(const wick_model *m, uint32_t entry, wick_state *state,
+                                int64_t threads, wk_train_program *out) WK_MUST_CHECK;
+void wk_train_program_close(wk_train_program *p);
+wk_status wk_train_program_run(wk_train_program *p) WK_MUST_CHECK;
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+typedef struct {
+  int64_t batch, accumulate, epochs, steps; /* steps: in all, which may end within an epoch */
+  int64_t per_epoch;                        /* steps of a whole epoch */
+  uint64_t seed;
+  double rate;
+  wk_schedule schedule;
+} wk_train_plan;
+
+typedef struct {
+  wk_train_plan plan;
+  const wk_train_data *data;
+  wk_split split;
+  wk_step step, evaluation;
+  wk_dtype label_type;    /* NONE: no labels */
+  wk_module *module;      /* of the step, to look for what is not finite */
+  wick_model *model;
+  wick_state *state;
+  void **variables;       /* contents of those of `step`, in the state */
+  wk_train_program train, evaluate;
+  wk_history history;
+  int64_t done;           /* steps */
+  const char *checkpoint; /* file, NULL: none */
+  const char *settings;   /* lines "name value": what a checkpoint must agree with */
+} wk_train_run;
+
+/* Trains until all steps of the plan are done, from `done` on, and prints a line for each epoch.
+ * WK_FAILED: a loss was no finite number. The state is then that before the step. */
+wk_status wk_train_epochs(wk_train_run *r) WK_MUST_CHECK;
+
+/* The state of a run, its history and settings, written atomically. */
+wk_status wk_checkpoint_save(const wk_train_run *r) WK_MUST_CHECK;
+/* WK_INPUT: the file is damaged; WK_USAGE: it is of another run, whose first setting that differs
+ * is named. */
+wk_status wk_checkpoint_load(wk_train_run *r) WK_MUST_CHECK;
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+typedef struct {
+  wk_binding_args binding;
+  const char *labels, *loss, *of, *checkpoint, *history, *plot, *output, *cpu;
+  wk_strings data, train, freeze;
+  double rate, weight_decay, clip_norm, validate;
+  int64_t batch, accumulate, epochs, steps, seed, threads;
+  int optimizer, schedule, batch_norm, emit;
+  bool resume, verbose;
+} wk_train_opts;
+/* In the order of the choices. */
+extern const char *const wk_train_optimizers[], *const wk_train_schedules[];
+extern const char *const wk_train_norms[];
+
+typedef struct {
+  const wk_train_opts *o;
+  const char *path;
+  wk_arena *arena;
+  wk_binding_set binding;
+  wk_train_data data;
+  wk_step_options step;
+  wk_train_run run;
+  wk_import_report report;
+  wk_weight_names names; /* that are trained */
+  size_t n_weights;      /* of the model that could be */
+  wk_str notes;
+  int64_t macs;
+} wk_train_job;
+
+/* Shapes of the inputs, and the batch, from the samples and the options. */
+wk_status wk_train_shapes(wk_train_job *j) WK_MUST_CHECK;
+/* Makes and compiles the step, and the evaluation if samples are held out; checks the samples. */
+wk_status wk_train_open(wk_train_job *j) WK_MUST_CHECK;
+void wk_train_close(wk_train_job *j);
+/* Pieces of that: an import; the evaluation of a step; how modules are compiled. */
+wk_status wk_train_import(wk_train_job *j, wk_import_purpose purpose, wk_import_report *report,
+                          wk_module **out) WK_MUST_CHECK;
+wk_status wk_train_evaluation(wk_train_job *j, wk_step *step, wk_module **out) WK_MUST_CHECK;
+wk_train_compiling wk_train_settings(const wk_train_job *j);
+/* The model file with its new weights, or the package of train, evaluate and infer. */
+wk_status wk_train_write(wk_train_job *j) WK_MUST_CHECK;
+void wk_train_print_weights(const wk_train_job *j);
+void wk_train_print_summary(const wk_train_job *j);
 
 #endif

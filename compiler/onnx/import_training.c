@@ -17,7 +17,8 @@ static void step(wk_onnx_node *c, wk_optimizer_kind k, const wk_hypers *h, int i
   if (!wk_onnx_ok(c)) return;
   for (int s = 0; s < n_states; s++) states[s] = c->in[FIRST + (2 + s) * n + i];
   wk_update_desc d = {.kind = k, .name = c->name, .hypers = h, .weight = c->in[FIRST + i],
-                      .gradient = c->in[FIRST + n + i], .states = states, .factors = factors};
+                      .gradient = c->in[FIRST + n + i], .states = states, .factors = factors,
+                      .apply = WK_NONE};
   wk_dtype t = wk_onnx_type(c, d.weight)->dtype;
   wk_onnx_latch(c, wk_factors_build(c->g, c->name, k, h, c->in[0], count, wk_compute_dtype(t),
                                     factors));

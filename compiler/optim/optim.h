@@ -95,6 +95,7 @@ typedef struct {
   const wk_hypers *hypers;
   wk_value_id weight, gradient;
   const wk_value_id *states, *factors;
+  wk_value_id apply; /* a scalar of bool: where it is false nothing changes; WK_NONE: always */
 } wk_update_desc;
 /* new_states: of the optimiser's number. */
 wk_status wk_optimizer_build(wk_graph *g, const wk_update_desc *d, wk_value_id *new_weight,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Help, manual pages, completion, lists: everything that comes from the tables.
 source "$(dirname "$0")/lib.bash" "$@"
-commands='compile run test compare inspect ops plan quantize zoo devices asm disasm isa check sim
-  diff sweep help
+commands='compile run test compare inspect ops plan quantize train zoo devices asm disasm isa check
+  sim diff sweep help
   completion man'
 
 gives 'version' '^wick [0-9]+\.' "$wick" --version

@@ -7,6 +7,7 @@
 #include "tests/unit/program_int8_cases.h"
 
 /* ---- loops ---------------------------------------------------------------------------------- */
+
 static void map_case(wk_program *p) {
   wk_view y = OUT(p, WK_F32, 3, 5, 37), a = IN(p, WK_F32, 3, 5, 37), b = IN(p, WK_F32, 37);
   wk_view c = CONST(p, WK_F32, 5, 1), t = ACT(p, WK_F32, 3, 5, 37);

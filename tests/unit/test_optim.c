@@ -157,7 +157,7 @@ static const oracle oracles[WK_OPTIMIZER_COUNT] = {
 
 /* One step in a graph of its own; w and the states are tensors of ELEMENTS. */
 static void run_step(wk_optimizer_kind k, const wk_hypers *h, int t, wk_tensor *w,
-                     wk_tensor *states, const wk_tensor *gradient) {
+                     wk_tensor *states, const wk_tensor *gradient, wk_tensor *apply) {
   wk_module *m = wk_module_new("step");
   wk_graph *g = wk_graph_new(m, "main");
   wk_value_id ids[WK_OPTIMIZER_STATES], factors[WK_OPTIMIZER_FACTORS];
@@ -169,7 +169,8 @@ static void run_step(wk_optimizer_kind k, const wk_hypers *h, int t, wk_tensor *
   assert_null(wk_factors_build(g, "step", k, h, rate, step, wk_compute_dtype(w->type.dtype),
                                factors));
   wk_update_desc d = {.kind = k, .name = "step", .hypers = h, .weight = constant(g, w),
-                      .gradient = constant(g, gradient), .states = ids, .factors = factors};
+                      .gradient = constant(g, gradient), .states = ids, .factors = factors,
+                      .apply = apply ? constant(g, apply) : WK_NONE};
   assert_null(wk_optimizer_build(g, &d, &y, new_states));
   wk_graph_output(g, "w", y);
   for (int i = 0; i < n; i++) wk_graph_output(g, NULL, new_states[i]);
@@ -205,7 +206,11 @@ static void compare_steps(wk_optimizer_kind k, const wk_hypers *h, wk_dtype t, d
       oracles[k](&cells[e], gradients[s][e], h, s + 1);
       wk_store_f64(g.data, t, e, gradients[s][e]);
     }
-    run_step(k, h, s + 1, &w, states, &g);
+    uint8_t choice = 0; /* a step that is not made, and then the same that is */
+    wk_tensor apply = {.type = wk_type_make(WK_BOOL, 0, NULL), .data = &choice};
+    if (s % 2) run_step(k, h, s + 1, &w, states, &g, &apply);
+    choice = 1;
+    run_step(k, h, s + 1, &w, states, &g, s % 2 ? &apply : NULL);
     for (int e = 0; e < ELEMENTS; e++) {
       double got = wk_load_f64(w.data, t, e);
       if (!(fabs(got - cells[e].w) <= tolerance))

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Checkpoints: everything that a run needs to go on as if it had not ended.
+ *
+ *   8 bytes   "WICKRUN1"
+ *   u64       steps done
+ *   text      settings: lines "name value"
+ *   u64 n     epochs, each 10 numbers (f64)
+ *   u64 n     variables: name (text), bytes (u64), contents
+ *   u32       CRC-32C of all before
+ *
+ * A text is its length (u64) and its bytes; all is little endian. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/train.h"
+
+static const char magic[8] = {'W', 'I', 'C', 'K', 'R', 'U', 'N', '1'};
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+typedef struct {
+  wk_out *out;
+  uint32_t crc;
+} writer;
+
+static void put(writer *w, const void *p, size_t n) {
+  w->crc = wk_crc32c(w->crc, p, n);
+  wk_out_write(w->out, p, n);
+}
+
+static void put_number(writer *w, uint64_t v) { put(w, &v, sizeof v); }
+
+static void put_text(writer *w, const char *s) {
+  put_number(w, strlen(s));
+  put(w, s, strlen(s));
+}
+
+static void put_epoch(writer *w, const wk_epoch *e) {
+  const double v[] = {(double)e->epoch, (double)e->step, e->rate, e->loss, e->metric, e->held_loss,
+                      e->held_metric, e->seconds, e->samples, 0};
+  put(w, v, sizeof v);
+}
+
+wk_status wk_checkpoint_save(const wk_train_run *r) {
+  writer w = {0};
+  WK_TRY(wk_out_open(r->checkpoint, &w.out));
+  put(&w, magic, sizeof magic);
+  put_number(&w, (uint64_t)r->done);
+  put_text(&w, r->settings);
+  put_number(&w, r->history.rows.n);
+  for (size_t i = 0; i < r->history.rows.n; i++) put_epoch(&w, &r->history.rows.data[i]);
+  put_number(&w, r->step.variables.n);
+  for (size_t i = 0; i < r->step.variables.n; i++) {
+    const wk_step_variable *v = &r->step.variables.data[i];
+    size_t bytes = (size_t)wk_type_bytes(&v->type);
+    put_text(&w, v->name);
+    put_number(&w, bytes);
+    put(&w, r->variables[i], bytes);
+  }
+  uint32_t crc = w.crc;
+  wk_out_write(w.out, &crc, sizeof crc);
+  return wk_out_commit(w.out);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+typedef struct { const uint8_t *p, *end; } reader;
+
+static bool take(reader *r, size_t n, const uint8_t **out) {
+  if (n > (size_t)(r->end - r->p)) return false;
+  *out = r->p;
+  r->p += n;
+  return true;
+}
+
+static bool take_number(reader *r, uint64_t *out) {
+  const uint8_t *p;
+  if (!take(r, sizeof *out, &p)) return false;
+  memcpy(out, p, sizeof *out);
+  return true;
+}
+
+static bool take_text(reader *r, const char **s, size_t *n) {
+  uint64_t length;
+  const uint8_t *p;
+  if (!take_number(r, &length) || !take(r, length, &p)) return false;
+  *s = (const char *)p;
+  *n = length;
+  return true;
+}
+
+static bool take_epoch(reader *r, wk_epoch *e) {
+  const uint8_t *p;
+  double v[10];
+  if (!take(r, sizeof v, &p)) return false;
+  memcpy(v, p, sizeof v);
+  for (int i = 0; i < 2; i++)
+    if (!(v[i] >= 0 && v[i] < 0x1p53)) return false;
+  *e = (wk_epoch){(int64_t)v[0], (int64_t)v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8]};
+  return true;
+}
+
+/* Names the first line in which the settings differ. */
+static wk_status compare_settings(const wk_train_run *r, const char *have, size_t n) {
+  const char *want = r->settings, *end = have + n;
+  if (n == strlen(want) && !memcmp(have, want, n)) return NULL;
+  while (*want && have < end) {
+    size_t a = strcspn(want, "\n"), b = 0;
+    while (have + b < end && have[b] != '\n') b++;
+    if (a != b || memcmp(want, have, a)) {
+      if (!strncmp(want, "model ", 6))
+        return wk_error_at(WK_USAGE, r->checkpoint, "is a checkpoint of another model");
+      return wk_error_at(WK_USAGE, r->checkpoint, "is a checkpoint of another run: there it was "
+                         "'%.*s', here it is '%.*s'", (int)(b < 80 ? b : 80), have,
+                         (int)(a < 80 ? a : 80), want);
+    }
+    want += a + (want[a] != 0);
+    have += b + (have + b < end);
+  }
+  return wk_error_at(WK_USAGE, r->checkpoint, "is a checkpoint of another run");
+}
+
+static bool take_variables(wk_train_run *r, reader *in) {
+  uint64_t n, bytes;
+  const char *name;
+  const uint8_t *p;
+  size_t length;
+  if (!take_number(in, &n) || n != r->step.variables.n) return false;
+  for (size_t i = 0; i < n; i++) {
+    const wk_step_variable *v = &r->step.variables.data[i];
+    if (!take_text(in, &name, &length) || length != strlen(v->name) ||
+        memcmp(name, v->name, length) || !take_number(in, &bytes) ||
+        bytes != (uint64_t)wk_type_bytes(&v->type) || !take(in, bytes, &p))
+      return false;
+    if (bytes) memcpy(r->variables[i], p, bytes);
+  }
+  return in->p == in->end;
+}
+
+static wk_status read_all(wk_train_run *r, const wk_file *f) {
+  reader in = {f->data, f->data + f->size};
+  const char *settings;
+  uint64_t done, epochs;
+  uint32_t crc;
+  size_t n;
+  if (f->size < sizeof magic + sizeof crc || memcmp(f->data, magic, sizeof magic))
+    return wk_error_at(WK_INPUT, r->checkpoint, "is no checkpoint");
+  in.end -= sizeof crc;
+  memcpy(&crc, in.end, sizeof crc);
+  if (crc != wk_crc32c(0, f->data, f->size - sizeof crc))
+    return wk_error_at(WK_INPUT, r->checkpoint, "is damaged: its checksum differs");
+  in.p += sizeof magic;
+  bool ok = take_number(&in, &done) && take_text(&in, &settings, &n);
+  if (ok) WK_TRY(compare_settings(r, settings, n));
+  ok = ok && take_number(&in, &epochs) && done <= INT64_MAX;
+  for (uint64_t i = 0; ok && i < epochs; i++) {
+    wk_epoch e;
+    ok = take_epoch(&in, &e);
+    if (ok) wk_vec_push(&r->history.rows, e);
+  }
+  if (!ok || !take_variables(r, &in))
+    return wk_error_at(WK_INPUT, r->checkpoint, "is damaged");
+  r->done = (int64_t)done;
+  if (r->done % r->plan.per_epoch && r->done < r->plan.steps)
+    return wk_error_at(WK_USAGE, r->checkpoint, "ended within an epoch, where no run goes on");
+  return NULL;
+}
+
+wk_status wk_checkpoint_load(wk_train_run *r) {
+  wk_file f;
+  WK_TRY(wk_file_map(r->checkpoint, &f));
+  wk_status s = read_all(r, &f);
+  wk_file_unmap(&f);
+  return s;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From a model file to programs: shapes, what is trained, modules, the package that runs. */
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/train.h"
+
+enum { DEFAULT_BATCH = 32 };
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+static const wk_onnx_io *io_of(const wk_train_job *j, const char *name) {
+  size_t i = 0;
+  while (strcmp(j->data.info.inputs.data[i].name, name)) i++;
+  return &j->data.info.inputs.data[i];
+}
+
+static bool is_shaped(const wk_train_job *j, const char *name, int64_t *batch) {
+  for (size_t i = 0; i < j->binding.shapes.n; i++) {
+    const wk_bind_shape *s = &j->binding.shapes.data[i];
+    if (strcmp(s->input, name)) continue;
+    if (s->rank) *batch = s->dims[0];
+    return true;
+  }
+  return false;
+}
+
+/* As --batch, --shape or the model says. */
+static wk_status choose_batch(wk_train_job *j) {
+  int64_t shaped = 0, declared = 0;
+  for (size_t i = 0; i < j->data.columns.n; i++) {
+    const wk_onnx_io *io = io_of(j, j->data.columns.data[i].name);
+    is_shaped(j, io->name, &shaped);
+    if (io->rank > 0 && io->dims[0] > 0) declared = io->dims[0];
+  }
+  if (j->o->batch && declared && declared != j->o->batch)
+    return wk_error(WK_USAGE, "--batch %lld: the model declares batches of %lld",
+                    (long long)j->o->batch, (long long)declared);
+  j->run.plan.batch = j->o->batch ? j->o->batch : shaped ? shaped
+                      : declared ? declared : DEFAULT_BATCH;
+  return NULL;
+}
+
+/* Every input has the shape of its samples, as far as the model leaves that open. */
+static void add_shapes(wk_train_job *j) {
+  for (size_t i = 0; i < j->data.columns.n; i++) {
+    const wk_column *c = &j->data.columns.data[i];
+    const wk_onnx_io *io = io_of(j, c->name);
+    int64_t ignored;
+    if (is_shaped(j, c->name, &ignored) || io->rank == 0) continue;
+    wk_bind_shape s = {.input = c->name, .rank = io->rank < 0 ? c->t.type.rank : io->rank,
+                       .file = c->path};
+    s.dims[0] = j->run.plan.batch;
+    for (int k = 1; k < s.rank; k++) {
+      bool is_open = io->rank < 0 || io->dims[k] < 0;
+      s.dims[k] = !is_open ? io->dims[k] : k < c->t.type.rank ? c->t.type.dims[k] : 1;
+    }
+    wk_vec_push(&j->binding.shapes, s);
+  }
+}
+
+wk_status wk_train_shapes(wk_train_job *j) {
+  WK_TRY(choose_batch(j));
+  add_shapes(j);
+  return NULL;
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+wk_status wk_train_import(wk_train_job *j, wk_import_purpose purpose, wk_import_report *report,
+                          wk_module **out) {
+  wk_import_options o = wk_binding_import_options(&j->binding, j->o->verbose);
+  o.purpose = purpose;
+  wk_status s = wk_net_import(j->path, &o, report, out);
+  if (!s) wk_model_notes(&j->notes, j->path, &o, report, *out);
+  return wk_status_place(s, j->path);
+}
+
+static bool matches(const wk_strings *globs, const char *name) {
+  for (size_t i = 0; i < globs->n; i++)
+    if (!fnmatch(globs->data[i], name, 0)) return true;
+  return false;
+}
+
+/* Every pattern is to match something. */
+static wk_status check_globs(const wk_train_job *j, const char *option, const wk_strings *globs) {
+  for (size_t i = 0; i < globs->n; i++) {
+    bool found = false;
+    for (size_t k = 0; k < j->report.weights.n; k++)
+      found |= !fnmatch(globs->data[i], j->report.weights.data[k], 0);
+    if (!found)
+      return wk_error(WK_USAGE, "%s %s: no weight has such a name", option, globs->data[i]);
+  }
+  return NULL;
+}
+
+static wk_status choose_weights(wk_train_job *j, const wk_module *m) {
+  wk_weight_names all = {0};
+  WK_TRY(check_globs(j, "--train", &j->o->train));
+  WK_TRY(check_globs(j, "--freeze", &j->o->freeze));
+  wk_step_weights(m, &j->report, &all);
+  j->n_weights = all.n;
+  if (j->o->train.n) all.n = 0;
+  for (size_t i = 0; j->o->train.n && i < j->report.weights.n; i++)
+    if (matches(&j->o->train, j->report.weights.data[i]))
+      wk_vec_push(&all, j->report.weights.data[i]);
+  for (size_t i = 0; i < all.n; i++)
+    if (!matches(&j->o->freeze, all.data[i])) wk_vec_push(&j->names, all.data[i]);
+  wk_vec_free(&all);
+  return NULL;
+}
+
+/* The samples against what the step wants of them. */
+static wk_status check_data(wk_train_job *j, const wk_graph *g, const wk_step *s) {
+  for (size_t i = 0; i < j->data.columns.n; i++)
+    for (size_t k = 0; k < g->inputs.n; k++) {
+      const wk_value *v = wk_val(g, g->inputs.data[k]);
+      if (!strcmp(v->name, j->data.columns.data[i].name))
+        WK_TRY(wk_column_check(&j->data.columns.data[i], &v->type, 0));
+    }
+  if (s->labels == WK_STEP_NONE) return NULL;
+  const wk_type want = wk_val(g, g->inputs.data[s->labels])->type;
+  j->run.label_type = want.dtype;
+  return wk_column_check(&j->data.labels, &want, s->classes);
+}
+
+static wk_status make_step(wk_train_job *j, wk_module **out) {
+  wk_import_purpose purpose = j->o->batch_norm ? WK_FOR_TRAINING_FROZEN_NORM : WK_FOR_TRAINING;
+  WK_TRY(wk_train_import(j, purpose, &j->report, out));
+  WK_TRY(choose_weights(j, *out));
+  WK_TRY(wk_status_place(wk_step_build(*out, &j->report, &j->step, j->names.data, j->names.n,
+                                       &j->run.step), j->path));
+  WK_TRY(check_data(j, (*out)->main, &j->run.step));
+  j->run.module = wk_module_clone(*out);
+  return NULL;
+}
+
+wk_status wk_train_evaluation(wk_train_job *j, wk_step *step, wk_module **out) {
+  wk_import_report report = {0};
+  wk_status s = wk_train_import(j, WK_FOR_EVALUATION, &report, out);
+  if (!s) s = wk_step_evaluation(*out, &j->run.step, &j->step, step);
+  wk_import_report_free(&report);
+  return s;
+}
+
+wk_train_compiling wk_train_settings(const wk_train_job *j) {
+  return (wk_train_compiling){.target.cpu = j->o->cpu, .threads = j->o->threads,
+                              .model_name = "train", .command = ""};
+}
+
+/* The package that this run works with is a file without a name. */
+static wk_status load(wk_train_job *j, wk_train_entry *entries, size_t n) {
+  wick_error_detail detail = {{0}};
+  const wick_load_options lo = {.flags = WICK_LOAD_UNCHECKED, .detail = &detail};
+  const wk_train_compiling c = wk_train_settings(j);
+  wk_nameless f;
+  WK_TRY(wk_nameless_open(&f));
+  wk_status s = wk_train_compile(entries, n, &c, f.path, &j->macs);
+  if (!s) s = wk_wick_error(wick_model_load(f.path, &lo, &j->run.model), detail.text, f.path);
+  wk_nameless_close(&f);
+  return wk_nameless_place(&f, s, NULL);
+}
+
+/* Where the state has the step's variables. */
+static wk_status find_variables(wk_train_job *j) {
+  const wick_model_info *m = wick_model_describe(j->run.model);
+  const wk_step *s = &j->run.step;
+  j->run.variables = wk_arena_alloc(j->arena, (s->variables.n + 1) * sizeof *j->run.variables);
+  for (size_t i = 0; i < s->variables.n; i++) {
+    for (uint32_t k = 0; k < m->state_count; k++)
+      if (!strcmp(m->states[k].tensor->name, s->variables.data[i].name))
+        j->run.variables[i] = wick_state_data(j->run.state, k);
+    if (!j->run.variables[i])
+      return wk_error(WK_INTERNAL, "the state has no '%s'", s->variables.data[i].name);
+  }
+  return NULL;
+}
+
+wk_status wk_train_open(wk_train_job *j) {
+  wk_train_run *r = &j->run;
+  wk_module *step = NULL, *evaluation = NULL;
+  bool evaluates = r->split.n_held_out > 0;
+  wk_status s = make_step(j, &step);
+  if (!s && evaluates) s = wk_train_evaluation(j, &r->evaluation, &evaluation);
+  wk_train_entry entries[] = {{"train", step}, {"evaluate", evaluation}};
+  if (!s) s = load(j, entries, evaluates ? 2 : 1);
+  wk_module_free(evaluation);
+  if (j->run.module) j->run.module->source = step; /* whose constants it shares */
+  else wk_module_free(step);
+  WK_TRY(s);
+  WK_TRY(wk_wick_error(wick_state_new(r->model, &r->state), NULL, NULL));
+  WK_TRY(find_variables(j));
+  WK_TRY(wk_train_program_open(r->model, 0, r->state, j->o->threads, &r->train));
+  return evaluates ? wk_train_program_open(r->model, 1, r->state, j->o->threads, &r->evaluate)
+                   : NULL;
+}
+
+void wk_train_close(wk_train_job *j) {
+  wk_train_program_close(&j->run.train);
+  wk_train_program_close(&j->run.evaluate);
+  wick_state_free(j->run.state);
+  wick_model_free(j->run.model);
+  if (j->run.step.arena) wk_step_free(&j->run.step);
+  if (j->run.evaluation.arena) wk_step_free(&j->run.evaluation);
+  wk_module_free(j->run.module);
+  wk_vec_free(&j->names);
+  if (j->report.arena) wk_import_report_free(&j->report);
+}

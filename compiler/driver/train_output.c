@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a run leaves: the model, or a package, and tables. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/text.h"
+#include "compiler/driver/train.h"
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static wk_status write_model(const wk_train_job *j) {
+  const wk_step *s = &j->run.step;
+  WK_VEC(wk_rewrite) list = {0};
+  for (size_t i = 0; i < s->variables.n; i++) {
+    const wk_step_variable *v = &s->variables.data[i];
+    const wk_rewrite one = {v->name, {v->type, j->run.variables[i]}};
+    if (v->is_weight || v->is_statistic) wk_vec_push(&list, one);
+  }
+  wk_status st = wk_onnx_write_back(j->path, j->o->output, list.data, list.n);
+  wk_vec_free(&list);
+  return st;
+}
+
+/* Variables begin with what has been learnt. */
+static void set_initial(const wk_train_job *j, wk_module *m) {
+  const wk_step *s = &j->run.step;
+  for (size_t i = wk_graph_plain_inputs(m->main); i < m->main->inputs.n; i++) {
+    wk_value *v = wk_val(m->main, m->main->inputs.data[i]);
+    for (size_t k = 0; k < s->variables.n; k++)
+      if (!strcmp(s->variables.data[k].name, v->name)) v->initial = j->run.variables[k];
+  }
+}
+
+static wk_status make_inference(wk_train_job *j, wk_module **out) {
+  wk_import_report report = {0};
+  wk_status s = wk_train_import(j, WK_FOR_EVALUATION, &report, out);
+  wk_import_report_free(&report);
+  return s ? s : wk_step_inference(*out, &j->run.step);
+}
+
+static wk_status write_package(wk_train_job *j) {
+  wk_step evaluation = {0};
+  wk_module *evaluates = NULL, *infers = NULL;
+  wk_train_compiling c = wk_train_settings(j);
+  c.model_name = wk_model_name(j->arena, j->path);
+  c.command = "wick train";
+  wk_status s = wk_train_evaluation(j, &evaluation, &evaluates);
+  if (!s) s = make_inference(j, &infers);
+  wk_train_entry entries[] = {
+      {"train", wk_module_clone(j->run.module)}, {"evaluate", evaluates}, {"infer", infers}};
+  entries[0].module->constant_bytes_left = entries[0].module->fold_work_left = INT64_MAX;
+  for (size_t i = 0; i < WK_COUNTOF(entries) && !s; i++) set_initial(j, entries[i].module);
+  if (!s) s = wk_train_compile(entries, WK_COUNTOF(entries), &c, j->o->output, NULL);
+  for (size_t i = 0; i < WK_COUNTOF(entries); i++) wk_module_free(entries[i].module);
+  if (evaluation.arena) wk_step_free(&evaluation);
+  return s;
+}
+
+wk_status wk_train_write(wk_train_job *j) {
+  return j->o->emit ? write_package(j) : write_model(j);
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+void wk_train_print_weights(const wk_train_job *j) {
+  const wk_step *s = &j->run.step;
+  wk_table t = {0};
+  wk_table_row(&t, "weight\ttype\t");
+  for (size_t i = 0; i < s->variables.n; i++) {
+    const wk_step_variable *v = &s->variables.data[i];
+    if (v->is_weight || v->is_statistic)
+      wk_table_row(&t, "%s\t%s\t%s", wk_text_shown(j->arena, v->name),
+                   wk_type_text(j->arena, &v->type), v->is_weight ? "trained" : "follows");
+  }
+  for (size_t i = 0; i < s->idle.n; i++)
+    wk_table_row(&t, "%s\t\tthe loss does not depend on it",
+                 wk_text_shown(j->arena, s->idle.data[i]));
+  wk_table_print(stdout, &t, "lll");
+}
+
+void wk_train_print_summary(const wk_train_job *j) {
+  const wk_step *s = &j->run.step;
+  const wick_entry_info *e = j->run.train.entry;
+  wk_table t = {0};
+  int64_t parameters = 0;
+  size_t weights = 0;
+  for (size_t i = 0; i < s->variables.n; i++) {
+    if (!s->variables.data[i].is_weight) continue;
+    parameters += wk_type_count(&s->variables.data[i].type);
+    weights++;
+  }
+  wk_table_row(&t, "model\t%s", j->path);
+  wk_table_row(&t, "samples\t%lld, %lld of them held out", (long long)j->data.n,
+               (long long)j->run.split.n_held_out);
+  wk_table_row(&t, "parameters\t%s in %zu weights of %zu", wk_text_count(parameters).s, weights,
+               j->n_weights);
+  wk_table_row(&t, "state\t%s", wk_bytes_text(wick_model_describe(j->run.model)->state_bytes).s);
+  wk_table_row(&t, "activation peak\t%s, lower bound %s (%.3f x)",
+               wk_bytes_text(e->arena_bytes).s, wk_bytes_text(e->arena_bound).s,
+               e->arena_bound ? (double)e->arena_bytes / (double)e->arena_bound : 1.0);
+  wk_table_row(&t, "multiply-accumulates\t%s for each batch of %lld",
+               wk_text_count(j->macs).s, (long long)j->run.plan.batch);
+  wk_table_print(stdout, &t, "ll");
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Epochs. An epoch takes the training samples in an order of its own, batch by batch; what is left
+ * at its end and fills no batch is left out. Held-out samples are all evaluated: the last batch is
+ * filled up with the last sample, and only the elements of the others count. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/driver/text.h"
+#include "compiler/driver/train.h"
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+static void set_scalar(wk_train_program *p, size_t at, wk_dtype t, double v, int64_t i) {
+  if (at == WK_STEP_NONE) return;
+  void *to = p->in[at];
+  if (wk_dtype_is_float(t)) wk_store_f64(to, t, 0, v);
+  else wk_store_i64(to, t, 0, i);
+}
+
+/* Samples and labels of a batch; inputs of programs come in the order of the columns. */
+static void set_batch(const wk_train_run *r, wk_train_program *p, const wk_step *s,
+                      const int64_t *at) {
+  const wk_train_data *d = r->data;
+  for (size_t i = 0; i < d->columns.n; i++)
+    for (size_t k = 0; k < p->entry->input_count; k++) {
+      if (strcmp(p->entry->inputs[k].name, d->columns.data[i].name)) continue;
+      wk_column_gather(&d->columns.data[i], at, r->plan.batch,
+                       (wk_dtype)p->entry->inputs[k].dtype, p->in[k]);
+    }
+  if (s->labels != WK_STEP_NONE)
+    wk_column_gather(&d->labels, at, r->plan.batch, r->label_type,
+                     p->in[s->labels]);
+}
+
+/* ---- what is not finite ---------------------------------------------------------------------- */
+
+typedef struct { bool found; char text[160]; } search;
+
+static bool is_finite(const wk_tensor *t) {
+  if (!t->data || !wk_dtype_is_float(t->type.dtype)) return true;
+  int64_t n = wk_type_count(&t->type);
+  for (int64_t i = 0; i < n; i++)
+    if (!isfinite(wk_load_f64(t->data, t->type.dtype, i))) return false;
+  return true;
+}
+
+static wk_status look(void *ctx, const wk_graph *g, const wk_node *n, const wk_tensor *in,
+                      const wk_tensor *out, int depth) {
+  search *s = ctx;
+  (void)in;
+  for (uint32_t i = 0; i < n->n_out && !s->found && depth == 0; i++) {
+    if (n->out[i] == WK_NONE || is_finite(&out[i])) continue;
+    s->found = true;
+    snprintf(s->text, sizeof s->text, "'%s' of the %s '%s'", wk_val(g, n->out[i])->name,
+             wk_op_get(n->op)->name, n->name ? n->name : "");
+  }
+  return NULL;
+}
+
+/* What a run of the step reads for input i of its graph. */
+static void *contents_of(const wk_train_run *r, const wk_graph *g, size_t i) {
+  if (i < r->train.entry->input_count) return r->train.in[i];
+  for (size_t k = 0; k < r->step.variables.n; k++)
+    if (!strcmp(r->step.variables.data[k].name, wk_val(g, g->inputs.data[i])->name))
+      return r->variables[k];
+  return NULL;
+}
+
+/* Says where the run that has just been made left the finite numbers: the step is evaluated. It
+ * has changed no variable. */
+static wk_status not_finite(wk_train_run *r, double loss) {
+  const wk_graph *g = r->module->main;
+  wk_tensor *in = wk_xcalloc(g->inputs.n + 1, sizeof *in);
+  wk_tensor *out = wk_xcalloc(g->outputs.n + 1, sizeof *out);
+  search s = {0};
+  for (size_t i = 0; i < g->inputs.n; i++) {
+    const wk_value *v = wk_val(g, g->inputs.data[i]);
+    in[i] = (wk_tensor){v->type, contents_of(r, g, i)};
+    if (s.found || is_finite(&in[i])) continue;
+    s.found = true;
+    snprintf(s.text, sizeof s.text, "'%s', before the step", v->name);
+  }
+  wk_status st = s.found ? NULL : wk_eval_graph(g, in, out, look, &s);
+  for (size_t i = 0; i < g->outputs.n; i++) wk_tensor_free(&out[i]);
+  free(in);
+  free(out);
+  WK_TRY(st);
+  return wk_error(WK_FAILED, "step %lld: the loss is %g%s%s", (long long)r->done + 1, loss,
+                  s.found ? "; the first tensor that is not finite is " : "",
+                  s.found ? s.text : "");
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static double loss_of(const wk_train_program *p, size_t at, int64_t i) {
+  return wk_load_f64(p->out[at], (wk_dtype)p->entry->outputs[at].dtype, i);
+}
+
+/* The number that random operators of a batch depend on. */
+static int64_t key_of(const wk_train_run *r, int64_t part) {
+  const uint64_t words[] = {r->plan.seed, (uint64_t)r->done, (uint64_t)part};
+  return (int64_t)wk_hash64(words, sizeof words, 1);
+}
+
+static wk_status do_step(wk_train_run *r, const int64_t *order, wk_epoch *e) {
+  wk_train_program *p = &r->train;
+  e->rate = wk_schedule_rate(r->plan.schedule, r->plan.rate, r->done, r->plan.steps);
+  set_scalar(p, r->step.rate, WK_F64, e->rate, 0);
+  set_scalar(p, r->step.step, WK_I64, 0, r->done + 1);
+  for (int64_t part = 0; part < r->plan.accumulate; part++) {
+    set_batch(r, p, &r->step, order + part * r->plan.batch);
+    set_scalar(p, r->step.key, WK_I64, 0, key_of(r, part));
+    set_scalar(p, r->step.apply, WK_BOOL, 0, part + 1 == r->plan.accumulate);
+    WK_TRY(wk_train_program_run(p));
+    double loss = loss_of(p, r->step.loss, 0);
+    if (!isfinite(loss)) return not_finite(r, loss);
+    e->loss += loss;
+    if (r->step.metric != WK_STEP_NONE) e->metric += loss_of(p, r->step.metric, 0);
+    e->samples += (double)r->plan.batch;
+  }
+  r->done++;
+  return NULL;
+}
+
+/* ---- held-out samples ------------------------------------------------------------------------ */
+
+/* Sum over the first `n` samples of an output, which has elements for `batch` or one for all. */
+static double sum_of(const wk_train_program *p, size_t at, int64_t n, int64_t batch) {
+  const wick_tensor_info *t = &p->entry->outputs[at];
+  int64_t count = 1, each;
+  double sum = 0;
+  for (uint32_t i = 0; i < t->rank; i++) count *= t->dims[i];
+  if (t->rank == 0 || t->dims[0] != batch) return loss_of(p, at, 0) * (double)n;
+  each = count / batch;
+  for (int64_t i = 0; i < n * each; i++) sum += loss_of(p, at, i);
+  return each ? sum / (double)each : 0;
+}
+
+static wk_status evaluate(wk_train_run *r, wk_epoch *e) {
+  wk_train_program *p = &r->evaluate;
+  int64_t n = r->split.n_held_out, batch = r->plan.batch;
+  int64_t *at = wk_xcalloc((size_t)batch, sizeof *at);
+  wk_status s = NULL;
+  e->held_loss = e->held_metric = 0;
+  for (int64_t first = 0; first < n && !s; first += batch) {
+    int64_t have = n - first < batch ? n - first : batch;
+    for (int64_t i = 0; i < batch; i++)
+      at[i] = r->split.held_out[first + (i < have ? i : have - 1)];
+    set_batch(r, p, &r->evaluation, at);
+    s = wk_train_program_run(p);
+    if (s) break;
+    e->held_loss += sum_of(p, r->evaluation.loss, have, batch);
+    if (r->evaluation.metric != WK_STEP_NONE)
+      e->held_metric += sum_of(p, r->evaluation.metric, have, batch);
+  }
+  free(at);
+  e->held_loss /= (double)n;
+  e->held_metric /= (double)n;
+  return s;
+}
+
+/* ---- epochs ---------------------------------------------------------------------------------- */
+
+static wk_status train_epoch(wk_train_run *r, const int64_t *order, wk_epoch *e) {
+  int64_t left = r->plan.steps - r->done, per_step = r->plan.batch * r->plan.accumulate;
+  int64_t n = left < r->plan.per_epoch ? left : r->plan.per_epoch;
+  double start = wk_clock();
+  for (int64_t i = 0; i < n; i++) {
+    WK_TRY(do_step(r, order + i * per_step, e));
+    wk_progress("epoch %lld: step %lld of %lld, loss %.4g", (long long)e->epoch,
+                (long long)i + 1, (long long)n, e->loss / (double)((i + 1) * r->plan.accumulate));
+  }
+  wk_progress_end();
+  e->seconds = wk_clock() - start;
+  e->step = r->done;
+  e->loss /= (double)(n * r->plan.accumulate);
+  e->metric /= (double)(n * r->plan.accumulate);
+  return NULL;
+}
+
+wk_status wk_train_epochs(wk_train_run *r) {
+  int64_t *order = wk_xcalloc((size_t)r->split.n_train + 1, sizeof *order);
+  wk_status s = NULL;
+  while (!s && r->done < r->plan.steps) {
+    wk_epoch e = {.epoch = r->done / r->plan.per_epoch + 1, .held_loss = NAN, .held_metric = NAN};
+    wk_shuffle(r->plan.seed, e.epoch, r->split.train, r->split.n_train, order);
+    s = train_epoch(r, order, &e);
+    if (!s && r->split.n_held_out) s = evaluate(r, &e);
+    if (s) break;
+    wk_vec_push(&r->history.rows, e);
+    wk_history_line(stdout, &r->history, &e);
+    fflush(stdout);
+    if (r->checkpoint) s = wk_checkpoint_save(r);
+  }
+  wk_progress_end();
+  free(order);
+  return s;
+}

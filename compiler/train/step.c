@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The graph of a step: loss and metric of the model's output, the gradient of the loss for every
+ * weight, what becomes of the gradients, new values of all variables. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/grad/grad.h"
+#include "compiler/lower/build.h"
+#include "compiler/train/step.h"
+
+typedef struct {
+  wk_low l; /* its status is the builder's */
+  wk_graph *g;
+  const wk_step_options *o;
+  wk_step *s;
+  WK_VEC(wk_value_id) weights, gradients; /* those that have one */
+  wk_value_id rate, step, loss;
+  wk_value_id ends;  /* a scalar of bool: this batch ends the step; WK_NONE: each does */
+  wk_value_id valid; /* the loss is a finite number */
+  wk_value_id apply; /* both */
+} maker;
+
+/* ---- values by name -------------------------------------------------------------------------- */
+
+static wk_value_id find_constant(const wk_graph *g, const char *name) {
+  for (size_t i = 0; i < g->values.n; i++)
+    if (g->values.data[i].kind == WK_VALUE_CONSTANT && !strcmp(g->values.data[i].name, name))
+      return (wk_value_id)i;
+  return WK_NONE;
+}
+
+static wk_value_id find_output(const wk_graph *g, const char *name) {
+  for (size_t i = 0; i < g->outputs.n; i++)
+    if (!strcmp(g->output_names.data[i], name)) return g->outputs.data[i];
+  return WK_NONE;
+}
+
+static bool is_statistic_of(const wk_graph *g, wk_value_id v) {
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = wk_nod(g, (wk_node_id)i);
+    if (!n->dead && n->op == WK_OP_BATCH_NORM && (n->in[3] == v || n->in[4] == v)) return true;
+  }
+  return false;
+}
+
+static bool is_moved(const wk_import_report *r, const char *name) {
+  for (size_t i = 0; i < r->moved.n; i++)
+    if (!strcmp(r->moved.data[i].name, name)) return true;
+  return false;
+}
+
+void wk_step_weights(const wk_module *m, const wk_import_report *report, wk_weight_names *out) {
+  for (size_t i = 0; i < report->weights.n; i++) {
+    const char *name = report->weights.data[i];
+    wk_value_id v = find_constant(m->main, name);
+    if (v == WK_NONE || wk_val(m->main, v)->type.rank < 1) continue;
+    if (!is_moved(report, name) && !is_statistic_of(m->main, v)) wk_vec_push(out, name);
+  }
+}
+
+/* ---- variables ------------------------------------------------------------------------------- */
+
+static wk_value_id add_input(maker *k, const char *name, wk_dtype t, size_t *at) {
+  const wk_type scalar = wk_type_make(t, 0, NULL);
+  *at = k->g->inputs.n;
+  return wk_graph_input(k->g, name, &scalar);
+}
+
+/* A constant that lives between runs from now on, and begins with what it is. */
+static void open_constant(wk_graph *g, wk_value_id v, bool is_trainable) {
+  wk_value *c = wk_val(g, v);
+  c->kind = WK_VALUE_INPUT;
+  c->is_public = true;
+  c->initial = c->data;
+  c->data = NULL;
+  c->is_trainable = is_trainable;
+  c->index = (uint32_t)g->inputs.n;
+  wk_vec_push(&g->inputs, v);
+}
+
+static void add_variable(maker *k, wk_value_id v, bool is_weight, bool is_statistic) {
+  const wk_value x = *wk_val(k->g, v);
+  const wk_step_variable one = {.name = wk_arena_strdup(k->s->arena, x.name), .type = x.type,
+                                .is_weight = is_weight, .is_statistic = is_statistic};
+  wk_vec_push(&k->s->variables, one);
+}
+
+/* One of zeros that the model has not. */
+static wk_value_id add_state(maker *k, const char *weight, const char *role, const wk_type *t) {
+  char *name = wk_arena_printf(k->s->arena, "%s.%s", weight, role);
+  void *zeros;
+  if (k->l.status) return 0;
+  k->l.status = wk_graph_data_alloc(k->g, t, &zeros);
+  if (k->l.status) return 0;
+  wk_value_id v = wk_graph_variable(k->g, name, t, zeros, false);
+  add_variable(k, v, false, false);
+  return v;
+}
+
+/* ---- loss ------------------------------------------------------------------------------------ */
+
+static wk_status refuse_output(const wk_graph *g, const char *name) {
+  wk_status s = wk_error(WK_USAGE, "the model has no output '%s'; it has", name);
+  for (size_t i = 0; i < g->outputs.n; i++) s = wk_status_item(s, "%s", g->output_names.data[i]);
+  return s;
+}
+
+/* The loss and its metric, from the labels that a run is given. */
+static wk_status add_loss(maker *k, wk_reduction reduction, wk_value_id *loss,
+                          wk_value_id *metric) {
+  const wk_step_options *o = k->o;
+  wk_value_id y = find_output(k->g, o->output);
+  wk_type target;
+  *metric = WK_NONE;
+  if (y == WK_NONE) return refuse_output(k->g, o->output);
+  if (o->is_loss) {
+    const wk_type t = wk_val(k->g, y)->type;
+    int64_t axes[WK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+    if (!wk_dtype_is_float(t.dtype))
+      return wk_error(WK_USAGE, "the output '%s' is no loss: it has no floats", o->output);
+    *loss = y;
+    if (reduction == WK_REDUCTION_NONE || t.rank == 0) return NULL;
+    wk_attr_reduce_mean *a = wk_attrs_new(k->l.arena, WK_OP_REDUCE_MEAN);
+    a->axes = wk_ints_dup(k->l.arena, axes, t.rank);
+    a->keepdims = 0;
+    *loss = wk_low_add(&k->l, WK_OP_REDUCE_MEAN, a, &y, 1, 1, NULL);
+    return k->l.status;
+  }
+  WK_TRY(wk_loss_target(o->loss, &wk_val(k->g, y)->type, &target));
+  k->s->labels = k->g->inputs.n;
+  if (wk_loss_get(o->loss)->target == WK_TARGET_CLASSES)
+    k->s->classes = wk_val(k->g, y)->type.dims[1];
+  const wk_loss_desc d = {.kind = o->loss, .name = "loss", .reduction = reduction,
+                          .prediction = y, .target = wk_graph_input(k->g, "labels", &target),
+                          .weights = WK_NONE};
+  WK_TRY(wk_loss_build(k->g, &d, loss, NULL));
+  return wk_metric_build(k->g, &d, metric);
+}
+
+/* Loss and metric become the first outputs, in the place of the model's; `kept` come behind. */
+static void set_outputs(maker *k, wk_value_id loss, wk_value_id metric, const wk_value_id *kept,
+                        size_t n) {
+  wk_graph *g = k->g;
+  wk_graph_drop_outputs(g);
+  k->s->loss = 0;
+  wk_graph_output(g, "loss", loss);
+  k->s->metric = metric == WK_NONE ? WK_STEP_NONE : 1;
+  if (metric != WK_NONE) wk_graph_output(g, "metric", metric);
+  for (size_t i = 0; i < n; i++) wk_graph_output(g, NULL, kept[i]);
+}
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+static wk_status differentiate(maker *k, const char *const *names, size_t n) {
+  wk_value_id *ids = wk_arena_alloc(k->s->arena, (n + 1) * sizeof *ids), *out;
+  size_t n_wrt = 0;
+  out = wk_arena_alloc(k->s->arena, (n + 1) * sizeof *out);
+  for (size_t i = 0; i < n; i++) {
+    ids[n_wrt] = find_constant(k->g, names[i]);
+    if (ids[n_wrt] != WK_NONE) n_wrt++;
+  }
+  const wk_grad_request r = {.n_of = 1, .n_wrt = n_wrt, .of = &k->loss, .wrt = ids, .out = out};
+  WK_TRY(wk_grad(k->g, &r));
+  for (size_t i = 0; i < n_wrt; i++) {
+    if (out[i] == WK_NONE) {
+      wk_vec_push(&k->s->idle, wk_arena_strdup(k->s->arena, wk_val(k->g, ids[i])->name));
+      continue;
+    }
+    wk_vec_push(&k->weights, ids[i]);
+    wk_vec_push(&k->gradients, out[i]);
+  }
+  return NULL;
+}
+
+static wk_value_id square_sum(maker *k, wk_value_id x) {
+  static const int64_t axes[WK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+  return wk_low_reduce(&k->l, WK_F32, "sum", x, axes, wk_low_type(&k->l, x)->rank, false,
+                       "mul(a, a)", NULL);
+}
+
+/* PyTorch's clip_grad_norm_: every gradient times min(1, limit / (norm + 1e-6)). */
+static void clip(maker *k) {
+  char text[96];
+  wk_value_id sum = WK_NONE;
+  for (size_t i = 0; i < k->gradients.n; i++) {
+    wk_value_id one = square_sum(k, k->gradients.data[i]);
+    sum = i ? wk_low_map(&k->l, WK_F32, "add(a, b)", 2, sum, one) : one;
+  }
+  snprintf(text, sizeof text, "min(1, div(%.17g, add(sqrt(a), 1e-6)))", k->o->clip_norm);
+  wk_value_id scale = wk_low_map(&k->l, WK_F32, text, 1, sum);
+  for (size_t i = 0; i < k->gradients.n && !k->l.status; i++) {
+    wk_dtype t = wk_low_type(&k->l, k->gradients.data[i])->dtype;
+    wk_value_id by = wk_low_map(&k->l, wk_compute_dtype(t), "out(a)", 1, scale);
+    k->gradients.data[i] = wk_low_map(&k->l, t, "mul(a, b)", 2, k->gradients.data[i], by);
+  }
+}
+
+/* ---- new values ------------------------------------------------------------------------------ */
+
+/* next where `when` is true. */
+static void update_when(maker *k, wk_value_id when, wk_value_id v, wk_value_id next) {
+  if (k->l.status) return;
+  next = wk_low_map(&k->l, wk_low_type(&k->l, next)->dtype, "select(a, b, c)", 3, when, next, v);
+  if (!k->l.status) wk_graph_update(k->g, v, next);
+}
+
+/* Gradients become the mean over the batches of a step, and their sums variables. */
+static void accumulate(maker *k) {
+  char text[64];
+  snprintf(text, sizeof text, "mul(a, %.17g)", 1.0 / (double)k->o->accumulate);
+  for (size_t i = 0; i < k->gradients.n && !k->l.status; i++) {
+    const wk_value w = *wk_val(k->g, k->weights.data[i]);
+    wk_dtype t = w.type.dtype;
+    wk_value_id before = add_state(k, w.name, "sum", &w.type);
+    wk_value_id sum = wk_low_map(&k->l, t, "add(a, b)", 2, before, k->gradients.data[i]);
+    wk_value_id next = wk_low_map(&k->l, t, "select(a, 0, b)", 2, k->ends, sum);
+    update_when(k, k->valid, before, next);
+    k->gradients.data[i] = wk_low_map(&k->l, t, text, 1, sum);
+  }
+}
+
+/* The names of the states of an optimiser, one after the other. */
+static char *state_name(wk_arena *a, const char *list, int i) {
+  for (; i > 0; i--) list = strchr(list, ' ') + 1;
+  return wk_arena_strndup(a, list, strcspn(list, " "));
+}
+
+static wk_status update(maker *k, size_t i, const wk_value_id *factors) {
+  const wk_optimizer *o = wk_optimizer_get(k->o->optimizer);
+  wk_value_id w = k->weights.data[i], states[WK_OPTIMIZER_STATES], next[1 + WK_OPTIMIZER_STATES];
+  const wk_value of = *wk_val(k->g, w);
+  wk_type t = of.type;
+  int n = wk_optimizer_states(k->o->optimizer);
+  t.dtype = wk_compute_dtype(t.dtype);
+  for (int s = 0; s < n; s++)
+    states[s] = add_state(k, of.name, state_name(k->s->arena, o->states, s), &t);
+  WK_TRY(k->l.status);
+  const wk_update_desc d = {.kind = k->o->optimizer, .name = of.name, .hypers = &k->o->hypers,
+                            .weight = w, .gradient = k->gradients.data[i], .states = states,
+                            .factors = factors, .apply = k->apply};
+  WK_TRY(wk_optimizer_build(k->g, &d, &next[0], next + 1));
+  open_constant(k->g, w, true);
+  add_variable(k, w, true, false);
+  wk_graph_update(k->g, w, next[0]);
+  for (int s = 0; s < n; s++) wk_graph_update(k->g, states[s], next[1 + s]);
+  return NULL;
+}
+
+static wk_status update_all(maker *k) {
+  wk_value_id factors[WK_DTYPE_COUNT][WK_OPTIMIZER_FACTORS];
+  bool has[WK_DTYPE_COUNT] = {false};
+  for (size_t i = 0; i < k->weights.n; i++) {
+    wk_dtype t = wk_compute_dtype(wk_val(k->g, k->weights.data[i])->type.dtype);
+    if (!has[t])
+      WK_TRY(wk_factors_build(k->g, "factors", k->o->optimizer, &k->o->hypers, k->rate, k->step, t,
+                              factors[t]));
+    has[t] = true;
+    WK_TRY(update(k, i, factors[t]));
+  }
+  return NULL;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* The statistics' next values are outputs from `first` on, until they become updates. */
+static wk_status add_statistics(maker *k, const wk_import_report *r, size_t first) {
+  wk_value_id *next = wk_arena_alloc(k->s->arena, (r->moved.n + 1) * sizeof *next);
+  for (size_t i = 0; i < r->moved.n; i++) next[i] = k->g->outputs.data[first + i];
+  for (size_t i = first; i + r->moved.n < k->g->outputs.n; i++) {
+    k->g->outputs.data[i] = k->g->outputs.data[i + r->moved.n];
+    k->g->output_names.data[i] = k->g->output_names.data[i + r->moved.n];
+    k->g->updates.data[i] = k->g->updates.data[i + r->moved.n];
+  }
+  k->g->outputs.n -= r->moved.n;
+  k->g->output_names.n = k->g->updates.n = k->g->outputs.n;
+  for (size_t i = 0; i < r->moved.n; i++) {
+    wk_value_id v = find_constant(k->g, r->moved.data[i].name);
+    if (v == WK_NONE) return wk_error(WK_INTERNAL, "no statistic '%s'", r->moved.data[i].name);
+    open_constant(k->g, v, false);
+    add_variable(k, v, false, true);
+    update_when(k, k->valid, v, next[i]);
+  }
+  return k->l.status;
+}
+
+/* When variables take their next values. */
+static void add_conditions(maker *k) {
+  k->valid = wk_low_map(&k->l, WK_BOOL, "lt(abs(a), inf)", 1, k->loss);
+  k->apply = k->valid;
+  if (k->o->accumulate == 1) return;
+  k->ends = add_input(k, "apply", WK_BOOL, &k->s->apply);
+  k->apply = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->valid, k->ends);
+}
+
+static wk_status make(maker *k, const wk_import_report *r, const char *const *names, size_t n) {
+  wk_value_id metric, *moved = wk_arena_alloc(k->s->arena, (r->moved.n + 1) * sizeof *moved);
+  for (size_t i = 0; i < r->moved.n; i++) moved[i] = find_output(k->g, r->moved.data[i].output);
+  for (size_t i = 0; r->key && i < k->g->inputs.n; i++)
+    if (!strcmp(wk_val(k->g, k->g->inputs.data[i])->name, r->key)) k->s->key = i;
+  WK_TRY(add_loss(k, WK_REDUCTION_MEAN, &k->loss, &metric));
+  set_outputs(k, k->loss, metric, moved, r->moved.n);
+  size_t first = k->g->outputs.n - r->moved.n;
+  k->loss = WK_NONE; /* ids change when the graph is put in order */
+  WK_TRY(wk_module_normalise(k->g->module));
+  k->loss = k->g->outputs.data[0];
+  WK_TRY(differentiate(k, names, n));
+  if (!k->weights.n)
+    return wk_error(WK_UNSUPPORTED, "nothing to train: %s",
+                    n ? "the loss depends on none of the weights" : "all weights are frozen");
+  k->rate = add_input(k, "rate", WK_F64, &k->s->rate);
+  k->step = add_input(k, "step", WK_I64, &k->s->step);
+  add_conditions(k);
+  if (k->o->accumulate > 1) accumulate(k);
+  if (k->o->clip_norm > 0) clip(k);
+  WK_TRY(k->l.status);
+  WK_TRY(update_all(k));
+  WK_TRY(add_statistics(k, r, first));
+  WK_TRY(wk_module_normalise(k->g->module));
+  return wk_module_verify(k->g->module);
+}
+
+static maker start(wk_module *m, const wk_step_options *o, wk_step *out) {
+  *out = (wk_step){.arena = wk_arena_new(), .labels = WK_STEP_NONE, .rate = WK_STEP_NONE,
+                   .step = WK_STEP_NONE, .key = WK_STEP_NONE, .apply = WK_STEP_NONE,
+                   .loss = WK_STEP_NONE, .metric = WK_STEP_NONE};
+  return (maker){.l = {.g = m->main, .arena = m->arena, .name = "step"}, .g = m->main, .o = o,
+                 .s = out, .ends = WK_NONE, .apply = WK_NONE};
+}
+
+static void end(maker *k) {
+  wk_vec_free(&k->weights);
+  wk_vec_free(&k->gradients);
+}
+
+wk_status wk_step_build(wk_module *m, const wk_import_report *report, const wk_step_options *o,
+                        const char *const *weights, size_t n, wk_step *out) {
+  maker k = start(m, o, out);
+  wk_status s = make(&k, report, weights, n);
+  end(&k);
+  return s;
+}
+
+/* What the model has of the variables of a step. */
+static void share_variables(wk_graph *g, const wk_step *step) {
+  for (size_t i = 0; i < step->variables.n; i++) {
+    const wk_step_variable *v = &step->variables.data[i];
+    wk_value_id c = v->is_weight || v->is_statistic ? find_constant(g, v->name) : WK_NONE;
+    if (c != WK_NONE) open_constant(g, c, v->is_weight);
+  }
+}
+
+static wk_status evaluate(maker *k, const wk_step *step) {
+  wk_value_id loss, metric;
+  WK_TRY(add_loss(k, WK_REDUCTION_NONE, &loss, &metric));
+  set_outputs(k, loss, metric, NULL, 0);
+  share_variables(k->g, step);
+  WK_TRY(wk_module_normalise(k->g->module));
+  return wk_module_verify(k->g->module);
+}
+
+wk_status wk_step_inference(wk_module *m, const wk_step *step) {
+  share_variables(m->main, step);
+  WK_TRY(wk_module_normalise(m));
+  return wk_module_verify(m);
+}
+
+wk_status wk_step_evaluation(wk_module *m, const wk_step *step, const wk_step_options *o,
+                             wk_step *out) {
+  maker k = start(m, o, out);
+  wk_status s = evaluate(&k, step);
+  end(&k);
+  return s;
+}
+
+void wk_step_free(wk_step *s) {
+  wk_vec_free(&s->variables);
+  wk_vec_free(&s->idle);
+  wk_arena_free(s->arena);
+  *s = (wk_step){0};
+}

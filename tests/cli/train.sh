@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# wick train: what it writes, that runs repeat and resume bit for bit, and one line for every bad
+# input.
+source "$(dirname "$0")/lib.bash" "$@"
+
+# ramp FILE DESCR SHAPE BYTES COUNT: like npy, but the bytes count up, so that samples differ.
+words() { # words COUNT SIZE MODULUS: little-endian integers of SIZE bytes, i * 7 % MODULUS
+  local i v k text=
+  for ((i = 0; i < $1; i++)); do
+    v=$((i * 7 % $3))
+    for ((k = 0; k < $2; k++)); do
+      text+="\\x$(printf %02x $((v & 255)))"
+      v=$((v >> 8))
+    done
+  done
+  printf '%b' "$text"
+}
+ramp() { # ramp FILE DESCR SHAPE COUNT MODULUS: integers
+  npy "$1" "$2" 0
+  npy whole "$2" "$3"
+  local bytes=$((${2: -1} * $4))
+  head -c -$bytes whole >"$1"
+  words "$4" "${2: -1}" "$5" >>"$1"
+  rm whole
+}
+
+check 'a network' "$wick" zoo digits_cnn -o net.onnx
+ramp x.npy '|u1' 96,1,8,8 6144 251
+ramp y.npy '<i8' 96 96 10
+common=(--data x.npy --labels y.npy --loss cross-entropy)
+train() { "$wick" train net.onnx "${common[@]}" "$@"; }
+
+# ---- what a run gives ----------------------------------------------------------------------------
+gives 'a line per epoch' '^epoch 2/2: loss [0-9.]+, accuracy [0-9.]+; .* samples/s$' \
+  train --epochs 2 -o out.onnx --history h.csv --plot h.html
+gives 'a header' '^epoch,step,rate,loss,accuracy,held_out_loss,held_out_accuracy,' head -1 h.csv
+[[ $(wc -l <h.csv) == 3 ]] && good || bad "the history has $(wc -l <h.csv) lines"
+gives 'a page' '<title>epoch 2: ' cat h.html
+[[ $(stat -c %s net.onnx) == $(stat -c %s out.onnx) ]] && good || bad 'the file has another size'
+gives 'it runs' '^output f32\[32,10\]' "$wick" run out.onnx --random 1
+gives 'parameters' '^parameters +9.98 k in 8 weights of 8$' train --epochs 1 -o out.onnx
+gives 'held out' '^epoch 1/1: .*; held out: loss [0-9.]+, accuracy' \
+  train --epochs 1 --validate 0.3 -o out.onnx
+gives 'verbose' '^block/batch_norm.mean +f32\[32\] +follows$' train --epochs 1 -v -o out.onnx
+
+# Bytes outside the weights stay; of frozen weights, too.
+train --epochs 1 --train 'classifier/*' --batch-norm frozen -o last.onnx >/dev/null
+changed=$(cmp -l net.onnx last.onnx | wc -l)
+((changed > 4000 && changed <= 4 * 5130)) && good || bad "$changed bytes of 5130 numbers differ"
+
+# ---- the same bits -------------------------------------------------------------------------------
+train --epochs 3 -o a.onnx --history a.csv --validate 0.3 >/dev/null
+train --epochs 3 -o b.onnx --threads 1 --validate 0.3 >/dev/null
+check 'one thread' cmp a.onnx b.onnx
+train --epochs 1 -o c.onnx --checkpoint ck --validate 0.3 >/dev/null
+check 'resumed' train --epochs 3 -o d.onnx --checkpoint ck --resume --validate 0.3 --history d.csv
+check 'the same weights' cmp a.onnx d.onnx
+check 'the same history' cmp <(cut -d, -f1-7 a.csv) <(cut -d, -f1-7 d.csv)
+train --epochs 3 -o e.onnx --seed 2 --validate 0.3 >/dev/null
+cmp -s a.onnx e.onnx && bad 'another seed, the same weights' || good
+for options in '--optimizer sgd' '--optimizer momentum' '--optimizer nesterov' \
+  '--optimizer adamw --weight-decay 0.1' '--optimizer adagrad' '--clip-norm 0.1' \
+  '--accumulate 2' '--schedule cosine' '--schedule step --steps 5' '--batch 32'; do
+  check "$options" train --epochs 1 ${options/--schedule step --steps 5/--schedule step} -o o.onnx
+done
+check 'steps' train --steps 4 -o o.onnx
+
+# A kill leaves the last checkpoint, or the one before, and no part of an output.
+rm -rf ck
+train --epochs 3 -o k.onnx --checkpoint ck --validate 0.3 >k.log &
+pid=$!
+for _ in {1..400}; do
+  [[ -e ck/checkpoint ]] && break
+  sleep 0.05
+done
+kill -9 $pid
+wait $pid 2>/dev/null
+rm -f k.onnx
+check 'after a kill' train --epochs 3 -o k.onnx --checkpoint ck --resume --validate 0.3
+check 'the same weights after a kill' cmp a.onnx k.onnx
+
+# ---- a package that goes on ----------------------------------------------------------------------
+check 'package' train --epochs 1 --emit package -o net.wick
+gives 'train' '^entry 0 +train$' "$wick" inspect net.wick
+gives 'evaluate' '^entry 1 +evaluate$' "$wick" inspect net.wick
+gives 'infer' '^entry 2 +infer$' "$wick" inspect net.wick
+
+# ---- data ----------------------------------------------------------------------------------------
+npy float.npy '<f4' 96,8,8
+check 'axes of size 1' "$wick" train net.onnx --data float.npy --labels y.npy \
+  --loss cross-entropy --epochs 1 -o o.onnx
+check 'by name' "$wick" train net.onnx --data input=x.npy --labels y.npy --loss cross-entropy \
+  --epochs 1 -o o.onnx
+npy target.npy '<f4' 96,10
+for loss in bce mse l1 huber; do
+  check "$loss" "$wick" train net.onnx --data x.npy --labels target.npy --loss $loss --epochs 1 \
+    -o o.onnx
+done
+check 'an output as the loss' "$wick" train net.onnx --data x.npy --loss output --lr 1e-6 \
+  --epochs 1 -o o.onnx
+npy short.npy '<i8' 95
+npy small.npy '|u1' 20,1,8,8
+npy few.npy '<i8' 20
+npy wide.npy '<f4' 96,1,8,9
+ramp classes.npy '<i8' 96 96 11
+refuses 'a label out of range' 3 'classes.npy: sample 3: 10 is outside the classes 0..9' \
+  "$wick" train net.onnx --data x.npy --labels classes.npy --loss nll -o o2.onnx
+refuses 'labels as floats' 3 'target.npy: (samples have|holds)' \
+  "$wick" train net.onnx --data x.npy --labels target.npy --loss nll -o o2.onnx
+refuses 'unequal counts' 3 'short.npy: has 95 samples, x.npy has 96|x.npy: has 96' \
+  "$wick" train net.onnx --data x.npy --labels short.npy --loss nll -o o2.onnx
+refuses 'another shape' 3 'samples have the shape \[1,8,9\], the input input has \[1,8,8\]' \
+  "$wick" train net.onnx --data wide.npy --labels y.npy --loss nll -o o2.onnx
+refuses 'too few' 2 '20 training samples do not fill a step of 32' \
+  "$wick" train net.onnx --data small.npy --labels few.npy --loss nll -o o2.onnx
+printf '\x00\x00\xc0\x7f' | dd of=float.npy bs=1 seek=$(($(stat -c %s float.npy) - 4)) \
+  conv=notrunc status=none
+refuses 'no number' 3 'float.npy: sample 95, element \[7,7\]: -?nan is no finite number' \
+  "$wick" train net.onnx --data float.npy --labels y.npy --loss nll -o o2.onnx
+
+# ---- options -------------------------------------------------------------------------------------
+refuses 'no output' 2 'give -o' train
+refuses 'no data' 2 'no samples' "$wick" train net.onnx --loss mse -o o2.onnx
+refuses 'no labels' 2 'give --labels' "$wick" train net.onnx --data x.npy --loss mse -o o2.onnx
+refuses 'no such loss' 2 "did you mean 'huber'" "$wick" train net.onnx --data x.npy --labels y.npy \
+  --loss hubr -o o2.onnx
+refuses 'all frozen' 4 'nothing to train: all weights are frozen' train --freeze '*' -o o2.onnx
+refuses 'no such weight' 2 '--train nobody: no weight' train --train nobody -o o2.onnx
+refuses 'another batch' 2 'the model declares batches of 32' train --batch 8 -o o2.onnx
+refuses 'over the model' 2 'net.onnx' train -o net.onnx
+refuses 'over the data' 2 'x.npy' train -o x.npy
+refuses 'no checkpoint' 5 'none/checkpoint' train --checkpoint none --resume -o o2.onnx
+refuses 'of another run' 2 "there it was 'seed 1', here it is 'seed 2'" \
+  train --epochs 3 --checkpoint ck --resume --validate 0.3 --seed 2 -o o2.onnx
+cp net.onnx other.onnx && flip other.onnx $(($(stat -c %s net.onnx) / 2))
+refuses 'of another model' 2 'is a checkpoint of another model' "$wick" train other.onnx \
+  "${common[@]}" --epochs 3 --checkpoint ck --resume --validate 0.3 -o o2.onnx
+flip ck/checkpoint 300
+refuses 'a damaged checkpoint' 3 'ck/checkpoint: is damaged: its checksum differs' \
+  train --epochs 3 --checkpoint ck --resume --validate 0.3 -o o2.onnx
+
+# What is not finite any more is named, with the step.
+message=$(train --lr 1e30 --optimizer sgd -o o2.onnx 2>&1 >/dev/null)
+[[ $? == 1 && $message == *'step 2: the loss is '*'the first tensor that is not finite is '* ]] &&
+  [[ ! -e o2.onnx ]] && good || bad "no finite loss: $message"
+
+# Real data, where it is: at least 97 % of the held-out digits.
+digits=$(dirname "$wanted")/../../../shared/data/digits
+if [[ -d $digits ]]; then
+  "$wick" train net.onnx --data "$digits/x.npy" --labels "$digits/y.npy" --loss cross-entropy \
+    --validate 0.2 --epochs 8 -o digits.onnx --history digits.csv >/dev/null
+  tail -1 digits.csv | awk -F, '{ exit !($7 >= 0.97) }' && good ||
+    bad "digits: $(tail -1 digits.csv)"
+else echo 'note: there is no ../shared/data/digits to learn from'; fi
+finish

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph of a training step, evaluated: y = x w for four samples, of which the gradients are
+ * known. Also: what is refused, the order of inputs and outputs. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "compiler/eval/eval.h"
+#include "compiler/train/step.h"
+#include "tests/unit/model_builder.h"
+
+static const float samples[4][2] = {{1, 2}, {3, -1}, {0, 4}, {-2, 0.5f}};
+static const float targets[4] = {1, 0, 2, -3};
+static const float begin[2] = {0.5f, -1};
+
+static void add_weight(builder *b, const char *name, int64_t n, const float *v) {
+  const int64_t dims[2] = {2, 1};
+  Onnx__TensorProto *t =
+      raw_tensor(b, name, ELEM_F32, n == 2 ? 2 : 1, n == 2 ? dims : &n, v, (size_t)n * sizeof *v);
+  ADD(b, b->g->initializer, b->g->n_initializer, t);
+}
+
+/* batch: "4". The weight `spare` goes to an output that the loss does not see. */
+static wk_module *model(const char *batch, wk_import_purpose purpose, wk_import_report *r) {
+  static const float spare = 7;
+  builder b = new_model(13);
+  char dims[16];
+  snprintf(dims, sizeof dims, "%s 2", batch);
+  add_weight(&b, "w", 2, begin);
+  add_weight(&b, "spare", 1, &spare);
+  add_input(&b, b.g, "x", ELEM_F32, dims);
+  add_node(&b, b.g, "MatMul", "x w", "y");
+  add_node(&b, b.g, "Mul", "x spare", "z");
+  add_output(&b, b.g, "y", ELEM_F32);
+  add_output(&b, b.g, "z", ELEM_F32);
+  wk_module *m;
+  const wk_import_options o = {.purpose = purpose};
+  wk_status s = import_model(&b, &o, r, &m);
+  if (s) fail_msg("%s", s->message);
+  return m;
+}
+
+static wk_step_options options(void) {
+  return (wk_step_options){.output = "y", .loss = WK_LOSS_MSE, .optimizer = WK_OPTIMIZER_SGD,
+                           .accumulate = 1};
+}
+
+typedef struct {
+  wk_module *m;
+  wk_import_report report;
+  wk_step s;
+  wk_tensor state[8]; /* of the variables, in the order of the graph's inputs */
+  size_t plain, n;
+  double loss;
+} fixture;
+
+static void build(fixture *f, const char *batch, const wk_step_options *o) {
+  static const char *const names[] = {"w", "spare"};
+  *f = (fixture){0};
+  f->m = model(batch, WK_FOR_TRAINING, &f->report);
+  wk_status s = wk_step_build(f->m, &f->report, o, names, 2, &f->s);
+  if (s) fail_msg("%s", s->message);
+  f->plain = wk_graph_plain_inputs(f->m->main);
+  f->n = f->m->main->inputs.n - f->plain;
+}
+
+static void drop(fixture *f) {
+  for (size_t i = 0; i < f->n; i++) wk_tensor_free(&f->state[i]);
+  wk_step_free(&f->s);
+  wk_import_report_free(&f->report);
+  wk_module_free(f->m);
+}
+
+/* A run with samples from `first` on; the variables take their next values. */
+static void run(fixture *f, int first, int n, double rate, int64_t step, bool apply) {
+  const wk_graph *g = f->m->main;
+  const int64_t x_dims[2] = {n, 2}, y_dims[2] = {n, 1};
+  wk_tensor in[16] = {{wk_type_make(WK_F32, 2, x_dims), (void *)(uintptr_t)samples[first]}};
+  wk_tensor out[16];
+  in[f->s.labels] =
+      (wk_tensor){wk_type_make(WK_F32, 2, y_dims), (void *)(uintptr_t)&targets[first]};
+  in[f->s.rate] = (wk_tensor){wk_type_make(WK_F64, 0, NULL), &rate};
+  in[f->s.step] = (wk_tensor){wk_type_make(WK_I64, 0, NULL), &step};
+  if (f->s.apply != WK_STEP_NONE)
+    in[f->s.apply] = (wk_tensor){wk_type_make(WK_BOOL, 0, NULL), &apply};
+  for (size_t i = 0; i < f->n; i++) in[f->plain + i] = f->state[i];
+  wk_status s = wk_eval_graph(g, in, out, NULL, NULL);
+  if (s) fail_msg("%s", s->message);
+  f->loss = wk_load_f64(out[f->s.loss].data, out[f->s.loss].type.dtype, 0);
+  for (size_t i = 0; i < g->outputs.n; i++)
+    for (size_t k = 0; k < f->n; k++) {
+      if (g->updates.data[i] != g->inputs.data[f->plain + k]) continue;
+      wk_tensor_free(&f->state[k]);
+      f->state[k] = out[i];
+      out[i] = (wk_tensor){0};
+    }
+  for (size_t i = 0; i < g->outputs.n; i++) wk_tensor_free(&out[i]);
+}
+
+static const float *weight(const fixture *f) {
+  for (size_t k = 0; k < f->n; k++)
+    if (!strcmp(wk_val(f->m->main, f->m->main->inputs.data[f->plain + k])->name, "w"))
+      return f->state[k].data;
+  return begin;
+}
+
+/* Of the mean square error of samples first..first + n at w. */
+static double gradient(const double *w, int first, int n, double out[2]) {
+  double loss = 0;
+  out[0] = out[1] = 0;
+  for (int i = first; i < first + n; i++) {
+    double d = samples[i][0] * w[0] + samples[i][1] * w[1] - targets[i];
+    loss += d * d / n;
+    for (int k = 0; k < 2; k++) out[k] += 2 * d * samples[i][k] / n;
+  }
+  return loss;
+}
+
+static void expect(const fixture *f, const double *w) {
+  for (int k = 0; k < 2; k++)
+    if (fabs((double)weight(f)[k] - w[k]) > 1e-6)
+      fail_msg("w[%d] is %.9g instead of %.9g", k, (double)weight(f)[k], w[k]);
+}
+
+static void test_steps(void **state) {
+  (void)state;
+  wk_step_options o = options();
+  fixture f;
+  double w[2] = {0.5, -1}, g[2];
+  build(&f, "4", &o);
+  assert_int_equal(f.s.idle.n, 1);
+  assert_string_equal(f.s.idle.data[0], "spare");
+  for (int i = 1; i <= 3; i++) {
+    double loss = gradient(w, 0, 4, g);
+    for (int k = 0; k < 2; k++) w[k] -= 0.1 * g[k];
+    run(&f, 0, 4, 0.1, i, true);
+    expect(&f, w);
+    assert_true(fabs(f.loss - loss) < 1e-5);
+  }
+  drop(&f);
+}
+
+static void test_clip(void **state) {
+  (void)state;
+  wk_step_options o = options();
+  fixture f;
+  double w[2] = {0.5, -1}, g[2];
+  o.clip_norm = 0.5;
+  build(&f, "4", &o);
+  gradient(w, 0, 4, g);
+  double norm = hypot(g[0], g[1]);
+  assert_true(norm > 1);
+  for (int k = 0; k < 2; k++) w[k] -= 0.1 * g[k] * 0.5 / (norm + 1e-6);
+  run(&f, 0, 4, 0.1, 1, true);
+  expect(&f, w);
+  drop(&f);
+}
+
+/* Two batches of two make the step of one of four. */
+static void test_accumulate(void **state) {
+  (void)state;
+  wk_step_options o = options();
+  fixture f;
+  double w[2] = {0.5, -1}, g[2];
+  o.accumulate = 2;
+  build(&f, "2", &o);
+  for (int i = 1; i <= 2; i++) {
+    run(&f, 0, 2, 0.1, i, false);
+    expect(&f, w);
+    gradient(w, 0, 4, g);
+    for (int k = 0; k < 2; k++) w[k] -= 0.1 * g[k];
+    run(&f, 2, 2, 0.1, i, true);
+    expect(&f, w);
+  }
+  drop(&f);
+}
+
+/* A loss that is no finite number leaves everything as it was. */
+static void test_not_finite(void **state) {
+  (void)state;
+  wk_step_options o = options();
+  fixture f;
+  o.optimizer = WK_OPTIMIZER_MOMENTUM;
+  o.hypers.momentum = 0.5;
+  build(&f, "4", &o);
+  run(&f, 0, 4, 1e30, 1, true);
+  float now[2];
+  memcpy(now, weight(&f), sizeof now);
+  assert_true(fabsf(now[0]) > 1e20f);
+  run(&f, 0, 4, 0.1, 2, true);
+  assert_false(isfinite(f.loss));
+  assert_memory_equal(now, weight(&f), sizeof now);
+  drop(&f);
+}
+
+static void test_evaluation(void **state) {
+  (void)state;
+  wk_step_options o = options();
+  wk_import_report r;
+  wk_step e;
+  fixture f;
+  build(&f, "4", &o);
+  wk_module *m = model("4", WK_FOR_EVALUATION, &r);
+  assert_null(wk_step_evaluation(m, &f.s, &o, &e));
+  const wk_graph *g = m->main;
+  assert_int_equal(g->inputs.n, 3); /* x, labels, w */
+  assert_true(wk_is_variable(g, g->inputs.data[2]));
+  const int64_t x_dims[2] = {4, 2}, y_dims[2] = {4, 1};
+  wk_tensor in[3] = {{wk_type_make(WK_F32, 2, x_dims), (void *)(uintptr_t)samples},
+                     {wk_type_make(WK_F32, 2, y_dims), (void *)(uintptr_t)targets}}, out[2];
+  assert_null(wk_eval_graph(g, in, out, NULL, NULL));
+  assert_int_equal(out[0].type.dims[0], 4);
+  /* y[0] is -1.5, y[1] 2.5 */
+  assert_true(fabsf(((const float *)out[0].data)[0] - 6.25f) < 1e-6f);
+  assert_true(fabsf(((const float *)out[1].data)[1] - 2.5f) < 1e-6f);
+  for (int i = 0; i < 2; i++) wk_tensor_free(&out[i]);
+  wk_step_free(&e);
+  wk_import_report_free(&r);
+  wk_module_free(m);
+  drop(&f);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  static const struct { const char *output, *weight, *error; } cases[] = {
+      {"y", "spare", "nothing to train: the loss depends on none of the weights"},
+      {"y", NULL, "nothing to train: all weights are frozen"},
+      {"nobody", "w", "the model has no output 'nobody'"}};
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    wk_import_report r;
+    wk_step s;
+    wk_step_options o = options();
+    o.output = cases[i].output;
+    wk_module *m = model("4", WK_FOR_TRAINING, &r);
+    wk_status st = wk_step_build(m, &r, &o, &cases[i].weight, cases[i].weight ? 1 : 0, &s);
+    assert_non_null(st);
+    if (!strstr(st->message, cases[i].error)) fail_msg("%s", st->message);
+    wk_status_free(st);
+    wk_step_free(&s);
+    wk_import_report_free(&r);
+    wk_module_free(m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_steps),      cmocka_unit_test(test_clip),
+      cmocka_unit_test(test_accumulate), cmocka_unit_test(test_not_finite),
+      cmocka_unit_test(test_evaluation), cmocka_unit_test(test_refusals),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
