@@ -97,6 +97,9 @@ static wk_status check_globs(const wk_train_job *j, const char *option, const wk
 
 static wk_status choose_weights(wk_train_job *j, const wk_module *m) {
   wk_weight_names all = {0};
+  if (!j->report.weights.n)
+    return wk_error_at(WK_UNSUPPORTED, j->path, "nothing to train: the model has no tensors of "
+                       "floats beside those that it computes");
   WK_TRY(check_globs(j, "--train", &j->o->train));
   WK_TRY(check_globs(j, "--freeze", &j->o->freeze));
   wk_step_weights(m, &j->report, &all);

@@ -39,7 +39,9 @@ wk_status wk_onnx_constant(wk_onnx_node *c) {
   wk_value_id v = WK_NONE;
   if (is_text(c)) return c->status;
   if ((a = wk_onnx_attr(c, "value")) && a->t) {
-    wk_onnx_latch(c, wk_onnx_tensor_constant(c->im, c->g, NULL, a->t, &v));
+    const char *name = wk_training_constant(c);
+    wk_onnx_latch(c, wk_onnx_tensor_constant(c->im, c->g, name, a->t, &v));
+    if (name && !c->status) wk_training_weight(c->im, c->g, v);
   } else if ((a = wk_onnx_attr(c, "sparse_value")) && a->sparse_tensor) {
     wk_onnx_latch(c, wk_onnx_sparse_constant(c->im, c->g, NULL, a->sparse_tensor, &v));
   } else if ((a = wk_onnx_attr(c, "value_int"))) {

@@ -272,6 +272,9 @@ wk_value_id wk_training_key(wk_onnx_node *c);
 wk_value_id wk_training_now(const wk_onnx_node *c, wk_value_id v);
 void wk_training_move(wk_onnx_node *c, wk_value_id v, wk_value_id to);
 void wk_training_weight(wk_importer *im, const wk_graph *g, wk_value_id v); /* an initialiser */
+/* The name under which the value of a Constant of main is a weight like an initialiser, in a model
+ * that has no initialisers of floats; NULL: it is none. */
+const char *wk_training_constant(const wk_onnx_node *c);
 void wk_training_finish(wk_importer *im, wk_graph *main); /* outputs, report */
 
 /* The list of a survey. What became of a node; reason: of REFUSED. values older than first_new are

@@ -154,6 +154,7 @@ static bool check_operands(wk_onnx_node *c) {
 static void rename_value(wk_graph *g, wk_value_id v, const char *name) {
   uint32_t taken;
   wk_arena *a = g->module->arena;
+  if (!strcmp(wk_val(g, v)->name, name)) return;
   const char *own = wk_arena_strdup(a, name);
   if (wk_map_get(g->names, own, &taken)) own = wk_arena_printf(a, "%s.%u", name, v);
   while (wk_map_get(g->names, own, &taken)) own = wk_arena_printf(a, "%s.", own);

@@ -96,7 +96,8 @@ typedef struct {
   WK_VEC(const char *) notes;            /* what the user should know about a successful import */
   int64_t folded;                        /* nodes folded at import */
   uint64_t hash; /* 0, or as asked for by is_hashed; from compiler/caffe2, the front door */
-  WK_VEC(const char *) weights; /* training: float initialisers, constants of main of these names */
+  WK_VEC(const char *) weights; /* but inference: float initialisers, constants of main of these
+                                 * names; Constants, where there are no such initialisers */
   WK_VEC(wk_statistic) moved;       /* training */
   const char *key; /* training: the input that random numbers depend on besides the model, an i64 to
                     * be another one in each step; NULL: there are none */

@@ -30,6 +30,23 @@ void wk_training_weight(wk_importer *im, const wk_graph *g, wk_value_id v) {
   wk_vec_push(&im->rep->weights, wk_arena_strdup(im->rep->arena, w->name));
 }
 
+static bool has_weights(const wk_onnx_node *c) {
+  const Onnx__GraphProto *g = c->im->model->graph;
+  bool found = false;
+  for (size_t i = 0; i < g->n_initializer && !found; i++)
+    found = wk_dtype_is_float(wk_onnx_elem_type(g->initializer[i]->data_type));
+  return found;
+}
+
+const char *wk_training_constant(const wk_onnx_node *c) {
+  uint32_t ignored;
+  const char *name = c->proto->output[0];
+  bool is_main = c->im->weights && c->g == c->im->m->main && !c->scope->parent &&
+                 !c->scope->frame->function;
+  if (!is_main || wk_map_get(c->g->names, name, &ignored) || has_weights(c)) return NULL;
+  return name;
+}
+
 /* ---- statistics ------------------------------------------------------------------------------ */
 
 wk_value_id wk_training_now(const wk_onnx_node *c, wk_value_id v) {

@@ -70,6 +70,27 @@ static void test_weights_stay(void **state) {
   wk_module_free(m);
 }
 
+/* Where no initialiser has floats, the tensors of Constants are the weights. */
+static void test_constants(void **state) {
+  (void)state;
+  static const int64_t dims[2] = {2, 3};
+  static const float w[6] = {1, 2, 3, 4, 5, 6};
+  builder b = new_model(13);
+  Onnx__NodeProto *n = add_node(&b, b.g, "Constant", "", "w");
+  attribute(&b, n, "value")->t = raw_tensor(&b, "", ELEM_F32, 2, dims, w, sizeof w);
+  add_input(&b, b.g, "x", ELEM_F32, "4 3");
+  add_node(&b, b.g, "Transpose", "w", "t");
+  add_node(&b, b.g, "MatMul", "x t", "y");
+  add_output(&b, b.g, "y", ELEM_F32);
+  wk_import_report r;
+  wk_module *m = import_for(&b, WK_FOR_TRAINING, &r);
+  assert_int_equal(count(m->main, WK_OP_TRANSPOSE), 1);
+  assert_int_equal(r.weights.n, 1);
+  assert_string_equal(r.weights.data[0], "w");
+  wk_import_report_free(&r);
+  wk_module_free(m);
+}
+
 /* A weight that the branches of an If use is handed to them. */
 static void test_bodies(void **state) {
   (void)state;
@@ -186,8 +207,9 @@ static void test_dropout(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_weights_stay), cmocka_unit_test(test_bodies),
-      cmocka_unit_test(test_statistics), cmocka_unit_test(test_dropout),
+      cmocka_unit_test(test_weights_stay), cmocka_unit_test(test_constants),
+      cmocka_unit_test(test_bodies), cmocka_unit_test(test_statistics),
+      cmocka_unit_test(test_dropout),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
