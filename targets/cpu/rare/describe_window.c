@@ -95,12 +95,27 @@ static void choose_line_axis(wk_rare_call *r) {
   }
 }
 
-/* Without indices: channels in vectors when they lie together, else lines of floats. */
+/* Floats whose channels lie together, with the positions of their maxima, which are counted in 32
+ * bits within a plane. */
+static void choose_places(wk_rare_call *r) {
+  const wk_rare_view *y = &r->view[0], *x = &r->view[2];
+  bool in_rows = x->dims[1] >= 16 && x->strides[1] == 1 && y->strides[1] == 1;
+  if (!in_rows || x->dtype != WK_F32 || wk_rare_product(x->dims, 2, 5) > INT32_MAX) return;
+  r->function = "wk_rare_max_pool_rows_places";
+  r->n_tasks = y->dims[0] * wk_rare_product(y->dims, 2, 4);
+  r->ns /= 10;
+}
+
+/* Channels in vectors when they lie together, else lines of floats. */
 static void choose_loop(wk_rare_call *r) {
   const wk_rare_view *y = &r->view[0], *x = &r->view[2];
   bool is_float = x->dtype == WK_F32;
   bool is_byte = (x->dtype == WK_U8 || x->dtype == WK_I8) && r->i->op == WK_OP_MAX_POOL;
-  if (wk_rare_operand(r, 0)->buffer == WK_NONE || r->view[1].rank > 0) return;
+  if (wk_rare_operand(r, 0)->buffer == WK_NONE) return;
+  if (r->view[1].rank > 0) {
+    choose_places(r);
+    return;
+  }
   bool in_rows = x->dims[1] > 1 && x->strides[1] == 1 && y->strides[1] == 1;
   if (!is_float && !(is_byte && in_rows)) return;
   const char *type = is_float ? "" : x->dtype == WK_U8 ? "_u8" : "_i8";

@@ -239,6 +239,91 @@ RARE int64_t line_offset(const line *l, const int64_t *s) {
 LINES(max_pool, -__builtin_inff(), larger, keep)
 LINES(avg_pool, 0.0f, sum, mean)
 
+/* ---- maxima of floats and where they are ------------------------------------------------------ */
+
+/* Flat position in the plane; column major counts the first of the real axes fastest. */
+RARE int64_t plane_index(const wk_rare *d, int64_t id, int64_t ih, int64_t iw) {
+  const int64_t *in = d->view[2].dims + 2;
+  if (!d->attr[RARE_COLUMN_MAJOR]) return (id * in[1] + ih) * in[2] + iw;
+  return (iw * in[1] + ih) * in[0] + id;
+}
+
+RARE int32_t first_place(const wk_rare *d, const window *w) {
+  int64_t at[3];
+  for (int k = 0; k < 3; k++) {
+    if (w->lo[k] >= w->hi[k]) return 0;
+    at[k] = w->at[k] + w->lo[k] * d->attr[RARE_DILATION + k];
+  }
+  return (int32_t)plane_index(d, at[0], at[1], at[2]);
+}
+
+/* The first maximum of a window, or its first NaN; x and y are of channel c, places those of its
+ * sample. */
+RARE void place_channel(const wk_rare *d, const window *w, const float *x, float *y, int64_t c,
+                        int64_t base, int64_t *places) {
+  const int64_t *s = d->view[2].strides;
+  float best = -__builtin_inff();
+  int32_t where = first_place(d, w);
+  FOR_TAPS(*w, d, id, ih, iw) {
+    float v = x[id * s[2] + ih * s[3] + iw * s[4]];
+    if (!(v > best || (v != v && best == best))) continue;
+    best = v;
+    where = (int32_t)plane_index(d, id, ih, iw);
+  }
+  *y = best;
+  places[c * d->view[1].strides[1]] = base + c * rare_product(d->view[2].dims, 2, 5) + where;
+}
+
+RARE void place_channels(const wk_rare *d, const window *w, const float *x, float *y,
+                         int64_t base, int64_t *places) {
+  const int64_t *s = d->view[2].strides, channels = d->view[2].dims[1];
+  const int64_t plane = rare_product(d->view[2].dims, 2, 5), step = d->view[1].strides[1];
+  int64_t c = 0;
+  for (; c + 16 <= channels; c += 16) {
+    vec16 best = (vec16){0} - __builtin_inff();
+    cond16 where = (cond16){0} + first_place(d, w);
+    FOR_TAPS(*w, d, id, ih, iw) {
+      vec16 v = *(const vec16 *)(x + id * s[2] + ih * s[3] + iw * s[4] + c);
+      cond16 take = (v > best) | ((v != v) & (best == best));
+      best = (vec16)(((cond16)v & take) | ((cond16)best & ~take));
+      where = (((cond16){0} + (int32_t)plane_index(d, id, ih, iw)) & take) | (where & ~take);
+    }
+    *(vec16 *)(y + c) = best;
+    for (int64_t k = 0; k < 16; k++)
+      places[(c + k) * step] = base + (c + k) * plane + where[k];
+  }
+  for (; c < channels; c++) place_channel(d, w, x + c, y + c, c, base, places);
+}
+
+/* Where a sample begins in y's places, and of how many elements it is the first. */
+RARE int64_t *places_of(void *const *args, const wk_rare *d, int64_t n, int64_t od, int64_t oh) {
+  const int64_t *s = d->view[1].strides;
+  return (int64_t *)args[1] + n * s[0] + od * s[2] + oh * s[3];
+}
+
+RARE int64_t before_sample(const wk_rare *d, int64_t n) {
+  return n * rare_product(d->view[2].dims, 1, 5);
+}
+
+/* A task is a row of output pixels. */
+void wk_rare_max_pool_rows_places(void *const *args, void *scratch, int64_t begin, int64_t end,
+                                  const wk_rare *d) {
+  (void)scratch;
+  const wk_rare_view *vy = &d->view[0], *vi = &d->view[1], *vx = &d->view[2];
+  for (int64_t t = begin; t < end; t++) {
+    int64_t oh = t % vy->dims[3], rest = t / vy->dims[3], od = rest % vy->dims[2];
+    int64_t n = rest / vy->dims[2];
+    const float *x = (const float *)args[2] + n * vx->strides[0];
+    float *y = (float *)args[0] + n * vy->strides[0] + od * vy->strides[2] + oh * vy->strides[3];
+    int64_t *places = places_of(args, d, n, od, oh);
+    for (int64_t ow = 0; ow < vy->dims[4]; ow++) {
+      window w = window_at(d, od, oh, ow);
+      place_channels(d, &w, x, y + ow * vy->strides[4], before_sample(d, n),
+                     places + ow * vi->strides[4]);
+    }
+  }
+}
+
 /* ---- element by element --------------------------------------------------------------------- */
 
 RARE int64_t input_offset(const int64_t *s, int64_t id, int64_t ih, int64_t iw) {
@@ -250,13 +335,6 @@ RARE int64_t lowest(int64_t t) {
   if (t == WICK_I16) return INT16_MIN;
   if (t == WICK_I32) return INT32_MIN;
   return t == WICK_I64 ? INT64_MIN : 0;
-}
-
-/* Flat position in the plane; column major counts the first of the real axes fastest. */
-RARE int64_t plane_index(const wk_rare *d, int64_t id, int64_t ih, int64_t iw) {
-  const int64_t *in = d->view[2].dims + 2;
-  if (!d->attr[RARE_COLUMN_MAJOR]) return (id * in[1] + ih) * in[2] + iw;
-  return (iw * in[1] + ih) * in[0] + id;
 }
 
 void wk_rare_max_pool(void *const *args, void *scratch, int64_t begin, int64_t end,
