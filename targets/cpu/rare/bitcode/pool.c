@@ -239,7 +239,7 @@ RARE int64_t line_offset(const line *l, const int64_t *s) {
 LINES(max_pool, -__builtin_inff(), larger, keep)
 LINES(avg_pool, 0.0f, sum, mean)
 
-/* ---- maxima of floats and where they are ------------------------------------------------------ */
+/* ---- maxima of floats and where they are ----------------------------------------------------- */
 
 /* Flat position in the plane; column major counts the first of the real axes fastest. */
 RARE int64_t plane_index(const wk_rare *d, int64_t id, int64_t ih, int64_t iw) {
