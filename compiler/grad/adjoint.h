@@ -18,7 +18,8 @@ typedef struct {
   const bool *wants;
   wk_value_id *dx;
   wk_value_id *out;
-  bool lower; /* set: this form has no rule; nothing was built, its primitives are differentiated */
+  bool lower; /* set: this form has no rule; what was built in place of its outputs, or, where that
+                 is nothing, its primitives are differentiated */
 } wk_adjoint;
 
 typedef void (*wk_adjoint_fn)(wk_adjoint *a);
@@ -50,7 +51,7 @@ static inline bool wk_adjoint_wants(const wk_adjoint *a, uint32_t k) {
   X(softmax) X(log_softmax) X(layer_norm) X(batch_norm)                                            \
   X(gather) X(gather_elements) X(gather_nd) X(scatter_elements) X(scatter_nd) X(one_hot)           \
   X(reverse_sequence) X(trilu) X(cum_sum) X(top_k) X(max_unpool)                                   \
-  X(attention) X(segment_reduce) X(det) X(if) X(loop)                                              \
+  X(attention) X(segment_reduce) X(roi_align) X(det) X(if) X(loop)                                \
   X(elementwise)
 #define X(name) void wk_adjoint_##name(wk_adjoint *a);
 WK_ADJOINT_RULES(X)

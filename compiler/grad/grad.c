@@ -72,6 +72,14 @@ static void redirect(sweep *s, wk_value_id from, wk_value_id to) {
 
 static wk_status run_node(sweep *s, wk_node_id id);
 
+/* Nodes from `first` on, which have just been made, hand on what they have. */
+static wk_status run_made(sweep *s, size_t first) {
+  size_t end = s->g->nodes.n;
+  reach_all(s, first);
+  while (end-- > first) WK_TRY(run_node(s, (wk_node_id)end));
+  return NULL;
+}
+
 /* The primitives of a node, then what they hand on. */
 static wk_status run_lowered(sweep *s, wk_node_id id) {
   const wk_node n = *wk_nod(s->g, id);
@@ -80,14 +88,11 @@ static wk_status run_lowered(sweep *s, wk_node_id id) {
   WK_TRY(wk_lower_node(s->g, id, out));
   for (uint32_t i = 0; i < n.n_out; i++)
     if (n.out[i] != WK_NONE && out[i] != WK_NONE) redirect(s, n.out[i], out[i]);
-  size_t end = s->g->nodes.n;
-  reach_all(s, first);
-  while (end-- > first) WK_TRY(run_node(s, (wk_node_id)end));
-  return NULL;
+  return run_made(s, first);
 }
 
-/* By the values that the rule has made for its outputs. */
-static void replace(sweep *s, wk_node_id id, const wk_node *n, const wk_value_id *out) {
+/* By the values that the rule has made for its outputs; false: it has made none. */
+static bool replace(sweep *s, wk_node_id id, const wk_node *n, const wk_value_id *out) {
   bool is_gone = false;
   cover(s);
   for (uint32_t i = 0; i < n->n_out; i++) {
@@ -97,6 +102,7 @@ static void replace(sweep *s, wk_node_id id, const wk_node *n, const wk_value_id
     is_gone = true;
   }
   if (is_gone) wk_node_remove(s->g, id);
+  return is_gone;
 }
 
 static wk_value_id *no_values(wk_arena *a, uint32_t n) {
@@ -122,15 +128,16 @@ static wk_status run_by_rule(sweep *s, wk_node_id id, const wk_node *n, const wk
   wk_adjoint a = {.l = {.g = s->g, .arena = arena,
                         .name = wk_arena_printf(arena, "grad(%s)", n->name ? n->name : "")},
                   .n = n, .dy = dy, .wants = wants, .dx = dx, .out = out};
+  size_t first = s->g->nodes.n;
   run_rule(&a, row);
-  if (a.lower) return run_lowered(s, id);
   if (a.l.status)
     return wk_status_note(wk_status_place(a.l.status, n->name), "while differentiating %s",
                           wk_op_get(n->op)->name);
   for (uint32_t k = 0; k < n->n_in; k++)
     if (wants[k] && dx[k] != WK_NONE) WK_TRY(give(s, a.l.name, n->in[k], dx[k]));
-  replace(s, id, n, out);
-  return NULL;
+  bool is_replaced = replace(s, id, n, out);
+  if (!a.lower) return NULL;
+  return is_replaced ? run_made(s, first) : run_lowered(s, id);
 }
 
 static wk_status run_node(sweep *s, wk_node_id id) {
