@@ -102,7 +102,8 @@ void wk_adjoint_roi_align(wk_adjoint *a) {
   wk_low *l = &a->l;
   const wk_type image = *wk_low_type(l, a->n->in[X]);
   wk_dtype wide = wk_compute_dtype(image.dtype);
-  axis y = {.size = image.dims[2], .bins = r->height}, x = {.size = image.dims[3], .bins = r->width};
+  axis y = {.size = image.dims[2], .bins = r->height};
+  axis x = {.size = image.dims[3], .bins = r->width};
   static const int64_t first[] = {0, 3, 1, 2};
   if (r->mode[0] == 'm' || r->samples == 0) {
     wk_low_fail(l, wk_error(WK_UNSUPPORTED, r->samples ? "maxima of samples have no gradient"
