@@ -37,6 +37,8 @@ wk_value_id wk_adjoint_through(wk_adjoint *a, const wk_expr *e, const wk_value_i
 wk_value_id wk_adjoint_zeros(wk_low *l, const wk_type *t);
 /* With the last two axes exchanged. */
 wk_value_id wk_adjoint_swapped(wk_low *l, wk_value_id v);
+/* x^T g of type t, by way of the smaller one's transpose. */
+wk_value_id wk_adjoint_product(wk_low *l, wk_dtype t, wk_value_id x, wk_value_id g);
 wk_value_id wk_adjoint_cast(wk_low *l, wk_value_id v, wk_dtype t);
 /* True: the rule is to give input k. */
 static inline bool wk_adjoint_wants(const wk_adjoint *a, uint32_t k) {

@@ -21,10 +21,10 @@ static wk_value_id probabilities(wk_adjoint *a, wk_dtype wide) {
   return wk_low_add(l, WK_OP_SOFTMAX, p, &s, 1, 1, NULL);
 }
 
-/* The product x z, whose leading dims may be more than those of input k, as its adjoint. */
-static void give(wk_adjoint *a, uint32_t k, wk_value_id x, wk_value_id z) {
+/* A product's leading dims may be more than those of input k, whose adjoint it is. */
+static void give(wk_adjoint *a, uint32_t k, wk_value_id d) {
+  if (a->l.status) return;
   const wk_type t = *wk_low_type(&a->l, a->n->in[k]);
-  wk_value_id d = wk_low_matmul(&a->l, wk_compute_dtype(t.dtype), x, z, WK_NONE);
   a->dx[k] = wk_adjoint_sum_to(&a->l, d, &t);
 }
 
@@ -33,7 +33,7 @@ void wk_adjoint_attention(wk_adjoint *a) {
   const wk_value_id *in = a->n->in;
   wk_dtype wide = wk_compute_dtype(wk_low_type(l, in[Q])->dtype);
   wk_value_id g = a->dy[0], p = probabilities(a, wide);
-  if (a->wants[V]) give(a, V, wk_adjoint_swapped(l, p), g);
+  if (a->wants[V]) give(a, V, wk_adjoint_product(l, wide, p, g));
   if (l->status || (!a->wants[Q] && !a->wants[K] && !wk_adjoint_wants(a, MASK))) return;
   const int64_t last = wk_low_type(l, g)->rank - 1;
   wk_value_id both = wk_low_map(l, wide, "mul(a, b)", 2, g, a->n->out[0]);
@@ -42,8 +42,8 @@ void wk_adjoint_attention(wk_adjoint *a) {
   char text[80];
   snprintf(text, sizeof text, "mul(mul(a, sub(b, c)), %.17g)", WK_ATTR(a->n, attention)->scale);
   wk_value_id ds = wk_low_map(l, wide, text, 3, p, dp, d);
-  if (a->wants[Q]) give(a, Q, ds, in[K]);
-  if (a->wants[K]) give(a, K, wk_adjoint_swapped(l, ds), in[Q]);
+  if (a->wants[Q]) give(a, Q, wk_low_matmul(l, wide, ds, in[K], WK_NONE));
+  if (a->wants[K]) give(a, K, wk_adjoint_product(l, wide, ds, in[Q]));
   if (!wk_adjoint_wants(a, MASK) || l->status) return;
   const wk_type mask = *wk_low_type(l, in[MASK]);
   ds = wk_low_map(l, wide, "mul(a, sub(b, c))", 3, p, dp, d);

@@ -52,6 +52,14 @@ wk_value_id wk_adjoint_swapped(wk_low *l, wk_value_id v) {
   return wk_low_transpose(l, v, perm);
 }
 
+wk_value_id wk_adjoint_product(wk_low *l, wk_dtype t, wk_value_id x, wk_value_id g) {
+  if (l->status) return 0;
+  const wk_type tx = *wk_low_type(l, x), tg = *wk_low_type(l, g);
+  if (tx.dims[tx.rank - 1] <= tg.dims[tg.rank - 1])
+    return wk_low_matmul(l, t, wk_adjoint_swapped(l, x), g, WK_NONE);
+  return wk_adjoint_swapped(l, wk_low_matmul(l, t, wk_adjoint_swapped(l, g), x, WK_NONE));
+}
+
 /* [..., m, k] as [.. m, k]: one product instead of a batch that is summed. */
 static wk_value_id flat(wk_low *l, wk_value_id v) {
   if (l->status) return 0;
@@ -77,7 +85,9 @@ void wk_adjoint_matmul(wk_adjoint *a) {
   if (!a->wants[1]) return;
   bool is_shared = tw.rank == 2;
   wk_value_id left = is_shared ? flat(l, x) : x, right = is_shared ? flat(l, g) : g;
-  wk_value_id d = wk_low_matmul(l, tw.dtype, wk_adjoint_swapped(l, left), right, WK_NONE);
+  wk_value_id d = is_shared
+                      ? wk_low_matmul(l, tw.dtype, wk_adjoint_swapped(l, left), right, WK_NONE)
+                      : wk_adjoint_product(l, tw.dtype, left, right);
   a->dx[1] = wk_adjoint_sum_to(l, d, &tw);
 }
 
