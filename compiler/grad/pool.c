@@ -48,6 +48,7 @@ void wk_adjoint_max_pool(wk_adjoint *a) {
   }
   int64_t count = wk_type_count(&x), n = wk_type_count(&y);
   const wk_type all = wk_type_make(x.dtype, 1, &count);
+  if (count <= INT32_MAX) at = wk_adjoint_cast(l, at, WK_I32); /* it is kept until here */
   wk_attr_scatter_elements *s = wk_attrs_new(l->arena, WK_OP_SCATTER_ELEMENTS);
   s->reduction = "add";
   wk_value_id in[] = {wk_adjoint_zeros(l, &all), wk_low_reshape(l, at, 1, &n),
