@@ -152,7 +152,8 @@ static wk_status run_node(sweep *s, wk_node_id id) {
     has_adjoint = has_adjoint || dy[i] != WK_NONE;
   }
   for (uint32_t k = 0; k < n.n_in; k++) {
-    wants[k] = is_float(s->g, n.in[k]) && s->reached.data[n.in[k]];
+    wants[k] = is_float(s->g, n.in[k]) && s->reached.data[n.in[k]] &&
+               wk_type_count(&wk_val(s->g, n.in[k])->type) > 0;
     is_wanted = is_wanted || wants[k];
   }
   if (!has_adjoint || !is_wanted) return NULL;
