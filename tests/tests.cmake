@@ -2,10 +2,9 @@
 # Every tests/unit/test_*.c is one cmocka program; it links what the tree has.
 enable_testing()
 set(WK_ALL)
-foreach(lib wk_driver wk_accel wk_opencl wk_check wk_sim wk_model wk_isa wk_cpu wk_caffe2 wk_onnx
-            wk_train wk_grad wk_optim wk_part wk_integer wk_passes wk_target wk_zoo wk_quantize
-            wk_package
-            wk_lower wk_memory wk_eval wk_ir wk_support wick_rt)
+foreach(lib wk_driver wk_train wk_accel wk_opencl wk_check wk_sim wk_model wk_isa wk_cpu wk_caffe2
+            wk_onnx wk_grad wk_optim wk_part wk_integer wk_passes wk_target wk_zoo wk_quantize
+            wk_package wk_lower wk_memory wk_eval wk_ir wk_support wick_rt)
   if(TARGET ${lib})
     list(APPEND WK_ALL ${lib})
   endif()

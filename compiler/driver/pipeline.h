@@ -61,9 +61,9 @@ typedef struct {
  * it ended before generation. They use constant data of m: keep m alive. */
 wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipeline_report *report,
                           wk_parts **out) WK_MUST_CHECK;
-/* The same where o->memory_budget is for the placed activations of every part: tried until they fit.
- * *m becomes another module that keeps the one that it was. WK_RESOURCE says the least that was
- * found. */
+/* The same where o->memory_budget is for the placed activations of every part: tried until they
+ * fit. *m becomes another module that keeps the one that it was. WK_RESOURCE says the least that
+ * was found. */
 wk_status wk_pipeline_fit(wk_module **m, const wk_pipeline_options *o, wk_pipeline_report *report,
                           wk_parts **out) WK_MUST_CHECK;
 /* The last steps alone, for a program that was made portable: the target's passes that are not, and

@@ -13,13 +13,13 @@
 wk_status wk_order_nodes(wk_module *m, int64_t *peak_before, int64_t *peak_after) WK_MUST_CHECK;
 
 /* Values that live long are computed again where they are needed next, until the peak that
- * wk_order_nodes estimates of the main graph is at most `budget` bytes: each time the one that takes
- * the least computing per byte, of those that live where most do. What is computed is the same to
- * the bit. Leaves the graph as ordered. Deterministic. */
+ * wk_order_nodes estimates of the main graph is at most `budget` bytes: each time the one that
+ * takes the least computing per byte, of those that live where most do. What is computed is the
+ * same to the bit. Leaves the graph as ordered. Deterministic. */
 typedef struct {
   int64_t before, peak; /* estimates, bytes */
-  int64_t least;        /* the smallest peak that was found; only searched for when budget is missed,
-                           else peak */
+  int64_t least;        /* the smallest peak that was found, when the budget is missed; else
+                           peak */
   int64_t nodes, macs;  /* computed again */
 } wk_remat_report;
 /* WK_RESOURCE: there is no such order; the graph is as it was. */

@@ -135,7 +135,7 @@ static void test_chain(void **state) {
   wk_module_print(&b, m, WK_PRINT_FULL);
   assert_non_null(strstr(b.s, "tanh(%x) again : f32[1024]"));
   assert_null(wk_module_parse(b.s, "again", &again));
-  assert_null(wk_passes_run(again, WK_STAGE_GRAPH, NULL, NULL, NULL)); /* which merge what is equal */
+  assert_null(wk_passes_run(again, WK_STAGE_GRAPH, NULL, NULL, NULL)); /* which merge the equal */
   b.n = 0;
   wk_module_print(&b, again, WK_PRINT_FULL);
   assert_non_null(strstr(b.s, "tanh(%x) again : f32[1024]"));
