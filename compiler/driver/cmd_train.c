@@ -19,7 +19,7 @@ const char *const wk_train_optimizers[] = {"sgd", "momentum", "nesterov", "adam"
 _Static_assert(WK_OPTIMIZER_SGD == 0 && WK_OPTIMIZER_ADAM == 3 && WK_OPTIMIZER_ADAGRAD == 5 &&
                WK_OPTIMIZER_ADAM_PLAIN == 6, "optimizers.def lists them in another order");
 const char *const wk_train_schedules[] = {"constant", "step", "cosine", NULL};
-static const char *const emissions[] = {"onnx", "package", NULL};
+static const char *const emissions[] = {"onnx", "package", "bundle", NULL};
 const char *const wk_train_norms[] = {"train", "frozen", NULL};
 enum { DEFAULT_EPOCHS = 10 };
 
@@ -83,8 +83,8 @@ static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Output"},
     {"output", 'o', "FILE", "write the model with its new weights to FILE",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_train_opts, output)},
-    {"emit", 0, "WHAT", "the model (default), or a package of the step, the evaluation and the "
-     "model as entries train, evaluate and infer on one state, for programs that go on training",
+    {"emit", 0, "WHAT", "the model (default), or a package or bundle of the step, the evaluation "
+     "and the model as entries train, evaluate and infer on one state, to go on training",
      .kind = WK_OPTION_CHOICE, .offset = offsetof(wk_train_opts, emit), .choices = emissions},
     {"history", 0, "FILE", "write what each epoch gave as comma-separated values",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_train_opts, history)},

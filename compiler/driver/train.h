@@ -71,8 +71,9 @@ typedef struct {
   wk_target_args target;
   int64_t threads;
   const char *model_name, *command;
+  const wk_target_output *output; /* of the host, to write instead of a package; NULL: none */
 } wk_train_compiling;
-/* path: of the package. macs: of the first entry; may be NULL. */
+/* path: of what is written. macs: of the first entry; may be NULL. */
 wk_status wk_train_compile(const wk_train_entry *entries, size_t n, const wk_train_compiling *o,
                            const char *path, int64_t *macs) WK_MUST_CHECK;
 
@@ -126,6 +127,9 @@ wk_status wk_checkpoint_load(wk_train_run *r) WK_MUST_CHECK;
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* What --emit names, in the order of the choices. */
+typedef enum { WK_TRAIN_ONNX, WK_TRAIN_PACKAGE, WK_TRAIN_BUNDLE } wk_train_emission;
+
 typedef struct {
   wk_binding_args binding;
   const char *labels, *loss, *of, *checkpoint, *history, *plot, *output, *cpu;
@@ -164,7 +168,7 @@ wk_status wk_train_import(wk_train_job *j, wk_import_purpose purpose, wk_import_
                           wk_module **out) WK_MUST_CHECK;
 wk_status wk_train_evaluation(wk_train_job *j, wk_step *step, wk_module **out) WK_MUST_CHECK;
 wk_train_compiling wk_train_settings(const wk_train_job *j);
-/* The model file with its new weights, or the package of train, evaluate and infer. */
+/* The model file with its new weights, or a package or bundle of train, evaluate and infer. */
 wk_status wk_train_write(wk_train_job *j) WK_MUST_CHECK;
 void wk_train_print_weights(const wk_train_job *j);
 void wk_train_print_summary(const wk_train_job *j);

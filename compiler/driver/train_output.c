@@ -21,13 +21,16 @@ static wk_status write_model(const wk_train_job *j) {
   return st;
 }
 
-/* Variables begin with what has been learnt. */
+/* Weights and statistics begin with what has been learnt; what the optimiser keeps begins anew, and
+ * so does the number of the step. */
 static void set_initial(const wk_train_job *j, wk_module *m) {
   const wk_step *s = &j->run.step;
   for (size_t i = wk_graph_plain_inputs(m->main); i < m->main->inputs.n; i++) {
     wk_value *v = wk_val(m->main, m->main->inputs.data[i]);
     for (size_t k = 0; k < s->variables.n; k++)
-      if (!strcmp(s->variables.data[k].name, v->name)) v->initial = j->run.variables[k];
+      if ((s->variables.data[k].is_weight || s->variables.data[k].is_statistic) &&
+          !strcmp(s->variables.data[k].name, v->name))
+        v->initial = j->run.variables[k];
   }
 }
 
@@ -38,12 +41,20 @@ static wk_status make_inference(wk_train_job *j, wk_module **out) {
   return s ? s : wk_step_inference(*out, &j->run.step);
 }
 
-static wk_status write_package(wk_train_job *j) {
+/* The host's way to write a bundle. */
+static const wk_target_output *bundle(void) {
+  const wk_target_output *x = wk_target_host()->outputs;
+  while (x->name && strcmp(x->name, "bundle")) x++;
+  return x->name ? x : NULL;
+}
+
+static wk_status write_program(wk_train_job *j) {
   wk_step evaluation = {0};
   wk_module *evaluates = NULL, *infers = NULL;
   wk_train_compiling c = wk_train_settings(j);
   c.model_name = wk_model_name(j->arena, j->path);
   c.command = "wick train";
+  c.output = j->o->emit == WK_TRAIN_BUNDLE ? bundle() : NULL;
   wk_status s = wk_train_evaluation(j, &evaluation, &evaluates);
   if (!s) s = make_inference(j, &infers);
   wk_train_entry entries[] = {
@@ -57,7 +68,7 @@ static wk_status write_package(wk_train_job *j) {
 }
 
 wk_status wk_train_write(wk_train_job *j) {
-  return j->o->emit ? write_package(j) : write_model(j);
+  return j->o->emit == WK_TRAIN_ONNX ? write_model(j) : write_program(j);
 }
 
 /* ---- tables -------------------------------------------------------------------------------- */

@@ -20,8 +20,13 @@ static wk_status compile_all(const wk_train_entry *entries, size_t n, const wk_t
     s = wk_pipeline_run(entries[i].module, &po, &report, &made[i].parts);
     if (i == 0 && macs) *macs = report.macs;
     wk_pipeline_report_free(&report);
+    for (size_t k = 0; !s && k < made[i].parts->parts.n; k++) {
+      wk_program *p = made[i].parts->parts.data[k].program;
+      p->name = wk_arena_strdup(p->arena, entries[i].name);
+    }
   }
-  if (!s) s = wk_emit_package(t, made, n, &emit, path, &result);
+  if (!s && o->output) s = wk_emit_output(o->output, t->list[0], made, n, &emit, path, &result);
+  else if (!s) s = wk_emit_package(t, made, n, &emit, path, &result);
   for (size_t i = 0; i < n; i++) wk_parts_free(made[i].parts);
   free(made);
   return s;

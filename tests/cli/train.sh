@@ -3,6 +3,7 @@
 # wick train: what it writes, that runs repeat and resume bit for bit, and one line for every bad
 # input.
 source "$(dirname "$0")/lib.bash" "$@"
+examples=$wanted/../../../examples
 
 # ramp FILE DESCR SHAPE BYTES COUNT: like npy, but the bytes count up, so that samples differ.
 words() { # words COUNT SIZE MODULUS: little-endian integers of SIZE bytes, i * 7 % MODULUS
@@ -85,6 +86,19 @@ check 'package' train --epochs 1 --emit package -o net.wick
 gives 'train' '^entry 0 +train$' "$wick" inspect net.wick
 gives 'evaluate' '^entry 1 +evaluate$' "$wick" inspect net.wick
 gives 'infer' '^entry 2 +infer$' "$wick" inspect net.wick
+
+# The example of a device that learns the last layer; its object needs nothing but these three.
+npy zeros.npy '<f4' 96,1,8,8
+check 'bundle' train --epochs 1 --train 'classifier*' --batch-norm frozen --emit bundle -o digits
+undefined=$(nm -u digits.o | awk '{print $2}' | grep -vxE 'memcpy|memmove|memset')
+[[ -z $undefined ]] && good || bad "digits.o needs $undefined"
+check 'example' cc -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror -I. "$examples/train/main.c" \
+  digits.o -o learner
+./learner digits.weights zeros.npy y.npy >learnt
+awk '/loss/ { for (i = 1; i < NF; i++) if ($i == "loss") now = $(i + 1) + 0
+       if (seen++ && now >= before) exit 1
+       before = now }
+     END { exit seen != 4 }' learnt && good || bad "the example: $(cat learnt)"
 
 # ---- data ----------------------------------------------------------------------------------------
 npy float.npy '<f4' 96,8,8
