@@ -172,22 +172,26 @@ static wk_status differentiate(maker *k, const char *const *names, size_t n) {
   return NULL;
 }
 
-static wk_value_id square_sum(maker *k, wk_value_id x) {
+static wk_value_id square_sum(maker *k, wk_dtype t, wk_value_id x) {
   static const int64_t axes[WK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-  return wk_low_reduce(&k->l, WK_F32, "sum", x, axes, wk_low_type(&k->l, x)->rank, false,
+  return wk_low_reduce(&k->l, t, "sum", x, axes, wk_low_type(&k->l, x)->rank, false,
                        "mul(a, a)", NULL);
 }
 
-/* PyTorch's clip_grad_norm_: every gradient times min(1, limit / (norm + 1e-6)). */
+/* PyTorch's clip_grad_norm_: every gradient times min(1, limit / (norm + 1e-6)). The norm is f64 if
+ * one of the gradients is. */
 static void clip(maker *k) {
   char text[96];
   wk_value_id sum = WK_NONE;
+  wk_dtype wide = WK_F32;
+  for (size_t i = 0; i < k->gradients.n; i++)
+    if (wk_low_type(&k->l, k->gradients.data[i])->dtype == WK_F64) wide = WK_F64;
   for (size_t i = 0; i < k->gradients.n; i++) {
-    wk_value_id one = square_sum(k, k->gradients.data[i]);
-    sum = i ? wk_low_map(&k->l, WK_F32, "add(a, b)", 2, sum, one) : one;
+    wk_value_id one = square_sum(k, wide, k->gradients.data[i]);
+    sum = i ? wk_low_map(&k->l, wide, "add(a, b)", 2, sum, one) : one;
   }
   snprintf(text, sizeof text, "min(1, div(%.17g, add(sqrt(a), 1e-6)))", k->o->clip_norm);
-  wk_value_id scale = wk_low_map(&k->l, WK_F32, text, 1, sum);
+  wk_value_id scale = wk_low_map(&k->l, wide, text, 1, sum);
   for (size_t i = 0; i < k->gradients.n && !k->l.status; i++) {
     wk_dtype t = wk_low_type(&k->l, k->gradients.data[i])->dtype;
     wk_value_id by = wk_low_map(&k->l, wk_compute_dtype(t), "out(a)", 1, scale);
