@@ -7,7 +7,8 @@
 #include "compiler/grad/adjoint.h"
 
 wk_value_id wk_adjoint_zeros(wk_low *l, const wk_type *t) {
-  return wk_low_expand(l, wk_low_scalar(l, t->dtype, 0), t->rank, t->dims);
+  const wk_type type = *t; /* of a value, perhaps, and values move */
+  return wk_low_expand(l, wk_low_scalar(l, type.dtype, 0), type.rank, type.dims);
 }
 
 wk_value_id wk_adjoint_cast(wk_low *l, wk_value_id v, wk_dtype t) {
