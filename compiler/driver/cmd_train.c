@@ -75,6 +75,9 @@ static const wk_option options[] = {
      .offset = offsetof(wk_train_opts, steps), .min = 1, .max = INT32_MAX},
     {"seed", 0, "S", "of the order of samples and of Dropout (default 1)", .kind = WK_OPTION_INT,
      .offset = offsetof(wk_train_opts, seed), .min = 0, .max = INT64_MAX},
+    {"memory-budget", 0, "SIZE", "compute values again instead of keeping them where activations "
+     "would take more memory than that (64MiB); the weights are the same to the bit",
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_train_opts, memory_budget)},
     {"cpu", 0, "NAME", "processor or instruction set (default: this machine's)",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_train_opts, cpu)},
     {"threads", 0, "N", "threads (default: all processors); results do not depend on it",
@@ -99,11 +102,15 @@ static const wk_option options[] = {
     {0}};
 /* ---- options --------------------------------------------------------------------------------- */
 
-static wk_status check_options(const wk_train_opts *o) {
+static wk_status check_options(wk_train_job *j) {
+  const wk_train_opts *o = j->o;
   if (!o->output) return wk_error(WK_USAGE, "no output file: give -o OUT.onnx");
   if (!o->data.n) return wk_error(WK_USAGE, "no samples: give --data FILE.npy");
   if (!o->loss) return wk_error(WK_USAGE, "no loss: give --loss cross-entropy, or another one");
   if (o->epochs && o->steps) return wk_error(WK_USAGE, "--epochs and --steps: give one of them");
+  if (o->memory_budget && !wk_bytes_parse(o->memory_budget, &j->memory_budget))
+    return wk_error(WK_USAGE, "--memory-budget %s: a size is expected: 64MiB, 512KiB",
+                    o->memory_budget);
   if (o->resume && !o->checkpoint)
     return wk_error(WK_USAGE, "--resume: give the folder with --checkpoint DIR");
   if (!(o->validate >= 0 && o->validate < 1))
@@ -276,7 +283,7 @@ static wk_status prepare(wk_train_job *j) {
 }
 
 static wk_status train(wk_train_job *j) {
-  WK_TRY(check_options(j->o));
+  WK_TRY(check_options(j));
   WK_TRY(prepare(j));
   if (j->notes.s) fputs(j->notes.s, stderr);
   if (j->o->verbose) wk_train_print_weights(j);

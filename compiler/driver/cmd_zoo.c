@@ -8,7 +8,7 @@
 
 typedef struct {
   const char *output;
-  int64_t seed;
+  int64_t seed, batch;
   bool list;
 } zoo_opts;
 
@@ -19,6 +19,8 @@ static const wk_option options[] = {
      .kind = WK_OPTION_STRING, .offset = offsetof(zoo_opts, output)},
     {"seed", 0, "N", "seed of the weights (default 1)", .kind = WK_OPTION_INT,
      .offset = offsetof(zoo_opts, seed), .min = 0, .max = INT64_MAX},
+    {"batch", 0, "N", "samples in the input, of networks of images (default: one)",
+     .kind = WK_OPTION_INT, .offset = offsetof(zoo_opts, batch), .min = 1, .max = INT32_MAX},
     {"list", 0, NULL, "list the networks, as 'wick zoo' alone does", .kind = WK_OPTION_FLAG,
      .offset = offsetof(zoo_opts, list)},
     {0}};
@@ -51,7 +53,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   if (!e) return unknown(args->data[0]);
   wk_arena *a = wk_arena_new();
   const char *path = o->output ? o->output : wk_arena_printf(a, "%s.onnx", e->name);
-  wk_status s = wk_zoo_build(e, (uint64_t)o->seed, &m);
+  wk_status s = wk_zoo_build(e, (uint64_t)o->seed, o->batch, &m);
   if (!s) {
     s = wk_export_onnx(m, path);
     wk_module_free(m);

@@ -151,14 +151,6 @@ static wk_status step_lower(pipeline *l, wk_part *part, int64_t *changes) {
   return wk_lower_nodes(l->m, any_claims, (void *)(uintptr_t)l->o->targets);
 }
 
-static wk_status step_rematerialise(pipeline *l, wk_part *part, int64_t *changes) {
-  (void)part;
-  if (l->o->memory_budget == 0) return NULL;
-  wk_status s = wk_rematerialise(l->m, l->o->memory_budget, &l->report->remat);
-  *changes = l->report->remat.nodes;
-  return s;
-}
-
 static wk_status step_partition(pipeline *l, wk_part *part, int64_t *changes) {
   (void)part;
   wk_parts_free(l->parts);
@@ -191,6 +183,16 @@ static wk_status step_layout(pipeline *l, wk_part *part, int64_t *changes) {
     for (size_t v = 0; v < m->graphs.data[k]->values.n; v++)
       *changes += m->graphs.data[k]->values.data[v].has_order;
   return NULL;
+}
+
+/* Behind all that decides how something is computed, so that the budget does not change a bit. */
+static wk_status step_rematerialise(pipeline *l, wk_part *part, int64_t *changes) {
+  wk_remat_report r;
+  if (l->o->memory_budget == 0) return NULL;
+  wk_status s = wk_rematerialise(part->module, l->o->memory_budget, &r);
+  *changes = r.nodes;
+  if (r.before > l->report->remat.before || s) l->report->remat = r;
+  return s;
 }
 
 static wk_status step_order(pipeline *l, wk_part *part, int64_t *changes) {

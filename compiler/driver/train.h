@@ -72,10 +72,17 @@ typedef struct {
   int64_t threads;
   const char *model_name, *command;
   const wk_target_output *output; /* of the host, to write instead of a package; NULL: none */
+  int64_t memory_budget;          /* of the activations of each entry; 0: as it comes */
 } wk_train_compiling;
-/* path: of what is written. macs: of the first entry; may be NULL. */
-wk_status wk_train_compile(const wk_train_entry *entries, size_t n, const wk_train_compiling *o,
-                           const char *path, int64_t *macs) WK_MUST_CHECK;
+/* What the first entry takes. */
+typedef struct {
+  int64_t macs;
+  wk_remat_report remat; /* peak 0: there was no budget */
+} wk_train_cost;
+/* path: of what is written. The modules may become others, which keep those that they were. cost:
+ * may be NULL. */
+wk_status wk_train_compile(wk_train_entry *entries, size_t n, const wk_train_compiling *o,
+                           const char *path, wk_train_cost *cost) WK_MUST_CHECK;
 
 /* An entry that runs, with memory for its inputs and outputs. */
 typedef struct {
@@ -132,7 +139,7 @@ typedef enum { WK_TRAIN_ONNX, WK_TRAIN_PACKAGE, WK_TRAIN_BUNDLE } wk_train_emiss
 
 typedef struct {
   wk_binding_args binding;
-  const char *labels, *loss, *of, *checkpoint, *history, *plot, *output, *cpu;
+  const char *labels, *loss, *of, *checkpoint, *history, *plot, *output, *cpu, *memory_budget;
   wk_strings data, train, freeze;
   double rate, weight_decay, clip_norm, validate;
   int64_t batch, accumulate, epochs, steps, seed, threads;
@@ -155,7 +162,8 @@ typedef struct {
   wk_weight_names names; /* that are trained */
   size_t n_weights;      /* of the model that could be */
   wk_str notes;
-  int64_t macs;
+  int64_t memory_budget; /* bytes; 0: none */
+  wk_train_cost cost;
 } wk_train_job;
 
 /* Shapes of the inputs, and the batch, from the samples and the options. */

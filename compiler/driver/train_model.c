@@ -149,7 +149,8 @@ wk_status wk_train_evaluation(wk_train_job *j, wk_step *step, wk_module **out) {
 
 wk_train_compiling wk_train_settings(const wk_train_job *j) {
   return (wk_train_compiling){.target.cpu = j->o->cpu, .threads = j->o->threads,
-                              .model_name = "train", .command = ""};
+                              .memory_budget = j->memory_budget, .model_name = "train",
+                              .command = ""};
 }
 
 /* The package that this run works with is a file without a name. */
@@ -159,7 +160,7 @@ static wk_status load(wk_train_job *j, wk_train_entry *entries, size_t n) {
   const wk_train_compiling c = wk_train_settings(j);
   wk_nameless f;
   WK_TRY(wk_nameless_open(&f));
-  wk_status s = wk_train_compile(entries, n, &c, f.path, &j->macs);
+  wk_status s = wk_train_compile(entries, n, &c, f.path, &j->cost);
   if (!s) s = wk_wick_error(wick_model_load(f.path, &lo, &j->run.model), detail.text, f.path);
   wk_nameless_close(&f);
   return wk_nameless_place(&f, s, NULL);
@@ -188,7 +189,8 @@ wk_status wk_train_open(wk_train_job *j) {
   if (!s && evaluates) s = wk_train_evaluation(j, &r->evaluation, &evaluation);
   wk_train_entry entries[] = {{"train", step}, {"evaluate", evaluation}};
   if (!s) s = load(j, entries, evaluates ? 2 : 1);
-  wk_module_free(evaluation);
+  step = entries[0].module;
+  wk_module_free(entries[1].module);
   if (j->run.module) j->run.module->source = step; /* whose constants it shares */
   else wk_module_free(step);
   WK_TRY(s);

@@ -7,18 +7,18 @@
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-static wk_status compile_all(const wk_train_entry *entries, size_t n, const wk_targets *t,
-                             const wk_train_compiling *o, const char *path, int64_t *macs) {
+static wk_status compile_all(wk_train_entry *entries, size_t n, const wk_targets *t,
+                             const wk_train_compiling *o, const char *path, wk_train_cost *cost) {
   wk_emit_entry *made = wk_xcalloc(n + 1, sizeof *made);
   const wk_emit_options emit = {.model_name = o->model_name, .command = o->command};
-  const wk_pipeline_options po = {.targets = t};
+  const wk_pipeline_options po = {.targets = t, .memory_budget = o->memory_budget};
   wk_emit_result result = {.scratch_bytes = -1};
   wk_status s = wk_targets_check_here(t, &o->target);
   for (size_t i = 0; i < n && !s; i++) {
     wk_pipeline_report report = {0};
     made[i].name = entries[i].name;
-    s = wk_pipeline_run(entries[i].module, &po, &report, &made[i].parts);
-    if (i == 0 && macs) *macs = report.macs;
+    s = wk_pipeline_fit(&entries[i].module, &po, &report, &made[i].parts);
+    if (i == 0 && cost) *cost = (wk_train_cost){report.macs, report.remat};
     wk_pipeline_report_free(&report);
     for (size_t k = 0; !s && k < made[i].parts->parts.n; k++) {
       wk_program *p = made[i].parts->parts.data[k].program;
@@ -32,11 +32,11 @@ static wk_status compile_all(const wk_train_entry *entries, size_t n, const wk_t
   return s;
 }
 
-wk_status wk_train_compile(const wk_train_entry *entries, size_t n, const wk_train_compiling *o,
-                           const char *path, int64_t *macs) {
+wk_status wk_train_compile(wk_train_entry *entries, size_t n, const wk_train_compiling *o,
+                           const char *path, wk_train_cost *cost) {
   wk_targets t;
   wk_status s = wk_targets_open(&o->target, &t);
-  if (!s) s = compile_all(entries, n, &t, o, path, macs);
+  if (!s) s = compile_all(entries, n, &t, o, path, cost);
   wk_targets_close(&t);
   return s;
 }

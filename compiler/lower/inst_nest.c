@@ -232,6 +232,31 @@ static wk_inst *fuse(wk_program *p, const wk_live *live, const group *g, int64_t
   return nest;
 }
 
+/* Least distance between elements along the axes that are reduced, or along the others. */
+static int64_t least_stride(const group *g, const wk_view *v, bool reduced) {
+  int64_t least = INT64_MAX;
+  for (int d = 0; d < g->rank; d++) {
+    int64_t stride = v->strides[d] < 0 ? -v->strides[d] : v->strides[d];
+    if (g->reduced[d] == reduced && v->dims[d] > 1 && stride && stride < least) least = stride;
+  }
+  return least;
+}
+
+/* What the group works on lies row by row. A position of, say, one channel of tensors with channels
+ * last would go through all of memory, as would the next one. */
+static bool rows_lie_together(const group *g) {
+  for (size_t i = g->begin; i < g->end; i++) {
+    const wk_inst *inst = g->block->insts.data[i];
+    for (uint32_t k = 0; k < inst->n_operands; k++) {
+      const wk_view *v = &inst->operands[k];
+      if (v->buffer == WK_NONE) continue;
+      int64_t row = least_stride(g, v, true);
+      if (row != INT64_MAX && row > least_stride(g, v, false)) return false;
+    }
+  }
+  return true;
+}
+
 /* The longest group that begins at i and is worth a nest. */
 static bool find_group(const wk_program *p, wk_block *b, size_t i, group *g) {
   *g = (group){.p = p, .block = b, .begin = i, .end = i};
@@ -246,7 +271,8 @@ static bool find_group(const wk_program *p, wk_block *b, size_t i, group *g) {
     note_reduced(g, b->insts.data[k]);
     g->uses_index |= inst_uses_index(b->insts.data[k]);
   }
-  return g->end - g->begin >= 2 && g->has_reduce && outer_positions(g) >= 2 && views_allow(g);
+  return g->end - g->begin >= 2 && g->has_reduce && outer_positions(g) >= 2 && views_allow(g) &&
+         rows_lie_together(g);
 }
 
 /* position: of the block's first instruction in the flat list. */

@@ -117,8 +117,14 @@ static wk_status copy_chain(const chain *c, wk_value_id *now) {
     wk_node *copy = &g->nodes.data[g->nodes.n - 1];
     copy->again = true;
     copy->predicate = n.predicate == WK_NONE ? WK_NONE : now[n.predicate];
-    for (uint32_t i = 0; i < n.n_out; i++)
-      if (n.out[i] != WK_NONE) now[n.out[i]] = out[i];
+    for (uint32_t i = 0; i < n.n_out; i++) {
+      if (n.out[i] == WK_NONE) continue;
+      const wk_value *from = wk_val(g, n.out[i]);
+      wk_value *to = wk_val(g, out[i]);
+      to->has_order = from->has_order;
+      memcpy(to->order, from->order, sizeof to->order);
+      now[n.out[i]] = out[i];
+    }
   }
   return NULL;
 }

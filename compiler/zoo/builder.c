@@ -10,6 +10,7 @@ struct wick_builder {
   wk_graph *g;
   wk_rng rng;
   const char *scope;
+  int64_t batch;   /* 0: as the network has it */
   wk_map *counts; /* layer name -> how often it was used */
   wk_status status;
 };
@@ -35,6 +36,8 @@ wk_status wick_builder_finish(wick_builder *b, wk_module **out) {
   return s;
 }
 
+void wick_set_batch(wick_builder *b, int64_t n) { b->batch = n; }
+
 void wick_scope(wick_builder *b, const char *scope) {
   b->scope = scope ? wk_arena_strdup(b->m->arena, scope) : NULL;
 }
@@ -55,6 +58,9 @@ static const char *layer_name(wick_builder *b, const char *kind) {
 wick_value wick_input(wick_builder *b, const char *name, wk_dtype t, int rank,
                       const int64_t *dims) {
   wk_type type = wk_type_make(t, rank, dims);
+  if (b->batch && rank == 4) type.dims[0] = b->batch;
+  else if (b->batch && !b->status)
+    b->status = wk_error(WK_UNSUPPORTED, "input %s has no axis of samples in front", name);
   return b->status ? WICK_NO_VALUE : wk_graph_input(b->g, name, &type);
 }
 

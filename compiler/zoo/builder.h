@@ -23,6 +23,9 @@ typedef struct wick_builder wick_builder;
 wick_builder *wick_builder_new(const char *model, uint64_t seed);
 /* Ends building either way; on success the module is the caller's. */
 wk_status wick_builder_finish(wick_builder *b, wk_module **out) WK_MUST_CHECK;
+/* How many samples inputs [n, c, h, w] that are made from now on hold; inputs of other ranks are
+ * refused. 0: as they say. */
+void wick_set_batch(wick_builder *b, int64_t n);
 /* Layers made from now on get names "scope/conv", "scope/conv_2", …; NULL: no scope. */
 void wick_scope(wick_builder *b, const char *scope);
 

@@ -28,8 +28,9 @@ const wk_zoo_entry *wk_zoo_find(const char *name) {
   return NULL;
 }
 
-wk_status wk_zoo_build(const wk_zoo_entry *e, uint64_t seed, wk_module **out) {
+wk_status wk_zoo_build(const wk_zoo_entry *e, uint64_t seed, int64_t batch, wk_module **out) {
   wick_builder *b = wick_builder_new(e->name, seed);
+  wick_set_batch(b, batch);
   e->build(b);
   return wick_builder_finish(b, out);
 }

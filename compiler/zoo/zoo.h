@@ -15,6 +15,8 @@ extern const wk_zoo_entry wk_zoo[];
 extern const size_t wk_zoo_count;
 
 const wk_zoo_entry *wk_zoo_find(const char *name); /* NULL: unknown */
-wk_status wk_zoo_build(const wk_zoo_entry *e, uint64_t seed, wk_module **out) WK_MUST_CHECK;
+/* batch: samples in each input, of networks of images; 0: one, or as the network has it. */
+wk_status wk_zoo_build(const wk_zoo_entry *e, uint64_t seed, int64_t batch,
+                       wk_module **out) WK_MUST_CHECK;
 
 #endif

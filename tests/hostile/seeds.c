@@ -306,7 +306,7 @@ static void package(seed_list *l, wk_module *m, const char *folder) {
 void seeds_package(seed_list *l, const char *folder) {
   wk_module *m;
   package(l, small_network(), folder);
-  wk_status s = wk_zoo_build(wk_zoo_find("ds_cnn"), 1, &m);
+  wk_status s = wk_zoo_build(wk_zoo_find("ds_cnn"), 1, 0, &m);
   if (s) stop(s, "ds_cnn");
   package(l, m, folder);
 }

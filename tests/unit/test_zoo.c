@@ -67,7 +67,7 @@ static void check(const row *want) {
   wk_module *m;
   const wk_zoo_entry *e = wk_zoo_find(want->name);
   assert_non_null(e);
-  assert_null(wk_zoo_build(e, 1, &m));
+  assert_null(wk_zoo_build(e, 1, 0, &m));
   row got = measure(m);
   wk_module_free(m);
   if (got.parameters == want->parameters && got.products == want->products &&
