@@ -6,7 +6,8 @@
  * The four run in turn, in rounds; figures are multiply-adds of the layer, doubled, by the least
  * time of the rounds, and the medians of the ratios to the first in a round. Time of one thread is
  * its CPU time, so that neighbours on the machine disturb little.
- * Usage: bench_gradients [--cpu NAME] [--batch N] [--rounds N] [--match TEXT] */
+ * Usage: bench_gradients [--cpu NAME] [--batch N] [--rounds N] [--match TEXT]
+ *                        [--layer SIZE,CHANNELS,OUT,WINDOW,STRIDE] */
 #include <time.h>
 #include <unistd.h>
 
@@ -56,7 +57,7 @@ static double flops_of(const layer *l, int64_t batch) {
 }
 
 static wk_view image(wk_program *p, const layer *l, int64_t n) {
-  if (l->cin == 3) return IN(p, WK_F32, n, 3, l->hw, l->hw);
+  if (l->cin <= 3) return IN(p, WK_F32, n, l->cin, l->hw, l->hw);
   return NHWC(IN(p, WK_F32, n, l->hw, l->hw, l->cin));
 }
 
@@ -208,23 +209,37 @@ static void measure_layer(const layer *l, const options *o) {
 /* ---- command --------------------------------------------------------------------------------- */
 
 static int usage(void) {
-  fprintf(stderr, "usage: bench_gradients [--cpu NAME] [--batch N] [--rounds N] [--match TEXT]\n");
+  fprintf(stderr, "usage: bench_gradients [--cpu NAME] [--batch N] [--rounds N] [--match TEXT]\n"
+                  "                       [--layer SIZE,CHANNELS,OUT,WINDOW,STRIDE]\n");
   return 2;
+}
+
+static bool parse_layer(const char *text, layer *l) {
+  int64_t *of[] = {&l->hw, &l->cin, &l->cout, &l->k, &l->stride};
+  for (size_t i = 0; i < WK_COUNTOF(of); i++) {
+    char *end;
+    *of[i] = strtol(text, &end, 10);
+    if (*of[i] < 1 || *of[i] > 4096 || *end != (i + 1 < WK_COUNTOF(of) ? ',' : 0)) return false;
+    text = end + 1;
+  }
+  return l->k <= l->hw + 2 * pad_of(l);
 }
 
 int main(int argc, char **argv) {
   options o = {.batch = 8, .rounds = 7};
+  layer own = {0};
   for (int i = 1; i < argc; i += 2) {
     if (i + 1 >= argc) return usage();
     if (!strcmp(argv[i], "--cpu")) o.cpu = argv[i + 1];
     else if (!strcmp(argv[i], "--batch")) o.batch = atoi(argv[i + 1]);
     else if (!strcmp(argv[i], "--rounds")) o.rounds = atoi(argv[i + 1]);
     else if (!strcmp(argv[i], "--match")) o.match = argv[i + 1];
-    else return usage();
+    else if (strcmp(argv[i], "--layer") != 0 || !parse_layer(argv[i + 1], &own)) return usage();
   }
   if (o.batch < 1 || o.batch > 1024 || o.rounds < 1 || o.rounds > MAX_ROUNDS) return usage();
   printf("%-24s %7s %8s %8s %8s %8s %8s %8s %8s\n", "GFLOP/s, batch in rounds", "threads",
          "constant", "run time", "data", "weights", "run time", "data", "weights");
-  for (size_t k = 0; k < WK_COUNTOF(layers); k++) measure_layer(&layers[k], &o);
+  if (own.hw) measure_layer(&own, &o);
+  for (size_t k = 0; k < WK_COUNTOF(layers) && !own.hw; k++) measure_layer(&layers[k], &o);
   return 0;
 }

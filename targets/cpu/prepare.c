@@ -233,7 +233,10 @@ static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
     after->operands[1].role = WK_ROLE_IN;
   }
   if (c.fix) c = wk_contract_of(r->p, i);
-  if (c.fix & WK_FIX_WIDE) widen_contract(r, i, c.a);
+  if (c.fix & WK_FIX_WIDE) {
+    widen_contract(r, i, c.a);
+    c = wk_contract_of(r->p, i); /* x may lie better now */
+  }
   if (c.fix & WK_FIX_A) copy_in(r, i, c.a);
   if (c.fix & WK_FIX_B) copy_in(r, i, c.b);
   if (c.fix) c = wk_contract_of(r->p, i);
@@ -249,6 +252,7 @@ static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
 wk_status wk_prepare_contract(wk_prepare *r, wk_inst *i) {
   bool done;
   WK_TRY(wk_prepare_volume(r, i, &done));
+  if (!done) WK_TRY(wk_prepare_columns(r, i, &done));
   if (done) return NULL;
   wk_contract c = wk_contract_of(r->p, i);
   if (c.kind != WK_CONTRACT_GENERIC) return prepare_fitting(r, i, c);

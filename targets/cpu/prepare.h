@@ -39,6 +39,10 @@ wk_status wk_prepare_pack(wk_prepare *r, wk_inst *i, const wk_contract *c) WK_MU
  * is, or is none. */
 wk_status wk_prepare_volume(wk_prepare *r, wk_inst *i, bool *done) WK_MUST_CHECK;
 
+/* A convolution of few images with a large window as one of more; *done is false when it does not
+ * pay. */
+wk_status wk_prepare_columns(wk_prepare *r, wk_inst *i, bool *done) WK_MUST_CHECK;
+
 /* ---- pieces of the above --------------------------------------------------------------------- */
 
 /* A dense view of the dims of `like` in a new buffer, axes from slowest to fastest as in order[].

@@ -203,6 +203,19 @@ static void conv_window_case(wk_program *p) {
   set_conv(p, i, (conv_shape){1, 0, 1, 1}, "max(add(%0, %1), 0.0f32)", 2);
 }
 
+/* Few images, whose columns become images: the gradients of first layers, with padding of each side
+ * and without, and of two groups. */
+static void conv_columns_case(wk_program *p) {
+  wk_view dw = OUT(p, WK_F32, 3, 5, 7, 40), x = IN(p, WK_F32, 4, 3, 30, 31);
+  wk_view dy = IN(p, WK_F32, 4, 15, 14, 40);
+  wk_inst *i = append(p, WK_OP_CONV, 1, 3, NHWC(dw), PERM(x, 1, 0, 2, 3), PERM(dy, 3, 0, 1, 2));
+  set_conv(p, i, (conv_shape){1, 0, 2, 1}, NULL, 0);
+  ((wk_attr_conv *)i->attrs)->pads = wk_ints_dup(p->arena, (int64_t[]){2, 1, 1, 1}, 4);
+  wk_view y = OUT(p, WK_F32, 1, 3, 3, 24), z = IN(p, WK_F32, 10, 12, 13, 1);
+  i = append(p, WK_OP_CONV, 1, 3, NHWC(y), PERM(z, 3, 0, 1, 2), IN(p, WK_F32, 24, 5, 10, 11));
+  set_conv(p, i, (conv_shape){1, 0, 1, 2}, NULL, 0);
+}
+
 /* Weights and x that are broadcast along some axes. */
 static void conv_broadcast_case(wk_program *p) {
   wk_view y = OUT(p, WK_F32, 9, 3, 3, 8), x = IN(p, WK_F32, 4, 9, 9, 9);
@@ -239,6 +252,7 @@ static const program_case conv_cases[] = {{"copy_run", copy_run_case, 0, NULL},
                                           {"conv_volume", conv_volume_case, 0, NULL},
                                           {"transpose_volume", transpose_volume_case, 0, NULL},
                                           {"conv_window", conv_window_case, 0, NULL},
+                                          {"conv_columns", conv_columns_case, 0, NULL},
                                           {"conv_broadcast", conv_broadcast_case, 0, NULL},
                                           {"transpose_gaps", transpose_gaps_case, 0, NULL},
                                           DRAWN_CONVS(X, Y) {0}};

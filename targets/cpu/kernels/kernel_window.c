@@ -28,9 +28,11 @@ static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 /* ---- which kernels --------------------------------------------------------------------------- */
 
 /* Costs are multiply-adds of a full tile: what an element costs to be copied into another order,
- * and in strips along a line or across lines; a pointer of a position, for each k and panel; in
- * steps along k, what reading the pointers of a tap is worth. */
-enum { COST_COPY = 24, COST_LINE = 8, COST_ACROSS = 64, COST_POINTER = 32, COST_TAP = 2 };
+ * and in strips few planes at a time or one by one; a pointer of a position, for each k and panel;
+ * in steps along k, what reading the pointers of a tap and calling a tile are worth, and in rows,
+ * what reading a panel is. */
+enum { COST_COPY = 24, COST_LINE = 8, COST_ACROSS = 64, COST_POINTER = 32 };
+enum { COST_TAP = 2, COST_CALL = 3, COST_ROW = 2, FEW_PLANES = 4 };
 #define COST_WINDOW 1.1 /* pixels come from further away than weights */
 
 static double cost_of_rows(const wk_cpu_conv_desc *d, double macs, double x) {
@@ -38,19 +40,49 @@ static double cost_of_rows(const wk_cpu_conv_desc *d, double macs, double x) {
   double again = (double)min64(d->oh, ceil_div(d->kh, d->stride_h)); /* strips that have a line */
   double cost = macs * (1 + (double)COST_TAP / (double)run);
   if (d->cin == 1 || d->x_stride[3] == 1) return cost;
-  return cost + (d->x_stride[2] == 1 ? COST_LINE : COST_ACROSS) * x * again;
+  bool is_quick = d->x_stride[2] == 1 && cin <= FEW_PLANES; /* rows.c interleaves those */
+  return cost + (is_quick ? COST_LINE : COST_ACROSS) * x * again;
+}
+
+/* Of the convolution: multiply-adds, elements of x. */
+typedef struct {
+  double macs, x;
+} amount;
+
+static amount amount_of(const wk_cpu_conv_desc *d) {
+  double depth = (double)(d->cin / d->group) * (double)d->kh * (double)d->kw;
+  double pixels = (double)d->n * (double)d->oh * (double)d->ow;
+  double x = (double)d->n * (double)d->h * (double)d->w * (double)d->cin;
+  return (amount){pixels * (double)d->cout * depth, x};
+}
+
+double wk_cpu_window_cost(const wk_cpu_conv_desc *d, int64_t copied) {
+  enum { PANEL = 64 };
+  double macs = amount_of(d).macs, n = (double)d->n, positions = (double)d->oh * (double)d->ow;
+  double depth = macs / (n * positions * (double)d->cout);
+  double panels = (double)d->group * (double)ceil_div(d->cout / d->group, PANEL);
+  double cost = macs * (COST_WINDOW + COST_ROW / n + COST_CALL / depth);
+  return cost + COST_POINTER * panels * positions * depth + COST_COPY * (double)copied;
+}
+
+static double cost_of_window(const wk_cpu_conv_desc *d) {
+  bool is_copied = d->n > 1 && d->x_stride[0] != 1;
+  return wk_cpu_window_cost(d, is_copied ? d->n * d->h * d->w * d->cin : 0);
+}
+
+static bool fits(const wk_cpu_conv_desc *d) {
+  enum { MAX_IMAGES = 1 << 14 }; /* a row of zeros is in scratch */
+  return d->n <= MAX_IMAGES;
 }
 
 bool wk_cpu_window_pays(const wk_cpu_conv_desc *d) {
-  enum { PANEL = 64 };
-  double depth = (double)(d->cin / d->group) * (double)d->kh * (double)d->kw;
-  double positions = (double)d->oh * (double)d->ow, n = (double)d->n;
-  double macs = n * positions * (double)d->cout * depth;
-  double x = n * (double)d->h * (double)d->w * (double)d->cin;
-  double panels = (double)d->group * (double)ceil_div(d->cout / d->group, PANEL);
-  double window = macs * (COST_WINDOW + 2 / n) + COST_POINTER * panels * positions * depth;
-  if (d->n > 1 && d->x_stride[0] != 1) window += COST_COPY * x;
-  return window < cost_of_rows(d, macs, x);
+  amount all = amount_of(d);
+  return fits(d) && cost_of_window(d) < cost_of_rows(d, all.macs, all.x);
+}
+
+double wk_cpu_conv_cost(const wk_cpu_conv_desc *d) {
+  amount all = amount_of(d);
+  return wk_cpu_window_pays(d) ? cost_of_window(d) : cost_of_rows(d, all.macs, all.x);
 }
 
 /* ---- plan ------------------------------------------------------------------------------------ */

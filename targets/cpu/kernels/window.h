@@ -17,5 +17,9 @@ wk_status wk_cpu_window_codegen(wk_llvm *e, const wk_cpu_conv_desc *d, int64_t s
 /* Which costs less with weights that are known at run time only: this or the kernels of
  * wk_cpu_conv_codegen. What has to be copied first counts; the strides of w do not. */
 bool wk_cpu_window_pays(const wk_cpu_conv_desc *d);
+/* What they cost, in multiply-adds of a full tile: this one, where so many elements are copied as
+ * well, and the cheaper one. */
+double wk_cpu_window_cost(const wk_cpu_conv_desc *d, int64_t copied);
+double wk_cpu_conv_cost(const wk_cpu_conv_desc *d);
 
 #endif
