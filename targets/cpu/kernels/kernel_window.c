@@ -39,7 +39,7 @@ static double cost_of_rows(const wk_cpu_conv_desc *d, double macs, double x) {
   int64_t cin = d->cin / d->group, run = d->dil_w == 1 ? cin * d->kw : cin; /* k of a tap */
   double again = (double)min64(d->oh, ceil_div(d->kh, d->stride_h)); /* strips that have a line */
   double cost = macs * (1 + (double)COST_TAP / (double)run);
-  if (d->cin == 1 || d->x_stride[3] == 1) return cost;
+  if (cin == 1 ? d->x_stride[2] <= 1 : d->x_stride[3] == 1) return cost;
   bool is_quick = d->x_stride[2] == 1 && cin <= FEW_PLANES; /* rows.c interleaves those */
   return cost + (is_quick ? COST_LINE : COST_ACROSS) * x * again;
 }
