@@ -244,8 +244,9 @@ static wk_status print_check(const wk_grad_check_report *r, const grad_opts *o, 
   }
   if (bad || o->verbose) wk_table_print(stdout, &t, "llrrrrl");
   else wk_str_free(&t.text);
-  printf("%lld elements of %zu tensors: %zu tensors differ, largest relative error %.2g",
-         (long long)tried, r->rows.n, bad, r->worst);
+  printf("%lld elements of %zu tensors: %zu tensors differ, ", (long long)tried, r->rows.n, bad);
+  if (r->worst == 0) printf("no difference is beyond that of rounding");
+  else printf("largest relative error beyond rounding %.2g", r->worst);
   printf(kinks ? "; %lld at kinks, without a stable difference\n" : "\n", (long long)kinks);
   return bad ? wk_exit_with(WK_FAILED) : NULL;
 }
