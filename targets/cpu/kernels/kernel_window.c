@@ -3,6 +3,7 @@
  * it packs the panel, then for each position writes the pointers of the block, which all tiles of
  * images there share; sums of blocks wait in scratch. */
 #include "targets/cpu/kernels/window.h"
+#include "targets/cpu/kernels/depthwise.h"
 #include "targets/cpu/kernels/gemm.h"
 #include "targets/cpu/kernels/rows.h"
 
@@ -33,12 +34,20 @@ static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
  * what reading a panel is. */
 enum { COST_COPY = 24, COST_LINE = 8, COST_ACROSS = 64, COST_POINTER = 32 };
 enum { COST_TAP = 2, COST_CALL = 3, COST_ROW = 2, FEW_PLANES = 4 };
+enum { COST_DEPTHWISE = 4, COLUMNS = 16 }; /* no element is used twice; of a tile at least */
 #define COST_WINDOW 1.1 /* pixels come from further away than weights */
+
+/* Columns of tiles for each output channel: a group of few channels leaves some empty. */
+static double emptiness(const wk_cpu_conv_desc *d) {
+  int64_t width = d->cout / d->group;
+  return (double)(ceil_div(width, COLUMNS) * COLUMNS) / (double)width;
+}
 
 static double cost_of_rows(const wk_cpu_conv_desc *d, double macs, double x) {
   int64_t cin = d->cin / d->group, run = d->dil_w == 1 ? cin * d->kw : cin; /* k of a tap */
   double again = (double)min64(d->oh, ceil_div(d->kh, d->stride_h)); /* strips that have a line */
-  double cost = macs * (1 + (double)COST_TAP / (double)run);
+  if (wk_depthwise_fits(d)) return macs * COST_DEPTHWISE;
+  double cost = macs * (1 + (double)COST_TAP / (double)run) * emptiness(d);
   if (cin == 1 ? d->x_stride[2] <= 1 : d->x_stride[3] == 1) return cost;
   bool is_quick = d->x_stride[2] == 1 && cin <= FEW_PLANES; /* rows.c interleaves those */
   return cost + (is_quick ? COST_LINE : COST_ACROSS) * x * again;
@@ -61,7 +70,7 @@ double wk_cpu_window_cost(const wk_cpu_conv_desc *d, int64_t copied) {
   double macs = amount_of(d).macs, n = (double)d->n, positions = (double)d->oh * (double)d->ow;
   double depth = macs / (n * positions * (double)d->cout);
   double panels = (double)d->group * (double)ceil_div(d->cout / d->group, PANEL);
-  double cost = macs * (COST_WINDOW + COST_ROW / n + COST_CALL / depth);
+  double cost = macs * (COST_WINDOW + COST_ROW / n + COST_CALL / depth) * emptiness(d);
   return cost + COST_POINTER * panels * positions * depth + COST_COPY * (double)copied;
 }
 
