@@ -66,8 +66,7 @@ static wk_status search(fit *f, int64_t budget) {
     if (f->estimate < 1) f->estimate = 1;
   }
   return wk_error(WK_RESOURCE, "the memory budget of %lld bytes is too small: activations need "
-                  "%lld at least, and %lld as it comes by the estimate before placement",
-                  (long long)budget, (long long)least, (long long)f->report->remat.before);
+                  "%lld at least", (long long)budget, (long long)least);
 }
 
 wk_status wk_pipeline_fit(wk_module **m, const wk_pipeline_options *o, wk_pipeline_report *report,

@@ -104,7 +104,7 @@ static wk_value_id samples_as_channels(wk_low *l, wk_value_id x, int64_t group) 
   const wk_type t = *wk_low_type(l, x);
   int64_t five[5] = {t.dims[0], group, t.dims[1] / group, 1, 1}, perm[] = {2, 1, 0, 3};
   int64_t dims[WK_MAX_RANK];
-  five[3] = wk_type_count(&t) / (t.dims[0] * t.dims[1]);
+  for (int i = 2; i < t.rank; i++) five[3] *= t.dims[i];
   x = wk_low_transpose(l, wk_low_reshape(l, x, 4, five), perm);
   memcpy(dims, t.dims, (size_t)t.rank * sizeof *dims);
   dims[0] = t.dims[1] / group;
@@ -189,6 +189,7 @@ static wk_value_id weights(wk_low *l, const window *c, wk_value_id x, wk_value_i
   const wk_type tx = *wk_low_type(l, x), ty = *wk_low_type(l, dy);
   int n = tx.rank - 2;
   int64_t pads[2 * WK_MAX_RANK];
+  if (wk_type_count(&tx) == 0 || wk_type_count(&ty) == 0) return wk_adjoint_zeros(l, tw);
   if (is_depthwise(c, &tx, tw)) return depthwise_weights(l, c, x, dy, tw);
   for (int i = 0; i < n; i++) {
     int64_t reach = c->dilations->v[i] * (tw->dims[i + 2] - 1) + 1;

@@ -242,12 +242,12 @@ static int64_t least_stride(const group *g, const wk_view *v, bool reduced) {
   return least;
 }
 
-/* What the group works on lies row by row. A position of, say, one channel of tensors with channels
+/* What the group reads lies row by row. A position of, say, one channel of tensors with channels
  * last would go through all of memory, as would the next one. */
 static bool rows_lie_together(const group *g) {
   for (size_t i = g->begin; i < g->end; i++) {
     const wk_inst *inst = g->block->insts.data[i];
-    for (uint32_t k = 0; k < inst->n_operands; k++) {
+    for (uint32_t k = inst->n_out; k < inst->n_operands; k++) {
       const wk_view *v = &inst->operands[k];
       if (v->buffer == WK_NONE) continue;
       int64_t row = least_stride(g, v, true);

@@ -9,7 +9,7 @@
 
 /* What an element costs beside multiplications, in these. */
 #define MACS_PER_BYTE 0.5
-enum { MAX_CHAIN = 64 };
+enum { MAX_CHAIN = 64, PATIENCE = 100, MAX_WORK = 1 << 22 };
 
 typedef struct {
   wk_graph *g;
@@ -185,7 +185,8 @@ typedef struct {
   int64_t rounds; /* until it was reached */
 } progress;
 
-/* Drops blocks until the peak is within the budget or so many rounds are over. */
+/* Drops blocks until the peak is within the budget, so many rounds are over, or many have gone by
+ * without a lower peak: each looks at the whole graph. */
 static wk_status run(wk_module *m, const int64_t *peaks, int64_t budget, int64_t rounds,
                      progress *p) {
   *p = (progress){.least = INT64_MAX};
@@ -196,7 +197,7 @@ static wk_status run(wk_module *m, const int64_t *peaks, int64_t budget, int64_t
     chain c;
     wk_status s = NULL;
     if (peak < p->least) *p = (progress){peak, k};
-    bool ends = peak <= budget || k == rounds || !choose(&r, &c);
+    bool ends = peak <= budget || k >= rounds || k - p->rounds > PATIENCE || !choose(&r, &c);
     if (!ends) s = drop(&c);
     wk_arena_free(arena);
     if (s || ends) return s;
@@ -233,7 +234,7 @@ wk_status wk_rematerialise(wk_module *m, int64_t budget, wk_remat_report *report
   if (report->before <= budget) return NULL;
   int64_t *peaks = wk_xcalloc(m->graphs.n + 1, sizeof *peaks);
   body_peaks(m, peaks);
-  int64_t rounds = 4 * (int64_t)m->main->nodes.n;
+  int64_t rounds = MAX_WORK / ((int64_t)m->main->nodes.n + 1);
   wk_module *trial = wk_module_clone(m);
   wk_status s = run(trial, peaks, budget, rounds, &p);
   wk_module_free(trial);
