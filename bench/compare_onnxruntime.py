@@ -12,85 +12,29 @@ and the ratio ONNX Runtime / Wick of the minima (above 1: Wick is faster).
 A model is a network of the zoo or a path: --models resnet50,q/resnet50.onnx measures a quantised
 file beside the network of the zoo.
 """
-import ctypes
-import json
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
-import time
 
 import cli
 import peers
+import runtime
 
 DEFAULT = "resnet50,vgg19,mobilenet_v2,bert_base"
 
 
-class TensorInfo(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_uint32),
-                ("dims", ctypes.c_int64 * 8), ("bytes", ctypes.c_size_t),
-                ("align", ctypes.c_size_t), ("bits", ctypes.c_uint32),
-                ("is_bound", ctypes.c_int), ("strides", ctypes.c_int64 * 8),
-                ("place", ctypes.c_int), ("index", ctypes.c_uint32), ("offset", ctypes.c_int64)]
-
-
-class EntryInfo(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p),
-                ("inputs_n", ctypes.c_uint32), ("outputs_n", ctypes.c_uint32),
-                ("steps_n", ctypes.c_uint32), ("has_steps", ctypes.c_int),
-                ("inputs", ctypes.POINTER(TensorInfo)), ("outputs", ctypes.POINTER(TensorInfo)),
-                ("steps", ctypes.c_void_p), ("arena_bytes", ctypes.c_size_t),
-                ("arena_bound", ctypes.c_size_t), ("scratch_bytes", ctypes.c_size_t)]
-
-
-DTYPES = {1: "float32", 7: "int32", 8: "int64", 13: "bool"}
-
-
-def aligned(np, shape, dtype):
-    count = int(np.prod(shape)) if shape else 1
-    raw = np.zeros(count * np.dtype(dtype).itemsize + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start:start + count * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
-
-
 class Wick:
-    def __init__(self, np, package, threads):
-        lib = ctypes.CDLL(str(BUILD / "libwick.so"))
-        lib.wick_model_entry.restype = ctypes.POINTER(EntryInfo)
-        lib.wick_model_entry.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
-        self.model, self.session = ctypes.c_void_p(), ctypes.c_void_p()
-        status = lib.wick_model_load(str(package).encode(), None, ctypes.byref(self.model))
-        if status:
-            raise SystemExit(f"wick_model_load: status {status}")
-        status = lib.wick_session_create(self.model, 0, threads, ctypes.byref(self.session))
-        if status:
-            raise SystemExit(f"wick_session_create: status {status}")
-        entry = lib.wick_model_entry(self.model, 0).contents
-        take = lambda infos, n: [(infos[i].name.decode(),
-                                  aligned(np, [infos[i].dims[k] for k in range(infos[i].rank)],
-                                          DTYPES[infos[i].dtype])) for i in range(n)]
-        self.inputs = take(entry.inputs, entry.inputs_n)
-        self.outputs = take(entry.outputs, entry.outputs_n)
-        pointers = lambda ports: (ctypes.c_void_p * len(ports))(*[a.ctypes.data for _, a in ports])
-        self.args = (self.session, pointers(self.inputs), pointers(self.outputs))
-        self.lib = lib
-
-    def feed(self, values):
-        for name, array in self.inputs:
-            array[...] = values[name]
-
-    def run(self):
-        status = self.lib.wick_session_run(*self.args)
-        if status:
-            raise SystemExit(f"wick_session_run: status {status}")
+    def __init__(self, package, threads):
+        self.session = runtime.Model(package, BUILD).session(0, threads)
+        self.feed, self.run = self.session.feed, self.session.run
 
     def results(self):
-        return dict(self.outputs)
+        return self.session.outputs
 
 
 class OnnxRuntime:
-    def __init__(self, np, model, threads):
+    def __init__(self, model, threads):
         import onnxruntime as ort
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
@@ -113,41 +57,11 @@ class OnnxRuntime:
 def worker(kind, model, threads, folder):
     import numpy as np
     values = dict(np.load(folder / "inputs.npz"))
-    peer = (Wick if kind == "wick" else OnnxRuntime)(np, model, threads)
+    peer = (Wick if kind == "wick" else OnnxRuntime)(model, threads)
     peer.feed(values)
     peer.run()
     np.savez(folder / f"{kind}.npz", **peer.results())
-    print("ready", flush=True)
-    for line in sys.stdin:
-        times = []
-        for _ in range(int(line)):
-            start = time.perf_counter()
-            peer.run()
-            times.append(1e3 * (time.perf_counter() - start))
-        print(json.dumps(times), flush=True)
-
-
-class Peer:
-    def __init__(self, kind, model, threads, folder):
-        cpus = ",".join(str(i) for i in sorted(os.sched_getaffinity(0))[:threads])
-        self.times = []
-        self.process = subprocess.Popen(
-            ["taskset", "-c", cpus, sys.executable, __file__, "--worker", kind, str(model),
-             str(threads), str(folder), str(BUILD)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        if self.process.stdout.readline().strip() != "ready":
-            raise SystemExit(f"{kind} did not start")
-
-    def round(self, n):
-        self.process.stdin.write(f"{n}\n")
-        self.process.stdin.flush()
-        times = json.loads(self.process.stdout.readline())
-        self.times += times
-        return times
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+    peers.serve(peer.run)
 
 
 def make_inputs(np, model, folder):
@@ -187,8 +101,8 @@ def bench(np, name, threads, rounds, folder):
         subprocess.run([wick, "compile", model, "-o", package], check=True,
                        stdout=subprocess.DEVNULL)
     make_inputs(np, model, folder)
-    wick = Peer("wick", package, threads, folder)
-    ort = Peer("ort", model, threads, folder)
+    wick = peers.Worker(threads, "wick", package, threads, folder, BUILD)
+    ort = peers.Worker(threads, "ort", model, threads, folder, BUILD)
     worst = compare_outputs(np, folder)
     once = max(wick.round(1)[0], ort.round(1)[0])
     n = max(1, int(200 / once))

@@ -6,9 +6,12 @@ missing ends the program with one line.
 """
 import importlib
 import importlib.util
+import json
 import os
 import pathlib
+import subprocess
 import sys
+import time
 
 import cli
 
@@ -33,12 +36,50 @@ def has(module):
         return False
 
 
-def need(*modules):
-    """Goes on in the environment of bench/setup when this Python lacks one of the modules."""
+def need(*modules, setup="run bench/setup"):
+    """Goes on in the environment of bench/setup when this Python lacks one of the modules. setup:
+    what to do where that lacks one, too."""
     missing = [m for m in modules if not has(m)]
     if not missing:
         return
     python = VENV / "bin/python"
     if python.exists() and pathlib.Path(sys.prefix).resolve() != VENV.resolve():
         os.execv(python, [str(python), *sys.argv])
-    cli.die(f"needs the Python packages {', '.join(missing)}: run bench/setup")
+    cli.die(f"needs the Python packages {', '.join(missing)}: {setup}")
+
+
+class Worker:
+    """The running program once more, as `--worker ARGUMENT...`: a process of its own on the first
+    `threads` processors. It calls serve(); times are what that says, in ms."""
+
+    def __init__(self, threads, *arguments):
+        cpus = ",".join(str(i) for i in sorted(os.sched_getaffinity(0))[:threads])
+        self.times = []
+        self.process = subprocess.Popen(
+            ["taskset", "-c", cpus, sys.executable, sys.argv[0], "--worker",
+             *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline().strip() != "ready":
+            cli.die(f"{arguments[0]} did not start")
+
+    def round(self, n):
+        self.process.stdin.write(f"{n}\n")
+        self.process.stdin.flush()
+        times = json.loads(self.process.stdout.readline())
+        self.times += times
+        return times
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def serve(run):
+    """Says that the worker is ready; runs as often as each line of the input says."""
+    print("ready", flush=True)
+    for line in sys.stdin:
+        times = []
+        for _ in range(int(line)):
+            start = time.perf_counter()
+            run()
+            times.append(1e3 * (time.perf_counter() - start))
+        print(json.dumps(times), flush=True)

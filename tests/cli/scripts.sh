@@ -47,7 +47,7 @@ cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
   bench/{setup,coverage,mutants,same_code,opencl} \
   bench/accel_{ablation,causes,speed,peak} \
-  $(cd tree && ls bench/*.py | grep -vE '/(cli|peers|caffe2_net).py$'); do
+  $(cd tree && ls bench/*.py | grep -vE '/(cli|peers|runtime|caffe2_net).py$'); do
   helps $script
   tells "$script, unknown option" 2 "^${script/real_/}: .*--frob" tree/$script --frob x
 done
@@ -61,6 +61,11 @@ for bench in compare_onnxruntime.py compare_quantisers.py quantised_classes.py \
   tells "$bench without the peers" 1 '^bench/.*: needs the Python packages .*: run bench/setup$' \
     python3 -S tree/bench/$bench
 done
+tells 'compare_torch.py without PyTorch' 1 \
+  "needs the Python packages .*: install Debian's python3-torch and python3-onnx and use " \
+  python3 -S tree/bench/compare_torch.py
+tells 'compare_torch.py, a net' 2 "^bench/.*: argument --nets: 'nn' is none of digits_cnn, mlp," \
+  python3 -S tree/bench/compare_torch.py --nets mlp,nn
 for bench in accel_ablation accel_causes accel_speed accel_peak opencl compile_scaling.py; do
   tells "$bench, no wick" 1 '^bench/.*: there is no /nonexist: ' tree/bench/$bench --wick /nonexist
   tells "$bench, no wick named" 1 '^bench/.*: there is no /nonexist: ' \
