@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training beside PyTorch: the same weights at first, the same batches, the same steps.
 
-  apt-get install python3-torch python3-onnx    once: Debian's PyTorch is for Debian's Python
+  apt-get install python3-torch python3-onnx libopenblas0-pthread    once
   /usr/bin/python3 bench/compare_torch.py [--nets mlp,…] [--optimizers sgd,…] [--steps 200]
                                           [--seeds 3]
   /usr/bin/python3 bench/compare_torch.py --speed [--threads 1,2] [--rounds 10]
@@ -24,7 +24,8 @@ PyTorch at steps of their own; the ratio needs seeds enough for both to have met
 
 The last line is of `wick train` on all digits: held-out accuracy after --epochs with Adam, beside
 PyTorch's with other orders of the samples. --speed measures instead how long steps take, in
-processes that take turns: ratios PyTorch / Wick, above 1 where Wick is faster.
+processes that take turns: ratios PyTorch / Wick, above 1 where Wick is faster. Debian's PyTorch is
+for /usr/bin/python3; its products are as fast as the BLAS that is installed, whose file is told.
 """
 import pathlib
 import statistics
@@ -272,7 +273,16 @@ def worker(kind, name, threads, file):
     peers.serve(run)
 
 
+def blas():
+    """The file that PyTorch's products come from; Debian's reference BLAS is slow."""
+    torch.ones(2, 2) @ torch.ones(2, 2)
+    files = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines()
+             if "blas" in line}
+    return ", ".join(sorted(files)) or "its own"
+
+
 def speed(options):
+    print(f"PyTorch {torch.__version__}, BLAS: {blas()}")
     print(f"{'ms of a step':13}{'threads':>7}{'Wick':>9}{'median':>9}{'PyTorch':>9}{'median':>9}"
           f"{'PyTorch / Wick':>16}{'median':>8}")
     with tempfile.TemporaryDirectory() as name:
