@@ -206,7 +206,7 @@ def one_seed(columns, samples, steps, models, loss, optimizer):
 
 def print_row(name, optimizer, w):
     """Whether it is within the limits."""
-    ratio = w["wick"] / w["torch"]
+    ratio = w["wick"] / max(w["torch"], 2 ** -24)  # which is a rounding of the loss
     held = "{:7.1f} {:7.1f}".format(*w["held_out"]) if "held_out" in w else ""
     print(f"{name:12}{optimizer:10}{w['f64']:9.1e}{w['weights']:9.1e}{w['step']:11.1e}"
           f"{w['step_weights']:9.1e}{w['wick']:10.1e}{w['torch']:9.1e}{ratio:8.2f}  {held}",
