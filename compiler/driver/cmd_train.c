@@ -216,15 +216,27 @@ static void add_list(wk_str *b, const char *name, const wk_strings *list) {
   for (size_t i = 0; i < list->n; i++) wk_str_printf(b, "%s %s\n", name, list->data[i]);
 }
 
+static void add_samples(wk_str *b, const wk_train_job *j, const wk_column *c) {
+  if (!c->t.data) return;
+  uint64_t hash = wk_hash64(c->t.data, (size_t)wk_type_bytes(&c->t.type), 0);
+  wk_str_printf(b, "%s%s: %s %016llx\n", c->name ? "samples of " : "labels",
+                c->name ? c->name : "", wk_type_text(j->arena, &c->t.type),
+                (unsigned long long)hash);
+}
+
 /* What a run and its continuation must have in common. */
 static wk_status describe(wk_train_job *j) {
   const wk_train_opts *o = j->o;
   wk_str b = {0};
   wk_file f;
+  if (!o->checkpoint) return NULL;
   WK_TRY(wk_file_map(j->path, &f));
   wk_str_printf(&b, "model %016llx\n", (unsigned long long)wk_hash64(f.data, f.size, 0));
   wk_file_unmap(&f);
-  wk_str_printf(&b, "samples %lld\n", (long long)j->data.n);
+  add_list(&b, "bind", &o->binding.bind);
+  add_list(&b, "shape", &o->binding.shape);
+  for (size_t i = 0; i < j->data.columns.n; i++) add_samples(&b, j, &j->data.columns.data[i]);
+  add_samples(&b, j, &j->data.labels);
   wk_str_printf(&b, "loss %s of %s\n", o->loss, j->step.output);
   wk_str_printf(&b, "optimizer %s, lr %.17g, weight-decay %.17g\n",
                 wk_train_optimizers[o->optimizer], j->step.hypers.rate,

@@ -147,6 +147,15 @@ refuses 'over the data' 2 'x.npy' train -o x.npy
 refuses 'no checkpoint' 5 'none/checkpoint' train --checkpoint none --resume -o o2.onnx
 refuses 'of another run' 2 "there it was 'seed 1', here it is 'seed 2'" \
   train --epochs 3 --checkpoint ck --resume --validate 0.3 --seed 2 -o o2.onnx
+ramp others.npy '<i8' 96 96 9
+refuses 'of other labels' 2 "there it was 'labels: i64\[96\] [0-9a-f]+', here it is 'labels: i64" \
+  "$wick" train net.onnx --data x.npy --labels others.npy --loss cross-entropy --epochs 3 \
+  --checkpoint ck --resume --validate 0.3 -o o2.onnx
+refuses 'of other samples' 2 "there it was 'samples of input: u8\[96,1,8,8\] [0-9a-f]+', here" \
+  "$wick" train net.onnx --data zeros.npy --labels y.npy --loss cross-entropy --epochs 3 \
+  --checkpoint ck --resume --validate 0.3 -o o2.onnx
+refuses 'of another shape' 2 "here it is 'shape input=32x1x8x8'" train --epochs 3 \
+  --checkpoint ck --resume --validate 0.3 --shape input=32x1x8x8 -o o2.onnx
 cp net.onnx other.onnx && flip other.onnx $(($(stat -c %s net.onnx) / 2))
 refuses 'of another model' 2 'is a checkpoint of another model' "$wick" train other.onnx \
   "${common[@]}" --epochs 3 --checkpoint ck --resume --validate 0.3 -o o2.onnx
