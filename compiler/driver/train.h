@@ -110,7 +110,6 @@ typedef struct {
   const wk_train_data *data;
   wk_split split;
   wk_step step, evaluation;
-  wk_dtype label_type;    /* NONE: no labels */
   wk_module *module;      /* of the step, to look for what is not finite */
   wick_model *model;
   wick_state *state;
@@ -123,7 +122,7 @@ typedef struct {
 } wk_train_run;
 
 /* Trains until all steps of the plan are done, from `done` on, and prints a line for each epoch.
- * WK_FAILED: a loss was no finite number. The state is then that before the step. */
+ * WK_FAILED: a loss or a gradient was no finite number. The state is then that before the step. */
 wk_status wk_train_epochs(wk_train_run *r) WK_MUST_CHECK;
 
 /* The state of a run, its history and settings, written atomically. */

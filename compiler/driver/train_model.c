@@ -16,29 +16,30 @@ static const wk_onnx_io *io_of(const wk_train_job *j, const char *name) {
   return &j->data.info.inputs.data[i];
 }
 
-static bool is_shaped(const wk_train_job *j, const char *name, int64_t *batch) {
-  for (size_t i = 0; i < j->binding.shapes.n; i++) {
-    const wk_bind_shape *s = &j->binding.shapes.data[i];
-    if (strcmp(s->input, name)) continue;
-    if (s->rank) *batch = s->dims[0];
-    return true;
-  }
-  return false;
+/* NULL: --shape does not name the input. */
+static const wk_bind_shape *shape_of(const wk_train_job *j, const char *name) {
+  for (size_t i = 0; i < j->binding.shapes.n; i++)
+    if (!strcmp(j->binding.shapes.data[i].input, name)) return &j->binding.shapes.data[i];
+  return NULL;
 }
 
-/* As --batch, --shape or the model says. */
+/* As --batch, --shape or the model says; what they say is the same. */
 static wk_status choose_batch(wk_train_job *j) {
-  int64_t shaped = 0, declared = 0;
+  int64_t batch = j->o->batch;
+  const char *by = "--batch";
   for (size_t i = 0; i < j->data.columns.n; i++) {
     const wk_onnx_io *io = io_of(j, j->data.columns.data[i].name);
-    is_shaped(j, io->name, &shaped);
-    if (io->rank > 0 && io->dims[0] > 0) declared = io->dims[0];
+    const wk_bind_shape *s = shape_of(j, io->name);
+    int64_t own = s ? (s->rank ? s->dims[0] : 0) : io->rank > 0 ? io->dims[0] : 0;
+    if (own <= 0) continue;
+    if (batch && own != batch)
+      return wk_error(WK_USAGE, "%s %lld: %s batches of %lld for the input %s", by,
+                      (long long)batch, s ? "--shape says" : "the model declares", (long long)own,
+                      io->name);
+    if (!batch) by = wk_arena_printf(j->arena, "the input %s has batches of", io->name);
+    batch = own;
   }
-  if (j->o->batch && declared && declared != j->o->batch)
-    return wk_error(WK_USAGE, "--batch %lld: the model declares batches of %lld",
-                    (long long)j->o->batch, (long long)declared);
-  j->run.plan.batch = j->o->batch ? j->o->batch : shaped ? shaped
-                      : declared ? declared : DEFAULT_BATCH;
+  j->run.plan.batch = batch ? batch : DEFAULT_BATCH;
   return NULL;
 }
 
@@ -47,8 +48,7 @@ static void add_shapes(wk_train_job *j) {
   for (size_t i = 0; i < j->data.columns.n; i++) {
     const wk_column *c = &j->data.columns.data[i];
     const wk_onnx_io *io = io_of(j, c->name);
-    int64_t ignored;
-    if (is_shaped(j, c->name, &ignored) || io->rank == 0) continue;
+    if (shape_of(j, c->name) || io->rank == 0) continue;
     wk_bind_shape s = {.input = c->name, .rank = io->rank < 0 ? c->t.type.rank : io->rank,
                        .file = c->path};
     s.dims[0] = j->run.plan.batch;
@@ -114,8 +114,29 @@ static wk_status choose_weights(wk_train_job *j, const wk_module *m) {
   return NULL;
 }
 
+static wk_status check_batch(const wk_train_job *j, const char *what, const char *name,
+                             const wk_type *t) {
+  if (t->rank > 0 && t->dims[0] == j->run.plan.batch) return NULL;
+  return wk_error_at(WK_USAGE, j->path, "%s '%s' has the type %s, whose axis 0 is no batch of %lld",
+                     what, name, wk_type_text(j->arena, t), (long long)j->run.plan.batch);
+}
+
+/* Axis 0 of every input and of the labels is the batch. */
+static wk_status check_batches(const wk_train_job *j, const wk_graph *g, const wk_step *s) {
+  for (size_t i = 0; i < j->data.columns.n; i++)
+    for (size_t k = 0; k < g->inputs.n; k++) {
+      const wk_value *v = wk_val(g, g->inputs.data[k]);
+      if (!strcmp(v->name, j->data.columns.data[i].name))
+        WK_TRY(check_batch(j, "the input", v->name, &v->type));
+    }
+  if (s->labels == WK_STEP_NONE) return NULL;
+  return check_batch(j, "what is compared with the output", j->step.output,
+                     &wk_val(g, g->inputs.data[s->labels])->type);
+}
+
 /* The samples against what the step wants of them. */
 static wk_status check_data(wk_train_job *j, const wk_graph *g, const wk_step *s) {
+  WK_TRY(check_batches(j, g, s));
   for (size_t i = 0; i < j->data.columns.n; i++)
     for (size_t k = 0; k < g->inputs.n; k++) {
       const wk_value *v = wk_val(g, g->inputs.data[k]);
@@ -124,7 +145,6 @@ static wk_status check_data(wk_train_job *j, const wk_graph *g, const wk_step *s
     }
   if (s->labels == WK_STEP_NONE) return NULL;
   const wk_type want = wk_val(g, g->inputs.data[s->labels])->type;
-  j->run.label_type = want.dtype;
   return wk_column_check(&j->data.labels, &want, s->classes);
 }
 
@@ -139,10 +159,22 @@ static wk_status make_step(wk_train_job *j, wk_module **out) {
   return NULL;
 }
 
+/* A loss that is one number for a whole batch has a mean over whole batches alone. */
+static wk_status check_held_out(const wk_train_job *j, const wk_graph *g) {
+  const wk_type *t = &wk_val(g, g->outputs.data[0])->type;
+  int64_t n = j->run.split.n_held_out, batch = j->run.plan.batch;
+  if (n == 0 || n >= batch || (t->rank > 0 && t->dims[0] == batch)) return NULL;
+  return wk_error(WK_USAGE, "--validate %g: %lld samples fill no batch of %lld, for which the loss "
+                  "'%s' is one number", j->o->validate, (long long)n, (long long)batch,
+                  j->step.output);
+}
+
 wk_status wk_train_evaluation(wk_train_job *j, wk_step *step, wk_module **out) {
   wk_import_report report = {0};
   wk_status s = wk_train_import(j, WK_FOR_EVALUATION, &report, out);
   if (!s) s = wk_step_evaluation(*out, &j->run.step, &j->step, step);
+  if (!s) s = check_batches(j, (*out)->main, step);
+  if (!s) s = check_held_out(j, (*out)->main);
   wk_import_report_free(&report);
   return s;
 }

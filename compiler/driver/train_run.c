@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Epochs. An epoch takes the training samples in an order of its own, batch by batch; what is left
  * at its end and fills no batch is left out. Held-out samples are all evaluated: the last batch is
- * filled up with the last sample, and only the elements of the others count. */
+ * filled up with the last sample, and only the elements of the others count. Where the loss has no
+ * element for each sample, only whole batches are. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,19 +19,27 @@ static void set_scalar(wk_train_program *p, size_t at, wk_dtype t, double v, int
   else wk_store_i64(to, t, 0, i);
 }
 
+/* Samples at[0..n) of a column as input k of a program, which they fill. */
+static wk_status set_input(wk_train_program *p, size_t k, const wk_column *c, const int64_t *at,
+                           int64_t n) {
+  const wick_tensor_info *t = &p->entry->inputs[k];
+  int64_t bytes = n * wk_column_elements(c) * wk_dtype_size((wk_dtype)t->dtype);
+  if (bytes != (int64_t)t->bytes)
+    return wk_error(WK_INTERNAL, "%lld bytes of samples for the input '%s' of %zu",
+                    (long long)bytes, t->name, t->bytes);
+  wk_column_gather(c, at, n, (wk_dtype)t->dtype, p->in[k]);
+  return NULL;
+}
+
 /* Samples and labels of a batch; inputs of programs come in the order of the columns. */
-static void set_batch(const wk_train_run *r, wk_train_program *p, const wk_step *s,
-                      const int64_t *at) {
+static wk_status set_batch(const wk_train_run *r, wk_train_program *p, const wk_step *s,
+                           const int64_t *at) {
   const wk_train_data *d = r->data;
   for (size_t i = 0; i < d->columns.n; i++)
-    for (size_t k = 0; k < p->entry->input_count; k++) {
-      if (strcmp(p->entry->inputs[k].name, d->columns.data[i].name)) continue;
-      wk_column_gather(&d->columns.data[i], at, r->plan.batch,
-                       (wk_dtype)p->entry->inputs[k].dtype, p->in[k]);
-    }
-  if (s->labels != WK_STEP_NONE)
-    wk_column_gather(&d->labels, at, r->plan.batch, r->label_type,
-                     p->in[s->labels]);
+    for (size_t k = 0; k < p->entry->input_count; k++)
+      if (!strcmp(p->entry->inputs[k].name, d->columns.data[i].name))
+        WK_TRY(set_input(p, k, &d->columns.data[i], at, r->plan.batch));
+  return s->labels == WK_STEP_NONE ? NULL : set_input(p, s->labels, &d->labels, at, r->plan.batch);
 }
 
 /* ---- what is not finite ---------------------------------------------------------------------- */
@@ -86,7 +95,8 @@ static wk_status not_finite(wk_train_run *r, double loss) {
   free(in);
   free(out);
   WK_TRY(st);
-  return wk_error(WK_FAILED, "step %lld: the loss is %g%s%s", (long long)r->done + 1, loss,
+  return wk_error(WK_FAILED, "step %lld: the loss is %g%s%s%s", (long long)r->done + 1, loss,
+                  isfinite(loss) ? ", but a gradient is not finite" : "",
                   s.found ? "; the first tensor that is not finite is " : "",
                   s.found ? s.text : "");
 }
@@ -109,12 +119,12 @@ static wk_status do_step(wk_train_run *r, const int64_t *order, wk_epoch *e) {
   set_scalar(p, r->step.rate, WK_F64, e->rate, 0);
   set_scalar(p, r->step.step, WK_I64, 0, r->done + 1);
   for (int64_t part = 0; part < r->plan.accumulate; part++) {
-    set_batch(r, p, &r->step, order + part * r->plan.batch);
+    WK_TRY(set_batch(r, p, &r->step, order + part * r->plan.batch));
     set_scalar(p, r->step.key, WK_I64, 0, key_of(r, part));
     set_scalar(p, r->step.apply, WK_BOOL, 0, part + 1 == r->plan.accumulate);
     WK_TRY(wk_train_program_run(p));
     double loss = loss_of(p, r->step.loss, 0);
-    if (!isfinite(loss)) return not_finite(r, loss);
+    if (!loss_of(p, r->step.valid, 0)) return not_finite(r, loss);
     e->loss += loss;
     if (r->step.metric != WK_STEP_NONE) e->metric += loss_of(p, r->step.metric, 0);
     e->samples += (double)r->plan.batch;
@@ -125,16 +135,21 @@ static wk_status do_step(wk_train_run *r, const int64_t *order, wk_epoch *e) {
 
 /* ---- held-out samples ------------------------------------------------------------------------ */
 
-/* Sum over the first `n` samples of an output, which has elements for `batch` or one for all. */
-static double sum_of(const wk_train_program *p, size_t at, int64_t n, int64_t batch) {
-  const wick_tensor_info *t = &p->entry->outputs[at];
-  int64_t count = 1, each;
+static bool is_per_sample(const wk_train_run *r, size_t at) {
+  const wick_tensor_info *t = &r->evaluate.entry->outputs[at];
+  return t->rank > 0 && t->dims[0] == r->plan.batch;
+}
+
+/* Sum over the first `n` samples of an output. One that has not an element or several for each
+ * sample counts with its mean for each; n is then the batch. */
+static double sum_of(const wk_train_run *r, size_t at, int64_t n) {
+  const wick_tensor_info *t = &r->evaluate.entry->outputs[at];
+  int64_t count = 1, read;
   double sum = 0;
   for (uint32_t i = 0; i < t->rank; i++) count *= t->dims[i];
-  if (t->rank == 0 || t->dims[0] != batch) return loss_of(p, at, 0) * (double)n;
-  each = count / batch;
-  for (int64_t i = 0; i < n * each; i++) sum += loss_of(p, at, i);
-  return each ? sum / (double)each : 0;
+  read = is_per_sample(r, at) ? count / r->plan.batch * n : count;
+  for (int64_t i = 0; i < read; i++) sum += loss_of(&r->evaluate, at, i);
+  return read ? sum / (double)read * (double)n : 0;
 }
 
 static wk_status evaluate(wk_train_run *r, wk_epoch *e) {
@@ -142,17 +157,18 @@ static wk_status evaluate(wk_train_run *r, wk_epoch *e) {
   int64_t n = r->split.n_held_out, batch = r->plan.batch;
   int64_t *at = wk_xcalloc((size_t)batch, sizeof *at);
   wk_status s = NULL;
+  if (!is_per_sample(r, r->evaluation.loss)) n -= n % batch;
   e->held_loss = e->held_metric = 0;
   for (int64_t first = 0; first < n && !s; first += batch) {
     int64_t have = n - first < batch ? n - first : batch;
     for (int64_t i = 0; i < batch; i++)
       at[i] = r->split.held_out[first + (i < have ? i : have - 1)];
-    set_batch(r, p, &r->evaluation, at);
-    s = wk_train_program_run(p);
+    s = set_batch(r, p, &r->evaluation, at);
+    if (!s) s = wk_train_program_run(p);
     if (s) break;
-    e->held_loss += sum_of(p, r->evaluation.loss, have, batch);
+    e->held_loss += sum_of(r, r->evaluation.loss, have);
     if (r->evaluation.metric != WK_STEP_NONE)
-      e->held_metric += sum_of(p, r->evaluation.metric, have, batch);
+      e->held_metric += sum_of(r, r->evaluation.metric, have);
   }
   free(at);
   e->held_loss /= (double)n;

@@ -14,9 +14,10 @@ typedef struct {
   const wk_step_options *o;
   wk_step *s;
   WK_VEC(wk_value_id) weights, gradients; /* those that have one */
+  WK_VEC(wk_value_id) sums;               /* of their gradients in earlier batches */
   wk_value_id rate, step, loss;
   wk_value_id ends;  /* a scalar of bool: this batch ends the step; WK_NONE: each does */
-  wk_value_id valid; /* the loss is a finite number */
+  wk_value_id valid; /* the loss and all gradients are finite numbers */
   wk_value_id apply; /* both */
 } maker;
 
@@ -172,10 +173,10 @@ static wk_status differentiate(maker *k, const char *const *names, size_t n) {
   return NULL;
 }
 
-static wk_value_id square_sum(maker *k, wk_dtype t, wk_value_id x) {
+/* Sum of what `text` makes of each element. */
+static wk_value_id sum_all(maker *k, wk_dtype t, wk_value_id x, const char *text) {
   static const int64_t axes[WK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-  return wk_low_reduce(&k->l, t, "sum", x, axes, wk_low_type(&k->l, x)->rank, false,
-                       "mul(a, a)", NULL);
+  return wk_low_reduce(&k->l, t, "sum", x, axes, wk_low_type(&k->l, x)->rank, false, text, NULL);
 }
 
 /* PyTorch's clip_grad_norm_: every gradient times min(1, limit / (norm + 1e-6)). The norm is f64 if
@@ -187,7 +188,7 @@ static void clip(maker *k) {
   for (size_t i = 0; i < k->gradients.n; i++)
     if (wk_low_type(&k->l, k->gradients.data[i])->dtype == WK_F64) wide = WK_F64;
   for (size_t i = 0; i < k->gradients.n; i++) {
-    wk_value_id one = square_sum(k, wide, k->gradients.data[i]);
+    wk_value_id one = sum_all(k, wide, k->gradients.data[i], "mul(a, a)");
     sum = i ? wk_low_map(&k->l, wide, "add(a, b)", 2, sum, one) : one;
   }
   snprintf(text, sizeof text, "min(1, div(%.17g, add(sqrt(a), 1e-6)))", k->o->clip_norm);
@@ -208,17 +209,26 @@ static void update_when(maker *k, wk_value_id when, wk_value_id v, wk_value_id n
   if (!k->l.status) wk_graph_update(k->g, v, next);
 }
 
-/* Gradients become the mean over the batches of a step, and their sums variables. */
-static void accumulate(maker *k) {
-  char text[64];
-  snprintf(text, sizeof text, "mul(a, %.17g)", 1.0 / (double)k->o->accumulate);
+/* Gradients become their sums over the batches of a step so far. */
+static void add_sums(maker *k) {
   for (size_t i = 0; i < k->gradients.n && !k->l.status; i++) {
     const wk_value w = *wk_val(k->g, k->weights.data[i]);
-    wk_dtype t = w.type.dtype;
     wk_value_id before = add_state(k, w.name, "sum", &w.type);
-    wk_value_id sum = wk_low_map(&k->l, t, "add(a, b)", 2, before, k->gradients.data[i]);
+    wk_vec_push(&k->sums, before);
+    k->gradients.data[i] =
+        wk_low_map(&k->l, w.type.dtype, "add(a, b)", 2, before, k->gradients.data[i]);
+  }
+}
+
+/* The sums are kept, until the step ends, and gradients become means. */
+static void take_means(maker *k) {
+  char text[64];
+  snprintf(text, sizeof text, "mul(a, %.17g)", 1.0 / (double)k->o->accumulate);
+  for (size_t i = 0; i < k->sums.n && !k->l.status; i++) {
+    wk_dtype t = wk_low_type(&k->l, k->sums.data[i])->dtype;
+    wk_value_id sum = k->gradients.data[i];
     wk_value_id next = wk_low_map(&k->l, t, "select(a, 0, b)", 2, k->ends, sum);
-    update_when(k, k->valid, before, next);
+    update_when(k, k->valid, k->sums.data[i], next);
     k->gradients.data[i] = wk_low_map(&k->l, t, text, 1, sum);
   }
 }
@@ -287,13 +297,19 @@ static wk_status add_statistics(maker *k, const wk_import_report *r, size_t firs
   return k->l.status;
 }
 
-/* When variables take their next values. */
+/* When variables take their next values. Of gradients, what is not finite is counted: the sum of
+ * their squares could overflow where none is infinite. */
 static void add_conditions(maker *k) {
   k->valid = wk_low_map(&k->l, WK_BOOL, "lt(abs(a), inf)", 1, k->loss);
+  for (size_t i = 0; i < k->gradients.n && !k->l.status; i++) {
+    wk_dtype t = wk_compute_dtype(wk_low_type(&k->l, k->gradients.data[i])->dtype);
+    wk_value_id bad = sum_all(k, t, k->gradients.data[i], "select(lt(abs(a), inf), 0, 1)");
+    wk_value_id good = wk_low_map(&k->l, WK_BOOL, "eq(a, 0)", 1, bad);
+    k->valid = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->valid, good);
+  }
   k->apply = k->valid;
-  if (k->o->accumulate == 1) return;
-  k->ends = add_input(k, "apply", WK_BOOL, &k->s->apply);
-  k->apply = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->valid, k->ends);
+  if (k->ends != WK_NONE)
+    k->apply = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->valid, k->ends);
 }
 
 static wk_status make(maker *k, const wk_import_report *r, const char *const *names, size_t n) {
@@ -313,8 +329,15 @@ static wk_status make(maker *k, const wk_import_report *r, const char *const *na
                     n ? "the loss depends on none of the weights" : "all weights are frozen");
   k->rate = add_input(k, "rate", WK_F64, &k->s->rate);
   k->step = add_input(k, "step", WK_I64, &k->s->step);
+  if (k->o->accumulate > 1) {
+    k->ends = add_input(k, "apply", WK_BOOL, &k->s->apply);
+    add_sums(k);
+  }
   add_conditions(k);
-  if (k->o->accumulate > 1) accumulate(k);
+  WK_TRY(k->l.status);
+  k->s->valid = first; /* once the statistics are updates */
+  wk_graph_output(k->g, "valid", k->valid);
+  take_means(k);
   if (k->o->clip_norm > 0) clip(k);
   WK_TRY(k->l.status);
   WK_TRY(update_all(k));
@@ -326,7 +349,7 @@ static wk_status make(maker *k, const wk_import_report *r, const char *const *na
 static maker start(wk_module *m, const wk_step_options *o, wk_step *out) {
   *out = (wk_step){.arena = wk_arena_new(), .labels = WK_STEP_NONE, .rate = WK_STEP_NONE,
                    .step = WK_STEP_NONE, .key = WK_STEP_NONE, .apply = WK_STEP_NONE,
-                   .loss = WK_STEP_NONE, .metric = WK_STEP_NONE};
+                   .loss = WK_STEP_NONE, .metric = WK_STEP_NONE, .valid = WK_STEP_NONE};
   return (maker){.l = {.g = m->main, .arena = m->arena, .name = "step"}, .g = m->main, .o = o,
                  .s = out, .ends = WK_NONE, .apply = WK_NONE};
 }
@@ -334,6 +357,7 @@ static maker start(wk_module *m, const wk_step_options *o, wk_step *out) {
 static void end(maker *k) {
   wk_vec_free(&k->weights);
   wk_vec_free(&k->gradients);
+  wk_vec_free(&k->sums);
 }
 
 wk_status wk_step_build(wk_module *m, const wk_import_report *report, const wk_step_options *o,

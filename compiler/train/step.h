@@ -38,17 +38,19 @@ typedef struct {
   /* Positions among the outputs. */
   size_t loss;   /* f32 or f64, a scalar */
   size_t metric; /* f32, a scalar */
+  size_t valid;  /* bool: loss and gradients are finite; WK_STEP_NONE in an evaluation */
   int64_t classes; /* that labels are of; 0: they are no classes */
   WK_VEC(const char *) idle; /* chosen weights that the loss does not depend on */
 } wk_step;
 
 /* m: imported for training; becomes the step. report: of its import. weights: names of the
- * initialisers to train. When the loss of a run is no finite number, no variable changes.
+ * initialisers to train. When the loss of a run or an element of a
+ * gradient (with accumulate, of their sum) is no finite number, no variable changes.
  * WK_UNSUPPORTED: a gradient has no path, or nothing is to be trained. */
 wk_status wk_step_build(wk_module *m, const wk_import_report *report, const wk_step_options *o,
                         const char *const *weights, size_t n, wk_step *out) WK_MUST_CHECK;
 /* m: imported for evaluation; becomes the evaluation of the variables of `step` that it reads:
- * outputs are loss and metric, as elements (of dims[0] samples), or as is_loss has them. */
+ * outputs are loss and metric, as elements (of dims[0] samples), or the loss as is_loss has it. */
 wk_status wk_step_evaluation(wk_module *m, const wk_step *step, const wk_step_options *o,
                              wk_step *out) WK_MUST_CHECK;
 /* m: imported for evaluation; weights and statistics become the variables of `step`. */

@@ -14,7 +14,8 @@
 
 #include "digits.h"
 
-#if DIGITS_ABI_VERSION != 2 || DIGITS_TRAIN_INPUTS != 4 || DIGITS_EVALUATE_INPUTS != 2
+#if DIGITS_ABI_VERSION != 2 || DIGITS_TRAIN_INPUTS != 4 || DIGITS_TRAIN_OUTPUTS != 3 || \
+    DIGITS_EVALUATE_INPUTS != 2
 #error "digits.h is another model's, or of another loss"
 #endif
 
@@ -66,15 +67,17 @@ static int evaluate(size_t n, double *loss, double *right) {
   return 0;
 }
 
-/* One step for every batch; steps are counted from 1. */
+/* One step for every batch; steps are counted from 1. One without finite gradients changes nothing,
+ * and ends it. */
 static int learn(size_t n, int64_t *step) {
   const double rate = 1e-3;
   float loss, metric;
+  unsigned char valid;
   for (size_t i = 0; i < n; i += BATCH) {
     ++*step;
     const void *inputs[] = {x + i * PIXELS, y + i, &rate, step};
-    void *outputs[] = {&loss, &metric};
-    if (digits_run_train(weights, inputs, outputs, arena, state)) return -1;
+    void *outputs[] = {&loss, &metric, &valid};
+    if (digits_run_train(weights, inputs, outputs, arena, state) || !valid) return -1;
   }
   return 0;
 }

@@ -133,6 +133,56 @@ printf '\x00\x00\xc0\x7f' | dd of=float.npy bs=1 seek=$(($(stat -c %s float.npy)
 refuses 'no number' 3 'float.npy: sample 95, element \[7,7\]: -?nan is no finite number' \
   "$wick" train net.onnx --data float.npy --labels y.npy --loss nll -o o2.onnx
 
+# ---- models --------------------------------------------------------------------------------------
+# weight NAME ROWS COLUMNS: an initialiser of 1.1 everywhere.
+weight() {
+  local raw='' i
+  for ((i = 0; i < $2 * $3; i++)); do raw+=$'\xcd\xcc\x8c\x3f'; done
+  field 5 "$(number 1 "$2")$(number 1 "$3")$(number 2 1)$(field 8 "$1")$(field 9 "$raw")"
+}
+# fitted FILE NODES [INPUTS]: of x [n,4], h = x w of three columns and nodes that make y of h.
+fitted() {
+  model "$(field 1 "$(node MatMul 'x w' h)")$2$(weight w 4 3)" \
+    "$(field 11 "$(value x 1 n 4)")${3:-}" "$(field 12 "$(value y 1 a b)")" >"$1"
+}
+fitted plain.onnx "$(field 1 "$(node Identity h y)")"
+fitted turned.onnx "$(field 1 "$(node Transpose h y)")"
+fitted added.onnx "$(field 1 "$(node Add 'h z' y)")" "$(field 11 "$(value z 1 m 3)")"
+fitted mean.onnx "$(field 1 "$(node ReduceMean h y)")"
+fitted root.onnx "$(field 1 "$(node Sub 'h h' z)")$(field 1 "$(node Sqrt z q)")$(
+  field 1 "$(node Add 'h q' y)")"
+ramp four.npy '<i4' 40,4 160 251
+npy three.npy '<f4' 40,3
+npy eight.npy '<f4' 40,8
+small() { "$wick" train "$1" --data x=four.npy "${@:2}" -o small.onnx; }
+
+# Axis 0 of all inputs and of what the loss compares is the batch.
+refuses 'a turned output' 2 "output 'y' has the type f32\[3,8\], whose axis 0 is no batch of 8" \
+  small turned.onnx --labels eight.npy --loss mse --batch 8
+for n in 1 16; do
+  refuses "batch and shape $n" 2 "--batch 8: --shape says batches of $n for the input x" \
+    small plain.onnx --labels three.npy --loss mse --batch 8 --shape x=${n}x4
+done
+refuses 'two shapes' 2 'the input x has batches of 8: --shape says batches of 1 for the input z' \
+  small added.onnx --data z=three.npy --labels three.npy --loss mse --shape x=8x4 --shape z=1x3
+check 'one shape' small added.onnx --data z=three.npy --labels three.npy --loss mse --shape x=8x4
+
+# A gradient without finite numbers beside a loss that is one.
+for how in '--optimizer sgd' '--optimizer adam' '--accumulate 2' '--clip-norm 1'; do
+  refuses "gradient, $how" 1 'step 1: the loss is [0-9.]+, but a gradient is not finite; the' \
+    small root.onnx --labels three.npy --loss l1 --batch 8 --steps 1 $how
+done
+
+# A loss that is one number for a batch: the means of whole batches, here of eight of ten samples.
+check 'held out, means' small mean.onnx --loss y --batch 8 --validate 0.25 --lr 0 --epochs 1 \
+  --history mean.csv
+awk -F, 'NR == 2 { for (s = 3; s < 32; s += 4) for (k = 0; k < 4; k++)
+           sum += 1.1 * ((4 * s + k) * 7 % 251) / 8
+           d = $5 / sum - 1; exit !(d * d < 1e-10) }' mean.csv && good ||
+  bad "held out: $(tail -1 mean.csv)"
+refuses 'no whole batch' 2 "4 samples fill no batch of 8, for which the loss 'y' is one number" \
+  small mean.onnx --loss y --batch 8 --validate 0.1
+
 # ---- options -------------------------------------------------------------------------------------
 refuses 'no output' 2 'give -o' train
 refuses 'no data' 2 'no samples' "$wick" train net.onnx --loss mse -o o2.onnx
