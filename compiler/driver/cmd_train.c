@@ -124,17 +124,34 @@ static wk_status check_options(wk_train_job *j) {
   return NULL;
 }
 
+/* What is shown leaves standard output to a file that goes there. */
+static wk_status choose_shown(wk_train_job *j) {
+  size_t n = 0;
+  for (size_t i = 0; i < j->written.n; i++) n += !strcmp(j->written.data[i].path, "-");
+  j->run.shown = n ? stderr : stdout;
+  return n <= 1 ? NULL : wk_error(WK_USAGE, "only one file can go to standard output");
+}
+
+/* What is written overwrites nothing else, as far as that is known yet. */
 static wk_status check_paths(const wk_train_job *j) {
-  const wk_train_opts *o = j->o;
   wk_paths paths = {0};
   wk_paths_read(&paths, "the model", j->path);
-  wk_paths_read(&paths, "--labels", o->labels);
+  for (size_t i = 1; j->back && i < wk_onnx_write_back_count(j->back); i++)
+    wk_paths_read(&paths, "the model", wk_onnx_write_back_file(j->back, i).from);
+  wk_paths_read(&paths, "--labels", j->o->labels);
   for (size_t i = 0; i < j->data.columns.n; i++)
     wk_paths_read(&paths, "--data", j->data.columns.data[i].path);
-  wk_paths_write(&paths, "--output", o->output);
-  wk_paths_write(&paths, "--history", o->history);
-  wk_paths_write(&paths, "--plot", o->plot);
+  for (size_t i = 0; i < j->written.n; i++)
+    wk_paths_write(&paths, j->written.data[i].what, j->written.data[i].path);
   return wk_paths_check(&paths);
+}
+
+/* What cannot be written shall not cost a training. */
+static wk_status open_outputs(wk_train_job *j) {
+  WK_TRY(wk_train_write_open(j));
+  WK_TRY(check_paths(j)); /* the files of external data, too */
+  for (size_t i = 0; i < j->written.n; i++) WK_TRY(wk_out_check(j->written.data[i].path));
+  return NULL;
 }
 
 static bool is_output(const wk_onnx_info *info, const char *name) {
@@ -259,7 +276,6 @@ static wk_status describe(wk_train_job *j) {
 static wk_status open_checkpoint(wk_train_job *j) {
   const char *dir = j->o->checkpoint;
   if (!dir) return NULL;
-  j->run.checkpoint = wk_arena_printf(j->arena, "%s/checkpoint", dir);
   if (j->o->resume) return wk_checkpoint_load(&j->run);
   if (mkdir(dir, 0777) && errno != EEXIST)
     return wk_error_at(WK_IO, dir, "cannot make the folder: %s", strerror(errno));
@@ -283,6 +299,8 @@ static wk_status prepare(wk_train_job *j) {
   size_t n;
   wk_import_options files = {0};
   WK_TRY(wk_binding_sets_parse(&o->binding, &j->binding, 1, &n));
+  WK_TRY(wk_train_name_files(j));
+  WK_TRY(choose_shown(j));
   WK_TRY(wk_train_data_read(j->path, &files, &o->data, o->labels, &j->data));
   WK_TRY(check_paths(j));
   WK_TRY(choose_loss(j));
@@ -291,7 +309,8 @@ static wk_status prepare(wk_train_job *j) {
   WK_TRY(make_plan(j));
   WK_TRY(wk_train_open(j));
   WK_TRY(describe(j));
-  return open_checkpoint(j);
+  WK_TRY(open_checkpoint(j));
+  return open_outputs(j);
 }
 
 static wk_status train(wk_train_job *j) {
@@ -309,6 +328,8 @@ static wk_status train(wk_train_job *j) {
 
 static void free_job(wk_train_job *j) {
   wk_train_close(j);
+  wk_onnx_write_back_free(j->back);
+  wk_vec_free(&j->written);
   wk_split_free(&j->run.split);
   wk_vec_free(&j->run.history.rows);
   if (j->data.arena) wk_train_data_free(&j->data);

@@ -119,6 +119,7 @@ typedef struct {
   int64_t done;           /* steps */
   const char *checkpoint; /* file, NULL: none */
   const char *settings;   /* lines "name value": what a checkpoint must agree with */
+  FILE *shown;            /* takes the lines */
 } wk_train_run;
 
 /* Trains until all steps of the plan are done, from `done` on, and prints a line for each epoch.
@@ -149,6 +150,11 @@ typedef struct {
 extern const char *const wk_train_optimizers[], *const wk_train_schedules[];
 extern const char *const wk_train_norms[];
 
+/* what: as for wk_paths_write. */
+typedef struct {
+  const char *what, *path;
+} wk_train_file;
+
 typedef struct {
   const wk_train_opts *o;
   const char *path;
@@ -163,6 +169,8 @@ typedef struct {
   wk_str notes;
   int64_t memory_budget; /* bytes; 0: none */
   wk_train_cost cost;
+  WK_VEC(wk_train_file) written;
+  wk_write_back *back;   /* from wk_train_write_open on, when the model is written */
 } wk_train_job;
 
 /* Shapes of the inputs, and the batch, from the samples and the options. */
@@ -175,7 +183,11 @@ wk_status wk_train_import(wk_train_job *j, wk_import_purpose purpose, wk_import_
                           wk_module **out) WK_MUST_CHECK;
 wk_status wk_train_evaluation(wk_train_job *j, wk_step *step, wk_module **out) WK_MUST_CHECK;
 wk_train_compiling wk_train_settings(const wk_train_job *j);
-/* The model file with its new weights, or a package or bundle of train, evaluate and infer. */
+/* Every file that is written; those of the model's external data are known when it is opened. */
+wk_status wk_train_name_files(wk_train_job *j) WK_MUST_CHECK;
+/* The model file with its new weights, or a package or bundle of train, evaluate and infer. Opening
+ * comes before the run and finds what cannot be written: no training is lost for that. */
+wk_status wk_train_write_open(wk_train_job *j) WK_MUST_CHECK;
 wk_status wk_train_write(wk_train_job *j) WK_MUST_CHECK;
 void wk_train_print_weights(const wk_train_job *j);
 void wk_train_print_summary(const wk_train_job *j);

@@ -8,7 +8,7 @@
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static wk_status write_model(const wk_train_job *j) {
+static wk_status open_model(wk_train_job *j) {
   const wk_step *s = &j->run.step;
   WK_VEC(wk_rewrite) list = {0};
   for (size_t i = 0; i < s->variables.n; i++) {
@@ -16,7 +16,7 @@ static wk_status write_model(const wk_train_job *j) {
     const wk_rewrite one = {v->name, {v->type, j->run.variables[i]}};
     if (v->is_weight || v->is_statistic) wk_vec_push(&list, one);
   }
-  wk_status st = wk_onnx_write_back(j->path, j->o->output, list.data, list.n);
+  wk_status st = wk_onnx_write_back_open(j->path, j->o->output, list.data, list.n, &j->back);
   wk_vec_free(&list);
   return st;
 }
@@ -67,8 +67,36 @@ static wk_status write_program(wk_train_job *j) {
   return s;
 }
 
+static void add_file(wk_train_job *j, const char *what, const char *path) {
+  const wk_train_file f = {what, path};
+  if (path) wk_vec_push(&j->written, f);
+}
+
+wk_status wk_train_name_files(wk_train_job *j) {
+  const wk_train_opts *o = j->o;
+  const wk_target_output *output = o->emit == WK_TRAIN_BUNDLE ? bundle() : NULL;
+  wk_emit_files files = {.path = {o->output}, .n = 1};
+  if (output && output->files) WK_TRY(output->files(o->output, j->arena, &files));
+  for (size_t i = 0; i < files.n; i++) add_file(j, "--output", files.path[i]);
+  add_file(j, "--history", o->history);
+  add_file(j, "--plot", o->plot);
+  if (o->checkpoint) j->run.checkpoint = wk_arena_printf(j->arena, "%s/checkpoint", o->checkpoint);
+  add_file(j, "--checkpoint", j->run.checkpoint);
+  return NULL;
+}
+
+wk_status wk_train_write_open(wk_train_job *j) {
+  if (j->o->emit != WK_TRAIN_ONNX) return NULL;
+  WK_TRY(open_model(j));
+  for (size_t i = 1; i < wk_onnx_write_back_count(j->back); i++) {
+    wk_write_back_file f = wk_onnx_write_back_file(j->back, i);
+    add_file(j, wk_arena_printf(j->arena, "the new weights of '%s'", f.location), f.to);
+  }
+  return NULL;
+}
+
 wk_status wk_train_write(wk_train_job *j) {
-  return j->o->emit == WK_TRAIN_ONNX ? write_model(j) : write_program(j);
+  return j->back ? wk_onnx_write_back_commit(j->back) : write_program(j);
 }
 
 /* ---- tables -------------------------------------------------------------------------------- */
@@ -86,7 +114,7 @@ void wk_train_print_weights(const wk_train_job *j) {
   for (size_t i = 0; i < s->idle.n; i++)
     wk_table_row(&t, "%s\t\tthe loss does not depend on it",
                  wk_text_shown(j->arena, s->idle.data[i]));
-  wk_table_print(stdout, &t, "lll");
+  wk_table_print(j->run.shown, &t, "lll");
 }
 
 void wk_train_print_summary(const wk_train_job *j) {
@@ -116,5 +144,5 @@ void wk_train_print_summary(const wk_train_job *j) {
     wk_table_row(&t, "computed again\t%lld nodes, %s MACs: estimated peak %s instead of %s",
                  (long long)r->nodes, wk_text_count(r->macs).s,
                  wk_bytes_text((uint64_t)r->peak).s, wk_bytes_text((uint64_t)r->before).s);
-  wk_table_print(stdout, &t, "ll");
+  wk_table_print(j->run.shown, &t, "ll");
 }

@@ -205,8 +205,8 @@ wk_status wk_train_epochs(wk_train_run *r) {
     if (!s && r->split.n_held_out) s = evaluate(r, &e);
     if (s) break;
     wk_vec_push(&r->history.rows, e);
-    wk_history_line(stdout, &r->history, &e);
-    fflush(stdout);
+    wk_history_line(r->shown, &r->history, &e);
+    fflush(r->shown);
     if (r->checkpoint) s = wk_checkpoint_save(r);
   }
   wk_progress_end();

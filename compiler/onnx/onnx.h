@@ -194,13 +194,25 @@ typedef struct {
   const char *name;
   wk_tensor value; /* of the type that the file declares */
 } wk_rewrite;
-/* Writes a copy of the model file `from` to `to` in which the bytes of these tensors are new ones,
- * and every other byte is as it was. Files of external data are copied along, to the same places
- * beneath the folder of `to`. All files are written or none. WK_UNSUPPORTED for models that are no
- * binary ONNX files, and for tensors whose elements are stored with varying lengths; WK_USAGE when
- * a file would be written over one of the model's own. */
-wk_status wk_onnx_write_back(const char *from, const char *to, const wk_rewrite *tensors,
-                             size_t n) WK_MUST_CHECK;
+/* A copy of the model file `from` at `to` in which the bytes of these tensors are new ones, and
+ * every other byte is as it was. Files of external data are copied along, to the same places
+ * beneath the folder of `to`. Opening finds all that can be wrong about it and makes the folders;
+ * the values are read by the commit, so that they may be computed in between. WK_UNSUPPORTED for
+ * models that are no binary ONNX files, for tensors whose elements are stored with varying lengths,
+ * and for tensors that share their bytes; WK_USAGE when a file would be written over itself. */
+typedef struct wk_write_back wk_write_back;
+wk_status wk_onnx_write_back_open(const char *from, const char *to, const wk_rewrite *tensors,
+                                  size_t n, wk_write_back **out) WK_MUST_CHECK;
+/* The files, that of the model first. That no two of them have the same destination, and none that
+ * of something else, is for the caller to see to. */
+typedef struct {
+  const char *location; /* as the model calls it; NULL: the model */
+  const char *from, *to;
+} wk_write_back_file;
+size_t wk_onnx_write_back_count(const wk_write_back *w);
+wk_write_back_file wk_onnx_write_back_file(const wk_write_back *w, size_t i);
+wk_status wk_onnx_write_back_commit(const wk_write_back *w) WK_MUST_CHECK; /* all files or none */
+void wk_onnx_write_back_free(wk_write_back *w);                            /* NULL ok */
 
 /* ONNX export of a module (opset 17), so that any viewer opens it; fused epilogues and `map` are
  * written out as elementwise nodes. A variable becomes an input with a default, its update the

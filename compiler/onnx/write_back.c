@@ -18,17 +18,19 @@ typedef struct {
 /* A file that is written: the model, or one of external data. */
 typedef struct {
   const char *location; /* NULL: the model */
+  char *from, *to;
   wk_file file;
   WK_VEC(patch) patches;
 } target;
 
-typedef struct {
+struct wk_write_back {
   wk_onnx_model m;
   WK_VEC(target) targets;
-  const wk_rewrite *tensors;
+  const wk_rewrite *tensors; /* while it is opened */
   bool *found;
   size_t n;
-} writer;
+};
+typedef wk_write_back writer;
 
 /* ---- bytes of messages ----------------------------------------------------------------------- */
 
@@ -247,39 +249,88 @@ static bool is_same_file(const char *a, const char *b) {
   return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Where the file goes; malloc'ed. */
-static wk_status place(const writer *w, const target *f, const char *to, char **path) {
-  const char *slash = strrchr(to, '/');
-  size_t base = slash ? (size_t)(slash - to) + 1 : 0;
-  wk_str own = {0}, out = {0};
-  *path = NULL;
-  if (!f->location) {
-    *path = wk_xstrdup(to);
-    return NULL;
-  }
+/* The characters of a path up to its last name. */
+static size_t folder_length(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* The name in the folder of a file. */
+static char *beside(const char *path, const char *name) {
+  wk_str b = {0};
+  wk_str_addn(&b, path, folder_length(path));
+  wk_str_add(&b, name);
+  return b.s;
+}
+
+/* Where a file of external data comes from, and where it goes. */
+static wk_status place(target *f, const char *from, const char *to) {
+  f->from = beside(from, f->location);
+  f->to = beside(to, f->location);
   if (!strcmp(to, "-"))
     return wk_error(WK_USAGE, "a model with external data cannot go to standard output");
-  wk_str_addn(&out, to, base);
-  wk_str_add(&out, f->location);
-  wk_str_printf(&own, "%s/%s", w->m.dir, f->location);
-  wk_status s = is_same_file(own.s, out.s)
-                    ? wk_error_at(WK_USAGE, out.s, "holds the weights of the model that is read: "
-                                  "write to another folder")
-                    : make_folders(out.s, base);
-  wk_str_free(&own);
-  *path = out.s;
+  if (is_same_file(f->from, f->to))
+    return wk_error_at(WK_USAGE, f->to, "holds the weights of the model that is read: write to "
+                       "another folder");
+  return NULL;
+}
+
+static wk_status place_all(writer *w, const char *from, const char *to) {
+  w->targets.data[0].from = wk_xstrdup(from);
+  w->targets.data[0].to = wk_xstrdup(to);
+  for (size_t i = 1; i < w->targets.n; i++) WK_TRY(place(&w->targets.data[i], from, to));
+  for (size_t i = 1; i < w->targets.n; i++)
+    WK_TRY(make_folders(w->targets.data[i].to, folder_length(to)));
+  return NULL;
+}
+
+static wk_status plan(writer *w, const char *from, const char *to) {
+  const target model = {.file = w->m.file};
+  if (!w->m.file.data || w->m.bytes)
+    return wk_error(WK_UNSUPPORTED, "is no binary ONNX file, into which alone tensors are written "
+                    "back");
+  wk_vec_push(&w->targets, model);
+  WK_TRY(add_externals(w, w->m.model->graph, 0));
+  WK_TRY(put_all(w));
+  for (size_t i = 0; i < w->targets.n; i++) WK_TRY(check_patches(&w->targets.data[i]));
+  return place_all(w, from, to);
+}
+
+/* ---- the parts of writing -------------------------------------------------------------------- */
+
+wk_status wk_onnx_write_back_open(const char *from, const char *to, const wk_rewrite *tensors,
+                                  size_t n, wk_write_back **out) {
+  writer *w = wk_xcalloc(1, sizeof *w);
+  *out = NULL;
+  *w = (writer){.tensors = tensors, .n = n};
+  wk_status s = wk_onnx_model_open(from, &w->m);
+  if (s) {
+    free(w);
+    return s;
+  }
+  w->found = wk_xcalloc(n + 1, sizeof *w->found);
+  s = wk_status_place(plan(w, from, to), from);
+  free(w->found);
+  w->found = NULL;
+  w->tensors = NULL;
+  if (s) wk_onnx_write_back_free(w);
+  else *out = w;
   return s;
 }
 
-static wk_status write_files(const writer *w, const char *to) {
+size_t wk_onnx_write_back_count(const wk_write_back *w) { return w->targets.n; }
+
+wk_write_back_file wk_onnx_write_back_file(const wk_write_back *w, size_t i) {
+  const target *f = &w->targets.data[i];
+  return (wk_write_back_file){f->location, f->from, f->to};
+}
+
+wk_status wk_onnx_write_back_commit(const wk_write_back *w) {
   WK_VEC(wk_out *) outs = {0};
   wk_status s = NULL;
   for (size_t i = 0; !s && i < w->targets.n; i++) {
-    char *path;
     wk_out *o = NULL;
-    s = place(w, &w->targets.data[i], to, &path);
-    if (!s) s = wk_out_open(path, &o);
-    free(path);
+    s = wk_out_open(w->targets.data[i].to, &o);
     if (s) break;
     wk_vec_push(&outs, o);
     write_patched(o, &w->targets.data[i]);
@@ -290,30 +341,16 @@ static wk_status write_files(const writer *w, const char *to) {
   return s;
 }
 
-static wk_status write_back(writer *w, const char *to) {
-  const target model = {.file = w->m.file};
-  if (!w->m.file.data || w->m.bytes)
-    return wk_error(WK_UNSUPPORTED, "is no binary ONNX file, into which alone tensors are written "
-                    "back");
-  wk_vec_push(&w->targets, model);
-  WK_TRY(add_externals(w, w->m.model->graph, 0));
-  WK_TRY(put_all(w));
-  for (size_t i = 0; i < w->targets.n; i++) WK_TRY(check_patches(&w->targets.data[i]));
-  return write_files(w, to);
-}
-
-wk_status wk_onnx_write_back(const char *from, const char *to, const wk_rewrite *tensors,
-                             size_t n) {
-  writer w = {.tensors = tensors, .n = n};
-  WK_TRY(wk_onnx_model_open(from, &w.m));
-  w.found = wk_xcalloc(n + 1, sizeof *w.found);
-  wk_status s = wk_status_place(write_back(&w, to), from);
-  for (size_t i = 0; i < w.targets.n; i++) {
-    wk_vec_free(&w.targets.data[i].patches);
-    if (i) wk_file_unmap(&w.targets.data[i].file);
+void wk_onnx_write_back_free(wk_write_back *w) {
+  if (!w) return;
+  for (size_t i = 0; i < w->targets.n; i++) {
+    target *f = &w->targets.data[i];
+    wk_vec_free(&f->patches);
+    free(f->from);
+    free(f->to);
+    if (i) wk_file_unmap(&f->file);
   }
-  wk_vec_free(&w.targets);
-  free(w.found);
-  wk_onnx_model_close(&w.m);
-  return s;
+  wk_vec_free(&w->targets);
+  wk_onnx_model_close(&w->m);
+  free(w);
 }

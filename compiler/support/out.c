@@ -111,41 +111,60 @@ char *wk_out_place(const char *path) {
   return NULL;
 }
 
-/* Sets o->fd and, for an atomic destination, o->dest. Returns 0 or an errno. */
-static int open_destination(wk_out *o, const char *path) {
+/* Sets o->is_stdout or, for an atomic destination, o->dest. Returns 0 or an errno. */
+static int find_destination(wk_out *o, const char *path) {
   struct stat st;
-  if (strcmp(path, "-") == 0) {
-    fflush(stdout);
-    o->fd = STDOUT_FILENO;
-    o->is_stdout = true;
-    return 0;
-  }
+  o->is_stdout = strcmp(path, "-") == 0;
+  if (o->is_stdout) return 0;
   if (!*path) return ENOENT;
   bool exists = stat(path, &st) == 0;
   if (exists && S_ISDIR(st.st_mode)) return EISDIR;
   if (exists && access(path, W_OK) != 0) return errno;
-  if (exists && (!S_ISREG(st.st_mode) || st.st_nlink == 0)) {
-    o->fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-    return o->fd < 0 ? errno : 0;
-  }
+  if (exists && (!S_ISREG(st.st_mode) || st.st_nlink == 0)) return 0;
   /* A symbolic link stays; the file that it names is replaced or made. */
   o->dest = exists ? realpath(path, NULL) : wk_out_place(path);
-  if (!o->dest) return errno;
-  o->fd = open_temp(o);
+  return o->dest ? 0 : errno;
+}
+
+/* Sets o->fd. Returns 0 or an errno. */
+static int open_destination(wk_out *o, const char *path) {
+  if (o->is_stdout) {
+    fflush(stdout);
+    o->fd = STDOUT_FILENO;
+  } else {
+    o->fd = o->dest ? open_temp(o) : open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+  }
   return o->fd < 0 ? errno : 0;
 }
 
-wk_status wk_out_open(const char *path, wk_out **out) {
+/* is_check: only what leaves nothing is opened. */
+static wk_status start(const char *path, bool is_check, wk_out **out) {
   *out = NULL;
   wk_out *o = wk_xcalloc(1, sizeof *o);
   o->fd = -1;
   o->path = wk_xstrdup(strcmp(path, "-") == 0 ? "standard output" : path);
-  int error = open_destination(o, path);
+  int error = find_destination(o, path);
+  if (!error && (o->dest || !is_check)) error = open_destination(o, path);
   if (error) {
     wk_status s = wk_error_at(WK_IO, o->path, "cannot write: %s", strerror(error));
     release(o);
     return s;
   }
+  *out = o;
+  return NULL;
+}
+
+wk_status wk_out_check(const char *path) {
+  wk_out *o;
+  WK_TRY(start(path, true, &o));
+  release(o);
+  return NULL;
+}
+
+wk_status wk_out_open(const char *path, wk_out **out) {
+  wk_out *o;
+  *out = NULL;
+  WK_TRY(start(path, false, &o));
   o->stream = fopencookie(o, "wb", (cookie_io_functions_t){.write = write_all});
   if (!o->stream) abort();
   setvbuf(o->stream, NULL, _IOFBF, 1 << 16);

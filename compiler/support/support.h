@@ -172,6 +172,8 @@ wk_status wk_file_map_beneath(const char *dir, const char *rel, wk_file *out) WK
  * What exists and is no regular file (/dev/null, a pipe) is written directly. */
 typedef struct wk_out wk_out;
 wk_status wk_out_open(const char *path, wk_out **out) WK_MUST_CHECK;
+/* Whether it could be opened now; nothing is left, what is written directly is not opened. */
+wk_status wk_out_check(const char *path) WK_MUST_CHECK;
 /* What opening a path that does not exist makes: the path, or where it leads if it is a symbolic
  * link. malloc'ed; NULL with errno when the links go in a circle. */
 char *wk_out_place(const char *path);

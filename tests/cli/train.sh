@@ -213,6 +213,83 @@ flip ck/checkpoint 300
 refuses 'a damaged checkpoint' 3 'ck/checkpoint: is damaged: its checksum differs' \
   train --epochs 3 --checkpoint ck --resume --validate 0.3 -o o2.onnx
 
+# ---- files that cannot be written ----------------------------------------------------------------
+# Each is said before the first epoch, whose line would be on stdout.
+refuses 'no folder' 5 'nodir/o.onnx: cannot write: No such' train -o nodir/o.onnx
+refuses 'no folder for a package' 5 'nodir/o.wick: cannot' train --emit package -o nodir/o.wick
+refuses 'no folder for a bundle' 5 'nodir/o.*: cannot' train --emit bundle -o nodir/o
+refuses 'no folder for the history' 5 'nodir/h' train --history nodir/h -o o2.onnx
+refuses 'no folder for the diagram' 5 'nodir/p' train --plot nodir/p -o o2.onnx
+mkdir full full/checkpoint
+refuses 'a folder as checkpoint' 5 'full/checkpoint: cannot' train --checkpoint full -o o2.onnx
+mkdir own
+refuses 'over the checkpoint' 2 'own/checkpoint: --checkpoint would' \
+  train --checkpoint own -o own/checkpoint
+refuses 'over a part of the bundle' 2 'o2.h: --history would' \
+  train --emit bundle -o o2 --history o2.h
+refuses 'a bundle to stdout' 2 'bundle is' train --emit bundle -o -
+
+# What goes to standard output is alone there.
+train --epochs 1 --seed 5 -o file.onnx >/dev/null
+train --epochs 1 --seed 5 -v -o - 2>lines >stdout.onnx
+check 'to stdout' cmp file.onnx stdout.onnx
+check 'lines to stderr' grep -q '^epoch 1/1' lines
+train --epochs 1 --history - -o o.onnx 2>/dev/null >lines
+gives 'a history to stdout' '^1,3,' cat lines
+[[ $(wc -l <lines) == 2 ]] && good || bad "beside the history: $(cat lines)"
+refuses 'two to stdout' 2 'only one file can go to standard' train --history - -o -
+
+# external FOLDER NAME: a model FOLDER/m.onnx, y = x W, whose weights are in FOLDER/NAME.
+field() { printf '%02x%02x%s' $(($1 << 3 | 2)) $((${#2} / 2)) "$2"; }
+string() { field "$1" "$(printf %s "$2" | od -An -tx1 | tr -d ' \n')"; }
+number() { printf '%02x%02x' $(($1 << 3)) "$2"; }
+typed() { # typed NAME COLUMNS: f32[N,COLUMNS]
+  local dims
+  dims=$(field 1 "$(string 2 N)")$(field 1 "$(number 1 "$2")")
+  string 1 "$1"
+  field 2 "$(field 1 "$(number 1 1)$(field 2 "$dims")")"
+}
+external() {
+  local w n model
+  w=$(number 1 4)$(number 1 3)$(number 2 1)$(string 8 W)
+  w+=$(field 13 "$(string 1 location)$(string 2 "$2")")$(number 14 1)
+  n=$(string 1 x)$(string 1 W)$(string 2 y)$(string 4 MatMul)
+  model=$(field 1 "$n")$(field 5 "$w")$(field 11 "$(typed x 4)")$(field 12 "$(typed y 3)")
+  mkdir -p "$1"
+  model=$(number 1 8)$(field 7 "$model")$(field 8 "$(number 2 17)")
+  printf '%b' "$(sed 's/../\\x&/g' <<<"$model")" >"$1/m.onnx"
+  words 12 4 5 >"$1/$2"
+}
+external ex w.bin
+ramp xs.npy '|u1' 64,4 256 251
+ramp ys.npy '<i8' 64 64 3
+linear() { # linear MODEL DATA ARGUMENT...
+  "$wick" train "$1" --data "$2" --labels ys.npy --loss cross-entropy --epochs 1 "${@:3}"
+}
+mkdir new taken
+check 'external data' linear ex/m.onnx xs.npy -o new/m.onnx
+cmp -s ex/w.bin new/w.bin && bad 'external data is the same after training' || good
+check 'the model beside it' cmp ex/m.onnx new/m.onnx
+refuses 'the folder of the model' 2 'ex/w.bin: holds the weights of the model that is read' \
+  linear ex/m.onnx xs.npy -o ex/new.onnx
+refuses 'external data to stdout' 2 'cannot go to standard output' linear ex/m.onnx xs.npy -o -
+refuses 'over the weights that are read' 2 'ex/w.bin: --history would overwrite the model' \
+  linear ex/m.onnx xs.npy -o new/m.onnx --history ex/w.bin
+external same out.onnx
+refuses 'data called as the model' 2 "the new weights of 'out.onnx' would overwrite.*--output" \
+  linear same/m.onnx xs.npy -o taken/out.onnx
+cp xs.npy taken/w.bin
+refuses 'data over the samples' 2 "the new weights of 'w.bin' would overwrite.*--data" \
+  linear ex/m.onnx taken/w.bin -o taken/m.onnx
+check 'the samples are there' cmp xs.npy taken/w.bin
+for option in history plot; do
+  refuses "data over the $option" 2 "taken/w.bin: the new weights of 'w.bin' would.*--$option" \
+    linear ex/m.onnx xs.npy -o taken/m.onnx --$option taken/w.bin
+done
+external named checkpoint
+refuses 'data over the checkpoint' 2 "the new weights of 'checkpoint' would.*--checkpoint" \
+  linear named/m.onnx xs.npy -o taken/m.onnx --checkpoint taken
+
 # What is not finite any more is named, with the step.
 message=$(train --lr 1e30 --optimizer sgd -o o2.onnx 2>&1 >/dev/null)
 [[ $? == 1 && $message == *'step 2: the loss is '*'the first tensor that is not finite is '* ]] &&

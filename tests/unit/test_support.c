@@ -491,6 +491,11 @@ static void out_reports_errors(void **state) {
   assert_null(o);
   assert_code(wk_out_open(dir, &o), WK_IO, "directory");
   assert_code(wk_out_open("", &o), WK_IO, "No such file");
+  assert_code(wk_out_check(join(dir, "no/such")), WK_IO, "No such file");
+  assert_ok(wk_out_check(join(dir, "checked")));
+  assert_int_equal(access(join(dir, "checked"), F_OK), -1);
+  assert_ok(wk_out_check("/dev/full"));
+  assert_ok(wk_out_check("-"));
   assert_code(wk_write_file("/dev/full", "x", 1), WK_IO, "No space left");
   assert_ok(wk_out_open("/dev/full", &o)); /* more than the stream's buffer */
   for (int i = 0; i < 100000; i++) fprintf(wk_out_stdio(o), "%d\n", i);

@@ -134,6 +134,14 @@ static void expect_values(const char *name, const float *want) {
   wk_module_free(m);
 }
 
+static wk_status write_back(const char *to, const wk_rewrite *r, size_t n) {
+  wk_write_back *w;
+  wk_status s = wk_onnx_write_back_open(in, to, r, n, &w);
+  if (!s) s = wk_onnx_write_back_commit(w);
+  wk_onnx_write_back_free(w);
+  return s;
+}
+
 static size_t byte_diff(const void *a, const void *b, size_t n) {
   size_t d = 0;
   for (size_t i = 0; i < n; i++) d += ((const uint8_t *)a)[i] != ((const uint8_t *)b)[i];
@@ -148,24 +156,59 @@ static void test_bytes(void **state) {
   save(&b);
   for (size_t i = 0; i < WK_COUNTOF(names); i++) {
     wk_rewrite r = rewrite(names[i]);
-    wk_status s = wk_onnx_write_back(in, out, &r, 1);
+    wk_status s = write_back(out, &r, 1);
     if (s) fail_msg("%s", s->message);
     bool is_external = i == 3;
     assert_int_equal(differing(in, out), is_external ? 0 : all);
     assert_int_equal(differing(weights, copy), is_external ? all : 0);
     expect_values(names[i], new_values);
   }
-  assert_null(wk_onnx_write_back(in, out, NULL, 0));
+  assert_null(write_back(out, NULL, 0));
   assert_int_equal(differing(in, out), 0);
   wk_arena_free(b.a);
 }
 
-static void expect_error(const char *to, const wk_rewrite *r, wk_code code, const char *message) {
-  wk_status s = wk_onnx_write_back(in, to, r, 1);
+/* Opening says it already. */
+static void expect_errors(const char *to, const wk_rewrite *r, size_t n, wk_code code,
+                          const char *message) {
+  wk_write_back *w;
+  wk_status s = wk_onnx_write_back_open(in, to, r, n, &w);
+  assert_null(w);
   assert_non_null(s);
   if (!strstr(s->message, message)) fail_msg("%s", s->message);
   assert_int_equal(s->code, code);
   wk_status_free(s);
+}
+
+static void expect_error(const char *to, const wk_rewrite *r, wk_code code, const char *message) {
+  expect_errors(to, r, 1, code, message);
+}
+
+/* The files that are named, nothing written before the commit, and values that come later. */
+static void test_late_values(void **state) {
+  (void)state;
+  float values[4] = {0};
+  wk_rewrite r = {"d", {wk_type_make(WK_F32, 1, dims), values}};
+  wk_write_back *w;
+  builder b = model();
+  save(&b);
+  assert_null(wk_onnx_write_back_open(in, out, &r, 1, &w));
+  assert_int_equal(wk_onnx_write_back_count(w), 2);
+  wk_write_back_file model_file = wk_onnx_write_back_file(w, 0);
+  wk_write_back_file data_file = wk_onnx_write_back_file(w, 1);
+  assert_null(model_file.location);
+  assert_string_equal(model_file.from, in);
+  assert_string_equal(model_file.to, out);
+  assert_string_equal(data_file.location, "w/w.bin");
+  assert_string_equal(data_file.from, weights);
+  assert_string_equal(data_file.to, copy);
+  assert_int_equal(access(out, F_OK), -1);
+  assert_int_equal(access(copy, F_OK), -1);
+  memcpy(values, new_values, sizeof values);
+  assert_null(wk_onnx_write_back_commit(w));
+  wk_onnx_write_back_free(w);
+  expect_values("d", new_values);
+  wk_arena_free(b.a);
 }
 
 static void test_refusals(void **state) {
@@ -175,6 +218,13 @@ static void test_refusals(void **state) {
   half->n_int32_data = 4;
   half->int32_data = wk_arena_alloc(b.a, 4 * sizeof(int32_t));
   add_tensor(&b, half);
+  Onnx__TensorProto *overlap = typed(&b, "e", ELEM_F32);
+  overlap->has_data_location = true;
+  overlap->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+  add_entry(&b, overlap, "location", "w/w.bin");
+  add_entry(&b, overlap, "offset", "12");
+  add_entry(&b, overlap, "length", "16");
+  add_tensor(&b, overlap);
   save(&b);
   unlink(copy);
   char beside[96];
@@ -189,6 +239,8 @@ static void test_refusals(void **state) {
   assert_int_equal(access(beside, F_OK), -1);
   assert_int_equal(access(copy, F_OK), -1);
   expect_error("-", &r, WK_USAGE, "standard output");
+  const wk_rewrite both[] = {rewrite("d"), rewrite("e")};
+  expect_errors(out, both, 2, WK_UNSUPPORTED, "share their bytes");
   store(in, "ir_version: 8 graph { name: \"g\" }", 33);
   expect_error(out, &r, WK_UNSUPPORTED, "no binary ONNX file");
   wk_arena_free(b.a);
@@ -197,6 +249,7 @@ static void test_refusals(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_bytes, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_late_values, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_refusals, make_folder, remove_folder),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
