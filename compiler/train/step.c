@@ -17,7 +17,8 @@ typedef struct {
   WK_VEC(wk_value_id) sums;               /* of their gradients in earlier batches */
   wk_value_id rate, step, loss;
   wk_value_id ends;  /* a scalar of bool: this batch ends the step; WK_NONE: each does */
-  wk_value_id valid; /* the loss and all gradients are finite numbers */
+  wk_value_id goes;  /* the loss is a finite number: variables change */
+  wk_value_id valid; /* that, and all gradients are */
   wk_value_id apply; /* both */
 } maker;
 
@@ -228,7 +229,7 @@ static void take_means(maker *k) {
     wk_dtype t = wk_low_type(&k->l, k->sums.data[i])->dtype;
     wk_value_id sum = k->gradients.data[i];
     wk_value_id next = wk_low_map(&k->l, t, "select(a, 0, b)", 2, k->ends, sum);
-    update_when(k, k->valid, k->sums.data[i], next);
+    update_when(k, k->goes, k->sums.data[i], next);
     k->gradients.data[i] = wk_low_map(&k->l, t, text, 1, sum);
   }
 }
@@ -292,24 +293,25 @@ static wk_status add_statistics(maker *k, const wk_import_report *r, size_t firs
     if (v == WK_NONE) return wk_error(WK_INTERNAL, "no statistic '%s'", r->moved.data[i].name);
     open_constant(k->g, v, false);
     add_variable(k, v, false, true);
-    update_when(k, k->valid, v, next[i]);
+    update_when(k, k->goes, v, next[i]);
   }
   return k->l.status;
 }
 
-/* When variables take their next values. Of gradients, what is not finite is counted: the sum of
- * their squares could overflow where none is infinite. */
+/* When variables take their next values, and whether all was well. Updates wait for the loss alone:
+ * if they waited for all gradients, all of them would live at once. What is not finite of these is
+ * counted: the sum of their squares could overflow where none is infinite. */
 static void add_conditions(maker *k) {
-  k->valid = wk_low_map(&k->l, WK_BOOL, "lt(abs(a), inf)", 1, k->loss);
+  k->valid = k->goes = wk_low_map(&k->l, WK_BOOL, "lt(abs(a), inf)", 1, k->loss);
   for (size_t i = 0; i < k->gradients.n && !k->l.status; i++) {
     wk_dtype t = wk_compute_dtype(wk_low_type(&k->l, k->gradients.data[i])->dtype);
     wk_value_id bad = sum_all(k, t, k->gradients.data[i], "select(lt(abs(a), inf), 0, 1)");
     wk_value_id good = wk_low_map(&k->l, WK_BOOL, "eq(a, 0)", 1, bad);
     k->valid = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->valid, good);
   }
-  k->apply = k->valid;
+  k->apply = k->goes;
   if (k->ends != WK_NONE)
-    k->apply = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->valid, k->ends);
+    k->apply = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->goes, k->ends);
 }
 
 static wk_status make(maker *k, const wk_import_report *r, const char *const *names, size_t n) {

@@ -44,8 +44,9 @@ typedef struct {
 } wk_step;
 
 /* m: imported for training; becomes the step. report: of its import. weights: names of the
- * initialisers to train. When the loss of a run or an element of a
- * gradient (with accumulate, of their sum) is no finite number, no variable changes.
+ * initialisers to train. When the loss of a run is no finite number, no variable changes. When an
+ * element of a gradient is none (with accumulate, of their sum), `valid` says so, and what it
+ * updates is none either.
  * WK_UNSUPPORTED: a gradient has no path, or nothing is to be trained. */
 wk_status wk_step_build(wk_module *m, const wk_import_report *report, const wk_step_options *o,
                         const char *const *weights, size_t n, wk_step *out) WK_MUST_CHECK;
