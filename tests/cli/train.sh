@@ -71,11 +71,11 @@ check 'steps' train --steps 4 -o o.onnx
 rm -rf ck
 train --epochs 3 -o k.onnx --checkpoint ck --validate 0.3 >k.log &
 pid=$!
-for _ in {1..400}; do
+for _ in {1..4000}; do
   [[ -e ck/checkpoint ]] && break
-  sleep 0.05
+  sleep 0.005
 done
-kill -9 $pid
+kill -9 $pid 2>/dev/null
 wait $pid 2>/dev/null
 rm -f k.onnx
 check 'after a kill' train --epochs 3 -o k.onnx --checkpoint ck --resume --validate 0.3
