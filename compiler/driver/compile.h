@@ -8,6 +8,7 @@
 
 #include "compiler/driver/emit.h"
 #include "compiler/driver/model.h"
+#include "compiler/driver/text.h"
 #include "compiler/integer/integer.h"
 
 /* One instruction, as it was before the target's own preparation. */
@@ -50,6 +51,8 @@ const wk_program *wk_compiled_program(const wk_compiled *bound);
 void wk_inst_text(wk_str *b, const wk_program *p, const wk_inst *i);
 
 void wk_compile_summary(FILE *f, const wk_compilation *c);
+/* A row of a summary: what a memory budget costs; none where there was no budget. */
+void wk_remat_row(wk_table *t, const wk_remat_report *r);
 /* --print-integer: every operator of quantised models, integer or not and why. */
 void wk_compile_integers(FILE *f, const wk_compilation *c);
 /* --print-parts: which target computes what, and why not another one. */

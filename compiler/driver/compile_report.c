@@ -52,6 +52,13 @@ static void add_memory(wk_table *t, const wk_compilation *c, const wk_program *p
                wk_bytes_text((uint64_t)p->copy_bytes_after).s);
 }
 
+void wk_remat_row(wk_table *t, const wk_remat_report *r) {
+  if (r->peak)
+    wk_table_row(t, "computed again\t%lld nodes, %s MACs: estimated peak %s instead of %s",
+                 (long long)r->nodes, wk_text_count(r->macs).s,
+                 wk_bytes_text((uint64_t)r->peak).s, wk_bytes_text((uint64_t)r->before).s);
+}
+
 static void add_fired(wk_table *t, const wk_pipeline_report *r) {
   step_sums sums = {0};
   wk_str b = {0};
@@ -115,11 +122,7 @@ static void add_binding(wk_table *t, const wk_compilation *c, const wk_compiled 
   wk_table_row(t, "weights\t%s", wk_bytes_text((uint64_t)r->weights).s);
   add_parts(t, bound);
   if (wk_compiled_program(bound)) add_memory(t, c, wk_compiled_program(bound));
-  if (r->remat.peak)
-    wk_table_row(t, "computed again\t%lld nodes, %s MACs: estimated peak %s instead of %s",
-                 (long long)r->remat.nodes, wk_text_count(r->remat.macs).s,
-                 wk_bytes_text((uint64_t)r->remat.peak).s,
-                 wk_bytes_text((uint64_t)r->remat.before).s);
+  wk_remat_row(t, &r->remat);
   add_fired(t, r);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/driver/compile.h"
 #include "compiler/driver/text.h"
 #include "compiler/driver/train.h"
 
@@ -139,10 +140,6 @@ void wk_train_print_summary(const wk_train_job *j) {
                e->arena_bound ? (double)e->arena_bytes / (double)e->arena_bound : 1.0);
   wk_table_row(&t, "multiply-accumulates\t%s for each batch of %lld",
                wk_text_count(j->cost.macs).s, (long long)j->run.plan.batch);
-  const wk_remat_report *r = &j->cost.remat;
-  if (r->peak)
-    wk_table_row(&t, "computed again\t%lld nodes, %s MACs: estimated peak %s instead of %s",
-                 (long long)r->nodes, wk_text_count(r->macs).s,
-                 wk_bytes_text((uint64_t)r->peak).s, wk_bytes_text((uint64_t)r->before).s);
+  wk_remat_row(&t, &j->cost.remat);
   wk_table_print(j->run.shown, &t, "ll");
 }

@@ -22,7 +22,7 @@ typedef struct {
                            peak */
   int64_t nodes, macs;  /* computed again */
 } wk_remat_report;
-/* WK_RESOURCE: there is no such order; the graph is as it was. */
+/* WK_RESOURCE: no such order was found; the graph is ordered and otherwise as it was. */
 wk_status wk_rematerialise(wk_module *m, int64_t budget, wk_remat_report *report) WK_MUST_CHECK;
 
 /* Lifetimes in flattened instruction order: a buffer is live in [first, last]. A buffer that a

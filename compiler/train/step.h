@@ -36,7 +36,7 @@ typedef struct {
   size_t key;    /* i64, another one in each batch */
   size_t apply;  /* bool: this batch ends the step; accumulate > 1 */
   /* Positions among the outputs. */
-  size_t loss;   /* f32 or f64, a scalar */
+  size_t loss;   /* a scalar, of the float type of what it is of */
   size_t metric; /* f32, a scalar */
   size_t valid;  /* bool: loss and gradients are finite; WK_STEP_NONE in an evaluation */
   int64_t classes; /* that labels are of; 0: they are no classes */

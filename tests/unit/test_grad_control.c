@@ -305,16 +305,22 @@ static void check_program(const wk_module *m, const wk_tensor *in, uint64_t seed
   wk_module_free(d);
 }
 
+/* The module's adjoints by differences, and as a program; frees it. Returns elements tried. */
+static int64_t check_all(wk_module *m, uint64_t seed) {
+  wk_tensor *in = draw_inputs(m->main, seed);
+  int64_t tried = check(m, in, seed);
+  check_program(m, in, seed);
+  middle_free(in, m->main->inputs.n);
+  wk_module_free(m);
+  return tried;
+}
+
 static void test_random(void **state) {
   (void)state;
   int64_t tried = 0;
   for (uint64_t seed = range.first; seed < range.first + range.count; seed++) {
     wk_module *m = random_control(seed);
-    wk_tensor *in = draw_inputs(m->main, seed);
-    tried += check(m, in, seed);
-    check_program(m, in, seed);
-    middle_free(in, m->main->inputs.n);
-    wk_module_free(m);
+    tried += check_all(m, seed);
   }
   print_message("%lld elements\n", (long long)tried);
 }
@@ -423,11 +429,7 @@ static void test_recurrences(void **state) {
   for (size_t row = 0; row < WK_COUNTOF(recurrences); row++)
     for (uint64_t seed = 1; seed <= 5; seed++) {
       wk_module *m = recurrence(row);
-      wk_tensor *in = draw_inputs(m->main, seed);
-      tried += check(m, in, seed);
-      check_program(m, in, seed);
-      middle_free(in, m->main->inputs.n);
-      wk_module_free(m);
+      tried += check_all(m, seed);
     }
   print_message("%lld elements\n", (long long)tried);
 }
