@@ -54,6 +54,12 @@ BINARY = [
     ("mod", "", lambda a, b: torch.remainder(a, b)), ("fmod", "", lambda a, b: torch.fmod(a, b)),
     ("prelu", "", lambda a, b: torch.where(a > 0, a, a * b)),
 ]
+# x and scale; the zero point is 4: both definitions round ties alike then.
+STRAIGHT = [("fake_quantize", "lo=-8.0, hi=7.0", lambda x, s:
+             torch._fake_quantize_learnable_per_tensor_affine(
+                 x, s.reshape(1), torch.tensor([4.]), -8, 7, 1.))]
+CODES = [(x, s) for s in (0.5, 0.25) for x in (-1e4, -5.8, -5.75, -5.5, -1, -0.25, -0.0, 0.0, 0.1,
+                                              0.25, 0.75, 1.3, 2, 2.1, 2.25, 2.3, 88, 1e4)]
 
 
 def leaf(value):
@@ -77,11 +83,13 @@ def rows():
             got = derivatives(function, x)
             if got:
                 yield f'KINK({name}, "{attrs}", {float(x)!r}, 0, {got[0]!r}, 0)'
-    for name, attrs, function in BINARY:
-        for a, b in PAIRS:
-            got = derivatives(function, a, b)
-            if got:
-                yield f'KINK({name}, "{attrs}", {float(a)!r}, {float(b)!r}, {got[0]!r}, {got[1]!r})'
+    for table, pairs in ((BINARY, PAIRS), (STRAIGHT, CODES)):
+        for name, attrs, function in table:
+            for a, b in pairs:
+                got = derivatives(function, a, b)
+                if got:
+                    yield (f'KINK({name}, "{attrs}", {float(a)!r}, {float(b)!r}, {got[0]!r}, '
+                           f'{got[1]!r})')
 
 
 def main():

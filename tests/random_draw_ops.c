@@ -147,6 +147,20 @@ static wk_value_id quantize(draw *d, wk_op op) {
   return draw_node(d, op, a, 3, in, 0);
 }
 
+static wk_value_id fake_quantize(draw *d, wk_op op) {
+  wk_value_id x = draw_operand(d, (draw_want){DRAW_FLOATS, 1, 4, true});
+  const wk_type t = *draw_type(d, x);
+  ATTRS(d, fake_quantize, FAKE_QUANTIZE);
+  a->lo = draw_chance(d, 50) ? -8 : 0;
+  a->hi = a->lo + 15;
+  int64_t channels[] = {t.dims[t.rank - 1]};
+  int rank = draw_chance(d, 50);
+  wk_value_id scale = draw_fresh(d, t.dtype, rank, channels, true, 0.2, 0.4);
+  wk_value_id zero = draw_number(d, t.dtype, (double)draw_int(d, 0, 5));
+  const wk_value_id in[] = {x, scale, zero};
+  return draw_node(d, op, a, 3, in, 0);
+}
+
 static wk_value_id dequantize(draw *d, wk_op op) {
   wk_value_id x = draw_operand(d, (draw_want){(1u << WK_I8) | (1u << WK_U8), 1, 4, false});
   const wk_type t = *draw_type(d, x);
@@ -492,7 +506,8 @@ static wk_value_id attention(draw *d, wk_op op) {
 static const struct { const char *rule; drawer run; } by_rule[] = {
     {"same", unary}, {"cast", cast}, {"bitcast", bitcast}, {"broadcast", arithmetic},
     {"compare", compare},
-    {"where", where}, {"quantize", quantize}, {"dequantize", dequantize}, {"reshape", reshape},
+    {"where", where}, {"quantize", quantize}, {"dequantize", dequantize},
+    {"fake_quantize", fake_quantize}, {"reshape", reshape},
     {"transpose", transpose}, {"slice", slice}, {"expand", expand}, {"concat", concat},
     {"split", split}, {"pad", pad}, {"tile", tile}, {"conv", conv},
     {"conv_transpose", conv_transpose}, {"matmul", matmul}, {"max_pool", max_pool},

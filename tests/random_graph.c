@@ -250,7 +250,8 @@ static bool has_jumps(const wk_node *n) {
   switch (n->op) {
   case WK_OP_FLOOR: case WK_OP_CEIL: case WK_OP_ROUND: case WK_OP_SIGN: case WK_OP_CAST:
   case WK_OP_MOD: case WK_OP_FMOD: case WK_OP_EQUAL: case WK_OP_LESS: case WK_OP_LESS_EQUAL:
-  case WK_OP_GREATER: case WK_OP_GREATER_EQUAL: case WK_OP_QUANTIZE: case WK_OP_ARG_MAX:
+  case WK_OP_GREATER: case WK_OP_GREATER_EQUAL: case WK_OP_QUANTIZE: case WK_OP_FAKE_QUANTIZE:
+  case WK_OP_ARG_MAX:
   case WK_OP_ARG_MIN: case WK_OP_HARDMAX: case WK_OP_TOP_K: case WK_OP_SHRINK:
   case WK_OP_THRESHOLDED_RELU: case WK_OP_NON_MAX_SUPPRESSION: case WK_OP_GRID_SAMPLE:
   case WK_OP_ROI_ALIGN: case WK_OP_IS_NAN: case WK_OP_IS_INF: return true;

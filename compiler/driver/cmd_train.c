@@ -50,6 +50,10 @@ static const wk_option options[] = {
     {"batch-norm", 0, "MODE", "whether normalisations have the statistics of each batch, which the "
      "running ones follow (default), or the running ones, which stay", .kind = WK_OPTION_CHOICE,
      .offset = offsetof(wk_train_opts, batch_norm), .choices = wk_train_norms},
+    {"qat", 0, NULL, "train a quantised model (of wick quantize): the floats that its weights "
+     "stand for, rounded wherever the model rounds, with gradients that go straight through; its "
+     "scales stay, and its integers are written anew", .kind = WK_OPTION_FLAG,
+     .offset = offsetof(wk_train_opts, qat)},
     {.kind = WK_OPTION_GROUP, .help = "How"},
     {"optimizer", 0, "NAME", "the rule of a step, as PyTorch defines it (default adam)",
      .kind = WK_OPTION_CHOICE, .offset = offsetof(wk_train_opts, optimizer),
@@ -264,6 +268,7 @@ static wk_status describe(wk_train_job *j) {
   wk_str_printf(&b, "validate %.17g\n", o->validate);
   wk_str_printf(&b, "seed %lld\n", (long long)o->seed);
   wk_str_printf(&b, "batch-norm %s\n", wk_train_norms[o->batch_norm]);
+  if (o->qat) wk_str_printf(&b, "qat yes\n");
   wk_str_printf(&b, "schedule %s\n", wk_train_schedules[o->schedule]);
   if (o->schedule) wk_str_printf(&b, "steps %lld\n", (long long)j->run.plan.steps);
   add_list(&b, "train", &o->train);
@@ -363,6 +368,8 @@ const wk_cmd wk_cmd_train = {
                     "  wick train net.onnx --data x.npy --labels y.npy \\\n"
                     "    --loss cross-entropy --validate 0.2 --epochs 20 -o trained.onnx\n"
                     "  wick train net.onnx --data x.npy --labels y.npy --loss mse \\\n"
-                    "    --train 'fc.*' --optimizer sgd --lr 0.1 -o tuned.onnx",
+                    "    --train 'fc.*' --optimizer sgd --lr 0.1 -o tuned.onnx\n"
+                    "  wick train net.int8.onnx --qat --data x.npy --labels y.npy \\\n"
+                    "    --loss cross-entropy --lr 1e-4 --epochs 3 -o qat.int8.onnx",
                 .options = options, .min_args = 1, .max_args = 1},
     .size = sizeof(wk_train_opts), .defaults = &defaults, .run = run};

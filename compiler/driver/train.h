@@ -15,6 +15,7 @@
 #include "compiler/driver/paths.h"
 #include "compiler/driver/runner.h"
 #include "compiler/train/data.h"
+#include "compiler/train/quantised.h"
 #include "compiler/train/step.h"
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -144,7 +145,7 @@ typedef struct {
   double rate, weight_decay, clip_norm, validate;
   int64_t batch, accumulate, epochs, steps, seed, threads;
   int optimizer, schedule, batch_norm, emit;
-  bool resume, verbose;
+  bool qat, resume, verbose;
 } wk_train_opts;
 /* In the order of the choices. */
 extern const char *const wk_train_optimizers[], *const wk_train_schedules[];
@@ -155,6 +156,13 @@ typedef struct {
   const char *what, *path;
 } wk_train_file;
 
+/* A trained weight that is written as integers. */
+typedef struct {
+  const wk_quantised_weight *weight;
+  const void *floats; /* in the state */
+  void *codes;        /* of weight->stored, packed */
+} wk_train_codes;
+
 typedef struct {
   const wk_train_opts *o;
   const char *path;
@@ -164,12 +172,14 @@ typedef struct {
   wk_step_options step;
   wk_train_run run;
   wk_import_report report;
+  wk_quantised quantised; /* what --qat found in the model of the step */
   wk_weight_names names; /* that are trained */
   size_t n_weights;      /* of the model that could be */
   wk_str notes;
   int64_t memory_budget; /* bytes; 0: none */
   wk_train_cost cost;
   WK_VEC(wk_train_file) written;
+  WK_VEC(wk_train_codes) codes; /* that are written; in the arena */
   wk_write_back *back;   /* from wk_train_write_open on, when the model is written */
 } wk_train_job;
 

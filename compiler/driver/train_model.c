@@ -68,11 +68,25 @@ wk_status wk_train_shapes(wk_train_job *j) {
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
+/* Every import has the same weights; the first one's are kept. */
+static wk_status round_floats(wk_train_job *j, const wk_import_report *report, wk_module *m) {
+  wk_quantised q;
+  wk_status s = wk_quantised_open(m, report, &q);
+  bool is_first = !j->quantised.arena;
+  if (is_first) j->quantised = q;
+  else wk_quantised_free(&q);
+  if (s || !is_first || j->quantised.weights.n) return s;
+  return wk_error(WK_USAGE, "--qat: the model dequantises no weights; wick quantize makes one that "
+                  "does");
+}
+
 wk_status wk_train_import(wk_train_job *j, wk_import_purpose purpose, wk_import_report *report,
                           wk_module **out) {
   wk_import_options o = wk_binding_import_options(&j->binding, j->o->verbose);
   o.purpose = purpose;
+  o.codes = j->o->qat;
   wk_status s = wk_net_import(j->path, &o, report, out);
+  if (!s && j->o->qat) s = round_floats(j, report, *out);
   if (!s) wk_model_notes(&j->notes, j->path, &o, report, *out);
   return wk_status_place(s, j->path);
 }
@@ -99,7 +113,8 @@ static wk_status choose_weights(wk_train_job *j, const wk_module *m) {
   wk_weight_names all = {0};
   if (!j->report.weights.n)
     return wk_error_at(WK_UNSUPPORTED, j->path, "nothing to train: the model has no tensors of "
-                       "floats beside those that it computes");
+                       "floats beside those that it computes (with --qat the integers of a "
+                       "quantised model are trained)");
   WK_TRY(check_globs(j, "--train", &j->o->train));
   WK_TRY(check_globs(j, "--freeze", &j->o->freeze));
   wk_step_weights(m, &j->report, &all);
@@ -243,4 +258,6 @@ void wk_train_close(wk_train_job *j) {
   wk_module_free(j->run.module);
   wk_vec_free(&j->names);
   if (j->report.arena) wk_import_report_free(&j->report);
+  if (j->quantised.arena) wk_quantised_free(&j->quantised);
+  wk_vec_free(&j->codes);
 }

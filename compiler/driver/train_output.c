@@ -9,13 +9,30 @@
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
+/* NULL: the weight is stored as the floats that it is trained as. */
+static const wk_quantised_weight *stored_as(const wk_train_job *j, const char *name) {
+  for (size_t i = 0; i < j->quantised.weights.n; i++)
+    if (!strcmp(j->quantised.weights.data[i].name, name)) return &j->quantised.weights.data[i];
+  return NULL;
+}
+
+static wk_tensor stored(wk_train_job *j, const wk_step_variable *v, void *data) {
+  const wk_quantised_weight *w = stored_as(j, v->name);
+  if (!w) return (wk_tensor){v->type, data};
+  size_t bytes = (size_t)wk_packed_bytes(&w->stored);
+  const wk_train_codes c = {w, data, wk_arena_alloc(j->arena, bytes + 1)};
+  wk_vec_push(&j->codes, c);
+  return (wk_tensor){w->stored, c.codes};
+}
+
 static wk_status open_model(wk_train_job *j) {
   const wk_step *s = &j->run.step;
   WK_VEC(wk_rewrite) list = {0};
   for (size_t i = 0; i < s->variables.n; i++) {
     const wk_step_variable *v = &s->variables.data[i];
-    const wk_rewrite one = {v->name, {v->type, j->run.variables[i]}};
-    if (v->is_weight || v->is_statistic) wk_vec_push(&list, one);
+    if (!v->is_weight && !v->is_statistic) continue;
+    const wk_rewrite one = {v->name, stored(j, v, j->run.variables[i])};
+    wk_vec_push(&list, one);
   }
   wk_status st = wk_onnx_write_back_open(j->path, j->o->output, list.data, list.n, &j->back);
   wk_vec_free(&list);
@@ -97,6 +114,10 @@ wk_status wk_train_write_open(wk_train_job *j) {
 }
 
 wk_status wk_train_write(wk_train_job *j) {
+  for (size_t i = 0; i < j->codes.n; i++) {
+    const wk_train_codes *c = &j->codes.data[i];
+    WK_TRY(wk_quantised_round(c->weight, c->floats, c->codes));
+  }
   return j->back ? wk_onnx_write_back_commit(j->back) : write_program(j);
 }
 
@@ -134,6 +155,9 @@ void wk_train_print_summary(const wk_train_job *j) {
                (long long)j->run.split.n_held_out);
   wk_table_row(&t, "parameters\t%s in %zu weights of %zu", wk_text_count(parameters).s, weights,
                j->n_weights);
+  if (j->o->qat)
+    wk_table_row(&t, "rounded\t%zu weights, %lld activations", j->quantised.weights.n,
+                 (long long)j->quantised.activations);
   wk_table_row(&t, "state\t%s", wk_bytes_text(wick_model_describe(j->run.model)->state_bytes).s);
   wk_table_row(&t, "activation peak\t%s, lower bound %s (%.3f x)",
                wk_bytes_text(e->arena_bytes).s, wk_bytes_text(e->arena_bound).s,

@@ -113,7 +113,7 @@ static wk_value_id *no_values(wk_arena *a, uint32_t n) {
 
 static void run_rule(wk_adjoint *a, const wk_adjoint_row *row) {
   const char *texts[WK_COUNTOF(row->text)] = {0};
-  if (row->kind != WK_ADJOINT_OWN) {
+  if (row->rule) {
     row->rule(a);
     return;
   }

@@ -28,6 +28,7 @@ wk_status wk_grad(wk_graph *g, const wk_grad_request *r) WK_MUST_CHECK;
 typedef enum {
   WK_ADJOINT_EXPRESSION, /* by its definition and the derivatives of scalar operations */
   WK_ADJOINT_OWN,        /* by expressions of its own */
+  WK_ADJOINT_STRAIGHT,   /* likewise, straight through its steps */
   WK_ADJOINT_RULE,       /* by a function that builds its adjoint */
   WK_ADJOINT_LOWER,      /* by those of its primitives */
   WK_ADJOINT_ZERO,       /* it is constant almost everywhere, or has no floats */

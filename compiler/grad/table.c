@@ -2,17 +2,17 @@
  * adjoints.def as a table. */
 #include "compiler/grad/table.h"
 
-enum { MAX_OWN = 2 };
-
 /* One enumerator per row: an operator without one does not compile below. */
 enum {
 #define OWN(op, ...) HAS_##op,
+#define STRAIGHT(op, ...) HAS_##op,
 #define RULE(op, name) HAS_##op,
 #define LOWER(op) HAS_##op,
 #define ZERO(op) HAS_##op,
 #define NONE(op, reason) HAS_##op,
 #include "compiler/grad/adjoints.def"
 #undef OWN
+#undef STRAIGHT
 #undef RULE
 #undef LOWER
 #undef ZERO
@@ -43,12 +43,14 @@ _Static_assert(HAS_COUNT
 
 static const wk_adjoint_row rows[WK_OP_COUNT] = {
 #define OWN(op, ...) [WK_OP_##op] = {WK_ADJOINT_OWN, NULL, {__VA_ARGS__}, ""},
+#define STRAIGHT(op, ...) [WK_OP_##op] = {WK_ADJOINT_STRAIGHT, NULL, {__VA_ARGS__}, ""},
 #define RULE(op, name) [WK_OP_##op] = {WK_ADJOINT_RULE, wk_adjoint_##name, {NULL}, ""},
 #define LOWER(op) [WK_OP_##op] = {WK_ADJOINT_LOWER, NULL, {NULL}, ""},
 #define ZERO(op) [WK_OP_##op] = {WK_ADJOINT_ZERO, NULL, {NULL}, ""},
 #define NONE(op, reason) [WK_OP_##op] = {WK_ADJOINT_NONE, NULL, {NULL}, reason},
 #include "compiler/grad/adjoints.def"
 #undef OWN
+#undef STRAIGHT
 #undef RULE
 #undef LOWER
 #undef ZERO
@@ -69,7 +71,8 @@ wk_adjoint_kind wk_adjoint_of(wk_op op, const char **note) {
 }
 
 const char *wk_adjoint_kind_name(wk_adjoint_kind k) {
-  static const char *const names[] = {"definition", "own expression", "rule", "primitives", "zero",
+  static const char *const names[] = {"definition", "own expression", "straight through",
+                                      "rule", "primitives", "zero",
                                       "none"};
   return names[k];
 }

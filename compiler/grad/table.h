@@ -8,7 +8,7 @@
 typedef struct {
   wk_adjoint_kind kind;
   wk_adjoint_fn rule;  /* RULE, EXPRESSION */
-  const char *text[2]; /* OWN */
+  const char *text[3]; /* OWN, STRAIGHT */
   const char *note;    /* never NULL */
 } wk_adjoint_row;
 const wk_adjoint_row *wk_adjoint_row_of(wk_op op);

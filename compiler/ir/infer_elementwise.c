@@ -91,6 +91,14 @@ wk_status wk_infer_quantize(const wk_infer *i) {
   return result(i, (wk_dtype)to);
 }
 
+wk_status wk_infer_fake_quantize(const wk_infer *i) {
+  WK_TRY(wk_want_float(i, 0));
+  WK_TRY(wk_want_same_dtype(i, 1, 0));
+  WK_TRY(wk_want_same_dtype(i, 2, 0));
+  WK_TRY(follow_x(i));
+  return result(i, i->in[0]->dtype);
+}
+
 wk_status wk_infer_dequantize(const wk_infer *i) {
   if (!wk_dtype_is_int(i->in[0]->dtype))
     return BAD(i, "x must be an integer tensor, not %s", wk_dtype_name(i->in[0]->dtype));

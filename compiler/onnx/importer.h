@@ -111,6 +111,7 @@ typedef struct wk_importer {
   int64_t undecided;   /* nodes refused because a value is only known at run time */
   bool is_misshapen;   /* the last WK_INPUT came from a node whose operands do not fit it */
   wk_map *weights;     /* names of initialisers that training keeps apart; NULL: inference */
+  wk_map *quantised;   /* training: names in main -> their part in quantisation; NULL: not yet */
   wk_value_id key;     /* of main; WK_NONE: nobody has asked for it */
   WK_VEC(wk_onnx_moved) moved;
   wk_map *surveyed;    /* a node's address as text -> index in the report's nodes */

@@ -285,6 +285,7 @@ static wk_status import_source(wk_module *m, const wk_onnx_source *src, const wk
   wk_map_free(im.external);
   wk_map_free(im.surveyed);
   wk_map_free(im.weights);
+  wk_map_free(im.quantised);
   return s;
 }
 

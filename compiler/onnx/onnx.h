@@ -53,6 +53,7 @@ typedef struct {
   bool list_all;  /* a refusal has a line for each node, instead of each operator and reason */
   bool is_hashed; /* the report has the model's hash */
   wk_import_purpose purpose;
+  bool codes;     /* but for inference: integers that a quantised operator reads stay apart, too */
   bool survey;    /* the report lists all nodes, and those that are refused are left out of the
                    * module, which is no error then: what they read becomes an output */
 } wk_import_options;
@@ -97,7 +98,8 @@ typedef struct {
   int64_t folded;                        /* nodes folded at import */
   uint64_t hash; /* 0, or as asked for by is_hashed; from compiler/caffe2, the front door */
   WK_VEC(const char *) weights; /* but inference: float initialisers, constants of main of these
-                                 * names; Constants, where there are no such initialisers */
+                                 * names, but no scales of quantised tensors; Constants, where there
+                                 * are no such initialisers; integers, as `codes` has it */
   WK_VEC(wk_statistic) moved;       /* training */
   const char *key; /* training: the input that random numbers depend on besides the model, an i64 to
                     * be another one in each step; NULL: there are none */
@@ -192,7 +194,7 @@ wk_status wk_labelled_read_pb(const char *path, const wk_labels *l, wk_tensor *o
 /* A new value for an initialiser, or for the constant that a node of that output holds. */
 typedef struct {
   const char *name;
-  wk_tensor value; /* of the type that the file declares */
+  wk_tensor value; /* of the type that the file declares, with its bytes (wk_pack) */
 } wk_rewrite;
 /* A copy of the model file `from` at `to` in which the bytes of these tensors are new ones, and
  * every other byte is as it was. Files of external data are copied along, to the same places

@@ -22,10 +22,40 @@ bool wk_training_reads(const wk_importer *im, const wk_graph *g, const wk_node *
   return found;
 }
 
+/* What the inputs of quantised operators are: c integers that stand for numbers, p their scales and
+ * zero points. */
+static const struct { const char *op, *roles; } quantised[] = {
+    {"QuantizeLinear", "-pp"},         {"DequantizeLinear", "cpp"},
+    {"QLinearConv", "cppcppppc"},      {"QLinearMatMul", "cppcpppp"},
+    {"QGemm", "cppcppcpp"},            {"QLinearAdd", "cppcpppp"},
+    {"QLinearMul", "cppcpppp"}};
+
+static void find_quantised(wk_importer *im) {
+  const Onnx__GraphProto *g = im->model->graph;
+  im->quantised = wk_map_new();
+  for (size_t i = 0; i < g->n_node; i++) {
+    const Onnx__NodeProto *n = g->node[i];
+    size_t row = 0;
+    while (row < WK_COUNTOF(quantised) && strcmp(n->op_type, quantised[row].op)) row++;
+    if (row == WK_COUNTOF(quantised)) continue;
+    for (size_t k = 0; k < n->n_input && quantised[row].roles[k]; k++)
+      wk_map_put(im->quantised, n->input[k], (uint32_t)quantised[row].roles[k]);
+  }
+}
+
+/* Floats, and codes where these are asked for, but no scales. */
+static bool is_weight(wk_importer *im, const wk_value *w) {
+  uint32_t role = 0;
+  wk_dtype t = w->type.dtype;
+  if (!im->quantised) find_quantised(im);
+  if (!wk_map_get(im->quantised, w->name, &role)) role = 0;
+  if (role == 'c' && wk_dtype_is_int(t)) return im->opt->codes;
+  return role != 'p' && wk_dtype_is_float(t) && !wk_dtype_is_narrow(t);
+}
+
 void wk_training_weight(wk_importer *im, const wk_graph *g, wk_value_id v) {
   const wk_value *w = wk_val(g, v);
-  if (!im->weights || !wk_dtype_is_float(w->type.dtype) || wk_dtype_is_narrow(w->type.dtype))
-    return;
+  if (!im->weights || !is_weight(im, w)) return;
   wk_map_put(im->weights, w->name, 1);
   wk_vec_push(&im->rep->weights, wk_arena_strdup(im->rep->arena, w->name));
 }

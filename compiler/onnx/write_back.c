@@ -78,7 +78,7 @@ static wk_status bad_bytes(const char *name) {
 
 /* What is new of t->value, from `at` on, for the file's bytes p[0..size). */
 static wk_status put(target *f, const wk_rewrite *t, size_t *at, const uint8_t *p, uint64_t size) {
-  size_t bytes = (size_t)wk_type_bytes(&t->value.type);
+  size_t bytes = (size_t)wk_packed_bytes(&t->value.type);
   if (size > bytes - *at || p < f->file.data || (size_t)(p - f->file.data) > f->file.size - size)
     return bad_bytes(t->name);
   const patch one = {(uint64_t)(p - f->file.data), size, (const uint8_t *)t->value.data + *at};
@@ -98,7 +98,7 @@ static wk_status put_typed(target *f, const wk_rewrite *t, span tensor) {
                     "cannot be replaced: store it as raw data", t->name, wk_dtype_name(d));
   while (next_field(&tensor, &number, &value))
     if (number == field) WK_TRY(put(f, t, &at, value.p, (uint64_t)(value.end - value.p)));
-  return at == (size_t)wk_type_bytes(&t->value.type) ? NULL : bad_bytes(t->name);
+  return at == (size_t)wk_packed_bytes(&t->value.type) ? NULL : bad_bytes(t->name);
 }
 
 static target *target_of(writer *w, const char *location) {
@@ -128,12 +128,12 @@ static wk_status put_tensor(writer *w, const char *name, const Onnx__TensorProto
   const wk_rewrite *t = &w->tensors[i];
   w->found[i] = true;
   WK_TRY(wk_onnx_tensor_type(p, &type));
-  if (!wk_type_equal(&type, &t->value.type) || wk_dtype_is_narrow(type.dtype))
+  if (!wk_type_equal(&type, &t->value.type))
     return wk_error(WK_INTERNAL, "'%s' has another type than its new value", name);
   if (p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
     return put_external(w, t, p);
   if (!wk_wire_raw(p, &raw, &n)) return put_typed(&w->targets.data[0], t, bytes);
-  return n == (size_t)wk_type_bytes(&type) ? put(&w->targets.data[0], t, &at, raw, n)
+  return n == (size_t)wk_packed_bytes(&type) ? put(&w->targets.data[0], t, &at, raw, n)
                                            : bad_bytes(name);
 }
 

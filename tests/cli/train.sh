@@ -5,27 +5,6 @@
 source "$(dirname "$0")/lib.bash" "$@"
 examples=$wanted/../../../examples
 
-# ramp FILE DESCR SHAPE BYTES COUNT: like npy, but the bytes count up, so that samples differ.
-words() { # words COUNT SIZE MODULUS: little-endian integers of SIZE bytes, i * 7 % MODULUS
-  local i v k text=
-  for ((i = 0; i < $1; i++)); do
-    v=$((i * 7 % $3))
-    for ((k = 0; k < $2; k++)); do
-      text+="\\x$(printf %02x $((v & 255)))"
-      v=$((v >> 8))
-    done
-  done
-  printf '%b' "$text"
-}
-ramp() { # ramp FILE DESCR SHAPE COUNT MODULUS: integers
-  npy "$1" "$2" 0
-  npy whole "$2" "$3"
-  local bytes=$((${2: -1} * $4))
-  head -c -$bytes whole >"$1"
-  words "$4" "${2: -1}" "$5" >>"$1"
-  rm whole
-}
-
 check 'a network' "$wick" zoo digits_cnn -o net.onnx
 ramp x.npy '|u1' 96,1,8,8 6144 251
 ramp y.npy '<i8' 96 96 10

@@ -21,18 +21,19 @@ static const kink kinks[] = {
 #undef KINK
 };
 
-/* The operator of one or two numbers, with its derivatives for outputs. */
+/* The operator of one or two numbers, with its derivatives for outputs. A third operand is 4. */
 static wk_module *module_of(const kink *k, int n) {
   char text[512];
   wk_module *m = NULL;
   snprintf(text, sizeof text,
-           "module \"kink\" {\n  graph @main(%%a: f32[1]%s) {\n    %%y = %s(%%a%s) {%s} : f32[1]\n"
-           "    output %%y\n  }\n}\n",
-           n == 2 ? ", %b: f32[1]" : "", k->op, n == 2 ? ", %b" : "", k->attrs);
+           "module \"kink\" {\n  graph @main(%%a: f32[1]%s) {\n    %%c = constant f32[1] {4}\n"
+           "    %%y = %s(%%a%s) {%s} : f32[1]\n    output %%y\n  }\n}\n",
+           n > 1 ? ", %b: f32[1]" : "", k->op, n > 2 ? ", %b, %c" : n > 1 ? ", %b" : "", k->attrs);
   wk_status s = wk_module_parse(text, "kink", &m);
   if (s) fail_msg("%s: %s", text, s->message);
   wk_graph *g = m->main;
   wk_value_id of = g->outputs.data[0], wrt[2], out[2] = {WK_NONE, WK_NONE};
+  n = n > 2 ? 2 : n;
   memcpy(wrt, g->inputs.data, (size_t)n * sizeof *wrt);
   const wk_grad_request r = {1, (size_t)n, &of, NULL, wrt, out};
   assert_null(wk_grad(g, &r));
@@ -65,7 +66,7 @@ static void test_kinks(void **state) {
     const wk_tensor in[] = {{t, &a}, {t, &b}};
     wk_tensor out[2] = {{.data = NULL}, {.data = NULL}};
     assert_null(wk_eval_graph(m->main, in, out, NULL, NULL));
-    for (int o = 0; o < n; o++) {
+    for (int o = 0; o < n && o < 2; o++) {
       bool is_zero = !strcmp(m->main->output_names.data[o], "zero");
       double got = is_zero ? 0 : (double)*(float *)out[o].data, want = o ? k->db : k->da;
       if (!is_near(got, want)) {

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quantised models as floats that round where they do: the same numbers, and what is written. */
+#include "tests/unit/case_text.h"
+
+#include "compiler/eval/eval.h"
+#include "compiler/train/quantised.h"
+
+/* The body of a graph of x, s scale 0.5, z zero point 3 (u8), r scale 0.25; w are the initialisers
+ * that training keeps. fakes: roundings in the end, of activations alone in `activations`. */
+typedef struct {
+  const char *name, *x, *body, *w;
+  int fakes, activations, quantisers;
+} form;
+
+static const form forms[] = {
+    {"a pair", "f32[2,3]",
+     "%q = quantize(%x, %s, %z) {to=u8} : u8[2,3]\n"
+     "%y = dequantize(%q, %s, %z) : f32[2,3]", "", 1, 1,
+     0},
+    {"two scales", "f32[2,3]",
+     "%q = quantize(%x, %s, %z) {to=u8} : u8[2,3]\n"
+     "%y = dequantize(%q, %r, %z) : f32[2,3]", "", 0, 0,
+     1},
+    {"moved", "f32[2,3]",
+     "%q = quantize(%x, %s, %z) {to=u8} : u8[2,3]\n"
+     "%t = transpose(%q) {perm=[1,0]} : u8[3,2]\n%c = concat(%t, %t) {axis=0} : u8[6,2]\n"
+     "%l = slice(%c) {starts=[1,0], sizes=[4,2], steps=[1,1]} : u8[4,2]\n"
+     "%f = reshape(%l) {shape=[8]} : u8[8]\n%y = dequantize(%f, %s, %z) : f32[8]", "", 1, 1, 0},
+    {"pooled", "f32[1,1,4,6]",
+     "%q = quantize(%x, %s, %z) {to=u8} : u8[1,1,4,6]\n"
+     "%p = max_pool(%q) {kernel=[2,3], strides=[2,3], pads=[0,0,0,0], dilations=[1,1]} : "
+     "u8[1,1,2,2]\n%y = dequantize(%p, %s, %z) : f32[1,1,2,2]", "", 1, 1, 0},
+    {"four bits", "f32[2,3]",
+     "%n = constant i8[] {0}\n%lo = constant i8[] {-8}\n%hi = constant i8[] {7}\n"
+     "%q = quantize(%x, %s, %n) {to=i8} : i8[2,3]\n%a = max(%q, %lo) : i8[2,3]\n"
+     "%b = min(%a, %hi) : i8[2,3]\n%c = cast(%b) {to=i4} : i4[2,3]\n"
+     "%d = cast(%c) {to=i8} : i8[2,3]\n%y = dequantize(%d, %s, %n) : f32[2,3]", "", 1, 1, 0},
+    {"channels", "f32[2,3]",
+     "%k = constant f32[2,1] {0.5, 2}\n%m = constant u8[2,1] {3, 200}\n"
+     "%q = quantize(%x, %k, %m) {to=u8} : u8[2,3]\n%y = dequantize(%q, %k, %m) : f32[2,3]", "", 1,
+     1, 0},
+    {"channels, transposed", "f32[2,2]",
+     "%k = constant f32[2,1] {0.5, 2}\n%m = constant u8[2,1] {3, 200}\n"
+     "%q = quantize(%x, %k, %m) {to=u8} : u8[2,2]\n%t = transpose(%q) {perm=[1,0]} : u8[2,2]\n"
+     "%y = dequantize(%t, %k, %m) : f32[2,2]", "", 0, 0, 1},
+    {"a weight", "f32[2,3]",
+     "%w = constant i8[2,3] {-128, 127, 0, 1, -1, 55}\n%n = constant i8[] {0}\n"
+     "%d = dequantize(%w, %r, %n) : f32[2,3]\n%y = mul(%x, %d) : f32[2,3]", "w", 1, 0, 0},
+    {"a bias", "f32[2,3]",
+     "%w = constant i32[3] {-70000, 12345678, 3}\n%n = constant i32[] {0}\n"
+     "%d = dequantize(%w, %r, %n) : f32[3]\n%y = add(%x, %d) : f32[2,3]", "w", 1, 0, 0},
+    {"blocks of four bits", "f32[2,4]",
+     "%w = constant i4[2,4] {-8, 7, 0, 1, -1, 5, 6, -7}\n%k = constant f32[2,2,1] {0.5, 1, 2, 3}\n"
+     "%n = constant i8[2,2,1] {0, 1, 2, -1}\n%c = cast(%w) {to=i8} : i8[2,4]\n"
+     "%b = reshape(%c) {shape=[2,2,2]} : i8[2,2,2]\n%d = dequantize(%b, %k, %n) : f32[2,2,2]\n"
+     "%e = reshape(%d) {shape=[2,4]} : f32[2,4]\n%y = mul(%x, %e) : f32[2,4]", "w", 1, 0, 0},
+    {"twice the same weight", "f32[3,3]",
+     "%w = constant u8[3,3] {0, 255, 3, 4, 5, 6, 7, 8, 9}\n"
+     "%d = dequantize(%w, %s, %z) : f32[3,3]\n%t = transpose(%w) {perm=[1,0]} : u8[3,3]\n"
+     "%e = dequantize(%t, %s, %z) : f32[3,3]\n%a = add(%d, %e) : f32[3,3]\n"
+     "%y = add(%x, %a) : f32[3,3]", "w", 2, 0, 0},
+    {"a part of a weight", "f32[1,3]",
+     "%w = constant u8[2,3] {0, 255, 3, 4, 5, 6}\n"
+     "%l = slice(%w) {starts=[1,0], sizes=[1,3], steps=[1,1]} : u8[1,3]\n"
+     "%d = dequantize(%l, %s, %z) : f32[1,3]\n%y = add(%x, %d) : f32[1,3]", "w", 0, 0, 0},
+};
+
+static wk_module *parse(const char *x, const char *body) {
+  char text[2048];
+  wk_module *m = NULL;
+  snprintf(text, sizeof text,
+           "module \"form\" {\n  graph @main(%%x: %s) {\n    %%s = constant f32[] {0.5}\n"
+           "    %%r = constant f32[] {0.25}\n    %%z = constant u8[] {3}\n    %s\n"
+           "    output %%y\n  }\n}\n", x, body);
+  wk_status s = wk_module_parse(text, "form", &m);
+  if (s) fail_msg("%s\n%s", text, s->message);
+  return m;
+}
+
+static wk_status open_form(wk_module *m, const char *w, wk_quantised *q) {
+  wk_import_report r = {0};
+  if (*w) wk_vec_push(&r.weights, w);
+  wk_status s = wk_quantised_open(m, &r, q);
+  wk_vec_free(&r.weights);
+  return s;
+}
+
+/* Ties, both ends of the range, and past them. */
+static wk_tensor numbers(const wk_type *t) {
+  static const float v[] = {0.25f, -0.25f, 0.75f, -1.5f, -1.75f, -1.76f, 125.9f, 126.2f, 1e6f,
+                            -1e6f, 3.3f, 0.1f, -400, 110, 111, -4, -4.3f, 3.5f, 3.8f};
+  wk_tensor x;
+  assert_null(wk_tensor_alloc(t, &x));
+  for (int64_t i = 0; i < wk_type_count(t); i++) ((float *)x.data)[i] = v[i % WK_COUNTOF(v)];
+  return x;
+}
+
+static wk_tensor value_of(const wk_module *m) {
+  wk_tensor x = numbers(&wk_val(m->main, m->main->inputs.data[0])->type), y = {.data = NULL};
+  assert_null(wk_eval_graph(m->main, &x, &y, NULL, NULL));
+  wk_tensor_free(&x);
+  return y;
+}
+
+static int count(const wk_graph *g, wk_op op) {
+  int n = 0;
+  for (size_t i = 0; i < g->nodes.n; i++) n += !g->nodes.data[i].dead && g->nodes.data[i].op == op;
+  return n;
+}
+
+static void test_forms(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(forms); i++) {
+    const form *f = &forms[i];
+    wk_quantised q;
+    wk_module *m = parse(f->x, f->body);
+    wk_tensor want = value_of(m);
+    wk_status s = open_form(m, f->w, &q);
+    if (s) fail_msg("%s: %s", f->name, s->message);
+    wk_tensor got = value_of(m);
+    if (memcmp(got.data, want.data, (size_t)wk_type_bytes(&want.type)))
+      fail_msg("%s: other numbers", f->name);
+    int fakes = count(m->main, WK_OP_FAKE_QUANTIZE), left = count(m->main, WK_OP_QUANTIZE);
+    if (fakes != f->fakes || q.activations != f->activations || left != f->quantisers)
+      fail_msg("%s: %d roundings, %d of activations, %d quantisers left", f->name, fakes,
+               (int)q.activations, left);
+    wk_tensor_free(&got);
+    wk_tensor_free(&want);
+    wk_quantised_free(&q);
+    wk_module_free(m);
+  }
+}
+
+/* Floats that nobody has trained round to the integers that they come from. */
+static void test_round(void **state) {
+  (void)state;
+  int weights = 0;
+  for (size_t i = 0; i < WK_COUNTOF(forms); i++) {
+    const form *f = &forms[i];
+    wk_quantised q;
+    uint32_t v;
+    uint8_t want[64] = {0}, got[64];
+    if (!*f->w || !f->fakes) continue;
+    wk_module *m = parse(f->x, f->body);
+    assert_true(wk_map_get(m->main->names, "w", &v));
+    const wk_value codes = *wk_val(m->main, v);
+    wk_pack(&codes.type, codes.data, want);
+    assert_null(open_form(m, f->w, &q));
+    assert_int_equal(q.weights.n, 1);
+    assert_true(wk_map_get(m->main->names, "w", &v));
+    assert_int_equal(wk_val(m->main, v)->type.dtype, WK_F32);
+    assert_null(wk_quantised_round(&q.weights.data[0], wk_val(m->main, v)->data, got));
+    if (memcmp(got, want, (size_t)wk_packed_bytes(&codes.type)))
+      fail_msg("%s: other integers", f->name);
+    weights++;
+    wk_quantised_free(&q);
+    wk_module_free(m);
+  }
+  assert_int_equal(weights, 4);
+}
+
+static void test_round_saturates(void **state) {
+  (void)state;
+  wk_quantised q;
+  const float floats[6] = {1e9f, -1e9f, 0.124f, 0.126f, 0.375f, -33};
+  const int8_t want[6] = {127, -128, 0, 1, 2, -128};
+  int8_t got[6];
+  wk_module *m = parse(forms[7].x, forms[7].body);
+  assert_null(open_form(m, "w", &q));
+  assert_null(wk_quantised_round(&q.weights.data[0], floats, got));
+  assert_memory_equal(got, want, sizeof want);
+  wk_quantised_free(&q);
+  wk_module_free(m);
+}
+
+static const struct { const char *body, *message; } refused[] = {
+    {"%w = constant u8[3] {1, 2, 3}\n%d = dequantize(%w, %s, %z) : f32[3]\n"
+     "%e = dequantize(%w, %r, %z) : f32[3]\n%a = add(%d, %e) : f32[3]\n%y = add(%x, %a) : f32[3]",
+     "the integers of 'w' cannot be trained: they are dequantised with two scales"},
+    {"%w = constant u8[3] {1, 2, 3}\n%d = dequantize(%w, %s, %z) : f32[3]\n"
+     "%e = cast(%w) {to=f32} : f32[3]\n%a = add(%d, %e) : f32[3]\n%y = add(%x, %a) : f32[3]",
+     "the integers of 'w' cannot be trained: they are also read as integers"},
+    {"%w = constant u8[3] {1, 2, 3}\n%q = quantize(%x, %s, %z) {to=u8} : u8[3]\n"
+     "%c = concat(%w, %q) {axis=0} : u8[6]\n%y = dequantize(%c, %s, %z) : f32[6]",
+     "the integers of 'w' cannot be trained: they are joined with what is computed"},
+};
+
+static void test_refused(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(refused); i++) {
+    wk_quantised q;
+    wk_module *m = parse("f32[3]", refused[i].body);
+    wk_status s = open_form(m, "w", &q);
+    assert_non_null(s);
+    assert_int_equal(s->code, WK_UNSUPPORTED);
+    assert_string_equal(s->message, refused[i].message);
+    wk_status_free(s);
+    wk_quantised_free(&q);
+    wk_module_free(m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_forms), cmocka_unit_test(test_round),
+      cmocka_unit_test(test_round_saturates), cmocka_unit_test(test_refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
