@@ -139,12 +139,15 @@ static wk_status choose_shown(wk_train_job *j) {
 /* What is written overwrites nothing else, as far as that is known yet. */
 static wk_status check_paths(const wk_train_job *j) {
   wk_paths paths = {0};
+  const wk_onnx_info *info = &j->data.info;
   wk_paths_read(&paths, "the model", j->path);
-  for (size_t i = 1; j->back && i < wk_onnx_write_back_count(j->back); i++)
-    wk_paths_read(&paths, "the model", wk_onnx_write_back_file(j->back, i).from);
+  for (size_t i = 0; i < info->external.n; i++)
+    wk_paths_read(&paths,
+                  wk_arena_printf(j->arena, "weights of the model, %s", info->external.data[i]),
+                  info->external.data[i]);
   wk_paths_read(&paths, "--labels", j->o->labels);
-  for (size_t i = 0; i < j->data.columns.n; i++)
-    wk_paths_read(&paths, "--data", j->data.columns.data[i].path);
+  for (size_t i = 0; i < j->data.paths.n; i++)
+    wk_paths_read(&paths, "--data", j->data.paths.data[i]);
   for (size_t i = 0; i < j->written.n; i++)
     wk_paths_write(&paths, j->written.data[i].what, j->written.data[i].path);
   return wk_paths_check(&paths);
@@ -249,11 +252,8 @@ static void add_samples(wk_str *b, const wk_train_job *j, const wk_column *c) {
 static wk_status describe(wk_train_job *j) {
   const wk_train_opts *o = j->o;
   wk_str b = {0};
-  wk_file f;
   if (!o->checkpoint) return NULL;
-  WK_TRY(wk_file_map(j->path, &f));
-  wk_str_printf(&b, "model %016llx\n", (unsigned long long)wk_hash64(f.data, f.size, 0));
-  wk_file_unmap(&f);
+  wk_str_printf(&b, "model %016llx\n", (unsigned long long)j->report.hash);
   add_list(&b, "bind", &o->binding.bind);
   add_list(&b, "shape", &o->binding.shape);
   for (size_t i = 0; i < j->data.columns.n; i++) add_samples(&b, j, &j->data.columns.data[i]);

@@ -28,6 +28,7 @@ typedef struct {
   int64_t n;                 /* samples, the same in all columns */
   WK_VEC(wk_file) files;     /* mapped, or */
   WK_VEC(void *) blobs;      /* malloc'ed: where the columns' data is */
+  WK_VEC(const char *) paths; /* of all files of samples, those of folders too */
 } wk_train_data;
 
 /* What --data (FILE.npy, NAME=FILE.npy, or a folder in the layout of the ONNX tests) and --labels
@@ -72,6 +73,7 @@ typedef struct {
   wk_target_args target;
   int64_t threads;
   const char *model_name, *command;
+  uint64_t input_hash; /* of the model file */
   const wk_target_output *output; /* of the host, to write instead of a package; NULL: none */
   int64_t memory_budget;          /* of the activations of each entry; 0: as it comes */
 } wk_train_compiling;

@@ -52,6 +52,7 @@ static wk_status read_npy(wk_train_data *d, const char *path, wk_column *c) {
   if (file.data) wk_vec_push(&d->files, file);
   else wk_vec_push(&d->blobs, c->t.data);
   c->path = path;
+  if (c->name) wk_vec_push(&d->paths, path);
   if (c->t.type.rank > 0) return NULL;
   return wk_error_at(WK_INPUT, path, "is a single number, samples lie along axis 0");
 }
@@ -121,8 +122,16 @@ static wk_status join(wk_train_data *d, const wk_test_data *sets, bool is_input,
   return NULL;
 }
 
+static void add_paths(wk_train_data *d, const wk_test_tensor *t, size_t n) {
+  for (size_t i = 0; i < n; i++) wk_vec_push(&d->paths, wk_arena_strdup(d->arena, t[i].path));
+}
+
 static wk_status join_all(wk_train_data *d, const wk_test_data *sets, const char *dir) {
   if (!sets->sets.n) return wk_error_at(WK_INPUT, dir, "holds no folder test_data_set_K");
+  for (size_t i = 0; i < sets->sets.n; i++) {
+    add_paths(d, sets->sets.data[i].in.data, sets->sets.data[i].in.n);
+    add_paths(d, sets->sets.data[i].out.data, sets->sets.data[i].out.n);
+  }
   for (size_t i = 0; i < d->columns.n; i++) {
     int target = 0;
     while (strcmp(sets->info.inputs.data[target].name, d->columns.data[i].name)) target++;
@@ -185,6 +194,7 @@ void wk_train_data_free(wk_train_data *d) {
   for (size_t i = 0; i < d->blobs.n; i++) free(d->blobs.data[i]);
   wk_vec_free(&d->files);
   wk_vec_free(&d->blobs);
+  wk_vec_free(&d->paths);
   wk_vec_free(&d->columns);
   wk_onnx_info_free(&d->info);
   wk_arena_free(d->arena);

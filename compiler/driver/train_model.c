@@ -85,6 +85,7 @@ wk_status wk_train_import(wk_train_job *j, wk_import_purpose purpose, wk_import_
   wk_import_options o = wk_binding_import_options(&j->binding, j->o->verbose);
   o.purpose = purpose;
   o.codes = j->o->qat;
+  o.is_hashed = true;
   wk_status s = wk_net_import(j->path, &o, report, out);
   if (!s && j->o->qat) s = round_floats(j, report, *out);
   if (!s) wk_model_notes(&j->notes, j->path, &o, report, *out);

@@ -72,6 +72,7 @@ static wk_status write_program(wk_train_job *j) {
   wk_train_compiling c = wk_train_settings(j);
   c.model_name = wk_model_name(j->arena, j->path);
   c.command = "wick train";
+  c.input_hash = j->report.hash;
   c.output = j->o->emit == WK_TRAIN_BUNDLE ? bundle() : NULL;
   wk_status s = wk_train_evaluation(j, &evaluation, &evaluates);
   if (!s) s = make_inference(j, &infers);

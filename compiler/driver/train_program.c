@@ -10,7 +10,8 @@
 static wk_status compile_all(wk_train_entry *entries, size_t n, const wk_targets *t,
                              const wk_train_compiling *o, const char *path, wk_train_cost *cost) {
   wk_emit_entry *made = wk_xcalloc(n + 1, sizeof *made);
-  const wk_emit_options emit = {.model_name = o->model_name, .command = o->command};
+  const wk_emit_options emit = {.model_name = o->model_name, .command = o->command,
+                                .input_hash = o->input_hash};
   const wk_pipeline_options po = {.targets = t, .memory_budget = o->memory_budget};
   wk_emit_result result = {.scratch_bytes = -1};
   wk_status s = wk_targets_check_here(t, &o->target);

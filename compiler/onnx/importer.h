@@ -220,6 +220,11 @@ wk_status wk_onnx_tensor_read(const Onnx__TensorProto *t, wk_tensor *out,
 const char *wk_onnx_external_location(const Onnx__TensorProto *t);
 bool wk_onnx_external_span(const Onnx__TensorProto *t, const wk_type *type, uint64_t size,
                            uint64_t *offset, uint64_t *length);
+/* Calls `one` with that file of every tensor of the model that has one, until it fails.
+ * WK_RESOURCE: graphs are nested too deep. */
+typedef wk_status (*wk_onnx_external_fn)(void *ctx, const char *location);
+wk_status wk_onnx_each_external(const Onnx__ModelProto *m, wk_onnx_external_fn one,
+                                void *ctx) WK_MUST_CHECK;
 /* Makes a constant of g from a TensorProto of any storage. */
 wk_status wk_onnx_tensor_constant(wk_importer *im, wk_graph *g, const char *name,
                                   const Onnx__TensorProto *t, wk_value_id *out) WK_MUST_CHECK;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/onnx/importer.h"
 #include "compiler/onnx/model.h"
 #include "compiler/onnx/source.h"
 
@@ -112,9 +113,33 @@ static void fill(const Onnx__ModelProto *m, wk_onnx_info *out) {
   wk_map_free(initialisers);
 }
 
+typedef struct {
+  const wk_onnx_model *m;
+  wk_onnx_info *out;
+  wk_map *seen;
+} externals;
+
+static wk_status add_external(void *ctx, const char *location) {
+  externals *e = ctx;
+  uint32_t ignored;
+  if (wk_map_get(e->seen, location, &ignored)) return NULL;
+  wk_map_put(e->seen, location, 0);
+  const char *dir = strcmp(e->m->dir, ".") ? e->m->dir : ""; /* others end with '/' */
+  wk_vec_push(&e->out->external, wk_arena_printf(e->out->arena, "%s%s", dir, location));
+  return NULL;
+}
+
+/* What is nested too deep is for the import to refuse. */
+static void list_external(const wk_onnx_model *m, wk_onnx_info *out) {
+  externals e = {m, out, wk_map_new()};
+  if (m->dir) wk_status_free(wk_onnx_each_external(m->model, add_external, &e));
+  wk_map_free(e.seen);
+}
+
 void wk_onnx_model_inspect(const wk_onnx_model *m, wk_onnx_info *out) {
   *out = (wk_onnx_info){.arena = wk_arena_new()};
   fill(m->model, out);
+  list_external(m, out);
 }
 
 wk_status wk_onnx_inspect(const char *path, wk_onnx_info *out) {
@@ -152,6 +177,7 @@ void wk_onnx_info_free(wk_onnx_info *i) {
   wk_vec_free(&i->outputs);
   wk_vec_free(&i->opsets);
   wk_vec_free(&i->ops);
+  wk_vec_free(&i->external);
   wk_arena_free(i->arena);
   *i = (wk_onnx_info){0};
 }

@@ -157,6 +157,7 @@ typedef struct {
   WK_VEC(struct { const char *domain; int64_t version; }) opsets;
   WK_VEC(struct { const char *op; int64_t count; }) ops; /* sorted by name */
   int64_t nodes, parameters, parameter_bytes;
+  WK_VEC(const char *) external;         /* paths of the files of external data */
 } wk_onnx_info;
 wk_status wk_onnx_inspect(const char *path, wk_onnx_info *out) WK_MUST_CHECK;
 /* The declared type as text, "f32[batch,3]". */

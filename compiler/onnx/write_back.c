@@ -178,32 +178,12 @@ static wk_status put_all(writer *w) {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static wk_status add_external(writer *w, const Onnx__TensorProto *t) {
-  if (t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) return NULL;
-  target f = {.location = wk_onnx_external_location(t)};
-  if (!f.location || target_of(w, f.location)) return NULL;
-  WK_TRY(wk_file_map_beneath(w->m.dir, f.location, &f.file));
+static wk_status add_external(void *ctx, const char *location) {
+  writer *w = ctx;
+  target f = {.location = location};
+  if (target_of(w, location)) return NULL;
+  WK_TRY(wk_file_map_beneath(w->m.dir, location, &f.file));
   wk_vec_push(&w->targets, f);
-  return NULL;
-}
-
-static wk_status add_externals(writer *w, const Onnx__GraphProto *g, int depth);
-
-static wk_status add_of_attribute(writer *w, const Onnx__AttributeProto *a, int depth) {
-  if (a->t) WK_TRY(add_external(w, a->t));
-  for (size_t i = 0; i < a->n_tensors; i++) WK_TRY(add_external(w, a->tensors[i]));
-  if (a->g) WK_TRY(add_externals(w, a->g, depth + 1));
-  for (size_t i = 0; i < a->n_graphs; i++) WK_TRY(add_externals(w, a->graphs[i], depth + 1));
-  return NULL;
-}
-
-/* Every file that some tensor of the graph lies in. */
-static wk_status add_externals(writer *w, const Onnx__GraphProto *g, int depth) {
-  if (depth > WK_GRAPH_MAX_DEPTH) return wk_error(WK_RESOURCE, "graphs are nested too deep");
-  for (size_t i = 0; i < g->n_initializer; i++) WK_TRY(add_external(w, g->initializer[i]));
-  for (size_t i = 0; i < g->n_node; i++)
-    for (size_t k = 0; k < g->node[i]->n_attribute; k++)
-      WK_TRY(add_of_attribute(w, g->node[i]->attribute[k], depth));
   return NULL;
 }
 
@@ -290,7 +270,7 @@ static wk_status plan(writer *w, const char *from, const char *to) {
     return wk_error(WK_UNSUPPORTED, "is no binary ONNX file, into which alone tensors are written "
                     "back");
   wk_vec_push(&w->targets, model);
-  WK_TRY(add_externals(w, w->m.model->graph, 0));
+  WK_TRY(wk_onnx_each_external(w->m.model, add_external, w));
   WK_TRY(put_all(w));
   for (size_t i = 0; i < w->targets.n; i++) WK_TRY(check_patches(&w->targets.data[i]));
   return place_all(w, from, to);

@@ -65,6 +65,8 @@ check 'package' train --epochs 1 --emit package -o net.wick
 gives 'train' '^entry 0 +train$' "$wick" inspect net.wick
 gives 'evaluate' '^entry 1 +evaluate$' "$wick" inspect net.wick
 gives 'infer' '^entry 2 +infer$' "$wick" inspect net.wick
+hash=$("$wick" inspect net.onnx | awk '$1 == "hash" { print $2 }')
+gives 'the hash of the model' "^model hash +${hash:-none} " "$wick" inspect net.wick
 
 # The example of a device that learns the last layer; its object needs nothing but these three.
 npy zeros.npy '<f4' 96,1,8,8
@@ -141,6 +143,23 @@ refuses 'a turned output' 2 "output 'y' has the type f32\[3,8\], whose axis 0 is
 for n in 1 16; do
   refuses "batch and shape $n" 2 "--batch 8: --shape says batches of $n for the input x" \
     small plain.onnx --labels three.npy --loss mse --batch 8 --shape x=${n}x4
+done
+# Samples and labels of a folder, none of whose files is written over.
+tensor() { # tensor FILE COLUMNS: 8 rows of 1.1
+  local raw='' i
+  mkdir -p "${1%/*}"
+  for ((i = 0; i < 8 * $2; i++)); do raw+=$'\xcd\xcc\x8c\x3f'; done
+  { number 1 8 && number 1 "$2" && number 2 1 && field 9 "$raw"; } >"$1"
+}
+for set in 0 1; do
+  tensor sets/test_data_set_$set/input_0.pb 4
+  tensor sets/test_data_set_$set/output_0.pb 3
+done
+folder() { "$wick" train plain.onnx --data sets --loss mse --epochs 1 --batch 8 "$@"; }
+check 'a folder' folder -o small.onnx
+for file in sets/test_data_set_0/input_0.pb sets/test_data_set_1/output_0.pb; do
+  refuses "over $file" 2 "$file: --output would overwrite the file of --data" \
+    folder --emit package -o $file
 done
 refuses 'two shapes' 2 'the input x has batches of 8: --shape says batches of 1 for the input z' \
   small added.onnx --data z=three.npy --labels three.npy --loss mse --shape x=8x4 --shape z=1x3
@@ -252,8 +271,29 @@ check 'the model beside it' cmp ex/m.onnx new/m.onnx
 refuses 'the folder of the model' 2 'ex/w.bin: holds the weights of the model that is read' \
   linear ex/m.onnx xs.npy -o ex/new.onnx
 refuses 'external data to stdout' 2 'cannot go to standard output' linear ex/m.onnx xs.npy -o -
-refuses 'over the weights that are read' 2 'ex/w.bin: --history would overwrite the model' \
-  linear ex/m.onnx xs.npy -o new/m.onnx --history ex/w.bin
+for option in history plot; do
+  refuses "the $option over weights" 2 \
+    "ex/w.bin: --$option would overwrite weights of the model, ex/w.bin" \
+    linear ex/m.onnx xs.npy -o new/m.onnx --$option ex/w.bin
+done
+refuses 'a package over weights' 2 \
+  'ex/w.bin: --output would overwrite weights of the model, ex/w.bin' \
+  linear ex/m.onnx xs.npy --emit package -o ex/w.bin
+external packed w.weights
+refuses 'a bundle over weights' 2 \
+  'w.weights: --output would overwrite weights of the model, packed/w.weights' \
+  linear packed/m.onnx xs.npy --emit bundle -o packed/w
+external kept checkpoint
+refuses 'a checkpoint over weights' 2 'overwrite weights of the model, kept/checkpoint' \
+  linear kept/m.onnx xs.npy -o new/m.onnx --checkpoint kept
+for option in output history plot; do
+  out=(-o new/m.onnx "--$option" xs.npy)
+  refuses "the $option over samples" 2 "xs.npy: --$option would overwrite the file of --data" \
+    linear ex/m.onnx xs.npy --emit package "${out[@]}"
+  out=(-o new/m.onnx "--$option" ys.npy)
+  refuses "the $option over labels" 2 "ys.npy: --$option would overwrite the file of --labels" \
+    linear ex/m.onnx xs.npy --emit package "${out[@]}"
+done
 external same out.onnx
 refuses 'data called as the model' 2 "the new weights of 'out.onnx' would overwrite.*--output" \
   linear same/m.onnx xs.npy -o taken/out.onnx
