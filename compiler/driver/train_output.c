@@ -140,6 +140,19 @@ void wk_train_print_weights(const wk_train_job *j) {
   wk_table_print(j->run.shown, &t, "lll");
 }
 
+/* What the entry `train` is given beside the model's inputs. */
+static void add_inputs(const wk_train_job *j, wk_table *t) {
+  wk_str b = {0};
+  const wick_entry_info *e = j->run.train.entry;
+  const wk_step *s = &j->run.step;
+  const size_t at[] = {s->key, s->labels, s->rate, s->step, s->apply};
+  for (size_t i = 0; i < WK_COUNTOF(at); i++)
+    if (at[i] != WK_STEP_NONE)
+      wk_str_printf(&b, "%s%s", b.n ? ", " : "", wk_text_shown(j->arena, e->inputs[at[i]].name));
+  wk_table_row(t, "inputs of the step\t%s", b.s);
+  wk_str_free(&b);
+}
+
 void wk_train_print_summary(const wk_train_job *j) {
   const wk_step *s = &j->run.step;
   const wick_entry_info *e = j->run.train.entry;
@@ -166,5 +179,6 @@ void wk_train_print_summary(const wk_train_job *j) {
   wk_table_row(&t, "multiply-accumulates\t%s for each batch of %lld",
                wk_text_count(j->cost.macs).s, (long long)j->run.plan.batch);
   wk_remat_row(&t, &j->cost.remat);
+  if (j->o->emit != WK_TRAIN_ONNX) add_inputs(j, &t);
   wk_table_print(j->run.shown, &t, "ll");
 }

@@ -77,19 +77,21 @@ static void *contents_of(const wk_train_run *r, const wk_graph *g, size_t i) {
 }
 
 /* Says where the run that has just been made left the finite numbers: the step is evaluated. It has
- * changed variables only if the loss is finite: what is not of these, its gradients made. */
+ * changed variables only if the loss is finite, and where the step waits for its gradients only
+ * their sums: what is not finite of these, its gradients made. */
 static wk_status not_finite(wk_train_run *r, double loss) {
   const wk_graph *g = r->module->main;
   wk_tensor *in = wk_xcalloc(g->inputs.n + 1, sizeof *in);
   wk_tensor *out = wk_xcalloc(g->outputs.n + 1, sizeof *out);
   search s = {0};
+  bool changed = isfinite(loss) && (!r->step.waits || r->plan.accumulate > 1);
   for (size_t i = 0; i < g->inputs.n; i++) {
     const wk_value *v = wk_val(g, g->inputs.data[i]);
     in[i] = (wk_tensor){v->type, contents_of(r, g, i)};
     if (s.found || is_finite(&in[i])) continue;
     s.found = true;
     snprintf(s.text, sizeof s.text, "'%s', %s the step", v->name,
-             isfinite(loss) ? "after" : "before");
+             changed ? "after" : "before");
   }
   wk_status st = s.found ? NULL : wk_eval_graph(g, in, out, look, &s);
   for (size_t i = 0; i < g->outputs.n; i++) wk_tensor_free(&out[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names of values inside one graph; private to compiler/ir. */
+ * Names of values inside one graph. */
 #ifndef WICK_IR_GRAPH_NAMES_H
 #define WICK_IR_GRAPH_NAMES_H
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/ir/graph_names.h"
 #include "compiler/onnx/handlers.h"
 #include "compiler/onnx/make.h"
 
@@ -96,6 +97,18 @@ void wk_training_move(wk_onnx_node *c, wk_value_id v, wk_value_id to) {
   wk_vec_push(&c->im->moved, m);
 }
 
+#define KEY "\1key" /* no name that a file can have */
+
+/* In graphs it is called so, too, until all names of the model are known. */
+static void name_key(wk_module *m) {
+  for (size_t i = 0; i < m->graphs.n; i++) {
+    wk_graph *g = m->graphs.data[i];
+    for (size_t k = 0; k < g->inputs.n; k++)
+      if (!strcmp(wk_val(g, g->inputs.data[k])->name, KEY))
+        wk_graph_set_name(g, g->inputs.data[k], wk_graph_unique_name(g, "key"));
+  }
+}
+
 void wk_training_finish(wk_importer *im, wk_graph *g) {
   wk_arena *a = im->rep->arena;
   for (size_t i = 0; i < im->moved.n; i++) {
@@ -105,12 +118,11 @@ void wk_training_finish(wk_importer *im, wk_graph *g) {
     wk_graph_output(g, out.output, m->to);
     wk_vec_push(&im->rep->moved, out);
   }
+  name_key(im->m);
   if (im->key != WK_NONE) im->rep->key = wk_arena_strdup(a, wk_val(g, im->key)->name);
 }
 
 /* ---- the step's key -------------------------------------------------------------------------- */
-
-#define KEY "\1key" /* no name that a file can have */
 
 wk_value_id wk_training_key(wk_onnx_node *c) {
   const wk_type scalar = wk_type_make(WK_I64, 0, NULL);
@@ -122,7 +134,7 @@ wk_value_id wk_training_key(wk_onnx_node *c) {
   if (!wk_onnx_need(c, top->g == im->m->main,
                     "random numbers in a function that a body calls have no key"))
     return WK_NONE;
-  if (im->key == WK_NONE) im->key = wk_graph_input(im->m->main, "key", &scalar);
+  if (im->key == WK_NONE) im->key = wk_graph_input(im->m->main, KEY, &scalar);
   if (!wk_scope_has(top, KEY)) wk_scope_bind(top, KEY, wk_bound_tensor(im->key));
   return wk_scope_find(im, c->scope, KEY, &b) ? b.value : WK_NONE;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/grad/grad.h"
+#include "compiler/ir/graph_names.h"
 #include "compiler/lower/build.h"
 #include "compiler/train/step.h"
 
@@ -62,6 +63,40 @@ void wk_step_weights(const wk_module *m, const wk_import_report *report, wk_weig
   }
 }
 
+/* ---- names of its own ------------------------------------------------------------------------ */
+
+/* Another value of the name; WK_NONE: there is none. */
+static wk_value_id named(const wk_graph *g, wk_value_id v, const char *name) {
+  uint32_t id;
+  if (!wk_map_get(g->names, name, &id) || id == v || strcmp(wk_val(g, id)->name, name))
+    return WK_NONE;
+  return id;
+}
+
+/* Input `at` gets the name. Inputs of the model and variables keep theirs, then it is train.NAME;
+ * nobody sees those of other values. */
+static void name_input(const maker *k, size_t at, const char *name) {
+  if (at == WK_STEP_NONE) return;
+  wk_value_id v = k->g->inputs.data[at], other;
+  while ((other = named(k->g, v, name)) != WK_NONE &&
+         wk_val(k->g, other)->kind == WK_VALUE_INPUT)
+    name = wk_arena_printf(k->g->module->arena, "train.%s", name);
+  if (other != WK_NONE) wk_graph_set_name(k->g, other, wk_graph_unique_name(k->g, name));
+  wk_graph_set_name(k->g, v, name);
+}
+
+/* Once there are all inputs, which are variables too. */
+static void name_inputs(const maker *k) {
+  wk_step *s = k->s;
+  name_input(k, s->labels, "labels");
+  name_input(k, s->rate, "rate");
+  name_input(k, s->step, "step");
+  name_input(k, s->key, "key");
+  name_input(k, s->apply, "apply");
+  if (s->labels != WK_STEP_NONE)
+    s->labels_name = wk_arena_strdup(s->arena, wk_val(k->g, k->g->inputs.data[s->labels])->name);
+}
+
 /* ---- variables ------------------------------------------------------------------------------- */
 
 static wk_value_id add_input(maker *k, const char *name, wk_dtype t, size_t *at) {
@@ -109,19 +144,28 @@ static wk_status refuse_output(const wk_graph *g, const char *name) {
   return s;
 }
 
+/* What the loss is of, in f32 or f64: no loss is computed, or added up, in halves. */
+static wk_status find_prediction(maker *k, wk_value_id *y) {
+  *y = find_output(k->g, k->o->output);
+  if (*y == WK_NONE) return refuse_output(k->g, k->o->output);
+  const wk_type t = wk_val(k->g, *y)->type;
+  if (k->o->is_loss && (!wk_dtype_is_float(t.dtype) || wk_dtype_is_narrow(t.dtype)))
+    return wk_error(WK_USAGE, "the output '%s' is no loss: it has no floats", k->o->output);
+  if (t.dtype == WK_F16 || t.dtype == WK_BF16) *y = wk_low_map(&k->l, WK_F32, "f32(a)", 1, *y);
+  return k->l.status;
+}
+
 /* The loss and its metric, from the labels that a run is given. */
 static wk_status add_loss(maker *k, wk_reduction reduction, wk_value_id *loss,
                           wk_value_id *metric) {
   const wk_step_options *o = k->o;
-  wk_value_id y = find_output(k->g, o->output);
+  wk_value_id y;
   wk_type target;
   *metric = WK_NONE;
-  if (y == WK_NONE) return refuse_output(k->g, o->output);
+  WK_TRY(find_prediction(k, &y));
   if (o->is_loss) {
     const wk_type t = wk_val(k->g, y)->type;
     int64_t axes[WK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-    if (!wk_dtype_is_float(t.dtype))
-      return wk_error(WK_USAGE, "the output '%s' is no loss: it has no floats", o->output);
     *loss = y;
     if (reduction == WK_REDUCTION_NONE || t.rank == 0) return NULL;
     wk_attr_reduce_mean *a = wk_attrs_new(k->l.arena, WK_OP_REDUCE_MEAN);
@@ -182,10 +226,8 @@ static wk_value_id sum_all(maker *k, wk_dtype t, wk_value_id x, const char *text
   return wk_low_reduce(&k->l, t, "sum", x, axes, wk_low_type(&k->l, x)->rank, false, text, NULL);
 }
 
-/* PyTorch's clip_grad_norm_: every gradient times min(1, limit / (norm + 1e-6)). The norm is f64 if
- * one of the gradients is. */
-static void clip(maker *k) {
-  char text[96];
+/* The common norm of all gradients, f64 if one of them is. */
+static wk_value_id norm_of(maker *k, wk_dtype *t) {
   wk_value_id sum = WK_NONE;
   wk_dtype wide = WK_F32;
   for (size_t i = 0; i < k->gradients.n; i++)
@@ -194,8 +236,15 @@ static void clip(maker *k) {
     wk_value_id one = sum_all(k, wide, k->gradients.data[i], "mul(a, a)");
     sum = i ? wk_low_map(&k->l, wide, "add(a, b)", 2, sum, one) : one;
   }
-  snprintf(text, sizeof text, "min(1, div(%.17g, add(sqrt(a), 1e-6)))", k->o->clip_norm);
-  wk_value_id scale = wk_low_map(&k->l, wide, text, 1, sum);
+  *t = wide;
+  return wk_low_map(&k->l, wide, "sqrt(a)", 1, sum);
+}
+
+/* PyTorch's clip_grad_norm_: every gradient times min(1, limit / (norm + 1e-6)). */
+static void clip(maker *k, wk_value_id norm, wk_dtype wide) {
+  char text[96];
+  snprintf(text, sizeof text, "min(1, div(%.17g, add(a, 1e-6)))", k->o->clip_norm);
+  wk_value_id scale = wk_low_map(&k->l, wide, text, 1, norm);
   for (size_t i = 0; i < k->gradients.n && !k->l.status; i++) {
     wk_dtype t = wk_low_type(&k->l, k->gradients.data[i])->dtype;
     wk_value_id by = wk_low_map(&k->l, wk_compute_dtype(t), "out(a)", 1, scale);
@@ -300,9 +349,10 @@ static wk_status add_statistics(maker *k, const wk_import_report *r, size_t firs
   return k->l.status;
 }
 
-/* When variables take their next values, and whether all was well. Updates wait for the loss alone:
- * if they waited for all gradients, all of them would live at once. What is not finite of these is
- * counted: the sum of their squares could overflow where none is infinite. */
+/* When variables take their next values, and whether all was well. Updates wait for the loss alone,
+ * but where clipping makes them wait for all gradients anyway: otherwise all of these would live at
+ * once. What is not finite of them is counted: the sum of their squares could overflow where none
+ * is infinite. */
 static void add_conditions(maker *k) {
   k->valid = k->goes = wk_low_map(&k->l, WK_BOOL, "lt(abs(a), inf)", 1, k->loss);
   for (size_t i = 0; i < k->gradients.n && !k->l.status; i++) {
@@ -311,9 +361,21 @@ static void add_conditions(maker *k) {
     wk_value_id good = wk_low_map(&k->l, WK_BOOL, "eq(a, 0)", 1, bad);
     k->valid = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->valid, good);
   }
-  k->apply = k->goes;
+  k->s->waits = k->o->clip_norm > 0;
+  k->apply = k->s->waits ? k->valid : k->goes;
   if (k->ends != WK_NONE)
-    k->apply = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->goes, k->ends);
+    k->apply = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->apply, k->ends);
+}
+
+/* The norm, as an output behind `valid`, and what it is for. */
+static void add_norm(maker *k) {
+  wk_dtype t;
+  if (!k->o->has_norm && k->o->clip_norm <= 0) return;
+  wk_value_id norm = norm_of(k, &t);
+  if (k->l.status) return;
+  k->s->norm = k->s->valid + 1;
+  wk_graph_output(k->g, "norm", norm);
+  if (k->o->clip_norm > 0) clip(k, norm, t);
 }
 
 static wk_status make(maker *k, const wk_import_report *r, const char *const *names, size_t n) {
@@ -342,10 +404,11 @@ static wk_status make(maker *k, const wk_import_report *r, const char *const *na
   k->s->valid = first; /* once the statistics are updates */
   wk_graph_output(k->g, "valid", k->valid);
   take_means(k);
-  if (k->o->clip_norm > 0) clip(k);
+  add_norm(k);
   WK_TRY(k->l.status);
   WK_TRY(update_all(k));
   WK_TRY(add_statistics(k, r, first));
+  name_inputs(k);
   WK_TRY(wk_module_normalise(k->g->module));
   return wk_module_verify(k->g->module);
 }
@@ -353,7 +416,8 @@ static wk_status make(maker *k, const wk_import_report *r, const char *const *na
 static maker start(wk_module *m, const wk_step_options *o, wk_step *out) {
   *out = (wk_step){.arena = wk_arena_new(), .labels = WK_STEP_NONE, .rate = WK_STEP_NONE,
                    .step = WK_STEP_NONE, .key = WK_STEP_NONE, .apply = WK_STEP_NONE,
-                   .loss = WK_STEP_NONE, .metric = WK_STEP_NONE, .valid = WK_STEP_NONE};
+                   .loss = WK_STEP_NONE, .metric = WK_STEP_NONE, .valid = WK_STEP_NONE,
+                   .norm = WK_STEP_NONE};
   return (maker){.l = {.g = m->main, .arena = m->arena, .name = "step"}, .g = m->main, .o = o,
                  .s = out, .ends = WK_NONE, .apply = WK_NONE};
 }
@@ -386,6 +450,7 @@ static wk_status evaluate(maker *k, const wk_step *step) {
   WK_TRY(add_loss(k, WK_REDUCTION_NONE, &loss, &metric));
   set_outputs(k, loss, metric, NULL, 0);
   share_variables(k->g, step);
+  if (k->s->labels != WK_STEP_NONE) name_input(k, k->s->labels, step->labels_name);
   WK_TRY(wk_module_normalise(k->g->module));
   return wk_module_verify(k->g->module);
 }

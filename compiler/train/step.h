@@ -13,6 +13,7 @@ typedef struct {
   wk_optimizer_kind optimizer;
   wk_hypers hypers;   /* rate aside, which is an input */
   double clip_norm;   /* gradients are scaled so that their common norm does not exceed it; 0: no */
+  bool has_norm;      /* there is an output of the gradients' norm; with clip_norm always */
   int64_t accumulate; /* batches whose mean gradient makes a step; 1: each */
 } wk_step_options;
 
@@ -29,16 +30,21 @@ typedef struct {
 typedef struct {
   wk_arena *arena;
   WK_VEC(wk_step_variable) variables;
-  /* Positions among the inputs, behind the model's; WK_STEP_NONE: the step has no such one. */
+  /* Positions among the inputs, behind the model's; WK_STEP_NONE: the step has no such one. Their
+   * names are these, behind as many "train." as keep them apart from the model's. */
   size_t labels; /* wk_loss_target says of what type */
   size_t rate;   /* f64 */
   size_t step;   /* i64, 1 in the first step */
   size_t key;    /* i64, another one in each batch */
   size_t apply;  /* bool: this batch ends the step; accumulate > 1 */
   /* Positions among the outputs. */
-  size_t loss;   /* a scalar, of the float type of what it is of */
+  size_t loss;   /* a scalar: f64 if what it is of is, else f32 */
   size_t metric; /* f32, a scalar */
   size_t valid;  /* bool: loss and gradients are finite; WK_STEP_NONE in an evaluation */
+  size_t norm;   /* f32 or f64, a scalar: the common norm of the gradients that make the step (with
+                  * accumulate, of those so far), before it is limited */
+  bool waits;    /* weights and the optimiser's states change only in runs that are valid */
+  const char *labels_name; /* of that input; NULL: there is none */
   int64_t classes; /* that labels are of; 0: they are no classes */
   WK_VEC(const char *) idle; /* chosen weights that the loss does not depend on */
 } wk_step;
@@ -46,7 +52,8 @@ typedef struct {
 /* m: imported for training; becomes the step. report: of its import. weights: names of the
  * initialisers to train. When the loss of a run is no finite number, no variable changes. When an
  * element of a gradient is none (with accumulate, of their sum), `valid` says so, and what it
- * updates is none either.
+ * updates is none either; with clip_norm no weight and no state of the optimiser changes then, and
+ * with accumulate their sums are 0 again once the step has ended.
  * WK_UNSUPPORTED: a gradient has no path, or nothing is to be trained. */
 wk_status wk_step_build(wk_module *m, const wk_import_report *report, const wk_step_options *o,
                         const char *const *weights, size_t n, wk_step *out) WK_MUST_CHECK;

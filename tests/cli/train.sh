@@ -5,6 +5,20 @@
 source "$(dirname "$0")/lib.bash" "$@"
 examples=$wanted/../../../examples
 
+# weight NAME ROWS COLUMNS: an initialiser of 1.1 everywhere.
+weight() {
+  local raw='' i
+  for ((i = 0; i < $2 * $3; i++)); do raw+=$'\xcd\xcc\x8c\x3f'; done
+  field 5 "$(number 1 "$2")$(number 1 "$3")$(number 2 1)$(field 8 "$1")$(field 9 "$raw")"
+}
+# fitted FILE NODES [INPUTS]: of x [n,4], h = x w of three columns and nodes that make y of h.
+fitted() {
+  model "$(field 1 "$(node MatMul 'x w' h)")$2$(weight w 4 3)" \
+    "$(field 11 "$(value x 1 n 4)")${3:-}" "$(field 12 "$(value y 1 a b)")" >"$1"
+}
+ramp four.npy '<i4' 40,4 160 251
+npy three.npy '<f4' 40,3
+
 check 'a network' "$wick" zoo digits_cnn -o net.onnx
 ramp x.npy '|u1' 96,1,8,8 6144 251
 ramp y.npy '<i8' 96 96 10
@@ -68,6 +82,17 @@ gives 'infer' '^entry 2 +infer$' "$wick" inspect net.wick
 hash=$("$wick" inspect net.onnx | awk '$1 == "hash" { print $2 }')
 gives 'the hash of the model' "^model hash +${hash:-none} " "$wick" inspect net.wick
 
+# A model's names are its own, those of the step give way.
+fitted names.onnx "$(field 1 "$(node Add 'h rate' y)")" "$(field 11 "$(value rate 1 n 3)")"
+names() {
+  "$wick" train names.onnx --data x=four.npy --data rate=three.npy --labels three.npy --loss mse \
+    --batch 8 --epochs 1 --emit package -o names.wick
+}
+gives 'the inputs of the step' '^inputs of the step +labels, train.rate, step$' names
+for input in 'rate +f32\[8,3\]' 'train.rate +f64'; do
+  gives "$input" "^  input $input" "$wick" inspect names.wick
+done
+
 # The example of a device that learns the last layer; its object needs nothing but these three.
 npy zeros.npy '<f4' 96,1,8,8
 check 'bundle' train --epochs 1 --train 'classifier*' --batch-norm frozen --emit bundle -o digits
@@ -115,25 +140,12 @@ refuses 'no number' 3 'float.npy: sample 95, element \[7,7\]: -?nan is no finite
   "$wick" train net.onnx --data float.npy --labels y.npy --loss nll -o o2.onnx
 
 # ---- models --------------------------------------------------------------------------------------
-# weight NAME ROWS COLUMNS: an initialiser of 1.1 everywhere.
-weight() {
-  local raw='' i
-  for ((i = 0; i < $2 * $3; i++)); do raw+=$'\xcd\xcc\x8c\x3f'; done
-  field 5 "$(number 1 "$2")$(number 1 "$3")$(number 2 1)$(field 8 "$1")$(field 9 "$raw")"
-}
-# fitted FILE NODES [INPUTS]: of x [n,4], h = x w of three columns and nodes that make y of h.
-fitted() {
-  model "$(field 1 "$(node MatMul 'x w' h)")$2$(weight w 4 3)" \
-    "$(field 11 "$(value x 1 n 4)")${3:-}" "$(field 12 "$(value y 1 a b)")" >"$1"
-}
 fitted plain.onnx "$(field 1 "$(node Identity h y)")"
 fitted turned.onnx "$(field 1 "$(node Transpose h y)")"
 fitted added.onnx "$(field 1 "$(node Add 'h z' y)")" "$(field 11 "$(value z 1 m 3)")"
 fitted mean.onnx "$(field 1 "$(node ReduceMean h y)")"
 fitted root.onnx "$(field 1 "$(node Sub 'h h' z)")$(field 1 "$(node Sqrt z q)")$(
   field 1 "$(node Add 'h q' y)")"
-ramp four.npy '<i4' 40,4 160 251
-npy three.npy '<f4' 40,3
 npy eight.npy '<f4' 40,8
 small() { "$wick" train "$1" --data x=four.npy "${@:2}" -o small.onnx; }
 

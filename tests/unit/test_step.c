@@ -23,24 +23,34 @@ static void add_weight(builder *b, const char *name, int64_t n, const float *v) 
   ADD(b, b->g->initializer, b->g->n_initializer, t);
 }
 
-/* batch: "4". The weight `spare` goes to an output that the loss does not see. */
-static wk_module *model(const char *batch, wk_import_purpose purpose, wk_import_report *r) {
+/* batch: "4"; x, w: names; elem: of y. The weight `spare` goes to an output that the loss does not
+ * see. */
+static wk_module *model_of(const char *batch, const char *x, const char *w, int elem,
+                           wk_import_purpose purpose, wk_import_report *r) {
   static const float spare = 7;
   builder b = new_model(13);
+  char in[64];
   char dims[16];
   snprintf(dims, sizeof dims, "%s 2", batch);
-  add_weight(&b, "w", 2, begin);
+  add_weight(&b, w, 2, begin);
   add_weight(&b, "spare", 1, &spare);
-  add_input(&b, b.g, "x", ELEM_F32, dims);
-  add_node(&b, b.g, "MatMul", "x w", "y");
-  add_node(&b, b.g, "Mul", "x spare", "z");
-  add_output(&b, b.g, "y", ELEM_F32);
+  add_input(&b, b.g, x, ELEM_F32, dims);
+  snprintf(in, sizeof in, "%s %s", x, w);
+  add_node(&b, b.g, "MatMul", in, "step");
+  set_int(&b, add_node(&b, b.g, "Cast", "step", "y"), "to", elem);
+  snprintf(in, sizeof in, "%s spare", x);
+  add_node(&b, b.g, "Mul", in, "z");
+  add_output(&b, b.g, "y", elem);
   add_output(&b, b.g, "z", ELEM_F32);
   wk_module *m;
   const wk_import_options o = {.purpose = purpose};
   wk_status s = import_model(&b, &o, r, &m);
   if (s) fail_msg("%s", s->message);
   return m;
+}
+
+static wk_module *model(const char *batch, wk_import_purpose purpose, wk_import_report *r) {
+  return model_of(batch, "x", "w", ELEM_F32, purpose, r);
 }
 
 static wk_step_options options(void) {
@@ -54,18 +64,23 @@ typedef struct {
   wk_step s;
   wk_tensor state[8]; /* of the variables, in the order of the graph's inputs */
   size_t plain, n;
-  double loss;
+  double loss, norm; /* NaN: the step has no norm */
   bool valid;
 } fixture;
 
-static void build(fixture *f, const char *batch, const wk_step_options *o) {
-  static const char *const names[] = {"w", "spare"};
+static void build_of(fixture *f, const char *batch, const char *x, const char *w, int elem,
+                     const wk_step_options *o) {
+  const char *const names[] = {w, "spare"};
   *f = (fixture){0};
-  f->m = model(batch, WK_FOR_TRAINING, &f->report);
+  f->m = model_of(batch, x, w, elem, WK_FOR_TRAINING, &f->report);
   wk_status s = wk_step_build(f->m, &f->report, o, names, 2, &f->s);
   if (s) fail_msg("%s", s->message);
   f->plain = wk_graph_plain_inputs(f->m->main);
   f->n = f->m->main->inputs.n - f->plain;
+}
+
+static void build(fixture *f, const char *batch, const wk_step_options *o) {
+  build_of(f, batch, "x", "w", ELEM_F32, o);
 }
 
 static void drop(fixture *f) {
@@ -92,6 +107,7 @@ static void run(fixture *f, int first, int n, double rate, int64_t step, bool ap
   if (s) fail_msg("%s", s->message);
   f->loss = wk_load_f64(out[f->s.loss].data, out[f->s.loss].type.dtype, 0);
   f->valid = *(const bool *)out[f->s.valid].data;
+  f->norm = f->s.norm == WK_STEP_NONE ? NAN : wk_load_f64(out[f->s.norm].data, WK_F32, 0);
   for (size_t i = 0; i < g->outputs.n; i++)
     for (size_t k = 0; k < f->n; k++) {
       if (g->updates.data[i] != g->inputs.data[f->plain + k]) continue;
@@ -158,6 +174,33 @@ static void test_clip(void **state) {
   for (int k = 0; k < 2; k++) w[k] -= 0.1 * g[k] * 0.5 / (norm + 1e-6);
   run(&f, 0, 4, 0.1, 1, true);
   expect(&f, w);
+  assert_true(fabs(f.norm - norm) < 1e-5 * norm);
+  drop(&f);
+}
+
+/* The norm is told where somebody asks for it, and changes nothing. With accumulate that of the
+ * mean. */
+static void test_norm(void **state) {
+  (void)state;
+  wk_step_options o = options();
+  fixture f, plain;
+  double w[2] = {0.5, -1}, g[2];
+  build(&plain, "4", &o);
+  o.has_norm = true;
+  build(&f, "4", &o);
+  run(&plain, 0, 4, 0.1, 1, true);
+  run(&f, 0, 4, 0.1, 1, true);
+  gradient(w, 0, 4, g);
+  assert_true(isnan(plain.norm));
+  assert_true(fabs(f.norm - hypot(g[0], g[1])) < 1e-5);
+  assert_memory_equal(weight(&plain), weight(&f), sizeof begin);
+  drop(&plain);
+  drop(&f);
+  o.accumulate = 2;
+  build(&f, "2", &o);
+  run(&f, 0, 2, 0.1, 1, false);
+  run(&f, 2, 2, 0.1, 1, true);
+  assert_true(fabs(f.norm - hypot(g[0], g[1])) < 1e-5);
   drop(&f);
 }
 
@@ -199,6 +242,106 @@ static void test_not_finite(void **state) {
   assert_false(isfinite(f.loss) || f.valid);
   assert_memory_equal(now, weight(&f), sizeof now);
   drop(&f);
+}
+
+/* The loss of halves is computed and added up in f32: its elements are beyond 65504. */
+static void test_halves(void **state) {
+  (void)state;
+  enum { ELEM_F16 = 10, ELEM_BF16 = 16 };
+  static const int elems[] = {ELEM_F16, ELEM_BF16};
+  for (size_t i = 0; i < WK_COUNTOF(elems); i++) {
+    wk_step_options o = options();
+    wk_import_report r;
+    wk_step e;
+    fixture f;
+    build_of(&f, "4", "x", "w", elems[i], &o);
+    const wk_graph *g = f.m->main;
+    assert_int_equal(wk_val(g, g->inputs.data[f.s.labels])->type.dtype, WK_F32);
+    run(&f, 0, 4, 100, 1, true);
+    run(&f, 0, 4, 0, 2, true);
+    assert_true(f.valid && f.loss > 1e6 && f.loss < 1e8);
+    wk_module *m = model_of("4", "x", "w", elems[i], WK_FOR_EVALUATION, &r);
+    assert_null(wk_step_evaluation(m, &f.s, &o, &e));
+    assert_int_equal(wk_val(m->main, m->main->outputs.data[0])->type.dtype, WK_F32);
+    wk_step_free(&e);
+    wk_import_report_free(&r);
+    wk_module_free(m);
+    drop(&f);
+  }
+}
+
+static const char *input_name(const wk_graph *g, size_t i) {
+  return wk_val(g, g->inputs.data[i])->name;
+}
+
+/* The model keeps its names, and what it computes on the way is no reason for others. */
+static void test_names(void **state) {
+  (void)state;
+  wk_step_options o = options();
+  wk_import_report r;
+  wk_step e;
+  fixture f;
+  build_of(&f, "4", "labels", "rate", ELEM_F32, &o);
+  const wk_graph *g = f.m->main;
+  assert_string_equal(input_name(g, 0), "labels");
+  assert_string_equal(input_name(g, f.s.labels), "train.labels");
+  assert_string_equal(input_name(g, f.s.rate), "train.rate");
+  assert_string_equal(input_name(g, f.s.step), "step");
+  assert_string_equal(input_name(g, f.plain), "rate");
+  assert_string_equal(f.s.variables.data[0].name, "rate");
+  assert_string_equal(f.s.labels_name, "train.labels");
+  wk_module *m = model_of("4", "labels", "rate", ELEM_F32, WK_FOR_EVALUATION, &r);
+  assert_null(wk_step_evaluation(m, &f.s, &o, &e));
+  assert_string_equal(input_name(m->main, 0), "labels");
+  assert_string_equal(input_name(m->main, e.labels), "train.labels");
+  wk_step_free(&e);
+  wk_import_report_free(&r);
+  wk_module_free(m);
+  drop(&f);
+}
+
+/* A gradient that is not finite beside a loss that is one: a square root's at 0, as in y = x w +
+ * sqrt(0 w). With a limit of the norm, which every update waits for, nothing changes. */
+static wk_module *rooted(wk_import_report *r) {
+  builder b = new_model(13);
+  add_weight(&b, "w", 2, begin);
+  add_input(&b, b.g, "x", ELEM_F32, "4 2");
+  add_node(&b, b.g, "MatMul", "x w", "h");
+  add_node(&b, b.g, "Sub", "h h", "zero");
+  add_node(&b, b.g, "Sqrt", "zero", "root");
+  add_node(&b, b.g, "Add", "h root", "y");
+  add_output(&b, b.g, "y", ELEM_F32);
+  wk_module *m;
+  const wk_import_options o = {.purpose = WK_FOR_TRAINING};
+  wk_status s = import_model(&b, &o, r, &m);
+  if (s) fail_msg("%s", s->message);
+  return m;
+}
+
+static void test_gradient_not_finite(void **state) {
+  (void)state;
+  static const char *const name = "w";
+  for (int limits = 0; limits < 2; limits++) {
+    wk_step_options o = options();
+    fixture f = {0};
+    o.optimizer = WK_OPTIMIZER_ADAM;
+    o.hypers = wk_optimizer_get(o.optimizer)->defaults;
+    o.clip_norm = limits;
+    f.m = rooted(&f.report);
+    assert_null(wk_step_build(f.m, &f.report, &o, &name, 1, &f.s));
+    f.plain = wk_graph_plain_inputs(f.m->main);
+    f.n = f.m->main->inputs.n - f.plain;
+    run(&f, 0, 4, 0.1, 1, true);
+    assert_true(isfinite(f.loss) && !f.valid);
+    for (size_t k = 0; k < f.n; k++) {
+      const float *now = f.state[k].data;
+      bool is_weight = !strcmp(input_name(f.m->main, f.plain + k), "w");
+      for (int i = 0; limits && i < 2; i++)
+        assert_true(now[i] == (is_weight ? begin[i] : 0.0f));
+      if (!limits && is_weight) assert_false(isfinite(now[0]) && isfinite(now[1]));
+    }
+    drop(&f);
+  }
 }
 
 static void test_evaluation(void **state) {
@@ -254,6 +397,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_steps),      cmocka_unit_test(test_clip),
       cmocka_unit_test(test_accumulate), cmocka_unit_test(test_not_finite),
+      cmocka_unit_test(test_norm),       cmocka_unit_test(test_gradient_not_finite),
+      cmocka_unit_test(test_halves),     cmocka_unit_test(test_names),
       cmocka_unit_test(test_evaluation), cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
