@@ -2,7 +2,8 @@
  * Values that must be known at import because they decide a shape. A value that is no constant yet
  * is traced back to what it depends on: when that is nothing but constants (too big to be folded as
  * a matter of course) it is computed now, otherwise the model inputs behind it go into the
- * report. */
+ * report. What training keeps apart is constant all the same where it decides something, in a body,
+ * too, to which it is handed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ typedef WK_VEC(wk_value_id) ids;
 
 typedef struct {
   ids work, outside;   /* values to visit in this graph; captures in the enclosing one */
+  ids handed;          /* constants from outside that are inputs of this graph */
   uint8_t *seen;       /* by value */
   uint8_t *is_needed;  /* by node */
   WK_VEC(const char *) inputs;
@@ -35,6 +37,18 @@ static void visit_input(trace *t, const wk_scope *edge, wk_value_id v) {
   }
 }
 
+/* The constant of an enclosing graph that v, an input of a body, stands for; NULL: none. */
+static const wk_value *handed_constant(const wk_scope *edge, wk_value_id v) {
+  while (wk_val(edge->g, v)->kind == WK_VALUE_INPUT) {
+    size_t i = 0;
+    while (i < edge->captures.n && edge->captures.data[i].inner != v) i++;
+    if (i == edge->captures.n || !edge->parent) return NULL;
+    v = edge->captures.data[i].outer;
+    edge = edge->parent->edge;
+  }
+  return wk_is_const(edge->g, v) ? wk_val(edge->g, v) : NULL;
+}
+
 /* Walks one graph back from t->work; `edge` is the outermost scope of that graph. */
 static void walk_graph(trace *t, const wk_scope *edge) {
   const wk_graph *g = edge->g;
@@ -45,7 +59,8 @@ static void walk_graph(trace *t, const wk_scope *edge) {
     if (v == WK_NONE || t->seen[v]) continue;
     t->seen[v] = 1;
     const wk_value *value = wk_val(g, v);
-    if (value->kind == WK_VALUE_INPUT) visit_input(t, edge, v);
+    if (value->kind == WK_VALUE_INPUT && handed_constant(edge, v)) wk_vec_push(&t->handed, v);
+    else if (value->kind == WK_VALUE_INPUT) visit_input(t, edge, v);
     if (value->kind != WK_VALUE_NODE || t->is_needed[value->node]) continue;
     t->is_needed[value->node] = 1;
     const wk_node *n = wk_nod(g, value->node);
@@ -53,8 +68,20 @@ static void walk_graph(trace *t, const wk_scope *edge) {
   }
 }
 
+/* The nodes on the way read the constant itself. */
+static void take_handed(wk_onnx_node *c, const trace *t, size_t n_nodes, wk_value_id v) {
+  const wk_value *x = handed_constant(c->scope->edge, v);
+  wk_value_id constant = wk_graph_constant(c->g, x->name, &x->type, x->data);
+  for (size_t i = 0; i < n_nodes; i++) {
+    const wk_node *n = wk_nod(c->g, (wk_node_id)i);
+    for (uint32_t k = 0; t->is_needed[i] && k < n->n_in; k++)
+      if (n->in[k] == v) n->in[k] = constant;
+  }
+}
+
 /* All inputs are constants: computes the nodes on the way, in order. */
 static void fold_needed(wk_onnx_node *c, const trace *t, size_t n_nodes) {
+  for (size_t i = 0; i < t->handed.n; i++) take_handed(c, t, n_nodes, t->handed.data[i]);
   for (size_t i = 0; i < n_nodes; i++) {
     if (t->is_needed[i] && !wk_make_fold(c, (wk_node_id)i, DECISIVE_BYTES)) return;
   }
@@ -103,12 +130,15 @@ static void resolve(wk_onnx_node *c, wk_value_id v, const char *what) {
   free(t.is_needed);
   wk_vec_free(&t.work);
   wk_vec_free(&t.outside);
+  wk_vec_free(&t.handed);
   wk_vec_free(&t.inputs);
 }
 
 const void *wk_onnx_const(wk_onnx_node *c, wk_value_id v, const char *what) {
   if (c->status) return NULL;
   if (!wk_onnx_valid(c, v != WK_NONE, "input for %s is missing", what)) return NULL;
+  const wk_value *handed = handed_constant(c->scope->edge, v);
+  if (handed) return handed->data;
   if (!wk_is_const(c->g, v)) resolve(c, v, what);
   return wk_is_const(c->g, v) ? wk_val(c->g, v)->data : NULL;
 }

@@ -214,11 +214,14 @@ static wk_value_id true_mask(wk_onnx_node *c, const wk_type *x) {
   return wk_make_cast(c, wk_make_constant_splat(c, &f32, &one_f), t.dtype);
 }
 
-/* Inference hands x on. Training (opset 12) zeroes elements with probability `ratio`. */
+/* Inference hands x on, unless the node says that it trains (opset 12): then elements are zeroed
+ * with probability `ratio`. */
 wk_status wk_onnx_dropout(wk_onnx_node *c) {
-  if (c->im->opt->purpose > WK_FOR_EVALUATION) return wk_onnx_dropout_step(c);
+  wk_import_purpose purpose = c->im->opt->purpose;
+  if (purpose > WK_FOR_EVALUATION) return wk_onnx_dropout_step(c);
   const wk_type x = *wk_onnx_type(c, c->in[0]);
-  bool trains = wk_onnx_has(c, 2) && wk_onnx_const_int(c, c->in[2], "the training mode") != 0;
+  bool trains = purpose == WK_FOR_INFERENCE && wk_onnx_has(c, 2) &&
+                wk_onnx_const_int(c, c->in[2], "the training mode") != 0;
   bool is_certain = !wk_onnx_has(c, 1) || wk_is_const(c->g, c->in[1]);
   if (!wk_onnx_ok(c)) return c->status;
   double ratio = 0.5;

@@ -35,7 +35,8 @@ typedef struct {
 #define WK_NO_ELEMENT (-1)
 
 /* What a model is imported for. All but inference: float initialisers stay apart (no operation on
- * one of them is computed now, bodies are handed it). Training: Dropout drops, and
+ * one of them is computed now unless it decides a shape or the like, bodies are handed it), and
+ * modes of training of the nodes do not count. Training: Dropout drops, and
  * BatchNormalization has the statistics of the batch and moves the running ones, or those that it
  * has (FROZEN_NORM). */
 typedef enum {

@@ -205,11 +205,106 @@ static void test_dropout(void **state) {
   wk_module_free(m);
 }
 
+/* Bodies see the ratio although it is an initialiser that they are handed, also through what they
+ * compute of it. */
+static builder branches(void) {
+  const float ratio = 0.25f;
+  builder b = new_model(13);
+  add_f32(&b, "ratio", 0, NULL, &ratio);
+  add_input(&b, b.g, "x", ELEM_F32, "10 400");
+  add_input(&b, b.g, "c", ELEM_BOOL, "");
+  Onnx__GraphProto *yes = new_graph(&b, "yes"), *no = new_graph(&b, "no");
+  set_int(&b, add_node(&b, yes, "Dropout", "x ratio", "a"), "seed", 5);
+  add_output(&b, yes, "a", ELEM_F32);
+  add_node(&b, no, "Add", "ratio ratio", "more");
+  set_int(&b, add_node(&b, no, "Dropout", "x more", "b"), "seed", 6);
+  add_output(&b, no, "b", ELEM_F32);
+  Onnx__NodeProto *n = add_node(&b, b.g, "If", "c", "y");
+  set_graph(&b, n, "then_branch", yes);
+  set_graph(&b, n, "else_branch", no);
+  add_output(&b, b.g, "y", ELEM_F32);
+  return b;
+}
+
+static int count_dropped(const wk_graph *g, bool c) {
+  enum { N = 4000 };
+  float x[N];
+  int64_t key = 77;
+  const int64_t dims[2] = {10, 400};
+  for (int i = 0; i < N; i++) x[i] = 3;
+  wk_tensor in[3] = {{wk_type_make(WK_F32, 2, dims), x}, {wk_type_make(WK_BOOL, 0, NULL), &c},
+                     {wk_type_make(WK_I64, 0, NULL), &key}}, out;
+  assert_null(wk_eval_graph(g, in, &out, NULL, NULL));
+  int dropped = 0;
+  for (int i = 0; i < N; i++) dropped += ((const float *)out.data)[i] == 0.0f;
+  wk_tensor_free(&out);
+  return dropped;
+}
+
+static void test_dropout_in_bodies(void **state) {
+  (void)state;
+  wk_import_report r;
+  builder b = branches();
+  wk_module *m = import_for(&b, WK_FOR_TRAINING, &r);
+  assert_string_equal(r.key, "key");
+  assert_true(abs(count_dropped(m->main, true) - 1000) < 5 * 28);
+  assert_true(abs(count_dropped(m->main, false) - 2000) < 5 * 32);
+  wk_import_report_free(&r);
+  wk_module_free(m);
+  b = branches();
+  m = import_for(&b, WK_FOR_EVALUATION, &r);
+  assert_int_equal(count_dropped(m->main, true) + count_dropped(m->main, false), 0);
+  wk_import_report_free(&r);
+  wk_module_free(m);
+}
+
+/* A node that trains does so in inference; an evaluation is of what has been trained. */
+static void test_training_mode(void **state) {
+  (void)state;
+  static const struct { wk_import_purpose purpose; size_t maps, uniforms; } cases[] = {
+      {WK_FOR_INFERENCE, 0, 1}, {WK_FOR_EVALUATION, 0, 0}, {WK_FOR_TRAINING, 1, 0}};
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    const float ratio = 0.25f;
+    const uint8_t mode = 1;
+    wk_import_report r;
+    builder b = new_model(13);
+    add_input(&b, b.g, "x", ELEM_F32, "10 400");
+    add_f32(&b, "ratio", 0, NULL, &ratio);
+    ADD(&b, b.g->initializer, b.g->n_initializer,
+        raw_tensor(&b, "mode", ELEM_BOOL, 0, NULL, &mode, 1));
+    add_node(&b, b.g, "Dropout", "x ratio mode", "y");
+    add_output(&b, b.g, "y", ELEM_F32);
+    wk_module *m = import_for(&b, cases[i].purpose, &r);
+    assert_int_equal(count(m->main, WK_OP_MAP), cases[i].maps);
+    assert_int_equal(count(m->main, WK_OP_RANDOM_UNIFORM), cases[i].uniforms);
+    wk_import_report_free(&r);
+    wk_module_free(m);
+  }
+}
+
+/* What the model has keeps its name, whether it comes before the key is needed or after. */
+static void test_name_of_key(void **state) {
+  (void)state;
+  wk_import_report r;
+  builder b = new_model(13);
+  add_input(&b, b.g, "x", ELEM_F32, "10 400");
+  add_node(&b, b.g, "Dropout", "x", "d");
+  add_node(&b, b.g, "Relu", "d", "key");
+  add_output(&b, b.g, "key", ELEM_F32);
+  wk_module *m = import_for(&b, WK_FOR_TRAINING, &r);
+  assert_string_equal(wk_val(m->main, m->main->outputs.data[0])->name, "key");
+  assert_string_equal(wk_val(m->main, m->main->inputs.data[1])->name, r.key);
+  assert_string_not_equal(r.key, "key");
+  wk_import_report_free(&r);
+  wk_module_free(m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_weights_stay), cmocka_unit_test(test_constants),
       cmocka_unit_test(test_bodies), cmocka_unit_test(test_statistics),
-      cmocka_unit_test(test_dropout),
+      cmocka_unit_test(test_dropout), cmocka_unit_test(test_dropout_in_bodies),
+      cmocka_unit_test(test_training_mode), cmocka_unit_test(test_name_of_key),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
