@@ -95,10 +95,16 @@ static const wk_option options[] = {
      .kind = WK_OPTION_CHOICE, .offset = offsetof(wk_train_opts, emit), .choices = emissions},
     {"history", 0, "FILE", "write what each epoch gave as comma-separated values",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_train_opts, history)},
-    {"plot", 0, "FILE", "draw it (HTML)", .kind = WK_OPTION_STRING,
+    {"history-steps", 0, "FILE", "write what each step gave: rate, loss, metric and the norm of "
+     "the gradients, with all their digits", .kind = WK_OPTION_STRING,
+     .offset = offsetof(wk_train_opts, history_steps)},
+    {"plot", 0, "FILE", "draw them (HTML)", .kind = WK_OPTION_STRING,
      .offset = offsetof(wk_train_opts, plot)},
     {"checkpoint", 0, "DIR", "write the state of the run into DIR after each epoch",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_train_opts, checkpoint)},
+    {"checkpoint-every", 0, "N", "and within an epoch after every N steps",
+     .kind = WK_OPTION_INT, .offset = offsetof(wk_train_opts, checkpoint_every), .min = 1,
+     .max = INT64_MAX},
     {"resume", 0, NULL, "go on from the checkpoint in that folder, with the same result as if the "
      "run had not ended", .kind = WK_OPTION_FLAG, .offset = offsetof(wk_train_opts, resume)},
     {"verbose", 'v', NULL, "say of each weight whether it is trained; " WK_LIST_ALL_HELP,
@@ -117,6 +123,8 @@ static wk_status check_options(wk_train_job *j) {
                     o->memory_budget);
   if (o->resume && !o->checkpoint)
     return wk_error(WK_USAGE, "--resume: give the folder with --checkpoint DIR");
+  if (o->checkpoint_every && !o->checkpoint)
+    return wk_error(WK_USAGE, "--checkpoint-every: give the folder with --checkpoint DIR");
   if (!(o->validate >= 0 && o->validate < 1))
     return wk_error(WK_USAGE, "--validate %g: must be a part of the samples, 0 to below 1",
                     o->validate);
@@ -207,6 +215,7 @@ static void choose_optimizer(wk_train_job *j) {
   if (!isnan(o->rate)) s->hypers.rate = o->rate;
   if (!isnan(o->weight_decay)) s->hypers.weight_decay = o->weight_decay;
   s->clip_norm = o->clip_norm;
+  s->has_norm = o->history_steps != NULL;
   s->accumulate = o->accumulate;
 }
 
@@ -226,6 +235,9 @@ static wk_status make_plan(wk_train_job *j) {
   int64_t epochs = o->epochs ? o->epochs : DEFAULT_EPOCHS;
   if (o->steps) epochs = (o->steps + p->per_epoch - 1) / p->per_epoch;
   p->epochs = j->run.history.epochs = epochs;
+  j->run.history.per_epoch = p->per_epoch;
+  j->run.history.has_steps = o->history_steps != NULL;
+  j->run.every = o->checkpoint_every;
   if (o->steps) p->steps = o->steps;
   else if (!wk_mul_ok(epochs, p->per_epoch, &p->steps))
     return wk_error(WK_USAGE, "--epochs %lld: too many steps", (long long)epochs);
@@ -248,12 +260,23 @@ static void add_samples(wk_str *b, const wk_train_job *j, const wk_column *c) {
                 (unsigned long long)hash);
 }
 
+static wk_status add_external(wk_str *b, const wk_onnx_info *info) {
+  for (size_t i = 0; i < info->external.n; i++) {
+    wk_file f;
+    WK_TRY(wk_file_map(info->external.data[i], &f));
+    wk_str_printf(b, "weights %016llx\n", (unsigned long long)wk_hash64(f.data, f.size, 0));
+    wk_file_unmap(&f);
+  }
+  return NULL;
+}
+
 /* What a run and its continuation must have in common. */
 static wk_status describe(wk_train_job *j) {
   const wk_train_opts *o = j->o;
   wk_str b = {0};
   if (!o->checkpoint) return NULL;
   wk_str_printf(&b, "model %016llx\n", (unsigned long long)j->report.hash);
+  WK_TRY(add_external(&b, &j->data.info));
   add_list(&b, "bind", &o->binding.bind);
   add_list(&b, "shape", &o->binding.shape);
   for (size_t i = 0; i < j->data.columns.n; i++) add_samples(&b, j, &j->data.columns.data[i]);
@@ -326,6 +349,7 @@ static wk_status train(wk_train_job *j) {
   WK_TRY(wk_train_epochs(&j->run));
   WK_TRY(wk_train_write(j));
   WK_TRY(write_text(j->o->history, wk_history_csv, &j->run.history));
+  WK_TRY(write_text(j->o->history_steps, wk_history_steps_csv, &j->run.history));
   WK_TRY(write_text(j->o->plot, wk_history_page, &j->run.history));
   wk_train_print_summary(j);
   return NULL;
@@ -337,6 +361,7 @@ static void free_job(wk_train_job *j) {
   wk_vec_free(&j->written);
   wk_split_free(&j->run.split);
   wk_vec_free(&j->run.history.rows);
+  wk_vec_free(&j->run.history.steps);
   if (j->data.arena) wk_train_data_free(&j->data);
   if (j->binding.arena) wk_binding_set_free(&j->binding);
   wk_str_free(&j->notes);

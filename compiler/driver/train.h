@@ -49,17 +49,28 @@ typedef struct {
   double seconds, samples;       /* training alone */
 } wk_epoch;
 
+/* What a step gave: means over its batches; the norm of the gradients before it is limited. */
+typedef struct {
+  double rate, loss, metric, norm;
+} wk_step_figures;
+
 typedef struct {
   const char *metric; /* its name; "": there is none */
   int64_t epochs;     /* in all */
+  int64_t per_epoch;  /* steps */
   WK_VEC(wk_epoch) rows;
+  bool has_steps;
+  WK_VEC(wk_step_figures) steps; /* from the first one on; none unless has_steps */
 } wk_history;
 
 /* "epoch 3/10: loss 0.134, accuracy 0.95, held-out …, 12.3 k samples/s, 14 s left" */
 void wk_history_line(FILE *f, const wk_history *h, const wk_epoch *e);
 /* A line of names, then a line for each epoch; NaN is an empty cell. */
 void wk_history_csv(wk_str *b, const wk_history *h);
-/* Loss and metric over the epochs, as a page of their own (HTML). */
+/* The same for each step: step,epoch,rate,loss,METRIC,gradient_norm. */
+void wk_history_steps_csv(wk_str *b, const wk_history *h);
+/* Loss and metric over the epochs, and loss and norm over the steps if these are known, as a page
+ * of their own (HTML). */
 void wk_history_page(wk_str *b, const wk_history *h);
 
 /* ---- programs -------------------------------------------------------------------------------- */
@@ -120,7 +131,9 @@ typedef struct {
   wk_train_program train, evaluate;
   wk_history history;
   int64_t done;           /* steps */
+  wk_epoch running;       /* the epoch that has begun: sums instead of means, nothing held out */
   const char *checkpoint; /* file, NULL: none */
+  int64_t every;          /* steps after which it is written, besides ends of epochs; 0: never */
   const char *settings;   /* lines "name value": what a checkpoint must agree with */
   FILE *shown;            /* takes the lines */
 } wk_train_run;
@@ -132,7 +145,7 @@ wk_status wk_train_epochs(wk_train_run *r) WK_MUST_CHECK;
 /* The state of a run, its history and settings, written atomically. */
 wk_status wk_checkpoint_save(const wk_train_run *r) WK_MUST_CHECK;
 /* WK_INPUT: the file is damaged; WK_USAGE: it is of another run, whose first setting that differs
- * is named. */
+ * is named, or has no figures of single steps where they are wanted. */
 wk_status wk_checkpoint_load(wk_train_run *r) WK_MUST_CHECK;
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -142,10 +155,11 @@ typedef enum { WK_TRAIN_ONNX, WK_TRAIN_PACKAGE, WK_TRAIN_BUNDLE } wk_train_emiss
 
 typedef struct {
   wk_binding_args binding;
-  const char *labels, *loss, *of, *checkpoint, *history, *plot, *output, *cpu, *memory_budget;
+  const char *labels, *loss, *of, *checkpoint, *history, *history_steps, *plot,
+      *output, *cpu, *memory_budget;
   wk_strings data, train, freeze;
   double rate, weight_decay, clip_norm, validate;
-  int64_t batch, accumulate, epochs, steps, seed, threads;
+  int64_t batch, accumulate, epochs, steps, seed, threads, checkpoint_every;
   int optimizer, schedule, batch_norm, emit;
   bool qat, resume, verbose;
 } wk_train_opts;

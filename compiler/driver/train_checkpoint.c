@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checkpoints: everything that a run needs to go on as if it had not ended.
  *
- *   8 bytes   "WICKRUN1"
+ *   8 bytes   "WICKRUN2": 2 is the version
  *   u64       steps done
  *   text      settings: lines "name value"
  *   u64 n     epochs, each 10 numbers (f64)
+ *   10 numbers  the epoch that has begun, with sums instead of means
+ *   u64 n     steps, each 4 numbers: all that are done, or none if nobody asked for them
  *   u64 n     variables: name (text), bytes (u64), contents
  *   u32       CRC-32C of all before
  *
@@ -15,7 +17,7 @@
 
 #include "compiler/driver/train.h"
 
-static const char magic[8] = {'W', 'I', 'C', 'K', 'R', 'U', 'N', '1'};
+static const char magic[8] = {'W', 'I', 'C', 'K', 'R', 'U', 'N', '2'};
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -42,6 +44,11 @@ static void put_epoch(writer *w, const wk_epoch *e) {
   put(w, v, sizeof v);
 }
 
+static void put_step(writer *w, const wk_step_figures *f) {
+  const double v[] = {f->rate, f->loss, f->metric, f->norm};
+  put(w, v, sizeof v);
+}
+
 wk_status wk_checkpoint_save(const wk_train_run *r) {
   writer w = {0};
   WK_TRY(wk_out_open(r->checkpoint, &w.out));
@@ -50,6 +57,9 @@ wk_status wk_checkpoint_save(const wk_train_run *r) {
   put_text(&w, r->settings);
   put_number(&w, r->history.rows.n);
   for (size_t i = 0; i < r->history.rows.n; i++) put_epoch(&w, &r->history.rows.data[i]);
+  put_epoch(&w, &r->running);
+  put_number(&w, r->history.steps.n);
+  for (size_t i = 0; i < r->history.steps.n; i++) put_step(&w, &r->history.steps.data[i]);
   put_number(&w, r->step.variables.n);
   for (size_t i = 0; i < r->step.variables.n; i++) {
     const wk_step_variable *v = &r->step.variables.data[i];
@@ -101,6 +111,15 @@ static bool take_epoch(reader *r, wk_epoch *e) {
   return true;
 }
 
+static bool take_step(reader *r, wk_step_figures *f) {
+  const uint8_t *p;
+  double v[4];
+  if (!take(r, sizeof v, &p)) return false;
+  memcpy(v, p, sizeof v);
+  *f = (wk_step_figures){v[0], v[1], v[2], v[3]};
+  return true;
+}
+
 /* Names the first line in which the settings differ. */
 static wk_status compare_settings(const wk_train_run *r, const char *have, size_t n) {
   const char *want = r->settings, *end = have + n;
@@ -138,14 +157,43 @@ static bool take_variables(wk_train_run *r, reader *in) {
   return in->p == in->end;
 }
 
+static bool take_history(wk_train_run *r, reader *in, uint64_t done) {
+  wk_history *h = &r->history;
+  uint64_t epochs, steps;
+  wk_step_figures f;
+  wk_epoch e;
+  bool ok = take_number(in, &epochs);
+  for (uint64_t i = 0; ok && i < epochs; i++) {
+    ok = take_epoch(in, &e);
+    if (ok) wk_vec_push(&h->rows, e);
+  }
+  ok = ok && take_epoch(in, &r->running) && take_number(in, &steps) && (!steps || steps == done);
+  for (uint64_t i = 0; ok && i < steps; i++) {
+    ok = take_step(in, &f);
+    if (ok && h->has_steps) wk_vec_push(&h->steps, f);
+  }
+  return ok;
+}
+
+/* Within an epoch: a run that ended there has told of it, and one that goes on does so again. */
+static bool go_on(wk_train_run *r) {
+  wk_history *h = &r->history;
+  int64_t per_epoch = r->plan.per_epoch;
+  if (r->done % per_epoch == 0 || r->done >= r->plan.steps) return true;
+  if (h->rows.n && h->rows.data[h->rows.n - 1].epoch == r->running.epoch) h->rows.n--;
+  return r->running.epoch == r->done / per_epoch + 1;
+}
+
 static wk_status read_all(wk_train_run *r, const wk_file *f) {
   reader in = {f->data, f->data + f->size};
   const char *settings;
-  uint64_t done, epochs;
+  uint64_t done;
   uint32_t crc;
   size_t n;
-  if (f->size < sizeof magic + sizeof crc || memcmp(f->data, magic, sizeof magic))
+  if (f->size < sizeof magic + sizeof crc || memcmp(f->data, magic, sizeof magic - 1))
     return wk_error_at(WK_INPUT, r->checkpoint, "is no checkpoint");
+  if (f->data[sizeof magic - 1] != magic[sizeof magic - 1])
+    return wk_error_at(WK_INPUT, r->checkpoint, "is a checkpoint of another version of Wick");
   in.end -= sizeof crc;
   memcpy(&crc, in.end, sizeof crc);
   if (crc != wk_crc32c(0, f->data, f->size - sizeof crc))
@@ -153,17 +201,13 @@ static wk_status read_all(wk_train_run *r, const wk_file *f) {
   in.p += sizeof magic;
   bool ok = take_number(&in, &done) && take_text(&in, &settings, &n);
   if (ok) WK_TRY(compare_settings(r, settings, n));
-  ok = ok && take_number(&in, &epochs) && done <= INT64_MAX;
-  for (uint64_t i = 0; ok && i < epochs; i++) {
-    wk_epoch e;
-    ok = take_epoch(&in, &e);
-    if (ok) wk_vec_push(&r->history.rows, e);
-  }
-  if (!ok || !take_variables(r, &in))
+  if (!ok || done > INT64_MAX || !take_history(r, &in, done) || !take_variables(r, &in))
     return wk_error_at(WK_INPUT, r->checkpoint, "is damaged");
   r->done = (int64_t)done;
-  if (r->done % r->plan.per_epoch && r->done < r->plan.steps)
-    return wk_error_at(WK_USAGE, r->checkpoint, "ended within an epoch, where no run goes on");
+  if (!go_on(r)) return wk_error_at(WK_INPUT, r->checkpoint, "is damaged");
+  if (r->history.has_steps && r->history.steps.n != done)
+    return wk_error_at(WK_USAGE, r->checkpoint, "has no figures of the first %lld steps, which "
+                       "were made without --history-steps", (long long)r->done);
   return NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What happened in each epoch: a line, a table of comma-separated values, diagrams. */
+ * What happened in each epoch and step: a line, tables of comma-separated values, diagrams. */
 #include <math.h>
 #include <string.h>
 
@@ -55,6 +55,21 @@ void wk_history_csv(wk_str *b, const wk_history *h) {
   }
 }
 
+void wk_history_steps_csv(wk_str *b, const wk_history *h) {
+  wk_str_add(b, "step,epoch,rate,loss");
+  if (has_metric(h)) wk_str_printf(b, ",%s", h->metric);
+  wk_str_add(b, ",gradient_norm\n");
+  for (size_t i = 0; i < h->steps.n; i++) {
+    const wk_step_figures *f = &h->steps.data[i];
+    wk_str_printf(b, "%zu,%lld", i + 1, (long long)((int64_t)i / h->per_epoch + 1));
+    add_cell(b, f->rate);
+    add_cell(b, f->loss);
+    if (has_metric(h)) add_cell(b, f->metric);
+    add_cell(b, f->norm);
+    wk_str_add(b, "\n");
+  }
+}
+
 /* ---- diagrams -------------------------------------------------------------------------------- */
 
 enum { TICKS = 10 };
@@ -99,6 +114,29 @@ static void add_diagram(wk_str *b, const wk_history *h, wk_arena *a, const char 
   wk_plot_free(&p);
 }
 
+/* Of many steps only so many are drawn. */
+enum { POINTS = 1000 };
+
+static void add_step_diagram(wk_str *b, const wk_history *h, wk_arena *a, const char *title,
+                             size_t offset) {
+  wk_plot p = {.title = title, .x_title = "step", .y_text = number_text};
+  wk_plot_series line = {.is_line = true};
+  size_t n = h->steps.n, last = n > 1 ? n - 1 : 1;
+  size_t tick = (n + TICKS - 1) / TICKS, stride = (n + POINTS - 1) / POINTS;
+  for (size_t i = 0; i < n; i++) {
+    double x = (double)i / (double)last;
+    double y = *(const double *)((const char *)&h->steps.data[i] + offset);
+    const wk_plot_label label = {x, wk_arena_printf(a, "%zu", i + 1)};
+    const wk_plot_point mark = {x, y, wk_arena_printf(a, "step %zu: %s", i + 1, number_text(y).s)};
+    if (i % tick == 0) wk_vec_push(&p.ticks, label);
+    if (i % stride == 0 && isfinite(y)) wk_vec_push(&line.points, mark);
+  }
+  wk_vec_push(&p.series, line);
+  wk_vec_push(&p.legend, "training");
+  wk_plot_svg(b, &p);
+  wk_plot_free(&p);
+}
+
 void wk_history_page(wk_str *b, const wk_history *h) {
   wk_arena *a = wk_arena_new();
   wk_sweep_page_begin(b, "train", "Training");
@@ -106,6 +144,10 @@ void wk_history_page(wk_str *b, const wk_history *h) {
   add_diagram(b, h, a, "loss", offsetof(wk_epoch, loss), offsetof(wk_epoch, held_loss));
   if (has_metric(h))
     add_diagram(b, h, a, h->metric, offsetof(wk_epoch, metric), offsetof(wk_epoch, held_metric));
+  if (h->steps.n) {
+    add_step_diagram(b, h, a, "loss of each step", offsetof(wk_step_figures, loss));
+    add_step_diagram(b, h, a, "norm of the gradients", offsetof(wk_step_figures, norm));
+  }
   wk_str_add(b, "</div>\n</body></html>\n");
   wk_arena_free(a);
 }

@@ -98,6 +98,7 @@ wk_status wk_train_name_files(wk_train_job *j) {
   if (output && output->files) WK_TRY(output->files(o->output, j->arena, &files));
   for (size_t i = 0; i < files.n; i++) add_file(j, "--output", files.path[i]);
   add_file(j, "--history", o->history);
+  add_file(j, "--history-steps", o->history_steps);
   add_file(j, "--plot", o->plot);
   if (o->checkpoint) j->run.checkpoint = wk_arena_printf(j->arena, "%s/checkpoint", o->checkpoint);
   add_file(j, "--checkpoint", j->run.checkpoint);

@@ -116,22 +116,38 @@ static int64_t key_of(const wk_train_run *r, int64_t part) {
   return (int64_t)wk_hash64(words, sizeof words, 1);
 }
 
+/* One batch of a step; its loss and metric are added to those of the step. */
+static wk_status do_batch(wk_train_run *r, const int64_t *at, int64_t part, wk_step_figures *f) {
+  wk_train_program *p = &r->train;
+  WK_TRY(set_batch(r, p, &r->step, at));
+  set_scalar(p, r->step.key, WK_I64, 0, key_of(r, part));
+  set_scalar(p, r->step.apply, WK_BOOL, 0, part + 1 == r->plan.accumulate);
+  WK_TRY(wk_train_program_run(p));
+  double loss = loss_of(p, r->step.loss, 0);
+  if (!loss_of(p, r->step.valid, 0)) return not_finite(r, loss);
+  f->loss += loss;
+  if (r->step.metric != WK_STEP_NONE) f->metric += loss_of(p, r->step.metric, 0);
+  if (r->step.norm != WK_STEP_NONE) f->norm = loss_of(p, r->step.norm, 0);
+  return NULL;
+}
+
 static wk_status do_step(wk_train_run *r, const int64_t *order, wk_epoch *e) {
   wk_train_program *p = &r->train;
-  e->rate = wk_schedule_rate(r->plan.schedule, r->plan.rate, r->done, r->plan.steps);
-  set_scalar(p, r->step.rate, WK_F64, e->rate, 0);
+  double n = (double)r->plan.accumulate, start = wk_clock();
+  wk_step_figures f = {0};
+  f.rate = wk_schedule_rate(r->plan.schedule, r->plan.rate, r->done, r->plan.steps);
+  set_scalar(p, r->step.rate, WK_F64, f.rate, 0);
   set_scalar(p, r->step.step, WK_I64, 0, r->done + 1);
-  for (int64_t part = 0; part < r->plan.accumulate; part++) {
-    WK_TRY(set_batch(r, p, &r->step, order + part * r->plan.batch));
-    set_scalar(p, r->step.key, WK_I64, 0, key_of(r, part));
-    set_scalar(p, r->step.apply, WK_BOOL, 0, part + 1 == r->plan.accumulate);
-    WK_TRY(wk_train_program_run(p));
-    double loss = loss_of(p, r->step.loss, 0);
-    if (!loss_of(p, r->step.valid, 0)) return not_finite(r, loss);
-    e->loss += loss;
-    if (r->step.metric != WK_STEP_NONE) e->metric += loss_of(p, r->step.metric, 0);
-    e->samples += (double)r->plan.batch;
-  }
+  for (int64_t part = 0; part < r->plan.accumulate; part++)
+    WK_TRY(do_batch(r, order + part * r->plan.batch, part, &f));
+  e->rate = f.rate;
+  e->loss += f.loss;
+  e->metric += f.metric;
+  e->samples += (double)r->plan.batch * n;
+  e->seconds += wk_clock() - start;
+  f.loss /= n;
+  f.metric /= n;
+  if (r->history.has_steps) wk_vec_push(&r->history.steps, f);
   r->done++;
   return NULL;
 }
@@ -181,30 +197,41 @@ static wk_status evaluate(wk_train_run *r, wk_epoch *e) {
 
 /* ---- epochs ---------------------------------------------------------------------------------- */
 
-static wk_status train_epoch(wk_train_run *r, const int64_t *order, wk_epoch *e) {
-  int64_t left = r->plan.steps - r->done, per_step = r->plan.batch * r->plan.accumulate;
+/* What is left of the epoch that has begun. */
+static wk_status train_epoch(wk_train_run *r, const int64_t *order) {
+  int64_t first = r->done % r->plan.per_epoch, left = r->plan.steps - (r->done - first);
   int64_t n = left < r->plan.per_epoch ? left : r->plan.per_epoch;
-  double start = wk_clock();
-  for (int64_t i = 0; i < n; i++) {
-    WK_TRY(do_step(r, order + i * per_step, e));
+  wk_epoch *e = &r->running;
+  for (int64_t i = first; i < n; i++) {
+    WK_TRY(do_step(r, order + i * r->plan.batch * r->plan.accumulate, e));
     wk_progress("epoch %lld: step %lld of %lld, loss %.4g", (long long)e->epoch,
                 (long long)i + 1, (long long)n, e->loss / (double)((i + 1) * r->plan.accumulate));
+    if (r->every && r->done % r->every == 0 && i + 1 < n) WK_TRY(wk_checkpoint_save(r));
   }
   wk_progress_end();
-  e->seconds = wk_clock() - start;
-  e->step = r->done;
-  e->loss /= (double)(n * r->plan.accumulate);
-  e->metric /= (double)(n * r->plan.accumulate);
   return NULL;
+}
+
+/* The epoch that runs, with means. */
+static wk_epoch finished(const wk_train_run *r) {
+  wk_epoch e = r->running;
+  int64_t n = r->done - (e.epoch - 1) * r->plan.per_epoch;
+  e.step = r->done;
+  e.loss /= (double)(n * r->plan.accumulate);
+  e.metric /= (double)(n * r->plan.accumulate);
+  return e;
 }
 
 wk_status wk_train_epochs(wk_train_run *r) {
   int64_t *order = wk_xcalloc((size_t)r->split.n_train + 1, sizeof *order);
   wk_status s = NULL;
   while (!s && r->done < r->plan.steps) {
-    wk_epoch e = {.epoch = r->done / r->plan.per_epoch + 1, .held_loss = NAN, .held_metric = NAN};
-    wk_shuffle(r->plan.seed, e.epoch, r->split.train, r->split.n_train, order);
-    s = train_epoch(r, order, &e);
+    int64_t epoch = r->done / r->plan.per_epoch + 1;
+    if (r->done % r->plan.per_epoch == 0)
+      r->running = (wk_epoch){.epoch = epoch, .held_loss = NAN, .held_metric = NAN};
+    wk_shuffle(r->plan.seed, epoch, r->split.train, r->split.n_train, order);
+    s = train_epoch(r, order);
+    wk_epoch e = finished(r);
     if (!s && r->split.n_held_out) s = evaluate(r, &e);
     if (s) break;
     wk_vec_push(&r->history.rows, e);

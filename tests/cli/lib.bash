@@ -154,27 +154,6 @@ npy() {
   printf '\x93NUMPY\x01\x00%b\x00%s\n' "\\x$(printf %02x $((${#head} + 1)))" "$head" >"$1"
   head -c $((count * size)) /dev/zero >>"$1"
 }
-# words COUNT SIZE MODULUS: little-endian integers of SIZE bytes, i * 7 % MODULUS.
-words() {
-  local i v k text=
-  for ((i = 0; i < $1; i++)); do
-    v=$((i * 7 % $3))
-    for ((k = 0; k < $2; k++)); do
-      text+="\\x$(printf %02x $((v & 255)))"
-      v=$((v >> 8))
-    done
-  done
-  printf '%b' "$text"
-}
-# ramp FILE DESCR SHAPE COUNT MODULUS: like npy, but these integers, so that samples differ.
-ramp() {
-  npy "$1" "$2" 0
-  npy whole "$2" "$3"
-  local bytes=$((${2: -1} * $4))
-  head -c -$bytes whole >"$1"
-  words "$4" "${2: -1}" "$5" >>"$1"
-  rm whole
-}
 # flip FILE OFFSET: inverts a byte.
 flip() {
   local b

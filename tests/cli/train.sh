@@ -3,19 +3,9 @@
 # wick train: what it writes, that runs repeat and resume bit for bit, and one line for every bad
 # input.
 source "$(dirname "$0")/lib.bash" "$@"
+source "$wanted/../train.bash"
 examples=$wanted/../../../examples
 
-# weight NAME ROWS COLUMNS: an initialiser of 1.1 everywhere.
-weight() {
-  local raw='' i
-  for ((i = 0; i < $2 * $3; i++)); do raw+=$'\xcd\xcc\x8c\x3f'; done
-  field 5 "$(number 1 "$2")$(number 1 "$3")$(number 2 1)$(field 8 "$1")$(field 9 "$raw")"
-}
-# fitted FILE NODES [INPUTS]: of x [n,4], h = x w of three columns and nodes that make y of h.
-fitted() {
-  model "$(field 1 "$(node MatMul 'x w' h)")$2$(weight w 4 3)" \
-    "$(field 11 "$(value x 1 n 4)")${3:-}" "$(field 12 "$(value y 1 a b)")" >"$1"
-}
 ramp four.npy '<i4' 40,4 160 251
 npy three.npy '<f4' 40,3
 
@@ -31,6 +21,14 @@ gives 'a line per epoch' '^epoch 2/2: loss [0-9.]+, accuracy [0-9.]+; .* samples
 gives 'a header' '^epoch,step,rate,loss,accuracy,held_out_loss,held_out_accuracy,' head -1 h.csv
 [[ $(wc -l <h.csv) == 3 ]] && good || bad "the history has $(wc -l <h.csv) lines"
 gives 'a page' '<title>epoch 2: ' cat h.html
+train --epochs 2 -o steps.onnx --history-steps s.csv --plot s.html >/dev/null
+check 'figures of steps change nothing' cmp out.onnx steps.onnx
+gives 'steps' '^6,2,0\.001,[0-9.]+,[0-9.]+,[0-9.]+$' tail -1 s.csv
+gives 'their names' '^step,epoch,rate,loss,accuracy,gradient_norm$' head -1 s.csv
+gives 'a page of steps' '<title>step 6: ' cat s.html
+awk -F, 'NR == FNR { if (FNR > 1) sum[$2] += $4 / 3; next }
+         FNR > 1 { d = sum[$1] / $4 - 1; if (d * d > 1e-24) exit 1 }' s.csv h.csv && good ||
+  bad 'the losses of the steps have another mean than their epoch'
 [[ $(stat -c %s net.onnx) == $(stat -c %s out.onnx) ]] && good || bad 'the file has another size'
 gives 'it runs' '^output f32\[32,10\]' "$wick" run out.onnx --random 1
 gives 'parameters' '^parameters +9.98 k in 8 weights of 8$' train --epochs 1 -o out.onnx
@@ -62,7 +60,7 @@ check 'steps' train --steps 4 -o o.onnx
 
 # A kill leaves the last checkpoint, or the one before, and no part of an output.
 rm -rf ck
-train --epochs 3 -o k.onnx --checkpoint ck --validate 0.3 >k.log &
+"$wick" train net.onnx "${common[@]}" --epochs 3 -o k.onnx --checkpoint ck --validate 0.3 >k.log &
 pid=$!
 for _ in {1..4000}; do
   [[ -e ck/checkpoint ]] && break
@@ -283,7 +281,7 @@ check 'the model beside it' cmp ex/m.onnx new/m.onnx
 refuses 'the folder of the model' 2 'ex/w.bin: holds the weights of the model that is read' \
   linear ex/m.onnx xs.npy -o ex/new.onnx
 refuses 'external data to stdout' 2 'cannot go to standard output' linear ex/m.onnx xs.npy -o -
-for option in history plot; do
+for option in history history-steps plot; do
   refuses "the $option over weights" 2 \
     "ex/w.bin: --$option would overwrite weights of the model, ex/w.bin" \
     linear ex/m.onnx xs.npy -o new/m.onnx --$option ex/w.bin
@@ -298,7 +296,7 @@ refuses 'a bundle over weights' 2 \
 external kept checkpoint
 refuses 'a checkpoint over weights' 2 'overwrite weights of the model, kept/checkpoint' \
   linear kept/m.onnx xs.npy -o new/m.onnx --checkpoint kept
-for option in output history plot; do
+for option in output history history-steps plot; do
   out=(-o new/m.onnx "--$option" xs.npy)
   refuses "the $option over samples" 2 "xs.npy: --$option would overwrite the file of --data" \
     linear ex/m.onnx xs.npy --emit package "${out[@]}"

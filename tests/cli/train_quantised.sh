@@ -3,6 +3,7 @@
 # wick train --qat: a quantised model is trained as floats that round, and its integers are written
 # anew; the result is one program of integers on every target.
 source "$(dirname "$0")/lib.bash" "$@"
+source "$wanted/../train.bash"
 tests=$wanted/../..
 shared=$tests/../../shared/data/digits
 
