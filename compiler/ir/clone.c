@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of graphs, and of parts of them, into the same or another module. Graphs that a copied
  * node has as bodies are put on a work list and copied once each, however many nodes share them. */
-#include "compiler/ir/graph.h"
+#include "compiler/ir/graph_names.h"
 
 #include <stdlib.h>
 
@@ -161,4 +161,68 @@ wk_graph *wk_graph_extract(wk_module *m, const wk_graph *g, const wk_graph_piece
   wk_vec_free(&c.pairs);
   wk_map_free(c.index);
   return x.to;
+}
+
+/* ---- graphs within graphs -------------------------------------------------------------------- */
+
+static bool makes_wanted(const wk_node *n, const bool *wanted) {
+  bool any = false;
+  for (uint32_t k = 0; k < n->n_out; k++) any = any || (n->out[k] != WK_NONE && wanted[n->out[k]]);
+  return any && !n->dead;
+}
+
+/* wanted[v]: an output depends on v. */
+static void mark_wanted(const wk_graph *g, bool *wanted) {
+  for (size_t i = 0; i < g->outputs.n; i++) wanted[g->outputs.data[i]] = true;
+  for (size_t i = g->nodes.n; i-- > 0;) {
+    const wk_node *n = &g->nodes.data[i];
+    bool any = makes_wanted(n, wanted);
+    for (uint32_t k = 0; any && k < n->n_in; k++)
+      if (n->in[k] != WK_NONE) wanted[n->in[k]] = true;
+  }
+}
+
+static const char *own_name(const wk_value *v) {
+  return wk_name_is_generated(v->name) ? NULL : v->name;
+}
+
+static wk_status inline_node(wk_graph *to, const wk_graph *from, const wk_node *n,
+                             wk_value_id *id) {
+  wk_value_id *in = wk_xmalloc((n->n_in + n->n_out + 1) * sizeof *in), *out = in + n->n_in;
+  const char **names = wk_xmalloc((n->n_out + 1) * sizeof *names);
+  for (uint32_t k = 0; k < n->n_in; k++) in[k] = n->in[k] == WK_NONE ? WK_NONE : id[n->in[k]];
+  for (uint32_t k = 0; k < n->n_out; k++)
+    names[k] = n->out[k] == WK_NONE ? "" : own_name(wk_val(from, n->out[k]));
+  const wk_node_desc d = {.op = n->op, .name = n->name, .attrs = n->attrs, .in = in,
+                          .n_in = n->n_in, .n_out = n->n_out, .out_names = names,
+                          .bodies = n->bodies, .n_bodies = n->n_bodies};
+  wk_status s = wk_graph_add(to, &d, out);
+  for (uint32_t k = 0; !s && k < n->n_out; k++)
+    if (n->out[k] != WK_NONE) id[n->out[k]] = out[k];
+  free(names);
+  free(in);
+  return s;
+}
+
+wk_status wk_graph_inline(wk_graph *to, const wk_graph *from, const wk_value_id *in,
+                          wk_value_id *out) {
+  size_t n = from->values.n;
+  bool *wanted = wk_xcalloc(n + 1, sizeof *wanted);
+  wk_value_id *id = wk_xmalloc((n + 1) * sizeof *id);
+  wk_status s = NULL;
+  mark_wanted(from, wanted);
+  for (size_t v = 0; v < n; v++) {
+    const wk_value *x = wk_val(from, (wk_value_id)v);
+    bool is_constant = wanted[v] && x->kind == WK_VALUE_CONSTANT;
+    id[v] = is_constant ? wk_graph_constant(to, own_name(x), &x->type, x->data) : WK_NONE;
+  }
+  for (size_t k = 0; k < from->inputs.n; k++) id[from->inputs.data[k]] = in[k];
+  for (size_t i = 0; i < from->nodes.n && !s; i++) {
+    const wk_node *x = &from->nodes.data[i];
+    if (makes_wanted(x, wanted)) s = inline_node(to, from, x, id);
+  }
+  for (size_t i = 0; i < from->outputs.n && !s; i++) out[i] = id[from->outputs.data[i]];
+  free(id);
+  free(wanted);
+  return s;
 }

@@ -203,6 +203,13 @@ static inline uint32_t wk_use_count(const wk_uses *u, wk_value_id v) {
 /* Imports body as a copy into another module/graph set; constants share data. */
 wk_graph *wk_graph_clone_into(wk_module *m, const wk_graph *g);
 
+/* Adds to `to` the nodes of a graph of the same module, in order and without updates, that its
+ * outputs depend on: in[k] takes the place of input k, out[i] is what output i has become.
+ * Constants share data. Attributes and bodies are `to`'s from then on: `from` is to be used no
+ * more. */
+wk_status wk_graph_inline(wk_graph *to, const wk_graph *from, const wk_value_id *in,
+                          wk_value_id *out) WK_MUST_CHECK;
+
 /* A part of a graph as a graph of its own, in another module; constants share data, bodies are
  * copied. Nodes keep their order; what they read from outside is in `in`, and `out` are values of
  * the graph: made by these nodes, in `in`, or constants. Variables among `in` stay variables; they

@@ -71,6 +71,8 @@ typedef struct wk_scope {
   struct wk_scope *edge;   /* the scope with which g began: holds the captures of g */
   wk_graph *g;
   const wk_frame *frame;
+  Onnx__NodeProto **nodes; /* that have been imported into it, or are being */
+  size_t n_nodes;
   wk_map *names;           /* name -> index in bound */
   WK_VEC(wk_bound) bound;
   WK_VEC(wk_capture) captures; /* where g is not the parent's graph: run-time values from outside */
@@ -256,6 +258,12 @@ wk_status wk_import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto *p)
 wk_status wk_import_call(wk_onnx_node *c, const Onnx__FunctionProto *fn) WK_MUST_CHECK;
 const Onnx__FunctionProto *wk_import_function(const wk_importer *im, const char *domain,
                                               const char *name);
+/* What a node reads, and what graphs in its attributes read from outside; named: also the tensors
+ * that Gradient names in attributes (wk_onnx_named: these alone). Added to out, whose texts are the
+ * model's or in the arena. */
+typedef WK_VEC(const char *) wk_onnx_names;
+void wk_onnx_reads(const Onnx__NodeProto *n, bool named, wk_arena *a, wk_onnx_names *out);
+void wk_onnx_named(const Onnx__NodeProto *n, wk_arena *a, wk_onnx_names *out);
 /* A permutation of the nodes in dependency order; WK_INPUT on a cycle or a name made twice. */
 wk_status wk_onnx_sort(Onnx__NodeProto *const *nodes, size_t n, wk_arena *scratch,
                        uint32_t **order) WK_MUST_CHECK;

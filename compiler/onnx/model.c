@@ -50,31 +50,37 @@ wk_status wk_model_check(const Onnx__ModelProto *m) {
 
 typedef WK_VEC(const Onnx__GraphProto *) graph_list;
 
-static void use_nodes(wk_map *used, graph_list *list, Onnx__NodeProto *const *nodes, size_t n) {
+static void use_nodes(wk_importer *im, graph_list *list, Onnx__NodeProto *const *nodes,
+                      size_t n) {
+  wk_onnx_names named = {0};
   for (size_t i = 0; i < n; i++) {
-    for (size_t k = 0; k < nodes[i]->n_input; k++) wk_map_put(used, nodes[i]->input[k], 1);
+    for (size_t k = 0; k < nodes[i]->n_input; k++) wk_map_put(im->used, nodes[i]->input[k], 1);
+    wk_onnx_named(nodes[i], im->arena, &named);
     for (size_t k = 0; k < nodes[i]->n_attribute; k++) {
       const Onnx__AttributeProto *a = nodes[i]->attribute[k];
       if (a->g) wk_vec_push(list, a->g);
       for (size_t j = 0; j < a->n_graphs; j++) wk_vec_push(list, a->graphs[j]);
     }
   }
+  for (size_t i = 0; i < named.n; i++) wk_map_put(im->used, named.data[i], 1);
+  wk_vec_free(&named);
 }
 
 /* Names used anywhere; also counts the nodes. */
-static int64_t collect_used(wk_map *used, const Onnx__ModelProto *m) {
+static int64_t collect_used(wk_importer *im, const Onnx__ModelProto *m) {
+  wk_map *used = im->used;
   graph_list list = {0};
   int64_t n_nodes = 0;
   wk_vec_push(&list, m->graph);
   for (size_t i = 0; i < m->n_functions; i++) {
     const Onnx__FunctionProto *f = m->functions[i];
-    use_nodes(used, &list, f->node, f->n_node);
+    use_nodes(im, &list, f->node, f->n_node);
     for (size_t k = 0; k < f->n_output; k++) wk_map_put(used, f->output[k], 1);
     n_nodes += (int64_t)f->n_node;
   }
   for (size_t i = 0; i < list.n; i++) {
     const Onnx__GraphProto *g = list.data[i];
-    use_nodes(used, &list, g->node, g->n_node);
+    use_nodes(im, &list, g->node, g->n_node);
     for (size_t k = 0; k < g->n_output; k++) {
       if (g->output[k]->name) wk_map_put(used, g->output[k]->name, 1);
     }
@@ -225,7 +231,7 @@ static wk_status build(wk_importer *im, wk_scope *s) {
 static void set_up(wk_importer *im) {
   const Onnx__ModelProto *p = im->model;
   wk_arena *a = im->m->arena;
-  int64_t n_nodes = collect_used(im->used, p), limit = NODES_BASE + NODES_PER_NODE * n_nodes;
+  int64_t n_nodes = collect_used(im, p), limit = NODES_BASE + NODES_PER_NODE * n_nodes;
   im->nodes_left = limit < NODES_MAX ? limit : NODES_MAX;
   im->fold_bytes_left = FOLD_BYTES + (int64_t)im->src.n;
   im->fold_work_left = FOLD_WORK + (int64_t)im->src.n;

@@ -118,6 +118,9 @@ static bool check_row(wk_onnx_node *c) {
   if (!r) {
     wk_onnx_fail(c, WK_UNSUPPORTED, "%s",
                  wk_onnx_refusal_find(wk_onnx_domain(c->proto->domain), c->proto->op_type));
+  } else if (c->opset == 0) {
+    wk_onnx_fail(c, WK_UNSUPPORTED, "the model does not say which opset of '%s' it uses "
+                 "(opset_import)", *r->domain ? r->domain : "ai.onnx");
   } else if (c->opset < r->since) {
     wk_onnx_fail(c, WK_UNSUPPORTED, "supported from opset %lld on", (long long)r->since);
   } else if (c->opset > r->known) {
@@ -243,6 +246,8 @@ wk_status wk_import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto *p)
 
 wk_status wk_import_nodes(wk_importer *im, wk_scope *s, Onnx__NodeProto **nodes, size_t n) {
   uint32_t *order;
+  s->nodes = nodes;
+  s->n_nodes = n;
   WK_TRY(wk_onnx_sort(nodes, n, im->arena, &order));
   for (size_t i = 0; i < n; i++) WK_TRY(wk_import_node(im, s, nodes[order[i]]));
   return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Dependency order of the nodes of one ONNX graph. Files should be sorted already; those that are
  * not are brought into the order nearest to the file's: depth first over an explicit stack, in file
- * order. A node depends on what it reads and on what graphs in its attributes read from outside. */
+ * order. A node depends on what it reads, on what graphs in its attributes read from outside, and
+ * on the tensors that it names (Gradient). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,64 +35,17 @@ static void depend(graph_deps *d, const char *name, size_t reader) {
   if (*name && wk_map_get(d->makers, name, &maker) && maker != reader) wk_vec_push(&d->deps, maker);
 }
 
-typedef WK_VEC(const Onnx__GraphProto *) graph_list;
-
-static void add_bodies(graph_list *list, const Onnx__NodeProto *n) {
-  for (size_t i = 0; i < n->n_attribute; i++) {
-    const Onnx__AttributeProto *a = n->attribute[i];
-    if (a->g) wk_vec_push(list, a->g);
-    for (size_t k = 0; k < a->n_graphs; k++) wk_vec_push(list, a->graphs[k]);
-  }
-}
-
-static void define_names(wk_map *own, const Onnx__GraphProto *g) {
-  for (size_t i = 0; i < g->n_input; i++) {
-    if (g->input[i]->name) wk_map_put(own, g->input[i]->name, 0);
-  }
-  for (size_t i = 0; i < g->n_initializer; i++) {
-    if (g->initializer[i]->name) wk_map_put(own, g->initializer[i]->name, 0);
-  }
-  for (size_t i = 0; i < g->n_node; i++) {
-    for (size_t k = 0; k < g->node[i]->n_output; k++) wk_map_put(own, g->node[i]->output[k], 0);
-  }
-}
-
-/* Names read anywhere inside the graphs of a node, less those that these graphs define. */
-static void depend_on_bodies(graph_deps *d, const Onnx__NodeProto *node, size_t reader) {
-  graph_list list = {0};
-  add_bodies(&list, node);
-  if (list.n == 0) return;
-  wk_map *own = wk_map_new();
-  uint32_t ignored;
-  for (size_t i = 0; i < list.n; i++) { /* grows while it is walked */
-    const Onnx__GraphProto *g = list.data[i];
-    define_names(own, g);
-    for (size_t k = 0; k < g->n_node; k++) add_bodies(&list, g->node[k]);
-  }
-  for (size_t i = 0; i < list.n; i++) {
-    const Onnx__GraphProto *g = list.data[i];
-    for (size_t k = 0; k < g->n_output; k++) {
-      const char *name = g->output[k]->name;
-      if (name && !wk_map_get(own, name, &ignored)) depend(d, name, reader);
-    }
-    for (size_t j = 0; j < g->n_node; j++) {
-      for (size_t k = 0; k < g->node[j]->n_input; k++) {
-        const char *name = g->node[j]->input[k];
-        if (!wk_map_get(own, name, &ignored)) depend(d, name, reader);
-      }
-    }
-  }
-  wk_map_free(own);
-  wk_vec_free(&list);
-}
-
-static void collect_deps(graph_deps *d, Onnx__NodeProto *const *nodes, size_t n) {
+static void collect_deps(graph_deps *d, Onnx__NodeProto *const *nodes, size_t n,
+                         wk_arena *scratch) {
+  wk_onnx_names names = {0};
   for (size_t i = 0; i < n; i++) {
     wk_vec_push(&d->first, (uint32_t)d->deps.n);
-    for (size_t k = 0; k < nodes[i]->n_input; k++) depend(d, nodes[i]->input[k], i);
-    depend_on_bodies(d, nodes[i], i);
+    names.n = 0;
+    wk_onnx_reads(nodes[i], true, scratch, &names);
+    for (size_t k = 0; k < names.n; k++) depend(d, names.data[k], i);
   }
   wk_vec_push(&d->first, (uint32_t)d->deps.n);
+  wk_vec_free(&names);
 }
 
 static bool reads_itself(const Onnx__NodeProto *n) {
@@ -148,7 +102,7 @@ wk_status wk_onnx_sort(Onnx__NodeProto *const *nodes, size_t n, wk_arena *scratc
     if (reads_itself(nodes[i])) s = cycle(nodes[i]);
   }
   if (!s) {
-    collect_deps(&d, nodes, n);
+    collect_deps(&d, nodes, n, scratch);
     s = order_nodes(&d, nodes, n, *order);
   }
   wk_map_free(d.makers);

@@ -42,7 +42,6 @@ const char *wk_onnx_refusal_find(const char *domain, const char *name) {
       {"ai.onnx.ml", "CastMap", maps},
       {"ai.onnx.ml", "CategoryMapper", WK_ONNX_NO_STRINGS},
       {"ai.onnx.ml", "DictVectorizer", maps},
-      {"ai.onnx.preview.training", "Gradient", "is for training, which Wick does not do"},
       {"com.microsoft", "Tokenizer", WK_ONNX_NO_STRINGS},
   };
   for (size_t i = 0; i < WK_COUNTOF(refused); i++)
