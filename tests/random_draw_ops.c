@@ -383,7 +383,26 @@ static wk_value_id max_pool(draw *d, wk_op op) {
   a->strides = ints(d, win.strides, sp);
   a->pads = ints(d, win.pads, 2 * sp);
   a->dilations = ints(d, win.dilations, sp);
+  a->taps = draw_chance(d, 50);
   return draw_node(d, op, a, 1, &x, 1 + (uint32_t)draw_chance(d, 20));
+}
+
+/* Of a max_pool's windows. */
+static wk_value_id unpool(draw *d, wk_op op) {
+  wk_value_id x = draw_image(d);
+  int64_t sp = draw_type(d, x)->rank - 2;
+  random_window win = random_window_draw(&d->rng, (int)sp, draw_type(d, x)->dims + 2, 4, true);
+  ATTRS(d, max_pool, MAX_POOL);
+  wk_attr_unpool *u = wk_attrs_new(d->a, op);
+  a->kernel = u->kernel = ints(d, win.kernel, sp);
+  a->strides = u->strides = ints(d, win.strides, sp);
+  a->pads = u->pads = ints(d, win.pads, 2 * sp);
+  a->dilations = u->dilations = ints(d, win.dilations, sp);
+  a->taps = 1;
+  u->size = ints(d, draw_type(d, x)->dims + 2, sp);
+  wk_value_id y = draw_node(d, WK_OP_MAX_POOL, a, 1, &x, 2);
+  if (y == WK_NONE) return y;
+  return draw_2(d, op, u, y, wk_nod(d->g, wk_val(d->g, y)->node)->out[1]);
 }
 
 static wk_value_id avg_pool(draw *d, wk_op op) {
@@ -511,7 +530,8 @@ static const struct { const char *rule; drawer run; } by_rule[] = {
     {"transpose", transpose}, {"slice", slice}, {"expand", expand}, {"concat", concat},
     {"split", split}, {"pad", pad}, {"tile", tile}, {"conv", conv},
     {"conv_transpose", conv_transpose}, {"matmul", matmul}, {"max_pool", max_pool},
-    {"avg_pool", avg_pool}, {"lp_pool", lp_pool}, {"lrn", lrn}, {"reduce", reduce},
+    {"avg_pool", avg_pool}, {"lp_pool", lp_pool}, {"unpool", unpool}, {"lrn", lrn},
+    {"reduce", reduce},
     {"arg_reduce", arg_reduce}, {"along_axis", along_axis}, {"layer_norm", layer_norm},
     {"batch_norm", channel_norm}, {"instance_norm", channel_norm}, {"group_norm", channel_norm},
     {"attention", attention}, {"gather", draw_op_gather},

@@ -14,12 +14,12 @@ typedef struct {
   const int64_t *real_pads; /* AVG_POOL: how far positions count; else NULL */
   int64_t planes, in_size, out_size;
   int64_t *list; /* input positions of the window at hand, ascending */
+  int64_t *taps; /* which elements of the window those are */
   int64_t n, counted;
 } pool;
 
-static wk_status pool_begin(pool *p, const wk_eval_call *c) {
-  const wk_type *x = &c->a.in[0].type, *y = &c->a.out[0].type;
-  p->x = &c->a.in[0];
+/* Windows over x with one for each element of y. */
+static wk_status windows_begin(pool *p, const wk_type *x, const wk_type *y) {
   p->sp = x->rank - 2;
   p->in_dims = x->dims + 2;
   p->out_dims = y->dims + 2;
@@ -30,9 +30,15 @@ static wk_status pool_begin(pool *p, const wk_eval_call *c) {
   for (int i = 0; i < p->sp; i++)
     reach *= p->kernel[i] < p->in_dims[i] ? p->kernel[i] : p->in_dims[i];
   void *list;
-  WK_TRY(wk_try_malloc((size_t)reach * sizeof *p->list, &list));
+  WK_TRY(wk_try_malloc(2 * (size_t)reach * sizeof *p->list, &list));
   p->list = list;
+  p->taps = p->list + reach;
   return NULL;
+}
+
+static wk_status pool_begin(pool *p, const wk_eval_call *c) {
+  p->x = &c->a.in[0];
+  return windows_begin(p, &c->a.in[0].type, &c->a.out[0].type);
 }
 
 /* Kernel taps of axis i whose coordinate at + t * dilation lies in [lo, hi): first and count. */
@@ -46,24 +52,27 @@ static void taps_within(const pool *p, int i, int64_t at, int64_t lo, int64_t hi
 }
 
 static void list_window(pool *p, const int64_t *out) {
-  int64_t at[WK_MAX_RANK], count[WK_MAX_RANK], tap[WK_MAX_RANK] = {0};
+  int64_t at[WK_MAX_RANK], first[WK_MAX_RANK], count[WK_MAX_RANK], tap[WK_MAX_RANK] = {0};
   p->n = 0;
   p->counted = 1;
   for (int i = 0; i < p->sp; i++) {
-    int64_t first, reach, start = out[i] * p->strides[i] - p->pads[i];
+    int64_t before, reach, start = out[i] * p->strides[i] - p->pads[i];
     if (p->real_pads) {
-      taps_within(p, i, start, -p->real_pads[i], p->in_dims[i] + p->real_pads[p->sp + i], &first,
+      taps_within(p, i, start, -p->real_pads[i], p->in_dims[i] + p->real_pads[p->sp + i], &before,
                   &reach);
       p->counted *= reach;
     }
-    taps_within(p, i, start, 0, p->in_dims[i], &first, &count[i]);
-    at[i] = start + first * p->dilations[i];
+    taps_within(p, i, start, 0, p->in_dims[i], &first[i], &count[i]);
+    at[i] = start + first[i] * p->dilations[i];
   }
   if (wk_dims_count(count, 0, p->sp) == 0) return;
   do {
-    int64_t position = 0;
-    for (int i = 0; i < p->sp; i++)
+    int64_t position = 0, number = 0;
+    for (int i = 0; i < p->sp; i++) {
       position = position * p->in_dims[i] + at[i] + tap[i] * p->dilations[i];
+      number = number * p->kernel[i] + first[i] + tap[i];
+    }
+    p->taps[p->n] = number;
     p->list[p->n++] = position;
   } while (wk_walk_next(p->sp, count, tap));
 }
@@ -92,22 +101,30 @@ static wk_scalar lowest(wk_dtype t) {
   return (wk_scalar){.i = wk_dtype_is_signed(t) ? -(INT64_C(1) << (bits - 2)) * 2 : 0};
 }
 
-static void max_window(const pool *p, const wk_eval_call *c, int64_t o, bool by_column) {
+/* What names the maximum, element `best` of the list, in a plane. */
+static int64_t index_of(const pool *p, const wk_attr_max_pool *a, int64_t plane, int64_t best) {
+  if (best >= p->n) return a->taps ? 0 : plane * p->in_size; /* the window sees padding alone */
+  if (a->taps) return p->taps[best];
+  int64_t at = p->list[best];
+  return plane * p->in_size + (a->column_major ? column_major(p, at) : at);
+}
+
+static void max_window(const pool *p, const wk_eval_call *c, int64_t o) {
   wk_tensor *y = wk_eval_out(c, 0), *indices = wk_eval_out(c, 1);
   wk_dtype t = p->x->type.dtype;
   for (int64_t plane = 0; plane < p->planes; plane++) {
     wk_scalar best = lowest(t);
-    int64_t where = p->n ? p->list[0] : 0;
+    int64_t where = 0;
     for (int64_t i = 0; i < p->n; i++) {
       wk_scalar v = wk_scalar_load(wk_at(p->x, plane * p->in_size + p->list[i]), t);
       if (i && !is_larger(t, v, best)) continue;
       best = v;
-      where = p->list[i];
+      where = i;
     }
     if (y) wk_scalar_store(wk_at(y, plane * p->out_size + o), t, best);
     if (indices)
       wk_store_i64(indices->data, indices->type.dtype, plane * p->out_size + o,
-                   plane * p->in_size + (by_column ? column_major(p, where) : where));
+                   index_of(p, c->a.node->attrs, plane, where));
   }
 }
 
@@ -119,11 +136,46 @@ wk_status wk_eval_max_pool(const wk_eval_call *c) {
   int64_t out[WK_MAX_RANK] = {0};
   for (int64_t o = 0; o < p.out_size; o++) {
     list_window(&p, out);
-    max_window(&p, c, o, a->column_major != 0);
+    max_window(&p, c, o);
     wk_walk_next(p.sp, p.out_dims, out);
   }
   free(p.list);
   return NULL;
+}
+
+/* Adds to sums what reaches them from output position o. */
+static void unpool_window(const pool *p, const wk_eval_call *c, int64_t o, double *sums) {
+  const wk_tensor *x = &c->a.in[0], *taps = &c->a.in[1];
+  for (int64_t plane = 0; plane < p->planes; plane++) {
+    int64_t from = plane * p->out_size + o;
+    int64_t tap = wk_load_i64(taps->data, taps->type.dtype, from);
+    for (int64_t i = 0; i < p->n; i++)
+      if (p->taps[i] == tap)
+        sums[plane * p->in_size + p->list[i]] += wk_load_f64(x->data, x->type.dtype, from);
+  }
+}
+
+wk_status wk_eval_unpool(const wk_eval_call *c) {
+  if (!wk_eval_out(c, 0)) return NULL;
+  const wk_attr_unpool *a = c->a.node->attrs;
+  wk_tensor *y = &c->a.out[0];
+  pool p = {.kernel = a->kernel.v, .strides = a->strides.v, .pads = a->pads.v,
+            .dilations = a->dilations.v};
+  double *sums;
+  WK_TRY(wk_reals_alloc(wk_type_count(&y->type), &sums));
+  wk_status s = windows_begin(&p, &y->type, &c->a.in[0].type);
+  int64_t out[WK_MAX_RANK] = {0};
+  for (int64_t o = 0; !s && o < p.out_size; o++) {
+    list_window(&p, out);
+    unpool_window(&p, c, o, sums);
+    wk_walk_next(p.sp, p.out_dims, out);
+  }
+  if (!s) {
+    wk_reals_write(sums, y, 0, 1, wk_type_count(&y->type));
+    free(p.list);
+  }
+  free(sums);
+  return s;
 }
 
 /* ---- means and norms ------------------------------------------------------------------------- */

@@ -41,6 +41,7 @@ static int64_t work_per_element(const wk_graph *g, const wk_node *n) {
     case WK_OP_INTEGER_SOFTMAX:
     case WK_OP_INTEGER_NORM: return 4;
     case WK_OP_LP_POOL: return product(WK_ATTR(n, lp_pool)->kernel);
+    case WK_OP_UNPOOL: return product(WK_ATTR(n, unpool)->kernel);
     case WK_OP_LRN: return WK_ATTR(n, lrn)->size > 0 ? WK_ATTR(n, lrn)->size : 1;
     case WK_OP_ROI_ALIGN: {
       int64_t s = WK_ATTR(n, roi_align)->samples;

@@ -51,7 +51,7 @@ static inline bool wk_adjoint_wants(const wk_adjoint *a, uint32_t k) {
 #define WK_ADJOINT_RULES(X)                                                                        \
   X(reshape) X(transpose) X(slice) X(expand) X(concat) X(split) X(pad)                             \
   X(conv) X(conv_transpose) X(matmul)                                                              \
-  X(max_pool) X(avg_pool) X(lp_pool)                                                               \
+  X(max_pool) X(unpool) X(avg_pool) X(lp_pool)                                                     \
   X(reduce) X(reduce_l2) X(log_sum_exp)                                                            \
   X(softmax) X(log_softmax) X(layer_norm) X(batch_norm)                                            \
   X(gather) X(gather_elements) X(gather_nd) X(scatter_elements) X(scatter_nd) X(one_hot)           \

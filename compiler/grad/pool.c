@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/grad/adjoint.h"
+#include "compiler/ir/taps.h"
 
 /* The sum, for each element of x, of g over the windows that it is in: a transposed convolution of
  * every channel with ones. */
@@ -31,30 +32,47 @@ static wk_value_id over_windows(wk_low *l, const wk_type *x, wk_value_id g, cons
   return wk_low_add(l, WK_OP_CONV_TRANSPOSE, t, in, 2, 1, NULL);
 }
 
-/* The forward node becomes one that says where the maxima are; windows may overlap, so they add. */
+/* The forward node becomes one that says which elements of their windows the maxima are. */
 void wk_adjoint_max_pool(wk_adjoint *a) {
   wk_low *l = &a->l;
-  const wk_type x = *wk_low_type(l, a->n->in[0]), y = wk_val(l->g, a->n->out[0])->type;
-  wk_value_id at = a->n->n_out > 1 ? a->n->out[1] : WK_NONE;
-  if (at == WK_NONE) {
-    wk_attr_max_pool *p = wk_attrs_clone(l->arena, WK_OP_MAX_POOL, a->n->attrs);
-    wk_value_id out[2] = {0};
-    p->column_major = 0;
-    wk_low_add(l, WK_OP_MAX_POOL, p, a->n->in, 1, 2, out);
-    at = out[1];
-    a->out[0] = out[0];
-  } else if (WK_ATTR(a->n, max_pool)->column_major) {
-    wk_low_fail(l, wk_error(WK_UNSUPPORTED, "positions in column-major order have no gradient"));
-  }
-  int64_t count = wk_type_count(&x), n = wk_type_count(&y);
-  const wk_type all = wk_type_make(x.dtype, 1, &count);
-  if (count <= INT32_MAX) at = wk_adjoint_cast(l, at, WK_I32); /* it is kept until here */
-  wk_attr_scatter_elements *s = wk_attrs_new(l->arena, WK_OP_SCATTER_ELEMENTS);
-  s->reduction = "add";
-  wk_value_id in[] = {wk_adjoint_zeros(l, &all), wk_low_reshape(l, at, 1, &n),
-                      wk_low_reshape(l, a->dy[0], 1, &n)};
-  wk_value_id d = wk_low_add(l, WK_OP_SCATTER_ELEMENTS, s, in, 3, 1, NULL);
-  a->dx[0] = wk_low_reshape(l, d, x.rank, x.dims);
+  const wk_type x = *wk_low_type(l, a->n->in[0]);
+  wk_attr_max_pool *p = wk_attrs_clone(l->arena, WK_OP_MAX_POOL, a->n->attrs);
+  wk_value_id out[2] = {0};
+  p->column_major = 0;
+  p->taps = 1;
+  wk_low_add(l, WK_OP_MAX_POOL, p, a->n->in, 1, 2, out);
+  if (a->n->n_out < 2 || a->n->out[1] == WK_NONE) a->out[0] = out[0];
+  wk_attr_unpool *u = wk_attrs_new(l->arena, WK_OP_UNPOOL);
+  u->kernel = p->kernel;
+  u->strides = p->strides;
+  u->pads = p->pads;
+  u->dilations = p->dilations;
+  u->size = wk_ints_dup(l->arena, x.dims + 2, x.rank - 2);
+  wk_value_id in[] = {a->dy[0], out[1]};
+  a->dx[0] = wk_low_add(l, WK_OP_UNPOOL, u, in, 2, 1, NULL);
+}
+
+static wk_value_id map_of(wk_low *l, const wk_expr *e, wk_value_id x) {
+  wk_attr_map *m = wk_attrs_new(l->arena, WK_OP_MAP);
+  m->body = e;
+  return wk_low_add(l, WK_OP_MAP, m, &x, 1, 1, NULL);
+}
+
+/* x gets what y got at the element that its window names. */
+void wk_adjoint_unpool(wk_adjoint *a) {
+  wk_low *l = &a->l;
+  const wk_attr_unpool *p = WK_ATTR(a->n, unpool);
+  const wk_type x = *wk_low_type(l, a->n->in[0]), y = *wk_low_type(l, a->dy[0]);
+  const wk_taps w = {&p->kernel, &p->strides, &p->pads, &p->dilations, y.dims, y.rank};
+  wk_dtype taps = wk_low_type(l, a->n->in[1])->dtype;
+  int64_t n = wk_type_count(&x), all = wk_type_count(&y);
+  wk_value_id at = map_of(l, wk_taps_place(l->arena, &w, taps), a->n->in[1]);
+  wk_value_id from = wk_low_reshape(l, wk_low_map(l, WK_I64, "max(a, 0)", 1, at), 1, &n);
+  wk_value_id in[] = {wk_low_reshape(l, a->dy[0], 1, &all), from};
+  wk_attr_gather_elements *g = wk_attrs_new(l->arena, WK_OP_GATHER_ELEMENTS);
+  wk_value_id d = wk_low_add(l, WK_OP_GATHER_ELEMENTS, g, in, 2, 1, NULL);
+  d = wk_low_reshape(l, d, x.rank, x.dims);
+  a->dx[0] = wk_low_map(l, x.dtype, "select(lt(a, 0), 0, b)", 2, at, d);
 }
 
 /* How many positions each window's mean is over, as avg_pool counts them: [1, 1, s...]. */

@@ -203,11 +203,23 @@ static wk_status pool(const wk_infer *i, wk_ints kernel, const window *w) {
   return NULL;
 }
 
+/* Taps of a window are numbered in this type. */
+static wk_status taps_dtype(const wk_infer *i, wk_ints kernel, wk_dtype *out) {
+  int64_t taps = 1;
+  for (int64_t k = 0; k < kernel.n; k++)
+    if (!wk_mul_ok(taps, kernel.v[k], &taps) || taps > INT32_MAX)
+      return UNSUPPORTED(i, "taps of windows of more than %d elements", INT32_MAX);
+  *out = taps <= UINT8_MAX + 1 ? WK_U8 : taps <= UINT16_MAX + 1 ? WK_U16 : WK_I32;
+  return NULL;
+}
+
 wk_status wk_infer_max_pool(const wk_infer *i) {
   const wk_attr_max_pool *at = i->attrs;
   const window w = {at->strides, at->pads, at->dilations};
   if (i->in[0]->dtype == WK_BOOL) return BAD(i, "x must be a number, not bool");
   WK_TRY(wk_want_flag(i, "column_major"));
+  WK_TRY(wk_want_flag(i, "taps"));
+  if (at->taps && at->column_major) return BAD(i, "taps have no order by columns");
   WK_TRY(pool(i, at->kernel, &w));
   const wk_quant *q = i->in[0]->quant;
   WK_TRY(wk_carry_quant(i, 0, q && q->axis < 2 ? q->axis : -1, &i->out[0]));
@@ -215,7 +227,34 @@ wk_status wk_infer_max_pool(const wk_infer *i) {
     i->out[1] = i->out[0];
     i->out[1].dtype = WK_I64;
     i->out[1].quant = NULL;
+    if (at->taps) WK_TRY(taps_dtype(i, at->kernel, &i->out[1].dtype));
   }
+  return NULL;
+}
+
+wk_status wk_infer_unpool(const wk_infer *i) {
+  const wk_attr_unpool *at = i->attrs;
+  const window w = {at->strides, at->pads, at->dilations};
+  const wk_type *x = i->in[0];
+  wk_dtype taps;
+  WK_TRY(wk_want_float(i, 0));
+  WK_TRY(wk_want_rank(i, 0, 3, WK_MAX_RANK));
+  int spatial = x->rank - 2;
+  WK_TRY(wk_want_list(i, "kernel", at->kernel, spatial, 1));
+  WK_TRY(want_window(i, &w, spatial));
+  WK_TRY(wk_want_list(i, "size", at->size, spatial, 0));
+  WK_TRY(taps_dtype(i, at->kernel, &taps));
+  WK_TRY(wk_want_type(i, 1, taps, x->rank, x->dims));
+  wk_type y = *x;
+  for (int k = 0; k < spatial; k++) {
+    int64_t windows;
+    WK_TRY(window_dim(i, &w, k, spatial, at->size.v[k], at->kernel.v[k], &windows));
+    if (windows != x->dims[2 + k])
+      return BAD(i, "spatial axis %d has %lld windows but x has %lld elements", k, wk_ll(windows),
+                 wk_ll(x->dims[2 + k]));
+    y.dims[2 + k] = at->size.v[k];
+  }
+  i->out[0] = y;
   return NULL;
 }
 

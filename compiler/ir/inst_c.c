@@ -50,6 +50,7 @@ static const struct {
     {WK_OP_MAX_POOL, wk_loops_max_pool, NULL, ""},
     {WK_OP_AVG_POOL, wk_loops_avg_pool, NULL, ""},
     {WK_OP_LP_POOL, wk_loops_lp_pool, NULL, ""},
+    {WK_OP_UNPOOL, wk_loops_unpool, NULL, ""},
     {WK_OP_GATHER, wk_loops_gather, NULL, ""},
     {WK_OP_GATHER_ELEMENTS, wk_loops_gather_elements, NULL, ""},
     {WK_OP_GATHER_ND, wk_loops_gather_nd, NULL, ""},

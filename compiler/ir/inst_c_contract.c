@@ -84,26 +84,6 @@ bool wk_loops_conv(const wk_loops *m) {
   return contract(m, c->epilogue, x, weight, wk_inst_c_i[1]);
 }
 
-/* Positions of x that reach position i through tap k; returns the condition under which there are
- * such. */
-static const char *reached(const wk_loops *m, const wk_attr_conv_transpose *c, const char **at) {
-  const wk_view *x = wk_loops_input(m, 0);
-  wk_str inside = {0};
-  for (int d = 2; d < x->rank; d++) {
-    long long stride = (long long)c->strides.v[d - 2], n = (long long)x->dims[d];
-    const char *from = wk_arena_printf(m->a, "(i%d + %lld - k%d * %lld)", d,
-                                       (long long)c->pads.v[d - 2], d,
-                                       (long long)c->dilations.v[d - 2]);
-    at[d] = wk_arena_printf(m->a, "%s / %lld", from, stride);
-    wk_str_printf(&inside, "%s%s >= 0 && %s < %lld", inside.n ? " && " : "", from, from,
-                  n * stride);
-    if (stride > 1) wk_str_printf(&inside, " && %s %% %lld == 0", from, stride);
-  }
-  const char *text = wk_arena_strdup(m->a, inside.s);
-  wk_str_free(&inside);
-  return text;
-}
-
 bool wk_loops_conv_transpose(const wk_loops *m) {
   const wk_attr_conv_transpose *c = m->i->attrs;
   const wk_view *w = wk_loops_input(m, 1);
@@ -117,6 +97,7 @@ bool wk_loops_conv_transpose(const wk_loops *m) {
   memcpy(weight.at, wk_inst_c_k, sizeof weight.at);
   x.at[1] = weight.at[0] = wk_arena_printf(m->a, "i1 / %lld * %lld + k0", made, each);
   weight.at[1] = wk_arena_printf(m->a, "i1 %% %lld", made);
-  x.inside = reached(m, c, x.at);
+  x.inside = wk_loops_reached(
+      m, &(wk_loops_window){&c->strides, &c->dilations, &c->pads}, x.at);
   return contract(m, c->epilogue, x, weight, wk_inst_c_i[1]);
 }

@@ -26,6 +26,7 @@ bool wk_loops_conv_transpose(const wk_loops *m);
 bool wk_loops_max_pool(const wk_loops *m);
 bool wk_loops_avg_pool(const wk_loops *m);
 bool wk_loops_lp_pool(const wk_loops *m);
+bool wk_loops_unpool(const wk_loops *m);
 bool wk_loops_gather(const wk_loops *m);
 bool wk_loops_gather_elements(const wk_loops *m);
 bool wk_loops_gather_nd(const wk_loops *m);
@@ -64,6 +65,10 @@ typedef struct {
  * which they are in it extended by `margin` (begins, then ends; NULL: not at all). */
 const char *wk_loops_in_window(const wk_loops *m, const wk_loops_window *w, const int64_t *margin,
                                const char **at);
+
+/* Positions of input 0 whose window has position i at k; returns the condition under which there
+ * are such. */
+const char *wk_loops_reached(const wk_loops *m, const wk_loops_window *w, const char **at);
 
 /* A constant of type t: what a fold of this kind begins with. */
 const wk_expr *wk_loops_neutral(const wk_loops *m, const char *kind, wk_dtype t);

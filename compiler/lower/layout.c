@@ -128,6 +128,7 @@ static void forwards(wk_graph *g, const wk_node *n, bool channels_last) {
     case WK_OP_MAX_POOL:
     case WK_OP_AVG_POOL:
     case WK_OP_LP_POOL:
+    case WK_OP_UNPOOL:
     case WK_OP_PAD:
     case WK_OP_SLICE:
     case WK_OP_SPLIT:

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/ir/taps.h"
 #include "compiler/onnx/export_ops.h"
 
 #define ATTR(x, name) ((const wk_attr_##name *)(x)->node->attrs)
@@ -260,12 +261,41 @@ static wk_status write_matmul(wk_export_graph *x) {
 static wk_status write_max_pool(wk_export_graph *x) {
   const wk_attr_max_pool *a = ATTR(x, max_pool);
   const char *in = wk_export_in(x, 0), *out[] = {wk_export_out(x, 0), wk_export_out(x, 1)};
+  const char *taps = out[1];
+  if (a->taps && *taps) out[1] = wk_export_fresh(x);
   wk_export_add(x, "MaxPool", &in, 1, out, 2);
   wk_export_ints(x, "kernel_shape", a->kernel);
   wk_export_ints(x, "strides", a->strides);
   wk_export_ints(x, "pads", a->pads);
   wk_export_ints(x, "dilations", a->dilations);
   wk_export_int(x, "storage_order", a->column_major);
+  if (!a->taps || !*taps) return NULL;
+  const wk_type *in_type = wk_export_type(x, 0), *of = &wk_val(x->g, x->node->out[1])->type;
+  const wk_taps w = {&a->kernel, &a->strides, &a->pads, &a->dilations, in_type->dims,
+                     in_type->rank};
+  wk_export_expr(x, wk_taps_number(x->arena, &w, of->dtype), &out[1], &taps, of);
+  return NULL;
+}
+
+/* Added to zeros at the places of taps; padding gets 0. */
+static wk_status write_unpool(wk_export_graph *x) {
+  const wk_attr_unpool *a = ATTR(x, unpool);
+  const wk_type *in = wk_export_type(x, 0), *taps = wk_export_type(x, 1);
+  const wk_type *y = &wk_val(x->g, x->node->out[0])->type;
+  const wk_taps w = {&a->kernel, &a->strides, &a->pads, &a->dilations, y->dims, y->rank};
+  const int64_t count = wk_type_count(y);
+  const char *at = wk_export_fresh(x), *named = wk_export_in(x, 1);
+  wk_export_expr(x, wk_taps_place(x->arena, &w, taps->dtype), &named, &at, in);
+  const char *flat = wk_export_i64s(x, (int64_t[]){-1}, 1), *least = wk_export_i64(x, 0);
+  const char *zero = wk_export_scalar(x, in->dtype, (wk_scalar){.f = 0});
+  const char *is_padding = wk_export_2(x, "Less", at, least, NULL);
+  const char *v = wk_export_3(x, "Where", is_padding, zero, wk_export_in(x, 0), NULL);
+  at = wk_export_2(x, "Max", at, least, NULL);
+  const char *zeros = wk_export_2(x, "Expand", zero, wk_export_i64s(x, &count, 1), NULL);
+  v = wk_export_3(x, "ScatterElements", zeros, wk_export_2(x, "Reshape", at, flat, NULL),
+                  wk_export_2(x, "Reshape", v, flat, NULL), NULL);
+  wk_export_text(x, "reduction", "add");
+  wk_export_2(x, "Reshape", v, wk_export_i64s(x, y->dims, y->rank), wk_export_out(x, 0));
   return NULL;
 }
 
@@ -508,7 +538,8 @@ wk_export_fn wk_export_function(wk_op op) {
     [WK_OP_SPLIT] = write_split, [WK_OP_PAD] = write_pad, [WK_OP_CONV] = write_conv,
     [WK_OP_CONV_TRANSPOSE] = write_conv_transpose, [WK_OP_MATMUL] = write_matmul,
     [WK_OP_MAX_POOL] = write_max_pool, [WK_OP_AVG_POOL] = write_avg_pool,
-    [WK_OP_LP_POOL] = write_lp_pool, [WK_OP_REDUCE_SUM] = write_reduce,
+    [WK_OP_LP_POOL] = write_lp_pool, [WK_OP_UNPOOL] = write_unpool,
+    [WK_OP_REDUCE_SUM] = write_reduce,
     [WK_OP_REDUCE_MEAN] = write_reduce, [WK_OP_REDUCE_MAX] = write_reduce,
     [WK_OP_REDUCE_MIN] = write_reduce, [WK_OP_REDUCE_PROD] = write_reduce,
     [WK_OP_REDUCE_L1] = write_reduce, [WK_OP_REDUCE_L2] = write_reduce,

@@ -290,7 +290,8 @@ static wk_status prepare_inst(wk_prepare *r, wk_inst *i) {
       return done ? NULL : wk_prepare_contract(r, i);
     case WK_OP_MAX_POOL:
     case WK_OP_AVG_POOL:
-    case WK_OP_LP_POOL: prepare_pool(r, i); return NULL;
+    case WK_OP_LP_POOL:
+    case WK_OP_UNPOOL: prepare_pool(r, i); return NULL;
     case WK_OP_SEGMENT_REDUCE: prepare_segments(r, i); return NULL;
     default: wk_block_append(r->out, i); return NULL;
   }

@@ -31,6 +31,20 @@ of() { # NAME TYPE DIM...
   echo 'node { op_type: "RoiAlign" input: "x" input: "r" input: "b" output: "y" }'
   echo 'output { name: "y" type { tensor_type { elem_type: 1 } } } }'
 } >rois.onnxtxt
+pool() { # FILE KERNEL PADS
+  {
+    echo 'ir_version: 8 opset_import { version: 17 } graph { name: "g"'
+    of x 1 2 3 9 8
+    echo 'node { op_type: "MaxPool" input: "x" output: "y"'
+    printf 'attribute { name: "kernel_shape" type: INTS ints: %s ints: %s }' "$2" "$2"
+    printf 'attribute { name: "strides" type: INTS ints: 2 ints: 2 }'
+    printf 'attribute { name: "pads" type: INTS ints: %s ints: %s ints: %s ints: %s } }\n' \
+      "$3" "$3" "$3" "$3"
+    echo 'output { name: "y" type { tensor_type { elem_type: 1 } } } }'
+  } >"$1"
+}
+pool small.onnxtxt 3 1
+pool large.onnxtxt 17 8
 graph 'x:7' "$(node Neg x y)" 'y:7' >ints.onnxtxt
 
 gives 'summary' '^2 of 2 tensors have a gradient$' "$wick" grad net.onnxtxt
@@ -42,6 +56,12 @@ gives 'proof' '^12 elements of 2 tensors: 0 tensors differ, no difference is bey
   "$wick" grad net.onnxtxt --check --of y
 gives 'proof, every tensor' '^w +f64\[2,3\] +6 ' "$wick" grad net.onnxtxt --check --of y -v
 gives 'a graph' '^    output .*grad\(w\)' "$wick" grad net.onnxtxt --emit graph
+gives 'maxima of small windows are kept as bytes' 'taps=1} : f32\[2,3,5,4\], u8\[2,3,5,4\]' \
+  "$wick" grad small.onnxtxt --emit graph
+gives 'of windows of more than 256 as two' 'taps=1} : f32\[2,3,5,4\], u16\[2,3,5,4\]' \
+  "$wick" grad large.onnxtxt --emit graph
+check 'windows as ONNX' "$wick" grad small.onnxtxt --emit onnx -o pool.onnx
+check 'which runs too' "$wick" run pool.onnx --random 1
 gives 'dot' '^digraph ' "$wick" grad net.onnxtxt --emit dot
 check 'ONNX' "$wick" grad net.onnxtxt --emit onnx -o d.onnx
 check 'which runs' "$wick" run d.onnx

@@ -129,6 +129,18 @@ static const inst_c_case inst_c_cases[] = {
      "max_pool(@out %y[2,3,4,3]:u8, @out %z[2,3,4,3]:i64; @in %x[2,3,7,6]:u8) {kernel=[2,3],"
      " strides=[2,2], pads=[1,1,0,1], dilations=[1,1], column_major=1}",
      .least = 1, .most = 5, .nans = 0.3},
+    {.text = "buffer input 0 %x : f32[2,3,7,6]\n"
+     "buffer output 0 %y : f32[2,3,4,3]\n"
+     "buffer output 1 %z : u8[2,3,4,3]\n"
+     "max_pool(@out %y[2,3,4,3]:f32, @out %z[2,3,4,3]:u8; @in %x[2,3,7,6]:f32) "
+     "{kernel=[2,3], strides=[2,2], pads=[1,1,0,1], dilations=[1,1], taps=1}",
+     .nans = 0.3},
+    {.text = "buffer input 0 %x : f16[2,3,4,3]\n"
+     "buffer input 1 %t : u8[2,3,4,3]\n"
+     "buffer output 0 %y : f16[2,3,7,6]\n"
+     "unpool(@out %y[2,3,7,6]:f16; @in %x[2,3,4,3]:f16, @in %t[2,3,4,3]:u8) {kernel=[2,3], "
+     "strides=[2,2], pads=[1,1,0,1], dilations=[1,1], size=[7,6]}",
+     .least = 0, .most = 5},
     {.text = "buffer input 0 %x : f32[1,2,6,6]\n"
      "buffer output 0 %y : f32[1,2,3,3]\n"
      "avg_pool(@out %y[1,2,3,3]:f32; @in %x[1,2,6,6]:f32) {kernel=[2,4], strides=[2,2], "

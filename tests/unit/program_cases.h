@@ -5,6 +5,7 @@
 
 #include "tests/unit/program_build.h"
 #include "tests/unit/program_int8_cases.h"
+#include "tests/unit/program_pool_cases.h"
 
 /* ---- loops ---------------------------------------------------------------------------------- */
 
@@ -247,72 +248,6 @@ static void matmul_types_case(wk_program *p) {
   append(p, WK_OP_MATMUL, 1, 3, OUT(p, WK_F16, 5, 7), IN(p, WK_F16, 5, 6), IN(p, WK_F16, 6, 7));
   append(p, WK_OP_MATMUL, 1, 4, OUT(p, WK_I64, 5, 7), IN(p, WK_I64, 5, 6), CONST(p, WK_I64, 6, 7),
          CONST(p, WK_I64, 7));
-}
-
-/* ---- pools ---------------------------------------------------------------------------------- */
-
-static void pool_with(wk_program *p, wk_inst *i, int64_t kernel, int64_t stride, int64_t pad) {
-  int64_t sp = i->operands[0].rank - 2;
-  wk_attr_max_pool *a = i->attrs;
-  a->kernel = wk_ints_fill(p->arena, sp, kernel);
-  a->strides = wk_ints_fill(p->arena, sp, stride);
-  a->pads = wk_ints_fill(p->arena, 2 * sp, pad);
-  a->dilations = wk_ints_fill(p->arena, sp, 1);
-}
-
-static void max_pool_case(wk_program *p) {
-  wk_view y = OUT(p, WK_F32, 2, 8, 8, 70), x = IN(p, WK_F32, 2, 16, 16, 70);
-  pool_with(p, append(p, WK_OP_MAX_POOL, 1, 2, NHWC(y), NHWC(x)), 3, 2, 1);
-  y = OUT(p, WK_F32, 1, 3, 8, 8), x = IN(p, WK_F32, 1, 3, 16, 16);
-  wk_view at = OUT(p, WK_I64, 1, 3, 8, 8);
-  pool_with(p, append(p, WK_OP_MAX_POOL, 2, 3, y, at, x), 2, 2, 0);
-  y = OUT(p, WK_I8, 1, 3, 14), x = IN(p, WK_I8, 1, 3, 16);
-  pool_with(p, append(p, WK_OP_MAX_POOL, 1, 2, y, x), 3, 1, 0);
-}
-
-static void avg_pool_case(wk_program *p) {
-  wk_view y = OUT(p, WK_F32, 1, 8, 8, 70), x = IN(p, WK_F32, 1, 16, 16, 70);
-  wk_inst *i = append(p, WK_OP_AVG_POOL, 1, 2, NHWC(y), NHWC(x));
-  pool_with(p, i, 3, 2, 1);
-  ((wk_attr_avg_pool *)i->attrs)->real_pads = wk_ints_fill(p->arena, 4, 0);
-  y = OUT(p, WK_F32, 1, 3, 8, 8), x = IN(p, WK_F32, 1, 3, 16, 16);
-  i = append(p, WK_OP_AVG_POOL, 1, 2, y, x);
-  pool_with(p, i, 3, 2, 1);
-  ((wk_attr_avg_pool *)i->attrs)->real_pads = wk_ints_fill(p->arena, 4, 1);
-}
-
-/* Windows along channels that lie together (as in LRN), and along w. */
-static void pool_lines_case(wk_program *p) {
-  wk_view y = OUT(p, WK_F32, 1, 70, 9), x = IN(p, WK_F32, 1, 70, 9);
-  wk_view in = x, out = y;
-  in.rank = out.rank = 4;
-  int64_t dims[] = {1, 1, 9, 70}, strides[] = {1, 1, 1, 9};
-  for (int k = 0; k < 4; k++) {
-    in.dims[k] = out.dims[k] = dims[k];
-    in.strides[k] = out.strides[k] = strides[k];
-  }
-  wk_inst *i = append(p, WK_OP_AVG_POOL, 1, 2, out, in);
-  wk_attr_avg_pool *a = i->attrs;
-  a->kernel = wk_ints_dup(p->arena, (int64_t[]){5, 1}, 2);
-  a->strides = a->dilations = wk_ints_fill(p->arena, 2, 1);
-  a->pads = a->real_pads = wk_ints_dup(p->arena, (int64_t[]){2, 0, 2, 0}, 4);
-  y = OUT(p, WK_F32, 2, 3, 9, 40), x = IN(p, WK_F32, 2, 3, 9, 40);
-  pool_with(p, append(p, WK_OP_MAX_POOL, 1, 2, y, x), 3, 1, 1);
-  y = OUT(p, WK_F32, 2, 3, 5, 20), x = IN(p, WK_F32, 2, 3, 9, 40);
-  pool_with(p, append(p, WK_OP_MAX_POOL, 1, 2, y, x), 3, 2, 1);
-  y = OUT(p, WK_F32, 1, 70, 9), x = IN(p, WK_F32, 1, 70, 9); /* few windows, many channels */
-  i = append(p, WK_OP_AVG_POOL, 1, 2, PERM(y, 0, 2, 1), PERM(x, 0, 2, 1));
-  pool_with(p, i, 3, 1, 1);
-  ((wk_attr_avg_pool *)i->attrs)->real_pads = wk_ints_fill(p->arena, 2, 0);
-}
-
-static void lp_pool_case(wk_program *p) {
-  wk_view x = IN(p, WK_F32, 1, 3, 16, 16);
-  for (int64_t power = 1; power <= 3; power++) {
-    wk_inst *i = append(p, WK_OP_LP_POOL, 1, 2, OUT(p, WK_F32, 1, 3, 8, 8), x);
-    pool_with(p, i, 3, 2, 1);
-    ((wk_attr_lp_pool *)i->attrs)->p = power;
-  }
 }
 
 /* ---- indexing ------------------------------------------------------------------------------- */
@@ -649,10 +584,7 @@ static const program_case program_cases[] = {
     {"matmul_batch", matmul_batch_case, 0, NULL},
     {"matmul_broadcast", matmul_broadcast_case, 0, NULL},
     {"matmul_types", matmul_types_case, 1e-3, NULL},
-    {"max_pool", max_pool_case, 0, NULL},
-    {"avg_pool", avg_pool_case, 0, NULL},
-    {"pool_lines", pool_lines_case, 0, NULL},
-    {"lp_pool", lp_pool_case, 0, NULL},
+    POOL_CASES,
     {"gather", gather_case, 0, NULL},
     {"gather_nhwc", gather_nhwc_case, 0, NULL},
     {"bad_index", bad_index_case, 0, indices_fill},

@@ -62,7 +62,7 @@ static wk_ssa emit_task(wk_codegen *c, const wk_rare_call *r) {
 /* Arguments by view: pools have their indices in view 1 even when the instruction has none. */
 static uint32_t arguments(const wk_rare_call *r, wk_ssa *args) {
   wk_codegen *c = r->c;
-  bool is_pool = wk_op_get(r->i->op)->cls == WK_CLASS_POOL;
+  bool is_pool = wk_op_get(r->i->op)->cls == WK_CLASS_POOL && r->i->op != WK_OP_UNPOOL;
   for (uint32_t k = 0; k < r->n_views; k++) {
     uint32_t from = is_pool && k == 2 ? r->i->n_out : k;
     const wk_view *v = wk_rare_operand(r, from);

@@ -131,6 +131,7 @@ void wk_describe_max_pool(wk_rare_call *r) {
   const wk_attr_max_pool *a = r->i->attrs;
   set_pool(r, "max_pool", a->kernel, a->strides, a->pads, a->dilations);
   r->attr[RARE_COLUMN_MAJOR] = a->column_major;
+  r->attr[RARE_TAPS] = a->taps;
   choose_loop(r);
 }
 
@@ -146,4 +147,19 @@ void wk_describe_lp_pool(wk_rare_call *r) {
   const wk_attr_lp_pool *a = r->i->attrs;
   set_pool(r, "lp_pool", a->kernel, a->strides, a->pads, a->dilations);
   r->attr[RARE_POWER] = a->p;
+}
+
+/* Views y, x, taps. */
+void wk_describe_unpool(wk_rare_call *r) {
+  const wk_attr_unpool *a = r->i->attrs;
+  wk_rare_view *y = &r->view[0], *x = &r->view[1], *taps = &r->view[2];
+  r->n_views = 3;
+  for (uint32_t k = 0; k < 3; k++) r->view[k] = spatial_view(wk_rare_operand(r, k));
+  set_window(r, a->strides, a->pads, a->dilations, a->kernel.v);
+  bool in_rows = y->dims[1] >= 16 && y->strides[1] == 1 && x->strides[1] == 1;
+  in_rows = in_rows && taps->strides[1] == 1 && x->dtype == WK_F32 && taps->dtype == WK_U8;
+  r->function = in_rows ? "wk_rare_unpool_rows" : "wk_rare_unpool";
+  r->n_tasks = in_rows ? y->dims[0] * wk_rare_product(y->dims, 2, 4)
+                       : wk_rare_product(y->dims, 0, 4);
+  r->ns = (in_rows ? 0.3 : 8) * (double)wk_rare_product(y->dims, 0, 5);
 }

@@ -62,6 +62,7 @@ static inline int64_t wk_rare_product(const int64_t *dims, int first, int last) 
   X(MAX_POOL, pool, ANY, max_pool)                                                                 \
   X(AVG_POOL, pool, FLOATS, avg_pool)                                                              \
   X(LP_POOL, pool, FLOATS, lp_pool)                                                                \
+  X(UNPOOL, unpool, FLOATS, unpool)                                                                \
   X(GATHER, gather, ANY, gather)                                                                   \
   X(GATHER_ELEMENTS, gather, ANY, gather_elements)                                                 \
   X(GATHER_ND, gather, ANY, gather_nd)                                                             \

@@ -241,6 +241,12 @@ LINES(avg_pool, 0.0f, sum, mean)
 
 /* ---- maxima of floats and where they are ----------------------------------------------------- */
 
+/* The number of tap (td, th, tw) of a window. */
+RARE int64_t tap_number(const wk_rare *d, int64_t td, int64_t th, int64_t tw) {
+  const int64_t *kernel = d->attr + RARE_KERNEL;
+  return (td * kernel[1] + th) * kernel[2] + tw;
+}
+
 /* Flat position in the plane; column major counts the first of the real axes fastest. */
 RARE int64_t plane_index(const wk_rare *d, int64_t id, int64_t ih, int64_t iw) {
   const int64_t *in = d->view[2].dims + 2;
@@ -248,61 +254,71 @@ RARE int64_t plane_index(const wk_rare *d, int64_t id, int64_t ih, int64_t iw) {
   return (iw * in[1] + ih) * in[0] + id;
 }
 
-RARE int32_t first_place(const wk_rare *d, const window *w) {
+/* What names an element of a window: its place in the plane or its tap. */
+RARE int64_t name_of(const wk_rare *d, int64_t td, int64_t th, int64_t tw, int64_t id, int64_t ih,
+                     int64_t iw) {
+  return d->attr[RARE_TAPS] ? tap_number(d, td, th, tw) : plane_index(d, id, ih, iw);
+}
+#define NAME(d, id, ih, iw) name_of(d, td_, th_, tw_, id, ih, iw)
+
+RARE int32_t first_name(const wk_rare *d, const window *w) {
   int64_t at[3];
   for (int k = 0; k < 3; k++) {
     if (w->lo[k] >= w->hi[k]) return 0;
     at[k] = w->at[k] + w->lo[k] * d->attr[RARE_DILATION + k];
   }
-  return (int32_t)plane_index(d, at[0], at[1], at[2]);
+  return (int32_t)name_of(d, w->lo[0], w->lo[1], w->lo[2], at[0], at[1], at[2]);
 }
 
-/* The first maximum of a window, or its first NaN; x and y are of channel c, places those of its
- * sample. */
+/* Where the names of a sample's maxima go, and of how many elements the sample is behind. */
+typedef struct {
+  void *at;
+  int64_t before;
+} names;
+
+RARE void put_name(const wk_rare *d, const names *to, int64_t c, int64_t name) {
+  const wk_rare_view *v = &d->view[1];
+  if (!d->attr[RARE_TAPS]) name += to->before + c * rare_product(d->view[2].dims, 2, 5);
+  rare_put_i(rare_at(to->at, v, c * v->strides[1]), v->dtype, name);
+}
+
+/* The first maximum of a window, or its first NaN, of channel c. */
 RARE void place_channel(const wk_rare *d, const window *w, const float *x, float *y, int64_t c,
-                        int64_t base, int64_t *places) {
+                        const names *to) {
   const int64_t *s = d->view[2].strides;
   float best = -__builtin_inff();
-  int32_t where = first_place(d, w);
+  int64_t name = first_name(d, w);
   FOR_TAPS(*w, d, id, ih, iw) {
-    float v = x[id * s[2] + ih * s[3] + iw * s[4]];
+    float v = x[id * s[2] + ih * s[3] + iw * s[4] + c];
     if (!(v > best || (v != v && best == best))) continue;
     best = v;
-    where = (int32_t)plane_index(d, id, ih, iw);
+    name = NAME(d, id, ih, iw);
   }
-  *y = best;
-  places[c * d->view[1].strides[1]] = base + c * rare_product(d->view[2].dims, 2, 5) + where;
+  y[c] = best;
+  put_name(d, to, c, name);
 }
 
+typedef uint8_t byte16 __attribute__((vector_size(16), aligned(1), may_alias));
+
 RARE void place_channels(const wk_rare *d, const window *w, const float *x, float *y,
-                         int64_t base, int64_t *places) {
+                         const names *to) {
   const int64_t *s = d->view[2].strides, channels = d->view[2].dims[1];
-  const int64_t plane = rare_product(d->view[2].dims, 2, 5), step = d->view[1].strides[1];
+  bool are_bytes = d->view[1].dtype == WICK_U8 && d->view[1].strides[1] == 1;
   int64_t c = 0;
   for (; c + 16 <= channels; c += 16) {
     vec16 best = (vec16){0} - __builtin_inff();
-    cond16 where = (cond16){0} + first_place(d, w);
+    cond16 name = (cond16){0} + first_name(d, w);
     FOR_TAPS(*w, d, id, ih, iw) {
       vec16 v = *(const vec16 *)(x + id * s[2] + ih * s[3] + iw * s[4] + c);
       cond16 take = (v > best) | ((v != v) & (best == best));
       best = (vec16)(((cond16)v & take) | ((cond16)best & ~take));
-      where = (((cond16){0} + (int32_t)plane_index(d, id, ih, iw)) & take) | (where & ~take);
+      name = (((cond16){0} + (int32_t)NAME(d, id, ih, iw)) & take) | (name & ~take);
     }
     *(vec16 *)(y + c) = best;
-    for (int64_t k = 0; k < 16; k++)
-      places[(c + k) * step] = base + (c + k) * plane + where[k];
+    if (are_bytes) *(byte16 *)((char *)to->at + c) = __builtin_convertvector(name, byte16);
+    else for (int64_t k = 0; k < 16; k++) put_name(d, to, c + k, name[k]);
   }
-  for (; c < channels; c++) place_channel(d, w, x + c, y + c, c, base, places);
-}
-
-/* Where a sample begins in y's places, and of how many elements it is the first. */
-RARE int64_t *places_of(void *const *args, const wk_rare *d, int64_t n, int64_t od, int64_t oh) {
-  const int64_t *s = d->view[1].strides;
-  return (int64_t *)args[1] + n * s[0] + od * s[2] + oh * s[3];
-}
-
-RARE int64_t before_sample(const wk_rare *d, int64_t n) {
-  return n * rare_product(d->view[2].dims, 1, 5);
+  for (; c < channels; c++) place_channel(d, w, x, y, c, to);
 }
 
 /* A task is a row of output pixels. */
@@ -315,11 +331,12 @@ void wk_rare_max_pool_rows_places(void *const *args, void *scratch, int64_t begi
     int64_t n = rest / vy->dims[2];
     const float *x = (const float *)args[2] + n * vx->strides[0];
     float *y = (float *)args[0] + n * vy->strides[0] + od * vy->strides[2] + oh * vy->strides[3];
-    int64_t *places = places_of(args, d, n, od, oh);
+    int64_t at = n * vi->strides[0] + od * vi->strides[2] + oh * vi->strides[3];
     for (int64_t ow = 0; ow < vy->dims[4]; ow++) {
       window w = window_at(d, od, oh, ow);
-      place_channels(d, &w, x, y + ow * vy->strides[4], before_sample(d, n),
-                     places + ow * vi->strides[4]);
+      names to = {rare_at(args[1], vi, at + ow * vi->strides[4]),
+                  n * rare_product(vx->dims, 1, 5)};
+      place_channels(d, &w, x, y + ow * vy->strides[4], &to);
     }
   }
 }
@@ -348,7 +365,7 @@ void wk_rare_max_pool(void *const *args, void *scratch, int64_t begin, int64_t e
     for (int64_t ow = 0; ow < vy->dims[4]; ow++) {
       window w = window_at(d, l.od, l.oh, ow);
       double best = -RARE_INFINITY;
-      int64_t whole = lowest(t), where = 0;
+      int64_t whole = lowest(t), name = 0;
       bool first = true;
       FOR_TAPS(w, d, id, ih, iw) {
         const void *p = rare_at(l.x, vx, input_offset(vx->strides, id, ih, iw));
@@ -360,16 +377,16 @@ void wk_rare_max_pool(void *const *args, void *scratch, int64_t begin, int64_t e
         first = false;
         best = f;
         whole = i;
-        where = plane_index(d, id, ih, iw);
+        name = NAME(d, id, ih, iw);
       }
       void *y = args[0] ? rare_at(args[0], vy, line_offset(&l, vy->strides) + ow * vy->strides[4])
                         : 0;
       if (y && real) rare_put_f(y, t, best);
       else if (y) rare_put_i(y, t, whole);
-      if (args[1])
-        rare_put_i(rare_at(args[1], vi, line_offset(&l, vi->strides) + ow * vi->strides[4]),
-                   vi->dtype,
-                   (l.n * vx->dims[1] + l.c) * rare_product(vx->dims, 2, 5) + where);
+      if (!args[1]) continue;
+      if (!d->attr[RARE_TAPS]) name += (l.n * vx->dims[1] + l.c) * rare_product(vx->dims, 2, 5);
+      rare_put_i(rare_at(args[1], vi, line_offset(&l, vi->strides) + ow * vi->strides[4]),
+                 vi->dtype, name);
     }
   }
 }

@@ -39,7 +39,8 @@ enum {
   RARE_COLUMN_MAJOR = 19,
   RARE_POWER = 20,
   RARE_AXES = 21, /* spatial axes before the leading ones were added */
-  RARE_PAD_VALUE = 22
+  RARE_PAD_VALUE = 22,
+  RARE_TAPS = 23 /* max_pool: indices are numbers of taps */
 };
 /* Indexing. */
 enum { RARE_AXIS = 0, RARE_COMBINE = 1, RARE_BATCH_DIMS = 1 };
