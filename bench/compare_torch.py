@@ -24,9 +24,12 @@ PyTorch at steps of their own; the ratio needs seeds enough for both to have met
 
 The last line is of `wick train` on all digits: held-out accuracy after --epochs with Adam, beside
 PyTorch's with other orders of the samples. --speed measures instead how long steps take, in
-processes that take turns: ratios PyTorch / Wick, above 1 where Wick is faster. Debian's PyTorch is
-for /usr/bin/python3; its products are as fast as the BLAS that is installed, whose file is told.
+processes that take turns on the same processors, as many as threads: ratios above 1 where Wick is
+faster. JAX is measured too where a Python with it is found: `bench/setup --jax` makes one. The
+first losses of all are compared before. Debian's PyTorch is for /usr/bin/python3; its products are
+as fast as the BLAS that is installed, whose file is told.
 """
+import itertools
 import pathlib
 import statistics
 import subprocess
@@ -36,7 +39,7 @@ import tempfile
 import cli
 import peers
 import runtime
-from training import nets, torch_model
+from training import jax_model, nets, torch_model
 
 np, onnx, torch = peers.Module("numpy"), peers.Module("onnx"), peers.Module("torch")
 numpy_helper = peers.Module("onnx.numpy_helper")
@@ -254,23 +257,35 @@ def images(_step):
     return rng.standard_normal((8, 3, 224, 224)).astype(np.float32), rng.integers(0, 1000, 8)
 
 
-FAST = {"resnet18": (nets.zoo("resnet18", "--batch", "8"), lambda: images, "momentum"),
+# How the model is made, its samples, optimiser, flags of XLA: of its two runtimes the faster one.
+FAST = {"resnet18": (nets.zoo("resnet18", "--batch", "8"), lambda: images, "momentum",
+                     "--xla_cpu_use_thunk_runtime=false"),
         "transformer": (lambda folder: nets.transformer(folder, 8, 128, 256),
-                        lambda: nets.Text(8, 128, False), "adam")}
+                        lambda: nets.Text(8, 128, False), "adam",
+                        "--xla_cpu_use_thunk_runtime=true")}
+FIRST = 3  # steps whose losses are compared before the clock runs
+NEAR = 1e-3  # how far they may be apart, relative
+
+
+def stepper(kind, name, threads, file):
+    """What makes a step on a fixed sample and returns the loss."""
+    _, samples, optimizer, flags = FAST[name]
+    (x, y), model = samples()(0), onnx.load(file)
+    if kind == "jax":
+        net = jax_model.Step(model, optimizer, OPTIMIZERS[optimizer][1], flags)
+        sample = net.place(x, y)
+        return lambda: net(*sample)
+    if kind == "torch":
+        torch.set_num_threads(threads)
+        net = Torch(model, "cross-entropy", optimizer)
+        return lambda: net.step(x, y)
+    net, numbers = Wick(file.with_suffix(".wick"), model, threads), itertools.count(1)
+    return lambda: net.step(x, y, OPTIMIZERS[optimizer][1]["lr"], next(numbers))
 
 
 def worker(kind, name, threads, file):
-    x, y = FAST[name][1]()(0)
-    if kind == "wick":
-        peer = Wick(file.with_suffix(".wick"), onnx.load(file), threads)
-        rate = OPTIMIZERS[FAST[name][2]][1]["lr"]
-        run = lambda: peer.step(x, y, rate, 1)
-    else:
-        torch.set_num_threads(threads)
-        peer = Torch(onnx.load(file), "cross-entropy", FAST[name][2])
-        run = lambda: peer.step(x, y)
-    run()
-    peers.serve(run)
+    run = stepper(kind, name, threads, file)
+    peers.serve(run, *[run() for _ in range(FIRST)])
 
 
 def blas():
@@ -281,27 +296,56 @@ def blas():
     return ", ".join(sorted(files)) or "its own"
 
 
+def with_jax(python):
+    """The Python that has JAX: the one that was named, this one, that of bench/setup; or None."""
+    for candidate in [python] if python else [sys.executable, peers.VENV / "bin/python"]:
+        if pathlib.Path(candidate).exists():
+            run = subprocess.run([candidate, "-c", "import jax, onnx; print(jax.__version__)"],
+                                 capture_output=True, text=True, check=False)
+            if not run.returncode:
+                return str(candidate), run.stdout.strip()
+    if python:
+        cli.die(f"{python} does not import jax and onnx")
+    return None, "none: see --jax-python"
+
+
+def race(folder, name, threads, kinds):
+    """The workers of a row, with their times."""
+    racers = [peers.Worker(threads, kind, name, threads, folder / "net.onnx", python=python)
+              for kind, python in kinds.items()]
+    losses = np.array([[float(word) for word in r.says] for r in racers])
+    if not np.abs(losses / losses[1] - 1).max() <= NEAR:
+        cli.die(f"{name}: the first losses of {', '.join(kinds)} are not the same: "
+                f"{losses.tolist()}")
+    return racers
+
+
 def speed(options):
-    print(f"PyTorch {torch.__version__}, BLAS: {blas()}")
-    print(f"{'ms of a step':13}{'threads':>7}{'Wick':>9}{'median':>9}{'PyTorch':>9}{'median':>9}"
-          f"{'PyTorch / Wick':>16}{'median':>8}")
+    python, version = with_jax(options.jax_python)
+    kinds = {"wick": sys.executable, "torch": sys.executable, **({"jax": python} if python else {})}
+    print(f"PyTorch {torch.__version__}, BLAS: {blas()}; JAX {version}")
+    print(f"ms of a step: best, median{'':6}Wick{'':11}PyTorch" + f"{'':14}JAX" * bool(python) +
+          f"{'':5}PyTorch / Wick" + "      JAX / Wick" * bool(python))
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for name, (make, samples, optimizer) in FAST.items():
+        for name, (make, samples, optimizer, _) in FAST.items():
             package(folder, make(folder), samples()(0), "cross-entropy", optimizer)
             for threads in options.threads:
-                pair = [peers.Worker(threads, kind, name, threads, folder / "net.onnx")
-                        for kind in ("wick", "torch")]
+                racers = race(folder, name, threads, kinds)
                 for _ in range(options.rounds):
-                    for peer in pair:
-                        peer.round(1)
-                for peer in pair:
-                    peer.close()
-                best = [min(p.times) for p in pair]
-                middle = [statistics.median(p.times) for p in pair]
-                print(f"{name:13}{threads:7}{best[0]:9.1f}{middle[0]:9.1f}{best[1]:9.1f}"
-                      f"{middle[1]:9.1f}{best[1] / best[0]:16.2f}{middle[1] / middle[0]:8.2f}",
-                      flush=True)
+                    for racer in racers:
+                        racer.round(1)
+                for racer in racers:
+                    racer.close()
+                print_times(f"{name}, {threads} thread{'s' * (threads > 1)}",
+                            [(min(r.times), statistics.median(r.times)) for r in racers])
+
+
+def print_times(label, times):
+    """times: (best, median) of Wick and then of the others."""
+    print(f"{label:23}" + "".join(f"{best:9.1f}{middle:8.1f}" for best, middle in times) + "  " +
+          "".join(f"{best / times[0][0]:9.2f}{middle / times[0][1]:7.2f}"
+                  for best, middle in times[1:]), flush=True)
 
 
 # ---- the command line ----------------------------------------------------------------------------
@@ -334,6 +378,9 @@ def main():
     p.add_argument("--speed", action="store_true")
     p.add_argument("--threads", type=lambda t: [cli.at_least(1)(n) for n in t.split(",")],
                    default=[1, 2], help="of --speed (default 1,2)")
+    p.add_argument("--jax-python", metavar="PYTHON",
+                   help="of --speed: a Python with jax, onnx and numpy (default: this one or that "
+                   "of bench/setup, where it has them)")
     p.add_argument("--rounds", type=cli.at_least(1), default=10, help="of --speed (default 10)")
     o = p.parse_args()
     peers.need("numpy", "onnx", "torch", setup=SETUP)

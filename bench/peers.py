@@ -50,15 +50,17 @@ def need(*modules, setup="run bench/setup"):
 
 class Worker:
     """The running program once more, as `--worker ARGUMENT...`: a process of its own on the first
-    `threads` processors. It calls serve(); times are what that says, in ms."""
+    `threads` processors, in this Python unless another one is named. It calls serve(); times are
+    what that says, in ms; says: the words that it began with."""
 
-    def __init__(self, threads, *arguments):
+    def __init__(self, threads, *arguments, python=sys.executable):
         cpus = ",".join(str(i) for i in sorted(os.sched_getaffinity(0))[:threads])
         self.times = []
         self.process = subprocess.Popen(
-            ["taskset", "-c", cpus, sys.executable, sys.argv[0], "--worker",
+            ["taskset", "-c", cpus, python, sys.argv[0], "--worker",
              *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        if self.process.stdout.readline().strip() != "ready":
+        ready, *self.says = self.process.stdout.readline().split() or [""]
+        if ready != "ready":
             cli.die(f"{arguments[0]} did not start")
 
     def round(self, n):
@@ -73,9 +75,10 @@ class Worker:
         self.process.wait()
 
 
-def serve(run):
-    """Says that the worker is ready; runs as often as each line of the input says."""
-    print("ready", flush=True)
+def serve(run, *says):
+    """Says that the worker is ready, and these words; runs as often as each line of the input
+    says."""
+    print("ready", *says, flush=True)
     for line in sys.stdin:
         times = []
         for _ in range(int(line)):
