@@ -18,8 +18,7 @@ wk_status wk_order_nodes(wk_module *m, int64_t *peak_before, int64_t *peak_after
  * same to the bit. Leaves the graph as ordered. Deterministic. */
 typedef struct {
   int64_t before, peak; /* estimates, bytes */
-  int64_t least;        /* the smallest peak that was found, when the budget is missed; else
-                           peak */
+  int64_t least;        /* the smallest peak that computing again leads to */
   int64_t nodes, macs;  /* computed again */
 } wk_remat_report;
 /* WK_RESOURCE: no such order was found; the graph is ordered and otherwise as it was. */

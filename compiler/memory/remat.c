@@ -231,19 +231,19 @@ wk_status wk_rematerialise(wk_module *m, int64_t budget, wk_remat_report *report
   *report = (wk_remat_report){0};
   WK_TRY(wk_order_nodes(m, &in_order, &report->before));
   report->peak = report->least = report->before;
-  if (report->before <= budget) return NULL;
+  if (report->before <= budget && budget == INT64_MAX) return NULL;
   int64_t *peaks = wk_xcalloc(m->graphs.n + 1, sizeof *peaks);
   body_peaks(m, peaks);
   int64_t rounds = MAX_WORK / ((int64_t)m->main->nodes.n + 1);
   wk_module *trial = wk_module_clone(m);
-  wk_status s = run(trial, peaks, budget, rounds, &p);
+  wk_status s = run(trial, peaks, 0, rounds, &p);
   wk_module_free(trial);
   report->least = p.least;
   if (!s && p.least > budget)
     s = wk_error(WK_RESOURCE, "the memory budget of %lld bytes is too small: %lld are needed at "
                  "least, and %lld without computing anything again", (long long)budget,
                  (long long)p.least, (long long)report->before);
-  if (!s) s = run(m, peaks, budget, p.rounds, &p);
+  if (!s) s = run(m, peaks, budget, rounds, &p);
   free(peaks);
   WK_TRY(s);
   report->peak = p.least;

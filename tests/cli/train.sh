@@ -58,6 +58,14 @@ for options in '--optimizer sgd' '--optimizer momentum' '--optimizer nesterov' \
 done
 check 'steps' train --steps 4 -o o.onnx
 
+# A budget too small for any choice is refused with one that is not, which changes no bit.
+refuses 'a small budget' 6 'budget of 1.0 KiB is too small: [0-9]+ bytes .* least that was found' \
+  train --epochs 1 --memory-budget 1KiB -o s.onnx
+least=$(train --memory-budget 1KiB -o s.onnx 2>&1 | sed -n 's/.*too small: \([0-9]*\) .*/\1/p')
+gives 'the least budget' '^smallest peak ' \
+  train --epochs 3 --validate 0.3 --memory-budget "$least" -o s.onnx
+check 'the same weights in the least memory' cmp a.onnx s.onnx
+
 # A kill leaves the last checkpoint, or the one before, and no part of an output.
 rm -rf ck
 "$wick" train net.onnx "${common[@]}" --epochs 3 -o k.onnx --checkpoint ck --validate 0.3 >k.log &
