@@ -117,6 +117,9 @@ static wk_status find_outputs(derivation *d, const grad_opts *o) {
 static wk_status derive(derivation *d, const grad_opts *o) {
   WK_TRY(find_outputs(d, o));
   choose_all(d, o);
+  if (d->wrt.n == 0 && !o->wrt.n)
+    return wk_error(WK_INPUT, "no input and no weight is of floats: there is nothing to "
+                    "differentiate with respect to");
   if (d->wrt.n == 0)
     return wk_error(WK_USAGE, "--wrt: no input and no weight of floats has such a name");
   for (size_t i = 0; i < d->wrt.n; i++) wk_vec_push(&d->out, WK_NONE);
@@ -284,16 +287,42 @@ static wk_status import(const grad_opts *o, const char *path, derivation *d) {
   return s;
 }
 
+/* What is written overwrites nothing that is read. */
+static wk_status check_paths(const grad_opts *o, const char *model) {
+  wk_paths paths = {0};
+  wk_onnx_info info;
+  if (!o->output) return NULL;
+  WK_TRY(wk_net_inspect(model, NULL, &info));
+  wk_paths_read(&paths, "the model", model);
+  for (size_t i = 0; i < info.external.n; i++)
+    wk_paths_read(&paths, "weights of the model", info.external.data[i]);
+  wk_binding_paths(&paths, &o->binding);
+  wk_paths_read_named(&paths, "--input", &o->input);
+  wk_paths_write(&paths, "--output", o->output);
+  wk_status s = wk_paths_check(&paths);
+  wk_onnx_info_free(&info);
+  return s;
+}
+
+static wk_status check_options(const grad_opts *o) {
+  if (o->check && o->emit != SUMMARY)
+    return wk_error(WK_USAGE, "--check writes no graph: --emit goes without it");
+  if (o->check && o->wrt.n)
+    return wk_error(WK_USAGE, "--check tries all tensors: --wrt goes without it");
+  if (o->emit == ONNX && !o->output)
+    return wk_error(WK_USAGE, "--emit onnx needs --output FILE");
+  if (o->emit == SUMMARY && o->output)
+    return wk_error(WK_USAGE, "--output %s: only graphs are written there: give --emit graph, onnx "
+                    "or dot", o->output);
+  return NULL;
+}
+
 static wk_status run(const void *options_, const wk_strings *args) {
   const grad_opts *o = options_;
   const char *path = args->data[0];
   derivation d = {.arena = wk_arena_new()};
-  wk_status s = NULL;
-  if (o->check && o->emit != SUMMARY)
-    s = wk_error(WK_USAGE, "--check writes no graph: --emit goes without it");
-  else if (o->check && o->wrt.n) s = wk_error(WK_USAGE, "--check tries all tensors: --wrt goes "
-                                                        "without it");
-  else if (o->emit == ONNX && !o->output) s = wk_error(WK_USAGE, "--emit onnx needs --output FILE");
+  wk_status s = check_options(o);
+  if (!s) s = check_paths(o, path);
   if (!s) s = import(o, path, &d);
   if (!s) s = o->check ? prove(&d, o) : emit(&d, o);
   wk_vec_free(&d.of);

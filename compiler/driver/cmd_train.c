@@ -37,6 +37,8 @@ static const wk_option options[] = {
      .kind = WK_OPTION_LIST, .offset = offsetof(wk_train_opts, binding.bind)},
     {"shape", 0, "INPUT=32x3x224x224", "fix the whole shape of an input, batch included",
      .kind = WK_OPTION_LIST, .offset = offsetof(wk_train_opts, binding.shape)},
+    {"value", 0, "INPUT=FILE", "fix an input that has no samples to the contents of a .npy or .pb "
+     "file", .kind = WK_OPTION_LIST, .offset = offsetof(wk_train_opts, binding.value)},
     {.kind = WK_OPTION_GROUP, .help = "What is trained"},
     {"loss", 0, "LOSS", "cross-entropy (of scores), nll, bce (of scores), mse, l1, huber, or the "
      "name of an output that is the loss", .kind = WK_OPTION_STRING,
@@ -153,6 +155,7 @@ static wk_status check_paths(const wk_train_job *j) {
     wk_paths_read(&paths,
                   wk_arena_printf(j->arena, "weights of the model, %s", info->external.data[i]),
                   info->external.data[i]);
+  wk_binding_paths(&paths, &j->o->binding);
   wk_paths_read(&paths, "--labels", j->o->labels);
   for (size_t i = 0; i < j->data.paths.n; i++)
     wk_paths_read(&paths, "--data", j->data.paths.data[i]);
@@ -169,10 +172,38 @@ static wk_status open_outputs(wk_train_job *j) {
   return NULL;
 }
 
-static bool is_output(const wk_onnx_info *info, const char *name) {
+static const wk_onnx_io *output_of(const wk_onnx_info *info, const char *name) {
   for (size_t i = 0; i < info->outputs.n; i++)
-    if (!strcmp(info->outputs.data[i].name, name)) return true;
-  return false;
+    if (!strcmp(info->outputs.data[i].name, name)) return &info->outputs.data[i];
+  return NULL;
+}
+
+/* "y, z" */
+static const char *output_names(const wk_train_job *j) {
+  wk_str b = {0};
+  for (size_t i = 0; i < j->data.info.outputs.n; i++)
+    wk_str_printf(&b, "%s%s", i ? ", " : "", j->data.info.outputs.data[i].name);
+  const char *text = wk_text_shown(j->arena, b.s ? b.s : "");
+  wk_str_free(&b);
+  return text;
+}
+
+static wk_status choose_output(wk_train_job *j) {
+  const wk_onnx_info *info = &j->data.info;
+  wk_step_options *s = &j->step;
+  if (!info->outputs.n)
+    return wk_error_at(WK_INPUT, j->path, "the model has no outputs, of which a loss could be");
+  if (!s->output && info->outputs.n > 1)
+    return wk_error(WK_USAGE, "the model has %zu outputs: say with --of which one the loss is of: "
+                    "%s", info->outputs.n, output_names(j));
+  if (!s->output) s->output = info->outputs.data[0].name;
+  const wk_onnx_io *io = output_of(info, s->output);
+  if (!io)
+    return wk_error(WK_USAGE, "--of %s: the model has no such output; it has %s", s->output,
+                    output_names(j));
+  return !io->is_sequence && !io->is_optional
+             ? NULL : wk_error_at(WK_UNSUPPORTED, j->path, "the output '%s' is a list of tensors, "
+                                  "of which there is no loss", s->output);
 }
 
 static wk_status choose_loss(wk_train_job *j) {
@@ -185,7 +216,7 @@ static wk_status choose_loss(wk_train_job *j) {
   s->loss = (wk_loss_kind)k;
   s->is_loss = k == WK_LOSS_COUNT;
   s->output = s->is_loss ? j->o->loss : j->o->of;
-  if (s->is_loss && !is_output(info, s->output)) {
+  if (s->is_loss && !output_of(info, s->output)) {
     const char *near = wk_nearest(j->o->loss, names, WK_LOSS_COUNT);
     return wk_error(WK_USAGE, "--loss %s: no loss and no output of the model has this name%s%s%s",
                     j->o->loss, near ? "; did you mean '" : "", near ? near : "",
@@ -193,12 +224,7 @@ static wk_status choose_loss(wk_train_job *j) {
   }
   if (s->is_loss && j->o->of)
     return wk_error(WK_USAGE, "--of: the output '%s' is the loss already", j->o->loss);
-  if (s->output && !is_output(info, s->output))
-    return wk_error(WK_USAGE, "--of %s: the model has no such output", s->output);
-  if (!s->output && info->outputs.n != 1)
-    return wk_error(WK_USAGE, "the model has %zu outputs: say with --of which one the loss is of",
-                    info->outputs.n);
-  if (!s->output) s->output = info->outputs.data[0].name;
+  WK_TRY(choose_output(j));
   if (!s->is_loss && !j->data.labels.t.data)
     return wk_error(WK_USAGE, "--loss %s compares with labels: give --labels FILE.npy",
                     j->o->loss);
@@ -229,9 +255,14 @@ static wk_status make_plan(wk_train_job *j) {
   if (!wk_mul_ok(p->batch, o->accumulate, &per_step)) per_step = INT64_MAX;
   p->accumulate = o->accumulate;
   p->per_epoch = j->run.split.n_train / per_step;
+  if (o->validate > 0 && !j->run.split.n_held_out)
+    return wk_error(WK_USAGE, "--validate %g: that is none of %lld samples", o->validate,
+                    (long long)j->data.n);
   if (!p->per_epoch)
-    return wk_error(WK_USAGE, "%lld training samples do not fill a step of %lld",
-                    (long long)j->run.split.n_train, (long long)per_step);
+    return wk_error(WK_USAGE, "%lld training samples do not fill a step of %lld: give more, or a "
+                    "smaller --batch%s%s", (long long)j->run.split.n_train, (long long)per_step,
+                    o->accumulate > 1 ? " or --accumulate" : "",
+                    o->validate > 0 ? " or --validate" : "");
   int64_t epochs = o->epochs ? o->epochs : DEFAULT_EPOCHS;
   if (o->steps) epochs = (o->steps + p->per_epoch - 1) / p->per_epoch;
   p->epochs = j->run.history.epochs = epochs;
@@ -279,6 +310,12 @@ static wk_status describe(wk_train_job *j) {
   WK_TRY(add_external(&b, &j->data.info));
   add_list(&b, "bind", &o->binding.bind);
   add_list(&b, "shape", &o->binding.shape);
+  for (size_t i = 0; i < j->binding.values.n; i++) {
+    const wk_bind_value *v = &j->binding.values.data[i];
+    wk_str_printf(&b, "value %s: %s %016llx\n", v->input, wk_type_text(j->arena, &v->value.type),
+                  (unsigned long long)wk_hash64(v->value.data,
+                                                (size_t)wk_type_bytes(&v->value.type), 0));
+  }
   for (size_t i = 0; i < j->data.columns.n; i++) add_samples(&b, j, &j->data.columns.data[i]);
   add_samples(&b, j, &j->data.labels);
   wk_str_printf(&b, "loss %s of %s\n", o->loss, j->step.output);
@@ -329,7 +366,7 @@ static wk_status prepare(wk_train_job *j) {
   WK_TRY(wk_binding_sets_parse(&o->binding, &j->binding, 1, &n));
   WK_TRY(wk_train_name_files(j));
   WK_TRY(choose_shown(j));
-  WK_TRY(wk_train_data_read(j->path, &files, &o->data, o->labels, &j->data));
+  WK_TRY(wk_train_data_read(j->path, &files, &j->binding, &o->data, o->labels, &j->data));
   WK_TRY(check_paths(j));
   WK_TRY(choose_loss(j));
   choose_optimizer(j);

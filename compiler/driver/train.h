@@ -23,20 +23,22 @@
 typedef struct {
   wk_arena *arena;
   wk_onnx_info info;         /* of the model */
-  WK_VEC(wk_column) columns; /* one for each input of the model without a default, in its order */
+  WK_VEC(wk_column) columns; /* one for each input that is not given otherwise, in order */
   wk_column labels;          /* t.data NULL: there are none */
   int64_t n;                 /* samples, the same in all columns */
   WK_VEC(wk_file) files;     /* mapped, or */
   WK_VEC(void *) blobs;      /* malloc'ed: where the columns' data is */
+  const char *folder;         /* of sets; NULL: there was none */
   WK_VEC(const char *) paths; /* of all files of samples, those of folders too */
 } wk_train_data;
 
 /* What --data (FILE.npy, NAME=FILE.npy, or a folder in the layout of the ONNX tests) and --labels
  * (FILE.npy; NULL: none, unless the folder has outputs) name. Samples lie along axis 0, those of a
- * folder's sets one behind the other. files as in wk_test_data_read. */
+ * folder's sets one behind the other. files as in wk_test_data_read. Inputs that the binding fixes
+ * to a value have none. */
 wk_status wk_train_data_read(const char *model, const wk_import_options *files,
-                             const wk_strings *data, const char *labels,
-                             wk_train_data *out) WK_MUST_CHECK;
+                             const wk_binding_set *binding, const wk_strings *data,
+                             const char *labels, wk_train_data *out) WK_MUST_CHECK;
 void wk_train_data_free(wk_train_data *d);
 
 /* ---- history --------------------------------------------------------------------------------- */

@@ -15,11 +15,17 @@ static wk_column *column_of(wk_train_data *d, const char *name) {
   return NULL;
 }
 
+static bool is_fixed(const wk_binding_set *b, const char *name) {
+  for (size_t i = 0; i < b->values.n; i++)
+    if (!strcmp(b->values.data[i].input, name)) return true;
+  return false;
+}
+
 /* Empty columns, for what the model wants to be given. */
-static wk_status start(wk_train_data *d) {
+static wk_status start(wk_train_data *d, const wk_binding_set *b) {
   for (size_t i = 0; i < d->info.inputs.n; i++) {
     const wk_onnx_io *io = &d->info.inputs.data[i];
-    if (io->has_default) continue;
+    if (io->has_default || is_fixed(b, io->name)) continue;
     if (io->is_sequence || io->is_optional)
       return wk_error(WK_UNSUPPORTED, "the input %s is a list of tensors, of which there are no "
                       "samples", io->name);
@@ -67,8 +73,11 @@ static wk_status read_file(wk_train_data *d, const char *arg) {
     if (!eq[1]) return wk_error(WK_USAGE, "--data %s: the file name is empty", arg);
     return read_npy(d, eq + 1, c);
   }
+  if (!*arg) return wk_error(WK_USAGE, "--data: the file name is empty");
   for (size_t i = 0; i < d->columns.n && !c; i++)
     if (!d->columns.data[i].t.data) c = &d->columns.data[i];
+  if (!d->columns.n) return wk_error(WK_USAGE, "--data %s: the model has no input that takes "
+                                     "samples", arg);
   if (!c) return wk_error(WK_USAGE, "--data %s: every input already has a file", arg);
   wk_status s = read_npy(d, arg, c);
   if (!s || !strchr(arg, '=')) return s;
@@ -127,6 +136,7 @@ static void add_paths(wk_train_data *d, const wk_test_tensor *t, size_t n) {
 }
 
 static wk_status join_all(wk_train_data *d, const wk_test_data *sets, const char *dir) {
+  d->folder = dir;
   if (!sets->sets.n) return wk_error_at(WK_INPUT, dir, "holds no folder test_data_set_K");
   for (size_t i = 0; i < sets->sets.n; i++) {
     add_paths(d, sets->sets.data[i].in.data, sets->sets.data[i].in.n);
@@ -163,8 +173,8 @@ static wk_status count(wk_train_data *d) {
   for (size_t i = 0; i <= d->columns.n; i++) {
     const wk_column *c = i < d->columns.n ? &d->columns.data[i] : &d->labels;
     if (!c->t.data && i < d->columns.n)
-      return wk_error(WK_USAGE, "no samples for the input %s: give --data %s=FILE.npy", c->name,
-                      c->name);
+      return wk_error(WK_USAGE, "no samples for the input %s%s%s: give --data %s=FILE.npy", c->name,
+                      d->folder ? ", nor in " : "", d->folder ? d->folder : "", c->name);
     if (!c->t.data) continue;
     int64_t n = c->t.type.dims[0];
     if (first && n != d->n)
@@ -178,10 +188,11 @@ static wk_status count(wk_train_data *d) {
 }
 
 wk_status wk_train_data_read(const char *model, const wk_import_options *files,
-                             const wk_strings *data, const char *labels, wk_train_data *out) {
+                             const wk_binding_set *binding, const wk_strings *data,
+                             const char *labels, wk_train_data *out) {
   *out = (wk_train_data){.arena = wk_arena_new()};
   WK_TRY(wk_net_inspect(model, files, &out->info));
-  WK_TRY(start(out));
+  WK_TRY(start(out, binding));
   if (labels) WK_TRY(read_npy(out, labels, &out->labels));
   for (size_t i = 0; i < data->n; i++)
     WK_TRY(is_folder(data->data[i]) ? read_folder(out, data->data[i], model, files)

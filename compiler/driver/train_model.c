@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/driver/text.h"
 #include "compiler/driver/train.h"
 
 enum { DEFAULT_BATCH = 32 };
@@ -23,19 +24,34 @@ static const wk_bind_shape *shape_of(const wk_train_job *j, const char *name) {
   return NULL;
 }
 
-/* As --batch, --shape or the model says; what they say is the same. */
+/* The batch that an input has by --shape, --bind or the model, and who says so; -1: nobody does. */
+static int64_t batch_of(const wk_train_job *j, const wk_onnx_io *io, const char **by) {
+  const wk_bind_shape *s = shape_of(j, io->name);
+  *by = "--shape says";
+  if (s) return s->rank ? s->dims[0] : -1;
+  *by = "--bind says";
+  for (size_t i = 0; io->rank > 0 && io->symbols[0] && i < j->binding.binds.n; i++)
+    if (!strcmp(j->binding.binds.data[i].symbol, io->symbols[0]))
+      return j->binding.binds.data[i].value;
+  *by = "the model declares";
+  return io->rank > 0 && io->dims[0] >= 0 ? io->dims[0] : -1;
+}
+
+/* As --batch, --shape, --bind or the model says; what they say is the same. */
 static wk_status choose_batch(wk_train_job *j) {
   int64_t batch = j->o->batch;
   const char *by = "--batch";
   for (size_t i = 0; i < j->data.columns.n; i++) {
     const wk_onnx_io *io = io_of(j, j->data.columns.data[i].name);
-    const wk_bind_shape *s = shape_of(j, io->name);
-    int64_t own = s ? (s->rank ? s->dims[0] : 0) : io->rank > 0 ? io->dims[0] : 0;
-    if (own <= 0) continue;
+    const char *says;
+    int64_t own = batch_of(j, io, &says);
+    if (own < 0) continue;
+    if (own == 0)
+      return wk_error(WK_USAGE, "%s batches of 0 for the input %s: there is nothing to train with",
+                      says, io->name);
     if (batch && own != batch)
       return wk_error(WK_USAGE, "%s %lld: %s batches of %lld for the input %s", by,
-                      (long long)batch, s ? "--shape says" : "the model declares", (long long)own,
-                      io->name);
+                      (long long)batch, says, (long long)own, io->name);
     if (!batch) by = wk_arena_printf(j->arena, "the input %s has batches of", io->name);
     batch = own;
   }
@@ -127,14 +143,21 @@ static wk_status choose_weights(wk_train_job *j, const wk_module *m) {
   for (size_t i = 0; i < all.n; i++)
     if (!matches(&j->o->freeze, all.data[i])) wk_vec_push(&j->names, all.data[i]);
   wk_vec_free(&all);
-  return NULL;
+  if (j->names.n || j->n_weights || j->o->train.n) return NULL;
+  return wk_error_at(WK_UNSUPPORTED, j->path, "nothing to train: no weight is a tensor of floats "
+                     "of rank 1 or more; name others with --train (quantised ones cannot be "
+                     "trained)");
 }
 
 static wk_status check_batch(const wk_train_job *j, const char *what, const char *name,
                              const wk_type *t) {
+  bool is_input = !strcmp(what, "the input");
   if (t->rank > 0 && t->dims[0] == j->run.plan.batch) return NULL;
-  return wk_error_at(WK_USAGE, j->path, "%s '%s' has the type %s, whose axis 0 is no batch of %lld",
-                     what, name, wk_type_text(j->arena, t), (long long)j->run.plan.batch);
+  return wk_error_at(WK_USAGE, j->path,
+                     "%s '%s' has the type %s, whose axis 0 is no batch of %lld%s",
+                     what, name, wk_type_text(j->arena, t), (long long)j->run.plan.batch,
+                     is_input ? ": give one with --shape, or the same value for all samples with "
+                                "--value" : "");
 }
 
 /* Axis 0 of every input and of the labels is the batch. */
@@ -164,9 +187,29 @@ static wk_status check_data(wk_train_job *j, const wk_graph *g, const wk_step *s
   return wk_column_check(&j->data.labels, &want, s->classes);
 }
 
+/* What a loss begins with and a model should not end with. */
+static const struct { wk_loss_kind loss; wk_op op; const char *wants; } mismatches[] = {
+    {WK_LOSS_CROSS_ENTROPY, WK_OP_SOFTMAX, "scores before a softmax"},
+    {WK_LOSS_BCE, WK_OP_SIGMOID, "scores before a sigmoid"},
+    {WK_LOSS_NLL, WK_OP_SOFTMAX, "the logarithms of probabilities"}};
+
+static void note_scores(wk_train_job *j, const wk_graph *g) {
+  wk_value_id y = WK_NONE;
+  for (size_t i = 0; i < g->outputs.n; i++)
+    if (!strcmp(g->output_names.data[i], j->step.output)) y = g->outputs.data[i];
+  if (j->step.is_loss || y == WK_NONE || wk_val(g, y)->kind != WK_VALUE_NODE) return;
+  wk_op op = wk_nod(g, wk_val(g, y)->node)->op;
+  for (size_t i = 0; i < WK_COUNTOF(mismatches); i++)
+    if (mismatches[i].op == op && mismatches[i].loss == j->step.loss)
+      wk_str_printf(&j->notes, "wick: %s: the output '%s' is that of a %s, and %s wants %s\n",
+                    j->path, wk_text_shown(j->arena, j->step.output), wk_op_get(op)->name,
+                    wk_loss_get(j->step.loss)->name, mismatches[i].wants);
+}
+
 static wk_status make_step(wk_train_job *j, wk_module **out) {
   wk_import_purpose purpose = j->o->batch_norm ? WK_FOR_TRAINING_FROZEN_NORM : WK_FOR_TRAINING;
   WK_TRY(wk_train_import(j, purpose, &j->report, out));
+  note_scores(j, (*out)->main);
   WK_TRY(choose_weights(j, *out));
   WK_TRY(wk_status_place(wk_step_build(*out, &j->report, &j->step, j->names.data, j->names.n,
                                        &j->run.step), j->path));

@@ -98,7 +98,8 @@ static wk_status not_finite(wk_train_run *r, double loss) {
   free(in);
   free(out);
   WK_TRY(st);
-  return wk_error(WK_FAILED, "step %lld: the loss is %g%s%s%s", (long long)r->done + 1, loss,
+  return wk_error(WK_FAILED, "step %lld: the loss is %g%s%s%s", (long long)r->done + 1,
+                  isnan(loss) ? NAN : loss, /* without a sign */
                   isfinite(loss) ? ", but a gradient is not finite" : "",
                   s.found ? "; the first tensor that is not finite is " : "",
                   s.found ? s.text : "");

@@ -102,7 +102,8 @@ static wk_status parse_header(cursor c, header *h) {
       if (!take_text(&c, &s, &n))
         return wk_error(WK_UNSUPPORTED, "holds records, which are not supported");
       if (!parse_descr(s, n, &t->dtype, &h->is_big_endian)) {
-        return wk_error(WK_UNSUPPORTED, "has elements of type '%.*s', which is not supported",
+        return wk_error(WK_UNSUPPORTED, "has elements of type '%.*s', which is not supported: "
+                        "numbers and booleans are",
                         n < 20 ? (int)n : 20, s);
       }
       ok = true;
@@ -148,7 +149,9 @@ static void swap_bytes(wk_tensor *t) {
 /* The header, and where the elements are, all of them. */
 static wk_status find_data(const wk_file *f, header *h, const uint8_t **data) {
   if (f->size < 10 || memcmp(f->data, MAGIC, MAGIC_SIZE) != 0) {
-    return wk_error(WK_INPUT, "is not a .npy file");
+    const char *kind = wk_file_kind(f->data, f->size);
+    return kind ? wk_error(WK_INPUT, "is not a .npy file, but %s", kind)
+                : wk_error(WK_INPUT, "is not a .npy file");
   }
   int major = f->data[MAGIC_SIZE];
   size_t at = major == 1 ? 10 : 12, length = f->data[8] | (size_t)f->data[9] << 8;

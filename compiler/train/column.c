@@ -5,9 +5,11 @@
 #include "compiler/ir/scalar.h"
 #include "compiler/train/data.h"
 
-int64_t wk_column_elements(const wk_column *c) {
-  return c->t.type.dims[0] ? wk_type_count(&c->t.type) / c->t.type.dims[0] : 0;
+static int64_t elements(const wk_type *t) {
+  return t->dims[0] ? wk_type_count(t) / t->dims[0] : 0;
 }
+
+int64_t wk_column_elements(const wk_column *c) { return elements(&c->t.type); }
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
@@ -31,8 +33,12 @@ static bool same_sample(const wk_type *a, const wk_type *b) {
   return i == a->rank && k == b->rank;
 }
 
-static wk_status check_shape(const wk_column *c, const wk_type *want) {
+static wk_status check_shape(const wk_column *c, const wk_type *want, int64_t classes) {
   if (same_sample(&c->t.type, want)) return NULL;
+  if (classes > 1 && elements(&c->t.type) == classes * elements(want))
+    return wk_error_at(WK_INPUT, c->path, "has %lld numbers where one class is wanted, 0..%lld: of "
+                       "labels that are 1 at their class give the positions (argmax)",
+                       (long long)classes, (long long)classes - 1);
   wk_str have = {0}, need = {0};
   add_dims(&have, &c->t.type);
   add_dims(&need, want);
@@ -67,11 +73,17 @@ static wk_status bad_value(const wk_column *c, int64_t flat, const char *why) {
   return s;
 }
 
-static wk_status check_floats(const wk_column *c) {
+static wk_status check_floats(const wk_column *c, wk_dtype t) {
   int64_t n = wk_type_count(&c->t.type);
-  for (int64_t i = 0; i < n; i++)
-    if (!isfinite(wk_load_f64(c->t.data, c->t.type.dtype, i)))
-      return bad_value(c, i, "is no finite number");
+  uint64_t as;
+  char why[64];
+  snprintf(why, sizeof why, "does not fit into %s", wk_dtype_name(t));
+  for (int64_t i = 0; i < n; i++) {
+    double v = wk_load_f64(c->t.data, c->t.type.dtype, i);
+    if (!isfinite(v)) return bad_value(c, i, "is no finite number");
+    wk_store_f64(&as, t, 0, v);
+    if (!isfinite(wk_load_f64(&as, t, 0))) return bad_value(c, i, why);
+  }
   return NULL;
 }
 
@@ -101,12 +113,15 @@ wk_status wk_column_check(const wk_column *c, const wk_type *want, int64_t class
   wk_dtype from = c->t.type.dtype;
   if (c->t.type.rank < 1)
     return wk_error_at(WK_INPUT, c->path, "is a single number, samples lie along axis 0");
-  WK_TRY(check_shape(c, want));
+  WK_TRY(check_shape(c, want, classes));
   bool is_float = wk_dtype_is_float(from);
+  if (is_float && classes > 0)
+    return wk_error_at(WK_INPUT, c->path, "holds %s, where classes are wanted: integers, 0..%lld",
+                       wk_dtype_name(from), (long long)classes - 1);
   if (is_float && !wk_dtype_is_float(want->dtype))
     return wk_error_at(WK_INPUT, c->path, "holds %s, where integers (%s) are wanted",
                        wk_dtype_name(from), wk_dtype_name(want->dtype));
-  if (is_float) return check_floats(c);
+  if (is_float) return check_floats(c, want->dtype);
   if (classes > 0) {
     char why[64];
     snprintf(why, sizeof why, "is outside the classes 0..%lld", (long long)classes - 1);
@@ -120,16 +135,16 @@ wk_status wk_column_check(const wk_column *c, const wk_type *want, int64_t class
 
 void wk_column_gather(const wk_column *c, const int64_t *at, int64_t n, wk_dtype t, void *out) {
   wk_dtype from = c->t.type.dtype;
-  int64_t elements = wk_column_elements(c), size = wk_dtype_size(t);
+  int64_t n_elements = wk_column_elements(c), size = wk_dtype_size(t);
   bool as_float = wk_dtype_is_float(from) || wk_dtype_is_float(t);
   for (int64_t i = 0; i < n; i++) {
-    int64_t first = at[i] * elements;
-    uint8_t *to = (uint8_t *)out + i * elements * size;
+    int64_t first = at[i] * n_elements;
+    uint8_t *to = (uint8_t *)out + i * n_elements * size;
     if (from == t) {
-      memcpy(to, (const uint8_t *)c->t.data + first * size, (size_t)(elements * size));
+      memcpy(to, (const uint8_t *)c->t.data + first * size, (size_t)(n_elements * size));
       continue;
     }
-    for (int64_t e = 0; e < elements; e++)
+    for (int64_t e = 0; e < n_elements; e++)
       if (as_float) wk_store_f64(to, t, e, wk_load_f64(c->t.data, from, first + e));
       else wk_store_i64(to, t, e, wk_load_i64(c->t.data, from, first + e));
   }

@@ -149,8 +149,9 @@ static wk_status find_prediction(maker *k, wk_value_id *y) {
   *y = find_output(k->g, k->o->output);
   if (*y == WK_NONE) return refuse_output(k->g, k->o->output);
   const wk_type t = wk_val(k->g, *y)->type;
-  if (k->o->is_loss && (!wk_dtype_is_float(t.dtype) || wk_dtype_is_narrow(t.dtype)))
-    return wk_error(WK_USAGE, "the output '%s' is no loss: it has no floats", k->o->output);
+  if (!wk_dtype_is_float(t.dtype) || wk_dtype_is_narrow(t.dtype))
+    return wk_error(WK_USAGE, "the output '%s' is of %s: a loss, and what one is of, has floats",
+                    k->o->output, wk_dtype_name(t.dtype));
   if (t.dtype == WK_F16 || t.dtype == WK_BF16) *y = wk_low_map(&k->l, WK_F32, "f32(a)", 1, *y);
   return k->l.status;
 }
@@ -218,6 +219,64 @@ static wk_status differentiate(maker *k, const char *const *names, size_t n) {
     wk_vec_push(&k->gradients, out[i]);
   }
   return NULL;
+}
+
+/* Marks what a value is computed from, itself included. */
+static void mark_sources(const wk_graph *g, wk_value_id v, uint8_t *is_source) {
+  WK_VEC(wk_value_id) work = {0};
+  wk_vec_push(&work, v);
+  while (work.n) {
+    v = work.data[--work.n];
+    if (v == WK_NONE || is_source[v]) continue;
+    is_source[v] = 1;
+    if (wk_val(g, v)->kind != WK_VALUE_NODE) continue;
+    const wk_node *n = wk_nod(g, wk_val(g, v)->node);
+    for (uint32_t i = 0; i < n->n_in; i++) wk_vec_push(&work, n->in[i]);
+  }
+  wk_vec_free(&work);
+}
+
+static bool reads(const wk_node *n, const uint8_t *marks) {
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (n->in[i] != WK_NONE && marks[n->in[i]]) return true;
+  return false;
+}
+
+/* The first operator between the weights and the loss whose derivative is 0; NULL: there is no way
+ * from one to the other. */
+static const wk_node *find_zero(const maker *k, const char *const *names, size_t n) {
+  const wk_graph *g = k->g;
+  const wk_node *found = NULL;
+  uint8_t *is_source = wk_xcalloc(g->values.n + 1, 1), *is_moved = wk_xcalloc(g->values.n + 1, 1);
+  mark_sources(g, k->loss, is_source);
+  for (size_t i = 0; i < n; i++) {
+    wk_value_id v = find_constant(g, names[i]);
+    if (v != WK_NONE) is_moved[v] = 1;
+  }
+  for (size_t i = 0; i < g->nodes.n && !found; i++) {
+    const wk_node *node = wk_nod(g, (wk_node_id)i);
+    const char *note;
+    if (node->dead || !reads(node, is_moved)) continue;
+    bool is_zero = wk_adjoint_of(node->op, &note) == WK_ADJOINT_ZERO;
+    for (uint32_t o = 0; o < node->n_out; o++) {
+      if (node->out[o] == WK_NONE) continue;
+      is_moved[node->out[o]] = !is_zero;
+      if (is_zero && is_source[node->out[o]]) found = node;
+    }
+  }
+  free(is_source);
+  free(is_moved);
+  return found;
+}
+
+static wk_status nothing_to_train(const maker *k, const char *const *names, size_t n) {
+  const wk_node *zero = find_zero(k, names, n);
+  if (!n) return wk_error(WK_UNSUPPORTED, "nothing to train: all weights are frozen");
+  if (!zero)
+    return wk_error(WK_UNSUPPORTED, "nothing to train: the loss depends on none of the weights");
+  return wk_error(WK_UNSUPPORTED, "nothing to train: between the weights and the loss is the %s "
+                  "'%s', whose derivative is 0", wk_op_get(zero->op)->name,
+                  zero->name ? zero->name : "");
 }
 
 /* Sum of what `text` makes of each element. */
@@ -390,9 +449,7 @@ static wk_status make(maker *k, const wk_import_report *r, const char *const *na
   WK_TRY(wk_module_normalise(k->g->module));
   k->loss = k->g->outputs.data[0];
   WK_TRY(differentiate(k, names, n));
-  if (!k->weights.n)
-    return wk_error(WK_UNSUPPORTED, "nothing to train: %s",
-                    n ? "the loss depends on none of the weights" : "all weights are frozen");
+  if (!k->weights.n) return nothing_to_train(k, names, n);
   k->rate = add_input(k, "rate", WK_F64, &k->s->rate);
   k->step = add_input(k, "step", WK_I64, &k->s->step);
   if (k->o->accumulate > 1) {

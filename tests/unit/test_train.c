@@ -82,7 +82,11 @@ static const struct {
     {"i64[2,3]{0,0,0,0,12,0}", "i64[4,3]", 10,
      "sample 1, element [1]: 12 is outside the classes 0..9"},
     {"i8[3]{0,-1,0}", "i64[4]", 2, "sample 1: -1 is outside the classes 0..1"},
-    {"f32[2]{1,0}", "i64[4]", 10, "holds f32, where integers (i64) are wanted"},
+    {"f32[2]{1,0}", "i64[4]", 10, "holds f32, where classes are wanted: integers, 0..9"},
+    {"f32[2]{1,0}", "i64[4]", 0, "holds f32, where integers (i64) are wanted"},
+    {"i64[2,3]{0,1,0,1,0,0}", "i64[4]", 3, "has 3 numbers where one class is wanted, 0..2: of "
+     "labels that are 1 at their class give the positions (argmax)"},
+    {"f64[2]{1.0,1e300}", "f32[4]", 0, "sample 1: 1e+300 does not fit into f32"},
     {"f32[2,3]{0,0,0,0,0,nan}", "f32[4,3]", 0, "sample 1, element [2]: nan is no finite number"},
     {"f32[2]{inf,0}", "f32[4]", 0, "sample 0: inf is no finite number"},
     {"f32[2,3]{1}", "f32[4,4]", 0, "samples have the shape [3], the input x has [4]"},
