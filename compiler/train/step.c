@@ -320,14 +320,16 @@ static void update_when(maker *k, wk_value_id when, wk_value_id v, wk_value_id n
   if (!k->l.status) wk_graph_update(k->g, v, next);
 }
 
-/* Gradients become their sums over the batches of a step so far. */
+/* Gradients become their sums over the batches of a step so far; those of halves are f32. */
 static void add_sums(maker *k) {
   for (size_t i = 0; i < k->gradients.n && !k->l.status; i++) {
     const wk_value w = *wk_val(k->g, k->weights.data[i]);
-    wk_value_id before = add_state(k, w.name, "sum", &w.type);
+    wk_type t = w.type;
+    t.dtype = wk_compute_dtype(t.dtype);
+    wk_value_id before = add_state(k, w.name, "sum", &t);
     wk_vec_push(&k->sums, before);
     k->gradients.data[i] =
-        wk_low_map(&k->l, w.type.dtype, "add(a, b)", 2, before, k->gradients.data[i]);
+        wk_low_map(&k->l, t.dtype, "add(a, out(b))", 2, before, k->gradients.data[i]);
   }
 }
 

@@ -244,10 +244,11 @@ static void test_not_finite(void **state) {
   drop(&f);
 }
 
+enum { ELEM_F16 = 10, ELEM_BF16 = 16 };
+
 /* The loss of halves is computed and added up in f32: its elements are beyond 65504. */
 static void test_halves(void **state) {
   (void)state;
-  enum { ELEM_F16 = 10, ELEM_BF16 = 16 };
   static const int elems[] = {ELEM_F16, ELEM_BF16};
   for (size_t i = 0; i < WK_COUNTOF(elems); i++) {
     wk_step_options o = options();
@@ -268,6 +269,35 @@ static void test_halves(void **state) {
     wk_module_free(m);
     drop(&f);
   }
+}
+
+/* Over several batches their gradients are added up in f32, too. */
+static void test_sums_of_halves(void **state) {
+  (void)state;
+  static const uint16_t w[2] = {0x3c00, 0x4000};
+  static const int64_t dims[2] = {2, 1};
+  static const char *const name = "w";
+  wk_step_options o = options();
+  wk_import_report r;
+  wk_module *m;
+  wk_step s;
+  builder b = new_model(13);
+  ADD(&b, b.g->initializer, b.g->n_initializer,
+      raw_tensor(&b, "w", ELEM_F16, 2, dims, w, sizeof w));
+  add_input(&b, b.g, "x", ELEM_F16, "4 2");
+  add_node(&b, b.g, "MatMul", "x w", "y");
+  add_output(&b, b.g, "y", ELEM_F16);
+  const wk_import_options import = {.purpose = WK_FOR_TRAINING};
+  assert_null(import_model(&b, &import, &r, &m));
+  o.accumulate = 2;
+  assert_null(wk_step_build(m, &r, &o, &name, 1, &s));
+  assert_int_equal(s.variables.n, 2);
+  assert_string_equal(s.variables.data[0].name, "w.sum");
+  assert_int_equal(s.variables.data[0].type.dtype, WK_F32);
+  assert_int_equal(s.variables.data[1].type.dtype, WK_F16);
+  wk_step_free(&s);
+  wk_import_report_free(&r);
+  wk_module_free(m);
 }
 
 static const char *input_name(const wk_graph *g, size_t i) {
@@ -399,6 +429,7 @@ int main(void) {
       cmocka_unit_test(test_accumulate), cmocka_unit_test(test_not_finite),
       cmocka_unit_test(test_norm),       cmocka_unit_test(test_gradient_not_finite),
       cmocka_unit_test(test_halves),     cmocka_unit_test(test_names),
+      cmocka_unit_test(test_sums_of_halves),
       cmocka_unit_test(test_evaluation), cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
