@@ -451,7 +451,7 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, const emissio
 }
 
 /* What is written overwrites neither the model nor something else that is written. */
-static wk_status check_paths(const compile_opts *o, const wk_compilation *c) {
+static wk_status check_paths(const compile_opts *o, const wk_compilation *c, wk_arena *a) {
   const char *what = o->output ? "--output" : "the output";
   wk_paths paths = {0};
   wk_file f;
@@ -459,7 +459,7 @@ static wk_status check_paths(const compile_opts *o, const wk_compilation *c) {
   bool package = wk_is_package(&f);
   wk_file_unmap(&f);
   if (package) return wk_error_at(WK_INPUT, c->model, "is a Wick package, not an ONNX model");
-  wk_paths_read(&paths, "the model", c->model);
+  wk_model_paths(&paths, c->model, NULL, a);
   wk_binding_paths(&paths, &o->binding);
   for (size_t i = 0; i < c->files.n; i++) wk_paths_write(&paths, what, c->files.path[i]);
   wk_paths_write(&paths, "--report", o->report);
@@ -480,7 +480,7 @@ static wk_status start(const compile_opts *o, wk_compilation *c, const wk_target
   c->emit = emit.name;
   c->target = wk_targets_text(targets, a);
   WK_TRY(name_files(c, &emit, path, a));
-  WK_TRY(check_paths(o, c));
+  WK_TRY(check_paths(o, c, a));
   return compile(o, c, &emit, targets, path);
 }
 

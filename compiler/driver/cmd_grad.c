@@ -288,20 +288,14 @@ static wk_status import(const grad_opts *o, const char *path, derivation *d) {
 }
 
 /* What is written overwrites nothing that is read. */
-static wk_status check_paths(const grad_opts *o, const char *model) {
+static wk_status check_paths(const grad_opts *o, const char *model, wk_arena *a) {
   wk_paths paths = {0};
-  wk_onnx_info info;
   if (!o->output) return NULL;
-  WK_TRY(wk_net_inspect(model, NULL, &info));
-  wk_paths_read(&paths, "the model", model);
-  for (size_t i = 0; i < info.external.n; i++)
-    wk_paths_read(&paths, "weights of the model", info.external.data[i]);
+  wk_model_paths(&paths, model, NULL, a);
   wk_binding_paths(&paths, &o->binding);
   wk_paths_read_named(&paths, "--input", &o->input);
   wk_paths_write(&paths, "--output", o->output);
-  wk_status s = wk_paths_check(&paths);
-  wk_onnx_info_free(&info);
-  return s;
+  return wk_paths_check(&paths);
 }
 
 static wk_status check_options(const grad_opts *o) {
@@ -322,7 +316,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   const char *path = args->data[0];
   derivation d = {.arena = wk_arena_new()};
   wk_status s = check_options(o);
-  if (!s) s = check_paths(o, path);
+  if (!s) s = check_paths(o, path, d.arena);
   if (!s) s = import(o, path, &d);
   if (!s) s = o->check ? prove(&d, o) : emit(&d, o);
   wk_vec_free(&d.of);

@@ -71,7 +71,7 @@ static const wk_option options[] = {
 static wk_status check_paths(const wk_quantize_job *j) {
   const wk_quantize_opts *o = j->opts;
   wk_paths paths = {0};
-  wk_paths_read(&paths, "the model", j->path);
+  wk_model_paths(&paths, j->path, NULL, j->arena);
   wk_binding_paths(&paths, &o->binding);
   for (size_t i = 0; i < j->data.files.n; i++)
     wk_paths_read(&paths, "--calibration", j->data.files.data[i].path);

@@ -179,7 +179,7 @@ static wk_status write_outputs(const wk_run_opts *o, wk_run_job *job, const wk_t
 
 static void add_read(const wk_run_opts *o, const wk_run_job *job, const char *model,
                      wk_paths *paths) {
-  wk_paths_read(paths, "the model", model);
+  wk_model_paths(paths, model, NULL, job->arena);
   wk_binding_paths(paths, &o->binding);
   for (size_t i = 0; i < job->files.n; i++)
     wk_paths_read(paths, "--input", job->files.data[i].path);
@@ -189,6 +189,7 @@ static void add_read(const wk_run_opts *o, const wk_run_job *job, const char *mo
  * name in both is the same tensor. */
 static wk_status check_paths(const wk_run_opts *o, wk_run_job *job, const char *model) {
   wk_paths paths = {0};
+  if (!o->output_dir && !o->dump) return NULL;
   add_read(o, job, model, &paths);
   for (size_t i = 0; o->output_dir && i < wk_runner_outputs(job->runner); i++)
     wk_paths_write(&paths, "--output-dir",

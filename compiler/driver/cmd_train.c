@@ -149,12 +149,7 @@ static wk_status choose_shown(wk_train_job *j) {
 /* What is written overwrites nothing else, as far as that is known yet. */
 static wk_status check_paths(const wk_train_job *j) {
   wk_paths paths = {0};
-  const wk_onnx_info *info = &j->data.info;
-  wk_paths_read(&paths, "the model", j->path);
-  for (size_t i = 0; i < info->external.n; i++)
-    wk_paths_read(&paths,
-                  wk_arena_printf(j->arena, "weights of the model, %s", info->external.data[i]),
-                  info->external.data[i]);
+  wk_model_paths(&paths, j->path, &j->data.info, j->arena);
   wk_binding_paths(&paths, &j->o->binding);
   wk_paths_read(&paths, "--labels", j->o->labels);
   for (size_t i = 0; i < j->data.paths.n; i++)

@@ -58,6 +58,9 @@ typedef struct {
 const char *wk_binding_given(const wk_binding_args *a);
 /* The files that they name, among those that are read. */
 void wk_binding_paths(wk_paths *p, const wk_binding_args *a);
+/* The same for a model: its file and those of its external data, which info lists; texts are in the
+ * arena. Without info the file is read; what is no model has no such files. */
+void wk_model_paths(wk_paths *p, const char *path, const wk_onnx_info *info, wk_arena *a);
 
 #define WK_LIST_ALL_HELP "a line for every node that is not supported, instead of every operator"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Nothing that is written takes the place of what was read, or of something else that is written.
 source "$(dirname "$0")/lib.bash" "$@"
+source "$wanted/../external.bash"
 small_models
 mkdir folder io
 ln -s folder linked
@@ -92,4 +93,20 @@ check 'one device' "$wick" compile relu.onnx -q -o /dev/null --report /dev/null
 check 'one stream' "$wick" compile relu.onnx -q -o - --report -
 check 'again' "$wick" compile relu.onnx -q -o a.wick --report a.json
 check 'and again' "$wick" compile relu.onnx -q -o a.wick --report a.json
+
+# Weights that are in a file of their own.
+external ex w.bin
+external outputs y.npy
+npy n4.npy '<f4' 2,4
+weights='would overwrite weights of the model'
+keeps 'compile over weights' "ex/w.bin: --output $weights, ex/w.bin" \
+  "$wick" compile ex/m.onnx --bind N=2 -o ex/w.bin
+keeps 'report over weights' "ex/w.bin: --report $weights, ex/w.bin" \
+  "$wick" compile ex/m.onnx --bind N=2 -o c.wick --report ex/w.bin
+keeps 'quantise over weights' "ex/w.bin: --output $weights, ex/w.bin" \
+  "$wick" quantize ex/m.onnx --bind N=2 --random 1 -o ex/w.bin
+keeps 'grad over weights' "ex/w.bin: --output $weights, ex/w.bin" \
+  "$wick" grad ex/m.onnx --bind N=2 --emit graph -o ex/w.bin
+keeps 'outputs over weights' "outputs/y.npy: --output-dir $weights, outputs/y.npy" \
+  "$wick" run outputs/m.onnx -i n4.npy --output-dir outputs
 finish

@@ -4,6 +4,7 @@
 # input.
 source "$(dirname "$0")/lib.bash" "$@"
 source "$wanted/../train.bash"
+source "$wanted/../external.bash"
 examples=$wanted/../../../examples
 
 ramp four.npy '<i4' 40,4 160 251
@@ -255,27 +256,6 @@ gives 'a history to stdout' '^1,3,' cat lines
 [[ $(wc -l <lines) == 2 ]] && good || bad "beside the history: $(cat lines)"
 refuses 'two to stdout' 2 'only one file can go to standard' train --history - -o -
 
-# external FOLDER NAME: a model FOLDER/m.onnx, y = x W, whose weights are in FOLDER/NAME.
-field() { printf '%02x%02x%s' $(($1 << 3 | 2)) $((${#2} / 2)) "$2"; }
-string() { field "$1" "$(printf %s "$2" | od -An -tx1 | tr -d ' \n')"; }
-number() { printf '%02x%02x' $(($1 << 3)) "$2"; }
-typed() { # typed NAME COLUMNS: f32[N,COLUMNS]
-  local dims
-  dims=$(field 1 "$(string 2 N)")$(field 1 "$(number 1 "$2")")
-  string 1 "$1"
-  field 2 "$(field 1 "$(number 1 1)$(field 2 "$dims")")"
-}
-external() {
-  local w n model
-  w=$(number 1 4)$(number 1 3)$(number 2 1)$(string 8 W)
-  w+=$(field 13 "$(string 1 location)$(string 2 "$2")")$(number 14 1)
-  n=$(string 1 x)$(string 1 W)$(string 2 y)$(string 4 MatMul)
-  model=$(field 1 "$n")$(field 5 "$w")$(field 11 "$(typed x 4)")$(field 12 "$(typed y 3)")
-  mkdir -p "$1"
-  model=$(number 1 8)$(field 7 "$model")$(field 8 "$(number 2 17)")
-  printf '%b' "$(sed 's/../\\x&/g' <<<"$model")" >"$1/m.onnx"
-  words 12 4 5 >"$1/$2"
-}
 external ex w.bin
 ramp xs.npy '|u1' 64,4 256 251
 ramp ys.npy '<i8' 64 64 3
