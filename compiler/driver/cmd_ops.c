@@ -163,7 +163,7 @@ static wk_status survey(const ops_opts *o) {
 
 static void print_gradients(void) {
   wk_table t = {0};
-  int differentiable = 0, all = 0;
+  int differentiable = 0, constant = 0, all = 0;
   wk_table_row(&t, "OPERATOR\tBY\tNOTE");
   for (int op = 0; op < WK_OP_COUNT; op++) {
     const char *note;
@@ -171,11 +171,13 @@ static void print_gradients(void) {
     if (info->kind == WK_KIND_INST) continue;
     wk_adjoint_kind k = wk_adjoint_of((wk_op)op, &note);
     all++;
-    differentiable += k != WK_ADJOINT_ZERO && k != WK_ADJOINT_NONE;
+    differentiable += wk_adjoint_exists(k);
+    constant += k == WK_ADJOINT_CONSTANT;
     wk_table_row(&t, "%s\t%s\t%s", info->name, wk_adjoint_kind_name(k), note);
   }
   wk_table_print(stdout, &t, "lll");
-  printf("\n%d of %d operators have a derivative other than 0\n", differentiable, all);
+  printf("\n%d of %d operators are differentiable: %d have a derivative other than 0, %d are "
+         "constant almost everywhere\n", differentiable, all, differentiable - constant, constant);
 }
 
 static wk_status run(const void *options_, const wk_strings *args) {

@@ -160,7 +160,8 @@ static wk_status run_node(sweep *s, wk_node_id id) {
   const wk_adjoint_row *row = wk_adjoint_row_of(n.op);
   switch (row->kind) {
     case WK_ADJOINT_LOWER: return run_lowered(s, id);
-    case WK_ADJOINT_ZERO: return NULL;
+    case WK_ADJOINT_CONSTANT:
+    case WK_ADJOINT_NO_PATH: return NULL;
     case WK_ADJOINT_NONE:
       return wk_error_at(WK_UNSUPPORTED, n.name, "%s has no gradient: %s", wk_op_get(n.op)->name,
                          row->note);

@@ -31,12 +31,18 @@ typedef enum {
   WK_ADJOINT_STRAIGHT,   /* likewise, straight through its steps */
   WK_ADJOINT_RULE,       /* by a function that builds its adjoint */
   WK_ADJOINT_LOWER,      /* by those of its primitives */
-  WK_ADJOINT_ZERO,       /* it is constant almost everywhere, or has no floats */
+  WK_ADJOINT_CONSTANT,   /* it is a function of reals, and constant almost everywhere: 0 */
+  WK_ADJOINT_NO_PATH,    /* nothing leads from floats to floats: it has other results, or no
+                            operands */
   WK_ADJOINT_NONE        /* not at all */
 } wk_adjoint_kind;
 /* *note: why not, or ""; static. Instructions have none. */
 wk_adjoint_kind wk_adjoint_of(wk_op op, const char **note);
 const char *wk_adjoint_kind_name(wk_adjoint_kind k);
+/* It has a derivative, be it 0. */
+static inline bool wk_adjoint_exists(wk_adjoint_kind k) {
+  return k != WK_ADJOINT_NO_PATH && k != WK_ADJOINT_NONE;
+}
 
 /* ---- proof --------------------------------------------------------------------------------- */
 

@@ -8,14 +8,16 @@ enum {
 #define STRAIGHT(op, ...) HAS_##op,
 #define RULE(op, name) HAS_##op,
 #define LOWER(op) HAS_##op,
-#define ZERO(op) HAS_##op,
+#define CONSTANT(op) HAS_##op,
+#define NO_PATH(op) HAS_##op,
 #define NONE(op, reason) HAS_##op,
 #include "compiler/grad/adjoints.def"
 #undef OWN
 #undef STRAIGHT
 #undef RULE
 #undef LOWER
-#undef ZERO
+#undef CONSTANT
+#undef NO_PATH
 #undef NONE
   HAS_COUNT
 };
@@ -46,14 +48,16 @@ static const wk_adjoint_row rows[WK_OP_COUNT] = {
 #define STRAIGHT(op, ...) [WK_OP_##op] = {WK_ADJOINT_STRAIGHT, NULL, {__VA_ARGS__}, ""},
 #define RULE(op, name) [WK_OP_##op] = {WK_ADJOINT_RULE, wk_adjoint_##name, {NULL}, ""},
 #define LOWER(op) [WK_OP_##op] = {WK_ADJOINT_LOWER, NULL, {NULL}, ""},
-#define ZERO(op) [WK_OP_##op] = {WK_ADJOINT_ZERO, NULL, {NULL}, ""},
+#define CONSTANT(op) [WK_OP_##op] = {WK_ADJOINT_CONSTANT, NULL, {NULL}, ""},
+#define NO_PATH(op) [WK_OP_##op] = {WK_ADJOINT_NO_PATH, NULL, {NULL}, ""},
 #define NONE(op, reason) [WK_OP_##op] = {WK_ADJOINT_NONE, NULL, {NULL}, reason},
 #include "compiler/grad/adjoints.def"
 #undef OWN
 #undef STRAIGHT
 #undef RULE
 #undef LOWER
-#undef ZERO
+#undef CONSTANT
+#undef NO_PATH
 #undef NONE
 };
 
@@ -72,7 +76,6 @@ wk_adjoint_kind wk_adjoint_of(wk_op op, const char **note) {
 
 const char *wk_adjoint_kind_name(wk_adjoint_kind k) {
   static const char *const names[] = {"definition", "own expression", "straight through",
-                                      "rule", "primitives", "zero",
-                                      "none"};
+                                      "rule", "primitives", "constant", "no path", "none"};
   return names[k];
 }

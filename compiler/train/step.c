@@ -257,7 +257,8 @@ static const wk_node *find_zero(const maker *k, const char *const *names, size_t
     const wk_node *node = wk_nod(g, (wk_node_id)i);
     const char *note;
     if (node->dead || !reads(node, is_moved)) continue;
-    bool is_zero = wk_adjoint_of(node->op, &note) == WK_ADJOINT_ZERO;
+    wk_adjoint_kind kind = wk_adjoint_of(node->op, &note);
+    bool is_zero = kind == WK_ADJOINT_CONSTANT || kind == WK_ADJOINT_NO_PATH;
     for (uint32_t o = 0; o < node->n_out; o++) {
       if (node->out[o] == WK_NONE) continue;
       is_moved[node->out[o]] = !is_zero;

@@ -68,6 +68,8 @@ check 'which runs' "$wick" run d.onnx
 check 'once more' "$wick" grad net.onnxtxt --emit onnx -o again.onnx
 check 'the same bytes' cmp d.onnx again.onnx
 gives 'how operators are differentiated' '^gelu +definition' "$wick" ops --gradients
+gives 'which are constant' '^floor +constant$' "$wick" ops --gradients
+gives 'which have no path' '^arg_max +no path$' "$wick" ops --gradients
 
 refuses 'no such output' 2 "--of: no output 'yy'; did you mean 'y'\\?" \
   "$wick" grad net.onnxtxt --of yy
