@@ -27,7 +27,8 @@ wk_value_id draw_op_gather_elements(draw *d, wk_op op) {
   wk_value_id x = draw_anything(d, 1, 4);
   const wk_type t = *draw_type(d, x);
   int64_t dims[WK_MAX_RANK], axis = draw_int(d, 0, t.rank - 1);
-  for (int i = 0; i < t.rank; i++) dims[i] = i == axis ? draw_dim(d) : draw_int(d, 1, t.dims[i]);
+  for (int i = 0; i < t.rank; i++)
+    dims[i] = i == axis ? draw_dim(d) : draw_int(d, t.dims[i] > 0, t.dims[i]);
   ATTRS(d, gather_elements, GATHER_ELEMENTS);
   a->axis = axis;
   return draw_2(d, op, a, x, positions(d, t.rank, dims, t.dims[axis]));
