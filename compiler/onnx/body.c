@@ -38,6 +38,7 @@ void wk_body_inline(wk_onnx_node *c, const Onnx__GraphProto *p, const wk_bound *
                     wk_bound *out, size_t n_out) {
   if (c->status || !check_depth(c)) return;
   wk_scope *s = wk_scope_new(c->scope, false, c->g, c->scope->frame);
+  wk_scope_enter(c->im, s, c->proto, p);
   wk_onnx_latch(c, fill(c, s, p, in, n_in, out, n_out));
   wk_scope_free(s);
 }
@@ -49,6 +50,7 @@ bool wk_body_open(wk_onnx_node *c, const Onnx__GraphProto *p, wk_body *b) {
   const char *name = p->name && *p->name ? p->name : c->name;
   b->g = wk_graph_new(m, wk_arena_printf(m->arena, "%s.%zu", name, m->graphs.n));
   b->scope = wk_scope_new(c->scope, false, b->g, c->scope->frame);
+  wk_scope_enter(c->im, b->scope, c->proto, p);
   return true;
 }
 

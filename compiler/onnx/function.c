@@ -99,6 +99,7 @@ wk_status wk_import_call(wk_onnx_node *c, const Onnx__FunctionProto *fn) {
                       .function = fn, .caller = caller};
   WK_TRY(resolve_attributes(c, fn, frame));
   wk_scope *s = wk_scope_new(c->scope, true, c->g, frame);
+  wk_scope_enter(c->im, s, c->proto, fn);
   wk_status st = inline_call(c, fn, s);
   wk_scope_free(s);
   return wk_status_note(st, "in function '%s'", fn->name);

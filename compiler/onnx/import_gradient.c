@@ -152,7 +152,10 @@ static bool import_part(gradient *d, wk_body *b, wk_bound *y) {
                                 : wk_scope_capture(b->scope, c->g, c->in[i]);
     wk_scope_bind(b->scope, d->listed[i], wk_bound_tensor(v));
   }
+  wk_map *entered = wk_import_again(c->im);
+  b->scope->path = c->scope->path;
   wk_onnx_latch(c, wk_import_nodes(c->im, b->scope, d->nodes.data, d->nodes.n));
+  wk_import_go_on(c->im, entered);
   if (!wk_onnx_ok(c)) return false;
   wk_onnx_valid(c, wk_scope_find(c->im, b->scope, d->y, y),
                 "names tensor '%s', which no node produces", d->y);

@@ -73,6 +73,8 @@ typedef struct wk_scope {
   const wk_frame *frame;
   Onnx__NodeProto **nodes; /* that have been imported into it, or are being */
   size_t n_nodes;
+  const char *path;        /* of nodes and iterations that lead here: the same for what is imported
+                            * once more (wk_import_again) */
   wk_map *names;           /* name -> index in bound */
   WK_VEC(wk_bound) bound;
   WK_VEC(wk_capture) captures; /* where g is not the parent's graph: run-time values from outside */
@@ -116,6 +118,9 @@ typedef struct wk_importer {
   wk_map *quantised;   /* training: names in main -> their part in quantisation; NULL: not yet */
   wk_value_id key;     /* of main; WK_NONE: nobody has asked for it */
   WK_VEC(wk_onnx_moved) moved;
+  wk_map *entered;     /* place -> how often scopes have been entered there */
+  wk_map *drawn;       /* place of a node that draws numbers -> index in seeds */
+  WK_VEC(int64_t) seeds;
   wk_map *surveyed;    /* a node's address as text -> index in the report's nodes */
   WK_VEC(wk_value_id) loose; /* survey: what refused nodes of the main graph read */
   int64_t splat_left;  /* address space of constants with one repeated value */
@@ -237,6 +242,11 @@ wk_status wk_onnx_sparse_constant(wk_importer *im, wk_graph *g, const char *name
 /* `inside` is where the new scope is opened; its names are visible unless is_function. */
 wk_scope *wk_scope_new(wk_scope *inside, bool is_function, wk_graph *g, const wk_frame *frame);
 void wk_scope_free(wk_scope *s);
+/* s is what the node at its path makes of a graph or function, this time. */
+void wk_scope_enter(wk_importer *im, wk_scope *s, const Onnx__NodeProto *n, const void *what);
+/* Until wk_import_go_on, nodes are imported that have been imported before. */
+wk_map *wk_import_again(wk_importer *im); /* what wk_import_go_on takes */
+void wk_import_go_on(wk_importer *im, wk_map *entered);
 void wk_scope_bind(wk_scope *s, const char *name, wk_bound b);
 /* False when no scope knows the name. Values of other graphs become captures or constants. */
 bool wk_scope_find(wk_importer *im, wk_scope *s, const char *name, wk_bound *out);

@@ -309,10 +309,22 @@ wk_value_id wk_make_mul_f(wk_onnx_node *c, wk_value_id x, double v) {
   return wk_make_2(c, WK_OP_MUL, x, wk_make_scalar(c, wk_onnx_type(c, x)->dtype, v));
 }
 
+static int64_t seed_by_place(wk_onnx_node *c) {
+  wk_importer *im = c->im;
+  const void *node = c->proto;
+  const char *place = wk_arena_printf(im->arena, "%s/%p", c->scope->path, node);
+  uint32_t at;
+  if (wk_map_get(im->drawn, place, &at)) return im->seeds.data[at];
+  int64_t seed = (int64_t)wk_hash64(c->name, strlen(c->name), c->g->nodes.n) >> 1;
+  wk_map_put(im->drawn, place, (uint32_t)im->seeds.n);
+  wk_vec_push(&im->seeds, seed);
+  return seed;
+}
+
 int64_t wk_make_seed(wk_onnx_node *c) {
   const Onnx__AttributeProto *a = wk_onnx_attr(c, "seed");
   if (a && a->has_i) return a->i; /* Dropout */
-  if (!a || !a->has_f) return (int64_t)wk_hash64(c->name, strlen(c->name), c->g->nodes.n) >> 1;
+  if (!a || !a->has_f) return seed_by_place(c);
   uint32_t bits;
   memcpy(&bits, &a->f, sizeof bits);
   return bits;

@@ -57,7 +57,8 @@ wk_ints wk_make_axes(wk_onnx_node *c, int first, int last);
 wk_value_id wk_make_add_f(wk_onnx_node *c, wk_value_id x, double v);
 wk_value_id wk_make_mul_f(wk_onnx_node *c, wk_value_id x, double v);
 
-/* Random stream of this node: from its seed attribute, else from its position in the model. */
+/* Random stream of this node: from its seed attribute, else from its position in the model. Each
+ * call and each iteration has another one; a node that is imported once more has that of before. */
 int64_t wk_make_seed(wk_onnx_node *c);
 
 /* softmax, log_softmax or hardmax of x by the node's `axis`; before opset 13 x counts as a matrix.

@@ -276,6 +276,8 @@ static wk_status import_source(wk_module *m, const wk_onnx_source *src, const wk
                     .fixed = wk_map_new(),
                     .used = wk_map_new(),
                     .external = wk_map_new(),
+                    .entered = wk_map_new(),
+                    .drawn = wk_map_new(),
                     .surveyed = wk_map_new(),
                     .key = WK_NONE};
   if (im.opt->purpose != WK_FOR_INFERENCE) im.weights = wk_map_new();
@@ -289,6 +291,9 @@ static wk_status import_source(wk_module *m, const wk_onnx_source *src, const wk
   wk_map_free(im.fixed);
   wk_map_free(im.used);
   wk_map_free(im.external);
+  wk_map_free(im.entered);
+  wk_map_free(im.drawn);
+  wk_vec_free(&im.seeds);
   wk_map_free(im.surveyed);
   wk_map_free(im.weights);
   wk_map_free(im.quantised);

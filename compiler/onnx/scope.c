@@ -10,9 +10,29 @@
 wk_scope *wk_scope_new(wk_scope *inside, bool is_function, wk_graph *g, const wk_frame *frame) {
   wk_scope *s = wk_xcalloc(1, sizeof *s);
   *s = (wk_scope){.parent = is_function ? NULL : inside, .g = g, .frame = frame,
-                  .names = wk_map_new(), .depth = inside ? inside->depth + 1 : 0};
+                  .path = inside ? inside->path : "", .names = wk_map_new(),
+                  .depth = inside ? inside->depth + 1 : 0};
   s->edge = inside && inside->g == g ? inside->edge : s;
   return s;
+}
+
+void wk_scope_enter(wk_importer *im, wk_scope *s, const Onnx__NodeProto *n, const void *what) {
+  const char *place = wk_arena_printf(im->arena, "%s/%p.%p", s->path, (const void *)n, what);
+  uint32_t times = 0;
+  wk_map_get(im->entered, place, &times);
+  wk_map_put(im->entered, place, times + 1);
+  s->path = wk_arena_printf(im->arena, "%s.%u", place, times);
+}
+
+wk_map *wk_import_again(wk_importer *im) {
+  wk_map *entered = im->entered;
+  im->entered = wk_map_new();
+  return entered;
+}
+
+void wk_import_go_on(wk_importer *im, wk_map *entered) {
+  wk_map_free(im->entered);
+  im->entered = entered;
 }
 
 void wk_scope_free(wk_scope *s) {
