@@ -61,6 +61,31 @@ static void add_map(wk_adjoint *a, const operands *in, wk_expr *const *e, uint32
   wk_low_add(&a->l, WK_OP_MAP, attrs, used, n_used, n, out);
 }
 
+/* v expanded to the dims that n values broadcast to. */
+static wk_value_id expanded(wk_low *l, wk_value_id v, const wk_value_id *all, int n) {
+  wk_type y = *wk_low_type(l, v), next;
+  for (int k = 0; k < n && !l->status; k++, y = next)
+    l->status = wk_type_broadcast(&y, wk_low_type(l, all[k]), &next);
+  const wk_type is = *wk_low_type(l, v);
+  return l->status || same_dims(&y, &is) ? v : wk_low_expand(l, v, y.rank, y.dims);
+}
+
+wk_value_id wk_adjoint_through(wk_adjoint *a, const wk_expr *e, const wk_value_id *in, int n_in,
+                               int k, wk_value_id g) {
+  bool wanted[8] = {false};
+  wk_expr *out[8] = {NULL};
+  wk_value_id all[9], y = 0;
+  if (a->l.status || n_in > 8) return WK_NONE;
+  wanted[k] = true;
+  wk_status s = wk_expr_adjoints(a->l.arena, e, n_in, wanted, out);
+  if (s) wk_low_fail(&a->l, s);
+  if (s || !out[k]) return WK_NONE;
+  memcpy(all, in, (size_t)n_in * sizeof *all);
+  all[n_in] = g;
+  add_map(a, &(operands){all, n_in + 1}, &out[k], 1, &y);
+  return a->l.status ? 0 : expanded(&a->l, y, all, n_in + 1);
+}
+
 static int64_t only_input(const wk_expr *e) {
   const wk_expr_node *x = &e->nodes[e->results[0]];
   return x->op == WK_EX_INPUT ? x->imm.i : -1;

@@ -17,23 +17,6 @@ static wk_value_id with_axes(wk_low *l, wk_value_id v, const wk_type *kept) {
 
 /* ---- the primitive ------------------------------------------------------------------------- */
 
-wk_value_id wk_adjoint_through(wk_adjoint *a, const wk_expr *e, const wk_value_id *in, int n_in,
-                               int k, wk_value_id g) {
-  bool wanted[8] = {false};
-  wk_expr *out[8] = {NULL};
-  wk_value_id all[9];
-  if (a->l.status || n_in > 8) return WK_NONE;
-  wanted[k] = true;
-  wk_status s = wk_expr_adjoints(a->l.arena, e, n_in, wanted, out);
-  if (s) wk_low_fail(&a->l, s);
-  if (s || !out[k]) return WK_NONE;
-  memcpy(all, in, (size_t)n_in * sizeof *all);
-  all[n_in] = g;
-  wk_attr_map *m = wk_attrs_new(a->l.arena, WK_OP_MAP);
-  m->body = out[k];
-  return wk_low_add(&a->l, WK_OP_MAP, m, all, (uint32_t)n_in + 1, 1, NULL);
-}
-
 /* What the elements of p get of g, the adjoint of their fold y; both of g's type, with 1 along the
  * axes. Where several are the maximum they share it. Products leave the element out without
  * dividing by zero. */

@@ -362,6 +362,32 @@ static wk_status write_reduce(wk_export_graph *x) {
   return done(reduce(x, op, wk_export_in(x, 0), a->axes, a->keepdims != 0, wk_export_out(x, 0)));
 }
 
+/* True: what is folded has the dims of input 0, whatever the exporter writes for it. */
+static bool folds_first_input(const wk_export_graph *x, const wk_expr *pre) {
+  wk_type all = *wk_export_type(x, 0);
+  bool is_read = !pre && x->node->n_in == 1;
+  for (uint32_t k = 1; k < x->node->n_in; k++) {
+    const wk_type before = all;
+    wk_status s = wk_type_broadcast(&before, wk_export_type(x, k), &all);
+    bool same = !s && all.rank == before.rank &&
+                !memcmp(all.dims, before.dims, (size_t)all.rank * sizeof *all.dims);
+    wk_status_free(s);
+    if (!same) return false;
+  }
+  for (uint32_t i = 0; pre && i < pre->n; i++)
+    is_read = is_read || (pre->nodes[i].op == WK_EX_INPUT && pre->nodes[i].imm.i == 0);
+  return is_read;
+}
+
+/* What is folded, as a name. */
+static const char *before_fold(wk_export_graph *x, const wk_expr *pre) {
+  if (!pre) return wk_export_in(x, 0);
+  const char **in = wk_arena_alloc(x->arena, x->node->n_in * sizeof *in), *y = wk_export_fresh(x);
+  for (uint32_t k = 0; k < x->node->n_in; k++) in[k] = wk_export_in(x, k);
+  wk_export_expr(x, pre, in, &y, wk_export_type(x, 0));
+  return y;
+}
+
 /* The primitive: a fold between two expressions. */
 static wk_status write_fold(wk_export_graph *x) {
   const wk_attr_reduce *a = ATTR(x, reduce);
@@ -373,10 +399,10 @@ static wk_status write_fold(wk_export_graph *x) {
   for (size_t i = 0; i < WK_COUNTOF(kinds); i++) {
     if (strcmp(kinds[i].kind, a->kind) == 0) op = kinds[i].onnx;
   }
-  if (!op || a->axes.n == 0 || a->pre || x->node->n_in != 1) return wk_export_own(x);
+  if (!op || a->axes.n == 0 || !folds_first_input(x, a->pre)) return wk_export_own(x);
   const char *folded = a->post ? wk_export_fresh(x) : wk_export_out(x, 0),
              *out = wk_export_out(x, 0);
-  reduce(x, op, wk_export_in(x, 0), a->axes, a->keepdims != 0, folded);
+  reduce(x, op, before_fold(x, a->pre), a->axes, a->keepdims != 0, folded);
   if (a->post) wk_export_expr(x, a->post, &folded, &out, result_type(x));
   return NULL;
 }

@@ -6,12 +6,29 @@
 #include "compiler/onnx/handlers.h"
 #include "compiler/onnx/quant.h"
 
-/* Mean and (biased) variance of x over axes, with the reduced axes kept. */
+/* Mean and (biased) variance of x over axes, with the reduced axes kept. The variance is one fold,
+ * so that nothing of x's size is kept for its adjoint. */
 static void moments(wk_onnx_node *c, wk_value_id x, wk_ints axes, wk_value_id *mean,
                     wk_value_id *var) {
+  WK_MAKE_ATTRS(c, a, REDUCE, reduce);
   *mean = wk_make_reduce(c, WK_OP_REDUCE_MEAN, x, axes, true);
-  wk_value_id d = wk_make_2(c, WK_OP_SUB, x, *mean);
-  *var = wk_make_reduce(c, WK_OP_REDUCE_MEAN, wk_make_2(c, WK_OP_MUL, d, d), axes, true);
+  const wk_type type = *wk_onnx_type(c, x);
+  wk_dtype t = type.dtype, wide = wk_compute_dtype(t);
+  double count = 1;
+  for (int64_t i = 0; i < axes.n; i++) count *= (double)type.dims[axes.v[i]];
+  wk_expr_builder *b = wk_expr_begin(c->im->m->arena);
+  uint16_t v = wk_expr_cast(b, wide, wk_expr_input(b, 0, t));
+  v = wk_expr_2(b, WK_EX_SUB, v, wk_expr_cast(b, wide, wk_expr_input(b, 1, t)));
+  v = wk_expr_2(b, WK_EX_MUL, v, v);
+  a->kind = "sum";
+  a->axes = axes;
+  a->keepdims = 1;
+  a->pre = wk_expr_finish(b, &v, 1);
+  b = wk_expr_begin(c->im->m->arena);
+  v = wk_expr_2(b, WK_EX_DIV, wk_expr_input(b, 0, wide), wk_expr_f(b, wide, count));
+  v = wk_expr_cast(b, t, v);
+  a->post = wk_expr_finish(b, &v, 1);
+  *var = wk_make(c, WK_OP_REDUCE, a, 2, x, *mean);
 }
 
 /* ---- batch normalisation ------------------------------------------------------------------- */
