@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures what training does with convolutions on the CPU target: for each layer of ResNet-18 the
- * forward convolution with constant weights, the same with weights that come at run time, the
- * gradient of the data (a transposed convolution) and that of the weights (a convolution of x with
- * dy whose batches are channels). Tensors are channels last but for the image, weights row-major.
+/* Measures what training does with convolutions on the CPU target: for each layer of ResNet-18,
+ * and for some depthwise ones ("dw"), the forward convolution with constant weights, the same with
+ * weights that come at run time, the gradient of the data (a transposed convolution) and that of
+ * the weights (a convolution of x with dy whose batches are channels, or in depthwise ones an axis
+ * of space).
+ * Tensors are channels last but for the image, weights row-major.
  * The four run in turn, in rounds; figures are multiply-adds of the layer, doubled, by the least
  * time of the rounds, and the medians of the ratios to the first in a round. Time of one thread is
  * its CPU time, so that neighbours on the machine disturb little.
@@ -21,12 +23,19 @@ enum { MAX_THREADS = 2, MAX_ROUNDS = 99 };
 
 typedef struct {
   int64_t hw, cin, cout, k, stride;
+  bool is_depthwise;
 } layer;
 
-static const layer layers[] = {{224, 3, 64, 7, 2},   {56, 64, 64, 3, 1},   {56, 64, 128, 3, 2},
-                               {56, 64, 128, 1, 2},  {28, 128, 128, 3, 1}, {28, 128, 256, 3, 2},
-                               {28, 128, 256, 1, 2}, {14, 256, 256, 3, 1}, {14, 256, 512, 3, 2},
-                               {14, 256, 512, 1, 2}, {7, 512, 512, 3, 1}};
+#define LAYER(hw, cin, cout, k, stride) {hw, cin, cout, k, stride, false}
+#define DEPTHWISE(hw, c, k, stride) {hw, c, c, k, stride, true}
+static const layer layers[] = {
+    LAYER(224, 3, 64, 7, 2),
+    LAYER(56, 64, 64, 3, 1),   LAYER(56, 64, 128, 3, 2),  LAYER(56, 64, 128, 1, 2),
+    LAYER(28, 128, 128, 3, 1), LAYER(28, 128, 256, 3, 2), LAYER(28, 128, 256, 1, 2),
+    LAYER(14, 256, 256, 3, 1), LAYER(14, 256, 512, 3, 2), LAYER(14, 256, 512, 1, 2),
+    LAYER(7, 512, 512, 3, 1),  DEPTHWISE(56, 144, 3, 1),  DEPTHWISE(56, 144, 3, 2),
+    DEPTHWISE(14, 384, 3, 1),  DEPTHWISE(14, 576, 3, 2),  DEPTHWISE(28, 240, 5, 1),
+    DEPTHWISE(28, 240, 5, 2)};
 
 typedef enum { CONSTANT, RUN_TIME, DATA, WEIGHTS, KINDS } kind;
 
@@ -51,9 +60,12 @@ static void check_run(wick_status s) {
 
 static int64_t pad_of(const layer *l) { return (l->k - 1) / 2; }
 static int64_t out_of(const layer *l) { return (l->hw + 2 * pad_of(l) - l->k) / l->stride + 1; }
+/* Input channels of an output channel, and groups of channels. */
+static int64_t each_of(const layer *l) { return l->is_depthwise ? 1 : l->cin; }
+static int64_t groups_of(const layer *l) { return l->is_depthwise ? l->cin : 1; }
 static double flops_of(const layer *l, int64_t batch) {
   int64_t o = out_of(l);
-  return 2.0 * (double)(batch * o * o * l->cout) * (double)(l->cin * l->k * l->k);
+  return 2.0 * (double)(batch * o * o * l->cout) * (double)(each_of(l) * l->k * l->k);
 }
 
 static wk_view image(wk_program *p, const layer *l, int64_t n) {
@@ -64,10 +76,10 @@ static wk_view image(wk_program *p, const layer *l, int64_t n) {
 static void forward(wk_program *p, const layer *l, int64_t n, bool is_constant) {
   int64_t o = out_of(l);
   wk_view y = NHWC(OUT(p, WK_F32, n, o, o, l->cout)), x = image(p, l, n);
-  wk_view w = is_constant ? CONST(p, WK_F32, l->cout, l->cin, l->k, l->k)
-                          : IN(p, WK_F32, l->cout, l->cin, l->k, l->k);
+  wk_view w = is_constant ? CONST(p, WK_F32, l->cout, each_of(l), l->k, l->k)
+                          : IN(p, WK_F32, l->cout, each_of(l), l->k, l->k);
   wk_inst *i = append(p, WK_OP_CONV, 1, 3, y, x, w);
-  set_conv(p, i, (conv_shape){l->stride, pad_of(l), 1, 1}, NULL, 0);
+  set_conv(p, i, (conv_shape){l->stride, pad_of(l), 1, groups_of(l)}, NULL, 0);
 }
 
 /* dx = transposed convolution of dy with the weights of the layer. */
@@ -75,7 +87,7 @@ static void data_gradient(wk_program *p, const layer *l, int64_t n) {
   int64_t o = out_of(l);
   wk_view dx = NHWC(OUT(p, WK_F32, n, l->hw, l->hw, l->cin));
   wk_view dy = NHWC(IN(p, WK_F32, n, o, o, l->cout));
-  wk_view w = IN(p, WK_F32, l->cout, l->cin, l->k, l->k);
+  wk_view w = IN(p, WK_F32, l->cout, each_of(l), l->k, l->k);
   wk_inst *i = append(p, WK_OP_CONV_TRANSPOSE, 1, 3, dx, dy, w);
   wk_attr_conv_transpose *a = i->attrs;
   int64_t rest = l->hw - ((o - 1) * l->stride + l->k - 2 * pad_of(l));
@@ -83,7 +95,7 @@ static void data_gradient(wk_program *p, const layer *l, int64_t n) {
   a->dilations = wk_ints_fill(p->arena, 2, 1);
   a->pads = wk_ints_fill(p->arena, 4, pad_of(l));
   a->output_padding = wk_ints_fill(p->arena, 2, rest);
-  a->group = 1;
+  a->group = groups_of(l);
 }
 
 /* dw [c, oc, k, k] = convolution of x [c, n, …] with dy [oc, n, …]: strides and dilations change
@@ -102,9 +114,27 @@ static void weight_gradient(wk_program *p, const layer *l, int64_t n) {
   a->group = 1;
 }
 
+/* dw [1, c, 1, k, k] = convolution of x [1, c, n, …] with dy [c, 1, n, …], channel by channel. */
+static void depthwise_weight_gradient(wk_program *p, const layer *l, int64_t n) {
+  int64_t o = out_of(l), pad = pad_of(l), s = l->stride;
+  int64_t last = s * (o - 1) + l->k - l->hw - pad, cut = last < 0 ? last : 0;
+  wk_view dw = OUT(p, WK_F32, 1, 1, l->k, l->k, l->cout);
+  wk_view x = IN(p, WK_F32, 1, n, l->hw, l->hw, l->cin);
+  wk_view dy = IN(p, WK_F32, 1, n, o, o, l->cout);
+  for (int d = 2; d < 4; d++) x.dims[d] += cut;
+  wk_inst *i = append(p, WK_OP_CONV, 1, 3, PERM(dw, 0, 4, 1, 2, 3), PERM(x, 0, 4, 1, 2, 3),
+                      PERM(dy, 4, 0, 1, 2, 3));
+  wk_attr_conv *a = i->attrs;
+  a->strides = wk_ints_fill(p->arena, 3, 1);
+  a->dilations = wk_ints_dup(p->arena, (int64_t[]){1, s, s}, 3);
+  a->pads = wk_ints_dup(p->arena, (int64_t[]){0, pad, pad, 0, last - cut, last - cut}, 6);
+  a->group = l->cin;
+}
+
 static wk_program *program_of(const layer *l, int64_t n, kind k) {
   wk_program *p = wk_program_new("layer");
   if (k == DATA) data_gradient(p, l, n);
+  else if (k == WEIGHTS && l->is_depthwise) depthwise_weight_gradient(p, l, n);
   else if (k == WEIGHTS) weight_gradient(p, l, n);
   else forward(p, l, n, k == CONSTANT);
   check(wk_program_verify(p));
@@ -190,8 +220,9 @@ static void measure(const layer *l, const options *o, runnable *r, int threads, 
 static void measure_layer(const layer *l, const options *o) {
   char name[64];
   runnable r[KINDS] = {0};
-  snprintf(name, sizeof name, "%lldx%lld/%lld %lld->%lld @%lld", (long long)l->k, (long long)l->k,
-           (long long)l->stride, (long long)l->cin, (long long)l->cout, (long long)out_of(l));
+  snprintf(name, sizeof name, "%s%lldx%lld/%lld %lld->%lld @%lld", l->is_depthwise ? "dw " : "",
+           (long long)l->k, (long long)l->k, (long long)l->stride, (long long)l->cin,
+           (long long)l->cout, (long long)out_of(l));
   if (o->match && !strstr(name, o->match)) return;
   for (int k = 0; k < KINDS; k++) {
     wk_program *p = program_of(l, o->batch, (kind)k);

@@ -120,69 +120,75 @@ static wk_value_id exchanged(wk_low *l, wk_value_id v) {
   return l->status ? 0 : wk_low_transpose(l, v, perm);
 }
 
-enum { MAX_TAPS = 64 }; /* of a kernel that is unrolled */
-
-static int64_t taps_of(const wk_type *tw) {
-  int64_t taps = 1;
-  for (int i = 2; i < tw->rank; i++) taps *= tw->dims[i];
-  return taps;
+/* x with nothing behind what windows reach; pads of so many axes: begins, then ends, none of which
+ * is negative then. False: no window sees anything of x. */
+static bool cut_to_reach(wk_low *l, wk_value_id *x, int first, int n, int64_t *pads) {
+  for (int i = 0; i < n && !l->status; i++) {
+    int64_t size = wk_low_type(l, *x)->dims[first + i];
+    if (pads[n + i] >= 0) continue;
+    if (size + pads[n + i] <= 0) return false;
+    *x = wk_low_slice(l, *x, first + i, 0, size + pads[n + i], 1);
+    pads[n + i] = 0;
+  }
+  return true;
 }
 
-/* Every channel by itself: nothing that a product would share. */
+/* What pads x at begins and ends, so that a convolution of it with dy has a result as large as the
+ * kernel; negative: less than x. */
+static void pads_of_weights(const window *c, const wk_type *tx, const wk_type *ty,
+                            const wk_type *tw, int64_t *pads) {
+  int n = tx->rank - 2;
+  for (int i = 0; i < n; i++) {
+    int64_t reach = c->dilations->v[i] * (tw->dims[i + 2] - 1) + 1;
+    int64_t span = c->strides->v[i] * (ty->dims[i + 2] - 1) + 1;
+    pads[i] = c->pads->v[i];
+    pads[n + i] = span + reach - 1 - tx->dims[i + 2] - pads[i];
+  }
+}
+
+/* Every channel by itself, and an axis left for the samples. */
 static bool is_depthwise(const window *c, const wk_type *tx, const wk_type *tw) {
   return c->group > 1 && tx->dims[1] == c->group && tw->dims[0] == c->group && tw->dims[1] == 1 &&
-         taps_of(tw) <= MAX_TAPS;
+         tx->rank <= 4;
 }
 
-/* What one tap gets: the sum over samples and positions of dy times the element of x under it. */
-static wk_value_id tap_sum(wk_low *l, wk_value_id under, wk_value_id dy) {
+/* [n, c, s...] as [1, c, n, s...] or, a kernel, as [c, 1, n, s...]. */
+static wk_value_id samples_in_space(wk_low *l, wk_value_id v, bool is_kernel) {
   if (l->status) return 0;
-  int64_t axes[WK_MAX_RANK], rank = wk_low_type(l, dy)->rank;
-  wk_dtype t = wk_compute_dtype(wk_low_type(l, dy)->dtype);
-  wk_attr_reduce *r = wk_attrs_new(l->arena, WK_OP_REDUCE);
-  int n = 0;
-  for (int64_t i = 0; i < rank; i++)
-    if (i != 1) axes[n++] = i;
-  wk_expr_builder *b = wk_expr_begin(l->arena);
-  uint16_t x = wk_expr_cast(b, t, wk_expr_input(b, 0, wk_low_type(l, under)->dtype));
-  uint16_t y = wk_expr_cast(b, t, wk_expr_input(b, 1, wk_low_type(l, dy)->dtype));
-  uint16_t product = wk_expr_2(b, WK_EX_MUL, x, y);
-  r->kind = "sum";
-  r->axes = wk_ints_dup(l->arena, axes, n);
-  r->keepdims = 0;
-  r->pre = wk_expr_finish(b, &product, 1);
-  wk_value_id in[] = {under, dy};
-  return wk_low_add(l, WK_OP_REDUCE, r, in, 2, 1, NULL);
+  const wk_type t = *wk_low_type(l, v);
+  int64_t dims[WK_MAX_RANK] = {is_kernel ? t.dims[1] : 1, is_kernel ? 1 : t.dims[1], t.dims[0]};
+  memcpy(dims + 3, t.dims + 2, (size_t)(t.rank - 2) * sizeof *dims);
+  return wk_low_reshape(l, exchanged(l, v), t.rank + 1, dims);
 }
 
+static wk_ints with_first(wk_arena *a, int64_t first, const int64_t *v, int64_t n) {
+  int64_t all[2 * WK_MAX_RANK] = {first};
+  memcpy(all + 1, v, (size_t)n * sizeof *v);
+  return wk_ints_dup(a, all, n + 1);
+}
+
+/* One convolution, again of every channel by itself, in which the samples are an axis of space. */
 static wk_value_id depthwise_weights(wk_low *l, const window *c, wk_value_id x, wk_value_id dy,
-                                     const wk_type *tw) {
-  const wk_type tx = *wk_low_type(l, x), ty = *wk_low_type(l, dy);
-  int n = tx.rank - 2;
-  int64_t before[WK_MAX_RANK] = {0}, after[WK_MAX_RANK] = {0}, column[] = {tx.dims[1], 1};
-  wk_value_id parts[MAX_TAPS];
-  for (int i = 0; i < n; i++) {
-    int64_t reach = c->strides->v[i] * (ty.dims[i + 2] - 1) +
-                    c->dilations->v[i] * (tw->dims[i + 2] - 1) + 1;
-    before[i + 2] = c->pads->v[i];
-    int64_t more = reach - tx.dims[i + 2] - c->pads->v[i];
-    after[i + 2] = more > 0 ? more : 0;
-  }
-  x = wk_adjoint_padded(l, x, before, after);
-  for (int64_t tap = 0, taps = taps_of(tw); tap < taps; tap++) {
-    wk_value_id under = x;
-    for (int64_t i = n - 1, rest = tap; i >= 0; rest /= tw->dims[i + 2], i--)
-      under = wk_low_slice(l, under, (int)i + 2, rest % tw->dims[i + 2] * c->dilations->v[i],
-                           ty.dims[i + 2], c->strides->v[i]);
-    parts[tap] = wk_low_reshape(l, tap_sum(l, under, dy), 2, column);
-  }
-  wk_value_id all = wk_low_concat(l, parts, (uint32_t)taps_of(tw), 1);
-  return wk_adjoint_cast(l, wk_low_reshape(l, all, tw->rank, tw->dims), tw->dtype);
+                                     const wk_type *tw, int64_t *pads) {
+  int n = tw->rank - 2;
+  wk_value_id data = samples_in_space(l, x, false);
+  if (l->status) return 0;
+  if (!cut_to_reach(l, &data, 3, n, pads)) return wk_adjoint_zeros(l, tw);
+  int64_t all[2 * WK_MAX_RANK] = {0};
+  memcpy(all + 1, pads, (size_t)n * sizeof *pads);
+  memcpy(all + n + 2, pads + n, (size_t)n * sizeof *pads);
+  wk_attr_conv *v = wk_attrs_new(l->arena, WK_OP_CONV);
+  v->strides = with_first(l->arena, 1, c->dilations->v, n);
+  v->dilations = with_first(l->arena, 1, c->strides->v, n);
+  v->pads = wk_ints_dup(l->arena, all, 2 * (n + 1));
+  v->group = c->group;
+  wk_value_id in[] = {data, samples_in_space(l, dy, true)};
+  wk_value_id d = wk_low_add(l, WK_OP_CONV, v, in, 2, 1, NULL);
+  return wk_adjoint_cast(l, wk_low_reshape(l, d, tw->rank, tw->dims), tw->dtype);
 }
 
 /* Adjoint, of type tw, of the weights of y = conv(x, w), where dy is y's: a convolution of x with
- * dy in which samples and channels change places, and strides and dilations. The padding at the
- * end is what makes the result as large as the kernel. */
+ * dy in which samples and channels change places, and strides and dilations. */
 static wk_value_id weights(wk_low *l, const window *c, wk_value_id x, wk_value_id dy,
                            const wk_type *tw) {
   if (l->status) return 0;
@@ -190,20 +196,10 @@ static wk_value_id weights(wk_low *l, const window *c, wk_value_id x, wk_value_i
   int n = tx.rank - 2;
   int64_t pads[2 * WK_MAX_RANK];
   if (wk_type_count(&tx) == 0 || wk_type_count(&ty) == 0) return wk_adjoint_zeros(l, tw);
-  if (is_depthwise(c, &tx, tw)) return depthwise_weights(l, c, x, dy, tw);
-  for (int i = 0; i < n; i++) {
-    int64_t reach = c->dilations->v[i] * (tw->dims[i + 2] - 1) + 1;
-    int64_t span = c->strides->v[i] * (ty.dims[i + 2] - 1) + 1;
-    pads[i] = c->pads->v[i];
-    pads[n + i] = span + reach - 1 - tx.dims[i + 2] - pads[i];
-  }
+  pads_of_weights(c, &tx, &ty, tw, pads);
+  if (is_depthwise(c, &tx, tw)) return depthwise_weights(l, c, x, dy, tw, pads);
   wk_value_id data = samples_as_channels(l, x, c->group);
-  for (int i = 0; i < n && !l->status; i++) {
-    if (pads[n + i] >= 0) continue; /* what no window reached */
-    if (tx.dims[i + 2] + pads[n + i] <= 0) return wk_adjoint_zeros(l, tw);
-    data = wk_low_slice(l, data, i + 2, 0, tx.dims[i + 2] + pads[n + i], 1);
-    pads[n + i] = 0;
-  }
+  if (!l->status && !cut_to_reach(l, &data, 2, n, pads)) return wk_adjoint_zeros(l, tw);
   wk_attr_conv *v = wk_attrs_new(l->arena, WK_OP_CONV);
   v->strides = *c->dilations;
   v->dilations = *c->strides;

@@ -250,8 +250,8 @@ static wk_status prepare_fitting(wk_prepare *r, wk_inst *i, wk_contract c) {
 }
 
 wk_status wk_prepare_contract(wk_prepare *r, wk_inst *i) {
-  bool done;
-  WK_TRY(wk_prepare_volume(r, i, &done));
+  bool done = false;
+  if (!wk_contract_is_correlation(r->p, i)) WK_TRY(wk_prepare_volume(r, i, &done));
   if (!done) WK_TRY(wk_prepare_columns(r, i, &done));
   if (done) return NULL;
   wk_contract c = wk_contract_of(r->p, i);

@@ -120,6 +120,35 @@ static void conv_runtime_weights_case(wk_program *p) {
   set_conv(p, i, (conv_shape){1, 1, 1, 1}, "mul(%0, %1)", 2);
 }
 
+/* What the weights k x k of a depthwise convolution over 3 images get, of x [3, hw, hw + 2, c] and
+ * of what its result [3, oh, ow, c] got. */
+static void correlation(wk_program *p, wk_dtype t, int64_t hw, int64_t k, int64_t c,
+                        conv_shape forward) {
+  int64_t span = forward.dilation * (k - 1) + 1;
+  int64_t oh = (hw + 2 * forward.pad - span) / forward.stride;
+  int64_t ow = (hw + 2 + 2 * forward.pad - span) / forward.stride + 1;
+  wk_view dw = OUT(p, t, 1, 1, k, k, c), x = IN(p, t, 1, 3, hw, hw + 2, c);
+  wk_view dy = IN(p, t, 1, 3, oh + 1, ow, c);
+  wk_inst *i = append(p, WK_OP_CONV, 1, 3, PERM(dw, 0, 4, 1, 2, 3), PERM(x, 0, 4, 1, 2, 3),
+                      PERM(dy, 4, 0, 1, 2, 3));
+  wk_attr_conv *a = i->attrs;
+  int64_t s = forward.stride, d = forward.dilation, pad = forward.pad;
+  int64_t end_h = s * oh + span - hw - pad, end_w = s * (ow - 1) + span - hw - 2 - pad;
+  a->strides = wk_ints_dup(p->arena, (int64_t[]){1, d, d}, 3);
+  a->dilations = wk_ints_dup(p->arena, (int64_t[]){1, s, s}, 3);
+  a->pads = wk_ints_dup(p->arena, (int64_t[]){0, pad, pad, 0, end_h, end_w}, 6);
+  a->group = c;
+}
+
+static void conv_correlation_case(wk_program *p) {
+  correlation(p, WK_F32, 9, 3, 53, (conv_shape){1, 1, 1, 1});
+  correlation(p, WK_F32, 9, 3, 32, (conv_shape){2, 1, 1, 1});
+  correlation(p, WK_F32, 12, 5, 20, (conv_shape){1, 2, 1, 1});
+  correlation(p, WK_F32, 11, 7, 17, (conv_shape){1, 3, 1, 1}); /* some columns share no tap */
+  correlation(p, WK_F32, 13, 3, 7, (conv_shape){2, 2, 2, 1});
+  correlation(p, WK_F16, 8, 3, 40, (conv_shape){1, 0, 1, 1});
+}
+
 static void conv_odd_extra_case(wk_program *p) {
   wk_view y = OUT(p, WK_F32, 1, 9, 8, 18), x = IN(p, WK_F32, 1, 9, 8, 5);
   wk_view r = IN(p, WK_F32, 1, 18, 9, 8);
@@ -571,6 +600,7 @@ static const program_case program_cases[] = {
     {"conv_1d", conv_1d_case, 0, NULL},
     {"conv_3d", conv_3d_case, 0, NULL},
     {"conv_runtime_weights", conv_runtime_weights_case, 0, NULL},
+    {"conv_correlation", conv_correlation_case, 0, NULL},
     {"conv_odd_extra", conv_odd_extra_case, 0, NULL},
     {"conv_int8", conv_int8_case, 0, NULL},
     INT8_CASES,

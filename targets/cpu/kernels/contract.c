@@ -351,11 +351,31 @@ static void fit_matmul(wk_contract *c, const wk_program *p, const wk_inst *i) {
   place_matmul_epilogue(c, i, &b, view_operand, n_views, swapped);
 }
 
+static int64_t positions(const wk_view *v) {
+  int64_t n = 1;
+  for (int k = 2; k < v->rank; k++) n *= v->dims[k];
+  return n;
+}
+
+bool wk_contract_is_correlation(const wk_program *p, const wk_inst *i) {
+  enum { MAX_OUTPUTS = 128 }; /* whose sums are in scratch */
+  const wk_view *y = &i->operands[WK_CONTRACT_Y], *x = &i->operands[WK_CONTRACT_A];
+  const wk_view *w = &i->operands[WK_CONTRACT_B];
+  if (i->op != WK_OP_CONV || x->rank > 5 || is_const(p, w) || !is_real(x) || !is_real(w))
+    return false;
+  const wk_attr_conv *a = i->attrs;
+  bool is_depthwise = a->group > 1 && x->dims[1] == a->group && w->dims[0] == a->group &&
+                      w->dims[1] == 1 && x->dims[0] == 1;
+  int64_t outputs = positions(y), taps = positions(w);
+  return is_depthwise && x->strides[1] == 1 && w->strides[0] == 1 && outputs > 0 &&
+         outputs < taps && outputs <= MAX_OUTPUTS && wk_view_count(x) > 0;
+}
+
 wk_contract wk_contract_of(const wk_program *p, const wk_inst *i) {
   wk_contract c;
   memset(&c, 0, sizeof c);
   c.kind = WK_CONTRACT_GENERIC;
-  if (i->op == WK_OP_CONV_TRANSPOSE) return c;
+  if (i->op == WK_OP_CONV_TRANSPOSE || wk_contract_is_correlation(p, i)) return c;
   bool is_float = is_real(&i->operands[WK_CONTRACT_A]);
   for (uint32_t k = 0; k <= WK_CONTRACT_B; k++) {
     const wk_view *v = &i->operands[k];

@@ -39,6 +39,9 @@ typedef struct {
 } wk_contract;
 
 wk_contract wk_contract_of(const wk_program *p, const wk_inst *i);
+/* A convolution of every channel by itself whose window, of run time, is larger than the result:
+ * the gradient of depthwise weights. GENERIC, and quick in rare/bitcode/correlate.c. */
+bool wk_contract_is_correlation(const wk_program *p, const wk_inst *i);
 /* The whole epilogue as one expression: input 0 is the accumulator, input 1 the bias when there is
  * one, then the extras. NULL when it changes nothing. */
 const wk_expr *wk_contract_epilogue(const wk_inst *i, wk_arena *a);

@@ -89,10 +89,10 @@ wk_status wk_codegen_rare(wk_codegen *c, const wk_inst *i) {
   if (i->op == WK_OP_SCATTER_ELEMENTS || i->op == WK_OP_SCATTER_ND) WK_TRY(copy_data(c, i));
   size_t row = 0;
   while (rows[row].op != i->op) row++;
-  wk_rare_call r = {.c = c, .i = i};
+  wk_rare_call r = {.c = c, .i = i, .file = rows[row].file};
   rows[row].describe(&r);
   if (r.n_tasks == 0) return NULL;
-  c->rare |= UINT32_C(1) << rows[row].file;
+  c->rare |= UINT32_C(1) << r.file;
   wk_ssa args[WK_RARE_MAX_VIEWS + 1];
   uint32_t n = arguments(&r, args);
   wk_cpu_kernel kernel = {.task = emit_task(c, &r), .n_tasks = r.n_tasks,

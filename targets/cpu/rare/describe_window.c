@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/cpu/rare/rare_call.h"
 
+#include "targets/cpu/kernels/contract.h"
+
 /* [n, c, spatial...] with leading spatial axes of size 1. */
 static wk_rare_view spatial_view(const wk_view *v) {
   wk_rare_view r = {.dtype = v->dtype, .rank = 2 + WK_RARE_SPATIAL, .dims = {0, 0, 1, 1, 1}};
@@ -36,6 +38,17 @@ static void name_types(wk_rare_call *r, const char *base) {
                                 wk_dtype_name(wk_rare_operand(r, 2)->dtype));
 }
 
+/* kernels/contract.h */
+static void choose_correlation(wk_rare_call *r) {
+  const wk_rare_view *y = &r->view[0];
+  int64_t outputs = wk_rare_product(y->dims, 3, 5);
+  r->function = "wk_rare_correlate";
+  r->file = WK_RARE_correlate;
+  r->n_tasks = (y->dims[1] + RARE_GROUP_CHANNELS - 1) / RARE_GROUP_CHANNELS;
+  r->scratch_bytes = 2 * outputs * RARE_GROUP_CHANNELS * 4;
+  r->ns /= 20;
+}
+
 void wk_describe_conv(wk_rare_call *r) {
   const wk_attr_conv *a = r->i->attrs;
   bool transposed = r->i->op == WK_OP_CONV_TRANSPOSE;
@@ -50,6 +63,7 @@ void wk_describe_conv(wk_rare_call *r) {
   name_types(r, transposed ? "conv_transpose" : "conv");
   r->n_tasks = wk_rare_product(r->view[0].dims, 0, 4);
   r->ns = (double)wk_inst_macs(r->i) / 2;
+  if (wk_contract_is_correlation(r->c->p, r->i)) choose_correlation(r);
 }
 
 void wk_describe_matmul(wk_rare_call *r) {

@@ -8,6 +8,7 @@
 
 #include "targets/cpu/codegen.h"
 #include "targets/cpu/rare/bitcode/rare.h"
+#include "targets/cpu/rare/rare_link.h"
 
 enum { WK_RARE_MAX_VIEWS = 8, WK_RARE_SPATIAL = 3 };
 
@@ -18,6 +19,7 @@ typedef struct {
   uint32_t n_views;
   wk_rare_view view[WK_RARE_MAX_VIEWS];
   const char *function; /* "wk_rare_…" */
+  wk_rare_file file;    /* that has it; as the row says at first */
   int64_t n_tasks, scratch_bytes;
   double ns; /* estimate of all tasks on one thread */
 } wk_rare_call;

@@ -42,6 +42,8 @@ enum {
   RARE_PAD_VALUE = 22,
   RARE_TAPS = 23 /* max_pool: indices are numbers of taps */
 };
+enum { RARE_GROUP_CHANNELS = 32 }; /* of a task of correlate(), which needs twice as many sums as
+                                      outputs for each */
 /* Indexing. */
 enum { RARE_AXIS = 0, RARE_COMBINE = 1, RARE_BATCH_DIMS = 1 };
 enum { RARE_AXIS_SIZE = 1, RARE_AXIS_STRIDE = 2 }; /* pick */
