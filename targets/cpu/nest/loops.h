@@ -10,7 +10,8 @@
  * have an entry that is not read. Equal instructions share one function; packed_bytes is 0.
  *
  * A reduction is never split between tasks and is summed in a fixed order: f32, f16 and bf16 in f32
- * when a lane sums at most 1024 values, else in f64; f64 in f64; integers wrap. */
+ * when a lane sums at most 1024 values, or 16 where axis 0 is summed as well, which samples lie
+ * along, else in f64; f64 in f64; integers wrap. */
 #ifndef WICK_CPU_LOOPS_H
 #define WICK_CPU_LOOPS_H
 

@@ -39,6 +39,7 @@ typedef struct {
   const wk_expr *post; /* NULL: none */
   wk_fold fold;
   bool select_last, is_indexed;
+  bool over_samples; /* axis 0 is folded, and has several elements */
   wk_dtype folded; /* dtype of what is folded */
   wk_scalar start; /* what folding starts from */
   int rank;

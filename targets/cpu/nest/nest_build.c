@@ -53,6 +53,7 @@ static wk_status make_reduce(wk_arena *a, wk_nest_statement *s, const wk_attr_re
     if (axis < 0 || axis >= s->rank)
       return wk_error(WK_INTERNAL, "reduce along axis %lld", (long long)axis);
     s->dim[axis].reduced = true;
+    s->over_samples |= axis == 0 && s->dim[0].n > 1;
   }
   return NULL;
 }

@@ -7,8 +7,9 @@
 #include "targets/cpu/expr/expr_codegen.h"
 #include "targets/cpu/nest/nest.h"
 
-#define LONG_CHAIN 1024 /* f32 additions in a row that still are accurate enough */
-#define MAX_ACC 5       /* four vectors and one for single elements */
+#define LONG_CHAIN 1024     /* f32 additions in a row that still are accurate enough … */
+#define LONG_CHAIN_SAMPLES 16 /* … for what is summed over samples: gradients of weights */
+#define MAX_ACC 5           /* four vectors and one for single elements */
 
 typedef struct {
   wk_llvm *e;
@@ -46,7 +47,8 @@ static folder make_folder(wk_llvm *e, const wk_nest_statement *s) {
   int64_t chain = reduced_count(s);
   if (folds_across(s)) chain /= (int64_t)s->lanes * unroll_across(s);
   bool adds = s->fold == WK_FOLD_SUM || s->fold == WK_FOLD_PROD;
-  f.wide = adds && wk_dtype_is_float(s->folded) && s->folded != WK_F64 && chain > LONG_CHAIN;
+  bool is_long = chain > (s->over_samples ? LONG_CHAIN_SAMPLES : LONG_CHAIN);
+  f.wide = adds && wk_dtype_is_float(s->folded) && s->folded != WK_F64 && is_long;
   f.width = f.is_arg ? 2 : 1;
   return f;
 }
