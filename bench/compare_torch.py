@@ -5,6 +5,7 @@
   apt-get install python3-torch python3-onnx libopenblas0-pthread    once
   /usr/bin/python3 bench/compare_torch.py [--nets mlp,…] [--optimizers sgd,…] [--steps 200]
                                           [--seeds 3]
+  /usr/bin/python3 bench/compare_torch.py --gradients [--nets …] [--optimizers …] [--steps 200]
   /usr/bin/python3 bench/compare_torch.py --speed [--threads 1,2] [--rounds 10]
 
 A table of how far Wick and PyTorch are apart, at most over all steps of all seeds; differences of
@@ -16,11 +17,19 @@ losses are relative. Ends with status 1 where one is over the limit in the head 
                 largest of their tensor; no limit for these
   own run       both train on their own in f32: how far Wick's loss is from PyTorch's in f64, over
                 how far PyTorch's is from that
+  typical       the same ratio of a seed, to the middle one of three runs of PyTorch, two of them
+                with the samples of each batch in another order; the median of the seeds; no limit
   held out      part of the held-out digits that the runs in f32, of the last seed, classify right
 
 Two runs in f32 part where rounding decides on which side of a kink a ReLU or a maximum is, and Adam
 makes steps of full size of gradients that are hardly more than 0. That happens to Wick and to
-PyTorch at steps of their own; the ratio needs seeds enough for both to have met such steps.
+PyTorch at steps of their own; the ratio needs seeds enough for both to have met such steps. Where
+one run of a seed comes more than three times as far from f64 as the other, lines below the row tell
+the steps at which each of them came away, and why: which sides of kinks, and whether f64 makes the
+same step with them; or the gradient that is hardly more than 0.
+
+--gradients prints, instead, how exact the gradient of each weight is, at the steps of PyTorch's
+run: means over the steps of Wick's error and of PyTorch's.
 
 The last line is of `wick train` on all digits: held-out accuracy after --epochs with Adam, beside
 PyTorch's with other orders of the samples. --speed measures instead how long steps take, in
@@ -38,117 +47,22 @@ import tempfile
 
 import cli
 import peers
-import runtime
-from training import jax_model, nets, torch_model
+from training import jax_model, nets, parting
+from training.runs import OPTIMIZERS, Torch, Wick, call, package
 
 np, onnx, torch = peers.Module("numpy"), peers.Module("onnx"), peers.Module("torch")
-numpy_helper = peers.Module("onnx.numpy_helper")
-F = peers.Module("torch.nn.functional")
 
 DATA = cli.ROOT.parent / "shared/data"
 SETUP = "install Debian's python3-torch and python3-onnx and use /usr/bin/python3"
-ADAM = {"m": "exp_avg", "v": "exp_avg_sq"}
-# Class and hyperparameters of torch.optim, and its names of Wick's moments.
-OPTIMIZERS = {"sgd": ("SGD", {"lr": 0.05}, {}),
-              "momentum": ("SGD", {"lr": 0.01, "momentum": 0.9}, {"m": "momentum_buffer"}),
-              "adam": ("Adam", {"lr": 0.001}, ADAM),
-              "adamw": ("AdamW", {"lr": 0.001, "weight_decay": 0.01}, ADAM)}
 # How the model is made, its samples of the options, its loss.
 NETS = {"digits_cnn": (nets.zoo("digits_cnn"), lambda o: nets.Digits(o.digits), "cross-entropy"),
         "mlp": (nets.mlp, lambda o: nets.Digits(o.digits), "cross-entropy"),
         "lstm": (nets.lstm, lambda o: nets.Text(32, 24, True), "cross-entropy"),
         "transformer": (nets.transformer, lambda o: nets.Text(8, 32, False), "cross-entropy"),
         "unet": (nets.unet, lambda o: nets.Photos(o.photos), "mse")}
-LOSSES = {"cross-entropy": lambda y, t: F.cross_entropy(y, t),
-          "mse": lambda y, t: F.mse_loss(y, t)}
 LIMITS = {"f64": 1e-7, "step": 1e-5, "own": 3.0}
-
-
-class Wick:
-    """Steps of a package that `wick train` has written, from the weights of the model on."""
-
-    def __init__(self, package, model, threads=1):
-        self.model = runtime.Model(package)
-        self.train = self.model.session("train", threads)
-        self.infer = self.model.session("infer", threads)
-        initial = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
-        for name, state in self.model.states.items():
-            state[...] = initial.get(name, 0)
-
-    def take(self, other):
-        """The weights and moments of a Torch."""
-        for name, w in other.net.weights.items():
-            self.model.states[name][...] = w.detach().numpy()
-            for ours, theirs in other.moments.items():
-                moment = other.optimizer.state[w].get(theirs)
-                self.model.states[f"{name}.{ours}"][...] = 0 if moment is None else moment.numpy()
-
-    def step(self, x, y, rate, number):
-        name = next(iter(self.train.inputs))
-        self.train.feed({name: x, "labels": y, "rate": rate, "step": number})
-        self.train.run()
-        return float(self.train.outputs["loss"])
-
-    def weights(self):
-        return self.model.states
-
-    def scores(self, x):
-        name, batch = next(iter(self.infer.inputs.items()))
-        out, held = [], len(batch)
-        for at in range(0, len(x), held):
-            part = x[at:at + held]
-            batch[:len(part)] = part
-            self.infer.run()
-            out.append(next(iter(self.infer.outputs.values()))[:len(part)].copy())
-        return np.concatenate(out)
-
-
-class Torch:
-    def __init__(self, model, loss, optimizer):
-        kind, self.options, self.moments = OPTIMIZERS[optimizer]
-        self.net, self.loss = torch_model.Network(model), LOSSES[loss]
-        self.dtype = next(iter(self.net.weights.values())).dtype
-        self.optimizer = getattr(torch.optim, kind)(self.net.weights.values(), **self.options)
-
-    def tensor(self, values):
-        t = torch.from_numpy(np.ascontiguousarray(values))
-        return t.to(self.dtype) if t.is_floating_point() else t
-
-    def step(self, x, y):
-        self.optimizer.zero_grad(set_to_none=True)
-        loss = self.loss(self.net(self.tensor(x), True), self.tensor(y))
-        loss.backward()
-        self.optimizer.step()
-        return loss.item()
-
-    def weights(self):
-        return {n: w.detach().numpy() for n, w in self.net.weights.items()}
-
-    def scores(self, x):
-        """In batches of the model, which may have its size in a shape."""
-        batch, out = self.net.graph.input[0].type.tensor_type.shape.dim[0].dim_value, []
-        with torch.no_grad():
-            for at in range(0, len(x), batch):
-                part = np.resize(x[at:at + batch], (batch, *x.shape[1:]))
-                out.append(self.net(self.tensor(part), False).numpy()[:len(x) - at])
-        return np.concatenate(out)
-
-
-def call(*command):
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode:
-        cli.die(run.stderr.strip())
-
-
-def package(folder, model, batch, loss, optimizer, name="net"):
-    """What `wick train` makes of the model; it takes one step, on this batch."""
-    onnx.save(model, folder / f"{name}.onnx")
-    for axis, values in zip("xy", batch):
-        np.save(folder / f"{axis}.npy", values)
-    call(cli.wick(), "train", folder / f"{name}.onnx", "--data", folder / "x.npy", "--labels",
-         folder / "y.npy", "--loss", loss, "--optimizer", optimizer, "--steps", "1", "--emit",
-         "package", "-o", folder / f"{name}.wick")
-    return folder / f"{name}.wick"
+ORDERS = 2  # of the samples of each batch, for further runs of PyTorch
+ROUNDING = 2 ** -24  # of a loss
 
 
 # ---- agreement -----------------------------------------------------------------------------------
@@ -175,64 +89,120 @@ class Columns(dict):
         self[key] = max(self.get(key, 0.0), value) if value == value else value
 
 
-def compare(folder, name, optimizer, options):
-    """The columns of a row."""
-    make, samples, loss = NETS[name]
-    samples, model = samples(options), make(folder)
-    wide, columns = nets.in_f64(model), Columns()
-    models = [(m, package(folder, m, samples(0), loss, optimizer, kind))
-              for m, kind in ((model, "f32"), (wide, "f64"))]
+class Pair:
+    """A net with an optimiser: its models and packages in f32 and f64, and the samples."""
+
+    def __init__(self, folder, name, optimizer, options):
+        make, samples, self.loss = NETS[name]
+        self.samples, self.model, self.optimizer = samples(options), make(folder), optimizer
+        self.wide = nets.in_f64(self.model)
+        self.file, self.file64 = (
+            package(folder, m, self.samples(0), self.loss, optimizer, kind)
+            for m, kind in ((self.model, "f32"), (self.wide, "f64")))
+
+    def torch(self, model):
+        return Torch(model, self.loss, self.optimizer)
+
+    def why(self, steps):
+        """What there is to tell of the runs of this seed that part from the one in f64."""
+        p = parting.Parting(self.model, self.wide, self.file, self.loss, self.optimizer)
+        return [line for t in range(steps) for line in p.step(t, self.samples(t))]
+
+
+def compare(pair, options):
+    """The columns of a row, and what is told below it."""
+    columns, typical, lines = Columns(), [], []
     for seed in range(options.seeds):
-        samples.seed = seed
-        one_seed(columns, samples, options.steps, models, loss, optimizer)
-    return columns
+        pair.samples.seed = seed
+        wick, theirs = one_seed(columns, pair, options.steps)
+        typical.append(wick / statistics.median(theirs))
+        if not 1 / LIMITS["own"] <= wick / theirs[0] <= LIMITS["own"]:
+            lines.append(f"seed {seed}: Wick {wick:.1e}, PyTorch {theirs[0]:.1e}, with the samples "
+                         f"of each batch in other orders " +
+                         ", ".join(f"{d:.1e}" for d in theirs[1:]))
+            lines += pair.why(options.steps)
+    columns["typical"] = statistics.median(typical)
+    return columns, lines
 
 
-def one_seed(columns, samples, steps, models, loss, optimizer):
-    (model, file), (wide, file64) = models
-    rate, note = OPTIMIZERS[optimizer][1]["lr"], columns.note
-    own, single, wick64 = Wick(file, model), Wick(file, model), Wick(file64, wide)
-    torch32, torch64 = Torch(model, loss, optimizer), Torch(wide, loss, optimizer)
+def reordered(sample, order, t):
+    """The batch with its samples in another order: the same step, but for rounding."""
+    at = np.random.default_rng([5, order, t]).permutation(len(sample[0]))
+    return [part[at] for part in sample]
+
+
+def one_seed(columns, pair, steps):
+    """How far the losses of the runs in f32 come from those in f64: Wick's; PyTorch's, and those of
+    PyTorch's runs with reordered batches."""
+    rate, note = OPTIMIZERS[pair.optimizer][1]["lr"], columns.note
+    own, single = Wick(pair.file, pair.model), Wick(pair.file, pair.model)
+    wick64 = Wick(pair.file64, pair.wide)
+    torch32, torch64 = pair.torch(pair.model), pair.torch(pair.wide)
+    others, far = [pair.torch(pair.model) for _ in range(ORDERS)], Columns()
     for t in range(steps):
-        x, y = samples(t)
-        single.take(torch32)
+        x, y = pair.samples(t)
+        single.take(torch32.state())
         want, want64 = torch32.step(x, y), torch64.step(x, y)
         note("f64", relative(wick64.step(x, y, rate, t + 1), want64))
         note("step", relative(single.step(x, y, rate, t + 1), want))
-        note("step_weights", apart(single.weights(), torch32.weights(), True))
-        note("wick", relative(own.step(x, y, rate, t + 1), want64))
-        note("torch", relative(want, want64))
-    note("weights", apart(wick64.weights(), torch64.weights(), False))
-    if samples.held_out:
-        columns["held_out"] = [100 * accuracy(p, samples.held_out) for p in (own, torch32)]
+        note("step_weights", apart(single.state(), torch32.weights(), True))
+        far.note("wick", relative(own.step(x, y, rate, t + 1), want64))
+        far.note(0, relative(want, want64))
+        for i, other in enumerate(others):
+            far.note(i + 1, relative(other.step(*reordered((x, y), i, t)), want64))
+    note("wick", far["wick"])
+    note("torch", far[0])
+    note("weights", apart(wick64.state(), torch64.weights(), False))
+    if pair.samples.held_out:
+        columns["held_out"] = [100 * accuracy(p, pair.samples.held_out) for p in (own, torch32)]
+    return far["wick"], [max(far[i], ROUNDING) for i in range(ORDERS + 1)]
 
 
 def print_row(name, optimizer, w):
     """Whether it is within the limits."""
-    ratio = w["wick"] / max(w["torch"], 2 ** -24)  # which is a rounding of the loss
+    ratio = w["wick"] / max(w["torch"], ROUNDING)
     held = "{:7.1f} {:7.1f}".format(*w["held_out"]) if "held_out" in w else ""
     print(f"{name:12}{optimizer:10}{w['f64']:9.1e}{w['weights']:9.1e}{w['step']:11.1e}"
-          f"{w['step_weights']:9.1e}{w['wick']:10.1e}{w['torch']:9.1e}{ratio:8.2f}  {held}",
-          flush=True)
+          f"{w['step_weights']:9.1e}{w['wick']:10.1e}{w['torch']:9.1e}{ratio:8.2f}"
+          f"{w['typical']:9.2f}  {held}", flush=True)
     return (w["f64"] <= LIMITS["f64"] and w["step"] <= LIMITS["step"] and
             ratio <= LIMITS["own"])
 
 
 def agreement(options):
+    print("f64 and own: each on its own; one step: in f32, each step from PyTorch's state")
     print(f"{options.steps} steps{'':13}{'f64 loss':>9}{'weights':>9}{'one step':>11}{'weights':>9}"
-          f"{'own: Wick':>10}{'PyTorch':>9}{'ratio':>8}  {'held out: both, %':>15}")
+          f"{'own: Wick':>10}{'PyTorch':>9}{'ratio':>8}{'typical':>9}  {'held out: both, %':>15}")
     print(f"{'at most':22}{LIMITS['f64']:9.0e}{'':9}{LIMITS['step']:11.0e}{'':28}"
           f"{LIMITS['own']:8.1f}")
     good = True
-    for name in options.nets:
-        for optimizer in options.optimizers:
-            with tempfile.TemporaryDirectory() as folder:
-                good &= print_row(name, optimizer,
-                                  compare(pathlib.Path(folder), name, optimizer, options))
+    for name, optimizer in itertools.product(options.nets, options.optimizers):
+        with tempfile.TemporaryDirectory() as folder:
+            columns, lines = compare(Pair(pathlib.Path(folder), name, optimizer, options), options)
+            good &= print_row(name, optimizer, columns)
+            for line in lines:
+                print(f"  {line}", flush=True)
     if options.epochs:
         with tempfile.TemporaryDirectory() as folder:
             good &= whole_run(pathlib.Path(folder), options)
     return good
+
+
+def gradients(options):
+    """The table of --gradients."""
+    print(f"{'error of gradients, f32 to f64':50}{'Wick':>9}{'PyTorch':>9}{'ratio':>8}")
+    for name, optimizer in itertools.product(options.nets, options.optimizers):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            make, samples, loss = NETS[name]
+            samples, model = samples(options), make(folder)
+            probe = package(folder, model, samples(0), loss, "momentum")
+            g = parting.Gradients(model, nets.in_f64(model), probe, loss, optimizer)
+            for t in range(options.steps):
+                g.step(t, samples(t))
+        for weight, kind, wick, other, ratio in g.rows():
+            print(f"{name:12}{optimizer:10}{weight:24}{kind:4}{wick:9.1e}{other:9.1e}{ratio:8.2f}",
+                  flush=True)
 
 
 def whole_run(folder, options):
@@ -375,6 +345,7 @@ def main():
     p.add_argument("--photos", type=pathlib.Path, default=DATA / "photos",
                    help="folder of u8 [h,w,3] (default ../shared/data/photos; patterns where there "
                    "is none)")
+    p.add_argument("--gradients", action="store_true")
     p.add_argument("--speed", action="store_true")
     p.add_argument("--threads", type=lambda t: [cli.at_least(1)(n) for n in t.split(",")],
                    default=[1, 2], help="of --speed (default 1,2)")
@@ -389,6 +360,9 @@ def main():
         speed(o)
         sys.exit(0)
     torch.set_num_threads(1)
+    if o.gradients:
+        gradients(o)
+        sys.exit(0)
     sys.exit(0 if agreement(o) else 1)
 
 

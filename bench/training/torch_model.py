@@ -83,14 +83,16 @@ def tensor(proto):
 
 def attributes(node):
     values = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    return {k: tensor(v) if isinstance(v, onnx.TensorProto) else v for k, v in values.items()}
+    return {"output": node.output[0], **{k: tensor(v) if isinstance(v, onnx.TensorProto) else v
+                                         for k, v in values.items()}}
 
 
 class Network:
-    """weights: trained, by name, as `wick train` chooses them; statistics: moved, by name."""
+    """weights: trained, by name, as `wick train` chooses them; statistics: moved, by name.
+    operators may be replaced; their first argument has the node's attributes, and `output`."""
 
     def __init__(self, model):
-        self.graph = model.graph
+        self.graph, self.operators = model.graph, dict(OPERATORS)
         self.nodes = [(n, attributes(n)) for n in model.graph.node]
         for n, _ in self.nodes:
             if n.op_type not in OPERATORS:
@@ -107,7 +109,7 @@ class Network:
         values[self.graph.input[0].name] = x
         for n, a in self.nodes:
             a["training"] = training
-            out = OPERATORS[n.op_type](a, *[values[i] for i in n.input])
+            out = self.operators[n.op_type](a, *[values[i] for i in n.input])
             for name, value in zip(n.output, out if isinstance(out, tuple) else (out,)):
                 values[name] = value
         return values[self.graph.output[0].name]
