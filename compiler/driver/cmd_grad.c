@@ -245,6 +245,12 @@ static wk_status print_check(const wk_grad_check_report *r, const grad_opts *o, 
                  row->difference, at.s ? at.s : "");
     wk_str_free(&at);
   }
+  if (tried && kinks == tried) {
+    wk_str_free(&t.text);
+    return wk_error(WK_FAILED, "none of %lld elements can be compared: the outputs are no finite "
+                    "numbers there, or have a kink: give other inputs with --input or --seed",
+                    (long long)tried);
+  }
   if (bad || o->verbose) wk_table_print(stdout, &t, "llrrrrl");
   else wk_str_free(&t.text);
   printf("%lld elements of %zu tensors: %zu tensors differ, ", (long long)tried, r->rows.n, bad);

@@ -45,6 +45,10 @@ static const char *name_end(wk_train_data *d, const char *arg) {
 static wk_status no_such_input(wk_train_data *d, const char *arg) {
   WK_VEC(const char *) names = {0};
   char *typed = wk_arena_strndup(d->arena, arg, strcspn(arg, "="));
+  for (size_t i = 0; i < d->info.inputs.n; i++)
+    if (!strcmp(d->info.inputs.data[i].name, typed))
+      return wk_error(WK_USAGE, "--data %s: the input '%s' takes no samples, it has a value", arg,
+                      typed);
   for (size_t i = 0; i < d->columns.n; i++) wk_vec_push(&names, d->columns.data[i].name);
   const char *near = wk_nearest(typed, names.data, names.n);
   wk_vec_free(&names);
@@ -76,6 +80,7 @@ static wk_status read_file(wk_train_data *d, const char *arg) {
   if (!*arg) return wk_error(WK_USAGE, "--data: the file name is empty");
   for (size_t i = 0; i < d->columns.n && !c; i++)
     if (!d->columns.data[i].t.data) c = &d->columns.data[i];
+  if (!c && strchr(arg, '=')) return no_such_input(d, arg);
   if (!d->columns.n) return wk_error(WK_USAGE, "--data %s: the model has no input that takes "
                                      "samples", arg);
   if (!c) return wk_error(WK_USAGE, "--data %s: every input already has a file", arg);

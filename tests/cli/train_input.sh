@@ -65,6 +65,10 @@ npy most.npy '<f4' 40
 check 'an input without samples' "$wick" train shifted.onnx --data x.npy --value s=one.npy \
   "${mse[@]}" --epochs 1 -o o.onnx
 rm -f o.onnx
+refuses 'a value and samples' 2 "--data s=most.npy: the input 's' takes no samples, it has a" \
+  train shifted.onnx --data x.npy --value s=one.npy --data s=most.npy "${mse[@]}"
+refuses 'one input too many' 2 "--data q=most.npy: there is no input 'q'" \
+  plain --data q=most.npy "${mse[@]}"
 refuses 'over its value' 2 'one.npy: --history would overwrite the file of --value' \
   train shifted.onnx --data x.npy --value s=one.npy "${mse[@]}" --history one.npy
 of_w() { # of_w FILE NODES OUTPUTS
@@ -123,6 +127,9 @@ check 'the model is there' cmp plain.onnx before.onnx
 refuses 'a summary to a file' 2 'output f: only graphs are written there: give --emit' grad -o f
 refuses 'a proof to a file' 2 'output f: only graphs are written there' grad --check -o f
 refuses 'no output' 3 'none.onnx: the model has no outputs' "$wick" grad none.onnx
+sed 's/\xcd\xcc\x8c\x3f/\xff\xff\xff\x7f/g' plain.onnx >nan.onnx
+refuses 'a proof of nothing' 1 'nan.onnx: none of 16 elements can be compared: the outputs are no' \
+  "$wick" grad nan.onnx --bind n=2 --check
 model "$(field 1 "$(node Not x y)")" "$(field 11 "$(value x 9 2 4)")" "$(field 12 "$(
   value y 9 2 4)")" >bool.onnx
 refuses 'no floats' 3 'bool.onnx: no output is of floats' "$wick" grad bool.onnx
