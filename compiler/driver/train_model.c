@@ -130,8 +130,8 @@ static wk_status choose_weights(wk_train_job *j, const wk_module *m) {
   wk_weight_names all = {0};
   if (!j->report.weights.n)
     return wk_error_at(WK_UNSUPPORTED, j->path, "nothing to train: the model has no tensors of "
-                       "floats beside those that it computes (with --qat the integers of a "
-                       "quantised model are trained)");
+                       "floats beside those that it computes (--qat trains the integers of a "
+                       "quantised model)");
   WK_TRY(check_globs(j, "--train", &j->o->train));
   WK_TRY(check_globs(j, "--freeze", &j->o->freeze));
   wk_step_weights(m, &j->report, &all);
@@ -145,8 +145,8 @@ static wk_status choose_weights(wk_train_job *j, const wk_module *m) {
   wk_vec_free(&all);
   if (j->names.n || j->n_weights || j->o->train.n) return NULL;
   return wk_error_at(WK_UNSUPPORTED, j->path, "nothing to train: no weight is a tensor of floats "
-                     "of rank 1 or more; name others with --train (quantised ones cannot be "
-                     "trained)");
+                     "of rank 1 or more; name others "
+                     "with --train; --qat trains the integers of a quantised model");
 }
 
 static wk_status check_batch(const wk_train_job *j, const char *what, const char *name,
