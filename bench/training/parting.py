@@ -2,7 +2,8 @@
 """Why runs of training in f32 part from the one in f64, and how exact their gradients are.
 
 Which side of its kink a ReLU is on, and which element a maximum is, are the sides of a step.
-Distances are of all weights together, the root of the sum of squares, in units of the rate.
+Distances are of first moments, which what a step does wrong goes into at once, or without them of
+the weights in units of the rate: of all together, the root of the sum of squares.
 """
 import peers
 from training.runs import OPTIMIZERS, Torch, Wick
@@ -126,12 +127,15 @@ class Parting:
         self.exact_sides, self.narrow = Sides(self.exact), Torch(model, loss, optimizer)
         self.narrow_sides = Sides(self.narrow)
         self.names, self.followers = list(self.exact.net.weights), []
+        has_moments = "m" in self.exact.moments
+        self.measured = [f"{n}.m" for n in self.names] if has_moments else self.names
+        self.unit = 1.0 if has_moments else self.rate
         for run in Wick(package, model), Torch(model, loss, optimizer):
             judge = Torch(wide, loss, optimizer)
             self.followers.append(Follower(run, judge, Sides(judge)))
 
     def apart(self, a, b):
-        return distance(a, b, self.names) / self.rate
+        return distance(a, b, self.measured) / self.unit
 
     def step(self, t, sample):
         """What there is to tell of this step, a line for each run."""
@@ -146,7 +150,7 @@ class Parting:
             return []
         want = f.ahead(before, t, sample)
         local = self.apart(after, want)
-        head = f"step {t + 1}: {f.name} comes from {far:.1e} to {f.far:.1e} rates from f64"
+        head = f"step {t + 1}: {f.name} comes from {far:.1e} to {f.far:.1e} from f64"
         if 2 * local < f.far:
             return [f"{head}: {self.by_state(f, before, t, sample, local)}"]
         text = self.by_rounding(f, before, after, want, t, sample)
