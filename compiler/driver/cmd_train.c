@@ -302,7 +302,7 @@ static wk_status describe(wk_train_job *j) {
   wk_str b = {0};
   if (!o->checkpoint) return NULL;
   wk_str_printf(&b, "model %016llx\n", (unsigned long long)j->report.hash);
-  WK_TRY(add_external(&b, &j->data.info));
+  wk_status s = add_external(&b, &j->data.info);
   add_list(&b, "bind", &o->binding.bind);
   add_list(&b, "shape", &o->binding.shape);
   for (size_t i = 0; i < j->binding.values.n; i++) {
@@ -330,7 +330,7 @@ static wk_status describe(wk_train_job *j) {
   add_list(&b, "freeze", &o->freeze);
   j->run.settings = wk_arena_strdup(j->arena, b.s);
   wk_str_free(&b);
-  return NULL;
+  return s;
 }
 
 static wk_status open_checkpoint(wk_train_job *j) {

@@ -84,7 +84,7 @@ static wk_status step_down(fit *f) {
  * the one below it. */
 static wk_status sweep(fit *f) {
   const int64_t low = f->lowest, high = f->highest, step = (high - low) / SWEEP;
-  for (int i = SWEEP; i >= 0; i--) {
+  for (int i = step ? SWEEP : 0; i >= 0; i--) {
     WK_TRY(try(f, low + step * i));
     if (fits(f)) return NULL;
   }

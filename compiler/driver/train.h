@@ -178,7 +178,7 @@ typedef struct {
 typedef struct {
   const wk_quantised_weight *weight;
   const void *floats; /* in the state */
-  void *codes;        /* of weight->stored, packed */
+  void *codes;        /* of weight->codes' type, packed */
 } wk_train_codes;
 
 typedef struct {

@@ -204,6 +204,9 @@ static wk_status read_all(wk_train_run *r, const wk_file *f) {
   if (!ok || done > INT64_MAX || !take_history(r, &in, done) || !take_variables(r, &in))
     return wk_error_at(WK_INPUT, r->checkpoint, "is damaged");
   r->done = (int64_t)done;
+  if (r->done > r->plan.steps)
+    return wk_error_at(WK_USAGE, r->checkpoint, "the run has done %lld steps, more than the %lld "
+                       "that are asked for", (long long)r->done, (long long)r->plan.steps);
   if (!go_on(r)) return wk_error_at(WK_INPUT, r->checkpoint, "is damaged");
   if (r->history.has_steps && r->history.steps.n != done)
     return wk_error_at(WK_USAGE, r->checkpoint, "has no figures of the first %lld steps, which "

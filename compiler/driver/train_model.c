@@ -91,9 +91,9 @@ static wk_status round_floats(wk_train_job *j, const wk_import_report *report, w
   bool is_first = !j->quantised.arena;
   if (is_first) j->quantised = q;
   else wk_quantised_free(&q);
-  if (s || !is_first || j->quantised.weights.n) return s;
-  return wk_error(WK_USAGE, "--qat: the model dequantises no weights; wick quantize makes one that "
-                  "does");
+  if (s || !is_first || q.weights.n || q.activations) return s;
+  return wk_error(WK_USAGE, "--qat: the model quantises nothing that could be floats; wick "
+                  "quantize makes one that does");
 }
 
 wk_status wk_train_import(wk_train_job *j, wk_import_purpose purpose, wk_import_report *report,
@@ -145,8 +145,8 @@ static wk_status choose_weights(wk_train_job *j, const wk_module *m) {
   wk_vec_free(&all);
   if (j->names.n || j->n_weights || j->o->train.n) return NULL;
   return wk_error_at(WK_UNSUPPORTED, j->path, "nothing to train: no weight is a tensor of floats "
-                     "of rank 1 or more; name others "
-                     "with --train; --qat trains the integers of a quantised model");
+                     "of rank 1 or more; name others with --train; --qat "
+                     "trains the integers of a quantised model");
 }
 
 static wk_status check_batch(const wk_train_job *j, const char *what, const char *name,

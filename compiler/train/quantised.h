@@ -9,11 +9,10 @@
 /* A weight whose integers are dequantised: value = (integer - zero) scale. */
 typedef struct {
   const char *name;      /* of the initialiser, and of the floats in its place */
-  wk_type stored;        /* of the initialiser */
+  wk_tensor codes;       /* the initialiser */
   wk_type type;          /* of the floats; the same dims */
   wk_type spread;        /* dims that scale and zero point broadcast against; as many elements */
   wk_tensor scale, zero; /* f32, and an integer */
-  double lo, hi;         /* integers are within */
 } wk_quantised_weight;
 
 typedef struct {
@@ -31,7 +30,7 @@ wk_status wk_quantised_open(wk_module *m, const wk_import_report *r,
 void wk_quantised_free(wk_quantised *q);
 
 /* The integers that floats of w->type round to, packed as files hold them: wk_packed_bytes of
- * w->stored. */
+ * the initialiser's type. Floats that have not changed give the integers that they were. */
 wk_status wk_quantised_round(const wk_quantised_weight *w, const void *floats,
                              void *packed) WK_MUST_CHECK;
 

@@ -54,7 +54,7 @@ same_everywhere() { # same_everywhere MODEL: its outputs on all targets, in out/
 "$wick" devices 2>/dev/null | grep -q '^opencl' && opencl=opencl
 same_everywhere a.onnx
 
-refuses 'no quantised model' 2 '--qat: the model dequantises no weights' \
+refuses 'no quantised model' 2 '--qat: the model quantises nothing' \
   train net.onnx --qat -o o.onnx
 refuses 'no --qat' 4 'nothing to train: .*--qat' train q.onnx -o o.onnx
 refuses 'a weight of floats' 2 '--train stem: no weight has such a name' \

@@ -54,6 +54,8 @@ check 'longer' train --steps 53 $(files d) --checkpoint cut --resume
 check 'whole' train --steps 70 $(files d) --checkpoint cut --resume
 same 'cut twice' c d
 check 'nothing is left to do' train --steps 70 $(files e) --checkpoint cut --resume
+refuses 'fewer steps than there are' 2 'the run has done 70 steps, more than the 60' \
+  train --steps 60 $(files f) --checkpoint cut --resume
 same 'done' c e
 
 # ---- refusals ------------------------------------------------------------------------------------

@@ -43,6 +43,36 @@ static const form forms[] = {
      "%k = constant f32[2,1] {0.5, 2}\n%m = constant u8[2,1] {3, 200}\n"
      "%q = quantize(%x, %k, %m) {to=u8} : u8[2,2]\n%t = transpose(%q) {perm=[1,0]} : u8[2,2]\n"
      "%y = dequantize(%t, %k, %m) : f32[2,2]", "", 0, 0, 1},
+    {"channels of other axes", "f32[2,2]",
+     "%k = constant f32[2,1] {0.5, 2}\n%m = constant u8[2,1] {3, 200}\n"
+     "%l = constant f32[1,2] {0.5, 2}\n%o = constant u8[1,2] {3, 200}\n"
+     "%q = quantize(%x, %k, %m) {to=u8} : u8[2,2]\n%y = dequantize(%q, %l, %o) : f32[2,2]", "", 0,
+     0, 1},
+    {"channels, reshaped", "f32[2,3]",
+     "%k = constant f32[2,1] {0.5, 2}\n%m = constant u8[2,1] {3, 200}\n"
+     "%l = constant f32[1,2] {0.5, 2}\n%o = constant u8[1,2] {3, 200}\n"
+     "%q = quantize(%x, %k, %m) {to=u8} : u8[2,3]\n%t = reshape(%q) {shape=[3,2]} : u8[3,2]\n"
+     "%y = dequantize(%t, %l, %o) : f32[3,2]", "", 0, 0, 1},
+    {"blocks, there and back", "f32[2,2,2]",
+     "%k = constant f32[2,2,1] {0.5, 2, 1, 3}\n%m = constant u8[2,2,1] {3, 200, 0, 255}\n"
+     "%q = quantize(%x, %k, %m) {to=u8} : u8[2,2,2]\n%t = reshape(%q) {shape=[2,4]} : u8[2,4]\n"
+     "%u = reshape(%t) {shape=[2,2,2]} : u8[2,2,2]\n%y = dequantize(%u, %k, %m) : f32[2,2,2]", "",
+     1, 1, 0},
+    {"a limit of one branch", "f32[2,3]",
+     "%q = quantize(%x, %s, %z) {to=u8} : u8[2,3]\n%a = max(%q, %z) : u8[2,3]\n"
+     "%c = concat(%a, %q) {axis=0} : u8[4,3]\n%y = dequantize(%c, %s, %z) : f32[4,3]", "", 0, 0,
+     1},
+    {"limits that leave one number", "f32[2,3]",
+     "%q = quantize(%x, %s, %z) {to=u8} : u8[2,3]\n%lo = constant u8[] {10}\n"
+     "%hi = constant u8[] {50}\n%a = min(%q, %lo) : u8[2,3]\n%b = max(%a, %hi) : u8[2,3]\n"
+     "%y = dequantize(%b, %s, %z) : f32[2,3]", "", 0, 0, 1},
+    {"a weight, once cut off", "f32[3]",
+     "%w = constant u8[3] {0, 255, 77}\n%hi = constant u8[] {100}\n%a = min(%w, %hi) : u8[3]\n"
+     "%d = dequantize(%a, %s, %z) : f32[3]\n%e = dequantize(%w, %s, %z) : f32[3]\n"
+     "%f = add(%d, %e) : f32[3]\n%y = add(%x, %f) : f32[3]", "w", 2, 0, 0},
+    {"a weight of integers that are no floats", "f32[3]",
+     "%w = constant i32[3] {16777217, -33554435, 3}\n%n = constant i32[] {0}\n"
+     "%d = dequantize(%w, %r, %n) : f32[3]\n%y = add(%x, %d) : f32[3]", "w", 1, 0, 0},
     {"a weight", "f32[2,3]",
      "%w = constant i8[2,3] {-128, 127, 0, 1, -1, 55}\n%n = constant i8[] {0}\n"
      "%d = dequantize(%w, %r, %n) : f32[2,3]\n%y = mul(%x, %d) : f32[2,3]", "w", 1, 0, 0},
@@ -66,7 +96,7 @@ static const form forms[] = {
 };
 
 static wk_module *parse(const char *x, const char *body) {
-  char text[2048];
+  char text[4096];
   wk_module *m = NULL;
   snprintf(text, sizeof text,
            "module \"form\" {\n  graph @main(%%x: %s) {\n    %%s = constant f32[] {0.5}\n"
@@ -156,7 +186,7 @@ static void test_round(void **state) {
     wk_quantised_free(&q);
     wk_module_free(m);
   }
-  assert_int_equal(weights, 4);
+  assert_int_equal(weights, 6);
 }
 
 static void test_round_saturates(void **state) {
@@ -165,7 +195,9 @@ static void test_round_saturates(void **state) {
   const float floats[6] = {1e9f, -1e9f, 0.124f, 0.126f, 0.375f, -33};
   const int8_t want[6] = {127, -128, 0, 1, 2, -128};
   int8_t got[6];
-  wk_module *m = parse(forms[7].x, forms[7].body);
+  wk_module *m = parse("f32[6]", "%w = constant i8[6] {-128, 127, 0, 1, -1, 55}\n"
+                                 "%n = constant i8[] {0}\n%d = dequantize(%w, %r, %n) : f32[6]\n"
+                                 "%y = mul(%x, %d) : f32[6]");
   assert_null(open_form(m, "w", &q));
   assert_null(wk_quantised_round(&q.weights.data[0], floats, got));
   assert_memory_equal(got, want, sizeof want);
@@ -177,6 +209,11 @@ static const struct { const char *body, *message; } refused[] = {
     {"%w = constant u8[3] {1, 2, 3}\n%d = dequantize(%w, %s, %z) : f32[3]\n"
      "%e = dequantize(%w, %r, %z) : f32[3]\n%a = add(%d, %e) : f32[3]\n%y = add(%x, %a) : f32[3]",
      "the integers of 'w' cannot be trained: they are dequantised with two scales"},
+    {"%w = constant u8[3,3] {1, 2, 3, 4, 5, 6, 7, 8, 9}\n%k = constant f32[3,1] {1, 2, 3}\n"
+     "%l = constant f32[1,3] {1, 2, 3}\n%d = dequantize(%w, %k, %z) : f32[3,3]\n"
+     "%e = dequantize(%w, %l, %z) : f32[3,3]\n%a = add(%d, %e) : f32[3,3]\n"
+     "%y = add(%x, %a) : f32[3,3]",
+     "the integers of 'w' cannot be trained: they are dequantised with two scales"},
     {"%w = constant u8[3] {1, 2, 3}\n%d = dequantize(%w, %s, %z) : f32[3]\n"
      "%e = cast(%w) {to=f32} : f32[3]\n%a = add(%d, %e) : f32[3]\n%y = add(%x, %a) : f32[3]",
      "the integers of 'w' cannot be trained: they are also read as integers"},
@@ -185,11 +222,31 @@ static const struct { const char *body, *message; } refused[] = {
      "the integers of 'w' cannot be trained: they are joined with what is computed"},
 };
 
+/* What is read twice, again and again, is looked at once. */
+static void test_shared(void **state) {
+  (void)state;
+  enum { LEVELS = 20 };
+  char body[3072];
+  int n = snprintf(body, sizeof body, "%%q0 = quantize(%%x, %%s, %%z) {to=u8} : u8[3]\n");
+  for (int i = 0; i < LEVELS; i++)
+    n += snprintf(body + n, sizeof body - (size_t)n,
+                  "%%c%d = concat(%%q%d, %%q%d) {axis=0} : u8[6]\n%%q%d = slice(%%c%d) "
+                  "{starts=[0], sizes=[3], steps=[1]} : u8[3]\n", i, i, i, i + 1, i);
+  snprintf(body + n, sizeof body - (size_t)n, "%%y = dequantize(%%q%d, %%s, %%z) : f32[3]", LEVELS);
+  wk_quantised q;
+  wk_module *m = parse("f32[3]", body);
+  assert_null(open_form(m, "", &q));
+  assert_int_equal(q.activations, 1);
+  assert_int_equal(m->main->nodes.n, 2 * LEVELS + 1);
+  wk_quantised_free(&q);
+  wk_module_free(m);
+}
+
 static void test_refused(void **state) {
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(refused); i++) {
     wk_quantised q;
-    wk_module *m = parse("f32[3]", refused[i].body);
+    wk_module *m = parse(strstr(refused[i].body, "[3,3]") ? "f32[3,3]" : "f32[3]", refused[i].body);
     wk_status s = open_form(m, "w", &q);
     assert_non_null(s);
     assert_int_equal(s->code, WK_UNSUPPORTED);
@@ -203,6 +260,7 @@ static void test_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_forms), cmocka_unit_test(test_round),
-      cmocka_unit_test(test_round_saturates), cmocka_unit_test(test_refused)};
+      cmocka_unit_test(test_round_saturates), cmocka_unit_test(test_shared),
+      cmocka_unit_test(test_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
