@@ -14,6 +14,12 @@ typedef struct {
   bool has_roi;
 } resize;
 
+/* Sizes that are computed may be anything. */
+static int64_t size_of(wk_onnx_node *c, double size) {
+  bool fits = wk_onnx_valid(c, size >= 0 && size < 0x1p31, "size %.0f is not valid", size);
+  return fits ? (int64_t)size : 0;
+}
+
 static void set_scales(wk_onnx_node *c, resize *r, wk_floats scales, wk_ints axes) {
   int64_t n = axes.n < 0 ? r->rank : axes.n;
   if (!wk_onnx_valid(c, scales.n == n, "%lld scales for %lld axes", (long long)scales.n,
@@ -26,12 +32,13 @@ static void set_scales(wk_onnx_node *c, resize *r, wk_floats scales, wk_ints axe
       return;
     r->scale[k] = scales.v[i];
     /* sizes follow from the scale as the 32-bit number it is */
-    r->size[k] = (int64_t)floorf((float)r->in[k] * (float)scales.v[i]);
+    r->size[k] = size_of(c, floorf((float)r->in[k] * (float)scales.v[i]));
   }
 }
 
 /* keep_aspect_ratio_policy: one scale for all the axes named, the sizes rounded. */
-static void keep_aspect(resize *r, const int64_t *named, int64_t n, bool is_larger) {
+static void keep_aspect(wk_onnx_node *c, resize *r, const int64_t *named, int64_t n,
+                        bool is_larger) {
   double scale = is_larger ? 0 : INFINITY;
   for (int64_t i = 0; i < n; i++) {
     double s = (double)r->size[named[i]] / (double)r->in[named[i]];
@@ -39,7 +46,7 @@ static void keep_aspect(resize *r, const int64_t *named, int64_t n, bool is_larg
   }
   for (int64_t i = 0; i < n; i++) {
     r->scale[named[i]] = scale;
-    r->size[named[i]] = (int64_t)floor(scale * (double)r->in[named[i]] + 0.5);
+    r->size[named[i]] = size_of(c, floor(scale * (double)r->in[named[i]] + 0.5));
   }
 }
 
@@ -57,7 +64,7 @@ static void set_sizes(wk_onnx_node *c, resize *r, wk_ints sizes, wk_ints axes) {
   }
   const char *policy = wk_onnx_text(c, "keep_aspect_ratio_policy", "stretch");
   if (wk_onnx_ok(c) && strcmp(policy, "stretch") != 0) {
-    keep_aspect(r, named, n, strcmp(policy, "not_smaller") == 0);
+    keep_aspect(c, r, named, n, strcmp(policy, "not_smaller") == 0);
   }
 }
 

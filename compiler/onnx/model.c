@@ -218,8 +218,8 @@ static wk_status build(wk_importer *im, wk_scope *s) {
   if (im->opt->survey) wk_survey_outputs(im, s->g);
   else WK_TRY(wk_model_refusal(im->rep, im->opt->list_all));
   if (s->g->outputs.n == 0 && !im->opt->survey)
-    return wk_error(WK_UNSUPPORTED, "nothing to compute: all outputs are empty sequences or "
-                                    "optionals without an element");
+    return wk_error(WK_INPUT, "nothing to compute: all outputs are empty sequences or optionals "
+                              "without an element");
   note_newer(im);
   im->m->constant_bytes_left = COMPILE_BYTES + 16 * (int64_t)im->src.n;
   im->m->fold_work_left = COMPILE_WORK + 64 * (int64_t)im->src.n;
