@@ -45,8 +45,6 @@ static const char *const types[] = {[WICK_OPENCL_CPU] = "cpu", [WICK_OPENCL_GPU]
                                     [WICK_OPENCL_ACCELERATOR] = "accelerator"};
 enum { TYPES = sizeof types / sizeof *types };
 
-const char *wk_opencl_type_name(wick_opencl_type type) { return types[type]; }
-
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static json_t *triple(const uint32_t *n) {

@@ -22,7 +22,4 @@ json_t *wk_opencl_describe_json(const wick_opencl_info *info);
 /* From such a file. WK_INPUT names file and key; *out is set only when all is well. */
 wk_status wk_opencl_read_json(const char *path, wick_opencl_info *out) WK_MUST_CHECK;
 
-/* "cpu", "gpu", "accelerator" */
-const char *wk_opencl_type_name(wick_opencl_type type);
-
 #endif

@@ -125,8 +125,38 @@ static void test_random(void **state) {
                 (long long)kinks, (long long)refused);
 }
 
+/* Choices within choices, deeper than they are taken apart one by one: the arm that was taken. */
+static void test_choices(void **state) {
+  (void)state;
+  enum { ARMS = 9 };
+  wk_str text = {0};
+  if (range.random_only) return;
+  wk_str_printf(&text, "module \"m\" {\n  graph @main(%%x: f32[%d]) {\n    %%y = map(%%x) {body=\"",
+                ARMS + 1);
+  for (int k = 1; k <= ARMS; k++)
+    wk_str_printf(&text, "select(lt(%%0, %d.0f32), mul(mul(%%0, %%0), %d.0f32), ", k, k + 1);
+  wk_str_add(&text, "neg(%0)");
+  for (int k = 1; k <= ARMS; k++) wk_str_add(&text, ")");
+  wk_str_printf(&text, "\"} : f32[%d]\n    output %%y\n  }\n}\n", ARMS + 1);
+  wk_module *m = NULL;
+  assert_null(wk_module_parse(text.s, "choices", &m));
+  float x[ARMS + 1];
+  for (int k = 0; k <= ARMS; k++) x[k] = (float)k + 0.5f;
+  const wk_tensor in = {wk_val(m->main, m->main->inputs.data[0])->type, x};
+  wk_grad_check_report r;
+  assert_null(wk_grad_check(m, &(wk_grad_check_options){.inputs = &in, .seed = 1,
+                                                             .elements = ARMS + 1}, &r));
+  assert_int_equal(r.rows.n, 1);
+  assert_int_equal(r.rows.data[0].tried, ARMS + 1);
+  assert_int_equal(r.rows.data[0].kinks, 0);
+  assert_true(r.rows.data[0].error <= TOLERANCE);
+  wk_grad_check_free(&r);
+  wk_module_free(m);
+  wk_str_free(&text);
+}
+
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_operators),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_operators), cmocka_unit_test(test_choices),
                                      cmocka_unit_test(test_random)};
   if (argc > 1) {
     range.random_only = true;

@@ -140,12 +140,6 @@ const char *wk_isa_queue_name(int queue) {
   return queue >= 0 && queue < WK_QUEUE_COUNT ? wk_isa_queues[queue].name : "?";
 }
 
-const char *wk_isa_error_name(int code) {
-  for (size_t i = 0; i < wk_isa_errors_count; i++)
-    if (wk_isa_errors[i].number == code) return wk_isa_errors[i].name;
-  return "?";
-}
-
 const wk_isa_choice *wk_isa_choice_of(wk_isa_kind kind, int64_t value) {
   for (size_t i = 0; i < wk_isa_choices_count; i++)
     if (wk_isa_choices[i].kind == kind && wk_isa_choices[i].value == value)

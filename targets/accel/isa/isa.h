@@ -138,7 +138,6 @@ const wk_isa_command_info *wk_isa_command_named(const char *text); /* "conv"; NU
 wk_text24 wk_isa_command_text(const wk_isa_command_info *info);    /* "conv": as streams name it */
 bool wk_isa_is_needed(const wk_isa_field *f);                      /* has no default */
 const char *wk_isa_queue_name(int queue);                          /* "ex" */
-const char *wk_isa_error_name(int code);                            /* "range"; "?" */
 /* NULL when the value stands for nothing. */
 const wk_isa_choice *wk_isa_choice_of(wk_isa_kind kind, int64_t value);
 
