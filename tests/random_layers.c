@@ -155,9 +155,10 @@ static void residual(maker *k) {
            size + size_of(k, &x));
 }
 
-/* Upwards by a stride. */
+/* Upwards by a stride; where the zero point is 0, without sums that depend on the place. */
 static void conv_transpose(maker *k) {
   tensor x = picture(k);
+  if (chance(k, 60)) x.zero = 0;
   const wk_type t = *type_of(k, x.q);
   int64_t stride = pick(k, 1, 3), kernel = chance(k, 50) ? stride : pick(k, 1, 5);
   int64_t dims[] = {t.dims[1], channels(k, 40), kernel, chance(k, 80) ? kernel : pick(k, 1, 4)};
@@ -171,12 +172,15 @@ static void conv_transpose(maker *k) {
   a->strides = list(k, (int64_t[]){stride, stride}, 2);
   a->pads = list(k, pad, 4);
   a->dilations = list(k, (int64_t[]){1, 1}, 2);
-  a->output_padding = list(k, (int64_t[]){0, 0}, 2);
+  a->output_padding = ints(k, 2, 0, stride - 1);
   a->group = 1;
   double sw;
   wk_value_id scales, w = weights(k, 4, dims, 1, &sw, &scales);
-  quantise(k, wk_build(k->g, WK_OP_CONV_TRANSPOSE, a, 2, real(k, &x), w),
-           x.scale * sw * 5000 * sqrt((double)(t.dims[1] * 2)));
+  double size = x.scale * sw * 5000 * sqrt((double)(t.dims[1] * 2));
+  wk_value_id y = chance(k, 50) ? wk_build(k->g, WK_OP_CONV_TRANSPOSE, a, 2, real(k, &x), w)
+                                : wk_build(k->g, WK_OP_CONV_TRANSPOSE, a, 3, real(k, &x), w,
+                                           bias(k, x.scale, scales, dims[1], size));
+  quantise(k, y, size);
 }
 
 /* ---- movement: the same bytes elsewhere ------------------------------------------------------ */
