@@ -243,13 +243,19 @@ static void emit_line(const char *output, const char *path) {
   wk_targets_close(&t);
 }
 
-static wick_model *line_package(void) {
-  char path[] = "/tmp/wick-variables-XXXXXX";
+/* Writes the package; the path is of 26 characters. */
+static void line_file(char *path) {
+  strcpy(path, "/tmp/wick-variables-XXXXXX");
   int fd = mkstemp(path);
   assert_true(fd >= 0);
   close(fd);
   emit_line(NULL, path);
+}
+
+static wick_model *line_package(void) {
+  char path[32];
   wick_model *m;
+  line_file(path);
   assert_int_equal(wick_model_load(path, NULL, &m), WICK_OK);
   unlink(path);
   return m;
@@ -389,6 +395,33 @@ static void packages_learn(void **state) {
   wick_state_free(one);
   wick_state_free(two);
   wick_model_free(m);
+}
+
+/* A package in memory, aligned or not, has the initial state of its file. */
+static void packages_lie_in_memory(void **state) {
+  (void)state;
+  char path[32];
+  wk_file f;
+  wick_model *of_file, *in_memory;
+  wick_state *a, *b;
+  line_file(path);
+  assert_int_equal(wick_model_load(path, NULL, &of_file), WICK_OK);
+  assert_int_equal(wick_state_new(of_file, &a), WICK_OK);
+  must(wk_file_map(path, &f));
+  unlink(path);
+  uint8_t *room = aligned_alloc(4096, (f.size + 2 * 4096) / 4096 * 4096);
+  for (size_t at = 0; at < 128; at += at ? 63 : 1) { /* 0, 1, 64, 127 */
+    memcpy(room + at, f.data, f.size);
+    assert_int_equal(wick_model_load_memory(room + at, f.size, NULL, &in_memory), WICK_OK);
+    assert_int_equal(wick_state_new(in_memory, &b), WICK_OK);
+    assert_same_state(of_file, a, b);
+    wick_state_free(b);
+    wick_model_free(in_memory);
+  }
+  free(room);
+  wk_file_unmap(&f);
+  wick_state_free(a);
+  wick_model_free(of_file);
 }
 
 static void states_are_resumed(void **state) {
@@ -679,6 +712,7 @@ int main(void) {
       cmocka_unit_test(random_sessions_update),
       cmocka_unit_test(sums_aside_bits_agree),
       cmocka_unit_test(packages_learn),
+      cmocka_unit_test(packages_lie_in_memory),
       cmocka_unit_test(states_are_resumed),
       cmocka_unit_test(one_trains_at_a_time),
       cmocka_unit_test(bundles_learn),
