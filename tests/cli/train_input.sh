@@ -44,6 +44,10 @@ refuses 'a folder without samples' 2 'no samples for the input x, nor in sets: g
   train plain.onnx --data sets "${mse[@]}"
 refuses 'none held out' 2 'validate 0.001: that is none of 40 samples' plain "${mse[@]}" \
   --validate 0.001
+for part in 1 1.5 -0.1; do
+  refuses "$part held out" 2 "^wick: --validate $part: must be a part of the samples, 0 to bel" \
+    plain "${mse[@]}" --validate="$part"
+done
 refuses 'no step' 2 '32 .* do not fill a step of 48: give more, or a smaller --batch or --acc' \
   plain "${mse[@]}" --validate 0.2 --accumulate 6
 

@@ -156,7 +156,8 @@ static void test_choices(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_operators), cmocka_unit_test(test_choices),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_operators),
+                                     cmocka_unit_test(test_choices),
                                      cmocka_unit_test(test_random)};
   if (argc > 1) {
     range.random_only = true;

@@ -94,6 +94,8 @@ static void nodes_are_inferred_and_checked(void **state) {
   assert_error(wk_graph_add(g, &d, out), WK_INPUT, "not a value of this graph");
   d.op = WK_OP_FILL;
   assert_error(wk_graph_add(g, &d, out), WK_INPUT, "not a graph operator");
+  d.op = WK_OP_COUNT;
+  assert_error(wk_graph_add(g, &d, out), WK_INPUT, "unknown operator");
   d = (wk_node_desc){.op = WK_OP_IF, .in = &x, .n_in = 1};
   assert_error(wk_graph_add(g, &d, out), WK_INPUT, "0 bodies, needs 2");
   assert_int_equal(g->values.n, values); /* nothing is left of what failed */

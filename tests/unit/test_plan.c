@@ -136,6 +136,7 @@ static void malformed_items_are_refused(void **state) {
   wk_plan_result r;
   wk_plan_options negative = {-1, 0};
   assert_error(wk_plan(huge, 0, &negative, &r), WK_USAGE, "capacity -1");
+  assert_error(wk_plan(huge, (size_t)UINT32_MAX / 4 + 1, NULL, &r), WK_RESOURCE, "too many");
 }
 
 static void capacity_is_a_promise(void **state) {

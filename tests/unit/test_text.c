@@ -187,6 +187,27 @@ static void long_constants_are_elided(void **state) {
 }
 
 /* Comments, free line breaks, types left to inference. */
+/* Digits of bytes, large and small. */
+static void bytes_in_hex(void **state) {
+  (void)state;
+  const uint8_t want[] = {0xAB, 0xCD, 0xEF, 0x90, 0xFA, 0x9F};
+  wk_module *m = module_of("module \"m\" {\n  graph @main() {\n"
+                           "    %w = constant u8[6] hex(\"ABCDEF90Fa9f\")\n"
+                           "    output %w\n  }\n}\n");
+  assert_memory_equal(wk_val(m->main, m->main->outputs.data[0])->data, want, sizeof want);
+  wk_module_free(m);
+  for (const char *bad = "gG@`/:"; *bad; bad++) {
+    char text[128];
+    snprintf(text, sizeof text, "module \"m\" {\n  graph @main() {\n"
+             "    %%w = constant u8[1] hex(\"0%c\")\n    output %%w\n  }\n}\n", *bad);
+    m = NULL;
+    wk_status s = wk_module_parse(text, "t", &m);
+    assert_non_null(s);
+    assert_string_equal(s->message, "bad byte 0");
+    wk_status_free(s);
+  }
+}
+
 static void hand_written_text(void **state) {
   (void)state;
   wk_module *m = module_of(
@@ -481,7 +502,7 @@ int main(void) {
       cmocka_unit_test(every_operator_reads_back),
       cmocka_unit_test(constants_of_every_dtype),
       cmocka_unit_test(long_constants_are_elided),
-      cmocka_unit_test(hand_written_text),
+      cmocka_unit_test(bytes_in_hex), cmocka_unit_test(hand_written_text),
       cmocka_unit_test(errors_have_places),
       cmocka_unit_test(mutants_do_not_crash),
       cmocka_unit_test(floods_end_soon),
