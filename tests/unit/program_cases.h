@@ -332,6 +332,21 @@ static void gather_elements_case(wk_program *p) {
   ((wk_attr_gather_elements *)i->attrs)->axis = 1;
 }
 
+/* Rows of 19 elements, by an index for each or by one for all of a row. */
+static void picks_case(wk_program *p) {
+  static const wk_dtype types[] = {WK_F32, WK_F64}, index_types[] = {WK_I32, WK_I64};
+  int64_t v[2 * 19];
+  for (int64_t k = 0; k < 2 * 19; k++) v[k] = k * 7 % 6 - 3;
+  for (int k = 0; k < 8; k++) {
+    wk_dtype t = types[k & 1];
+    wk_view at = numbers(p, index_types[k >> 1 & 1], v, 2 * 19);
+    at.rank = 2;
+    at.dims[0] = 2, at.dims[1] = 19;
+    at.strides[0] = 19, at.strides[1] = k < 4;
+    append(p, WK_OP_GATHER_ELEMENTS, 1, 3, OUT(p, t, 2, 19), IN(p, t, 3, 19), at);
+  }
+}
+
 static wk_view shaped(wk_view v, int64_t a, int64_t b) {
   v.rank = 2;
   v.dims[0] = a, v.dims[1] = b;
@@ -619,6 +634,7 @@ static const program_case program_cases[] = {
     {"gather_nhwc", gather_nhwc_case, 0, NULL},
     {"bad_index", bad_index_case, 0, indices_fill},
     {"gather_elements", gather_elements_case, 0, NULL},
+    {"picks", picks_case, 0, NULL},
     {"gather_nd", gather_nd_case, 0, NULL},
     {"scatter", scatter_case, 0, NULL},
     {"scatter_nd", scatter_nd_case, 0, NULL},
