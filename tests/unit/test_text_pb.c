@@ -55,6 +55,7 @@ static const struct {
     SAME(NODE, "overload: 'o' metadata_props { key: 'k' value: 'v' }",
          "B\001oJ\006\n\001k\022\001v"),
     /* integers, packed and not */
+    SAME(TENSOR, "dims: 127 dims: 128", "\010\177\010\200\001"),
     SAME(TENSOR, "dims: 2 dims: 0x3 dims: 010", "\010\002\010\003\010\010"),
     SAME(TENSOR, "int64_data: 1 int64_data: -1 int64_data: [300]",
          ":\015\001\xff\xff\xff\xff\xff\xff\xff\xff\xff\001\xac\002"),
