@@ -113,7 +113,6 @@ static bool merge(int n, axis a, int first, axis *inner) {
 /* *x is cut: its innermost `size` elements. */
 static bool cut(int n, axis *x, int first, int64_t size, axis *inner) {
   *inner = *x;
-  inner->size = size;
   if (x->size == size) return *x = (axis){1, 0, false}, true;
   if (size == 1) return *inner = (axis){1, 0, false}, true;
   if (!x->is_lane) x->stride *= size;
