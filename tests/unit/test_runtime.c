@@ -63,8 +63,10 @@ static void every_status_and_dtype_has_a_text(void **state) {
   assert_string_equal(wick_status_text((wick_status)99), "unknown status");
   assert_string_equal(wick_status_text((wick_status)-1), "unknown status");
   for (int d = WICK_F32; d < WICK_DTYPE_COUNT; d++) {
-    assert_string_not_equal(wick_dtype_name((wick_dtype)d), "?");
-    assert_in_range(wick_dtype_bytes((wick_dtype)d), 1, 8);
+    const char *name = wick_dtype_name((wick_dtype)d);
+    int bits = atoi(name + strcspn(name, "0123456789")); /* "bool" has no number */
+    assert_string_not_equal(name, "?");
+    assert_int_equal(wick_dtype_bytes((wick_dtype)d), bits < 8 ? 1 : bits / 8);
   }
   assert_string_equal(wick_dtype_name((wick_dtype)0), "?");
   assert_string_equal(wick_dtype_name((wick_dtype)WICK_DTYPE_COUNT), "?");

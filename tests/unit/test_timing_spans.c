@@ -60,6 +60,29 @@ static void compare(tally *t, const wk_sim_run *want, const wk_sim_run *got) {
   }
 }
 
+/* A queue stood still because of the last of the waits when that was over no earlier than the
+ * command before had started. */
+static void check_releases(const wk_stream *s, const wk_sim_run *r) {
+  uint32_t n[WK_QUEUE_COUNT] = {0}, *of[WK_QUEUE_COUNT];
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) of[q] = wk_xcalloc(s->n + 1, sizeof *of[q]);
+  for (uint32_t i = 0; i < s->n; i++) {
+    wk_isa_command c;
+    const wk_sim_span *span = &r->spans[i];
+    assert_true(wk_stream_get(s, i, &c));
+    if (c.opcode == WK_CMD_END) continue;
+    uint64_t free_at = n[c.queue] ? r->spans[of[c.queue][n[c.queue] - 1]].start : 0, latest = 0;
+    for (int q = 0; q < WK_QUEUE_COUNT; q++) {
+      if (!c.threshold[q]) continue;
+      uint64_t retire = r->spans[of[q][c.threshold[q] - 1]].retire;
+      latest = retire > latest ? retire : latest;
+    }
+    if (latest == 0 || latest < free_at) assert_int_equal(span->released_by, WK_SIM_NOBODY);
+    else assert_true(r->spans[span->released_by].retire == latest);
+    of[c.queue][n[c.queue]++] = i;
+  }
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) free(of[q]);
+}
+
 static wk_sim_run run(const wk_stream *s, const wk_sim_model *model, const wk_machine *m) {
   const wk_sim_run_options o = {.machine = m, .max_cycles = 2000000};
   wk_sim_run r;
@@ -77,6 +100,7 @@ static void check_machine(const char *name, int streams) {
     wk_stream *s = random_stream(&m, 1000 + seed, seed % 3 ? NULL : &large);
     wk_sim_run want = run(s, rtl, &m), got = run(s, &wk_sim_timing, &m);
     compare(&t, &want, &got);
+    check_releases(s, &got);
     wk_sim_run_free(&want);
     wk_sim_run_free(&got);
     wk_stream_free(s);
