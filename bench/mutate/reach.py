@@ -98,9 +98,10 @@ class Map:
                 self.instrumented[f].update(l)
 
     def tests_of(self, fault, root, tests):
-        """Tests that reach the line, the quickest first. Where nothing is counted (a table, code
-        that becomes bitcode), those that reach the nearest line above in the function, else the
-        file, else the folder above it."""
+        """Tests that reach the line, the quickest first. Where nothing is counted (a table), those
+        that reach the nearest line above in the function, else the file, else the folder above
+        it; of code that becomes bitcode, those that reach what describes its calls, in the folder
+        above its own."""
         if fault.area == "rtl":
             return rtl_tests(root, fault.path, tests)
         line, counted = fault.line, self.instrumented.get(fault.path, set())
@@ -109,9 +110,11 @@ class Map:
             line -= 1
         hit = [t for t in tests if t not in self.seconds
                or line in self.lines[t].get(fault.path, ())]
-        if line not in counted:
-            folder = os.path.dirname(fault.path)
+        folder, is_bitcode = os.path.dirname(fault.path), "/bitcode/" in fault.path
+        if is_bitcode or line not in counted:
             hit = [t for t in tests if fault.path in self.lines.get(t, {fault.path: 0})]
+            if is_bitcode:  # counted is only what a test calls as C
+                hit, folder = [], os.path.dirname(folder)
             while not hit and folder:
                 hit = [t for t in tests if any(f.startswith(folder + "/")
                                                for f in self.lines.get(t, ()))]
