@@ -245,7 +245,15 @@ static const char *update_name(wk_export_graph *x, wk_value_id variable) {
   return taken ? wk_export_fresh(x) : name;
 }
 
-/* A graph output needs a name of its own: an input, a constant or a repeated value is copied. */
+/* Of an output, among the first n. */
+static bool is_taken(const Onnx__GraphProto *p, size_t n, const char *name) {
+  for (size_t i = 0; i < n; i++)
+    if (!strcmp(p->output[i]->name, name)) return true;
+  return false;
+}
+
+/* A graph output needs a name of its own: an input, a constant or a repeated value is copied. Those
+ * of a body may be called alike: they are told apart by their places. */
 static void write_outputs(wk_export_graph *x, Onnx__GraphProto *p) {
   const wk_graph *g = x->g;
   p->n_output = g->outputs.n;
@@ -262,6 +270,7 @@ static void write_outputs(wk_export_graph *x, Onnx__GraphProto *p) {
       continue;
     }
     if (*x->prefix) want = wk_arena_printf(x->arena, "%s%s", x->prefix, want);
+    if (*x->prefix && is_taken(p, i, want)) want = wk_export_fresh(x);
     if (strcmp(name, want) != 0) name = wk_export_1(x, "Identity", name, want);
     p->output[i] = wk_export_value_info(x, name, &wk_val(g, v)->type);
   }

@@ -12,6 +12,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/onnx/onnx.h"
 #include "compiler/passes/passes.h"
+#include "tests/random_control.h"
 #include "tests/random_graph.h"
 
 static char dir[64], path[96];
@@ -219,16 +220,19 @@ static wk_status import_with_shapes(const wk_module *m, wk_module **out) {
   return s;
 }
 
-/* Exported and imported again, m computes the same; what has no ONNX form is refused as that. */
-static bool round_trip(const wk_module *m, wk_str *why) {
+/* Exported and imported again, m computes the same; what has no ONNX form is refused as that. Frees
+ * the inputs. */
+static bool round_trip(const wk_module *m, wk_tensor *in, bool *is_written, wk_str *why) {
   wk_module *back = NULL;
   wk_status s = wk_export_onnx(m, path);
-  if (s && s->code == WK_UNSUPPORTED) {
+  *is_written = !(s && s->code == WK_UNSUPPORTED);
+  if (!*is_written) {
     wk_status_free(s);
+    random_tensors_free(in, m->main->inputs.n);
     return true;
   }
   if (!s) s = import_with_shapes(m, &back);
-  wk_tensor *in = random_inputs(m->main), *want = NULL, *got = NULL;
+  wk_tensor *want = NULL, *got = NULL;
   if (!s) want = outputs_of(m->main, in, &s);
   if (!s) got = outputs_of(back->main, in, &s);
   bool same = !s && random_same(m->main, got, want, why);
@@ -241,13 +245,16 @@ static bool round_trip(const wk_module *m, wk_str *why) {
   return same;
 }
 
-static void must_round_trip(const wk_module *m, const char *what, uint64_t seed) {
+/* True: it has an ONNX form. */
+static bool must_round_trip(const wk_module *m, wk_tensor *in, const char *what, uint64_t seed) {
   wk_str why = {0};
-  if (!round_trip(m, &why)) {
+  bool is_written;
+  if (!round_trip(m, in, &is_written, &why)) {
     wk_module_print(&why, m, WK_PRINT_SHORT);
     fail_msg("%s, seed %llu: %s", what, (unsigned long long)seed, why.s);
   }
   wk_str_free(&why);
+  return is_written;
 }
 
 /* Graphs of one operator each, as they are and as the passes and lowering leave them. */
@@ -264,13 +271,52 @@ static void every_operator(void **state) {
         wk_module_free(m);
         continue;
       }
-      must_round_trip(m, name, seed);
+      must_round_trip(m, random_inputs(m->main), name, seed);
       if (seed % 2) assert_null(wk_passes_run(m, WK_STAGE_GRAPH, NULL, NULL, NULL));
       assert_null(wk_lower_nodes(m, NULL, NULL));
       if (seed % 2) assert_null(wk_passes_run(m, WK_STAGE_PRIMITIVE, NULL, NULL, NULL));
-      must_round_trip(m, name, seed);
+      must_round_trip(m, random_inputs(m->main), name, seed);
       wk_module_free(m);
     }
+}
+
+/* Branches and loops within each other. A loop that may end early and reads slices is no Scan. */
+static void control_within_control(void **state) {
+  enum { SEEDS = 60 };
+  (void)state;
+  int written = 0;
+  for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    wk_module *m = random_control(seed);
+    written += must_round_trip(m, random_control_inputs(m->main, seed), "control", seed);
+    wk_module_free(m);
+  }
+  print_message("%d of %d have an ONNX form\n", written, SEEDS);
+  assert_true(written > SEEDS / 2);
+}
+
+/* Doubles while it is below 50, however often: Loop without its first input. */
+static void loop_without_trip(void **state) {
+  (void)state;
+  wk_module *m = wk_module_new("m");
+  wk_graph *g = wk_graph_new(m, "main"), *b = wk_graph_new(m, "body");
+  wk_value_id x = input(g, "x", WK_F32, 1, (const int64_t[]){1});
+  input(b, "i", WK_I64, 0, NULL);
+  wk_value_id v = input(b, "v", WK_F32, 1, (const int64_t[]){1});
+  v = wk_build(b, WK_OP_ADD, NULL, 2, v, wk_build(b, WK_OP_ABS, NULL, 1, v));
+  wk_value_id below = wk_build(b, WK_OP_LESS, NULL, 2, v, wk_graph_scalar(b, WK_F32, 50));
+  wk_graph_output(b, "more", below);
+  wk_graph_output(b, "w", v);
+  wk_attr_loop *a = wk_attrs_new(m->arena, WK_OP_LOOP);
+  a->trip = INT64_MAX;
+  a->has_cond = 1;
+  a->n_state = 1;
+  const wk_value_id in[2] = {WK_NONE, wk_build(g, WK_OP_EXP, NULL, 1, x)};
+  wk_value_id out;
+  const wk_node_desc d = {.op = WK_OP_LOOP, .name = "double", .attrs = a, .in = in, .n_in = 2,
+                          .n_out = 1, .bodies = &b, .n_bodies = 1};
+  assert_null(wk_graph_add(g, &d, &out));
+  wk_graph_output(g, "y", out);
+  survives(m);
 }
 
 int main(void) {
@@ -281,6 +327,8 @@ int main(void) {
     cmocka_unit_test(narrow_rows),
     cmocka_unit_test(branches),
     cmocka_unit_test(every_operator),
+    cmocka_unit_test(loop_without_trip),
+    cmocka_unit_test(control_within_control),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
