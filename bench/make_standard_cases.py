@@ -189,6 +189,35 @@ def narrow_types(out):
           dict(scales=scales, few=scales[0]))
 
 
+def powers_of_two(x, saturate, mode):
+    """The patterns of FLOAT8E8M0 by definition: x = m * 2^e is rounded up where m, of 0.5 to 1, is
+    past an edge; infinity and what lies below 2^-127 have rows of their own in Cast's table."""
+    m, e = np.frexp(x.astype(np.float64))
+    e = e + (m > 0.5 if mode == "up" else m >= 0.75 if mode == "nearest" else m >= 1)
+    most, least = (254, 0) if saturate else (255, 255)
+    pattern = np.where(x < 2.0 ** -127, least, np.minimum(e - 1 + 127, most))
+    pattern = np.where(np.isinf(x), most, pattern)
+    return np.where(np.isnan(x), 255, pattern).astype(np.uint8)
+
+
+def narrow_powers(out):
+    """Casts to powers of two with every rounding, past their range as infinity, NaN or the end."""
+    kinds = [(mode, past) for mode in ("up", "nearest", "down") for past in (0, 1)]
+    nodes = []
+    for mode, past in kinds:
+        nodes += [("Cast", ["x"], f"cast_{mode}_{past}",
+                   dict(to=onnx.TensorProto.FLOAT8E8M0, round_mode=mode, saturate=past)),
+                  ("BitCast", [f"cast_{mode}_{past}"], f"{mode}_{past}",
+                   dict(to=onnx.TensorProto.UINT8))]
+    x = np.array([1, 2, 1.25, 1.4999, 1.5, 1.75, 3, 0.3, 5e-20, 7e20, 0, np.inf, np.nan],
+                 np.float64)
+    ends = [2.0 ** -127 * k for k in (0.4, 0.6, 0.99, 1, 1.75, 2, 2.5, 3)]
+    ends += [2.0 ** 127 * k for k in (0.7, 1, 1.25, 1.5, 1.99)]
+    x = np.concatenate([x, ends]).astype(np.float32)
+    write(out, "NarrowPowers", 28, nodes, dict(x=x),
+          oracle=lambda *_: [powers_of_two(x, past, mode) for mode, past in kinds])
+
+
 def narrow_weights(out):
     """Constants of 4 and 2 bits, some in bytes, of one scale, one per column and one per block."""
     T = onnx.TensorProto
@@ -358,7 +387,7 @@ def main():
     peers.need("numpy", "onnx", "onnxruntime")
     for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28,
                   narrow_types, narrow_weights, n_grams, products_and_grids, smooth_resizes,
-                  samples, roi_pools, lists):
+                  samples, roi_pools, lists, narrow_powers):
         cases(out)
 
 
