@@ -294,6 +294,63 @@ def write_machines(out):
           {"x": rng.standard_normal((5, 2)).astype(np.float32)})
 
 
+def trees(targets, ids, weights):
+    """Two trees, of two and of three leaves, whose leaves name those targets: ids, weights."""
+    lists = dict(nodes_treeids=[0, 0, 0, 1, 1, 1, 1, 1], nodes_nodeids=[0, 1, 2, 0, 1, 2, 3, 4],
+                 nodes_featureids=[0, 0, 0, 1, 0, 0, 0, 0],
+                 nodes_modes=["BRANCH_GT", "LEAF", "LEAF", "BRANCH_LEQ", "LEAF", "BRANCH_LT",
+                              "LEAF", "LEAF"],
+                 nodes_values=[0, 0, 0, .5, 0, 2, 0, 0],
+                 nodes_truenodeids=[1, 0, 0, 1, 0, 3, 0, 0],
+                 nodes_falsenodeids=[2, 0, 0, 2, 0, 4, 0, 0])
+    kind = "target" if isinstance(targets, int) else "class"
+    lists |= {f"{kind}_treeids": [0, 0, 1, 1, 1], f"{kind}_nodeids": [1, 2, 1, 3, 4],
+              f"{kind}_ids": ids, f"{kind}_weights": weights}
+    if kind == "target":
+        return dict(lists, n_targets=targets)
+    return dict(lists, classlabels_int64s=targets)
+
+
+def write_old(out):
+    """Forms of version 1: lists of classes, a threshold, sums of trees as minimum, maximum and mean
+    and as quantiles, classes that no leaf names, one class, machines of one class."""
+    halves, some = [.1, .35, .05, .25, .4], [0, 1, 2, 1, 0]
+    tree = lambda y, *args, **more: ("TreeEnsembleRegressor", "x", y, trees(*args) | more)
+    svm = dict(kernel_type="LINEAR", kernel_params=[0., 0., 0.],
+               coefficients=[1., -1.], rho=[.25])
+    rows = [
+        ("LabelEncoder", "i", "words", dict(classes_strings=["ash", "oak", "elm"],
+                                            default_string="none")),
+        ("LabelEncoder", "text", "numbers", dict(classes_strings=["oak", "ash"],
+                                                 default_int64=-5)),
+        ("Binarizer", "x", "high", dict(threshold=.5)),
+        tree("probit", 1, [0] * 5, halves, post_transform="PROBIT"),
+        ("SVMRegressor", "x", "machine", svm),
+        ("SVMRegressor", "x", "inside", dict(svm, one_class=1)),
+        ("TreeEnsembleClassifier", "x", "alone_label alone_score",
+         dict(trees([4], [0] * 5, [.2, .7, .4, -.3, .1]), base_values=[.3])),
+        ("TreeEnsembleClassifier", "x", "many_label many_score",
+         trees([4, 5, 6], some, [-.2, -.7, -.4, -.3, -.1])),
+    ]
+    for how in ("AVERAGE", "MIN", "MAX"):
+        rows += [tree(f"{how.lower()}_1", 1, [0] * 5, halves, aggregate_function=how),
+                 tree(f"{how.lower()}_3", 3, some, [.1, -2, .5, 3, -1], aggregate_function=how)]
+    nodes = [helper.make_node(op, [x], y.split(), domain="ai.onnx.ml", **attributes)
+             for op, x, y, attributes in rows]
+    feeds = {"i": np.array([[2, 0], [3, -1]], np.int64),
+             "x": np.array([[1, 0], [0, 0], [1, 1], [0, 1], [3, .7], [-2, 1]], np.float32)}
+    kinds = dict(words="STRING", numbers="INT64", alone_label="INT64", many_label="INT64")
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes, "old", [info("i", onnx.TensorProto.INT64, [2, 2]),
+                       info("x", onnx.TensorProto.FLOAT, [None, 2])],
+        [info(y, getattr(onnx.TensorProto, kinds.get(y, "FLOAT")), None)
+         for row in rows for y in row[2].split()],
+        [numpy_helper.from_array(np.array(["ash", "oak", "yew"], object), "text")])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    store(out, "MlOldForms", helper.make_model(graph, ir_version=8, opset_imports=opsets), feeds)
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
@@ -306,6 +363,7 @@ def main():
     write_deep(out)
     write_two_classes(out)
     write_machines(out)
+    write_old(out)
 
 
 if __name__ == "__main__":

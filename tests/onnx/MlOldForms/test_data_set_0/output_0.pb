@@ -1,0 +1,1 @@
+2elm2ash2none2noneBwords
