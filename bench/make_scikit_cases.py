@@ -124,10 +124,13 @@ def write(out, name, estimator, classes):
     store(out, name, convert(name, estimator, x), {"x": x[:7]})
 
 
+def types(*names):
+    return [getattr(onnx.TensorProto, t) for t in names]
+
+
 def encoders():
     """Operator, attributes, names of its inputs, type of its result."""
-    i64, f32, f64, text = (getattr(onnx.TensorProto, t)
-                           for t in ("INT64", "FLOAT", "DOUBLE", "STRING"))
+    i64, f32, f64, text = types("INT64", "FLOAT", "DOUBLE", "STRING")
     tensor, nan, far = helper.make_tensor, float("nan"), 2**60
     return [
         ("LabelEncoder", dict(keys_int64s=[3, 7, far], values_floats=[.5, 1.5, 2.5],
@@ -158,12 +161,26 @@ def encoders():
     ]
 
 
-def write_encoders(out):
+def defaults():
+    """The same, of elements that are no key."""
+    i16, f64, text = types("INT16", "DOUBLE", "STRING")
+    tensor = helper.make_tensor
+    numbers = dict(keys_tensor=tensor("k", f64, [1], [.1]), values_tensor=tensor("v", f64, [1], [3]))
+    return [
+        ("LabelEncoder", numbers, ["d"], f64),
+        ("LabelEncoder", dict(keys_strings=["oak"], values_tensor=tensor("v", i16, [1], [3])),
+         ["words"], i16),
+        ("LabelEncoder", dict(keys_tensor=tensor("k", text, [2], ["oak", "ash"]),
+                              values_tensor=tensor("v", text, [2], ["Eiche", "Esche"]),
+                              default_tensor=tensor("d", text, [1], ["Baum"])), ["words"], text),
+    ]
+
+
+def write_encoders(out, name, rows):
     feeds = {"i": np.array([[3, 7, 2**60], [0, 3, 2**60 + 1]], np.int64),
              "x": np.array([[.5, np.nan, 3], [np.nan, .5, 2]], np.float32),
              "d": np.array([.1, np.nan, .2]), "f": np.array([[2.7, 0, 1]], np.float32)}
     info = helper.make_tensor_value_info
-    rows = encoders()
     nodes = [helper.make_node(op, ins, [f"y{i}"], domain="ai.onnx.ml", **attributes)
              for i, (op, attributes, ins, _) in enumerate(rows)]
     graph = helper.make_graph(
@@ -173,7 +190,7 @@ def write_encoders(out):
         [numpy_helper.from_array(np.array([["ash", "oak"], ["", "elm"], ["oak", "yew"]], object),
                                  "words")])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 4)]
-    store(out, "MlEncoders", helper.make_model(graph, ir_version=8, opset_imports=opsets), feeds)
+    store(out, name, helper.make_model(graph, ir_version=8, opset_imports=opsets), feeds)
 
 
 def ensemble(targets, transform):
@@ -358,7 +375,8 @@ def main():
     peers.need("numpy", "onnx", "onnxruntime", "sklearn", "skl2onnx")
     for case in estimators():
         write(out, *case)
-    write_encoders(out)
+    write_encoders(out, "MlEncoders", encoders())
+    write_encoders(out, "MlDefaults", defaults())
     write_transforms(out)
     write_deep(out)
     write_two_classes(out)

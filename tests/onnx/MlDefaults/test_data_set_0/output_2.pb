@@ -1,0 +1,1 @@
+2Esche2Eiche2Baum2Baum2Eiche2BaumBy2
