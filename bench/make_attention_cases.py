@@ -125,18 +125,22 @@ def caches(out):
                byte=rng().integers(0, 9, (2, 1)).astype(np.uint8)))
 
 
-def linear_attention(out):
-    """A state that forgets, is corrected, and both; from nothing and from a past."""
-    feeds = dict(q=f32(2, 5, 12), k=f32(2, 5, 6) / 2, v=f32(2, 5, 4), state=f32(2, 2, 3, 2),
-                 decay=-np.abs(f32(2, 5, 6)), head_decay=-np.abs(f32(2, 5, 2)),
-                 beta=rng().random((2, 5, 2), np.float32), one=rng().random((2, 5, 1), np.float32))
+def linear_rules(out, name, n):
+    """n tokens, with a state that forgets, is corrected, and both; from nothing and from a past."""
+    feeds = dict(q=f32(2, n, 12), k=f32(2, n, 6) / 2, v=f32(2, n, 4), state=f32(2, 2, 3, 2),
+                 decay=-np.abs(f32(2, n, 6)), head_decay=-np.abs(f32(2, n, 2)),
+                 beta=rng().random((2, n, 2), np.float32), one=rng().random((2, n, 1), np.float32))
     heads, qkv = dict(q_num_heads=4, kv_num_heads=2), ["q", "k", "v"]
     rules = [("linear", [*qkv]), ("gated", [*qkv, "", "head_decay"]),
              ("delta", [*qkv, "state", "", "one"]),
              ("gated_delta", [*qkv, "state", "decay", "beta"])]
-    write(out, "LinearAttentionForms", 27,
+    write(out, name, 27,
           [("LinearAttention", inputs, [rule, f"{rule}_state"], dict(heads, update_rule=rule))
            for rule, inputs in rules], feeds)
+
+
+def linear_attention(out):
+    linear_rules(out, "LinearAttentionForms", 5)
     write(out, "CausalConvForms", 27,
           [("CausalConvWithState", ["x", "w", "b"], ["first", "after"], dict(activation="silu")),
            ("CausalConvWithState", ["x", "w", "", "past"], ["y", "state"], {}),
@@ -152,6 +156,7 @@ def main():
     peers.need("numpy", "onnx", "onnxruntime")
     for cases in (attention, flex_attention, caches, linear_attention):
         cases(out)
+    linear_rules(out, "LinearAttentionToken", 1)
 
 
 if __name__ == "__main__":

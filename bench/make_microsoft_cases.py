@@ -454,6 +454,46 @@ def stated_cases(r):
     ]
 
 
+def attended(q, k, v):
+    """Attention of 2 heads by definition; [batch, length, 2 * depth] each."""
+    q, k, v = (x.astype(np.float64).reshape(*x.shape[:2], 2, -1) for x in (q, k, v))
+    e = np.exp(np.einsum("bmhd,bnhd->bhmn", q, k) / np.sqrt(q.shape[-1]))
+    y = np.einsum("bhmn,bnhd->bmhd", e / e.sum(-1, keepdims=True), v)
+    return y.reshape(*y.shape[:2], -1).astype(np.float32)
+
+
+def packed_attention_cases(r):
+    """Operands that are packed between the heads and their elements: ONNX Runtime takes them on
+    GPUs only, so the results are those by definition."""
+    q, k, v = (r.f32(2, 3, 16) for _ in range(3))
+    pack = lambda *x: np.stack([part.reshape(2, 3, 2, 8) for part in x], 3)
+    op, heads = "MultiHeadAttention", dict(num_heads=2)
+    return [
+        ("MultiHeadPacked", op, heads, [("qkv", pack(q, k, v))], ["y"], [attended(q, k, v)]),
+        ("MultiHeadPackedKeys", op, heads, [("q", q[:, :2]), ("kv", pack(k, v))], ["y"],
+         [attended(q[:, :2], k, v)]),
+    ]
+
+
+def rarer_cases(r):
+    """A cache that is shorter than the sequence, places of words that are given, a norm with its
+    factor, by definition."""
+    x, gamma = r.f32(2, 3, 8), r.f32(8)
+    factor = 1 / np.sqrt(np.square(x.astype(np.float64)).mean(-1, keepdims=True) + 1e-3)
+    tables = [r.f32(5, 8), r.f32(6, 8), None, r.f32(8), r.f32(8)]
+    words, places = np.array([[3, 1, 2], [4, 0, 0]], np.int32), np.array([[5, 0, 2], [1, 1, 4]])
+    return [
+        ("GroupQueryLonger", *group_attention(r, 1, 2, 6, [8], 8, do_rotary=1)[:3],
+         ["y", "k_now", "v_now"]),
+        ("EmbedLayerNormPlaces", "EmbedLayerNormalization", {},
+         [("ids", words), None, *tables, None, ("places", places.astype(np.int32))],
+         ["y", "count"]),
+        ("SimplifiedLayerNorm", "SimplifiedLayerNormalization", dict(axis=-1, epsilon=1e-3),
+         [("x", x), gamma], ["y", "factor"],
+         [(x * factor * gamma).astype(np.float32), factor.astype(np.float32)]),
+    ]
+
+
 def write_real(out, name, op, attributes, inputs, outputs, results=None):
     feeds = dict(x for x in inputs if isinstance(x, tuple))
     constants = {f"c{i}": x for i, x in enumerate(inputs)
@@ -561,6 +601,8 @@ def main():
         write_real(args.out, *case)
     triangle(args.out, r["triangle"])
     padded_chunk(args.out, r)
+    for case in packed_attention_cases(r["packed attention"]) + rarer_cases(r["rarer"]):
+        write_real(args.out, *case)
 
 
 if __name__ == "__main__":

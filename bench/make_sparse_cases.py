@@ -247,11 +247,14 @@ def gathered(out):
                 {"": 18})
 
 
-def body_of(kind, is_weighted, last):
-    """A bag as a step of a Loop. As of opset 13 axes are inputs of Unsqueeze and ReduceSum."""
+def body_of(kind, is_weighted, last, inner=None):
+    """A bag as a step of a Loop. As of opset 13 axes are inputs of Unsqueeze and ReduceSum. inner:
+    constants that are made inside."""
     def slice_of(what):
         return helper.make_node("Slice", [what, "first", "end", "zero"], [f"{what}_here"])
-    nodes = [helper.make_node("Gather", [bounds, "i"], [f"{to}_0"], axis=0)
+    nodes = [helper.make_node("Constant", [], [k], value=numpy_helper.from_array(v))
+             for k, v in (inner or {}).items()]
+    nodes += [helper.make_node("Gather", [bounds, "i"], [f"{to}_0"], axis=0)
              for bounds, to in ((f"{last}_first", "first"), (f"{last}_end", "end"))]
     nodes += [helper.make_node("Unsqueeze", [f"{to}_0", "zero"], [to]) for to in ("first", "end")]
     nodes += [slice_of("indices"),
@@ -264,7 +267,10 @@ def body_of(kind, is_weighted, last):
         found = "scaled"
     axes = dict(inputs=[found, "zero"]) if kind == "Sum" else dict(inputs=[found], axes=[0])
     nodes += [helper.make_node(f"Reduce{kind}", outputs=["row"], keepdims=0, **axes),
-              helper.make_node("Cast", ["true"], ["on"], to=onnx.TensorProto.BOOL)]
+              helper.make_node("Cast", ["true"], ["sure" if inner else "on"],
+                               to=onnx.TensorProto.BOOL)]
+    if inner:
+        nodes.append(helper.make_node("Identity", ["sure"], ["on"]))
     return helper.make_graph(
         nodes, "bag", [helper.make_tensor_value_info("i", onnx.TensorProto.INT64, []),
                        helper.make_tensor_value_info("cond", onnx.TensorProto.BOOL, [])],
@@ -272,8 +278,9 @@ def body_of(kind, is_weighted, last):
          helper.make_tensor_value_info("row", onnx.TensorProto.FLOAT, None)])
 
 
-def loops(out):
-    """As torch.onnx exports it from opset 11 on: one iteration for each bag."""
+def loops(out, name="EmbeddingBagLoop", inner=()):
+    """As torch.onnx exports it from opset 11 on: one iteration for each bag. inner: constants that
+    are in the bodies, which read the others from outside."""
     b = Bags(5)
     b.feeds["ends"] = b.feeds["ends"].astype(np.int64)
     most = np.int64(2**63 - 1)
@@ -295,17 +302,22 @@ def loops(out):
     cases = [("sum", "Sum", False, "joined"), ("mean", "Mean", False, "ends"),
              ("max", "Max", False, "fixed"), ("weighted", "Sum", True, "ends"),
              ("weighted_mean", "Mean", True, "fixed")]
-    for name, kind, is_weighted, bounds in cases:
-        nodes.append(helper.make_node("Loop", [f"{bounds}_n", "true"], [name],
-                                      body=body_of(kind, is_weighted, bounds)))
-        results[name] = fold(b.rows, LENGTHS, kind.lower(),
-                             b.feeds["weights"] if is_weighted else None, -np.inf)
-    write_model(out, "EmbeddingBagLoop", nodes, b.feeds, constants, results, {"": 17})
+    for y, kind, is_weighted, bounds in cases:
+        nodes.append(helper.make_node("Loop", [f"{bounds}_n", "true"], [y],
+                                      body=body_of(kind, is_weighted, bounds,
+                                                   {k: constants[k] for k in inner})))
+        results[y] = fold(b.rows, LENGTHS, kind.lower(),
+                          b.feeds["weights"] if is_weighted else None, -np.inf)
+    write_model(out, name, nodes, b.feeds, constants, results, {"": 17})
+
+
+def loops_with_constants(out):
+    loops(out, "EmbeddingBagLoopConstants", ["zero", "one", "true"])
 
 
 parser = cli.options(__doc__)
 parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests", metavar="FOLDER")
 options = parser.parse_args()
 peers.need("numpy", "onnx", "google.protobuf")
-for make in (tables, rows, lengths, aten, loops, gathered):
+for make in (tables, rows, lengths, aten, loops, gathered, loops_with_constants):
     make(options.out)
