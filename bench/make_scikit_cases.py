@@ -165,9 +165,9 @@ def defaults():
     """The same, of elements that are no key."""
     i16, f64, text = types("INT16", "DOUBLE", "STRING")
     tensor = helper.make_tensor
-    numbers = dict(keys_tensor=tensor("k", f64, [1], [.1]), values_tensor=tensor("v", f64, [1], [3]))
     return [
-        ("LabelEncoder", numbers, ["d"], f64),
+        ("LabelEncoder", dict(keys_tensor=tensor("k", f64, [1], [.1]),
+                              values_tensor=tensor("v", f64, [1], [3])), ["d"], f64),
         ("LabelEncoder", dict(keys_strings=["oak"], values_tensor=tensor("v", i16, [1], [3])),
          ["words"], i16),
         ("LabelEncoder", dict(keys_tensor=tensor("k", text, [2], ["oak", "ash"]),

@@ -149,13 +149,7 @@ wk_status wk_eval_elementwise(const wk_eval_call *c) {
 
 wk_status wk_eval_map(const wk_eval_call *c) {
   const wk_attr_map *a = c->a.node->attrs;
-  if (a->body) {
-    map_node(c, a->body, &c->a.out[0].type);
-    return NULL;
-  }
-  wk_arena *arena = wk_arena_new();
-  map_node(c, wk_expr_identity(arena, c->a.in[0].type.dtype), &c->a.out[0].type);
-  wk_arena_free(arena);
+  map_node(c, a->body, &c->a.out[0].type);
   return NULL;
 }
 

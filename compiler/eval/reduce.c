@@ -313,16 +313,11 @@ static void end_real(wk_scalar *acc, ending e, int64_t n, int64_t count, const w
   }
 }
 
-/* Integers: the mean truncates; roots and logarithms go through doubles. */
+/* Integers: the mean truncates; they have no roots and logarithms. */
 static void end_integer(wk_scalar *acc, ending e, wk_dtype t, int64_t n, int64_t count) {
-  for (int64_t i = 0; i < n; i++) {
-    if (e == END_MEAN) {
-      if (t == WK_U64 && count) acc[i].i = (int64_t)((uint64_t)acc[i].i / (uint64_t)count);
-      else acc[i].i = count ? acc[i].i / count : 0;
-    } else if (e == END_SQRT || e == END_LOG) {
-      double v = t == WK_U64 ? (double)(uint64_t)acc[i].i : (double)acc[i].i;
-      wk_store_f64(&acc[i].i, t == WK_U64 ? WK_U64 : WK_I64, 0, e == END_SQRT ? sqrt(v) : log(v));
-    }
+  for (int64_t i = 0; i < n && e == END_MEAN; i++) {
+    if (t == WK_U64 && count) acc[i].i = (int64_t)((uint64_t)acc[i].i / (uint64_t)count);
+    else acc[i].i = count ? acc[i].i / count : 0;
   }
 }
 
@@ -358,14 +353,11 @@ static wk_status reduce_node(const wk_eval_call *c, fold_kind kind, ending e) {
   for (int64_t i = 0; i < a->axes.n; i++) count *= x->type.dims[a->axes.v[i]];
   WK_TRY(fold_begin(&f));
   wk_status s = NULL;
-  bool real = wk_dtype_is_float(f.dtype);
-  if (kind == FOLD_EXP && real) {
+  if (kind == FOLD_EXP) {
     s = log_sum_exp(&f);
-  } else if (kind == FOLD_EXP) {
-    s = wk_error_at(WK_UNSUPPORTED, wk_eval_place(c), "log of a sum of exponentials of integers");
   } else {
     fold_run(&f);
-    if (real) end_real(f.acc, e, f.n, count, NULL);
+    if (wk_dtype_is_float(f.dtype)) end_real(f.acc, e, f.n, count, NULL);
     else end_integer(f.acc, e, f.dtype, f.n, count);
   }
   if (!s) wk_scalars_write(f.acc, y->data, y->type.dtype, 0, 1, f.n);

@@ -12,13 +12,8 @@ static void *numeric_attrs(wk_onnx_node *c, wk_op op) {
   char *attrs = wk_make_attrs(c, op);
   for (int i = 0; i < info->n_fields; i++) {
     const wk_field *f = &info->fields[i];
-    if (f->kind == WK_FIELD_FLOAT) {
-      double *v = (double *)(attrs + f->offset);
-      *v = wk_onnx_float(c, f->name, *v);
-    } else if (f->kind == WK_FIELD_INT) {
-      int64_t *v = (int64_t *)(attrs + f->offset);
-      *v = wk_onnx_int(c, f->name, *v);
-    }
+    double *v = (double *)(attrs + f->offset);
+    if (f->kind == WK_FIELD_FLOAT) *v = wk_onnx_float(c, f->name, *v);
   }
   return attrs;
 }

@@ -13,7 +13,10 @@
 #include "tests/unit/model_builder.h"
 
 #define MICROSOFT "com.microsoft"
-enum { ELEM_U8 = 2, ELEM_I8 = 3, ELEM_I32 = 6, ELEM_F64 = 11, ELEM_U32 = 12, ELEM_U64 = 13 };
+enum {
+  ELEM_U8 = 2, ELEM_I8 = 3, ELEM_I32 = 6, ELEM_F64 = 11, ELEM_U32 = 12, ELEM_U64 = 13, ELEM_U4 = 21,
+  ELEM_I4 = 22
+};
 
 /* ---- building -------------------------------------------------------------------------------- */
 
@@ -73,6 +76,23 @@ static Onnx__NodeProto *microsoft(builder *b, const char *op, const char *in, co
   Onnx__NodeProto *n = add_node(b, b->g, op, in, out);
   n->domain = text(b, MICROSOFT);
   add_opset(b, MICROSOFT, 1);
+  return n;
+}
+
+static void set_texts(builder *b, Onnx__NodeProto *n, const char *name, size_t count,
+                      const char *const *v) {
+  Onnx__AttributeProto *a = attribute(b, n, name);
+  a->n_strings = count;
+  a->strings = wk_arena_alloc(b->a, count * sizeof *a->strings);
+  for (size_t i = 0; i < count; i++)
+    a->strings[i] = (ProtobufCBinaryData){strlen(v[i]), (uint8_t *)text(b, v[i])};
+}
+
+static Onnx__NodeProto *machine_learning(builder *b, const char *op, const char *in,
+                                         const char *out) {
+  Onnx__NodeProto *n = add_node(b, b->g, op, in, out);
+  n->domain = text(b, "ai.onnx.ml");
+  add_opset(b, "ai.onnx.ml", 3);
   return n;
 }
 
@@ -446,6 +466,68 @@ static void typed_data(void **state) {
   }
 }
 
+/* Three elements of 4 bits are two bytes, each in an integer of its own; low bits come first. */
+static void packed_data(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    builder b = new_model(21);
+    const int64_t dims = 3;
+    Onnx__TensorProto *t = raw_tensor(&b, "w", k ? ELEM_I4 : ELEM_U4, 1, &dims, "", 0);
+    t->has_raw_data = false;
+    t->n_int32_data = 2;
+    t->int32_data = wk_arena_memdup(b.a, (const int32_t[]){0x8f, 0x03}, 2 * sizeof(int32_t));
+    ADD(&b, b.g->initializer, b.g->n_initializer, t);
+    set_int(&b, add_node(&b, b.g, "Cast", "w", "y"), "to", ELEM_I32);
+    EXPECT(&b, "y", "3", WK_I32, k ? -1 : 15, k ? -8 : 8, 3);
+  }
+}
+
+/* Bytes of bools are 0 or 1 once they are read. */
+static void raw_bools(void **state) {
+  (void)state;
+  builder b = new_model(17);
+  add_data(&b, "w", ELEM_BOOL, "4", (const uint8_t[]){2, 0, 255, 1}, 1);
+  set_int(&b, add_node(&b, b.g, "Cast", "w", "y"), "to", ELEM_I32);
+  EXPECT(&b, "y", "4", WK_I32, 1, 0, 1, 1);
+}
+
+/* A sparse initialiser is a constant, and the default of an input of its name. */
+static void sparse_initialisers(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    builder b = sparse_model("2", (const int64_t[]){1, 5});
+    Onnx__SparseTensorProto *s = b.g->node[0]->attribute[0]->sparse_tensor;
+    b.g->n_node = 0;
+    s->values->name = text(&b, "w");
+    ADD(&b, b.g->sparse_initializer, b.g->n_sparse_initializer, s);
+    if (k) add_input(&b, b.g, "w", ELEM_F32, "2 3");
+    add_node(&b, b.g, "Neg", "w", "y");
+    EXPECT(&b, "y", "2 3", WK_F32, -0.0, -5, -0.0, -0.0, -0.0, -6);
+  }
+  builder b = sparse_model("2", (const int64_t[]){1, 5});
+  Onnx__SparseTensorProto *s = b.g->node[0]->attribute[0]->sparse_tensor;
+  s->n_dims = WK_MAX_RANK + 1;
+  s->dims = wk_arena_alloc(b.a, s->n_dims * sizeof *s->dims);
+  expect_refusal(&b, "y", WK_UNSUPPORTED, "rank 9 exceeds 8");
+}
+
+/* Strings, by their numbers among the labels that they are. */
+static void constant_texts(void **state) {
+  (void)state;
+  static const char *const words[] = {"ash", "oak", "elm"};
+  for (int k = 0; k < 2; k++) {
+    builder b = new_model(17);
+    Onnx__NodeProto *n = add_node(&b, b.g, "Constant", "", "w");
+    if (k == 0) set_text(&b, n, "value_string", "oak");
+    else set_texts(&b, n, "value_strings", 3, words);
+    n = machine_learning(&b, "LabelEncoder", "w", "y");
+    set_texts(&b, n, "keys_strings", 2, words);
+    set_ints(&b, n, "values_int64s", INTS(7, 8));
+    if (k == 0) EXPECT(&b, "y", "", WK_I64, 8);
+    else EXPECT(&b, "y", "3", WK_I64, 7, 8, -1);
+  }
+}
+
 /* Constants of one value take next to no memory, however large they are. */
 static void large_splats(void **state) {
   (void)state;
@@ -621,6 +703,53 @@ static void old_forms(void **state) {
   EXPECT(&b, "y", "2 3", WK_F32, 1, 1, 1, 2, 2, 2);
 }
 
+/* Types by their names, k as an attribute, an axis of one element. */
+static void old_attributes(void **state) {
+  (void)state;
+  builder b = new_model(1);
+  ADD_F32(&b, "x", "3", 1.75f, -2.5f, 3);
+  set_text(&b, add_node(&b, b.g, "Cast", "x", "y"), "to", "INT64");
+  EXPECT(&b, "y", "3", WK_I64, 1, -2, 3);
+  b = new_model(1);
+  ADD_F32(&b, "x", "4", 1, 4, 2, 3);
+  set_int(&b, add_node(&b, b.g, "TopK", "x", "v y"), "k", 2);
+  EXPECT(&b, "y", "2", WK_I64, 1, 3);
+  b = new_model(6);
+  ADD_F32(&b, "x", "2", 1, 4);
+  set_int(&b, add_node(&b, b.g, "Dropout", "x", "z y"), "is_test", 1);
+  EXPECT(&b, "y", "2", WK_F32, 1, 1);
+}
+
+/* What is not a float is compared with the threshold's floor. */
+static void binarizer(void **state) {
+  (void)state;
+  builder b = new_model(17);
+  ADD_I64(&b, "x", "4", -2, -1, 0, 1);
+  set_float(&b, machine_learning(&b, "Binarizer", "x", "y"), "threshold", -0.5f);
+  EXPECT(&b, "y", "4", WK_I64, 0, 0, 1, 1);
+}
+
+/* Of u64, numbers of 2^63 and more are above all others. */
+static void unique_words(void **state) {
+  (void)state;
+  builder b = new_model(17);
+  add_data(&b, "x", ELEM_U64, "4", (const uint64_t[]){1ull << 63, 5, UINT64_MAX, 5}, 8);
+  add_node(&b, b.g, "Unique", "x", "- y");
+  EXPECT(&b, "y", "3", WK_I64, 1, 0, 2);
+}
+
+/* One element along the axis: itself, or 1. */
+static void product_of_one(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    builder b = new_model(26);
+    ADD_F32(&b, "x", "2 1", 3, -4);
+    ADD_I64(&b, "axis", "", 1);
+    set_int(&b, add_node(&b, b.g, "CumProd", "x axis", "y"), "exclusive", k);
+    EXPECT(&b, "y", "2 1", WK_F32, k ? 1 : 3, k ? 1 : -4);
+  }
+}
+
 /* alpha * (a - 1) (b - 2) * 0.5 * 0.25 + bias in the same unit, with and without a scale of y. */
 static void quantised_gemm(void **state) {
   (void)state;
@@ -655,6 +784,10 @@ int main(void) {
       cmocka_unit_test(typed_data),       cmocka_unit_test(random_numbers),
       cmocka_unit_test(multinomial),      cmocka_unit_test(old_forms),
       cmocka_unit_test(quantised_gemm),   cmocka_unit_test(optimisers),
+      cmocka_unit_test(packed_data),      cmocka_unit_test(raw_bools),
+      cmocka_unit_test(constant_texts),   cmocka_unit_test(sparse_initialisers),
+      cmocka_unit_test(old_attributes),   cmocka_unit_test(binarizer),
+      cmocka_unit_test(unique_words),     cmocka_unit_test(product_of_one),
       cmocka_unit_test(large_splats)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
