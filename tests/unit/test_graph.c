@@ -531,6 +531,10 @@ static void foreign_graph(wk_module *m) { m->graphs.data[1]->module = NULL; }
 static void lost_update(wk_module *m) { m->main->updates.n = 0; }
 static void updates_input(wk_module *m) { m->main->updates.data[0] = named(m->main, "x"); }
 static void early_variable(wk_module *m) { value(m, "c")->initial = "\0"; }
+static void early_update(wk_module *m) {
+  wk_graph_output(m->main, "z", named(m->main, "x"));
+  m->main->updates.data[0] = named(m->main, "x");
+}
 static void data_of_node(wk_module *m) { value(m, "r")->initial = "\0\0\0\0\0\0\0"; }
 static void trainable_input(wk_module *m) { value(m, "x")->is_trainable = true; }
 static void variable_in_body(wk_module *m) {
@@ -573,6 +577,7 @@ static const damaged damages[] = {
     {lost_update, "1 outputs but 0 updates"},
     {updates_input, "output 0 updates what is no variable"},
     {early_variable, "variable %c comes before a plain input"},
+    {early_update, "output 0, an update, comes before a plain output"},
     {data_of_node, "%r is no input but has what variables have"},
     {trainable_input, "%x is trainable but no variable of floats"},
     {variable_in_body, "only the main graph has variables"},

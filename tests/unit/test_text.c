@@ -233,6 +233,7 @@ typedef struct {
 } bad_text;
 
 #define G(body) "module \"m\" {\n  graph @main(%x: f32[2,3]) {\n" body "\n  }\n}\n"
+#define CHANNELS "%w = constant i8<axis=0,{1.0, 2.0},{0, 0}>[2] {1, 2}\n"
 #define P(body) "program \"p\" {\n  buffer act %t : 64 align 64\n" body "\n}\n"
 
 static const bad_text bad_modules[] = {
@@ -263,6 +264,12 @@ static const bad_text bad_modules[] = {
     {G("%y = relu(%x) when %x"), "t:3:20", "not bool"},
     {G("%w = constant f32[2] {1.0}"), "t:3:26", "',' expected"},
     {G("%w = constant i8[1] {128}"), "t:3:22", "128 does not fit i8"},
+    {G("%w = constant i8<0.5,3000000000>[2] {1, 2}"), "t:3:22", "zero point is out of range"},
+    {G("%w = constant i8<axis=1,{1.0},{0}>[2] {1, 2}"), "t:3:15", "axis 1 is outside rank 1"},
+    {G(CHANNELS "%v = slice(%w) {starts=[1], sizes=[2], steps=[-1]}"), "t:4:6", "which moves"},
+    {G(CHANNELS "%v = pad(%w) {before=[1], after=[-1]}"), "t:4:6", "which moves"},
+    {G("%y = cast(%x) {to=5}"), "t:3:19", "element type expected, not '5'"},
+    {G("%y = map(%x) {body=\"\"}"), "t:3:20", "body"},
     {G("%w = constant f32[2] hex(\"00\")"), "t:3:26", "2 digits, needs 16"},
     {G("%w = constant f32[99999999] {1.0}"), "t:3:29", "the text ends before"},
     {G("%w = constant f32[99999999999] splat(1.0)"), "t:3:32", "splats"},
@@ -312,6 +319,7 @@ static const bad_text bad_programs[] = {
     {P("fill(%t[16]:f32)"), "t:3:6", "@in, @out, @inout or - expected"},
     {P("fill(@out %u[16]:f32)"), "t:3:11", "no buffer %u"},
     {P("fill(@out %t[16,-1]:f32)"), "t:3:13", "negative"},
+    {P("fill(@out %t[1,1,1,1,1,1,1,1,1]:f32)"), "t:3:13", "rank 9 is above 8"},
     {P("fill(@out %t[16]:f32 *(1,1))"), "t:3:23", "2 strides for rank 1"},
     {P("fill(@out %t[16]:f32) {value=x}"), "t:3:30", "number expected"},
     {P("nest()"), "t:4:1", "'do' expected"},
