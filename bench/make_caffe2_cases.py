@@ -635,6 +635,25 @@ def int8(out):
     c.write(out, *"y z s p a r leaky mixed both part f soft sig column g".split(), *c.made)
 
 
+def corners(out):
+    """Constants of doubles, orders there and back, whole shapes, whole numbers where floats are
+    meant, padding that counts, slopes of the last axis."""
+    c = Many("Corners", 9)
+    c.input("x", 2, 3, 4, 4)
+    c.fill("GivenTensorDoubleFill", "wide", np.array([[.1, -2.5, 1e9]]), values=[.1, -2.5, 1e9])
+    c.one("Cast", "wide", lambda x: np.float32([[.1, -2.5, 1e9]]), to=1)
+    c.one("NCHW2NHWC", "x", lambda x: np.moveaxis(x, 1, 3))
+    c.one("NHWC2NCHW", "x", lambda x: np.moveaxis(x, 3, 1))
+    c.one("Shape", "x", lambda x: np.array(x.shape))
+    c.one("Bucketize", "x", lambda x: np.searchsorted([-1, 0, 1], x).astype(np.int32),
+          boundaries=[-1, 0, 1])
+    c.one("AveragePool", "x", lambda x: windows(x, (3, 3), 1, (1, 1, 1, 1), 0).mean((4, 5)),
+          kernel=3, stride=1, pad=1, count_include_pad=1)
+    c.weight("s", 4)
+    c.one("PRelu", "x s", lambda x, s: np.where(x < 0, x * s, x), order="NHWC")
+    c.finish(out)
+
+
 def scattered(_, columns, entries):
     y = np.full((3, 4), .5, np.float32)
     y[[1, 1, 2], columns] = entries
@@ -652,5 +671,5 @@ parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/caffe2
 options = parser.parse_args()
 peers.need("numpy", "onnx", "google.protobuf")
 for make in (channels_last, legacy_pads, dense, elementwise, reductions, shapes,
-             features, int8):
+             features, int8, corners):
     make(options.out)

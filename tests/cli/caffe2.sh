@@ -212,6 +212,12 @@ refuses 'an empty net' 3 'empty.pb: is empty' "$wick" compile empty.pb
 refuses 'an empty init net' 3 'empty.pb: is empty' "$wick" compile net.pb --init-net empty.pb
 head -c 30 net.pb >cut.pb
 refuses 'a net cut off' 3 'cut.pb: ' "$wick" compile cut.pb --init-net init.pbtxt --shape x=1x3
+printf '\x89PNG\r\n\x1a\n' >picture.pb
+refuses 'a picture' 3 'picture.pb: is .*, not a Caffe2 net' \
+  "$wick" compile net.pb --init-net picture.pb --shape x=1x3
+printf '\xff\xff\xff\xff' >noise.pb
+refuses 'noise' 3 'noise.pb: is not a valid Caffe2 net: damaged' \
+  "$wick" compile net.pb --init-net noise.pb --shape x=1x3
 refuses 'an init net that is text of a model' 3 'same.onnxtxt: is an ONNX model, not a Caffe2 net' \
   "$wick" compile net.pb --init-net same.onnxtxt --shape x=1x3
 
@@ -252,6 +258,7 @@ infos 'strings' ": 'x' has the element type 8, " '{"x": [8, [1, 3]]}'
 infos 'a type by name' ": 'x' must be .TYPE, " '{"x": ["float", [1, 3]]}'
 infos 'sizes alone' ": 'x' must be .TYPE, " '{"x": [1, 3]}'
 infos 'a size by name' ": 'x': sizes are integers" '{"x": [1, ["n", 3]]}'
+infos 'too many sizes' ": 'x' has more than 8 dimensions" '{"x": [1, [1,1,1,1,1,1,1,1,1]]}'
 infos 'a list' ': is not an object of inputs' '[1]'
 infos 'a name twice' ':1:[0-9]+: duplicate object key' '{"x": [1, [1, 3]], "x": [1, [1, 3]]}'
 infos 'weights' ": 'w' is no input of the net" '{"x": [1, [1, 3]], "w": [1, [2, 3]]}'
