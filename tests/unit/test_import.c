@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "compiler/onnx/wire.h"
 #include "tests/unit/model_builder.h"
 
 static wk_module *must_import(builder *b, const wk_import_options *o) {
@@ -113,10 +114,26 @@ static void shapes_bind_symbols(void **state) {
   o = (wk_import_options){.shapes = wrong, .n_shapes = 1};
   b = two_symbols();
   must_fail(&b, &o, WK_INPUT, "axis 2 of input x has size 2 in the model, 3 is given");
+  const wk_bind_shape negative[] = {{.input = "x", .rank = 3, .dims = {5, -7, 2}}};
+  o.shapes = negative;
+  b = two_symbols();
+  must_fail(&b, &o, WK_INPUT, "axis 1 of input x has the negative size -7");
+  const wk_bind_shape deep[] = {{.input = "x", .rank = WK_MAX_RANK + 1}};
+  o.shapes = deep;
+  b = two_symbols();
+  must_fail(&b, &o, WK_USAGE, "rank 9 is not supported");
   const wk_bind_shape misspelt[] = {{.input = "xx", .rank = 3, .dims = {5, 7, 3}}};
   o.shapes = misspelt;
   b = two_symbols();
   must_fail(&b, &o, WK_USAGE, "did you mean");
+}
+
+static void negative_symbol(void **state) {
+  (void)state;
+  const wk_bind bind = {"batch", -1};
+  const wk_import_options o = {.binds = &bind, .n_binds = 1};
+  builder b = two_symbols();
+  must_fail(&b, &o, WK_USAGE, "--bind batch: the size is negative");
 }
 
 /* An input with an initialiser is a constant unless a value is given. */
@@ -500,6 +517,24 @@ static void recursive_function(void **state) {
   must_fail(&b, NULL, WK_INPUT, "calls itself");
 }
 
+/* Each function calls the next one. */
+static void deep_functions(void **state) {
+  (void)state;
+  builder b = new_model(17);
+  add_opset(&b, "local", 1);
+  add_input(&b, b.g, "x", ELEM_F32, "2");
+  for (int i = 0; i < WK_GRAPH_MAX_DEPTH; i++) {
+    Onnx__FunctionProto *f = add_function(&b, wk_arena_printf(b.a, "f%d", i), "p", "q");
+    const char *next = wk_arena_printf(b.a, "f%d", i + 1);
+    bool is_last = i == WK_GRAPH_MAX_DEPTH - 1;
+    Onnx__NodeProto *n = function_node(&b, f, is_last ? "Neg" : next, "p", "q");
+    if (!is_last) n->domain = text(&b, "local");
+  }
+  add_node(&b, b.g, "f0", "x", "y")->domain = text(&b, "local");
+  add_output(&b, b.g, "y", ELEM_F32);
+  must_fail(&b, NULL, WK_RESOURCE, "functions are nested more than");
+}
+
 /* Each function calls the next one twice: 2^24 nodes are not built. */
 static void exploding_functions(void **state) {
   (void)state;
@@ -596,7 +631,8 @@ int main(void) {
     cmocka_unit_test(unsorted_nodes),      cmocka_unit_test(malformed_graphs),
     cmocka_unit_test(unsupported_nodes),   cmocka_unit_test(values_that_decide),
     cmocka_unit_test(branch_at_run_time),  cmocka_unit_test(branch_known),
-    cmocka_unit_test(loops),
+    cmocka_unit_test(loops),               cmocka_unit_test(negative_symbol),
+    cmocka_unit_test(deep_functions),
     cmocka_unit_test(run_time_loops),
     cmocka_unit_test(function_defaults),               cmocka_unit_test(nested_functions),
     cmocka_unit_test(impossible_branch),   cmocka_unit_test(newer_opset),

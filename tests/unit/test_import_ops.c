@@ -720,6 +720,17 @@ static void old_attributes(void **state) {
   EXPECT(&b, "y", "2", WK_F32, 1, 1);
 }
 
+/* Vectors of bytes, as sums of products. */
+static void integer_vectors(void **state) {
+  (void)state;
+  builder b = new_model(17);
+  ADD_U8(&b, "a", "2", 5, 200);
+  ADD_U8(&b, "b", "2 2", 3, 4, 5, 6);
+  ADD_U8(&b, "za", "", 1);
+  add_node(&b, b.g, "MatMulInteger", "a b za", "y");
+  EXPECT(&b, "y", "2", WK_I32, 4 * 3 + 199 * 5, 4 * 4 + 199 * 6);
+}
+
 /* What is not a float is compared with the threshold's floor. */
 static void binarizer(void **state) {
   (void)state;
@@ -787,6 +798,7 @@ int main(void) {
       cmocka_unit_test(packed_data),      cmocka_unit_test(raw_bools),
       cmocka_unit_test(constant_texts),   cmocka_unit_test(sparse_initialisers),
       cmocka_unit_test(old_attributes),   cmocka_unit_test(binarizer),
+      cmocka_unit_test(integer_vectors),
       cmocka_unit_test(unique_words),     cmocka_unit_test(product_of_one),
       cmocka_unit_test(large_splats)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,6 +122,22 @@ static void broken(void **state) {
   }
 }
 
+/* A header without a shape, and one without a type. */
+static void lacking(void **state) {
+  (void)state;
+  static const char *const headers[] = {"{'descr': '<i4', 'fortran_order': False}",
+                                        "{'shape': (6,), 'fortran_order': False}"};
+  for (size_t k = 0; k < WK_COUNTOF(headers); k++) {
+    uint8_t bytes[128] = "\x93NUMPY\x01";
+    size_t n = strlen(headers[k]);
+    bytes[8] = (uint8_t)n;
+    memcpy(bytes + 10, headers[k], n);
+    wk_tensor t;
+    write_bytes(bytes, 10 + n + 4 * 6 * k);
+    assert_int_equal(read_code(&t), WK_INPUT);
+  }
+}
+
 static void byte_order_is_no_zero(void **state) {
   (void)state;
   uint8_t bytes[512];
@@ -163,6 +179,7 @@ int main(void) {
     cmocka_unit_test(round_trip),
     cmocka_unit_test(orders_and_versions),
     cmocka_unit_test(broken),
+    cmocka_unit_test(lacking),
     cmocka_unit_test(byte_order_is_no_zero),
     cmocka_unit_test(nothing_stays_mapped),
   };
