@@ -290,6 +290,34 @@ def smooth_resizes(out):
           dict(scales=np.array([1, 1, .4, 1.5], np.float32)))
 
 
+def symmetric_resizes(out):
+    """Sizes that scales do not reach: the middle stays where it is."""
+    nodes = [("Resize", ["x", "", "scales"], f"{mode}_{antialias}",
+              dict(mode=mode, coordinate_transformation_mode="half_pixel_symmetric",
+                   antialias=antialias))
+             for mode in ("linear", "cubic") for antialias in (0, 1)]
+    write(out, "ResizeSymmetric", 19, nodes, dict(x=f32(1, 1, 10, 7)),
+          dict(scales=np.array([1, 1, .37, 1.3], np.float32)))
+
+
+def recurrent_activations(out):
+    """Every function that RNN may apply, with its parameters and without, in both directions."""
+    parameters = dict(Affine=(.5, .25), LeakyRelu=(.3,), ThresholdedRelu=(.2,),
+                      ScaledTanh=(1.5, .5), HardSigmoid=(.4, .3), Elu=(.7,))
+    nodes = []
+    for name in ("Relu", "Tanh", "Sigmoid", "Softsign", "Softplus", *parameters):
+        lists = {f"activation_{k}": [v] for k, v in zip(("alpha", "beta"), parameters.get(name, ()))}
+        nodes.append(("RNN", ["x", "w1", "r1", "b1"], name,
+                      dict(hidden_size=3, activations=[name], **lists)))
+    nodes += [("RNN", ["x", "w2", "r2", "b2"], "both",
+               dict(hidden_size=3, direction="bidirectional", clip=.8,
+                    activations=["ThresholdedRelu", "ScaledTanh"], activation_alpha=[.2, 1.5],
+                    activation_beta=[.5]))]
+    constants = {f"{k}{n}": f32(n, *dims) / 2 for n in (1, 2)
+                 for k, dims in dict(w=(3, 2), r=(3, 3), b=(6,)).items()}
+    write(out, "RnnActivations", 17, nodes, dict(x=f32(4, 2, 2)), constants, oracle=runtime)
+
+
 def samples(out):
     """GridSample along one to three axes, positions past the border too; DeformConv."""
     grids = dict(line=f32(2, 5, 1), flat=f32(2, 4, 3, 2), deep=f32(2, 3, 2, 4, 3))
@@ -387,7 +415,8 @@ def main():
     peers.need("numpy", "onnx", "onnxruntime")
     for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28,
                   narrow_types, narrow_weights, n_grams, products_and_grids, smooth_resizes,
-                  samples, roi_pools, lists, narrow_powers):
+                  samples, roi_pools, lists, narrow_powers, symmetric_resizes,
+                  recurrent_activations):
         cases(out)
 
 

@@ -32,6 +32,10 @@ grep -q '^#define NET_OUTPUT_1_LABELS_COUNT 3 ' net.h && good || bad 'nor of col
 # Strings and maps again, which mean the same.
 check 'as ONNX' "$wick" compile net.onnx "${shape[@]}" --emit onnx -o SkZipMapText/model.onnx
 gives 'the same results' '^1 passed, 0 failed' "$wick" test SkZipMapText
+cp -r "$cases/SkZipMap" SkZipMap
+check 'maps of numbers as ONNX' "$wick" compile "$cases/SkZipMap/model.onnx" "${shape[@]}" \
+  --emit onnx -o SkZipMap/model.onnx
+gives 'their results' '^1 passed, 0 failed' "$wick" test SkZipMap
 
 # Expected strings and maps count.
 differs() { gives "$1" "$2" bash -c "'$wick' test SkZipMapText || exit 0"; }

@@ -197,6 +197,35 @@ static void branches(void **state) {
   survives(m);
 }
 
+static wk_module *parsed(const char *text) {
+  wk_module *m = NULL;
+  wk_status s = wk_module_parse(text, "text", &m);
+  if (s) wk_status_print(stderr, s);
+  assert_null(s);
+  return m;
+}
+
+/* Functions with parameters, which are lists of those that have them. */
+static void recurrent_activations(void **state) {
+  (void)state;
+  survives(parsed("module \"m\" {\n  graph @main(%x: f32[4,1,2], %w: f32[2,3,2], %r: f32[2,3,3]) {\n"
+                  "    %y, %h = rnn(%x, %w, %r) {direction=\"bidirectional\", "
+                  "activations=[\"Affine\",\"LeakyRelu\"], alpha=[0.5, 0.25], beta=[0.125], "
+                  "clip=1.5}\n    output %y\n    output %h\n  }\n}\n"));
+}
+
+/* A scale of rank 1 is a scalar of ONNX's; sizes of 0 are copied by Reshape unless it says so. */
+static void shapes_of_operands(void **state) {
+  (void)state;
+  survives(parsed("module \"m\" {\n  graph @main(%x: f32[3], %s: f32[1], %z: f32[1]) {\n"
+                  "    %t = abs(%s)\n    %k = cast(%z) {to=u8}\n"
+                  "    %y = quantize(%x, %t, %k) {to=u8}\n    output %y\n  }\n}\n"));
+  survives(parsed("module \"m\" {\n  graph @main(%x: f32[3,2]) {\n"
+                  "    %y = slice(%x) {starts=[0,0], sizes=[3,0], steps=[1,1]}\n"
+                  "    %z = reshape(%y) {shape=[0,5]}\n"
+                  "    %c = reduce_sum(%z) {axes=[0], keepdims=0}\n    output %c\n  }\n}\n"));
+}
+
 /* ---- every operator -------------------------------------------------------------------------- */
 
 static wk_tensor *outputs_of(const wk_graph *g, const wk_tensor *in, wk_status *s) {
@@ -326,6 +355,8 @@ int main(void) {
     cmocka_unit_test(blocks),
     cmocka_unit_test(narrow_rows),
     cmocka_unit_test(branches),
+    cmocka_unit_test(recurrent_activations),
+    cmocka_unit_test(shapes_of_operands),
     cmocka_unit_test(every_operator),
     cmocka_unit_test(loop_without_trip),
     cmocka_unit_test(control_within_control),
