@@ -215,6 +215,36 @@ static void conversions(void **state) {
   wk_arena_free(a);
 }
 
+/* The same bits as every other type of that many (those of halves may be NaNs, of which there is
+ * but one here), and numbers that C has no literal of. */
+static void bits_and_constants(void **state) {
+  static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 0.1, 1e300};
+  wk_arena *a = wk_arena_new();
+  WK_VEC(wk_expr *) all = {0};
+  (void)state;
+  for (int k = 0; k < RANDOM_EXPR_INPUTS; k++)
+    for (int to = WK_F32; to <= WK_BOOL; to++) {
+      wk_dtype from = random_expr_inputs[k];
+      bool is_half = from == WK_F16 || from == WK_BF16;
+      if (wk_dtype_bits((wk_dtype)to) != wk_dtype_bits(from) || to == WK_BOOL || is_half) continue;
+      wk_expr_builder *b = wk_expr_begin(a);
+      uint16_t y = wk_expr_bits(b, (wk_dtype)to, wk_expr_input(b, k, from));
+      wk_vec_push(&all, wk_expr_finish(b, &y, 1));
+    }
+  assert_true(all.n > 12);
+  for (size_t i = 0; i < WK_COUNTOF(odd); i++)
+    for (int k = 0; k < 2; k++) {
+      wk_expr_builder *b = wk_expr_begin(a);
+      wk_dtype t = k ? WK_F64 : WK_F32;
+      uint16_t x = wk_expr_input(b, input_of(t), t);
+      uint16_t y = wk_expr_2(b, WK_EX_MIN, x, wk_expr_f(b, t, odd[i]));
+      wk_vec_push(&all, wk_expr_finish(b, &y, 1));
+    }
+  compare_all(a, all.data, all.n, 500, 0);
+  wk_vec_free(&all);
+  wk_arena_free(a);
+}
+
 /* OpenCL C takes the same text. */
 static void opencl(void **state) {
   wk_arena *a = wk_arena_new();
@@ -244,6 +274,7 @@ static void opencl(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_expressions), cmocka_unit_test(each_operation),
-      cmocka_unit_test(conversions), cmocka_unit_test(opencl)};
+      cmocka_unit_test(conversions), cmocka_unit_test(bits_and_constants),
+      cmocka_unit_test(opencl)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -385,6 +385,23 @@ static void clones_are_equal_and_apart(void **state) {
   wk_module_free(m);
 }
 
+/* A copy outlives what it was made of, and so do its quantisations. */
+static void copies_own_quantisations(void **state) {
+  (void)state;
+  wk_module *m = parsed("module \"m\" {graph @main(%x:i8<axis=1,{0.5,0.25},{3,-4}>[3,2],"
+                        "%y:u8<0.125,7>[2]){output %x output %y}}");
+  char *before = text_of(m);
+  wk_module *copy = wk_module_clone(m);
+  wk_module_free(m);
+  char *after = text_of(copy);
+  assert_string_equal(before, after);
+  const wk_type *t = &wk_val(copy->main, named(copy->main, "x"))->type;
+  assert_true(t->quant->scale[1] == 0.25f && t->quant->zero_point[1] == -4);
+  free(before);
+  free(after);
+  wk_module_free(copy);
+}
+
 /* ---- variables ----------------------------------------------------------------------------- */
 
 static const char with_variables[] =
@@ -643,6 +660,7 @@ int main(void) {
       cmocka_unit_test(shuffled_graphs_are_sorted),
       cmocka_unit_test(unreachable_graphs_go),
       cmocka_unit_test(clones_are_equal_and_apart),
+      cmocka_unit_test(copies_own_quantisations),
       cmocka_unit_test(variables_come_last),
       cmocka_unit_test(updates_are_uses),
       cmocka_unit_test(copies_keep_variables),
