@@ -112,7 +112,8 @@ static wk_status put_external(writer *w, const wk_rewrite *t, const Onnx__Tensor
   uint64_t offset, length;
   size_t at = 0;
   target *f = location ? target_of(w, location) : NULL;
-  if (!f || !wk_onnx_external_span(p, &t->value.type, f->file.size, &offset, &length))
+  if (!f || !wk_onnx_external_span(p, &t->value.type, f->file.size, &offset, &length) ||
+      length != (uint64_t)wk_packed_bytes(&t->value.type))
     return bad_bytes(t->name);
   return put(f, t, &at, f->file.data + offset, length);
 }

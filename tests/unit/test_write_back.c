@@ -246,11 +246,75 @@ static void test_refusals(void **state) {
   wk_arena_free(b.a);
 }
 
+static void add_unknown(builder *b, ProtobufCMessage *m, uint32_t number, int bytes) {
+  ProtobufCMessageUnknownField *f = wk_arena_alloc(b->a, sizeof *f);
+  f->tag = number;
+  f->wire_type = bytes == 8 ? PROTOBUF_C_WIRE_TYPE_64BIT : PROTOBUF_C_WIRE_TYPE_32BIT;
+  f->len = (size_t)bytes;
+  f->data = wk_arena_memdup(b->a, "\x29\x2a\x2d\x32\x01\x02\x03\x04", 8);
+  m->n_unknown_fields = 1;
+  m->unknown_fields = f;
+}
+
+/* Fields of fixed width that ONNX does not have are passed over. */
+static void test_unknown_fields(void **state) {
+  (void)state;
+  builder b = model();
+  for (size_t i = 0; i < b.g->n_initializer; i++)
+    add_unknown(&b, &b.g->initializer[i]->base, 200, i % 2 ? 4 : 8);
+  add_unknown(&b, &b.g->base, 201, 8);
+  add_unknown(&b, &b.model.base, 202, 4);
+  save(&b);
+  for (size_t i = 0; i < 2; i++) {
+    wk_rewrite r = rewrite(i ? "b" : "a");
+    assert_null(write_back(out, &r, 1));
+    assert_int_equal(differing(in, out), byte_diff(old_values, new_values, sizeof old_values));
+    expect_values(r.name, new_values);
+  }
+  wk_arena_free(b.a);
+}
+
+/* Arrays and parts of files that are shorter or longer than the shape says. */
+static void test_other_sizes(void **state) {
+  static const char *const names[] = {"b", "b", "d", "d"};
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(names); i++) {
+    builder b = model();
+    Onnx__TensorProto *array = b.g->initializer[1], *external = b.g->initializer[2];
+    if (i < 2) {
+      array->n_float_data = i ? 5 : 3;
+      array->float_data = wk_arena_alloc(b.a, 5 * sizeof(float));
+    } else {
+      external->external_data[2]->value = text(&b, i == 2 ? "12" : "20");
+    }
+    save(&b);
+    wk_rewrite r = rewrite(names[i]);
+    expect_error(out, &r, WK_INPUT, "is not what was read before");
+    wk_arena_free(b.a);
+  }
+}
+
+static void test_folders(void **state) {
+  (void)state;
+  builder b = model();
+  char nowhere[96];
+  save(&b);
+  snprintf(nowhere, sizeof nowhere, "%s/none/out.onnx", dir);
+  wk_rewrite r = rewrite("d");
+  expect_error(nowhere, &r, WK_IO, "cannot make the folder");
+  unlink(in);
+  expect_error(out, &r, WK_IO, "No such file");
+  wk_arena_free(b.a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_bytes, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_late_values, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_refusals, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_unknown_fields, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_other_sizes, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_folders, make_folder, remove_folder),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
