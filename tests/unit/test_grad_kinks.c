@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Derivatives in f32 at kinks, ties and numbers of extreme size: those of PyTorch. */
+ * Derivatives in f32 at kinks, ties and numbers of extreme size: those of PyTorch. What the check by
+ * differences makes of kinks, and forms of operators that random graphs do not draw. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,8 +94,52 @@ static void test_negatives(void **state) {
   check(negatives, WK_COUNTOF(negatives));
 }
 
+/* ---- by differences -------------------------------------------------------------------------- */
+
+/* One input of n numbers, all of which are tried. Returns how many of them are kinks. */
+static int64_t check_differences(const char *body, const char *results, float *x, int64_t n) {
+  char text[512];
+  wk_module *m = NULL;
+  wk_grad_check_report r;
+  snprintf(text, sizeof text, "module \"m\" {\n  graph @main(%%x: f32[%lld]) {\n%s%s\n  }\n}\n",
+           (long long)n, body, results);
+  wk_status s = wk_module_parse(text, "m", &m);
+  if (s) fail_msg("%s: %s", text, s->message);
+  const wk_tensor in = {wk_val(m->main, m->main->inputs.data[0])->type, x};
+  s = wk_grad_check(m, &(wk_grad_check_options){.inputs = &in, .seed = 1, .elements = (int)n}, &r);
+  if (s) fail_msg("%s: %s", text, s->message);
+  const wk_grad_check_row *row = &r.rows.data[0];
+  assert_int_equal(row->tried, n);
+  if (!(row->error <= 1e-6)) fail_msg("%s: error %g at %lld", text, row->error, (long long)row->at);
+  int64_t count = row->kinks;
+  wk_grad_check_free(&r);
+  wk_module_free(m);
+  return count;
+}
+
+/* Differences around a corner are stable, and half of what either side has: no error of the
+ * adjoint. Where there is none, it counts. */
+static void test_corners(void **state) {
+  float x[] = {0, 1, -2, 0}, y[] = {0, 1, -2, 3};
+  (void)state;
+  assert_int_equal(check_differences("%y = relu(%x)", "output %y", x, 4), 2);
+  assert_int_equal(check_differences("%y = mul(%x, %x)", "output %y", y, 4), 0);
+}
+
+/* Largest elements whose positions nobody reads; segments of a table's own rows, one of them left
+ * out. */
+static void test_forms(void **state) {
+  float x[] = {3, 1, 4, 1.5f, -5, 9, 2, 6};
+  (void)state;
+  check_differences("%y, - = top_k(%x) {axis=0, k=3}\n%z = mul(%y, %y)", "output %z", x, 8);
+  check_differences("%o = constant i64[3] {0, 1, 4}\n%t = reshape(%x) {shape=[4,2]}\n"
+                    "%y = segment_reduce(%t, %o) {kind=\"mean\", padding=2}\n%z = mul(%y, %y)",
+                    "output %z", x, 8);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinks),
-                                     cmocka_unit_test(test_negatives)};
+                                     cmocka_unit_test(test_negatives),
+                                     cmocka_unit_test(test_corners), cmocka_unit_test(test_forms)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
