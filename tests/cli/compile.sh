@@ -172,4 +172,31 @@ for model in QLinearSoftmax QDQLayerNormalization QDQLayerNormPieces; do
   gives "$model: integer" '^integer_(softmax|norm) +integer' "${compile[@]}"
   [[ -z $("${compile[@]}" | grep ' float ') ]] && good || bad "$model has float operators"
 done
+# qdq SIZE SCALES: a softmax between quantisations; scales are initialisers or inputs
+qdq() {
+  printf 'ir_version: 8 opset_import { version: 17 } graph { name: "g"\n'
+  printf 'input { name: "x" type { tensor_type { elem_type: 2 shape { dim { dim_value: 1 }'
+  printf ' dim { dim_value: %s } } } } }\n' "$1"
+  if [[ $2 == initializer ]]; then
+    echo 'initializer { name: "s" data_type: 1 float_data: 0.5 }'
+  else
+    echo 'input { name: "s" type { tensor_type { elem_type: 1 shape { } } } }'
+  fi
+  cat <<'EOF'
+initializer { name: "z" data_type: 2 int32_data: 3 }
+initializer { name: "t" data_type: 1 float_data: 0.00390625 }
+node { op_type: "DequantizeLinear" input: "x" input: "s" input: "z" output: "r" }
+node { op_type: "Softmax" name: "soft" input: "r" output: "p" }
+node { op_type: "QuantizeLinear" input: "p" input: "t" input: "z" output: "y" }
+output { name: "y" type { tensor_type { elem_type: 2 } } }
+}
+EOF
+}
+reason() { # NAME WANT SIZE SCALES
+  qdq "$3" "$4" >qdq.onnxtxt
+  gives "$1" "$2" "$wick" compile qdq.onnxtxt -q --print-integer
+}
+reason 'a short row' '^integer_softmax +integer' 32768 initializer
+reason 'a long row' 'float +soft +its rows have more than 32768 elements' 32769 initializer
+reason 'a scale that is given' 'float +soft +operand r has no constant scale of its own' 4 input
 finish
