@@ -306,7 +306,8 @@ def recurrent_activations(out):
                       ScaledTanh=(1.5, .5), HardSigmoid=(.4, .3), Elu=(.7,))
     nodes = []
     for name in ("Relu", "Tanh", "Sigmoid", "Softsign", "Softplus", *parameters):
-        lists = {f"activation_{k}": [v] for k, v in zip(("alpha", "beta"), parameters.get(name, ()))}
+        lists = {f"activation_{k}": [v]
+                 for k, v in zip(("alpha", "beta"), parameters.get(name, ()))}
         nodes.append(("RNN", ["x", "w1", "r1", "b1"], name,
                       dict(hidden_size=3, activations=[name], **lists)))
     nodes += [("RNN", ["x", "w2", "r2", "b2"], "both",

@@ -117,24 +117,19 @@ static wk_status read_integer(wk_text *t, bool is_signed, int bits, uint64_t *ou
   return NULL;
 }
 
-typedef struct { ProtobufCType type; int wire, bits; bool is_signed; } integer_kind;
+/* Neither ONNX nor Caffe2 has integers of fixed width or in zigzag order. */
+typedef struct { ProtobufCType type; int bits; bool is_signed; } integer_kind;
 static const integer_kind integers[] = {
-    {PROTOBUF_C_TYPE_INT32, VARINT, 32, true},     {PROTOBUF_C_TYPE_INT64, VARINT, 64, true},
-    {PROTOBUF_C_TYPE_UINT32, VARINT, 32, false},   {PROTOBUF_C_TYPE_UINT64, VARINT, 64, false},
-    {PROTOBUF_C_TYPE_SFIXED32, FIXED32, 32, true}, {PROTOBUF_C_TYPE_SFIXED64, FIXED64, 64, true},
-    {PROTOBUF_C_TYPE_FIXED32, FIXED32, 32, false}, {PROTOBUF_C_TYPE_FIXED64, FIXED64, 64, false},
-    {PROTOBUF_C_TYPE_SINT32, VARINT, 32, true},    {PROTOBUF_C_TYPE_SINT64, VARINT, 64, true}};
+    {PROTOBUF_C_TYPE_INT32, 32, true},   {PROTOBUF_C_TYPE_INT64, 64, true},
+    {PROTOBUF_C_TYPE_UINT32, 32, false}, {PROTOBUF_C_TYPE_UINT64, 64, false}};
 
 static wk_status write_integer(writer *w, const ProtobufCFieldDescriptor *f) {
   const integer_kind *k = integers;
   uint64_t v;
   while (k->type != f->type) k++;
   WK_TRY(read_integer(&w->t, k->is_signed, k->bits, &v));
-  if (f->type == PROTOBUF_C_TYPE_SINT32 || f->type == PROTOBUF_C_TYPE_SINT64)
-    v = v << 1 ^ (uint64_t)((int64_t)v >> 63);
-  begin_value(w, f, k->wire);
-  if (k->wire == VARINT) put_varint(w, v);
-  else put(w, &v, (size_t)k->bits / 8);
+  begin_value(w, f, VARINT);
+  put_varint(w, v);
   return NULL;
 }
 

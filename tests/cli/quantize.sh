@@ -86,7 +86,7 @@ refuses 'percentile' 2 'from 50 to 100' quantize --random 1 --percentile 3
 refuses 'already quantised' 3 'already quantised' "$wick" quantize q.onnx --random 1 -o out.onnx
 refuses 'nothing to quantise' 4 'nothing to quantise' "$wick" quantize relu.onnx --random 1 \
   -o out.onnx
-refuses 'kept in float, but nowhere' 2 "the model has no node or operator 'Xyzzyplugh' to quantise" \
+refuses 'kept in float, but nowhere' 2 "has no node or operator 'Xyzzyplugh' to quantise" \
   quantize --random 1 --keep-float Xyzzyplugh
 refuses 'nothing left' 4 'nothing to quantise' quantize --random 1 --keep-float Conv,MatMul
 refuses 'open shapes' 2 'bind' "$wick" quantize symbolic.onnx --random 1 -o out.onnx

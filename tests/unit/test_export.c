@@ -208,7 +208,8 @@ static wk_module *parsed(const char *text) {
 /* Functions with parameters, which are lists of those that have them. */
 static void recurrent_activations(void **state) {
   (void)state;
-  survives(parsed("module \"m\" {\n  graph @main(%x: f32[4,1,2], %w: f32[2,3,2], %r: f32[2,3,3]) {\n"
+  survives(parsed("module \"m\" {\n"
+                  "  graph @main(%x: f32[4,1,2], %w: f32[2,3,2], %r: f32[2,3,3]) {\n"
                   "    %y, %h = rnn(%x, %w, %r) {direction=\"bidirectional\", "
                   "activations=[\"Affine\",\"LeakyRelu\"], alpha=[0.5, 0.25], beta=[0.125], "
                   "clip=1.5}\n    output %y\n    output %h\n  }\n}\n"));

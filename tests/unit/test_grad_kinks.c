@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Derivatives in f32 at kinks, ties and numbers of extreme size: those of PyTorch. What the check by
- * differences makes of kinks, and forms of operators that random graphs do not draw. */
+ * Derivatives in f32 at kinks, ties and numbers of extreme size: those of PyTorch. What the check
+ * by differences makes of kinks, and forms of operators that random graphs do not draw. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

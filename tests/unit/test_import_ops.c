@@ -720,6 +720,21 @@ static void old_attributes(void **state) {
   EXPECT(&b, "y", "2", WK_F32, 1, 1);
 }
 
+/* What export writes where ONNX has no such operator: attributes by their names in ops.def. */
+static void own_operator(void **state) {
+  static const char *const functions[] = {"Relu"};
+  (void)state;
+  builder b = new_model(17);
+  ADD_F32(&b, "x", "3 1 1", 1, -3, 0.5f);
+  ADD_F32(&b, "w", "1 1 1", 1);
+  ADD_F32(&b, "r", "1 1 1", 2);
+  Onnx__NodeProto *n = add_node(&b, b.g, "rnn", "x w r", "y");
+  n->domain = text(&b, "wick");
+  add_opset(&b, "wick", 1);
+  set_texts(&b, n, "activations", 1, functions);
+  EXPECT(&b, "y", "3 1 1 1", WK_F32, 1, 0, 0.5);
+}
+
 /* Vectors of bytes, as sums of products. */
 static void integer_vectors(void **state) {
   (void)state;
@@ -798,7 +813,7 @@ int main(void) {
       cmocka_unit_test(packed_data),      cmocka_unit_test(raw_bools),
       cmocka_unit_test(constant_texts),   cmocka_unit_test(sparse_initialisers),
       cmocka_unit_test(old_attributes),   cmocka_unit_test(binarizer),
-      cmocka_unit_test(integer_vectors),
+      cmocka_unit_test(integer_vectors),  cmocka_unit_test(own_operator),
       cmocka_unit_test(unique_words),     cmocka_unit_test(product_of_one),
       cmocka_unit_test(large_splats)};
   return cmocka_run_group_tests(tests, NULL, NULL);

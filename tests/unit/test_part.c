@@ -733,7 +733,8 @@ static void test_who_converts(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random), cmocka_unit_test(test_condition_is_a_state),
-      cmocka_unit_test(test_printed), cmocka_unit_test(test_waits_are_few), cmocka_unit_test(test_impossible_layout),
+      cmocka_unit_test(test_printed),
+      cmocka_unit_test(test_waits_are_few), cmocka_unit_test(test_impossible_layout),
       cmocka_unit_test(test_islands), cmocka_unit_test(test_who_converts)};
   if (argc > 1) {
     range.first = strtoull(argv[1], NULL, 10);

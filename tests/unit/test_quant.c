@@ -43,6 +43,18 @@ static void test_refused_factors(void **state) {
   assert_false(wk_rescale_common((double[]){8388608}, 1, 22, &mult, &shift));
 }
 
+/* A factor that rounds up to a power of two has its top bit one place lower. */
+static void test_rounded_up(void **state) {
+  (void)state;
+  const double factors[] = {1 - 0x1p-30, 0.25};
+  int64_t mults[2];
+  int shift;
+  assert_true(wk_rescale_common(factors, 2, WK_RESCALE_BITS_8, mults, &shift));
+  assert_int_equal(shift, WK_RESCALE_BITS_8 - 1);
+  assert_int_equal(mults[0], 1 << (WK_RESCALE_BITS_8 - 1));
+  assert_int_equal(mults[1], 1 << (WK_RESCALE_BITS_8 - 3));
+}
+
 /* |rescale(a) - a * s| <= 1/2 + 2^-17, for results of less than 2^15. */
 static void test_rescale_error(void **state) {
   (void)state;
@@ -487,6 +499,7 @@ static void test_norm_limits(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_multipliers),
                                      cmocka_unit_test(test_refused_factors),
+                                     cmocka_unit_test(test_rounded_up),
                                      cmocka_unit_test(test_rescale_error),
                                      cmocka_unit_test(test_rescale_saturates),
                                      cmocka_unit_test(test_expression_agrees),

@@ -300,6 +300,8 @@ static const bad_text bad_modules[] = {
     {G("%y = if(%x) then @a else @a"), "t:3:18", "no graph @a"},
     {G("%y = if(%x) then @main else @main"), "t:3:18", "@main contains itself"},
     {G("%y = 5"), "t:3:6", "word expected, not '5'"},
+    {G("%\"\\x4A\\x4f\" = relu(%y)"), "t:3:20", "%y is not defined"},
+    {G("%\"\\x4G\" = relu(%x)"), "t:3:1", "bad escape"},
     {G("%\"\" = relu(%x)"), "t:3:1", "the name is empty"},
     {G("relu(%x)"), "t:3:1", "relu has 1 results, 0 are named"},
 };
