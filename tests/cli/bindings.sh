@@ -66,6 +66,12 @@ refuses 'an element past the end' 2 '--shape x\[2\]: the sequence has 2 elements
   "$wick" compile lists.onnx --length x=2 $rest --shape 'x[2]=1x3'
 refuses 'a value for a sequence' 2 'give its elements, x\[0\]' \
   "$wick" compile lists.onnx --length x=1 $rest --value x=element.npy
+check 'a value for an element' "$wick" compile lists.onnx -q -o got.wick --length x=2 $rest \
+  --value 'x[0]=element.npy' --shape 'x[1]=1x3'
+has 'a value for an element' 'f32[1,3] f32[2,2] f32[4] '
+npy wide.npy '<f4' 5,4
+refuses 'a value of another shape' 2 'wide.npy: axis 1 of input x\[0\] has size 3 in the model, 4' \
+  "$wick" compile lists.onnx --length x=1 $rest --value 'x[0]=wide.npy'
 refuses 'a length without a number' 2 "'q' is not a size" "$wick" compile lists.onnx --length x=q
 refuses 'a length without an input' 2 'must be INPUT=N or INPUT=none' \
   "$wick" compile lists.onnx --length x
@@ -88,6 +94,15 @@ graph { name: "same" input { name: "x" type { tensor_type { elem_type: 1 shape {
   output { name: "y" $sequence }
   output { name: "y[0]" type { tensor_type { elem_type: 1 shape { } } } } }
 END
+cat >inputs.onnxtxt <<END
+ir_version: 8 opset_import { version: 17 }
+graph { name: "inputs" input { name: "y" $sequence }
+  input { name: "y[0]" type { tensor_type { elem_type: 1 shape { } } } }
+  node { op_type: "Neg" input: "y[0]" output: "z" }
+  output { name: "z" type { tensor_type { elem_type: 1 shape { } } } } }
+END
+refuses 'an input with the name of an element' 4 'y\[0\]: another input has the name of this' \
+  "$wick" compile inputs.onnxtxt --length y=1
 refuses 'an output with the name of an element' 3 'y\[0\]: two outputs, or elements of' \
   "$wick" compile same.onnxtxt
 refuses 'a very long sequence' 2 'more than 256 elements' \
