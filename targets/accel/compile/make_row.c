@@ -125,9 +125,6 @@ bool wk_accel_make_integer_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   if (!wk_accel_is_8_bit(type_of(k, nd->out[0])))
     return wk_accel_refuse(k, "the result is %s", wk_dtype_name(type_of(k, nd->out[0])));
   if (!wk_accel_requant_of(k, epilogue, 2, 0, WK_NONE, &r)) return false;
-  if (r.residual != WK_REQUANT_NONE || r.q.mult.input != WK_REQUANT_NONE ||
-      r.q.shift.input != WK_REQUANT_NONE)
-    return wk_accel_refuse(k, "a product with an epilogue of tensors");
   if (!rows(k, &op) || !right_matrix(k, &op)) return false;
   if (op.a.o != op.out.o) return wk_accel_refuse(k, "a stack of matrices that is broadcast");
   op.a_zero = a->a_zero & 255, op.b_zero = a->b_zero & 255;

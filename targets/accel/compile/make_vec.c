@@ -98,10 +98,6 @@ static bool map_axes(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand
                      const wk_accel_operand *const x[2]) {
   int inner[3], outer[WK_MAX_RANK], n;
   int64_t total = choose_axes(y, inner, outer, &n);
-  for (int j = 0; j < 2 && x[j]; j++)
-    for (int i = 0; i < y->rank; i++)
-      if (x[j]->dims[i] != y->dims[i] && x[j]->dims[i] != 1)
-        return wk_accel_refuse(k, "operands of other dims");
   for (int64_t t = 0; t < total; t++) {
     int64_t at[3] = {0}, rest = t;
     for (int i = 0; i < n; rest /= y->dims[outer[i++]]) {
@@ -205,7 +201,7 @@ static bool sum_of(wk_accel_making *k, binary *x) {
 
 static bool product_of(wk_accel_making *k, binary *x) {
   const wk_requant *q = &x->q;
-  if (q->has_second || q->n_terms || q->bias)
+  if (q->has_second)
     return wk_accel_refuse(k, "a product with a second rounding");
   if (q->mult.input != WK_REQUANT_NONE || q->shift.input != WK_REQUANT_NONE || q->mult.value < 0 ||
       q->mult.value >= 1 << 24 || q->shift.value < 1 || q->shift.value > 62)
@@ -216,13 +212,12 @@ static bool product_of(wk_accel_making *k, binary *x) {
   return true;
 }
 
+/* Of two tensors of 8 bits: neither is a sum. */
 static bool binary_of(wk_accel_making *k, const wk_expr *body, binary *x) {
   if (!wk_requant_of(body, &x->q))
     return wk_accel_refuse(k, "an elementwise function that the vector unit does not have");
   x->has_record = true;
-  if (x->q.kind == WK_REQUANT_VALUE) return sum_of(k, x);
-  if (x->q.kind == WK_REQUANT_PRODUCT) return product_of(k, x);
-  return wk_accel_refuse(k, "sums of 32 bits in memory");
+  return x->q.kind == WK_REQUANT_VALUE ? sum_of(k, x) : product_of(k, x);
 }
 
 static void swap_operands(binary *x) {

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the accelerator does not have: operators that it refuses, and parts, each with the reason
+ * that a user reads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "targets/accel/compile/compile.h"
+#include "tests/unit/accel_run.h"
+
+/* The first output of the graph is what node `what` computes. */
+typedef struct {
+  const char *reason, *graph;
+} refusal;
+
+#define QUANTISED "sat<i8>(rescale(%0, 9000000i64, 13i64))"
+#define CONV "strides=[1,1], pads=[0,0,0,0], dilations=[1,1]"
+#define CHANNELS "i8[1,8,4,4]"
+
+/* Operators by themselves; each would be taken but for what the reason says. */
+static const refusal nodes[] = {
+    /* convolutions */
+    {"weights of u8 above 127",
+     "(%x: " CHANNELS ") {\n  %w = constant u8[1,8,1,1] {1, 2, 3, 4, 5, 6, 7, 128}\n"
+     "  %y = conv(%x, %w) {" CONV ", epilogue=\"" QUANTISED "\"} : i8[1,1,4,4]\n"},
+    {"the second operand of its epilogue lies in other lanes",
+     "(%x: i8[1,1,4,4], %z: " CHANNELS ") {\n  %w = constant i8[4,1,1,1] {1, 2, 3, 4}\n"
+     "  %s = slice(%z) {starts=[0,4,0,0], sizes=[1,4,4,4], steps=[1,1,1,1]} : i8[1,4,4,4]\n"
+     "  %y = conv(%x, %w, -, %s) {" CONV ", epilogue=\"sat<i8>(shr_round(add(mul(i32(" QUANTISED
+     "), 5i32), mul(i32(%1), 3i32)), 4i32))\"} : i8[1,4,4,4]\n"},
+    {"a product with a stack of constant matrices",
+     "(%x: i8[2,3,2]) {\n  %w = constant i8[2,2,2] {1, 2, 3, 4, 5, 6, 7, 8}\n"
+     "  %y = matmul(%x, %w) {epilogue=\"" QUANTISED "\"} : i8[2,3,2]\n"},
+    {"a multiplier or shift that the drain does not have",
+     "(%x: i8[1,1,4,4]) {\n  %w = constant i8[1,1,1,1] {3}\n"
+     "  %y = conv(%x, %w) {" CONV ", epilogue=\"sat<i8>(rescale(%0, 16777216i64, 13i64))\"} : "
+     "i8[1,1,4,4]\n"},
+    {"the bias is no constant",
+     "(%x: i8[1,1,4,4], %b: i32[1]) {\n  %w = constant i8[1,1,1,1] {3}\n"
+     "  %y = conv(%x, %w, %b) {" CONV ", epilogue=\"" QUANTISED "\"} : i8[1,1,4,4]\n"},
+    {"a multiplier that the drain does not have",
+     "(%x: i8[1,1,4,4], %z: i8[1,1,4,4]) {\n  %w = constant i8[1,1,1,1] {3}\n"
+     "  %y = conv(%x, %w, -, %z) {" CONV ", epilogue=\"sat<i8>(shr_round(add(mul(i32(" QUANTISED
+     "), 5i32), mul(i32(%1), 8388608i32)), 24i32))\"} : i8[1,1,4,4]\n"},
+    {"results every 480 bytes",
+     "(%x: i8[1,1,4,4]) {\n  %w = constant i8[1,1,1,1] {3}\n  %y = conv_transpose(%x, %w) "
+     "{strides=[1,15], pads=[0,0,0,0], dilations=[1,1], output_padding=[0,0], epilogue=\"" QUANTISED
+     "\"} : i8[1,1,4,46]\n"},
+    /* elementwise */
+    {"operands lie in different lanes",
+     "(%x: " CHANNELS ", %z: i8[1,4,4,4]) {\n"
+     "  %s = slice(%x) {starts=[0,4,0,0], sizes=[1,4,4,4], steps=[1,1,1,1]} : i8[1,4,4,4]\n"
+     "  %y = map(%s, %z) {body=\"sat<i8>(add(i32(%0), i32(%1)))\"} : i8[1,4,4,4]\n"},
+    {"a function of positions",
+     "(%x: " CHANNELS ") {\n"
+     "  %y = map(%x) {body=\"min(%0, i8(index<1>()))\"} : " CHANNELS "\n"},
+    {"a multiplier that the vector unit does not have",
+     "(%x: " CHANNELS ", %z: " CHANNELS ") {\n  %y = map(%x, %z) {body=\"sat<i8>(shr_round(add("
+     "mul(i32(%0), 8388608i32), i32(%1)), 24i32))\"} : " CHANNELS "\n"},
+    {"a product with a second rounding",
+     "(%x: " CHANNELS ", %z: " CHANNELS ") {\n  %y = map(%x, %z) {body=\"sat<i8>(shr_round(add("
+     "mul(i32(sat<i8>(rescale(mul(i32(%0), i32(%1)), 9000000i64, 13i64))), 5i32), i32(%1)), "
+     "4i32))\"} : " CHANNELS "\n"},
+    {"a multiplier that the vector unit does not have",
+     "(%x: " CHANNELS ", %z: " CHANNELS ") {\n  %y = map(%x, %z) {body=\"sat<i8>(rescale("
+     "mul(i32(%0), i32(%1)), 16777216i64, 13i64))\"} : " CHANNELS "\n"},
+    {"both operands are broadcast",
+     "(%x: i8[1,8,1,4], %z: i8[1,8,4,1]) {\n"
+     "  %y = map(%x, %z) {body=\"sat<i8>(add(i32(%0), i32(%1)))\"} : " CHANNELS "\n"},
+    /* windows */
+    {"a window that the vector unit does not have",
+     "(%x: i8[1,1,64,1]) {\n  %y = max_pool(%x) {kernel=[64,1], " CONV "} : i8[1,1,1,1]\n"},
+    {"an image of more than 1023 rows or columns",
+     "(%x: i8[1,1,1024,1]) {\n  %y = max_pool(%x) {kernel=[1,1], " CONV "} : i8[1,1,1024,1]\n"},
+    {"windows with nothing but padding",
+     "(%x: i8[1,1,2,2]) {\n  %y = max_pool(%x) {kernel=[1,1], strides=[1,1], pads=[0,0,1,0], "
+     "dilations=[1,1]} : i8[1,1,3,2]\n"},
+    {"the maximum of f32",
+     "(%x: f32[1,1,2,2]) {\n  %y = max_pool(%x) {kernel=[1,1], " CONV "} : f32[1,1,2,2]\n"},
+    {"positions of maxima",
+     "(%x: i8[1,1,2,2]) {\n"
+     "  %y, %i = max_pool(%x) {kernel=[1,1], " CONV "} : i8[1,1,2,2], i64[1,1,2,2]\n"},
+    {"a mean over padding and the outside of it",
+     "(%x: i8[1,1,4,4]) {\n  %y = integer_avg_pool(%x) {kernel=[3,1], strides=[1,1], "
+     "pads=[1,0,2,0], dilations=[1,1], real_pads=[1,0,1,0], lo=-128, hi=127, to=i8} : "
+     "i8[1,1,5,4]\n"},
+    {"a factor that is out of range",
+     "(%x: i8[1,1,4,4]) {\n  %y = integer_avg_pool(%x) {kernel=[1,1], " CONV
+     ", real_pads=[0,0,0,0], factor=200.0, lo=-128, hi=127, to=i8} : i8[1,1,4,4]\n"},
+    {"the result of the fold is no requantised sum of 8 bits",
+     "(%x: " CHANNELS ") {\n  %y = reduce(%x) {axes=[2,3], keepdims=0, pre=\"i32(%0)\", "
+     "post=\"sat<i8>(%0)\"} : i8[1,8]\n"},
+    /* rows and products */
+    {"rows that begin within a block",
+     "(%x: i8[3,8]) {\n  %s = slice(%x) {starts=[0,4], sizes=[3,4], steps=[1,1]} : i8[3,4]\n"
+     "  %y = integer_softmax(%s) {axis=1, mult=1073741824, shift=30, lo=-128, hi=127, to=i8} : "
+     "i8[3,4]\n"},
+    {"a softmax along another than the last axis",
+     "(%x: i8[3,8]) {\n  %y = integer_softmax(%x) {axis=0, mult=1073741824, shift=30, lo=-128, "
+     "hi=127, to=i8} : i8[3,8]\n"},
+    {"gain and bias are no constants",
+     "(%x: i8[3,8], %g: i32[8]) {\n  %b = constant i32[] {0}\n"
+     "  %y = integer_norm(%x, %g, %b) {axis=1, shift=20, lo=-128, hi=127, to=i8} : i8[3,8]\n"},
+    {"a stack of matrices that is broadcast",
+     "(%x: i8[2,3,1,4,8], %z: i8[1,3,1,8,2]) {\n"
+     "  %y = integer_matmul(%x, %z) {epilogue=\"" QUANTISED "\"} : i8[2,3,1,4,2]\n"},
+    {"the result is i32",
+     "(%x: i8[4,8], %z: i8[8,2]) {\n  %y = integer_matmul(%x, %z) : i32[4,2]\n"},
+    /* movement and types */
+    {"a tensor of rank 8",
+     "(%x: i8[1,1,1,1,1,1,1,8]) {\n"
+     "  %y = map(%x) {body=\"min(%0, 7i8)\"} : i8[1,1,1,1,1,1,1,8]\n"},
+    {"it moves elements in a way that is no address",
+     "(%x: i8[1,8]) {\n  %y = expand(%x) {shape=[3,8]} : i8[3,8]\n"},
+};
+
+static wk_module *module_of(const refusal *x) {
+  wk_module *m;
+  wk_str text = {0};
+  wk_str_printf(&text, "module \"t\" {\ngraph @main%s  output %%y\n}\n}\n", x->graph);
+  wk_status s = wk_module_parse(text.s, "t", &m);
+  if (s) fail_msg("%s: %s: %s", x->reason, s->place, s->message);
+  wk_str_free(&text);
+  return m;
+}
+
+static wk_machine machine_of(const char *name) {
+  wk_machine m;
+  assert_null(wk_machine_read(name, &m));
+  return m;
+}
+
+static void operators(void **state) {
+  (void)state;
+  const wk_machine wide = machine_of("wide");
+  int wrong = 0;
+  for (size_t i = 0; i < WK_COUNTOF(nodes); i++) {
+    wk_arena *a = wk_arena_new();
+    wk_module *m = module_of(&nodes[i]);
+    const wk_graph *g = m->main;
+    const wk_node *n = wk_nod(g, wk_val(g, g->outputs.data[0])->node);
+    const char *reason = wk_accel_refusal(&wide, g, n, a);
+    if (!reason || strcmp(reason, nodes[i].reason)) {
+      print_error("%s, not: %s\n", reason ? reason : "taken", nodes[i].reason);
+      wrong++;
+    }
+    wk_module_free(m);
+    wk_arena_free(a);
+  }
+  assert_int_equal(wrong, 0);
+}
+
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/wick-refusal-XXXXXX", machine[64], package[64], why[256];
+static size_t reasons;
+
+static int setup(void **state) {
+  (void)state;
+  if (!mkdtemp(folder)) return 1;
+  snprintf(machine, sizeof machine, "accel:%s/small.cfg", folder);
+  snprintf(package, sizeof package, "%s/package", folder);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  return unlink(strchr(machine, '/')) || unlink(package) || rmdir(folder);
+}
+
+static void keep_reason(const wk_parts *p) {
+  reasons = p->reasons.n;
+  if (reasons) snprintf(why, sizeof why, "%s", p->reasons.data[0].reason);
+}
+
+/* Three operators, all of which write one tensor or need what is in it: its first half goes through
+ * two windows of eight rows into the second. */
+static void compile_windows(int columns, int scratchpad) {
+  wk_str g = {0}, small = {0};
+  wk_str_printf(&small, "array = 32;\nbus = 32;\nscratchpad = %d;\n", scratchpad);
+  assert_null(wk_write_file(strchr(machine, '/'), small.s, small.n));
+  wk_str_printf(&g, "(%%x: i8[1,32,16,%d]) {\n  %%w = constant i8[32,1,8,1] {", columns);
+  for (int i = 0; i < 256; i++) wk_str_printf(&g, "%s%d", i ? ", " : "", i * 37 % 255 - 127);
+  wk_str_printf(&g, "}\n  %%a = max_pool(%%x) {kernel=[2,1], strides=[1,1], pads=[1,0,0,0], "
+                    "dilations=[1,1]} : i8[1,32,16,%d]\n", columns);
+  for (int i = 0; i < 2; i++)
+    wk_str_printf(&g, "  %%%c = conv(%%%c, %%w) {strides=[1,1], pads=[4,0,3,0], dilations=[1,1], "
+                      "group=32, epilogue=\"%s\"} : i8[1,32,16,%d]\n", "qb"[i], "aq"[i], QUANTISED,
+                  columns);
+  wk_str_printf(&g, "  %%y = concat(%%a, %%b) {axis=2} : i8[1,32,32,%d]\n", columns);
+  wk_module *m = module_of(&(refusal){"a part", g.s});
+  assert_null(accel_compile(m, &(wk_target_args){.target = machine}, package, keep_reason));
+  wk_module_free(m);
+  wk_str_free(&g);
+  wk_str_free(&small);
+}
+
+/* Each of them fits. The message names what fits, to a sixteenth of what it needs. */
+static void rows_of_several_operators(void **state) {
+  static const struct {
+    int columns, fits;
+  } cases[] = {{16, 32768}, {28, 65536}, {40, 65536}};
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    int needs, fits, end = 0;
+    compile_windows(cases[i].columns, 16384);
+    assert_int_equal(reasons, 1);
+    sscanf(why, "it needs %d bytes of scratchpad for rows of what is computed with it; machine "
+                "'small' has 16384, scratchpad=%d fits%n", &needs, &fits, &end);
+    if (!end || why[end]) fail_msg("%s", why);
+    assert_int_equal(fits, cases[i].fits);
+    assert_in_range(needs, fits / 2 + 1, fits);
+    compile_windows(cases[i].columns, fits);
+    assert_int_equal(reasons, 0);
+    compile_windows(cases[i].columns, fits / 2);
+    assert_int_equal(reasons, 1);
+  }
+}
+
+/* What an edge brings as it lies: pixels of three bytes, one after the other. */
+static void a_dense_image(void **state) {
+  (void)state;
+  const refusal dilated = {
+      "a dense image that this operator does not read",
+      "(%x: i8[1,3,8,8]) {\n  %w = constant i8[1,3,1,2] {1, 2, 3, 4, 5, 6}\n"
+      "  %y = conv(%x, %w) {strides=[1,1], pads=[0,0,0,0], dilations=[1,2], epilogue=\"" QUANTISED
+      "\"} : i8[1,1,8,6]\n"};
+  const wk_machine base = machine_of("base");
+  const wk_accel_options o = {.prefetch = WK_PREFETCH_AUTO};
+  wk_arena *a = wk_arena_new();
+  wk_module *m = module_of(&dilated);
+  wk_node_id node = WK_NONE;
+  const char *reason = NULL;
+  assert_false(wk_accel_admits(&base, &o, m->main, a, &node, &reason));
+  assert_string_equal(reason, dilated.reason);
+  assert_int_equal(node, wk_val(m->main, m->main->outputs.data[0])->node);
+  wk_module_free(m);
+  wk_arena_free(a);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(operators), cmocka_unit_test(a_dense_image),
+                                     cmocka_unit_test(rows_of_several_operators)};
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
