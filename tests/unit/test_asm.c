@@ -181,6 +181,31 @@ static void records(void **state) {
   wk_stream_free(s);
 }
 
+/* b.npy, which is read into four bytes. */
+static void wrong_files(const char *folder) {
+  static const struct { const char *head, *message; } cases[] = {
+      {"'<i2', 'fortran_order': False}", "has elements that are neither int8 nor uint8"},
+      {"'|u1', 'fortran_order': True}", "is in Fortran order"},
+      {"'|u1', 'fortran_order': False}", "b.npy has 5 bytes, 'b' only 4"}};
+  char path[64];
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    wk_str b = {0};
+    wk_stream *s;
+    wk_str_addn(&b, "\x93NUMPY\x01\x00", 8);
+    wk_str_printf(&b, "%c", (int)strlen(cases[i].head));
+    wk_str_addn(&b, "", 1);
+    wk_str_printf(&b, "%s12345", cases[i].head);
+    snprintf(path, sizeof path, "%s/b.npy", folder);
+    assert_null(wk_write_file(path, b.s, b.n));
+    snprintf(path, sizeof path, "%s/s.s", folder);
+    wk_status status = wk_stream_load(path, NULL, &s);
+    assert_non_null(status);
+    assert_string_equal(status->message, cases[i].message);
+    wk_status_free(status);
+    wk_str_free(&b);
+  }
+}
+
 static void files(void **state) {
   char folder[] = "/tmp/wick-asm-XXXXXX", path[64];
   static const char npy[] = "\x93NUMPY\x01\x00\x38\x00{'descr': '|i1', 'fortran_order': False, "
@@ -205,6 +230,7 @@ static void files(void **state) {
   assert_memory_equal(s->regions.data[0].data, "hello\0", 6);
   assert_memory_equal(s->regions.data[1].data, "\1\2\3\0", 4);
   wk_stream_free(s);
+  wrong_files(folder);
   for (size_t i = 0; i < WK_COUNTOF(all); i++) {
     snprintf(path, sizeof path, "%s/%s", folder, all[i].name);
     unlink(path);
@@ -247,7 +273,9 @@ static void limits(void **state) {
        "more than 1000 lines with what loops repeat"},
       {".memory a 0 1000000\n.memory b 1000000 100\n.random b 1\n.random a 1\n",
        {.max_bytes = 1000}, "the memory images have more than 1000 bytes"},
-      {".for i 0 5000\n.memory a 0 1\n.end\n", {0}, "the name 'a' is taken"}};
+      {".for i 0 5000\n.memory a 0 1\n.end\n", {0}, "the name 'a' is taken"},
+      {".memory a123456789b123456789c123456789d123456789e123456789f123456789abcd 0 1\n", {0},
+       "a name has at most 63 letters"}};
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
     wk_stream *s;
@@ -388,6 +416,78 @@ static void damage_is_seen(void **state) {
   wk_stream_free(s);
 }
 
+/* ---- damage that checksums do not show ------------------------------------------------------- */
+
+/* The header of a stream's file: sections of 24 bytes from SECTIONS on, as stream_file.c says. */
+enum { MACHINE_HASH = 24, HEADER_CRC = 36, SECTIONS = 40, HEADER = 208 };
+enum { LINES = 3, REGIONS = 4, N_SECTIONS = 7 };
+enum { REGION_RESERVED = 12, REGION_SIZE = 24, REGION = 32 };
+
+static uint64_t get64(const uint8_t *at) {
+  uint64_t v;
+  memcpy(&v, at, sizeof v);
+  return v;
+}
+
+static uint8_t *section_of(uint8_t *file, int i) { return file + SECTIONS + i * 24; }
+
+static void put_crc(uint8_t *at, const uint8_t *data, uint64_t size) {
+  uint32_t crc = wk_crc32c(0, data, (size_t)size);
+  memcpy(at, &crc, sizeof crc);
+}
+
+static void seal(uint8_t *file) {
+  for (int i = 0; i < N_SECTIONS; i++) {
+    uint8_t *s = section_of(file, i);
+    put_crc(s + 16, file + get64(s), get64(s + 8));
+  }
+  memset(file + HEADER_CRC, 0, 4);
+  put_crc(file + HEADER_CRC, file, HEADER);
+}
+
+static void sealed_damage_is_seen(void **state) {
+  static const struct {
+    int section, at; /* section -1: the header; at -1: the section's size, less `by` */
+    uint8_t by;
+    const char *message;
+  } cases[] = {
+      {LINES, -1, 4, "is damaged: LINES has another length than COMMANDS"},
+      {REGIONS, REGION + REGION_RESERVED, 1, "is damaged: memory 1"},
+      {REGIONS, REGION + 4, 8, "is damaged: memory 1"}, /* an unknown flag */
+      {REGIONS, 0, 0x80, "is damaged: memory 0"}, /* a name behind the texts */
+      {REGIONS, REGION + REGION_SIZE, 3, "is damaged: the image of 'two' is cut off"},
+      {-1, MACHINE_HASH, 1, "is of another version of Wick: its machine 'base' has hash "},
+  };
+  wk_stream *s = assemble(".memory one 0 8\n.random one 1\n.memory two 64 8\n.random two 2\n"
+                          "mark\nend\n");
+  wk_stream *back;
+  wk_file f;
+  (void)state;
+  write_to(s, &f);
+  uint8_t *copy = wk_xmalloc(f.size);
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    memcpy(copy, f.data, f.size);
+    uint8_t *section = cases[i].section < 0 ? NULL : section_of(copy, cases[i].section);
+    if (cases[i].at < 0) {
+      section[8] -= cases[i].by;
+      memset(copy + get64(section) + get64(section + 8), 0, cases[i].by); /* a gap */
+    }
+    if (cases[i].at >= 0) (section ? copy + get64(section) : copy)[cases[i].at] ^= cases[i].by;
+    seal(copy);
+    wk_status status = wk_stream_read_memory(copy, f.size, &back);
+    if (!status) fail_msg("taken, not: %s", cases[i].message);
+    if (strncmp(status->message, cases[i].message, strlen(cases[i].message)))
+      fail_msg("%s, not: %s", status->message, cases[i].message);
+    wk_status_free(status);
+  }
+  memcpy(copy, f.data, f.size);
+  seal(copy);
+  assert_memory_equal(copy, f.data, f.size);
+  free(copy);
+  wk_file_unmap(&f);
+  wk_stream_free(s);
+}
+
 static void other_machines_are_refused(void **state) {
   wk_machine base, tiny;
   wk_stream *s = assemble("end\n");
@@ -419,6 +519,52 @@ static void one_command_as_text(void **state) {
   wk_str_free(&b);
 }
 
+/* What the assembler could not have written: bits of no field. */
+static void a_raw_command_as_text(void **state) {
+  wk_machine m;
+  wk_str b = {0};
+  uint8_t bytes[WK_COMMAND_BYTES];
+  wk_isa_command back;
+  (void)state;
+  wk_machine_defaults(&m);
+  wk_isa_command c = wk_isa_command_default(&m, WK_CMD_MAP);
+  c.queue = WK_QUEUE_ex; /* which has no such command */
+  wk_disasm_command(&b, &m, &c);
+  assert_memory_equal(b.s, ".raw 0x", 7);
+  const char *at = b.s + 4;
+  for (size_t i = 0; i < WK_COMMAND_BYTES; i += 4) {
+    uint32_t word = (uint32_t)strtoul(at, (char **)(uintptr_t)&at, 16);
+    memcpy(bytes + i, &word, 4);
+  }
+  assert_int_equal(*at, 0);
+  assert_true(wk_isa_decode(bytes, &back));
+  assert_memory_equal(&back, &c, sizeof c);
+  wk_str_free(&b);
+}
+
+/* The text names all that another machine's stream depends on, as a machine file has it. */
+static void an_own_machine_as_text(void **state) {
+  wk_machine m, back;
+  wk_str b = {0}, file = {0};
+  (void)state;
+  static const char own[] = "array = 8;\nload_channels = 1;\n";
+  assert_null(wk_machine_parse(own, strlen(own), "base", &m)); /* but not its hardware */
+  wk_stream *s = assemble_with("end\n", &(wk_asm_options){.machine = &m, .unchecked = true});
+  wk_disasm(&b, s, WK_DISASM_ALL);
+  static const char head[] = "; assemble it for machine 'base': ";
+  char *at = strstr(b.s, head), *end = at ? strchr(at, '\n') : NULL;
+  assert_non_null(end);
+  *end = 0;
+  for (char *key = strtok(at + strlen(head), " "); key; key = strtok(NULL, " "))
+    wk_str_printf(&file, "%s;\n", key);
+  wk_status status = wk_machine_parse(file.s, file.n, "m", &back);
+  if (status) fail_msg("%s: %s", status->message, file.s);
+  assert_true(wk_machine_hash(&back) == wk_machine_hash(&m));
+  wk_str_free(&file);
+  wk_str_free(&b);
+  wk_stream_free(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(expressions), cmocka_unit_test(signs_separate_values),
@@ -426,6 +572,8 @@ int main(void) {
       cmocka_unit_test(chosen_addresses), cmocka_unit_test(records), cmocka_unit_test(files),
       cmocka_unit_test(refuses), cmocka_unit_test(limits), cmocka_unit_test(text_and_back),
       cmocka_unit_test(file_and_back), cmocka_unit_test(damage_is_seen),
-      cmocka_unit_test(other_machines_are_refused), cmocka_unit_test(one_command_as_text)};
+      cmocka_unit_test(sealed_damage_is_seen), cmocka_unit_test(other_machines_are_refused),
+      cmocka_unit_test(one_command_as_text), cmocka_unit_test(a_raw_command_as_text),
+      cmocka_unit_test(an_own_machine_as_text)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,7 +157,8 @@ static void overrides(void **state) {
   (void)state;
   wk_machine_defaults(&m);
   uint64_t hash = wk_machine_hash(&m);
-  expect_none(wk_machine_override(&m, "latency=500,dram_bytes=12.500,clock_mhz=800,error=7"));
+  expect_none(wk_machine_override(&m, "latency=500,dram_bytes=12.5000000000,clock_mhz=800,"
+                                      "error=7"));
   assert_int_equal(m.dram_latency, 500);
   assert_int_equal(m.dram_bytes.num, 25);
   assert_int_equal(m.dram_bytes.den, 2);
