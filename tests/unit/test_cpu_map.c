@@ -119,6 +119,28 @@ static void map_case(wk_rng *r, lc_case *c) {
   lc_memory(r, c, true);
 }
 
+/* x to a power of integers: a constant one becomes multiplications, one of a tensor a loop. */
+static void power_case(wk_rng *r, lc_case *c) {
+  static const wk_dtype types[] = {WK_I8, WK_U8, WK_I16, WK_U16, WK_I32, WK_U32, WK_I64, WK_U64};
+  static const int64_t exponents[] = {0, 1, 2, 3, 5, 8, 63, 64, 127, -1, -2};
+  int64_t dims[WK_MAX_RANK];
+  bool none[WK_MAX_RANK] = {false};
+  int rank, which = (int)wk_rng_range(r, 0, (int64_t)WK_COUNTOF(exponents));
+  wk_dtype t = types[wk_rng_range(r, 0, (int64_t)WK_COUNTOF(types) - 1)];
+  if (!wk_dtype_is_signed(t) && which > 8) which = (int)WK_COUNTOF(exponents);
+  *c = (lc_case){.p = wk_program_new("power")};
+  lc_shape(r, &rank, dims);
+  wk_expr_builder *b = wk_expr_begin(c->p->arena);
+  uint16_t x = wk_expr_input(b, 0, t), n = wk_expr_input(b, 1, t);
+  if (which < (int)WK_COUNTOF(exponents)) n = wk_expr_i(b, t, exponents[which]);
+  uint16_t y = wk_expr_2(b, WK_EX_POW, x, n);
+  c->inst = wk_inst_new(c->p, WK_OP_MAP, "test", 1, 3);
+  for (int k = 0; k < 3; k++) c->inst->operands[k] = lc_view(r, c->p, t, rank, dims, none);
+  c->inst->operands[0].role = WK_ROLE_OUT;
+  ((wk_attr_map *)c->inst->attrs)->body = wk_expr_finish(b, &y, 1);
+  lc_memory(r, c, true);
+}
+
 static void reduce_case(wk_rng *r, lc_case *c) {
   static const char *const kinds[] = {"sum", "prod", "max", "min", "argmax", "argmin"};
   int64_t dims[WK_MAX_RANK], axes[WK_MAX_RANK];
@@ -198,6 +220,11 @@ static void on_every_isa(uint64_t seed, void (*make)(wk_rng *r, lc_case *c),
 static void test_maps(void **state) {
   (void)state;
   on_every_isa(1, map_case, wk_cpu_map_codegen);
+}
+
+static void test_powers(void **state) {
+  (void)state;
+  on_every_isa(3, power_case, wk_cpu_map_codegen);
 }
 
 static void test_reductions(void **state) {
@@ -410,6 +437,7 @@ static void test_nests(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_maps),
+      cmocka_unit_test(test_powers),
       cmocka_unit_test(test_reductions),
       cmocka_unit_test(test_long_sums),
       cmocka_unit_test(test_nests),

@@ -124,6 +124,12 @@ static void add_convs(suite *s) {
   d.oh = 7, d.ow = 12; /* more output than symmetric padding gives: right and bottom padding */
   memcpy(d.y_stride, (int64_t[]){0, 0, 0}, 24);
   conv(s, "more padding at the end", d, KH_BIAS);
+  wk_cpu_conv_desc tall = {.n = 2, .h = 31, .w = 9, .cin = 3, .cout = 24, .kh = 27, .kw = 2,
+                           .stride_h = 2, .stride_w = 1, .pad_h = 3, .pad_w = 1, .dil_h = 1,
+                           .dil_w = 1, .group = 1, .x_stride = {3 * 31 * 9, 9, 1, 31 * 9}};
+  conv(s, "NCHW input, many taps", tall, KH_BIAS_RELU);
+  tall.kh = 13, tall.dil_h = 2, tall.dil_w = 3;
+  conv(s, "NCHW input, many dilated taps", tall, KH_BIAS);
   wk_cpu_conv_desc below = {.n = 2, .h = 5, .w = 4, .cin = 20, .cout = 18, .kh = 1, .kw = 1,
                             .oh = 6, .ow = 4, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1,
                             .group = 1};
