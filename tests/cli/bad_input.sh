@@ -193,4 +193,29 @@ refuses 'truncated package' 3 'cut.wick: ' "$wick" run cut.wick
 check 'a package for another processor' "$wick" compile relu.onnx -q --cpu aarch64 -o arm.wick
 refuses 'and it is not run' 4 'arm.wick: .*aarch64' "$wick" run arm.wick
 gives 'but described' 'aarch64' "$wick" inspect arm.wick
+
+# ---- targets and sizes ---------------------------------------------------------------------------
+refuses 'a processor twice' 2 '^wick: --cpu avx2 and --target cpu:base: give one of them$' \
+  "$wick" compile relu.onnx --cpu avx2 --target cpu:base
+refuses 'the evaluator among targets' 2 '^wick: --target: the evaluator, eval, runs models on ' \
+  "$wick" compile relu.onnx --target accel,eval
+refuses 'a target behind the host' 2 '^wick: --target: cpu runs everything and comes last; ' \
+  "$wick" compile relu.onnx --target cpu,accel
+refuses 'no host and a host' 2 '^wick: --no-host and --target cpu: give one of them$' \
+  "$wick" compile relu.onnx --target accel,cpu --no-host
+refuses 'nobody' 2 '^wick: --no-host: name another target with --target$' \
+  "$wick" compile relu.onnx --no-host
+refuses 'no target' 2 '^wick: --target: the name of a target is missing$' \
+  "$wick" compile relu.onnx --target accel,
+refuses 'a budget that is no size' 2 '^wick: --memory-budget many: a size is expected: 64MiB, ' \
+  "$wick" compile relu.onnx --memory-budget many
+refuses 'a program before there is one' 2 '^wick: --stop-after ends before there is a ' \
+  "$wick" compile relu.onnx --emit program --stop-after dead-code -o none.txt
+refuses 'a shape without a name' 2 \
+  '^wick: --shape 2x3: must be INPUT=SIZES, such as image=1x3x224x224$' \
+  "$wick" compile relu.onnx --shape 2x3
+refuses 'a shape without an input' 2 '^wick: --shape =2x3: must be INPUT=SIZES' \
+  "$wick" compile relu.onnx --shape =2x3
+refuses 'a shape of too many axes' 2 '^wick: --shape x=1x1x1x1x1x1x1x1x1: more than 8 dimensions$' \
+  "$wick" compile relu.onnx --shape x=1x1x1x1x1x1x1x1x1
 finish

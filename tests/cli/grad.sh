@@ -83,4 +83,19 @@ refuses 'ONNX without a file' 2 '--emit onnx needs --output FILE' \
 refuses 'proof and graph' 2 '--check writes no graph' "$wick" grad net.onnxtxt --check --emit dot
 refuses 'an input that is none' 2 '--input q=x.npy: NAME=FILE with the name of an input' \
   "$wick" grad net.onnxtxt --check --input q=x.npy
+
+refuses 'an output of integers' 3 '^wick: y: is of i64, which has no derivative$' \
+  "$wick" grad ints.onnxtxt --of y
+refuses 'tensors of a proof' 2 ': --check tries all tensors: --wrt goes without it$' \
+  "$wick" grad net.onnxtxt --check --wrt x
+refuses 'two bindings' 2 ': one binding at a time: give --bind and --shape once$' \
+  "$wick" grad net.onnxtxt --bind n=1 --bind n=2
+graph 'x:7' "$(node Cast x y | sed 's/}$/attribute { name: "to" type: INT i: 1 } }/')" 'y:1' \
+  >cast.onnxtxt
+refuses 'nothing to differentiate by' 3 ': no input and no weight is of floats: there is ' \
+  "$wick" grad cast.onnxtxt
+npy wrong.npy '<f8' 3,2
+refuses 'an input of another shape' 3 \
+  '^wick: x=wrong.npy: is f64\[3,2\]; the model wants f32\[2,3\]$' \
+  "$wick" grad net.onnxtxt --check --of y --input x=wrong.npy
 finish

@@ -75,6 +75,13 @@ check 'columns of it' grep -q ,what_if_latency, w/points.csv
 
 refuses 'no key' 2 "unknown key 'dram_latenzy'; did you mean 'dram_latency'\?$" \
   "$wick" sweep "$cnn" -o b --set dram_latenzy=3
+refuses 'a key that is like none' 2 \
+  "^wick: --set q=3: unknown key 'q'; 'wick isa --machine base' lists them$" \
+  "$wick" sweep "$cnn" -o b --set q=3
+refuses 'a value without a key' 2 '^wick: --set 8,16: must be KEY=NUMBER,NUMBER,…$' \
+  "$wick" sweep "$cnn" -o b --set 8,16
+refuses 'too many points' 6 '^wick: the space has more than [0-9]+ points$' "$wick" sweep "$cnn" \
+  -o b --set dram_latency="$(seq -s, 1000)" --set dram_size="$(seq -s, 65536 4096 4161536)"
 refuses 'no value' 2 '^wick: --set array=: no value for array$' "$wick" sweep "$cnn" -o b \
   --set array=
 refuses 'a gap' 2 '^wick: --set array=8,,16: a value of array is empty$' "$wick" sweep "$cnn" \

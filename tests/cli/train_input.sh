@@ -137,4 +137,37 @@ refuses 'a proof of nothing' 1 'nan.onnx: none of 16 elements can be compared: t
 model "$(field 1 "$(node Not x y)")" "$(field 11 "$(value x 9 2 4)")" "$(field 12 "$(
   value y 9 2 4)")" >bool.onnx
 refuses 'no floats' 3 'bool.onnx: no output is of floats' "$wick" grad bool.onnx
+
+# ---- options -------------------------------------------------------------------------------------
+refuses 'a budget that is no size' 2 '^wick: --memory-budget many: a size is expected: 64MiB, ' \
+  plain "${mse[@]}" --memory-budget many
+refuses 'to go on from nowhere' 2 '^wick: --resume: give the folder with --checkpoint DIR$' \
+  plain "${mse[@]}" --resume
+refuses 'all held out' 2 '^wick: --validate 1: must be a part of the samples, 0 to below 1$' \
+  plain "${mse[@]}" --validate 1
+refuses 'a negative decay' 2 '^wick: --weight-decay -0.5: must not be negative$' \
+  plain "${mse[@]}" --weight-decay=-0.5
+refuses 'a negative norm' 2 '^wick: --clip-norm -2: must not be negative$' \
+  plain "${mse[@]}" --clip-norm=-2
+refuses 'a checkpoint that cannot be' 5 '^wick: /proc/none: cannot make the folder: ' \
+  plain "${mse[@]}" --checkpoint /proc/none
+refuses 'an output twice' 2 "^wick: --of: the output 'y' is the loss already$" \
+  plain --loss y --of y
+refuses 'labels of nothing' 2 '^wick: --labels: nothing reads them when an output is the loss$' \
+  plain --loss y --labels three.npy
+
+# ---- sets of samples -----------------------------------------------------------------------------
+# set_of K ROWS COLUMNS: input_0.pb of set K.
+set_of() {
+  local raw='' i
+  mkdir -p "pairs/test_data_set_$1"
+  for ((i = 0; i < $2 * $3; i++)); do raw+=$'\xcd\xcc\x8c\x3f'; done
+  printf '%s' "$(number 1 "$2")$(number 1 "$3")$(number 2 1)$(field 9 "$raw")" \
+    >"pairs/test_data_set_$1/input_0.pb"
+}
+set_of 0 8 4
+set_of 1 32 4
+check 'sets one behind the other' train plain.onnx --data pairs "${mse[@]}"
+refuses 'a file and a folder' 2 '^wick: pairs: the input x already has a file$' \
+  train plain.onnx --data x.npy --data pairs "${mse[@]}"
 finish
