@@ -217,6 +217,88 @@ static void other_machines_are_named(void **state) {
   wk_sim_device_configure(&(wk_sim_device_options){0});
 }
 
+static void other_versions_are_named(void **state) {
+  fixture *f = *state;
+  wick_error_detail why;
+  uint64_t hash = wk_machine_hash(&f->unit.machine);
+  uint8_t *at = memmem(f->data, f->size, &hash, sizeof hash);
+  assert_non_null(at);
+  *at ^= 1;
+  assert_int_equal(load(f, &why), WICK_BAD_MACHINE);
+  static const char want[] = "compiled for machine 'tiny' of another version of Wick (hash ";
+  assert_memory_equal(why.text, want, strlen(want));
+  *at ^= 1;
+  assert_int_equal(load(f, &why), WICK_OK);
+}
+
+/* A package whose only part is `code` of the unit. */
+static void parts_that_are_none_are_refused(void **state) {
+  wick_error_detail why;
+  accel_unit_data u = {0};
+  uint32_t rows[1];
+  fixture f;
+  (void)state;
+  wk_stream *s = assemble(accel_copy);
+  wk_package *p = wk_package_new(&(wk_package_meta){.model = "none"});
+  accel_add_part(&u, s);
+  uint32_t unit = accel_put_unit(&u, p, rows);
+  wk_package_tensor t[2];
+  int64_t dims[2][1];
+  for (int i = 0; i < 2; i++) accel_fill_tensor(&t[i], dims[i], &u.io[0].io[i]);
+  (void)wk_package_add_part(p, &(wk_package_part){.name = "none", .unit = unit, .code = 5,
+                                                  .inputs = t, .n_inputs = 1, .outputs = t + 1,
+                                                  .n_outputs = 1});
+  accel_put_chain(&u, p, rows);
+  expect_good(wk_package_bytes(p, &f.data, &f.size));
+  assert_int_equal(load(&f, &why), WICK_CORRUPT);
+  assert_string_equal(why.text, "section " WK_ACCEL_PARTS ": there is no part 5");
+  free(f.data);
+  wk_package_free(p);
+  wk_stream_free(s);
+  accel_unit_free(&u);
+}
+
+/* A record that comes with the input, whose range holds no number: the run says which command has
+ * it, on the model in place and on streams. */
+static void a_failing_command_is_named(void **state) {
+  static const char text[] =
+      ".machine tiny\n.memory x 0x1000 96\n.memory y 0x3000 8\n.output y\n"
+      "x: ld.ld0 dram=x n0=64 spm=0 c0=64 op=1\np: ld.ld1 dram=x+64 n0=32 spm=0x400 c0=32 op=1\n"
+      "m: map fn=add a=0 b=8 out=0x800 par=0x400 op=1  wait x p\n"
+      "   st dram=y n0=8 spm=0x800 c0=8 op=1  wait m\nend\n";
+  static const char record[] = ".machine tiny\n.memory r 0 32\n.record r 0 ma=64 mb=64 shift=6 "
+                               "lo2=-50 hi2=40\nend\n";
+  accel_unit_data u = {0};
+  wk_stream *s = assemble(text), *r = assemble(record);
+  wick_model *model;
+  wick_session *session;
+  void *data;
+  size_t size;
+  uint8_t x[96] = {20, 30}, y[8];
+  (void)state;
+  expect_good(accel_package_bytes(&u, &s, 1, &data, &size));
+  for (int kind = WK_SIM_FUNCTIONAL; kind <= WK_SIM_TIMING; kind++) {
+    wk_sim_device_configure(&(wk_sim_device_options){.model = (wk_sim_kind)kind});
+    assert_int_equal(wick_model_load_memory(data, size, NULL, &model), WICK_OK);
+    assert_int_equal(wick_session_create(model, 0, 1, &session), WICK_OK);
+    memcpy(x + 64, r->regions.data[0].data, 32);
+    assert_int_equal(wick_session_run(session, (const void *[]){x}, (void *[]){y}), WICK_OK);
+    assert_int_equal(y[0], 20);
+    x[64 + 24] = 60, x[64 + 25] = 0; /* lo2 */
+    assert_int_not_equal(wick_session_run(session, (const void *[]){x}, (void *[]){y}), WICK_OK);
+    if (!strstr(wick_session_error(session), "command 2 (MAP): the record at 0x400: lo2 is 60, "
+                                             "above hi2, which is 40: its results are undefined"))
+      fail_msg("model %d says: %s", kind, wick_session_error(session));
+    wick_session_free(session);
+    wick_model_free(model);
+  }
+  wk_sim_device_configure(&(wk_sim_device_options){0});
+  wk_stream_free(r);
+  wk_stream_free(s);
+  accel_unit_free(&u);
+  free(data);
+}
+
 /* Every byte of the unit's sections turned over, one after the other: either the same is loaded or
  * one line says what is wrong. What is loaded runs to its end or says why not. */
 static void flipped_bytes_are_refused_or_harmless(void **state) {
@@ -472,6 +554,9 @@ int main(void) {
       cmocka_unit_test(callers_may_run_jobs),
       cmocka_unit_test(gaps_stay_as_they_are),
       cmocka_unit_test(other_machines_are_named),
+      cmocka_unit_test(other_versions_are_named),
+      cmocka_unit_test(parts_that_are_none_are_refused),
+      cmocka_unit_test(a_failing_command_is_named),
       cmocka_unit_test(flipped_bytes_are_refused_or_harmless),
       cmocka_unit_test(reader_names_the_section),
       cmocka_unit_test(parts_are_streams),
