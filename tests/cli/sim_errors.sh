@@ -81,6 +81,23 @@ check 'one for a tenth, no more' awk -F': ' '
   END { exit !(n >= 3 && n <= 9) }' progress
 check 'nothing for terminals' bash -c "! grep -q $'[\r\033]' progress"
 
+# Where built models are kept; this Verilator makes none.
+built_in() { # FOLDER VARIABLE=VALUE…
+  local folder=$1
+  shift
+  env -u WICK_CACHE -u XDG_CACHE_HOME -u HOME PATH="$PWD/fake:$PATH" "$@" \
+    "$wick" sim --build --machine tiny >where 2>&1
+  [[ -d $folder ]]
+}
+sed -i 's/sleep [0-9.]*/:/g' fake/verilator
+check 'a folder of its own' built_in own WICK_CACHE="$PWD/own" XDG_CACHE_HOME="$PWD/xdg"
+check 'the cache of the user' built_in xdg/wick WICK_CACHE= XDG_CACHE_HOME="$PWD/xdg" \
+  HOME="$PWD/home"
+check 'the home of the user' built_in home/.cache/wick HOME="$PWD/home" XDG_CACHE_HOME=
+check 'and no other' test ! -e xdg/.cache
+PATH=$PWD/fake:$PATH refuses 'nowhere' 5 '^wick: no folder for built models: set WICK_CACHE$' \
+  env -u WICK_CACHE -u XDG_CACHE_HOME HOME= "$wick" sim --build --machine tiny
+
 # A record that none may have.
 cat >record.s <<'EOF'
 .machine tiny
