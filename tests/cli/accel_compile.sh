@@ -89,6 +89,7 @@ for mode in off serial double auto; do
   gives "$mode: every layer is the evaluator's" '^all [1-9][0-9]* steps agree( .*)?$' \
     "$wick" compare "$net" --package $mode.wick
 done
+gives 'part by part, each as a whole' '^all 3 parts agree ' "$wick" compare "$net" --target accel
 "$wick" run auto.wick --dump-tensors dump >/dev/null 2>&1
 "$wick" run "$net" --target cpu --dump-tensors dump.cpu >/dev/null 2>&1
 check 'whole tensors from strips' python3 - <<'EOS'

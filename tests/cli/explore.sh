@@ -42,6 +42,18 @@ gives 'and everybody else is' '^True$' figures a 'all(any(
 gives 'times are of cycles' '^True$' figures a 'all(
   abs(x["times"] - x["cycles"]["cnn_qdq"] / d["reference"]["cycles"]["cnn_qdq"]) < 1e-6
   for x in d["tried"] if x["rung"] == 3) and d["reference"]["times"] == 1'
+check 'a limit of energy that none keeps' bash -c "'$wick' explore '$cnn' --space small.cfg \
+  -o a --confirm 0 --limit energy=0.5x 2>none.err >/dev/null; test \$? = 1"
+gives 'leaves all to the last rung' '^\[10, 10, 10\]$' figures a \
+  '[r["machines"] for r in d["rungs"]]'
+"$wick" explore "$cnn" --space small.cfg -o a --confirm 0 >/dev/null
+printf 'array = 32;\nbus = 32;\ndram_size = 65536;\n' >little.cfg
+"$wick" explore "$nets/unet_qdq/model.onnx" --space small.cfg -m little.cfg -o a \
+  >none.out 2>none.err
+check 'a machine to compare with that runs nothing' test $? = 1 -a ! -s none.out
+gives 'which says why' \
+  '^wick: the machine that others are compared with, little: unet_qdq: .* 65536 \(dram_size\)' \
+  tail -1 none.err
 machine=a/$(figures a 'next(x["machine"] for x in d["tried"] if x["front"])')
 "$wick" compile "$cnn" --target "accel:$machine" -o net.wick -q
 "$wick" sim net.wick --model timing --json net.json >/dev/null 2>&1
