@@ -91,6 +91,31 @@ static void test_constants(void **state) {
   wk_module_free(m);
 }
 
+/* Initialisers of integers are no weights; where one has floats, Constants are not. */
+static void test_constants_beside_initialisers(void **state) {
+  (void)state;
+  static const int64_t dims[1] = {3}, shape[1] = {3};
+  static const float w[3] = {1, 2, 3};
+  for (int k = 0; k < 2; k++) {
+    builder b = new_model(13);
+    Onnx__NodeProto *n = add_node(&b, b.g, "Constant", "", "w");
+    attribute(&b, n, "value")->t = raw_tensor(&b, "", ELEM_F32, 1, dims, w, sizeof w);
+    add_i64s(&b, b.g, "shape", shape, 1);
+    if (k) add_f32(&b, "v", 1, dims, w);
+    add_input(&b, b.g, "x", ELEM_F32, "3 1");
+    add_node(&b, b.g, "Reshape", "x shape", "r");
+    add_node(&b, b.g, "Mul", "r w", k ? "p" : "y");
+    if (k) add_node(&b, b.g, "Add", "p v", "y");
+    add_output(&b, b.g, "y", ELEM_F32);
+    wk_import_report r;
+    wk_module *m = import_for(&b, WK_FOR_TRAINING, &r);
+    assert_int_equal(r.weights.n, 1);
+    assert_string_equal(r.weights.data[0], k ? "v" : "w");
+    wk_import_report_free(&r);
+    wk_module_free(m);
+  }
+}
+
 /* A weight that the branches of an If use is handed to them. */
 static void test_bodies(void **state) {
   (void)state;
@@ -302,6 +327,7 @@ static void test_name_of_key(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_weights_stay), cmocka_unit_test(test_constants),
+      cmocka_unit_test(test_constants_beside_initialisers),
       cmocka_unit_test(test_bodies), cmocka_unit_test(test_statistics),
       cmocka_unit_test(test_dropout), cmocka_unit_test(test_dropout_in_bodies),
       cmocka_unit_test(test_training_mode), cmocka_unit_test(test_name_of_key),

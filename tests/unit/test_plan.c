@@ -82,6 +82,19 @@ static void bound_not_reachable(void **state) {
   assert_false(fits(items, 9, 9));
   wk_plan_options nine = {9, 10000};
   assert_error(wk_plan(items, 9, &nine, &r), WK_FAILED, "at least 10 are needed");
+  const wk_plan_options greedy = {9, 0}; /* which proves nothing */
+  assert_error(wk_plan(items, 9, &greedy, &r), WK_FAILED, "lower bound: 9)");
+}
+
+/* 5800 live at once are 16.8 million pairs: too many to keep a table of. */
+static void too_many_live(void **state) {
+  enum { N = 5800 };
+  (void)state;
+  wk_plan_item *items = wk_xcalloc(N, sizeof *items);
+  wk_plan_result r;
+  for (int i = 0; i < N; i++) items[i] = (wk_plan_item)FREE(0, 1 + i % 2, 64);
+  assert_error(wk_plan(items, N, NULL, &r), WK_RESOURCE, "pairs of buffers are live together");
+  free(items);
 }
 
 static void alignment_pads(void **state) {
@@ -494,6 +507,7 @@ int main(void) {
     cmocka_unit_test(half_open_lifetimes_share),
     cmocka_unit_test(published_example),
     cmocka_unit_test(bound_not_reachable),
+    cmocka_unit_test(too_many_live),
     cmocka_unit_test(alignment_pads),
     cmocka_unit_test(fixed_items_stay),
     cmocka_unit_test(colliding_fixed_items_are_refused),
