@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Optimisers, old and rare forms of operators: one node on constants each, with results worked out
+ * by hand from the operator's definition. */
+#include "tests/unit/import_node.h"
+
+/* ---- optimisers ------------------------------------------------------------------------------ */
+
+enum { ADAGRAD, ADAM, MOMENTUM, NESTEROV };
+typedef struct { double x, g, v, h; } weight;
+
+static const double rate = 0.25, alpha = 0.5, beta = 0.75, decay = 0.125, epsilon = 0.0625,
+                    lambda = 0.25, post = 0.5;
+
+/* The specification's formulas for one number. */
+static void step_of(int kind, int64_t step, weight *w) {
+  double g = w->g + lambda * w->x;
+  if (kind == ADAGRAD) {
+    w->h += g * g;
+    w->x -= rate / (1 + decay * (double)step) * g / (sqrt(w->h) + epsilon);
+  } else if (kind == ADAM) {
+    double t = (double)step;
+    w->v = alpha * w->v + (1 - alpha) * g;
+    w->h = beta * w->h + (1 - beta) * g * g;
+    double r = step ? rate * sqrt(1 - pow(beta, t)) / (1 - pow(alpha, t)) : rate;
+    w->x = (1 - post) * (w->x - r * w->v / (sqrt(w->h) + epsilon));
+  } else {
+    w->v = alpha * w->v + (step ? beta : 1) * g;
+    w->x -= rate * (kind == NESTEROV ? g + alpha * w->v : w->v);
+  }
+}
+
+static builder optimiser(int kind, int64_t step, const weight *w) {
+  static const char *const ops[] = {"Adagrad", "Adam", "Momentum", "Momentum"};
+  builder b = new_model(17);
+  add_opset(&b, "ai.onnx.preview.training", 1);
+  ADD_F32(&b, "r", "", (float)rate);
+  ADD_I64(&b, "t", "", step);
+  for (int i = 0; i < 2; i++) { /* of one and of two numbers */
+    ADD_F32(&b, i ? "x1" : "x0", i ? "2" : "1", (float)w[i].x, (float)w[2].x);
+    ADD_F32(&b, i ? "g1" : "g0", i ? "2" : "1", (float)w[i].g, (float)w[2].g);
+    ADD_F32(&b, i ? "v1" : "v0", i ? "2" : "1", (float)w[i].v, (float)w[2].v);
+    ADD_F32(&b, i ? "h1" : "h0", i ? "2" : "1", (float)w[i].h, (float)w[2].h);
+  }
+  Onnx__NodeProto *n = add_node(&b, b.g, ops[kind],
+                                kind == ADAGRAD ? "r t x0 x1 g0 g1 h0 h1"
+                                : kind == ADAM  ? "r t x0 x1 g0 g1 v0 v1 h0 h1"
+                                                : "r t x0 x1 g0 g1 v0 v1",
+                                kind == ADAM ? "X0 X1 V0 V1 H0 H1"
+                                             : kind == ADAGRAD ? "X0 X1 H0 H1" : "X0 X1 V0 V1");
+  n->domain = text(&b, "ai.onnx.preview.training");
+  set_float(&b, n, "norm_coefficient", (float)lambda);
+  if (kind == ADAGRAD) set_float(&b, n, "decay_factor", (float)decay);
+  if (kind != ADAGRAD) set_float(&b, n, "alpha", (float)alpha);
+  if (kind != ADAGRAD) set_float(&b, n, "beta", (float)beta);
+  if (kind <= ADAM) set_float(&b, n, "epsilon", (float)epsilon);
+  if (kind == ADAM) set_float(&b, n, "norm_coefficient_post", (float)post);
+  if (kind >= MOMENTUM) set_text(&b, n, "mode", kind == NESTEROV ? "nesterov" : "standard");
+  return b;
+}
+
+static void optimisers(void **state) {
+  (void)state;
+  for (int kind = ADAGRAD; kind <= NESTEROV; kind++)
+    for (int64_t step = 0; step < 4; step += 3) {
+      const weight before[3] = {{1, 0.5, 2, 4}, {-2, 1.5, 0.5, 1}, {3, -0.25, -1, 9}};
+      weight w[3];
+      memcpy(w, before, sizeof w);
+      for (int i = 0; i < 3; i++) step_of(kind, step, &w[i]);
+      builder b = optimiser(kind, step, before);
+      EXPECT(&b, "X0", "1", WK_F32, w[0].x);
+      b = optimiser(kind, step, before);
+      EXPECT(&b, "X1", "2", WK_F32, w[1].x, w[2].x);
+      b = optimiser(kind, step, before);
+      if (kind == ADAGRAD) EXPECT(&b, "H1", "2", WK_F32, w[1].h, w[2].h);
+      else EXPECT(&b, "V1", "2", WK_F32, w[1].v, w[2].v);
+      if (kind != ADAM) continue;
+      b = optimiser(kind, step, before);
+      EXPECT(&b, "H1", "2", WK_F32, w[1].h, w[2].h);
+    }
+}
+
+/* ---- old forms, quantised products ----------------------------------------------------------- */
+
+static void old_forms(void **state) {
+  (void)state;
+  builder b = new_model(1);
+  ADD_F32(&b, "x", "5", 1, 2, 3, 4, 5);
+  ADD_I64(&b, "parts", "2", 2, 3);
+  set_int(&b, add_node(&b, b.g, "Split", "x parts", "p y"), "axis", 0);
+  EXPECT(&b, "y", "3", WK_F32, 3, 4, 5);
+  b = new_model(1);
+  ADD_F32(&b, "x", "2 1", 1, 2);
+  ADD_I64(&b, "tiles", "1", 3);
+  ADD_I64(&b, "axis", "1", 1);
+  add_node(&b, b.g, "Tile", "x tiles axis", "y");
+  EXPECT(&b, "y", "2 3", WK_F32, 1, 1, 1, 2, 2, 2);
+}
+
+/* Types by their names, k as an attribute, an axis of one element. */
+static void old_attributes(void **state) {
+  (void)state;
+  builder b = new_model(1);
+  ADD_F32(&b, "x", "3", 1.75f, -2.5f, 3);
+  set_text(&b, add_node(&b, b.g, "Cast", "x", "y"), "to", "INT64");
+  EXPECT(&b, "y", "3", WK_I64, 1, -2, 3);
+  b = new_model(1);
+  ADD_F32(&b, "x", "4", 1, 4, 2, 3);
+  set_int(&b, add_node(&b, b.g, "TopK", "x", "v y"), "k", 2);
+  EXPECT(&b, "y", "2", WK_I64, 1, 3);
+  b = new_model(6);
+  ADD_F32(&b, "x", "2", 1, 4);
+  set_int(&b, add_node(&b, b.g, "Dropout", "x", "z y"), "is_test", 1);
+  EXPECT(&b, "y", "2", WK_F32, 1, 1);
+}
+
+/* What export writes where ONNX has no such operator: attributes by their names in ops.def. */
+static void own_operator(void **state) {
+  static const char *const functions[] = {"Relu"};
+  (void)state;
+  builder b = new_model(17);
+  ADD_F32(&b, "x", "3 1 1", 1, -3, 0.5f);
+  ADD_F32(&b, "w", "1 1 1", 1);
+  ADD_F32(&b, "r", "1 1 1", 2);
+  Onnx__NodeProto *n = add_node(&b, b.g, "rnn", "x w r", "y");
+  n->domain = text(&b, "wick");
+  add_opset(&b, "wick", 1);
+  set_texts(&b, n, "activations", 1, functions);
+  EXPECT(&b, "y", "3 1 1 1", WK_F32, 1, 0, 0.5);
+}
+
+/* Vectors of bytes, as sums of products. */
+static void integer_vectors(void **state) {
+  (void)state;
+  builder b = new_model(17);
+  ADD_U8(&b, "a", "2", 5, 200);
+  ADD_U8(&b, "b", "2 2", 3, 4, 5, 6);
+  ADD_U8(&b, "za", "", 1);
+  add_node(&b, b.g, "MatMulInteger", "a b za", "y");
+  EXPECT(&b, "y", "2", WK_I32, 4 * 3 + 199 * 5, 4 * 4 + 199 * 6);
+}
+
+/* What is not a float is compared with the threshold's floor. */
+static void binarizer(void **state) {
+  (void)state;
+  builder b = new_model(17);
+  ADD_I64(&b, "x", "4", -2, -1, 0, 1);
+  set_float(&b, machine_learning(&b, "Binarizer", "x", "y"), "threshold", -0.5f);
+  EXPECT(&b, "y", "4", WK_I64, 0, 0, 1, 1);
+}
+
+/* Of u64, numbers of 2^63 and more are above all others. */
+static void unique_words(void **state) {
+  (void)state;
+  builder b = new_model(17);
+  add_data(&b, "x", ELEM_U64, "4", (const uint64_t[]){1ull << 63, 5, UINT64_MAX, 5}, 8);
+  add_node(&b, b.g, "Unique", "x", "- y");
+  EXPECT(&b, "y", "3", WK_I64, 1, 0, 2);
+}
+
+/* One element along the axis: itself, or 1. */
+static void product_of_one(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    builder b = new_model(26);
+    ADD_F32(&b, "x", "2 1", 3, -4);
+    ADD_I64(&b, "axis", "", 1);
+    set_int(&b, add_node(&b, b.g, "CumProd", "x axis", "y"), "exclusive", k);
+    EXPECT(&b, "y", "2 1", WK_F32, k ? 1 : 3, k ? 1 : -4);
+  }
+}
+
+/* alpha * (a - 1) (b - 2) * 0.5 * 0.25 + bias in the same unit, with and without a scale of y. */
+static void quantised_gemm(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    builder b = new_model(17);
+    ADD_U8(&b, "a", "2 1", 5, 9); /* transposed: 1 x 2, real 4 8 */
+    ADD_U8(&b, "b", "2 2", 3, 4, 5, 6); /* real 1 2, 3 4 */
+    ADD_U8(&b, "za", "", 1);
+    ADD_U8(&b, "zb", "", 2);
+    ADD_U8(&b, "zy", "", 10);
+    ADD_F32(&b, "sa", "", 0.5f);
+    ADD_F32(&b, "sb", "", 0.25f);
+    ADD_F32(&b, "sy", "", 0.5f);
+    add_data(&b, "bias", ELEM_I32, "2", (const int32_t[]){4, -8}, 4);
+    Onnx__NodeProto *n = microsoft(&b, "QGemm", k ? "a sa za b sb zb bias sy zy"
+                                                  : "a sa za b sb zb bias", "y");
+    set_int(&b, n, "transA", 1);
+    set_float(&b, n, "alpha", 2);
+    /* sums 28 and 40, with bias 32 and 32, times 2 * 0.125 */
+    if (k) EXPECT(&b, "y", "1 2", WK_U8, 26, 26);
+    else EXPECT(&b, "y", "1 2", WK_F32, 8, 8);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(optimisers),
+      cmocka_unit_test(old_forms),
+      cmocka_unit_test(old_attributes),
+      cmocka_unit_test(own_operator),
+      cmocka_unit_test(integer_vectors),
+      cmocka_unit_test(binarizer),
+      cmocka_unit_test(unique_words),
+      cmocka_unit_test(product_of_one),
+      cmocka_unit_test(quantised_gemm),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
