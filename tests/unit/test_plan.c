@@ -314,6 +314,10 @@ static void checker_names_the_culprits(void **state) {
     bad[cases[k].item].offset = cases[k].offset;
     assert_error(wk_plan_check(bad, 4, cases[k].capacity), WK_INTERNAL, cases[k].part);
   }
+  const wk_plan_item malformed[] = {FREE(0, 4, -8), FREE(5, 4, 8),
+                                    {.size = 8, .upper = 4, .fixed = -1}};
+  for (size_t k = 0; k < WK_COUNTOF(malformed); k++)
+    assert_error(wk_plan_check(&malformed[k], 1, 0), WK_INTERNAL, "item 0 is malformed");
   good[0].fixed = 8;
   assert_error(wk_plan_check(good, 4, 0), WK_INTERNAL, "moved from its fixed offset 8 to 0");
 }
