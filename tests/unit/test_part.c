@@ -16,6 +16,7 @@
 #include "tests/plain_target.h"
 #include "tests/random_graph.h"
 #include "tests/random_middle.h"
+#include "tests/unit/maps_target.h"
 
 static struct {
   uint64_t first, count;
@@ -423,31 +424,6 @@ static void test_random(void **state) {
 }
 
 /* ---- by hand --------------------------------------------------------------------------------- */
-
-static bool supports_maps(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
-                          const char **reason) {
-  (void)t, (void)g, (void)a;
-  *reason = "it is no map";
-  return n->op == WK_OP_MAP;
-}
-
-static const wk_target maps_target = {.name = "maps", .supports = supports_maps,
-                                      .wish = plain_wish};
-static wk_instance maps_instance = {.target = &maps_target, .is_here = true};
-static wk_instance dear_instance = {.target = &dear_host, .is_here = true};
-static wk_instance *const maps_list[] = {&maps_instance, &dear_instance};
-static const wk_targets maps_targets = {maps_list, 2, true};
-
-static wk_module *lowered(const char *graphs) {
-  wk_module *m;
-  wk_str text = {0};
-  wk_str_printf(&text, "module \"t\" {\n%s}\n", graphs);
-  wk_status s = wk_module_parse(text.s, "t", &m);
-  if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
-  assert_null(wk_lower_nodes(m, NULL, NULL));
-  wk_str_free(&text);
-  return m;
-}
 
 /* Goes on while the state that the iteration began with says so: it is read before it changes. */
 static void test_condition_is_a_state(void **state) {

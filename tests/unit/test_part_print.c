@@ -6,37 +6,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/lower/lower.h"
 #include "compiler/part/part.h"
-#include "tests/plain_target.h"
-
-static const wk_target host = {.name = "host", .supports = plain_supports, .wish = plain_wish,
-                               .cost = {1, 1, 0, 0}};
-
-static bool supports_maps(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
-                          const char **reason) {
-  (void)t, (void)g, (void)a;
-  *reason = "it is no map";
-  return n->op == WK_OP_MAP;
-}
-
-static const wk_target maps_target = {.name = "maps", .supports = supports_maps,
-                                      .wish = plain_wish};
-static wk_instance maps_instance = {.target = &maps_target, .is_here = true};
-static wk_instance dear_instance = {.target = &host, .is_here = true};
-static wk_instance *const maps_list[] = {&maps_instance, &dear_instance};
-static const wk_targets maps_targets = {maps_list, 2, true};
-
-static wk_module *lowered(const char *graphs) {
-  wk_module *m;
-  wk_str text = {0};
-  wk_str_printf(&text, "module \"t\" {\n%s}\n", graphs);
-  wk_status s = wk_module_parse(text.s, "t", &m);
-  if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
-  assert_null(wk_lower_nodes(m, NULL, NULL));
-  wk_str_free(&text);
-  return m;
-}
+#include "tests/unit/maps_target.h"
 
 static void expect_line(const wk_str *text, const char *part) {
   if (!strstr(text->s, part)) fail_msg("no '%s' in\n%s", part, text->s);
