@@ -172,7 +172,7 @@ static void spread(preparing *r, wk_view *v, int outer) {
 }
 
 /* Bodies become instructions of their own. */
-static void dissolve(preparing *r, const wk_inst *nest) {
+static void dissolve(preparing *r, wk_inst *nest) {
   int outer = (int)((const wk_attr_nest *)nest->attrs)->outer;
   const wk_view *first = &nest->bodies[0].insts.data[0]->operands[0];
   int64_t rows = 1;
@@ -193,6 +193,7 @@ static void dissolve(preparing *r, const wk_inst *nest) {
     }
   }
   r->changes++;
+  wk_vec_free(&nest->bodies[0].insts);
 }
 
 /* ---- the pass -------------------------------------------------------------------------------- */
