@@ -108,18 +108,22 @@ class Map:
         text = (root / fault.path).read_text(encoding="utf-8").split("\n")
         while line > 0 and line not in counted and not text[line - 1].startswith("}"):
             line -= 1
-        hit = [t for t in tests if t not in self.seconds
-               or line in self.lines[t].get(fault.path, ())]
-        folder, is_bitcode = os.path.dirname(fault.path), "/bitcode/" in fault.path
-        if is_bitcode or line not in counted:
+        folder = os.path.dirname(fault.path)
+        if "/bitcode/" in fault.path:  # counted is only what a test calls as C
+            hit, folder = [], os.path.dirname(folder)
+        elif line in counted:
+            return self.quickest(t for t in tests if t not in self.seconds
+                                 or line in self.lines[t].get(fault.path, ()))
+        else:
             hit = [t for t in tests if fault.path in self.lines.get(t, {fault.path: 0})]
-            if is_bitcode:  # counted is only what a test calls as C
-                hit, folder = [], os.path.dirname(folder)
-            while not hit and folder:
-                hit = [t for t in tests if any(f.startswith(folder + "/")
-                                               for f in self.lines.get(t, ()))]
-                folder = os.path.dirname(folder)
-        return sorted(hit, key=lambda t: self.seconds.get(t, 1e9))
+        while not hit and folder:
+            hit = [t for t in tests if any(f.startswith(folder + "/")
+                                           for f in self.lines.get(t, ()))]
+            folder = os.path.dirname(folder)
+        return self.quickest(hit)
+
+    def quickest(self, tests):
+        return sorted(tests, key=lambda t: self.seconds.get(t, 1e9))
 
 
 def rtl_tests(root, path, tests):

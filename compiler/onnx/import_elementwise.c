@@ -6,8 +6,8 @@
 #include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
 
-/* Copies numeric attributes that have the same names in ONNX and in ops.def. */
-static void *numeric_attrs(wk_onnx_node *c, wk_op op) {
+/* Copies attributes that are floats and have the same names in ONNX and in ops.def. */
+static void *float_attrs(wk_onnx_node *c, wk_op op) {
   const wk_op_info *info = wk_op_get(op);
   char *attrs = wk_make_attrs(c, op);
   for (int i = 0; i < info->n_fields; i++) {
@@ -19,12 +19,12 @@ static void *numeric_attrs(wk_onnx_node *c, wk_op op) {
 }
 
 wk_status wk_onnx_unary(wk_onnx_node *c) {
-  return wk_onnx_return(c, wk_make(c, c->row->op, numeric_attrs(c, c->row->op), 1, c->in[0]));
+  return wk_onnx_return(c, wk_make(c, c->row->op, float_attrs(c, c->row->op), 1, c->in[0]));
 }
 
 /* Opset 1 had other constants. */
 wk_status wk_onnx_selu(wk_onnx_node *c) {
-  wk_attr_selu *a = numeric_attrs(c, WK_OP_SELU);
+  wk_attr_selu *a = float_attrs(c, WK_OP_SELU);
   if (c->opset < 6) {
     a->alpha = wk_onnx_float(c, "alpha", (double)1.6732f);
     a->gamma = wk_onnx_float(c, "gamma", (double)1.0507f);

@@ -12,6 +12,9 @@ typedef struct {
   int fakes, activations, quantisers;
 } form;
 
+/* A scale and a zero point of each of two rows. */
+#define PER_ROW "%k = constant f32[2,1] {0.5, 2}\n%m = constant u8[2,1] {3, 200}\n"
+
 static const form forms[] = {
     {"a pair", "f32[2,3]",
      "%q = quantize(%x, %s, %z) {to=u8} : u8[2,3]\n"
@@ -36,20 +39,20 @@ static const form forms[] = {
      "%b = min(%a, %hi) : i8[2,3]\n%c = cast(%b) {to=i4} : i4[2,3]\n"
      "%d = cast(%c) {to=i8} : i8[2,3]\n%y = dequantize(%d, %s, %n) : f32[2,3]", "", 1, 1, 0},
     {"channels", "f32[2,3]",
-     "%k = constant f32[2,1] {0.5, 2}\n%m = constant u8[2,1] {3, 200}\n"
+     PER_ROW
      "%q = quantize(%x, %k, %m) {to=u8} : u8[2,3]\n%y = dequantize(%q, %k, %m) : f32[2,3]", "", 1,
      1, 0},
     {"channels, transposed", "f32[2,2]",
-     "%k = constant f32[2,1] {0.5, 2}\n%m = constant u8[2,1] {3, 200}\n"
+     PER_ROW
      "%q = quantize(%x, %k, %m) {to=u8} : u8[2,2]\n%t = transpose(%q) {perm=[1,0]} : u8[2,2]\n"
      "%y = dequantize(%t, %k, %m) : f32[2,2]", "", 0, 0, 1},
     {"channels of other axes", "f32[2,2]",
-     "%k = constant f32[2,1] {0.5, 2}\n%m = constant u8[2,1] {3, 200}\n"
+     PER_ROW
      "%l = constant f32[1,2] {0.5, 2}\n%o = constant u8[1,2] {3, 200}\n"
      "%q = quantize(%x, %k, %m) {to=u8} : u8[2,2]\n%y = dequantize(%q, %l, %o) : f32[2,2]", "", 0,
      0, 1},
     {"channels, reshaped", "f32[2,3]",
-     "%k = constant f32[2,1] {0.5, 2}\n%m = constant u8[2,1] {3, 200}\n"
+     PER_ROW
      "%l = constant f32[1,2] {0.5, 2}\n%o = constant u8[1,2] {3, 200}\n"
      "%q = quantize(%x, %k, %m) {to=u8} : u8[2,3]\n%t = reshape(%q) {shape=[3,2]} : u8[3,2]\n"
      "%y = dequantize(%t, %l, %o) : f32[3,2]", "", 0, 0, 1},
