@@ -120,6 +120,13 @@ foreach(suite nets zoo zoo_int8 shared)
   set_tests_properties(checksums/${suite} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1500)
 endforeach()
 
+# What the compiler writes of them.
+foreach(suite nets onnx)
+  add_test(NAME checksums/emitted-${suite}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/checksums/emitted $<TARGET_FILE:wick> ${suite})
+  set_tests_properties(checksums/emitted-${suite} PROPERTIES TIMEOUT 1500)
+endforeach()
+
 # The generated pages are what the tables give.
 foreach(page "ops:ops --markdown" "caffe2-ops:ops --caffe2 --markdown" "isa:isa --markdown"
              "machine:isa --machine-markdown")
