@@ -36,6 +36,9 @@ fi
 
 # ---- with it
 
+if [[ -e /etc/OpenCL/vendors/pocl.icd && ! ${OCL_ICD_VENDORS-} ]]; then
+  gives 'PoCL, which is installed' '^opencl:0 ' "$wick" devices
+fi
 if "$wick" devices | grep -q '^opencl:0 '; then
   "$wick" devices --json --device opencl:0 >device.json
   gives 'a description' '^  "wick": "opencl-device"' cat device.json

@@ -103,6 +103,8 @@ typedef struct {
   char source[sizeof ocl_source + 256];
   uint64_t code; /* of the first part */
   const char *spec;
+  const char *cut; /* a section that ends after cut_bytes; NULL: none */
+  size_t cut_bytes;
 } ocl_plan;
 
 static inline void ocl_fill(ocl_plan *p) {
@@ -231,7 +233,9 @@ static inline wk_package *ocl_package(const ocl_plan *plan) {
       {"steps", plan->steps, sizeof plan->steps},
   };
   for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
-    wk_package_add_section(p, u, sections[i].name, 64, sections[i].data, sections[i].size);
+    wk_package_add_section(p, u, sections[i].name, 64, sections[i].data,
+                           plan->cut && !strcmp(plan->cut, sections[i].name) ? plan->cut_bytes
+                                                                             : sections[i].size);
   ocl_add_parts(p, plan->code);
   return p;
 }

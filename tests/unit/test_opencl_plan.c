@@ -72,7 +72,10 @@ typedef struct {
   X(step_first, p->steps[UNTIL_STEP].first_launch = 1, "section 'steps', row 3: out of order")    \
   X(step_cut, p->steps[UNTIL_STEP].launch_count = 2,                                              \
     "section 'launches', row 4: its body is not all there")                                       \
-  X(code, p->code = 1, "section 'steps': not those of part 0")
+  X(code, p->code = 1, "section 'steps': not those of part 0")                                    \
+  X(no_needs, p->cut = "needs", "section 'needs', row 0: there is one row")                       \
+  X(cut_args, p->cut = "args"; p->cut_bytes = sizeof *p->args + 1,                                \
+    "section 'args': 25 bytes are no rows of 24")
 
 #define X(name, what, why) PATCH(change_##name, what)
 SECTIONS(X)
