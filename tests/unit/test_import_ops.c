@@ -125,6 +125,16 @@ static void normalisation(void **state) {
     if (k) EXPECT(&b, "sum", "1 2", WK_F32, 2, 6);
     else EXPECT(&b, "y", "1 2", WK_F32, -1, 3);
   }
+  for (int k = 0; k < 2; k++) {
+    b = new_model(17);
+    ADD_F32(&b, "x", "2 2", 3, 4, 6, -8);
+    ADD_F32(&b, "scale", "2", 1, 2);
+    set_float(&b, add_node(&b, b.g, "SimplifiedLayerNormalization", "x scale", "y factor"),
+              "epsilon", 0.5f);
+    if (k) EXPECT(&b, "factor", "2 1", WK_F32, 1 / sqrt(13), 1 / sqrt(50.5));
+    else EXPECT(&b, "y", "2 2", WK_F32, 3 / sqrt(13), 8 / sqrt(13), 6 / sqrt(50.5),
+                -16 / sqrt(50.5));
+  }
 }
 
 static double gelu(double x) { return 0.5 * x * (1 + erf(x / sqrt(2))); }

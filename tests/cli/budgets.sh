@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Memory budgets for the derivatives of networks, as a table: what is computed again, how much
+# memory that takes, and the least where a budget is too small.
+nets=$(realpath "$(dirname "$0")/../nets/float")
+source "$(dirname "$0")/lib.bash" "$@"
+
+compile() { "$wick" compile "$1.onnx" --cpu x86-64 --emit program -o /dev/null "${@:2}" 2>&1; }
+peak_of() {
+  compile "$1" --report report.json >/dev/null
+  sed -n 's/^ *"activation_peak": \([0-9]*\),*$/\1/p' report.json | head -1
+}
+
+table() {
+  local name percent peak
+  for name in unet residual transformer cnn lstm; do
+    "$wick" grad "$nets/$name/model.onnx" --emit onnx -o "$name.onnx" >/dev/null
+    peak=$(peak_of "$name")
+    echo "$name: $peak bytes"
+    for percent in 100 95 90 85 80 70 60 56 52 48 44 40 30 10; do
+      echo "$percent %: $((peak * percent / 100)) bytes"
+      compile "$name" --memory-budget $((peak * percent / 100)) |
+        grep -E '^(activation peak|computed again|smallest|instructions)|budget'
+    done
+  done
+}
+prints budgets table
+finish
