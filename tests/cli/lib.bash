@@ -6,9 +6,12 @@ export LC_ALL=C
 wick=$(realpath "${1:?usage: SCRIPT WICK}")
 wanted=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/printed
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+trap 'rm -rf "$tmp" "$tmp".sanitizer.*' EXIT
 cd "$tmp" || exit 1
 passed=0 failed=0
+# What sanitizers say, of whichever process and wherever its output goes.
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$tmp.sanitizer
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}log_path=$tmp.sanitizer
 
 good() { passed=$((passed + 1)); }
 bad() {
@@ -16,6 +19,10 @@ bad() {
   echo "FAILED $*"
 }
 finish() {
+  local report
+  for report in "$tmp".sanitizer.*; do
+    [[ ! -e $report ]] || { bad 'a sanitizer says:' && head -30 "$report"; }
+  done
   echo "$passed passed, $failed failed"
   exit $((failed > 0))
 }
@@ -94,7 +101,7 @@ refuses() {
 # files anew. Times, checksums and the sizes of generated code are left out; of ranges three
 # digits stay, of signal to noise one, so that processors that round otherwise do not matter.
 prints() {
-  local name=$1
+  local name=$1 status
   shift
   "$@" 2>/dev/null | sed -E "s,${examples:-/none}/,,g
     /^((compile time|section|size|time) |output  )|\"(([a-z]+_)?seconds|output_bytes)\":/d
@@ -102,6 +109,8 @@ prints() {
     s/(\"(min|max|scale)\": -?[0-9]*\.0*[1-9][0-9]{2})[0-9]+/\1/
     s/\"wick [0-9.]+\"/\"wick\"/
     s/ of the peak; .*//" >printed
+  status=${PIPESTATUS[0]}
+  ((status <= 7)) || bad "$name: exit status $status"
   [[ ${BLESS-} ]] && cp printed "$wanted/$name.txt"
   if cmp -s printed "$wanted/$name.txt"; then good; else
     bad "$name: $*"
