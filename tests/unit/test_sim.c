@@ -151,6 +151,65 @@ static void test_after_errors(void **state) {
   sim_close(x);
 }
 
+/* The bits beside a field's are set; false: that would be a fault of its own, as with lengths that
+ * have to agree. */
+static bool crowd(const wk_machine *m, wk_isa_command *c, const wk_isa_field *fields, int n, int f) {
+  wk_isa_fault fault;
+  for (int i = 0; i < n; i++) {
+    if (wk_isa_is_choice(fields[i].kind) || fields[i].kind == WK_KIND_FLAG) continue;
+    if (fields[i].lsb == fields[f].lsb + fields[f].bits) c->v[i] |= 1;
+    if (fields[i].lsb + fields[i].bits == fields[f].lsb)
+      c->v[i] |= INT64_C(1) << (fields[i].bits - (fields[i].kind == WK_KIND_SIGNED ? 2 : 1));
+  }
+  return !wk_isa_find_fault(m, c, NULL, &fault) || fault.error != WK_ERROR_field;
+}
+
+/* Every count of 0 is an error, whatever the fields beside it hold. */
+static bool try_count(sim_session *x, wk_stream *s, uint32_t index, int f, bool crowded) {
+  wk_isa_command c, plain;
+  wk_stream_get(s, index, &plain);
+  const wk_isa_command_info *info = wk_isa_command_of((int)plain.opcode);
+  c = plain;
+  if (crowded && !crowd(&tiny.machine, &c, info->fields, info->n_fields, f)) return false;
+  c.v[f] = 0;
+  random_stream_put(s, index, &c);
+  wk_sim_result got = sim_run(x, s);
+  random_stream_put(s, index, &plain);
+  if (got.gave_up || got.status != 4 || got.error != ((uint32_t)WK_ERROR_field | index << 8))
+    fail_msg("%s: %s = 0 as command %u: status %u, error %08x", info->name, info->fields[f].name,
+             index, got.status, got.error);
+  return true;
+}
+
+static void test_counts(void **state) {
+  (void)state;
+  enum { PLAIN = 1, CROWDED = 2 };
+  static int tried[32][WK_FIELDS_MAX];
+  random_stream_options small = {.commands = 8, .work = 60};
+  sim_session *x = sim_open(&tiny, -1);
+  for (uint64_t seed = 1; seed <= 300; seed++) {
+    wk_stream *s = random_stream(&tiny.machine, seed, &small);
+    for (uint32_t i = 0; i + 1 < s->n; i++) {
+      wk_isa_command c;
+      wk_stream_get(s, i, &c);
+      const wk_isa_command_info *info = wk_isa_command_of((int)c.opcode);
+      for (int f = 0; f < info->n_fields; f++) {
+        int *done = &tried[c.opcode][f];
+        if (info->fields[f].kind != WK_KIND_COUNT || c.v[f] == 0) continue;
+        for (int k = PLAIN; k <= CROWDED; k++)
+          if (!(*done & k) && try_count(x, s, i, f, k == CROWDED)) *done |= k;
+      }
+    }
+    wk_stream_free(s);
+  }
+  for (size_t k = 0; k < wk_isa_commands_count; k++)
+    for (int f = 0; f < wk_isa_commands[k].n_fields; f++)
+      if (wk_isa_commands[k].fields[f].kind == WK_KIND_COUNT &&
+          !tried[wk_isa_commands[k].opcode][f])
+        fail_msg("%s: %s was not tried", wk_isa_commands[k].name, wk_isa_commands[k].fields[f].name);
+  sim_close(x);
+}
+
 /* ---- by hand --------------------------------------------------------------------------------- */
 
 /* A softmax of 32 elements, whose exponentials are random or all the same three bytes. */
@@ -401,6 +460,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_streams),      cmocka_unit_test(test_memories),
       cmocka_unit_test(test_reset_states), cmocka_unit_test(test_one_after_another),
       cmocka_unit_test(test_after_errors), cmocka_unit_test(test_memory_errors),
+      cmocka_unit_test(test_counts),
       cmocka_unit_test(test_machines)};
   if (argc > 1) {
     range.first = strtoull(argv[1], NULL, 10);
