@@ -17,7 +17,7 @@
 typedef struct {
   wk_target_args target;
   const char *filter, *junit;
-  int64_t threads, jobs, timeout, random_weights;
+  int64_t threads, jobs, timeout, random_weights, max_skipped;
   double rtol, atol; /* negative: not given */
   double mean_steps, max_steps;
   int model; /* wk_sim_kind */
@@ -25,8 +25,8 @@ typedef struct {
 } test_opts;
 
 static const test_opts defaults = {.threads = 1, .jobs = 2, .timeout = 600,
-                                   .random_weights = -1, .rtol = -1, .atol = -1,
-                                   .mean_steps = 1.5, .max_steps = 8};
+                                   .random_weights = -1, .max_skipped = INT64_MAX, .rtol = -1,
+                                   .atol = -1, .mean_steps = 1.5, .max_steps = 8};
 
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "What runs"},
@@ -50,6 +50,8 @@ static const wk_option options[] = {
      "for at most as long again",
      .kind = WK_OPTION_INT, .offset = offsetof(test_opts, timeout), .min = 1, .max = 86400},
     WK_STRICT_OPSET_OPTION(test_opts, strict_opset),
+    {"max-skipped", 0, "N", "fail when more cases are skipped (default: any number may be)",
+     .kind = WK_OPTION_INT, .offset = offsetof(test_opts, max_skipped), .max = INT64_MAX},
     {.kind = WK_OPTION_GROUP, .help = "Tolerance"},
     {"rtol", 0, "R", "relative part (default 1e-3)", .kind = WK_OPTION_DOUBLE,
      .offset = offsetof(test_opts, rtol), .max = INT64_MAX},
@@ -204,7 +206,8 @@ static wk_status run_cases(const test_opts *o, case_list *list) {
   }
   printf("%zu passed, %zu failed, %zu skipped\n", t.count[WK_TEST_PASSED], t.count[WK_TEST_FAILED],
          t.count[WK_TEST_SKIPPED]);
-  bool good = t.count[WK_TEST_FAILED] == 0 && t.count[WK_TEST_PASSED] > 0;
+  bool good = t.count[WK_TEST_FAILED] == 0 && t.count[WK_TEST_PASSED] > 0 &&
+              t.count[WK_TEST_SKIPPED] <= (uint64_t)o->max_skipped;
   return good ? NULL : wk_exit_with(WK_FAILED);
 }
 
@@ -260,7 +263,8 @@ const wk_cmd wk_cmd_test = {
              "the types that the model declares, fails; only sets that store bf16 as u16, for want "
              "of a bf16 in numpy, are skipped when their shapes are not the model's.\n"
              "\n"
-             "Succeeds only when nothing failed and something passed.\n"
+             "Succeeds only when nothing failed, something passed, and no more than --max-skipped was "
+             "skipped.\n"
              "\n"
              "  wick test models/ --target eval --filter 'light_*'",
          .options = options,

@@ -78,6 +78,9 @@ has '^ +1  bf16 stored as u16, with other shapes than the model'
 has '^ +1  no test data$'
 has '^ +1  Frobnicate: '
 has '^3 passed, 8 failed, 3 skipped$'
+gives 'no more are skipped than may be' '^1 passed, 0 failed, 1 skipped$' \
+  "$wick" test suite/right suite/refused --max-skipped 1
+check 'more are' bash -c "! '$wick' test suite/right suite/refused --max-skipped 0 && ((\$? == 0))"
 gives 'JUnit' 'tests="14" failures="8" skipped="3"' cat results.xml
 gives 'JUnit failure' '<failure message=' cat results.xml
 gives 'tolerance' '^1 passed, 0 failed' "$wick" test suite/wrong --rtol 1.5
