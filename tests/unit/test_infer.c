@@ -173,6 +173,36 @@ static void table(void **state) {
 }
 
 /* A case that succeeds and one that fails for every operator; bodies are tested below. */
+/* Attributes that say yes or no, by 1 or 0, in every operator that has them. */
+static void flags_are_0_or_1(void **state) {
+  static const char *const flags[] = {
+      "input_forget", "linear_before_reset", "exclusive", "reverse", "largest", "sorted", "upper",
+      "exclude_outside", "align_corners", "pixels", "half_pixel", "center_point", "centred",
+      "keepdims", "select_last", "column_major", "taps"};
+  static bool tried[WK_OP_COUNT][WK_COUNTOF(flags)];
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    const wk_op_info *info = wk_op_get(cases[i].op);
+    for (size_t k = 0; k < WK_COUNTOF(flags) && cases[i].want[0] != '!'; k++) {
+      bool has = false;
+      for (int f = 0; f < info->n_fields; f++)
+        has |= info->fields[f].kind == WK_FIELD_INT && !strcmp(info->fields[f].name, flags[k]);
+      if (!has || tried[cases[i].op][k]) continue;
+      tried[cases[i].op][k] = true;
+      char attrs[256], want[64];
+      size_t n;
+      snprintf(attrs, sizeof attrs, "%s %s=2", cases[i].attrs, flags[k]);
+      snprintf(want, sizeof want, "!%s is 2, must be 0 or 1", flags[k]);
+      infer_case c = cases[i];
+      c.attrs = attrs;
+      c.n_out = 0;
+      for (const char *t = c.want; (n = word(&t)) > 0; t += n) c.n_out++;
+      c.want = want;
+      run_case(&c);
+    }
+  }
+}
+
 static void every_operator_is_covered(void **state) {
   (void)state;
   for (int op = 0; op < WK_OP_COUNT; op++) {
@@ -500,6 +530,7 @@ int main(void) {
       cmocka_unit_test(loops),          cmocka_unit_test(operator_table),
       cmocka_unit_test(attributes),     cmocka_unit_test(node_expressions),
       cmocka_unit_test(work),           cmocka_unit_test(documentation),
+      cmocka_unit_test(flags_are_0_or_1),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
