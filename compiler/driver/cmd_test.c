@@ -263,8 +263,8 @@ const wk_cmd wk_cmd_test = {
              "the types that the model declares, fails; only sets that store bf16 as u16, for want "
              "of a bf16 in numpy, are skipped when their shapes are not the model's.\n"
              "\n"
-             "Succeeds only when nothing failed, something passed, and no more than --max-skipped was "
-             "skipped.\n"
+             "Succeeds only when nothing failed, something passed, and no more than --max-skipped "
+             "was skipped.\n"
              "\n"
              "  wick test models/ --target eval --filter 'light_*'",
          .options = options,

@@ -34,6 +34,26 @@ if ldconfig -p 2>/dev/null | grep -q 'libOpenCL\.so\.1'; then
     env OCL_ICD_VENDORS="$tmp/empty/" WICK_OPENCL=libOpenCL.so.1 "$wick" devices
 fi
 
+# ---- what devices say
+
+export WICK_OPENCL=$(dirname "$wick")/libopencl_driver.so
+said() {
+  local i
+  "$wick" devices | grep '^opencl:'
+  for i in 0 1 2 3 4; do "$wick" devices -v --device opencl:$i; done
+}
+prints opencl-devices said
+gives 'a platform without devices' '^OpenCL: no OpenCL platform has a device' \
+  env WICK_TEST_DRIVER=none "$wick" devices
+check 'a network' "$wick" zoo ds_cnn -o net.onnx
+for device in 'Red 1' 3 2; do
+  gives "kernels for $device" '__kernel' \
+    "$wick" compile net.onnx -q --target "opencl:$device" --emit opencl-c -o -
+done
+refuses 'what makes no context' 5 'clCreateContext: CL_DEVICE_NOT_AVAILABLE' \
+  "$wick" run net.onnx --target opencl:0
+unset WICK_OPENCL
+
 # ---- with it
 
 if [[ -e /etc/OpenCL/vendors/pocl.icd && ! ${OCL_ICD_VENDORS-} ]]; then

@@ -153,7 +153,8 @@ static void test_after_errors(void **state) {
 
 /* The bits beside a field's are set; false: that would be a fault of its own, as with lengths that
  * have to agree. */
-static bool crowd(const wk_machine *m, wk_isa_command *c, const wk_isa_field *fields, int n, int f) {
+static bool crowd(const wk_machine *m, wk_isa_command *c, const wk_isa_field *fields, int n,
+                  int f) {
   wk_isa_fault fault;
   for (int i = 0; i < n; i++) {
     if (wk_isa_is_choice(fields[i].kind) || fields[i].kind == WK_KIND_FLAG) continue;
@@ -202,11 +203,12 @@ static void test_counts(void **state) {
     }
     wk_stream_free(s);
   }
-  for (size_t k = 0; k < wk_isa_commands_count; k++)
-    for (int f = 0; f < wk_isa_commands[k].n_fields; f++)
-      if (wk_isa_commands[k].fields[f].kind == WK_KIND_COUNT &&
-          !tried[wk_isa_commands[k].opcode][f])
-        fail_msg("%s: %s was not tried", wk_isa_commands[k].name, wk_isa_commands[k].fields[f].name);
+  for (size_t k = 0; k < wk_isa_commands_count; k++) {
+    const wk_isa_command_info *info = &wk_isa_commands[k];
+    for (int f = 0; f < info->n_fields; f++)
+      if (info->fields[f].kind == WK_KIND_COUNT && !tried[info->opcode][f])
+        fail_msg("%s: %s was not tried", info->name, info->fields[f].name);
+  }
   sim_close(x);
 }
 
