@@ -283,6 +283,30 @@ static void keeping(void **state) {
   free_fixture(&f);
 }
 
+/* A sum stays float whose operand would be fewer than four steps of the result, nothing else. */
+static void sparing(void **state) {
+  (void)state;
+  fixture f = profile();
+  size_t sums = 0;
+  (void)wk_quantize_settle(&f.plan);
+  for (size_t i = 0; i < f.plan.layers.n; i++) {
+    wk_quantize_layer *l = &f.plan.layers.data[i];
+    wk_value_id result = wk_nod(f.m->main, l->last)->out[0];
+    for (int few = 0; few < 2; few++) {
+      for (size_t v = 0; v < f.m->main->values.n; v++) f.ranges[v].min = 0, f.ranges[v].max = 1;
+      f.ranges[result].max = 255.0f / 4 * (few ? 1.01f : 0.99f);
+      size_t spared = wk_quantize_spare(&f.plan, f.ranges, &plain);
+      assert_int_equal(spared, few && l->op == WK_OP_ADD);
+      assert_int_equal(l->keep, spared);
+      sums += spared;
+      assert_int_equal(wk_quantize_spare(&f.plan, f.ranges, &plain), 0); /* none is new */
+      l->keep = false;
+    }
+  }
+  assert_int_equal(sums, 1);
+  free_fixture(&f);
+}
+
 static void equalising(void **state) {
   (void)state;
   fixture f = profile();
@@ -313,6 +337,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parameters), cmocka_unit_test(methods),  cmocka_unit_test(bad_values),
       cmocka_unit_test(weight_scales),
-      cmocka_unit_test(modules),    cmocka_unit_test(keeping),  cmocka_unit_test(equalising)};
+      cmocka_unit_test(modules),    cmocka_unit_test(keeping),  cmocka_unit_test(equalising),
+      cmocka_unit_test(sparing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
