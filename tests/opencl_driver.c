@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An OpenCL library with devices of all kinds that can be asked and do nothing else: WICK_OPENCL.
  * Two platforms, the first of which has no devices; with WICK_TEST_DRIVER=none there is only that
- * one. */
+ * one. Hidden, its functions are those of a driver without the ICD loader: one alone is seen, which
+ * gives the way to the table of all. */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
+#include <CL/cl_icd.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +38,9 @@ static const device all[] = {
     {"Muet \xc3\xa9\n", "", CL_DEVICE_TYPE_ACCELERATOR, 0, 0, 0, 0, 0, {0}, 0, 0, 0, CL_TRUE},
 };
 
-static char platforms[2];
+static struct {
+  const cl_icd_dispatch *table;
+} platforms[2];
 
 static cl_int give(const void *from, size_t n, size_t size, void *out, size_t *needed) {
   if (needed) *needed = n;
@@ -129,6 +133,23 @@ cl_context clCreateContext(const cl_context_properties *properties, cl_uint n,
   (void)properties, (void)n, (void)devices, (void)notify, (void)user;
   *code = CL_DEVICE_NOT_AVAILABLE;
   return NULL;
+}
+
+static cl_int platforms_of_driver(cl_uint n, cl_platform_id *out, cl_uint *count) {
+  static cl_icd_dispatch table;
+  table.clGetPlatformInfo = clGetPlatformInfo;
+  table.clGetDeviceIDs = clGetDeviceIDs;
+  table.clGetDeviceInfo = clGetDeviceInfo;
+  table.clCreateContext = clCreateContext;
+  platforms[0].table = platforms[1].table = &table;
+  return clGetPlatformIDs(n, out, count);
+}
+
+__attribute__((visibility("default"))) void *clGetExtensionFunctionAddress(const char *name) {
+  cl_int (*found)(cl_uint, cl_platform_id *, cl_uint *) = platforms_of_driver;
+  void *address;
+  memcpy(&address, &found, sizeof address);
+  return strcmp(name, "clIcdGetPlatformIDsKHR") == 0 ? address : NULL;
 }
 
 /* The rest of what has to be there. */

@@ -18,10 +18,14 @@ add_executable(soak_streams ${CMAKE_SOURCE_DIR}/tests/soak_streams.c)
 target_link_libraries(soak_streams wk_random)
 list(PREPEND WK_ALL wk_random)
 
-# An OpenCL library with devices of all kinds, for tests/cli/devices.sh.
-add_library(opencl_driver MODULE ${CMAKE_SOURCE_DIR}/tests/opencl_driver.c)
-target_compile_options(opencl_driver PRIVATE -Wno-missing-prototypes)
+# An OpenCL library with devices of all kinds, and a driver without the loader, for
+# tests/cli/devices.sh.
+foreach(name opencl_driver opencl_driver_alone)
+  add_library(${name} MODULE ${CMAKE_SOURCE_DIR}/tests/opencl_driver.c)
+  target_compile_options(${name} PRIVATE -Wno-missing-prototypes)
+endforeach()
 set_target_properties(opencl_driver PROPERTIES C_VISIBILITY_PRESET default)
+set_target_properties(opencl_driver_alone PROPERTIES C_VISIBILITY_PRESET hidden)
 
 # Packages for the accelerator, made from streams; for tests/cli.
 add_executable(accel_package ${CMAKE_SOURCE_DIR}/tests/accel_package.c)

@@ -52,6 +52,11 @@ for device in 'Red 1' 3 2; do
 done
 refuses 'what makes no context' 5 'clCreateContext: CL_DEVICE_NOT_AVAILABLE' \
   "$wick" run net.onnx --target opencl:0
+said >by_loader
+export WICK_OPENCL=${WICK_OPENCL%.so}_alone.so
+check 'a driver without the loader' diff by_loader <(said)
+refuses 'its context' 5 'clCreateContext: CL_DEVICE_NOT_AVAILABLE' \
+  "$wick" run net.onnx --target opencl:0
 unset WICK_OPENCL
 
 # ---- with it
