@@ -15,6 +15,8 @@ static const struct {
 } rows[] = {
 #define MESSAGE(message, text) {message, text},
 #include "tests/unit/import_messages.def"
+#include "tests/unit/import_messages_attention.def"
+#include "tests/unit/import_messages_forms.def"
 #undef MESSAGE
 };
 
