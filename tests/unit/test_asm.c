@@ -419,8 +419,9 @@ static void damage_is_seen(void **state) {
 /* ---- damage that checksums do not show ------------------------------------------------------- */
 
 /* The header of a stream's file: sections of 24 bytes from SECTIONS on, as stream_file.c says. */
-enum { MACHINE_HASH = 24, HEADER_CRC = 36, SECTIONS = 40, HEADER = 208 };
-enum { LINES = 3, REGIONS = 4, N_SECTIONS = 7 };
+enum { VERSION = 8, HEADER_SIZE = 12, FILE_SIZE = 16, MACHINE_HASH = 24, SECTION_COUNT = 32 };
+enum { HEADER_CRC = 36, SECTIONS = 40, HEADER = 208 };
+enum { META, LINES = 3, REGIONS, STRINGS, N_SECTIONS = 7 };
 enum { REGION_RESERVED = 12, REGION_SIZE = 24, REGION = 32 };
 
 static uint64_t get64(const uint8_t *at) {
@@ -447,7 +448,8 @@ static void seal(uint8_t *file) {
 
 static void sealed_damage_is_seen(void **state) {
   static const struct {
-    int section, at; /* section -1: the header; at -1: the section's size, less `by` */
+    int section, at; /* section -1: the header; at -1: the section's size, less `by`; -2: what
+                      * was cut off stays behind it */
     uint8_t by;
     const char *message;
   } cases[] = {
@@ -457,6 +459,22 @@ static void sealed_damage_is_seen(void **state) {
       {REGIONS, 0, 0x80, "is damaged: memory 0"}, /* a name behind the texts */
       {REGIONS, REGION + REGION_SIZE, 3, "is damaged: the image of 'two' is cut off"},
       {-1, MACHINE_HASH, 1, "is of another version of Wick: its machine 'base' has hash "},
+      {-1, VERSION, 8, "is of version "},
+      {-1, HEADER_SIZE, 8, "is of version "},
+      {-1, SECTION_COUNT, 8, "is of version "},
+      {-1, FILE_SIZE, 8, "has "},
+      {-1, SECTIONS + 20, 1, "is damaged: section META does not fit in"},
+      {-1, SECTIONS + 24, 8, "is damaged: section MACHINE does not fit in"},
+      {LINES, -1, 3, "is damaged: section LINES does not fit in"},
+      {LINES, -2, 4, "is damaged: a gap is not zero"},
+      {META, -1, 24, "is damaged: section MACHINE does not fit in"},
+      {META, -2, 256 - 24, "is damaged: its sections do not fit together"}, /* of two rows */
+      {STRINGS, -1, 1, "is damaged: its sections do not fit together"},
+      {META, 0, 0x80, "is damaged: a text is missing"},
+      {META, 4, 0x80, "is damaged: a text is missing"},
+      {META, 12, 1, "is damaged: an address beyond 32 bits"},
+      {META, 20, 1, "is damaged: an address beyond 32 bits"},
+      {REGIONS, REGION + 4, 1, "is damaged: bytes behind the images"}, /* one has no image */
   };
   wk_stream *s = assemble(".memory one 0 8\n.random one 1\n.memory two 64 8\n.random two 2\n"
                           "mark\nend\n");
@@ -470,7 +488,7 @@ static void sealed_damage_is_seen(void **state) {
     uint8_t *section = cases[i].section < 0 ? NULL : section_of(copy, cases[i].section);
     if (cases[i].at < 0) {
       section[8] -= cases[i].by;
-      memset(copy + get64(section) + get64(section + 8), 0, cases[i].by); /* a gap */
+      if (cases[i].at == -1) memset(copy + get64(section) + get64(section + 8), 0, cases[i].by); /* a gap */
     }
     if (cases[i].at >= 0) (section ? copy + get64(section) : copy)[cases[i].at] ^= cases[i].by;
     seal(copy);
