@@ -109,7 +109,6 @@ static int64_t *weight_sums(wk_rewrite *r, const contraction *c) {
   int axis = weight_axis(c, &v->type);
   int64_t n = wk_type_count(&v->type), inner = 1, *sum = ints(r, c->channels);
   for (int k = axis + 1; k < v->type.rank; k++) inner *= v->type.dims[k];
-  memset(sum, 0, (size_t)c->channels * sizeof *sum);
   for (int64_t i = 0; i < n; i++)
     sum[i / inner % c->channels] += wk_load_i64(v->data, v->type.dtype, i);
   return sum;
@@ -300,8 +299,6 @@ static bool begin(wk_rewrite *r, const wk_node *n, wk_value_id bias, int from_en
   if (take_weights(r, c, w)) {
     int64_t *sum = ints(r, c->channels);
     double *all = wk_arena_alloc(r->c->scratch, (size_t)c->channels * sizeof *all);
-    memset(sum, 0, (size_t)c->channels * sizeof *sum);
-    memset(all, 0, (size_t)c->channels * sizeof *all);
     if (own != WK_NONE && !read_bias(r, c, own, 0, all)) return false;
     if (bias != WK_NONE && !read_bias(r, c, bias, from_end, all)) return false;
     if (y_scale == 0 && own != WK_NONE) c->real_bias = all;

@@ -142,7 +142,6 @@ static bool read_forest(wk_onnx_node *c, const char *prefix, int64_t n_targets, 
   f->n_nodes = l.trees.n;
   f->nodes = room(c, f->n_nodes, sizeof *f->nodes);
   f->roots = room(c, f->n_nodes, sizeof *f->roots);
-  memset(f->nodes, 0, (size_t)f->n_nodes * sizeof *f->nodes);
   numbering x = {.c = c, .f = f};
   find_roots(f, &l);
   number_nodes(&x, &l);

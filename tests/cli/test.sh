@@ -160,5 +160,20 @@ gives 'what takes too long' '^FAIL slow: took longer than 1 s$' \
   bash -c "'$wick' test slow --target eval --timeout 1 || true"
 refuses 'evaluator against itself' 2 'random-weights' \
   "$wick" test suite --target eval --random-weights 1
+
+# Random weights of (x - x) w, and of (x - x) / (x - x) w.
+raw=
+for _ in 1 2 3 4 5 6; do raw+=$'\xcd\xcc\x8c\x3f'; done
+weights=$(field 5 "$(number 1 2)$(number 1 3)$(number 2 1)$(field 8 w)$(field 9 "$raw")")
+none=$(field 1 "$(node Sub 'x x' d)") nan=$(field 1 "$(node Div 'd d' e)")
+telling() { # NAME NODES MESSAGE
+  case_of "$1" symbolic.onnx "$in" "$out"
+  model "$2$weights" "$(field 11 "$(value x 1 2 3)")" "$(field 12 "$(value y 1 2 3)")" \
+    >"suite/$1/model.onnx"
+  gives "$1" "^FAIL $1: .*$3 with seed 1" \
+    bash -c "'$wick' test suite/$1 --random-weights 1 || true"
+}
+telling nothing "$none$(field 1 "$(node Mul 'd w' y)")" 'all elements of output y are equal'
+telling nowhere "$none$nan$(field 1 "$(node Mul 'e w' y)")" 'output y is not finite'
 refuses 'unwritable JUnit' 5 'nowhere/x' "$wick" test suite --junit nowhere/x
 finish
