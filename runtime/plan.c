@@ -29,16 +29,14 @@ wick_status wick_queue_fail(wick_session *s, const wick_queue *q, const wick_run
 
 wick_status wick_run_submit(wick_session *s, wick_run *r) {
   const wick_queue *q = r->queue;
-  wick_error_detail why;
-  why.text[0] = '\0';
+  wick_error_detail why = {.text = ""};
   r->ticket = 0;
   wick_status status = q->device->submit(q->context, &r->job, &r->ticket, &why);
   return status == WICK_OK ? status : wick_queue_fail(s, q, r, status, &why);
 }
 
 wick_status wick_queue_wait(wick_session *s, const wick_queue *q, uint64_t ticket) {
-  wick_error_detail why;
-  why.text[0] = '\0';
+  wick_error_detail why = {.text = ""};
   wick_status status = q->device->wait(q->context, ticket, &why);
   return status == WICK_OK ? status : wick_queue_fail(s, q, NULL, status, &why);
 }

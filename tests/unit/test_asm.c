@@ -488,7 +488,8 @@ static void sealed_damage_is_seen(void **state) {
     uint8_t *section = cases[i].section < 0 ? NULL : section_of(copy, cases[i].section);
     if (cases[i].at < 0) {
       section[8] -= cases[i].by;
-      if (cases[i].at == -1) memset(copy + get64(section) + get64(section + 8), 0, cases[i].by); /* a gap */
+      if (cases[i].at == -1) /* a gap */
+        memset(copy + get64(section) + get64(section + 8), 0, cases[i].by);
     }
     if (cases[i].at >= 0) (section ? copy + get64(section) : copy)[cases[i].at] ^= cases[i].by;
     seal(copy);
