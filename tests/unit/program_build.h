@@ -123,6 +123,7 @@ static inline wk_view permuted(wk_view v, const int *perm) {
 #define PERM(v, ...) permuted(v, (int[]){__VA_ARGS__})
 /* A tensor that lies as [n, h, w, c], seen as [n, c, h, w]. */
 #define NHWC(v) PERM(v, 0, 3, 1, 2)
+#define NDHWC(v) PERM(v, 0, 4, 1, 2, 3)
 
 static inline wk_view broadcast(wk_view v, const wk_view *like) {
   wk_view w = *like;

@@ -39,7 +39,7 @@ static void unpool_with(wk_program *p, wk_view y, wk_view at, wk_view x, wk_view
 }
 
 /* Channels in vectors with more windows than go into a list, dilations, windows of more than 256
- * elements, three axes. */
+ * elements, three axes, with channels last as well. */
 static void unpool_case(wk_program *p) {
   wk_view y = OUT(p, WK_F32, 2, 8, 8, 70), x = IN(p, WK_F32, 2, 16, 15, 70);
   wk_view at = ACT(p, WK_U8, 2, 8, 8, 70), dy = IN(p, WK_F32, 2, 8, 8, 70);
@@ -54,6 +54,10 @@ static void unpool_case(wk_program *p) {
   y = OUT(p, WK_F32, 1, 2, 3, 3, 3), x = IN(p, WK_F32, 1, 2, 7, 7, 7);
   at = ACT(p, WK_U16, 1, 2, 3, 3, 3), dy = IN(p, WK_F32, 1, 2, 3, 3, 3);
   unpool_with(p, y, at, x, OUT(p, WK_F32, 1, 2, 7, 7, 7), dy, 7, 2, 2, 1);
+  y = OUT(p, WK_F32, 1, 3, 4, 3, 20), x = IN(p, WK_F32, 1, 7, 9, 7, 20);
+  at = ACT(p, WK_U8, 1, 3, 4, 3, 20), dy = IN(p, WK_F32, 1, 3, 4, 3, 20);
+  dx = OUT(p, WK_F32, 1, 7, 9, 7, 20);
+  unpool_with(p, NDHWC(y), NDHWC(at), NDHWC(x), NDHWC(dx), NDHWC(dy), 3, 2, 0, 1);
 }
 
 static void avg_pool_case(wk_program *p) {
