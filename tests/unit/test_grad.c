@@ -155,9 +155,32 @@ static void test_choices(void **state) {
   wk_str_free(&text);
 }
 
+/* In f64 a float has other bits: what reads them is refused. */
+static void test_bits(void **state) {
+  static const char *const texts[] = {
+      "module \"m\" {\n  graph @main(%x: f32[2]) {\n"
+      "    %y = map(%x) {body=\"mul(%0, f32(bits<u32>(%0)))\"} : f32[2]\n    output %y\n  }\n}\n",
+      "module \"m\" {\n  graph @main(%x: f32[2]) {\n    %b = bitcast(%x) {to=i32} : i32[2]\n"
+      "    %c = cast(%b) {to=f32} : f32[2]\n    %y = mul(%x, %c) : f32[2]\n    output %y\n  }\n}\n"};
+  float x[2] = {1, 2};
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(texts); i++) {
+    wk_module *m = NULL;
+    wk_grad_check_report r;
+    wk_status s = wk_module_parse(texts[i], "bits", &m);
+    if (s) fail_msg("%s", s->message);
+    const wk_tensor in = {wk_val(m->main, m->main->inputs.data[0])->type, x};
+    s = wk_grad_check(m, &(wk_grad_check_options){.inputs = &in, .seed = 1, .elements = 2}, &r);
+    assert_non_null(s);
+    assert_non_null(strstr(s->message, "it reads the bits of a float"));
+    wk_status_free(s);
+    wk_module_free(m);
+  }
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_operators),
-                                     cmocka_unit_test(test_choices),
+                                     cmocka_unit_test(test_choices), cmocka_unit_test(test_bits),
                                      cmocka_unit_test(test_random)};
   if (argc > 1) {
     range.random_only = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Optimisers, old and rare forms of operators: one node on constants each, with results worked out
  * by hand from the operator's definition. */
+#include "tests/hostile/model_text.h"
 #include "tests/unit/import_node.h"
 
 /* ---- optimisers ------------------------------------------------------------------------------ */
@@ -193,9 +194,26 @@ static void quantised_gemm(void **state) {
   }
 }
 
+/* What bodies take from outside is one input of each, however often they do. */
+static void captures(void **state) {
+  (void)state;
+  wk_str model = {0};
+  wk_module *m = NULL;
+  model_text("in c bool[]; in p f32[2]; in q f32[2]; If c -> y {then_branch=(Add p,q -> a; "
+             "Mul p,a -> b; Sub q,b -> d; out d) else_branch=(Mul q,q -> d; out d)}; out y",
+             &model);
+  wk_status s = wk_import_onnx_memory(model.s, model.n, NULL, NULL, &m);
+  if (s) fail_msg("%s", s->message);
+  assert_int_equal(m->graphs.n, 3);
+  for (int k = 1; k < 3; k++) assert_int_equal(m->graphs.data[k]->inputs.n, 2);
+  wk_module_free(m);
+  wk_str_free(&model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(optimisers),
+      cmocka_unit_test(captures),
       cmocka_unit_test(old_forms),
       cmocka_unit_test(old_attributes),
       cmocka_unit_test(own_operator),
