@@ -194,13 +194,14 @@ static void quantised_gemm(void **state) {
   }
 }
 
-/* What bodies take from outside is one input of each, however often they do. */
+/* What bodies take from outside is one input of each, by whatever names they do. */
 static void captures(void **state) {
   (void)state;
   wk_str model = {0};
   wk_module *m = NULL;
-  model_text("in c bool[]; in p f32[2]; in q f32[2]; If c -> y {then_branch=(Add p,q -> a; "
-             "Mul p,a -> b; Sub q,b -> d; out d) else_branch=(Mul q,q -> d; out d)}; out y",
+  model_text("in c bool[]; in p f32[2]; in q f32[2]; Identity p -> r; If c -> y "
+             "{then_branch=(Add p,q -> a; Mul r,a -> b; Sub q,b -> d; out d) "
+             "else_branch=(Mul q,q -> d; out d)}; out y",
              &model);
   wk_status s = wk_import_onnx_memory(model.s, model.n, NULL, NULL, &m);
   if (s) fail_msg("%s", s->message);
