@@ -76,6 +76,9 @@ gives 'layers are timed' '^ *[0-9.]+ +[0-9.]+ +[0-9.-]+ +conv +[^ ]+ +conv u8.* 
 gives 'by the machine'"'"'s clock with a model that has one' \
   '^ *[0-9.]+ +[0-9.]+ +[0-9.-]+ +conv +[^ ]+ +conv u8.* in group 0$' \
   "$wick" run auto.wick --profile --model timing
+"$wick" run auto.wick --profile 2>/dev/null | awk '
+  $1 ~ /^[0-9.]+$/ { ms += $1 } END { exit !(ms > 0 && ms < 1e6) }' && good ||
+  bad 'layers take no time, or more than a quarter of an hour'
 refuses 'tensors of other models' 4 'the timing model does not show tensors of layers; the func' \
   "$wick" run auto.wick --dump-tensors no --model timing
 check '--marks' "$wick" compile "$net" --target accel:tiny --marks yes -q -o marks.wick
