@@ -364,5 +364,6 @@ void model_text(const char *text, wk_str *out) {
   put_opset(out, 8, "com.microsoft", 1);
   put_opset(out, 8, "ai.onnx.ml", 5);
   put_opset(out, 8, "org.pytorch.aten", 1);
+  put_opset(out, 8, "wick", 1);
   put_opset(out, 8, "ai.onnx.preview.training", 1);
 }

@@ -16,6 +16,7 @@ static const struct {
 #define MESSAGE(message, text) {message, text},
 #include "tests/unit/import_messages.def"
 #include "tests/unit/import_messages_attention.def"
+#include "tests/unit/import_messages_control.def"
 #include "tests/unit/import_messages_forms.def"
 #undef MESSAGE
 };
