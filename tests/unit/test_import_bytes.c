@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -57,8 +58,8 @@ static int differs(const char *name, wk_str *got, const char *want) {
 #define NODE(op, in, out) "node { op_type: '" op "' input: ['" in "'] output: ['" out "'] } "
 #define WEIGHT(fields) WITH_X("initializer { name: 'w' dims: 2 data_type: 1 " fields " } " \
                               NODE("Add", "x', 'w", "y") "output { name: 'y' }")
-#define FILLED(fields) MODEL("initializer { name: 's' dims: 1 data_type: 7 int64_data: 2 } node { " \
-  "op_type: 'ConstantOfShape' input: 's' output: 'y' attribute { name: 'value' t { dims: 1 " \
+#define FILLED(fields) MODEL("initializer { name: 's' dims: 1 data_type: 7 int64_data: 2 } " \
+  "node { op_type: 'ConstantOfShape' input: 's' output: 'y' attribute { name: 'value' t { dims: 1 " \
   "data_type: 1 " fields " } } } output { name: 'y' }")
 #define IF(then, other) MODEL("initializer { name: 'k' data_type: 9 int32_data: 1 } node { " \
   "op_type: 'If' input: 'k' output: 'y' attribute { name: 'then_branch' " then " } " \
@@ -341,11 +342,51 @@ static void test_external(void **state) {
   }
 }
 
+/* 16 bytes of a file of 20. */
+static void test_spans(void **state) {
+  static const struct { const char *message, *where; } rows[] = {
+    {"", "\"w\" 0 16"},
+    {"", "\"w\""},
+    {"", "\"w\" 4 16"},
+    {"", "\"w\" 4"},
+    {"w: offset and length lie outside the file", "\"w\" 5 16"},
+    {"tensor 'w' has 12 bytes of data", "\"w\" 8"},
+    {"tensor 'w' has 0 bytes of data", "\"w\" 20"},
+    {"w: offset and length lie outside the file", "\"w\" 21"},
+    {"w: offset and length lie outside the file", "\"w\" -1"},
+    {"w: offset and length lie outside the file", "\"w\" 0 21"},
+    {"tensor 'w' has 20 bytes of data", "\"w\" 0 20"}};
+  static const float data[5] = {1, 2, 3, 4, 5};
+  char dir[] = "/tmp/wick_spans_XXXXXX", file[64], model_file[64], text[128];
+  int bad = 0;
+  (void)state;
+  assert_non_null(mkdtemp(dir));
+  snprintf(file, sizeof file, "%s/w", dir);
+  snprintf(model_file, sizeof model_file, "%s/m.onnx", dir);
+  assert_null(wk_write_file(file, data, sizeof data));
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    wk_str model = {0}, got = {0};
+    wk_module *m = NULL;
+    snprintf(text, sizeof text, "init w f32[4]=external %s; Exp w -> y; out y", rows[i].where);
+    model_text(text, &model);
+    assert_null(wk_write_file(model_file, model.s, model.n));
+    wk_status s = wk_import_onnx(model_file, NULL, NULL, &m);
+    wk_str_add(&got, "");
+    if (s) wk_str_printf(&got, "%s: %s", s->place, s->message);
+    bad += differs(text, &got, rows[i].message);
+    wk_status_free(s);
+    wk_module_free(m);
+    wk_str_free(&model);
+  }
+  assert_int_equal(remove(model_file) | remove(file) | rmdir(dir), 0);
+  assert_int_equal(bad, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_models),   cmocka_unit_test(test_options),
       cmocka_unit_test(test_training), cmocka_unit_test(test_depth),
       cmocka_unit_test(test_count),    cmocka_unit_test(test_types_of_fields),
-      cmocka_unit_test(test_external)};
+      cmocka_unit_test(test_external), cmocka_unit_test(test_spans)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -235,6 +235,9 @@ static void test_refusals(void **state) {
   r.value.type.dtype = WK_F16;
   expect_error(out, &r, WK_UNSUPPORTED, "varying lengths");
   r = rewrite("d");
+  r.value.type.dtype = WK_I32;
+  expect_error(out, &r, WK_INTERNAL, "'d' has another type than its new value");
+  r = rewrite("d");
   expect_error(beside, &r, WK_USAGE, "write to another folder");
   assert_int_equal(access(beside, F_OK), -1);
   assert_int_equal(access(copy, F_OK), -1);
