@@ -59,8 +59,8 @@ static int differs(const char *name, wk_str *got, const char *want) {
 #define WEIGHT(fields) WITH_X("initializer { name: 'w' dims: 2 data_type: 1 " fields " } " \
                               NODE("Add", "x', 'w", "y") "output { name: 'y' }")
 #define FILLED(fields) MODEL("initializer { name: 's' dims: 1 data_type: 7 int64_data: 2 } " \
-  "node { op_type: 'ConstantOfShape' input: 's' output: 'y' attribute { name: 'value' t { dims: 1 " \
-  "data_type: 1 " fields " } } } output { name: 'y' }")
+  "node { op_type: 'ConstantOfShape' input: 's' output: 'y' attribute { name: 'value' t { " \
+  "dims: 1 data_type: 1 " fields " } } } output { name: 'y' }")
 #define IF(then, other) MODEL("initializer { name: 'k' data_type: 9 int32_data: 1 } node { " \
   "op_type: 'If' input: 'k' output: 'y' attribute { name: 'then_branch' " then " } " \
   "attribute { name: 'else_branch' " other " } } output { name: 'y' }")
