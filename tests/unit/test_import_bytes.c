@@ -143,6 +143,7 @@ static const struct {
   {"", "", {{"q", 256}, {"p", 0}, {"o", 1}}, "x"},
   {"", "", {{"q", 2}, {"p", 1}, {"o", 1}}, "q[1]"},
   {"--value q[2]: the sequence has 2 elements", "", {{"q", 2}, {"p", 1}, {"o", 1}}, "q[2]"},
+  {"--value q[1]: the sequence has 1 elements", "", {{"q", 1}, {"p", 1}, {"o", 1}}, "q[1]"},
   {"--value p[0]: the sequence has 0 elements", "", {{"q", 2}, {"p", -1}, {"o", 1}}, "p[0]"},
   {"--value p[0]: the sequence has 0 elements", "", {{"q", 2}, {"p", 0}, {"o", 1}}, "p[0]"},
   {"--value q: is a sequence: give its elements, q[0]", "", {{"q", 2}, {"p", 1}, {"o", 1}}, "q"},
