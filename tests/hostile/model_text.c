@@ -324,6 +324,11 @@ static void put_opset(wk_str *b, uint32_t field, const char *domain, int64_t ver
   put_message(b, field, &o);
 }
 
+static void put_import(reader *r) {
+  word domain = take_word(r);
+  put_opset(r->model, 8, domain.s, take_int(r));
+}
+
 static void put_function(reader *r) {
   wk_str f = {0};
   put_text(&f, 1, take_word(r).s);
@@ -342,6 +347,7 @@ static void put_function(reader *r) {
 static void put_statements(reader *r, wk_str *graph, uint32_t node_field) {
   while (peek(r) && *r->p != ')') {
     if (take(r, "opset")) put_opset(r->model, 8, "", take_int(r));
+    else if (take(r, "import")) put_import(r);
     else if (take(r, "in")) put_value_info(r, graph, 11);
     else if (take(r, "out")) put_value_info(r, graph, 12);
     else if (take(r, "init")) put_initialiser(r, graph);
