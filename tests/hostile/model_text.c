@@ -368,7 +368,7 @@ void model_text(const char *text, wk_str *out) {
   if (!strstr(text, "opset ")) put_opset(out, 8, "", 17);
   put_opset(out, 8, "local", 1);
   put_opset(out, 8, "com.microsoft", 1);
-  put_opset(out, 8, "ai.onnx.ml", 5);
+  if (!strstr(text, "import ai.onnx.ml ")) put_opset(out, 8, "ai.onnx.ml", 5);
   put_opset(out, 8, "org.pytorch.aten", 1);
   put_opset(out, 8, "wick", 1);
   put_opset(out, 8, "ai.onnx.preview.training", 1);

@@ -5,7 +5,7 @@
  *   opset 17; in x f32[1,1,N,4]; init w f32[1,1,3,3]={1,2}; Conv x,w -> y {strides=[0,0]}; out y
  *
  *   opset N
- *   import DOMAIN N  of a domain that not every model of these imports: ai.onnx.preview
+ *   import DOMAIN N  ai.onnx.ml is 5 without; ai.onnx.preview is not imported without
  *   in NAME TYPE, out NAME [TYPE]
  *   init NAME TYPE [={values} | =raw BYTES | =external "path" [OFFSET LENGTH]]; without: zeros;
  *                    the last value is repeated

@@ -18,6 +18,8 @@ static const struct {
 #include "tests/unit/import_messages_attention.def"
 #include "tests/unit/import_messages_control.def"
 #include "tests/unit/import_messages_forms.def"
+#include "tests/unit/import_messages_ml.def"
+#include "tests/unit/import_messages_fused.def"
 #undef MESSAGE
 };
 
