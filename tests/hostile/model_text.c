@@ -286,6 +286,9 @@ static void put_attribute(reader *r, wk_str *node) {
   } else if (take(r, "[")) {
     if (peek(r) == '"') put_texts(r, &a);
     else put_list(r, &a);
+  } else if (take(r, "floats") || take(r, "strings")) {
+    put_int(&a, 20, r->p[-2] == 't' ? 6 : 8);
+    need(r, "[]");
   } else if (take(r, "tensor")) {
     put_initialiser(r, &a); /* its field has the number of an attribute's tensor */
     put_int(&a, 20, 4);
