@@ -286,9 +286,12 @@ static void put_attribute(reader *r, wk_str *node) {
   } else if (take(r, "[")) {
     if (peek(r) == '"') put_texts(r, &a);
     else put_list(r, &a);
-  } else if (take(r, "floats") || take(r, "strings")) {
-    put_int(&a, 20, r->p[-2] == 't' ? 6 : 8);
+  } else if (take(r, "floats")) {
     need(r, "[]");
+    put_int(&a, 20, 6);
+  } else if (take(r, "strings")) {
+    need(r, "[]");
+    put_int(&a, 20, 8);
   } else if (take(r, "tensor")) {
     put_initialiser(r, &a); /* its field has the number of an attribute's tensor */
     put_int(&a, 20, 4);
