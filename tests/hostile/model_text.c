@@ -248,9 +248,12 @@ static void put_list(reader *r, wk_str *a) {
   while (!take(r, "]")) {
     peek(r);
     const char *from = r->p;
-    put_float(&floats, 7, take_number(r, &is_int));
+    double v = take_number(r, &is_int);
     all_ints = all_ints && is_int;
-    if (is_int) put_int(&ints, 8, strtoll(from, NULL, 10));
+    for (int64_t n = take(r, "*") ? take_int(r) : 1; n > 0; n--) {
+      put_float(&floats, 7, v);
+      if (is_int) put_int(&ints, 8, strtoll(from, NULL, 10));
+    }
     (void)take(r, ",");
   }
   wk_str *used = all_ints ? &ints : &floats;
