@@ -97,7 +97,9 @@ wk_status wk_onnx_range(wk_onnx_node *c) {
   double limit = wk_onnx_const_float(c, c->in[1], "the limit");
   double step = wk_onnx_const_float(c, c->in[2], "the step");
   if (!wk_onnx_ok(c) ||
-      !wk_onnx_valid(c, step != 0 && isfinite(first) && isfinite(limit), "the step is 0")) {
+      !wk_onnx_valid(c, isfinite(first) && isfinite(limit), "it runs from %g to %g", first,
+                     limit) ||
+      !wk_onnx_valid(c, step != 0, "the step is 0")) {
     return c->status;
   }
   /* since opset 27; it counts for half types only: computed in f32 or, as here anyway, in f64 */
