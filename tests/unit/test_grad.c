@@ -159,9 +159,11 @@ static void test_choices(void **state) {
 static void test_bits(void **state) {
   static const char *const texts[] = {
       "module \"m\" {\n  graph @main(%x: f32[2]) {\n"
-      "    %y = map(%x) {body=\"mul(%0, f32(bits<u32>(%0)))\"} : f32[2]\n    output %y\n  }\n}\n",
+      "    %y = map(%x) {body=\"mul(%0, f32(bits<u32>(%0)))\"} : f32[2]\n"
+      "    output %y\n  }\n}\n",
       "module \"m\" {\n  graph @main(%x: f32[2]) {\n    %b = bitcast(%x) {to=i32} : i32[2]\n"
-      "    %c = cast(%b) {to=f32} : f32[2]\n    %y = mul(%x, %c) : f32[2]\n    output %y\n  }\n}\n"};
+      "    %c = cast(%b) {to=f32} : f32[2]\n    %y = mul(%x, %c) : f32[2]\n"
+      "    output %y\n  }\n}\n"};
   float x[2] = {1, 2};
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(texts); i++) {
