@@ -25,7 +25,9 @@ static wk_status start(const char *const *argv, const char *log, pid_t *pid) {
   return e ? wk_error(WK_IO, "cannot start '%s': %s", argv[0], strerror(e)) : NULL;
 }
 
-/* The last lines of a log, as items of the message. */
+enum { LOG_LINES = 12 };
+
+/* The last lines of a log, each of which ends, as items of the message. */
 static wk_status with_log(wk_status s, const char *log) {
   wk_file f;
   wk_status unread = wk_file_map(log, &f);
@@ -34,7 +36,10 @@ static wk_status with_log(wk_status s, const char *log) {
     return s;
   }
   size_t from = f.size;
-  for (int lines = 0; from > 0 && lines < 12; from--) lines += f.data[from - 1] == '\n';
+  for (int lines = 0; from > 0; from--) {
+    lines += f.data[from - 1] == '\n';
+    if (lines > LOG_LINES) break;
+  }
   while (from < f.size) {
     const uint8_t *end = memchr(f.data + from, '\n', f.size - from);
     size_t n = end ? (size_t)(end - f.data) - from : f.size - from;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An OpenCL library with devices of all kinds that can be asked and do nothing else: WICK_OPENCL.
  * Two platforms, the first of which has no devices; with WICK_TEST_DRIVER=none there is only that
- * one. Hidden, its functions are those of a driver without the ICD loader: one alone is seen, which
- * gives the way to the table of all. */
+ * one. Compiled with ALONE it is a driver without the ICD loader: one function is seen, which gives the
+ * way to the table of all. */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -152,6 +152,7 @@ __attribute__((visibility("default"))) void *clGetExtensionFunctionAddress(const
   return strcmp(name, "clIcdGetPlatformIDsKHR") == 0 ? address : NULL;
 }
 
+#ifndef ALONE
 /* The rest of what has to be there. */
 cl_int unsupported(void);
 cl_int unsupported(void) { return CL_INVALID_OPERATION; }
@@ -163,3 +164,4 @@ STUB(GetProgramBuildInfo) STUB(CreateKernel) STUB(ReleaseKernel) STUB(GetKernelI
 STUB(GetKernelWorkGroupInfo) STUB(SetKernelArg) STUB(EnqueueNDRangeKernel)
 STUB(EnqueueReadBuffer) STUB(EnqueueWriteBuffer) STUB(EnqueueFillBuffer) STUB(EnqueueMapBuffer)
 STUB(EnqueueUnmapMemObject) STUB(Flush) STUB(Finish)
+#endif

@@ -22,10 +22,10 @@ list(PREPEND WK_ALL wk_random)
 # tests/cli/devices.sh.
 foreach(name opencl_driver opencl_driver_alone)
   add_library(${name} MODULE ${CMAKE_SOURCE_DIR}/tests/opencl_driver.c)
-  target_compile_options(${name} PRIVATE -Wno-missing-prototypes)
 endforeach()
 set_target_properties(opencl_driver PROPERTIES C_VISIBILITY_PRESET default)
-set_target_properties(opencl_driver_alone PROPERTIES C_VISIBILITY_PRESET hidden)
+set_target_properties(opencl_driver_alone PROPERTIES C_VISIBILITY_PRESET hidden
+                      COMPILE_DEFINITIONS ALONE)
 
 # Packages for the accelerator, made from streams; for tests/cli.
 add_executable(accel_package ${CMAKE_SOURCE_DIR}/tests/accel_package.c)

@@ -2,7 +2,6 @@
  * Convolutions and matrix products of quantised operands: 8-bit operands, i32 sums, the zero points
  * algebra (quant.h), one rescaling in the epilogue. */
 #include <math.h>
-#include <string.h>
 
 #include "compiler/integer/rules.h"
 

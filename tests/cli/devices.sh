@@ -36,6 +36,7 @@ fi
 
 # ---- what devices say
 
+own=${WICK_OPENCL-}
 export WICK_OPENCL=$(dirname "$wick")/libopencl_driver.so
 said() {
   local i
@@ -57,7 +58,7 @@ export WICK_OPENCL=${WICK_OPENCL%.so}_alone.so
 check 'a driver without the loader' diff by_loader <(said)
 refuses 'its context' 5 'clCreateContext: CL_DEVICE_NOT_AVAILABLE' \
   "$wick" run net.onnx --target opencl:0
-unset WICK_OPENCL
+export WICK_OPENCL=$own
 
 # ---- with it
 

@@ -6,7 +6,8 @@ export LC_ALL=C
 wick=$(realpath "${1:?usage: SCRIPT WICK}")
 wanted=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/printed
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp" "$tmp".sanitizer.*' EXIT
+clean_up() { rm -rf "$tmp" "$tmp".sanitizer.*; }
+trap clean_up EXIT
 cd "$tmp" || exit 1
 passed=0 failed=0
 # What sanitizers say, of whichever process and wherever its output goes.
@@ -108,6 +109,7 @@ prints() {
     s/(_db\": -?[0-9]+\.[0-9])[0-9]*/\1/
     s/(\"(min|max|scale)\": -?[0-9]*\.0*[1-9][0-9]{2})[0-9]+/\1/
     s/\"wick [0-9.]+\"/\"wick\"/
+    s/^(compiler +wick) [0-9.]+$/\1/
     s/ of the peak; .*//" >printed
   status=${PIPESTATUS[0]}
   ((status <= 7)) || bad "$name: exit status $status"

@@ -6,7 +6,7 @@ source "$root/tests/cli/lib.bash" "$@"
 net=$root/tests/nets/int8/residual_qlinear/model.onnx
 export WICK_CACHE=$tmp.caches/wick POCL_CACHE_DIR=$tmp.caches/pocl
 mkdir -p "$POCL_CACHE_DIR"
-trap 'rm -rf "$tmp" "$tmp.caches"' EXIT
+trap 'clean_up; rm -rf "$tmp.caches"' EXIT
 
 # ---- without a device: compiling for one that is elsewhere
 

@@ -8,7 +8,7 @@ source "$(dirname "$0")/lib.bash" "$@"
 node=/usr/share/libonnx-testdata/data/node
 oclgrind=/usr/lib/oclgrind/liboclgrind-rt.so
 caches=$(mktemp -d)
-trap 'rm -rf "$tmp" "$caches"' EXIT
+trap 'clean_up; rm -rf "$caches"' EXIT
 export WICK_CACHE=$caches POCL_CACHE_DIR=$caches
 
 # says NAME CODE PATTERN COMMAND...: exit status CODE, and the first line of stderr that begins

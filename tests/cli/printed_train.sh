@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What `wick train` and `wick grad` print, whole: summaries, epochs, steps of each optimiser and
-# schedule; seven digits of numbers, and no speeds.
+# schedule; six digits of numbers, and no speeds.
 nets=$(realpath "$(dirname "$0")/../nets")
 source "$(dirname "$0")/lib.bash" "$@"
 source "$wanted/../train.bash"

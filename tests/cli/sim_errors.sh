@@ -119,6 +119,20 @@ refuses 'and its results' 3 \
   "^wick: record.s:9: command 2 \(MAP\): $record: its results are undefined$" \
   quiet "$wick" sim record.s --unchecked --model functional
 
+# Tools that fail: the end of what they said.
+mkdir failing
+cat >failing/verilator <<'EOF'
+#!/bin/sh
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do echo "line $i"; done
+exit 1
+EOF
+chmod +x failing/verilator
+env PATH="$PWD/failing:$PATH" WICK_CACHE="$PWD/none" "$wick" sim --build --machine tiny \
+  >/dev/null 2>err
+[[ $? == 3 ]] && good || bad 'a tool fails, the command does not'
+check 'twelve lines of its log' diff <(printf '  line %d\n' 3 4 5 6 7 8 9 10 11 12 13 14) \
+  <(sed '1,/verilator failed:$/d' err)
+
 # The hardware. The five commands are 20 beats; the bursts of the two rows are answered behind them.
 if ! command -v verilator >/dev/null; then finish; fi
 "$wick" sim --build --machine tiny >build.log 2>&1 || cat build.log

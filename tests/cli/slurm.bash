@@ -70,7 +70,7 @@ start_cluster() {
     command -v $program >/dev/null || { echo "there is no $program" && return 1; }
   done
   ((EUID == 0)) || { echo 'only root can start slurmd' && return 1; }
-  trap 'stop_all; rm -rf "$tmp"' EXIT
+  trap 'stop_all; clean_up' EXIT
   configure
   start >start.log 2>&1 || { echo "Slurm does not start: $(head -1 start.log)" && return 1; }
   for ((i = 0; i < 60; i++)); do

@@ -172,7 +172,6 @@ static void table(void **state) {
   for (size_t k = 0; k < WK_COUNTOF(cases); k++) run_case(&cases[k]);
 }
 
-/* A case that succeeds and one that fails for every operator; bodies are tested below. */
 /* Attributes that say yes or no, by 1 or 0, in every operator that has them. */
 static void flags_are_0_or_1(void **state) {
   static const char *const flags[] = {
@@ -203,6 +202,7 @@ static void flags_are_0_or_1(void **state) {
   }
 }
 
+/* A case that succeeds and one that fails for every operator; bodies are tested below. */
 static void every_operator_is_covered(void **state) {
   (void)state;
   for (int op = 0; op < WK_OP_COUNT; op++) {
