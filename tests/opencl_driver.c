@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An OpenCL library with devices of all kinds that can be asked and do nothing else: WICK_OPENCL.
  * Two platforms, the first of which has no devices; with WICK_TEST_DRIVER=none there is only that
- * one. Compiled with ALONE it is a driver without the ICD loader: one function is seen, which gives the
- * way to the table of all. */
+ * one. Compiled with ALONE it is a driver without the ICD loader: one function is seen, which gives
+ * the way to the table of all. */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <CL/cl_ext.h>

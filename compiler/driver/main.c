@@ -170,7 +170,7 @@ static bool occupy_closed_streams(void) {
 int main(int argc, char **argv) {
   if (!occupy_closed_streams()) return WK_IO;
   signal(SIGPIPE, SIG_IGN); /* a write fails instead, and temporary files are removed */
-  signal(SIGCHLD, SIG_DFL); /* whoever started us may have ignored it: then none can be waited for */
+  signal(SIGCHLD, SIG_DFL); /* ignored, as it may be inherited, nobody could be waited for */
   (void)wick_device_register(wk_sim_device()); /* the first: nothing is in its way */
   wk_status s = dispatch(argc, argv);
   int code = s ? (int)s->code : WK_OK;

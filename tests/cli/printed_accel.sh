@@ -13,8 +13,8 @@ lines() { # of files, each with the checksum of what does not depend on time or 
   local file
   for file in "$@"; do
     printf '%s %s %s\n' "$file" "$(wc -l <"$file")" \
-      "$(sed -E 's/("wick": *")[0-9.]+"/\1"/; s/wick [0-9.]+/wick/; /seconds|"output_bytes"|"key"/d' "$file" | sha256sum |
-        cut -c 1-16)"
+      "$(sed -E 's/("wick": *")[0-9.]+"/\1"/; s/wick [0-9.]+/wick/
+        /seconds|"output_bytes"|"key"/d' "$file" | sha256sum | cut -c 1-16)"
   done
 }
 
