@@ -176,6 +176,7 @@ static void test_bits(void **state) {
     assert_non_null(s);
     assert_non_null(strstr(s->message, "it reads the bits of a float"));
     wk_status_free(s);
+    wk_grad_check_free(&r);
     wk_module_free(m);
   }
 }
