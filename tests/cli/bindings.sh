@@ -40,6 +40,14 @@ refuses 'two of three shapes' 2 '--shape s is given 2 times, for 3 bindings' \
 refuses 'two of three symbols' 2 '--bind is given 2 times, for 3 bindings' \
   "$wick" compile apart.onnx --bind M=7 --bind M=8 --shape x=1x3 --shape x=2x3 --shape x=3x3
 
+# A file gives its input's shape, where none is asked for.
+npy s.npy '<f4' 7 && npy x.npy '<f4' 2,3
+gives 'files have shapes' '^z f32\[7\]' "$wick" run apart.onnx --input x=x.npy --input s=s.npy
+for asked in '--shape s=8 --shape x=2x3' '--shape x=2x3 --shape s=8' '--shape s=8'; do
+  refuses "a file of another shape, $asked" 3 's.npy: input s is f32\[8\] but f32\[7\] was given$' \
+    "$wick" run apart.onnx $asked --input s=s.npy --input x=x.npy
+done
+
 # Sequences and optionals: their tensors are inputs and outputs of the package.
 cp "$lists/model.onnx" lists.onnx
 sizes='--shape x[0]=5x3 --shape x=1x3'
