@@ -1,0 +1,1 @@
+BNegativeLogLikelihoodLoss_0_0JMo>

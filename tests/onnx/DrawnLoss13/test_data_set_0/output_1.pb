@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_1_0J$¬?

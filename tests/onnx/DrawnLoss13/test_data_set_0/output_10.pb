@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_7_1J0EÃÀúZÀ¿M m¿“¬¿óˆ¿œ=å¿už¿TQÏ¿hWÇ¿$§¿9%‰¿œ‰Þ¿

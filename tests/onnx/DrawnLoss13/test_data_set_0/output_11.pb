@@ -1,0 +1,1 @@
+BNegativeLogLikelihoodLoss_8_0JLl[¾

@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_9_0J—Ç¡?

@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_9_1J0ädƒ¿İº¦¿K[Àh+¿¿£¿”/¿]]5Àõ^¾¿Å‰=¿ÍSÇ¿rkD¿aî¿

@@ -1,0 +1,1 @@
+BNegativeLogLikelihoodLoss_10_0JB„‰¿

@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_11_0J—Ç¡@

@@ -1,0 +1,1 @@
+BNegativeLogLikelihoodLoss_14_0J®kê<

@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_15_0J–Ç¡?

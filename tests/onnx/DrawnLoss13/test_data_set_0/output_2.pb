@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_1_1J0EÃÀüZÀ¿O m¿“¬¿óˆ¿š=å¿už¿SQÏ¿gWÇ¿"§¿8%‰¿š‰Þ¿

@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_15_1J0ädƒ¿Üº¦¿J[Àh+¿¿¤¿”/¿^]5Àô^¾¿Æ‰=¿ÌSÇ¿skD¿aî¿

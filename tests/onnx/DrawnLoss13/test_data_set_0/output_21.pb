@@ -1,0 +1,1 @@
+BNegativeLogLikelihoodLoss_16_0JKž>

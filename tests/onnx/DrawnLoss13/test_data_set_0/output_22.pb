@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_17_0Jx›Ü?

@@ -1,0 +1,1 @@
+BNegativeLogLikelihoodLoss_18_0J»¾F@

@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_19_0J˴*A

@@ -1,0 +1,1 @@
+BNegativeLogLikelihoodLoss_22_0JA¼?

@@ -1,0 +1,1 @@
+BNegativeLogLikelihoodLoss_2_0JOŒD?

@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_23_0J"Ã‰?

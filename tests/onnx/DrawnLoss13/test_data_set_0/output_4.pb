@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_3_0J%τ@

@@ -1,0 +1,1 @@
+BNegativeLogLikelihoodLoss_4_0J¼f)½§s>Ña?

@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_5_0J“¬?óˆ?š‰Þ?

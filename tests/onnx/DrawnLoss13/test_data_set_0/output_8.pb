@@ -1,0 +1,1 @@
+BNegativeLogLikelihoodLoss_6_0JMo>

@@ -1,0 +1,1 @@
+BSoftmaxCrossEntropyLoss_7_0J1±?

@@ -1,0 +1,1 @@
+BBatchNormalization_2_0J¼*u¿ÖÆ?;¿SB?ãk¾ñÆŸ¿

@@ -1,0 +1,1 @@
+BBatchNormalization_3_2Jтл‰?I6х?h«?

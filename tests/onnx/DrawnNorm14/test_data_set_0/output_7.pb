@@ -1,0 +1,1 @@
+BBatchNormalization_4_1Jû3&?קצ&?+W“?

@@ -1,0 +1,1 @@
+BBatchNormalization_2_0JM[¾sÇ?l×5?áð=–Ð?Â>

@@ -1,0 +1,1 @@
+BBatchNormalization_3_1J2l“>üyL½^0z?

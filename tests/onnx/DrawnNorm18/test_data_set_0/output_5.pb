@@ -1,0 +1,1 @@
+BBatchNormalization_3_2Jd3r?”ЄЭ?дР2?

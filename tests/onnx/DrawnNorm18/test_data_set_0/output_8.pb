@@ -1,0 +1,1 @@
+BBatchNormalization_4_2Jh¦V?¿@m´0?

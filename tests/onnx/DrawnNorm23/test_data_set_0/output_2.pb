@@ -1,0 +1,1 @@
+BBatchNormalization_2_0JX<Å¾k©U>ö_‘¿7³¾·Ë>rs+¿

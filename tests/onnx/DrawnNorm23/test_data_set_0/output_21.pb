@@ -1,0 +1,1 @@
+BLayerNormalization_16_1JÄª¾

@@ -1,0 +1,1 @@
+BLayerNormalization_16_2J²B“?

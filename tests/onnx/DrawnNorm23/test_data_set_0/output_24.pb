@@ -1,0 +1,2 @@
+BLayerNormalization_17_1J
+Ò=¾‚Lõ¾

@@ -1,0 +1,1 @@
+BLayerNormalization_17_2Jn¦Õ?Ðs?

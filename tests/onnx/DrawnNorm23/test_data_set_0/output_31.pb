@@ -1,0 +1,2 @@
+BLayerNormalization_19_2J0PÄ@_¤¸BèÍ?“6@»#
+@®‘CAag³@«Ï—?dtm?ˆh¹?Þ/r@Ù…Œ?

@@ -1,0 +1,1 @@
+BLayerNormalization_21_1JbkX¾€0\<áf·¾ÃS¿À{V=l—)¿

@@ -1,0 +1,1 @@
+BLayerNormalization_21_2Jb@‚¿à?wn@¡Àq?G±}?Ë¾?

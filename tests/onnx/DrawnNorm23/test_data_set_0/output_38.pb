@@ -1,0 +1,1 @@
+BLayerNormalization_22_1JÄª¾

@@ -1,0 +1,1 @@
+BLayerNormalization_22_2J×ž?

@@ -1,0 +1,1 @@
+BBatchNormalization_3_1J©¹‰?Œ€“¿ž'º>

@@ -1,0 +1,1 @@
+BBatchNormalization_3_2Jˆå@‚ÝŠ?öm?

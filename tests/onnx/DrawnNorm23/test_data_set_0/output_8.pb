@@ -1,0 +1,1 @@
+BBatchNormalization_4_2JŽÌ@þù™?×Œ?

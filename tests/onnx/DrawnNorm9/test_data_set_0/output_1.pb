@@ -1,0 +1,1 @@
+BBatchNormalization_1_0J0xTM@ó£@¤·¦?ã‰¬?0G"À'›mÀSÉ?\="@¶Ä¹?eö˜?mÕ!@V¶‚À

@@ -1,0 +1,1 @@
+BBatchNormalization_2_0JxTM@¤·¦?0G"ÀSÉ?¶Ä¹?mÕ!@

@@ -1,0 +1,1 @@
+BInstanceNormalization_4_0J0Ñ?t ?ÑN’?Yw£?òÝM?n`1À$œ?4ŠÒ?ô©?"Ò‹?ûÕ?zæhÀ

@@ -1,0 +1,1 @@
+	BGreaterOrEqual_33_0J

@@ -1,0 +1,1 @@
+BGlobalLpPool_9_0J_@

@@ -1,0 +1,1 @@
+BGlobalLpPool_10_0JQ@

@@ -1,0 +1,1 @@
+BGlobalAveragePool_19_0JÊs2>”F¤¾

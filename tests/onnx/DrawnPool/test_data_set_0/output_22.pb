@@ -1,0 +1,1 @@
+BGlobalMaxPool_20_0Jc®ß?ÕH¶?

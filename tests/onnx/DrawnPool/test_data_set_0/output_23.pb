@@ -1,0 +1,1 @@
+BGlobalLpPool_21_0J||õ@l*+A

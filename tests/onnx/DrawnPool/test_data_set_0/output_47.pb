@@ -1,0 +1,1 @@
+BAveragePool_42_0J9j¿

@@ -1,0 +1,1 @@
+BAveragePool_4_0JZ?«¾;jø>

@@ -1,0 +1,1 @@
+BGlobalAveragePool_6_0J–!>

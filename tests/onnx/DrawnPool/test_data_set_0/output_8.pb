@@ -1,0 +1,1 @@
+BGlobalMaxPool_7_0J\´@

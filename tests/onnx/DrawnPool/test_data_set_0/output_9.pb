@@ -1,0 +1,1 @@
+BGlobalLpPool_8_0J¢mX@

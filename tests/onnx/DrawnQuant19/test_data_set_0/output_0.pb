@@ -1,0 +1,1 @@
+BQuantizeLinear_0_0J36()-V*/*R=BL.*>,) (.

@@ -1,0 +1,1 @@
+BDequantizeLinear_1_0J`¯ BÛè¼BKè(Â ?ÞA£xôB} ÁjéPCR[ÕBŠêøÀ¼ðBw°ÎBuCœÈBî"çA–’CØ>TCuCµ“ÃB£xôBœÈBÞ’%C–’CtfC“è2C

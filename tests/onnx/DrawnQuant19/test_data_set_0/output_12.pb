@@ -1,0 +1,1 @@
+BQuantizeLinear_12_0J.212/c0!*3fDIJ4%:6*/4

@@ -1,0 +1,1 @@
+BQuantizeLinear_18_0J=89);[9409VBEH/:A:99/

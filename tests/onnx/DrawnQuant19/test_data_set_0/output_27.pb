@@ -1,0 +1,1 @@
+BDequantizeLinear_27_0J`câÃ6“@²‡ËÁÐ.5Â® B§¤ÁLô`BïKÂcâCît†BæA‹BÑÜdA¿æ…ÂjÊÑÁ9·(C$_BæABúXFÁ® B³¿ûAR³óB½tB’ëØB,4 Á

@@ -1,0 +1,1 @@
+BDequantizeLinear_33_0J`q•–ÀT³´@69:À]€QÂñÿBæfB[³B¶iðÂô”VB)àaÁh°ëBÙÂIÈBÅ›BL³UCË˜ìÂhàÁÂ)àaÂ„ÇèBÍ“C·Â¯AÐ4B :ôAwÎB

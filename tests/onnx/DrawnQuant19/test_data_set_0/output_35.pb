@@ -1,0 +1,1 @@
+BDequantizeLinear_35_0J`F¬CЅпрњД«иЅF Э¬mђпAWzмAu№{BDл√w8Bџ+≠ЅQPЈBMЩn¬ОЮBдвAвь:Cѕ√Yп–¬ю¬lgіBД«иBГёrA,жA†:t@§§ШB

@@ -1,0 +1,1 @@
+BDynamicQuantizeLinear_37_2Jk

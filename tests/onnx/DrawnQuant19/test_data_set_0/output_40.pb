@@ -1,0 +1,1 @@
+BDynamicQuantizeLinear_38_0J+5-ÿ*¹‚*àXv½%]¥-n5

@@ -1,0 +1,1 @@
+BDynamicQuantizeLinear_38_1J?©*>

@@ -1,0 +1,1 @@
+BDynamicQuantizeLinear_39_1J?©*>

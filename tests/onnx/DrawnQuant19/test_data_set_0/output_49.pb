@@ -1,0 +1,1 @@
+BQLinearMatMul_43_0Ji90&P-

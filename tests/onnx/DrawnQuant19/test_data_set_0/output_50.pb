@@ -1,0 +1,1 @@
+BQLinearMatMul_44_0Jiˆ0KPc

@@ -1,0 +1,1 @@
+BQLinearMatMul_53_0JkQ#$DJ

@@ -1,0 +1,1 @@
+BQLinearMatMul_54_0JkÍ#DDº

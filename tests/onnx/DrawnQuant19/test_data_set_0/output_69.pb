@@ -1,0 +1,1 @@
+BQLinearMatMul_63_0Jj^ay

@@ -1,0 +1,1 @@
+BDequantizeLinear_7_0J`˜Ç2B=™EBÄ\ÉBÿy×B–ÅÒ@¿B˜Ç²B"À 9C‡²CØÊhCH$^C¶¿BÆä…Aá&˜C2íÎA[ ¬ÂìéÂ|³‰A=îÓC¿Ò§CªÃ_BÃ˜Cv[C

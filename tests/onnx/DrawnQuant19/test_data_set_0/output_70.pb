@@ -1,0 +1,1 @@
+BQLinearMatMul_64_0Jj^a

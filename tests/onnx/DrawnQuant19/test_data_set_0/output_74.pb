@@ -1,0 +1,1 @@
+BQLinearConv_68_0J@8UL[TffWAOCTRf`P!"!""#$#9A;?>QLFSbWIOINIKYXFKFQM"#"""""!=FE9;4?B

@@ -1,0 +1,1 @@
+BReduceProd_14_0JÂTB

@@ -1,0 +1,1 @@
+BReduceProd_15_0JÂTB

@@ -1,0 +1,1 @@
+BReduceSum_2_0J»ÛA

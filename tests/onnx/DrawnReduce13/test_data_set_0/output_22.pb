@@ -1,0 +1,1 @@
+BReduceSumSquare_22_0J8â3B

@@ -1,0 +1,1 @@
+BReduceSumSquare_23_0Jy¼‡A‰¹CAmèÛ@,bA

@@ -1,0 +1,1 @@
+BReduceLogSum_27_0J9~Z@

@@ -1,0 +1,1 @@
+BReduceLogSumExp_29_0JËR}@ v@

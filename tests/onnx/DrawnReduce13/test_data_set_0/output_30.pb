@@ -1,0 +1,1 @@
+BReduceLogSumExp_30_0JÎ“@

@@ -1,0 +1,1 @@
+BReduceMean_5_0JÛ¢?

@@ -1,0 +1,1 @@
+BReduceMean_6_0JÛ¢?

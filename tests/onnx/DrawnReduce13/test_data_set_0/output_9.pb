@@ -1,0 +1,1 @@
+BReduceMax_9_0JSð(@

@@ -1,0 +1,1 @@
+BReduceSum_1_0J÷ÿÿÿ

@@ -1,0 +1,1 @@
+BReduceMin_13_0JDP?

@@ -1,0 +1,1 @@
+BReduceSumSquare_28_0J Þ‚@¸žZ@øNã@ý‰1@d§7@‡@	ZAEÅÆ@

@@ -1,0 +1,1 @@
+BReduceSumSquare_30_0J6)B

@@ -1,0 +1,1 @@
+BReduceLogSum_32_0JÀU@

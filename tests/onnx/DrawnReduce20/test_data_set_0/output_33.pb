@@ -1,0 +1,1 @@
+BReduceLogSum_33_0JÀU@

@@ -1,0 +1,1 @@
+BReduceLogSum_34_0JÀU@

@@ -1,0 +1,1 @@
+BReduceLogSumExp_37_0Jn&n@„å‚@

@@ -1,0 +1,1 @@
+BReduceLogSumExp_38_0J–µ“@

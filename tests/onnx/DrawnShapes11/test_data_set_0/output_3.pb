@@ -1,0 +1,1 @@
+BSqueeze_3_0J5o>˜vC?

@@ -1,0 +1,1 @@
+BHammingWindow_28_0J@²=

@@ -1,0 +1,1 @@
+BHammingWindow_33_0J@²=
