@@ -20,6 +20,7 @@ static const struct {
 #include "tests/unit/import_messages_forms.def"
 #include "tests/unit/import_messages_ml.def"
 #include "tests/unit/import_messages_fused.def"
+#include "tests/unit/import_messages_parts.def"
 #undef MESSAGE
 };
 
