@@ -170,14 +170,15 @@ static void roff_text(FILE *f, const char *s) {
   bool verbatim = false;
   while (*s) {
     size_t n = strcspn(s, "\n");
-    if ((*s == ' ') != verbatim) {
+    bool turns = (*s == ' ') != verbatim;
+    if (turns) {
       verbatim = !verbatim;
       fputs(verbatim ? ".PP\n.nf\n" : ".fi\n.PP\n", f);
     }
     if (n) {
       roff_line(f, s, n);
       fputc('\n', f);
-    } else if (!verbatim && s[1] && s[1] != ' ') {
+    } else if (!turns && s[1] && s[1] != ' ') {
       fputs(".PP\n", f);
     }
     s += n;

@@ -28,12 +28,17 @@ helps() {
 }
 prints help helps
 
-# Options that take a number, given one that is too small, one that is too large and none.
+# Options that take a number, given one that is too small, one that is too large, none, 0 and 1.
+number='--[a-z-]+=([NSPRACW]|SEED|SECONDS|FRACTION|SIZE)\b'
 bounds() {
-  for command in compile run test compare plan quantize zoo sim sweep; do
-    for option in $("$wick" $command --help | grep -oE -- '--[a-z-]+=([NSPRA]|SEED|SECONDS)\b'); do
-      for value in -999999999999999 99999999999999999999 none; do
-        "$wick" $command model "${option%=*}=$value" 2>&1 | sed "s/^/$command $value: /"
+  local command option value
+  local -A more=([train]='-o o.onnx --data x.npy --loss mse' [quantize]='-o o.onnx'
+    [explore]='--space none.cfg -o o')
+  for command in compile run test compare plan quantize zoo sim sweep train grad explore; do
+    for option in $("$wick" $command --help | grep -oE -- "$number"); do
+      for value in -999999999999999 99999999999999999999 none 0 1; do
+        "$wick" $command model ${more[$command]-} "${option%=*}=$value" 2>&1 |
+          sed "s/^/$command $value: /"
       done
     done
   done

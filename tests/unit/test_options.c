@@ -169,6 +169,80 @@ static void refuses_with_one_line(void **state) {
   }
 }
 
+/* A number at the ends of what is allowed, and one beyond. */
+typedef struct {
+  int64_t whole;
+  double real;
+} numbers;
+
+static void numbers_have_bounds(void **state) {
+  (void)state;
+  static const struct {
+    wk_option_kind kind;
+    int64_t min, max;
+    const char *text, *message; /* NULL: taken */
+  } cases[] = {
+      {WK_OPTION_INT, 1, 1024, "1", NULL},
+      {WK_OPTION_INT, 1, 1024, "1024", NULL},
+      {WK_OPTION_INT, 1, 1024, "0", "option '--n': '0' is outside 1 to 1024"},
+      {WK_OPTION_INT, 1, 1024, "1025", "option '--n': '1025' is outside 1 to 1024"},
+      {WK_OPTION_INT, -5, 0, "-5", NULL},
+      {WK_OPTION_INT, -5, 0, "0", NULL},
+      {WK_OPTION_INT, -5, 0, "-6", "option '--n': '-6' is outside -5 to 0"},
+      {WK_OPTION_INT, -5, 0, "1", "option '--n': '1' is outside -5 to 0"},
+      {WK_OPTION_INT, 0, 9, "+9", NULL},
+      {WK_OPTION_INT, 0, 9, "9 ", "option '--n': '9 ' is not an integer"},
+      {WK_OPTION_INT, 0, 9, "9.0", "option '--n': '9.0' is not an integer"},
+      {WK_OPTION_INT, 0, 9, "0x1", "option '--n': '0x1' is not an integer"},
+      {WK_OPTION_INT, 2, INT64_MAX, "2", NULL},
+      {WK_OPTION_INT, 2, INT64_MAX, "1", "option '--n': '1' is not allowed (at least 2)"},
+      {WK_OPTION_INT, 2, INT64_MAX, "9223372036854775807", NULL},
+      {WK_OPTION_INT, 2, INT64_MAX, "9223372036854775808",
+       "option '--n': '9223372036854775808' is outside 2 to 9223372036854775807"},
+      {WK_OPTION_INT, 2, INT64_MAX, "-9223372036854775809",
+       "option '--n': '-9223372036854775809' is not allowed (at least 2)"},
+      {WK_OPTION_INT, 0, 0, "-9223372036854775808", NULL},
+      {WK_OPTION_INT, 0, 0, "-9223372036854775809",
+       "option '--n': '-9223372036854775809' does not fit in 64 bits"},
+      {WK_OPTION_DOUBLE, 0, 0, "-1e300", NULL},
+      {WK_OPTION_DOUBLE, 0, 0, "1e400", "option '--n': '1e400' is not a number"},
+      {WK_OPTION_DOUBLE, 0, 0, "nan", "option '--n': 'nan' is not a number"},
+      {WK_OPTION_DOUBLE, 0, 0, "", "option '--n': '' is not a number"},
+      {WK_OPTION_DOUBLE, 0, 100, "0", NULL},
+      {WK_OPTION_DOUBLE, 0, 100, "100", NULL},
+      {WK_OPTION_DOUBLE, 0, 100, "-1e-9", "option '--n': '-1e-9' is not allowed (at least 0)"},
+      {WK_OPTION_DOUBLE, 0, 100, "100.001",
+       "option '--n': '100.001' is not allowed (at most 100)"},
+      {WK_OPTION_DOUBLE, -3, 0, "-3", NULL},
+      {WK_OPTION_DOUBLE, -3, 0, "-3.5", "option '--n': '-3.5' is not allowed (at least -3)"},
+      {WK_OPTION_DOUBLE, -3, 0, "0.5", "option '--n': '0.5' is not allowed (at most 0)"},
+  };
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    bool is_int = cases[i].kind == WK_OPTION_INT, help;
+    const wk_option options[] = {
+        {"n", 'n', "N", "a number", cases[i].kind,
+         is_int ? offsetof(numbers, whole) : offsetof(numbers, real), NULL, cases[i].min,
+         cases[i].max},
+        {0}};
+    const wk_command c = {"do", "", "does it", NULL, options, 0, 0};
+    numbers v = {-77, -77};
+    wk_strings args = {0};
+    char *argv[] = {"do", "-n", (char *)cases[i].text, NULL};
+    wk_status s = wk_options_parse(&c, 3, argv, &v, &args, &help);
+    const char *want = cases[i].message, *got = s ? s->message : NULL;
+    if (!want != !got || (want && strcmp(want, got)))
+      fail_msg("%zu: '%s': %s", i, cases[i].text, got ? got : "is taken");
+    if (got) {
+      assert_true(v.whole == -77 && v.real == -77);
+    } else {
+      assert_true(v.whole == (is_int ? strtoll(cases[i].text, NULL, 10) : -77));
+      assert_true(v.real == (is_int ? -77 : strtod(cases[i].text, NULL)));
+    }
+    wk_status_free(s);
+    wk_vec_free(&args);
+  }
+}
+
 static void finds_commands(void **state) {
   (void)state;
   const wk_command *c;
@@ -255,23 +329,86 @@ static void prints_help(void **state) {
   free(text);
 }
 
-static void assert_has(const char *text, const char *needle) {
-  if (!strstr(text, needle)) fail_msg("no '%s' in:\n%s", needle, text);
-}
-
 static void prints_man_pages(void **state) {
   (void)state;
   char *text = text_of(wk_options_man, &compile);
-  assert_has(text, ".TH WICK\\-COMPILE 1 \"\" \"wick 0.1\"");
-  assert_has(text, ".SH NAME\nwick\\-compile \\- compile a model\n");
-  assert_has(text, ".TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR=\\fIFILE\\fR\nwrite the result");
-  assert_has(text, ".nf\n  wick compile m.onnx   # kept\n  .dotted \\e line\n.fi\n");
-  assert_has(text, ".SS Machine\n");
-  assert_has(text, ".SH EXIT STATUS\n");
+  assert_string_equal(
+      text,
+      ".TH WICK\\-COMPILE 1 \"\" \"wick 0.1\" \"User Commands\"\n"
+      ".SH NAME\nwick\\-compile \\- compile a model\n"
+      ".SH SYNOPSIS\n.B wick compile\n[\\fIOPTION\\fR]...\nMODEL.onnx\n"
+      ".SH DESCRIPTION\n"
+      "First paragraph, in two\nlines of source.\n.PP\nExamples:\n"
+      ".PP\n.nf\n  wick compile m.onnx   # kept\n  .dotted \\e line\n.fi\n.PP\nLast.\n"
+      ".SH OPTIONS\n"
+      ".SS Output\n"
+      ".TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR=\\fIFILE\\fR\nwrite the result to FILE\n"
+      ".TP\n\\fB\\-\\-emit\\fR=\\fIWHAT\\fR\nwhat to write: package, bundle, llvm\\-ir\n"
+      ".SS Machine\n"
+      ".TP\n\\fB\\-t\\fR, \\fB\\-\\-target\\fR=\\fINAME\\fR\n"
+      "compile for this machine; the names are those that 'wick ops' prints in its first line, and "
+      "more words make this text long enough to wrap\n"
+      ".TP\n\\fB\\-j\\fR, \\fB\\-\\-threads\\fR=\\fIN\\fR\nworker threads\n"
+      ".TP\n\\fB\\-\\-seed\\fR=\\fIN\\fR\nseed\n"
+      ".TP\n\\fB\\-\\-repeat\\fR=\\fIN\\fR\nruns\n"
+      ".TP\n\\fB\\-\\-rtol\\fR=\\fIR\\fR\nrelative tolerance\n"
+      ".TP\n\\fB\\-p\\fR, \\fB\\-\\-profile\\fR\nprint a table\n"
+      ".TP\n\\fB\\-b\\fR, \\fB\\-\\-bind\\fR=\\fISYMBOL=N\\fR\n"
+      "fix a dimension (may be repeated)\n"
+      ".TP\n\\fB\\-\\-kind\\-with\\-a\\-long\\-name\\fR=\\fIWHAT\\fR\n"
+      "kinds: package, bundle, llvm\\-ir (may be repeated)\n"
+      ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow this text\n"
+      ".SH EXIT STATUS\n.PP\n.nf\n  0  success\n  2  usage\n.fi\n"
+      ".SH SEE ALSO\n.BR wick (1)\n");
   free(text);
   text = text_of(program_man, NULL);
-  assert_has(text, ".TP\n.BR wick\\-compile (1)\ncompile a model\n");
+  assert_string_equal(text,
+                      ".TH WICK 1 \"\" \"wick 0.1\" \"User Commands\"\n"
+                      ".SH NAME\nwick \\- compiles neural networks\n"
+                      ".SH SYNOPSIS\n.B wick\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... "
+                      "[\\fIARGUMENT\\fR]...\n"
+                      ".SH COMMANDS\n"
+                      ".TP\n.BR wick\\-compile (1)\ncompile a model\n"
+                      ".TP\n.BR wick\\-run (1)\nrun a model\n"
+                      ".SH EXIT STATUS\n.PP\n.nf\n  0  success\n  2  usage\n.fi\n");
   free(text);
+}
+
+/* Paragraphs, blocks and what troff would take for requests; help of the same text. */
+static void lays_out_descriptions(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *man, *help;
+  } cases[] = {
+      {"One.", "One.\n", "One.\n"},
+      {"One\ntwo.\n\nThree.\n", "One\ntwo.\n.PP\nThree.\n", "One two.\n\nThree.\n"},
+      {"One.\n\n  block\n  of two\n\nThree.", /* no .PP of its own in front of a block */
+       "One.\n.PP\n.nf\n  block\n  of two\n.fi\n.PP\nThree.\n",
+       "One.\n\n  block\n  of two\n\nThree.\n"},
+      {"One.\n  block\nThree.", "One.\n.PP\n.nf\n  block\n.fi\n.PP\nThree.\n",
+       "One.\n  block\nThree.\n"},
+      {"  block\n", ".PP\n.nf\n  block\n.fi\n", "  block\n"},
+      {".dot\n'tick\na-b\\c.", "\\&.dot\n\\&'tick\na\\-b\\ec.\n", ".dot 'tick a-b\\c.\n"},
+      {"twelve bytes twelve bytes twelve bytes twelve bytes twelve bytes twelve bytes and so on",
+       "twelve bytes twelve bytes twelve bytes twelve bytes twelve bytes twelve bytes and so on\n",
+       "twelve bytes twelve bytes twelve bytes twelve bytes twelve bytes twelve bytes\n"
+       "and so on\n"},
+      {"twelve bytes twelve bytes twelve bytes twelve bytes twelve bytes twelve bytes 12 more",
+       "twelve bytes twelve bytes twelve bytes twelve bytes twelve bytes twelve bytes 12 more\n",
+       "twelve bytes twelve bytes twelve bytes twelve bytes twelve bytes twelve bytes 12\n"
+       "more\n"}, /* 80 columns are full */
+  };
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    const wk_command c = {"do", "", "does it", cases[i].text, NULL, 0, 0};
+    char *text = text_of(wk_options_man, &c), want[600];
+    snprintf(want, sizeof want, "...\n\n.SH DESCRIPTION\n%s.SH OPTIONS\n", cases[i].man);
+    if (!strstr(text, want)) fail_msg("%zu: %s", i, text);
+    free(text);
+    text = text_of(wk_options_help, &c);
+    snprintf(want, sizeof want, "Does it.\n\n%s\nOptions:\n", cases[i].help);
+    if (!strstr(text, want)) fail_msg("%zu: %s", i, text);
+    free(text);
+  }
 }
 
 /* What bash would offer when the cursor is at the end of the words. */
@@ -324,6 +461,7 @@ int main(void) {
       cmocka_unit_test(help_stops_parsing),   cmocka_unit_test(refuses_with_one_line),
       cmocka_unit_test(finds_commands),       cmocka_unit_test(prints_help),
       cmocka_unit_test(prints_man_pages),     cmocka_unit_test(completes_in_bash),
+      cmocka_unit_test(lays_out_descriptions), cmocka_unit_test(numbers_have_bounds),
   };
   return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }
