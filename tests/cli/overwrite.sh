@@ -86,6 +86,61 @@ keeps 'sim, stream' 's.s: --json would overwrite the stream' \
 keeps 'sim, outputs' 't.json: --trace would overwrite the file of --json' \
   "$wick" sim s.s --model timing --json t.json --trace ./t.json
 
+# Every file that a command writes, over every one that it reads and over every other that it
+# writes. pairs COMMAND READ...: in `writes` are its options of files, in `reads` those that it has.
+pairs() {
+  local a b i k two='same: --[^ ]+( [^ ]+)? would overwrite the file of --'
+  for ((i = 0; i < ${#writes[@]}; i++)); do
+    a=${writes[i]}
+    for b in "${reads[@]}"; do
+      keeps "$1 $a over $b" "$b: ${a%% *}.* would overwrite " "$wick" "$@" $a"$b"
+    done
+    for ((k = i + 1; k < ${#writes[@]}; k++)); do
+      b=${writes[k]}
+      keeps "$1 $a and $b" "$two" "$wick" "$@" ${a}same ${b}./same
+      keeps "$1 $b and $a" "$two" "$wick" "$@" ${b}same ${a}./same
+    done
+  done
+}
+npy labels.npy '<i8' 2
+writes=('--output ' '--history ' '--history-steps ' '--plot ') reads=(relu.onnx x.npy labels.npy)
+for ((i = 0; i < 4; i++)); do # --output must be there
+  [[ $i == 0 ]] && more=() || more=('--output' 'other.onnx')
+  a=${writes[i]}
+  for b in "${reads[@]}"; do
+    keeps "train $a over $b" "$b: ${a% } would overwrite " "$wick" train relu.onnx \
+      --data x.npy --labels labels.npy --loss nll "${more[@]}" $a$b
+  done
+  for ((k = i + 1; k < 4; k++)); do
+    b=${writes[k]}
+    keeps "train $a and $b" 'same: --[a-z-]+ would overwrite the file of --[a-z-]+' "$wick" \
+      train relu.onnx --data x.npy --labels labels.npy --loss nll "${more[@]}" ${a}same ${b}./same
+  done
+done
+cat >regions.s <<'END'
+.machine tiny
+.memory x 0x1000 64
+.memory y 0x2000 64
+.random x 1
+.output y
+l: ld.ld0 dram=x n0=64 spm=0 c0=64
+st dram=y n0=64 spm=0 c0=64 wait l
+end
+END
+cp "$wanted/../../../targets/accel/machines/tiny.cfg" own.cfg
+writes=('--json ' '--trace ' '--html ' '--dump x=' '--dump y=') reads=(regions.s own.cfg)
+check 'regions' "$wick" sim regions.s --model timing -m own.cfg --json r.json
+pairs sim regions.s -m own.cfg --model timing
+writes=('--report ') reads=(cnn.onnx one.npy)
+pairs quantize cnn.onnx --calibration one.npy -o q9.onnx
+writes=('--output ' '--report ') reads=(relu.onnx x.npy)
+pairs compile relu.onnx --value x=x.npy
+writes=('--output ') reads=(relu.onnx x.npy)
+pairs grad relu.onnx --emit graph --input x=x.npy
+cp r.json s.json
+writes=('--json ') reads=(r.json s.json)
+pairs diff r.json s.json
+
 # What does not collide.
 check 'beside the input' "$wick" run relu.onnx --input x=io/x.npy --output-dir io
 check 'both folders are one' "$wick" run relu.onnx --output-dir all --dump-tensors all
