@@ -391,7 +391,7 @@ bool wk_accel_make_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   const wk_type *t = &wk_val(k->g, nd->in[1])->type;
   if (!is_input_fine(k, nd->in[0]) || !is_result_fine(k) || !are_weights_fine(k, nd->in[1]))
     return false;
-  if (t->rank != 2 || wk_val(k->g, nd->in[0])->type.rank < 2)
+  if (t->rank != 2)
     return wk_accel_refuse(k, "a product with a stack of constant matrices");
   if (!wk_accel_requant_of(k, epilogue, 3, 0, bias, &r)) return false;
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_CONV);
@@ -479,8 +479,8 @@ bool wk_accel_make_conv_transpose(wk_accel_making *k, const wk_expr *epilogue) {
   int64_t stride[2] = {a->strides.v[0], a->strides.v[1]}, kn[2] = {w->dims[2], w->dims[3]};
   int64_t pad[2] = {a->pads.v[0], a->pads.v[1]};
   if (!within(k, "a kernel of", kn[0], 63) || !within(k, "a kernel of", kn[1], 63) ||
-      pad[0] < 0 || pad[1] < 0 || !within(k, "a stride of", stride[0], 15) ||
-      !within(k, "a stride of", stride[1], 15) || !wk_accel_operand_of(k, nd->in[0], &x))
+      !within(k, "a stride of", stride[0], 15) || !within(k, "a stride of", stride[1], 15) ||
+      !wk_accel_operand_of(k, nd->in[0], &x))
     return false;
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_CONV);
   op.macs = wk_node_macs(k->g, nd) / (stride[0] * stride[1]);

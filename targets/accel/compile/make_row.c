@@ -98,7 +98,6 @@ bool wk_accel_make_norm(wk_accel_making *k) {
 static bool right_matrix(wk_accel_making *k, wk_accel_op *op) {
   wk_accel_operand x, turned;
   if (!wk_accel_operand_of(k, k->node->in[1], &x)) return false;
-  if (x.rank < 2) return wk_accel_refuse(k, "the right operand is no matrix");
   op->is_transposed = x.lane == x.rank - 1;
   if (!op->is_transposed) {
     int64_t perm[WK_MAX_RANK];

@@ -10,18 +10,19 @@ static wk_dtype type_of(const wk_accel_making *k, wk_value_id v) {
   return wk_val(k->g, v)->type.dtype;
 }
 
-/* Dims of a view over those of the result: an axis of one is read again and again. */
-static bool broadcast(wk_accel_making *k, wk_accel_view *x, const wk_accel_view *y) {
+/* Dims of a view over those of the result: an axis of one is read again and again. False: the view
+ * has some of those that are one axis of the result. */
+static bool broadcast(wk_accel_view *x, const wk_accel_view *y) {
   struct {
     int64_t *size, *stride, want;
   } axes[] = {{&x->o, &x->so, y->o}, {&x->h, &x->sy, y->h}, {&x->w, &x->sx, y->w}};
   for (size_t i = 0; i < WK_COUNTOF(axes); i++) {
     if (*axes[i].size == axes[i].want) continue;
-    if (*axes[i].size != 1) return wk_accel_refuse(k, "operands of other dims");
+    if (*axes[i].size != 1) return false;
     *axes[i].size = axes[i].want;
     *axes[i].stride = 0;
   }
-  return x->c == y->c || x->c == 1 || wk_accel_refuse(k, "operands of other channels");
+  return true;
 }
 
 /* An operand with axes in front, as broadcasting has it. */
@@ -43,7 +44,6 @@ static bool operand(wk_accel_making *k, wk_value_id v, const wk_accel_operand *r
   int lane = result->lane - (result->rank - wk_val(k->g, v)->type.rank);
   if (!(wk_is_const(k->g, v) ? wk_accel_constant(k, v, lane, &at) : wk_accel_operand_of(k, v, &at)))
     return false;
-  if (at.rank > result->rank) return wk_accel_refuse(k, "operands of other ranks");
   widen(&at, result->rank, x);
   if (x->lane == result->lane && x->lane >= 0) return true;
   if (result->lane < 0 || (x->lane >= 0 && x->dims[x->lane] != 1) || x->dims[result->lane] != 1)
@@ -118,8 +118,8 @@ static bool map_axes(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand
 static bool map_all(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand *y,
                     const wk_accel_operand *const x[2]) {
   if (wk_accel_any(k, y, &op->out) && wk_accel_any(k, x[0], &op->a) &&
-      broadcast(k, &op->a, &op->out) &&
-      (!x[1] || (wk_accel_any(k, x[1], &op->b) && broadcast(k, &op->b, &op->out))))
+      broadcast(&op->a, &op->out) &&
+      (!x[1] || (wk_accel_any(k, x[1], &op->b) && broadcast(&op->b, &op->out))))
     return add_map(k, op);
   if (y->lane < 0) return wk_accel_refuse(k, "a result that does not lie in blocks");
   return map_axes(k, op, y, x);
@@ -317,7 +317,7 @@ static bool window_of(wk_accel_making *k, const window *x, wk_accel_op *op) {
     op->dy = x->dilations.v[y], op->pad_t = x->pads.v[y];
   }
   if (op->ky > 63 || op->kx > 63 || op->sy > 15 || op->sx > 15 || op->dy > 31 || op->dx > 31 ||
-      op->pad_t > 63 || op->pad_l > 63 || op->pad_t < 0 || op->pad_l < 0)
+      op->pad_t > 63 || op->pad_l > 63)
     return wk_accel_refuse(k, "a window that the vector unit does not have");
   return true;
 }

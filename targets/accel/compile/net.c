@@ -172,11 +172,10 @@ static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_acce
   }
 }
 
-/* A constant in blocks, brought like any tensor. */
+/* A constant of bytes in blocks, brought like any tensor. */
 bool wk_accel_constant(wk_accel_making *k, wk_value_id v, int lane, wk_accel_operand *out) {
   const wk_value *x = wk_val(k->g, v);
-  int size = wk_dtype_size(x->type.dtype), n = k->net->n;
-  if (size != 1) return wk_accel_refuse(k, "a constant of %s", wk_dtype_name(x->type.dtype));
+  int n = k->net->n;
   if (x->type.rank < 1 || lane < 0) return wk_accel_refuse(k, "a constant without channels");
   *out = fresh(k, v, lane);
   wk_accel_tensor *t = &k->net->tensors.data[out->tensor];

@@ -81,13 +81,11 @@ bool wk_accel_requant_of(wk_accel_making *k, const wk_expr *e, uint32_t first_ex
   if (bias != WK_NONE && !is_per_channel(out, bias, 0))
     return wk_accel_refuse(k, "the bias is no constant");
   if (!q->has_second) return true;
-  const wk_requant_operand *first = q->a.input == WK_REQUANT_NONE ? &q->a : &q->b;
-  const wk_requant_operand *other = first == &q->a ? &q->b : &q->a;
-  if (first->input != WK_REQUANT_NONE || other->dtype == WK_DTYPE_NONE)
+  if (q->b.dtype == WK_DTYPE_NONE) /* a is the first rounding's result */
     return wk_accel_refuse(k, "two roundings without a second operand");
-  if (!wk_accel_is_mult_fine(first->mult) || !wk_accel_is_mult_fine(other->mult))
+  if (!wk_accel_is_mult_fine(q->a.mult) || !wk_accel_is_mult_fine(q->b.mult))
     return wk_accel_refuse(k, "a multiplier that the drain does not have");
-  out->residual = other->input;
+  out->residual = q->b.input;
   return true;
 }
 
@@ -96,14 +94,12 @@ void wk_accel_record_sums(const wk_accel_requant *r, int64_t c, int n, int lanes
   const wk_requant *q = &r->q;
   wk_accel_put_range(out, q->y.zero, q->y.lo, q->y.hi);
   if (q->has_second) {
-    bool is_a = q->a.input == WK_REQUANT_NONE;
-    const wk_requant_operand *first = is_a ? &q->a : &q->b, *other = is_a ? &q->b : &q->a;
-    wk_accel_put32(out + 8, first->mult);
-    wk_accel_put32(out + 12, other->mult);
+    wk_accel_put32(out + 8, q->a.mult);
+    wk_accel_put32(out + 12, q->b.mult);
     out[16] = (uint8_t)q->shift2;
-    out[17] = other->dtype == WK_U8;
-    wk_accel_put16(out + 18, first->zero);
-    wk_accel_put16(out + 20, other->zero);
+    out[17] = q->b.dtype == WK_U8;
+    wk_accel_put16(out + 18, q->a.zero);
+    wk_accel_put16(out + 20, q->b.zero);
     wk_accel_put16(out + 22, q->y2.zero);
     wk_accel_put16(out + 24, q->y2.lo);
     wk_accel_put16(out + 26, q->y2.hi);
