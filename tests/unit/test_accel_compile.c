@@ -150,10 +150,36 @@ static const accel_case cases[] = {
      "}\n"},
 };
 
+/* "$288" are 288 numbers, no two channels' the same. */
+static void add_graph(wk_str *text, const char *graph) {
+  for (const char *at = graph; *at;) {
+    if (*at != '$') {
+      wk_str_addn(text, at++, 1);
+      continue;
+    }
+    char *end;
+    long n = strtol(at + 1, &end, 10);
+    for (long i = 0; i < n; i++)
+      wk_str_printf(text, "%s%ld", i ? ", " : "{", (i * 37 + i * i / 7) % 255 - 127);
+    wk_str_add(text, "}");
+    at = end;
+  }
+}
+
+static int accel_parts;
+
+static void count_parts(const wk_parts *p) {
+  accel_parts = 0;
+  for (size_t i = 0; i < p->parts.n; i++)
+    accel_parts += !strcmp(p->parts.data[i].instance->target->name, "accel");
+}
+
 static void check_case(const accel_case *c) {
   wk_module *m, *copy;
   wk_str text = {0}, why = {0};
-  wk_str_printf(&text, "module \"case\" {\n%s}\n", c->graph);
+  wk_str_add(&text, "module \"case\" {\n");
+  add_graph(&text, c->graph);
+  wk_str_add(&text, "}\n");
   wk_status s = wk_module_parse(text.s, "case", &m);
   if (s) fail_msg("%s: %s: %s", c->what, s->place, s->message);
   const wk_graph *g = m->main;
@@ -162,7 +188,7 @@ static void check_case(const accel_case *c) {
   wk_tensor *got = wk_xcalloc(g->outputs.n + 1, sizeof *got);
   copy = wk_module_clone(m);
   s = wk_eval_graph(g, in, want, NULL, NULL);
-  if (!s) s = accel_compile(copy, &c->target, package_file, NULL);
+  if (!s) s = accel_compile(copy, &c->target, package_file, count_parts);
   if (!s) s = accel_run(package_file, g, in, got);
   if (s) fail_msg("%s: %s: %s", c->what, s->place ? s->place : "", s->message);
   if (!random_same(g, got, want, &why)) fail_msg("%s: %s", c->what, why.s);
@@ -179,16 +205,66 @@ static void test_cases(void **state) {
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) check_case(&cases[i]);
 }
 
+/* Too large for the scratchpad of tiny at once, one way or the other. */
+static const accel_case large[] = {
+    {"a maximum of some channels after the others", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,60,3,500]) {\n"
+     "  %y = max_pool(%x) {kernel=[3,3], strides=[1,1], pads=[1,1,1,1], dilations=[1,1]} : "
+     "i8[1,60,3,500]\n  output %y\n}\n"},
+    {"a convolution of each channel, some after the others", {.target = "accel:tiny"},
+     "graph @main(%x: u8[1,60,3,500]) {\n  %w = constant i8[60,1,3,3] $540\n"
+     "  %b = constant i32[60] $60\n"
+     "  %y = conv(%x, %w, %b) {strides=[1,1], pads=[1,1,1,1], dilations=[1,1], group=60, "
+     "pad_value=77, epilogue=\"" SUM "\"} : i8[1,60,3,500]\n  output %y\n}\n"},
+    {"a sum of some channels after the others", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,60,2,600], %z: u8[1,60,2,600]) {\n"
+     "  %y = map(%x, %z) {body=\"sat<i8>(sub(i32(%0), i32(%1)))\"} : i8[1,60,2,600]\n"
+     "  output %y\n}\n"},
+    {"channels from within a block", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,64,3,240]) {\n"
+     "  %s = slice(%x) {starts=[0,3,0,0], sizes=[1,60,3,240], steps=[1,1,1,1]} : i8[1,60,3,240]\n"
+     "  %y = max_pool(%s) {kernel=[3,3], strides=[1,1], pads=[1,1,1,1], dilations=[1,1]} : "
+     "i8[1,60,3,240]\n  output %y\n}\n"},
+    {"a mean of some channels after the others", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,60,3,500]) {\n"
+     "  %y = integer_avg_pool(%x) {kernel=[3,3], strides=[1,1], pads=[1,1,1,1], dilations=[1,1], "
+     "real_pads=[0,0,0,0], factor=2.5, x_zero=3, lo=-128, hi=120, to=i8} : i8[1,60,3,500]\n"
+     "  output %y\n}\n"},
+    {"images one by one", {.target = "accel:tiny"},
+     "graph @main(%x: i8[3,64,5,100], %z: i8[3,12,5,100]) {\n"
+     "  %w = constant i8[12,64,3,3] $6912\n"
+     "  %y = conv(%x, %w, -, %z) {strides=[1,1], pads=[1,1,1,1], dilations=[1,1], "
+     "epilogue=\"sat<i8>(shr_round(add(mul(i32(sat<i8>(rescale(%0, 9000000i64, 17i64))), 5i32), "
+     "mul(i32(%1), 3i32)), 3i32))\"} : i8[3,12,5,100]\n  output %y\n}\n"},
+    {"sums part by part, of more pixels than there are sums", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,40,24,24]) {\n  %w = constant i8[5,40,7,7] $9800\n"
+     "  %y = conv(%x, %w) {strides=[1,1], pads=[3,3,3,3], dilations=[1,1], epilogue=\"sat<i8>("
+     "rescale(%0, 9000000i64, 20i64))\"} : i8[1,5,24,24]\n  output %y\n}\n"},
+    {"sums part by part, with the same constants for each strip", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,256,9,9]) {\n  %w = constant i8[9,256,3,3] $20736\n"
+     "  %y = conv(%x, %w) {strides=[1,1], pads=[1,1,1,1], dilations=[1,1], epilogue=\"sat<i8>("
+     "rescale(%0, 9000000i64, 20i64))\"} : i8[1,9,9,9]\n  output %y\n}\n"},
+    {"a function with constants of its own", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,9,4,4]) {\n  %a = constant i32[] {5}\n  %b = constant i32[1] {-3}\n"
+     "  %y = map(%a, %x, %b) {body=\"sat<u8>(add(mul(i32(%1), %0), %2))\"} : u8[1,9,4,4]\n"
+     "  output %y\n}\n"},
+};
+
+static void test_large(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(large); i++) {
+    check_case(&large[i]);
+    if (accel_parts != 1) fail_msg("%s: %d parts", large[i].what, accel_parts);
+  }
+}
+
 /* More blocks along the sum than a command takes. */
 static void test_long_rows(void **state) {
   (void)state;
-  wk_str graph = {0};
-  wk_str_add(&graph, "graph @main(%x: u8[3,5000]) {\n  %w = constant i8[5000,2] {");
-  for (int i = 0; i < 10000; i++) wk_str_printf(&graph, "%s%d", i ? ", " : "", i * 37 % 255 - 127);
-  wk_str_add(&graph, "}\n  %y = matmul(%x, %w) {epilogue=\"" SUM "\"} : i8[3,2]\n"
-                     "  output %y\n}\n");
-  check_case(&(accel_case){"long rows", {.target = "accel:tiny"}, graph.s});
-  wk_str_free(&graph);
+  check_case(&(accel_case){"long rows", {.target = "accel:tiny"},
+                           "graph @main(%x: u8[3,5000]) {\n  %w = constant i8[5000,2] $10000\n"
+                           "  %y = matmul(%x, %w) {epilogue=\"" SUM "\"} : i8[3,2]\n"
+                           "  output %y\n}\n"});
 }
 
 static int setup(void **state) {
@@ -204,6 +280,7 @@ static int teardown(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
+                                     cmocka_unit_test(test_large),
                                      cmocka_unit_test(test_long_rows)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
