@@ -347,6 +347,7 @@ static bool into_consumer(wk_rewrite *r, const wk_node *n) {
 }
 
 static bool fold(wk_rewrite *r, wk_node_id id, const wk_node *n) {
+  if (n->out[0] == WK_NONE) return false; /* not wanted, as of an operator with several */
   wk_dtype t = wk_type_of(r, n->out[0])->dtype;
   if (wk_compute_dtype(t) != t) return false; /* each operator rounds to it */
   (void)id;

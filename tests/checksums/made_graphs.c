@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * made graphs: drawn graphs through the whole compiler. A cell is of the plan's programs and of the
+ * LLVM IR or OpenCL C of the parts. */
+#include "tests/checksums/made_machines.h"
+#include "tests/random_graph.h"
+#include "tests/random_integer.h"
+#include "tests/random_layers.h"
+#include "tests/random_middle.h"
+
+static wk_module *draw_integers(uint64_t seed) { return random_integer_graph(seed, 3); }
+static wk_module *draw_layers(uint64_t seed) { return random_layers_graph(seed, 4); }
+static wk_module *draw_middle(uint64_t seed) { return random_middle_graph(seed, 10); }
+static wk_module *draw_floats(uint64_t seed) {
+  const random_options o = {.nodes = 2 + (int)(seed % 4) * 5, .only = WK_OP_COUNT};
+  return random_graph(seed, &o);
+}
+
+static const struct {
+  const char *name;
+  wk_module *(*draw)(uint64_t seed);
+  uint64_t first, count;
+} kinds[] = {{"integers", draw_integers, 3000, 24},
+             {"layers", draw_layers, 3100, 12},
+             {"middle", draw_middle, 3200, 16},
+             {"floats", draw_floats, 3300, 32}};
+
+static void emit_graph(made_table *t, const made_place *place, size_t machine,
+                       const wk_module *from) {
+  const wk_targets *targets = &place->targets[machine];
+  const wk_pipeline_options o = {.targets = targets};
+  const wk_emit_options eo = {.model_name = "made", .command = "made"};
+  wk_emit_result result = {.scratch_bytes = -1};
+  wk_pipeline_report report = {0};
+  wk_parts *parts = NULL;
+  wk_str text = {0};
+  wk_module *m = wk_module_clone(from);
+  wk_status s = wk_pipeline_run(m, &o, &report, &parts);
+  for (size_t i = 0; !s && i < parts->parts.n; i++)
+    wk_program_print(&text, parts->parts.data[i].program, WK_PRINT_SHORT);
+  const wk_emit_entry entry = {"", parts};
+  if (!s)
+    s = wk_emit_output(made_output(targets->list[0]), targets->list[0], &entry, 1, &eo,
+                       place->path, &result);
+  made_written(t, place, machine, s, &text);
+  wk_parts_free(parts);
+  wk_pipeline_report_free(&report);
+  wk_module_free(m);
+}
+
+void made_graphs(made_table *t) {
+  made_place place;
+  char name[32];
+  made_open(&place);
+  for (size_t k = 0; k < WK_COUNTOF(kinds); k++)
+    for (uint64_t i = 0; i < kinds[k].count; i++) {
+      wk_module *m = kinds[k].draw(kinds[k].first + i);
+      snprintf(name, sizeof name, "%s-%d", kinds[k].name, (int)(kinds[k].first + i));
+
+      made_row(t, name);
+      for (size_t j = 0; j < MADE_MACHINES && m->main->outputs.n; j++)
+        emit_graph(t, &place, j, m);
+      wk_module_free(m);
+    }
+  made_close(&place);
+}
