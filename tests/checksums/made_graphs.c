@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * made graphs: drawn graphs through the whole compiler. A cell is of the plan's programs and of the
- * LLVM IR or OpenCL C of the parts. */
+ * LLVM IR or the OpenCL C and package of the parts. */
 #include "tests/checksums/made_machines.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
@@ -24,6 +24,20 @@ static const struct {
              {"middle", draw_middle, 3200, 16},
              {"floats", draw_floats, 3300, 32}};
 
+/* Those of the first target. */
+static wk_status add_package(const wk_parts *p, wk_str *text) {
+  wk_target_part *of = wk_xcalloc(p->parts.n + 1, sizeof *of);
+  size_t n = 0;
+  for (size_t i = 0; i < p->parts.n; i++) {
+    const wk_part *part = &p->parts.data[i];
+    if (part->target == 0)
+      of[n++] = (wk_target_part){part->name, part->module->main, part->program};
+  }
+  wk_status s = made_package(p->targets->list[0], of, n, text);
+  free(of);
+  return s;
+}
+
 static void emit_graph(made_table *t, const made_place *place, size_t machine,
                        const wk_module *from) {
   const wk_targets *targets = &place->targets[machine];
@@ -41,6 +55,7 @@ static void emit_graph(made_table *t, const made_place *place, size_t machine,
   if (!s)
     s = wk_emit_output(made_output(targets->list[0]), targets->list[0], &entry, 1, &eo,
                        place->path, &result);
+  if (!s) s = add_package(parts, &text);
   made_written(t, place, machine, s, &text);
   wk_parts_free(parts);
   wk_pipeline_report_free(&report);

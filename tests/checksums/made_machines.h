@@ -12,6 +12,7 @@
 #include "compiler/driver/emit.h"
 #include "compiler/driver/pipeline.h"
 #include "compiler/driver/targets.h"
+#include "compiler/package/package.h"
 #include "targets/opencl/description.h"
 #include "tests/checksums/table.h"
 
@@ -90,6 +91,28 @@ static inline const wk_target_output *made_output(const wk_instance *t) {
   const wk_target_output *o = t->target->outputs;
   while (strcmp(o->name, "llvm-ir") != 0 && strcmp(o->name, "opencl-c") != 0) o++;
   return o;
+}
+
+/* What a package has of a device's parts: launches, arguments, buffers, weights. Of code for the CPU
+ * that would be LLVM's work. */
+static inline wk_status made_package(const wk_instance *t, const wk_target_part *parts, size_t n,
+                                     wk_str *text) {
+  const wk_emit_options o = {.model_name = "made", .command = "made"};
+  wk_emit_result result = {.scratch_bytes = -1};
+  void *data = NULL;
+  size_t size = 0;
+  if (strcmp(t->target->name, "opencl") != 0 || n == 0) return NULL;
+  wk_package *pkg = wk_package_new(&(wk_package_meta){.model = "made"});
+  uint32_t *row = wk_xcalloc(n, sizeof *row);
+  wk_status s = t->target->compile(t, parts, n, &o, pkg, row, &result);
+  for (size_t i = 0; i < n && !s; i++) wk_package_add_whole(pkg, parts[i].name, row[i]);
+  if (!s) s = wk_package_bytes(pkg, &data, &size);
+  if (!s)
+    wk_str_printf(text, "package of %zu bytes, %08x\n", size, (unsigned)wk_hash64(data, size, 0));
+  free(data);
+  free(row);
+  wk_package_free(pkg);
+  return s;
 }
 
 /* A cell of the programs' texts and of what was written. The CPU has code for everything; what

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * made programs: instructions through targets. A cell is of the program as the target has rewritten
- * and placed it and of the LLVM IR or OpenCL C. */
+ * and placed it and of the LLVM IR or of OpenCL C and the package. */
 #include "tests/checksums/made_layers.h"
 #include "tests/checksums/made_machines.h"
 #include "tests/unit/program_cases.h"
@@ -17,6 +17,7 @@ static void emit_program(made_table *t, const made_place *place, size_t machine,
   wk_status s = wk_pipeline_finish(p, target);
   if (!s) wk_program_print(&text, p, WK_PRINT_SHORT);
   if (!s) s = made_output(target)->write(target, &part, 1, &o, place->path, &result);
+  if (!s) s = made_package(target, &part, 1, &text);
   made_written(t, place, machine, s, &text);
   wk_program_free(p);
 }
