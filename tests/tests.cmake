@@ -142,7 +142,7 @@ add_executable(made ${CMAKE_SOURCE_DIR}/tests/checksums/made.c
                ${CMAKE_SOURCE_DIR}/tests/checksums/made_programs.c
                ${CMAKE_SOURCE_DIR}/tests/checksums/made_graphs.c)
 target_link_libraries(made ${WK_ALL})
-foreach(suite kernels programs graphs)
+foreach(suite kernels programs graphs operators)
   add_test(NAME checksums/made-${suite}
            COMMAND made ${suite} ${CMAKE_SOURCE_DIR}/tests/checksums/made_${suite}.txt)
 endforeach()

@@ -4,6 +4,7 @@
  *   kernels   kernels of the CPU target alone, of layers as large as they are in networks
  *   programs  instructions made by hand and such layers, through targets
  *   graphs    drawn graphs of all kinds, through the whole compiler
+ *   operators each operator of graphs alone
  *
  * TABLE holds a row for each case: its name, then for each machine figures, where there are any,
  * and a checksum of the text. Another checksum is another decision of a pass, a cost or a generator
@@ -74,7 +75,8 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*make)(made_table *t);
-  } suites[] = {{"kernels", made_kernels}, {"programs", made_programs}, {"graphs", made_graphs}};
+  } suites[] = {{"kernels", made_kernels}, {"programs", made_programs},
+                {"graphs", made_graphs}, {"operators", made_operators}};
   made_table t = {.show = argc == 5 && strcmp(argv[3], "--show") == 0 ? argv[4] : NULL};
   const bool is_blessed = argc == 4 && strcmp(argv[3], "--bless") == 0;
   int result = 2;

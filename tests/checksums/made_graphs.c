@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * made graphs: drawn graphs through the whole compiler. A cell is of the plan's programs and of the
- * LLVM IR or the OpenCL C and package of the parts. */
+ * made graphs, made operators: drawn graphs through the whole compiler. A cell is of what the steps
+ * changed, of the plan's programs and of the LLVM IR or the OpenCL C and package of the parts. */
 #include "tests/checksums/made_machines.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
 #include "tests/random_layers.h"
 #include "tests/random_middle.h"
+
+enum { SEEDS = 6 };
 
 static wk_module *draw_integers(uint64_t seed) { return random_integer_graph(seed, 3); }
 static wk_module *draw_layers(uint64_t seed) { return random_layers_graph(seed, 4); }
@@ -23,6 +25,19 @@ static const struct {
              {"layers", draw_layers, 3100, 12},
              {"middle", draw_middle, 3200, 16},
              {"floats", draw_floats, 3300, 32}};
+
+/* What every step says that it did. */
+static void add_steps(const wk_pipeline_report *r, wk_str *text) {
+  for (size_t i = 0; i < r->steps.n; i++) {
+    const wk_step_record *step = &r->steps.data[i];
+    wk_str_printf(text, "%s %s: %lld changes\n", step->part ? step->part : "-", step->name,
+                  (long long)step->changes);
+  }
+  wk_str_printf(text, "%lld nodes, %lld macs, %lld weights, %lld instructions, %lld to %lld\n",
+                (long long)r->nodes, (long long)r->macs, (long long)r->weights,
+                (long long)r->instructions, (long long)r->peak_in_model_order,
+                (long long)r->peak_ordered);
+}
 
 /* Those of the first target. */
 static wk_status add_package(const wk_parts *p, wk_str *text) {
@@ -49,6 +64,7 @@ static void emit_graph(made_table *t, const made_place *place, size_t machine,
   wk_str text = {0};
   wk_module *m = wk_module_clone(from);
   wk_status s = wk_pipeline_run(m, &o, &report, &parts);
+  add_steps(&report, &text);
   for (size_t i = 0; !s && i < parts->parts.n; i++)
     wk_program_print(&text, parts->parts.data[i].program, WK_PRINT_SHORT);
   const wk_emit_entry entry = {"", parts};
@@ -74,6 +90,26 @@ void made_graphs(made_table *t) {
       made_row(t, name);
       for (size_t j = 0; j < MADE_MACHINES && m->main->outputs.n; j++)
         emit_graph(t, &place, j, m);
+      wk_module_free(m);
+    }
+  made_close(&place);
+}
+
+/* Each operator alone, for three machines by turns: its number says which. */
+void made_operators(made_table *t) {
+  made_place place;
+  char name[48];
+  made_open(&place);
+  for (int op = 0; op < WK_OP_COUNT; op++)
+    for (uint64_t i = 0; i < SEEDS; i++) {
+      const random_options o = {.nodes = 3, .only = (wk_op)op, .no_motifs = true};
+      wk_module *m = random_graph(3400 + i, &o);
+      if (m->main->outputs.n) {
+        snprintf(name, sizeof name, "%s-%d", wk_op_get((wk_op)op)->name, (int)i);
+        made_row(t, name);
+        for (size_t k = 0; k < 3; k++)
+          emit_graph(t, &place, ((size_t)op + i + k * 4) % MADE_MACHINES, m);
+      }
       wk_module_free(m);
     }
   made_close(&place);

@@ -108,7 +108,7 @@ static inline wk_status made_package(const wk_instance *t, const wk_target_part 
   for (size_t i = 0; i < n && !s; i++) wk_package_add_whole(pkg, parts[i].name, row[i]);
   if (!s) s = wk_package_bytes(pkg, &data, &size);
   if (!s)
-    wk_str_printf(text, "package of %zu bytes, %08x\n", size, (unsigned)wk_hash64(data, size, 0));
+    wk_str_printf(text, "package: %zu, %08x\n", size, (unsigned)wk_hash64(data, size, 0));
   free(data);
   free(row);
   wk_package_free(pkg);
