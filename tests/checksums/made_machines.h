@@ -93,8 +93,8 @@ static inline const wk_target_output *made_output(const wk_instance *t) {
   return o;
 }
 
-/* What a package has of a device's parts: launches, arguments, buffers, weights. Of code for the CPU
- * that would be LLVM's work. */
+/* What a package has of a device's parts: launches, arguments, buffers, weights. Of code for the
+ * CPU that would be LLVM's work. */
 static inline wk_status made_package(const wk_instance *t, const wk_target_part *parts, size_t n,
                                      wk_str *text) {
   const wk_emit_options o = {.model_name = "made", .command = "made"};
