@@ -347,12 +347,12 @@ static bool into_consumer(wk_rewrite *r, const wk_node *n) {
 }
 
 static bool fold(wk_rewrite *r, wk_node_id id, const wk_node *n) {
-  if (n->out[0] == WK_NONE) return false; /* not wanted, as of an operator with several */
+  bool is_contraction = n->op == WK_OP_CONV || n->op == WK_OP_MATMUL;
+  (void)id;
+  if (!is_contraction && !is_affine_op(n->op)) return false;
   wk_dtype t = wk_type_of(r, n->out[0])->dtype;
   if (wk_compute_dtype(t) != t) return false; /* each operator rounds to it */
-  (void)id;
-  if (n->op == WK_OP_CONV || n->op == WK_OP_MATMUL) return into_consumer(r, n);
-  if (!is_affine_op(n->op)) return false;
+  if (is_contraction) return into_consumer(r, n);
   uint32_t operands = n->op == WK_OP_BATCH_NORM ? 1 : 2;
   for (uint32_t k = 0; k < operands; k++)
     if (into_producer(r, n, k) || into_norm(r, n, k)) return true;
