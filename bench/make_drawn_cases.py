@@ -3,7 +3,7 @@
 """Writes tests/onnx/Drawn*: many forms of each standard operator, of several opsets, drawn so that
 the first and the last axis, pad and group count as much as the others. ONNX Runtime and ONNX's
 reference evaluator answer; where they differ, the form names the one that follows the text of the
-standard, or is left out.
+standard, or is left out. Of opsets before 7 NumPy answers.
 
   bench/setup                          once: a virtual environment with the peers
   bench/make_drawn_cases.py [--out FOLDER] [FAMILY...]
@@ -14,7 +14,7 @@ import pathlib
 import cli
 import peers
 
-FAMILIES = ("windows", "layouts", "numbers", "places", "steps", "elements")
+FAMILIES = ("windows", "layouts", "numbers", "places", "steps", "elements", "old")
 
 
 def main():

@@ -1,0 +1,1 @@
+BReduceSum_31_0JüW£@
