@@ -56,12 +56,16 @@ class Model:
     def draw(self, *choices):
         return choices[self.rng.integers(len(choices))]
 
-    def inputs(self, values):
-        """Names, and the feeds and constants among the values."""
+    def inputs(self, values, label):
+        """Names, and the feeds and constants among the values; a text: what a node of the same
+        form makes."""
         names, feeds, given = [], {}, {}
         for v in values:
             if v is None:
                 names.append("")
+                continue
+            if isinstance(v, str):
+                names.append(f"{label}_{v}")
                 continue
             stored, of = (("c", given) if isinstance(v, Constant) else ("x", feeds))
             known = self.constants if stored == "c" else self.feeds
@@ -74,17 +78,26 @@ class Model:
         return names, feeds, given
 
     def add(self, op, *values, outputs="1", by=None, beside=(), turn=None, answer=None,
-            **attributes):
+            after=(), **attributes):
         """A node that makes the outputs marked with 1; by: the oracle that is right where they
         differ or one does not know the form; beside: feeds that a graph within the node reads;
         turn: the model to ask and what to make of its answers; answer: what NumPy says of a form
-        that no oracle knows. Whether an oracle knows it."""
+        that no oracle knows; after: what stands before the node, each (operator, inputs, output,
+        attributes), which it reads by the output's name. Whether an oracle knows it."""
         label = f"{op}_{len(self.nodes)}"
-        names, feeds, given = self.inputs([*values, *beside])
+        names, feeds, given, nodes = [], {}, {}, []
+        for kind, before, output, more in after:
+            names, fed, constants = self.inputs(before, label)
+            nodes.append(helper.make_node(kind, names, [f"{label}_{output}"],
+                                          name=f"{label}_{output}", **more))
+            feeds.update(fed), given.update(constants)
+        names, fed, constants = self.inputs([*values, *beside], label)
+        feeds.update(fed), given.update(constants)
         names = names[:len(values)]
         results = [f"{label}_{i}" if c == "1" else "" for i, c in enumerate(outputs)]
         node = helper.make_node(op, names, results, name=label, **attributes)
-        model = self.model([node], feeds, given, [r for r in results if r])
+        nodes.append(node)
+        model = self.model(nodes, feeds, given, [r for r in results if r])
         wanted, answers = [r for r in results if r], {}
         if turn:
             answers["runtime"] = turn(lambda m, f: run(m, wanted, f, "runtime"), model, feeds)
@@ -105,7 +118,7 @@ class Model:
                    for k, a in answers.items()})
             return False
         self.answers.update(zip(wanted, answers[by or known[0]]))
-        self.nodes.append(node)
+        self.nodes += nodes
         self.feeds.update(feeds)
         self.constants.update(given)
         return True

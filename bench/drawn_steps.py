@@ -151,10 +151,56 @@ def bodies(m):
         m.add("Scan", m.f32(n), x, outputs="11", body=body, num_scan_inputs=1, **more)
 
 
+def position(k):
+    return [] if k is None else [drawn.Constant(k, np.int64)]
+
+
+def sequences(m):
+    a, b, c, d = (m.f32(n, 2) for n in (2, 1, 3, 2))
+    three = ("SequenceConstruct", [a, b, c], "three", {})
+    alike = ("SequenceConstruct", [a, d, a], "alike", {})
+    for k in (0, 1, 2, -1, -3):
+        m.add("SequenceAt", "three", *position(k), after=[three])
+    m.add("SequenceLength", "three", after=[three])
+    m.add("SequenceLength", "none", after=[("SequenceEmpty", [], "none", {})])
+    for k in (None, 0, 1, 3, -1, -3):
+        longer = ("SequenceInsert", ["three", d, *position(k)], "longer", {})
+        m.add("ConcatFromSequence", "longer", after=[three, longer], axis=0)
+    for k in (None, 0, 1, -1, -2, -3):
+        shorter = ("SequenceErase", ["three", *position(k)], "shorter", {})
+        m.add("ConcatFromSequence", "shorter", after=[three, shorter], axis=-2)
+    first = ("SequenceInsert", ["none", b], "first", {})
+    m.add("SequenceAt", "first", *position(-1), after=[("SequenceEmpty", [], "none", {}), first])
+    for axis in (0, 1, -1, 2, -3):
+        for stacks in ({}, dict(new_axis=1)):
+            if axis in (2, -3) and not stacks:
+                continue
+            m.add("ConcatFromSequence", "alike", after=[alike], axis=axis, **stacks)
+    x = m.f32(4, 5, 2)
+    for axis, split, k in ((0, None, 3), (1, None, -1), (1, [2, 3], 0), (-2, [4, 1], 1),
+                           (1, 2, 2), (0, 3, -1), (2, 1, 0), (-1, [2], 0)):
+        given = [] if split is None else [drawn.Constant(split, np.int64)]
+        for more in ({}, dict(keepdims=0)) if split is None else ({},):
+            pieces = ("SplitToSequence", [x, *given], "pieces", dict(axis=axis, **more))
+            m.add("SequenceAt", "pieces", *position(k), after=[pieces])
+            m.add("SequenceLength", "pieces", after=[pieces])
+    m.add("SequenceAt", "pieces", *position(1), after=[("SplitToSequence", [x], "pieces", {})])
+    if m.opset > 16:
+        body = graph("b (float[n, 2] u) => (float[n, 2] v) { v = Neg (u) }")
+        both = graph("b (float[n, 2] u, float[n, 2] w) => (float[n, 2] v) { v = Sub (u, w) }")
+        with_one = graph("b (float[n, 2] u, float[1, 2] w) => (float[n, 2] v) { v = Sub (u, w) }")
+        reversed_ = ("SequenceConstruct", [d, a, d], "other", {})
+        for inputs, before, g in ((["three"], [three], body), (["three", b], [three], with_one),
+                                  (["alike", "other"], [alike, reversed_], both)):
+            mapped = ("SequenceMap", inputs, "mapped", dict(body=g))
+            m.add("ConcatFromSequence", "mapped", after=[*before, mapped], axis=0)
+            m.add("SequenceAt", "mapped", *position(-1), after=[*before, mapped])
+
+
 def recurrent(out):
     for name, forms, opsets in (("Recurrent", recurrences, (14,)), ("Signal", signals, (17, 20)),
-                                ("Body", bodies, (16,)),
-                                ("FedBody", fed_bodies, (13,))):
+                                ("Body", bodies, (16,)), ("FedBody", fed_bodies, (13,)),
+                                ("Sequence", sequences, (17,))):
         for opset in opsets:
             m = drawn.Model(f"Drawn{name}{opset}", opset)
             forms(m)

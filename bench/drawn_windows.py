@@ -47,6 +47,9 @@ def convolutions(out):
                   for n, s, k in zip(sizes, strides, kernel)]
         m.add("ConvTranspose", x, t, group=group, output_shape=wanted,
               **m.draw({}, dict(auto_pad="SAME_UPPER")), **more)
+    x, w = m.f32(1, 2, 6, 8), drawn.Constant(m.f32(2, 2, 1, 2))
+    for auto in ("SAME_UPPER", "SAME_LOWER"):  # windows that do not reach each other
+        m.add("Conv", x, w, strides=[3, 4], auto_pad=auto)
     m.write(out)
 
 

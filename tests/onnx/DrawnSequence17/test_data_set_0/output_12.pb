@@ -1,0 +1,1 @@
+BConcatFromSequence_29_0J%Pû½é¨¾¦¤¿/…?„Gº½#^>

@@ -1,0 +1,1 @@
+BConcatFromSequence_32_0J „Gº½#^>õÜQ@@ÍÄ>LIŠ?»…3=“«Y¾Î“k?

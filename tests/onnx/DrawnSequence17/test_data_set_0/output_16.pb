@@ -1,0 +1,1 @@
+BConcatFromSequence_41_0J(%Pû½é¨¾¦¤¿/…?õÜQ@@ÍÄ>LIŠ?»…3=“«Y¾Î“k?
