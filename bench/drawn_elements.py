@@ -30,6 +30,10 @@ def functions(m):
         m.add("IsNaN", y)
     for slope in ((4,), (3, 1), (1,), (2, 3, 4)):
         m.add("PRelu", x, m.draw(drawn.Constant, np.asarray)(m.f32(*slope)))
+    per_channel = m.f32(3)  # some files have it so, which broadcasting does not give
+    m.add("PRelu", x, per_channel, answer=np.where(x < 0, x * per_channel[:, None], x))
+    for dims in ((2, 3, 3), (3, 3), (4, 3), (5,)):
+        m.add("PRelu", m.f32(*dims), m.f32(1 if len(dims) == 1 else 3))
     if m.opset < 11:
         for more in ({}, dict(min=-.5), dict(max=.75), dict(min=-.25, max=1.)):
             m.add("Clip", x, **more)

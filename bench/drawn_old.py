@@ -40,6 +40,9 @@ def values(m):
     x = m.f32(2, 3, 4)
     slope = m.f32(3)
     m.add("PRelu", x, drawn.Constant(slope), answer=np.where(x < 0, x * slope[:, None], x))
+    square = m.f32(2, 3, 3)
+    m.add("PRelu", square, slope,
+          answer=np.where(square < 0, square * slope[:, None], square))
     a, b = m.f32(2, 3), m.f32(3, 4)
     for c, more in ((m.f32(4), dict(alpha=.5)), (m.f32(2, 4), dict(beta=2.)), (m.f32(1), {})):
         broadcast = {} if c.shape == (2, 4) else dict(broadcast=1)

@@ -95,7 +95,9 @@ def signals(m):
             for more in ({}, dict(periodic=0), dict(output_datatype=11, periodic=1)):
                 if n > 2 or more.get("periodic") != 0:
                     m.add(op, drawn.Constant(n, m.draw(np.int32, np.int64)), by="runtime", **more)
-    for mel in ((3, 16, 8000, 0, 4000), (5, 17, 100, 10, 45), (2, 9, 44100, 300, 9000)):
+    for mel in ((3, 16, 8000, 0, 4000), (5, 17, 100, 10, 45), (2, 9, 44100, 300, 9000),
+                (4, 16, 8000, 0, 8000), (6, 8, 8000, 3000, 9000), (8, 16, 8000, 10, 60),
+                (9, 32, 8000, 20, 4000), (1, 1, 8000, 0, 8000)):
         values = [drawn.Constant(v, np.int64 if k < 3 else np.float32) for k, v in enumerate(mel)]
         m.add("MelWeightMatrix", *values)
         m.add("MelWeightMatrix", *values, output_datatype=11)
