@@ -14,7 +14,7 @@ import pathlib
 import cli
 import peers
 
-FAMILIES = ("windows", "layouts", "numbers", "places", "steps", "elements", "old")
+FAMILIES = ("windows", "layouts", "numbers", "places", "steps", "elements", "old", "attention")
 
 
 def main():
