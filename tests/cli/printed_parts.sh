@@ -38,6 +38,30 @@ prints parts-sim-modes "$wick" sim unet.onnx --machine tiny "${time[@]}" --with-
 prints parts-diff "$wick" diff u.json slow.json --json d.json
 prints parts-compare "$wick" compare unet.onnx "${pair[@]}" -v
 prints parts-compare-package "$wick" compare unet.onnx --package unet.wick -v
+cp unet.onnx wrong.onnx && flip wrong.onnx 17000 # a weight
+check 'a package of another weight' "$wick" compile wrong.onnx -q "${pair[@]}" -o wrong.wick
+prints parts-compare-wrong "$wick" compare unet.onnx --package wrong.wick
+prints parts-compare-all "$wick" compare unet.onnx --package wrong.wick -v
+prints parts-functional "$wick" sim unet.wick --model functional --random 3
+commands() { # of all parts, and the timelines; on a machine with three queues of loads, too
+  "$wick" sim unet.wick "${time[@]}" --commands --trace tiny.trace >tiny.commands
+  "$wick" compile unet.onnx -q --target accel:wide --cpu x86-64 -o wide.wick
+  "$wick" sim wide.wick "${time[@]}" --commands --trace wide.trace --html wide.html >wide.commands
+  "$wick" sim wide.wick "${time[@]}" --causes --csv wide.csv --json wide.json >wide.causes
+  digest {tiny,wide}.commands {tiny,wide}.trace wide.html wide.csv wide.json wide.causes
+}
+prints parts-commands commands
+machines() {
+  local machine
+  "$wick" isa --c-registers >registers.h
+  digest registers.h
+  for machine in base tiny wide; do
+    "$wick" isa --machine $machine >$machine.txt
+    "$wick" isa --machine $machine --sv >$machine.sv
+    digest $machine.txt $machine.sv
+  done
+}
+prints isa-files machines
 parts_dump() {
   "$wick" run unet.wick --dump-tensors dump --random 5 | sed 's/ (.*//' && (cd dump && wc -c -- *)
 }
