@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The cache of cycle models: what has a model of its own, what is built again, and the command
+ * lines that build it. Verilator and the compilers are scripts here that build nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sim/build.h"
+
+static char folder[] = "/tmp/wick-sim-build-XXXXXX";
+static char rtl[64]; /* a tree of files for scripts that look at none */
+static wk_machine tiny, base;
+
+/* Good for seven more. */
+static const char *in_folder(const char *name) {
+  static char text[8][256];
+  static int next;
+  char *y = text[next++ % 8];
+  snprintf(y, sizeof *text, "%s/%s", folder, name);
+  return y;
+}
+
+static void write_file(const char *name, const char *text) {
+  assert_null(wk_write_file(in_folder(name), text, strlen(text)));
+}
+
+static void tool(const char *name, const char *script) {
+  char path[64];
+  snprintf(path, sizeof path, "bin/%s", name);
+  write_file(path, script);
+  assert_int_equal(chmod(in_folder(path), 0755), 0);
+}
+
+static void run(const char *command) {
+  char text[600];
+  snprintf(text, sizeof text, "cd %s && PATH=/usr/bin:/bin && %s", folder, command);
+  assert_int_equal(system(text), 0);
+}
+
+/* It writes down how it was called, and leaves a library that none can load. */
+#define VERILATOR                                                                                \
+  "#!/bin/sh\nprintf '%%s\\n' \"$@\" >%s/args\n"                                                 \
+  "while [ \"$1\" != -Mdir ]; do shift; done\n[ -d \"$2\" ] || /bin/mkdir \"$2\"\n"              \
+  "echo built >\"$2/model.so\"\n"
+
+static int setup(void **state) {
+  char script[400];
+  (void)state;
+  if (!mkdtemp(folder)) return 1;
+  run("mkdir bin rtl cache && ln -s $(command -v find) $(command -v rm) bin/");
+  snprintf(script, sizeof script, VERILATOR, folder);
+  tool("verilator", script);
+  tool("clang++-19", "#!/bin/sh\n");
+  tool("clang++", "#!/bin/sh\n");
+  tool("g++", "#!/bin/sh\n");
+  tool("llvm-profdata-19", "#!/bin/sh\n");
+  write_file("rtl/b.sv", "b");
+  write_file("rtl/a.sv", "a");
+  write_file("rtl/z_pkg.sv", "z");
+  write_file("rtl/c_pkg.sv", "c");
+  write_file("rtl/_pkg.sv", "no package");
+  write_file("rtl/notes.txt", "notes");
+  write_file("rtl/.sv", "hidden");
+  snprintf(rtl, sizeof rtl, "%s", in_folder("rtl"));
+  setenv("PATH", in_folder("bin"), 1);
+  setenv("WICK_CACHE", in_folder("cache"), 1);
+  wk_status s = wk_machine_read("tiny", &tiny);
+  if (!s) s = wk_machine_read("base", &base);
+  return s != NULL;
+}
+
+static int teardown(void **state) {
+  char command[64];
+  (void)state;
+  snprintf(command, sizeof command, "/bin/rm -rf %s", folder);
+  return system(command);
+}
+
+/* The library; whether it was built for this. */
+static char *library(wk_sim_build_options o, bool *built) {
+  char *path;
+  unlink(in_folder("args"));
+  if (!o.rtl) o.rtl = rtl;
+  wk_status s = wk_sim_build(&o, &path);
+  if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
+  *built = access(in_folder("args"), F_OK) == 0;
+  assert_int_equal(access(path, R_OK), 0);
+  return path;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+enum { MOST = 24 };
+static char *known[MOST];
+static int n_known;
+
+/* It has a library of its own, which is built once. */
+static void expect_new(const wk_sim_build_options *o, const char *what) {
+  bool built, again;
+  char *path = library(*o, &built), *same = library(*o, &again);
+  if (!built || again) fail_msg("%s: built %d, then %d", what, built, again);
+  assert_string_equal(path, same);
+  for (int i = 0; i < n_known; i++)
+    if (!strcmp(known[i], path)) fail_msg("%s: the library of another one, %d", what, i);
+  known[n_known++] = path;
+  free(same);
+}
+
+static void expect_known(const wk_sim_build_options *o, int which) {
+  bool built;
+  char *path = library(*o, &built);
+  assert_false(built);
+  assert_string_equal(path, known[which]);
+  free(path);
+}
+
+static void what_has_a_model_of_its_own(void **state) {
+  const wk_sim_build_options plain = {.machine = &tiny}, waves = {.machine = &tiny, .waves = true};
+  (void)state;
+  expect_new(&plain, "a machine");
+  expect_new(&(wk_sim_build_options){.machine = &base}, "another machine");
+  expect_new(&waves, "waves");
+  expect_new(&(wk_sim_build_options){.machine = &tiny, .coverage = true}, "coverage");
+  expect_new(&(wk_sim_build_options){.machine = &tiny, .probe = true}, "a probe");
+  wk_machine other = tiny;
+  other.dram_latency = 7;
+  expect_known(&(wk_sim_build_options){.machine = &other}, 0);
+  other.fifo *= 2;
+  expect_new(&(wk_sim_build_options){.machine = &other}, "other hardware of the same name");
+  /* what the tree has in files that are not read is nothing to it */
+  write_file("rtl/notes.txt", "other notes");
+  expect_known(&plain, 0);
+  write_file("rtl/a.sv", "A");
+  expect_new(&plain, "another file");
+  write_file("rtl/d.sv", "d");
+  expect_new(&plain, "one file more");
+  unlink(in_folder("rtl/d.sv"));
+  write_file("rtl/a.sv", "a");
+  expect_known(&plain, 0);
+  run("cp -r rtl rtl2");
+  expect_known(&(wk_sim_build_options){.machine = &tiny, .rtl = in_folder("rtl2")}, 0);
+  /* compilers, the first that is there */
+  run("mv bin/clang++-19 hidden");
+  expect_new(&plain, "another compiler");
+  run("mv bin/clang++ hidden2");
+  expect_new(&plain, "the last compiler");
+  run("mv bin/g++ hidden3");
+  expect_known(&plain, n_known - 1); /* which is taken where there is none */
+  run("mv hidden bin/clang++-19 && mv hidden2 bin/clang++ && mv hidden3 bin/g++");
+  expect_known(&plain, 0);
+  assert_memory_equal(known[0], in_folder("cache/tiny-"), strlen(in_folder("cache/tiny-")));
+  assert_memory_equal(known[1], in_folder("cache/base-"), strlen(in_folder("cache/base-")));
+  bool built;
+  free(library((wk_sim_build_options){.machine = &tiny, .rebuild = true}, &built));
+  assert_true(built);
+  for (int i = 0; i < n_known; i++) free(known[i]);
+}
+
+/* ---- command lines --------------------------------------------------------------------------- */
+
+static void replace(wk_str *text, const char *what, const char *by) {
+  wk_str y = {0};
+  const char *at = text->s, *next;
+  while ((next = strstr(at, what))) {
+    wk_str_addn(&y, at, (size_t)(next - at));
+    wk_str_add(&y, by);
+    at = next + strlen(what);
+  }
+  wk_str_add(&y, at);
+  wk_str_free(text);
+  *text = y;
+}
+
+/* With FOLDER, SIM (what is the project's) and WORK in the place of theirs. */
+static void called_with(const char *work, wk_str *text) {
+  wk_file f;
+  assert_null(wk_file_map(in_folder("args"), &f));
+  wk_str_addn(text, (const char *)f.data, f.size);
+  wk_file_unmap(&f);
+  replace(text, work, "WORK");
+  replace(text, folder, "FOLDER");
+  char sim[256], *end = strstr(text->s, "/verilated/bench.cpp"), *begin = end;
+  assert_non_null(end);
+  while (begin > text->s && begin[-1] != '\n') begin--;
+  snprintf(sim, sizeof sim, "%.*s", (int)(end - begin), begin);
+  replace(text, sim, "SIM");
+  replace(text, "\n", " ");
+}
+
+#define ALWAYS                                                                                   \
+  "--cc --exe --build -j 2 -Wall -Wno-fatal -Werror-USERERROR --top-module wick_accel -O3 "      \
+  "--x-assign fast --x-initial unique +define+WICK_WIDE --output-split 20000 "
+#define QUICK "--output-split-cfuncs 20000 --noassert --flatten "
+#define CLANG                                                                                    \
+  "-MAKEFLAGS CXX=clang++-19 LINK=clang++-19 OPT_FAST='-O3 -march=native' OPT_SLOW=-O1 "         \
+  "OPT_GLOBAL='-O2 -march=native' "
+#define FLAGS(more) "-CFLAGS -fPIC -fvisibility=hidden -IWORK -ISIM/.." more "  -LDFLAGS -shared  "
+#define FILES                                                                                    \
+  "-Mdir WORK -o model.so WORK/wick_pkg.sv FOLDER/rtl/_pkg.sv FOLDER/rtl/c_pkg.sv "              \
+  "FOLDER/rtl/z_pkg.sv FOLDER/rtl/a.sv FOLDER/rtl/b.sv "
+#define BENCH "SIM/verilated/bench.cpp "
+
+static void how_models_are_built(void **state) {
+  static const struct {
+    wk_sim_build_options o;
+    const char *args;
+  } cases[] = {
+      {{.rebuild = true}, ALWAYS QUICK CLANG FLAGS("") FILES BENCH},
+      {{.rebuild = true, .waves = true}, ALWAYS QUICK "--trace-fst " CLANG FLAGS("") FILES BENCH},
+      {{.rebuild = true, .probe = true},
+       ALWAYS QUICK CLANG FLAGS(" -DWICK_PROBE") FILES "SIM/verilated/spm_probe.sv " BENCH},
+      {{.rebuild = true, .coverage = true},
+       ALWAYS "--output-split-cfuncs 500 --assert --coverage-line --coverage-toggle -MAKEFLAGS "
+       "CXX=g++ LINK=g++ OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1 " FLAGS("") FILES BENCH},
+  };
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    wk_sim_build_options o = cases[i].o;
+    wk_str text = {0}, work = {0};
+    bool built;
+    o.machine = &tiny;
+    char *path = library(o, &built);
+    wk_str_printf(&work, "%s.build", path);
+    called_with(work.s, &text);
+    assert_string_equal(text.s, cases[i].args);
+    assert_int_not_equal(access(work.s, F_OK), 0); /* nothing is left of it */
+    wk_str_free(&work);
+    wk_str_free(&text);
+    free(path);
+  }
+}
+
+/* ---- tuned models ---------------------------------------------------------------------------- */
+
+/* The first of its two compilations; the library cannot be trained. *work: its folder. */
+static void fail_to_tune(const wk_sim_build_options *o, wk_str *work) {
+  wk_file f;
+  char *path;
+  unlink(in_folder("args"));
+  wk_status s = wk_sim_build(o, &path);
+  assert_non_null(s);
+  wk_status_free(s);
+  assert_null(wk_file_map(in_folder("args"), &f));
+  const char *from = strstr((const char *)f.data, "-Mdir\n");
+  assert_non_null(from);
+  from += strlen("-Mdir\n");
+  wk_str_addn(work, from, strcspn(from, "\n"));
+  wk_file_unmap(&f);
+}
+
+static void tuned_models(void **state) {
+  const wk_sim_build_options now = {.machine = &tiny, .rtl = rtl,
+                                    .tune = WK_SIM_TUNE_NOW};
+  wk_sim_build_options o = now;
+  wk_str work = {0};
+  static const char end[] = "-tuned.so.build/counting";
+  bool built;
+  (void)state;
+  fail_to_tune(&now, &work);
+  assert_true(work.n > sizeof end);
+  assert_string_equal(work.s + work.n - strlen(end), end);
+  work.s[work.n - strlen(".build/counting")] = '\0';
+  assert_null(wk_write_file(work.s, "tuned", 5));
+  static const struct {
+    wk_sim_build_options o;
+    bool is_tuned;
+  } cases[] = {{{.tune = WK_SIM_TUNE_CACHED}, true},
+               {{.tune = WK_SIM_TUNE_NOW}, true},
+               {{.tune = WK_SIM_TUNE_NEVER}, false},
+               {{.tune = WK_SIM_TUNE_CACHED, .waves = true}, false},
+               {{.tune = WK_SIM_TUNE_CACHED, .coverage = true}, false},
+               {{.tune = WK_SIM_TUNE_CACHED, .probe = true}, false}};
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    o = cases[i].o;
+    o.machine = &tiny;
+    char *path = library(o, &built);
+    assert_int_equal(!strcmp(path, work.s), cases[i].is_tuned);
+    free(path);
+  }
+  /* made anew because it is the one that is taken */
+  wk_str again = {0};
+  o = (wk_sim_build_options){.machine = &tiny, .rtl = rtl, .rebuild = true};
+  fail_to_tune(&o, &again);
+  unlink(work.s);
+  free(library((wk_sim_build_options){.machine = &tiny, .rebuild = true}, &built));
+  assert_true(built);
+  wk_str_free(&again);
+  wk_str_free(&work);
+}
+
+/* ---- what goes wrong ------------------------------------------------------------------------- */
+
+static void refuse(const wk_sim_build_options *o, const char *place, const char *message) {
+  char *path;
+  wk_status s = wk_sim_build(o, &path);
+  assert_non_null(s);
+  assert_string_equal(s->message, message);
+  if (place) assert_string_equal(s->place, place);
+  assert_null(path);
+  wk_status_free(s);
+}
+
+static void what_goes_wrong(void **state) {
+  wk_sim_build_options o = {.machine = &tiny, .rtl = in_folder("none")};
+  (void)state;
+  refuse(&o, o.rtl, "cannot open the folder: No such file or directory");
+  run("mkdir empty && touch empty/x.v empty/.sv");
+  o.rtl = in_folder("empty");
+  refuse(&o, o.rtl, "no .sv files here");
+  o = (wk_sim_build_options){.machine = &tiny, .rtl = rtl, .rebuild = true};
+  run("mv bin/verilator hidden");
+  refuse(&o, NULL, "'verilator' is not installed; the RTL model needs it (scripts/install)");
+  tool("verilator", "#!/bin/sh\nexit 1\n");
+  refuse(&o, o.rtl, "verilator failed:");
+  tool("verilator", "#!/bin/sh\nexit 0\n");
+  char *path;
+  wk_status s = wk_sim_build(&o, &path);
+  assert_non_null(s);
+  assert_string_equal(s->message, "cannot write: No such file or directory");
+  wk_status_free(s);
+  run("mv hidden bin/verilator");
+  o.tune = WK_SIM_TUNE_NOW;
+  static const char needs[] =
+      "a tuned model needs 'clang++-19' and 'llvm-profdata-19' (scripts/install)";
+  run("mv bin/clang++-19 hidden");
+  refuse(&o, NULL, needs);
+  run("mv hidden bin/clang++-19 && mv bin/llvm-profdata-19 hidden");
+  refuse(&o, NULL, needs);
+  run("mv hidden bin/llvm-profdata-19 && test \"$(ls cache | grep -c build)\" = 0");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_has_a_model_of_its_own), cmocka_unit_test(how_models_are_built),
+      cmocka_unit_test(tuned_models), cmocka_unit_test(what_goes_wrong)};
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
