@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The cache of cycle models: what has a model of its own, what is built again, and the command
  * lines that build it. Verilator and the compilers are scripts here that build nothing. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -138,12 +141,17 @@ static void what_has_a_model_of_its_own(void **state) {
   /* what the tree has in files that are not read is nothing to it */
   write_file("rtl/notes.txt", "other notes");
   expect_known(&plain, 0);
-  write_file("rtl/a.sv", "A");
-  expect_new(&plain, "another file");
+  static const char *const files[] = {"rtl/_pkg.sv", "rtl/a.sv", "rtl/b.sv"}; /* first to last */
+  for (size_t i = 0; i < WK_COUNTOF(files); i++) {
+    write_file(files[i], files[i]);
+    expect_new(&plain, files[i]);
+  }
   write_file("rtl/d.sv", "d");
   expect_new(&plain, "one file more");
   unlink(in_folder("rtl/d.sv"));
+  write_file("rtl/_pkg.sv", "no package");
   write_file("rtl/a.sv", "a");
+  write_file("rtl/b.sv", "b");
   expect_known(&plain, 0);
   run("cp -r rtl rtl2");
   expect_known(&(wk_sim_build_options){.machine = &tiny, .rtl = in_folder("rtl2")}, 0);
@@ -236,6 +244,77 @@ static void how_models_are_built(void **state) {
     wk_str_free(&text);
     free(path);
   }
+}
+
+/* ---- two at a time --------------------------------------------------------------------------- */
+
+static void tell(void *context, const char *what, int percent) {
+  dprintf(*(const int *)context, "%s %d\n", what, percent);
+}
+
+/* In a process of its own, which writes what it is told, and then the library. */
+static pid_t build_elsewhere(int out, int lock) {
+  const wk_sim_build_options o = {.machine = &tiny, .rtl = rtl, .progress = tell, .context = &out};
+  char *path;
+  pid_t pid = fork();
+  if (pid) return pid;
+  close(lock); /* it is held by two otherwise */
+  alarm(20);
+  wk_status s = wk_sim_build(&o, &path);
+  dprintf(out, "%s\n", s ? s->message : path);
+  wk_status_free(s);
+  free(path);
+  _exit(0);
+}
+
+/* Reads until the text ends so. */
+static void read_until(int in, wk_str *text, const char *end) {
+  char c;
+  while (text->n < strlen(end) || strcmp(text->s + text->n - strlen(end), end)) {
+    if (read(in, &c, 1) != 1) fail_msg("%s", text->s);
+    wk_str_addn(text, &c, 1);
+  }
+}
+
+static void second_of_two(bool is_made) {
+  bool built;
+  int ends[2], status;
+  wk_str work = {0}, text = {0}, path = {0};
+  char *there = library((wk_sim_build_options){.machine = &tiny}, &built);
+  wk_str_printf(&path, "%s\n", there);
+  wk_str_printf(&work, "%s.build", there);
+  unlink(there);
+  unlink(in_folder("args"));
+  assert_int_equal(mkdir(work.s, 0777), 0);
+  int lock = open(work.s, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  assert_int_equal(flock(lock, LOCK_EX), 0);
+  assert_int_equal(pipe(ends), 0);
+  pid_t pid = build_elsewhere(ends[1], lock);
+  close(ends[1]);
+  read_until(ends[0], &text, "waiting for another build of the cycle model 'tiny' -1\n");
+  assert_string_equal(text.s, "waiting for another build of the cycle model 'tiny' 0\n"
+                              "waiting for another build of the cycle model 'tiny' -1\n");
+  if (is_made) assert_null(wk_write_file(there, "made", 4));
+  assert_int_equal(rmdir(work.s), 0);
+  close(lock);
+  text.n = 0;
+  read_until(ends[0], &text, path.s);
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(status, 0);
+  assert_int_equal(access(in_folder("args"), F_OK) == 0, !is_made);
+  assert_int_not_equal(access(work.s, F_OK), 0);
+  close(ends[0]);
+  unlink(there);
+  free(there);
+  wk_str_free(&work), wk_str_free(&text), wk_str_free(&path);
+}
+
+/* Who comes second waits for the first, and takes what it has made, or makes it where the first one
+ * has not. */
+static void two_at_a_time(void **state) {
+  (void)state;
+  second_of_two(true);
+  second_of_two(false);
 }
 
 /* ---- tuned models ---------------------------------------------------------------------------- */
@@ -340,6 +419,7 @@ static void what_goes_wrong(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_has_a_model_of_its_own), cmocka_unit_test(how_models_are_built),
+      cmocka_unit_test(two_at_a_time),
       cmocka_unit_test(tuned_models), cmocka_unit_test(what_goes_wrong)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
