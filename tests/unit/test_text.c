@@ -63,21 +63,6 @@ static char *program_identity(const wk_program *p) {
 
 /* ---- identity ------------------------------------------------------------------------------ */
 
-/* The sample lacks the LSTM's operands so that it stays readable; they are added here. */
-static char *full_sample(void) {
-  static const char extra[] =
-      "    %z = constant f32[2,1,3] splat(1.0)\n"
-      "    %lw = constant f32[1,8,3] splat(0.25)\n"
-      "    %lr = constant f32[1,8,2] splat(0.125)\n"
-      "    %h0 = constant f32[1,1,2] {1.0, 2.0}\n";
-  const char *at = strstr(sample_module, "    %conv = ");
-  wk_str b = {0};
-  wk_str_addn(&b, sample_module, (size_t)(at - sample_module));
-  wk_str_add(&b, extra);
-  wk_str_add(&b, at);
-  return b.s;
-}
-
 static void samples_are_printed_as_written(void **state) {
   (void)state;
   char *text = full_sample();
