@@ -23,7 +23,7 @@
 typedef struct {
   const char *name;
   int64_t tried, taken;
-  uint32_t answers; /* hash of what the texts that are taken say, and of messages with their places */
+  uint32_t answers; /* hash of the texts that are taken as printed, and of messages and places */
 } answer_row;
 
 static const answer_row expected[] = {
@@ -183,6 +183,83 @@ static void near_rows(void) {
   }
 }
 
+/* Rows of test_infer.c, with types that are quantised; of those that are refused the message. */
+static const struct {
+  wk_op op;
+  const char *attrs, *in, *want;
+  uint32_t n_out;
+} inferred[] = {
+#define CASE(op, attrs, in, want) {WK_OP_##op, attrs, in, want, 0},
+#define CASE_N(op, attrs, in, want, n_out) {WK_OP_##op, attrs, in, want, n_out},
+#include "tests/unit/infer_cases.def"
+#undef CASE
+#undef CASE_N
+};
+
+/* dtype[dims], dtype<scale,zero point>[dims] or, with a scale for each element, dtype<axis>[dims] */
+static wk_type inferred_type(wk_arena *a, const char *s) {
+  char plain[96];
+  size_t name = strcspn(s, "[<"), whole = strcspn(s, "["), word = strcspn(s, " ");
+  snprintf(plain, sizeof plain, "%.*s%.*s", (int)name, s, (int)(word - whole), s + whole);
+  wk_type t = case_type(plain);
+  if (name == whole) return t;
+  int axis = memchr(s, ',', whole) ? -1 : atoi(s + name + 1);
+  int64_t n = axis < 0 ? 1 : t.dims[axis];
+  float *scale = wk_arena_alloc(a, (size_t)(n + 1) * sizeof *scale);
+  int32_t *zero = wk_arena_alloc(a, (size_t)(n + 1) * sizeof *zero);
+  for (int64_t k = 0; k < n; k++) scale[k] = 0.5f + (float)k, zero[k] = 3 - (int32_t)k;
+  wk_quant *q = wk_arena_alloc(a, sizeof *q);
+  *q = (wk_quant){.axis = axis, .n = n, .scale = scale, .zero_point = zero};
+  t.quant = q;
+  return t;
+}
+
+static uint32_t inferred_outputs(size_t i) {
+  const char *s = inferred[i].want;
+  uint32_t n = 0;
+  if (*s == '!') return inferred[i].n_out ? inferred[i].n_out : 1;
+  for (size_t k; (k = case_word(&s)) > 0; s += k) n++;
+  return n;
+}
+
+/* NULL: it is refused, which answers. */
+static wk_module *inferred_module(size_t i) {
+  wk_module *m = wk_module_new("row");
+  wk_graph *g = wk_graph_new(m, "main");
+  wk_value_id in[16], out[16];
+  uint32_t n = 0, n_out = inferred_outputs(i);
+  const char *s = inferred[i].in;
+  for (size_t k; (k = case_word(&s)) > 0; s += k) {
+    wk_type t = *s == '-' ? (wk_type){0} : inferred_type(m->arena, s);
+    in[n++] = *s == '-' ? WK_NONE : wk_graph_input(g, NULL, &t);
+  }
+  wk_node_desc d = {.op = inferred[i].op, .name = "node", .in = in, .n_in = n, .n_out = n_out,
+                    .attrs = case_attrs(m->arena, inferred[i].op, inferred[i].attrs)};
+  wk_status st = wk_graph_add(g, &d, out);
+  for (uint32_t k = 0; k < n_out && !st; k++) wk_graph_output(g, NULL, out[k]);
+  if (!st) return m;
+  answer_row *x = row_named("inference");
+  x->tried++;
+  x->answers = (uint32_t)wk_hash64(st->message, strlen(st->message), x->answers);
+  if (shown && !strcmp(shown, x->name)) printf("-> %s\n", st->message);
+  wk_status_free(st);
+  wk_module_free(m);
+  return NULL;
+}
+
+static void near_inferred(void) {
+  for (size_t i = 0; i < WK_COUNTOF(inferred); i++) {
+    wk_str text = {0};
+    wk_module *m = inferred_module(i);
+    if (!m) continue;
+    wk_module_print(&text, m, WK_PRINT_SHORT);
+    drop_types(&text);
+    ask_near("inference", text.s, read_module, 1, i + 1);
+    wk_str_free(&text);
+    wk_module_free(m);
+  }
+}
+
 static void near_module(const char *name, wk_module *m, uint64_t seed) {
   wk_str text = {0};
   wk_program *p;
@@ -233,6 +310,7 @@ static void near_expressions(void) {
 
 static void ask_all(void) {
   near_rows();
+  near_inferred();
   near_modules();
   near_programs();
   near_expressions();
@@ -269,7 +347,7 @@ static void answers(void **state) {
 static int print_rows(void) {
   ask_all();
   printf("/* SPDX-License-Identifier: Apache-2.0\n"
-         " * What test_answers.c is told: kind of text, texts, how many are taken, hash of all. */\n");
+         " * What test_answers.c is told: kind of text, texts, how many are taken, hash. */\n");
   for (size_t i = 0; i < found.n; i++) print_row(&found.data[i]);
   wk_vec_free(&found);
   return 0;
