@@ -196,7 +196,7 @@ static const struct {
 #undef CASE_N
 };
 
-/* dtype[dims], dtype<scale,zero point>[dims] or, with a scale for each element, dtype<axis>[dims] */
+/* dtype[dims], dtype<scale,zero point>[dims] or, with one for each element, dtype<axis>[dims] */
 static wk_type inferred_type(wk_arena *a, const char *s) {
   char plain[96];
   size_t name = strcspn(s, "[<"), whole = strcspn(s, "["), word = strcspn(s, " ");
