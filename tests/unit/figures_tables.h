@@ -45,8 +45,8 @@ static inline wk_value_id table_input(wk_graph *g, const char *word, bool is_con
   return wk_graph_constant(g, NULL, &t, own);
 }
 
-/* NULL: the row is one that is refused, or asks for nothing. */
-static inline wk_module *table_module(const table_row *t, bool has_constants) {
+/* NULL: the row is one that is refused. */
+static inline wk_module *table_try(const table_row *t, bool has_constants, wk_status *st) {
   enum { MOST = 16 };
   static const char *const names[] = {NULL, NULL, NULL};
   const char *out_names[3], *s = t->in;
@@ -63,11 +63,28 @@ static inline wk_module *table_module(const table_row *t, bool has_constants) {
   wk_node_desc d = {.op = t->op, .name = "node", .in = in, .n_in = n, .n_out = n_out,
                     .attrs = case_attrs(m->arena, t->op, t->attrs),
                     .out_names = n_out <= 3 ? out_names : NULL};
-  wk_status st = wk_graph_add(g, &d, out);
-  if (st) fail_msg("%s %s: %s", wk_op_get(t->op)->name, t->attrs, st->message);
-  for (uint32_t k = 0; k < n_out; k++)
+  *st = wk_graph_add(g, &d, out);
+  for (uint32_t k = 0; k < n_out && !*st; k++)
     if (out[k] != WK_NONE) wk_graph_output(g, NULL, out[k]);
   return m;
+}
+
+static inline wk_module *table_module(const table_row *t, bool has_constants) {
+  wk_status st = NULL;
+  wk_module *m = table_try(t, has_constants, &st);
+  if (st) fail_msg("%s %s: %s", wk_op_get(t->op)->name, t->attrs, st->message);
+  return m;
+}
+
+/* Without the types of results, which would refuse every change of a shape. */
+static inline void drop_types(wk_str *text) {
+  size_t to = 0;
+  for (size_t i = 0; i < text->n; i++) {
+    if (!strncmp(text->s + i, " : ", 3)) i += strcspn(text->s + i, "\n");
+    text->s[to++] = text->s[i];
+  }
+  text->s[to] = '\0';
+  text->n = to;
 }
 
 static inline wk_module *draw_row(record *r) { return table_module(&table[r->seed - 1], false); }

@@ -159,17 +159,6 @@ static void ask_near(const char *name, const char *text, reader read, int each, 
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Without the types of results, which would refuse every change of a shape. */
-static void drop_types(wk_str *text) {
-  size_t to = 0;
-  for (size_t i = 0; i < text->n; i++) {
-    if (!strncmp(text->s + i, " : ", 3)) i += strcspn(text->s + i, "\n");
-    text->s[to++] = text->s[i];
-  }
-  text->s[to] = '\0';
-  text->n = to;
-}
-
 static void near_rows(void) {
   for (size_t i = 0; i < WK_COUNTOF(table); i++) {
     wk_module *m = table_module(&table[i], false);
