@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the evaluator gives for rows of the tables of operators, for rows that differ from those in
- * one number of an attribute or a shape, for the attributes of each on the inputs of all others, and
- * for drawn graphs of each operator: rare cases that nobody computed by hand. Other tests compare what is common with other means; here
- * all of it stays as it is, but for rounding. After a change that is meant, read whose values or
- * messages became others:
+ * one number of an attribute or a shape, for the attributes of each on the inputs of all others,
+ * and for drawn graphs of each operator: rare cases that nobody computed by hand. Other tests
+ * compare what is common with other means; here all of it stays as it is, but for rounding. After a
+ * change that is meant, read whose values or messages became others:
  *   test_values says OPERATOR   what is computed, before and after
  *   test_values rows >tests/unit/values.def */
 #include <ctype.h>
@@ -240,8 +240,8 @@ static void values(void **state) {
 
 static int print_rows(void) {
   evaluate_all();
-  printf("/* SPDX-License-Identifier: Apache-2.0\n * What test_values.c computes: operator, graphs, "
-         "how many are refused, elements, hash. */\n");
+  printf("/* SPDX-License-Identifier: Apache-2.0\n"
+         " * What test_values.c computes: operator, graphs, refused ones, elements, hash. */\n");
   for (int op = 0; op < WK_OP_COUNT; op++)
     if (found[op].tried) print_row((wk_op)op);
   return 0;
