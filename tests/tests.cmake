@@ -27,6 +27,12 @@ set_target_properties(opencl_driver PROPERTIES C_VISIBILITY_PRESET default)
 set_target_properties(opencl_driver_alone PROPERTIES C_VISIBILITY_PRESET hidden
                       COMPILE_DEFINITIONS ALONE)
 
+# What the command does not give back, for tests/cli/leaks.sh; sanitizers have their own.
+if(NOT WICK_SANITIZE)
+  add_library(leak_counter MODULE ${CMAKE_SOURCE_DIR}/tests/leak_counter.c)
+  set_target_properties(leak_counter PROPERTIES C_VISIBILITY_PRESET default)
+endif()
+
 # Packages for the accelerator, made from streams; for tests/cli.
 add_executable(accel_package ${CMAKE_SOURCE_DIR}/tests/accel_package.c)
 target_link_libraries(accel_package wk_package wk_isa)
