@@ -461,6 +461,7 @@ static void profile_counts_every_step(void **state) {
   for (int k = 0; k < 5; k++)
     assert_int_equal(wick_session_run_profiled(s, inputs, outputs, profile), WICK_OK);
   check_results(x, y, i);
+  assert_int_equal(wick_session_run(s, inputs, outputs), WICK_OK); /* which nobody counts */
   for (int k = 0; k < 3; k++) assert_int_equal(profile[k].calls, 5);
   assert_true(profile[2].nanoseconds > 0);
   wick_session_free(s);
@@ -488,6 +489,9 @@ static void observer_sees_and_changes_the_arena(void **state) {
   assert_int_equal(wick_session_run_observed(s, inputs, outputs, replace, &calls), WICK_OK);
   assert_int_equal(calls, 6);
   for (int k = 0; k < 4; k++) assert_true(y[k] == (float)(100 * (k + 1) * (k + 1)));
+  assert_int_equal(wick_session_run(s, inputs, outputs), WICK_OK); /* nobody looks any more */
+  assert_int_equal(calls, 6);
+  check_results(x, y, i);
   wick_session_free(s);
 }
 
