@@ -135,6 +135,29 @@ static void outputs_have_labels(void **context) {
   free(b.data);
 }
 
+/* Those of the last entry are the last numbers that there are. */
+static void labels_may_end_the_numbers(void **context) {
+  static const char *const texts[] = {"a", "b", "c", "d"};
+  static const wk_package_labels names = {WICK_LABELS_COLUMNS, 0, texts, 4};
+  const wk_package_tensor x = toy_tensor("x", WICK_F32, 1);
+  wk_package_tensor y = toy_tensor("y", WICK_F32, 1);
+  const wk_package_row copy = {.kind = WICK_ROW_COPY, TOY_ON(0, 1), .bytes = 16};
+  wk_package *p = wk_package_new(&(wk_package_meta){.model = "labels"});
+  wick_model *model = NULL;
+  void *data;
+  size_t size;
+  (void)context;
+  y.labels = &names;
+  wk_package_add_entry(p, &(wk_package_entry){.inputs = &x, .n_inputs = 1, .outputs = &y,
+                                              .n_outputs = 1, .rows = &copy, .n_rows = 1});
+  assert_null(wk_package_bytes(p, &data, &size));
+  assert_int_equal(wick_model_load_memory(data, size, NULL, &model), WICK_OK);
+  assert_string_equal(wick_output_label(wick_model_entry(model, 0), 0, 3), "d");
+  wick_model_free(model);
+  free(data);
+  wk_package_free(p);
+}
+
 /* Bodies in bodies up to what the runtime has room for. */
 static void depth_is_limited(void **context) {
   static const uint32_t condition[] = {0};
@@ -164,6 +187,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_wrong_number_is_refused),
       cmocka_unit_test(outputs_have_labels),
+      cmocka_unit_test(labels_may_end_the_numbers),
       cmocka_unit_test(depth_is_limited),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
