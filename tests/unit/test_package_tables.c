@@ -111,6 +111,27 @@ static void every_wrong_number_is_refused(void **context) {
   assert_int_equal(bad, 0);
 }
 
+/* What is unusual, and no contradiction. */
+static void loop_of_no_rounds(void) { row[6].trip = 0, row[8].source_step = 1 << 20; }
+static void arena_at_its_bound(void) { part[0].arena_bytes = part[0].arena_bound = 64; }
+static void last_text(void) { tensor[0].name = (uint32_t)section[11].size - 1; }
+static void step_of_no_rounds(void) { row[6].trip = 0, row[8].source_step = INT64_MAX; }
+
+static void numbers_at_their_limits_are_taken(void **context) {
+  static void (*const changes[])(void) = {loop_of_no_rounds, arena_at_its_bound, last_text,
+                                          step_of_no_rounds};
+  (void)context;
+  for (size_t i = 0; i < WK_COUNTOF(changes); i++) {
+    bytes b = build(true);
+    find_tables(&b);
+    changes[i]();
+    wick_error_detail detail = {{0}};
+    wick_status status = try_load(&b, &detail);
+    if (status != WICK_OK) fail_msg("change %zu: %s", i, detail.text);
+    free(b.data);
+  }
+}
+
 static void outputs_have_labels(void **context) {
   (void)context;
   wick_model *m;
@@ -186,6 +207,7 @@ static void depth_is_limited(void **context) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_wrong_number_is_refused),
+      cmocka_unit_test(numbers_at_their_limits_are_taken),
       cmocka_unit_test(outputs_have_labels),
       cmocka_unit_test(labels_may_end_the_numbers),
       cmocka_unit_test(depth_is_limited),
