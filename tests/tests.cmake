@@ -46,8 +46,8 @@ set(WK_STRICT)
 if(MALLOC_DEBUG AND NOT WICK_SANITIZE)
   set(WK_STRICT env LD_PRELOAD=${MALLOC_DEBUG} MALLOC_CHECK_=3 MALLOC_PERTURB_=165)
 endif()
-set(strict_tests test_blob test_device test_lower test_opencl_cache test_opencl_description
-    test_opencl_plan test_opencl_refusals test_package test_package_tables test_passes test_runtime
+set(strict_tests test_blob test_device test_lower test_opencl_description
+    test_opencl_refusals test_package test_package_tables test_passes test_runtime
     test_state_file test_variables)
 file(GLOB unit_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/test_*.c)
 if(WICK_SANITIZE) # which has an allocator of its own, and lets no other one in
