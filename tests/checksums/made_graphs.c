@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * made graphs, made operators: drawn graphs through the whole compiler. A cell is of what the steps
  * changed, of the plan's programs and of the LLVM IR or the OpenCL C and package of the parts. */
+#include "targets/cpu/codegen.h"
 #include "tests/checksums/made_machines.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
@@ -95,10 +96,30 @@ void made_graphs(made_table *t) {
   made_close(&place);
 }
 
+/* A row of all operators that the CPU has no code for with some type, as whole instructions. */
+static void add_refusals(made_table *t) {
+  wk_str text = {0};
+  int refused = 0;
+  char figures[16];
+  for (int op = 0; op < WK_OP_COUNT; op++)
+    for (int type = WK_DTYPE_NONE + 1; type < WK_DTYPE_COUNT; type++)
+      for (int rank = 4; rank <= 6; rank++) {
+        const char *why = wk_codegen_rare_refusal((wk_op)op, (wk_dtype)type, rank);
+        refused += why != NULL;
+        wk_str_printf(&text, "%s %s %d: %s\n", wk_op_get((wk_op)op)->name,
+                      wk_dtype_name((wk_dtype)type), rank, why ? why : "-");
+      }
+  snprintf(figures, sizeof figures, "%d", refused);
+  made_row(t, "refusals");
+  made_cell(t, "cpu", figures, text.s, text.n);
+  wk_str_free(&text);
+}
+
 /* Each operator alone, for three machines by turns: its number says which. */
 void made_operators(made_table *t) {
   made_place place;
   char name[48];
+  add_refusals(t);
   made_open(&place);
   for (int op = 0; op < WK_OP_COUNT; op++)
     for (uint64_t i = 0; i < SEEDS; i++) {
