@@ -244,6 +244,14 @@ static const accel_case large[] = {
      "graph @main(%x: i8[1,256,9,9]) {\n  %w = constant i8[9,256,3,3] $20736\n"
      "  %y = conv(%x, %w) {strides=[1,1], pads=[1,1,1,1], dilations=[1,1], epilogue=\"sat<i8>("
      "rescale(%0, 9000000i64, 20i64))\"} : i8[1,9,9,9]\n  output %y\n}\n"},
+    {"images that were flattened", {.target = "accel:tiny"},
+     "graph @main(%x: i8[2,11,4,5]) {\n  %f = reshape(%x) {shape=[2,220]} : i8[2,220]\n"
+     "  %w = constant i8[220,9] $1980\n  %y = matmul(%f, %w) {epilogue=\"sat<i8>(rescale(%0, "
+     "9000000i64, 17i64))\"} : i8[2,9]\n  output %y\n}\n"},
+    {"fewer rows and columns than strides", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,9,1,4]) {\n  %w = constant i8[9,3,1,2] $54\n"
+     "  %y = conv_transpose(%x, %w) {strides=[3,3], pads=[0,1,0,2], dilations=[1,1], "
+     "output_padding=[0,0], epilogue=\"" SUM "\"} : i8[1,3,1,8]\n  output %y\n}\n"},
     {"a function with constants of its own", {.target = "accel:tiny"},
      "graph @main(%x: i8[1,9,4,4]) {\n  %a = constant i32[] {5}\n  %b = constant i32[1] {-3}\n"
      "  %y = map(%a, %x, %b) {body=\"sat<u8>(add(mul(i32(%1), %0), %2))\"} : u8[1,9,4,4]\n"
