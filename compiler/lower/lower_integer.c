@@ -114,6 +114,12 @@ void wk_lower_integer_avg_pool(wk_low *l, const wk_node *n, wk_value_id *out) {
   const wk_type x = *wk_low_type(l, n->in[0]);
   wk_value_id in[] = {n->in[0], WK_NONE, WK_NONE, WK_NONE, WK_NONE};
   wk_rescale same = {0, 1};
+  if (x.dims[1] == 0) { /* as many groups are none */
+    const wk_type y = *wk_low_type(l, n->out[0]);
+    out[0] = wk_low_map(l, y.dtype, y.dtype == WK_U8 ? "u8(a)" : "i8(a)", 1,
+                        wk_low_reshape(l, n->in[0], y.rank, y.dims));
+    return;
+  }
   bool has_edges = edge_scales(l, n, in + 3, &same);
   int64_t dims[WK_MAX_RANK] = {x.dims[1], 1}, window = 1;
   for (int i = 2; i < x.rank; i++) window *= dims[i] = p->kernel.v[i - 2];

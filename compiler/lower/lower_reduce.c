@@ -225,6 +225,10 @@ void wk_lower_lrn(wk_low *l, const wk_node *n, wk_value_id *out) {
   const wk_attr_lrn *a = WK_ATTR(n, lrn);
   const wk_type x = *wk_low_type(l, n->in[0]);
   int64_t rest = 1;
+  if (wk_type_count(&x) == 0) { /* no window fits */
+    out[0] = wk_low_map(l, x.dtype, "a", 1, n->in[0]);
+    return;
+  }
   for (int i = 2; i < x.rank; i++) rest *= x.dims[i];
   int64_t dims[] = {x.dims[0], 1, x.dims[1], rest}, kernel[] = {a->size, 1};
   int64_t pads[] = {(a->size - 1) / 2, 0, a->size - 1 - (a->size - 1) / 2, 0};

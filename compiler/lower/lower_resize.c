@@ -67,7 +67,7 @@ static int taps_of(const wk_attr_resize *a, const axis_map *m, double x, int64_t
     if (*first + k < 0 || *first + k >= m->in) w[k] = 0;
     sum += w[k];
   }
-  for (int k = 0; k < 4; k++) w[k] /= sum;
+  for (int k = 0; k < 4 && sum != 0; k++) w[k] /= sum;
   return 4;
 }
 

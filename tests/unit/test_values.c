@@ -33,6 +33,7 @@ static const struct {
 };
 
 static value_row found[WK_OP_COUNT];
+static int lowered_wrong;
 static const char *shown; /* of this operator all is printed */
 
 /* 16 bits of it, nothing of what is so small that it may be the rounding of 0. */
@@ -70,6 +71,44 @@ static void show(wk_op op, const wk_module *m, const wk_tensor *out, const char 
   wk_str_free(&text);
 }
 
+static double tolerance_of(const wk_graph *g) {
+  double rtol = 1e-4;
+  for (size_t i = 0; i < g->values.n; i++) {
+    wk_dtype t = g->values.data[i].type.dtype;
+    if (t == WK_F16) rtol = fmax(rtol, 0x1.01p-9);
+    if (t == WK_BF16) rtol = fmax(rtol, 0x1.01p-6);
+  }
+  return rtol;
+}
+
+/* What lowering makes of the graph computes the same. */
+static void must_lower(wk_op op, const wk_module *m, const wk_tensor *in, const wk_tensor *want) {
+  wk_module *low = wk_module_clone(m);
+  size_t n = m->main->outputs.n;
+  wk_tensor *got = wk_xcalloc(n + 1, sizeof *got);
+  wk_str text = {0};
+  double rtol = tolerance_of(m->main);
+  wk_status s = wk_lower_nodes(low, NULL, NULL);
+  if (!s) s = wk_eval_graph(low->main, in, got, NULL, NULL);
+  if (s) wk_str_printf(&text, "%s", s->message);
+  for (size_t k = 0; k < n && !s; k++) {
+    bool is_cut = op == WK_OP_RESIZE && wk_dtype_is_int(want[k].type.dtype); /* to its integer */
+    if (is_cut) continue;
+    wk_diff d = wk_tensor_diff(&got[k], &want[k], &(wk_tolerance){rtol, rtol * 1e-2, rtol});
+    if (!d.equal) wk_str_printf(&text, "output %zu is %.9g, want %.9g", k, d.got, d.want);
+  }
+  if (text.n) {
+    wk_str_add(&text, "\n");
+    wk_module_print(&text, m, WK_PRINT_SHORT);
+    print_error("%s, lowered: %s\n", wk_op_get(op)->name, text.s);
+    lowered_wrong++;
+  }
+  wk_status_free(s);
+  wk_str_free(&text);
+  random_tensors_free(got, n);
+  wk_module_free(low);
+}
+
 static void evaluate(wk_op op, const wk_module *m, const wk_tensor *in) {
   value_row *x = &found[op];
   size_t n = m->main->outputs.n;
@@ -83,6 +122,7 @@ static void evaluate(wk_op op, const wk_module *m, const wk_tensor *in) {
     x->values = x->values * 31 + (uint32_t)out[k].type.dtype;
     for (int64_t i = 0; i < wk_type_count(&out[k].type); i++) add_value(x, &out[k], i);
   }
+  if (!s) must_lower(op, m, in, out);
   wk_status_free(s);
   random_tensors_free(out, n);
 }
@@ -235,6 +275,7 @@ static void values(void **state) {
     if (!same) print_row((wk_op)op);
   }
   assert_int_equal(differ, 0);
+  assert_int_equal(lowered_wrong, 0);
   assert_int_equal(k, WK_COUNTOF(expected));
 }
 
