@@ -35,6 +35,11 @@ static inline uint32_t wanted_outputs(const table_row *t, unsigned *unwanted) {
   return n;
 }
 
+/* Of the row alone, so that rows may be added. */
+static inline uint64_t table_seed(const table_row *t) {
+  return wk_hash64(t->attrs, strlen(t->attrs), wk_hash64(t->in, strlen(t->in), 1)) >> 1;
+}
+
 /* The first input is one; the others are constants in rows of tensors that have data. */
 static inline wk_value_id table_input(wk_graph *g, const char *word, bool is_constant) {
   wk_type t = case_type(word);

@@ -166,7 +166,7 @@ static void near_rows(void) {
     if (!m) continue;
     wk_module_print(&text, m, WK_PRINT_SHORT);
     drop_types(&text);
-    ask_near(wk_op_get(table[i].op)->name, text.s, read_module, 2, i + 1);
+    ask_near(wk_op_get(table[i].op)->name, text.s, read_module, 2, table_seed(&table[i]));
     wk_str_free(&text);
     wk_module_free(m);
   }

@@ -198,14 +198,14 @@ static void evaluate_row(size_t i) {
   wk_str text = {0};
   wk_module *m = table_module(&table[i], false);
   if (!m) return;
-  for (uint64_t k = 0; k < 2; k++) evaluate_filled(&table[i], m, 2 * i + k);
+  for (uint64_t k = 0; k < 2; k++) evaluate_filled(&table[i], m, 2 * table_seed(&table[i]) + k);
   wk_module_print(&text, m, WK_PRINT_SHORT);
   drop_types(&text);
   for (const char *at = text.s; *at; at++) {
     if (!begins_number(text.s, at)) continue;
     int64_t v = strtoll(at, NULL, 10);
     for (int64_t k = -1; k <= 2; k++)
-      if (k && v + k >= 0) evaluate_beside(&table[i], text.s, at, v + k, i);
+      if (k && v + k >= 0) evaluate_beside(&table[i], text.s, at, v + k, table_seed(&table[i]));
   }
   wk_str_free(&text);
   wk_module_free(m);
@@ -220,7 +220,7 @@ static void evaluate_pairs(void) {
       if (i == k || table[k].op != r.op || (table[k].want && *table[k].want == '!')) continue;
       r.in = table[k].in;
       wk_module *m = table_try(&r, false, &st);
-      if (m && !st) evaluate_filled(&r, m, 1000 * i + k);
+      if (m && !st) evaluate_filled(&r, m, table_seed(&r));
       wk_status_free(st);
       wk_module_free(m);
     }
