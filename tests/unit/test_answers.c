@@ -106,10 +106,10 @@ static void add_number(wk_str *b, const char *at, wk_rng *rng) {
   static const char *const extremes[] = {"-1", "0", "9223372036854775807", "70368744177664", "1.5"};
   int64_t v = strtoll(at, NULL, 10);
   switch (wk_rng_range(rng, 0, 5)) {
-    case 0: wk_str_printf(b, "%lld", (long long)v - 1); break;
+    case 0: wk_str_printf(b, "%lld", (long long)((uint64_t)v - 1)); break;
     case 1: wk_str_printf(b, "%lld,%lld", (long long)v, (long long)v); break;
     case 2: wk_str_add(b, extremes[wk_rng_range(rng, 0, WK_COUNTOF(extremes) - 1)]); break;
-    default: wk_str_printf(b, "%lld", (long long)v + 1); break;
+    default: wk_str_printf(b, "%lld", (long long)((uint64_t)v + 1)); break;
   }
 }
 
