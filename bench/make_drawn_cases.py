@@ -24,7 +24,7 @@ def main():
     options = parser.parse_args()
     peers.need("numpy", "onnx", "onnxruntime")
     for family in options.only or FAMILIES:
-        for cases in importlib.import_module(f"drawn_{family}").CASES:
+        for cases in importlib.import_module(f"drawn.{family}").CASES:
             cases(options.out)
 
 

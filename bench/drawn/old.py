@@ -5,7 +5,7 @@ import operator
 
 import numpy as np
 
-import drawn_forms as drawn
+from drawn import forms as drawn
 
 ARITHMETIC = dict(Add=operator.add, Sub=operator.sub, Mul=operator.mul, Div=operator.truediv)
 COMPARISONS = dict(Greater=operator.gt, Less=operator.lt)

@@ -2,8 +2,8 @@
 """Drawn forms of what reduces, sorts, counts and normalises."""
 import numpy as np
 
-import drawn_forms as drawn
-from drawn_layouts import attributes_or_inputs, some_axes
+from drawn import forms as drawn
+from drawn.layouts import attributes_or_inputs, some_axes
 
 REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
 

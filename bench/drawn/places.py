@@ -2,7 +2,7 @@
 """Drawn forms of operators with indices, and of products of matrices."""
 import numpy as np
 
-import drawn_forms as drawn
+from drawn import forms as drawn
 
 
 def gathers(m):

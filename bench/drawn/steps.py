@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import parser
 
-import drawn_forms as drawn
+from drawn import forms as drawn
 
 GATES = dict(LSTM=4, GRU=3, RNN=1)
 

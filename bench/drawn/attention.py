@@ -2,7 +2,7 @@
 """Drawn forms of attention: windows that leave some queries with nothing, heads that share keys."""
 import numpy as np
 
-import drawn_forms as drawn
+from drawn import forms as drawn
 
 
 def windows(m):

@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import helper
 
-import drawn_forms as drawn
+from drawn import forms as drawn
 
 
 def draw_window(m, n, kernel):

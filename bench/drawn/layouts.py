@@ -2,7 +2,7 @@
 """Drawn forms of operators that move elements or change shapes."""
 import numpy as np
 
-import drawn_forms as drawn
+from drawn import forms as drawn
 
 
 def attributes_or_inputs(m, since, op, x, outputs="1", by=None, **lists):

@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 
-import drawn_forms as drawn
+from drawn import forms as drawn
 
 T = onnx.TensorProto
 
