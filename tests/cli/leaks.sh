@@ -27,6 +27,7 @@ tidy() {
 
 small_models
 fitted fitted.onnx "$(field 1 "$(node Relu h y)")"
+fitted shifted.onnx "$(field 1 "$(node Relu h r)")$(field 1 "$(node Mul 'r k' y)")$(weight k 1 3)"
 cp "$nets/int8/unet_qdq/model.onnx" unet.onnx
 cp "$nets/float/cnn/model.onnx" cnn.onnx
 cp "$onnx/QGemm/model.onnx" gemm.onnx
@@ -72,6 +73,7 @@ ops --caffe2
 ops --gradients
 quantize fitted.onnx --bind n=4 --random 2 --per-channel -v -o q.onnx --report q.json
 quantize fitted.onnx --bind n=4 --random 1 --method entropy --equalise -o q2.onnx
+quantize shifted.onnx --bind n=4 --random 1 --method mse -o q3.onnx
 grad cnn.onnx --emit graph -o grad.txt
 grad relu.onnx --check -v
 plan plan.csv -o placed.csv
