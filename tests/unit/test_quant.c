@@ -496,8 +496,33 @@ static void test_norm_limits(void **state) {
   assert_false(wk_norm_factors((double[]){1}, (double[]){INFINITY}, 1, 1, &g, &b, &shift));
 }
 
+/* The largest epsilon leaves room for the largest variance, n * squares of n times +-255, and not a
+ * step more: numbers below 2^62 are at most 512 apart as doubles. */
+static void test_norm_largest_epsilon(void **state) {
+  (void)state;
+  for (int64_t n = 1; n <= WK_NORM_ROW; n *= 2) {
+    int64_t variance = n * n * 255 * 255 * 65536, room = (INT64_C(1) << 62) - variance, e = 0;
+    double step = 1 / ldexp((double)(n * n), 16); /* of epsilon that is 1 of e, at scale 1 */
+    assert_int_equal(wk_norm_epsilon_most(n), room - 1);
+    assert_true(wk_norm_epsilon(n, (double)(room - 512) * step, 1, &e));
+    assert_int_equal(e, room - 512);
+    assert_true(wk_norm_epsilon(n, (double)(room - 512) * step / 16, 0.25, &e));
+    assert_int_equal(e, room - 512);
+    assert_false(wk_norm_epsilon(n, (double)room * step, 1, &e));
+    assert_false(wk_norm_epsilon(n, (double)room * step / 16, 0.25, &e));
+    assert_true(wk_norm_epsilon(n, 0.25 * step, 1, &e)); /* never 0 */
+    assert_int_equal(e, 1);
+    assert_true(wk_norm_epsilon(n, 1.75 * step, 1, &e));
+    assert_int_equal(e, 2);
+  }
+  for (int64_t n = 3; n <= WK_NORM_ROW; n = n * 5 / 3 + 1)
+    assert_int_equal(wk_norm_epsilon_most(n),
+                     (INT64_C(1) << 62) - 1 - n * n * 255 * 255 * 65536);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_multipliers),
+                                     cmocka_unit_test(test_norm_largest_epsilon),
                                      cmocka_unit_test(test_refused_factors),
                                      cmocka_unit_test(test_rounded_up),
                                      cmocka_unit_test(test_rescale_error),
