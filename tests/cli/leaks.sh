@@ -66,6 +66,7 @@ compare cnn.onnx "${cpu[@]}" -v
 compare relu.onnx --passes
 test "$onnx/QGemm" "$onnx/QLinearAdd" "$onnx/QLinearMul" -j2 --junit junit.xml
 test "$onnx/QGemm" "$onnx/QLinearAdd" -j0 --target eval -v
+test "$onnx" "$onnx/../caffe2" -j0 --target eval
 ops --model unet.onnx --target accel:tiny,cpu:x86-64 --parts -v
 ops --model cnn.onnx --json -v
 ops --markdown

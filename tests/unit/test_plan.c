@@ -394,6 +394,9 @@ static void malformed_csv_is_refused_by_line(void **state) {
   static const struct { const char *text, *part; } cases[] = {
     {"", "t.csv:1: no header"},
     {"\n\n", "no header"},
+    {"\xEF\xBB\xBF", "t.csv:1: no header"}, /* a byte-order mark alone is nothing */
+    {"\xEF\xBB\xBF\n", "no header"},
+    {"\xEF\xBB", "t.csv:1: no column 'id'"},
     {"id,lower,size\n", "t.csv:1: no column 'upper'"},
     {"id,lower,upper,size,lower\n", "t.csv:1: column 'lower' is named twice"},
     {HEAD "a,0,1\n", "t.csv:2: 3 fields, the header has 4"},

@@ -4,6 +4,7 @@
 
 #include "compiler/eval/eval.h"
 #include "compiler/train/quantised.h"
+#include "compiler/train/quantised_path.h"
 
 /* The body of a graph of x, s scale 0.5, z zero point 3 (u8), r scale 0.25; w are the initialisers
  * that training keeps. fakes: roundings in the end, of activations alone in `activations`. */
@@ -260,10 +261,51 @@ static void test_refused(void **state) {
   }
 }
 
+/* Parameters of tensors of two shapes of the same elements: do all have the same? */
+static const struct {
+  const char *of_a, *a, *of_b, *b;
+  bool same;
+} spreads[] = {
+    {"u8[2,3]", "f32[2,1]{1,2}", "u8[6]", "f32[6]{1,1,1,2,2,2}", true},
+    {"u8[2,3]", "f32[2,1]{1,2}", "u8[6]", "f32[6]{1,1,1,2,2,1}", false},
+    {"u8[2,3]", "f32[2,1]{1,2}", "u8[6]", "f32[6]{1,1,1,1,2,2}", false},
+    {"u8[2,3]", "f32[2,1]{1,2}", "u8[6]", "f32[6]{1,1,1,1,1,1}", false},
+    {"u8[2,3]", "f32[3]{1,2,3}", "u8[6]", "f32[6]{1,2,3,1,2,3}", true},
+    {"u8[2,3]", "f32[1,3]{1,2,3}", "u8[6]", "f32[6]{1,2,3,1,2,4}", false},
+    {"u8[2,3]", "f32[2,3]{1,2,3,4,5,6}", "u8[3,2]", "f32[3,2]{1,2,3,4,5,6}", true},
+    {"u8[2,3]", "f32[2,3]{1,2,3,4,5,6}", "u8[3,2]", "f32[3,2]{1,2,3,4,5,7}", false},
+    {"u8[2,3]", "f32[2,1]{1,2}", "u8[2,3,1]", "f32[2,1,1]{1,2}", true},
+    {"u8[2,2]", "f32[2,1]{1,2}", "u8[2,2]", "f32[1,2]{1,2}", false},
+    {"u8[2,2]", "f32[2,1]{1,1}", "u8[2,2]", "f32[1,2]{1,1}", true},
+    {"u8[2,2,3]", "f32[2,1,3]{1,2,3,4,5,6}", "u8[12]", "f32[12]{1,2,3,1,2,3,4,5,6,4,5,6}", true},
+    {"u8[2,2,3]", "f32[2,1,3]{1,2,3,4,5,6}", "u8[12]", "f32[12]{1,2,3,4,5,6,1,2,3,4,5,6}", false},
+    {"u8[2,2,3]", "f32[2,1]{1,2}", "u8[4,3]", "f32[4,1]{1,2,1,2}", true},
+    {"u8[2,2,3]", "f32[2,1]{1,2}", "u8[4,3]", "f32[4,1]{1,1,2,2}", false},
+    {"u8[4]", "u8[]{5}", "u8[4]", "u8[4]{5,5,5,5}", true},
+    {"u8[4]", "u8[]{5}", "u8[4]", "u8[4]{5,5,5,6}", false},
+    {"u8[4]", "u8[]{5}", "u8[4]", "u8[4]{6,5,5,5}", false},
+    {"u8[4]", "u8[]{5}", "u8[9]", "u8[1,1]{5}", true}, /* one for all */
+    {"u8[4]", "u8[]{5}", "u8[9]", "u8[1,1]{6}", false},
+    {"u8[4]", "u8[4]{5,5,5,5}", "u8[2]", "u8[2]{5,5}", false}, /* not the same elements */
+};
+
+static void test_spreads(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(spreads); i++) {
+    wk_tensor a = case_tensor(spreads[i].a), b = case_tensor(spreads[i].b);
+    const wk_type of_a = case_type(spreads[i].of_a), of_b = case_type(spreads[i].of_b);
+    if (wk_same_spread(&a, &of_a, &b, &of_b) != spreads[i].same ||
+        wk_same_spread(&b, &of_b, &a, &of_a) != spreads[i].same)
+      fail_msg("row %zu: %s and %s", i, spreads[i].a, spreads[i].b);
+    wk_tensor_free(&a);
+    wk_tensor_free(&b);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_forms), cmocka_unit_test(test_round),
       cmocka_unit_test(test_round_saturates), cmocka_unit_test(test_shared),
-      cmocka_unit_test(test_refused)};
+      cmocka_unit_test(test_refused), cmocka_unit_test(test_spreads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,6 +84,31 @@ static void methods(void **state) {
   wk_range_free(&r);
 }
 
+/* What has one value, or one beside zeros, keeps it whichever method looks for the range. */
+static void one_value(void **state) {
+  (void)state;
+  static const float values[] = {5, -5, 0.001f, -3e4f, 0};
+  for (size_t i = 0; i < WK_COUNTOF(values); i++)
+    for (int k = 0; k < 16; k++) {
+      float x[8];
+      int64_t n = k & 1 ? 8 : 1;
+      wk_quantize_options o = plain;
+      o.method = (wk_range_method)(k >> 2);
+      o.activation = k & 2 ? WK_I8 : WK_U8;
+      for (int j = 0; j < 8; j++) x[j] = values[i];
+      wk_tensor t = {wk_type_make(WK_F32, 1, &n), x};
+      wk_range r = {.axis = -1};
+      wk_range_scan(&r, &t);
+      wk_range_bin(&r, &t);
+      wk_quantize_params p = wk_range_choose(&r, &o);
+      int64_t q = wk_quantize_value((double)x[0], (double)p.scale, p.zero, o.activation);
+      double y = (double)(q - p.zero) * (double)p.scale, size = fabs((double)x[0]);
+      if (fabs(y - (double)x[0]) > 1e-6 * size) fail_msg("%g becomes %g", (double)x[0], y);
+      assert_float_equal(p.scale, size == 0 ? 1 : size / 255, size * 1e-6);
+      wk_range_free(&r);
+    }
+}
+
 static void bad_values(void **state) {
   (void)state;
   float x[6] = {1, NAN, -INFINITY, 0, 2, 0};
@@ -335,8 +360,8 @@ static void equalising(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(parameters), cmocka_unit_test(methods),  cmocka_unit_test(bad_values),
-      cmocka_unit_test(weight_scales),
+      cmocka_unit_test(parameters), cmocka_unit_test(methods),  cmocka_unit_test(one_value),
+      cmocka_unit_test(bad_values), cmocka_unit_test(weight_scales),
       cmocka_unit_test(modules),    cmocka_unit_test(keeping),  cmocka_unit_test(equalising),
       cmocka_unit_test(sparing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
