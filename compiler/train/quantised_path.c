@@ -213,5 +213,4 @@ void wk_path_free(wk_quantised_path *p) {
   free(p->made);
   free(p->behind);
   free(p->real);
-  *p = (wk_quantised_path){0};
 }

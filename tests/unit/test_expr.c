@@ -330,6 +330,17 @@ static void inlining(void **state) {
   wk_expr *e = wk_expr_finish(b, &result, 1);
   assert_string_equal(text_of(a, e), "max(add(%0, %1), 0.0f32)");
   assert_int_equal(wk_expr_inputs(e), 2);
+  /* what the builder has already is not there twice, whichever number of operands it has */
+  b = wk_expr_begin(a);
+  x = wk_expr_input(b, 0, WK_F32);
+  y = wk_expr_input(b, 1, WK_F32);
+  e = parse(a, "exp(%0), sub(%0, %1), select(lt(%0, %1), %1, %0), i32(%0), 2.5f32", f32s, 2);
+  const uint16_t made[] = {
+      wk_expr_1(b, WK_EX_EXP, x), wk_expr_2(b, WK_EX_SUB, x, y),
+      wk_expr_3(b, WK_EX_SELECT, wk_expr_2(b, WK_EX_LT, x, y), y, x), wk_expr_cast(b, WK_I32, x),
+      wk_expr_f(b, WK_F32, 2.5)};
+  for (int r = 0; r < (int)WK_COUNTOF(made); r++)
+    assert_int_equal(wk_expr_inline(b, e, (uint16_t[]){x, y}, r), made[r]);
   assert_false(wk_expr_is_identity(e));
   assert_true(wk_expr_is_identity(wk_expr_identity(a, WK_I8)));
 }
