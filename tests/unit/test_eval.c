@@ -13,6 +13,7 @@ typedef struct {
 static const eval_case cases[] = {
 #define CASE(op, attrs, in, want) {WK_OP_##op, attrs, in, want},
 #include "tests/unit/eval_cases.def"
+#include "tests/unit/wide_cases.def"
 #undef CASE
 };
 

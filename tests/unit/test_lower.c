@@ -27,6 +27,7 @@ static const struct {
 } known[] = {
 #define CASE(op, attrs, in, want) {WK_OP_##op, attrs, in, want},
 #include "tests/unit/eval_cases.def"
+#include "tests/unit/wide_cases.def"
 #undef CASE
 };
 
