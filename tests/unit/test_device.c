@@ -148,7 +148,7 @@ static void model_shows_its_units_and_parts(void **state) {
   assert_string_equal(info->units[1].spec, "toy");
   assert_string_equal(info->units[1].features, "adding");
   assert_string_equal(info->units[1].machine, "");
-  assert_int_equal(info->units[0].part_count, 8);
+  assert_int_equal(info->units[0].part_count, 9);
   assert_int_equal(info->entry_count, TOY_ENTRIES);
   assert_string_equal(info->sections[WICK_TABLE_COUNT].name, "ops");
   assert_string_equal(info->sections[WICK_TABLE_COUNT + 3].name, "notes");
@@ -313,7 +313,7 @@ static void devices_that_cannot_be_opened_say_why(void **state) {
   atomic_store(&toy_refuses, 2);
   expect_no_session(m, TOY_PLAN, 1, WICK_DEVICE_FAILED, "part sum, target 'sync'");
   atomic_store(&toy_refuses, 0);
-  expect_no_session(m, TOY_ENTRIES, 1, WICK_BAD_ARGUMENT, "there is no entry 13");
+  expect_no_session(m, TOY_ENTRIES, 1, WICK_BAD_ARGUMENT, "there is no entry 14");
   expect_no_session(m, 0, 257, WICK_BAD_ARGUMENT, "257 threads are more than 256");
   expect_no_session(NULL, 0, 1, WICK_BAD_ARGUMENT, "no model or no place for it");
   const wick_session_options o = {.threads = 2, .detail = &detail};
@@ -411,6 +411,14 @@ static void dims_are_known_afterwards(void **state) {
     assert_null(wick_session_output_dims(s, 2));
     wick_session_free(s);
   }
+  wick_session *s = session_of(state, TOY_COUNTS);
+  float x[4] = {1, 2, 3, 4}, z[4] = {0};
+  int64_t y[4] = {0}, i[4] = {0};
+  assert_int_equal(wick_session_run(s, (const void *[]){x}, (void *[]){z, y, i}), WICK_OK);
+  for (uint32_t k = 0; k < 3; k++)
+    assert_int_equal(wick_session_output_dims(s, k)[0], k == 0 ? 4 : k + 1);
+  assert_true(z[3] == 8 && y[1] == 1 && i[2] == 2);
+  wick_session_free(s);
 }
 
 /* A part that a branch passed by leaves the bound; the last run says nothing about this one. */

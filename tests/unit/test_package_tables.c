@@ -152,6 +152,9 @@ static void outputs_have_labels(void **context) {
   assert_null(wick_output_label(e, 1, -1));
   assert_null(wick_output_label(e, 2, 0));
   assert_null(wick_output_label(NULL, 0, 0));
+  assert_int_equal(wick_model_entry(m, TOY_COUNTS)->labels_count, 1);
+  assert_string_equal(wick_output_label(wick_model_entry(m, TOY_COUNTS), 0, 3), "d");
+  assert_null(wick_output_label(wick_model_entry(m, TOY_COUNTS), 1, 0));
   wick_model_free(m);
   free(b.data);
 }

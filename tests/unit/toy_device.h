@@ -116,7 +116,7 @@ static wick_status toy_do(const toy_op *op, const wick_part_info *part,
     case TOY_KEEP: *toy_at(part, job, op->out, k) = w[k] += *toy_at(part, job, op->a, k); break;
     case TOY_COUNT:
       if (k < (int64_t)op->c) ((int64_t *)job->io[op->out])[k] = k;
-      job->output_dims[0] = (int64_t)op->c;
+      job->output_dims[(op->out - part->input_count) * WICK_MAX_RANK] = (int64_t)op->c;
       break;
     default: break;
   }

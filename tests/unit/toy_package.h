@@ -48,11 +48,14 @@ static const int64_t toy_dims[] = {4};
  *   chain  async y = x + 1; sync z = y + y
  *   both   async fails, sync fails
  *   maybe  if x[0] < 5 then y is i64[n], n = 3; else it has all of its 4
+ *   counts z = x + x, which has labels; y is i64[n], n = 2, and i is i64[n], n = 3
  *   large  y says that it is longer than it may be */
 enum { TOY_PLAN, TOY_KEEP_ENTRY, TOY_COUNT_ENTRY, TOY_MEET_ENTRY, TOY_FAIL_ENTRY, TOY_VIEWS,
-       TOY_PEEK, TOY_PAIR, TOY_UNTIL, TOY_CHAIN, TOY_BOTH, TOY_MAYBE, TOY_LARGE, TOY_ENTRIES };
+       TOY_PEEK, TOY_PAIR, TOY_UNTIL, TOY_CHAIN, TOY_BOTH, TOY_MAYBE, TOY_COUNTS, TOY_LARGE,
+       TOY_ENTRIES };
 enum { TOY_PLUS = 0, TOY_IS_SMALL = 2, TOY_KEEPING = 4, TOY_COUNTING = 6, TOY_MEETING = 8,
-       TOY_FAILING = 11, TOY_SWELLING = 13, TOY_SUM = 0, TOY_TELLING = 2, TOY_FAILING_TOO = 5 };
+       TOY_FAILING = 11, TOY_SWELLING = 13, TOY_COUNTING_TWICE = 15,
+       TOY_SUM = 0, TOY_TELLING = 2, TOY_FAILING_TOO = 5 };
 static const toy_op toy_async_ops[] = {
     [TOY_PLUS] = {TOY_ADD_C, 1, 0, 0, 1},
     [TOY_IS_SMALL] = {TOY_LESS, 1, 0, 0, 5},
@@ -61,6 +64,7 @@ static const toy_op toy_async_ops[] = {
     [TOY_MEETING] = {.kind = TOY_MEET}, {TOY_ADD_C, 1, 0, 0, 1},
     [TOY_FAILING] = {.kind = TOY_FAIL},
     [TOY_SWELLING] = {TOY_COUNT, 1, 0, 0, 9}, {.kind = TOY_END},
+    [TOY_COUNTING_TWICE] = {TOY_COUNT, 1, 0, 0, 2}, {TOY_COUNT, 2, 0, 0, 3}, {.kind = TOY_END},
 };
 static const toy_op toy_sync_ops[] = {
     [TOY_SUM] = {TOY_ADD, 2, 0, 1, 0},
@@ -104,7 +108,7 @@ static inline wk_package_tensor toy_edge(const char *name, uint32_t dtype, int r
 }
 
 typedef struct {
-  uint32_t plus, less, keep, count, meet, fail, sum, tell, half, fail_too, swell;
+  uint32_t plus, less, keep, count, meet, fail, sum, tell, half, fail_too, swell, twice;
 } toy_parts;
 
 static inline void toy_add_plan(wk_package *p, const toy_parts *part) {
@@ -171,6 +175,25 @@ static inline void toy_add_maybe(wk_package *p, const toy_parts *part) {
       .n_edges = 1, .edge_bytes = 1, .rows = rows, .n_rows = 3});
 }
 
+/* Bounds are not the first outputs; labels begin with an earlier output than those before end. */
+static inline void toy_add_counts(wk_package *p, const toy_parts *part) {
+  enum { X, Z, Y, I };
+  static const char *const columns[] = {"a", "b", "c", "d"};
+  static const wk_package_labels of_z = {WICK_LABELS_COLUMNS, 0, columns, 4};
+  const wk_package_tensor x = toy_tensor("x", WICK_F32, 1);
+  wk_package_tensor out[] = {toy_tensor("z", WICK_F32, 1), toy_tensor("y", WICK_I64, 1),
+                             toy_tensor("i", WICK_I64, 1)};
+  const wk_package_row rows[] = {
+      {.kind = WICK_ROW_RUN, .part = part->sum, TOY_ON(X, X, Z)},
+      {.kind = WICK_ROW_RUN, .part = part->twice, TOY_ON(X, Y, I)},
+  };
+  out[0].labels = &of_z;
+  out[1].flags = out[2].flags = WICK_TENSOR_BOUND;
+  wk_package_add_entry(p, &(wk_package_entry){
+      .name = "counts", .inputs = &x, .n_inputs = 1, .outputs = out, .n_outputs = 3, .rows = rows,
+      .n_rows = 2});
+}
+
 /* Parts, one after the other, on x, y and z. */
 static inline void toy_add_pair(wk_package *p, const char *name, const wk_package_tensor *y,
                                 const wk_package_row *rows, size_t n) {
@@ -226,7 +249,7 @@ static inline wk_package *toy_package(void) {
                                               .dims = toy_dims, .is_public = true,
                                               .initial = toy_initial});
   const wk_package_tensor one[] = {f, f}, two_in[] = {f, f, f}, small[] = {f, b}, count[] = {f, n},
-                          halves[] = {odd, odd};
+                          counts[] = {f, n, n}, halves[] = {odd, odd};
   const toy_parts part = {.plus = toy_add_part(p, "plus", a, TOY_PLUS, one, 1, 1),
                           .less = toy_add_part(p, "less", a, TOY_IS_SMALL, small, 1, 1),
                           .keep = toy_add_part(p, "keep", a, TOY_KEEPING, one, 1, 1),
@@ -237,7 +260,8 @@ static inline wk_package *toy_package(void) {
                           .tell = toy_add_part(p, "tell", s, TOY_TELLING, two_in, 2, 1),
                           .half = toy_add_part(p, "half", a, TOY_PLUS, halves, 1, 1),
                           .fail_too = toy_add_part(p, "fail too", s, TOY_FAILING_TOO, one, 1, 1),
-                          .swell = toy_add_part(p, "swell", a, TOY_SWELLING, count, 1, 1)};
+                          .swell = toy_add_part(p, "swell", a, TOY_SWELLING, count, 1, 1),
+                          .twice = toy_add_part(p, "twice", a, TOY_COUNTING_TWICE, counts, 1, 2)};
   enum { X, Y, Z };
   const wk_package_row meet[] = {{.kind = WICK_ROW_RUN, .part = part.meet, TOY_ON(X, Y)},
                                  {.kind = WICK_ROW_RUN, .part = part.tell, TOY_ON(X, X, Z)}};
@@ -263,6 +287,7 @@ static inline wk_package *toy_package(void) {
   toy_add_pair(p, "chain", &f, chain, 2);
   toy_add_pair(p, "both", &f, both, 2);
   toy_add_maybe(p, &part);
+  toy_add_counts(p, &part);
   toy_add_one(p, "large", part.swell, count, 0);
   return p;
 }
