@@ -6,6 +6,8 @@ nets=$(realpath "$(dirname "$0")/../nets")
 source "$(dirname "$0")/lib.bash" "$@"
 cp "$nets/int8/cnn_qdq/model.onnx" cnn.onnx
 cp "$nets/int8/gru_qdq/model.onnx" gru.onnx
+cp "$nets/int8/unet_qdq/model.onnx" unet.onnx
+cp "$nets/int8/residual_qlinear/model.onnx" integers.onnx
 cp "$nets/float/residual/model.onnx" residual.onnx
 tiny=(--target accel:tiny --cpu x86-64)
 
@@ -23,6 +25,15 @@ lines() { # of files, each with the checksum of what does not depend on time or 
 prints accel-compile "$wick" compile cnn.onnx "${tiny[@]}" --print-parts
 prints accel-refused "$wick" compile residual.onnx "${tiny[@]}" --print-parts -o residual.wick
 prints accel-explain "$wick" compile cnn.onnx "${tiny[@]}" --explain Conv_38 --effort 2 -o e.wick
+explained() { # which goes to standard error; the last search is not always the better one
+  local of net layer effort
+  for of in cnn:Conv_38:2 cnn:Conv_3:3 unet:Conv_7:3 integers:Gemm_26_quant:3; do
+    IFS=: read -r net layer effort <<<"$of"
+    "$wick" compile "$net.onnx" --target accel --cpu x86-64 --explain "$layer" \
+      --effort "$effort" -q -o e.wick 2>&1 || return
+  done
+}
+prints accel-explained explained
 prints accel-inspect "$wick" inspect cnn.wick
 prints accel-check "$wick" check cnn.wick
 prints accel-settings "$wick" targets

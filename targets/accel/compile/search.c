@@ -270,27 +270,19 @@ static void take_groups(searching *x, const cut *best) {
   }
 }
 
-/* What is explained is what the chosen guess adds up. */
-static void explain_guess(const searching *x, int guess) {
-  for (size_t i = 0; x->o->explain && i < x->o->explain->list.n; i++) {
-    wk_accel_candidate *c = &x->o->explain->list.data[i];
-    c->cost = cost_of(&(verdict){.most = c->most, .cycles = c->cycles}, guess);
-  }
-}
-
 /* Of the groups that the guesses lead to, those that are fastest one after the other. */
 static void choose_groups(searching *x, cut *const best[GUESSES]) {
   verdict least = {.fits = false};
-  int chosen = 0, lasting = 0;
+  int lasting = 0;
+  x->guess = 0;
   for (int k = 0; k < GUESSES; k++) {
     take_groups(x, best[k]);
     verdict v = find_lasting(x);
     if (k && (!v.fits || (least.fits && v.cycles >= least.cycles))) continue;
-    least = v, chosen = k, lasting = x->plan.lasting;
+    least = v, x->guess = k, lasting = x->plan.lasting;
   }
-  take_groups(x, best[chosen]);
+  take_groups(x, best[x->guess]);
   x->plan.lasting = lasting;
-  explain_guess(x, chosen);
 }
 
 static wk_status find_groups(searching *x) {
@@ -411,6 +403,14 @@ static void record_plan(const searching *x) {
   qsort(e->list.data, e->list.n, sizeof *e->list.data, by_last);
 }
 
+/* What is explained is what the chosen guess adds up. */
+static void explain_guess(const searching *x) {
+  for (size_t i = 0; x->o->explain && i < x->o->explain->list.n; i++) {
+    wk_accel_candidate *c = &x->o->explain->list.data[i];
+    c->cost = cost_of(&(verdict){.most = c->most, .cycles = c->cycles}, x->guess);
+  }
+}
+
 /* A lower effort's groups may be better once they follow one another: from effort 2 on, both are
  * judged as a whole, and the better ones are improved. */
 static wk_status search_twice(searching *x) {
@@ -427,6 +427,7 @@ static wk_status search_twice(searching *x) {
   if (is_better) {
     wk_accel_plan worse = x->plan;
     x->plan = y.plan;
+    x->guess = y.guess;
     y.plan = worse;
     forget(e, 0, found);
   } else if (e) {
@@ -449,6 +450,7 @@ wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
     wk_accel_improve(&x, tries);
     if (tries) record_plan(&x);
   }
+  explain_guess(&x);
   *out = x.plan;
   free(x.is_tied);
   wk_accel_steps_free(&steps);

@@ -12,6 +12,7 @@ typedef struct {
   const wk_accel_options *o;
   bool *is_tied; /* of each tensor: its writers write the same planes */
   wk_accel_plan plan;
+  int guess; /* whose costs have led to the plan: wk_accel_candidate.cost is by it */
   wk_accel_steps *steps; /* of the plan that is judged: its room is used again */
 } wk_accel_searching;
 
