@@ -208,7 +208,6 @@ static void emit_depthwise(const wk_accel_work *w, const chunk *ch, size_t piece
   wk_accel_spot a = wk_accel_spot_of(w->net, &op->a, &w->a);
   int64_t first = piece_at(w->net->n, &op->a, &a, p->c);
   window x = window_of(w, ch, &a, first);
-  int64_t taps = op->fn == WK_CHOICE_TAPS_three ? wk_accel_up(op->kx, 3) * 3 : op->kx;
   PUT_WINDOW(&c, DWC, &x, ch, op);
   PUT(&c, DWC, taps, op->fn);
   PUT(&c, DWC, zero, op->a_zero);
@@ -223,8 +222,8 @@ static void emit_depthwise(const wk_accel_work *w, const chunk *ch, size_t piece
   wk_accel_access in = window_access(w, &x, ch, &a, first, WK_DWC_in, 1);
   touch(s, &in);
   touch(s, &(wk_accel_access){.buffer = k->weights, .field = WK_DWC_wt, .at = k->weights_at,
-                              .from = k->weights_at, .run = op->ky * taps * w->net->n, .n0 = 1,
-                              .n1 = 1});
+                              .from = k->weights_at, .run = op->const_bytes - op->record_bytes,
+                              .n0 = 1, .n1 = 1});
   put_drain(w, s, ch, piece, k, (int[]){WK_DWC_out, WK_DWC_res, WK_DWC_par, WK_DWC_out_y});
 }
 
