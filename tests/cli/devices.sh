@@ -53,6 +53,11 @@ for device in 'Red 1' 3 2; do
 done
 refuses 'what makes no context' 5 'clCreateContext: CL_DEVICE_NOT_AVAILABLE' \
   "$wick" run net.onnx --target opencl:0
+gives 'a name' "^wick: there is no OpenCL device '.json' here:$" \
+  bash -c "'$wick' compile net.onnx --target opencl:.json 2>&1; [[ \$? == 2 ]]"
+for file in d.json ./d .json/; do
+  refuses "a file, $file" 5 "$file" "$wick" compile net.onnx --target "opencl:$file"
+done
 said >by_loader
 export WICK_OPENCL=${WICK_OPENCL%.so}_alone.so
 check 'a driver without the loader' diff by_loader <(said)

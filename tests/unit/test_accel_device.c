@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/internal.h"
 #include "runtime/wick.h"
 #include "sim/device.h"
 #include "targets/accel/check/check.h"
@@ -130,6 +131,8 @@ static wk_status count_jobs(void *context, const wk_sim_device_job *job, wk_sim_
   const wk_sim_run_options o = {.machine = &job->stream->machine};
   assert_int_equal(job->info->code, *jobs % 2);
   assert_string_equal(job->info->name, *jobs % 2 ? "part1" : "part0");
+  for (size_t i = 0; i < job->stream->regions.n; i++) /* what is an output has no bytes before */
+    assert_true(!job->stream->regions.data[i].is_output || !job->stream->regions.data[i].data);
   (*jobs)++;
   return wk_sim_run_stream(job->stream, &wk_sim_functional, &o, out);
 }
@@ -138,6 +141,48 @@ static void callers_may_run_jobs(void **state) {
   int jobs = 0;
   run_sessions(*state, &(wk_sim_device_options){.run = count_jobs, .context = &jobs});
   assert_int_equal(jobs, 8);
+}
+
+static void contexts_have_the_parts_that_are_asked_for(void **state) {
+  const fixture *f = *state;
+  const wick_device *device = wk_sim_device();
+  const uint32_t parts[] = {1, UINT32_MAX};
+  for (int kind = WK_SIM_FUNCTIONAL; kind <= WK_SIM_TIMING; kind++) {
+    wick_model *model;
+    wick_error_detail why;
+    void *context;
+    wk_sim_device_configure(&(wk_sim_device_options){.model = (wk_sim_kind)kind});
+    assert_int_equal(wick_model_load_memory(f->data, f->size, NULL, &model), WICK_OK);
+    assert_int_equal(device->open(model->units[0].loaded, parts, 1, 1, &context, &why), WICK_OK);
+    device->close(context);
+    wick_model_free(model);
+  }
+  wk_sim_device_configure(&(wk_sim_device_options){0});
+}
+
+/* A stream of two commands that ends with memory, too early, or behind all or half of one. */
+static void streams_may_be_the_last_of_memory(void **state) {
+  static const struct {
+    uint32_t halves, count, error; /* halves of commands that there is room for */
+  } cases[] = {{4, 2, 0}, {4, 1, WK_ERROR_fetch}, {2, 3, WK_ERROR_fetch}, {3, 2, WK_ERROR_fetch}};
+  const uint64_t size = 0x4000;
+  wk_stream *s = assemble(".machine tiny\nfill.ld1 spm=0 c0=64\nend\n");
+  uint8_t *memory = calloc(1, size);
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    uint64_t at = size - cases[i].halves * (uint64_t)WK_COMMAND_BYTES / 2;
+    const wk_sim_options o = {.machine = &s->machine, .memory = memory, .dram.size = size};
+    wk_sim_result r;
+    memcpy(memory + at, s->bytes.data, (size_t)(size - at));
+    void *model = wk_sim_functional.open(&o);
+    wk_sim_functional.run(model, &(wk_sim_job){.base = (uint32_t)at, .count = cases[i].count},
+                          &r);
+    wk_sim_functional.close(model);
+    assert_int_equal(r.status, cases[i].error ? 4 : 2);
+    assert_int_equal(r.error, cases[i].error ? cases[i].error | 1 << 8 : 0);
+  }
+  free(memory);
+  wk_stream_free(s);
 }
 
 /* Rows of 8 bytes, 12 from one to the next, whose gaps the part leaves alone: on all models. */
@@ -552,6 +597,8 @@ int main(void) {
       cmocka_unit_test(timing_model_runs_packages),
       cmocka_unit_test(rtl_runs_packages),
       cmocka_unit_test(callers_may_run_jobs),
+      cmocka_unit_test(contexts_have_the_parts_that_are_asked_for),
+      cmocka_unit_test(streams_may_be_the_last_of_memory),
       cmocka_unit_test(gaps_stay_as_they_are),
       cmocka_unit_test(other_machines_are_named),
       cmocka_unit_test(other_versions_are_named),

@@ -3,6 +3,8 @@
  * device all of it is skipped. */
 #include <pthread.h>
 
+#include "runtime/internal.h"
+#include "runtime/opencl/unit.h"
 #include "runtime/wick.h"
 #include "tests/unit/opencl_fixture.h"
 
@@ -302,6 +304,16 @@ static void memory_of_devices_has_limits(void **state) {
   free(o.memory);
 }
 
+static void contexts_have_the_parts_that_are_asked_for(void **state) {
+  const uint32_t parts[] = {1, UINT32_MAX};
+  wick_error_detail why;
+  void *context;
+  need_device(state);
+  void *unit = ((fixture *)*state)->model->units[0].loaded;
+  assert_int_equal(wick_cl_open(unit, parts, 1, 1, &context, &why), WICK_OK);
+  wick_cl_close(context);
+}
+
 /* ---- which device ---------------------------------------------------------------------------- */
 
 static void expect_choice(ocl_plan *plan, const char *device, wick_status status,
@@ -346,6 +358,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(data_stays_on_the_device),
       cmocka_unit_test(observers_see_memory_of_devices),
       cmocka_unit_test(memory_of_devices_has_limits),
+      cmocka_unit_test(contexts_have_the_parts_that_are_asked_for),
       cmocka_unit_test(devices_are_chosen),
   };
   const struct CMUnitTest together[] = {cmocka_unit_test(sessions_run_at_once)};
