@@ -98,7 +98,7 @@ static void attend(runs *r) {
     if (!fds[i].revents) continue;
     ssize_t k = read(fds[i].fd, buffer, sizeof buffer);
     if (k > 0) wk_str_addn(&of[i]->bytes, buffer, (size_t)k);
-    else if (k == 0 || errno != EINTR) finish(r, of[i]);
+    else finish(r, of[i]);
   }
 }
 

@@ -23,9 +23,8 @@ static wk_status parse_count(const char *text, const char *end, const char *opti
 }
 
 static wk_status add_binds(wk_binding_set *b, const char *text) {
-  for (const char *p = text; *p;) {
-    const char *eq = strchr(p, '='), *end = strchr(p, ',');
-    if (!end) end = p + strlen(p);
+  for (const char *p = text; p;) {
+    const char *eq = strchr(p, '='), *end = p + strcspn(p, ",");
     if (!eq || eq > end || eq == p)
       return wk_error(WK_USAGE, "--bind %s: must be SYMBOL=N, several joined by commas", text);
     wk_bind bind = {.symbol = wk_arena_strndup(b->arena, p, (size_t)(eq - p))};
@@ -34,7 +33,7 @@ static wk_status add_binds(wk_binding_set *b, const char *text) {
       if (!strcmp(b->binds.data[i].symbol, bind.symbol))
         return wk_error(WK_USAGE, "--bind %s: '%s' is bound twice", text, bind.symbol);
     wk_vec_push(&b->binds, bind);
-    p = *end ? end + 1 : end;
+    p = *end ? end + 1 : NULL;
   }
   return NULL;
 }

@@ -62,6 +62,19 @@ static bool is_number(const char *text) {
   return whole && rest != 1 && !digits[whole + rest];
 }
 
+/* Nor does a number stand there twice, as 50 and 050 would be. */
+static wk_status check_numbers(const wk_sweep_axis *axis, const char *option) {
+  for (size_t i = 0; i < axis->values.n; i++) {
+    const char *value = axis->values.data[i];
+    if (!is_number(value)) return wk_error_at(WK_USAGE, option, "'%s' is no number", value);
+    for (size_t k = 0; k < i; k++)
+      if (strtod(axis->values.data[k], NULL) == strtod(value, NULL))
+        return wk_error_at(WK_USAGE, option, "%s and %s are the same number",
+                           axis->values.data[k], value);
+  }
+  return NULL;
+}
+
 static wk_status add_set(wk_sweep *s, const char *text) {
   const wk_machine_key *key = NULL;
   const char *equals = strchr(text, '='), *option = wk_arena_printf(s->arena, "--set %s", text);
@@ -71,10 +84,7 @@ static wk_status add_set(wk_sweep *s, const char *text) {
   WK_TRY(find_key(name, option, &key));
   WK_TRY(add_axis(s, key, key->name, option, equals + 1));
   const wk_sweep_axis *axis = &s->axes.data[s->axes.n - 1];
-  for (size_t i = 0; i < axis->values.n; i++)
-    if (!is_number(axis->values.data[i]))
-      return wk_error_at(WK_USAGE, option, "'%s' is no number", axis->values.data[i]);
-  return NULL;
+  return check_numbers(axis, option);
 }
 
 static const struct {

@@ -38,11 +38,13 @@ void wk_text_diff(wk_str *b, const wk_tensor *got, const wk_tensor *want, const 
   wk_text_element(b, want, d->worst);
 }
 
+/* What a unit's figures are rounded to decides which unit it is: 999.6 us are 1.00 ms. */
 wk_text24 wk_text_seconds(double s) {
   wk_text24 t;
-  if (s < 1e-3) snprintf(t.s, sizeof t.s, "%.0f us", s * 1e6);
-  else if (s < 1) snprintf(t.s, sizeof t.s, "%.*f ms", s < 0.1 ? 2 : 0, s * 1e3);
-  else snprintf(t.s, sizeof t.s, "%.*f s", s < 100 ? 2 : 0, s);
+  double us = s * 1e6, ms = s * 1e3;
+  if (us < 999.5) snprintf(t.s, sizeof t.s, "%.0f us", us);
+  else if (ms < 999.5) snprintf(t.s, sizeof t.s, "%.*f ms", ms < 99.995 ? 2 : 0, ms);
+  else snprintf(t.s, sizeof t.s, "%.*f s", s < 99.995 ? 2 : 0, s);
   return t;
 }
 
@@ -51,12 +53,12 @@ wk_text24 wk_text_count(int64_t n) {
   double v = (double)n;
   int u = 0;
   wk_text24 t;
-  while (v >= 1000 && units[u + 1]) {
+  while (v >= 999.5) {
     v /= 1000;
     u++;
   }
   if (u == 0) snprintf(t.s, sizeof t.s, "%lld", (long long)n);
-  else snprintf(t.s, sizeof t.s, "%.*f %c", v < 10 ? 2 : v < 100 ? 1 : 0, v, units[u]);
+  else snprintf(t.s, sizeof t.s, "%.*f %c", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[u]);
   return t;
 }
 

@@ -139,6 +139,10 @@ refuses 'no memory' 2 "'--capacity': '0' is not allowed \(at least 1\)" \
   "$wick" plan twice.csv --capacity 0
 refuses 'unbound dimension' 2 '--bind n=N' "$wick" compile symbolic.onnx
 refuses 'unknown symbol' 2 '--bind m' "$wick" compile symbolic.onnx --bind m=1
+for bind in n=1, n=1,,m=2 ,n=1 , '' n =1 n,m=1; do
+  refuses "--bind '$bind'" 2 "^wick: --bind $bind: must be SYMBOL=N, several joined by commas$" \
+    "$wick" compile symbolic.onnx --bind "$bind"
+done
 
 npy shape.npy '<f4' 3,3
 npy dtype.npy '<i8' 2,3

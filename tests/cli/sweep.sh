@@ -89,6 +89,10 @@ refuses 'a gap' 2 '^wick: --set array=8,,16: a value of array is empty$' "$wick"
 refuses 'no number' 2 "^wick: --set array=8,x: 'x' is no number$" "$wick" sweep "$cnn" -o b \
   --set array=8,x
 refuses 'a value twice' 2 '8 stands there twice$' "$wick" sweep "$cnn" -o b --set array=8,8
+for same in 50,050 50.0,50 -0,0; do
+  refuses "a number twice, $same" 2 "${same/,/ and } are the same number$" "$wick" sweep "$cnn" \
+    -o b --set "dram_latency=8,$same"
+done
 refuses 'a key twice' 2 'array is set twice$' "$wick" sweep "$cnn" -o b --set array=8 --set array=16
 refuses 'a model twice' 2 'stands there twice$' "$wick" sweep "$cnn" "$cnn" -o b --set array=8
 refuses 'a setting that is none' 2 "^wick: --prefetch: there are .*, not 'on'$" "$wick" sweep \

@@ -27,16 +27,18 @@ static void seconds(void **state) {
     double s;
     const char *text;
   } cases[] = {{0, "0 us"},           {4e-7, "0 us"},        {6e-7, "1 us"},
-               {9.99e-4, "999 us"},   {1e-3, "1.00 ms"},     {1.234e-3, "1.23 ms"},
-               {0.01234, "12.34 ms"}, {0.09989, "99.89 ms"}, {0.1, "100 ms"},
-               {0.5004, "500 ms"},    {0.999, "999 ms"},     {1, "1.00 s"},
-               {12.345678, "12.35 s"}, {99.98, "99.98 s"},   {100, "100 s"},
-               {12345.6, "12346 s"}};
+               {9.9949e-4, "999 us"}, {9.9951e-4, "1.00 ms"}, {1e-3, "1.00 ms"},
+               {1.234e-3, "1.23 ms"}, {0.01234, "12.34 ms"}, {0.0999949, "99.99 ms"},
+               {0.0999951, "100 ms"}, {0.1, "100 ms"},       {0.5004, "500 ms"},
+               {0.99949, "999 ms"},   {0.99951, "1.00 s"},   {1, "1.00 s"},
+               {12.345678, "12.35 s"}, {99.9949, "99.99 s"}, {99.9951, "100 s"},
+               {100, "100 s"},        {12345.6, "12346 s"}};
   for (size_t i = 0; i < WK_COUNTOF(cases); i++)
     assert_string_equal(wk_text_seconds(cases[i].s).s, cases[i].text);
 }
 
-/* Three digits, rounded, and the unit that leaves one to three of them before the point. */
+/* Three digits, rounded, and the unit that leaves one to three of them before the point: never
+ * 1000, nor 10.00 or 100.0, which rounding would make of what lies just below. */
 static void counts(void **state) {
   (void)state;
   static const struct {
@@ -49,12 +51,16 @@ static void counts(void **state) {
                {1000, "1.00 k"},
                {1004, "1.00 k"},
                {1006, "1.01 k"},
-               {9989, "9.99 k"},
+               {9994, "9.99 k"},
+               {9996, "10.0 k"},
                {10000, "10.0 k"},
                {12345, "12.3 k"},
                {99940, "99.9 k"},
+               {99960, "100 k"},
                {100000, "100 k"},
                {999400, "999 k"},
+               {999600, "1.00 M"},
+               {999600 * INT64_C(1000000000), "1.00 P"},
                {1000000, "1.00 M"},
                {4089284608, "4.09 G"},
                {12 * INT64_C(1000000000000), "12.0 T"},
@@ -76,10 +82,15 @@ static void counts(void **state) {
     const char *at = strchr("kMGTPE", unit);
     assert_non_null(at);
     double one = pow(1000, (double)(at - "kMGTPE" + 1)), step = one;
-    const char *point = strchr(t.s, '.');
-    for (const char *p = point ? point + 1 : "x"; *p >= '0' && *p <= '9'; p++) step /= 10;
-    bool is_wide = n / one >= 1 && n / one < 1000 && step <= one && step >= one / 100;
-    if (!is_wide || fabs(shown * one - (double)n) > step * 0.500001 || (n < 100 * one) != !!point)
+    size_t digits = 0;
+    bool is_behind = false;
+    for (const char *p = t.s; *p != ' '; p++) {
+      digits += *p != '.';
+      if (is_behind) step /= 10;
+      is_behind |= *p == '.';
+    }
+    bool is_wide = shown >= 1 && shown < 1000 && digits == 3;
+    if (!is_wide || fabs(shown * one - (double)n) > step * 0.500001)
       fail_msg("%" PRId64 ": '%s'", n, t.s);
   }
 }
