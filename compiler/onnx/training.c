@@ -129,7 +129,6 @@ wk_value_id wk_training_key(wk_onnx_node *c) {
   wk_importer *im = c->im;
   wk_scope *top = c->scope; /* of the model, or of the function whose nodes are imported */
   wk_bound b;
-  if (c->status) return WK_NONE;
   while (top->parent) top = top->parent;
   if (!wk_onnx_need(c, top->g == im->m->main,
                     "random numbers in a function that a body calls have no key"))
