@@ -377,8 +377,12 @@ static void make_search(wk_onnx_node *c, wk_forest *f, int64_t node, wk_floats m
   double *set = room(c, n, sizeof *set);
   memcpy(set, members.v + *next, (size_t)n * sizeof *set);
   *next += n + 1;
+  if (n == 0) { /* nothing is a member */
+    f->nodes[node].mode = WK_TREE_GT;
+    f->nodes[node].value = INFINITY;
+    return;
+  }
   qsort(set, (size_t)n, sizeof *set, compare_doubles);
-  if (n == 0) set[n++] = NAN; /* which equals nothing */
   search_members(f, node, set, n);
 }
 
