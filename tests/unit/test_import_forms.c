@@ -129,15 +129,111 @@ static void own_operator(void **state) {
   EXPECT(&b, "y", "3 1 1 1", WK_F32, 1, 0, 0.5);
 }
 
-/* Vectors of bytes, as sums of products. */
-static void integer_vectors(void **state) {
+/* What an expression of such an operator reads: all inputs; before and after a fold; the sum of a
+ * product and what comes behind its bias, there or not. WK_DTYPE_NONE: there is no such operand. */
+static const struct {
+  const char *model;
+  wk_dtype type;
+  double want[2];
+} expressions[] = {
+#define X "init x i8[2]={-100,100}; init z i16[2]={1000,-7}; "
+#define M "init x u8[2,3]={200,100,50,1,2,3}; init w i16[3]={1000,1,-1}; "
+    {X "wick.map x,z -> y {body=\"i32(%0)\"}; out y", WK_I32, {-100, 100}},
+    {X "wick.map x,z -> y {body=\"add(i16(%0), %1)\"}; out y", WK_I16, {900, 93}},
+    {X "wick.map x,z -> y {body=\"%2\"}; out y", WK_DTYPE_NONE, {0}},
+    {M "wick.reduce x -> y {axes=[1] keepdims=0}; out y", WK_U8, {94, 6}},
+    {M "wick.reduce x -> y {axes=[1] keepdims=0 post=\"i16(%0)\"}; out y", WK_I16, {94, 6}},
+    {M "wick.reduce x -> y {axes=[1] keepdims=0 pre=\"i32(%0)\" post=\"sub(%0, 1i32)\"}; out y",
+     WK_I32, {349, 5}},
+    {M "wick.reduce x,w -> y {axes=[1] keepdims=0 pre=\"mul(i32(%0), i32(%1))\" "
+       "post=\"f32(%0)\"}; out y", WK_F32, {200050, 999}},
+    {M "wick.reduce x,w -> y {axes=[1] keepdims=0 pre=\"mul(i32(%0), i32(%1))\" "
+       "post=\"i32(%1)\"}; out y", WK_DTYPE_NONE, {0}},
+    {M "wick.reduce x -> y {axes=[1] keepdims=0 kind=\"argmax\" post=\"add(%0, 5i64)\"}; out y",
+     WK_I64, {5, 7}},
+#undef M
+#define M "init a u8[2,2]={200,100,1,2}; init b i8[2,1]={100,-1}; init c i32[1]={9}; " \
+  "init r i16[2,1]={-1,1}; init q f32[1]={0.5}; "
+    {M "wick.matmul a,b -> y {epilogue=\"sub(%0, 1i32)\"}; out y", WK_I32, {19899, 97}},
+    {M "wick.matmul a,b,c -> y {epilogue=\"sub(%0, 1i32)\"}; out y", WK_I32, {19908, 106}},
+    {M "wick.matmul a,b,c,r,q -> y {epilogue=\"mul(f32(add(%0, i32(%1))), %2)\"}; out y", WK_F32,
+     {9954, 54}},
+    {M "wick.matmul a,b,_,r,q -> y {epilogue=\"mul(f32(add(%0, i32(%1))), %2)\"}; out y", WK_F32,
+     {9949.5, 49.5}},
+    {M "wick.matmul a,b,c,r -> y {epilogue=\"add(%0, i32(%2))\"}; out y", WK_DTYPE_NONE, {0}},
+    {M "wick.matmul a,b,c -> y {epilogue=\"add(%0, i32(%1))\"}; out y", WK_DTYPE_NONE, {0}},
+#undef M
+#undef X
+};
+
+static void own_expressions(void **state) {
   (void)state;
-  builder b = new_model(17);
-  ADD_U8(&b, "a", "2", 5, 200);
-  ADD_U8(&b, "b", "2 2", 3, 4, 5, 6);
-  ADD_U8(&b, "za", "", 1);
-  add_node(&b, b.g, "MatMulInteger", "a b za", "y");
-  EXPECT(&b, "y", "2", WK_I32, 4 * 3 + 199 * 5, 4 * 4 + 199 * 6);
+  for (size_t i = 0; i < WK_COUNTOF(expressions); i++) {
+    wk_str model = {0};
+    wk_module *m = NULL;
+    wk_tensor y;
+    model_text(expressions[i].model, &model);
+    wk_status s = wk_import_onnx_memory(model.s, model.n, NULL, NULL, &m);
+    bool is_refused = expressions[i].type == WK_DTYPE_NONE;
+    if (!!s != is_refused) fail_msg("%s: %s", expressions[i].model, s ? s->message : "taken");
+    if (is_refused && (s->code != WK_INPUT || !strstr(s->message, ": there is no input %")))
+      fail_msg("%s: %s", expressions[i].model, s->message);
+    wk_str_free(&model);
+    wk_status_free(s);
+    if (is_refused) continue;
+    assert_null(wk_eval_graph(m->main, NULL, &y, NULL, NULL));
+    assert_int_equal(y.type.dtype, expressions[i].type);
+    assert_int_equal(wk_type_count(&y.type), 2);
+    for (int k = 0; k < 2; k++)
+      assert_true(wk_load_f64(y.data, y.type.dtype, k) == expressions[i].want[k]);
+    wk_tensor_free(&y);
+    wk_module_free(m);
+  }
+}
+
+/* Bytes of vectors and matrices, with and without zero points, one for all or a list of them: for each
+ * row of a and each column of b. */
+static void integer_product(int ra, int rb, int zeros, bool is_list) {
+  static const uint8_t a[] = {5, 200, 7, 0, 255, 31, 9, 90, 14, 77, 3, 128},
+                       b[] = {3, 4, 5, 6, 250, 17, 99, 1, 0, 64, 255, 8}, za[] = {11, 99}, zb[] = {6, 130};
+  static const char *const dims[][3] = {{"3", "2 3", "2 2 3"}, {"3", "3 2", "2 3 2"}};
+  static const char *const inputs[] = {"a b", "a b za", "a b - zb", "a b za zb"};
+  int batch = ra == 3 || rb == 3 ? 2 : 1, rows = ra == 1 ? 1 : 2, columns = rb == 1 ? 1 : 2;
+  double want[8];
+  for (int i = 0; i < batch * rows * columns; i++) {
+    int n = i / (rows * columns), row = i / columns % rows, column = i % columns;
+    want[i] = 0;
+    for (int k = 0; k < 3; k++) {
+      int x = a[(ra == 3 ? n * 6 : 0) + row * 3 + k] - (zeros & 1 ? za[is_list * row] : 0);
+      int y = b[(rb == 3 ? n * 6 : 0) + k * columns + column];
+      want[i] += x * (y - (zeros & 2 ? zb[is_list * column] : 0));
+    }
+  }
+  builder m = new_model(17);
+  add_data(&m, "a", ELEM_U8, dims[0][ra - 1], a, 1);
+  add_data(&m, "b", ELEM_U8, dims[1][rb - 1], b, 1);
+  add_data(&m, "za", ELEM_U8, !is_list ? "" : rows > 1 ? "2" : "1", za, 1);
+  add_data(&m, "zb", ELEM_U8, !is_list ? "" : columns > 1 ? "2" : "1", zb, 1);
+  add_node(&m, m.g, "MatMulInteger", inputs[zeros], "y");
+  wk_tensor got = output_of(&m, "y");
+  int rank = (batch > 1) + (ra > 1) + (rb > 1), sizes[] = {batch, rows, columns}, at = 0;
+  assert_int_equal(got.type.rank, rank);
+  for (int k = 0; k < 3; k++)
+    if (k == 0 ? batch > 1 : k == 1 ? ra > 1 : rb > 1)
+      assert_int_equal(got.type.dims[at++], sizes[k]);
+  for (int i = 0; i < batch * rows * columns; i++)
+    if (wk_load_f64(got.data, WK_I32, i) != want[i])
+      fail_msg("ranks %d and %d, zero points %d: %g, not %g", ra, rb, zeros,
+               wk_load_f64(got.data, WK_I32, i), want[i]);
+  wk_tensor_free(&got);
+}
+
+static void integer_products(void **state) {
+  (void)state;
+  for (int ra = 1; ra <= 3; ra++)
+    for (int rb = 1; rb <= 3; rb++)
+      for (int zeros = 0; zeros < 4; zeros++)
+        for (int is_list = 0; is_list < 2; is_list++) integer_product(ra, rb, zeros, is_list);
 }
 
 /* What is not a float is compared with the threshold's floor. */
@@ -218,7 +314,8 @@ int main(void) {
       cmocka_unit_test(old_forms),
       cmocka_unit_test(old_attributes),
       cmocka_unit_test(own_operator),
-      cmocka_unit_test(integer_vectors),
+      cmocka_unit_test(own_expressions),
+      cmocka_unit_test(integer_products),
       cmocka_unit_test(binarizer),
       cmocka_unit_test(unique_words),
       cmocka_unit_test(product_of_one),
