@@ -191,11 +191,12 @@ static void own_expressions(void **state) {
   }
 }
 
-/* Bytes of vectors and matrices, with and without zero points, one for all or a list of them: for each
- * row of a and each column of b. */
+/* Bytes of vectors and matrices, with and without zero points, one for all or a list of them: for
+ * each row of a and each column of b. */
 static void integer_product(int ra, int rb, int zeros, bool is_list) {
   static const uint8_t a[] = {5, 200, 7, 0, 255, 31, 9, 90, 14, 77, 3, 128},
-                       b[] = {3, 4, 5, 6, 250, 17, 99, 1, 0, 64, 255, 8}, za[] = {11, 99}, zb[] = {6, 130};
+                       b[] = {3, 4, 5, 6, 250, 17, 99, 1, 0, 64, 255, 8},
+                       za[] = {11, 99}, zb[] = {6, 130};
   static const char *const dims[][3] = {{"3", "2 3", "2 2 3"}, {"3", "3 2", "2 3 2"}};
   static const char *const inputs[] = {"a b", "a b za", "a b - zb", "a b za zb"};
   int batch = ra == 3 || rb == 3 ? 2 : 1, rows = ra == 1 ? 1 : 2, columns = rb == 1 ? 1 : 2;
