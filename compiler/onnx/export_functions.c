@@ -458,8 +458,11 @@ static wk_status write_cum_sum(wk_export_graph *x) {
 static wk_status write_top_k(wk_export_graph *x) {
   const wk_attr_top_k *a = ATTR(x, top_k);
   const char *in[] = {wk_export_in(x, 0), wk_export_i64s(x, &a->k, 1)};
-  const char *out[] = {wk_export_out(x, 0), wk_export_out(x, 1)};
-  if (!*out[0]) out[0] = wk_export_fresh(x);
+  const char *out[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    out[i] = wk_export_out(x, i);
+    if (!*out[i]) out[i] = wk_export_fresh(x);
+  }
   wk_export_add(x, "TopK", in, 2, out, 2);
   wk_export_int(x, "axis", a->axis);
   wk_export_int(x, "largest", a->largest);

@@ -227,6 +227,43 @@ static void shapes_of_operands(void **state) {
                   "    %c = reduce_sum(%z) {axes=[0], keepdims=0}\n    output %c\n  }\n}\n"));
 }
 
+/* Results that nobody wants have no value; ONNX wants a name of each part and of both of TopK. */
+static void unwanted_results(void **state) {
+  (void)state;
+  for (int wanted = 1; wanted < 8; wanted++) {
+    static const char *const names[] = {"p0", "p1", "p2"};
+    wk_module *m = wk_module_new("m");
+    wk_graph *g = wk_graph_new(m, "main");
+    wk_value_id x = input(g, "x", WK_F32, 1, (const int64_t[]){6}), out[3];
+    const char *called[3];
+    for (int k = 0; k < 3; k++) called[k] = wanted >> k & 1 ? names[k] : "";
+    wk_attr_split *a = wk_attrs_new(m->arena, WK_OP_SPLIT);
+    a->sizes = wk_ints_dup(m->arena, (const int64_t[]){1, 2, 3}, 3);
+    const wk_node_desc split = {.op = WK_OP_SPLIT, .attrs = a, .in = &x, .n_in = 1, .n_out = 3,
+                                .out_names = called};
+    assert_null(wk_graph_add(g, &split, out));
+    for (int k = 0; k < 3; k++) {
+      assert_int_equal(out[k] != WK_NONE, wanted >> k & 1);
+      if (out[k] != WK_NONE) wk_graph_output(g, names[k], out[k]);
+    }
+    survives(m);
+  }
+  for (int wanted = 1; wanted < 4; wanted++) {
+    wk_module *m = wk_module_new("m");
+    wk_graph *g = wk_graph_new(m, "main");
+    wk_value_id x = input(g, "x", WK_F32, 1, (const int64_t[]){6}), out[2];
+    const char *const called[2] = {wanted & 1 ? "v" : "", wanted & 2 ? "i" : ""};
+    wk_attr_top_k *a = wk_attrs_new(m->arena, WK_OP_TOP_K);
+    a->k = 3;
+    const wk_node_desc top = {.op = WK_OP_TOP_K, .attrs = a, .in = &x, .n_in = 1, .n_out = 2,
+                              .out_names = called};
+    assert_null(wk_graph_add(g, &top, out));
+    for (int k = 0; k < 2; k++)
+      if (out[k] != WK_NONE) wk_graph_output(g, called[k], out[k]);
+    survives(m);
+  }
+}
+
 /* ---- every operator -------------------------------------------------------------------------- */
 
 static wk_tensor *outputs_of(const wk_graph *g, const wk_tensor *in, wk_status *s) {
@@ -358,6 +395,7 @@ int main(void) {
     cmocka_unit_test(branches),
     cmocka_unit_test(recurrent_activations),
     cmocka_unit_test(shapes_of_operands),
+    cmocka_unit_test(unwanted_results),
     cmocka_unit_test(every_operator),
     cmocka_unit_test(loop_without_trip),
     cmocka_unit_test(control_within_control),
