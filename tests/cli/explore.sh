@@ -155,9 +155,32 @@ WICK_CACHE=$PWD/cache PATH=$PWD/empty "$wick" explore "$cnn" --space space.cfg -
 check 'without Verilator' test $? = 5
 check 'says so' grep -q "^wick: .*'verilator' is not installed" lost.err
 check 'and has the rest' test -s i/explore.json -a -s i/index.html -a -s lost.txt
-if ! command -v verilator >/dev/null; then finish; fi
+if ! real=$(command -v verilator); then finish; fi
+same=$(grep -l 'dram_latency = 100;' g/machines/*.cfg) # the machine tiny, under a candidate's name
 gives 'the RTL' '^ *[0-9,]+ +0\.[0-9]{3} .* [0-9,]+ \([0-9.]+ %\)  dram_latency = 50$' \
-  "$wick" explore "$cnn" --space space.cfg -m tiny -o h
+  "$wick" explore "$cnn" --space space.cfg -m "$same" -o h
 gives 'has the cycles of the timing model' '^True$' figures h \
   'all(x["cycles"] == x["rtl"] for x in [d["reference"], *d["tried"]] if x["rtl"]["cnn_qdq"])'
+
+# Of those on the front only the one with 16 bursts can be built. As many are run as are asked for,
+# the next one for each that cannot be, and what they are compared with.
+cat >fake/verilator <<END
+#!/bin/sh
+[ "\$1" = --version ] && exec '$real' --version
+echo '%Error: no such machine'; exit 1
+END
+while read -r bursts asked want; do
+  space "bursts = [$bursts];"
+  PATH=$PWD/fake:$PATH "$wick" explore "$cnn" --space space.cfg -m "$same" -o "j$bursts$asked" \
+    --confirm "$asked" >/dev/null 2>&1
+  gives "$asked of $bursts bursts" "^$want\$" figures "j$bursts$asked" '",".join(
+    "failed" if x.get("rtl_error") else "run" if x["rtl"]["cnn_qdq"] else "none" for x in
+    [d["reference"], *sorted((x for x in d["tried"] if x["front"]), key=lambda x: x["times"])])'
+done <<'END'
+32,16,8 0 none,none,none,none
+32,16,8 1 run,failed,run,none
+32,16,8 2 run,failed,run,failed
+16,8,4,2 1 run,run,none,none,none
+16,8,4,2 2 run,run,failed,failed,failed
+END
 finish

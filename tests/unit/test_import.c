@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "compiler/onnx/wire.h"
+#include "tests/hostile/model_text.h"
 #include "tests/unit/model_builder.h"
 
 static wk_module *must_import(builder *b, const wk_import_options *o) {
@@ -220,6 +221,50 @@ static void unsupported_nodes(void **state) {
   assert_string_equal(r.unsupported.data[1].domain, "com.example");
   wk_status_free(s);
   wk_import_report_free(&r);
+}
+
+/* Nor are nodes with bodies, wherever the unknown value comes out of them: condition, state, slice,
+ * element. */
+static void unsupported_in_bodies(void **state) {
+  (void)state;
+#define BODY "in i i64[]; in c bool[]; in v"
+#define LOOP(inputs, body) "in x f32[2]; init n i64[]={2}; SequenceConstruct x -> q; " \
+  "Loop " inputs " -> y,z {body=(" body ")}; Abs z -> r; out r"
+  static const char *const models[] = {
+      LOOP("n,_,x", BODY " f32[2]; Teleport v -> w; Exp v -> e; out c; out w; out e"),
+      LOOP("n,_,x", BODY " f32[2]; Teleport v -> w; Exp v -> e; out c; out e; out w"),
+      LOOP("n,_,x", BODY " f32[2]; Teleport v -> w; Exp v -> e; out w; out v; out e"),
+      LOOP("n,_,x", BODY " f32[2]; Teleport v -> w; Exp w -> e; out c; out v; out e"),
+      LOOP("n,_,q", BODY "; Teleport x -> w; Exp x -> e; SequenceInsert v,w -> s; "
+           "out c; out s; out e"),
+      LOOP("n,_,q", BODY "; Teleport x -> w; out c; out v; out w"),
+      LOOP("n,_,q", BODY "; Teleport x -> w; Exp x -> e; out w; out v; out e"),
+      LOOP("n,_,x", BODY "; Concat v,x -> s {axis=0}; Teleport x -> w; out c; out s; out w"),
+      "in x f32[2]; init n i64[]={2}; init six i64[1]={6}; Loop n,_,x -> y {body=(" BODY
+      "; Concat v,x -> s {axis=0}; Teleport x -> w; out w; out s)}; Reshape y,six -> r; out r",
+      "in x f32[2]; in c bool[]; If c -> z {then_branch=(Teleport x -> a; out a) "
+      "else_branch=(Neg x -> a; out a)}; Abs z -> r; out r",
+      "in x f32[2]; in c bool[]; If c -> y,z {then_branch=(Neg x -> a; out a; out a) "
+      "else_branch=(Neg x -> a; Teleport a -> b; out a; out b)}; Abs z -> r; out r",
+      "in x f32[3,2]; in s f32[2]; Scan s,x -> u,z {num_scan_inputs=1 body=(in a f32[2]; "
+      "in b f32[2]; Add a,b -> d; Teleport b -> w; out d; out w)}; Abs z -> r; out r",
+      "in x f32[2]; SequenceConstruct x,x -> q; SequenceMap q -> z {body=(in a f32[2]; "
+      "Teleport a -> w; out w)}; SequenceLength z -> r; out r"};
+#undef LOOP
+#undef BODY
+  for (size_t i = 0; i < WK_COUNTOF(models); i++) {
+    wk_str model = {0};
+    wk_import_report r;
+    wk_module *m;
+    model_text(models[i], &model);
+    wk_status s = wk_import_onnx_memory(model.s, model.n, NULL, &r, &m);
+    if (!s || s->code != WK_UNSUPPORTED || r.unsupported.n != 1 ||
+        strcmp(r.unsupported.data[0].op, "Teleport") != 0)
+      fail_msg("%s: %s, %zu nodes", models[i], s ? s->message : "taken", r.unsupported.n);
+    wk_status_free(s);
+    wk_import_report_free(&r);
+    wk_str_free(&model);
+  }
 }
 
 /* The value of an input decides a shape: it is asked for, and given it works. */
@@ -629,6 +674,7 @@ int main(void) {
     cmocka_unit_test(shape_arithmetic),    cmocka_unit_test(unbound_sizes),
     cmocka_unit_test(shapes_bind_symbols), cmocka_unit_test(default_inputs),
     cmocka_unit_test(unsorted_nodes),      cmocka_unit_test(malformed_graphs),
+    cmocka_unit_test(unsupported_in_bodies),
     cmocka_unit_test(unsupported_nodes),   cmocka_unit_test(values_that_decide),
     cmocka_unit_test(branch_at_run_time),  cmocka_unit_test(branch_known),
     cmocka_unit_test(loops),               cmocka_unit_test(negative_symbol),
