@@ -131,6 +131,61 @@ static void bad_values(void **state) {
   wk_range_free(&r);
 }
 
+/* ---- operands -------------------------------------------------------------------------------- */
+
+/* Which inputs of a node are activations or weights, of 8 bits when it is quantised. */
+static const struct {
+  const char *node, *operands; /* the node of the inputs below, an o for each that is one */
+} operand_rows[] = {
+    {"conv(%x, %w, %v) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}", "oo-"},
+    {"conv(%x, %w) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}", "oo"},
+    {"conv_transpose(%x, %w, %v) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], "
+     "output_padding=[0,0]}", "oo-"},
+    {"matmul(%a, %b, %c)", "oo-"},
+    {"matmul(%a, %b)", "oo"},
+    {"add(%a, %b)", "oo"},
+    {"sub(%a, %a)", "oo"},
+    {"mul(%c, %b)", "oo"},
+    {"div(%a, %b)", "--"},
+    {"max(%a, %b)", "--"},
+    {"concat(%a, %b, %a, %b) {axis=0}", "oooo"},
+    {"reduce_mean(%a) {axes=[0]}", "o"},
+    {"relu(%a)", "o"},
+    {"clip(%a) {lo=0.0, hi=6.0}", "o"},
+    {"sigmoid(%a)", "o"},
+    {"hard_swish(%a)", "o"},
+    {"exp(%a)", "-"},
+    {"reshape(%a) {shape=[9]}", "o"},
+    {"transpose(%a) {perm=[1,0]}", "o"},
+    {"slice(%a) {starts=[1,0], sizes=[2,3], steps=[1,1]}", "o"},
+    {"expand(%c) {shape=[2,3]}", "o"},
+    {"add(%h, %h)", "--"}, /* only f32 is quantised */
+    {"relu(%h)", "-"},
+    {"add(%i, %i)", "--"},
+    {"mul(%q, %i)", "--"},
+};
+
+static void operands(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(operand_rows); i++) {
+    char text[1024];
+    wk_module *m;
+    snprintf(text, sizeof text,
+             "module \"m\" {\ngraph @main(%%x: f32[1,2,4,4], %%w: f32[2,2,3,3], %%v: f32[2], "
+             "%%a: f32[3,3], %%b: f32[3,3], %%c: f32[3], %%h: f16[3], %%i: i32[3], %%q: i32[3]) {\n"
+             "%%y = %s\noutput %%y\n}\n}\n", operand_rows[i].node);
+    must(wk_module_parse(text, "row", &m));
+    const wk_node *n = &m->main->nodes.data[0];
+    assert_int_equal(n->n_in, strlen(operand_rows[i].operands));
+    for (uint32_t k = 0; k < n->n_in + 2; k++) {
+      bool want = k < n->n_in && operand_rows[i].operands[k] == 'o';
+      if (wk_quantize_is_operand(m->main, n, k) != want)
+        fail_msg("%s: operand %u", operand_rows[i].node, (unsigned)k);
+    }
+    wk_module_free(m);
+  }
+}
+
 /* ---- weights --------------------------------------------------------------------------------- */
 
 /* Square error of n numbers with this scale, as the formula says. */
@@ -361,7 +416,7 @@ static void equalising(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parameters), cmocka_unit_test(methods),  cmocka_unit_test(one_value),
-      cmocka_unit_test(bad_values), cmocka_unit_test(weight_scales),
+      cmocka_unit_test(bad_values), cmocka_unit_test(operands), cmocka_unit_test(weight_scales),
       cmocka_unit_test(modules),    cmocka_unit_test(keeping),  cmocka_unit_test(equalising),
       cmocka_unit_test(sparing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
