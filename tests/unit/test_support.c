@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -561,6 +562,23 @@ static void hide_openat2(void **state) {
   assert_int_equal(errno, ENOSYS);
 }
 
+/* The clock counts on evenly, in seconds. */
+static void clock_never_goes_back(void **state) {
+  (void)state;
+  struct timespec before, after;
+  double last = 0;
+  for (int i = 0; i < 1 << 20; i++) {
+    double now = wk_clock();
+    if (now < last) fail_msg("%.9f after %.9f", now, last);
+    last = now;
+  }
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  double now = wk_clock();
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  assert_true(now >= (double)before.tv_sec + (double)before.tv_nsec / 1e9 - 1e-6);
+  assert_true(now <= (double)after.tv_sec + (double)after.tv_nsec / 1e9 + 1e-6);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(status_holds_place_and_notes),
@@ -573,7 +591,7 @@ int main(void) {
       cmocka_unit_test(floats_read_well),
       cmocka_unit_test(floats_round_trip),
       cmocka_unit_test_setup_teardown(floats_ignore_the_locale, make_folder, remove_folder),
-      cmocka_unit_test(bytes_read_well),
+      cmocka_unit_test(bytes_read_well), cmocka_unit_test(clock_never_goes_back),
       cmocka_unit_test(nearest_finds_typos),
       cmocka_unit_test(dims_are_checked),
       cmocka_unit_test(map_holds_many),
