@@ -186,9 +186,36 @@ static void test_possible(void **state) {
   }
 }
 
+/* ---- where many edges lie -------------------------------------------------------------------- */
+
+/* More edges are live together than the planner looks at in pairs: they lie one behind the other,
+ * each where the next may begin. */
+static void test_many_edges(void **state) {
+  (void)state;
+  enum { EDGES = 5800 };
+  wk_str text = {0};
+  wk_str_add(&text, "graph @main(%x: f32[3], %z: f32[3]) {\n");
+  for (int i = 0; i < EDGES; i++) wk_str_printf(&text, "%%r%d = relu(%%x) : f32[3]\n", i);
+  for (int i = 0; i < EDGES; i++)
+    wk_str_printf(&text, "%%s%d = cum_sum(%%r%d) {axis=0} : f32[3]\noutput %%s%d\n", i, i, i);
+  wk_str_add(&text, "}\n");
+  wk_module *m = lowered(text.s);
+  wk_parts *p;
+  assert_null(wk_partition(m, &maps_targets, NULL, &p));
+  size_t n_io = p->n_in + p->n_out;
+  assert_int_equal(p->tensors.n - n_io, EDGES);
+  for (size_t i = 0; i < EDGES; i++)
+    assert_int_equal(p->tensors.data[n_io + i].offset, (int64_t)i * WICK_ALIGN);
+  assert_int_equal(p->edge_bytes, (int64_t)EDGES * WICK_ALIGN);
+  wk_parts_free(p);
+  wk_module_free(m);
+  wk_str_free(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_same), cmocka_unit_test(test_conversions),
-      cmocka_unit_test(test_elements), cmocka_unit_test(test_possible)};
+      cmocka_unit_test(test_elements), cmocka_unit_test(test_possible),
+      cmocka_unit_test(test_many_edges)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
