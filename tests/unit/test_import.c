@@ -240,8 +240,9 @@ static void unsupported_in_bodies(void **state) {
       LOOP("n,_,q", BODY "; Teleport x -> w; out c; out v; out w"),
       LOOP("n,_,q", BODY "; Teleport x -> w; Exp x -> e; out w; out v; out e"),
       LOOP("n,_,x", BODY "; Concat v,x -> s {axis=0}; Teleport x -> w; out c; out s; out w"),
-      "in x f32[2]; init n i64[]={2}; init six i64[1]={6}; Loop n,_,x -> y {body=(" BODY
-      "; Concat v,x -> s {axis=0}; Teleport x -> w; out w; out s)}; Reshape y,six -> r; out r",
+      "in x f32[2]; init n i64[]={2}; init two i64[]={2}; SequenceConstruct x -> q; "
+      "Loop n,_,q -> y {body=(" BODY "; SequenceInsert v,x -> s; Teleport x -> w; out w; out s)}; "
+      "SequenceAt y,two -> r; out r",
       "in x f32[2]; in c bool[]; If c -> z {then_branch=(Teleport x -> a; out a) "
       "else_branch=(Neg x -> a; out a)}; Abs z -> r; out r",
       "in x f32[2]; in c bool[]; If c -> y,z {then_branch=(Neg x -> a; out a; out a) "
