@@ -78,6 +78,12 @@ refuses 'nor is it one for a dump' 5 '^wick: x.npy: is not a folder$' \
 gives 'compare layers' '^all [0-9]+ instructions agree' "$wick" compare net.onnx
 gives 'compare passes' '^the result is the same after all' "$wick" compare net.onnx --passes
 gives 'every layer' '^ok .* conv\)' "$wick" compare net.onnx -v
+cnn=$wanted/../../nets/int8/cnn_qdq/model.onnx
+check 'a package of parts' "$wick" compile "$cnn" --target accel:tiny,cpu:x86-64 -q -o parts.wick
+gives 'parts' '^all 3 parts agree \(on the host 3 instructions, each alone\)$' \
+  "$wick" compare "$cnn" --target accel:tiny,cpu:x86-64
+gives 'their steps' '^all [0-9]+ steps agree \([0-9]+ others leave no tensor of the model' \
+  "$wick" compare "$cnn" --package parts.wick
 out=$("$wick" compare net.onnx --rtol 0 --atol 0 2>/dev/null)
 [[ $? == 1 ]] && grep -q '^first ' <<<"$out" && good || bad 'no rounding differs at tolerance 0'
 out=$("$wick" compare net.onnx --passes --rtol 0 --atol 0 2>/dev/null)

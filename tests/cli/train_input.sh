@@ -62,6 +62,23 @@ for how in '--shape x=0x4' '--bind n=0'; do
     unbatched $how
 done
 
+# What is held out is whole batches, or less than one where the loss has a number for each sample.
+fitted mean.onnx "$(field 1 "$(node ReduceMean h y)")"
+mean() { train mean.onnx --data x.npy --loss y --history mean.csv --validate "$@"; }
+gives 'one batch held out' '^samples +40, 8 of them held out$' mean 0.2
+gives 'two, of which the second is not whole' '^samples +40, 15 of them held out$' mean 0.375
+check 'the loss of the whole ones is known' \
+  awk -F, 'NR == 2 { exit !($5 + 0 > 0) }' mean.csv
+for n in 1 7; do
+  refuses "$n held out" 2 "$n samples fill no batch of 8, for which the loss 'y' is one number$" \
+    mean "$(awk "BEGIN { print $n / 40 }")"
+  for loss in '--labels three.npy --loss mse' '--labels classes.npy --loss cross-entropy'; do
+    gives "$n held out, $loss" "^samples +40, $n of them held out\$" \
+      plain $loss --validate "$(awk "BEGIN { print $n / 40 }")"
+  done
+done
+rm -f o.onnx mean.csv
+
 # ---- inputs and outputs --------------------------------------------------------------------------
 fitted shifted.onnx "$(field 1 "$(node Add 'h s' y)")" "$(field 11 "$(value s 1 1)")"
 npy one.npy '<f4' 1
