@@ -142,12 +142,23 @@ static int64_t macs_of(const wk_graph *g) {
   return n;
 }
 
+static bool has_output(const wk_graph *g, const char *name) {
+  for (size_t i = 0; i < g->outputs.n; i++)
+    if (!strcmp(g->output_names.data[i], name)) return true;
+  return false;
+}
+
+/* The model may have an output of that name itself. */
 static void add_outputs(derivation *d) {
   wk_graph *g = d->m->main;
-  for (size_t i = 0; i < d->wrt.n; i++)
-    if (d->out.data[i] != WK_NONE)
-      wk_graph_output(g, wk_arena_printf(d->m->arena, "grad(%s)",
-                                         wk_val(g, d->wrt.data[i])->name), d->out.data[i]);
+  for (size_t i = 0; i < d->wrt.n; i++) {
+    if (d->out.data[i] == WK_NONE) continue;
+    const char *of = wk_val(g, d->wrt.data[i])->name;
+    const char *name = wk_arena_printf(d->m->arena, "grad(%s)", of);
+    for (int k = 2; has_output(g, name); k++)
+      name = wk_arena_printf(d->m->arena, "grad(%s)_%d", of, k);
+    wk_graph_output(g, name, d->out.data[i]);
+  }
 }
 
 static void summary(const derivation *d, const grad_opts *o, int64_t nodes, int64_t macs) {
