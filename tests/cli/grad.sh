@@ -56,11 +56,11 @@ gives 'proof' '^12 elements of 2 tensors: 0 tensors differ, no difference is bey
   "$wick" grad net.onnxtxt --check --of y
 gives 'proof, every tensor' '^w +f64\[2,3\] +6 ' "$wick" grad net.onnxtxt --check --of y -v
 gives 'a graph' '^    output .*grad\(w\)' "$wick" grad net.onnxtxt --emit graph
-graph 'x:1 w:1' "$(node Mul 'x w' 'grad(x)')$(node Tanh 'grad(x)' 'grad(x)_2')" \
-  'grad(x):1 grad(x)_2:1' >taken.onnxtxt
+graph 'x:1 w:1' "$(node Mul 'x w' 'grad(x)')$(node Tanh 'grad(x)' 'grad(x)_2')$(
+  node Neg x 'grad(w)')" 'grad(x):1 grad(x)_2:1 grad(w):1' >taken.onnxtxt
 check 'names of gradients that outputs have' \
   "$wick" grad taken.onnxtxt --of 'grad(x)' --emit onnx -o taken.onnx
-gives 'are others, and all are there' '^grad\(x\),grad\(x\)_2,grad\(x\)_3,grad\(w\),$' \
+gives 'are others, and all are there' '^grad\(x\),grad\(x\)_2,grad\(w\),grad\(x\)_3,grad\(w\)_2,$' \
   bash -c "'$wick' run taken.onnx 2>/dev/null | awk '/ f32/ { printf \"%s,\", \$1 }'"
 rm -f taken.onnx
 gives 'maxima of small windows are kept as bytes' 'taps=1} : f32\[2,3,5,4\], u8\[2,3,5,4\]' \
