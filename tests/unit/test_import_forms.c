@@ -237,6 +237,25 @@ static void integer_products(void **state) {
         for (int is_list = 0; is_list < 2; is_list++) integer_product(ra, rb, zeros, is_list);
 }
 
+/* Of n-grams of one number and of two, in 5 7 5 7: those of a length that counts. */
+static void lengths_of_grams(void **state) {
+  (void)state;
+  for (int least = 1; least <= 2; least++)
+    for (int most = least; most <= 2; most++) {
+      builder b = new_model(17);
+      ADD_I64(&b, "x", "4", 5, 7, 5, 7);
+      Onnx__NodeProto *n = add_node(&b, b.g, "TfIdfVectorizer", "x", "y");
+      set_text(&b, n, "mode", "TF");
+      set_int(&b, n, "min_gram_length", least);
+      set_int(&b, n, "max_gram_length", most);
+      set_int(&b, n, "max_skip_count", 0);
+      set_ints(&b, n, "ngram_counts", INTS(0, 2));
+      set_ints(&b, n, "ngram_indexes", INTS(0, 1, 2));
+      set_ints(&b, n, "pool_int64s", INTS(5, 9, 5, 7));
+      EXPECT(&b, "y", "3", WK_F32, least == 1 ? 2 : 0, 0, most == 2 ? 2 : 0);
+    }
+}
+
 /* What is not a float is compared with the threshold's floor. */
 static void binarizer(void **state) {
   (void)state;
@@ -317,6 +336,7 @@ int main(void) {
       cmocka_unit_test(own_operator),
       cmocka_unit_test(own_expressions),
       cmocka_unit_test(integer_products),
+      cmocka_unit_test(lengths_of_grams),
       cmocka_unit_test(binarizer),
       cmocka_unit_test(unique_words),
       cmocka_unit_test(product_of_one),
