@@ -339,6 +339,85 @@ static void test_integers(void **state) {
     if (wk_simd_runs_here(simd)) check_isa(simd, (uint64_t)i, add_integers);
 }
 
+/* ---- what is said of packed integers --------------------------------------------------------- */
+
+enum { REACH_OUT = 37, REACH_IN = 7, REACH_COPIES = 6 };
+static int8_t reach_b[REACH_COPIES * REACH_OUT * REACH_IN * 9];
+
+static int64_t weight_at(const wk_cpu_types *t, int64_t i) {
+  return t->b == WK_I8 ? reach_b[i] : (uint8_t)reach_b[i];
+}
+
+/* Column c has `count` weights, from c * out on, each `step` behind the one before. */
+static void add_reach(const wk_cpu_types *t, int64_t from, int64_t count, int64_t step,
+                      int64_t of[2]) {
+  of[0] = of[1] = 0;
+  for (int64_t k = 0; k < count; k++) {
+    int64_t v = weight_at(t, from + k * step);
+    of[v < 0] += v;
+  }
+}
+
+static void check_conv_reach(const wk_simd *simd, wk_cpu_types t, int64_t group, int64_t in) {
+  const wk_cpu_conv_desc d = {.n = 1, .h = 4, .w = 4, .cin = group * in, .oh = 4, .ow = 4,
+                              .cout = REACH_OUT * 2, .kh = 3, .kw = 3, .stride_h = 1,
+                              .stride_w = 1, .pad_h = 1, .pad_w = 1, .dil_h = 1, .dil_w = 1,
+                              .group = group, .x_stride = {16 * group * in, 4 * group * in,
+                                                           group * in, 1},
+                              .y_stride = {16 * REACH_OUT * 2, 8 * REACH_OUT, 2 * REACH_OUT},
+                              .types = t};
+  const int64_t stride[] = {in * 9, 9, 3, 1};
+  int64_t want[2], got[REACH_OUT * 2][2];
+  void *packed = kh_alloc(wk_cpu_conv_packed_bytes(simd, &d));
+  wk_cpu_conv_pack(simd, &d, reach_b, stride, packed);
+  memset(got, 0x5a, sizeof got);
+  wk_cpu_conv_reach(simd, &d, packed, got);
+  for (int64_t c = 0; c < d.cout; c++) {
+    add_reach(&t, c * in * 9, in * 9, 1, want);
+    if (memcmp(want, got[c], sizeof want)) fail_msg("%s: conv, channel %d", simd->name, (int)c);
+  }
+  kh_free(packed, wk_cpu_conv_packed_bytes(simd, &d));
+}
+
+/* Of several matrices the farthest. */
+static void check_matmul_reach(const wk_simd *simd, wk_cpu_types t) {
+  const int64_t one = REACH_IN * REACH_OUT;
+  const wk_cpu_matmul_desc d = {.batch = {2, 3}, .m = 2, .n = REACH_OUT, .k = REACH_IN,
+                                .b_stride = {3 * one, one, REACH_OUT, 1}, .b_constant = true,
+                                .types = t};
+  int64_t of[2], want[2], got[REACH_OUT][2];
+  void *packed = kh_alloc(wk_cpu_matmul_packed_bytes(simd, &d));
+  wk_cpu_matmul_pack(simd, &d, reach_b, packed);
+  memset(got, 0x5a, sizeof got);
+  wk_cpu_matmul_reach(simd, &d, packed, got);
+  for (int64_t c = 0; c < REACH_OUT; c++) {
+    want[0] = want[1] = 0;
+    for (int64_t i = 0; i < REACH_COPIES; i++) {
+      add_reach(&t, i * one + c, REACH_IN, REACH_OUT, of);
+      if (of[0] > want[0]) want[0] = of[0];
+      if (of[1] < want[1]) want[1] = of[1];
+    }
+    if (memcmp(want, got[c], sizeof want)) fail_msg("%s: matmul, column %d", simd->name, (int)c);
+  }
+  kh_free(packed, wk_cpu_matmul_packed_bytes(simd, &d));
+}
+
+static void test_reach(void **state) {
+  static const wk_cpu_types types[] = {{WK_U8, WK_I8, WK_I32, 0}, {WK_I8, WK_I8, WK_I32, 0},
+                                       {WK_U8, WK_U8, WK_I32, 0}, {WK_I8, WK_U8, WK_I32, 0}};
+  wk_rng r = {.s = 7};
+  const wk_simd *simd;
+  (void)state;
+  for (size_t i = 0; i < sizeof reach_b; i++) reach_b[i] = (int8_t)wk_rng_range(&r, -128, 127);
+  for (int i = 0; (simd = wk_simd_row(i)); i++)
+    for (size_t k = 0; k < WK_COUNTOF(types); k++) {
+      check_matmul_reach(simd, types[k]);
+      check_conv_reach(simd, types[k], 1, 3);
+      check_conv_reach(simd, types[k], 2, 3);
+      check_conv_reach(simd, types[k], REACH_OUT * 2, 1);
+    }
+}
+
 /* The residual may be the output buffer itself. */
 static void test_residual_in_place(void **state) {
   (void)state;
@@ -415,6 +494,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_isa_names), cmocka_unit_test(test_every_isa),
       cmocka_unit_test(test_halves), cmocka_unit_test(test_integers),
-      cmocka_unit_test(test_residual_in_place), cmocka_unit_test(test_objects)};
+      cmocka_unit_test(test_reach), cmocka_unit_test(test_residual_in_place),
+      cmocka_unit_test(test_objects)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
