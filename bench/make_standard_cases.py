@@ -409,6 +409,16 @@ def lists(out):
             (data / f"{name}.pb").write_bytes(value.SerializeToString())
 
 
+def fed_transposes(out):
+    """Transposed convolutions in groups, whose weights come at run time."""
+    feeds = dict(x=f32(2, 6, 3, 4), w=f32(6, 4, 2, 3), line=f32(1, 4, 5), v=f32(4, 3, 4))
+    nodes = [("ConvTranspose", ["x", "w"], "plain", dict(group=2)),
+             ("ConvTranspose", ["x", "w"], "apart", dict(group=3, strides=[2, 1],
+                                                         pads=[1, 0, 0, 2])),
+             ("ConvTranspose", ["line", "v"], "row", dict(group=2, strides=[3], dilations=[2]))]
+    write(out, "ConvTransposeFed", 11, nodes, feeds, oracle=runtime)
+
+
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/onnx")
@@ -417,7 +427,7 @@ def main():
     for cases in (empty_reductions, inverse_dft, lp_norms, half_scales, opset_28,
                   narrow_types, narrow_weights, n_grams, products_and_grids, smooth_resizes,
                   samples, roi_pools, lists, narrow_powers, symmetric_resizes,
-                  recurrent_activations):
+                  recurrent_activations, fed_transposes):
         cases(out)
 
 
