@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/memory/plan.h"
+#include "tests/unit/plan_draw.h"
 
 #include <setjmp.h>
 #include <stdlib.h>
@@ -241,29 +241,13 @@ static void capacity_matches_brute_force(void **state) {
 
 /* ---- larger instances ----------------------------------------------------------------------- */
 
-/* Cuts the rectangle [0, time) x [0, bytes) into n pieces: a perfect packing exists. */
-static void cut(wk_rng *rng, wk_plan_item *items, size_t n, int64_t time, int64_t bytes) {
-  items[0] = (wk_plan_item)FREE(0, time, bytes);
-  for (size_t count = 1; count < n;) {
-    wk_plan_item *it = &items[wk_rng_range(rng, 0, (int64_t)count - 1)];
-    bool in_time = wk_rng_next(rng) & 1;
-    int64_t extent = in_time ? it->upper - it->lower : it->size;
-    if (extent < 2) continue;
-    int64_t at = wk_rng_range(rng, 1, extent - 1);
-    wk_plan_item *piece = &items[count++];
-    *piece = *it;
-    if (in_time) it->upper = piece->lower = it->lower + at;
-    else it->size = at, piece->size -= at;
-  }
-}
-
 static void perfect_packings_are_found(void **state) {
   (void)state;
   wk_rng rng = {99};
   for (int round = 0; round < 20; round++) {
     wk_plan_item items[60];
     size_t n = (size_t)wk_rng_range(&rng, 20, 60);
-    cut(&rng, items, n, 100, 1 << 16);
+    plan_draw_cuts(&rng, items, n, 100, 1 << 16);
     wk_plan_result r = plan(items, n, 0, 50000);
     assert_int_equal(r.bound, 1 << 16);
     assert_int_equal(r.peak, r.bound);
@@ -329,7 +313,7 @@ static void checker_catches_mutants(void **state) {
   int caught = 0;
   for (int round = 0; round < 3000; round++) {
     wk_plan_item items[40];
-    cut(&rng, items, 40, 50, 4096);
+    plan_draw_cuts(&rng, items, 40, 50, 4096);
     wk_plan_options greedy = {0, 0};
     wk_plan_result r;
     assert_ok(wk_plan(items, 40, &greedy, &r));

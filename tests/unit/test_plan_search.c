@@ -9,26 +9,15 @@
 
 #include <cmocka.h>
 
-#include "compiler/memory/plan.h"
+#include "tests/unit/plan_draw.h"
 
 enum { MOST = 400 };
 
 /* ---- instances ------------------------------------------------------------------------------- */
 
-/* A rectangle cut into n pieces, the last time unit of some left out: it fits, and just so. */
+/* It fits, and just so. */
 static void draw_cuts(wk_rng *rng, wk_plan_item *items, size_t n) {
-  items[0] = (wk_plan_item){.size = 1 << 14, .align = 1, .upper = 300, .fixed = -1};
-  for (size_t count = 1; count < n;) {
-    wk_plan_item *it = &items[wk_rng_range(rng, 0, (int64_t)count - 1)];
-    bool in_time = wk_rng_next(rng) & 1;
-    int64_t extent = in_time ? it->upper - it->lower : it->size;
-    if (extent < 2) continue;
-    int64_t at = wk_rng_range(rng, 1, extent - 1);
-    wk_plan_item *piece = &items[count++];
-    *piece = *it;
-    if (in_time) it->upper = piece->lower = it->lower + at;
-    else it->size = at, piece->size -= at;
-  }
+  plan_draw_cuts(rng, items, n, 300, 1 << 14);
 }
 
 /* Few sizes, many lifetimes: the bound is often out of reach. */
