@@ -47,8 +47,8 @@ static wk_status parse_window(const wk_sim_opts *o, const wk_stream *s, wave_win
   char rest;
   if (sscanf(o->fst, "%lu:%lu%c", &w->first, &w->last, &rest) != 2 || w->first > w->last ||
       w->last >= s->n)
-    return wk_error(WK_USAGE, "--fst %s: two command indices A:B below %" PRIu32 ", please",
-                    o->fst, s->n);
+    return wk_error(WK_USAGE, "--fst %s is not A:B, two command indices below %" PRIu32, o->fst,
+                    s->n);
   return NULL;
 }
 
@@ -57,11 +57,11 @@ static wk_status run_with_wave(const wk_stream *s, const wk_sim_model *model, co
                                wk_sim_run_options *ro, wk_sim_run *r) {
   wk_str file = {0};
   const char *slash = strrchr(s->source, '/'), *name = slash ? slash + 1 : s->source;
-  uint64_t start = r->spans[w->first].start;
+  uint64_t start = r->spans[w->first].start, retire = r->spans[w->last].retire;
   wk_str_printf(&file, "%s.fst", name);
   ro->wave = file.s;
   ro->wave_from = start == WK_SIM_NEVER ? 0 : start;
-  ro->wave_to = r->spans[w->last].retire;
+  ro->wave_to = retire == WK_SIM_NEVER ? r->result.cycles : retire;
   wk_sim_run_free(r);
   wk_status status = wk_sim_run_stream(s, model, ro, r);
   if (!status) fprintf(stderr, "wrote %s: cycles %" PRIu64 " to %" PRIu64 "\n", file.s,
@@ -102,7 +102,7 @@ static wk_status verify(const wk_stream *s, const wk_machine *m, const wk_sim_ru
 static wk_status parse_dump(const wk_stream *s, const char *text, const wk_image **region,
                             const char **file) {
   const char *equals = strchr(text, '=');
-  if (!equals || !equals[1]) return wk_error(WK_USAGE, "--dump %s: REGION=FILE, please", text);
+  if (!equals || !equals[1]) return wk_error(WK_USAGE, "--dump %s is not REGION=FILE", text);
   char *name = wk_xstrdup(text);
   name[equals - text] = 0;
   *region = wk_stream_find(s, name);

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What only the RTL can do: waveforms (which cycles they show; the run stays what it was), and being
+# compared with the functional model.
+source "$(dirname "$0")/lib.bash" "$@"
+
+cat >wave.s <<'EOS'
+.machine tiny
+.memory x 0x1000 64
+.random x 1
+a: ld.ld0 dram=x n0=64 spm=0x1000 c0=64
+b: ld.ld0 dram=x n0=64 spm=0x2000 c0=64 wait a
+mark row=0
+end
+EOS
+
+command -v verilator >/dev/null || finish
+
+# window A:B FROM:TO: what is said, and the times in the head of the file: ten units are a cycle,
+# whose clock rises in its middle.
+window() {
+  rm -f wave.s.fst
+  check "commands $1" "$wick" sim wave.s --tune never --json wave.json --fst "$1"
+  sed -i -E "/\"(build|seconds)\":/d" wave.json # which differ at each run
+  check "commands $1: what is printed" cmp plain.json wave.json
+  "$wick" sim wave.s --fst "$1" 2>said >/dev/null
+  check "commands $1: said" grep -q "^wrote wave.s.fst: cycles ${2%:*} to ${2#*:}$" said
+  check "commands $1: its head" test "$(od -An -tx1 -N9 wave.s.fst | tr -d ' ')" = 000000000000000149
+  first=$((0x$(od -An -tx1 -j9 -N8 wave.s.fst | tr -d ' ')))
+  last=$((0x$(od -An -tx1 -j17 -N8 wave.s.fst | tr -d ' ')))
+  check "commands $1: first time" test $first -eq $((10 * ${2%:*} + 5))
+  check "commands $1: last time" test $last -eq $((10 * ${2#*:} + 10))
+}
+
+"$wick" sim wave.s --tune never --json plain.json >/dev/null 2>&1
+sed -i -E "/\"(build|seconds)\":/d" plain.json
+cycles=$(grep -m1 -o '"cycles": [0-9]*' plain.json | tr -dc 0-9)
+
+window 0:0 119:286
+window 1:1 287:412
+window 0:1 119:412
+window 2:2 151:153
+window 2:3 "151:$cycles" # the end does not retire: all that follows is shown
+
+# A transfer that nothing waits for: the functional model has it done in time.
+cat >race.s <<'EOS'
+.machine tiny
+.memory x 0x1000 1024
+.memory y 0x5400 1024
+.random x 1
+x: ld.ld0 dram=x n0=1024 spm=0 c0=1024
+m: map fn=move a=0 out=0x2000 n0=128
+   st dram=y n0=1024 spm=0x2000 c0=1024 wait m
+end
+EOS
+run_race() { "$wick" sim race.s --dump y=y.bin "$@"; }
+refuses 'a race' 3 '^wick: race.s:6: command 1 .*: reads scratchpad bytes 0x0 to 0x3ff, ' run_race
+run_race --unchecked >report 2>said
+check 'another memory' test $? = 1
+check 'where' grep -q \
+  '^wick: memory differs from the functional model, first at 0x5400: got 0, want 65$' said
+check 'what was measured stays' grep -q '^cycles ' report
+check 'unless nobody asks' run_race --unchecked --unverified
+cp y.bin rtl.bin
+check 'of the model' run_race --unchecked --model functional
+check 'they differ' test "$(cmp y.bin rtl.bin | grep -c differ)" = 1
+
+finish
