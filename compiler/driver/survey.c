@@ -117,9 +117,10 @@ void wk_survey_free(wk_survey *s) {
 }
 
 wk_status wk_survey_verdict(const wk_survey *s) {
+  int64_t all = s->refused + s->refused_besides;
   if (s->refused_besides)
-    return wk_error_at(WK_UNSUPPORTED, s->path, "%lld parts of the model are not supported",
-                       (long long)(s->refused + s->refused_besides));
+    return wk_error_at(WK_UNSUPPORTED, s->path, "%lld part%s of the model %s not supported",
+                       (long long)all, all == 1 ? "" : "s", all == 1 ? "is" : "are");
   if (s->refused)
     return wk_error_at(WK_UNSUPPORTED, s->path, "%lld of %zu nodes are not supported",
                        (long long)s->refused, s->report.nodes.n);

@@ -117,6 +117,35 @@ status 0 "$wick" ops --model ds.onnx --target accel
 shows '^multiply-accumulates: accel:base 0 \(0.0 %\)'
 grep -q 'is a float model, and accel multiplies integers' said && good || bad "says $(cat said)"
 
+# An input that cannot be is refused beside the operators.
+complex=$(field 11 "$(value x 1 2 3)")$(field 11 "$(value w 14 2 3)")
+model "$(field 1 "$(node Relu x y)")" "$complex" "$(field 12 "$(value y 1 2 3)")" >one.onnx
+model "$(field 1 "$(node Relu x y)")$(field 1 "$(node Bar w z)")" "$complex" \
+  "$(field 12 "$(value y 1 2 3)")$(field 12 "$(value z 1 2 3)")" >two.onnx
+status 4 "$wick" ops --model one.onnx --target cpu
+shows '^  input w: complex numbers \(COMPLEX64\) are not supported$'
+[[ $(cat said) == 'wick: one.onnx: 1 part of the model is not supported' ]] && good ||
+  bad "says $(cat said)"
+status 4 "$wick" ops --model one.onnx --target cpu --json
+[[ $(grep -A9 '"refused_besides"' shown | tr -d ' \n') == '"refused_besides":[{"kind":"input",'\
+'"name":"w","reason":"complexnumbers(COMPLEX64)arenotsupported"}],'* ]] && good ||
+  bad "gives $(cat shown)"
+status 4 "$wick" ops --model two.onnx --target cpu
+shows '^  Bar: this operator is not known \(1 node: the_z\)$'
+[[ $(cat said) == 'wick: two.onnx: 2 parts of the model are not supported' ]] && good ||
+  bad "says $(cat said)"
+
+# Of all targets one that is not there says why, and the others are asked.
+for form in '' --json; do
+  # shellcheck disable=SC2086
+  status 0 env OCL_ICD_VENDORS="$tmp/empty/" WICK_OPENCL=libOpenCL.so.1 "$wick" ops \
+    --model relu.onnx $form
+  shows '(^|")opencl: .*libOpenCL.so.1'
+  [[ $form ]] || shows '^multiply-accumulates: cpu:'
+done
+status 4 env OCL_ICD_VENDORS="$tmp/empty/" WICK_OPENCL=libOpenCL.so.1 "$wick" ops \
+  --model relu.onnx --target opencl
+
 # JSON, to be read by others; a refused model gives all of it.
 for model in relu refused q; do
   "$wick" ops --model $model.onnx --target accel --json -v >$model.json 2>/dev/null
