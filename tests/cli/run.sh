@@ -35,6 +35,18 @@ check 'relu of zeros' cmp <(tail -c 24 relu/y.npy) <(head -c 24 /dev/zero)
 gives 'its result is an input' '^y f32\[2,3\]' "$wick" run relu.onnx -i relu/y.npy
 gives 'a file binds dimensions' '^y f32\[2,3\]' "$wick" run symbolic.onnx -i x.npy
 
+# What is printed of an output: NaNs are counted apart.
+model "$(field 1 "$(node Neg x y)")" "$(field 11 "$(value x 1 2 3)")" \
+  "$(field 12 "$(value y 1 2 3)")" >neg.onnx
+nan='\0\0\xc0\x7f'
+with_values() { head -c -24 x.npy && printf "$1"; }
+with_values "\0\0\x80\x3f\0\0\0\x40$nan\0\0\xc0\x40$nan\0\0\xa0\xc0" >some.npy
+with_values "$nan$nan$nan$nan$nan$nan" >none.npy
+gives 'a summary' '^y f32\[2,3\] min -6 max 5 mean -1 NaN 2$' "$wick" run neg.onnx -i some.npy
+gives 'a summary of NaNs' '^y f32\[2,3\] NaN 6$' "$wick" run neg.onnx -i none.npy
+gives 'a summary without' '^y f32\[2,3\] min -?0 max -?0 mean -?0$' \
+  "$wick" run neg.onnx -i x.npy
+
 # Every output has a file of its own, whatever its name: two.onnx has outputs that differ in
 # characters that no file name can have, others in letters that are not ASCII.
 names=('out:1' 'out/1' 'out_1' $'\xc3\xa4' $'\xc3\xb6' '.' '..' 'a b' 'a%20b' '~1')
