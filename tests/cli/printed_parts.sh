@@ -26,6 +26,16 @@ inspected() { # without what depends on the generated code
   "$wick" inspect "$@" | sed -E '/^(section|size|compiler) /d'
 }
 prints parts-inspect inspected unet.wick
+texts() { # of every part, at three stages
+  local stage
+  for stage in partition layout; do
+    "$wick" compile unet.onnx -q "${pair[@]}" --stop-after $stage --emit graph -o $stage.txt
+  done
+  "$wick" compile unet.onnx -q "${pair[@]}" --emit program -o program.txt
+  grep '^// part' {partition,layout,program}.txt
+  digest {partition,layout,program}.txt
+}
+prints parts-texts texts
 prints parts-check "$wick" check unet.wick
 prints parts-check-one "$wick" check unet.wick --part 2 # numbered as the accelerator's
 prints parts-disasm "$wick" disasm unet.wick --no-data --part 0
