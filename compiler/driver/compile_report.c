@@ -54,8 +54,8 @@ static void add_memory(wk_table *t, const wk_compilation *c, const wk_program *p
 
 void wk_remat_row(wk_table *t, const wk_remat_report *r) {
   if (!r->peak) return;
-  wk_table_row(t, "computed again\t%lld nodes, %s MACs: estimated peak %s instead of %s",
-               (long long)r->nodes, wk_text_count(r->macs).s,
+  wk_table_row(t, "computed again\t%lld node%s, %s MACs: estimated peak %s instead of %s",
+               (long long)r->nodes, r->nodes == 1 ? "" : "s", wk_text_count(r->macs).s,
                wk_bytes_text((uint64_t)r->peak).s, wk_bytes_text((uint64_t)r->before).s);
   wk_table_row(t, "smallest peak\t%s, as estimated", wk_bytes_text((uint64_t)r->least).s);
 }

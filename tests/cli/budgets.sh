@@ -19,8 +19,11 @@ table() {
     echo "$name: $peak bytes"
     for percent in 100 95 90 85 80 70 60 56 52 48 44 40 30 10; do
       echo "$percent %: $((peak * percent / 100)) bytes"
-      compile "$name" --memory-budget $((peak * percent / 100)) |
+      compile "$name" --memory-budget $((peak * percent / 100)) --report budget.json |
         grep -E '^(activation peak|computed again|smallest|instructions)|budget'
+      [[ $percent != [86]0 || ! -e budget.json ]] ||
+        grep -E '"(estimate_|computed_again)' budget.json
+      rm -f budget.json
     done
   done
 }
