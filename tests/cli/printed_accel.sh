@@ -3,6 +3,7 @@
 # What commands print of the accelerator, whole: reports, causes, comparisons, sweeps, searches.
 # Pages and long JSON are kept as checksums of their numbers and words.
 nets=$(realpath "$(dirname "$0")/../nets")
+examples=$(realpath "$(dirname "$0")/../../examples/accel")
 source "$(dirname "$0")/lib.bash" "$@"
 cp "$nets/int8/cnn_qdq/model.onnx" cnn.onnx
 cp "$nets/int8/gru_qdq/model.onnx" gru.onnx
@@ -51,6 +52,17 @@ prints accel-quantised quantised
 "$wick" sim cnn.onnx --machine tiny --dram latency=300 "${run[@]}" --causes --json b.json >/dev/null
 prints accel-diff "$wick" diff a.json b.json --json d.json
 prints accel-diff-most "$wick" diff b.json a.json --most 3
+streams() { # by hand: operators have numbers, not names
+  local file
+  cp "$examples"/[1-5]-*.s .
+  for file in [1-5]-*.s; do
+    "$wick" sim "$file" --model timing --causes --commands --json "$file.json" \
+      --html "$file.html" --trace "$file.trace" >"$file.txt"
+  done
+  sed -n '/^critical path/,/^all /p' 1-serial.s.txt 2-double-buffer.s.txt
+  lines [1-5]-*.{txt,json,html,trace}
+}
+prints accel-streams streams
 prints accel-files lines gru.csv gru.html a.json b.json m.json d.json
 
 # ---- many machines
