@@ -25,7 +25,7 @@ window() {
   check "commands $1: what is printed" cmp plain.json wave.json
   "$wick" sim wave.s --fst "$1" 2>said >/dev/null
   check "commands $1: said" grep -q "^wrote wave.s.fst: cycles ${2%:*} to ${2#*:}$" said
-  check "commands $1: its head" test "$(od -An -tx1 -N9 wave.s.fst | tr -d ' ')" = 000000000000000149
+  check "commands $1: head" test "$(od -An -tx1 -N9 wave.s.fst | tr -d ' ')" = 000000000000000149
   first=$((0x$(od -An -tx1 -j9 -N8 wave.s.fst | tr -d ' ')))
   last=$((0x$(od -An -tx1 -j17 -N8 wave.s.fst | tr -d ' ')))
   check "commands $1: first time" test $first -eq $((10 * ${2%:*} + 5))
