@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pass table and the order in which it runs: one round of everything, then rounds of the passes
- * that are marked to repeat until none of them changes anything. */
+ * The pass table and the order in which it runs: rounds of everything until nothing changes. */
 #include <string.h>
 
 #include "compiler/passes/pass.h"
@@ -9,11 +8,9 @@
 #define GRAPH WK_STAGE_GRAPH
 #define PRIMITIVE WK_STAGE_PRIMITIVE
 #define BOTH (WK_STAGE_GRAPH | WK_STAGE_PRIMITIVE)
-#define AGAIN true
-#define ONCE false
 
 const wk_pass wk_passes[] = {
-#define PASS(name, fn, stages, repeat, doc) {name, wk_pass_##fn, stages, repeat, doc},
+#define PASS(name, fn, stages, doc) {name, wk_pass_##fn, stages, doc},
 #include "compiler/passes/passes.def"
 #undef PASS
 };
@@ -50,10 +47,10 @@ wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_targets *targets,
       const wk_pass *p = &wk_passes[i];
       int64_t changes = 0;
       double started = wk_clock();
-      if (!(p->stages & (unsigned)stage) || (round && !p->repeat)) continue;
+      if (!(p->stages & (unsigned)stage)) continue;
       WK_TRY(wk_pass_run_one(m, p, targets, &changes));
       if (hook) WK_TRY(hook(ctx, p, m, changes, wk_clock() - started));
-      if (p->repeat) total += changes;
+      total += changes;
     }
   }
   return NULL;

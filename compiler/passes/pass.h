@@ -5,7 +5,7 @@
 
 #include "compiler/passes/passes.h"
 
-#define PASS(name, fn, stages, repeat, doc) wk_status wk_pass_##fn(wk_graph *g, wk_pass_ctx *c);
+#define PASS(name, fn, stages, doc) wk_status wk_pass_##fn(wk_graph *g, wk_pass_ctx *c);
 #include "compiler/passes/passes.def"
 #undef PASS
 

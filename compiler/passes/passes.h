@@ -17,15 +17,14 @@ typedef struct {
 typedef wk_status (*wk_pass_fn)(wk_graph *g, wk_pass_ctx *c);
 
 /* Where a pass runs: on imported graphs, or on graphs of primitives after lowering. A pass may be
- * in both. Passes of a stage run in the table's order; a stage marked REPEAT runs until nothing
- * changes (at most 8 rounds). */
+ * in both. Passes of a stage run in the table's order, again and again until nothing changes (at
+ * most 8 rounds). */
 typedef enum { WK_STAGE_GRAPH = 1, WK_STAGE_PRIMITIVE = 2 } wk_stage;
 
 typedef struct {
   const char *name; /* "fold-constants" */
   wk_pass_fn run;
   unsigned stages;  /* bit set of wk_stage */
-  bool repeat;      /* part of the stage's fixed-point group */
   const char *doc;
 } wk_pass;
 
