@@ -136,11 +136,11 @@ static wk_value_id with_operand(wk_rewrite *r, const wk_node *n) {
   for (uint32_t k = 0; k < 2; k++) {
     const wk_node *p = wk_made_once_by(r, n->in[k], WK_OP_LAYER_NORM);
     wk_value_id v = n->in[1 - k];
-    if (!p || p->n_out != 1 || !broadcasts_to(wk_type_of(r, v), wk_type_of(r, n->out[0]))) continue;
+    const wk_type *y = wk_type_of(r, n->in[k]);
+    if (!p || p->n_out != 1 || !broadcasts_to(wk_type_of(r, v), y)) continue;
     bool has_bias = p->n_in > 2 && p->in[2] != WK_NONE;
     if (has_bias || (n->op == WK_OP_MUL && !wk_is_splat(r, p->in[1], 1))) continue;
-    if (wk_type_of(r, v)->rank == wk_type_of(r, n->out[0])->rank && !wk_known(r, v))
-      continue; /* a residual, a gate */
+    if (wk_type_of(r, v)->rank == y->rank && !wk_known(r, v)) continue; /* a residual, a gate */
     const wk_value_id in[] = {p->in[0], n->op == WK_OP_MUL ? v : p->in[1], v};
     void *a = wk_attrs_clone(r->arena, WK_OP_LAYER_NORM, p->attrs);
     return wk_rewrite_add(r, WK_OP_LAYER_NORM, a, n->op == WK_OP_MUL ? 2 : 3, in);
