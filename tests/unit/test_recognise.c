@@ -381,6 +381,12 @@ static const rewrite_case leaky_relu[] = {
     {NULL, "%a = mul(%x, %x)\n%y = max(%a, %x)\n" Y, "mul max"},
     {NULL, "%a = div(%x, %k2)\n%y = max(%a, %x)\n" Y, "div max"},
     {NULL, "%a = mul(%x, %kh)\n%y = min(%a, %x)\n" Y, "mul min"},
+    {NULL, "public %k = constant f32[] {0.5}\n%a = mul(%x, %k)\n%y = max(%a, %x)\n" Y,
+     "mul max"},
+    {NULL, "%k = constant f32[2,4] splat(0.5)\n%a = mul(%x, %k)\n%y = max(%a, %x)\n" Y,
+     "leaky_relu"},
+    {NULL, "%k = constant f32[4] {0.5, 0.5, 0.5, 0.25}\n%a = mul(%x, %k)\n%y = max(%a, %x)\n" Y,
+     "mul max"},
     {NULL, "%a = mul(%x, %kh)\n%y = max(%a, %x)\noutput %a\n" Y, "mul max"}};
 
 /* ---- attention and bags ---------------------------------------------------------------------- */
