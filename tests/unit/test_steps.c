@@ -86,6 +86,133 @@ static void rows_say_what_steps_do(void **state) {
   wk_program_free(p);
 }
 
+/* ---- everything that rows say ---------------------------------------------------------------- */
+
+static const char kinds[] =
+    "program \"k\" {\n"
+    "  region act 704\n"
+    "  region state 48\n"
+    "  bound 704\n"
+    "  buffer const %v : 8 = splat(1)\n"
+    "  buffer input 0 %x : f32[2,3]\n"
+    "  buffer const %w : 24 = splat(63)\n"
+    "  buffer output 0 %y : f32[2,3]\n"
+    "  buffer output 1 %z : f32[3,2]\n"
+    "  buffer act %a : 24 align 256 offset 256\n"
+    "  buffer act %b : 24 align 128 offset 640\n"
+    "  buffer act %c : 16 align 32 offset 672\n"
+    "  buffer state 0 %s : f32[2,3] align 64 offset 0 = splat(0)\n"
+    "  buffer scratch %t : 24 align 4096 offset 0\n"
+    "  map(@out %a[2,3]:f32; @in %x[2,3]:f32, @in %v[2,3]:f32 *(0,0)) "
+    "{body=\"add(%0, %1)\"} \"n\"\n"
+    "  copy(@out %y[3]:f32 +12; @in %a[3]:f32)\n"
+    "  copy(@out %y[3]:f32; @in %a[3]:f32 +12)\n"
+    "  map(@out %z[2,3]:f32 *(1,2); @in %w[2,3]:f32) {body=\"neg(%0)\"}\n"
+    "  reduce(@out %b[2,3]:f32 *(1,0); @in %a[2,3]:f32) {axes=[1]}\n"
+    "  map(@out %s[2,3]:f32; @in %s[2,3]:f32) {body=\"neg(%0)\"}\n"
+    "  loop(; -, -) {trip=3} do {\n"
+    "    matmul(@out %c[2,2]:f32; @in %x[2,3]:f32, @in %w[3,2]:f32, -)\n"
+    "    loop(; -, -) {trip=4} do {\n"
+    "      matmul(@out %c[2,2]:f32; @in %x[2,3]:f32, @in %w[3,2]:f32, -)\n"
+    "    }\n"
+    "    matmul(@out %c[2,2]:f32; @in %x[2,3]:f32, @in %w[3,2]:f32, -)\n"
+    "  }\n"
+    "}\n";
+
+static wk_program *program_of(const char *what) {
+  wk_program *p = NULL;
+  wk_status s = wk_program_parse(what, "t", &p);
+  if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
+  return p;
+}
+
+static void add_numbers(wk_str *b, const char *what, const int64_t *v, int n) {
+  if (v) wk_str_add(b, what);
+  for (int k = 0; v && k < n; k++) wk_str_printf(b, k ? ",%d" : "%d", (int)v[k]);
+}
+
+static void every_figure_of_rows(void **state) {
+  static const char want[] =
+      "n map 0 52: 'a' 1 [2,3 strides 3,1 place 4 index 0 offset 256\n"
+      " copy 0 24: '' 1 [3 strides 1 place 3 index 0 offset 12\n"
+      " copy 0 24: '' 1 [3 strides 1 place 3 index 0 offset 0\n"
+      " map 0 48: 'z' 1 [3,2 place 3 index 1 offset 0\n"
+      " reduce 0 32: '' 1 [2,1 strides 1,0 place 4 index 0 offset 640\n"
+      " map 0 48: 's' 1 [2,3 strides 3,1 place 5 index 0 offset 0\n"
+      " loop 216 1152:\n";
+  wk_program *p = program_of(kinds);
+  wk_arena *a = wk_arena_new();
+  wk_str b = {0};
+  size_t n;
+  (void)state;
+  const wk_package_step *s = wk_package_steps_of(p, a, &n);
+  for (size_t i = 0; i < n; i++) {
+    wk_str_printf(&b, "%s %s %d %d:", s[i].node ? s[i].node : "", s[i].op, (int)s[i].macs,
+                  (int)s[i].bytes);
+    for (size_t k = 0; k < s[i].n_tensors; k++) {
+      const wk_package_tensor *t = &s[i].tensors[k];
+      wk_str_printf(&b, " '%s' %u", t->name, t->dtype);
+      add_numbers(&b, " [", t->dims, t->rank);
+      add_numbers(&b, " strides ", t->strides, t->rank);
+      wk_str_printf(&b, " place %u index %u offset %d", t->place, t->index, (int)t->offset);
+    }
+    wk_str_add(&b, "\n");
+  }
+  assert_string_equal(b.s, want);
+  wk_str_free(&b);
+  wk_arena_free(a);
+  wk_program_free(p);
+}
+
+/* Constants are the first buffer and a later one; what is no activation asks for more alignment. */
+static void what_a_part_needs(void **state) {
+  static const struct {
+    const char *inst;
+    uint32_t use;
+  } rows[] = {
+      {"copy(@out %y[2,3]:f32; @in %x[2,3]:f32)", 0},
+      {"copy(@out %y[2,3]:f32; @in %s[2,3]:f32)", WICK_ENTRY_READS_STATE},
+      {"copy(@out %s[2,3]:f32; @in %x[2,3]:f32)",
+       WICK_ENTRY_READS_STATE | WICK_ENTRY_WRITES_STATE}};
+  wk_arena *a = wk_arena_new();
+  wk_program *p = program_of(kinds);
+  wk_package *pkg = wk_package_new(&(wk_package_meta){.model = "m"});
+  uint32_t unit = wk_package_add_unit(pkg, &(wk_package_unit){.target = "stepper"});
+  (void)state;
+  const uint64_t *at = wk_package_add_consts(pkg, unit, p, a);
+  for (size_t k = 0; k < p->buffers.n; k++) assert_int_equal(at[k], k == 2 ? 64 : 0);
+  assert_int_equal(wk_package_add_const(pkg, unit, "", 0), 128); /* behind both */
+  assert_int_equal(wk_program_arena_align(p), 256);
+  const wk_package_part x = wk_package_part_of(p, "name", 7, a);
+  assert_string_equal(x.name, "name");
+  assert_true(x.unit == 7 && x.code == 0 && x.n_steps == 0 && x.scratch_bytes == 0);
+  assert_true(x.arena_bytes == 704 && x.arena_bound == 704 && x.arena_align == 256);
+  assert_true(x.n_inputs == 1 && x.n_outputs == 2);
+  assert_string_equal(x.outputs[0].name, "y");
+  assert_string_equal(x.outputs[1].name, "z");
+  assert_true(x.outputs[1].rank == 2 && x.outputs[1].dims[0] == 3 && x.outputs[1].dims[1] == 2);
+  for (size_t b = 0; b < p->buffers.n; b++)
+    if (p->buffers.data[b].region == WK_REGION_ACT) p->buffers.data[b].align = 32;
+  assert_int_equal(wk_program_arena_align(p), WICK_ALIGN);
+  p->buffers.data[p->buffers.n - 1].region = WK_REGION_ACT;
+  assert_int_equal(wk_program_arena_align(p), 4096);
+  p->buffers.data[p->buffers.n - 1].region = WK_REGION_SCRATCH;
+  wk_package_free(pkg);
+  wk_program_free(p);
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    char all[1024];
+    snprintf(all, sizeof all,
+             "program \"u\" {\n  region state 24\n  buffer input 0 %%x : f32[2,3]\n"
+             "  buffer output 0 %%y : f32[2,3]\n"
+             "  buffer state 0 %%s : f32[2,3] align 64 offset 0 = splat(0)\n  %s\n}\n",
+             rows[i].inst);
+    p = program_of(all);
+    assert_int_equal(wk_package_part_of(p, "u", 0, a).state_use, rows[i].use);
+    wk_program_free(p);
+  }
+  wk_arena_free(a);
+}
+
 /* ---- as C ------------------------------------------------------------------------------------ */
 
 static void steps_are_cases_of_a_switch(void **state) {
@@ -293,7 +420,8 @@ static void failure_ends_the_job(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows_say_what_steps_do), cmocka_unit_test(steps_are_cases_of_a_switch),
+      cmocka_unit_test(rows_say_what_steps_do), cmocka_unit_test(every_figure_of_rows),
+      cmocka_unit_test(what_a_part_needs), cmocka_unit_test(steps_are_cases_of_a_switch),
       RUN_TEST(steps_are_run_in_order), RUN_TEST(steps_are_timed), RUN_TEST(steps_are_observed),
       RUN_TEST(failure_ends_the_job)};
   return cmocka_run_group_tests(tests, NULL, NULL);
