@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How well drawn networks, and layers as large as those of real ones, are compiled for the
  * accelerator: what accel_figures.def says of each in each mode is what comes out, to the byte and
- * the cycle. Rows that differ are printed as
+ * the cycle, and so are the commands and what the search has judged, of which accel_checksums.def
+ * has checksums. Rows that differ are printed as
  * they would stand there, so that they can be taken over once the change has been understood:
  * more cycles, waits or bytes for no gain are a defect.
- *   test_accel_figures print     all rows */
+ *   test_accel_figures print|checksums     all rows of the one table or the other */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@
 #include "compiler/integer/integer.h"
 #include "targets/accel/compile/compile.h"
 #include "targets/accel/compile/ideas.h"
+#include "targets/accel/compile/package.h"
 #include "tests/random_layers.h"
 #include "tests/random_machine.h"
 
@@ -30,16 +32,29 @@ static const char *const names[FIGURES] = {
     "scratchpad", "work", "cycles", "macs"};
 
 /* Of all parts of a network that are the accelerator's, one after the other; of the scratchpad and
- * of memory for work the most that one of them has. -1: a part does not fit. */
+ * of memory for work the most that one of them has. -1: a part does not fit. sum: a checksum of
+ * what the search has judged, of the commands, and of when they are said to run. */
 typedef struct {
   int seed;
   const char *mode;
   int64_t of[FIGURES];
+  uint32_t sum;
 } row;
 
 static const row rows[] = {
-#define ROW(...) {__VA_ARGS__},
+#define ROW(...) {__VA_ARGS__, 0},
 #include "tests/unit/accel_figures.def"
+};
+
+/* Of the streams in each mode, and of all that a package says of those of mode auto. */
+typedef struct {
+  int seed;
+  uint32_t of[WK_PREFETCH_COUNT + 1];
+} checksums;
+
+static const checksums sums[] = {
+#define SUMS(...) {__VA_ARGS__},
+#include "tests/unit/accel_checksums.def"
 };
 
 static const struct {
@@ -50,7 +65,8 @@ static const struct {
 };
 
 static const char *const modes[] = {"off", "serial", "double", "auto"};
-enum { SEEDS = 60, NETWORKS = SEEDS + WK_COUNTOF(layers) };
+/* Drawn ones, layers, and drawn ones that are searched for long. */
+enum { SEEDS = 60, LAYERS_END = SEEDS + WK_COUNTOF(layers), NETWORKS = LAYERS_END + 36 };
 
 static char machine_file[] = "/tmp/wick-figures-XXXXXX";
 
@@ -65,6 +81,39 @@ static int64_t waits_of(const wk_accel_stream *s) {
 
 static void most(int64_t *of, int64_t v) {
   if (v > *of) *of = v;
+}
+
+/* Checksums of several things, one behind the other. */
+static void sum_up(uint32_t *of, const void *data, size_t n) {
+  *of = wk_crc32c(*of, data, n);
+}
+
+#define SUM_UP(of, ...)                                 \
+  do {                                                  \
+    const int64_t numbers[] = {__VA_ARGS__};            \
+    sum_up(of, numbers, sizeof numbers);                \
+  } while (0)
+
+static void sum_up_stream(uint32_t *of, const wk_accel_stream *s) {
+  for (size_t i = 0; i < s->commands.n; i++) {
+    uint8_t bytes[WK_COMMAND_BYTES];
+    wk_isa_encode(&s->commands.data[i], bytes);
+    sum_up(of, bytes, sizeof bytes);
+    SUM_UP(of, s->segments.data[i], s->results.data[i]);
+  }
+  for (size_t i = 0; i < s->spans.n; i++) {
+    const wk_accel_span *x = &s->spans.data[i];
+    SUM_UP(of, (int64_t)x->start, (int64_t)x->retire, x->operator, x->queue, x->opcode);
+  }
+}
+
+/* Without fractions of cycles. */
+static void sum_up_candidates(uint32_t *of, const wk_accel_explain *x) {
+  for (size_t i = 0; i < x->list.n; i++) {
+    const wk_accel_candidate *c = &x->list.data[i];
+    SUM_UP(of, c->group.first, c->group.last, c->group.strips, c->group.keeps, c->fits, c->cycles,
+           c->bytes, c->ex, c->ve, c->bus, (int64_t)c->cost);
+  }
 }
 
 static void add(row *r, const wk_accel_net *net, const wk_accel_plan *p, const wk_accel_steps *s,
@@ -83,11 +132,14 @@ static void add(row *r, const wk_accel_net *net, const wk_accel_plan *p, const w
   most(&y[9], stream->work_bytes);
   y[10] += stream->cycles;
   for (size_t i = 0; i < net->ops.n; i++) y[11] += net->ops.data[i].macs;
+  sum_up_stream(&r->sum, stream);
 }
 
 /* As package.c has it. */
 static void compile_part(row *r, const wk_machine *m, const wk_accel_options *o,
                          const wk_graph *g) {
+  wk_accel_explain seen = {.layer = ""};
+  wk_accel_options explained = *o;
   wk_accel_net net;
   wk_accel_plan plan = {0};
   wk_accel_steps steps = {0};
@@ -97,7 +149,8 @@ static void compile_part(row *r, const wk_machine *m, const wk_accel_options *o,
   wk_accel_net_init(&net, m, a);
   assert_true(wk_accel_net_make(g, &net, &why));
   wk_accel_use *uses = wk_accel_uses(&net, a);
-  wk_status s = wk_accel_search(&net, uses, o, &plan);
+  explained.explain = &seen;
+  wk_status s = wk_accel_search(&net, uses, &explained, &plan);
   if (!s) {
     wk_accel_build(&net, &plan, uses, 0, plan.groups.n, &steps);
     wk_accel_depend(&net, o->without, &steps);
@@ -105,6 +158,8 @@ static void compile_part(row *r, const wk_machine *m, const wk_accel_options *o,
   }
   if (!s) add(r, &net, &plan, &steps, &stream);
   else r->of[10] = -1;
+  sum_up_candidates(&r->sum, &seen);
+  wk_vec_free(&seen.list);
   wk_status_free(s);
   wk_accel_stream_free(&stream);
   wk_accel_steps_free(&steps);
@@ -113,12 +168,40 @@ static void compile_part(row *r, const wk_machine *m, const wk_accel_options *o,
   wk_arena_free(a);
 }
 
+/* What of a network is the accelerator's, as a device gets it. */
+static void sum_up_package(uint32_t *of, const wk_machine *m, const wk_accel_options *o,
+                           const wk_parts *parts) {
+  enum { MOST = 64 };
+  wk_target_part all[MOST];
+  uint32_t rows_of[MOST];
+  size_t n = 0, size;
+  int64_t predicted;
+  void *data;
+  for (size_t i = 0; i < parts->parts.n; i++) {
+    const wk_part *p = &parts->parts.data[i];
+    if (strcmp(p->instance->target->name, "accel") != 0) continue;
+    assert_true(n < MOST);
+    all[n++] = (wk_target_part){.name = p->name, .graph = p->module->main, .program = p->program};
+  }
+  if (!n) return;
+  wk_package *pkg = wk_package_new(&(wk_package_meta){.model = "", .compiler = "", .flags = ""});
+  wk_status s = wk_accel_compile(m, m->name, o, all, n, pkg, rows_of, &predicted);
+  for (size_t i = 0; i < n && !s; i++) wk_package_add_whole(pkg, all[i].name, rows_of[i]);
+  if (!s) s = wk_package_bytes(pkg, &data, &size);
+  if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
+  *of = wk_crc32c(0, data, size);
+  free(data);
+  wk_package_free(pkg);
+}
+
 /* ---- a network ------------------------------------------------------------------------------- */
 
 /* Every fourth machine of a drawn network is drawn. */
+static bool is_drawn(int seed) { return seed < SEEDS || seed >= (int)LAYERS_END; }
+
 static void machine_of(int seed, wk_machine *m, char spec[80]) {
   static const char *const named[] = {"tiny", "base", "wide", NULL};
-  const char *name = seed < SEEDS ? named[seed % 4] : layers[seed - SEEDS].machine;
+  const char *name = is_drawn(seed) ? named[seed % 4] : layers[seed - SEEDS].machine;
   if (name) {
     assert_null(wk_machine_read(name, m));
     snprintf(spec, 80, "accel:%s", name);
@@ -134,8 +217,9 @@ static wk_module *module_of(int seed) {
   wk_str text = {0};
   int64_t changes;
   wk_status s;
-  if (seed < SEEDS) {
-    m = random_layers_graph((uint64_t)seed + 70000, 1 + seed % 6);
+  if (is_drawn(seed)) {
+    m = random_layers_graph((uint64_t)seed + (seed < SEEDS ? 70000 : 80000),
+                            seed < SEEDS ? 1 + seed % 6 : 2 + seed % 4);
     s = wk_integer_convert(m, &changes);
   } else {
     wk_str_printf(&text, "module \"t\" {\ngraph @main%s  output %%y\n}\n}\n",
@@ -147,17 +231,23 @@ static wk_module *module_of(int seed) {
   return m;
 }
 
-/* Of drawn networks some leave an idea out. */
+/* Of drawn networks some leave an idea out, of the others some leave out two. */
 static wk_accel_options options_of(int seed, int mode) {
   static const unsigned ideas[] = {0, 0, 0, WK_ACCEL_EARLY_ISSUE, WK_ACCEL_CROSS_LAYER,
                                    WK_ACCEL_RESIDENCY, WK_ACCEL_FUSION, WK_ACCEL_LOCAL_SEARCH};
-  return (wk_accel_options){.prefetch = (wk_accel_prefetch)mode, .effort = seed / 4 % 3,
-                            .marks = seed % 11 == 0,
-                            .without = seed < SEEDS ? ideas[(size_t)seed / 2 % WK_COUNTOF(ideas)]
-                                                    : 0};
+  static const unsigned more[] = {0, WK_ACCEL_RESIDENCY, WK_ACCEL_FUSION,
+                                  WK_ACCEL_EARLY_ISSUE | WK_ACCEL_CROSS_LAYER, 0};
+  wk_accel_options o = {.prefetch = (wk_accel_prefetch)mode, .effort = seed / 4 % 3,
+                        .marks = seed % 11 == 0};
+  if (seed < SEEDS) o.without = ideas[(size_t)seed / 2 % WK_COUNTOF(ideas)];
+  if (seed >= (int)LAYERS_END) {
+    o.without = more[(size_t)seed % WK_COUNTOF(more)];
+    o.effort = 2 + seed / 2 % 2;
+  }
+  return o;
 }
 
-static void compile(int seed, row out[WK_PREFETCH_COUNT]) {
+static void compile(int seed, row out[WK_PREFETCH_COUNT], checksums *sum) {
   char spec[80];
   wk_machine machine;
   wk_targets t;
@@ -170,6 +260,7 @@ static void compile(int seed, row out[WK_PREFETCH_COUNT]) {
   if (s) fail_msg("network %d: %s", seed, s->message);
   s = wk_pipeline_run(m, &(wk_pipeline_options){.targets = &t}, &report, &parts);
   if (s) fail_msg("network %d: %s", seed, s->message);
+  *sum = (checksums){.seed = seed};
   for (int mode = 0; mode < WK_PREFETCH_COUNT; mode++) {
     const wk_accel_options o = options_of(seed, mode);
     out[mode] = (row){.seed = seed, .mode = modes[mode]};
@@ -178,6 +269,8 @@ static void compile(int seed, row out[WK_PREFETCH_COUNT]) {
       if (!strcmp(p->instance->target->name, "accel"))
         compile_part(&out[mode], &machine, &o, p->module->main);
     }
+    sum->of[mode] = out[mode].sum;
+    if (mode == WK_PREFETCH_AUTO) sum_up_package(&sum->of[mode + 1], &machine, &o, parts);
   }
   wk_parts_free(parts);
   wk_pipeline_report_free(&report);
@@ -193,6 +286,12 @@ static void print(const row *r) {
   printf("})\n");
 }
 
+static void print_sums(const checksums *x) {
+  printf("SUMS(%d, {", x->seed);
+  for (size_t i = 0; i < WK_COUNTOF(x->of); i++) printf("%s0x%08x", i ? ", " : "", x->of[i]);
+  printf("})\n");
+}
+
 static void print_change(const row *was, const row *is) {
   print(is);
   for (int i = 0; i < FIGURES; i++)
@@ -203,10 +302,13 @@ static void print_change(const row *was, const row *is) {
 static void networks(void **state) {
   int wrong = 0;
   (void)state;
-  if (WK_COUNTOF(rows) != NETWORKS * WK_PREFETCH_COUNT) fail_msg("%zu rows", WK_COUNTOF(rows));
+  if (WK_COUNTOF(rows) != NETWORKS * WK_PREFETCH_COUNT || WK_COUNTOF(sums) != NETWORKS)
+    fail_msg("%zu rows, %zu of checksums", WK_COUNTOF(rows), WK_COUNTOF(sums));
   for (int seed = 0; seed < (int)NETWORKS; seed++) {
     row got[WK_PREFETCH_COUNT];
-    compile(seed, got);
+    checksums sum;
+    compile(seed, got, &sum);
+    if (memcmp(&sums[seed], &sum, sizeof sum) != 0) print_sums(&sum), wrong++;
     for (int mode = 0; mode < WK_PREFETCH_COUNT; mode++) {
       const row *want = &rows[seed * WK_PREFETCH_COUNT + mode];
       assert_int_equal(want->seed, seed);
@@ -230,19 +332,24 @@ static int teardown(void **state) {
   return unlink(machine_file);
 }
 
+static bool prints_sums;
+
 static void print_all(void **state) {
   (void)state;
   for (int seed = 0; seed < (int)NETWORKS; seed++) {
     row got[WK_PREFETCH_COUNT];
-    compile(seed, got);
-    for (int mode = 0; mode < WK_PREFETCH_COUNT; mode++) print(&got[mode]);
+    checksums sum;
+    compile(seed, got, &sum);
+    if (prints_sums) print_sums(&sum);
+    for (int mode = 0; mode < WK_PREFETCH_COUNT && !prints_sums; mode++) print(&got[mode]);
   }
 }
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(networks)};
   const struct CMUnitTest printing[] = {cmocka_unit_test(print_all)};
-  if (argc > 1 && !strcmp(argv[1], "print"))
+  prints_sums = argc > 1 && !strcmp(argv[1], "checksums");
+  if (prints_sums || (argc > 1 && !strcmp(argv[1], "print")))
     return cmocka_run_group_tests(printing, setup, teardown);
   return cmocka_run_group_tests(tests, setup, teardown);
 }
