@@ -44,7 +44,7 @@ static wick_status tell_failure(wick_error_detail *error, wk_status s) {
 }
 
 static wk_status read_unit(const wick_device_unit *info, wk_accel_unit *out) {
-  wk_accel_section *sections = wk_xcalloc(info->section_count + 1, sizeof *sections);
+  wk_accel_section *sections = wk_xcalloc(info->section_count, sizeof *sections);
   for (uint32_t i = 0; i < info->section_count; i++)
     sections[i] = (wk_accel_section){info->sections[i].name, info->sections[i].data,
                                      info->sections[i].size};
@@ -109,7 +109,7 @@ static wk_status make_stream(const loaded_unit *u, uint32_t part, wk_stream **ou
 static wk_status check_part(const loaded_unit *u, uint32_t part) {
   const wick_device_part *p = &u->info->parts[part];
   size_t n = io_count(p->info);
-  wk_accel_io *io = u->io[part] = wk_xcalloc(n + 1, sizeof *io);
+  wk_accel_io *io = u->io[part] = wk_xcalloc(n, sizeof *io);
   for (size_t i = 0; i < n; i++) {
     const wick_tensor_info *t = tensor_of(p->info, i);
     io[i] = (wk_accel_io){t->name, t->bytes, i >= p->info->input_count};
@@ -133,7 +133,7 @@ static wk_status check_memory(const loaded_unit *u, uint32_t part) {
 
 static wick_status prepare(loaded_unit *u, wick_error_detail *error) {
   wk_status s = NULL;
-  u->io = wk_xcalloc(u->info->part_count + 1, sizeof *u->io);
+  u->io = wk_xcalloc(u->info->part_count, sizeof *u->io);
   for (uint32_t i = 0; !s && i < u->info->part_count; i++) s = check_part(u, i);
   if (s) return tell(error, WICK_CORRUPT, s);
   for (uint32_t i = 0; !s && uses_streams(u) && i < u->info->part_count; i++)
@@ -202,7 +202,7 @@ static wk_status open_functional(device_context *c, const uint32_t *parts, uint3
 }
 
 static wk_status open_streams(device_context *c, const uint32_t *parts, uint32_t n) {
-  c->parts = wk_xcalloc(c->u->info->part_count + 1, sizeof *c->parts);
+  c->parts = wk_xcalloc(c->u->info->part_count, sizeof *c->parts);
   for (uint32_t i = 0; i < n; i++) {
     placed_part *p = &c->parts[parts[i]];
     WK_TRY(make_stream(c->u, parts[i], &p->stream, &p->regions));

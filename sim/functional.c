@@ -24,7 +24,7 @@ static void close_model(void *state) {
   free(m);
 }
 
-enum { RUNNING = 1, DONE = 2, FAILED = 4 }; /* STATUS */
+enum { DONE = 2, FAILED = 4 }; /* STATUS */
 
 static void fail(wk_sim_result *r, int error, uint32_t index) {
   r->status = FAILED;
@@ -98,7 +98,7 @@ static bool step(model *m, const wk_sim_job *job, uint32_t index, wk_sim_result 
 
 static void run_model(void *state, const wk_sim_job *job, wk_sim_result *r) {
   model *m = state;
-  *r = (wk_sim_result){.config = wk_machine_hash(m->options.machine), .status = RUNNING};
+  *r = (wk_sim_result){.config = wk_machine_hash(m->options.machine)};
   for (uint32_t index = 0; step(m, job, index, r);) index++;
 }
 

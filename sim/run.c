@@ -26,7 +26,7 @@ static void record(void *context, uint64_t cycle, int queue, uint32_t ordinal, b
 static void recorder_open(recorder *r, const wk_stream *s, wk_sim_run *run) {
   wk_isa_command c;
   *r = (recorder){.run = run};
-  for (int q = 0; q < WK_QUEUE_COUNT; q++) r->of_queue[q] = wk_xcalloc(s->n + 1, sizeof(uint32_t));
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) r->of_queue[q] = wk_xcalloc(s->n, sizeof(uint32_t));
   for (uint32_t i = 0; i < s->n; i++) {
     bool known = wk_stream_get(s, i, &c);
     run->spans[i] = (wk_sim_span){.start = WK_SIM_NEVER, .retire = WK_SIM_NEVER,
@@ -137,7 +137,7 @@ wk_status wk_sim_run_stream(const wk_stream *s, const wk_sim_model *model,
     wk_sim_run_free(out);
     return status;
   }
-  out->spans = wk_xcalloc(s->n + 1, sizeof *out->spans);
+  out->spans = wk_xcalloc(s->n, sizeof *out->spans);
   out->accesses = wk_xcalloc(WK_TIMING_OPERATORS, sizeof *out->accesses);
   run_model(s, model, o, out);
   return NULL;
@@ -147,8 +147,8 @@ wk_status wk_sim_run_stream(const wk_stream *s, const wk_sim_model *model,
 
 size_t wk_sim_spans_of(const wk_sim_run *r, wk_accel_span **spans, uint32_t **number) {
   size_t n = 0;
-  *spans = wk_xcalloc(r->n + 1, sizeof **spans);
-  if (number) *number = wk_xcalloc(r->n + 1, sizeof **number);
+  *spans = wk_xcalloc(r->n, sizeof **spans);
+  if (number) *number = wk_xcalloc(r->n, sizeof **number);
   for (uint32_t i = 0; i < r->n; i++) {
     const wk_sim_span *s = &r->spans[i];
     if (s->start == WK_SIM_NEVER || s->retire == WK_SIM_NEVER) continue;

@@ -41,7 +41,7 @@ static void write_mark(void *context, uint32_t row, const uint64_t *counters) {
 
 /* The commands as they are before the stream runs; those behind END are zeros. */
 static wk_isa_command *commands_of(const model *x, const wk_sim_job *job) {
-  wk_isa_command *c = wk_xcalloc(job->count + 1, sizeof *c);
+  wk_isa_command *c = wk_xcalloc(job->count, sizeof *c);
   for (uint32_t i = 0; i < job->count; i++) {
     uint64_t at = job->base + (uint64_t)i * WK_COMMAND_BYTES;
     if (at + WK_COMMAND_BYTES > x->o.dram.size) break;
