@@ -337,14 +337,22 @@ static void note(const char *what) {
   if (progress.stop) progress.stop->tune_seconds = 0;
 }
 
-/* Products of two parts, the second in a loop. How often each stands there, and macs:
- *   A 4x16x8   4 times  2048     B 4x24x16  once  1536     C 4x16x24  once  1536
- *   D 4x16x16  once     1024     one row of a few columns, for which there is one size */
+/* Products of two parts, some in a loop. How often each stands there, and macs:
+ *   a 4x16x8   4 times  2048     b 4x24x16  once  1536     c 4x16x24  once  1536
+ *   e 4x48x8   once     1536     a convolution    1152
+ *   4x16x16    once     1024     one row of a few columns, for which there is one size */
 static const product a = {WK_F32, WK_F32, 1, 4, 16, 8, 0, 0},
                      b = {WK_F32, WK_F32, 1, 4, 24, 16, 0, 0},
                      c = {WK_F32, WK_F32, 1, 4, 16, 24, 0, 0},
+                     e = {WK_F32, WK_F32, 1, 4, 48, 8, 0, 0},
                      one = {WK_F32, WK_F32, 1, 1, 4, 600, 0, 0},
                      least = {WK_F32, WK_F32, 1, 4, 16, 16, 0, 0};
+
+static void add_conv(wk_program *p) {
+  wk_view y = NHWC(OUT(p, WK_F32, 1, 3, 3, 16)), x = NHWC(IN(p, WK_F32, 1, 3, 3, 8));
+  wk_inst *i = append(p, WK_OP_CONV, 1, 3, y, x, CONST(p, WK_F32, 16, 8, 1, 1));
+  set_conv(p, i, (conv_shape){1, 0, 1, 1}, NULL, 0);
+}
 
 static void add_loop(wk_program *p, const product *v) {
   wk_inst *loop = wk_inst_new(p, WK_OP_LOOP, "loop", 0, 1);
@@ -375,6 +383,8 @@ static void make_parts(parts *x) {
   add_product(x->second, &a);
   add_product(x->second, &one);
   add_product(x->second, &c);
+  add_product(x->second, &e);
+  add_conv(x->second);
   add_loop(x->second, &a);
   x->parts[0] = (wk_target_part){.name = "0", .program = x->first};
   x->parts[1] = (wk_target_part){.name = "1", .program = x->second};
@@ -407,15 +417,19 @@ static void products(void **state) {
   make_parts(&x);
   wk_opencl d = device_of(cpu);
   setenv("WICK_OPENCL_DEVICE", "no such device", 1);
-  tune(&d, &x, 4, "tuning: product 4 of 4, 0 of 1000 s");
+  tune(&d, &x, 6, "tuning: product 6 of 6, 0 of 1000 s");
   char path[600];
   assert_false(find_file(path, sizeof path));
   put(&d, KEY("4x16", "24"), 4, 2);
-  tune(&d, &x, 3, "tuning: product 3 of 3, 0 of 1000 s");
+  tune(&d, &x, 5, "tuning: product 5 of 5, 0 of 1000 s");
   progress.stop = &d;
-  tune(&d, &x, 1, "tuning: product 1 of 3, 0 of 1000 s");
+  tune(&d, &x, 1, "tuning: product 1 of 5, 0 of 1000 s");
   tune(&d, &x, 0, "");
   progress.stop = NULL;
+  d = device_of((device_text){WICK_OPENCL_GPU, 4, 64, 256, 256}); /* sides of 128 and 64 */
+  tune(&d, &x, 6, "tuning: product 6 of 6, 0 of 1000 s");
+  d = device_of((device_text){WICK_OPENCL_GPU, 4, 15, 256, 256}); /* of 64 alone: no choice */
+  tune(&d, &x, 0, "");
   unsetenv("WICK_OPENCL_DEVICE");
   free_parts(&x);
 }
@@ -440,14 +454,14 @@ static void measured(void **state) {
   for (int k = 0; k < 2; k++) {
     char path[600], first[64];
     d.tune_seconds = 1000;
-    snprintf(first, sizeof first, "tuning: product 1 of %d, ", 4 - k);
+    snprintf(first, sizeof first, "tuning: product 1 of %d, ", 6 - k);
     tune(&d, &x, 1, first);
     assert_true(find_file(path, sizeof path));
     json_t *file = json_load_file(path, 0, NULL);
     const json_t *tiles = json_object_get(file, "tiles"), *row = json_object_get(tiles, order[k]);
     assert_int_equal(json_object_size(tiles), k + 1);
     assert_non_null(row);
-    assert_true(json_real_value(json_array_get(row, 2)) > 0);
+    assert_true(json_real_value(json_array_get(row, 2)) > 0.05);
     assert_true(json_real_value(json_array_get(row, 2)) < 1e7);
     const product *v = k == 0 ? &a : &c;
     wk_program *p = program_of(v);
