@@ -85,7 +85,16 @@ npy one.npy '<f4' 1
 npy most.npy '<f4' 40
 check 'an input without samples' "$wick" train shifted.onnx --data x.npy --value s=one.npy \
   "${mse[@]}" --epochs 1 -o o.onnx
+shifted=(train shifted.onnx --data x.npy "${mse[@]}" --steps 3 -o o.onnx --checkpoint shifted)
+check 'with a checkpoint' "$wick" "${shifted[@]}" --value s=one.npy
+cp one.npy another.npy && flip another.npy $(($(stat -c %s one.npy) - 1))
 rm -f o.onnx
+refuses 'resumed with another value' 2 \
+  "of another run: there it was 'value s: f32\[1\] [0-9a-f]{16}', here it is 'value s: f32\[1\] " \
+  "$wick" "${shifted[@]}" --value s=another.npy --resume
+check 'with the same in another file' cp one.npy same.npy
+check 'resumed' "$wick" "${shifted[@]}" --value s=same.npy --resume
+rm -rf o.onnx shifted
 refuses 'a value and samples' 2 "--data s=most.npy: the input 's' takes no samples, it has a" \
   train shifted.onnx --data x.npy --value s=one.npy --data s=most.npy "${mse[@]}"
 refuses 'one input too many' 2 "--data q=most.npy: there is no input 'q'" \
