@@ -294,6 +294,7 @@ class Bench {
     Drive();
     top->eval();
     if (top->rst_ni) Take();
+    else if (cycle_) was_awake |= IsAwake();
     top->clk_i = 1;
     top->eval();
     top->clk_i = 0;
@@ -304,9 +305,15 @@ class Bench {
 
   MemoryOptions options;  // ready signals follow options.random
   std::string violation;
+  bool was_awake = false;  // something was valid in reset, after its first cycle
   std::vector<std::deque<uint64_t>> starts, retired;  // cycles, per queue
 
  private:
+  bool IsAwake() const {
+    return top->s_axil_bvalid_o || top->s_axil_rvalid_o || top->m_axi_arvalid_o ||
+           top->m_axi_awvalid_o || top->m_axi_wvalid_o || top->irq_o || top->event_start_o ||
+           top->event_done_o;
+  }
   void Drive() {
     bool r = options.random;
     top->m_axi_arready_i = !r || memory.Chance(60);

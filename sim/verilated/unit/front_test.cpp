@@ -2,10 +2,11 @@
 // Test of the front end, the DMA engines, the scratchpad and the counters: wick_accel with stubs
 // for the execute and the vector engine, against a C model of LD, ST and FILL.
 //
-//   front_test MACHINE.cfg [STREAMS [illegal|durations|random|errors|bandwidth]]
+//   front_test MACHINE.cfg [STREAMS [host|illegal|durations|random|errors|bandwidth]]
 #include <algorithm>
 
 #include "sim/verilated/unit/front_bench.h"
+#include "sim/verilated/unit/front_host.h"
 
 namespace {
 
@@ -633,6 +634,7 @@ int main(int argc, char **argv) {
   MachineKeys keys(argv[1]);
   int streams = argc > 2 ? std::atoi(argv[2]) : 30;
   std::string only = argc > 3 ? argv[3] : "";
+  if (only.empty() || only == "host") failures += HostTest(keys).Run();
   if (only.empty() || only == "illegal") TestIllegal(keys);
   if (only.empty() || only == "durations") TestDurations(keys);
   if (only.empty() || only == "random") TestRandom(keys, streams);
