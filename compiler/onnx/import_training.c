@@ -32,6 +32,7 @@ static wk_status steps(wk_onnx_node *c, wk_optimizer_kind k, wk_hypers h) {
   h.weight_decay = wk_onnx_float(c, "norm_coefficient", 0.0);
   wk_onnx_valid(c, n >= 1 && (c->n_in - FIRST) % groups == 0, "%d inputs do not fit this operator",
                 c->n_in);
+  for (int i = 0; i < c->n_in; i++) wk_onnx_valid(c, wk_onnx_has(c, i), "input %d is missing", i);
   for (int i = 0; wk_onnx_ok(c) && i < n; i++) step(c, k, &h, i, n);
   return c->status;
 }

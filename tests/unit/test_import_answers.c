@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What becomes of models that are nearly right: those of the tables of messages and of forms, each
+ * with its attributes, shapes, types and operands changed in one place, and each operator of the
+ * importer with operands that are not meant for it. Whether a model is taken, as what
+ * graph, and with which message it is refused is summed up for each operator. After a change that
+ * is meant,
+ *   test_import_answers says OPERATOR      its models and the answers: compare with those before
+ *   test_import_answers rows >tests/unit/import_answers.def */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "compiler/onnx/onnx.h"
+#include "tests/hostile/model_text.h"
+#include "tests/unit/near_model.h"
+
+static const char *const models[] = {
+#define MESSAGE(message, text) text,
+#define FORM(text) text,
+#include "tests/unit/import_messages.def"
+#include "tests/unit/import_messages_attention.def"
+#include "tests/unit/import_messages_control.def"
+#include "tests/unit/import_messages_forms.def"
+#include "tests/unit/import_messages_ml.def"
+#include "tests/unit/import_messages_fused.def"
+#include "tests/unit/import_messages_parts.def"
+#include "tests/unit/import_forms.def"
+#include "tests/unit/import_forms_values.def"
+#include "tests/unit/import_forms_more.def"
+#undef MESSAGE
+#undef FORM
+};
+
+typedef struct {
+  const char *op;
+  int64_t tried, taken;
+  uint32_t answers; /* hash of graphs as printed, of messages and of what the report says */
+} answer_row;
+
+static const answer_row expected[] = {
+#define ROW(op, tried, taken, answers) {op, tried, taken, answers},
+#include "tests/unit/import_answers.def"
+#undef ROW
+};
+
+static WK_VEC(answer_row) found;
+static wk_map *places;     /* of operators in `found` */
+static wk_arena *names;    /* of operators */
+static const char *shown;  /* answers of this row are printed */
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+/* The operator of the last statement that has one. */
+static const char *operator_of(const char *text) {
+  const char *op = text, *statement = text;
+  size_t n = 0;
+  int depth = 0;
+  for (const char *p = text; *p; p++) {
+    depth += (*p == '(' || *p == '{' || *p == '[') - (*p == ')' || *p == '}' || *p == ']');
+    if (*p == ';' && !depth) statement = near_skip(p + 1);
+    if (strncmp(p, "->", 2) || depth) continue;
+    op = statement;
+    for (n = 0; near_is_word(op[n]);) n++;
+  }
+  return wk_arena_strndup(names, op, n);
+}
+
+static answer_row *row_of(const char *op) {
+  uint32_t at;
+  if (!wk_map_get(places, op, &at)) {
+    at = (uint32_t)found.n;
+    wk_vec_push(&found, ((answer_row){.op = op}));
+    wk_map_put(places, op, at);
+  }
+  return &found.data[at];
+}
+
+/* 16 bits of a constant: what is computed may be rounded otherwise elsewhere. */
+static void round_constants(wk_graph *g) {
+  for (size_t i = 0; i < g->values.n; i++) {
+    wk_value *v = &g->values.data[i];
+    wk_dtype t = v->type.dtype;
+    if (v->kind != WK_VALUE_CONSTANT || (t != WK_F32 && t != WK_F64)) continue;
+    void *data = wk_arena_alloc(g->module->arena, (size_t)wk_type_bytes(&v->type) + 1);
+    for (int64_t k = 0; k < wk_type_count(&v->type); k++) {
+      int e;
+      double x = wk_load_f64(v->data, t, k), m = frexp(x, &e);
+      wk_store_f64(data, t, k, isfinite(x) ? ldexp(rint(ldexp(m, 16)), e - 16) : x);
+    }
+    v->data = data;
+  }
+}
+
+static void print_report(wk_str *b, const wk_import_report *r) {
+  for (size_t i = 0; i < r->notes.n; i++) wk_str_printf(b, "note %s\n", r->notes.data[i]);
+  for (size_t i = 0; i < r->need_value.n; i++)
+    wk_str_printf(b, "value of %s\n", r->need_value.data[i]);
+  for (size_t i = 0; i < r->need_bind.n; i++)
+    wk_str_printf(b, "size %s\n", r->need_bind.data[i]);
+  for (size_t i = 0; i < r->weights.n; i++) wk_str_printf(b, "weight %s\n", r->weights.data[i]);
+  for (size_t i = 0; i < r->moved.n; i++)
+    wk_str_printf(b, "%s moves %s\n", r->moved.data[i].output, r->moved.data[i].name);
+  for (size_t i = 0; i < r->nodes.n; i++) {
+    const wk_surveyed *n = &r->nodes.data[i];
+    wk_str_printf(b, "%s.%s %lld is %d %s:", n->domain, n->op, (long long)n->opset, (int)n->fate,
+                  n->reason ? n->reason : "");
+    for (size_t k = 0; k < n->out.n; k++)
+      wk_str_printf(b, " %s/%s", n->out.data[k].graph, n->out.data[k].name);
+    wk_str_add(b, "\n");
+  }
+  wk_str_printf(b, "folded %lld, key %s\n", (long long)r->folded, r->key ? r->key : "none");
+}
+
+static void ask(answer_row *x, const char *text, const wk_import_options *o) {
+  wk_str model = {0}, answer = {0};
+  wk_import_report report;
+  wk_module *m = NULL;
+  model_text(text, &model);
+  wk_status s = wk_import_onnx_memory(model.s, model.n, o, &report, &m);
+  x->tried++;
+  x->taken += s == NULL;
+  if (s)
+    wk_str_printf(&answer, "%d %s: %s: %s", (int)s->code, s->place ? s->place : "", s->message,
+                  s->notes ? s->notes : "");
+  for (size_t i = 0; m && i < m->graphs.n; i++) round_constants(m->graphs.data[i]);
+  if (m) wk_module_print(&answer, m, WK_PRINT_SHORT);
+  print_report(&answer, &report);
+  x->answers = (uint32_t)wk_hash64(answer.s, answer.n, x->answers);
+  if (shown && !strcmp(shown, x->op)) printf("%s\n-> %s\n", text, answer.s);
+  wk_import_report_free(&report);
+  wk_status_free(s);
+  wk_module_free(m);
+  wk_str_free(&model);
+  wk_str_free(&answer);
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+enum { WORDS = 24, LONGEST = 1200, EDITS = 12, EDITS_OF_TAKEN = 60 };
+
+/* Texts of the models before, latest last, which are those of the same operator or of one like
+ * it. */
+typedef struct {
+  const char *of[WORDS];
+  size_t n;
+} word_list;
+
+static void remember(word_list *w, const near_places *all) {
+  for (size_t i = 0; i < all->n; i++) {
+    const near_place *x = &all->data[i];
+    if (x->kind != NEAR_QUOTED) continue;
+    char *word = wk_arena_strndup(names, x->at + 1, x->n - 2);
+    bool is_known = false;
+    for (size_t k = 0; k < w->n; k++) is_known = is_known || !strcmp(w->of[k], word);
+    if (is_known) continue;
+    if (w->n == WORDS) memmove(w->of, w->of + 1, --w->n * sizeof w->of[0]);
+    w->of[w->n++] = word;
+  }
+}
+
+/* Models at a limit of what is supported may take long. */
+static bool has_large(const char *text) {
+  for (const char *p = text; *p; p++)
+    if (isdigit((unsigned char)*p) && (p == text || !near_is_word(p[-1])) && strtod(p, NULL) >= 256)
+      return true;
+  return false;
+}
+
+static void ask_near(answer_row *x, const char *text, word_list *words) {
+  near_places all = {0};
+  wk_rng rng = {wk_hash64(text, strlen(text), 1) >> 1};
+  int64_t taken = x->taken;
+  ask(x, text, NULL);
+  near_find(text, &all);
+  remember(words, &all);
+  size_t edits = x->taken > taken ? EDITS_OF_TAKEN : EDITS;
+  for (size_t i = 0; i < edits && all.n; i++) {
+    wk_str b = {0};
+    near_edit(&b, text, &all, &all.data[wk_rng_range(&rng, 0, (int64_t)all.n - 1)], words->of,
+              words->n, &rng);
+    ask(x, b.s, NULL);
+    wk_str_free(&b);
+  }
+  wk_vec_free(&all);
+}
+
+/* Each operator of the importer with operands of each type, in its first opset, the one before that
+ * and the last one. */
+static void ask_of_table(const wk_onnx_op *op) {
+  static const char *const types[] = {"f32", "f16", "i64", "u8", "bool"};
+  bool is_main = !*op->domain;
+  const int64_t opsets[] = {op->since - 1, op->since, op->known};
+  char *name = wk_arena_printf(names, "%s%s%s", op->domain, is_main ? "" : ".", op->name);
+  answer_row *x = row_of(name);
+  for (size_t o = 0; o < WK_COUNTOF(opsets); o++)
+    for (size_t t = 0; t < WK_COUNTOF(types) && opsets[o]; t++)
+      for (int n = 1; n <= 3; n++) {
+        const char *of = types[t];
+        char *text = wk_arena_printf(
+            names, "%s %s %lld; in x %s[2,3,4]; in z %s[3,4]; in v %s[4]; %s %s -> y; out y",
+            is_main ? "opset" : "import", op->domain, (long long)opsets[o], of, of, of, name,
+            n == 1 ? "x" : n == 2 ? "x,z" : "x,z,v");
+        ask(x, text, NULL);
+      }
+}
+
+static void ask_all(void) {
+  static const wk_import_options training = {.purpose = WK_FOR_TRAINING, .survey = true,
+                                             .codes = true};
+  word_list words = {.of = {"", "other"}, .n = 2};
+  places = wk_map_new();
+  names = wk_arena_new();
+  for (size_t i = 0; i < WK_COUNTOF(models); i++) {
+    const char *op = operator_of(models[i]);
+    if (strlen(models[i]) > LONGEST || has_large(models[i])) continue;
+    ask(row_of(op), models[i], &training);
+    ask_near(row_of(op), models[i], &words);
+  }
+  for (size_t i = 0; i < wk_onnx_op_count(); i++) {
+    const wk_onnx_op op = wk_onnx_op_get(i);
+    ask_of_table(&op);
+  }
+}
+
+/* ---- the test -------------------------------------------------------------------------------- */
+
+static void print_row(const answer_row *x) {
+  printf("ROW(\"%s\", %lld, %lld, 0x%08x)\n", x->op, (long long)x->tried, (long long)x->taken,
+         x->answers);
+}
+
+static void end(void) {
+  wk_vec_free(&found);
+  wk_map_free(places);
+  wk_arena_free(names);
+}
+
+static void answers(void **state) {
+  (void)state;
+  int differ = 0;
+  ask_all();
+  for (size_t i = 0; i < found.n; i++) {
+    const answer_row *got = &found.data[i];
+    bool is_same = false;
+    for (size_t k = 0; k < WK_COUNTOF(expected) && !is_same; k++)
+      is_same = !strcmp(expected[k].op, got->op) && expected[k].tried == got->tried &&
+                expected[k].taken == got->taken && expected[k].answers == got->answers;
+    if (!is_same) print_row(got);
+    differ += !is_same;
+  }
+  assert_int_equal(differ, 0);
+  assert_int_equal(found.n, WK_COUNTOF(expected));
+  end();
+}
+
+static int print_rows(void) {
+  ask_all();
+  printf("/* SPDX-License-Identifier: Apache-2.0\n"
+         " * What test_import_answers.c is told: operator, models, how many are taken, hash. */\n");
+  for (size_t i = 0; i < found.n; i++) print_row(&found.data[i]);
+  end();
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(answers)};
+  if (argc == 2 && !strcmp(argv[1], "rows")) return print_rows();
+  shown = argc == 3 && !strcmp(argv[1], "says") ? argv[2] : NULL;
+  if (!shown) return cmocka_run_group_tests(tests, NULL, NULL);
+  ask_all();
+  end();
+  return 0;
+}
