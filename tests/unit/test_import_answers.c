@@ -6,15 +6,8 @@
  * is meant,
  *   test_import_answers says OPERATOR      its models and the answers: compare with those before
  *   test_import_answers rows >tests/unit/import_answers.def */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-#include "compiler/onnx/onnx.h"
 #include "tests/hostile/model_text.h"
+#include "tests/unit/near_answers.h"
 #include "tests/unit/near_model.h"
 
 static const char *const models[] = {
@@ -34,22 +27,11 @@ static const char *const models[] = {
 #undef FORM
 };
 
-typedef struct {
-  const char *op;
-  int64_t tried, taken;
-  uint32_t answers; /* hash of graphs as printed, of messages and of what the report says */
-} answer_row;
-
 static const answer_row expected[] = {
-#define ROW(op, tried, taken, answers) {op, tried, taken, answers},
+#define ROW(name, tried, taken, answers) {name, tried, taken, answers},
 #include "tests/unit/import_answers.def"
 #undef ROW
 };
-
-static WK_VEC(answer_row) found;
-static wk_map *places;     /* of operators in `found` */
-static wk_arena *names;    /* of operators */
-static const char *shown;  /* answers of this row are printed */
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
@@ -65,33 +47,7 @@ static const char *operator_of(const char *text) {
     op = statement;
     for (n = 0; near_is_word(op[n]);) n++;
   }
-  return wk_arena_strndup(names, op, n);
-}
-
-static answer_row *row_of(const char *op) {
-  uint32_t at;
-  if (!wk_map_get(places, op, &at)) {
-    at = (uint32_t)found.n;
-    wk_vec_push(&found, ((answer_row){.op = op}));
-    wk_map_put(places, op, at);
-  }
-  return &found.data[at];
-}
-
-/* 16 bits of a constant: what is computed may be rounded otherwise elsewhere. */
-static void round_constants(wk_graph *g) {
-  for (size_t i = 0; i < g->values.n; i++) {
-    wk_value *v = &g->values.data[i];
-    wk_dtype t = v->type.dtype;
-    if (v->kind != WK_VALUE_CONSTANT || (t != WK_F32 && t != WK_F64)) continue;
-    void *data = wk_arena_alloc(g->module->arena, (size_t)wk_type_bytes(&v->type) + 1);
-    for (int64_t k = 0; k < wk_type_count(&v->type); k++) {
-      int e;
-      double x = wk_load_f64(v->data, t, k), m = frexp(x, &e);
-      wk_store_f64(data, t, k, isfinite(x) ? ldexp(rint(ldexp(m, 16)), e - 16) : x);
-    }
-    v->data = data;
-  }
+  return wk_arena_strndup(found.arena, op, n);
 }
 
 static void print_report(wk_str *b, const wk_import_report *r) {
@@ -120,21 +76,16 @@ static void ask(answer_row *x, const char *text, const wk_import_options *o) {
   wk_module *m = NULL;
   model_text(text, &model);
   wk_status s = wk_import_onnx_memory(model.s, model.n, o, &report, &m);
-  x->tried++;
-  x->taken += s == NULL;
   if (s)
     wk_str_printf(&answer, "%d %s: %s: %s", (int)s->code, s->place ? s->place : "", s->message,
                   s->notes ? s->notes : "");
-  for (size_t i = 0; m && i < m->graphs.n; i++) round_constants(m->graphs.data[i]);
-  if (m) wk_module_print(&answer, m, WK_PRINT_SHORT);
+  if (m) answers_print(&answer, m);
   print_report(&answer, &report);
-  x->answers = (uint32_t)wk_hash64(answer.s, answer.n, x->answers);
-  if (shown && !strcmp(shown, x->op)) printf("%s\n-> %s\n", text, answer.s);
+  answers_add(x, text, !s, &answer);
   wk_import_report_free(&report);
   wk_status_free(s);
   wk_module_free(m);
   wk_str_free(&model);
-  wk_str_free(&answer);
 }
 
 /* ---- models ---------------------------------------------------------------------------------- */
@@ -152,7 +103,7 @@ static void remember(word_list *w, const near_places *all) {
   for (size_t i = 0; i < all->n; i++) {
     const near_place *x = &all->data[i];
     if (x->kind != NEAR_QUOTED) continue;
-    char *word = wk_arena_strndup(names, x->at + 1, x->n - 2);
+    char *word = wk_arena_strndup(found.arena, x->at + 1, x->n - 2);
     bool is_known = false;
     for (size_t k = 0; k < w->n; k++) is_known = is_known || !strcmp(w->of[k], word);
     if (is_known) continue;
@@ -193,14 +144,14 @@ static void ask_of_table(const wk_onnx_op *op) {
   static const char *const types[] = {"f32", "f16", "i64", "u8", "bool"};
   bool is_main = !*op->domain;
   const int64_t opsets[] = {op->since - 1, op->since, op->known};
-  char *name = wk_arena_printf(names, "%s%s%s", op->domain, is_main ? "" : ".", op->name);
-  answer_row *x = row_of(name);
+  char *name = wk_arena_printf(found.arena, "%s%s%s", op->domain, is_main ? "" : ".", op->name);
+  answer_row *x = answers_of(name);
   for (size_t o = 0; o < WK_COUNTOF(opsets); o++)
     for (size_t t = 0; t < WK_COUNTOF(types) && opsets[o]; t++)
       for (int n = 1; n <= 3; n++) {
         const char *of = types[t];
         char *text = wk_arena_printf(
-            names, "%s %s %lld; in x %s[2,3,4]; in z %s[3,4]; in v %s[4]; %s %s -> y; out y",
+            found.arena, "%s %s %lld; in x %s[2,3,4]; in z %s[3,4]; in v %s[4]; %s %s -> y; out y",
             is_main ? "opset" : "import", op->domain, (long long)opsets[o], of, of, of, name,
             n == 1 ? "x" : n == 2 ? "x,z" : "x,z,v");
         ask(x, text, NULL);
@@ -211,13 +162,11 @@ static void ask_all(void) {
   static const wk_import_options training = {.purpose = WK_FOR_TRAINING, .survey = true,
                                              .codes = true};
   word_list words = {.of = {"", "other"}, .n = 2};
-  places = wk_map_new();
-  names = wk_arena_new();
   for (size_t i = 0; i < WK_COUNTOF(models); i++) {
     const char *op = operator_of(models[i]);
     if (strlen(models[i]) > LONGEST || has_large(models[i])) continue;
-    ask(row_of(op), models[i], &training);
-    ask_near(row_of(op), models[i], &words);
+    ask(answers_of(op), models[i], &training);
+    ask_near(answers_of(op), models[i], &words);
   }
   for (size_t i = 0; i < wk_onnx_op_count(); i++) {
     const wk_onnx_op op = wk_onnx_op_get(i);
@@ -225,52 +174,11 @@ static void ask_all(void) {
   }
 }
 
-/* ---- the test -------------------------------------------------------------------------------- */
-
-static void print_row(const answer_row *x) {
-  printf("ROW(\"%s\", %lld, %lld, 0x%08x)\n", x->op, (long long)x->tried, (long long)x->taken,
-         x->answers);
-}
-
-static void end(void) {
-  wk_vec_free(&found);
-  wk_map_free(places);
-  wk_arena_free(names);
-}
-
 static void answers(void **state) {
   (void)state;
-  int differ = 0;
-  ask_all();
-  for (size_t i = 0; i < found.n; i++) {
-    const answer_row *got = &found.data[i];
-    bool is_same = false;
-    for (size_t k = 0; k < WK_COUNTOF(expected) && !is_same; k++)
-      is_same = !strcmp(expected[k].op, got->op) && expected[k].tried == got->tried &&
-                expected[k].taken == got->taken && expected[k].answers == got->answers;
-    if (!is_same) print_row(got);
-    differ += !is_same;
-  }
-  assert_int_equal(differ, 0);
-  assert_int_equal(found.n, WK_COUNTOF(expected));
-  end();
-}
-
-static int print_rows(void) {
-  ask_all();
-  printf("/* SPDX-License-Identifier: Apache-2.0\n"
-         " * What test_import_answers.c is told: operator, models, how many are taken, hash. */\n");
-  for (size_t i = 0; i < found.n; i++) print_row(&found.data[i]);
-  end();
-  return 0;
+  answers_check(expected, WK_COUNTOF(expected));
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(answers)};
-  if (argc == 2 && !strcmp(argv[1], "rows")) return print_rows();
-  shown = argc == 3 && !strcmp(argv[1], "says") ? argv[2] : NULL;
-  if (!shown) return cmocka_run_group_tests(tests, NULL, NULL);
-  ask_all();
-  end();
-  return 0;
+  return answers_main(argc, argv, "test_import_answers", answers);
 }
