@@ -48,6 +48,7 @@ static wk_status start(runs *r, job *j) {
   int ends[2];
   if (pipe(ends) != 0) return wk_error(WK_RESOURCE, "cannot create a pipe: %s", strerror(errno));
   fflush(stdout);
+  double started = wk_clock();
   pid_t parent = getpid(), pid = fork();
   if (pid < 0) {
     int error = errno;
@@ -60,7 +61,7 @@ static wk_status start(runs *r, job *j) {
     child(r->j, r->next, ends[1], parent);
   }
   close(ends[1]);
-  *j = (job){.pid = pid, .fd = ends[0], .index = r->next++, .started = wk_clock()};
+  *j = (job){.pid = pid, .fd = ends[0], .index = r->next++, .started = started};
   return NULL;
 }
 

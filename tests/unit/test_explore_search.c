@@ -18,6 +18,7 @@
 
 #include "compiler/driver/explore/explore.h"
 #include "compiler/zoo/builder.h"
+#include "tests/unit/printed_lines.h"
 
 static const char *const wanted[] = {
 #include "tests/unit/explore_search.def"
@@ -258,38 +259,18 @@ static void add_files(wk_str *b) {
 static void searches_find_what_they_should(void **state) {
   (void)state;
   wk_str b = {0};
-  size_t n = 0;
   add_searches(&b);
   add_files(&b);
-  for (char *at = b.s, *end; *at; at = end + 1, n++) {
-    end = strchr(at, '\n');
-    *end = 0;
-    if (n == WK_COUNTOF(wanted)) fail_msg("more than is wanted: %s", at);
-    if (strcmp(at, wanted[n]) != 0) fail_msg("line %zu:\n%s\nnot\n%s", n, at, wanted[n]);
-  }
-  assert_int_equal(n, WK_COUNTOF(wanted));
-  wk_str_free(&b);
+  expect_lines(&b, wanted, WK_COUNTOF(wanted));
 }
 
 /* ---- main ------------------------------------------------------------------------------------ */
 
-/* As C strings, of which none is too long for a line. */
-static void print(const char *what) {
+static int print(bool is_files) {
   wk_str b = {0};
-  bool is_files = !strcmp(what, "files");
   if (is_files) add_files(&b);
   else add_searches(&b);
-  printf("/* SPDX-License-Identifier: Apache-2.0\n * What test_explore_search.c %s, line by line. "
-         "*/\n", is_files ? "writes" : "finds");
-  for (const char *at = b.s; *at; at++) {
-    printf("\"");
-    for (int n = 1; *at != '\n'; at++, n++) {
-      if (n > 88 && (*at & 0xc0) != 0x80) n = (printf("\"\n    \""), 5);
-      printf(*at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
-    }
-    puts("\",");
-  }
-  wk_str_free(&b);
+  return print_lines(&b, is_files ? "test_explore_search.c writes" : "test_explore_search.c finds");
 }
 
 static void remove_folder(void) {
@@ -302,6 +283,6 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(searches_find_what_they_should)};
   if (!mkdtemp(folder)) return 1;
   atexit(remove_folder);
-  if (argc > 1) return print(argv[1]), 0;
+  if (argc > 1) return print(!strcmp(argv[1], "files"));
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
