@@ -159,6 +159,7 @@ static void print_output(const char *name, const wk_tensor *t, const wk_labels *
     counted++;
   }
   printf("%s %s", wk_text_shown(a, name), wk_type_text(a, &t->type));
+  if (isnan(sum)) sum = NAN; /* of infinities of both signs; without a sign of its own */
   if (counted) printf(" min %.6g max %.6g mean %.6g", least, most, sum / (double)counted);
   if (nan) printf(" NaN %lld", (long long)nan);
   putchar('\n');
