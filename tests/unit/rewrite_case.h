@@ -50,13 +50,16 @@ static inline wk_tensor *rewrite_outputs(const rewrite_case *c, const wk_module 
   return out;
 }
 
-static inline void rewrite_ops(wk_str *b, const wk_graph *g) {
+static inline void rewrite_ops(wk_str *b, const wk_graph *g, bool counted) {
   wk_str_add(b, "");
-  for (size_t i = 0; i < g->nodes.n; i++)
+  for (size_t i = 0; i < g->nodes.n; i++) {
     wk_str_printf(b, "%s%s", i ? " " : "", wk_op_get(g->nodes.data[i].op)->name);
+    if (counted) wk_str_printf(b, "(%u)", g->nodes.data[i].n_in);
+  }
 }
 
-/* Number of cases that differ. Lowered first when `lowered`. */
+/* Number of cases that differ. With `lowered`, graphs are lowered first, and operators have the
+ * number of their operands in parentheses. */
 static inline int rewrite_check(const char *pass, bool lowered, const rewrite_case *c, size_t n) {
   int bad = 0;
   const char *args = "";
@@ -68,7 +71,7 @@ static inline int rewrite_check(const char *pass, bool lowered, const rewrite_ca
     wk_tensor *want = rewrite_outputs(&c[i], m), *got;
     if (lowered) rewrite_must(wk_lower_nodes(m, NULL, NULL), "lowering", &c[i]);
     rewrite_must(wk_pass_run_one(m, wk_pass_find(pass), NULL, &changes), "the pass", &c[i]);
-    rewrite_ops(&ops, m->main);
+    rewrite_ops(&ops, m->main, lowered);
     got = rewrite_outputs(&c[i], m);
     bool same = random_same(m->main, got, want, &why);
     if (!same || strcmp(ops.s, c[i].left)) {
