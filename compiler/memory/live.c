@@ -28,7 +28,7 @@ static bool is_whole_write(const wk_program *p, const wk_inst *i, uint32_t buffe
   if (!write || write->step != 0) return false;
   int64_t count = 1;
   for (int d = 0; d < write->rank; d++)
-    if (write->strides[d] != 0 || write->dims[d] == 1) count *= write->dims[d];
+    if (write->strides[d] != 0) count *= write->dims[d];
   return count * wk_dtype_size(write->dtype) == p->buffers.data[buffer].size;
 }
 

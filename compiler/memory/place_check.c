@@ -15,7 +15,7 @@
 
 #include "compiler/memory/memory.h"
 
-/* Piece k is [edge[k], edge[k + 1]). */
+/* Piece k is [edge[k], edge[k + 1]), which may be empty. */
 typedef struct {
   int64_t *edge;
   size_t n;        /* edges */
@@ -48,7 +48,7 @@ static wk_status check_bounds(const wk_program *p, const wk_inst *i, const wk_vi
   return NULL;
 }
 
-/* The piece that holds byte `at`, which lies in the region. */
+/* The piece that holds byte `at` of a buffer, behind which is the end of the buffer. */
 static size_t piece_at(const pieces *s, int64_t at) {
   size_t lo = 0, hi = s->n;
   while (hi - lo > 1) {
@@ -66,7 +66,7 @@ static wk_status check_read(const walker *w, const wk_inst *i, const wk_view *v,
   int64_t lo, hi;
   if (!owner || wk_view_count(v) == 0 || trip == 0) return NULL;
   wk_view_extent(v, trip, &lo, &hi);
-  for (size_t g = piece_at(s, b->offset + lo); g < s->n && s->edge[g] < b->offset + hi; g++) {
+  for (size_t g = piece_at(s, b->offset + lo); s->edge[g] < b->offset + hi; g++) {
     if (owner[g] == v->buffer + 1) continue;
     if (!owner[g])
       return wk_error_at(WK_INTERNAL, i->name, "reads %s before it is written", b->name);
@@ -80,7 +80,7 @@ static wk_status check_read(const walker *w, const wk_inst *i, const wk_view *v,
 static bool is_whole(const wk_buffer *b, const wk_view *v) {
   int64_t count = 1;
   for (int d = 0; d < v->rank; d++)
-    if (v->strides[d] != 0 || v->dims[d] == 1) count *= v->dims[d];
+    if (v->strides[d] != 0) count *= v->dims[d];
   return v->step == 0 && count * wk_dtype_size(v->dtype) == b->size;
 }
 
@@ -91,7 +91,7 @@ static wk_status check_write(walker *w, const wk_inst *i, const wk_view *v) {
   if (!owner || wk_view_count(v) == 0) return NULL;
   bool part = w->begun[v->buffer] && !is_whole(b, v);
   w->begun[v->buffer] = true;
-  for (size_t g = piece_at(s, b->offset); g < s->n && s->edge[g] < b->offset + b->size; g++) {
+  for (size_t g = piece_at(s, b->offset); s->edge[g] < b->offset + b->size; g++) {
     if (part && owner[g] != v->buffer + 1)
       return wk_error_at(WK_INTERNAL, i->name, "writes a part of %s after %s was written over it",
                          b->name, w->p->buffers.data[owner[g] - 1].name);
@@ -158,7 +158,7 @@ static wk_status walk(walker *w, const wk_inst_pos *flat, size_t n) {
 /* Constants are never written, and states never end: they must lie apart for good. */
 static wk_status check_lasting(const wk_program *p, wk_region region, const wk_inst_pos *flat,
                                size_t n, wk_arena *scratch) {
-  wk_plan_item *items = wk_arena_alloc(scratch, (p->buffers.n + 1) * sizeof *items);
+  wk_plan_item *items = wk_arena_alloc(scratch, p->buffers.n * sizeof *items);
   for (size_t b = 0; b < p->buffers.n; b++) items[b] = (wk_plan_item){.align = 1, .fixed = -1};
   for (size_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < flat[i].inst->n_operands; k++) {
@@ -187,16 +187,13 @@ static void find_pieces(pieces *s, const wk_program *p, wk_region region, wk_are
     edge[n++] = end;
   }
   qsort(edge, n, sizeof *edge, ascending);
-  *s = (pieces){.edge = edge, .n = 1};
-  for (size_t i = 1; i < n; i++)
-    if (edge[i] != edge[s->n - 1]) edge[s->n++] = edge[i];
-  s->owner = wk_arena_alloc(scratch, s->n * sizeof *s->owner);
+  *s = (pieces){.edge = edge, .n = n, .owner = wk_arena_alloc(scratch, n * sizeof *s->owner)};
 }
 
 static void walker_init(walker *w, const wk_program *p, wk_arena *scratch) {
-  *w = (walker){.p = p, .begun = wk_arena_alloc(scratch, p->buffers.n + 1)};
-  for (int r = 0; r < WK_REGION_COUNT; r++)
-    if (is_placed((wk_region)r)) find_pieces(&w->region[r], p, (wk_region)r, scratch);
+  *w = (walker){.p = p, .begun = wk_arena_alloc(scratch, p->buffers.n)};
+  find_pieces(&w->region[WK_REGION_ACT], p, WK_REGION_ACT, scratch);
+  find_pieces(&w->region[WK_REGION_SCRATCH], p, WK_REGION_SCRATCH, scratch);
 }
 
 wk_status wk_place_check(const wk_program *p) {
