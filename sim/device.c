@@ -298,7 +298,7 @@ static wick_status run_in_place(device_context *c, const wick_device_job *job,
   wk_status s = job->observer ? wk_observe(&c->observation, &c->u->unit, p, &c->f) : NULL;
   if (s) return tell_failure(error, s);
   for (uint32_t i = 0; run_command(c, p, job, i, &r);) i++;
-  if (job->observer) wk_observe_end(&c->observation, &c->f);
+  if (job->observer) wk_observe_end(&c->f);
   if (r.error || r.undefined[0]) return tell_verdict(c, job->part, &r, error);
   show_steps(c, job);
   return WICK_OK;

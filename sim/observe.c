@@ -24,7 +24,7 @@ wk_status wk_observe(wk_observation *o, const wk_accel_unit *u, const wk_accel_p
                      wk_functional *f) {
   if (p->tensor_bytes > o->size || !o->tensors) {
     void *data;
-    WK_TRY(wk_try_malloc((size_t)p->tensor_bytes + 1, &data));
+    WK_TRY(wk_try_malloc((size_t)p->tensor_bytes, &data));
     free(o->tensors);
     o->tensors = data;
     o->size = p->tensor_bytes;
@@ -41,8 +41,7 @@ void wk_observe_command(wk_observation *o, uint32_t index) {
   o->place = row ? &o->unit->places[row - 1] : NULL;
 }
 
-void wk_observe_end(wk_observation *o, wk_functional *f) {
-  (void)o;
+void wk_observe_end(wk_functional *f) {
   f->written = NULL;
   f->context = NULL;
 }

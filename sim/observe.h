@@ -24,7 +24,7 @@ wk_status wk_observe(wk_observation *o, const wk_accel_unit *u, const wk_accel_p
 /* Before command `index` of the part. */
 void wk_observe_command(wk_observation *o, uint32_t index);
 /* The model is left alone again; tensors stay until the next part. */
-void wk_observe_end(wk_observation *o, wk_functional *f);
+void wk_observe_end(wk_functional *f);
 void wk_observation_free(wk_observation *o);
 
 /* Tensor `number` of a layer, dense. WK_INPUT: the unit has none such, or it lies outside. */

@@ -401,6 +401,7 @@ static void what_does_not_fit_is_named(void **state) {
     wk_stream_free(s);
   }
   wk_stream *s = with_regions(0xf400);
+  size_t n = s->regions.n;
   s->regions.n = 1; /* the stream itself is the last then */
   wk_machine m = tiny;
   wk_sim_run r;
@@ -419,6 +420,7 @@ static void what_does_not_fit_is_named(void **state) {
   wk_status other = wk_sim_run_stream(s, &obedient, &o, &r);
   assert_non_null(other);
   wk_status_free(other);
+  s->regions.n = n;
   wk_stream_free(s);
 }
 
