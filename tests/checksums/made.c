@@ -3,6 +3,7 @@
  *
  *   kernels   kernels of the CPU target alone, of layers as large as they are in networks
  *   programs  instructions made by hand and such layers, through targets
+ *   indexed   other instructions, as large as they are in networks, through targets
  *   graphs    drawn graphs of all kinds, through the whole compiler
  *   operators each operator of graphs alone
  *
@@ -76,7 +77,8 @@ int main(int argc, char **argv) {
     const char *name;
     void (*make)(made_table *t);
   } suites[] = {{"kernels", made_kernels}, {"programs", made_programs},
-                {"graphs", made_graphs}, {"operators", made_operators}};
+                {"indexed", made_indexed}, {"graphs", made_graphs},
+                {"operators", made_operators}};
   made_table t = {.show = argc == 5 && strcmp(argv[3], "--show") == 0 ? argv[4] : NULL};
   const bool is_blessed = argc == 4 && strcmp(argv[3], "--bless") == 0;
   int result = 2;

@@ -133,4 +133,21 @@ static inline void made_written(made_table *t, const made_place *p, size_t machi
   wk_str_free(text);
 }
 
+/* A cell of the program as the target has rewritten and placed it, and of what was written. Frees
+ * the program. */
+static inline void made_program(made_table *t, const made_place *place, size_t machine,
+                                wk_program *p) {
+  const wk_instance *target = place->targets[machine].list[0];
+  const wk_target_part part = {.name = "0", .program = p};
+  const wk_emit_options o = {.model_name = "made", .command = "made"};
+  wk_emit_result result = {.scratch_bytes = -1};
+  wk_str text = {0};
+  wk_status s = wk_pipeline_finish(p, target);
+  if (!s) wk_program_print(&text, p, WK_PRINT_SHORT);
+  if (!s) s = made_output(target)->write(target, &part, 1, &o, place->path, &result);
+  if (!s) s = made_package(target, &part, 1, &text);
+  made_written(t, place, machine, s, &text);
+  wk_program_free(p);
+}
+
 #endif

@@ -8,20 +8,6 @@
 
 enum { MOST_WEIGHTS = 1 << 18 }; /* larger ones are inputs */
 
-static void emit_program(made_table *t, const made_place *place, size_t machine, wk_program *p) {
-  const wk_instance *target = place->targets[machine].list[0];
-  const wk_target_part part = {.name = "0", .program = p};
-  const wk_emit_options o = {.model_name = "made", .command = "made"};
-  wk_emit_result result = {.scratch_bytes = -1};
-  wk_str text = {0};
-  wk_status s = wk_pipeline_finish(p, target);
-  if (!s) wk_program_print(&text, p, WK_PRINT_SHORT);
-  if (!s) s = made_output(target)->write(target, &part, 1, &o, place->path, &result);
-  if (!s) s = made_package(target, &part, 1, &text);
-  made_written(t, place, machine, s, &text);
-  wk_program_free(p);
-}
-
 /* ---- layers ---------------------------------------------------------------------------------- */
 
 static wk_view image(wk_program *p, wk_region region, bool is_first, wk_dtype type, int64_t n,
@@ -115,7 +101,7 @@ static wk_program *loop_program(size_t number) {
 static void emit_cases(made_table *t, const made_place *place, const program_case *c) {
   for (; c->name; c++) {
     made_row(t, c->name);
-    for (size_t i = 0; i < MADE_MACHINES; i++) emit_program(t, place, i, program_case_build(c));
+    for (size_t i = 0; i < MADE_MACHINES; i++) made_program(t, place, i, program_case_build(c));
   }
 }
 
@@ -127,19 +113,19 @@ void made_programs(made_table *t) {
   for (size_t k = 0; k < WK_COUNTOF(made_convs); k++) {
     made_row(t, made_convs[k].name);
     for (size_t i = 0; i < MADE_MACHINES; i++)
-      emit_program(t, &place, i, conv_program(&made_convs[k], k));
+      made_program(t, &place, i, conv_program(&made_convs[k], k));
   }
   for (size_t k = 0; k < WK_COUNTOF(made_products); k++) {
     made_row(t, made_products[k].name);
     for (size_t i = 0; i < MADE_MACHINES; i++)
-      emit_program(t, &place, i, product_program(&made_products[k], k));
+      made_program(t, &place, i, product_program(&made_products[k], k));
   }
   for (size_t k = 0; k < WK_COUNTOF(loops); k++) {
     char name[64];
     snprintf(name, sizeof name, "loops-%dx%d-%s", (int)loops[k].outer, (int)loops[k].inner,
              wk_dtype_name(loops[k].type));
     made_row(t, name);
-    for (size_t i = 0; i < MADE_MACHINES; i++) emit_program(t, &place, i, loop_program(k));
+    for (size_t i = 0; i < MADE_MACHINES; i++) made_program(t, &place, i, loop_program(k));
   }
   made_close(&place);
 }
