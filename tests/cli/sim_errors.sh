@@ -95,6 +95,12 @@ check 'the cache of the user' built_in xdg/wick WICK_CACHE= XDG_CACHE_HOME="$PWD
   HOME="$PWD/home"
 check 'the home of the user' built_in home/.cache/wick HOME="$PWD/home" XDG_CACHE_HOME=
 check 'and no other' test ! -e xdg/.cache
+check 'folders from here' built_in r/s/t WICK_CACHE=r/s/t
+check 'one folder' built_in u WICK_CACHE=u
+check 'what is said' grep -q ': verilator failed:' where
+: >file
+PATH=$PWD/fake:$PATH refuses 'a file in the way' 5 'file/of: cannot make the folder: Not a dir' \
+  env WICK_CACHE=file/of "$wick" sim --build --machine tiny
 PATH=$PWD/fake:$PATH refuses 'nowhere' 5 '^wick: no folder for built models: set WICK_CACHE$' \
   env -u WICK_CACHE -u XDG_CACHE_HOME HOME= "$wick" sim --build --machine tiny
 
