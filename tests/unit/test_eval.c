@@ -637,38 +637,6 @@ static void test_random(void **state) {
   wk_module_free(m);
 }
 
-static wk_diff diff(const char *got, const char *want, const wk_tolerance *tol) {
-  wk_tensor g = case_tensor(got), w = case_tensor(want);
-  wk_diff d = wk_tensor_diff(&g, &w, tol);
-  wk_tensor_free(&g);
-  wk_tensor_free(&w);
-  return d;
-}
-
-static void test_diff(void **state) {
-  (void)state;
-  wk_diff d = diff("f32[3]{1,nan,inf}", "f32[3]{1,nan,inf}", NULL);
-  assert_true(d.equal);
-  assert_int_equal(d.worst, -1);
-  d = diff("f32[2]{1.0005,100}", "f32[2]{1,100}", NULL);
-  assert_true(d.equal);
-  assert_int_equal(d.worst, 0);
-  d = diff("f32[3]{1,2.5,3.1}", "f32[3]{1,2,3}", NULL);
-  assert_false(d.equal);
-  assert_int_equal(d.mismatches, 2);
-  assert_int_equal(d.worst, 1);
-  assert_true(d.got == 2.5 && d.want == 2 && d.max_abs == 0.5 && d.max_rel == 0.25);
-  assert_false(diff("f32[1]{nan}", "f32[1]{1}", NULL).equal);
-  assert_false(diff("f32[1]{inf}", "f32[1]{-inf}", NULL).equal);
-  assert_false(diff("f32[1]{1e30}", "f32[1]{inf}", NULL).equal);
-  assert_true(diff("f32[2]{0.0009,100}", "f32[2]{0,100}", NULL).equal); /* scale of the tensor */
-  assert_false(diff("i64[1]{9007199254740993}", "i64[1]{9007199254740992}", NULL).equal);
-  assert_false(diff("f32[1]{1}", "f64[1]{1}", NULL).equal);
-  assert_false(diff("f32[1]{1}", "f32[1,1]{1}", NULL).equal);
-  const wk_tolerance exact = {0, 0, 0};
-  assert_false(diff("f32[1]{1.0000001}", "f32[1]{1}", &exact).equal);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cases),   cmocka_unit_test(test_if),
@@ -676,7 +644,6 @@ int main(void) {
       cmocka_unit_test(test_hook),    cmocka_unit_test(test_outputs),
       cmocka_unit_test(test_fold),    cmocka_unit_test(test_fold_random),
       cmocka_unit_test(test_program), cmocka_unit_test(test_nest),
-      cmocka_unit_test(test_program_control), cmocka_unit_test(test_random),
-      cmocka_unit_test(test_diff)};
+      cmocka_unit_test(test_program_control), cmocka_unit_test(test_random)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
