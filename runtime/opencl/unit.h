@@ -26,8 +26,9 @@ wick_status wick_cl_plan_read(const wick_device_unit *unit, wick_cl_plan *out,
                               wick_error_detail *error);
 
 /* The device that runs a unit compiled for `spec`: the one that WICK_OPENCL_DEVICE names by its
- * index or a piece of its name, else the first with the name `spec`, else the first that has what
- * is needed. WICK_BAD_MACHINE: there is none, and what they lack. */
+ * index or a piece of its name, else the first of those that have what is needed: with the name
+ * `spec`, else of the type that is wanted, else any. WICK_BAD_MACHINE: there is none, and what they
+ * lack. */
 wick_status wick_cl_choose(const wick_cl_needs *needs, const char *spec, wick_cl_device *out,
                            wick_error_detail *error);
 
