@@ -51,9 +51,8 @@ static inline void answers_add(answer_row *x, const char *text, bool is_taken, w
   wk_str_free(answer);
 }
 
-/* Graphs as printed, with 16 bits of each constant: what is computed may be rounded otherwise
- * elsewhere. */
-static inline void answers_print(wk_str *b, wk_module *m) {
+/* Constants keep 16 bits: what is computed may be rounded otherwise elsewhere. */
+static inline void answers_round(wk_module *m) {
   for (size_t k = 0; k < m->graphs.n; k++) {
     wk_graph *g = m->graphs.data[k];
     for (size_t i = 0; i < g->values.n; i++) {
@@ -69,6 +68,10 @@ static inline void answers_print(wk_str *b, wk_module *m) {
       v->data = data;
     }
   }
+}
+
+static inline void answers_print(wk_str *b, wk_module *m) {
+  answers_round(m);
   wk_module_print(b, m, WK_PRINT_SHORT);
 }
 
