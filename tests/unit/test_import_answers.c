@@ -120,6 +120,19 @@ static bool has_large(const char *text) {
   return false;
 }
 
+/* In each opset that there is, of the domain of ai.onnx.ml where the model has nodes of it. */
+static void ask_opsets(answer_row *x, const char *text) {
+  bool is_ml = strstr(text, "ai.onnx.ml.") != NULL;
+  const char *domain = is_ml ? "ai.onnx.ml" : "", *word = is_ml ? "import ai.onnx.ml " : "opset ";
+  const char *at = strstr(text, word), *rest = at ? strchr(at, ';') + 1 : text;
+  for (int64_t n = 1; n <= wk_onnx_newest_opset(domain) + 1; n++) {
+    wk_str b = {0};
+    wk_str_printf(&b, "%.*s%s%lld; %s", at ? (int)(at - text) : 0, text, word, (long long)n, rest);
+    ask(x, b.s, NULL);
+    wk_str_free(&b);
+  }
+}
+
 static void ask_near(answer_row *x, const char *text, word_list *words) {
   near_places all = {0};
   wk_rng rng = {wk_hash64(text, strlen(text), 1) >> 1};
@@ -127,7 +140,9 @@ static void ask_near(answer_row *x, const char *text, word_list *words) {
   ask(x, text, NULL);
   near_find(text, &all);
   remember(words, &all);
-  size_t edits = x->taken > taken ? EDITS_OF_TAKEN : EDITS;
+  bool is_taken = x->taken > taken;
+  if (is_taken) ask_opsets(x, text);
+  size_t edits = is_taken ? EDITS_OF_TAKEN : EDITS;
   for (size_t i = 0; i < edits && all.n; i++) {
     wk_str b = {0};
     near_edit(&b, text, &all, &all.data[wk_rng_range(&rng, 0, (int64_t)all.n - 1)], words->of,
