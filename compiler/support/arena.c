@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Heap wrappers and the arena: a list of chunks, each twice the last up to a cap; allocation bumps
  * a cursor in the newest chunk. Under AddressSanitizer the unused part of a chunk is poisoned and
- * allocations are kept a few bytes apart, so that an overrun is caught as on the heap. */
+ * allocations are kept a few bytes apart, so that an overrun is caught as on the heap; and short
+ * vectors have no room to spare, so that one is caught that ends within it. */
 #include "compiler/support/support.h"
 
 #include <assert.h>
@@ -21,10 +22,12 @@
 #include <sanitizer/asan_interface.h>
 #define POISON(p, n) ASAN_POISON_MEMORY_REGION((p), (n))
 #define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION((p), (n))
+#define ROOM_OVER(cap) ((cap) < 64 ? (cap) + 1 : (cap) + (cap) / 2)
 enum { RED_ZONE = 16 };
 #else
 #define POISON(p, n) ((void)(p), (void)(n))
 #define UNPOISON(p, n) ((void)(p), (void)(n))
+#define ROOM_OVER(cap) ((cap) < 8 ? 8 : (cap) + (cap) / 2)
 enum { RED_ZONE = 0 };
 #endif
 
@@ -68,7 +71,7 @@ wk_status wk_try_malloc(size_t n, void **out) {
 }
 
 void wk_vec_grow(void **data, size_t *cap, size_t want, size_t elem) {
-  size_t grown = *cap < 8 ? 8 : *cap + *cap / 2, bytes;
+  size_t grown = ROOM_OVER(*cap), bytes;
   if (grown < want) grown = want;
   if (__builtin_mul_overflow(grown, elem, &bytes)) abort();
   *data = wk_xrealloc(*data, bytes);
