@@ -49,6 +49,43 @@ memories() {
   done
 }
 prints sim-memories memories
+# Results of all sizes, the first region none of them; another clock; a run that ends before.
+cat >results.s <<'END'
+.machine tiny
+.memory first 0x1000 64
+.random first 3
+.memory one 0x2000 1
+.output one
+.memory seven 0x2100 7
+.output seven
+.memory eight 0x2200 8
+.output eight
+.memory between 0x2300 64
+.memory nine 0x2400 9
+.output nine
+.memory large 0x3000 2000
+.output large
+ld.ld0 dram=first n0=64 spm=0 c0=64
+mark row=0 wait ld0:1
+st dram=one n0=1 spm=0 c0=1 wait ld0:1
+st dram=seven n0=7 spm=1 c0=7
+st dram=eight n0=8 spm=0 c0=8
+st dram=between n0=64 spm=0 c0=64
+st dram=nine n0=9 spm=3 c0=9
+st dram=large n0=60 spm=0 c0=60
+mark row=1 wait st:6
+mark row=2
+end
+END
+printf 'array = 8; bus = 16; dram_bytes = 4; clock_mhz = 250; dram_latency = 70;\n' >slow.cfg
+sed '/^.machine/d' results.s >slow.s
+results() {
+  "$wick" sim results.s --model functional
+  "$wick" sim results.s --model timing --causes
+  "$wick" sim slow.s --machine slow.cfg --model timing
+  "$wick" sim results.s --model timing --max-cycles 300 --commands
+}
+prints sim-results results
 prints sim-example "$wick" sim "$examples/5-depthwise.s" --model timing --commands
 
 finish
