@@ -209,7 +209,8 @@ static void test_far_views(void **state) {
       {2, 4, 100, most, 2, false},     {2, 4, 100, most, 1, true},
       {2, 4, 100, far - 1, 1, true},   {2, 4, 100, INT64_MIN, 2, false},
       {2, 4, 100, -far / 100 - 1, 100, false}, {2, 4, 0, 0, 1, false},
-      {0, 4, 0, 0, 1, true}};
+      {0, 4, 0, 0, 1, true},           {0, 1, 0, 0, 1, true},
+      {0, 1, 1, 0, 1, true}};
   const wk_view a = {.dtype = WK_U8, .rank = 1, .dims = {3}, .strides = {1}};
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
     const wk_view b = {.dtype = WK_U8, .rank = 1, .dims = {cases[i].dim},
@@ -223,12 +224,54 @@ static void test_far_views(void **state) {
   const wk_view wide = {.dtype = WK_U8, .rank = 3, .dims = {2, 2, 2},
                         .strides = {far / 2 - 1, far / 2 - 5, far / 2 - 9}, .offset = 100};
   assert_false(wk_view_disjoint_in_loop(&a, &wide, 1));
+  const int64_t n = far * 4;
+  const wk_view again = {.dtype = WK_U8, .rank = 4, .dims = {n, n, n, n}, .strides = {4, 4, 4, 4},
+                         .offset = 1};
+  assert_false(wk_view_disjoint_in_loop(&a, &again, 1));
+}
+
+/* Axes that have nothing in common: as many unknowns as there can be. */
+static void test_many_axes(void **state) {
+  (void)state;
+  wk_view a = {.dtype = WK_U8, .rank = WK_MAX_RANK, .step = 3}, b = a;
+  int64_t reach = 0;
+  b.step = 8;
+  for (int d = 0; d < WK_MAX_RANK; d++) {
+    a.dims[d] = b.dims[d] = 2;
+    a.strides[d] = 11 + 2 * d;
+    b.strides[d] = 12 + 2 * d;
+    reach += a.strides[d];
+  }
+  assert_false(wk_view_disjoint_in_loop(&a, &b, 2));
+  b.offset = reach;
+  assert_false(wk_view_disjoint_in_loop(&a, &b, 2));
+  b.offset = reach + 1;
+  assert_true(wk_view_disjoint_in_loop(&a, &b, 2));
+  b.step = -9; /* 12 nearer, and 11 back */
+  assert_false(wk_view_disjoint_in_loop(&a, &b, 2));
+}
+
+/* The search ends after 4096 steps; two for each value of the farthest axis are enough where the
+ * order of axes in memory is another than theirs. */
+static void test_search(void **state) {
+  (void)state;
+  wk_view a = {.dtype = WK_U8, .rank = 2, .dims = {5000, 5000}, .strides = {1, 10000}}, b = a;
+  b.offset = 5000;
+  assert_true(wk_view_disjoint(&a, &b));
+  b.offset = 4999;
+  assert_false(wk_view_disjoint(&a, &b));
+  const wk_view element = {.dtype = WK_U8, .offset = 100001};
+  for (int64_t n = 2047; n <= 2048; n++) {
+    const wk_view c = {.dtype = WK_U8, .rank = 3, .dims = {n, 1, 100000}, .strides = {6, 50, 4}};
+    if (wk_view_disjoint(&c, &element) != (n == 2047)) fail_msg("%lld values", (long long)n);
+  }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_gather),     cmocka_unit_test(test_refine),
       cmocka_unit_test(test_same_shape), cmocka_unit_test(test_covers),
-      cmocka_unit_test(test_disjoint),   cmocka_unit_test(test_far_views)};
+      cmocka_unit_test(test_disjoint),   cmocka_unit_test(test_far_views),
+      cmocka_unit_test(test_many_axes),  cmocka_unit_test(test_search)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
