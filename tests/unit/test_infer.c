@@ -25,6 +25,7 @@ static const infer_case cases[] = {
 #define CASE(op, attrs, in, want) {WK_OP_##op, attrs, in, want, 0},
 #define CASE_N(op, attrs, in, want, n_out) {WK_OP_##op, attrs, in, want, n_out},
 #include "tests/unit/infer_cases.def"
+#include "tests/unit/infer_integer_cases.def"
 #undef CASE
 #undef CASE_N
 };
