@@ -87,13 +87,25 @@ static void bound_not_reachable(void **state) {
 }
 
 /* 5800 live at once are 16.8 million pairs: too many to keep a table of. */
+/* N items that all meet, and one that meets MORE of them. */
 static void too_many_live(void **state) {
-  enum { N = 5800 };
+  enum { N = 5793, LIMIT = 1 << 24, MORE = LIMIT - N * (N - 1) / 2 };
   (void)state;
-  wk_plan_item *items = wk_xcalloc(N, sizeof *items);
+  wk_plan_item *items = wk_xcalloc(N + 1, sizeof *items);
+  wk_plan_options greedy = {0, 0};
   wk_plan_result r;
-  for (int i = 0; i < N; i++) items[i] = (wk_plan_item)FREE(0, 1 + i % 2, 64);
-  assert_error(wk_plan(items, N, NULL, &r), WK_RESOURCE, "pairs of buffers are live together");
+  for (int more = MORE; more <= MORE + 1; more++) {
+    for (int i = 0; i < N; i++) items[i] = (wk_plan_item)FREE(0, i < more ? 2 : 1, 64);
+    items[N] = (wk_plan_item)FREE(1, 2, 64);
+    wk_status s = wk_plan(items, N + 1, &greedy, &r);
+    if (more > MORE) {
+      assert_error(s, WK_RESOURCE, ": 16777217 pairs of buffers are live together, more than "
+                                   "16777216");
+    } else {
+      assert_ok(s);
+      assert_int_equal(r.peak, N * 64);
+    }
+  }
   free(items);
 }
 
@@ -122,9 +134,32 @@ static void fixed_items_stay(void **state) {
 
 static void colliding_fixed_items_are_refused(void **state) {
   (void)state;
-  wk_plan_item items[] = {FREE(0, 1, 1), FIXED(0, 10, 4, 8), FIXED(9, 12, 4, 11)};
-  wk_plan_result r;
-  assert_error(wk_plan(items, 3, NULL, &r), WK_INPUT, "items 1 and 2");
+  static const struct {
+    wk_plan_item item[3];
+    const char *why; /* NULL: they fit */
+  } cases[] = {
+      {{FREE(0, 1, 1), FIXED(0, 10, 4, 8), FIXED(9, 12, 4, 11)}, "items 1 and 2 overlap"},
+      {{FREE(0, 1, 1), FIXED(0, 10, 4, 8), FIXED(10, 12, 4, 11)}, NULL},
+      {{FREE(0, 1, 1), FIXED(0, 10, 4, 8), FIXED(9, 12, 4, 12)}, NULL},
+      {{FREE(0, 1, 1), FIXED(0, 10, 4, 8), FIXED(9, 12, 4, 4)}, NULL},
+      {{FREE(0, 1, 1), FIXED(0, 10, 4, 8), FIXED(9, 12, 4, 5)}, "items 1 and 2 overlap"},
+      {{FIXED(9, 12, 4, 8), FIXED(0, 10, 4, 8), FREE(0, 1, 1)}, "items 0 and 1 overlap"},
+      {{FIXED(0, 10, 4, 0), FIXED(1, 10, 4, 4), FIXED(2, 10, 4, 0)}, "items 0 and 2 overlap"},
+      {{FIXED(2, 10, 4, 0), FIXED(1, 2, 4, 0), FIXED(0, 10, 4, 3)}, "items 1 and 2 overlap"},
+      {{FIXED(0, 1, 4, 0), FIXED(1, 2, 4, 0), FIXED(2, 3, 4, 0)}, NULL},
+      {{{.size = 5, .align = 4, .lower = 0, .upper = 2, .fixed = 0}, FIXED(1, 2, 4, 7),
+        FREE(0, 1, 1)}, "items 0 and 1 overlap"}, /* 8 bytes with the gap behind it */
+      {{{.size = 5, .align = 4, .lower = 0, .upper = 2, .fixed = 0}, FIXED(1, 2, 4, 8),
+        FREE(0, 1, 1)}, NULL},
+  };
+  for (size_t k = 0; k < WK_COUNTOF(cases); k++) {
+    wk_plan_item items[3];
+    wk_plan_result r;
+    memcpy(items, cases[k].item, sizeof items);
+    wk_status s = wk_plan(items, 3, NULL, &r);
+    if (cases[k].why) assert_error(s, WK_INPUT, cases[k].why);
+    else assert_ok(s);
+  }
 }
 
 static void malformed_items_are_refused(void **state) {
@@ -158,9 +193,44 @@ static void capacity_is_a_promise(void **state) {
   plan(items, 3, 12, 1000);
   wk_plan_options options = {11, 1000};
   wk_plan_result r;
-  assert_error(wk_plan(items, 3, &options, &r), WK_FAILED, "at least 12");
+  assert_error(wk_plan(items, 3, &options, &r), WK_FAILED,
+               ": the buffers do not fit in 11 bytes: at least 12 are needed");
   assert_int_equal(r.peak, 12);
   assert_ok(wk_plan_check(items, 3, 0));
+  /* in units of 4 bytes: 15 are 3 of them */
+  wk_plan_item large[] = {FREE(0, 2, 8), FREE(1, 3, 8)};
+  for (int k = 0; k < 2; k++) large[k].align = 4;
+  plan(large, 2, 16, 1000);
+  plan(large, 2, 19, 1000);
+  for (options.capacity = 1; options.capacity < 16; options.capacity++) {
+    char why[80];
+    snprintf(why, sizeof why, "do not fit in %d bytes: at least 16 are needed",
+             (int)options.capacity);
+    assert_error(wk_plan(large, 2, &options, &r), WK_FAILED, why);
+    assert_int_equal(r.peak, 16);
+  }
+}
+
+/* Sizes, alignments and fixed ends add up to a sixteenth of all numbers at most. */
+static void sums_have_a_limit(void **state) {
+  (void)state;
+  const int64_t limit = INT64_MAX / 16;
+  static const char *const why = ": the buffer sizes overflow at item 1 (size ";
+  for (int over = 0; over < 2; over++) {
+    const wk_plan_item cases[][2] = {
+        {FREE(0, 1, 1), FREE(1, 2, limit - 3 + over)}, /* with two alignments of 1 */
+        {FREE(0, 1, 1), FIXED(1, 2, 4, limit - 4 + over)},
+    };
+    for (size_t k = 0; k < WK_COUNTOF(cases); k++) {
+      wk_plan_item items[2];
+      wk_plan_result r;
+      wk_plan_options greedy = {0, 0};
+      memcpy(items, cases[k], sizeof items);
+      wk_status s = wk_plan(items, 2, &greedy, &r);
+      if (over) assert_error(s, WK_RESOURCE, why);
+      else assert_ok(s);
+    }
+  }
 }
 
 /* ---- against brute force -------------------------------------------------------------------- */
@@ -504,6 +574,7 @@ int main(void) {
     cmocka_unit_test(colliding_fixed_items_are_refused),
     cmocka_unit_test(malformed_items_are_refused),
     cmocka_unit_test(capacity_is_a_promise),
+    cmocka_unit_test(sums_have_a_limit),
     cmocka_unit_test(matches_brute_force),
     cmocka_unit_test(capacity_matches_brute_force),
     cmocka_unit_test(perfect_packings_are_found),

@@ -54,6 +54,22 @@ static void test_shuffle(void **state) {
   assert_true(fabs(moved / EPOCHS - 499.5) < 5 * 20.5);
 }
 
+/* The order is part of what a seed promises: files with checkpoints go on with it. */
+static void test_shuffle_stays(void **state) {
+  (void)state;
+  static const int64_t from[] = {10, 11, 12, 13, 14, 15, 16, 17};
+  int64_t out[8] = {0};
+  wk_shuffle(7, 3, from, 8, out);
+  static const int64_t want[] = {14, 17, 15, 11, 10, 13, 16, 12};
+  for (int k = 0; k < 8; k++)
+    if (out[k] != want[k]) fail_msg("number %d is %d", k, (int)out[k]);
+  out[0] = 5;
+  wk_shuffle(7, 3, NULL, 0, out);
+  assert_int_equal(out[0], 5);
+  wk_shuffle(7, 3, from, 1, out);
+  assert_int_equal(out[0], 10);
+}
+
 /* ---- learning rates -------------------------------------------------------------------------- */
 
 static void test_rates(void **state) {
@@ -63,8 +79,14 @@ static void test_rates(void **state) {
   assert_true(wk_schedule_rate(WK_SCHEDULE_STEP, 1, 2, 9) == 1);
   assert_true(wk_schedule_rate(WK_SCHEDULE_STEP, 1, 3, 9) == 0.1);
   assert_true(wk_schedule_rate(WK_SCHEDULE_STEP, 1, 8, 9) == 0.01);
+  assert_true(wk_schedule_rate(WK_SCHEDULE_STEP, 3, 5, 9) == 0.3);
+  assert_true(wk_schedule_rate(WK_SCHEDULE_STEP, 1, 6, 9) == 0.01);
+  assert_true(wk_schedule_rate(WK_SCHEDULE_STEP, 1, 3, 10) == 1);
+  assert_true(wk_schedule_rate(WK_SCHEDULE_STEP, 1, 4, 10) == 0.1);
   assert_true(wk_schedule_rate(WK_SCHEDULE_COSINE, 2, 0, 10) == 2);
   assert_true(fabs(wk_schedule_rate(WK_SCHEDULE_COSINE, 2, 5, 10) - 1) < 1e-15);
+  assert_true(fabs(wk_schedule_rate(WK_SCHEDULE_COSINE, 2, 4, 12) - 1.5) < 1e-15);
+  assert_true(fabs(wk_schedule_rate(WK_SCHEDULE_COSINE, 2, 10, 10)) < 1e-15);
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */
@@ -94,6 +116,28 @@ static const struct {
     {"i32[3]{0,255,256}", "u8[4]", 0, "sample 2: 256 does not fit into u8"},
     {"i32[1]{2}", "bool[1]", 0, "sample 0: 2 does not fit into bool"},
     {"f32[]{1}", "f32[4]", 0, "is a single number, samples lie along axis 0"},
+    {"f32[1,2,1,3]{1}", "f32[4,1,2,3,1]", 0, NULL}, /* axes of 1 do not count */
+    {"f32[1,2,3]{1}", "f32[4,3,2]", 0, "samples have the shape [2,3], the input x has [3,2]"},
+    {"f32[1,2]{1}", "f32[4,2,3]", 0, "samples have the shape [2], the input x has [2,3]"},
+    {"f32[1,2,3]{1}", "f32[4,2]", 0, "samples have the shape [2,3], the input x has [2]"},
+    {"f32[2]{1,0}", "f32[4,2]", 0, "samples have the shape [], the input x has [2]"},
+    {"f32[2,2,2]{0,0,0,0,0,0,nan,0}", "f32[4,2,2]", 0,
+     "sample 1, element [1,0]: nan is no finite number"},
+    {"i64[3]{0,1,2}", "i64[4]", 2, "sample 2: 2 is outside the classes 0..1"},
+    {"i64[1]{1}", "i64[4]", 1, "sample 0: 1 is outside the classes 0..0"},
+    {"i64[1,2]{0,1}", "i64[4]", 1, "samples have the shape [2], the input x has []"},
+    {"u64[2]{0,-1}", "i64[4]", 3, "sample 1: -1 is outside the classes 0..2"},
+    {"u64[2]{0,9223372036854775807}", "i64[4]", 0, NULL},
+    {"u64[2]{0,-1}", "i64[4]", 0, "sample 1: -1 does not fit into i64"},
+    {"i64[2]{0,-1}", "u64[4]", 0, "sample 1: -1 does not fit into u64"},
+    {"i64[2]{0,9223372036854775807}", "u64[4]", 0, NULL},
+    {"i32[3]{-128,127,128}", "i8[4]", 0, "sample 2: 128 does not fit into i8"},
+    {"i32[3]{-128,127,-129}", "i8[4]", 0, "sample 2: -129 does not fit into i8"},
+    {"i32[2]{0,1}", "bool[1]", 0, NULL},
+    {"i32[2]{0,-1}", "bool[1]", 0, "sample 1: -1 does not fit into bool"},
+    {"i32[2]{0,70000}", "f16[1]", 0, NULL}, /* integers become floats as they may */
+    {"f32[2]{0,65520}", "f16[1]", 0, "sample 1: 65520 does not fit into f16"},
+    {"f32[2]{0,65519}", "f16[1]", 0, NULL},
 };
 
 static void test_checks(void **state) {
@@ -121,6 +165,18 @@ static void test_gather(void **state) {
   int64_t whole[6];
   wk_column_gather(&c, at, 3, WK_I64, whole);
   assert_int_equal(whole[1], 255);
+  assert_int_equal(whole[0], 5);
+  assert_int_equal(whole[3], 2);
+  double reals[3], at_two[3] = {1.5, -2, 1.5};
+  wk_column one = {.t = case_tensor("f32[3]{-2,7,1.5}")};
+  wk_column_gather(&one, (const int64_t[]){2, 0, 2}, 3, WK_F64, reals);
+  assert_memory_equal(reals, at_two, sizeof reals);
+  wk_tensor_free(&one.t);
+  one.t = case_tensor("i64[2]{9007199254740993,-5}"); /* no number of f64 */
+  uint64_t exact[2];
+  wk_column_gather(&one, (const int64_t[]){1, 0}, 2, WK_U64, exact);
+  assert_true(exact[0] == (uint64_t)-5 && exact[1] == 9007199254740993);
+  wk_tensor_free(&one.t);
   uint8_t same[6], bytes[6] = {5, 255, 1, 2, 5, 255};
   wk_column_gather(&c, at, 3, WK_U8, same);
   assert_memory_equal(same, bytes, sizeof bytes);
@@ -129,7 +185,8 @@ static void test_gather(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_split), cmocka_unit_test(test_shuffle), cmocka_unit_test(test_rates),
+      cmocka_unit_test(test_split), cmocka_unit_test(test_shuffle),
+      cmocka_unit_test(test_shuffle_stays), cmocka_unit_test(test_rates),
       cmocka_unit_test(test_checks), cmocka_unit_test(test_gather),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
