@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whole plans of small graphs: who computes what, in which order, what waits for what, where edges
+ * lie, and why who did not get what. A row that differs is printed; when it differs on purpose,
+ * read it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/part/part.h"
+#include "tests/unit/maps_target.h"
+
+static const struct {
+  const char *what, *graph, *plan;
+} cases[] = {
+#define PLAN(what, graph, plan) {what, graph, plan},
+#include "tests/unit/part_plans.def"
+#undef PLAN
+};
+
+/* Edges by name: where, and how large. */
+static void add_edges(wk_str *b, const wk_parts *p) {
+  for (size_t t = p->n_in + p->n_out; t < p->tensors.n; t++)
+    wk_str_printf(b, "%s at %d: %d\n", p->tensors.data[t].name, (int)p->tensors.data[t].offset,
+                  (int)p->tensors.data[t].bytes);
+}
+
+/* Copies of slices say where. */
+static void add_slices(wk_str *b, const wk_parts *p) {
+  for (size_t i = 0; i < p->rows.n; i++) {
+    const wk_part_row *r = &p->rows.data[i];
+    if (r->source_step || r->destination_step || r->source_offset || r->destination_offset)
+      wk_str_printf(b, "row %zu: from %d by %d to %d by %d\n", i, (int)r->source_offset,
+                    (int)r->source_step, (int)r->destination_offset, (int)r->destination_step);
+  }
+}
+
+static void print_case(const char *graph, wk_str *b) {
+  wk_module *m = lowered(graph);
+  wk_parts *p;
+  wk_status s = wk_partition(m, &maps_targets, NULL, &p);
+  if (s) fail_msg("%s\n%s", graph, s->message);
+  wk_parts_print(b, p);
+  add_edges(b, p);
+  add_slices(b, p);
+  wk_parts_free(p);
+  wk_module_free(m);
+}
+
+/* As a string of C, whose lines have 80 characters at most. */
+static void print_text(const char *s) {
+  int n = 80;
+  for (; *s; s++, n++) {
+    if (n >= 80) {
+      printf("\n     \"");
+      n = 0;
+    }
+    if (*s == '"') printf("\\\"");
+    else if (*s != '\n') putchar(*s);
+    else printf("\\n");
+    if (*s == '\n' || n == 79 || !s[1]) {
+      putchar('"');
+      n = 80;
+    }
+  }
+}
+
+static void print_rows(void) {
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    wk_str b = {0};
+    print_case(cases[i].graph, &b);
+    printf("PLAN(\"%s\",", cases[i].what);
+    print_text(cases[i].graph);
+    printf(",");
+    print_text(b.s);
+    printf(")\n");
+    wk_str_free(&b);
+  }
+}
+
+static void test_plans(void **state) {
+  (void)state;
+  int differ = 0;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    wk_str b = {0};
+    print_case(cases[i].graph, &b);
+    if (strcmp(b.s, cases[i].plan)) {
+      differ++;
+      print_message("%s:\n%s", cases[i].what, b.s);
+    }
+    wk_str_free(&b);
+  }
+  assert_int_equal(differ, 0);
+}
+
+/* With an argument: prints the table. */
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_plans)};
+  (void)argv;
+  if (argc > 1) print_rows();
+  return argc > 1 ? 0 : cmocka_run_group_tests(tests, NULL, NULL);
+}
