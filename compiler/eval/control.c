@@ -17,7 +17,7 @@ static void copy_out(wk_tensor *to, const wk_tensor *from) {
 
 wk_status wk_eval_if(const wk_eval_call *c) {
   const wk_graph *body = c->a.node->bodies[is_true(&c->a.in[0]) ? 0 : 1];
-  wk_tensor *out = wk_xcalloc(body->outputs.n + 1, sizeof *out);
+  wk_tensor *out = wk_xcalloc(body->outputs.n, sizeof *out);
   wk_status s = wk_eval_graph_at(body, c->a.in + 1, out, c->hook, c->ctx, c->depth + 1);
   for (uint32_t k = 0; !s && k < c->n_out; k++) copy_out(wk_eval_out(c, k), &out[k]);
   free_all(out, body->outputs.n);
@@ -111,10 +111,10 @@ wk_status wk_eval_loop(const wk_eval_call *c) {
   const wk_attr_loop *a = c->a.node->attrs;
   loop l = {.c = c, .a = a, .body = c->a.node->bodies[0], .n_state = (uint32_t)a->n_state,
             .n_scan = (uint32_t)a->n_scan, .first = a->has_cond ? 1 : 0};
-  l.in = wk_xcalloc(l.body->inputs.n + 1, sizeof *l.in);
-  l.out = wk_xcalloc(l.body->outputs.n + 1, sizeof *l.out);
-  l.state = wk_xcalloc(l.n_state + 1, sizeof *l.state);
-  l.slice = wk_xcalloc(l.n_scan + 1, sizeof *l.slice);
+  l.in = wk_xcalloc(l.body->inputs.n, sizeof *l.in);
+  l.out = wk_xcalloc(l.body->outputs.n, sizeof *l.out);
+  l.state = wk_xcalloc(l.n_state, sizeof *l.state);
+  l.slice = wk_xcalloc(l.n_scan, sizeof *l.slice);
   wk_status s = loop_run(&l);
   free_all(l.state, l.n_state);
   free_all(l.slice, l.n_scan);

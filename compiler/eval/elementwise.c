@@ -106,13 +106,13 @@ void wk_operands_map(const wk_expr *e, int rank, const int64_t *dims, const int6
                .indexed = uses_index(e)};
   memcpy(m.dims, dims, (size_t)rank * sizeof *dims);
   if (origin) memcpy(m.origin, origin, (size_t)rank * sizeof *origin);
-  m.op = wk_xcalloc(m.n + 1, sizeof *m.op);
+  m.op = wk_xcalloc(m.n, sizeof *m.op);
   if (n_in) memcpy(m.op, in, n_in * sizeof *in);
   memcpy(m.op + n_in, out, m.n_out * sizeof *out);
-  m.inputs = wk_xcalloc(n_in + 1, sizeof *m.inputs);
-  m.results = wk_xcalloc(m.n_out + 1, sizeof *m.results);
-  m.steps = wk_xcalloc(m.n + 1, sizeof *m.steps);
-  m.scratch = wk_xcalloc(wk_expr_block_scratch(e) + 1, sizeof *m.scratch);
+  m.inputs = wk_xcalloc(n_in, sizeof *m.inputs);
+  m.results = wk_xcalloc(m.n_out, sizeof *m.results);
+  m.steps = wk_xcalloc(m.n, sizeof *m.steps);
+  m.scratch = wk_xcalloc(wk_expr_block_scratch(e), sizeof *m.scratch);
   if (m.indexed) m.index = wk_xcalloc(WK_MAX_RANK * WK_EXPR_BLOCK, sizeof *m.index);
   else simplify(&m);
   wk_expr_block_begin(e, m.scratch);
@@ -128,8 +128,8 @@ void wk_operands_map(const wk_expr *e, int rank, const int64_t *dims, const int6
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 static void map_node(const wk_eval_call *c, const wk_expr *e, const wk_type *y) {
-  wk_operand *in = wk_xcalloc(c->n_in + 1, sizeof *in),
-             *out = wk_xcalloc(c->n_out + 1, sizeof *out);
+  wk_operand *in = wk_xcalloc(c->n_in, sizeof *in),
+             *out = wk_xcalloc(c->n_out, sizeof *out);
   for (uint32_t k = 0; k < c->n_in; k++) in[k] = wk_operand_broadcast(&c->a.in[k], y->rank);
   for (uint32_t k = 0; k < c->n_out; k++) out[k] = wk_operand_dense(&c->a.out[k]);
   wk_operands_map(e, y->rank, y->dims, c->origin, in, c->n_in, out);

@@ -31,8 +31,8 @@ static wk_status complete_types(const wk_eval_call *c) {
   for (uint32_t k = 0; k < c->n_out; k++)
     complete = complete && c->a.out[k].type.dtype != WK_DTYPE_NONE;
   if (complete) return NULL;
-  const wk_type **in = wk_xcalloc(c->n_in + 1, sizeof *in);
-  wk_type *out = wk_xcalloc(c->n_out + 1, sizeof *out);
+  const wk_type **in = wk_xcalloc(c->n_in, sizeof *in);
+  wk_type *out = wk_xcalloc(c->n_out, sizeof *out);
   for (uint32_t k = 0; k < c->n_in; k++)
     in[k] = c->a.in[k].type.dtype == WK_DTYPE_NONE ? NULL : &c->a.in[k].type;
   wk_infer query = {.graph = c->a.graph, .op = c->a.node->op, .attrs = c->a.node->attrs, .in = in,
@@ -195,7 +195,7 @@ wk_status wk_eval_graph_at(const wk_graph *g, const wk_tensor *inputs, wk_tensor
   if (depth > WK_EVAL_MAX_DEPTH)
     return wk_error(WK_RESOURCE, "bodies are nested more than %d deep", WK_EVAL_MAX_DEPTH);
   run r = {.g = g, .hook = hook, .ctx = ctx, .depth = depth};
-  r.slots = wk_xcalloc(g->values.n + 1, sizeof *r.slots);
+  r.slots = wk_xcalloc(g->values.n, sizeof *r.slots);
   uint32_t most = count_uses(&r);
   r.in = wk_xcalloc(most, sizeof *r.in);
   r.out = wk_xcalloc(most, sizeof *r.out);

@@ -50,7 +50,7 @@ static bool within_budget(const wk_graph *g, const wk_node *n, int64_t budget) {
 /* Constants for the outputs, computed but not yet in anyone's place. */
 static wk_status compute(wk_graph *g, wk_node_id id, wk_value_id *made) {
   const wk_node *n = wk_nod(g, id);
-  wk_tensor *in = wk_xcalloc(n->n_in + 1, sizeof *in), *out = wk_xcalloc(n->n_out + 1, sizeof *out);
+  wk_tensor *in = wk_xcalloc(n->n_in, sizeof *in), *out = wk_xcalloc(n->n_out, sizeof *out);
   wk_status s = NULL;
   for (uint32_t k = 0; k < n->n_out && !s; k++) {
     if (n->out[k] == WK_NONE) continue;
@@ -76,7 +76,7 @@ wk_status wk_eval_fold(wk_graph *g, wk_node_id id, int64_t budget, bool *folded)
     return NULL;
   g->module->fold_work_left -= wk_eval_work(g, wk_nod(g, id));
   uint32_t n_out = wk_nod(g, id)->n_out;
-  wk_value_id *made = wk_xcalloc(n_out + 1, sizeof *made);
+  wk_value_id *made = wk_xcalloc(n_out, sizeof *made);
   wk_status s = compute(g, id, made);
   for (uint32_t k = 0; k < n_out && !s; k++) {
     wk_value_id out = wk_nod(g, id)->out[k];

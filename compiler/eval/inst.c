@@ -72,9 +72,9 @@ static wk_status to_dense(const wk_frame *f, const wk_inst *inst, uint32_t k, wk
 
 static wk_status run_handler(const wk_frame *f, const wk_inst *inst) {
   uint32_t n = inst->n_operands, prepared = 0;
-  wk_tensor *tensors = wk_xcalloc(n + 1, sizeof *tensors);
-  wk_operand *views = wk_xcalloc(n + 1, sizeof *views);
-  bool *own = wk_xcalloc(n + 1, sizeof *own);
+  wk_tensor *tensors = wk_xcalloc(n, sizeof *tensors);
+  wk_operand *views = wk_xcalloc(n, sizeof *views);
+  bool *own = wk_xcalloc(n, sizeof *own);
   wk_node node = {.op = inst->op, .name = inst->name, .attrs = inst->attrs,
                   .n_in = n - inst->n_out, .n_out = inst->n_out};
   wk_eval_call c = {.a = {&node, NULL, tensors + inst->n_out, tensors}, .n_in = node.n_in,
@@ -99,7 +99,7 @@ static wk_status run_handler(const wk_frame *f, const wk_inst *inst) {
 /* ---- on views -------------------------------------------------------------------------------- */
 
 static wk_operand *locate_all(const wk_frame *f, const wk_inst *inst, wk_type *space) {
-  wk_operand *o = wk_xcalloc(inst->n_operands + 1, sizeof *o);
+  wk_operand *o = wk_xcalloc(inst->n_operands, sizeof *o);
   for (uint32_t k = inst->n_operands; k-- > 0;) {
     wk_type t;
     o[k] = locate(f, &inst->operands[k], &t);

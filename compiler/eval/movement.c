@@ -100,7 +100,7 @@ void wk_tensor_remap(const wk_tensor *x, const wk_tensor *y, int64_t *const *fro
 
 void wk_remap_new(const wk_type *y, int64_t *from[WK_MAX_RANK]) {
   for (int i = 0; i < y->rank; i++)
-    from[i] = wk_xcalloc((size_t)y->dims[i] + 1, sizeof **from);
+    from[i] = wk_xcalloc((size_t)y->dims[i], sizeof **from);
 }
 
 void wk_remap_free(const wk_type *y, int64_t *from[WK_MAX_RANK]) {

@@ -85,8 +85,8 @@ static wk_status place(const wk_program *p, memory *m, size_t i, const void *con
 
 wk_status wk_eval_program(const wk_program *p, const void *const *inputs, void *const *outputs,
                           wk_eval_inst_hook hook, void *ctx) {
-  memory m = {.bases = wk_xcalloc(p->buffers.n + 1, sizeof *m.bases),
-              .own = wk_xcalloc(p->buffers.n + 1, sizeof *m.own)};
+  memory m = {.bases = wk_xcalloc(p->buffers.n, sizeof *m.bases),
+              .own = wk_xcalloc(p->buffers.n, sizeof *m.own)};
   wk_status s = make_arenas(p, &m);
   for (size_t i = 0; i < p->buffers.n && !s; i++) s = place(p, &m, i, inputs, outputs);
   wk_frame f = {.p = p, .bases = m.bases, .hook = hook, .ctx = ctx};

@@ -187,10 +187,10 @@ static void fold_run(fold *f) {
   for (int64_t i = 0; i < f->n; i++) f->acc[i] = neutral(f);
   if (wk_dims_count(f->dims, 0, f->rank) == 0) return;
   source *s = wk_xcalloc(1, sizeof *s);
-  s->inputs = wk_xcalloc(f->n_in + 1, sizeof *s->inputs);
-  s->steps = wk_xcalloc(f->n_in + 1, sizeof *s->steps);
+  s->inputs = wk_xcalloc(f->n_in, sizeof *s->inputs);
+  s->steps = wk_xcalloc(f->n_in, sizeof *s->steps);
   if (f->pre) {
-    s->scratch = wk_xcalloc(wk_expr_block_scratch(f->pre) + 1, sizeof *s->scratch);
+    s->scratch = wk_xcalloc(wk_expr_block_scratch(f->pre), sizeof *s->scratch);
     s->index = wk_xcalloc(WK_MAX_RANK * WK_EXPR_BLOCK, sizeof *s->index);
     wk_expr_block_begin(f->pre, s->scratch);
   }
@@ -272,7 +272,7 @@ wk_status wk_eval_reduce(const wk_eval_call *c) {
     WK_TRY(wk_type_broadcast(&space, &c->a.in[k].type, &both));
     space = both;
   }
-  wk_operand *in = wk_xcalloc(c->n_in + 1, sizeof *in);
+  wk_operand *in = wk_xcalloc(c->n_in, sizeof *in);
   for (uint32_t k = 0; k < c->n_in; k++) in[k] = wk_operand_broadcast(&c->a.in[k], space.rank);
   wk_operand out = reduced_output(&c->a.out[0], space.rank, a->axes, a->keepdims != 0);
   wk_status s = wk_operands_reduce(a, space.rank, space.dims, c->origin, in, c->n_in, &out);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 static wk_value_id *ids(wk_arena *a, size_t n) {
-  wk_value_id *v = wk_arena_alloc(a, (n + 1) * sizeof *v);
+  wk_value_id *v = wk_arena_alloc(a, n * sizeof *v);
   for (size_t i = 0; i < n; i++) v[i] = WK_NONE;
   return v;
 }
@@ -61,7 +61,7 @@ static void remove_others(wk_graph *g, const bool *live) {
 
 wk_status wk_body_end(wk_graph *g, const wk_value_id *in, size_t n_in, const wk_value_id *out,
                       size_t n_out) {
-  bool *live = wk_xcalloc(g->values.n + 1, sizeof *live);
+  bool *live = wk_xcalloc(g->values.n, sizeof *live);
   for (size_t k = 0; k < g->inputs.n; k++) wk_val(g, g->inputs.data[k])->kind = WK_VALUE_DEAD;
   g->inputs.n = 0;
   wk_graph_drop_outputs(g);

@@ -26,7 +26,7 @@ static void outputs(wk_adjoint *a, branches *r) {
 
 static bool *live_values(wk_adjoint *a, branches *r, int b) {
   const wk_graph *g = r->body[b].l.g;
-  bool *live = wk_arena_alloc(a->l.arena, g->values.n + 1);
+  bool *live = wk_arena_alloc(a->l.arena, g->values.n);
   for (uint32_t k = 0; k < r->n_out; k++) wk_body_mark(g, r->out[b][k], live);
   return live;
 }
@@ -52,15 +52,15 @@ static void inputs(wk_adjoint *a, branches *r) {
 
 static void differentiate(wk_adjoint *a, branches *r) {
   const wk_node *n = a->n;
-  bool *seeded = wk_arena_alloc(a->l.arena, n->n_out + 1);
+  bool *seeded = wk_arena_alloc(a->l.arena, n->n_out);
   for (uint32_t i = 0; i < n->n_out; i++) seeded[i] = a->dy[i] != WK_NONE;
   for (int b = 0; b < BRANCHES; b++) {
     wk_body_begin(a, n->bodies[b], seeded, a->wants + 1, &r->body[b]);
-    r->in[b] = wk_arena_alloc(a->l.arena, (n->n_in + n->n_out + 1) * sizeof(wk_value_id));
-    r->out[b] = wk_arena_alloc(a->l.arena, (n->n_in + 1) * sizeof(wk_value_id));
+    r->in[b] = wk_arena_alloc(a->l.arena, (n->n_in + n->n_out) * sizeof(wk_value_id));
+    r->out[b] = wk_arena_alloc(a->l.arena, n->n_in * sizeof(wk_value_id));
   }
-  r->outer = wk_arena_alloc(a->l.arena, (n->n_in + n->n_out + 1) * sizeof *r->outer);
-  r->of = wk_arena_alloc(a->l.arena, (n->n_in + 1) * sizeof *r->of);
+  r->outer = wk_arena_alloc(a->l.arena, (n->n_in + n->n_out) * sizeof *r->outer);
+  r->of = wk_arena_alloc(a->l.arena, n->n_in * sizeof *r->of);
 }
 
 void wk_adjoint_if(wk_adjoint *a) {
@@ -78,7 +78,7 @@ void wk_adjoint_if(wk_adjoint *a) {
       a->l.status = wk_body_end(bodies[b], r.in[b], r.n_in, r.out[b], r.n_out);
   }
   if (a->l.status || !r.n_out) return;
-  wk_value_id *out = wk_arena_alloc(a->l.arena, (r.n_out + 1) * sizeof *out);
+  wk_value_id *out = wk_arena_alloc(a->l.arena, r.n_out * sizeof *out);
   wk_node_desc d = {.op = WK_OP_IF, .name = a->l.name, .in = r.outer, .n_in = r.n_in + 1,
                     .n_out = r.n_out, .bodies = bodies, .n_bodies = BRANCHES};
   a->l.status = wk_graph_add(a->l.g, &d, out);

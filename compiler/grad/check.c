@@ -37,7 +37,7 @@ static bool is_float(const wk_graph *g, wk_value_id v) {
 typedef struct { double sum, size; } loss;
 
 static wk_status evaluate(const check *c, loss *out) {
-  wk_tensor *y = wk_xcalloc(c->n_out + 1, sizeof *y);
+  wk_tensor *y = wk_xcalloc(c->n_out, sizeof *y);
   *out = (loss){0};
   wk_status s = wk_eval_graph(c->forward->main, c->in, y, NULL, NULL);
   for (size_t k = 0; k < c->n_out && !s; k++) {
@@ -167,8 +167,8 @@ static wk_status check_value(check *c, size_t k, const wk_grad_check_options *o,
 /* Float inputs, then float constants that nodes read. */
 static void find_wrt(check *c) {
   const wk_graph *g = c->forward->main;
-  bool *seen = wk_xcalloc(g->values.n + 1, 1);
-  c->wrt = wk_xcalloc(g->values.n + 1, sizeof *c->wrt);
+  bool *seen = wk_xcalloc(g->values.n, 1);
+  c->wrt = wk_xcalloc(g->values.n, sizeof *c->wrt);
   for (size_t k = 0; k < g->inputs.n; k++)
     if (is_float(g, g->inputs.data[k])) c->wrt[c->n_wrt++] = g->inputs.data[k];
   for (size_t i = 0; i < g->nodes.n; i++)
@@ -184,7 +184,7 @@ static void find_wrt(check *c) {
 static wk_status draw_weights(check *c, const wk_grad_check_options *o) {
   const wk_graph *g = c->forward->main;
   bool found = false;
-  c->weight = wk_xcalloc(c->n_out + 1, sizeof *c->weight);
+  c->weight = wk_xcalloc(c->n_out, sizeof *c->weight);
   for (size_t k = 0; k < c->n_out; k++) {
     wk_value_id v = g->outputs.data[k];
     bool counts = !o->of || !strcmp(o->of, g->output_names.data[k]);
@@ -199,7 +199,7 @@ static wk_status draw_weights(check *c, const wk_grad_check_options *o) {
 
 static wk_status copy_inputs(check *c, const wk_tensor *from) {
   const wk_graph *g = c->forward->main;
-  c->in = wk_xcalloc(c->n_in + 1, sizeof *c->in);
+  c->in = wk_xcalloc(c->n_in, sizeof *c->in);
   for (size_t k = 0; k < c->n_in; k++) {
     const wk_type *t = &wk_val(g, g->inputs.data[k])->type;
     WK_TRY(wk_tensor_alloc(t, &c->in[k]));
@@ -217,10 +217,10 @@ static wk_status copy_inputs(check *c, const wk_tensor *from) {
 static wk_status differentiate(check *c) {
   wk_graph *g = c->backward->main;
   size_t n_of = 0;
-  wk_value_id *of = wk_xcalloc(c->n_out + 1, sizeof *of);
-  wk_value_id *seed = wk_xcalloc(c->n_out + 1, sizeof *seed);
-  wk_value_id *wrt = wk_xcalloc(c->n_wrt + 1, sizeof *wrt);
-  wk_value_id *out = wk_xcalloc(c->n_wrt + 1, sizeof *out);
+  wk_value_id *of = wk_xcalloc(c->n_out, sizeof *of);
+  wk_value_id *seed = wk_xcalloc(c->n_out, sizeof *seed);
+  wk_value_id *wrt = wk_xcalloc(c->n_wrt, sizeof *wrt);
+  wk_value_id *out = wk_xcalloc(c->n_wrt, sizeof *out);
   for (size_t k = 0; k < c->n_out; k++) {
     if (!c->weight[k].data) continue;
     of[n_of] = g->outputs.data[k];
@@ -243,8 +243,8 @@ static wk_status differentiate(check *c) {
 
 static wk_status evaluate_adjoints(check *c) {
   const wk_graph *g = c->backward->main;
-  wk_tensor *y = wk_xcalloc(g->outputs.n + 1, sizeof *y);
-  c->adjoint = wk_xcalloc(c->n_wrt + 1, sizeof *c->adjoint);
+  wk_tensor *y = wk_xcalloc(g->outputs.n, sizeof *y);
+  c->adjoint = wk_xcalloc(c->n_wrt, sizeof *c->adjoint);
   wk_status s = wk_eval_graph(g, c->in, y, NULL, NULL);
   for (size_t i = 0; i < g->outputs.n && !s; i++)
     c->adjoint[strtoull(g->output_names.data[i], NULL, 10)] = y[i];

@@ -41,9 +41,9 @@ typedef struct {
  * dims of y. */
 static void add_map(wk_adjoint *a, const operands *in, wk_expr *const *e, uint32_t n,
                     wk_value_id *out) {
-  uint16_t *renamed = wk_arena_alloc(a->l.arena, ((size_t)in->n + 1) * sizeof *renamed);
-  uint16_t *results = wk_arena_alloc(a->l.arena, (n + 1) * sizeof *results);
-  wk_value_id *used = wk_arena_alloc(a->l.arena, ((size_t)in->n + 1) * sizeof *used);
+  uint16_t *renamed = wk_arena_alloc(a->l.arena, (size_t)in->n * sizeof *renamed);
+  uint16_t *results = wk_arena_alloc(a->l.arena, n * sizeof *results);
+  wk_value_id *used = wk_arena_alloc(a->l.arena, (size_t)in->n * sizeof *used);
   wk_expr_builder *b = wk_expr_begin(a->l.arena);
   uint32_t n_used = 0;
   for (int k = 0; k < in->n; k++) {
@@ -103,9 +103,9 @@ static wk_value_id value_of(wk_adjoint *a, const operands *in, wk_expr *e) {
 /* e[k]: what input k gets, NULL: nothing. Inputs of y's dims share a map. */
 static void apply(wk_adjoint *a, const operands *in, wk_expr *const *e, const wk_type *y) {
   uint32_t n = a->n->n_in, together = 0;
-  wk_expr **joined = wk_arena_alloc(a->l.arena, (n + 1) * sizeof *joined);
-  uint32_t *of = wk_arena_alloc(a->l.arena, (n + 1) * sizeof *of);
-  wk_value_id *out = wk_arena_alloc(a->l.arena, (n + 1) * sizeof *out);
+  wk_expr **joined = wk_arena_alloc(a->l.arena, n * sizeof *joined);
+  uint32_t *of = wk_arena_alloc(a->l.arena, n * sizeof *of);
+  wk_value_id *out = wk_arena_alloc(a->l.arena, n * sizeof *out);
   for (uint32_t k = 0; k < n && !a->l.status; k++) {
     if (!e[k] || !a->wants[k]) continue;
     const wk_type x = *wk_low_type(&a->l, a->n->in[k]);
@@ -138,8 +138,8 @@ static wk_expr *with_adjoints(wk_adjoint *a, const wk_expr *e, wk_value_id *in, 
 void wk_adjoint_elementwise(wk_adjoint *a) {
   const wk_node *n = a->n;
   wk_expr *e = NULL;
-  wk_expr **out = wk_arena_alloc(a->l.arena, (n->n_in + 1) * sizeof *out);
-  wk_value_id *in = wk_arena_alloc(a->l.arena, (n->n_in + n->n_out + 1) * sizeof *in);
+  wk_expr **out = wk_arena_alloc(a->l.arena, n->n_in * sizeof *out);
+  wk_value_id *in = wk_arena_alloc(a->l.arena, (n->n_in + n->n_out) * sizeof *in);
   int n_in = (int)n->n_in;
   memcpy(in, n->in, n->n_in * sizeof *in);
   wk_status s = wk_node_expr(a->l.g, n, a->l.arena, &e);

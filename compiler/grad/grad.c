@@ -84,7 +84,7 @@ static wk_status run_made(sweep *s, size_t first) {
 static wk_status run_lowered(sweep *s, wk_node_id id) {
   const wk_node n = *wk_nod(s->g, id);
   size_t first = s->g->nodes.n;
-  wk_value_id *out = wk_arena_alloc(s->g->module->arena, (n.n_out + 1) * sizeof *out);
+  wk_value_id *out = wk_arena_alloc(s->g->module->arena, n.n_out * sizeof *out);
   WK_TRY(wk_lower_node(s->g, id, out));
   for (uint32_t i = 0; i < n.n_out; i++)
     if (n.out[i] != WK_NONE && out[i] != WK_NONE) redirect(s, n.out[i], out[i]);
@@ -106,7 +106,7 @@ static bool replace(sweep *s, wk_node_id id, const wk_node *n, const wk_value_id
 }
 
 static wk_value_id *no_values(wk_arena *a, uint32_t n) {
-  wk_value_id *v = wk_arena_alloc(a, (n + 1) * sizeof *v);
+  wk_value_id *v = wk_arena_alloc(a, n * sizeof *v);
   for (uint32_t i = 0; i < n; i++) v[i] = WK_NONE;
   return v;
 }
@@ -144,8 +144,8 @@ static wk_status run_node(sweep *s, wk_node_id id) {
   const wk_node n = *wk_nod(s->g, id);
   if (n.dead) return NULL;
   wk_arena *arena = s->g->module->arena;
-  wk_value_id *dy = wk_arena_alloc(arena, (n.n_out + 1) * sizeof *dy);
-  bool *wants = wk_arena_alloc(arena, n.n_in + 1), has_adjoint = false, is_wanted = false;
+  wk_value_id *dy = wk_arena_alloc(arena, n.n_out * sizeof *dy);
+  bool *wants = wk_arena_alloc(arena, n.n_in), has_adjoint = false, is_wanted = false;
   cover(s);
   for (uint32_t i = 0; i < n.n_out; i++) {
     WK_TRY(adjoint_of(s, n.name, n.out[i], &dy[i]));

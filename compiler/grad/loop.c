@@ -78,7 +78,7 @@ static void keep_live(lanes *l, const bool *live) {
 }
 
 static void keep_what_is_read(wk_arena *a, frame *f) {
-  bool *live = wk_arena_alloc(a, f->body->values.n + 1);
+  bool *live = wk_arena_alloc(a, f->body->values.n);
   if (f->has_cond) wk_body_mark(f->body, f->next_cond, live);
   for (uint32_t i = 0; i < f->states.n; i++) wk_body_mark(f->body, f->states.v[i].next, live);
   for (uint32_t i = 0; i < f->slices.n; i++) wk_body_mark(f->body, f->slices.v[i].next, live);
@@ -87,13 +87,13 @@ static void keep_what_is_read(wk_arena *a, frame *f) {
 }
 
 static wk_ints axes_of(wk_arena *a, const lanes *l) {
-  int64_t *v = wk_arena_alloc(a, (l->n + 1) * sizeof *v);
+  int64_t *v = wk_arena_alloc(a, l->n * sizeof *v);
   for (uint32_t i = 0; i < l->n; i++) v[i] = l->v[i].axis;
   return wk_ints_dup(a, v, l->n);
 }
 
 static wk_ints reverses_of(wk_arena *a, const lanes *l) {
-  int64_t *v = wk_arena_alloc(a, (l->n + 1) * sizeof *v);
+  int64_t *v = wk_arena_alloc(a, l->n * sizeof *v);
   for (uint32_t i = 0; i < l->n; i++) v[i] = l->v[i].reverse;
   return wk_ints_dup(a, v, l->n);
 }
@@ -173,8 +173,8 @@ static void mark_up(const wk_graph *g, bool *mark) {
 /* States carry paths from iteration to iteration. */
 static void find_active(loop *p) {
   const wk_graph *g = p->body;
-  bool *mark = wk_arena_alloc(p->a->l.arena, g->values.n + 1);
-  p->active = wk_arena_alloc(p->a->l.arena, p->n_in + 1);
+  bool *mark = wk_arena_alloc(p->a->l.arena, g->values.n);
+  p->active = wk_arena_alloc(p->a->l.arena, p->n_in);
   for (uint32_t k = 1; k < p->n_in; k++) p->active[k] = p->a->wants[k];
   for (bool changed = true; changed;) {
     changed = false;
@@ -191,9 +191,9 @@ static void find_active(loop *p) {
 
 static void find_seeded(loop *p) {
   const wk_graph *g = p->body;
-  bool *mark = wk_arena_alloc(p->a->l.arena, g->values.n + 1);
+  bool *mark = wk_arena_alloc(p->a->l.arena, g->values.n);
   uint32_t n_state = (uint32_t)p->at->n_state;
-  p->seeded = wk_arena_alloc(p->a->l.arena, p->n_out + 1);
+  p->seeded = wk_arena_alloc(p->a->l.arena, p->n_out);
   for (uint32_t k = 0; k < p->n_out; k++)
     p->seeded[k] = p->a->dy[k] != WK_NONE && (k >= n_state || p->active[1 + k]);
   for (bool changed = true; changed;) {
@@ -296,7 +296,7 @@ static void run_forwards(loop *p, const bool *live) {
   wk_adjoint *a = p->a;
   wk_low *l = &a->l;
   uint32_t n_state = (uint32_t)p->at->n_state, n_saved = 0;
-  uint32_t *which = wk_arena_alloc(l->arena, (n_state + 1) * sizeof *which);
+  uint32_t *which = wk_arena_alloc(l->arena, n_state * sizeof *which);
   for (uint32_t k = 1; k <= n_state; k++) {
     if (!live[p->body->inputs.data[k]]) continue;
     if (is_unchanged(p, k)) p->saved[k] = a->n->in[k];
@@ -311,7 +311,7 @@ static void run_forwards(loop *p, const bool *live) {
   if (inside.status) wk_low_fail(l, inside.status);
   around.status = l->status;
   around.name = a->n->name;
-  wk_value_id *out = wk_arena_alloc(l->arena, (f.states.n + f.slices.n + 1) * sizeof *out);
+  wk_value_id *out = wk_arena_alloc(l->arena, (f.states.n + f.slices.n) * sizeof *out);
   add_loop(&around, &f, out);
   l->status = around.status;
   if (l->status) return;
@@ -479,7 +479,7 @@ static wk_value_id product_of(way_back *w, const product *y, const wk_value_id *
 /* Sums over the iterations, from the last to the first. */
 static void add_up(way_back *w) {
   loop *p = w->p;
-  w->products = wk_arena_alloc(w->l->arena, (p->n_in + 1) * sizeof *w->products);
+  w->products = wk_arena_alloc(w->l->arena, p->n_in * sizeof *w->products);
   for (uint32_t k = p->captures; k < p->n_in && !w->inside->status; k++) {
     wk_value_id d = w->body.dx[k];
     if (d == WK_NONE || make_product(w, k)) continue;
@@ -554,14 +554,15 @@ static bool has_adjoints(const loop *p, const wk_body *b) {
 }
 
 static bool *live_in_adjoints(loop *p, const wk_body *b) {
-  bool *live = wk_arena_alloc(p->a->l.arena, b->l.g->values.n + 1);
+  bool *live = wk_arena_alloc(p->a->l.arena, b->l.g->values.n);
   for (uint32_t k = 1; k < p->n_in; k++) wk_body_mark(b->l.g, b->dx[k], live);
   return live;
 }
 
 static void differentiate(loop *p, wk_body *b) {
   wk_arena *arena = p->a->l.arena;
-  bool *seeded = wk_arena_alloc(arena, p->n_out + 2), *wanted = wk_arena_alloc(arena, p->n_in + 1);
+  bool *seeded = wk_arena_alloc(arena, p->first + p->n_out);
+  bool *wanted = wk_arena_alloc(arena, p->n_in);
   for (uint32_t k = 0; k < p->n_out; k++) seeded[p->first + k] = p->seeded[k];
   for (uint32_t k = 1; k < p->n_in; k++)
     wanted[k] = k <= (uint32_t)p->at->n_state ? p->seeded[k - 1] : p->a->wants[k];
@@ -598,7 +599,7 @@ void wk_adjoint_loop(wk_adjoint *a) {
   loop p = {.a = a, .at = at, .body = a->n->bodies[0], .n_in = a->n->n_in, .n_out = a->n->n_out,
             .first = at->has_cond ? 1 : 0, .captures = (uint32_t)(1 + at->n_state + at->n_scan)};
   way_back w = {.p = &p, .l = &a->l};
-  p.saved = wk_arena_alloc(a->l.arena, (p.n_in + 1) * sizeof *p.saved);
+  p.saved = wk_arena_alloc(a->l.arena, p.n_in * sizeof *p.saved);
   find_active(&p);
   find_seeded(&p);
   differentiate(&p, &w.body);
@@ -613,7 +614,7 @@ void wk_adjoint_loop(wk_adjoint *a) {
   run_backwards(&w, live);
   if (w.inside->status) wk_low_fail(&a->l, w.inside->status);
   wk_value_id *out =
-      wk_arena_alloc(a->l.arena, (w.f.states.n + w.f.slices.n + 1) * sizeof *out);
+      wk_arena_alloc(a->l.arena, (w.f.states.n + w.f.slices.n) * sizeof *out);
   add_loop(&a->l, &w.f, out);
   if (!a->l.status) hand_on(&w, out);
 }

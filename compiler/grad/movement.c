@@ -99,7 +99,7 @@ void wk_adjoint_concat(wk_adjoint *a) {
 void wk_adjoint_split(wk_adjoint *a) {
   const wk_node *n = a->n;
   const wk_attr_split *s = WK_ATTR(n, split);
-  wk_value_id *parts = wk_arena_alloc(a->l.arena, (n->n_out + 1) * sizeof *parts);
+  wk_value_id *parts = wk_arena_alloc(a->l.arena, n->n_out * sizeof *parts);
   for (uint32_t i = 0; i < n->n_out && !a->l.status; i++) {
     wk_type t = *input_type(a, 0);
     t.dims[s->axis] = s->sizes.v[i];

@@ -82,7 +82,7 @@ static wk_value_id joined(wk_low *l, const piece *p, size_t n, const wk_type *t)
 
 /* Replaces pieces among v[n] by fewer parts; returns how many parts there are. */
 static size_t join_pieces(wk_low *l, wk_value_id *v, size_t n, const wk_type *t) {
-  piece *p = wk_arena_alloc(l->arena, (n + 1) * sizeof *p);
+  piece *p = wk_arena_alloc(l->arena, n * sizeof *p);
   size_t pieces = 0, kept = 0, end;
   for (size_t i = 0; i < n; i++) {
     if (is_piece(l->g, v[i], &p[pieces])) pieces++;

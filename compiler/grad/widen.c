@@ -10,8 +10,8 @@ static wk_dtype widened(wk_dtype t) {
 
 static const wk_expr *widen_expr(wk_arena *a, const wk_expr *e) {
   wk_expr *y = wk_expr_clone(a, e);
-  uint16_t *inputs = wk_arena_alloc(a, (y->n + 1) * sizeof *inputs);
-  uint16_t *results = wk_arena_alloc(a, (y->n_results + 1) * sizeof *results);
+  uint16_t *inputs = wk_arena_alloc(a, y->n * sizeof *inputs);
+  uint16_t *results = wk_arena_alloc(a, y->n_results * sizeof *results);
   wk_expr_builder *b = wk_expr_begin(a);
   for (uint32_t k = 0; k < y->n; k++) y->nodes[k].dtype = widened(y->nodes[k].dtype);
   for (uint32_t k = 0; k < y->n; k++)
@@ -65,7 +65,7 @@ static wk_status widen_constant(wk_graph *g, wk_value_id id) {
   wk_type t = v.type;
   t.dtype = widened(t.dtype);
   int64_t n = wk_type_count(&t);
-  void *data = wk_xcalloc((size_t)wk_type_bytes(&t) + 1, 1);
+  void *data = wk_xcalloc((size_t)wk_type_bytes(&t), 1);
   wk_vec_push(&g->module->blobs, data);
   if (t.dtype == v.type.dtype) memcpy(data, v.data, (size_t)wk_type_bytes(&t));
   else for (int64_t i = 0; i < n; i++) wk_store_f64(data, WK_F64, i,

@@ -57,8 +57,8 @@ static void extend_over_loop(const wk_program *p, const wk_inst_pos *flat, span 
 wk_live *wk_liveness(const wk_program *p, wk_arena *scratch) {
   wk_inst_pos *flat;
   size_t n = wk_program_flatten(p, scratch, &flat);
-  wk_live *live = wk_arena_alloc(scratch, (p->buffers.n + 1) * sizeof *live);
-  bool *seen = wk_arena_alloc(scratch, p->buffers.n + 1);
+  wk_live *live = wk_arena_alloc(scratch, p->buffers.n * sizeof *live);
+  bool *seen = wk_arena_alloc(scratch, p->buffers.n);
   for (size_t b = 0; b < p->buffers.n; b++) live[b] = (wk_live){.first = 1, .last = 0};
   for (size_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < flat[i].inst->n_operands; k++) {

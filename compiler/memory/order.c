@@ -204,7 +204,7 @@ static uint32_t moves_of(const region *r, const state *s, move *moves) {
 static wk_arena *expand(const region *r, const level *from, level *to, wk_arena *old) {
   level_set next = {.arena = wk_arena_new()};
   uint64_t *set = wk_xcalloc(r->words, sizeof *set);
-  move *moves = wk_xmalloc((r->n + 1) * sizeof *moves);
+  move *moves = wk_xmalloc(r->n * sizeof *moves);
   for (uint32_t p = 0; p < from->n; p++) {
     uint32_t n = moves_of(r, &from->s[p], moves);
     for (uint32_t k = 0; k < n; k++) step(r, from, p, &moves[k], set, &next);
@@ -223,7 +223,7 @@ static wk_arena *expand(const region *r, const level *from, level *to, wk_arena 
 static void list_successors(region *r) {
   uint32_t *at = wk_arena_alloc(r->arena, (r->n + 2) * sizeof *at), total = 0;
   for (int fill = 0; fill < 2; fill++) {
-    uint32_t *next = fill ? wk_arena_alloc(r->arena, (total + 1) * sizeof *next) : NULL;
+    uint32_t *next = fill ? wk_arena_alloc(r->arena, total * sizeof *next) : NULL;
     for (uint32_t i = 0; i < r->n; i++) {
       const wk_order_node *n = &r->m->nodes[r->nodes[i]];
       for (uint32_t k = 0; k < n->n_preds; k++) {
@@ -268,8 +268,8 @@ static int64_t schedule(region *r, int64_t live, uint32_t *out, int64_t *live_af
  * without a successor and nothing behind it starts without a predecessor: then every other node
  * reaches it or is reached from it. */
 static void find_cuts(const wk_order_model *m, bool *cut) {
-  bool *has_successor = wk_xcalloc(m->n_nodes + 1, 1);
-  int64_t *reach = wk_xcalloc(m->n_nodes + 1, sizeof *reach), furthest = -1;
+  bool *has_successor = wk_xcalloc(m->n_nodes, 1);
+  int64_t *reach = wk_xcalloc(m->n_nodes, sizeof *reach), furthest = -1;
   for (size_t i = 0; i < m->n_nodes; i++)
     for (uint32_t k = 0; k < m->nodes[i].n_preds; k++) {
       has_successor[m->nodes[i].preds[k]] = true;
@@ -290,9 +290,9 @@ static void find_cuts(const wk_order_model *m, bool *cut) {
 }
 
 static int64_t order_graph(const wk_order_model *m, uint32_t *out) {
-  bool *cut = wk_xcalloc(m->n_nodes + 1, 1), *before = wk_xcalloc(m->n_nodes + 1, 1);
-  int32_t *local = wk_xmalloc((m->n_nodes + 1) * sizeof *local);
-  uint32_t *nodes = wk_xmalloc((m->n_nodes + 1) * sizeof *nodes);
+  bool *cut = wk_xcalloc(m->n_nodes, 1), *before = wk_xcalloc(m->n_nodes, 1);
+  int32_t *local = wk_xmalloc(m->n_nodes * sizeof *local);
+  uint32_t *nodes = wk_xmalloc(m->n_nodes * sizeof *nodes);
   for (size_t i = 0; i < m->n_nodes; i++) local[i] = -1;
   find_cuts(m, cut);
   int64_t live = 0, peak = 0;
@@ -329,8 +329,8 @@ static int64_t order_graph(const wk_order_model *m, uint32_t *out) {
 }
 
 int64_t wk_order_profile(const wk_order_model *m, int64_t *at) {
-  int32_t *local = wk_xmalloc((m->n_nodes + 1) * sizeof *local);
-  bool *before = wk_xcalloc(m->n_nodes + 1, 1);
+  int32_t *local = wk_xmalloc(m->n_nodes * sizeof *local);
+  bool *before = wk_xcalloc(m->n_nodes, 1);
   for (size_t i = 0; i < m->n_nodes; i++) local[i] = -1;
   uint64_t none = 0;
   region r = {.m = m, .local = local, .before = before, .words = 1};
@@ -350,7 +350,7 @@ int64_t wk_order_profile(const wk_order_model *m, int64_t *at) {
 }
 
 void wk_order_apply(wk_graph *g, const uint32_t *order) {
-  wk_node *sorted = wk_xmalloc((g->nodes.n + 1) * sizeof *sorted);
+  wk_node *sorted = wk_xmalloc(g->nodes.n * sizeof *sorted);
   for (size_t i = 0; i < g->nodes.n; i++) {
     sorted[i] = g->nodes.data[order[i]];
     for (uint32_t k = 0; k < sorted[i].n_out; k++)
@@ -364,7 +364,7 @@ void wk_order_apply(wk_graph *g, const uint32_t *order) {
 static wk_order_model allowed_model(wk_graph *g, const int64_t *peaks, wk_arena *arena) {
   wk_order_model m = wk_order_model_of(g, peaks, arena);
   if (wk_graph_plain_outputs(g) == g->outputs.n) return m;
-  uint32_t *order = wk_arena_alloc(arena, (g->nodes.n + 1) * sizeof *order);
+  uint32_t *order = wk_arena_alloc(arena, g->nodes.n * sizeof *order);
   wk_order_sort(&m, order, arena);
   wk_order_apply(g, order);
   return wk_order_model_of(g, peaks, arena);
@@ -373,13 +373,13 @@ static wk_order_model allowed_model(wk_graph *g, const int64_t *peaks, wk_arena 
 /* Bodies come after their owners in the module: from the last graph to the first, the needs of all
  * bodies are known when their owner is ordered. */
 wk_status wk_order_nodes(wk_module *m, int64_t *peak_before, int64_t *peak_after) {
-  int64_t *peaks = wk_xcalloc(m->graphs.n + 1, sizeof *peaks);
+  int64_t *peaks = wk_xcalloc(m->graphs.n, sizeof *peaks);
   *peak_before = *peak_after = 0;
   for (size_t k = m->graphs.n; k-- > 0;) {
     wk_graph *g = m->graphs.data[k];
     wk_arena *arena = wk_arena_new();
     wk_order_model model = allowed_model(g, peaks, arena);
-    uint32_t *order = wk_arena_alloc(arena, (g->nodes.n + 1) * sizeof *order);
+    uint32_t *order = wk_arena_alloc(arena, g->nodes.n * sizeof *order);
     int64_t present = wk_order_profile(&model, NULL), best = order_graph(&model, order);
     if (best < present) wk_order_apply(g, order);
     peaks[k] = best < present ? best : present;

@@ -59,7 +59,7 @@ static bool is_view(wk_op op) {
 }
 
 static void join_blocks(const wk_graph *g, uint32_t *up, wk_arena *arena) {
-  blocks_of b = {.g = g, .up = up, .settled = wk_arena_alloc(arena, g->values.n + 1)};
+  blocks_of b = {.g = g, .up = up, .settled = wk_arena_alloc(arena, g->values.n)};
   for (size_t i = 0; i < g->outputs.n; i++) b.settled[g->outputs.data[i]] = true;
   for (size_t i = g->nodes.n; i-- > 0;) settle_backwards(&b, wk_nod(g, (wk_node_id)i));
   for (size_t i = 0; i < g->nodes.n; i++) {
@@ -133,12 +133,12 @@ static void describe_node(const wk_graph *g, uint32_t *up, const wk_node *n, wk_
 }
 
 static void list_users(wk_order_model *m, wk_arena *arena) {
-  uint32_t *count = wk_arena_alloc(arena, (m->n_blocks + 1) * sizeof *count);
+  uint32_t *count = wk_arena_alloc(arena, m->n_blocks * sizeof *count);
   for (size_t i = 0; i < m->n_nodes; i++)
     for (uint32_t k = 0; k < m->nodes[i].n_blocks; k++) count[m->nodes[i].blocks[k]]++;
-  uint32_t **users = wk_arena_alloc(arena, (m->n_blocks + 1) * sizeof *users);
+  uint32_t **users = wk_arena_alloc(arena, m->n_blocks * sizeof *users);
   for (size_t b = 0; b < m->n_blocks; b++) {
-    users[b] = wk_arena_alloc(arena, (count[b] + 1) * sizeof **users);
+    users[b] = wk_arena_alloc(arena, count[b] * sizeof **users);
     m->blocks[b].users = users[b];
   }
   for (size_t i = 0; i < m->n_nodes; i++)
@@ -160,9 +160,9 @@ static int64_t body_peak(const wk_graph *g, const wk_node *n, const int64_t *pea
 wk_order_model wk_order_model_of(const wk_graph *g, const int64_t *peaks, wk_arena *arena) {
   bool is_main = g == g->module->main;
   wk_order_model m = {.n_nodes = g->nodes.n, .n_blocks = g->values.n};
-  m.nodes = wk_arena_alloc(arena, (m.n_nodes + 1) * sizeof *m.nodes);
-  m.blocks = wk_arena_alloc(arena, (m.n_blocks + 1) * sizeof *m.blocks);
-  uint32_t *up = wk_arena_alloc(arena, (m.n_blocks + 1) * sizeof *up);
+  m.nodes = wk_arena_alloc(arena, m.n_nodes * sizeof *m.nodes);
+  m.blocks = wk_arena_alloc(arena, m.n_blocks * sizeof *m.blocks);
+  uint32_t *up = wk_arena_alloc(arena, m.n_blocks * sizeof *up);
   for (size_t v = 0; v < m.n_blocks; v++) up[v] = (uint32_t)v;
   join_blocks(g, up, arena);
   set_sizes(g, is_main, up, m.blocks);

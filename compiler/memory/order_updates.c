@@ -25,8 +25,8 @@ static wk_node_id producer(const wk_graph *g, wk_value_id v) {
 /* Whether one of the starting nodes is `wanted` or comes behind it. */
 static bool depends(const wk_order_model *m, const uint32_t *from, size_t n, uint32_t wanted,
                     wk_arena *scratch) {
-  bool *seen = wk_arena_alloc(scratch, m->n_nodes + 1);
-  uint32_t *todo = wk_arena_alloc(scratch, (m->n_nodes + 1) * sizeof *todo);
+  bool *seen = wk_arena_alloc(scratch, m->n_nodes);
+  uint32_t *todo = wk_arena_alloc(scratch, m->n_nodes * sizeof *todo);
   size_t n_todo = 0;
   for (size_t k = 0; k < n; k++)
     if (!seen[from[k]]) seen[from[k]] = true, todo[n_todo++] = from[k];
@@ -40,7 +40,7 @@ static bool depends(const wk_order_model *m, const uint32_t *from, size_t n, uin
 
 static void add_predecessors(wk_order_node *n, const uint32_t *more, size_t n_more,
                              wk_arena *arena) {
-  uint32_t *preds = wk_arena_alloc(arena, (n->n_preds + n_more + 1) * sizeof *preds);
+  uint32_t *preds = wk_arena_alloc(arena, (n->n_preds + n_more) * sizeof *preds);
   memcpy(preds, n->preds, n->n_preds * sizeof *preds);
   for (size_t k = 0; k < n_more; k++) {
     bool known = false;
@@ -57,7 +57,7 @@ void wk_order_updates(const wk_graph *g, const uint32_t *block, wk_order_model *
     const wk_order_block *b = &m->blocks[block[g->updates.data[i]]];
     if (by == WK_NONE) continue;
     wk_arena *scratch = wk_arena_new();
-    uint32_t *readers = wk_arena_alloc(scratch, (b->n_users + 1) * sizeof *readers);
+    uint32_t *readers = wk_arena_alloc(scratch, b->n_users * sizeof *readers);
     size_t n = 0;
     for (uint32_t k = 0; k < b->n_users; k++)
       if (b->users[k] != by) readers[n++] = b->users[k];
@@ -71,8 +71,8 @@ typedef struct {
 } visit;
 
 void wk_order_sort(const wk_order_model *m, uint32_t *out, wk_arena *scratch) {
-  bool *begun = wk_arena_alloc(scratch, m->n_nodes + 1);
-  visit *stack = wk_arena_alloc(scratch, (m->n_nodes + 1) * sizeof *stack);
+  bool *begun = wk_arena_alloc(scratch, m->n_nodes);
+  visit *stack = wk_arena_alloc(scratch, m->n_nodes * sizeof *stack);
   size_t n = 0;
   for (uint32_t i = 0; i < m->n_nodes; i++) {
     size_t depth = 0;

@@ -10,8 +10,8 @@
 
 static wk_status place_region(wk_program *p, wk_region region, int64_t align, const wk_live *live,
                               wk_arena *scratch, int64_t *bound) {
-  wk_plan_item *items = wk_arena_alloc(scratch, (p->buffers.n + 1) * sizeof *items);
-  uint32_t *ids = wk_arena_alloc(scratch, (p->buffers.n + 1) * sizeof *ids);
+  wk_plan_item *items = wk_arena_alloc(scratch, p->buffers.n * sizeof *items);
+  uint32_t *ids = wk_arena_alloc(scratch, p->buffers.n * sizeof *ids);
   size_t n = 0;
   for (size_t b = 0; b < p->buffers.n; b++) {
     wk_buffer *buf = &p->buffers.data[b];

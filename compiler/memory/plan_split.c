@@ -55,8 +55,8 @@ static void find_sections(split_work *w, const uint32_t *active, uint32_t m, wk_
     moments[2 * q + 1] = (moment){w->items[active[q]].upper, active[q], false};
   }
   qsort(moments, 2 * (size_t)m, sizeof *moments, moment_ascending);
-  w->time = wk_arena_alloc(arena, (m + 1) * sizeof *w->time);
-  w->bound = wk_arena_alloc(arena, (m + 1) * sizeof *w->bound);
+  w->time = wk_arena_alloc(arena, m * sizeof *w->time);
+  w->bound = wk_arena_alloc(arena, m * sizeof *w->bound);
   int64_t live = 0;
   for (size_t q = 0; q < 2 * (size_t)m; q++) {
     if (moments[q].start) {
@@ -127,7 +127,7 @@ static wk_status fill_overlap(wk_plan_part *p, wk_arena *arena) {
     return wk_error(WK_RESOURCE, "%lld pairs of buffers are live together, more than %lld",
                     (long long)pairs, (long long)PAIR_LIMIT);
   uint32_t *at = wk_arena_alloc(arena, ((size_t)p->n + 2) * sizeof *at);
-  uint32_t *ids = wk_arena_alloc(arena, (size_t)(2 * pairs + 1) * sizeof *ids);
+  uint32_t *ids = wk_arena_alloc(arena, (size_t)(2 * pairs) * sizeof *ids);
   for (uint32_t i = 0; i < p->n; i++)
     for (uint32_t k = i + 1, end = run_end(p, i); k < end; k++) at[i + 2]++, at[k + 2]++;
   for (uint32_t i = 0; i < p->n; i++) at[i + 2] += at[i + 1];
@@ -219,7 +219,7 @@ static wk_status make_part(const split_work *w, const uint32_t *ids, uint32_t n,
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 static wk_status make_parts(const split_work *w, wk_arena *arena, wk_plan_split *out) {
-  out->parts = wk_arena_alloc(arena, ((size_t)w->n_free + 1) * sizeof *out->parts);
+  out->parts = wk_arena_alloc(arena, (size_t)w->n_free * sizeof *out->parts);
   for (uint32_t q = 0; q < w->n_free;) {
     uint32_t end = q, last = w->last[w->free_items[q]];
     for (; end < w->n_free && (end == q || w->first[w->free_items[end]] < last); end++)
@@ -234,11 +234,11 @@ static wk_status make_parts(const split_work *w, wk_arena *arena, wk_plan_split 
 wk_status wk_plan_split_items(const wk_plan_item *items, size_t n, wk_arena *arena,
                               wk_plan_split *out) {
   split_work w = {.items = items};
-  uint32_t *active = wk_arena_alloc(arena, (n + 1) * sizeof *active), m = 0;
-  w.free_items = wk_arena_alloc(arena, (n + 1) * sizeof *w.free_items);
-  w.blocks = wk_arena_alloc(arena, (n + 1) * sizeof *w.blocks);
-  w.first = wk_arena_alloc(arena, (n + 1) * sizeof *w.first);
-  w.last = wk_arena_alloc(arena, (n + 1) * sizeof *w.last);
+  uint32_t *active = wk_arena_alloc(arena, n * sizeof *active), m = 0;
+  w.free_items = wk_arena_alloc(arena, n * sizeof *w.free_items);
+  w.blocks = wk_arena_alloc(arena, n * sizeof *w.blocks);
+  w.first = wk_arena_alloc(arena, n * sizeof *w.first);
+  w.last = wk_arena_alloc(arena, n * sizeof *w.last);
   for (uint32_t i = 0; i < n; i++) {
     const wk_plan_item *it = &items[i];
     if (it->size == 0 || it->lower == it->upper) continue;

@@ -105,9 +105,9 @@ static wk_status copy_chain(const chain *c, wk_value_id *now) {
   wk_graph *g = c->r->g;
   for (uint32_t k = 0; k < c->n; k++) {
     const wk_node n = *wk_nod(g, c->chain[k]);
-    wk_value_id *in = wk_arena_alloc(g->module->arena, (n.n_in + 1) * sizeof *in);
-    wk_value_id *out = wk_arena_alloc(g->module->arena, (n.n_out + 1) * sizeof *out);
-    const char **names = wk_arena_alloc(g->module->arena, (n.n_out + 1) * sizeof *names);
+    wk_value_id *in = wk_arena_alloc(g->module->arena, n.n_in * sizeof *in);
+    wk_value_id *out = wk_arena_alloc(g->module->arena, n.n_out * sizeof *out);
+    const char **names = wk_arena_alloc(g->module->arena, n.n_out * sizeof *names);
     for (uint32_t i = 0; i < n.n_in; i++) in[i] = n.in[i] == WK_NONE ? WK_NONE : now[n.in[i]];
     for (uint32_t i = 0; i < n.n_out; i++) names[i] = n.out[i] == WK_NONE ? "" : NULL;
     const wk_node_desc d = {.op = n.op, .name = n.name, .in = in, .n_in = n.n_in,
@@ -132,7 +132,7 @@ static wk_status copy_chain(const chain *c, wk_value_id *now) {
 static wk_status drop(chain *c) {
   wk_graph *g = c->r->g;
   size_t n = g->nodes.n, n_values = g->values.n, at = 0;
-  wk_value_id *now = wk_arena_alloc(c->r->arena, (n_values + 1) * sizeof *now);
+  wk_value_id *now = wk_arena_alloc(c->r->arena, n_values * sizeof *now);
   for (size_t v = 0; v < n_values; v++) now[v] = (wk_value_id)v;
   qsort(c->chain, c->n, sizeof *c->chain, by_number);
   WK_TRY(copy_chain(c, now));
@@ -142,7 +142,7 @@ static wk_status drop(chain *c) {
       if (x->in[k] != WK_NONE) x->in[k] = now[x->in[k]];
     if (x->predicate != WK_NONE) x->predicate = now[x->predicate];
   }
-  uint32_t *order = wk_arena_alloc(c->r->arena, (g->nodes.n + 1) * sizeof *order);
+  uint32_t *order = wk_arena_alloc(c->r->arena, g->nodes.n * sizeof *order);
   for (size_t i = 0; i < n; i++) {
     for (size_t k = n; i == c->next && k < g->nodes.n; k++) order[at++] = (uint32_t)k;
     order[at++] = (uint32_t)i;
@@ -155,7 +155,7 @@ static wk_status drop(chain *c) {
 
 static round_state look(wk_graph *g, const int64_t *peaks, wk_arena *arena) {
   round_state r = {.g = g, .arena = arena, .model = wk_order_model_of(g, peaks, arena)};
-  r.at = wk_arena_alloc(arena, (g->nodes.n + 1) * sizeof *r.at);
+  r.at = wk_arena_alloc(arena, g->nodes.n * sizeof *r.at);
   wk_order_profile(&r.model, r.at);
   for (size_t i = 0; i < g->nodes.n; i++)
     if (r.at[i] > r.at[r.peak]) r.peak = (uint32_t)i;
@@ -232,7 +232,7 @@ wk_status wk_rematerialise(wk_module *m, int64_t budget, wk_remat_report *report
   WK_TRY(wk_order_nodes(m, &in_order, &report->before));
   report->peak = report->least = report->before;
   if (report->before <= budget && budget == INT64_MAX) return NULL;
-  int64_t *peaks = wk_xcalloc(m->graphs.n + 1, sizeof *peaks);
+  int64_t *peaks = wk_xcalloc(m->graphs.n, sizeof *peaks);
   body_peaks(m, peaks);
   int64_t rounds = MAX_WORK / ((int64_t)m->main->nodes.n + 1);
   wk_module *trial = wk_module_clone(m);

@@ -17,7 +17,7 @@ static uint32_t state_use(const wk_program *p) {
 }
 
 static wk_package_tensor *tensors(const wk_program_io *io, size_t n, wk_arena *a) {
-  wk_package_tensor *t = wk_arena_alloc(a, (n + 1) * sizeof *t);
+  wk_package_tensor *t = wk_arena_alloc(a, n * sizeof *t);
   for (size_t i = 0; i < n; i++)
     t[i] = (wk_package_tensor){.name = io[i].name, .dtype = (uint32_t)io[i].type.dtype,
                                .rank = io[i].type.rank, .dims = io[i].type.dims};
@@ -36,7 +36,7 @@ wk_package_part wk_package_part_of(const wk_program *p, const char *name, uint32
 }
 
 uint64_t *wk_package_add_consts(wk_package *pkg, uint32_t unit, const wk_program *p, wk_arena *a) {
-  uint64_t *at = wk_arena_alloc(a, (p->buffers.n + 1) * sizeof *at);
+  uint64_t *at = wk_arena_alloc(a, p->buffers.n * sizeof *at);
   for (size_t k = 0; k < p->buffers.n; k++) {
     const wk_buffer *b = &p->buffers.data[k];
     if (b->region == WK_REGION_CONST)

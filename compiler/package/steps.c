@@ -37,7 +37,7 @@ static const char *step_text(const wk_program *p, const wk_inst *i, wk_arena *a)
 static uint32_t *count_writers(const wk_program *p, wk_arena *a) {
   wk_inst_pos *all;
   size_t n = wk_program_flatten(p, a, &all);
-  uint32_t *writers = wk_arena_alloc(a, (p->buffers.n + 1) * sizeof *writers);
+  uint32_t *writers = wk_arena_alloc(a, p->buffers.n * sizeof *writers);
   for (size_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < all[i].inst->n_operands; k++) {
       const wk_view *v = &all[i].inst->operands[k];
@@ -107,7 +107,7 @@ static void list_written(const wk_program *p, const wk_inst *step, const uint32_
 }
 
 wk_package_step *wk_package_steps_of(const wk_program *p, wk_arena *a, size_t *n) {
-  wk_package_step *steps = wk_arena_alloc(a, (p->body.insts.n + 1) * sizeof *steps);
+  wk_package_step *steps = wk_arena_alloc(a, p->body.insts.n * sizeof *steps);
   const uint32_t *writers = count_writers(p, a);
   *n = p->body.insts.n;
   for (size_t i = 0; i < *n; i++) {

@@ -35,7 +35,7 @@ static uint32_t owner_of(const wk_cut *c, const wk_graph *g, const wk_node *n,
 
 /* How much longer the host would take for what others run inside than they do, in picoseconds. */
 static double gain_inside(const wk_cut *c, const wk_node *n) {
-  const char **reasons = wk_arena_alloc(c->scratch, (c->targets->n + 1) * sizeof *reasons);
+  const char **reasons = wk_arena_alloc(c->scratch, c->targets->n * sizeof *reasons);
   double gain = 0;
   for (uint32_t b = 0; b < n->n_bodies; b++)
     for (size_t k = 0; k < n->bodies[b]->nodes.n; k++) {
@@ -76,7 +76,7 @@ static void note(wk_cut *c, const wk_node *n, uint32_t refused, uint32_t target,
 }
 
 static uint32_t target_of(wk_cut *c, wk_graph *g, const wk_node *n) {
-  const char **reasons = wk_arena_alloc(c->scratch, (c->targets->n + 1) * sizeof *reasons);
+  const char **reasons = wk_arena_alloc(c->scratch, c->targets->n * sizeof *reasons);
   uint32_t t = owner_of(c, g, n, reasons);
   if (n->n_bodies && c->targets->n > 1 && t >= wk_cut_host(c) && wk_cut_can_control(g, n) &&
       holds_work(c, n))
@@ -125,7 +125,7 @@ static void follow_users(const wk_cut *c, const wk_graph *g, uint32_t *target) {
 }
 
 uint32_t *wk_cut_assign(wk_cut *c, wk_graph *g) {
-  uint32_t *target = wk_arena_alloc(c->scratch, (g->nodes.n + 1) * sizeof *target);
+  uint32_t *target = wk_arena_alloc(c->scratch, g->nodes.n * sizeof *target);
   for (size_t i = 0; i < g->nodes.n; i++) target[i] = target_of(c, g, &g->nodes.data[i]);
   if (c->targets->n == 1) return target;
   follow_operands(c, g, target);

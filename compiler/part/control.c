@@ -48,7 +48,7 @@ typedef struct {
 } control;
 
 static uint32_t *no_tensors(wk_cut *c, const wk_graph *g) {
-  uint32_t *t = wk_arena_alloc(c->scratch, (g->values.n + 1) * sizeof *t);
+  uint32_t *t = wk_arena_alloc(c->scratch, g->values.n * sizeof *t);
   for (size_t v = 0; v < g->values.n; v++) t[v] = WK_NONE;
   return t;
 }
@@ -95,7 +95,7 @@ static wk_status deliver(wk_cut *c, const wk_graph *g, const uint32_t *tensor, w
 static void make_results(control *x) {
   const wk_graph *body = x->n->bodies[0];
   size_t skipped = body->outputs.n - x->n->n_out; /* a loop's condition */
-  x->result = wk_arena_alloc(x->c->scratch, (x->n->n_out + 1) * sizeof *x->result);
+  x->result = wk_arena_alloc(x->c->scratch, x->n->n_out * sizeof *x->result);
   for (uint32_t k = 0; k < x->n->n_out; k++) {
     wk_value_id v = x->n->out[k];
     if (v == WK_NONE) { /* of slices: one is room enough, as none is copied */
@@ -215,7 +215,7 @@ static wk_status end_iteration(control *x, const loop *l) {
   const wk_attr_loop *a = x->n->attrs;
   wk_cut *c = x->c;
   const wk_value_id *made = x->body->outputs.data + l->has_cond;
-  uint32_t *fresh = wk_arena_alloc(c->scratch, (l->states + 1) * sizeof *fresh), slice;
+  uint32_t *fresh = wk_arena_alloc(c->scratch, l->states * sizeof *fresh), slice;
   for (uint32_t k = 0; k < l->states; k++) {
     fresh[k] = x->inner[made[k]];
     if (wk_val(x->body, made[k])->kind == WK_VALUE_NODE) continue;

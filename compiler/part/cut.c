@@ -97,7 +97,7 @@ static uint32_t add_part(wk_cut *c, wk_module *m, uint32_t target, const wk_grap
 
 static wk_module *module_of(wk_cut *c, const wk_graph *g, const piece *x) {
   wk_module *m = wk_module_new(g->module->name);
-  const char **names = wk_arena_alloc(c->scratch, (x->out.n + 1) * sizeof *names);
+  const char **names = wk_arena_alloc(c->scratch, x->out.n * sizeof *names);
   m->opset = g->module->opset;
   m->constant_bytes_left = g->module->constant_bytes_left;
   m->fold_work_left = g->module->fold_work_left;
@@ -237,7 +237,7 @@ static wk_cut_groups groups_of(wk_cut *c, wk_graph *g) {
 static wk_status cut_groups(wk_cut *c, wk_graph *g, const wk_cut_groups *groups,
                             uint32_t *tensor) {
   wk_uses uses = wk_graph_uses(g, c->scratch);
-  uint32_t *taken = wk_arena_alloc(c->scratch, (g->values.n + 1) * sizeof *taken);
+  uint32_t *taken = wk_arena_alloc(c->scratch, g->values.n * sizeof *taken);
   for (uint32_t k = 0; k < groups->n; k++) {
     wk_status s;
     piece x = piece_of(g, &uses, groups, k, taken);
@@ -301,7 +301,7 @@ static bool wishes_layouts(const wk_cut *c, uint32_t target) {
 
 static wk_status cut_module(wk_cut *c, wk_module *m) {
   wk_graph *g = m->main;
-  uint32_t *tensor = wk_arena_alloc(c->scratch, (g->values.n + 1) * sizeof *tensor);
+  uint32_t *tensor = wk_arena_alloc(c->scratch, g->values.n * sizeof *tensor);
   for (size_t v = 0; v < g->values.n; v++) tensor[v] = WK_NONE;
   for (size_t i = 0; i < g->nodes.n; i++) wk_vec_push(&c->p->of, WK_NONE);
   add_ports(c, g, tensor);

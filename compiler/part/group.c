@@ -24,8 +24,8 @@ static bool has(const uint64_t *bits, uint32_t i) { return bits[i / 64] >> i % 6
 
 static reach reach_new(wk_arena *a, uint32_t n) {
   reach r = {.n = n, .words = (n + 63) / 64};
-  r.to = wk_arena_alloc(a, ((size_t)n * r.words + 1) * sizeof *r.to);
-  r.from = wk_arena_alloc(a, ((size_t)n * r.words + 1) * sizeof *r.from);
+  r.to = wk_arena_alloc(a, (size_t)n * r.words * sizeof *r.to);
+  r.from = wk_arena_alloc(a, (size_t)n * r.words * sizeof *r.from);
   return r;
 }
 
@@ -91,7 +91,7 @@ static void raise(void *ctx, uint32_t from) {
 }
 
 static uint32_t *levels(const wk_cut *c, wk_arena *a, const wk_graph *g, const uint32_t *target) {
-  uint32_t *level = wk_arena_alloc(a, (g->nodes.n + 1) * sizeof *level);
+  uint32_t *level = wk_arena_alloc(a, g->nodes.n * sizeof *level);
   for (size_t i = 0; i < g->nodes.n; i++) {
     leveller l = {.target = target, .level = level, .of = target[i],
                   .control = wk_cut_control(c)};
@@ -105,7 +105,7 @@ static uint32_t *levels(const wk_cut *c, wk_arena *a, const wk_graph *g, const u
 static void first_groups(const wk_cut *c, wk_arena *a, const wk_graph *g, const uint32_t *target,
                          wk_cut_groups *out) {
   const uint32_t *level = levels(c, a, g, target);
-  uint32_t *group_level = wk_arena_alloc(a, (g->nodes.n + 1) * sizeof *group_level);
+  uint32_t *group_level = wk_arena_alloc(a, g->nodes.n * sizeof *group_level);
   for (size_t i = 0; i < g->nodes.n; i++) {
     uint32_t k = 0;
     while (k < out->n && (out->target[k] != target[i] || group_level[k] != level[i] ||
@@ -153,7 +153,7 @@ static void join(const wk_cut *c, reach *r, const wk_cut_groups *groups, uint32_
 
 /* Per group that stands for others, how many such groups must come before it. */
 static uint32_t *count_before(wk_arena *arena, const reach *r, const uint32_t *joined) {
-  uint32_t *before = wk_arena_alloc(arena, (r->n + 1) * sizeof *before);
+  uint32_t *before = wk_arena_alloc(arena, r->n * sizeof *before);
   for (uint32_t a = 0; a < r->n; a++)
     for (uint32_t x = 0; x < r->n && joined[a] == a; x++)
       before[a] += joined[x] == x && x != a && has(r->from + (size_t)a * r->words, x);
@@ -164,7 +164,7 @@ static uint32_t *count_before(wk_arena *arena, const reach *r, const uint32_t *j
  * equals the model's order decides. */
 static uint32_t *in_order(const wk_cut *c, wk_arena *arena, const reach *r, const uint32_t *joined,
                           const wk_cut_groups *groups, uint32_t *count) {
-  uint32_t *number = wk_arena_alloc(arena, (groups->n + 1) * sizeof *number);
+  uint32_t *number = wk_arena_alloc(arena, groups->n * sizeof *number);
   uint32_t *before = count_before(arena, r, joined), host = wk_cut_host(c);
   for (uint32_t a = 0; a < groups->n; a++) number[a] = WK_NONE;
   for (*count = 0;;) {
@@ -183,18 +183,18 @@ static uint32_t *in_order(const wk_cut *c, wk_arena *arena, const reach *r, cons
 wk_cut_groups wk_cut_group(wk_cut *c, const wk_graph *g, const uint32_t *target) {
   wk_cut_groups first = {0}, out = {0};
   wk_arena *arena = wk_arena_new(); /* reachability is large, and islands have it made again */
-  first.of = wk_arena_alloc(arena, (g->nodes.n + 1) * sizeof *first.of);
-  first.target = wk_arena_alloc(arena, (g->nodes.n + 1) * sizeof *first.target);
+  first.of = wk_arena_alloc(arena, g->nodes.n * sizeof *first.of);
+  first.target = wk_arena_alloc(arena, g->nodes.n * sizeof *first.target);
   first_groups(c, arena, g, target, &first);
   reach r = reach_new(arena, first.n);
   for (size_t i = 0; i < g->nodes.n; i++)
     each_operand(g, &g->nodes.data[i], link_groups, &(linker){first.of, &r, first.of[i]});
-  uint32_t *joined = wk_arena_alloc(arena, (first.n + 1) * sizeof *joined);
+  uint32_t *joined = wk_arena_alloc(arena, first.n * sizeof *joined);
   for (uint32_t a = 0; a < first.n; a++) joined[a] = a;
   join(c, &r, &first, joined);
   const uint32_t *number = in_order(c, arena, &r, joined, &first, &out.n);
-  out.of = wk_arena_alloc(c->scratch, (g->nodes.n + 1) * sizeof *out.of);
-  out.target = wk_arena_alloc(c->scratch, (out.n + 1) * sizeof *out.target);
+  out.of = wk_arena_alloc(c->scratch, g->nodes.n * sizeof *out.of);
+  out.target = wk_arena_alloc(c->scratch, out.n * sizeof *out.target);
   for (uint32_t a = 0; a < first.n; a++)
     if (joined[a] == a) out.target[number[a]] = first.target[a];
   for (size_t i = 0; i < g->nodes.n; i++) out.of[i] = number[joined[first.of[i]]];
@@ -225,7 +225,7 @@ double wk_cut_time(const wk_cut *c, uint32_t target, const wk_graph *g, const wk
 /* Each value once per group that it enters, and once where it leaves. */
 static void add_edges(wk_cut *c, const wk_graph *g, const wk_cut_groups *groups, worth *w) {
   wk_uses uses = wk_graph_uses(g, c->scratch);
-  uint32_t *seen = wk_arena_alloc(c->scratch, (groups->n + 1) * sizeof *seen);
+  uint32_t *seen = wk_arena_alloc(c->scratch, groups->n * sizeof *seen);
   for (size_t v = 0; v < g->values.n; v++) {
     const wk_value *x = &g->values.data[v];
     if (x->kind != WK_VALUE_NODE && x->kind != WK_VALUE_INPUT) continue;
@@ -246,8 +246,8 @@ static void add_edges(wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
 bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
                          uint32_t *target) {
   const uint32_t host = wk_cut_host(c);
-  worth *w = wk_arena_alloc(c->scratch, (groups->n + 1) * sizeof *w);
-  bool any = false, *moved = wk_arena_alloc(c->scratch, groups->n + 1);
+  worth *w = wk_arena_alloc(c->scratch, groups->n * sizeof *w);
+  bool any = false, *moved = wk_arena_alloc(c->scratch, groups->n);
   for (size_t i = 0; i < g->nodes.n; i++) {
     uint32_t k = groups->of[i];
     const wk_node *n = &g->nodes.data[i];

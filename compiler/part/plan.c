@@ -22,7 +22,7 @@ static size_t behind(const wk_parts *p, size_t row) {
 
 /* Per row, the rows of the outermost loop around it, or itself. */
 static span *loops_around(const wk_parts *p, wk_arena *a) {
-  span *s = wk_arena_alloc(a, (p->rows.n + 1) * sizeof *s);
+  span *s = wk_arena_alloc(a, p->rows.n * sizeof *s);
   size_t end = 0;
   for (size_t i = 0; i < p->rows.n; i++) {
     if (i >= end) s[i] = (span){(int64_t)i, (int64_t)i};
@@ -46,7 +46,7 @@ static int64_t stack(wk_plan_item *items, size_t n) {
 
 static wk_status place_edges(wk_parts *p, wk_arena *a) {
   size_t n_io = p->n_in + p->n_out, n = p->tensors.n - n_io;
-  wk_plan_item *items = wk_arena_alloc(a, (n + 1) * sizeof *items);
+  wk_plan_item *items = wk_arena_alloc(a, n * sizeof *items);
   const span *around = loops_around(p, a);
   wk_plan_result result = {0};
   for (size_t k = 0; k < n; k++)
@@ -128,7 +128,7 @@ static void list_before(const wk_parts *p, size_t j, wk_numbers *out) {
  * for has waited for is not named again. */
 static void find_waits(wk_parts *p, wk_arena *a) {
   size_t words = (p->rows.n + 63) / 64;
-  uint64_t *done = wk_arena_alloc(a, (p->rows.n * words + 1) * sizeof *done);
+  uint64_t *done = wk_arena_alloc(a, p->rows.n * words * sizeof *done);
   wk_numbers before = {0};
   for (size_t j = 0; j < p->rows.n; j++) {
     uint64_t *mine = done + j * words;

@@ -60,8 +60,8 @@ static void add_row(wk_str *b, const wk_parts *p, const wk_part_row *r) {
 static void add_reasons(wk_str *b, const wk_parts *p) {
   wk_arena *a = wk_arena_new();
   wk_map *seen = wk_map_new(); /* number of the kind, in the order in which they come */
-  uint32_t n = 0, kind, *count = wk_arena_alloc(a, (p->reasons.n + 1) * sizeof *count);
-  const wk_part_reason **first = wk_arena_alloc(a, (p->reasons.n + 1) * sizeof *first);
+  uint32_t n = 0, kind, *count = wk_arena_alloc(a, p->reasons.n * sizeof *count);
+  const wk_part_reason **first = wk_arena_alloc(a, p->reasons.n * sizeof *first);
   for (size_t i = 0; i < p->reasons.n; i++) {
     const wk_part_reason *r = &p->reasons.data[i];
     const char *key = wk_arena_printf(a, "%u %u %s %s", (unsigned)r->refused, (unsigned)r->target,
@@ -86,7 +86,7 @@ static void add_reasons(wk_str *b, const wk_parts *p) {
 
 const char **wk_parts_colours(const wk_parts *p, wk_arena *a) {
   static const char *const palette[] = {"#9ecae1", "#a1d99b", "#fdae6b", "#bcbddc", "#fa9fb5"};
-  const char **colour = wk_arena_alloc(a, (p->of.n + 1) * sizeof *colour);
+  const char **colour = wk_arena_alloc(a, p->of.n * sizeof *colour);
   for (size_t i = 0; i < p->of.n; i++) {
     if (p->of.data[i] == WK_NONE) continue;
     uint32_t target = p->parts.data[p->of.data[i]].target;

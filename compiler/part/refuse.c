@@ -73,7 +73,7 @@ static void search(refusing *x, wk_node_id node, bool is_down) {
   const wk_graph *g = x->part->module->main;
   wk_arena *scratch = wk_arena_new();
   wk_uses uses = wk_graph_uses(g, scratch);
-  bool *seen = wk_arena_alloc(scratch, g->nodes.n + 1);
+  bool *seen = wk_arena_alloc(scratch, g->nodes.n);
   node_list todo = {0};
   push_once(&todo, seen, node);
   for (size_t at = 0; at < todo.n && !x->any; at++) {

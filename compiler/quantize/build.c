@@ -58,7 +58,7 @@ typedef struct {
 static params add_params(builder *b, const char *name, wk_dtype t, int rank, int axis, int64_t n,
                          const float *scale, int32_t zero) {
   int64_t dims[WK_MAX_RANK], count = axis < 0 ? 1 : n;
-  uint8_t *zeros = wk_arena_alloc(b->m->arena, (size_t)count * 4 + 1);
+  uint8_t *zeros = wk_arena_alloc(b->m->arena, (size_t)count * 4);
   for (int i = 0; i < rank; i++) dims[i] = i == axis ? n : 1;
   if (t == WK_I32) memset(zeros, 0, (size_t)count * 4);
   else memset(zeros, (uint8_t)zero, (size_t)count);
@@ -81,7 +81,7 @@ typedef struct {
 static wk_value_id add_reals(builder *b, const integers *k) {
   wk_type t = wk_type_make(WK_F32, k->rank, k->dims);
   int64_t n = wk_type_count(&t), inner = 1, channels = k->axis < 0 ? 1 : k->dims[k->axis];
-  float *x = wk_arena_alloc(b->m->arena, (size_t)(n + 1) * sizeof *x);
+  float *x = wk_arena_alloc(b->m->arena, (size_t)n * sizeof *x);
   for (int i = k->axis + 1; i < k->rank; i++) inner *= k->dims[i];
   for (int64_t i = 0; i < n; i++) {
     float scale = k->scale[k->axis < 0 ? 0 : i / inner % channels];
@@ -193,7 +193,7 @@ static wk_status constant_operand(builder *b, wk_value_id v, wk_value_id *out) {
   wk_dtype type = b->a->options->activation;
   wk_range_scan(&r, &t);
   wk_quantize_params q = wk_quantize_params_of(r.min, r.max, b->a->options);
-  uint8_t *data = wk_arena_alloc(b->m->arena, (size_t)n + 1);
+  uint8_t *data = wk_arena_alloc(b->m->arena, (size_t)n);
   for (int64_t i = 0; i < n; i++)
     data[i] = (uint8_t)wk_quantize_value((double)((const float *)c->data)[i], (double)q.scale,
                                          q.zero, type);
@@ -212,7 +212,7 @@ static double *bias_floors(const builder *b, const wk_node *n, int64_t channels,
   const wk_value *bias = wk_val(b->g, n->in[2]);
   int64_t count = wk_type_count(&bias->type);
   if (bias->type.dtype != WK_F32) return NULL;
-  double *floors = wk_xcalloc((size_t)channels + 1, sizeof *floors);
+  double *floors = wk_xcalloc((size_t)channels, sizeof *floors);
   for (int64_t i = 0; i < count; i++) {
     double need = fabs((double)((const float *)bias->data)[i]) / (double)input / 1073741824.0;
     int64_t c = i % channels;
@@ -227,8 +227,8 @@ static wk_status add_weights(builder *b, const wk_node *n, float input, known_co
   wk_weight_view w = wk_weight_view_of(c, axis);
   double *floors = bias_floors(b, n, w.channels, input);
   *k = (known_constant){.from = n->in[1], .n = w.channels};
-  k->scale = wk_arena_alloc(b->m->arena, (size_t)(w.channels + 1) * sizeof *k->scale);
-  k->q = wk_arena_alloc(b->m->arena, (size_t)wk_type_count(&c->type) + 1);
+  k->scale = wk_arena_alloc(b->m->arena, (size_t)w.channels * sizeof *k->scale);
+  k->q = wk_arena_alloc(b->m->arena, (size_t)wk_type_count(&c->type));
   wk_weights_quantise(&w, floors, b->a->options->method, k->scale, k->q);
   free(floors);
   integers x = {c->name, WK_I8, c->type.rank, axis, c->type.dims, k->q, k->scale};
@@ -284,9 +284,9 @@ static wk_status bias(builder *b, const wk_node *n, const known_constant *k, flo
     return see(b, n->in[2], false, out);
   *out = WK_NONE;
   if (!has && !correct) return NULL;
-  int32_t *q = wk_arena_alloc(b->m->arena, (size_t)(channels + 1) * sizeof *q);
-  float *scale = wk_arena_alloc(b->m->arena, (size_t)(channels + 1) * sizeof *scale);
-  double *drift = wk_xcalloc((size_t)channels + 1, sizeof *drift);
+  int32_t *q = wk_arena_alloc(b->m->arena, (size_t)channels * sizeof *q);
+  float *scale = wk_arena_alloc(b->m->arena, (size_t)channels * sizeof *scale);
+  double *drift = wk_xcalloc((size_t)channels, sizeof *drift);
   if (correct) weight_drift(b, n, k, channels, drift);
   for (int64_t i = 0; i < channels; i++) {
     scale[i] = input * k->scale[i % k->n];
@@ -306,8 +306,8 @@ static wk_status bias(builder *b, const wk_node *n, const known_constant *k, flo
 static wk_status copy_node(builder *b, const wk_node *n, const wk_value_id *in, uint32_t n_in,
                            const char *suffix, wk_value_id *out) {
   wk_arena *a = b->m->arena;
-  const char **names = wk_arena_alloc(a, (n->n_out + 1) * sizeof *names);
-  wk_graph **bodies = wk_arena_alloc(a, (n->n_bodies + 1) * sizeof(wk_graph *));
+  const char **names = wk_arena_alloc(a, n->n_out * sizeof *names);
+  wk_graph **bodies = wk_arena_alloc(a, n->n_bodies * sizeof(wk_graph *));
   for (uint32_t i = 0; i < n->n_out; i++) {
     wk_value_id v = n->out[i];
     names[i] = v == WK_NONE ? "" : name_of(b, v);
@@ -322,8 +322,8 @@ static wk_status copy_node(builder *b, const wk_node *n, const wk_value_id *in, 
 }
 
 static wk_status copy_float(builder *b, const wk_node *n) {
-  wk_value_id *in = wk_xcalloc(n->n_in + 1, sizeof *in);
-  wk_value_id *out = wk_xcalloc(n->n_out + 1, sizeof *out);
+  wk_value_id *in = wk_xcalloc(n->n_in, sizeof *in);
+  wk_value_id *out = wk_xcalloc(n->n_out, sizeof *out);
   wk_status s = NULL;
   for (uint32_t i = 0; i < n->n_in && !s; i++) s = see(b, n->in[i], false, &in[i]);
   if (!s) s = copy_node(b, n, in, n->n_in, NULL, out);
@@ -342,16 +342,16 @@ static bool is_weighted(const builder *b, const wk_node *n) {
   return product && wk_is_const(b->g, n->in[1]) && !wk_is_const(b->g, n->in[0]);
 }
 
-/* Operands of a quantised layer. */
+/* Operands of a quantised layer, and a bias. */
 static wk_status operands(builder *b, const wk_node *n, wk_value_id *in) {
   bool weighted = is_weighted(b, n);
-  float input = weighted ? params_of(b, n->in[0]).scale : 1;
   for (uint32_t i = 0; i < n->n_in; i++) {
     bool operand = wk_quantize_is_operand(b->g, n, i) && !(weighted && i > 0);
     if (operand && wk_is_const(b->g, n->in[i])) WK_TRY(constant_operand(b, n->in[i], &in[i]));
     else WK_TRY(see(b, n->in[i], operand, &in[i]));
   }
   if (!weighted) return NULL;
+  float input = params_of(b, n->in[0]).scale;
   known_constant k;
   WK_TRY(weights(b, n, input, &k));
   in[1] = k.to;
@@ -404,9 +404,9 @@ static wk_status emit_layer(builder *b, const wk_quantize_layer *l, wk_value_id 
 
 static wk_status quantised_layer(builder *b, const wk_quantize_layer *l) {
   const wk_node *core = wk_nod(b->g, l->core);
-  wk_value_id *in = wk_xmalloc((core->n_in + 3) * sizeof *in);
-  wk_value_id *made = wk_xcalloc(core->n_out + 1, sizeof *made);
-  for (uint32_t i = 0; i < core->n_in + 3; i++) in[i] = WK_NONE;
+  wk_value_id *in = wk_xmalloc((core->n_in + 1) * sizeof *in);
+  wk_value_id *made = wk_xcalloc(core->n_out, sizeof *made);
+  for (uint32_t i = 0; i <= core->n_in; i++) in[i] = WK_NONE;
   wk_status s = emit_layer(b, l, in, made);
   free(in);
   free(made);
@@ -463,7 +463,7 @@ static wk_status build(builder *b, wk_value_id *raw) {
 wk_status wk_quantize_build(const wk_quantize_build_args *a, wk_value_id *at, wk_value_id *raw,
                             wk_module **out) {
   const wk_graph *g = a->plan->g;
-  size_t n = g->values.n + 1;
+  size_t n = g->values.n;
   builder b = {.a = a, .p = a->plan, .g = g, .at = at, .plain = wk_xcalloc(n, sizeof *b.plain),
                .pair = wk_xcalloc(n, sizeof *b.pair), .is_output = wk_xcalloc(n, 1)};
   b.m = wk_module_new(g->module->name);

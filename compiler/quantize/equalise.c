@@ -134,7 +134,7 @@ static wk_status scale_bias(equaliser *e, const wk_node *n, int64_t channels,
 
 static wk_status even_out(equaliser *e, const pair *p) {
   const wk_node *a = wk_nod(e->g, p->first), *b = wk_nod(e->g, p->second);
-  double *s = wk_xcalloc(3 * (size_t)p->channels + 1, sizeof *s), *r1 = s + p->channels;
+  double *s = wk_xcalloc(3 * (size_t)p->channels, sizeof *s), *r1 = s + p->channels;
   double *r2 = r1 + p->channels;
   ranges(e, a, output_channel, r1);
   ranges(e, b, input_channel, r2);
@@ -154,7 +154,7 @@ wk_status wk_quantize_equalise(wk_module *m, int64_t *pairs) {
   enum { ROUNDS = 4 };
   wk_arena *a = wk_arena_new();
   equaliser e = {.g = m->main, .uses = wk_graph_uses(m->main, a)};
-  e.own = wk_arena_alloc(a, m->main->values.n + 1);
+  e.own = wk_arena_alloc(a, m->main->values.n);
   wk_status s = NULL;
   *pairs = 0;
   for (int round = 0; round < ROUNDS && !s; round++)

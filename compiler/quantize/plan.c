@@ -105,9 +105,9 @@ wk_quantize_plan wk_quantize_plan_make(const wk_module *m) {
   const wk_graph *g = m->main;
   wk_quantize_plan p = {.g = g, .arena = wk_arena_new()};
   wk_uses u = wk_graph_uses(g, p.arena);
-  p.layer_of = wk_arena_alloc(p.arena, (g->nodes.n + 1) * sizeof *p.layer_of);
-  p.seen = wk_arena_alloc(p.arena, g->values.n + 1);
-  p.like = wk_arena_alloc(p.arena, (g->values.n + 1) * sizeof *p.like);
+  p.layer_of = wk_arena_alloc(p.arena, g->nodes.n * sizeof *p.layer_of);
+  p.seen = wk_arena_alloc(p.arena, g->values.n);
+  p.like = wk_arena_alloc(p.arena, g->values.n * sizeof *p.like);
   memset(p.layer_of, 0xff, g->nodes.n * sizeof *p.layer_of);
   for (size_t i = 0; i < g->nodes.n; i++) {
     const wk_node *n = &g->nodes.data[i];
@@ -166,7 +166,7 @@ size_t wk_quantize_settle(wk_quantize_plan *p) {
 }
 
 wk_value_id *wk_quantize_values(const wk_quantize_plan *p, size_t *n) {
-  bool *wanted = wk_xcalloc(p->g->values.n + 1, 1);
+  bool *wanted = wk_xcalloc(p->g->values.n, 1);
   for (size_t i = 0; i < p->layers.n; i++) {
     const wk_node *core = wk_nod(p->g, p->layers.data[i].core);
     const wk_node *last = wk_nod(p->g, p->layers.data[i].last);
@@ -176,7 +176,7 @@ wk_value_id *wk_quantize_values(const wk_quantize_plan *p, size_t *n) {
     for (uint32_t k = 0; k < last->n_out; k++)
       if (last->out[k] != WK_NONE) wanted[last->out[k]] = true;
   }
-  wk_value_id *ids = wk_arena_alloc(p->arena, (p->g->values.n + 1) * sizeof *ids);
+  wk_value_id *ids = wk_arena_alloc(p->arena, p->g->values.n * sizeof *ids);
   *n = 0;
   for (size_t v = 0; v < p->g->values.n; v++)
     if (wanted[v]) ids[(*n)++] = (wk_value_id)v;

@@ -13,7 +13,7 @@ static void add_sums(wk_range *r, const wk_tensor *t) {
   const float *x = t->data;
   int64_t n = t->type.dims[r->axis], inner = 1, count = wk_type_count(&t->type);
   for (int i = r->axis + 1; i < t->type.rank; i++) inner *= t->type.dims[i];
-  if (!r->sums) r->sums = wk_xcalloc((size_t)n + 1, sizeof *r->sums);
+  if (!r->sums) r->sums = wk_xcalloc((size_t)n, sizeof *r->sums);
   r->channels = n;
   if (count == 0) return;
   r->per_channel += count / n;

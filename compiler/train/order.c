@@ -11,8 +11,8 @@ static int64_t held_before(int64_t i, double fraction) {
 }
 
 void wk_split_make(int64_t n, double fraction, wk_split *out) {
-  *out = (wk_split){.train = wk_xcalloc((size_t)n + 1, sizeof *out->train),
-                    .held_out = wk_xcalloc((size_t)n + 1, sizeof *out->held_out)};
+  *out = (wk_split){.train = wk_xcalloc((size_t)n, sizeof *out->train),
+                    .held_out = wk_xcalloc((size_t)n, sizeof *out->held_out)};
   for (int64_t i = 0; i < n; i++) {
     bool is_held = held_before(i + 1, fraction) > held_before(i, fraction);
     if (is_held) out->held_out[out->n_held_out++] = i;

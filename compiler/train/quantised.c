@@ -28,7 +28,7 @@ const wk_quantised_weight *wk_quantised_find(const wk_quantised *q, const char *
 
 static wk_tensor copy_of(wk_arena *a, const wk_value *v) {
   size_t bytes = (size_t)wk_type_bytes(&v->type);
-  wk_tensor out = {v->type, wk_arena_alloc(a, bytes + 1)};
+  wk_tensor out = {v->type, wk_arena_alloc(a, bytes)};
   memcpy(out.data, v->data, bytes);
   return out;
 }
@@ -169,7 +169,7 @@ static wk_status convert_node(wk_quantised_path *path, wk_node_id id, wk_quantis
 static void drop_unused(wk_graph *g, size_t n) {
   wk_arena *scratch = wk_arena_new();
   wk_uses u = wk_graph_uses(g, scratch);
-  uint32_t *left = wk_arena_alloc(scratch, (g->values.n + 1) * sizeof *left);
+  uint32_t *left = wk_arena_alloc(scratch, g->values.n * sizeof *left);
   for (size_t v = 0; v < g->values.n; v++) left[v] = wk_use_count(&u, (wk_value_id)v);
   for (size_t i = n; i-- > 0;) {
     const wk_node *x = wk_nod(g, (wk_node_id)i);

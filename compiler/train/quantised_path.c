@@ -163,7 +163,7 @@ static wk_value_id real_of(wk_quantised_path *p, wk_low *l, wk_value_id v);
 
 static wk_value_id move(wk_quantised_path *p, wk_low *l, const wk_node *n) {
   const wk_node was = *n; /* nodes move when others are added */
-  wk_value_id *in = wk_arena_alloc(l->arena, (was.n_in + 1) * sizeof *in);
+  wk_value_id *in = wk_arena_alloc(l->arena, was.n_in * sizeof *in);
   for (uint32_t i = 0; i < was.n_in; i++) in[i] = real_of(p, l, was.in[i]);
   if (l->status) return WK_NONE;
   void *attrs = wk_attrs_clone(l->arena, was.op, was.attrs);
@@ -200,8 +200,8 @@ wk_behind wk_path_behind(wk_quantised_path *p, const wk_node *dequantize) {
 
 void wk_path_open(wk_graph *g, const wk_import_report *r, const wk_quantised *found,
                   wk_quantised_path *out) {
-  size_t n = g->values.n + 1;
-  *out = (wk_quantised_path){.g = g, .report = r, .found = found, .n_values = g->values.n};
+  size_t n = g->values.n;
+  *out = (wk_quantised_path){.g = g, .report = r, .found = found, .n_values = n};
   out->seen = wk_xcalloc(n, sizeof *out->seen);
   out->made = wk_xcalloc(n, sizeof *out->made);
   out->behind = wk_xcalloc(n, sizeof *out->behind);

@@ -201,9 +201,9 @@ static void set_outputs(maker *k, wk_value_id loss, wk_value_id metric, const wk
 /* ---- gradients ------------------------------------------------------------------------------- */
 
 static wk_status differentiate(maker *k, const char *const *names, size_t n) {
-  wk_value_id *ids = wk_arena_alloc(k->s->arena, (n + 1) * sizeof *ids), *out;
+  wk_value_id *ids = wk_arena_alloc(k->s->arena, n * sizeof *ids), *out;
   size_t n_wrt = 0;
-  out = wk_arena_alloc(k->s->arena, (n + 1) * sizeof *out);
+  out = wk_arena_alloc(k->s->arena, n * sizeof *out);
   for (size_t i = 0; i < n; i++) {
     ids[n_wrt] = find_constant(k->g, names[i]);
     if (ids[n_wrt] != WK_NONE) n_wrt++;
@@ -247,7 +247,7 @@ static bool reads(const wk_node *n, const uint8_t *marks) {
 static const wk_node *find_zero(const maker *k, const char *const *names, size_t n) {
   const wk_graph *g = k->g;
   const wk_node *found = NULL;
-  uint8_t *is_source = wk_xcalloc(g->values.n + 1, 1), *is_moved = wk_xcalloc(g->values.n + 1, 1);
+  uint8_t *is_source = wk_xcalloc(g->values.n, 1), *is_moved = wk_xcalloc(g->values.n, 1);
   mark_sources(g, k->loss, is_source);
   for (size_t i = 0; i < n; i++) {
     wk_value_id v = find_constant(g, names[i]);
@@ -392,7 +392,7 @@ static wk_status update_all(maker *k) {
 
 /* The statistics' next values are outputs from `first` on, until they become updates. */
 static wk_status add_statistics(maker *k, const wk_import_report *r, size_t first) {
-  wk_value_id *next = wk_arena_alloc(k->s->arena, (r->moved.n + 1) * sizeof *next);
+  wk_value_id *next = wk_arena_alloc(k->s->arena, r->moved.n * sizeof *next);
   for (size_t i = 0; i < r->moved.n; i++) next[i] = k->g->outputs.data[first + i];
   for (size_t i = first; i + r->moved.n < k->g->outputs.n; i++) {
     k->g->outputs.data[i] = k->g->outputs.data[i + r->moved.n];
@@ -441,7 +441,7 @@ static void add_norm(maker *k) {
 }
 
 static wk_status make(maker *k, const wk_import_report *r, const char *const *names, size_t n) {
-  wk_value_id metric, *moved = wk_arena_alloc(k->s->arena, (r->moved.n + 1) * sizeof *moved);
+  wk_value_id metric, *moved = wk_arena_alloc(k->s->arena, r->moved.n * sizeof *moved);
   for (size_t i = 0; i < r->moved.n; i++) moved[i] = find_output(k->g, r->moved.data[i].output);
   for (size_t i = 0; r->key && i < k->g->inputs.n; i++)
     if (!strcmp(wk_val(k->g, k->g->inputs.data[i])->name, r->key)) k->s->key = i;
