@@ -318,29 +318,17 @@ static wick_status read_tensor(void *context, const wick_device_job *job, uint32
 /* Elements of axis `axis` on; what lies between them stays as it is. */
 static void copy_axis(const wick_tensor_info *t, uint32_t axis, uint8_t *to, const uint8_t *from) {
   size_t size = t->bits / 8;
-  if (axis == t->rank) {
-    memcpy(to, from, size);
-    return;
-  }
-  bool is_run = axis + 1 == t->rank && t->strides[axis] == 1;
-  if (is_run) {
-    memcpy(to, from, (size_t)t->dims[axis] * size);
-    return;
-  }
-  for (int64_t i = 0; i < t->dims[axis]; i++) {
-    size_t at = (size_t)(i * t->strides[axis]) * size;
-    copy_axis(t, axis + 1, to + at, from + at);
-  }
+  if (axis == t->rank) memcpy(to, from, size);
+  else
+    for (int64_t i = 0; i < t->dims[axis]; i++) {
+      size_t at = (size_t)(i * t->strides[axis]) * size;
+      copy_axis(t, axis + 1, to + at, from + at);
+    }
 }
 
-static bool is_dense(const wick_tensor_info *t) {
-  int64_t count = 1;
-  for (uint32_t i = 0; i < t->rank; i++) count *= t->dims[i];
-  return t->bits % 8 || (uint64_t)count * (t->bits / 8) == t->bytes;
-}
-
+/* Elements of less than a byte have no gaps. */
 static void copy_tensor(const wick_tensor_info *t, uint8_t *to, const uint8_t *from) {
-  if (is_dense(t)) memcpy(to, from, t->bytes);
+  if (t->bits % 8) memcpy(to, from, t->bytes);
   else copy_axis(t, 0, to, from);
 }
 
