@@ -563,7 +563,8 @@ static const char large[] =
     "st dram=work+0xefc0 n0=64 spm=0 c0=64 op=1 wait a\nend\n";
 
 static const refusal refusals[] = {
-    {"the first is none", 0, 3, 0, 1, 0, NULL, 0, WICK_CORRUPT, "section parts: there is no part 3"},
+    {"the first is none", 0, 3, 0, 1, 0, NULL, 0, WICK_CORRUPT,
+     "section parts: there is no part 3"},
     {"the second is none", 1, 3, 0, 1, 0, NULL, 0, WICK_CORRUPT,
      "section parts: there is no part 3"},
     {"the last is none", 2, 3, 0, 1, 0, NULL, 0, WICK_CORRUPT, "section parts: there is no part 3"},
