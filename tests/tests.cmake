@@ -103,6 +103,9 @@ target_compile_definitions(test_causes
                            PRIVATE WICK_TEST_EXAMPLES="${CMAKE_SOURCE_DIR}/examples/accel")
 target_compile_definitions(test_requant
                            PRIVATE WICK_TEST_NETS="${CMAKE_SOURCE_DIR}/tests/nets/int8")
+# Files of the host and of the project, and libraries, are what the test says.
+target_link_options(test_sim_cache PRIVATE
+                    LINKER:--wrap=fopen,--wrap=dlopen,--wrap=dlsym,--wrap=wk_file_map)
 set_tests_properties(unit/test_sim PROPERTIES TIMEOUT 1500) # may have to build a model
 
 # Case files through single passes and steps, compared as text; --bless rewrites them.

@@ -112,6 +112,18 @@ static void failures_have_the_end_of_the_log(void **state) {
   }
 }
 
+/* A log that fills a page, whose last line does not end: what lies behind may not be read. */
+static void logs_end_where_they_end(void **state) {
+  (void)state;
+  char want[4096 + 2];
+  unlink("log");
+  snprintf(want, sizeof want, "a\n%4094s\n", "x");
+  wk_status s = run("printf 'a\n%4094s' x; exit 1");
+  assert_non_null(s);
+  assert_string_equal(s->notes, want);
+  wk_status_free(s);
+}
+
 static void programs_that_do_not_start(void **state) {
   (void)state;
   static const char *const none[] = {"wick-no-such-program", "x", NULL}, *const plain[] = {
@@ -192,6 +204,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(output_goes_to_the_log),
       cmocka_unit_test(failures_have_the_end_of_the_log),
+      cmocka_unit_test(logs_end_where_they_end),
       cmocka_unit_test(programs_that_do_not_start),
       cmocka_unit_test(somebody_is_told_that_it_runs),
       cmocka_unit_test(quiet_programs_are_waited_for),
