@@ -17,7 +17,6 @@
 
 #include "compiler/driver/csv.h"
 #include "compiler/driver/plot.h"
-#include "compiler/driver/runner.h"
 #include "compiler/driver/text.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -355,66 +354,13 @@ static void progress_lines(void **state) {
   close(before);
 }
 
-/* ---- what the runtime says ------------------------------------------------------------------- */
-
-static void codes_of_the_runtime(void **state) {
-  (void)state;
-  static const wk_code codes[] = {
-      [WICK_BAD_ARGUMENT] = WK_INTERNAL,  [WICK_CANNOT_READ] = WK_IO,
-      [WICK_NOT_PACKAGE] = WK_INPUT,      [WICK_BAD_VERSION] = WK_INPUT,
-      [WICK_CORRUPT] = WK_INPUT,          [WICK_BAD_MACHINE] = WK_UNSUPPORTED,
-      [WICK_NO_MEMORY] = WK_RESOURCE,     [WICK_NO_THREAD] = WK_RESOURCE,
-      [WICK_NO_ENTRY] = WK_INTERNAL,      [WICK_NO_STEPS] = WK_UNSUPPORTED,
-      [WICK_BUSY] = WK_INTERNAL,          [WICK_RUN_FAILED] = WK_INPUT,
-      [WICK_CANNOT_WRITE] = WK_IO,        [WICK_NO_DEVICE] = WK_UNSUPPORTED,
-      [WICK_NO_STATE] = WK_INTERNAL,      [WICK_BAD_STATE] = WK_INTERNAL,
-      [WICK_DEVICE_FAILED] = WK_IO};
-  assert_null(wk_wick_error(WICK_OK, "why", "file"));
-  for (int s = WICK_BAD_ARGUMENT; s <= WICK_DEVICE_FAILED; s++) {
-    wk_status error = wk_wick_error(s, NULL, "file");
-    assert_int_equal(error->code, codes[s]);
-    assert_string_equal(error->place, "file");
-    assert_string_equal(error->message, wick_status_text(s));
-    wk_status_free(error);
-  }
-}
-
-/* The place is said once, and what the status says, too. */
-static void details_of_the_runtime(void **state) {
-  (void)state;
-  const char *text = wick_status_text(WICK_CORRUPT);
-  const struct { const char *detail, *what, *said;
-  } cases[] = {{"", "f", ""},
-               {"at 3", "f", ": at 3"},
-               {"at 3", NULL, ": at 3"},
-               {"f: at 3", "f", ": at 3"},
-               {"f: at 3", NULL, ": f: at 3"},
-               {"f: at 3", "", ": f: at 3"},
-               {"file: at 3", "file", ": at 3"},
-               {"file: ", "file", ""},
-               {"file at 3", "file", ": file at 3"},
-               {"file:at 3", "file", ": file:at 3"},
-               {"files: at 3", "file", ": files: at 3"},
-               {"fill: at 3", "file", ": fill: at 3"},
-               {text, "f", ""}};
-  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
-    wk_status s = wk_wick_error(WICK_CORRUPT, cases[i].detail, cases[i].what);
-    wk_str want = {0};
-    wk_str_printf(&want, "%s%s", text, cases[i].said);
-    assert_string_equal(s->message, want.s);
-    wk_str_free(&want);
-    wk_status_free(s);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(seconds),       cmocka_unit_test(counts),
       cmocka_unit_test(positions),     cmocka_unit_test(elements),
       cmocka_unit_test(file_names),    cmocka_unit_test(marked_text),
       cmocka_unit_test(aligned_columns), cmocka_unit_test(many_columns),
-      cmocka_unit_test(progress_lines), cmocka_unit_test(codes_of_the_runtime),
-      cmocka_unit_test(details_of_the_runtime),
+      cmocka_unit_test(progress_lines),
   };
   return cmocka_run_group_tests_name("driver text", tests, NULL, NULL);
 }
