@@ -70,7 +70,21 @@ static inline void answers_round(wk_module *m) {
   }
 }
 
+/* Of constants that have been drawn too large to look at nothing more is said. */
+static inline bool answers_are_large(const wk_module *m) {
+  for (size_t k = 0; k < m->graphs.n; k++)
+    for (size_t i = 0; i < m->graphs.data[k]->values.n; i++) {
+      const wk_value *v = &m->graphs.data[k]->values.data[i];
+      if (v->kind == WK_VALUE_CONSTANT && wk_type_count(&v->type) > 1 << 16) return true;
+    }
+  return false;
+}
+
 static inline void answers_print(wk_str *b, wk_module *m) {
+  if (answers_are_large(m)) {
+    wk_str_add(b, "a large constant");
+    return;
+  }
   answers_round(m);
   wk_module_print(b, m, WK_PRINT_SHORT);
 }
