@@ -26,7 +26,7 @@ static wk_value_id tile_some(wk_low *l, wk_value_id x, const int64_t *repeats, i
   int64_t split[WK_MAX_RANK], wide[WK_MAX_RANK], merged[WK_MAX_RANK];
   int k = 0, spare = WK_MAX_RANK - t.rank;
   for (int i = 0; i < t.rank; i++) {
-    bool now = i == *done && (repeats[i] == 1 || spare > 0);
+    bool now = i == *done && spare > 0;
     int64_t r = now ? repeats[i] : 1;
     *done += now;
     if (r != 1) {

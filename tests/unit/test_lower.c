@@ -4,6 +4,7 @@
  * eval_cases.def, which were computed by hand, go the same way. */
 #include <math.h>
 
+#include "compiler/lower/build.h"
 #include "tests/unit/case_text.h"
 #include "tests/unit/middle.h"
 
@@ -17,6 +18,17 @@ typedef struct {
 static const row rows[] = {
 #define ROW(op, attrs, in, n_out) {WK_OP_##op, attrs, in, n_out},
 #include "tests/unit/lower_rows.def"
+    /* forms that are not drawn from there by other tests */
+    ROW(TILE, "repeats=1,1,1,1,1,2,0", "f32[1,1,1,1,1,2,3]", 1)
+    ROW(TILE, "repeats=2,0,1,1,1,0,2", "f32[1,1,1,1,1,2,3]", 1)
+    ROW(TILE, "repeats=1,2,1,3,1,2,1", "f32[2,1,2,1,2,1,2]", 1)
+    ROW(TILE, "repeats=2,1,2,2,2", "f32[2,1,1,2,3]", 1)
+    ROW(TILE, "repeats=3,1,2,2,1,2,3,2", "f32[2,1,1,2,1,1,2,1]", 1)
+    ROW(GRID_SAMPLE, "padding=reflection align_corners=1", "f32[1,2,1,1] f32[1,3,3,2]:-9:9", 1)
+    ROW(GRID_SAMPLE, "mode=cubic padding=reflection align_corners=1",
+        "f32[1,2,4,1] f32[1,3,3,2]:-9:9", 1)
+    ROW(GRID_SAMPLE, "mode=nearest padding=reflection", "f32[1,2,1,3] f32[1,3,3,2]:-9:9", 1)
+    ROW(GRID_SAMPLE, "mode=cubic padding=border", "f32[1,2,4,1] f32[1,3,3,2]:-9:9", 1)
 #undef ROW
 };
 
@@ -305,12 +317,81 @@ static void test_narrow_sums(void **state) {
   drop(&c);
 }
 
+/* A table may have 64 MiB, and what is left to constants of the module. */
+static void test_tables(void **state) {
+  (void)state;
+  static const struct { int64_t n; size_t entry; int64_t left; bool fits; } cases[] = {
+      {0, 8, 0, true},
+      {1, 8, 8, true},
+      {1, 8, 7, false},
+      {8 << 20, 8, INT64_MAX, true},
+      {(8 << 20) + 1, 8, INT64_MAX, false},
+      {INT64_C(1) << 61, 8, INT64_MAX, false},       /* as a product of 64 bits: 0 */
+      {(INT64_C(1) << 61) + 1, 8, INT64_MAX, false}, /* 8 */
+      {INT64_MAX, 2, INT64_MAX, false}};
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    wk_module *m = wk_module_new("t");
+    wk_low l = {.g = wk_graph_new(m, "main"), .arena = m->arena, .name = "it"};
+    m->constant_bytes_left = cases[i].left;
+    char *data = wk_low_table(&l, cases[i].n, cases[i].entry);
+    int64_t bytes = cases[i].fits ? cases[i].n * (int64_t)cases[i].entry : 0;
+    if ((data != NULL) != cases[i].fits || (l.status == NULL) != cases[i].fits)
+      fail_msg("case %zu", i);
+    if (l.status) assert_int_equal(l.status->code, WK_RESOURCE);
+    assert_int_equal(m->constant_bytes_left, cases[i].left - bytes);
+    for (int64_t k = 0; k < bytes; k += bytes / 7 + 1) assert_int_equal(data[k], 0);
+    if (bytes) data[bytes - 1] = 1;
+    if (l.status) assert_null(wk_low_table(&l, 1, 1));
+    wk_status_free(l.status);
+    wk_module_free(m);
+  }
+}
+
+/* Constants hold what the caller's arrays do, to the last element and no further. */
+static void test_constants(void **state) {
+  (void)state;
+  wk_module *m = wk_module_new("t");
+  wk_low l = {.g = wk_graph_new(m, "main"), .arena = m->arena, .name = "it"};
+  for (int64_t n = 0; n < 4; n++) {
+    double *reals = wk_xcalloc((size_t)n + 1, sizeof *reals);
+    int32_t *small = wk_xcalloc((size_t)n + 1, sizeof *small);
+    int64_t *large = wk_xcalloc((size_t)n + 1, sizeof *large);
+    reals = realloc(reals, (size_t)n * sizeof *reals + (n == 0));
+    small = realloc(small, (size_t)n * sizeof *small + (n == 0));
+    large = realloc(large, (size_t)n * sizeof *large + (n == 0));
+    assert_true(reals && small && large);
+    for (int64_t i = 0; i < n; i++) {
+      reals[i] = 0.5 + (double)i;
+      small[i] = -7 * (int32_t)(i + 1);
+      large[i] = INT64_MAX - i;
+    }
+    wk_value_id half = wk_low_const_real(&l, WK_F16, 1, &n, reals);
+    wk_value_id real = wk_low_const_real(&l, WK_F64, 1, &n, reals);
+    wk_value_id i32 = wk_low_const_i32(&l, 1, &n, small);
+    wk_value_id i64 = wk_low_const_i64(&l, 1, &n, large);
+    wk_value_id ones = wk_low_ones(&l, WK_I8, 1, &n);
+    assert_null(l.status);
+    for (int64_t i = 0; i < n; i++) {
+      assert_true(wk_load_f64(wk_val(l.g, half)->data, WK_F16, i) == reals[i]);
+      assert_true(wk_load_f64(wk_val(l.g, real)->data, WK_F64, i) == reals[i]);
+      assert_int_equal(wk_load_i64(wk_val(l.g, i32)->data, WK_I32, i), small[i]);
+      assert_int_equal(wk_load_i64(wk_val(l.g, i64)->data, WK_I64, i), large[i]);
+      assert_int_equal(wk_load_i64(wk_val(l.g, ones)->data, WK_I8, i), 1);
+    }
+    free(reals);
+    free(small);
+    free(large);
+  }
+  wk_module_free(m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows), cmocka_unit_test(test_narrow_rows),
       cmocka_unit_test(test_known), cmocka_unit_test(test_refused),
       cmocka_unit_test(test_complete), cmocka_unit_test(test_order_is_kept),
       cmocka_unit_test(test_claims),
-      cmocka_unit_test(test_narrow_sums)};
+      cmocka_unit_test(test_narrow_sums), cmocka_unit_test(test_tables),
+      cmocka_unit_test(test_constants)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
