@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which operators between quantised tensors become integer ones, and which that nearly could stay
+ * real: other operands, numbers beyond what integers hold, sizes beyond what sums hold. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/integer/integer.h"
+
+#define NUMBERS                                                                              \
+  "%s = constant f32[] {0.5}\n%t = constant f32[] {0.25}\n%z = constant i8[] {3}\n"          \
+  "%w0 = constant i8[] {0}\n%k2 = constant f32[] {2.0}\n%k0 = constant f32[] {0.0}\n"        \
+  "%big = constant f32[] {1e20}\n%small = constant f32[] {1e-20}\n"
+#define X "%x = dequantize(%a, %s, %z)\n"
+#define Z "%v = dequantize(%b, %t, %z)\n"
+#define Q "%q = quantize(%y, %t, %z) {to=i8}\noutput %q\n"
+#define PADS "{strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
+#define REAL(op) "dequantize dequantize " op " quantize"
+#define REAL1(op) "dequantize " op " quantize"
+
+typedef struct { const char *args, *body, *left; } rule_case; /* left: operators, in order */
+
+static const rule_case maps[] = {
+    {"%a: i8[2,3], %b: i8[2,3], %f: f32[2,3], %i: i64[2]",
+     X Z "%y = add(%x, %v)\n" Q, "map"},
+    {NULL, X Z "%y = sub(%v, %x)\n" Q, "map"},
+    {NULL, X Z "%y = mul(%x, %v)\n" Q, "map"},
+    {NULL, X "%y = mul(%x, %x)\n" Q, "map"},
+    {NULL, X Z "%y = div(%x, %v)\n" Q, REAL("div")},
+    {NULL, X "%y = add(%x, %f)\n" Q, REAL1("add")},
+    {NULL, X "%y = mul(%f, %x)\n" Q, REAL1("mul")},
+    {NULL, X "%v = dequantize(%b, %big, %z)\n%y = add(%x, %v)\n" Q, REAL("add")},
+    {NULL, "%x = dequantize(%a, %big, %z)\n" Z "%y = add(%x, %v)\n" Q, REAL("add")},
+    {NULL, X "%v = dequantize(%b, %big, %z)\n%y = mul(%x, %v)\n" Q, REAL("mul")},
+    {NULL, X "%v = dequantize(%b, %small, %z)\n%y = mul(%x, %v)\n" Q, "map"},
+    {NULL, X Z "%y = add(%x, %v)\n%q = quantize(%y, %small, %z) {to=i8}\noutput %q\n",
+     REAL("add")},
+    {NULL, X "%q = quantize(%x, %t, %z) {to=i8}\noutput %q\n", "map"},
+    {NULL, X "%q = quantize(%x, %s, %z) {to=i8}\noutput %q\n", ""},
+    {NULL, X "%q = quantize(%x, %s, %w0) {to=i8}\noutput %q\n", "map"},
+    {NULL, X "%h = constant u8[] {3}\n%q = quantize(%x, %s, %h) {to=u8}\noutput %q\n", "map"},
+    {NULL, X "%q = quantize(%x, %small, %z) {to=i8}\noutput %q\n", "dequantize quantize"},
+    {NULL, X "%h = constant i32[] {3}\n%q = quantize(%x, %s, %h) {to=i32}\noutput %q\n",
+     "dequantize quantize"},
+    {NULL, "%n = constant f32[] {-0.5}\n" X "%q = quantize(%x, %n, %z) {to=i8}\noutput %q\n",
+     "dequantize quantize"},
+    {NULL, X "%y = concat(%x, %x) {axis=0}\n%q = quantize(%y, %s, %z) {to=i8}\noutput %q\n",
+     "concat"},
+    {NULL, X Z "%y = concat(%x, %v) {axis=0}\n" Q, "map concat"},
+    {NULL, X "%y = concat(%x, %f) {axis=0}\n" Q, REAL1("concat")},
+    {NULL, "%x = dequantize(%a, %big, %z)\n" Z "%y = concat(%v, %x) {axis=0}\n" Q,
+     REAL("concat")},
+    /* limits go into the conversion */
+    {NULL, X Z "%u = add(%x, %v)\n%y = relu(%u)\n" Q, "map"},
+    {NULL, X Z "%u = add(%x, %v)\n%y = clip(%u) {lo=-1.0, hi=2.0}\n" Q, "map"},
+    {NULL, X Z "%u = add(%x, %v)\n%y = max(%k2, %u)\n" Q, "map"},
+    {NULL, X Z "%u = add(%x, %v)\n%y = min(%u, %k2)\n" Q, "map"},
+    {NULL, X Z "%u = add(%x, %v)\n%h = relu(%u)\n%y = min(%h, %k2)\n" Q, "map"},
+    {NULL, X "%y = max(%x, %f)\n" Q, REAL1("max")},
+    {NULL, X "%k = constant f32[4,2,3] splat(2.0)\n%y = max(%x, %k)\n" Q, REAL1("max")}};
+
+static const rule_case tables[] = {
+    {"%a: i8[2,3], %b: i8[2,3], %f: f32[2,3]", X "%y = tanh(%x)\n" Q, "gather"},
+    {NULL, X "%u = tanh(%x)\n%y = mul(%u, %x)\n" Q, "gather"},
+    {NULL, X "%u = tanh(%x)\n%y = mul(%u, %k2)\n" Q, "gather"},
+    {NULL, X "%u = tanh(%x)\n%v = exp(%x)\n%y = div(%u, %v)\n" Q, "gather"},
+    {NULL, X "%u = tanh(%x)\n%v = exp(%u)\n%y = div(%u, %v)\noutput %v\n" Q,
+     "dequantize tanh exp gather"},
+    {NULL, X Z "%u = tanh(%x)\n%y = div(%u, %v)\n" Q, "dequantize dequantize tanh div quantize"},
+    {NULL, X "%u = tanh(%x)\n%y = div(%u, %f)\n" Q, "dequantize tanh div quantize"},
+    {NULL, X "%v = dequantize(%a, %t, %z)\n%u = tanh(%x)\n%y = div(%u, %v)\n" Q,
+     "dequantize dequantize tanh div quantize"},
+    {NULL, X "%v = dequantize(%a, %s, %w0)\n%u = tanh(%x)\n%y = div(%u, %v)\n" Q,
+     "dequantize dequantize tanh div quantize"},
+    {NULL, X "%v = dequantize(%a, %s, %z)\n%u = tanh(%x)\n%y = div(%u, %v)\n" Q, "gather"},
+    {NULL, X "%k = constant f32[4,2,3] splat(2.0)\n%u = tanh(%x)\n%y = div(%u, %k)\n" Q,
+     "dequantize tanh div quantize"},
+    {NULL, X "%u = softmax(%x) {axis=1}\n%y = exp(%u)\n" Q,
+     "dequantize softmax exp quantize"},
+    {"%a: i8[2,1], %b: i8[2,3]", X Z "%u = tanh(%x)\n%y = div(%u, %v)\n" Q,
+     "dequantize dequantize tanh div quantize"}};
+
+#define MEAN "%y = reduce_mean(%x) {axes=[0]}\n" Q
+#define AVERAGE(kernel)                                                                       \
+  X "%y = avg_pool(%x) {kernel=[" kernel "], strides=[1,1], pads=[0,0,0,0], "                 \
+  "real_pads=[0,0,0,0], dilations=[1,1]}\n" Q
+#define MOST X "%y = max_pool(%x) {kernel=[2,2], strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
+
+static const rule_case windows[] = {
+    {"%a: i8[4194304]", X MEAN, "reduce"},
+    {"%a: i8[4194305]", X MEAN, REAL1("reduce_mean")},
+    {"%a: i8[2048,2048]", X "%y = reduce_mean(%x) {axes=[0,1]}\n" Q, "reduce"},
+    {"%a: i8[2049,2048]", X "%y = reduce_mean(%x) {axes=[0,1]}\n" Q, REAL1("reduce_mean")},
+    {"%a: i8[2049,2048]", X MEAN, "reduce"},
+    {"%a: i8[3,4]", "%x = dequantize(%a, %big, %z)\n" MEAN, REAL1("reduce_mean")},
+    {"%a: i8[3,4]", X "%y = reduce_sum(%x) {axes=[0]}\n" Q, REAL1("reduce_sum")},
+    {"%a: i8[3,4]", X "%y = reduce_max(%x) {axes=[0]}\n" Q, "reduce_max map"},
+    {"%a: i8[3,4]", X "%y = reduce_min(%x) {axes=[0]}\n%q = quantize(%y, %s, %z) {to=i8}\n"
+     "output %q\n", "reduce_min"},
+    {"%a: i8[1,1,256,256]", AVERAGE("256,256"), "integer_avg_pool"},
+    {"%a: i8[1,1,256,257]", AVERAGE("256,257"), REAL1("avg_pool")},
+    {"%a: i8[1,256,256,256]", AVERAGE("256,256"), "integer_avg_pool"},
+    {"%a: i8[1,257,256,256]", AVERAGE("256,256"), REAL1("avg_pool")},
+    {"%a: i8[1,0,4,4]", AVERAGE("2,2"), REAL1("avg_pool")},
+    {"%a: i8[1,2,4,4]", MOST Q, "max_pool map"},
+    {"%a: i8[1,2,4,4]", MOST "%q = quantize(%y, %s, %z) {to=i8}\noutput %q\n", "max_pool"},
+    {"%a: i8[1,2,4,4]", X "%y, %i = max_pool(%x) {kernel=[2,2], strides=[1,1], pads=[0,0,0,0], "
+     "dilations=[1,1]}\noutput %i\n" Q, REAL1("max_pool")},
+    {"%a: i8[1,2,4,4]", X "%y, - = max_pool(%x) {kernel=[2,2], strides=[1,1], pads=[0,0,0,0], "
+     "dilations=[1,1]}\n" Q, "max_pool map"}};
+
+#define WEIGHTS "%wq = constant i8[3,2] {1,2,3,4,5,6}\n"
+#define PER(scale, zero)                                                                      \
+  "%ws = constant f32[2] {" scale "}\n%wz = constant i8[2] {" zero "}\n"                      \
+  "%w = dequantize(%wq, %ws, %wz) {axis=1}\n"
+#define ONE "%w = dequantize(%wq, %s, %w0)\n"
+
+static const rule_case products[] = {
+    {"%a: i8[2,3], %b: i8[3,2], %f: f32[2], %wf: f32[3,2]",
+     X WEIGHTS ONE "%y = matmul(%x, %w)\n" Q, "matmul"},
+    {NULL, X WEIGHTS ONE "%y = matmul(%x, %w)\noutput %y\n", "matmul"},
+    {NULL, X "%y = matmul(%x, %wf)\n" Q, REAL1("matmul")},
+    {NULL, X WEIGHTS ONE "%k = constant f32[2] {1.0, 2.0}\n%y = matmul(%x, %w, %k)\n" Q,
+     "matmul"},
+    {NULL, X WEIGHTS ONE "%k = constant f32[2] {1.0, 2.0}\n%u = matmul(%x, %w)\n"
+     "%y = add(%u, %k)\n" Q, "matmul"},
+    {NULL, X WEIGHTS ONE "%k = constant f32[2,1] {1.0, 2.0}\n%u = matmul(%x, %w)\n"
+     "%y = add(%u, %k)\n" Q, "matmul add quantize"},
+    {NULL, X WEIGHTS ONE "%u = matmul(%x, %w)\n%y = add(%u, %f)\n" Q, "matmul add quantize"}};
+
+static wk_module *converted(const char *args, const char *body) {
+  wk_str text = {0};
+  wk_module *m;
+  int64_t changes;
+  wk_str_printf(&text, "module \"t\" {\ngraph @main(%s) {\n%s%s}\n}\n", args, NUMBERS, body);
+  wk_status s = wk_module_parse(text.s, "t", &m);
+  if (s) fail_msg("%s\n%s: %s", body, s->place ? s->place : "", s->message);
+  s = wk_integer_convert(m, &changes);
+  if (s) fail_msg("%s\n%s: %s", body, s->place ? s->place : "", s->message);
+  wk_str_free(&text);
+  return m;
+}
+
+static void check(const rule_case *c, size_t n) {
+  const char *args = "";
+  int bad = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (c[i].args) args = c[i].args;
+    wk_module *m = converted(args, c[i].body);
+    wk_str left = {0};
+    wk_str_add(&left, "");
+    for (size_t k = 0; k < m->main->nodes.n; k++)
+      if (!m->main->nodes.data[k].dead)
+        wk_str_printf(&left, "%s%s", left.n ? " " : "", wk_op_get(m->main->nodes.data[k].op)->name);
+    if (strcmp(left.s, c[i].left)) {
+      print_error("case %zu (%s): %s  left: %s\n  want: %s\n", i, args, c[i].body, left.s,
+                  c[i].left);
+      bad++;
+    }
+    wk_str_free(&left);
+    wk_module_free(m);
+  }
+  assert_int_equal(bad, 0);
+}
+
+/* A table of up to 24 operators in a row. */
+static void test_chains(void **state) {
+  (void)state;
+  for (int n = 23; n <= 25; n++) {
+    wk_str body = {0};
+    wk_str_add(&body, X "%v0 = tanh(%x)\n");
+    for (int i = 1; i < n - 1; i++) wk_str_printf(&body, "%%v%d = sin(%%v%d)\n", i, i - 1);
+    wk_str_printf(&body, "%%y = cos(%%v%d)\n", n - 2);
+    wk_str_add(&body, Q);
+    wk_module *m = converted("%a: i8[2,3]", body.s);
+    assert_int_equal(m->main->nodes.n, n <= 24 ? 1 : n + 2);
+    wk_module_free(m);
+    wk_str_free(&body);
+  }
+}
+
+#define TEST(table)                                                                           \
+  static void test_##table(void **state) {                                                    \
+    (void)state;                                                                              \
+    check(table, WK_COUNTOF(table));                                                          \
+  }
+TEST(maps)
+TEST(tables)
+TEST(windows)
+TEST(products)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_maps), cmocka_unit_test(test_tables), cmocka_unit_test(test_windows),
+      cmocka_unit_test(test_products), cmocka_unit_test(test_chains)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
