@@ -8,10 +8,6 @@ static const char *target_name(const wk_parts *p, uint32_t t) {
 }
 
 static void add_tensor(wk_str *b, const wk_parts *p, uint32_t t) {
-  if (t == WK_NONE) {
-    wk_str_add(b, " -");
-    return;
-  }
   const wk_part_tensor *x = &p->tensors.data[t];
   wk_str_printf(b, " %s ", x->name);
   wk_type_print(b, &x->type);

@@ -105,8 +105,8 @@ static void test_budgets(void **state) {
   assert_true(graphs > 50 && again > 20);
 }
 
-/* What it comes to over all graphs, which tells a choice that is made otherwise: where the budget is
- * met, memory, what is computed again, and the graphs. */
+/* What it comes to over all graphs, which tells a choice that is made otherwise: where the budget
+ * is met, memory, what is computed again, and the graphs. */
 typedef struct {
   int met;
   int64_t least, peak, nodes, macs;
