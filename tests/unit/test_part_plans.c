@@ -12,10 +12,23 @@
 #include "compiler/part/part.h"
 #include "tests/unit/maps_target.h"
 
+/* One target takes maps, the other what moves things about as well. */
+static bool supports_moves(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
+                           const char **reason) {
+  return supports_maps(t, g, n, a, reason) || wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT;
+}
+
+static const wk_target moves_target = {.name = "moves", .supports = supports_moves,
+                                       .wish = plain_wish};
+static wk_instance moves_instance = {.target = &moves_target, .is_here = true};
+static wk_instance *const moves_list[] = {&moves_instance, &dear_instance};
+static const wk_targets moves_targets = {moves_list, 2, true};
+
 static const struct {
-  const char *what, *graph, *plan;
+  const wk_targets *targets;
+  const char *target, *what, *graph, *plan;
 } cases[] = {
-#define PLAN(what, graph, plan) {what, graph, plan},
+#define PLAN(target, what, graph, plan) {&target##_targets, #target, what, graph, plan},
 #include "tests/unit/part_plans.def"
 #undef PLAN
 };
@@ -37,11 +50,11 @@ static void add_slices(wk_str *b, const wk_parts *p) {
   }
 }
 
-static void print_case(const char *graph, wk_str *b) {
-  wk_module *m = lowered(graph);
+static void print_case(size_t i, wk_str *b) {
+  wk_module *m = lowered(cases[i].graph);
   wk_parts *p;
-  wk_status s = wk_partition(m, &maps_targets, NULL, &p);
-  if (s) fail_msg("%s\n%s", graph, s->message);
+  wk_status s = wk_partition(m, cases[i].targets, NULL, &p);
+  if (s) fail_msg("%s: %s", cases[i].what, s->message);
   wk_parts_print(b, p);
   add_edges(b, p);
   add_slices(b, p);
@@ -70,8 +83,8 @@ static void print_text(const char *s) {
 static void print_rows(void) {
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
     wk_str b = {0};
-    print_case(cases[i].graph, &b);
-    printf("PLAN(\"%s\",", cases[i].what);
+    print_case(i, &b);
+    printf("PLAN(%s, \"%s\",", cases[i].target, cases[i].what);
     print_text(cases[i].graph);
     printf(",");
     print_text(b.s);
@@ -85,7 +98,7 @@ static void test_plans(void **state) {
   int differ = 0;
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
     wk_str b = {0};
-    print_case(cases[i].graph, &b);
+    print_case(i, &b);
     if (strcmp(b.s, cases[i].plan)) {
       differ++;
       print_message("%s:\n%s", cases[i].what, b.s);
