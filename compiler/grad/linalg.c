@@ -14,7 +14,7 @@ static wk_value_id positions(wk_low *l, int64_t n) {
   for (int64_t e = 0; v && e < n * n; e++)
     for (int64_t at = 0; at < n * n; at++)
       if (at / n != e / n && at % n != e % n) v[k++] = at;
-  return v ? wk_low_const_i64(l, 1, &count, v) : 0;
+  return wk_low_const_i64(l, 1, &count, v);
 }
 
 void wk_adjoint_det(wk_adjoint *a) {
