@@ -199,15 +199,20 @@ static void sum_up_package(uint32_t *of, const wk_machine *m, const wk_accel_opt
 /* Every fourth machine of a drawn network is drawn. */
 static bool is_drawn(int seed) { return seed < SEEDS || seed >= (int)LAYERS_END; }
 
+/* Of drawn networks, what they are drawn by: the same when there are more layers. */
+static int draw_of(int seed) {
+  return seed < (int)LAYERS_END ? seed : seed - (int)LAYERS_END + 100;
+}
+
 static void machine_of(int seed, wk_machine *m, char spec[80]) {
   static const char *const named[] = {"tiny", "base", "wide", NULL};
-  const char *name = is_drawn(seed) ? named[seed % 4] : layers[seed - SEEDS].machine;
+  const char *name = is_drawn(seed) ? named[draw_of(seed) % 4] : layers[seed - SEEDS].machine;
   if (name) {
     assert_null(wk_machine_read(name, m));
     snprintf(spec, 80, "accel:%s", name);
     return;
   }
-  random_machine((uint64_t)seed, m);
+  random_machine((uint64_t)draw_of(seed), m);
   assert_true(random_machine_write(m, machine_file));
   snprintf(spec, 80, "accel:%s", machine_file);
 }
@@ -218,8 +223,9 @@ static wk_module *module_of(int seed) {
   int64_t changes;
   wk_status s;
   if (is_drawn(seed)) {
-    m = random_layers_graph((uint64_t)seed + (seed < SEEDS ? 70000 : 80000),
-                            seed < SEEDS ? 1 + seed % 6 : 2 + seed % 4);
+    int draw = draw_of(seed);
+    m = random_layers_graph((uint64_t)draw + (seed < SEEDS ? 70000 : 80000),
+                            seed < SEEDS ? 1 + seed % 6 : 2 + draw % 4);
     s = wk_integer_convert(m, &changes);
   } else {
     wk_str_printf(&text, "module \"t\" {\ngraph @main%s  output %%y\n}\n}\n",
@@ -238,11 +244,11 @@ static wk_accel_options options_of(int seed, int mode) {
   static const unsigned more[] = {0, WK_ACCEL_RESIDENCY, WK_ACCEL_FUSION,
                                   WK_ACCEL_EARLY_ISSUE | WK_ACCEL_CROSS_LAYER, 0};
   wk_accel_options o = {.prefetch = (wk_accel_prefetch)mode, .effort = seed / 4 % 3,
-                        .marks = seed % 11 == 0};
+                        .marks = draw_of(seed) % 11 == 0};
   if (seed < SEEDS) o.without = ideas[(size_t)seed / 2 % WK_COUNTOF(ideas)];
   if (seed >= (int)LAYERS_END) {
-    o.without = more[(size_t)seed % WK_COUNTOF(more)];
-    o.effort = 2 + seed / 2 % 2;
+    o.without = more[(size_t)draw_of(seed) % WK_COUNTOF(more)];
+    o.effort = 2 + draw_of(seed) / 2 % 2;
   }
   return o;
 }
