@@ -106,9 +106,11 @@ static const struct {
     {"64bit", 0x80000001, 0, EDX, 29, STATE_NONE},
 };
 
+static bool ask(uint32_t leaf, uint32_t subleaf, unsigned r[4]) {
+  return __get_cpuid_count(leaf, subleaf, &r[EAX], &r[EBX], &r[ECX], &r[EDX]);
+}
+
 static uint32_t saved_state(void) {
-  unsigned r[4];
-  if (!__get_cpuid(1, &r[EAX], &r[EBX], &r[ECX], &r[EDX]) || !(r[ECX] & bit_OSXSAVE)) return 0;
   uint32_t low, high;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return low;
@@ -119,19 +121,27 @@ static bool allow_amx(void) {
   return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
-static int has_feature(const char *name) {
+static bool saves(const wick_processor *p, uint32_t state) {
+  unsigned r[4];
+  return p->ask(1, 0, r) && r[ECX] & bit_OSXSAVE && (p->saved_state() & state) == state;
+}
+
+int wick_processor_has(const wick_processor *p, const char *name) {
   for (size_t i = 0; i < WICK_COUNTOF(features); i++) {
     if (strcmp(name, features[i].name) != 0) continue;
     unsigned r[4];
     uint32_t state = features[i].state;
-    if (!__get_cpuid_count(features[i].leaf, features[i].subleaf, &r[EAX], &r[EBX], &r[ECX],
-                           &r[EDX]))
-      return 0;
+    if (!p->ask(features[i].leaf, features[i].subleaf, r)) return 0;
     if (!(r[features[i].reg] >> features[i].bit & 1)) return 0;
-    if (state && (saved_state() & state) != state) return 0;
-    return state != STATE_AMX || allow_amx();
+    if (state && !saves(p, state)) return 0;
+    return state != STATE_AMX || p->allow_amx();
   }
   return -1;
+}
+
+static int has_feature(const char *name) {
+  static const wick_processor host = {ask, saved_state, allow_amx};
+  return wick_processor_has(&host, name);
 }
 
 #elif defined(__aarch64__)

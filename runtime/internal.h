@@ -27,6 +27,14 @@ uint32_t wick_processors(void);
  * (AMX). The names that are missing or unknown go to `missing` (size bytes, cut when longer). */
 bool wick_cpu_require(const char *features, char *missing, size_t size);
 
+/* Of x86-64: what a processor and its system say. */
+typedef struct {
+  bool (*ask)(uint32_t leaf, uint32_t subleaf, unsigned r[4]); /* cpuid: eax, ebx, ecx, edx */
+  uint32_t (*saved_state)(void); /* XCR0; asked where the processor has OSXSAVE */
+  bool (*allow_amx)(void);
+} wick_processor;
+int wick_processor_has(const wick_processor *p, const char *feature); /* as wick_cpu_has */
+
 /* ---- model ---- */
 
 enum {

@@ -25,7 +25,7 @@ static void refuse(const wk_sim_build_options *o, const char *message) {
   wk_status_free(s);
 }
 
-/* ---- what stands before files of the host and the project (tests.cmake: --wrap) --------------- */
+/* ---- what stands before files of the host and the project (tests.cmake: --wrap) -------------- */
 
 static const char *processor;        /* a file; NULL: none */
 static const char *replaced, *by;    /* the end of a path, a file */
