@@ -75,7 +75,46 @@ typedef struct {
   X(code, p->code = 1, "section 'steps': not those of part 0")                                    \
   X(no_needs, p->cut = "needs", "section 'needs', row 0: there is one row")                       \
   X(cut_args, p->cut = "args"; p->cut_bytes = sizeof *p->args + 1,                                \
-    "section 'args': 25 bytes are no rows of 24")
+    "section 'args': 25 bytes are no rows of 24")                                                 \
+  X(output_piece, p->buffers[B_Y].offset = 4,                                                     \
+    "section 'buffers', row 2: a piece of an input or output")                                    \
+  X(fault_size, p->buffers[B_I].place = WICK_CL_FAULT; p->buffers[B_I].offset = 0,                \
+    "section 'buffers', row 9: a fault is one word")                                              \
+  X(fault_piece, p->buffers[B_I].place = WICK_CL_FAULT; p->buffers[B_I].offset = 4;               \
+    p->buffers[B_I].bytes = 4, "section 'buffers', row 9: a fault is one word")                   \
+  X(arena_47, p->needs.arena_bytes = (uint64_t)1 << 47,                                           \
+    "section 'needs', row 0: the arena is too large")                                             \
+  X(arena_end, p->buffers[B_I].bytes = 1025, "section 'buffers', row 9: out of range")            \
+  X(const_end, p->buffers[B_C].offset = 65, "section 'buffers', row 4: out of range")             \
+  X(unaligned_last, p->buffers[B_I].offset = 3008, "section 'buffers', row 9: not aligned")       \
+  X(group, p->needs.max_group = 15, "section 'launches', row 0: work-group out of range")         \
+  X(items_0, p->needs.max_items[0] = 15, "section 'launches', row 0: work-group out of range")    \
+  X(items_1, p->needs.max_group = 32; p->launches[2].local[1] = p->launches[2].global[1] = 2,     \
+    "section 'launches', row 2: work-group out of range")                                         \
+  X(items_2, p->needs.max_group = 32; p->launches[2].local[2] = p->launches[2].global[2] = 2,     \
+    "section 'launches', row 2: work-group out of range")                                         \
+  X(group_product, p->needs.max_items[2] = 9;                                                     \
+    p->launches[2].local[2] = p->launches[2].global[2] = 2,                                       \
+    "section 'launches', row 2: work-group out of range")                                         \
+  X(global_1, p->needs.max_items[1] = p->launches[2].local[1] = 2; p->needs.max_group = 32;       \
+    p->launches[2].global[1] = 3, "section 'launches', row 2: work items out of range")           \
+  X(global_47, p->launches[15].global[0] = (uint64_t)1 << 47,                                     \
+    "section 'launches', row 15: work items out of range")                                        \
+  X(kernel_else, p->launches[15].else_count = 1,                                                  \
+    "section 'launches', row 15: a kernel has no body")                                           \
+  X(kernel_last, p->launches[15].kernel = 6,                                                      \
+    "section 'launches', row 15: there is no such kernel")                                        \
+  X(branch_no_args, p->launches[BRANCH].arg_count = 0,                                            \
+    "section 'launches', row 8: there is no condition")                                           \
+  X(loop_many_args, p->launches[LOOP].arg_count = 3,                                              \
+    "section 'launches', row 4: a loop has two arguments")                                        \
+  X(loop_constant, p->args[11].buffer = B_C,                                                      \
+    "section 'launches', row 4: a loop counts in what cannot be written")                         \
+  X(loop_step, p->args[11].step = 4, "section 'launches', row 4: not aligned")                    \
+  X(last_arg, p->args[27].offset = OCL_BYTES - 3, "section 'args', row 27: out of range")         \
+  X(last_step, p->steps[6].launch_count = 2, "section 'steps', row 6: out of order")              \
+  X(other_output, p->buffers[B_Z].index = 2,                                                      \
+    "section 'args', row 11: not an input or output of its part")
 
 #define X(name, what, why) PATCH(change_##name, what)
 SECTIONS(X)
@@ -97,6 +136,47 @@ static void wrong_sections_are_refused(void **state) {
     if (strcmp(f.detail.text, patches[i].why))
       fail_msg("says '%s', not '%s'", f.detail.text, patches[i].why);
     assert_int_equal(status, i == 0 ? WICK_BAD_VERSION : WICK_CORRUPT);
+    unload(&f);
+  }
+}
+
+/* The other side of those lines: whatever becomes of them, the sections are sound. */
+#define SOUND(X)                                                                                  \
+  X(offset_at_end, p->args[2].offset = OCL_BYTES)                                                 \
+  X(flags_f64, p->needs.flags = WICK_CL_NEEDS_F64)                                                \
+  X(flags_f16, p->needs.flags = WICK_CL_NEEDS_F16)                                                \
+  X(flags_dot, p->needs.flags = WICK_CL_NEEDS_DOT)                                                \
+  X(flags_subgroups, p->needs.flags = WICK_CL_NEEDS_SUBGROUPS)                                    \
+  X(many_kernels, p->needs.kernel_count = (uint32_t)strlen(p->source))                            \
+  X(const_anywhere, p->buffers[B_C].offset = 60)                                                  \
+  X(whole_arena, p->buffers[B_I].bytes = 1024)                                                    \
+  X(one_group, p->launches[0].global[0] = 16)                                                     \
+  X(no_iterations, p->launches[LOOP].trip = 0)                                                    \
+  X(second_number, p->buffers[B_I].bytes = 16; p->args[21].offset = 8)                            \
+  X(no_else, p->launches[BRANCH].body_count = 3; p->launches[BRANCH].else_count = 0)              \
+  X(no_body, p->launches[BRANCH].body_count = 0; p->launches[BRANCH].else_count = 0)
+
+#define X(name, what) static void sound_##name(ocl_plan *p) { what; }
+SOUND(X)
+#undef X
+
+static void sound_sections_are_taken(void **state) {
+  static const struct {
+    void (*change)(ocl_plan *p);
+    const char *name;
+  } patches[] = {
+#define X(name, what) {sound_##name, #name},
+      SOUND(X)
+#undef X
+  };
+  static ocl_plan plan;
+  (void)state;
+  for (size_t i = 0; i < sizeof patches / sizeof *patches; i++) {
+    fixture f;
+    ocl_fill(&plan);
+    patches[i].change(&plan);
+    wick_status status = load(&plan, &f);
+    if (status == WICK_CORRUPT) fail_msg("%s: says '%s'", patches[i].name, f.detail.text);
     unload(&f);
   }
 }
@@ -158,6 +238,7 @@ static void loops_stay_within_buffers(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(wrong_sections_are_refused),
+      cmocka_unit_test(sound_sections_are_taken),
       cmocka_unit_test(kernels_are_as_launches_say),
       cmocka_unit_test(loops_stay_within_buffers),
   };
