@@ -126,10 +126,21 @@ static wick_status toy_do(const toy_op *op, const wick_part_info *part,
   return worked ? WICK_OK : WICK_DEVICE_FAILED;
 }
 
+/* Whether the part's job has a place for dims just where one of its outputs wants it. */
+static bool toy_dims_are_wanted(const wick_part_info *part, const wick_device_job *job) {
+  bool is_bound = false;
+  for (uint32_t i = 0; i < part->output_count; i++) is_bound |= part->outputs[i].is_bound;
+  return is_bound == (job->output_dims != NULL);
+}
+
 /* A part is one step. */
 static wick_status toy_run(const toy_context *c, const wick_device_job *job, char *why) {
   const wick_device_part *part = &c->unit->unit->parts[job->part];
   wick_status status = WICK_OK;
+  if (!toy_dims_are_wanted(part->info, job)) {
+    snprintf(why, 64, "part '%s' has dims that nobody wants, or none", part->info->name);
+    return WICK_DEVICE_FAILED;
+  }
   if (job->observer) job->observer(job->user, 0, 0, NULL);
   for (const toy_op *op = c->unit->ops + part->code; op->kind != TOY_END && status == WICK_OK; op++)
     status = toy_do(op, part->info, job, why);
