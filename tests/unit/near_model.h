@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Models that differ from one in a single thing: edits of a text of tests/hostile/model_text.h that
- * leave it well formed. A number is moved, a type or a text becomes another one, an operand is left
- * out, added or another one, an attribute is left out. */
+ * leave it well formed. A number is moved, doubled or left out, a type or a text becomes another
+ * one, an operand is left out, added or another one, an attribute is left out. */
 #ifndef WICK_TEST_NEAR_MODEL_H
 #define WICK_TEST_NEAR_MODEL_H
 
@@ -88,6 +88,14 @@ static inline void near_find(const char *text, near_places *out) {
   }
 }
 
+/* An element of a list, of which there is another one behind if `has_next`. */
+static inline bool near_is_element(const near_place *x, bool has_next) {
+  char before = x->at[-1], after = x->at[x->n];
+  bool is_last = after == ']' || after == '}';
+  return (before == '[' || before == '{' || before == ',') &&
+         (after == ',' || (is_last && !has_next));
+}
+
 static inline void near_number(wk_str *b, const near_place *x, wk_rng *rng) {
   char *end;
   long long v = strtoll(x->at, &end, 10);
@@ -132,7 +140,14 @@ static inline void near_edit(wk_str *b, const char *text, const near_places *all
   const char *after = x->at + x->n;
   wk_str_printf(b, "%.*s", (int)(x->at - text), text);
   switch (x->kind) {
-    case NEAR_NUMBER: near_number(b, x, rng); break;
+    case NEAR_NUMBER: {
+      int64_t how = wk_rng_range(rng, 0, 9);
+      if (how == 8 && near_is_element(x, false))
+        wk_str_printf(b, "%.*s,%.*s", (int)x->n, x->at, (int)x->n, x->at);
+      else if (how == 9 && near_is_element(x, true)) after++; /* with its comma */
+      else near_number(b, x, rng);
+      break;
+    }
     case NEAR_TYPE: wk_str_add(b, types[wk_rng_range(rng, 0, WK_COUNTOF(types) - 1)]); break;
     case NEAR_QUOTED:
       wk_str_printf(b, "\"%s\"", words[wk_rng_range(rng, 0, (int64_t)n_words - 1)]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What becomes of files of models of which single fields, bytes or words are others (the mutations
- * of tests/hostile): what the import makes of them or says, and what `inspect` finds. After a change
- * that is meant,
+ * of tests/hostile): what the import makes of them or says, and what `inspect` finds. After a
+ * change that is meant,
  *   test_import_mutants says KIND      what was done to a model, and the answers
  *   test_import_mutants rows >tests/unit/import_mutants.def */
 #include <unistd.h>
