@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -126,6 +127,60 @@ static void time_is_that_of_the_process(void **state) {
   double seconds = 0;
   assert_null(wk_jobs_run(&(wk_jobs){1, 1, rest, note_time, &seconds}));
   assert_true(seconds >= 0.05 && seconds < 600);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+enum { LONG = 300000 }; /* more than a pipe holds */
+
+static void ring(int signal) { (void)signal; }
+
+/* Ends with 0 when all has come, after a time in which the writer is interrupted. */
+static _Noreturn void read_all(int fd) {
+  static char got[LONG + 1];
+  size_t n = 0;
+  usleep(60000);
+  for (ssize_t k; (k = read(fd, got + n, sizeof got - n)) > 0;) n += (size_t)k;
+  for (size_t i = 0; i < n; i++)
+    if (got[i] != byte_of(0, i)) _exit(2);
+  _exit(n != LONG);
+}
+
+/* A signal ends a write after a part, or before the first byte. */
+static void interrupted_writes_go_on(void **state) {
+  (void)state;
+  static char text[LONG];
+  int ends_[2], how;
+  for (size_t i = 0; i < LONG; i++) text[i] = byte_of(0, i);
+  assert_int_equal(pipe(ends_), 0);
+  pid_t reader = fork();
+  if (!reader) {
+    close(ends_[1]);
+    read_all(ends_[0]);
+  }
+  close(ends_[0]);
+  struct sigaction ringing = {.sa_handler = ring}, before; /* and no SA_RESTART */
+  struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
+  sigaction(SIGALRM, &ringing, &before);
+  setitimer(ITIMER_REAL, &often, NULL);
+  wk_job_write(ends_[1], text, LONG);
+  setitimer(ITIMER_REAL, &never, NULL);
+  sigaction(SIGALRM, &before, NULL);
+  close(ends_[1]);
+  assert_int_equal(waitpid(reader, &how, 0), reader);
+  assert_true(WIFEXITED(how));
+  assert_int_equal(WEXITSTATUS(how), 0);
+}
+
+static void nobody_listens(void **state) {
+  (void)state;
+  int ends_[2];
+  assert_int_equal(pipe(ends_), 0);
+  close(ends_[0]);
+  void (*before)(int) = signal(SIGPIPE, SIG_IGN);
+  wk_job_write(ends_[1], "text", 4); /* comes to its end */
+  signal(SIGPIPE, before);
+  close(ends_[1]);
 }
 
 /* ---- how many -------------------------------------------------------------------------------- */
@@ -307,6 +362,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_is_heard),
       cmocka_unit_test(time_is_that_of_the_process),
+      cmocka_unit_test(interrupted_writes_go_on),
+      cmocka_unit_test(nobody_listens),
       cmocka_unit_test(as_many_at_a_time),
       cmocka_unit_test(one_at_a_time_is_in_order),
       cmocka_unit_test(as_many_as_there_are_places),
