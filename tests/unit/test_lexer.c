@@ -276,7 +276,8 @@ static void test_long_numbers(void **state) {
   static const char *const cases[][2] = {
       {"%000000", NULL}, {"%0000000", "small number expected"}, {"%", "small number expected"},
       {"%1", "there is no input %1"}, {"%999999", "there is no input %999999"},
-      {"inf f32", "without"}, {"inff32", NULL}, {"-inff32", NULL}, {"nanf32", NULL}, {"-nanf32", "operand expected"},
+      {"inf f32", "without"}, {"inff32", NULL}, {"-inff32", NULL},
+      {"nanf32", NULL}, {"-nanf32", "operand expected"},
       {"inx", "unknown name inx"}, {"in", "unknown name in"}, {"infi8", "no integer"}};
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
     wk_expr *e;
