@@ -207,8 +207,61 @@ static void variables(void **state) {
   assert_int_equal(differ, 0);
 }
 
+/* y of h, the product; where nothing goes back to the weights it is said why not. */
+static const struct {
+  const char *op, *second; /* then y is op(h), or op(h, second) */
+  int to;                  /* of a Cast */
+  const char *says;
+} between[] = {
+    {"Neg", "", 0, NULL},
+    {"Floor", "", 0,
+     "nothing to train: between the weights and the loss is the floor 'between', whose derivative "
+     "is 0"},
+    {"Sign", "", 0,
+     "nothing to train: between the weights and the loss is the sign 'between', whose derivative is "
+     "0"},
+    {"Sub", "h", 0, NULL}, /* 0, but not for a reason of kind */
+    {"Cast", "", 6, "the output 'y' is of i32: a loss, and what one is of, has floats"},
+    {"Cast", "", 11, NULL},
+};
+
+static void refusals(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(between); i++) {
+    const float w[2] = {0.5f, -1};
+    const int64_t dims[2] = {2, 1};
+    static const char *const only = "w";
+    char in[8];
+    wk_import_report r;
+    wk_step step;
+    wk_module *m;
+    builder b = new_model(13);
+    ADD(&b, b.g->initializer, b.g->n_initializer,
+        raw_tensor(&b, "w", ELEM_F32, 2, dims, w, sizeof w));
+    add_input(&b, b.g, "x", ELEM_F32, "2 2");
+    add_node(&b, b.g, "MatMul", "x w", "h");
+    snprintf(in, sizeof in, *between[i].second ? "h %s" : "h", between[i].second);
+    Onnx__NodeProto *n = add_node(&b, b.g, between[i].op, in, "y");
+    n->name = wk_arena_strdup(b.a, "between");
+    if (between[i].to) set_int(&b, n, "to", between[i].to);
+    add_output(&b, b.g, "y", between[i].to ? between[i].to : ELEM_F32);
+    const wk_import_options import = {.purpose = WK_FOR_TRAINING};
+    wk_status s = import_model(&b, &import, &r, &m);
+    if (s) fail_msg("%s", s->message);
+    const wk_step_options o = {.output = "y", .loss = WK_LOSS_MSE, .optimizer = WK_OPTIMIZER_SGD,
+                               .accumulate = 1};
+    s = wk_step_build(m, &r, &o, &only, 1, &step);
+    assert_string_equal(s ? s->message : "", between[i].says ? between[i].says : "");
+    if (s) assert_int_equal(s->code, between[i].to ? WK_USAGE : WK_UNSUPPORTED);
+    wk_status_free(s);
+    wk_step_free(&step);
+    wk_import_report_free(&r);
+    wk_module_free(m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(all_weights_move),
-                                     cmocka_unit_test(variables)};
+                                     cmocka_unit_test(variables), cmocka_unit_test(refusals)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
