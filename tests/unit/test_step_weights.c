@@ -218,8 +218,8 @@ static const struct {
      "nothing to train: between the weights and the loss is the floor 'between', whose derivative "
      "is 0"},
     {"Sign", "", 0,
-     "nothing to train: between the weights and the loss is the sign 'between', whose derivative is "
-     "0"},
+     "nothing to train: between the weights and the loss is the sign 'between', whose derivative "
+     "is 0"},
     {"Sub", "h", 0, NULL}, /* 0, but not for a reason of kind */
     {"Cast", "", 6, "the output 'y' is of i32: a loss, and what one is of, has floats"},
     {"Cast", "", 11, NULL},
