@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the evaluator says of operands that it finds to be out of bounds, and the nearest that it
- * takes. */
+ * takes; which boxes hide others, on both sides of each limit. */
 #include "tests/unit/case_text.h"
 
 #include "compiler/eval/eval.h"
@@ -61,7 +61,70 @@ static void operands(void **state) {
   assert_int_equal(differ, 0);
 }
 
+/* ---- boxes ----------------------------------------------------------------------------------- */
+
+/* Computed by hand. more: the most of a class, how much they may share, the least score. */
+static const struct {
+  const char *boxes, *scores, *more;
+  int rows;
+  int64_t want[12];
+} hiding[] = {
+    /* 2 of 3 shared is half of both together, exactly */
+    {"f32[1,2,4] {0, 0, 1, 3, 0, 1, 1, 4}", "f32[1,1,2] {0.9, 0.8}", "5, 0.5, 0", 2,
+     {0, 0, 0, 0, 0, 1}},
+    {"f32[1,2,4] {1, 3, 0, 0, 0, 4, 1, 1}", "f32[1,1,2] {0.8, 0.9}", "5, 0.25, 0", 2,
+     {0, 0, 1, -1, -1, -1}}, /* whichever corner comes first */
+    {"f32[1,2,4] {0, 0, 1, 1, 0, 1, 1, 2}", "f32[1,1,2] {0.9, 0.8}", "5, 0, 0", 2,
+     {0, 0, 0, 0, 0, 1}}, /* what touches shares nothing */
+    {"f32[1,2,4] {0, 0, 1, 1, 0, 0.75, 1, 2}", "f32[1,1,2] {0.9, 0.8}", "5, 0, 0", 2,
+     {0, 0, 0, -1, -1, -1}},
+    /* hidden by the second that is kept; not by one that is hidden itself */
+    {"f32[1,3,4] {0, 0, 1, 3, 0, 5, 1, 8, 0, 6, 1, 9}", "f32[1,1,3] {0.9, 0.8, 0.7}",
+     "5, 0.25, 0", 3, {0, 0, 0, 0, 0, 1, -1, -1, -1}},
+    {"f32[1,3,4] {0, 0, 1, 3, 0, 1, 1, 4, 0, 3, 1, 5}", "f32[1,1,3] {0.9, 0.8, 0.7}",
+     "5, 0.125, 0", 3, {0, 0, 0, 0, 0, 2, -1, -1, -1}},
+    /* equals in their order, as many as may be */
+    {"f32[1,3,4] {0, 0, 1, 1, 0, 2, 1, 3, 0, 4, 1, 5}", "f32[1,1,3] {0.5, 0.5, 0.5}", "2, 0, 0", 3,
+     {0, 0, 0, 0, 0, 1, -1, -1, -1}},
+    {"f32[1,3,4] {0, 0, 1, 1, 0, 2, 1, 3, 0, 4, 1, 5}", "f32[1,1,3] {0.5, 0.5, 0.75}", "2, 0, 0", 3,
+     {0, 0, 2, 0, 0, 0, -1, -1, -1}},
+    {"f32[1,1,4] {0, 0, 1, 1}", "f32[1,1,1] {0.5}", "0, 0, 0", 1, {-1, -1, -1}},
+    /* more than the least score */
+    {"f32[1,2,4] {0, 0, 1, 1, 0, 2, 1, 3}", "f32[1,1,2] {0.5, 0.625}", "2, 0, 0.5", 2,
+     {0, 0, 1, -1, -1, -1}},
+    /* samples and their classes, until the rows are full */
+    {"f32[2,1,4] {0, 0, 1, 1, 0, 0, 1, 1}", "f32[2,2,1] {0.1, 0.2, 0.3, 0.4}", "1, 0.5, 0.15", 4,
+     {0, 1, 0, 1, 0, 0, 1, 1, 0, -1, -1, -1}},
+    {"f32[2,1,4] {0, 0, 1, 1, 0, 0, 1, 1}", "f32[2,2,1] {0.1, 0.2, 0.3, 0.4}", "1, 0.5, 0.15", 2,
+     {0, 1, 0, 1, 0, 0}},
+};
+
+static void boxes(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(hiding); i++) {
+    char text[1024];
+    int most;
+    char share[16], least[16];
+    wk_module *m = NULL;
+    assert_int_equal(sscanf(hiding[i].more, "%d, %15[^,], %15s", &most, share, least), 3);
+    snprintf(text, sizeof text,
+             "module \"m\" {\ngraph @main() {\n%%b = constant %s\n%%s = constant %s\n"
+             "%%m = constant i64[] {%d}\n%%i = constant f32[] {%s}\n%%l = constant f32[] {%s}\n"
+             "%%y = non_max_suppression(%%b, %%s, %%m, %%i, %%l) {rows=%d}\noutput %%y\n}\n}\n",
+             hiding[i].boxes, hiding[i].scores, most, share, least, hiding[i].rows);
+    wk_status s = wk_module_parse(text, "case", &m);
+    if (s) fail_msg("%s: %s\n%s", s->place ? s->place : "", s->message, text);
+    wk_tensor y = {.data = NULL};
+    assert_null(wk_eval_graph(m->main, NULL, &y, NULL, NULL));
+    for (int k = 0; k < 3 * hiding[i].rows; k++)
+      if (((const int64_t *)y.data)[k] != hiding[i].want[k])
+        fail_msg("case %zu: number %d is %d", i, k, (int)((const int64_t *)y.data)[k]);
+    wk_tensor_free(&y);
+    wk_module_free(m);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(operands)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(operands), cmocka_unit_test(boxes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
