@@ -86,9 +86,7 @@ static taps taps_at(const wk_attr_resize *a, double x, int64_t n) {
       wk_cubic_weights(a->cubic_a, ratio, t.weight);
       mix(&t, a, first - 1, n);
       break;
-    default:
-      t.n = 1;
-      t.weight[0] = 1;
+    default: /* picked as it is */
       t.at[0] = clamp(nearest(a->nearest, x), n);
   }
   return t;
