@@ -453,9 +453,39 @@ static void rows_are_as_they_were_added(void **state) {
   wk_package_free(p);
 }
 
+/* Zeros of more than a page, between others, and behind the last. */
+static void zeros_are_written(void **state) {
+  (void)state;
+  static const int64_t three[] = {3}, many[] = {4096}, more[] = {9001};
+  wk_package *p = wk_package_new(&(wk_package_meta){.model = "zeros"});
+  uint32_t u = wk_package_add_unit(p, &(wk_package_unit){.target = "t"});
+  const wk_package_state states[] = {{"a", WICK_I8, 1, three, true, "abc"},
+                                     {"b", WICK_I8, 1, many, true, NULL},
+                                     {"c", WICK_I8, 1, three, true, "def"},
+                                     {"d", WICK_I8, 1, more, true, NULL}};
+  static const uint64_t at[] = {0, 64, 64 + 4096, 128 + 4096};
+  for (size_t i = 0; i < WK_COUNTOF(states); i++)
+    assert_int_equal(wk_package_add_state(p, &states[i]), at[i]);
+  wk_package_add_whole(p, "", wk_package_add_part(p, &(wk_package_part){.unit = u}));
+  file f = write_out(p);
+  const wick_pkg_section *s = &f.section[f.n - 1];
+  assert_int_equal(s->kind, WICK_SECTION_STATE);
+  assert_int_equal(s->size, at[3] + 9001);
+  assert_int_equal(s->offset % WICK_PAGE, 0);
+  const uint8_t *bytes = f.data + s->offset;
+  for (uint64_t i = 0; i < s->size; i++) {
+    bool is_third = i >= at[2] && i < at[2] + 3;
+    uint8_t want = i < 3 ? (uint8_t)"abc"[i] : is_third ? (uint8_t)"def"[i - at[2]] : 0;
+    if (bytes[i] != want) fail_msg("byte %d", (int)i);
+  }
+  free(f.data);
+  wk_package_free(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(each_figure_has_its_limit),
                                      cmocka_unit_test(tables_have_a_limit),
-                                     cmocka_unit_test(rows_are_as_they_were_added)};
+                                     cmocka_unit_test(rows_are_as_they_were_added),
+                                     cmocka_unit_test(zeros_are_written)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
