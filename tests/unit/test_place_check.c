@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the checker of placements says of programs placed by hand: each rule on both sides of its
- * limit, in whole sentences. */
+ * limit, in whole sentences. And where all of a program is placed. */
 #include "tests/unit/case_text.h"
 
 #include "compiler/ir/ir.h"
@@ -236,7 +236,65 @@ static void rules(void **state) {
   assert_int_equal(differ, 0);
 }
 
+/* ---- placing --------------------------------------------------------------------------------- */
+
+/* Where all of a program lies, for activations aligned to so much. */
+static const struct {
+  const char *body;
+  int64_t align;
+  const char *placed;
+} placings[] = {
+    {"  buffer act %a : 64 align 16\n  buffer act %b : 64 align 16\n" COPY("a", "x") NEG("b", "a")
+     COPY("y", "b"), 64, "a 0 b 64; act 128 scratch 0 const 0 state 0, bound 128"},
+    {"  buffer act %a : 64 align 16\n  buffer act %b : 64 align 16\n" COPY("a", "x") NEG("b", "a")
+     COPY("y", "b"), 256, "a 0 b 256; act 512 scratch 0 const 0 state 0, bound 512"},
+    {"  buffer act %a : 64 align 512\n  buffer act %b : 64 align 16\n" COPY("a", "x")
+     NEG("b", "a") COPY("y", "b"), 64, "a 0 b 512; act 576 scratch 0 const 0 state 0, bound 576"},
+    /* what nobody mentions takes no room */
+    {"  buffer act %a : 64 align 16\n  buffer act %b : 640 align 16\n  buffer const %k : 640 = "
+     "splat(1)\n  buffer const %l : 60 = splat(1)\n  buffer const %m : 64 = splat(1)\n"
+     COPY("a", "x") "  map(@out %y[15]:f32; @in %l[15]:f32) {body=\"neg(%0)\"}\n" COPY("y", "m")
+     COPY("y", "a"), 64,
+     "a 0 b 0 k 0 l 0 m 64; act 64 scratch 0 const 128 state 0, bound 64"},
+    {"  buffer scratch %s : 64 align 4\n  buffer scratch %t : 64 align 4\n"
+     NEST(NEG("s", "x") NEG("t", "s") NEG("y", "t")), 128,
+     "s 0 t 64; act 0 scratch 128 const 0 state 0, bound 0"},
+    {"  buffer state 0 %s : f32[3] align 64 = splat(0)\n  buffer state 1 %t : f32[4,4] align 64 = "
+     "splat(0)\n  buffer state 2 %u : f32[3] align 64 = splat(0)\n" COPY("y", "t"), 64,
+     "s 0 t 64 u 128; act 0 scratch 0 const 0 state 140, bound 0"},
+};
+
+static void placing(void **state) {
+  (void)state;
+  int differ = 0;
+  for (size_t i = 0; i < WK_COUNTOF(placings); i++) {
+    wk_str text = {0}, b = {0};
+    wk_program *p = NULL;
+    wk_str_printf(&text, "program \"t\" {\n%s%s}\n", HEAD, placings[i].body);
+    wk_status s = wk_program_parse(text.s, "case", &p);
+    if (s) fail_msg("%zu: %s: %s\n%s", i, s->place ? s->place : "", s->message, text.s);
+    s = wk_place(p, placings[i].align);
+    if (s) fail_msg("%zu: %s", i, s->message);
+    for (size_t k = 2; k < p->buffers.n; k++)
+      wk_str_printf(&b, k > 2 ? " %s %d" : "%s %d", p->buffers.data[k].name,
+                    (int)p->buffers.data[k].offset);
+    wk_str_printf(&b, "; act %d scratch %d const %d state %d, bound %d",
+                  (int)p->region_size[WK_REGION_ACT], (int)p->region_size[WK_REGION_SCRATCH],
+                  (int)p->region_size[WK_REGION_CONST], (int)p->region_size[WK_REGION_STATE],
+                  (int)p->act_bound);
+    if (strcmp(b.s, placings[i].placed)) {
+      differ++;
+      print_message("%zu: %s\n", i, b.s);
+    }
+    assert_null(wk_place_check(p));
+    wk_str_free(&text);
+    wk_str_free(&b);
+    wk_program_free(p);
+  }
+  assert_int_equal(differ, 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rules)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rules), cmocka_unit_test(placing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
