@@ -162,6 +162,7 @@ static void check_image(const wick_device_unit *unit, uint64_t used) {
   /* nothing overlaps, and the last is the end of the image */
   assert_true(h->e_shoff >= sizeof *h && s[4].sh_offset >= h->e_shoff + 5 * sizeof *s);
   assert_true(s[2].sh_offset >= s[4].sh_offset + s[4].sh_size);
+  assert_true(s[2].sh_offset < s[4].sh_offset + s[4].sh_size + 8);
   assert_true(s[3].sh_offset >= s[2].sh_offset + s[2].sh_size);
   assert_int_equal(e->size, s[3].sh_offset + s[3].sh_size);
   wick_gdb_unregister(x);
