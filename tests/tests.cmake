@@ -67,6 +67,15 @@ foreach(name test_expr_c test_inst_c)
   target_compile_definitions(${name} PRIVATE WICK_CLANG="${CLANG19}")
 endforeach()
 
+# Rare instructions of the CPU as code of a test.
+file(GLOB rare_native CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/targets/cpu/rare/bitcode/*.c)
+list(REMOVE_ITEM rare_native ${CMAKE_SOURCE_DIR}/targets/cpu/rare/bitcode/memory.c)
+add_library(rare_native STATIC ${rare_native})
+target_compile_options(rare_native PRIVATE -include ${CMAKE_SOURCE_DIR}/tests/rare_native.h
+                       -fno-strict-aliasing -ffp-contract=off -Wno-psabi -Wno-pedantic
+                       -Wno-unknown-pragmas)
+target_link_libraries(test_rare rare_native)
+
 # OpenCL once more on a simulator that checks every access.
 find_library(OCLGRIND oclgrind-rt PATHS /usr/lib/oclgrind PATH_SUFFIXES oclgrind)
 if(OCLGRIND AND NOT WICK_SANITIZE)
