@@ -23,7 +23,8 @@ static wk_program *program_of(const char *name, const char *text) {
     char out[16], in[16];
     snprintf(out, sizeof out, "@out %%%d[", k);
     snprintf(in, sizeof in, "@in %%%d[", k);
-    if (strstr(text, out)) wk_str_printf(&b, "buffer output %d %%%d : u8[1073741824]\n", n_out++, k);
+    if (strstr(text, out))
+      wk_str_printf(&b, "buffer output %d %%%d : u8[1073741824]\n", n_out++, k);
     if (strstr(text, in)) wk_str_printf(&b, "buffer input %d %%%d : u8[1073741824]\n", n_in++, k);
   }
   wk_str_printf(&b, "%s\n}\n", text);
