@@ -31,7 +31,7 @@ const wk_type *wk_export_type(const wk_export_graph *x, uint32_t i) {
 static char *own_text(wk_export_graph *x, const char *s) { return wk_arena_strdup(x->arena, s); }
 
 static char **own_texts(wk_export_graph *x, const char *const *v, size_t n) {
-  char **out = wk_arena_alloc(x->arena, (n + 1) * sizeof *out);
+  char **out = wk_arena_alloc(x->arena, n * sizeof *out);
   for (size_t i = 0; i < n; i++) out[i] = own_text(x, v[i]);
   return out;
 }
@@ -125,14 +125,14 @@ void wk_export_ints(wk_export_graph *x, const char *name, wk_ints v) {
 void wk_export_floats(wk_export_graph *x, const char *name, wk_floats v) {
   Onnx__AttributeProto *a = add_attribute(x, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
   a->n_floats = (size_t)v.n;
-  a->floats = wk_arena_alloc(x->arena, (size_t)(v.n + 1) * sizeof *a->floats);
+  a->floats = wk_arena_alloc(x->arena, (size_t)v.n * sizeof *a->floats);
   for (int64_t i = 0; i < v.n; i++) a->floats[i] = (float)v.v[i];
 }
 
 void wk_export_texts(wk_export_graph *x, const char *name, wk_texts v) {
   Onnx__AttributeProto *a = add_attribute(x, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
   a->n_strings = (size_t)v.n;
-  a->strings = wk_arena_alloc(x->arena, (size_t)(v.n + 1) * sizeof *a->strings);
+  a->strings = wk_arena_alloc(x->arena, (size_t)v.n * sizeof *a->strings);
   for (int64_t i = 0; i < v.n; i++) a->strings[i] = wk_export_bytes(x, v.v[i]);
 }
 
@@ -153,7 +153,7 @@ static Onnx__TensorProto *tensor_message(wk_export_graph *x, const wk_type *t, c
   m->raw_data.len = (size_t)wk_packed_bytes(t);
   m->raw_data.data = (uint8_t *)(uintptr_t)data;
   if (wk_dtype_bits(t->dtype) < 8) {
-    m->raw_data.data = wk_arena_alloc(x->arena, m->raw_data.len + 1);
+    m->raw_data.data = wk_arena_alloc(x->arena, m->raw_data.len);
     wk_pack(t, data, m->raw_data.data);
   }
   return m;
@@ -213,7 +213,7 @@ static void name_values(wk_export_graph *x, size_t first_capture, const char *co
   const wk_graph *g = x->g;
   wk_map *outputs = wk_map_new();
   uint32_t of;
-  x->names = wk_arena_alloc(x->arena, (g->values.n + 1) * sizeof *x->names);
+  x->names = wk_arena_alloc(x->arena, g->values.n * sizeof *x->names);
   for (size_t i = 0; i < wk_graph_plain_outputs(g); i++)
     wk_map_put(outputs, g->output_names.data[i], g->outputs.data[i]);
   for (size_t i = 0; i < g->values.n; i++) {
@@ -257,7 +257,7 @@ static bool is_taken(const Onnx__GraphProto *p, size_t n, const char *name) {
 static void write_outputs(wk_export_graph *x, Onnx__GraphProto *p) {
   const wk_graph *g = x->g;
   p->n_output = g->outputs.n;
-  p->output = wk_arena_alloc(x->arena, (g->outputs.n + 1) * sizeof *p->output);
+  p->output = wk_arena_alloc(x->arena, g->outputs.n * sizeof *p->output);
   x->node = NULL;
   for (size_t i = 0; i < g->outputs.n; i++) {
     wk_value_id v = g->outputs.data[i];
@@ -305,7 +305,7 @@ static Onnx__GraphProto *write_graph(wk_export_graph *x, size_t n_inputs, wk_sta
   onnx__graph_proto__init(p);
   p->name = own_text(x, g->name);
   p->n_input = n_inputs;
-  p->input = wk_arena_alloc(x->arena, (n_inputs + 1) * sizeof *p->input);
+  p->input = wk_arena_alloc(x->arena, n_inputs * sizeof *p->input);
   for (size_t i = 0; i < n_inputs; i++) {
     wk_value_id v = g->inputs.data[i];
     p->input[i] = wk_export_value_info(x, x->names[v], &wk_val(g, v)->type);

@@ -6,13 +6,13 @@
 #include "compiler/onnx/export_ops.h"
 
 static const char **input_names(wk_export_graph *x, uint32_t first) {
-  const char **v = wk_arena_alloc(x->arena, (x->node->n_in + 1) * sizeof *v);
+  const char **v = wk_arena_alloc(x->arena, x->node->n_in * sizeof *v);
   for (uint32_t i = first; i < x->node->n_in; i++) v[i - first] = wk_export_in(x, i);
   return v;
 }
 
 static const char **output_names(wk_export_graph *x) {
-  const char **v = wk_arena_alloc(x->arena, (x->node->n_out + 1) * sizeof *v);
+  const char **v = wk_arena_alloc(x->arena, x->node->n_out * sizeof *v);
   for (uint32_t i = 0; i < x->node->n_out; i++) {
     v[i] = wk_export_out(x, i);
     if (!*v[i]) v[i] = wk_export_fresh(x);

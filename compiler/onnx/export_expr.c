@@ -21,7 +21,7 @@ static const char *const direct[WK_EX_COUNT] = {
 /* Positions along an axis of the iteration space, shaped to broadcast. */
 static const char *index_constant(wk_export_graph *x, int64_t axis, const wk_type *space) {
   int64_t n = axis < space->rank ? space->dims[axis] : 1, dims[WK_MAX_RANK] = {0};
-  int64_t *v = wk_arena_alloc(x->arena, (size_t)(n + 1) * sizeof *v);
+  int64_t *v = wk_arena_alloc(x->arena, (size_t)n * sizeof *v);
   int rank = axis < space->rank ? space->rank - (int)axis : 0;
   for (int64_t i = 0; i < n; i++) v[i] = i;
   for (int i = 0; i < rank; i++) dims[i] = i == 0 ? n : 1;
@@ -154,8 +154,8 @@ static const char *write_step(wk_export_graph *x, const wk_expr *e, uint32_t i,
 
 void wk_export_expr(wk_export_graph *x, const wk_expr *e, const char *const *in,
                     const char *const *out, const wk_type *space) {
-  const char **names = wk_arena_alloc(x->arena, (e->n + 1) * sizeof *names);
-  const char **wanted = wk_arena_alloc(x->arena, (e->n + 1) * sizeof *wanted);
+  const char **names = wk_arena_alloc(x->arena, e->n * sizeof *names);
+  const char **wanted = wk_arena_alloc(x->arena, e->n * sizeof *wanted);
   for (uint32_t r = 0; r < e->n_results; r++) {
     if (!wanted[e->results[r]]) wanted[e->results[r]] = out[r];
   }

@@ -154,7 +154,7 @@ static wk_status write_slice(wk_export_graph *x) {
 
 static wk_status write_split(wk_export_graph *x) {
   const wk_attr_split *a = ATTR(x, split);
-  const char **out = wk_arena_alloc(x->arena, (size_t)(a->sizes.n + 1) * sizeof *out);
+  const char **out = wk_arena_alloc(x->arena, (size_t)a->sizes.n * sizeof *out);
   for (int64_t i = 0; i < a->sizes.n; i++) {
     out[i] = wk_export_out(x, (uint32_t)i);
     if (!*out[i]) out[i] = wk_export_fresh(x);
@@ -185,7 +185,7 @@ static wk_status write_pad(wk_export_graph *x) {
  * on. */
 static void write_epilogue(wk_export_graph *x, const wk_expr *e, const char *sum, uint32_t extra) {
   const wk_node *n = x->node;
-  const char **in = wk_arena_alloc(x->arena, (n->n_in + 1) * sizeof *in),
+  const char **in = wk_arena_alloc(x->arena, n->n_in * sizeof *in),
              *out = wk_export_out(x, 0);
   in[0] = sum;
   for (uint32_t i = extra; i < n->n_in; i++) in[1 + i - extra] = wk_export_in(x, i);

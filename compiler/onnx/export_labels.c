@@ -14,7 +14,7 @@ static const char *texts_constant(wk_export_graph *x, wk_texts texts) {
   m->has_data_type = true;
   m->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
   m->n_string_data = (size_t)texts.n;
-  m->string_data = wk_arena_alloc(x->arena, (size_t)(texts.n + 1) * sizeof *m->string_data);
+  m->string_data = wk_arena_alloc(x->arena, (size_t)texts.n * sizeof *m->string_data);
   for (int64_t i = 0; i < texts.n; i++) m->string_data[i] = wk_export_bytes(x, texts.v[i]);
   m->name = (char *)(uintptr_t)wk_export_fresh(x);
   wk_vec_push(&x->constants, m);
@@ -42,7 +42,7 @@ static Onnx__ValueInfoProto *maps_info(wk_arena *a, const char *name, int32_t ke
 }
 
 static wk_ints numbers_of(wk_export_graph *x, wk_texts texts) {
-  int64_t *v = wk_arena_alloc(x->arena, (size_t)(texts.n + 1) * sizeof *v);
+  int64_t *v = wk_arena_alloc(x->arena, (size_t)texts.n * sizeof *v);
   for (int64_t i = 0; i < texts.n; i++) v[i] = strtoll(texts.v[i], NULL, 10);
   return (wk_ints){.n = texts.n, .v = v};
 }

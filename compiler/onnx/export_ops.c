@@ -68,8 +68,8 @@ static void write_attributes(wk_export_graph *x) {
 
 static void add_with_operands(wk_export_graph *x, const char *op) {
   const wk_node *n = x->node;
-  const char **in = wk_arena_alloc(x->arena, (n->n_in + 1) * sizeof *in);
-  const char **out = wk_arena_alloc(x->arena, (n->n_out + 1) * sizeof *out);
+  const char **in = wk_arena_alloc(x->arena, n->n_in * sizeof *in);
+  const char **out = wk_arena_alloc(x->arena, n->n_out * sizeof *out);
   for (uint32_t i = 0; i < n->n_in; i++) in[i] = wk_export_in(x, i);
   for (uint32_t i = 0; i < n->n_out; i++) out[i] = wk_export_out(x, i);
   wk_export_add(x, op, in, n->n_in, out, n->n_out);
@@ -134,8 +134,8 @@ static wk_status by_definition(wk_export_graph *x) {
   const wk_node *n = x->node;
   wk_expr *e;
   WK_TRY(wk_node_expr(x->g, n, x->arena, &e));
-  const char **in = wk_arena_alloc(x->arena, (n->n_in + 1) * sizeof *in);
-  const char **out = wk_arena_alloc(x->arena, (n->n_out + 1) * sizeof *out);
+  const char **in = wk_arena_alloc(x->arena, n->n_in * sizeof *in);
+  const char **out = wk_arena_alloc(x->arena, n->n_out * sizeof *out);
   const wk_type *y = &wk_val(x->g, n->out[0])->type;
   bool whole = covers(x, e, y);
   for (uint32_t i = 0; i < n->n_in; i++) in[i] = wk_export_in(x, i);

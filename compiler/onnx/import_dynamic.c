@@ -42,7 +42,7 @@ wk_status wk_onnx_compress(wk_onnx_node *c) {
   wk_onnx_valid(c, wk_onnx_type(c, c->in[1])->dtype == WK_BOOL, "the condition is not bool");
   wk_onnx_valid(c, n <= (is_flat ? count : x.dims[axis]),
                 "the condition has %lld entries, more than the axis", (long long)n);
-  int64_t *at = wk_arena_alloc(c->im->arena, (size_t)(n + 1) * sizeof *at);
+  int64_t *at = wk_arena_alloc(c->im->arena, (size_t)n * sizeof *at);
   for (int64_t i = 0; i < n && wk_onnx_ok(c); i++) {
     if (keep[i]) at[kept++] = i;
   }
@@ -95,7 +95,7 @@ typedef struct { int64_t n, *first, *inverse, *counts; } groups;
 /* Groups equal slices; groups come by value, or by first appearance. */
 static groups group_slices(wk_arena *a, const slices *s, bool sorted) {
   size_t n = (size_t)s->n;
-  int64_t *order = wk_arena_alloc(a, (n + 1) * sizeof *order);
+  int64_t *order = wk_arena_alloc(a, n * sizeof *order);
   groups g = {.first = wk_arena_alloc(a, (n + 1) * sizeof(int64_t)),
               .inverse = wk_arena_alloc(a, (n + 1) * sizeof(int64_t)),
               .counts = wk_arena_alloc(a, (n + 1) * sizeof(int64_t))};

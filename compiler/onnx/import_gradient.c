@@ -170,7 +170,7 @@ static bool import_part(gradient *d, wk_body *b, wk_bound *y) {
 /* What the inputs of the part's graph are in the graph around. */
 static wk_value_id *operands(const gradient *d, const wk_body *b) {
   const wk_graph *g = b->g;
-  wk_value_id *in = wk_arena_alloc(d->c->im->arena, (g->inputs.n + 1) * sizeof *in);
+  wk_value_id *in = wk_arena_alloc(d->c->im->arena, g->inputs.n * sizeof *in);
   for (size_t k = 0; k < g->inputs.n; k++) {
     in[k] = k < (size_t)d->n_xs ? d->c->in[k] : WK_NONE;
     for (size_t i = 0; i < b->scope->captures.n; i++)
@@ -227,7 +227,7 @@ static wk_value_id zeros(wk_onnx_node *c, const wk_type *t) {
 static void place_results(gradient *d, const wk_graph *g, const wk_value_id *in,
                           const bool *zero) {
   wk_onnx_node *c = d->c;
-  wk_value_id *out = wk_arena_alloc(c->im->arena, (g->outputs.n + 1) * sizeof *out);
+  wk_value_id *out = wk_arena_alloc(c->im->arena, g->outputs.n * sizeof *out);
   c->im->nodes_left -= (int64_t)g->nodes.n;
   if (c->im->nodes_left < 0) wk_onnx_fail(c, WK_RESOURCE, "the model has too many nodes");
   if (wk_onnx_ok(c)) wk_onnx_latch(c, wk_graph_inline(c->g, g, in, out));

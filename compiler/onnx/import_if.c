@@ -69,7 +69,7 @@ static void emit_if(wk_onnx_node *c, wk_value_id cond, branches *b) {
   WK_VEC(wk_value_id) in = {0};
   wk_vec_push(&in, cond);
   for (size_t i = 0; i < b->captures.n; i++) wk_vec_push(&in, b->captures.data[i]);
-  wk_value_id *out = wk_arena_alloc(c->im->arena, (size_t)(c->n_out + 1) * sizeof *out);
+  wk_value_id *out = wk_arena_alloc(c->im->arena, (size_t)c->n_out * sizeof *out);
   wk_graph *bodies[2] = {b->body[0].g, b->body[1].g};
   wk_node_desc d = {.op = WK_OP_IF, .name = c->name, .in = in.data, .n_in = (uint32_t)in.n,
                     .n_out = (uint32_t)c->n_out, .bodies = bodies, .n_bodies = 2};
@@ -109,7 +109,7 @@ static void add_impossible(wk_onnx_node *c, branches *b, int k) {
 static bool import_branch(wk_onnx_node *c, wk_value_id cond, branches *b, int k, bool *unknown) {
   wk_import_mark mark = wk_import_mark_take(c->im);
   size_t n_out = (size_t)c->n_out;
-  b->out[k] = wk_arena_alloc(c->im->arena, (n_out + 1) * sizeof *b->out[k]);
+  b->out[k] = wk_arena_alloc(c->im->arena, n_out * sizeof *b->out[k]);
   if (!wk_body_open(c, b->p[k], &b->body[k])) return false;
   c->im->is_misshapen = false;
   wk_body_import(c, &b->body[k], NULL, 0, b->out[k], n_out);

@@ -26,7 +26,7 @@ typedef struct {
 /* ---- unrolled ------------------------------------------------------------------------------ */
 
 static wk_value_id stack_slices(wk_onnx_node *c, const wk_value_id *slices, int64_t n, int stride) {
-  wk_value_id *rows = wk_arena_alloc(c->im->arena, (size_t)(n + 1) * sizeof *rows);
+  wk_value_id *rows = wk_arena_alloc(c->im->arena, (size_t)n * sizeof *rows);
   for (int64_t i = 0; i < n; i++) {
     rows[i] = wk_make_unsqueeze(c, slices[i * stride], (wk_ints){1, (const int64_t[]){0}});
   }

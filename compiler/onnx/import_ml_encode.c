@@ -122,7 +122,7 @@ static wk_value_id positions(wk_onnx_node *c, wk_value_id x, const list *keys) {
 /* The same of strings, which are known here: a table by the number of the string. */
 static wk_value_id text_positions(wk_onnx_node *c, const wk_bound *x, const list *keys) {
   const wk_texts have = x->labels->texts, want = keys->labels->texts;
-  int64_t *table = wk_arena_alloc(c->im->arena, (size_t)(have.n + 1) * sizeof *table);
+  int64_t *table = wk_arena_alloc(c->im->arena, (size_t)have.n * sizeof *table);
   wk_map *known = wk_map_new();
   for (int64_t k = want.n; k-- > 0;) wk_map_put(known, want.v[k], (uint32_t)k + 1);
   for (int64_t i = 0; i < have.n; i++) {
@@ -215,7 +215,7 @@ wk_status wk_onnx_imputer(wk_onnx_node *c) {
 
 wk_status wk_onnx_feature_vectorizer(wk_onnx_node *c) {
   wk_ints sizes = wk_onnx_ints(c, "inputdimensions");
-  wk_value_id *parts = wk_arena_alloc(c->im->arena, (size_t)(c->n_in + 1) * sizeof *parts);
+  wk_value_id *parts = wk_arena_alloc(c->im->arena, (size_t)c->n_in * sizeof *parts);
   wk_onnx_valid(c, sizes.n < 0 || sizes.n == c->n_in, "%lld inputdimensions for %d inputs",
                 (long long)sizes.n, c->n_in);
   for (int i = 0; i < c->n_in && wk_onnx_ok(c); i++) {
@@ -253,7 +253,7 @@ static bool is_model_output(const wk_onnx_node *c) {
 }
 
 static wk_texts decimals(wk_onnx_node *c, wk_ints ints) {
-  const char **v = wk_arena_alloc(c->im->m->arena, (size_t)(ints.n + 1) * sizeof *v);
+  const char **v = wk_arena_alloc(c->im->m->arena, (size_t)ints.n * sizeof *v);
   for (int64_t i = 0; i < ints.n; i++)
     v[i] = wk_arena_printf(c->im->m->arena, "%lld", (long long)ints.v[i]);
   return (wk_texts){.n = ints.n, .v = v};

@@ -15,7 +15,7 @@ static wk_floats doubles(wk_onnx_node *c, const char *name) {
   wk_onnx_latch(c, wk_onnx_tensor_read(a->t, &t, &borrowed));
   if (c->status) return (wk_floats){.n = -1};
   int64_t n = wk_type_count(&t.type);
-  double *v = wk_arena_alloc(c->im->m->arena, (size_t)(n + 1) * sizeof *v);
+  double *v = wk_arena_alloc(c->im->m->arena, (size_t)n * sizeof *v);
   for (int64_t i = 0; i < n; i++) v[i] = wk_load_f64(t.data, t.type.dtype, i);
   if (!borrowed) wk_tensor_free(&t);
   return (wk_floats){.n = n, .v = v};
@@ -91,7 +91,7 @@ wk_status wk_onnx_own(wk_onnx_node *c) {
               (info->max_in < 0 || c->n_in <= info->max_in) &&
               (info->max_out < 0 || n_out <= info->max_out);
   wk_onnx_valid(c, fits, "%d inputs and %d outputs do not fit this operator", c->n_in, n_out);
-  wk_value_id *out = wk_arena_alloc(c->im->arena, ((size_t)n_out + 1) * sizeof *out);
+  wk_value_id *out = wk_arena_alloc(c->im->arena, (size_t)n_out * sizeof *out);
   wk_make_n(c, op, attrs, c->in, c->n_in, out, n_out);
   for (int i = 0; i < n_out; i++) wk_onnx_result(c, i, out[i]);
   return c->status;

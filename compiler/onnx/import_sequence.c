@@ -8,7 +8,7 @@
 #include "compiler/onnx/handlers.h"
 
 static wk_status sequence(wk_onnx_node *c, const wk_value_id *items, uint32_t n, wk_dtype t) {
-  wk_value_id *copy = wk_arena_alloc(c->im->arena, (n + 1) * sizeof *copy);
+  wk_value_id *copy = wk_arena_alloc(c->im->arena, n * sizeof *copy);
   if (n) memcpy(copy, items, n * sizeof *copy);
   c->out[0] =
       (wk_bound){.kind = WK_BOUND_SEQUENCE, .value = WK_NONE, .dtype = t, .n = n, .items = copy};
@@ -122,8 +122,8 @@ wk_status wk_onnx_sequence_map(wk_onnx_node *c) {
   size_t n_in = (size_t)c->n_in, n_out = (size_t)c->n_out;
   wk_arena *a = c->im->arena;
   wk_bound *in = wk_arena_alloc(a, n_in * sizeof *in);
-  wk_bound *out = wk_arena_alloc(a, (n_out + 1) * sizeof *out);
-  wk_value_id *items = wk_arena_alloc(a, (s.n * n_out + 1) * sizeof *items);
+  wk_bound *out = wk_arena_alloc(a, n_out * sizeof *out);
+  wk_value_id *items = wk_arena_alloc(a, s.n * n_out * sizeof *items);
   bool unknown = false;
   for (uint32_t i = 0; i < s.n && wk_onnx_ok(c) && !unknown; i++) {
     for (size_t k = 0; k < n_in; k++) {

@@ -34,7 +34,7 @@ wk_status wk_label_tensor(wk_importer *im, wk_graph *g, const char *name,
   wk_arena *a = im->m->arena;
   if (t->n_dims > WK_MAX_RANK)
     return wk_error(WK_UNSUPPORTED, "rank %zu exceeds %d", t->n_dims, WK_MAX_RANK);
-  const char **v = wk_arena_alloc(a, (t->n_string_data + 1) * sizeof *v);
+  const char **v = wk_arena_alloc(a, t->n_string_data * sizeof *v);
   for (size_t i = 0; i < t->n_string_data; i++)
     v[i] = wk_arena_strndup(a, (const char *)t->string_data[i].data, t->string_data[i].len);
   const wk_type shape = wk_type_make(WK_I64, (int)t->n_dims, t->dims);

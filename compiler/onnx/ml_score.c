@@ -18,7 +18,7 @@ wk_floats wk_ml_tensor(wk_onnx_node *c, const char *name, wk_dtype *t) {
   wk_onnx_latch(c, wk_onnx_tensor_read(a->t, &v, &borrowed));
   if (c->status) return (wk_floats){.n = -1};
   int64_t n = wk_type_count(&v.type);
-  double *out = wk_arena_alloc(c->im->arena, (size_t)(n + 1) * sizeof *out);
+  double *out = wk_arena_alloc(c->im->arena, (size_t)n * sizeof *out);
   for (int64_t i = 0; i < n; i++) out[i] = wk_load_f64(v.data, v.type.dtype, i);
   *t = v.type.dtype;
   if (!borrowed) wk_tensor_free(&v);

@@ -99,7 +99,7 @@ wk_ints wk_onnx_ints(wk_onnx_node *c, const char *name) {
 wk_floats wk_onnx_floats(wk_onnx_node *c, const char *name) {
   const Onnx__AttributeProto *a = wk_onnx_attr(c, name);
   if (!a) return (wk_floats){.n = -1};
-  double *v = wk_arena_alloc(c->im->m->arena, (a->n_floats + 1) * sizeof *v);
+  double *v = wk_arena_alloc(c->im->m->arena, a->n_floats * sizeof *v);
   for (size_t i = 0; i < a->n_floats; i++) v[i] = (double)a->floats[i];
   return (wk_floats){.n = (int64_t)a->n_floats, .v = v};
 }
@@ -107,7 +107,7 @@ wk_floats wk_onnx_floats(wk_onnx_node *c, const char *name) {
 wk_texts wk_onnx_texts(wk_onnx_node *c, const char *name) {
   const Onnx__AttributeProto *a = wk_onnx_attr(c, name);
   if (!a) return (wk_texts){.n = -1};
-  const char **v = wk_arena_alloc(c->im->m->arena, (a->n_strings + 1) * sizeof *v);
+  const char **v = wk_arena_alloc(c->im->m->arena, a->n_strings * sizeof *v);
   for (size_t i = 0; i < a->n_strings; i++) v[i] = bytes_text(c, &a->strings[i]);
   return (wk_texts){.n = (int64_t)a->n_strings, .v = v};
 }
@@ -158,7 +158,7 @@ wk_ints wk_onnx_const_ints(wk_onnx_node *c, wk_value_id v, const char *what) {
   if (!wk_onnx_valid(c, wk_dtype_is_int(t->dtype), "%s must be integers", what))
     return (wk_ints){0};
   int64_t n = wk_type_count(t);
-  int64_t *out = wk_arena_alloc(c->im->m->arena, (size_t)(n + 1) * sizeof *out);
+  int64_t *out = wk_arena_alloc(c->im->m->arena, (size_t)n * sizeof *out);
   for (int64_t i = 0; i < n; i++) out[i] = wk_load_i64(data, t->dtype, i);
   return (wk_ints){.n = n, .v = out};
 }
@@ -168,7 +168,7 @@ wk_floats wk_onnx_const_floats(wk_onnx_node *c, wk_value_id v, const char *what)
   if (!data) return (wk_floats){0};
   const wk_type *t = wk_onnx_type(c, v);
   int64_t n = wk_type_count(t);
-  double *out = wk_arena_alloc(c->im->m->arena, (size_t)(n + 1) * sizeof *out);
+  double *out = wk_arena_alloc(c->im->m->arena, (size_t)n * sizeof *out);
   for (int64_t i = 0; i < n; i++) out[i] = wk_load_f64(data, t->dtype, i);
   return (wk_floats){.n = n, .v = out};
 }

@@ -80,7 +80,7 @@ static wk_bound carry(wk_importer *im, wk_scope *s, const wk_graph *from, wk_bou
   if (b.kind == WK_BOUND_TENSOR || b.kind == WK_BOUND_LABELLED)
     b.value = carry_value(im, s, from, b.value);
   if (b.kind != WK_BOUND_SEQUENCE) return b;
-  wk_value_id *items = wk_arena_alloc(im->arena, (b.n + 1) * sizeof *items);
+  wk_value_id *items = wk_arena_alloc(im->arena, b.n * sizeof *items);
   for (uint32_t i = 0; i < b.n; i++) items[i] = carry_value(im, s, from, b.items[i]);
   b.items = items;
   return b;
