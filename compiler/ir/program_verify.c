@@ -138,7 +138,6 @@ static wk_status check_repeats(const wk_inst *i, uint32_t k, int64_t outer) {
   if (wk_view_count(v) == 0) return NULL;
   const wk_ints *axes = i->op == WK_OP_REDUCE ? &((const wk_attr_reduce *)i->attrs)->axes : &none;
   int64_t next = 0;
-  if (wk_view_count(v) == 0) return NULL;
   for (int d = 0; d < v->rank; d++) {
     bool reduced = next < axes->n && axes->v[next] == d;
     next += reduced;
