@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the order of nodes comes to on drawn graphs, small and large: bytes before and after, and
- * the orders themselves. One that is chosen otherwise gives the same numbers in more memory, or later. */
+ * the orders themselves. One that is chosen otherwise gives the same numbers in more memory, or
+ * later. */
 #include "tests/unit/case_text.h"
 
 #include "compiler/memory/memory.h"
