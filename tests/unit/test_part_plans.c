@@ -24,6 +24,23 @@ static wk_instance moves_instance = {.target = &moves_target, .is_here = true};
 static wk_instance *const moves_list[] = {&moves_instance, &dear_instance};
 static const wk_targets moves_targets = {moves_list, 2, true};
 
+/* One takes maps, and wishes what has two axes transposed, in blocks of 2 where it is large. */
+static bool turned_edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is_output,
+                        wk_edge_layout *out) {
+  (void)t, (void)is_output;
+  const wk_type *type = &wk_val(g, v)->type;
+  if (type->rank != 2) return false;
+  bool is_large = type->dims[0] > 4;
+  *out = (wk_edge_layout){.split = is_large ? 0 : -1, .block = 2, .order = {1, 0, 2}};
+  return true;
+}
+
+static const wk_target turned_target = {.name = "turned", .supports = supports_maps,
+                                        .wish = plain_wish, .edge = turned_edge};
+static wk_instance turned_instance = {.target = &turned_target, .is_here = true};
+static wk_instance *const turned_list[] = {&turned_instance, &dear_instance};
+static const wk_targets turned_targets = {turned_list, 2, true};
+
 static const struct {
   const wk_targets *targets;
   const char *target, *what, *graph, *plan;
