@@ -79,20 +79,23 @@ static void print_case(size_t i, wk_str *b) {
   wk_module_free(m);
 }
 
-/* As a string of C, whose lines have 80 characters at most. */
-static void print_text(const char *s) {
-  int n = 80;
-  for (; *s; s++, n++) {
-    if (n >= 80) {
+/* As a string of C, whose lines have 88 characters at most; is_plan: each row of it on one of its
+ * own. */
+static void print_text(const char *s, bool is_plan) {
+  enum { WIDTH = 88 };
+  int n = WIDTH;
+  for (; *s; s++) {
+    if (n >= WIDTH - 1) {
       printf("\n     \"");
       n = 0;
     }
+    n += *s == '"' || *s == '\n' ? 2 : 1;
     if (*s == '"') printf("\\\"");
     else if (*s != '\n') putchar(*s);
     else printf("\\n");
-    if (*s == '\n' || n == 79 || !s[1]) {
+    if ((*s == '\n' && is_plan && s[1] != ' ') || n >= WIDTH - 1 || !s[1]) {
       putchar('"');
-      n = 80;
+      n = WIDTH;
     }
   }
 }
@@ -102,9 +105,9 @@ static void print_rows(void) {
     wk_str b = {0};
     print_case(i, &b);
     printf("PLAN(%s, \"%s\",", cases[i].target, cases[i].what);
-    print_text(cases[i].graph);
+    print_text(cases[i].graph, false);
     printf(",");
-    print_text(b.s);
+    print_text(b.s, true);
     printf(")\n");
     wk_str_free(&b);
   }
