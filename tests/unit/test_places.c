@@ -101,6 +101,20 @@ static void sets(void **state) {
   }
 }
 
+/* A set of nothing may be moved as far as one likes. */
+static void nothing_moves(void **state) {
+  (void)state;
+  for (int64_t high = 0; high < 200; high += 63)
+    for (int64_t by = -320; by <= 320; by += 32) {
+      wk_places p = wk_places_new(0, high);
+      wk_places_join(&p, &p, by);
+      wk_places_repeat(&p, by, 4);
+      assert_false(wk_places_has_any(&p, 0, high));
+      assert_false(wk_places_has_any(&p, high + 1, high + 200));
+      wk_places_free(&p);
+    }
+}
+
 /* Bounds of a question are inclusive, and lie anywhere. */
 static void questions(void **state) {
   wk_places p = wk_places_new(-100, 200);
@@ -274,7 +288,8 @@ static void edges_of_regions(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sets), cmocka_unit_test(questions),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sets), cmocka_unit_test(nothing_moves),
+                                     cmocka_unit_test(questions),
                                      cmocka_unit_test(known_bytes),
                                      cmocka_unit_test(edges_of_regions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
