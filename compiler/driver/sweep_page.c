@@ -317,6 +317,8 @@ static void add_model(wk_str *b, const page_model *m) {
 }
 
 static void add_intro(wk_str *b, const wk_sweep *s) {
+  static const char *const models[] = {[WK_SWEEP_TIMING] = "timing model", [WK_SWEEP_RTL] = "RTL",
+                                       [WK_SWEEP_SCHEDULE] = "schedule model"};
   wk_sweep_page_begin(b, "sweep", "Sweep over machines");
   wk_str_add(b, "<p class=\"note\">From ");
   wk_html_text(b, s->o->machine ? s->o->machine : "base");
@@ -326,9 +328,10 @@ static void add_intro(wk_str *b, const wk_sweep *s) {
     for (size_t i = 0; i < a->values.n; i++)
       wk_str_printf(b, "%s%s", i ? ", " : "", a->values.data[i]);
   }
-  wk_str_printf(b, ". %zu point%s by the timing model. A line joins points that differ in one key "
-                   "alone; where one is missing, its machine cannot be or is too small. The mouse "
-                   "shows a point's keys.</p>\n", s->points.n, s->points.n == 1 ? "" : "s");
+  wk_str_printf(b, ". %zu point%s by the %s. A line joins points that differ in one key alone; "
+                   "where one is missing, its machine cannot be or is too small. The mouse shows "
+                   "a point's keys.</p>\n", s->points.n, s->points.n == 1 ? "" : "s",
+                models[s->o->model]);
 }
 
 wk_status wk_sweep_write_page(const wk_sweep *s, const json_t *rows) {

@@ -148,6 +148,32 @@ static void rows_are_written(void **state) {
   expect_lines(&b, wanted, WK_COUNTOF(wanted));
 }
 
+static void pages_name_their_model(void **state) {
+  (void)state;
+  static const char *const said[] = {"1 point by the timing model. ", "1 point by the RTL. ",
+                                     "1 point by the schedule model. "};
+  for (int model = WK_SWEEP_TIMING; model <= WK_SWEEP_SCHEDULE; model++) {
+    const char *paths[] = {write_model(1)}, *sets[] = {"array=8"};
+    const wk_strings given = {paths, 1, 1};
+    char out[64];
+    wk_sweep s;
+    wk_str b = {0};
+    snprintf(out, sizeof out, "%s/out", folder);
+    wk_sweep_opts o = {.output = out, .timeout = 60, .jobs = 1, .set = {sets, 1, 1},
+                       .model = model};
+    assert_null(wk_sweep_open(&o, &wk_cmd_sweep, &o, &given, &s));
+    assert_null(wk_sweep_fill(&s));
+    assert_null(wk_sweep_prepare(&s));
+    json_t *all = wk_sweep_rows(&s);
+    assert_null(wk_sweep_write_page(&s, all));
+    add_file(&b, "index.html", &s);
+    assert_non_null(strstr(b.s, said[model]));
+    json_decref(all);
+    wk_str_free(&b);
+    wk_sweep_free(&s);
+  }
+}
+
 static wk_sweep_point *fresh(wk_sweep *s, wk_sweep_point of) {
   s->points.n = 0;
   wk_sweep_add(s, &of);
@@ -200,6 +226,7 @@ static void remove_folder(void) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_written),
+                                     cmocka_unit_test(pages_name_their_model),
                                      cmocka_unit_test(keys_tell_points_apart)};
   (void)argv;
   if (!mkdtemp(folder)) return 1;
