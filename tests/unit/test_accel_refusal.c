@@ -211,8 +211,8 @@ static void compile_windows(int columns, int scratchpad) {
 /* Each of them fits. The message names what fits, to a sixteenth of what it needs. */
 static void rows_of_several_operators(void **state) {
   static const struct {
-    int columns, fits;
-  } cases[] = {{16, 32768}, {28, 65536}, {40, 65536}};
+    int columns, needs, fits;
+  } cases[] = {{16, 26609, 32768}, {28, 45914, 65536}, {40, 65536, 65536}};
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
     int needs, fits, end = 0;
@@ -223,6 +223,7 @@ static void rows_of_several_operators(void **state) {
     if (!end || why[end]) fail_msg("%s", why);
     assert_int_equal(fits, cases[i].fits);
     assert_in_range(needs, fits / 2 + 1, fits);
+    assert_int_equal(needs, cases[i].needs);
     compile_windows(cases[i].columns, fits);
     assert_int_equal(reasons, 0);
     compile_windows(cases[i].columns, fits / 2);
