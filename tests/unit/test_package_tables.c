@@ -182,6 +182,98 @@ static void labels_may_end_the_numbers(void **context) {
   wk_package_free(p);
 }
 
+/* The caller's tensors by themselves: the row that uses them looks at bytes only. */
+static void ports_are_plain(void **context) {
+  static const struct {
+    const char *what;
+    int port; /* the input, the output */
+    int64_t stride;
+    uint32_t bytes, align, place, flags;
+    wick_status status;
+  } cases[] = {
+      {"as they are", 0, 1, 16, 4, WICK_PLACE_CALLER, 0, WICK_OK},
+      {"aligned more", 1, 1, 16, 64, WICK_PLACE_CALLER, 0, WICK_OK},
+      {"an input aligned too little", 0, 1, 16, 2, WICK_PLACE_CALLER, 0, WICK_CORRUPT},
+      {"an output aligned too little", 1, 1, 16, 2, WICK_PLACE_CALLER, 0, WICK_CORRUPT},
+      {"an input with gaps", 0, 2, 28, 4, WICK_PLACE_CALLER, 0, WICK_CORRUPT},
+      {"an output with gaps", 1, 2, 28, 4, WICK_PLACE_CALLER, 0, WICK_CORRUPT},
+      {"an input in an edge", 0, 1, 16, 4, WICK_PLACE_EDGE, 0, WICK_CORRUPT},
+      {"an output on a device", 1, 1, 16, 4, WICK_PLACE_DEVICE, 0, WICK_CORRUPT},
+      {"an input with a bound", 0, 1, 16, 4, WICK_PLACE_CALLER, WICK_TENSOR_BOUND, WICK_CORRUPT},
+      {"an output with a bound", 1, 1, 16, 4, WICK_PLACE_CALLER, WICK_TENSOR_BOUND, WICK_OK},
+  };
+  const wk_package_tensor x = toy_tensor("x", WICK_F32, 1), y = toy_tensor("y", WICK_F32, 1);
+  const wk_package_row copy = {.kind = WICK_ROW_COPY, TOY_ON(0, 1), .bytes = 16};
+  (void)context;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    wk_package *p = wk_package_new(&(wk_package_meta){.model = "ports"});
+    bytes b;
+    void *data;
+    wick_error_detail detail = {{0}};
+    wk_package_add_entry(p, &(wk_package_entry){.inputs = &x, .n_inputs = 1, .outputs = &y,
+                                                .n_outputs = 1, .rows = &copy, .n_rows = 1});
+    assert_null(wk_package_bytes(p, &data, &b.size));
+    b.data = data;
+    find_tables(&b);
+    wick_pkg_tensor *t = &io[cases[i].port];
+    t->strides[0] = cases[i].stride, t->bytes = cases[i].bytes, t->align = cases[i].align;
+    t->place = cases[i].place, t->flags = cases[i].flags;
+    wick_status status = try_load(&b, &detail);
+    if (status != cases[i].status) fail_msg("%s: %s", cases[i].what, detail.text);
+    free(data);
+    wk_package_free(p);
+  }
+}
+
+/* Of a part's input of 2 x 2 and the entry's, which are of the same size all the same. */
+static void parts_take_what_they_were_made_for(void **context) {
+  static const int64_t two_two[] = {2, 2};
+  static const struct {
+    const char *what;
+    int64_t dims[2], of_part[2], strides[2];
+    uint32_t dtype;
+    wick_status status;
+  } cases[] = {
+      {"as they are", {2, 2}, {2, 2}, {2, 1}, WICK_F32, WICK_OK},
+      {"other dims", {1, 4}, {2, 2}, {2, 1}, WICK_F32, WICK_CORRUPT},
+      {"other dims of the part", {2, 2}, {1, 4}, {2, 1}, WICK_F32, WICK_CORRUPT},
+      {"an axis of one, which has any stride", {1, 4}, {1, 4}, {7, 1}, WICK_F32, WICK_OK},
+      {"the other order", {2, 2}, {2, 2}, {1, 2}, WICK_F32, WICK_CORRUPT},
+      {"another type of the size", {2, 2}, {2, 2}, {2, 1}, WICK_I32, WICK_CORRUPT},
+  };
+  wk_package_tensor x = toy_tensor("x", WICK_F32, 1), y = toy_tensor("y", WICK_F32, 1);
+  x.rank = 2;
+  x.dims = two_two;
+  const wk_package_tensor io_of_part[] = {x, y};
+  (void)context;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    wk_package *p = wk_package_new(&(wk_package_meta){.model = "square"});
+    bytes b;
+    void *data;
+    wick_error_detail detail = {{0}};
+    uint32_t number = wk_package_add_unit(p, &(wk_package_unit){.target = "async", .spec = ""});
+    uint32_t made = toy_add_part(p, "part", number, 0, io_of_part, 1, 1);
+    const wk_package_row run = {.kind = WICK_ROW_RUN, .part = made, TOY_ON(0, 1)};
+    wk_package_add_entry(p, &(wk_package_entry){.inputs = &x, .n_inputs = 1, .outputs = &y,
+                                                .n_outputs = 1, .rows = &run, .n_rows = 1});
+    assert_null(wk_package_bytes(p, &data, &b.size));
+    b.data = data;
+    find_tables(&b);
+    wick_pkg_tensor *t = &tensor[part[0].first_tensor];
+    assert_ptr_not_equal(t, io);
+    for (int k = 0; k < 2; k++) {
+      io[0].dims[k] = cases[i].dims[k];
+      t->dims[k] = cases[i].of_part[k];
+      t->strides[k] = cases[i].strides[k];
+    }
+    t->dtype = cases[i].dtype;
+    wick_status status = try_load(&b, &detail);
+    if (status != cases[i].status) fail_msg("%s: %s", cases[i].what, detail.text);
+    free(data);
+    wk_package_free(p);
+  }
+}
+
 /* Bodies in bodies up to what the runtime has room for. */
 static void depth_is_limited(void **context) {
   static const uint32_t condition[] = {0};
@@ -213,6 +305,8 @@ int main(void) {
       cmocka_unit_test(numbers_at_their_limits_are_taken),
       cmocka_unit_test(outputs_have_labels),
       cmocka_unit_test(labels_may_end_the_numbers),
+      cmocka_unit_test(ports_are_plain),
+      cmocka_unit_test(parts_take_what_they_were_made_for),
       cmocka_unit_test(depth_is_limited),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
