@@ -463,9 +463,9 @@ static void others(void **state) {
 static void boxes(void **state) {
   wk_rng r = {29};
   (void)state;
-  for (int times = 0; times < 40; times++) {
+  for (int times = 0; times < 300; times++) {
     char form[700];
-    int n = (int)wk_rng_range(&r, 1, 12), classes = (int)wk_rng_range(&r, 1, 3);
+    int n = (int)wk_rng_range(&r, 1, 25), classes = (int)wk_rng_range(&r, 1, 3);
     snprintf(form, sizeof form,
              "buffer input 0 %%b : f32[2,%d,4]\nbuffer input 1 %%s : f32[2,%d,%d]\n"
              "buffer const %%m : 8 = {%d, 0, 0, 0, 0, 0, 0, 0}\n"
@@ -473,7 +473,7 @@ static void boxes(void **state) {
              "buffer output 0 %%y : i64[30,3]\n"
              "non_max_suppression(@out %%y[30,3]:i64; @in %%b[2,%d,4]:f32, @in %%s[2,%d,%d]:f32, "
              "@in %%m[1]:i64, @in %%i[1]:f32, @in %%t[1]:f32) {center_point=%d, rows=30}",
-             n, classes, n, (int)wk_rng_range(&r, 0, 5), (int)PICK(&r, 0, 128, 230),
+             n, classes, n, (int)PICK(&r, 0, 1, 3, 10), (int)PICK(&r, 0, 128, 230),
              (int)PICK(&r, 0, 128), n, classes, n, times % 2);
     run_case(&r, &(inst_c_case){.text = form});
   }
