@@ -47,6 +47,7 @@ struct Machine {
   std::vector<int32_t> acc = std::vector<int32_t>((size_t)ACC * N); // as the model has them
   uint8_t rdata[3][N];
   uint64_t cycle = 0;
+  bool is_quiet_in_reset, is_quiet_after_reset;
 
   // Registers and memories begin with random contents.
   explicit Machine(int seed) {
@@ -62,8 +63,15 @@ struct Machine {
     v->mark_ready_i = 0;
     v->in_gnt_i = v->drain_gnt_i = v->wt_gnt_i = 0;
     for (int i = 0; i < 3; i++) edge();
+    is_quiet_in_reset = quiet();
     v->rst_ni = 1;
     edge();
+    is_quiet_after_reset = quiet();
+  }
+  bool quiet() const {
+    return !v->done_o && !v->active_o && !v->busy_o && !v->error_o && !v->mark_valid_o &&
+           !v->in_req_o && !v->drain_req_o && !v->wt_req_o && !v->ev_mac_o && !v->ev_acc_read_o &&
+           !v->ev_acc_write_o && v->cmd_ready_o;
   }
   void edge() {
     v->clk_i = 0;
@@ -142,7 +150,9 @@ struct Machine {
     v->clear_i = 1;
     step([] {});
     v->clear_i = 0;
-    step([] {});
+    step([this] {
+      if (!quiet()) fail("not quiet after clear_i");
+    });
   }
 
   // Starts commands without looking at anything for some cycles.

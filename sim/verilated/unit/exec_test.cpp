@@ -179,6 +179,26 @@ void test_clear(Machine &dut, int count) {
   }
 }
 
+// At every cycle of some short commands, the last one waiting for the one before it.
+void test_clear_everywhere(Machine &dut) {
+  std::vector<uint8_t> memory = draw_memory();
+  int64_t par = make_record(memory, 16);
+  std::vector<Command> list;
+  for (int drain : {1, 0, 1})
+    list.push_back(conv({{"in", 0}, {"in_x", N}, {"nx", 3}, {"wt", 8192}, {"w_r", N},
+                         {"w_c", N * N}, {"drain", drain}, {"par", par}, {"out", 20000},
+                         {"out_x", N}}));
+  dut.deny = 0;
+  for (int cycles = 1; cycles < 250; cycles++) {
+    dut.spm = memory;
+    dut.start_some(list, cycles);
+    dut.clear();
+  }
+  fill_accumulators(dut);
+  list = {list[0]};
+  check(dut, list, memory, "after clear_i");
+}
+
 void test_errors(Machine &dut) {
   const int Field = 2, Range = 4;
   for (const char *f : {"ny", "nx", "ky", "kx", "sy", "sx", "dy", "dx", "kc", "k_tail", "n"}) {
@@ -309,7 +329,19 @@ void test_directed(Machine &dut) {
   dut.deny = 0;
 }
 
+// Whatever registers held before: nothing is asked for, nothing is said to be done.
+void test_reset() {
+  for (int seed = 1; seed <= 16; seed++) {
+    Machine dut(seed);
+    if (dut.is_quiet_in_reset && dut.is_quiet_after_reset) continue;
+    printf("N = %d: not quiet %s reset, seed %d\n", N, dut.is_quiet_in_reset ? "after" : "in",
+           seed);
+    failures++;
+  }
+}
+
 int main(int argc, char **argv) {
+  if (argc < 2 || argv[1][0] != '-') test_reset();
   Machine dut(argc > 2 ? atoi(argv[2]) : 1);
   fill_accumulators(dut);
   if (argc > 1 && !strcmp(argv[1], "--peak")) {
@@ -325,6 +357,7 @@ int main(int argc, char **argv) {
   test_directed(dut);
   test_errors(dut);
   test_clear(dut, count / 40);
+  test_clear_everywhere(dut);
   test_durations(dut, count / 4);
   test_random(dut, count);
   std::sort(timing_errors.begin(), timing_errors.end());

@@ -56,7 +56,16 @@ class Bench {
     dut.gnt_i = 0;
     dut.eval();
     clock();
+    dut.eval();
+    if (!quiet()) fail("not quiet in reset");
     dut.rst_ni = 1;
+    clock();
+    dut.eval();
+    if (!quiet()) fail("not quiet after reset");
+  }
+  bool quiet() const {
+    return !dut.done_o && !dut.active_o && !dut.error_o && !dut.req_o && !dut.ev_slot_o &&
+           dut.cmd_ready_o;
   }
 
   // Runs a batch; the commands follow each other as closely as the engine takes them, or with gaps.

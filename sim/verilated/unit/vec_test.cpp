@@ -24,6 +24,10 @@ int main(int argc, char **argv) {
   int64_t count = argc > 1 ? atoll(argv[1]) : 2000;
   rng.seed(argc > 2 ? uint64_t(atoll(argv[2])) : 1);
   Verilated::randReset(argc > 3 ? atoi(argv[3]) : 2);
+  for (int i = 1; i <= 16; i++) {  // whatever registers held before
+    Verilated::randSeed(i);
+    std::make_unique<Bench>()->reset();
+  }
   auto bench = std::make_unique<Bench>();
   Bench &b = *bench;
   for (auto &v : b.mem) v = uint8_t(rng());
