@@ -153,7 +153,7 @@ typedef enum { OUT, A, B, A_U8, B_U8, A_ZERO, B_ZERO, FN, PIECE_0, PIECE_1, SEGM
                CHANGES } change;
 
 static void make_change(subject *s, change what, size_t i) {
-  wk_accel_op *op = &s->net.ops.data[i];
+  wk_accel_op *op = &s->net.ops.data[what < SEGMENT ? i : 0];
   wk_accel_tensor *t = &s->net.tensors.data[i];
   wk_accel_piece *pieces = (wk_accel_piece *)(uintptr_t)op->pieces;
   switch (what) {
