@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An OpenCL library with devices of all kinds that can be asked and do nothing else: WICK_OPENCL.
  * Two platforms, the first of which has no devices; with WICK_TEST_DRIVER=none there is only that
- * one. Compiled with ALONE it is a driver without the ICD loader: one function is seen, which gives
- * the way to the table of all. */
+ * one, with "lost" none that says what it is. Compiled with ALONE it is a driver without the ICD
+ * loader: one function is seen, which gives the way to the table of all. */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -56,6 +56,7 @@ static cl_int give_text(const char *text, size_t size, void *out, size_t *needed
 cl_int clGetPlatformIDs(cl_uint n, cl_platform_id *out, cl_uint *count) {
   const char *mode = getenv("WICK_TEST_DRIVER");
   *count = mode && !strcmp(mode, "none") ? 1 : 2;
+  if (n > 1 && mode && !strcmp(mode, "lost")) return CL_OUT_OF_HOST_MEMORY;
   for (cl_uint i = 0; i < n && i < *count; i++) out[i] = (cl_platform_id)&platforms[i];
   return CL_SUCCESS;
 }

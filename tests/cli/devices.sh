@@ -46,6 +46,8 @@ said() {
 prints opencl-devices said
 gives 'a platform without devices' '^OpenCL: no OpenCL platform has a device' \
   env WICK_TEST_DRIVER=none "$wick" devices
+gives 'platforms that are gone' '^OpenCL: no OpenCL platform has a device' \
+  env WICK_TEST_DRIVER=lost "$wick" devices
 check 'a network' "$wick" zoo ds_cnn -o net.onnx
 for device in 'Red 1' 3 2; do
   gives "kernels for $device" '__kernel' \

@@ -106,6 +106,14 @@ tolerances() {
 }
 prints tests-tolerances tolerances
 
+# And where nothing is said: 1e-3 of what is wanted, which 3 is just within, or just without.
+for bytes in '\x20\xd2\x3f\x40' '\x4b\xc8\x3f\x40'; do
+  rm -rf near && mkdir -p near && good_case ../near/case && rm -r near/case/test_data_set_{2,10}
+  tensor near/case/test_data_set_0/output_0.pb s $f32 2 "$bytes$three"
+  "$wick" test near --target eval -j0 | tail -1
+done >near.txt
+prints tests-near cat near.txt
+
 # In steps of 0.747: 1 and 1 become one each; what is wanted is 1, 2, 3, 4, 5, 9 and 10 of them.
 for name in q d; do [[ $name == q ]] && op=Quantize || op=Dequantize
   printf '%s' "$(field 1 "$(node ${op}Linear "$([[ $name == q ]] && echo x || echo q) s" \

@@ -389,7 +389,6 @@ wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_facts *facts,
     const wk_expr_node *n = &x->nodes[i];
     if (n->op == WK_EX_INDEX) return wk_error(WK_UNSUPPORTED, "an epilogue that asks where it is");
   }
-  if (x->n_results != 1) return wk_error(WK_UNSUPPORTED, "an epilogue of several results");
   out->emit = emit_epilogue;
   epilogue *ctx = wk_arena_alloc(a, sizeof *ctx);
   size_t size = x->n * sizeof(wk_how);
