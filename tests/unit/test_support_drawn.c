@@ -286,18 +286,26 @@ static void empty_messages_stay_empty(void **state) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* A list of n elements moves a number of times that grows with the logarithm of n. */
+#ifdef __SANITIZE_ADDRESS__
+static const bool sanitizers = true;
+#else
+static const bool sanitizers = false;
+#endif
+
+/* A list of n elements moves a number of times that grows with the logarithm of n; under sanitizers
+ * a short one moves each time. */
 static void lists_grow_seldom(void **state) {
   (void)state;
   WK_VEC(uint64_t) v = {0};
-  size_t cap = 0, moves = 0;
+  size_t cap = 0, moves = 0, short_moves = 0;
   for (uint64_t i = 0; i < 100000; i++) {
     wk_vec_push(&v, i);
     assert_true(v.cap >= v.n);
-    moves += v.cap != cap;
+    if (v.cap != cap) (cap < 64 ? short_moves++ : moves++);
     cap = v.cap;
   }
-  assert_in_range(moves, 5, 30);
+  assert_in_range(moves, 5, 24);
+  assert_in_range(short_moves, 1, sanitizers ? 64 : 8);
   assert_true(v.cap < 160000);
   wk_vec_free(&v);
   wk_vec_reserve(&v, 1000);
