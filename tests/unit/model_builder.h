@@ -177,4 +177,13 @@ static inline wk_status import_model(builder *b, const wk_import_options *o, wk_
   return s;
 }
 
+/* A model that can be imported; frees the builder. */
+static inline wk_module *import_for(builder *b, wk_import_purpose purpose, wk_import_report *r) {
+  wk_module *m;
+  const wk_import_options o = {.purpose = purpose};
+  wk_status s = import_model(b, &o, r, &m);
+  if (s) fail_msg("%s", s->message);
+  return m;
+}
+
 #endif

@@ -11,6 +11,7 @@
 #include "tests/hostile/net_files.h"
 #include "tests/unit/caffe2_net.h"
 #include "tests/unit/near_answers.h"
+#include "tests/unit/near_file.h"
 #include "tests/unit/near_model.h"
 
 static const struct {
@@ -40,22 +41,11 @@ static void print_answer(wk_str *b, wk_status s, wk_module *m, const wk_import_r
   for (size_t i = 0; i < r->need_bind.n; i++) wk_str_printf(b, "size %s\n", r->need_bind.data[i]);
 }
 
-/* A file of the same name each time, which is said where the net has none. */
-static const char *file_of(const wk_str *text) {
-  enum { FILE = 199 };
-  char path[64];
-  int fd;
-  feed_with_file(text, path, &fd);
-  assert_int_equal(dup2(fd, FILE), FILE);
-  close(fd);
-  return "/proc/self/fd/199";
-}
-
 static void ask(answer_row *x, const wk_str *text, const wk_import_options *o) {
   wk_str answer = {0};
   wk_import_report report;
   wk_module *m = NULL;
-  wk_status s = wk_net_import(file_of(text), o, &report, &m);
+  wk_status s = wk_net_import(near_file(text), o, &report, &m);
   print_answer(&answer, s, m, &report);
   answers_add(x, text->s, !s, &answer);
   wk_import_report_free(&report);

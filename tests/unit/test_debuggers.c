@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "runtime/internal.h"
+#include "tests/unit/gdb_interface.h"
 
 static uint8_t code[64];
 static const char strings[] = "unused\0second\0f\x01i\x7frst \xc3\xa9\0third\0behind";
@@ -28,20 +29,9 @@ static const wick_device_unit with_names = {.symbols = symbols, .symbol_count = 
 
 /* ---- gdb ------------------------------------------------------------------------------------- */
 
-/* As gdb has it: https://sourceware.org/gdb/onlinedocs/gdb/Declarations.html */
-typedef struct entry {
-  struct entry *next, *prev;
-  const char *image;
-  uint64_t size;
-} entry;
-extern struct {
-  uint32_t version, action;
-  entry *relevant, *first;
-} __jit_debug_descriptor;
-
 static struct {
   uint32_t action;
-  const entry *relevant;
+  const gdb_entry *relevant;
 } announced[16];
 static int n_announced;
 
@@ -54,7 +44,7 @@ void __jit_debug_register_code(void) {
 
 /* The list, from the first on, is these; backwards as well. */
 static void expect_list(void *const *want, int n) {
-  const entry *e = __jit_debug_descriptor.first, *before = NULL;
+  const gdb_entry *e = __jit_debug_descriptor.first, *before = NULL;
   for (int i = 0; i < n; i++, before = e, e = e->next) {
     assert_ptr_equal(e, want[i]);
     assert_ptr_equal(e->prev, before);
@@ -128,7 +118,7 @@ static void check_section(const Elf64_Shdr *s, const char *image, const char *na
 static void check_image(const wick_device_unit *unit, uint64_t used) {
   void *x;
   assert_int_equal(wick_gdb_register(unit, code, sizeof code, &x), WICK_OK);
-  const entry *e = x;
+  const gdb_entry *e = x;
   const char *image = e->image;
   const Elf64_Ehdr *h = (const Elf64_Ehdr *)image;
   check_header(h);

@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "compiler/driver/explore/explore.h"
-#include "compiler/zoo/builder.h"
 #include "tests/unit/printed_lines.h"
+#include "tests/unit/sweep_folder.h"
 
 static const char *const wanted[] = {
 #include "tests/unit/explore_search.def"
@@ -181,44 +181,16 @@ static void add_result(wk_str *b, const wk_explore *e) {
   for (size_t i = 0; i < e->tried.n; i++) add_candidate(b, e, e->tried.data[i]);
 }
 
-static void add_file(wk_str *b, const char *name) {
-  char path[80];
-  wk_file f;
-  snprintf(path, sizeof path, "%s/out/%s", folder, name);
-  assert_null(wk_file_map(path, &f));
-  wk_str_printf(b, "---- %s\n", name);
-  /* Of a page what stands behind its style, and no version. */
-  const char *text = (const char *)f.data, *end = text + f.size, *body = strstr(text, "<h1>");
-  for (const char *at = body ? body : text, *next; at < end; at = next) {
-    next = memchr(at, '\n', (size_t)(end - at));
-    next = next ? next + 1 : end;
-    if (!strstr(name, ".json") || strncmp(at, " \"wick\"", 7) != 0)
-      wk_str_addn(b, at, (size_t)(next - at));
-  }
-  if (end > text && end[-1] != '\n') wk_str_add(b, "\n");
-  wk_file_unmap(&f);
+/* Without the version. */
+static void add_line(wk_str *b, const char *at, size_t n, const void *name) {
+  if (!strstr(name, ".json") || strncmp(at, " \"wick\"", 7) != 0) wk_str_addn(b, at, n);
 }
 
 /* ---- a search -------------------------------------------------------------------------------- */
 
-/* y = relu(x) of n numbers. */
-static const char *write_model(int n) {
-  static char path[2][64];
-  const int64_t dims[] = {1, n};
-  wk_module *m;
-  char name[2] = {(char)('a' + n), 0};
-  wick_builder *b = wick_builder_new(name, 1);
-  wick_output(b, "y", wick_relu(b, wick_input(b, "x", WK_F32, 2, dims)));
-  assert_null(wick_builder_finish(b, &m));
-  snprintf(path[n - 1], sizeof *path, "%s/%s.onnx", folder, n == 1 ? "one" : "two<&>");
-  assert_null(wk_export_onnx(m, path[n - 1]));
-  wk_module_free(m);
-  return path[n - 1];
-}
-
 /* files: those to show instead of the result; NULL: none. */
 static void run_search(const search *x, wk_str *b, const char *const *files) {
-  const char *models[] = {write_model(1), write_model(2)};
+  const char *models[] = {relu_model(folder, "b", 1), relu_model(folder, "c", 2)};
   const wk_strings paths = {models, (size_t)x->models, 2};
   const char *limits[LIMITS];
   char space[64], out[64];
@@ -241,7 +213,7 @@ static void run_search(const search *x, wk_str *b, const char *const *files) {
   assert_null(wk_explore_write(&e));
   assert_null(wk_explore_write_page(&e));
   wk_explore_free(&e);
-  for (; files && *files; files++) add_file(b, *files);
+  for (; files && *files; files++) add_written(b, folder, *files, add_line, *files);
 }
 
 static void add_searches(wk_str *b) {

@@ -12,15 +12,8 @@
 #include "tests/hostile/model_text.h"
 #include "tests/random_control.h"
 #include "tests/unit/figures_tables.h"
+#include "tests/unit/import_forms.h"
 #include "tests/unit/near_answers.h"
-
-static const char *const models[] = {
-#define FORM(text) text,
-#include "tests/unit/import_forms.def"
-#include "tests/unit/import_forms_values.def"
-#include "tests/unit/import_forms_more.def"
-#undef FORM
-};
 
 static const answer_row expected[] = {
 #define ROW(name, tried, taken, answers) {name, tried, taken, answers},
@@ -86,13 +79,13 @@ static void ask_rows(void) {
 }
 
 static void ask_models(void) {
-  for (size_t i = 0; i < WK_COUNTOF(models); i++) {
+  for (size_t i = 0; i < WK_COUNTOF(import_forms); i++) {
     wk_str model = {0};
     wk_module *m = NULL;
-    model_text(models[i], &model);
+    model_text(import_forms[i], &model);
     wk_status s = wk_import_onnx_memory(model.s, model.n, NULL, NULL, &m);
     wk_str_free(&model);
-    if (!s && m->main->outputs.n) ask_stages("models", m, models[i]);
+    if (!s && m->main->outputs.n) ask_stages("models", m, import_forms[i]);
     else if (!s) wk_module_free(m);
     wk_status_free(s);
   }

@@ -4,23 +4,15 @@
  * change that is meant,
  *   test_import_mutants says KIND      what was done to a model, and the answers
  *   test_import_mutants rows >tests/unit/import_mutants.def */
-#include <unistd.h>
-
 #include "compiler/caffe2/caffe2.h"
 #include "onnx.pb-c.h"
 #include "tests/hostile/fields.h"
 #include "tests/hostile/hostile.h"
 #include "tests/hostile/model_text.h"
 #include "tests/hostile/mutate.h"
+#include "tests/unit/import_forms.h"
 #include "tests/unit/near_answers.h"
-
-static const char *const models[] = {
-#define FORM(text) text,
-#include "tests/unit/import_forms.def"
-#include "tests/unit/import_forms_values.def"
-#include "tests/unit/import_forms_more.def"
-#undef FORM
-};
+#include "tests/unit/near_file.h"
 
 static const answer_row expected[] = {
 #define ROW(name, tried, taken, answers) {name, tried, taken, answers},
@@ -29,17 +21,6 @@ static const answer_row expected[] = {
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
-
-/* A file of the same name each time. */
-static const char *file_of(const wk_str *text) {
-  enum { FILE = 199 };
-  char path[64];
-  int fd;
-  feed_with_file(text, path, &fd);
-  assert_int_equal(dup2(fd, FILE), FILE);
-  close(fd);
-  return "/proc/self/fd/199";
-}
 
 static void print_info(wk_str *b, const wk_onnx_info *i) {
   wk_str_printf(b, "%s %s %s %lld: %lld nodes, %lld parameters, %lld bytes\n", i->producer,
@@ -74,7 +55,7 @@ static void ask(answer_row *x, const wk_str *model, const char *what) {
   wk_import_report report;
   wk_onnx_info info;
   wk_module *m = NULL;
-  const char *path = file_of(model);
+  const char *path = near_file(model);
   wk_status s = wk_net_import(path, &o, &report, &m);
   wk_str_printf(&answer, "%016llx\n", (unsigned long long)report.hash);
   if (m) answers_print(&answer, m);
@@ -97,7 +78,7 @@ typedef void (*mutation)(wk_rng *rng, wk_str *b, const wk_str *other, wk_str *no
 
 static wk_str model_of(size_t i, bool as_text) {
   wk_str model = {0}, text = {0};
-  model_text(models[i % WK_COUNTOF(models)], &model);
+  model_text(import_forms[i % WK_COUNTOF(import_forms)], &model);
   if (!as_text) return model;
   Onnx__ModelProto *p =
       onnx__model_proto__unpack(NULL, model.n, (const uint8_t *)model.s);
@@ -108,11 +89,11 @@ static wk_str model_of(size_t i, bool as_text) {
 }
 
 static void ask_kind(const char *name, mutation change, bool as_text, int each) {
-  for (size_t i = 0; i < WK_COUNTOF(models); i++)
+  for (size_t i = 0; i < WK_COUNTOF(import_forms); i++)
     for (int k = 0; k < each; k++) {
-      wk_rng rng = {wk_hash64(models[i], strlen(models[i]), (uint64_t)k) >> 1};
+      wk_rng rng = {wk_hash64(import_forms[i], strlen(import_forms[i]), (uint64_t)k) >> 1};
       wk_str b = model_of(i, as_text), other = model_of(i + 7 * (size_t)k + 1, as_text), note = {0};
-      wk_str_printf(&note, "%s\n", models[i]);
+      wk_str_printf(&note, "%s\n", import_forms[i]);
       change(&rng, &b, &other, &note);
       wk_str_addn(&b, "", 0);
       ask(answers_of(name), &b, note.s);

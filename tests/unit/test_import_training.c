@@ -18,14 +18,6 @@ static void add_f32(builder *b, const char *name, int rank, const int64_t *dims,
   ADD(b, b->g->initializer, b->g->n_initializer, t);
 }
 
-static wk_module *import_for(builder *b, wk_import_purpose purpose, wk_import_report *r) {
-  wk_module *m;
-  const wk_import_options o = {.purpose = purpose};
-  wk_status s = import_model(b, &o, r, &m);
-  if (s) fail_msg("%s", s->message);
-  return m;
-}
-
 static size_t count(const wk_graph *g, wk_op op) {
   size_t n = 0;
   for (size_t i = 0; i < g->nodes.n; i++) n += !g->nodes.data[i].dead && g->nodes.data[i].op == op;

@@ -16,6 +16,7 @@
 
 #include "runtime/cpu.h"
 #include "runtime/pool.h"
+#include "tests/unit/gdb_interface.h"
 #include "tests/unit/tiny_package.h"
 
 /* ---- checksums and tables ---- */
@@ -622,15 +623,6 @@ static void perf_map_names_every_function(void **state) {
 
 /* What gdb would read: the image's symbol table. */
 static void gdb_image_names_every_function(void **state) {
-  typedef struct entry {
-    struct entry *next, *prev;
-    const char *image;
-    uint64_t size;
-  } entry;
-  extern struct {
-    uint32_t version, action;
-    entry *relevant, *first;
-  } __jit_debug_descriptor;
   wick_model *a = load_from_file(*state, WICK_LOAD_GDB, NULL);
   wick_model *b = load_from_file(*state, WICK_LOAD_GDB, NULL);
   assert_int_equal(__jit_debug_descriptor.version, 1);

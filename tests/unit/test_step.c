@@ -42,11 +42,7 @@ static wk_module *model_of(const char *batch, const char *x, const char *w, int 
   add_node(&b, b.g, "Mul", in, "z");
   add_output(&b, b.g, "y", elem);
   add_output(&b, b.g, "z", ELEM_F32);
-  wk_module *m;
-  const wk_import_options o = {.purpose = purpose};
-  wk_status s = import_model(&b, &o, r, &m);
-  if (s) fail_msg("%s", s->message);
-  return m;
+  return import_for(&b, purpose, r);
 }
 
 static wk_module *model(const char *batch, wk_import_purpose purpose, wk_import_report *r) {
@@ -341,11 +337,7 @@ static wk_module *rooted(wk_import_report *r) {
   add_node(&b, b.g, "Sqrt", "zero", "root");
   add_node(&b, b.g, "Add", "h root", "y");
   add_output(&b, b.g, "y", ELEM_F32);
-  wk_module *m;
-  const wk_import_options o = {.purpose = WK_FOR_TRAINING};
-  wk_status s = import_model(&b, &o, r, &m);
-  if (s) fail_msg("%s", s->message);
-  return m;
+  return import_for(&b, WK_FOR_TRAINING, r);
 }
 
 static void test_gradient_not_finite(void **state) {

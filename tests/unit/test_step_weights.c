@@ -36,11 +36,7 @@ static wk_module *model(wk_import_report *r) {
   add_node(&b, b.g, "Mul", "h s", "t");
   add_node(&b, b.g, "Add", "t b", "y");
   add_output(&b, b.g, "y", ELEM_F32);
-  wk_module *m;
-  const wk_import_options o = {.purpose = WK_FOR_TRAINING};
-  wk_status st = import_model(&b, &o, r, &m);
-  if (st) fail_msg("%s", st->message);
-  return m;
+  return import_for(&b, WK_FOR_TRAINING, r);
 }
 
 /* Of the mean square error of samples first, first + 1. */
@@ -245,12 +241,10 @@ static void refusals(void **state) {
     n->name = wk_arena_strdup(b.a, "between");
     if (between[i].to) set_int(&b, n, "to", between[i].to);
     add_output(&b, b.g, "y", between[i].to ? between[i].to : ELEM_F32);
-    const wk_import_options import = {.purpose = WK_FOR_TRAINING};
-    wk_status s = import_model(&b, &import, &r, &m);
-    if (s) fail_msg("%s", s->message);
+    m = import_for(&b, WK_FOR_TRAINING, &r);
     const wk_step_options o = {.output = "y", .loss = WK_LOSS_MSE, .optimizer = WK_OPTIMIZER_SGD,
                                .accumulate = 1};
-    s = wk_step_build(m, &r, &o, &only, 1, &step);
+    wk_status s = wk_step_build(m, &r, &o, &only, 1, &step);
     assert_string_equal(s ? s->message : "", between[i].says ? between[i].says : "");
     if (s) assert_int_equal(s->code, between[i].to ? WK_USAGE : WK_UNSUPPORTED);
     wk_status_free(s);

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "compiler/driver/sweep.h"
-#include "compiler/zoo/builder.h"
 #include "tests/unit/printed_lines.h"
+#include "tests/unit/sweep_folder.h"
 
 static const char *const wanted[] = {
 #include "tests/unit/sweep_results.def"
@@ -64,7 +64,8 @@ static void put_row(const wk_sweep *s, size_t i) {
 
 /* Without what depends on the program: keys, and its version; nor the y axes, which are those of
  * test_plot.c. */
-static void add_line(wk_str *b, const char *at, size_t n, const wk_sweep *s) {
+static void add_line(wk_str *b, const char *at, size_t n, const void *sweep) {
+  const wk_sweep *s = sweep;
   wk_str line = {0};
   wk_str_addn(&line, at, n);
   for (size_t i = 0; i < s->points.n; i++) {
@@ -77,38 +78,12 @@ static void add_line(wk_str *b, const char *at, size_t n, const wk_sweep *s) {
 }
 
 static void add_file(wk_str *b, const char *name, const wk_sweep *s) {
-  char path[80];
-  wk_file f;
-  snprintf(path, sizeof path, "%s/out/%s", folder, name);
-  assert_null(wk_file_map(path, &f));
-  wk_str_printf(b, "---- %s\n", name);
-  const char *text = (const char *)f.data, *end = text + f.size, *body = strstr(text, "<h1>");
-  for (const char *at = body ? body : text, *next; at < end; at = next) {
-    next = memchr(at, '\n', (size_t)(end - at));
-    next = next ? next + 1 : end;
-    add_line(b, at, (size_t)(next - at), s);
-  }
-  if (end > text && end[-1] != '\n') wk_str_add(b, "\n");
-  wk_file_unmap(&f);
-}
-
-/* y = relu(x) of n numbers. */
-static const char *write_model(int n) {
-  static char path[2][64];
-  const int64_t dims[] = {1, n};
-  wk_module *m;
-  wick_builder *b = wick_builder_new("relu", 1);
-  wick_output(b, "y", wick_relu(b, wick_input(b, "x", WK_F32, 2, dims)));
-  assert_null(wick_builder_finish(b, &m));
-  snprintf(path[n - 1], sizeof *path, "%s/%s.onnx", folder, n == 1 ? "one" : "two<&>");
-  assert_null(wk_export_onnx(m, path[n - 1]));
-  wk_module_free(m);
-  return path[n - 1];
+  add_written(b, folder, name, add_line, s);
 }
 
 static void add_sweep(wk_str *b, int models, const char *const *set, size_t n_set,
                       const char *prefetch, bool has_page) {
-  const char *paths[] = {write_model(1), write_model(2)};
+  const char *paths[] = {relu_model(folder, "relu", 1), relu_model(folder, "relu", 2)};
   const char *sets[4];
   char out[64];
   wk_sweep s;
@@ -153,7 +128,7 @@ static void pages_name_their_model(void **state) {
   static const char *const said[] = {"1 point by the timing model. ", "1 point by the RTL. ",
                                      "1 point by the schedule model. "};
   for (int model = WK_SWEEP_TIMING; model <= WK_SWEEP_SCHEDULE; model++) {
-    const char *paths[] = {write_model(1)}, *sets[] = {"array=8"};
+    const char *paths[] = {relu_model(folder, "relu", 1)}, *sets[] = {"array=8"};
     const wk_strings given = {paths, 1, 1};
     char out[64];
     wk_sweep s;
@@ -183,7 +158,7 @@ static wk_sweep_point *fresh(wk_sweep *s, wk_sweep_point of) {
 /* Whatever a row depends on is in its key. */
 static void keys_tell_points_apart(void **state) {
   (void)state;
-  const char *paths[] = {write_model(1), write_model(2)};
+  const char *paths[] = {relu_model(folder, "relu", 1), relu_model(folder, "relu", 2)};
   const wk_strings given = {paths, 2, 2};
   char out[64], keys[16][20];
   size_t n = 0;
