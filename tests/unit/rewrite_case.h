@@ -15,6 +15,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/passes/passes.h"
 #include "tests/random_graph.h"
+#include "tests/unit/graph_text.h"
 
 typedef struct {
   const char *args; /* of the graph: "%x: f32[2,3]"; NULL: those of the case before */
@@ -34,13 +35,7 @@ static inline void rewrite_must(wk_status s, const char *what, const rewrite_cas
 }
 
 static inline wk_module *rewrite_module(const rewrite_case *c, const char *args) {
-  wk_module *m;
-  wk_str text = {0};
-  wk_str_printf(&text, "module \"t\" {\ngraph @main(%s) {\n%s%s\n}\n}\n", args, REWRITE_NUMBERS,
-                c->body);
-  rewrite_must(wk_module_parse(text.s, "t", &m), "reading", c);
-  wk_str_free(&text);
-  return m;
+  return graph_of(args, REWRITE_NUMBERS, c->body);
 }
 
 static inline wk_tensor *rewrite_outputs(const rewrite_case *c, const wk_module *m) {

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "compiler/integer/integer.h"
+#include "tests/unit/graph_text.h"
 
 #define NUMBERS                                                                            \
   "%s = constant f32[] {0.5}\n%t = constant f32[] {0.25}\n%z = constant i8[] {3}\n"        \
@@ -96,14 +97,10 @@ static void test_rows(void **state) {
   (void)state;
   int bad = 0;
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
-    wk_str text = {0}, got = {0};
-    wk_module *m;
+    wk_str got = {0};
     int64_t changes;
     bool scaled = strstr(cases[i].body, "dequantize") != NULL;
-    wk_str_printf(&text, "module \"t\" {\ngraph @main(%s) {\n%s%s}\n}\n", cases[i].args,
-                  scaled ? NUMBERS : "", cases[i].body);
-    wk_status s = wk_module_parse(text.s, "t", &m);
-    if (s) fail_msg("case %zu: %s: %s", i, s->place ? s->place : "", s->message);
+    wk_module *m = graph_of(cases[i].args, scaled ? NUMBERS : "", cases[i].body);
     assert_null(wk_integer_convert(m, &changes));
     rows_of(m, &got);
     if (strcmp(got.s, cases[i].rows)) {
@@ -111,7 +108,6 @@ static void test_rows(void **state) {
       bad++;
     }
     wk_module_free(m);
-    wk_str_free(&text);
     wk_str_free(&got);
   }
   assert_int_equal(bad, 0);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "compiler/integer/integer.h"
+#include "tests/unit/graph_text.h"
 
 #define NUMBERS                                                                              \
   "%s = constant f32[] {0.5}\n%t = constant f32[] {0.25}\n%z = constant i8[] {3}\n"          \
@@ -132,15 +133,10 @@ static const rule_case products[] = {
     {NULL, X WEIGHTS ONE "%u = matmul(%x, %w)\n%y = add(%u, %f)\n" Q, "matmul add quantize"}};
 
 static wk_module *converted(const char *args, const char *body) {
-  wk_str text = {0};
-  wk_module *m;
+  wk_module *m = graph_of(args, NUMBERS, body);
   int64_t changes;
-  wk_str_printf(&text, "module \"t\" {\ngraph @main(%s) {\n%s%s}\n}\n", args, NUMBERS, body);
-  wk_status s = wk_module_parse(text.s, "t", &m);
+  wk_status s = wk_integer_convert(m, &changes);
   if (s) fail_msg("%s\n%s: %s", body, s->place ? s->place : "", s->message);
-  s = wk_integer_convert(m, &changes);
-  if (s) fail_msg("%s\n%s: %s", body, s->place ? s->place : "", s->message);
-  wk_str_free(&text);
   return m;
 }
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "compiler/lower/lower.h"
+#include "tests/unit/graph_text.h"
 
 #define PADS "{strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
 #define CONV "%w = constant f32[4,2,1,1] splat(1.0)\n%c = conv(%x, %w) " PADS
@@ -153,12 +154,8 @@ static void test_orders(void **state) {
   (void)state;
   int bad = 0;
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
-    wk_str text = {0}, got = {0};
-    wk_module *m;
-    wk_str_printf(&text, "module \"t\" {\ngraph @main(%s) {\n%s}\n}\n", cases[i].args,
-                  cases[i].body);
-    wk_status s = wk_module_parse(text.s, "t", &m);
-    if (s) fail_msg("case %zu: %s: %s", i, s->place ? s->place : "", s->message);
+    wk_str got = {0};
+    wk_module *m = graph_of(cases[i].args, "", cases[i].body);
     for (int again = 0; again < 2; again++) { /* a second time, from what the first one left */
       assert_null(wk_layout_assign(m, cases[i].channels_last));
       wk_str_free(&got);
@@ -170,7 +167,6 @@ static void test_orders(void **state) {
       }
     }
     wk_module_free(m);
-    wk_str_free(&text);
     wk_str_free(&got);
   }
   assert_int_equal(bad, 0);
