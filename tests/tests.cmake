@@ -130,13 +130,19 @@ add_test(NAME lint/equivalent COMMAND ${CMAKE_SOURCE_DIR}/bench/mutants --stale)
 
 # Parts of the accelerator's RTL against models of their own, and what Verilator says of all of it.
 if(NOT WICK_SANITIZE)
-  foreach(bench "exec:800" "vec:800" "front:8")
-    string(REGEX REPLACE ":.*" "" name ${bench})
-    string(REGEX REPLACE ".*:" "" count ${bench})
-    add_test(NAME rtl/${name}
+  foreach(bench "exec tiny 800" "vec tiny 800" "front tiny 8" "exec base 100" "vec base 100")
+    separate_arguments(bench UNIX_COMMAND ${bench})
+    list(GET bench 0 name)
+    list(GET bench 1 machine)
+    list(GET bench 2 count)
+    set(suffix "")
+    if(NOT machine STREQUAL tiny)
+      set(suffix "-${machine}")
+    endif()
+    add_test(NAME rtl/${name}${suffix}
              COMMAND ${CMAKE_SOURCE_DIR}/sim/verilated/unit/run ${name} $<TARGET_FILE:wick>
-                     ${CMAKE_SOURCE_DIR}/targets/accel/machines/tiny.cfg ${CMAKE_BINARY_DIR}/rtl
-                     ${count})
+                     ${CMAKE_SOURCE_DIR}/targets/accel/machines/${machine}.cfg
+                     ${CMAKE_BINARY_DIR}/rtl ${count})
   endforeach()
   add_test(NAME rtl/own-rtl COMMAND sh -c "for p in examples/accel/own-rtl/*.patch; do patch \
            --dry-run -s -p1 -d sim/rtl <$p || exit 1; done" WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})

@@ -127,7 +127,7 @@ class Map:
 
 
 def rtl_tests(root, path, tests):
-    """The bench of the part that has the module in it, and what runs the whole."""
+    """The benches of the part that has the module in it, and what runs the whole."""
     uses = {}
     for file in (root / "sim/rtl").glob("*.sv"):
         words = re.findall(r"\bwick_\w+", file.read_text(encoding="utf-8"))
@@ -142,7 +142,7 @@ def rtl_tests(root, path, tests):
                 seen.add(module)
                 todo += uses[module]
         if pathlib.Path(path).stem in seen:
-            order.append(bench)
+            order += [t for t in sorted(tests) if re.fullmatch(bench + r"(-\w+)?", t)]
     return [t for t in [*order, *RTL_TESTS] if t in tests]
 
 

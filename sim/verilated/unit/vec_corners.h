@@ -115,7 +115,7 @@ inline void longest_rows(Bench &b) {
       d.next = 1024;
       for (int i = 0; i < 768; i++) b.store(i, kind == 0 ? 255 : i == 0, 1);
       b.batch({Command{"TAB", {{"in", 0}, {"table", Tables - 3}, {"count", 3}}}}, false);
-      int64_t kc = kind == 1 ? 1 : std::min(4095, 32768 / N), tail = kind == 1 ? 1 : N - 1;
+      int64_t kc = kind == 1 ? 1 : std::min(4095, 32768 / N), tail = kind == 1 ? 1 : N;
       int64_t in = d.place(N), out = d.place(N), par = d.record(1, false, true, true);
       d.noise(in, N);
       b.store(par + 32, (int64_t{1} << 31) - 1, 4);
