@@ -166,7 +166,7 @@ module wick_accel (
   );
   wick_clock_gate u_clk_dma (
     .clk_i, .rst_ni, .clk_o(clk_dma),
-    .wake_i((cmd_valid[Queues-1:2] | active[Queues-1:2] | ~dma_quiet) != '0 || abort || clear)
+    .wake_i((cmd_valid[Queues-1:2] | active[Queues-1:2] | ~dma_quiet) != '0 || clear)
   );
 
   // ---- engines ---------------------------------------------------------------------------------
