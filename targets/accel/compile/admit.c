@@ -19,7 +19,7 @@ static bool has_room(void *ctx, const wk_machine *m) {
 
 /* The layer with the most steps. */
 static uint32_t longest_layer(const wk_accel_net *net, const wk_accel_steps *s) {
-  uint32_t *count = wk_arena_alloc(net->arena, (net->layers.n + 1) * sizeof *count), most = 0;
+  uint32_t *count = wk_arena_alloc(net->arena, net->layers.n * sizeof *count), most = 0;
   for (size_t i = 0; i < s->list.n; i++) count[s->list.data[i].c.operator - 1]++;
   for (uint32_t l = 1; l < net->layers.n; l++)
     if (count[l] > count[most]) most = l;

@@ -8,7 +8,7 @@
 #define PUT(c, C, field, value) ((c)->v[WK_##C##_##field] = (value))
 
 wk_accel_use *wk_accel_uses(const wk_accel_net *net, wk_arena *a) {
-  wk_accel_use *u = wk_arena_alloc(a, (net->tensors.n + 1) * sizeof *u);
+  wk_accel_use *u = wk_arena_alloc(a, net->tensors.n * sizeof *u);
   for (size_t t = 0; t < net->tensors.n; t++) u[t] = (wk_accel_use){-1, -1, -1, -1};
   for (int i = 0; i < (int)net->ops.n; i++) {
     const wk_accel_op *op = &net->ops.data[i];
@@ -404,7 +404,7 @@ static void fill_lanes(building *b, const wk_accel_work *w) {
 static void store(building *b, const wk_accel_op *last, const wk_accel_place *p) {
   int t = last->out.tensor;
   const tensor_state *s = &b->tensors[t];
-  bool *is_written = wk_xcalloc((size_t)(s->made[1] - s->made[0]) + 1, sizeof *is_written);
+  bool *is_written = wk_xcalloc((size_t)(s->made[1] - s->made[0]), sizeof *is_written);
   for (int i = b->group->first; i <= b->group->last; i++) {
     const wk_accel_view *y = &b->net->ops.data[i].out;
     int64_t planes[2];
@@ -545,8 +545,8 @@ static void begin_group(building *b) {
     const wk_accel_view *reads[2] = {&op->a, &op->b};
     join_planes(b, &op->out, b->tensors[op->out.tensor].made);
     b->ops[i].done = b->ops[i].end = 0;
-    b->ops[i].consts = wk_arena_alloc(b->arena, (op->n_pieces + 1) * sizeof(int));
-    for (size_t k = 0; k <= op->n_pieces; k++) b->ops[i].consts[k] = -1;
+    b->ops[i].consts = wk_arena_alloc(b->arena, op->n_pieces * sizeof(int));
+    for (size_t k = 0; k < op->n_pieces; k++) b->ops[i].consts[k] = -1;
     for (int k = 0; k < 2; k++) {
       if (reads[k]->tensor >= 0)
         join_planes(b, reads[k], b->tensors[reads[k]->tensor].planes);
@@ -577,9 +577,9 @@ static void build_group(building *b, const wk_accel_group *g) {
 void wk_accel_build(const wk_accel_net *net, const wk_accel_plan *p, const wk_accel_use *uses,
                     size_t g0, size_t g1, wk_accel_steps *out) {
   building b = {.net = net, .plan = p, .uses = uses, .steps = out, .arena = wk_arena_new()};
-  b.tensors = wk_arena_alloc(b.arena, (net->tensors.n + 1) * sizeof *b.tensors);
-  b.ops = wk_arena_alloc(b.arena, (net->ops.n + 1) * sizeof *b.ops);
-  b.resident = wk_arena_alloc(b.arena, (net->tensors.n + 1) * sizeof *b.resident);
+  b.tensors = wk_arena_alloc(b.arena, net->tensors.n * sizeof *b.tensors);
+  b.ops = wk_arena_alloc(b.arena, net->ops.n * sizeof *b.ops);
+  b.resident = wk_arena_alloc(b.arena, net->tensors.n * sizeof *b.resident);
   for (size_t t = 0; t < net->tensors.n; t++) b.resident[t].buffer = -1;
   out->lasting = p->lasting;
   out->is_begin = g0 < g1 && !p->groups.data[g0].first;

@@ -191,8 +191,8 @@ static bool drains(const wk_accel_step *s) {
 
 void wk_accel_depend(const wk_accel_net *net, unsigned without, wk_accel_steps *s) {
   depending d = {.net = net, .steps = s};
-  d.buffers = wk_xcalloc(s->buffers.n + 1, sizeof *d.buffers);
-  d.rows = wk_xcalloc(net->tensors.n + 1, sizeof *d.rows);
+  d.buffers = wk_xcalloc(s->buffers.n, sizeof *d.buffers);
+  d.rows = wk_xcalloc(net->tensors.n, sizeof *d.rows);
   for (size_t i = 0; i < s->buffers.n; i++) d.buffers[i].reads = -1;
   for (size_t i = 0; i < s->list.n; i++) {
     wk_accel_step *x = &s->list.data[i];

@@ -177,7 +177,7 @@ static bool is_promising(const wk_accel_searching *x, const wk_accel_plan *best)
 
 void wk_accel_improve(wk_accel_searching *x, int tries) {
   improving y = {.x = x, .random = {1}};
-  wk_accel_plan best = {.resident = wk_xcalloc(x->net->tensors.n + 1, sizeof(int))};
+  wk_accel_plan best = {.resident = wk_xcalloc(x->net->tensors.n, sizeof(int))};
   if (!tries || !x->plan.groups.n) {
     free(best.resident);
     return;

@@ -637,7 +637,7 @@ bool wk_accel_net_make(const wk_graph *g, wk_accel_net *net, wk_accel_refused *w
   wk_accel_making k = {.net = net, .g = g};
   set_defaults(net);
   net->n_inputs = g->inputs.n, net->n_outputs = g->outputs.n;
-  k.at = wk_xcalloc(g->values.n + 1, sizeof *k.at);
+  k.at = wk_xcalloc(g->values.n, sizeof *k.at);
   for (size_t v = 0; v < g->values.n; v++) k.at[v].tensor = -1;
   for (size_t i = 0; i < g->inputs.n; i++) take_input(&k, i);
   bool fine = make_nodes(&k);

@@ -111,8 +111,8 @@ static void add_compulsory(const wk_accel_net *net, wk_accel_layer *layers) {
 static uint64_t add_layers(unit *u, const compiled *c, wk_package_part *made) {
   const wk_accel_net *net = c->net;
   wk_arena *a = wk_arena_new();
-  wk_accel_layer *layers = wk_arena_alloc(a, (net->layers.n + 1) * sizeof *layers);
-  const char **ops = wk_arena_alloc(a, (net->layers.n + 1) * sizeof *ops);
+  wk_accel_layer *layers = wk_arena_alloc(a, net->layers.n * sizeof *layers);
+  const char **ops = wk_arena_alloc(a, net->layers.n * sizeof *ops);
   int64_t bytes, *starts = wk_accel_tensor_starts(net, c->uses, a, &bytes);
   uint32_t values = (uint32_t)(u->values.n / sizeof(wk_accel_value));
   uint32_t places = (uint32_t)(u->places.n / sizeof(wk_accel_window));
@@ -215,7 +215,7 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
 
 static wk_accel_io *ports_of(const wk_package_part *p, size_t *n, wk_arena *a) {
   *n = p->n_inputs + p->n_outputs;
-  wk_accel_io *io = wk_arena_alloc(a, (*n + 1) * sizeof *io);
+  wk_accel_io *io = wk_arena_alloc(a, *n * sizeof *io);
   for (size_t i = 0; i < *n; i++) {
     bool is_output = i >= p->n_inputs;
     const wk_package_tensor *t = is_output ? &p->outputs[i - p->n_inputs] : &p->inputs[i];
@@ -309,7 +309,7 @@ wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel
                            uint32_t *row, int64_t *predicted) {
   wk_arena *a = wk_arena_new();
   unit u = {.machine = m, .pkg = pkg, .arena = a};
-  wk_package_part *made = wk_arena_alloc(a, (n + 1) * sizeof *made);
+  wk_package_part *made = wk_arena_alloc(a, n * sizeof *made);
   u.unit = wk_package_add_unit(pkg, &(wk_package_unit){.target = "accel", .spec = spec,
                                                        .machine_hash = wk_machine_hash(m)});
   wk_status s = compile_parts(&u, o, parts, n, made);
@@ -330,8 +330,8 @@ wk_status wk_accel_write_stream(const wk_machine *m, const wk_accel_options *o,
   wk_arena *a = wk_arena_new();
   unit u = {.machine = m, .pkg = wk_package_new(&(wk_package_meta){.model = "", .flags = ""}),
             .arena = a};
-  wk_package_part *made = wk_arena_alloc(a, (n + 1) * sizeof *made);
-  wk_stream **streams = wk_arena_alloc(a, (n + 1) * sizeof *streams);
+  wk_package_part *made = wk_arena_alloc(a, n * sizeof *made);
+  wk_stream **streams = wk_arena_alloc(a, n * sizeof *streams);
   u.unit = wk_package_add_unit(u.pkg, &(wk_package_unit){.target = "accel", .spec = m->name,
                                                          .machine_hash = wk_machine_hash(m)});
   wk_status s = compile_parts(&u, o, parts, n, made);

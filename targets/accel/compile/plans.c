@@ -70,7 +70,7 @@ static void put_net(wk_str *b, const wk_accel_net *net, const wk_accel_options *
 
 static wk_accel_plan copy_plan(const wk_accel_plan *p, size_t n_resident) {
   wk_accel_plan y = *p;
-  y.resident = wk_xcalloc(n_resident + 1, sizeof *y.resident);
+  y.resident = wk_xcalloc(n_resident, sizeof *y.resident);
   memset(&y.groups, 0, sizeof y.groups);
   memcpy(y.resident, p->resident, n_resident * sizeof *y.resident);
   for (size_t g = 0; g < p->groups.n; g++) wk_vec_push(&y.groups, p->groups.data[g]);

@@ -5,7 +5,7 @@
 
 int64_t *wk_accel_tensor_starts(const wk_accel_net *net, const wk_accel_use *uses, wk_arena *a,
                                 int64_t *bytes) {
-  int64_t *at = wk_arena_alloc(a, (net->tensors.n + 1) * sizeof *at);
+  int64_t *at = wk_arena_alloc(a, net->tensors.n * sizeof *at);
   *bytes = 0;
   for (size_t t = 0; t < net->tensors.n; t++) {
     at[t] = uses[t].first_writer < 0 ? -1 : *bytes;
@@ -62,7 +62,7 @@ static const char *text_of(const wk_graph *g, const wk_package_step *s, const wk
 
 static void add_tensors(const wk_graph *g, const wk_accel_left *left, size_t n, wk_arena *a,
                         wk_package_step *out) {
-  wk_package_tensor *t = wk_arena_alloc(a, (n + 1) * sizeof *t);
+  wk_package_tensor *t = wk_arena_alloc(a, n * sizeof *t);
   for (size_t k = 0; k < n; k++) {
     const wk_value *v = wk_val(g, left[k].value);
     t[k] = (wk_package_tensor){.name = wk_arena_strdup(a, v->name ? v->name : ""),
@@ -76,7 +76,7 @@ static void add_tensors(const wk_graph *g, const wk_accel_left *left, size_t n, 
 
 void wk_accel_add_steps(const wk_accel_net *net, const wk_graph *g, const wk_accel_layer *layers,
                         const char *const *ops, wk_arena *a, wk_package_part *out) {
-  wk_package_step *steps = wk_arena_alloc(a, (net->layers.n + 1) * sizeof *steps);
+  wk_package_step *steps = wk_arena_alloc(a, net->layers.n * sizeof *steps);
   const wk_accel_left *left = net->left.data;
   for (size_t i = 0; i < net->layers.n; i++) {
     const wk_accel_layer *l = &layers[i];

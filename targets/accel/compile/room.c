@@ -9,8 +9,8 @@ typedef wk_accel_release release;
 
 void wk_accel_room_init(room *r, int64_t capacity, size_t buffers) {
   *r = (room){.capacity = capacity};
-  r->heap = wk_xcalloc(buffers + 1, sizeof *r->heap);
-  r->live = wk_xcalloc(buffers + 1, sizeof *r->live);
+  r->heap = wk_xcalloc(buffers, sizeof *r->heap);
+  r->live = wk_xcalloc(buffers, sizeof *r->live);
 }
 
 void wk_accel_room_free(room *r) {

@@ -30,7 +30,7 @@ void wk_accel_stream_free(wk_accel_stream *s) {
 static wk_status check_places(scheduling *x) {
   size_t n = x->steps->buffers.n;
   const wk_machine *m = x->net->machine;
-  wk_plan_item *items = wk_xcalloc(n + 1, sizeof *items);
+  wk_plan_item *items = wk_xcalloc(n, sizeof *items);
   for (size_t i = 0; i < n; i++) {
     wk_accel_buffer *b = &x->steps->buffers.data[i];
     b->at = x->times.place[i];
@@ -66,7 +66,7 @@ static wk_status find_places(scheduling *x, wk_accel_prefetch mode) {
 /* Tensors in WORK: each from its first store to its last load. */
 static wk_status place_tensors(scheduling *x, wk_plan_item **out) {
   size_t n = x->net->tensors.n;
-  wk_plan_item *items = wk_xcalloc(n + 1, sizeof *items);
+  wk_plan_item *items = wk_xcalloc(n, sizeof *items);
   *out = items;
   for (size_t t = 0; t < n; t++)
     items[t] = (wk_plan_item){.size = x->net->tensors.data[t].bytes, .align = 64,
@@ -125,14 +125,14 @@ static void add_needs(wk_accel_step *s, const counts c) {
 static void note_reuse(scheduling *x) {
   size_t n = x->steps->buffers.n;
   reuse r = {.cell = x->net->machine->array};
-  r.users = wk_xcalloc(n + 1, sizeof *r.users);
-  r.before = wk_xcalloc(n + 1, sizeof *r.before);
-  r.left = wk_xcalloc(n + 1, sizeof *r.left);
-  r.cells = wk_xcalloc((size_t)(x->net->machine->scratchpad / r.cell) + 1, sizeof *r.cells);
+  r.users = wk_xcalloc(n, sizeof *r.users);
+  r.before = wk_xcalloc(n, sizeof *r.before);
+  r.left = wk_xcalloc(n, sizeof *r.left);
+  r.cells = wk_xcalloc((size_t)(x->net->machine->scratchpad / r.cell), sizeof *r.cells);
   for (size_t i = 0; i < x->steps->list.n; i++)
     for (int k = 0; k < x->steps->list.data[i].n_access; k++)
       r.left[x->steps->list.data[i].access[k].buffer]++;
-  bool *seen = wk_xcalloc(n + 1, sizeof *seen);
+  bool *seen = wk_xcalloc(n, sizeof *seen);
   for (size_t i = 0; i < x->steps->list.n; i++) {
     wk_accel_step *s = &x->steps->list.data[x->order[i]];
     for (int k = 0; k < s->n_access; k++) {
@@ -157,7 +157,7 @@ static void note_reuse(scheduling *x) {
 /* The same for tensors in WORK. */
 static void note_memory_reuse(scheduling *x, const wk_plan_item *items) {
   size_t n = x->net->tensors.n;
-  counts *users = wk_xcalloc(n + 1, sizeof *users);
+  counts *users = wk_xcalloc(n, sizeof *users);
   for (size_t i = 0; i < x->steps->list.n; i++) {
     wk_accel_step *s = &x->steps->list.data[x->order[i]];
     int t = s->tensor;
@@ -228,7 +228,7 @@ static void emit(scheduling *x, wk_accel_prefetch mode) {
   int group = 0;
   bool waits_for_all = mode == WK_PREFETCH_OFF || mode == WK_PREFETCH_SERIAL;
   for (int q = 0; q < WK_QUEUE_COUNT; q++)
-    k.known[q] = wk_xcalloc(x->steps->issued[q] + 1, sizeof **k.known);
+    k.known[q] = wk_xcalloc(x->steps->issued[q], sizeof **k.known);
   for (size_t i = 0; i < x->steps->list.n; i++) {
     wk_accel_step *s = &x->steps->list.data[x->order[i]];
     wk_isa_command c = s->c;
@@ -261,7 +261,7 @@ wk_status wk_accel_schedule(wk_accel_net *net, wk_accel_steps *steps, wk_accel_p
                             wk_accel_stream *out) {
   scheduling x = {.net = net, .steps = steps, .arena = wk_arena_new(), .out = out};
   wk_plan_item *tensors = NULL;
-  x.order = wk_arena_alloc(x.arena, (steps->list.n + 1) * sizeof *x.order);
+  x.order = wk_arena_alloc(x.arena, steps->list.n * sizeof *x.order);
   *out = (wk_accel_stream){0};
   wk_status s = NULL;
   if (steps->list.n + 1 >= WK_STREAM_COMMANDS)

@@ -351,7 +351,7 @@ static void find_chunk(searching *x) {
 }
 
 static wk_status search(searching *x) {
-  x->plan.resident = wk_xcalloc(x->net->tensors.n + 1, sizeof *x->plan.resident);
+  x->plan.resident = wk_xcalloc(x->net->tensors.n, sizeof *x->plan.resident);
   x->plan.lasting = LASTING;
   x->plan.marks = x->o->marks;
   x->plan.chunk = chunk_of(x->net->machine);
@@ -441,7 +441,7 @@ wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
                           const wk_accel_options *o, wk_accel_plan *out) {
   wk_accel_steps steps = {0};
   searching x = {.net = net, .uses = uses, .o = o, .steps = &steps};
-  x.is_tied = wk_xcalloc(net->tensors.n + 1, sizeof *x.is_tied);
+  x.is_tied = wk_xcalloc(net->tensors.n, sizeof *x.is_tied);
   find_ties(&x);
   wk_status s = search(&x);
   if (!s && o->effort > 1) s = search_twice(&x);

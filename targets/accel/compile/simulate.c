@@ -270,7 +270,7 @@ static bool next_event(simulation *x) {
 
 static void prepare(simulation *x) {
   const wk_accel_steps *s = x->steps;
-  size_t buffers = s->buffers.n + 1;
+  size_t buffers = s->buffers.n;
   wk_accel_room_init(&x->room, x->room.capacity, buffers);
   wk_accel_dma_init(&x->dma, x->m, &x->array.ports, (int64_t)s->list.n + 1, s->is_begin);
   x->array.m = x->m;
@@ -278,12 +278,12 @@ static void prepare(simulation *x) {
   x->ends = wk_xcalloc(buffers, sizeof *x->ends);
   x->users = wk_xcalloc(buffers, sizeof *x->users);
   x->firsts = wk_xcalloc(buffers, sizeof *x->firsts);
-  x->left = wk_xcalloc((size_t)s->groups + 1, sizeof *x->left);
-  x->place_in_order = wk_xcalloc(s->list.n + 1, sizeof *x->place_in_order);
+  x->left = wk_xcalloc((size_t)s->groups, sizeof *x->left);
+  x->place_in_order = wk_xcalloc(s->list.n, sizeof *x->place_in_order);
   for (int r = 0; r < WK_QUEUE_COUNT; r++) {
     queue *q = &x->queues[r];
-    q->steps = wk_xcalloc(s->issued[r] + 1, sizeof *q->steps);
-    q->retired = wk_xcalloc(s->issued[r] + 1, sizeof *q->retired);
+    q->steps = wk_xcalloc(s->issued[r], sizeof *q->steps);
+    q->retired = wk_xcalloc(s->issued[r], sizeof *q->retired);
     q->may = WK_ACCEL_NEVER;
     for (uint32_t k = 0; k < s->issued[r]; k++) q->retired[k] = WK_ACCEL_NEVER;
   }
@@ -336,7 +336,7 @@ static int by_start(const void *a, const void *b) {
 }
 
 void wk_accel_order(const wk_accel_times *t, size_t n, uint32_t *order) {
-  place_in_time *all = wk_xcalloc(n + 1, sizeof *all);
+  place_in_time *all = wk_xcalloc(n, sizeof *all);
   for (uint32_t i = 0; i < n; i++) all[i] = (place_in_time){t->start[i], i};
   qsort(all, n, sizeof *all, by_start);
   for (uint32_t i = 0; i < n; i++) order[i] = all[i].step;
@@ -345,7 +345,7 @@ void wk_accel_order(const wk_accel_times *t, size_t n, uint32_t *order) {
 
 /* When steps that have places, in the order of their starts, start one after the other. */
 static void run_serially(const wk_accel_net *net, const wk_accel_steps *s, wk_accel_times *t) {
-  uint32_t *order = wk_xcalloc(s->list.n + 1, sizeof *order);
+  uint32_t *order = wk_xcalloc(s->list.n, sizeof *order);
   simulation x = {.net = net, .steps = s, .m = net->machine, .t = t, .mode = WK_PREFETCH_SERIAL,
                   .order = order};
   wk_accel_order(t, s->list.n, order);
@@ -357,11 +357,11 @@ static void run_serially(const wk_accel_net *net, const wk_accel_steps *s, wk_ac
  * begins when the others have gone. */
 bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t capacity,
                        wk_accel_prefetch mode, wk_arena *a, wk_accel_times *out) {
-  bool *alone = wk_xcalloc((size_t)s->groups + 1, sizeof *alone), fine = false;
+  bool *alone = wk_xcalloc((size_t)s->groups, sizeof *alone), fine = false;
   for (size_t g = 0; g < s->alone.n; g++) alone[g] = s->alone.data[g];
-  *out = (wk_accel_times){.start = wk_arena_alloc(a, (s->list.n + 1) * sizeof(int64_t)),
-                          .retire = wk_arena_alloc(a, (s->list.n + 1) * sizeof(int64_t)),
-                          .place = wk_arena_alloc(a, (s->buffers.n + 1) * sizeof(int64_t))};
+  *out = (wk_accel_times){.start = wk_arena_alloc(a, s->list.n * sizeof(int64_t)),
+                          .retire = wk_arena_alloc(a, s->list.n * sizeof(int64_t)),
+                          .place = wk_arena_alloc(a, s->buffers.n * sizeof(int64_t))};
   for (;;) {
     simulation x = {.net = net, .steps = s, .m = net->machine, .t = out, .begins_alone = alone,
                     .mode = mode == WK_PREFETCH_SERIAL ? WK_PREFETCH_AUTO : mode};

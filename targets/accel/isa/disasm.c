@@ -189,8 +189,8 @@ static void print_head(wk_str *b, const wk_stream *s) {
 
 void wk_disasm(wk_str *b, const wk_stream *s, wk_disasm_mode mode) {
   labels l = {.s = s};
-  l.ordinal = wk_xcalloc(s->n + 1, sizeof *l.ordinal);
-  l.is_named = wk_xcalloc(s->n + 1, sizeof *l.is_named);
+  l.ordinal = wk_xcalloc(s->n, sizeof *l.ordinal);
+  l.is_named = wk_xcalloc(s->n, sizeof *l.is_named);
   find_labels(&l);
   print_head(b, s);
   for (uint32_t i = 0; i < s->n; i++) print_line(b, &l, i);

@@ -136,7 +136,7 @@ wk_status wk_accel_part_stream(const wk_accel_unit *u, uint32_t part, const wk_a
   segments s = list_segments(u, p, io, n_io);
   wk_status status = fill(stream, &s, u, p, at);
   if (!status && regions) {
-    *regions = wk_xcalloc(n_io + 1, sizeof **regions);
+    *regions = wk_xcalloc(n_io, sizeof **regions);
     for (size_t i = 0; i < n_io; i++) (*regions)[i] = s.list[WK_SEGMENT_IO + i].region;
   }
   free(s.list);
