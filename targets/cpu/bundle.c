@@ -236,7 +236,7 @@ typedef struct {
 } bundle_state;
 
 static wk_status find_state(const wk_cpu_module *m, wk_arena *a, bundle_state *out) {
-  wk_program **programs = wk_arena_alloc(a, (m->n + 1) * sizeof *programs);
+  wk_program **programs = wk_arena_alloc(a, m->n * sizeof *programs);
   size_t n = 0;
   for (size_t k = 0; k < m->n; k++)
     if (m->parts[k].program->states.n) programs[n++] = m->parts[k].program;

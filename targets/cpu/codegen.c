@@ -71,7 +71,7 @@ wk_ssa wk_codegen_table(wk_codegen *c, const int64_t *words, size_t n) {
   const char *name = wk_arena_printf(c->arena, "wk.table.%016llx", (unsigned long long)hash);
   wk_ssa found = LLVMGetNamedGlobal(e->mod, name);
   if (found) return found;
-  wk_ssa *values = wk_arena_alloc(c->arena, (n + 1) * sizeof *values);
+  wk_ssa *values = wk_arena_alloc(c->arena, n * sizeof *values);
   for (size_t i = 0; i < n; i++) values[i] = wk_llvm_int(e, words[i]);
   wk_ssa data = LLVMConstArray2(e->i64, values, n);
   wk_ssa global = LLVMAddGlobal(e->mod, LLVMTypeOf(data), name);
@@ -219,7 +219,7 @@ wk_status wk_codegen_program(wk_codegen *c, const wk_program *p, const uint64_t 
   c->const_at = const_at;
   *out = (wk_codegen_entry){.entry = wk_arena_printf(c->arena, "%s.run", prefix),
                             .n_steps = p->body.insts.n};
-  out->steps = wk_arena_alloc(c->arena, (out->n_steps + 1) * sizeof *out->steps);
+  out->steps = wk_arena_alloc(c->arena, out->n_steps * sizeof *out->steps);
   wk_arena *scratch = wk_arena_new();
   uint32_t room = most_operands(p, scratch);
   wk_arena_free(scratch);

@@ -48,7 +48,7 @@ static wk_ssa *addresses(wk_codegen *c, const wk_inst *i, uint32_t *n) {
   for (uint32_t b = 0; b < i->n_bodies; b++)
     for (size_t k = 0; k < i->bodies[b].insts.n; k++)
       most += i->bodies[b].insts.data[k]->n_operands;
-  wk_ssa *args = wk_arena_alloc(c->arena, (most + 1) * sizeof *args);
+  wk_ssa *args = wk_arena_alloc(c->arena, most * sizeof *args);
   *n = add_addresses(c, i, args, 0);
   for (uint32_t b = 0; b < i->n_bodies; b++)
     for (size_t k = 0; k < i->bodies[b].insts.n; k++)

@@ -322,7 +322,7 @@ static void drop_unused_constants(wk_program *p) {
   wk_arena *scratch = wk_arena_new();
   wk_inst_pos *all;
   size_t n = wk_program_flatten(p, scratch, &all);
-  bool *used = wk_arena_alloc(scratch, p->buffers.n + 1);
+  bool *used = wk_arena_alloc(scratch, p->buffers.n);
   for (size_t k = 0; k < n; k++)
     for (uint32_t o = 0; o < all[k].inst->n_operands; o++)
       if (all[k].inst->operands[o].buffer != WK_NONE) used[all[k].inst->operands[o].buffer] = true;

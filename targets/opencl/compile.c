@@ -116,7 +116,7 @@ wk_status wk_cl_emit(const wk_opencl *d, const wk_target_part *parts, size_t n,
                      const wk_emit_options *o, const char *path, wk_emit_result *result) {
   wk_package *pkg = wk_package_new(&(wk_package_meta){.model = o->model_name, .compiler = "",
                                                       .flags = ""});
-  uint32_t *row = wk_xcalloc(n + 1, sizeof *row);
+  uint32_t *row = wk_xcalloc(n, sizeof *row);
   wk_status s = add_unit(d, parts, n, o, pkg, row, path);
   result->scratch_bytes = 0;
   free(row);

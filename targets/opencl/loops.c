@@ -11,7 +11,7 @@ bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_pro
                       const wk_inst *i, uint32_t left_out, bool is_wide) {
   *x = (wk_cl_loops){.b = &k->body, .a = a, .kernel = k, .inst = i, .is_wide = is_wide};
   if (!wk_inst_c_loops(i, a, &x->l) || k->n_args + i->n_operands > WK_CL_MAX_OPERANDS) return false;
-  x->base = wk_arena_alloc(a, (i->n_operands + 1) * sizeof *x->base);
+  x->base = wk_arena_alloc(a, i->n_operands * sizeof *x->base);
   for (uint32_t o = 0; o < i->n_operands; o++) {
     const wk_view *v = &i->operands[o];
     if (v->buffer == WK_NONE || o == left_out) continue;
@@ -65,7 +65,7 @@ static void print(const wk_cl_loops *x, const char *name, const wk_expr *e,
                   const char *const *index) {
   size_t first = 0;
   while (accumulators && accumulators[first]) first++;
-  const char **in = wk_arena_alloc(x->a, (first + n + 1) * sizeof *in);
+  const char **in = wk_arena_alloc(x->a, (first + n) * sizeof *in);
   for (size_t k = 0; k < first; k++) in[k] = accumulators[k];
   for (size_t k = 0; k < n; k++) in[first + k] = element(x, &reads[k]);
   wk_expr_c_print(x->b, e, &(wk_expr_c){.name = name, .inputs = in, .index = index});
@@ -238,7 +238,7 @@ static void run_lanes(const wk_cl_loops *x, int axis, const char *lo, const char
 static void run_plain(const wk_cl_loops *x, int axis, const char *lo, const char *hi) {
   const char *i = wk_inst_c_i[axis];
   wk_inst inst = *x->inst;
-  inst.operands = wk_arena_alloc(x->a, (inst.n_operands + 1) * sizeof *inst.operands);
+  inst.operands = wk_arena_alloc(x->a, inst.n_operands * sizeof *inst.operands);
   for (uint32_t k = 0; k < inst.n_operands; k++) {
     inst.operands[k] = x->inst->operands[k];
     inst.operands[k].offset = 0;

@@ -55,8 +55,6 @@ static bool wants_image(const wk_inst *i) {
   const wk_view *x = &i->operands[1];
   const wk_attr_conv *c = i->attrs;
   bool pads = false;
-  for (int64_t k = 0; k < c->pads.n; k++)
-    if (c->pads.v[k] < 0) return false;
   for (int d = 0; d < x->rank - 2; d++)
     pads = pads || wk_cl_clips(i, d);
   return c->group == 1 && x->rank > 2 && x->dims[1] <= WK_CL_FEW_CHANNELS &&
@@ -87,7 +85,7 @@ static void pad_image(preparing *r, wk_inst *i) {
   memcpy(inside.dims, x->dims, sizeof inside.dims);
   inside.offset = first * wk_dtype_size(x->dtype);
   append(r, WK_OP_COPY, i, &inside, x, 0);
-  c->pads = (wk_ints){.n = 2 * n, .v = wk_arena_alloc(r->p->arena, (size_t)(2 * n + 1) * 8)};
+  c->pads = (wk_ints){.n = 2 * n, .v = wk_arena_alloc(r->p->arena, (size_t)(2 * n) * 8)};
   whole.role = WK_ROLE_IN;
   *x = whole;
   i->attrs = c;

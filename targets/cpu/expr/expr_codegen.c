@@ -245,7 +245,7 @@ static wk_ssa result(const walk *w, uint32_t r) {
 
 void wk_expr_codegen(wk_llvm *e, const wk_expr *x, const wk_how *how, int lanes,
                      const wk_ssa *inputs, const wk_ssa *index, wk_ssa *results) {
-  wk_how *own = wk_xcalloc(x->n + 1, sizeof *own);
+  wk_how *own = wk_xcalloc(x->n, sizeof *own);
   if (!how) (void)wk_expr_plan(x, NULL, own, NULL);
   walk w = {.e = e,
             .x = x,
@@ -253,8 +253,8 @@ void wk_expr_codegen(wk_llvm *e, const wk_expr *x, const wk_how *how, int lanes,
             .lanes = lanes,
             .inputs = inputs,
             .index = index,
-            .values = wk_xcalloc(x->n + 1, sizeof(wk_ssa)),
-            .fits = wk_xcalloc(x->n + 1, 1)};
+            .values = wk_xcalloc(x->n, sizeof(wk_ssa)),
+            .fits = wk_xcalloc(x->n, 1)};
   wk_expr_fits(x, w.fits);
   for (uint16_t i = 0; i < x->n; i++) compute(&w, i);
   for (uint32_t r = 0; r < x->n_results; r++) results[r] = result(&w, r);
@@ -392,7 +392,7 @@ wk_status wk_expr_epilogue(wk_arena *a, const wk_expr *x, const wk_facts *facts,
   out->emit = emit_epilogue;
   epilogue *ctx = wk_arena_alloc(a, sizeof *ctx);
   size_t size = x->n * sizeof(wk_how);
-  *ctx = (epilogue){x, wk_arena_alloc(a, size + 1), wk_arena_alloc(a, size + 1),
+  *ctx = (epilogue){x, wk_arena_alloc(a, size), wk_arena_alloc(a, size),
                     start_of(x, operands, n_operands)};
   out->has_start = ctx->start != NONE;
   out->ctx = ctx;

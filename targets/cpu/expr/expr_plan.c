@@ -355,8 +355,8 @@ static bool decide_quick(const plan *p, wk_how *quick) {
 
 bool wk_expr_plan(const wk_expr *x, const wk_facts *known, wk_how *how, wk_how *quick) {
   int n_sets = known ? known->n_sets : 1;
-  wk_fact *facts = wk_xcalloc((size_t)n_sets * x->n + 1, sizeof *facts);
-  wk_fact *all = wk_xcalloc(x->n + 1, sizeof *all);
+  wk_fact *facts = wk_xcalloc((size_t)n_sets * x->n, sizeof *facts);
+  wk_fact *all = wk_xcalloc(x->n, sizeof *all);
   for (int s = 0; s < n_sets; s++) {
     wk_fact *of = facts + (size_t)s * x->n;
     const wk_fact *inputs = known ? known->of + (size_t)s * (size_t)known->n_inputs : NULL;

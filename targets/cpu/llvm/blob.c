@@ -79,7 +79,7 @@ static wk_status lay_out(linker *l) {
     end = l->place[i] + s->sh_size;
   }
   l->out->size = end;
-  l->out->code = wk_xcalloc(1, end + 1);
+  l->out->code = wk_xcalloc(1, end);
   for (int i = 0; i < l->header->e_shnum; i++)
     if (l->place[i] != NOWHERE)
       memcpy(l->out->code + l->place[i], l->data + l->sections[i].sh_offset,

@@ -33,7 +33,7 @@ static uint64_t add_const(const_index *x, const void *data, uint64_t size) {
 }
 
 static uint64_t *place_consts(const_index *x, const wk_program *p) {
-  uint64_t *at = wk_arena_alloc(x->m->gen.arena, (p->buffers.n + 1) * sizeof *at);
+  uint64_t *at = wk_arena_alloc(x->m->gen.arena, p->buffers.n * sizeof *at);
   for (size_t b = 0; b < p->buffers.n; b++) {
     const wk_buffer *buffer = &p->buffers.data[b];
     if (buffer->region == WK_REGION_CONST && buffer->size > 0)
@@ -91,7 +91,7 @@ wk_status wk_cpu_module_build(const wk_target_part *parts, size_t n, const wk_si
   m->mod = LLVMModuleCreateWithNameInContext(name, m->ctx);
   wk_codegen_begin(&m->gen, m->ctx, m->mod, simd);
   m->name = wk_arena_strdup(m->gen.arena, name);
-  m->entries = wk_arena_alloc(m->gen.arena, (n + 1) * sizeof *m->entries);
+  m->entries = wk_arena_alloc(m->gen.arena, n * sizeof *m->entries);
   LLVMTargetMachineRef machine;
   WK_TRY(wk_object_target(simd, m->mod, &machine)); /* triple and layout, for what is linked */
   LLVMDisposeTargetMachine(machine);

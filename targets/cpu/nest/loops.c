@@ -73,7 +73,7 @@ static void emit_task(wk_llvm *e, const wk_nest *n) {
   for (uint32_t k = 0; k < n->n; k++) {
     const wk_nest_statement *s = &n->statements[k];
     starts[k] = (wk_nest_at){.e = e, .arena = n->arena, .s = s};
-    starts[k].base = wk_arena_alloc(n->arena, (s->n_operands + 1) * sizeof(wk_ssa));
+    starts[k].base = wk_arena_alloc(n->arena, s->n_operands * sizeof(wk_ssa));
     place_operands(e, s, starts[k].base);
     for (int a = 0; a < WK_MAX_RANK; a++) starts[k].pos[a] = wk_llvm_int(e, 0);
   }

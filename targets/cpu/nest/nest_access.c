@@ -8,7 +8,7 @@
 
 void wk_nest_step(wk_nest_at *at, int dim, wk_ssa i) {
   const wk_nest_statement *s = at->s;
-  wk_ssa *base = wk_arena_alloc(at->arena, (s->n_operands + 1) * sizeof *base);
+  wk_ssa *base = wk_arena_alloc(at->arena, s->n_operands * sizeof *base);
   const wk_nest_dim *d = &s->dim[dim];
   for (uint32_t k = 0; k < s->n_operands; k++)
     base[k] = at->base[k] ? wk_llvm_at(at->e, at->base[k],
@@ -132,7 +132,7 @@ void wk_nest_positions(const wk_nest_at *at, const wk_nest_place *w, wk_ssa *ind
 void wk_nest_body(const wk_nest_at *at, const wk_nest_place *w, wk_ssa *results) {
   const wk_nest_statement *s = at->s;
   wk_ssa index[WK_MAX_RANK];
-  wk_ssa *inputs = wk_xcalloc(s->n_operands + 1, sizeof *inputs);
+  wk_ssa *inputs = wk_xcalloc(s->n_operands - s->n_out, sizeof *inputs);
   for (uint32_t k = s->n_out; k < s->n_operands; k++)
     if (at->base[k]) inputs[k - s->n_out] = wk_nest_load(at, k, w);
   if (s->is_indexed) wk_nest_positions(at, w, index);

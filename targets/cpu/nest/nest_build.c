@@ -84,7 +84,7 @@ static wk_status make_operands(wk_arena *a, const wk_program *p, const wk_inst *
     s->dim[d] = (wk_nest_dim){.n = shape->dims[d], .axis = d, .scale = 1};
   s->n_out = i->n_out;
   s->n_operands = i->n_operands;
-  s->operands = wk_arena_alloc(a, (i->n_operands + 1) * sizeof *s->operands);
+  s->operands = wk_arena_alloc(a, i->n_operands * sizeof *s->operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {
     s->operands[k].arg = first_arg + k;
     if (i->operands[k].buffer == WK_NONE) continue; /* dtype none */

@@ -100,9 +100,9 @@ static void emit_tile(const wk_nest_at *at, const wk_nest_at *rows, wk_ssa v, in
   const wk_nest_statement *s = at->s;
   wk_nest_place place = {.i = v, .lanes = n};
   uint32_t n_in = s->n_operands - s->n_out, n_results = s->body->n_results;
-  tile *in = wk_xcalloc(n_in + 1, sizeof *in), *out = wk_xcalloc(n_results + 1, sizeof *out);
-  wk_ssa *inputs = wk_xcalloc(n_in + 1, sizeof *inputs);
-  wk_ssa *results = wk_xcalloc(n_results + 1, sizeof *results);
+  tile *in = wk_xcalloc(n_in, sizeof *in), *out = wk_xcalloc(n_results, sizeof *out);
+  wk_ssa *inputs = wk_xcalloc(n_in, sizeof *inputs);
+  wk_ssa *results = wk_xcalloc(n_results, sizeof *results);
   for (uint32_t k = 0; k < n_in; k++) {
     if (!at->base[s->n_out + k]) continue;
     if (lies_across(s, &s->operands[s->n_out + k])) {
