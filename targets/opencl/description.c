@@ -9,20 +9,22 @@ typedef struct {
   const char *key;
   field_kind kind;
   size_t offset, size;
-  uint64_t min, max; /* of numbers */
+  uint64_t min, max; /* of numbers, of a text's length the least */
 } field;
 
 #define FIELD(key, kind, member, min, max)                  \
   {key, kind, offsetof(wick_opencl_info, member),           \
    sizeof((wick_opencl_info *)NULL)->member, min, max}
+#define TEXT_FIELD(key, member, min) FIELD(key, TEXT, member, min, 0)
+#define PLAIN_FIELD(key, kind, member) FIELD(key, kind, member, 0, 0)
 
 static const field fields[] = {
-    FIELD("name", TEXT, name, 1, 0),
-    FIELD("vendor", TEXT, vendor, 0, 0),
-    FIELD("platform", TEXT, platform, 0, 0),
-    FIELD("driver", TEXT, driver, 0, 0),
-    FIELD("opencl_version", TEXT, version, 0, 0),
-    FIELD("type", TYPE, type, 0, 0),
+    TEXT_FIELD("name", name, 1),
+    TEXT_FIELD("vendor", vendor, 0),
+    TEXT_FIELD("platform", platform, 0),
+    TEXT_FIELD("driver", driver, 0),
+    TEXT_FIELD("opencl_version", version, 0),
+    PLAIN_FIELD("type", TYPE, type),
     FIELD("units", U32, units, 1, UINT32_MAX),
     FIELD("clock_mhz", U32, clock_mhz, 0, UINT32_MAX),
     FIELD("max_group", U32, max_group, 1, UINT32_MAX),
@@ -34,10 +36,10 @@ static const field fields[] = {
     FIELD("memory", U64, memory, 0, INT64_MAX),
     FIELD("max_alloc", U64, max_alloc, 0, INT64_MAX),
     FIELD("local_memory", U64, local_memory, 0, INT64_MAX),
-    FIELD("f64", BOOL, has_f64, 0, 0),
-    FIELD("f16", BOOL, has_f16, 0, 0),
-    FIELD("dot", BOOL, has_dot, 0, 0),
-    FIELD("unified_memory", BOOL, has_unified_memory, 0, 0),
+    PLAIN_FIELD("f64", BOOL, has_f64),
+    PLAIN_FIELD("f16", BOOL, has_f16),
+    PLAIN_FIELD("dot", BOOL, has_dot),
+    PLAIN_FIELD("unified_memory", BOOL, has_unified_memory),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 

@@ -31,7 +31,7 @@ bool wk_cl_wants_phases(const wk_program *p, const wk_inst *i) {
   bool is_constant = p->buffers.data[w->buffer].region == WK_REGION_CONST && !w->step;
   if (c->group != 1 || !is_constant) return false;
   for (int d = 0; d < y->rank - 2; d++) {
-    if (c->dilations.v[d] != 1 || c->pads.v[d] < 0) return false;
+    if (c->dilations.v[d] != 1) return false;
     for (int64_t first = 0; first < c->strides.v[d] && first < y->dims[d + 2]; first++)
       if (phase_of(i, d, first).taps < 1) return false;
   }

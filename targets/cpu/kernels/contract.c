@@ -167,12 +167,6 @@ static void place_conv_epilogue(wk_contract *c, const wk_inst *i) {
   if (!fits) c->fix |= WK_FIX_EPILOGUE;
 }
 
-static bool has_cropping(const wk_attr_conv *a) {
-  for (int64_t k = 0; k < a->pads.n / 2; k++)
-    if (a->pads.v[k] < 0) return true;
-  return false;
-}
-
 /* Elements between neighbours along (channel, r, s) of weights; 0: not the same everywhere. */
 static int64_t even_step(const wk_view *w) {
   int64_t run = 1, step = 0;
@@ -202,7 +196,7 @@ static void fit_conv(wk_contract *c, const wk_program *p, const wk_inst *i) {
   const wk_view *w = &i->operands[WK_CONTRACT_B];
   if (x->rank != 3 && x->rank != 4) return;
   bool is_const = p->buffers.data[w->buffer].region == WK_REGION_CONST;
-  if (has_cropping(i->attrs) || (!is_const && !is_real(x))) return;
+  if (!is_const && !is_real(x)) return;
   c->is_packed = true;
   c->kind = WK_CONTRACT_CONV;
   c->a = WK_CONTRACT_A;
