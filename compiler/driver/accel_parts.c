@@ -11,7 +11,7 @@
 
 static wk_status read_unit(const wick_model_info *m, uint32_t unit, const wk_file *f,
                            wk_accel_unit *out) {
-  wk_accel_section *sections = wk_xcalloc(m->section_count + 1, sizeof *sections);
+  wk_accel_section *sections = wk_xcalloc(m->section_count, sizeof *sections);
   size_t n = 0;
   for (uint32_t i = 0; i < m->section_count; i++) {
     const wick_section_info *s = &m->sections[i];
@@ -38,7 +38,7 @@ static wk_status add_part(wk_accel_parts *p, const wick_part_info *info) {
   wk_accel_package_part *x = &p->parts[p->n_parts];
   size_t n = (size_t)info->input_count + info->output_count;
   *x = (wk_accel_package_part){.info = info, .unit = &p->units[info->unit]};
-  x->io = wk_arena_alloc(p->arena, (n + 1) * sizeof *x->io);
+  x->io = wk_arena_alloc(p->arena, n * sizeof *x->io);
   for (size_t i = 0; i < n; i++) {
     bool is_output = i >= info->input_count;
     const wick_tensor_info *t =
@@ -56,7 +56,7 @@ static wk_status add_parts(wk_accel_parts *p, const wick_model *model) {
   uint32_t entries = wick_model_describe(model)->entry_count;
   size_t most = 0;
   for (uint32_t i = 0; i < entries; i++) most += wick_model_entry(model, i)->part_count;
-  p->parts = wk_arena_alloc(p->arena, (most + 1) * sizeof *p->parts);
+  p->parts = wk_arena_alloc(p->arena, most * sizeof *p->parts);
   for (uint32_t i = 0; i < entries; i++) {
     const wick_entry_info *e = wick_model_entry(model, i);
     for (uint32_t k = 0; k < e->part_count; k++)
@@ -69,7 +69,7 @@ static wk_status add_parts(wk_accel_parts *p, const wick_model *model) {
 wk_status wk_accel_parts_read(const wick_model *model, const wk_file *f, wk_accel_parts *out) {
   const wick_model_info *m = wick_model_describe(model);
   *out = (wk_accel_parts){.arena = wk_arena_new()};
-  out->units = wk_arena_alloc(out->arena, (m->unit_count + 1) * sizeof *out->units);
+  out->units = wk_arena_alloc(out->arena, m->unit_count * sizeof *out->units);
   for (uint32_t u = 0; u < m->unit_count; u++)
     if (!strcmp(m->units[u].target, WK_ACCEL_TARGET))
       WK_TRY(read_unit(m, u, f, &out->units[u]));

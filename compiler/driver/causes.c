@@ -110,7 +110,7 @@ static moving bytes_of(const walk *w, uint32_t i) {
 }
 
 static moving *moving_of(const walk *w, size_t *n) {
-  moving *list = wk_xcalloc(w->n + 1, sizeof *list);
+  moving *list = wk_xcalloc(w->n, sizeof *list);
   *n = 0;
   for (uint32_t i = 0; i < w->n; i++)
     if (has_run(&w->spans[i]) && is_transfer(&w->spans[i])) list[(*n)++] = bytes_of(w, i);
@@ -133,8 +133,8 @@ static void find_idle(walk *w) {
   size_t n, first = 0;
   moving *list = moving_of(w, &n);
   uint64_t end = 0;
-  struct { uint64_t from, to; } *gaps = wk_xcalloc(n + 1, sizeof *gaps);
-  w->idle = wk_xcalloc(n + 1, sizeof *w->idle);
+  struct { uint64_t from, to; } *gaps = wk_xcalloc(n, sizeof *gaps);
+  w->idle = wk_xcalloc(n, sizeof *w->idle);
   for (size_t k = 0, m = 0; k < n; k++) {
     const moving *t = &list[k];
     if (t->from > end) gaps[m].from = end, gaps[m++].to = t->from;
@@ -321,7 +321,7 @@ void wk_causes_of(const wk_sim_shown *x, wk_causes *out) {
   walk w = {.x = x, .spans = x->run->spans, .n = x->run->n, .out = out};
   *out = (wk_causes){0};
   w.is_weight = wk_weights_of(x);
-  w.before = wk_xcalloc(w.n + 1, sizeof *w.before);
+  w.before = wk_xcalloc(w.n, sizeof *w.before);
   find_before(&w);
   find_idle(&w);
   charge(&w);

@@ -39,7 +39,7 @@ static void find_used(const wk_sim_shown *x, const wk_isa_command *c, uint32_t n
 }
 
 bool *wk_weights_of(const wk_sim_shown *x) {
-  bool *out = wk_xcalloc(x->stream->n + 1, sizeof *out);
+  bool *out = wk_xcalloc(x->stream->n, sizeof *out);
   uint32_t n;
   wk_isa_command *c = wk_commands_of(x->stream, &n);
   (x->part ? find_constants : find_used)(x, c, n, out);
@@ -48,7 +48,7 @@ bool *wk_weights_of(const wk_sim_shown *x) {
 }
 
 wk_isa_command *wk_commands_of(const wk_stream *s, uint32_t *n) {
-  wk_isa_command *c = wk_xcalloc(s->n + 1, sizeof *c);
+  wk_isa_command *c = wk_xcalloc(s->n, sizeof *c);
   *n = 0;
   for (uint32_t i = 0; i < s->n; i++) {
     (void)wk_stream_get(s, i, &c[i]);

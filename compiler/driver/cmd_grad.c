@@ -82,7 +82,7 @@ static void choose(derivation *d, const grad_opts *o, bool *seen, wk_value_id v)
 
 static void choose_all(derivation *d, const grad_opts *o) {
   const wk_graph *g = d->m->main;
-  bool *seen = wk_arena_alloc(d->arena, g->values.n + 1);
+  bool *seen = wk_arena_alloc(d->arena, g->values.n);
   for (size_t i = 0; i < g->inputs.n; i++) choose(d, o, seen, g->inputs.data[i]);
   for (size_t i = 0; i < g->nodes.n; i++)
     for (uint32_t k = 0; k < g->nodes.data[i].n_in; k++) {
@@ -92,7 +92,7 @@ static void choose_all(derivation *d, const grad_opts *o) {
 }
 
 static wk_status no_output(const wk_graph *g, const char *name, wk_arena *a) {
-  const char **names = wk_arena_alloc(a, (g->outputs.n + 1) * sizeof *names);
+  const char **names = wk_arena_alloc(a, g->outputs.n * sizeof *names);
   for (size_t i = 0; i < g->outputs.n; i++) names[i] = g->output_names.data[i];
   const char *near = wk_nearest(name, names, g->outputs.n);
   return near ? wk_error(WK_USAGE, "--of: no output '%s'; did you mean '%s'?", name, near)
@@ -274,7 +274,7 @@ static wk_status print_check(const wk_grad_check_report *r, const grad_opts *o, 
 static wk_status prove(derivation *d, const grad_opts *o) {
   const wk_graph *g = d->m->main;
   wk_grad_check_report r = {0};
-  wk_tensor *in = wk_xcalloc(g->inputs.n + 1, sizeof *in);
+  wk_tensor *in = wk_xcalloc(g->inputs.n, sizeof *in);
   wk_status s = find_outputs(d, o);
   if (!s) s = make_inputs(g, o, in);
   const wk_grad_check_options c = {.of = o->of, .inputs = in, .seed = (uint64_t)o->seed,

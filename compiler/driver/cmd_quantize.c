@@ -111,7 +111,7 @@ static bool needs_own_domain(const char *path) {
 }
 
 static wk_status write_model(wk_quantize_job *j) {
-  wk_value_id *at = wk_xcalloc(j->m->main->values.n + 1, sizeof *at);
+  wk_value_id *at = wk_xcalloc(j->m->main->values.n, sizeof *at);
   wk_module *m = NULL;
   wk_status s = wk_quantize_make(j, false, at, &m);
   if (!s) s = wk_export_onnx(m, j->opts->output);

@@ -223,7 +223,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   if (o->device) setenv("WICK_OPENCL_DEVICE", o->device, 1);
   wk_status s = wk_run_load(o, args->data[0], &job);
   size_t n = job.runner ? wk_runner_outputs(job.runner) : 0;
-  wk_tensor *out = wk_xcalloc(n + 1, sizeof *out);
+  wk_tensor *out = wk_xcalloc(n, sizeof *out);
   if (!s) s = wk_sim_check_model(o->model, job.runner);
   if (!s) s = check_paths(o, &job, args->data[0]);
   if (!s) s = wk_status_place(execute(o, &job, out), args->data[0]);

@@ -26,7 +26,7 @@ static const wk_option options[] = {
     {0}};
 
 static wk_status unknown(const char *name) {
-  const char **names = wk_xmalloc((wk_zoo_count + 1) * sizeof *names);
+  const char **names = wk_xmalloc(wk_zoo_count * sizeof *names);
   for (size_t i = 0; i < wk_zoo_count; i++) names[i] = wk_zoo[i].name;
   const char *near = wk_nearest(name, names, wk_zoo_count);
   wk_status s = near ? wk_error(WK_USAGE, "no network '%s'; did you mean '%s'?", name, near)

@@ -92,7 +92,7 @@ static wk_status compile(layers *l, const wk_instance *t) {
   wk_emit_options eo = {.model_name = "compare", .command = ""};
   if (!l->insts.n) return NULL;
   WK_TRY(isolate_all(l, t));
-  wk_program **programs = wk_xcalloc(l->insts.n + 1, sizeof *programs);
+  wk_program **programs = wk_xcalloc(l->insts.n, sizeof *programs);
   for (size_t i = 0; i < l->insts.n; i++) programs[i] = l->layers[i].program;
   wk_status s = wk_load_programs(t, programs, l->insts.n, &eo, &l->model);
   free(programs);
@@ -102,8 +102,8 @@ static wk_status compile(layers *l, const wk_instance *t) {
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static wk_status make_memory(layers *l, const void *const *in, void *const *out) {
-  l->bases = wk_xcalloc(l->p->buffers.n + 1, sizeof *l->bases);
-  l->own = wk_xcalloc(l->p->buffers.n + 1, sizeof *l->own);
+  l->bases = wk_xcalloc(l->p->buffers.n, sizeof *l->bases);
+  l->own = wk_xcalloc(l->p->buffers.n, sizeof *l->own);
   for (size_t b = 0; b < l->p->buffers.n; b++) {
     const wk_buffer *buffer = &l->p->buffers.data[b];
     if (buffer->region == WK_REGION_CONST) {
@@ -113,7 +113,7 @@ static wk_status make_memory(layers *l, const void *const *in, void *const *out)
     } else if (buffer->region == WK_REGION_OUTPUT) {
       l->bases[b] = out[buffer->io];
     } else {
-      WK_TRY(wk_try_malloc((size_t)buffer->size + 1, &l->own[b]));
+      WK_TRY(wk_try_malloc((size_t)buffer->size, &l->own[b]));
       l->bases[b] = l->own[b];
       if (buffer->data) memcpy(l->own[b], buffer->data, (size_t)buffer->size);
     }
@@ -219,15 +219,15 @@ static wk_status compare_written(layers *l, size_t i, void *const *got) {
 
 static wk_status run_layer(layers *l, size_t i) {
   const wk_isolated *x = &l->layers[i];
-  void **before = wk_xcalloc(l->p->buffers.n + 1, sizeof *before);
-  void **got = wk_xcalloc(l->p->buffers.n + 1, sizeof *got); /* per buffer that it writes */
-  void **out = wk_xcalloc(x->outputs.n + 1, sizeof *out);
+  void **before = wk_xcalloc(l->p->buffers.n, sizeof *before);
+  void **got = wk_xcalloc(l->p->buffers.n, sizeof *got); /* per buffer that it writes */
+  void **out = wk_xcalloc(x->outputs.n, sizeof *out);
   wk_status s = NULL;
   for (size_t k = 0; k < x->outputs.n && !s; k++) {
     uint32_t b = x->outputs.data[k];
     size_t size = (size_t)l->p->buffers.data[b].size;
-    s = wk_try_malloc(size + 1, &before[b]);
-    if (!s) s = wk_try_malloc(size + 1, &got[b]);
+    s = wk_try_malloc(size, &before[b]);
+    if (!s) s = wk_try_malloc(size, &got[b]);
     if (!s) memcpy(before[b], l->bases[b], size);
     out[k] = got[b];
   }
@@ -266,8 +266,8 @@ wk_status wk_layers_new(wk_comparison *c, const wk_instance *t, const wk_program
   layers *l = wk_xcalloc(1, sizeof *l);
   *l = (layers){.c = c, .p = p, .where = where};
   list_insts(l);
-  l->layers = wk_xcalloc(l->insts.n + 1, sizeof *l->layers);
-  l->results = wk_xcalloc(l->insts.n + 1, sizeof *l->results);
+  l->layers = wk_xcalloc(l->insts.n, sizeof *l->layers);
+  l->results = wk_xcalloc(l->insts.n, sizeof *l->results);
   if (!c->quiet) wk_progress("%scompiling %zu instructions", where, l->insts.n);
   wk_status s = compile(l, t);
   if (s) wk_layers_free(l);

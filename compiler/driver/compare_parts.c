@@ -41,7 +41,7 @@ static const char *name_of(const comparison *x, uint32_t part) {
 
 static wk_status evaluate_graph(const wk_graph *g, const void *const *in, void *const *out) {
   wk_tensor from[WK_RUNNER_MAX_IO], *to;
-  to = wk_xcalloc(g->outputs.n + 1, sizeof *to);
+  to = wk_xcalloc(g->outputs.n, sizeof *to);
   for (size_t k = 0; k < g->inputs.n; k++)
     from[k] = (wk_tensor){wk_val(g, g->inputs.data[k])->type, (void *)(uintptr_t)in[k]};
   wk_status s = wk_eval_graph(g, from, to, NULL, NULL);
@@ -151,7 +151,7 @@ static wk_status run_code(const comparison *x, uint32_t part, const void *const 
 static wk_status compare_whole(comparison *x, uint32_t part, const void *const *in,
                                void *const *out, const uint32_t *outputs) {
   const wk_program *p = x->p->parts.data[part].program;
-  wk_tensor *got = wk_xcalloc(p->outputs.n + 1, sizeof *got);
+  wk_tensor *got = wk_xcalloc(p->outputs.n, sizeof *got);
   if (!x->c->quiet) wk_progress("%s", name_of(x, part));
   wk_status s = evaluate(x, part, in, out);
   for (size_t k = 0; k < p->outputs.n && !s; k++)
@@ -280,11 +280,11 @@ static void count_parts(comparison *x) {
 
 static wk_status compare_cut(wk_comparison *c, const wk_targets *t, const wk_parts *p,
                              const wk_run_job *job) {
-  size_t n = p->parts.n + 1;
+  size_t n = p->parts.n;
   comparison x = {.c = c, .targets = t, .p = p, .entry = wk_xcalloc(n, sizeof *x.entry),
                   .layers = wk_xcalloc(n, sizeof *x.layers), .has_run = wk_xcalloc(n, 1),
                   .differs = wk_xcalloc(n, 1),
-                  .tensors = wk_xcalloc(p->tensors.n + 1, sizeof *x.tensors)};
+                  .tensors = wk_xcalloc(p->tensors.n, sizeof *x.tensors)};
   wk_status s = compile_others(&x, job);
   if (!s) s = run_plan(&x, job);
   if (!s) count_parts(&x);

@@ -106,8 +106,8 @@ static wk_status run_all(passes *x) {
 
 wk_status wk_compare_passes(const wk_compare_opts *o, const wk_run_job *job) {
   passes x = {.o = o, .job = job, .n = wk_runner_outputs(job->runner)};
-  x.want = wk_xcalloc(x.n + 1, sizeof *x.want);
-  x.got = wk_xcalloc(x.n + 1, sizeof *x.got);
+  x.want = wk_xcalloc(x.n, sizeof *x.want);
+  x.got = wk_xcalloc(x.n, sizeof *x.got);
   wk_status s = run_all(&x);
   free_outputs(x.want, x.n);
   free(x.want);

@@ -30,7 +30,7 @@ static void list_names(comparison *x) {
       if (*name && !wk_name_is_generated(name) && !wk_map_get(x->names, name, &known))
         wk_map_put(x->names, name, n++);
     }
-  x->want = wk_xcalloc(n + 1, sizeof *x->want);
+  x->want = wk_xcalloc(n, sizeof *x->want);
 }
 
 static wk_status keep(void *ctx, const wk_graph *g, const wk_node *n, const wk_tensor *in,
@@ -49,7 +49,7 @@ static wk_status keep(void *ctx, const wk_graph *g, const wk_node *n, const wk_t
 }
 
 static wk_status evaluate(comparison *x, const wk_graph *g, const void *const *in) {
-  wk_tensor from[WK_RUNNER_MAX_IO], *out = wk_xcalloc(g->outputs.n + 1, sizeof *out);
+  wk_tensor from[WK_RUNNER_MAX_IO], *out = wk_xcalloc(g->outputs.n, sizeof *out);
   for (size_t k = 0; k < g->inputs.n; k++)
     from[k] = (wk_tensor){wk_val(g, g->inputs.data[k])->type, (void *)(uintptr_t)in[k]};
   wk_status s = wk_eval_graph(g, from, out, keep, x);
@@ -128,12 +128,12 @@ wk_status wk_compare_steps(wk_comparison *c, wick_session *session, const wk_gra
                            const char *where, const void *const *in) {
   comparison x = {.c = c, .session = session, .entry = wick_session_entry(session),
                   .where = where, .names = wk_map_new()};
-  void **out = wk_xcalloc(x.entry->output_count + 1, sizeof *out);
+  void **out = wk_xcalloc(x.entry->output_count, sizeof *out);
   wk_status s = NULL;
-  x.seen = wk_xcalloc(x.entry->step_count + 1, sizeof *x.seen);
+  x.seen = wk_xcalloc(x.entry->step_count, sizeof *x.seen);
   list_names(&x);
   for (uint32_t i = 0; i < x.entry->output_count && !s; i++)
-    s = wk_try_malloc(x.entry->outputs[i].bytes + 1, &out[i]);
+    s = wk_try_malloc(x.entry->outputs[i].bytes, &out[i]);
   if (!s) s = evaluate(&x, g, in);
   if (!s) {
     wick_status ran = wick_session_run_observed(session, in, out, after_step, &x);

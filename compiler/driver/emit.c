@@ -39,7 +39,7 @@ static const wk_package_labels *labels_of(const wk_labels *l, wk_arena *a) {
 }
 
 static wk_package_tensor *tensors(const wk_part_tensor *t, size_t n, bool is_edge, wk_arena *a) {
-  wk_package_tensor *out = wk_arena_alloc(a, (n + 1) * sizeof *out);
+  wk_package_tensor *out = wk_arena_alloc(a, n * sizeof *out);
   for (size_t i = 0; i < n; i++)
     out[i] = (wk_package_tensor){.name = t[i].name, .dtype = (uint32_t)t[i].type.dtype,
                                  .rank = t[i].type.rank, .dims = t[i].type.dims,
@@ -50,7 +50,7 @@ static wk_package_tensor *tensors(const wk_part_tensor *t, size_t n, bool is_edg
 }
 
 static wk_package_row *rows(const wk_parts *p, const uint32_t *part, wk_arena *a) {
-  wk_package_row *out = wk_arena_alloc(a, (p->rows.n + 1) * sizeof *out);
+  wk_package_row *out = wk_arena_alloc(a, p->rows.n * sizeof *out);
   for (size_t i = 0; i < p->rows.n; i++) {
     const wk_part_row *r = &p->rows.data[i];
     out[i] = (wk_package_row){.kind = r->kind, .part = r->kind == WICK_ROW_RUN ? part[r->part] : 0,
@@ -142,15 +142,15 @@ typedef struct {
 } emission;
 
 static emission emission_new(const wk_emit_entry *entries, size_t n) {
-  emission e = {.entries = entries, .n = n, .first = wk_xcalloc(n + 1, sizeof *e.first)};
+  emission e = {.entries = entries, .n = n, .first = wk_xcalloc(n, sizeof *e.first)};
   for (size_t i = 0; i < n; i++) {
     e.first[i] = e.total;
     e.total += (uint32_t)entries[i].parts->parts.n;
   }
-  e.row = wk_xcalloc(e.total + 1, sizeof *e.row);
-  e.parts = wk_xcalloc(e.total + 1, sizeof *e.parts);
-  e.of = wk_xcalloc(e.total + 1, sizeof *e.of);
-  e.made = wk_xcalloc(e.total + 1, sizeof *e.made);
+  e.row = wk_xcalloc(e.total, sizeof *e.row);
+  e.parts = wk_xcalloc(e.total, sizeof *e.parts);
+  e.of = wk_xcalloc(e.total, sizeof *e.of);
+  e.made = wk_xcalloc(e.total, sizeof *e.made);
   return e;
 }
 
@@ -274,8 +274,8 @@ wk_status wk_emit_output(const wk_target_output *output, const wk_instance *t,
 wk_status wk_emit_programs(const wk_instance *t, wk_program *const *programs, size_t n,
                            const wk_emit_options *o, const char *path) {
   wk_emit_result result = {.scratch_bytes = -1};
-  wk_target_part *parts = wk_xcalloc(n + 1, sizeof *parts);
-  uint32_t *row = wk_xcalloc(n + 1, sizeof *row);
+  wk_target_part *parts = wk_xcalloc(n, sizeof *parts);
+  uint32_t *row = wk_xcalloc(n, sizeof *row);
   wk_package *pkg = package_new(o);
   for (size_t i = 0; i < n; i++)
     parts[i] = (wk_target_part){.name = programs[i]->name, .program = programs[i]};

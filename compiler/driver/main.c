@@ -118,7 +118,7 @@ static wk_status load_plugins(const wk_command *c, const void *values) {
 static wk_status run_command(const wk_cmd *c, int argc, char **argv) {
   wk_strings args = {0};
   bool wants_help;
-  void *values = wk_xcalloc(1, c->size + 1);
+  void *values = wk_xcalloc(1, c->size);
   if (c->defaults) memcpy(values, c->defaults, c->size);
   wk_status s = wk_options_parse(&c->command, argc, argv, values, &args, &wants_help);
   if (!s && wants_help) wk_options_help(stdout, &cli, &c->command);

@@ -475,7 +475,7 @@ wk_pipeline_step_list wk_pipeline_steps(void) {
 }
 
 static wk_status no_step(const char *option, const char *name, const wk_pipeline_step_list *l) {
-  const char **names = wk_xcalloc(l->n + 1, sizeof *names);
+  const char **names = wk_xcalloc(l->n, sizeof *names);
   for (size_t i = 0; i < l->n; i++) names[i] = l->data[i].name;
   const char *near = wk_nearest(name, names, l->n);
   free(names);

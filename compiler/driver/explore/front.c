@@ -56,7 +56,7 @@ static void spread(const wk_candidates *front, wk_candidates *out) {
 
 /* malloc'ed. */
 static entry *entries_of(const wk_candidates *list, size_t *n) {
-  entry *all = wk_xcalloc(list->n + 1, sizeof *all);
+  entry *all = wk_xcalloc(list->n, sizeof *all);
   *n = 0;
   for (size_t i = 0; i < list->n; i++)
     if (!isnan(list->data[i]->times)) all[(*n)++] = (entry){list->data[i], i};

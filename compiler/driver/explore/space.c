@@ -71,7 +71,7 @@ static wk_candidate *candidate_new(wk_explore *e) {
   size_t axes = e->sweep.axes.n, models = e->sweep.models.n;
   wk_candidate *c = wk_arena_alloc(a, sizeof *c);
   *c = (wk_candidate){.rung = -1, .times = NAN, .energy = NAN,
-                      .values = wk_arena_alloc(a, (axes + 1) * sizeof *c->values),
+                      .values = wk_arena_alloc(a, axes * sizeof *c->values),
                       .predicted = wk_arena_alloc(a, models * sizeof *c->predicted),
                       .cycles = wk_arena_alloc(a, models * sizeof *c->cycles),
                       .rtl = wk_arena_alloc(a, models * sizeof *c->rtl)};
