@@ -53,9 +53,6 @@ extern const struct wk_cause_info {
   const char *name, *doc;
 } wk_cause_infos[WK_CAUSE_COUNT];
 
-/* "weights of conv1 wait for scratchpad space" */
-const char *wk_cause_text(const wk_sim_shown *x, const wk_cause_row *r, wk_arena *a);
-
 /* ---- of commands ----------------------------------------------------------------------------- */
 
 /* Of each command, whether it loads weights or parameters; free(). */

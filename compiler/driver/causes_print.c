@@ -14,14 +14,13 @@ static const char *const waits[WK_CAUSE_COUNT] = {
     [WK_CAUSE_space] = "scratchpad space",     [WK_CAUSE_order] = "commands before them",
     [WK_CAUSE_dispatch] = "dispatch"};
 
-const char *wk_cause_text(const wk_sim_shown *x, const wk_cause_row *r, wk_arena *a) {
+/* "weights of conv1 wait for scratchpad space", of what is exposed */
+static const char *wait_text(const wk_sim_shown *x, const wk_cause_row *r, wk_arena *a) {
   static const char *const moved[] = {"commands", "weights", "inputs", "results"};
   char number[32];
   const char *name = number;
   if (x->part) name = wk_text_shown(a, wk_sim_layer_name(x->part, r->operator));
   else snprintf(number, sizeof number, "operator %u", r->operator);
-  if (!waits[r->cause])
-    return wk_arena_printf(a, "%s: %s", name, wk_cause_infos[r->cause].name);
   return wk_arena_printf(a, "%s of %s wait for %s", moved[r->moved], name, waits[r->cause]);
 }
 
@@ -33,7 +32,7 @@ static void print_largest(FILE *f, const wk_sim_shown *x, const wk_causes *c, wk
     const wk_cause_row *r = &c->rows.data[i];
     if (r->cause < WK_CAUSE_bandwidth || 200 * r->cycles < c->exposed) continue;
     wk_table_row(&t, "  %s\t%.1f %%\t%s", wk_sim_grouped(r->cycles).s,
-                 percent(r->cycles, c->exposed), wk_cause_text(x, r, a));
+                 percent(r->cycles, c->exposed), wait_text(x, r, a));
     n++;
   }
   if (n) fprintf(f, "\nof %s exposed cycles\n", wk_sim_grouped(c->exposed).s);

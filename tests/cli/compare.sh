@@ -163,7 +163,8 @@ within=$(n If d 'u' within "$(
   printf ' float_data: %s' 1 2 0 0 1 2 2 0 1 && echo ' } }'
 } >if.onnxtxt
 
-# A loop in a loop. What both collect is weighed, so that the result tells which ran with what.
+# A loop in a loop. What both collect is weighed, so that the result tells which ran with what. To
+# add one is right.
 inner=$(body body "$(v input j 7)" "$(v input c2 9)" "$(v input b 1 1 2)" \
   "$(n Neg b b1 own_inner)" "$(n Cast j jf cast_j "$(int to 1)")" \
   "$(n Sub 'b1 jf' b2 sub)" "$(n Identity c2 c3 same)" "$(n Abs b2 b4 size)" \
@@ -175,6 +176,7 @@ outer=$(body body "$(v input i 7)" "$(v input c 9)" "$(v input a 1 1 2)" \
   "$(n Neg a2 s own_scan)" "$(v output more 9)" "$(v output a2 1 1 2)" "$(v output s 1 1 2)")
 {
   echo "$begin" && v input x 1 1 2 && v output y 1 1 2 && v output z 1 1 2 && v output n 1
+  v output p 1 1 2 && echo 'initializer { name: "one" data_type: 1 float_data: 1 }'
   echo 'initializer { name: "three" data_type: 7 int64_data: 3 }'
   echo 'initializer { name: "two" data_type: 7 int64_data: 2 }'
   echo 'initializer { name: "w" dims: 3 dims: 1 dims: 2 data_type: 1'
@@ -183,7 +185,7 @@ outer=$(body body "$(v input i 7)" "$(v input c 9)" "$(v input a 1 1 2)" \
   printf ' float_data: %s' 1 3 5 7 && echo ' }'
   n Abs x x0 own_first && n Loop 'three - x0' 'r q' outer "$outer" && n Neg r y own_y
   n Mul 'q w' qw weigh && n ReduceSum qw z0 sums "$(int keepdims 0)" && n Neg z0 n own_n
-  n Abs y z last && echo '}'
+  n Abs y z last && n Add 'z one' p own_right && echo '}'
 } >loop.onnxtxt
 
 # ---- on the host ---------------------------------------------------------------------------------

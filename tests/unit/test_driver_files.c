@@ -212,9 +212,133 @@ static void packages_are_known_by_their_beginning(void **state) {
   }
 }
 
+/* Which file of a folder is the model, and what belongs to it. */
+static void folders_have_one_model(void **state) {
+  (void)state;
+  static const struct {
+    const char *files[4], *model, *init_net, *value_info;
+  } cases[] = {
+      {{NULL}, NULL, NULL, NULL},
+      {{"net.onnx", "init_net.pb", "value_info.json"}, NULL, NULL, NULL},
+      {{"model.onnx", "model.onnxtxt", "predict_net.pb", "init_net.pb"}, "model.onnx", NULL, NULL},
+      {{"model.textproto", "model.onnxtxt", "value_info.json"}, "model.onnxtxt", NULL, NULL},
+      {{"model.pbtxt", "model.textproto", "init_net.pb"}, "model.textproto", NULL, NULL},
+      {{"model.pbtxt", "predict_net.pb", "init_net.pb", "value_info.json"}, "model.pbtxt", NULL,
+       NULL},
+      {{"predict_net.pb"}, "predict_net.pb", NULL, NULL},
+      {{"predict_net.pbtxt", "predict_net.pb", "init_net.pbtxt"}, "predict_net.pb",
+       "init_net.pbtxt", NULL},
+      {{"predict_net.pbtxt", "init_net.pb", "init_net.pbtxt", "value_info.json"},
+       "predict_net.pbtxt", "init_net.pb", "value_info.json"},
+  };
+  wk_arena *a = wk_arena_new();
+  assert_int_equal(mkdir("models", 0777), 0);
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    const char *want[] = {cases[i].model, cases[i].init_net, cases[i].value_info};
+    for (int k = 0; k < 4 && cases[i].files[k]; k++)
+      make_file(wk_arena_printf(a, "models/%s", cases[i].files[k]));
+    wk_import_options o = {.init_net = NULL};
+    const char *model = wk_model_in_folder(a, "models", &o);
+    const char *got[] = {model, o.init_net, o.value_info};
+    for (int k = 0; k < 3; k++) {
+      const char *path = want[k] ? wk_arena_printf(a, "models/%s", want[k]) : NULL;
+      if (!got[k] != !path || (path && strcmp(got[k], path) != 0))
+        fail_msg("folder %zu, file %d: %s", i, k, got[k] ? got[k] : "none");
+    }
+    for (int k = 0; k < 4 && cases[i].files[k]; k++)
+      unlink(wk_arena_printf(a, "models/%s", cases[i].files[k]));
+  }
+  wk_arena_free(a);
+}
+
 /* ---- main ------------------------------------------------------------------------------------ */
 
 static char folder[] = "/tmp/wick-files-XXXXXX";
+
+/* ---- files of numpy -------------------------------------------------------------------------- */
+
+static wk_tensor three(wk_dtype dtype, int64_t a, int64_t b, int64_t c) {
+  const int64_t values[] = {a, b, c}, dims[] = {3};
+  wk_type type = wk_type_make(dtype, 1, dims);
+  wk_tensor t;
+  assert_null(wk_tensor_alloc(&type, &t));
+  for (int64_t i = 0; i < 3; i++) wk_store_i64(t.data, dtype, i, values[i]);
+  return t;
+}
+
+/* Elements of 4 and of 2 bits are bytes there, bf16 is u16: those that fit are taken for what the
+ * model wants, wherever in the file the one is that does not. */
+static void bytes_are_adopted_when_they_fit(void **state) {
+  (void)state;
+  static const struct {
+    wk_dtype of, want;
+    int64_t least, most;
+  } types[] = {{WK_I8, WK_I4, -8, 7}, {WK_U8, WK_U4, 0, 15},
+               {WK_I8, WK_I2, -2, 1}, {WK_U8, WK_U2, 0, 3}};
+  static const wk_dtype others[] = {WK_I8, WK_U8, WK_I16, WK_U16, WK_I32, WK_F16, WK_BOOL};
+  for (size_t i = 0; i < WK_COUNTOF(types); i++) {
+    wk_dtype of = types[i].of, want = types[i].want;
+    int64_t least = types[i].least, most = types[i].most;
+    const struct {
+      int64_t v[3];
+      bool fits;
+    } cases[] = {{{least, 0, most}, true},         {{most, least, least}, true},
+                 {{most + 1, 0, 0}, false},        {{0, most + 1, 0}, false},
+                 {{0, 1, most + 1}, false},        {{least - 1, 0, 0}, false},
+                 {{0, 0, least - 1}, false}};
+    for (size_t k = 0; k < WK_COUNTOF(cases); k++) {
+      const int64_t *v = cases[k].v;
+      if (of == WK_U8 && (v[0] < 0 || v[2] < 0)) continue;
+      wk_tensor t = three(of, v[0], v[1], v[2]);
+      assert_int_equal(wk_tensor_adopt(&t, want), cases[k].fits);
+      assert_int_equal(t.type.dtype, cases[k].fits ? want : of);
+      wk_tensor_free(&t);
+    }
+    for (size_t k = 0; k < WK_COUNTOF(others); k++) {
+      wk_tensor t = three(others[k], 0, 1, 1);
+      assert_int_equal(wk_tensor_adopt(&t, want), others[k] == of);
+      wk_tensor_free(&t);
+    }
+  }
+  for (size_t k = 0; k < WK_COUNTOF(others); k++) {
+    wk_tensor t = three(others[k], 0, 1, 1);
+    assert_int_equal(wk_tensor_adopt(&t, WK_BF16), others[k] == WK_U16);
+    assert_int_equal(t.type.dtype, others[k] == WK_U16 ? WK_BF16 : others[k]);
+    assert_false(wk_tensor_adopt(&t, WK_F32));
+    wk_tensor_free(&t);
+  }
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* What a model is called, and so the files that are written of it. */
+static void models_are_named_after_their_files(void **state) {
+  (void)state;
+  static const char *const names[][2] = {
+      {"net.onnx", "net"},           {"a/b/net.onnx", "net"},       {"net", "net"},
+      {"net.int8.onnx", "net.int8"}, {".onnx", ".onnx"},            {"a/.onnx", ".onnx"},
+      {"a.b/net", "net"},            {"a/model.onnx", "a"},         {"a/b/model.onnx", "b"},
+      {"/b/model.onnx", "b"},        {"model.onnx", "model"},       {"/model.onnx", "model"},
+      {"./model.onnx", "model"},     {"../model.onnx", "model"},    {"a/../model.onnx", "model"},
+      {"a/.b/model.onnx", "model"},  {"a//model.onnx", "model"},    {"a/models.onnx", "models"},
+      {"a/my_model.onnx", "my_model"}, {"net.onnx.", "net.onnx"},   {"a/model", "model"},
+      {"a/model.bin", "model"},      {"a/model.onnxtxt", "a"},      {"a/model.textproto", "a"},
+      {"a/model.pbtxt", "a"},        {"a/predict_net.pb", "a"},     {"a/predict_net.pbtxt", "a"},
+      {"a/init_net.pb", "init_net"}, {"predict_net.pb", "predict_net"},
+  };
+  wk_arena *a = wk_arena_new();
+  for (size_t i = 0; i < WK_COUNTOF(names); i++) {
+    const char *got = wk_model_name(a, names[i][0]);
+    if (strcmp(got, names[i][1]) != 0) fail_msg("%s: %s", names[i][0], got);
+  }
+  wk_arena_free(a);
+  static const char *const models[] = {"a.onnx", "a.onnxtxt", "a.textproto", "a.pb", "a.pbtxt",
+                                       "a.b.onnx", "/onnx.pb"};
+  static const char *const others[] = {"", "onnx", ".onnx", ".onnxtxt", ".pb", "a.onnx.", "a.npy",
+                                       "aonnx", "a.wick", "a.onnx.gz", "a.ONNX"};
+  for (size_t i = 0; i < WK_COUNTOF(models); i++) assert_true(wk_is_model_name(models[i]));
+  for (size_t i = 0; i < WK_COUNTOF(others); i++) assert_false(wk_is_model_name(others[i]));
+}
 
 static void remove_folder(void) {
   char command[80];
@@ -230,6 +354,9 @@ int main(void) {
       cmocka_unit_test(each_status_has_its_code),
       cmocka_unit_test(details_are_said_once),
       cmocka_unit_test(packages_are_known_by_their_beginning),
+      cmocka_unit_test(bytes_are_adopted_when_they_fit),
+      cmocka_unit_test(models_are_named_after_their_files),
+      cmocka_unit_test(folders_have_one_model),
   };
   if (!mkdtemp(folder) || chdir(folder)) return 1;
   atexit(remove_folder);
