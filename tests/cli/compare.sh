@@ -188,6 +188,19 @@ outer=$(body body "$(v input i 7)" "$(v input c 9)" "$(v input a 1 1 2)" \
   n Abs y z last && n Add 'z one' p own_right && echo '}'
 } >loop.onnxtxt
 
+# What a loop takes apart and puts together again, of which every piece counts another way.
+{
+  echo "$begin" && v input x 1 2 3 && v output z 1 3 && v output s 1 2 3
+  n Abs x a own_first && n Sub 'zero a' b minus && n Scan 'zero b' 'z r' scan "$(
+    body body "$(v input h 1 3)" "$(v input p 1 3)" "$(n Mul 'h ten' h1 shift)" \
+      "$(n Add 'h1 p' h2 add)" "$(n Neg p q own_piece)" "$(n Sub 'q h' r1 sub)" \
+      "$(v output h2 1 3)" "$(v output r1 1 3)")$(int num_scan_inputs 1)"
+  n Neg z y own_sum && n Neg r s own_pieces && v output y 1 3
+  echo 'initializer { name: "ten" data_type: 1 float_data: 10 }'
+  echo 'initializer { name: "zero" dims: 3 data_type: 1'
+  printf ' float_data: %s' 0 0 0 && echo ' } }'
+} >scan.onnxtxt
+
 # ---- on the host ---------------------------------------------------------------------------------
 
 arms() { # COMMAND...: with each answer to both questions
@@ -211,6 +224,7 @@ parts_loop() {
   for x in pair other; do on plus loop.onnxtxt -i $x.npy -v; done
 }
 prints compare-parts-loop parts_loop
+prints compare-parts-scan on plus scan.onnxtxt -i x.npy
 # What cannot be looked into, and why; a target's own steps.
 inside() {
   local how

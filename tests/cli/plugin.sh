@@ -51,7 +51,12 @@ static const wk_target target = {.name = NAME, .doc = "takes nothing", .passes =
                                  .open = open_idle, .close = close_idle, .supports = supports,
                                  .compile = COMPILE};
 #ifdef DEVICE
-static const wick_device device = {.size = sizeof device, .version = DEVICE, .target = "idle"};
+#ifndef FUNCTIONS
+#define FUNCTIONS
+#endif
+static int nothing() { return 0; }
+static const wick_device device = {.size = sizeof device, .version = DEVICE, .target = NAME,
+                                   FUNCTIONS};
 const wick_device *wick_device_plugin(void) { return &device; }
 #elif !defined(NONE)
 #ifndef NO_ABI
@@ -132,6 +137,15 @@ done
 plugin bad.so -DDEVICE=1
 refuses 'a device without functions' 3 'bad.so: its device is not one of version 2, or incomplete' \
   "$wick" run relu.wick --plugin bad.so
+functions='-DFUNCTIONS=.doc="",.probe=(void*)nothing,.load=(void*)nothing,.unload=(void*)nothing,'
+functions+='.open=(void*)nothing,.close=(void*)nothing,.submit=(void*)nothing'
+for name in cpu idle; do
+  plugin one.so -DDEVICE=2 "$functions" && plugin bad.so -DDEVICE=2 "$functions" "-DNAME=\"$name\""
+  refuses "another device of $name" 2 \
+    "^wick: plugin bad.so: there is a device for target $name already\$" \
+    "$wick" run relu.wick --plugin one.so --plugin bad.so
+done
+check 'the same device twice' "$wick" run relu.wick --plugin one.so --plugin ./one.so
 refuses 'a target that is not loaded' 2 "no target 'idle'" "$wick" compile relu.onnx --target idle
 sed 's/{"idle-pass", "changes nothing", true, change},/PASSES/' whole.c >plugin.c
 plugin many.so "-DPASSES=$(printf '{"idle-pass-%d","changes nothing",true,change},' {0..199})"
@@ -144,4 +158,11 @@ gives 'a plugin with many passes' '^idle-pass-199 ' "$wick" ops --passes --plugi
 check 'the last of them has a name' "$wick" compile relu.onnx -q --plugin many.so --target idle \
   --print-after=idle-pass-199
 refuses 'too many' 6 't16.so: more than 16 plugins' "$wick" targets "${many[@]}"
+many=() # devices are as many, but some are there already
+for ((i = 0; i < 16; i++)); do
+  plugin "t$i.so" -DDEVICE=2 "$functions" "-DNAME=\"t$i\"" && many+=(--plugin "t$i.so")
+done
+refuses 'too many devices' 6 'plugin t1[3-5].so: more than 16 devices$' \
+  "$wick" run relu.wick "${many[@]}"
+check 'that many devices' "$wick" run relu.wick "${many[@]:0:26}"
 finish
