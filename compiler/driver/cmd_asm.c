@@ -48,10 +48,8 @@ static char *default_output(const char *path) {
 static wk_status write_stream(const wk_stream *s, const char *path) {
   wk_out *out;
   WK_TRY(wk_out_open(path, &out));
-  wk_status status = wk_stream_write(s, out);
-  if (!status) return wk_out_commit(out);
-  wk_out_abort(out);
-  return status;
+  wk_stream_write(s, out);
+  return wk_out_commit(out);
 }
 
 static wk_status run(const void *options_, const wk_strings *args) {

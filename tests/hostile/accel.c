@@ -160,7 +160,7 @@ void seeds_stream_file(seed_list *l, const char *folder) {
     wk_str_printf(&path, "%s/seed.wcs", folder);
     wk_status status = wk_asm(streams[i], strlen(streams[i]), "seed", NULL, &bounded, &s);
     if (!status) status = wk_out_open(path.s, &o);
-    if (!status) status = wk_stream_write(s, o);
+    if (!status) wk_stream_write(s, o);
     if (!status) status = wk_out_commit(o);
     if (!status) status = wk_file_map(path.s, &f);
     if (status) {

@@ -87,7 +87,7 @@ void wk_disasm_command(wk_str *b, const wk_machine *m, const wk_isa_command *c);
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-wk_status wk_stream_write(const wk_stream *s, wk_out *out) WK_MUST_CHECK;
+void wk_stream_write(const wk_stream *s, wk_out *out);
 wk_status wk_stream_read_memory(const void *data, size_t n, wk_stream **out) WK_MUST_CHECK;
 /* A .wcs file, or text, whichever it is. o->machine: refused unless the file is for that one. */
 wk_status wk_stream_load(const char *path, const wk_asm_options *o,

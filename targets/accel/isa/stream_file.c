@@ -73,7 +73,7 @@ static void write_data(const wk_stream *s, wk_out *o) {
       wk_out_write(o, s->regions.data[i].data, (size_t)s->regions.data[i].size);
 }
 
-wk_status wk_stream_write(const wk_stream *s, wk_out *o) {
+void wk_stream_write(const wk_stream *s, wk_out *o) {
   wk_str strings = {0}, machine = {0};
   WK_VEC(region_row) rows = {0};
   header h = {.magic = MAGIC, .version = VERSION, .header_size = sizeof h, .sections = SECTIONS,
@@ -117,7 +117,6 @@ wk_status wk_stream_write(const wk_stream *s, wk_out *o) {
   wk_str_free(&strings);
   wk_str_free(&machine);
   wk_vec_free(&rows);
-  return NULL;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

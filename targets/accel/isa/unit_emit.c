@@ -91,8 +91,8 @@ static wk_status write_files(const wk_stream *s, const wk_emit_files *files) {
   wk_out *out[FILES] = {0};
   wk_status status = NULL;
   for (int k = 0; k < FILES && !status; k++) status = wk_out_open(files->path[k], &out[k]);
-  if (!status) status = wk_stream_write(s, out[STREAM]);
   if (!status) {
+    wk_stream_write(s, out[STREAM]);
     write_image(out[IMAGE], s);
     print_map(wk_out_stdio(out[MAP]), s);
     return wk_out_commit_all(out, FILES);

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What commands say of models and files that are seldom so: in parts where one piece is wanted, with
+# names in no encoding, with operators that ONNX lacks, in numbers beyond what is tried.
+nets=$(realpath "$(dirname "$0")/../nets")
+source "$(dirname "$0")/lib.bash" "$@"
+small_models
+cp "$nets/int8/unet_qdq/model.onnx" unet.onnx
+pair=(--target accel:tiny --cpu x86-64)
+
+# ---- one piece where there are parts -------------------------------------------------------------
+
+pieces() {
+  local kind
+  for kind in bundle object asm llvm-ir stream; do
+    "$wick" compile unet.onnx "${pair[@]}" --emit $kind -o piece 2>&1
+    echo "exit status $?, $(ls piece* 2>/dev/null | wc -l) files"
+  done
+}
+prints seldom-pieces pieces
+
+# ---- names that are no UTF-8 ---------------------------------------------------------------------
+
+# Tensors, nodes and the model have one; a report has to be JSON all the same.
+odd=$'\xff\xc3'
+model "$(field 1 "$(node Relu x "y$odd")")$(field 1 "$(node Neg "y$odd" "z$odd")")" \
+  "$(field 11 "$(value x 1 2 3)")" \
+  "$(field 12 "$(value "y$odd" 1 2 3)")$(field 12 "$(value "z$odd" 1 2 3)")" >"odd$odd.onnx"
+odd_report() {
+  "$wick" compile "odd$odd.onnx" -q --cpu x86-64 -o out.wick --report report.json || echo failed
+  grep 'xff' report.json
+}
+prints seldom-names odd_report
+gives 'no byte of it is no ASCII' '^0$' \
+  bash -c 'LC_ALL=C grep -c "[^ -~]" report.json || test $? = 1'
+
+# ---- operators of ours ---------------------------------------------------------------------------
+
+# quantised MODE: of a product behind a padding; what is said of it.
+quantised() {
+  cat >pad.onnxtxt <<END
+ir_version: 8 opset_import { version: 19 } graph { name: "g"
+input { name: "x" type { tensor_type { elem_type: 1
+  shape { dim { dim_value: 2 } dim { dim_value: 4 } } } } }
+initializer { name: "p" dims: 4 data_type: 7 int64_data: [0, 1, 0, 1] }
+initializer { name: "w" dims: 6 dims: 2 data_type: 1
+  float_data: [1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3] }
+node { op_type: "Pad" name: "round" input: "x" input: "p" output: "r"
+       attribute { name: "mode" type: STRING s: "$1" } }
+node { op_type: "MatMul" name: "product" input: "r" input: "w" output: "y" }
+output { name: "y" type { tensor_type { elem_type: 1 } } } }
+END
+  "$wick" quantize pad.onnxtxt --random 1 -o "$1.onnx" 2>&1 >/dev/null
+}
+[[ $(quantised reflect) == '' ]] && good || bad "of ONNX alone: $(quantised reflect)"
+own="wick: wrap.onnx: some operators have no ONNX form and are written in the domain 'wick'; other"
+[[ $(quantised wrap) == "$own tools will not run this file" ]] && good ||
+  bad "of ours: $(quantised wrap)"
+gives 'but ours' '^y f32\[2,2\]' "$wick" run wrap.onnx
+
+# ---- more than is tried --------------------------------------------------------------------------
+
+numbers() { seq -s ', ' 1 "$1"; }
+printf 'dram_latency = [%s];\ndram_write_latency = [%s];\n' "$(numbers 500)" "$(numbers 401)" \
+  >large.cfg
+refuses 'a space of too many machines' 6 \
+  '^wick: large.cfg: the space has more than 200000 machines$' \
+  "$wick" explore unet.onnx --space large.cfg --confirm 0 -o e
+finish
