@@ -69,8 +69,8 @@ static void bind_open_shapes(const wk_quantize_job *j, wk_binding_set *b) {
 
 static wk_status import_bound(wk_quantize_job *j, wk_binding_set *b) {
   size_t n = j->data.groups.n ? j->data.info.inputs.n : 0, given = 0;
-  wk_bind_value *data = wk_arena_alloc(j->arena, (n + 1) * sizeof *data);
-  bool *fixed = wk_arena_alloc(j->arena, n + 1);
+  wk_bind_value *data = wk_arena_alloc(j->arena, n * sizeof *data);
+  bool *fixed = wk_arena_alloc(j->arena, n);
   wk_import_report report = {0};
   bind_open_shapes(j, b);
   for (size_t i = 0; i < n; i++)
@@ -189,7 +189,7 @@ static wk_status add_group(wk_quantize_job *j, const wk_calibration_group *c, sa
     rows = mine;
   }
   for (int64_t r = 0; r < rows; r++) {
-    wk_tensor *in = wk_arena_alloc(j->arena, (g->inputs.n + 1) * sizeof *in);
+    wk_tensor *in = wk_arena_alloc(j->arena, g->inputs.n * sizeof *in);
     for (size_t i = 0; i < g->inputs.n; i++) {
       in[i].type = wk_val(g, g->inputs.data[i])->type;
       in[i].data = (char *)c->in[source_of(j, i)].data + r * wk_type_bytes(&in[i].type);
@@ -203,7 +203,7 @@ static wk_status add_random(wk_quantize_job *j, sample_list *out) {
   const wk_graph *g = j->m->main;
   wk_rng rng = {.s = (uint64_t)j->opts->seed};
   for (int64_t r = 0; r < j->opts->random; r++) {
-    wk_tensor *in = wk_arena_alloc(j->arena, (g->inputs.n + 1) * sizeof *in);
+    wk_tensor *in = wk_arena_alloc(j->arena, g->inputs.n * sizeof *in);
     for (size_t i = 0; i < g->inputs.n; i++) {
       WK_TRY(wk_tensor_random(&wk_val(g, g->inputs.data[i])->type, &rng, &in[i]));
       wk_vec_push(&j->own, in[i]);
@@ -261,8 +261,8 @@ wk_status wk_quantize_prepare(wk_quantize_job *j) {
   wk_module_trim(j->m, j->m);
   WK_TRY(make_plan(j));
   j->n_ranges = j->m->main->values.n;
-  j->ranges = wk_arena_alloc(j->arena, (j->n_ranges + 1) * sizeof *j->ranges);
-  j->drift = wk_arena_alloc(j->arena, (j->plan.layers.n + 1) * sizeof *j->drift);
-  j->alone = wk_arena_alloc(j->arena, (j->plan.layers.n + 1) * sizeof *j->alone);
+  j->ranges = wk_arena_alloc(j->arena, j->n_ranges * sizeof *j->ranges);
+  j->drift = wk_arena_alloc(j->arena, j->plan.layers.n * sizeof *j->drift);
+  j->alone = wk_arena_alloc(j->arena, j->plan.layers.n * sizeof *j->alone);
   return NULL;
 }

@@ -32,7 +32,7 @@ static wk_status watch_open(watch *w, const wk_module *m, const wk_value_id *ids
     wk_graph_output(g, name, ids[i]);
   }
   wk_runner_options o = {.threads = threads, .model_name = "quantize"};
-  *w = (watch){.out = wk_xcalloc(n + 1, sizeof *w->out), .n = n};
+  *w = (watch){.out = wk_xcalloc(n, sizeof *w->out), .n = n};
   wk_status s = wk_module_normalise(copy);
   if (s) wk_module_free(copy);
   else s = wk_runner_of_module(copy, &o, &w->runner);
@@ -178,7 +178,7 @@ static void compare_layers(const wk_quantize_job *j, const wk_value_id *at,
 }
 
 static wk_value_id *ids_of(const wk_quantize_job *j) {
-  return wk_xcalloc(j->m->main->values.n + 1, sizeof(wk_value_id));
+  return wk_xcalloc(j->m->main->values.n, sizeof(wk_value_id));
 }
 
 wk_status wk_quantize_make(const wk_quantize_job *j, bool simulated, wk_value_id *at,

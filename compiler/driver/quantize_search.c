@@ -97,7 +97,7 @@ static wk_status bisect(wk_quantize_job *j, const candidate *c, size_t n, double
 }
 
 wk_status wk_quantize_search(wk_quantize_job *j, double decibel) {
-  candidate *c = wk_arena_alloc(j->arena, (j->plan.layers.n + 1) * sizeof *c);
+  candidate *c = wk_arena_alloc(j->arena, j->plan.layers.n * sizeof *c);
   size_t n;
   bool any;
   WK_TRY(wk_quantize_measure_outputs(j, WK_QUANTIZE_MEASURED, &j->end));

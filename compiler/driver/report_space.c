@@ -99,7 +99,7 @@ static int by_from(const void *a, const void *b) {
 }
 
 static void walk(space *s, const wk_sim_shown *x) {
-  started *order = wk_xcalloc(x->run->n + 1, sizeof *order);
+  started *order = wk_xcalloc(x->run->n, sizeof *order);
   size_t n = 0;
   for (uint32_t i = 0; i < x->run->n; i++) {
     const wk_sim_span *span = &x->run->spans[i];

@@ -65,7 +65,7 @@ static wk_status dump_session(wk_run_job *job, wk_tensor *out, dump *d) {
   const void *inputs[WK_RUNNER_MAX_IO];
   void *outputs[WK_RUNNER_MAX_IO];
   d->session = wk_runner_session(job->runner);
-  d->seen = wk_arena_alloc(d->arena, wick_session_entry(d->session)->step_count + 1);
+  d->seen = wk_arena_alloc(d->arena, wick_session_entry(d->session)->step_count);
   WK_TRY(wk_runner_run(job->runner, job->in, out)); /* checked, outputs allocated */
   for (size_t i = 0; i < wk_runner_inputs(job->runner); i++) inputs[i] = job->in[i].data;
   for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) outputs[i] = out[i].data;

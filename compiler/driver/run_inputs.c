@@ -76,8 +76,8 @@ static bool is_shaped(const wk_binding_set *b, const char *name) {
 static wk_status import(wk_run_job *job, const wk_onnx_info *info,
                         wk_binding_set *b, const char *path, wk_module **m) {
   size_t n = job->files.n;
-  wk_bind_value *data = wk_arena_alloc(job->arena, (n + 1) * sizeof *data);
-  bool *fixed = wk_arena_alloc(job->arena, n + 1);
+  wk_bind_value *data = wk_arena_alloc(job->arena, n * sizeof *data);
+  bool *fixed = wk_arena_alloc(job->arena, n);
   wk_import_report report;
   for (size_t i = 0; i < n; i++) {
     const wk_run_file *f = &job->files.data[i];
@@ -209,8 +209,8 @@ static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job
 static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
   size_t n = wk_runner_inputs(job->runner), made = 0;
   wk_rng rng = {.s = (uint64_t)o->random};
-  job->in = wk_arena_alloc(job->arena, (n + 1) * sizeof *job->in);
-  job->is_own = wk_arena_alloc(job->arena, n + 1);
+  job->in = wk_arena_alloc(job->arena, n * sizeof *job->in);
+  job->is_own = wk_arena_alloc(job->arena, n);
   for (size_t i = 0; i < n; i++) {
     const wk_run_file *f = file_for(job, wk_runner_input_name(job->runner, i));
     if (f) {

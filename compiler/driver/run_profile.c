@@ -79,7 +79,7 @@ static wk_status run_steps(const wk_run_opts *o, wk_run_job *job, wk_tensor *out
 
 static wk_status profile_session(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
   const wick_entry_info *e = wick_session_entry(wk_runner_session(job->runner));
-  wick_step_profile *profile = wk_xcalloc(e->step_count + 1, sizeof *profile);
+  wick_step_profile *profile = wk_xcalloc(e->step_count, sizeof *profile);
   profile_rows rows = {0};
   wk_status s = run_steps(o, job, out, profile);
   for (uint32_t i = 0; !s && i < e->step_count; i++) {

@@ -60,8 +60,8 @@ void wk_runner_free(wk_runner *r) {
 static void ports_of_graph(wk_runner *r, const wk_graph *g) {
   r->n_in = wk_graph_plain_inputs(g);
   r->n_out = wk_graph_plain_outputs(g);
-  r->in = wk_arena_alloc(r->arena, (r->n_in + 1) * sizeof *r->in);
-  r->out = wk_arena_alloc(r->arena, (r->n_out + 1) * sizeof *r->out);
+  r->in = wk_arena_alloc(r->arena, r->n_in * sizeof *r->in);
+  r->out = wk_arena_alloc(r->arena, r->n_out * sizeof *r->out);
   for (size_t i = 0; i < r->n_in; i++) {
     const wk_value *v = wk_val(g, g->inputs.data[i]);
     r->in[i] = (port){v->name, v->type, NULL};
@@ -75,8 +75,8 @@ static void ports_of_graph(wk_runner *r, const wk_graph *g) {
 
 static wk_status variables_of_graph(wk_runner *r, const wk_graph *g) {
   r->n_states = g->inputs.n - r->n_in;
-  r->states = wk_arena_alloc(r->arena, (r->n_states + 1) * sizeof *r->states);
-  r->variables = wk_arena_alloc(r->arena, (r->n_states + 1) * sizeof *r->variables);
+  r->states = wk_arena_alloc(r->arena, r->n_states * sizeof *r->states);
+  r->variables = wk_arena_alloc(r->arena, r->n_states * sizeof *r->variables);
   for (size_t i = 0; i < r->n_states; i++) {
     const wk_value *v = wk_val(g, g->inputs.data[r->n_in + i]);
     r->states[i] = (port){v->name, v->type, NULL};
@@ -145,7 +145,7 @@ static wk_status bind_state(wk_runner *r, const wick_entry_info *e, const char *
   const wick_model_info *m = wick_model_describe(r->model);
   if (!e->reads_state && !e->writes_state) return NULL;
   r->n_states = m->state_count;
-  r->states = wk_arena_alloc(r->arena, (r->n_states + 1) * sizeof *r->states);
+  r->states = wk_arena_alloc(r->arena, r->n_states * sizeof *r->states);
   for (size_t i = 0; i < r->n_states; i++) r->states[i] = port_of_tensor(m->states[i].tensor);
   wick_status s = wick_state_new(r->model, &r->state);
   if (s == WICK_OK) s = wick_session_bind_state(r->session, r->state);
@@ -158,8 +158,8 @@ static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, in
   if (!e) return wk_error_at(WK_USAGE, path, "the package has no binding number %u", entry);
   r->n_in = e->input_count;
   r->n_out = e->output_count;
-  r->in = wk_arena_alloc(r->arena, (r->n_in + 1) * sizeof *r->in);
-  r->out = wk_arena_alloc(r->arena, (r->n_out + 1) * sizeof *r->out);
+  r->in = wk_arena_alloc(r->arena, r->n_in * sizeof *r->in);
+  r->out = wk_arena_alloc(r->arena, r->n_out * sizeof *r->out);
   for (size_t i = 0; i < r->n_in; i++) r->in[i] = port_of_tensor(&e->inputs[i]);
   for (size_t i = 0; i < r->n_out; i++) {
     r->out[i] = port_of_tensor(&e->outputs[i]);
@@ -326,8 +326,8 @@ static void take_results(wk_runner *r, const wk_tensor *results, wk_tensor *out)
 
 static wk_status run_graph(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
   const wk_graph *g = r->module->main;
-  wk_tensor *given = wk_xcalloc(g->inputs.n + 1, sizeof *given);
-  wk_tensor *results = wk_xcalloc(g->outputs.n + 1, sizeof *results);
+  wk_tensor *given = wk_xcalloc(g->inputs.n, sizeof *given);
+  wk_tensor *results = wk_xcalloc(g->outputs.n, sizeof *results);
   for (size_t i = 0; i < r->n_out; i++) wk_tensor_free(&out[i]);
   if (r->n_in) memcpy(given, in, r->n_in * sizeof *given);
   memcpy(given + r->n_in, r->variables, r->n_states * sizeof *given);

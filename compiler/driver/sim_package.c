@@ -101,7 +101,7 @@ static wk_status run_network(package_run *p) {
   wk_sim_device_configure(&device);
   wk_status s = wk_run_load(&o, p->file, &job);
   size_t n = job.runner ? wk_runner_outputs(job.runner) : 0;
-  wk_tensor *out = wk_xcalloc(n + 1, sizeof *out);
+  wk_tensor *out = wk_xcalloc(n, sizeof *out);
   if (!s) s = wk_status_place(wk_runner_run(job.runner, job.in, out), p->path);
   if (!s && job.notes.n && !wk_sim_record_is_mode(p->record)) fputs(job.notes.s, stderr);
   for (size_t i = 0; i < n; i++) wk_tensor_free(&out[i]);

@@ -14,7 +14,7 @@ typedef struct {
 } lanes;
 
 static lanes assign_lanes(const wk_sim_run *r) {
-  lanes l = {.of = wk_xcalloc(r->n + 1, 1)};
+  lanes l = {.of = wk_xcalloc(r->n, 1)};
   uint64_t ends[WK_QUEUE_COUNT][LANES] = {0};
   for (uint32_t i = 0; i < r->n; i++) {
     const wk_sim_span *span = &r->spans[i];

@@ -11,8 +11,8 @@
 
 static void name_targets(wk_survey *s, const wk_targets *t, wk_survey_run *run) {
   run->n = (uint32_t)t->n;
-  run->target = wk_arena_alloc(s->arena, (t->n + 1) * sizeof *run->target);
-  run->macs = wk_arena_alloc(s->arena, (t->n + 1) * sizeof *run->macs);
+  run->target = wk_arena_alloc(s->arena, t->n * sizeof *run->target);
+  run->macs = wk_arena_alloc(s->arena, t->n * sizeof *run->macs);
   run->names = wk_targets_text(t, s->arena);
   for (size_t i = 0; i < t->n; i++) {
     const wk_instance *x = t->list[i];
@@ -51,7 +51,7 @@ static wk_status add_run(wk_survey *s, const wk_module *imported, const wk_targe
                     bool with_parts, bool is_one_of_all) {
   wk_targets t;
   wk_survey_run run = {.names = args->target ? args->target : "", .is_one_of_all = is_one_of_all};
-  run.place = wk_arena_alloc(s->arena, (s->report.nodes.n + 1) * sizeof *run.place);
+  run.place = wk_arena_alloc(s->arena, s->report.nodes.n * sizeof *run.place);
   wk_status st = wk_targets_open(args, &t);
   if (st && !is_one_of_all) {
     wk_targets_close(&t);
@@ -146,8 +146,8 @@ static int by_kind(const void *a, const void *b) {
 
 wk_survey_kinds wk_survey_kinds_of(const wk_survey *s) {
   size_t n = s->report.nodes.n;
-  wk_survey_kinds k = {.of = wk_arena_alloc(s->arena, (n + 1) * sizeof *k.of)};
-  sorted_node *all = wk_arena_alloc(s->arena, (n + 1) * sizeof *all);
+  wk_survey_kinds k = {.of = wk_arena_alloc(s->arena, n * sizeof *k.of)};
+  sorted_node *all = wk_arena_alloc(s->arena, n * sizeof *all);
   for (size_t i = 0; i < n; i++) all[i] = (sorted_node){&s->report.nodes.data[i], (uint32_t)i};
   qsort(all, n, sizeof *all, by_kind);
   for (size_t i = 0; i < n; i++) {

@@ -60,7 +60,7 @@ static void list_reasons(placing *p) {
 static uint64_t *bits_of(placing *p, const wk_graph *g) {
   uint32_t at = (uint32_t)p->bits.n;
   if (wk_map_get(p->owners, g->name, &at)) return p->bits.data[at];
-  uint64_t *fresh = wk_arena_alloc(p->scratch, (g->nodes.n + 1) * sizeof *fresh);
+  uint64_t *fresh = wk_arena_alloc(p->scratch, g->nodes.n * sizeof *fresh);
   wk_map_put(p->owners, g->name, at);
   wk_vec_push(&p->bits, fresh);
   return fresh;
@@ -201,10 +201,10 @@ static void walk_before(graph_pair *x, wk_value_id v, uint64_t on) {
 static void place_graph(placing *p, const wk_graph *before, const wk_graph *after) {
   wk_arena *a = p->scratch;
   graph_pair x = {.p = p, .before = before, .after = after, .owner = bits_of(p, after),
-                  .now = wk_arena_alloc(a, (before->values.n + 1) * sizeof *x.now),
-                  .seen_before = wk_arena_alloc(a, (before->values.n + 1) * sizeof(uint32_t)),
-                  .stays = wk_arena_alloc(a, after->values.n + 1),
-                  .seen_after = wk_arena_alloc(a, (after->values.n + 1) * sizeof(uint32_t))};
+                  .now = wk_arena_alloc(a, before->values.n * sizeof *x.now),
+                  .seen_before = wk_arena_alloc(a, before->values.n * sizeof(uint32_t)),
+                  .stays = wk_arena_alloc(a, after->values.n),
+                  .seen_after = wk_arena_alloc(a, after->values.n * sizeof(uint32_t))};
   find_values(&x);
   for (size_t v = 0; v < before->values.n; v++) {
     x.round = (uint32_t)v + 1;

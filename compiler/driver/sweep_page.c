@@ -179,7 +179,7 @@ static int by_cycles(const void *a, const void *b) {
 
 /* Sorted by cost, then cycles. malloc'ed. */
 static offer *offers_of(const page_model *m, const figure *cost, size_t *n) {
-  offer *list = wk_xcalloc(m->n + 1, sizeof *list);
+  offer *list = wk_xcalloc(m->n, sizeof *list);
   *n = 0;
   for (size_t i = m->first; i < m->first + m->n; i++) {
     const json_t *row = json_array_get(m->rows, i);

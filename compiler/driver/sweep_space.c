@@ -249,7 +249,7 @@ const char *wk_sweep_machine_of(wk_sweep *s, const char *const *values, wk_machi
 
 /* Point i of all: its digits, of the axes' sizes. */
 static wk_sweep_point point_at(wk_sweep *s, size_t i) {
-  wk_sweep_point p = {.values = wk_arena_alloc(s->arena, (s->axes.n + 1) * sizeof *p.values),
+  wk_sweep_point p = {.values = wk_arena_alloc(s->arena, s->axes.n * sizeof *p.values),
                       .kind = (wk_sweep_model_kind)s->o->model};
   for (size_t k = s->axes.n; k-- > 0;) {
     const wk_sweep_axis *axis = &s->axes.data[k];

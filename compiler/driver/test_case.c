@@ -314,7 +314,7 @@ static wk_status check_telling(const test *t, const wk_tensor *want, const char 
 static wk_status compare_reference(const test *t, const wk_test_set *s, const wk_tensor *in,
                                    const wk_tensor *got) {
   size_t n = wk_runner_outputs(t->runner);
-  wk_tensor *want = wk_xcalloc(n + 1, sizeof *want);
+  wk_tensor *want = wk_xcalloc(n, sizeof *want);
   wk_status st = wk_runner_run(t->reference, in, want);
   for (size_t k = 0; !st && k < n; k++) {
     const char *name = wk_runner_output_name(t->runner, k);
@@ -339,7 +339,7 @@ static wk_status collect_inputs(const test *t, const wk_test_set *s, wk_tensor *
 static wk_status run_set(test *t, const wk_test_set *s) {
   if (!fits(t, s)) WK_TRY(compile(t, s));
   size_t n_in = wk_runner_inputs(t->runner), n_out = wk_runner_outputs(t->runner);
-  wk_tensor *in = wk_xcalloc(n_in + 1, sizeof *in), *got = wk_xcalloc(n_out + 1, sizeof *got);
+  wk_tensor *in = wk_xcalloc(n_in, sizeof *in), *got = wk_xcalloc(n_out, sizeof *got);
   wk_status st = collect_inputs(t, s, in);
   if (!st) st = wk_runner_run(t->runner, in, got);
   if (!st) st = t->reference ? compare_reference(t, s, in, got) : compare_stored(t, s, got);
@@ -380,7 +380,7 @@ static wk_status compare_layers(test *t, wk_str *text) {
   o.strict_opset = t->o->strict_opset;
   wk_import_report report = {0};
   wk_module *real = NULL, *m = NULL;
-  wk_tensor *in = wk_xcalloc(wk_runner_inputs(t->runner) + 1, sizeof *in);
+  wk_tensor *in = wk_xcalloc(wk_runner_inputs(t->runner), sizeof *in);
   wk_status s = collect_inputs(t, t->unexplained, in);
   if (!s)
     s = wk_model_import_real(t->model, &o, t->data.data, t->fixed.data, t->data.n, &report, &real);

@@ -157,7 +157,7 @@ static wk_status check_inputs(wk_test_data *d, const wk_test_set *set) {
 
 static wk_status match(const wk_onnx_io *io, size_t n, wk_test_tensor *ts, size_t count,
                        const char *kind, const char *set, bool *has_bits) {
-  bool *taken = wk_xcalloc(n + 1, sizeof *taken);
+  bool *taken = wk_xcalloc(n, sizeof *taken);
   wk_status s = NULL;
   for (size_t k = 0; !s && k < count; k++) {
     wk_test_tensor *t = &ts[k];

@@ -96,7 +96,7 @@ wk_status wk_test_jobs_run(const wk_test_options *o, wk_test_case *cases, size_t
     }
     return NULL;
   }
-  runs r = {.o = o, .cases = cases, .n = n, .finished = wk_xcalloc(n + 1, 1), .done = done,
+  runs r = {.o = o, .cases = cases, .n = n, .finished = wk_xcalloc(n, 1), .done = done,
             .ctx = ctx};
   wk_status s = wk_jobs_run(&(wk_jobs){n, o->jobs, run_child, end_child, &r});
   free(r.finished);

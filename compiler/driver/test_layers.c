@@ -84,7 +84,7 @@ static wk_status compare(void *ctx, const wk_graph *g, const wk_node *n, const w
 
 static wk_status run(const wk_module *m, const wk_tensor *in, wk_eval_hook hook, fed *f) {
   size_t n = m->main->outputs.n;
-  wk_tensor *out = wk_xcalloc(n + 1, sizeof *out);
+  wk_tensor *out = wk_xcalloc(n, sizeof *out);
   wk_status s = wk_eval_graph(m->main, in, out, hook, f);
   for (size_t i = 0; i < n; i++) wk_tensor_free(&out[i]);
   free(out);

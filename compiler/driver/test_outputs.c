@@ -49,8 +49,8 @@ static double step_of(const wk_graph *g, wk_value_id v) {
 wk_test_output *wk_test_outputs(const wk_module *m) {
   enum { RANDOM = 1, DYNAMIC = 2 };
   const wk_graph *g = m->main;
-  unsigned char *mark = wk_xcalloc(g->values.n + 1, 1);
-  wk_test_output *out = wk_xcalloc(g->outputs.n + 1, sizeof *out);
+  unsigned char *mark = wk_xcalloc(g->values.n, 1);
+  wk_test_output *out = wk_xcalloc(g->outputs.n, sizeof *out);
   for (size_t i = 0; i < g->nodes.n; i++) {
     const wk_node *n = &g->nodes.data[i];
     if (n->dead) continue;

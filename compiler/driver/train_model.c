@@ -261,7 +261,7 @@ static wk_status load(wk_train_job *j, wk_train_entry *entries, size_t n) {
 static wk_status find_variables(wk_train_job *j) {
   const wick_model_info *m = wick_model_describe(j->run.model);
   const wk_step *s = &j->run.step;
-  j->run.variables = wk_arena_alloc(j->arena, (s->variables.n + 1) * sizeof *j->run.variables);
+  j->run.variables = wk_arena_alloc(j->arena, s->variables.n * sizeof *j->run.variables);
   for (size_t i = 0; i < s->variables.n; i++) {
     for (uint32_t k = 0; k < m->state_count; k++)
       if (!strcmp(m->states[k].tensor->name, s->variables.data[i].name))

@@ -20,7 +20,7 @@ static wk_tensor stored(wk_train_job *j, const wk_step_variable *v, void *data) 
   const wk_quantised_weight *w = stored_as(j, v->name);
   if (!w) return (wk_tensor){v->type, data};
   size_t bytes = (size_t)wk_packed_bytes(&w->codes.type);
-  const wk_train_codes c = {w, data, wk_arena_alloc(j->arena, bytes + 1)};
+  const wk_train_codes c = {w, data, wk_arena_alloc(j->arena, bytes)};
   wk_vec_push(&j->codes, c);
   return (wk_tensor){w->codes.type, c.codes};
 }

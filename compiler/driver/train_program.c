@@ -9,7 +9,7 @@
 
 static wk_status compile_all(wk_train_entry *entries, size_t n, const wk_targets *t,
                              const wk_train_compiling *o, const char *path, wk_train_cost *cost) {
-  wk_emit_entry *made = wk_xcalloc(n + 1, sizeof *made);
+  wk_emit_entry *made = wk_xcalloc(n, sizeof *made);
   const wk_emit_options emit = {.model_name = o->model_name, .command = o->command,
                                 .input_hash = o->input_hash};
   const wk_pipeline_options po = {.targets = t, .memory_budget = o->memory_budget};
@@ -45,7 +45,7 @@ wk_status wk_train_compile(wk_train_entry *entries, size_t n, const wk_train_com
 /* ---- running --------------------------------------------------------------------------------- */
 
 static wk_status make_room(const wick_tensor_info *t, size_t n, void ***out) {
-  *out = wk_xcalloc(n + 1, sizeof **out);
+  *out = wk_xcalloc(n, sizeof **out);
   for (size_t i = 0; i < n; i++) WK_TRY(wk_try_malloc(t[i].bytes ? t[i].bytes : 1, &(*out)[i]));
   return NULL;
 }

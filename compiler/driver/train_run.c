@@ -81,8 +81,8 @@ static void *contents_of(const wk_train_run *r, const wk_graph *g, size_t i) {
  * their sums: what is not finite of these, its gradients made. */
 static wk_status not_finite(wk_train_run *r, double loss) {
   const wk_graph *g = r->module->main;
-  wk_tensor *in = wk_xcalloc(g->inputs.n + 1, sizeof *in);
-  wk_tensor *out = wk_xcalloc(g->outputs.n + 1, sizeof *out);
+  wk_tensor *in = wk_xcalloc(g->inputs.n, sizeof *in);
+  wk_tensor *out = wk_xcalloc(g->outputs.n, sizeof *out);
   search s = {0};
   bool changed = isfinite(loss) && (!r->step.waits || r->plan.accumulate > 1);
   for (size_t i = 0; i < g->inputs.n; i++) {
@@ -224,7 +224,7 @@ static wk_epoch finished(const wk_train_run *r) {
 }
 
 wk_status wk_train_epochs(wk_train_run *r) {
-  int64_t *order = wk_xcalloc((size_t)r->split.n_train + 1, sizeof *order);
+  int64_t *order = wk_xcalloc((size_t)r->split.n_train, sizeof *order);
   wk_status s = NULL;
   while (!s && r->done < r->plan.steps) {
     int64_t epoch = r->done / r->plan.per_epoch + 1;

@@ -139,8 +139,8 @@ static uint64_t next_time(const walk *w) {
 
 static void find_needed(walk *w) {
   const wk_if_commands *x = w->x;
-  uint32_t *at = wk_xcalloc(x->n + 1, sizeof *at);
-  w->needed = wk_xcalloc(x->first[x->n] + 1, sizeof *w->needed);
+  uint32_t *at = wk_xcalloc(x->n, sizeof *at);
+  w->needed = wk_xcalloc(x->first[x->n], sizeof *w->needed);
   for (uint32_t i = 0; i < x->n; i++)
     for (uint32_t k = x->first[i]; k < x->first[i + 1] && !x->is_gone[i]; k++)
       w->first[x->needs[k] + 1]++;
@@ -155,7 +155,7 @@ static void find_needed(walk *w) {
 static void schedule(walk *w) {
   const wk_if_commands *x = w->x;
   find_needed(w);
-  for (int q = 0; q < WK_QUEUE_ld0; q++) w->queues[q] = wk_xcalloc(x->n + 1, sizeof(uint32_t));
+  for (int q = 0; q < WK_QUEUE_ld0; q++) w->queues[q] = wk_xcalloc(x->n, sizeof(uint32_t));
   for (uint32_t i = 0; i < x->n; i++) {
     int q = (int)x->c[i].queue;
     if (x->is_gone[i]) continue;
@@ -180,8 +180,8 @@ static int by_start(const void *a, const void *b) {
 /* Loads take turns with the channels. */
 static void hand_out(const walk *w, wk_isa_command *out) {
   const wk_if_commands *x = w->x;
-  uint32_t *ordinal = wk_xcalloc(x->n + 1, sizeof *ordinal), count[WK_QUEUE_COUNT] = {0};
-  int *queue = wk_xcalloc(x->n + 1, sizeof *queue), turn = 0;
+  uint32_t *ordinal = wk_xcalloc(x->n, sizeof *ordinal), count[WK_QUEUE_COUNT] = {0};
+  int *queue = wk_xcalloc(x->n, sizeof *queue), turn = 0;
   for (uint32_t k = 0; k < w->n_started; k++) {
     uint32_t i = w->started[k].command;
     out[k] = x->c[i];
@@ -202,9 +202,9 @@ static void hand_out(const walk *w, wk_isa_command *out) {
 
 uint32_t wk_if_order(const wk_if_commands *x, int assumed, wk_isa_command *out) {
   walk w = {.x = x, .assumed = assumed};
-  w.missing = wk_xcalloc(x->n + 1, sizeof *w.missing);
-  w.first = wk_xcalloc(x->n + 2, sizeof *w.first);
-  w.started = wk_xcalloc(x->n + 1, sizeof *w.started);
+  w.missing = wk_xcalloc(x->n, sizeof *w.missing);
+  w.first = wk_xcalloc(x->n + 1, sizeof *w.first);
+  w.started = wk_xcalloc(x->n, sizeof *w.started);
   schedule(&w);
   qsort(w.started, w.n_started, sizeof *w.started, by_start);
   hand_out(&w, out);

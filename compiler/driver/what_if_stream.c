@@ -41,7 +41,7 @@ static int by_source(const void *a, const void *b, void *context) {
 
 static void find_repeated(walk *w) {
   const wk_if_commands *x = w->out;
-  uint32_t *loads = wk_xcalloc(x->n + 1, sizeof *loads), n = 0;
+  uint32_t *loads = wk_xcalloc(x->n, sizeof *loads), n = 0;
   for (uint32_t i = 0; i < x->n; i++) {
     w->same[i] = WK_SIM_NOBODY;
     if (x->c[i].opcode == WK_CMD_LD && !x->is_gone[i]) loads[n++] = i;
@@ -105,10 +105,10 @@ void wk_if_commands_of(const wk_sim_shown *x, const wk_isa_command *c, const wk_
   walk w = {.x = x, .flow = flow, .assumed = assumed, .out = out};
   uint32_t n = flow->n;
   *out = (wk_if_commands){.machine = x->machine, .c = c, .n = n,
-                          .is_gone = wk_xcalloc(n + 1, sizeof *out->is_gone),
+                          .is_gone = wk_xcalloc(n, sizeof *out->is_gone),
                           .first = wk_xcalloc(n + 1, sizeof *out->first)};
-  w.same = wk_xcalloc(n + 1, sizeof *w.same);
-  w.stamp = wk_xcalloc(n + 1, sizeof *w.stamp);
+  w.same = wk_xcalloc(n, sizeof *w.same);
+  w.stamp = wk_xcalloc(n, sizeof *w.stamp);
   if (assumed & WK_IF_ROOM) find_read_back(&w), find_repeated(&w);
   for (uint32_t i = 0; i < n; i++) {
     add_needs(&w, i);
