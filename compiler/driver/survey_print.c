@@ -147,9 +147,17 @@ static void print_macs(const printing *p, const wk_survey_run *run) {
   wk_str_free(&b);
 }
 
+/* Most errors begin with the target already. */
+static void print_error(const printing *p, const wk_survey_run *run) {
+  size_t n = strlen(run->names);
+  bool has_name = !strncmp(run->error, run->names, n) && run->error[n] == ':';
+  printf("\n%s%s%s\n", has_name ? "" : wk_text_shown(p->a, run->names), has_name ? "" : ": ",
+         wk_text_shown(p->a, run->error));
+}
+
 static void print_run(const printing *p, const wk_survey_run *run) {
   if (run->error) {
-    printf("\n%s: %s\n", wk_text_shown(p->a, run->names), wk_text_shown(p->a, run->error));
+    print_error(p, run);
     return;
   }
   wk_survey_groups g = wk_survey_groups_of(p->s, &p->kinds, run);

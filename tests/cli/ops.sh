@@ -141,6 +141,7 @@ for form in '' --json; do
   status 0 env OCL_ICD_VENDORS="$tmp/empty/" WICK_OPENCL=libOpenCL.so.1 "$wick" ops \
     --model relu.onnx $form
   shows '(^|")opencl: .*libOpenCL.so.1'
+  grep -q 'opencl: opencl' shown && bad "says the target twice: $(cat shown)" || good
   [[ $form ]] || shows '^multiply-accumulates: cpu:'
 done
 status 4 env OCL_ICD_VENDORS="$tmp/empty/" WICK_OPENCL=libOpenCL.so.1 "$wick" ops \
