@@ -129,8 +129,7 @@ static void start_all(walk *w) {
 static uint64_t next_time(const walk *w) {
   uint64_t next = w->running.n ? w->running.data[0].at : UINT64_MAX;
   for (int q = 0; q < WK_QUEUE_ld0; q++)
-    if (w->head[q] < w->size[q] && w->free_at[q] > w->now && w->free_at[q] < next)
-      next = w->free_at[q];
+    if (w->free_at[q] > w->now && w->free_at[q] < next) next = w->free_at[q];
   if (w->memory > w->now && w->memory < next) next = w->memory;
   return next;
 }
