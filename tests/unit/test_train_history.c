@@ -87,12 +87,168 @@ static void test_steps(void **state) {
   wk_vec_free(&h.steps);
 }
 
+/* ---- whole lines ----------------------------------------------------------------------------- */
+
+static const struct {
+  const char *metric;
+  int64_t epochs;
+  wk_epoch e;
+  const char *want;
+} lines[] = {
+    {"", 1, {1, 10, 0.5, 2.25, NAN, NAN, NAN, 0.5, 100},
+     "epoch 1/1: loss 2.25; 200 samples/s\n"},
+    {"", 9, {8, 10, 0.5, 2.25, 0.5, 3.5, 0.5, 2, 100},
+     "epoch 8/9: loss 2.25; held out: loss 3.5; 50 samples/s, 2.00 s left\n"},
+    {"accuracy", 100, {98, 10, 0.5, 1e-7, 0.123456, NAN, NAN, 0.25, 1e6},
+     "epoch  98/100: loss 1e-07, accuracy 0.1235; 4.00 M samples/s, 500 ms left\n"},
+    {"accuracy", 10, {10, 10, 0.5, 1234567, 1, 0.25, 0.75, 0.5, 1},
+     "epoch 10/10: loss 1.23457e+06, accuracy 1; held out: loss 0.25, accuracy 0.75; "
+     "2 samples/s\n"},
+    {"", 2, {1, 10, 0.5, 2, NAN, NAN, NAN, 0, 100},
+     "epoch 1/2: loss 2; 0 samples/s, 0 us left\n"},
+};
+
+static void test_lines(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(lines); i++) {
+    const wk_history h = {.metric = lines[i].metric, .epochs = lines[i].epochs};
+    char text[256] = {0};
+    FILE *f = fmemopen(text, sizeof text, "w");
+    wk_history_line(f, &h, &lines[i].e);
+    fclose(f);
+    assert_string_equal(text, lines[i].want);
+  }
+}
+
+/* ---- diagrams -------------------------------------------------------------------------------- */
+
+static const char *next_diagram(const char *at) {
+  const char *next = strstr(at + 1, "<svg");
+  return next ? next : at + strlen(at);
+}
+
+/* Labels of the x axis of a diagram, which are numbers; where they stand. */
+static size_t ticks_of(const char *from, char *labels, size_t size, double *x) {
+  static const char middle[] = "text-anchor=\"middle\">";
+  const char *end = next_diagram(from);
+  size_t n = 0, used = 0;
+  labels[0] = 0;
+  for (const char *at = from; (at = strstr(at, middle)) && at < end; at++) {
+    const char *text = at + sizeof middle - 1, *start = at;
+    if (*text < '0' || *text > '9') continue;
+    while (strncmp(start, "<text x=\"", 9) != 0) start--;
+    x[n++] = atof(start + 9);
+    used += (size_t)snprintf(labels + used, size - used, "%.*s ", (int)strcspn(text, "<"), text);
+  }
+  return n;
+}
+
+static size_t times(const char *text, const char *end, const char *what) {
+  size_t n = 0;
+  for (; (text = strstr(text, what)) && text < end; text++) n++;
+  return n;
+}
+
+/* About ten of an axis, the first always. */
+static const struct {
+  int n;
+  const char *of_epochs, *of_steps;
+} ticks[] = {
+    {1, "1 ", "1 "},
+    {2, "1 2 ", "1 2 "},
+    {10, "1 2 3 4 5 6 7 8 9 10 ", "1 2 3 4 5 6 7 8 9 10 "},
+    {11, "1 3 5 7 9 11 ", "1 3 5 7 9 11 "},
+    {20, "1 3 5 7 9 11 13 15 17 19 ", "1 3 5 7 9 11 13 15 17 19 "},
+    {21, "1 4 7 10 13 16 19 ", "1 4 7 10 13 16 19 "},
+    {100, "1 11 21 31 41 51 61 71 81 91 ", "1 11 21 31 41 51 61 71 81 91 "},
+};
+
+static wk_history of_length(int n) {
+  wk_history h = {.metric = "", .epochs = n, .per_epoch = 1, .has_steps = true};
+  for (int i = 0; i < n; i++) {
+    const wk_epoch e = {i + 1, i + 1, 0.5, 1 + i, NAN, NAN, NAN, 0.5, 100};
+    const wk_step_figures s = {0.1, 2 + i, 0, i == 3 ? INFINITY : 3};
+    wk_vec_push(&h.rows, e);
+    wk_vec_push(&h.steps, s);
+  }
+  return h;
+}
+
+static void history_free(wk_history *h) {
+  wk_vec_free(&h->rows);
+  wk_vec_free(&h->steps);
+}
+
+static void test_ticks(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(ticks); i++) {
+    wk_history h = of_length(ticks[i].n);
+    wk_str b = {0};
+    char labels[200];
+    double x[40];
+    wk_history_page(&b, &h);
+    const char *at = strstr(b.s, "<svg"), *steps = next_diagram(at), *norm = next_diagram(steps);
+    ticks_of(at, labels, sizeof labels, x);
+    assert_string_equal(labels, ticks[i].of_epochs);
+    ticks_of(steps, labels, sizeof labels, x);
+    assert_string_equal(labels, ticks[i].of_steps);
+    assert_int_equal(times(at, steps, "<title>epoch "), ticks[i].n);
+    assert_int_equal(times(steps, norm, "<title>step "), ticks[i].n);
+    assert_int_equal(times(norm, b.s + b.n, "<title>step "), ticks[i].n - (ticks[i].n > 3));
+    assert_null(strstr(b.s, "held out")); /* nothing is */
+    wk_str_free(&b);
+    history_free(&h);
+  }
+}
+
+/* The first epoch and step stand left, the last right; one alone stands in the middle. */
+static void test_places(void **state) {
+  (void)state;
+  char labels[100];
+  double x[3], one[1], step[3];
+  wk_history h = of_length(3), single = of_length(1);
+  wk_str b = {0};
+  wk_history_page(&b, &h);
+  assert_int_equal(ticks_of(strstr(b.s, "<svg"), labels, sizeof labels, x), 3);
+  assert_int_equal(ticks_of(next_diagram(strstr(b.s, "<svg")), labels, sizeof labels, step), 3);
+  wk_str_free(&b);
+  wk_history_page(&b, &single);
+  assert_int_equal(ticks_of(strstr(b.s, "<svg"), labels, sizeof labels, one), 1);
+  wk_str_free(&b);
+  assert_true(x[0] < x[1] && fabs(x[0] + x[2] - 2 * x[1]) < 0.3 && fabs(one[0] - x[1]) < 0.3);
+  for (int i = 0; i < 3; i++) assert_true(fabs(x[i] - step[i]) < 0.3);
+  history_free(&h);
+  history_free(&single);
+}
+
+/* Of more than a thousand steps every second, third … is drawn. */
+static void test_many_steps(void **state) {
+  static const struct {
+    int n;
+    size_t drawn;
+  } cases[] = {{999, 999}, {1000, 1000}, {1001, 501}, {2000, 1000}, {2001, 667}};
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    wk_history h = of_length(cases[i].n);
+    wk_str b = {0};
+    wk_history_page(&b, &h);
+    const char *steps = next_diagram(strstr(b.s, "<svg"));
+    assert_int_equal(times(steps, next_diagram(steps), "<title>step "), cases[i].drawn);
+    wk_str_free(&b);
+    history_free(&h);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_csv),
       cmocka_unit_test(test_line),
       cmocka_unit_test(test_page),
       cmocka_unit_test(test_steps),
+      cmocka_unit_test(test_lines),
+      cmocka_unit_test(test_ticks),
+      cmocka_unit_test(test_places),
+      cmocka_unit_test(test_many_steps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
