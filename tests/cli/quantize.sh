@@ -48,6 +48,25 @@ kept=$(sed -nE 's/^kept in float +([0-9]+) .*/\1/p' <<<"$bounded")
 refuses 'a bound that nothing meets' 1 'no layer can be quantised within the 150.0 dB' \
   "$wick" quantize net.onnx --random 2 --target-drop 150dB -o q3.onnx
 
+# More layers than are looked at in one run: all swap two numbers, so that all lose the same.
+many() {
+  local i from=x
+  echo 'ir_version: 8 graph { name: "many"'
+  for ((i = 0; i < 250; i++)); do
+    echo "node { op_type: \"MatMul\" name: \"n$i\" input: \"$from\" input: \"w\" output: \"h$i\" }"
+    from=h$i
+  done
+  echo 'initializer { name: "w" data_type: 1 dims: 2 dims: 2 float_data: [0, 1, 1, 0] }'
+  local type='elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 2 } }'
+  echo "input { name: \"x\" type { tensor_type { $type } } }"
+  echo "output { name: \"h249\" type { tensor_type { $type } } } } opset_import { version: 13 }"
+}
+many >many.textproto
+"$wick" quantize many.textproto --random 2 --method percentile --percentile 100 -v -o q2.onnx >lines
+awk '/^n[0-9]+ +MatMul/ { print $3, $4 }' lines | sort | uniq -c >alike
+[[ $(wc -l <alike) == 1 && $(awk '{ print $1 }' alike) == 255 ]] && good ||
+  bad "many layers: $(head -5 alike)"
+
 # Calibration data: files, folders, folders of samples, several rows.
 mkdir -p cal sets/test_data_set_0 empty
 npy cal/a.npy '<f4' "$shape"
