@@ -33,7 +33,7 @@ static bool is_plain(const wk_node *n) {
 }
 
 static int64_t *ints(wk_rewrite *r, int64_t n) {
-  return wk_arena_alloc(r->c->scratch, (size_t)(n + 1) * sizeof(int64_t));
+  return wk_arena_alloc(r->c->scratch, (size_t)n * sizeof(int64_t));
 }
 
 /* Axis of the weights that is the output channel, and of the result. */

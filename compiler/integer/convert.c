@@ -38,7 +38,7 @@ const double *wk_constant_reals(wk_rewrite *r, wk_value_id v, int64_t most, wk_t
   const wk_value *s = by == WK_NONE ? NULL : wk_val(r->g, by);
   int64_t n = wk_type_count(type), scales = s ? wk_type_count(&s->type) : 1;
   if (n > most || (scales != 1 && scales != n)) return NULL;
-  double *out = wk_arena_alloc(r->c->scratch, (size_t)(n + 1) * sizeof *out);
+  double *out = wk_arena_alloc(r->c->scratch, (size_t)n * sizeof *out);
   for (int64_t i = 0; i < n; i++) {
     if (s) scale = wk_load_f64(s->data, s->type.dtype, scales == 1 ? 0 : i);
     out[i] = (wk_load_f64(wk_val(r->g, q)->data, type->dtype, i) - zero) * scale;

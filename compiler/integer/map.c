@@ -58,7 +58,7 @@ wk_value_id wk_integer_product(wk_rewrite *r, const wk_node *def, const wk_integ
 
 wk_value_id wk_integer_concat(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   wk_node n = *def;
-  wk_value_id *in = wk_arena_alloc(r->c->scratch, (n.n_in + 1) * sizeof *in);
+  wk_value_id *in = wk_arena_alloc(r->c->scratch, n.n_in * sizeof *in);
   for (uint32_t k = 0; k < n.n_in; k++) {
     wk_affine x;
     if (!wk_affine_of(r, n.in[k], &x)) return WK_NONE;
@@ -140,7 +140,7 @@ static wk_status build_chain(const wk_rewrite *r, const chain *c, wk_module *m) 
   wk_value_id made[MAX_CHAIN], x = wk_graph_input(g, "x", &t);
   for (uint32_t i = 0; i < c->n; i++) {
     const wk_node *node = wk_nod(r->g, c->nodes[i]);
-    wk_value_id *in = wk_arena_alloc(m->arena, (node->n_in + 1) * sizeof *in);
+    wk_value_id *in = wk_arena_alloc(m->arena, node->n_in * sizeof *in);
     for (uint32_t k = 0; k < node->n_in; k++) {
       const wk_value *v = node->in[k] == WK_NONE ? NULL : wk_val(r->g, node->in[k]);
       wk_affine leaf;
