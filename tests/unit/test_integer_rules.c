@@ -116,7 +116,7 @@ static const rule_case windows[] = {
 #define WEIGHTS "%wq = constant i8[3,2] {1,2,3,4,5,6}\n"
 #define PER(scale, zero)                                                                      \
   "%ws = constant f32[2] {" scale "}\n%wz = constant i8[2] {" zero "}\n"                      \
-  "%w = dequantize(%wq, %ws, %wz) {axis=1}\n"
+  "%w = dequantize(%wq, %ws, %wz)\n"
 #define ONE "%w = dequantize(%wq, %s, %w0)\n"
 
 static const rule_case products[] = {
@@ -131,6 +131,144 @@ static const rule_case products[] = {
     {NULL, X WEIGHTS ONE "%k = constant f32[2,1] {1.0, 2.0}\n%u = matmul(%x, %w)\n"
      "%y = add(%u, %k)\n" Q, "matmul add quantize"},
     {NULL, X WEIGHTS ONE "%u = matmul(%x, %w)\n%y = add(%u, %f)\n" Q, "matmul add quantize"}};
+
+#define CONV "{pads=[0,0,0,0], strides=[1,1], dilations=[1,1]}"
+#define BACK "{pads=[0,0,0,0], strides=[1,1], dilations=[1,1], output_padding=[0,0]"
+#define TO(scale) "%q = quantize(%y, " scale ", %z) {to=i8}\noutput %q\n"
+#define NUMBER(name, v) "%" name " = constant f32[] {" v "}\n"
+#define STAYS(op) "dequantize dequantize " op
+
+/* What weights, biases and products may be. */
+static const rule_case contractions[] = {
+    {"%a: i8[2,3], %b: i8[3,2], %f: f32[2], %s2: f32[2], %c: i8[1,2,2,2], %i: i8[2]",
+     X WEIGHTS PER("0.5, 0.25", "0, 1") "%y = matmul(%x, %w)\n" Q, "matmul"},
+    {NULL, X WEIGHTS "%ws = constant f32[1,2] {0.5, 0.25}\n%w = dequantize(%wq, %ws, %w0)\n"
+     "%y = matmul(%x, %w)\n" Q, "matmul"},
+    {NULL, X WEIGHTS "%ws = constant f32[3,1] {0.5, 0.25, 1.0}\n%w = dequantize(%wq, %ws, %w0)\n"
+     "%y = matmul(%x, %w)\n" Q, REAL("matmul")},
+    {NULL, X WEIGHTS "%wz = constant i8[3,1] {0, 0, 1}\n%w = dequantize(%wq, %s, %wz)\n"
+     "%y = matmul(%x, %w)\n" Q, REAL("matmul")},
+    {NULL, X "%wq = constant i8[3,3] {1,2,3,4,5,6,7,8,9}\n"
+     "%ws = constant f32[3,1] {0.5, 0.25, 1.0}\n%w = dequantize(%wq, %ws, %w0)\n"
+     "%y = matmul(%x, %w)\n" Q, REAL("matmul")},
+    {NULL, X WEIGHTS PER("0.5, 0.0", "0, 0") "%y = matmul(%x, %w)\n" Q, REAL("matmul")},
+    {NULL, X WEIGHTS PER("-0.5, 0.5", "0, 0") "%y = matmul(%x, %w)\n" Q, REAL("matmul")},
+    {NULL, X WEIGHTS "%w = dequantize(%wq, %s2, %w0)\n%y = matmul(%x, %w)\n" Q, REAL("matmul")},
+    {NULL, X WEIGHTS "%w = dequantize(%wq, %s, %i)\n%y = matmul(%x, %w)\n" Q, REAL("matmul")},
+    {NULL, X "%wq = constant i32[3,2] {1,2,3,4,5,6}\n%h = constant i32[] {0}\n"
+     "%w = dequantize(%wq, %s, %h)\n%y = matmul(%x, %w)\n" Q, REAL("matmul")},
+    /* of two activations: no bias, and one scale each */
+    {NULL, X Z "%y = matmul(%x, %v)\n" Q, "integer_matmul"},
+    {NULL, X Z "%y = matmul(%x, %v)\noutput %y\n", "integer_matmul"},
+    {NULL, X Z "%k = constant f32[2] {1.0, 2.0}\n%y = matmul(%x, %v, %k)\n" Q, REAL("matmul")},
+    {NULL, X Z "%k = constant f32[2] {1.0, 2.0}\n%u = matmul(%x, %v)\n%y = add(%u, %k)\n" Q,
+     "integer_matmul add quantize"},
+    {NULL, X "%ws = constant f32[1,2] {0.5, 0.25}\n%v = dequantize(%b, %ws, %w0)\n"
+     "%y = matmul(%x, %v)\n" Q, REAL("matmul")},
+    {NULL, "%ws = constant f32[2,1] {0.5, 0.25}\n%x = dequantize(%a, %ws, %w0)\n" WEIGHTS ONE
+     "%y = matmul(%x, %w)\n" Q, REAL("matmul")},
+    /* what is added */
+    {NULL, X WEIGHTS ONE "%k = constant f32[2] {1.0, 2.0}\n%u = matmul(%x, %w)\n"
+     "%y = add(%k, %u)\n" Q, "matmul"},
+    {NULL, X WEIGHTS ONE "%k = constant f32[3] {1.0, 2.0, 3.0}\n%u = matmul(%x, %w)\n"
+     "%h = transpose(%u) {perm=[1,0]}\n%g = constant f32[2] {1.0, 2.0}\n%y = add(%h, %g)\n" Q,
+     "matmul transpose add quantize"},
+    {NULL, X WEIGHTS ONE "%k = constant f32[2] {1.0, 2.0}\n%u = matmul(%x, %w)\n"
+     "%y = add(%u, %k)\noutput %u\n" Q, "matmul add quantize"},
+    {NULL, X WEIGHTS ONE "%k = constant f32[2] {1.0, 2.0}\n%u = matmul(%x, %w)\n"
+     "%y = add(%u, %k)\noutput %y\n" Q, "matmul add quantize"},
+    {NULL, X WEIGHTS ONE "%k = constant f32[3,2,2] splat(1.0)\n%u = matmul(%x, %w)\n"
+     "%y = add(%u, %k)\n" Q, "matmul add quantize"},
+    {NULL, X WEIGHTS ONE "%u = matmul(%x, %w)\n%y = add(%u, %u)\n" Q, "matmul add quantize"},
+    {NULL, X WEIGHTS ONE "%y = matmul(%x, %w, -, %f) {epilogue=\"mul(%0, %1)\"}\n" Q,
+     REAL("matmul")},
+    /* convolutions */
+    {NULL, "%x = dequantize(%c, %s, %z)\n%wq = constant i8[2,2,1,1] {1,2,3,4}\n" ONE
+     "%y = conv(%x, %w) " CONV "\n" Q, "conv"},
+    {NULL, "%x = dequantize(%c, %s, %z)\n%wq = constant i8[2,2,1,1] {1,2,3,4}\n" ONE
+     "%k = constant f32[2,1,1] {1.0, 2.0}\n%u = conv(%x, %w) " CONV "\n%y = add(%u, %k)\n" Q,
+     "conv"},
+    {NULL, "%x = dequantize(%c, %s, %z)\n%wq = constant i8[2,2,1,1] {1,2,3,4}\n" ONE
+     "%k = constant f32[1,2,1] {1.0, 2.0}\n%u = conv(%x, %w) " CONV "\n%y = add(%u, %k)\n" Q,
+     "conv add quantize"},
+    {NULL, "%x = dequantize(%c, %s, %z)\n%wq = constant i8[2,2,1,1] {1,2,3,4}\n" ONE
+     "%y = conv(%x, %w, -, %k2) {pads=[0,0,0,0], strides=[1,1], dilations=[1,1], "
+     "epilogue=\"mul(%0, %1)\"}\n" Q, REAL("conv")},
+    {NULL, "%x = dequantize(%c, %s, %z)\n%wq = constant i8[2,1,2,2] splat(3)\n" ONE
+     "%y = conv_transpose(%x, %w) " BACK "}\n" Q, "map conv_transpose"},
+    {NULL, "%x = dequantize(%c, %s, %w0)\n%wq = constant i8[2,1,2,2] splat(3)\n" ONE
+     "%y = conv_transpose(%x, %w) " BACK "}\n" Q, "conv_transpose"},
+    {NULL, "%x = dequantize(%c, %s, %w0)\n%wq = constant i8[2,1,2,2] splat(3)\n" ONE
+     "%y = conv_transpose(%x, %w) " BACK "}\noutput %y\n", STAYS("conv_transpose")},
+    {NULL, "%x = dequantize(%c, %s, %w0)\n%wq = constant i8[2,1,2,2] splat(3)\n" ONE
+     "%u = conv_transpose(%x, %w) " BACK "}\n%y = add(%u, %k2)\n" Q,
+     REAL("conv_transpose add")},
+    {NULL, "%x = dequantize(%c, %s, %w0)\n%wq = constant i8[2,1,2,2] splat(3)\n" ONE
+     "%y = conv_transpose(%x, %w, -, %k2) " BACK ", epilogue=\"mul(%0, %1)\"}\n" Q,
+     REAL("conv_transpose")}};
+
+#define CHANNELS(n) "%wq = constant i8[3," n "] splat(1)\n" ONE "%y = matmul(%x, %w)\n" Q
+#define GROUPS(n)                                                                             \
+  "%x = dequantize(%c, %s, %w0)\n%wq = constant i8[2," n ",1,1] splat(1)\n" ONE              \
+  "%y = conv_transpose(%x, %w) " BACK ", group=2}\n" Q
+#define BIASED(bias, by)                                                                      \
+  X WEIGHTS ONE "%k = constant f32[2] {0.0, " bias "}\n" NUMBER("to", by)                   \
+  "%y = matmul(%x, %w, %k)\n" TO("%to")
+#define SCALED(from, by)                                                                      \
+  NUMBER("from", from) NUMBER("to", by) "%x = dequantize(%a, %from, %z)\n"
+#define TWO(one, two, by)                                                                     \
+  SCALED(one, by) NUMBER("from2", two) "%v = dequantize(%b, %from2, %z)\n"
+#define WEIGHED(from, by) SCALED(from, by) WEIGHTS ONE "%y = matmul(%x, %w)\n" TO("%to")
+#define POOLED(kernel, pads, from)                                                            \
+  SCALED(from, "1.0") "%y = avg_pool(%x) {kernel=[" kernel "], strides=[1,1], pads=[" pads    \
+  "], real_pads=[0,0,0,0], dilations=[1,1]}\n" TO("%to")
+
+/* The last numbers that integers hold, and the next ones. */
+static const rule_case limits[] = {
+    {"%a: i8[1,3], %c: i8[1,2,1,1]", X CHANNELS("1048576"), "matmul"},
+    {NULL, X CHANNELS("1048577"), "integer_matmul"}, /* as of two activations */
+    {NULL, X CHANNELS("0"), "integer_matmul"},
+    {NULL, GROUPS("524288"), "conv_transpose"},
+    {NULL, GROUPS("524289"), REAL("conv_transpose")},
+    {"%a: i8[2,3], %b: i8[2,3]", BIASED("536870880.0", "1.0"), "matmul"}, /* in units of 1/4 */
+    {NULL, BIASED("536870912.0", "1.0"), "matmul quantize"},
+    {NULL, BIASED("-536870880.0", "1.0"), "matmul"},
+    {NULL, BIASED("-536870912.0", "1.0"), "matmul quantize"},
+    {NULL, BIASED("0.125", "16.0"), "matmul"}, /* what rounding the bias costs: half a unit */
+    {NULL, BIASED("0.125", "15.9"), "matmul quantize"},
+    {NULL, BIASED("-0.125", "15.9"), "matmul quantize"},
+    {NULL, BIASED("0.25", "15.9"), "matmul"},
+    {NULL, WEIGHED("255.0", "1.0"), "matmul"}, /* weights are in halves */
+    {NULL, WEIGHED("256.0", "1.0"), "matmul quantize"},
+    {NULL, WEIGHED("1.0", "1e18"), "matmul"}, /* nothing is left of it below 2^-60 */
+    {NULL, WEIGHED("1.0", "5.7646075e17"), "matmul"},
+    {NULL, SCALED("2097151.0", "1.0") "%q = quantize(%x, %to, %z) {to=i8}\noutput %q\n", "map"},
+    {NULL, SCALED("2097152.0", "1.0") "%q = quantize(%x, %to, %z) {to=i8}\noutput %q\n",
+     "dequantize quantize"},
+    {NULL, TWO("2097151.0", "1.0", "1.0") "%y = add(%x, %v)\n" TO("%to"), "map"},
+    {NULL, TWO("2097152.0", "1.0", "1.0") "%y = add(%x, %v)\n" TO("%to"), REAL("add")},
+    {NULL, TWO("1.0", "2097151.0", "1.0") "%y = sub(%x, %v)\n" TO("%to"), "map"},
+    {NULL, TWO("1.0", "2097152.0", "1.0") "%y = sub(%x, %v)\n" TO("%to"), REAL("sub")},
+    {NULL, TWO("127.0", "1.0", "1.0") "%y = mul(%x, %v)\n" TO("%to"), "map"},
+    {NULL, TWO("128.0", "1.0", "1.0") "%y = mul(%x, %v)\n" TO("%to"), REAL("mul")},
+    {NULL, TWO("1.0", "128.0", "1.0") "%y = mul(%x, %v)\n" TO("%to"), REAL("mul")},
+    {NULL, SCALED("255.0", "1.0") "%y = reduce_mean(%x) {axes=[0]}\n" TO("%to"), "reduce"},
+    {NULL, SCALED("256.0", "1.0") "%y = reduce_mean(%x) {axes=[0]}\n" TO("%to"),
+     REAL1("reduce_mean")},
+    {NULL, SCALED("767.0", "1.0") "%y = reduce_mean(%x) {axes=[0,1]}\n" TO("%to"), "reduce"},
+    /* every window counts: those at the edges, which see the least, above all */
+    {"%a: i8[1,1,2,2]", POOLED("2,2", "0,0,0,0", "511.0"), "integer_avg_pool"},
+    {NULL, POOLED("2,2", "0,0,0,0", "512.0"), REAL1("avg_pool")},
+    {NULL, POOLED("2,2", "1,0,0,0", "255.0"), "integer_avg_pool"},
+    {NULL, POOLED("2,2", "1,0,0,0", "256.0"), REAL1("avg_pool")},
+    {NULL, POOLED("2,2", "0,1,0,0", "256.0"), REAL1("avg_pool")},
+    {NULL, POOLED("2,2", "0,0,1,0", "256.0"), REAL1("avg_pool")},
+    {NULL, POOLED("2,2", "0,0,0,1", "256.0"), REAL1("avg_pool")},
+    {NULL, POOLED("2,2", "1,1,1,1", "127.0"), "integer_avg_pool"},
+    {NULL, POOLED("2,2", "1,0,0,1", "128.0"), REAL1("avg_pool")},
+    {"%a: i8[1,1,2,4]", POOLED("2,1", "0,0,0,0", "255.0"), "integer_avg_pool"},
+    {NULL, POOLED("2,1", "0,0,0,0", "256.0"), REAL1("avg_pool")},
+    {NULL, POOLED("1,4", "0,0,0,0", "511.0"), "integer_avg_pool"}};
 
 static wk_module *converted(const char *args, const char *body) {
   wk_module *m = graph_of(args, NUMBERS, body);
@@ -187,10 +325,13 @@ TEST(maps)
 TEST(tables)
 TEST(windows)
 TEST(products)
+TEST(contractions)
+TEST(limits)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_maps), cmocka_unit_test(test_tables), cmocka_unit_test(test_windows),
-      cmocka_unit_test(test_products), cmocka_unit_test(test_chains)};
+      cmocka_unit_test(test_products), cmocka_unit_test(test_contractions),
+      cmocka_unit_test(test_limits),   cmocka_unit_test(test_chains)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
