@@ -348,10 +348,35 @@ static void test_spreads(void **state) {
   }
 }
 
+/* Where the floats of weights do not fit, it is said so, wherever the room ends. */
+static void test_room(void **state) {
+  (void)state;
+  int refusals = 0;
+  for (size_t i = 0; i < WK_COUNTOF(forms); i++) {
+    bool fits = false;
+    for (int64_t room = 0; room <= 128; room += 2) {
+      wk_quantised q;
+      wk_module *m = parse(forms[i].x, forms[i].body);
+      m->constant_bytes_left = room;
+      wk_status s = open_form(m, forms[i].w, &q);
+      if (s) assert_int_equal(s->code, WK_RESOURCE);
+      if (s && fits) fail_msg("%s, %d bytes: %s", forms[i].name, (int)room, s->message);
+      fits = !s;
+      refusals += !fits;
+      wk_status_free(s);
+      wk_quantised_free(&q);
+      wk_module_free(m);
+    }
+    assert_true(fits);
+  }
+  assert_true(refusals > 50);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_forms), cmocka_unit_test(test_round),
       cmocka_unit_test(test_round_saturates), cmocka_unit_test(test_shared),
-      cmocka_unit_test(test_refused), cmocka_unit_test(test_spreads)};
+      cmocka_unit_test(test_refused), cmocka_unit_test(test_spreads),
+      cmocka_unit_test(test_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

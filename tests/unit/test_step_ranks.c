@@ -148,7 +148,39 @@ static void test_types(void **state) {
       check(rows[i].types, 3, 2, rows[i].norm, limited ? 0.125 : 0);
 }
 
+/* Where states and sums do not fit, it is said so, wherever the room ends; nothing is lost. */
+static void test_room(void **state) {
+  (void)state;
+  static const char *const types[] = {"f32", "f16"}, *const names[] = {"w0", "w1"};
+  int refused = 0;
+  for (int i = 0; i < 4 * WK_OPTIMIZER_COUNT; i++) {
+    wk_optimizer_kind kind = (wk_optimizer_kind)(i / 4);
+    wk_step_options options = {.output = "y", .loss = WK_LOSS_MSE, .optimizer = kind,
+                               .hypers = wk_optimizer_get(kind)->defaults,
+                               .accumulate = i % 2 ? 3 : 1, .clip_norm = i & 2 ? 0.5 : 0};
+    bool fits = false;
+    for (int64_t room = 0; room <= 512; room += 8) {
+      wk_module *m = model(types, 2, 2);
+      wk_import_report r = {0};
+      wk_step s;
+      m->constant_bytes_left = room;
+      wk_status st = wk_step_build(m, &r, &options, names, 2, &s);
+      if (st) assert_int_equal(st->code, WK_RESOURCE);
+      if (st && fits) fail_msg("%d bytes: %s", (int)room, st->message);
+      fits = !st;
+      refused += !fits;
+      wk_status_free(st);
+      wk_step_free(&s);
+      wk_module_free(m);
+    }
+    assert_true(fits);
+  }
+  print_message("%d times refused\n", refused);
+  assert_true(refused > 100);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranks), cmocka_unit_test(test_types)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranks), cmocka_unit_test(test_types),
+                                     cmocka_unit_test(test_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
