@@ -12,36 +12,35 @@
 static const struct {
   wk_op op;
   wk_layer_kind kind;
-  uint32_t operands; /* how many inputs are activations; the rest stays as it is */
   const char *onnx;
 } kinds[] = {
-    {WK_OP_CONV, WK_LAYER_LEADS, 2, "Conv"},
-    {WK_OP_CONV_TRANSPOSE, WK_LAYER_LEADS, 2, "ConvTranspose"},
-    {WK_OP_MATMUL, WK_LAYER_LEADS, 2, "MatMul"},
-    {WK_OP_ADD, WK_LAYER_FOLLOWS, 2, "Add"},
-    {WK_OP_SUB, WK_LAYER_FOLLOWS, 2, "Sub"},
-    {WK_OP_MUL, WK_LAYER_FOLLOWS, 2, "Mul"},
-    {WK_OP_CONCAT, WK_LAYER_FOLLOWS, UINT32_MAX, "Concat"},
-    {WK_OP_AVG_POOL, WK_LAYER_FOLLOWS, 1, "AveragePool"},
-    {WK_OP_REDUCE_MEAN, WK_LAYER_FOLLOWS, 1, "ReduceMean"},
-    {WK_OP_RESIZE, WK_LAYER_FOLLOWS, 1, "Resize"},
-    {WK_OP_RELU, WK_LAYER_FOLLOWS, 1, "Relu"},
-    {WK_OP_CLIP, WK_LAYER_FOLLOWS, 1, "Clip"},
-    {WK_OP_LEAKY_RELU, WK_LAYER_FOLLOWS, 1, "LeakyRelu"},
-    {WK_OP_ELU, WK_LAYER_FOLLOWS, 1, "Elu"},
-    {WK_OP_SIGMOID, WK_LAYER_FOLLOWS, 1, "Sigmoid"},
-    {WK_OP_HARD_SIGMOID, WK_LAYER_FOLLOWS, 1, "HardSigmoid"},
-    {WK_OP_HARD_SWISH, WK_LAYER_FOLLOWS, 1, "HardSwish"},
-    {WK_OP_SILU, WK_LAYER_FOLLOWS, 1, "Silu"},
-    {WK_OP_TANH, WK_LAYER_FOLLOWS, 1, "Tanh"},
-    {WK_OP_GELU, WK_LAYER_FOLLOWS, 1, "Gelu"},
-    {WK_OP_GELU_TANH, WK_LAYER_FOLLOWS, 1, "GeluTanh"},
-    {WK_OP_MAX_POOL, WK_LAYER_CARRIES, 1, "MaxPool"},
-    {WK_OP_RESHAPE, WK_LAYER_CARRIES, 1, "Reshape"},
-    {WK_OP_TRANSPOSE, WK_LAYER_CARRIES, 1, "Transpose"},
-    {WK_OP_SLICE, WK_LAYER_CARRIES, 1, "Slice"},
-    {WK_OP_SPLIT, WK_LAYER_CARRIES, 1, "Split"},
-    {WK_OP_EXPAND, WK_LAYER_CARRIES, 1, "Expand"},
+    {WK_OP_CONV, WK_LAYER_LEADS, "Conv"},
+    {WK_OP_CONV_TRANSPOSE, WK_LAYER_LEADS, "ConvTranspose"},
+    {WK_OP_MATMUL, WK_LAYER_LEADS, "MatMul"},
+    {WK_OP_ADD, WK_LAYER_FOLLOWS, "Add"},
+    {WK_OP_SUB, WK_LAYER_FOLLOWS, "Sub"},
+    {WK_OP_MUL, WK_LAYER_FOLLOWS, "Mul"},
+    {WK_OP_CONCAT, WK_LAYER_FOLLOWS, "Concat"},
+    {WK_OP_AVG_POOL, WK_LAYER_FOLLOWS, "AveragePool"},
+    {WK_OP_REDUCE_MEAN, WK_LAYER_FOLLOWS, "ReduceMean"},
+    {WK_OP_RESIZE, WK_LAYER_FOLLOWS, "Resize"},
+    {WK_OP_RELU, WK_LAYER_FOLLOWS, "Relu"},
+    {WK_OP_CLIP, WK_LAYER_FOLLOWS, "Clip"},
+    {WK_OP_LEAKY_RELU, WK_LAYER_FOLLOWS, "LeakyRelu"},
+    {WK_OP_ELU, WK_LAYER_FOLLOWS, "Elu"},
+    {WK_OP_SIGMOID, WK_LAYER_FOLLOWS, "Sigmoid"},
+    {WK_OP_HARD_SIGMOID, WK_LAYER_FOLLOWS, "HardSigmoid"},
+    {WK_OP_HARD_SWISH, WK_LAYER_FOLLOWS, "HardSwish"},
+    {WK_OP_SILU, WK_LAYER_FOLLOWS, "Silu"},
+    {WK_OP_TANH, WK_LAYER_FOLLOWS, "Tanh"},
+    {WK_OP_GELU, WK_LAYER_FOLLOWS, "Gelu"},
+    {WK_OP_GELU_TANH, WK_LAYER_FOLLOWS, "GeluTanh"},
+    {WK_OP_MAX_POOL, WK_LAYER_CARRIES, "MaxPool"},
+    {WK_OP_RESHAPE, WK_LAYER_CARRIES, "Reshape"},
+    {WK_OP_TRANSPOSE, WK_LAYER_CARRIES, "Transpose"},
+    {WK_OP_SLICE, WK_LAYER_CARRIES, "Slice"},
+    {WK_OP_SPLIT, WK_LAYER_CARRIES, "Split"},
+    {WK_OP_EXPAND, WK_LAYER_CARRIES, "Expand"},
 };
 
 static int kind_of(wk_op op) {
@@ -59,9 +58,14 @@ static bool is_f32(const wk_graph *g, wk_value_id v) {
   return v != WK_NONE && wk_val(g, v)->type.dtype == WK_F32 && !wk_val(g, v)->type.quant;
 }
 
+/* Inputs of layers are activations, but for the bias of a product. */
+static bool is_activation_at(int kind, uint32_t i) {
+  return kinds[kind].kind != WK_LAYER_LEADS || i < 2;
+}
+
 bool wk_quantize_is_operand(const wk_graph *g, const wk_node *n, uint32_t i) {
   int k = kind_of(n->op);
-  return k >= 0 && i < kinds[k].operands && i < n->n_in && is_f32(g, n->in[i]);
+  return k >= 0 && i < n->n_in && is_activation_at(k, i) && is_f32(g, n->in[i]);
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
@@ -78,8 +82,8 @@ static bool has_epilogue(const wk_node *n) {
 static bool can_be_layer(const wk_graph *g, const wk_node *n) {
   int k = kind_of(n->op);
   if (k < 0 || n->dead || n->predicate != WK_NONE || has_epilogue(n)) return false;
-  for (uint32_t i = 0; i < n->n_in && i < kinds[k].operands; i++)
-    if (!is_f32(g, n->in[i])) return false;
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (is_activation_at(k, i) && !is_f32(g, n->in[i])) return false;
   for (uint32_t i = 0; i < n->n_out; i++) {
     if (n->op == WK_OP_MAX_POOL && i > 0 && n->out[i] != WK_NONE) return false; /* positions */
     if (n->out[i] != WK_NONE && !is_f32(g, n->out[i])) return false;

@@ -40,6 +40,24 @@ static const struct {
      20 + 3 + 5 * 8 * 4 + 8},
     {"graph @main(%x: f32[5,4], %o: i64[3], %i: i64[7]) {\n%y = segment_reduce(%x, %o, %i)\n",
      20 + 3 + 7 + 7 * 8 * 4 + 8},
+    {"graph @main(%x: i8[1,1,4,6]) {\n%y = integer_avg_pool(%x) {" POOL ", real_pads=[0,0,0,0], "
+     "to=i8, lo=-128, hi=127}\n", 24 + 6 * 4},
+    {"graph @main(%x: i8[2,3]) {\n%y = integer_softmax(%x) {axis=1, scale=0.5, mult=1073741824, "
+     "shift=22, to=i8, lo=-128, hi=127}\n", 6 + 4 * 6},
+    {"graph @main(%x: i8[2,3], %g: i32[3], %b: i32[3]) {\n%y = integer_norm(%x, %g, %b) {axis=1, "
+     "centred=1, epsilon=1, shift=20, to=i8, lo=-128, hi=127}\n", 6 + 3 + 3 + 4 * 6},
+    {"graph @main(%x: f32[1,1,2,2], %t: u8[1,1,2,2]) {\n%y = unpool(%x, %t) {" POOL
+     ", size=[4,6]}\n", 4 + 4 + 6 * 24},
+    {"graph @main(%b: f32[1,3,4], %s: f32[1,2,3]) {\n%y = non_max_suppression(%b, %s) {rows=5}\n",
+     12 + 6 + 12 * 18},
+    {"graph @main(%x: f32[1,1,2,2]) {\n%y = resize(%x) {sizes=[1,1,4,4], "
+     "scales=[1.0,1.0,2.0,2.0]}\n", 4 + 16 * 16},
+    {"graph @main(%x: f32[1,2,4,4], %w: f32[3,2,2,2]) {\n%y = conv(%x, %w) {strides=[1,1], "
+     "pads=[0,0,0,0], dilations=[1,1]}\n", 27 * 8 + 32 + 24 + 27},
+    {"graph @main(%x: f32[2,3]) {\n%y = softmax(%x) {axis=1}\n", 6 + 6},
+    {"graph @main(%x: f32[2,3], %i: i64[4]) {\n%y = gather(%x, %i) {axis=0}\n", 6 + 4 + 12},
+    {"graph @main() {\n%y = random_uniform() {shape=[4]}\n", 4},
+    {"graph @main(%x: f32[4]) {\n%y = cum_sum(%x) {axis=0}\n", 4 + 4},
     /* a body's nodes as often as it runs, with 16 for each */
     {"graph @main(%x: f32[4], %w: f32[4]) {\n%y = loop(-, %x, %w) {trip=3, n_state=1} do @mul : "
      "f32[4]\n", 8 + 4 + 3 * (8 + 8 * 4 + 16)},
@@ -116,6 +134,65 @@ static void test_foldable(void **state) {
   }
 }
 
+/* What is nested in arms: as many graphs at once as bodies may be deep. */
+static void test_arms(void **state) {
+  (void)state;
+  static const struct { int in_first, in_second; bool random, folds; } rows[] = {
+      {0, 0, false, true}, {1, 1, false, true}, {1, 0, true, false}, {0, 1, true, false},
+      {32, 0, false, true}, {33, 0, false, false}, {0, 31, false, true}, {0, 32, false, false}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    wk_module *m = NULL;
+    wk_str text = {0};
+    wk_str_add(&text, "module \"m\" {\ngraph @main() {\n%c = constant bool[] {1}\n%k = constant "
+               "f32[4] {1, 2, 3, 4}\n%y = if(%c, %c, %k) then @first else @second : f32[4]\n"
+               "output %y\n}\n");
+    for (int arm = 0; arm < 2; arm++) {
+      int n = arm ? rows[i].in_second : rows[i].in_first;
+      wk_str_printf(&text, "graph @%s(%%c: bool[], %%v0: f32[4]) {\n", arm ? "second" : "first");
+      for (int k = 0; k < n; k++)
+        wk_str_printf(&text, "%%v%d = if(%%c, %%v%d) then @leaf%d_%d else @other%d_%d : f32[4]\n",
+                      k + 1, k, arm, k, arm, k);
+      wk_str_printf(&text, "%%r = exp(%%v%d)\noutput %%r\n}\n", n);
+      for (int k = 0; k < 2 * n; k++)
+        wk_str_printf(&text, "graph @%s%d_%d(%%a: f32[4]) {\n%s\noutput %%b\n}\n",
+                      k & 1 ? "other" : "leaf", arm, k / 2,
+                      rows[i].random && k & 1 ? "%b = random_uniform() {shape=[4]}"
+                                              : "%b = exp(%a)");
+    }
+    wk_str_add(&text, "}\n");
+    wk_status s = wk_module_parse(text.s, "case", &m);
+    if (s) fail_msg("%s: %s\n%s", s->place ? s->place : "", s->message, text.s);
+    if (wk_eval_is_foldable(m->main, last_of(m->main)) != rows[i].folds) fail_msg("row %zu", i);
+    wk_str_free(&text);
+    wk_module_free(m);
+  }
+}
+
+/* Weights of few bits that become larger stay as they are until somebody takes them. */
+static void test_widens(void **state) {
+  (void)state;
+  static const struct { const char *from, *to; bool widens; } rows[] = {
+      {"i4", "f32", true}, {"u4", "f16", true}, {"i2", "i16", true}, {"u2", "bf16", true},
+      {"f4e2m1fn", "f32", true}, {"i4", "i8", false}, {"u4", "u8", false}, {"u2", "bool", false},
+      {"f8e5m2", "f32", false}, {"f6e2m3fn", "f32", false}, {"i8", "f32", false},
+      {"f16", "f32", false}, {"bool", "f32", false}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    char text[256];
+    snprintf(text, sizeof text, "graph @main(%%x: %s[4]) {\n%%y = cast(%%x) {to=%s}\n",
+             rows[i].from, rows[i].to);
+    wk_module *m = parse(text);
+    if (wk_eval_widens(m->main, last_of(m->main)) != rows[i].widens) fail_msg("%s", text);
+    wk_module_free(m);
+  }
+  wk_module *m = parse("graph @main(%x: i8[4], %s: f32[], %z: i8[]) {\n"
+                       "%y = dequantize(%x, %s, %z)\n");
+  assert_true(wk_eval_widens(m->main, last_of(m->main)));
+  wk_module_free(m);
+  m = parse("graph @main(%x: i4[4]) {\n%y = reshape(%x) {shape=[2,2]}\n");
+  assert_false(wk_eval_widens(m->main, last_of(m->main)));
+  wk_module_free(m);
+}
+
 /* Bytes of both results, of what is left for constants and of work: each at its limit and one
  * below. */
 static void test_limits(void **state) {
@@ -153,6 +230,7 @@ static void test_limits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_work), cmocka_unit_test(test_foldable),
-                                     cmocka_unit_test(test_limits)};
+                                     cmocka_unit_test(test_limits), cmocka_unit_test(test_arms),
+                                     cmocka_unit_test(test_widens)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
