@@ -184,7 +184,7 @@ static void test_methods(void **state) {
  * both, where each end has half of it. Widths of bins are 1. */
 static void test_percentile_edges(void **state) {
   (void)state;
-  static const struct { int cut, left; } rows[] = { /* how many may be outside: bins that are left */
+  static const struct { int cut, left; } rows[] = { /* so many outside leave so many bins */
       {0, 2000}, {1, 2000}, {2, 1999}, {3, 1999}, {4, 1998}, {7, 1998}, {8, 101}, {12, 101},
       {13, 1}};
   for (size_t i = 0; i < WK_COUNTOF(rows); i++)
