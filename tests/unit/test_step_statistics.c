@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of models whose statistics move: where each input and output stands, whatever else there
- * is, what becomes of statistics and weights in a run, and which initialisers are weights at all. */
+/* Steps of models whose statistics move: where each input and output stands, whatever else
+ * there is, what becomes of statistics and weights in a run, and which initialisers are weights at all. */
 #include <math.h>
 
 #include "tests/unit/case_text.h"
