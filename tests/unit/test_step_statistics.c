@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of models whose statistics move: where each input and output stands, whatever else
- * there is, what becomes of statistics and weights in a run, and which initialisers are weights at all. */
+/* Steps of models whose statistics move: where each input and output stands, whatever else there
+ * is, what becomes of statistics and weights in a run, and which initialisers are weights. */
 #include <math.h>
 
 #include "tests/unit/case_text.h"
@@ -8,8 +8,8 @@
 #include "compiler/eval/eval.h"
 #include "compiler/train/step.h"
 
-/* y = x w - m0 - m1 - m2, as many of them as move; m[k] moves to 0.9 m[k] + 0.1 (k + 1) mean(x w).
- */
+/* -z = h - m0 - m1 - m2, as many of them as move, where h is x w + v; m[k] moves to 0.9 m[k] +
+ * 0.1 (k + 1) mean(h). */
 static wk_module *model(int moved, bool key) {
   wk_str b = {0};
   wk_module *m = NULL;
