@@ -348,6 +348,24 @@ static void test_spreads(void **state) {
   }
 }
 
+/* What integers of at most 32 bits hold; others are no codes. */
+static void test_integers(void **state) {
+  (void)state;
+  static const struct { wk_dtype t; double lo, hi; } rows[] = {
+      {WK_I2, -2, 1}, {WK_U2, 0, 3}, {WK_I4, -8, 7}, {WK_U4, 0, 15}, {WK_I8, -128, 127},
+      {WK_U8, 0, 255}, {WK_I16, -32768, 32767}, {WK_U16, 0, 65535},
+      {WK_I32, -2147483648.0, 2147483647.0}, {WK_U32, 0, 4294967295.0}};
+  for (int t = 1; t < WK_DTYPE_COUNT; t++) {
+    double lo = 5, hi = 5;
+    const double *want = NULL;
+    for (size_t i = 0; i < WK_COUNTOF(rows); i++)
+      if ((int)rows[i].t == t) want = &rows[i].lo;
+    if (wk_integer_limits((wk_dtype)t, &lo, &hi) != (want != NULL))
+      fail_msg("%s", wk_dtype_name((wk_dtype)t));
+    if (want) assert_true(lo == want[0] && hi == want[1]);
+  }
+}
+
 /* Where the floats of weights do not fit, it is said so, wherever the room ends. */
 static void test_room(void **state) {
   (void)state;
@@ -377,6 +395,6 @@ int main(void) {
       cmocka_unit_test(test_forms), cmocka_unit_test(test_round),
       cmocka_unit_test(test_round_saturates), cmocka_unit_test(test_shared),
       cmocka_unit_test(test_refused), cmocka_unit_test(test_spreads),
-      cmocka_unit_test(test_room)};
+      cmocka_unit_test(test_room), cmocka_unit_test(test_integers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
