@@ -145,7 +145,7 @@ static void take_node(extraction *x, cloner *c, wk_node_id id) {
 wk_graph *wk_graph_extract(wk_module *m, const wk_graph *g, const wk_graph_piece *piece) {
   cloner c = {.m = m, .index = wk_map_new()};
   extraction x = {.from = g, .to = wk_graph_new(m, g->name),
-                  .id = wk_xmalloc((g->values.n + 1) * sizeof(wk_value_id))};
+                  .id = wk_xmalloc(g->values.n * sizeof(wk_value_id))};
   for (size_t v = 0; v < g->values.n; v++) x.id[v] = WK_NONE;
   for (size_t k = 0; k < piece->n_in; k++)
     wk_vec_push(&x.to->inputs, take_value(&x, piece->in[k], WK_VALUE_INPUT));
@@ -188,8 +188,8 @@ static const char *own_name(const wk_value *v) {
 
 static wk_status inline_node(wk_graph *to, const wk_graph *from, const wk_node *n,
                              wk_value_id *id) {
-  wk_value_id *in = wk_xmalloc((n->n_in + n->n_out + 1) * sizeof *in), *out = in + n->n_in;
-  const char **names = wk_xmalloc((n->n_out + 1) * sizeof *names);
+  wk_value_id *in = wk_xmalloc((n->n_in + n->n_out) * sizeof *in), *out = in + n->n_in;
+  const char **names = wk_xmalloc(n->n_out * sizeof *names);
   for (uint32_t k = 0; k < n->n_in; k++) in[k] = n->in[k] == WK_NONE ? WK_NONE : id[n->in[k]];
   for (uint32_t k = 0; k < n->n_out; k++)
     names[k] = n->out[k] == WK_NONE ? "" : own_name(wk_val(from, n->out[k]));
@@ -207,8 +207,8 @@ static wk_status inline_node(wk_graph *to, const wk_graph *from, const wk_node *
 wk_status wk_graph_inline(wk_graph *to, const wk_graph *from, const wk_value_id *in,
                           wk_value_id *out) {
   size_t n = from->values.n;
-  bool *wanted = wk_xcalloc(n + 1, sizeof *wanted);
-  wk_value_id *id = wk_xmalloc((n + 1) * sizeof *id);
+  bool *wanted = wk_xcalloc(n, sizeof *wanted);
+  wk_value_id *id = wk_xmalloc(n * sizeof *id);
   wk_status s = NULL;
   mark_wanted(from, wanted);
   for (size_t v = 0; v < n; v++) {

@@ -360,7 +360,7 @@ static uint32_t renumber(const wk_expr_builder *b, const uint16_t *results, int 
   struct frame {
     uint16_t node;
     uint8_t next;
-  } *stack = wk_xmalloc((size_t)(b->n + 1) * sizeof *stack);
+  } *stack = wk_xmalloc(b->n * sizeof *stack);
   uint32_t count = 0;
   for (int r = 0; r < n; r++) {
     size_t depth = 0;

@@ -150,8 +150,8 @@ static void sweep(sweep_state *s, uint32_t root, uint16_t g, int depth, uint16_t
 
 static void copy_nodes(sweep_state *s) {
   const wk_expr *e = s->e;
-  uint16_t *inputs = wk_arena_alloc(s->arena, ((size_t)s->n_inputs + 1) * sizeof *inputs);
-  s->copy = wk_arena_alloc(s->arena, ((size_t)e->n + 1) * sizeof *s->copy);
+  uint16_t *inputs = wk_arena_alloc(s->arena, (size_t)s->n_inputs * sizeof *inputs);
+  s->copy = wk_arena_alloc(s->arena, e->n * sizeof *s->copy);
   for (uint32_t k = 0; k < e->n; k++)
     if (e->nodes[k].op == WK_EX_INPUT)
       inputs[e->nodes[k].imm.i] = wk_expr_input(s->b, e->nodes[k].imm.i, e->nodes[k].dtype);

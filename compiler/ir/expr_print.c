@@ -90,7 +90,7 @@ void wk_expr_print(wk_str *b, const wk_expr *e) {
 
   printer p = {.e = e};
   p.names = wk_xcalloc(e->n, sizeof *p.names);
-  p.stack = wk_xmalloc(((size_t)e->n + 1) * sizeof *p.stack);
+  p.stack = wk_xmalloc(e->n * sizeof *p.stack);
   uint32_t number = 0;
   for (uint32_t i = 0; i < e->n; i++) {
     if (uses[i] < 2 || wk_expr_op_arity(e->nodes[i].op) == 0) continue;

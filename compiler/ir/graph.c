@@ -111,9 +111,9 @@ wk_graph *wk_graph_new(wk_module *m, const char *name) {
 
 /* Which graphs the main one reaches through bodies, parallel to m->graphs. */
 static bool *reachable_graphs(const wk_module *m, wk_arena *scratch) {
-  bool *seen = wk_arena_alloc(scratch, m->graphs.n + 1);
+  bool *seen = wk_arena_alloc(scratch, m->graphs.n);
   wk_map *index = wk_map_new(); /* names are unique */
-  uint32_t *work = wk_arena_alloc(scratch, (m->graphs.n + 1) * sizeof *work);
+  uint32_t *work = wk_arena_alloc(scratch, m->graphs.n * sizeof *work);
   size_t n_work = 0;
   for (uint32_t i = 0; i < m->graphs.n; i++) {
     wk_map_put(index, m->graphs.data[i]->name, i);

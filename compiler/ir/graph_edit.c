@@ -83,7 +83,7 @@ wk_uses wk_graph_uses(const wk_graph *g, wk_arena *scratch) {
   use_table t = {.first = wk_arena_alloc(scratch, (n + 2) * sizeof *t.first)};
   each_use(g, count_use, &t);
   for (size_t v = 2; v < n + 2; v++) t.first[v] += t.first[v - 1];
-  t.uses = wk_arena_alloc(scratch, (t.first[n + 1] + 1) * sizeof *t.uses);
+  t.uses = wk_arena_alloc(scratch, t.first[n + 1] * sizeof *t.uses);
   each_use(g, store_use, &t);
   return (wk_uses){.first = t.first, .uses = t.uses};
 }
@@ -131,7 +131,7 @@ static uint32_t count_definers(const wk_graph *g, const wk_node *n) {
 /* Live nodes in topological order; waiting[i] stays above 0 for those on or behind a cycle. */
 static size_t sort_nodes(const wk_graph *g, wk_arena *scratch, wk_node_id *order,
                          uint32_t *waiting) {
-  min_heap h = {.heap = wk_arena_alloc(scratch, (g->nodes.n + 1) * sizeof *h.heap)};
+  min_heap h = {.heap = wk_arena_alloc(scratch, g->nodes.n * sizeof *h.heap)};
   wk_uses uses = wk_graph_uses(g, scratch);
   for (size_t i = 0; i < g->nodes.n; i++) {
     if (g->nodes.data[i].dead) continue;
@@ -229,8 +229,8 @@ static void renumber_node(wk_graph *g, wk_node *n, wk_node_id id, const wk_value
 
 static void renumber(wk_graph *g, const bool *live, const wk_node_id *order, size_t n_nodes,
                      wk_arena *scratch) {
-  wk_value_id *to = wk_arena_alloc(scratch, (g->values.n + 1) * sizeof *to);
-  wk_node *sorted = wk_arena_alloc(scratch, (n_nodes + 1) * sizeof *sorted);
+  wk_value_id *to = wk_arena_alloc(scratch, g->values.n * sizeof *to);
+  wk_node *sorted = wk_arena_alloc(scratch, n_nodes * sizeof *sorted);
   pack_values(g, live, to);
   for (size_t i = 0; i < n_nodes; i++) {
     sorted[i] = *wk_nod(g, order[i]);
@@ -247,9 +247,9 @@ static void renumber(wk_graph *g, const bool *live, const wk_node_id *order, siz
 
 wk_status wk_graph_normalise(wk_graph *g) {
   wk_arena *scratch = wk_arena_new();
-  wk_node_id *order = wk_arena_alloc(scratch, (g->nodes.n + 1) * sizeof *order);
-  uint32_t *waiting = wk_arena_alloc(scratch, (g->nodes.n + 1) * sizeof *waiting);
-  bool *live = wk_arena_alloc(scratch, g->values.n + 1);
+  wk_node_id *order = wk_arena_alloc(scratch, g->nodes.n * sizeof *order);
+  uint32_t *waiting = wk_arena_alloc(scratch, g->nodes.n * sizeof *waiting);
+  bool *live = wk_arena_alloc(scratch, g->values.n);
   size_t alive = 0, sorted = sort_nodes(g, scratch, order, waiting);
   for (size_t i = 0; i < g->nodes.n; i++) alive += !g->nodes.data[i].dead;
   mark_values(g, live);

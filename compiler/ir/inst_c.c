@@ -112,7 +112,7 @@ static const char *base_of(const wk_program *p, const wk_buffer *x, uint64_t con
 }
 
 const char *const *wk_inst_c_bases(const wk_program *p, const uint64_t *const_at, wk_arena *a) {
-  const char **base = wk_arena_alloc(a, (p->buffers.n + 1) * sizeof *base);
+  const char **base = wk_arena_alloc(a, p->buffers.n * sizeof *base);
   for (size_t k = 0; k < p->buffers.n; k++)
     base[k] = base_of(p, &p->buffers.data[k], const_at[k], a);
   return base;

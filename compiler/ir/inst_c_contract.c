@@ -23,7 +23,7 @@ static const wk_expr *multiplied(const contraction *c) {
 static const wk_expr *ended(const contraction *c) {
   wk_inst_c *y = c->m->out;
   uint32_t n = wk_loops_inputs(c->m);
-  uint16_t *in = wk_arena_alloc(c->m->a, (n + 1) * sizeof *in);
+  uint16_t *in = wk_arena_alloc(c->m->a, (n > 2 ? n - 2 : 1) * sizeof *in);
   wk_expr_builder *b = wk_expr_begin(c->m->a);
   in[0] = wk_expr_input(b, 0, c->sum);
   if (n > 2 && wk_loops_input(c->m, 2)->buffer != WK_NONE) {

@@ -38,7 +38,7 @@ typedef struct {
 /* pre of what is read, which are the inputs behind the accumulators */
 static uint16_t folded(const fold *f, wk_expr_builder *b, uint32_t n_accumulators) {
   uint32_t n = wk_loops_inputs(f->m);
-  uint16_t *in = wk_arena_alloc(f->m->a, (n + 1) * sizeof *in);
+  uint16_t *in = wk_arena_alloc(f->m->a, n * sizeof *in);
   for (uint32_t k = 0; k < n; k++)
     in[k] = wk_expr_input(b, n_accumulators + k, wk_loops_input(f->m, k)->dtype);
   return f->r->pre ? wk_expr_inline(b, f->r->pre, in, 0) : in[0];

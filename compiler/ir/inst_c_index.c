@@ -7,7 +7,7 @@
 static const char *const digits[WK_MAX_RANK] = {"0", "1", "2", "3", "4", "5", "6", "7"};
 
 wk_inst_c_position *wk_loops_positions(const wk_loops *m, int64_t n) {
-  wk_inst_c_position *p = wk_arena_alloc(m->a, (size_t)(n + 1) * sizeof *p);
+  wk_inst_c_position *p = wk_arena_alloc(m->a, (size_t)n * sizeof *p);
   m->out->positions = p;
   m->out->n_positions = (size_t)n;
   return p;

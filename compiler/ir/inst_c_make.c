@@ -20,7 +20,7 @@ wk_inst_c_read wk_loops_read(const wk_loops *m, uint32_t k) {
 }
 
 wk_inst_c_read *wk_loops_reads(const wk_loops *m, size_t n) {
-  return wk_arena_alloc(m->a, (n + 1) * sizeof(wk_inst_c_read));
+  return wk_arena_alloc(m->a, n * sizeof(wk_inst_c_read));
 }
 
 void wk_loops_end_with_inputs(const wk_loops *m, const wk_expr *end) {

@@ -21,7 +21,7 @@ static const char *element(const printing *p, const wk_inst_c_read *r) {
 /* e of the accumulators a0, a1, … and of what is read. */
 static void print(const printing *p, const char *name, const wk_expr *e, uint32_t n_accumulators,
                   const wk_inst_c_read *reads, size_t n, const char *const *index) {
-  const char **in = wk_arena_alloc(p->a, (n_accumulators + n + 1) * sizeof *in);
+  const char **in = wk_arena_alloc(p->a, (n_accumulators + n) * sizeof *in);
   for (uint32_t k = 0; k < n_accumulators; k++) in[k] = wk_arena_printf(p->a, "a%u", k);
   for (size_t k = 0; k < n; k++) in[n_accumulators + k] = element(p, &reads[k]);
   wk_expr_c_print(p->b, e, &(wk_expr_c){.name = name, .inputs = in, .index = index});

@@ -12,7 +12,7 @@ const char *wk_labels_kind_name(wk_labels_kind k) {
 
 void wk_module_label(wk_module *m, const wk_labels *labels) {
   wk_arena *a = m->arena;
-  const char **texts = wk_arena_alloc(a, (size_t)(labels->texts.n + 1) * sizeof *texts);
+  const char **texts = wk_arena_alloc(a, (size_t)labels->texts.n * sizeof *texts);
   for (int64_t i = 0; i < labels->texts.n; i++) texts[i] = wk_arena_strdup(a, labels->texts.v[i]);
   wk_labels copy = *labels;
   copy.output = wk_arena_strdup(a, labels->output);

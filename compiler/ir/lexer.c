@@ -82,7 +82,7 @@ static wk_status scan_string(wk_lexer *l) {
   size_t longest = 1;
   for (const char *s = l->at + 1; *s && *s != '"' && *s != '\n'; s += *s == '\\' && s[1] ? 2 : 1)
     longest++;
-  char *text = wk_arena_alloc(l->arena, longest + 1);
+  char *text = wk_arena_alloc(l->arena, longest);
   const char *s = l->at + 1;
   size_t n = 0;
   while (*s != '"') {

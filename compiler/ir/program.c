@@ -90,7 +90,7 @@ wk_inst *wk_inst_new(wk_program *p, wk_op op, const char *name, uint32_t n_out,
   i->attrs = wk_attrs_new(p->arena, op);
   i->n_out = n_out;
   i->n_operands = n_operands;
-  i->operands = wk_arena_alloc(p->arena, (n_operands + 1) * sizeof *i->operands);
+  i->operands = wk_arena_alloc(p->arena, n_operands * sizeof *i->operands);
   for (uint32_t k = 0; k < n_operands; k++) {
     i->operands[k] = wk_view_none();
     i->operands[k].role = k < n_out ? WK_ROLE_OUT : WK_ROLE_IN;

@@ -232,7 +232,7 @@ wk_status wk_program_verify(const wk_program *p) {
   wk_arena *scratch = wk_arena_new();
   wk_map *names = wk_map_new();
   checker c = {.p = p, .nest_depth = -1};
-  c.scratch_owner = wk_arena_alloc(scratch, (p->buffers.n + 1) * sizeof *c.scratch_owner);
+  c.scratch_owner = wk_arena_alloc(scratch, p->buffers.n * sizeof *c.scratch_owner);
   wk_inst_pos *all;
   wk_status s = check_buffers(p, names);
   size_t n = s ? 0 : wk_program_flatten(p, scratch, &all);

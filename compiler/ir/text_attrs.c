@@ -153,7 +153,7 @@ static wk_dtype fold_dtype(const wk_attr_reduce *r, const wk_dtype *in, uint32_t
   return n_in ? in[0] : WK_DTYPE_NONE;
 }
 
-/* Dtypes of the inputs of expression field f: into t, which has room for n_in + 1; how many. */
+/* Dtypes of the inputs of expression field f: into t, which has room for n_in, and for one; how many. */
 static uint32_t expr_inputs(wk_op op, const wk_field *f, const void *attrs, const wk_dtype *in,
                             uint32_t n_in, wk_dtype *t) {
   uint32_t n = 0;
@@ -172,7 +172,7 @@ static uint32_t expr_inputs(wk_op op, const wk_field *f, const void *attrs, cons
 
 static wk_status parse_expr(wk_lexer *l, wk_arena *a, wk_op op, const wk_field *f, void *attrs,
                             const wk_dtype *in, uint32_t n_in, const wk_token *at) {
-  wk_dtype *t = wk_xcalloc(n_in + 1, sizeof *t);
+  wk_dtype *t = wk_xcalloc(n_in ? n_in : 1, sizeof *t);
   uint32_t n = expr_inputs(op, f, attrs, in, n_in, t);
   wk_expr *e = NULL;
   wk_status s = wk_expr_parse(a, at->text, t, (int)n, &e);

@@ -101,7 +101,7 @@ static bool is_live(const wk_graph *g, wk_value_id v) {
 /* Outputs from the first update on. */
 static wk_status check_updates(const checker *c, size_t first) {
   const wk_graph *g = c->g;
-  bool *seen = wk_arena_alloc(c->scratch, g->values.n + 1);
+  bool *seen = wk_arena_alloc(c->scratch, g->values.n);
   for (size_t i = first; i < g->outputs.n; i++) {
     wk_value_id v = g->updates.data[i];
     if (v >= g->values.n || !wk_is_variable(g, v))
@@ -140,7 +140,7 @@ static wk_status check_variables(const checker *c) {
 
 static wk_status check_signature(const checker *c) {
   const wk_graph *g = c->g;
-  bool *seen = wk_arena_alloc(c->scratch, g->values.n + 1);
+  bool *seen = wk_arena_alloc(c->scratch, g->values.n);
   size_t inputs = 0;
   for (size_t i = 0; i < g->inputs.n; i++) {
     wk_value_id v = g->inputs.data[i];
@@ -245,8 +245,8 @@ static void remove_owner(void *ctx, uint32_t body) {
 
 static wk_status check_nesting(const checker *c) {
   size_t n = c->m->graphs.n;
-  nesting t = {.owners = wk_arena_alloc(c->scratch, (n + 1) * sizeof *t.owners),
-               .ready = wk_arena_alloc(c->scratch, (n + 1) * sizeof *t.ready)};
+  nesting t = {.owners = wk_arena_alloc(c->scratch, n * sizeof *t.owners),
+               .ready = wk_arena_alloc(c->scratch, n * sizeof *t.ready)};
   for (size_t i = 0; i < n; i++) each_body(c, i, count_owner, &t);
   for (uint32_t i = 0; i < n; i++)
     if (!t.owners[i]) t.ready[t.n_ready++] = i;

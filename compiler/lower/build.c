@@ -21,7 +21,7 @@ void *wk_low_table(wk_low *l, int64_t n, size_t entry) {
     return NULL;
   }
   m->constant_bytes_left -= bytes;
-  return wk_arena_alloc(l->arena, (size_t)bytes + 1);
+  return wk_arena_alloc(l->arena, (size_t)bytes);
 }
 
 const wk_type *wk_low_type(const wk_low *l, wk_value_id v) { return &wk_val(l->g, v)->type; }

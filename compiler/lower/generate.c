@@ -195,7 +195,7 @@ static void gen_map(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   }
   const wk_expr *body = WK_ATTR(n, map)->body;
   wk_expr_builder *b = wk_expr_begin(c->scratch);
-  uint16_t *in = wk_arena_alloc(c->scratch, (n->n_in + 1) * sizeof *in);
+  uint16_t *in = wk_arena_alloc(c->scratch, n->n_in * sizeof *in);
   uint16_t *results = wk_arena_alloc(c->scratch, wanted * sizeof *results);
   wk_value_id *out = wk_arena_alloc(c->scratch, wanted * sizeof *out);
   for (uint32_t i = 0; i < n->n_in; i++)
@@ -255,7 +255,7 @@ static void gen_node(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
 static void gen_updates(wk_gen *c, wk_gen_graph *gg, const wk_view *outputs) {
   const wk_graph *g = gg->g;
   size_t first = wk_graph_plain_outputs(g);
-  wk_view *from = wk_arena_alloc(c->scratch, (g->outputs.n + 1) * sizeof *from);
+  wk_view *from = wk_arena_alloc(c->scratch, g->outputs.n * sizeof *from);
   for (size_t i = first; i < g->outputs.n; i++) {
     const wk_value *v = wk_val(g, g->outputs.data[i]);
     from[i] = *wk_gen_storage(c, gg, g->outputs.data[i]);
@@ -277,7 +277,7 @@ static void gen_updates(wk_gen *c, wk_gen_graph *gg, const wk_view *outputs) {
 void wk_gen_body(wk_gen *c, const wk_graph *g, const wk_view *inputs, const wk_view *outputs,
                  wk_block *block) {
   wk_gen_graph gg = {.g = g, .block = block};
-  gg.st = wk_arena_alloc(c->scratch, (g->values.n + 1) * sizeof *gg.st);
+  gg.st = wk_arena_alloc(c->scratch, g->values.n * sizeof *gg.st);
   for (size_t i = 0; i < g->inputs.n; i++) wk_gen_redirect(&gg, g->inputs.data[i], inputs[i]);
   size_t plain = wk_graph_plain_outputs(g);
   for (size_t i = 0; i < plain; i++) {
@@ -329,8 +329,8 @@ static void bind_all(wk_program *p, const wk_graph *g, wk_view *in, wk_view *out
 static wk_status generate(const wk_module *m, bool has_body, wk_program **out) {
   const wk_graph *g = m->main;
   wk_gen c = {.p = wk_program_new(m->name), .scratch = wk_arena_new(), .const_index = wk_map_new()};
-  wk_view *in = wk_arena_alloc(c.scratch, (g->inputs.n + 1) * sizeof *in);
-  wk_view *outs = wk_arena_alloc(c.scratch, (g->outputs.n + 1) * sizeof *outs);
+  wk_view *in = wk_arena_alloc(c.scratch, g->inputs.n * sizeof *in);
+  wk_view *outs = wk_arena_alloc(c.scratch, g->outputs.n * sizeof *outs);
   bind_all(c.p, g, in, outs);
   if (has_body) wk_gen_body(&c, g, in, outs, &c.p->body);
   wk_map_free(c.const_index);

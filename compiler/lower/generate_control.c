@@ -34,8 +34,8 @@ void wk_gen_if(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   inst->operands[0].role = WK_ROLE_IN;
   inst->n_bodies = n->n_bodies;
   inst->bodies = wk_arena_alloc(c->p->arena, n->n_bodies * sizeof *inst->bodies);
-  wk_view *in = wk_arena_alloc(c->scratch, (n->n_in + 1) * sizeof *in);
-  wk_view *out = wk_arena_alloc(c->scratch, (n->n_out + 1) * sizeof *out);
+  wk_view *in = wk_arena_alloc(c->scratch, (n->n_in - 1) * sizeof *in);
+  wk_view *out = wk_arena_alloc(c->scratch, n->n_out * sizeof *out);
   for (uint32_t i = 1; i < n->n_in; i++) in[i - 1] = *wk_gen_storage(c, gg, n->in[i]);
   for (uint32_t b = 0; b < n->n_bodies; b++) {
     for (uint32_t k = 0; k < n->n_out; k++) {

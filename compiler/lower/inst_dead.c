@@ -51,7 +51,7 @@ static void sweep(wk_program *p, wk_block *b, uint32_t *reads, int64_t *removed)
 }
 
 wk_status wk_inst_dead_stores(wk_program *p, wk_arena *scratch, int64_t *changes) {
-  uint32_t *reads = wk_arena_alloc(scratch, (p->buffers.n + 1) * sizeof *reads);
+  uint32_t *reads = wk_arena_alloc(scratch, p->buffers.n * sizeof *reads);
   for (int64_t removed = 1; removed;) {
     removed = 0;
     wk_accesses acc = wk_program_accesses(p, scratch);

@@ -59,7 +59,7 @@ static bool take_operand(in_place *s, int64_t position, uint32_t o) {
 }
 
 static int64_t *loops_around(const wk_accesses *acc, wk_arena *scratch) {
-  int64_t *loop = wk_arena_alloc(scratch, (acc->n + 1) * sizeof *loop);
+  int64_t *loop = wk_arena_alloc(scratch, acc->n * sizeof *loop);
   for (size_t i = 0; i < acc->n; i++) loop[i] = -1;
   for (size_t i = 0; i < acc->n; i++) /* inner loops come later and overwrite */
     if (acc->flat[i].inst->op == WK_OP_LOOP)
@@ -71,8 +71,8 @@ static int64_t *loops_around(const wk_accesses *acc, wk_arena *scratch) {
 wk_status wk_inst_in_place(wk_program *p, wk_arena *scratch, int64_t *changes) {
   in_place s = {.p = p, .acc = wk_program_accesses(p, scratch), .live = wk_liveness(p, scratch)};
   s.loop = loops_around(&s.acc, scratch);
-  s.next = wk_arena_alloc(scratch, (p->buffers.n + 1) * sizeof *s.next);
-  s.last = wk_arena_alloc(scratch, (p->buffers.n + 1) * sizeof *s.last);
+  s.next = wk_arena_alloc(scratch, p->buffers.n * sizeof *s.next);
+  s.last = wk_arena_alloc(scratch, p->buffers.n * sizeof *s.last);
   for (uint32_t b = 0; b < p->buffers.n; b++) {
     s.next[b] = WK_NONE;
     s.last[b] = b;

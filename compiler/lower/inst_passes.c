@@ -29,7 +29,7 @@ wk_accesses wk_program_accesses(const wk_program *p, wk_arena *scratch) {
       total++;
     }
   for (size_t b = 2; b < p->buffers.n + 2; b++) first[b] += first[b - 1];
-  wk_access *all = wk_arena_alloc(scratch, (total + 1) * sizeof *all);
+  wk_access *all = wk_arena_alloc(scratch, total * sizeof *all);
   for (size_t i = 0; i < t.n; i++)
     for (uint32_t k = 0; k < flat[i].inst->n_operands; k++) {
       wk_view *v = &flat[i].inst->operands[k];

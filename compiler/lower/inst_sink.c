@@ -161,8 +161,8 @@ static void sink_in_block(sinking *s, wk_block *b, uint32_t position, int64_t *c
 wk_status wk_inst_sink_copies(wk_program *p, wk_arena *scratch, int64_t *changes) {
   wk_accesses acc = wk_program_accesses(p, scratch);
   sinking s = {.p = p, .scratch = scratch, .flat = acc.flat};
-  s.block = wk_arena_alloc(scratch, (acc.n + 1) * sizeof *s.block);
-  s.of = wk_arena_alloc(scratch, (p->buffers.n + 1) * sizeof *s.of);
+  s.block = wk_arena_alloc(scratch, acc.n * sizeof *s.block);
+  s.of = wk_arena_alloc(scratch, p->buffers.n * sizeof *s.of);
   for (size_t b = 0; b < p->buffers.n; b++)
     s.of[b] = (mentions_of){acc.accesses + acc.first[b], acc.first[b + 1] - acc.first[b]};
   for (uint32_t i = 0; i < acc.n; i++)

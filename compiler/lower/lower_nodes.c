@@ -104,7 +104,7 @@ static wk_status lower_node(redirects *r, wk_graph *g, wk_node_id id, const clai
   redirect_inputs(r, wk_nod(g, id));
   wk_node n = *wk_nod(g, id); /* a copy: adding nodes moves the array */
   if (!is_replaced(g, &n) || (c->run && c->run(c->ctx, g, wk_nod(g, id)))) return NULL;
-  wk_value_id *out = wk_arena_alloc(g->module->arena, (n.n_out + 1) * sizeof *out);
+  wk_value_id *out = wk_arena_alloc(g->module->arena, n.n_out * sizeof *out);
   WK_TRY(expand(g, &n, out));
   for (uint32_t i = 0; i < n.n_out; i++)
     if (n.out[i] != WK_NONE && out[i] != WK_NONE) replace(r, g, n.out[i], out[i]);
@@ -125,7 +125,7 @@ wk_status wk_lower_node(wk_graph *g, wk_node_id id, wk_value_id *out) {
 
 /* Nodes from `n` on were built in place of node from[k - n]: they are moved there. */
 static void restore_order(wk_graph *g, size_t n, const wk_node_id *from) {
-  wk_node *sorted = wk_xmalloc((g->nodes.n + 1) * sizeof *sorted);
+  wk_node *sorted = wk_xmalloc(g->nodes.n * sizeof *sorted);
   size_t count = 0, built = n;
   for (size_t i = 0; i < n; i++) {
     for (; built < g->nodes.n && from[built - n] == i; built++)

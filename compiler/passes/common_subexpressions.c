@@ -22,7 +22,7 @@ static table table_new(wk_arena *a, size_t n) {
   table t = {.mask = 15};
   while (t.mask < 2 * n) t.mask = 2 * t.mask + 1;
   t.bucket = wk_arena_alloc(a, (t.mask + 1) * sizeof *t.bucket);
-  t.entries = wk_arena_alloc(a, (n + 2) * sizeof *t.entries);
+  t.entries = wk_arena_alloc(a, (n + 1) * sizeof *t.entries);
   t.n = 1; /* entry 0 ends a chain */
   return t;
 }
@@ -83,7 +83,7 @@ static wk_value_id redirected(const wk_value_id *to, wk_value_id v) {
 }
 
 wk_status wk_pass_common_subexpressions(wk_graph *g, wk_pass_ctx *c) {
-  wk_value_id *to = wk_arena_alloc(c->scratch, (g->values.n + 1) * sizeof *to);
+  wk_value_id *to = wk_arena_alloc(c->scratch, g->values.n * sizeof *to);
   for (size_t v = 0; v < g->values.n; v++) to[v] = (wk_value_id)v;
   merge_constants(g, c, to);
   table t = table_new(c->scratch, g->nodes.n);

@@ -117,9 +117,9 @@ static void take_results(job *s, wk_node_id id, const wk_value_id *out) {
 /* A node of the same kind on 16 bits; *ok is false when there is no such thing. */
 static wk_status try_half(job *s, wk_node_id id, bool *ok) {
   wk_node n = *wk_nod(s->g, id);
-  wk_value_id *in = wk_arena_alloc(s->scratch, (n.n_in + 1) * sizeof *in);
-  wk_value_id *out = wk_arena_alloc(s->scratch, (n.n_out + 1) * sizeof *out);
-  const char **names = wk_arena_alloc(s->scratch, (n.n_out + 1) * sizeof *names);
+  wk_value_id *in = wk_arena_alloc(s->scratch, n.n_in * sizeof *in);
+  wk_value_id *out = wk_arena_alloc(s->scratch, n.n_out * sizeof *out);
+  const char **names = wk_arena_alloc(s->scratch, n.n_out * sizeof *names);
   for (uint32_t k = 0; k < n.n_in; k++) {
     in[k] = n.in[k];
     if (is_f32(s, n.in[k])) WK_TRY(as_half(s, n.in[k], &in[k]));
@@ -188,9 +188,9 @@ wk_status wk_convert_floats(wk_module *m, wk_dtype to, int64_t *changes) {
     wk_graph *g = m->graphs.data[k];
     wk_arena *scratch = wk_arena_new();
     job s = {.g = g, .to = to, .scratch = scratch};
-    s.same = wk_arena_alloc(scratch, (g->values.n + 1) * sizeof *s.same);
-    s.half = wk_arena_alloc(scratch, (g->values.n + 1) * sizeof *s.half);
-    s.done = wk_arena_alloc(scratch, g->nodes.n + 1);
+    s.same = wk_arena_alloc(scratch, g->values.n * sizeof *s.same);
+    s.half = wk_arena_alloc(scratch, g->values.n * sizeof *s.half);
+    s.done = wk_arena_alloc(scratch, g->nodes.n);
     for (size_t v = 0; v < g->values.n; v++) {
       s.same[v] = (wk_value_id)v;
       s.half[v] = WK_NONE;

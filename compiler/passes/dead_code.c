@@ -3,7 +3,7 @@
 #include "compiler/passes/pass.h"
 
 wk_status wk_pass_dead_code(wk_graph *g, wk_pass_ctx *c) {
-  bool *needed = wk_arena_alloc(c->scratch, g->values.n + 1);
+  bool *needed = wk_arena_alloc(c->scratch, g->values.n);
   for (size_t i = 0; i < g->outputs.n; i++) needed[g->outputs.data[i]] = true;
   for (size_t i = g->nodes.n; i-- > 0;) {
     wk_node *n = wk_nod(g, (wk_node_id)i);

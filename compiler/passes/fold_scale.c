@@ -247,7 +247,7 @@ static bool bias_is_open(const wk_rewrite *r, const wk_node *n) {
 }
 
 static double *bias_values(const wk_rewrite *r, const wk_node *n, int64_t channels) {
-  double *b = wk_arena_alloc(r->c->scratch, (size_t)(channels + 1) * sizeof *b);
+  double *b = wk_arena_alloc(r->c->scratch, (size_t)channels * sizeof *b);
   const wk_value *v = n->n_in > 2 && n->in[2] != WK_NONE ? wk_val(r->g, n->in[2]) : NULL;
   for (int64_t i = 0; v && i < channels; i++) b[i] = wk_load_f64(v->data, v->type.dtype, i);
   return b;

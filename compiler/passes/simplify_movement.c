@@ -54,7 +54,7 @@ static bool tile(wk_rewrite *r, const wk_node *n) {
 static bool concat(wk_rewrite *r, const wk_node *n) {
   int64_t axis = WK_ATTR(n, concat)->axis;
   uint32_t kept = 0;
-  wk_value_id *in = wk_arena_alloc(r->c->scratch, (n->n_in + 1) * sizeof *in);
+  wk_value_id *in = wk_arena_alloc(r->c->scratch, n->n_in * sizeof *in);
   for (uint32_t k = 0; k < n->n_in; k++)
     if (wk_type_of(r, n->in[k])->dims[axis] > 0) in[kept++] = n->in[k];
   if (kept == 0) in[kept++] = n->in[0];

@@ -278,7 +278,7 @@ static wk_value_id moved_operand(const region *g, wk_value_id v) {
 /* Builds node i when its operands are there. */
 static void build_node(region *g, uint32_t i) {
   wk_node n = *wk_nod(g->r->g, g->node[i].id);
-  wk_value_id *in = wk_arena_alloc(g->r->c->scratch, (n.n_in + 1) * sizeof *in);
+  wk_value_id *in = wk_arena_alloc(g->r->c->scratch, n.n_in * sizeof *in);
   for (uint32_t k = 0; k < n.n_in; k++) {
     in[k] = moved_operand(g, n.in[k]);
     if (in[k] == WK_NONE && n.in[k] != WK_NONE) return;

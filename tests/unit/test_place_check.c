@@ -221,7 +221,8 @@ static void rules(void **state) {
     if (s) fail_msg("%s: %s: %s\n%s", cases[i].what, s->place ? s->place : "", s->message, text.s);
     place(p, &where);
     if (cases[i].size) p->buffers.data[2].size = cases[i].size;
-    p->body.insts.data[p->body.insts.n - 1]->operands[1].offset += cases[i].move;
+    if (cases[i].move)
+      p->body.insts.data[p->body.insts.n - 1]->operands[1].offset += cases[i].move;
     s = wk_place_check(p);
     if (cases[i].says) wk_str_printf(&want, "%s%s", cases[i].says, BUG);
     if (!s != !cases[i].says || (s && strcmp(s->message, want.s))) {
