@@ -26,6 +26,7 @@ static const infer_case cases[] = {
 #define CASE_N(op, attrs, in, want, n_out) {WK_OP_##op, attrs, in, want, n_out},
 #include "tests/unit/infer_cases.def"
 #include "tests/unit/infer_integer_cases.def"
+#include "tests/unit/infer_window_cases.def"
 #undef CASE
 #undef CASE_N
 };
