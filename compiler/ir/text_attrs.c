@@ -153,7 +153,8 @@ static wk_dtype fold_dtype(const wk_attr_reduce *r, const wk_dtype *in, uint32_t
   return n_in ? in[0] : WK_DTYPE_NONE;
 }
 
-/* Dtypes of the inputs of expression field f: into t, which has room for n_in, and for one; how many. */
+/* Dtypes of the inputs of expression field f: into t, which has room for n_in and for one; how
+ * many. */
 static uint32_t expr_inputs(wk_op op, const wk_field *f, const void *attrs, const wk_dtype *in,
                             uint32_t n_in, wk_dtype *t) {
   uint32_t n = 0;
