@@ -245,6 +245,36 @@ static void bits_and_constants(void **state) {
   wk_arena_free(a);
 }
 
+/* What saturates looks below a range where the number may lie there, and above it likewise; one
+ * that fits in any case is not looked at. */
+static void saturations_look_where_they_must(void **state) {
+  static const struct {
+    wk_dtype t;
+    int bits;
+    bool is_signed;
+  } types[] = {{WK_I8, 8, true},   {WK_U8, 8, false},   {WK_I16, 16, true}, {WK_U16, 16, false},
+               {WK_I32, 32, true}, {WK_U32, 32, false}, {WK_I64, 64, true}, {WK_U64, 64, false}};
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(types); i++)
+    for (size_t k = 0; k < WK_COUNTOF(types); k++) {
+      wk_arena *a = wk_arena_new();
+      wk_expr_builder *b = wk_expr_begin(a);
+      uint16_t y = wk_expr_sat(b, types[k].t, wk_expr_input(b, 0, types[i].t));
+      const char *inputs[] = {"x"};
+      wk_str text = {0};
+      wk_expr_c_print(&text, wk_expr_finish(b, &y, 1),
+                      &(wk_expr_c){.name = "y", .indent = "", .inputs = inputs});
+      int above = types[i].bits - types[i].is_signed > types[k].bits - types[k].is_signed;
+      int below = types[i].is_signed && (!types[k].is_signed || types[i].bits > types[k].bits);
+      int less = 0, more = 0;
+      for (const char *s = text.s; *s; s++) less += *s == '<', more += *s == '>';
+      if (less != below || more != above)
+        fail_msg("%s to %s: %s", wk_dtype_name(types[i].t), wk_dtype_name(types[k].t), text.s);
+      wk_str_free(&text);
+      wk_arena_free(a);
+    }
+}
+
 /* OpenCL C takes the same text. */
 static void opencl(void **state) {
   wk_arena *a = wk_arena_new();
@@ -275,6 +305,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_expressions), cmocka_unit_test(each_operation),
       cmocka_unit_test(conversions), cmocka_unit_test(bits_and_constants),
+      cmocka_unit_test(saturations_look_where_they_must),
       cmocka_unit_test(opencl)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
