@@ -33,9 +33,8 @@ static wk_status differ(const wk_inst *i, uint32_t k, const wk_view *like) {
 }
 
 /* All operands from `first` on are there and have the dims of `like`. */
-static wk_status want_dims(const wk_inst *i, uint32_t first, const wk_view *like, bool optional) {
+static wk_status want_dims(const wk_inst *i, uint32_t first, const wk_view *like) {
   for (uint32_t k = first; k < i->n_operands; k++) {
-    if (i->operands[k].buffer == WK_NONE && optional) continue;
     if (i->operands[k].buffer == WK_NONE) return BAD_INST(i, "operand %u is left out", k);
     if (!same_dims(&i->operands[k], like)) return differ(i, k, like);
   }
@@ -73,7 +72,7 @@ static wk_status check_map(const wk_inst *i) {
   uint32_t n_in = i->n_operands - i->n_out;
   if (i->n_out == 0) return BAD_INST(i, "no outputs");
   if (!a->body) return BAD_INST(i, "body is missing");
-  WK_TRY(want_dims(i, 0, &i->operands[0], false));
+  WK_TRY(want_dims(i, 0, &i->operands[0]));
   wk_dtype *t = input_dtypes(i);
   wk_status s = want_expr(i, "body", a->body, t, n_in, i->operands[0].rank, i->n_out);
   for (uint32_t k = 0; k < i->n_out && !s; k++)
@@ -121,7 +120,7 @@ static wk_status check_reduce(const wk_inst *i) {
   if (i->n_out != 1 || n_in == 0) return BAD_INST(i, "needs one output and an input");
   if (!a->pre && n_in != 1) return BAD_INST(i, "without `pre` it has one input");
   if (!is_fold(a->kind)) return BAD_INST(i, "unknown kind of fold");
-  WK_TRY(want_dims(i, 0, &i->operands[0], false));
+  WK_TRY(want_dims(i, 0, &i->operands[0]));
   WK_TRY(check_axes(i, &a->axes));
   WK_TRY(check_folds(i, &a->axes));
   wk_dtype *t = input_dtypes(i);
@@ -146,12 +145,12 @@ static wk_status want_counts(const wk_inst *i, uint32_t n_out, uint32_t n_in) {
 
 static wk_status check_fill(const wk_inst *i) {
   WK_TRY(want_counts(i, 1, 0));
-  return want_dims(i, 0, &i->operands[0], false);
+  return want_dims(i, 0, &i->operands[0]);
 }
 
 static wk_status check_copy(const wk_inst *i) {
   WK_TRY(want_counts(i, 1, 1));
-  WK_TRY(want_dims(i, 0, &i->operands[0], false));
+  WK_TRY(want_dims(i, 0, &i->operands[0]));
   return want_dtype(i, 1, i->operands[0].dtype);
 }
 
@@ -221,7 +220,7 @@ static wk_status check_inferred(const wk_inst *i) {
   wk_status s = wk_infer_node(&query);
   if (!s) s = want_inferred(i, types);
   if (!s && wk_op_get(i->op)->cls == WK_CLASS_CONTRACTION && n_in > 3)
-    s = want_dims(i, i->n_out + 3, &i->operands[0], false);
+    s = want_dims(i, i->n_out + 3, &i->operands[0]);
   free(in);
   free(types);
   return s;

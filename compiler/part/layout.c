@@ -108,7 +108,7 @@ static int beside_split(const wk_type *t, const wk_edge_layout *l, int64_t *dims
 
 wk_status wk_cut_lay(wk_graph *g, wk_value_id v, const wk_edge_layout *l, wk_value_id *out) {
   const wk_type t = wk_val(g, v)->type;
-  int64_t dims[WK_MAX_RANK + 1], axes[WK_MAX_RANK + 1], perm[WK_MAX_RANK + 1];
+  int64_t dims[WK_MAX_RANK], axes[WK_MAX_RANK], perm[WK_MAX_RANK];
   wk_arena *a = g->module->arena;
   wk_status s = NULL;
   int rank = rank_of(&t, l);
@@ -132,7 +132,7 @@ wk_status wk_cut_lay(wk_graph *g, wk_value_id v, const wk_edge_layout *l, wk_val
 
 wk_status wk_cut_unlay(wk_graph *g, wk_value_id v, const wk_type *t, const wk_edge_layout *l,
                        wk_value_id *out) {
-  int64_t dims[WK_MAX_RANK + 1], axes[WK_MAX_RANK + 1], perm[WK_MAX_RANK + 1];
+  int64_t dims[WK_MAX_RANK], axes[WK_MAX_RANK], perm[WK_MAX_RANK];
   wk_arena *a = g->module->arena;
   wk_status s = NULL;
   int rank = rank_of(t, l);
