@@ -191,14 +191,14 @@ static Onnx__OperatorSetIdProto *opset(wk_c2_op *o) {
 }
 
 static char **letters(wk_c2_op *o, int n) {
-  char **list = wk_arena_alloc(o->c->arena, (size_t)(n + 1) * sizeof *list);
+  char **list = wk_arena_alloc(o->c->arena, (size_t)n * sizeof *list);
   for (int i = 0; i < n; i++) list[i] = wk_arena_printf(o->c->arena, "%c", 'a' + i);
   return list;
 }
 
 static void add_arguments(wk_c2_op *o, Onnx__FunctionProto *f) {
   wk_c2_map m;
-  f->attribute = wk_arena_alloc(o->c->arena, (strlen(o->row->args) + 1) * sizeof *f->attribute);
+  f->attribute = wk_arena_alloc(o->c->arena, strlen(o->row->args) * sizeof *f->attribute);
   for (const char *p = o->row->args; wk_c2_next_map(&p, &m);)
     f->attribute[f->n_attribute++] = wk_arena_strdup(o->c->arena, m.attribute);
 }
@@ -229,7 +229,7 @@ static void define(wk_c2_op *o) {
   write_body(o, f);
   o->name = name;
   f->n_node = c->nodes.n;
-  f->node = wk_arena_alloc(c->arena, (f->n_node + 1) * sizeof *f->node);
+  f->node = wk_arena_alloc(c->arena, f->n_node * sizeof *f->node);
   for (size_t i = 0; i < f->n_node; i++) f->node[i] = c->nodes.data[i];
   wk_vec_free(&c->nodes);
   c->nodes = outer;

@@ -48,7 +48,7 @@ const char *wk_c2_out(wk_c2_op *o, int i) {
 static char *own(wk_c2_op *o, const char *s) { return wk_arena_strdup(o->c->arena, s); }
 
 static char **own_all(wk_c2_op *o, const char *const *s, int n) {
-  char **list = wk_arena_alloc(o->c->arena, (size_t)(n + 1) * sizeof *list);
+  char **list = wk_arena_alloc(o->c->arena, (size_t)n * sizeof *list);
   for (int i = 0; i < n; i++) list[i] = own(o, s[i]);
   return list;
 }
@@ -107,14 +107,14 @@ void wk_c2_attr_text(wk_c2_op *o, const char *name, const char *v) {
 void wk_c2_attr_ints(wk_c2_op *o, const char *name, const int64_t *v, int64_t n) {
   Onnx__AttributeProto *a = attribute(o, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
   a->n_ints = (size_t)n;
-  a->ints = wk_arena_alloc(o->c->arena, (size_t)(n + 1) * sizeof *v);
+  a->ints = wk_arena_alloc(o->c->arena, (size_t)n * sizeof *v);
   if (n > 0) memcpy(a->ints, v, (size_t)n * sizeof *v);
 }
 
 void wk_c2_attr_floats(wk_c2_op *o, const char *name, const float *v, int64_t n) {
   Onnx__AttributeProto *a = attribute(o, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
   a->n_floats = (size_t)n;
-  a->floats = wk_arena_alloc(o->c->arena, (size_t)(n + 1) * sizeof *v);
+  a->floats = wk_arena_alloc(o->c->arena, (size_t)n * sizeof *v);
   if (n > 0) memcpy(a->floats, v, (size_t)n * sizeof *v);
 }
 
@@ -132,7 +132,7 @@ Onnx__TensorProto *wk_c2_tensor(wk_c2 *c, const char *name, int32_t elem_type, i
   t->has_data_type = true;
   t->data_type = elem_type;
   t->n_dims = (size_t)rank;
-  t->dims = wk_arena_alloc(c->arena, (size_t)(rank + 1) * sizeof *dims);
+  t->dims = wk_arena_alloc(c->arena, (size_t)rank * sizeof *dims);
   if (rank > 0) memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
   wk_vec_push(&c->constants, t);
   return t;
@@ -143,7 +143,7 @@ static const char *integers(wk_c2_op *o, const int64_t *v, int64_t n, int rank) 
   Onnx__TensorProto *t = wk_c2_tensor(o->c, wk_c2_fresh(o, "const"),
                                       ONNX__TENSOR_PROTO__DATA_TYPE__INT64, rank, &n);
   t->n_int64_data = (size_t)n;
-  t->int64_data = wk_arena_alloc(o->c->arena, (size_t)(n + 1) * sizeof *v);
+  t->int64_data = wk_arena_alloc(o->c->arena, (size_t)n * sizeof *v);
   if (n > 0) memcpy(t->int64_data, v, (size_t)n * sizeof *v);
   return t->name;
 }

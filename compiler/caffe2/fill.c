@@ -46,7 +46,7 @@ static Onnx__TensorProto *constant(wk_c2_op *o, int i, int32_t elem_type, wk_int
 
 static void put_doubles(wk_c2_op *o, Onnx__TensorProto *t, const Caffe2__Argument *v) {
   t->n_double_data = v->n_floats;
-  t->double_data = wk_arena_alloc(o->c->arena, (v->n_floats + 1) * sizeof *t->double_data);
+  t->double_data = wk_arena_alloc(o->c->arena, v->n_floats * sizeof *t->double_data);
   for (size_t i = 0; i < v->n_floats; i++) t->double_data[i] = v->floats[i];
 }
 
@@ -62,7 +62,7 @@ static void want_range(wk_c2_op *o, int32_t elem_type, int64_t v) {
 static void put_narrow(wk_c2_op *o, Onnx__TensorProto *t, const Caffe2__Argument *v) {
   for (size_t i = 0; i < v->n_ints && !o->status; i++) want_range(o, t->data_type, v->ints[i]);
   t->n_int32_data = v->n_ints;
-  t->int32_data = wk_arena_alloc(o->c->arena, (v->n_ints + 1) * sizeof *t->int32_data);
+  t->int32_data = wk_arena_alloc(o->c->arena, v->n_ints * sizeof *t->int32_data);
   for (size_t i = 0; i < v->n_ints; i++)
     t->int32_data[i] = t->data_type == BOOL ? v->ints[i] != 0 : (int32_t)v->ints[i];
 }

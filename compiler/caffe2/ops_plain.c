@@ -93,7 +93,7 @@ static void write_arguments(wk_c2_op *o) {
 
 Onnx__NodeProto *wk_c2_row_node(wk_c2_op *o, const char *op) {
   int n_out = o->n_out < o->row->max_out || o->row->max_out < 0 ? o->n_out : o->row->max_out;
-  const char **in = wk_arena_alloc(o->c->arena, (size_t)(o->n_in + n_out + 1) * sizeof *in);
+  const char **in = wk_arena_alloc(o->c->arena, (size_t)(o->n_in + n_out) * sizeof *in);
   const char **out = in + o->n_in;
   for (int i = 0; i < o->n_in; i++) in[i] = wk_c2_in(o, i);
   for (int i = 0; i < n_out; i++) out[i] = wk_c2_out(o, i);

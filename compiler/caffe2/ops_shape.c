@@ -57,7 +57,7 @@ static int64_t joint(wk_c2_op *o) {
 
 /* The second output of Concat: the size of each part along the axis. */
 static void write_sizes(wk_c2_op *o, const char *const *in, int64_t axis) {
-  const char **size = wk_arena_alloc(o->c->arena, (size_t)(o->n_in + 1) * sizeof *size);
+  const char **size = wk_arena_alloc(o->c->arena, (size_t)o->n_in * sizeof *size);
   const char *sizes = wk_c2_fresh(o, "sizes");
   for (int i = 0; i < o->n_in; i++) {
     const char *shape = wk_c2_make(o, "Shape", NULL, in[i], NULL, NULL);
@@ -71,7 +71,7 @@ static void write_sizes(wk_c2_op *o, const char *const *in, int64_t axis) {
 void wk_c2_concat(wk_c2_op *o) {
   int64_t axis = joint(o);
   bool adds = wk_c2_int(o, "add_axis", 0) != 0;
-  const char **in = wk_arena_alloc(o->c->arena, (size_t)(o->n_in + 1) * sizeof *in);
+  const char **in = wk_arena_alloc(o->c->arena, (size_t)o->n_in * sizeof *in);
   for (int i = 0; i < o->n_in; i++) {
     in[i] = wk_c2_in(o, i);
     if (!adds) continue;
@@ -99,7 +99,7 @@ void wk_c2_split(wk_c2_op *o) {
   int64_t axis = joint(o);
   bool drops = wk_c2_int(o, "add_axis", 0) != 0;
   wk_ints sizes = o->n_in == 2 ? wk_c2_const_ints(o, 1) : wk_c2_ints(o, "split");
-  const char **out = wk_arena_alloc(o->c->arena, (size_t)(o->n_out + 1) * sizeof *out);
+  const char **out = wk_arena_alloc(o->c->arena, (size_t)o->n_out * sizeof *out);
   wk_c2_valid(o, sizes.n <= 0 || sizes.n == o->n_out, "%lld sizes for %d parts",
               (long long)sizes.n, o->n_out);
   for (int i = 0; i < o->n_out; i++) out[i] = drops ? wk_c2_fresh(o, "part") : wk_c2_out(o, i);
@@ -123,7 +123,7 @@ static const char *bound(wk_c2_op *o, int i, const char *argument) {
   wk_ints v = o->n_in > 1 ? wk_c2_const_ints(o, i) : wk_c2_ints(o, argument);
   wk_c2_need(o, o->n_in == 1 || v.n >= 0, "the bounds are not constant");
   if (!wk_c2_valid(o, v.n >= 0, "argument '%s' is missing", argument)) return "";
-  int64_t *at = wk_arena_alloc(o->c->arena, (size_t)(v.n + 1) * sizeof *at);
+  int64_t *at = wk_arena_alloc(o->c->arena, (size_t)v.n * sizeof *at);
   for (int64_t k = 0; k < v.n; k++)
     at[k] = v.v[k] == -1 ? INT64_MAX : v.v[k] < -1 ? v.v[k] + 1 : v.v[k];
   return wk_c2_i64s(o, at, v.n);

@@ -132,7 +132,7 @@ static bool reads_int8(const wk_c2_row *r) {
 static void refuse_unknown(wk_c2 *c, const Caffe2__OperatorDef *op) {
   bool has_domain = op->domain && *op->domain;
   size_t n = wk_caffe2_op_count();
-  const char **names = wk_xmalloc((n + 1) * sizeof *names);
+  const char **names = wk_xmalloc(n * sizeof *names);
   for (size_t i = 0; i < n; i++) names[i] = wk_caffe2_op_get(i).type;
   const char *near = has_domain ? NULL : wk_nearest(op->type, names, n);
   free(names);
@@ -144,8 +144,8 @@ static void refuse_unknown(wk_c2 *c, const Caffe2__OperatorDef *op) {
 /* In a survey the operator stays, for the importer to list: it knows none of this domain. */
 static void keep_refused(wk_c2_op *o) {
   if (!o->c->opt->survey) return;
-  const char **in = wk_arena_alloc(o->c->arena, (size_t)(o->n_in + 1) * sizeof *in);
-  const char **out = wk_arena_alloc(o->c->arena, (size_t)(o->n_out + 1) * sizeof *out);
+  const char **in = wk_arena_alloc(o->c->arena, (size_t)o->n_in * sizeof *in);
+  const char **out = wk_arena_alloc(o->c->arena, (size_t)o->n_out * sizeof *out);
   o->status = NULL;
   for (int i = 0; i < o->n_in; i++) in[i] = o->in[i].value ? o->in[i].value : "";
   for (int i = 0; i < o->n_out; i++) out[i] = wk_c2_out(o, i);
@@ -157,7 +157,7 @@ static void keep_refused(wk_c2_op *o) {
 static void read_inputs(wk_c2_op *o) {
   wk_c2 *c = o->c;
   o->n_in = (int)o->def->n_input;
-  o->in = wk_arena_alloc(c->arena, (size_t)(o->n_in + 1) * sizeof *o->in);
+  o->in = wk_arena_alloc(c->arena, (size_t)o->n_in * sizeof *o->in);
   for (int i = 0; i < o->n_in; i++) {
     wk_c2_slot *s = get_slot(c, o->def->input[i]);
     if (!wk_c2_valid(o, *s->name, "input %d has no name", i)) continue;
@@ -329,7 +329,7 @@ static wk_status check_infos(const wk_c2 *c) {
 }
 
 static wk_status add_outputs(wk_c2 *c, const Caffe2__NetDef *net, Onnx__GraphProto *g) {
-  g->output = wk_arena_alloc(c->arena, (net->n_external_output + 1) * sizeof *g->output);
+  g->output = wk_arena_alloc(c->arena, net->n_external_output * sizeof *g->output);
   for (size_t i = 0; i < net->n_external_output; i++) {
     const wk_c2_slot *s = get_slot(c, net->external_output[i]);
     if (!s->now.value)
@@ -370,7 +370,7 @@ static void keep_used(wk_c2 *c) {
 }
 
 static void *copied(wk_arena *a, const void *list, size_t n) {
-  return wk_arena_memdup(a, n ? list : "", n ? n * sizeof(void *) : 1);
+  return wk_arena_memdup(a, list, n * sizeof(void *));
 }
 
 static void add_opset(wk_c2 *c, Onnx__ModelProto *m, const char *domain, int64_t version) {

@@ -52,8 +52,8 @@ static const wk_value *handed_constant(const wk_scope *edge, wk_value_id v) {
 /* Walks one graph back from t->work; `edge` is the outermost scope of that graph. */
 static void walk_graph(trace *t, const wk_scope *edge) {
   const wk_graph *g = edge->g;
-  t->seen = wk_xcalloc(g->values.n + 1, 1);
-  t->is_needed = wk_xcalloc(g->nodes.n + 1, 1);
+  t->seen = wk_xcalloc(g->values.n, 1);
+  t->is_needed = wk_xcalloc(g->nodes.n, 1);
   while (t->work.n > 0) {
     wk_value_id v = t->work.data[--t->work.n];
     if (v == WK_NONE || t->seen[v]) continue;

@@ -37,8 +37,8 @@ wk_status wk_export_if(wk_export_graph *x) {
 /* What one more node of the body makes becomes its first output. */
 static void begin_outputs(wk_export_graph *x, Onnx__GraphProto *g, Onnx__NodeProto *made_by,
                           const wk_type *t) {
-  Onnx__ValueInfoProto **outputs = wk_arena_alloc(x->arena, (g->n_output + 2) * sizeof *outputs);
-  Onnx__NodeProto **nodes = wk_arena_alloc(x->arena, (g->n_node + 2) * sizeof *nodes);
+  Onnx__ValueInfoProto **outputs = wk_arena_alloc(x->arena, (g->n_output + 1) * sizeof *outputs);
+  Onnx__NodeProto **nodes = wk_arena_alloc(x->arena, (g->n_node + 1) * sizeof *nodes);
   outputs[0] = wk_export_value_info(x, made_by->output[0], t);
   memcpy(outputs + 1, g->output, g->n_output * sizeof *outputs);
   memcpy(nodes, g->node, g->n_node * sizeof *nodes);
@@ -59,7 +59,7 @@ static wk_status as_loop(wk_export_graph *x, const wk_attr_loop *a) {
   wk_export_graph scratch = *x; /* the condition's declaration, after the iteration number */
   const wk_type cond_type = wk_type_make(WK_BOOL, 0, NULL);
   Onnx__ValueInfoProto *cond_in = wk_export_value_info(&scratch, wk_export_fresh(x), &cond_type);
-  Onnx__ValueInfoProto **inputs = wk_arena_alloc(x->arena, (g->n_input + 2) * sizeof *inputs);
+  Onnx__ValueInfoProto **inputs = wk_arena_alloc(x->arena, (g->n_input + 1) * sizeof *inputs);
   inputs[0] = g->input[0];
   inputs[1] = cond_in;
   memcpy(inputs + 2, g->input + 1, (g->n_input - 1) * sizeof *inputs);
@@ -70,7 +70,7 @@ static wk_status as_loop(wk_export_graph *x, const wk_attr_loop *a) {
     begin_outputs(x, g, wk_export_detached(x, "Identity", &from, 1, wk_export_fresh(x)),
                   &cond_type);
   }
-  const char **in = wk_arena_alloc(x->arena, (own + 2) * sizeof *in);
+  const char **in = wk_arena_alloc(x->arena, (own + 1) * sizeof *in);
   in[0] = a->trip == INT64_MAX ? "" : wk_export_i64(x, a->trip);
   in[1] = a->has_cond ? wk_export_in(x, 0) : "";
   for (size_t i = 1; i < own; i++) in[1 + i] = wk_export_in(x, (uint32_t)i);
@@ -108,7 +108,7 @@ static wk_status as_scan(wk_export_graph *x, const wk_attr_loop *a) {
   Onnx__GraphProto *g = wk_export_body(x, n->bodies[0], own, input_names(x, (uint32_t)own), &s);
   if (s) return s;
   const char **in = input_names(x, 0), **made = output_names(x);
-  const char **out = wk_arena_alloc(x->arena, (n->n_out + 2) * sizeof *out);
+  const char **out = wk_arena_alloc(x->arena, (n->n_out + 1) * sizeof *out);
   if (counts) {
     count_in_body(x, g);
     in[0] = wk_export_i64(x, 0);

@@ -47,7 +47,7 @@ static wk_status resolve_attributes(const wk_onnx_node *c, const Onnx__FunctionP
                                     wk_frame *frame) {
   wk_arena *arena = c->im->arena;
   size_t max = c->proto->n_attribute + fn->base.n_unknown_fields, n = 0;
-  wk_frame_attribute *list = wk_arena_alloc(arena, (max + 1) * sizeof *list);
+  wk_frame_attribute *list = wk_arena_alloc(arena, max * sizeof *list);
   for (size_t i = 0; i < c->proto->n_attribute; i++) {
     const char *name = c->proto->attribute[i]->name;
     const Onnx__AttributeProto *value = name ? wk_onnx_attr(c, name) : NULL;

@@ -96,9 +96,9 @@ typedef struct { int64_t n, *first, *inverse, *counts; } groups;
 static groups group_slices(wk_arena *a, const slices *s, bool sorted) {
   size_t n = (size_t)s->n;
   int64_t *order = wk_arena_alloc(a, n * sizeof *order);
-  groups g = {.first = wk_arena_alloc(a, (n + 1) * sizeof(int64_t)),
-              .inverse = wk_arena_alloc(a, (n + 1) * sizeof(int64_t)),
-              .counts = wk_arena_alloc(a, (n + 1) * sizeof(int64_t))};
+  groups g = {.first = wk_arena_alloc(a, n * sizeof(int64_t)),
+              .inverse = wk_arena_alloc(a, n * sizeof(int64_t)),
+              .counts = wk_arena_alloc(a, n * sizeof(int64_t))};
   for (size_t i = 0; i < n; i++) order[i] = (int64_t)i;
   qsort_r(order, n, sizeof *order, by_value, (void *)(uintptr_t)s);
   for (size_t i = 0; i < n; i++) {
@@ -107,10 +107,10 @@ static groups group_slices(wk_arena *a, const slices *s, bool sorted) {
     g.counts[g.n - 1]++;
   }
   if (sorted) return g;
-  int64_t *rank = wk_arena_alloc(a, (n + 1) * sizeof *rank),
-          *place = wk_arena_alloc(a, (n + 1) * sizeof *place);
-  groups h = {.n = g.n, .first = wk_arena_alloc(a, (n + 1) * sizeof(int64_t)), .inverse = g.inverse,
-              .counts = wk_arena_alloc(a, (n + 1) * sizeof(int64_t))};
+  int64_t *rank = wk_arena_alloc(a, n * sizeof *rank),
+          *place = wk_arena_alloc(a, n * sizeof *place);
+  groups h = {.n = g.n, .first = wk_arena_alloc(a, n * sizeof(int64_t)), .inverse = g.inverse,
+              .counts = wk_arena_alloc(a, n * sizeof(int64_t))};
   for (int64_t i = 0; i < g.n; i++) rank[i] = i;
   qsort_r(rank, (size_t)g.n, sizeof *rank, by_position, g.first);
   for (int64_t i = 0; i < g.n; i++) {

@@ -179,7 +179,7 @@ static void emit_loop(wk_onnx_node *c, const loop *l, attempt *t) {
     wk_graph_output(g, l->p->output[k]->name, t->out[k].value);
   }
   int n_out = l->n_state + l->n_slices;
-  wk_value_id *out = wk_arena_alloc(c->im->arena, (size_t)(n_out + 1) * sizeof *out);
+  wk_value_id *out = wk_arena_alloc(c->im->arena, (size_t)n_out * sizeof *out);
   wk_node_desc d = {.op = WK_OP_LOOP, .name = c->name, .attrs = attr, .in = in.data,
                     .n_in = (uint32_t)in.n, .n_out = (uint32_t)n_out, .bodies = &g, .n_bodies = 1};
   if (!c->status) wk_onnx_latch(c, wk_graph_add(c->g, &d, out));

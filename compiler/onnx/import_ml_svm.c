@@ -105,7 +105,7 @@ static bool read_machine(wk_onnx_node *c, int64_t classes, machine *m) {
 
 static double *zeros(wk_onnx_node *c, int64_t rows, int64_t columns) {
   size_t size = (size_t)rows * (size_t)columns * sizeof(double);
-  return wk_arena_alloc(c->im->arena, size + 1);
+  return wk_arena_alloc(c->im->arena, size);
 }
 
 /* Weights [vectors, pairs] of the decision between each two classes. */

@@ -8,7 +8,7 @@
 #include "compiler/onnx/ml_forest.h"
 
 static void *room(wk_onnx_node *c, int64_t n, size_t size) {
-  return wk_arena_alloc(c->im->arena, (size_t)(n + 1) * size);
+  return wk_arena_alloc(c->im->arena, (size_t)n * size);
 }
 
 /* ---- nodes by number (TreeEnsembleClassifier, TreeEnsembleRegressor) ----------------------- */

@@ -27,7 +27,7 @@ static const wk_expr *expression(wk_onnx_node *c, const char *name) {
   const char *text = wk_onnx_text(c, name, NULL);
   if (!text || !wk_onnx_ok(c)) return NULL;
   bool is_epilogue = strcmp(name, "epilogue") == 0, is_post = strcmp(name, "post") == 0;
-  wk_dtype *dtypes = wk_arena_alloc(c->im->arena, ((size_t)c->n_in + 1) * sizeof *dtypes);
+  wk_dtype *dtypes = wk_arena_alloc(c->im->arena, (size_t)c->n_in * sizeof *dtypes);
   int n = 0;
   for (int i = 0; i < c->n_in; i++) {
     bool is_hidden = (is_epilogue && (i == 1 || i == 2)) || (is_post && i > 0);

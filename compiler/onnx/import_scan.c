@@ -33,7 +33,7 @@ static bool import_body(wk_onnx_node *c, const scan *s, wk_body *b, const wk_val
                         wk_bound *out, bool *unknown) {
   if (!wk_body_open(c, s->p, b)) return false;
   size_t n_in = (size_t)(s->n_state + s->n_scan), n_out = (size_t)(s->n_state + s->n_slices);
-  wk_bound *inner = wk_arena_alloc(c->im->arena, (n_in + 1) * sizeof *inner);
+  wk_bound *inner = wk_arena_alloc(c->im->arena, n_in * sizeof *inner);
   const wk_type i64 = wk_type_make(WK_I64, 0, NULL);
   wk_graph_input(b->g, NULL, &i64); /* the iteration number, which Scan does not show */
   for (size_t i = 0; i < n_in; i++) {
@@ -81,7 +81,7 @@ static void add_loop(wk_onnx_node *c, const scan *s, const wk_body *b, const wk_
 static void run_scan(wk_onnx_node *c, scan *s, const wk_value_id *in, wk_value_id *out,
                      bool *unknown) {
   wk_bound *inner =
-      wk_arena_alloc(c->im->arena, (size_t)(s->n_state + s->n_slices + 1) * sizeof *inner);
+      wk_arena_alloc(c->im->arena, (size_t)(s->n_state + s->n_slices) * sizeof *inner);
   wk_body b = {0};
   if (import_body(c, s, &b, in, inner, unknown)) {
     for (int i = 0; i < s->n_slices; i++) { /* axes of the stacked result */
@@ -117,7 +117,7 @@ static void scan_batch(wk_onnx_node *c, scan *s, bool *unknown) {
     return;
   wk_onnx_need(c, !wk_onnx_has(c, 0), "sequence lengths are not supported");
   wk_value_id *in = wk_arena_alloc(a, (size_t)n_in * sizeof *in);
-  wk_value_id *out = wk_arena_alloc(a, (size_t)(batch * n_out + 1) * sizeof *out);
+  wk_value_id *out = wk_arena_alloc(a, (size_t)(batch * n_out) * sizeof *out);
   const wk_ints front = {1, (const int64_t[]){0}};
   for (int64_t k = 0; k < batch && wk_onnx_ok(c) && !*unknown; k++) {
     for (int i = 0; i < n_in; i++) {
@@ -160,7 +160,7 @@ wk_status wk_onnx_scan(wk_onnx_node *c) {
   if (has_batch) {
     scan_batch(c, &s, &unknown);
   } else {
-    wk_value_id *out = wk_arena_alloc(c->im->arena, (s.p->n_output + 1) * sizeof *out);
+    wk_value_id *out = wk_arena_alloc(c->im->arena, s.p->n_output * sizeof *out);
     measure(c, &s, c->in + s.n_state);
     if (wk_onnx_ok(c)) run_scan(c, &s, c->in, out, &unknown);
     for (int i = 0; i < c->n_out && wk_onnx_ok(c) && !unknown; i++) wk_onnx_result(c, i, out[i]);

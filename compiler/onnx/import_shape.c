@@ -155,7 +155,7 @@ wk_status wk_onnx_split(wk_onnx_node *c) {
   WK_MAKE_ATTRS(c, a, SPLIT, split);
   a->axis = axis;
   a->sizes = wk_ints_dup(c->im->m->arena, sizes.v, sizes.n);
-  wk_value_id *out = wk_arena_alloc(c->im->arena, (size_t)(sizes.n + 1) * sizeof *out);
+  wk_value_id *out = wk_arena_alloc(c->im->arena, (size_t)sizes.n * sizeof *out);
   wk_make_n(c, WK_OP_SPLIT, a, c->in, 1, out, (int)sizes.n);
   for (int i = 0; i < c->n_out; i++) wk_onnx_result(c, i, out[i]);
   return c->status;

@@ -97,7 +97,7 @@ static wk_value_id placed(wk_onnx_node *c, const grams *g, wk_value_id counts) {
     if (g->places.v[j] >= width) width = g->places.v[j] + 1;
   }
   if (c->status) return WK_NONE;
-  int64_t *from = wk_arena_alloc(c->im->arena, (size_t)(width + 1) * sizeof *from);
+  int64_t *from = wk_arena_alloc(c->im->arena, (size_t)width * sizeof *from);
   for (int64_t i = 0; i < width; i++) from[i] = g->places.n; /* a column of zeros behind them */
   for (int64_t j = 0; j < g->places.n; j++) {
     wk_onnx_need(c, from[g->places.v[j]] == g->places.n,

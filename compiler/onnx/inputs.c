@@ -174,7 +174,7 @@ static wk_status check_option_name(const wk_import_options *o, const char *optio
     return wk_error(WK_USAGE, "%s %s: the sequence has %lld elements", option, name,
                     (long long)(length->n < 0 ? 0 : length->n));
   if (sequence) return NULL;
-  const char **names = wk_xmalloc((g->n_input + 1) * sizeof *names);
+  const char **names = wk_xmalloc(g->n_input * sizeof *names);
   size_t n = 0;
   for (size_t i = 0; i < g->n_input; i++)
     if (g->input[i]->name) names[n++] = g->input[i]->name;
@@ -391,7 +391,7 @@ static wk_status add_elements(wk_importer *im, wk_scope *s, const char *whole,
     return NULL;
   }
   if (!d->is_sequence) return add_element(im, s, whole, whole, d, sym, out);
-  wk_value_id *items = wk_arena_alloc(im->arena, ((size_t)l->n + 1) * sizeof *items);
+  wk_value_id *items = wk_arena_alloc(im->arena, (size_t)l->n * sizeof *items);
   bool known = true;
   for (int64_t k = 0; k < l->n; k++) {
     const char *name = wk_arena_printf(im->arena, "%s[%lld]", whole, (long long)k);

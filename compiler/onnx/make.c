@@ -20,7 +20,7 @@ static int64_t output_bytes(const wk_graph *g, const wk_node *n) {
 /* Evaluates the node into storage of the module; NULL data for outputs left out. */
 static wk_status evaluate(wk_graph *g, const wk_node *n, wk_tensor *out) {
   wk_arena *scratch = wk_arena_new();
-  wk_tensor *in = wk_arena_alloc(scratch, (n->n_in + 1) * sizeof *in);
+  wk_tensor *in = wk_arena_alloc(scratch, n->n_in * sizeof *in);
   wk_status s = NULL;
   for (uint32_t i = 0; i < n->n_in; i++) {
     if (n->in[i] == WK_NONE) continue;
@@ -31,7 +31,7 @@ static wk_status evaluate(wk_graph *g, const wk_node *n, wk_tensor *out) {
     if (n->out[i] == WK_NONE) continue;
     out[i].type = wk_val(g, n->out[i])->type;
     size_t bytes = (size_t)wk_type_bytes(&out[i].type);
-    out[i].data = wk_arena_alloc_aligned(g->module->arena, bytes ? bytes : 1, 64);
+    out[i].data = wk_arena_alloc_aligned(g->module->arena, bytes, 64);
   }
   const wk_eval_node_args args = {.node = n, .graph = g, .in = in, .out = out};
   s = wk_eval_node(&args);
@@ -47,7 +47,7 @@ bool wk_make_fold(wk_onnx_node *c, wk_node_id id, int64_t budget) {
   if (c->status || !wk_eval_is_foldable(g, &n)) return false;
   int64_t bytes = output_bytes(g, &n), work = wk_eval_work(g, &n);
   if (bytes > budget || bytes > im->fold_bytes_left || work > im->fold_work_left) return false;
-  wk_tensor *out = wk_arena_alloc(im->arena, (n.n_out + 1) * sizeof *out);
+  wk_tensor *out = wk_arena_alloc(im->arena, n.n_out * sizeof *out);
   wk_onnx_latch(c, evaluate(g, &n, out));
   if (c->status) return false;
   for (uint32_t i = 0; i < n.n_out; i++) {

@@ -37,7 +37,7 @@ void wk_message_shape(wk_arena *a, Onnx__ValueInfoProto *v, int rank, const int6
   onnx__tensor_shape_proto__init(s);
   v->type->tensor_type->shape = s;
   s->n_dim = (size_t)rank;
-  s->dim = wk_arena_alloc(a, (size_t)(rank + 1) * sizeof *s->dim);
+  s->dim = wk_arena_alloc(a, (size_t)rank * sizeof *s->dim);
   for (int i = 0; i < rank; i++) {
     Onnx__TensorShapeProto__Dimension *d = s->dim[i] = wk_arena_alloc(a, sizeof *d);
     onnx__tensor_shape_proto__dimension__init(d);

@@ -20,7 +20,7 @@ typedef struct {
 } layout;
 
 static void *room(wk_onnx_node *c, int64_t n, size_t size) {
-  return wk_arena_alloc(c->im->arena, (size_t)(n + 1) * size);
+  return wk_arena_alloc(c->im->arena, (size_t)n * size);
 }
 
 static bool branches(const wk_forest *f, int64_t node) {

@@ -341,7 +341,7 @@ wk_status wk_import_onnx_memory(const void *data, size_t n, const wk_import_opti
   void *copy;
   *out = NULL;
   if (report) *report = (wk_import_report){0};
-  WK_TRY(wk_try_malloc(n + 1, &copy));
+  WK_TRY(wk_try_malloc(n, &copy));
   if (n > 0) memcpy(copy, data, n);
   wk_module *m = wk_module_new("memory");
   wk_vec_push(&m->blobs, copy);

@@ -56,7 +56,7 @@ static wk_status read_sequence(const uint8_t *bytes, size_t size, wk_arena *aren
   const Wick__SequenceValue *v = (const Wick__SequenceValue *)message;
   if (v->has_elem_type && v->elem_type > WICK__VALUE_KIND__TENSOR)
     return wk_error(WK_UNSUPPORTED, "is a sequence whose elements are no tensors");
-  out->items = wk_xcalloc(v->n_tensors + 1, sizeof *out->items);
+  out->items = wk_xcalloc(v->n_tensors, sizeof *out->items);
   for (size_t i = 0; i < v->n_tensors; i++) WK_TRY(add_item(&v->tensors[i], arena, out));
   return NULL;
 }

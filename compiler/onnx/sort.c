@@ -65,7 +65,7 @@ static wk_status cycle(const Onnx__NodeProto *n) {
 static wk_status order_nodes(const graph_deps *d, Onnx__NodeProto *const *nodes, size_t n,
                              uint32_t *order) {
   enum { NEW, OPEN, DONE };
-  uint8_t *state = wk_xcalloc(n + 1, 1);
+  uint8_t *state = wk_xcalloc(n, 1);
   WK_VEC(visit) stack = {0};
   size_t n_done = 0;
   wk_status s = NULL;
@@ -96,7 +96,7 @@ static wk_status order_nodes(const graph_deps *d, Onnx__NodeProto *const *nodes,
 wk_status wk_onnx_sort(Onnx__NodeProto *const *nodes, size_t n, wk_arena *scratch,
                        uint32_t **order) {
   graph_deps d = {.makers = wk_map_new()};
-  *order = wk_arena_alloc(scratch, (n + 1) * sizeof **order);
+  *order = wk_arena_alloc(scratch, n * sizeof **order);
   wk_status s = collect_makers(&d, nodes, n);
   for (size_t i = 0; i < n && !s; i++) {
     if (reads_itself(nodes[i])) s = cycle(nodes[i]);

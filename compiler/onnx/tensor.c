@@ -78,7 +78,7 @@ static typed_array typed_data(const Onnx__TensorProto *t, wk_dtype dtype) {
 
 static wk_status unpack_typed(const typed_array *a, wk_tensor *out) {
   uint8_t *bytes;
-  WK_TRY(wk_try_malloc(a->n + 1, (void **)&bytes));
+  WK_TRY(wk_try_malloc(a->n, (void **)&bytes));
   for (size_t i = 0; i < a->n; i++) bytes[i] = (uint8_t)wk_load_i64(a->v, a->stored, (int64_t)i);
   wk_unpack(&out->type, bytes, out->data);
   free(bytes);

@@ -212,7 +212,7 @@ static const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor
 
 /* NULL: none is near. */
 static const char *nearest_field(const ProtobufCMessageDescriptor *d, const char *name) {
-  const char **names = wk_xmalloc((d->n_fields + 1) * sizeof *names);
+  const char **names = wk_xmalloc(d->n_fields * sizeof *names);
   for (unsigned i = 0; i < d->n_fields; i++) names[i] = d->fields[i].name;
   const char *near = *name ? wk_nearest(name, names, d->n_fields) : NULL;
   free(names);

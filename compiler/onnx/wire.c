@@ -294,7 +294,7 @@ static void *budget_alloc(void *ctx, size_t n) {
   budget *b = ctx;
   if (n > b->left) return NULL;
   b->left -= n;
-  return wk_arena_alloc(b->arena, n ? n : 1);
+  return wk_arena_alloc(b->arena, n);
 }
 
 static void budget_free(void *ctx, void *p) {
@@ -307,7 +307,7 @@ static wk_status unpack(walker *w, const ProtobufCMessageDescriptor *d, size_t n
   WK_TRY(walk(w, d, n));
   size_t size = (size_t)w->sizes.data[0];
   void *small; /* protobuf-c copies what it keeps */
-  WK_TRY(wk_try_malloc(size + 1, &small));
+  WK_TRY(wk_try_malloc(size, &small));
   w->out = small;
   wk_status s = walk(w, d, n);
   if (s) {

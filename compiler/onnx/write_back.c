@@ -289,7 +289,7 @@ wk_status wk_onnx_write_back_open(const char *from, const char *to, const wk_rew
     free(w);
     return s;
   }
-  w->found = wk_xcalloc(n + 1, sizeof *w->found);
+  w->found = wk_xcalloc(n, sizeof *w->found);
   s = wk_status_place(plan(w, from, to), from);
   free(w->found);
   w->found = NULL;
