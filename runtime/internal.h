@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 #include "crc32c.h"
 #include "device.h"
@@ -91,6 +92,9 @@ struct wick_model {
   size_t file_size;
   bool describe_only;
 };
+
+/* Zeroed memory for `count` things; free() it. NULL: there is none, never because count is 0. */
+static inline void *wick_list(size_t count, size_t size) { return calloc(count ? count : 1, size); }
 
 /* Zeroed memory that dies with the model; NULL: there is none. */
 void *wick_model_alloc(wick_model *model, uint64_t count, size_t size);

@@ -21,7 +21,7 @@ static uint32_t parts_of_unit(const wick_session *s, uint32_t unit, uint32_t *ou
 }
 
 static wick_status open_queues(wick_session *s) {
-  uint32_t *parts = calloc(s->entry->part_count + 1, sizeof *parts);
+  uint32_t *parts = wick_list(s->entry->part_count, sizeof *parts);
   wick_status status = parts ? WICK_OK : WICK_NO_MEMORY;
   for (uint32_t u = 0; status == WICK_OK && u < s->model->info.unit_count; u++) {
     const wick_loaded_unit *unit = &s->model->units[u];
@@ -116,10 +116,10 @@ static void reset_dims(wick_session *s) {
 
 static wick_status allocate(wick_session *s) {
   const wick_entry_info *e = s->entry;
-  s->queues = calloc(s->model->info.unit_count + 1, sizeof *s->queues);
-  s->runs = calloc((size_t)e->part_count + 1, sizeof *s->runs);
-  s->tensors = calloc((size_t)s->plan->tensor_count + 1, sizeof *s->tensors);
-  s->dims = calloc((size_t)e->output_count + 1, WICK_MAX_RANK * sizeof *s->dims);
+  s->queues = wick_list(s->model->info.unit_count, sizeof *s->queues);
+  s->runs = wick_list(e->part_count, sizeof *s->runs);
+  s->tensors = wick_list(s->plan->tensor_count, sizeof *s->tensors);
+  s->dims = wick_list(e->output_count, WICK_MAX_RANK * sizeof *s->dims);
   return s->queues && s->runs && s->tensors && s->dims ? WICK_OK : WICK_NO_MEMORY;
 }
 

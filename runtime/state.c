@@ -199,7 +199,7 @@ static wick_status read_all(const char *path, uint8_t **data, size_t *size,
     return wick_fail(detail, WICK_CANNOT_READ, "%s: %s", path, strerror(reason));
   }
   *size = S_ISREG(st.st_mode) ? (size_t)st.st_size : 0;
-  *data = malloc(*size + 1);
+  *data = wick_list(*size, 1);
   bool whole = *data && fread(*data, 1, *size, file) == *size;
   fclose(file);
   if (whole) return WICK_OK;

@@ -117,9 +117,9 @@ static wick_status make_part(wick_cl_context *c, uint32_t part, wick_error_detai
 
 static wick_status allocate(wick_cl_context *c) {
   const wick_cl_plan *p = &c->u->plan;
-  c->pieces = calloc((size_t)p->buffer_count + 1, sizeof(cl_mem));
-  c->kernels = calloc((size_t)p->launch_count + 1, sizeof(cl_kernel));
-  c->slots = calloc((size_t)c->u->first_io[c->u->unit->part_count] + 1, sizeof *c->slots);
+  c->pieces = wick_list(p->buffer_count, sizeof(cl_mem));
+  c->kernels = wick_list(p->launch_count, sizeof(cl_kernel));
+  c->slots = wick_list(c->u->first_io[c->u->unit->part_count], sizeof *c->slots);
   return c->pieces && c->kernels && c->slots ? WICK_OK : WICK_NO_MEMORY;
 }
 

@@ -104,7 +104,7 @@ static wick_status check_launches(const wick_cl_unit *u, cl_kernel *kernels,
 
 static wick_status check_kernels(const wick_cl_unit *u, wick_error_detail *error) {
   uint32_t n = u->plan.needs.kernel_count;
-  cl_kernel *kernels = calloc((size_t)n + 1, sizeof(cl_kernel));
+  cl_kernel *kernels = wick_list(n, sizeof(cl_kernel));
   if (!kernels) return WICK_NO_MEMORY;
   wick_status status = check_launches(u, kernels, error);
   for (uint32_t i = 0; i < n; i++)

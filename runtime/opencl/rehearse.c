@@ -12,11 +12,12 @@ static void free_io(void **io, uint32_t n) {
   free(io);
 }
 
-/* Zeros for a part's inputs and outputs. NULL: no memory. */
+/* Zeros for a part's inputs and outputs, NULL for those of no bytes. NULL: no memory. */
 static void **make_io(const wick_part_info *part, uint32_t n) {
-  void **io = calloc((size_t)n + 1, sizeof *io);
+  void **io = wick_list(n, sizeof *io);
   for (uint32_t i = 0; io && i < n; i++) {
-    size_t size = wick_align_up(wick_cl_io(part, i)->bytes + 1, WICK_ALIGN);
+    size_t size = wick_align_up(wick_cl_io(part, i)->bytes, WICK_ALIGN);
+    if (size == 0) continue;
     io[i] = aligned_alloc(WICK_ALIGN, size);
     if (!io[i]) return free_io(io, n), NULL;
     memset(io[i], 0, size);
@@ -93,7 +94,7 @@ static bool run_alone(wick_cl_unit *u, uint32_t part, const wick_cl_launch **las
 }
 
 void wick_cl_rehearse(wick_cl_unit *u) {
-  const wick_cl_launch **last = calloc((size_t)u->plan.needs.kernel_count + 1, sizeof(void *));
+  const wick_cl_launch **last = wick_list(u->plan.needs.kernel_count, sizeof(void *));
   bool ok = last != NULL;
   for (uint32_t i = 0; i < u->unit->part_count && ok; i++) ok = run_alone(u, i, last);
   free(last);
