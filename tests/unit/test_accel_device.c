@@ -446,6 +446,17 @@ static const reader_case reader_cases[] = {
     {7, 0, 4, CUT, "section results: 15 rows for 16 commands"},
     {7, 4, 2, WORD, "section results: of command 1: there is no place 1"},
     {7, 0, 1, WORD, "section results: of command 0: it computes nothing"},
+    {4, AT(wk_accel_part, 0, tensor_bytes) + 4, 0x100, WORD,
+     "section parts: part 0: it wants more memory than there is"},
+    {4, AT(wk_accel_part, 0, work_bytes) + 4, 0x100, WORD,
+     "section parts: part 0: it wants more memory than there is"},
+    {8, AT(wk_accel_window, 0, at), 1, WORD, OUTSIDE},
+    {8, AT(wk_accel_window, 0, plane), 33, WORD, OUTSIDE},
+    {8, AT(wk_accel_window, 0, row), 17, WORD, OUTSIDE},
+    {8, AT(wk_accel_window, 0, planes), 0, WORD, OUTSIDE},
+    {8, AT(wk_accel_window, 0, scratchpad), (64 << 10) - 63, WORD, OUTSIDE},
+    {9, AT(wk_accel_value, 0, strides[7]) + 4, 1u << 31, WORD,
+     "section values: row 0: no strides of a tensor"},
     {8, AT(wk_accel_window, 0, at), 33, WORD, OUTSIDE},
     {8, AT(wk_accel_window, 0, rows), 3, WORD, OUTSIDE},
     {8, AT(wk_accel_window, 0, row), 0, WORD, OUTSIDE},
@@ -467,6 +478,36 @@ static wk_status read_and_check(const sections_of *s, size_t n) {
   for (uint32_t i = 0; i < 2; i++) WK_TRY(wk_accel_part_check(&u, i, io, 2));
   return wk_accel_part_check(&u, 2, io, 2);
 }
+
+/* As near to what is refused as can be: two words of a section are others. */
+static const struct {
+  int section;
+  uint32_t at[2], value[2];
+  const char *want; /* NULL: it is taken */
+} near_cases[] = {
+    {3, {0}, {0x00040101}, NULL}, /* of an output, whose bytes are read */
+    {4, {AT(wk_accel_part, 0, layers)}, {3}, NULL},
+    {4, {AT(wk_accel_part, 0, tensor_bytes) + 4}, {0xff}, NULL},
+    {4, {AT(wk_accel_part, 0, work_bytes) + 4}, {0xff}, NULL},
+    {4, {AT(wk_accel_part, 0, marks)}, {3}, NULL},
+    {5, {AT(wk_accel_layer, 1, mark)}, {1}, NULL},
+    {5, {AT(wk_accel_layer, 1, mark)}, {UINT32_MAX}, NULL},
+    {5, {AT(wk_accel_layer, 2, mark)}, {0}, "section layers: layer 2: its mark is row 0 of 0"},
+    {5, {AT(wk_accel_layer, 1, values)}, {1}, NULL},
+    {5, {AT(wk_accel_layer, 1, values), AT(wk_accel_layer, 1, first_value)}, {0, 1}, NULL},
+    {5, {AT(wk_accel_layer, 1, values), AT(wk_accel_layer, 1, first_value)}, {1, 1},
+     "section layers: layer 1: its values are not all there"},
+    {8, {AT(wk_accel_window, 0, plane)}, {31}, NULL},
+    {8, {AT(wk_accel_window, 0, row)}, {15}, NULL},
+    {8, {AT(wk_accel_window, 0, rows)}, {1}, NULL},
+    {8, {AT(wk_accel_window, 0, at), AT(wk_accel_window, 0, planes)}, {32, 1}, NULL},
+    {8, {AT(wk_accel_window, 0, at), AT(wk_accel_window, 0, planes)}, {33, 1}, OUTSIDE},
+    {8, {AT(wk_accel_window, 0, scratchpad)}, {(64 << 10) - 64}, NULL},
+    {9, {AT(wk_accel_value, 0, lane)}, {7}, NULL},
+    {9, {AT(wk_accel_value, 0, lane)}, {WK_ACCEL_NO_LANE}, NULL},
+    {9, {AT(wk_accel_value, 0, first)}, {7}, NULL},
+    {9, {AT(wk_accel_value, 0, strides[7]) + 4}, {INT32_MAX}, NULL},
+};
 
 static void expect_status(wk_status s, const char *want) {
   char text[300];
@@ -491,6 +532,36 @@ static void reader_names_the_section(void **state) {
     if (c->kind == CUT) x->size -= c->value;
     if (c->kind == GONE) x->name = "";
     expect_status(read_and_check(&s, ACCEL_SECTIONS), c->want);
+  }
+}
+
+static void put_words(sections_of *s, int section, const uint32_t at[2], const uint32_t value[2]) {
+  for (int k = 0; k < 2; k++)
+    if (!k || at[k]) memcpy((uint8_t *)s->memory[section] + at[k], &value[k], 4);
+}
+
+static void reader_takes_what_just_fits(void **state) {
+  static const char none[] = "section parts: there is no part 2";
+  const fixture *f = *state;
+  sections_of s;
+  for (size_t i = 0; i < WK_COUNTOF(near_cases); i++) {
+    copy_sections(f, &s);
+    put_words(&s, near_cases[i].section, near_cases[i].at, near_cases[i].value);
+    expect_status(read_and_check(&s, ACCEL_SECTIONS),
+                  near_cases[i].want ? near_cases[i].want : none);
+  }
+  for (uint32_t more = 0; more < 2; more++) { /* texts, and cycles of a part's layers */
+    const uint32_t text[2] = {AT(wk_accel_layer, 1, op)},
+                   at[2] = {AT(wk_accel_layer, 0, predicted), AT(wk_accel_layer, 1, predicted)};
+    copy_sections(f, &s);
+    put_words(&s, 5, text, (uint32_t[]){(uint32_t)f->unit.texts.n - 1 + more, 0});
+    expect_status(read_and_check(&s, ACCEL_SECTIONS),
+                  more ? "section layers: layer 1: a text lies outside of section texts" : none);
+    copy_sections(f, &s);
+    put_words(&s, 4, (uint32_t[]){AT(wk_accel_part, 0, predicted), 0}, (uint32_t[]){7, 0});
+    put_words(&s, 5, at, (uint32_t[]){3, 4 + more});
+    expect_status(read_and_check(&s, ACCEL_SECTIONS),
+                  more ? "section layers: layer 1: more cycles than are left of the part's" : none);
   }
 }
 
@@ -606,6 +677,7 @@ int main(void) {
       cmocka_unit_test(a_failing_command_is_named),
       cmocka_unit_test(flipped_bytes_are_refused_or_harmless),
       cmocka_unit_test(reader_names_the_section),
+      cmocka_unit_test(reader_takes_what_just_fits),
       cmocka_unit_test(parts_are_streams),
       cmocka_unit_test(parts_are_emitted),
   };
