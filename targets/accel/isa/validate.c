@@ -371,9 +371,8 @@ static bool partial_chunk(validation *k, int64_t bytes) {
 static bool validate_transfer(validation *k) {
   const int64_t *v = k->v;
   bool is_load = k->c->opcode == WK_CMD_LD;
-  int64_t bytes = v[WK_LD_n0] * v[WK_LD_n1], c0 = v[WK_LD_c0], c1 = v[WK_LD_c1];
-  if (bytes < 1 << 20) bytes *= v[WK_LD_n2];
-  if (bytes < 1 << 20) bytes *= v[WK_LD_n3];
+  int64_t bytes = v[WK_LD_n0] * v[WK_LD_n1] * v[WK_LD_n2] * v[WK_LD_n3]; /* of 56 bits at most */
+  int64_t c0 = v[WK_LD_c0], c1 = v[WK_LD_c1];
   if (bytes >= 1 << 20)
     return fault(k, WK_ERROR_field, "n0", "it has 2^20 bytes or more");
   if (c0 > bytes) return partial_chunk(k, bytes);
