@@ -258,6 +258,102 @@ static const accel_case large[] = {
      "  output %y\n}\n"},
 };
 
+#define SCALE(x) "sat<i8>(rescale(" x ", 9000000i64, 17i64))"
+#define OF_GROUPS(n, w, pads, more, y)                                                           \
+  "  %y = conv(%x, %w, %b" more ") {strides=[1,1], pads=[" pads "], dilations=[1,1], group=" n   \
+  ", pad_value=77, epilogue=\"" SCALE("%0") "\"} : i8[" y "]\n  output %y\n}\n"
+
+/* Groups side by side as one product, by how many of them there is room for; and functions of two
+ * operands and folds in all the ways in which these can lie to each other. One part each. */
+static const accel_case forms[] = {
+    {"two groups at a time, with more results than channels", {.target = "accel:tiny"},
+     "graph @main(%x: u8[1,8,5,6]) {\n  %w = constant i8[12,2,2,3] $144\n"
+     "  %b = constant i32[12] $12\n" OF_GROUPS("4", "12,2,2,3", "1,0,0,2", "", "1,12,5,6")},
+    {"all groups at once", {.target = "accel:tiny"},
+     "graph @main(%x: i8[2,6,4,4]) {\n  %w = constant i8[6,2,1,1] $12\n"
+     "  %b = constant i32[6] $6\n" OF_GROUPS("3", "6,2,1,1", "0,0,0,0", "", "2,6,4,4")},
+    {"as many as divide them", {.target = "accel:base"},
+     "graph @main(%x: i8[1,15,3,3]) {\n  %w = constant i8[10,3,3,3] $270\n"
+     "  %b = constant i32[10] $10\n" OF_GROUPS("5", "10,3,3,3", "1,1,1,1", "", "1,10,3,3")},
+    {"one group at a time", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,22,3,4]) {\n  %w = constant i8[14,11,1,2] $308\n"
+     "  %b = constant i32[14] $14\n" OF_GROUPS("2", "14,11,1,2", "0,1,0,0", "", "1,14,3,4")},
+    {"two results of every channel", {.target = "accel:tiny"},
+     "graph @main(%x: u8[1,9,3,3]) {\n  %w = constant i8[18,1,3,3] $162\n"
+     "  %b = constant i32[18] $18\n" OF_GROUPS("9", "18,1,3,3", "1,1,1,1", "", "1,18,3,3")},
+    {"groups and a second operand", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,8,4,4], %z: i8[1,12,4,4]) {\n  %w = constant i8[12,2,1,1] $24\n"
+     "  %b = constant i32[12] $12\n"
+     "  %y = conv(%x, %w, %b, %z) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], group=4, "
+     "epilogue=\"sat<i8>(shr_round(add(mul(i32(" SCALE("%0") "), 5i32), mul(i32(%1), -3i32)), "
+     "3i32))\"} : i8[1,12,4,4]\n  output %y\n}\n"},
+    {"one channel in another lane than its result", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,12,4,4]) {\n"
+     "  %s = slice(%x) {starts=[0,3,0,0], sizes=[1,9,4,4], steps=[1,1,1,1]} : i8[1,9,4,4]\n"
+     "  %w = constant i8[9,1,2,2] $36\n"
+     "  %y = conv(%s, %w) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], group=9, epilogue=\""
+     SUM "\"} : i8[1,9,3,3]\n  output %y\n}\n"},
+    {"a row taken from all rows", {.target = "accel:tiny"},
+     "graph @main(%x: i8[2,9,4,5], %z: u8[1,9,1,5]) {\n"
+     "  %y = map(%z, %x) {body=\"sat<i8>(sub(i32(%0), i32(%1)))\"} : i8[2,9,4,5]\n"
+     "  output %y\n}\n"},
+    {"a column, and a product", {.target = "accel:tiny"},
+     "graph @main(%x: u8[2,9,4,5], %z: i8[2,9,4,1]) {\n"
+     "  %y = map(%x, %z) {body=\"sat<u8>(add(" "rescale(mul(sub(i32(%0), 100i32), "
+     "sub(i32(%1), -7i32)), 9000000i64, 26i64), 90i32))\"} : u8[2,9,4,5]\n  output %y\n}\n"},
+    {"one channel, one value for all of them", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,19,4,5], %z: i8[1,1,4,5], %v: i8[1,1,1,1]) {\n"
+     "  %a = map(%z, %x) {body=\"sat<i8>(sub(i32(%0), i32(%1)))\"} : i8[1,19,4,5]\n"
+     "  %y = map(%a, %v) {body=\"sat<i8>(add(i32(%0), i32(%1)))\"} : i8[1,19,4,5]\n"
+     "  output %y\n}\n"},
+    {"more axes than a command has", {.target = "accel:tiny"},
+     "graph @main(%x: i8[2,3,2,3,9], %z: i8[2,1,2,3,9]) {\n"
+     "  %y = map(%z, %x) {body=\"sat<i8>(sub(i32(%0), i32(%1)))\"} : i8[2,3,2,3,9]\n"
+     "  output %y\n}\n"},
+    {"functions of u8 and i8", {.target = "accel:tiny"},
+     "graph @main(%x: u8[1,9,2,2], %z: i8[1,9,2,2]) {\n"
+     "  %a = map(%x) {body=\"sat<i8>(sub(i32(%0), 128i32))\"} : i8[1,9,2,2]\n"
+     "  %b = map(%z) {body=\"sat<u8>(mul(i32(%0), i32(%0)))\"} : u8[1,9,2,2]\n"
+     "  output %a\n  output %b\n}\n"},
+    {"the mean of images", {.target = "accel:tiny"},
+     "graph @main(%x: u8[3,9,5,4]) {\n  %y = reduce(%x) {axes=[2,3], keepdims=0, "
+     "pre=\"i32(%0)\", post=\"sat<i8>(rescale(add(%0, -2000i32), 9000000i64, 27i64))\"} : "
+     "i8[3,9]\n  output %y\n}\n"},
+    {"and of those of more rows than a window has", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,9,70,2]) {\n  %y = reduce(%x) {axes=[2,3], keepdims=1, "
+     "pre=\"i32(%0)\", post=\"" SCALE("%0") "\"} : i8[1,9,1,1]\n  output %y\n}\n"},
+    {"means of taps inside", {.target = "accel:tiny"},
+     "graph @main(%x: u8[1,9,5,6]) {\n  %y = integer_avg_pool(%x) {kernel=[3,2], strides=[2,1], "
+     "pads=[1,1,1,0], dilations=[1,1], real_pads=[0,0,0,0], factor=1.5, x_zero=9, zero=-5, "
+     "lo=-100, hi=90, to=i8} : i8[1,9,3,6]\n  output %y\n}\n"},
+    {"means of all taps, padding included", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,9,5,6]) {\n  %y = integer_avg_pool(%x) {kernel=[3,2], strides=[1,1], "
+     "pads=[1,1,1,0], dilations=[1,1], real_pads=[1,1,1,0], factor=1.5, x_zero=9, zero=-5, "
+     "lo=-100, hi=90, to=i8} : i8[1,9,5,6]\n  output %y\n}\n"},
+    {"products of matrices", {.target = "accel:tiny"},
+     "graph @main(%x: u8[2,5,11], %z: i8[2,11,13]) {\n"
+     "  %a = max_pool(%x) {kernel=[1], strides=[1], pads=[0,0], dilations=[1]} : u8[2,5,11]\n"
+     "  %y = integer_matmul(%x, %z) {a_zero=100, b_zero=-3, epilogue=\"" SCALE("%0") "\"} : "
+     "i8[2,5,13]\n  output %a\n  output %y\n}\n"},
+    {"rows of softmax and of norms", {.target = "accel:tiny"},
+     "graph @main(%x: i8[2,3,11]) {\n"
+     "  %s = integer_softmax(%x) {axis=2, mult=1073741824, shift=30, scale=0.05, zero=-128, "
+     "lo=-128, hi=127, to=i8} : i8[2,3,11]\n"
+     "  %g = constant i32[11] $11\n  %b = constant i32[11] $11\n"
+     "  %n = integer_norm(%x, %g, %b) {axis=2, shift=20, epsilon=77, x_zero=3, zero=4, lo=-120, "
+     "hi=110, to=i8} : i8[2,3,11]\n"
+     "  %m = integer_norm(%x, %g, %b) {axis=2, centred=0, shift=20, epsilon=77, x_zero=3, lo=-120, "
+     "hi=110, to=i8} : i8[2,3,11]\n  output %s\n  output %n\n  output %m\n}\n"},
+};
+
+static void test_forms(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(forms); i++) {
+    check_case(&forms[i]);
+    if (accel_parts != 1) fail_msg("%s: %d parts", forms[i].what, accel_parts);
+  }
+}
+
 static void test_large(void **state) {
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(large); i++) {
@@ -288,6 +384,7 @@ static int teardown(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
+                                     cmocka_unit_test(test_forms),
                                      cmocka_unit_test(test_large),
                                      cmocka_unit_test(test_long_rows)};
   return cmocka_run_group_tests(tests, setup, teardown);
