@@ -447,7 +447,7 @@ static void emit_op(building *b, int index) {
   bool is_last = true;
   for (int i = index + 1; i <= b->group->last; i++)
     is_last = is_last && (b->net->ops.data[i].out.tensor != t || b->ops[i].end == b->ops[i].done);
-  if (is_stored(b, t) && is_last && !s->is_stored && s->end > s->done) store(b, op, &w.out);
+  if (is_stored(b, t) && is_last && !s->is_stored) store(b, op, &w.out);
 }
 
 /* ---- strips ---------------------------------------------------------------------------------- */

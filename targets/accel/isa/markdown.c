@@ -86,7 +86,6 @@ static void choices(wk_str *b, const char *name) {
 }
 
 static void costs(wk_str *b) {
-  if (wk_isa_costs_count == 0) return;
   wk_str_add(b, "| constant | cycles | |\n|---|---|---|\n");
   for (size_t i = 0; i < wk_isa_costs_count; i++) {
     wk_str_printf(b, "| %s | %d | ", wk_isa_costs[i].name, wk_isa_costs[i].number);
