@@ -109,8 +109,11 @@ static void coverage(void **state) {
   static const struct {
     wk_op op;
     const char *note; /* NULL: it has none for this operator */
-  } cases[] = {{WK_OP_MAP, ""},    {WK_OP_NEST, ""},   {WK_OP_TOP_K, "not a large k of a long line"},
-               {WK_OP_SOFTMAX, ""} /* lowered */,      {WK_OP_DET, NULL},
+  } cases[] = {{WK_OP_MAP, ""},
+               {WK_OP_NEST, ""},
+               {WK_OP_TOP_K, "not a large k of a long line"},
+               {WK_OP_SOFTMAX, ""}, /* lowered */
+               {WK_OP_DET, NULL},
                {WK_OP_IF, "the host reads its condition"},
                {WK_OP_LOOP, "the host reads its condition"}};
   (void)state;
