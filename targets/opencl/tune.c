@@ -143,6 +143,13 @@ static wk_status measure(const wk_opencl *d, const candidate *c, double until, d
   return s;
 }
 
+int wk_cl_least(const double *of, int n) {
+  int at = 0;
+  for (int k = 1; k < n; k++)
+    if (of[k] < of[at]) at = k;
+  return at;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 wk_status wk_cl_tune(const wk_opencl *d, wk_cl_tiles *t, const wk_target_part *parts, size_t n,
@@ -153,15 +160,15 @@ wk_status wk_cl_tune(const wk_opencl *d, wk_cl_tiles *t, const wk_target_part *p
   for (size_t i = 0; i < all.n && !s && wk_clock() - start < d->tune_seconds; i++) {
     const candidate *c = &all.data[i];
     double best[WK_CL_MAX_SIZES];
-    int fastest = 0;
     char text[96];
     snprintf(text, sizeof text, "tuning: product %zu of %zu, %.0f of %.0f s", i + 1, all.n,
              wk_clock() - start, d->tune_seconds);
     if (o->progress) o->progress(text);
     wk_status failure = measure(d, c, start + d->tune_seconds, best);
-    for (int k = 1; k < c->asked.n && !failure; k++)
-      if (best[k] < best[fastest]) fastest = k;
-    if (!failure) wk_cl_tiles_put(t, c->asked.key, c->asked.sizes[fastest], best[fastest]);
+    if (!failure) {
+      int fastest = wk_cl_least(best, c->asked.n);
+      wk_cl_tiles_put(t, c->asked.key, c->asked.sizes[fastest], best[fastest]);
+    }
     wk_status_free(failure); /* all sizes at once may be too much for the device */
   }
   wk_vec_free(&all);

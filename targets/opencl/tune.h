@@ -19,6 +19,9 @@ void wk_cl_tiles_put(wk_cl_tiles *t, const char *key, wk_cl_tile_size size, doub
 /* Writes what is known beside what others have written meanwhile, if there is a folder. NULL ok. */
 void wk_cl_tiles_close(wk_cl_tiles *t);
 
+/* Which of n numbers is the least; of equal ones the first. */
+int wk_cl_least(const double *of, int n);
+
 /* Measures products that are not known, those with most multiply-accumulates first, for so many
  * seconds at most; what is then left is chosen as without measurements. */
 wk_status wk_cl_tune(const wk_opencl *d, wk_cl_tiles *t, const wk_target_part *parts, size_t n,

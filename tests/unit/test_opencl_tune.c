@@ -186,6 +186,9 @@ static void write_file(const char *path, const char *text) {
   assert_int_equal(fclose(f), 0);
 }
 
+/* Of "b, a, c, d": it does not change from version to version, or all would be measured again. */
+#define FILE_OF_DEVICE "tiles-7271e76afea6b772.json"
+
 static void the_file(void **state) {
   static const struct {
     const char *text;
@@ -212,6 +215,7 @@ static void the_file(void **state) {
   assert_false(find_file(path, sizeof path)); /* nothing was measured, nothing is written */
   put(&d, "key", 4, 1);
   assert_true(find_file(path, sizeof path));
+  assert_string_equal(strrchr(path, '/') + 1, FILE_OF_DEVICE);
   json_t *file = json_load_file(path, 0, NULL);
   json_t *want = json_pack("{ss s{s[iif]}}", "device", "b, a, c, d", "tiles", "key", 4, 1, 1.5);
   assert_true(json_equal(file, want));
@@ -406,6 +410,11 @@ static void tune(wk_opencl *d, const parts *x, int n, const char *last) {
   wk_cl_tiles_close(t);
   assert_int_equal(progress.n, n);
   if (strncmp(progress.last, last, strlen(last))) fail_msg("%s", progress.last);
+  if (!n) return;
+  int took = -1, most = -1; /* seconds; the machine may be busy */
+  sscanf(progress.last + strlen(last), "%d of %d s", &took, &most);
+  assert_in_range(took, 0, 300);
+  assert_int_equal(most, 1000);
 }
 
 #define KEY(shape, depth) "matmul f32 f32 1x" shape " taps 1 depth " depth " step 1 packed"
@@ -417,21 +426,32 @@ static void products(void **state) {
   make_parts(&x);
   wk_opencl d = device_of(cpu);
   setenv("WICK_OPENCL_DEVICE", "no such device", 1);
-  tune(&d, &x, 6, "tuning: product 6 of 6, 0 of 1000 s");
+  tune(&d, &x, 6, "tuning: product 6 of 6, ");
   char path[600];
   assert_false(find_file(path, sizeof path));
   put(&d, KEY("4x16", "24"), 4, 2);
-  tune(&d, &x, 5, "tuning: product 5 of 5, 0 of 1000 s");
+  tune(&d, &x, 5, "tuning: product 5 of 5, ");
   progress.stop = &d;
-  tune(&d, &x, 1, "tuning: product 1 of 5, 0 of 1000 s");
+  tune(&d, &x, 1, "tuning: product 1 of 5, ");
   tune(&d, &x, 0, "");
   progress.stop = NULL;
   d = device_of((device_text){WICK_OPENCL_GPU, 4, 64, 256, 256}); /* sides of 128 and 64 */
-  tune(&d, &x, 6, "tuning: product 6 of 6, 0 of 1000 s");
+  tune(&d, &x, 6, "tuning: product 6 of 6, ");
   d = device_of((device_text){WICK_OPENCL_GPU, 4, 15, 256, 256}); /* of 64 alone: no choice */
   tune(&d, &x, 0, "");
   unsetenv("WICK_OPENCL_DEVICE");
   free_parts(&x);
+}
+
+static void the_fastest(void **state) {
+  static const struct {
+    double of[3];
+    int n, least;
+  } cases[] = {{{4}, 1, 0},       {{1, 2}, 2, 0},    {{2, 1}, 2, 1},    {{1, 1}, 2, 0},
+               {{1, 2, 3}, 3, 0}, {{2, 1, 3}, 3, 1}, {{3, 2, 1}, 3, 2}, {{2, 1, 1}, 3, 1}};
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++)
+    assert_int_equal(wk_cl_least(cases[i].of, cases[i].n), cases[i].least);
 }
 
 /* The largest first, of equal ones that whose key is less; each is kept, with a size that was
@@ -557,6 +577,7 @@ int main(void) {
       cmocka_unit_test_teardown(only_listed_sizes, forget),
       cmocka_unit_test(memory_of_a_trial),
       cmocka_unit_test_teardown(products, forget),
+      cmocka_unit_test(the_fastest),
       cmocka_unit_test_teardown(measured, forget),
       cmocka_unit_test(limits),
   };
