@@ -426,7 +426,8 @@ static const char learner[] =
     "  line_exec exec = {.threads = 1, .state = state, .scratch = aligned_alloc(64, 1 << 20)};\n"
     "  bad |= line_run_with_train(&exec, weights, in, out, arena);\n"
     "  free(exec.scratch);\n"
-    "  return bad;\n}\n";
+    "  return bad;\n}\n"
+    "long weights_bytes(void) { return LINE_WEIGHTS_BYTES; }\n";
 
 static void bundles_learn(void **state) {
   (void)state;
@@ -448,6 +449,11 @@ static void bundles_learn(void **state) {
   wk_file weights;
   snprintf(path, sizeof path, "%s/line.weights", folder);
   must(wk_file_map(path, &weights));
+  symbol = dlsym(library, "weights_bytes");
+  long (*weights_bytes)(void);
+  assert_non_null(symbol);
+  memcpy(&weights_bytes, &symbol, sizeof weights_bytes);
+  assert_int_equal(weights_bytes(), weights.size);
   char *memory = aligned_alloc(64, 4096);
   assert_int_equal(learn((const char *)weights.data, data.x, data.y, memory, 99), 0);
   wick_model *m = line_package();
