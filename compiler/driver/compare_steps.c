@@ -49,11 +49,13 @@ static wk_status keep(void *ctx, const wk_graph *g, const wk_node *n, const wk_t
 }
 
 static wk_status evaluate(comparison *x, const wk_graph *g, const void *const *in) {
-  wk_tensor from[WK_RUNNER_MAX_IO], *out = wk_xcalloc(g->outputs.n, sizeof *out);
+  wk_tensor *from = wk_xcalloc(g->inputs.n, sizeof *from);
+  wk_tensor *out = wk_xcalloc(g->outputs.n, sizeof *out);
   for (size_t k = 0; k < g->inputs.n; k++)
     from[k] = (wk_tensor){wk_val(g, g->inputs.data[k])->type, (void *)(uintptr_t)in[k]};
   wk_status s = wk_eval_graph(g, from, out, keep, x);
   for (size_t k = 0; k < g->outputs.n; k++) wk_tensor_free(&out[k]);
+  free(from);
   free(out);
   return s;
 }
@@ -181,7 +183,8 @@ static void print_count(const wk_comparison *c, uint32_t steps) {
 }
 
 static wk_status compare_model(wk_comparison *c, const wk_run_job *job, const wick_model *m) {
-  const void *in[WK_RUNNER_MAX_IO];
+  size_t n = wk_runner_inputs(job->runner);
+  const void **in = wk_arena_alloc(c->arena, n * sizeof *in);
   wk_pipeline_report report;
   wick_session *session = NULL;
   wk_parts *parts = NULL;
@@ -189,7 +192,7 @@ static wk_status compare_model(wk_comparison *c, const wk_run_job *job, const wi
   wk_module *module = wk_module_clone(wk_runner_module(job->runner));
   WK_TRY(wk_targets_open(&(wk_target_args){0}, &t));
   const wk_pipeline_options po = {.targets = &t, .stop_after = "lower"}; /* all names are there */
-  for (size_t i = 0; i < wk_runner_inputs(job->runner); i++) in[i] = job->in[i].data;
+  for (size_t i = 0; i < n; i++) in[i] = job->in[i].data;
   wk_status s = wk_pipeline_run(module, &po, &report, &parts);
   if (!s) s = open_entry(m, module->main, c->o->run.threads, &session);
   if (!s && !wick_session_entry(session)->has_steps)

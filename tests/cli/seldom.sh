@@ -58,6 +58,50 @@ own="wick: wrap.onnx: some operators have no ONNX form and are written in the do
   bad "of ours: $(quantised wrap)"
 gives 'but ours' '^y f32\[2,2\]' "$wick" run wrap.onnx
 
+# ---- as many inputs and outputs as there may be --------------------------------------------------
+
+f32() { printf '%s { name: "%s" type { tensor_type { elem_type: 1 shape {%s} } } }\n' "$@"; }
+# joined NAME OP N: of N inputs one output. taken_apart NAME N: of one input N outputs.
+joined() {
+  local i
+  {
+    echo 'ir_version: 8 opset_import { version: 17 } graph { name: "g"'
+    for ((i = 0; i < $3; i++)); do f32 input "x$i" ' dim { dim_value: 1 } '; done
+    printf 'node { op_type: "%s" name: "all"' "$2"
+    for ((i = 0; i < $3; i++)); do printf ' input: "x%d"' "$i"; done
+    echo ' output: "y" }' && f32 output y '' | sed 's/ shape {}//' && echo '}'
+  } >"$1.onnxtxt"
+}
+taken_apart() {
+  local i
+  {
+    echo 'ir_version: 8 opset_import { version: 17 } graph { name: "g"'
+    f32 input x " dim { dim_value: $2 } "
+    printf 'node { op_type: "Split" name: "all" input: "x"'
+    for ((i = 0; i < $2; i++)); do printf ' output: "y%d"' "$i"; done
+    echo ' }'
+    for ((i = 0; i < $2; i++)); do f32 output "y$i" '' | sed 's/ shape {}//'; done
+    echo '}'
+  } >"$1.onnxtxt"
+}
+limits() {
+  local n kind command
+  for n in 256 257; do
+    joined sum Sum $n && taken_apart split $n
+    for kind in sum split; do
+      "$wick" compile $kind.onnxtxt -q --cpu x86-64 -o $kind.wick
+      for command in "run $kind.onnxtxt --cpu x86-64" "run $kind.onnxtxt --target eval" \
+        "run $kind.wick" "compare $kind.onnxtxt --cpu x86-64" \
+        "compare $kind.onnxtxt --cpu x86-64 --passes" \
+        "compare $kind.onnxtxt --package $kind.wick -v"; do
+        echo "$n, $command: $("$wick" $command 2>&1 | grep -v -e random -e '^time' | sed -n '$p' |
+          sed 's/ min .*//; s/^y[0-9]* f32.*/runs/; s/^  top.*/runs/')"
+      done
+    done
+  done
+}
+prints seldom-limits limits
+
 # ---- more than is tried --------------------------------------------------------------------------
 
 numbers() { seq -s ', ' 1 "$1"; }
