@@ -111,8 +111,9 @@ static void add_points(wk_str *b, const wk_plot_series *s, range r) {
 }
 
 void wk_plot_svg(wk_str *b, const wk_plot *p) {
-  double step = tick_step(highest(p) - p->low, p->is_binary);
-  range r = {p->low, p->low + ceil((highest(p) - p->low) / step) * step};
+  double height = highest(p) - p->low, step = tick_step(height, p->is_binary);
+  double steps = ceil(height / step - 1e-9); /* 0.16 are 8 times 0.02, and what is rounded away */
+  range r = {p->low, p->low + steps * step};
   wk_str_printf(b, "<svg viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n", WIDTH,
                 HEIGHT, WIDTH, HEIGHT);
   add_axes(b, p, r, step);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Diagrams, whole: every coordinate. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -72,6 +75,58 @@ static void axes_of_twos(void **state) {
   wk_plot_free(&p);
 }
 
+/* What stands beside the axis, of a line up to `top`; how many. */
+enum { LABELS = 32 };
+static int labels_of(double low, double top, bool is_binary, double labels[LABELS]) {
+  wk_plot p = {.title = "", .x_title = "", .y_text = text_of, .low = low, .is_binary = is_binary};
+  wk_plot_series s = {.is_line = true};
+  wk_vec_push(&s.points, ((wk_plot_point){0, low, ""}));
+  wk_vec_push(&s.points, ((wk_plot_point){1, top, ""}));
+  wk_vec_push(&p.series, s);
+  wk_str b = {0};
+  wk_plot_svg(&b, &p);
+  int n = 0;
+  static const char mark[] = "text-anchor=\"end\">";
+  for (char *at = b.s; (at = strstr(at, mark)) && n < LABELS;)
+    labels[n++] = strtod(at + strlen(mark), &at);
+  wk_str_free(&b);
+  wk_plot_free(&p);
+  return n;
+}
+
+static void check_labels(double low, double top, bool is_binary) {
+  double labels[LABELS];
+  int n = labels_of(low, top, is_binary, labels);
+  if (n < 2) fail_msg("%g to %g: %d labels", low, top, n);
+  double step = labels[1] - labels[0], tens = step / pow(10, floor(log10(step * 1.0001)));
+  bool is_round = is_binary ? fabs(exp2(round(log2(step))) / step - 1) < 1e-4
+                            : fabs(tens - 1) < 1e-3 || fabs(tens - 2) < 1e-3 ||
+                                  fabs(tens - 5) < 1e-3;
+  bool fits = labels[0] == low && labels[n - 1] >= top * 0.9999 && labels[n - 2] < top * 0.9999;
+  for (int i = 1; i < n; i++) fits &= fabs(labels[i] - labels[i - 1] - step) < step * 1e-3;
+  if (!is_round || !fits || n - 1 < 5 || n - 1 > (is_binary ? 8 : 10))
+    fail_msg("%g to %g: %d steps of %g, to %g", low, top, n - 1, step, labels[n - 1]);
+}
+
+/* Five to ten steps, or to eight where they are powers of two; the last is the first that is not
+ * below the highest point. */
+static void axes_have_round_steps(void **state) {
+  (void)state;
+  for (int k = -30; k <= 30; k++)
+    for (int d = 0; d < 40; d++) {
+      check_labels(0, exp2(k) * (1 + d / 40.0), true);
+      if (k >= -12 && k <= 12) check_labels(0, pow(10, k / 4.0) * (1 + d / 40.0), false);
+    }
+  double flat[LABELS];
+  for (int low = -3; low <= 5; low += 4)
+    for (int is_binary = 0; is_binary < 2; is_binary++) { /* all points are at the bottom */
+      int n = labels_of(low, low, is_binary, flat);
+      assert_int_equal(n, is_binary ? 9 : 11);
+      assert_float_equal(flat[0], low, 0);
+      assert_float_equal(flat[n - 1], low + 1, 1e-9);
+    }
+}
+
 static void logarithms(void **state) {
   (void)state;
   assert_float_equal(wk_plot_log(1, 1, 100), 0.04, 1e-12);
@@ -84,6 +139,7 @@ static void logarithms(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(axes_of_tens),
                                      cmocka_unit_test(axes_of_twos),
+                                     cmocka_unit_test(axes_have_round_steps),
                                      cmocka_unit_test(logarithms)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
