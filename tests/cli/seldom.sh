@@ -102,6 +102,23 @@ limits() {
 }
 prints seldom-limits limits
 
+# ---- no more open files --------------------------------------------------------------------------
+
+# Three cases at a time want three pipes. Where there is room for fewer, those that run are waited
+# for, and no report is left that would be of some.
+mkdir -p suite/{a,b,c} && for name in a b c; do cp relu.onnx suite/$name/model.onnx; done
+refused=0 whole=0
+for ((n = 5; n < 14; n++)); do
+  bash -c "ulimit -n $n; exec '$wick' test suite --jobs 3 --cpu x86-64 --junit junit.xml" >out 2>err
+  case $?,$(tail -1 err),$(ls junit* 2>/dev/null) in
+    '6,wick: cannot create a pipe: Too many open files,') ((++refused)) ;;
+    1,,junit.xml) ((++whole)) ;;
+    *) bad "$n open files: $(cat err) $(ls junit*)" ;;
+  esac
+  rm -f junit*
+done
+((refused >= 2 && whole >= 2)) && good || bad "few open files: $refused refused, $whole whole"
+
 # ---- more than is tried --------------------------------------------------------------------------
 
 numbers() { seq -s ', ' 1 "$1"; }
