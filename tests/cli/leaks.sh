@@ -6,24 +6,7 @@ here=$(realpath "$(dirname "$0")") nets=$(realpath "$(dirname "$0")/../nets")
 onnx=$(realpath "$(dirname "$0")/../onnx")
 source "$here/lib.bash" "$@"
 source "$here/train.bash"
-counter=$(dirname "$wick")/libleak_counter.so
-if [[ ! -e $counter ]]; then
-  echo 'note: sanitizers look for leaks themselves'
-  finish
-fi
-
-# tidy NAME STATUS COMMAND...: the command ends with this status and leaves nothing.
-tidy() {
-  local name=$1 want=$2 status
-  shift 2
-  rm -f "$tmp/left"
-  WICK_LEAKS=$tmp/left LD_PRELOAD=$counter "$wick" "$@" >out 2>err
-  status=$?
-  [[ $status == "$want" ]] || bad "$name: exit status $status: $(head -2 err)"
-  if [[ -e $tmp/left && ! -s $tmp/left ]]; then good; else
-    bad "$name leaves (addr2line says of what): $(head -3 "$tmp/left" | tr '\n' ' ')"
-  fi
-}
+source "$here/leaks.bash"
 
 small_models
 fitted fitted.onnx "$(field 1 "$(node Relu h y)")"
@@ -41,61 +24,58 @@ cpu=(--cpu x86-64) pair=(--target accel:tiny --cpu x86-64)
 
 # ---- what succeeds -------------------------------------------------------------------------------
 
-while read -r line; do
-  eval "words=($line)"
-  tidy "${words[*]:0:2}" 0 "${words[@]}"
-done <<'END'
-zoo ds_cnn -o zoo.onnx
-compile unet.onnx -q "${cpu[@]}" -o unet.wick --report report.json
-compile unet.onnx "${pair[@]}" -o parts.wick --print-parts --print-integer --time-passes
-compile symbolic.onnx --bind n=1 --bind n=3 "${cpu[@]}" -o two.wick --print-after changed
-compile cnn.onnx -q "${cpu[@]}" --emit bundle -o bundle
-compile cnn.onnx -q "${cpu[@]}" --emit program -o /dev/null
-compile cnn.onnx -q "${cpu[@]}" --emit onnx -o again.onnx
-compile cnn.onnx -q "${cpu[@]}" --memory-budget 64KiB --convert f16 -o half.wick
-compile cnn.onnx -q "${pair[@]}" --quantize-random 1 --effort 0 -o random.wick
-inspect unet.onnx
-inspect parts.wick
-run parts.wick --random 2 --output-dir results
-run two.wick -i one.npy
-run relu.onnx -i x=three.npy --target eval --dump-tensors eval
-run unet.onnx "${cpu[@]}" --dump-tensors cpu --profile --repeat 2
-compare unet.onnx "${pair[@]}" -v
-compare unet.onnx --package parts.wick
-compare cnn.onnx "${cpu[@]}" -v
-compare relu.onnx --passes
-test "$onnx/QGemm" "$onnx/QLinearAdd" "$onnx/QLinearMul" -j2 --junit junit.xml
-test "$onnx/QGemm" "$onnx/QLinearAdd" -j0 --target eval -v
-test "$onnx" "$onnx/../caffe2" -j0 --target eval
-ops --model unet.onnx --target accel:tiny,cpu:x86-64 --parts -v
-ops --model cnn.onnx --json -v
-ops --markdown
-ops --caffe2
-ops --gradients
-quantize fitted.onnx --bind n=4 --random 2 --per-channel -v -o q.onnx --report q.json
-quantize fitted.onnx --bind n=4 --random 1 --method entropy --equalise -o q2.onnx
-quantize shifted.onnx --bind n=4 --random 1 --method mse -o q3.onnx
-grad cnn.onnx --emit graph -o grad.txt
-grad relu.onnx --check -v
-plan plan.csv -o placed.csv
-asm copies.s -o copies.wcs
-disasm copies.wcs -o text.s
-disasm parts.wick --part 1 --no-data
-check parts.wick
-isa --sv --machine tiny
-targets
-devices -v
-sim copies.s --model timing --json s.json --trace s.trace --commands
-sim parts.wick --model timing --causes --csv p.csv --json p.json --html p.html
-sim parts.wick --model functional --part 1
-sim gemm.onnx --machine tiny --model timing --with-modes --json m.json
-diff p.json p.json --json d.json --most 2
-sweep gemm.onnx -m tiny --set dram_latency=50,60,0 --effort 0 -o sweep -j 2
-sweep gemm.onnx -m tiny --set dram_latency=50,60,0 --effort 0 -o sweep
-explore gemm.onnx -m tiny --space space.cfg --confirm 0 --effort 0 -o explore
-help sweep
-man explore
-completion bash
+all_tidy <<'END'
+0 zoo ds_cnn -o zoo.onnx
+0 compile unet.onnx -q "${cpu[@]}" -o unet.wick --report report.json
+0 compile unet.onnx "${pair[@]}" -o parts.wick --print-parts --print-integer --time-passes
+0 compile symbolic.onnx --bind n=1 --bind n=3 "${cpu[@]}" -o two.wick --print-after changed
+0 compile cnn.onnx -q "${cpu[@]}" --emit bundle -o bundle
+0 compile cnn.onnx -q "${cpu[@]}" --emit program -o /dev/null
+0 compile cnn.onnx -q "${cpu[@]}" --emit onnx -o again.onnx
+0 compile cnn.onnx -q "${cpu[@]}" --memory-budget 64KiB --convert f16 -o half.wick
+0 compile cnn.onnx -q "${pair[@]}" --quantize-random 1 --effort 0 -o random.wick
+0 inspect unet.onnx
+0 inspect parts.wick
+0 run parts.wick --random 2 --output-dir results
+0 run two.wick -i one.npy
+0 run relu.onnx -i x=three.npy --target eval --dump-tensors eval
+0 run unet.onnx "${cpu[@]}" --dump-tensors cpu --profile --repeat 2
+0 compare unet.onnx "${pair[@]}" -v
+0 compare unet.onnx --package parts.wick
+0 compare cnn.onnx "${cpu[@]}" -v
+0 compare relu.onnx --passes
+0 test "$onnx/QGemm" "$onnx/QLinearAdd" "$onnx/QLinearMul" -j2 --junit junit.xml
+0 test "$onnx/QGemm" "$onnx/QLinearAdd" -j0 --target eval -v
+0 test "$onnx" "$onnx/../caffe2" -j0 --target eval
+0 ops --model unet.onnx --target accel:tiny,cpu:x86-64 --parts -v
+0 ops --model cnn.onnx --json -v
+0 ops --markdown
+0 ops --caffe2
+0 ops --gradients
+0 quantize fitted.onnx --bind n=4 --random 2 --per-channel -v -o q.onnx --report q.json
+0 quantize fitted.onnx --bind n=4 --random 1 --method entropy --equalise -o q2.onnx
+0 quantize shifted.onnx --bind n=4 --random 1 --method mse -o q3.onnx
+0 grad cnn.onnx --emit graph -o grad.txt
+0 grad relu.onnx --check -v
+0 plan plan.csv -o placed.csv
+0 asm copies.s -o copies.wcs
+0 disasm copies.wcs -o text.s
+0 disasm parts.wick --part 1 --no-data
+0 check parts.wick
+0 isa --sv --machine tiny
+0 targets
+0 devices -v
+0 sim copies.s --model timing --json s.json --trace s.trace --commands
+0 sim parts.wick --model timing --causes --csv p.csv --json p.json --html p.html
+0 sim parts.wick --model functional --part 1
+0 sim gemm.onnx --machine tiny --model timing --with-modes --json m.json
+0 diff p.json p.json --json d.json --most 2
+0 sweep gemm.onnx -m tiny --set dram_latency=50,60,0 --effort 0 -o sweep -j 2
+0 sweep gemm.onnx -m tiny --set dram_latency=50,60,0 --effort 0 -o sweep
+0 explore gemm.onnx -m tiny --space space.cfg --confirm 0 --effort 0 -o explore
+0 help sweep
+0 man explore
+0 completion bash
 END
 
 # ---- training ------------------------------------------------------------------------------------
@@ -134,10 +114,7 @@ sed 's/map/mop/' copies.s >bad.s
 model "$(field 1 "$(node Relu x h)")$(field 1 "$(node Frobnicate h y)")" \
   "$(field 11 "$(value x 1 2 3)")" "$(field 12 "$(value y 1 2 3)")" >unknown.onnx
 mkdir full
-while read -r status line; do
-  eval "words=($line)"
-  tidy "${words[*]}" "$status" "${words[@]}"
-done <<'END'
+all_tidy <<'END'
 2 frob
 2 compile
 2 compile unet.onnx --nothing
