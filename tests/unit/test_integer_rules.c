@@ -316,6 +316,52 @@ static void test_chains(void **state) {
   }
 }
 
+/* What operators become by themselves; the others have no integer form. */
+static const char forms[] =
+    "identity: itself\n"
+    "reshape: itself\n"
+    "transpose: itself\n"
+    "slice: itself\n"
+    "expand: itself\n"
+    "concat: itself\n"
+    "split: itself\n"
+    "pad: itself\n"
+    "tile: itself\n"
+    "conv: itself\n"
+    "conv_transpose: itself\n"
+    "matmul: itself\n"
+    "integer_avg_pool: avg_pool\n"
+    "integer_softmax: softmax\n"
+    "integer_norm: layer_norm\n"
+    "max_pool: itself\n"
+    "reduce_max: itself\n"
+    "reduce_min: itself\n"
+    "gather: abs neg sign floor ceil round sqrt reciprocal exp log sin cos tan asin acos "
+    "atan sinh cosh asinh acosh atanh tanh erf sigmoid relu leaky_relu thresholded_relu elu "
+    "selu celu softplus softsign hard_sigmoid hard_swish silu gelu gelu_tanh mish shrink "
+    "clip div mod fmod min max pow prelu fake_quantize gather\n"
+    "resize: itself\n"
+    "map: add sub mul quantize dequantize\n"
+    "reduce: reduce_mean\n";
+
+static void test_forms(void **state) {
+  (void)state;
+  wk_str b = {0};
+  for (int form = 0; form < WK_OP_COUNT; form++) {
+    bool any = false;
+    for (int op = 0; op < WK_OP_COUNT; op++) {
+      if (wk_integer_form_of((wk_op)op) != (wk_op)form) continue;
+      if (!any) wk_str_printf(&b, "%s:", wk_op_get((wk_op)form)->name);
+      if (op != form || any) wk_str_printf(&b, " %s", wk_op_get((wk_op)op)->name);
+      else wk_str_add(&b, " itself");
+      any = true;
+    }
+    if (any) wk_str_add(&b, "\n");
+  }
+  if (strcmp(b.s, forms)) fail_msg("\n%s", b.s);
+  wk_str_free(&b);
+}
+
 #define TEST(table)                                                                           \
   static void test_##table(void **state) {                                                    \
     (void)state;                                                                              \
@@ -332,6 +378,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_maps), cmocka_unit_test(test_tables), cmocka_unit_test(test_windows),
       cmocka_unit_test(test_products), cmocka_unit_test(test_contractions),
-      cmocka_unit_test(test_limits),   cmocka_unit_test(test_chains)};
+      cmocka_unit_test(test_limits),   cmocka_unit_test(test_chains),
+      cmocka_unit_test(test_forms)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
