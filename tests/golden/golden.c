@@ -3,7 +3,7 @@
  * and prints `N passed, N failed`. A case is
  *
  *   # what it is about, and the steps to take, one per line, in this order:
- *   # quantize: WORD… (quantise.h) | # integer | # pass: NAME | # lower | # layout |
+ *   # quantize: WORD… (quantise.h) | # gradient | # integer | # pass: NAME | # lower | # layout |
  *   # layout: channels-last | # order | # generate | # inst-pass: NAME | # place
  *   module … or program …
  *   ----
@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "compiler/grad/grad.h"
 #include "compiler/integer/integer.h"
 #include "compiler/lower/lower.h"
 #include "compiler/passes/passes.h"
@@ -91,6 +92,28 @@ static wk_status integer(subject *s, const char *arg) {
   return wk_integer_convert(s->m, &changes);
 }
 
+/* The adjoints of all inputs that have one become outputs, dNAME. */
+static wk_status gradient(subject *s, const char *arg) {
+  wk_graph *g = s->m->main;
+  wk_value_id *of = wk_arena_alloc(s->m->arena, g->outputs.n * sizeof *of);
+  wk_value_id *wrt = wk_arena_alloc(s->m->arena, g->inputs.n * sizeof *wrt);
+  wk_value_id *out = wk_arena_alloc(s->m->arena, g->inputs.n * sizeof *out);
+  wk_grad_request r = {.of = of, .wrt = wrt, .out = out};
+  (void)arg;
+  for (size_t k = 0; k < g->outputs.n; k++)
+    if (wk_dtype_is_float(wk_val(g, g->outputs.data[k])->type.dtype))
+      of[r.n_of++] = g->outputs.data[k];
+  for (size_t k = 0; k < g->inputs.n; k++)
+    if (wk_dtype_is_float(wk_val(g, g->inputs.data[k])->type.dtype))
+      wrt[r.n_wrt++] = g->inputs.data[k];
+  WK_TRY(wk_grad(g, &r));
+  for (size_t k = 0; k < r.n_wrt; k++)
+    if (out[k] != WK_NONE)
+      wk_graph_output(g, wk_arena_printf(s->m->arena, "d%s", wk_val(g, wrt[k])->name), out[k]);
+  WK_TRY(wk_module_normalise(s->m));
+  return wk_module_verify(s->m);
+}
+
 static wk_status narrow(subject *s, const char *arg) {
   int64_t changes;
   (void)arg;
@@ -109,7 +132,8 @@ static const struct {
   wk_status (*run)(subject *s, const char *arg);
 } steps[] = {{"pass", run_pass}, {"integer", integer},   {"narrow", narrow},  {"lower", lower},
              {"layout", layout}, {"order", order},       {"generate", generate},
-             {"place", place},   {"inst-pass", run_inst_pass}, {"quantize", quantise}};
+             {"place", place},   {"inst-pass", run_inst_pass}, {"quantize", quantise},
+             {"gradient", gradient}};
 
 /* Runs the step that a line "# NAME" or "# NAME: ARGUMENT" asks for; other comments ask none. */
 static wk_status run_line(subject *s, const char *line, size_t n) {
@@ -170,7 +194,7 @@ static wk_status check_numbers(const wk_module *before, const wk_module *after) 
   wk_tensor *got = NULL;
   if (!s) got = outputs_of(after->main, in, &s);
   if (!s && !random_same(before->main, got, want, &why)) s = wk_error(WK_FAILED, "%s", why.s);
-  random_tensors_free(got, before->main->outputs.n);
+  random_tensors_free(got, after->main->outputs.n);
   random_tensors_free(want, before->main->outputs.n);
   random_tensors_free(in, before->main->inputs.n);
   wk_str_free(&why);
