@@ -119,8 +119,9 @@ set_tests_properties(unit/test_sim PROPERTIES TIMEOUT 1500) # may have to build 
 
 # Case files through single passes and steps, compared as text; --bless rewrites them.
 add_executable(golden ${CMAKE_SOURCE_DIR}/tests/golden/golden.c
-               ${CMAKE_SOURCE_DIR}/tests/golden/quantise.c)
-target_link_libraries(golden wk_random wk_grad wk_integer wk_lower wk_quantize)
+               ${CMAKE_SOURCE_DIR}/tests/golden/quantise.c
+               ${CMAKE_SOURCE_DIR}/tests/golden/step.c)
+target_link_libraries(golden wk_random wk_train wk_grad wk_integer wk_lower wk_quantize)
 add_test(NAME golden COMMAND ${WK_STRICT} $<TARGET_FILE:golden> ${CMAKE_SOURCE_DIR}/tests/golden)
 
 foreach(lint ranks style limits selftest)

@@ -3,15 +3,16 @@
  * and prints `N passed, N failed`. A case is
  *
  *   # what it is about, and the steps to take, one per line, in this order:
- *   # quantize: WORD… (quantise.h) | # gradient | # integer | # pass: NAME | # lower | # layout |
- *   # layout: channels-last | # order | # generate | # inst-pass: NAME | # place
+ *   # quantize: WORD… (quantise.h) | # step: WORD… (step.h) | # gradient | # integer |
+ *   # pass: NAME | # lower | # layout | # layout: channels-last | # order | # generate |
+ *   # inst-pass: NAME | # place
  *   module … or program …
  *   ----
  *   the text after the last step, or: error: MESSAGE
  *
  * --bless writes what came out into the file. Beside the comparison, the text that comes out must
  * read back to itself, and a graph must give the same numbers as before (`quantize` has checks of
- * its own). */
+ * its own, a `step` computes something else). */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/passes/passes.h"
 #include "tests/golden/quantise.h"
+#include "tests/golden/step.h"
 #include "tests/random_graph.h"
 
 #define SEPARATOR "\n----\n"
@@ -30,7 +32,7 @@
 typedef struct {
   wk_module *m;  /* until `generate` */
   wk_program *p; /* from then on */
-  wk_module *before; /* of `quantize`: has constants that m shares */
+  wk_module *before; /* of `quantize` and `step`: m computes something else */
 } subject;
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -127,13 +129,20 @@ static wk_status quantise(subject *s, const char *arg) {
   return golden_quantise(s->before, arg, &s->m);
 }
 
+/* Its numbers are not those of the model. */
+static wk_status step(subject *s, const char *arg) {
+  if (!s->m || s->before) return wk_error(WK_USAGE, "only graphs are trained, and once");
+  s->before = wk_module_clone(s->m);
+  return golden_step(s->m, arg);
+}
+
 static const struct {
   const char *name;
   wk_status (*run)(subject *s, const char *arg);
 } steps[] = {{"pass", run_pass}, {"integer", integer},   {"narrow", narrow},  {"lower", lower},
              {"layout", layout}, {"order", order},       {"generate", generate},
              {"place", place},   {"inst-pass", run_inst_pass}, {"quantize", quantise},
-             {"gradient", gradient}};
+             {"gradient", gradient}, {"step", step}};
 
 /* Runs the step that a line "# NAME" or "# NAME: ARGUMENT" asks for; other comments ask none. */
 static wk_status run_line(subject *s, const char *line, size_t n) {
