@@ -4,10 +4,10 @@
 
 #include "compiler/ir/ir.h"
 
-/* The step `step: WORD…` of a golden case: m becomes a training step of its constants of floats with
- * axes, but those NAME of which there is an output next_NAME: they are statistics that move. Words:
- * names of a loss and of an optimiser, output=NAME (y), is-loss, norm, clip=LIMIT, accumulate=N and
- * HYPERPARAMETER=VALUE. */
+/* The step `step: WORD…` of a golden case: m becomes a training step of its constants of floats
+ * that have axes, but those NAME of which there is an output next_NAME: they are statistics that
+ * move. Words: names of a loss and of an optimiser, output=NAME (y), is-loss, norm, clip=LIMIT,
+ * accumulate=N and HYPERPARAMETER=VALUE. */
 wk_status golden_step(wk_module *m, const char *words) WK_MUST_CHECK;
 
 #endif
