@@ -214,6 +214,8 @@ static void sums_that_swallow(void **state) {
       {"%b = sub(%a, %z)\n%c = relu(%b)\noutput %c", 0.9, 255.0 / 4, 1},
       {"%b = mul(%a, %z)\noutput %b", 0.9, 255.0 / 4, 0},
       {"%b = add(%a, %z)\noutput %b", 1.1, 255.0 / 4, 0},
+      {"%b = add(%a, %z)\noutput %b", 4, 255, 0}, /* four steps, just as many as it takes */
+      {"%b = add(%a, %z)\noutput %b", 3.999, 255, 1},
       {"%b = add(%a, %z)\noutput %b", 0, 255.0 / 4, 0}, /* always the same number */
       {"%b = add(%a, %k)\noutput %b", 0.9, 255.0 / 4, 0},
       {"%b = add(%a, %z)\noutput %b", 8, 255 * 2.1, 1},

@@ -107,9 +107,9 @@ static void expect(wk_rng *g, const wk_expr *e, int times) {
 
 /* ---- forms and near misses ------------------------------------------------------------------- */
 
-/* Inputs 0 and 1 i32, 2 and 3 i8, 4 and 5 u8, 6 and 7 i32, 8 i64. */
-static const wk_dtype types[] = {WK_I32, WK_I32, WK_I8,  WK_I8, WK_U8,
-                                 WK_U8,  WK_I32, WK_I32, WK_I64};
+/* Inputs 0 and 1 i32, 2 and 3 i8, 4 and 5 u8, 6 and 7 i32, 8 i64, 9 u64, 10 u8. */
+static const wk_dtype types[] = {WK_I32, WK_I32, WK_I8,  WK_I8,  WK_U8, WK_U8,
+                                 WK_I32, WK_I32, WK_I64, WK_U64, WK_U8};
 
 static const wk_expr *parse(wk_arena *a, const char *text) {
   wk_expr *e = NULL;
@@ -140,6 +140,24 @@ static void test_forms(void **state) {
       "a = sub(i32(" FIRST "), 5i32); sat<i8>(shr_round(add(mul(a, 99i32), mul(a, 1i32)), 7i32))",
       "sat<i8>(shr_round(add(i32(sat<u8>(rescale(mul(i32(%2), i32(%3)), 99i64, 1i64))), "
       "mul(i32(%5), 3i32)), 1i32))",
+      /* as far as each number goes; the nearest beyond are among the near misses */
+      "sat<i8>(shr_round(mul(i32(%2), 16777215i32), 22i32))",
+      "sat<i8>(shr_round(mul(i32(%2), -16777215i32), 22i32))",
+      "sat<i8>(shr_round(mul(i32(%4), 8421504i32), 22i32))",
+      "sat<i8>(shr_round(add(mul(i32(%2), 16777215i32), mul(i32(%4), 0i32)), 22i32))",
+      "sat<i8>(shr_round(add(mul(i32(%2), 8388607i32), mul(i32(%3), 8388608i32)), 22i32))",
+      "sat<i8>(shr_round(sub(i32(%2), 32767i32), 8i32))",
+      "sat<i8>(shr_round(sub(i32(%2), -32768i32), 8i32))",
+      "sat<i8>(add(rescale(%0, 11581003i64, 20i64), 32767i32))",
+      "sat<i8>(add(rescale(%0, 11581003i64, 20i64), -32768i32))",
+      "sat<i8>(shr_round(mul(i32(%2), 16777215i32), 31i32))",
+      "sat<i8>(shr_round(mul(i32(%2), 3i32), 0i32))",
+      "sat<i8>(rescale(mul(sub(i32(%2), 32767i32), sub(i32(%4), -32768i32)), 11581003i64, 30i64))",
+      "sat<i8>(rescale(add(%0, add(%1, 3i32)), i64(%10), 20i64))",
+      "sat<i8>(rescale(add(add(1i32, sub(2i32, %1)), sub(%0, add(3i32, 4i32))), 99i64, 1i64))",
+      "sat<i8>(rescale(sub(%0, sub(5i32, mul(%1, 3i32))), 99i64, 1i64))",
+      "f = " FIRST "; sat<i8>(shr_round(sub(mul(sub(i32(f), 5i32), 99i32), mul(sub(i32(f), 5i32), "
+      "98i32)), 1i32))",
   };
   (void)state;
   wk_rng g = {3};
@@ -180,6 +198,26 @@ static void test_near_misses(void **state) {
       "sat<i8>(rescale(i32(" FIRST "), 99i64, 4i64))",           /* rescaled twice */
       "sat<i8>(shr_round(i32(sat<i8>(shr_round(i32(" FIRST "), 1i32))), 1i32))", /* three stages */
       "sat<i8>(shr_round(add(i32(" FIRST "), i32(sat<i8>(rescale(%0, 99i64, 30i64)))), 1i32))",
+      /* one beyond what a form above has */
+      "sat<i8>(shr_round(mul(i32(%2), 16777216i32), 22i32))",
+      "sat<i8>(shr_round(mul(i32(%2), -16777216i32), 22i32))",
+      "sat<i8>(shr_round(mul(i32(%4), 8421505i32), 22i32))",
+      "sat<i8>(shr_round(add(mul(i32(%2), 16777215i32), i32(%3)), 22i32))",
+      "sat<i8>(shr_round(add(mul(i32(%2), 8388608i32), mul(i32(%3), 8388608i32)), 22i32))",
+      "sat<i8>(shr_round(sub(i32(%2), 32768i32), 8i32))",
+      "sat<i8>(shr_round(sub(i32(%2), -32769i32), 8i32))",
+      "sat<i8>(add(rescale(%0, 99i64, 30i64), -32769i32))",
+      "sat<i8>(shr_round(mul(i32(%2), 99i32), -1i32))",
+      "sat<i8>(rescale(mul(sub(i32(%2), 32768i32), i32(%4)), 99i64, 30i64))",
+      "sat<i8>(rescale(mul(i32(%2), sub(i32(%4), -32769i32)), 99i64, 30i64))",
+      "sat<i8>(rescale(mul(i32(%2), %0), 99i64, 30i64))",
+      "sat<i8>(rescale(mul(i32(sat<i8>(%0)), i32(%2)), 99i64, 30i64))",
+      "sat<i8>(rescale(%0, i64(%9), 30i64))",                    /* a multiplier of 64 bits */
+      "f = " FIRST "; sat<i8>(shr_round(add(mul(sub(i32(f), 5i32), 99i32), sub(i32(f), 4i32)), "
+      "7i32))",                                                  /* two zero points of one result */
+      "f = " FIRST "; sat<i8>(shr_round(mul(sub(i32(f), 5i32), i32(%2)), 7i32))",
+      "sat<i8>(shr_round(add(mul(sub(i32(%2), 1i32), 3i32), 5i32), 1i32))", /* a sum that is none */
+      "sat<i8>(shr_round(sub(i32(%2), i32(i16(%3))), 1i32))",
   };
   (void)state;
   wk_arena *a = wk_arena_new();
@@ -188,6 +226,30 @@ static void test_near_misses(void **state) {
     if (wk_requant_of(parse(a, others[k]), &r)) fail_msg("recognised: %s", others[k]);
   }
   wk_arena_free(a);
+}
+
+/* Sums of so many tensors in a row, and not one more; as deep as they may be. */
+static void test_terms(void **state) {
+  (void)state;
+  wk_rng g = {7};
+  for (int n = 1; n <= 12; n++) {
+    wk_arena *a = wk_arena_new();
+    for (int way = 0; way < 2; way++) { /* added to the sum, or to one after the other */
+      wk_str b = {0};
+      wk_requant r;
+      wk_str_add(&b, "sat<i8>(rescale(");
+      for (int k = 0; k < n; k++) wk_str_add(&b, way ? "add(1i32, " : "add(");
+      wk_str_add(&b, "%0");
+      for (int k = 0; k < n; k++) wk_str_add(&b, way ? ")" : ", mul(%1, 3i32))");
+      wk_str_add(&b, ", 99i64, 1i64))");
+      const wk_expr *e = parse(a, b.s);
+      bool is_one = wk_requant_of(e, &r), want = n <= (way ? 8 : WK_REQUANT_TERMS);
+      if (is_one != want) fail_msg("%s: %d", b.s, is_one);
+      if (is_one) compare(&g, e, &r, 1000);
+      wk_str_free(&b);
+    }
+    wk_arena_free(a);
+  }
 }
 
 /* Limits in any order, beyond the type's and against each other. */
@@ -284,7 +346,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_forms),  cmocka_unit_test(test_near_misses),
       cmocka_unit_test(test_limits), cmocka_unit_test(test_nets),
-      cmocka_unit_test(test_random),
+      cmocka_unit_test(test_random), cmocka_unit_test(test_terms),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
