@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Blocks by union-find, as program generation (compiler/lower/generate.c) chooses storage:
- * first, from the last node to the first, what is written straight into a result (pieces of a
- * concat, the inside of a pad, what a settled reshape or transpose shows), then the views that
- * are left. Where strides cannot express a view the estimate misses a copy. */
+ * Blocks as program generation (compiler/lower/generate.c) chooses storage: first, from the last
+ * node to the first, what is written straight into a result (pieces of a concat, the inside of a
+ * pad, what a settled reshape or transpose shows), then the views that are left. What others are
+ * written into is settled itself, and views come behind what they show: a block's value never
+ * joins another one. Where strides cannot express a view the estimate misses a copy. */
 #include "compiler/memory/order_model.h"
 
 #include <stdlib.h>
 
-static uint32_t find(uint32_t *up, uint32_t v) {
-  while (up[v] != v) v = up[v] = up[up[v]];
-  return v;
-}
-
 typedef struct {
   const wk_graph *g;
-  uint32_t *up;
+  uint32_t *up;  /* per value: the one that stands for its block */
   bool *settled; /* per value: its place has been chosen */
 } blocks_of;
 
@@ -22,7 +18,7 @@ typedef struct {
 static void settle_in(blocks_of *b, wk_value_id v, wk_value_id whole) {
   if (wk_val(b->g, v)->kind != WK_VALUE_NODE || b->settled[v]) return;
   b->settled[v] = true;
-  b->up[find(b->up, v)] = find(b->up, whole);
+  b->up[v] = b->up[whole];
 }
 
 static bool crops(const wk_node *n) {
@@ -69,20 +65,21 @@ static void join_blocks(const wk_graph *g, uint32_t *up, wk_arena *arena) {
   }
 }
 
-static void set_sizes(const wk_graph *g, bool is_main, uint32_t *up, wk_order_block *blocks) {
+static void set_sizes(const wk_graph *g, bool is_main, const uint32_t *up,
+                      wk_order_block *blocks) {
   for (size_t v = 0; v < g->values.n; v++) {
     const wk_value *val = wk_val(g, (wk_value_id)v);
     if (val->kind != WK_VALUE_NODE) continue;
-    int64_t *size = &blocks[find(up, (uint32_t)v)].size, bytes = wk_type_bytes(&val->type);
-    if (*size >= 0 && bytes > *size) *size = bytes;
+    int64_t *size = &blocks[up[v]].size, bytes = wk_type_bytes(&val->type);
+    if (bytes > *size) *size = bytes;
   }
   for (size_t v = 0; v < g->values.n; v++) {
     wk_value_kind kind = wk_val(g, (wk_value_id)v)->kind;
     if (kind == WK_VALUE_CONSTANT || kind == WK_VALUE_INPUT)
-      blocks[find(up, (uint32_t)v)].size = -1;
+      blocks[up[v]].size = -1;
   }
   for (size_t i = 0; is_main && i < g->outputs.n; i++)
-    blocks[find(up, g->outputs.data[i])].size = -1;
+    blocks[up[g->outputs.data[i]]].size = -1;
   for (size_t v = 0; v < g->values.n; v++)
     if (blocks[v].size < 0) blocks[v].size = 0;
 }
@@ -111,19 +108,19 @@ static void add_predecessor(const wk_graph *g, wk_value_id v, list *preds) {
   if (v != WK_NONE && wk_val(g, v)->kind == WK_VALUE_NODE) add_once(preds, wk_val(g, v)->node);
 }
 
-static void describe_node(const wk_graph *g, uint32_t *up, const wk_node *n, wk_order_node *out,
-                          wk_arena *arena) {
+static void describe_node(const wk_graph *g, const uint32_t *up, const wk_node *n,
+                          wk_order_node *out, wk_arena *arena) {
   list preds = {0}, blocks = {0}, inplace = {0};
   add_predecessor(g, n->predicate, &preds);
   for (uint32_t k = 0; k < n->n_in; k++) {
     wk_value_id v = n->in[k];
     if (v == WK_NONE) continue;
-    add_once(&blocks, find(up, v));
+    add_once(&blocks, up[v]);
     add_predecessor(g, v, &preds);
-    if (k >= first_inplace(n->op)) add_once(&inplace, find(up, v));
+    if (k >= first_inplace(n->op)) add_once(&inplace, up[v]);
   }
   for (uint32_t k = 0; k < n->n_out; k++)
-    if (n->out[k] != WK_NONE) add_once(&blocks, find(up, n->out[k]));
+    if (n->out[k] != WK_NONE) add_once(&blocks, up[n->out[k]]);
   out->preds = take(arena, &preds, &out->n_preds);
   out->blocks = take(arena, &blocks, &out->n_blocks);
   out->inplace = take(arena, &inplace, &out->n_inplace);
@@ -172,7 +169,6 @@ wk_order_model wk_order_model_of(const wk_graph *g, const int64_t *peaks, wk_are
     m.nodes[i].transient = body_peak(g, n, peaks);
   }
   list_users(&m, arena);
-  for (size_t v = 0; v < m.n_blocks; v++) up[v] = find(up, (uint32_t)v);
   m.block_of = up;
   wk_order_updates(g, up, &m, arena);
   return m;
