@@ -18,6 +18,7 @@ typedef struct {
 static const row rows[] = {
 #define ROW(op, attrs, in, n_out) {WK_OP_##op, attrs, in, n_out},
 #include "tests/unit/lower_rows.def"
+#include "tests/unit/recurrent_rows.def"
     /* forms that are not drawn from there by other tests */
     ROW(TILE, "repeats=1,1,1,1,1,2,0", "f32[1,1,1,1,1,2,3]", 1)
     ROW(TILE, "repeats=2,0,1,1,1,0,2", "f32[1,1,1,1,1,2,3]", 1)
