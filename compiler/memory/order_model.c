@@ -65,6 +65,7 @@ static void join_blocks(const wk_graph *g, uint32_t *up, wk_arena *arena) {
   }
 }
 
+/* That of the largest value; 0 where there is memory anyway. */
 static void set_sizes(const wk_graph *g, bool is_main, const uint32_t *up,
                       wk_order_block *blocks) {
   for (size_t v = 0; v < g->values.n; v++) {
@@ -75,13 +76,9 @@ static void set_sizes(const wk_graph *g, bool is_main, const uint32_t *up,
   }
   for (size_t v = 0; v < g->values.n; v++) {
     wk_value_kind kind = wk_val(g, (wk_value_id)v)->kind;
-    if (kind == WK_VALUE_CONSTANT || kind == WK_VALUE_INPUT)
-      blocks[up[v]].size = -1;
+    if (kind == WK_VALUE_CONSTANT || kind == WK_VALUE_INPUT) blocks[v].size = 0;
   }
-  for (size_t i = 0; is_main && i < g->outputs.n; i++)
-    blocks[up[g->outputs.data[i]]].size = -1;
-  for (size_t v = 0; v < g->values.n; v++)
-    if (blocks[v].size < 0) blocks[v].size = 0;
+  for (size_t i = 0; is_main && i < g->outputs.n; i++) blocks[up[g->outputs.data[i]]].size = 0;
 }
 
 typedef struct { WK_VEC(uint32_t) ids; } list;

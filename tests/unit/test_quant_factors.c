@@ -78,8 +78,8 @@ static void test_no_factor(void **state) {
 static void test_alone(void **state) {
   (void)state;
   wk_rng g = {4};
-  const double limits[] = {128, 128 - 0x1p-17, 128 - 0x1p-18, 127.5, 64, 1, 0x1p-22, 0x1p-23, 0x1p-38,
-                           0x1p-39, 0x1p-149, 0x1p-150, 0x1.8p-150, 0x1p-151, 3e38, 4e38};
+  const double limits[] = {128, 128 - 0x1p-17, 128 - 0x1p-18, 127.5, 64, 1, 0x1p-22, 0x1p-23,
+                           0x1p-38, 0x1p-39, 0x1p-149, 0x1p-150, 0x1.8p-150, 0x1p-151, 3e38, 4e38};
   for (int i = 0; i < 20000; i++) {
     double f = i < (int)WK_COUNTOF(limits) ? limits[i] : draw_factor(&g);
     wk_rescale r;
@@ -100,7 +100,8 @@ static void test_norm_factors(void **state) {
   int refused = 0;
   for (int round = 0; round < 20000; round++) {
     static const double odd[] = {1023.9990234375, 1024, -1024, -1023.9990234375, NAN, INFINITY};
-    static const double odd_bias[] = {16383.99993896484375, 16384, -16384, -16383.5, NAN, -INFINITY};
+    static const double odd_bias[] = {16383.99993896484375, 16384, -16384, -16383.5, NAN,
+                                      -INFINITY};
     int n = (int)wk_rng_range(&g, 1, 3), shift = -9;
     double y = exp2((double)wk_rng_range(&g, -3, 3)), gamma[3], beta[3], most = 0x1p-16;
     int32_t got[4] = {-7, -7, -7, -7}, bias[4] = {-7, -7, -7, -7};
