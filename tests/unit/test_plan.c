@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/memory/plan_state.h"
 #include "tests/unit/plan_draw.h"
 
 #include <setjmp.h>
@@ -107,6 +108,25 @@ static void too_many_live(void **state) {
     }
   }
   free(items);
+}
+
+/* The search has a table entry for every section of every item: 2^24 at most, in all of a part. */
+static void rows_have_a_limit(void **state) {
+  enum { N = 1 << 12 };
+  (void)state;
+  uint32_t *first = wk_xcalloc(N + 1, sizeof *first), *last = wk_xcalloc(N + 1, sizeof *last);
+  for (uint32_t i = 0; i < N; i++) last[i] = N;
+  first[N] = N - 1, last[N] = N;
+  for (uint32_t n = N; n <= N + 1; n++) {
+    const wk_plan_part p = {.n = n, .sections = N, .first = first, .last = last};
+    wk_arena *a = wk_arena_new();
+    wk_plan_state st;
+    assert_int_equal(wk_plan_state_init(&st, &p, a), n == N);
+    wk_plan_state_free(&st);
+    wk_arena_free(a);
+  }
+  free(first);
+  free(last);
 }
 
 static void alignment_pads(void **state) {
@@ -583,6 +603,7 @@ int main(void) {
     cmocka_unit_test(published_example),
     cmocka_unit_test(bound_not_reachable),
     cmocka_unit_test(too_many_live),
+    cmocka_unit_test(rows_have_a_limit),
     cmocka_unit_test(alignment_pads),
     cmocka_unit_test(fixed_items_stay),
     cmocka_unit_test(colliding_fixed_items_are_refused),
