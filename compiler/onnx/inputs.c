@@ -52,7 +52,7 @@ wk_status wk_model_declared(const Onnx__ValueInfoProto *v, wk_declared *out) {
 
 /* ---- symbols ------------------------------------------------------------------------------- */
 
-typedef struct { const char *name; int64_t value; bool is_used; } symbol;
+typedef struct { const char *name; int64_t value; } symbol;
 typedef WK_VEC(symbol) symbols;
 
 static symbol *find_symbol(symbols *s, const char *name) {
@@ -95,7 +95,7 @@ static wk_status match_dim(const sizes *x, int axis, symbols *s) {
   if (!d->symbols[axis]) return NULL;
   symbol *known = find_symbol(s, d->symbols[axis]);
   if (!known) {
-    symbol fresh = {.name = d->symbols[axis], .value = size, .is_used = true};
+    symbol fresh = {.name = d->symbols[axis], .value = size};
     wk_vec_push(s, fresh);
   } else if (known->value != size) {
     return refuse_given(x, "axis %d of input %s is '%s', which is %lld already; %lld is given",

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/ir/ir.h"
+
 typedef struct {
   const char *text, *p;
   wk_str *model; /* fields of ModelProto */
@@ -125,50 +127,72 @@ static double take_number(reader *r, bool *is_int) {
 
 /* ---- types and tensors ----------------------------------------------------------------------- */
 
+/* By TensorProto.DataType; bits of an element. */
+static const struct { const char *name; int bits; } elems[] = {
+    [1] = {"f32", 32}, [2] = {"u8", 8}, [3] = {"i8", 8}, [4] = {"u16", 16}, [5] = {"i16", 16},
+    [6] = {"i32", 32}, [7] = {"i64", 64}, [8] = {"string", 8}, [9] = {"bool", 8},
+    [10] = {"f16", 16}, [11] = {"f64", 64}, [12] = {"u32", 32}, [13] = {"u64", 64},
+    [14] = {"c64", 64}, [16] = {"bf16", 16}, [17] = {"f8e4m3fn", 8}, [18] = {"f8e4m3fnuz", 8},
+    [19] = {"f8e5m2", 8}, [20] = {"f8e5m2fnuz", 8}, [21] = {"u4", 4}, [22] = {"i4", 4},
+    [23] = {"f4e2m1fn", 4}, [24] = {"f8e8m0fnu", 8}, [25] = {"u2", 2}, [26] = {"i2", 2},
+    [99] = {"type99", 8}};
+
 static int32_t take_elem(reader *r) {
-  static const struct { const char *name; int32_t number; } types[] = {
-      {"f32", 1}, {"u8", 2}, {"i8", 3}, {"u16", 4}, {"i16", 5}, {"i32", 6}, {"i64", 7},
-      {"string", 8}, {"bool", 9}, {"f16", 10}, {"f64", 11}, {"type99", 99}};
-  for (size_t i = 0; i < WK_COUNTOF(types); i++)
-    if (take(r, types[i].name)) return types[i].number;
+  for (size_t i = 0; i < WK_COUNTOF(elems); i++)
+    if (elems[i].name && take(r, elems[i].name)) return (int32_t)i;
   bad(r, "an element type");
   return 0;
 }
 
 static bool at_int(reader *r) { return isdigit((unsigned char)peek(r)) || *r->p == '-'; }
 
-static void put_value_info(reader *r, wk_str *graph, uint32_t field) {
-  wk_str info = {0}, type = {0}, tensor = {0}, shape = {0};
-  word name = take_name(r);
-  put_text(&info, 1, name.s);
-  if (peek(r) && *r->p != ';' && *r->p != ')') {
-    put_int(&tensor, 1, take_elem(r));
-    need(r, "[");
+static void put_type(reader *r, wk_str *b, uint32_t field) {
+  wk_str type = {0}, of = {0}, shape = {0};
+  bool is_optional = take(r, "optional");
+  if (is_optional || take(r, "sequence")) {
+    put_type(r, &of, 1);
+    put_message(&type, is_optional ? 9 : 4, &of);
+    put_message(b, field, &type);
+    return;
+  }
+  put_int(&of, 1, take_elem(r));
+  if (take(r, "[")) {
     while (!take(r, "]")) {
       wk_str dim = {0};
       if (at_int(r)) put_int(&dim, 1, take_int(r));
-      else put_text(&dim, 2, take_word(r).s);
+      else if (!take(r, "_")) put_text(&dim, 2, take_word(r).s);
       put_message(&shape, 1, &dim);
       (void)take(r, ",");
     }
-    put_message(&tensor, 2, &shape);
-    put_message(&type, 1, &tensor);
-    put_message(&info, 2, &type);
+    put_message(&of, 2, &shape);
   }
+  put_message(&type, 1, &of);
+  put_message(b, field, &type);
+}
+
+static void put_value_info(reader *r, wk_str *graph, uint32_t field) {
+  wk_str info = {0};
+  word name = take_name(r);
+  put_text(&info, 1, name.s);
+  if (peek(r) && *r->p != ';' && *r->p != ')') put_type(r, &info, 2);
   put_message(graph, field, &info);
 }
 
-static size_t elem_size(int32_t elem) {
-  static const uint8_t sizes[] = {1, 4, 1, 1, 2, 2, 4, 8, 1, 1, 2, 8};
-  return elem >= 0 && (size_t)elem < sizeof sizes ? sizes[elem] : 1;
-}
-
-static void put_element(wk_str *raw, int32_t elem, double v) {
+/* Element n; of narrow types v has the bits. */
+static void put_element(wk_str *raw, int32_t elem, int64_t n, double v) {
   union { float f; double d; int64_t i; char s[8]; } u = {.i = 0};
+  int bits = elems[elem].bits;
   if (elem == 1) u.f = (float)v;
   else if (elem == 11) u.d = v;
+  else if (elem == 10 || elem == 16) wk_store_f64(u.s, elem == 10 ? WK_F16 : WK_BF16, 0, v);
   else u.i = v >= 9223372036854775807.0 ? INT64_MAX : (int64_t)v;
-  wk_str_addn(raw, u.s, elem_size(elem));
+  if (bits < 8) {
+    int at = (int)(n * bits % 8);
+    if (at == 0) wk_str_addn(raw, "\0", 1);
+    raw->s[raw->n - 1] |= (char)((u.i & ((1 << bits) - 1)) << at);
+  } else {
+    wk_str_addn(raw, u.s, (size_t)bits / 8);
+  }
 }
 
 static void put_values(reader *r, wk_str *raw, int32_t elem, int64_t count) {
@@ -178,11 +202,11 @@ static void put_values(reader *r, wk_str *raw, int32_t elem, int64_t count) {
   if (take(r, "{")) {
     for (; !take(r, "}"); n++) {
       v = take_number(r, &is_int);
-      put_element(raw, elem, v);
+      put_element(raw, elem, n, v);
       (void)take(r, ",");
     }
   }
-  for (; n < count; n++) put_element(raw, elem, v);
+  for (; n < count; n++) put_element(raw, elem, n, v);
 }
 
 static void put_external(reader *r, wk_str *t) {
@@ -202,7 +226,7 @@ static void put_external(reader *r, wk_str *t) {
   }
 }
 
-static void put_initialiser(reader *r, wk_str *graph) {
+static void put_initialiser(reader *r, wk_str *graph, uint32_t field) {
   wk_str t = {0}, raw = {0};
   int64_t count = 1;
   word name = take_name(r);
@@ -227,7 +251,7 @@ static void put_initialiser(reader *r, wk_str *graph) {
     }
     put_message(&t, 9, &raw);
   }
-  put_message(graph, 5, &t);
+  put_message(graph, field, &t);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -263,6 +287,41 @@ static void put_list(reader *r, wk_str *a) {
   wk_str_free(&floats);
 }
 
+static void put_graph(reader *r, wk_str *a, uint32_t field) {
+  wk_str graph = {0};
+  put_statements(r, &graph, 1);
+  need(r, ")");
+  put_text(&graph, 2, "body");
+  put_message(a, field, &graph);
+}
+
+static void put_graphs(reader *r, wk_str *a) {
+  while (!take(r, "]")) {
+    need(r, "(");
+    put_graph(r, a, 11);
+    (void)take(r, ",");
+  }
+  put_int(a, 20, 10);
+}
+
+static void put_tensors(reader *r, wk_str *a) {
+  while (!take(r, "]")) {
+    need(r, "tensor");
+    put_initialiser(r, a, 10);
+    (void)take(r, ",");
+  }
+  put_int(a, 20, 9);
+}
+
+static void put_any_list(reader *r, wk_str *a) {
+  switch (peek(r)) {
+    case '"': put_texts(r, a); return;
+    case '(': put_graphs(r, a); return;
+    case 't': put_tensors(r, a); return;
+    default: put_list(r, a);
+  }
+}
+
 static void put_number(reader *r, wk_str *a) {
   bool is_int;
   peek(r);
@@ -274,21 +333,17 @@ static void put_number(reader *r, wk_str *a) {
 }
 
 static void put_attribute(reader *r, wk_str *node) {
-  wk_str a = {0}, graph = {0};
+  wk_str a = {0};
   put_text(&a, 1, take_word(r).s);
   need(r, "=");
   if (peek(r) == '"') {
     put_text(&a, 4, take_quoted(r).s);
     put_int(&a, 20, 3);
   } else if (take(r, "(")) {
-    put_statements(r, &graph, 1);
-    need(r, ")");
-    put_text(&graph, 2, "body");
-    put_message(&a, 6, &graph);
+    put_graph(r, &a, 6);
     put_int(&a, 20, 5);
   } else if (take(r, "[")) {
-    if (peek(r) == '"') put_texts(r, &a);
-    else put_list(r, &a);
+    put_any_list(r, &a);
   } else if (take(r, "floats")) {
     need(r, "[]");
     put_int(&a, 20, 6);
@@ -296,7 +351,7 @@ static void put_attribute(reader *r, wk_str *node) {
     need(r, "[]");
     put_int(&a, 20, 8);
   } else if (take(r, "tensor")) {
-    put_initialiser(r, &a); /* its field has the number of an attribute's tensor */
+    put_initialiser(r, &a, 5);
     put_int(&a, 20, 4);
   } else {
     put_number(r, &a);
@@ -359,7 +414,7 @@ static void put_statements(reader *r, wk_str *graph, uint32_t node_field) {
     else if (take(r, "import")) put_import(r);
     else if (take(r, "in")) put_value_info(r, graph, 11);
     else if (take(r, "out")) put_value_info(r, graph, 12);
-    else if (take(r, "init")) put_initialiser(r, graph);
+    else if (take(r, "init")) put_initialiser(r, graph, 5);
     else if (take(r, "fun")) put_function(r);
     else put_node(r, graph, node_field);
     if (!take(r, ";") && peek(r) && *r->p != ')') bad(r, ";");

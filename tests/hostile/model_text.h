@@ -7,12 +7,14 @@
  *   opset N
  *   import DOMAIN N  ai.onnx.ml is 5 without; ai.onnx.preview is not imported without
  *   in NAME TYPE, out NAME [TYPE]
+ *                    TYPE: f32[2,N], bool[], i4[_] (a size that has no name), f16 (of any shape),
+ *                    sequence TYPE, optional TYPE
  *   init NAME TYPE [={values} | =raw BYTES | =external "path" [OFFSET LENGTH]]; without: zeros;
  *                    the last value is repeated
  *   OP[.in DOMAIN]   "local.F x -> y" is operator F of domain "local"; an empty input is "_"
  *   {name=value}     1, 1.5, nan, inf, -inf, [1,2], [1.5,nan], [7*256] (7 so many times), "text",
  *                    ["text"], floats [], strings [], (statements of a subgraph), tensor NAME
- *                    TYPE …, as of init
+ *                    TYPE …, as of init; lists of these two: [(…), (…)], [tensor …, tensor …]
  *   fun F a,b -> c (statements)   a function of the domain "local" */
 #ifndef WICK_TEST_MODEL_TEXT_H
 #define WICK_TEST_MODEL_TEXT_H

@@ -8,6 +8,7 @@ static const char *const import_forms[] = {
 #include "tests/unit/import_forms.def"
 #include "tests/unit/import_forms_values.def"
 #include "tests/unit/import_forms_more.def"
+#include "tests/unit/import_forms_narrow.def"
 #undef FORM
 };
 

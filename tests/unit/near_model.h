@@ -46,7 +46,8 @@ static inline size_t near_attribute(const char *p, size_t name) {
   if (*v++ != '=') return 0;
   v = near_skip(v);
   if (*v == '"') return (size_t)(v - p) + near_quoted(v);
-  if (*v == '(' || *v == '{' || !strncmp(v, "tensor", 6)) return 0;
+  bool is_nested = *v == '[' && (v[1] == '(' || v[1] == 't');
+  if (*v == '(' || *v == '{' || !strncmp(v, "tensor", 6) || is_nested) return 0;
   const char *end = v + strcspn(v, *v == '[' ? "]" : " }");
   if (*v != '[' && (!strncmp(v, "floats", 6) || !strncmp(v, "strings", 7))) end = strchr(v, ']');
   return (size_t)(end - p) + (*end == ']');
@@ -161,6 +162,16 @@ static inline void near_edit(wk_str *b, const char *text, const near_places *all
     case NEAR_ATTRIBUTE: break;
   }
   wk_str_add(b, after);
+}
+
+/* The text with another type in place of f32. */
+static inline void near_retype(wk_str *b, const char *text, const char *type) {
+  for (const char *p = text; *p; p++) {
+    bool is_type = !strncmp(p, "f32[", 4) && (p == text || !near_is_word(p[-1]));
+    if (is_type) wk_str_add(b, type);
+    else wk_str_addn(b, p, 1);
+    p += is_type ? 2 : 0;
+  }
 }
 
 #endif

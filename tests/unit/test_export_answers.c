@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is written as ONNX: of the rows of the tables of operators, as they are and as passes and
- * lowering leave them, of drawn branches and loops, and of the forms that the importer takes. Every
- * byte of the files counts, and the message where there is no ONNX form. After a change that is
- * meant,
+ * lowering leave them, of drawn branches and loops, and of the forms that the importer takes, as
+ * they are, with other floats and with one thing changed. Every byte of the files counts, and the
+ * message where there is no ONNX form. After a change that is meant,
  *   test_export_answers says NAME      what is written, as protobuf text: compare with that before
  *   test_export_answers rows >tests/unit/export_answers.def */
 #include <unistd.h>
@@ -14,6 +14,7 @@
 #include "tests/unit/figures_tables.h"
 #include "tests/unit/import_forms.h"
 #include "tests/unit/near_answers.h"
+#include "tests/unit/near_model.h"
 
 static const answer_row expected[] = {
 #define ROW(name, tried, taken, answers) {name, tried, taken, answers},
@@ -78,16 +79,50 @@ static void ask_rows(void) {
     }
 }
 
+static void ask_model(const char *text, const char *name) {
+  wk_str model = {0};
+  wk_module *m = NULL;
+  model_text(text, &model);
+  wk_status s = wk_import_onnx_memory(model.s, model.n, NULL, NULL, &m);
+  wk_str_free(&model);
+  if (!s && m->main->outputs.n && !answers_are_large(m)) ask_stages(name, m, text);
+  else if (!s) wk_module_free(m);
+  wk_status_free(s);
+}
+
+/* With other floats. */
+static void ask_types(const char *text) {
+  static const char *const types[] = {"f16", "f64"};
+  for (size_t i = 0; i < WK_COUNTOF(types) && strstr(text, "f32["); i++) {
+    wk_str b = {0};
+    near_retype(&b, text, types[i]);
+    ask_model(b.s, types[i]);
+    wk_str_free(&b);
+  }
+}
+
+/* With one thing changed in it. */
+static void ask_near(const char *text) {
+  enum { EDITS = 4 };
+  static const char *const words[] = {"", "other"};
+  near_places all = {0};
+  wk_rng rng = {wk_hash64(text, strlen(text), 2) >> 1};
+  near_find(text, &all);
+  for (size_t i = 0; i < EDITS && all.n; i++) {
+    wk_str b = {0};
+    near_edit(&b, text, &all, &all.data[wk_rng_range(&rng, 0, (int64_t)all.n - 1)], words,
+              WK_COUNTOF(words), &rng);
+    ask_model(b.s, "models, changed");
+    wk_str_free(&b);
+  }
+  wk_vec_free(&all);
+}
+
 static void ask_models(void) {
   for (size_t i = 0; i < WK_COUNTOF(import_forms); i++) {
-    wk_str model = {0};
-    wk_module *m = NULL;
-    model_text(import_forms[i], &model);
-    wk_status s = wk_import_onnx_memory(model.s, model.n, NULL, NULL, &m);
-    wk_str_free(&model);
-    if (!s && m->main->outputs.n) ask_stages("models", m, import_forms[i]);
-    else if (!s) wk_module_free(m);
-    wk_status_free(s);
+    ask_model(import_forms[i], "models");
+    ask_types(import_forms[i]);
+    ask_near(import_forms[i]);
   }
 }
 

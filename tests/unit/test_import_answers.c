@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What becomes of models that are nearly right: those of the tables of messages and of forms, each
- * with its attributes, shapes, types and operands changed in one place, and each operator of the
- * importer with operands that are not meant for it. Whether a model is taken, as what
- * graph, and with which message it is refused is summed up for each operator. After a change that
- * is meant,
+ * with its attributes, shapes, types and operands changed in one place, in all opsets, with other
+ * floats and for other purposes, and each operator of the importer with operands that are not meant
+ * for it. Whether a model is taken, as what graph, and with which message it is refused is summed
+ * up for each operator. After a change that is meant,
  *   test_import_answers says OPERATOR      its models and the answers: compare with those before
  *   test_import_answers rows >tests/unit/import_answers.def */
 #include "tests/hostile/model_text.h"
@@ -23,6 +23,7 @@ static const char *const models[] = {
 #include "tests/unit/import_forms.def"
 #include "tests/unit/import_forms_values.def"
 #include "tests/unit/import_forms_more.def"
+#include "tests/unit/import_forms_narrow.def"
 #undef MESSAGE
 #undef FORM
 };
@@ -133,6 +134,16 @@ static void ask_opsets(answer_row *x, const char *text) {
   }
 }
 
+static void ask_types(answer_row *x, const char *text) {
+  static const char *const types[] = {"f16", "bf16", "f64"};
+  for (size_t i = 0; i < WK_COUNTOF(types) && strstr(text, "f32["); i++) {
+    wk_str b = {0};
+    near_retype(&b, text, types[i]);
+    ask(x, b.s, NULL);
+    wk_str_free(&b);
+  }
+}
+
 static void ask_near(answer_row *x, const char *text, word_list *words) {
   near_places all = {0};
   wk_rng rng = {wk_hash64(text, strlen(text), 1) >> 1};
@@ -142,6 +153,7 @@ static void ask_near(answer_row *x, const char *text, word_list *words) {
   remember(words, &all);
   bool is_taken = x->taken > taken;
   if (is_taken) ask_opsets(x, text);
+  if (is_taken) ask_types(x, text);
   size_t edits = is_taken ? EDITS_OF_TAKEN : EDITS;
   for (size_t i = 0; i < edits && all.n; i++) {
     wk_str b = {0};
@@ -174,13 +186,16 @@ static void ask_of_table(const wk_onnx_op *op) {
 }
 
 static void ask_all(void) {
-  static const wk_import_options training = {.purpose = WK_FOR_TRAINING, .survey = true,
-                                             .codes = true};
+  static const wk_import_options others[] = {
+      {.purpose = WK_FOR_TRAINING, .survey = true, .codes = true},
+      {.purpose = WK_FOR_TRAINING_FROZEN_NORM, .list_all = true},
+      {.purpose = WK_FOR_EVALUATION, .strict_opset = true},
+      {.survey = true, .strict_opset = true}};
   word_list words = {.of = {"", "other"}, .n = 2};
   for (size_t i = 0; i < WK_COUNTOF(models); i++) {
     const char *op = operator_of(models[i]);
     if (strlen(models[i]) > LONGEST || has_large(models[i])) continue;
-    ask(answers_of(op), models[i], &training);
+    for (size_t k = 0; k < WK_COUNTOF(others); k++) ask(answers_of(op), models[i], &others[k]);
     ask_near(answers_of(op), models[i], &words);
   }
   for (size_t i = 0; i < wk_onnx_op_count(); i++) {
