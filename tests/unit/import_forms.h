@@ -9,6 +9,7 @@ static const char *const import_forms[] = {
 #include "tests/unit/import_forms_values.def"
 #include "tests/unit/import_forms_more.def"
 #include "tests/unit/import_forms_narrow.def"
+#include "tests/unit/import_forms_rest.def"
 #undef FORM
 };
 

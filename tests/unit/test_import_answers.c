@@ -24,6 +24,7 @@ static const char *const models[] = {
 #include "tests/unit/import_forms_values.def"
 #include "tests/unit/import_forms_more.def"
 #include "tests/unit/import_forms_narrow.def"
+#include "tests/unit/import_forms_rest.def"
 #undef MESSAGE
 #undef FORM
 };
