@@ -49,12 +49,14 @@ void wick_cl_close_slots(wick_cl_context *c) {
 
 /* ---- binding --------------------------------------------------------------------------------- */
 
+/* *changed: there is a new buffer, which may have the address of the one that is gone. */
 static wick_status wrap(wick_cl_context *c, wick_cl_slot *s, bool is_output, size_t bytes,
-                        void *memory, wick_error_detail *error) {
+                        void *memory, bool *changed, wick_error_detail *error) {
   cl_mem_flags flags = CL_MEM_USE_HOST_PTR | (is_output ? CL_MEM_READ_WRITE : CL_MEM_READ_ONLY);
   if (s->wrapped && s->memory == memory) return WICK_OK;
   if (s->wrapped) c->cl->ReleaseMemObject(s->wrapped);
   s->memory = memory;
+  *changed = true;
   return make_buffer(c, flags, bytes, memory, &s->wrapped, error);
 }
 
@@ -62,20 +64,15 @@ static wick_status wrap(wick_cl_context *c, wick_cl_slot *s, bool is_output, siz
 static wick_status bind_slot(wick_cl_context *c, wick_cl_slot *s, const wick_tensor_info *t,
                              bool is_output, void *memory, bool *changed,
                              wick_error_detail *error) {
-  cl_mem before = s->bound, other = s->wrapped, resident = wick_cl_resident_at(c, memory);
+  cl_mem before = s->bound, resident = wick_cl_resident_at(c, memory);
   bool can_wrap = !resident && c->u->shares_memory && (uintptr_t)memory % WICK_ALIGN == 0;
   wick_status status = WICK_OK;
   if (t->bytes == 0) return WICK_OK;
-  if (resident) {
-    *changed = *changed || resident != before;
-    s->bound = resident;
-    return WICK_OK;
-  }
-  if (can_wrap) status = wrap(c, s, is_output, t->bytes, memory, error);
-  else if (!s->own) status = make_buffer(c, CL_MEM_READ_WRITE, t->bytes, NULL, &s->own, error);
-  s->bound = can_wrap ? s->wrapped : s->own;
-  /* A new buffer may have the address of the one that is gone. */
-  *changed = *changed || s->bound != before || s->wrapped != other || status != WICK_OK;
+  if (can_wrap) status = wrap(c, s, is_output, t->bytes, memory, changed, error);
+  else if (!resident && !s->own)
+    status = make_buffer(c, CL_MEM_READ_WRITE, t->bytes, NULL, &s->own, error);
+  s->bound = resident ? resident : can_wrap ? s->wrapped : s->own;
+  *changed = *changed || s->bound != before;
   return status;
 }
 
@@ -94,6 +91,11 @@ static wick_status set_pointers(wick_cl_context *c, uint32_t part, wick_error_de
   return status;
 }
 
+/* What kernels have is not known: the next job sets all of it. */
+static void forget(wick_cl_slot *slots, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) slots[i].bound = NULL;
+}
+
 wick_status wick_cl_bind(wick_cl_context *c, const wick_device_job *job,
                          wick_error_detail *error) {
   const wick_part_info *info = c->u->unit->parts[job->part].info;
@@ -104,7 +106,9 @@ wick_status wick_cl_bind(wick_cl_context *c, const wick_device_job *job,
   for (uint32_t i = 0; i < io_count(info) && status == WICK_OK; i++)
     status = bind_slot(c, &slots[i], wick_cl_io(info, i), i >= info->input_count, job->io[i],
                        &changed, error);
-  return status == WICK_OK && changed ? set_pointers(c, job->part, error) : status;
+  if (status == WICK_OK && changed) status = set_pointers(c, job->part, error);
+  if (status != WICK_OK) forget(slots, io_count(info));
+  return status;
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "runtime/internal.h"
 #include "runtime/opencl/unit.h"
 #include "runtime/wick.h"
+#include "tests/unit/opencl_entries.h"
 #include "tests/unit/opencl_fixture.h"
 
 static wick_session *session_of(void **state, uint32_t entry) {
@@ -17,79 +18,6 @@ static wick_session *session_of(void **state, uint32_t entry) {
 
 /* ---- what parts compute ---------------------------------------------------------------------- */
 
-/* Memory for all entries. At `shift` bytes behind a multiple of 64 it is shared with the device, or
- * not. */
-typedef struct {
-  uint8_t *memory;
-  float *a, *b, *y;
-  int64_t *z;
-} buffers;
-
-static buffers make_buffers(size_t shift) {
-  enum { PIECE = OCL_ROWS * OCL_BYTES + 64 };
-  uint8_t *m = aligned_alloc(64, 4 * PIECE);
-  buffers o = {m, (float *)(m + shift), (float *)(m + PIECE + shift),
-               (float *)(m + 2 * PIECE + shift), (int64_t *)(m + 3 * PIECE + shift)};
-  for (int i = 0; i < OCL_N; i++) o.a[i] = (float)i - 3, o.b[i] = (float)(i % 5);
-  return o;
-}
-
-static wick_status run(wick_session *s, const buffers *o) {
-  const void *inputs[] = {o->a, o->b};
-  void *outputs[] = {o->y, o->z};
-  return wick_session_run(s, inputs, outputs);
-}
-
-static void expect_run(wick_session *s, const buffers *o) {
-  wick_status status = run(s, o);
-  if (status != WICK_OK) fail_msg("%s: %s", wick_status_text(status), wick_session_error(s));
-}
-
-static void check_value(const char *what, int i, float is, float wanted) {
-  if (is != wanted) fail_msg("%s: [%d] is %g, not %g", what, i, (double)is, (double)wanted);
-}
-
-static float sum_of(const buffers *o, int i) {
-  return o->a[i] + o->b[i] + (i < 24 ? (float)i : 0);
-}
-
-static void check_sum(const buffers *o) {
-  for (int i = 0; i < OCL_N; i++) check_value("sum", i, o->y[i], sum_of(o, i));
-}
-
-static void check_until(const buffers *o) {
-  int64_t times = o->a[0] < 5 ? (int64_t)(5 - o->a[0] + 0.999f) : 0;
-  for (int i = 0; i < OCL_N; i++) check_value("until", i, o->y[i], o->a[i] + (float)times);
-  if (times) assert_int_equal(*o->z, times - 1);
-}
-
-static void check_branch(const buffers *o) {
-  for (int i = 0; i < OCL_N; i++)
-    check_value("branch", i, o->y[i], o->a[0] < 5 ? o->a[i] + 1 : 2 * o->a[i]);
-}
-
-static void check_scan(const buffers *o) {
-  for (int k = 0; k < OCL_ROWS; k++)
-    for (int i = 0; i < OCL_N; i++)
-      check_value("scan", i, o->y[k * OCL_N + i], o->a[i] + (float)k);
-}
-
-static void check_half(const buffers *o) {
-  for (int i = 0; i < OCL_N; i++)
-    check_value("half", i, o->y[i], i % 2 ? o->a[i] : 2 * o->a[i]);
-}
-
-static void check_chain(const buffers *o) {
-  float first = sum_of(o, 0);
-  int64_t times = first < 5 ? (int64_t)(5 - first + 0.999f) : 0;
-  for (int i = 0; i < OCL_N; i++)
-    check_value("chain", i, o->y[i], sum_of(o, i) + (float)times);
-}
-
-static void (*const checks[OCL_ENTRIES])(const buffers *) = {
-    [OCL_SUM] = check_sum,   [OCL_UNTIL] = check_until, [OCL_BRANCH] = check_branch,
-    [OCL_SCAN] = check_scan, [OCL_HALF] = check_half,   [OCL_CHAIN] = check_chain};
-
 /* In memory that the device may use, in other memory, and in new memory at each run. */
 static void entries_compute(void **state) {
   for (uint32_t e = 0; e < OCL_ENTRIES; e++) {
@@ -100,7 +28,7 @@ static void entries_compute(void **state) {
       if (e == OCL_CHAIN && k < 6) o.a[0] = -20;
       for (int again = 0; again < 2; again++) {
         expect_run(s, &o);
-        checks[e](&o);
+        ocl_checks[e](&o);
         o.a[0] += 1;
       }
       free(o.memory);
@@ -216,7 +144,7 @@ static void expect_watched(void **state, uint32_t entry, size_t shift, watcher *
   const void *inputs[] = {o->a, o->b};
   void *outputs[] = {o->y, o->z};
   assert_int_equal(wick_session_run_observed(w->session, inputs, outputs, watch, w), WICK_OK);
-  checks[entry](o);
+  ocl_checks[entry](o);
   wick_session_free(w->session);
 }
 

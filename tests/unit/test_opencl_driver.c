@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * OpenCL packages on a driver that is as strict as it may be (opencl_fake.h), on devices that work
+ * in the host's memory and on those that do not: results, what the driver is asked for and how
+ * often, and any call of it that fails. */
+#include <sys/mman.h>
+
+#include "runtime/internal.h"
+
+#include "tests/unit/opencl_entries.h"
+#include "tests/unit/opencl_fake_program.h"
+#include "tests/unit/opencl_fixture.h"
+
+static int begin(void **state) {
+  (void)state;
+  fake_reset();
+  setenv("WICK_OPENCL", "fake", 1);
+  make_cache();
+  setenv("WICK_OPENCL_CACHE", "no", 1);
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  remove_cache();
+  return 0;
+}
+
+static void load_for(const ocl_plan *plan, int device, fixture *f) {
+  char number[16];
+  snprintf(number, sizeof number, "%d", device);
+  setenv("WICK_OPENCL_DEVICE", number, 1);
+  fake_reset();
+  fake.looks_for_junk = true;
+  expect_load(plan, f);
+  fake.looks_for_junk = false;
+}
+
+static void load_plain_for(int device, fixture *f) {
+  static ocl_plan plan;
+  ocl_fill(&plan);
+  load_for(&plan, device, f);
+}
+
+/* The model goes, and with it all that the driver was asked for. */
+static void unload_all(fixture *f) {
+  unload(f);
+  assert_int_equal(fake.live, 0);
+}
+
+static wick_session *session_of(const fixture *f, uint32_t entry) {
+  wick_session *s;
+  assert_int_equal(wick_session_create(f->model, entry, 1, &s), WICK_OK);
+  return s;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+static void entries_compute_on_all_devices(void **state) {
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_OTHER; d++) {
+    fixture f;
+    load_plain_for(d, &f);
+    for (uint32_t e = 0; e < OCL_ENTRIES; e++) {
+      wick_session *s = session_of(&f, e);
+      for (int k = 0; k < 12; k++) {
+        buffers o = make_buffers(k % 3 == 1 ? 8 : 0);
+        o.a[0] = (float)k / 2 - 1;
+        for (int again = 0; again < 2; again++, o.a[0] += 1) {
+          memset(o.y, -1, OCL_BYTES);
+          expect_run(s, &o);
+          ocl_checks[e](&o);
+        }
+        free(o.memory);
+      }
+      wick_session_free(s);
+    }
+    unload_all(&f);
+  }
+}
+
+/* Each kernel once with each size, and on memory that has been cleared, however large it is. */
+static void kernels_are_rehearsed(void **state) {
+  static ocl_plan plan;
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
+    fixture f;
+    load_plain_for(d, &f);
+    assert_string_equal(fake.launches, "0:64 1:64 2:64 3:64 4:32 ");
+    unload_all(&f);
+    ocl_fill(&plan);
+    plan.needs.arena_bytes = plan.needs.largest = 2 * 65536 + 1000;
+    plan.launches[1].global[0] = 48;
+    plan.launches[13].global[0] = 16;
+    load_for(&plan, d, &f);
+    assert_string_equal(fake.launches, "0:64 0:48 1:64 2:64 3:64 0:64 1:16 4:32 ");
+    unload_all(&f);
+  }
+}
+
+/* A word that kernels set stays set until that has been told, once. */
+static void faults_are_told(void **state) {
+  static ocl_plan plan;
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
+    fixture f;
+    ocl_fill(&plan);
+    plan.needs.kernel_count = 6;
+    plan.buffers[B_T] = (wick_cl_buffer){WICK_CL_FAULT, 0, 0, WICK_CL_FAULT_BYTES};
+    plan.launches[0].kernel = 5;
+    plan.launches[0].arg_count = 2;
+    plan.args[1].buffer = B_T;
+    plan.args[3].buffer = B_A;
+    load_for(&plan, d, &f);
+    wick_session *s = session_of(&f, OCL_SUM);
+    buffers o = make_buffers(0);
+    for (int k = 0; k < 8; k++) {
+      bool is_wrong = k % 4 == 1 || k % 4 == 2;
+      o.a[0] = is_wrong ? 4 : 5;
+      assert_int_equal(run(s, &o), is_wrong ? WICK_RUN_FAILED : WICK_OK);
+      assert_string_equal(wick_session_error(s), is_wrong ? "an index is out of range" : "");
+    }
+    wick_session_free(s);
+    free(o.memory);
+    unload_all(&f);
+  }
+}
+
+/* ---- how often the driver is asked ----------------------------------------------------------- */
+
+static const char *const names[FAKE_FUNCTIONS] = {
+#define WICK_X(name) #name,
+    WICK_CL_FUNCTIONS(WICK_X)
+#undef WICK_X
+};
+
+/* What has been called since then: "CreateBuffer 1, Flush 1". */
+static void calls_since(const uint32_t *before, char *out, size_t size) {
+  *out = '\0';
+  for (int i = 0; i < FAKE_FUNCTIONS; i++)
+    if (fake.calls[i] != before[i])
+      snprintf(out + strlen(out), size - strlen(out), "%s%s %u", *out ? ", " : "", names[i],
+               fake.calls[i] - before[i]);
+}
+
+static void expect_calls(const char *what, wick_session *s, const buffers *o, const char *wanted) {
+  uint32_t before[FAKE_FUNCTIONS];
+  char calls[600];
+  memcpy(before, fake.calls, sizeof before);
+  expect_run(s, o);
+  calls_since(before, calls, sizeof calls);
+  if (strcmp(calls, wanted)) fail_msg("%s: %s\nnot: %s", what, calls, wanted);
+}
+
+/* Buffers around the host's memory are kept as long as the addresses are the same, and where it is
+ * odd those for copies are. */
+static void buffers_are_kept(void **state) {
+  (void)state;
+  fixture f;
+  load_plain_for(FAKE_NEAR, &f);
+  wick_session *s = session_of(&f, OCL_SUM);
+  buffers o = make_buffers(0), other = make_buffers(0), odd = make_buffers(8), mixed = o;
+  const char *same = "EnqueueNDRangeKernel 2, EnqueueMapBuffer 3, EnqueueUnmapMemObject 3, "
+                     "Flush 1, Finish 1";
+  expect_calls("first", s, &o, "CreateBuffer 3, SetKernelArg 3, EnqueueNDRangeKernel 2, "
+               "EnqueueMapBuffer 3, EnqueueUnmapMemObject 3, Flush 1, Finish 1");
+  expect_calls("again", s, &o, same);
+  mixed.y = other.y;
+  expect_calls("another output", s, &mixed, "CreateBuffer 1, ReleaseMemObject 1, SetKernelArg 3, "
+               "EnqueueNDRangeKernel 2, EnqueueMapBuffer 3, EnqueueUnmapMemObject 3, Flush 1, "
+               "Finish 1");
+  mixed.b = odd.b;
+  expect_calls("an odd input", s, &mixed, "CreateBuffer 1, SetKernelArg 3, EnqueueNDRangeKernel 2, "
+               "EnqueueWriteBuffer 1, EnqueueMapBuffer 2, EnqueueUnmapMemObject 2, Flush 1, "
+               "Finish 1");
+  mixed.b = o.b;
+  expect_calls("not odd", s, &mixed, "SetKernelArg 3, EnqueueNDRangeKernel 2, "
+               "EnqueueMapBuffer 3, EnqueueUnmapMemObject 3, Flush 1, Finish 1");
+  expect_calls("all odd", s, &odd, "CreateBuffer 2, SetKernelArg 3, EnqueueNDRangeKernel 2, "
+               "EnqueueReadBuffer 1, EnqueueWriteBuffer 2, Flush 1, Finish 1");
+  expect_calls("still odd", s, &odd, "EnqueueNDRangeKernel 2, EnqueueReadBuffer 1, "
+               "EnqueueWriteBuffer 2, Flush 1, Finish 1");
+  wick_session_free(s);
+  free(o.memory), free(other.memory), free(odd.memory);
+  unload_all(&f);
+}
+
+static void far_devices_copy(void **state) {
+  static const struct {
+    const char *name;
+    uint32_t entry;
+    const char *calls;
+  } cases[] = {
+      {"sum", OCL_SUM, "EnqueueNDRangeKernel 2, EnqueueReadBuffer 1, EnqueueWriteBuffer 2, "
+       "Flush 1, Finish 1"},
+      {"until", OCL_UNTIL, "EnqueueNDRangeKernel 18, EnqueueReadBuffer 11, EnqueueWriteBuffer 1, "
+       "EnqueueFillBuffer 8, Flush 1, Finish 1"},
+      {"branch", OCL_BRANCH, "EnqueueNDRangeKernel 3, EnqueueReadBuffer 2, EnqueueWriteBuffer 1, "
+       "Flush 1, Finish 1"},
+      {"scan", OCL_SCAN, "SetKernelArg 6, EnqueueNDRangeKernel 6, EnqueueReadBuffer 1, "
+       "EnqueueWriteBuffer 1, EnqueueFillBuffer 3, Flush 1, Finish 1"},
+      {"half", OCL_HALF, "EnqueueNDRangeKernel 1, EnqueueReadBuffer 1, EnqueueWriteBuffer 1, "
+       "Flush 1, Finish 1"},
+  };
+  (void)state;
+  fixture f;
+  load_plain_for(FAKE_FAR, &f);
+  buffers o = make_buffers(0), odd = make_buffers(8);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wick_session *s = session_of(&f, cases[i].entry);
+    expect_calls(cases[i].name, s, &o, cases[i].calls);
+    expect_calls(cases[i].name, s, &odd, cases[i].calls);
+    wick_session_free(s);
+  }
+  free(o.memory), free(odd.memory);
+  unload_all(&f);
+}
+
+/* ---- memory of devices ----------------------------------------------------------------------- */
+
+static bool is_mapped(void *page) { return msync(page, 1, MS_ASYNC) == 0; }
+
+/* A place that nobody can read; of a device near by it is the host's. */
+static void memory_of_devices_is_theirs(void **state) {
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
+    fixture f;
+    load_plain_for(d, &f);
+    wick_session *s = session_of(&f, OCL_SUM);
+    buffers o = make_buffers(0), on = o;
+    void *a, *b, *y;
+    int ends[2];
+    assert_int_equal(wick_session_allocate(s, 0, &a), WICK_OK);
+    assert_int_equal(wick_session_allocate(s, 1, &b), WICK_OK);
+    assert_int_equal(wick_session_allocate(s, 2, &y), WICK_OK);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], y, 1), d == FAKE_NEAR ? 1 : -1);
+    close(ends[0]), close(ends[1]);
+    on.a = a, on.b = b, on.y = y;
+    assert_int_equal(wick_session_upload(s, a, o.a, OCL_BYTES), WICK_OK);
+    assert_int_equal(wick_session_upload(s, b, o.b, OCL_BYTES), WICK_OK);
+    if (d == FAKE_FAR)
+      expect_calls("theirs", s, &on, "SetKernelArg 3, EnqueueNDRangeKernel 2, Flush 1, Finish 1");
+    expect_run(s, &on);
+    if (d == FAKE_FAR)
+      expect_calls("again", s, &on, "EnqueueNDRangeKernel 2, Flush 1, Finish 1");
+    assert_int_equal(wick_session_download(s, y, o.y, OCL_BYTES), WICK_OK);
+    check_sum(&o);
+    on.a = y; /* and once more, on what it gave */
+    on.y = a;
+    expect_run(s, &on);
+    memcpy(o.a, o.y, OCL_BYTES);
+    assert_int_equal(wick_session_download(s, a, o.y, OCL_BYTES), WICK_OK);
+    check_sum(&o);
+    bool was = is_mapped(b);
+    wick_session_free(s);
+    assert_true(was && (d == FAKE_NEAR || !is_mapped(b)));
+    free(o.memory);
+    unload_all(&f);
+  }
+}
+
+/* ---- calls that fail ------------------------------------------------------------------------- */
+
+/* The first thing that went wrong. */
+typedef struct {
+  wick_session *session;
+  wick_status status;
+  wick_error_detail why;
+} outcome;
+
+static bool note(outcome *x, wick_status status) {
+  if (status != WICK_OK && x->status == WICK_OK) {
+    x->status = status;
+    snprintf(x->why.text, sizeof x->why.text, "%s", wick_session_error(x->session));
+  }
+  return status == WICK_OK;
+}
+
+static void watch(void *user, uint32_t step, int after, void *arena) {
+  outcome *x = user;
+  char data[OCL_ROWS * OCL_BYTES];
+  (void)arena;
+  if (!after) return;
+  const wick_tensor_info *t = &wick_session_entry(x->session)->steps[step].tensors[0];
+  note(x, wick_session_read_tensor(x->session, step, 0, data, wick_tensor_dense_bytes(t)));
+}
+
+static void run_plainly(outcome *x, uint32_t entry, buffers *o, float first) {
+  o->a[0] = first;
+  memset(o->y, -1, OCL_BYTES);
+  if (note(x, run(x->session, o))) ocl_checks[entry](o);
+}
+
+static void run_on_the_device(outcome *x, uint32_t entry, buffers *o) {
+  buffers on = *o;
+  uint32_t output = wick_session_entry(x->session)->input_count;
+  size_t size = entry == OCL_SCAN ? OCL_ROWS * OCL_BYTES : OCL_BYTES;
+  void *a, *y;
+  if (entry == OCL_HALF || !note(x, wick_session_allocate(x->session, 0, &a)) ||
+      !note(x, wick_session_allocate(x->session, output, &y)))
+    return;
+  on.a = a, on.y = y;
+  if (note(x, wick_session_upload(x->session, a, o->a, OCL_BYTES)) &&
+      note(x, run(x->session, &on)) && note(x, wick_session_download(x->session, y, o->y, size)))
+    ocl_checks[entry](o);
+}
+
+/* And then all is well again; nobody counts that. */
+static void run_undisturbed(const outcome *x, uint32_t entry, const buffers *o) {
+  uint32_t calls[FAKE_FUNCTIONS], at = fake.fails_at;
+  memcpy(calls, fake.calls, sizeof calls);
+  fake.fails_at = 0;
+  expect_run(x->session, o);
+  ocl_checks[entry](o);
+  memcpy(fake.calls, calls, sizeof calls);
+  fake.fails_at = at;
+}
+
+static void use(const wick_model *m, uint32_t entry, outcome *x) {
+  *x = (outcome){0};
+  x->status = wick_session_create_with(m, entry, &(wick_session_options){1, &x->why}, &x->session);
+  if (x->status != WICK_OK) return;
+  buffers o = make_buffers(0), odd = make_buffers(8);
+  const void *inputs[] = {o.a, o.b};
+  void *outputs[] = {o.y, o.z};
+  run_plainly(x, entry, &o, 2);
+  run_plainly(x, entry, &o, 7);
+  run_plainly(x, entry, &odd, 3);
+  run_on_the_device(x, entry, &odd);
+  if (note(x, wick_session_run_observed(x->session, inputs, outputs, watch, x)))
+    ocl_checks[entry](&o);
+  run_undisturbed(x, entry, &o);
+  wick_session_free(x->session);
+  free(o.memory), free(odd.memory);
+}
+
+static const fake_function may_fail[] = {
+    FAKE_CreateContext,      FAKE_CreateProgramWithSource, FAKE_BuildProgram,
+    FAKE_CreateCommandQueue, FAKE_CreateBuffer,            FAKE_CreateSubBuffer,
+    FAKE_CreateKernel,       FAKE_SetKernelArg,            FAKE_EnqueueNDRangeKernel,
+    FAKE_EnqueueReadBuffer,  FAKE_EnqueueWriteBuffer,      FAKE_EnqueueFillBuffer,
+    FAKE_EnqueueMapBuffer,   FAKE_EnqueueUnmapMemObject,   FAKE_Finish};
+
+static void expect_told(const outcome *x, fake_function f, uint32_t n, cl_int code) {
+  size_t size = strlen(names[f]);
+  const char *why = x->why.text, *called = code == CL_INVALID_VALUE ? ": CL_INVALID_VALUE"
+                                                                    : ": CL_OUT_OF_HOST_MEMORY";
+  wick_status wanted = code == CL_INVALID_VALUE ? WICK_DEVICE_FAILED : WICK_NO_MEMORY;
+  if (x->status != wanted || strncmp(why, "cl", 2) || strncmp(why + 2, names[f], size) ||
+      !strstr(why, called))
+    fail_msg("cl%s, call %u: %s: %s", names[f], n, wick_status_text(x->status), why);
+}
+
+/* Every call that a session makes fails once: that is told, nobody writes to memory afterwards, the
+ * session works again, and nothing is left when it goes. */
+static void failures_of_sessions_are_told(void **state) {
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
+    fixture f;
+    outcome x;
+    load_plain_for(d, &f);
+    int live = fake.live;
+    for (uint32_t e = 0; e < OCL_ENTRIES; e++) {
+      uint32_t before[FAKE_FUNCTIONS], n[FAKE_FUNCTIONS];
+      memcpy(before, fake.calls, sizeof before);
+      use(f.model, e, &x);
+      assert_int_equal(x.status, WICK_OK);
+      for (int i = 0; i < FAKE_FUNCTIONS; i++) n[i] = fake.calls[i] - before[i];
+      for (size_t i = 0; i < sizeof may_fail / sizeof *may_fail; i++)
+        for (uint32_t k = 1; k <= n[may_fail[i]]; k++) {
+          fake.fails = may_fail[i];
+          fake.fails_at = fake.calls[may_fail[i]] + k;
+          fake.code = k % 2 ? CL_INVALID_VALUE : CL_OUT_OF_HOST_MEMORY;
+          use(f.model, e, &x);
+          expect_told(&x, fake.fails, k, fake.code);
+          assert_int_equal(fake.live, live);
+        }
+    }
+    unload_all(&f);
+  }
+}
+
+/* The same of loading. What is rehearsed may fail: then it is done when it is needed. */
+static void failures_of_loading_are_told(void **state) {
+  static const char *const wanted[] = {
+      [FAKE_NEAR] = "CreateContext 1/1, CreateProgramWithSource 1/1, BuildProgram 1/1, "
+                    "CreateCommandQueue 0/5, CreateBuffer 1/18, CreateSubBuffer 0/4, "
+                    "CreateKernel 5/18, SetKernelArg 0/78, EnqueueNDRangeKernel 0/5, "
+                    "EnqueueWriteBuffer 0/5, Finish 0/5",
+      [FAKE_FAR] = "CreateContext 1/1, CreateProgramWithSource 1/1, BuildProgram 1/1, "
+                   "CreateCommandQueue 0/5, CreateBuffer 1/18, CreateSubBuffer 0/4, "
+                   "CreateKernel 5/18, SetKernelArg 0/58, EnqueueNDRangeKernel 0/5, "
+                   "EnqueueWriteBuffer 0/17, Finish 0/5"};
+  static ocl_plan plan;
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
+    fixture f;
+    outcome x;
+    char told[600] = "";
+    load_plain_for(d, &f);
+    uint32_t n[FAKE_FUNCTIONS];
+    memcpy(n, fake.calls, sizeof n);
+    unload_all(&f);
+    ocl_fill(&plan);
+    for (size_t i = 0; i < sizeof may_fail / sizeof *may_fail; i++) {
+      uint32_t count = 0, calls = n[may_fail[i]];
+      for (uint32_t k = 1; k <= calls; k++) {
+        fake_reset();
+        fake.fails = may_fail[i];
+        fake.fails_at = k;
+        fake.code = k % 2 ? CL_INVALID_VALUE : CL_OUT_OF_HOST_MEMORY;
+        x = (outcome){.status = load(&plan, &f)};
+        x.why = f.detail;
+        if (x.status != WICK_OK) expect_told(&x, fake.fails, k, fake.code);
+        else use(f.model, OCL_CHAIN, &x);
+        count += f.model == NULL;
+        unload_all(&f);
+      }
+      if (calls)
+        snprintf(told + strlen(told), sizeof told - strlen(told), "%s%s %u/%u", *told ? ", " : "",
+                 names[may_fail[i]], count, calls);
+    }
+    if (strcmp(told, wanted[d])) fail_msg("device %d: %s", d, told);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(entries_compute_on_all_devices),
+      cmocka_unit_test(kernels_are_rehearsed),
+      cmocka_unit_test(faults_are_told),
+      cmocka_unit_test(buffers_are_kept),
+      cmocka_unit_test(far_devices_copy),
+      cmocka_unit_test(memory_of_devices_is_theirs),
+      cmocka_unit_test(failures_of_sessions_are_told),
+      cmocka_unit_test(failures_of_loading_are_told),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
