@@ -115,8 +115,9 @@ target_compile_definitions(test_requant
 # Files of the host and of the project, and libraries, are what the test says.
 target_link_options(test_sim_cache PRIVATE
                     LINKER:--wrap=fopen,--wrap=dlopen,--wrap=dlsym,--wrap=wk_file_map)
-target_link_options(test_opencl_driver PRIVATE
-                    LINKER:--wrap=dlopen,--wrap=dlsym,--wrap=clock_gettime)
+foreach(name test_opencl_driver test_opencl_program)
+  target_link_options(${name} PRIVATE LINKER:--wrap=dlopen,--wrap=dlsym,--wrap=clock_gettime)
+endforeach()
 set_tests_properties(unit/test_sim PROPERTIES TIMEOUT 1500) # may have to build a model
 
 # Case files through single passes and steps, compared as text; --bless rewrites them.

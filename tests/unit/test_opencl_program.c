@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Programs of OpenCL packages on the driver of opencl_fake.h: what is said when they do not
+ * compile, kernels that are not as the plan says, and the cache: what its files are named by, which
+ * programs it keeps, and what is left when one cannot be kept. */
+#include <sys/stat.h>
+
+#include "runtime/internal.h"
+#include "runtime/opencl/cache.h"
+#include "tests/unit/opencl_entries.h"
+#include "tests/unit/opencl_fake_program.h"
+#include "tests/unit/opencl_fixture.h"
+
+static int begin(void **state) {
+  (void)state;
+  fake_reset();
+  setenv("WICK_OPENCL", "fake", 1);
+  setenv("WICK_OPENCL_DEVICE", "0", 1);
+  make_cache();
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  remove_cache();
+  return 0;
+}
+
+static void expect_sum(const fixture *f) {
+  wick_session *s;
+  buffers o = make_buffers(0);
+  assert_int_equal(wick_session_create(f->model, OCL_SUM, 1, &s), WICK_OK);
+  expect_run(s, &o);
+  check_sum(&o);
+  wick_session_free(s);
+  free(o.memory);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* How many files of the cache end so; the last one's path. */
+static int count_files(const char *suffix, char *path, size_t size) {
+  char folder[64];
+  int n = 0;
+  struct dirent *e;
+  snprintf(folder, sizeof folder, "%s/opencl", own_cache);
+  DIR *d = opendir(folder);
+  while (d && (e = readdir(d))) {
+    size_t length = strlen(e->d_name), end = strlen(suffix);
+    if (e->d_name[0] == '.' || length < end || strcmp(e->d_name + length - end, suffix)) continue;
+    if (path) assert_true(snprintf(path, size, "%s/%s", folder, e->d_name) < (int)size);
+    n++;
+  }
+  if (d) closedir(d);
+  return n;
+}
+
+static void empty_cache(void) {
+  char path[400];
+  while (count_files("", path, sizeof path))
+    if (unlink(path) != 0) assert_int_equal(rmdir(path), 0);
+}
+
+static char *text_of(const char *path) {
+  static char text[20000];
+  FILE *f = fopen(path, "rb");
+  assert_non_null(f);
+  text[fread(text, 1, sizeof text - 1, f)] = '\0';
+  fclose(f);
+  return text;
+}
+
+/* ---- programs that do not compile ------------------------------------------------------------ */
+
+/* The lines of the source: a comment of two kernels, one in front of the next, and none. */
+static const char bad_source[] =
+    "float zero;\n"
+    "// nodes: add\n"
+    "__kernel void k0() {\n"
+    "  nonsense\n"
+    "}\n"
+    "  /* nodes: mul */\n"
+    "// nodes: sub, with a name for which there is not enough space here\n"
+    "\tkernel void k1() {\n"
+    "}";
+
+#define E40 "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
+static const struct {
+  const char *log, *text; /* in front of "; see PATH" */
+} logs[] = {
+    {"prog.cl:4:3: error: no nonsense", "line 4: error: no nonsense // nodes: add"},
+    {"prog.cl:3:3: error: x\nprog.cl:9:1: error: y", "line 3: error: x // nodes: add"},
+    {"prog.cl:2:3: error: x", "line 2: error: x"},
+    {"prog.cl:1:3: error: x", "line 1: error: x"},
+    {"prog.cl:7:3: error: x", "line 7: error: x // nodes: add"},
+    {"prog.cl:8:3: error: x",
+     "line 8: error: x // nodes: sub, with a name for which there is not enough spa"},
+    {"prog.cl:900:3: error: x",
+     "line 900: error: x // nodes: sub, with a name for which there is not enough spa"},
+    {"prog.cl:0:3: error: x", "error: x"},
+    {"prog.cl:4294967294:3: error: x",
+     "line 4294967294: error: x // nodes: sub, with a name for which there is not enough spa"},
+    {"prog.cl:4294967295:3: error: x", "error: x"},
+    {"warning: w\n  prog.cl:4:3: error: x\nmore", "line 4: error: x // nodes: add"},
+    {"one\ntwo", "one"},
+    {"  alone ", "alone "},
+    {"error: at 5: of a colon", "error: at 5: of a colon"},
+    {"x:4", "line 4:  // nodes: add"},
+    {"x:4:", "line 4:  // nodes: add"},
+    {"x:", "x:"},
+    {":4error", "line 4: error // nodes: add"},
+    {"C:\\prog.cl:4:3: error: x", "line 4: error: x // nodes: add"},
+    {E40 E40, E40 E40},
+    {E40 E40 "f", E40 E40},
+    {"error\n", "error"},
+    {"the error\n", "the error"},
+    {"\nerror", "error"},
+};
+
+static void errors_are_told(void **state) {
+  static ocl_plan plan;
+  char path[400], wanted[500];
+  (void)state;
+  ocl_fill(&plan);
+  memcpy(plan.source, bad_source, sizeof bad_source);
+  for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+    fixture f;
+    fake.log = logs[i].log;
+    assert_int_equal(load(&plan, &f), WICK_DEVICE_FAILED);
+    assert_int_equal(count_files(".log", path, sizeof path), 1);
+    snprintf(wanted, sizeof wanted, "%s; see %s", logs[i].text, path);
+    assert_string_equal(f.detail.text, wanted);
+    unload(&f);
+    assert_int_equal(fake.live, 0);
+  }
+  static const char *const nothing[] = {"", NULL};
+  for (int i = 0; i < 2; i++) {
+    fixture f;
+    fake.log = nothing[i];
+    assert_int_equal(load(&plan, &f), WICK_DEVICE_FAILED);
+    assert_string_equal(f.detail.text, "clBuildProgram: CL_BUILD_PROGRAM_FAILURE");
+    unload(&f);
+  }
+  empty_cache();
+}
+
+/* The whole file; a path of just as many bytes as there is room for, and one that has one more. */
+static void logs_are_whole(void **state) {
+  static ocl_plan plan;
+  static const char wanted[] =
+      "Near, driver 1, options -cl-std=CL1.2 -w\n\nx:4: error\n\n"
+      "     1  float zero;\n     2  // nodes: add\n     3  __kernel void k0() {\n"
+      "     4    nonsense\n     5  }\n     6    /* nodes: mul */\n"
+      "     7  // nodes: sub, with a name for which there is not enough space here\n"
+      "     8  \tkernel void k1() {\n     9  }\n";
+  char path[1100], told[200];
+  (void)state;
+  ocl_fill(&plan);
+  memcpy(plan.source, bad_source, sizeof bad_source);
+  fake.log = "x:4: error";
+  for (size_t size = 1022; size <= 1024; size++) {
+    fixture f;
+    size_t n = (size_t)snprintf(path, sizeof path, "%s/opencl/", own_cache);
+    while (n < size) n += (size_t)snprintf(path + n, sizeof path - n, "./");
+    path[size - 4] = '/', path[size - 3] = 'l', path[size - 2] = 'o', path[size - 1] = 'g';
+    path[size] = '\0';
+    FILE *kept = stderr, *own = tmpfile();
+    setenv("WICK_OPENCL_LOG", path, 1);
+    stderr = own;
+    assert_int_equal(load(&plan, &f), WICK_DEVICE_FAILED);
+    stderr = kept;
+    unsetenv("WICK_OPENCL_LOG");
+    snprintf(told, sizeof told, "line 4: error // nodes: add; see %.100s", path);
+    assert_string_equal(f.detail.text, size < 1024 ? told : "line 4: error // nodes: add; the log "
+                        "is on stderr");
+    char text[2000] = "";
+    rewind(own);
+    text[fread(text, 1, sizeof text - 1, own)] = '\0';
+    fclose(own);
+    assert_string_equal(size < 1024 ? text_of(path) : text, wanted);
+    assert_string_equal(size < 1024 ? text : "", "");
+    unlink(path);
+    unload(&f);
+  }
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+static void kernels_are_checked(void **state) {
+  static const struct {
+    size_t most, group[3];
+    cl_ulong local;
+    cl_uint args;
+    wick_status status;
+    const char *why;
+  } cases[] = {
+      {16, {16, 1, 1}, 4096, 0, WICK_OK, ""},
+      {15, {16, 1, 1}, 0, 0, WICK_BAD_MACHINE,
+       "'Near' runs kernel k0 in work-groups of 15 at most"},
+      {16, {16, 1, 1}, 4097, 0, WICK_BAD_MACHINE,
+       "'Near' has too little local memory for kernel k0"},
+      {16, {0, 0, 0}, 0, 0, WICK_OK, ""},
+      {16, {8, 1, 1}, 0, 0, WICK_CORRUPT,
+       "section 'launches', row 0: kernel k0 has work-groups of 8 x 1 x 1"},
+      {16, {16, 2, 1}, 0, 0, WICK_CORRUPT,
+       "section 'launches', row 0: kernel k0 has work-groups of 16 x 2 x 1"},
+      {16, {16, 1, 3}, 0, 0, WICK_CORRUPT,
+       "section 'launches', row 0: kernel k0 has work-groups of 16 x 1 x 3"},
+      {16, {16, 1, 1}, 0, 5, WICK_CORRUPT,
+       "section 'launches', row 0: kernel k0 takes 5 arguments"},
+      {16, {16, 1, 1}, 0, 6, WICK_CORRUPT,
+       "section 'launches', row 2: kernel k1 takes 6 arguments"},
+  };
+  static ocl_plan plan;
+  (void)state;
+  setenv("WICK_OPENCL_CACHE", "no", 1);
+  ocl_fill(&plan);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    fixture f;
+    fake_reset();
+    fake.most = cases[i].most;
+    memcpy(fake.group, cases[i].group, sizeof fake.group);
+    fake.local = cases[i].local;
+    fake.args = cases[i].args;
+    assert_int_equal(load(&plan, &f), cases[i].status);
+    assert_string_equal(f.detail.text, cases[i].why);
+    unload(&f);
+    assert_int_equal(fake.live, 0);
+  }
+  fake_reset();
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+/* The program is built from its source, from a file, or from both: how often each. */
+static void expect_builds(const ocl_plan *plan, uint32_t sources, uint32_t binaries) {
+  fixture f;
+  uint32_t before = fake.calls[FAKE_CreateProgramWithSource],
+           binary = fake.calls[FAKE_CreateProgramWithBinary];
+  expect_load(plan, &f);
+  assert_int_equal(fake.calls[FAKE_CreateProgramWithSource] - before, sources);
+  assert_int_equal(fake.calls[FAKE_CreateProgramWithBinary] - binary, binaries);
+  expect_sum(&f);
+  unload(&f);
+  assert_int_equal(fake.live, 0);
+}
+
+/* What a program depends on, each alone: another file. */
+static void programs_have_files_of_their_own(void **state) {
+  static ocl_plan plan;
+  char path[400], number[8];
+  wick_cl_cache_header h;
+  (void)state;
+  fake_reset();
+  setenv("WICK_OPENCL_CACHE", "yes", 1);
+  ocl_fill(&plan);
+  expect_builds(&plan, 1, 0);
+  expect_builds(&plan, 0, 1);
+  assert_int_equal(count_files("", path, sizeof path), 1);
+  memcpy(&h, text_of(path), sizeof h);
+  assert_string_equal(h.key, "Fake\nOpenCL 1.2 fake 1\nNear\nOpenCL 1.2 device 1\n1\n"
+                             "-cl-std=CL1.2 -w");
+  assert_int_equal(h.source_size, strlen(plan.source));
+  assert_int_equal(h.binary_size, strlen(plan.source) + FAKE_BINARY_HEAD);
+  int n = 1;
+#define ANOTHER(change, back)                    \
+  change;                                        \
+  expect_builds(&plan, 1, 0);                    \
+  expect_builds(&plan, 0, 1);                    \
+  assert_int_equal(count_files(".bin", NULL, 0), ++n); \
+  back;
+  ANOTHER(fake.platform_version = "OpenCL 1.2 fake 2", fake.platform_version = "OpenCL 1.2 fake 1")
+  ANOTHER(fake.platform_version = NULL, fake.platform_version = "OpenCL 1.2 fake 1")
+  ANOTHER(fake.version = "OpenCL 1.2 device 2", fake.version = "OpenCL 1.2 device 1")
+  ANOTHER(fake.config = CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT, fake.config = 0)
+  ANOTHER(plan.source[0] = ' ', plan.source[0] = '/')
+  size_t end = strlen(plan.source);
+  ANOTHER(plan.source[end] = '\n', plan.source[end] = '\0')
+  for (int d = FAKE_FAR; d <= FAKE_OTHER; d++) {
+    snprintf(number, sizeof number, "%d", d);
+    ANOTHER(setenv("WICK_OPENCL_DEVICE", number, 1), setenv("WICK_OPENCL_DEVICE", "0", 1))
+  }
+  fake.version = NULL; /* then it is what the list has */
+  expect_builds(&plan, 0, 1);
+  fake_reset();
+  assert_int_equal(count_files("", NULL, 0), n);
+  empty_cache();
+}
+
+/* One that the driver does not take, or that has other kernels, is replaced. */
+static void files_of_no_use_are_replaced(void **state) {
+  static ocl_plan plan;
+  (void)state;
+  fake_reset();
+  setenv("WICK_OPENCL_CACHE", "yes", 1);
+  ocl_fill(&plan);
+  expect_builds(&plan, 1, 0);
+  fake.refuses_binaries = true;
+  expect_builds(&plan, 1, 1);
+  fake.refuses_binaries = false;
+  for (int k = 0; k < 3; k++) {
+    fake.fails = k == 0   ? FAKE_CreateProgramWithBinary
+                 : k == 1 ? FAKE_BuildProgram
+                          : FAKE_CreateKernel;
+    fake.fails_at = fake.calls[fake.fails] + 1;
+    fake.code = CL_INVALID_VALUE;
+    expect_builds(&plan, 1, 1);
+    expect_builds(&plan, 0, 1);
+  }
+  fake_reset();
+  assert_int_equal(count_files("", NULL, 0), 1);
+  empty_cache();
+}
+
+/* Without a word of the user's: what took a second and no less than a quarter of the first time. */
+static void slow_programs_are_kept(void **state) {
+  static const struct {
+    uint32_t first, second;
+    bool is_kept;
+  } cases[] = {{5000, 1250, true},  {5000, 1249, false}, {5000, 5000, true}, {999, 999, false},
+               {1000, 1000, true},  {999, 1000, true},   {1000, 999, false}, {0, 1000, true},
+               {4003, 1000, true},  {4004, 1001, true},  {4004, 1000, false}};
+  static ocl_plan plan;
+  char path[400], wanted[16];
+  (void)state;
+  ocl_fill(&plan);
+  unsetenv("WICK_OPENCL_CACHE");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    fake_reset();
+    fake.build_ms = cases[i].first;
+    expect_builds(&plan, 1, 0);
+    assert_int_equal(count_files("", path, sizeof path), 1);
+    snprintf(wanted, sizeof wanted, "%u\n", cases[i].first);
+    assert_string_equal(text_of(path), wanted);
+    assert_string_equal(path + strlen(path) - 3, ".ms");
+    fake.build_ms = cases[i].second;
+    expect_builds(&plan, 1, 0);
+    assert_int_equal(count_files(".bin", NULL, 0), cases[i].is_kept);
+    assert_int_equal(count_files("", NULL, 0), 1 + cases[i].is_kept);
+    expect_builds(&plan, !cases[i].is_kept, cases[i].is_kept);
+    empty_cache();
+  }
+  setenv("WICK_OPENCL_CACHE", "sometimes", 1); /* is not a word */
+  fake.build_ms = 0;
+  expect_builds(&plan, 1, 0);
+  assert_int_equal(count_files(".ms", NULL, 0), 1);
+  empty_cache();
+  fake_reset();
+}
+
+/* Nothing is left of a program that cannot be kept, and it works. */
+static void nothing_is_left_of_what_is_not_kept(void **state) {
+  static ocl_plan plan;
+  char path[400];
+  (void)state;
+  fake_reset();
+  setenv("WICK_OPENCL_CACHE", "yes", 1);
+  ocl_fill(&plan);
+  fake.binary_size = 1; /* none */
+  expect_builds(&plan, 1, 0);
+  fake.binary_size = ((size_t)1 << 30) + 2; /* more than is taken */
+  expect_builds(&plan, 1, 0);
+  fake.binary_size = 101; /* and then it does not give it */
+  expect_builds(&plan, 1, 0);
+  fake.binary_size = 0;
+  fake.code = CL_OUT_OF_RESOURCES;
+  for (uint32_t k = 1; k <= 2; k++) {
+    fake.fails = FAKE_GetProgramInfo;
+    fake.fails_at = fake.calls[FAKE_GetProgramInfo] + k;
+    expect_builds(&plan, 1, 0);
+  }
+  assert_int_equal(count_files("", NULL, 0), 0);
+  expect_builds(&plan, 1, 0);
+  assert_int_equal(count_files("", path, sizeof path), 1);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(mkdir(path, 0777), 0);
+  expect_builds(&plan, 1, 0);
+  assert_int_equal(count_files("", NULL, 0), 1);
+  empty_cache();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(errors_are_told),
+      cmocka_unit_test(logs_are_whole),
+      cmocka_unit_test(kernels_are_checked),
+      cmocka_unit_test(programs_have_files_of_their_own),
+      cmocka_unit_test(files_of_no_use_are_replaced),
+      cmocka_unit_test(slow_programs_are_kept),
+      cmocka_unit_test(nothing_is_left_of_what_is_not_kept),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
