@@ -115,6 +115,7 @@ target_compile_definitions(test_requant
 # Files of the host and of the project, and libraries, are what the test says.
 target_link_options(test_sim_cache PRIVATE
                     LINKER:--wrap=fopen,--wrap=dlopen,--wrap=dlsym,--wrap=wk_file_map)
+target_link_options(test_pool PRIVATE LINKER:--wrap=pthread_create,--wrap=pthread_sigmask)
 foreach(name test_opencl_driver test_opencl_program)
   target_link_options(${name} PRIVATE LINKER:--wrap=dlopen,--wrap=dlsym,--wrap=clock_gettime)
 endforeach()

@@ -18,14 +18,15 @@ static wick_status read_condition(const job_run *r, uint32_t launch, uint32_t ar
   const wick_cl_arg *a = &p->args[p->launches[launch].first_arg + arg];
   cl_mem memory = wick_cl_memory(r->c, r->job->part, a);
   cl_long offset;
-  uint8_t byte = 0;
+  uint8_t byte;
   wick_status status = wick_cl_offset(r->c, launch, arg, iteration, &offset, r->error);
   if (status != WICK_OK) return status;
   if (!memory) return wick_fail(r->error, WICK_RUN_FAILED, "launch %u has no condition", launch);
   cl_int code = r->c->cl->EnqueueReadBuffer(r->c->queue, memory, CL_TRUE, (size_t)offset, 1, &byte,
                                             0, NULL, NULL);
+  if (code != CL_SUCCESS) return wick_cl_fail(r->error, "clEnqueueReadBuffer", code);
   *out = byte != 0;
-  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(r->error, "clEnqueueReadBuffer", code);
+  return WICK_OK;
 }
 
 static wick_status write_number(const job_run *r, uint32_t launch, int64_t outer, int64_t number) {
@@ -61,7 +62,7 @@ static wick_status run_rows(const job_run *r, uint32_t i, uint32_t end, int64_t 
 static wick_status run_branch(const job_run *r, uint32_t launch, int64_t iteration) {
   const wick_cl_launch *l = &r->c->u->plan.launches[launch];
   uint32_t first = launch + 1, other = first + l->body_count;
-  bool is_true = false;
+  bool is_true;
   wick_status status = read_condition(r, launch, 0, iteration, &is_true);
   if (status != WICK_OK) return status;
   return is_true ? run_rows(r, first, other, iteration)

@@ -83,8 +83,13 @@ static inline void check_chain(const buffers *o) {
     check_value("chain", i, o->y[i], sum_of(o, i) + (float)times);
 }
 
+static inline void check_small(const buffers *o) {
+  check_value("small", 0, *(uint8_t *)o->y, o->a[0] + 1 < 5);
+}
+
 static void (*const ocl_checks[OCL_ENTRIES])(const buffers *) = {
     [OCL_SUM] = check_sum,   [OCL_UNTIL] = check_until, [OCL_BRANCH] = check_branch,
-    [OCL_SCAN] = check_scan, [OCL_HALF] = check_half,   [OCL_CHAIN] = check_chain};
+    [OCL_SCAN] = check_scan, [OCL_HALF] = check_half,   [OCL_CHAIN] = check_chain,
+    [OCL_SMALL] = check_small};
 
 #endif

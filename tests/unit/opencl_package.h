@@ -6,6 +6,7 @@
  *   branch  (x): if x[0] < 5 then y = x + 1 else y = x + x
  *   scan    (x): OCL_ROWS times, i = 0, …: y[i, :] = x + i, of OCL_ROWS rows
  *   half    (x): y = x, and then the even elements of y, an edge with gaps, are twice those of x
+ *   small   (x, e of no elements): bool[1] w = x[0] + 1 < 5; v, of no elements
  * "chain" has two of them: y, z = until(sum(a, b)). */
 #ifndef WICK_TESTS_OPENCL_PACKAGE_H
 #define WICK_TESTS_OPENCL_PACKAGE_H
@@ -17,7 +18,7 @@
 #include "runtime/opencl/plan.h"
 
 enum { OCL_N = 64, OCL_ROWS = 3, OCL_BYTES = OCL_N * 4 };
-enum { OCL_SUM, OCL_UNTIL, OCL_BRANCH, OCL_SCAN, OCL_HALF, OCL_CHAIN, OCL_ENTRIES };
+enum { OCL_SUM, OCL_UNTIL, OCL_BRANCH, OCL_SCAN, OCL_HALF, OCL_CHAIN, OCL_SMALL, OCL_ENTRIES };
 
 #define OCL_KERNEL(name, doc, args, body)                                                   \
   "// " doc "\n"                                                                            \
@@ -41,7 +42,7 @@ static const wick_cl_needs ocl_needs = {
     .version = WICK_CL_VERSION, .kernel_count = 5, .base_align = 1024, .max_group = 16,
     .max_items = {16, 1, 1}, .arena_bytes = 4096, .largest = 4096};
 
-enum { B_A, B_B, B_Y, B_T, B_C, B_HALF, B_Z, B_ROWS, B_SMALL, B_I };
+enum { B_A, B_B, B_Y, B_T, B_C, B_HALF, B_Z, B_ROWS, B_SMALL, B_I, B_E, B_W };
 static const wick_cl_buffer ocl_buffers[] = {
     [B_A] = {WICK_CL_INPUT, 0, 0, OCL_BYTES},
     [B_B] = {WICK_CL_INPUT, 1, 0, OCL_BYTES},
@@ -53,6 +54,8 @@ static const wick_cl_buffer ocl_buffers[] = {
     [B_ROWS] = {WICK_CL_OUTPUT, 0, 0, OCL_ROWS * OCL_BYTES},
     [B_SMALL] = {WICK_CL_ARENA, 0, 2048, 16},
     [B_I] = {WICK_CL_ARENA, 0, 3072, 8},
+    [B_E] = {WICK_CL_INPUT, 1, 0, 0},
+    [B_W] = {WICK_CL_OUTPUT, 0, 0, 1},
 };
 
 #define OCL_NONE {.buffer = WICK_NONE}
@@ -70,6 +73,8 @@ static const wick_cl_arg ocl_args[] = {
     {.buffer = B_A}, {.buffer = B_ROWS, .step = OCL_BYTES},
     {.buffer = B_ROWS, .step = OCL_BYTES}, {.buffer = B_I},
     /* half: 26 */ {.buffer = B_A}, {.buffer = B_HALF},
+    /* small: 28 */ {.buffer = B_A}, {.buffer = B_T}, {.buffer = B_T}, {.buffer = B_E},
+    {.buffer = B_T}, {.buffer = B_W},
 };
 
 #define OCL_RUN(number, first, count)                                                          \
@@ -89,9 +94,11 @@ static const wick_cl_launch ocl_launches[] = {
     /* half: 15 */
     {.kind = WICK_CL_RUN, .kernel = 4, .first_arg = 26, .arg_count = 2,
      .global = {OCL_N / 2, 1, 1}, .local = {16, 1, 1}},
+    /* small: 16 */ OCL_RUN(1, 28, 2), OCL_RUN(3, 30, 2), OCL_RUN(2, 32, 2),
 };
 
-static const wick_cl_step ocl_steps[] = {{0, 1}, {1, 1}, {2, 1}, {3, 4}, {7, 5}, {12, 3}, {15, 1}};
+static const wick_cl_step ocl_steps[] = {{0, 1}, {1, 1}, {2, 1}, {3, 4}, {7, 5}, {12, 3}, {15, 1},
+                                         {16, 3}};
 
 /* The sections, which a test may change before it makes a package of them. */
 typedef struct {
@@ -119,7 +126,7 @@ static inline void ocl_fill(ocl_plan *p) {
 }
 
 static const int64_t ocl_dims[] = {OCL_N}, ocl_half_dims[] = {OCL_N / 2}, ocl_gaps[] = {2},
-                     ocl_rows_dims[] = {OCL_ROWS, OCL_N};
+                     ocl_rows_dims[] = {OCL_ROWS, OCL_N}, ocl_few[] = {0, 1};
 
 static inline wk_package_tensor ocl_tensor(const char *name) {
   return (wk_package_tensor){.name = name, .dtype = WICK_F32, .rank = 1, .dims = ocl_dims};
@@ -136,6 +143,13 @@ static inline wk_package_tensor ocl_rows(const char *name) {
 static inline wk_package_tensor ocl_half(const char *name, uint32_t place) {
   return (wk_package_tensor){.name = name, .dtype = WICK_F32, .rank = 1, .dims = ocl_half_dims,
                              .strides = ocl_gaps, .place = place};
+}
+
+/* The bool `w`, or floats of which there are none. */
+static inline wk_package_tensor ocl_small(const char *name) {
+  bool is_bool = *name == 'w';
+  return (wk_package_tensor){.name = name, .dtype = is_bool ? WICK_BOOL : WICK_F32, .rank = 1,
+                             .dims = &ocl_few[is_bool]};
 }
 
 /* A part of `steps` steps from number *code on; each of them leaves `left`. */
@@ -211,6 +225,9 @@ static inline void ocl_add_parts(wk_package *p, uint64_t code) {
   wk_package_add_whole(p, "scan", scan);
   ocl_add_half(p, even);
   ocl_add_chain(p, sum, until);
+  const wk_package_tensor small[] = {x, ocl_small("e"), ocl_small("w"), ocl_small("v")},
+                          small_left = ocl_left(small[2], WICK_PLACE_OUTPUT, 0, 0);
+  wk_package_add_whole(p, "small", ocl_add_part(p, "small", &code, small, 2, 2, &small_left, 1));
 }
 
 /* A package with these sections, which stay as they are until it is freed. */

@@ -98,12 +98,12 @@ typedef struct {
     "section 'launches', row 2: work-group out of range")                                         \
   X(global_1, p->needs.max_items[1] = p->launches[2].local[1] = 2; p->needs.max_group = 32;       \
     p->launches[2].global[1] = 3, "section 'launches', row 2: work items out of range")           \
-  X(global_47, p->launches[15].global[0] = (uint64_t)1 << 47,                                     \
-    "section 'launches', row 15: work items out of range")                                        \
+  X(global_47, p->launches[18].global[0] = (uint64_t)1 << 47,                                     \
+    "section 'launches', row 18: work items out of range")                                        \
   X(kernel_else, p->launches[15].else_count = 1,                                                  \
     "section 'launches', row 15: a kernel has no body")                                           \
-  X(kernel_last, p->launches[15].kernel = 6,                                                      \
-    "section 'launches', row 15: there is no such kernel")                                        \
+  X(kernel_last, p->launches[18].kernel = 6,                                                      \
+    "section 'launches', row 18: there is no such kernel")                                        \
   X(branch_no_args, p->launches[BRANCH].arg_count = 0,                                            \
     "section 'launches', row 8: there is no condition")                                           \
   X(loop_many_args, p->launches[LOOP].arg_count = 3,                                              \
@@ -111,8 +111,8 @@ typedef struct {
   X(loop_constant, p->args[11].buffer = B_C,                                                      \
     "section 'launches', row 4: a loop counts in what cannot be written")                         \
   X(loop_step, p->args[11].step = 4, "section 'launches', row 4: not aligned")                    \
-  X(last_arg, p->args[27].offset = OCL_BYTES - 3, "section 'args', row 27: out of range")         \
-  X(last_step, p->steps[6].launch_count = 2, "section 'steps', row 6: out of order")              \
+  X(last_arg, p->args[33].offset = 2, "section 'args', row 33: out of range")                     \
+  X(last_step, p->steps[7].launch_count = 4, "section 'steps', row 7: out of order")              \
   X(other_output, p->buffers[B_Z].index = 2,                                                      \
     "section 'args', row 11: not an input or output of its part")
 
