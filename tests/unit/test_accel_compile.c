@@ -335,6 +335,16 @@ static const accel_case forms[] = {
      "  %a = max_pool(%x) {kernel=[1], strides=[1], pads=[0,0], dilations=[1]} : u8[2,5,11]\n"
      "  %y = integer_matmul(%x, %z) {a_zero=100, b_zero=-3, epilogue=\"" SCALE("%0") "\"} : "
      "i8[2,5,13]\n  output %a\n  output %y\n}\n"},
+    {"a product of every matrix with the same one", {.target = "accel:tiny"},
+     "graph @main(%x: i8[3,5,11], %z: i8[11,13]) {\n"
+     "  %a = max_pool(%x) {kernel=[1], strides=[1], pads=[0,0], dilations=[1]} : i8[3,5,11]\n"
+     "  %y = integer_matmul(%x, %z) {epilogue=\"" SCALE("%0") "\"} : i8[3,5,13]\n"
+     "  output %a\n  output %y\n}\n"},
+    {"one of several parts", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,24,4,4]) {\n"
+     "  -, %b, - = split(%x) {axis=1, sizes=[8,8,8]} : i8[1,8,4,4]\n"
+     "  %y = max_pool(%b) {kernel=[2,2], strides=[1,1], pads=[0,0,0,0], dilations=[1,1]} : "
+     "i8[1,8,3,3]\n  output %y\n}\n"},
     {"rows of softmax and of norms", {.target = "accel:tiny"},
      "graph @main(%x: i8[2,3,11]) {\n"
      "  %s = integer_softmax(%x) {axis=2, mult=1073741824, shift=30, scale=0.05, zero=-128, "

@@ -404,6 +404,8 @@ typedef struct {
 #define AT(type, index, member) ((index) * sizeof(type) + offsetof(type, member))
 
 static const reader_case reader_cases[] = {
+    {0, 0, 0, GONE,
+     "section commands: command 0 (LD): field 'dram': bytes up to 64 of a segment of 0"},
     {1, 0, 0, GONE, "section machine is missing"},
     {1, 0, '@', BYTE, "section machine:1: no file may include another"},
     {2, 0, 3, CUT, "section commands: 1021 bytes are no rows of 64"},
@@ -551,10 +553,14 @@ static void reader_takes_what_just_fits(void **state) {
                   near_cases[i].want ? near_cases[i].want : none);
   }
   for (uint32_t more = 0; more < 2; more++) { /* texts, and cycles of a part's layers */
-    const uint32_t text[2] = {AT(wk_accel_layer, 1, op)},
+    const uint32_t text[2] = {AT(wk_accel_layer, 1, op)}, name[2] = {AT(wk_accel_layer, 1, name)},
                    at[2] = {AT(wk_accel_layer, 0, predicted), AT(wk_accel_layer, 1, predicted)};
     copy_sections(f, &s);
     put_words(&s, 5, text, (uint32_t[]){(uint32_t)f->unit.texts.n - 1 + more, 0});
+    expect_status(read_and_check(&s, ACCEL_SECTIONS),
+                  more ? "section layers: layer 1: a text lies outside of section texts" : none);
+    copy_sections(f, &s);
+    put_words(&s, 5, name, (uint32_t[]){(uint32_t)f->unit.texts.n - 1 + more, 0});
     expect_status(read_and_check(&s, ACCEL_SECTIONS),
                   more ? "section layers: layer 1: a text lies outside of section texts" : none);
     copy_sections(f, &s);

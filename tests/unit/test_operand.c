@@ -241,7 +241,32 @@ static void chains(void **state) {
   assert_int_equal(laid, 3365);
 }
 
+/* A lane axis of one element: which axis of a reshape gets it. Of four axes the second, else the
+ * last, if it has one element; else the first that has. */
+static void lanes_of_one_element(void **state) {
+  static const struct {
+    int rank;
+    int64_t dims[5];
+    int lane;
+  } cases[] = {
+      {4, {1, 1, 5, 1}, 1},    {4, {1, 1, 1, 5}, 1}, {4, {1, 5, 1, 1}, 0}, {4, {5, 1, 1, 1}, 1},
+      {3, {1, 5, 1}, 2},       {3, {1, 1, 5}, 0},    {3, {5, 1, 1}, 2},    {2, {1, 5}, 0},
+      {2, {5, 1}, 1},          {1, {5}, -1},         {5, {1, 1, 5, 1, 1}, 4},
+      {5, {5, 1, 1, 1, 1}, 4}, {5, {1, 1, 1, 1, 5}, 0},
+  };
+  const wk_type t = {.dtype = WK_I8, .rank = 2, .dims = {5, 1}};
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    int64_t bytes;
+    wk_accel_operand x = wk_operand_new(N, 7, &t, 1, &bytes), y;
+    assert_true(wk_operand_reshape(N, &x, cases[i].rank, cases[i].dims, &y));
+    if (y.lane != cases[i].lane) fail_msg("case %zu: %d", i, y.lane);
+    if (y.lane >= 0) assert_int_equal(y.strides[y.lane], x.strides[1]);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(chains)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(chains),
+                                     cmocka_unit_test(lanes_of_one_element)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

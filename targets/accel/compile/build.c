@@ -130,12 +130,11 @@ static void move_rows(building *b, int opcode, uint32_t layer, int t, const wk_a
     }
     return;
   }
-  if (p->pitch != x->row) most = most * (r1 - r0) > 4095 ? 4095 / (r1 - r0) : most;
   for (int64_t q = p0; q < p1; q += most) {
     int64_t n = p1 - q < most ? p1 - q : most;
     int64_t at = p->offset + (q - p->plane) * there + (r0 - p->row) * p->pitch + p->lead;
     int64_t dram = q * plane + r0 * x->row;
-    if (p->pitch != x->row) /* dense: columns of padding between the rows */
+    if (p->pitch != x->row) /* dense, of one plane: columns of padding between the rows */
       add_transfer(b, opcode, queue, layer, t, dram, run, n, plane, p, at, x->row, n * (r1 - r0),
                    p->pitch, rows);
     else
