@@ -162,6 +162,67 @@ static void operators(void **state) {
   assert_int_equal(wrong, 0);
 }
 
+/* ---- in general ------------------------------------------------------------------------------ */
+
+/* What is had of each operator, and why others are not. */
+static const struct {
+  const char *note, *ops; /* in their order; a note behind "!": they are not had */
+} covered[] = {
+    {"!it reads by index",
+     "gather"},
+    {"!there is no command for it",
+     "expand tile reduce_max reduce_min resize"},
+    {"functions of one tensor: tables of 256 entries",
+     "abs neg sign floor ceil round sqrt reciprocal exp log sin cos tan asin acos atan sinh "
+     "cosh asinh acosh atanh tanh erf sigmoid relu leaky_relu thresholded_relu elu selu celu "
+     "softplus softsign hard_sigmoid hard_swish silu gelu gelu_tanh mish shrink clip div mod "
+     "fmod min max pow prelu fake_quantize"},
+    {"constant weights, 1 or 2 spatial axes",
+     "conv"},
+    {"constant weights, 2 spatial axes, no groups, dilations or output padding",
+     "conv_transpose"},
+    {"1 or 2 spatial axes, no indices",
+     "max_pool"},
+    {"one constant matrix; of two tensors see `integer_matmul`",
+     "matmul"},
+    {"whole blocks of channels",
+     "identity reshape transpose slice concat split pad"},
+    {"the last axis, up to 511 blocks long",
+     "softmax"},
+    {"1 or 2 spatial axes",
+     "avg_pool"},
+    {"the last axis, up to 511 blocks long; constant scale and bias",
+     "layer_norm"},
+    {"means of images, over both spatial axes",
+     "reduce_mean"},
+    {"a change of scale, a sum or a product of two tensors",
+     "add sub mul quantize dequantize"},
+};
+
+/* A list of those that have the note. */
+static void add_ops(wk_str *b, const char *note) {
+  wk_str_add(b, "");
+  for (int op = 0; op < WK_OP_COUNT; op++) {
+    const char *said;
+    char all[200];
+    bool has_it = wk_accel_covers((wk_op)op, &said);
+    snprintf(all, sizeof all, "%s%s", has_it ? "" : "!", said);
+    if (!strcmp(all, note)) wk_str_printf(b, "%s%s", b->n ? " " : "", wk_op_get((wk_op)op)->name);
+  }
+}
+
+static void operators_in_general(void **state) {
+  const char *note;
+  (void)state;
+  assert_false(wk_accel_covers(WK_OP_LSTM, &note));
+  assert_string_equal(note, "it has no integer form");
+  for (size_t i = 0; i < WK_COUNTOF(covered); i++) {
+    wk_str got = {0};
+    add_ops(&got, covered[i].note);
+    assert_string_equal(got.s, covered[i].ops);
+    wk_str_free(&got);
+  }
+}
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
@@ -302,7 +363,9 @@ static void parts(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(operators), cmocka_unit_test(parts),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(operators),
+                                     cmocka_unit_test(operators_in_general),
+                                     cmocka_unit_test(parts),
                                      cmocka_unit_test(rows_of_several_operators)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
