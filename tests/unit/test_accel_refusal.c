@@ -162,6 +162,40 @@ static void operators(void **state) {
   assert_int_equal(wrong, 0);
 }
 
+/* Some channels after the others, where there are enough of them and a larger scratchpad has room
+ * for those; sums go at once. */
+#define TALL(c, n, kernel, h)                                                                    \
+  "(%x: i8[" n "," c ",16,500]) {\n  %y = max_pool(%x) {kernel=[" kernel ",1], " CONV "} : i8[" n  \
+  "," c "," h ",500]\n"
+#define NEEDS(bytes, fits)                                                                       \
+  "it needs " bytes " bytes of scratchpad for one row of its result; machine 'tiny' has 65536, "  \
+  "scratchpad=" fits " fits"
+static const refusal rooms[] = {
+    {NULL, TALL("24", "1", "4", "13")},
+    {NULL, TALL("8", "1", "11", "6")},
+    {NEEDS("109715", "131072"), TALL("16", "1", "11", "6")},
+    {NEEDS("164572", "131072"), TALL("24", "1", "11", "6")},
+    {NEEDS("164572", "131072"), TALL("24", "2", "11", "6")},
+    {NEEDS("157952", "262144"),
+     "(%x: i8[1,24,16,500]) {\n  %w = constant i8[8,24,11,1] splat(3)\n"
+     "  %y = conv(%x, %w) {" CONV ", epilogue=\"" QUANTISED "\"} : i8[1,8,6,500]\n"},
+};
+
+static void what_would_fit(void **state) {
+  (void)state;
+  const wk_machine tiny = machine_of("tiny");
+  for (size_t i = 0; i < WK_COUNTOF(rooms); i++) {
+    wk_arena *a = wk_arena_new();
+    wk_module *m = module_of(&rooms[i]);
+    const wk_graph *g = m->main;
+    const wk_node *n = wk_nod(g, wk_val(g, g->outputs.data[0])->node);
+    const char *reason = wk_accel_refusal(&tiny, g, n, a);
+    assert_string_equal(reason ? reason : "taken", rooms[i].reason ? rooms[i].reason : "taken");
+    wk_module_free(m);
+    wk_arena_free(a);
+  }
+}
+
 /* ---- in general ------------------------------------------------------------------------------ */
 
 /* What is had of each operator, and why others are not. */
@@ -364,6 +398,7 @@ static void parts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(operators),
+                                     cmocka_unit_test(what_would_fit),
                                      cmocka_unit_test(operators_in_general),
                                      cmocka_unit_test(parts),
                                      cmocka_unit_test(rows_of_several_operators)};
