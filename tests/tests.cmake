@@ -185,9 +185,11 @@ add_executable(made ${CMAKE_SOURCE_DIR}/tests/checksums/made.c
                ${CMAKE_SOURCE_DIR}/tests/checksums/made_kernels.c
                ${CMAKE_SOURCE_DIR}/tests/checksums/made_programs.c
                ${CMAKE_SOURCE_DIR}/tests/checksums/made_indexed.c
+               ${CMAKE_SOURCE_DIR}/tests/checksums/made_drawn.c
+               ${CMAKE_SOURCE_DIR}/tests/checksums/made_near.c
                ${CMAKE_SOURCE_DIR}/tests/checksums/made_graphs.c)
 target_link_libraries(made ${WK_ALL})
-foreach(suite kernels programs indexed graphs operators)
+foreach(suite kernels programs indexed drawn near graphs operators)
   add_test(NAME checksums/made-${suite}
            COMMAND ${WK_STRICT} $<TARGET_FILE:made> ${suite}
                    ${CMAKE_SOURCE_DIR}/tests/checksums/made_${suite}.txt)

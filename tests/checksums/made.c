@@ -4,6 +4,8 @@
  *   kernels   kernels of the CPU target alone, of layers as large as they are in networks
  *   programs  instructions made by hand and such layers, through targets
  *   indexed   other instructions, as large as they are in networks, through targets
+ *   drawn     products, loops and rows of them that lie anyhow, through targets
+ *   near      on both sides of limits and forms, through targets
  *   graphs    drawn graphs of all kinds, through the whole compiler
  *   operators each operator of graphs alone
  *
@@ -77,7 +79,8 @@ int main(int argc, char **argv) {
     const char *name;
     void (*make)(made_table *t);
   } suites[] = {{"kernels", made_kernels}, {"programs", made_programs},
-                {"indexed", made_indexed}, {"graphs", made_graphs},
+                {"indexed", made_indexed}, {"drawn", made_drawn},
+                {"near", made_near},       {"graphs", made_graphs},
                 {"operators", made_operators}};
   made_table t = {.show = argc == 5 && strcmp(argv[3], "--show") == 0 ? argv[4] : NULL};
   const bool is_blessed = argc == 4 && strcmp(argv[3], "--bless") == 0;

@@ -32,12 +32,15 @@ static const struct {
     {"small-gpu", NULL, WICK_OPENCL_GPU, 2, 64, 4, 0, 16, 8, 1, 0},
     {"wide-cpu", NULL, WICK_OPENCL_CPU, 64, 8192, 16, 0, 0, 1024, 0, 1},
     {"small-cpu", NULL, WICK_OPENCL_CPU, 2, 1024, 4, 4, 0, 32, 0, 0},
+    {"plain-cpu", NULL, WICK_OPENCL_CPU, 8, 256, 8, 0, 0, 32, 0, 0},
+    {"tiny-gpu", NULL, WICK_OPENCL_GPU, 1, 64, 1, 0, 0, 4, 0, 1}, /* too small for tiles */
 };
-enum { MADE_MACHINES = WK_COUNTOF(made_machines) };
+/* Those that suites use; the last two are for few of them. */
+enum { MADE_MACHINES = 10, MADE_ALL = WK_COUNTOF(made_machines) };
 
 typedef struct {
   char folder[32], path[64]; /* path: for what is written */
-  wk_targets targets[MADE_MACHINES];
+  wk_targets targets[MADE_ALL];
 } made_place;
 
 static inline void made_must(wk_status s) {
@@ -51,7 +54,7 @@ static inline void made_open(made_place *p) {
   if (!mkdtemp(p->folder)) exit(2);
   snprintf(p->path, sizeof p->path, "%s/text", p->folder);
   setenv("WICK_CACHE", p->folder, 1); /* where tiles that were measured would be */
-  for (size_t i = 0; i < MADE_MACHINES; i++) {
+  for (size_t i = 0; i < MADE_ALL; i++) {
     char target[96];
     wick_opencl_info d = {
         .name = "a device", .vendor = "nobody", .platform = "none", .driver = "1",
@@ -82,7 +85,7 @@ static inline int made_remove(const char *path, const struct stat *s, int kind, 
 }
 
 static inline void made_close(made_place *p) {
-  for (size_t i = 0; i < MADE_MACHINES; i++) wk_targets_close(&p->targets[i]);
+  for (size_t i = 0; i < MADE_ALL; i++) wk_targets_close(&p->targets[i]);
   nftw(p->folder, made_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -133,6 +136,18 @@ static inline void made_written(made_table *t, const made_place *p, size_t machi
   wk_str_free(text);
 }
 
+/* All passes of the target; then buffers have places. */
+static inline wk_status made_finish(const wk_instance *t, wk_program *p) {
+  wk_arena *scratch = wk_arena_new();
+  wk_status s = NULL;
+  for (const wk_target_pass *pass = t->target->passes; pass && pass->name && !s; pass++) {
+    int64_t changes = 0;
+    if (pass->is_portable) s = pass->run(t, p, scratch, &changes);
+  }
+  wk_arena_free(scratch);
+  return s ? s : wk_pipeline_finish(p, t);
+}
+
 /* A cell of the program as the target has rewritten and placed it, and of what was written. Frees
  * the program. */
 static inline void made_program(made_table *t, const made_place *place, size_t machine,
@@ -142,7 +157,7 @@ static inline void made_program(made_table *t, const made_place *place, size_t m
   const wk_emit_options o = {.model_name = "made", .command = "made"};
   wk_emit_result result = {.scratch_bytes = -1};
   wk_str text = {0};
-  wk_status s = wk_pipeline_finish(p, target);
+  wk_status s = made_finish(target, p);
   if (!s) wk_program_print(&text, p, WK_PRINT_SHORT);
   if (!s) s = made_output(target)->write(target, &part, 1, &o, place->path, &result);
   if (!s) s = made_package(target, &part, 1, &text);

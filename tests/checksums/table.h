@@ -20,6 +20,8 @@ void made_cell(made_table *t, const char *machine, const char *figures, const ch
 void made_kernels(made_table *t);
 void made_programs(made_table *t);
 void made_indexed(made_table *t);
+void made_drawn(made_table *t);
+void made_near(made_table *t);
 void made_graphs(made_table *t);
 void made_operators(made_table *t);
 

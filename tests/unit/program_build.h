@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compiler/ir/ir.h"
+#include "compiler/lower/lower.h"
 
 typedef struct {
   const char *name;
@@ -148,6 +149,18 @@ static inline const wk_expr *expression(wk_program *p, const char *text, int n, 
 }
 #define EXPR_F32(p, text, n) \
   expression(p, text, n, (wk_dtype[]){WK_F32, WK_F32, WK_F32, WK_F32, WK_F32, WK_F32})
+
+/* Chains of reduce and map become nests, as targets that want them do. */
+static inline void fuse_rows(wk_program *p) {
+  wk_arena *scratch = wk_arena_new();
+  int64_t changes = 0;
+  wk_status s = wk_inst_fuse_nests(p, scratch, &changes);
+  wk_arena_free(scratch);
+  if (s) {
+    wk_status_print(stderr, s);
+    abort();
+  }
+}
 
 typedef struct {
   int64_t stride, pad, dilation, group;

@@ -21,6 +21,21 @@
 #include "targets/cpu/simd.h"
 #include "tests/unit/program_cases.h"
 #include "tests/unit/program_conv_cases.h"
+#include "tests/unit/program_drawn_cases.h"
+
+/* Two of each kind, and of some that round. */
+#define DRAWN_PROGRAMS(X, Y)                                                                     \
+  X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) Y(105) Y(107) Y(108) \
+  Y(110)
+#define X(seed) \
+  static void drawn_program_##seed(wk_program *p) { drawn_program(p, seed); }
+DRAWN_PROGRAMS(X, X)
+#undef X
+#define X(seed) {"drawn_" #seed, drawn_program_##seed, 0, NULL},
+#define Y(seed) {"drawn_" #seed, drawn_program_##seed, 0.01, NULL},
+static const program_case drawn_cases[] = {DRAWN_PROGRAMS(X, Y) {0}};
+#undef X
+#undef Y
 
 static void check(wk_status s) {
   if (!s) return;
@@ -176,7 +191,7 @@ static void test_case(const program_case *c) {
 static void test_all(void **state) {
   const char *only = getenv("WICK_CASE");
   (void)state;
-  const program_case *const lists[] = {program_cases, conv_cases};
+  const program_case *const lists[] = {program_cases, conv_cases, drawn_cases};
   for (size_t k = 0; k < WK_COUNTOF(lists); k++)
     for (const program_case *c = lists[k]; c->name; c++)
       if (!only || strcmp(only, c->name) == 0) test_case(c);
