@@ -44,12 +44,14 @@ static void depthwise(wk_program *p, int64_t n) {
        IN(p, WK_F32, n, 1, 3, 3), 1, n);
 }
 
-/* Sums of bytes of so many columns, each with what is known of it. */
+/* Sums of bytes of so many columns, each with what is known of it; of the first: it is 0. */
 static void columns(wk_program *p, int64_t n) {
-  wk_view y = OUT(p, WK_U8, 3, n);
-  wk_inst *i = append(p, WK_OP_MATMUL, 1, 6, y, IN(p, WK_U8, 3, 8), CONST(p, WK_I8, 8, n),
-                      range_constant(p, WK_I32, n, -3000, 3000), multipliers(p, &y, 1),
-                      shifts(p, &y, 1, 36, 38));
+  wk_view y = OUT(p, WK_U8, 3, n), w = CONST(p, WK_I8, 8, n);
+  wk_view bias = range_constant(p, WK_I32, n, -3000, 3000);
+  for (int k = 0; k < 8; k++) ((int8_t *)(uintptr_t)p->buffers.data[w.buffer].data)[k * n] = 0;
+  *(int32_t *)(uintptr_t)p->buffers.data[bias.buffer].data = 0;
+  wk_inst *i = append(p, WK_OP_MATMUL, 1, 6, y, IN(p, WK_U8, 3, 8), w, bias,
+                      multipliers(p, &y, 1), shifts(p, &y, 1, 36, 38));
   ((wk_attr_matmul *)i->attrs)->epilogue = expression(p, PER_CHANNEL, 3, per_channel_types);
 }
 
