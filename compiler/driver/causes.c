@@ -20,7 +20,7 @@ typedef struct {
   const wk_sim_span *spans;
   uint32_t n;
   bool *is_weight;  /* of each command: it loads weights */
-  uint32_t *before; /* of each command: the one before it in its queue, or NOBODY */
+  uint32_t *before; /* of each that has run: the one before it in its queue, or NOBODY */
   struct idle *idle; /* n_idle, in the order of time */
   size_t n_idle;
   wk_causes *out;
@@ -249,7 +249,6 @@ static void find_before(walk *w) {
   uint32_t last[WK_QUEUE_COUNT];
   for (int q = 0; q < WK_QUEUE_COUNT; q++) last[q] = WK_SIM_NOBODY;
   for (uint32_t i = 0; i < w->n; i++) {
-    w->before[i] = WK_SIM_NOBODY;
     if (!has_run(&w->spans[i])) continue;
     w->before[i] = last[w->spans[i].queue];
     last[w->spans[i].queue] = i;
