@@ -9,7 +9,8 @@ small_models
 # ---- a target that adds one, whatever it should compute ------------------------------------------
 
 # It takes operators named own…, as they are; GRAPH: as one that takes graphs, STEPS: with a step
-# that can be observed, ALONE: it has no code for an instruction that stands alone.
+# that can be observed, ALONE: it has no code for an instruction that stands alone, ADMITS: it
+# cannot have own_second and own_fourth when it has them.
 cat >plus.c <<'C'
 #include <string.h>
 #include "compiler/package/program.h"
@@ -21,6 +22,14 @@ static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, 
   return n->op == WK_OP_MAP && n->name && !strncmp(n->name, "own", 3);
 }
 static bool fuses(const wk_instance *t, const wk_graph *g, const wk_node *fused) { return false; }
+static bool admits(const wk_instance *t, const wk_graph *part, wk_arena *a, wk_node_id *node,
+                   const char **reason) {
+  for (wk_node_id i = 0; i < part->nodes.n; i++)
+    if (part->nodes.data[i].name && (!strcmp(part->nodes.data[i].name, "own_second") ||
+                                     !strcmp(part->nodes.data[i].name, "own_fourth")))
+      return *node = i, *reason = "it has no room for it", false;
+  return true;
+}
 static wk_status compile(const wk_instance *t, const wk_target_part *parts, size_t n,
                          const wk_emit_options *o, wk_package *pkg, uint32_t *row,
                          wk_emit_result *result) {
@@ -53,6 +62,9 @@ static void close_plus(wk_instance *t) {}
 static const wk_target target = {.name = "plus", .doc = "adds one", .open = open_plus,
 #ifdef GRAPH
                                  .takes_graph = true,
+#endif
+#ifdef ADMITS
+                                 .admits = admits,
 #endif
                                  .close = close_plus, .supports = supports, .fuses = fuses,
                                  .compile = compile};
@@ -103,6 +115,7 @@ plugin alone.so -DALONE
 plugin graph.so -DGRAPH
 plugin steps.so -DGRAPH -DSTEPS
 plugin stepped.so -DSTEPS
+plugin admits.so -DADMITS
 counter=$(dirname "$wick")/libleak_counter.so # sanitizers look for leaks themselves
 [[ -e $counter ]] || counter=
 on() { # PLUGIN OPTION...: on its target and the host; nothing is left behind
@@ -201,6 +214,15 @@ outer=$(body body "$(v input i 7)" "$(v input c 9)" "$(v input a 1 1 2)" \
   printf ' float_data: %s' 0 0 0 && echo ' } }'
 } >scan.onnxtxt
 
+# Several of its operators one behind the other, before products, which have weights.
+{
+  echo "$begin" && v input x 1 2 3 && v output y 1 2 3
+  n Abs x a own_first && n Sqrt a b own_second && n Neg b c own_third
+  n Floor c d own_fourth && n MatMul 'd w' e product && n MatMul 'e w' y last
+  echo 'initializer { name: "w" dims: 3 dims: 3 data_type: 1'
+  printf ' float_data: %s' 1 2 0 0 1 2 2 0 1 && echo ' } }'
+} >chain.onnxtxt
+
 # ---- on the host ---------------------------------------------------------------------------------
 
 arms() { # COMMAND...: with each answer to both questions
@@ -225,6 +247,19 @@ parts_loop() {
 }
 prints compare-parts-loop parts_loop
 prints compare-parts-scan on plus scan.onnxtxt -i x.npy
+# A part that its target cannot have is cut again, until it can; what the model has is counted once.
+chain() {
+  local how
+  for how in plus admits; do
+    echo "---- $how"
+    "$wick" compile chain.onnxtxt --plugin ./$how.so --target plus --cpu x86-64 -o chain.wick \
+      --print-parts --time-passes | sed -E 's/ +[0-9.]+ +[0-9.]+$//; /^$/d
+        /^[a-z-]+ +[0-9]+ +[0-9]+$/{/^(partition|expand|layout|admit|generate|place) /!d}
+        /^(STEP|compile time|output|scratch) /d'
+    on $how chain.onnxtxt -i x.npy -v
+  done
+}
+prints compare-parts-chain chain
 # What cannot be looked into, and why; a target's own steps.
 inside() {
   local how
