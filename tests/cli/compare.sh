@@ -223,6 +223,13 @@ outer=$(body body "$(v input i 7)" "$(v input c 9)" "$(v input a 1 1 2)" \
   printf ' float_data: %s' 1 2 0 0 1 2 2 0 1 && echo ' } }'
 } >chain.onnxtxt
 
+{
+  echo "$begin" && v input x 1 2 3 && v output y 1 2 3
+  n Sqrt x a own_second && n MatMul 'a w' b product && n MatMul 'b w' y last
+  echo 'initializer { name: "w" dims: 3 dims: 3 data_type: 1'
+  printf ' float_data: %s' 1 2 0 0 1 2 2 0 1 && echo ' } }'
+} >alone.onnxtxt
+
 # ---- on the host ---------------------------------------------------------------------------------
 
 arms() { # COMMAND...: with each answer to both questions
@@ -260,6 +267,15 @@ chain() {
   done
 }
 prints compare-parts-chain chain
+# Where the host gets everything in the end, all figures are as if it had been asked alone.
+figures_of() {
+  "$wick" compile alone.onnxtxt -q --cpu x86-64 -o alone.wick --report alone.json "$@"
+  sed -n '/"memory"/,/}/p; /"\(instructions\|macs\|weight_bytes\|operators[a-z_]*\)"/p' alone.json
+}
+figures_of >host.txt
+figures_of --plugin ./admits.so --target plus >again.txt
+(($(wc -l <host.txt) > 12)) && good || bad "figures: $(cat host.txt)"
+check 'figures of what is cut again' diff host.txt again.txt
 # What cannot be looked into, and why; a target's own steps.
 inside() {
   local how
