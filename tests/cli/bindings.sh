@@ -26,6 +26,12 @@ refuses 'bound twice' 2 "--bind A=1,A=2: 'A' is bound twice" "$wick" compile two
 
 check 'two bindings' "$wick" compile two.onnx -q -o got.wick --bind A=2,B=3 --bind A=4,B=5
 has 'two bindings' 'f32[2,3] f32[1,2,3] f32[4,5] f32[1,4,5] '
+check 'sizes of several digits' "$wick" compile two.onnx -q -o got.wick --bind A=19,B=100 \
+  --bind B=80,A=11
+has 'sizes of several digits' 'f32[19,100] f32[1,19,100] f32[11,80] f32[1,11,80] '
+check 'shapes of several digits' "$wick" compile apart.onnx -q -o got.wick --shape x=90x3 \
+  --shape s=10
+has 'shapes of several digits' 'f32[90,3] f32[10] '
 check 'a shape holds for all bindings' "$wick" compile apart.onnx -q -o got.wick \
   --shape s=7 --shape x=1x3 --shape x=2x3
 has 'a shape holds for all bindings' 'f32[1,3] f32[7] f32[2,3] f32[7] '

@@ -14,6 +14,20 @@ refuses 'a device that is not there' 2 "there is no device 'tpu'" "$wick" device
 refuses 'a number that is not there' 2 "there is no device 'opencl:99'" \
   "$wick" devices --device opencl:99
 
+# What the system says of the processor, and how many of them this process may have.
+name=$(sed -n '/^model name/{s/^[^:]*: *//p;q;}' /proc/cpuinfo)
+gives 'its name' "^  \"name\": \"$(sed 's/[][()*+?.^$|\\]/\\&/g' <<<"${name:-processor}")\",?\$" \
+  "$wick" devices --json --device cpu
+gives 'all processors' "^  \"processors\": $(env -u OMP_NUM_THREADS nproc),?\$" \
+  "$wick" devices --json --device cpu
+first=$(taskset -cp $$ | sed -E 's/.*: ([0-9]+).*/\1/')
+gives 'one of them' '^  "processors": 1,?$' \
+  taskset -c "$first" "$wick" devices --json --device cpu
+for name in cpu accel:tiny; do # the list with one alone, and the same fields
+  check "$name in the list" diff <("$wick" devices --json --device $name | tr -d ' ,\n') \
+    <("$wick" devices --json | tr -d '\n' | grep -o '{ *"device": "'$name'"[^}]*}' | tr -d ' ,\n')
+done
+
 # ---- without OpenCL, which is no error
 
 without() { # NAME PATTERN VARIABLE=VALUE
