@@ -276,6 +276,14 @@ figures_of >host.txt
 figures_of --plugin ./admits.so --target plus >again.txt
 (($(wc -l <host.txt) > 12)) && good || bad "figures: $(cat host.txt)"
 check 'figures of what is cut again' diff host.txt again.txt
+{
+  echo "$begin" && v input x 1 2 3 && v output y 1 2 3 && n Sqrt x a own_first && n Neg a y own_end
+  echo '}'
+} >own.onnxtxt
+check 'a target alone' "$wick" compile own.onnxtxt -q --plugin ./plus.so --target plus --no-host \
+  -o own.wick --report own.json
+gives 'that it was' '^options +--target=plus --no-host$' "$wick" inspect own.wick
+gives 'in the report, too' '"options": "--target=plus --no-host"' cat own.json
 # What cannot be looked into, and why; a target's own steps.
 inside() {
   local how

@@ -6,6 +6,7 @@ nets=$(realpath "$(dirname "$0")/../nets")
 source "$(dirname "$0")/lib.bash" "$@"
 small_models
 cp "$nets/int8/unet_qdq/model.onnx" unet.onnx
+cp "$nets/../onnx/QGemm/model.onnx" dense.onnx
 pair=(--target accel:tiny --cpu x86-64)
 
 # ---- one piece where there are parts -------------------------------------------------------------
@@ -18,6 +19,37 @@ pieces() {
   done
 }
 prints seldom-pieces pieces
+
+# ---- what the output depends on ------------------------------------------------------------------
+
+# It stands in packages and reports: every option that matters, without folders; and no other.
+mkdir -p some/where && npy x.npy '<f4' 2,3 && cp x.npy some/where/ && cp x.npy 'a=b.npy'
+options() {
+  local line
+  while IFS= read -r line; do
+    eval "words=($line)"
+    rm -f what.wick what.json
+    "$wick" compile "${words[@]}" -q -o what.wick --report what.json 2>&1
+    echo "$line: $(sed -n 's/^  "options": //p' what.json)"
+    "$wick" inspect what.wick | grep -E '^(options|flags|command) '
+  done <<'END'
+relu.onnx --cpu x86-64
+relu.onnx --target cpu:haswell
+relu.onnx --target cpu --cpu avx2
+unet.onnx --target accel:tiny --cpu x86-64 --effort 0 --prefetch off --without fusion,residency
+unet.onnx --target accel:tiny --cpu x86-64 --effort 0 --marks yes --dram latency=5
+dense.onnx --target accel:tiny --no-host
+relu.onnx --cpu x86-64 --convert bf16
+relu.onnx --cpu x86-64 --memory-budget 1MiB --strict-opset
+relu.onnx --cpu x86-64 --value x=x.npy
+relu.onnx --cpu x86-64 --value x=some/where/x.npy
+relu.onnx --cpu x86-64 --value x=a=b.npy
+symbolic.onnx --cpu x86-64 --bind n=1 --bind n=3
+symbolic.onnx --cpu x86-64 --shape x=1x3 --shape x=12x3 --verbose
+symbolic.onnx --cpu x86-64 --shape x=2x3 --convert f16 --memory-budget 2MiB
+END
+}
+prints seldom-options options
 
 # ---- names that are no UTF-8 ---------------------------------------------------------------------
 
