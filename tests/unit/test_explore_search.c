@@ -55,6 +55,8 @@ static const search searches[] = {
     {.name = "all of a large one", .space = large, .models = 1, .budget = 81},
     {.name = "half of it", .space = large, .models = 2, .budget = 40, .seed = 3, .confirm = 2},
     {.name = "a few of it", .space = large, .models = 1, .budget = 5, .seed = 4},
+    {.name = "one at a time", .space = large, .models = 1, .budget = 23, .seed = 5},
+    {.name = "two at a time", .space = large, .models = 1, .budget = 24, .seed = 5},
     {.name = "within limits", .space = large, .models = 1, .budget = 30,
      .limits = {"area=1x", "onchip_bytes=200000"}},
     {.name = "with little energy", .space = large, .models = 2, .budget = 30,
