@@ -157,6 +157,8 @@ done
 gives 'a plugin with many passes' '^idle-pass-199 ' "$wick" ops --passes --plugin many.so
 check 'the last of them has a name' "$wick" compile relu.onnx -q --plugin many.so --target idle \
   --print-after=idle-pass-199
+gives 'as many as there may be' '^16$' bash -c \
+  "'$wick' targets ${many[*]:0:32} | grep -c '^t[0-9]* '"
 refuses 'too many' 6 't16.so: more than 16 plugins' "$wick" targets "${many[@]}"
 many=() # devices are as many, but some are there already
 for ((i = 0; i < 16; i++)); do
