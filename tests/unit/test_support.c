@@ -18,9 +18,15 @@
 
 #include <cmocka.h>
 
-/* A fresh folder per test, emptied and removed by its teardown. */
+#include "tests/unit/open_files.h"
+
+static int open_before;
+
+/* A fresh folder per test, emptied and removed by its teardown, which also sees to it that no file
+ * stays open. */
 static int make_folder(void **state) {
   char name[] = "/tmp/wick-support-XXXXXX";
+  open_before = open_files();
   if (!mkdtemp(name)) return -1;
   *state = strdup(name);
   return 0;
@@ -36,6 +42,7 @@ static int entries(const char *folder) {
 
 static int remove_folder(void **state) {
   char *command;
+  assert_int_equal(open_files(), open_before);
   if (asprintf(&command, "rm -rf '%s'", (char *)*state) < 0) return -1;
   int rc = system(command);
   free(command);

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "compiler/driver/sweep.h"
+#include "tests/unit/open_files.h"
 #include "tests/unit/sweep_folder.h"
 
 static char folder[] = "/tmp/wick-sweep-run-XXXXXX";
@@ -62,10 +63,11 @@ typedef struct {
   wk_strings given, set;
   char out[64], latencies[80];
   const char *paths[1], *sets[1];
+  int open_before;
 } subject;
 
 static void open_subject(subject *x, size_t points, const char *task, int64_t jobs) {
-  *x = (subject){.o = {.timeout = 1, .jobs = jobs, .task = task}};
+  *x = (subject){.o = {.timeout = 1, .jobs = jobs, .task = task}, .open_before = open_files()};
   size_t at = (size_t)snprintf(x->latencies, sizeof x->latencies, "dram_latency=50");
   for (size_t i = 1; i < points; i++)
     at += (size_t)snprintf(x->latencies + at, sizeof x->latencies - at, ",%zu", 50 + i);
@@ -85,6 +87,7 @@ static void open_subject(subject *x, size_t points, const char *task, int64_t jo
 static void close_subject(subject *x, bool forgets) {
   char command[80];
   wk_sweep_free(&x->s);
+  assert_int_equal(open_files(), x->open_before);
   snprintf(command, sizeof command, "rm -r %s", x->out);
   if (forgets) assert_int_equal(system(command), 0);
 }
