@@ -7,7 +7,7 @@
 /* The step `step: WORD…` of a golden case: m becomes a training step of its constants of floats
  * that have axes, but those NAME of which there is an output next_NAME: they are statistics that
  * move. Words: names of a loss and of an optimiser, output=NAME (y), is-loss, norm, clip=LIMIT,
- * accumulate=N and HYPERPARAMETER=VALUE. */
+ * accumulate=N and HYPERPARAMETER=VALUE; evaluation, inference: m becomes that of the step. */
 wk_status golden_step(wk_module *m, const char *words) WK_MUST_CHECK;
 
 #endif
