@@ -510,7 +510,8 @@ static wk_status evaluate(maker *k, const wk_step *step) {
   WK_TRY(add_loss(k, WK_REDUCTION_NONE, &loss, &metric));
   set_outputs(k, loss, metric, NULL, 0);
   share_variables(k->g, step);
-  if (k->s->labels != WK_STEP_NONE) name_input(k, k->s->labels, step->labels_name);
+  if (k->s->labels != WK_STEP_NONE)
+    name_input(k, k->s->labels, wk_arena_strdup(k->g->module->arena, step->labels_name));
   WK_TRY(wk_module_normalise(k->g->module));
   return wk_module_verify(k->g->module);
 }
