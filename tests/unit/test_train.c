@@ -155,6 +155,19 @@ static void test_checks(void **state) {
   }
 }
 
+/* Of one sample; where there is none it has none. */
+static void test_elements(void **state) {
+  (void)state;
+  static const struct { const char *t; int64_t elements; } rows[] = {
+      {"f32[4]{1}", 1}, {"f32[2,3,4]{1}", 12}, {"f32[0,3]{}", 0}, {"f32[0]{}", 0},
+      {"f32[2,0]{}", 0}, {"f32[1,1,5]{1}", 5}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    wk_column c = {.name = "x", .path = "x.npy", .t = case_tensor(rows[i].t)};
+    assert_int_equal(wk_column_elements(&c), rows[i].elements);
+    wk_tensor_free(&c.t);
+  }
+}
+
 static void test_gather(void **state) {
   (void)state;
   static const int64_t at[] = {2, 0, 2};
@@ -188,6 +201,7 @@ int main(void) {
       cmocka_unit_test(test_split), cmocka_unit_test(test_shuffle),
       cmocka_unit_test(test_shuffle_stays), cmocka_unit_test(test_rates),
       cmocka_unit_test(test_checks), cmocka_unit_test(test_gather),
+      cmocka_unit_test(test_elements),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
