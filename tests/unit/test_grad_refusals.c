@@ -103,7 +103,29 @@ static void refusals(void **state) {
   assert_int_equal(differ, 0);
 }
 
+/* One operator of each kind, by the names that users read. */
+static void kinds(void **state) {
+  (void)state;
+  static const struct { wk_op op; wk_adjoint_kind kind; const char *name; bool exists; } rows[] = {
+      {WK_OP_EXP, WK_ADJOINT_EXPRESSION, "definition", true},
+      {WK_OP_SIGMOID, WK_ADJOINT_OWN, "own expression", true},
+      {WK_OP_FAKE_QUANTIZE, WK_ADJOINT_STRAIGHT, "straight through", true},
+      {WK_OP_CONV, WK_ADJOINT_RULE, "rule", true},
+      {WK_OP_LSTM, WK_ADJOINT_LOWER, "primitives", true},
+      {WK_OP_FLOOR, WK_ADJOINT_CONSTANT, "constant", true},
+      {WK_OP_ARG_MAX, WK_ADJOINT_NO_PATH, "no path", false}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    const char *note = NULL;
+    assert_int_equal(wk_adjoint_of(rows[i].op, &note), rows[i].kind);
+    assert_string_equal(wk_adjoint_kind_name(rows[i].kind), rows[i].name);
+    assert_int_equal(wk_adjoint_exists(rows[i].kind), rows[i].exists);
+    assert_string_equal(note, "");
+  }
+  assert_string_equal(wk_adjoint_kind_name(WK_ADJOINT_NONE), "none");
+  assert_false(wk_adjoint_exists(WK_ADJOINT_NONE));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(refusals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(refusals), cmocka_unit_test(kinds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
