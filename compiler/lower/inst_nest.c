@@ -139,15 +139,10 @@ static void permute(wk_program *p, wk_inst *i, const int64_t *perm) {
   }
   if (i->op != WK_OP_REDUCE) return;
   wk_attr_reduce *a = i->attrs;
-  int64_t axes[WK_MAX_RANK];
-  int n = 0;
+  int64_t axes[WK_MAX_RANK]; /* ascending: folded axes keep their order */
   for (int d = 0; d < i->operands[0].rank; d++) where[perm[d]] = d;
-  for (int64_t k = 0; k < a->axes.n; k++) {
-    int at = n++;
-    for (; at > 0 && axes[at - 1] > where[a->axes.v[k]]; at--) axes[at] = axes[at - 1];
-    axes[at] = where[a->axes.v[k]];
-  }
-  a->axes = wk_ints_dup(p->arena, axes, n);
+  for (int64_t k = 0; k < a->axes.n; k++) axes[k] = where[a->axes.v[k]];
+  a->axes = wk_ints_dup(p->arena, axes, a->axes.n);
 }
 
 /* A dense slice of one position in place of the whole tensor. */

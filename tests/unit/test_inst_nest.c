@@ -116,6 +116,14 @@ static const nest_case cases[] = {
      "copy z x, nest 1 [3,4] {reduce m x, sub y x m} m 4"},
     {Z "reduce(@out %m[3,4]:f32 *(1,0); @in %x[3,4]:f32 *(0,1)){axes=[1]}\n" SUB("y", "x", "m"),
      "copy z x, nest 1 [3,4] {reduce m x, sub y x m} m 4"},
+    /* … whatever the distance along axes of one element is */
+    {Z "reduce(@out %n[4,3,1]:f32 *(1,0,0); @in %x[4,3,1]:f32 *(1,4,1)){axes=[1, 2]}\n"
+     "map(@out %y[4,3,1]:f32; @in %x[4,3,1]:f32, @in %n[4,3,1]:f32 *(1,0,0))"
+     "{body=\"sub(%0, %1)\"}\n", "copy z x, reduce n x, sub y x n"},
+    {Z "reduce(@out %r[1,2,3]:f32 *(1,1,0); @in %x[1,2,3]:f32 *(1,6,2)){axes=[2]}\n"
+     "map(@out %y[1,2,3]:f32; @in %x[1,2,3]:f32, @in %r[1,2,3]:f32 *(1,1,0))"
+     "{body=\"sub(%0, %1)\"}\ncopy(@out %y[6]:f32 +24; @in %x[6]:f32)\n",
+     "copy z x, nest 2 [1,2,3] {reduce r x, sub y x r} r 4, copy y x"},
     /* folded axes go behind the others; not where an index is asked for */
     {Z "reduce(@out %n[3,4]:f32 *(0,1); @in " TURNED("x") "){axes=[0]}\n"
      "map(@out " TURNED("y") "; @in " TURNED("x") ", @in %n[3,4]:f32 *(0,1))"
@@ -156,6 +164,17 @@ static const nest_case cases[] = {
      "map(@out %y[3,2,2]:f32 *(2,6,1); @in %x[3,2,2]:f32 *(2,6,1), @in %n[3,2,2]:f32 *(0,2,0))"
      "{body=\"sub(%0, %1)\"}\n",
      "copy z x, nest 1 [2,3,2] {reduce n x, sub y x n} n 4"},
+    /* a nest has the names of what it holds, each once where they are beside each other */
+    {Z "map(@out %e[3,4]:f32; @in %x[3,4]:f32){body=\"exp(%0)\"} \"a\"\n"
+     "reduce(@out %m[3,4]:f32 *(1,0); @in %e[3,4]:f32){axes=[1]} \"a\"\n"
+     "map(@out %y[3,4]:f32; @in %e[3,4]:f32, @in %m[3,4]:f32 *(1,0))"
+     "{body=\"sub(%0, %1)\"} \"b\"\n",
+     "copy z x, nest 1 [3,4] \"a+b\" {exp e x, reduce m e, sub y e m} e 16 m 4"},
+    {Z "reduce(@out %m[3,4]:f32 *(1,0); @in %x[3,4]:f32){axes=[1]} \"a\"\n"
+     "map(@out %f[3,4]:f32; @in %x[3,4]:f32, @in %m[3,4]:f32 *(1,0))"
+     "{body=\"sub(%0, %1)\"} \"b\"\n"
+     "map(@out %y[3,4]:f32; @in %f[3,4]:f32){body=\"neg(%0)\"} \"a\"\n",
+     "copy z x, nest 1 [3,4] \"a+b+a\" {reduce m x, sub f x m, neg y f} m 4 f 16"},
     /* in bodies, and behind them */
     {Z "loop(; -, -){trip=2, n_state=0} do {\n" SUM("m", "x") SUB("y", "x", "m") "}\n",
      "copy z x, loop {nest 1 [3,4] {reduce m x, sub y x m} m 4}"},
@@ -199,6 +218,7 @@ static void add_block(wk_str *b, const wk_program *p, const wk_block *block) {
       for (int d = 0; d < v->rank; d++)
         wk_str_printf(b, "%s%lld", d ? "," : "", (long long)v->dims[d]);
       wk_str_add(b, "]");
+      if (*inst->name) wk_str_printf(b, " \"%s\"", inst->name);
     }
     for (uint32_t k = 0; k < inst->n_operands; k++)
       if (inst->operands[k].buffer != WK_NONE)
