@@ -209,7 +209,8 @@ void wk_lower_attention(wk_low *l, const wk_node *n, wk_value_id *out) {
     return;
   }
   a->epilogue = e;
-  wk_value_id in[] = {n->in[0], wk_low_transpose(l, n->in[1], perm), WK_NONE, mask ? n->in[3] : 0};
+  wk_value_id in[] = {n->in[0], wk_low_transpose(l, n->in[1], perm), WK_NONE,
+                      mask ? n->in[3] : WK_NONE};
   wk_value_id p = wk_low_add(l, WK_OP_MATMUL, a, in, mask ? 4 : 2, 1, NULL);
   if (l->status) return;
   last = wk_low_type(l, p)->rank - 1;
