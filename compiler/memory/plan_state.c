@@ -149,7 +149,6 @@ static void infer_not_first(wk_plan_state *st, uint32_t s) {
     uint32_t i = st->row[r], at;
     int64_t low = st->low[i], room = st->capacity - st->end[r];
     while (least < n && st->prefix[least] <= room) least++;
-    if (least == n) break;
     at = least;
     if (at >= r)
       while (at < n && st->end[at] > low && (at == r || st->prefix[at] <= room + st->p->size[i]))
