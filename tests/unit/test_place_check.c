@@ -40,6 +40,8 @@ static const struct {
      "view [0, 64) leaves buffer a of 48 bytes", 48, 0},
     {"a row too many that never runs", ACT(32) A(0) TOP("a", "x") LOOP(0, COPY("y", "a"))
      TOP("y", "a"), NULL, 32, 0},
+    {"an element far past the end that is never read", ACT(32) A(0) TOP("a", "x")
+     LOOP(0, "  copy(@out %y[1]:f32; @in %a[1]:f32 +60)\n") TOP("y", "a"), NULL, 32, 0},
     {"before the beginning", ACT(64) A(0) COPY("a", "x")
      "  copy(@out %y[4,4]:f32; @in %a[4,4]:f32 +48 *(-4,1))\n",
      "view [-4, 60) leaves buffer a of 64 bytes", 0, -4},
