@@ -155,6 +155,31 @@ static void test_shapes(void **state) {
   }
 }
 
+/* Every element comes out where it was: contents that differ, along an axis with others before and
+ * behind it. */
+static void test_contents(void **state) {
+  static const struct { const char *type, *of; int n, low, count; } rows[] = {
+      {"u8", "[1024]", 1024, 3, 4},      {"u8", "[33,32]", 1056, 250, 4},
+      {"u8", "[32,33]", 1056, 0, 4},     {"u8", "[3,4,87]", 1044, 100, 4},
+      {"i8", "[5,2,3,36]", 1080, -9, 4}, {"i8", "[32,33]", 1056, -128, 16},
+      {"u8", "[3,2,175]", 1050, 17, 16}, {"i4", "[3,2,175]", 1050, -8, 16},
+      {"u4", "[32,33]", 1056, 0, 16},    {"u2", "[3,4,87]", 1044, 0, 4}};
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    wk_str b = {0}, args = {0};
+    wk_rng g = {i + 1};
+    wk_str_printf(&args, "%%x: f32%s", rows[i].of);
+    wk_str_printf(&b, "%%k = constant %s%s {", rows[i].type, rows[i].of);
+    for (int k = 0; k < rows[i].n; k++)
+      wk_str_printf(&b, "%s%d", k ? "," : "",
+                    rows[i].low + (int)wk_rng_range(&g, 0, rows[i].count - 1));
+    wk_str_add(&b, "}\n" MUL);
+    pack(args.s, b.s, 1);
+    wk_str_free(&b);
+    wk_str_free(&args);
+  }
+}
+
 /* Twelve operands may be looked at, and 160 nodes of an expression. */
 static void widths(int operands, int nodes, int64_t changes) {
   wk_str args = {0}, b = {0};
@@ -185,6 +210,7 @@ static void test_widths(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges), cmocka_unit_test(test_shapes),
+                                     cmocka_unit_test(test_contents),
                                      cmocka_unit_test(test_widths)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
