@@ -77,6 +77,38 @@ static void equality(void **state) {
   assert_false(wk_type_equal(&p, &plain));
 }
 
+/* Types that differ in one thing, wherever it is, are others, both ways round. */
+static void one_difference(void **state) {
+  static const float scales[][3] = {{1, 2, 3}, {9, 2, 3}, {1, 9, 3}, {1, 2, 9}};
+  static const int32_t zeros[][3] = {{0, 1, 2}, {9, 1, 2}, {0, 9, 2}, {0, 1, 9}};
+  const wk_quant quants[] = {
+      {0, 3, scales[0], zeros[0]}, {1, 3, scales[0], zeros[0]}, {-1, 1, scales[0], zeros[0]},
+      {0, 2, scales[0], zeros[0]}, {0, 3, scales[1], zeros[0]}, {0, 3, scales[2], zeros[0]},
+      {0, 3, scales[3], zeros[0]}, {0, 3, scales[0], zeros[1]}, {0, 3, scales[0], zeros[2]},
+      {0, 3, scales[0], zeros[3]}, {-1, 3, scales[0], zeros[0]}, {1, 2, scales[0], zeros[0]}};
+  enum { QUANTS = WK_COUNTOF(quants), TYPES = QUANTS + 9 };
+  const struct { wk_dtype t; int rank; int64_t dims[3]; } plain[] = {
+      {WK_I8, 3, {3, 3, 4}}, {WK_U8, 3, {3, 3, 4}}, {WK_I8, 2, {3, 3}},    {WK_I8, 3, {1, 3, 4}},
+      {WK_I8, 3, {3, 1, 4}}, {WK_I8, 3, {3, 3, 1}}, {WK_I8, 1, {3}},       {WK_I8, 0, {0}},
+      {WK_I16, 3, {3, 3, 4}}};
+  wk_type types[TYPES];
+  (void)state;
+  for (int i = 0; i < TYPES; i++) {
+    int k = i < QUANTS ? 0 : i - QUANTS;
+    types[i] = wk_type_make(plain[k].t, plain[k].rank, plain[k].dims);
+    types[i].quant = i < QUANTS ? &quants[i] : NULL;
+  }
+  for (int i = 0; i < TYPES; i++)
+    for (int k = 0; k < TYPES; k++)
+      if (wk_type_equal(&types[i], &types[k]) != (i == k)) fail_msg("types %d and %d", i, k);
+  float same_scales[3] = {1, 2, 3};
+  int32_t same_zeros[3] = {0, 1, 2};
+  const wk_quant same = {0, 3, same_scales, same_zeros};
+  wk_type copy = types[0];
+  copy.quant = &same;
+  assert_true(wk_type_equal(&copy, &types[0])); /* by value */
+}
+
 static void checks(void **state) {
   (void)state;
   wk_type t = T(WK_F32, 2, -1);
@@ -238,6 +270,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(dtype_names),     cmocka_unit_test(printing),
       cmocka_unit_test(equality),        cmocka_unit_test(checks),
+      cmocka_unit_test(one_difference),
       cmocka_unit_test(strides),         cmocka_unit_test(broadcasting),
       cmocka_unit_test(f16_round_trip),  cmocka_unit_test(bf16_round_trip),
       cmocka_unit_test(narrow_rounding), cmocka_unit_test(loads_and_stores),
