@@ -39,6 +39,9 @@ static const struct { const char *name, *text; } models[] = {
                           "OptionalGetElement x -> q; SequenceLength q -> y; out a; out y"},
     {"strings", "in x string[2]; in w f32[N]; ai.onnx.ml.LabelEncoder x -> y {keys_strings=[\"p\"] "
                 "values_int64s=[3]}; Exp w -> z; out y; out z"},
+    {"axes", "in x f32[1,1,1,1,1,1,1,1,N]; in w f32[M]; Exp w -> y; out y"},
+    {"parts of parts", "in x optional optional f32[2]; in w f32[M]; in s sequence sequence f32[2]; "
+                       "Exp w -> y; out y"},
     {"unused", "in x string[N]; in w f32[M]; in s c64[2]; Exp w -> y; out y"}};
 
 /* ---- what is given --------------------------------------------------------------------------- */
@@ -179,7 +182,7 @@ static void ask_all(void) {
     model_text(text, &model);
     for (uint64_t k = 0; k < 1500; k++) {
       given g;
-      rng = (wk_rng){10000 * i + k + 1};
+      rng = (wk_rng){wk_hash64(text, strlen(text), k) >> 1};
       draw_given(&g);
       if (k == 0) g = (given){.o = {.list_all = true}};
       ask(x, &model, &g);
