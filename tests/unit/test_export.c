@@ -227,6 +227,22 @@ static void shapes_of_operands(void **state) {
                   "    %c = reduce_sum(%z) {axes=[0], keepdims=0}\n    output %c\n  }\n}\n"));
 }
 
+/* Of a tensor without axes, of which ONNX's Slice has none. */
+static void no_axes(void **state) {
+  static const char *const nodes[] = {
+      "slice(%a) {starts=[], sizes=[], steps=[]}", "tile(%a) {repeats=[]}",
+      "transpose(%a) {perm=[]}", "pad(%a) {before=[], after=[]}", "expand(%a) {shape=[]}",
+      "reshape(%a) {shape=[]}", "reshape(%a) {shape=[1,1]}",
+      "reduce_sum(%a) {axes=[], keepdims=0}"};
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(nodes); i++) {
+    char text[256];
+    snprintf(text, sizeof text, "module \"m\" {\n  graph @main(%%x: f32[]) {\n    %%a = abs(%%x)\n"
+             "    %%b = %s\n    %%y = neg(%%b)\n    output %%y\n  }\n}\n", nodes[i]);
+    survives(parsed(text));
+  }
+}
+
 /* Results that nobody wants have no value; ONNX wants a name of each part and of both of TopK. */
 static void unwanted_results(void **state) {
   (void)state;
@@ -395,6 +411,7 @@ int main(void) {
     cmocka_unit_test(branches),
     cmocka_unit_test(recurrent_activations),
     cmocka_unit_test(shapes_of_operands),
+    cmocka_unit_test(no_axes),
     cmocka_unit_test(unwanted_results),
     cmocka_unit_test(every_operator),
     cmocka_unit_test(loop_without_trip),
