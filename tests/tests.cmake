@@ -115,7 +115,8 @@ target_compile_definitions(test_requant
 # Files of the host and of the project, and libraries, are what the test says.
 target_link_options(test_sim_cache PRIVATE
                     LINKER:--wrap=fopen,--wrap=dlopen,--wrap=dlsym,--wrap=wk_file_map)
-target_link_options(test_pool PRIVATE LINKER:--wrap=pthread_create,--wrap=pthread_sigmask)
+target_link_options(test_pool PRIVATE LINKER:--wrap=pthread_create,--wrap=pthread_sigmask
+                    LINKER:--wrap=clock_gettime,--wrap=syscall)
 foreach(name test_opencl_driver test_opencl_program)
   target_link_options(${name} PRIVATE LINKER:--wrap=dlopen,--wrap=dlsym,--wrap=clock_gettime)
 endforeach()

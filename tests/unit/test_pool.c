@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -36,6 +39,34 @@ int __real_pthread_sigmask(int how, const sigset_t *set, sigset_t *old);
 int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *old);
 int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *old) {
   return refuses_mask ? 22 : __real_pthread_sigmask(how, set, old);
+}
+
+/* ---- time and sleep (--wrap) ----------------------------------------------------------------- */
+
+/* Nanoseconds that pass each time somebody looks at the clock; how often that has been. */
+static _Atomic int64_t clock_ns, clock_step = 1000;
+static atomic_int looks, sleeps, wakes;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out) {
+  int64_t now = atomic_fetch_add(&clock_ns, atomic_load(&clock_step));
+  (void)clock;
+  atomic_fetch_add(&looks, 1);
+  *out = (struct timespec){now / 1000000000, now % 1000000000};
+  return 0;
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...) {
+  long arg[6];
+  va_list ap;
+  va_start(ap, number);
+  for (int i = 0; i < 6; i++) arg[i] = va_arg(ap, long);
+  va_end(ap);
+  assert_int_equal(number, SYS_futex);
+  atomic_fetch_add((int)arg[1] == FUTEX_WAKE_PRIVATE ? &wakes : &sleeps, 1);
+  return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
@@ -141,6 +172,45 @@ static void threads_begin_at_ranges_of_their_own(void **state) {
   }
 }
 
+/* ---- who helps ------------------------------------------------------------------------------- */
+
+typedef struct {
+  const char *scratch;
+  uint32_t threads, helper;
+  int64_t n;
+  atomic_uint there;   /* of the others, each of which stays in one piece */
+  _Atomic int64_t ran; /* by the helper */
+} crowd;
+
+static void help(void *ctx, int64_t begin, int64_t end, void *scratch) {
+  crowd *c = ctx;
+  size_t self = (size_t)((const char *)scratch - c->scratch) / STRIDE;
+  (void)begin, (void)end;
+  if (self != c->helper) {
+    atomic_fetch_add(&c->there, 1);
+    while (atomic_load(&c->ran) < c->n - (c->threads - 1)) usleep(50);
+    return;
+  }
+  while (atomic_load(&c->there) < c->threads - 1) usleep(50);
+  atomic_fetch_add(&c->ran, 1);
+}
+
+/* Whoever is through with its range does what is left of all others'. */
+static void each_thread_helps_all_others(void **state) {
+  static char scratch[5 * STRIDE];
+  wick_pool *pool;
+  (void)state;
+  for (uint32_t threads = 2; threads <= 5; threads++) {
+    assert_int_equal(wick_pool_create(threads, scratch, STRIDE, &pool), WICK_OK);
+    for (uint32_t helper = 0; helper < threads; helper++) {
+      crowd c = {.scratch = scratch, .threads = threads, .helper = helper, .n = 17};
+      wick_pool_run(pool, help, &c, c.n, 1);
+      assert_int_equal(c.ran, 17 - (threads - 1));
+    }
+    wick_pool_free(pool);
+  }
+}
+
 /* ---- who waits ------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -176,6 +246,62 @@ static void callers_wait_for_the_last_piece(void **state) {
     }
     wick_pool_free(pool);
   }
+}
+
+/* ---- who sleeps ------------------------------------------------------------------------------ */
+
+static void sleep_until(atomic_int *count, int wanted) {
+  while (atomic_load(count) < wanted) usleep(50);
+  usleep(2000);
+  assert_int_equal(atomic_load(count), wanted);
+}
+
+/* The other thread's piece ends when the caller sleeps as well. */
+static void outlast(void *ctx, int64_t begin, int64_t end, void *scratch) {
+  slow *s = ctx;
+  (void)begin, (void)end;
+  if (scratch != s->scratch) atomic_store(&s->others, 1);
+  while (atomic_load(&s->others) == 0) usleep(50);
+  while (scratch != s->scratch && atomic_load(&sleeps) < 3) usleep(50);
+}
+
+static void expect_wakes(wick_pool *pool, const char *scratch, int wanted) {
+  for (int k = 0; k < 5; k++) {
+    meeting m = {.scratch = scratch, .threads = 2, .first = {-1, -1}};
+    wick_pool_run(pool, meet, &m, 2, 1);
+    assert_int_equal(wakes, wanted);
+  }
+}
+
+/* After 50 us in which there was nothing to do, by the clock that the test has; at once where there
+ * are more threads than processors. Nobody is woken who does not sleep. */
+static void threads_sleep_when_there_is_nothing_to_do(void **state) {
+  static char scratch[2 * STRIDE];
+  wick_pool *pool;
+  (void)state;
+  if (wick_processors() < 2) skip();
+  looks = sleeps = wakes = 0;
+  assert_int_equal(wick_pool_create(2, scratch, STRIDE, &pool), WICK_OK);
+  sleep_until(&sleeps, 1);
+  assert_int_equal(looks, 51);
+  assert_int_equal(wakes, 0);
+  clock_step = 0; /* from now on nobody falls asleep */
+  expect_wakes(pool, scratch, 1);
+  clock_step = 1000;
+  sleep_until(&sleeps, 2);
+  slow s = {.scratch = scratch};
+  wick_pool_run(pool, outlast, &s, 2, 1);
+  assert_int_equal(wakes, 3);
+  sleep_until(&sleeps, 4);
+  clock_step = 0;
+  expect_wakes(pool, scratch, 4);
+  clock_step = 1000;
+  wick_pool_free(pool);
+  looks = sleeps = 0;
+  assert_int_equal(wick_pool_create(wick_processors() + 1, NULL, 0, &pool), WICK_OK);
+  sleep_until(&sleeps, (int)wick_processors());
+  assert_int_equal(looks, 0);
+  wick_pool_free(pool);
 }
 
 /* ---- more pieces than are counted ------------------------------------------------------------ */
@@ -281,7 +407,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_of_it_is_run_once),
       cmocka_unit_test(threads_begin_at_ranges_of_their_own),
+      cmocka_unit_test(each_thread_helps_all_others),
       cmocka_unit_test(callers_wait_for_the_last_piece),
+      cmocka_unit_test(threads_sleep_when_there_is_nothing_to_do),
       cmocka_unit_test(pieces_are_not_too_many),
       cmocka_unit_test(pools_come_and_go),
       cmocka_unit_test(threads_may_be_missing),
