@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sessions on the devices of toy_device.h: arguments that are missing, buffers at each place that
+ * are, what a session that runs refuses, what observers may read, and what parts a device is asked
+ * to open. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "runtime/internal.h"
+#include "tests/unit/toy_device.h"
+
+static void *package;
+
+static int load_toy(void **state) {
+  size_t size;
+  wick_model *model = NULL;
+  wk_package *p = toy_package();
+  wk_status s = wk_package_bytes(p, &package, &size);
+  wk_package_free(p);
+  if (s || wick_device_register(&toy_async) != WICK_OK ||
+      wick_device_register(&toy_sync) != WICK_OK)
+    return 1;
+  wick_status status = wick_model_load_memory(package, size, NULL, &model);
+  *state = model;
+  return status != WICK_OK;
+}
+
+static int free_toy(void **state) {
+  wick_model_free(*state);
+  free(package);
+  return 0;
+}
+
+static wick_session *session_of(void **state, uint32_t entry) {
+  wick_session *s;
+  assert_int_equal(wick_session_create(*state, entry, 1, &s), WICK_OK);
+  return s;
+}
+
+/* Room for all inputs and outputs of an entry. */
+typedef struct {
+  _Alignas(64) uint8_t memory[8][64];
+  const void *inputs[4];
+  void *outputs[4];
+} buffers;
+
+static void fill(buffers *b, const wick_session *s) {
+  const wick_entry_info *e = wick_session_entry(s);
+  memset(b, 0, sizeof *b);
+  for (uint32_t i = 0; i < e->input_count; i++) b->inputs[i] = b->memory[i];
+  for (uint32_t i = 0; i < e->output_count; i++) b->outputs[i] = b->memory[4 + i];
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+static void expect_refused(wick_session *s, const buffers *b, const char *what, uint32_t i) {
+  wick_step_profile profile[8] = {{0, 0}};
+  wick_status status = wick_session_run(s, b->inputs, b->outputs);
+  if (status != WICK_BAD_ARGUMENT) fail_msg("%s %u: %s", what, i, wick_status_text(status));
+  assert_string_equal(wick_session_error(s), "");
+  assert_int_equal(wick_session_run_profiled(s, b->inputs, b->outputs, profile),
+                   WICK_BAD_ARGUMENT);
+  assert_int_equal(profile[0].calls, 0);
+}
+
+/* Each of them alone; the session works again with all of them there. */
+static void each_buffer_is_checked(void **state) {
+  static const uint32_t entries[] = {TOY_PLAN, TOY_COUNTS, TOY_CHAIN, TOY_UNTIL, TOY_COUNT_ENTRY};
+  for (size_t k = 0; k < sizeof entries / sizeof *entries; k++) {
+    wick_session *s = session_of(state, entries[k]);
+    const wick_entry_info *e = wick_session_entry(s);
+    buffers b;
+    for (uint32_t i = 0; i < e->input_count + e->output_count; i++) {
+      bool is_input = i < e->input_count;
+      uint32_t place = is_input ? i : i - e->input_count;
+      const wick_tensor_info *t = is_input ? &e->inputs[place] : &e->outputs[place];
+      for (size_t shift = 0; shift <= t->align; shift = shift ? 2 * shift : 1) {
+        uint8_t *at = b.memory[is_input ? place : 4 + place] + shift;
+        fill(&b, s);
+        if (is_input) b.inputs[place] = at;
+        else b.outputs[place] = at;
+        if (shift % t->align) expect_refused(s, &b, "shifted", i);
+        else assert_int_equal(wick_session_run(s, b.inputs, b.outputs), WICK_OK);
+      }
+      fill(&b, s);
+      if (is_input) b.inputs[place] = NULL;
+      else b.outputs[place] = NULL;
+      expect_refused(s, &b, "missing", i);
+    }
+    fill(&b, s);
+    assert_int_equal(wick_session_run(s, NULL, b.outputs), WICK_BAD_ARGUMENT);
+    assert_int_equal(wick_session_run(s, b.inputs, NULL), WICK_BAD_ARGUMENT);
+    assert_int_equal(wick_session_run(s, b.inputs, b.outputs), WICK_OK);
+    wick_session_free(s);
+  }
+}
+
+static void never(void *user, uint32_t step, int after, void *arena) {
+  (void)user, (void)step, (void)after, (void)arena;
+  fail_msg("nobody asked for it");
+}
+
+static void arguments_are_checked(void **state) {
+  wick_session *s = session_of(state, TOY_PLAN), *none = NULL;
+  wick_step_profile profile[8] = {{0, 0}};
+  buffers b;
+  float data[4];
+  void *memory;
+  fill(&b, s);
+  assert_int_equal(wick_session_create(NULL, 0, 1, &none), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_create(*state, 0, 1, NULL), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_create(*state, TOY_ENTRIES, 1, &none), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_create(*state, 0, WICK_MAX_THREADS + 1, &none),
+                   WICK_BAD_ARGUMENT);
+  assert_null(none);
+  assert_int_equal(wick_session_run(NULL, b.inputs, b.outputs), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_run_profiled(NULL, b.inputs, b.outputs, profile),
+                   WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_run_profiled(s, b.inputs, b.outputs, NULL), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_run_observed(NULL, b.inputs, b.outputs, never, NULL),
+                   WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_run_observed(s, b.inputs, b.outputs, NULL, NULL),
+                   WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_run_observed(s, NULL, b.outputs, never, NULL), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_read_tensor(NULL, 0, 0, data, 16), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_read_tensor(s, 0, 0, data, 16), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_import(NULL, data, 16), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_import(s, NULL, 16), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_bind_state(NULL, NULL), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_bind_state(s, NULL), WICK_OK);
+  assert_int_equal(wick_session_allocate(NULL, 0, &memory), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_allocate(s, 0, NULL), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_allocate(s, 2, &memory), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_upload(NULL, data, data, 4), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_upload(s, NULL, data, 4), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_download(s, data, NULL, 1), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_download(s, data, NULL, 0), WICK_OK);
+  assert_int_equal(wick_session_upload(s, data, data, 0), WICK_OK);
+  assert_int_equal(wick_session_upload(s, data, data, 1), WICK_BAD_ARGUMENT);
+  assert_string_equal(wick_session_error(s), "there is no such memory of a device");
+  assert_null(wick_session_output_dims(NULL, 0));
+  assert_null(wick_session_output_dims(s, 1));
+  assert_int_equal(wick_session_output_dims(s, 0)[0], 4);
+  assert_int_equal(wick_session_run(s, b.inputs, b.outputs), WICK_OK);
+  assert_string_equal(wick_session_error(s), "");
+  wick_session_free(s);
+  wick_session_free(NULL);
+}
+
+/* ---- memory of devices ----------------------------------------------------------------------- */
+
+/* Of two: each is found, none goes beyond its end, and what goes up comes down. */
+static void memories_are_found(void **state) {
+  wick_session *s = session_of(state, TOY_CHAIN);
+  float up[4] = {1, 2, 3, 4}, down[4] = {0};
+  void *on[3];
+  assert_int_equal(wick_session_allocate(s, 0, &on[0]), WICK_OK);
+  assert_int_equal(wick_session_allocate(s, 2, &on[1]), WICK_OK);
+  assert_int_equal(wick_session_allocate(s, 2, &on[2]), WICK_OK);
+  for (int k = 0; k < 3; k++) {
+    up[0] = (float)k;
+    assert_int_equal(wick_session_upload(s, on[k], up, sizeof up), WICK_OK);
+  }
+  for (int k = 0; k < 3; k++) {
+    assert_int_equal(wick_session_download(s, on[k], down, 1), WICK_OK);
+    assert_int_equal(wick_session_download(s, on[k], down, sizeof down), WICK_OK);
+    assert_true(down[0] == (float)k && down[3] == 4);
+    assert_int_equal(wick_session_download(s, on[k], down, sizeof down + 1), WICK_BAD_ARGUMENT);
+    assert_int_equal(wick_session_upload(s, (char *)on[k] + 1, up, 1), WICK_BAD_ARGUMENT);
+  }
+  wick_session_free(s);
+}
+
+/* ---- within a run ---------------------------------------------------------------------------- */
+
+typedef struct {
+  wick_session *session;
+  buffers b;
+  wick_state *state;
+  void *memory;
+  int calls;
+} meanwhile;
+
+/* Whatever else is asked of a session that runs: it is busy. */
+static void ask_all(void *user, uint32_t step, int after, void *arena) {
+  meanwhile *m = user;
+  wick_session *s = m->session;
+  wick_step_profile profile[8] = {{0, 0}};
+  void *memory;
+  float data[4] = {0};
+  (void)step, (void)arena;
+  m->calls++;
+  assert_int_equal(wick_session_run(s, m->b.inputs, m->b.outputs), WICK_BUSY);
+  assert_int_equal(wick_session_run_profiled(s, m->b.inputs, m->b.outputs, profile), WICK_BUSY);
+  assert_int_equal(wick_session_run_observed(s, m->b.inputs, m->b.outputs, never, m), WICK_BUSY);
+  assert_int_equal(wick_session_import(s, data, sizeof data), WICK_BUSY);
+  assert_int_equal(wick_session_bind_state(s, m->state), WICK_BUSY);
+  assert_int_equal(wick_session_allocate(s, 0, &memory), WICK_BUSY);
+  assert_int_equal(wick_session_upload(s, m->memory, data, 4), WICK_BUSY);
+  assert_int_equal(wick_session_download(s, m->memory, data, 4), WICK_BUSY);
+  if (!after) return;
+  const wick_step_info *info = &wick_session_entry(s)->steps[step];
+  size_t size = info->tensors[0].bytes;
+  char read[64];
+  if (info->tensors[0].dtype == WICK_BOOL) return;
+  assert_int_equal(wick_session_read_tensor(s, step, 0, read, size), WICK_OK);
+  assert_int_equal(wick_session_read_tensor(s, step + 1, 0, read, size), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_read_tensor(s, step - 1, 0, read, size), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_read_tensor(s, step, info->tensor_count, read, size),
+                   WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_read_tensor(s, step, 0, read, size + 1), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_read_tensor(s, step, 0, read, size - 1), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_read_tensor(s, step, 0, NULL, size), WICK_BAD_ARGUMENT);
+}
+
+static void sessions_that_run_are_busy(void **state) {
+  static const uint32_t entries[] = {TOY_CHAIN, TOY_COUNTS, TOY_KEEP_ENTRY, TOY_PEEK};
+  static const int calls[] = {4, 4, 2, 2};
+  for (size_t k = 0; k < sizeof entries / sizeof *entries; k++) {
+    meanwhile m = {.session = session_of(state, entries[k])};
+    fill(&m.b, m.session);
+    assert_int_equal(wick_state_new(*state, &m.state), WICK_OK);
+    assert_int_equal(wick_session_bind_state(m.session, m.state), WICK_OK);
+    assert_int_equal(wick_session_allocate(m.session, 0, &m.memory),
+                     entries[k] == TOY_COUNTS ? WICK_BAD_ARGUMENT : WICK_OK);
+    if (!m.memory) m.memory = &m;
+    for (int again = 1; again <= 2; again++) {
+      assert_int_equal(
+          wick_session_run_observed(m.session, m.b.inputs, m.b.outputs, ask_all, &m), WICK_OK);
+      assert_int_equal(m.calls, again * calls[k]);
+      assert_int_equal(wick_session_read_tensor(m.session, 0, 0, &m, 16), WICK_BAD_ARGUMENT);
+      assert_int_equal(wick_session_run(m.session, m.b.inputs, m.b.outputs), WICK_OK);
+    }
+    wick_session_free(m.session);
+    wick_state_free(m.state);
+  }
+}
+
+/* ---- what devices are asked to open ---------------------------------------------------------- */
+
+static char opened[64];
+
+static wick_status note_open(void *loaded, const uint32_t *parts, uint32_t n, uint32_t threads,
+                             void **context, wick_error_detail *error) {
+  size_t used = strlen(opened);
+  used += (size_t)snprintf(opened + used, sizeof opened - used, "%u:", threads);
+  for (uint32_t i = 0; i < n; i++)
+    used += (size_t)snprintf(opened + used, sizeof opened - used, " %u", parts[i]);
+  snprintf(opened + used, sizeof opened - used, "; ");
+  return toy_open_sync(loaded, parts, n, threads, context, error);
+}
+
+/* Each part of the entry once, by its number in the unit, in the order in which they come; and no
+ * device whose parts the entry does not have. */
+static void parts_are_opened_once(void **state) {
+  static const struct {
+    uint32_t entry;
+    const char *wanted;
+  } cases[] = {{TOY_PLAN, "3: 0 1; 3: 0; "}, {TOY_FAIL_ENTRY, "3: 0 5; 3: 0; "},
+               {TOY_UNTIL, "3: 1 0; "},      {TOY_BOTH, "3: 5; 3: 2; "},
+               {TOY_MEET_ENTRY, "3: 4; 3: 1; "}, {TOY_COUNTS, "3: 8; 3: 0; "}};
+  const wick_model *model = *state;
+  static wick_device noted[2];
+  for (uint32_t u = 0; u < 2; u++) {
+    noted[u] = *model->units[u].device;
+    noted[u].open = note_open;
+    model->units[u].device = &noted[u];
+  }
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wick_session *s;
+    opened[0] = '\0';
+    assert_int_equal(wick_session_create(model, cases[i].entry, 3, &s), WICK_OK);
+    wick_session_free(s);
+    assert_string_equal(opened, cases[i].wanted);
+  }
+  model->units[0].device = &toy_async;
+  model->units[1].device = &toy_sync;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_buffer_is_checked),
+      cmocka_unit_test(arguments_are_checked),
+      cmocka_unit_test(memories_are_found),
+      cmocka_unit_test(sessions_that_run_are_busy),
+      cmocka_unit_test(parts_are_opened_once),
+  };
+  return cmocka_run_group_tests(tests, load_toy, free_toy);
+}
