@@ -204,7 +204,7 @@ static wick_status start_workers(wick_pool *pool) {
 wick_status wick_pool_create(uint32_t threads, void *scratch, size_t stride, wick_pool **out) {
   if (threads < 1 || threads > WICK_MAX_THREADS) return WICK_BAD_ARGUMENT;
   size_t size = sizeof(wick_pool) + threads * sizeof(worker);
-  wick_pool *pool = aligned_alloc(64, (size + 63) / 64 * 64);
+  wick_pool *pool = aligned_alloc(_Alignof(wick_pool), size);
   if (!pool) return WICK_NO_MEMORY;
   memset(pool, 0, size);
   pool->scratch = scratch;

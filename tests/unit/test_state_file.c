@@ -287,6 +287,18 @@ static void files_stay_when_there_is_no_room(void **state) {
   assert_int_equal(rmdir(folder), 0);
 }
 
+/* Of a program that has closed its input, the first file is number 0. */
+static void files_may_have_number_0(void **state) {
+  int input = dup(0);
+  close(0);
+  saved f = save(*state);
+  expect_load(*state, &f, f.size, WICK_OK, "");
+  close(0);
+  assert_true(dup2(input, 0) == 0);
+  close(input);
+  discard(&f);
+}
+
 /* Nothing is left where a file of states cannot be. */
 static void state_that_cannot_be_saved(void **state) {
   char folder[] = "/tmp/wick-test-XXXXXX", path[5000];
@@ -313,6 +325,7 @@ int main(void) {
       cmocka_unit_test(headers_are_checked),
       cmocka_unit_test(arguments_are_checked),
       cmocka_unit_test(files_stay_when_there_is_no_room),
+      cmocka_unit_test(files_may_have_number_0),
       cmocka_unit_test(state_that_cannot_be_saved),
   };
   return cmocka_run_group_tests(tests, load_toy, free_toy);
