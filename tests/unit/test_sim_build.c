@@ -165,6 +165,21 @@ static void how_models_are_built(void **state) {
   }
 }
 
+/* Of a program that has closed its input, the first file, here the folder, is number 0. */
+static void folders_may_have_number_0(void **state) {
+  wk_machine other = tiny;
+  bool built;
+  int input = dup(0);
+  (void)state;
+  other.fifo *= 4;
+  close(0);
+  char *path = library((wk_sim_build_options){.machine = &other}, &built);
+  dup2(input, 0);
+  close(input);
+  assert_true(built);
+  free(path);
+}
+
 /* ---- two at a time --------------------------------------------------------------------------- */
 
 static void tell(void *context, const char *what, int percent) {
@@ -338,7 +353,7 @@ static void what_goes_wrong(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_has_a_model_of_its_own), cmocka_unit_test(how_models_are_built),
-      cmocka_unit_test(two_at_a_time),
+      cmocka_unit_test(folders_may_have_number_0), cmocka_unit_test(two_at_a_time),
       cmocka_unit_test(tuned_models), cmocka_unit_test(what_goes_wrong)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

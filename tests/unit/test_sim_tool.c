@@ -179,6 +179,23 @@ static void training_is_made_to_measure(void **state) {
       {16, 32768, 65536, 1, ".define ROWS 4\n.define KC 2\n.define KY 3\n.define HALF 512\n"},
       {16, 65536, 4096, 1, ".define ROWS 2\n.define KC 4\n.define KY 3\n.define HALF 32\n"},
       {16, 262144, 1048576, 1, ".define ROWS 14\n.define KC 4\n.define KY 3\n.define HALF 8192\n"},
+      /* one word, or one sum, more and less than what makes a difference */
+      {8, 2240 * 8, 16384, 1, ".define ROWS 5\n.define KC 4\n.define KY 3\n.define HALF 256\n"},
+      {8, 2239 * 8, 16384, 1, ".define ROWS 4\n.define KC 4\n.define KY 3\n.define HALF 256\n"},
+      {8, 2240 * 8, 4416, 3, ".define ROWS 4\n.define KC 4\n.define KY 3\n.define HALF 69\n"},
+      {8, 2240 * 8, 4480, 1, ".define ROWS 5\n.define KC 4\n.define KY 3\n.define HALF 70\n"},
+      {8, 6272 * 8, 16384, 1, ".define ROWS 14\n.define KC 4\n.define KY 3\n.define HALF 256\n"},
+      {8, 6271 * 8, 16384, 1, ".define ROWS 13\n.define KC 4\n.define KY 3\n.define HALF 256\n"},
+      {8, 9000 * 8, 131072, 1, ".define ROWS 14\n.define KC 4\n.define KY 3\n.define HALF 2048\n"},
+      {8, 2048 * 8, 16384, 1, ".define ROWS 4\n.define KC 4\n.define KY 3\n.define HALF 256\n"},
+      {8, 2047 * 8, 16384, 1, ".define ROWS 4\n.define KC 3\n.define KY 3\n.define HALF 256\n"},
+      {8, 1024 * 8, 16384, 1, ".define ROWS 2\n.define KC 2\n.define KY 3\n.define HALF 256\n"},
+      {8, 1023 * 8, 16384, 1, ".define ROWS 2\n.define KC 1\n.define KY 3\n.define HALF 256\n"},
+      {8, 511 * 8, 16384, 1, ".define ROWS 1\n.define KC 1\n.define KY 3\n.define HALF 256\n"},
+      {8, 256 * 8, 16384, 1, ".define ROWS 1\n.define KC 1\n.define KY 3\n.define HALF 256\n"},
+      {8, 255 * 8, 16384, 1, ".define ROWS 1\n.define KC 1\n.define KY 1\n.define HALF 256\n"},
+      {16, 512 * 16, 16384, 1, ".define ROWS 1\n.define KC 1\n.define KY 3\n.define HALF 128\n"},
+      {16, 511 * 16, 16384, 1, ".define ROWS 1\n.define KC 1\n.define KY 1\n.define HALF 128\n"},
   };
   char *rest = NULL;
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,49 +55,6 @@ static void test_every_machine_can_train(void **state) {
           wk_status_free(bad);
         }
   assert_int_equal(n, 3 * 4 * 3 * 3);
-}
-
-/* What it begins with, by hand: words of the scratchpad, shares of them, and where they end. */
-static void test_measures_are_shares_of_the_machine(void **state) {
-  static const struct {
-    int64_t array, words, accumulators, channels;
-    const char *rows, *kc, *ky, *half;
-  } cases[] = {
-      {8, 8192, 16384, 2, "14", "4", "3", "256"}, /* half: 16384 / 4 / 8 / 2 */
-      {8, 2240, 16384, 1, "5", "4", "3", "256"},  /* rows: 2240 / 32 / 14 */
-      {8, 2239, 16384, 1, "4", "4", "3", "256"},
-      {8, 2240, 4416, 3, "4", "4", "3", "69"},    /* but no more than half */
-      {8, 2240, 4480, 1, "5", "4", "3", "70"},
-      {8, 6272, 16384, 1, "14", "4", "3", "256"},
-      {8, 6271, 16384, 1, "13", "4", "3", "256"},
-      {8, 9000, 131072, 1, "14", "4", "3", "2048"},
-      {8, 2048, 16384, 1, "4", "4", "3", "256"},  /* kc: 2048 / 64 / 8 */
-      {8, 2047, 16384, 1, "4", "3", "3", "256"},
-      {8, 1024, 16384, 1, "2", "2", "3", "256"},
-      {8, 1023, 16384, 1, "2", "1", "3", "256"},
-      {8, 511, 16384, 1, "1", "1", "3", "256"},
-      {8, 256, 16384, 1, "1", "1", "3", "256"},   /* ky: 256 / 32 / 8 */
-      {8, 255, 16384, 1, "1", "1", "1", "256"},
-      {16, 512, 16384, 1, "1", "1", "3", "128"},
-      {16, 511, 16384, 1, "1", "1", "1", "128"},
-  };
-  (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wk_machine m;
-    wk_str text = {0};
-    char wanted[200];
-    wk_machine_defaults(&m);
-    m.array = cases[i].array;
-    m.scratchpad = cases[i].words * m.array;
-    m.accumulators = cases[i].accumulators;
-    m.load_channels = cases[i].channels;
-    must(wk_sim_training_text(&m, &text));
-    int n = snprintf(wanted, sizeof wanted, ".define ROWS %s\n.define KC %s\n.define KY %s\n"
-                     ".define HALF %s\n.define CHANNELS %d\n", cases[i].rows, cases[i].kc,
-                     cases[i].ky, cases[i].half, (int)cases[i].channels);
-    if (strncmp(text.s, wanted, (size_t)n)) fail_msg("case %zu: %.*s", i, n, text.s);
-    wk_str_free(&text);
-  }
 }
 
 static void test_every_command_is_trained(void **state) {
@@ -170,7 +126,6 @@ static void test_tuned_is_plain(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_machine_can_train),
-                                     cmocka_unit_test(test_measures_are_shares_of_the_machine),
                                      cmocka_unit_test(test_every_command_is_trained),
                                      cmocka_unit_test(test_tuned_is_plain)};
   return cmocka_run_group_tests(tests, NULL, NULL);
