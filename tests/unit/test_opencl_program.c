@@ -290,6 +290,43 @@ static void programs_have_files_of_their_own(void **state) {
   empty_cache();
 }
 
+/* Each field of the header, the binary, and a byte too few or too many: built anew, and kept. */
+static void damaged_files_are_replaced(void **state) {
+  static ocl_plan plan;
+  static const size_t at[] = {0, offsetof(wick_cl_cache_header, key) + 5,
+                              offsetof(wick_cl_cache_header, key) + WICK_CL_CACHE_KEY - 1,
+                              offsetof(wick_cl_cache_header, source_size),
+                              offsetof(wick_cl_cache_header, binary_size),
+                              offsetof(wick_cl_cache_header, source_crc),
+                              offsetof(wick_cl_cache_header, binary_crc),
+                              sizeof(wick_cl_cache_header)};
+  char path[400], kept[20000];
+  (void)state;
+  fake_reset();
+  setenv("WICK_OPENCL_CACHE", "yes", 1);
+  ocl_fill(&plan);
+  expect_builds(&plan, 1, 0);
+  assert_int_equal(count_files(".bin", path, sizeof path), 1);
+  size_t n = sizeof(wick_cl_cache_header) + FAKE_BINARY_HEAD + strlen(plan.source);
+  memcpy(kept, text_of(path), n);
+  const size_t sizes[] = {n - 1, n + 1, sizeof(wick_cl_cache_header), 3, 0};
+  for (size_t i = 0; i < sizeof at / sizeof *at + sizeof sizes / sizeof *sizes; i++) {
+    bool is_flip = i < sizeof at / sizeof *at;
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    if (is_flip) kept[at[i]] ^= 1;
+    kept[n] = 0;
+    fwrite(kept, 1, is_flip ? n : sizes[i - sizeof at / sizeof *at], f);
+    fclose(f);
+    if (is_flip) kept[at[i]] ^= 1;
+    expect_builds(&plan, 1, 0);
+    expect_builds(&plan, 0, 1);
+    assert_memory_equal(text_of(path), kept, n);
+  }
+  assert_int_equal(count_files("", NULL, 0), 1);
+  empty_cache();
+}
+
 /* One that the driver does not take, or that has other kernels, is replaced. */
 static void files_of_no_use_are_replaced(void **state) {
   static ocl_plan plan;
@@ -388,6 +425,7 @@ int main(void) {
       cmocka_unit_test(logs_are_whole),
       cmocka_unit_test(kernels_are_checked),
       cmocka_unit_test(programs_have_files_of_their_own),
+      cmocka_unit_test(damaged_files_are_replaced),
       cmocka_unit_test(files_of_no_use_are_replaced),
       cmocka_unit_test(slow_programs_are_kept),
       cmocka_unit_test(nothing_is_left_of_what_is_not_kept),

@@ -279,6 +279,55 @@ static void parts_are_opened_once(void **state) {
   model->units[1].device = &toy_sync;
 }
 
+/* ---- dims that are known afterwards ---------------------------------------------------------- */
+
+/* y is i64[n, m], of a bound of [4, 300], and a copy beside it, which has dims of its own. */
+static wk_package *bound_package(void) {
+  static const int64_t dims[] = {4, 300};
+  wk_package *p = wk_package_new(&(wk_package_meta){.model = "bound"});
+  uint32_t unit = toy_add_unit(p, "async", toy_async_ops, sizeof toy_async_ops);
+  const wk_package_tensor x = toy_tensor("x", WICK_F32, 1);
+  wk_package_tensor y = toy_tensor("y", WICK_I64, 2);
+  y.dims = dims;
+  y.flags = WICK_TENSOR_BOUND;
+  const wk_package_tensor io[] = {x, y}, out[] = {y, toy_tensor("z", WICK_F32, 1)};
+  uint32_t part = toy_add_part(p, "count", unit, TOY_COUNTING, io, 1, 1);
+  const wk_package_row rows[] = {{.kind = WICK_ROW_RUN, .part = part, TOY_ON(0, 1)},
+                                 {.kind = WICK_ROW_COPY, TOY_ON(0, 2), .bytes = 16}};
+  wk_package_add_entry(p, &(wk_package_entry){.name = "bound", .inputs = &x, .n_inputs = 1,
+                                              .outputs = out, .n_outputs = 2, .rows = rows,
+                                              .n_rows = 2});
+  return p;
+}
+
+/* The toy says that n is 3, and nothing of m. */
+static void dims_are_the_parts(void **state) {
+  static _Alignas(64) int64_t y[4 * 300];
+  _Alignas(64) float x[4] = {1, 2, 3, 4}, z[4] = {0};
+  const void *inputs[] = {x};
+  void *outputs[] = {y, z}, *data;
+  size_t size;
+  wick_model *m;
+  wick_session *s;
+  (void)state;
+  wk_package *p = bound_package();
+  assert_null(wk_package_bytes(p, &data, &size));
+  wk_package_free(p);
+  assert_int_equal(wick_model_load_memory(data, size, NULL, &m), WICK_OK);
+  assert_int_equal(wick_session_create(m, 0, 1, &s), WICK_OK);
+  for (int k = 0; k < 2; k++) {
+    assert_int_equal(wick_session_output_dims(s, 0)[1], k ? 0 : 300);
+    assert_int_equal(wick_session_run(s, inputs, outputs), WICK_OK);
+    assert_int_equal(wick_session_output_dims(s, 0)[0], 3);
+    assert_int_equal(wick_session_output_dims(s, 0)[1], 0);
+    assert_int_equal(wick_session_output_dims(s, 1)[0], 4);
+    assert_memory_equal(z, x, sizeof z);
+  }
+  wick_session_free(s);
+  wick_model_free(m);
+  free(data);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_buffer_is_checked),
@@ -286,6 +335,7 @@ int main(void) {
       cmocka_unit_test(memories_are_found),
       cmocka_unit_test(sessions_that_run_are_busy),
       cmocka_unit_test(parts_are_opened_once),
+      cmocka_unit_test(dims_are_the_parts),
   };
   return cmocka_run_group_tests(tests, load_toy, free_toy);
 }
