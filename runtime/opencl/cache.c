@@ -61,7 +61,7 @@ int wick_opencl_cache_folder(char *path, size_t size) {
           : xdg && *xdg   ? snprintf(path, size, "%s/wick/opencl", xdg)
           : home && *home ? snprintf(path, size, "%s/.cache/wick/opencl", home)
                           : -1;
-  return n > 0 && (size_t)n < size && make_folder(path);
+  return (size_t)n < size && make_folder(path); /* -1 is larger than all */
 }
 
 bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, size_t size) {
@@ -69,7 +69,7 @@ bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, s
   if (!wick_opencl_cache_folder(folder, sizeof folder)) return false;
   make_name(u, name, sizeof name);
   int n = snprintf(path, size, "%s/%s%s", folder, name, suffix);
-  return n > 0 && (size_t)n < size;
+  return (size_t)n < size;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */

@@ -244,6 +244,54 @@ static void expect_builds(const ocl_plan *plan, uint32_t sources, uint32_t binar
   assert_int_equal(fake.live, 0);
 }
 
+static void set(const char *name, const char *value) {
+  if (value) setenv(name, value, 1);
+  else unsetenv(name);
+}
+
+/* By three variables, of which empty ones do not count; made with the folders around it. */
+static void folders_are_made_where_they_should_be(void **state) {
+  static const struct {
+    const char *own, *xdg, *home, *wanted; /* behind the folder of the test; NULL: nowhere */
+  } cases[] = {
+      {"/a", "/b", "/c", "/a/opencl"},  {"/a/d/e", NULL, NULL, "/a/d/e/opencl"},
+      {"", "/b", "/c", "/b/wick/opencl"}, {NULL, "/b", "", "/b/wick/opencl"},
+      {NULL, "", "/c", "/c/.cache/wick/opencl"}, {NULL, NULL, "/c", "/c/.cache/wick/opencl"},
+      {"", "", "", NULL}, {NULL, NULL, NULL, NULL}, {NULL, NULL, "", NULL},
+      {"/file", NULL, NULL, NULL}, {"/file/below", NULL, NULL, NULL},
+      {"/a", NULL, NULL, "/a/opencl"}, /* is there already */
+  };
+  static const char *const names[] = {"WICK_CACHE", "XDG_CACHE_HOME", "HOME"};
+  char *kept[3], folder[] = "/tmp/wick-opencl-XXXXXX", text[3][64], path[128], wanted[128];
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/file", folder);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fclose(f);
+  for (int k = 0; k < 3; k++) kept[k] = getenv(names[k]) ? strdup(getenv(names[k])) : NULL;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *const values[] = {cases[i].own, cases[i].xdg, cases[i].home};
+    for (int k = 0; k < 3; k++) {
+      bool is_set = values[k] && *values[k];
+      snprintf(text[k], sizeof text[k], "%s%s", is_set ? folder : "", is_set ? values[k] : "");
+      set(names[k], values[k] ? text[k] : NULL);
+    }
+    int found = wick_opencl_cache_folder(path, sizeof path);
+    if (found != (cases[i].wanted != NULL)) fail_msg("case %zu: %d, %s", i, found, path);
+    if (!found) continue;
+    size_t n = (size_t)snprintf(wanted, sizeof wanted, "%s%s", folder, cases[i].wanted);
+    struct stat st;
+    assert_string_equal(path, wanted);
+    assert_true(stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    assert_true(wick_opencl_cache_folder(path, n + 1)); /* there is just room for it */
+    assert_false(wick_opencl_cache_folder(path, n));
+  }
+  for (int k = 0; k < 3; k++) set(names[k], kept[k]), free(kept[k]);
+  snprintf(path, sizeof path, "rm -r %s", folder);
+  assert_int_equal(system(path), 0);
+}
+
 /* What a program depends on, each alone: another file. */
 static void programs_have_files_of_their_own(void **state) {
   static ocl_plan plan;
@@ -424,6 +472,7 @@ int main(void) {
       cmocka_unit_test(errors_are_told),
       cmocka_unit_test(logs_are_whole),
       cmocka_unit_test(kernels_are_checked),
+      cmocka_unit_test(folders_are_made_where_they_should_be),
       cmocka_unit_test(programs_have_files_of_their_own),
       cmocka_unit_test(damaged_files_are_replaced),
       cmocka_unit_test(files_of_no_use_are_replaced),
