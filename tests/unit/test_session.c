@@ -173,6 +173,28 @@ static void memories_are_found(void **state) {
   wick_session_free(s);
 }
 
+/* What went well has no error of what did not. */
+static void errors_are_of_the_last_call(void **state) {
+  wick_session *s = session_of(state, TOY_CHAIN);
+  float data[4] = {0};
+  void *on, *none;
+  buffers b;
+  fill(&b, s);
+  assert_int_equal(wick_session_allocate(s, 0, &on), WICK_OK);
+  for (int k = 0; k < 5; k++) {
+    assert_int_equal(wick_session_import(s, data, 7), WICK_BAD_ARGUMENT);
+    assert_string_equal(wick_session_error(s), "target 'async': seven bytes are too odd");
+    wick_status status = k == 0   ? wick_session_import(s, data, 8)
+                         : k == 1 ? wick_session_allocate(s, 0, &none)
+                         : k == 2 ? wick_session_upload(s, on, data, 4)
+                         : k == 3 ? wick_session_download(s, on, data, 4)
+                                  : wick_session_run(s, b.inputs, b.outputs);
+    assert_int_equal(status, WICK_OK);
+    assert_string_equal(wick_session_error(s), "");
+  }
+  wick_session_free(s);
+}
+
 /* ---- within a run ---------------------------------------------------------------------------- */
 
 typedef struct {
@@ -281,13 +303,14 @@ static void parts_are_opened_once(void **state) {
 
 /* ---- dims that are known afterwards ---------------------------------------------------------- */
 
-/* y is i64[n, m], of a bound of [4, 300], and a copy beside it, which has dims of its own. */
+/* y is i64[n, m, …], of a bound of [4, 300, 1, …] of as many dims as there can be, and a copy beside
+ * it, which has dims of its own. */
 static wk_package *bound_package(void) {
-  static const int64_t dims[] = {4, 300};
+  static const int64_t dims[WICK_MAX_RANK] = {4, 300, 1, 1, 1, 1, 1, 1};
   wk_package *p = wk_package_new(&(wk_package_meta){.model = "bound"});
   uint32_t unit = toy_add_unit(p, "async", toy_async_ops, sizeof toy_async_ops);
   const wk_package_tensor x = toy_tensor("x", WICK_F32, 1);
-  wk_package_tensor y = toy_tensor("y", WICK_I64, 2);
+  wk_package_tensor y = toy_tensor("y", WICK_I64, WICK_MAX_RANK);
   y.dims = dims;
   y.flags = WICK_TENSOR_BOUND;
   const wk_package_tensor io[] = {x, y}, out[] = {y, toy_tensor("z", WICK_F32, 1)};
@@ -333,6 +356,7 @@ int main(void) {
       cmocka_unit_test(each_buffer_is_checked),
       cmocka_unit_test(arguments_are_checked),
       cmocka_unit_test(memories_are_found),
+      cmocka_unit_test(errors_are_of_the_last_call),
       cmocka_unit_test(sessions_that_run_are_busy),
       cmocka_unit_test(parts_are_opened_once),
       cmocka_unit_test(dims_are_the_parts),
