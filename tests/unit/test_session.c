@@ -303,8 +303,8 @@ static void parts_are_opened_once(void **state) {
 
 /* ---- dims that are known afterwards ---------------------------------------------------------- */
 
-/* y is i64[n, m, …], of a bound of [4, 300, 1, …] of as many dims as there can be, and a copy beside
- * it, which has dims of its own. */
+/* y is i64[n, m, …], of a bound of [4, 300, 1, …] of as many dims as there can be, and a copy is
+ * beside it, which has dims of its own. */
 static wk_package *bound_package(void) {
   static const int64_t dims[WICK_MAX_RANK] = {4, 300, 1, 1, 1, 1, 1, 1};
   wk_package *p = wk_package_new(&(wk_package_meta){.model = "bound"});
