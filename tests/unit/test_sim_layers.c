@@ -88,6 +88,29 @@ static void cycles_have_owners(void **state) {
   wk_stream_free(s);
 }
 
+/* What layer 4 of three moves, no layer does; a stream of another model may name it. */
+static void bytes_of_layers_that_are_not_there(void **state) {
+  (void)state;
+  wk_stream *s = empty_stream();
+  for (uint16_t operator = 1; operator <= LAYERS + 1; operator++) {
+    wk_isa_command c = wk_isa_command_default(&s->machine, WK_CMD_LD);
+    c.operator = operator;
+    c.v[WK_LD_n0] = c.v[WK_LD_c0] = 10 * operator;
+    assert_null(wk_stream_add(s, &c, 0));
+  }
+  wk_accel_layer layers[LAYERS] = {{0}};
+  const wk_accel_part row = {.layers = LAYERS};
+  const wk_accel_unit unit = {.machine = s->machine, .layers = layers};
+  const wk_sim_part part = {"part", 0, &unit, &row};
+  wk_sim_run run = {.result.cycles = 1};
+  const wk_sim_shown x = {s, &s->machine, &run, &wk_sim_timing, &part, NULL};
+  wk_sim_layers l = wk_sim_layers_of(&x);
+  assert_int_equal(l.list[0].read, 40);
+  for (int i = 1; i <= LAYERS; i++) assert_int_equal(l.list[i].read, 10 * i);
+  free(l.list);
+  wk_stream_free(s);
+}
+
 /* Of the whole it is the largest of the sums, of a layer the largest of its own. */
 static void bounds_are_of_what_is_scarce(void **state) {
   (void)state;
@@ -125,6 +148,7 @@ static void bounds_are_of_what_is_scarce(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cycles_have_owners),
+      cmocka_unit_test(bytes_of_layers_that_are_not_there),
       cmocka_unit_test(bounds_are_of_what_is_scarce),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
