@@ -19,11 +19,12 @@ static int64_t stride(const matmul *x, const wk_view *v, int d) {
 }
 
 static bool describe(matmul *x, const wk_cl_making *m) {
+  if (m->inst->op != WK_OP_MATMUL) return false; /* others may have no operands */
   x->y = &m->inst->operands[0];
   x->a = input(m, 0);
   x->b = input(m, 1);
   x->rank = x->y->rank;
-  if (m->inst->op != WK_OP_MATMUL || !wk_cl_tile_types(x->a->dtype, x->b->dtype)) return false;
+  if (!wk_cl_tile_types(x->a->dtype, x->b->dtype)) return false;
   wk_cl_tile *t = &x->t;
   t->m = m;
   t->a = x->a->dtype;
