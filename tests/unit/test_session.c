@@ -260,6 +260,41 @@ static void sessions_that_run_are_busy(void **state) {
   }
 }
 
+/* ---- what is waited for ---------------------------------------------------------------------- */
+
+static uint64_t waited_for;
+static uint32_t waits;
+
+/* Ends of other jobs were waited for before: they need not be waited for again. */
+static wick_status note_wait(void *context, uint64_t ticket, wick_error_detail *error) {
+  if (ticket <= waited_for) fail_msg("waits for %d after %d", (int)ticket, (int)waited_for);
+  waited_for = ticket;
+  waits++;
+  return toy_wait(context, ticket, error);
+}
+
+static void tickets_are_waited_for_once(void **state) {
+  static const struct {
+    uint32_t entry, waits; /* of two runs */
+  } cases[] = {{TOY_PLAN, 8}, {TOY_CHAIN, 2}, {TOY_COUNTS, 2}, {TOY_UNTIL, 22}};
+  const wick_model *model = *state;
+  static wick_device noted;
+  noted = toy_async;
+  noted.wait = note_wait;
+  model->units[0].device = &noted;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wick_session *s = session_of(state, cases[i].entry);
+    buffers b;
+    fill(&b, s);
+    waited_for = waits = 0;
+    for (int again = 0; again < 2; again++)
+      assert_int_equal(wick_session_run(s, b.inputs, b.outputs), WICK_OK);
+    assert_int_equal(waits, cases[i].waits);
+    wick_session_free(s);
+  }
+  model->units[0].device = &toy_async;
+}
+
 /* ---- what devices are asked to open ---------------------------------------------------------- */
 
 static char opened[64];
@@ -358,6 +393,7 @@ int main(void) {
       cmocka_unit_test(memories_are_found),
       cmocka_unit_test(errors_are_of_the_last_call),
       cmocka_unit_test(sessions_that_run_are_busy),
+      cmocka_unit_test(tickets_are_waited_for_once),
       cmocka_unit_test(parts_are_opened_once),
       cmocka_unit_test(dims_are_the_parts),
   };

@@ -68,6 +68,7 @@ static wick_status toy_load(const wick_device_unit *unit, void **loaded,
       strcmp(s[1].name, "notes") != 0 || memcmp(s[1].data, "adds numbers", 12) != 0 ||
       (uintptr_t)s[0].data % 64 != 0) {
     snprintf(error->text, sizeof error->text, "these are not the sections of a toy");
+    *loaded = error; /* whatever it is: it was not loaded, and is not unloaded */
     return WICK_CORRUPT;
   }
   toy_unit *u = calloc(1, sizeof *u);
