@@ -62,6 +62,7 @@ static wk_status resolve_attributes(const wk_onnx_node *c, const Onnx__FunctionP
     size_t prefix = 0;
     while (prefix < u->len && u->data[prefix] & 0x80) prefix++;
     ProtobufCMessage *message;
+    if (prefix + 1 >= u->len) continue;
     WK_TRY(wk_wire_unpack(&onnx__attribute_proto__descriptor, u->data + prefix + 1,
                           u->len - prefix - 1, arena, &message));
     const Onnx__AttributeProto *a = (const Onnx__AttributeProto *)message;

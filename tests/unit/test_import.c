@@ -535,12 +535,19 @@ static void function_defaults(void **state) {
     a.has_i = true;
     a.has_type = true;
     a.type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
-    uint8_t packed[64];
+    uint8_t packed[64], other[64], number[] = {5}, nothing[] = {0}, long_nothing[] = {0x80, 0};
     packed[0] = (uint8_t)onnx__attribute_proto__pack(&a, packed + 1);
-    ProtobufCMessageUnknownField field = {.tag = 11, .len = packed[0] + 1u, .data = packed,
-                                          .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED};
-    f->base.n_unknown_fields = 1;
-    f->base.unknown_fields = &field;
+    a.i = 1; /* of another field, which says nothing of attributes */
+    other[0] = (uint8_t)onnx__attribute_proto__pack(&a, other + 1);
+    const ProtobufCWireType varint = PROTOBUF_C_WIRE_TYPE_VARINT,
+                            bytes = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
+    ProtobufCMessageUnknownField fields[] = {{15, bytes, other[0] + 1u, other},
+                                             {11, varint, 1, number},
+                                             {11, bytes, 1, nothing},
+                                             {11, bytes, 2, long_nothing},
+                                             {11, bytes, packed[0] + 1u, packed}};
+    f->base.n_unknown_fields = WK_COUNTOF(fields);
+    f->base.unknown_fields = fields;
     Onnx__NodeProto *call = add_node(&b, b.g, "f", "x", "y");
     call->domain = text(&b, "local");
     if (given) set_int(&b, call, "k", 1);
