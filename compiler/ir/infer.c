@@ -30,8 +30,8 @@ wk_text32 wk_infer_operand(const wk_infer *i, uint32_t k) {
   return name;
 }
 
-/* Whether operand k of the list `names` may be left out: marked '?'. Lists ('*') come last, and none
- * of their elements may. */
+/* Whether operand k of the list `names` may be left out: marked '?'. Lists ('*') come last, and
+ * none of their elements may. */
 static bool is_optional(const char *names, uint32_t k) {
   size_t n = strcspn(names, " ");
   for (; k > 0 && names[n]; k--) {
