@@ -9,29 +9,7 @@
 #include <cmocka.h>
 
 #include "runtime/internal.h"
-#include "tests/unit/toy_device.h"
-
-static void *package;
-
-static int load_toy(void **state) {
-  size_t size;
-  wick_model *model = NULL;
-  wk_package *p = toy_package();
-  wk_status s = wk_package_bytes(p, &package, &size);
-  wk_package_free(p);
-  if (s || wick_device_register(&toy_async) != WICK_OK ||
-      wick_device_register(&toy_sync) != WICK_OK)
-    return 1;
-  wick_status status = wick_model_load_memory(package, size, NULL, &model);
-  *state = model;
-  return status != WICK_OK;
-}
-
-static int free_toy(void **state) {
-  wick_model_free(*state);
-  free(package);
-  return 0;
-}
+#include "tests/unit/toy_model.h"
 
 static wick_session *session_of(void **state, uint32_t entry) {
   wick_session *s;

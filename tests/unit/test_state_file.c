@@ -11,29 +11,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/toy_device.h"
-
-static void *package;
-
-static int load_toy(void **state) {
-  size_t size;
-  wick_model *model = NULL;
-  wk_package *p = toy_package();
-  wk_status s = wk_package_bytes(p, &package, &size);
-  wk_package_free(p);
-  if (s || wick_device_register(&toy_async) != WICK_OK ||
-      wick_device_register(&toy_sync) != WICK_OK)
-    return 1;
-  wick_status status = wick_model_load_memory(package, size, NULL, &model);
-  *state = model;
-  return status != WICK_OK;
-}
-
-static int free_toy(void **state) {
-  wick_model_free(*state);
-  free(package);
-  return 0;
-}
+#include "tests/unit/toy_model.h"
 
 /* The header of a file of states and its rows, as runtime/state.c has them. */
 enum { STATE_VERSION = 8, STATE_COUNT = 12, STATE_FILE_SIZE = 16, STATE_DATA_CRC = 24,
