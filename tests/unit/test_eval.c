@@ -3,7 +3,7 @@
  * instruction runs a second time on views with gaps, permuted axes and negative strides and must
  * agree bit for bit. */
 #include "compiler/eval/eval.h"
-#include "tests/unit/case_text.h"
+#include "tests/unit/program_steps.h"
 
 typedef struct {
   wk_op op;
@@ -493,21 +493,6 @@ static wk_view view(uint32_t buffer_id, wk_dtype t, int rank, const int64_t *dim
   return wk_view_dense(buffer_id, &type, WK_ROLE_IN);
 }
 
-static wk_inst *append(wk_program *p, wk_block *b, wk_op op, const char *attrs, uint32_t n_out,
-                       uint32_t n, const wk_view *operands) {
-  wk_inst *i = wk_inst_new(p, op, "step", n_out, n);
-  i->attrs = case_attrs(p->arena, op, attrs);
-  for (uint32_t k = 0; k < n; k++) i->operands[k] = operands[k];
-  wk_block_append(b, i);
-  return i;
-}
-
-static wk_block *add_body(wk_program *p, wk_inst *i, uint32_t n) {
-  i->n_bodies = n;
-  i->bodies = wk_arena_alloc(p->arena, n * sizeof *i->bodies);
-  return i->bodies;
-}
-
 /* One binding per caller's buffer, so that the program knows how many there are. */
 static void bind_io(wk_program *p, uint32_t in, uint32_t out) {
   wk_program_io bi = {.name = "x", .buffer = in}, bo = {.name = "y", .buffer = out};
@@ -558,9 +543,9 @@ static void test_nest(void **state) {
   wk_view vx = view(x, WK_F32, 2, dims), vy = view(y, WK_F32, 2, dims),
           vs = view(s, WK_F32, 2, dims);
   vs.strides[0] = vs.strides[1] = 0;
-  (void)add_body(p, append(p, &p->body, WK_OP_NEST, "outer=1", 0, 0, NULL), 1); /* of nothing */
+  (void)add_bodies(p, append(p, &p->body, WK_OP_NEST, "outer=1", 0, 0, NULL), 1); /* of nothing */
   wk_inst *nest = append(p, &p->body, WK_OP_NEST, "outer=1", 0, 0, NULL);
-  wk_block *b = add_body(p, nest, 1);
+  wk_block *b = add_bodies(p, nest, 1);
   append(p, b, WK_OP_REDUCE, "kind=sum axes=1", 1, 2, (const wk_view[]){vs, vx});
   append(p, b, WK_OP_MAP, "body={f32,f32:add(div(%0,%1),f32(index<0>()))}", 1, 3,
          (const wk_view[]){vy, vx, vs});
@@ -588,11 +573,11 @@ static void test_program_control(void **state) {
   append(p, &p->body, WK_OP_FILL, "value=1", 1, 1, &more);
   append(p, &p->body, WK_OP_FILL, "value=9", 1, 1, &whole);
   wk_inst *loop = append(p, &p->body, WK_OP_LOOP, "trip=4", 0, 2, (const wk_view[]){more, count});
-  wk_block *b = add_body(p, loop, 1);
+  wk_block *b = add_bodies(p, loop, 1);
   append(p, b, WK_OP_MAP, "body={i64:lt(%0,2i64)}", 1, 2, (const wk_view[]){more, count});
   append(p, b, WK_OP_MAP, "body={i64:eq(mod(%0,2i64),1i64)}", 1, 2, (const wk_view[]){odd, count});
   wk_inst *pick = append(p, b, WK_OP_IF, "", 0, 1, &odd);
-  wk_block *arms = add_body(p, pick, 2);
+  wk_block *arms = add_bodies(p, pick, 2);
   append(p, &arms[0], WK_OP_MAP, "body={f32:neg(%0)}", 1, 2, (const wk_view[]){out_row, row});
   append(p, &arms[1], WK_OP_COPY, "", 1, 2, (const wk_view[]){out_row, row});
   const float in[] = {1, 2, 3, 4, 5, 6, 7, 8}, want[] = {1, 2, -3, -4, 5, 6, 9, 9};

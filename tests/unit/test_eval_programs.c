@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Programs in the evaluator: how deep bodies may be, what becomes of states, what memory there is
  * before anything is written, and what is said of buffers that have none. */
-#include "tests/unit/case_text.h"
+#include "tests/unit/program_steps.h"
 
 #include "compiler/eval/eval.h"
-#include "compiler/ir/program.h"
 
 static const int64_t four[] = {4};
 
@@ -18,21 +17,6 @@ static uint32_t buffer(wk_program *p, const char *name, wk_region region, int64_
 static wk_view view(uint32_t id, int rank, const int64_t *dims) {
   wk_type type = wk_type_make(WK_F32, rank, dims);
   return wk_view_dense(id, &type, WK_ROLE_IN);
-}
-
-static wk_inst *append(wk_program *p, wk_block *b, wk_op op, const char *attrs, uint32_t n_out,
-                       uint32_t n, const wk_view *operands) {
-  wk_inst *i = wk_inst_new(p, op, "step", n_out, n);
-  i->attrs = case_attrs(p->arena, op, attrs);
-  for (uint32_t k = 0; k < n; k++) i->operands[k] = operands[k];
-  wk_block_append(b, i);
-  return i;
-}
-
-static wk_block *add_bodies(wk_program *p, wk_inst *i, uint32_t n) {
-  i->n_bodies = n;
-  i->bodies = wk_arena_alloc(p->arena, n * sizeof *i->bodies);
-  return i->bodies;
 }
 
 static void bind(wk_program_ios *ios, uint32_t id, wk_dtype t, int rank, const int64_t *dims) {
