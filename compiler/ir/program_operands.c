@@ -120,6 +120,8 @@ static wk_status check_reduce(const wk_inst *i) {
   if (i->n_out != 1 || n_in == 0) return BAD_INST(i, "needs one output and an input");
   if (!a->pre && n_in != 1) return BAD_INST(i, "without `pre` it has one input");
   if (!is_fold(a->kind)) return BAD_INST(i, "unknown kind of fold");
+  if (strncmp(a->kind, "arg", 3) == 0 && a->axes.n != 1)
+    return BAD_INST(i, "%s needs exactly one axis", a->kind);
   WK_TRY(want_dims(i, 0, &i->operands[0]));
   WK_TRY(check_axes(i, &a->axes));
   WK_TRY(check_folds(i, &a->axes));
@@ -206,6 +208,18 @@ static wk_status want_inferred(const wk_inst *i, const wk_type *out) {
   return NULL;
 }
 
+/* The factors of a product have its leading dims: what broadcasts stands still. */
+static wk_status want_leading_dims(const wk_inst *i) {
+  const wk_view *y = &i->operands[0];
+  for (uint32_t k = 1; k <= 2; k++) {
+    const wk_view *v = &i->operands[k];
+    bool same = v->rank == y->rank;
+    for (int d = 0; d < y->rank - 2 && same; d++) same = v->dims[d] == y->dims[d];
+    if (!same) return BAD_INST(i, "operand %u does not have the leading dims of the output", k);
+  }
+  return NULL;
+}
+
 static wk_status check_inferred(const wk_inst *i) {
   uint32_t n_in = i->n_operands - i->n_out;
   wk_type *types = wk_xcalloc(i->n_operands, sizeof *types);
@@ -219,6 +233,7 @@ static wk_status check_inferred(const wk_inst *i) {
                     .out = types};
   wk_status s = wk_infer_node(&query);
   if (!s) s = want_inferred(i, types);
+  if (!s && (i->op == WK_OP_MATMUL || i->op == WK_OP_INTEGER_MATMUL)) s = want_leading_dims(i);
   if (!s && wk_op_get(i->op)->cls == WK_CLASS_CONTRACTION && n_in > 3)
     s = want_dims(i, i->n_out + 3, &i->operands[0]);
   free(in);

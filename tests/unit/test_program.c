@@ -305,6 +305,8 @@ static const verify_case verify_cases[] = {
     {"reduce(@out %y[4]:f32 *(0); @in %x[4]:f32){axes=[0], kind=\"mean\"}", "unknown kind"},
     {"reduce(@out %t[4]:i64 *(0); @in %x[4]:f32){axes=[0], kind=\"argmin\"}", NULL},
     {"reduce(@out %t[4]:f32 *(0); @in %x[4]:f32){axes=[0], kind=\"argmin\"}", "needs i64"},
+    {"reduce(@out %t[2,3]:i64 *(0,0); @in %x[2,3]:f32){axes=[0,1], kind=\"argmax\"}",
+     "argmax needs exactly one axis"},
     {"reduce(@out %y[4]:f32 *(0); @in %x[4]:f32){axes=[0], post=\"exp(%0)\"}", NULL},
     {"reduce(@out %y[4]:f32 *(0); @in %x[4]:f32, @in %w[4]:f32){axes=[0]}", "without `pre`"},
     {"conv(" Y ";" X ", @in %w[3,3,1,1]:f32, -)" CONV, NULL},
@@ -318,6 +320,11 @@ static const verify_case verify_cases[] = {
     {"conv(" Y "; -, @in %w[3,3,1,1]:f32, -)" CONV, "x is missing"},
     {"matmul(@out %y[2,5]:f32; @in %x[2,3]:f32, @in %w[3,5]:f32)", NULL},
     {"matmul(@out %y[2,5]:f32; @in %x[2,4]:f32, @in %w[3,5]:f32)", "matmul"},
+    {"matmul(@out %y[3,2,5]:f32; @in %x[3,2,3]:f32, @in %w[3,3,5]:f32 *(0,5,1))", NULL},
+    {"matmul(@out %y[3,2,5]:f32; @in %x[3,2,3]:f32, @in %w[1,3,5]:f32)", "operand 2 does not have"},
+    {"matmul(@out %y[3,2,5]:f32; @in %x[1,2,3]:f32, @in %w[3,3,5]:f32 *(0,5,1))",
+     "operand 1 does not have the leading dims"},
+    {"matmul(@out %y[3,2,5]:f32; @in %x[3,2,3]:f32, @in %w[3,5]:f32)", "operand 2 does not have"},
     {"max_pool(@out %y[2,3,2,2]:f32, -;" X "){kernel=[2,2], strides=[2,2], pads=[0,0,0,0],"
      " dilations=[1,1]}", NULL},
     {"max_pool(@out %y[2,3,3,2]:f32;" X "){kernel=[2,2], strides=[2,2], pads=[0,0,0,0],"
