@@ -65,14 +65,13 @@ static wk_status read_files(const wk_run_opts *o, wk_run_job *job, const name_li
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-static bool is_shaped(const wk_binding_set *b, const char *name) {
-  for (size_t i = 0; i < b->shapes.n; i++)
-    if (!strcmp(b->shapes.data[i].input, name)) return true;
+static bool has_value(const wk_binding_set *b, const char *name) {
   for (size_t i = 0; i < b->values.n; i++)
     if (!strcmp(b->values.data[i].input, name)) return true;
   return false;
 }
 
+/* Shapes of files come after those that are asked for: the first of an input holds. */
 static wk_status import(wk_run_job *job, const wk_onnx_info *info,
                         wk_binding_set *b, const char *path, wk_module **m) {
   size_t n = job->files.n;
@@ -86,7 +85,7 @@ static wk_status import(wk_run_job *job, const wk_onnx_info *info,
     data[i] = (wk_bind_value){.input = f->name, .value = f->t, .file = shape.file};
     for (size_t k = 0; k < info->inputs.n; k++)
       if (!strcmp(info->inputs.data[k].name, f->name)) fixed[i] = info->inputs.data[k].has_default;
-    if (!fixed[i] && !is_shaped(b, f->name)) wk_vec_push(&b->shapes, shape);
+    if (!fixed[i] && !has_value(b, f->name)) wk_vec_push(&b->shapes, shape);
   }
   const wk_import_options io = wk_binding_import_options(b, job->list_all);
   wk_status s = wk_model_import_fed(path, &io, data, fixed, n, &report, m);

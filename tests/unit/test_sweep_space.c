@@ -167,6 +167,35 @@ static void points_in_order(void **state) {
   wk_sweep_free(&x.s);
 }
 
+/* What a row depends on, a line for each: what all points share, the model, settings, what is asked
+ * for beside them, and the machine. */
+static void identities(void **state) {
+  (void)state;
+  for (int what_if = 0; what_if < 2; what_if++) {
+    subject x;
+    const asked a = {{"dram_latency=30,7"}, .without = "fusion"};
+    wk_status s = open_subject(&x, &a);
+    if (s) fail_msg("%s", s->message);
+    wk_sweep_free(&x.s);
+    x.o.what_if = what_if;
+    assert_null(wk_sweep_open(&x.o, &wk_cmd_sweep, &x.o, &x.models, &x.s));
+    assert_null(wk_sweep_fill(&x.s));
+    for (size_t i = 0; i < x.s.points.n; i++) {
+      const wk_sweep_point *p = &x.s.points.data[i];
+      wk_str want = {0};
+      wk_str_printf(&want, "%smodel %016llx\nsettings", x.s.shared,
+                    (unsigned long long)p->model->hash);
+      wk_target_settings_text(&want, &p->settings);
+      wk_str_add(&want, what_if ? "\nwhat-if\n" : "\n");
+      wk_machine_text(&want, &p->machine);
+      assert_string_equal(p->identity, want.s);
+      wk_str_free(&want);
+    }
+    assert_string_not_equal(x.s.points.data[0].key, x.s.points.data[1].key);
+    wk_sweep_free(&x.s);
+  }
+}
+
 /* One that is no machine is a point that says so; it has no key. */
 static void machines_that_are_none(void **state) {
   (void)state;
@@ -274,6 +303,7 @@ int main(void) {
   if (!mkdtemp(folder)) return 1;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(values_and_tasks),      cmocka_unit_test(points_in_order),
+      cmocka_unit_test(identities),
       cmocka_unit_test(machines_that_are_none), cmocka_unit_test(files_are_in_the_hash),
       cmocka_unit_test(models_of_one_name)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
