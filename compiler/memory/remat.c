@@ -231,7 +231,7 @@ wk_status wk_rematerialise(wk_module *m, int64_t budget, wk_remat_report *report
   *report = (wk_remat_report){0};
   WK_TRY(wk_order_nodes(m, &in_order, &report->before));
   report->peak = report->least = report->before;
-  if (report->before <= budget && budget == INT64_MAX) return NULL;
+  if (budget == INT64_MAX) return NULL;
   int64_t *peaks = wk_xcalloc(m->graphs.n, sizeof *peaks);
   body_peaks(m, peaks);
   int64_t rounds = MAX_WORK / ((int64_t)m->main->nodes.n + 1);

@@ -218,6 +218,14 @@ static const struct {
     {16, -1, true, true, true, "buffer has no memory", "x"}, /* an input that there is not */
 };
 
+/* What has no bytes is there all the same: no address means that an operand is left out. */
+static wk_status see_all(void *ctx, const wk_program *p, const wk_inst *i, void *const *bases) {
+  (void)i;
+  for (size_t b = 0; b < p->buffers.n; b++) assert_non_null(bases[b]);
+  ++*(int *)ctx;
+  return NULL;
+}
+
 static void test_places(void **state) {
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(places); i++) {
@@ -229,6 +237,8 @@ static void test_places(void **state) {
     uint32_t none = buffer(p, "none", WK_REGION_OUTPUT, 0, -1, 1); /* of no bytes: needs none */
     bind(&p->inputs, x, WK_F32, 1, four);
     bind(&p->outputs, y, WK_F32, 1, four);
+    (void)buffer(p, "spare", WK_REGION_ACT, 0, 0, 0);
+    (void)buffer(p, "void", WK_REGION_INPUT, 0, -1, 1);
     bind(&p->outputs, none, WK_F32, 1, (const int64_t[]){0});
     uint32_t way[] = {x, a, b, y};
     for (int k = 0; k < 3; k++)
@@ -236,9 +246,11 @@ static void test_places(void **state) {
              (wk_view[]){view(way[k + 1], 1, four), view(way[k], 1, four)});
     const float in[4] = {1, 2, 3, 4};
     float out[4] = {0};
-    expect(wk_eval_program(p, (const void *[]){places[i].has_x ? in : NULL},
-                           (void *[]){places[i].has_y ? out : NULL, NULL}, NULL, NULL),
+    int seen = 0;
+    expect(wk_eval_program(p, (const void *[]){places[i].has_x ? in : NULL, NULL},
+                           (void *[]){places[i].has_y ? out : NULL, NULL}, see_all, &seen),
            places[i].message, places[i].place);
+    assert_int_equal(seen, places[i].message ? 0 : 3);
     if (!places[i].message) assert_memory_equal(out, in, sizeof in);
     wk_program_free(p);
   }
