@@ -534,6 +534,43 @@ static void beneath_opens_inside(void **state) {
   assert_code(wk_file_map_beneath(dir, "sub", &f), WK_IO, "folder");
 }
 
+/* What is nearly an escape, what is no file, and where nothing is: named and refused alike. */
+static void beneath_says_what_is_there(void **state) {
+  const char *dir = *state;
+  assert_int_equal(mkdir(join(dir, "..deep"), 0700), 0);
+  assert_int_equal(mkdir(join(dir, "..deep/x..y"), 0700), 0);
+  assert_int_equal(mkfifo(join(dir, "fifo"), 0600), 0);
+  static const struct { const char *path, *text; } files[] = {
+      {"..w", "first"}, {"...", "2nd"}, {".w", "hidden"}, {"w..", ""}, {"..deep/..w", "in one"},
+      {"..deep/x..y/w", "in two"}, {"..deep/x..y/.w", ""}};
+  wk_file f;
+  for (size_t i = 0; i < WK_COUNTOF(files); i++) {
+    size_t n = strlen(files[i].text);
+    assert_ok(wk_write_file(join(dir, files[i].path), files[i].text, n));
+    assert_ok(wk_file_map_beneath(dir, files[i].path, &f));
+    assert_int_equal(f.size, n);
+    assert_non_null(f.data);
+    assert_memory_equal(f.data, files[i].text, n);
+    wk_file_unmap(&f);
+    assert_true(!f.data && !f.map && f.size == 0);
+  }
+  static const struct { const char *path, *says; } rows[] = {
+      {"fifo", "regular"}, {"..w/x", "Not a directory"}, {"..deep/..w/x", "Not a directory"},
+      {"none/x", "No such file"}, {"..deep/none/x", "No such file"}, {"..deep/x..y", "folder"},
+      {"..deep/", "folder"}, {".", "folder"}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    f = (wk_file){.data = (const void *)dir, .size = 1};
+    assert_code(wk_file_map_beneath(dir, rows[i].path, &f), WK_IO, rows[i].says);
+    assert_true(!f.data && !f.map && f.size == 0);
+  }
+  static const char *const up[] = {"../..w", "..deep/../..w", "..deep/x..y/..", "./../..w"};
+  for (size_t i = 0; i < WK_COUNTOF(up); i++)
+    assert_code(wk_file_map_beneath(dir, up[i], &f), WK_INPUT, "not a path inside");
+  assert_code(wk_file_map_beneath(join(dir, "none"), "w", &f), WK_IO, "cannot open folder");
+  assert_code(wk_file_map_beneath(join(dir, "..w"), "w", &f), WK_IO, "cannot open folder");
+  assert_code(wk_file_map_beneath("", "no such file at all", &f), WK_IO, "cannot open in .: No such");
+}
+
 static void beneath_refuses_escapes(void **state) {
   const char *dir = *state;
   wk_file f;
@@ -612,9 +649,11 @@ int main(void) {
       cmocka_unit_test_setup_teardown(out_reports_errors, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(beneath_opens_inside, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(beneath_refuses_escapes, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(beneath_says_what_is_there, make_folder, remove_folder),
       cmocka_unit_test(hide_openat2), /* the fallback must do the same */
       cmocka_unit_test_setup_teardown(beneath_opens_inside, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(beneath_refuses_escapes, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(beneath_says_what_is_there, make_folder, remove_folder),
   };
   return cmocka_run_group_tests_name("support", tests, NULL, NULL);
 }
