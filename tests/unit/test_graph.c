@@ -302,37 +302,6 @@ static void removed_but_used_is_a_bug(void **state) {
   wk_module_free(m);
 }
 
-/* Random graphs, shuffled: the order is topological and nothing is lost. */
-static void shuffled_graphs_are_sorted(void **state) {
-  (void)state;
-  wk_rng r = {11};
-  for (int round = 0; round < 200; round++) {
-    wk_value_id x;
-    wk_graph *g = empty(&x);
-    WK_VEC(wk_value_id) made = {0};
-    wk_vec_push(&made, x);
-    int n = (int)wk_rng_range(&r, 1, 40);
-    for (int k = 0; k < n; k++) {
-      wk_value_id p = made.data[wk_rng_range(&r, 0, (int64_t)made.n - 1)];
-      wk_value_id q = made.data[wk_rng_range(&r, 0, (int64_t)made.n - 1)];
-      wk_vec_push(&made, wk_build(g, WK_OP_ADD, NULL, 2, p, q));
-    }
-    for (int k = n - 1; k > 0; k--) {
-      wk_node *a = wk_nod(g, (wk_node_id)k), *b = wk_nod(g, (wk_node_id)wk_rng_range(&r, 0, k));
-      wk_node swap = *a;
-      *a = *b;
-      *b = swap;
-    }
-    for (int k = 0; k < n; k++) wk_val(g, wk_nod(g, (wk_node_id)k)->out[0])->node = (wk_node_id)k;
-    wk_graph_output(g, "y", made.data[made.n - 1]);
-    assert_ok(wk_graph_normalise(g));
-    assert_int_equal(g->nodes.n, n);
-    assert_ok(wk_module_verify(g->module));
-    wk_vec_free(&made);
-    wk_module_free(g->module);
-  }
-}
-
 static const char with_bodies[] =
     "module \"m\" {graph @main(%c:bool[],%x:f32[2]){%y=if(%c,%x)then @a else @b output %y}"
     "graph @a(%p:f32[2]){%q=relu(%p) output %q}"
@@ -657,7 +626,6 @@ int main(void) {
       cmocka_unit_test(late_definitions_move_up),
       cmocka_unit_test(cycles_are_refused),
       cmocka_unit_test(removed_but_used_is_a_bug),
-      cmocka_unit_test(shuffled_graphs_are_sorted),
       cmocka_unit_test(unreachable_graphs_go),
       cmocka_unit_test(clones_are_equal_and_apart),
       cmocka_unit_test(copies_own_quantisations),
