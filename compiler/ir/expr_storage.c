@@ -71,12 +71,9 @@ static uint16_t odd(const out *o, uint16_t x) {
 static uint16_t as_f32(const out *o, const wk_narrow_format *f, uint16_t x) {
   wk_dtype t = wk_expr_dtype(o->b, x);
   if (t == WK_F64) return odd(o, x);
-  if (wk_dtype_is_float(t) || wk_dtype_size(t) < 4) return wk_expr_cast(o->b, WK_F32, x);
-  if (!f->has_sign) return odd(o, wk_expr_cast(o->b, WK_F64, x)); /* any magnitude matters */
-  int64_t most = 1 << 17;                                         /* past the others' largest */
-  x = op2(o, WK_EX_MIN, x, wk_expr_i(o->b, t, most));
-  if (wk_dtype_is_signed(t)) x = op2(o, WK_EX_MAX, x, wk_expr_i(o->b, t, -most));
-  return wk_expr_cast(o->b, WK_F32, x);
+  bool is_small = wk_dtype_is_float(t) || wk_dtype_size(t) < 4;
+  if (is_small || f->has_sign) return wk_expr_cast(o->b, WK_F32, x); /* far past the largest */
+  return odd(o, wk_expr_cast(o->b, WK_F64, x)); /* any magnitude matters */
 }
 
 static uint16_t scale_bits(const out *o, const wk_narrow_format *f, uint16_t x) {
