@@ -77,7 +77,8 @@ static void add_entry(builder *b, Onnx__TensorProto *t, const char *key, const c
   ADD(b, t->external_data, t->n_external_data, e);
 }
 
-/* The weights a (raw), b (an array), c (a constant), d (in another file). */
+/* The weights a (raw), b (an array), c (a constant), d (in another file); a constant of another form
+ * before c. */
 static builder model(void) {
   builder b = new_model(13);
   b.model.producer_name = text(&b, "test");
@@ -93,7 +94,11 @@ static builder model(void) {
   add_entry(&b, t, "offset", "8");
   add_entry(&b, t, "length", "16");
   add_tensor(&b, t);
-  Onnx__NodeProto *n = add_node(&b, b.g, "Constant", "", "c");
+  Onnx__NodeProto *n = add_node(&b, b.g, "Constant", "", "k");
+  Onnx__AttributeProto *list = attribute(&b, n, "value_floats");
+  list->n_floats = 4;
+  list->floats = wk_arena_memdup(b.a, old_values, sizeof old_values);
+  n = add_node(&b, b.g, "Constant", "", "c");
   attribute(&b, n, "value")->t =
       raw_tensor(&b, "", ELEM_F32, 1, dims, old_values, sizeof old_values);
   n->attribute[0]->has_type = true;
