@@ -26,6 +26,26 @@ shows() {
   if grep -qE -- "$1" shown; then good; else bad "no line '$1' in"; cat shown; fi
 }
 
+# Lists: a head, a row of each kind, and nothing behind the last but what is counted.
+while IFS='|' read -r option head lines; do
+  status 0 "$wick" ops $option
+  [[ $(head -1 shown | tr -s ' ') == "$head" ]] && good || bad "head of $option: $(head -1 shown)"
+  (($(wc -l <shown) > lines)) && good || bad "$option: $(wc -l <shown) lines"
+done <<'END'
+|OPERATOR OPSETS INPUT TYPES|200
+--onnx|OPERATOR OPSETS INPUT TYPES|200
+--caffe2|OPERATOR IN ONNX|200
+--ir|OPERATOR CLASS KIND INPUTS MEANING|100
+--gradients|OPERATOR BY NOTE|100
+--passes|PASS ON WHAT IT DOES|20
+END
+status 0 "$wick" ops --gradients
+shows '^gelu +definition *$'
+read -r some all exact _ flat < <(tail -1 shown | grep -oE '[0-9]+' | tr '\n' ' ')
+rows=$(grep -cE '^[a-z_0-9]+ {2,}' shown) none=$(grep -c ' no path' shown)
+((all == rows && some == rows - none && exact + flat == some &&
+  flat == $(grep -cE ' constant *$' shown))) && good || bad "counts: $(tail -1 shown)"
+
 status 0 "$wick" ops --model relu.onnx --target cpu
 shows '^Relu +13 +1 +- +1$'
 shows '^multiply-accumulates: cpu:[^ ]+ 0$'

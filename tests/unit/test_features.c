@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Features of processors that nobody has at hand: each by the one bit of Intel's and AMD's manuals
  * that says so, with what the system must save for it, and lists of them. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -162,9 +163,26 @@ static void lists_name_what_is_missing(void **unused) {
   assert_int_equal(wick_cpu_has(NULL), -1);
 }
 
+/* Those that this process may run on, not those that there are. */
+static void processors_are_counted(void **unused) {
+  (void)unused;
+  cpu_set_t all, one;
+  assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+  assert_int_equal(wick_processors(),
+                   CPU_COUNT(&all) > WICK_MAX_THREADS ? WICK_MAX_THREADS : CPU_COUNT(&all));
+  int first = 0;
+  while (!CPU_ISSET(first, &all)) first++;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+  assert_int_equal(wick_processors(), 1);
+  assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_feature_has_its_bit),
                                      cmocka_unit_test(unknown_features_are_neither),
+                                     cmocka_unit_test(processors_are_counted),
                                      cmocka_unit_test(lists_name_what_is_missing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
