@@ -216,12 +216,16 @@ static inline void toy_add_views(wk_package *p, uint32_t half) {
     edges[k].place = k ? WICK_PLACE_OUTPUT : WICK_PLACE_INPUT;
   }
   const wk_package_row rows[] = {
-      {.kind = WICK_ROW_COPY, TOY_ON(X, Y), .bytes = 16},
-      {.kind = WICK_ROW_RUN, .part = half, TOY_ON(ODD_X, ODD_Y), TOY_AFTER(0)},
+      {.kind = WICK_ROW_COPY, TOY_ON(X, Y), .bytes = 3},
+      {.kind = WICK_ROW_COPY, TOY_ON(X, Y), .bytes = 1, .source_offset = 3,
+       .destination_offset = 3},
+      {.kind = WICK_ROW_COPY, TOY_ON(X, Y), .bytes = 12, .source_offset = 4,
+       .destination_offset = 4},
+      {.kind = WICK_ROW_RUN, .part = half, TOY_ON(ODD_X, ODD_Y), TOY_AFTER(0, 1, 2)},
   };
   wk_package_add_entry(p, &(wk_package_entry){
       .name = "views", .inputs = &x, .n_inputs = 1, .outputs = &y, .n_outputs = 1, .edges = edges,
-      .n_edges = 2, .rows = rows, .n_rows = 2});
+      .n_edges = 2, .rows = rows, .n_rows = 4});
 }
 
 /* An entry that is one part; it may write the state. */
