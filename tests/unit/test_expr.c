@@ -453,6 +453,37 @@ static void integer_semantics(void **state) {
   }
 }
 
+__extension__ typedef __int128 i128;
+
+/* a / 2^b to nearest, ties to even, in sums wide enough for all: what is just below a half, a half
+ * and just above it, behind even and odd quotients, in every integer type. */
+static void rounded_shifts(void **state) {
+  (void)state;
+  static const wk_dtype types[] = {WK_I8, WK_U8, WK_I16, WK_U16, WK_I32, WK_U32, WK_I64, WK_U64};
+  for (size_t k = 0; k < WK_COUNTOF(types); k++) {
+    int bits = wk_dtype_bits(types[k]), magnitude = bits - wk_dtype_is_signed(types[k]);
+    for (int by = 1; by < magnitude; by++)
+      for (int64_t at = -40; at <= 40; at++) {
+        /* near the ends, near 0, and eighths of what is shifted out */
+        i128 unit = (i128)1 << by, top = ((i128)1 << magnitude) - 1;
+        i128 low = wk_dtype_is_signed(types[k]) ? -top - 1 : 0, p[4];
+        p[0] = at;
+        p[1] = at < 0 ? top + 1 + at : low + at;
+        p[2] = at * unit / 8 + (at & 1);
+        p[3] = at * unit / 2 - (at & 1);
+        for (int i = 0; i < 4; i++) {
+          if (p[i] < low || p[i] > top) continue;
+          i128 down = p[i] >> by, rest = 2 * (p[i] - down * unit);
+          i128 want = down + (rest > unit || (rest == unit && down % 2 != 0));
+          int64_t got = int_of(WK_EX_SHR_ROUND, types[k], (int64_t)p[i], by);
+          if (got != (int64_t)want)
+            fail_msg("%s: %lld by %d is %lld", wk_dtype_name(types[k]), (long long)p[i], by,
+                     (long long)got);
+        }
+      }
+  }
+}
+
 static void float_semantics(void **state) {
   (void)state;
   assert_true(isnan(real_of(WK_EX_MIN, WK_F32, NAN, 1)));
@@ -610,7 +641,7 @@ int main(void) {
       TEST(damaged_text),      TEST(merging),           TEST(identities),
       TEST(inlining),          TEST(integer_semantics), TEST(float_semantics),
       TEST(conversions),       TEST(all_narrow_floats), TEST(blocks_match_elements),
-      TEST(templates),
+      TEST(templates),         TEST(rounded_shifts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,6 +248,31 @@ static void test_branches(void **state) {
                 1, 0);
 }
 
+/* A map of three results, of which some or all are wanted: one instruction writes just those. */
+static void test_wanted_results(void **state) {
+  (void)state;
+  for (unsigned wanted = 1; wanted < 8; wanted++) {
+    wk_str body = {0};
+    uint32_t count = 0;
+    for (int k = 0; k < 3; k++)
+      wk_str_printf(&body, "%s%s%.*s", k ? ", " : "", wanted >> k & 1 ? "%" : "-",
+                    (int)(wanted >> k & 1), "abc" + k);
+    wk_str_add(&body, " = map(%x, %z) {body=\"s = sub(%0, %1); mul(s, 3.0f32), gt(%1, s), "
+                      "add(mul(%0, %0), 1.0f32)\"}\n");
+    for (int k = 0; k < 3; k++) {
+      if (!(wanted >> k & 1)) continue;
+      wk_str_printf(&body, "output %%%c\n", 'a' + k);
+      count++;
+    }
+    compiled c = compile("%x: f32[2,3], %z: f32[2,3]", body.s, false);
+    assert_int_equal(c.p->body.insts.n, 1);
+    assert_int_equal(c.p->body.insts.data[0]->op, WK_OP_MAP);
+    assert_int_equal(c.p->body.insts.data[0]->n_out, count);
+    drop(&c);
+    wk_str_free(&body);
+  }
+}
+
 /* An invariant of the loop is read by the last instruction of its body, whose other result nobody
  * wants: that one must not take the invariant's memory. */
 static void test_invariant_stays(void **state) {
@@ -321,6 +346,7 @@ int main(void) {
       cmocka_unit_test(test_maps_in_place),
       cmocka_unit_test(test_loop_states),
       cmocka_unit_test(test_branches),
+      cmocka_unit_test(test_wanted_results),
       cmocka_unit_test(test_invariant_stays),
       cmocka_unit_test(test_broadcast_does_not_sink),
       cmocka_unit_test(test_softmax_is_one_nest),
