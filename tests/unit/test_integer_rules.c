@@ -300,6 +300,46 @@ static void check(const rule_case *c, size_t n) {
   assert_int_equal(bad, 0);
 }
 
+/* A channel in whose scale its bias is no integer gets another scale just where all its weights are
+ * 0: one weight of all is not, each in turn, for every channel. `inner`: weights behind the axis of
+ * the channels, of which there are 3. */
+static void test_dead_channels(void **state) {
+  (void)state;
+  static const struct { const char *x, *weights, *scales, *bias, *node; int n, inner; } rows[] = {
+      {"i8[2,2]", "[2,3]", "[1,3]", "[3]", "%u = matmul(%x, %w)\n%y = add(%u, %k)\n", 6, 1},
+      {"i8[1,2,2,2]", "[3,2,1,2]", "[3,1,1,1]", "[3]", "%y = conv(%x, %w, %k) " CONV "\n", 12, 4},
+      {"i8[1,3,2,2]", "[3,1,2,1]", "[3,1,1,1]", "[3]",
+       "%y = conv(%x, %w, %k) {group=3, pads=[0,0,0,0], strides=[1,1], dilations=[1,1]}\n", 6, 2},
+      {"i8[1,2,2,2]", "[2,3,1,2]", "[1,3,1,1]", "[3]",
+       "%y = conv_transpose(%x, %w, %k) " BACK "}\n", 12, 2}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++)
+    for (int at = 0; at < rows[i].n; at++)
+      for (int channel = 0; channel < 3; channel++) {
+        wk_str args = {0}, body = {0};
+        wk_str_printf(&args, "%%a: %s", rows[i].x);
+        wk_str_printf(&body, "%%x = dequantize(%%a, %%s, %%w0)\n%%wq = constant i8%s {",
+                      rows[i].weights);
+        for (int k = 0; k < rows[i].n; k++) wk_str_printf(&body, k ? ",%d" : "%d", 5 * (k == at));
+        wk_str_printf(&body, "}\n%%ws = constant f32%s {", rows[i].scales);
+        for (int k = 0; k < 3; k++)
+          wk_str_printf(&body, "%s%s", k ? "," : "", k == channel ? "1e-12" : "0.5");
+        wk_str_printf(&body, "}\n%%k = constant f32%s {", rows[i].bias);
+        for (int k = 0; k < 3; k++)
+          wk_str_printf(&body, "%s%s", k ? "," : "", k == channel ? "-20.0" : "1.0");
+        wk_str_printf(&body, "}\n%%w = dequantize(%%wq, %%ws, %%w0)\n%s%s", rows[i].node,
+                      Q);
+        wk_module *m = converted(args.s, body.s);
+        bool is_real = false, is_live = at / rows[i].inner % 3 == channel;
+        for (size_t k = 0; k < m->main->nodes.n; k++)
+          is_real |= !m->main->nodes.data[k].dead &&
+                     m->main->nodes.data[k].op == WK_OP_QUANTIZE;
+        if (is_real != is_live) fail_msg("weight %d, channel %d: %s", at, channel, body.s);
+        wk_module_free(m);
+        wk_str_free(&args);
+        wk_str_free(&body);
+      }
+}
+
 /* A table of up to 24 operators in a row. */
 static void test_chains(void **state) {
   (void)state;
@@ -378,7 +418,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_maps), cmocka_unit_test(test_tables), cmocka_unit_test(test_windows),
       cmocka_unit_test(test_products), cmocka_unit_test(test_contractions),
-      cmocka_unit_test(test_limits),   cmocka_unit_test(test_chains),
-      cmocka_unit_test(test_forms)};
+      cmocka_unit_test(test_limits),   cmocka_unit_test(test_dead_channels),
+      cmocka_unit_test(test_chains),   cmocka_unit_test(test_forms)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
