@@ -36,6 +36,8 @@ static const struct {
      "{height=2, width=1, samples=3}\n", 16 + 12 + 3 + 9 * 6},
     {"graph @main(%x: f32[1,1,4,4], %r: f32[3,4], %b: i64[3]) {\n%y = roi_align(%x, %r, %b) "
      "{height=2, width=1, samples=0}\n", 16 + 12 + 3 + 16 * 6},
+    {"graph @main(%x: f32[1,1,4,4], %r: f32[3,4], %b: i64[3]) {\n%y = roi_align(%x, %r, %b) "
+     "{height=2, width=1, samples=1}\n", 16 + 12 + 3 + 1 * 6},
     {"graph @main(%x: f32[5,4], %o: i64[3]) {\n%y = segment_reduce(%x, %o)\n",
      20 + 3 + 5 * 8 * 4 + 8},
     {"graph @main(%x: f32[5,4], %o: i64[3], %i: i64[7]) {\n%y = segment_reduce(%x, %o, %i)\n",
