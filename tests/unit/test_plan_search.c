@@ -49,6 +49,30 @@ static void draw_fixed(wk_rng *rng, wk_plan_item *items, size_t n) {
   }
 }
 
+/* Sizes count up to a multiple of the alignment. */
+static int64_t end_of(const wk_plan_item *x) {
+  return x->fixed + (x->size + x->align - 1) / x->align * x->align;
+}
+
+static bool collide(const wk_plan_item *a, const wk_plan_item *b) {
+  return a->lower < b->upper && b->lower < a->upper && a->fixed < end_of(b) &&
+         b->fixed < end_of(a);
+}
+
+/* One in three is anywhere where no other is in its time: at one time below those of another, or
+ * within them, and with room between them. */
+static void draw_scattered(wk_rng *rng, wk_plan_item *items, size_t n) {
+  draw_small(rng, items, n);
+  for (size_t i = 0; i < n; i += 3) {
+    wk_plan_item x = items[i];
+    x.align = wk_rng_range(rng, 1, 3);
+    x.fixed = wk_rng_range(rng, 0, 9) * x.align;
+    bool fits = true;
+    for (size_t k = 0; k < i; k++) fits = fits && (items[k].fixed < 0 || !collide(&x, &items[k]));
+    if (fits) items[i] = x;
+  }
+}
+
 /* Chains of a network: short lives, some long ones beside them, sizes that shrink. */
 static void draw_chains(wk_rng *rng, wk_plan_item *items, size_t n) {
   for (size_t i = 0; i < n; i++) {
@@ -86,6 +110,9 @@ static const row rows[] = {
     {"aligned", draw_aligned, 100, 2000, {1658, 133441, 31, 0x7a7e51b3}},
     {"fixed", draw_fixed, 16, 5000, {21, 361, 100, 0x81fe691f}},
     {"fixed", draw_fixed, 48, 2000, {24, 7880, 95, 0xf35dc87c}},
+    {"scattered", draw_scattered, 15, 5000, {90, 4092, 98, 0x06c2e524}},
+    {"scattered", draw_scattered, 60, 2000, {130, 24058, 76, 0x38c657d1}},
+    {"scattered, greedy", draw_scattered, 60, 0, {285, 0, 19, 0xd092edc1}},
     {"chains", draw_chains, 60, 5000, {0, 766, 100, 0xa69a4629}},
     {"chains", draw_chains, 400, 2000, {43680, 19156, 99, 0xa8c6f9db}},
 };
