@@ -22,7 +22,7 @@ typedef struct {
   uint32_t *item;          /* the caller's index */
   wk_plan_rows overlap;    /* per item: the items that live at some time with it, ascending */
   uint32_t *block_at;      /* per item: blocks[block_at[i] .. block_at[i + 1]) are in its way, */
-  wk_plan_span *blocks;    /* ascending by bottom */
+  wk_plan_span *blocks;    /* ascending by top */
   uint32_t *wall_at;       /* per section: walls[wall_at[s] .. wall_at[s + 1]) stand in it */
   wk_plan_span *walls;
   int64_t bound;           /* largest sum of sizes, walls included, over the sections */

@@ -140,15 +140,15 @@ static wk_status fill_overlap(wk_plan_part *p, wk_arena *arena) {
   return NULL;
 }
 
+/* By their ends: what moves up past one of them has none before it in its way. */
 static int span_ascending(const void *x, const void *y) {
   const wk_plan_span *a = x, *b = y;
-  if (a->bottom != b->bottom) return a->bottom < b->bottom ? -1 : 1;
   return (a->top > b->top) - (a->top < b->top);
 }
 
 typedef WK_VEC(wk_plan_span) span_list;
 
-/* The blocks alive somewhere in [lower, upper), ascending by bottom, appended to `out`. */
+/* The blocks alive somewhere in [lower, upper), ascending by top, appended to `out`. */
 static void blocks_within(const split_work *w, int64_t lower, int64_t upper, span_list *out) {
   size_t from = out->n;
   for (uint32_t q = 0; q < w->n_blocks; q++) {
