@@ -77,8 +77,8 @@ static void add_entry(builder *b, Onnx__TensorProto *t, const char *key, const c
   ADD(b, t->external_data, t->n_external_data, e);
 }
 
-/* The weights a (raw), b (an array), c (a constant), d (in another file); a constant of another form
- * before c. */
+/* The weights a (raw), b (an array), c (a constant), d (in another file); before c a constant of
+ * another form. */
 static builder model(void) {
   builder b = new_model(13);
   b.model.producer_name = text(&b, "test");
