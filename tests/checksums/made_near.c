@@ -247,6 +247,25 @@ static void row_operands(wk_program *p, int64_t n) {
   }
 }
 
+/* Rounding shifts of numbers up to the last (n = 2) that half a step may be added to, one before it
+ * and one behind it: of words, of halves of words, of wide numbers that fit words. */
+static void halves(wk_program *p, int64_t n) {
+  static const struct {
+    wk_dtype in, out;
+    int64_t most;
+    const char *body;
+  } forms[] = {
+      {WK_I32, WK_I32, INT32_MAX, "shr_round(max(min(%%0, %lldi32), 0i32), 8i32)"},
+      {WK_I16, WK_I16, INT16_MAX, "shr_round(max(min(%%0, %lldi16), 0i16), 8i16)"},
+      {WK_I32, WK_I64, INT32_MAX, "shr_round(i64(max(min(%%0, %lldi32), 0i32)), 8i64)"}};
+  for (size_t k = 0; k < WK_COUNTOF(forms); k++) {
+    char body[96];
+    snprintf(body, sizeof body, forms[k].body, (long long)(forms[k].most - 128 + n - 2));
+    wk_inst *i = append(p, WK_OP_MAP, 1, 2, OUT(p, forms[k].out, 9, 70), IN(p, forms[k].in, 9, 70));
+    ((wk_attr_map *)i->attrs)->body = expression(p, body, 1, &forms[k].in);
+  }
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -270,7 +289,8 @@ static const struct {
     {"correlation", correlation, {1, 127, 128, 129, 199, 200}},
     {"sums", sums, {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000}},
     {"row-length", row_length, {16, 32764, 32765, 32766, 32767, 32768}},
-    {"row-operands", row_operands, {12, 58, 59, 60, 61, 62}}};
+    {"row-operands", row_operands, {12, 58, 59, 60, 61, 62}},
+    {"halves", halves, {1, 2, 3}}};
 
 void made_near(made_table *t) {
   made_place place;

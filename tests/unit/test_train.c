@@ -123,6 +123,7 @@ static const struct {
     {"f32[2]{1,0}", "f32[4,2]", 0, "samples have the shape [], the input x has [2]"},
     {"f32[2,2,2]{0,0,0,0,0,0,nan,0}", "f32[4,2,2]", 0,
      "sample 1, element [1,0]: nan is no finite number"},
+    {"f32[3,1]{0,0,nan}", "f32[4,1]", 0, "sample 2: nan is no finite number"},
     {"i64[3]{0,1,2}", "i64[4]", 2, "sample 2: 2 is outside the classes 0..1"},
     {"i64[1]{1}", "i64[4]", 1, "sample 0: 1 is outside the classes 0..0"},
     {"i64[1,2]{0,1}", "i64[4]", 1, "samples have the shape [2], the input x has []"},
