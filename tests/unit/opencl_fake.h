@@ -79,7 +79,7 @@ static struct _cl_device_id fake_devices[] = {
     [FAKE_NEWER] = {"Far", "2", 0, CL_DEVICE_TYPE_GPU, CL_FALSE},
     [FAKE_AWAY] = {"Away", "1", 0, CL_DEVICE_TYPE_GPU, CL_FALSE},
     [FAKE_BESIDE] = {"Beside", "1", 0, CL_DEVICE_TYPE_GPU, CL_TRUE},
-    [FAKE_APART] = {"Apart", "1", 0, CL_DEVICE_TYPE_CPU, CL_FALSE},
+    [FAKE_APART] = {"Apart", "  \x1f !~ \x7f\t1\xc3 ", 0, CL_DEVICE_TYPE_CPU, CL_FALSE},
     [FAKE_OTHER] = {"Far", "1", 1, CL_DEVICE_TYPE_GPU, CL_FALSE},
 };
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "compiler/onnx/onnx.h"
+#include "compiler/onnx/source.h"
 #include "compiler/support/support.h"
 
 static bool is_text(const char *bytes, size_t n) {
@@ -112,8 +113,25 @@ static void known_formats(void **state) {
   }
 }
 
+/* Of so few letters that only a field's name tells it: a word and what may stand behind one. */
+static void models_of_digits(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    bool is;
+  } cases[] = {{"a: 123456789012", true},   {"a{ 12345678901 }", true}, {"a <123456789012>", true},
+               {"\na\n:\n1234567890", true}, {"a 1234567890123", false}, {"a = 123456789012", false},
+               {"a, 123456789012", false},  {"1: 123456789012", false}, {": a 12345678901", false},
+               {"a: \x01 1234567890", false}, {"[a]: 1234567890", false}, {"a", false},
+               {"123456789012345", false},  {"", false}};
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++)
+    if (wk_onnx_is_text((const uint8_t *)cases[i].text, strlen(cases[i].text)) != cases[i].is)
+      fail_msg("'%s'", cases[i].text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_byte), cmocka_unit_test(how_many),
-                                     cmocka_unit_test(known_formats)};
+                                     cmocka_unit_test(known_formats),
+                                     cmocka_unit_test(models_of_digits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,20 @@ static void entries_compute_on_all_devices(void **state) {
   }
 }
 
+/* What is no printable ASCII is a question mark; blanks around it are dropped. */
+static void texts_are_plain(void **state) {
+  (void)state;
+  const wick_opencl_info *list;
+  uint32_t n, found = 0;
+  assert_int_equal(wick_opencl_list(&list, &n, NULL), WICK_OK);
+  for (uint32_t i = 0; i < n; i++) {
+    if (strcmp(list[i].name, "Apart")) continue;
+    assert_string_equal(list[i].driver, "? !~ ??1?");
+    found++;
+  }
+  assert_int_equal(found, 1);
+}
+
 /* Each kernel once with each size, and on memory that has been cleared, however large it is. */
 static void kernels_are_rehearsed(void **state) {
   static ocl_plan plan;
@@ -427,6 +441,7 @@ static void failures_of_loading_are_told(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(entries_compute_on_all_devices),
+      cmocka_unit_test(texts_are_plain),
       cmocka_unit_test(kernels_are_rehearsed),
       cmocka_unit_test(faults_are_told),
       cmocka_unit_test(buffers_are_kept),
