@@ -30,6 +30,8 @@ static wk_status to_wire(const ProtobufCMessageDescriptor *d, const char *text, 
 #define NODE &onnx__node_proto__descriptor
 #define ATTRIBUTE &onnx__attribute_proto__descriptor
 #define GRAPH &onnx__graph_proto__descriptor
+#define FUNCTION &onnx__function_proto__descriptor
+#define VALUE &onnx__value_info_proto__descriptor
 #define NET &caffe2__net_def__descriptor
 #define ARGUMENT &caffe2__argument__descriptor
 
@@ -54,6 +56,13 @@ static const struct {
     SAME(NODE, "attribute {}", "*\000"),
     SAME(NODE, "overload: 'o' metadata_props { key: 'k' value: 'v' }",
          "B\001oJ\006\n\001k\022\001v"),
+    /* fields that are newer than the schema */
+    SAME(FUNCTION, "attribute_proto { name: 'a' } value_info { name: 'b' } overload: 'c'",
+         "Z\003\n\001ab\003\n\001bj\001c"),
+    SAME(FUNCTION, "metadata_props { key: 'k' value: 'v' }", "r\006\n\001k\022\001v"),
+    SAME(GRAPH, "metadata_props { key: 'k' value: 'v' }", "\x82\001\006\n\001k\022\001v"),
+    SAME(TENSOR, "metadata_props { key: 'k' value: 'v' }", "\x82\001\006\n\001k\022\001v"),
+    SAME(VALUE, "metadata_props { key: 'k' value: 'v' }", "\"\006\n\001k\022\001v"),
     /* integers, packed and not */
     SAME(TENSOR, "dims: 127 dims: 128", "\010\177\010\200\001"),
     SAME(TENSOR, "dims: 2 dims: 0x3 dims: 010", "\010\002\010\003\010\010"),
