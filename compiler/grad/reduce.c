@@ -62,7 +62,7 @@ void wk_adjoint_reduce(wk_adjoint *a) {
   const wk_attr_reduce *r = WK_ATTR(a->n, reduce);
   wk_low *l = &a->l;
   wk_value_id in[8];
-  if (!strncmp(r->kind, "arg", 3)) return;
+  if (wk_fold_is_arg(r->kind)) return;
   if (a->n->n_in > 8) {
     wk_low_fail(l, wk_error(WK_UNSUPPORTED, "a fold of more than 8 tensors"));
     return;

@@ -113,7 +113,7 @@ wk_status wk_infer_fold(const wk_infer *i) {
   WK_TRY(want_axes(i, at->axes, x.rank));
   WK_TRY(wk_want_flag(i, "keepdims"));
   WK_TRY(wk_want_flag(i, "select_last"));
-  bool is_arg = strncmp(at->kind, "arg", 3) == 0;
+  bool is_arg = wk_fold_is_arg(at->kind);
   if (is_arg && at->axes.n != 1) return BAD(i, "%s needs exactly one axis", at->kind);
   wk_dtype t;
   WK_TRY(fold_dtype(i, at, x.rank, &t));

@@ -111,8 +111,10 @@ wk_dtype wk_contraction_dtype(const wk_expr *epilogue, wk_dtype x) {
   return wk_dtype_is_float(x) ? x : wk_accumulator_dtype(x);
 }
 
+bool wk_fold_is_arg(const char *kind) { return strncmp(kind, "arg", 3) == 0; }
+
 wk_dtype wk_folded_dtype(const char *kind, const wk_expr *pre, wk_dtype t) {
-  if (!strncmp(kind, "arg", 3)) return WK_I64;
+  if (wk_fold_is_arg(kind)) return WK_I64;
   return pre ? pre->nodes[pre->results[0]].dtype : t;
 }
 

@@ -92,6 +92,8 @@ void wk_op_operand_name(const char *names, int i, char buf[32]);
 wk_dtype wk_accumulator_dtype(wk_dtype t);
 /* The dtype of its result; x: that of its first operand. */
 wk_dtype wk_contraction_dtype(const wk_expr *epilogue, wk_dtype x);
+/* Whether a kind of REDUCE finds a position: argmax, argmin. */
+bool wk_fold_is_arg(const char *kind);
 /* What a REDUCE of elements of type t folds, and its `post` takes: what `pre` (may be NULL) gives,
  * or a position. */
 wk_dtype wk_folded_dtype(const char *kind, const wk_expr *pre, wk_dtype t);

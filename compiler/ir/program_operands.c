@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operands of one instruction against its row: counts, dims, dtypes, expressions. Rows that are
  * graph operators too are checked by their inference rule on the dims of the views; a view repeats
- * what broadcasting repeats, so only map and reduce need rules of their own. */
+ * what broadcasting repeats, so only map, reduce and products need rules of their own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,7 +120,7 @@ static wk_status check_reduce(const wk_inst *i) {
   if (i->n_out != 1 || n_in == 0) return BAD_INST(i, "needs one output and an input");
   if (!a->pre && n_in != 1) return BAD_INST(i, "without `pre` it has one input");
   if (!is_fold(a->kind)) return BAD_INST(i, "unknown kind of fold");
-  if (strncmp(a->kind, "arg", 3) == 0 && a->axes.n != 1)
+  if (wk_fold_is_arg(a->kind) && a->axes.n != 1)
     return BAD_INST(i, "%s needs exactly one axis", a->kind);
   WK_TRY(want_dims(i, 0, &i->operands[0]));
   WK_TRY(check_axes(i, &a->axes));
@@ -208,18 +208,6 @@ static wk_status want_inferred(const wk_inst *i, const wk_type *out) {
   return NULL;
 }
 
-/* The factors of a product have its leading dims: what broadcasts stands still. */
-static wk_status want_leading_dims(const wk_inst *i) {
-  const wk_view *y = &i->operands[0];
-  for (uint32_t k = 1; k <= 2; k++) {
-    const wk_view *v = &i->operands[k];
-    bool same = v->rank == y->rank;
-    for (int d = 0; d < y->rank - 2 && same; d++) same = v->dims[d] == y->dims[d];
-    if (!same) return BAD_INST(i, "operand %u does not have the leading dims of the output", k);
-  }
-  return NULL;
-}
-
 static wk_status check_inferred(const wk_inst *i) {
   uint32_t n_in = i->n_operands - i->n_out;
   wk_type *types = wk_xcalloc(i->n_operands, sizeof *types);
@@ -233,12 +221,24 @@ static wk_status check_inferred(const wk_inst *i) {
                     .out = types};
   wk_status s = wk_infer_node(&query);
   if (!s) s = want_inferred(i, types);
-  if (!s && (i->op == WK_OP_MATMUL || i->op == WK_OP_INTEGER_MATMUL)) s = want_leading_dims(i);
   if (!s && wk_op_get(i->op)->cls == WK_CLASS_CONTRACTION && n_in > 3)
     s = want_dims(i, i->n_out + 3, &i->operands[0]);
   free(in);
   free(types);
   return s;
+}
+
+/* The factors of a product have its leading dims: what broadcasts stands still. */
+static wk_status check_product(const wk_inst *i) {
+  WK_TRY(check_inferred(i));
+  const wk_view *y = &i->operands[0];
+  for (uint32_t k = 1; k <= 2; k++) {
+    const wk_view *v = &i->operands[k];
+    bool same = v->rank == y->rank;
+    for (int d = 0; d < y->rank - 2 && same; d++) same = v->dims[d] == y->dims[d];
+    if (!same) return BAD_INST(i, "operand %u does not have the leading dims of the output", k);
+  }
+  return NULL;
 }
 
 static const struct {
@@ -248,7 +248,8 @@ static const struct {
 } rules[] = {
     {WK_OP_MAP, 0, check_map},   {WK_OP_REDUCE, 0, check_reduce}, {WK_OP_FILL, 0, check_fill},
     {WK_OP_COPY, 0, check_copy}, {WK_OP_IF, 2, check_if},         {WK_OP_LOOP, 1, check_loop},
-    {WK_OP_NEST, 1, check_nest},
+    {WK_OP_NEST, 1, check_nest}, {WK_OP_MATMUL, 0, check_product},
+    {WK_OP_INTEGER_MATMUL, 0, check_product},
 };
 
 wk_status wk_inst_check_operands(const wk_inst *i) {

@@ -147,19 +147,14 @@ static wk_status parse_value(wk_lexer *l, wk_arena *a, const wk_field *f, void *
 
 /* ---- expressions --------------------------------------------------------------------------- */
 
-static wk_dtype fold_dtype(const wk_attr_reduce *r, const wk_dtype *in, uint32_t n_in) {
-  if (strncmp(r->kind, "arg", 3) == 0) return WK_I64;
-  if (r->pre) return r->pre->nodes[r->pre->results[0]].dtype;
-  return n_in ? in[0] : WK_DTYPE_NONE;
-}
-
 /* Dtypes of the inputs of expression field f: into t, which has room for n_in and for one; how
  * many. */
 static uint32_t expr_inputs(wk_op op, const wk_field *f, const void *attrs, const wk_dtype *in,
                             uint32_t n_in, wk_dtype *t) {
   uint32_t n = 0;
   if (op == WK_OP_REDUCE && strcmp(f->name, "post") == 0) {
-    t[n++] = fold_dtype(attrs, in, n_in);
+    const wk_attr_reduce *r = attrs;
+    t[n++] = wk_folded_dtype(r->kind, r->pre, n_in ? in[0] : WK_DTYPE_NONE);
     return n;
   }
   if (wk_op_get(op)->cls == WK_CLASS_CONTRACTION) { /* accumulator, then the extras */

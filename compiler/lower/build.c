@@ -85,7 +85,7 @@ wk_value_id wk_low_reduce(wk_low *l, wk_dtype out, const char *kind, wk_value_id
   if (l->status) return 0;
   wk_attr_reduce *a = wk_attrs_new(l->arena, WK_OP_REDUCE);
   wk_dtype t = wk_low_type(l, x)->dtype, fold = fold_dtype(kind, t, post);
-  bool is_arg = !strncmp(kind, "arg", 3);
+  bool is_arg = wk_fold_is_arg(kind);
   a->kind = wk_arena_strdup(l->arena, kind);
   a->axes = wk_ints_dup(l->arena, axes, n_axes);
   a->keepdims = keepdims;

@@ -31,7 +31,7 @@ static bool uses_index(const wk_expr *e) {
 }
 
 static bool is_member(const wk_inst *i) {
-  if (i->op == WK_OP_REDUCE) return strncmp(((wk_attr_reduce *)i->attrs)->kind, "arg", 3) != 0;
+  if (i->op == WK_OP_REDUCE) return !wk_fold_is_arg(((wk_attr_reduce *)i->attrs)->kind);
   return i->op == WK_OP_MAP;
 }
 
