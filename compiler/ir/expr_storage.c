@@ -71,8 +71,9 @@ static uint16_t odd(const out *o, uint16_t x) {
 static uint16_t as_f32(const out *o, const wk_narrow_format *f, uint16_t x) {
   wk_dtype t = wk_expr_dtype(o->b, x);
   if (t == WK_F64) return odd(o, x);
-  bool is_small = wk_dtype_is_float(t) || wk_dtype_size(t) < 4;
-  if (is_small || f->has_sign) return wk_expr_cast(o->b, WK_F32, x); /* far past the largest */
+  /* An integer that f32 rounds is far past the largest number of a format with a sign. */
+  bool is_exact = wk_dtype_is_float(t) || wk_dtype_size(t) < 4;
+  if (is_exact || f->has_sign) return wk_expr_cast(o->b, WK_F32, x);
   return odd(o, wk_expr_cast(o->b, WK_F64, x)); /* any magnitude matters */
 }
 

@@ -168,7 +168,7 @@ wk_status wk_infer_pad(const wk_infer *i) {
   for (int k = 0; k < x->rank; k++)
     WK_TRY(pad_axis(i, k, reflect, copies, at->before.v[k], at->after.v[k], &i->out[0].dims[k]));
   int axis = x->quant ? x->quant->axis : -1;
-  if (axis >= 0 && at->before.v[axis]) axis = -1; /* `after` alone: it is refused for its length */
+  if (axis >= 0 && at->before.v[axis]) axis = -1; /* `after` alone makes it longer or shorter */
   return wk_carry_quant(i, 0, axis, &i->out[0]);
 }
 
