@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Features of processors that nobody has at hand: each by the one bit of Intel's and AMD's manuals
- * that says so, with what the system must save for it, and lists of them. */
+ * that says so, with what the system must save for it, and lists of them; and how many processors
+ * a process may use. */
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs: building, names, uses, replacement, normalisation, copies, the verifier, dot. */
 #include "tests/unit/case_text.h"
+#include "tests/unit/empty_graph.h"
 
 static const int64_t dims[] = {2, 3};
 
 static wk_type f32(void) { return wk_type_make(WK_F32, 2, dims); }
-
-/* A module with main(%x) and nothing else. */
-static wk_graph *empty(wk_value_id *x) {
-  wk_module *m = wk_module_new("m");
-  wk_graph *g = wk_graph_new(m, "main");
-  wk_type t = f32();
-  *x = wk_graph_input(g, "x", &t);
-  return g;
-}
 
 static wk_module *parsed(const char *text) {
   wk_module *m = NULL;
@@ -61,7 +53,7 @@ static wk_value_id named(const wk_graph *g, const char *name) {
 static void names_are_unique(void **state) {
   (void)state;
   wk_value_id x;
-  wk_graph *g = empty(&x);
+  wk_graph *g = empty_graph(&x);
   wk_type t = f32();
   assert_string_equal(wk_val(g, wk_graph_input(g, "x", &t))->name, "x.1");
   assert_string_equal(wk_val(g, wk_graph_input(g, "x", &t))->name, "x.2");
@@ -78,7 +70,7 @@ static void names_are_unique(void **state) {
 static void nodes_are_inferred_and_checked(void **state) {
   (void)state;
   wk_value_id x, out[3];
-  wk_graph *g = empty(&x);
+  wk_graph *g = empty_graph(&x);
   wk_node_desc d = {.op = WK_OP_RELU, .name = "r", .in = &x, .n_in = 1};
   assert_ok(wk_graph_add(g, &d, out));
   wk_type t = f32();
@@ -110,7 +102,7 @@ static void nodes_are_inferred_and_checked(void **state) {
 static void outputs_may_be_left_out(void **state) {
   (void)state;
   wk_value_id x, out[2];
-  wk_graph *g = empty(&x);
+  wk_graph *g = empty_graph(&x);
   wk_attr_top_k *a = wk_attrs_new(g->module->arena, WK_OP_TOP_K);
   a->axis = 1;
   a->k = 2;
@@ -134,7 +126,7 @@ static void constants_own_their_data(void **state) {
   (void)state;
   wk_value_id x, v;
   void *data;
-  wk_graph *g = empty(&x);
+  wk_graph *g = empty_graph(&x);
   wk_type t = f32();
   assert_ok(wk_graph_constant_alloc(g, "w", &t, &v, &data));
   for (int i = 0; i < 6; i++) assert_true(((float *)data)[i] == 0);
@@ -154,7 +146,7 @@ static void constants_own_their_data(void **state) {
 static void data_of_no_reader_goes(void **state) {
   (void)state;
   wk_value_id x, v[4];
-  wk_graph *g = empty(&x);
+  wk_graph *g = empty_graph(&x);
   wk_module *m = g->module;
   const int64_t large[] = {64};
   wk_type t = wk_type_make(WK_F32, 1, large), part = wk_type_make(WK_F32, 1, (int64_t[]){8});
@@ -381,7 +373,7 @@ static void variables_come_last(void **state) {
   (void)state;
   static const float first[6] = {1, 2, 3, 4, 5, 6};
   wk_value_id x;
-  wk_graph *g = empty(&x);
+  wk_graph *g = empty_graph(&x);
   wk_type t = f32();
   wk_value_id w = wk_graph_variable(g, "w", &t, first, true);
   wk_value_id y = wk_build(g, WK_OP_ADD, NULL, 2, x, w);

@@ -8,15 +8,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/ir/ir.h"
-
-static wk_graph *empty(wk_value_id *x) {
-  wk_module *m = wk_module_new("m");
-  wk_graph *g = wk_graph_new(m, "main");
-  wk_type t = wk_type_make(WK_F32, 1, (const int64_t[]){2});
-  *x = wk_graph_input(g, "x", &t);
-  return g;
-}
+#include "tests/unit/empty_graph.h"
 
 enum { LINKED = 12 };
 
@@ -46,7 +38,7 @@ static void drawn_cycles_are_named(void **state) {
   int cycles = 0;
   for (int round = 0; round < 400; round++) {
     wk_value_id x;
-    wk_graph *g = empty(&x);
+    wk_graph *g = empty_graph(&x);
     bool leads[LINKED][LINKED] = {{false}}, any = false;
     for (int k = 0; k < LINKED; k++) (void)wk_build(g, WK_OP_RELU, NULL, 1, x);
     draw_links(g, &r, leads);
@@ -74,7 +66,7 @@ static void shuffled_graphs_are_sorted(void **state) {
   wk_rng r = {11};
   for (int round = 0; round < 200; round++) {
     wk_value_id x;
-    wk_graph *g = empty(&x);
+    wk_graph *g = empty_graph(&x);
     WK_VEC(wk_value_id) made = {0};
     wk_vec_push(&made, x);
     int n = (int)wk_rng_range(&r, 1, 40);
