@@ -30,7 +30,7 @@ static bool is_f32_constant(const equaliser *e, wk_value_id v) {
 /* Convolution or product of matrices with weights of its own. */
 static bool is_scalable(const equaliser *e, const wk_node *n) {
   bool conv = n->op == WK_OP_CONV, matmul = n->op == WK_OP_MATMUL;
-  if (n->dead || (!conv && !matmul) || n->n_in > 3 || !is_f32_constant(e, n->in[1])) return false;
+  if (n->dead || (!conv && !matmul) || !is_f32_constant(e, n->in[1])) return false;
   if (conv ? WK_ATTR(n, conv)->epilogue != NULL : WK_ATTR(n, matmul)->epilogue != NULL)
     return false;
   if (matmul && wk_val(e->g, n->in[1])->type.rank != 2) return false;

@@ -72,9 +72,9 @@ bool wk_quantize_is_operand(const wk_graph *g, const wk_node *n, uint32_t i) {
 
 static bool has_epilogue(const wk_node *n) {
   switch (n->op) {
-  case WK_OP_CONV: return n->n_in > 3 || WK_ATTR(n, conv)->epilogue;
-  case WK_OP_CONV_TRANSPOSE: return n->n_in > 3 || WK_ATTR(n, conv_transpose)->epilogue;
-  case WK_OP_MATMUL: return n->n_in > 3 || WK_ATTR(n, matmul)->epilogue;
+  case WK_OP_CONV: return WK_ATTR(n, conv)->epilogue;
+  case WK_OP_CONV_TRANSPOSE: return WK_ATTR(n, conv_transpose)->epilogue;
+  case WK_OP_MATMUL: return WK_ATTR(n, matmul)->epilogue;
   default: return false;
   }
 }
@@ -84,10 +84,8 @@ static bool can_be_layer(const wk_graph *g, const wk_node *n) {
   if (k < 0 || n->dead || n->predicate != WK_NONE || has_epilogue(n)) return false;
   for (uint32_t i = 0; i < n->n_in; i++)
     if (is_activation_at(k, i) && !is_f32(g, n->in[i])) return false;
-  for (uint32_t i = 0; i < n->n_out; i++) {
-    if (n->op == WK_OP_MAX_POOL && i > 0 && n->out[i] != WK_NONE) return false; /* positions */
-    if (n->out[i] != WK_NONE && !is_f32(g, n->out[i])) return false;
-  }
+  for (uint32_t i = 0; i < n->n_out; i++)
+    if (n->out[i] != WK_NONE && !is_f32(g, n->out[i])) return false; /* positions of a pool */
   return n->out[0] != WK_NONE;
 }
 
