@@ -74,6 +74,14 @@ static const struct {
     {"%b = sub(%k, %a)\noutput %b", "a leads, b follows; x? w? k? a! b!; x:1 a b"},
     {"%b = concat(%z, %x, %a) {axis=0}\noutput %b",
      "a leads, b follows; x? z? w? a! b!; x:1 z a b"},
+    {"%b = conv_transpose(%x, %w) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], "
+     "output_padding=[0,0]}\n%k2 = constant f32[2] {0.5, 1}\n"
+     "%c = conv_transpose(%x, %w, %k2) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], "
+     "output_padding=[0,0]}\noutput %a\noutput %b\noutput %c",
+     "a leads, b leads, c leads; x? w? a! b! c!; x:1 a b c"},
+    {"%b = conv_transpose(%x, %w) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], "
+     "output_padding=[0,0], epilogue=\"max(%0, 0.0f32)\"}\noutput %a\noutput %b",
+     "a leads; x? w? a!; x:1 a"},
     {"%b = max_pool(%a) {kernel=[2,2], strides=[2,2], pads=[0,0,0,0], dilations=[1,1]}\n%c = "
      "relu(%b)\noutput %c", "a leads, b carries, c follows; x? w? a! b!=a c!; x:1 a b c"},
     {"%b, %i = max_pool(%a) {kernel=[2,2], strides=[2,2], pads=[0,0,0,0], dilations=[1,1]}\n"
