@@ -122,7 +122,7 @@ static void print_operators(const explaining *e) {
   }
   for (int i = first; i <= last; i++) {
     const wk_accel_op *op = &e->net->ops.data[i];
-    int stays = op->out.tensor >= 0 ? e->plan->resident[op->out.tensor] : -1;
+    int stays = e->plan->resident[op->out.tensor];
     fprintf(e->f, "%c %4d %s (%s)", strcmp(layer_of(e->net, i), e->x->layer) ? ' ' : '>', i,
             op->name, op->op);
     if (stays >= 0) fprintf(e->f, ": the result stays in the scratchpad until operator %d", stays);
