@@ -11,7 +11,7 @@
 #include "targets/accel/isa/duration.h"
 #include "targets/accel/isa/stream.h"
 
-enum { TRANSFERS = 60000, PRODUCTS = 100000 };
+enum { TRANSFERS = 60000, PRODUCTS = 100000, VECTORS = 20000, SIMPLE = 500 };
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -244,9 +244,30 @@ static wk_isa_tiles looped_tiles(const wk_machine *m, const wk_isa_command *c) {
   return out;
 }
 
+/* What of a command says how its sums are drained. */
+typedef struct {
+  bool drain, residual;
+  int64_t pixels, n;
+} drained;
+
+static drained drained_of(const wk_isa_command *c) {
+  const int64_t *v = c->v;
+  if (c->opcode == WK_CMD_MM)
+    return (drained){v[WK_MM_drain], v[WK_MM_residual], v[WK_MM_ny], v[WK_MM_n]};
+  int64_t pixels = v[WK_CONV_ny] * v[WK_CONV_nx];
+  if (c->opcode == WK_CMD_DWC)
+    return (drained){v[WK_DWC_drain], v[WK_DWC_residual], pixels, v[WK_DWC_n]};
+  return (drained){v[WK_CONV_drain], v[WK_CONV_residual], pixels, v[WK_CONV_n]};
+}
+
 static int64_t looped_product(const wk_machine *m, const wk_isa_command *c) {
   wk_isa_tiles t = looped_tiles(m, c);
-  return t.first + t.span + WK_COST_ex_sum + WK_COST_ex_retire;
+  drained d = drained_of(c);
+  int64_t sums = t.first + t.span + WK_COST_ex_sum;
+  int64_t record = WK_COST_ex_record + 32 / m->array + ceil_div(8 * d.n, m->array);
+  if (!d.drain) return sums + WK_COST_ex_retire;
+  return most(sums, record) + d.pixels + WK_COST_ex_drain +
+         (d.residual ? most(0, d.pixels - WK_COST_ex_residual) : 0);
 }
 
 static void must_have_tiles(const wk_machine *m, const wk_isa_command *c) {
@@ -258,6 +279,16 @@ static void must_have_tiles(const wk_machine *m, const wk_isa_command *c) {
   assert_int_equal(got.span, want.span);
   assert_int_equal(got.last_words, want.last_words);
   assert_int_equal(got.last_step, want.last_step);
+}
+
+/* Half of them are drained, some of them with a residual. */
+static void draw_drain(wk_rng *r, wk_isa_command *c) {
+  int64_t drain = draw(r, 0, 1), residual = drain * draw(r, 0, 1), *v = c->v;
+  switch (c->opcode) {
+    case WK_CMD_CONV: v[WK_CONV_drain] = drain, v[WK_CONV_residual] = residual; break;
+    case WK_CMD_DWC: v[WK_DWC_drain] = drain, v[WK_DWC_residual] = residual; break;
+    default: v[WK_MM_drain] = drain, v[WK_MM_residual] = residual; break;
+  }
 }
 
 static wk_isa_command draw_product(wk_rng *r, const wk_machine *m) {
@@ -295,13 +326,123 @@ static void test_products(void **state) {
   for (int i = 0; i < PRODUCTS; i++) {
     wk_machine m = draw_machine(&r);
     wk_isa_command c = draw_product(&r, &m);
+    draw_drain(&r, &c);
     must_take(&m, &c, looped_product(&m, &c));
     must_have_tiles(&m, &c);
   }
 }
 
+/* ---- the vector unit, and what is as simple --------------------------------------------------- */
+
+/* The table of docs/isa.md. */
+typedef struct {
+  int64_t slots, results;
+} slots;
+
+static slots slots_of_row(const wk_machine *m, const int64_t *v, int64_t record) {
+  int64_t ny = v[WK_ROW_ny], kc = v[WK_ROW_kc], k = m->array == 8 ? 3 : m->array == 16 ? 4 : 5;
+  int64_t f = kc + k, g = 9 * (kc - 1) + 1 + ceil_div(8 * v[WK_ROW_k_tail], m->array);
+  switch (v[WK_ROW_fn]) {
+    case WK_CHOICE_ROW_mean: return (slots){record + 1 + ny * (kc + k + 1), ny};
+    case WK_CHOICE_ROW_max: return (slots){ny * (kc + k + 1), ny};
+    case WK_CHOICE_ROW_softmax:
+      return (slots){record + 1 + (f + 2) + ny * (f + 1 + 2 * kc) +
+                         (ny - 1) * most(WK_COST_ve_divide, f + 2) + WK_COST_ve_divide,
+                     ny * kc};
+    default:
+      return (slots){record + ny * (2 * kc + g) + WK_COST_ve_root +
+                         (ny - 1) * most(1, WK_COST_ve_root - g),
+                     ny * kc};
+  }
+}
+
+static slots slots_of(const wk_machine *m, const wk_isa_command *c) {
+  const int64_t *v = c->v, record = most(1, 32 / m->array);
+  if (c->opcode == WK_CMD_ROW) return slots_of_row(m, v, record);
+  if (c->opcode == WK_CMD_MAP) {
+    int64_t fn = v[WK_MAP_fn], lines = v[WK_MAP_n2] * v[WK_MAP_n1], n0 = v[WK_MAP_n0];
+    bool alone = fn == WK_CHOICE_MAP_move || fn == WK_CHOICE_MAP_table || fn == WK_CHOICE_MAP_scale;
+    bool has_record = fn != WK_CHOICE_MAP_move && fn != WK_CHOICE_MAP_table;
+    int64_t b = alone ? 0 : v[WK_MAP_b0] ? n0 : 1;
+    return (slots){(has_record ? record : 0) + lines * (2 * n0 + b), lines * n0};
+  }
+  int64_t pixels = v[WK_POOL_ny] * v[WK_POOL_nx], taps = v[WK_POOL_ky] * v[WK_POOL_kx];
+  switch (v[WK_POOL_fn]) {
+    case WK_CHOICE_POOL_mean: return (slots){record + 1 + pixels * (taps + 1), pixels};
+    case WK_CHOICE_POOL_valid_mean: return (slots){record + pixels * (taps + 2), pixels};
+    default: return (slots){pixels * (taps + 1), pixels};
+  }
+}
+
+static int64_t tabled_vector(const wk_machine *m, const wk_isa_command *c) {
+  slots s = slots_of(m, c);
+  int64_t fn = c->v[WK_ROW_fn], shown = least(WK_COST_ve_latency, s.results);
+  bool is_norm = c->opcode == WK_CMD_ROW &&
+                 (fn == WK_CHOICE_ROW_layernorm || fn == WK_CHOICE_ROW_rmsnorm);
+  return WK_COST_ve_start + s.slots +
+         (is_norm ? WK_COST_ve_norm_latency : WK_COST_ve_latency) - shown;
+}
+
+static wk_isa_command draw_vector(wk_rng *r, const wk_machine *m) {
+  static const int opcodes[] = {WK_CMD_MAP, WK_CMD_POOL, WK_CMD_ROW};
+  wk_isa_command c = wk_isa_command_default(m, opcodes[draw(r, 0, 2)]);
+  int64_t *v = c.v, few = by_chance(r) ? 2 : 40;
+  switch (c.opcode) {
+    case WK_CMD_MAP:
+      v[WK_MAP_fn] = draw(r, WK_CHOICE_MAP_move, WK_CHOICE_MAP_scale);
+      v[WK_MAP_n0] = draw(r, 1, few), v[WK_MAP_n1] = draw(r, 1, few), v[WK_MAP_n2] = draw(r, 1, 3);
+      if (by_chance(r)) v[WK_MAP_b0] = 0;
+      break;
+    case WK_CMD_POOL:
+      v[WK_POOL_fn] = draw(r, WK_CHOICE_POOL_max, WK_CHOICE_POOL_valid_mean);
+      v[WK_POOL_ny] = draw(r, 1, few), v[WK_POOL_nx] = draw(r, 1, few);
+      v[WK_POOL_ky] = draw(r, 1, 5), v[WK_POOL_kx] = draw(r, 1, 5);
+      break;
+    default:
+      v[WK_ROW_fn] = draw(r, WK_CHOICE_ROW_softmax, WK_CHOICE_ROW_rmsnorm);
+      v[WK_ROW_ny] = draw(r, 1, few), v[WK_ROW_kc] = draw(r, 1, few);
+      v[WK_ROW_k_tail] = draw(r, 1, m->array);
+      break;
+  }
+  return c;
+}
+
+static void test_vector_unit(void **state) {
+  wk_rng r = {3};
+  (void)state;
+  for (int i = 0; i < VECTORS; i++) {
+    wk_machine m = draw_machine(&r);
+    wk_isa_command c = draw_vector(&r, &m);
+    must_take(&m, &c, tabled_vector(&m, &c));
+  }
+}
+
+static void test_simple_commands(void **state) {
+  wk_rng r = {4};
+  (void)state;
+  for (int i = 0; i < SIMPLE; i++) {
+    wk_machine m = draw_machine(&r);
+    wk_isa_command mark = wk_isa_command_default(&m, WK_CMD_MARK);
+    wk_isa_command fill = wk_isa_command_default(&m, WK_CMD_FILL);
+    wk_isa_command tab = wk_isa_command_default(&m, WK_CMD_TAB);
+    wk_isa_command trn = wk_isa_command_default(&m, WK_CMD_TRN);
+    int64_t c0 = draw(&r, 1, 300), c1 = draw(&r, 1, 9), c2 = draw(&r, 1, 9);
+    int64_t nx = draw(&r, 1, 20), ny = draw(&r, 1, 20), rows = draw(&r, 1, m.array);
+    int64_t n = draw(&r, 1, m.array), count = draw(&r, 1, 16);
+    fill.v[WK_FILL_c0] = c0, fill.v[WK_FILL_c1] = c1, fill.v[WK_FILL_c2] = c2;
+    trn.v[WK_TRN_nx] = nx, trn.v[WK_TRN_ny] = ny, trn.v[WK_TRN_rows] = rows, trn.v[WK_TRN_n] = n;
+    tab.v[WK_TAB_count] = count;
+    must_take(&m, &mark, WK_COST_mark);
+    must_take(&m, &fill, WK_COST_fill + c2 * c1 * ceil_div(c0, m.array));
+    must_take(&m, &trn, WK_COST_ve_start + ny * nx * (rows + n + 1));
+    must_take(&m, &tab, WK_COST_ve_start + count * 256 / m.array);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_transfers),
-                                     cmocka_unit_test(test_products)};
+                                     cmocka_unit_test(test_products),
+                                     cmocka_unit_test(test_vector_unit),
+                                     cmocka_unit_test(test_simple_commands)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
