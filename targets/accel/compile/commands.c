@@ -37,7 +37,6 @@ typedef struct {
 
 static chunking chunking_of(const wk_accel_work *w) {
   int64_t most = half_entries(w), width = w->op->out.w, h = w->y1 - w->y0;
-  if (most > 511) most = width == 1 ? 511 : most;
   chunking k = {.columns = width, .across = 1};
   if (width > most) {
     k.across = wk_accel_up(width, most);
