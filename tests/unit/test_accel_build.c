@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Steps of operators that are larger than a command: however they are cut, every field holds its
+ * number, every byte of memory is moved once, and all of the result is computed. Whether it fits
+ * into the scratchpad is not asked: the search builds plans that do not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "targets/accel/compile/compile.h"
+
+#define QUANTISED "sat<i8>(rescale(%0, 9000000i64, 13i64))"
+#define STEP "strides=[1,1], pads=[0,0,0,0], dilations=[1,1]"
+/* Tensor %x or %y of a part in blocks of n channels, c = blocks * n. */
+#define IN(n, blocks, c, hw)                                                                     \
+  "(%i: i8[1," blocks "," hw "," n "]) {\n"                                                      \
+  "  %t = transpose(%i) {perm=[0,1,4,2,3]} : i8[1," blocks "," n "," hw "]\n"                    \
+  "  %x = reshape(%t) {shape=[1," c "," hw "]} : i8[1," c "," hw "]\n"
+#define OUT(n, blocks, c, hw)                                                                    \
+  "  %r = reshape(%q) {shape=[1," blocks "," n "," hw "]} : i8[1," blocks "," n "," hw "]\n"     \
+  "  %y = transpose(%r) {perm=[0,1,3,4,2]} : i8[1," blocks "," hw "," n "]\n  output %y\n}\n}\n"
+#define CONV(weights, type)                                                                      \
+  "  %w = constant i8[" weights "] splat(3)\n"                                                   \
+  "  %q = conv(%x, %w) {" STEP ", epilogue=\"" QUANTISED "\"} : i8[" type "]\n"
+
+typedef struct {
+  const char *machine, *graph;
+  int64_t scratchpad, chunk; /* 0: the machine's; chunk: of the plan */
+  int strips;
+  const char *commands; /* how many there are of each, and the most rows of one */
+} part_case;
+
+static const part_case cases[] = {
+    /* transfers of 2^20 bytes and more: a plane in halves, planes one by one; of 4096 planes */
+    {"base", IN("16", "1", "16", "515,500")
+     "  %q = max_pool(%x) {kernel=[1,1], " STEP "} : i8[1,16,515,500]\n"
+     OUT("16", "1", "16", "515,500"), 0, 4096, 1,
+     "LD 4 <= 1032000, ST 4 <= 1032000, POOL 2 <= 511"},
+    {"base", IN("16", "3", "48", "300,200")
+     "  %q = max_pool(%x) {kernel=[1,1], " STEP "} : i8[1,48,300,200]\n"
+     OUT("16", "3", "48", "300,200"), 0, 4096, 1,
+     "LD 3 <= 960000, ST 3 <= 960000, POOL 3 <= 300"},
+    {"base", IN("16", "3", "48", "300,200")
+     "  %q = max_pool(%x) {kernel=[1,1], " STEP "} : i8[1,48,300,200]\n"
+     OUT("16", "3", "48", "300,200"), 0, 4096, 7,
+     "LD 7 <= 412800, ST 7 <= 412800, POOL 21 <= 43"},
+    {"base", IN("16", "1", "16", "512,128")
+     "  %q = max_pool(%x) {kernel=[1,1], " STEP "} : i8[1,16,512,128]\n"
+     OUT("16", "1", "16", "512,128"), 0, 4096, 1,
+     "LD 2 <= 524288, ST 2 <= 524288, POOL 2 <= 511"},
+    {"tiny", IN("8", "4200", "33600", "1,1")
+     "  %q = max_pool(%x) {kernel=[1,1], " STEP "} : i8[1,33600,1,1]\n"
+     OUT("8", "4200", "33600", "1,1"), 1 << 20, 4096, 1,
+     "LD 1 <= 33600, ST 2 <= 32760, POOL 4200 <= 1"},
+    /* constants of more than 2^19 bytes at once */
+    {"base", IN("16", "64", "1024", "3,3") CONV("1024,1024,1,1", "1,1024,3,3")
+     OUT("16", "64", "1024", "3,3"), 0, 1 << 22, 1,
+     "LD 4 <= 524288, ST 1 <= 9216, CONV 64 <= 3 of 64"},
+    /* a sum of more blocks than a command has, though its constants are few */
+    {"tiny", IN("8", "600", "4800", "5,4") CONV("8,4800,1,1", "1,8,5,4") OUT("8", "1", "8", "5,4"),
+     1 << 20, 4096, 1,
+     "LD 4 <= 96000, ST 1 <= 160, CONV 2 <= 5 of 300"},
+    {"tiny", IN("8", "511", "4088", "5,4") CONV("8,4088,1,1", "1,8,5,4") OUT("8", "1", "8", "5,4"),
+     1 << 20, 4096, 1,
+     "LD 2 <= 81760, ST 1 <= 160, CONV 1 <= 5 of 511"},
+    /* rows of sums: more than a command's, more than half of the accumulators has entries */
+    {"wide", IN("32", "1", "32", "1023,1") CONV("32,32,1,1", "1,32,1023,1")
+     OUT("32", "1", "32", "1023,1"), 0, 4096, 1,
+     "LD 2 <= 32736, ST 1 <= 32736, CONV 3 <= 341 of 1"},
+    {"wide", IN("32", "1", "32", "1023,2") CONV("32,32,1,1", "1,32,1023,2")
+     OUT("32", "1", "32", "1023,2"), 0, 4096, 1,
+     "LD 2 <= 65472, ST 1 <= 65472, CONV 3 <= 341 of 1"},
+    {"base", IN("16", "1", "16", "1023,2") CONV("16,16,1,1", "1,16,1023,2")
+     OUT("16", "1", "16", "1023,2"), 0, 4096, 2,
+     "LD 3 <= 16384, ST 2 <= 16384, CONV 4 <= 256 of 1"},
+    {"tiny", IN("8", "1", "8", "3,500") CONV("8,8,1,1", "1,8,3,500") OUT("8", "1", "8", "3,500"),
+     0, 4096, 1,
+     "LD 2 <= 12000, ST 1 <= 12000, CONV 6 <= 1 of 1"},
+};
+
+typedef struct {
+  wk_machine machine;
+  wk_module *module;
+  wk_arena *arena;
+  wk_accel_net net;
+  wk_accel_steps steps;
+} part;
+
+static void build(const part_case *x, part *p) {
+  wk_accel_refused why;
+  wk_str text = {0};
+  wk_status s = wk_machine_read(x->machine, &p->machine);
+  if (x->scratchpad) p->machine.scratchpad = x->scratchpad;
+  wk_str_printf(&text, "module \"t\" {\ngraph @main%s", x->graph);
+  if (!s) s = wk_module_parse(text.s, "t", &p->module);
+  if (s) fail_msg("%s: %s: %s", s->place ? s->place : "", s->message, text.s);
+  wk_str_free(&text);
+  p->arena = wk_arena_new();
+  p->steps = (wk_accel_steps){0};
+  wk_accel_net_init(&p->net, &p->machine, p->arena);
+  if (!wk_accel_net_make(p->module->main, &p->net, &why)) fail_msg("%s: %s", why.reason, x->graph);
+  wk_accel_group all = {.last = (int)p->net.ops.n - 1, .strips = x->strips, .keeps = true};
+  wk_accel_plan plan = {.groups = {.data = &all, .n = 1}, .chunk = x->chunk,
+                        .resident = wk_arena_alloc(p->arena, p->net.tensors.n * sizeof(int))};
+  for (size_t t = 0; t < p->net.tensors.n; t++) plan.resident[t] = -1;
+  wk_accel_build(&p->net, &plan, wk_accel_uses(&p->net, p->arena), 0, 1, &p->steps);
+}
+
+static void part_free(part *p) {
+  wk_accel_steps_free(&p->steps);
+  wk_accel_net_free(&p->net);
+  wk_arena_free(p->arena);
+  wk_module_free(p->module);
+}
+
+/* ---- what holds of all ----------------------------------------------------------------------- */
+
+/* Addresses of buffers are not there yet. */
+static bool is_address(const wk_accel_step *s, int field) {
+  for (int k = 0; k < s->n_access; k++)
+    if (s->access[k].field == field) return true;
+  return false;
+}
+
+static void check_fields(const wk_accel_step *s) {
+  const wk_isa_command_info *info = wk_isa_command_of((int)s->c.opcode);
+  for (int i = 0; i < info->n_fields; i++) {
+    const wk_isa_field *f = &info->fields[i];
+    int64_t least = f->kind == WK_KIND_COUNT ? 1 : 0;
+    if (is_address(s, i) || f->kind == WK_KIND_SIGNED) continue;
+    if (s->c.v[i] < least || s->c.v[i] >> f->bits)
+      fail_msg("%s: %s = %lld", info->name, f->name, (long long)s->c.v[i]);
+  }
+}
+
+/* Bytes of one tensor that transfers move: each once, all of them. */
+static void check_memory(const part *p, int t) {
+  int64_t size = p->net.tensors.data[t].bytes, moved = 0;
+  uint8_t *seen = wk_xcalloc((size_t)size, 1);
+  for (size_t i = 0; i < p->steps.list.n; i++) {
+    const wk_accel_step *s = &p->steps.list.data[i];
+    if (s->tensor != t) continue;
+    int64_t n0 = WK_SV(&s->c, LD, n0), n1 = WK_SV(&s->c, LD, n1);
+    assert_int_equal(s->bytes, n0 * n1);
+    assert_true(s->bytes < 1 << 20);
+    for (int64_t k = 0; k < n1; k++) {
+      int64_t at = WK_SV(&s->c, LD, dram) + k * WK_SV(&s->c, LD, s1);
+      assert_true(at >= 0 && at + n0 <= size);
+      assert_null(memchr(seen + at, 1, (size_t)n0));
+      memset(seen + at, 1, (size_t)n0);
+    }
+    moved += s->bytes;
+  }
+  free(seen);
+  assert_int_equal(moved, size);
+}
+
+/* Results of 8 bits: bytes that commands write, over those that a block of channels has. */
+static int64_t computed(const part *p) {
+  int64_t n = 0;
+  for (size_t i = 0; i < p->steps.list.n; i++) {
+    const wk_isa_command *c = &p->steps.list.data[i].c;
+    if (c->opcode == WK_CMD_POOL) n += WK_SV(c, POOL, ny) * WK_SV(c, POOL, nx) * WK_SV(c, POOL, n);
+    if (c->opcode == WK_CMD_CONV && WK_V(c, CONV, drain))
+      n += WK_SV(c, CONV, ny) * WK_SV(c, CONV, nx) * WK_SV(c, CONV, n);
+  }
+  return n;
+}
+
+/* "LD 8 <= 65, POOL 2 <= 511": how many commands, the most rows of one; of LD and ST bytes, of
+ * CONV also the most blocks of a sum. */
+static void print_commands(const part *p, wk_str *b) {
+  for (int opcode = 0; opcode < 16; opcode++) {
+    int64_t n = 0, most = 0, blocks = 0;
+    for (size_t i = 0; i < p->steps.list.n; i++) {
+      const wk_accel_step *s = &p->steps.list.data[i];
+      const wk_isa_command *c = &s->c;
+      if ((int)c->opcode != opcode) continue;
+      int64_t size = s->bytes;
+      if (opcode == WK_CMD_POOL) size = WK_SV(c, POOL, ny);
+      if (opcode == WK_CMD_CONV) size = WK_SV(c, CONV, ny);
+      if (opcode == WK_CMD_CONV && WK_SV(c, CONV, kc) > blocks) blocks = WK_SV(c, CONV, kc);
+      if (size > most) most = size;
+      n++;
+    }
+    if (!n) continue;
+    wk_str_printf(b, "%s%s %lld <= %lld", b->n ? ", " : "", wk_isa_command_of(opcode)->name,
+                  (long long)n, (long long)most);
+    if (blocks) wk_str_printf(b, " of %lld", (long long)blocks);
+  }
+}
+
+static void large_operators(void **state) {
+  int wrong = 0;
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    part p;
+    wk_str got = {0};
+    build(&cases[i], &p);
+    const wk_accel_op *last = &p.net.ops.data[p.net.ops.n - 1];
+    for (size_t k = 0; k < p.steps.list.n; k++) check_fields(&p.steps.list.data[k]);
+    for (size_t t = 0; t < p.net.tensors.n; t++) check_memory(&p, (int)t);
+    assert_int_equal(computed(&p), p.net.tensors.data[last->out.tensor].bytes);
+    print_commands(&p, &got);
+    if (strcmp(got.s, cases[i].commands) != 0) {
+      print_error("case %zu: %s\n", i, got.s);
+      wrong++;
+    }
+    wk_str_free(&got);
+    part_free(&p);
+  }
+  assert_int_equal(wrong, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(large_operators)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
