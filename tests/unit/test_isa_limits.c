@@ -90,6 +90,11 @@ static const struct {
      NO_SPM("par", "262112 to 262151")},
     {"pool fn=valid_mean in=0 out=64 ky=3 kx=3 h=2 w=2 par=%lld", 262080, 262096,
      NO_SPM("par", "262096 to 262159")},
+    /* what a window that is not there would have is no count */
+    {"pool fn=valid_mean in=0 out=64 kx=3 pad_l=2 w=9 sx=2 par=%lld", 262096, 262112,
+     NO_SPM("par", "262112 to 262151")},
+    {"pool fn=valid_mean in=0 out=64 ky=3 pad_t=2 h=9 sy=2 par=%lld", 262096, 262112,
+     NO_SPM("par", "262112 to 262151")},
     {"conv in=0 wt=0 n=2 drain out=64 par=%lld", 262096, 262112, NO_SPM("par", "262112 to 262159")},
     /* residuals, which are read only behind a drain */
     {"conv in=0 wt=0 drain out=64 par=1024 residual res=%lld", 262128, 262129,
