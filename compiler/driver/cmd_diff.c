@@ -83,10 +83,10 @@ static void add_row(wk_table *t, const wk_diff_row *r, const char *name, bool ha
 
 static void add_heading(wk_table *t, const char *what, bool has_causes) {
   wk_str b = {0};
-  wk_str_printf(&b, "\n%s\tcycles A\tB\tchange\t%%", what);
+  wk_str_printf(&b, "%s\tcycles A\tB\tchange\t%%", what);
   for (int v = WK_DIFF_cycles + 1; v < WK_DIFF_COUNT; v++)
     wk_str_printf(&b, "\t%s", wk_diff_names[v]);
-  wk_table_row(t, "%s%s", b.s, has_causes ? "\tcycles that went to" : "");
+  wk_table_row(t, "\n%s%s", b.s, has_causes ? "\tcycles that went to" : "");
   wk_str_free(&b);
 }
 

@@ -74,16 +74,15 @@ static const char second[] = HEAD
   "name        tiny  base\n" \
   "gone        true     -\n"
 #define PARTS \
-  " part  cycles A      B  change       %  exposed  read     written  cycle" \
-  "s that went to\n" \
-  "p         4,000  5,000  +1,000   +25.0     -400    -9  +1,234,560  drain" \
-  " +1,000, latency -250, dispatch +249\n" \
-  "q         1,000      0  -1,000  -100.0       +1     0           0  compu" \
-  "te -1,500\n" \
-  "all       5,000  5,000       0    +0.0     -399    -9  +1,234,560  compu" \
-  "te -1,500, drain +1,000, latency -250\n"
+  "\npart  cycles A      B  change       %  exposed  read     written  cycles" \
+  " that went to\n" \
+  "p        4,000  5,000  +1,000   +25.0     -400    -9  +1,234,560  drain " \
+  "+1,000, latency -250, dispatch +249\n" \
+  "q        1,000      0  -1,000  -100.0       +1     0           0  compute -1,500\n" \
+  "all      5,000  5,000       0    +0.0     -399    -9  +1,234,560  comput" \
+  "e -1,500, drain +1,000, latency -250\n"
 #define LAYERS \
-  " layer      cycles A    B  change      %  exposed  read  written  cycles" \
+  "\nlayer       cycles A    B  change      %  exposed  read  written  cycles" \
   " that went to\n" \
   "p: new             -   31     +31      -       +3    +3       +3\n" \
   "p: old            30    -     -30      -       -3    -3       -3\n" \
@@ -99,7 +98,7 @@ static const char second[] = HEAD
   "p: why           900  900       0   +0.0        0     0        0  space " \
   "-30, compute +25, latency +20\n"
 #define FIRST_LAYER \
-  " layer  cycles A   B  change  %  exposed  read  written  cycles that went to\n" \
+  "\nlayer   cycles A   B  change  %  exposed  read  written  cycles that went to\n" \
   "p: new         -  31     +31  -       +3    +3       +3\n"
 
 static void every_column(void **state) {
@@ -124,20 +123,18 @@ static void layers_of_one_file(void **state) {
   (void)state;
   static const char both[] = HEAD "\"layers\": [" ZERO ", " ONE "]}";
   diff_prints(both, HEAD "\"layers\": [" LAYER("one", 1, 2, 0, 0, 0) "]}", NULL, FILES
-              " part   cycles A  B  change  %  exposed  read  written\n"
+              "\npart    cycles A  B  change  %  exposed  read  written\n"
               "stream         0  0       0  -        0     0        0\n"
-              " layer  cycles A  B  change       %  exposed  read  written\n"
-              "one            1  2      +1  +100.0        0     0        0\n"
-              "zero           0  -       0       -        0     0        0\n"
-              "\n"
-              "2 of 2 layers changed; 1 are only in A, 0 only in B\n");
+              "\nlayer  cycles A  B  change       %  exposed  read  written\n"
+              "one           1  2      +1  +100.0        0     0        0\n"
+              "zero          0  -       0       -        0     0        0\n"
+              "\n2 of 2 layers changed; 1 are only in A, 0 only in B\n");
   diff_prints(HEAD "\"layers\": [" ONE "]}", both, NULL, FILES
-              " part   cycles A  B  change  %  exposed  read  written\n"
+              "\npart    cycles A  B  change  %  exposed  read  written\n"
               "stream         0  0       0  -        0     0        0\n"
-              " layer  cycles A  B  change  %  exposed  read  written\n"
-              "zero           -  0       0  -        0     0        0\n"
-              "\n"
-              "1 of 2 layers changed; 0 are only in A, 1 only in B\n");
+              "\nlayer  cycles A  B  change  %  exposed  read  written\n"
+              "zero          -  0       0  -        0     0        0\n"
+              "\n1 of 2 layers changed; 0 are only in A, 1 only in B\n");
 }
 
 /* A stream has no parts; of two runs one has no causes; numbers are those of counters. */
@@ -153,23 +150,21 @@ static const char other_stream[] = HEAD
 static void streams(void **state) {
   (void)state;
   diff_prints(stream, other_stream, NULL, FILES
-              " part   cycles A   B  change  %               exposed             "
-              "     read  written\n"
-              "stream         0  12     +12  -  -281,474,976,710,655  -562,949,95"
-              "3,421,310        0\n"
-              " layer             cycles A  B                change       %  expo"
-              "sed  read  written\n"
-              "x       281,474,976,710,655  1  -281,474,976,710,654  -100.0      "
-              "  0     0        0\n"
-              "\n"
-              "1 of 2 layers changed\n");
+              "\npart    cycles A   B  change  %               exposed                 "
+              " read  written\n"
+              "stream         0  12     +12  -  -281,474,976,710,655  -562,949,953,42"
+              "1,310        0\n"
+              "\nlayer             cycles A  B                change       %  exposed "
+              " read  written\n"
+              "x      281,474,976,710,655  1  -281,474,976,710,654  -100.0        0 "
+              "    0        0\n"
+              "\n1 of 2 layers changed\n");
   diff_prints(stream, stream, NULL, FILES
-              " part   cycles A  B  change  %  exposed  read  written  cycles that went to\n"
+              "\npart    cycles A  B  change  %  exposed  read  written  cycles that went to\n"
               "stream         0  0       0  -        0     0        0\n"
-              "\n"
-              "0 of 2 layers changed\n");
+              "\n0 of 2 layers changed\n");
   diff_prints(HEAD "\"machine\": {}}", HEAD "\"layers\": []}", NULL, FILES
-              " part   cycles A  B  change  %  exposed  read  written\n"
+              "\npart    cycles A  B  change  %  exposed  read  written\n"
               "stream         0  0       0  -        0     0        0\n");
 }
 
