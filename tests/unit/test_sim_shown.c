@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "compiler/driver/causes.h"
 #include "compiler/driver/report.h"
 #include "compiler/driver/sim_json.h"
 
@@ -49,14 +50,14 @@ static const char text[] =
 
 enum { COMMANDS = 13, MEMORY = 0x100000, LAYERS = 2, NOBODY = -1 };
 
-/* Start, retirement, and who let it start; the last ones never ran. */
+/* Start, retirement, and who let it start; the last MARK never retired. */
 static const struct {
   uint64_t start, retire;
   int released_by;
 } times[COMMANDS] = {{10, 170, NOBODY}, {20, 600, NOBODY}, {12, 140, NOBODY}, {171, 300, 0},
-                     {301, 560, 3},     {301, 301, 3},     {601, 700, 1},     {700, 701, 6},
+                     {301, 560, 3},     {300, 300, 3},     {601, 700, 1},     {700, 701, 5},
                      {702, 705, 6},     {600, 640, NOBODY}, {706, 840, 9},
-                     {WK_SIM_NEVER, WK_SIM_NEVER, NOBODY}, {842, 843, 10}};
+                     {841, WK_SIM_NEVER, NOBODY},          {842, 843, 10}};
 
 static const char names[] = "\0conv1\0conv\0relu\0map";
 static const wk_accel_layer layers[LAYERS] = {
@@ -216,7 +217,7 @@ static void texts(void **state) {
              "    3  ex       171  300     129  conv in=0x0 in_x=8 nx=4 k_c=8 wt=0x400 drain "
              "out=0x2000 par=0x1000 op=1\n"
              "    4  st       301  560     259  st dram=0x20000 n0=1024 spm=0x2000 c0=1024 op=1\n"
-             "    5  ex       301  301       0  mark op=1\n"
+             "    5  ex       300  300       0  mark op=1\n"
              "    6  ve       601  700      99  map fn=move a=0x800 out=0x4000 n0=4 op=2\n"
              "    7  ex       700  701       1  mark row=1 op=2\n"
              "    8  st       702  705       3  st dram=0x30000 n0=3 spm=0x4000 c0=3 op=2\n"
@@ -308,6 +309,8 @@ static void figures_in_json(void **state) {
   (void)state;
   drawn *d = draw();
   is_wrong = false;
+  wk_sim_model built = wk_sim_timing;
+  built.build = "plain";
   json_t *o = wk_sim_figures_json(&d->shown), *m = json_object_get(o, "machine");
   check_counters(json_object_get(o, "counters"), d->run.result.counters);
   json_t *marks = json_object_get(o, "marks");
@@ -362,11 +365,58 @@ static void figures_in_json(void **state) {
              "\"compulsory_bound\":1038,\"efficiency\":1.4317647058823531,"
              "\"energy_pj\":806276.90000000002,\"limit\":\"memory\"}}");
   d->shown.part = NULL;
+  d->shown.model = &built;
   d->run.result.gave_up = true;
   o = wk_sim_figures_json(&d->shown);
   assert_true(json_is_true(json_object_get(o, "gave_up")));
   assert_null(json_object_get(o, "layers"));
+  assert_string_equal(json_string_value(json_object_get(o, "build")), "plain");
   json_decref(o);
+  erase(d);
+  assert_false(is_wrong);
+}
+
+/* All causes and what-ifs by name; of rows the layer where there is a part, and what was moved
+ * where something was. */
+static void causes_in_json(void **state) {
+  (void)state;
+  drawn *d = draw();
+  wk_cause_row rows[] = {{0, WK_MOVED_NOTHING, 1, 90},
+                         {WK_CAUSE_COUNT - 1, WK_MOVED_WEIGHTS, 2, 80},
+                         {2, WK_MOVED_INPUTS, 0, 70},
+                         {1, WK_MOVED_RESULTS, 1, 60}};
+  wk_sim_why why = {.causes.rows = {rows, 4, 4}, .has_what_if = true};
+  is_wrong = false;
+  for (int i = 0; i < WK_CAUSE_COUNT; i++) why.causes.cycles[i] = 1000 + (uint64_t)i;
+  for (int i = 0; i < WK_WHAT_IFS; i++)
+    why.what_if[i] = (wk_what_if){.name = wk_what_if_infos[i].name, .cycles = 50 + (uint64_t)i};
+  d->shown.why = &why;
+  for (int round = 0; round < 3; round++) {
+    json_t *o = wk_sim_figures_json(&d->shown), *totals = json_object_get(o, "causes"),
+           *what_if = json_object_get(o, "what_if");
+    assert_int_equal(json_object_size(totals), WK_CAUSE_COUNT);
+    for (int i = 0; i < WK_CAUSE_COUNT; i++)
+      assert_int_equal(json_integer_value(json_object_get(totals, wk_cause_infos[i].name)),
+                       1000 + i);
+    assert_int_equal(json_object_size(what_if), round < 2 ? WK_WHAT_IFS : 0);
+    for (int i = 0; i < WK_WHAT_IFS && round < 2; i++)
+      assert_int_equal(json_integer_value(json_object_get(what_if, why.what_if[i].name)), 50 + i);
+    json_t *list = json_incref(json_object_get(o, "causes_of_layers"));
+    if (round == 0) check_text("rows of causes", dumped(list),
+             "[{\"cause\":\"compute\",\"operator\":1,\"layer\":\"conv1\",\"cycles\":90},"
+             "{\"cause\":\"dispatch\",\"operator\":2,\"layer\":\"relu\",\"moved\":\"weights\","
+             "\"cycles\":80},{\"cause\":\"conflicts\",\"operator\":0,\"layer\":\"other\","
+             "\"moved\":\"inputs\",\"cycles\":70},{\"cause\":\"drain\",\"operator\":1,"
+             "\"layer\":\"conv1\",\"moved\":\"results\",\"cycles\":60}]");
+    else check_text("of a stream", dumped(list),
+             "[{\"cause\":\"compute\",\"operator\":1,\"cycles\":90},{\"cause\":\"dispatch\","
+             "\"operator\":2,\"moved\":\"weights\",\"cycles\":80},{\"cause\":\"conflicts\","
+             "\"operator\":0,\"moved\":\"inputs\",\"cycles\":70},{\"cause\":\"drain\","
+             "\"operator\":1,\"moved\":\"results\",\"cycles\":60}]");
+    json_decref(o);
+    d->shown.part = NULL;
+    why.has_what_if = round < 1;
+  }
   erase(d);
   assert_false(is_wrong);
 }
@@ -425,10 +475,10 @@ static void trace_of_a_part(void **state) {
              "\"name\":\"wait\",\"pid\":3,\"tid\":1,\"ts\":5299,\"id\":4,\"cat\":\"wait\"},"
              "{\"ph\":\"f\",\"name\":\"wait\",\"pid\":3,\"tid\":65,\"ts\":5301,\"id\":4,"
              "\"cat\":\"wait\",\"bp\":\"e\"},{\"ph\":\"X\",\"name\":\"MARK\",\"pid\":3,\"tid\":1,"
-             "\"ts\":5301,\"dur\":0,\"args\":{\"index\":5,\"operator\":1,\"layer\":\"conv1\","
+             "\"ts\":5300,\"dur\":0,\"args\":{\"index\":5,\"operator\":1,\"layer\":\"conv1\","
              "\"command\":\"mark op=1\"}},{\"ph\":\"s\",\"name\":\"wait\",\"pid\":3,\"tid\":1,"
              "\"ts\":5299,\"id\":5,\"cat\":\"wait\"},{\"ph\":\"f\",\"name\":\"wait\",\"pid\":3,"
-             "\"tid\":1,\"ts\":5301,\"id\":5,\"cat\":\"wait\",\"bp\":\"e\"},{\"ph\":\"X\","
+             "\"tid\":1,\"ts\":5300,\"id\":5,\"cat\":\"wait\",\"bp\":\"e\"},{\"ph\":\"X\","
              "\"name\":\"MAP\",\"pid\":3,\"tid\":33,\"ts\":5601,\"dur\":99,\"args\":{\"index\":6,"
              "\"operator\":2,\"layer\":\"relu\",\"command\":\"map fn=move a=0x800 out=0x4000 "
              "n0=4 op=2\"}},{\"ph\":\"s\",\"name\":\"wait\",\"pid\":3,\"tid\":98,\"ts\":5599,"
@@ -436,7 +486,7 @@ static void trace_of_a_part(void **state) {
              "\"ts\":5601,\"id\":6,\"cat\":\"wait\",\"bp\":\"e\"},{\"ph\":\"X\","
              "\"name\":\"MARK\",\"pid\":3,\"tid\":1,\"ts\":5700,\"dur\":1,\"args\":{\"index\":7,"
              "\"operator\":2,\"layer\":\"relu\",\"command\":\"mark row=1 op=2\"}},{\"ph\":\"s\","
-             "\"name\":\"wait\",\"pid\":3,\"tid\":33,\"ts\":5699,\"id\":7,\"cat\":\"wait\"},"
+             "\"name\":\"wait\",\"pid\":3,\"tid\":1,\"ts\":5300,\"id\":7,\"cat\":\"wait\"},"
              "{\"ph\":\"f\",\"name\":\"wait\",\"pid\":3,\"tid\":1,\"ts\":5700,\"id\":7,"
              "\"cat\":\"wait\",\"bp\":\"e\"},{\"ph\":\"X\",\"name\":\"ST\",\"pid\":3,\"tid\":65,"
              "\"ts\":5702,\"dur\":3,\"args\":{\"index\":8,\"operator\":2,\"layer\":\"relu\","
@@ -478,9 +528,9 @@ static void drawings(void **state) {
   check_text("timeline", dumped(o),
              "{\"queue_names\":[\"ex\",\"ve\",\"st\",\"ld0\",\"ld1\"],\"queues\":\"3 3 4 0 2 0 1 "
              "0 2 3 2 0 0 \",\"opcodes\":\"1 1 1 4 2 12 7 12 2 1 2 12 13 \",\"operators\":\"1 2 "
-             "1 1 1 1 2 2 2 0 9 2 0 \",\"starts\":\"10 10 -8 159 130 0 300 99 2 -102 106 - 136 "
+             "1 1 1 1 2 2 2 0 9 2 0 \",\"starts\":\"10 10 -8 159 130 -1 301 99 2 -102 106 - 136 "
              "\",\"cycles\":\"160 580 128 129 259 0 99 1 3 40 134 0 1 \",\"released\":\"0 0 0 3 "
-             "1 2 5 1 2 0 1 0 2 \",\"texts\":\"ld.ld0 dram=0x10000 n0=640 spm=0x0 c0=640 op=1\\n "
+             "1 2 5 2 2 0 1 0 2 \",\"texts\":\"ld.ld0 dram=0x10000 n0=640 spm=0x0 c0=640 op=1\\n "
              "dram=0x10400 n0=2048 spm=0x800 c0=2048 op=2\\nld.ld1 dram=0x11000 n0=512 spm=0x400 "
              "c0=512 op=1\\nconv in=0x0 in_x=8 nx=4 k_c=8 wt=0x400 drain out=0x2000 par=0x1000 "
              "op=1\\nst dram=0x20000 n0=1024 spm=0x2000 c0=1024 op=1\\nmark op=1\\nmap fn=move "
@@ -500,7 +550,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(texts),           cmocka_unit_test(other_runs),
       cmocka_unit_test(rows_of_csv),     cmocka_unit_test(figures_in_json),
-      cmocka_unit_test(trace_of_a_part), cmocka_unit_test(drawings),
+      cmocka_unit_test(causes_in_json),  cmocka_unit_test(trace_of_a_part),
+      cmocka_unit_test(drawings),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   char command[80];
