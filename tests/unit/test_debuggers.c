@@ -3,11 +3,13 @@
  * file field by field, and perf's map. */
 #include <elf.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -201,9 +203,34 @@ static void maps_have_a_line_for_each_function(void **state) {
   rmdir(path);
 }
 
+/* No room: nothing of it is in the file, and that is said. */
+static void maps_need_room(void **state) {
+  (void)state;
+  char path[64], want[128];
+  wick_error_detail why = {""};
+  struct stat st;
+  struct rlimit before, none;
+  snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
+  unlink(path);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+  none = (struct rlimit){0, before.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+  wick_status status = wick_perf_map_write(&with_names, code, &why);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  assert_int_equal(status, WICK_CANNOT_WRITE);
+  snprintf(want, sizeof want, "%s: File too large", path);
+  assert_string_equal(why.text, want);
+  assert_int_equal(stat(path, &st), 0);
+  assert_int_equal(st.st_size, 0);
+  unlink(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(images_are_listed),
                                      cmocka_unit_test(images_are_files),
-                                     cmocka_unit_test(maps_have_a_line_for_each_function)};
+                                     cmocka_unit_test(maps_have_a_line_for_each_function),
+                                     cmocka_unit_test(maps_need_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
