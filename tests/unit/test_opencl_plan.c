@@ -57,6 +57,8 @@ typedef struct {
     "section 'launches', row 8: there is no condition")                                           \
   X(branch_body, p->launches[BRANCH].else_count = 9,                                              \
     "section 'launches', row 8: its body is not all there")                                       \
+  X(branch_both, p->launches[BRANCH].body_count = p->launches[BRANCH].else_count = 2,             \
+    "section 'launches', row 8: its body is not all there")                                       \
   X(branch_many, p->launches[BRANCH].else_count = UINT32_MAX,                                     \
     "section 'launches', row 8: its body is not all there")                                       \
   X(loop_args, p->launches[LOOP].arg_count = 1,                                                   \
