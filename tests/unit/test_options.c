@@ -411,6 +411,25 @@ static void lays_out_descriptions(void **state) {
   }
 }
 
+/* The program's own description, in its help and its manual page, where it has one. */
+static void programs_have_descriptions(void **state) {
+  (void)state;
+  wk_cli described = program;
+  described.description = "One\nparagraph.\n\nAnother - last.";
+  char *text[2];
+  for (int man = 0; man < 2; man++) {
+    size_t size;
+    FILE *f = open_memstream(&text[man], &size);
+    (man ? wk_cli_man : wk_cli_help)(f, &described);
+    fclose(f);
+  }
+  assert_non_null(strstr(text[0], "wick: compiles neural networks.\n\nOne paragraph.\n\n"
+                                  "Another - last.\n\nCommands:\n"));
+  assert_non_null(strstr(text[1], "\\fR]...\n.SH DESCRIPTION\nOne\nparagraph.\n.PP\n"
+                                  "Another \\- last.\n.SH COMMANDS\n"));
+  free(text[0]), free(text[1]);
+}
+
 /* What bash would offer when the cursor is at the end of the words. */
 static char *complete(const char *script, const char *words) {
   char path[] = "/tmp/wick-options-XXXXXX", line[600];
@@ -462,6 +481,7 @@ int main(void) {
       cmocka_unit_test(finds_commands),       cmocka_unit_test(prints_help),
       cmocka_unit_test(prints_man_pages),     cmocka_unit_test(completes_in_bash),
       cmocka_unit_test(lays_out_descriptions), cmocka_unit_test(numbers_have_bounds),
+      cmocka_unit_test(programs_have_descriptions),
   };
   return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }
