@@ -83,7 +83,35 @@ static void test_networks(void **state) {
   for (size_t i = 0; i < WK_COUNTOF(rows); i++) check(&rows[i]);
 }
 
+/* Networks of images are of as many as one likes; others say which input is in the way. */
+static void test_batches(void **state) {
+  (void)state;
+  static const struct { const char *name, *why; } nets[] = {
+      {"digits_cnn", NULL},
+      {"ds_cnn", NULL},
+      {"lstm", "input input has no axis of samples in front"},
+      {"bert_base", "input input_ids has no axis of samples in front"},
+      {"dlrm", "input numbers has no axis of samples in front"}};
+  for (size_t i = 0; i < WK_COUNTOF(nets); i++) {
+    wk_module *m;
+    wk_status s = wk_zoo_build(wk_zoo_find(nets[i].name), 1, 5, &m);
+    if (nets[i].why) {
+      assert_non_null(s);
+      assert_int_equal(s->code, WK_UNSUPPORTED);
+      assert_string_equal(s->message, nets[i].why);
+      wk_status_free(s);
+      continue;
+    }
+    assert_null(s);
+    assert_int_equal(type_of(m->main, m->main->inputs.data[0])->dims[0], 5);
+    assert_int_equal(type_of(m->main, m->main->outputs.data[0])->dims[0], 5);
+    wk_module_free(m);
+  }
+  assert_null(wk_zoo_find("resnet"));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_networks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_batches),
+                                     cmocka_unit_test(test_networks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
