@@ -71,12 +71,16 @@ static const struct {
      1 + 4 + 4 + (4 + 8 * 4 + 16) + 2 * (4 + 8 * 4 + 16)},
     {"graph @main(%x: f32[4], %w: f32[4]) {\n%y = loop(-, %x, %w) {trip=5, n_state=1} do @outer : "
      "f32[4]\n", 8 + 4 + 5 * ((8 + 4 + 16) + 2 * (8 + 8 * 4 + 16))},
+    {"graph @main(%x: f32[4], %w: f32[4]) {\n%y = loop(-, %x, %w) {trip=5, n_state=1} do @idle : "
+     "f32[4]\n", 8 + 4 + 5 * (8 + 4 + 16)},
 };
 static const char bodies[] = MUL
     "graph @one(%a: f32[4]) {\n%b = exp(%a)\noutput %b\n}\n"
     "graph @two(%a: f32[4]) {\n%b = exp(%a)\n%c = exp(%b)\noutput %c\n}\n"
     "graph @outer(%i: i64[], %s: f32[4], %w: f32[4]) {\n"
-    "%t = loop(-, %s, %w) {trip=2, n_state=1} do @mul : f32[4]\noutput %t\n}\n";
+    "%t = loop(-, %s, %w) {trip=2, n_state=1} do @mul : f32[4]\noutput %t\n}\n"
+    "graph @idle(%i: i64[], %s: f32[4], %w: f32[4]) {\n"
+    "%t = loop(-, %s, %w) {trip=0, n_state=1} do @mul : f32[4]\noutput %t\n}\n";
 
 static wk_module *parse(const char *graph) {
   wk_str text = {0};
