@@ -59,6 +59,8 @@ typedef struct {
     "section 'launches', row 8: its body is not all there")                                       \
   X(branch_both, p->launches[BRANCH].body_count = p->launches[BRANCH].else_count = 2,             \
     "section 'launches', row 8: its body is not all there")                                       \
+  X(branch_other, p->args[18].buffer = B_B,                                                       \
+    "section 'args', row 18: not an input or output of its part")                                 \
   X(branch_many, p->launches[BRANCH].else_count = UINT32_MAX,                                     \
     "section 'launches', row 8: its body is not all there")                                       \
   X(loop_args, p->launches[LOOP].arg_count = 1,                                                   \

@@ -364,6 +364,54 @@ static void dims_are_the_parts(void **state) {
   free(data);
 }
 
+/* Without another side, what the branch passes by leaves the bound; it is the entry's first part. */
+static wk_package *either_package(bool has_else) {
+  wk_package *p = wk_package_new(&(wk_package_meta){.model = "either"});
+  uint32_t unit = toy_add_unit(p, "async", toy_async_ops, sizeof toy_async_ops);
+  const wk_package_tensor in[] = {toy_tensor("x", WICK_F32, 1), toy_tensor("c", WICK_BOOL, 0)};
+  wk_package_tensor y = toy_tensor("y", WICK_I64, 1), i = toy_tensor("i", WICK_I64, 1);
+  y.flags = i.flags = WICK_TENSOR_BOUND;
+  const wk_package_tensor one[] = {in[0], y}, two[] = {in[0], y, i}, out[] = {y, i};
+  uint32_t first = toy_add_part(p, "count", unit, TOY_COUNTING, one, 1, 1);
+  uint32_t second = toy_add_part(p, "twice", unit, TOY_COUNTING_TWICE, two, 1, 2);
+  const wk_package_row rows[] = {
+      {.kind = WICK_ROW_IF, TOY_ON(1), .body_count = 1, .else_count = has_else},
+      {.kind = WICK_ROW_RUN, .part = first, TOY_ON(0, 2)},
+      {.kind = WICK_ROW_RUN, .part = second, TOY_ON(0, 2, 3)}};
+  wk_package_add_entry(p, &(wk_package_entry){.name = "either", .inputs = in, .n_inputs = 2,
+                                              .outputs = out, .n_outputs = has_else ? 2 : 1,
+                                              .rows = rows, .n_rows = has_else ? 3 : 2});
+  return p;
+}
+
+static void dims_are_of_the_side_that_ran(void **state) {
+  static const uint8_t sides[] = {1, 0, 1, 1, 0, 0, 1};
+  (void)state;
+  for (int has_else = 0; has_else < 2; has_else++) {
+    _Alignas(64) float x[4] = {1, 2, 3, 4};
+    _Alignas(64) int64_t y[4], i[4];
+    _Alignas(64) uint8_t c = 0;
+    void *outputs[] = {y, i}, *data;
+    size_t size;
+    wick_model *m;
+    wick_session *s;
+    wk_package *p = either_package(has_else);
+    assert_null(wk_package_bytes(p, &data, &size));
+    wk_package_free(p);
+    assert_int_equal(wick_model_load_memory(data, size, NULL, &m), WICK_OK);
+    assert_int_equal(wick_session_create(m, 0, 1, &s), WICK_OK);
+    for (size_t k = 0; k < sizeof sides; k++) {
+      c = sides[k];
+      assert_int_equal(wick_session_run(s, (const void *[]){x, &c}, outputs), WICK_OK);
+      assert_int_equal(wick_session_output_dims(s, 0)[0], c ? 3 : has_else ? 2 : 4);
+      if (has_else) assert_int_equal(wick_session_output_dims(s, 1)[0], c ? 4 : 3);
+    }
+    wick_session_free(s);
+    wick_model_free(m);
+    free(data);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_buffer_is_checked),
@@ -374,6 +422,7 @@ int main(void) {
       cmocka_unit_test(tickets_are_waited_for_once),
       cmocka_unit_test(parts_are_opened_once),
       cmocka_unit_test(dims_are_the_parts),
+      cmocka_unit_test(dims_are_of_the_side_that_ran),
   };
   return cmocka_run_group_tests(tests, load_toy, free_toy);
 }
