@@ -229,6 +229,37 @@ static void far_devices_copy(void **state) {
   unload_all(&f);
 }
 
+static void see(void *user, uint32_t step, int after, void *arena) {
+  (void)user, (void)step, (void)after, (void)arena;
+}
+
+/* Steps are timed, or seen, one by one: each begins when what is before it has ended. */
+static void steps_that_are_watched_end_alone(void **state) {
+  (void)state;
+  fixture f;
+  load_plain_for(FAKE_FAR, &f);
+  wick_session *s = session_of(&f, OCL_SUM);
+  buffers o = make_buffers(0);
+  const void *inputs[] = {o.a, o.b};
+  void *outputs[] = {o.y};
+  for (int k = 0; k < 2; k++) {
+    wick_step_profile profile[2] = {{0, 0}};
+    uint32_t before[FAKE_FUNCTIONS];
+    char calls[600];
+    memcpy(before, fake.calls, sizeof before);
+    assert_int_equal(k ? wick_session_run_observed(s, inputs, outputs, see, NULL)
+                       : wick_session_run_profiled(s, inputs, outputs, profile), WICK_OK);
+    check_sum(&o);
+    calls_since(before, calls, sizeof calls);
+    assert_string_equal(calls, "EnqueueNDRangeKernel 2, EnqueueReadBuffer 1, EnqueueWriteBuffer 2, "
+                               "Flush 1, Finish 4");
+    for (int i = 0; i < 2; i++) assert_int_equal(profile[i].calls, !k);
+  }
+  wick_session_free(s);
+  free(o.memory);
+  unload_all(&f);
+}
+
 /* ---- memory of devices ----------------------------------------------------------------------- */
 
 static bool is_mapped(void *page) { return msync(page, 1, MS_ASYNC) == 0; }
@@ -446,6 +477,7 @@ int main(void) {
       cmocka_unit_test(faults_are_told),
       cmocka_unit_test(buffers_are_kept),
       cmocka_unit_test(far_devices_copy),
+      cmocka_unit_test(steps_that_are_watched_end_alone),
       cmocka_unit_test(memory_of_devices_is_theirs),
       cmocka_unit_test(failures_of_sessions_are_told),
       cmocka_unit_test(failures_of_loading_are_told),

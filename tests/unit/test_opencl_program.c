@@ -292,6 +292,28 @@ static void folders_are_made_where_they_should_be(void **state) {
   assert_int_equal(system(path), 0);
 }
 
+/* Times the prime 2^88 + 0x13b, in halves of 64 bits. */
+static void fnv1a(uint64_t h[2], const void *data, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    uint64_t low = h[0] ^ ((const uint8_t *)data)[i], high = h[1];
+    uint64_t below = (low & UINT32_MAX) * 0x13b, above = (low >> 32) * 0x13b + (below >> 32);
+    h[0] = above << 32 | (below & UINT32_MAX);
+    h[1] = high * 0x13b + (above >> 32) + (low << 24);
+  }
+}
+
+/* The name is the FNV-1a hash of the key and the source: what is there is found by other versions
+ * of this library. */
+static void expect_name(const char *path, const wick_cl_cache_header *h, const char *source) {
+  uint64_t hash[2] = {0x62b821756295c58d, 0x6c62272e07bb0142};
+  char name[64];
+  fnv1a(hash, h->key, sizeof h->key);
+  fnv1a(hash, source, strlen(source));
+  snprintf(name, sizeof name, "/%016llx%016llx.bin", (unsigned long long)hash[1],
+           (unsigned long long)hash[0]);
+  assert_string_equal(strrchr(path, '/'), name);
+}
+
 /* What a program depends on, each alone: another file. */
 static void programs_have_files_of_their_own(void **state) {
   static ocl_plan plan;
@@ -311,6 +333,7 @@ static void programs_have_files_of_their_own(void **state) {
   memcpy(&h, text_of(path), sizeof h);
   assert_string_equal(h.key, "Fake\nOpenCL 1.2 fake 1\nNear\nOpenCL 1.2 device 1\n1\n"
                              "-cl-std=CL1.2 -w");
+  expect_name(path, &h, plan.source);
   assert_int_equal(h.source_size, strlen(plan.source));
   assert_int_equal(h.binary_size, strlen(plan.source) + FAKE_BINARY_HEAD);
   int n = 1;
