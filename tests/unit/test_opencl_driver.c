@@ -111,19 +111,24 @@ static void kernels_are_rehearsed(void **state) {
   }
 }
 
+/* The kernel of the first launch sets a word where it is given a 4. */
+static void fill_faulty(ocl_plan *plan) {
+  ocl_fill(plan);
+  plan->needs.kernel_count = 6;
+  plan->buffers[B_T] = (wick_cl_buffer){WICK_CL_FAULT, 0, 0, WICK_CL_FAULT_BYTES};
+  plan->launches[0].kernel = 5;
+  plan->launches[0].arg_count = 2;
+  plan->args[1].buffer = B_T;
+  plan->args[3].buffer = B_A;
+}
+
 /* A word that kernels set stays set until that has been told, once. */
 static void faults_are_told(void **state) {
   static ocl_plan plan;
   (void)state;
   for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
     fixture f;
-    ocl_fill(&plan);
-    plan.needs.kernel_count = 6;
-    plan.buffers[B_T] = (wick_cl_buffer){WICK_CL_FAULT, 0, 0, WICK_CL_FAULT_BYTES};
-    plan.launches[0].kernel = 5;
-    plan.launches[0].arg_count = 2;
-    plan.args[1].buffer = B_T;
-    plan.args[3].buffer = B_A;
+    fill_faulty(&plan);
     load_for(&plan, d, &f);
     wick_session *s = session_of(&f, OCL_SUM);
     buffers o = make_buffers(0);
@@ -425,6 +430,56 @@ static void failures_of_sessions_are_told(void **state) {
   }
 }
 
+/* A session that is told of a fault, unless a call fails; one more run ends what is left of it.
+ * calls: those until it is told. */
+static void meet_fault(const wick_model *m, outcome *x, uint32_t *calls) {
+  *x = (outcome){0};
+  x->status = wick_session_create_with(m, OCL_SUM, &(wick_session_options){1, &x->why},
+                                       &x->session);
+  if (x->status != WICK_OK) return;
+  buffers o = make_buffers(0);
+  o.a[0] = 4;
+  note(x, run(x->session, &o));
+  memcpy(calls, fake.calls, sizeof fake.calls);
+  o.a[0] = 5;
+  uint32_t at = fake.fails_at;
+  fake.fails_at = 0;
+  wick_status status = run(x->session, &o);
+  assert_true(status == WICK_OK || status == WICK_RUN_FAILED);
+  assert_int_equal(run(x->session, &o), WICK_OK);
+  fake.fails_at = at;
+  wick_session_free(x->session);
+  free(o.memory);
+}
+
+static void failures_about_faults_are_told(void **state) {
+  static ocl_plan plan;
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
+    fixture f;
+    outcome x;
+    fill_faulty(&plan);
+    load_for(&plan, d, &f);
+    int live = fake.live;
+    uint32_t before[FAKE_FUNCTIONS], n[FAKE_FUNCTIONS], calls[FAKE_FUNCTIONS];
+    memcpy(before, fake.calls, sizeof before);
+    meet_fault(f.model, &x, n);
+    assert_int_equal(x.status, WICK_RUN_FAILED);
+    assert_string_equal(x.why.text, "an index is out of range");
+    for (size_t i = 0; i < sizeof may_fail / sizeof *may_fail; i++)
+      for (uint32_t k = 1; k <= n[may_fail[i]] - before[may_fail[i]]; k++) {
+        fake.fails = may_fail[i];
+        fake.fails_at = fake.calls[may_fail[i]] + k;
+        fake.code = k % 2 ? CL_INVALID_VALUE : CL_OUT_OF_HOST_MEMORY;
+        meet_fault(f.model, &x, calls);
+        expect_told(&x, fake.fails, k, fake.code);
+        assert_int_equal(fake.live, live);
+      }
+    fake_reset();
+    unload(&f);
+  }
+}
+
 /* The same of loading. What is rehearsed may fail: then it is done when it is needed. */
 static void failures_of_loading_are_told(void **state) {
   static const char *const wanted[] = {
@@ -480,6 +535,7 @@ int main(void) {
       cmocka_unit_test(steps_that_are_watched_end_alone),
       cmocka_unit_test(memory_of_devices_is_theirs),
       cmocka_unit_test(failures_of_sessions_are_told),
+      cmocka_unit_test(failures_about_faults_are_told),
       cmocka_unit_test(failures_of_loading_are_told),
   };
   return cmocka_run_group_tests(tests, begin, end);

@@ -226,6 +226,19 @@ static void kernels_are_checked(void **state) {
     unload(&f);
     assert_int_equal(fake.live, 0);
   }
+  for (int k = 1; k < 3; k++) { /* a work-group is as large as its three sizes make it */
+    fixture f;
+    fake_reset();
+    ocl_fill(&plan);
+    plan.needs.max_group = 32;
+    plan.needs.max_items[k] = 2;
+    plan.launches[2].local[k] = 2;
+    plan.launches[2].global[k] = 2;
+    fake.most = 31;
+    assert_int_equal(load(&plan, &f), WICK_BAD_MACHINE);
+    assert_string_equal(f.detail.text, "'Near' runs kernel k1 in work-groups of 31 at most");
+    unload(&f);
+  }
   fake_reset();
 }
 
@@ -336,6 +349,8 @@ static void programs_have_files_of_their_own(void **state) {
   expect_name(path, &h, plan.source);
   assert_int_equal(h.source_size, strlen(plan.source));
   assert_int_equal(h.binary_size, strlen(plan.source) + FAKE_BINARY_HEAD);
+  assert_int_equal(h.source_crc, wick_crc32c(0, plan.source, strlen(plan.source)));
+  assert_int_equal(h.binary_crc, wick_crc32c(0, text_of(path) + sizeof h, h.binary_size));
   int n = 1;
 #define ANOTHER(change, back)                    \
   change;                                        \

@@ -364,7 +364,7 @@ static void dims_are_the_parts(void **state) {
   free(data);
 }
 
-/* Without another side, what the branch passes by leaves the bound; it is the entry's first part. */
+/* Without another side, what the branch passes by leaves the bound; it is the first part. */
 static wk_package *either_package(bool has_else) {
   wk_package *p = wk_package_new(&(wk_package_meta){.model = "either"});
   uint32_t unit = toy_add_unit(p, "async", toy_async_ops, sizeof toy_async_ops);
