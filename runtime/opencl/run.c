@@ -11,15 +11,14 @@ typedef struct {
   wick_error_detail *error;
 } job_run;
 
-/* The byte that argument `arg` points to. */
-static wick_status read_condition(const job_run *r, uint32_t launch, uint32_t arg,
-                                  int64_t iteration, bool *out) {
+/* The byte that the first argument points to. */
+static wick_status read_condition(const job_run *r, uint32_t launch, int64_t iteration, bool *out) {
   const wick_cl_plan *p = &r->c->u->plan;
-  const wick_cl_arg *a = &p->args[p->launches[launch].first_arg + arg];
+  const wick_cl_arg *a = &p->args[p->launches[launch].first_arg];
   cl_mem memory = wick_cl_memory(r->c, r->job->part, a);
   cl_long offset;
   uint8_t byte;
-  wick_status status = wick_cl_offset(r->c, launch, arg, iteration, &offset, r->error);
+  wick_status status = wick_cl_offset(r->c, launch, 0, iteration, &offset, r->error);
   if (status != WICK_OK) return status;
   if (!memory) return wick_fail(r->error, WICK_RUN_FAILED, "launch %u has no condition", launch);
   cl_int code = r->c->cl->EnqueueReadBuffer(r->c->queue, memory, CL_TRUE, (size_t)offset, 1, &byte,
@@ -63,7 +62,7 @@ static wick_status run_branch(const job_run *r, uint32_t launch, int64_t iterati
   const wick_cl_launch *l = &r->c->u->plan.launches[launch];
   uint32_t first = launch + 1, other = first + l->body_count;
   bool is_true;
-  wick_status status = read_condition(r, launch, 0, iteration, &is_true);
+  wick_status status = read_condition(r, launch, iteration, &is_true);
   if (status != WICK_OK) return status;
   return is_true ? run_rows(r, first, other, iteration)
                  : run_rows(r, other, other + l->else_count, iteration);
@@ -75,7 +74,7 @@ static wick_status run_loop(const job_run *r, uint32_t launch, int64_t outer) {
   bool is_tested = p->args[l->first_arg].buffer != WICK_NONE, goes_on = true;
   wick_status status = WICK_OK;
   for (int64_t i = 0; i < l->trip && status == WICK_OK; i++) {
-    if (is_tested) status = read_condition(r, launch, 0, outer, &goes_on);
+    if (is_tested) status = read_condition(r, launch, outer, &goes_on);
     if (status != WICK_OK || !goes_on) break;
     status = write_number(r, launch, outer, i);
     if (status == WICK_OK) status = run_rows(r, launch + 1, launch + 1 + l->body_count, i);

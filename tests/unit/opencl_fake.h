@@ -272,6 +272,11 @@ static cl_int fake_put(cl_command_queue q, fake_command c, bool waits) {
   return CL_SUCCESS;
 }
 
+/* The queue is in order: nothing waits for anything else, and nobody frees events. */
+static void fake_no_events(cl_uint n, const cl_event *list, const cl_event *event) {
+  if (n || list || event) fail_msg("a command with events");
+}
+
 CL_API_ENTRY cl_command_queue CL_API_CALL
 clCreateCommandQueue(cl_context c, cl_device_id d, cl_command_queue_properties how, cl_int *code) {
   if (fake_fails(FAKE_CreateCommandQueue)) return *code = fake.code, NULL;
@@ -294,7 +299,7 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue q) {
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue q, cl_mem m, cl_bool waits,
                                                     size_t at, size_t size, void *to, cl_uint n,
                                                     const cl_event *events, cl_event *event) {
-  (void)n, (void)events, (void)event;
+  fake_no_events(n, events, event);
   if (fake_fails(FAKE_EnqueueReadBuffer)) return fake.code;
   return fake_put(q, (fake_command){FAKE_READ, m, at, size, .to = to}, waits);
 }
@@ -303,7 +308,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue q, cl_mem 
                                                      size_t at, size_t size, const void *from,
                                                      cl_uint n, const cl_event *events,
                                                      cl_event *event) {
-  (void)n, (void)events, (void)event;
+  fake_no_events(n, events, event);
   if (fake_fails(FAKE_EnqueueWriteBuffer)) return fake.code;
   return fake_put(q, (fake_command){FAKE_WRITE, m, at, size, .from = from}, waits);
 }
@@ -313,7 +318,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue q, cl_mem m
                                                     size_t at, size_t size, cl_uint n,
                                                     const cl_event *events, cl_event *event) {
   fake_command c = {FAKE_FILL, m, at, size, .pattern_size = pattern_size};
-  (void)n, (void)events, (void)event;
+  fake_no_events(n, events, event);
   if (fake_fails(FAKE_EnqueueFillBuffer)) return fake.code;
   if (pattern_size > 8 || at % pattern_size || size % pattern_size) fail_msg("an odd pattern");
   memcpy(c.pattern, pattern, pattern_size);
@@ -324,7 +329,7 @@ CL_API_ENTRY void *CL_API_CALL clEnqueueMapBuffer(cl_command_queue q, cl_mem m, 
                                                   cl_map_flags how, size_t at, size_t size,
                                                   cl_uint n, const cl_event *events,
                                                   cl_event *event, cl_int *code) {
-  (void)n, (void)events, (void)event;
+  fake_no_events(n, events, event);
   if (fake_fails(FAKE_EnqueueMapBuffer)) return *code = fake.code, NULL;
   if (!m->host || at != 0 || size != m->size) fail_msg("no whole buffer around the host's memory");
   m->mapped = how;
@@ -335,7 +340,7 @@ CL_API_ENTRY void *CL_API_CALL clEnqueueMapBuffer(cl_command_queue q, cl_mem m, 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue q, cl_mem m, void *at,
                                                         cl_uint n, const cl_event *events,
                                                         cl_event *event) {
-  (void)n, (void)events, (void)event;
+  fake_no_events(n, events, event);
   if (fake_fails(FAKE_EnqueueUnmapMemObject)) return fake.code;
   if (at != m->host) fail_msg("this is not mapped");
   return fake_put(q, (fake_command){.what = FAKE_UNMAP, .memory = m}, false);
@@ -345,7 +350,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue q, cl_ke
                                                        const size_t *offset, const size_t *global,
                                                        const size_t *local, cl_uint events,
                                                        const cl_event *list, cl_event *event) {
-  (void)events, (void)list, (void)event;
+  fake_no_events(events, list, event);
   if (fake_fails(FAKE_EnqueueNDRangeKernel)) return fake.code;
   if (n != 3 || offset || global[1] != 1 || global[2] != 1 || global[0] % 16) fail_msg("odd sizes");
   if (local[0] != 16 || local[1] != 1 || local[2] != 1) fail_msg("odd groups");
