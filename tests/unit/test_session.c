@@ -314,6 +314,30 @@ static void parts_are_opened_once(void **state) {
   model->units[1].device = &toy_sync;
 }
 
+/* ---- packages of a test's own ---------------------------------------------------------------- */
+
+typedef struct {
+  void *data;
+  wick_model *model;
+  wick_session *session;
+} opened_package;
+
+static opened_package open_package(wk_package *p) {
+  opened_package o;
+  size_t size;
+  assert_null(wk_package_bytes(p, &o.data, &size));
+  wk_package_free(p);
+  assert_int_equal(wick_model_load_memory(o.data, size, NULL, &o.model), WICK_OK);
+  assert_int_equal(wick_session_create(o.model, 0, 1, &o.session), WICK_OK);
+  return o;
+}
+
+static void close_package(opened_package *o) {
+  wick_session_free(o->session);
+  wick_model_free(o->model);
+  free(o->data);
+}
+
 /* ---- dims that are known afterwards ---------------------------------------------------------- */
 
 /* y is i64[n, m, …], of a bound of [4, 300, 1, …] of as many dims as there can be, and a copy is
@@ -341,16 +365,10 @@ static void dims_are_the_parts(void **state) {
   static _Alignas(64) int64_t y[4 * 300];
   _Alignas(64) float x[4] = {1, 2, 3, 4}, z[4] = {0};
   const void *inputs[] = {x};
-  void *outputs[] = {y, z}, *data;
-  size_t size;
-  wick_model *m;
-  wick_session *s;
+  void *outputs[] = {y, z};
   (void)state;
-  wk_package *p = bound_package();
-  assert_null(wk_package_bytes(p, &data, &size));
-  wk_package_free(p);
-  assert_int_equal(wick_model_load_memory(data, size, NULL, &m), WICK_OK);
-  assert_int_equal(wick_session_create(m, 0, 1, &s), WICK_OK);
+  opened_package o = open_package(bound_package());
+  wick_session *s = o.session;
   for (int k = 0; k < 2; k++) {
     assert_int_equal(wick_session_output_dims(s, 0)[1], k ? 0 : 300);
     assert_int_equal(wick_session_run(s, inputs, outputs), WICK_OK);
@@ -359,9 +377,7 @@ static void dims_are_the_parts(void **state) {
     assert_int_equal(wick_session_output_dims(s, 1)[0], 4);
     assert_memory_equal(z, x, sizeof z);
   }
-  wick_session_free(s);
-  wick_model_free(m);
-  free(data);
+  close_package(&o);
 }
 
 /* Without another side, what the branch passes by leaves the bound; it is the first part. */
@@ -391,25 +407,79 @@ static void dims_are_of_the_side_that_ran(void **state) {
     _Alignas(64) float x[4] = {1, 2, 3, 4};
     _Alignas(64) int64_t y[4], i[4];
     _Alignas(64) uint8_t c = 0;
-    void *outputs[] = {y, i}, *data;
-    size_t size;
-    wick_model *m;
-    wick_session *s;
-    wk_package *p = either_package(has_else);
-    assert_null(wk_package_bytes(p, &data, &size));
-    wk_package_free(p);
-    assert_int_equal(wick_model_load_memory(data, size, NULL, &m), WICK_OK);
-    assert_int_equal(wick_session_create(m, 0, 1, &s), WICK_OK);
+    void *outputs[] = {y, i};
+    opened_package o = open_package(either_package(has_else));
+    wick_session *s = o.session;
     for (size_t k = 0; k < sizeof sides; k++) {
       c = sides[k];
       assert_int_equal(wick_session_run(s, (const void *[]){x, &c}, outputs), WICK_OK);
       assert_int_equal(wick_session_output_dims(s, 0)[0], c ? 3 : has_else ? 2 : 4);
       if (has_else) assert_int_equal(wick_session_output_dims(s, 1)[0], c ? 4 : 3);
     }
-    wick_session_free(s);
-    wick_model_free(m);
-    free(data);
+    close_package(&o);
   }
+}
+
+/* ---- more plans ------------------------------------------------------------------------------ */
+
+/* Two inputs and outputs, of the first of which a part works with the odd elements. */
+static void memory_is_of_whole_tensors(void **state) {
+  static const int64_t two[] = {2}, stride[] = {2};
+  enum { X, U, Y, Z, ODD_X, ODD_Y };
+  (void)state;
+  wk_package *p = wk_package_new(&(wk_package_meta){.model = "views"});
+  uint32_t unit = toy_add_unit(p, "async", toy_async_ops, sizeof toy_async_ops);
+  const wk_package_tensor f = toy_tensor("", WICK_F32, 1), one[] = {f, f};
+  wk_package_tensor odd = f, edges[2];
+  odd.dims = two, odd.strides = stride;
+  edges[0] = edges[1] = odd;
+  edges[0].offset = edges[1].offset = 4;
+  edges[0].place = WICK_PLACE_INPUT, edges[1].place = WICK_PLACE_OUTPUT;
+  const wk_package_tensor halves[] = {odd, odd};
+  uint32_t whole = toy_add_part(p, "plus", unit, TOY_PLUS, one, 1, 1);
+  uint32_t half = toy_add_part(p, "half", unit, TOY_PLUS, halves, 1, 1);
+  const wk_package_row rows[] = {
+      {.kind = WICK_ROW_RUN, .part = whole, TOY_ON(X, Y)},
+      {.kind = WICK_ROW_RUN, .part = whole, TOY_ON(U, Z)},
+      {.kind = WICK_ROW_RUN, .part = half, TOY_ON(ODD_X, ODD_Y), TOY_AFTER(0)}};
+  wk_package_add_entry(p, &(wk_package_entry){.name = "views", .inputs = one, .n_inputs = 2,
+                                              .outputs = one, .n_outputs = 2, .edges = edges,
+                                              .n_edges = 2, .rows = rows, .n_rows = 3});
+  opened_package o = open_package(p);
+  static const char *const why[] = {"input 0 is not one device's alone", NULL,
+                                    "output 0 is not one device's alone", NULL};
+  for (uint32_t i = 0; i < 4; i++) {
+    void *memory;
+    assert_int_equal(wick_session_allocate(o.session, i, &memory),
+                     why[i] ? WICK_BAD_ARGUMENT : WICK_OK);
+    assert_string_equal(wick_session_error(o.session), why[i] ? why[i] : "");
+  }
+  close_package(&o);
+}
+
+/* What a copy waits for may fail: then the run has. */
+static void copies_wait_for_what_fails(void **state) {
+  enum { X, Y, Z };
+  (void)state;
+  wk_package *p = wk_package_new(&(wk_package_meta){.model = "late"});
+  uint32_t unit = toy_add_unit(p, "async", toy_async_ops, sizeof toy_async_ops);
+  const wk_package_tensor f = toy_tensor("", WICK_F32, 1), one[] = {f, f};
+  uint32_t part = toy_add_part(p, "fail", unit, TOY_FAILING, one, 1, 1);
+  const wk_package_row rows[] = {
+      {.kind = WICK_ROW_RUN, .part = part, TOY_ON(X, Y)},
+      {.kind = WICK_ROW_COPY, TOY_ON(X, Z), TOY_AFTER(0), .bytes = 16}};
+  wk_package_add_entry(p, &(wk_package_entry){.name = "late", .inputs = one, .n_inputs = 1,
+                                              .outputs = one, .n_outputs = 2, .rows = rows,
+                                              .n_rows = 2});
+  opened_package o = open_package(p);
+  _Alignas(64) float x[4] = {1, 2, 3, 4}, y[4], z[4] = {0};
+  for (int k = 0; k < 2; k++) {
+    assert_int_equal(wick_session_run(o.session, (const void *[]){x}, (void *[]){y, z}),
+                     WICK_DEVICE_FAILED);
+    assert_string_equal(wick_session_error(o.session), "part 'fail' does not work");
+    assert_true(z[0] == 0);
+  }
+  close_package(&o);
 }
 
 int main(void) {
@@ -423,6 +493,8 @@ int main(void) {
       cmocka_unit_test(parts_are_opened_once),
       cmocka_unit_test(dims_are_the_parts),
       cmocka_unit_test(dims_are_of_the_side_that_ran),
+      cmocka_unit_test(memory_is_of_whole_tensors),
+      cmocka_unit_test(copies_wait_for_what_fails),
   };
   return cmocka_run_group_tests(tests, load_toy, free_toy);
 }
