@@ -2,6 +2,7 @@
  * Programs of OpenCL packages on the driver of opencl_fake.h: what is said when they do not
  * compile, kernels that are not as the plan says, and the cache: what its files are named by, which
  * programs it keeps, and what is left when one cannot be kept. */
+#include <errno.h>
 #include <sys/stat.h>
 
 #include "runtime/internal.h"
@@ -300,6 +301,15 @@ static void folders_are_made_where_they_should_be(void **state) {
     assert_true(wick_opencl_cache_folder(path, n + 1)); /* there is just room for it */
     assert_false(wick_opencl_cache_folder(path, n));
   }
+  char here[256]; /* names from here, of folders none of which is there */
+  assert_non_null(getcwd(here, sizeof here));
+  assert_int_equal(chdir(folder), 0);
+  set("WICK_CACHE", "of/this/folder");
+  errno = 0;
+  assert_true(wick_opencl_cache_folder(path, sizeof path));
+  assert_string_equal(path, "of/this/folder/opencl");
+  assert_int_equal(rmdir(path), 0);
+  assert_int_equal(chdir(here), 0);
   for (int k = 0; k < 3; k++) set(names[k], kept[k]), free(kept[k]);
   snprintf(path, sizeof path, "rm -r %s", folder);
   assert_int_equal(system(path), 0);

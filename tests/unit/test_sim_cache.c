@@ -2,6 +2,7 @@
  * The cache of cycle models once more, with files of the host and of the project that this test
  * chooses, and a library that is none: processors, the bench, tuned models from their first
  * compilation to the second, folders, and how far a build is. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -351,6 +352,42 @@ static void folders_are_made(void **state) {
   assert_int_equal(chdir(here), 0);
 }
 
+static void set(const char *name, const char *value) {
+  if (value) setenv(name, value, 1);
+  else unsetenv(name);
+}
+
+/* By three variables, of which empty ones do not count. */
+static void folders_are_those_of_the_user(void **state) {
+  (void)state;
+  static const char *const names[] = {"WICK_CACHE", "XDG_CACHE_HOME", "HOME"};
+  static const struct {
+    const char *values[3], *wanted; /* NULL: nowhere */
+  } cases[] = {
+      {{"own", "xdg", "home"}, "own/"},       {{"", "xdg", "home"}, "xdg/wick/"},
+      {{NULL, "xdg", NULL}, "xdg/wick/"},     {{NULL, "", "home"}, "home/.cache/wick/"},
+      {{NULL, NULL, "home"}, "home/.cache/wick/"}, {{NULL, NULL, ""}, NULL},
+      {{"", "", NULL}, NULL}};
+  wk_sim_build_options o = {.machine = &tiny, .rtl = rtl, .tune = WK_SIM_TUNE_NEVER};
+  char here[256], *kept[3], *path;
+  assert_non_null(getcwd(here, sizeof here));
+  assert_int_equal(chdir(folder), 0);
+  for (int k = 0; k < 3; k++) kept[k] = getenv(names[k]) ? wk_xstrdup(getenv(names[k])) : NULL;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    for (int k = 0; k < 3; k++) set(names[k], cases[i].values[k]);
+    errno = 0;
+    if (cases[i].wanted) {
+      must(wk_sim_build(&o, &path));
+      assert_memory_equal(path, cases[i].wanted, strlen(cases[i].wanted));
+      free(path);
+    } else {
+      refuse(&o, "no folder for built models: set WICK_CACHE");
+    }
+  }
+  for (int k = 0; k < 3; k++) set(names[k], kept[k]), free(kept[k]);
+  assert_int_equal(chdir(here), 0);
+}
+
 /* What a build that was killed has left is gone; a file where the folder should be is an error. */
 static void the_folder_to_work_in_is_empty(void **state) {
   (void)state;
@@ -445,6 +482,7 @@ int main(void) {
       cmocka_unit_test(tuned_models_are_compiled_twice),
       cmocka_unit_test(tuning_fails),
       cmocka_unit_test(folders_are_made),
+      cmocka_unit_test(folders_are_those_of_the_user),
       cmocka_unit_test(the_folder_to_work_in_is_empty),
       cmocka_unit_test(progress_is_told),
   };
