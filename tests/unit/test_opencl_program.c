@@ -278,6 +278,7 @@ static void folders_are_made_where_they_should_be(void **state) {
   static const char *const names[] = {"WICK_CACHE", "XDG_CACHE_HOME", "HOME"};
   char *kept[3], folder[] = "/tmp/wick-opencl-XXXXXX", text[3][64], path[128], wanted[128];
   (void)state;
+  mode_t mask = umask(022);
   assert_non_null(mkdtemp(folder));
   snprintf(path, sizeof path, "%s/file", folder);
   FILE *f = fopen(path, "w");
@@ -297,20 +298,23 @@ static void folders_are_made_where_they_should_be(void **state) {
     size_t n = (size_t)snprintf(wanted, sizeof wanted, "%s%s", folder, cases[i].wanted);
     struct stat st;
     assert_string_equal(path, wanted);
-    assert_true(stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    assert_true(stat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 07777) == 0755);
+    *strrchr(path, '/') = '\0';
+    assert_true(stat(path, &st) == 0 && (st.st_mode & 07777) == 0755);
     assert_true(wick_opencl_cache_folder(path, n + 1)); /* there is just room for it */
     assert_false(wick_opencl_cache_folder(path, n));
   }
   char here[256]; /* names from here, of folders none of which is there */
   assert_non_null(getcwd(here, sizeof here));
   assert_int_equal(chdir(folder), 0);
-  set("WICK_CACHE", "of/this/folder");
+  set("WICK_CACHE", "o/f");
   errno = 0;
   assert_true(wick_opencl_cache_folder(path, sizeof path));
-  assert_string_equal(path, "of/this/folder/opencl");
+  assert_string_equal(path, "o/f/opencl");
   assert_int_equal(rmdir(path), 0);
   assert_int_equal(chdir(here), 0);
   for (int k = 0; k < 3; k++) set(names[k], kept[k]), free(kept[k]);
+  umask(mask);
   snprintf(path, sizeof path, "rm -r %s", folder);
   assert_int_equal(system(path), 0);
 }
