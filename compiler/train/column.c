@@ -61,14 +61,14 @@ static wk_status bad_value(const wk_column *c, int64_t flat, const char *why) {
   for (int i = 1; n > 1 && i < t->rank; i++)
     wk_str_printf(&at, i > 1 ? ",%lld" : "%lld", (long long)pos[i]);
   if (n > 1) wk_str_add(&at, "]");
-  wk_status s;
-  const char *place = at.s ? at.s : "";
   if (wk_dtype_is_float(t->dtype))
-    s = wk_error_at(WK_INPUT, c->path, "sample %lld%s: %g %s", (long long)(flat / n), place,
-                    wk_load_f64(c->t.data, t->dtype, flat), why);
+    wk_str_printf(&at, ": %g", wk_load_f64(c->t.data, t->dtype, flat));
+  else if (t->dtype == WK_U64)
+    wk_str_printf(&at, ": %llu", (unsigned long long)wk_load_i64(c->t.data, t->dtype, flat));
   else
-    s = wk_error_at(WK_INPUT, c->path, "sample %lld%s: %lld %s", (long long)(flat / n), place,
-                    (long long)wk_load_i64(c->t.data, t->dtype, flat), why);
+    wk_str_printf(&at, ": %lld", (long long)wk_load_i64(c->t.data, t->dtype, flat));
+  wk_status s =
+      wk_error_at(WK_INPUT, c->path, "sample %lld%s %s", (long long)(flat / n), at.s, why);
   wk_str_free(&at);
   return s;
 }
