@@ -135,6 +135,13 @@ static const form forms[] = {
      "%d = dequantize(%w, %s, %z) : f32[3,3]\n%t = transpose(%w) {perm=[1,0]} : u8[3,3]\n"
      "%e = dequantize(%t, %s, %z) : f32[3,3]\n%a = add(%d, %e) : f32[3,3]\n"
      "%y = add(%x, %a) : f32[3,3]", "w", 2, 0, 0},
+    {"a weight behind itself", "f32[6]",
+     "%w = constant u8[3] {0, 255, 77}\n%c = concat(%w, %w) {axis=0} : u8[6]\n"
+     "%d = dequantize(%c, %s, %z) : f32[6]\n%y = add(%x, %d) : f32[6]", "w", 0, 0, 0},
+    {"a weight behind other numbers", "f32[6]",
+     "%w = constant u8[3] {0, 255, 77}\n%v = constant u8[3] {1, 2, 3}\n"
+     "%c = concat(%v, %w) {axis=0} : u8[6]\n%d = dequantize(%c, %s, %z) : f32[6]\n"
+     "%y = add(%x, %d) : f32[6]", "w", 0, 0, 0},
     {"a part of a weight", "f32[1,3]",
      "%w = constant u8[2,3] {0, 255, 3, 4, 5, 6}\n"
      "%l = slice(%w) {starts=[1,0], sizes=[1,3], steps=[1,1]} : u8[1,3]\n"
@@ -269,6 +276,9 @@ static const struct { const char *body, *message; } refused[] = {
      "the integers of 'w' cannot be trained: they are also read as integers"},
     {"%w = constant u8[3] {1, 2, 3}\n%q = quantize(%x, %s, %z) {to=u8} : u8[3]\n"
      "%c = concat(%w, %q) {axis=0} : u8[6]\n%y = dequantize(%c, %s, %z) : f32[6]",
+     "the integers of 'w' cannot be trained: they are joined with what is computed"},
+    {"%w = constant u8[3] {1, 2, 3}\n%q = quantize(%x, %s, %z) {to=u8} : u8[3]\n"
+     "%c = concat(%q, %w) {axis=0} : u8[6]\n%y = dequantize(%c, %s, %z) : f32[6]",
      "the integers of 'w' cannot be trained: they are joined with what is computed"},
 };
 
