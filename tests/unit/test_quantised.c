@@ -112,6 +112,24 @@ static const form forms[] = {
      "%q = quantize(%x, %s, %z) {to=u8} : u8[2,3]\n%lo = constant u8[] {10}\n"
      "%hi = constant u8[] {50}\n%a = min(%q, %lo) : u8[2,3]\n%b = max(%a, %hi) : u8[2,3]\n"
      "%y = dequantize(%b, %s, %z) : f32[2,3]", "", 0, 0, 1},
+    {"limits that leave one number to all", "f32[2,3]",
+     "%q = quantize(%x, %s, %z) {to=u8} : u8[2,3]\n%l = constant u8[] {10}\n"
+     "%a = min(%q, %l) : u8[2,3]\n%b = max(%a, %l) : u8[2,3]\n"
+     "%y = dequantize(%b, %s, %z) : f32[2,3]", "", 1, 1, 0},
+    {"one scale, zero points of rows, transposed", "f32[2,2]",
+     PER_ROW
+     "%q = quantize(%x, %s, %m) {to=u8} : u8[2,2]\n%t = transpose(%q) {perm=[1,0]} : u8[2,2]\n"
+     "%y = dequantize(%t, %s, %m) : f32[2,2]", "", 0, 0, 1},
+    {"a scale that is computed", "f32[2,3]",
+     "%k = reduce_max(%x) {axes=[0,1], keepdims=0} : f32[]\n"
+     "%q = quantize(%x, %k, %z) {to=u8} : u8[2,3]\n%y = dequantize(%q, %k, %z) : f32[2,3]", "", 0,
+     0, 1},
+    {"to another type of floats", "f32[2,3]",
+     "%h = constant f16[] {0.5}\n%q = quantize(%x, %s, %z) {to=u8} : u8[2,3]\n"
+     "%y = dequantize(%q, %h, %z) : f16[2,3]", "", 1, 1, 0},
+    {"numbers that nobody trains", "f32[3]",
+     "%w = constant u8[3] {0, 255, 77}\n%d = dequantize(%w, %s, %z) : f32[3]\n"
+     "%y = add(%x, %d) : f32[3]", "", 0, 0, 0},
     {"a weight, once cut off", "f32[3]",
      "%w = constant u8[3] {0, 255, 77}\n%hi = constant u8[] {100}\n%a = min(%w, %hi) : u8[3]\n"
      "%d = dequantize(%a, %s, %z) : f32[3]\n%e = dequantize(%w, %s, %z) : f32[3]\n"
@@ -302,6 +320,27 @@ static void test_shared(void **state) {
   wk_module_free(m);
 }
 
+/* As far as 500 moves back. */
+static void test_far(void **state) {
+  (void)state;
+  for (int moves = 499; moves <= 501; moves++) {
+    wk_str text = {0};
+    wk_module *m;
+    wk_quantised q;
+    wk_str_add(&text, "module \"far\" {\n  graph @main(%x: f32[3]) {\n%s = constant f32[] {0.5}\n"
+                      "%z = constant u8[] {3}\n%q0 = quantize(%x, %s, %z) {to=u8}\n");
+    for (int i = 0; i < moves; i++)
+      wk_str_printf(&text, "%%q%d = reshape(%%q%d) {shape=[%s]}\n", i + 1, i, i % 2 ? "3" : "3,1");
+    wk_str_printf(&text, "%%y = dequantize(%%q%d, %%s, %%z)\noutput %%y\n}\n}\n", moves);
+    assert_null(wk_module_parse(text.s, "far", &m));
+    assert_null(open_form(m, "", &q));
+    assert_int_equal(q.activations, moves <= 500);
+    wk_quantised_free(&q);
+    wk_module_free(m);
+    wk_str_free(&text);
+  }
+}
+
 static void test_refused(void **state) {
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(refused); i++) {
@@ -404,6 +443,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_forms), cmocka_unit_test(test_round),
       cmocka_unit_test(test_round_saturates), cmocka_unit_test(test_shared),
+      cmocka_unit_test(test_far),
       cmocka_unit_test(test_refused), cmocka_unit_test(test_spreads),
       cmocka_unit_test(test_room), cmocka_unit_test(test_integers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
