@@ -124,6 +124,14 @@ static const form forms[] = {
      "%k = reduce_max(%x) {axes=[0,1], keepdims=0} : f32[]\n"
      "%q = quantize(%x, %k, %z) {to=u8} : u8[2,3]\n%y = dequantize(%q, %k, %z) : f32[2,3]", "", 0,
      0, 1},
+    {"a scale that is computed on the way back", "f32[2,3]",
+     "%k = reduce_max(%x) {axes=[0,1], keepdims=0} : f32[]\n"
+     "%q = quantize(%x, %s, %z) {to=u8} : u8[2,3]\n%y = dequantize(%q, %k, %z) : f32[2,3]", "", 0,
+     0, 1},
+    {"a zero point that is computed on the way back", "f32[2,3]",
+     "%k = reduce_max(%x) {axes=[0,1], keepdims=0} : f32[]\n%c = clip(%k) {lo=0.0, hi=9.0}\n"
+     "%o = cast(%c) {to=u8}\n%q = quantize(%x, %s, %z) {to=u8} : u8[2,3]\n"
+     "%y = dequantize(%q, %s, %o) : f32[2,3]", "", 0, 0, 1},
     {"to another type of floats", "f32[2,3]",
      "%h = constant f16[] {0.5}\n%q = quantize(%x, %s, %z) {to=u8} : u8[2,3]\n"
      "%y = dequantize(%q, %h, %z) : f16[2,3]", "", 1, 1, 0},
