@@ -112,8 +112,41 @@ static void test_one_target(void **state) {
   wk_module_free(m);
 }
 
+/* What does not pay: 48 bytes at 1 ns each, as many bytes of edges at 30 ns, and 2 us to start,
+ * against 48 bytes at 20 ns on the host; and what just pays. */
+static void test_too_small(void **state) {
+  (void)state;
+  static const struct { double start; const char *why; } rows[] = {
+      {2e6, "  map on host, not maps: its part is too small: 3.5 us there with 48 bytes of edges, "
+            "1.0 us on the host\n"},
+      {-528e3, NULL}, /* 48 * (1 + 30) ns - 528 ns = 48 * 20 ns */
+      {-527e3, "  map on host, not maps: its part is too small: 1.0 us there with 48 bytes of "
+               "edges, 1.0 us on the host\n"}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    wk_target small = maps_target, slow = maps_host;
+    small.cost = (wk_target_cost){0, 1e3, 30e3, rows[i].start};
+    slow.cost = (wk_target_cost){.per_byte = 20e3};
+    wk_instance first = {.target = &small, .is_here = true}, last = {.target = &slow,
+                                                                      .is_here = true};
+    wk_instance *const list[] = {&first, &last};
+    const wk_targets both = {list, 2, true};
+    wk_module *m = lowered("graph @main(%x: f32[2,3]) {\n%y = relu(%x)\noutput %y\n}\n");
+    wk_parts *p;
+    wk_str text = {0};
+    assert_null(wk_partition(m, &both, NULL, &p));
+    wk_parts_print(&text, p);
+    const char *why = strstr(text.s, "  map on host");
+    if (!rows[i].why) assert_null(why);
+    else assert_true(why && !strncmp(why, rows[i].why, strlen(rows[i].why)));
+    wk_str_free(&text);
+    wk_parts_free(p);
+    wk_module_free(m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_printed),
-                                     cmocka_unit_test(test_one_target)};
+                                     cmocka_unit_test(test_one_target),
+                                     cmocka_unit_test(test_too_small)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
