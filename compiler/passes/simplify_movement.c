@@ -73,8 +73,7 @@ static bool gather(wk_rewrite *r, const wk_node *n) {
   const wk_type t = *wk_type_of(r, x), y = *wk_type_of(r, n->out[0]);
   const wk_value *indices = wk_val(r->g, n->in[1]);
   int64_t count = wk_type_count(&indices->type), size = t.dims[axis], first = 0, step = 1;
-  if (!wk_known(r, n->in[1]) || count < 1 || count > MAX_INDICES || !wk_is_movable(&t))
-    return false;
+  if (!wk_known(r, n->in[1]) || count < 1 || count > MAX_INDICES) return false;
   for (int64_t i = 0; i < count; i++) {
     int64_t at = wk_load_i64(indices->data, indices->type.dtype, i);
     if (at < -size || at >= size) return false;
