@@ -276,12 +276,12 @@ wk_status wk_infer_broadcast_all(const wk_infer *i, uint32_t first, wk_type *y) 
   return NULL;
 }
 
-wk_status wk_carry_quant(const wk_infer *i, uint32_t k, int axis, wk_type *y) {
+wk_status wk_carry_quant(const wk_infer *i, uint32_t k, bool stays, wk_type *y) {
   const wk_type *x = i->in[k];
   y->quant = x->quant;
   if (!x->quant || x->quant->axis < 0) return NULL;
-  int from = x->quant->axis;
-  if (axis == from && axis < y->rank && y->dims[axis] == x->dims[axis]) return NULL;
+  int axis = x->quant->axis;
+  if (stays && axis < y->rank && y->dims[axis] == x->dims[axis]) return NULL;
   return UNSUPPORTED(i, "%s is quantised per channel along axis %d, which moves",
-                     wk_infer_operand(i, k).s, from);
+                     wk_infer_operand(i, k).s, axis);
 }

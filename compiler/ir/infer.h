@@ -61,8 +61,8 @@ wk_status wk_want_expr(const wk_infer *i, const char *name, const wk_expr *e,
 
 /* Result of broadcasting all present inputs from `first` on. */
 wk_status wk_infer_broadcast_all(const wk_infer *i, uint32_t first, wk_type *y) WK_MUST_CHECK;
-/* y keeps the quantisation of input k. Per channel: its axis must still be `axis` with all channels
- * in place; pass -1 where they move (WK_UNSUPPORTED). */
-wk_status wk_carry_quant(const wk_infer *i, uint32_t k, int axis, wk_type *y) WK_MUST_CHECK;
+/* y keeps the quantisation of input k. Per channel: all channels must lie where they lay, along the
+ * same axis; stays: whether they may (else WK_UNSUPPORTED). */
+wk_status wk_carry_quant(const wk_infer *i, uint32_t k, bool stays, wk_type *y) WK_MUST_CHECK;
 
 #endif

@@ -28,7 +28,7 @@ wk_status wk_infer_gather(const wk_infer *i) {
   if (data->dims[at->axis] == 0 && wk_type_count(indices) > 0)
     return BAD(i, "axis %lld of data is empty", wk_ll(at->axis));
   i->out[0] = y;
-  return wk_carry_quant(i, 0, -1, &i->out[0]);
+  return wk_carry_quant(i, 0, false, &i->out[0]);
 }
 
 /* indices has data's rank and, but along the axis, no dim larger than data's. */
@@ -51,7 +51,7 @@ wk_status wk_infer_gather_elements(const wk_infer *i) {
   const wk_attr_gather_elements *at = i->attrs;
   WK_TRY(want_element_indices(i, at->axis));
   i->out[0] = wk_type_make(i->in[0]->dtype, i->in[1]->rank, i->in[1]->dims);
-  return wk_carry_quant(i, 0, -1, &i->out[0]);
+  return wk_carry_quant(i, 0, false, &i->out[0]);
 }
 
 /* The last axis of indices holds coordinates for data's axes from `batch` on: *depth of them. */
@@ -85,7 +85,7 @@ wk_status wk_infer_gather_nd(const wk_infer *i) {
   WK_TRY(append(i, &y, indices, 0, indices->rank - 1));
   WK_TRY(append(i, &y, data, (int)at->batch_dims + depth, data->rank));
   i->out[0] = y;
-  return wk_carry_quant(i, 0, -1, &i->out[0]);
+  return wk_carry_quant(i, 0, false, &i->out[0]);
 }
 
 static wk_status want_reduction(const wk_infer *i) {
@@ -160,7 +160,7 @@ wk_status wk_infer_top_k(const wk_infer *i) {
   y.dims[at->axis] = at->k;
   i->out[0] = i->out[1] = y;
   i->out[1].dtype = WK_I64;
-  return wk_carry_quant(i, 0, -1, &i->out[0]);
+  return wk_carry_quant(i, 0, false, &i->out[0]);
 }
 
 wk_status wk_infer_reverse_sequence(const wk_infer *i) {
@@ -297,11 +297,11 @@ wk_segment_rows wk_segment_rows_of(const char *form) {
   static const struct {
     const char *name;
     wk_segment_rows rows;
-  } forms[] = {{"plain", {0, 0}}, {"fused8", {8, 4}}, {"fused8_half", {8, 2}},
-               {"fused4", {4, 2}}, {"fused2", {2, 2}}};
+  } forms[] = {{"fused8", {8, 4}}, {"fused8_half", {8, 2}}, {"fused4", {4, 2}},
+               {"fused2", {2, 2}}};
   for (size_t k = 0; k < WK_COUNTOF(forms); k++)
     if (!strcmp(forms[k].name, form)) return forms[k].rows;
-  return (wk_segment_rows){0, 0};
+  return (wk_segment_rows){0, 0}; /* plain */
 }
 
 int64_t wk_segment_width(const wk_segment_rows *r, int64_t columns) {

@@ -17,6 +17,9 @@ static wk_status want_shape(const wk_infer *i, const char *name, wk_ints v) {
   return wk_want_list(i, name, v, v.n, 0);
 }
 
+/* The axis of the channels that x is quantised by, below 0 when there is none. */
+static int channel_axis(const wk_type *x) { return x->quant ? x->quant->axis : -1; }
+
 wk_status wk_infer_reshape(const wk_infer *i) {
   const wk_attr_reshape *at = i->attrs;
   const wk_type *x = i->in[0];
@@ -32,10 +35,10 @@ wk_status wk_infer_reshape(const wk_infer *i) {
     wk_str_free(&to);
     return s;
   }
-  int axis = x->quant ? x->quant->axis : -1;
-  for (int k = 0; k < axis; k++)
-    if (k >= at->shape.n || at->shape.v[k] != x->dims[k]) axis = -1;
-  return wk_carry_quant(i, 0, axis, &i->out[0]);
+  bool stays = true;
+  for (int k = 0; k < channel_axis(x); k++)
+    stays = stays && k < at->shape.n && at->shape.v[k] == x->dims[k];
+  return wk_carry_quant(i, 0, stays, &i->out[0]);
 }
 
 wk_status wk_infer_transpose(const wk_infer *i) {
@@ -51,9 +54,8 @@ wk_status wk_infer_transpose(const wk_infer *i) {
     dims[k] = x->dims[p];
   }
   set(i, 0, x, x->rank, dims);
-  int axis = x->quant ? x->quant->axis : -1;
-  if (axis >= 0 && at->perm.v[axis] != axis) axis = -1;
-  return wk_carry_quant(i, 0, axis, &i->out[0]);
+  int axis = channel_axis(x);
+  return wk_carry_quant(i, 0, axis < 0 || at->perm.v[axis] == axis, &i->out[0]);
 }
 
 wk_status wk_infer_slice(const wk_infer *i) {
@@ -73,9 +75,8 @@ wk_status wk_infer_slice(const wk_infer *i) {
                  wk_ll(n), wk_ll(step), wk_ll(x->dims[k] - 1));
   }
   set(i, 0, x, x->rank, at->sizes.v);
-  int axis = x->quant ? x->quant->axis : -1;
-  if (axis >= 0 && at->steps.v[axis] != 1) axis = -1;
-  return wk_carry_quant(i, 0, axis, &i->out[0]);
+  int axis = channel_axis(x);
+  return wk_carry_quant(i, 0, axis < 0 || at->steps.v[axis] == 1, &i->out[0]);
 }
 
 wk_status wk_infer_expand(const wk_infer *i) {
@@ -84,8 +85,7 @@ wk_status wk_infer_expand(const wk_infer *i) {
   WK_TRY(want_shape(i, "shape", at->shape));
   set(i, 0, x, at->shape.n, at->shape.v);
   WK_TRY(wk_want_broadcast_to(i, 0, &i->out[0]));
-  int axis = x->quant && x->rank == at->shape.n ? x->quant->axis : -1;
-  return wk_carry_quant(i, 0, axis, &i->out[0]);
+  return wk_carry_quant(i, 0, x->rank == at->shape.n, &i->out[0]);
 }
 
 static bool quant_agrees(const wk_type *x, const wk_type *y) {
@@ -116,8 +116,7 @@ wk_status wk_infer_concat(const wk_infer *i) {
     }
   }
   i->out[0] = y;
-  i->out[0].quant = NULL;
-  return wk_carry_quant(i, 0, y.quant ? y.quant->axis : -1, &i->out[0]);
+  return wk_carry_quant(i, 0, true, &i->out[0]);
 }
 
 wk_status wk_infer_split(const wk_infer *i) {
@@ -130,7 +129,7 @@ wk_status wk_infer_split(const wk_infer *i) {
     if (!wk_add_ok(sum, at->sizes.v[k], &sum)) return BAD(i, "sizes overflow");
     set(i, k, x, x->rank, x->dims);
     i->out[k].dims[at->axis] = at->sizes.v[k];
-    WK_TRY(wk_carry_quant(i, 0, x->quant ? x->quant->axis : -1, &i->out[k]));
+    WK_TRY(wk_carry_quant(i, 0, true, &i->out[k]));
   }
   if (sum != x->dims[at->axis])
     return BAD(i, "sizes add up to %lld but axis %lld has %lld", wk_ll(sum), wk_ll(at->axis),
@@ -167,9 +166,8 @@ wk_status wk_infer_pad(const wk_infer *i) {
   set(i, 0, x, x->rank, x->dims);
   for (int k = 0; k < x->rank; k++)
     WK_TRY(pad_axis(i, k, reflect, copies, at->before.v[k], at->after.v[k], &i->out[0].dims[k]));
-  int axis = x->quant ? x->quant->axis : -1;
-  if (axis >= 0 && at->before.v[axis]) axis = -1; /* `after` alone makes it longer or shorter */
-  return wk_carry_quant(i, 0, axis, &i->out[0]);
+  int axis = channel_axis(x); /* `after` alone makes it longer or shorter */
+  return wk_carry_quant(i, 0, axis < 0 || at->before.v[axis] == 0, &i->out[0]);
 }
 
 wk_status wk_infer_tile(const wk_infer *i) {
@@ -180,5 +178,5 @@ wk_status wk_infer_tile(const wk_infer *i) {
   for (int k = 0; k < x->rank; k++)
     if (!wk_mul_ok(x->dims[k], at->repeats.v[k], &i->out[0].dims[k]))
       return BAD(i, "axis %d becomes too long", k);
-  return wk_carry_quant(i, 0, x->quant ? x->quant->axis : -1, &i->out[0]);
+  return wk_carry_quant(i, 0, true, &i->out[0]);
 }

@@ -222,7 +222,7 @@ wk_status wk_infer_max_pool(const wk_infer *i) {
   if (at->taps && at->column_major) return BAD(i, "taps have no order by columns");
   WK_TRY(pool(i, at->kernel, &w));
   const wk_quant *q = i->in[0]->quant;
-  WK_TRY(wk_carry_quant(i, 0, q && q->axis < 2 ? q->axis : -1, &i->out[0]));
+  WK_TRY(wk_carry_quant(i, 0, q && q->axis < 2, &i->out[0]));
   if (i->n_out > 1) {
     i->out[1] = i->out[0];
     i->out[1].dtype = WK_I64;

@@ -60,7 +60,6 @@ static int64_t mod(int64_t a, int64_t b) { return ((a % b) + b) % b; }
 static int64_t padded_index(const char *mode, int64_t i, int64_t d) {
   if (!strcmp(mode, "edge")) return i < 0 ? 0 : i >= d ? d - 1 : i;
   if (!strcmp(mode, "wrap")) return mod(i, d);
-  if (d == 1) return 0;
   int64_t k = mod(i, 2 * (d - 1)); /* reflect */
   return k < d ? k : 2 * (d - 1) - k;
 }
@@ -88,7 +87,7 @@ void wk_lower_pad(wk_low *l, const wk_node *n, wk_value_id *out) {
 void wk_lower_one_hot(wk_low *l, const wk_node *n, wk_value_id *out) {
   const wk_attr_one_hot *a = WK_ATTR(n, one_hot);
   const wk_type y = wk_val(l->g, n->out[0])->type;
-  int axis = (int)(a->axis < 0 ? a->axis + y.rank : a->axis);
+  int axis = (int)a->axis;
   int64_t dims[WK_MAX_RANK];
   memcpy(dims, y.dims, sizeof dims);
   dims[axis] = 1;

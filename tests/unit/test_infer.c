@@ -25,6 +25,7 @@ static const infer_case cases[] = {
 #define CASE(op, attrs, in, want) {WK_OP_##op, attrs, in, want, 0},
 #define CASE_N(op, attrs, in, want, n_out) {WK_OP_##op, attrs, in, want, n_out},
 #include "tests/unit/infer_cases.def"
+#include "tests/unit/infer_index_cases.def"
 #include "tests/unit/infer_integer_cases.def"
 #include "tests/unit/infer_window_cases.def"
 #undef CASE
@@ -366,6 +367,96 @@ static void loops(void **state) {
   run_bodies(WK_OP_LOOP, "trip=2 n_state=0 has_cond=1", "bool[]", no, "!cannot be collected", 1);
 }
 
+/* Two states, two scans along other axes, two collected slices; one thing of it is changed. */
+static void loop_rules(void **state) {
+  static const char *const good[] = {
+      "trip=5", "n_state=2", "n_scan=2", "has_cond=0", "scan_reverse=0,1",
+      "scan_axes=1,0", "out_reverse=1,0", "out_axes=1,0"};
+  static const struct {
+    size_t which;
+    const char *instead, *want;
+  } cases[] = {
+      {0, "trip=5", "f32[2] i8[3] f32[7,5,8] f16[5]"},
+      {0, "trip=-1", "!trip is -1"},
+      {0, "trip=6", "!runs 6 times"},
+      {1, "n_state=-1", "!n_state is -1"},
+      {1, "n_state=4", "!4 state and 2 scan operands but 5 inputs"},
+      {1, "n_state=6", "!6 state and 2 scan operands but 5 inputs"},
+      {2, "n_scan=-1", "!n_scan is -1"},
+      {2, "n_scan=4", "!2 state and 4 scan operands but 5 inputs"},
+      {3, "has_cond=2", "!has_cond is 2, must be 0 or 1"},
+      {3, "has_cond=-1", "!has_cond is -1, must be 0 or 1"},
+      {4, "scan_reverse=0", "!scan_reverse has 1 entries, needs 2"},
+      {4, "scan_reverse=0,-1", "!scan_reverse[1] is -1"},
+      {5, "scan_axes=1", "!scan_axes has 1 entries, needs 2"},
+      {5, "scan_axes=-1,0", "!scan_axes[0] is -1"},
+      {5, "scan_axes=2,0", "!scan_axes 2 is outside rank 2"},
+      {5, "scan_axes=1,1", "!scan_axes 1 is outside rank 1"},
+      {6, "out_reverse=0", "!out_reverse has 1 entries, needs 2"},
+      {6, "out_reverse=-1,0", "!out_reverse[0] is -1"},
+      {7, "out_axes=1", "!out_axes has 1 entries, needs 2"},
+      {7, "out_axes=1,-1", "!out_axes[1] is -1"},
+      {7, "out_axes=0,0", "f32[2] i8[3] f32[5,7,8] f16[5]"},
+      {7, "out_axes=2,0", "f32[2] i8[3] f32[7,8,5] f16[5]"},
+      {7, "out_axes=3,0", "!out_axes 3 is outside rank 3"},
+      {7, "out_axes=0,1", "!out_axes 1 is outside rank 1"}};
+  const char *b[] = {"i64[] f32[2] i8[3] i8[4] u8[] bool[]", "f32[2] i8[3] f32[7,8] f16[]", "", ""};
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    wk_str attrs = {0};
+    for (size_t k = 0; k < WK_COUNTOF(good); k++)
+      wk_str_printf(&attrs, "%s ", k == cases[i].which ? cases[i].instead : good[k]);
+    run_bodies(WK_OP_LOOP, attrs.s, "- f32[2] i8[3] i8[4,5] u8[5] bool[]", b, cases[i].want, 4);
+    wk_str_free(&attrs);
+  }
+}
+
+static void loop_bodies(void **state) {
+  (void)state;
+  const char *two[] = {"i64[] f32[2] i8[3]", "f32[2] i8[3]", "", ""};
+  const char *attrs = "trip=2 n_state=2";
+  run_bodies(WK_OP_LOOP, attrs, "- f32[2] i8[3]", two, "f32[2] i8[3]", 2);
+  run_bodies(WK_OP_LOOP, attrs, "- f32[2] i8[4]", two, "!body input 2 is i8[3], needs i8[4]", 2);
+  run_bodies(WK_OP_LOOP, attrs, "f32[] f32[2] i8[3]", two,
+             "!cond is f32[], needs one element: bool[]", 2);
+  run_bodies(WK_OP_LOOP, attrs, "- f32[2] i8[3]", two, "!2 states but 1 outputs", 1);
+  const char *other[] = {"i64[] f32[2] i8[3]", "f32[2] i8[4]", "", ""};
+  run_bodies(WK_OP_LOOP, attrs, "- f32[2] i8[3]", other, "!state 1 is i8[4], needs i8[3]", 2);
+  const char *count[] = {"f32[] f32[2] i8[3]", "f32[2] i8[3]", "", ""};
+  run_bodies(WK_OP_LOOP, attrs, "- f32[2] i8[3]", count, "!body input 0 is f32[], needs i64[]", 2);
+  const char *slices[] = {"i64[]", "f32[1,1,1,1,1,1,2]", "", ""};
+  attrs = "trip=3 out_reverse=0 out_axes=7";
+  run_bodies(WK_OP_LOOP, attrs, "-", slices, "f32[1,1,1,1,1,1,2,3]", 1);
+  slices[1] = "f32[1,1,1,1,1,1,1,2]";
+  run_bodies(WK_OP_LOOP, attrs, "-", slices, "!collected slices have rank 8", 1);
+}
+
+static void missing_bodies(void **state) {
+  static const struct {
+    wk_op op;
+    uint32_t n;
+    const char *want;
+  } cases[] = {{WK_OP_IF, 1, "if: has 1 bodies, needs 2"},     {WK_OP_IF, 3, "if: has 3 bodies"},
+               {WK_OP_IF, 2, "if: body 1 is missing"},         {WK_OP_LOOP, 1, "loop: body 0 is"},
+               {WK_OP_LOOP, 0, "loop: has 0 bodies, needs 1"}, {WK_OP_LOOP, 2, "loop: has 2"}};
+  wk_arena *a = wk_arena_new();
+  wk_type cond = {.dtype = WK_BOOL}, out[1];
+  const wk_type *in[] = {&cond};
+  wk_graph *g = body(a, "", "");
+  (void)state;
+  for (size_t k = 0; k < WK_COUNTOF(cases); k++) {
+    wk_graph *bodies[3] = {cases[k].op == WK_OP_IF ? g : NULL, NULL, NULL};
+    wk_infer i = {.op = cases[k].op, .attrs = wk_attrs_new(a, cases[k].op), .in = in, .n_in = 1,
+                  .out = out, .bodies = bodies, .n_bodies = cases[k].n};
+    wk_status s = wk_infer_node(&i);
+    assert_non_null(s);
+    assert_non_null(strstr(s->message, cases[k].want));
+    wk_status_free(s);
+  }
+  body_free(g);
+  wk_arena_free(a);
+}
+
 /* ---- table of operators, node expressions, work ---------------------------------------------- */
 
 static void operator_table(void **state) {
@@ -529,7 +620,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(table),          cmocka_unit_test(every_operator_is_covered),
       cmocka_unit_test(random_operands), cmocka_unit_test(branches),
-      cmocka_unit_test(loops),          cmocka_unit_test(operator_table),
+      cmocka_unit_test(loops),          cmocka_unit_test(loop_rules),
+      cmocka_unit_test(loop_bodies),    cmocka_unit_test(missing_bodies),
+      cmocka_unit_test(operator_table),
       cmocka_unit_test(attributes),     cmocka_unit_test(node_expressions),
       cmocka_unit_test(work),           cmocka_unit_test(documentation),
       cmocka_unit_test(flags_are_0_or_1),
