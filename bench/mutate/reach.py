@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which test executes which line, from a build that counts (gcov), and how long each test takes.
+"""Which test reaches which line that may have a fault, and how long each test takes, from a run in
+the build with all faults (schemata.py).
 
 FOLDER/reach/TEST.json: {"tree": hash, "seconds": s, "result": r, "lines": {path: [line…]}}.
 """
@@ -46,47 +47,29 @@ def test_hash(root, files, test):
 
 
 def record(copy, test, tree, out):
-    data = copy.folder / f"data-{test.name.replace('/', '-')}"
-    shutil.rmtree(data, ignore_errors=True)
-    result, seconds, text = copy.run(test, 3600, {"GCOV_PREFIX": str(data)})
-    lines = collections.defaultdict(set)
-    counted = []
-    for gcda in data.rglob("*.gcda"):
-        notes = pathlib.Path("/") / gcda.relative_to(data).with_suffix(".gcno")
-        if notes.exists():
-            gcda.with_suffix(".gcno").symlink_to(notes)
-            counted.append(str(gcda))
-    instrumented = collections.defaultdict(set)
-    for i in range(0, len(counted), 40):
-        done = subprocess.run(["gcov", "--json-format", "--stdout", *counted[i:i + 40]],
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-        for document in done.stdout.split(b"\n"):
-            if document.strip():
-                collect(json.loads(document), copy.tree, lines, instrumented)
-    shutil.rmtree(data, ignore_errors=True)
-    out.write_text(json.dumps({
-        "tree": tree, "seconds": seconds, "result": result,
-        "lines": {f: sorted(s) for f, s in lines.items()},
-        "instrumented": {f: sorted(s) for f, s in instrumented.items()}}))
+    reached = copy.folder / f"reached-{test.name.replace('/', '-')}"
+    result, seconds, text = copy.run(test, 3600, copy.reaching(reached))
+    lines, places = collections.defaultdict(set), reached.read_bytes()
+    for site, number in copy.numbers.items():
+        if places[number]:
+            path, line, _ = site.split(":", 2)
+            lines[path].add(int(line))
+    reached.unlink()
+    out.write_text(json.dumps({"tree": tree, "seconds": seconds, "result": result,
+                               "lines": {f: sorted(s) for f, s in lines.items()}}))
     if result not in ("passed", "skipped"):
         print(f"{test.name} {result} without a fault:\n{text}", flush=True)
 
 
-def collect(document, tree, lines, instrumented):
-    for file in document["files"]:
-        path = os.path.normpath(os.path.join(document["current_working_directory"], file["file"]))
-        name = os.path.relpath(path, tree)
-        if name.startswith(SOURCES):
-            for line in file["lines"]:
-                instrumented[name].add(line["line_number"])
-                if line["count"]:
-                    lines[name].add(line["line_number"])
-
-
 class Map:
-    def __init__(self, folder):
-        self.seconds, self.lines, self.instrumented = {}, {}, collections.defaultdict(set)
+    """numbers: sites of the faults whose places are recorded, as schemata.Copy has them."""
+
+    def __init__(self, folder, numbers):
+        self.seconds, self.lines, self.recorded = {}, {}, collections.defaultdict(set)
         self.failing = set()
+        for site in numbers:
+            path, line, _ = site.split(":", 2)
+            self.recorded[path].add(int(line))
         for file in sorted((folder / "reach").rglob("*.json")):
             document = json.loads(file.read_text())
             name = str(file.relative_to(folder / "reach")).removesuffix(".json")
@@ -94,24 +77,22 @@ class Map:
             if document["result"] not in ("passed", "skipped"):
                 self.failing.add(name)
             self.lines[name] = {f: set(l) for f, l in document["lines"].items()}
-            for f, l in document["instrumented"].items():
-                self.instrumented[f].update(l)
 
     def tests_of(self, fault, root, tests):
-        """Tests that reach the line, the quickest first. Where nothing is counted (a table), those
+        """Tests that reach the line, the quickest first. Where nothing is recorded (a table), those
         that reach the nearest line above in the function, else the file, else the folder above
         it; of code that becomes bitcode, those that reach what describes its calls, in the folder
         above its own."""
         if fault.area == "rtl":
             return rtl_tests(root, fault.path, tests)
-        line, counted = fault.line, self.instrumented.get(fault.path, set())
+        line, recorded = fault.line, self.recorded.get(fault.path, set())
         text = (root / fault.path).read_text(encoding="utf-8").split("\n")
-        while line > 0 and line not in counted and not text[line - 1].startswith("}"):
+        while line > 0 and line not in recorded and not text[line - 1].startswith("}"):
             line -= 1
         folder = os.path.dirname(fault.path)
-        if "/bitcode/" in fault.path:  # counted is only what a test calls as C
+        if "/bitcode/" in fault.path:
             hit, folder = [], os.path.dirname(folder)
-        elif line in counted:
+        elif line in recorded:
             return self.quickest(t for t in tests if t not in self.seconds
                                  or line in self.lines[t].get(fault.path, ()))
         else:
@@ -156,7 +137,7 @@ def make(copy, folder, select, jobs, say):
             todo.append((test, tree, out))
 
     def one(number, test, tree, out):
-        say(f"{number} of {len(todo)}: lines that {test.name} reaches")
+        say(f"{number} of {len(todo)}: what {test.name} reaches")
         out.parent.mkdir(parents=True, exist_ok=True)
         record(copy, test, tree, out)
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 # Say nothing about what the code does; rtl/own-rtl is about patches.
@@ -37,13 +38,14 @@ class Test:
 
 
 class Copy:
-    """FOLDER/tree and FOLDER/build; kind: "fast" or "coverage" or "sanitize"."""
+    """FOLDER/tree and FOLDER/build; kind: "fast" or "sanitize" or (schemata.py) "schemata"."""
 
-    FLAGS = {"fast": "-O2", "coverage": "-O1 --coverage -D_exit=exit", "sanitize": "-O2 -g"}
+    FLAGS = {"fast": "-O2", "sanitize": "-O2 -g"}
 
     def __init__(self, root, folder, kind="fast"):
         self.root, self.folder, self.kind = root, folder, kind
         self.tree, self.build = folder / "tree", folder / "build"
+        self.flags = self.FLAGS.get(kind)
         self.failing = set()  # tests known to fail here without a fault
         self.environment = dict(
             os.environ, WICK_CACHE=str(folder / "models"),
@@ -67,14 +69,18 @@ class Copy:
         sanitize = "ON" if self.kind == "sanitize" else "OFF"
         done = quiet(["cmake", "-S", self.tree, "-B", self.build, "-G", "Ninja",
                       "-DCMAKE_BUILD_TYPE=Release", f"-DWICK_SANITIZE={sanitize}",
-                      f"-DCMAKE_C_FLAGS_RELEASE={self.FLAGS[self.kind]}",
+                      f"-DCMAKE_C_FLAGS_RELEASE={self.flags}",
                       "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"], env=self.environment)
         if done.returncode == 0:
+            self.prepare()
             done = self.ninja(["all"])
         if done.returncode:
             raise SystemExit(f"bench/mutants: {self.folder} does not build:\n{done.stdout[-3000:]}")
         self.tests = self.read_tests()
         self.objects = self.read_objects()
+
+    def prepare(self):
+        """What is done before the copy, which is configured, is built."""
 
     def restore(self, name):
         """Copies a file of the tree if it differs; says whether it did."""
@@ -180,8 +186,9 @@ class Copy:
         stopped at its first failure."""
         began = time.monotonic()
         env = self.environment | dict(environment)
-        log = self.folder / f"log-{test.name.replace('/', '-')}"
-        with open(log, "wb") as out:
+        file, log = tempfile.mkstemp(prefix="log-", dir=self.folder)
+        log = pathlib.Path(log)
+        with open(file, "wb") as out:
             child = subprocess.Popen(["nice", "-n", "5", *test.command], cwd=test.folder, env=env,
                                      stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                      start_new_session=True)
