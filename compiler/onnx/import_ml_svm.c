@@ -59,7 +59,7 @@ wk_status wk_onnx_svm_regressor(wk_onnx_node *c) {
                      (long long)weights.n, (long long)want)) return c->status;
   wk_value_id w = wk_make_f64s(c, WK_F32, weights.v, 2, (const int64_t[]){want, 1});
   wk_value_id y = wk_make_2(c, WK_OP_MATMUL, n > 0 ? kernels(c, x, n) : x, w);
-  y = wk_make_add_f(c, y, rho.n > 0 ? rho.v[0] : 0);
+  y = wk_make_add_f(c, y, rho.v[0]);
   if (!wk_onnx_int(c, "one_class", 0)) return wk_onnx_return(c, wk_ml_transform_emit(c, t, y));
   wk_value_id inside = wk_make_2(c, WK_OP_GREATER, y, wk_make_scalar(c, WK_F32, 0));
   return wk_onnx_return(c, wk_make_where(c, inside, wk_make_scalar(c, WK_F32, 1),
