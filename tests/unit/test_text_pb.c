@@ -56,6 +56,8 @@ static const struct {
     SAME(NODE, "attribute {}", "*\000"),
     SAME(NODE, "overload: 'o' metadata_props { key: 'k' value: 'v' }",
          "B\001oJ\006\n\001k\022\001v"),
+    SAME(NODE, "op_type: '\\U0001F600\\uFFFF\\u07ff\\u0080\\x7f'",
+         "\"\014\xf0\x9f\x98\x80\xef\xbf\xbf\xdf\xbf\xc2\x80\177"),
     /* fields that are newer than the schema */
     SAME(FUNCTION, "attribute_proto { name: 'a' } value_info { name: 'b' } overload: 'c'",
          "Z\003\n\001ab\003\n\001bj\001c"),
@@ -169,6 +171,9 @@ static const struct {
     {NODE, "op_type: 'a\\000b'", "t:1:10", "this string holds a zero byte"},
     {NODE, "op_type: 'a'; op_type: 'b'", "t:1:15", "'op_type' is given twice"},
     {NODE, "[ext]: 1", "t:1:1", "the name of a field is expected, not '['"},
+    {TENSOR, "dims: 0x1e+5", "t:1:11", "the name of a field is expected, not '+'"},
+    {TENSOR, "dims: 0X1E-5", "t:1:11", "the name of a field is expected, not '-'"},
+    {TENSOR, "float_data: 1e-5-5", "t:1:17", "the name of a field is expected, not '-'"},
     {TENSOR, "dims: 08", "t:1:7", "an integer is expected, not '08'"},
     {TENSOR, "dims: 1.5", "t:1:7", "an integer is expected, not '1.5'"},
     {TENSOR, "dims: 9223372036854775808", "t:1:7", "the integer does not fit 64 bits"},

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Forms of operators and of nets that few files have: what numbers come out, or what is said. */
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/hostile/hostile.h"
+#include "tests/hostile/model_text.h"
+#include "tests/unit/caffe2_net.h"
+
+#include "compiler/eval/eval.h"
+
+/* "f32[2] 1 2", for all outputs, of a module that has no inputs. */
+static void print_outputs(wk_str *b, const wk_module *m) {
+  size_t n = m->main->outputs.n;
+  wk_tensor *out = wk_xcalloc(n, sizeof *out);
+  assert_int_equal(m->main->inputs.n, 0);
+  wk_status s = wk_eval_graph(m->main, NULL, out, NULL, NULL);
+  if (s) fail_msg("%s", s->message);
+  for (size_t i = 0; i < n; i++) {
+    const wk_type *t = &out[i].type;
+    wk_str_printf(b, "%s%s[", i ? "; " : "", wk_dtype_name(t->dtype));
+    for (int k = 0; k < t->rank; k++)
+      wk_str_printf(b, "%s%lld", k ? "," : "", (long long)t->dims[k]);
+    wk_str_add(b, "]");
+    for (int64_t k = 0; k < wk_type_count(t); k++)
+      wk_str_printf(b, " %g", wk_load_f64(out[i].data, t->dtype, k));
+    wk_tensor_free(&out[i]);
+  }
+  free(out);
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+#define UP "init x f32[1,1,2,2]={1,2,3,4}; init w f32[1,1,2,2]={1}; ConvTranspose x,w -> y "
+#define SKIPPED "import com.microsoft 1; init x f16[1,2,1,2]={1,2,3,4}; init g f32[2]={1}; " \
+  "init b f32[2]={0}; init s f16[1,2]={10,20}; init e f16[2]={100,200}; " \
+  "com.microsoft.SkipGroupNorm x,g,b,s"
+#define CODES(scale, more) "opset 21; init x f32[4]={1,2,3,4}; init s f32" scale "={0.5}; " more
+static const struct {
+  const char *text, *want;
+} rows[] = {
+    {UP "{strides=[2,2] output_shape=[4,3]}; out y",
+     "f32[1,1,4,3] 1 2 2 1 2 2 3 4 4 3 4 4"},
+    {UP "{strides=[2,2] output_shape=[1,1,4,3]}; out y",
+     "f32[1,1,4,3] 1 2 2 1 2 2 3 4 4 3 4 4"},
+    {SKIPPED " -> y,z {groups=1 activation=0 channels_last=0}; out z",
+     "f16[1,2,1,2] 11 12 23 24"},
+    {SKIPPED ",e -> y,z {groups=1 activation=0 channels_last=0}; out z",
+     "f16[1,2,1,2] 111 112 223 224"},
+    {CODES("[]", "QuantizeLinear x,s -> y {block_size=2}; out y"),
+     "u8[4] 2 4 6 8"},
+    {CODES("[1]", "QuantizeLinear x,s -> y {block_size=2}; out y"),
+     "u8[4] 2 4 6 8"},
+};
+
+static void numbers(void **state) {
+  int bad = 0;
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    wk_str model = {0}, got = {0};
+    wk_module *m = NULL;
+    model_text(rows[i].text, &model);
+    wk_status s = wk_import_onnx_memory(model.s, model.n, NULL, NULL, &m);
+    if (s) wk_str_printf(&got, "%s %s", s->message, s->notes ? s->notes : "");
+    else print_outputs(&got, m);
+    if (strcmp(got.s, rows[i].want)) {
+      print_error("%s\n  is '%s', not '%s'\n", rows[i].text, got.s, rows[i].want);
+      bad++;
+    }
+    wk_status_free(s);
+    wk_module_free(m);
+    wk_str_free(&model);
+    wk_str_free(&got);
+  }
+  assert_int_equal(bad, 0);
+}
+
+/* ---- surveys --------------------------------------------------------------------------------- */
+
+/* Node by node what becomes of it, then the outputs of the module. */
+static const struct {
+  const char *text, *want;
+} surveys[] = {
+    {"in x f32[2]; Relu x -> y; out y",
+     "Relu taken y; y"},
+    {"in x f32[2]; Identity x -> y; Relu y -> z; out z",
+     "Identity nothing, Relu taken z; z"},
+    {"in x f32[2]; Relu x -> y; Nonesuch y -> z; Exp z -> v; Abs y -> a; out v; out a",
+     "Relu taken y, Nonesuch refused (this operator is not known), Exp unknown, Abs taken a; "
+     "a y"},
+    {"in x f32[2]; Relu x -> y; Nonesuch y -> z; out y; out z",
+     "Relu taken y, Nonesuch refused (this operator is not known); y"},
+    {"in x f32[2]; Nonesuch x -> z; out z",
+     "Nonesuch refused (this operator is not known);"},
+    {"in x f32[2]; in c bool[]; If c -> y {then_branch=(Relu x -> t; Nonesuch t -> u; out u) "
+     "else_branch=(Exp x -> e; out e)}; Neg y -> z; out z",
+     "Relu unknown t, Nonesuch refused (this operator is not known), Exp unknown e, If "
+     "unknown, Neg unknown;"},
+    {"in x f32[2]; fun F a -> b (Relu a -> c; Nonesuch c -> b); local.F x -> y; out y",
+     "Relu taken c, Nonesuch refused (this operator is not known); c"},
+    {"in x f32[2]; fun F a -> b (Relu a -> b); local.F x -> y; local.F y -> z; out z",
+     "Relu taken b b.2; z"},
+    {"in x f32[2]; fun F a -> b (Relu a -> b); local.F x -> y; Nonesuch y -> z; local.F z -> w; "
+     "out w",
+     "Relu taken b, Nonesuch refused (this operator is not known); y"},
+    {"in x f32[2]; fun F a -> b (Relu a -> b); Nonesuch x -> z; local.F z -> w; local.F x -> y; "
+     "out w; out y",
+     "Nonesuch refused (this operator is not known), Relu taken b; y"},
+    {"in x f32[2]; init k f32[2]; fun F a -> b (Relu a -> b); local.F k -> y; local.F x -> z; "
+     "out y; out z",
+     "Relu taken b.3; y z"},
+};
+
+static void survey(void **state) {
+  static const char *const fates[] = {"taken", "nothing", "refused", "unknown"};
+  int bad = 0;
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(surveys); i++) {
+    const wk_import_options o = {.survey = true};
+    wk_import_report r;
+    wk_str model = {0}, got = {0};
+    wk_module *m = NULL;
+    model_text(surveys[i].text, &model);
+    wk_status s = wk_import_onnx_memory(model.s, model.n, &o, &r, &m);
+    if (s) wk_str_printf(&got, "%s; ", s->message);
+    for (size_t k = 0; k < r.nodes.n; k++) {
+      const wk_surveyed *n = &r.nodes.data[k];
+      wk_str_printf(&got, "%s%s %s", k ? ", " : "", n->op, fates[n->fate]);
+      for (size_t j = 0; j < n->out.n; j++) wk_str_printf(&got, " %s", n->out.data[j].name);
+      if (n->reason) wk_str_printf(&got, " (%s)", n->reason);
+    }
+    wk_str_add(&got, ";");
+    for (size_t k = 0; m && k < m->main->outputs.n; k++)
+      wk_str_printf(&got, " %s", m->main->output_names.data[k]);
+    if (strcmp(got.s, surveys[i].want)) {
+      print_error("%s\n  is '%s', not '%s'\n", surveys[i].text, got.s, surveys[i].want);
+      bad++;
+    }
+    wk_import_report_free(&r);
+    wk_status_free(s);
+    wk_module_free(m);
+    wk_str_free(&model);
+    wk_str_free(&got);
+  }
+  assert_int_equal(bad, 0);
+}
+
+/* ---- inputs of nets -------------------------------------------------------------------------- */
+
+#define SUM "op { type: \"Add\" input: \"a\" input: \"b\" output: \"y\" }\nexternal_output: \"y\"\n"
+#define FILLS "op { type: \"ConstantFill\" output: \"a\" arg { name: \"shape\" ints: 2 } " \
+  "arg { name: \"value\" f: 8 } }\n"
+#define LIST "op { type: \"GivenTensorFill\" output: \"b\" arg { name: \"shape\" ints: 2 } " \
+  "arg { name: \"values\" floats: [1, 2] } }\n"
+
+/* What options give a value or a shape is an input, whatever fills it in the init net. */
+static void bound_inputs(void **state) {
+  static const struct {
+    const char *value, *shape, *init, *want;
+  } nets[] = {
+      {NULL, NULL, FILLS LIST, "f32[2] 9 10"},
+      {"a", NULL, FILLS LIST, "f32[2] 4 6"}, /* a is 3 and 4 */
+      {"c", NULL, FILLS LIST,
+       "--value c: the model has no such input "},
+      {"b", NULL, FILLS, "f32[2] 11 12"},
+      {"b", NULL, FILLS LIST,
+       "--value b: the model has no such input "},
+      {NULL, "a", FILLS LIST, "input a"},
+      {NULL, "b", FILLS, "input b"},
+      {NULL, NULL, LIST,
+       "1 blob is neither made by an operator nor in the init net: for an input, give its shape "
+       "(--shape a=... or --value-info FILE); for weights, the init net may be another model's "
+       "a\n"},
+  };
+  float values[] = {3, 4};
+  int bad = 0;
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(nets); i++) {
+    wk_str predict = {0}, init = {0}, got = {0};
+    char path[64], init_path[64];
+    int fd, init_fd;
+    wk_str_add(&predict, SUM);
+    wk_str_add(&init, nets[i].init);
+    feed_with_file(&predict, path, &fd);
+    feed_with_file(&init, init_path, &init_fd);
+    const int64_t two = 2;
+    wk_bind_value v = {.input = nets[i].value, .value = {wk_type_make(WK_F32, 1, &two), values}};
+    wk_bind_shape shape = {.input = nets[i].shape, .rank = 1, .dims = {2}};
+    const wk_import_options o = {.values = &v, .n_values = nets[i].value != NULL,
+                                 .shapes = &shape, .n_shapes = nets[i].shape != NULL,
+                                 .init_net = init_path};
+    wk_module *m = NULL;
+    wk_status s = wk_net_import(path, &o, NULL, &m);
+    if (s) wk_str_printf(&got, "%s %s", s->message, s->notes ? s->notes : "");
+    else if (m->main->inputs.n)
+      wk_str_printf(&got, "input %s", wk_val(m->main, m->main->inputs.data[0])->name);
+    else print_outputs(&got, m);
+    if (strcmp(got.s, nets[i].want)) {
+      print_error("net %zu is '%s', not '%s'\n", i, got.s, nets[i].want);
+      bad++;
+    }
+    wk_status_free(s);
+    wk_module_free(m);
+    close(fd);
+    close(init_fd);
+    wk_str_free(&predict);
+    wk_str_free(&init);
+    wk_str_free(&got);
+  }
+  assert_int_equal(bad, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(numbers),
+      cmocka_unit_test(survey),
+      cmocka_unit_test(bound_inputs),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
