@@ -56,7 +56,7 @@ static const struct {
     SAME(NODE, "attribute {}", "*\000"),
     SAME(NODE, "overload: 'o' metadata_props { key: 'k' value: 'v' }",
          "B\001oJ\006\n\001k\022\001v"),
-    SAME(NODE, "op_type: '\\U0001F600\\uFFFF\\u07ff\\u0080\\x7f'",
+    SAME(NODE, "op_type: '\\U0001F600\\uFFFF\\u07ff\\u0080\\u007f'",
          "\"\014\xf0\x9f\x98\x80\xef\xbf\xbf\xdf\xbf\xc2\x80\177"),
     /* fields that are newer than the schema */
     SAME(FUNCTION, "attribute_proto { name: 'a' } value_info { name: 'b' } overload: 'c'",

@@ -164,6 +164,9 @@ static void test_strings(void **state) {
     {"", "data_type: 8 dims: 3 string_data: ['bb', 'c', 'a']"},
     {"", "data_type: 8 dims: [1,1,1,1,1,1,1,3] string_data: ['bb', 'c', 'a']"},
     {"rank 9 exceeds 8", "data_type: 8 dims: [1,1,1,1,1,1,1,1,3] string_data: ['bb', 'c', 'a']"},
+    {"dimension 0 is negative (-1)", "data_type: 8 dims: -1 string_data: 'a'"},
+    {"a tensor of this shape is larger than 2^46 bytes",
+     "data_type: 8 dims: [4294967296, 4294967296, 4294967296]"},
     {"2 strings for 3 elements", "data_type: 8 dims: 3 string_data: ['bb', 'c']"},
     {"4 strings for 3 elements", "data_type: 8 dims: 3 string_data: ['bb', 'c', 'a', 'a']"},
   };
