@@ -25,13 +25,13 @@ static void ask(answer *a) {
   if (a->status == WICK_OK) memcpy(a->list, list, a->n * sizeof *list);
 }
 
-static bool write_all(int fd, const void *data, size_t size) {
+/* As much of it as the other side takes, which sees when something is missing. */
+static void write_all(int fd, const void *data, size_t size) {
   for (size_t done = 0; done < size;) {
     ssize_t n = write(fd, (const char *)data + done, size - done);
-    if (n < 0 && errno != EINTR) return false;
+    if (n < 0 && errno != EINTR) return;
     if (n > 0) done += (size_t)n;
   }
-  return true;
 }
 
 /* Until the other side ends, or says nothing for too long. */
@@ -55,13 +55,19 @@ static wk_status ask_in_process(answer *a) {
   pid_t child = fork();
   if (child == 0) {
     ask(a);
-    _exit(write_all(ends[1], a, sizeof *a) ? 0 : 1);
+    write_all(ends[1], a, sizeof *a);
+    _exit(0);
+  }
+  if (child < 0) {
+    wk_status s = wk_error(WK_RESOURCE, "opencl: %s", strerror(errno));
+    close(ends[0]);
+    close(ends[1]);
+    return s;
   }
   close(ends[1]);
-  size_t got = child > 0 ? read_all(ends[0], a, sizeof *a) : 0;
+  size_t got = read_all(ends[0], a, sizeof *a);
   close(ends[0]);
-  if (child > 0 && got < sizeof *a) kill(child, SIGKILL); /* it hangs, if it is there at all */
-  if (child < 0) return wk_error(WK_RESOURCE, "opencl: %s", strerror(errno));
+  if (got < sizeof *a) kill(child, SIGKILL); /* it hangs, if it is there at all */
   while (waitpid(child, &ended, 0) < 0 && errno == EINTR) {}
   if (got == sizeof *a) return NULL;
   return WIFSIGNALED(ended) && WTERMSIG(ended) != SIGKILL
