@@ -120,6 +120,9 @@ target_link_options(test_pool PRIVATE LINKER:--wrap=pthread_create,--wrap=pthrea
 foreach(name test_opencl_driver test_opencl_program)
   target_link_options(${name} PRIVATE LINKER:--wrap=dlopen,--wrap=dlsym,--wrap=clock_gettime)
 endforeach()
+target_link_options(test_opencl_find PRIVATE
+                    LINKER:--wrap=wick_opencl_list,--wrap=pipe2,--wrap=fork,--wrap=poll
+                    LINKER:--wrap=read,--wrap=write,--wrap=waitpid,--wrap=kill,--wrap=_exit)
 set_tests_properties(unit/test_sim PROPERTIES TIMEOUT 1500) # may have to build a model
 
 # Case files through single passes and steps, compared as text; --bless rewrites them.
