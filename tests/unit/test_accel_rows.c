@@ -111,6 +111,65 @@ static void rows_of_others(void **state) {
   }
 }
 
+/* Tensors of 4 planes of 5 rows of 32 bytes; a plane has 160. */
+static const struct {
+  bool is_picture;
+  wk_accel_view view;
+} views[] = {
+#define VIEW(is, start, height, width, ...) \
+  {is, {.offset = start, .o = 1, .c = 8, .h = height, .w = width, __VA_ARGS__}}
+    /* all rows, all columns, and one more */
+    VIEW(true, 0, 5, 4, .sb = 160, .sy = 32, .sx = 8),
+    VIEW(false, 0, 6, 4, .sb = 160, .sy = 32, .sx = 8),
+    VIEW(false, 0, 5, 5, .sb = 160, .sy = 32, .sx = 8),
+    VIEW(true, 160, 5, 2, .sb = 160, .sy = 32, .sx = 16),
+    VIEW(false, 160, 5, 3, .sb = 160, .sy = 32, .sx = 16),
+    /* from a later row on, in steps of two rows */
+    VIEW(true, 32, 4, 4, .sb = 160, .sy = 32, .sx = 8),
+    VIEW(false, 32, 5, 4, .sb = 160, .sy = 32, .sx = 8),
+    VIEW(true, 0, 3, 4, .sb = 160, .sy = 64, .sx = 8),
+    VIEW(false, 32, 3, 4, .sb = 160, .sy = 64, .sx = 8),
+    VIEW(true, 32 + 320, 2, 4, .sb = 160, .sy = 64, .sx = 8),
+    /* steps that are no rows, or go back, where any pixel goes by them */
+    VIEW(false, 0, 2, 4, .sb = 160, .sy = 40, .sx = 8),
+    VIEW(true, 0, 1, 4, .sb = 160, .sy = 40, .sx = 8),
+    VIEW(false, 64, 2, 4, .sb = 160, .sy = -32, .sx = 8),
+    VIEW(true, 128, 1, 4, .sb = 160, .sy = -32, .sx = 8),
+    VIEW(true, 128, 1, 4, .sb = 160, .sy = 320, .sx = 8),
+    VIEW(true, 64, 5, 1, .sb = 160, .sy = 0, .sx = 8),
+    /* planes */
+    VIEW(false, 0, 5, 4, .sb = 168, .sy = 32, .sx = 8),
+    VIEW(false, 0, 5, 4, .sb = 160, .so = 8, .sy = 32, .sx = 8),
+    VIEW(true, 0, 5, 4, .sb = 320, .so = 160, .sy = 32, .sx = 8),
+};
+
+static void what_is_a_picture(void **state) {
+  subject s = {.tensor = {.planes = 4, .rows = 5, .row = 32, .bytes = 640}};
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(views); i++)
+    if (wk_accel_is_picture(&s.tensor, &views[i].view) != views[i].is_picture)
+      fail_msg("view %zu", i);
+}
+
+/* Of those that go back from plane to plane all planes are needed. */
+static void planes_that_go_back(void **state) {
+  subject s = {.tensor = {.planes = 4, .rows = 5, .row = 32, .bytes = 640}};
+  const wk_accel_view back = {.offset = 320, .o = 2, .c = 8, .h = 5, .w = 4, .so = -160,
+                              .sb = 160, .sy = 32, .sx = 8};
+  wk_accel_view blocks = back, still = back;
+  int64_t planes[2];
+  (void)state;
+  s.net = (wk_accel_net){.n = LANES, .tensors = {.data = &s.tensor, .n = 1}};
+  wk_accel_planes_of(&s.net, &back, planes);
+  assert_true(planes[0] == 0 && planes[1] == 4);
+  blocks.so = 160, blocks.sb = -160;
+  wk_accel_planes_of(&s.net, &blocks, planes);
+  assert_true(planes[0] == 0 && planes[1] == 4);
+  still.so = still.sb = 0;
+  wk_accel_planes_of(&s.net, &still, planes);
+  assert_true(planes[0] == 2 && planes[1] == 3);
+}
+
 /* ---- windows --------------------------------------------------------------------------------- */
 
 static void draw_window(wk_rng *r, wk_accel_op *op, const subject *s) {
@@ -230,6 +289,7 @@ static void pixels_in_places(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_of_pictures), cmocka_unit_test(rows_of_others),
+      cmocka_unit_test(what_is_a_picture), cmocka_unit_test(planes_that_go_back),
       cmocka_unit_test(rows_of_windows), cmocka_unit_test(rows_of_operands),
       cmocka_unit_test(pixels_in_places)};
   return cmocka_run_group_tests(tests, NULL, NULL);
