@@ -244,6 +244,62 @@ static void reciprocals(void **state) {
   wk_functional_free(&b.f);
 }
 
+/* What a normalisation refuses: v = 0, v or e of 2^62 and more, shifts above 62. Rows of two
+ * elements: v is 2^16 * (a - b)^2 + e, of rmsnorm 2^17 * ((a - za)^2 + (b - za)^2) + e. */
+static const struct {
+  int fn, a, b, za;
+  uint64_t epsilon;
+  int shift;
+  bool is_taken;
+} moments[] = {
+#define LAYER WK_CHOICE_ROW_layernorm
+#define RMS WK_CHOICE_ROW_rmsnorm
+#define LIMIT (UINT64_C(1) << 62)
+    {LAYER, 5, 5, 0, 0, 20, false},
+    {LAYER, 5, 5, 0, 1, 20, true},
+    {LAYER, 5, 5, 0, LIMIT - 1, 20, true},
+    {LAYER, 5, 5, 0, LIMIT, 20, false},
+    {LAYER, 5, 5, 0, 2 * LIMIT + 1, 20, false},
+    {LAYER, 5, 5, 0, 3 * LIMIT + 1, 20, false},
+    {LAYER, 5, 6, 0, 0, 20, true},
+    {LAYER, 5, 6, 0, LIMIT - 65537, 20, true},
+    {LAYER, 5, 6, 0, LIMIT - 65536, 20, false},
+    {LAYER, 5, 6, 0, LIMIT - 1, 20, false},
+    {RMS, 5, 5, 5, 0, 20, false},
+    {RMS, 5, 5, 5, 1, 20, true},
+    {RMS, 5, 6, 5, 0, 20, true},
+    {RMS, 5, 6, 5, LIMIT - 131073, 20, true},
+    {RMS, 5, 6, 5, LIMIT - 131072, 20, false},
+    {LAYER, 5, 6, 0, 1, 0, true},
+    {LAYER, 5, 6, 0, 1, 62, true},
+    {LAYER, 5, 6, 0, 1, 63, false},
+    {RMS, 5, 6, 0, 1, 62, true},
+    {RMS, 5, 6, 0, 1, 63, false},
+    {RMS, 5, 6, 0, 1, 255, false},
+};
+
+static void refused_moments(void **state) {
+  bench b;
+  (void)state;
+  begin(&b, 6);
+  for (size_t i = 0; i < WK_COUNTOF(moments); i++) {
+    row r = {.n = 2};
+    put(&b, IN, 1, moments[i].a);
+    put(&b, IN + 1, 1, moments[i].b);
+    put(&b, OUT, 2, 0x5a5a);
+    put(&b, PAR + 8, 8, (int64_t)moments[i].epsilon);
+    put(&b, PAR + 16, 1, moments[i].shift);
+    put(&b, PAR + 18, 2, moments[i].za);
+    for (int k = 0; k < 4; k++) /* biases and gains */
+      put(&b, PAR + WK_RECORD_BYTES + 4 * k, 4, k % 2 ? 1 << 23 : 9 << 16);
+    bool is_taken = try_row(&b, &r, moments[i].fn);
+    if (is_taken != moments[i].is_taken) fail_msg("row %zu", i);
+    bool is_left = b.f.scratchpad[OUT] == 0x5a && b.f.scratchpad[OUT + 1] == 0x5a;
+    if (is_left == is_taken) fail_msg("results of row %zu", i);
+  }
+  wk_functional_free(&b.f);
+}
+
 /* ---- single values --------------------------------------------------------------------------- */
 
 static int64_t clamped(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
@@ -295,6 +351,7 @@ static void additions(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(norms), cmocka_unit_test(softmax),
                                      cmocka_unit_test(reciprocals),
+                                     cmocka_unit_test(refused_moments),
                                      cmocka_unit_test(sums), cmocka_unit_test(additions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
