@@ -23,6 +23,39 @@ static const char *const expected[] = {
 
 /* net.onnxtxt is a model, s.s a stream, p.wick the beginning of a package, x.npy a file. */
 static const char *const lines[] = {
+    /* bindings */
+    "compile none.onnx --bind n", "compile none.onnx --bind =1", "compile none.onnx --bind n=",
+    "compile none.onnx --bind n=x", "compile none.onnx --bind n=1x",
+    "compile none.onnx --bind n=-1", "compile none.onnx --bind n=1,m=2,n=2",
+    "compile none.onnx --bind n=9223372036854775808",
+    "compile none.onnx --bind n=9223372036854775807", "compile none.onnx --bind n=1,",
+    "compile none.onnx --bind ,n=1", "compile none.onnx --bind a,b=1",
+    "compile none.onnx --bind n=0", "compile none.onnx --bind n=010",
+    "compile none.onnx --shape x", "compile none.onnx --shape =1", "compile none.onnx --shape x=",
+    "compile none.onnx --shape x=1x", "compile none.onnx --shape x=1,2x3",
+    "compile none.onnx --shape x=1x2x3x4x5x6x7x8", "compile none.onnx --shape x=1x2x3x4x5x6x7x8x9",
+    "compile none.onnx --shape x=-1", "compile none.onnx --shape x=1xn",
+    "compile none.onnx --shape a=b=2", "compile none.onnx --length x",
+    "compile none.onnx --length =1", "compile none.onnx --length x=",
+    "compile none.onnx --length x=none", "compile none.onnx --length x=-1",
+    "compile none.onnx --length x=0 --length y=1 --length x=none", "compile none.onnx --value x",
+    "compile none.onnx --value =x.npy", "compile none.onnx --value x=",
+    "compile none.onnx --value x=none.npy", "compile none.onnx --value x=net.onnxtxt",
+    "compile none.onnx --value x=p.wick", "compile none.onnx --value x=x.npy",
+    "compile none.onnx --bind n=1 --bind n=2 --shape x=1 --shape x=2 --shape x=3",
+    "compile none.onnx --bind n=1 --bind n=2 --bind n=3 --shape x=1 --shape x=2",
+    "compile none.onnx --shape xx=1 --shape xx=2 --shape x=1 --shape x=2 --shape x=3",
+    "compile none.onnx --bind n=1 --bind n=2 --shape x=1 --shape y=2 --shape y=4",
+    "compile none.onnx --bind n=1 --bind n=x", "compile none.onnx --shape y=1 --shape y=x",
+    /* files of a model */
+    "compile ext.onnxtxt -o w.bin", "grad ext.onnxtxt --emit dot -o w.bin",
+    "quantize ext.onnxtxt --random 1 -o w.bin",
+    "train ext.onnxtxt --data x.npy --loss y -o t.onnx --history w.bin",
+    "run ext.onnxtxt --input x=none.npy", "run ext.onnxtxt --input q=x.npy",
+    "run ext.onnxtxt --input none.npy", "run ext.onnxtxt --input x=ext.onnxtxt",
+    "run ext.onnxtxt --input x=p.wick", "run ext.onnxtxt --input x=w.bin",
+    "run p.wick --target cpu", "run p.wick", "inspect p.wick",
+    /* each command's own */
     "asm none.s", "asm s.s --machine none", "asm s.s -o s.s", "asm s.s --machine m.cfg -o m.cfg",
     "check none.s", "check s.s --machine none", "check s.s --part 0",
     "disasm s.s -o s.s", "disasm s.s --part 0",
@@ -138,6 +171,15 @@ static void put_files(void) {
            "node { op_type: \"Neg\" input: \"y\" output: \"z\" }\n"
            "output { name: \"y\" type { tensor_type { elem_type: 1 } } }\n"
            "output { name: \"z\" type { tensor_type { elem_type: 1 } } } }\n");
+  put_file("w.bin", "12345678");
+  put_file("ext.onnxtxt",
+           "ir_version: 8 opset_import { version: 17 } graph { name: \"g\"\n"
+           "input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } "
+           "dim { dim_value: 2 } } } } }\n"
+           "initializer { name: \"w\" dims: 2 data_type: 1 data_location: EXTERNAL "
+           "external_data { key: \"location\" value: \"w.bin\" } }\n"
+           "node { op_type: \"Mul\" input: \"x\" input: \"w\" output: \"y\" }\n"
+           "output { name: \"y\" type { tensor_type { elem_type: 1 } } } }\n");
   put_file("s.s", ".machine tiny\n.memory x 0x1000 64\n.random x 1\n"
            "ld.ld0 dram=x n0=64 spm=0 c0=64\nend\n");
   assert_null(wk_write_file("p.wick", "WICKPKG", 8));
@@ -188,6 +230,18 @@ static wk_str all_lines(void) {
   return b;
 }
 
+/* As many sets as there is room for, and one more. */
+static void many_bindings(void **state) {
+  (void)state;
+  for (int n = 64; n <= 65; n++) {
+    char *words[70] = {(char *)"compile", (char *)"none.onnx"};
+    for (int i = 0; i < n; i++) words[2 + i] = (char *)"--bind=n=1";
+    if (n > 64) expect_refused(&wk_cmd_compile, words, WK_USAGE, NULL, "more than 64 bindings");
+    else expect_refused(&wk_cmd_compile, words, WK_IO, "none.onnx",
+                        "cannot open: No such file or directory");
+  }
+}
+
 static void options_that_do_not_go_together(void **state) {
   (void)state;
   wk_str b = all_lines();
@@ -195,7 +249,8 @@ static void options_that_do_not_go_together(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(options_that_do_not_go_together)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(options_that_do_not_go_together),
+                                     cmocka_unit_test(many_bindings)};
   if (argc > 1 && !strcmp(argv[1], "rows")) {
     enter_folder(NULL);
     wk_str b = all_lines();
