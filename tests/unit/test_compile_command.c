@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * wick compile: how large what it wrote is, what the options of a package are, and that tables
+ * stand apart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "tests/unit/command_output.h"
+
+#define W(word) (char *)(word)
+#define COMPILE(...) &wk_cmd_compile, WORDS(W("compile"), W("--cpu=x86-64"), __VA_ARGS__)
+
+static int make_models(void **state) {
+  if (enter_folder(state)) return -1;
+  put_file("one.onnxtxt",
+           "ir_version: 8 opset_import { version: 17 } graph { name: \"g\"\n"
+           "input { name: \"x\" type { tensor_type { elem_type: 1 shape { "
+           "dim { dim_param: \"n\" } } } } }\n"
+           "node { op_type: \"Relu\" name: \"relu\" input: \"x\" output: \"y\" }\n"
+           "output { name: \"y\" type { tensor_type { elem_type: 1 } } } }\n");
+  put_file("list.onnxtxt",
+           "ir_version: 8 opset_import { version: 17 } graph { name: \"g\"\n"
+           "input { name: \"x\" type { sequence_type { elem_type { tensor_type { elem_type: 1 "
+           "shape { dim { dim_value: 2 } } } } } } }\n"
+           "node { op_type: \"ConcatFromSequence\" name: \"all\" input: \"x\" output: \"y\" "
+           "attribute { name: \"axis\" type: INT i: 0 } }\n"
+           "output { name: \"y\" type { tensor_type { elem_type: 1 } } } }\n");
+  return 0;
+}
+
+static char *printed(const wk_cmd *c, char *const *words) {
+  wk_str out = {0};
+  wk_status s = run_words(c, words, &out);
+  if (s) fail_msg("%s: %s", words[0], s->message);
+  wk_str_add(&out, "");
+  return out.s;
+}
+
+/* ---- what was written ------------------------------------------------------------------------ */
+
+/* Of several files their sum; of what keeps nothing there is no size. */
+static void sizes_of_what_was_written(void **state) {
+  (void)state;
+  static const char *const files[] = {"b.o", "b.h", "b.weights"};
+  int64_t sum = 0;
+  char *said = printed(COMPILE(W("one.onnxtxt"), W("--bind=n=3"), W("--emit=bundle"), W("-o"),
+                               W("b"), W("--report=r.json")));
+  for (size_t i = 0; i < WK_COUNTOF(files); i++) {
+    struct stat st;
+    assert_int_equal(stat(files[i], &st), 0);
+    sum += st.st_size;
+  }
+  json_t *report = json_load_file("r.json", 0, NULL);
+  assert_int_equal(json_integer_value(json_object_get(report, "output_bytes")), sum);
+  json_decref(report);
+  char line[128];
+  snprintf(line, sizeof line, "\noutput                b.o, b.h, b.weights, %s\n",
+           wk_bytes_text((uint64_t)sum).s);
+  assert_non_null(strstr(said, line));
+  free(said);
+  said = printed(COMPILE(W("one.onnxtxt"), W("--bind=n=3"), W("-o"), W("/dev/null"),
+                         W("--report=r.json")));
+  assert_null(strstr(said, "\noutput "));
+  report = json_load_file("r.json", 0, NULL);
+  assert_int_equal(json_integer_value(json_object_get(report, "output_bytes")), -1);
+  json_decref(report);
+  free(said);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static void expect_row(const char *said, const char *key, const char *value) {
+  char line[256];
+  snprintf(line, sizeof line, "%-26s%s\n", key, value);
+  if (!strstr(said, line)) fail_msg("there is no '%s' in\n%s", line, said);
+}
+
+/* All that the package depends on is one of its options; entries are named after bindings. */
+static void options_of_packages(void **state) {
+  (void)state;
+  free(printed(COMPILE(W("list.onnxtxt"), W("-q"), W("-o"), W("p.wick"), W("--length=x=2"))));
+  char *said = printed(&wk_cmd_inspect, WORDS(W("inspect"), W("p.wick")));
+  expect_row(said, "options", "--cpu=x86-64 --length=x=2");
+  expect_row(said, "entry 0", "x=2");
+  free(said);
+  free(printed(COMPILE(W("one.onnxtxt"), W("-q"), W("-o"), W("p.wick"), W("--bind=n=3"),
+                       W("--shape=x=3"), W("--convert=f16"), W("--memory-budget=1MiB"))));
+  said = printed(&wk_cmd_inspect, WORDS(W("inspect"), W("p.wick")));
+  expect_row(said, "options", "--cpu=x86-64 --convert=f16 --memory-budget=1MiB --bind=n=3 "
+             "--shape=x=3");
+  expect_row(said, "entry 0", "n=3,x=3");
+  free(said);
+  free(printed(COMPILE(W("one.onnxtxt"), W("-q"), W("-o"), W("p.wick"), W("--bind=n=3"),
+                       W("--bind=n=4"))));
+  said = printed(&wk_cmd_inspect, WORDS(W("inspect"), W("p.wick")));
+  expect_row(said, "entry 0", "n=3");
+  expect_row(said, "entry 1", "n=4");
+  free(said);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+#define PARTS                                                               \
+  "row 0: part 0 on cpu: 1 operator, 0 MACs, 24 bytes in and out\n"         \
+  "    in  x f32[3]\n    out y f32[3]\n"                                    \
+  "edges: 0 bytes of memory\n"
+
+/* An empty line is between two tables, and behind none. */
+static void tables_stand_apart(void **state) {
+  (void)state;
+  char *said = printed(COMPILE(W("one.onnxtxt"), W("--bind=n=3"), W("-q"), W("-o"), W("p.wick"),
+                               W("--print-parts"), W("--print-integer")));
+  assert_string_equal(said, "OPERATOR  ARITHMETIC  NODE  REASON\n" PARTS);
+  free(said);
+  said = printed(COMPILE(W("one.onnxtxt"), W("--bind=n=3"), W("-o"), W("p.wick"),
+                         W("--print-parts"), W("--print-integer")));
+  assert_ptr_equal(strstr(said, "OPERATOR  ARITHMETIC  NODE  REASON\n\n" PARTS "\nmodel "), said);
+  free(said);
+  said = printed(COMPILE(W("one.onnxtxt"), W("--bind=n=3"), W("-q"), W("-o"), W("p.wick"),
+                         W("--time-passes")));
+  assert_null(strstr(said, "\n\n"));
+  assert_non_null(strstr(said, "  100.0\n"));
+  free(said);
+  said = printed(COMPILE(W("one.onnxtxt"), W("--bind=n=3"), W("-o"), W("p.wick"),
+                         W("--time-passes")));
+  assert_non_null(strstr(said, "  100.0\n\nmodel "));
+  free(said);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_of_what_was_written),
+                                     cmocka_unit_test(options_of_packages),
+                                     cmocka_unit_test(tables_stand_apart)};
+  return cmocka_run_group_tests(tests, make_models, leave_folder);
+}
