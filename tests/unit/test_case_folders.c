@@ -199,6 +199,16 @@ static const folder_case cases[] = {
                 T1("output_0", 2, 5, 8)}}},
      .text = "FAILED: test_data_set_2: output y: 1 of 2 elements differ, worst at [1]: got 7, "
              "want 8"},
+    {"another value of the first", SCALAR("a", "1", "dims: 2 float_data", "10 float_data: 20") SUB2,
+     {{SET(0), {NAMED("input_0", "a", 2, 5, 9), NAMED("input_1", "b", 2, 1, 2),
+                T1("output_0", 2, 4, 7)}},
+      {SET(1), {NAMED("input_0", "a", 2, 6, 9), NAMED("input_1", "b", 2, 1, 2),
+                T1("output_0", 2, 5, 7)}}},
+     .text = "passed: "},
+    {"the first of those that are nobody's", SUB2,
+     {{SET(0), {T1("input_12", 2, 1, 2), T1("input_3", 2, 1, 2), T1("input_7", 2, 1, 2),
+                T1("input_0", 2, 5, 9), T1("input_1", 2, 5, 9)}}},
+     .text = "FAILED: test_data_set_0: input_3.pb belongs to none of the model's inputs"},
     /* several sets */
     {"other shapes", NEG(F32, ANY("n")),
      {{SET(0), {T1("input_0", 2, 1, 2), T1("output_0", 2, -1, -2)}},
@@ -308,7 +318,9 @@ static void folders_have_verdicts(void **state) {
     if (!o.random_weights) o.random_weights = -1;
     wk_test_case c = {.dir = folder, .name = "case"};
     int told = 0;
+    double began = wk_clock();
     wk_test_case_run(&o, &c, count, &told);
+    assert_true(c.seconds > 0 && c.seconds <= wk_clock() - began);
     assert_int_equal(told, strstr(x->text, "each fed alike") != NULL);
     char got[600];
     snprintf(got, sizeof got, "%s: %s", names[c.verdict], c.text ? c.text : "");
