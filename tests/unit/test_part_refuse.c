@@ -40,6 +40,10 @@ static const struct {
     {"what depends on it", "%s = abs(%x)\n%t = abs(%s)\n%y = add(%t, %x)\n", "s", "abc", "c"},
     {"not what depends on others", "%a = exp(%x)\n%s = abs(%x)\n%t = abs(%s)\n%y = add(%t, %a)\n",
      "s", "abc", "c"},
+    {"nor on the next one", "%s = abs(%x)\n%r = abs(%x)\n%a = exp(%r)\n%t = abs(%s)\n"
+     "%y = add(%t, %a)\n", "s", "abc", "c"},
+    {"by the name of the first", "%t = exp(%x) \"first\"\n%y = add(%t, %x)\n", "t", "abc", "a"},
+    {"without a name", "%s = add(%x, %x)\n%a = exp(%s)\n%y = sub(%a, %x)\n", "s", "abc", "a"},
     {"by the second output", "-, %i = top_k(%x) {axis=0, k=4}\n%b = exp(%x)\n"
      "%y = cast(%i) {to=f32}\n", "i", "abc", "c"},
     {"by the first output", "%s, - = top_k(%x) {axis=0, k=4}\n%b = exp(%x)\n"
@@ -94,6 +98,11 @@ static void refusals(void **state) {
       assert_string_equal(r.list.data[k].reason, "it was drawn");
     }
     if (s) wk_str_add(&b, s->message);
+    size_t n_refused = r.list.n;
+    wk_status again = node == WK_NONE ? wk_part_refuse(&p, node, "once more", &r) : NULL;
+    assert_true((again != NULL) == (node == WK_NONE)); /* all are left out already */
+    assert_int_equal(r.list.n, n_refused);
+    wk_status_free(again);
     if (strcmp(b.s, cases[i].refused)) {
       differ++;
       print_message("%s: %s\n", cases[i].what, b.s);
