@@ -120,10 +120,17 @@ static int64_t check_differences(const char *body, const char *results, float *x
 /* Differences around a corner are stable, and half of what either side has: no error of the
  * adjoint. Where there is none, it counts. */
 static void test_corners(void **state) {
-  float x[] = {0, 1, -2, 0}, y[] = {0, 1, -2, 3};
+  float x[] = {0, 1, -2, 0}, y[] = {0, 1, -2, 3}, far[] = {1000, 1001, -1000, 1000};
   (void)state;
   assert_int_equal(check_differences("%y = relu(%x)", "output %y", x, 4), 2);
   assert_int_equal(check_differences("%y = mul(%x, %x)", "output %y", y, 4), 0);
+  assert_int_equal(check_differences("%k = constant f32[] {1000}\n%d = sub(%x, %k)\n%y = relu(%d)",
+                                     "output %y", far, 4), 2);
+  /* what bends by less than sums round to is none */
+  assert_int_equal(check_differences("%k = constant f32[] {1e-12}\n%l = constant f32[] {1e3}\n"
+                                     "%c = relu(%x)\n%s = mul(%c, %k)\n%p = mul(%x, %l)\n"
+                                     "%t = add(%p, %l)\n%y = add(%s, %t)",
+                                     "output %y", x, 4), 0);
 }
 
 /* Largest elements whose positions nobody reads; segments of a table's own rows, one of them left
