@@ -96,8 +96,7 @@ wk_module *wk_module_clone(const wk_module *m) {
   copy->constant_bytes_left = m->constant_bytes_left;
   copy->fold_work_left = m->fold_work_left;
   cloner c = {.m = copy, .index = wk_map_new()};
-  for (size_t i = 0; i < m->graphs.n; i++) copy_of(&c, m->graphs.data[i]);
-  if (m->main) copy->main = copy_of(&c, m->main);
+  for (size_t i = 0; i < m->graphs.n; i++) copy_of(&c, m->graphs.data[i]); /* the main one first */
   copy_pending(&c);
   wk_module_copy_labels(copy, m);
   wk_vec_free(&c.pairs);

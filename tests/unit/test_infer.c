@@ -273,6 +273,37 @@ static void random_operands(void **state) {
   }
 }
 
+/* What no text can ask for. */
+static void incomplete_questions(void **state) {
+  (void)state;
+  wk_arena *a = wk_arena_new();
+  wk_attr_scatter_nd *no_text = wk_attrs_new(a, WK_OP_SCATTER_ND);
+  wk_type x = {.dtype = WK_F32, .rank = 1, .dims = {4}}, out[2];
+  const wk_type *in[] = {&x, &x, &x};
+  no_text->reduction = NULL;
+  struct {
+    int op;
+    const void *attrs;
+    uint32_t n_in, n_out;
+    const char *want;
+  } cases[] = {{WK_OP_COUNT, no_text, 1, 1, "unknown operator "},
+               {-1, no_text, 1, 1, "unknown operator -1"},
+               {WK_OP_RELU, NULL, 1, 1, "relu: attributes are missing"},
+               {WK_OP_RELU, no_text, 1, 0, "relu: 0 outputs are asked for, it has (y)"},
+               {WK_OP_RELU, no_text, 1, 2, "relu: 2 outputs are asked for, it has (y)"},
+               {WK_OP_SCATTER_ND, no_text, 3, 1, "scatter_nd: attribute reduction is missing"}};
+  for (size_t k = 0; k < WK_COUNTOF(cases); k++) {
+    wk_infer i = {.op = (wk_op)cases[k].op, .attrs = cases[k].attrs, .in = in,
+                  .n_in = cases[k].n_in, .out = out, .n_out = cases[k].n_out};
+    wk_status s = wk_infer_node(&i);
+    assert_non_null(s);
+    if (!strstr(s->message, cases[k].want)) fail_msg("%s, not %s", s->message, cases[k].want);
+    assert_int_equal(s->code, WK_INPUT);
+    wk_status_free(s);
+  }
+  wk_arena_free(a);
+}
+
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
 /* A body graph with the given input and output types, enough for inference. */
@@ -625,7 +656,7 @@ int main(void) {
       cmocka_unit_test(operator_table),
       cmocka_unit_test(attributes),     cmocka_unit_test(node_expressions),
       cmocka_unit_test(work),           cmocka_unit_test(documentation),
-      cmocka_unit_test(flags_are_0_or_1),
+      cmocka_unit_test(flags_are_0_or_1), cmocka_unit_test(incomplete_questions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
