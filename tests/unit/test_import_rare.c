@@ -372,6 +372,77 @@ static void bound_inputs(void **state) {
   assert_int_equal(bad, 0);
 }
 
+/* ---- hashes ---------------------------------------------------------------------------------- */
+
+enum { WEIGHTS = 40000 }; /* more than two blocks of the hash */
+
+/* Of the net a + b whose weights are b, all of them 1 but this one, which is 2. */
+static uint64_t hash_with(int at, const char *net, bool is_hashed) {
+  wk_str predict = {0}, init = {0};
+  char path[64], init_path[64];
+  int fd, init_fd;
+  wk_str_add(&predict, net);
+  wk_str_printf(&init,
+                "op { type: \"GivenTensorFill\" output: \"b\" arg { name: \"shape\" ints: %d } "
+                "arg { name: \"values\" floats: [", WEIGHTS + 1);
+  for (int i = 0; i < WEIGHTS; i++) wk_str_add(&init, i == at ? "2, " : "1, ");
+  wk_str_add(&init, "1] } }\n");
+  feed_with_file(&predict, path, &fd);
+  feed_with_file(&init, init_path, &init_fd);
+  wk_bind_shape shape = {.input = "a", .rank = 1, .dims = {WEIGHTS + 1}};
+  const wk_import_options o = {.shapes = &shape, .n_shapes = 1, .init_net = init_path,
+                               .is_hashed = is_hashed};
+  wk_import_report r;
+  wk_module *m = NULL;
+  wk_status s = wk_net_import(path, &o, &r, &m);
+  if (s) fail_msg("%s %s", s->message, s->notes ? s->notes : "");
+  uint64_t hash = r.hash;
+  wk_import_report_free(&r);
+  wk_module_free(m);
+  close(fd);
+  close(init_fd);
+  wk_str_free(&predict);
+  wk_str_free(&init);
+  return hash;
+}
+
+/* Each weight counts, whichever block it is in, and what is computed. */
+static void hashes(void **state) {
+  static const int at[] = {-1, 0, 5000, 16000, 17000, 33000, WEIGHTS - 1};
+  uint64_t hash[WK_COUNTOF(at) + 1];
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(at); i++) hash[i] = hash_with(at[i], SUM, true);
+  hash[WK_COUNTOF(at)] =
+      hash_with(-1, "op { type: \"Mul\" input: \"a\" input: \"b\" output: \"y\" }\n"
+                    "external_output: \"y\"\n", true);
+  for (size_t i = 0; i < WK_COUNTOF(hash); i++) {
+    assert_true(hash[i] != 0);
+    for (size_t k = 0; k < i; k++) assert_true(hash[i] != hash[k]);
+  }
+  assert_true(hash_with(5000, "# the same\n" SUM, true) == hash[2]);
+  assert_true(hash_with(5000, SUM, false) == 0);
+}
+
+/* Of an ONNX model it is that of its bytes. */
+static void hash_of_model(void **state) {
+  wk_str model = {0};
+  char path[64];
+  int fd;
+  const wk_import_options o = {.is_hashed = true};
+  wk_import_report r;
+  wk_module *m = NULL;
+  (void)state;
+  model_text("in x f32[2]; Relu x -> y; out y", &model);
+  feed_with_file(&model, path, &fd);
+  wk_status s = wk_net_import(path, &o, &r, &m);
+  assert_null(s);
+  assert_true(r.hash == wk_hash64(model.s, model.n, 0));
+  wk_import_report_free(&r);
+  wk_module_free(m);
+  close(fd);
+  wk_str_free(&model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers),
@@ -381,6 +452,8 @@ int main(void) {
       cmocka_unit_test(survey),
       cmocka_unit_test(groups_of_integers),
       cmocka_unit_test(bound_inputs),
+      cmocka_unit_test(hashes),
+      cmocka_unit_test(hash_of_model),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
