@@ -115,6 +115,33 @@ static void fused_convolution(void **state) {
 }
 
 /* Expressions with steps that ONNX does not have. */
+/* Products with a bias or none, whose epilogues read operands that are not the same. */
+static void fused_products(void **state) {
+  static const char *const products[] = {
+      "conv(%x, %w, BIAS%r, %s) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], ",
+      "conv_transpose(%x, %w, BIAS%r, %s) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], "
+      "output_padding=[0,0], ",
+      "matmul(%x, %m, BIAS%r, %s) {",
+  };
+  (void)state;
+  for (size_t i = 0; i < 2 * WK_COUNTOF(products); i++) {
+    const char *product = products[i / 2], *bias = strstr(product, "BIAS");
+    wk_str text = {0};
+    wk_module *m = NULL;
+    wk_str_printf(&text,
+                  "module \"m\" {\ngraph @main(%%x: f32[1,3,3,3], %%r: f32[1,3,3,3], "
+                  "%%s: f32[3,1,1]) {\n%%w = constant f32[3,3,1,1] {1,2,3,4,5,6,-7,8,9}\n"
+                  "%%m = constant f32[3,3] {1,2,3,4,5,6,-7,8,9}\n"
+                  "%%b = constant f32[3] {10,20,-30}\n"
+                  "%%y = %.*s%s%sepilogue=\"sub(mul(%%0, %%1), %%2)\"}\noutput %%y\n}\n}\n",
+                  (int)(bias - product), product, i % 2 ? "%b, " : "-, ", bias + 4);
+    wk_status s = wk_module_parse(text.s, "m", &m);
+    if (s) fail_msg("%s\n%s: %s", text.s, s->place, s->message);
+    survives(m);
+    wk_str_free(&text);
+  }
+}
+
 static void expressions(void **state) {
   (void)state;
   static const char *const texts[] = {
@@ -125,6 +152,8 @@ static void expressions(void **state) {
       "mod(%0, div(%1, 0.0f32))",
       "fmod(%0, 0.7f32)",
       "select(ne(%0, %1), f32(index<0>()), %1)",
+      "add(f32(index<1>()), mul(%0, %1))",
+      "sub(mul(f32(index<0>()), %1), f32(index<1>()))",
       "f32(sat<i8>(i32(mul(%0, 100.0f32))))",
       "f32(and(i32(mul(%0, 50.0f32)), 12i32))",
       "f32(shr(i32(mul(%0, 50.0f32)), 2i32))",
@@ -405,7 +434,7 @@ static void loop_without_trip(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(fused_convolution),
-    cmocka_unit_test(expressions),
+    cmocka_unit_test(fused_products), cmocka_unit_test(expressions),
     cmocka_unit_test(blocks),
     cmocka_unit_test(narrow_rows),
     cmocka_unit_test(branches),
