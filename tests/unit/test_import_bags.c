@@ -112,6 +112,8 @@ static const edit offset_edits[] = {
     {false, "in all i64[4]", "in all i64[3]"},
     {false, "Slice all,one,far,zero,one -> ends", "Slice all,zero,far,zero,one -> ends"},
     {false, "Slice all,zero,last,zero,one -> starts", "Slice all,one,far,zero,one -> starts"},
+    {true, "Slice all,zero,last,zero,one -> starts", "Identity all -> starts"},
+    {false, "Slice all,one,far,zero,one -> ends", "Identity all -> ends"},
     {false, "Slice all,one,far,zero,one -> ends", "in ends i64[3]"},
     {false, "Slice all,zero,last,zero,one -> starts", "in starts i64[3]"},
     {false, "Slice all,one,far,zero,one -> ends", "init two i64[1]={2}; in more i64[9]; "

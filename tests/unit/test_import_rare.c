@@ -44,6 +44,7 @@ static void print_outputs(wk_str *b, const wk_module *m) {
 #define SKIPPED "import com.microsoft 1; init x f16[1,2,1,2]={1,2,3,4}; init g f32[2]={1}; " \
   "init b f32[2]={0}; init s f16[1,2]={10,20}; init e f16[2]={100,200}; " \
   "com.microsoft.SkipGroupNorm x,g,b,s"
+#define OWN "init x f32[2]={-4,4}; import wick 1; wick.leaky_relu x -> y {"
 #define CODES(scale, more) "opset 21; init x f32[4]={1,2,3,4}; init s f32" scale "={0.5}; " more
 static const struct {
   const char *text, *want;
@@ -56,6 +57,12 @@ static const struct {
      "f16[1,2,1,2] 11 12 23 24"},
     {SKIPPED ",e -> y,z {groups=1 activation=0 channels_last=0}; out z",
      "f16[1,2,1,2] 111 112 223 224"},
+    {OWN "}; out y", "f32[2] -0.04 4"},
+    {OWN "alpha=tensor v f64[1]={0.5}}; out y", "f32[2] -2 4"},
+    {OWN "alpha=tensor v f32[]={0.25}}; out y", "f32[2] -1 4"},
+    {OWN "alpha=tensor v f64[1]=raw 12}; out y",
+     "tensor 'v' has 12 bytes of data, its shape needs 8 (while importing leaky_relu "
+     "'leaky_relu_y') "},
     {CODES("[]", "QuantizeLinear x,s -> y {block_size=2}; out y"),
      "u8[4] 2 4 6 8"},
     {CODES("[1]", "QuantizeLinear x,s -> y {block_size=2}; out y"),
