@@ -125,7 +125,7 @@ static interval entropy(const wk_range *r, const wk_quantize_options *o) {
 
 /* ---- drawn histograms ------------------------------------------------------------------------ */
 
-enum { SHAPE_BELL, SHAPE_TAIL, SHAPE_FLAT, SHAPE_FEW, SHAPES };
+enum { SHAPE_BELL, SHAPE_TAIL, SHAPE_FLAT, SHAPE_FEW, SHAPE_THIN, SHAPES };
 
 /* Of values between min and max; the outermost bins are never empty. */
 static void draw(wk_rng *g, int shape, wk_range *r) {
@@ -143,6 +143,7 @@ static void draw(wk_rng *g, int shape, wk_range *r) {
     if (shape == SHAPE_BELL) n = 3000 * exp(-z * z / 2);
     if (shape == SHAPE_TAIL) n = 2000 / (1 + z * z * 4);
     if (shape == SHAPE_FEW) n = wk_rng_range(g, 0, 99) ? 0 : 40;
+    if (shape == SHAPE_THIN) n = exp(-z * z / 2) * (double)wk_rng_range(g, 0, 3);
     r->bins[i] = (uint64_t)(n * (0.5 + wk_rng_unit(g)));
     if (i == 0 || i == BINS - 1) r->bins[i]++;
     r->count += (int64_t)r->bins[i];
@@ -163,7 +164,7 @@ static void test_methods(void **state) {
   static const double percents[] = {99.9, 99.99, 90, 50, 100, 0};
   wk_range r = {.axis = -1, .bins = wk_xcalloc(BINS, sizeof *r.bins)};
   wk_rng g = {21};
-  for (int i = 0; i < 48; i++) {
+  for (int i = 0; i < 60; i++) {
     wk_quantize_options o = {.activation = i & 1 ? WK_I8 : WK_U8, .symmetric = i & 2};
     draw(&g, i / 4 % SHAPES, &r);
     expect(&r, &o, (interval){r.min, r.max}, i);
