@@ -93,10 +93,8 @@ wk_quantize_params wk_quantize_params_of(double lo, double hi, const wk_quantize
 typedef struct { double lo, hi; } interval;
 
 static interval by_percentile(const wk_range *r, double percent) {
-  interval all = {r->min, r->max};
   double cut = (double)r->count * (1 - percent / 100), seen = 0;
   int a = 0, b = WK_RANGE_BINS - 1;
-  if (r->max <= r->min) return all;
   double step = (r->max - r->min) / WK_RANGE_BINS;
   bool both = r->min < 0 && r->max > 0; /* what is cut off is shared by the two ends */
   double left = r->min < 0 ? both ? cut / 2 : cut : 0, right = r->max > 0 ? cut - left : 0;
