@@ -450,6 +450,75 @@ static void hash_of_model(void **state) {
   wk_str_free(&model);
 }
 
+/* ---- what a file declares -------------------------------------------------------------------- */
+
+static void print_io(wk_str *b, wk_arena *a, const char *mark, const wk_onnx_io *io) {
+  wk_str_printf(b, "%s %s: %s%s%s%s\n", mark, io->name, wk_onnx_io_text(a, io),
+                io->has_default ? ", default" : "", io->is_sequence ? ", sequence" : "",
+                io->is_optional ? ", optional" : "");
+}
+
+static const struct {
+  const char *text, *want;
+} declared[] = {
+    {"opset 17; in x f32[1,N,4]; in w f32[2,2]; in q sequence f16[_,3]; in o optional i64[2]; "
+     "in c bool[]; in u f64; "
+     "init w f32[2,2]={1}; init v i64[3]=external \"w.bin\" 0 24; "
+     "init e f16[2]=external \"w.bin\" 24 4; init k u8[5]=external \"sub/k.bin\"; "
+     "Relu x -> y; Relu y -> z; Add z,z -> a; "
+     "If c -> d {then_branch=(Relu x -> t; Nonesuch t -> r; out r) "
+     "else_branch=(Neg x -> f; out f)}; com.microsoft.Gelu a -> g; import com.microsoft 1; "
+     "out g f32[1,N,_]; out d",
+     "in x: f32[1,N,4]\nin w: f32[2,2], default\nin q: sequence of f16[?,3], sequence\n"
+     "in o: optional i64[2], optional\nin c: bool[]\nin u: f64 of any shape\n"
+     "out g: f32[1,N,?]\nout d: its type is not declared\n"
+     "opset 17, Add 1, Gelu 1, If 1, Neg 1, Nonesuch 1, Relu 3, 8 nodes, 14 parameters, 49 bytes, "
+     "/w.bin, /sub/k.bin"},
+    {"opset 9; init x f64[7]={1}; Exp x -> y; out y f64[7]",
+     "out y: f64[7]\nopset 9, Exp 1, 1 nodes, 7 parameters, 56 bytes"},
+    {"fun F a -> b (Relu a -> c; Relu c -> b); in x f32[]; local.F x -> y; out y",
+     "in x: f32[]\nout y: its type is not declared\n"
+     "opset 17, F 1, Relu 2, 3 nodes, 0 parameters, 0 bytes"},
+};
+
+static void inspections(void **state) {
+  char dir[] = "/tmp/wick_rare_XXXXXX", file[64];
+  int bad = 0;
+  (void)state;
+  assert_non_null(mkdtemp(dir));
+  snprintf(file, sizeof file, "%s/m.onnx", dir);
+  for (size_t i = 0; i < WK_COUNTOF(declared); i++) {
+    wk_str model = {0}, b = {0};
+    wk_onnx_info info;
+    wk_arena *a = wk_arena_new();
+    model_text(declared[i].text, &model);
+    assert_null(wk_write_file(file, model.s, model.n));
+    assert_null(wk_onnx_inspect(file, &info));
+    for (size_t k = 0; k < info.inputs.n; k++) print_io(&b, a, "in", &info.inputs.data[k]);
+    for (size_t k = 0; k < info.outputs.n; k++) print_io(&b, a, "out", &info.outputs.data[k]);
+    assert_string_equal(info.opsets.data[0].domain, "");
+    wk_str_printf(&b, "opset %lld, ", (long long)info.opsets.data[0].version);
+    for (size_t k = 0; k < info.ops.n; k++)
+      wk_str_printf(&b, "%s %lld, ", info.ops.data[k].op, (long long)info.ops.data[k].count);
+    wk_str_printf(&b, "%lld nodes, %lld parameters, %lld bytes", (long long)info.nodes,
+                  (long long)info.parameters, (long long)info.parameter_bytes);
+    for (size_t k = 0; k < info.external.n; k++) {
+      assert_memory_equal(info.external.data[k], dir, strlen(dir));
+      wk_str_printf(&b, ", %s", info.external.data[k] + strlen(dir));
+    }
+    if (strcmp(b.s, declared[i].want)) {
+      print_error("%s\n  is '%s', not '%s'\n", declared[i].text, b.s, declared[i].want);
+      bad++;
+    }
+    wk_onnx_info_free(&info);
+    wk_arena_free(a);
+    wk_str_free(&model);
+    wk_str_free(&b);
+  }
+  assert_int_equal(remove(file) | rmdir(dir), 0);
+  assert_int_equal(bad, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers),
@@ -460,6 +529,7 @@ int main(void) {
       cmocka_unit_test(groups_of_integers),
       cmocka_unit_test(bound_inputs),
       cmocka_unit_test(hashes),
+      cmocka_unit_test(inspections),
       cmocka_unit_test(hash_of_model),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
