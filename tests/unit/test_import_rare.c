@@ -519,6 +519,37 @@ static void inspections(void **state) {
   assert_int_equal(bad, 0);
 }
 
+/* Who made it, and of what version; what is not said is empty. */
+static void producers(void **state) {
+  static const struct {
+    const char *text, *producer, *version, *graph;
+    int64_t ir;
+  } files[] = {
+      {"ir_version: 8 producer_name: 'p' producer_version: '1.2' graph { name: 'g' } "
+       "opset_import { version: 17 }", "p", "1.2", "g", 8},
+      {"ir_version: 3 graph { node { op_type: 'Exp' } }", "", "", "", 3},
+  };
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(files); i++) {
+    wk_str text = {0};
+    wk_onnx_info info;
+    char path[64];
+    int fd;
+    wk_str_add(&text, files[i].text);
+    feed_with_file(&text, path, &fd);
+    wk_status s = wk_onnx_inspect(path, &info);
+    if (s) fail_msg("%s", s->message);
+    assert_string_equal(info.producer, files[i].producer);
+    assert_string_equal(info.producer_version, files[i].version);
+    assert_string_equal(info.graph_name, files[i].graph);
+    assert_int_equal(info.ir_version, files[i].ir);
+    assert_int_equal(info.opsets.n, i == 0);
+    wk_onnx_info_free(&info);
+    close(fd);
+    wk_str_free(&text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers),
@@ -530,6 +561,7 @@ int main(void) {
       cmocka_unit_test(bound_inputs),
       cmocka_unit_test(hashes),
       cmocka_unit_test(inspections),
+      cmocka_unit_test(producers),
       cmocka_unit_test(hash_of_model),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
