@@ -102,6 +102,9 @@ static const wk_labels elements = {.kind = WK_LABELS_ELEMENTS, .texts = {2, (con
 static const wk_labels named = {.kind = WK_LABELS_COLUMNS, .texts = {2, (const char **)words}};
 static const wk_labels numbered = {.kind = WK_LABELS_COLUMNS, .are_numbers = true,
                                    .texts = {2, (const char **)numbers}};
+static const char *const long_numbers[] = {"10", "-123"};
+static const wk_labels long_numbered = {.kind = WK_LABELS_COLUMNS, .are_numbers = true,
+                                        .texts = {2, (const char **)long_numbers}};
 
 #define VALUES(first, second) "values { tensors: [" first ", " second "] }"
 #define ONE "'\\020\\001\\045\\000\\000\\200\\077'"             /* f32[], 1 */
@@ -115,6 +118,9 @@ static const struct {
   int64_t rows;
 } maps[] = {
   {"", NUMBERED("7, -3", VALUES(HALF, ONE)), &numbered, 1},
+  {"", NUMBERED("10, -123", VALUES(HALF, ONE)), &long_numbered, 1},
+  {"entry 0 of map 0 is for none of the model's labels", NUMBERED("11, -123", VALUES(HALF, ONE)),
+   &long_numbered, 0},
   {"", NAMED("'a', 'bb'", VALUES(HALF, ONE)) " " NAMED("'a', 'bb'", VALUES(HALF, ONE)), &named, 2},
   {"map 0 has 0 entries, the model has 2 labels", "maps { keys: [7, -3] }", &numbered, 0},
   {"map 1 has 1 entries, the model has 2 labels", NUMBERED("7, -3", VALUES(HALF, ONE))
