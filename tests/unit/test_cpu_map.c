@@ -141,6 +141,26 @@ static void power_case(wk_rng *r, lc_case *c) {
   lc_memory(r, c, true);
 }
 
+/* A rescaling by what is computed in i64, though it may fit i32. */
+static void rescale_case(wk_rng *r, lc_case *c) {
+  static const wk_dtype types[] = {WK_I8, WK_U8, WK_I16, WK_I32, WK_I32, WK_I64};
+  int64_t dims[WK_MAX_RANK];
+  bool none[WK_MAX_RANK] = {false};
+  int rank;
+  const wk_dtype of[] = {WK_I32, types[wk_rng_range(r, 0, (int64_t)WK_COUNTOF(types) - 1)], WK_I8};
+  *c = (lc_case){.p = wk_program_new("rescale")};
+  lc_shape(r, &rank, dims);
+  wk_expr_builder *b = wk_expr_begin(c->p->arena);
+  uint16_t x = wk_expr_input(b, 0, of[1]), m = wk_expr_cast(b, WK_I64, wk_expr_input(b, 1, of[2]));
+  m = wk_expr_2(b, WK_EX_SHL, m, wk_expr_i(b, WK_I64, wk_rng_range(r, 1, 25)));
+  uint16_t y = wk_expr_3(b, WK_EX_RESCALE, x, m, wk_expr_i(b, WK_I64, wk_rng_range(r, 1, 35)));
+  c->inst = wk_inst_new(c->p, WK_OP_MAP, "test", 1, 3);
+  for (int k = 0; k < 3; k++) c->inst->operands[k] = lc_view(r, c->p, of[k], rank, dims, none);
+  c->inst->operands[0].role = WK_ROLE_OUT;
+  ((wk_attr_map *)c->inst->attrs)->body = wk_expr_finish(b, &y, 1);
+  lc_memory(r, c, true);
+}
+
 static void reduce_case(wk_rng *r, lc_case *c) {
   static const char *const kinds[] = {"sum", "prod", "max", "min", "argmax", "argmin"};
   int64_t dims[WK_MAX_RANK], axes[WK_MAX_RANK];
@@ -225,6 +245,13 @@ static void test_maps(void **state) {
 static void test_powers(void **state) {
   (void)state;
   on_every_isa(3, power_case, wk_cpu_map_codegen);
+}
+
+static void test_rescaling(void **state) {
+  (void)state;
+  const wk_simd *simd;
+  lc_check(wk_simd_find("native", &simd));
+  assert_int_equal(run_cases(simd, 4, rescale_case, wk_cpu_map_codegen), 0);
 }
 
 static void test_reductions(void **state) {
@@ -438,6 +465,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_maps),
       cmocka_unit_test(test_powers),
+      cmocka_unit_test(test_rescaling),
       cmocka_unit_test(test_reductions),
       cmocka_unit_test(test_long_sums),
       cmocka_unit_test(test_nests),

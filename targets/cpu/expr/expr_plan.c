@@ -241,9 +241,10 @@ static void decide_rescale(plan *p, uint32_t k) {
   for (int i = 0; i < 3 * p->n_sets; i++) of[i] = fact(p, i / 3, n->arg[i % 3]);
   wk_how how[WK_RESCALE_STEPS];
   (void)wk_expr_plan(steps, &(wk_facts){3, p->n_sets, of}, how, NULL);
-  for (uint32_t i = 0; i < steps->n; i++) {
-    assert(!(how[i].how & ~(WK_HOW_NARROW | WK_HOW_UP | WK_HOW_EVEN)));
-    p->how[k].steps[i] = how[i].how;
+  for (uint32_t i = 0; i < steps->n; i++) { /* ONCE is possible here where arguments are no words */
+    uint8_t step = how[i].how & WK_HOW_ONCE ? 0 : how[i].how;
+    assert(!(step & ~(WK_HOW_NARROW | WK_HOW_UP | WK_HOW_EVEN)));
+    p->how[k].steps[i] = step;
   }
   wk_arena_free(a);
 }
