@@ -155,8 +155,7 @@ static void set_name(wk_machine *m, const char *path) {
   base = base ? base + 1 : path;
   size_t n = strlen(base);
   if (n > 4 && strcmp(base + n - 4, ".cfg") == 0) n -= 4;
-  snprintf(m->name, sizeof m->name, "%.*s", (int)(n < sizeof m->name ? n : sizeof m->name - 1),
-           base);
+  snprintf(m->name, sizeof m->name, "%.*s", (int)n, base);
   wk_text_clean(m->name);
 }
 
