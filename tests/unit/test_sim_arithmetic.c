@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The functional model against the compiler's definition (quant.h): rows of softmax and of the
- * normalisations, requantised sums, scaled sums of two operands. */
+ * normalisations, requantised sums, scaled sums of two operands; and windows, tap by tap. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -319,6 +319,99 @@ static void refused_moments(void **state) {
   wk_functional_free(&b.f);
 }
 
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* An image of h * w pixels of `array` bytes each, and what is computed of it. */
+typedef struct {
+  int h, w, ny, nx, ky, kx, sy, sx, dy, dx, pad_t, pad_l, n, fn;
+  bool is_u8;
+  int zero, y_zero;
+  wk_rescale factors[64]; /* by taps; of mean, the first one */
+} windows;
+
+static void draw_windows(bench *b, windows *x) {
+  *x = (windows){.h = (int)draw(b, 1, 7), .w = (int)draw(b, 1, 7), .ny = (int)draw(b, 1, 4),
+                 .nx = (int)draw(b, 1, 4), .ky = (int)draw(b, 1, 4), .kx = (int)draw(b, 1, 4),
+                 .sy = (int)draw(b, 1, 2), .sx = (int)draw(b, 1, 2), .dy = (int)draw(b, 1, 2),
+                 .dx = (int)draw(b, 1, 2), .pad_t = (int)draw(b, 0, 2), .pad_l = (int)draw(b, 0, 2),
+                 .n = (int)draw(b, 1, b->m.array), .fn = (int)draw(b, 0, 2),
+                 .is_u8 = draw(b, 0, 1), .zero = (int)draw(b, -128, 255),
+                 .y_zero = (int)draw(b, -128, 127)};
+  for (size_t i = 0; i < WK_COUNTOF(x->factors); i++) {
+    assert_true(wk_rescale_of(draw_scale(b, -7, -1), &x->factors[i]));
+    put(b, PAR + WK_RECORD_BYTES + WK_ENTRY_BYTES * (int)i, 4, draw(b, INT32_MIN, INT32_MAX));
+    put(b, PAR + WK_RECORD_BYTES + WK_ENTRY_BYTES * (int)i + 4, 4,
+        x->factors[i].mult | (int64_t)x->factors[i].shift << 24);
+  }
+  put(b, PAR, 2, x->y_zero);
+  put(b, PAR + 2, 2, -100);
+  put(b, PAR + 4, 2, 90);
+  put(b, PAR + 18, 2, x->zero);
+  for (int i = 0; i < x->h * x->w * b->m.array; i++) put(b, IN + i, 1, draw(b, 0, 255));
+}
+
+static void run_windows(bench *b, const windows *x) {
+  int n = (int)b->m.array, pitch = x->w * n;
+  wk_isa_command c = wk_isa_command_default(&b->m, WK_CMD_POOL);
+  int64_t *v = c.v;
+  c.queue = WK_QUEUE_ve;
+  v[WK_POOL_fn] = x->fn, v[WK_POOL_u8] = x->is_u8, v[WK_POOL_n] = x->n, v[WK_POOL_par] = PAR;
+  v[WK_POOL_in] = IN - x->pad_t * pitch - x->pad_l * n;
+  v[WK_POOL_in_y] = x->sy * pitch, v[WK_POOL_in_x] = x->sx * n;
+  v[WK_POOL_k_y] = x->dy * pitch, v[WK_POOL_k_x] = x->dx * n;
+  v[WK_POOL_ny] = x->ny, v[WK_POOL_nx] = x->nx, v[WK_POOL_ky] = x->ky, v[WK_POOL_kx] = x->kx;
+  v[WK_POOL_pad_t] = x->pad_t, v[WK_POOL_pad_l] = x->pad_l;
+  v[WK_POOL_h] = x->h, v[WK_POOL_w] = x->w, v[WK_POOL_sy] = x->sy, v[WK_POOL_sx] = x->sx;
+  v[WK_POOL_dy] = x->dy, v[WK_POOL_dx] = x->dx;
+  v[WK_POOL_out] = OUT, v[WK_POOL_out_y] = 5 * n, v[WK_POOL_out_x] = n;
+  assert_true(wk_functional_execute(&b->f, &c));
+}
+
+/* Of channel i of one pixel; taps: how many are no padding. */
+static int64_t looped_window(const bench *b, const windows *x, int y, int px, int i, int *taps) {
+  int64_t sum = 0, most = x->is_u8 ? 0 : -128;
+  *taps = 0;
+  for (int ky = 0; ky < x->ky; ky++)
+    for (int kx = 0; kx < x->kx; kx++) {
+      int iy = y * x->sy + ky * x->dy - x->pad_t, ix = px * x->sx + kx * x->dx - x->pad_l;
+      if (iy < 0 || iy >= x->h || ix < 0 || ix >= x->w) continue;
+      uint8_t q = b->f.scratchpad[IN + (iy * x->w + ix) * b->m.array + i];
+      int64_t value = x->is_u8 ? q : (int8_t)q;
+      sum += value - x->zero;
+      most = value > most ? value : most;
+      ++*taps;
+    }
+  return x->fn == WK_CHOICE_POOL_max ? most : sum;
+}
+
+static void check_pixel(const bench *b, const windows *x, int y, int px) {
+  for (int i = 0; i < x->n; i++) {
+    int taps;
+    int64_t v = looped_window(b, x, y, px, i, &taps);
+    if (x->fn != WK_CHOICE_POOL_max) {
+      int entry = x->fn == WK_CHOICE_POOL_valid_mean && taps ? taps - 1 : 0;
+      v = wk_rescale_apply(v, &x->factors[entry]) + x->y_zero;
+      v = v < -100 ? -100 : v > 90 ? 90 : v;
+    }
+    if (b->f.scratchpad[OUT + (y * 5 + px) * b->m.array + i] != (uint8_t)v)
+      fail_msg("function %d, pixel %d %d of %d taps", x->fn, y, px, taps);
+  }
+}
+
+static void pools(void **state) {
+  bench b;
+  (void)state;
+  begin(&b, 7);
+  for (int i = 0; i < 3000; i++) {
+    windows x;
+    draw_windows(&b, &x);
+    run_windows(&b, &x);
+    for (int y = 0; y < x.ny; y++)
+      for (int px = 0; px < x.nx; px++) check_pixel(&b, &x, y, px);
+  }
+  wk_functional_free(&b.f);
+}
+
 /* ---- single values --------------------------------------------------------------------------- */
 
 static int64_t clamped(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
@@ -370,7 +463,7 @@ static void additions(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(norms), cmocka_unit_test(softmax),
                                      cmocka_unit_test(reciprocals),
-                                     cmocka_unit_test(refused_moments),
+                                     cmocka_unit_test(refused_moments), cmocka_unit_test(pools),
                                      cmocka_unit_test(sums), cmocka_unit_test(additions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
