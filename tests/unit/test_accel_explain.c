@@ -222,8 +222,8 @@ static void one_operator(void **state) {
   assert_string_equal(got, "operators around stem:\n"
                            ">    0 stem (conv): the result stays in the scratchpad until operator "
                            "0\n" HEAD
-                           "*    0    0      1  once              40         32         30          "
-                           "0         10  array          10           45           45\n");
+                           "*    0    0      1  once              40         32         30    "
+                           "      0         10  array          10           45           45\n");
 }
 
 int main(void) {

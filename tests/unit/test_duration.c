@@ -332,7 +332,7 @@ static void test_products(void **state) {
   }
 }
 
-/* ---- the vector unit, and what is as simple --------------------------------------------------- */
+/* ---- the vector unit, and what is as simple -------------------------------------------------- */
 
 /* The table of docs/isa.md. */
 typedef struct {
