@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * wick compile: how large what it wrote is, what the options of a package are, and that tables
  * stand apart. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +24,12 @@ static int make_models(void **state) {
            "dim { dim_param: \"n\" } } } } }\n"
            "node { op_type: \"Relu\" name: \"relu\" input: \"x\" output: \"y\" }\n"
            "output { name: \"y\" type { tensor_type { elem_type: 1 } } } }\n");
+  put_file("other.onnxtxt",
+           "ir_version: 8 opset_import { version: 17 } graph { name: \"g\"\n"
+           "input { name: \"x\" type { tensor_type { elem_type: 1 shape { "
+           "dim { dim_value: 3 } } } } }\n"
+           "node { op_type: \"Relu\" name: \"other\" input: \"x\" output: \"z\" }\n"
+           "output { name: \"z\" type { tensor_type { elem_type: 1 } } } }\n");
   put_file("list.onnxtxt",
            "ir_version: 8 opset_import { version: 17 } graph { name: \"g\"\n"
            "input { name: \"x\" type { sequence_type { elem_type { tensor_type { elem_type: 1 "
@@ -103,6 +110,22 @@ static void options_of_packages(void **state) {
   free(said);
 }
 
+/* ---- packages and models --------------------------------------------------------------------- */
+
+static void packages_of_other_models(void **state) {
+  (void)state;
+  free(printed(COMPILE(W("one.onnxtxt"), W("-q"), W("-o"), W("p.wick"), W("--bind=n=3"))));
+  char *said = printed(&wk_cmd_compare, WORDS(W("compare"), W("one.onnxtxt"), W("--bind=n=3"),
+                                              W("--package=p.wick")));
+  assert_string_equal(said, "all 1 steps agree\n");
+  free(said);
+  expect_refused(&wk_cmd_compare, WORDS(W("compare"), W("other.onnxtxt"), W("--package=p.wick")),
+                 WK_INPUT, "p.wick", "no step of the package leaves a tensor of the model's");
+  expect_refused(&wk_cmd_compare, WORDS(W("compare"), W("one.onnxtxt"), W("--bind=n=4"),
+                                        W("--package=p.wick")), WK_INPUT, "p.wick",
+                 "no binding of the package has the inputs that the model has here");
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 #define PARTS                                                               \
@@ -132,9 +155,53 @@ static void tables_stand_apart(void **state) {
   free(said);
 }
 
+/* What the report has of a step, in all of its runs and bindings. */
+static double seconds_of(const json_t *report, const char *step) {
+  json_t *binding, *row;
+  size_t i, k;
+  double sum = 0;
+  if (!strcmp(step, "total")) return json_number_value(json_object_get(report, "seconds"));
+  if (!strcmp(step, "output")) return json_number_value(json_object_get(report, "emit_seconds"));
+  json_array_foreach(json_object_get(report, "bindings"), i, binding) {
+    if (!strcmp(step, "import"))
+      sum += json_number_value(json_object_get(binding, "import_seconds"));
+    json_array_foreach(json_object_get(binding, "steps"), k, row)
+      if (!strcmp(json_string_value(json_object_get(row, "name")), step))
+        sum += json_number_value(json_object_get(row, "seconds"));
+  }
+  return sum;
+}
+
+/* Steps of the table have the times of the report, and their parts of the whole. */
+static void times_of_steps(void **state) {
+  (void)state;
+  char *save = NULL, *said = printed(COMPILE(W("one.onnxtxt"), W("--bind=n=3"), W("--bind=n=4"),
+                                             W("-q"), W("-o"), W("p.wick"), W("--time-passes"),
+                                             W("--report=r.json")));
+  json_t *report = json_load_file("r.json", 0, NULL);
+  double all = seconds_of(report, "total");
+  size_t rows = 0;
+  for (char *line = strtok_r(said, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    char step[64];
+    long runs, changes;
+    double ms, percent;
+    if (sscanf(line, "%63s %ld %ld %lf %lf", step, &runs, &changes, &ms, &percent) != 5) continue;
+    double seconds = seconds_of(report, step);
+    if (fabs(ms - 1e3 * seconds) > 0.006 || fabs(percent - 100 * seconds / all) > 0.06)
+      fail_msg("%s: %g s of %g s", line, seconds, all);
+    assert_int_equal(runs % 2, strcmp(step, "output") && strcmp(step, "total") ? 0 : 1);
+    rows++;
+  }
+  assert_true(rows > 20);
+  json_decref(report);
+  free(said);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_of_what_was_written),
                                      cmocka_unit_test(options_of_packages),
-                                     cmocka_unit_test(tables_stand_apart)};
+                                     cmocka_unit_test(packages_of_other_models),
+                                     cmocka_unit_test(tables_stand_apart),
+                                     cmocka_unit_test(times_of_steps)};
   return cmocka_run_group_tests(tests, make_models, leave_folder);
 }
