@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "compiler/driver/text.h"
 #include "tests/unit/command_output.h"
 
 #define W(word) (char *)(word)
@@ -163,8 +164,11 @@ static double seconds_of(const json_t *report, const char *step) {
   if (!strcmp(step, "total")) return json_number_value(json_object_get(report, "seconds"));
   if (!strcmp(step, "output")) return json_number_value(json_object_get(report, "emit_seconds"));
   json_array_foreach(json_object_get(report, "bindings"), i, binding) {
-    if (!strcmp(step, "import"))
-      sum += json_number_value(json_object_get(binding, "import_seconds"));
+    if (!strcmp(step, "import") || !strcmp(step, "pipeline")) {
+      char key[32];
+      snprintf(key, sizeof key, "%s_seconds", step);
+      sum += json_number_value(json_object_get(binding, key));
+    }
     json_array_foreach(json_object_get(binding, "steps"), k, row)
       if (!strcmp(json_string_value(json_object_get(row, "name")), step))
         sum += json_number_value(json_object_get(row, "seconds"));
@@ -176,11 +180,18 @@ static double seconds_of(const json_t *report, const char *step) {
 static void times_of_steps(void **state) {
   (void)state;
   char *save = NULL, *said = printed(COMPILE(W("one.onnxtxt"), W("--bind=n=3"), W("--bind=n=4"),
-                                             W("-q"), W("-o"), W("p.wick"), W("--time-passes"),
+                                             W("-o"), W("p.wick"), W("--time-passes"),
                                              W("--report=r.json")));
   json_t *report = json_load_file("r.json", 0, NULL);
   double all = seconds_of(report, "total");
   size_t rows = 0;
+  char line_of_all[160];
+  snprintf(line_of_all, sizeof line_of_all,
+           "  %s (import %s, passes %s, output %s)\n",
+           wk_text_seconds(all).s, wk_text_seconds(seconds_of(report, "import")).s,
+           wk_text_seconds(seconds_of(report, "pipeline")).s,
+           wk_text_seconds(seconds_of(report, "output")).s);
+  if (!strstr(said, line_of_all)) fail_msg("no %s in\n%s", line_of_all, said);
   for (char *line = strtok_r(said, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
     char step[64];
     long runs, changes;
