@@ -39,6 +39,16 @@ static bool is_wrong;
   SCALAR("s", "1", "float_data", "0.5") VALUE("input", "x", F32, DIM(4)) \
   VALUE("output", "y", F32, DIM(4))
 
+#define MOVED_STEPS OP("QuantizeLinear", I("x") I("s"), "q") \
+  OP("DequantizeLinear", I("q") I("s"), "d") OP("Transpose", I("d"), "y") \
+  SCALAR("s", "1", "float_data", "0.5") VALUE("input", "x", F32, DIM(4)) \
+  VALUE("output", "y", F32, DIM(4))
+#define LIST_VALUE(kind, name) kind " { name: \"" name "\" type { sequence_type { elem_type { " \
+  "tensor_type { elem_type: 1 shape { " ANY("n") "} } } } } } "
+#define LISTED OP("SequenceConstruct", I("x") I("x"), "y") VALUE("input", "x", F32, DIM(2)) \
+  LIST_VALUE("output", "y")
+#define FROM_LIST "node { op_type: \"ConcatFromSequence\" input: \"x\" output: \"y\" attribute { " \
+  "name: \"axis\" type: INT i: 0 } } " LIST_VALUE("input", "x") VALUE("output", "y", F32, ANY("m"))
 #define DYNAMIC OP("DynamicQuantizeLinear", I("x") " output: \"q\" output: \"s\" ", "z") \
   OP("DequantizeLinear", I("q") I("s") I("z"), "y") VALUE("input", "x", F32, DIM(2)) \
   VALUE("output", "y", F32, DIM(2))
@@ -52,26 +62,26 @@ typedef struct {
   int type;
   int64_t dims[DIMS + 1]; /* end with -1 */
   double v[MOST];
+  int list; /* it stands in a list, one less times than this; 0: alone */
 } tensor;
 
-#define T1(file, n, ...) {file, NULL, 1, {n, -1}, {__VA_ARGS__}}
-#define NAMED(file, name, n, ...) {file, name, 1, {n, -1}, {__VA_ARGS__}}
-#define TYPED(file, type, n, ...) {file, NULL, type, {n, -1}, {__VA_ARGS__}}
+#define T1(file, n, ...) {file, NULL, 1, {n, -1}, {__VA_ARGS__}, 0}
+#define NAMED(file, name, n, ...) {file, name, 1, {n, -1}, {__VA_ARGS__}, 0}
+#define TYPED(file, type, n, ...) {file, NULL, type, {n, -1}, {__VA_ARGS__}, 0}
+#define LIST(file, times, n, ...) {file, NULL, 1, {n, -1}, {__VA_ARGS__}, (times) + 1}
 
 static void put_number(FILE *f, int type, double v) {
   float single = (float)v;
   int32_t i32 = (int32_t)v;
+  uint16_t u16 = (uint16_t)v;
   if (type == 1) fwrite(&single, sizeof single, 1, f);
+  else if (type == 4) fwrite(&u16, sizeof u16, 1, f);
   else if (type == 6) fwrite(&i32, sizeof i32, 1, f);
   else fwrite(&v, sizeof v, 1, f);
 }
 
-static void write_tensor(const char *set, const tensor *t) {
-  char path[200];
-  int64_t n = 1, size = t->type == 11 ? 8 : 4;
-  snprintf(path, sizeof path, "%s/%s/%s.pb", folder, set, t->file);
-  FILE *f = fopen(path, "wb");
-  assert_non_null(f);
+static void put_tensor(FILE *f, const tensor *t) {
+  int64_t n = 1, size = t->type == 11 ? 8 : t->type == 4 ? 2 : 4;
   for (int i = 0; t->dims[i] >= 0; i++) {
     n *= t->dims[i];
     fputc(1 << 3, f);
@@ -83,7 +93,25 @@ static void write_tensor(const char *set, const tensor *t) {
   fputc(9 << 3 | 2, f);
   fputc((int)(n * size), f);
   for (int64_t i = 0; i < n; i++) put_number(f, t->type, t->v[i]);
+}
+
+static void write_tensor(const char *set, const tensor *t) {
+  static char *bytes;
+  static size_t n;
+  char path[200];
+  snprintf(path, sizeof path, "%s/%s/%s.pb", folder, set, t->file);
+  FILE *f = fopen(path, "wb"), *one = open_memstream(&bytes, &n);
+  assert_true(f && one);
+  put_tensor(one, t);
+  fclose(one);
+  if (t->list) fprintf(f, "%c%c", 2 << 3, 1);
+  else fwrite(bytes, 1, n, f);
+  for (int i = 1; i < t->list; i++) {
+    fprintf(f, "%c%c", 3 << 3 | 2, (int)n);
+    fwrite(bytes, 1, n, f);
+  }
   fclose(f);
+  free(bytes);
 }
 
 static void make_folder(const char *graph) {
@@ -107,7 +135,7 @@ static void make_set(const char *set, const tensor *t) {
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-enum { SETS = 3 };
+enum { SETS = 5 };
 typedef struct {
   const char *what, *graph;
   struct {
@@ -216,13 +244,54 @@ static const folder_case cases[] = {
       {SET(2), {T1("input_0", 3, 1, 2, 4), T1("output_0", 3, -1, -2, -4)}}},
      .text = "passed: "},
     {"in the order of their numbers", NEG(F32, DIM(1)),
-     {{SET(10), {T1("input_0", 1, 1), T1("output_0", 1, 3)}},
+     {{SET(100), {T1("input_0", 1, 1), T1("output_0", 1, 4)}},
+      {SET(10), {T1("input_0", 1, 1), T1("output_0", 1, 3)}},
       {SET(9), {T1("input_0", 1, 1), T1("output_0", 1, 2)}},
-      {SET(2), {T1("input_0", 1, 1), T1("output_0", 1, -1)}}},
+      {SET(2), {T1("input_0", 1, 1), T1("output_0", 1, -1)}},
+      {SET(11), {T1("input_0", 1, 1), T1("output_0", 1, 5)}}},
      .text = "FAILED: test_data_set_9: output y: 1 of 1 elements differ, worst at [0]: got -1, "
              "want 2"},
+    /* lists of tensors */
+    {"a list", LISTED, {{SET(0), {T1("input_0", 2, 1, 2), LIST("output_0", 2, 2, 1, 2)}}},
+     .text = "passed: "},
+    {"a list that is too short", LISTED,
+     {{SET(0), {T1("input_0", 2, 1, 2), LIST("output_0", 1, 2, 1, 2)}}},
+     .text = "FAILED: test_data_set_0: output y has 2 elements, want 1"},
+    {"a list that is too long", LISTED,
+     {{SET(0), {T1("input_0", 2, 1, 2), LIST("output_0", 3, 2, 1, 2)}}},
+     .text = "FAILED: test_data_set_0: output y has 2 elements, want 3"},
+    {"a list of other numbers", LISTED,
+     {{SET(0), {T1("input_0", 2, 1, 2), LIST("output_0", 2, 2, 1, 3)}}},
+     .text = "FAILED: test_data_set_0: output y[0]: 1 of 2 elements differ, worst at [1]: got "
+             "2, want 3"},
+    {"lists as inputs", FROM_LIST,
+     {{SET(0), {LIST("input_0", 3, 2, 1, 2), T1("output_0", 6, 1, 2, 1, 2, 1, 2)}},
+      {SET(1), {LIST("input_0", 2, 2, 1, 2), T1("output_0", 4, 1, 2, 1, 2)}},
+      {SET(2), {LIST("input_0", 2, 2, 3, 2), T1("output_0", 4, 3, 2, 3, 2)}},
+      {SET(3), {LIST("input_0", 1, 4, 1, 2, 1, 2), T1("output_0", 4, 1, 2, 1, 2)}},
+      {SET(4), {LIST("input_0", 1, 4, 1, 2, 1, 2), T1("output_0", 4, 1, 2, 1, 3)}}},
+     .text = "FAILED: test_data_set_4: output y: 1 of 4 elements differ, worst at [3]: got 2, "
+             "want 3"},
+    /* bf16, written as its bits by what knew none */
+    {"bits", NEG("16", DIM(2)),
+     {{SET(0), {TYPED("input_0", 4, 2, 0x3f80, 0x4000), TYPED("output_0", 4, 2, 0xbf80, 0xc000)}}},
+     .text = "passed: "},
+    {"other bits", NEG("16", DIM(2)),
+     {{SET(0), {TYPED("input_0", 4, 2, 0x3f80, 0x4000), TYPED("output_0", 4, 2, 0xbf80, 0xc080)}}},
+     .text = "FAILED: test_data_set_0: output y: 1 of 2 elements differ, worst at [1]: got -2, "
+             "want -4"},
+    {"bits of another shape", NEG("16", DIM(2)),
+     {{SET(0), {TYPED("input_0", 4, 1, 0x3f80), TYPED("output_0", 4, 1, 0xbf80)}}},
+     .text = "skipped: bf16 stored as u16, with other shapes than the model's"},
+    {"a name that nobody makes", OP("Neg", I("nobody"), "y") VALUE("input", "x", F32, DIM(2))
+     VALUE("output", "y", F32, DIM(2)), {{SET(0), {T1("input_0", 2, 1, 2)}}},
+     .text = "FAILED: Neg_y: reads tensor 'nobody', which no node produces"},
     /* outputs of quantised tensors, whose step is 1 / 2 */
     {"a step beside", STEPS,
+     {{SET(0), {T1("input_0", 4, 1, 2, 3, 4), T1("output_0", 4, 1, 2, 3.5, 4)}}},
+     .text = "passed: ",
+     .o = {.is_default = true, .mean_steps = 0.25, .max_steps = 1}},
+    {"a step beside what was moved", MOVED_STEPS,
      {{SET(0), {T1("input_0", 4, 1, 2, 3, 4), T1("output_0", 4, 1, 2, 3.5, 4)}}},
      .text = "passed: ",
      .o = {.is_default = true, .mean_steps = 0.25, .max_steps = 1}},
@@ -260,27 +329,27 @@ static const folder_case cases[] = {
     /* weights that are replaced */
     {"no weights", NEG(F32, DIM(2)),
      {{SET(0), {T1("input_0", 2, 1, 2), T1("output_0", 2, 0, 0)}}},
-     .text = "skipped: no constant weights to replace", {.random_weights = 3}},
+     .text = "skipped: no constant weights to replace", {.random_weights = 4}},
     {"random weights", OP("Add", I("x") I("w"), "y") VALUE("input", "x", F32, DIM(2))
      VALUE("output", "y", F32, DIM(2)) SCALAR("w", "1", "dims: 2 float_data", "7 float_data: 7"),
      {{SET(0), {T1("input_0", 2, 1, 2), T1("output_0", 2, 0, 0)}}},
-     .text = "passed: ", {.random_weights = 3}},
+     .text = "passed: ", {.random_weights = 1}},
     {"equal results", OP("Add", I("x") I("w"), "z") OP("Sub", I("z") I("z"), "y")
      VALUE("input", "x", F32, DIM(2)) VALUE("output", "y", F32, DIM(2))
      SCALAR("w", "1", "dims: 2 float_data", "7 float_data: 7"),
      {{SET(0), {T1("input_0", 2, 1, 2), T1("output_0", 2, 0, 0)}}},
-     .text = "FAILED: all elements of output y are equal with seed 3", {.random_weights = 3}},
+     .text = "FAILED: all elements of output y are equal with seed 3", {.random_weights = 4}},
     {"a single result", OP("Add", I("x") I("w"), "z") OP("Sub", I("z") I("z"), "d")
      OP("ReduceSum", I("d"), "y") VALUE("input", "x", F32, DIM(2)) VALUE("output", "y", F32, "")
      SCALAR("w", "1", "dims: 2 float_data", "7 float_data: 7"),
      {{SET(0), {T1("input_0", 2, 1, 2), T1("output_0", 2, 0, 0)}}},
-     .text = "passed: ", {.random_weights = 3}},
+     .text = "passed: ", {.random_weights = 4}},
     {"results that are no numbers", OP("Add", I("x") I("w"), "z") OP("Log", I("z"), "y")
      VALUE("input", "x", F32, DIM(2)) VALUE("output", "y", F32, DIM(2))
      SCALAR("w", "1", "dims: 2 float_data", "7 float_data: 7"),
      {{SET(0), {T1("input_0", 2, -100, -200), T1("output_0", 2, 0, 0)}}},
      .text = "FAILED: output y is not finite with seed 3",
-     .o = {.random_weights = 3}},
+     .o = {.random_weights = 4}},
     /* what cannot be tested */
     {"an operator that is not known", OP("Foo\" domain: \"my", I("x"), "y")
      VALUE("input", "x", F32, DIM(2)) VALUE("output", "y", F32, DIM(2)),
@@ -315,7 +384,7 @@ static void folders_have_verdicts(void **state) {
     for (int k = 0; k < SETS && x->set[k].name; k++) make_set(x->set[k].name, x->set[k].t);
     wk_test_options o = x->o;
     o.target.target = WK_TARGET_EVAL;
-    if (!o.random_weights) o.random_weights = -1;
+    o.random_weights--; /* -1: the model's own */
     wk_test_case c = {.dir = folder, .name = "case"};
     int told = 0;
     double began = wk_clock();
