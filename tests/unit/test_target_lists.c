@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lists of targets as they are typed: who is opened, in which order, with which settings, and what
+ * is said of lists that make no sense. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/driver/targets.h"
+
+typedef struct {
+  const char *what;
+  wk_target_args args;
+  const char *text; /* of the list, or of the error: "PLACE: MESSAGE; NOTES" */
+} list_case;
+
+static const list_case cases[] = {
+    {"one machine", {.target = "accel:base", .cpu = "avx2"},
+     "accel:base,cpu:avx2"},
+    {"its own default", {.target = "accel", .cpu = "avx2"},
+     "accel:base,cpu:avx2"},
+    {"the host alone", {.cpu = "avx2"},
+     "cpu:avx2"},
+    {"the host by name", {.target = "cpu:avx2"},
+     "cpu:avx2"},
+    {"the host, both ways", {.target = "cpu", .cpu = "avx2"},
+     "cpu:avx2"},
+    {"two machines", {.target = "accel:tiny,accel:base", .cpu = "avx2"},
+     "accel:tiny,accel:base,cpu:avx2"},
+    {"no host", {.target = "accel:base", .no_host = true},
+     "accel:base"},
+    {"no host, two", {.target = "accel:base,accel:tiny", .no_host = true},
+     "accel:base,accel:tiny"},
+    {"the host in the list", {.target = "accel:base,cpu:avx2"},
+     "accel:base,cpu:avx2"},
+    {"the host first", {.target = "cpu:avx2,accel:base"},
+     "--target: cpu runs everything and comes last; what stands behind it would get "
+     "nothing"},
+    {"the host between", {.target = "accel:base,cpu:avx2,accel:tiny"},
+     "--target: cpu runs everything and comes last; what stands behind it would get "
+     "nothing"},
+    {"the host twice", {.target = "cpu:avx2,cpu:avx2"},
+     "--target: cpu:avx2 stands there twice"},
+    {"a machine twice", {.target = "accel:base,accel:base"},
+     "--target: accel:base stands there twice"},
+    {"a machine twice, later", {.target = "accel:base,accel:tiny,accel:base"},
+     "--target: accel:base stands there twice"},
+    {"two hosts", {.target = "cpu:avx2", .cpu = "avx2"},
+     "--cpu avx2 and --target cpu:avx2: give one of them"},
+    {"a host and none", {.target = "accel:base,cpu:avx2", .no_host = true},
+     "--no-host and --target cpu: give one of them"},
+    {"nobody", {.no_host = true},
+     "--no-host: name another target with --target"},
+    {"no name", {.target = ""},
+     "--target: the name of a target is missing"},
+    {"no name between", {.target = "accel:base,,cpu:avx2"},
+     "--target: the name of a target is missing"},
+    {"no name behind", {.target = "accel:base,"},
+     "--target: the name of a target is missing"},
+    {"no machine", {.target = "accel:"},
+     "--target accel: the machine behind the colon is missing"},
+    {"a machine alone", {.target = ":base"},
+     "--target: the name of a target is missing"},
+    {"nearly", {.target = "acel:base"},
+     "--target: no target 'acel'; did you mean 'accel'?"},
+    {"not nearly", {.target = "frobnicator"},
+     "--target: no target 'frobnicator'; 'wick targets' lists them"},
+    {"the evaluator", {.target = "accel:base,eval"},
+     "--target: the evaluator, eval, runs models on its own and only where they are run"},
+    {"a setting", {.target = "accel:base", .cpu = "avx2", .effort = "2"},
+     "accel:base,cpu:avx2"},
+    {"a wrong one", {.target = "accel:base", .cpu = "avx2", .effort = "many"},
+     "--effort: must be 0, 1, 2 or 3, not 'many'"},
+    {"nobody's", {.cpu = "avx2", .effort = "2"},
+     "--effort: target cpu has no such setting (--target accel has it)"},
+    {"nobody's of two", {.target = "accel:base", .cpu = "avx2", .tune = "2"},
+     "--tune: no target has such a setting (--target opencl has it)"},
+    {"somebody's", {.target = "accel:base", .cpu = "avx2", .prefetch = "off", .marks = "yes"},
+     "accel:base,cpu:avx2"},
+};
+
+static void lists_are_opened(void **state) {
+  (void)state;
+  bool is_wrong = false;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    wk_targets t;
+    wk_arena *a = wk_arena_new();
+    wk_str b = {0};
+    wk_status s = wk_targets_open(&cases[i].args, &t);
+    if (s) {
+      assert_int_equal(s->code, WK_USAGE);
+      wk_str_printf(&b, "%s%s%s%s%s", s->place ? s->place : "", s->place ? ": " : "", s->message,
+                    s->notes ? "; " : "", s->notes ? s->notes : "");
+    } else {
+      wk_str_add(&b, wk_targets_text(&t, a));
+      assert_int_equal(t.has_host, t.list[t.n - 1]->target == wk_target_host());
+      assert_int_equal(t.has_host, !cases[i].args.no_host);
+    }
+    if (strcmp(b.s, cases[i].text) != 0) {
+      fprintf(stderr, "@@ %s\n%s@@ end\n", cases[i].what, b.s);
+      is_wrong = true;
+    }
+    wk_targets_close(&t);
+    assert_int_equal(t.n, 0);
+    wk_status_free(s);
+    wk_str_free(&b);
+    wk_arena_free(a);
+  }
+  assert_false(is_wrong);
+}
+
+/* The host is the last of all, and there is nobody behind it. */
+static void all_targets(void **state) {
+  (void)state;
+  size_t n = 0;
+  while (wk_target_at(n)) n++;
+  assert_true(n > 2);
+  for (size_t i = 0; i < n; i++) {
+    assert_int_equal(wk_target_at(i) == wk_target_host(), i == n - 1);
+    for (size_t k = 0; k < i; k++) assert_ptr_not_equal(wk_target_at(i), wk_target_at(k));
+  }
+  for (size_t i = n; i < n + 5; i++) assert_null(wk_target_at(i));
+}
+
+/* Each of them is recorded in what is compiled, but for what only explains. */
+static void settings_as_typed(void **state) {
+  (void)state;
+  static const struct {
+    wk_target_args args;
+    const char *given, *text;
+  } rows[] = {
+      {{0}, NULL, ""},
+      {{.prefetch = "off"}, "--prefetch", " --prefetch=off"},
+      {{.effort = "3"}, "--effort", " --effort=3"},
+      {{.marks = "yes"}, "--marks", " --marks=yes"},
+      {{.without = "a,b"}, "--without", " --without=a,b"},
+      {{.dram = "dram_bytes=8"}, "--dram", " --dram=dram_bytes=8"},
+      {{.tune = ""}, "--tune", " --tune="},
+      {{.explain = "x"}, "--explain", ""},
+      {{.explain = "x", .tune = "5", .effort = "2"}, "--effort", " --effort=2 --tune=5"},
+      {{.target = "cpu", .cpu = "avx2", .no_host = true}, NULL, ""},
+  };
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    wk_str b = {0};
+    const char *given = wk_target_settings_given(&rows[i].args);
+    wk_target_settings_text(&b, &rows[i].args);
+    assert_string_equal(given ? given : "none", rows[i].given ? rows[i].given : "none");
+    assert_string_equal(b.n ? b.s : "", rows[i].text);
+    wk_str_free(&b);
+  }
+}
+
+static void the_evaluator_is_no_target(void **state) {
+  (void)state;
+  assert_true(wk_target_is_eval(&(wk_target_args){.target = "eval"}));
+  assert_false(wk_target_is_eval(&(wk_target_args){.target = "eval:"}));
+  assert_false(wk_target_is_eval(&(wk_target_args){.target = "cpu"}));
+  assert_false(wk_target_is_eval(&(wk_target_args){0}));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(lists_are_opened),
+      cmocka_unit_test(all_targets),
+      cmocka_unit_test(settings_as_typed),
+      cmocka_unit_test(the_evaluator_is_no_target),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
