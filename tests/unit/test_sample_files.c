@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files of samples for `wick quantize --calibration` and `wick train --data`: which input each
- * belongs to, which make a sample together, and what is said of those that do not fit. */
+ * Files for `wick quantize --calibration`, `wick train --data` and `wick run --input`: which input
+ * each belongs to, which make a sample together, and what is said of those that do not fit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "compiler/driver/quantize.h"
+#include "compiler/driver/run.h"
 #include "compiler/driver/train.h"
 
 static char folder[] = "/tmp/wick-samples-XXXXXX";
@@ -299,11 +300,105 @@ static void samples_of_training(void **state) {
   assert_false(is_wrong);
 }
 
+/* ---- runs ------------------------------------------------------------------------------------- */
+
+/* Numbers of the inputs, and what is noted; "random" for those that are made up. */
+static const sample_case runs[] = {
+    {"r: a file", ONE, "a.npy=3", "a.npy",
+     "x=333"},
+    {"r: a named file", ONE, "a.npy=3", "x=a.npy",
+     "x=333"},
+    {"r: in order", SUM, "a.npy=2 b.npy=2 c.npy=2", "a.npy b.npy c.npy",
+     "x=22 b=22 w=22"},
+    {"r: around a named one", SUM, "a.npy=2 b.npy=2", "b=a.npy b.npy",
+     "x=22 b=22 w=random(2); wick: 1 of 3 inputs are random, seed 5"},
+    {"r: one is made up", SUM, "a.npy=2", "b=a.npy w=a.npy",
+     "x=random(2) b=22 w=22; wick: 1 of 3 inputs are random, seed 5"},
+    {"r: of other sizes", SUM, "a.npy=2 b.npy=3", "x=a.npy b=b.npy",
+     "--input b=b.npy: axis 0 of input b is 'n', which is 2 already; 3 is given"},
+    {"r: too many", ONE, "a.npy=2", "a.npy a.npy",
+     "--input a.npy: every input already has a file"},
+    {"r: two of a name", SUM, "a.npy=2", "b=a.npy b=a.npy",
+     "--input: two files for input b"},
+    {"r: a name later", SUM, "a.npy=2", "a.npy x=a.npy",
+     "--input: two files for input x"},
+    {"r: no file", ONE, "a.npy=2", "b.npy",
+     "b.npy: cannot open: No such file or directory"},
+    {"r: no name of a file", ONE, "a.npy=2", "x=",
+     "--input x=: the file name is empty"},
+    {"r: no such input", SUM, "a.npy=2", "wx=a.npy",
+     "--input wx=a.npy: there is no input 'wx'; did you mean 'x'?"},
+    {"r: nothing like it", SUM, "a.npy=2", "frobnicate=a.npy",
+     "--input frobnicate=a.npy: there is no input 'frobnicate'"},
+    {"r: a file with =", ONE, "q=a.npy=2", "q=a.npy",
+     "x=22"},
+    {"r: a named file with =", ONE, "q=a.npy=2", "x=q=a.npy",
+     "x=22"},
+    {"r: a name with =", ADD("a=b", "c", "y") IN("c") IN("a=b") OUT, "a.npy=2 c.npy=2",
+     "a=b=a.npy c=c.npy",
+     "c=22 a=b=22"},
+    {"r: a default comes last", DEFAULT, "a.npy=1 b.npy=1", "b.npy a.npy",
+     "x=1"},
+    {"r: a default needs none", DEFAULT, "a.npy=1", "a.npy",
+     "x=1"},
+    {"r: of a file of one tensor", ONE, "input_0.pb=2", "input_0.pb",
+     "x=22"},
+    {"r: a size that is given", ONE, "a.npy=2", "a.npy --shape x=3",
+     "--input a.npy: input x is f32[3] but f32[2] was given"},
+    {"r: two sizes", ONE, "a.npy=2", "a.npy --shape x=2 --shape x=3",
+     "only one binding can be run at a time: give --bind and --shape only once"},
+    {"r: only a size", SUM, "a.npy=2", "--shape x=3",
+     "x=random(3) b=random(3) w=random(3); wick: 3 of 3 inputs are random, seed 5"},
+};
+
+static void add_run(wk_str *b, const wk_run_job *job) {
+  for (size_t i = 0; i < wk_runner_inputs(job->runner); i++) {
+    wk_str_printf(b, "%s%s=", i ? " " : "", wk_runner_input_name(job->runner, i));
+    int64_t n = wk_type_count(&job->in[i].type);
+    if (job->is_own[i]) wk_str_printf(b, "random(%lld)", (long long)n);
+    for (int64_t k = 0; !job->is_own[i] && k < n; k++)
+      wk_str_printf(b, "%g", ((const float *)job->in[i].data)[k]);
+  }
+  if (job->notes.n) wk_str_printf(b, "; %.*s", (int)job->notes.n - 1, job->notes.s);
+}
+
+static void inputs_of_runs(void **state) {
+  (void)state;
+  is_wrong = false;
+  for (size_t i = 0; i < WK_COUNTOF(runs); i++) {
+    const sample_case *x = &runs[i];
+    const char *args[WORDS], *shapes[WORDS], *inputs[WORDS];
+    char text[200];
+    wk_str b = {0};
+    wk_run_job job;
+    size_t n_shapes = 0, n_inputs = 0;
+    make_files(x->graph, x->files);
+    snprintf(text, sizeof text, "%s", x->args);
+    size_t n = words(text, args);
+    for (size_t k = 0; k < n; k++) {
+      if (strcmp(args[k], "--shape") == 0) shapes[n_shapes++] = args[++k];
+      else inputs[n_inputs++] = args[k];
+    }
+    const wk_run_opts o = {.target = {.target = WK_TARGET_EVAL}, .random = 5, .repeat = 1,
+                           .input = {inputs, n_inputs, n_inputs},
+                           .binding = {.shape = {shapes, n_shapes, n_shapes}}};
+    wk_status s = wk_run_load(&o, "m.textproto", &job);
+    if (s) add_status(&b, s);
+    else add_run(&b, &job);
+    check(x->what, &b, x->text);
+    wk_status_free(s);
+    wk_str_free(&b);
+    wk_run_job_free(&job);
+  }
+  assert_false(is_wrong);
+}
+
 int main(void) {
   if (!mkdtemp(folder) || chdir(folder)) return 1;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(samples_of_calibration),
       cmocka_unit_test(samples_of_training),
+      cmocka_unit_test(inputs_of_runs),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   char command[80];
