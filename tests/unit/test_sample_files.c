@@ -300,7 +300,7 @@ static void samples_of_training(void **state) {
   assert_false(is_wrong);
 }
 
-/* ---- runs ------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* Numbers of the inputs, and what is noted; "random" for those that are made up. */
 static const sample_case runs[] = {
