@@ -48,7 +48,7 @@ if(MALLOC_DEBUG AND NOT WICK_SANITIZE)
 endif()
 set(strict_tests test_blob test_device test_lower test_opencl_description
     test_opencl_refusals test_package test_package_tables test_passes test_runtime
-    test_state_file test_variables)
+    test_state_file test_target_lists test_variables)
 file(GLOB unit_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/test_*.c)
 if(WICK_SANITIZE) # which has an allocator of its own, and lets no other one in
   list(REMOVE_ITEM unit_tests ${CMAKE_SOURCE_DIR}/tests/unit/test_allocation.c)

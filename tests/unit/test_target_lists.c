@@ -154,6 +154,34 @@ static void settings_as_typed(void **state) {
   }
 }
 
+/* The first whose code does not run here is named, the host as it was asked for. */
+static void who_runs_here(void **state) {
+  (void)state;
+  static const struct {
+    bool accel, host;
+    const char *cpu, *text;
+  } rows[] = {
+      {true, true, "avx2", "all"},
+      {true, false, "avx2", "--cpu avx2: code for avx2 cannot run on this machine"},
+      {true, false, NULL, "--target cpu:avx2: code for it cannot run on this machine"},
+      {false, false, "avx2", "--target accel:tiny: code for it cannot run on this machine"},
+      {false, true, NULL, "--target accel:tiny: code for it cannot run on this machine"},
+  };
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    wk_targets t;
+    const wk_target_args a = {.target = rows[i].cpu ? "accel:tiny" : "accel:tiny,cpu:avx2",
+                              .cpu = rows[i].cpu};
+    assert_null(wk_targets_open(&a, &t));
+    t.list[0]->is_here = rows[i].accel;
+    t.list[1]->is_here = rows[i].host;
+    wk_status s = wk_targets_check_here(&t, &a);
+    assert_string_equal(s ? s->message : "all", rows[i].text);
+    if (s) assert_int_equal(s->code, WK_UNSUPPORTED);
+    wk_status_free(s);
+    wk_targets_close(&t);
+  }
+}
+
 static void the_evaluator_is_no_target(void **state) {
   (void)state;
   assert_true(wk_target_is_eval(&(wk_target_args){.target = "eval"}));
@@ -167,6 +195,7 @@ int main(void) {
       cmocka_unit_test(lists_are_opened),
       cmocka_unit_test(all_targets),
       cmocka_unit_test(settings_as_typed),
+      cmocka_unit_test(who_runs_here),
       cmocka_unit_test(the_evaluator_is_no_target),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
