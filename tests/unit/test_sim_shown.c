@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "compiler/driver/causes.h"
+#include "compiler/driver/diff.h"
 #include "compiler/driver/report.h"
 #include "compiler/driver/sim_json.h"
 
@@ -545,13 +546,119 @@ static void drawings(void **state) {
   assert_false(is_wrong);
 }
 
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static const char *in_folder(wk_arena *a, const char *name) {
+  return wk_arena_printf(a, "%s/%s", folder, name);
+}
+
+static int64_t integer(const json_t *o, const char *key) {
+  return json_integer_value(json_object_get(o, key));
+}
+
+static char *print_modes(const wk_sim_record *r) {
+  static char *out;
+  static size_t n;
+  FILE *f = open_memstream(&out, &n);
+  assert_non_null(f);
+  wk_sim_record_print_modes(r, f);
+  fclose(f);
+  return out;
+}
+
+/* Two parts, the second of which has run seven times, then the first alone in another mode. */
+static void record_runs(drawn *d, const wk_sim_opts *o, wk_status s) {
+  wk_sim_record *r = wk_sim_record_new(o, "net.wick");
+  wk_sim_record_add(r, &d->shown);
+  wk_sim_record_add(r, &d->shown);
+  wk_sim_record_repeat(r, 1, 7);
+  assert_false(wk_sim_record_is_mode(r));
+  wk_sim_record_begin_mode(r, "auto", true);
+  wk_sim_record_begin_mode(r, "off", false);
+  assert_true(wk_sim_record_is_mode(r));
+  wk_sim_record_add(r, &d->shown);
+  check_text("modes", print_modes(r),
+             "\n"
+             "prefetch     cycles  overlap %  exposed       read   written\n"
+             "auto      2,469,000       57.9  246,900  940.3 KiB  16.5 MiB\n"
+             "off       1,234,500       57.9  123,450  470.2 KiB   8.2 MiB\n");
+  assert_ptr_equal(wk_sim_record_close(r, s), s);
+}
+
+static void check_json(const char *path) {
+  json_t *o = json_load_file(path, 0, NULL), *parts = json_object_get(o, "parts"),
+         *modes = json_object_get(o, "modes");
+  assert_string_equal(json_string_value(json_object_get(o, "package")), "net.wick");
+  assert_int_equal(integer(o, "version"), WK_SIM_JSON_VERSION);
+  assert_int_equal(integer(o, "cycles"), 1700);
+  assert_int_equal(json_array_size(parts), 2);
+  assert_null(json_object_get(json_array_get(parts, 0), "runs"));
+  assert_int_equal(integer(json_array_get(parts, 1), "runs"), 7);
+  assert_non_null(json_object_get(json_array_get(parts, 0), "seconds"));
+  assert_int_equal(json_array_size(modes), 2);
+  for (size_t i = 0; i < 2; i++) {
+    json_t *mode = json_array_get(modes, i), *list = json_object_get(mode, "parts");
+    assert_string_equal(json_string_value(json_object_get(mode, "prefetch")), i ? "off" : "auto");
+    assert_int_equal(json_array_size(list), 2 - i);
+    static const char *const absent[] = {"seconds", "marks", "outputs"};
+    for (size_t k = 0; k < WK_COUNTOF(absent); k++)
+      assert_null(json_object_get(json_array_get(list, 0), absent[k]));
+    assert_int_equal(integer(json_array_get(list, 0), "cycles"), 1234500);
+  }
+  json_decref(o);
+}
+
+/* Parts follow one another in the trace, each a process. */
+static void check_trace(const char *path) {
+  json_t *o = json_load_file(path, 0, NULL), *events = json_object_get(o, "traceEvents");
+  int64_t first[4] = {0};
+  assert_non_null(events);
+  for (size_t i = 0; i < json_array_size(events); i++) {
+    const json_t *e = json_array_get(events, i);
+    int64_t process = integer(e, "pid");
+    assert_true(process == 1 || process == 2);
+    if (!strcmp(json_string_value(json_object_get(e, "ph")), "X") && !first[process])
+      first[process] = integer(e, "ts");
+  }
+  assert_int_equal(first[1], 10);
+  assert_int_equal(first[2], 860);
+  json_decref(o);
+}
+
+static void files_of_runs(void **state) {
+  (void)state;
+  drawn *d = draw();
+  wk_arena *a = wk_arena_new();
+  const wk_sim_opts o = {.json = in_folder(a, "runs.json"), .trace = in_folder(a, "trace.json"),
+                         .csv = in_folder(a, "runs.csv"), .with_modes = true};
+  wk_file f;
+  is_wrong = false;
+  record_runs(d, &o, NULL);
+  check_json(o.json);
+  check_trace(o.trace);
+  assert_null(wk_file_map(o.csv, &f));
+  int lines = 0;
+  for (size_t i = 0; i < f.size; i++) lines += f.data[i] == '\n';
+  assert_int_equal(lines, 1 + 2 * (LAYERS + 1));
+  wk_file_unmap(&f);
+  wk_status failed = wk_error(WK_FAILED, "the last run"); /* what was recorded is written */
+  assert_int_equal(remove(o.csv), 0);
+  record_runs(d, &o, failed);
+  assert_int_equal(access(o.csv, F_OK), 0);
+  wk_status_free(failed);
+  assert_null(wk_sim_record_close(wk_sim_record_new(&o, NULL), NULL)); /* nothing was */
+  wk_arena_free(a);
+  erase(d);
+  assert_false(is_wrong);
+}
+
 int main(void) {
   if (!mkdtemp(folder)) return 1;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(texts),           cmocka_unit_test(other_runs),
       cmocka_unit_test(rows_of_csv),     cmocka_unit_test(figures_in_json),
       cmocka_unit_test(causes_in_json),  cmocka_unit_test(trace_of_a_part),
-      cmocka_unit_test(drawings),
+      cmocka_unit_test(drawings),        cmocka_unit_test(files_of_runs),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   char command[80];
