@@ -30,9 +30,9 @@ static void check_text(const char *what, char *got, const char *want) {
 
 static const char text[] =
     ".machine tiny\n"
+    ".memory z 0x30000 3\n"
     ".memory x 0x10000 8192\n"
     ".memory y 0x20000 1536\n"
-    ".memory z 0x30000 3\n"
     ".output y\n"
     ".output z\n"
     "ld.ld0 dram=x n0=640 spm=0 c0=640 op=1\n"
@@ -228,8 +228,8 @@ static void texts(void **state) {
   check_text("outputs", printed(wk_sim_print_outputs, &d->shown),
              "\n"
              "result  bytes  hash              begins\n"
-             "y       1,536  80d2500eda440015  -9 -4 1 6 11 16 21 26\n"
-             "z           3  6c2ad16292d4b213  127 -128 -1\n");
+             "z           3  6c2ad16292d4b213  127 -128 -1\n"
+             "y       1,536  80d2500eda440015  -9 -4 1 6 11 16 21 26\n");
   erase(d);
   assert_false(is_wrong);
 }
@@ -324,6 +324,9 @@ static void figures_in_json(void **state) {
     assert_int_equal(json_integer_value(json_object_get(mark, "row")), i);
     assert_int_equal(json_integer_value(json_object_get(mark, "operator")), i + 1);
   }
+  char hash[20];
+  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)wk_machine_hash(&d->s->machine));
+  assert_string_equal(json_string_value(json_object_get(m, "hash")), hash);
   assert_int_equal(json_object_size(m), 2 + WK_KEY_COUNT);
   assert_int_equal(json_integer_value(json_object_get(m, "scratchpad")), 65536);
   assert_true(json_is_integer(json_object_get(m, "dram_bytes")));
@@ -339,9 +342,9 @@ static void figures_in_json(void **state) {
              "\"count\":4049160,\"each\":2.5,\"pj\":10122900.0},{\"name\":\"accumulators\","
              "\"count\":4444200,\"each\":10,\"pj\":44442000.0},{\"name\":\"memory\","
              "\"count\":9258750,\"each\":162.5,\"pj\":1504546875.0},{\"name\":\"cycles\","
-             "\"count\":1234500,\"each\":3.5,\"pj\":4320750.0}],\"outputs\":[{\"name\":\"y\","
-             "\"bytes\":1536,\"hash\":\"80d2500eda440015\"},{\"name\":\"z\",\"bytes\":3,"
-             "\"hash\":\"6c2ad16292d4b213\"}],\"part\":\"net\",\"layers\":[{\"cycles\":150,"
+             "\"count\":1234500,\"each\":3.5,\"pj\":4320750.0}],\"outputs\":[{\"name\":\"z\","
+             "\"bytes\":3,\"hash\":\"6c2ad16292d4b213\"},{\"name\":\"y\",\"bytes\":1536,"
+             "\"hash\":\"80d2500eda440015\"}],\"part\":\"net\",\"layers\":[{\"cycles\":150,"
              "\"predicted\":100,\"share\":0.17647058823529413,\"mapping\":null,\"activity\":null,"
              "\"overlap\":0.0,\"exposed\":137,\"macs\":0,\"ex\":0,\"drain\":0,\"ve\":0,"
              "\"read\":128,\"written\":512,\"words\":203,\"sums\":23,\"compulsory\":0,"
