@@ -655,6 +655,29 @@ static void files_of_runs(void **state) {
   assert_false(is_wrong);
 }
 
+/* A stream is the whole of its file; who cannot write it says so. */
+static void file_of_a_stream(void **state) {
+  (void)state;
+  drawn *d = draw();
+  wk_arena *a = wk_arena_new();
+  wk_sim_opts o = {.json = in_folder(a, "stream.json")};
+  for (int round = 0; round < 2; round++) {
+    wk_sim_record *r = wk_sim_record_new(&o, NULL);
+    wk_sim_record_add(r, &d->shown);
+    wk_status s = wk_sim_record_close(r, NULL);
+    assert_int_equal(s ? s->code : WK_OK, round ? WK_IO : WK_OK);
+    wk_status_free(s);
+    json_t *root = json_load_file(in_folder(a, "stream.json"), 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(root, "wick")), WK_SIM_JSON_KIND);
+    assert_string_equal(json_string_value(json_object_get(root, "stream")), "run.s");
+    assert_null(json_object_get(root, "modes"));
+    json_decref(root);
+    o.json = in_folder(a, "nowhere/stream.json");
+  }
+  wk_arena_free(a);
+  erase(d);
+}
+
 int main(void) {
   if (!mkdtemp(folder)) return 1;
   const struct CMUnitTest tests[] = {
@@ -662,6 +685,7 @@ int main(void) {
       cmocka_unit_test(rows_of_csv),     cmocka_unit_test(figures_in_json),
       cmocka_unit_test(causes_in_json),  cmocka_unit_test(trace_of_a_part),
       cmocka_unit_test(drawings),        cmocka_unit_test(files_of_runs),
+      cmocka_unit_test(file_of_a_stream),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   char command[80];
