@@ -139,14 +139,15 @@ static bool is_dead_channel(const wk_rewrite *r, const contraction *c, int64_t c
   return true;
 }
 
-/* The bias in units of the accumulator. What that rounds has to be small beside a step of the
- * result. A channel whose weights are all 0 may have any scale: one in which its bias fits. */
+/* The bias in units of the accumulator, of which it leaves half to the products. What that rounds
+ * has to be small beside a step of the result. A channel whose weights are all 0 may have any
+ * scale: one in which its bias fits. */
 static bool add_bias(wk_rewrite *r, const contraction *c, const double *bias, int64_t *sum) {
   for (int64_t i = 0; i < c->channels; i++) {
     if (fabs(bias[i]) >= c->x.scale * c->w_scale[i] * 0x1p30 && is_dead_channel(r, c, i))
       c->w_scale[i] = fabs(bias[i]) / c->x.scale * 0x1p-24;
     double unit = c->x.scale * c->w_scale[i], exact = bias[i] / unit, whole = nearbyint(exact);
-    if (!(fabs(whole) < 0x1p31)) return false;
+    if (!(fabs(whole) < 0x1p30)) return false;
     if (fabs(exact - whole) * unit > c->y_scale * 0x1p-7) return false;
     sum[i] += (int64_t)whole;
   }
