@@ -203,6 +203,27 @@ static void maps_have_a_line_for_each_function(void **state) {
   rmdir(path);
 }
 
+/* Of a program that has closed its input, the map is file number 0; no file stays open. */
+static void maps_may_have_number_0(void **state) {
+  (void)state;
+  char path[64];
+  wick_error_detail why = {""};
+  struct stat st;
+  snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
+  int input = dup(0);
+  close(0);
+  wick_status status = wick_perf_map_write(&with_names, code, &why);
+  int next = dup(input);
+  close(next);
+  assert_true(dup2(input, 0) == 0);
+  close(input);
+  assert_int_equal(status, WICK_OK);
+  assert_int_equal(next, 0);
+  assert_int_equal(stat(path, &st), 0);
+  assert_true(st.st_size > 0);
+  unlink(path);
+}
+
 /* No room: nothing of it is in the file, and that is said. */
 static void maps_need_room(void **state) {
   (void)state;
@@ -231,6 +252,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(images_are_listed),
                                      cmocka_unit_test(images_are_files),
                                      cmocka_unit_test(maps_have_a_line_for_each_function),
+                                     cmocka_unit_test(maps_may_have_number_0),
                                      cmocka_unit_test(maps_need_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
