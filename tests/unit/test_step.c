@@ -395,10 +395,10 @@ static void test_evaluation(void **state) {
 
 static void test_refusals(void **state) {
   (void)state;
-  static const struct { const char *output, *weight, *error; } cases[] = {
-      {"y", "spare", "nothing to train: the loss depends on none of the weights"},
-      {"y", NULL, "nothing to train: all weights are frozen"},
-      {"nobody", "w", "the model has no output 'nobody'"}};
+  static const struct { const char *output, *weight, *error, *notes; } cases[] = {
+      {"y", "spare", "nothing to train: the loss depends on none of the weights", NULL},
+      {"y", NULL, "nothing to train: all weights are frozen", NULL},
+      {"nobody", "w", "the model has no output 'nobody'; it has", "y\nz\n"}};
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
     wk_import_report r;
     wk_step s;
@@ -408,6 +408,7 @@ static void test_refusals(void **state) {
     wk_status st = wk_step_build(m, &r, &o, &cases[i].weight, cases[i].weight ? 1 : 0, &s);
     assert_non_null(st);
     if (!strstr(st->message, cases[i].error)) fail_msg("%s", st->message);
+    if (cases[i].notes) assert_string_equal(st->notes, cases[i].notes);
     wk_status_free(st);
     wk_step_free(&s);
     wk_import_report_free(&r);
