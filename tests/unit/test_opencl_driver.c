@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "runtime/internal.h"
+#include "runtime/session.h"
 
 #include "tests/unit/opencl_entries.h"
 #include "tests/unit/opencl_fake_program.h"
@@ -309,6 +310,34 @@ static void memory_of_devices_is_theirs(void **state) {
   }
 }
 
+/* Memory of less bytes than a tensor has is no place for it, whichever it is. */
+static void memory_is_large_enough(void **state) {
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
+    fixture f;
+    void *small;
+    load_plain_for(d, &f);
+    wick_session *s = session_of(&f, OCL_SUM);
+    buffers o = make_buffers(0);
+    assert_int_equal(wick_session_allocate(s, 2, &small), WICK_OK);
+    s->memories->size = OCL_BYTES - 1;
+    static const char *const why[] = {"input 0 (x) cannot be in this device's memory",
+                                      "input 1 (x) cannot be in this device's memory",
+                                      "output 0 (y) cannot be in this device's memory"};
+    for (int k = 0; k < 3; k++) {
+      buffers on = o;
+      *(k == 0 ? &on.a : k == 1 ? &on.b : &on.y) = small;
+      assert_int_equal(run(s, &on), WICK_BAD_ARGUMENT);
+      assert_string_equal(wick_session_error(s), why[k]);
+    }
+    s->memories->size = OCL_BYTES;
+    expect_run(s, &o);
+    wick_session_free(s);
+    free(o.memory);
+    unload_all(&f);
+  }
+}
+
 /* ---- calls that fail ------------------------------------------------------------------------- */
 
 /* The first thing that went wrong. */
@@ -534,6 +563,7 @@ int main(void) {
       cmocka_unit_test(far_devices_copy),
       cmocka_unit_test(steps_that_are_watched_end_alone),
       cmocka_unit_test(memory_of_devices_is_theirs),
+      cmocka_unit_test(memory_is_large_enough),
       cmocka_unit_test(failures_of_sessions_are_told),
       cmocka_unit_test(failures_about_faults_are_told),
       cmocka_unit_test(failures_of_loading_are_told),

@@ -310,6 +310,13 @@ static void parts_are_opened_once(void **state) {
     wick_session_free(s);
     assert_string_equal(opened, cases[i].wanted);
   }
+  char wanted[64]; /* as many threads as there are processors, where nobody says how many */
+  wick_session *s;
+  opened[0] = '\0';
+  assert_int_equal(wick_session_create_with(model, TOY_UNTIL, NULL, &s), WICK_OK);
+  wick_session_free(s);
+  snprintf(wanted, sizeof wanted, "%u: 1 0; ", wick_processors());
+  assert_string_equal(opened, wanted);
   model->units[0].device = &toy_async;
   model->units[1].device = &toy_sync;
 }
@@ -422,14 +429,15 @@ static void dims_are_of_the_side_that_ran(void **state) {
 
 /* ---- more plans ------------------------------------------------------------------------------ */
 
-/* Two inputs and outputs, of the first of which a part works with the odd elements. */
+/* Three inputs and outputs: a part works with the odd elements of the first ones, and the host
+ * copies the last ones. */
 static void memory_is_of_whole_tensors(void **state) {
   static const int64_t two[] = {2}, stride[] = {2};
-  enum { X, U, Y, Z, ODD_X, ODD_Y };
+  enum { X, U, V, Y, Z, W, ODD_X, ODD_Y };
   (void)state;
   wk_package *p = wk_package_new(&(wk_package_meta){.model = "views"});
   uint32_t unit = toy_add_unit(p, "async", toy_async_ops, sizeof toy_async_ops);
-  const wk_package_tensor f = toy_tensor("", WICK_F32, 1), one[] = {f, f};
+  const wk_package_tensor f = toy_tensor("", WICK_F32, 1), one[] = {f, f, f};
   wk_package_tensor odd = f, edges[2];
   odd.dims = two, odd.strides = stride;
   edges[0] = edges[1] = odd;
@@ -441,14 +449,17 @@ static void memory_is_of_whole_tensors(void **state) {
   const wk_package_row rows[] = {
       {.kind = WICK_ROW_RUN, .part = whole, TOY_ON(X, Y)},
       {.kind = WICK_ROW_RUN, .part = whole, TOY_ON(U, Z)},
-      {.kind = WICK_ROW_RUN, .part = half, TOY_ON(ODD_X, ODD_Y), TOY_AFTER(0)}};
-  wk_package_add_entry(p, &(wk_package_entry){.name = "views", .inputs = one, .n_inputs = 2,
-                                              .outputs = one, .n_outputs = 2, .edges = edges,
-                                              .n_edges = 2, .rows = rows, .n_rows = 3});
+      {.kind = WICK_ROW_RUN, .part = half, TOY_ON(ODD_X, ODD_Y), TOY_AFTER(0)},
+      {.kind = WICK_ROW_RUN, .part = whole, TOY_ON(V, W)},
+      {.kind = WICK_ROW_COPY, TOY_ON(V, W), TOY_AFTER(3), .bytes = 4}};
+  wk_package_add_entry(p, &(wk_package_entry){.name = "views", .inputs = one, .n_inputs = 3,
+                                              .outputs = one, .n_outputs = 3, .edges = edges,
+                                              .n_edges = 2, .rows = rows, .n_rows = 5});
   opened_package o = open_package(p);
-  static const char *const why[] = {"input 0 is not one device's alone", NULL,
-                                    "output 0 is not one device's alone", NULL};
-  for (uint32_t i = 0; i < 4; i++) {
+  static const char *const why[] = {
+      "input 0 is not one device's alone",  NULL, "input 2 is not one device's alone",
+      "output 0 is not one device's alone", NULL, "output 2 is not one device's alone"};
+  for (uint32_t i = 0; i < 6; i++) {
     void *memory;
     assert_int_equal(wick_session_allocate(o.session, i, &memory),
                      why[i] ? WICK_BAD_ARGUMENT : WICK_OK);
