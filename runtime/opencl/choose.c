@@ -78,9 +78,8 @@ static wick_status fail_all(const wick_cl_needs *needs, const wick_opencl_info *
   size_t used = 0;
   for (uint32_t i = 0; i < n && used < sizeof text; i++) {
     lacks(&list[i], needs, missing, sizeof missing);
-    int more = snprintf(text + used, sizeof text - used, "%s'%s' lacks %s", i ? ", " : "",
-                        list[i].name, missing);
-    used += more > 0 ? (size_t)more : 0;
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s'%s' lacks %s", i ? ", " : "",
+                             list[i].name, missing);
   }
   return wick_fail(error, WICK_BAD_MACHINE, "OpenCL device %s", text);
 }
