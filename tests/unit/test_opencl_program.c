@@ -390,6 +390,27 @@ static void programs_have_files_of_their_own(void **state) {
   empty_cache();
 }
 
+/* A program from a file is of no use, and there is no other one: it is released once. */
+static void programs_are_released_once(void **state) {
+  static ocl_plan plan;
+  fixture f;
+  (void)state;
+  fake_reset();
+  setenv("WICK_OPENCL_CACHE", "yes", 1);
+  ocl_fill(&plan);
+  expect_builds(&plan, 1, 0);
+  fake.args = 5;
+  fake.fails = FAKE_CreateProgramWithSource;
+  fake.fails_at = fake.calls[FAKE_CreateProgramWithSource] + 1;
+  fake.code = CL_INVALID_VALUE;
+  assert_int_equal(load(&plan, &f), WICK_DEVICE_FAILED);
+  assert_string_equal(f.detail.text, "clCreateProgramWithSource: CL_INVALID_VALUE");
+  unload(&f);
+  assert_int_equal(fake.live, 0);
+  fake_reset();
+  empty_cache();
+}
+
 /* Each field of the header, the binary, and a byte too few or too many: built anew, and kept. */
 static void damaged_files_are_replaced(void **state) {
   static ocl_plan plan;
@@ -526,6 +547,7 @@ int main(void) {
       cmocka_unit_test(kernels_are_checked),
       cmocka_unit_test(folders_are_made_where_they_should_be),
       cmocka_unit_test(programs_have_files_of_their_own),
+      cmocka_unit_test(programs_are_released_once),
       cmocka_unit_test(damaged_files_are_replaced),
       cmocka_unit_test(files_of_no_use_are_replaced),
       cmocka_unit_test(slow_programs_are_kept),
