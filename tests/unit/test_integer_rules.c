@@ -213,6 +213,43 @@ static const rule_case contractions[] = {
      "%y = conv_transpose(%x, %w, -, %k2) " BACK ", epilogue=\"mul(%0, %1)\"}\n" Q,
      REAL("conv_transpose")}};
 
+#define GAIN                                                                                  \
+  "%g = constant f32[4] {1.0, -2.0, 0.5, 3.0}\n%h = constant f32[4] {0.5, 0.0, -1.0, 2.0}\n"
+#define BY(shape, v) "%g = constant f32" shape " {" v "}\n%y = layer_norm(%x, %g) "
+#define NORM "{axis=1, epsilon=1e-5}\n"
+/* (x - mean) / sqrt(variance + epsilon), written out */
+#define STANDARD                                                                              \
+  "%m = reduce_mean(%x) {axes=[1], keepdims=1}\n%d = sub(%x, %m)\n%d2 = mul(%d, %d)\n"     \
+  "%var = reduce_mean(%d2) {axes=[1], keepdims=1}\n%e = constant f32[] {1e-5}\n"            \
+  "%ve = add(%var, %e)\n%r = sqrt(%ve)\n%n = div(%d, %r)\n"
+
+static const rule_case norms[] = {
+    {"%a: i8[3,4], %f: f32[4]", X GAIN "%y = layer_norm(%x, %g, %h) " NORM Q, "integer_norm"},
+    {NULL, X GAIN "%y = layer_norm(%x, %g) " NORM Q, "integer_norm"},
+    {NULL, X GAIN "%y = layer_norm(%x, %h, %g) " NORM Q, "integer_norm"},
+    {NULL, X GAIN "%y, - = layer_norm(%x, %g, %h) " NORM Q, "integer_norm"},
+    {NULL, X GAIN "%y, %m = layer_norm(%x, %g, %h) " NORM "output %m\n" Q,
+     REAL1("layer_norm")},
+    {NULL, X GAIN "%y, -, %s1 = layer_norm(%x, %g, %h) " NORM "output %s1\n" Q,
+     REAL1("layer_norm")},
+    {NULL, X "%y = layer_norm(%x, %f, %f) " NORM Q, REAL1("layer_norm")},
+    {NULL, X GAIN STANDARD "%u = mul(%n, %g)\n%y = add(%u, %h)\n" Q, "integer_norm"},
+    {NULL, X GAIN STANDARD "%u = mul(%g, %n)\n%y = add(%h, %u)\n" Q, "integer_norm"},
+    {NULL, X GAIN STANDARD "%y = add(%n, %h)\n" Q, "integer_norm"},
+    {NULL, X GAIN STANDARD "%y = mul(%n, %g)\n" Q, "integer_norm"},
+    {NULL, X STANDARD "%y = add(%n, %k2)\n" Q, "integer_norm"},
+    /* parameters lie along the row, whose axes may be several */
+    {"%a: i8[3,2,2]", X BY("[2,2]", "1.0, -2.0, 0.5, 3.0") NORM Q, "integer_norm"},
+    {NULL, X BY("[1,2,2]", "1.0, -2.0, 0.5, 3.0") NORM Q, "integer_norm"},
+    {NULL, X BY("[]", "2.0") NORM Q, "integer_norm"},
+    {NULL, X BY("[2]", "1.0, -2.0") NORM Q, REAL1("layer_norm")},
+    {NULL, X BY("[2,1]", "1.0, -2.0") NORM Q, REAL1("layer_norm")},
+    {"%a: i8[3,1,4]", X BY("[4]", "1.0, -2.0, 0.5, 3.0") NORM Q, "integer_norm"},
+    {"%a: i8[3,4,1]", X BY("[4,1]", "1.0, -2.0, 0.5, 3.0") NORM Q, "integer_norm"},
+    {"%a: i8[3,4,4]", X BY("[4,1]", "1.0, -2.0, 0.5, 3.0") "{axis=2, epsilon=1e-5}\n" Q,
+     REAL1("layer_norm")},
+    {NULL, X BY("[4]", "1.0, -2.0, 0.5, 3.0") "{axis=2, epsilon=1e-5}\n" Q, "integer_norm"}};
+
 #define CHANNELS(n) "%wq = constant i8[3," n "] splat(1)\n" ONE "%y = matmul(%x, %w)\n" Q
 #define GROUPS(n)                                                                             \
   "%x = dequantize(%c, %s, %w0)\n%wq = constant i8[2," n ",1,1] splat(1)\n" ONE              \
@@ -455,11 +492,12 @@ TEST(windows, true)
 TEST(products, true)
 TEST(contractions, true)
 TEST(limits, true)
+TEST(norms, true)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_maps), cmocka_unit_test(test_tables), cmocka_unit_test(test_nans),
-      cmocka_unit_test(test_windows),
+      cmocka_unit_test(test_windows), cmocka_unit_test(test_norms),
       cmocka_unit_test(test_products), cmocka_unit_test(test_contractions),
       cmocka_unit_test(test_limits),   cmocka_unit_test(test_dead_channels),
       cmocka_unit_test(test_chains),   cmocka_unit_test(test_forms)};
