@@ -18,6 +18,7 @@
 #define ROWS "%x = dequantize(%a, %rs, %rz)\n"
 #define Q "%q = quantize(%y, %s, %z) {to=i8}\noutput %q\n"
 #define Q0 "%q = quantize(%y, %s, %w0) {to=i8}\noutput %q\n"
+#define TWICE X "%d = add(%x, %x)\n"
 #define PAD(mode) "{before=[0,1], after=[1,0], mode=\"" mode "\"}\n"
 #define RESIZE "sizes=[2,6], scales=[1.0,2.0], "
 
@@ -48,6 +49,18 @@ static const struct { const char *body, *left; } cases[] = {
     {ROWS "%y = transpose(%x) {perm=[1,0]}\n" Q, "transpose dequantize quantize"},
     {ROWS "%y = slice(%x) {starts=[0,1], sizes=[2,2], steps=[1,1]}\n" Q,
      "dequantize slice quantize"},
+    /* what is computed, moved and then quantised is quantised first */
+    {TWICE "%y = transpose(%d) {perm=[1,0]}\n" Q, "map transpose"},
+    {TWICE "%y = reshape(%d) {shape=[6]}\n" Q, "map reshape"},
+    {TWICE "%y = slice(%d) {starts=[0,1], sizes=[2,2], steps=[1,1]}\n" Q,
+     "dequantize add slice quantize"},
+    {TWICE "%y = transpose(%d) {perm=[1,0]}\noutput %y\n" Q, "dequantize add transpose quantize"},
+    {TWICE "%y = transpose(%d) {perm=[1,0]}\noutput %d\n" Q, "dequantize add transpose quantize"},
+    {TWICE "%y = transpose(%d) {perm=[1,0]}\n%cs = constant f32[1,2] {0.5, 0.25}\n"
+     "%q = quantize(%y, %cs, %z) {to=i8}\noutput %q\n", "dequantize add transpose quantize"},
+    {TWICE "%y = transpose(%d) {perm=[1,0]}\n%cz = constant i8[1,2] {0, 3}\n"
+     "%q = quantize(%y, %s, %cz) {to=i8}\noutput %q\n", "dequantize add transpose quantize"},
+    {"%y = transpose(%r) {perm=[1,0]}\n" Q, "transpose quantize"},
     {X "%y, %u = split(%x) {axis=1, sizes=[1,2]}\noutput %u\n" Q, "slice slice dequantize"},
     {X "%y, - = split(%x) {axis=1, sizes=[1,2]}\n" Q, "slice"},
     {X "%u, %y = split(%x) {axis=0, sizes=[1,1]}\n" Q, "slice"},
@@ -98,7 +111,8 @@ static void expect_same(size_t k, const wk_graph *real, const wk_graph *integer)
 static void test_moves(void **state) {
   (void)state;
   for (size_t k = 0; k < WK_COUNTOF(cases); k++) {
-    wk_module *m = graph_of("%a: i8[2,3], %f: f32[], %i: i64[3]", NUMBERS, cases[k].body);
+    wk_module *m =
+        graph_of("%a: i8[2,3], %f: f32[], %i: i64[3], %r: f32[2,3]", NUMBERS, cases[k].body);
     wk_module *c = wk_module_clone(m);
     int64_t changes;
     do must(k, wk_integer_convert(c, &changes));

@@ -223,6 +223,8 @@ static const rule_case contractions[] = {
   "%var = reduce_mean(%d2) {axes=[1], keepdims=1}\n%e = constant f32[] {1e-5}\n"            \
   "%ve = add(%var, %e)\n%r = sqrt(%ve)\n%n = div(%d, %r)\n"
 
+#define STAYS_STANDARD "dequantize reduce_mean sub mul reduce_mean add sqrt div "
+
 static const rule_case norms[] = {
     {"%a: i8[3,4], %f: f32[4]", X GAIN "%y = layer_norm(%x, %g, %h) " NORM Q, "integer_norm"},
     {NULL, X GAIN "%y = layer_norm(%x, %g) " NORM Q, "integer_norm"},
@@ -238,6 +240,11 @@ static const rule_case norms[] = {
     {NULL, X GAIN STANDARD "%y = add(%n, %h)\n" Q, "integer_norm"},
     {NULL, X GAIN STANDARD "%y = mul(%n, %g)\n" Q, "integer_norm"},
     {NULL, X STANDARD "%y = add(%n, %k2)\n" Q, "integer_norm"},
+    {NULL, X STANDARD "%y = mul(%n, %f)\n" Q, STAYS_STANDARD "mul quantize"},
+    {NULL, X GAIN STANDARD "%u = mul(%n, %g)\n%y = add(%u, %h)\noutput %u\n" Q,
+     STAYS_STANDARD "mul add quantize"},
+    {NULL, X GAIN STANDARD "%u = mul(%n, %g)\n%y = add(%u, %h)\noutput %n\n" Q,
+     STAYS_STANDARD "mul add quantize"},
     /* parameters lie along the row, whose axes may be several */
     {"%a: i8[3,2,2]", X BY("[2,2]", "1.0, -2.0, 0.5, 3.0") NORM Q, "integer_norm"},
     {NULL, X BY("[1,2,2]", "1.0, -2.0, 0.5, 3.0") NORM Q, "integer_norm"},
