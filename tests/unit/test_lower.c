@@ -30,6 +30,16 @@ static const row rows[] = {
         "f32[1,2,4,1] f32[1,3,3,2]:-9:9", 1)
     ROW(GRID_SAMPLE, "mode=nearest padding=reflection", "f32[1,2,1,3] f32[1,3,3,2]:-9:9", 1)
     ROW(GRID_SAMPLE, "mode=cubic padding=border", "f32[1,2,4,1] f32[1,3,3,2]:-9:9", 1)
+    /* one position along an axis: what scales by their number does not */
+    ROW(RESIZE, "sizes=1,3 scales=1,1 mode=linear coordinates=tf_crop_and_resize "
+        "roi=0.1,0.2,0.7,0.9", "f32[4,5]", 1)
+    ROW(RESIZE, "sizes=1,1 scales=1,1 mode=nearest coordinates=tf_crop_and_resize "
+        "roi=0.4,-0.2,0.9,0.6 extrapolation=7", "f32[9,5]", 1)
+    ROW(RESIZE, "sizes=1,3 scales=0.25,0.6 mode=linear coordinates=pytorch_half_pixel",
+        "f32[4,5]", 1)
+    ROW(RESIZE, "sizes=1,3 scales=0.25,0.6 mode=cubic coordinates=align_corners", "f32[4,5]", 1)
+    ROW(RESIZE, "sizes=1,3 scales=0.25,0.6 mode=linear coordinates=half_pixel_symmetric",
+        "f32[4,5]", 1)
 #undef ROW
 };
 

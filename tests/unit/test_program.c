@@ -297,6 +297,7 @@ static const verify_case verify_cases[] = {
     {"map(" Y ";" X "){body=\"f32(index<4>())\"}", "index<4>"},
     {"map(" Y "; @in %x[1,3,4,4]:f32){body=\"%0\"}", "operand 1 is"},
     {"reduce(@out %y[2,3,16]:f32 *(3,1,0); @in %x[2,3,16]:f32){axes=[2]}", NULL},
+    {"reduce(@out %y[2,3,16]:f32 *(1,0,0); @in %x[2,3,16]:f32){axes=[1,2]}", NULL},
     {"reduce(@out %y[2,3,16]:f32; @in %x[2,3,16]:f32){axes=[2]}", "moves along the reduced axis"},
     {"reduce(@out %y[2,0]:f32 *(1,0); @in %x[2,0]:f32){axes=[1]}", "folds no elements"},
     {"reduce(@out %y[2,3,16]:f32 *(0,1,0); @in %x[2,3,16]:f32){axes=[2]}", "stands still"},
@@ -338,6 +339,7 @@ static const verify_case verify_cases[] = {
     {"loop(; @in %c[]:bool, -) do {}", "wrong role"},
     {"loop(; -, @out %n[]:i64){trip=3} do {}", NULL},
     {"loop(; -, @out %n[]:i32){trip=3} do {}", "needs i64"},
+    {"loop(; -, @inout %n[]:i64){trip=3} do {}", "operand 1 has the wrong role"},
     /* steps */
     {"loop(; -, -){trip=3} do {fill(@out %n[]:u16 step 2)}", NULL},
     {"loop(; -, -){trip=4} do {fill(@out %n[]:u16 step 4)}", "touches bytes [0, 14)"},
@@ -357,6 +359,7 @@ static const verify_case verify_cases[] = {
     {"copy(@out %t[4]:f32; @in %t[4]:f32)", "overlaps operand 0"},
     {"conv(@out %t[2,3,4,4]:f32;" X ", @in %w[3,3,1,1]:f32, -, @in %t[2,3,4,4]:f32)" CONV_ADD,
      NULL},
+    {"matmul(@out %t[4,4]:f32; @in %u[4,4]:f32, @in %t[4,4]:f32)", "overlaps operand 0"},
     {"conv(@out %t[2,3,4,4]:f32; @in %t[2,3,4,4]:f32, @in %w[3,3,1,1]:f32, -)" CONV,
      "overlaps operand 0"},
     {"loop(; -, -){trip=4} do {copy(@out %t[2]:f32 step 16; @in %t[2]:f32 +8 step 16)}", NULL},
