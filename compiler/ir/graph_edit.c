@@ -22,7 +22,6 @@ void wk_graph_replace_uses(wk_graph *g, wk_value_id from, wk_value_id to) {
 }
 
 void wk_graph_replace(wk_graph *g, wk_value_id from, wk_value_id to) {
-  if (from == to) return;
   wk_graph_replace_uses(g, from, to);
   wk_graph_take_name(g, from, to);
 }
