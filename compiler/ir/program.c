@@ -182,7 +182,6 @@ bool wk_view_reshape(const wk_view *v, int rank, const int64_t *dims, wk_view *o
     return true;
   }
   for (int o = 0, k = 0; o < n_old;) {
-    while (dims[k] == 1) k++;
     int o0 = o, k0 = k;
     int64_t a = old_dims[o++], b = dims[k++];
     while (a != b) {
