@@ -151,7 +151,8 @@ static void touched_regions(void **state) {
       "program \"p\" {\nbuffer input 0 %x : f32[2]\nbuffer output 0 %y : f32[2]\n"
       "buffer const %w : 8 = splat(0)\nbuffer act %t : 8\nbuffer state 0 %v : f32[2] = {0,0,0,0,"
       "0,0,0,0}\nbuffer const %c : 1 = {1}\nbuffer scratch %s : 8\n"
-      "fill(@out %t[2]:f32)\nif(; @in %c[]:bool) then {\ncopy(@out %v[2]:f32; @in %w[2]:f32)\n} else {\n"
+      "fill(@out %t[2]:f32)\nif(; @in %c[]:bool) then {\n"
+      "copy(@out %v[2]:f32; @in %w[2]:f32)\n} else {\n"
       "map(@out %y[2]:f32; @in %x[2]:f32) {body=\"%0\"}\n}\n}\n";
   static const struct {
     wk_region region;

@@ -266,11 +266,49 @@ static void tensors(void **state) {
   wk_tensor_free(&x);
 }
 
+/* Element types, axes of channels and scales on both sides of what there may be. */
+static void limits(void **state) {
+  static const struct {
+    int dtype, axis;
+    int64_t n;
+    const char *message;
+  } cases[] = {{WK_I8, -1, 1, NULL},
+               {WK_I8, -2, 1, "quantisation axis -2 is outside rank 2"},
+               {WK_I8, 0, 2, NULL},
+               {WK_I8, 1, 3, NULL},
+               {WK_I8, 2, 0, "quantisation axis 2 is outside rank 2"},
+               {WK_I8, -1, 2, "quantisation has 2 scales where 1 are needed"},
+               {WK_I8, 1, 2, "quantisation has 2 scales where 3 are needed"},
+               {WK_F32, -1, 1, "only integer tensors can be quantised, not f32"},
+               {WK_F8E8M0FNU, -1, 1, "only integer tensors can be quantised, not f8e8m0fnu"},
+               {WK_DTYPE_COUNT, -1, 1, "invalid element type "},
+               {WK_DTYPE_NONE, -1, 1, "invalid element type 0"}};
+  (void)state;
+  for (size_t k = 0; k < WK_COUNTOF(cases); k++) {
+    const wk_quant q = {.axis = cases[k].axis, .n = cases[k].n};
+    wk_type t = T((wk_dtype)cases[k].dtype, 2, 3);
+    t.quant = &q;
+    wk_status s = wk_type_check(&t);
+    const char *got = s ? s->message : "taken", *want = cases[k].message;
+    if (!want) want = "taken";
+    if (strncmp(got, want, strlen(want))) fail_msg("%s, not %s", got, want);
+    wk_status_free(s);
+  }
+  for (int rank = 0; rank <= WK_MAX_RANK; rank++) {
+    wk_type t = {.dtype = WK_F32, .rank = rank};
+    int64_t strides[WK_MAX_RANK];
+    for (int i = 0; i < WK_MAX_RANK; i++) strides[i] = 77, t.dims[i] = i < rank ? 2 : 0;
+    wk_type_strides(&t, strides);
+    for (int i = 0; i < WK_MAX_RANK; i++)
+      assert_int_equal(strides[i], i < rank ? 1 << (rank - 1 - i) : 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(dtype_names),     cmocka_unit_test(printing),
       cmocka_unit_test(equality),        cmocka_unit_test(checks),
-      cmocka_unit_test(one_difference),
+      cmocka_unit_test(one_difference),  cmocka_unit_test(limits),
       cmocka_unit_test(strides),         cmocka_unit_test(broadcasting),
       cmocka_unit_test(f16_round_trip),  cmocka_unit_test(bf16_round_trip),
       cmocka_unit_test(narrow_rounding), cmocka_unit_test(loads_and_stores),
