@@ -255,7 +255,7 @@ static void test_refusals(void **state) {
 }
 
 static void add_unknown(builder *b, ProtobufCMessage *m, uint32_t number, int bytes) {
-  ProtobufCMessageUnknownField *f = wk_arena_alloc(b->a, sizeof *f);
+  ProtobufCMessageUnknownField *f = wk_arena_alloc(b->a, 2 * sizeof *f);
   f->tag = number;
   f->wire_type = bytes == 8 ? PROTOBUF_C_WIRE_TYPE_64BIT : PROTOBUF_C_WIRE_TYPE_32BIT;
   f->len = (size_t)bytes;
@@ -264,22 +264,41 @@ static void add_unknown(builder *b, ProtobufCMessage *m, uint32_t number, int by
   m->unknown_fields = f;
 }
 
+/* The tensor's numbers, as field `number`, behind what add_unknown has added. */
+static void put_behind(builder *b, Onnx__TensorProto *t, uint32_t number) {
+  ProtobufCMessageUnknownField *f = &t->base.unknown_fields[t->base.n_unknown_fields++];
+  uint8_t bytes[1 + sizeof old_values] = {sizeof old_values};
+  memcpy(bytes + 1, old_values, sizeof old_values);
+  *f = (ProtobufCMessageUnknownField){number, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED, sizeof bytes,
+                                      wk_arena_memdup(b->a, bytes, sizeof bytes)};
+  t->has_raw_data = false;
+  t->n_float_data = 0;
+}
+
 /* Fields of fixed width that ONNX does not have are passed over. */
 static void test_unknown_fields(void **state) {
   (void)state;
-  builder b = model();
-  for (size_t i = 0; i < b.g->n_initializer; i++)
-    add_unknown(&b, &b.g->initializer[i]->base, 200, i % 2 ? 4 : 8);
-  add_unknown(&b, &b.g->base, 201, 8);
-  add_unknown(&b, &b.model.base, 202, 4);
-  save(&b);
-  for (size_t i = 0; i < 2; i++) {
-    wk_rewrite r = rewrite(i ? "b" : "a");
-    assert_null(write_back(out, &r, 1));
-    assert_int_equal(differing(in, out), byte_diff(old_values, new_values, sizeof old_values));
-    expect_values(r.name, new_values);
+  enum { FLOATS = 4, RAW = 9 };
+  for (int round = 0; round < 4; round++) {
+    bool is_behind = round & 1, is_wide = round & 2;
+    builder b = model();
+    for (size_t i = 0; i < b.g->n_initializer; i++)
+      add_unknown(&b, &b.g->initializer[i]->base, 200, (i % 2 == 0) == is_wide ? 8 : 4);
+    add_unknown(&b, &b.g->base, 201, 8);
+    add_unknown(&b, &b.model.base, 202, 4);
+    if (is_behind) {
+      put_behind(&b, b.g->initializer[0], RAW);
+      put_behind(&b, b.g->initializer[1], FLOATS);
+    }
+    save(&b);
+    for (size_t i = 0; i < 2; i++) {
+      wk_rewrite r = rewrite(i ? "b" : "a");
+      assert_null(write_back(out, &r, 1));
+      assert_int_equal(differing(in, out), byte_diff(old_values, new_values, sizeof old_values));
+      expect_values(r.name, new_values);
+    }
+    wk_arena_free(b.a);
   }
-  wk_arena_free(b.a);
 }
 
 /* Arrays and parts of files that are shorter or longer than the shape says. */
