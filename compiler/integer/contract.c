@@ -144,7 +144,7 @@ static bool is_dead_channel(const wk_rewrite *r, const contraction *c, int64_t c
  * scale: one in which its bias fits. */
 static bool add_bias(wk_rewrite *r, const contraction *c, const double *bias, int64_t *sum) {
   for (int64_t i = 0; i < c->channels; i++) {
-    if (fabs(bias[i]) >= c->x.scale * c->w_scale[i] * 0x1p30 && is_dead_channel(r, c, i))
+    if (fabs(bias[i]) >= c->x.scale * c->w_scale[i] * 0x1p29 && is_dead_channel(r, c, i))
       c->w_scale[i] = fabs(bias[i]) / c->x.scale * 0x1p-24;
     double unit = c->x.scale * c->w_scale[i], exact = bias[i] / unit, whole = nearbyint(exact);
     if (!(fabs(whole) < 0x1p30)) return false;
