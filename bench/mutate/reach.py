@@ -12,8 +12,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
-import subprocess
 
 from . import work
 
@@ -38,10 +36,10 @@ def test_hash(root, files, test):
     """Of all that a record depends on."""
     patterns = next((p for k, p in MADE_OF.items() if test.startswith(k)), ())
     patterns = [p.format(test.rpartition("/")[2]) for p in patterns]
+    starts = (*SOURCES, "bench/mutate/", *patterns)
     h = hashlib.sha256()
     for name in files:
-        if name.startswith(SOURCES) or any(name.startswith(p) or fnmatch.fnmatch(name, p)
-                                           for p in patterns):
+        if name.startswith(starts) or any(fnmatch.fnmatch(name, p) for p in patterns):
             h.update(name.encode() + b"\0" + (root / name).read_bytes())
     return h.hexdigest()[:16]
 
@@ -73,9 +71,10 @@ class Map:
         for file in sorted((folder / "reach").rglob("*.json")):
             document = json.loads(file.read_text())
             name = str(file.relative_to(folder / "reach")).removesuffix(".json")
-            self.seconds[name] = document["seconds"]
             if document["result"] not in ("passed", "skipped"):
-                self.failing.add(name)
+                self.failing.add(name)  # and was stopped before its end
+                continue
+            self.seconds[name] = document["seconds"]
             self.lines[name] = {f: set(l) for f, l in document["lines"].items()}
 
     def tests_of(self, fault, root, tests):

@@ -23,6 +23,8 @@ from . import faults, work
 
 SWITCH = pathlib.Path(__file__).with_name("switch.h")
 FLAGS = re.compile(r"-[ID]|-std=|-isystem$")
+ARRAYS = {getattr(cindex.TypeKind, k)
+          for k in ("CONSTANTARRAY", "INCOMPLETEARRAY", "VARIABLEARRAY")}
 ROUNDS = 40  # of compiling, until all that does not compile is out
 
 
@@ -35,6 +37,8 @@ def expressions(cursor, path, kinds, is_constant=True):
     children = list(cursor.get_children())
     if cursor.kind == cindex.CursorKind.CASE_STMT:
         children = children[1:]  # not the label
+    if cursor.kind == cindex.CursorKind.VAR_DECL and cursor.type.kind in ARRAYS:
+        children = [c for c in children if c.kind == cindex.CursorKind.INIT_LIST_EXPR]  # no sizes
     for child in children:
         kind, constant = child.kind, is_constant
         if top and (child.location.file is None or child.location.file.name != path):
@@ -217,7 +221,8 @@ class Copy(work.Copy):
         self.by_file, count = all_faults(root)
         self.count = -(-count // 4096) * 4096  # whole pages
         self.flags = f"-O1 -w -DWK_FAULTS={self.count} -include {SWITCH}"
-        self.digests = {name: digest(root / name) for name in [*self.by_file, SWITCH, __file__]}
+        made_of = [*self.by_file, *headers_of(root), SWITCH, __file__, faults.__file__]
+        self.digests = {name: digest(root / name) for name in made_of}
         had = json.loads(self.record.read_text()) if self.record.exists() else {}
         self.is_current = had.get("digests") == {str(k): v for k, v in self.digests.items()}
         self.numbers = had["numbers"] if self.is_current else {}
@@ -260,6 +265,12 @@ class Copy(work.Copy):
     def reaching(self, path):
         path.write_bytes(bytes(self.count))
         return {"WK_FAULTS_REACHED": str(path)}
+
+
+def headers_of(root):
+    folders = {d for area in faults.AREAS.values() for d in area[0]}
+    return sorted(str(f.relative_to(root)) for d in folders for f in (root / d).rglob("*")
+                  if f.suffix in (".h", ".def", ".inc"))
 
 
 def digest(path):

@@ -57,6 +57,8 @@ class Copy:
     def bring_up_to_date(self):
         """The copy is made what the tree is, file by file, and built: what did not change stays."""
         self.tree.mkdir(parents=True, exist_ok=True)
+        for old in [*self.folder.glob("log-*"), *self.folder.glob("reached-*")]:
+            old.unlink()  # of a run that was stopped
         names = tracked(self.root)
         for old in {str(f.relative_to(self.tree)) for f in self.tree.rglob("*")
                     if f.is_file()} - set(names):
