@@ -40,9 +40,17 @@ class Fault(collections.namedtuple("Fault", "area kind path line column old new"
     def place(self):
         return f"{self.path}:{self.line}"
 
+    @property
+    def change(self):
+        return f"{self.line}:{self.column}:{self.old}:{self.new}"
+
+    @property
+    def site(self):
+        return f"{self.path}:{self.change}"
+
     def key(self, root):
         digest = hashlib.sha256((root / self.path).read_bytes()).hexdigest()[:12]
-        return f"{self.path}@{digest}:{self.line}:{self.column}:{self.old}:{self.new}"
+        return f"{self.path}@{digest}:{self.change}"
 
     def before(self, root):
         return lines_of(root / self.path)[self.line - 1]
@@ -56,6 +64,12 @@ class Fault(collections.namedtuple("Fault", "area kind path line column old new"
         lines = lines_of(root / self.path)
         lines[self.line - 1] = self.after(root)
         (to / self.path).write_text("\n".join(lines), encoding="utf-8")
+
+
+def place_of(site):
+    """Path and line of Fault.site."""
+    path, line, _ = site.split(":", 2)
+    return path, int(line)
 
 
 def lines_of(path):

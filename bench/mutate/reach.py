@@ -13,7 +13,7 @@ import os
 import pathlib
 import re
 
-from . import work
+from . import faults, work
 
 SOURCES = ("compiler/", "targets/", "runtime/", "sim/")
 # Tests that run the RTL, beside the bench of the part: in this order.
@@ -50,8 +50,8 @@ def record(copy, test, tree, out):
     lines, places = collections.defaultdict(set), reached.read_bytes()
     for site, number in copy.numbers.items():
         if places[number]:
-            path, line, _ = site.split(":", 2)
-            lines[path].add(int(line))
+            path, line = faults.place_of(site)
+            lines[path].add(line)
     reached.unlink()
     out.write_text(json.dumps({"tree": tree, "seconds": seconds, "result": result,
                                "lines": {f: sorted(s) for f, s in lines.items()}}))
@@ -66,8 +66,8 @@ class Map:
         self.seconds, self.lines, self.recorded = {}, {}, collections.defaultdict(set)
         self.failing = set()
         for site in numbers:
-            path, line, _ = site.split(":", 2)
-            self.recorded[path].add(int(line))
+            path, line = faults.place_of(site)
+            self.recorded[path].add(line)
         for file in sorted((folder / "reach").rglob("*.json")):
             document = json.loads(file.read_text())
             name = str(file.relative_to(folder / "reach")).removesuffix(".json")

@@ -182,10 +182,6 @@ def instrument(source, target, arguments, numbered, count):
 # ---- the build --------------------------------------------------------------------------------
 
 
-def site(fault):
-    return f"{fault.path}:{fault.line}:{fault.column}:{fault.old}:{fault.new}"
-
-
 class Chooser:
     """In place of random numbers, where a fault may be one of two."""
 
@@ -204,7 +200,7 @@ def all_faults(root):
         for path in faults.files_of(root, area):
             if path.suffix != ".c" or path.parent.name == "bitcode":
                 continue
-            found = {site(f): f for at in (0, -1)
+            found = {f.site: f for at in (0, -1)
                      for f in faults.sites(root, area, path, Chooser(at))}
             out[str(path.relative_to(root))] = list(enumerate(found.values(), next_number))
             next_number += len(found)
@@ -243,7 +239,7 @@ class Copy(work.Copy):
                     for name, numbered in self.by_file.items() if name in arguments}
         for name, future in done.items():
             kept = set(future.result())
-            self.numbers |= {site(f): n for n, f in self.by_file[name] if n in kept}
+            self.numbers |= {f.site: n for n, f in self.by_file[name] if n in kept}
 
     def make_headers(self):
         """Those that a command makes, without what the build would have ready before."""
