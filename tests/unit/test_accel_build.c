@@ -12,17 +12,11 @@
 #include <cmocka.h>
 
 #include "targets/accel/compile/compile.h"
+#include "tests/unit/accel_edges.h"
 
 #define QUANTISED "sat<i8>(rescale(%0, 9000000i64, 13i64))"
 #define STEP "strides=[1,1], pads=[0,0,0,0], dilations=[1,1]"
-/* Tensor %x or %y of a part in blocks of n channels, c = blocks * n. */
-#define IN(n, blocks, c, hw)                                                                     \
-  "(%i: i8[1," blocks "," hw "," n "]) {\n"                                                      \
-  "  %t = transpose(%i) {perm=[0,1,4,2,3]} : i8[1," blocks "," n "," hw "]\n"                    \
-  "  %x = reshape(%t) {shape=[1," c "," hw "]} : i8[1," c "," hw "]\n"
-#define OUT(n, blocks, c, hw)                                                                    \
-  "  %r = reshape(%q) {shape=[1," blocks "," n "," hw "]} : i8[1," blocks "," n "," hw "]\n"     \
-  "  %y = transpose(%r) {perm=[0,1,3,4,2]} : i8[1," blocks "," hw "," n "]\n  output %y\n}\n}\n"
+#define END "  output %y\n}\n}\n"
 #define CONV(weights, type)                                                                      \
   "  %w = constant i8[" weights "] splat(3)\n"                                                   \
   "  %q = conv(%x, %w) {" STEP ", epilogue=\"" QUANTISED "\"} : i8[" type "]\n"
@@ -36,48 +30,51 @@ typedef struct {
 
 static const part_case cases[] = {
     /* transfers of 2^20 bytes and more: a plane in halves, planes one by one; of 4096 planes */
-    {"base", IN("16", "1", "16", "515,500")
+    {"base", IN("1", "16", "16", "515,500")
      "  %q = max_pool(%x) {kernel=[1,1], " STEP "} : i8[1,16,515,500]\n"
-     OUT("16", "1", "16", "515,500"), 0, 4096, 1,
+     OUT("q", "1", "16", "515,500") END, 0, 4096, 1,
      "LD 4 <= 1032000, ST 4 <= 1032000, POOL 2 <= 511"},
-    {"base", IN("16", "3", "48", "300,200")
+    {"base", IN("3", "16", "48", "300,200")
      "  %q = max_pool(%x) {kernel=[1,1], " STEP "} : i8[1,48,300,200]\n"
-     OUT("16", "3", "48", "300,200"), 0, 4096, 1,
+     OUT("q", "3", "16", "300,200") END, 0, 4096, 1,
      "LD 3 <= 960000, ST 3 <= 960000, POOL 3 <= 300"},
-    {"base", IN("16", "3", "48", "300,200")
+    {"base", IN("3", "16", "48", "300,200")
      "  %q = max_pool(%x) {kernel=[1,1], " STEP "} : i8[1,48,300,200]\n"
-     OUT("16", "3", "48", "300,200"), 0, 4096, 7,
+     OUT("q", "3", "16", "300,200") END, 0, 4096, 7,
      "LD 7 <= 412800, ST 7 <= 412800, POOL 21 <= 43"},
-    {"base", IN("16", "1", "16", "512,128")
+    {"base", IN("1", "16", "16", "512,128")
      "  %q = max_pool(%x) {kernel=[1,1], " STEP "} : i8[1,16,512,128]\n"
-     OUT("16", "1", "16", "512,128"), 0, 4096, 1,
+     OUT("q", "1", "16", "512,128") END, 0, 4096, 1,
      "LD 2 <= 524288, ST 2 <= 524288, POOL 2 <= 511"},
-    {"tiny", IN("8", "4200", "33600", "1,1")
+    {"tiny", IN("4200", "8", "33600", "1,1")
      "  %q = max_pool(%x) {kernel=[1,1], " STEP "} : i8[1,33600,1,1]\n"
-     OUT("8", "4200", "33600", "1,1"), 1 << 20, 4096, 1,
+     OUT("q", "4200", "8", "1,1") END, 1 << 20, 4096, 1,
      "LD 1 <= 33600, ST 2 <= 32760, POOL 4200 <= 1"},
     /* constants of more than 2^19 bytes at once */
-    {"base", IN("16", "64", "1024", "3,3") CONV("1024,1024,1,1", "1,1024,3,3")
-     OUT("16", "64", "1024", "3,3"), 0, 1 << 22, 1,
+    {"base", IN("64", "16", "1024", "3,3") CONV("1024,1024,1,1", "1,1024,3,3")
+     OUT("q", "64", "16", "3,3") END, 0, 1 << 22, 1,
      "LD 4 <= 524288, ST 1 <= 9216, CONV 64 <= 3 of 64"},
     /* a sum of more blocks than a command has, though its constants are few */
-    {"tiny", IN("8", "600", "4800", "5,4") CONV("8,4800,1,1", "1,8,5,4") OUT("8", "1", "8", "5,4"),
+    {"tiny", IN("600", "8", "4800", "5,4") CONV("8,4800,1,1", "1,8,5,4")
+     OUT("q", "1", "8", "5,4") END,
      1 << 20, 4096, 1,
      "LD 4 <= 96000, ST 1 <= 160, CONV 2 <= 5 of 300"},
-    {"tiny", IN("8", "511", "4088", "5,4") CONV("8,4088,1,1", "1,8,5,4") OUT("8", "1", "8", "5,4"),
+    {"tiny", IN("511", "8", "4088", "5,4") CONV("8,4088,1,1", "1,8,5,4")
+     OUT("q", "1", "8", "5,4") END,
      1 << 20, 4096, 1,
      "LD 2 <= 81760, ST 1 <= 160, CONV 1 <= 5 of 511"},
     /* rows of sums: more than a command's, more than half of the accumulators has entries */
-    {"wide", IN("32", "1", "32", "1023,1") CONV("32,32,1,1", "1,32,1023,1")
-     OUT("32", "1", "32", "1023,1"), 0, 4096, 1,
+    {"wide", IN("1", "32", "32", "1023,1") CONV("32,32,1,1", "1,32,1023,1")
+     OUT("q", "1", "32", "1023,1") END, 0, 4096, 1,
      "LD 2 <= 32736, ST 1 <= 32736, CONV 3 <= 341 of 1"},
-    {"wide", IN("32", "1", "32", "1023,2") CONV("32,32,1,1", "1,32,1023,2")
-     OUT("32", "1", "32", "1023,2"), 0, 4096, 1,
+    {"wide", IN("1", "32", "32", "1023,2") CONV("32,32,1,1", "1,32,1023,2")
+     OUT("q", "1", "32", "1023,2") END, 0, 4096, 1,
      "LD 2 <= 65472, ST 1 <= 65472, CONV 3 <= 341 of 1"},
-    {"base", IN("16", "1", "16", "1023,2") CONV("16,16,1,1", "1,16,1023,2")
-     OUT("16", "1", "16", "1023,2"), 0, 4096, 2,
+    {"base", IN("1", "16", "16", "1023,2") CONV("16,16,1,1", "1,16,1023,2")
+     OUT("q", "1", "16", "1023,2") END, 0, 4096, 2,
      "LD 3 <= 16384, ST 2 <= 16384, CONV 4 <= 256 of 1"},
-    {"tiny", IN("8", "1", "8", "3,500") CONV("8,8,1,1", "1,8,3,500") OUT("8", "1", "8", "3,500"),
+    {"tiny", IN("1", "8", "8", "3,500") CONV("8,8,1,1", "1,8,3,500")
+     OUT("q", "1", "8", "3,500") END,
      0, 4096, 1,
      "LD 2 <= 12000, ST 1 <= 12000, CONV 6 <= 1 of 1"},
 };

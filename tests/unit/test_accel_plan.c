@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "targets/accel/compile/search.h"
+#include "tests/unit/accel_edges.h"
 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
@@ -214,14 +215,6 @@ static void strips_of_groups(void **state) {
   "\"} : i8[" type "]\n"
 #define ADD(y, a, b, type)                                                                       \
   "  %" y " = map(%" a ", %" b ") {body=\"sat<i8>(add(i32(%0), i32(%1)))\"} : i8[" type "]\n"
-/* What edges bring and take: blocks of as many channels as the array has lanes. */
-#define IN(blocks, lanes, c, hw)                                                                 \
-  "(%i: i8[1," blocks "," hw "," lanes "]) {\n"                                                  \
-  "  %t = transpose(%i) {perm=[0,1,4,2,3]} : i8[1," blocks "," lanes "," hw "]\n"                \
-  "  %x = reshape(%t) {shape=[1," c "," hw "]} : i8[1," c "," hw "]\n"
-#define OUT(z, blocks, lanes, hw)                                                                \
-  "  %r = reshape(%" z ") {shape=[1," blocks "," lanes "," hw "]} : i8[1," blocks "," lanes ","  \
-  hw "]\n  %y = transpose(%r) {perm=[0,1,3,4,2]} : i8[1," blocks "," hw "," lanes "]\n"
 #define PAD "1,1,1,1"
 #define NONE "0,0,0,0"
 
