@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "compiler/driver/command.h"
+#include "compiler/onnx/onnx.h"
+#include "tests/unit/captured.h"
 
 /* A folder of the test's own, which becomes the current one. */
 static char command_folder[] = "/tmp/wick-command-XXXXXX";
@@ -29,6 +31,12 @@ static inline void put_file(const char *path, const char *text) {
   assert_null(wk_write_file(path, text, strlen(text)));
 }
 
+/* A matrix, as NumPy stores it. */
+static inline void put_npy(const char *path, int rows, int columns, const float *values) {
+  const wk_tensor t = {wk_type_make(WK_F32, 2, (const int64_t[]){rows, columns}), (void *)values};
+  assert_null(wk_tensor_write_npy(path, &t));
+}
+
 /* The file's text, for free(). */
 static inline char *file_text(const char *path) {
   wk_file f;
@@ -42,32 +50,23 @@ static inline char *file_text(const char *path) {
 /* The words begin with the command's name and end with NULL. What goes to standard output is
  * appended to out. */
 static inline wk_status run_words(const wk_cmd *c, char *const *words, wk_str *out) {
-  char buffer[4096];
   int n = 0;
   wk_strings args = {0};
   bool wants_help;
   void *values = wk_xcalloc(1, c->size);
-  FILE *file = tmpfile();
-  assert_non_null(file);
   while (words[n]) n++;
   if (c->defaults) memcpy(values, c->defaults, c->size);
-  fflush(stdout);
-  int own = dup(STDOUT_FILENO);
-  assert_int_equal(dup2(fileno(file), STDOUT_FILENO), STDOUT_FILENO);
+  capture printed = capture_begin();
   wk_status s = wk_options_parse(&c->command, n, (char **)words, values, &args, &wants_help);
   if (!s) s = c->run(values, &args);
-  fflush(stdout);
-  dup2(own, STDOUT_FILENO);
-  close(own);
+  capture_end(&printed, out);
   for (const wk_option *o = c->command.options; o && (o->name || o->kind == WK_OPTION_GROUP); o++)
     if (o->kind == WK_OPTION_LIST) wk_vec_free((wk_strings *)((char *)values + o->offset));
   wk_vec_free(&args);
   free(values);
-  rewind(file);
-  for (size_t got; (got = fread(buffer, 1, sizeof buffer, file));) wk_str_addn(out, buffer, got);
-  fclose(file);
   return s;
 }
+#define W(word) (char *)(word)
 #define WORDS(...) ((char *const[]){__VA_ARGS__, NULL})
 
 /* The command succeeds and prints this. */
@@ -75,7 +74,6 @@ static inline void expect_printed(const wk_cmd *c, char *const *words, const cha
   wk_str out = {0};
   wk_status s = run_words(c, words, &out);
   if (s) fail_msg("%s: %s", words[0], s->message);
-  wk_str_add(&out, "");
   if (strcmp(out.s, wanted) != 0) {
     fputs(out.s, stderr);
     fail_msg("%s prints this", words[0]);

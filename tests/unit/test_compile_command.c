@@ -14,7 +14,6 @@
 #include "compiler/driver/text.h"
 #include "tests/unit/command_output.h"
 
-#define W(word) (char *)(word)
 #define COMPILE(...) &wk_cmd_compile, WORDS(W("compile"), W("--cpu=x86-64"), __VA_ARGS__)
 
 static int make_models(void **state) {

@@ -47,7 +47,6 @@ static void put_model(const char *path, const char *const *lines) {
 }
 #define MODEL(path, ...) put_model(path, (const char *const[]){__VA_ARGS__, NULL})
 #define GRAD(...) &wk_cmd_grad, WORDS((char *)"grad", __VA_ARGS__)
-#define W(word) (char *)(word)
 
 /* A product whose weight is used twice, a gather by integers, and an output that is constant almost
  * everywhere. */
@@ -61,21 +60,6 @@ static int make_models(void **state) {
   MODEL("log.onnxtxt", "input x 1 2x3", "Log y x", "output y 1 2x3");
   MODEL("ints.onnxtxt", "input x 7 2x3", "Neg y x", "output y 7 2x3");
   return 0;
-}
-
-static void put_floats(const char *path, int rows, int columns, const float *values) {
-  wk_str b = {0};
-  char head[118];
-  memset(head, ' ', sizeof head);
-  int n = snprintf(head, sizeof head, "{'descr': '<f4', 'fortran_order': False, 'shape': "
-                   "(%d, %d), }", rows, columns);
-  head[n] = ' ';
-  head[sizeof head - 1] = '\n';
-  wk_str_addn(&b, "\x93NUMPY\x01\x00\x76\x00", 10);
-  wk_str_addn(&b, head, sizeof head);
-  wk_str_addn(&b, (const char *)values, (size_t)(rows * columns) * sizeof *values);
-  assert_null(wk_write_file(path, b.s, b.n));
-  wk_str_free(&b);
 }
 
 /* ---- the summary ----------------------------------------------------------------------------- */
@@ -168,9 +152,9 @@ static void many_tensors(void **state) {
 static void what_was_tried(void **state) {
   (void)state;
   static const float some[] = {0, 1, -2, 0, 3, 0}, none[6] = {0};
-  put_floats("some.npy", 2, 3, some);
-  put_floats("none.npy", 2, 3, none);
-  put_floats("wide.npy", 3, 2, none);
+  put_npy("some.npy", 2, 3, some);
+  put_npy("none.npy", 2, 3, none);
+  put_npy("wide.npy", 3, 2, none);
   expect_printed(GRAD(W("net.onnxtxt"), W("--check"), W("--of=y"), W("--tolerance=0")),
                  "22 elements of 3 tensors: 0 tensors differ, no difference is beyond that of ro"
                  "unding\n");

@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "compiler/driver/jobs.h"
+#include "tests/unit/captured.h"
 
 enum { MOST = 80 };
 
@@ -311,23 +312,15 @@ static void print_line(void *ctx, size_t index, int fd) {
 /* What the parent has printed is not printed once more by each. */
 static void lines_stand_there_once(void **state) {
   (void)state;
-  FILE *file = tmpfile();
   ends e = {.stop_at = SIZE_MAX};
-  char text[200] = {0};
-  assert_non_null(file);
-  fflush(stdout);
-  int own = dup(STDOUT_FILENO);
-  dup2(fileno(file), STDOUT_FILENO);
+  wk_str text = {0};
+  capture printed = capture_begin();
   printf("parent\n");
   wk_status s = wk_jobs_run(&(wk_jobs){2, 1, print_line, note_end, &e});
-  fflush(stdout);
-  dup2(own, STDOUT_FILENO);
-  close(own);
+  capture_end(&printed, &text);
   assert_null(s);
-  rewind(file);
-  assert_true(fread(text, 1, sizeof text - 1, file) > 0);
-  assert_string_equal(text, "parent\nchild 0\nchild 1\n");
-  fclose(file);
+  assert_string_equal(text.s, "parent\nchild 0\nchild 1\n");
+  wk_str_free(&text);
 }
 
 static void stay(void *ctx, size_t index, int fd) {

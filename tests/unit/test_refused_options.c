@@ -184,16 +184,7 @@ static void put_files(void) {
            "ld.ld0 dram=x n0=64 spm=0 c0=64\nend\n");
   assert_null(wk_write_file("p.wick", "WICKPKG", 8));
   put_file("m.cfg", "array = 8;\n");
-  wk_str b = {0};
-  char head[118];
-  memset(head, ' ', sizeof head);
-  memcpy(head, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", 59);
-  head[sizeof head - 1] = '\n';
-  wk_str_addn(&b, "\x93NUMPY\x01\x00\x76\x00", 10);
-  wk_str_addn(&b, head, sizeof head);
-  wk_str_addn(&b, (const char[16]){0}, 16);
-  assert_null(wk_write_file("x.npy", b.s, b.n));
-  wk_str_free(&b);
+  put_npy("x.npy", 2, 2, (const float[4]){0});
 }
 
 /* "COMMAND LINE | PLACE: what it says (its code)" */

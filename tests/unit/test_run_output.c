@@ -11,22 +11,6 @@
 
 #include "tests/unit/command_output.h"
 
-#define W(word) (char *)(word)
-
-static void put_numbers(const char *path, int rows, int columns, const float *values) {
-  wk_str b = {0};
-  char head[118];
-  memset(head, ' ', sizeof head);
-  int n = snprintf(head, sizeof head, "{'descr': '<f4', 'fortran_order': False, 'shape': "
-                   "(%d, %d), }", rows, columns);
-  head[n] = ' ';
-  head[sizeof head - 1] = '\n';
-  wk_str_addn(&b, "\x93NUMPY\x01\x00\x76\x00", 10);
-  wk_str_addn(&b, head, sizeof head);
-  wk_str_addn(&b, (const char *)values, (size_t)(rows * columns) * sizeof *values);
-  assert_null(wk_write_file(path, b.s, b.n));
-  wk_str_free(&b);
-}
 
 static const struct {
   int rows, columns;
@@ -63,7 +47,7 @@ static void what_is_said_of_results(void **state) {
            "output { name: \"y\" type { tensor_type { elem_type: 1 } } } }\n");
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
     wk_str out = {0};
-    put_numbers("x.npy", cases[i].rows, cases[i].columns, cases[i].values);
+    put_npy("x.npy", cases[i].rows, cases[i].columns, cases[i].values);
     assert_null(run_words(&wk_cmd_run, WORDS(W("run"), W("net.onnxtxt"), W("--target=eval"),
                                              W("--input=x=x.npy")), &out));
     const char *said = strstr(out.s, "] ");

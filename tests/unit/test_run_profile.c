@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "compiler/driver/run.h"
+#include "tests/unit/captured.h"
 
 /* ---- the clock ------------------------------------------------------------------------------- */
 
@@ -49,29 +50,18 @@ static char *profile(int64_t repeat, const double *times) {
   for (size_t i = 0; i < 2; i++)
     assert_null(wk_tensor_random(wk_runner_input_type(job.runner, i), &rng, &in[i]));
   job.in = in;
-  FILE *f = tmpfile();
-  assert_non_null(f);
-  fflush(stdout);
-  int old = dup(STDOUT_FILENO);
-  dup2(fileno(f), STDOUT_FILENO);
+  capture printed = capture_begin();
   calls = 0;
   nodes = times;
   s = wk_run_profile(&o, &job, out);
-  fflush(stdout);
-  dup2(old, STDOUT_FILENO);
-  close(old);
+  wk_str shown = {0};
+  capture_end(&printed, &shown);
   assert_null(s);
-  fseek(f, 0, SEEK_END);
-  long n = ftell(f);
-  rewind(f);
-  char *shown = calloc((size_t)n + 1, 1);
-  assert_int_equal(fread(shown, 1, (size_t)n, f), n);
-  fclose(f);
   for (size_t i = 0; i < 2; i++) wk_tensor_free(&in[i]);
   wk_tensor_free(&out[0]);
   wk_runner_free(job.runner);
   wk_arena_free(job.arena);
-  return shown;
+  return shown.s;
 }
 
 /* Means of the runs; operators by their time, of the same time by name. */

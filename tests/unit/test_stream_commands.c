@@ -12,7 +12,6 @@
 #include "targets/accel/isa/isa.h"
 #include "tests/unit/command_output.h"
 
-#define W(word) (char *)(word)
 #define RUN(name, ...) &wk_cmd_##name, WORDS(W(#name), __VA_ARGS__)
 
 static const char text[] =

@@ -13,27 +13,17 @@
 #include <jansson.h>
 
 #include "compiler/driver/survey.h"
+#include "tests/unit/captured.h"
 
 static char folder[] = "/tmp/wick-survey-XXXXXX";
 
 /* What a print leaves on standard output; to be freed. */
 static char *shown(void (*print)(const wk_survey *, bool), const wk_survey *s, bool all_nodes) {
-  FILE *f = tmpfile();
-  assert_non_null(f);
-  fflush(stdout);
-  int old = dup(STDOUT_FILENO);
-  dup2(fileno(f), STDOUT_FILENO);
+  wk_str text = {0};
+  capture printed = capture_begin();
   print(s, all_nodes);
-  fflush(stdout);
-  dup2(old, STDOUT_FILENO);
-  close(old);
-  fseek(f, 0, SEEK_END);
-  long n = ftell(f);
-  rewind(f);
-  char *text = calloc((size_t)n + 1, 1);
-  assert_int_equal(fread(text, 1, (size_t)n, f), n);
-  fclose(f);
-  return text;
+  capture_end(&printed, &text);
+  return text.s;
 }
 
 static void check_text(const char *what, char *got, const char *want) {

@@ -12,26 +12,16 @@
 #include "tests/unit/command_output.h"
 #include "tests/unit/model_builder.h"
 
-#define W(word) (char *)(word)
 #define TRAIN(...)                                                                            \
   &wk_cmd_train, WORDS(W("train"), W("ext.onnx"), W("--loss=l"), W("--data=x.npy"),        \
                        W("--checkpoint=c"), W("--output=out/t.onnx"), W("--threads=1"),     \
                        W("--train=v"), __VA_ARGS__)
 
 static void put_numbers(const char *path, int rows, float first) {
-  wk_str b = {0};
-  char head[118];
-  memset(head, ' ', sizeof head);
-  int n = snprintf(head, sizeof head, "{'descr': '<f4', 'fortran_order': False, 'shape': "
-                   "(%d, 2), }", rows);
-  head[n] = ' ';
-  head[sizeof head - 1] = '\n';
-  wk_str_addn(&b, "\x93NUMPY\x01\x00\x76\x00", 10);
-  wk_str_addn(&b, head, sizeof head);
-  for (int i = 0; i < 2 * rows; i++, first += 0.25f)
-    wk_str_addn(&b, (const char *)&first, sizeof first);
-  assert_null(wk_write_file(path, b.s, b.n));
-  wk_str_free(&b);
+  float values[64];
+  assert_in_range(rows, 0, WK_COUNTOF(values) / 2);
+  for (int i = 0; i < 2 * rows; i++) values[i] = first + 0.25f * (float)i;
+  put_npy(path, rows, 2, values);
 }
 
 static void put_weights(float first) {
