@@ -175,8 +175,10 @@ static int split_shift(const plan *p, uint16_t shift, uint16_t x, uint16_t m) {
     if (33 - s.lo < by) by = (int)(33 - s.lo);
   }
   for (int k = 0; k < p->n_sets; k++) {
-    int64_t rest = 33 - fact(p, k, shift).lo - by, limit = INT32_MAX >> rest;
-    if (rest > 30 || fact(p, k, x).lo < -limit || fact(p, k, x).hi > limit) return -1;
+    int64_t rest = 33 - fact(p, k, shift).lo - by;
+    if (rest > 30) return -1;
+    int64_t limit = INT32_MAX >> rest;
+    if (fact(p, k, x).lo < -limit || fact(p, k, x).hi > limit) return -1;
   }
   return by;
 }
