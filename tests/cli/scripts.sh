@@ -85,6 +85,27 @@ for n in 0 -1 x 99999999999999999999; do
     tree/bench/accel_speed --repeat=$n
 done
 
+# scripts/install with an apt-get that does as Debian's: status lines go to the descriptor that it
+# is told, which the scripts of packages do not inherit; these print, and fail where they cannot.
+mkdir -p system
+cat >system/apt-get <<'END'
+#!/bin/bash
+[[ $* != *update ]] || exit 0
+fd=$(grep -oP 'APT::Status-Fd=\K\d+' <<<"$*")
+echo "pmstatus:it:50:Configuring it" >&"$fd"
+bash -c 'echo Setting up it' {fd}>&- || { echo 'postinst failed' && exit 100; }
+[[ ! -e $(dirname "$0")/refused ]] || { echo 'E: held back' && exit 100; }
+END
+printf '#!/bin/sh\n' >system/dpkg-query
+printf '#!/bin/bash\n[[ $1 == -n ]] && shift\nexec 3>&-\nexec "$@"\n' >system/sudo
+chmod +x system/*
+gives 'install, progress' '^  \[ 75%\] Configuring it$' \
+  bash -c 'PATH=$PWD/system:$PATH tree/scripts/real_install 2>&1'
+touch system/refused
+out=$(PATH="$PWD/system:$PATH" tree/scripts/real_install 2>&1 </dev/null)
+[[ $? == 1 && $out == *$'\nE: held back\n'*'apt-get could not install: build-essential '* &&
+  $out != *'postinst failed'* ]] && good || bad "install, refused: $out"
+
 # bench/opencl: refusals; what it measures, in table and JSON, where there is a device.
 for n in 0 x 1,; do
   tells "opencl, --threads $n" 2 '^bench/opencl: .*--threads: .* is no whole number' \
