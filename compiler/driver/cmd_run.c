@@ -117,6 +117,7 @@ static void print_top(const wk_tensor *t, int64_t n, const wk_labels *l, wk_aren
     memmove(&best[at + 1], &best[at], (size_t)(found - 1 - at) * sizeof *best);
     best[at] = i;
   }
+  if (!found) return;
   fputs(n < wk_type_count(&t->type) ? "  top of the first row" : "  top", stdout);
   for (int k = 0; k < found; k++)
     printf("%s %s (%.6g)", k ? "," : "", label(a, l, best[k]),

@@ -5,6 +5,7 @@
 
 #include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
+#include "compiler/onnx/schema.h"
 
 /* Numbers in double precision are tensors. */
 static wk_floats doubles(wk_onnx_node *c, const char *name) {
@@ -61,6 +62,8 @@ static void read_field(wk_onnx_node *c, const wk_field *f, void *v) {
       break;
     case WK_FIELD_FLOAT:
       floats = doubles(c, f->name);
+      wk_onnx_valid(c, floats.n == 1 || floats.n < 0, "attribute '%s' has %lld numbers, not one",
+                    f->name, (long long)floats.n);
       if (floats.n == 1) *(double *)v = floats.v[0];
       break;
     case WK_FIELD_FLOATS:
@@ -76,6 +79,26 @@ static void read_field(wk_onnx_node *c, const wk_field *f, void *v) {
   }
 }
 
+/* Each attribute is one of the operator's, as the exporter writes its kind. */
+static void check_attributes(wk_onnx_node *c, const wk_op_info *info) {
+  static const char *const kinds[] = {
+      [WK_FIELD_INT] = "int",       [WK_FIELD_INTS] = "ints",     [WK_FIELD_FLOAT] = "tensor",
+      [WK_FIELD_FLOATS] = "tensor", [WK_FIELD_TEXT] = "string",   [WK_FIELD_TEXTS] = "strings",
+      [WK_FIELD_DTYPE] = "string",  [WK_FIELD_EXPR] = "string",
+  };
+  for (size_t i = 0; i < c->proto->n_attribute; i++) {
+    const char *name = c->proto->attribute[i]->name;
+    if (!name || strncmp(name, "__", 2) == 0) continue;
+    const wk_field *f = info->fields, *end = f + info->n_fields;
+    while (f < end && strcmp(f->name, name) != 0) f++;
+    if (!wk_onnx_valid(c, f < end, "%s has no attribute '%s'", c->proto->op_type, name)) return;
+    const Onnx__AttributeProto *a = wk_onnx_attr(c, name);
+    const char *kind = a ? wk_onnx_attr_kind(a) : NULL, *want = kinds[f->kind];
+    wk_onnx_valid(c, !kind || strcmp(kind, want) == 0, "attribute '%s' is %s, not %s", name, kind,
+                  want);
+  }
+}
+
 wk_status wk_onnx_own(wk_onnx_node *c) {
   wk_op op;
   const char *name = c->proto->op_type;
@@ -83,6 +106,7 @@ wk_status wk_onnx_own(wk_onnx_node *c) {
                wk_op_get(op)->cls != WK_CLASS_CONTROL;
   if (!wk_onnx_need(c, known, "this operator is not known")) return c->status;
   const wk_op_info *info = wk_op_get(op);
+  check_attributes(c, info);
   char *attrs = wk_make_attrs(c, op);
   for (int i = 0; i < info->n_fields; i++)
     read_field(c, &info->fields[i], attrs + info->fields[i].offset);

@@ -57,8 +57,7 @@ static const char *const kinds[] = {
     [ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTOS] = "type_protos",
 };
 
-/* NULL: an old file that does not say, or a list without entries. */
-static const char *kind_of(const Onnx__AttributeProto *a) {
+const char *wk_onnx_attr_kind(const Onnx__AttributeProto *a) {
   size_t type = a->has_type ? (size_t)a->type : 0;
   if (type > 0 && type < WK_COUNTOF(kinds)) return kinds[type];
   return a->has_f       ? "float"
@@ -135,7 +134,7 @@ static void check_attributes(wk_onnx_node *c, const history *h, const schema *s)
       return;
     }
     const Onnx__AttributeProto *value = wk_onnx_attr(c, a->name);
-    const char *kind = value ? kind_of(value) : NULL;
+    const char *kind = value ? wk_onnx_attr_kind(value) : NULL;
     wk_onnx_valid(c, !kind || is_same(e.kind, e.kind_n, kind), "attribute '%s' is %s, not %.*s",
                   a->name, kind, e.kind_n, e.kind);
   }

@@ -11,4 +11,7 @@
  * have it. Names that begin with "__" are anybody's. */
 bool wk_onnx_check_schema(wk_onnx_node *c);
 
+/* "int", "tensor"…; NULL: an old file that does not say, or a list without entries. */
+const char *wk_onnx_attr_kind(const Onnx__AttributeProto *a);
+
 #endif

@@ -44,6 +44,13 @@ with_values "\0\0\x80\x3f\0\0\0\x40$nan\0\0\xc0\x40$nan\0\0\xa0\xc0" >some.npy
 with_values "$nan$nan$nan$nan$nan$nan" >none.npy
 gives 'a summary' '^y f32\[2,3\] min -6 max 5 mean -1 NaN 2$' "$wick" run neg.onnx -i some.npy
 gives 'a summary of NaNs' '^y f32\[2,3\] NaN 6$' "$wick" run neg.onnx -i none.npy
+model "$(field 1 "$(node Neg s y)")" "$(field 11 "$(value s 1 1 12)")" \
+  "$(field 12 "$(value y 1 1 12)")" >scores.onnx
+npy scores.npy '<f4' 1,12
+gives 'the best of scores' '^  top 0 \(-?0\), 1 ' "$wick" run scores.onnx -i scores.npy
+(head -c -48 scores.npy && for ((i = 0; i < 12; i++)); do printf "$nan"; done) >no_scores.npy
+gives 'no best of NaNs' '^time [^ ]+ [^ ]+ y f32\[1,12\] NaN 12$' \
+  bash -c "'$wick' run scores.onnx -i no_scores.npy | xargs"
 gives 'a summary without' '^y f32\[2,3\] min -?0 max -?0 mean -?0$' \
   "$wick" run neg.onnx -i x.npy
 
