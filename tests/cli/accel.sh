@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
   return 0;
 }
 EOS
-if (($(nm "$wick" | grep -c __asan_init))); then
+if is_sanitized; then
   echo 'note: a C program with the device is tried without sanitizers'
 else
   check 'a C program' "${CC:-cc}" -I "$headers" main.c -o main -L "$build" -lwick_accel -lwick \

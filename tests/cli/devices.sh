@@ -42,7 +42,7 @@ without 'no loader' 'there is no OpenCL \(/nonexistent' WICK_OPENCL=/nonexistent
 without 'no library' 'there is no OpenCL' WICK_OPENCL="$0"
 gives 'another library' '^OpenCL: libc.so.6 has not all functions' \
   env WICK_OPENCL=libc.so.6 "$wick" devices
-if ldconfig -p 2>/dev/null | grep -q 'libOpenCL\.so\.1'; then
+if has_loader; then
   mkdir empty
   gives 'no driver' '^OpenCL: .* no OpenCL platform; on Debian: apt-get install' \
     env OCL_ICD_VENDORS="$tmp/empty/" WICK_OPENCL=libOpenCL.so.1 "$wick" devices

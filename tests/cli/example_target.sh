@@ -5,7 +5,7 @@ tests=$(realpath "$(dirname "$0")/..")
 source "$(dirname "$0")/lib.bash" "$@"
 example=$tests/../examples/target
 sanitize=
-nm "$wick" | grep -q __asan_init && sanitize=-fsanitize=address,undefined
+is_sanitized && sanitize=-fsanitize=address,undefined
 
 # ---- how long it is: lines of C without comments and blank ones
 lines=$(for file in "$example"/*.c; do

@@ -126,7 +126,7 @@ for command in 'inspect wild.onnx' 'inspect wild.onnx --steps' 'inspect wild.wic
   'run wild.onnx' 'run wild.onnx --profile' 'run wild.onnx --profile --target eval' \
   'run wild.wick' 'compare wild.onnx -v' 'compile wild.onnx --time-passes -o wild.wick'; do
   gives "$command" . "$wick" $command
-  "$wick" $command 2>&1 | grep -qP '[\x00-\x08\x0b-\x1f\x7f-\xff]' &&
+  (($("$wick" $command 2>&1 | grep -cP '[\x00-\x08\x0b-\x1f\x7f-\xff]'))) &&
     bad "$command prints what a terminal may obey" || good
 done
 gives 'but the names are there' '^input x\?\[31m\?\?\? ' "$wick" inspect wild.onnx

@@ -30,7 +30,7 @@ nothing=/nonexistent
 says 'no library' 4 "cnn/model.onnx: opencl: there is no OpenCL \\($nothing: .*apt-get install" \
   env WICK_OPENCL=$nothing "$wick" run "$cnn" --target opencl
 mkdir empty
-if ldconfig -p 2>/dev/null | grep -q 'libOpenCL\.so\.1'; then
+if has_loader; then
   says 'no driver' 4 'opencl: libOpenCL.so.1 has no OpenCL platform; .*apt-get install' \
     env OCL_ICD_VENDORS="$tmp/empty/" WICK_OPENCL=libOpenCL.so.1 "$wick" run "$cnn" --target opencl
 fi
@@ -98,7 +98,7 @@ on_oclgrind() {
   refuses 'smaller local memory' 4 "' lacks (8192|16384) bytes of local memory" \
     env OCLGRIND_LOCAL_MEM_SIZE=4096 "$wick" run gpu.wick
 }
-if [[ -f $oclgrind ]] && ! nm "$wick" | grep -q __asan_init; then
+if [[ -f $oclgrind ]] && ! is_sanitized; then
   (
     on_oclgrind
     echo "$passed $failed" >counts

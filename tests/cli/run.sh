@@ -16,7 +16,7 @@ for what in net.onnx net.wick; do
   gives "start of $what" '^start [0-9.]+ [mu]?s: load [0-9.]+ [mu]?s, session [0-9.]+ [mu]?s$' \
     "$wick" run $what -v
 done
-"$wick" run net.onnx --target eval -v 2>/dev/null | grep -q '^start' &&
+(($("$wick" run net.onnx --target eval -v 2>/dev/null | grep -c '^start'))) &&
   bad 'the evaluator loads no package' || good
 gives 'profile' ' conv ' "$wick" run net.wick --profile
 gives 'profile, by operator' '^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +conv +all$' \
