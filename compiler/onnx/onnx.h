@@ -111,7 +111,8 @@ void wk_import_report_free(wk_import_report *r);
 /* What is to be given for unbound sizes, as WK_USAGE; NULL: nothing. */
 wk_status wk_import_unbound(const wk_import_report *r) WK_MUST_CHECK;
 
-/* Maps the file; constants of the module point into it where alignment permits. */
+/* Maps the file; constants of the module point into it where alignment permits. *out is NULL when
+ * that fails. */
 wk_status wk_import_onnx(const char *path, const wk_import_options *o, wk_import_report *report,
                          wk_module **out) WK_MUST_CHECK;
 

@@ -24,13 +24,14 @@ static const struct {
 #undef MESSAGE
 };
 
-/* "" when it is taken. */
+/* "" when it is taken; what is not leaves no module. */
 static wk_str import(const char *text) {
   wk_str model = {0}, out = {0};
-  wk_module *m = NULL;
+  wk_module *m = (wk_module *)&model;
   model_text(text, &model);
   wk_status s = wk_import_onnx_memory(model.s, model.n, NULL, NULL, &m);
   wk_str_add(&out, "");
+  if (s) assert_null(m);
   if (s) wk_str_printf(&out, "%s: %s", s->message, s->notes ? s->notes : "");
   wk_status_free(s);
   wk_module_free(m);
