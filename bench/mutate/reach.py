@@ -78,23 +78,22 @@ class Map:
             self.lines[name] = {f: set(l) for f, l in document["lines"].items()}
 
     def tests_of(self, fault, root, tests):
-        """Tests that reach the line, the quickest first. Where nothing is recorded (a table), those
-        that reach the nearest line above in the function, else the file, else the folder above
-        it; of code that becomes bitcode, those that reach what describes its calls, in the folder
-        above its own."""
+        """Tests that reach the line, the quickest first. Where nothing is recorded (a fault without
+        a switch, a table), those that reach any line of the function, else the file, else the
+        folder above it; of code that becomes bitcode, those that reach what describes its calls, in
+        the folder above its own."""
         if fault.area == "rtl":
             return rtl_tests(root, fault.path, tests)
-        line, recorded = fault.line, self.recorded.get(fault.path, set())
-        text = (root / fault.path).read_text(encoding="utf-8").split("\n")
-        while line > 0 and line not in recorded and not text[line - 1].startswith("}"):
-            line -= 1
-        folder = os.path.dirname(fault.path)
+        lines, folder = {fault.line}, os.path.dirname(fault.path)
         if "/bitcode/" in fault.path:
             hit, folder = [], os.path.dirname(folder)
-        elif line in recorded:
-            return self.quickest(t for t in tests if t not in self.seconds
-                                 or line in self.lines[t].get(fault.path, ()))
         else:
+            recorded = self.recorded.get(fault.path, set())
+            if fault.line not in recorded:
+                lines = function_lines(root / fault.path, fault.line)
+            if lines & recorded:
+                return self.quickest(t for t in tests if t not in self.seconds
+                                     or lines & self.lines[t].get(fault.path, set()))
             hit = [t for t in tests if fault.path in self.lines.get(t, {fault.path: 0})]
         while not hit and folder:
             hit = [t for t in tests if any(f.startswith(folder + "/")
@@ -104,6 +103,17 @@ class Map:
 
     def quickest(self, tests):
         return sorted(tests, key=lambda t: self.seconds.get(t, 1e9))
+
+
+def function_lines(file, line):
+    """Numbers of the lines between the ends of functions around this one."""
+    text = file.read_text(encoding="utf-8").split("\n")
+    first = last = line
+    while first > 1 and not text[first - 2].startswith("}"):
+        first -= 1
+    while last < len(text) and not text[last - 1].startswith("}"):
+        last += 1
+    return set(range(first, last + 1))
 
 
 def rtl_tests(root, path, tests):
