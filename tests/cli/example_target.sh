@@ -84,6 +84,14 @@ gives 'its device' '^  device +C, loaded$' "$wick" inspect net.wick --plugin out
 gives 'its parts' '^  part 1 +plainc, unit 0' "$wick" inspect net.wick
 gives 'why' 'gather on cpu, not plainc: it does not gather' \
   "$wick" compile "$net/model.onnx" "${target[@]}" --print-parts
+# two parts that share nothing
+model "$(field 1 "$(node Relu a y)")$(field 1 "$(node Gather 'd i' z)")" \
+  "$(field 11 "$(value a 1 1 4)")$(field 11 "$(value d 1 4)")$(field 11 "$(value i 7 2)")" \
+  "$(field 12 "$(value y 1 1 4)")$(field 12 "$(value z 1 2)")" >apart.onnx
+check 'parts without edges' "$wick" compile apart.onnx "${target[@]}" -q -o apart.wick
+gives 'are listed' '^1 1 0$' bash -c "'$wick' inspect apart.wick | awk '
+  /^  part [0-9] +plainc/ { p++ } /^  part [0-9] +cpu/ { c++ } /^  edges/ { e++ }
+  END { print p + 0, c + 0, e + 0 }'"
 gives 'run' '^v75 f32' "$wick" run net.wick --plugin out/plainc_device.so
 gives 'by the environment' '^v75 f32' env WICK_PLUGINS=out/plainc_device.so "$wick" run net.wick
 gives 'its steps' '^ *[0-9]+ +Add_75 +2.64 k +.*matmul\(@out %v75\[2,11,5\]:f32' \
