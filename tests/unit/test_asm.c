@@ -277,13 +277,21 @@ static void limits(void **state) {
        {.max_bytes = 1000}, "the memory images have more than 1000 bytes"},
       {".for i 0 5000\n.memory a 0 1\n.end\n", {0}, "the name 'a' is taken"},
       {".memory a123456789b123456789c123456789d123456789e123456789f123456789abcd 0 1\n", {0},
-       "a name has at most 63 letters"}};
+       "a name has at most 63 letters"},
+      {"mark\nmark\nend\n", {.max_commands = 3}, NULL},
+      {"mark\nmark\nend\n", {.max_commands = 2}, "more than 2 commands"},
+      {"mark\n\nend", {.max_lines = 3}, NULL},
+      {"mark\n\nend", {.max_lines = 2}, "more than 2 lines with what loops repeat"},
+      {".memory a 0 1024\n.random a 1\nend\n", {.max_bytes = 1024}, NULL},
+      {".memory a 0 1024\n.random a 1\nend\n", {.max_bytes = 1023},
+       "the memory images have more than 1023 bytes"}};
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
-    wk_stream *s;
+    wk_stream *s = NULL;
     wk_status status = wk_asm(cases[i].text, strlen(cases[i].text), "s.s", NULL, &cases[i].o, &s);
-    assert_non_null(status);
-    assert_string_equal(status->message, cases[i].message);
+    if (!status != !cases[i].message || (status && strcmp(status->message, cases[i].message)))
+      fail_msg("case %zu: %s", i, status ? status->message : "is taken");
+    if (!status) wk_stream_free(s);
     wk_status_free(status);
   }
 }

@@ -147,14 +147,12 @@ static void describe_conv(wk_contract *c, const wk_inst *i) {
 }
 
 static void place_conv_epilogue(wk_contract *c, const wk_inst *i) {
-  int64_t none[3] = {0};
   bool fits = epilogue_fits(i);
   if (wk_contract_has_bias(i)) {
     wk_view bias = i->operands[WK_CONTRACT_BIAS];
     fits = fits && is_bias_type(i, bias.dtype) && (bias.dims[0] == 1 || bias.strides[0] == 1);
     wk_cpu_operand *o = &c->place[c->n_operands];
     memset(o, 0, sizeof *o);
-    memcpy(o->stride, none, sizeof none);
     o->per_column = bias.dims[0] != 1;
     o->dtype = bias.dtype;
     c->operand[c->n_operands++] = WK_CONTRACT_BIAS;
