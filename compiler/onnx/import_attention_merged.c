@@ -64,7 +64,6 @@ static wk_status attend_merged(wk_onnx_node *c, wk_value_id x, const sizes *s, i
                 "with a past, keys and values have one size");
   a.k = wk_heads_append(c, past_of(c, past_input, 0, a.k), a.k);
   a.v = wk_heads_append(c, past_of(c, past_input, 1, a.v), a.v);
-  if (c->status) return c->status;
   if (wk_onnx_wants(c, 1)) {
     wk_onnx_valid(c, s->hidden == s->v_hidden, "with a present, keys and values have one size");
     wk_onnx_result(c, 1, stacked(c, a.k, a.v));
