@@ -63,6 +63,8 @@ static const search searches[] = {
      .limits = {"energy=0.9x"}},
     {.name = "with a little more", .space = large, .models = 2, .budget = 30,
      .limits = {"energy=1.3x"}},
+    {.name = "with energy enough", .space = large, .models = 1, .budget = 20,
+     .limits = {"energy=100x"}},
     {.name = "with next to no energy", .space = large, .models = 1, .budget = 20,
      .limits = {"energy=1000000"}},
     {.name = "some cannot", .space = large, .models = 2, .budget = 60, .seed = 9, .confirm = 3,
