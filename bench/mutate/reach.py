@@ -106,11 +106,13 @@ class Map:
 
 
 def function_lines(file, line):
-    """Numbers of the lines between the ends of functions around this one."""
+    """Numbers of the lines of the function around this one; none where there is no function."""
     text = file.read_text(encoding="utf-8").split("\n")
     first = last = line
     while first > 1 and not text[first - 2].startswith("}"):
         first -= 1
+    if not any(t.endswith("{") for t in text[first - 1:line]):
+        return set()
     while last < len(text) and not text[last - 1].startswith("}"):
         last += 1
     return set(range(first, last + 1))

@@ -12,7 +12,8 @@ static wk_floats doubles(wk_onnx_node *c, const char *name) {
   const Onnx__AttributeProto *a = wk_onnx_attr(c, name);
   wk_tensor t;
   bool borrowed;
-  if (!a || !a->t) return (wk_floats){.n = -1};
+  if (c->status || !a) return (wk_floats){.n = -1};
+  if (!wk_onnx_valid(c, a->t, "attribute '%s' has no value", name)) return (wk_floats){.n = -1};
   wk_onnx_latch(c, wk_onnx_tensor_read(a->t, &t, &borrowed));
   if (c->status) return (wk_floats){.n = -1};
   int64_t n = wk_type_count(&t.type);
@@ -107,6 +108,7 @@ wk_status wk_onnx_own(wk_onnx_node *c) {
   if (!wk_onnx_need(c, known, "this operator is not known")) return c->status;
   const wk_op_info *info = wk_op_get(op);
   check_attributes(c, info);
+  if (!wk_onnx_ok(c)) return c->status;
   char *attrs = wk_make_attrs(c, op);
   for (int i = 0; i < info->n_fields; i++)
     read_field(c, &info->fields[i], attrs + info->fields[i].offset);
