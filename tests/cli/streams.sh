@@ -89,4 +89,10 @@ if command -v verilator >/dev/null; then
   echo 'module top(output logic [63:0] o); assign o = wick_pkg::ConfigHash; endmodule' >top.sv
   check 'Verilator reads the package' verilator --lint-only -Wall wick_pkg.sv top.sv
 fi
+# Values without a name, or with one that begins with a digit.
+model "$(field 1 "$(node Relu 1a 2y)")" "$(field 11 "$(value 1a 3 1 8 8 8)")" \
+  "$(field 12 "$(value 2y 3 1 8 8 8)")" >digits.onnx
+check 'names of digits' "$wick" compile digits.onnx -q --target accel:tiny --emit stream -o digits
+gives 'have a letter before' '^input _2 0x00001400 512 output _2y 0x00001800 512$' \
+  bash -c "grep -E '^(input|output) ' digits.map | xargs"
 finish
