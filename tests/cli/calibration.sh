@@ -108,7 +108,10 @@ refuses 'an input without a file' 3 "nested/2: no file for input 'b'" \
   quantise sum.onnx --calibration nested
 refuses 'a sample without a file' 3 "calibration sample 2: no file for input 'w'" \
   quantise sum.onnx --calibration x=x1.npy b=x2.npy w=x3.npy x=x1.npy b=x1.npy
-full nested/2/other.npy 1 2,2
-refuses 'a file of no input' 3 'nested/2/other.npy: which of the' \
-  quantise sum.onnx --calibration nested
+for name in other bias; do # a suffix begins with a dot
+  full nested/2/$name.npy 1 2,2
+  refuses "$name, a file of no input" 3 "nested/2/$name.npy: which of the" \
+    quantise sum.onnx --calibration nested
+  rm nested/2/$name.npy
+done
 finish
