@@ -7,17 +7,13 @@
 
 bool wk_attr_number(const void *source, const char *name, size_t n, double *value) {
   const wk_attr_source *s = source;
-  const wk_op_info *info = wk_op_get(s->op);
-  for (int k = 0; k < info->n_fields; k++) {
-    const wk_field *f = &info->fields[k];
-    const char *at = (const char *)s->attrs + f->offset;
-    if (strlen(f->name) != n || memcmp(f->name, name, n) != 0) continue;
-    if (f->kind == WK_FIELD_FLOAT) *value = *(const double *)at;
-    else if (f->kind == WK_FIELD_INT) *value = (double)*(const int64_t *)at;
-    else return false;
-    return true;
-  }
-  return false;
+  const wk_field *f = wk_op_field(wk_op_get(s->op), name, n);
+  if (!f) return false;
+  const char *at = (const char *)s->attrs + f->offset;
+  if (f->kind == WK_FIELD_FLOAT) *value = *(const double *)at;
+  else if (f->kind == WK_FIELD_INT) *value = (double)*(const int64_t *)at;
+  else return false;
+  return true;
 }
 
 wk_status wk_op_expr(wk_op op, const void *attrs, const wk_dtype *dtypes, int n_inputs,

@@ -70,6 +70,12 @@ _Static_assert(sizeof(wk_ints) == 16 && sizeof(wk_floats) == 16 && sizeof(wk_tex
                    sizeof(const char *) == 8,
                "attribute members are 8 or 16 bytes");
 
+const wk_field *wk_op_field(const wk_op_info *info, const char *name, size_t n) {
+  for (const wk_field *f = info->fields; f < info->fields + info->n_fields; f++)
+    if (strlen(f->name) == n && memcmp(f->name, name, n) == 0) return f;
+  return NULL;
+}
+
 bool wk_op_from_name(const char *s, size_t n, wk_op *out) {
   for (int op = 0; op < WK_OP_COUNT; op++) {
     const char *name = wk_op_get((wk_op)op)->name;

@@ -84,6 +84,8 @@ typedef struct {
 
 const wk_op_info *wk_op_get(wk_op op);
 bool wk_op_from_name(const char *s, size_t n, wk_op *out);
+/* The attribute whose name is these n bytes; NULL: there is none. */
+const wk_field *wk_op_field(const wk_op_info *info, const char *name, size_t n);
 const char *wk_op_class_name(wk_op_class c);
 /* Name of operand i ("x", "extra") into the caller's buffer of 32 bytes. */
 void wk_op_operand_name(const char *names, int i, char buf[32]);

@@ -187,12 +187,6 @@ static wk_status parse_expr(wk_lexer *l, wk_arena *a, wk_op op, const wk_field *
 
 /* ---- attribute lists ----------------------------------------------------------------------- */
 
-static int find_field(const wk_op_info *info, const char *name) {
-  for (int i = 0; i < info->n_fields; i++)
-    if (strcmp(info->fields[i].name, name) == 0) return i;
-  return -1;
-}
-
 static wk_status unknown_field(const wk_lexer *l, const wk_op_info *info) {
   const char *names[16];
   size_t n = 0;
@@ -210,8 +204,9 @@ static wk_status parse_list(wk_lexer *l, wk_arena *a, const wk_op_info *info, vo
   while (more) {
     if (l->tok.kind != WK_TOK_WORD)
       return wk_lex_error(l, "attribute name expected, not %s", wk_lex_shown(&l->tok).s);
-    int i = find_field(info, l->tok.text);
-    if (i < 0) return unknown_field(l, info);
+    const wk_field *f = wk_op_field(info, l->tok.text, strlen(l->tok.text));
+    if (!f) return unknown_field(l, info);
+    int64_t i = f - info->fields;
     if (seen >> i & 1) return wk_lex_error(l, "attribute %s is given twice", l->tok.text);
     seen |= UINT64_C(1) << i;
     WK_TRY(wk_lex_next(l));

@@ -89,14 +89,10 @@ static void check_attributes(wk_onnx_node *c, const wk_op_info *info) {
   };
   for (size_t i = 0; i < c->proto->n_attribute; i++) {
     const char *name = c->proto->attribute[i]->name;
-    if (!name || strncmp(name, "__", 2) == 0) continue;
-    const wk_field *f = info->fields, *end = f + info->n_fields;
-    while (f < end && strcmp(f->name, name) != 0) f++;
-    if (!wk_onnx_valid(c, f < end, "%s has no attribute '%s'", c->proto->op_type, name)) return;
-    const Onnx__AttributeProto *a = wk_onnx_attr(c, name);
-    const char *kind = a ? wk_onnx_attr_kind(a) : NULL, *want = kinds[f->kind];
-    wk_onnx_valid(c, !kind || strcmp(kind, want) == 0, "attribute '%s' is %s, not %s", name, kind,
-                  want);
+    if (wk_onnx_attr_is_free(c->proto->attribute[i])) continue;
+    const wk_field *f = wk_op_field(info, name, strlen(name));
+    if (!wk_onnx_valid(c, f != NULL, "%s has no attribute '%s'", info->name, name)) return;
+    wk_onnx_attr_is(c, name, kinds[f->kind], (int)strlen(kinds[f->kind]));
   }
 }
 

@@ -57,7 +57,8 @@ static const char *const kinds[] = {
     [ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTOS] = "type_protos",
 };
 
-const char *wk_onnx_attr_kind(const Onnx__AttributeProto *a) {
+/* NULL: an old file that does not say, or a list without entries. */
+static const char *kind_of(const Onnx__AttributeProto *a) {
   size_t type = a->has_type ? (size_t)a->type : 0;
   if (type > 0 && type < WK_COUNTOF(kinds)) return kinds[type];
   return a->has_f       ? "float"
@@ -94,6 +95,17 @@ static bool is_same(const char *text, int n, const char *want) {
   return strncmp(text, want, (size_t)n) == 0 && !want[n];
 }
 
+bool wk_onnx_attr_is_free(const Onnx__AttributeProto *a) {
+  return !a->name || strncmp(a->name, "__", 2) == 0;
+}
+
+bool wk_onnx_attr_is(wk_onnx_node *c, const char *name, const char *kind, int n) {
+  const Onnx__AttributeProto *a = wk_onnx_attr(c, name);
+  const char *found = a ? kind_of(a) : NULL;
+  return wk_onnx_valid(c, !found || is_same(kind, n, found), "attribute '%s' is %s, not %.*s", name,
+                       found, n, kind);
+}
+
 static bool find_entry(const schema *s, const char *name, entry *e) {
   for (const char *text = s->attributes; next_entry(&text, e);)
     if (is_same(e->name, e->name_n, name)) return true;
@@ -128,15 +140,12 @@ static void check_attributes(wk_onnx_node *c, const history *h, const schema *s)
   for (size_t i = 0; i < c->proto->n_attribute; i++) {
     const Onnx__AttributeProto *a = c->proto->attribute[i];
     entry e;
-    if (!a->name || strncmp(a->name, "__", 2) == 0) continue;
+    if (wk_onnx_attr_is_free(a)) continue;
     if (!find_entry(s, a->name, &e)) {
       refuse_unknown(c, a->name, h, s);
       return;
     }
-    const Onnx__AttributeProto *value = wk_onnx_attr(c, a->name);
-    const char *kind = value ? wk_onnx_attr_kind(value) : NULL;
-    wk_onnx_valid(c, !kind || is_same(e.kind, e.kind_n, kind), "attribute '%s' is %s, not %.*s",
-                  a->name, kind, e.kind_n, e.kind);
+    wk_onnx_attr_is(c, a->name, e.kind, e.kind_n);
   }
   entry e;
   for (const char *text = s->attributes; next_entry(&text, &e);) {

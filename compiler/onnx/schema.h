@@ -11,7 +11,11 @@
  * have it. Names that begin with "__" are anybody's. */
 bool wk_onnx_check_schema(wk_onnx_node *c);
 
-/* "int", "tensor"…; NULL: an old file that does not say, or a list without entries. */
-const char *wk_onnx_attr_kind(const Onnx__AttributeProto *a);
+/* Whether the attribute's name is anybody's. */
+bool wk_onnx_attr_is_free(const Onnx__AttributeProto *a);
+
+/* The node's attribute is of the kind that these n bytes name ("int", "tensor"…), or does not say
+ * of which it is; what does not fit is latched. */
+bool wk_onnx_attr_is(wk_onnx_node *c, const char *name, const char *kind, int n);
 
 #endif
