@@ -21,7 +21,7 @@ typedef struct {
   uint32_t n_out;    /* for errors: outputs asked for (0: one) */
 } infer_case;
 
-static const infer_case cases[] = {
+static const infer_case all_cases[] = {
 #define CASE(op, attrs, in, want) {WK_OP_##op, attrs, in, want, 0},
 #define CASE_N(op, attrs, in, want, n_out) {WK_OP_##op, attrs, in, want, n_out},
 #include "tests/unit/infer_cases.def"
@@ -172,7 +172,7 @@ static void run_case(const infer_case *c) {
 
 static void table(void **state) {
   (void)state;
-  for (size_t k = 0; k < WK_COUNTOF(cases); k++) run_case(&cases[k]);
+  for (size_t k = 0; k < WK_COUNTOF(all_cases); k++) run_case(&all_cases[k]);
 }
 
 /* Attributes that say yes or no, by 1 or 0, in every operator that has them. */
@@ -183,19 +183,19 @@ static void flags_are_0_or_1(void **state) {
       "keepdims", "select_last", "column_major", "taps"};
   static bool tried[WK_OP_COUNT][WK_COUNTOF(flags)];
   (void)state;
-  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
-    const wk_op_info *info = wk_op_get(cases[i].op);
-    for (size_t k = 0; k < WK_COUNTOF(flags) && cases[i].want[0] != '!'; k++) {
+  for (size_t i = 0; i < WK_COUNTOF(all_cases); i++) {
+    const wk_op_info *info = wk_op_get(all_cases[i].op);
+    for (size_t k = 0; k < WK_COUNTOF(flags) && all_cases[i].want[0] != '!'; k++) {
       bool has = false;
       for (int f = 0; f < info->n_fields; f++)
         has |= info->fields[f].kind == WK_FIELD_INT && !strcmp(info->fields[f].name, flags[k]);
-      if (!has || tried[cases[i].op][k]) continue;
-      tried[cases[i].op][k] = true;
+      if (!has || tried[all_cases[i].op][k]) continue;
+      tried[all_cases[i].op][k] = true;
       char attrs[256], want[64];
       size_t n;
-      snprintf(attrs, sizeof attrs, "%s %s=2", cases[i].attrs, flags[k]);
+      snprintf(attrs, sizeof attrs, "%s %s=2", all_cases[i].attrs, flags[k]);
       snprintf(want, sizeof want, "!%s is 2, must be 0 or 1", flags[k]);
-      infer_case c = cases[i];
+      infer_case c = all_cases[i];
       c.attrs = attrs;
       c.n_out = 0;
       for (const char *t = c.want; (n = word(&t)) > 0; t += n) c.n_out++;
@@ -211,9 +211,9 @@ static void every_operator_is_covered(void **state) {
   for (int op = 0; op < WK_OP_COUNT; op++) {
     const wk_op_info *info = wk_op_get((wk_op)op);
     bool good = info->kind == WK_KIND_INST || info->cls == WK_CLASS_CONTROL, bad = good;
-    for (size_t k = 0; k < WK_COUNTOF(cases); k++) {
-      if (cases[k].op != (wk_op)op) continue;
-      if (cases[k].want[0] == '!') bad = true;
+    for (size_t k = 0; k < WK_COUNTOF(all_cases); k++) {
+      if (all_cases[k].op != (wk_op)op) continue;
+      if (all_cases[k].want[0] == '!') bad = true;
       else good = true;
     }
     if (op == WK_OP_IDENTITY) bad = true; /* takes everything */
