@@ -86,7 +86,7 @@ export WICK_OPENCL=$own
 if [[ -e /etc/OpenCL/vendors/pocl.icd && ! ${OCL_ICD_VENDORS-} ]]; then
   gives 'PoCL, which is installed' '^opencl:0 ' "$wick" devices
 fi
-if "$wick" devices | grep -q '^opencl:0 '; then
+if has_device 'opencl:0 '; then
   "$wick" devices --json --device opencl:0 >device.json
   gives 'a description' '^  "wick": "opencl-device"' cat device.json
   gives 'its units' '^  "units": [1-9]' cat device.json

@@ -17,6 +17,7 @@ export MALLOC_PERTURB_=165
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$tmp.sanitizer
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}log_path=$tmp.sanitizer
 # Under pipefail, what `grep -q` ends early has failed: -c reads to the end.
+has_device() { (($("$wick" devices 2>/dev/null | grep -c "^$1"))); }
 is_sanitized() { (($(nm "$wick" | grep -c __asan_init))); }
 has_loader() { (($(ldconfig -p 2>/dev/null | grep -c 'libOpenCL\.so\.1'))); } # OpenCL's
 

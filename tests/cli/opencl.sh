@@ -55,7 +55,7 @@ check 'beside it, as on the processor' diff -r cpu both
 # ---- two devices of one name, which PoCL makes of a processor
 
 export POCL_DEVICES='pthread pthread'
-if "$wick" devices | grep -q '^opencl:1 .*Portable Computing'; then
+if has_device 'opencl:1 .*Portable Computing'; then
   check 'the second device' "$wick" compile net.onnx --target opencl:1 -o second.wick -q
   gives 'its name' '^unit 0 +opencl, .*#2$' "$wick" inspect second.wick
   check 'on the second device' "$wick" run second.wick --output-dir other

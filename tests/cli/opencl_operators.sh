@@ -106,7 +106,7 @@ if [[ -f $oclgrind ]] && ! is_sanitized; then
   read -r passed failed <counts
 else echo 'note: oclgrind is not here: accesses are not checked'; fi
 
-if ! "$wick" devices | grep -q '^opencl:0 '; then
+if ! has_device 'opencl:0 '; then
   echo 'note: there is no OpenCL device: nothing more is tested'
   finish
 fi

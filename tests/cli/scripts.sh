@@ -117,9 +117,8 @@ tells 'opencl, no model' 1 '^bench/opencl: there is no nn.onnx$' \
   tree/bench/opencl --targets cpu --models nn.onnx
 tells 'opencl, no OpenCL' 1 '^bench/opencl: OpenCL: there is no OpenCL' \
   env WICK_OPENCL=/nonexistent tree/bench/opencl
-has_opencl() { "$wick" devices | grep -q '^opencl:0 '; }
-measured=cpu
-if has_opencl; then measured=opencl; else
+measured=cpu opencl=
+if has_device 'opencl:0 '; then measured=opencl opencl=opencl; else
   echo 'note: there is no OpenCL device: bench/opencl and the demo run without one'
 fi
 net=$root/tests/nets/int8/residual_qlinear/model.onnx
@@ -222,7 +221,7 @@ done <suggested
   bad "the demo and its suggestions leave $(ls tree)"
 # The demo's integers are the same everywhere, and without OpenCL one line says so.
 gives 'targets of the demo' \
-  "^same outputs, bit for bit: cpu accel$(has_opencl && echo ' opencl') \\([0-9a-f]{64}\\)$" \
+  "^same outputs, bit for bit: cpu accel${opencl:+ $opencl} \\([0-9a-f]{64}\\)$" \
   cat demo.log
 if (WICK_OPENCL=/nonexistent tree/scripts/demo ds_cnn) >none.log 2>&1 &&
   [[ $(grep -c '^OpenCL: there is no OpenCL' none.log) == 1 ]] &&

@@ -51,7 +51,7 @@ same_everywhere() { # same_everywhere MODEL: its outputs on all targets, in out/
     first=$target
   done
 }
-"$wick" devices 2>/dev/null | grep -q '^opencl' && opencl=opencl
+has_device opencl && opencl=opencl
 same_everywhere a.onnx
 
 refuses 'no quantised model' 2 '--qat: the model quantises nothing' \

@@ -15,6 +15,8 @@
 /* Behind a fill of the first 4 KiB of the scratchpad: command 0, labelled a, line 4. Commands lie
  * from 0x8000 on, the area of marks from 0xc000. */
 #define LATER "the result lies where an operand is still read"
+#define SOFTMAX(out) \
+  "tab in=0 table=1 count=3 wait a\nrow fn=softmax in=512 out=" out " par=1024 table=1"
 #define WAIT(n) " and which may not have retired: a wait for " n " is missing"
 static const struct {
   const char *text, *says; /* NULL: accepted */
@@ -199,18 +201,11 @@ static const struct {
     {"row fn=max in=512 in_y=8 ny=2 out=519 out_y=8 wait a", NULL},
     {"row fn=max in=512 in_y=8 ny=2 out=520 out_y=8 wait a",
      "command 1 (ROW): field 'out': " LATER},
-    {"tab in=0 table=1 count=3 wait a\n"
-     "row fn=softmax in=512 out=504 par=1024 table=1", NULL},
-    {"tab in=0 table=1 count=3 wait a\n"
-     "row fn=softmax in=512 out=505 par=1024 table=1",
-     "command 2 (ROW): field 'out': " LATER},
-    {"tab in=0 table=1 count=3 wait a\n"
-     "row fn=softmax in=512 out=512 par=1024 table=1", NULL},
-    {"tab in=0 table=1 count=3 wait a\n"
-     "row fn=softmax in=512 out=519 par=1024 table=1",
-     "command 2 (ROW): field 'out': " LATER},
-    {"tab in=0 table=1 count=3 wait a\n"
-     "row fn=softmax in=512 out=520 par=1024 table=1", NULL},
+    {SOFTMAX("504"), NULL},
+    {SOFTMAX("505"), "command 2 (ROW): field 'out': " LATER},
+    {SOFTMAX("512"), NULL},
+    {SOFTMAX("519"), "command 2 (ROW): field 'out': " LATER},
+    {SOFTMAX("520"), NULL},
     {"trn in=512 in_r=8 out=512 out_r=8 nx=2 in_x=64 out_x=64 wait a", NULL},
     {"trn in=512 in_r=8 out=575 out_r=8 nx=2 in_x=64 out_x=64 wait a",
      "command 1 (TRN): field 'out': " LATER},
