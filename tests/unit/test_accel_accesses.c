@@ -19,6 +19,7 @@
 #include "compiler/integer/integer.h"
 #include "targets/accel/check/footprint.h"
 #include "targets/accel/compile/compile.h"
+#include "targets/accel/compile/ideas.h"
 #include "tests/random_layers.h"
 
 static const struct {
@@ -297,6 +298,7 @@ static void compare_network(int number) {
     if (strcmp(p->instance->target->name, "accel") != 0) continue;
     for (int plan = 0; plan < PLANS; plan++) {
       const wk_accel_options o = {.prefetch = plan ? WK_PREFETCH_AUTO : WK_PREFETCH_DOUBLE,
+                                  .without = plan ? 0 : WK_ACCEL_FUSION,
                                   .marks = number % 5 == 0};
       compare_part(&machine, &o, p->module->main);
     }

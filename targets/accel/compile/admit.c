@@ -53,7 +53,7 @@ static bool can_plan(const wk_accel_net *net, const wk_accel_options *o, wk_acce
   bool fine = !s;
   if (fine) {
     wk_accel_build(net, &plan, uses, 0, plan.groups.n, &steps);
-    wk_accel_depend(net, o->without, &steps);
+    wk_accel_depend(net, o->prefetch, o->without, &steps);
     fine = is_schedule_fine(net, &steps, o->prefetch, why);
   } else {
     why->node = net->nodes.data[net->ops.data[plan.misfit].layer];

@@ -20,7 +20,8 @@ typedef struct {
 
 extern const wk_target wk_target_accel;
 
-/* The best plan that the effort finds. WK_RESOURCE: plan->misfit does not fit. */
+/* The best plan that the effort finds, in any mode but SERIAL. WK_RESOURCE: plan->misfit does not
+ * fit. */
 wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
                           const wk_accel_options *o, wk_accel_plan *out) WK_MUST_CHECK;
 void wk_accel_plan_free(wk_accel_plan *p);
@@ -30,7 +31,8 @@ void wk_accel_plan_free(wk_accel_plan *p);
  * would find. */
 wk_accel_plans *wk_accel_plans_new(void);
 void wk_accel_plans_free(wk_accel_plans *p); /* NULL ok */
-/* wk_accel_search, unless o->plans has it; for --explain it is searched again. */
+/* wk_accel_search, unless o->plans has it; for --explain it is searched again. The plan of SERIAL
+ * is that of AUTO: what it shows is what running ahead is worth to that plan. */
 wk_status wk_accel_find_plan(const wk_accel_net *net, const wk_accel_use *uses,
                              const wk_accel_options *o, wk_accel_plan *out) WK_MUST_CHECK;
 /* wk_target.admits */

@@ -189,7 +189,8 @@ static bool drains(const wk_accel_step *s) {
   return s->c.opcode != WK_CMD_CONV || WK_V(&s->c, CONV, drain);
 }
 
-void wk_accel_depend(const wk_accel_net *net, unsigned without, wk_accel_steps *s) {
+void wk_accel_depend(const wk_accel_net *net, wk_accel_prefetch mode, unsigned without,
+                     wk_accel_steps *s) {
   depending d = {.net = net, .steps = s};
   d.buffers = wk_xcalloc(s->buffers.n, sizeof *d.buffers);
   d.rows = wk_xcalloc(net->tensors.n, sizeof *d.rows);
@@ -210,6 +211,7 @@ void wk_accel_depend(const wk_accel_net *net, unsigned without, wk_accel_steps *
     if (drains(x)) d.drained[x->half] = x->ordinal + 1;
   }
   wk_accel_hold_loads(s, without);
+  wk_accel_hold_transfers(s, mode);
   for (size_t i = 0; i < s->buffers.n; i++) free(d.buffers[i].cells);
   for (size_t t = 0; t < net->tensors.n; t++) free(d.rows[t]);
   wk_vec_free(&d.reads);

@@ -31,11 +31,7 @@ wk_status wk_accel_ideas_read(const char *text, unsigned *out) {
   }
 }
 
-typedef uint32_t counts[WK_QUEUE_COUNT];
-
-static bool computes(const wk_accel_step *s) {
-  return s->c.queue == WK_QUEUE_ex || s->c.queue == WK_QUEUE_ve;
-}
+typedef wk_accel_counts counts;
 
 static void need(wk_accel_step *s, int queue, const counts c) {
   if (s->needs[queue] < c[queue]) s->needs[queue] = c[queue];
@@ -47,7 +43,7 @@ void wk_accel_hold_loads(wk_accel_steps *s, unsigned without) {
   bool has_computed = false;
   for (size_t i = 0; i < s->list.n; i++) {
     wk_accel_step *x = &s->list.data[i];
-    bool is_load = !computes(x) && x->c.queue != WK_QUEUE_st;
+    bool is_load = wk_accel_is_transfer(x) && x->c.queue != WK_QUEUE_st;
     if (i && x->group != s->list.data[i - 1].group) memcpy(group, issued, sizeof group);
     if (is_load && has_computed) {
       memcpy(tiles[0], tiles[1], sizeof tiles[0]);
@@ -59,7 +55,7 @@ void wk_accel_hold_loads(wk_accel_steps *s, unsigned without) {
       if (without & WK_ACCEL_CROSS_LAYER) need(x, q, group);
       if (without & WK_ACCEL_EARLY_ISSUE && is_engine) need(x, q, tiles[0]);
     }
-    has_computed = has_computed || computes(x);
+    has_computed = has_computed || !wk_accel_is_transfer(x);
     issued[x->c.queue] = x->ordinal + 1;
   }
 }

@@ -198,7 +198,7 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
     if (!s && o->explain) wk_accel_explain_print(o->explain, &net, &plan, stderr);
     if (!s) {
       wk_accel_build(&net, &plan, uses, 0, plan.groups.n, &steps);
-      wk_accel_depend(&net, o->without, &steps);
+      wk_accel_depend(&net, o->prefetch, o->without, &steps);
       s = wk_accel_schedule(&net, &steps, o->prefetch, &stream);
     }
   }

@@ -6,7 +6,7 @@
 #ifndef WICK_ACCEL_PLAN_H
 #define WICK_ACCEL_PLAN_H
 
-#include "targets/accel/compile/steps.h"
+#include "targets/accel/compile/prefetch.h"
 
 typedef struct {
   int first, last; /* operators */
@@ -35,8 +35,10 @@ wk_accel_use *wk_accel_uses(const wk_accel_net *net, wk_arena *a);
  * they are resident. */
 void wk_accel_build(const wk_accel_net *net, const wk_accel_plan *p, const wk_accel_use *uses,
                     size_t g0, size_t g1, wk_accel_steps *out);
-/* What each step must wait for, whatever is where; without: ideas that are left out (ideas.h). */
-void wk_accel_depend(const wk_accel_net *net, unsigned without, wk_accel_steps *s);
+/* What each step must wait for, whatever is where, and what the mode has it wait for besides;
+ * without: ideas that are left out (ideas.h). */
+void wk_accel_depend(const wk_accel_net *net, wk_accel_prefetch mode, unsigned without,
+                     wk_accel_steps *s);
 
 enum { WK_ACCEL_MOST_BLOCKS = 511 }; /* along the sum, of a command */
 /* Constants too large to be in the scratchpad twice, or for a command: sums go part by part. */

@@ -87,7 +87,7 @@ static const known_plan *find(const wk_accel_plans *p, const wk_str *key) {
 
 wk_status wk_accel_find_plan(const wk_accel_net *net, const wk_accel_use *uses,
                              const wk_accel_options *o, wk_accel_plan *out) {
-  wk_accel_options search = *o; /* serial is auto but for its waits */
+  wk_accel_options search = *o;
   wk_str key = {0};
   if (search.prefetch == WK_PREFETCH_SERIAL) search.prefetch = WK_PREFETCH_AUTO;
   put_net(&key, net, &search);

@@ -91,7 +91,7 @@ static wk_status place_tensors(scheduling *x, wk_plan_item **out) {
 
 /* ---- who was there before -------------------------------------------------------------------- */
 
-typedef uint32_t counts[WK_QUEUE_COUNT];
+typedef wk_accel_counts counts;
 
 static void join(counts a, const counts b) {
   for (int q = 0; q < WK_QUEUE_COUNT; q++)
@@ -224,18 +224,13 @@ static uint32_t result_of(const wk_accel_step *s) {
 
 static void emit(scheduling *x, wk_accel_prefetch mode) {
   clocks k = {0};
-  counts issued = {0}, before = {0};
-  int group = 0;
-  bool waits_for_all = mode == WK_PREFETCH_OFF || mode == WK_PREFETCH_SERIAL;
+  counts issued = {0};
   for (int q = 0; q < WK_QUEUE_COUNT; q++)
     k.known[q] = wk_xcalloc(x->steps->issued[q], sizeof **k.known);
   for (size_t i = 0; i < x->steps->list.n; i++) {
     wk_accel_step *s = &x->steps->list.data[x->order[i]];
     wk_isa_command c = s->c;
-    if (s->group != group) memcpy(before, issued, sizeof before);
-    group = s->group;
-    if (waits_for_all) add_needs(s, issued);
-    if (mode == WK_PREFETCH_DOUBLE) add_needs(s, before);
+    if (mode == WK_PREFETCH_SERIAL) add_needs(s, issued);
     put_addresses(x, s, &c);
     put_waits(&k, s, &c);
     issued[s->c.queue]++;

@@ -4,19 +4,10 @@
 #define WICK_ACCEL_SCHEDULE_H
 
 #include "targets/accel/compile/plan.h"
+#include "targets/accel/compile/prefetch.h"
 #include "targets/accel/compile/sums.h"
 #include "targets/accel/isa/charge.h"
 #include "targets/accel/isa/stream.h"
-
-/* --prefetch */
-typedef enum {
-  WK_PREFETCH_OFF,    /* layer by layer, every transfer waited for */
-  WK_PREFETCH_SERIAL, /* the commands of auto in its order, each waits for all before */
-  WK_PREFETCH_DOUBLE, /* layer by layer, loads run ahead within a layer */
-  WK_PREFETCH_AUTO,
-  WK_PREFETCH_COUNT
-} wk_accel_prefetch;
-extern const char *const wk_accel_prefetch_names[WK_PREFETCH_COUNT];
 
 /* The schedule model: queues, bursts and bandwidth as events, from step to step, without data and
  * without a loop over cycles. */
@@ -27,8 +18,9 @@ typedef struct {
   size_t failed;           /* the step whose buffers do not fit */
 } wk_accel_times;
 
-/* `capacity`: bytes of the scratchpad that may be in use. Times in the arena. False: a step's
- * buffers do not fit. */
+/* `capacity`: bytes of the scratchpad that may be in use. Times in the arena. SERIAL: those of the
+ * steps one after the other, other modes are in what the steps wait for. False: a step's buffers do
+ * not fit. */
 bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t capacity,
                        wk_accel_prefetch mode, wk_arena *a, wk_accel_times *out);
 /* The n steps by their starts, those that stand first first. */

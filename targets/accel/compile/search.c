@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The search for a plan: which operators make a group, in how many strips, and what stays in the
  * scratchpad; judged by the schedule model. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +14,6 @@ void wk_accel_plan_free(wk_accel_plan *p) {
 
 typedef wk_accel_searching searching;
 typedef wk_accel_verdict verdict;
-
-/* The modes that know nothing of other layers. */
-static bool is_layer_by_layer(const searching *x) {
-  return x->o->prefetch == WK_PREFETCH_OFF || x->o->prefetch == WK_PREFETCH_DOUBLE;
-}
 
 /* ---- what a group may be --------------------------------------------------------------------- */
 
@@ -67,14 +63,28 @@ static int64_t busy(const wk_accel_steps *s, const wk_accel_times *t, int queue)
   return sum;
 }
 
-/* How much of what a group by itself does not hide its neighbours will not hide either: that is not
- * known, so groups are found with each of these, and judged as a whole. */
-static const double unhidden[] = {0.25, 0.125, 0.5};
-enum { GUESSES = WK_COUNTOF(unhidden) };
+/* What a mode's search goes by. unhidden: how much of what a group by itself does not hide its
+ * neighbours will not hide either. Where they may, that is not known, so groups are found with each
+ * of some guesses, and judged as a whole; more: of each group, for what its neighbours are kept
+ * from. Where a group waits for those before, it is all. pieces: constants are loaded in pieces of
+ * the scratchpad divided by that, to begin with: small ones where loads run beside what computes,
+ * few where each is waited for. */
+enum { GUESSES = 3 };
+static const struct {
+  int guesses, pieces;
+  double unhidden[GUESSES], more;
+} modes[WK_PREFETCH_COUNT] = {
+    [WK_PREFETCH_OFF] = {1, 8, {1}, 0},
+    [WK_PREFETCH_DOUBLE] = {1, 32, {1}, 0},
+    [WK_PREFETCH_AUTO] = {GUESSES, 32, {0.25, 0.125, 0.5}, 100},
+};
 
-static double cost_of(const verdict *v, int guess) {
-  return v->most + unhidden[guess] * ((double)v->cycles - v->most) + 100;
+static double cost_of(const searching *x, const verdict *v, int guess) {
+  wk_accel_prefetch mode = x->o->prefetch;
+  return v->most + modes[mode].unhidden[guess] * ((double)v->cycles - v->most) + modes[mode].more;
 }
+
+static int guesses(const searching *x) { return modes[x->o->prefetch].guesses; }
 
 verdict wk_accel_judge(const searching *x, const wk_accel_plan *p, size_t g0, size_t g1) {
   wk_accel_steps *s = x->steps;
@@ -82,7 +92,7 @@ verdict wk_accel_judge(const searching *x, const wk_accel_plan *p, size_t g0, si
   wk_arena *a = wk_arena_new();
   wk_accel_steps_clear(s);
   wk_accel_build(x->net, p, x->uses, g0, g1, s);
-  wk_accel_depend(x->net, x->o->without, s);
+  wk_accel_depend(x->net, x->o->prefetch, x->o->without, s);
   int64_t room = x->net->machine->scratchpad;
   verdict v = {.fits = wk_accel_simulate(x->net, s, room, x->o->prefetch, a, &t)};
   v.cycles = t.cycles;
@@ -94,7 +104,7 @@ verdict wk_accel_judge(const searching *x, const wk_accel_plan *p, size_t g0, si
     v.ve = (double)busy(s, &t, WK_QUEUE_ve);
     v.most = v.ex > v.ve ? v.ex : v.ve;
     if (v.bus > v.most) v.most = v.bus;
-    v.cost = cost_of(&v, 0);
+    v.cost = cost_of(x, &v, 0);
   }
   wk_arena_free(a);
   return v;
@@ -153,8 +163,8 @@ static bool best_group(const searching *x, int first, int last, way best[GUESSES
       record(x, &g, &v);
       if (!v.fits) continue;
       if (fits && keeps && v.cost >= best[0].cost) worse++;
-      for (int k = 0; k < GUESSES; k++)
-        if (!fits || cost_of(&v, k) < best[k].cost) best[k] = (way){cost_of(&v, k), g};
+      for (int k = 0; k < guesses(x); k++)
+        if (!fits || cost_of(x, &v, k) < best[k].cost) best[k] = (way){cost_of(x, &v, k), g};
       fits = true;
     }
     if (fits && s >= 2 * best[0].group.strips + 2) break;
@@ -162,7 +172,9 @@ static bool best_group(const searching *x, int first, int last, way best[GUESSES
   return fits;
 }
 
-static int64_t chunk_of(const wk_machine *m) { return m->scratchpad / 32; }
+static int64_t first_chunk(const searching *x) {
+  return x->net->machine->scratchpad / modes[x->o->prefetch].pieces;
+}
 
 /* ---- what has no room ------------------------------------------------------------------------ */
 
@@ -180,7 +192,7 @@ static bool can_fit(void *ctx, const wk_machine *m) {
   net.machine = m;
   o.explain = NULL;
   x.net = &net, x.o = &o;
-  x.plan.chunk = chunk_of(m);
+  x.plan.chunk = first_chunk(&x);
   return best_group(&x, f->first, f->last, ways);
 }
 
@@ -239,16 +251,15 @@ static wk_status refuse_first(searching *x, cut *const best, int reached) {
  * that could be reached. */
 static int find_cuts(searching *x, cut *best[GUESSES]) {
   int n = (int)x->net->ops.n, reached = 0;
-  bool is_single = is_layer_by_layer(x) || wk_accel_leaves_out(x, WK_ACCEL_FUSION);
-  int limit = is_single ? 1 : efforts[x->o->effort].longest;
-  for (int k = 0; k < GUESSES; k++) best[k][0].fits = true;
+  int limit = wk_accel_leaves_out(x, WK_ACCEL_FUSION) ? 1 : efforts[x->o->effort].longest;
+  for (int k = 0; k < guesses(x); k++) best[k][0].fits = true;
   for (int i = 1; i <= n; i++) {
     for (int a = i - 1, tried = 0; a >= 0 && tried < limit; a--) {
       way ways[GUESSES];
       if (!best[0][a].fits || !wk_accel_is_group(x, a, i - 1)) continue;
       tried++;
       if (!best_group(x, a, i - 1, ways)) break;
-      for (int k = 0; k < GUESSES; k++) {
+      for (int k = 0; k < guesses(x); k++) {
         cut *c = &best[k][i];
         ways[k].cost += best[k][a].way.cost;
         if (!c->fits || ways[k].cost < c->way.cost) *c = (cut){true, ways[k], a};
@@ -275,7 +286,7 @@ static void choose_groups(searching *x, cut *const best[GUESSES]) {
   verdict least = {.fits = false};
   int lasting = 0;
   x->guess = 0;
-  for (int k = 0; k < GUESSES; k++) {
+  for (int k = 0; k < guesses(x); k++) {
     take_groups(x, best[k]);
     verdict v = find_lasting(x);
     if (k && (!v.fits || (least.fits && v.cycles >= least.cycles))) continue;
@@ -288,13 +299,13 @@ static void choose_groups(searching *x, cut *const best[GUESSES]) {
 static wk_status find_groups(searching *x) {
   size_t n = x->net->ops.n;
   cut *best[GUESSES];
-  for (int k = 0; k < GUESSES; k++) best[k] = wk_xcalloc(n + 1, sizeof **best);
+  for (int k = 0; k < guesses(x); k++) best[k] = wk_xcalloc(n + 1, sizeof **best);
   int reached = find_cuts(x, best);
   wk_status s = NULL;
   if (!best[0][n].fits) s = refuse_first(x, best[0], reached);
-  else if (is_layer_by_layer(x) || !x->o->effort) take_groups(x, best[0]);
+  else if (!x->o->effort) take_groups(x, best[0]);
   else choose_groups(x, best);
-  for (int k = 0; k < GUESSES; k++) free(best[k]);
+  for (int k = 0; k < guesses(x); k++) free(best[k]);
   return s;
 }
 
@@ -354,10 +365,10 @@ static wk_status search(searching *x) {
   x->plan.resident = wk_xcalloc(x->net->tensors.n, sizeof *x->plan.resident);
   x->plan.lasting = LASTING;
   x->plan.marks = x->o->marks;
-  x->plan.chunk = chunk_of(x->net->machine);
+  x->plan.chunk = first_chunk(x);
   for (size_t t = 0; t < x->net->tensors.n; t++) x->plan.resident[t] = -1;
   WK_TRY(find_groups(x));
-  if (!is_layer_by_layer(x) && x->o->effort > 0) {
+  if (x->o->effort > 0) {
     find_residents(x);
     find_chunk(x);
   }
@@ -407,7 +418,7 @@ static void record_plan(const searching *x) {
 static void explain_guess(const searching *x) {
   for (size_t i = 0; x->o->explain && i < x->o->explain->list.n; i++) {
     wk_accel_candidate *c = &x->o->explain->list.data[i];
-    c->cost = cost_of(&(verdict){.most = c->most, .cycles = c->cycles}, x->guess);
+    c->cost = cost_of(x, &(verdict){.most = c->most, .cycles = c->cycles}, x->guess);
   }
 }
 
@@ -441,12 +452,13 @@ wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
                           const wk_accel_options *o, wk_accel_plan *out) {
   wk_accel_steps steps = {0};
   searching x = {.net = net, .uses = uses, .o = o, .steps = &steps};
+  assert(modes[o->prefetch].guesses);
   x.is_tied = wk_xcalloc(net->tensors.n, sizeof *x.is_tied);
   find_ties(&x);
   wk_status s = search(&x);
   if (!s && o->effort > 1) s = search_twice(&x);
   int tries = wk_accel_leaves_out(&x, WK_ACCEL_LOCAL_SEARCH) ? 0 : efforts[o->effort].tries;
-  if (!s && !is_layer_by_layer(&x)) {
+  if (!s) {
     wk_accel_improve(&x, tries);
     if (tries) record_plan(&x);
   }

@@ -32,7 +32,6 @@ typedef struct {
   const wk_accel_steps *steps;
   const wk_machine *m;
   wk_accel_times *t;
-  wk_accel_prefetch mode;
   queue queues[WK_QUEUE_COUNT];
   wk_accel_array array;
   vector ve;
@@ -48,9 +47,6 @@ typedef struct {
   size_t n_firsts, entered;
   /* groups whose first buffer waits until all others that end before have gone */
   const bool *begins_alone;
-  size_t *left;        /* of each group: steps that are not known */
-  int group;           /* the first one with such steps */
-  int64_t barrier;     /* when all steps of groups before it had retired */
   const uint32_t *order; /* of steps that have their places; NULL: as they stand, without any */
   uint32_t *place_in_order; /* its inverse */
 } simulation;
@@ -129,11 +125,6 @@ static void note_end(simulation *x, size_t i, int64_t end) {
   x->t->retire[i] = end;
   x->last = later(x->last, end);
   x->known++;
-  x->left[s->group]--;
-  while (x->group < x->steps->groups && !x->left[x->group]) {
-    x->group++;
-    x->barrier = x->last;
-  }
   free_room(x, s, end);
 }
 
@@ -151,12 +142,9 @@ static int64_t free_at(const simulation *x, uint32_t q) {
   return wk_accel_dma_free(&x->dma, q);
 }
 
-/* The modes that wait for all before: in program order, or in that of starts. */
+/* In order, a step waits for all before. */
 static bool has_turn(const simulation *x, uint32_t step) {
-  const wk_accel_step *s = &x->steps->list.data[step];
-  if (x->order) return x->known == x->place_in_order[step];
-  if (x->mode == WK_PREFETCH_OFF) return x->known == step;
-  return x->mode != WK_PREFETCH_DOUBLE || x->group >= s->group;
+  return !x->order || x->known == x->place_in_order[step];
 }
 
 static int64_t when(const simulation *x, queue *q, uint32_t step) {
@@ -175,8 +163,7 @@ static int64_t when(const simulation *x, queue *q, uint32_t step) {
     start = later(start, *q->waits);
     if (start == WK_ACCEL_NEVER) return start;
   }
-  if (x->order || x->mode == WK_PREFETCH_OFF) return later(start, x->last);
-  return x->mode == WK_PREFETCH_DOUBLE ? later(start, x->barrier) : start;
+  return x->order ? later(start, x->last) : start;
 }
 
 static void look_again(simulation *x) {
@@ -278,7 +265,6 @@ static void prepare(simulation *x) {
   x->ends = wk_xcalloc(buffers, sizeof *x->ends);
   x->users = wk_xcalloc(buffers, sizeof *x->users);
   x->firsts = wk_xcalloc(buffers, sizeof *x->firsts);
-  x->left = wk_xcalloc((size_t)s->groups, sizeof *x->left);
   x->place_in_order = wk_xcalloc(s->list.n, sizeof *x->place_in_order);
   for (int r = 0; r < WK_QUEUE_COUNT; r++) {
     queue *q = &x->queues[r];
@@ -290,10 +276,8 @@ static void prepare(simulation *x) {
   for (uint32_t i = 0; i < s->list.n; i++) {
     const wk_accel_step *y = &s->list.data[i];
     x->queues[y->c.queue].steps[y->ordinal] = i;
-    x->left[y->group]++;
     if (x->order) x->place_in_order[x->order[i]] = i;
   }
-  while (x->group < s->groups && !x->left[x->group]) x->group++;
   find_firsts(x);
 }
 
@@ -307,7 +291,6 @@ static void finish(simulation *x) {
   free(x->ends);
   free(x->users);
   free(x->firsts);
-  free(x->left);
   free(x->place_in_order);
 }
 
@@ -346,8 +329,7 @@ void wk_accel_order(const wk_accel_times *t, size_t n, uint32_t *order) {
 /* When steps that have places, in the order of their starts, start one after the other. */
 static void run_serially(const wk_accel_net *net, const wk_accel_steps *s, wk_accel_times *t) {
   uint32_t *order = wk_xcalloc(s->list.n, sizeof *order);
-  simulation x = {.net = net, .steps = s, .m = net->machine, .t = t, .mode = WK_PREFETCH_SERIAL,
-                  .order = order};
+  simulation x = {.net = net, .steps = s, .m = net->machine, .t = t, .order = order};
   wk_accel_order(t, s->list.n, order);
   (void)simulate(&x);
   free(order);
@@ -363,8 +345,7 @@ bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t
                           .retire = wk_arena_alloc(a, s->list.n * sizeof(int64_t)),
                           .place = wk_arena_alloc(a, s->buffers.n * sizeof(int64_t))};
   for (;;) {
-    simulation x = {.net = net, .steps = s, .m = net->machine, .t = out, .begins_alone = alone,
-                    .mode = mode == WK_PREFETCH_SERIAL ? WK_PREFETCH_AUTO : mode};
+    simulation x = {.net = net, .steps = s, .m = net->machine, .t = out, .begins_alone = alone};
     x.room.capacity = capacity;
     size_t failed = simulate(&x);
     fine = failed == s->list.n;

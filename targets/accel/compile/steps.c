@@ -42,6 +42,15 @@ wk_accel_step *wk_accel_step_add(wk_accel_steps *s, const wk_isa_command *c) {
   return x;
 }
 
+bool wk_accel_is_transfer(const wk_accel_step *s) {
+  return s->c.queue != WK_QUEUE_ex && s->c.queue != WK_QUEUE_ve;
+}
+
+void wk_accel_wait_for(wk_accel_step *s, const wk_accel_counts c) {
+  for (int q = 0; q < WK_QUEUE_COUNT; q++)
+    if (s->needs[q] < c[q]) s->needs[q] = c[q];
+}
+
 /* ---- rows and planes ------------------------------------------------------------------------- */
 
 static int64_t blocks(int n, const wk_accel_view *x) { return wk_accel_up(x->first + x->c, n); }

@@ -70,6 +70,11 @@ void wk_accel_steps_clear(wk_accel_steps *s); /* its room stays, for steps of an
 void wk_accel_steps_compute(wk_accel_steps *s, int tensor, const wk_accel_place *place);
 int wk_accel_buffer_add(wk_accel_steps *s, int64_t bytes, int64_t cell);
 wk_accel_step *wk_accel_step_add(wk_accel_steps *s, const wk_isa_command *c);
+/* It moves data to or from memory; other steps compute. */
+bool wk_accel_is_transfer(const wk_accel_step *s);
+/* The step waits for that many commands of each queue, if not for more. */
+typedef uint32_t wk_accel_counts[WK_QUEUE_COUNT];
+void wk_accel_wait_for(wk_accel_step *s, const wk_accel_counts c);
 
 /* Strides of a view in such a place, and the offset in its buffer of pixel (o 0, row 0). */
 typedef struct {

@@ -18,10 +18,6 @@ static const accel *accel_of(const wk_instance *t) { return (const accel *)(cons
 
 /* ---- machine and settings -------------------------------------------------------------------- */
 
-const char *const wk_accel_prefetch_names[WK_PREFETCH_COUNT] = {
-    [WK_PREFETCH_OFF] = "off", [WK_PREFETCH_SERIAL] = "serial", [WK_PREFETCH_DOUBLE] = "double",
-    [WK_PREFETCH_AUTO] = "auto"};
-
 static wk_status set_prefetch(accel *t, const char *value) {
   for (size_t i = 0; i < WK_PREFETCH_COUNT; i++)
     if (!strcmp(value, wk_accel_prefetch_names[i]))
@@ -61,8 +57,9 @@ static wk_status set_explain(accel *t, const char *value) {
 
 static const wk_target_setting settings[] = {
     {"prefetch", "off, serial, double, auto (default)",
-     "off: every transfer is waited for; serial: what auto does, one command at a time; double: "
-     "loads run ahead within a layer; auto: as early as there is room, across layers"},
+     "off: nothing runs beside a transfer; double: only what its own layer computes; auto: "
+     "transfers start as early as there is room; each with the plan that is best for it; serial: "
+     "the plan of auto, one command at a time"},
     {"effort", "0 to 3 (default 1)", "how many schedules are tried: 0: few; 1: groups "
      "of up to 6 operators; 2, 3: of up to 8 and 12, in more strips, then a local search"},
     {"marks", "yes, no (default)", "behind every group of operators a MARK writes the machine's "
