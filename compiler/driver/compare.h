@@ -28,11 +28,18 @@ wk_status wk_compare_passes(const wk_compare_opts *o, const wk_run_job *job) WK_
 wk_status wk_compare_package(const wk_compare_opts *o, const wk_run_job *job) WK_MUST_CHECK;
 
 typedef struct {
+  const char *name;        /* "accel:tiny"; of the host "cpu" */
+  size_t parts, different; /* parts that were run */
+} wk_compare_target;
+
+typedef struct {
   size_t layers, different;        /* instructions that were run on their own */
   size_t parts, parts_different;   /* parts that were run */
   bool is_whole;                   /* the host's one part is the model */
+  wk_compare_target *targets;      /* n_targets, as --target has them */
+  size_t n_targets;
 } wk_compare_count;
-/* Prints nothing. */
+/* Prints nothing. Targets and their names are in the arena of the job. */
 wk_status wk_compare_count_parts(const wk_compare_opts *o, const wk_run_job *job,
                                  wk_compare_count *out) WK_MUST_CHECK;
 

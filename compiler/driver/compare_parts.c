@@ -270,12 +270,25 @@ static wk_status compile_others(comparison *x, const wk_run_job *job) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+static const char *target_name(const comparison *x, size_t i) {
+  const wk_instance *t = x->targets->list[i];
+  bool is_named = t->spec && !(x->targets->has_host && i + 1 == x->targets->n);
+  return wk_arena_printf(x->c->arena, "%s%s%s", t->target->name, is_named ? ":" : "",
+                         is_named ? t->spec : "");
+}
+
 static void count_parts(comparison *x) {
+  wk_compare_count *count = &x->c->count;
+  count->n_targets = x->targets->n;
+  count->targets = wk_arena_alloc(x->c->arena, x->targets->n * sizeof *count->targets);
+  for (size_t i = 0; i < x->targets->n; i++)
+    count->targets[i] = (wk_compare_target){.name = target_name(x, i)};
   for (size_t i = 0; i < x->p->parts.n; i++) {
-    x->c->count.parts += x->has_run[i];
-    x->c->count.parts_different += x->differs[i];
+    wk_compare_target *t = &count->targets[x->p->parts.data[i].target];
+    count->parts += x->has_run[i], t->parts += x->has_run[i];
+    count->parts_different += x->differs[i], t->different += x->differs[i];
   }
-  x->c->count.is_whole = is_whole(x);
+  count->is_whole = is_whole(x);
 }
 
 static wk_status compare_cut(wk_comparison *c, const wk_targets *t, const wk_parts *p,

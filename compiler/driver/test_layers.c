@@ -99,6 +99,26 @@ static void add_fed(wk_str *b, const fed *f) {
                   f->most == 1 ? "step" : "steps", f->worst);
 }
 
+static void add_parts(wk_str *b, const wk_compare_count *c) {
+  size_t seen = 0, with_parts = 0;
+  for (size_t i = 0; i < c->n_targets; i++) with_parts += c->targets[i].parts > 0;
+  for (size_t i = 0; i < c->n_targets; i++) {
+    const wk_compare_target *t = &c->targets[i];
+    if (!t->parts) continue;
+    wk_str_printf(b, "%s%zu of %zu%s for %s",
+                  !seen ? "; " : seen + 1 < with_parts ? ", " : " and ", t->parts - t->different,
+                  t->parts, seen ? "" : t->parts == 1 ? " part" : " parts", t->name);
+    seen++;
+  }
+  wk_str_add(b, " match the evaluator bit for bit");
+}
+
+/* The host is last, and may have none. */
+static void add_unused(wk_str *b, const wk_compare_count *c) {
+  for (size_t i = 0; i + 1 < c->n_targets; i++)
+    if (!c->targets[i].parts) wk_str_printf(b, "; no part is for %s", c->targets[i].name);
+}
+
 /* The targets against the evaluator, by instructions or parts. */
 static wk_status add_target(wk_str *b, const wk_test_options *o, const wk_module *m,
                             wk_tensor *in) {
@@ -112,10 +132,9 @@ static wk_status add_target(wk_str *b, const wk_test_options *o, const wk_module
   if (!s && count.is_whole)
     wk_str_printf(b, "; %zu of %zu %s instructions match the evaluator bit for bit",
                   count.layers - count.different, count.layers,
-                  o->target.target ? o->target.target : wk_target_host()->name);
-  else if (!s)
-    wk_str_printf(b, "; %zu of %zu parts for %s match the evaluator bit for bit",
-                  count.parts - count.parts_different, count.parts, o->target.target);
+                  count.targets[count.n_targets - 1].name);
+  else if (!s) add_parts(b, &count);
+  if (!s) add_unused(b, &count);
   wk_runner_free(job.runner);
   wk_arena_free(job.arena);
   return s;

@@ -167,7 +167,7 @@ prints run-results results
 # Of each output one number is another one.
 mkdir suite
 for net in residual_qlinear unet_qlinear; do cp -r "$nets/$net" suite; done
-for case in QGemm QLinearMul; do cp -r "$onnx/$case" suite; done
+for case in QGemm QLinearMul QLinearConvLast; do cp -r "$onnx/$case" suite; done
 for file in suite/*/test_data_set_*/output_0.pb; do
   flip "$file" $(($(stat -c %s "$file") - 1))
 done
