@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "targets/accel/isa/duration.h"
+
 _Static_assert((int)WK_SIM_COUNTERS == WK_COUNTER_COUNT && (int)WK_SIM_QUEUES == WK_QUEUE_COUNT,
                "what sim/model.h says is what regs.def and isa.def have");
 
@@ -55,7 +57,19 @@ static void find_release(recorder *r, const wk_stream *s, uint32_t i, uint32_t o
   }
 }
 
-static void recorder_close(recorder *r, const wk_stream *s) {
+/* Of those that have run, which are valid. */
+static void find_array(recorder *r, const wk_stream *s, const wk_machine *m) {
+  int64_t words = 0;
+  for (uint32_t k = 0; k < r->counts[WK_QUEUE_ex]; k++) {
+    wk_sim_span *span = &r->run->spans[r->of_queue[WK_QUEUE_ex][k]];
+    wk_isa_command c;
+    if (span->retire != WK_SIM_NEVER && wk_stream_get(s, r->of_queue[WK_QUEUE_ex][k], &c))
+      span->array = (uint64_t)wk_isa_bound_of(m, &c, &words).array;
+  }
+}
+
+static void recorder_close(recorder *r, const wk_stream *s, const wk_machine *m) {
+  find_array(r, s, m);
   for (int q = 0; q < WK_QUEUE_COUNT; q++)
     for (uint32_t k = 0; k < r->counts[q]; k++) find_release(r, s, r->of_queue[q][k], k);
   for (int q = 0; q < WK_QUEUE_COUNT; q++) free(r->of_queue[q]);
@@ -124,7 +138,7 @@ static void run_model(const wk_stream *s, const wk_sim_model *model, const wk_si
   model->run(state, &job, &r->result);
   r->seconds = now() - began;
   model->close(state);
-  recorder_close(&rec, s);
+  recorder_close(&rec, s, o->machine);
 }
 
 wk_status wk_sim_run_stream(const wk_stream *s, const wk_sim_model *model,
@@ -153,7 +167,8 @@ size_t wk_sim_spans_of(const wk_sim_run *r, wk_accel_span **spans, uint32_t **nu
     const wk_sim_span *s = &r->spans[i];
     if (s->start == WK_SIM_NEVER || s->retire == WK_SIM_NEVER) continue;
     if (number) (*number)[n] = i;
-    (*spans)[n++] = (wk_accel_span){s->start, s->retire, s->operator, s->queue, s->opcode};
+    (*spans)[n++] = (wk_accel_span){s->start, s->retire, s->operator, s->queue, s->opcode,
+                                    s->array};
   }
   return n;
 }

@@ -17,6 +17,7 @@ typedef struct {
   uint32_t released_by;   /* command whose retirement let this one start, or WK_SIM_NOBODY */
   uint8_t queue, opcode;
   uint16_t operator;
+  uint64_t array; /* as in wk_accel_span */
 } wk_sim_span;
 
 typedef struct {

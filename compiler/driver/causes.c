@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "targets/accel/compile/schedule.h"
+#include "targets/accel/isa/duration.h"
 #include "targets/accel/isa/parts.h"
 
 const struct wk_cause_info wk_cause_infos[WK_CAUSE_COUNT] = {
@@ -261,19 +261,19 @@ static void split_compute(walk *w) {
   uint32_t layers = 0;
   for (uint32_t i = 0; i < w->n; i++)
     if (w->spans[i].operator > layers) layers = w->spans[i].operator;
-  wk_accel_bound *bounds = wk_xcalloc(layers + 1, sizeof *bounds);
+  wk_isa_bound *bounds = wk_xcalloc(layers + 1, sizeof *bounds);
+  int64_t words = 0;
   for (uint32_t i = 0; i < w->n; i++) {
     wk_isa_command x;
-    if (!wk_stream_get(w->x->stream, i, &x) || x.queue != WK_QUEUE_ex) continue;
-    if (x.opcode == WK_CMD_END || x.opcode == WK_CMD_MARK) continue;
-    wk_accel_bound b = wk_accel_bound_of(w->x->machine, &x);
+    if (!wk_stream_get(w->x->stream, i, &x)) continue;
+    wk_isa_bound b = wk_isa_bound_of(w->x->machine, &x, &words);
     bounds[w->spans[i].operator].array += b.array;
     bounds[w->spans[i].operator].drain += b.drain;
   }
   for (size_t i = 0, n = c->rows.n; i < n; i++) {
     wk_cause_row *r = &c->rows.data[i];
     if (r->cause != WK_CAUSE_compute) continue;
-    const wk_accel_bound *b = &bounds[r->operator];
+    const wk_isa_bound *b = &bounds[r->operator];
     uint64_t all = r->cycles, array = (uint64_t)b->array, drain = (uint64_t)b->drain;
     if (array > all) array = all;
     if (drain > all) drain = all;

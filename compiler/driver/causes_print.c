@@ -35,7 +35,7 @@ static void print_largest(FILE *f, const wk_sim_shown *x, const wk_causes *c, wk
                  percent(r->cycles, c->exposed), wait_text(x, r, a));
     n++;
   }
-  if (n) fprintf(f, "\nof %s exposed cycles\n", wk_sim_grouped(c->exposed).s);
+  if (n) fprintf(f, "\ncharged, of %s exposed cycles\n", wk_sim_grouped(c->exposed).s);
   wk_table_print(f, &t, "rrl");
 }
 
@@ -46,17 +46,29 @@ static wk_text24 won_without(const wk_sim_shown *x, const wk_sim_why *w, wk_caus
   return wk_sim_grouped(x->run->result.cycles - without->cycles);
 }
 
+/* The two columns answer two questions. */
+static void print_meaning(FILE *f, bool has_what_if) {
+  fputs("\nCharged is where the run waited: each cycle once, to the nearest cause. It does not say what\n"
+        "would be won without that cause", f);
+  if (!has_what_if) fputs("; without --no-what-if, a column more does.\n", f);
+  else
+    fputs(". Won without does: cycles that the timing model saves on the\nsame commands when that "
+          "cause alone is gone. It is more where the next wait has the same cure, and\nless where "
+          "another wait takes its place.\n", f);
+}
+
 static void print_causes(FILE *f, const wk_sim_shown *x, const wk_sim_why *w) {
   const wk_causes *c = &w->causes;
   wk_arena *a = wk_arena_new();
   wk_table t = {0};
-  wk_table_row(&t, "\ncritical path\tcycles\t%%\twon without\t");
+  wk_table_row(&t, "\ncritical path\tcharged\t%%\twon without\t");
   for (int i = 0; i < WK_CAUSE_COUNT; i++)
     if (c->cycles[i])
       wk_table_row(&t, "%s\t%s\t%.1f\t%s\t%s", wk_cause_infos[i].name,
                    wk_sim_grouped(c->cycles[i]).s, percent(c->cycles[i], x->run->result.cycles),
                    won_without(x, w, (wk_cause)i).s, wk_cause_infos[i].doc);
   wk_table_print(f, &t, "lrrrl");
+  print_meaning(f, w->has_what_if);
   print_largest(f, x, c, a);
   wk_arena_free(a);
 }
@@ -64,11 +76,12 @@ static void print_causes(FILE *f, const wk_sim_shown *x, const wk_sim_why *w) {
 static void print_what_ifs(FILE *f, const wk_sim_shown *x, const wk_what_if list[WK_WHAT_IFS]) {
   uint64_t now = x->run->result.cycles;
   wk_table t = {0};
-  wk_table_row(&t, "\nwhat if\tcycles\twon %%\t");
+  wk_table_row(&t, "\nwhat if\tcycles\twon\twon %%\t");
   for (int i = 0; i < WK_WHAT_IFS; i++)
-    wk_table_row(&t, "%s\t%s\t%.1f\t%s", list[i].name, wk_sim_grouped(list[i].cycles).s,
-                 percent(now > list[i].cycles ? now - list[i].cycles : 0, now), list[i].doc);
-  wk_table_print(f, &t, "lrrl");
+    wk_table_row(&t, "%s\t%s\t%s\t%.1f\t%s", list[i].name, wk_sim_grouped(list[i].cycles).s,
+                 wk_sim_grouped(now - list[i].cycles).s, percent(now - list[i].cycles, now),
+                 list[i].doc);
+  wk_table_print(f, &t, "lrrrl");
 }
 
 void wk_sim_print_why(FILE *f, const wk_sim_shown *x, const wk_sim_why *w) {

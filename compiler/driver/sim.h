@@ -88,7 +88,7 @@ typedef struct {
   uint64_t cycles, exposed;
   uint64_t dma_active, overlapped; /* cycles with a transfer active; of them with compute busy */
   uint64_t bytes_in, bytes_out;    /* moved by load and store channels */
-  double utilisation;              /* multiplications / (N * N * cycles) */
+  double active_lanes;             /* multiplications / (N * N * cycles), padding included */
 } wk_sim_figures;
 wk_sim_figures wk_sim_figures_of(const wk_machine *m, const uint64_t *counters);
 
@@ -102,6 +102,9 @@ enum { WK_SIM_ENERGIES = 5 };
 double wk_sim_energy_of(const wk_machine *m, const uint64_t *counters,
                         wk_sim_energy out[WK_SIM_ENERGIES]);
 
+/* It ended as its stream does: what layers need is what was done for them. */
+bool wk_sim_is_whole(const wk_sim_shown *x);
+
 /* Of a layer; docs/packages.md has the definitions. */
 typedef struct {
   uint64_t cycles; /* charged to it (targets/accel/isa/charge.h) */
@@ -111,6 +114,7 @@ typedef struct {
   uint64_t words, sums; /* of scratchpad and accumulators, read and written: by the commands */
   uint64_t macs, ex, drain, ve, compulsory;
   uint64_t bound, compulsory_bound;
+  uint64_t hidden; /* cycles of other layers, behind which the rest of the bound lies */
   const char *limit; /* what the bound is of: array, drain, vector or memory; none: "" */
 } wk_sim_layer;
 
@@ -122,13 +126,14 @@ typedef struct {
   uint32_t n;
   wk_sim_layer total;
 } wk_sim_layers;
-/* x: a part's run with time, to its end. free() the list. */
+/* x: a part's run with time, which is whole. free() the list. */
 wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x);
 /* Bytes that any schedule must move take longer than all that is computed. */
 bool wk_sim_is_memory_bound(const wk_sim_layer *l);
 
 typedef struct {
-  double share, mapping, activity, overlap, efficiency; /* parts of 1; negative: there is none */
+  /* parts of 1; negative: there is none. utilisation = mapping * activity */
+  double share, utilisation, mapping, activity, overlap, efficiency;
 } wk_sim_ratios;
 wk_sim_ratios wk_sim_ratios_of(const wk_machine *m, const wk_sim_layer *l, uint64_t all_cycles);
 /* "conv1" of operator 1; "other" of 0. */
@@ -140,7 +145,7 @@ const char *wk_sim_layer_op(const wk_sim_part *p, uint32_t operator);
 void wk_sim_print(FILE *f, const wk_sim_shown *x);           /* summary and queues */
 void wk_sim_print_marks(FILE *f, const wk_sim_shown *x);     /* rows between MARKs */
 void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l);
-/* Rows for --csv, behind a heading where b is empty. */
+/* Rows for --csv, behind a heading where b is empty. x: as for wk_sim_layers_of. */
 void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x);
 void wk_sim_print_costs(FILE *f, const wk_sim_shown *x);     /* commands, one a line */
 void wk_sim_print_outputs(FILE *f, const wk_sim_shown *x);   /* regions marked as results */

@@ -77,6 +77,7 @@ static json_t *layer(const wk_sim_shown *x, const wk_sim_layer *l, uint64_t all)
   json_object_set_new(o, "cycles", number(l->cycles));
   json_object_set_new(o, "predicted", number(l->predicted));
   json_object_set_new(o, "share", ratio(r.share));
+  json_object_set_new(o, "utilisation", ratio(r.utilisation));
   json_object_set_new(o, "mapping", ratio(r.mapping));
   json_object_set_new(o, "activity", ratio(r.activity));
   json_object_set_new(o, "overlap", ratio(r.overlap));
@@ -92,6 +93,7 @@ static json_t *layer(const wk_sim_shown *x, const wk_sim_layer *l, uint64_t all)
   json_object_set_new(o, "compulsory", number(l->compulsory));
   json_object_set_new(o, "bound", number(l->bound));
   json_object_set_new(o, "compulsory_bound", number(l->compulsory_bound));
+  json_object_set_new(o, "hidden", number(l->hidden));
   json_object_set_new(o, "efficiency", ratio(r.efficiency));
   json_object_set_new(o, "energy_pj", json_real(wk_sim_layer_energy(x->machine, l)));
   json_object_set_new(o, "limit", *l->limit ? json_string(l->limit) : json_null());
@@ -108,7 +110,8 @@ static void add_layers(json_t *o, const wk_sim_shown *x) {
     json_object_set_new(row, "op", json_string(wk_sim_layer_op(x->part, i)));
     json_array_append_new(list, row);
   }
-  json_object_set_new(o, "part", json_string(x->part->name));
+  wk_sim_ratios all = wk_sim_ratios_of(x->machine, &l.total, l.total.cycles);
+  json_object_set_new(o, "utilisation", ratio(all.utilisation));
   json_object_set_new(o, "layers", list);
   json_object_set_new(o, "all_layers", layer(x, &l.total, l.total.cycles));
   free(l.list);
@@ -168,7 +171,8 @@ json_t *wk_sim_figures_json(const wk_sim_shown *x) {
   json_object_set_new(o, "cycles", number(f.cycles));
   if (x->run->result.gave_up) json_object_set_new(o, "gave_up", json_true());
   json_object_set_new(o, "seconds", json_real(x->run->seconds));
-  json_object_set_new(o, "utilisation", json_real(f.utilisation));
+  json_object_set_new(o, "utilisation", json_null()); /* but of a part's layers */
+  json_object_set_new(o, "active_lanes", json_real(f.active_lanes));
   json_object_set_new(o, "overlap",
                       json_real(f.dma_active ? (double)f.overlapped / (double)f.dma_active : 0));
   json_object_set_new(o, "exposed", number(f.exposed));
@@ -176,7 +180,8 @@ json_t *wk_sim_figures_json(const wk_sim_shown *x) {
   json_object_set_new(o, "counters", counters(x->run->result.counters));
   json_object_set_new(o, "marks", marks(x));
   json_object_set_new(o, "outputs", outputs(x));
-  if (x->part && f.cycles) add_layers(o, x);
+  if (x->part) json_object_set_new(o, "part", json_string(x->part->name));
+  if (x->part && wk_sim_is_whole(x)) add_layers(o, x);
   if (x->why) add_causes(o, x, &x->why->causes);
   if (x->why && x->why->has_what_if) add_what_ifs(o, x->why->what_if);
   return o;

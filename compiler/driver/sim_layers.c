@@ -55,6 +55,7 @@ static uint64_t engines_of(const wk_sim_layer *l) { return most(most(l->ex, l->d
 static void set_bounds(wk_sim_layer *l, const wk_machine *m) {
   uint64_t engines = engines_of(l), memory = cycles_of(m, l->read + l->written);
   l->bound = most(engines, memory);
+  l->hidden = l->bound > l->cycles ? l->bound - l->cycles : 0;
   l->compulsory_bound = most(engines, cycles_of(m, l->compulsory));
   l->limit = memory > engines    ? "memory"
              : engines == 0      ? ""
@@ -112,12 +113,14 @@ wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x) {
 static double ratio(uint64_t part, double whole) { return whole > 0 ? (double)part / whole : -1; }
 
 wk_sim_ratios wk_sim_ratios_of(const wk_machine *m, const wk_sim_layer *l, uint64_t all_cycles) {
+  double array = (double)m->array * (double)m->array;
   return (wk_sim_ratios){
       .share = ratio(l->cycles, (double)all_cycles),
-      .mapping = ratio(l->macs, (double)m->array * (double)m->array * (double)l->ex),
+      .utilisation = ratio(l->macs, array * (double)l->cycles),
+      .mapping = ratio(l->macs, array * (double)l->ex),
       .activity = l->ex ? ratio(l->ex, (double)l->cycles) : -1,
       .overlap = ratio(l->overlapped, (double)l->transfers),
-      .efficiency = ratio(l->bound, (double)l->cycles)};
+      .efficiency = ratio(l->bound, (double)(l->cycles + l->hidden))};
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -141,13 +144,13 @@ static wk_text24 percent(double v) {
 static void add_row(wk_table *t, const wk_machine *m, const char *name, const char *op,
                     const wk_sim_layer *l, uint64_t all) {
   wk_sim_ratios r = wk_sim_ratios_of(m, l, all);
-  wk_table_row(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, op,
-               wk_sim_grouped(l->cycles).s, wk_sim_grouped(l->predicted).s, percent(r.share).s,
-               percent(r.mapping).s,
+  wk_table_row(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name,
+               op, wk_sim_grouped(l->cycles).s, wk_sim_grouped(l->predicted).s,
+               percent(r.share).s, percent(r.utilisation).s, percent(r.mapping).s,
                percent(r.activity).s, percent(r.overlap).s, wk_sim_grouped(l->exposed).s,
                wk_bytes_text(l->read).s, wk_bytes_text(l->written).s, *l->limit ? l->limit : "-",
                wk_sim_grouped(l->bound).s, wk_sim_grouped(l->compulsory_bound).s,
-               percent(r.efficiency).s);
+               wk_sim_grouped(l->hidden).s, percent(r.efficiency).s);
 }
 
 /* What only other layers can hide, and those only as far as the scratchpad has room. */
@@ -171,8 +174,8 @@ static void print_memory_bound(FILE *f, const wk_sim_shown *x, const wk_sim_laye
 void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l) {
   wk_arena *a = wk_arena_new();
   wk_table t = {0};
-  wk_table_row(&t, "\nlayer\top\tcycles\tpredicted\t%%\tmapping %%\tactivity %%\toverlap %%"
-               "\texposed\tread\twritten\tlimit\tbound\tleast\tefficiency %%");
+  wk_table_row(&t, "\nlayer\top\tcycles\tpredicted\t%%\tuse %%\tmapping %%\tactivity %%\toverlap %%"
+               "\texposed\tread\twritten\tlimit\tbound\tleast\thidden\tefficiency %%");
   for (uint32_t k = 1; k <= l->n + 1; k++) {
     uint32_t i = k <= l->n ? k : 0; /* what belongs to none comes last */
     const wk_sim_layer *row = &l->list[i];
@@ -181,7 +184,7 @@ void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l)
             wk_text_shown(a, wk_sim_layer_op(x->part, i)), row, l->total.cycles);
   }
   add_row(&t, x->machine, "all", "", &l->total, l->total.cycles);
-  wk_table_print(f, &t, "llrrrrrrrrrlrrr");
+  wk_table_print(f, &t, "llrrrrrrrrrrlrrrr");
   print_memory_bound(f, x, l);
   wk_arena_free(a);
 }
@@ -201,19 +204,20 @@ static void add_ratio(wk_str *b, double v) {
 void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
   wk_sim_layers layers = wk_sim_layers_of(x);
   if (!b->n)
-    wk_str_add(b, "part,operator,layer,op,cycles,predicted,share,mapping,activity,overlap,exposed,"
-                  "macs,ex,drain,ve,read,written,compulsory,bound,compulsory_bound,efficiency,"
-                  "limit\n");
+    wk_str_add(b, "part,operator,layer,op,cycles,predicted,share,utilisation,mapping,activity,"
+                  "overlap,exposed,macs,ex,drain,ve,read,written,compulsory,bound,"
+                  "compulsory_bound,hidden,efficiency,limit\n");
   for (uint32_t i = 0; i <= layers.n; i++) {
     const wk_sim_layer *l = &layers.list[i];
     wk_sim_ratios r = wk_sim_ratios_of(x->machine, l, layers.total.cycles);
     const uint64_t numbers[] = {l->exposed, l->macs, l->ex, l->drain, l->ve, l->read, l->written,
-                                l->compulsory, l->bound, l->compulsory_bound};
+                                l->compulsory, l->bound, l->compulsory_bound, l->hidden};
     wk_str_printf(b, "%zu,%u,", x->part->number, i);
     add_cell(b, wk_sim_layer_name(x->part, i));
     add_cell(b, wk_sim_layer_op(x->part, i));
     wk_str_printf(b, "%" PRIu64 ",%" PRIu64 ",", l->cycles, l->predicted);
     add_ratio(b, r.share);
+    add_ratio(b, r.utilisation);
     add_ratio(b, r.mapping);
     add_ratio(b, r.activity);
     add_ratio(b, r.overlap);

@@ -85,7 +85,7 @@ void wk_sim_record_add(wk_sim_record *r, const wk_sim_shown *x) {
   if (r->o->json) json_array_append_new(r->runs, wk_sim_figures_json(x));
   if (r->o->html) json_array_append_new(r->shown, shown_run(x));
   if (r->o->trace) wk_sim_trace_add(&t, x);
-  if (r->o->csv) wk_sim_add_csv(&r->csv, x);
+  if (r->o->csv && wk_sim_is_whole(x)) wk_sim_add_csv(&r->csv, x);
   r->cycles += x->run->result.cycles;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/driver/sim.h"
@@ -19,8 +20,14 @@ wk_sim_figures wk_sim_figures_of(const wk_machine *m, const uint64_t *c) {
     if (set & COMPUTE) f.overlapped += subset(c, set);
   }
   double peak = (double)m->array * (double)m->array * (double)f.cycles;
-  if (peak > 0) f.utilisation = (double)c[WK_COUNTER_macs] / peak;
+  if (peak > 0) f.active_lanes = (double)c[WK_COUNTER_macs] / peak;
   return f;
+}
+
+bool wk_sim_is_whole(const wk_sim_shown *x) {
+  enum { FAILED = 4 }; /* STATUS */
+  const wk_sim_result *r = &x->run->result;
+  return r->cycles && !r->gave_up && !(r->status & FAILED);
 }
 
 static double percent(uint64_t part, uint64_t whole) {
@@ -100,15 +107,31 @@ static void add_energy(wk_table *t, const wk_sim_shown *x) {
   wk_str_free(&shares);
 }
 
+/* What the model has to multiply: a stream does not say. */
+static void add_macs(wk_table *t, const wk_sim_shown *x) {
+  wk_sim_layers l = wk_sim_layers_of(x);
+  wk_sim_ratios r = wk_sim_ratios_of(x->machine, &l.total, l.total.cycles);
+  wk_str shares = {0};
+  if (r.activity >= 0)
+    wk_str_printf(&shares, ": mapping %.1f %% x activity %.1f %%", 100 * r.mapping,
+                  100 * r.activity);
+  wk_table_row(t, "multiply-accumulates\t%s, %.1f %% of the peak%s",
+               wk_text_count((int64_t)l.total.macs).s, 100 * r.utilisation,
+               shares.n ? shares.s : "");
+  wk_str_free(&shares);
+  free(l.list);
+}
+
 static void add_summary(wk_table *t, const wk_sim_shown *x) {
   const uint64_t *c = x->run->result.counters;
   wk_sim_figures f = wk_sim_figures_of(x->machine, c);
   wk_table_row(t, "cycles\t%s, %s at %" PRId64 " MHz", wk_sim_grouped(f.cycles).s,
                wk_text_seconds((double)f.cycles / ((double)x->machine->clock_mhz * 1e6)).s,
                x->machine->clock_mhz);
-  wk_table_row(t, "multiply-accumulates\t%s, %.1f %% of the peak; the array computes in %.1f %% of "
-               "the cycles", wk_text_count((int64_t)c[WK_COUNTER_macs]).s, 100 * f.utilisation,
-               percent(c[WK_COUNTER_mac_cycles], f.cycles));
+  if (x->part && wk_sim_is_whole(x)) add_macs(t, x);
+  wk_table_row(t, "active lanes\t%s, %.1f %% of the peak, with those that only pad; the array "
+               "computes in %.1f %% of the cycles", wk_text_count((int64_t)c[WK_COUNTER_macs]).s,
+               100 * f.active_lanes, percent(c[WK_COUNTER_mac_cycles], f.cycles));
   add_transfers(t, x->machine, &f);
   wk_table_row(t, "overlap\t%.1f %% (of %s cycles with a transfer, %s also compute)",
                percent(f.overlapped, f.dma_active), wk_sim_grouped(f.dma_active).s,
@@ -181,7 +204,7 @@ static void add_layer(wk_table *t, const wk_sim_shown *x, uint64_t row, const ui
   for (int i = 0; i < WK_COUNTER_COUNT; i++) d[i] = to[i] - from[i];
   wk_sim_figures f = wk_sim_figures_of(x->machine, d);
   wk_table_row(t, "%" PRIu64 "\t%s\t%.1f\t%.1f\t%s\t%s\t%s", row, wk_sim_grouped(f.cycles).s,
-               100 * f.utilisation, percent(f.overlapped, f.dma_active),
+               100 * f.active_lanes, percent(f.overlapped, f.dma_active),
                wk_sim_grouped(f.exposed).s,
                wk_bytes_text(f.bytes_in).s, wk_bytes_text(f.bytes_out).s);
 }
@@ -195,7 +218,7 @@ void wk_sim_print_marks(FILE *f, const wk_sim_shown *x) {
     if (!wk_stream_get(x->stream, i, &c) || c.opcode != WK_CMD_MARK) continue;
     read_mark(x, (uint64_t)c.v[WK_MARK_row], now);
     if (now[WK_COUNTER_cycles] <= before[WK_COUNTER_cycles]) continue; /* the run ended before */
-    if (!any) wk_table_row(&t, "\nmark\tcycles\tMACs %%\toverlap %%\texposed\tin\tout");
+    if (!any) wk_table_row(&t, "\nmark\tcycles\tactive lanes %%\toverlap %%\texposed\tin\tout");
     any = true;
     add_layer(&t, x, (uint64_t)c.v[WK_MARK_row], before, now);
     memcpy(before, now, sizeof now);

@@ -121,13 +121,10 @@ static wk_status write_dumps(const wk_sim_opts *o, const wk_stream *s, const wk_
   return NULL;
 }
 
-/* The machine stopped with an error: STATUS. */
-static bool has_failed(const wk_sim_shown *x) { return x->run->result.status & 4; }
-
 static void print(FILE *f, const wk_sim_opts *o, const wk_sim_shown *x) {
   bool is_timed = x->run->result.cycles && !x->run->result.gave_up;
   wk_sim_print(f, x);
-  if (is_timed && x->part && !has_failed(x)) {
+  if (x->part && wk_sim_is_whole(x)) {
     wk_sim_layers layers = wk_sim_layers_of(x);
     wk_sim_print_layers(f, x, &layers);
     free(layers.list);
@@ -150,9 +147,8 @@ FILE *wk_sim_output(const wk_sim_opts *o) {
 static wk_status show(const wk_sim_opts *o, const wk_sim_shown *x, wk_sim_record *record) {
   wk_sim_shown shown = *x;
   wk_sim_why why = {0};
-  bool is_timed = x->run->result.cycles && !x->run->result.gave_up;
   bool is_mode = wk_sim_record_is_mode(record);
-  if ((o->causes || o->html || o->with_modes) && is_timed && !has_failed(x)) {
+  if ((o->causes || o->html || o->with_modes) && wk_sim_is_whole(x)) {
     wk_sim_why_of(x, !o->no_what_if && !is_mode, &why);
     shown.why = &why;
   }
@@ -202,9 +198,8 @@ wk_status wk_sim_simulate(const wk_sim_opts *o, const wk_stream *s, const wk_sim
   WK_TRY(wk_sim_run_stream(s, *model, &ro, r));
   wk_status status = o->fst ? run_with_wave(s, *model, &w, &ro, r) : NULL;
   if (!status && o->coverage && (*model)->write_counts) (*model)->write_counts(o->coverage);
-  bool is_done = r->result.cycles && !r->result.gave_up && !(r->result.status & 4);
-  if (part && o->model == WK_SIM_RTL && is_done) count_accesses(s, m, r);
   const wk_sim_shown x = {s, m, r, *model, part, NULL};
+  if (part && o->model == WK_SIM_RTL && wk_sim_is_whole(&x)) count_accesses(s, m, r);
   if (!status) status = show(o, &x, record);
   if (!status) status = wk_sim_verdict(s, m, r);
   if (!status && o->model == WK_SIM_RTL && !o->unverified) status = verify(s, m, r);

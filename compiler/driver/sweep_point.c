@@ -67,9 +67,9 @@ static void add_all(json_t *row, const char *prefix, const json_t *from, double 
   }
 }
 
-/* Cycles; those in which the array would have done its work; the least that layers could take. */
+/* Cycles; the least that layers could take. */
 typedef struct {
-  double cycles, used, bound;
+  double cycles, bound;
 } sums;
 
 static void add_part(json_t *row, const json_t *part, sums *t) {
@@ -77,14 +77,13 @@ static void add_part(json_t *row, const json_t *part, sums *t) {
   } moved[] = {{"exposed", "exposed"}, {"bytes_in", "read"}, {"bytes_out", "written"},
                {"macs", "macs"}};
   const json_t *layers = json_object_get(part, "all_layers");
-  double runs = number_of(part, "runs"), cycles = runs * number_of(part, "cycles");
+  double runs = number_of(part, "runs");
   for (size_t i = 0; i < WK_COUNTOF(moved); i++)
     add_to(row, moved[i].to, runs * number_of(layers, moved[i].from));
   add_all(row, "cause_", json_object_get(part, "causes"), runs);
   add_all(row, "what_if_", json_object_get(part, "what_if"), runs);
   add_to(row, "energy", runs * number_of(part, "energy_pj"));
-  t->cycles += cycles;
-  t->used += cycles * number_of(part, "utilisation");
+  t->cycles += runs * number_of(part, "cycles");
   t->bound += runs * number_of(layers, "bound");
 }
 
@@ -95,7 +94,7 @@ static void add_machine(json_t *row, const wk_machine *m) {
 }
 
 /* From what `wick sim` says of the parts. */
-static wk_status add_figures(json_t *row, const char *figures) {
+static wk_status add_figures(json_t *row, const wk_machine *m, const char *figures) {
   json_t *root = json_load_file(figures, 0, NULL), *part;
   size_t i;
   sums t = {0};
@@ -104,7 +103,8 @@ static wk_status add_figures(json_t *row, const char *figures) {
   json_array_foreach(json_object_get(root, "parts"), i, part) add_part(row, part, &t);
   json_decref(root);
   json_object_set_new(row, "cycles", json_integer((json_int_t)t.cycles));
-  json_object_set_new(row, "utilisation", json_real(t.cycles > 0 ? t.used / t.cycles : 0));
+  double peak = (double)m->array * (double)m->array * t.cycles;
+  json_object_set_new(row, "utilisation", json_real(peak > 0 ? number_of(row, "macs") / peak : 0));
   json_object_set_new(row, "efficiency", json_real(t.cycles > 0 ? t.bound / t.cycles : 0));
   return NULL;
 }
@@ -126,7 +126,7 @@ static wk_status run_package(const wk_sweep *s, const wk_sweep_point *p, const c
   wk_nameless figures;
   WK_TRY(wk_nameless_open(&figures));
   wk_status status = simulate(s, p, machine, package, figures.path, row);
-  if (!status) status = add_figures(row, figures.path);
+  if (!status) status = add_figures(row, &p->machine, figures.path);
   wk_nameless_close(&figures);
   return wk_nameless_place(&figures, status, NULL);
 }

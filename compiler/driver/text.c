@@ -107,7 +107,7 @@ void wk_table_row(wk_table *t, const char *fmt, ...) {
   wk_str_add(&t->text, "\n");
 }
 
-enum { MAX_COLUMNS = 16 };
+enum { MAX_COLUMNS = 20 };
 
 /* Columns on the terminal: UTF-8 continuation bytes take none. */
 static int width_of(const char *s, size_t n) {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "compiler/driver/what_if.h"
-#include "targets/accel/compile/schedule.h"
 #include "targets/accel/isa/duration.h"
 #include "targets/accel/isa/parts.h"
 
@@ -25,6 +24,7 @@ typedef struct {
   uint32_t *first, *needed; /* who needs command i: needed[first[i] .. first[i + 1] - 1] */
   uint32_t *queues[WK_QUEUE_COUNT], size[WK_QUEUE_COUNT], head[WK_QUEUE_COUNT];
   uint64_t free_at[WK_QUEUE_COUNT], memory, now;
+  int64_t words; /* of the last tile of ex */
   heap ready, running; /* loads by number, commands by retirement */
   event *started;
   uint32_t n_started;
@@ -67,7 +67,7 @@ static bool moves(const wk_isa_command *c) {
 static bool is_ordered(const wk_isa_command *c) { return c->queue < WK_QUEUE_ld0; }
 
 /* For which the queue, or the memory, is busy. */
-static uint64_t busy_cycles(const walk *w, const wk_isa_command *c) {
+static uint64_t busy_cycles(walk *w, const wk_isa_command *c) {
   const wk_machine *m = w->x->machine;
   if (moves(c)) {
     uint64_t n = wk_transfer_bytes(c);
@@ -75,7 +75,7 @@ static uint64_t busy_cycles(const walk *w, const wk_isa_command *c) {
     return n * (uint64_t)m->dram_bytes.den / (uint64_t)m->dram_bytes.num + 1;
   }
   if (c->queue != WK_QUEUE_ex || c->opcode == WK_CMD_MARK) return wk_isa_duration(m, c) + 1;
-  wk_accel_bound b = wk_accel_bound_of(m, c);
+  wk_isa_bound b = wk_isa_bound_of(m, c, &w->words);
   return (uint64_t)(b.array > b.drain ? b.array : b.drain) + 1;
 }
 

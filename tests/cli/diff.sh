@@ -47,11 +47,11 @@ assert re.search(rf'^{re.escape(first["layer"])} .* {change:+,} ', text, re.M), 
 one = json.load(open("auto.json"))
 one["parts"][0]["layers"][1]["name"] = "renamed"
 json.dump(one, open("renamed.json", "w"))
-for key, value in (("version", 2), ("wick", "test"), ("version", None), ("wick", None)):
+for key, value in (("version", 1), ("wick", "test"), ("version", None), ("wick", None)):
     other = json.load(open("auto.json"))
     other[key] = value
     json.dump(other, open(f"{key}{value}.json", "w"))
-json.dump({"wick": "sim", "version": 1, "parts": [3, {"layers": [{"name": 7}, {"name": "x",
+json.dump({"wick": "sim", "version": 2, "parts": [3, {"layers": [{"name": 7}, {"name": "x",
            "cycles": -1, "read": 10 ** 18}], "counters": [], "causes_of_layers": {}}]},
           open("odd.json", "w"))
 EOF
@@ -63,8 +63,8 @@ check 'values of other types' "$wick" diff auto.json odd.json
   >/dev/null 2>&1
 refuses 'a run that was cut off' 3 'cut.json: is of a run that was cut off' \
   "$wick" diff cut.json cut.json
-refuses 'another version' 3 'version2.json: has version 2; this Wick compares version 1$' \
-  "$wick" diff auto.json version2.json
+refuses 'another version' 3 'version1.json: has version 1; this Wick compares version 2$' \
+  "$wick" diff auto.json version1.json
 refuses 'another kind' 3 "wicktest.json: is of kind 'test', not 'sim'" \
   "$wick" diff wicktest.json auto.json
 refuses 'no version' 3 'versionNone.json: is not what .wick sim --json. writes' \

@@ -116,8 +116,7 @@ prints() {
     s/(_db\": -?[0-9]+\.[0-9])[0-9]*/\1/
     s/(\"(min|max|scale)\": -?[0-9]*\.0*[1-9][0-9]{2})[0-9]+/\1/
     s/\"wick [0-9.]+\"/\"wick\"/
-    s/^(compiler +wick) [0-9.]+$/\1/
-    s/ of the peak; .*//" >printed
+    s/^(compiler +wick) [0-9.]+$/\1/" >printed
   status=${PIPESTATUS[0]}
   ((status <= 7)) || bad "$name: exit status $status"
   [[ ${BLESS-} ]] && cp printed "$wanted/$name.txt"

@@ -21,7 +21,7 @@ typedef struct {
 
 #define NOBODY WK_SIM_NOBODY
 #define SPAN(queue, opcode, start, retire, by) \
-  {start, retire, by, WK_QUEUE_##queue, WK_CMD_##opcode, 1}
+  {start, retire, by, WK_QUEUE_##queue, WK_CMD_##opcode, 1, 0}
 
 static const timeline timelines[] = {
     {"a load from the beginning: its latency, then bytes",

@@ -15,6 +15,7 @@ typedef struct {
   int opcode, queue;
   uint64_t start, retire;
   uint16_t operator;
+  uint64_t array;
 } drawn;
 
 typedef struct {
@@ -23,11 +24,12 @@ typedef struct {
   uint64_t cycles, charged[LAYERS + 1], overlapped[LAYERS + 1], exposed[LAYERS + 1];
 } timeline;
 
-#define EX(start, retire, op) {WK_CMD_CONV, WK_QUEUE_ex, start, retire, op}
-#define VE(start, retire, op) {WK_CMD_MAP, WK_QUEUE_ve, start, retire, op}
-#define LD(start, retire, op) {WK_CMD_LD, WK_QUEUE_ld0, start, retire, op}
-#define ST(start, retire, op) {WK_CMD_ST, WK_QUEUE_st, start, retire, op}
-#define MARK(start, retire) {WK_CMD_MARK, WK_QUEUE_ex, start, retire, 0}
+#define EX_OF(start, retire, op, array) {WK_CMD_CONV, WK_QUEUE_ex, start, retire, op, array}
+#define EX(start, retire, op) EX_OF(start, retire, op, 0)
+#define VE(start, retire, op) {WK_CMD_MAP, WK_QUEUE_ve, start, retire, op, 0}
+#define LD(start, retire, op) {WK_CMD_LD, WK_QUEUE_ld0, start, retire, op, 0}
+#define ST(start, retire, op) {WK_CMD_ST, WK_QUEUE_st, start, retire, op, 0}
+#define MARK(start, retire) {WK_CMD_MARK, WK_QUEUE_ex, start, retire, 0, 0}
 
 static const timeline timelines[] = {
     {"a load, what it is for, a store", {LD(5, 20, 1), EX(20, 50, 1), ST(52, 80, 1)}, 82,
@@ -35,6 +37,18 @@ static const timeline timelines[] = {
     {"cycles without a command wait for the next", {EX(0, 10, 1), EX(40, 50, 2)}, 50,
      {0, 10, 40, 0}, {0}, {0}},
     {"the oldest of ex while two overlap", {EX(0, 30, 1), EX(20, 60, 2)}, 60, {0, 30, 30, 0}, {0},
+     {0}},
+    {"the array works for the next while one drains", {EX_OF(0, 50, 1, 20), EX_OF(20, 60, 2, 30)},
+     60, {0, 30, 30, 0}, {0}, {0}},
+    {"and for the one behind that",
+     {EX_OF(0, 40, 1, 10), EX_OF(10, 44, 2, 15), EX_OF(12, 50, 3, 20)}, 50, {0, 15, 15, 20}, {0},
+     {0}},
+    {"no command has cycles before it starts", {EX_OF(0, 30, 1, 5), EX_OF(20, 40, 2, 35)}, 40,
+     {0, 20, 20, 0}, {0}, {0}},
+    {"a MARK needs no array", {EX_OF(0, 30, 1, 9), MARK(18, 20), EX_OF(20, 40, 2, 12)}, 40,
+     {0, 28, 12, 0}, {0}, {0}},
+    {"what is computed twice at a time is transferred behind once",
+     {LD(5, 25, 2), EX_OF(0, 40, 1, 5), EX_OF(10, 44, 2, 30)}, 44, {0, 14, 30, 0}, {0, 9, 11, 0},
      {0}},
     {"ex before ve", {EX(10, 20, 1), VE(0, 40, 2)}, 40, {0, 10, 30, 0}, {0}, {0}},
     {"what starts first is waited for", {EX(30, 40, 1), VE(20, 25, 2)}, 40, {0, 15, 25, 0}, {0},
@@ -60,7 +74,7 @@ static void check_timeline(const timeline *t, const wk_stream *s) {
   for (const drawn *d = t->spans; d->opcode; d++)
     spans[run.n++] = (wk_sim_span){.start = d->start, .retire = d->retire,
                                    .queue = (uint8_t)d->queue, .opcode = (uint8_t)d->opcode,
-                                   .operator = d->operator};
+                                   .operator = d->operator, .array = d->array};
   const wk_sim_shown x = {s, &s->machine, &run, &wk_sim_timing, &part, NULL};
   wk_sim_layers l = wk_sim_layers_of(&x);
   for (int i = 0; i <= LAYERS; i++) {
@@ -138,9 +152,13 @@ static void bounds_are_of_what_is_scarce(void **state) {
   assert_int_equal(l.list[3].bound, 30);
   assert_int_equal(l.total.bound, 75);
   assert_int_equal(l.total.compulsory_bound, 100);
+  assert_true(!l.list[1].hidden && l.list[2].hidden == 75 && l.list[3].hidden == 30);
+  assert_int_equal(l.total.hidden, 0);
   wk_sim_ratios r = wk_sim_ratios_of(&s->machine, &l.list[1], 200);
   assert_true(r.mapping == 0.5 && r.activity == 0.3 && r.efficiency == 0.3 && r.share == 1);
-  assert_true(r.overlap < 0);
+  assert_true(r.utilisation == 0.15 && r.overlap < 0);
+  r = wk_sim_ratios_of(&s->machine, &l.list[2], 200); /* all of it in the time of layer 1 */
+  assert_true(r.efficiency == 1 && r.share == 0 && r.utilisation < 0 && r.activity < 0);
   free(l.list);
   wk_stream_free(s);
 }

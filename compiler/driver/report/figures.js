@@ -46,8 +46,10 @@ function drawSummary(part) {
   };
   add(whole(part.cycles), "cycles");
   add(scaled(part.cycles / m.clock_mhz, 1000, [" us", " ms", " s"]), `at ${m.clock_mhz} MHz`);
-  add(percent(part.utilisation) + " %", "use of the array",
-      "multiply-accumulates / (N x N x cycles)");
+  if (all) add(percent(part.utilisation) + " %", "use of the array",
+               "multiply-accumulates of the layers / (N x N x cycles)");
+  else add(percent(part.active_lanes) + " %", "active lanes",
+           "multiplications / (N x N x cycles), with those that only pad");
   add(percent(part.overlap) + " %", "overlap",
       "of the cycles with a transfer under way, those in which something computes, too");
   add(percent(part.exposed / part.cycles) + " %", "exposed",
@@ -62,6 +64,11 @@ function drawSummary(part) {
        `accumulators ${bytes(m.accumulators)}, memory ${m.dram_bytes} B/cycle, latency ` +
        `${m.dram_latency} cycles, hash ${m.hash}`);
   fact("ran on", part.model + (part.build ? ", " + part.build : ""));
+  if (all && all.activity !== null)
+    fact("multiply-accumulates", `${count(all.macs)}, ${percent(part.utilisation)} % of the peak: ` +
+         `mapping ${percent(all.mapping)} % x activity ${percent(all.activity)} %`);
+  fact("active lanes", `${count(part.counters.macs)}, ${percent(part.active_lanes)} % of the ` +
+       `peak, with those that only pad`);
   fact("transfers", `${bytes(bytesIn(part))} in, ${bytes(bytesOut(part))} out; ` +
        `${d3.format(".2f")((bytesIn(part) + bytesOut(part)) / part.cycles)} B/cycle`);
   if (all) fact("bound", `${whole(all.bound)} cycles for these tiles and bytes; ` +
@@ -77,9 +84,10 @@ function drawCauses(part, docs) {
   addBars(cleared("#causes .bar"), [{name: "cycles", note: "", pieces}], part.cycles, "cycles");
   addTable(cleared("#causes .table"), "causes", [
     {key: "label", label: "cause", kind: "text", colour: r => r.colour},
-    {key: "value", label: "cycles", format: whole},
+    {key: "value", label: "charged", format: whole, doc: "cycles; each has one cause, the nearest"},
     {key: "share", label: "%", value: r => r.value / part.cycles, format: percent},
-    ...(part.what_if ? [{key: "won", label: "won without", format: v => v < 0 ? "-" : whole(v),
+    ...(part.what_if ? [{key: "won", label: "won without",
+      doc: "cycles that the timing model saves when this cause alone is gone", format: v => v < 0 ? "-" : whole(v),
       value: r => r.label in part.what_if ? part.cycles - part.what_if[r.label] : -1}] : []),
     {key: "doc", label: "what it means", kind: "text wide"}], pieces);
   const rows = part.causes_of_layers.map(r => ({
@@ -88,7 +96,7 @@ function drawCauses(part, docs) {
     {key: "layer", label: "layer", kind: "text", link: r => r.operator ? "#layer=" + r.operator : ""},
     {key: "cause", label: "cause", kind: "text", colour: r => causeColours[r.cause]},
     {key: "moved", label: "of", kind: "text"},
-    {key: "cycles", label: "cycles", format: whole},
+    {key: "cycles", label: "charged", format: whole},
     {key: "share", label: "% of all", value: r => r.cycles / part.cycles, format: percent}], rows);
 }
 
@@ -148,14 +156,15 @@ function drawModes(part, number, modes, docs) {
     {key: "prefetch", label: "prefetch", kind: "text"},
     {key: "cycles", label: "cycles", format: whole},
     {key: "ratio", label: "of the slowest %", value: p => p.cycles / most, format: percent},
-    {key: "utilisation", label: "use of the array %", format: percent},
+    {key: "utilisation", label: "use of the array %", format: percent,
+     doc: "multiply-accumulates of the layers / (N x N x cycles)"},
     {key: "overlap", label: "overlap %", format: percent},
     {key: "exposed", label: "exposed", format: whole},
     {key: "in", label: "read", value: bytesIn, format: bytes},
     {key: "out", label: "written", value: bytesOut, format: bytes},
     {key: "commands", label: "commands", format: whole}], parts);
   const layers = (part.layers || []).map((l, i) => ({name: l.name, op: l.op, by: parts.map(
-    p => (p.layers.find(other => other.name === l.name && other.operator === i) || {}).cycles)}));
+    p => ((p.layers || []).find(other => other.name === l.name && other.operator === i) || {}).cycles)}));
   addTable(cleared("#modes .layers"), "modelayers", [
     {key: "name", label: "layer", kind: "text"}, {key: "op", label: "op", kind: "text"},
     ...parts.map((p, i) => ({key: p.prefetch, label: p.prefetch, value: l => l.by[i],
@@ -171,6 +180,8 @@ const layerColumns = [
   {key: "cycles", label: "cycles", format: whole, doc: "charged to the layer"},
   {key: "predicted", label: "predicted", format: whole, doc: "by the compiler's schedule model"},
   {key: "share", label: "%", format: percent, doc: "of all cycles"},
+  {key: "utilisation", label: "use %", format: percent,
+   doc: "of the array: multiply-accumulates / (N x N x cycles), mapping x activity"},
   {key: "mapping", label: "mapping %", format: percent, doc: "what shapes cost"},
   {key: "activity", label: "activity %", format: percent, doc: "what waiting costs"},
   {key: "overlap", label: "overlap %", format: percent, doc: "transfers behind compute"},
@@ -180,7 +191,9 @@ const layerColumns = [
   {key: "compulsory_bound", label: "least", format: whole,
    doc: "the same with the bytes that any schedule moves"},
   {key: "limit", label: "limit", kind: "text", doc: "what the bound is of"},
-  {key: "efficiency", label: "efficiency %", format: percent, doc: "bound / cycles"},
+  {key: "hidden", label: "hidden", format: whole,
+   doc: "cycles of other layers, behind which the rest of the bound lies"},
+  {key: "efficiency", label: "efficiency %", format: percent, doc: "bound / (cycles + hidden)"},
   {key: "energy_pj", label: "uJ", format: v => d3.format(",.2f")(v / 1e6),
    doc: "about; multiplications and memory alone: accesses on the chip are counted for all layers"},
   {key: "macs", label: "MACs", format: count}, {key: "ex", label: "array", format: whole,

@@ -4,8 +4,9 @@
 "use strict";
 
 function rooflinePoints(part) {
-  return (part.layers || []).filter(l => l.macs && l.cycles).map(l => ({
-    ...l, perByte: l.macs / Math.max(l.read + l.written, 1), perCycle: l.macs / l.cycles}));
+  return (part.layers || []).filter(l => l.macs).map(l => ({
+    ...l, perByte: l.macs / Math.max(l.read + l.written, 1),
+    perCycle: l.macs / (l.cycles + l.hidden)}));
 }
 
 function addRooflineAxes(svg, x, y, width, height) {
@@ -34,7 +35,8 @@ function drawRoofline(part) {
   const skipped = part.layers.filter(l => l.operator && !l.macs).length;
   find("#roofline .note").textContent = `A dot is a layer, its area the layer's cycles. Below the ` +
     `slope memory is what limits it (${rate} B/cycle), below the level the array (${peak} ` +
-    `multiply-accumulates a cycle).` + (skipped ? ` Layers without any, ${skipped}, are left out.` : "");
+    `multiply-accumulates a cycle). Hidden cycles count: a layer whose bytes came in the time of ` +
+    `others lies on the slope.` + (skipped ? ` Layers without any, ${skipped}, are left out.` : "");
   const svg = d3.select(cleared("#roofline .chart")).append("svg")
     .attr("viewBox", `0 0 ${width} ${height + 40}`).attr("width", "100%");
   addRooflineAxes(svg, x, y, width, height);
@@ -54,5 +56,6 @@ function drawRoofline(part) {
     .attr("fill-opacity", 0.75).attr("stroke", "#1a1a1a").attr("stroke-width", 0.7)
     .on("click", p => { location.hash = "layer=" + p.operator; });
   tips(dots, p => `${p.name}\n${d3.format(".1f")(p.perByte)} multiply-accumulates a byte, ` +
-    `${d3.format(".1f")(p.perCycle)} a cycle\n${whole(p.cycles)} cycles, ${percent(p.share)} %`);
+    `${d3.format(".1f")(p.perCycle)} a cycle\n${whole(p.cycles)} cycles, ${percent(p.share)} %` +
+    (p.hidden ? `; ${whole(p.hidden)} hidden` : ""));
 }

@@ -52,7 +52,7 @@ static int64_t least_room(const wk_accel_net *net, const wk_accel_op *op) {
 static wk_accel_op cut(const wk_accel_net *net, const wk_accel_op *op, size_t from, size_t to) {
   wk_accel_op y = *op;
   wk_accel_view *views[3] = {&y.out, &y.a, &y.b};
-  const wk_accel_piece *last = &op->pieces[to - 1];
+  const wk_accel_piece *last = &op->pieces[to - 1], *end = &op->pieces[op->n_pieces - 1];
   int64_t c = op->pieces[from].c, count = last->c + last->n - c;
   wk_accel_piece *pieces = wk_arena_alloc(net->arena, (to - from) * sizeof *pieces);
   for (size_t i = from; i < to; i++) {
@@ -62,7 +62,7 @@ static wk_accel_op cut(const wk_accel_net *net, const wk_accel_op *op, size_t fr
   y.pieces = pieces;
   y.n_pieces = to - from;
   if (!op->one_const && op->consts) y.consts = op->consts + (int64_t)from * op->const_bytes;
-  y.macs = op->macs * (int64_t)(to - from) / (int64_t)op->n_pieces;
+  y.macs = op->macs / (end->c + end->n) * count;
   y.leaves_lanes = op->leaves_lanes && to == op->n_pieces;
   for (int i = 0; i < 3; i++) {
     wk_accel_view *v = views[i];

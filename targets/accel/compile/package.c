@@ -7,6 +7,7 @@
 #include "targets/accel/check/check.h"
 #include "targets/accel/compile/package.h"
 #include "targets/accel/compile/results.h"
+#include "targets/accel/isa/duration.h"
 #include "targets/accel/isa/parts.h"
 #include "targets/accel/isa/unit_emit.h"
 #include "targets/accel/isa/unit_read.h"
@@ -59,13 +60,13 @@ static uint32_t add_text(unit *u, const char *s) {
 static void add_bytes(wk_str *b, const void *data, size_t n) { wk_str_addn(b, data, n); }
 
 /* Cycles and bytes that a layer's commands need at least. */
-static void add_command(wk_accel_layer *l, const wk_machine *m, const wk_isa_command *c) {
+static void add_command(wk_accel_layer *l, const wk_machine *m, const wk_isa_command *c,
+                        int64_t *words) {
   uint64_t bytes = wk_transfer_bytes(c);
   if (c->opcode == WK_CMD_LD) l->loaded += bytes;
   if (c->opcode == WK_CMD_ST) l->stored += bytes;
   if (c->queue == WK_QUEUE_ve) l->ve += wk_isa_duration(m, c);
-  if (c->queue != WK_QUEUE_ex || c->opcode == WK_CMD_MARK) return;
-  wk_accel_bound b = wk_accel_bound_of(m, c);
+  wk_isa_bound b = wk_isa_bound_of(m, c, words);
   l->ex += (uint64_t)b.array;
   l->drain += (uint64_t)b.drain;
 }
@@ -116,6 +117,8 @@ static uint64_t add_layers(unit *u, const compiled *c, wk_package_part *made) {
   int64_t bytes, *starts = wk_accel_tensor_starts(net, c->uses, a, &bytes);
   uint32_t values = (uint32_t)(u->values.n / sizeof(wk_accel_value));
   uint32_t places = (uint32_t)(u->places.n / sizeof(wk_accel_window));
+  wk_accel_layer none = {0};
+  int64_t words = 0;
   name_layers(c, layers, ops);
   for (size_t i = 0; i < net->layers.n && c->plan->marks; i++) layers[i].mark = layers[i].group;
   add_compulsory(net, layers);
@@ -126,8 +129,8 @@ static uint64_t add_layers(unit *u, const compiled *c, wk_package_part *made) {
   for (size_t i = 0; i < c->stream->commands.n; i++) {
     const wk_isa_command *x = &c->stream->commands.data[i];
     uint32_t result = c->stream->results.data[i];
-    if (x->operator && x->operator <= net->layers.n)
-      add_command(&layers[x->operator - 1], net->machine, x);
+    bool has_layer = x->operator && x->operator <= net->layers.n;
+    add_command(has_layer ? &layers[x->operator - 1] : &none, net->machine, x, &words);
     if (result) result += places;
     add_bytes(&u->results, &result, sizeof result);
   }

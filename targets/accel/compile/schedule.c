@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compiler/memory/plan.h"
+#include "targets/accel/isa/duration.h"
 
 typedef struct {
   wk_accel_net *net;
@@ -225,6 +226,7 @@ static uint32_t result_of(const wk_accel_step *s) {
 static void emit(scheduling *x, wk_accel_prefetch mode) {
   clocks k = {0};
   counts issued = {0};
+  int64_t words = 0;
   for (int q = 0; q < WK_QUEUE_COUNT; q++)
     k.known[q] = wk_xcalloc(x->steps->issued[q], sizeof **k.known);
   for (size_t i = 0; i < x->steps->list.n; i++) {
@@ -235,10 +237,11 @@ static void emit(scheduling *x, wk_accel_prefetch mode) {
     put_waits(&k, s, &c);
     issued[s->c.queue]++;
     wk_vec_push(&x->out->commands, c);
+    wk_isa_bound bound = wk_isa_bound_of(x->net->machine, &c, &words);
     const wk_accel_span span = {.start = (uint64_t)x->times.start[x->order[i]],
                                 .retire = (uint64_t)x->times.retire[x->order[i]],
                                 .operator = c.operator, .queue = (uint8_t)c.queue,
-                                .opcode = (uint8_t)c.opcode};
+                                .opcode = (uint8_t)c.opcode, .array = (uint64_t)bound.array};
     wk_vec_push(&x->out->spans, span);
     int segment = s->tensor < 0 ? WK_SEGMENT_NONE : x->net->tensors.data[s->tensor].segment;
     wk_vec_push(&x->out->segments, (uint8_t)segment);

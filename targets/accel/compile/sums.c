@@ -22,12 +22,6 @@ static int64_t drain_cycles(const sums *s) {
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 
-wk_accel_bound wk_accel_bound_of(const wk_machine *m, const wk_isa_command *c) {
-  sums s = sums_of(m, c);
-  int64_t behind = later(s.t.last_words, s.t.last) - s.t.last_words;
-  return (wk_accel_bound){s.t.span + behind, drain_cycles(&s)};
-}
-
 /* The 32 bytes of a record and its entries. */
 static int64_t record_reads(const wk_machine *m, const sums *s) {
   if (!s->drains) return 0;

@@ -18,10 +18,4 @@ typedef struct {
 /* Step i, which starts not before `free`: when it retires. */
 int64_t wk_accel_array_run(wk_accel_array *x, const wk_accel_steps *s, size_t i, int64_t start);
 
-/* What a command of ex needs at least, neighbours overlapped: cycles of the array, of the drain. */
-typedef struct {
-  int64_t array, drain;
-} wk_accel_bound;
-wk_accel_bound wk_accel_bound_of(const wk_machine *m, const wk_isa_command *c);
-
 #endif

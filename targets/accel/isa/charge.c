@@ -10,7 +10,7 @@ typedef struct {
 } queue_walk;
 
 typedef struct {
-  const wk_accel_span *spans;
+  wk_accel_span *spans;
   queue_walk queues[WK_QUEUE_COUNT];
   uint32_t last; /* that retired */
 } walk;
@@ -65,12 +65,28 @@ static uint32_t owner(const walk *w, uint64_t now) {
   return first != WK_ACCEL_NOBODY ? first : w->last;
 }
 
+/* A command of ex gives its cycles to the next one in time for what the array needs for that, for
+ * the one behind it, and so on: from the last one back. */
+static void hand_over(walk *w) {
+  const queue_walk *ex = &w->queues[WK_QUEUE_ex];
+  for (size_t i = ex->commands.n; i-- > 1;) {
+    const wk_accel_span *next = at(w, WK_QUEUE_ex, i);
+    wk_accel_span *s = &w->spans[ex->commands.data[i - 1]];
+    uint64_t latest = next->retire > next->array ? next->retire - next->array : 0;
+    if (latest < next->start) latest = next->start;
+    if (latest < s->retire) s->retire = latest;
+  }
+}
+
 /* A MARK computes nothing: whose cycles they are is decided by what it stands between. */
 void wk_accel_charge_walk(const wk_accel_span *spans, size_t n, uint64_t cycles,
                           wk_accel_charge_visit *visit, void *context) {
-  walk w = {.spans = spans, .last = WK_ACCEL_NOBODY};
-  for (uint32_t i = 0; i < n; i++)
+  walk w = {.spans = wk_xcalloc(n, sizeof *spans), .last = WK_ACCEL_NOBODY};
+  for (uint32_t i = 0; i < n; i++) {
+    w.spans[i] = spans[i];
     if (spans[i].opcode != WK_CMD_MARK) wk_vec_push(&w.queues[spans[i].queue].commands, i);
+  }
+  hand_over(&w);
   for (uint64_t now = 0, next; now < cycles; now = next) {
     bool transfers = false, computes = false;
     advance(&w, now);
@@ -82,6 +98,7 @@ void wk_accel_charge_walk(const wk_accel_span *spans, size_t n, uint64_t cycles,
     visit(context, now, next, owner(&w, now), transfers, computes);
   }
   for (int q = 0; q < WK_QUEUE_COUNT; q++) wk_vec_free(&w.queues[q].commands);
+  free(w.spans);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * charge: whose cycles are whose, in a run or in a schedule. Every cycle belongs to one layer:
- * that of the oldest command of ex that runs, else of ve, else of the one of them that starts next,
- * for which the machine waits; behind the last one, of the transfer that is under way or starts
- * next. */
+ * that of the command of ex that runs, else of ve, else of the one of them that starts next, for
+ * which the machine waits; behind the last one, of the transfer that is under way or starts next.
+ * Commands of ex overlap: one drains while the array works for the next. The older one has the
+ * cycles of both, as far as each of those behind it keeps as many as the array needs for it. */
 #ifndef WICK_ACCEL_CHARGE_H
 #define WICK_ACCEL_CHARGE_H
 
@@ -13,6 +14,7 @@ typedef struct {
   uint64_t start, retire; /* cycles */
   uint32_t operator;
   uint8_t queue, opcode;
+  uint64_t array; /* of ex: cycles that the array needs for it (duration.h, wk_isa_bound) */
 } wk_accel_span;
 
 typedef struct {

@@ -88,6 +88,17 @@ wk_isa_tiles wk_isa_tiles_of(const wk_machine *m, const wk_isa_command *c) {
   return tiles_of(&w);
 }
 
+/* Weights of the next command are fetched once the last tile of this one has begun. */
+wk_isa_bound wk_isa_bound_of(const wk_machine *m, const wk_isa_command *c, int64_t *words) {
+  if (c->opcode != WK_CMD_CONV && c->opcode != WK_CMD_DWC && c->opcode != WK_CMD_MM)
+    return (wk_isa_bound){0};
+  const wk_epilogue e = wk_epilogue_of(c);
+  const wk_isa_tiles t = wk_isa_tiles_of(m, c);
+  int64_t pixels = (int64_t)e.ny * e.nx, behind = t.first > *words ? t.first - *words : 0;
+  *words = t.last_words;
+  return (wk_isa_bound){t.span + behind, e.drain ? pixels * (e.residual ? 2 : 1) : 0};
+}
+
 static uint64_t execute(const wk_machine *m, const wk_isa_command *c) {
   const wk_epilogue e = wk_epilogue_of(c);
   const wk_isa_tiles t = wk_isa_tiles_of(m, c);

@@ -23,4 +23,13 @@ typedef struct {
 } wk_isa_tiles;
 wk_isa_tiles wk_isa_tiles_of(const wk_machine *m, const wk_isa_command *c);
 
+/* What a CONV, DWC or MM needs at least, neighbours overlapped: cycles of the array, from the last
+ * word of the command before it to its own last one, and of the drain. No run has less. */
+typedef struct {
+  int64_t array, drain;
+} wk_isa_bound;
+/* Zeros of other commands. *words: of the last tile of the CONV, DWC or MM before it, 0: there is
+ * none; becomes its own. */
+wk_isa_bound wk_isa_bound_of(const wk_machine *m, const wk_isa_command *c, int64_t *words);
+
 #endif
