@@ -42,6 +42,14 @@ rows = {(r["model"], r["dram_latency"], r["scratchpad"]): r
         for r in csv.DictReader(open("a/points.csv"))}
 want = json.load(open("net.json"))["cycles"]
 print(want == int(rows["cnn_qdq", "50", "65536"]["cycles"]))'
+gives 'one use of the array' '^8 True$' python3 -c 'import json
+points = [p for p in json.load(open("a/points.json"))["points"] if "cycles" in p]
+parts = json.load(open("net.json"))["parts"]
+same = lambda x, y: abs(x - y) < 1e-9
+print(sum(same(p["utilisation"] * p["array_macs"] * p["cycles"] / p["macs"], 1) for p in points),
+      all(same(p["utilisation"] * p["machine"]["array"] ** 2 * p["cycles"] / max(macs, 1), macs > 0)
+          and p["utilisation"] <= p["active_lanes"]
+          for p in parts for macs in [p["all_layers"]["macs"]]))'
 gives 'the same again' '^12 points, 4 failed; 0 computed now$' "$wick" sweep "$cnn" "$gru" -o a \
   --set dram_latency=50,100000 --set scratchpad=65536,131072,100
 gives 'energy, as of sim' '^True$' python3 -c 'import csv, json
