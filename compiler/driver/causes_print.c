@@ -47,15 +47,11 @@ static wk_text24 won_without(const wk_sim_shown *x, const wk_sim_why *w, wk_caus
 }
 
 /* The two columns answer two questions. */
-static void print_meaning(FILE *f, bool has_what_if) {
-  fputs("\nCharged is where the run waited: each cycle once, to the nearest cause. It does not say what\n"
-        "would be won without that cause", f);
-  if (!has_what_if) fputs("; without --no-what-if, a column more does.\n", f);
-  else
-    fputs(". Won without does: cycles that the timing model saves on the\nsame commands when that "
-          "cause alone is gone. It is more where the next wait has the same cure, and\nless where "
-          "another wait takes its place.\n", f);
-}
+static const char meaning[] =
+    "\nCharged is where the run waited: each cycle once, to the nearest cause. It does not say\n"
+    "what would be won without that cause. Won without does: cycles that the timing model saves\n"
+    "on the same commands when that cause alone is gone. It is more where the next wait has the\n"
+    "same cure, and less where another wait takes its place.\n";
 
 static void print_causes(FILE *f, const wk_sim_shown *x, const wk_sim_why *w) {
   const wk_causes *c = &w->causes;
@@ -68,7 +64,7 @@ static void print_causes(FILE *f, const wk_sim_shown *x, const wk_sim_why *w) {
                    wk_sim_grouped(c->cycles[i]).s, percent(c->cycles[i], x->run->result.cycles),
                    won_without(x, w, (wk_cause)i).s, wk_cause_infos[i].doc);
   wk_table_print(f, &t, "lrrrl");
-  print_meaning(f, w->has_what_if);
+  fputs(meaning, f);
   print_largest(f, x, c, a);
   wk_arena_free(a);
 }

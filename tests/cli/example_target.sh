@@ -180,7 +180,7 @@ sed_cc 'arena + 2112 ' 'arena + 0 '
 refuses_to_agree 'wrong memory' '^     its instructions agree one by one, but not together$' \
   env CC=./wrong "$wick" compare "$net/model.onnx" "${target[@]}"
 sed_cc '(wk_u64)m + half' '(wk_u64)(m + m \/ 8) + half'
-refuses_to_agree 'a wrong quantised network' '; 0 of 11 parts for plainc and 10 of 10 for cpu match' \
+refuses_to_agree 'a wrong quantised network' '; 0 of 11 parts for plainc and 10 of 10 for cpu' \
   env CC=./wrong "$wick" test "$tests/nets/int8/cnn_qdq" "${target[@]}"
 
 # ---- three targets: one that leaves products to another one, and the host
