@@ -56,6 +56,7 @@ struct wick_pool {
   bool spin;
   uint32_t threads;
   uint32_t started;
+  pid_t process; /* that has the workers: one that was forked from it has none to wait for */
   worker workers[];
 };
 
@@ -211,6 +212,7 @@ wick_status wick_pool_create(uint32_t threads, void *scratch, size_t stride, wic
   pool->stride = stride;
   pool->threads = threads;
   pool->spin = threads <= wick_processors();
+  pool->process = getpid();
   for (uint32_t t = 0; t < threads; t++) {
     pool->workers[t].pool = pool;
     pool->workers[t].index = t;
@@ -228,6 +230,7 @@ void wick_pool_free(wick_pool *pool) {
   if (!pool) return;
   atomic_store(&pool->stop, true);
   publish(pool, atomic_load(&pool->epoch) + 1);
-  for (uint32_t t = 1; t < pool->started; t++) pthread_join(pool->workers[t].thread, NULL);
+  uint32_t started = pool->process == getpid() ? pool->started : 0;
+  for (uint32_t t = 1; t < started; t++) pthread_join(pool->workers[t].thread, NULL);
   free(pool);
 }

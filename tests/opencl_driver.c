@@ -159,7 +159,7 @@ cl_int unsupported(void);
 cl_int unsupported(void) { return CL_INVALID_OPERATION; }
 #define STUB(name) __asm__(".globl cl" #name "\n.set cl" #name ", unsupported");
 STUB(ReleaseContext) STUB(CreateCommandQueue) STUB(ReleaseCommandQueue)
-STUB(CreateBuffer) STUB(CreateSubBuffer) STUB(ReleaseMemObject) STUB(CreateProgramWithSource)
+STUB(CreateBuffer) STUB(ReleaseMemObject) STUB(CreateProgramWithSource)
 STUB(CreateProgramWithBinary) STUB(BuildProgram) STUB(ReleaseProgram) STUB(GetProgramInfo)
 STUB(GetProgramBuildInfo) STUB(CreateKernel) STUB(ReleaseKernel) STUB(GetKernelInfo)
 STUB(GetKernelWorkGroupInfo) STUB(SetKernelArg) STUB(EnqueueNDRangeKernel)

@@ -15,7 +15,6 @@ static bool lacks(const wick_opencl_info *d, const wick_cl_needs *n, char *out, 
       {n->flags & WICK_CL_NEEDS_F16 && !d->has_f16, "f16 (cl_khr_fp16)"},
       {n->flags & WICK_CL_NEEDS_DOT && !d->has_dot, "cl_khr_integer_dot_product"},
       {n->flags & WICK_CL_NEEDS_SUBGROUPS && !d->subgroup, "subgroups"},
-      {n->base_align % d->base_align != 0, "sub-buffers that are aligned so little"},
   };
   const struct {
     uint64_t needed, there;

@@ -14,7 +14,7 @@
 #define WICK_CL_FUNCTIONS(X)                                                                 \
   X(GetPlatformIDs) X(GetPlatformInfo) X(GetDeviceIDs) X(GetDeviceInfo)                      \
   X(CreateContext) X(ReleaseContext) X(CreateCommandQueue) X(ReleaseCommandQueue)            \
-  X(CreateBuffer) X(CreateSubBuffer) X(ReleaseMemObject)                                     \
+  X(CreateBuffer) X(ReleaseMemObject)                                                        \
   X(CreateProgramWithSource) X(CreateProgramWithBinary) X(BuildProgram) X(ReleaseProgram)    \
   X(GetProgramInfo) X(GetProgramBuildInfo) X(CreateKernel) X(ReleaseKernel) X(GetKernelInfo) \
   X(GetKernelWorkGroupInfo) X(SetKernelArg) X(EnqueueNDRangeKernel) X(EnqueueReadBuffer)     \
@@ -30,6 +30,14 @@ typedef struct wick_cl {
 /* The functions, and platforms behind them, as long as the process runs. NULL: there are none, and
  * `why` says what is missing. Threads may call it at the same time. */
 const wick_cl *wick_cl_get(wick_error_detail *why);
+
+/* A process that was forked after the functions were found has not the drivers' threads, and some
+ * calls would wait for these for ever: none is made there. */
+bool wick_cl_is_forked(void);
+/* WICK_DEVICE_FAILED there. */
+wick_status wick_cl_check_process(wick_error_detail *error);
+/* NULL is fine; in a process that was forked the memory stays the other's. */
+void wick_cl_release_memory(const wick_cl *cl, cl_mem memory);
 
 /* WICK_DEVICE_FAILED, or WICK_NO_MEMORY where the code says so: "clFinish: CL_INVALID_VALUE". */
 wick_status wick_cl_fail(wick_error_detail *error, const char *function, cl_int code);

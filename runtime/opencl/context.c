@@ -10,7 +10,7 @@
 cl_mem wick_cl_memory(const wick_cl_context *c, uint32_t part, const wick_cl_arg *arg) {
   if (arg->buffer == WICK_NONE) return NULL;
   const wick_cl_buffer *b = &c->u->plan.buffers[arg->buffer];
-  if (b->place == WICK_CL_ARENA) return c->pieces[arg->buffer];
+  if (b->place == WICK_CL_ARENA) return c->arena;
   if (b->place == WICK_CL_CONST) return c->u->consts;
   if (b->place == WICK_CL_FAULT) return c->fault;
   const wick_part_info *info = c->u->unit->parts[part].info;
@@ -27,7 +27,8 @@ wick_status wick_cl_set_pointer(const wick_cl_context *c, uint32_t part, uint32_
 }
 
 wick_status wick_cl_offset(const wick_cl_context *c, uint32_t launch, uint32_t arg,
-                           int64_t iteration, cl_long *out, wick_error_detail *error) {
+                           int64_t iteration, uint32_t size, cl_long *out,
+                           wick_error_detail *error) {
   const wick_cl_arg *a = &c->u->plan.args[c->u->plan.launches[launch].first_arg + arg];
   int64_t offset = 0;
   *out = 0;
@@ -36,20 +37,22 @@ wick_status wick_cl_offset(const wick_cl_context *c, uint32_t launch, uint32_t a
   if (b->bytes == 0) return WICK_OK;
   if (__builtin_mul_overflow(a->step, iteration, &offset) ||
       __builtin_add_overflow(offset, a->offset, &offset) || offset < 0 ||
-      (uint64_t)offset + (a->step != 0) > b->bytes)
+      (uint64_t)offset + size > b->bytes)
     return wick_fail(error, WICK_RUN_FAILED, "launch %u leaves its buffer in iteration %lld",
                      launch, (long long)iteration);
-  *out = offset + (b->place == WICK_CL_CONST ? (int64_t)b->offset : 0);
+  *out = (int64_t)b->offset + offset;
   return WICK_OK;
 }
 
 wick_status wick_cl_set_offset(const wick_cl_context *c, uint32_t launch, uint32_t arg,
                                int64_t iteration, wick_error_detail *error) {
   cl_long offset;
-  uint32_t count = c->u->plan.launches[launch].arg_count;
-  wick_status status = wick_cl_offset(c, launch, arg, iteration, &offset, error);
+  const wick_cl_launch *l = &c->u->plan.launches[launch];
+  bool moves = c->u->plan.args[l->first_arg + arg].step != 0;
+  wick_status status = wick_cl_offset(c, launch, arg, iteration, moves, &offset, error);
   if (status != WICK_OK) return status;
-  cl_int code = c->cl->SetKernelArg(c->kernels[launch], count + arg, sizeof offset, &offset);
+  cl_int code = c->cl->SetKernelArg(c->kernels[launch], l->arg_count + arg, sizeof offset,
+                                    &offset);
   return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clSetKernelArg", code);
 }
 
@@ -78,24 +81,14 @@ static wick_status make_fault(wick_cl_context *c, wick_error_detail *error) {
                             : wick_cl_fail(error, "clCreateBuffer (fault)", code);
 }
 
-static wick_status make_piece(wick_cl_context *c, uint32_t buffer, wick_error_detail *error) {
-  const wick_cl_buffer *b = &c->u->plan.buffers[buffer];
-  const cl_buffer_region region = {b->offset, b->bytes};
-  cl_int code;
-  if (b->place == WICK_CL_FAULT) return make_fault(c, error);
-  if (b->place != WICK_CL_ARENA || c->pieces[buffer]) return WICK_OK;
-  c->pieces[buffer] = c->cl->CreateSubBuffer(c->arena, CL_MEM_READ_WRITE,
-                                             CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
-  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clCreateSubBuffer", code);
-}
-
 static wick_status make_launch(wick_cl_context *c, uint32_t part, uint32_t launch,
                                wick_error_detail *error) {
   const wick_cl_launch *l = &c->u->plan.launches[launch];
   wick_status status = WICK_OK;
   for (uint32_t i = 0; i < l->arg_count && status == WICK_OK; i++) {
     uint32_t buffer = c->u->plan.args[l->first_arg + i].buffer;
-    if (buffer != WICK_NONE) status = make_piece(c, buffer, error);
+    if (buffer != WICK_NONE && c->u->plan.buffers[buffer].place == WICK_CL_FAULT)
+      status = make_fault(c, error);
   }
   if (status != WICK_OK || l->kind != WICK_CL_RUN) return status;
   status = wick_cl_kernel(c->u, l->kernel, &c->kernels[launch], error);
@@ -117,25 +110,26 @@ static wick_status make_part(wick_cl_context *c, uint32_t part, wick_error_detai
 
 static wick_status allocate(wick_cl_context *c) {
   const wick_cl_plan *p = &c->u->plan;
-  c->pieces = wick_list(p->buffer_count, sizeof(cl_mem));
   c->kernels = wick_list(p->launch_count, sizeof(cl_kernel));
   c->slots = wick_list(c->u->first_io[c->u->unit->part_count], sizeof *c->slots);
-  return c->pieces && c->kernels && c->slots ? WICK_OK : WICK_NO_MEMORY;
+  return c->kernels && c->slots ? WICK_OK : WICK_NO_MEMORY;
+}
+
+static void release_kernels(wick_cl_context *c) {
+  for (uint32_t i = 0; c->kernels && i < c->u->plan.launch_count; i++)
+    if (c->kernels[i]) c->cl->ReleaseKernel(c->kernels[i]);
 }
 
 void wick_cl_close(void *context) {
   wick_cl_context *c = context;
-  const wick_cl_plan *p = &c->u->plan;
-  for (uint32_t i = 0; c->kernels && i < p->launch_count; i++)
-    if (c->kernels[i]) c->cl->ReleaseKernel(c->kernels[i]);
-  for (uint32_t i = 0; c->pieces && i < p->buffer_count; i++)
-    if (c->pieces[i]) c->cl->ReleaseMemObject(c->pieces[i]);
+  bool is_own = !wick_cl_is_forked();
+  if (is_own && c->queue) c->cl->Finish(c->queue); /* what a command uses is not released */
+  if (is_own) release_kernels(c);
   if (c->slots) wick_cl_close_slots(c);
-  if (c->fault) c->cl->ReleaseMemObject(c->fault);
+  wick_cl_release_memory(c->cl, c->fault);
   wick_cl_free_residents(c);
-  if (c->arena) c->cl->ReleaseMemObject(c->arena);
-  if (c->queue) c->cl->ReleaseCommandQueue(c->queue);
-  free(c->pieces);
+  wick_cl_release_memory(c->cl, c->arena);
+  if (is_own && c->queue) c->cl->ReleaseCommandQueue(c->queue);
   free(c->kernels);
   free(c->slots);
   free(c->shadow);
@@ -144,12 +138,14 @@ void wick_cl_close(void *context) {
 
 wick_status wick_cl_open(void *loaded, const uint32_t *parts, uint32_t part_count,
                          uint32_t threads, void **context, wick_error_detail *error) {
-  wick_cl_context *c = calloc(1, sizeof *c);
   (void)threads; /* the device has its own */
+  wick_status status = wick_cl_check_process(error);
+  if (status != WICK_OK) return status;
+  wick_cl_context *c = calloc(1, sizeof *c);
   if (!c) return WICK_NO_MEMORY;
   c->u = loaded;
   c->cl = c->u->cl;
-  wick_status status = allocate(c);
+  status = allocate(c);
   if (status == WICK_OK) status = make_queue(c, error);
   if (status == WICK_OK) status = make_arena(c, error);
   for (uint32_t i = 0; i < part_count && status == WICK_OK; i++)

@@ -26,11 +26,10 @@ struct wick_cl_resident {
 typedef struct {
   const wick_cl_unit *u;
   const wick_cl *cl;
-  cl_command_queue queue; /* in order */
-  cl_mem arena;
+  cl_command_queue queue; /* in order; nothing else uses the arena */
+  cl_mem arena;        /* one buffer: kernels find theirs by offsets. NULL: no part needs any */
   cl_mem fault;        /* NULL: no kernel can find one */
   uint32_t fault_word; /* what it held behind the last job */
-  cl_mem *pieces;      /* per row of "buffers": sub-buffers of the arena, or NULL */
   cl_kernel *kernels;  /* per row of "launches" of an open part, with its arguments */
   wick_cl_slot *slots; /* by u->first_io */
   uint8_t *shadow;     /* of what wick_cl_read reads, shadow_size bytes */
@@ -58,12 +57,13 @@ wick_status wick_cl_clear_fault(wick_cl_context *c, wick_error_detail *error);
 /* Waits for all that is in the queue. */
 wick_status wick_cl_finish(wick_cl_context *c, wick_error_detail *error);
 
-/* Argument `arg` of a launch: its pointer; and its offset in an iteration, where it lies within its
- * buffer. */
+/* Argument `arg` of a launch: its pointer; and its offset from that in an iteration, where it and
+ * `size` bytes behind it lie within its buffer. */
 wick_status wick_cl_set_pointer(const wick_cl_context *c, uint32_t part, uint32_t launch,
                                 uint32_t arg, wick_error_detail *error);
 wick_status wick_cl_offset(const wick_cl_context *c, uint32_t launch, uint32_t arg,
-                           int64_t iteration, cl_long *out, wick_error_detail *error);
+                           int64_t iteration, uint32_t size, cl_long *out,
+                           wick_error_detail *error);
 wick_status wick_cl_set_offset(const wick_cl_context *c, uint32_t launch, uint32_t arg,
                                int64_t iteration, wick_error_detail *error);
 /* What an argument points to; NULL: nothing. */

@@ -7,21 +7,28 @@
 
 #include "cache.h"
 
+static wick_status choose(const wick_device_unit *unit, wick_cl_plan *plan, wick_cl_device *device,
+                          wick_error_detail *error) {
+  wick_status status = wick_cl_plan_read(unit, plan, error);
+  if (status == WICK_OK) status = wick_cl_check_process(error);
+  if (status != WICK_OK) return status;
+  return wick_cl_choose(&plan->needs, unit->info->spec, device, error);
+}
+
 static wick_status probe(const wick_device_unit *unit, wick_error_detail *error) {
   wick_cl_plan plan;
   wick_cl_device device;
-  wick_status status = wick_cl_plan_read(unit, &plan, error);
-  if (status != WICK_OK) return status;
-  return wick_cl_choose(&plan.needs, unit->info->spec, &device, error);
+  return choose(unit, &plan, &device, error);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
 static void unload(void *loaded) {
   wick_cl_unit *u = loaded;
-  if (u->consts) u->cl->ReleaseMemObject(u->consts);
-  if (u->program) u->cl->ReleaseProgram(u->program);
-  if (u->context) u->cl->ReleaseContext(u->context);
+  bool is_own = !wick_cl_is_forked();
+  wick_cl_release_memory(u->cl, u->consts);
+  if (is_own && u->program) u->cl->ReleaseProgram(u->program);
+  if (is_own && u->context) u->cl->ReleaseContext(u->context);
   free(u->first_io);
   free(u);
 }
@@ -148,9 +155,7 @@ static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_
   wick_cl_unit *u = calloc(1, sizeof *u);
   if (!u) return WICK_NO_MEMORY;
   u->unit = unit;
-  wick_status status = wick_cl_plan_read(unit, &u->plan, error);
-  if (status == WICK_OK)
-    status = wick_cl_choose(&u->plan.needs, unit->info->spec, &u->device, error);
+  wick_status status = choose(unit, &u->plan, &u->device, error);
   if (status == WICK_OK) {
     const wick_opencl_info *info = u->device.info;
     u->cl = u->device.cl;

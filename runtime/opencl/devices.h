@@ -25,7 +25,7 @@ typedef struct wick_opencl_info {
   uint32_t clock_mhz;   /* 0: it does not say */
   uint32_t max_group;   /* work items of a work-group */
   uint32_t max_items[3];
-  uint32_t base_align;  /* bytes, of sub-buffers */
+  uint32_t base_align;  /* bytes: where memory of the device begins */
   uint32_t float_width; /* native vector width of f32; 1: it has no vectors */
   uint32_t half_width;  /* of f16; 0: it has none */
   uint32_t subgroup;    /* the size of subgroups, where they are advertised; else 0 */
@@ -37,7 +37,8 @@ typedef struct wick_opencl_info {
 enum { WICK_OPENCL_MAX_DEVICES = 64 };
 
 /* Devices by index: all platforms in the loader's order, all devices of each. *list stays as it is
- * until the process ends. Those that cannot compile are left out. WICK_NO_DEVICE: there is no
+ * until the process ends, and in those that are forked from it, though none of them can be used
+ * there. Those that cannot compile are left out. WICK_NO_DEVICE: there is no
  * loader, no platform or no device, and the text says which and how to get one. error may be
  * NULL. */
 wick_status wick_opencl_list(const wick_opencl_info **list, uint32_t *count,

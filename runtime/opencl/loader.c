@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define INSTALL "on Debian: apt-get install ocl-icd-libopencl1 pocl-opencl-icd"
 
@@ -16,6 +17,7 @@ static struct {
   wick_cl functions;
   clIcdGetPlatformIDsKHR_fn driver_platforms; /* of a driver without the loader */
   bool is_found;
+  pid_t process; /* that found it */
   wick_error_detail why;
 } library = {.once = PTHREAD_ONCE_INIT};
 
@@ -78,6 +80,7 @@ static bool open_library(const char *name) {
 
 static void find_library(void) {
   const char *own = getenv("WICK_OPENCL");
+  library.process = getpid();
   if (own && *own) {
     library.is_found = open_library(own);
     return;
@@ -94,4 +97,18 @@ const wick_cl *wick_cl_get(wick_error_detail *why) {
   if (library.is_found) return &library.functions;
   *why = library.why;
   return NULL;
+}
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+bool wick_cl_is_forked(void) { return library.is_found && library.process != getpid(); }
+
+wick_status wick_cl_check_process(wick_error_detail *error) {
+  if (!wick_cl_is_forked()) return WICK_OK;
+  return wick_fail(error, WICK_DEVICE_FAILED, "OpenCL does not survive fork(): this process was "
+                   "forked after OpenCL had been opened; fork first, then load packages");
+}
+
+void wick_cl_release_memory(const wick_cl *cl, cl_mem memory) {
+  if (memory && !wick_cl_is_forked()) cl->ReleaseMemObject(memory);
 }

@@ -33,7 +33,7 @@ typedef struct wick_cl_needs {
   uint32_t version; /* WICK_CL_VERSION */
   uint32_t flags;   /* WICK_CL_NEEDS_… */
   uint32_t kernel_count;
-  uint32_t base_align;    /* bytes that offsets of sub-buffers are multiples of: power of two */
+  uint32_t base_align;    /* bytes that offsets in the arena are multiples of: power of two */
   uint32_t max_group;     /* work items of the largest work-group */
   uint32_t max_items[3];  /* of it along each dimension */
   uint32_t type;          /* wick_opencl_type that kernels were made for: such devices come first */
@@ -45,7 +45,7 @@ typedef struct wick_cl_needs {
 
 /* What a buffer is a piece of. */
 typedef enum wick_cl_place {
-  WICK_CL_ARENA = 0, /* offset and bytes in the device's arena; a sub-buffer */
+  WICK_CL_ARENA = 0, /* offset and bytes in the device's arena; those of some may overlap */
   WICK_CL_CONST = 1, /* offset and bytes in the unit's CONST */
   WICK_CL_FAULT = 2, /* a word of the context's, 0 at first; not 0: an index was out of range, and
                         the job has failed. It stays until that has been reported */

@@ -155,7 +155,8 @@ static wick_status check_loop(const checker *c, uint32_t i) {
   if (!number) return WICK_OK;
   if (number->place == WICK_CL_CONST || number->place == WICK_CL_INPUT)
     return bad_row(c, "launches", i, "a loop counts in what cannot be written");
-  return (a->offset | a->step) % 8 == 0 ? WICK_OK : bad_row(c, "launches", i, "not aligned");
+  bool is_even = ((uint64_t)a->offset | (uint64_t)a->step | number->offset) % 8 == 0;
+  return is_even ? WICK_OK : bad_row(c, "launches", i, "not aligned");
 }
 
 static wick_status check_launch(const checker *c, uint32_t i) {

@@ -32,7 +32,8 @@ wick_status wick_cl_read(void *context, const wick_device_job *job, uint32_t ste
                          uint32_t tensor, void *dense, wick_error_detail *error) {
   wick_cl_context *c = context;
   const wick_tensor_info *t = &c->u->unit->parts[job->part].info->steps[step].tensors[tensor];
-  if (t->bytes == 0) return WICK_OK;
+  wick_status status = wick_cl_check_process(error);
+  if (status != WICK_OK || t->bytes == 0) return status;
   if (t->place == WICK_PLACE_STATE) {
     wick_device_gather(c->u->unit, job, NULL, step, tensor, dense);
     return WICK_OK;
@@ -40,7 +41,7 @@ wick_status wick_cl_read(void *context, const wick_device_job *job, uint32_t ste
   cl_mem memory = place_of(c, job, t);
   if (!memory)
     return wick_fail(error, WICK_DEVICE_FAILED, "tensor '%s' is nowhere in the arena", t->name);
-  wick_status status = fetch(c, memory, t, error);
+  status = fetch(c, memory, t, error);
   if (status == WICK_OK)
     wick_tensor_gather(t, c->shadow + (t->offset - wick_tensor_first_byte(t)), dense);
   return status;

@@ -28,7 +28,7 @@ static wick_status make(wick_cl_context *c, wick_cl_resident *r, wick_error_deta
 }
 
 static void free_resident(const wick_cl_context *c, wick_cl_resident *r) {
-  if (r->memory) c->cl->ReleaseMemObject(r->memory);
+  wick_cl_release_memory(c->cl, r->memory);
   if (c->u->shares_memory) free(r->address);
   else if (r->address) munmap(r->address, r->size);
   free(r);
@@ -37,10 +37,12 @@ static void free_resident(const wick_cl_context *c, wick_cl_resident *r) {
 wick_status wick_cl_allocate(void *context, size_t size, void **address,
                              wick_error_detail *error) {
   wick_cl_context *c = context;
+  wick_status status = wick_cl_check_process(error);
+  if (status != WICK_OK) return status;
   wick_cl_resident *r = calloc(1, sizeof *r);
   if (!r) return WICK_NO_MEMORY;
   r->size = size;
-  wick_status status = make(c, r, error);
+  status = make(c, r, error);
   if (status != WICK_OK) {
     free_resident(c, r);
     return status;

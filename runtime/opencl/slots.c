@@ -41,8 +41,8 @@ wick_status wick_cl_open_slots(wick_cl_context *c, uint32_t part, wick_error_det
 void wick_cl_close_slots(wick_cl_context *c) {
   uint32_t n = c->u->first_io[c->u->unit->part_count];
   for (uint32_t i = 0; i < n; i++) {
-    if (c->slots[i].own) c->cl->ReleaseMemObject(c->slots[i].own);
-    if (c->slots[i].wrapped) c->cl->ReleaseMemObject(c->slots[i].wrapped);
+    wick_cl_release_memory(c->cl, c->slots[i].own);
+    wick_cl_release_memory(c->cl, c->slots[i].wrapped);
     free(c->slots[i].staging);
   }
 }
@@ -183,6 +183,8 @@ wick_status wick_cl_download(wick_cl_context *c, const wick_device_job *job,
 }
 
 wick_status wick_cl_finish(wick_cl_context *c, wick_error_detail *error) {
+  wick_status status = wick_cl_check_process(error);
+  if (status != WICK_OK) return status;
   cl_int code = c->cl->Finish(c->queue);
   return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clFinish", code);
 }

@@ -11,7 +11,7 @@
 /* What OpenCL 1.2 asks of every device but custom ones, in round numbers. */
 static const wick_opencl_info any = {
     .name = "any", .type = WICK_OPENCL_GPU, .units = 1, .max_group = 64, .max_items = {64, 64, 64},
-    .base_align = 4096, .float_width = 4, .local_memory = 32 << 10,
+    .base_align = 128, .float_width = 4, .local_memory = 32 << 10,
     .memory = UINT64_MAX, .max_alloc = UINT64_MAX}; /* these are for the runtime to find out */
 
 static bool is_number(const char *s) {

@@ -83,13 +83,14 @@ static struct _cl_device_id fake_devices[] = {
     [FAKE_OTHER] = {"Far", "1", 1, CL_DEVICE_TYPE_GPU, CL_FALSE},
 };
 
-struct _cl_context { cl_device_id device; };
-struct _cl_program { char *source; bool is_built; };
+struct _cl_context { cl_device_id device; int live; /* what is of it */ };
+struct _cl_program { char *source; bool is_built; cl_context context; int kernels; };
 struct _cl_mem {
   cl_mem next; /* that is free */
   uint64_t serial;
   int refs;
-  cl_mem parent;
+  cl_context context;
+  cl_command_queue queue; /* that uses it; NULL: none so far */
   uint8_t *data, *host;
   size_t size;
   bool is_read_only;
@@ -97,6 +98,7 @@ struct _cl_mem {
 };
 struct _cl_kernel {
   int number;
+  cl_program program;
   uint32_t set; /* bits of arguments */
   cl_mem memory[3];
   uint64_t serial[3];
@@ -112,7 +114,7 @@ typedef struct {
   size_t pattern_size;
   struct _cl_kernel kernel;
 } fake_command;
-struct _cl_command_queue { size_t n; fake_command commands[FAKE_MOST]; };
+struct _cl_command_queue { cl_context context; size_t n; fake_command commands[FAKE_MOST]; };
 
 /* Of kernels k0 .. k4, and of k5, which is k2 where it gives true and else does nothing: pointers,
  * then as many offsets. */
@@ -123,7 +125,7 @@ static const int fake_args[] = {3, 2, 2, 2, 2, 2};
 /* What has been released is used again first: a new buffer has the address of an old one. */
 static cl_mem fake_free;
 
-static cl_mem fake_memory(size_t size, cl_int *code) {
+static cl_mem fake_memory(cl_context c, size_t size, cl_int *code) {
   static struct _cl_mem all[64];
   static size_t used;
   static uint64_t serial;
@@ -131,7 +133,8 @@ static cl_mem fake_memory(size_t size, cl_int *code) {
   cl_mem m = fake_free ? fake_free : &all[used++];
   fake_free = fake_free ? m->next : NULL;
   if (size == 0) fail_msg("a buffer of no bytes");
-  *m = (struct _cl_mem){.refs = 1, .serial = ++serial};
+  *m = (struct _cl_mem){.refs = 1, .serial = ++serial, .context = c};
+  c->live++;
   m->size = size;
   fake.live++;
   *code = CL_SUCCESS;
@@ -141,8 +144,8 @@ static cl_mem fake_memory(size_t size, cl_int *code) {
 static void fake_release(cl_mem m) {
   if (!m || m->refs < 1) fail_msg("this is no buffer");
   if (--m->refs > 0) return;
-  if (m->parent) fake_release(m->parent);
-  else free(m->data);
+  free(m->data);
+  m->context->live--;
   m->next = fake_free;
   fake_free = m;
   fake.live--;
@@ -154,7 +157,7 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context c, cl_mem_flags flags,
   bool uses = flags & CL_MEM_USE_HOST_PTR, copies = flags & CL_MEM_COPY_HOST_PTR;
   if ((uses || copies) != (host != NULL)) fail_msg("memory of the host that is not used");
   if (uses && c->device != &fake_devices[FAKE_NEAR]) fail_msg("the host's memory is far away");
-  cl_mem m = fake_memory(size, code);
+  cl_mem m = fake_memory(c, size, code);
   m->data = malloc(size);
   m->is_read_only = flags & CL_MEM_READ_ONLY;
   memset(m->data, FAKE_JUNK, size);
@@ -163,25 +166,9 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context c, cl_mem_flags flags,
   return m;
 }
 
-CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem parent, cl_mem_flags flags,
-                                                  cl_buffer_create_type type, const void *info,
-                                                  cl_int *code) {
-  const cl_buffer_region *r = info;
-  if (fake_fails(FAKE_CreateSubBuffer)) return *code = fake.code, NULL;
-  if (!parent || parent->parent || type != CL_BUFFER_CREATE_TYPE_REGION)
-    fail_msg("a piece of no buffer");
-  if (r->origin % 128 || r->origin > parent->size || r->size > parent->size - r->origin)
-    fail_msg("a piece at %zu", r->origin);
-  cl_mem m = fake_memory(r->size, code);
-  m->is_read_only = flags & CL_MEM_READ_ONLY;
-  m->parent = parent;
-  m->data = parent->data + r->origin;
-  parent->refs++;
-  return m;
-}
-
 CL_API_ENTRY cl_int CL_API_CALL clReleaseMemObject(cl_mem m) {
   fake_fails(FAKE_ReleaseMemObject);
+  if (m && m->refs > 1 && fake.fails != FAKE_Finish) fail_msg("a command still uses this buffer");
   fake_release(m);
   return CL_SUCCESS;
 }
@@ -195,9 +182,8 @@ static uint8_t *fake_arg(const struct _cl_kernel *k, int i, size_t n, size_t siz
   if (k->offset[i] < 0 || (size_t)k->offset[i] + n * size > m->size)
     fail_msg("kernel k%d leaves argument %d", k->number, i);
   if (writes && m->is_read_only) fail_msg("kernel k%d writes argument %d", k->number, i);
-  const cl_mem all = m->parent ? m->parent : m;
   static const uint8_t junk[] = {FAKE_JUNK, FAKE_JUNK, FAKE_JUNK, FAKE_JUNK};
-  if (fake.looks_for_junk && memmem(all->data, all->size, junk, sizeof junk))
+  if (fake.looks_for_junk && memmem(m->data, m->size, junk, sizeof junk))
     fail_msg("kernel k%d sees what nobody has written in argument %d", k->number, i);
   return m->data + k->offset[i];
 }
@@ -260,13 +246,21 @@ static void fake_finish(cl_command_queue q) {
   q->n = 0;
 }
 
+/* Queues do not wait for each other: what is written in one is of no other. */
+static void fake_take(cl_command_queue q, cl_mem m) {
+  if (!m) return;
+  if (m->context != q->context) fail_msg("a buffer of another context");
+  if (m->queue && m->queue != q && !m->is_read_only) fail_msg("a buffer of two queues");
+  m->queue = q;
+  m->refs++;
+}
+
 static cl_int fake_put(cl_command_queue q, fake_command c, bool waits) {
   if (q->n == FAKE_MOST) fail_msg("too much in a queue");
   if (c.what <= FAKE_FILL && (c.at > c.memory->size || c.size > c.memory->size - c.at))
     fail_msg("%zu bytes at %zu of %zu", c.size, c.at, c.memory->size);
-  if (c.memory) c.memory->refs++;
-  for (int i = 0; i < 3; i++)
-    if (c.kernel.memory[i]) c.kernel.memory[i]->refs++;
+  fake_take(q, c.memory);
+  for (int i = 0; i < 3; i++) fake_take(q, c.kernel.memory[i]);
   q->commands[q->n++] = c;
   if (waits) fake_finish(q);
   return CL_SUCCESS;
@@ -282,15 +276,18 @@ clCreateCommandQueue(cl_context c, cl_device_id d, cl_command_queue_properties h
   if (fake_fails(FAKE_CreateCommandQueue)) return *code = fake.code, NULL;
   if (c->device != d || how != 0) fail_msg("a queue that is not in order");
   fake.live++;
+  c->live++;
   *code = CL_SUCCESS;
-  return calloc(1, sizeof(struct _cl_command_queue));
+  cl_command_queue q = calloc(1, sizeof *q);
+  q->context = c;
+  return q;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue q) {
   fake_fails(FAKE_ReleaseCommandQueue);
-  for (size_t i = 0; i < q->n && fake.fails != FAKE_Finish; i++) /* fills have their patterns */
-    if (q->commands[i].what != FAKE_FILL) fail_msg("nobody has waited for the queue");
+  if (q->n && fake.fails != FAKE_Finish) fail_msg("nobody has waited for the queue");
   fake_finish(q);
+  q->context->live--;
   free(q);
   fake.live--;
   return CL_SUCCESS;

@@ -91,6 +91,7 @@ clCreateContext(const cl_context_properties *properties, cl_uint n, const cl_dev
 
 CL_API_ENTRY cl_int CL_API_CALL clReleaseContext(cl_context c) {
   fake_fails(FAKE_ReleaseContext);
+  if (c->live) fail_msg("%d objects of the context are there", c->live);
   free(c);
   fake.live--;
   return CL_SUCCESS;
@@ -98,8 +99,10 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseContext(cl_context c) {
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-static cl_program fake_program(const char *source, size_t size, cl_int *code) {
+static cl_program fake_program(cl_context c, const char *source, size_t size, cl_int *code) {
   cl_program p = calloc(1, sizeof *p);
+  p->context = c;
+  c->live++;
   p->source = calloc(1, size + 1);
   memcpy(p->source, source, size);
   fake.live++;
@@ -110,10 +113,9 @@ static cl_program fake_program(const char *source, size_t size, cl_int *code) {
 CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithSource(cl_context c, cl_uint n,
                                                               const char **texts,
                                                               const size_t *sizes, cl_int *code) {
-  (void)c;
   if (fake_fails(FAKE_CreateProgramWithSource)) return *code = fake.code, NULL;
   if (n != 1) fail_msg("sources");
-  return fake_program(texts[0], sizes[0], code);
+  return fake_program(c, texts[0], sizes[0], code);
 }
 
 CL_API_ENTRY cl_program CL_API_CALL
@@ -124,8 +126,8 @@ clCreateProgramWithBinary(cl_context c, cl_uint n, const cl_device_id *devices,
   if (n != 1 || devices[0] != c->device) fail_msg("a program of another device");
   *each = fake.refuses_binaries || memcmp(binaries[0], FAKE_BINARY, FAKE_BINARY_HEAD) != 0
               ? CL_INVALID_BINARY : CL_SUCCESS;
-  return fake_program((const char *)binaries[0] + FAKE_BINARY_HEAD, sizes[0] - FAKE_BINARY_HEAD,
-                      code);
+  return fake_program(c, (const char *)binaries[0] + FAKE_BINARY_HEAD,
+                      sizes[0] - FAKE_BINARY_HEAD, code);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL
@@ -142,6 +144,8 @@ clBuildProgram(cl_program p, cl_uint n, const cl_device_id *devices, const char 
 
 CL_API_ENTRY cl_int CL_API_CALL clReleaseProgram(cl_program p) {
   fake_fails(FAKE_ReleaseProgram);
+  if (p->kernels) fail_msg("%d kernels of the program are there", p->kernels);
+  p->context->live--;
   free(p->source);
   free(p);
   fake.live--;
@@ -178,6 +182,8 @@ CL_API_ENTRY cl_kernel CL_API_CALL clCreateKernel(cl_program p, const char *name
     return *code = CL_INVALID_KERNEL_NAME, NULL;
   cl_kernel k = calloc(1, sizeof *k);
   k->number = name[1] - '0';
+  k->program = p;
+  p->kernels++;
   fake.live++;
   *code = CL_SUCCESS;
   return k;
@@ -185,6 +191,7 @@ CL_API_ENTRY cl_kernel CL_API_CALL clCreateKernel(cl_program p, const char *name
 
 CL_API_ENTRY cl_int CL_API_CALL clReleaseKernel(cl_kernel k) {
   fake_fails(FAKE_ReleaseKernel);
+  k->program->kernels--;
   free(k);
   fake.live--;
   return CL_SUCCESS;

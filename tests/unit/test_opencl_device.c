@@ -8,6 +8,7 @@
 #include "runtime/wick.h"
 #include "tests/unit/opencl_entries.h"
 #include "tests/unit/opencl_fixture.h"
+#include "tests/unit/opencl_fork.h"
 
 static wick_session *session_of(void **state, uint32_t entry) {
   wick_session *s;
@@ -277,6 +278,13 @@ static void devices_are_chosen(void **state) {
 }
 
 /* "alone": one session at a time, for devices that are no more than simulated. */
+/* ---- processes that are forked --------------------------------------------------------------- */
+
+static void forked_processes_are_told(void **state) {
+  need_device(state);
+  expect_fork_is_told(*state, NULL);
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(entries_compute),
@@ -288,6 +296,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(memory_of_devices_has_limits),
       cmocka_unit_test(contexts_have_the_parts_that_are_asked_for),
       cmocka_unit_test(devices_are_chosen),
+      cmocka_unit_test(forked_processes_are_told),
   };
   const struct CMUnitTest together[] = {cmocka_unit_test(sessions_run_at_once)};
   bool is_alone = argc > 1 && !strcmp(argv[1], "alone");

@@ -10,6 +10,7 @@
 #include "tests/unit/opencl_entries.h"
 #include "tests/unit/opencl_fake_program.h"
 #include "tests/unit/opencl_fixture.h"
+#include "tests/unit/opencl_fork.h"
 
 static int begin(void **state) {
   (void)state;
@@ -266,6 +267,64 @@ static void steps_that_are_watched_end_alone(void **state) {
   unload_all(&f);
 }
 
+/* What moves with a loop lies within its buffer, though the arena goes on behind it. */
+static void buffers_of_the_arena_have_ends(void **state) {
+  static ocl_plan plan;
+  static const struct {
+    uint32_t entry, buffer;
+    uint64_t bytes;
+    const char *why;
+  } cases[] = {{OCL_UNTIL, B_SMALL, 3, "launch 4 leaves its buffer in iteration 0"},
+               {OCL_BRANCH, B_SMALL, 3, "launch 8 leaves its buffer in iteration 0"},
+               {OCL_SCAN, B_I, 7, "launch 12 leaves its buffer in iteration 0"},
+               {OCL_SCAN, B_I, 1, "launch 12 leaves its buffer in iteration 0"}};
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      fixture f;
+      ocl_fill(&plan);
+      plan.buffers[cases[i].buffer].bytes = cases[i].bytes;
+      load_for(&plan, d, &f);
+      wick_session *s = session_of(&f, cases[i].entry);
+      buffers o = make_buffers(0);
+      assert_int_equal(run(s, &o), WICK_RUN_FAILED);
+      assert_string_equal(wick_session_error(s), cases[i].why);
+      wick_session_free(s);
+      free(o.memory);
+      unload_all(&f);
+    }
+}
+
+/* Buffers of the arena may share bytes, in part or all of them. */
+static void buffers_of_the_arena_may_overlap(void **state) {
+  static ocl_plan plan;
+  static const uint64_t offsets[] = {0, 64, 1024, 3072 - 64};
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++)
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
+      fixture f;
+      ocl_fill(&plan);
+      plan.needs.base_align = 64;
+      plan.buffers[B_T].offset = 1024;
+      plan.buffers[B_SMALL].offset = offsets[i];
+      plan.buffers[B_SMALL].bytes = 1024;
+      plan.buffers[B_I].offset = offsets[i] + 64;
+      load_for(&plan, d, &f);
+      wick_session *s[OCL_ENTRIES];
+      for (uint32_t e = 0; e < OCL_ENTRIES; e++) s[e] = session_of(&f, e);
+      buffers o = make_buffers(0);
+      for (int k = 0; k < 3; k++)
+        for (uint32_t e = 0; e < OCL_ENTRIES; e++) {
+          o.a[0] = (float)(2 * k);
+          expect_run(s[e], &o);
+          ocl_checks[e](&o);
+        }
+      for (uint32_t e = 0; e < OCL_ENTRIES; e++) wick_session_free(s[e]);
+      free(o.memory);
+      unload_all(&f);
+    }
+}
+
 /* ---- memory of devices ----------------------------------------------------------------------- */
 
 static bool is_mapped(void *page) { return msync(page, 1, MS_ASYNC) == 0; }
@@ -338,6 +397,36 @@ static void memory_is_large_enough(void **state) {
   }
 }
 
+/* ---- processes that are forked --------------------------------------------------------------- */
+
+static uint32_t calls_of_the_parent[FAKE_FUNCTIONS];
+
+static const char *nothing_is_called(void) {
+  return memcmp(calls_of_the_parent, fake.calls, sizeof fake.calls) ? "the driver is called" : NULL;
+}
+
+/* Calls that the parent makes before it forks: those of the second time are the same. */
+static void drivers_are_left_alone_after_fork(void **state) {
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
+    fixture f;
+    load_plain_for(d, &f);
+    buffers o = make_buffers(0);
+    wick_session *s = session_of(&f, OCL_SUM);
+    void *memory;
+    assert_int_equal(wick_session_allocate(s, 0, &memory), WICK_OK);
+    expect_run(s, &o);
+    uint32_t calls[FAKE_FUNCTIONS];
+    memcpy(calls_of_the_parent, fake.calls, sizeof calls);
+    wick_session_free(s);
+    free(o.memory);
+    unload_all(&f);
+    load_plain_for(d, &f);
+    expect_fork_is_told(&f, nothing_is_called);
+    unload_all(&f);
+  }
+}
+
 /* ---- calls that fail ------------------------------------------------------------------------- */
 
 /* The first thing that went wrong. */
@@ -384,13 +473,14 @@ static void run_on_the_device(outcome *x, uint32_t entry, buffers *o) {
     ocl_checks[entry](o);
 }
 
-/* And then all is well again; nobody counts that. */
-static void run_undisturbed(const outcome *x, uint32_t entry, const buffers *o) {
+/* And then all is well again, until the session goes; nobody counts that. */
+static void end_undisturbed(const outcome *x, uint32_t entry, const buffers *o) {
   uint32_t calls[FAKE_FUNCTIONS], at = fake.fails_at;
   memcpy(calls, fake.calls, sizeof calls);
   fake.fails_at = 0;
   expect_run(x->session, o);
   ocl_checks[entry](o);
+  wick_session_free(x->session);
   memcpy(fake.calls, calls, sizeof calls);
   fake.fails_at = at;
 }
@@ -408,17 +498,16 @@ static void use(const wick_model *m, uint32_t entry, outcome *x) {
   run_on_the_device(x, entry, &odd);
   if (note(x, wick_session_run_observed(x->session, inputs, outputs, watch, x)))
     ocl_checks[entry](&o);
-  run_undisturbed(x, entry, &o);
-  wick_session_free(x->session);
+  end_undisturbed(x, entry, &o);
   free(o.memory), free(odd.memory);
 }
 
 static const fake_function may_fail[] = {
     FAKE_CreateContext,      FAKE_CreateProgramWithSource, FAKE_BuildProgram,
-    FAKE_CreateCommandQueue, FAKE_CreateBuffer,            FAKE_CreateSubBuffer,
-    FAKE_CreateKernel,       FAKE_SetKernelArg,            FAKE_EnqueueNDRangeKernel,
-    FAKE_EnqueueReadBuffer,  FAKE_EnqueueWriteBuffer,      FAKE_EnqueueFillBuffer,
-    FAKE_EnqueueMapBuffer,   FAKE_EnqueueUnmapMemObject,   FAKE_Finish};
+    FAKE_CreateCommandQueue, FAKE_CreateBuffer,            FAKE_CreateKernel,
+    FAKE_SetKernelArg,       FAKE_EnqueueNDRangeKernel,    FAKE_EnqueueReadBuffer,
+    FAKE_EnqueueWriteBuffer, FAKE_EnqueueFillBuffer,       FAKE_EnqueueMapBuffer,
+    FAKE_EnqueueUnmapMemObject, FAKE_Finish};
 
 static void expect_told(const outcome *x, fake_function f, uint32_t n, cl_int code) {
   size_t size = strlen(names[f]);
@@ -476,8 +565,8 @@ static void meet_fault(const wick_model *m, outcome *x, uint32_t *calls) {
   wick_status status = run(x->session, &o);
   assert_true(status == WICK_OK || status == WICK_RUN_FAILED);
   assert_int_equal(run(x->session, &o), WICK_OK);
-  fake.fails_at = at;
   wick_session_free(x->session);
+  fake.fails_at = at;
   free(o.memory);
 }
 
@@ -513,13 +602,13 @@ static void failures_about_faults_are_told(void **state) {
 static void failures_of_loading_are_told(void **state) {
   static const char *const wanted[] = {
       [FAKE_NEAR] = "CreateContext 1/1, CreateProgramWithSource 1/1, BuildProgram 1/1, "
-                    "CreateCommandQueue 0/6, CreateBuffer 1/21, CreateSubBuffer 0/5, "
+                    "CreateCommandQueue 0/6, CreateBuffer 1/21, "
                     "CreateKernel 5/21, SetKernelArg 0/93, EnqueueNDRangeKernel 0/5, "
-                    "EnqueueWriteBuffer 0/6, Finish 0/6",
+                    "EnqueueWriteBuffer 0/6, Finish 0/12",
       [FAKE_FAR] = "CreateContext 1/1, CreateProgramWithSource 1/1, BuildProgram 1/1, "
-                   "CreateCommandQueue 0/6, CreateBuffer 1/21, CreateSubBuffer 0/5, "
+                   "CreateCommandQueue 0/6, CreateBuffer 1/21, "
                    "CreateKernel 5/21, SetKernelArg 0/70, EnqueueNDRangeKernel 0/5, "
-                   "EnqueueWriteBuffer 0/20, Finish 0/6"};
+                   "EnqueueWriteBuffer 0/20, Finish 0/12"};
   static ocl_plan plan;
   (void)state;
   for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
@@ -562,8 +651,11 @@ int main(void) {
       cmocka_unit_test(buffers_are_kept),
       cmocka_unit_test(far_devices_copy),
       cmocka_unit_test(steps_that_are_watched_end_alone),
+      cmocka_unit_test(buffers_of_the_arena_have_ends),
+      cmocka_unit_test(buffers_of_the_arena_may_overlap),
       cmocka_unit_test(memory_of_devices_is_theirs),
       cmocka_unit_test(memory_is_large_enough),
+      cmocka_unit_test(drivers_are_left_alone_after_fork),
       cmocka_unit_test(failures_of_sessions_are_told),
       cmocka_unit_test(failures_about_faults_are_told),
       cmocka_unit_test(failures_of_loading_are_told),

@@ -259,7 +259,7 @@ static void any_device(void **state) {
   assert_int_equal(d.info.units, 1);
   assert_int_equal(d.info.max_group, 64);
   for (int k = 0; k < 3; k++) assert_int_equal(d.info.max_items[k], 64);
-  assert_int_equal(d.info.base_align, 4096);
+  assert_int_equal(d.info.base_align, 128);
   assert_int_equal(d.info.float_width, 4);
   assert_int_equal(d.info.local_memory, 32768);
   assert_true(d.info.memory == UINT64_MAX && d.info.max_alloc == UINT64_MAX);

@@ -90,6 +90,8 @@ typedef struct {
     "section 'needs', row 0: the arena is too large")                                             \
   X(arena_end, p->buffers[B_I].bytes = 1025, "section 'buffers', row 9: out of range")            \
   X(const_end, p->buffers[B_C].offset = 65, "section 'buffers', row 4: out of range")             \
+  X(unaligned_count, p->needs.base_align = 4; p->buffers[B_I].offset = 3004,                      \
+    "section 'launches', row 12: not aligned")                                                    \
   X(unaligned_last, p->buffers[B_I].offset = 3008, "section 'buffers', row 9: not aligned")       \
   X(group, p->needs.max_group = 15, "section 'launches', row 0: work-group out of range")         \
   X(items_0, p->needs.max_items[0] = 15, "section 'launches', row 0: work-group out of range")    \

@@ -340,6 +340,38 @@ static void pieces_are_not_too_many(void **state) {
   }
 }
 
+/* ---- processes that are forked --------------------------------------------------------------- */
+
+static void count(void *ctx, int64_t begin, int64_t end, void *scratch) {
+  (void)scratch;
+  atomic_fetch_add((atomic_int *)ctx, (int)(end - begin));
+}
+
+/* A process that was forked has no workers: it does all of it alone, and waits for none of them. */
+static void forked_processes_work_alone(void **state) {
+  static const uint32_t threads[] = {1, 2, 3, 5};
+  (void)state;
+  for (size_t i = 0; i < WICK_COUNTOF(threads); i++)
+    for (int runs = 0; runs < 2; runs++) {
+      wick_pool *pool;
+      atomic_int n = 0;
+      int status;
+      assert_int_equal(wick_pool_create(threads[i], NULL, 0, &pool), WICK_OK);
+      for (int k = 0; k < runs; k++) wick_pool_run(pool, count, &n, 1000, 1);
+      pid_t child = fork();
+      if (child == 0) {
+        alarm(60); /* it hangs */
+        wick_pool_run(pool, count, &n, 1000, 1);
+        wick_pool_free(pool);
+        _exit(n == 1000 * (runs + 1) ? 0 : 1);
+      }
+      assert_true(child > 0);
+      assert_int_equal(waitpid(child, &status, 0), child);
+      assert_int_equal(status, 0);
+      wick_pool_free(pool);
+    }
+}
+
 /* ---- making them ----------------------------------------------------------------------------- */
 
 static void pools_come_and_go(void **state) {
@@ -411,6 +443,7 @@ int main(void) {
       cmocka_unit_test(callers_wait_for_the_last_piece),
       cmocka_unit_test(threads_sleep_when_there_is_nothing_to_do),
       cmocka_unit_test(pieces_are_not_too_many),
+      cmocka_unit_test(forked_processes_work_alone),
       cmocka_unit_test(pools_come_and_go),
       cmocka_unit_test(threads_may_be_missing),
       cmocka_unit_test(signals_are_the_callers),
