@@ -37,73 +37,13 @@ uint32_t wick_processors(void) {
 #include <sys/syscall.h>
 
 enum { EAX, EBX, ECX, EDX };
-enum {
-  STATE_NONE = 0,
-  STATE_AVX = 0x6,        /* xmm, ymm */
-  STATE_AVX512 = 0xe6,    /* and masks, zmm */
-  STATE_AMX = 0x60000     /* tile configuration and data */
-};
-
 static const struct {
   const char *name;
   uint32_t leaf, subleaf, reg, bit, state;
 } features[] = {
-    {"cx8", 1, 0, EDX, 8, STATE_NONE},
-    {"cmov", 1, 0, EDX, 15, STATE_NONE},
-    {"mmx", 1, 0, EDX, 23, STATE_NONE},
-    {"fxsr", 1, 0, EDX, 24, STATE_NONE},
-    {"sse", 1, 0, EDX, 25, STATE_NONE},
-    {"sse2", 1, 0, EDX, 26, STATE_NONE},
-    {"sse3", 1, 0, ECX, 0, STATE_NONE},
-    {"pclmul", 1, 0, ECX, 1, STATE_NONE},
-    {"ssse3", 1, 0, ECX, 9, STATE_NONE},
-    {"fma", 1, 0, ECX, 12, STATE_AVX},
-    {"cx16", 1, 0, ECX, 13, STATE_NONE},
-    {"sse4.1", 1, 0, ECX, 19, STATE_NONE},
-    {"sse4.2", 1, 0, ECX, 20, STATE_NONE},
-    {"crc32", 1, 0, ECX, 20, STATE_NONE},
-    {"movbe", 1, 0, ECX, 22, STATE_NONE},
-    {"popcnt", 1, 0, ECX, 23, STATE_NONE},
-    {"aes", 1, 0, ECX, 25, STATE_NONE},
-    {"xsave", 1, 0, ECX, 26, STATE_NONE},
-    {"avx", 1, 0, ECX, 28, STATE_AVX},
-    {"f16c", 1, 0, ECX, 29, STATE_AVX},
-    {"rdrnd", 1, 0, ECX, 30, STATE_NONE},
-    {"bmi", 7, 0, EBX, 3, STATE_NONE},
-    {"avx2", 7, 0, EBX, 5, STATE_AVX},
-    {"bmi2", 7, 0, EBX, 8, STATE_NONE},
-    {"avx512f", 7, 0, EBX, 16, STATE_AVX512},
-    {"evex512", 7, 0, EBX, 16, STATE_AVX512},
-    {"avx512dq", 7, 0, EBX, 17, STATE_AVX512},
-    {"rdseed", 7, 0, EBX, 18, STATE_NONE},
-    {"adx", 7, 0, EBX, 19, STATE_NONE},
-    {"avx512ifma", 7, 0, EBX, 21, STATE_AVX512},
-    {"clflushopt", 7, 0, EBX, 23, STATE_NONE},
-    {"clwb", 7, 0, EBX, 24, STATE_NONE},
-    {"avx512cd", 7, 0, EBX, 28, STATE_AVX512},
-    {"sha", 7, 0, EBX, 29, STATE_NONE},
-    {"avx512bw", 7, 0, EBX, 30, STATE_AVX512},
-    {"avx512vl", 7, 0, EBX, 31, STATE_AVX512},
-    {"avx512vbmi", 7, 0, ECX, 1, STATE_AVX512},
-    {"avx512vbmi2", 7, 0, ECX, 6, STATE_AVX512},
-    {"gfni", 7, 0, ECX, 8, STATE_NONE},
-    {"vaes", 7, 0, ECX, 9, STATE_AVX},
-    {"vpclmulqdq", 7, 0, ECX, 10, STATE_AVX},
-    {"avx512vnni", 7, 0, ECX, 11, STATE_AVX512},
-    {"avx512bitalg", 7, 0, ECX, 12, STATE_AVX512},
-    {"avx512vpopcntdq", 7, 0, ECX, 14, STATE_AVX512},
-    {"amx-bf16", 7, 0, EDX, 22, STATE_AMX},
-    {"avx512fp16", 7, 0, EDX, 23, STATE_AVX512},
-    {"amx-tile", 7, 0, EDX, 24, STATE_AMX},
-    {"amx-int8", 7, 0, EDX, 25, STATE_AMX},
-    {"avxvnni", 7, 1, EAX, 4, STATE_AVX},
-    {"avx512bf16", 7, 1, EAX, 5, STATE_AVX512},
-    {"avxifma", 7, 1, EAX, 23, STATE_AVX},
-    {"avxvnniint8", 7, 1, EDX, 4, STATE_AVX},
-    {"avxneconvert", 7, 1, EDX, 5, STATE_AVX},
-    {"sahf", 0x80000001, 0, ECX, 0, STATE_NONE},
-    {"lzcnt", 0x80000001, 0, ECX, 5, STATE_NONE},
-    {"64bit", 0x80000001, 0, EDX, 29, STATE_NONE},
+#define FEATURE(name, leaf, subleaf, reg, bit, state) \
+  {name, leaf, subleaf, reg, bit, WICK_STATE_##state},
+#include "features.def"
 };
 
 static bool ask(uint32_t leaf, uint32_t subleaf, unsigned r[4]) {
@@ -134,7 +74,7 @@ int wick_processor_has(const wick_processor *p, const char *name) {
     if (!p->ask(features[i].leaf, features[i].subleaf, r)) return 0;
     if (!(r[features[i].reg] >> features[i].bit & 1)) return 0;
     if (state && !saves(p, state)) return 0;
-    return state != STATE_AMX || p->allow_amx();
+    return state != WICK_STATE_AMX || p->allow_amx();
   }
   return -1;
 }

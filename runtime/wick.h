@@ -16,7 +16,9 @@
  * Functions return a status and set their out-parameter only when it is WICK_OK. Nothing prints,
  * nothing exits, and a damaged package is refused. Memory is allocated by load, create and allocate
  * only. What runs the parts of a package is in device.h; the processor and OpenCL are built in.
- * The floating-point environment is used as it is found. */
+ * The floating-point environment is used as it is found. A process that is forked has none of the
+ * threads: sessions of the processor go on there on one, those of OpenCL say WICK_DEVICE_FAILED;
+ * all can be freed. */
 #ifndef WICK_H
 #define WICK_H
 

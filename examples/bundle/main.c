@@ -30,6 +30,20 @@ static int read_weights(const char *path) {
   return n == sizeof weights ? 0 : -1;
 }
 
+static const char *text_of(int code) {
+  switch (code) {
+    case KWS_BAD_INPUT: return "an input holds a value that the model cannot take";
+    case KWS_BAD_WEIGHTS: return "these are not the weights of this program, or they are damaged";
+    case KWS_BAD_CPU: return "the code needs a processor with " KWS_CPU_FEATURES;
+    default: return "ok";
+  }
+}
+
+static int fail(int code) {
+  fprintf(stderr, "spotter: %s\n", text_of(code));
+  return 1;
+}
+
 /* ---- a parallel loop on two threads --------------------------------------------------------- */
 
 typedef struct {
@@ -54,15 +68,22 @@ static void parallel_for(kws_exec *exec, kws_task fn, void *ctx, int64_t n, int6
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2 || read_weights(argv[1])) {
+  if (argc != 2) {
     fprintf(stderr, "usage: %s kws.weights\n", argv[0]);
     return 2;
   }
+  if (read_weights(argv[1])) {
+    fprintf(stderr, "spotter: cannot read %d bytes of '%s'\n", KWS_WEIGHTS_BYTES, argv[1]);
+    return 1;
+  }
+  int code = kws_check(weights);
+  if (code != KWS_OK) return fail(code);
   for (int i = 0; i < KWS_INPUT_0_COUNT; i++) features[i] = sinf(0.01f * (float)(i * i % 1000));
 
   const void *inputs[] = {features};
   void *outputs[] = {scores};
-  if (kws_run(weights, inputs, outputs, arena)) return 1;
+  code = kws_run(weights, inputs, outputs, arena);
+  if (code != KWS_OK) return fail(code);
 
   int best = 0;
   for (int i = 1; i < KWS_OUTPUT_0_COUNT; i++)
@@ -72,7 +93,8 @@ int main(int argc, char **argv) {
   kws_exec exec = {.parallel_for = parallel_for, .threads = 2};
   exec.scratch = arena + (KWS_ARENA_BYTES - KWS_SCRATCH_BYTES) / 64 * 64;
   outputs[0] = again;
-  if (kws_run_with(&exec, weights, inputs, outputs, arena)) return 1;
+  code = kws_run_with(&exec, weights, inputs, outputs, arena);
+  if (code != KWS_OK) return fail(code);
   int same = memcmp(scores, again, sizeof scores) == 0;
   printf("two threads: %s\n", same ? "the same bits" : "other bits");
   return !same;

@@ -91,6 +91,11 @@ int main(int argc, char **argv) {
   size_t labels = read_npy(argv[3], y, sizeof y) / sizeof *y;
   if (labels < n) n = labels;
   n -= n % BATCH;
+  if (digits_check(weights) != DIGITS_OK) {
+    fprintf(stderr, "learner: '%s' is not of this program or damaged, or there is no %s\n", argv[1],
+            DIGITS_CPU_FEATURES);
+    return 1;
+  }
   memcpy(state, weights + DIGITS_STATE_AT, sizeof state);
 
   double loss, right;

@@ -102,7 +102,8 @@ static const wk_target_output outputs[] = {
      false, wk_cpu_bundle_files, write_bundle},
     {"object", ".o", "the bundle's object file", false, NULL, write_object},
     {"asm", ".s", "the object file as assembly", false, NULL, write_asm},
-    {"llvm-ir", ".ll", "what LLVM is given", false, NULL, write_llvm_ir},
+    {"llvm-ir", ".ll", "what LLVM is given, without the object's checks", false, NULL,
+     write_llvm_ir},
     {0}};
 
 static wk_status compile(const wk_instance *t, const wk_target_part *parts, size_t n,

@@ -11,7 +11,7 @@
 /* X(file): rare/file.c. The build compiles this list (cpu.cmake). */
 #define WK_RARE_FILES(X) \
   X(conv) X(correlate) X(matmul) X(pool) X(unpool) X(gather) X(scatter) X(scan) X(random) \
-  X(sample) X(boxes) X(memory)
+  X(sample) X(boxes) X(memory) X(guard)
 
 typedef enum {
 #define X(file) WK_RARE_##file,
