@@ -6,6 +6,7 @@
 #include <CL/cl_icd.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ static struct {
   wick_cl functions;
   clIcdGetPlatformIDsKHR_fn driver_platforms; /* of a driver without the loader */
   bool is_found;
-  pid_t process; /* that found it */
+  _Atomic pid_t process; /* that has found it; 0: none has */
   wick_error_detail why;
 } library = {.once = PTHREAD_ONCE_INIT};
 
@@ -78,9 +79,8 @@ static bool open_library(const char *name) {
   return false;
 }
 
-static void find_library(void) {
+static void open_one(void) {
   const char *own = getenv("WICK_OPENCL");
-  library.process = getpid();
   if (own && *own) {
     library.is_found = open_library(own);
     return;
@@ -92,6 +92,11 @@ static void find_library(void) {
   if (!library.is_found) library.why = why; /* what is to be installed */
 }
 
+static void find_library(void) {
+  open_one();
+  if (library.is_found) atomic_store(&library.process, getpid());
+}
+
 const wick_cl *wick_cl_get(wick_error_detail *why) {
   pthread_once(&library.once, find_library);
   if (library.is_found) return &library.functions;
@@ -101,7 +106,10 @@ const wick_cl *wick_cl_get(wick_error_detail *why) {
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-bool wick_cl_is_forked(void) { return library.is_found && library.process != getpid(); }
+bool wick_cl_is_forked(void) {
+  pid_t process = atomic_load(&library.process);
+  return process != 0 && process != getpid();
+}
 
 wick_status wick_cl_check_process(wick_error_detail *error) {
   if (!wick_cl_is_forked()) return WICK_OK;
