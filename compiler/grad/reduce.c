@@ -113,17 +113,20 @@ static wk_value_id sum_along(wk_low *l, wk_value_id v, int64_t axis) {
   return wk_low_reduce(l, t, "sum", v, &axis, 1, true, NULL, NULL);
 }
 
+/* A line of -inf alone has no softmax: its results are NaN, in whose place something else may have
+ * been chosen. Then their adjoints are 0, and so is what the line gets. */
 void wk_adjoint_softmax(wk_adjoint *a) {
   wk_dtype t = wk_low_type(&a->l, a->n->in[0])->dtype, wide = wk_compute_dtype(t);
   wk_value_id y = a->n->out[0], g = a->dy[0];
-  wk_value_id both = wk_low_map(&a->l, wide, "mul(a, b)", 2, y, g);
+  wk_value_id both = wk_low_map(&a->l, wide, "select(eq(b, 0), 0, mul(a, b))", 2, y, g);
   wk_value_id sum = sum_along(&a->l, both, WK_ATTR(a->n, softmax)->axis);
-  a->dx[0] = wk_low_map(&a->l, t, "mul(a, sub(b, c))", 3, y, g, sum);
+  a->dx[0] = wk_low_map(&a->l, t, "d = sub(b, c); select(eq(d, 0), 0, mul(a, d))", 3, y, g, sum);
 }
 
 void wk_adjoint_log_softmax(wk_adjoint *a) {
   wk_dtype t = wk_low_type(&a->l, a->n->in[0])->dtype, wide = wk_compute_dtype(t);
   wk_value_id g = wk_adjoint_cast(&a->l, a->dy[0], wide);
   wk_value_id sum = sum_along(&a->l, g, WK_ATTR(a->n, log_softmax)->axis);
-  a->dx[0] = wk_low_map(&a->l, t, "sub(b, mul(exp(a), c))", 3, a->n->out[0], a->dy[0], sum);
+  a->dx[0] = wk_low_map(&a->l, t, "select(eq(c, 0), b, sub(b, mul(exp(a), c)))", 3, a->n->out[0],
+                        a->dy[0], sum);
 }
