@@ -1,94 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0
  * wick grad: the derivatives of a model as a graph, and their proof. */
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/driver/command.h"
-#include "compiler/driver/model.h"
+#include "compiler/driver/grad.h"
 #include "compiler/driver/text.h"
 #include "compiler/grad/grad.h"
 
 typedef enum { SUMMARY, GRAPH, ONNX, DOT } emission;
 
-typedef struct {
-  wk_binding_args binding;
-  const char *of, *output;
-  wk_strings wrt, input;
-  int emit;
-  int64_t seed, elements;
-  double tolerance;
-  bool check, weights, verbose;
-} grad_opts;
-
-static const grad_opts defaults = {.seed = 1, .elements = 8, .tolerance = 1e-6};
+static const wk_grad_opts defaults = {.seed = 1, .elements = 8, .tolerance = 1e-6};
 
 static const char *const emissions[] = {"summary", "graph", "onnx", "dot", NULL};
 
 static const wk_option options[] = {
     {"of", 0, "OUTPUT", "the output that is differentiated, the sum of its elements (default: the "
-     "sum of all outputs of floats)", .kind = WK_OPTION_STRING, .offset = offsetof(grad_opts, of)},
+     "sum of all outputs of floats)", .kind = WK_OPTION_STRING,
+     .offset = offsetof(wk_grad_opts, of)},
     {"wrt", 0, "GLOB", "with respect to inputs and weights with such names (default: all of "
-     "floats)", .kind = WK_OPTION_LIST, .offset = offsetof(grad_opts, wrt)},
+     "floats)", .kind = WK_OPTION_LIST, .offset = offsetof(wk_grad_opts, wrt)},
     {"emit", 0, "WHAT", "summary (default), graph, onnx or dot: the model with an output "
      "'grad(NAME)' for each of them", .kind = WK_OPTION_CHOICE,
-     .offset = offsetof(grad_opts, emit), .choices = emissions},
+     .offset = offsetof(wk_grad_opts, emit), .choices = emissions},
     {"output", 'o', "FILE", "where to (default: standard output; --emit onnx needs a file)",
-     .kind = WK_OPTION_STRING, .offset = offsetof(grad_opts, output)},
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_grad_opts, output)},
     {"weights", 0, NULL, "write out constants of more than 16 elements", .kind = WK_OPTION_FLAG,
-     .offset = offsetof(grad_opts, weights)},
+     .offset = offsetof(wk_grad_opts, weights)},
     {.kind = WK_OPTION_GROUP, .help = "Proof"},
     {"check", 0, NULL, "compare with central differences, everything in f64",
-     .kind = WK_OPTION_FLAG, .offset = offsetof(grad_opts, check)},
-    {"input", 'i', "NAME=FILE", "a .npy or .pb file for an input (default: random)",
-     .kind = WK_OPTION_LIST, .offset = offsetof(grad_opts, input)},
+     .kind = WK_OPTION_FLAG, .offset = offsetof(wk_grad_opts, check)},
+    {"input", 'i', "NAME=FILE", "a .npy or .pb file for an input (default: random); without NAME= "
+     "for the next one; its shape is the input's", .kind = WK_OPTION_LIST,
+     .offset = offsetof(wk_grad_opts, input)},
     {"elements", 0, "N", "how many elements of each tensor are tried (default 8); each takes four "
-     "evaluations or more", .kind = WK_OPTION_INT, .offset = offsetof(grad_opts, elements),
+     "evaluations or more", .kind = WK_OPTION_INT, .offset = offsetof(wk_grad_opts, elements),
      .min = 1, .max = INT32_MAX},
     {"seed", 0, "N", "of random inputs, of the outputs' weights and of the choice of elements "
-     "(default 1)", .kind = WK_OPTION_INT, .offset = offsetof(grad_opts, seed), .min = 0,
+     "(default 1)", .kind = WK_OPTION_INT, .offset = offsetof(wk_grad_opts, seed), .min = 0,
      .max = INT64_MAX},
     {"tolerance", 0, "R", "largest relative error (default 1e-6)", .kind = WK_OPTION_DOUBLE,
-     .offset = offsetof(grad_opts, tolerance), .max = 1},
+     .offset = offsetof(wk_grad_opts, tolerance), .max = 1},
     {"verbose", 'v', NULL, "every tensor, and not only those that differ; " WK_LIST_ALL_HELP,
-     .kind = WK_OPTION_FLAG, .offset = offsetof(grad_opts, verbose)},
-    WK_BINDING_OPTIONS(grad_opts, binding),
+     .kind = WK_OPTION_FLAG, .offset = offsetof(wk_grad_opts, verbose)},
+    WK_BINDING_OPTIONS(wk_grad_opts, binding),
     {0}};
 
 /* ---- what is differentiated ------------------------------------------------------------------ */
 
-typedef struct {
-  wk_module *m;
-  wk_arena *arena;
-  WK_VEC(wk_value_id) of, wrt, out;
-} derivation;
-
 static bool is_float(const wk_graph *g, wk_value_id v) {
   return wk_dtype_is_float(wk_val(g, v)->type.dtype);
-}
-
-static bool is_chosen(const grad_opts *o, const char *name) {
-  for (size_t i = 0; i < o->wrt.n; i++)
-    if (!fnmatch(o->wrt.data[i], name, 0)) return true;
-  return o->wrt.n == 0;
-}
-
-static void choose(derivation *d, const grad_opts *o, bool *seen, wk_value_id v) {
-  const wk_graph *g = d->m->main;
-  if (v == WK_NONE || seen[v] || !is_float(g, v) || !is_chosen(o, wk_val(g, v)->name)) return;
-  seen[v] = true;
-  wk_vec_push(&d->wrt, v);
-}
-
-static void choose_all(derivation *d, const grad_opts *o) {
-  const wk_graph *g = d->m->main;
-  bool *seen = wk_arena_alloc(d->arena, g->values.n);
-  for (size_t i = 0; i < g->inputs.n; i++) choose(d, o, seen, g->inputs.data[i]);
-  for (size_t i = 0; i < g->nodes.n; i++)
-    for (uint32_t k = 0; k < g->nodes.data[i].n_in; k++) {
-      wk_value_id v = g->nodes.data[i].in[k];
-      if (wk_is_const(g, v)) choose(d, o, seen, v);
-    }
 }
 
 static wk_status no_output(const wk_graph *g, const char *name, wk_arena *a) {
@@ -99,7 +60,7 @@ static wk_status no_output(const wk_graph *g, const char *name, wk_arena *a) {
               : wk_error(WK_USAGE, "--of: the model has no output '%s'", name);
 }
 
-static wk_status find_outputs(derivation *d, const grad_opts *o) {
+static wk_status find_outputs(wk_grad_job *d, const wk_grad_opts *o) {
   const wk_graph *g = d->m->main;
   bool found = false;
   for (size_t i = 0; i < g->outputs.n; i++) {
@@ -114,17 +75,16 @@ static wk_status find_outputs(derivation *d, const grad_opts *o) {
   return d->of.n ? NULL : wk_error(WK_INPUT, "no output is of floats");
 }
 
-static wk_status derive(derivation *d, const grad_opts *o) {
-  WK_TRY(find_outputs(d, o));
-  choose_all(d, o);
-  if (d->wrt.n == 0 && !o->wrt.n)
-    return wk_error(WK_INPUT, "no input and no weight is of floats: there is nothing to "
-                    "differentiate with respect to");
-  if (d->wrt.n == 0)
-    return wk_error(WK_USAGE, "--wrt: no input and no weight of floats has such a name");
-  for (size_t i = 0; i < d->wrt.n; i++) wk_vec_push(&d->out, WK_NONE);
-  const wk_grad_request r = {d->of.n, d->wrt.n, d->of.data, NULL, d->wrt.data, d->out.data};
-  return wk_grad(d->m->main, &r);
+static wk_status derive(wk_grad_job *d) {
+  wk_grad_leaf *leaf = d->leaves.data;
+  wk_value_id *ids = wk_arena_alloc(d->arena, 2 * d->leaves.n * sizeof *ids);
+  wk_grad_request r = {.n_of = d->of.n, .of = d->of.data, .wrt = ids, .out = ids + d->leaves.n};
+  for (size_t i = 0; i < d->leaves.n; i++)
+    if (leaf[i].value != WK_NONE) ids[r.n_wrt++] = leaf[i].value;
+  WK_TRY(wk_grad(d->m->main, &r));
+  for (size_t i = 0, k = 0; i < d->leaves.n; i++)
+    if (leaf[i].value != WK_NONE) leaf[i].out = r.out[k++];
+  return NULL;
 }
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -149,35 +109,42 @@ static bool has_output(const wk_graph *g, const char *name) {
 }
 
 /* The model may have an output of that name itself. */
-static void add_outputs(derivation *d) {
+static void add_outputs(wk_grad_job *d) {
   wk_graph *g = d->m->main;
-  for (size_t i = 0; i < d->wrt.n; i++) {
-    if (d->out.data[i] == WK_NONE) continue;
-    const char *of = wk_val(g, d->wrt.data[i])->name;
-    const char *name = wk_arena_printf(d->m->arena, "grad(%s)", of);
+  for (size_t i = 0; i < d->leaves.n; i++) {
+    const wk_grad_leaf *leaf = &d->leaves.data[i];
+    if (leaf->out == WK_NONE) continue;
+    const char *name = wk_arena_printf(d->m->arena, "grad(%s)", leaf->name);
     for (int k = 2; has_output(g, name); k++)
-      name = wk_arena_printf(d->m->arena, "grad(%s)_%d", of, k);
-    wk_graph_output(g, name, d->out.data[i]);
+      name = wk_arena_printf(d->m->arena, "grad(%s)_%d", leaf->name, k);
+    wk_graph_output(g, name, leaf->out);
   }
 }
 
-static void summary(const derivation *d, const grad_opts *o, int64_t nodes, int64_t macs) {
+static const char *gradient_text(const wk_grad_leaf *leaf) {
+  if (leaf->out != WK_NONE)
+    return leaf->is_read ? "yes, but not by way of what its value decides" : "yes";
+  return leaf->is_read ? "none: its value is part of the program"
+                       : "0: no output depends on it";
+}
+
+static void summary(const wk_grad_job *d, const wk_grad_opts *o, int64_t nodes, int64_t macs) {
   const wk_graph *g = d->m->main;
   wk_table t = {0};
-  size_t none = 0, shown = 0;
-  for (size_t i = 0; i < d->wrt.n; i++) none += d->out.data[i] == WK_NONE;
+  size_t none = 0, shown = 0, n = d->leaves.n;
   wk_table_row(&t, "TENSOR\tTYPE\tGRADIENT");
-  for (size_t i = 0; i < d->wrt.n; i++) {
-    const wk_value *v = wk_val(g, d->wrt.data[i]);
-    bool has = d->out.data[i] != WK_NONE;
-    if (!o->verbose && has && d->wrt.n > 24) continue;
+  for (size_t i = 0; i < n; i++) {
+    const wk_grad_leaf *leaf = &d->leaves.data[i];
+    bool has = leaf->out != WK_NONE;
+    none += !has;
+    if (!o->verbose && has && !leaf->is_read && n > 24) continue;
     shown++;
-    wk_table_row(&t, "%s\t%s\t%s", wk_text_shown(d->arena, v->name),
-                 wk_type_text(d->arena, &v->type), has ? "yes" : "0: no output depends on it");
+    wk_table_row(&t, "%s\t%s\t%s", wk_text_shown(d->arena, leaf->name),
+                 wk_type_text(d->arena, &leaf->type), gradient_text(leaf));
   }
   if (shown) wk_table_print(stdout, &t, "lll");
   else wk_str_free(&t.text);
-  printf("%s%zu of %zu tensors have a gradient\n", shown ? "\n" : "", d->wrt.n - none, d->wrt.n);
+  printf("%s%zu of %zu tensors have a gradient\n", shown ? "\n" : "", n - none, n);
   printf("forward   %lld nodes, %s MACs\n", (long long)nodes, wk_text_count(macs).s);
   printf("backward  %lld nodes, %s MACs\n", (long long)(nodes_alive(g) - nodes),
          wk_text_count(macs_of(g) - macs).s);
@@ -194,10 +161,10 @@ static wk_status write_text(const char *path, wk_str *b) {
   return s;
 }
 
-static wk_status emit(derivation *d, const grad_opts *o) {
+static wk_status emit(wk_grad_job *d, const wk_grad_opts *o) {
   int64_t nodes = nodes_alive(d->m->main), macs = macs_of(d->m->main);
   wk_str b = {0};
-  WK_TRY(derive(d, o));
+  WK_TRY(derive(d));
   if (o->emit == SUMMARY) summary(d, o, nodes, macs);
   if (o->emit == SUMMARY) return NULL;
   add_outputs(d);
@@ -211,33 +178,7 @@ static wk_status emit(derivation *d, const grad_opts *o) {
 
 /* ---- proof ----------------------------------------------------------------------------------- */
 
-static wk_status read_input(const wk_graph *g, const char *arg, wk_tensor *in) {
-  for (size_t k = 0; k < g->inputs.n; k++) {
-    const wk_value *v = wk_val(g, g->inputs.data[k]);
-    size_t n = strlen(v->name);
-    if (strncmp(arg, v->name, n) || arg[n] != '=') continue;
-    wk_tensor_free(&in[k]);
-    WK_TRY(wk_tensor_read(arg + n + 1, &in[k], NULL));
-    wk_tensor_adopt(&in[k], v->type.dtype);
-    if (wk_type_equal(&in[k].type, &v->type)) return NULL;
-    wk_arena *a = wk_arena_new();
-    wk_status s = wk_error_at(WK_INPUT, arg, "is %s; the model wants %s",
-                              wk_type_text(a, &in[k].type), wk_type_text(a, &v->type));
-    wk_arena_free(a);
-    return s;
-  }
-  return wk_error(WK_USAGE, "--input %s: NAME=FILE with the name of an input is expected", arg);
-}
-
-static wk_status make_inputs(const wk_graph *g, const grad_opts *o, wk_tensor *in) {
-  wk_rng rng = {(uint64_t)o->seed};
-  for (size_t k = 0; k < g->inputs.n; k++)
-    WK_TRY(wk_tensor_random(&wk_val(g, g->inputs.data[k])->type, &rng, &in[k]));
-  for (size_t i = 0; i < o->input.n; i++) WK_TRY(read_input(g, o->input.data[i], in));
-  return NULL;
-}
-
-static wk_status print_check(const wk_grad_check_report *r, const grad_opts *o, wk_arena *a) {
+static wk_status print_check(const wk_grad_check_report *r, const wk_grad_opts *o, wk_arena *a) {
   wk_table t = {0};
   size_t bad = 0;
   int64_t tried = 0, kinks = 0;
@@ -271,16 +212,33 @@ static wk_status print_check(const wk_grad_check_report *r, const grad_opts *o, 
   return bad ? wk_exit_with(WK_FAILED) : NULL;
 }
 
-static wk_status prove(derivation *d, const grad_opts *o) {
+/* Of those that the graph has; what the others are has been said. */
+static const char **leaf_names(const wk_grad_job *d, size_t *n) {
+  const char **names = wk_arena_alloc(d->arena, d->leaves.n * sizeof *names);
+  *n = 0;
+  for (size_t i = 0; i < d->leaves.n; i++)
+    if (d->leaves.data[i].value != WK_NONE) names[(*n)++] = d->leaves.data[i].name;
+  return names;
+}
+
+static void print_untried(const wk_grad_job *d) {
+  for (size_t i = 0; i < d->leaves.n; i++)
+    if (d->leaves.data[i].is_read)
+      printf("%s decides with its value what is computed, which is not tried\n",
+             wk_text_shown(d->arena, d->leaves.data[i].name));
+}
+
+static wk_status prove(wk_grad_job *d, const wk_grad_opts *o) {
   const wk_graph *g = d->m->main;
   wk_grad_check_report r = {0};
   wk_tensor *in = wk_xcalloc(g->inputs.n, sizeof *in);
-  wk_status s = find_outputs(d, o);
-  if (!s) s = make_inputs(g, o, in);
-  const wk_grad_check_options c = {.of = o->of, .inputs = in, .seed = (uint64_t)o->seed,
-                                   .elements = (int)o->elements};
+  wk_grad_check_options c = {.of = o->of, .inputs = in, .seed = (uint64_t)o->seed,
+                             .elements = (int)o->elements};
+  c.wrt = leaf_names(d, &c.n_wrt);
+  wk_status s = wk_grad_inputs(d, o, in);
   if (!s) {
     s = wk_grad_check(d->m, &c, &r);
+    if (!s) print_untried(d);
     if (!s) s = print_check(&r, o, d->arena);
     wk_grad_check_free(&r);
   }
@@ -291,21 +249,8 @@ static wk_status prove(derivation *d, const grad_opts *o) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static wk_status import(const grad_opts *o, const char *path, derivation *d) {
-  wk_binding_set sets[WK_MAX_BINDINGS];
-  wk_import_report report;
-  size_t n;
-  WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &n));
-  const wk_import_options io = wk_binding_import_options(&sets[0], o->verbose);
-  wk_status s = n > 1 ? wk_error(WK_USAGE, "one binding at a time: give --bind and --shape once")
-                      : wk_model_import_real(path, &io, NULL, NULL, 0, &report, &d->m);
-  if (n == 1) wk_import_report_free(&report);
-  for (size_t i = 0; i < n; i++) wk_binding_set_free(&sets[i]);
-  return s;
-}
-
 /* What is written overwrites nothing that is read. */
-static wk_status check_paths(const grad_opts *o, const char *model, wk_arena *a) {
+static wk_status check_paths(const wk_grad_opts *o, const char *model, wk_arena *a) {
   wk_paths paths = {0};
   if (!o->output) return NULL;
   wk_model_paths(&paths, model, NULL, a);
@@ -315,7 +260,7 @@ static wk_status check_paths(const grad_opts *o, const char *model, wk_arena *a)
   return wk_paths_check(&paths);
 }
 
-static wk_status check_options(const grad_opts *o) {
+static wk_status check_options(const wk_grad_opts *o) {
   if (o->check && o->emit != SUMMARY)
     return wk_error(WK_USAGE, "--check writes no graph: --emit goes without it");
   if (o->check && o->wrt.n)
@@ -329,18 +274,18 @@ static wk_status check_options(const grad_opts *o) {
 }
 
 static wk_status run(const void *options_, const wk_strings *args) {
-  const grad_opts *o = options_;
+  const wk_grad_opts *o = options_;
   const char *path = args->data[0];
-  derivation d = {.arena = wk_arena_new()};
+  wk_grad_job d = {.arena = wk_arena_new()};
+  d.job.arena = d.arena;
   wk_status s = check_options(o);
   if (!s) s = check_paths(o, path, d.arena);
-  if (!s) s = import(o, path, &d);
+  if (!s) s = wk_grad_open(&d, o, path);
+  if (!s && d.job.notes.s) fputs(d.job.notes.s, stderr);
+  if (!s) s = find_outputs(&d, o);
+  if (!s) s = wk_grad_choose(&d, o);
   if (!s) s = o->check ? prove(&d, o) : emit(&d, o);
-  wk_vec_free(&d.of);
-  wk_vec_free(&d.wrt);
-  wk_vec_free(&d.out);
-  wk_module_free(d.m);
-  wk_arena_free(d.arena);
+  wk_grad_close(&d);
   return wk_status_place(s, path);
 }
 
@@ -358,4 +303,4 @@ const wk_cmd wk_cmd_grad = {
                     "  wick grad net.onnx --check\n"
                     "  wick grad net.onnx --of logits --wrt 'fc.*' --emit onnx -o grad.onnx",
                 .options = options, .min_args = 1, .max_args = 1},
-    .size = sizeof(grad_opts), .defaults = &defaults, .run = run};
+    .size = sizeof(wk_grad_opts), .defaults = &defaults, .run = run};

@@ -44,6 +44,15 @@ typedef struct {
  * Inputs have the types that the runner wants. */
 wk_status wk_run_load(const wk_run_opts *o, const char *path, wk_run_job *job) WK_MUST_CHECK;
 void wk_run_job_free(wk_run_job *job);
+/* Reads the files of --input into a job that has an arena, and imports the model with their shapes,
+ * real operators and all. The report is the caller's to free, also after an error. */
+wk_status wk_run_import(wk_run_job *job, const char *path, const wk_binding_args *binding,
+                        const wk_strings *input, wk_import_purpose purpose,
+                        wk_import_report *report, wk_module **m) WK_MUST_CHECK;
+/* What the file given for an input has, adapted to its type and checked against it; NULL: there is
+ * none. */
+wk_status wk_run_given(wk_run_job *job, const char *name, const wk_type *want,
+                       const wk_tensor **out) WK_MUST_CHECK;
 
 /* Runs o->repeat times and prints a table of where the time went. `out` as for wk_runner_run. */
 wk_status wk_run_profile(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) WK_MUST_CHECK;

@@ -58,8 +58,8 @@ static const char *option_of(const wk_run_job *job, const wk_run_file *f) {
   return wk_arena_printf(job->arena, "--input %s", f->arg);
 }
 
-static wk_status read_files(const wk_run_opts *o, wk_run_job *job, const name_list *names) {
-  for (size_t i = 0; i < o->input.n; i++) WK_TRY(read_file(job, names, o->input.data[i]));
+static wk_status read_files(const wk_strings *input, wk_run_job *job, const name_list *names) {
+  for (size_t i = 0; i < input->n; i++) WK_TRY(read_file(job, names, input->data[i]));
   return NULL;
 }
 
@@ -72,12 +72,12 @@ static bool has_value(const wk_binding_set *b, const char *name) {
 }
 
 /* Shapes of files come after those that are asked for: the first of an input holds. */
-static wk_status import(wk_run_job *job, const wk_onnx_info *info,
-                        wk_binding_set *b, const char *path, wk_module **m) {
+static wk_status import(wk_run_job *job, const wk_onnx_info *info, wk_binding_set *b,
+                        const char *path, wk_import_purpose purpose, wk_import_report *report,
+                        wk_module **m) {
   size_t n = job->files.n;
   wk_bind_value *data = wk_arena_alloc(job->arena, n * sizeof *data);
   bool *fixed = wk_arena_alloc(job->arena, n);
-  wk_import_report report;
   for (size_t i = 0; i < n; i++) {
     const wk_run_file *f = &job->files.data[i];
     wk_bind_shape shape = {.input = f->name, .rank = f->t.type.rank, .file = option_of(job, f)};
@@ -87,10 +87,10 @@ static wk_status import(wk_run_job *job, const wk_onnx_info *info,
       if (!strcmp(info->inputs.data[k].name, f->name)) fixed[i] = info->inputs.data[k].has_default;
     if (!fixed[i] && !has_value(b, f->name)) wk_vec_push(&b->shapes, shape);
   }
-  const wk_import_options io = wk_binding_import_options(b, job->list_all);
-  wk_status s = wk_model_import_fed(path, &io, data, fixed, n, &report, m);
-  if (!s) wk_model_notes(&job->notes, path, &io, &report, *m);
-  wk_import_report_free(&report);
+  wk_import_options io = wk_binding_import_options(b, job->list_all);
+  io.purpose = purpose;
+  wk_status s = wk_model_import_real(path, &io, data, fixed, n, report, m);
+  if (!s) wk_model_notes(&job->notes, path, &io, report, *m);
   return s;
 }
 
@@ -105,42 +105,52 @@ static void add_names(const wk_run_job *job, const wk_onnx_io *io, const wk_bind
     wk_vec_push(names, wk_arena_printf(job->arena, "%s[%lld]", io->name, (long long)k));
 }
 
-static wk_status load_model(const wk_run_opts *o, const char *path, wk_run_job *job,
-                            const wk_onnx_info *info, wk_binding_set *b) {
+static wk_status read_and_import(wk_run_job *job, const char *path, const wk_strings *input,
+                                 const wk_onnx_info *info, wk_binding_set *b,
+                                 wk_import_purpose purpose, wk_import_report *report,
+                                 wk_module **m) {
   name_list names = {0};
-  wk_module *m = NULL;
   for (int pass = 0; pass < 2; pass++) /* inputs without a default come first by position */
     for (size_t i = 0; i < info->inputs.n; i++)
       if (info->inputs.data[i].has_default == (pass == 1))
         add_names(job, &info->inputs.data[i], b, &names);
-  wk_status s = read_files(o, job, &names);
+  wk_status s = read_files(input, job, &names);
   wk_vec_free(&names);
-  if (!s) s = import(job, info, b, path, &m);
+  return s ? s : import(job, info, b, path, purpose, report, m);
+}
+
+wk_status wk_run_import(wk_run_job *job, const char *path, const wk_binding_args *binding,
+                        const wk_strings *input, wk_import_purpose purpose,
+                        wk_import_report *report, wk_module **m) {
+  wk_binding_set sets[WK_MAX_BINDINGS];
+  size_t n;
+  wk_onnx_info info;
+  *report = (wk_import_report){0};
+  WK_TRY(wk_binding_sets_parse(binding, sets, WK_MAX_BINDINGS, &n));
+  wk_status s = n > 1 ? wk_error(WK_USAGE, "one binding at a time: give --bind and --shape once")
+                      : NULL;
+  const wk_import_options io = {.init_net = binding->init_net, .value_info = binding->value_info};
+  if (!s) s = wk_net_inspect(path, &io, &info);
+  if (!s) {
+    s = read_and_import(job, path, input, &info, &sets[0], purpose, report, m);
+    wk_onnx_info_free(&info);
+  }
+  for (size_t i = 0; i < n; i++) wk_binding_set_free(&sets[i]);
+  return s;
+}
+
+static wk_status open_model(const wk_run_opts *o, const char *path, wk_run_job *job) {
+  wk_import_report report;
+  wk_module *m = NULL;
+  if (o->entry) return wk_error(WK_USAGE, "--entry chooses from a package; %s is a model", path);
+  wk_status s = wk_run_import(job, path, &o->binding, &o->input, WK_FOR_INFERENCE, &report, &m);
+  wk_import_report_free(&report);
+  if (!s) s = wk_status_place(wk_model_convert(&m), path);
   if (!s && o->quantize) s = wk_quantize_module(&m, path, o->quantize);
   wk_runner_options ro = {.target = o->target, .threads = o->threads,
                           .model_name = wk_model_name(job->arena, path),
                           .notes = &job->notes, .path = path};
   return s ? s : wk_status_place(wk_runner_of_module(m, &ro, &job->runner), path);
-}
-
-static wk_status open_model(const wk_run_opts *o, const char *path, wk_run_job *job) {
-  wk_binding_set sets[WK_MAX_BINDINGS];
-  size_t n;
-  wk_onnx_info info;
-  if (o->entry) return wk_error(WK_USAGE, "--entry chooses from a package; %s is a model", path);
-  WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &n));
-  wk_status s = n > 1 ? wk_error(WK_USAGE,
-                                 "only one binding can be run at a time: give --bind and "
-                                  "--shape only once") : NULL;
-  const wk_import_options io = {.init_net = o->binding.init_net,
-                                .value_info = o->binding.value_info};
-  if (!s) s = wk_net_inspect(path, &io, &info);
-  if (!s) {
-    s = load_model(o, path, job, &info, &sets[0]);
-    wk_onnx_info_free(&info);
-  }
-  for (size_t i = 0; i < n; i++) wk_binding_set_free(&sets[i]);
-  return s;
 }
 
 /* ---- packages -------------------------------------------------------------------------------- */
@@ -168,7 +178,7 @@ static wk_status choose_entry(const wk_run_opts *o, const char *path, wk_run_job
   name_list names = {0};
   for (uint32_t i = 0; i < wick_model_entry(m, 0)->input_count; i++)
     wk_vec_push(&names, wk_arena_strdup(job->arena, wick_model_entry(m, 0)->inputs[i].name));
-  wk_status s = read_files(o, job, &names);
+  wk_status s = read_files(&o->input, job, &names);
   wk_vec_free(&names);
   WK_TRY(s);
   for (uint32_t i = 0; i < n; i++) {
@@ -204,6 +214,19 @@ static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
+
+wk_status wk_run_given(wk_run_job *job, const char *name, const wk_type *want,
+                       const wk_tensor **out) {
+  const wk_run_file *f = file_for(job, name);
+  *out = NULL;
+  if (!f) return NULL;
+  wk_tensor *t = (wk_tensor *)(uintptr_t)&f->t;
+  wk_tensor_adopt(t, want->dtype);
+  *out = t;
+  if (wk_type_equal(&t->type, want)) return NULL;
+  return wk_error_at(WK_INPUT, option_of(job, f), "input %s is %s but %s was given", name,
+                     wk_type_text(job->arena, want), wk_type_text(job->arena, &t->type));
+}
 
 static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
   size_t n = wk_runner_inputs(job->runner), made = 0;

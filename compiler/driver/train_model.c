@@ -119,7 +119,7 @@ static wk_status check_globs(const wk_train_job *j, const char *option, const wk
   for (size_t i = 0; i < globs->n; i++) {
     bool found = false;
     for (size_t k = 0; k < j->report.weights.n; k++)
-      found |= !fnmatch(globs->data[i], j->report.weights.data[k], 0);
+      found |= !fnmatch(globs->data[i], j->report.weights.data[k].name, 0);
     if (!found)
       return wk_error(WK_USAGE, "%s %s: no weight has such a name", option, globs->data[i]);
   }
@@ -138,8 +138,8 @@ static wk_status choose_weights(wk_train_job *j, const wk_module *m) {
   j->n_weights = all.n;
   if (j->o->train.n) all.n = 0;
   for (size_t i = 0; j->o->train.n && i < j->report.weights.n; i++)
-    if (matches(&j->o->train, j->report.weights.data[i]))
-      wk_vec_push(&all, j->report.weights.data[i]);
+    if (matches(&j->o->train, j->report.weights.data[i].name))
+      wk_vec_push(&all, j->report.weights.data[i].name);
   for (size_t i = 0; i < all.n; i++)
     if (!matches(&j->o->freeze, all.data[i])) wk_vec_push(&j->names, all.data[i]);
   wk_vec_free(&all);

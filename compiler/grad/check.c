@@ -165,10 +165,9 @@ static wk_status check_value(check *c, size_t k, const wk_grad_check_options *o,
 /* ---- setting up ---------------------------------------------------------------------------- */
 
 /* Float inputs, then float constants that nodes read. */
-static void find_wrt(check *c) {
+static void find_all(check *c) {
   const wk_graph *g = c->forward->main;
   bool *seen = wk_xcalloc(g->values.n, 1);
-  c->wrt = wk_xcalloc(g->values.n, sizeof *c->wrt);
   for (size_t k = 0; k < g->inputs.n; k++)
     if (is_float(g, g->inputs.data[k])) c->wrt[c->n_wrt++] = g->inputs.data[k];
   for (size_t i = 0; i < g->nodes.n; i++)
@@ -179,6 +178,15 @@ static void find_wrt(check *c) {
       c->wrt[c->n_wrt++] = v;
     }
   free(seen);
+}
+
+static void find_wrt(check *c, const wk_grad_check_options *o) {
+  const wk_graph *g = c->forward->main;
+  uint32_t v;
+  c->wrt = wk_xcalloc(g->values.n, sizeof *c->wrt);
+  if (!o->wrt) find_all(c);
+  for (size_t k = 0; o->wrt && k < o->n_wrt; k++)
+    if (wk_map_get(g->names, o->wrt[k], &v) && is_float(g, v)) c->wrt[c->n_wrt++] = v;
 }
 
 static wk_status draw_weights(check *c, const wk_grad_check_options *o) {
@@ -258,7 +266,7 @@ static wk_status run(check *c, const wk_module *m, const wk_grad_check_options *
   WK_TRY(wk_module_normalise(c->forward));
   c->n_in = c->forward->main->inputs.n;
   c->n_out = c->forward->main->outputs.n;
-  find_wrt(c);
+  find_wrt(c, o);
   WK_TRY(draw_weights(c, o));
   WK_TRY(copy_inputs(c, o->inputs));
   c->backward = wk_module_clone(c->forward);

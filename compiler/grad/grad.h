@@ -59,9 +59,12 @@ typedef struct {
   uint64_t seed;
   int elements;            /* that are tried of each tensor, drawn by seed; all where there are no
                               more */
+  const char *const *wrt;  /* n_wrt names of inputs and constants that are tried; NULL: all of
+                              floats */
+  size_t n_wrt;
 } wk_grad_check_options;
 
-/* What there is to say of one input, or of one constant that a node reads. */
+/* What there is to say of one input, or of one constant that a node reads; in the order of wrt. */
 typedef struct {
   const char *name;        /* in the report's arena */
   wk_type type;            /* as the model has it */

@@ -16,6 +16,7 @@ typedef WK_VEC(wk_value_id) ids;
 typedef struct {
   ids work, outside;   /* values to visit in this graph; captures in the enclosing one */
   ids handed;          /* constants from outside that are inputs of this graph */
+  WK_VEC(const char *) read; /* constants of this graph */
   uint8_t *seen;       /* by value */
   uint8_t *is_needed;  /* by node */
   WK_VEC(const char *) inputs;
@@ -59,6 +60,7 @@ static void walk_graph(trace *t, const wk_scope *edge) {
     if (v == WK_NONE || t->seen[v]) continue;
     t->seen[v] = 1;
     const wk_value *value = wk_val(g, v);
+    if (value->kind == WK_VALUE_CONSTANT) wk_vec_push(&t->read, value->name);
     if (value->kind == WK_VALUE_INPUT && handed_constant(edge, v)) wk_vec_push(&t->handed, v);
     else if (value->kind == WK_VALUE_INPUT) visit_input(t, edge, v);
     if (value->kind != WK_VALUE_NODE || t->is_needed[value->node]) continue;
@@ -71,6 +73,7 @@ static void walk_graph(trace *t, const wk_scope *edge) {
 /* The nodes on the way read the constant itself. */
 static void take_handed(wk_onnx_node *c, const trace *t, size_t n_nodes, wk_value_id v) {
   const wk_value *x = handed_constant(c->scope->edge, v);
+  wk_training_read(c->im, x->name);
   wk_value_id constant = wk_graph_constant(c->g, x->name, &x->type, x->data);
   for (size_t i = 0; i < n_nodes; i++) {
     const wk_node *n = wk_nod(c->g, (wk_node_id)i);
@@ -81,6 +84,8 @@ static void take_handed(wk_onnx_node *c, const trace *t, size_t n_nodes, wk_valu
 
 /* All inputs are constants: computes the nodes on the way, in order. */
 static void fold_needed(wk_onnx_node *c, const trace *t, size_t n_nodes) {
+  for (size_t i = 0; c->g == c->im->m->main && i < t->read.n; i++)
+    wk_training_read(c->im, t->read.data[i]);
   for (size_t i = 0; i < t->handed.n; i++) take_handed(c, t, n_nodes, t->handed.data[i]);
   for (size_t i = 0; i < n_nodes; i++) {
     if (t->is_needed[i] && !wk_make_fold(c, (wk_node_id)i, DECISIVE_BYTES)) return;
@@ -132,13 +137,16 @@ static void resolve(wk_onnx_node *c, wk_value_id v, const char *what) {
   wk_vec_free(&t.outside);
   wk_vec_free(&t.handed);
   wk_vec_free(&t.inputs);
+  wk_vec_free(&t.read);
 }
 
 const void *wk_onnx_const(wk_onnx_node *c, wk_value_id v, const char *what) {
   if (c->status) return NULL;
   if (!wk_onnx_valid(c, v != WK_NONE, "input for %s is missing", what)) return NULL;
   const wk_value *handed = handed_constant(c->scope->edge, v);
+  if (handed) wk_training_read(c->im, handed->name);
   if (handed) return handed->data;
+  if (wk_training_keeps(c->im, c->g, v)) wk_training_read(c->im, wk_val(c->g, v)->name);
   if (!wk_is_const(c->g, v)) resolve(c, v, what);
   return wk_is_const(c->g, v) ? wk_val(c->g, v)->data : NULL;
 }

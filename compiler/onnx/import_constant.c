@@ -39,9 +39,10 @@ wk_status wk_onnx_constant(wk_onnx_node *c) {
   wk_value_id v = WK_NONE;
   if (is_text(c)) return c->status;
   if ((a = wk_onnx_attr(c, "value")) && a->t) {
-    const char *name = wk_training_constant(c);
+    bool is_node;
+    const char *name = wk_training_constant(c, &is_node);
     wk_onnx_latch(c, wk_onnx_tensor_constant(c->im, c->g, name, a->t, &v));
-    if (name && !c->status) wk_training_weight(c->im, c->g, v);
+    if (name && !c->status) wk_training_weight(c->im, c->g, v, is_node);
   } else if ((a = wk_onnx_attr(c, "sparse_value")) && a->sparse_tensor) {
     wk_onnx_latch(c, wk_onnx_sparse_constant(c->im, c->g, NULL, a->sparse_tensor, &v));
   } else if ((a = wk_onnx_attr(c, "value_int"))) {
@@ -222,7 +223,7 @@ wk_status wk_onnx_dropout(wk_onnx_node *c) {
   wk_import_purpose purpose = c->im->opt->purpose;
   if (purpose > WK_FOR_EVALUATION) return wk_onnx_dropout_step(c);
   const wk_type x = *wk_onnx_type(c, c->in[0]);
-  bool trains = purpose == WK_FOR_INFERENCE && wk_onnx_has(c, 2) &&
+  bool trains = purpose < WK_FOR_EVALUATION && wk_onnx_has(c, 2) &&
                 wk_onnx_const_int(c, c->in[2], "the training mode") != 0;
   bool is_certain = !wk_onnx_has(c, 1) || wk_is_const(c->g, c->in[1]);
   if (!wk_onnx_ok(c)) return c->status;

@@ -78,7 +78,7 @@ wk_status wk_onnx_batch_norm(wk_onnx_node *c) {
   if (!wk_onnx_ok(c)) return c->status;
   bool is_asked = c->opset >= 14 && wk_onnx_int(c, "training_mode", 0);
   wk_import_purpose purpose = c->im->opt->purpose;
-  if (purpose == WK_FOR_TRAINING || (purpose == WK_FOR_INFERENCE && is_asked))
+  if (purpose == WK_FOR_TRAINING || (purpose < WK_FOR_EVALUATION && is_asked))
     return batch_norm_training(c, eps);
   if (purpose == WK_FOR_EVALUATION || purpose == WK_FOR_TRAINING_FROZEN_NORM)
     return wk_onnx_return(c, affine(c, c->in[0], c->in[3], c->in[4], eps));

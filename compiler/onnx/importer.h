@@ -114,7 +114,7 @@ typedef struct wk_importer {
   WK_VEC(wk_newer) newer;
   int64_t undecided;   /* nodes refused because a value is only known at run time */
   bool is_misshapen;   /* the last WK_INPUT came from a node whose operands do not fit it */
-  wk_map *weights;     /* names of initialisers that training keeps apart; NULL: inference */
+  wk_map *weights;     /* names of what stays apart -> index in the report's; NULL: inference */
   wk_map *quantised;   /* training: names in main -> their part in quantisation; NULL: not yet */
   wk_value_id key;     /* of main; WK_NONE: nobody has asked for it */
   WK_VEC(wk_onnx_moved) moved;
@@ -295,10 +295,18 @@ wk_value_id wk_training_key(wk_onnx_node *c);
  * moves it. Both do nothing for what is no initialiser of main. */
 wk_value_id wk_training_now(const wk_onnx_node *c, wk_value_id v);
 void wk_training_move(wk_onnx_node *c, wk_value_id v, wk_value_id to);
-void wk_training_weight(wk_importer *im, const wk_graph *g, wk_value_id v); /* an initialiser */
-/* The name under which the value of a Constant of main is a weight like an initialiser, in a model
- * that has no initialisers of floats; NULL: it is none. */
-const char *wk_training_constant(const wk_onnx_node *c);
+/* v, a constant of main that a tensor of the file is, stays apart if it is one that does. */
+void wk_training_weight(wk_importer *im, const wk_graph *g, wk_value_id v, bool is_node);
+/* The name under which the value of a Constant of main stays apart like an initialiser: in a model
+ * that has no initialisers of floats, and for derivatives (*is_node: beside such ones); NULL: it
+ * does not. */
+const char *wk_training_constant(const wk_onnx_node *c, bool *is_node);
+/* Derivatives: binds an initialiser of a body, which becomes a constant of main that the body is
+ * handed; false: it stays in the body. */
+bool wk_training_hoist(wk_importer *im, wk_scope *s, const Onnx__TensorProto *t, wk_bound *out,
+                       wk_status *status);
+/* The value of a constant is decisive. */
+void wk_training_read(wk_importer *im, const char *name);
 void wk_training_finish(wk_importer *im, wk_graph *main); /* outputs, report */
 
 /* The list of a survey. What became of a node; reason: of REFUSED. values older than first_new are

@@ -312,6 +312,7 @@ static wk_status add_value(wk_importer *im, wk_scope *s, const char *name, const
   WK_TRY(wk_graph_constant_alloc(s->g, name, &v->type, &id, &data));
   if (wk_type_bytes(&v->type) > 0) memcpy(data, v->data, (size_t)wk_type_bytes(&v->type));
   wk_map_put(im->fixed, name, 1);
+  if (im->opt->purpose == WK_FOR_DERIVATIVES) wk_training_weight(im, s->g, id, false);
   *out = wk_bound_tensor(id);
   return NULL;
 }

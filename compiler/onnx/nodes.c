@@ -253,6 +253,18 @@ wk_status wk_import_nodes(wk_importer *im, wk_scope *s, Onnx__NodeProto **nodes,
   return NULL;
 }
 
+static wk_status make_initialiser(wk_importer *im, wk_scope *s, const Onnx__TensorProto *t,
+                                  const Onnx__SparseTensorProto *sparse, wk_bound *out) {
+  uint32_t ignored;
+  const char *name = wk_map_get(s->g->names, t->name, &ignored) ? NULL : t->name;
+  wk_status st;
+  if (sparse) return wk_onnx_sparse_constant(im, s->g, name, sparse, &out->value);
+  if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING)
+    return wk_label_tensor(im, s->g, name, t, out);
+  if (s->parent && wk_training_hoist(im, s, t, out, &st)) return st;
+  return wk_onnx_tensor_constant(im, s->g, name, t, &out->value);
+}
+
 static wk_status import_initialiser(wk_importer *im, wk_scope *s, const Onnx__TensorProto *t,
                                     const Onnx__SparseTensorProto *sparse) {
   const char *name = t && t->name ? t->name : "";
@@ -261,18 +273,15 @@ static wk_status import_initialiser(wk_importer *im, wk_scope *s, const Onnx__Te
   if (!s->parent && wk_map_get(im->fixed, name, &ignored)) return NULL;
   if (wk_scope_has(s, name)) return wk_error_at(WK_INPUT, name, "this tensor is defined twice");
   wk_bound b = wk_bound_tensor(WK_NONE);
-  const char *free_name = wk_map_get(s->g->names, name, &ignored) ? NULL : name;
-  bool is_text = !sparse && t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
-  wk_status st = sparse    ? wk_onnx_sparse_constant(im, s->g, free_name, sparse, &b.value)
-                 : is_text ? wk_label_tensor(im, s->g, free_name, t, &b)
-                           : wk_onnx_tensor_constant(im, s->g, free_name, t, &b.value);
+  wk_status st = make_initialiser(im, s, t, sparse, &b);
   if (st && st->code != WK_UNSUPPORTED) return wk_status_place(st, name);
   if (st) {
     report_initialiser(im, name, st->message);
     wk_status_free(st);
     b.kind = WK_BOUND_UNKNOWN;
   }
-  if (!s->parent && !sparse && b.kind == WK_BOUND_TENSOR) wk_training_weight(im, s->g, b.value);
+  if (!s->parent && !sparse && b.kind == WK_BOUND_TENSOR)
+    wk_training_weight(im, s->g, b.value, false);
   wk_scope_bind(s, name, b);
   return NULL;
 }

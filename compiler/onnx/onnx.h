@@ -35,13 +35,23 @@ typedef struct {
 #define WK_NO_ELEMENT (-1)
 
 /* What a model is imported for. All but inference: float initialisers stay apart (no operation on
- * one of them is computed now unless it decides a shape or the like, bodies are handed it), and
- * modes of training of the nodes do not count. Training: Dropout drops, and
+ * one of them is computed now unless it decides a shape or the like, bodies are handed it).
+ * Derivatives: so do scales, what Constants hold and initialisers of bodies. Evaluation and
+ * training: modes of training of the nodes do not count. Training: Dropout drops, and
  * BatchNormalization has the statistics of the batch and moves the running ones, or those that it
  * has (FROZEN_NORM). */
 typedef enum {
-  WK_FOR_INFERENCE, WK_FOR_EVALUATION, WK_FOR_TRAINING, WK_FOR_TRAINING_FROZEN_NORM
+  WK_FOR_INFERENCE, WK_FOR_DERIVATIVES, WK_FOR_EVALUATION, WK_FOR_TRAINING,
+  WK_FOR_TRAINING_FROZEN_NORM
 } wk_import_purpose;
+
+/* What stays apart: a constant of main, unless nothing reads it. */
+typedef struct {
+  const char *name;
+  wk_type type;
+  bool is_node; /* derivatives: what a Constant holds, beside initialisers of floats */
+  bool is_read; /* its value has decided something: no derivative tells of that */
+} wk_import_weight;
 
 typedef struct {
   const wk_bind *binds; size_t n_binds;
@@ -98,9 +108,9 @@ typedef struct {
   WK_VEC(const char *) notes;            /* what the user should know about a successful import */
   int64_t folded;                        /* nodes folded at import */
   uint64_t hash; /* 0, or as asked for by is_hashed; from compiler/caffe2, the front door */
-  WK_VEC(const char *) weights; /* but inference: float initialisers, constants of main of these
-                                 * names, but no scales of quantised tensors; Constants, where there
-                                 * are no such initialisers; integers, as `codes` has it */
+  WK_VEC(wk_import_weight) weights; /* but inference: float initialisers, but no scales of quantised
+                                     * tensors; Constants, where there are no such initialisers;
+                                     * integers, as `codes` has it; derivatives: as above */
   WK_VEC(wk_statistic) moved;       /* training */
   const char *key; /* training: the input that random numbers depend on besides the model, an i64 to
                     * be another one in each step; NULL: there are none */

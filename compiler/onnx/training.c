@@ -44,21 +44,53 @@ static void find_quantised(wk_importer *im) {
   }
 }
 
-/* Floats, and codes where these are asked for, but no scales. */
+/* Floats, and codes where these are asked for, but no scales unless for derivatives. */
 static bool is_weight(wk_importer *im, const wk_value *w) {
   uint32_t role = 0;
   wk_dtype t = w->type.dtype;
   if (!im->quantised) find_quantised(im);
   if (!wk_map_get(im->quantised, w->name, &role)) role = 0;
   if (role == 'c' && wk_dtype_is_int(t)) return im->opt->codes;
-  return role != 'p' && wk_dtype_is_float(t) && !wk_dtype_is_narrow(t);
+  return (role != 'p' || im->opt->purpose == WK_FOR_DERIVATIVES) && wk_dtype_is_float(t) &&
+         !wk_dtype_is_narrow(t);
 }
 
-void wk_training_weight(wk_importer *im, const wk_graph *g, wk_value_id v) {
+void wk_training_weight(wk_importer *im, const wk_graph *g, wk_value_id v, bool is_node) {
   const wk_value *w = wk_val(g, v);
   if (!im->weights || !is_weight(im, w)) return;
-  wk_map_put(im->weights, w->name, 1);
-  wk_vec_push(&im->rep->weights, wk_arena_strdup(im->rep->arena, w->name));
+  const wk_import_weight one = {.name = wk_arena_strdup(im->rep->arena, w->name), .type = w->type,
+                                .is_node = is_node};
+  wk_map_put(im->weights, w->name, (uint32_t)im->rep->weights.n);
+  wk_vec_push(&im->rep->weights, one);
+}
+
+void wk_training_read(wk_importer *im, const char *name) {
+  uint32_t at;
+  if (im->weights && wk_map_get(im->weights, name, &at)) im->rep->weights.data[at].is_read = true;
+}
+
+bool wk_training_hoist(wk_importer *im, wk_scope *s, const Onnx__TensorProto *t, wk_bound *out,
+                       wk_status *status) {
+  wk_scope *top = s;
+  wk_graph *g = im->m->main;
+  uint32_t ignored;
+  wk_value_id v;
+  while (top->parent) top = top->parent;
+  if (im->opt->purpose != WK_FOR_DERIVATIVES || top == s || top->g != g ||
+      !wk_dtype_is_float(wk_onnx_elem_type(t->data_type)))
+    return false;
+  /* no name that a file can have; a body that is imported twice has the tensor once */
+  const char *key = wk_arena_printf(im->arena, "\1%p", (const void *)t);
+  *status = NULL;
+  if (!wk_scope_has(top, key)) {
+    bool is_taken = wk_map_get(g->names, t->name, &ignored);
+    const char *name = is_taken ? wk_graph_unique_name(g, t->name) : t->name;
+    *status = wk_onnx_tensor_constant(im, g, name, t, &v);
+    if (*status) return true;
+    wk_training_weight(im, g, v, false);
+    wk_scope_bind(top, key, wk_bound_tensor(v));
+  }
+  return wk_scope_find(im, s, key, out);
 }
 
 static bool has_weights(const wk_onnx_node *c) {
@@ -69,13 +101,14 @@ static bool has_weights(const wk_onnx_node *c) {
   return found;
 }
 
-const char *wk_training_constant(const wk_onnx_node *c) {
+const char *wk_training_constant(const wk_onnx_node *c, bool *is_node) {
   uint32_t ignored;
   const char *name = c->proto->output[0];
   bool is_main = c->im->weights && c->g == c->im->m->main && !c->scope->parent &&
                  !c->scope->frame->function;
-  if (!is_main || wk_map_get(c->g->names, name, &ignored) || has_weights(c)) return NULL;
-  return name;
+  if (!is_main || wk_map_get(c->g->names, name, &ignored)) return NULL;
+  *is_node = has_weights(c);
+  return *is_node && c->im->opt->purpose != WK_FOR_DERIVATIVES ? NULL : name;
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
@@ -87,7 +120,8 @@ wk_value_id wk_training_now(const wk_onnx_node *c, wk_value_id v) {
 }
 
 void wk_training_move(wk_onnx_node *c, wk_value_id v, wk_value_id to) {
-  if (c->status || !wk_training_keeps(c->im, c->g, v)) return;
+  if (c->status || c->im->opt->purpose != WK_FOR_TRAINING || !wk_training_keeps(c->im, c->g, v))
+    return;
   for (size_t i = 0; i < c->im->moved.n; i++)
     if (c->im->moved.data[i].from == v) {
       c->im->moved.data[i].to = to;

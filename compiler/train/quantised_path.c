@@ -132,7 +132,7 @@ static size_t way_of(wk_op op) {
 
 static bool is_kept(const wk_quantised_path *p, const char *name) {
   for (size_t i = 0; i < p->report->weights.n; i++)
-    if (!strcmp(p->report->weights.data[i], name)) return true;
+    if (!strcmp(p->report->weights.data[i].name, name)) return true;
   return false;
 }
 

@@ -56,7 +56,7 @@ static bool is_trained(const wk_type *t) { return t->rank > 0 && wk_dtype_is_flo
 
 void wk_step_weights(const wk_module *m, const wk_import_report *report, wk_weight_names *out) {
   for (size_t i = 0; i < report->weights.n; i++) {
-    const char *name = report->weights.data[i];
+    const char *name = report->weights.data[i].name;
     wk_value_id v = find_constant(m->main, name);
     if (v == WK_NONE || !is_trained(&wk_val(m->main, v)->type)) continue;
     if (!is_moved(report, name) && !is_statistic_of(m->main, v)) wk_vec_push(out, name);

@@ -80,15 +80,15 @@ gives 'which have no path' '^arg_max +no path$' "$wick" ops --gradients
 
 refuses 'no such output' 2 "--of: no output 'yy'; did you mean 'y'\\?" \
   "$wick" grad net.onnxtxt --of yy
-refuses 'no such weight' 2 '--wrt: no input and no weight of floats has such a name' \
-  "$wick" grad net.onnxtxt --wrt nothing
+refuses 'no such weight' 2 '--wrt nothing: no input and no weight of floats has such a name' \
+  "$wick" grad net.onnxtxt --wrt 'w*' --wrt nothing
 refuses 'integers' 3 'no output is of floats' "$wick" grad ints.onnxtxt
 refuses 'no derivative' 4 'how many samples there are depends on the regions' \
   "$wick" grad rois.onnxtxt
 refuses 'ONNX without a file' 2 '--emit onnx needs --output FILE' \
   "$wick" grad net.onnxtxt --emit onnx
 refuses 'proof and graph' 2 '--check writes no graph' "$wick" grad net.onnxtxt --check --emit dot
-refuses 'an input that is none' 2 '--input q=x.npy: NAME=FILE with the name of an input' \
+refuses 'an input that is none' 2 "--input q=x.npy: there is no input 'q'" \
   "$wick" grad net.onnxtxt --check --input q=x.npy
 
 refuses 'an output of integers' 3 '^wick: y: is of i64, which has no derivative$' \
@@ -103,6 +103,6 @@ refuses 'nothing to differentiate by' 3 ': no input and no weight is of floats: 
   "$wick" grad cast.onnxtxt
 npy wrong.npy '<f8' 3,2
 refuses 'an input of another shape' 3 \
-  '^wick: x=wrong.npy: is f64\[3,2\]; the model wants f32\[2,3\]$' \
+  '^wick: --input x=wrong.npy: axis 0 of input x has size 2 in the model, 3 is given$' \
   "$wick" grad net.onnxtxt --check --of y --input x=wrong.npy
 finish

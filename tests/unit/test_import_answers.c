@@ -58,7 +58,8 @@ static void print_report(wk_str *b, const wk_import_report *r) {
     wk_str_printf(b, "value of %s\n", r->need_value.data[i]);
   for (size_t i = 0; i < r->need_bind.n; i++)
     wk_str_printf(b, "size %s\n", r->need_bind.data[i]);
-  for (size_t i = 0; i < r->weights.n; i++) wk_str_printf(b, "weight %s\n", r->weights.data[i]);
+  for (size_t i = 0; i < r->weights.n; i++)
+    wk_str_printf(b, "weight %s\n", r->weights.data[i].name);
   for (size_t i = 0; i < r->moved.n; i++)
     wk_str_printf(b, "%s moves %s\n", r->moved.data[i].output, r->moved.data[i].name);
   for (size_t i = 0; i < r->nodes.n; i++) {

@@ -51,7 +51,7 @@ static void test_weights_stay(void **state) {
   m = import_for(&b, WK_FOR_TRAINING, &r);
   assert_int_equal(count(m->main, WK_OP_TRANSPOSE), 1);
   assert_int_equal(r.weights.n, 1);
-  assert_string_equal(r.weights.data[0], "w");
+  assert_string_equal(r.weights.data[0].name, "w");
   assert_null(r.key);
   wk_import_report_free(&r);
   wk_module_free(m);
@@ -78,7 +78,7 @@ static void test_constants(void **state) {
   wk_module *m = import_for(&b, WK_FOR_TRAINING, &r);
   assert_int_equal(count(m->main, WK_OP_TRANSPOSE), 1);
   assert_int_equal(r.weights.n, 1);
-  assert_string_equal(r.weights.data[0], "w");
+  assert_string_equal(r.weights.data[0].name, "w");
   wk_import_report_free(&r);
   wk_module_free(m);
 }
@@ -102,7 +102,7 @@ static void test_constants_beside_initialisers(void **state) {
     wk_import_report r;
     wk_module *m = import_for(&b, WK_FOR_TRAINING, &r);
     assert_int_equal(r.weights.n, 1);
-    assert_string_equal(r.weights.data[0], k ? "v" : "w");
+    assert_string_equal(r.weights.data[0].name, k ? "v" : "w");
     wk_import_report_free(&r);
     wk_module_free(m);
   }

@@ -188,7 +188,8 @@ static wk_module *parse(const char *x, const char *body) {
 
 static wk_status open_form(wk_module *m, const char *w, wk_quantised *q) {
   wk_import_report r = {0};
-  if (*w) wk_vec_push(&r.weights, w);
+  const wk_import_weight one = {.name = w};
+  if (*w) wk_vec_push(&r.weights, one);
   wk_status s = wk_quantised_open(m, &r, q);
   wk_vec_free(&r.weights);
   return s;

@@ -346,7 +346,7 @@ static const sample_case runs[] = {
     {"r: a size that is given", ONE, "a.npy=2", "a.npy --shape x=3",
      "--input a.npy: input x is f32[3] but f32[2] was given"},
     {"r: two sizes", ONE, "a.npy=2", "a.npy --shape x=2 --shape x=3",
-     "only one binding can be run at a time: give --bind and --shape only once"},
+     "one binding at a time: give --bind and --shape once"},
     {"r: only a size", SUM, "a.npy=2", "--shape x=3",
      "x=random(3) b=random(3) w=random(3); wick: 3 of 3 inputs are random, seed 5"},
 };
