@@ -174,11 +174,13 @@ typedef struct {
   const char *what, *path;
 } wk_train_file;
 
-/* A trained weight that is written as integers. */
+/* A trained weight that is written as integers, or as halves. */
 typedef struct {
-  const wk_quantised_weight *weight;
+  const wk_quantised_weight *weight; /* NULL: halves */
+  const wk_step_variable *variable;
   const void *floats; /* in the state */
-  void *codes;        /* of weight->codes' type, packed */
+  wk_type type;       /* of the file */
+  void *codes;        /* of it, packed */
 } wk_train_codes;
 
 typedef struct {

@@ -18,11 +18,20 @@ static const wk_quantised_weight *stored_as(const wk_train_job *j, const char *n
 
 static wk_tensor stored(wk_train_job *j, const wk_step_variable *v, void *data) {
   const wk_quantised_weight *w = stored_as(j, v->name);
-  if (!w) return (wk_tensor){v->type, data};
-  size_t bytes = (size_t)wk_packed_bytes(&w->codes.type);
-  const wk_train_codes c = {w, data, wk_arena_alloc(j->arena, bytes)};
+  wk_type t = w ? w->codes.type : v->type;
+  if (!w) t.dtype = v->stored;
+  if (!w && t.dtype == v->type.dtype) return (wk_tensor){v->type, data};
+  const wk_train_codes c = {w, v, data, t, wk_arena_alloc(j->arena, (size_t)wk_packed_bytes(&t))};
   wk_vec_push(&j->codes, c);
-  return (wk_tensor){w->codes.type, c.codes};
+  return (wk_tensor){t, c.codes};
+}
+
+/* What the file has for the weight, from what it has been trained to. */
+static wk_status store(const wk_train_codes *c) {
+  if (c->weight) return wk_quantised_round(c->weight, c->floats, c->codes);
+  for (int64_t i = 0, n = wk_type_count(&c->type); i < n; i++)
+    wk_store_f64(c->codes, c->type.dtype, i, wk_load_f64(c->floats, c->variable->type.dtype, i));
+  return NULL;
 }
 
 static wk_status open_model(wk_train_job *j) {
@@ -116,10 +125,7 @@ wk_status wk_train_write_open(wk_train_job *j) {
 }
 
 wk_status wk_train_write(wk_train_job *j) {
-  for (size_t i = 0; i < j->codes.n; i++) {
-    const wk_train_codes *c = &j->codes.data[i];
-    WK_TRY(wk_quantised_round(c->weight, c->floats, c->codes));
-  }
+  for (size_t i = 0; i < j->codes.n; i++) WK_TRY(store(&j->codes.data[i]));
   return j->back ? wk_onnx_write_back_commit(j->back) : write_program(j);
 }
 

@@ -6,22 +6,9 @@
 
 #include "compiler/grad/grad.h"
 #include "compiler/ir/graph_names.h"
-#include "compiler/lower/build.h"
-#include "compiler/train/step.h"
+#include "compiler/train/maker.h"
 
-typedef struct {
-  wk_low l; /* its status is the builder's */
-  wk_graph *g;
-  const wk_step_options *o;
-  wk_step *s;
-  WK_VEC(wk_value_id) weights, gradients; /* those that have one */
-  WK_VEC(wk_value_id) sums;               /* of their gradients in earlier batches */
-  wk_value_id rate, step, loss;
-  wk_value_id ends;  /* a scalar of bool: this batch ends the step; WK_NONE: each does */
-  wk_value_id goes;  /* the loss is a finite number: variables change */
-  wk_value_id valid; /* that, and all gradients are */
-  wk_value_id apply; /* both */
-} maker;
+typedef wk_step_maker maker;
 
 /* ---- values by name -------------------------------------------------------------------------- */
 
@@ -101,7 +88,7 @@ static void name_inputs(const maker *k) {
 
 static wk_value_id add_input(maker *k, const char *name, wk_dtype t, size_t *at) {
   const wk_type scalar = wk_type_make(t, 0, NULL);
-  *at = k->g->inputs.n;
+  *at = wk_graph_plain_inputs(k->g);
   return wk_graph_input(k->g, name, &scalar);
 }
 
@@ -120,18 +107,21 @@ static void open_constant(wk_graph *g, wk_value_id v, bool is_trainable) {
 static void add_variable(maker *k, wk_value_id v, bool is_weight, bool is_statistic) {
   const wk_value x = *wk_val(k->g, v);
   const wk_step_variable one = {.name = wk_arena_strdup(k->s->arena, x.name), .type = x.type,
-                                .is_weight = is_weight, .is_statistic = is_statistic};
+                                .stored = x.type.dtype, .is_weight = is_weight,
+                                .is_statistic = is_statistic};
   wk_vec_push(&k->s->variables, one);
 }
 
-/* One of zeros that the model has not. */
-static wk_value_id add_state(maker *k, const char *weight, const char *role, const wk_type *t) {
-  char *name = wk_arena_printf(k->s->arena, "%s.%s", weight, role);
-  void *zeros;
+wk_value_id wk_step_state(maker *k, const char *name, const char *role, const wk_type *t,
+                          double first) {
+  void *data;
   if (k->l.status) return 0;
-  k->l.status = wk_graph_data_alloc(k->g, t, &zeros);
+  k->l.status = wk_graph_data_alloc(k->g, t, &data);
   if (k->l.status) return 0;
-  wk_value_id v = wk_graph_variable(k->g, name, t, zeros, false);
+  for (int64_t i = 0; first != 0 && i < wk_type_count(t); i++)
+    wk_store_f64(data, t->dtype, i, first);
+  wk_value_id v = wk_graph_variable(k->g, wk_arena_printf(k->s->arena, "%s.%s", name, role), t,
+                                    data, false);
   add_variable(k, v, false, false);
   return v;
 }
@@ -200,15 +190,22 @@ static void set_outputs(maker *k, wk_value_id loss, wk_value_id metric, const wk
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
-static wk_status differentiate(maker *k, const char *const *names, size_t n) {
+/* stored: of the names, what the file has them as. */
+static wk_status differentiate(maker *k, const char *const *names, const wk_dtype *stored,
+                               size_t n) {
   wk_value_id *ids = wk_arena_alloc(k->s->arena, n * sizeof *ids), *out;
+  wk_dtype *types = wk_arena_alloc(k->s->arena, n * sizeof *types);
   size_t n_wrt = 0;
   out = wk_arena_alloc(k->s->arena, n * sizeof *out);
   for (size_t i = 0; i < n; i++) {
     ids[n_wrt] = find_constant(k->g, names[i]);
+    types[n_wrt] = stored[i];
     if (ids[n_wrt] != WK_NONE) n_wrt++;
   }
-  const wk_grad_request r = {.n_of = 1, .n_wrt = n_wrt, .of = &k->loss, .wrt = ids, .out = out};
+  wk_scale_open(k);
+  WK_TRY(k->l.status);
+  const wk_grad_request r = {.n_of = 1, .n_wrt = n_wrt, .of = &k->loss, .seed = &k->scale,
+                             .wrt = ids, .out = out};
   WK_TRY(wk_grad(k->g, &r));
   for (size_t i = 0; i < n_wrt; i++) {
     if (out[i] == WK_NONE) {
@@ -216,9 +213,11 @@ static wk_status differentiate(maker *k, const char *const *names, size_t n) {
       continue;
     }
     wk_vec_push(&k->weights, ids[i]);
+    wk_vec_push(&k->stored, types[i]);
     wk_vec_push(&k->gradients, out[i]);
   }
-  return NULL;
+  wk_scale_undo(k);
+  return k->l.status;
 }
 
 /* Marks what a value is computed from, itself included. */
@@ -314,8 +313,7 @@ static void clip(maker *k, wk_value_id norm, wk_dtype wide) {
 
 /* ---- new values ------------------------------------------------------------------------------ */
 
-/* next where `when` is true. */
-static void update_when(maker *k, wk_value_id when, wk_value_id v, wk_value_id next) {
+void wk_step_update(maker *k, wk_value_id when, wk_value_id v, wk_value_id next) {
   if (k->l.status) return;
   next = wk_low_map(&k->l, wk_low_type(&k->l, next)->dtype, "select(a, b, c)", 3, when, next, v);
   if (!k->l.status) wk_graph_update(k->g, v, next);
@@ -327,7 +325,7 @@ static void add_sums(maker *k) {
     const wk_value w = *wk_val(k->g, k->weights.data[i]);
     wk_type t = w.type;
     t.dtype = wk_compute_dtype(t.dtype);
-    wk_value_id before = add_state(k, w.name, "sum", &t);
+    wk_value_id before = wk_step_state(k, w.name, "sum", &t, 0);
     wk_vec_push(&k->sums, before);
     k->gradients.data[i] =
         wk_low_map(&k->l, t.dtype, "add(a, out(b))", 2, before, k->gradients.data[i]);
@@ -342,7 +340,7 @@ static void take_means(maker *k) {
     wk_dtype t = wk_low_type(&k->l, k->sums.data[i])->dtype;
     wk_value_id sum = k->gradients.data[i];
     wk_value_id next = wk_low_map(&k->l, t, "select(a, 0, b)", 2, k->ends, sum);
-    update_when(k, k->goes, k->sums.data[i], next);
+    wk_step_update(k, k->goes, k->sums.data[i], next);
     k->gradients.data[i] = wk_low_map(&k->l, t, text, 1, sum);
   }
 }
@@ -361,7 +359,7 @@ static wk_status update(maker *k, size_t i, const wk_value_id *factors) {
   int n = wk_optimizer_states(k->o->optimizer);
   t.dtype = wk_compute_dtype(t.dtype);
   for (int s = 0; s < n; s++)
-    states[s] = add_state(k, of.name, state_name(k->s->arena, o->states, s), &t);
+    states[s] = wk_step_state(k, of.name, state_name(k->s->arena, o->states, s), &t, 0);
   WK_TRY(k->l.status);
   const wk_update_desc d = {.kind = k->o->optimizer, .name = of.name, .hypers = &k->o->hypers,
                             .weight = w, .gradient = k->gradients.data[i], .states = states,
@@ -370,6 +368,7 @@ static wk_status update(maker *k, size_t i, const wk_value_id *factors) {
   open_constant(k->g, w, true);
   add_variable(k, w, true, false);
   wk_graph_update(k->g, w, next[0]);
+  k->s->variables.data[k->s->variables.n - 1].stored = k->stored.data[i];
   for (int s = 0; s < n; s++) wk_graph_update(k->g, states[s], next[1 + s]);
   return NULL;
 }
@@ -406,7 +405,7 @@ static wk_status add_statistics(maker *k, const wk_import_report *r, size_t firs
     if (v == WK_NONE) return wk_error(WK_INTERNAL, "no statistic '%s'", r->moved.data[i].name);
     open_constant(k->g, v, false);
     add_variable(k, v, false, true);
-    update_when(k, k->goes, v, next[i]);
+    wk_step_update(k, k->goes, v, next[i]);
   }
   return k->l.status;
 }
@@ -416,15 +415,19 @@ static wk_status add_statistics(maker *k, const wk_import_report *r, size_t firs
  * once. What is not finite of them is counted: the sum of their squares could overflow where none
  * is infinite. */
 static void add_conditions(maker *k) {
-  k->valid = k->goes = wk_low_map(&k->l, WK_BOOL, "lt(abs(a), inf)", 1, k->loss);
+  k->finite = k->goes = wk_low_map(&k->l, WK_BOOL, "lt(abs(a), inf)", 1, k->loss);
   for (size_t i = 0; i < k->gradients.n && !k->l.status; i++) {
     wk_dtype t = wk_compute_dtype(wk_low_type(&k->l, k->gradients.data[i])->dtype);
     wk_value_id bad = sum_all(k, t, k->gradients.data[i], "select(lt(abs(a), inf), 0, 1)");
     wk_value_id good = wk_low_map(&k->l, WK_BOOL, "eq(a, 0)", 1, bad);
-    k->valid = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->valid, good);
+    k->finite = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->finite, good);
   }
-  k->s->waits = k->o->clip_norm > 0;
-  k->apply = k->s->waits ? k->valid : k->goes;
+  k->valid = k->finite;
+  if (k->scale != WK_NONE && !k->l.status)
+    k->valid = wk_low_map(&k->l, WK_BOOL, "and(a, or(b, c))", 3, k->goes, k->finite,
+                          wk_scale_can_shrink(k));
+  k->s->waits = k->o->clip_norm > 0 || k->scale != WK_NONE;
+  k->apply = k->s->waits ? k->finite : k->goes;
   if (k->ends != WK_NONE)
     k->apply = wk_low_map(&k->l, WK_BOOL, "and(a, b)", 2, k->apply, k->ends);
 }
@@ -440,9 +443,18 @@ static void add_norm(maker *k) {
   if (k->o->clip_norm > 0) clip(k, norm, t);
 }
 
+/* Weights of halves become those of f32 and their rounding. */
+static wk_status open_masters(maker *k, const char *const *names, size_t n, wk_dtype *stored) {
+  wk_value_id v;
+  for (size_t i = 0; i < n; i++) WK_TRY(wk_master_open(k->g, names[i], &stored[i], &v));
+  return NULL;
+}
+
 static wk_status make(maker *k, const wk_import_report *r, const char *const *names, size_t n) {
   wk_value_id metric, *moved = wk_arena_alloc(k->s->arena, r->moved.n * sizeof *moved);
+  wk_dtype *stored = wk_arena_alloc(k->s->arena, n * sizeof *stored);
   for (size_t i = 0; i < r->moved.n; i++) moved[i] = find_output(k->g, r->moved.data[i].output);
+  WK_TRY(open_masters(k, names, n, stored));
   for (size_t i = 0; r->key && i < k->g->inputs.n; i++)
     if (!strcmp(wk_val(k->g, k->g->inputs.data[i])->name, r->key)) k->s->key = i;
   WK_TRY(add_loss(k, WK_REDUCTION_MEAN, &k->loss, &metric));
@@ -451,7 +463,7 @@ static wk_status make(maker *k, const wk_import_report *r, const char *const *na
   k->loss = WK_NONE; /* ids change when the graph is put in order */
   WK_TRY(wk_module_normalise(k->g->module));
   k->loss = k->g->outputs.data[0];
-  WK_TRY(differentiate(k, names, n));
+  WK_TRY(differentiate(k, names, stored, n));
   if (!k->weights.n) return nothing_to_train(k, names, n);
   k->rate = add_input(k, "rate", WK_F64, &k->s->rate);
   k->step = add_input(k, "step", WK_I64, &k->s->step);
@@ -461,6 +473,7 @@ static wk_status make(maker *k, const wk_import_report *r, const char *const *na
   }
   add_conditions(k);
   WK_TRY(k->l.status);
+  wk_scale_update(k);
   k->s->valid = first; /* once the statistics are updates */
   wk_graph_output(k->g, "valid", k->valid);
   take_means(k);
@@ -479,13 +492,14 @@ static maker start(wk_module *m, const wk_step_options *o, wk_step *out) {
                    .loss = WK_STEP_NONE, .metric = WK_STEP_NONE, .valid = WK_STEP_NONE,
                    .norm = WK_STEP_NONE};
   return (maker){.l = {.g = m->main, .arena = m->arena, .name = "step"}, .g = m->main, .o = o,
-                 .s = out, .ends = WK_NONE, .apply = WK_NONE};
+                 .s = out, .ends = WK_NONE, .apply = WK_NONE, .scale = WK_NONE};
 }
 
 static void end(maker *k) {
   wk_vec_free(&k->weights);
   wk_vec_free(&k->gradients);
   wk_vec_free(&k->sums);
+  wk_vec_free(&k->stored);
 }
 
 wk_status wk_step_build(wk_module *m, const wk_import_report *report, const wk_step_options *o,
@@ -497,19 +511,22 @@ wk_status wk_step_build(wk_module *m, const wk_import_report *report, const wk_s
 }
 
 /* What the model has of the variables of a step. */
-static void share_variables(wk_graph *g, const wk_step *step) {
+static wk_status share_variables(wk_graph *g, const wk_step *step) {
+  wk_dtype stored;
   for (size_t i = 0; i < step->variables.n; i++) {
     const wk_step_variable *v = &step->variables.data[i];
-    wk_value_id c = v->is_weight || v->is_statistic ? find_constant(g, v->name) : WK_NONE;
+    wk_value_id c = v->is_statistic ? find_constant(g, v->name) : WK_NONE;
+    if (v->is_weight) WK_TRY(wk_master_open(g, v->name, &stored, &c));
     if (c != WK_NONE) open_constant(g, c, v->is_weight);
   }
+  return NULL;
 }
 
 static wk_status evaluate(maker *k, const wk_step *step) {
   wk_value_id loss, metric;
   WK_TRY(add_loss(k, WK_REDUCTION_NONE, &loss, &metric));
   set_outputs(k, loss, metric, NULL, 0);
-  share_variables(k->g, step);
+  WK_TRY(share_variables(k->g, step));
   if (k->s->labels != WK_STEP_NONE)
     name_input(k, k->s->labels, wk_arena_strdup(k->g->module->arena, step->labels_name));
   WK_TRY(wk_module_normalise(k->g->module));
@@ -517,7 +534,7 @@ static wk_status evaluate(maker *k, const wk_step *step) {
 }
 
 wk_status wk_step_inference(wk_module *m, const wk_step *step) {
-  share_variables(m->main, step);
+  WK_TRY(share_variables(m->main, step));
   WK_TRY(wk_module_normalise(m));
   return wk_module_verify(m);
 }

@@ -22,6 +22,8 @@ typedef struct {
 typedef struct {
   const char *name;
   wk_type type;
+  wk_dtype stored;   /* what the file has it as: weights of f16 and bf16 are trained as f32, and the
+                      * model computes with their roundings */
   bool is_weight;    /* of the model, and trained */
   bool is_statistic; /* of the model, and moved */
 } wk_step_variable;
@@ -53,7 +55,9 @@ typedef struct {
  * initialisers to train. When the loss of a run is no finite number, no variable changes. When an
  * element of a gradient is none (with accumulate, of their sum), `valid` says so, and what it
  * updates is none either; with clip_norm no weight and no state of the optimiser changes then, and
- * with accumulate their sums are 0 again once the step has ended.
+ * with accumulate their sums are 0 again once the step has ended. Where the model has values of f16
+ * the gradients are computed of a multiple of the loss; when one is not finite no weight changes,
+ * the multiple is halved, and the run stays valid as long as it can be.
  * WK_UNSUPPORTED: a gradient has no path, or nothing is to be trained. */
 wk_status wk_step_build(wk_module *m, const wk_import_report *report, const wk_step_options *o,
                         const char *const *weights, size_t n, wk_step *out) WK_MUST_CHECK;

@@ -287,10 +287,10 @@ static void test_sums_of_halves(void **state) {
   assert_null(import_model(&b, &import, &r, &m));
   o.accumulate = 2;
   assert_null(wk_step_build(m, &r, &o, &name, 1, &s));
-  assert_int_equal(s.variables.n, 2);
-  assert_string_equal(s.variables.data[0].name, "w.sum");
-  assert_int_equal(s.variables.data[0].type.dtype, WK_F32);
-  assert_int_equal(s.variables.data[1].type.dtype, WK_F16);
+  assert_int_equal(s.variables.n, 4);
+  assert_string_equal(s.variables.data[2].name, "w.sum");
+  assert_int_equal(s.variables.data[2].type.dtype, WK_F32);
+  assert_int_equal(s.variables.data[3].stored, WK_F16);
   wk_step_free(&s);
   wk_import_report_free(&r);
   wk_module_free(m);

@@ -247,7 +247,8 @@ static void test_weights(void **state) {
       "m", &m);
   if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
   wk_import_report r = {0};
-  for (size_t i = 0; i < WK_COUNTOF(names); i++) wk_vec_push(&r.weights, names[i]);
+  for (size_t i = 0; i < WK_COUNTOF(names); i++)
+    wk_vec_push(&r.weights, ((wk_import_weight){.name = names[i]}));
   wk_vec_push(&r.moved, ((wk_statistic){"moved", "y"}));
   wk_weight_names got = {0};
   wk_step_weights(m, &r, &got);
