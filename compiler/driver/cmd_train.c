@@ -45,7 +45,8 @@ static const wk_option options[] = {
      .offset = offsetof(wk_train_opts, loss)},
     {"of", 0, "OUTPUT", "the output that the loss is of, when there are several",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_train_opts, of)},
-    {"train", 0, "GLOB", "train the weights of these names alone (default: all of rank 1 and more)",
+    {"train", 0, "GLOB", "train the weights of these names alone (default: all of rank 1 and more "
+     "that are no constants, as masks and class weights are)",
      .kind = WK_OPTION_LIST, .offset = offsetof(wk_train_opts, train)},
     {"freeze", 0, "GLOB", "do not train the weights of these names", .kind = WK_OPTION_LIST,
      .offset = offsetof(wk_train_opts, freeze)},
@@ -109,7 +110,7 @@ static const wk_option options[] = {
      .max = INT64_MAX},
     {"resume", 0, NULL, "go on from the checkpoint in that folder, with the same result as if the "
      "run had not ended", .kind = WK_OPTION_FLAG, .offset = offsetof(wk_train_opts, resume)},
-    {"verbose", 'v', NULL, "say of each weight whether it is trained; " WK_LIST_ALL_HELP,
+    {"verbose", 'v', NULL, "say of every weight what becomes of it; " WK_LIST_ALL_HELP,
      .kind = WK_OPTION_FLAG, .offset = offsetof(wk_train_opts, verbose)},
     {0}};
 /* ---- options --------------------------------------------------------------------------------- */
@@ -377,7 +378,7 @@ static wk_status train(wk_train_job *j) {
   WK_TRY(check_options(j));
   WK_TRY(prepare(j));
   if (j->notes.s) fputs(j->notes.s, stderr);
-  if (j->o->verbose) wk_train_print_weights(j);
+  wk_train_print_weights(j);
   WK_TRY(wk_train_epochs(&j->run));
   WK_TRY(wk_train_write(j));
   WK_TRY(write_text(j->o->history, wk_history_csv, &j->run.history));

@@ -131,19 +131,43 @@ wk_status wk_train_write(wk_train_job *j) {
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
+static const wk_step_variable *variable_of(const wk_train_job *j, const char *name) {
+  for (size_t i = 0; i < j->run.step.variables.n; i++) {
+    const wk_step_variable *v = &j->run.step.variables.data[i];
+    if ((v->is_weight || v->is_statistic) && !strcmp(v->name, name)) return v;
+  }
+  return NULL;
+}
+
+static bool is_idle(const wk_train_job *j, const char *name) {
+  for (size_t i = 0; i < j->run.step.idle.n; i++)
+    if (!strcmp(j->run.step.idle.data[i], name)) return true;
+  return false;
+}
+
+/* Short of --verbose: what is trained, and what might have been expected to be. */
+static const char *fate_of(const wk_train_job *j, const wk_import_weight *w) {
+  const wk_step_variable *v = variable_of(j, w->name);
+  bool all = j->o->verbose;
+  if (v && v->is_weight) return "trained";
+  if (v) return all ? "follows" : NULL;
+  if (is_idle(j, w->name)) return all ? "the loss does not depend on it" : NULL;
+  if (w->constant && !j->o->train.n)
+    return all || strcmp(w->constant, "a statistic")
+               ? wk_arena_printf(j->arena, "stays: %s", w->constant) : NULL;
+  return all ? "stays" : NULL;
+}
+
 void wk_train_print_weights(const wk_train_job *j) {
-  const wk_step *s = &j->run.step;
   wk_table t = {0};
   wk_table_row(&t, "weight\ttype\t");
-  for (size_t i = 0; i < s->variables.n; i++) {
-    const wk_step_variable *v = &s->variables.data[i];
-    if (v->is_weight || v->is_statistic)
-      wk_table_row(&t, "%s\t%s\t%s", wk_text_shown(j->arena, v->name),
-                   wk_type_text(j->arena, &v->type), v->is_weight ? "trained" : "follows");
+  for (size_t i = 0; i < j->report.weights.n; i++) {
+    const wk_import_weight *w = &j->report.weights.data[i];
+    const char *fate = fate_of(j, w);
+    if (fate)
+      wk_table_row(&t, "%s\t%s\t%s", wk_text_shown(j->arena, w->name),
+                   wk_type_text(j->arena, &w->type), fate);
   }
-  for (size_t i = 0; i < s->idle.n; i++)
-    wk_table_row(&t, "%s\t\tthe loss does not depend on it",
-                 wk_text_shown(j->arena, s->idle.data[i]));
   wk_table_print(j->run.shown, &t, "lll");
 }
 

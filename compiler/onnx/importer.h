@@ -305,6 +305,8 @@ const char *wk_training_constant(const wk_onnx_node *c, bool *is_node);
  * handed; false: it stays in the body. */
 bool wk_training_hoist(wk_importer *im, wk_scope *s, const Onnx__TensorProto *t, wk_bound *out,
                        wk_status *status);
+/* Marks what is a constant by what it means among the operands of a node. */
+void wk_training_operands(wk_onnx_node *c);
 /* The value of a constant is decisive. */
 void wk_training_read(wk_importer *im, const char *name);
 void wk_training_finish(wk_importer *im, wk_graph *main); /* outputs, report */

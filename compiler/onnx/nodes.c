@@ -237,6 +237,7 @@ wk_status wk_import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto *p)
   if (fn) {
     if (!unknown) wk_onnx_latch(&c, wk_import_call(&c, fn));
   } else if (check_row(&c) && wk_label_inputs(&c) && !unknown && check_operands(&c)) {
+    wk_training_operands(&c);
     wk_status st = c.row->handler(&c);
     if (st != c.status) wk_onnx_latch(&c, st);
     wk_label_results(&c);

@@ -51,6 +51,7 @@ typedef struct {
   wk_type type;
   bool is_node; /* derivatives: what a Constant holds, beside initialisers of floats */
   bool is_read; /* its value has decided something: no derivative tells of that */
+  const char *constant; /* what it is that is not trained, "class weights" (untrained.def); NULL */
 } wk_import_weight;
 
 typedef struct {

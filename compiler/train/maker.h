@@ -34,7 +34,8 @@ wk_value_id wk_step_state(wk_step_maker *k, const char *name, const char *role, 
 void wk_step_update(wk_step_maker *k, wk_value_id when, wk_value_id v, wk_value_id next);
 
 /* The constant of this name, WK_NONE: there is none. One of f16 or bf16 becomes one of f32, and
- * what reads it reads its rounding; the graph is to be normalised then. *stored: its type before. */
+ * what reads it reads its rounding; the graph is to be normalised then. *stored: its type before.
+ */
 wk_status wk_master_open(wk_graph *g, const char *name, wk_dtype *stored,
                          wk_value_id *out) WK_MUST_CHECK;
 /* True: v is a weight whose elements wk_master_open widens. */

@@ -6,6 +6,7 @@
 
 #include "compiler/grad/grad.h"
 #include "compiler/ir/graph_names.h"
+#include "compiler/train/constants.h"
 #include "compiler/train/maker.h"
 
 typedef wk_step_maker maker;
@@ -25,28 +26,15 @@ static wk_value_id find_output(const wk_graph *g, const char *name) {
   return WK_NONE;
 }
 
-static bool is_statistic_of(const wk_graph *g, wk_value_id v) {
-  for (size_t i = 0; i < g->nodes.n; i++) {
-    const wk_node *n = wk_nod(g, (wk_node_id)i);
-    if (!n->dead && n->op == WK_OP_BATCH_NORM && (n->in[3] == v || n->in[4] == v)) return true;
-  }
-  return false;
-}
-
-static bool is_moved(const wk_import_report *r, const char *name) {
-  for (size_t i = 0; i < r->moved.n; i++)
-    if (!strcmp(r->moved.data[i].name, name)) return true;
-  return false;
-}
-
 static bool is_trained(const wk_type *t) { return t->rank > 0 && wk_dtype_is_float(t->dtype); }
 
-void wk_step_weights(const wk_module *m, const wk_import_report *report, wk_weight_names *out) {
+void wk_step_weights(const wk_module *m, wk_import_report *report, wk_weight_names *out) {
+  wk_find_constants(m->main, report);
   for (size_t i = 0; i < report->weights.n; i++) {
-    const char *name = report->weights.data[i].name;
-    wk_value_id v = find_constant(m->main, name);
+    const wk_import_weight *w = &report->weights.data[i];
+    wk_value_id v = find_constant(m->main, w->name);
     if (v == WK_NONE || !is_trained(&wk_val(m->main, v)->type)) continue;
-    if (!is_moved(report, name) && !is_statistic_of(m->main, v)) wk_vec_push(out, name);
+    if (!w->constant) wk_vec_push(out, w->name);
   }
 }
 

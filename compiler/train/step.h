@@ -69,9 +69,10 @@ wk_status wk_step_evaluation(wk_module *m, const wk_step *step, const wk_step_op
 wk_status wk_step_inference(wk_module *m, const wk_step *step) WK_MUST_CHECK;
 void wk_step_free(wk_step *s);
 
-/* The initialisers that are trained unless the user says otherwise: floats of rank 1 and more,
- * that are no statistics of a normalisation. In the arena of the report. */
+/* The initialisers that are trained unless the user says otherwise: floats of rank 1 and more. What
+ * is a constant by its operand, its contents or its use is none of them, and marked in the report.
+ * In the arena of the report. */
 typedef WK_VEC(const char *) wk_weight_names;
-void wk_step_weights(const wk_module *m, const wk_import_report *report, wk_weight_names *out);
+void wk_step_weights(const wk_module *m, wk_import_report *report, wk_weight_names *out);
 
 #endif
