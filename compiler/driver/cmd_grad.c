@@ -27,12 +27,12 @@ static const wk_option options[] = {
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_grad_opts, output)},
     {"weights", 0, NULL, "write out constants of more than 16 elements", .kind = WK_OPTION_FLAG,
      .offset = offsetof(wk_grad_opts, weights)},
+    {"input", 'i', "NAME=FILE", "a .npy or .pb file for an input ; without NAME= for the next "
+     "one; its shape is the input's (default: random numbers)", .kind = WK_OPTION_LIST,
+     .offset = offsetof(wk_grad_opts, input)},
     {.kind = WK_OPTION_GROUP, .help = "Proof"},
     {"check", 0, NULL, "compare with central differences, everything in f64",
      .kind = WK_OPTION_FLAG, .offset = offsetof(wk_grad_opts, check)},
-    {"input", 'i', "NAME=FILE", "a .npy or .pb file for an input (default: random); without NAME= "
-     "for the next one; its shape is the input's", .kind = WK_OPTION_LIST,
-     .offset = offsetof(wk_grad_opts, input)},
     {"elements", 0, "N", "how many elements of each tensor are tried (default 8); each takes four "
      "evaluations or more", .kind = WK_OPTION_INT, .offset = offsetof(wk_grad_opts, elements),
      .min = 1, .max = INT32_MAX},
