@@ -27,7 +27,7 @@ static const wk_option options[] = {
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_grad_opts, output)},
     {"weights", 0, NULL, "write out constants of more than 16 elements", .kind = WK_OPTION_FLAG,
      .offset = offsetof(wk_grad_opts, weights)},
-    {"input", 'i', "NAME=FILE", "a .npy or .pb file for an input ; without NAME= for the next "
+    {"input", 'i', "NAME=FILE", "a .npy or .pb file for an input; without NAME= for the next "
      "one; its shape is the input's (default: random numbers)", .kind = WK_OPTION_LIST,
      .offset = offsetof(wk_grad_opts, input)},
     {.kind = WK_OPTION_GROUP, .help = "Proof"},

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/ir/graph_names.h"
 #include "compiler/onnx/labels.h"
 #include "compiler/onnx/make.h"
 #include "compiler/onnx/handlers.h"
@@ -34,6 +35,15 @@ static bool is_text(wk_onnx_node *c) {
   return is_tensor || one || texts.n >= 0;
 }
 
+/* Numbers in attributes have a derivative as tensors have, but are not written back. */
+static void keep_numbers(wk_onnx_node *c, wk_value_id v) {
+  bool is_node;
+  const char *name = wk_training_constant(c, &is_node);
+  if (c->status || !name || c->im->opt->purpose != WK_FOR_DERIVATIVES) return;
+  wk_graph_set_name(c->g, v, wk_arena_strdup(c->im->m->arena, name));
+  wk_training_weight(c->im, c->g, v, is_node);
+}
+
 wk_status wk_onnx_constant(wk_onnx_node *c) {
   const Onnx__AttributeProto *a;
   wk_value_id v = WK_NONE;
@@ -51,8 +61,10 @@ wk_status wk_onnx_constant(wk_onnx_node *c) {
     v = wk_make_i64s(c, a->ints, (int64_t)a->n_ints);
   } else if ((a = wk_onnx_attr(c, "value_float"))) {
     v = from_floats(c, &a->f, 1, 0);
+    keep_numbers(c, v);
   } else if ((a = wk_onnx_attr(c, "value_floats"))) {
     v = from_floats(c, a->floats, (int64_t)a->n_floats, 1);
+    keep_numbers(c, v);
   } else {
     wk_onnx_valid(c, false, "it has no value");
   }

@@ -281,7 +281,8 @@ static wk_status import_initialiser(wk_importer *im, wk_scope *s, const Onnx__Te
     wk_status_free(st);
     b.kind = WK_BOUND_UNKNOWN;
   }
-  if (!s->parent && !sparse && b.kind == WK_BOUND_TENSOR)
+  bool is_kept = !sparse || im->opt->purpose == WK_FOR_DERIVATIVES; /* not written back */
+  if (!s->parent && is_kept && b.kind == WK_BOUND_TENSOR)
     wk_training_weight(im, s->g, b.value, false);
   wk_scope_bind(s, name, b);
   return NULL;

@@ -90,7 +90,17 @@ gives 'Constants beside initialisers are not listed' '^2 of 2 tensors' "$wick" g
 gives 'but have derivatives' '^12 16$' sums held.onnxtxt k
 proves 'and are tried' held.onnxtxt 3
 
-# A normalisation's and a quantised weight's.
+model >floats.onnxtxt <<<"$x $(weight b 2 '1 1') $(node Constant '' k \
+  'attribute { name: "value_floats" type: FLOATS floats: 3 floats: 4 }') \
+  $(node Mul 'k k' a) \
+  $(node Mul 'x a' p) $(node Add 'p b' y) $y"
+gives 'numbers in an attribute' '^12 16$' sums floats.onnxtxt k
+model >sparse.onnxtxt <<<"$x sparse_initializer { values { $(tensor w 1 4) } \
+  indices { data_type: 7 dims: 1 int64_data: 1 } dims: 2 } $(node Mul 'w w' k) \
+  $(node Mul 'x k' y) $y"
+gives 'a sparse initialiser' '^0 16$' sums sparse.onnxtxt w
+
+# Those of a normalisation.
 model >norm.onnxtxt <<<"$(io input x 1 1 2 3 3) $(weight w '2 2 1 1' '1 2 3 4') \
   $(weight s 2 '2 3') $(weight b 2 '0 1') $(weight m 2 '1 2') $(weight v 2 '1 4') \
   $(node Conv 'x w' c) $(node BatchNormalization 'c s b m v' y) $(io output y 1 1 2 3 3)"
