@@ -119,6 +119,9 @@ typedef struct {
                                           * among them, their nodes are */
 } wk_import_report;
 void wk_import_report_free(wk_import_report *r);
+/* An operator whose results are its first operand, moved, cast or looked up: what that is by its
+ * meaning, they are. */
+bool wk_moves_one(wk_op op);
 /* What is to be given for unbound sizes, as WK_USAGE; NULL: nothing. */
 wk_status wk_import_unbound(const wk_import_report *r) WK_MUST_CHECK;
 

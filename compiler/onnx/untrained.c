@@ -36,14 +36,12 @@ static bool go_out(place *p) {
   return false;
 }
 
-static bool moves(wk_op op) {
-  static const wk_op ops[] = {WK_OP_RESHAPE, WK_OP_TRANSPOSE, WK_OP_SLICE, WK_OP_EXPAND,
-                              WK_OP_SPLIT, WK_OP_TILE, WK_OP_CAST, WK_OP_GATHER,
-                              WK_OP_GATHER_ELEMENTS, WK_OP_GATHER_ND, WK_OP_REVERSE_SEQUENCE,
-                              WK_OP_TRILU, WK_OP_PAD};
-  for (size_t i = 0; i < WK_COUNTOF(ops); i++)
-    if (ops[i] == op) return true;
-  return false;
+bool wk_moves_one(wk_op op) {
+  static const wk_op others[] = {WK_OP_CAST, WK_OP_IDENTITY, WK_OP_GATHER, WK_OP_GATHER_ELEMENTS,
+                                 WK_OP_GATHER_ND, WK_OP_REVERSE_SEQUENCE, WK_OP_TRILU};
+  for (size_t i = 0; i < WK_COUNTOF(others); i++)
+    if (others[i] == op) return true;
+  return wk_op_get(op)->cls == WK_CLASS_MOVEMENT && op != WK_OP_CONCAT;
 }
 
 static void mark_constant(const place *p, const char *what) {
@@ -65,7 +63,7 @@ static bool follow(place *p) {
       continue;
     }
     const wk_node *n = wk_nod(p->edge->g, v->node);
-    if (!moves(n->op)) return false;
+    if (!wk_moves_one(n->op)) return false;
     p->v = n->in[0];
   }
 }

@@ -122,14 +122,6 @@ static void say_by_contents(finder *f, size_t i) {
 
 /* ---- uses ------------------------------------------------------------------------------------ */
 
-static bool moves(wk_op op) {
-  static const wk_op ops[] = {WK_OP_RESHAPE, WK_OP_TRANSPOSE, WK_OP_SLICE, WK_OP_EXPAND, WK_OP_CAST,
-                              WK_OP_GATHER, WK_OP_TILE, WK_OP_SPLIT, WK_OP_PAD, WK_OP_IDENTITY};
-  for (size_t i = 0; i < WK_COUNTOF(ops); i++)
-    if (ops[i] == op) return true;
-  return false;
-}
-
 static void find_weights(finder *f) {
   for (size_t v = 0; v < f->g->values.n; v++) f->weight[v] = WK_NONE;
   for (size_t i = 0; i < f->report->weights.n; i++) {
@@ -138,7 +130,8 @@ static void find_weights(finder *f) {
   }
   for (size_t i = 0; i < f->g->nodes.n; i++) {
     const wk_node *n = wk_nod(f->g, (wk_node_id)i);
-    for (uint32_t k = 0; !n->dead && moves(n->op) && n->in[0] != WK_NONE && k < n->n_out; k++)
+    bool is_moved = !n->dead && wk_moves_one(n->op) && n->in[0] != WK_NONE;
+    for (uint32_t k = 0; is_moved && k < n->n_out; k++)
       if (n->out[k] != WK_NONE) f->weight[n->out[k]] = f->weight[n->in[0]];
   }
 }
@@ -181,7 +174,8 @@ static bool *find_convolved(const finder *f) {
   for (size_t i = g->nodes.n; i-- > 0;) {
     const wk_node *n = wk_nod(g, (wk_node_id)i);
     if (n->dead) continue;
-    bool goes_on = (is_linear(n->op) || moves(n->op)) && only[n->out[0]] && is_read[n->out[0]];
+    bool goes_on = (is_linear(n->op) || wk_moves_one(n->op)) && n->out[0] != WK_NONE &&
+                   only[n->out[0]] && is_read[n->out[0]];
     for (uint32_t k = 0; k < n->n_in; k++) {
       if (n->in[k] == WK_NONE) continue;
       is_read[n->in[k]] = true;
@@ -222,7 +216,7 @@ static void say_of_inputs(finder *f) {
     const wk_node *n = wk_nod(g, (wk_node_id)i);
     if (n->dead || n->n_out == 0 || n->out[0] == WK_NONE || n->n_in == 0 || n->in[0] == WK_NONE)
       continue;
-    bool is_moved = moves(n->op) && n->op != WK_OP_GATHER;
+    bool is_moved = wk_moves_one(n->op) && n->op != WK_OP_GATHER;
     of[n->out[0]] = is_moved ? of[n->in[0]] : normalise(f, n, of, convolved);
   }
   free(of);
@@ -240,7 +234,7 @@ static void say_of_waves(finder *f) {
     uint8_t of = 0;
     if (n->op == WK_OP_SIN) of = SINE;
     else if (n->op == WK_OP_COS) of = COSINE;
-    else if ((moves(n->op) && n->op != WK_OP_GATHER) || n->op == WK_OP_CONCAT ||
+    else if ((wk_moves_one(n->op) && n->op != WK_OP_GATHER) || n->op == WK_OP_CONCAT ||
              n->op == WK_OP_MUL || n->op == WK_OP_MATMUL)
       of = n->out[0] == WK_NONE ? 0 : waves[n->out[0]];
     for (uint32_t k = 0; of && k < n->n_in; k++)

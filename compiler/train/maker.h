@@ -19,11 +19,11 @@ typedef struct {
   WK_VEC(wk_dtype) stored;                /* what the file has these weights as */
   WK_VEC(wk_value_id) sums;               /* of their gradients in earlier batches */
   wk_value_id rate, step, loss;
-  wk_value_id ends;  /* a scalar of bool: this batch ends the step; WK_NONE: each does */
-  wk_value_id goes;  /* the loss is a finite number: variables change */
+  wk_value_id ends;   /* a scalar of bool: this batch ends the step; WK_NONE: each does */
+  wk_value_id goes;   /* the loss is a finite number: variables change */
   wk_value_id finite; /* all gradients are */
-  wk_value_id valid; /* the run can go on */
-  wk_value_id apply; /* weights change */
+  wk_value_id valid;  /* the run can go on */
+  wk_value_id apply;  /* weights change */
   wk_value_id scale, good; /* scale.c; WK_NONE: gradients are what they are */
 } wk_step_maker;
 
