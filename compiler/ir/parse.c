@@ -33,8 +33,7 @@ typedef struct {
 /* The same error at a place of the text. */
 static wk_status moved(parser *p, const wk_token *at, wk_status s) {
   if (!s) return NULL;
-  wk_status y = ERROR_AT(p, at, "%s", s->message);
-  y->code = s->code;
+  wk_status y = wk_status_as(ERROR_AT(p, at, "%s", s->message), s->code);
   wk_status_free(s);
   return y;
 }
@@ -490,8 +489,7 @@ static wk_status parse_module(parser *p) {
   for (size_t i = 0; i < p->graphs.n; i++)
     if (p->graphs.data[i].state == NOT_YET) WK_TRY(build_graph(p, &p->graphs.data[i]));
   wk_status s = wk_module_verify(p->m);
-  if (s) s->code = WK_INPUT;
-  return wk_status_place(s, p->lex.file);
+  return wk_status_place(wk_status_as(s, WK_INPUT), p->lex.file);
 }
 
 wk_status wk_module_parse(const char *text, const char *file_name, wk_module **out) {

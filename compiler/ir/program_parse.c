@@ -311,8 +311,7 @@ static wk_status parse_program(parser *p) {
   if (p->lex.tok.kind != WK_TOK_END)
     return wk_lex_error(&p->lex, "end of text expected, not %s", wk_lex_shown(&p->lex.tok).s);
   wk_status s = wk_program_verify(p->p);
-  if (s) s->code = WK_INPUT;
-  return wk_status_place(s, p->lex.file);
+  return wk_status_place(wk_status_as(s, WK_INPUT), p->lex.file);
 }
 
 wk_status wk_program_parse(const char *text, const char *file_name, wk_program **out) {

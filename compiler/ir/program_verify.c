@@ -212,7 +212,7 @@ static wk_status check_inst(checker *c, const wk_inst_pos *at) {
   for (uint32_t k = 0; k < i->n_operands; k++) WK_TRY(check_view(c->p, at, k));
   wk_status s = wk_inst_check_operands(i);
   if (s) {
-    s->code = WK_INTERNAL;
+    s = wk_status_as(s, WK_INTERNAL);
     return wk_status_place(s, i->name && *i->name ? i->name : NULL);
   }
   for (uint32_t k = 0; k < i->n_operands; k++) {

@@ -177,7 +177,7 @@ static wk_status parse_expr(wk_lexer *l, wk_arena *a, wk_op op, const wk_field *
     return wk_lex_error_at(l, at, __FILE__, __LINE__, "%s has no result", f->name);
   if (s) {
     wk_status y = wk_lex_error_at(l, at, __FILE__, __LINE__, "%s: %s", f->name, s->message);
-    y->code = s->code;
+    y = wk_status_as(y, s->code);
     wk_status_free(s);
     return y;
   }

@@ -51,6 +51,10 @@ void *wk_xrealloc(void *p, size_t n) {
   return p;
 }
 
+void wk_xcheck(wk_status s) {
+  if (s) abort();
+}
+
 char *wk_xstrdup(const char *s) {
   size_t n = strlen(s) + 1;
   return memcpy(wk_xmalloc(n), s, n);
@@ -70,12 +74,18 @@ wk_status wk_try_malloc(size_t n, void **out) {
   return NULL;
 }
 
-void wk_vec_grow(void **data, size_t *cap, size_t want, size_t elem) {
+bool wk_vec_try_grow(void **data, size_t *cap, size_t want, size_t elem) {
   size_t grown = ROOM_OVER(*cap), bytes;
   if (grown < want) grown = want;
-  if (__builtin_mul_overflow(grown, elem, &bytes)) abort();
-  *data = wk_xrealloc(*data, bytes);
+  void *more = __builtin_mul_overflow(grown, elem, &bytes) ? NULL : realloc(*data, bytes);
+  if (!more) return false;
+  *data = more;
   *cap = grown;
+  return true;
+}
+
+void wk_vec_grow(void **data, size_t *cap, size_t want, size_t elem) {
+  if (!wk_vec_try_grow(data, cap, want, elem)) abort();
 }
 
 typedef struct chunk {

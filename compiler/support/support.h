@@ -9,7 +9,9 @@
  *   hashing    XXH3 (libxxhash), CRC32C
  *
  * Nothing here prints or exits. Allocation failure of small objects aborts (wk_xmalloc), sizes that
- * come from user data go through wk_try_malloc and return a status. */
+ * come from user data go through wk_try_malloc and return a status. Code that the runtime's API
+ * reaches (the accelerator's device) uses neither wk_x…, wk_arena, wk_str nor wk_vec_push: it never
+ * aborts (tests/lint/symbols). */
 #ifndef WICK_SUPPORT_H
 #define WICK_SUPPORT_H
 
@@ -51,6 +53,7 @@ struct wk_status_rec {
 #define wk_error(code, ...) wk_status_make((code), __FILE__, __LINE__, NULL, __VA_ARGS__)
 #define wk_error_at(code, place, ...) \
   wk_status_make((code), __FILE__, __LINE__, (place), __VA_ARGS__)
+/* Without memory for it the status says that, WK_RESOURCE. */
 wk_status wk_status_make(wk_code code, const char *file, int line, const char *place,
                          const char *fmt, ...) WK_PRINTF(5, 6) WK_MUST_CHECK;
 /* Adds a circumstance ("while lowering …") to the message, in parentheses, and returns the same
@@ -58,6 +61,8 @@ wk_status wk_status_make(wk_code code, const char *file, int line, const char *p
 wk_status wk_status_note(wk_status s, const char *fmt, ...) WK_PRINTF(2, 3) WK_MUST_CHECK;
 /* Adds a line of its own, for messages that announce a list. */
 wk_status wk_status_item(wk_status s, const char *fmt, ...) WK_PRINTF(2, 3) WK_MUST_CHECK;
+/* With another code, unless it says that there is no memory; NULL stays NULL. */
+wk_status wk_status_as(wk_status s, wk_code code) WK_MUST_CHECK;
 /* Sets the user's place when none is set yet; NULL stays NULL. */
 wk_status wk_status_place(wk_status s, const char *place) WK_MUST_CHECK;
 void wk_status_free(wk_status s);
@@ -81,6 +86,7 @@ void *wk_xmalloc(size_t n);            /* aborts on failure */
 void *wk_xcalloc(size_t n, size_t size);
 void *wk_xrealloc(void *p, size_t n);
 char *wk_xstrdup(const char *s);
+void wk_xcheck(wk_status s); /* of what fails only where there is no memory: aborts then */
 /* For sizes derived from user data: WK_RESOURCE when it fails. Zeroed, 64-byte aligned; free(). */
 wk_status wk_try_malloc(size_t n, void **out) WK_MUST_CHECK;
 
@@ -106,6 +112,11 @@ size_t wk_arena_bytes(const wk_arena *a);
 #define wk_vec_push(v, x) (wk_vec_reserve((v), (v)->n + 1), (v)->data[(v)->n++] = (x))
 #define wk_vec_free(v) (free((v)->data), (v)->data = NULL, (v)->n = (v)->cap = 0)
 void wk_vec_grow(void **data, size_t *cap, size_t want, size_t elem);
+/* The same where nothing may abort; false: there is no memory, and the array is as it was. */
+#define wk_vec_try_reserve(v, want) \
+  ((v)->cap >= (size_t)(want) ||    \
+   wk_vec_try_grow((void **)&(v)->data, &(v)->cap, (size_t)(want), sizeof *(v)->data))
+bool wk_vec_try_grow(void **data, size_t *cap, size_t want, size_t elem) WK_MUST_CHECK;
 
 /* ---- text --------------------------------------------------------------------------------- */
 
@@ -191,6 +202,11 @@ wk_status wk_write_file(const char *path, const void *p, size_t n) WK_MUST_CHECK
 /* ---- hashing ------------------------------------------------------------------------------ */
 
 uint64_t wk_hash64(const void *p, size_t n, uint64_t seed); /* XXH3 */
+/* The same of pieces, with seed 0: begin, add each piece, end. */
+typedef struct { _Alignas(64) unsigned char state[576]; } wk_hasher;
+void wk_hash_begin(wk_hasher *h);
+void wk_hash_add(wk_hasher *h, const void *p, size_t n);
+uint64_t wk_hash_end(const wk_hasher *h);
 uint32_t wk_crc32c(uint32_t crc, const void *p, size_t n);  /* start with 0 */
 
 /* Open-addressing map string -> u32 (keys are borrowed, must outlive the map). */
