@@ -293,7 +293,7 @@ wick_status wick_model_decode(wick_model *model, const wick_load_options *option
   find_tables(&d);
   if (d.strings_size == 0 || d.strings[0] != '\0' || d.strings[d.strings_size - 1] != '\0')
     return wick_fail(d.detail, WICK_CORRUPT, "STRINGS has no end");
-  model->describe_only = options && options->flags & WICK_LOAD_DESCRIBE;
+  model->describe_only = options && options->flags & (WICK_LOAD_DESCRIBE | WICK_LOAD_VERIFY);
   wick_status status = decode_meta(&d);
   if (status == WICK_OK) status = allocate(&d);
   if (status == WICK_OK) status = name_sections(&d);

@@ -255,6 +255,18 @@ static bool tells_steps(const wick_model *m, const wick_part_info *part) {
          (unit->section_count && m->section_rows[unit->first_section].kind == WICK_SECTION_CODE);
 }
 
+/* A run gives its parts no state unless the entry uses it. */
+static bool finds_its_state(const planner *p) {
+  if (p->info->reads_state || p->info->writes_state) return true;
+  for (uint32_t i = 0; i < p->info->part_count; i++) {
+    const wick_part_info *part = p->info->parts[i];
+    for (uint32_t k = 0; k < part->step_count; k++)
+      for (uint32_t t = 0; t < part->steps[k].tensor_count; t++)
+        if (part->steps[k].tensors[t].place == WICK_PLACE_STATE) return false;
+  }
+  return true;
+}
+
 static bool list_steps(planner *p) {
   wick_entry_info *e = p->info;
   wick_model *m = p->d->model;
@@ -318,7 +330,7 @@ static wick_status decode_entry(wick_decoder *d, uint64_t i) {
     return wick_fail(d->detail, WICK_NO_MEMORY, "out of memory");
   wick_status status = wick_decode_labels(d, i);
   if (status != WICK_OK) return status;
-  return add_up_memory(&p) ? WICK_OK : wick_decoder_corrupt(d, "ENTRIES", i);
+  return finds_its_state(&p) && add_up_memory(&p) ? WICK_OK : wick_decoder_corrupt(d, "ENTRIES", i);
 }
 
 wick_status wick_decode_entries(wick_decoder *d) {

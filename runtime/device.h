@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define WICK_DEVICE_VERSION 2
+#define WICK_DEVICE_VERSION 3
 
 typedef struct wick_device_section {
   uint32_t kind;    /* wick_section_kind */
@@ -50,6 +50,8 @@ typedef struct wick_device_unit {
   const wick_pkg_symbol *symbols;
   uint32_t section_count, part_count, symbol_count;
   const char *strings; /* what the names of symbols are offsets into */
+  uint64_t memory_limit; /* bytes of the host's that a context may allocate at most because the
+                            unit asks for them; never 0 */
 } wick_device_unit;
 
 /* One execution of a part. The job and what it points to stay as they are until it has finished. */
@@ -69,6 +71,12 @@ typedef struct wick_device {
   uint32_t version;   /* WICK_DEVICE_VERSION */
   const char *target; /* the units that are its */
   const char *doc;    /* one line */
+
+  /* Whether the unit's own sections are sound, wherever it is to run: whatever load would find
+   * WICK_CORRUPT. Opens, builds and runs nothing. NULL: there is nothing that can be checked. */
+  wick_status (*check)(const wick_device_unit *unit, wick_error_detail *error);
+  int runs_code; /* what is in units becomes machine code of this process, or of a device that can
+                    reach its memory: WICK_LOAD_NO_NATIVE_CODE refuses them */
 
   /* Whether load can succeed: machine, features, machine hash. Changes nothing. */
   wick_status (*probe)(const wick_device_unit *unit, wick_error_detail *error);

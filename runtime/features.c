@@ -25,6 +25,11 @@ const char *wick_machine_name(uint32_t machine) {
                                            : "unknown machine";
 }
 
+uint64_t wick_machine_memory(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+}
+
 uint32_t wick_processors(void) {
   cpu_set_t cpus;
   long n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus)

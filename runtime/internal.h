@@ -24,6 +24,8 @@ uint32_t wick_machine_host(void);
 const char *wick_machine_name(uint32_t machine);
 /* Processors that this process may use, 1 .. WICK_MAX_THREADS. */
 uint32_t wick_processors(void);
+/* Bytes of memory that the machine has; UINT64_MAX: it does not say. */
+uint64_t wick_machine_memory(void);
 /* Checks a list of names with one blank between two, and asks the system for what needs asking
  * (AMX). The names that are missing or unknown go to `missing` (size bytes, cut when longer). */
 bool wick_cpu_require(const char *features, char *missing, size_t size);
@@ -90,6 +92,7 @@ struct wick_model {
   void *file_map;   /* NULL: the file is the caller's memory, or file_copy */
   void *file_copy;  /* NULL: the caller's memory is aligned */
   size_t file_size;
+  uint64_t memory_limit; /* never 0 */
   bool describe_only;
 };
 
@@ -104,6 +107,9 @@ void wick_model_release(wick_model *model); /* all of it */
 wick_status wick_fail(wick_error_detail *detail, wick_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* WICK_NO_MEMORY: so many bytes are needed, and so many there may be. */
+wick_status wick_fail_memory(wick_error_detail *detail, uint64_t needed, uint64_t limit);
+
 /* The same of what a device said. Where there are several units it is told which one: its target,
  * and the part if there is one (NULL: none in particular); load.c. */
 wick_status wick_fail_unit(const wick_model *model, const wick_unit_info *unit,
@@ -113,6 +119,8 @@ wick_status wick_fail_unit(const wick_model *model, const wick_unit_info *unit,
 const wick_part_info *wick_unit_first_part(const wick_model *model, const wick_unit_info *unit);
 
 /* ---- verify.c: header, section table and sections of model->file; fills tables ---- */
+
+/* Asks the verifier, if there is one. */
 wick_status wick_model_verify(wick_model *model, const wick_load_options *options);
 
 /* ---- decode.c, decode_tensor.c, decode_entry.c, decode_labels.c ---- */
@@ -171,6 +179,15 @@ bool wick_tensor_is_dense(const wick_tensor_info *tensor);
 size_t wick_tensor_dense_bytes(const wick_tensor_info *tensor);
 /* Its elements so; element 0 is at `first`. */
 void wick_tensor_gather(const wick_tensor_info *tensor, const uint8_t *first, uint8_t *dense);
+
+/* ---- file.c ---- */
+
+/* Sets model->file: maps the file, or reads it where it must not change. */
+wick_status wick_file_open(wick_model *model, const char *path, const wick_load_options *options);
+/* The same of the caller's memory. */
+wick_status wick_file_of_memory(wick_model *model, const void *data, size_t size,
+                                const wick_load_options *options);
+void wick_file_close(wick_model *model);
 
 /* ---- state.c ---- */
 

@@ -1,44 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loading: the file is mapped once, read-only, as a whole, and everything is used where it lies.
- * Each unit goes to the device of its target; all are asked before the first one is loaded. */
-#include <errno.h>
-#include <fcntl.h>
+ * Loading. Each unit goes to the device of its target; all are asked before the first one is
+ * loaded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "internal.h"
 
 static wick_error_detail *detail_of(const wick_load_options *options) {
   return options ? options->detail : NULL;
-}
-
-static wick_status map_file(wick_model *model, const char *path, wick_error_detail *detail) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return wick_fail(detail, WICK_CANNOT_READ, "%s: %s", path, strerror(errno));
-  struct stat st;
-  wick_status status = WICK_OK;
-  if (fstat(fd, &st) != 0)
-    status = wick_fail(detail, WICK_CANNOT_READ, "%s: %s", path, strerror(errno));
-  else if (!S_ISREG(st.st_mode))
-    status = wick_fail(detail, WICK_CANNOT_READ, "%s: not a regular file", path);
-  else if (st.st_size == 0)
-    status = wick_fail(detail, WICK_NOT_PACKAGE, "%s: the file is empty", path);
-  if (status == WICK_OK) {
-    void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED) {
-      status = wick_fail(detail, WICK_CANNOT_READ, "%s: %s", path, strerror(errno));
-    } else {
-      model->file = model->file_map = map;
-      model->file_size = (size_t)st.st_size;
-    }
-  }
-  close(fd);
-  return status;
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
@@ -93,6 +64,40 @@ static wick_status fail_loading(const wick_model *model, const wick_unit_info *u
   return wick_fail_unit(model, unit, wick_unit_first_part(model, unit), status, why, detail);
 }
 
+/* Machine code, or what a device makes such of. */
+static bool has_native_code(const wick_model *model, uint32_t u) {
+  const wick_pkg_unit *row = &model->unit_rows[u];
+  const wick_device *device = wick_device_find(model->unit_infos[u].target);
+  for (uint32_t i = 0; i < row->section_count; i++)
+    if (model->section_rows[row->first_section + i].kind == WICK_SECTION_CODE) return true;
+  return device && device->runs_code;
+}
+
+static wick_status look_for_code(wick_model *model, const wick_load_options *options) {
+  for (uint32_t u = 0; u < model->info.unit_count; u++) {
+    if (!has_native_code(model, u)) continue;
+    model->info.has_native_code = 1;
+    if (options && options->flags & WICK_LOAD_NO_NATIVE_CODE)
+      return wick_fail(options->detail, WICK_REFUSED, "unit %u, target '%s', brings native code, "
+                       "which this program does not run", u, model->unit_infos[u].target);
+  }
+  return WICK_OK;
+}
+
+/* What devices know of sections of their own. */
+static wick_status check_units(wick_model *model, wick_error_detail *detail) {
+  for (uint32_t u = 0; u < model->info.unit_count; u++) {
+    const wick_unit_info *info = model->units[u].unit.info;
+    const wick_device *device = wick_device_find(info->target);
+    wick_error_detail why = {{0}};
+    if (!device) return fail_without_device(model, info, detail);
+    if (!device->check) continue;
+    wick_status status = device->check(&model->units[u].unit, &why);
+    if (status != WICK_OK) return fail_loading(model, info, status, &why, detail);
+  }
+  return WICK_OK;
+}
+
 static wick_status probe_units(wick_model *model, wick_error_detail *detail) {
   for (uint32_t u = 0; u < model->info.unit_count; u++) {
     wick_loaded_unit *unit = &model->units[u];
@@ -132,6 +137,7 @@ static bool describe_unit(wick_model *model, uint32_t u, uint32_t flags) {
   unit->part_count = unit->info->part_count;
   unit->flags = flags;
   unit->is_mapped = model->file_map != NULL;
+  unit->memory_limit = model->memory_limit;
   return true;
 }
 
@@ -159,6 +165,8 @@ static wick_status load_units(wick_model *model, wick_error_detail *detail) {
 /* Sections are as aligned in memory as in the file, up to WICK_ALIGN. */
 static wick_status align_file(wick_model *model, wick_error_detail *detail) {
   if ((uintptr_t)model->file % WICK_ALIGN == 0) return WICK_OK;
+  if (model->file_size > model->memory_limit)
+    return wick_fail_memory(detail, model->file_size, model->memory_limit);
   model->file_copy = aligned_alloc(WICK_ALIGN, wick_align_up(model->file_size, WICK_ALIGN));
   if (!model->file_copy) return wick_fail(detail, WICK_NO_MEMORY, "out of memory");
   memcpy(model->file_copy, model->file, model->file_size);
@@ -173,11 +181,14 @@ static wick_status load(wick_model *model, const wick_load_options *options) {
   uint32_t flags = 0;
   if (asked(options, WICK_LOAD_PERF_MAP, "WICK_PERF_MAP")) flags |= WICK_LOAD_PERF_MAP;
   if (asked(options, WICK_LOAD_GDB, "WICK_GDB")) flags |= WICK_LOAD_GDB;
+  bool verify = options && options->flags & WICK_LOAD_VERIFY;
   wick_status status = wick_model_verify(model, options);
   if (status == WICK_OK) status = wick_model_decode(model, options);
-  if (status != WICK_OK || model->describe_only) return status;
+  if (status == WICK_OK) status = look_for_code(model, options);
+  if (status != WICK_OK || (model->describe_only && !verify)) return status;
   status = align_file(model, detail);
   if (status == WICK_OK) status = describe_units(model, flags, detail);
+  if (verify) return status == WICK_OK ? check_units(model, detail) : status;
   if (status == WICK_OK) status = probe_units(model, detail);
   if (status == WICK_OK) status = load_units(model, detail);
   return status;
@@ -187,7 +198,10 @@ static wick_status start(const wick_load_options *options, wick_model **out) {
   wick_error_detail *detail = detail_of(options);
   if (detail) detail->text[0] = '\0';
   *out = calloc(1, sizeof **out);
-  return *out ? WICK_OK : wick_fail(detail, WICK_NO_MEMORY, "out of memory");
+  if (!*out) return wick_fail(detail, WICK_NO_MEMORY, "out of memory");
+  uint64_t limit = options ? options->memory_limit : 0, there = wick_machine_memory();
+  (*out)->memory_limit = limit && limit < there ? limit : there;
+  return WICK_OK;
 }
 
 static wick_status finish(wick_model *model, wick_status status, wick_model **out) {
@@ -204,7 +218,7 @@ wick_status wick_model_load(const char *path, const wick_load_options *options, 
   wick_model *model;
   wick_status status = start(options, &model);
   if (status != WICK_OK) return status;
-  status = map_file(model, path, detail_of(options));
+  status = wick_file_open(model, path, options);
   if (status == WICK_OK) status = load(model, options);
   return finish(model, status, out);
 }
@@ -216,17 +230,16 @@ wick_status wick_model_load_memory(const void *data, size_t size, const wick_loa
   wick_model *model;
   wick_status status = start(options, &model);
   if (status != WICK_OK) return status;
-  model->file = data;
-  model->file_size = size;
-  return finish(model, load(model, options), out);
+  status = wick_file_of_memory(model, data, size, options);
+  if (status == WICK_OK) status = load(model, options);
+  return finish(model, status, out);
 }
 
 void wick_model_free(wick_model *model) {
   if (!model) return;
   for (uint32_t u = 0; u < model->info.unit_count; u++)
     if (model->units[u].loaded) model->units[u].device->unload(model->units[u].loaded);
-  if (model->file_map) munmap(model->file_map, model->file_size);
-  free(model->file_copy);
+  wick_file_close(model);
   free(model->tables);
   wick_model_release(model);
   free(model);

@@ -123,8 +123,18 @@ static wick_status allocate(wick_session *s) {
   return s->queues && s->runs && s->tensors && s->dims ? WICK_OK : WICK_NO_MEMORY;
 }
 
+/* What the entry asks for, before any of it is allocated. Sizes are below 2^47 each, threads below
+ * 2^9: the sum does not overflow. */
+static wick_status check_memory(wick_session *s) {
+  const wick_entry_info *e = s->entry;
+  uint64_t needed = e->arena_bytes + (uint64_t)s->threads * e->scratch_bytes;
+  if (needed <= s->model->memory_limit) return WICK_OK;
+  return wick_fail_memory(&s->error, needed, s->model->memory_limit);
+}
+
 static wick_status prepare(wick_session *s) {
-  wick_status status = allocate(s);
+  wick_status status = check_memory(s);
+  if (status == WICK_OK) status = allocate(s);
   if (status == WICK_OK) status = open_queues(s);
   if (status == WICK_OK) status = allocate_edges(s);
   if (status == WICK_OK) status = prepare_runs(s);

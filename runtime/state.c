@@ -47,6 +47,7 @@ struct wick_state {
 static wick_status allocate(const wick_model *model, wick_state **out) {
   size_t size = wick_align_up(model->info.state_bytes, WICK_PAGE);
   if (model->info.state_count == 0) return WICK_NO_STATE;
+  if (size > model->memory_limit) return WICK_NO_MEMORY;
   wick_state *s = calloc(1, sizeof *s);
   if (!s) return WICK_NO_MEMORY;
   s->model = model;
@@ -189,8 +190,8 @@ typedef struct {
   uint32_t count;
 } state_file;
 
-static wick_status read_all(const char *path, uint8_t **data, size_t *size,
-                            wick_error_detail *detail) {
+static wick_status read_all(const wick_model *model, const char *path, uint8_t **data,
+                            size_t *size, wick_error_detail *detail) {
   FILE *file = fopen(path, "rbe");
   struct stat st;
   if (!file || fstat(fileno(file), &st) != 0) {
@@ -199,7 +200,7 @@ static wick_status read_all(const char *path, uint8_t **data, size_t *size,
     return wick_fail(detail, WICK_CANNOT_READ, "%s: %s", path, strerror(reason));
   }
   *size = S_ISREG(st.st_mode) ? (size_t)st.st_size : 0;
-  *data = wick_list(*size, 1);
+  *data = *size <= model->memory_limit ? wick_list(*size, 1) : NULL;
   bool whole = *data && fread(*data, 1, *size, file) == *size;
   fclose(file);
   if (whole) return WICK_OK;
@@ -260,7 +261,7 @@ wick_status wick_state_load(const wick_model *model, const char *path, wick_erro
   wick_state *s = NULL;
   uint8_t *data = NULL;
   state_file f = {0};
-  wick_status status = read_all(path, &data, &f.size, detail);
+  wick_status status = read_all(model, path, &data, &f.size, detail);
   f.data = data;
   if (status == WICK_OK) status = verify(&f, detail);
   if (status == WICK_OK) status = allocate(model, &s);

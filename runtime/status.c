@@ -24,6 +24,7 @@ const char *wick_status_text(wick_status status) {
       [WICK_NO_STATE] = "there is no state",
       [WICK_BAD_STATE] = "not a state of this model",
       [WICK_DEVICE_FAILED] = "the device failed",
+      [WICK_REFUSED] = "the package is refused",
   };
   return (size_t)status < WICK_COUNTOF(texts) ? texts[status] : "unknown status";
 }
@@ -57,6 +58,12 @@ const char *wick_dtype_name(wick_dtype dtype) {
 
 size_t wick_dtype_bytes(wick_dtype dtype) {
   return (size_t)dtype < WICK_DTYPE_COUNT ? dtypes[dtype].bytes : 0;
+}
+
+wick_status wick_fail_memory(wick_error_detail *detail, uint64_t needed, uint64_t limit) {
+  return wick_fail(detail, WICK_NO_MEMORY, "the package asks for %llu bytes of memory; %llu are "
+                   "the most that there may be", (unsigned long long)needed,
+                   (unsigned long long)limit);
 }
 
 wick_status wick_fail(wick_error_detail *detail, wick_status status, const char *fmt, ...) {

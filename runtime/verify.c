@@ -3,6 +3,7 @@
  * First look at a package: is it one, is it whole, do its sections lie where the format says, do
  * the checksums agree. The tables are copied before they are checked, so that what was checked is
  * what is used even when someone writes to the file. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -168,6 +169,31 @@ static wick_status describe_sections(wick_model *model, const file_head *f) {
   return WICK_OK;
 }
 
+/* Tables are used where they were copied to, everything else where it lies. */
+static wick_status ask_verifier(const wick_model *model, const file_head *f,
+                                const wick_load_options *options) {
+  uint32_t n = f->header.section_count;
+  char(*names)[16] = wick_list(n, sizeof *names);
+  wick_piece *pieces = wick_list((size_t)n + 1, sizeof *pieces);
+  wick_error_detail why = {{0}};
+  wick_status status = WICK_NO_MEMORY;
+  if (names && pieces) {
+    pieces[0] = (wick_piece){"HEADER", WICK_NONE, 0, model->tables,
+                             sizeof f->header + n * sizeof *f->rows};
+    for (uint32_t i = 0; i < n; i++) {
+      const wick_pkg_section *s = &f->rows[i];
+      const uint8_t *bytes = i < WICK_TABLE_COUNT ? model->tables : model->file;
+      if (s->kind < WICK_SECTION_OWN) snprintf(names[i], sizeof names[i], "%s", kind_name(s->kind));
+      else snprintf(names[i], sizeof names[i], "%u", (unsigned)s->kind);
+      pieces[i + 1] = (wick_piece){names[i], s->unit, s->offset, bytes + s->offset, s->size};
+    }
+    status = options->verifier(options->user, pieces, n + 1, &why);
+  }
+  free(names);
+  free(pieces);
+  return status == WICK_OK ? status : wick_fail(f->detail, status, "%s", why.text);
+}
+
 static wick_status verify(wick_model *model, file_head *f, const wick_load_options *options) {
   size_t table_size = f->header.section_count * sizeof *f->rows;
   f->rows = malloc(table_size);
@@ -176,7 +202,10 @@ static wick_status verify(wick_model *model, file_head *f, const wick_load_optio
   wick_status status = check_sections(f);
   if (status == WICK_OK) status = copy_tables(model, f);
   if (status == WICK_OK) status = describe_sections(model, f);
-  if (status != WICK_OK || (options && options->flags & WICK_LOAD_UNCHECKED)) return status;
+  bool asks = options && options->verifier;
+  if (status == WICK_OK && asks) status = ask_verifier(model, f, options);
+  if (status != WICK_OK || (!asks && options && options->flags & WICK_LOAD_UNCHECKED))
+    return status; /* the bytes between what a verifier has seen are zeros */
 #ifdef MADV_POPULATE_READ /* one call instead of a page fault for every 64 KiB; only a hint */
   if (model->file_map) (void)madvise(model->file_map, model->file_size, MADV_POPULATE_READ);
 #endif

@@ -48,7 +48,8 @@ typedef enum wick_status {
   WICK_NO_DEVICE = 14,    /* the program has no device for a part's target */
   WICK_NO_STATE = 15,     /* the model has none, or the session not the one that its entry needs */
   WICK_BAD_STATE = 16,    /* a state of another model, or no state at all */
-  WICK_DEVICE_FAILED = 17 /* a device stopped working */
+  WICK_DEVICE_FAILED = 17, /* a device stopped working */
+  WICK_REFUSED = 18        /* a load option or the verifier refuses the package */
 } wick_status;
 
 /* One line for each status; never NULL, static storage. */
@@ -72,13 +73,41 @@ enum {
   WICK_LOAD_PERF_MAP = 2,  /* names for perf: /tmp/perf-PID.map; so does WICK_PERF_MAP=1 in the
                               environment */
   WICK_LOAD_GDB = 4,       /* names for gdb (its JIT interface); so does WICK_GDB=1 */
-  WICK_LOAD_DESCRIBE = 8   /* packages for other machines and devices too; the model has no
+  WICK_LOAD_DESCRIBE = 8,  /* packages for other machines and devices too; the model has no
                               sessions then: wick_session_create says WICK_BAD_MACHINE */
+  WICK_LOAD_VERIFY = 16,   /* the same, and what only devices can read of it is verified by them,
+                              all but machine code and source, which nobody can verify. Nothing is
+                              run, built or opened. WICK_NO_DEVICE: a target has no device here */
+  WICK_LOAD_NO_NATIVE_CODE = 32 /* WICK_REFUSED: a unit has machine code, or source that becomes
+                                   such. What is left runs on devices that check every command */
 };
+
+/* A piece of a package: "HEADER", which is the header with the table of sections, or a section. */
+typedef struct wick_piece {
+  const char *name; /* "META", "CODE", or of an own section of a target its number: "64" */
+  uint32_t unit;    /* WICK_NONE: of all */
+  uint64_t offset;  /* in the file */
+  const void *data;
+  size_t size;
+} wick_piece;
+
+/* Says whether the package may be used: WICK_OK, or a status and the reason in `detail`, which is
+ * never NULL. It is called once, before anything but header and table of sections has been looked
+ * at, with HEADER and then every section, in the order of the file; the bytes between them are
+ * zeros. The pieces are the whole file, and they are what is used afterwards: private memory that
+ * no other process can change. (libwick_verify has one for ed25519 signatures.) */
+typedef wick_status (*wick_verifier)(void *user, const wick_piece *pieces, uint32_t count,
+                                     wick_error_detail *detail);
 
 typedef struct wick_load_options {
   uint32_t flags;            /* WICK_LOAD_… */
   wick_error_detail *detail; /* may be NULL */
+  wick_verifier verifier;    /* NULL: a package is trusted. Otherwise the file is read, not mapped,
+                                and data in memory is copied */
+  void *user;                /* of the verifier */
+  uint64_t memory_limit;     /* bytes that the model, or a session of it, may allocate at most for
+                                what the package asks for; 0, or more: what the machine has.
+                                Beyond it: WICK_NO_MEMORY, before anything is allocated */
 } wick_load_options;
 
 /* Maps the package at `path`. The file stays mapped until wick_model_free and must not be changed
@@ -206,6 +235,7 @@ typedef struct wick_model_info {
   const wick_state_info *states;
   const wick_section_info *sections;
   size_t state_bytes;
+  int has_native_code; /* WICK_LOAD_NO_NATIVE_CODE would refuse it */
 } wick_model_info;
 
 /* What these return lives as long as the model. */

@@ -91,7 +91,7 @@ static wick_status read_tensor(void *context, const wick_device_job *job, uint32
 
 static const wick_device device = {
     .size = sizeof device, .version = WICK_DEVICE_VERSION, .target = "plainc", .doc = "C, loaded",
-    .probe = probe, .load = load, .unload = unload, .open = open_context, .close = close_context,
-    .submit = submit, .read = read_tensor};
+    .runs_code = 1, .probe = probe, .load = load, .unload = unload, .open = open_context,
+    .close = close_context, .submit = submit, .read = read_tensor};
 
 const wick_device *wick_device_plugin(void) { return &device; }

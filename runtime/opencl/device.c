@@ -7,9 +7,16 @@
 
 #include "cache.h"
 
+static wick_status check(const wick_device_unit *unit, wick_error_detail *error) {
+  wick_cl_plan plan;
+  return wick_cl_plan_read(unit, &plan, error);
+}
+
 static wick_status choose(const wick_device_unit *unit, wick_cl_plan *plan, wick_cl_device *device,
                           wick_error_detail *error) {
   wick_status status = wick_cl_plan_read(unit, plan, error);
+  if (status == WICK_OK && plan->needs.arena_bytes > unit->memory_limit)
+    status = wick_fail_memory(error, plan->needs.arena_bytes, unit->memory_limit);
   if (status == WICK_OK) status = wick_cl_check_process(error);
   if (status != WICK_OK) return status;
   return wick_cl_choose(&plan->needs, unit->info->spec, device, error);
@@ -171,6 +178,8 @@ const wick_device wick_device_opencl = {.size = sizeof(wick_device),
                                         .version = WICK_DEVICE_VERSION,
                                         .target = "opencl",
                                         .doc = "this machine's OpenCL devices",
+                                        .check = check,
+                                        .runs_code = 1,
                                         .probe = probe,
                                         .load = load,
                                         .unload = unload,

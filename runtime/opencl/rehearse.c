@@ -73,7 +73,7 @@ static bool run_part(wick_cl_context *c, uint32_t part, const wick_cl_launch **l
   uint32_t n = info->input_count + info->output_count;
   wick_error_detail why;
   void **io = make_io(info, n);
-  if (!io) return false;
+  if (!io) return c->cl->Finish(c->queue), false; /* what was cleared may still be under way */
   const wick_device_job job = {.part = part, .io = io};
   bool ok = wick_cl_bind(c, &job, &why) == WICK_OK && clear_io(c, part) &&
             run_launches(c, part, last);

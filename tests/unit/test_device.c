@@ -22,7 +22,8 @@ static wick_status load(wk_package *p, uint32_t flags, fixture *f, wick_error_de
   f->model = NULL;
   assert_null(wk_package_bytes(p, &f->data, &f->size));
   wk_package_free(p);
-  return wick_model_load_memory(f->data, f->size, &(wick_load_options){flags, detail}, &f->model);
+  const wick_load_options o = {.flags = flags, .detail = detail};
+  return wick_model_load_memory(f->data, f->size, &o, &f->model);
 }
 
 static int load_toy(void **state) {

@@ -146,6 +146,32 @@ static void faults_are_told(void **state) {
   }
 }
 
+/* What the arena asks for, before anything is allocated on the device. */
+static void arenas_are_limited(void **state) {
+  static ocl_plan plan;
+  void *data;
+  size_t size;
+  (void)state;
+  setenv("WICK_OPENCL_DEVICE", "0", 1);
+  ocl_fill(&plan);
+  wk_package *p = ocl_package(&plan);
+  assert_null(wk_package_bytes(p, &data, &size));
+  wk_package_free(p);
+  for (uint64_t limit = plan.needs.arena_bytes - 1; limit <= plan.needs.arena_bytes; limit++) {
+    wick_error_detail why;
+    wick_model *model;
+    fake_reset();
+    const wick_load_options o = {.memory_limit = limit, .detail = &why};
+    wick_status status = wick_model_load_memory(data, size, &o, &model);
+    assert_int_equal(status, limit < plan.needs.arena_bytes ? WICK_NO_MEMORY : WICK_OK);
+    if (status == WICK_OK) wick_model_free(model);
+    else assert_string_equal(why.text, "the package asks for 4096 bytes of memory; 4095 are the "
+                                       "most that there may be");
+    if (status != WICK_OK) assert_int_equal(fake.calls[FAKE_CreateContext], 0);
+  }
+  free(data);
+}
+
 /* ---- how often the driver is asked ----------------------------------------------------------- */
 
 static const char *const names[FAKE_FUNCTIONS] = {
@@ -648,6 +674,7 @@ int main(void) {
       cmocka_unit_test(texts_are_plain),
       cmocka_unit_test(kernels_are_rehearsed),
       cmocka_unit_test(faults_are_told),
+      cmocka_unit_test(arenas_are_limited),
       cmocka_unit_test(buffers_are_kept),
       cmocka_unit_test(far_devices_copy),
       cmocka_unit_test(steps_that_are_watched_end_alone),

@@ -73,8 +73,8 @@ static wick_status try_load(const uint8_t *data, size_t size, uint32_t flags,
   uint8_t *copy = malloc(size ? size : 1);
   memcpy(copy, data, size);
   wick_model *model = NULL;
-  wick_status status =
-      wick_model_load_memory(copy, size, &(wick_load_options){flags, detail}, &model);
+  const wick_load_options options = {.flags = flags, .detail = detail};
+  wick_status status = wick_model_load_memory(copy, size, &options, &model);
   assert_true((status == WICK_OK) == (model != NULL));
   if (model) assert_true(walk(model) > 0);
   wick_model_free(model);

@@ -360,7 +360,7 @@ static void bad_arguments_are_refused(void **state) {
   wick_model *other;
   wick_session *s;
   wick_error_detail detail;
-  const wick_load_options options = {0, &detail};
+  const wick_load_options options = {.detail = &detail};
   assert_int_equal(wick_model_load(NULL, NULL, &other), WICK_BAD_ARGUMENT);
   assert_int_equal(wick_model_load_memory(NULL, 5, NULL, &other), WICK_BAD_ARGUMENT);
   assert_int_equal(wick_model_load("/nonexistent/x", &options, &other), WICK_CANNOT_READ);
@@ -570,7 +570,8 @@ static wick_model *load_from_file(const fixture *f, uint32_t flags, wick_error_d
   assert_true(fd >= 0);
   assert_int_equal(write(fd, f->data, f->size), f->size);
   close(fd);
-  assert_int_equal(wick_model_load(path, &(wick_load_options){flags, detail}, &model), WICK_OK);
+  const wick_load_options options = {.flags = flags, .detail = detail};
+  assert_int_equal(wick_model_load(path, &options, &model), WICK_OK);
   unlink(path);
   return model;
 }
@@ -615,9 +616,8 @@ static void perf_map_names_every_function(void **state) {
   assert_int_equal(symlink("/tmp/elsewhere", path), 0);
   wick_error_detail detail;
   const fixture *f = *state;
-  assert_int_equal(wick_model_load_memory(f->data, f->size,
-                                          &(wick_load_options){WICK_LOAD_PERF_MAP, &detail},
-                                          &model), WICK_CANNOT_WRITE);
+  const wick_load_options options = {.flags = WICK_LOAD_PERF_MAP, .detail = &detail};
+  assert_int_equal(wick_model_load_memory(f->data, f->size, &options, &model), WICK_CANNOT_WRITE);
   unlink(path);
 }
 
