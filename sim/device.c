@@ -43,8 +43,14 @@ static wick_status tell_failure(wick_error_detail *error, wk_status s) {
   return tell(error, s->code == WK_RESOURCE ? WICK_NO_MEMORY : WICK_DEVICE_FAILED, s);
 }
 
+/* `status`, unless it was memory that there was not enough of. */
+static wick_status tell_refusal(wick_error_detail *error, wick_status status, wk_status s) {
+  return tell(error, s->code == WK_RESOURCE ? WICK_NO_MEMORY : status, s);
+}
+
 static wk_status read_unit(const wick_device_unit *info, wk_accel_unit *out) {
-  wk_accel_section *sections = wk_xcalloc(info->section_count, sizeof *sections);
+  wk_accel_section *sections = calloc((size_t)info->section_count + 1, sizeof *sections);
+  if (!sections) return wk_error(WK_RESOURCE, "out of memory");
   for (uint32_t i = 0; i < info->section_count; i++)
     sections[i] = (wk_accel_section){info->sections[i].name, info->sections[i].data,
                                      info->sections[i].size};
@@ -57,15 +63,11 @@ static wk_status read_unit(const wick_device_unit *info, wk_accel_unit *out) {
 static wk_status choose_machine(const wk_accel_unit *unit, const wk_sim_device_options *o,
                                 wk_machine *m) {
   *m = unit->machine;
-  if (o->machine) WK_TRY(wk_machine_read(o->machine, m));
+  if (o->machine) *m = *o->machine;
   if (o->memory) WK_TRY(wk_machine_override(m, o->memory));
   if (wk_machine_hash(m) == wk_machine_hash(&unit->machine)) return NULL;
-  wk_str b = {0};
-  wk_machine_difference(&b, &unit->machine, m);
-  wk_status s = wk_error(WK_UNSUPPORTED, "compiled for machine '%s', this is '%s': %s",
-                         unit->machine.name, m->name, b.s ? b.s : "");
-  wk_str_free(&b);
-  return s;
+  return wk_error(WK_UNSUPPORTED, "compiled for machine '%s', this is '%s': %s",
+                  unit->machine.name, m->name, wk_machine_difference(&unit->machine, m).s);
 }
 
 static wick_status check_machine(const wick_device_unit *info, const wk_accel_unit *unit,
@@ -77,14 +79,14 @@ static wick_status check_machine(const wick_device_unit *info, const wk_accel_un
                          "(hash %016" PRIx64 ", not %016" PRIx64 "), or its description was "
                          "changed", unit->machine.name, info->info->machine_hash, hash));
   wk_status s = choose_machine(unit, &configured, machine);
-  return s ? tell(error, WICK_BAD_MACHINE, s) : WICK_OK;
+  return s ? tell_refusal(error, WICK_BAD_MACHINE, s) : WICK_OK;
 }
 
 static wick_status probe(const wick_device_unit *info, wick_error_detail *error) {
   wk_accel_unit unit;
   wk_machine machine;
   wk_status s = read_unit(info, &unit);
-  return s ? tell(error, WICK_CORRUPT, s) : check_machine(info, &unit, &machine, error);
+  return s ? tell_refusal(error, WICK_CORRUPT, s) : check_machine(info, &unit, &machine, error);
 }
 
 static void unload(void *loaded) {
@@ -109,7 +111,8 @@ static wk_status make_stream(const loaded_unit *u, uint32_t part, wk_stream **ou
 static wk_status check_part(const loaded_unit *u, uint32_t part) {
   const wick_device_part *p = &u->info->parts[part];
   size_t n = io_count(p->info);
-  wk_accel_io *io = u->io[part] = wk_xcalloc(n, sizeof *io);
+  wk_accel_io *io = u->io[part] = calloc(n + 1, sizeof *io);
+  if (!io) return wk_error(WK_RESOURCE, "out of memory");
   for (size_t i = 0; i < n; i++) {
     const wick_tensor_info *t = tensor_of(p->info, i);
     io[i] = (wk_accel_io){t->name, t->bytes, i >= p->info->input_count};
@@ -131,33 +134,62 @@ static wk_status check_memory(const loaded_unit *u, uint32_t part) {
   return status;
 }
 
+/* Of what a package asks for, before anything is allocated. */
+static wk_status check_limit(const loaded_unit *u, uint32_t part) {
+  const wk_accel_part *p = &u->unit.parts[u->info->parts[part].code];
+  uint64_t most = p->work_bytes > p->tensor_bytes ? p->work_bytes : p->tensor_bytes;
+  if (most <= u->info->memory_limit) return NULL;
+  return wk_error(WK_RESOURCE, "part %u asks for %" PRIu64 " bytes of memory; %" PRIu64 " are the "
+                  "most that there may be", part, most, u->info->memory_limit);
+}
+
+static wk_status find_model(loaded_unit *u) {
+  const wk_sim_device_options *o = &u->options;
+  if (o->model == WK_SIM_FUNCTIONAL) u->model = &wk_sim_functional;
+  else if (o->model == WK_SIM_TIMING) u->model = &wk_sim_timing;
+  else if (o->find) return o->find(o->find_context, &u->machine, &u->model);
+  return u->model ? NULL : wk_error(WK_UNSUPPORTED, "this program has no RTL model");
+}
+
 static wick_status prepare(loaded_unit *u, wick_error_detail *error) {
-  wk_status s = NULL;
-  u->io = wk_xcalloc(u->info->part_count, sizeof *u->io);
+  u->io = calloc((size_t)u->info->part_count + 1, sizeof *u->io);
+  wk_status s = u->io ? NULL : wk_error(WK_RESOURCE, "out of memory");
   for (uint32_t i = 0; !s && i < u->info->part_count; i++) s = check_part(u, i);
-  if (s) return tell(error, WICK_CORRUPT, s);
+  for (uint32_t i = 0; !s && i < u->info->part_count; i++) s = check_limit(u, i);
+  if (s) return tell_refusal(error, WICK_CORRUPT, s);
   for (uint32_t i = 0; !s && uses_streams(u) && i < u->info->part_count; i++)
     s = check_memory(u, i);
   if (s) return tell(error, WICK_NO_MEMORY, s);
   if (u->options.run) return WICK_OK;
-  const wk_sim_build_options build = {.machine = &u->machine, .rtl = u->options.rtl,
-                                      .progress = u->options.progress,
-                                      .context = u->options.context};
-  s = wk_sim_model_of(u->options.model, &build, &u->model);
+  s = find_model(u);
   return s ? tell_failure(error, s) : WICK_OK;
 }
 
 static wick_status load(const wick_device_unit *info, void **loaded, wick_error_detail *error) {
-  loaded_unit *u = wk_xcalloc(1, sizeof *u);
+  loaded_unit *u = calloc(1, sizeof *u);
+  if (!u) return tell(error, WICK_NO_MEMORY, wk_error(WK_RESOURCE, "out of memory"));
   *u = (loaded_unit){.info = info, .options = configured};
   wk_status s = read_unit(info, &u->unit);
-  wick_status status = s ? tell(error, WICK_CORRUPT, s) : WICK_OK;
+  wick_status status = s ? tell_refusal(error, WICK_CORRUPT, s) : WICK_OK;
   if (status == WICK_OK) status = check_machine(info, &u->unit, &u->machine, error);
   u->hash = info->info->machine_hash; /* it is the same */
   if (status == WICK_OK) status = prepare(u, error);
   if (status == WICK_OK) *loaded = u;
   else unload(u);
   return status;
+}
+
+/* What load looks at but for the machine and the memory. */
+static wick_status check(const wick_device_unit *info, wick_error_detail *error) {
+  loaded_unit *u = calloc(1, sizeof *u);
+  wk_accel_io **io = calloc((size_t)info->part_count + 1, sizeof *io);
+  wk_status s = u && io ? NULL : wk_error(WK_RESOURCE, "out of memory");
+  if (!s) *u = (loaded_unit){.info = info, .io = io};
+  if (!s) s = read_unit(info, &u->unit);
+  for (uint32_t i = 0; !s && i < info->part_count; i++) s = check_part(u, i);
+  if (u && u->io) unload(u);
+  else free(u), free(io);
+  return s ? tell_refusal(error, WICK_CORRUPT, s) : WICK_OK;
 }
 
 /* ---- contexts -------------------------------------------------------------------------------- */
@@ -195,14 +227,15 @@ static wk_status open_functional(device_context *c, const uint32_t *parts, uint3
     uint64_t bytes = c->u->unit.parts[c->u->info->parts[parts[i]].code].work_bytes;
     if (bytes > most) most = bytes;
   }
-  WK_TRY(wk_try_malloc((size_t)most, &c->work));
-  wk_functional_init(&c->f, &c->u->machine, NULL, 0);
-  c->has_functional = true;
-  return NULL;
+  c->work = calloc(1, (size_t)most); /* of what is not used nothing is taken */
+  if (!c->work) return wk_error(WK_RESOURCE, "out of memory");
+  c->has_functional = wk_functional_init(&c->f, &c->u->machine, NULL, 0);
+  return c->has_functional ? NULL : wk_error(WK_RESOURCE, "out of memory");
 }
 
 static wk_status open_streams(device_context *c, const uint32_t *parts, uint32_t n) {
-  c->parts = wk_xcalloc(c->u->info->part_count, sizeof *c->parts);
+  c->parts = calloc((size_t)c->u->info->part_count + 1, sizeof *c->parts);
+  if (!c->parts) return wk_error(WK_RESOURCE, "out of memory");
   for (uint32_t i = 0; i < n; i++) {
     placed_part *p = &c->parts[parts[i]];
     WK_TRY(make_stream(c->u, parts[i], &p->stream, &p->regions));
@@ -212,8 +245,9 @@ static wk_status open_streams(device_context *c, const uint32_t *parts, uint32_t
 
 static wick_status open_context(void *loaded, const uint32_t *parts, uint32_t n, uint32_t threads,
                                 void **context, wick_error_detail *error) {
-  device_context *c = wk_xcalloc(1, sizeof *c);
+  device_context *c = calloc(1, sizeof *c);
   (void)threads;
+  if (!c) return tell(error, WICK_NO_MEMORY, wk_error(WK_RESOURCE, "out of memory"));
   c->u = loaded;
   wk_status s = uses_streams(c->u) ? open_streams(c, parts, n) : open_functional(c, parts, n);
   if (!s) {
@@ -250,7 +284,7 @@ static wick_status tell_verdict(const device_context *c, uint32_t part, const wk
   const wk_accel_part *p = &u->parts[info->code];
   wk_stream *s = wk_stream_new(&u->machine, info->info->name);
   const wk_sim_run run = {.result = *r};
-  wk_status status = NULL;
+  wk_status status = s ? NULL : wk_error(WK_RESOURCE, "out of memory");
   for (uint32_t i = 0; !status && i < p->commands; i++)
     status = wk_stream_add_bytes(s, wk_accel_command(u, p, i), 0);
   if (!status) status = wk_sim_verdict(s, &u->machine, &run);
@@ -358,17 +392,19 @@ static wk_status run_stream(const device_context *c, const wk_stream *s, wk_sim_
 }
 
 /* What the machine would take, by layers, at its clock. */
-static void note_cycles(const device_context *c, const wick_device_job *job,
-                        const wk_sim_run *run) {
+static wk_status note_cycles(const device_context *c, const wick_device_job *job,
+                             const wk_sim_run *run) {
   uint32_t layers = c->u->info->parts[job->part].info->step_count;
-  wk_accel_charge *charges = wk_xcalloc(layers + 1, sizeof *charges);
-  wk_sim_charge(run, layers, charges);
-  for (uint32_t i = 0; i < layers; i++) {
+  wk_accel_charge *charges = calloc((size_t)layers + 1, sizeof *charges);
+  wk_status s = charges ? wk_sim_charge(run, layers, charges)
+                        : wk_error(WK_RESOURCE, "out of memory");
+  for (uint32_t i = 0; !s && i < layers; i++) {
     job->profile[i].nanoseconds +=
         charges[i + 1].cycles * 1000 / (uint64_t)c->u->machine.clock_mhz;
     job->profile[i].calls++;
   }
   free(charges);
+  return s;
 }
 
 static wick_status run_by_copies(device_context *c, const wick_device_job *job,
@@ -380,8 +416,8 @@ static wick_status run_by_copies(device_context *c, const wick_device_job *job,
   wk_status s = put_inputs(part->info, p, job);
   if (!s && c->u->options.run) s = c->u->options.run(c->u->options.context, &handed, &run);
   else if (!s) s = run_stream(c, p->stream, &run);
+  if (!s && job->profile) s = note_cycles(c, job, &run);
   if (!s) take_outputs(part->info, p, job, &run);
-  if (!s && job->profile) note_cycles(c, job, &run);
   wk_sim_run_free(&run);
   return s ? tell_failure(error, s) : WICK_OK;
 }
@@ -400,7 +436,8 @@ static wick_status submit(void *context, const wick_device_job *job, uint64_t *t
 
 static const wick_device device = {
     .size = sizeof device, .version = WICK_DEVICE_VERSION, .target = "accel",
-    .doc = "models of the accelerator", .probe = probe, .load = load, .unload = unload,
+    .doc = "models of the accelerator", .check = check, .probe = probe, .load = load,
+    .unload = unload,
     .open = open_context, .close = close_context, .submit = submit, .read = read_tensor};
 
 const wick_device *wk_sim_device(void) { return &device; }

@@ -7,7 +7,10 @@
  * in turns, are shown to the observer when all of them have been computed; their profile is what
  * the model takes for them on the host. The others show no tensors of layers; their profile is what
  * the machine would take, by layers (targets/accel/isa/charge.h), at its clock. They simulate a
- * memory as large as the machine's, which jobs copy tensors into and out of. */
+ * memory as large as the machine's, which jobs copy tensors into and out of.
+ *
+ * Nothing here aborts, exits or prints (tests/lint/symbols): where there is no memory a function
+ * says WICK_NO_MEMORY. */
 #ifndef WICK_SIM_DEVICE_H
 #define WICK_SIM_DEVICE_H
 
@@ -24,15 +27,19 @@ typedef struct {
  * it. */
 typedef wk_status wk_sim_device_run(void *context, const wk_sim_device_job *job, wk_sim_run *out);
 
+/* The RTL model of a machine. Whoever builds such models brings it along; programs that only run
+ * packages have none. */
+typedef wk_status wk_sim_find_model(void *context, const wk_machine *m, const wk_sim_model **model);
+
 typedef struct {
   wk_sim_kind model;
-  const char *machine;       /* as wk_machine_read takes it; units for other hardware are refused.
-                                NULL: what each unit was compiled for */
+  wk_sim_find_model *find;   /* of WK_SIM_RTL; NULL: there is no such model */
+  void *find_context;
+  const wk_machine *machine; /* units for other hardware are refused; NULL: what each unit was
+                                compiled for */
   const char *memory;        /* as wk_machine_override takes it; NULL: as the machine has it */
-  const char *rtl;           /* as in wk_sim_build_options, like the next two */
-  wk_sim_progress *progress;
   wk_sim_device_run *run;    /* NULL: the device runs jobs on the model */
-  void *context;             /* of both */
+  void *context;             /* of it */
 } wk_sim_device_options;
 
 /* Holds for packages that are loaded from now on, until the next call; what it points to stays as

@@ -12,10 +12,12 @@ typedef struct {
 } model;
 
 static void *open_model(const wk_sim_options *o) {
-  model *m = wk_xcalloc(1, sizeof *m);
+  model *m = calloc(1, sizeof *m);
+  if (!m) return NULL;
   m->options = *o;
-  wk_functional_init(&m->f, o->machine, o->memory, o->dram.size);
-  return m;
+  if (wk_functional_init(&m->f, o->machine, o->memory, o->dram.size)) return m;
+  free(m);
+  return NULL;
 }
 
 static void close_model(void *state) {

@@ -13,7 +13,7 @@ extern "C" {
 
 /* Numbers of regs.def and isa.def, which sim/run.c holds them against: the library that Verilator
  * built does not include the tables. */
-enum { WK_SIM_ABI = 5, WK_SIM_COUNTERS = 83, WK_SIM_QUEUES = 6 };
+enum { WK_SIM_ABI = 6, WK_SIM_COUNTERS = 83, WK_SIM_QUEUES = 6 };
 
 /* What registers and on-chip memories hold before reset; only the RTL has such a state. */
 typedef enum { WK_SIM_RESET_ZEROS, WK_SIM_RESET_ONES, WK_SIM_RESET_RANDOM } wk_sim_reset;
@@ -72,6 +72,7 @@ typedef struct {
   uint32_t status;       /* registers of regs.def */
   uint32_t error;
   bool gave_up;
+  bool no_memory; /* the model had not enough: nothing else says anything */
   uint64_t counters[WK_SIM_COUNTERS]; /* regs.def; all 0 for a model without time */
   uint32_t done[WK_SIM_QUEUES];       /* commands retired */
   char violation[160]; /* what the bus monitor saw first, with its cycle; "": nothing */
@@ -84,7 +85,7 @@ typedef struct {
   uint32_t abi; /* WK_SIM_ABI */
   const char *name;
   const char *build; /* of the RTL: "tuned" (sim/sim.h), else "plain"; NULL: a model in C */
-  void *(*open)(const wk_sim_options *options);
+  void *(*open)(const wk_sim_options *options); /* NULL: there is no memory */
   /* Runs a stream from start to done; may be called again. On-chip memories keep their contents. */
   void (*run)(void *state, const wk_sim_job *job, wk_sim_result *result);
   void (*close)(void *state);

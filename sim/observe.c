@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* ---- while commands run ---------------------------------------------------------------------- */
 
@@ -23,13 +24,15 @@ static void keep(void *context, uint64_t at, uint64_t n) {
 wk_status wk_observe(wk_observation *o, const wk_accel_unit *u, const wk_accel_part *p,
                      wk_functional *f) {
   if (p->tensor_bytes > o->size || !o->tensors) {
-    void *data;
-    WK_TRY(wk_try_malloc((size_t)p->tensor_bytes, &data));
-    free(o->tensors);
+    void *data = mmap(NULL, p->tensor_bytes ? p->tensor_bytes : 1, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) return wk_error(WK_RESOURCE, "out of memory");
+    wk_observation_free(o);
     o->tensors = data;
-    o->size = p->tensor_bytes;
+    o->size = p->tensor_bytes ? p->tensor_bytes : 1;
+  } else if (madvise(o->tensors, o->size, MADV_DONTNEED) != 0) { /* zeros again */
+    memset(o->tensors, 0, o->size);
   }
-  memset(o->tensors, 0, p->tensor_bytes);
   o->unit = u, o->part = p, o->f = f, o->place = NULL;
   f->written = keep;
   f->context = o;
@@ -47,7 +50,7 @@ void wk_observe_end(wk_functional *f) {
 }
 
 void wk_observation_free(wk_observation *o) {
-  free(o->tensors);
+  if (o->tensors) munmap(o->tensors, o->size);
   *o = (wk_observation){0};
 }
 

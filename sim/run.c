@@ -25,10 +25,18 @@ static void record(void *context, uint64_t cycle, int queue, uint32_t ordinal, b
   *(retired ? &span->retire : &span->start) = cycle;
 }
 
-static void recorder_open(recorder *r, const wk_stream *s, wk_sim_run *run) {
+static void recorder_free(recorder *r) {
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) free(r->of_queue[q]);
+}
+
+/* False: there is no memory. */
+static bool recorder_open(recorder *r, const wk_stream *s, wk_sim_run *run) {
   wk_isa_command c;
   *r = (recorder){.run = run};
-  for (int q = 0; q < WK_QUEUE_COUNT; q++) r->of_queue[q] = wk_xcalloc(s->n, sizeof(uint32_t));
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) {
+    r->of_queue[q] = calloc((size_t)s->n + 1, sizeof(uint32_t));
+    if (!r->of_queue[q]) return false;
+  }
   for (uint32_t i = 0; i < s->n; i++) {
     bool known = wk_stream_get(s, i, &c);
     run->spans[i] = (wk_sim_span){.start = WK_SIM_NEVER, .retire = WK_SIM_NEVER,
@@ -37,6 +45,7 @@ static void recorder_open(recorder *r, const wk_stream *s, wk_sim_run *run) {
     if (known && c.opcode != WK_CMD_END && c.queue < WK_QUEUE_COUNT)
       r->of_queue[c.queue][r->counts[c.queue]++] = i;
   }
+  return true;
 }
 
 /* The wait that was fulfilled last, if the queue stood still because of it: the command before in
@@ -68,11 +77,9 @@ static void find_array(recorder *r, const wk_stream *s, const wk_machine *m) {
   }
 }
 
-static void recorder_close(recorder *r, const wk_stream *s, const wk_machine *m) {
-  find_array(r, s, m);
+static void find_releases(recorder *r, const wk_stream *s) {
   for (int q = 0; q < WK_QUEUE_COUNT; q++)
     for (uint32_t k = 0; k < r->counts[q]; k++) find_release(r, s, r->of_queue[q][k], k);
-  for (int q = 0; q < WK_QUEUE_COUNT; q++) free(r->of_queue[q]);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -120,13 +127,12 @@ static double now(void) {
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-static void run_model(const wk_stream *s, const wk_sim_model *model, const wk_sim_run_options *o,
-                      wk_sim_run *r) {
-  recorder rec;
-  recorder_open(&rec, s, r);
+/* False: there is no memory. */
+static bool run_model(const wk_stream *s, const wk_sim_model *model, const wk_sim_run_options *o,
+                      recorder *rec, wk_sim_run *r) {
   const wk_sim_options options = {.machine = o->machine, .dram = wk_dram_params_of(o->machine),
                                   .dram_api = &wk_sim_dram_api, .memory = r->memory,
-                                  .event = record, .context = &rec, .reset = o->reset,
+                                  .event = record, .context = rec, .reset = o->reset,
                                   .seed = o->seed, .stalls = o->stalls, .wave = o->wave,
                                   .wave_from = o->wave_from, .wave_to = o->wave_to,
                                   .accesses = r->accesses};
@@ -134,11 +140,25 @@ static void run_model(const wk_stream *s, const wk_sim_model *model, const wk_si
                           .mark_base = (uint32_t)s->marks, .timeout = o->timeout,
                           .max_cycles = o->max_cycles};
   void *state = model->open(&options);
+  if (!state) return false;
   double began = now();
   model->run(state, &job, &r->result);
   r->seconds = now() - began;
   model->close(state);
-  recorder_close(&rec, s, o->machine);
+  find_array(rec, s, o->machine);
+  find_releases(rec, s);
+  return !r->result.no_memory;
+}
+
+static bool record_run(const wk_stream *s, const wk_sim_model *model, const wk_sim_run_options *o,
+                       wk_sim_run *r) {
+  recorder rec;
+  r->spans = calloc((size_t)s->n + 1, sizeof *r->spans);
+  r->accesses = calloc(WK_TIMING_OPERATORS, sizeof *r->accesses);
+  if (!r->spans || !r->accesses) return false;
+  bool ok = recorder_open(&rec, s, r) && run_model(s, model, o, &rec, r);
+  recorder_free(&rec);
+  return ok;
 }
 
 wk_status wk_sim_run_stream(const wk_stream *s, const wk_sim_model *model,
@@ -147,37 +167,43 @@ wk_status wk_sim_run_stream(const wk_stream *s, const wk_sim_model *model,
   wk_status status = wk_stream_fits(s, o->machine);
   if (!status) status = open_memory(out, (uint64_t)o->machine->dram_size);
   if (!status) status = fill_memory(out, s);
-  if (status) {
-    wk_sim_run_free(out);
-    return status;
-  }
-  out->spans = wk_xcalloc(s->n, sizeof *out->spans);
-  out->accesses = wk_xcalloc(WK_TIMING_OPERATORS, sizeof *out->accesses);
-  run_model(s, model, o, out);
-  return NULL;
+  if (!status && !record_run(s, model, o, out)) status = wk_error(WK_RESOURCE, "out of memory");
+  if (status) wk_sim_run_free(out);
+  return status;
 }
 
 /* ---- cycles ---------------------------------------------------------------------------------- */
 
-size_t wk_sim_spans_of(const wk_sim_run *r, wk_accel_span **spans, uint32_t **number) {
+wk_status wk_sim_spans_of(const wk_sim_run *r, wk_accel_span **spans, uint32_t **number,
+                          size_t *count) {
+  wk_accel_span *ran = calloc((size_t)r->n + 1, sizeof *ran);
+  uint32_t *index = calloc((size_t)r->n + 1, sizeof *index);
   size_t n = 0;
-  *spans = wk_xcalloc(r->n, sizeof **spans);
-  if (number) *number = wk_xcalloc(r->n, sizeof **number);
+  if (!ran || !index) {
+    free(ran);
+    free(index);
+    return wk_error(WK_RESOURCE, "out of memory");
+  }
   for (uint32_t i = 0; i < r->n; i++) {
     const wk_sim_span *s = &r->spans[i];
     if (s->start == WK_SIM_NEVER || s->retire == WK_SIM_NEVER) continue;
-    if (number) (*number)[n] = i;
-    (*spans)[n++] = (wk_accel_span){s->start, s->retire, s->operator, s->queue, s->opcode,
-                                    s->array};
+    index[n] = i;
+    ran[n++] = (wk_accel_span){s->start, s->retire, s->operator, s->queue, s->opcode, s->array};
   }
-  return n;
+  *spans = ran;
+  *count = n;
+  if (number) *number = index;
+  else free(index);
+  return NULL;
 }
 
-void wk_sim_charge(const wk_sim_run *r, uint32_t layers, wk_accel_charge *out) {
+wk_status wk_sim_charge(const wk_sim_run *r, uint32_t layers, wk_accel_charge *out) {
   wk_accel_span *spans;
-  size_t n = wk_sim_spans_of(r, &spans, NULL);
-  wk_accel_charge_cycles(spans, n, r->result.cycles, layers, out);
+  size_t n;
+  WK_TRY(wk_sim_spans_of(r, &spans, NULL, &n));
+  wk_status s = wk_accel_charge_cycles(spans, n, r->result.cycles, layers, out);
   free(spans);
+  return s;
 }
 
 /* ---- verdict --------------------------------------------------------------------------------- */

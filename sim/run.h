@@ -47,10 +47,11 @@ wk_status wk_sim_run_stream(const wk_stream *s, const wk_sim_model *model,
                             const wk_sim_run_options *o, wk_sim_run *out) WK_MUST_CHECK;
 void wk_sim_run_free(wk_sim_run *r);
 
-/* The commands that have run; *number, unless NULL: which each of them is. free() both. */
-size_t wk_sim_spans_of(const wk_sim_run *r, wk_accel_span **spans, uint32_t **number);
+/* The *n commands that have run; *number, unless NULL: which each of them is. free() both. */
+wk_status wk_sim_spans_of(const wk_sim_run *r, wk_accel_span **spans, uint32_t **number,
+                          size_t *n) WK_MUST_CHECK;
 /* Whose cycles are whose: adds to out[0 .. layers]. */
-void wk_sim_charge(const wk_sim_run *r, uint32_t layers, wk_accel_charge *out);
+wk_status wk_sim_charge(const wk_sim_run *r, uint32_t layers, wk_accel_charge *out) WK_MUST_CHECK;
 
 /* NULL when the run came to its END: otherwise the error register in words, with the command and
  * its line; a bus violation; a limit that was reached; another hash than the machine's; from a

@@ -13,12 +13,15 @@ typedef struct {
 } model;
 
 static void *open_model(const wk_sim_options *o) {
-  model *x = wk_xcalloc(1, sizeof *x);
+  model *x = calloc(1, sizeof *x);
+  if (!x) return NULL;
   wk_sim_options quiet = *o;
   quiet.event = NULL;
   x->o = *o;
   x->functional = wk_sim_functional.open(&quiet);
-  return x;
+  if (x->functional) return x;
+  free(x);
+  return NULL;
 }
 
 static void close_model(void *state) {
@@ -39,10 +42,11 @@ static void write_mark(void *context, uint32_t row, const uint64_t *counters) {
   memcpy(x->o.memory + at, counters, WK_COUNTER_COUNT * sizeof *counters);
 }
 
-/* The commands as they are before the stream runs; those behind END are zeros. */
+/* The commands as they are before the stream runs; those behind END are zeros. NULL: there is no
+ * memory. */
 static wk_isa_command *commands_of(const model *x, const wk_sim_job *job) {
-  wk_isa_command *c = wk_xcalloc(job->count, sizeof *c);
-  for (uint32_t i = 0; i < job->count; i++) {
+  wk_isa_command *c = calloc((size_t)job->count + 1, sizeof *c);
+  for (uint32_t i = 0; c && i < job->count; i++) {
     uint64_t at = job->base + (uint64_t)i * WK_COMMAND_BYTES;
     if (at + WK_COMMAND_BYTES > x->o.dram.size) break;
     (void)wk_isa_decode(x->o.memory + at, &c[i]);
@@ -55,6 +59,10 @@ static void run_model(void *state, const wk_sim_job *job, wk_sim_result *r) {
   model *x = state;
   wk_isa_command *commands = commands_of(x, job);
   wk_timing_result t;
+  if (!commands) {
+    *r = (wk_sim_result){.no_memory = true};
+    return;
+  }
   wk_sim_functional.run(x->functional, job, r);
   if (r->status & 2) { /* an error has no timing here */
     const wk_timing_job timing = {.machine = x->o.machine, .dram = x->o.dram,
@@ -66,6 +74,7 @@ static void run_model(void *state, const wk_sim_job *job, wk_sim_result *r) {
     wk_timing_run(&timing, &t);
     r->cycles = t.counters[WK_COUNTER_cycles];
     r->gave_up = t.gave_up;
+    r->no_memory = t.no_memory;
     memcpy(r->counters, t.counters, sizeof r->counters);
     memcpy(r->done, t.done, sizeof r->done);
   }

@@ -275,8 +275,7 @@ wk_stream *random_stream(const wk_machine *m, uint64_t seed, const random_stream
   drawing *d = wk_xcalloc(1, sizeof *d);
   char name[64];
   snprintf(name, sizeof name, "random stream %llu", (unsigned long long)seed);
-  wk_stream *s = wk_stream_new(&own, "");
-  s->source = wk_arena_strdup(s->arena, name);
+  wk_stream *s = wk_stream_new(&own, name);
   *d = (drawing){.m = &s->machine, .n = m->array, .rng = {seed * 2654435761u + 12345}};
   int n = (int)stream_int(d, 4, stream_chance(d, 20) ? 90 : 30);
   d->work = stream_chance(d, 30) ? 1200 : stream_chance(d, 50) ? 300 : 80;
@@ -316,14 +315,12 @@ void random_stream_serialise(wk_stream *s) {
 }
 
 wk_stream *random_stream_copy(const wk_stream *s) {
-  wk_stream *y = wk_stream_new(&s->machine, "");
-  y->source = wk_arena_strdup(y->arena, s->source);
+  wk_stream *y = wk_stream_new(&s->machine, s->source);
   for (size_t i = 0; i < s->regions.n; i++) {
     const wk_image *from = &s->regions.data[i];
     wk_image *to;
     uint8_t *data;
-    must(
-        wk_stream_region(y, wk_arena_strdup(y->arena, from->name), from->address, from->size, &to));
+    must(wk_stream_region(y, from->name, from->address, from->size, &to));
     must(wk_region_fill(to, &data));
     if (from->data) memcpy(data, from->data, from->size);
   }

@@ -23,11 +23,10 @@ static void inherit(wk_isa_command *c, const wk_isa_command *gone, uint32_t ordi
 }
 
 wk_stream *random_stream_without(const wk_stream *s, uint32_t i) {
-  wk_stream *y = wk_stream_new(&s->machine, "");
+  wk_stream *y = wk_stream_new(&s->machine, s->source);
   wk_isa_command gone, c;
   uint32_t ordinal = 0;
   bool is_next = true;
-  y->source = wk_arena_strdup(y->arena, s->source);
   for (size_t k = 0; k < s->regions.n; k++) {
     const wk_image *from = &s->regions.data[k];
     wk_image *to;

@@ -51,7 +51,8 @@ set(strict_tests test_blob test_device test_lower test_opencl_description
     test_state_file test_target_lists test_variables)
 file(GLOB unit_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/test_*.c)
 if(WICK_SANITIZE) # which has an allocator of its own, and lets no other one in
-  list(REMOVE_ITEM unit_tests ${CMAKE_SOURCE_DIR}/tests/unit/test_allocation.c)
+  list(REMOVE_ITEM unit_tests ${CMAKE_SOURCE_DIR}/tests/unit/test_allocation.c
+       ${CMAKE_SOURCE_DIR}/tests/unit/test_no_memory.c)
 endif()
 foreach(source ${unit_tests})
   get_filename_component(name ${source} NAME_WE)
@@ -117,7 +118,10 @@ target_link_options(test_sim_cache PRIVATE
                     LINKER:--wrap=fopen,--wrap=dlopen,--wrap=dlsym,--wrap=wk_file_map)
 target_link_options(test_pool PRIVATE LINKER:--wrap=pthread_create,--wrap=pthread_sigmask
                     LINKER:--wrap=clock_gettime,--wrap=syscall)
-foreach(name test_opencl_driver test_opencl_program)
+foreach(name test_opencl_driver test_opencl_program test_no_memory)
+  if(NOT TARGET ${name})
+    continue()
+  endif()
   target_link_options(${name} PRIVATE LINKER:--wrap=dlopen,--wrap=dlsym,--wrap=clock_gettime)
 endforeach()
 target_link_options(test_opencl_find PRIVATE
@@ -226,8 +230,13 @@ if(NOT WICK_SANITIZE AND TARGET wick)
               wick_rt)
     list(APPEND symbol_files $<TARGET_FILE:${lib}>)
   endforeach()
+  set(shared_files $<TARGET_FILE:wick_shared> $<TARGET_FILE:wick_accel>)
+  if(TARGET wick_verify)
+    list(APPEND shared_files $<TARGET_FILE:wick_verify>)
+    list(APPEND symbol_files $<TARGET_FILE:wk_verify>)
+  endif()
   add_test(NAME lint/symbols COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/symbols ${symbol_files}
-           $<TARGET_OBJECTS:wick> COMMAND_EXPAND_LISTS)
+           $<TARGET_OBJECTS:wick> ${shared_files} COMMAND_EXPAND_LISTS)
 endif()
 
 # The runtime's tests once more under ThreadSanitizer, with everything they link.

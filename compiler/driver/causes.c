@@ -239,8 +239,9 @@ static void visit_span(void *context, uint64_t from, uint64_t to, uint32_t owner
 static void charge(walk *w) {
   charging c = {.w = w};
   wk_accel_span *spans;
-  size_t n = wk_sim_spans_of(w->x->run, &spans, &c.command);
-  wk_accel_charge_walk(spans, n, w->x->run->result.cycles, visit_span, &c);
+  size_t n;
+  wk_xcheck(wk_sim_spans_of(w->x->run, &spans, &c.command, &n));
+  wk_xcheck(wk_accel_charge_walk(spans, n, w->x->run->result.cycles, visit_span, &c));
   free(spans);
   free(c.command);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "compiler/driver/text.h"
+#include "sim/build.h"
 
 const char *const wk_sim_models[] = {"functional", "timing", "rtl", NULL};
 
@@ -37,9 +38,14 @@ void wk_sim_progress_show(void *context, const char *what, int percent) {
   else wk_progress("%s ... %d %%", what, percent);
 }
 
+static wk_status find_rtl(void *context, const wk_machine *m, const wk_sim_model **model) {
+  wk_sim_build_options o = {.progress = wk_sim_progress_show, .context = context};
+  return wk_sim_find_rtl(&o, m, model);
+}
+
 void wk_sim_choose_model(int model, wk_sim_progress_line *line) {
-  const wk_sim_device_options o = {.model = (wk_sim_kind)model, .progress = wk_sim_progress_show,
-                                   .context = line};
+  const wk_sim_device_options o = {.model = (wk_sim_kind)model, .find = find_rtl,
+                                   .find_context = line};
   wk_sim_device_configure(&o);
 }
 

@@ -93,8 +93,10 @@ static void print_total(const package_run *p) {
 }
 
 static wk_status run_network(package_run *p) {
-  const wk_sim_device_options device = {.machine = p->o->machine, .memory = p->o->dram,
-                                        .run = run_job, .context = p};
+  wk_machine machine;
+  if (p->o->machine) WK_TRY(wk_machine_read(p->o->machine, &machine));
+  const wk_sim_device_options device = {.machine = p->o->machine ? &machine : NULL,
+                                        .memory = p->o->dram, .run = run_job, .context = p};
   const wk_run_opts o = {.input = p->o->input, .entry = p->o->entry, .repeat = 1,
                          .random = p->o->random == WK_SIM_UNSET ? 1 : p->o->random};
   wk_run_job job;
@@ -132,7 +134,8 @@ static wk_status check_single(const package_run *p) {
 static wk_status check_machine(const package_run *p) {
   wk_stream *s = wk_stream_new(&p->parts.parts[0].unit->machine, p->path);
   wk_machine m;
-  wk_status status = wk_sim_choose_machine(p->o, s, &m);
+  wk_status status = s ? wk_sim_choose_machine(p->o, s, &m)
+                       : wk_error(WK_RESOURCE, "out of memory");
   if (!status) status = wk_status_place(wk_stream_fits(s, &m), p->path);
   wk_stream_free(s);
   return status;

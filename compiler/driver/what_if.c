@@ -60,6 +60,7 @@ static uint64_t cycles_with(const experiment *e, int assumed, int64_t channels) 
   wk_timing_result r;
   wk_timing_run(&job, &r);
   free(made);
+  if (r.no_memory) wk_xcheck(wk_error(WK_RESOURCE, "out of memory"));
   return r.counters[WK_COUNTER_cycles];
 }
 

@@ -1,7 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What libwick_accel.so exports, the functional model for programs without a compiler. */
+ * What libwick_accel.so exports: the models of the accelerator that are in C, for programs without
+ * a compiler. */
+#include <string.h>
+
+#include "sim/accel.h"
 #include "sim/device.h"
 
-__attribute__((visibility("default"))) const wick_device *wick_device_plugin(void) {
-  return wk_sim_device();
+#define EXPORT __attribute__((visibility("default")))
+
+static char memory[256]; /* what the configuration points to */
+
+EXPORT const wick_device *wick_device_plugin(void) { return wk_sim_device(); }
+
+static wick_status refuse(wick_error_detail *detail, const char *place, const char *why) {
+  if (detail)
+    snprintf(detail->text, sizeof detail->text, "%s%s%s", place ? place : "", place ? ": " : "",
+             why);
+  return WICK_BAD_ARGUMENT;
+}
+
+static wick_status check_memory(const char *text, wick_error_detail *detail) {
+  wk_machine m;
+  wk_machine_defaults(&m);
+  wk_status s = wk_machine_override(&m, text);
+  if (!s) return WICK_OK;
+  wick_status status = refuse(detail, s->place, s->message);
+  if (s->code == WK_RESOURCE) status = WICK_NO_MEMORY;
+  wk_status_free(s);
+  return status;
+}
+
+EXPORT wick_status wick_accel_configure(const wick_accel_options *options,
+                                        wick_error_detail *detail) {
+  static const wick_accel_options none;
+  const wick_accel_options *o = options ? options : &none;
+  wick_status status = WICK_OK;
+  if (detail) detail->text[0] = '\0';
+  if (o->model != WICK_ACCEL_FUNCTIONAL && o->model != WICK_ACCEL_TIMING)
+    return refuse(detail, NULL, "there is no such model");
+  if (o->memory && strlen(o->memory) >= sizeof memory)
+    return refuse(detail, NULL, "the memory's keys are too long");
+  if (o->memory) status = check_memory(o->memory, detail);
+  if (status != WICK_OK) return status;
+  if (o->memory) strcpy(memory, o->memory);
+  wk_sim_device_configure(&(wk_sim_device_options){
+      .model = o->model == WICK_ACCEL_TIMING ? WK_SIM_TIMING : WK_SIM_FUNCTIONAL,
+      .memory = o->memory ? memory : NULL});
+  return WICK_OK;
 }

@@ -11,6 +11,7 @@
 
 #include "runtime/internal.h"
 #include "runtime/wick.h"
+#include "sim/build.h"
 #include "sim/device.h"
 #include "targets/accel/check/check.h"
 #include "targets/accel/isa/unit_emit.h"
@@ -122,7 +123,10 @@ static void timing_model_runs_packages(void **state) {
 }
 
 static void rtl_runs_packages(void **state) {
-  run_sessions(*state, &(wk_sim_device_options){.model = WK_SIM_RTL, .machine = "tiny"});
+  wk_machine tiny;
+  expect_good(wk_machine_read("tiny", &tiny));
+  run_sessions(*state, &(wk_sim_device_options){.model = WK_SIM_RTL, .find = wk_sim_find_rtl,
+                                                .machine = &tiny});
 }
 
 /* The hook of `wick sim`. */
@@ -223,7 +227,7 @@ static void gaps_stay_as_they_are(void **state) {
   expect_good(wk_package_bytes(p, &data, &size));
   for (int kind = WK_SIM_FUNCTIONAL; kind <= WK_SIM_RTL; kind++) {
     uint8_t x[44], y[44];
-    wk_sim_device_configure(&(wk_sim_device_options){.model = (wk_sim_kind)kind});
+    wk_sim_device_configure(&(wk_sim_device_options){(wk_sim_kind)kind, .find = wk_sim_find_rtl});
     assert_int_equal(wick_model_load_memory(data, size, NULL, &model), WICK_OK);
     assert_int_equal(wick_session_create(model, 0, 1, &session), WICK_OK);
     for (int i = 0; i < 44; i++) x[i] = (uint8_t)(100 + i), y[i] = (uint8_t)i;
@@ -251,7 +255,9 @@ static wick_status load(const fixture *f, wick_error_detail *why) {
 
 static void other_machines_are_named(void **state) {
   wick_error_detail why;
-  wk_sim_device_configure(&(wk_sim_device_options){.machine = "base"});
+  wk_machine base;
+  expect_good(wk_machine_read("base", &base));
+  wk_sim_device_configure(&(wk_sim_device_options){.machine = &base});
   assert_int_equal(load(*state, &why), WICK_BAD_MACHINE);
   const char *want = "compiled for machine 'tiny', this is 'base': array is 8, not 16, ";
   assert_memory_equal(why.text, want, strlen(want));
@@ -259,6 +265,9 @@ static void other_machines_are_named(void **state) {
   assert_int_equal(load(*state, &why), WICK_OK);
   wk_sim_device_configure(&(wk_sim_device_options){.memory = "sizes=65536"});
   assert_int_equal(load(*state, &why), WICK_BAD_MACHINE);
+  wk_sim_device_configure(&(wk_sim_device_options){.model = WK_SIM_RTL});
+  assert_int_equal(load(*state, &why), WICK_DEVICE_FAILED);
+  assert_string_equal(why.text, "this program has no RTL model");
   wk_sim_device_configure(&(wk_sim_device_options){0});
 }
 
@@ -407,7 +416,7 @@ static const reader_case reader_cases[] = {
     {0, 0, 0, GONE,
      "section commands: command 0 (LD): field 'dram': bytes up to 64 of a segment of 0"},
     {1, 0, 0, GONE, "section machine is missing"},
-    {1, 0, '@', BYTE, "section machine:1: no file may include another"},
+    {1, 0, '@', BYTE, "section machine:1: no KEY = NUMBER;"},
     {2, 0, 3, CUT, "section commands: 1021 bytes are no rows of 64"},
     {2, 0, 64, CUT, "section segments: 16 bytes for 15 commands"},
     {3, 0, 1, CUT, "section segments: 15 bytes for 16 commands"},

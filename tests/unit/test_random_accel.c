@@ -268,14 +268,17 @@ static void rtl_and_memories(void **state) {
     char target[80];
     wk_module *m = draw(seed);
     const char *machine = machines[seed % 5];
+    wk_machine hardware;
+    assert_null(wk_machine_read(machine, &hardware));
     attempt a = {.target = {.target = target, .prefetch = "auto", .effort = "1"},
                  .has_no_steps = true};
     snprintf(target, sizeof target, "accel:%s", machine);
     for (int k = 0; k < (seed == 6000 ? 20 : 1); k++) {
       char memory[80];
       snprintf(memory, sizeof memory, "jitter=%d,seed=%d,latency=%d", k * 40, k + 1, 60 + 25 * k);
-      wk_sim_device_configure(&(wk_sim_device_options){.model = WK_SIM_RTL, .machine = machine,
-                                                       .memory = memory});
+      wk_sim_device_configure(&(wk_sim_device_options){.model = WK_SIM_RTL,
+                                                       .find = wk_sim_find_rtl,
+                                                       .machine = &hardware, .memory = memory});
       bad += !check_graph(seed, m, &a);
     }
     wk_str_free(&a.text);

@@ -77,7 +77,8 @@ static fixture *make_changed(const char *const *texts, uint32_t n, uint32_t step
   f->info = (wick_unit_info){.target = "accel", .spec = "tiny", .machine = "", .features = "",
                              .machine_hash = wk_machine_hash(&f->data.machine), .part_count = n};
   f->unit = (wick_device_unit){.info = &f->info, .sections = f->sections,
-                               .section_count = ACCEL_SECTIONS, .parts = f->parts, .part_count = n};
+                               .section_count = ACCEL_SECTIONS, .parts = f->parts, .part_count = n,
+                               .memory_limit = UINT64_MAX};
   return f;
 }
 
@@ -351,7 +352,7 @@ static wk_status run_in_stead(void *context, const wk_sim_device_job *job, wk_si
   if (hook.fails) return wk_error(hook.fails, "it was told so");
   WK_TRY(wk_sim_run_stream(job->stream, &wk_sim_timing, &o, out));
   memset(hook.charges, 0, sizeof hook.charges);
-  wk_sim_charge(out, job->info->step_count, hook.charges);
+  assert_null(wk_sim_charge(out, job->info->step_count, hook.charges));
   return NULL;
 }
 
@@ -483,7 +484,7 @@ static void failures_have_their_status(void **state) {
                         shown = {.io = (void *const[]){x, y}, .observer = observe};
   /* no model is built where another one runs the jobs */
   wk_sim_device_configure(&(wk_sim_device_options){.run = run_in_stead, .context = &hook,
-                                                   .model = WK_SIM_RTL, .rtl = "/none"});
+                                                   .model = WK_SIM_RTL});
   opened c = open_parts(f, part, 1);
   memset(y, 5, sizeof y);
   static const struct {

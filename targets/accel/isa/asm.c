@@ -13,6 +13,7 @@
 
 static wk_status begin_with(wk_asm_state *a, const wk_machine *m) {
   a->s = wk_stream_new(m, a->file);
+  if (!a->s) return wk_error(WK_RESOURCE, "out of memory");
   uint32_t row = wk_asm_symbol_row(a, "N");
   a->symbols.data[row].is_defined = true;
   a->symbols.data[row].kind = WK_ASM_LOOP; /* not to be defined again */

@@ -2,11 +2,12 @@
 #include "targets/accel/isa/charge.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The commands of a queue, in order. */
 typedef struct {
-  WK_VEC(uint32_t) commands;
-  size_t head, next; /* the first that has not retired, that has not started */
+  const uint32_t *commands;
+  size_t n, head, next; /* the first that has not retired, that has not started */
 } queue_walk;
 
 typedef struct {
@@ -19,7 +20,7 @@ static bool is_compute(int queue) { return queue == WK_QUEUE_ex || queue == WK_Q
 
 static uint32_t number_of(const walk *w, int queue, size_t i) {
   const queue_walk *q = &w->queues[queue];
-  return i < q->commands.n ? q->commands.data[i] : WK_ACCEL_NOBODY;
+  return i < q->n ? q->commands[i] : WK_ACCEL_NOBODY;
 }
 
 static const wk_accel_span *at(const walk *w, int queue, size_t i) {
@@ -69,36 +70,53 @@ static uint32_t owner(const walk *w, uint64_t now) {
  * the one behind it, and so on: from the last one back. */
 static void hand_over(walk *w) {
   const queue_walk *ex = &w->queues[WK_QUEUE_ex];
-  for (size_t i = ex->commands.n; i-- > 1;) {
+  for (size_t i = ex->n; i-- > 1;) {
     const wk_accel_span *next = at(w, WK_QUEUE_ex, i);
-    wk_accel_span *s = &w->spans[ex->commands.data[i - 1]];
+    wk_accel_span *s = &w->spans[ex->commands[i - 1]];
     uint64_t latest = next->retire > next->array ? next->retire - next->array : 0;
     if (latest < next->start) latest = next->start;
     if (latest < s->retire) s->retire = latest;
   }
 }
 
-/* A MARK computes nothing: whose cycles they are is decided by what it stands between. */
-void wk_accel_charge_walk(const wk_accel_span *spans, size_t n, uint64_t cycles,
-                          wk_accel_charge_visit *visit, void *context) {
-  walk w = {.spans = wk_xcalloc(n, sizeof *spans), .last = WK_ACCEL_NOBODY};
-  for (uint32_t i = 0; i < n; i++) {
-    w.spans[i] = spans[i];
-    if (spans[i].opcode != WK_CMD_MARK) wk_vec_push(&w.queues[spans[i].queue].commands, i);
+/* The numbers of the n commands, queue behind queue. A MARK computes nothing: whose cycles they are
+ * is decided by what it stands between. */
+static void sort_by_queue(walk *w, size_t n, uint32_t *numbers) {
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) {
+    w->queues[q].commands = numbers;
+    for (uint32_t i = 0; i < n; i++)
+      if (w->spans[i].queue == q && w->spans[i].opcode != WK_CMD_MARK) *numbers++ = i;
+    w->queues[q].n = (size_t)(numbers - w->queues[q].commands);
   }
-  hand_over(&w);
+}
+
+static void visit_all(walk *w, uint64_t cycles, wk_accel_charge_visit *visit, void *context) {
   for (uint64_t now = 0, next; now < cycles; now = next) {
     bool transfers = false, computes = false;
-    advance(&w, now);
-    next = next_event(&w, cycles);
+    advance(w, now);
+    next = next_event(w, cycles);
     for (int q = 0; q < WK_QUEUE_COUNT; q++) {
-      const wk_accel_span *s = head_of(&w, q);
+      const wk_accel_span *s = head_of(w, q);
       if (s && s->start <= now) *(is_compute(q) ? &computes : &transfers) = true;
     }
-    visit(context, now, next, owner(&w, now), transfers, computes);
+    visit(context, now, next, owner(w, now), transfers, computes);
   }
-  for (int q = 0; q < WK_QUEUE_COUNT; q++) wk_vec_free(&w.queues[q].commands);
+}
+
+wk_status wk_accel_charge_walk(const wk_accel_span *spans, size_t n, uint64_t cycles,
+                               wk_accel_charge_visit *visit, void *context) {
+  walk w = {.spans = malloc((n + 1) * sizeof *spans), .last = WK_ACCEL_NOBODY};
+  uint32_t *numbers = malloc((n + 1) * sizeof *numbers);
+  wk_status s = w.spans && numbers ? NULL : wk_error(WK_RESOURCE, "out of memory");
+  if (!s) {
+    memcpy(w.spans, spans, n * sizeof *spans);
+    sort_by_queue(&w, n, numbers);
+    hand_over(&w);
+    visit_all(&w, cycles, visit, context);
+  }
+  free(numbers);
   free(w.spans);
+  return s;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -119,7 +137,7 @@ static void add(void *context, uint64_t from, uint64_t to, uint32_t owner, bool 
   if (transfers && computes) c->overlapped += to - from;
 }
 
-void wk_accel_charge_cycles(const wk_accel_span *spans, size_t n, uint64_t cycles, uint32_t layers,
-                            wk_accel_charge *out) {
-  wk_accel_charge_walk(spans, n, cycles, add, &(sums){spans, layers, out});
+wk_status wk_accel_charge_cycles(const wk_accel_span *spans, size_t n, uint64_t cycles,
+                                 uint32_t layers, wk_accel_charge *out) {
+  return wk_accel_charge_walk(spans, n, cycles, add, &(sums){spans, layers, out});
 }

@@ -24,8 +24,8 @@ typedef struct {
 } wk_accel_charge;
 
 /* Adds `cycles` cycles to out[0 .. layers], by operator; 0 is what belongs to none. Linear in n. */
-void wk_accel_charge_cycles(const wk_accel_span *spans, size_t n, uint64_t cycles, uint32_t layers,
-                            wk_accel_charge *out);
+wk_status wk_accel_charge_cycles(const wk_accel_span *spans, size_t n, uint64_t cycles,
+                                 uint32_t layers, wk_accel_charge *out) WK_MUST_CHECK;
 
 /* Cycles [from, to) are those of span `owner`, which may start at `to` or later; WK_ACCEL_NOBODY:
  * there is none any more. Transfers and compute: something of the kind is under way. */
@@ -34,7 +34,7 @@ typedef void wk_accel_charge_visit(void *context, uint64_t from, uint64_t to, ui
                                    bool transfers, bool computes);
 /* All cycles in the order of time, by the rule above. Spans that never started are to be left
  * out. */
-void wk_accel_charge_walk(const wk_accel_span *spans, size_t n, uint64_t cycles,
-                          wk_accel_charge_visit *visit, void *context);
+wk_status wk_accel_charge_walk(const wk_accel_span *spans, size_t n, uint64_t cycles,
+                               wk_accel_charge_visit *visit, void *context) WK_MUST_CHECK;
 
 #endif

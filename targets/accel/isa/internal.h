@@ -38,7 +38,7 @@ uint64_t wk_isa_duration_store(const wk_machine *m, const wk_isa_command *c);
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* The rows that hardware sees, one a line, without texts: what is hashed. */
-void wk_isa_canonical(wk_str *b);
+void wk_isa_hash(wk_hasher *h);
 const char *wk_isa_kind_text(wk_isa_kind kind); /* "unsigned", "flag"; of a choice "map" */
 void wk_isa_field_range(const wk_isa_field *f, int64_t *low, int64_t *high); /* of its bits */
 int wk_isa_choice_bits(wk_isa_kind kind);       /* of the field that holds it */

@@ -180,21 +180,20 @@ wk_text24 wk_isa_counter_name(int counter) {
 
 /* ---- what is hashed -------------------------------------------------------------------------- */
 
-void wk_isa_canonical(wk_str *b) {
-#define QUEUE(name, number, doc) wk_str_add(b, "queue " #name " " #number "\n");
-#define HEADER(name, bits, doc) wk_str_add(b, "header " #name " " #bits "\n");
-#define COMMAND(NAME, opcode, queues, doc) \
-  wk_str_add(b, "command " #NAME " " #opcode " " #queues "\n");
-#define FIELD(NAME, name, bits, kind, def, doc) \
-  wk_str_add(b, "field " #name " " #bits " " #kind "\n");
-#define CHOICE(kind, name, value, doc) wk_str_add(b, "choice " #kind " " #name " " #value "\n");
+void wk_isa_hash(wk_hasher *h) {
+#define ADD(text) wk_hash_add(h, text, sizeof text - 1)
+#define QUEUE(name, number, doc) ADD("queue " #name " " #number "\n");
+#define HEADER(name, bits, doc) ADD("header " #name " " #bits "\n");
+#define COMMAND(NAME, opcode, queues, doc) ADD("command " #NAME " " #opcode " " #queues "\n");
+#define FIELD(NAME, name, bits, kind, def, doc) ADD("field " #name " " #bits " " #kind "\n");
+#define CHOICE(kind, name, value, doc) ADD("choice " #kind " " #name " " #value "\n");
 #include "targets/accel/isa.def"
-#define REG(NAME, offset, access, doc) \
-  wk_str_add(b, "register " #NAME " " #offset " " #access "\n");
-#define ERROR(name, code, doc) wk_str_add(b, "error " #name " " #code "\n");
-#define STATE(name, doc) wk_str_add(b, "state " #name "\n");
-#define COUNTER(name, doc) wk_str_add(b, "counter " #name "\n");
+#define REG(NAME, offset, access, doc) ADD("register " #NAME " " #offset " " #access "\n");
+#define ERROR(name, code, doc) ADD("error " #name " " #code "\n");
+#define STATE(name, doc) ADD("state " #name "\n");
+#define COUNTER(name, doc) ADD("counter " #name "\n");
 #include "targets/accel/regs.def"
+#undef ADD
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */

@@ -66,9 +66,10 @@ static int compare(wk_fraction a, wk_fraction b) {
   return x < y ? -1 : x > y;
 }
 
+/* Of a row of machine.def, which is one. */
 static wk_fraction literal(const char *text) {
   wk_fraction f = {0, 1};
-  if (!wk_fraction_parse(text, &f)) abort(); /* a row of machine.def */
+  (void)wk_fraction_parse(text, &f);
   return f;
 }
 
@@ -84,15 +85,22 @@ static void set_value(wk_machine *m, const wk_machine_key *k, wk_fraction v) {
   else *(int64_t *)at = v.num;
 }
 
+/* "256", "0.0625": at most six decimals. */
+typedef struct { char s[48]; } value_text;
+
+static value_text text_of(wk_fraction v) {
+  value_text t;
+  int64_t rest = llabs(v.num % v.den);
+  int n = snprintf(t.s, sizeof t.s, "%s%lld%s", v.num < 0 ? "-" : "",
+                   (long long)llabs(v.num / v.den), rest ? "." : "");
+  for (; rest != 0 && n < (int)sizeof t.s - 1; rest = rest * 10 % v.den)
+    t.s[n++] = (char)('0' + rest * 10 / v.den);
+  t.s[n] = 0;
+  return t;
+}
+
 void wk_machine_key_text(wk_str *b, const wk_machine *m, const wk_machine_key *k) {
-  wk_fraction v = value_of(m, k);
-  int64_t rest = v.num % v.den;
-  if (v.num < 0) wk_str_add(b, "-");
-  wk_str_printf(b, "%lld", (long long)llabs(v.num / v.den));
-  if (rest == 0) return;
-  wk_str_add(b, ".");
-  for (rest = llabs(rest); rest != 0; rest = rest * 10 % v.den)
-    wk_str_printf(b, "%d", (int)(rest * 10 / v.den));
+  wk_str_add(b, text_of(value_of(m, k)).s);
 }
 
 void wk_machine_text(wk_str *b, const wk_machine *m) {
@@ -114,16 +122,9 @@ wk_status wk_machine_set(wk_machine *m, const wk_machine_key *k, wk_fraction v, 
   const char *gap = *k->unit ? " " : "";
   if (k->kind != WK_KEY_FRACTION && v.den != 1)
     return wk_error_at(WK_INPUT, place, "%s must be a whole number", k->name);
-  if (compare(v, low) < 0 || compare(v, high) > 0) {
-    wk_machine shown = {0};
-    wk_str b = {0};
-    set_value(&shown, k, v);
-    wk_machine_key_text(&b, &shown, k);
-    wk_status s = wk_error_at(WK_INPUT, place, "%s = %s is outside %s to %s%s%s", k->name, b.s,
-                              k->min, k->max, gap, k->unit);
-    wk_str_free(&b);
-    return s;
-  }
+  if (compare(v, low) < 0 || compare(v, high) > 0)
+    return wk_error_at(WK_INPUT, place, "%s = %s is outside %s to %s%s%s", k->name, text_of(v).s,
+                       k->min, k->max, gap, k->unit);
   if (k->is_pow2 && (v.num & (v.num - 1)))
     return wk_error_at(WK_INPUT, place, "%s = %lld must be a power of two", k->name,
                        (long long)v.num);
@@ -218,13 +219,12 @@ static wk_status unknown(const char *name, const char *item) {
 }
 
 static wk_status override_one(wk_machine *m, char *item) {
-  char *equals = strchr(item, '=');
+  char *equals = strchr(item, '='), name[96];
   if (!equals || equals == item)
     return wk_error(WK_USAGE, "'%s' is not of the form KEY=NUMBER", item);
-  char *name = wk_xstrdup(item);
   wk_fraction v;
   wk_status s = NULL;
-  name[equals - item] = 0;
+  snprintf(name, sizeof name, "%.*s", (int)(equals - item < 95 ? equals - item : 95), item);
   const wk_machine_key *k = find_short(name);
   if (!k) s = unknown(name, item);
   else if (k->kind == WK_KEY_HARDWARE)
@@ -232,15 +232,13 @@ static wk_status override_one(wk_machine *m, char *item) {
   else if (!wk_fraction_parse(equals + 1, &v))
     s = wk_error_at(WK_USAGE, item, "'%s' is no number of at most six decimals", equals + 1);
   else s = wk_machine_set(m, k, v, item);
-  if (s) s->code = WK_USAGE;
-  free(name);
-  return s;
+  return wk_status_as(s, WK_USAGE);
 }
 
 wk_status wk_machine_override(wk_machine *m, const char *text) {
-  char *copy = wk_xstrdup(text), *at = copy;
+  char *copy = strdup(text), *at = copy;
   wk_machine changed = *m;
-  wk_status s = NULL;
+  wk_status s = copy ? NULL : wk_error(WK_RESOURCE, "out of memory");
   while (!s && at) {
     char *item = at, *comma = strchr(at, ',');
     if (comma) *comma = 0;
@@ -256,26 +254,29 @@ wk_status wk_machine_override(wk_machine *m, const char *text) {
 /* ---- identity -------------------------------------------------------------------------------- */
 
 uint64_t wk_machine_hash(const wk_machine *m) {
-  wk_str b = {0};
-  wk_isa_canonical(&b);
+  wk_hasher h;
+  char line[96];
+  wk_hash_begin(&h);
+  wk_isa_hash(&h);
   for (size_t i = 0; i < WK_KEY_COUNT; i++) {
     const wk_machine_key *k = &wk_machine_keys[i];
-    if (k->kind == WK_KEY_HARDWARE)
-      wk_str_printf(&b, "key %s %lld\n", k->name, (long long)value_of(m, k).num);
+    if (k->kind != WK_KEY_HARDWARE) continue;
+    int n = snprintf(line, sizeof line, "key %.64s %lld\n", k->name,
+                     (long long)value_of(m, k).num);
+    wk_hash_add(&h, line, (size_t)n);
   }
-  uint64_t hash = wk_hash64(b.s, b.n, 0);
-  wk_str_free(&b);
-  return hash;
+  return wk_hash_end(&h);
 }
 
-bool wk_machine_difference(wk_str *b, const wk_machine *got, const wk_machine *want) {
-  bool any = false;
+wk_difference_text wk_machine_difference(const wk_machine *got, const wk_machine *want) {
+  wk_difference_text t = {""};
+  size_t at = 0;
   for (size_t i = 0; i < WK_KEY_COUNT; i++) {
     const wk_machine_key *k = &wk_machine_keys[i];
     if (k->kind != WK_KEY_HARDWARE || compare(value_of(got, k), value_of(want, k)) == 0) continue;
-    wk_str_printf(b, "%s%s is %lld, not %lld", any ? ", " : "", k->name,
-                  (long long)value_of(got, k).num, (long long)value_of(want, k).num);
-    any = true;
+    int n = snprintf(t.s + at, sizeof t.s - at, "%s%s is %lld, not %lld", at ? ", " : "", k->name,
+                     (long long)value_of(got, k).num, (long long)value_of(want, k).num);
+    at = (size_t)n < sizeof t.s - at ? at + (size_t)n : sizeof t.s - 1;
   }
-  return any;
+  return t;
 }

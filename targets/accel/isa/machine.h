@@ -53,6 +53,10 @@ wk_status wk_machine_read(const char *name_or_path, wk_machine *out) WK_MUST_CHE
 /* Text of such a file; `name` is what messages call it. */
 wk_status wk_machine_parse(const char *text, size_t n, const char *name,
                            wk_machine *out) WK_MUST_CHECK;
+/* Text as wk_machine_text makes it, one "KEY = NUMBER;" a line: what packages hold. Messages name
+ * `place`. It is read without libconfig, which ends the process where there is no memory. */
+wk_status wk_machine_read_rows(const char *text, size_t n, const char *place,
+                               wk_machine *out) WK_MUST_CHECK;
 /* Such a text, with every key. */
 void wk_machine_text(wk_str *b, const wk_machine *m);
 /* "latency=500,bytes=8": RUN keys, the prefix dram_ may be left out. */
@@ -83,8 +87,9 @@ const char *wk_machine_preset_text(const char *name);
 /* Over the rows of isa.def and regs.def that hardware sees, and the hardware keys. */
 uint64_t wk_machine_hash(const wk_machine *m);
 /* One line that says in what `got` differs from `want` ("array is 8, not 16"), for whoever refuses
- * because of the hashes; false when it is not in a key. */
-bool wk_machine_difference(wk_str *b, const wk_machine *got, const wk_machine *want);
+ * because of the hashes; "" when it is not in a key. */
+typedef struct { char s[1024]; } wk_difference_text;
+wk_difference_text wk_machine_difference(const wk_machine *got, const wk_machine *want);
 
 /* ---- derived --------------------------------------------------------------------------------- */
 

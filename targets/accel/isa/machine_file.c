@@ -111,6 +111,7 @@ static bool fraction_of(double v, wk_fraction *out) {
 wk_status wk_machine_setting_key(const config_setting_t *s, const char *name,
                                  const wk_machine_key **out) {
   const char *key = config_setting_name(s);
+  if (!key) return wk_error_at(WK_INPUT, wk_machine_place(name, s).s, "a value without a key");
   *out = wk_machine_key_find(key);
   return *out ? NULL : unknown(key, wk_machine_place(name, s).s);
 }
@@ -161,7 +162,8 @@ static void set_name(wk_machine *m, const char *path) {
 
 wk_status wk_machine_config(const char *text, size_t n, const char *name, config_t *out) {
   WK_TRY(pre_check(text, n, name));
-  char *copy = wk_xmalloc(n + 1);
+  char *copy = malloc(n + 1);
+  if (!copy) return wk_error_at(WK_RESOURCE, name, "out of memory");
   memcpy(copy, text, n);
   copy[n] = 0;
   wk_status s = check_numbers(copy, name);

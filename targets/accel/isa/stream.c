@@ -7,21 +7,28 @@
 typedef unsigned long long ull;
 
 wk_stream *wk_stream_new(const wk_machine *m, const char *source) {
-  wk_arena *a = wk_arena_new();
-  wk_stream *s = wk_arena_alloc(a, sizeof *s);
-  s->arena = a;
+  wk_stream *s = calloc(1, sizeof *s);
+  char *copy = s ? strdup(source ? source : "") : NULL;
+  if (!copy) {
+    free(s);
+    return NULL;
+  }
   s->machine = *m;
-  s->source = wk_arena_strdup(a, source ? source : "");
+  s->source = copy;
   return s;
 }
 
 void wk_stream_free(wk_stream *s) {
   if (!s) return;
-  for (size_t i = 0; i < s->regions.n; i++) free(s->regions.data[i].own);
+  for (size_t i = 0; i < s->regions.n; i++) {
+    free(s->regions.data[i].own);
+    free(s->regions.data[i].name);
+  }
   wk_vec_free(&s->regions);
   wk_vec_free(&s->bytes);
   wk_vec_free(&s->lines);
-  wk_arena_free(s->arena);
+  free(s->source);
+  free(s);
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -30,10 +37,12 @@ wk_status wk_stream_add_bytes(wk_stream *s, const uint8_t bytes[WK_COMMAND_BYTES
   wk_isa_command c;
   if (s->n + 1 >= WK_STREAM_COMMANDS)
     return wk_error(WK_RESOURCE, "a stream has fewer than %u commands", WK_STREAM_COMMANDS);
-  wk_vec_reserve(&s->bytes, s->bytes.n + WK_COMMAND_BYTES);
+  if (!wk_vec_try_reserve(&s->bytes, s->bytes.n + WK_COMMAND_BYTES) ||
+      !wk_vec_try_reserve(&s->lines, s->lines.n + 1))
+    return wk_error(WK_RESOURCE, "out of memory");
   memcpy(s->bytes.data + s->bytes.n, bytes, WK_COMMAND_BYTES);
   s->bytes.n += WK_COMMAND_BYTES;
-  wk_vec_push(&s->lines, line);
+  s->lines.data[s->lines.n++] = line;
   s->n++;
   if (wk_isa_decode(bytes, &c) && c.opcode != WK_CMD_END && c.queue < WK_QUEUE_COUNT)
     s->issued[c.queue]++;
@@ -96,9 +105,10 @@ wk_status wk_stream_region(wk_stream *s, const char *name, uint64_t address, uin
   if (s->regions.n >= WK_REGIONS_MAX)
     return wk_error(WK_RESOURCE, "there are more than %d memories", WK_REGIONS_MAX);
   WK_TRY(check_place(s, name, address, size));
-  const wk_image r = {.name = wk_arena_strdup(s->arena, name), .address = address, .size = size};
-  wk_vec_push(&s->regions, r);
-  *out = &s->regions.data[s->regions.n - 1];
+  char *copy = wk_vec_try_reserve(&s->regions, s->regions.n + 1) ? strdup(name) : NULL;
+  if (!copy) return wk_error(WK_RESOURCE, "out of memory");
+  *out = &s->regions.data[s->regions.n++];
+  **out = (wk_image){.name = copy, .address = address, .size = size};
   return NULL;
 }
 
@@ -177,10 +187,7 @@ wk_status wk_stream_validate(const wk_stream *s) {
 }
 
 wk_status wk_stream_fits(const wk_stream *s, const wk_machine *m) {
-  wk_str b = {0};
-  wk_status status = NULL;
-  if (wk_machine_difference(&b, &s->machine, m))
-    status = wk_error(WK_INPUT, "is for machine '%s', not '%s': %s", s->machine.name, m->name, b.s);
-  wk_str_free(&b);
-  return status;
+  wk_difference_text t = wk_machine_difference(&s->machine, m);
+  if (!t.s[0]) return NULL;
+  return wk_error(WK_INPUT, "is for machine '%s', not '%s': %s", s->machine.name, m->name, t.s);
 }

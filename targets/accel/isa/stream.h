@@ -15,7 +15,7 @@
 
 /* A named part of memory. Regions, commands and mark area do not overlap. */
 typedef struct {
-  const char *name;
+  char *name;
   uint64_t address, size;
   const uint8_t *data; /* `size` bytes to begin with; NULL: whatever is there */
   uint8_t *own;        /* the same, unless they are borrowed */
@@ -24,9 +24,8 @@ typedef struct {
 } wk_image;
 
 typedef struct {
-  wk_arena *arena;
   wk_machine machine;
-  const char *source; /* the text's file name, for messages; "" */
+  char *source; /* the text's file name, for messages; "" */
   WK_VEC(uint8_t) bytes;         /* n commands of 64 */
   WK_VEC(uint32_t) lines;        /* of the text, for every command; 0: none */
   uint32_t n;                    /* commands */
@@ -36,6 +35,7 @@ typedef struct {
   bool is_address_given, is_marks_given;
 } wk_stream;
 
+/* NULL: there is no memory. */
 wk_stream *wk_stream_new(const wk_machine *m, const char *source);
 void wk_stream_free(wk_stream *s); /* NULL ok */
 

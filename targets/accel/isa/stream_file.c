@@ -247,7 +247,7 @@ wk_status wk_stream_read_memory(const void *data, size_t n, wk_stream **out) {
   const char *text = (const char *)row_at(&r, MACHINE, 0);
   WK_TRY(wk_machine_parse(text, (size_t)r.h.section[MACHINE].size, name, &m));
   wk_stream *s = wk_stream_new(&m, source);
-  wk_status status = read_all(&r, &meta, s);
+  wk_status status = s ? read_all(&r, &meta, s) : wk_error(WK_RESOURCE, "out of memory");
   if (status) wk_stream_free(s);
   else *out = s;
   return status;

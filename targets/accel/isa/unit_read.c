@@ -35,7 +35,7 @@ static wk_status read_machine(const wk_accel_section *s, size_t n, const char *n
   const void *text;
   uint32_t size;
   WK_TRY(take(s, n, WK_ACCEL_MACHINE, 1, &text, &size));
-  WK_TRY(wk_machine_parse(text, size, "section " WK_ACCEL_MACHINE, m));
+  WK_TRY(wk_machine_read_rows(text, size, "section " WK_ACCEL_MACHINE, m));
   snprintf(m->name, sizeof m->name, "%s", name && *name ? name : "?");
   wk_text_clean(m->name);
   return NULL;

@@ -20,10 +20,12 @@ typedef struct {
   size_t n;
 } segments;
 
+/* A list of NULL: there is no memory. */
 static segments list_segments(const wk_accel_unit *u, const wk_accel_part *p,
                               const wk_accel_io *io, size_t n_io) {
   segments s = {.n = WK_SEGMENT_IO + n_io};
-  s.list = wk_xcalloc(s.n, sizeof *s.list);
+  s.list = calloc(s.n, sizeof *s.list);
+  if (!s.list) return s;
   s.list[WK_SEGMENT_CONST] = (segment){.name = WK_ACCEL_CONST_REGION, .bytes = u->const_bytes};
   s.list[WK_SEGMENT_WORK] = (segment){.name = WK_ACCEL_WORK_REGION, .bytes = p->work_bytes};
   for (size_t i = 0; i < n_io; i++)
@@ -134,13 +136,14 @@ wk_status wk_accel_part_stream(const wk_accel_unit *u, uint32_t part, const wk_a
   const wk_accel_part *p = &u->parts[part];
   wk_stream *stream = wk_stream_new(at->machine ? at->machine : &u->machine, at->source);
   segments s = list_segments(u, p, io, n_io);
-  wk_status status = fill(stream, &s, u, p, at);
-  if (!status && regions) {
-    *regions = wk_xcalloc(n_io, sizeof **regions);
-    for (size_t i = 0; i < n_io; i++) (*regions)[i] = s.list[WK_SEGMENT_IO + i].region;
-  }
+  uint32_t *numbers = calloc(n_io + 1, sizeof *numbers);
+  wk_status status = stream && s.list && numbers ? fill(stream, &s, u, p, at)
+                                                 : wk_error(WK_RESOURCE, "out of memory");
+  for (size_t i = 0; !status && i < n_io; i++) numbers[i] = s.list[WK_SEGMENT_IO + i].region;
   free(s.list);
-  if (status) wk_stream_free(stream);
-  else *out = stream;
+  if (!status) *out = stream;
+  else wk_stream_free(stream);
+  if (!status && regions) *regions = numbers;
+  else free(numbers);
   return status;
 }

@@ -48,6 +48,8 @@ struct wk_dram {
   uint64_t next_beat;    /* cycle from which the oldest beat is on the bus; UINT64_MAX: none */
   WK_VEC(response) responses;
   size_t responses_head;
+  uint32_t others; /* of the pending, those of others */
+  bool has_failed;
 };
 
 static void drop_burst(burst *b) {
@@ -58,6 +60,7 @@ static void drop_burst(burst *b) {
 void wk_dram_reset(wk_dram *d) {
   for (size_t i = 0; i < d->pending.n; i++) drop_burst(&d->pending.data[i]);
   while (d->replies_head < d->replies.n) free(d->replies.data[d->replies_head++].data);
+  d->others = 0;
   d->pending.n = d->replies.n = d->replies_head = d->responses.n = d->responses_head = 0;
   d->now = d->free_at = d->answers = d->traffic = 0;
   d->next_refresh = d->p.refresh_interval;
@@ -85,13 +88,26 @@ wk_dram_params wk_dram_params_of(const wk_machine *m) {
                           .size = (uint64_t)m->dram_size};
 }
 
+/* Room for all requests that may be inside at once, so that taking one cannot fail; twice that for
+ * queues, which move down only when they are full. */
+static bool reserve(wk_dram *d) {
+  size_t n = d->p.outstanding;
+  return wk_vec_try_reserve(&d->pending, n) && wk_vec_try_reserve(&d->replies, 2 * n) &&
+         wk_vec_try_reserve(&d->responses, 2 * n);
+}
+
 wk_dram *wk_dram_new(const wk_dram_params *p, uint8_t *memory) {
-  wk_dram *d = wk_xcalloc(1, sizeof *d);
+  wk_dram *d = calloc(1, sizeof *d);
+  if (!d) return NULL;
   d->p = *p;
   d->memory = memory;
   wk_dram_reset(d);
-  return d;
+  if (reserve(d)) return d;
+  wk_dram_free(d);
+  return NULL;
 }
+
+bool wk_dram_has_failed(const wk_dram *d) { return d->has_failed; }
 
 void wk_dram_free(wk_dram *d) {
   if (!d) return;
@@ -114,8 +130,14 @@ static void find_next_ready(wk_dram *d) {
     if (d->pending.data[i].ready < d->next_ready) d->next_ready = d->pending.data[i].ready;
 }
 
+/* Nothing is allocated here for whoever asks wk_dram_can_request. */
 static void add_burst(wk_dram *d, burst b) {
-  wk_vec_push(&d->pending, b);
+  if (!wk_vec_try_reserve(&d->pending, d->pending.n + 1)) {
+    drop_burst(&b);
+    d->has_failed = true;
+    return;
+  }
+  d->pending.data[d->pending.n++] = b;
   if (b.ready < d->next_ready) d->next_ready = b.ready;
 }
 
@@ -140,8 +162,13 @@ static void find_first_open(wk_dram *d) {
 void wk_dram_write(wk_dram *d, uint8_t id, uint32_t address, uint32_t beats) {
   burst b = {.ready = UINT64_MAX, .address = address, .beats = beats, .id = id, .is_write = true};
   if (d->memory) {
-    b.data = wk_xmalloc((size_t)beats * d->p.bus);
-    b.strobes = wk_xmalloc(beats * sizeof *b.strobes);
+    b.data = malloc((size_t)beats * d->p.bus);
+    b.strobes = malloc(beats * sizeof *b.strobes);
+  }
+  if (d->memory && (!b.data || !b.strobes)) {
+    drop_burst(&b);
+    b.data = NULL, b.strobes = NULL;
+    d->has_failed = true;
   }
   d->inside++;
   add_burst(d, b);
@@ -151,7 +178,7 @@ bool wk_dram_write_beat(wk_dram *d, const uint8_t *data, uint64_t strobe) {
   find_first_open(d);
   if (d->first_open == d->pending.n) return false;
   burst *b = &d->pending.data[d->first_open];
-  if (d->memory) {
+  if (b->data) {
     memcpy(b->data + (size_t)b->beats_here * d->p.bus, data, d->p.bus);
     b->strobes[b->beats_here] = strobe;
   }
@@ -184,7 +211,8 @@ static void find_next_beat(wk_dram *d) {
 static uint8_t *data_of(const wk_dram *d, const burst *b) {
   size_t n = (size_t)b->beats * d->p.bus, have = 0;
   if (!d->memory) return NULL;
-  uint8_t *data = wk_xcalloc(1, n);
+  uint8_t *data = calloc(1, n);
+  if (!data) return NULL;
   if (b->address < d->p.size) have = (d->p.size - b->address) / d->p.bus * d->p.bus;
   memcpy(data, d->memory + b->address, have < n ? have : n);
   return data;
@@ -193,8 +221,15 @@ static uint8_t *data_of(const wk_dram *d, const burst *b) {
 static void serve_read(wk_dram *d, const burst *b, uint64_t start) {
   const reply r = {.start = start, .answer = d->answers, .address = b->address, .beats = b->beats,
                    .id = b->id, .data = data_of(d, b)};
+  if (d->replies.n == d->replies.cap) {
+    d->replies.n -= d->replies_head;
+    memmove(d->replies.data, d->replies.data + d->replies_head,
+            d->replies.n * sizeof *d->replies.data);
+    d->replies_head = 0;
+  }
+  d->has_failed |= d->memory && !r.data;
   d->answers += b->beats;
-  wk_vec_push(&d->replies, r);
+  if (wk_vec_try_reserve(&d->replies, d->replies.n + 1)) d->replies.data[d->replies.n++] = r;
   if (d->replies_head + 1 == d->replies.n) find_next_beat(d);
 }
 
@@ -208,9 +243,17 @@ static void serve_write(wk_dram *d, const burst *b, uint64_t end) {
   uint64_t last = (uint64_t)b->address + (uint64_t)(b->beats - 1) * d->p.bus;
   response out = {.visible = ceil_div(end, d->p.bytes_num) + d->p.write_latency, .id = b->id,
                   .resp = answer(d, d->answers++, last)};
+  if (d->memory && !b->data) out.resp = WK_DRAM_SLVERR;
   if (d->memory && out.resp == WK_DRAM_OKAY)
     for (uint32_t j = 0; j < b->beats; j++) store_beat(d, b, j);
-  wk_vec_push(&d->responses, out);
+  if (d->responses.n == d->responses.cap) {
+    d->responses.n -= d->responses_head;
+    memmove(d->responses.data, d->responses.data + d->responses_head,
+            d->responses.n * sizeof *d->responses.data);
+    d->responses_head = 0;
+  }
+  if (wk_vec_try_reserve(&d->responses, d->responses.n + 1))
+    d->responses.data[d->responses.n++] = out;
 }
 
 /* Of the bursts that are ready and the oldest of their id and kind, the one that was ready
@@ -238,6 +281,7 @@ static bool serve_one(wk_dram *d) {
   d->free_at = start + b.beats * beat_cost(d);
   if (b.is_write) serve_write(d, &b, d->free_at);
   else if (b.id != TRAFFIC_ID) serve_read(d, &b, start);
+  else d->others--;
   drop_burst(&b);
   memmove(&d->pending.data[i], &d->pending.data[i + 1],
           (d->pending.n - i - 1) * sizeof *d->pending.data);
@@ -253,6 +297,11 @@ static void add_traffic(wk_dram *d) {
   d->traffic += (uint64_t)d->p.traffic_num * 2 * (wk_rng_next(&d->rng) >> 63);
   if (d->traffic < size) return;
   d->traffic -= size;
+  if (!wk_vec_try_reserve(&d->pending, (size_t)d->p.outstanding + d->others + 1)) {
+    d->has_failed = true;
+    return;
+  }
+  d->others++;
   add_burst(d, (burst){.ready = d->now, .beats = beats, .id = TRAFFIC_ID});
 }
 
@@ -281,11 +330,15 @@ void wk_dram_tick(wk_dram *d) {
 
 bool wk_dram_read_beat(wk_dram *d, wk_dram_beat *out) {
   if (d->next_beat > d->now) return false;
+  static const uint8_t lost[64]; /* the widest bus */
   const reply *r = &d->replies.data[d->replies_head];
   uint64_t offset = (uint64_t)r->given * d->p.bus;
-  *out = (wk_dram_beat){.id = r->id, .resp = answer(d, r->answer + r->given, r->address + offset),
+  bool is_lost = d->memory && !r->data;
+  *out = (wk_dram_beat){.id = r->id,
+                        .resp = is_lost ? WK_DRAM_SLVERR
+                                        : answer(d, r->answer + r->given, r->address + offset),
                         .last = r->given + 1 == r->beats,
-                        .data = r->data ? r->data + offset : NULL};
+                        .data = r->data ? r->data + offset : is_lost ? lost : NULL};
   return true;
 }
 

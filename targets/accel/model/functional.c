@@ -6,13 +6,16 @@
 
 #include "compiler/support/support.h"
 
-void wk_functional_init(wk_functional *f, const wk_machine *machine, uint8_t *memory,
+bool wk_functional_init(wk_functional *f, const wk_machine *machine, uint8_t *memory,
                         uint64_t memory_size) {
   *f = (wk_functional){.machine = machine, .n = (int)machine->array, .memory = memory,
                        .memory_size = memory_size};
-  f->scratchpad = wk_xcalloc(1, (size_t)machine->scratchpad);
-  f->accumulators = wk_xcalloc(1, (size_t)machine->accumulators);
-  f->tables = wk_xcalloc(256, (size_t)machine->tables);
+  f->scratchpad = calloc(1, (size_t)machine->scratchpad);
+  f->accumulators = calloc(1, (size_t)machine->accumulators);
+  f->tables = calloc(256, (size_t)machine->tables ? (size_t)machine->tables : 1);
+  if (f->scratchpad && f->accumulators && f->tables) return true;
+  wk_functional_free(f);
+  return false;
 }
 
 void wk_functional_free(wk_functional *f) {

@@ -34,8 +34,8 @@ typedef struct {
   void *context;                  /* of it */
 } wk_functional;
 
-/* All on-chip memories are 0. Machine and memory are borrowed. */
-void wk_functional_init(wk_functional *f, const wk_machine *machine, uint8_t *memory,
+/* All on-chip memories are 0. Machine and memory are borrowed. False: there is no memory. */
+bool wk_functional_init(wk_functional *f, const wk_machine *machine, uint8_t *memory,
                         uint64_t memory_size);
 void wk_functional_free(wk_functional *f);
 /* Executes one command, in which wk_isa_find_fault finds no error of the machine's. False: an
@@ -80,7 +80,12 @@ typedef struct {
   uint64_t counters[WK_COUNTER_COUNT]; /* those of the RTL; [WK_COUNTER_cycles]: how long it took */
   uint32_t done[WK_QUEUE_COUNT];       /* commands retired */
   bool gave_up;
+  bool no_memory; /* the model had not enough: nothing else says anything */
 } wk_timing_result;
+
+/* Beside dram.h: traffic of others, or the data of a burst, was lost because there was no memory
+ * for it; such bursts are answered with an error. */
+bool wk_dram_has_failed(const wk_dram *d);
 
 void wk_timing_run(const wk_timing_job *job, wk_timing_result *r);
 

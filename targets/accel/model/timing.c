@@ -371,7 +371,7 @@ static bool is_finished(const wk_timing *t) {
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-static void prepare(wk_timing *t, const wk_timing_job *job, wk_timing_result *r) {
+static bool prepare(wk_timing *t, const wk_timing_job *job, wk_timing_result *r) {
   const wk_machine *m = job->machine;
   *t = (wk_timing){.job = job, .m = m, .n = (int)m->array, .banks = (int)m->banks,
                    .queues = wk_machine_queues(m), .loads = (int)m->load_channels,
@@ -384,14 +384,12 @@ static void prepare(wk_timing *t, const wk_timing_job *job, wk_timing_result *r)
     t->channels[k].port = k == 0 ? WK_PORT_ST : WK_PORT_LD + k - 1;
     t->channels[k].first = true;
   }
+  return t->dram != NULL;
 }
 
-void wk_timing_run(const wk_timing_job *job, wk_timing_result *r) {
-  wk_timing *t = wk_xcalloc(1, sizeof *t);
+static void run_to_end(wk_timing *t, const wk_timing_job *job, wk_timing_result *r) {
   open_writes open = {0};
   activity end;
-  *r = (wk_timing_result){.gave_up = false};
-  prepare(t, job, r);
   while (!is_finished(t) && !r->gave_up) {
     cycle(t, &open);
     r->gave_up = job->max_cycles && t->now >= job->max_cycles;
@@ -399,6 +397,14 @@ void wk_timing_run(const wk_timing_job *job, wk_timing_result *r) {
   find_states(t, &end);
   count_cycles(t, &end, 1); /* the cycle that sees the end */
   memcpy(r->done, t->retired, sizeof r->done);
-  wk_dram_free(t->dram);
+  r->no_memory = wk_dram_has_failed(t->dram);
+}
+
+void wk_timing_run(const wk_timing_job *job, wk_timing_result *r) {
+  wk_timing *t = calloc(1, sizeof *t);
+  *r = (wk_timing_result){.gave_up = false};
+  r->no_memory = !t || !prepare(t, job, r);
+  if (!r->no_memory) run_to_end(t, job, r);
+  if (t) wk_dram_free(t->dram);
   free(t);
 }
