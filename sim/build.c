@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/trusted.h"
 #include "sim/build.h"
 #include "sim/tool.h"
 #include "targets/accel/isa/isa.h"
@@ -174,12 +175,25 @@ static wk_status make_folder(const char *path) {
   for (char *p = copy + 1; ok && *p; p++) {
     if (*p != '/') continue;
     *p = 0;
-    ok = mkdir(copy, 0777) == 0 || errno == EEXIST;
+    ok = mkdir(copy, 0700) == 0 || errno == EEXIST;
     *p = '/';
   }
-  ok = ok && (mkdir(copy, 0777) == 0 || errno == EEXIST);
+  ok = ok && (mkdir(copy, 0700) == 0 || errno == EEXIST);
   free(copy);
   return ok ? NULL : wk_error_at(WK_IO, path, "cannot make the folder: %s", strerror(errno));
+}
+
+/* What is in it becomes code of this process. */
+static wk_status check_folder(const char *path) {
+  const char *why;
+  int fd = wick_open_trusted(path, O_RDONLY | O_DIRECTORY, &why);
+  if (fd >= 0) {
+    close(fd);
+    return NULL;
+  }
+  if (!why) return wk_error_at(WK_IO, path, "cannot open the folder: %s", strerror(errno));
+  return wk_error_at(WK_IO, path, "the folder of built models is not used: %s; set WICK_CACHE to "
+                     "a folder that nobody else can write", why);
 }
 
 static wk_status cache_folder(wk_str *out) {
@@ -188,7 +202,8 @@ static wk_status cache_folder(wk_str *out) {
   else if (xdg && *xdg) wk_str_printf(out, "%s/wick", xdg);
   else if (home && *home) wk_str_printf(out, "%s/.cache/wick", home);
   else return wk_error(WK_IO, "no folder for built models: set WICK_CACHE");
-  return make_folder(out->s);
+  WK_TRY(make_folder(out->s));
+  return check_folder(out->s);
 }
 
 /* ---- building -------------------------------------------------------------------------------- */
@@ -319,7 +334,7 @@ static wk_status lock_folder(const job *j, int *lock) {
   struct stat st;
   for (;;) {
     WK_TRY(make_folder(j->work));
-    *lock = open(j->work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *lock = open(j->work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*lock < 0 && errno == ENOENT) continue; /* removed just now */
     if (*lock < 0) return wk_error_at(WK_IO, j->work, "cannot open: %s", strerror(errno));
     if (flock(*lock, LOCK_EX | LOCK_NB) != 0) {
@@ -348,7 +363,7 @@ static wk_status build(const job *j) {
   wk_arena *a = wk_arena_new();
   s = write_generated(j);
   if (!s) s = j->kind == &tuned ? make_tuned(j, a, &made) : make_once(j, a, &made);
-  if (!s && rename(made, j->library) != 0)
+  if (!s && (chmod(made, 0700) != 0 || rename(made, j->library) != 0)) /* whatever the umask */
     s = wk_error_at(WK_IO, j->library, "cannot write: %s", strerror(errno));
   wk_arena_free(a);
   wk_sim_tool_run_quietly(remove);

@@ -14,6 +14,11 @@ wk_status wk_sim_training_text(const wk_machine *m, wk_str *out) WK_MUST_CHECK;
 wk_status wk_sim_train(const char *library, const wk_machine *m,
                        const char *profile) WK_MUST_CHECK;
 
+/* A wk_sim_find_model (sim/device.h): builds the RTL model as `options` say, a wk_sim_build_options
+ * or NULL, or takes it from the cache. */
+wk_status wk_sim_find_rtl(void *options, const wk_machine *m,
+                          const wk_sim_model **model) WK_MUST_CHECK;
+
 /* Loads a library for as long as the process lives. */
 wk_status wk_sim_load(const char *library, const wk_sim_model **model) WK_MUST_CHECK;
 

@@ -2,9 +2,11 @@
 #include "build_log.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cache.h"
 
@@ -79,18 +81,21 @@ static void write_log(const wick_cl_unit *u, const char *log, FILE *f) {
   write_lines(&u->plan, f);
 }
 
-/* Where it has been written; false: to stderr. */
+/* Where it has been written; false: nowhere. */
 static bool save_log(const wick_cl_unit *u, const char *log, char *path, size_t size) {
   const char *own = getenv("WICK_OPENCL_LOG");
   bool has_path = own && *own ? snprintf(path, size, "%s", own) < (int)size
                               : wick_cl_cache_path(u, ".log", path, size);
-  FILE *f = has_path ? fopen(path, "w") : NULL;
+  bool is_named = own && *own; /* by the user, who may name a link */
+  int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | (is_named ? 0 : O_NOFOLLOW);
+  int fd = has_path ? open(path, flags, 0666) : -1;
+  FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+  if (!f && fd >= 0) close(fd);
   if (f) {
     write_log(u, log, f);
     bool failed = ferror(f);
     if (fclose(f) == 0 && !failed) return true;
   }
-  write_log(u, log, stderr);
   return false;
 }
 
@@ -106,5 +111,6 @@ void wick_cl_tell_log(const wick_cl_unit *u, const char *log, wick_error_detail 
   wick_fail(error, WICK_DEVICE_FAILED, "%s%.*s%s%.*s; %s%.*s", place,
             message.size < 80 ? (int)message.size : 80, message.at, nodes.size ? " " : "",
             nodes.size < 60 ? (int)nodes.size : 60, nodes.at,
-            is_saved ? "see " : "the log is on stderr", is_saved ? 100 : 0, path);
+            is_saved ? "see " : "WICK_OPENCL_LOG=FILE keeps the whole log",
+            is_saved ? 100 : 0, path);
 }

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/trusted.h"
+
 enum { PATH_SIZE = 1024, MAX_BINARY = 1 << 30, SLOW_MS = 1000 };
 
 /* ---- the key --------------------------------------------------------------------------------- */
@@ -48,11 +50,27 @@ static bool make_folder(char *path) {
   for (char *p = path + 1; *p; p++) {
     if (*p != '/') continue;
     *p = '\0';
-    bool ok = mkdir(path, 0777) == 0 || errno == EEXIST;
+    bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
     *p = '/';
     if (!ok) return false;
   }
-  return mkdir(path, 0777) == 0 || errno == EEXIST;
+  return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+/* What is in it becomes code: it is ours alone. */
+static bool is_trusted(const char *path) {
+  const char *why;
+  int fd = wick_open_trusted(path, O_RDONLY | O_DIRECTORY, &why);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
+static FILE *open_trusted(const char *path) {
+  const char *why;
+  int fd = wick_open_trusted(path, O_RDONLY, &why);
+  FILE *f = fd >= 0 ? fdopen(fd, "rb") : NULL;
+  if (!f && fd >= 0) close(fd);
+  return f;
 }
 
 int wick_opencl_cache_folder(char *path, size_t size) {
@@ -61,7 +79,7 @@ int wick_opencl_cache_folder(char *path, size_t size) {
           : xdg && *xdg   ? snprintf(path, size, "%s/wick/opencl", xdg)
           : home && *home ? snprintf(path, size, "%s/.cache/wick/opencl", home)
                           : -1;
-  return (size_t)n < size && make_folder(path); /* -1 is larger than all */
+  return (size_t)n < size && make_folder(path) && is_trusted(path); /* -1 is larger than all */
 }
 
 bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, size_t size) {
@@ -118,7 +136,7 @@ bool wick_cl_cache_load(wick_cl_unit *u) {
   char path[PATH_SIZE];
   size_t size;
   if (!wick_cl_cache_path(u, ".bin", path, sizeof path)) return false;
-  FILE *f = fopen(path, "rbe");
+  FILE *f = open_trusted(path);
   uint8_t *binary = f ? read_binary(u, f, &size) : NULL;
   bool ok = binary && build_binary(u, binary, size);
   free(binary);
@@ -131,11 +149,13 @@ bool wick_cl_cache_load(wick_cl_unit *u) {
 /* The first build's time; this one's, when it is the first. */
 static uint64_t first_time(const char *path, uint64_t took) {
   unsigned long long first = 0;
-  FILE *f = fopen(path, "re");
+  FILE *f = open_trusted(path);
   bool is_known = f && fscanf(f, "%llu", &first) == 1;
   if (f) fclose(f);
   if (is_known) return first;
-  f = fopen(path, "we");
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+  f = fd >= 0 ? fdopen(fd, "w") : NULL;
+  if (!f && fd >= 0) close(fd);
   if (!f) return UINT64_MAX;
   fprintf(f, "%llu\n", (unsigned long long)took);
   fclose(f);

@@ -144,6 +144,31 @@ static void stale_files_are_replaced(void **state) {
   free(data);
 }
 
+/* Good ones, that somebody else may have written. */
+static void files_of_others_are_replaced(void **state) {
+  char path[600], elsewhere[620];
+  struct stat st;
+  need_device(state);
+  find_file(".bin", path, sizeof path);
+  snprintf(elsewhere, sizeof elsewhere, "%s.moved", path);
+  static const mode_t modes[] = {0620, 0602, 0666};
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+    ino_t bad = inode_of(path);
+    assert_int_equal(chmod(path, modes[i]), 0);
+    expect_works();
+    assert_true(inode_of(path) != bad);
+  }
+  assert_int_equal(rename(path, elsewhere), 0);
+  assert_int_equal(symlink(elsewhere, path), 0);
+  expect_works();
+  assert_true(lstat(path, &st) == 0 && S_ISREG(st.st_mode));
+  assert_int_equal(unlink(elsewhere), 0);
+  if (geteuid() != 0) return;
+  assert_int_equal(chown(path, 12345, (gid_t)-1), 0);
+  expect_works();
+  assert_true(stat(path, &st) == 0 && st.st_uid == 0);
+}
+
 static void cache_may_be_nowhere(void **state) {
   need_device(state);
   setenv("WICK_CACHE", "/proc/nowhere", 1);
@@ -249,7 +274,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(good_files_are_used),
       cmocka_unit_test(bad_files_are_replaced),
       cmocka_unit_test(stale_files_are_replaced),
-      cmocka_unit_test(cache_may_be_nowhere),
+      cmocka_unit_test(files_of_others_are_replaced), cmocka_unit_test(cache_may_be_nowhere),
       cmocka_unit_test(fast_programs_are_not_kept),
       cmocka_unit_test(processes_share_it),
       cmocka_unit_test(errors_name_nodes_and_log),

@@ -340,16 +340,66 @@ static void folders_are_made(void **state) {
     setenv("WICK_CACHE", i % 2 ? good[i] : in_folder(good[i]), 1);
     must(wk_sim_build(&o, &path));
     assert_int_equal(stat(in_folder(good[i]), &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0755);
+    assert_int_equal(st.st_mode & 07777, 0700); /* ours alone */
     free(path);
   }
   assert_int_equal(stat(in_folder("new/of"), &st), 0);
-  assert_int_equal(st.st_mode & 07777, 0755);
+  assert_int_equal(st.st_mode & 07777, 0700);
   write_file("file", "");
   setenv("WICK_CACHE", in_folder("file/of/folders"), 1);
   refuse(&o, "cannot make the folder: Not a directory");
   setenv("WICK_CACHE", in_folder("cache"), 1);
   assert_int_equal(chdir(here), 0);
+}
+
+/* What is in them becomes code: nobody else may have written it. */
+static void folders_and_models_are_ours(void **state) {
+  (void)state;
+  const wk_sim_build_options o = {.machine = &tiny, .rtl = rtl, .tune = WK_SIM_TUNE_NEVER};
+  const wk_sim_model *model;
+  struct stat st;
+  char *path;
+  mode_t mask = umask(0); /* of people who trust their group, or everybody */
+  setenv("WICK_CACHE", in_folder("alone"), 1);
+  must(wk_sim_build(&o, &path));
+  assert_int_equal(stat(path, &st), 0);
+  assert_int_equal(st.st_mode & 0777, 0700);
+  the_model = &wk_sim_timing;
+  must(wk_sim_load(path, &model));
+  static const struct {
+    const char *command, *why;
+  } files[] = {{"chmod 720 alone/*.so", "cannot load: others may write it"},
+               {"chmod 702 alone/*.so", "cannot load: others may write it"},
+               {"chmod 700 alone/*.so && mv alone/*.so . && ln -s ../$(ls *.so) alone/$(ls *.so)",
+                "cannot load: it is a symbolic link"},
+               {"rm alone/*.so && mkdir alone/$(ls *.so) && chmod 777 alone/*.so",
+                "cannot load: others may write it"},
+               {"rmdir alone/*.so && mv *.so alone && chown 12345 alone/*.so",
+                "cannot load: it belongs to another user"}};
+  for (size_t i = 0; i < WK_COUNTOF(files) - (geteuid() != 0); i++) {
+    run(files[i].command);
+    wk_status s = wk_sim_load(path, &model);
+    assert_non_null(s);
+    assert_string_equal(s->message, files[i].why);
+    wk_status_free(s);
+  }
+  free(path);
+  static const struct {
+    const char *command, *why;
+  } folders[] = {{"chmod 770 alone", "others may write it"},
+                 {"chmod 703 alone", "others may write it"},
+                 {"mv alone real && chmod 700 real && ln -s real alone", "it is a symbolic link"},
+                 {"rm alone && mv real alone && chown 12345 alone", "it belongs to another user"}};
+  for (size_t i = 0; i < WK_COUNTOF(folders) - (geteuid() != 0); i++) {
+    char text[160];
+    run(folders[i].command);
+    snprintf(text, sizeof text, "the folder of built models is not used: %s; set WICK_CACHE to a "
+             "folder that nobody else can write", folders[i].why);
+    refuse(&o, text);
+  }
+  run("rm -rf alone real");
+  umask(mask);
+  setenv("WICK_CACHE", in_folder("cache"), 1);
 }
 
 static void set(const char *name, const char *value) {
@@ -482,6 +532,7 @@ int main(void) {
       cmocka_unit_test(tuned_models_are_compiled_twice),
       cmocka_unit_test(tuning_fails),
       cmocka_unit_test(folders_are_made),
+      cmocka_unit_test(folders_and_models_are_ours),
       cmocka_unit_test(folders_are_those_of_the_user),
       cmocka_unit_test(the_folder_to_work_in_is_empty),
       cmocka_unit_test(progress_is_told),

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * trusted: files that become code (the caches of compiled programs and of cycle models) must be
+ * nobody else's. Private to Wick. */
+#ifndef WICK_TRUSTED_H
+#define WICK_TRUSTED_H
+
+/* Why an open file or folder may hold what somebody else wrote: it belongs to another user (root
+ * is none), or its group or everybody may write it. NULL: it may not. Static storage. */
+const char *wick_untrusted(int fd);
+
+/* Opens a folder (flags: O_DIRECTORY) or a file as open(2) does, but follows no link at its end,
+ * and refuses what wick_untrusted does. -1: *why says why not, or is NULL and errno does. */
+int wick_open_trusted(const char *path, int flags, const char **why);
+
+#endif
