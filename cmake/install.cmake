@@ -6,7 +6,8 @@ include(CMakePackageConfigHelpers)
 
 # What a plugin may include; the files that these include are public, too.
 set(public_headers compiler/target/plugin.h compiler/package/program.h compiler/memory/memory.h
-    compiler/ir/expr_c.h compiler/ir/inst_c.h compiler/ir/quant.h runtime/device.h)
+    compiler/ir/expr_c.h compiler/ir/inst_c.h compiler/ir/quant.h runtime/device.h
+    runtime/trust/wick_verify.h sim/accel.h)
 set(remaining ${public_headers})
 while(remaining)
   list(POP_FRONT remaining header)
@@ -50,6 +51,9 @@ endfunction()
 wk_loads_plugins(wick)
 
 install(TARGETS wick wick_shared wick_accel)
+if(TARGET wick_verify)
+  install(TARGETS wick_verify)
+endif()
 install(FILES $<TARGET_FILE:wick_rt> DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libwick.a)
 configure_package_config_file(cmake/WickConfig.cmake.in
                               ${CMAKE_BINARY_DIR}/generated/WickConfig.cmake

@@ -9,6 +9,7 @@
 #include "compiler/driver/quantize.h"
 #include "compiler/driver/sim_model.h"
 #include "compiler/driver/text.h"
+#include "compiler/driver/trust.h"
 
 static const wk_run_opts defaults = {.random = 1, .repeat = 1};
 
@@ -29,6 +30,15 @@ static const wk_option options[] = {
      "fits the inputs)",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_run_opts, entry)},
     WK_BINDING_OPTIONS(wk_run_opts, binding),
+    {.kind = WK_OPTION_GROUP, .help = "What a package may do"},
+    WK_TRUST_OPTIONS(wk_run_opts),
+    {"no-native-code", 0, NULL,
+     "refuse packages with machine code, or with source that becomes such: what is left runs on "
+     "devices that check every command",
+     .kind = WK_OPTION_FLAG, .offset = offsetof(wk_run_opts, no_native_code)},
+    {"memory-limit", 0, "SIZE",
+     "refuse packages that ask for more memory, 64MiB for example (default: what the machine has)",
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_run_opts, memory_limit)},
     {.kind = WK_OPTION_GROUP, .help = "Inputs and outputs"},
     {"input", 'i', "NAME=FILE", "a .npy or .pb file for an input; without NAME= for the next one",
      .kind = WK_OPTION_LIST, .offset = offsetof(wk_run_opts, input)},

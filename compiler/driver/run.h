@@ -21,6 +21,8 @@ typedef struct {
   int64_t quantize; /* seed; 0: no */
   const char *device; /* of OpenCL; NULL: as the environment says */
   int model; /* wk_sim_kind */
+  const char *key, *signature, *memory_limit; /* of packages, like the next one */
+  bool no_native_code;
   bool profile, verbose;
 } wk_run_opts;
 

@@ -6,6 +6,7 @@
 
 #include "compiler/driver/quantize.h"
 #include "compiler/driver/run.h"
+#include "compiler/driver/trust.h"
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -193,6 +194,34 @@ static wk_status choose_entry(const wk_run_opts *o, const char *path, wk_run_job
                                      "no entry of the package has the shapes of the given inputs");
 }
 
+static const char *trust_given(const wk_run_opts *o) {
+  return o->key              ? "--key"
+         : o->signature      ? "--signature"
+         : o->memory_limit   ? "--memory-limit"
+         : o->no_native_code ? "--no-native-code"
+                             : NULL;
+}
+
+static wk_status parse_limit(const wk_run_opts *o, int64_t *limit) {
+  if (!o->memory_limit || wk_bytes_parse(o->memory_limit, limit)) return NULL;
+  return wk_error(WK_USAGE, "--memory-limit %s: a size is expected: 64MiB, 512KiB",
+                  o->memory_limit);
+}
+
+static wk_status load_package(const wk_run_opts *o, const char *path, uint32_t entry,
+                              wk_runner **out) {
+  wk_trusted trust;
+  int64_t limit = 0;
+  WK_TRY(parse_limit(o, &limit));
+  WK_TRY(wk_trust_open(path, o->key, o->signature, &trust));
+  const wick_load_options lo = {.flags = o->no_native_code ? WICK_LOAD_NO_NATIVE_CODE : 0,
+                                .verifier = trust.verifier, .user = trust.user,
+                                .memory_limit = (uint64_t)limit};
+  wk_status s = wk_runner_of_package(path, entry, o->threads, &lo, out);
+  wk_trust_close(&trust);
+  return s;
+}
+
 static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job *job) {
   wick_model *m;
   wick_error_detail detail = {{0}};
@@ -210,7 +239,7 @@ static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job
   WK_TRY(wk_wick_error(wick_model_load(path, &lo, &m), detail.text, path));
   wk_status s = choose_entry(o, path, job, m, &entry);
   wick_model_free(m);
-  return s ? s : wk_runner_of_package(path, entry, o->threads, &job->runner);
+  return s ? s : load_package(o, path, entry, &job->runner);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -254,10 +283,14 @@ static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
 
 wk_status wk_run_load(const wk_run_opts *o, const char *path, wk_run_job *job) {
   wk_file f;
+  int64_t limit;
   *job = (wk_run_job){.arena = wk_arena_new(), .list_all = o->verbose};
+  WK_TRY(parse_limit(o, &limit)); /* now, whatever the path is */
   WK_TRY(wk_file_map(path, &f));
   bool package = wk_is_package(&f);
   wk_file_unmap(&f);
+  if (!package && trust_given(o))
+    return wk_error_at(WK_USAGE, path, "is a model: %s is for packages", trust_given(o));
   if (package) WK_TRY(open_package(o, path, job));
   else WK_TRY(open_model(o, path, job));
   return wk_status_place(make_inputs(o, job), path);

@@ -101,7 +101,8 @@ wk_status wk_wick_error(wick_status s, const char *detail, const char *what) {
                {WICK_RUN_FAILED, WK_INPUT},
                {WICK_NOT_PACKAGE, WK_INPUT},
                {WICK_BAD_VERSION, WK_INPUT},
-               {WICK_CORRUPT, WK_INPUT}};
+               {WICK_CORRUPT, WK_INPUT},
+               {WICK_REFUSED, WK_FAILED}};
   wk_code code = WK_INTERNAL;
   if (s == WICK_OK) return NULL;
   for (size_t i = 0; i < WK_COUNTOF(codes); i++)
@@ -177,10 +178,12 @@ static wk_runner *runner_new(void) {
   return r;
 }
 
-wk_status wk_runner_of_package(const char *path, uint32_t entry, int64_t threads, wk_runner **out) {
+wk_status wk_runner_of_package(const char *path, uint32_t entry, int64_t threads,
+                               const wick_load_options *load, wk_runner **out) {
   wk_runner *r = runner_new();
   wick_error_detail detail = {{0}};
-  wick_load_options o = {.detail = &detail};
+  wick_load_options o = load ? *load : (wick_load_options){0};
+  o.detail = &detail;
   double start = wk_clock();
   wk_status s = wk_wick_error(wick_model_load(path, &o, &r->model), detail.text, path);
   r->start.load = wk_clock() - start;

@@ -24,9 +24,10 @@ typedef struct {
 /* Takes over the module. */
 wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o,
                               wk_runner **out) WK_MUST_CHECK;
-/* entry: which shape binding of the package. */
+/* entry: which shape binding of the package. load: NULL, or how it is loaded; `detail` is not
+ * looked at. */
 wk_status wk_runner_of_package(const char *path, uint32_t entry, int64_t threads,
-                               wk_runner **out) WK_MUST_CHECK;
+                               const wick_load_options *load, wk_runner **out) WK_MUST_CHECK;
 void wk_runner_free(wk_runner *r); /* NULL ok */
 
 size_t wk_runner_inputs(const wk_runner *r);

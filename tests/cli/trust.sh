@@ -1,0 +1,196 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Whose packages are run: wick verify, wick sign, what wick run refuses, and folders of built models
+# that are not ours alone. Programs against an installed Wick do the same.
+source "$(dirname "$0")/lib.bash" "$@"
+build=$(dirname "$wick")
+umask 022
+
+"$wick" zoo ds_cnn -o net.onnx
+check 'a package' "$wick" compile net.onnx --cpu x86-64-v2 -o net.wick
+check 'another one' "$wick" compile net.onnx --cpu x86-64-v3 -o other.wick
+check 'one without native code' "$build/accel_package" accel.wick
+head -c 5000 net.wick >cut.wick
+cp net.wick changed.wick
+printf 'X' | dd of=changed.wick bs=1 seek=9000 conv=notrunc status=none
+
+# ---- verify: nothing is run, and packages of other machines are looked at
+gives 'verify: sound' '^structure +sound$' "$wick" verify net.wick
+gives 'verify: who says so' '^compiler +wick [0-9.]+, as the file says$' "$wick" verify net.wick
+gives 'verify: native code' '^native code +yes: it is not verified$' "$wick" verify net.wick
+gives 'verify: none' '^native code +none$' "$wick" verify accel.wick
+gives 'verify: sections' '^CODE +0 +[0-9]+ +[0-9a-f]{8}' "$wick" verify net.wick
+gives 'verify: as JSON' '^  "native_code": true,$' "$wick" verify net.wick --json
+gives 'verify: sections as JSON' '^      "name": "commands",$' "$wick" verify accel.wick --json
+refuses 'verify: cut' 3 '^wick: cut.wick: package is damaged: ' "$wick" verify cut.wick
+refuses 'verify: changed' 3 'checksum of section [0-9]+ \([A-Z]+\) differs$' \
+  "$wick" verify changed.wick
+refuses 'verify: a model' 3 '^wick: net.onnx: not a package$' "$wick" verify net.onnx
+refuses 'verify: nothing' 5 'No such file' "$wick" verify nothing.wick
+refuses 'verify: a folder' 5 'not a regular file' "$wick" verify .
+
+# ---- run: what a package may do
+check 'run: without native code' "$wick" run accel.wick --no-native-code
+refuses 'run: native code' 1 "unit 0, target 'cpu', brings native code" \
+  "$wick" run net.wick --no-native-code
+check 'run: enough memory' "$wick" run net.wick --memory-limit 64MiB
+refuses 'run: too much memory' 6 'asks for [0-9]+ bytes of memory; 10240 are the most' \
+  "$wick" run net.wick --memory-limit 10KiB
+refuses 'run: no size' 2 "--memory-limit zebra: a size is expected" "$wick" run net.wick --memory-limit zebra
+refuses 'run: a model' 2 'is a model: --no-native-code is for packages$' \
+  "$wick" run net.onnx --no-native-code
+
+# ---- keys and signatures
+if ! "$wick" sign --make-key maker 2>sign.err; then
+  check 'sign: built without libsodium' grep -q 'built without libsodium' sign.err
+  refuses 'verify: built without libsodium' 4 'built without libsodium' \
+    "$wick" verify net.wick --key maker.pub
+  echo 'note: signatures are not tested: there is no libsodium'
+else
+  has_keys=1
+  gives 'the secret key is ours alone' '^600$' stat -c %a maker.key
+  refuses 'a key is not written over' 5 'maker.key: cannot write: File exists' \
+    "$wick" sign --make-key maker
+  check 'sign' "$wick" sign net.wick --key maker.key
+  gives 'the signature is a line' '^wick-signature ed25519 [0-9a-f]{128}$' cat net.wick.sig
+  gives 'verify: it is good' '^signature +good$' "$wick" verify net.wick --key maker.pub
+  gives 'verify: as JSON' '^  "signature": "good",$' "$wick" verify net.wick --key maker.pub --json
+  check 'run: it is good' "$wick" run net.wick --key maker.pub
+  for name in other changed; do
+    refuses "verify: $name" 1 'the signature is of another package, or made with another key$' \
+      "$wick" verify $name.wick --key maker.pub --signature net.wick.sig
+    refuses "run: $name" 1 'the signature is of another package, or made with another key$' \
+      "$wick" run $name.wick --key maker.pub --signature net.wick.sig
+  done
+  check 'another key' "$wick" sign --make-key thief
+  refuses 'verify: with another key' 1 'made with another key$' \
+    "$wick" verify net.wick --key thief.pub
+  cat thief.pub maker.pub >both.pub
+  gives 'verify: any of several keys' '^signature +good$' "$wick" verify net.wick --key both.pub
+  check 'sign: the accelerator' "$wick" sign accel.wick --key maker.key -o here.sig
+  check 'run: the accelerator' "$wick" run accel.wick --key maker.pub --signature here.sig \
+    --no-native-code
+  refuses 'sign: damaged' 3 'package is damaged' "$wick" sign changed.wick --key maker.key
+  refuses 'sign: with a public key' 3 "maker.pub: no line 'wick-secret-key" \
+    "$wick" sign net.wick --key maker.pub
+  refuses 'no signature' 5 'other.wick.sig: No such file' "$wick" run other.wick --key maker.pub
+  refuses 'no key' 5 'gone.pub: No such file' "$wick" run net.wick --key gone.pub
+  sed 's/.$//' maker.pub >short.pub
+  refuses 'half a key' 3 "short.pub: no lines 'wick-public-key" "$wick" run net.wick --key short.pub
+  refuses 'a signature without a key' 2 'goes with --key' \
+    "$wick" run net.wick --signature net.wick.sig
+  refuses 'sign: with what' 2 "'wick sign --make-key NAME' makes one" "$wick" sign net.wick
+  refuses 'sign: what' 2 'a package to sign, or --make-key' "$wick" sign --key maker.key
+  refuses 'sign: both' 2 'goes with nothing else' "$wick" sign net.wick --make-key x
+fi
+
+# ---- built models: the folder is ours alone
+stream_of_copies >copies.s
+mkdir shared ours others
+chmod 777 shared
+ln -s ours link
+cannot() { # NAME FOLDER PATTERN
+  refuses "$1" 5 "$2: the folder of built models is not used: $3; set WICK_CACHE" \
+    env WICK_CACHE="$PWD/$2" "$wick" sim copies.s --model rtl
+}
+cannot 'everybody writes it' shared 'others may write it'
+chmod 770 shared
+cannot 'a group writes it' shared 'others may write it'
+cannot 'a link' link 'it is a symbolic link'
+if ((EUID == 0)); then
+  chown 12345 others
+  cannot "somebody else's" others 'it belongs to another user'
+fi
+
+# ---- programs against an installed Wick
+if is_sanitized; then
+  echo 'note: C programs with libraries are tried without sanitizers'
+  finish
+fi
+check 'install' cmake --install "$build" --prefix "$tmp/prefix"
+mkdir program
+cat >program/CMakeLists.txt <<'EOS'
+cmake_minimum_required(VERSION 3.16)
+project(program LANGUAGES C)
+find_package(Wick REQUIRED)
+add_executable(models models.c)
+target_link_libraries(models Wick::accel)
+if(TARGET Wick::verify)
+  add_executable(keys keys.c)
+  target_link_libraries(keys Wick::verify)
+endif()
+EOS
+cat >program/models.c <<'EOS'
+#include <stdio.h>
+#include <string.h>
+#include "sim/accel.h"
+static _Alignas(64) char in[8192], out[8192];
+/* What the layers of the accelerator take, in the model's time. */
+static int run(const char *path) {
+  wick_error_detail why;
+  wick_model *model;
+  wick_session *session;
+  wick_step_profile profile[256] = {{0}};
+  unsigned long long sum = 0;
+  const wick_load_options options = {.detail = &why};
+  if (wick_model_load(path, &options, &model) != WICK_OK) return puts(why.text), 2;
+  if (wick_session_create(model, 0, 1, &session) != WICK_OK) return 3;
+  const wick_entry_info *e = wick_session_entry(session);
+  if (e->inputs[0].bytes > sizeof in || e->outputs[0].bytes > sizeof out) return 4;
+  if (e->step_count > 256) return 5;
+  if (wick_session_run_profiled(session, (const void *[]){in}, (void *[]){out}, profile)) return 6;
+  for (uint32_t i = 0, step = 0; i < e->part_count; step += e->parts[i++]->step_count)
+    for (uint32_t k = 0; k < e->parts[i]->step_count; k++)
+      if (!strcmp(e->parts[i]->target, "accel")) sum += profile[step + k].nanoseconds;
+  printf("%llu ns\n", sum);
+  wick_session_free(session);
+  wick_model_free(model);
+  return 0;
+}
+int main(int argc, char **argv) {
+  const wick_accel_options slow = {WICK_ACCEL_TIMING, "latency=5000"};
+  const wick_accel_options fast = {WICK_ACCEL_TIMING, NULL}, wrong = {WICK_ACCEL_TIMING, "size=a"};
+  wick_error_detail why;
+  if (argc < 2 || wick_device_register(wick_device_plugin()) != WICK_OK) return 1;
+  if (wick_accel_configure(&slow, &why) != WICK_OK || run(argv[1])) return 1;
+  if (wick_accel_configure(&fast, NULL) != WICK_OK || run(argv[1]) || run(argv[1])) return 1;
+  if (wick_accel_configure(&wrong, &why) != WICK_BAD_ARGUMENT) return 1;
+  puts(why.text);
+  return wick_accel_configure(NULL, NULL);
+}
+EOS
+cat >program/keys.c <<'EOS'
+#include <stdio.h>
+#include "runtime/trust/wick_verify.h"
+int main(int argc, char **argv) {
+  wick_trust trust;
+  wick_error_detail why = {{0}};
+  wick_model *model;
+  const wick_load_options options = {.verifier = wick_verify_signature, .user = &trust,
+                                     .detail = &why, .flags = WICK_LOAD_DESCRIBE};
+  if (argc < 4 || wick_trust_read(argv[2], argv[3], &trust, &why)) return puts(why.text), 1;
+  wick_status status = wick_model_load(argv[1], &options, &model);
+  printf("%s: %s\n", wick_status_text(status), why.text);
+  if (status == WICK_OK) wick_model_free(model);
+  return 0;
+}
+EOS
+check 'configure' cmake -S program -B out -DCMAKE_PREFIX_PATH="$tmp/prefix" \
+  -DCMAKE_C_FLAGS=-Wall\ -Werror
+check 'build' cmake --build out
+check 'a package for the accelerator' "$wick" compile net.onnx --target accel:tiny \
+  --quantize-random=1 --effort 1 -o int8.wick
+out/models int8.wick >models.txt 2>&1 || bad "models: $(cat models.txt)"
+ns=($(sed -n 's/^\([0-9]*\) ns$/\1/p' models.txt))
+((${#ns[@]} == 3 && ns[0] > ns[1] && ns[1] == ns[2] && ns[1])) && good ||
+  bad "times of the models: $(cat models.txt)" # the same again, more with a slow memory
+check 'what is wrong is told' grep -q "^size=a: 'a' is no number" models.txt
+if [[ ${has_keys-} ]]; then
+  gives 'a program trusts a key' '^ok: $' out/keys net.wick maker.pub net.wick.sig
+  gives 'and no other' '^the package is refused: the signature is of another package' \
+    out/keys net.wick thief.pub net.wick.sig
+  gives 'or no other package' '^the package is refused: the signature is of another package' \
+    out/keys other.wick maker.pub net.wick.sig
+fi
+
+finish
