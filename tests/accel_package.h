@@ -12,7 +12,7 @@
 #include "targets/accel/isa/parts.h"
 #include "targets/accel/isa/unit_read.h"
 
-enum { ACCEL_PARTS_MAX = 8, ACCEL_IO_MAX = 8 };
+enum { ACCEL_PARTS_MAX = 8, ACCEL_IO_MAX = 8, ACCEL_LAYERS_MAX = 64 };
 
 typedef struct {
   wk_accel_io io[ACCEL_IO_MAX];
@@ -29,6 +29,7 @@ typedef struct {
   WK_VEC(wk_accel_value) values;
   wk_str machine_text, texts;
   accel_part_io io[ACCEL_PARTS_MAX];
+  bool has_steps; /* each layer is one, without tensors */
 } accel_unit_data;
 
 static inline void accel_unit_free(accel_unit_data *u) {
@@ -182,12 +183,16 @@ static inline uint32_t accel_put_unit(accel_unit_data *u, wk_package *p, uint32_
     int64_t dims[ACCEL_IO_MAX][1];
     const accel_part_io *io = &u->io[i];
     char name[32];
+    wk_package_step steps[ACCEL_LAYERS_MAX];
+    size_t n = u->has_steps ? u->parts.data[i].layers : 0;
+    for (size_t k = 0; k < n; k++)
+      steps[k] = (wk_package_step){.node = "layer", .op = "test", .text = "", .code = k};
     for (size_t k = 0; k < io->n_io; k++) accel_fill_tensor(&t[k], dims[k], &io->io[k]);
     snprintf(name, sizeof name, "part%zu", i);
     row[i] = wk_package_add_part(
         p, &(wk_package_part){.name = name, .unit = unit, .code = i, .inputs = t,
                               .n_inputs = io->n_in, .outputs = t + io->n_in,
-                              .n_outputs = io->n_io - io->n_in});
+                              .n_outputs = io->n_io - io->n_in, .steps = steps, .n_steps = n});
   }
   return unit;
 }

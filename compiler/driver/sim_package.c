@@ -109,6 +109,7 @@ static wk_status run_network(package_run *p) {
   for (size_t i = 0; i < n; i++) wk_tensor_free(&out[i]);
   free(out);
   wk_run_job_free(&job);
+  wk_sim_device_configure(&(wk_sim_device_options){0}); /* the machine is gone */
   if (!p->failure) return s;
   wk_status_free(s); /* what the runtime made of it */
   return p->failure;
