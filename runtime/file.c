@@ -47,6 +47,15 @@ static wick_status read_pages(wick_model *model, int fd, const char *path,
   return protect(model, detail);
 }
 
+/* Before all of a file is read that is something else. */
+static wick_status look_at_magic(int fd, wick_error_detail *detail) {
+  char magic[sizeof WICK_MAGIC];
+  if (pread(fd, magic, sizeof magic, 0) == sizeof magic &&
+      memcmp(magic, WICK_MAGIC, sizeof magic) == 0)
+    return WICK_OK;
+  return wick_fail(detail, WICK_NOT_PACKAGE, "not a package");
+}
+
 static wick_status map_pages(wick_model *model, int fd, size_t size, const char *path,
                              wick_error_detail *detail) {
   void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -71,7 +80,8 @@ wick_status wick_file_open(wick_model *model, const char *path, const wick_load_
   else if (st.st_size == 0)
     status = wick_fail(detail, WICK_NOT_PACKAGE, "%s: the file is empty", path);
   if (status == WICK_OK && is_verified(options)) {
-    status = take_pages(model, (size_t)st.st_size, detail);
+    status = look_at_magic(fd, detail);
+    if (status == WICK_OK) status = take_pages(model, (size_t)st.st_size, detail);
     if (status == WICK_OK) status = read_pages(model, fd, path, detail);
   } else if (status == WICK_OK) {
     status = map_pages(model, fd, (size_t)st.st_size, path, detail);

@@ -26,6 +26,9 @@ refuses 'verify: cut' 3 '^wick: cut.wick: package is damaged: ' "$wick" verify c
 refuses 'verify: changed' 3 'checksum of section [0-9]+ \([A-Z]+\) differs$' \
   "$wick" verify changed.wick
 refuses 'verify: a model' 3 '^wick: net.onnx: not a package$' "$wick" verify net.onnx
+truncate -s 64G sparse.wick
+refuses 'verify: a large file of something else' 3 '^wick: sparse.wick: not a package$' \
+  "$wick" verify sparse.wick
 refuses 'verify: nothing' 5 'No such file' "$wick" verify nothing.wick
 refuses 'verify: a folder' 5 'not a regular file' "$wick" verify .
 
@@ -36,7 +39,8 @@ refuses 'run: native code' 1 "unit 0, target 'cpu', brings native code" \
 check 'run: enough memory' "$wick" run net.wick --memory-limit 64MiB
 refuses 'run: too much memory' 6 'asks for [0-9]+ bytes of memory; 10240 are the most' \
   "$wick" run net.wick --memory-limit 10KiB
-refuses 'run: no size' 2 "--memory-limit zebra: a size is expected" "$wick" run net.wick --memory-limit zebra
+refuses 'run: no size' 2 "--memory-limit zebra: a size is expected" \
+  "$wick" run net.wick --memory-limit zebra
 refuses 'run: a model' 2 'is a model: --no-native-code is for packages$' \
   "$wick" run net.onnx --no-native-code
 

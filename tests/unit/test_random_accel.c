@@ -17,6 +17,7 @@
 
 #include "compiler/integer/integer.h"
 #include "compiler/ir/graph_names.h"
+#include "sim/build.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
 #include "tests/random_layers.h"
