@@ -134,13 +134,15 @@ for name in cpu eval idle; do
   refuses "another $name" 2 "bad.so: there is a target $name already" \
     "$wick" targets --plugin idle.so --plugin bad.so
 done
+current=-DDEVICE=WICK_DEVICE_VERSION
 plugin bad.so -DDEVICE=1
-refuses 'a device without functions' 3 'bad.so: its device is not one of version 2, or incomplete' \
+refuses 'a device without functions' 3 \
+  'bad.so: its device is not one of version [0-9]+, or incomplete' \
   "$wick" run relu.wick --plugin bad.so
 functions='-DFUNCTIONS=.doc="",.probe=(void*)nothing,.load=(void*)nothing,.unload=(void*)nothing,'
 functions+='.open=(void*)nothing,.close=(void*)nothing,.submit=(void*)nothing'
 for name in cpu idle; do
-  plugin one.so -DDEVICE=2 "$functions" && plugin bad.so -DDEVICE=2 "$functions" "-DNAME=\"$name\""
+  plugin one.so "$current" "$functions" && plugin bad.so "$current" "$functions" "-DNAME=\"$name\""
   refuses "another device of $name" 2 \
     "^wick: plugin bad.so: there is a device for target $name already\$" \
     "$wick" run relu.wick --plugin one.so --plugin bad.so
@@ -162,7 +164,7 @@ gives 'as many as there may be' '^16$' bash -c \
 refuses 'too many' 6 't16.so: more than 16 plugins' "$wick" targets "${many[@]}"
 many=() # devices are as many, but some are there already
 for ((i = 0; i < 16; i++)); do
-  plugin "t$i.so" -DDEVICE=2 "$functions" "-DNAME=\"t$i\"" && many+=(--plugin "t$i.so")
+  plugin "t$i.so" "$current" "$functions" "-DNAME=\"t$i\"" && many+=(--plugin "t$i.so")
 done
 refuses 'too many devices' 6 'plugin t1[3-5].so: more than 16 devices$' \
   "$wick" run relu.wick "${many[@]}"
