@@ -416,7 +416,7 @@ static const reader_case reader_cases[] = {
     {0, 0, 0, GONE,
      "section commands: command 0 (LD): field 'dram': bytes up to 64 of a segment of 0"},
     {1, 0, 0, GONE, "section machine is missing"},
-    {1, 0, '@', BYTE, "section machine:1: no KEY = NUMBER;"},
+    {1, 0, '@', BYTE, "section machine:1: unknown key"},
     {2, 0, 3, CUT, "section commands: 1021 bytes are no rows of 64"},
     {2, 0, 64, CUT, "section segments: 16 bytes for 15 commands"},
     {3, 0, 1, CUT, "section segments: 15 bytes for 16 commands"},
