@@ -241,7 +241,7 @@ static void check_charges(const char *what, const wk_stream *s, const wk_machine
   wk_accel_charge *charges = wk_xcalloc(MOST, sizeof *charges);
   for (uint32_t i = 0; i < run.n; i++) run.spans[i].operator = (uint16_t)(i % (MOST - 1) + 1);
   assert_true(run.n < MOST - 1);
-  wk_sim_charge(&run, MOST - 1, charges);
+  assert_null(wk_sim_charge(&run, MOST - 1, charges));
   for (uint32_t i = 0; i < run.n; i++)
     if (run.spans[i].queue == WK_QUEUE_ex && charges[i + 1].cycles < run.spans[i].array)
       fail_msg("%s: command %u has %llu cycles, and needs %llu", what, i,
