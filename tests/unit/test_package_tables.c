@@ -67,6 +67,20 @@ static void find_tables(const bytes *b) {
   io = tensor + entry[0].first_tensor;
 }
 
+/* The loop of rows 6 to 8 within the body of row 3, which it does not wait for. */
+static void nest(void) {
+  row[3].body_count = 5;
+  row[3].else_count = 0;
+  wait_of(6)[0] = 2;
+}
+
+/* The same in its other body. */
+static void nest_in_else(void) {
+  nest();
+  row[3].body_count = 1;
+  row[3].else_count = 4;
+}
+
 #define PATCH(package, name, where, change) \
   static void patch_##name(void) { (void)(change); }
 #include "tests/unit/package_patches.def"
@@ -117,10 +131,23 @@ static void loop_of_no_rounds(void) { row[6].trip = 0, row[8].source_step = 1 <<
 static void arena_at_its_bound(void) { part[0].arena_bytes = part[0].arena_bound = 64; }
 static void last_text(void) { tensor[0].name = (uint32_t)section[11].size - 1; }
 static void step_of_no_rounds(void) { row[6].trip = 0, row[8].source_step = INT64_MAX; }
+static void wait_within_a_nested_loop(void) { nest(); }
+static void wait_within_a_nested_loop_of_else(void) { nest_in_else(); }
+static void wait_beside_its_loop(void) { nest(), wait_of(8)[0] = 5; }
+static void wait_behind_both(void) { /* which end together */
+  nest();
+  row[3].body_count = 4;
+  row[6].body_count = 1;
+  wait_of(8)[0] = 3;
+}
+static void wait_before_all_owners(void) { nest(), wait_of(8)[0] = 2; }
 
 static void numbers_at_their_limits_are_taken(void **context) {
   static void (*const changes[])(void) = {loop_of_no_rounds, arena_at_its_bound, last_text,
-                                          step_of_no_rounds};
+                                          step_of_no_rounds, wait_within_a_nested_loop,
+                                          wait_within_a_nested_loop_of_else,
+                                          wait_beside_its_loop, wait_behind_both,
+                                          wait_before_all_owners};
   (void)context;
   for (size_t i = 0; i < WK_COUNTOF(changes); i++) {
     bytes b = build(true);
