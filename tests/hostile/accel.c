@@ -27,6 +27,18 @@ void feed_machine(feed_run *r, const wk_str *input) {
   wk_str_free(&text);
 }
 
+void feed_machine_space(feed_run *r, const wk_str *input) {
+  char path[64];
+  int fd;
+  wk_machine_choices choices = {0};
+  wk_arena *a = wk_arena_new();
+  feed_with_file(input, path, &fd);
+  r->accepted = feed_status(r, wk_machine_space_read(path, a, &choices), "space");
+  wk_machine_choices_free(&choices);
+  wk_arena_free(a);
+  close(fd);
+}
+
 void feed_override(feed_run *r, const wk_str *input) {
   wk_machine m;
   wk_machine_defaults(&m);
@@ -112,6 +124,14 @@ void seeds_machine(seed_list *l, const char *folder) {
     const char *text = wk_machine_preset_text(wk_machine_preset_name(i));
     add(l, text, strlen(text));
   }
+}
+
+void seeds_machine_space(seed_list *l, const char *folder) {
+  static const char *const texts[] = {
+      "array = [8, 16, 32];\nscratchpad = (65536, 0x20000);\n",
+      "load_channels = 2;\nclock_mhz = (500.5, 1000);\ndram_latency = [50, 0x64, 1000];\n"};
+  (void)folder;
+  for (size_t i = 0; i < WK_COUNTOF(texts); i++) add(l, texts[i], strlen(texts[i]));
 }
 
 void seeds_override(seed_list *l, const char *folder) {

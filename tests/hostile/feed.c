@@ -8,6 +8,7 @@
 
 #include "compiler/onnx/onnx.h"
 #include "runtime/wick.h"
+#include "sim/device.h"
 
 bool feed_status(feed_run *r, wk_status s, const char *what) {
   if (!s) return true;
@@ -101,6 +102,7 @@ static void load_package(feed_run *r, const wk_str *input, uint32_t flags) {
   const wick_load_options o = {.flags = flags, .detail = &detail};
   void *aligned = NULL;
   wick_model *m = NULL;
+  if (wick_device_register(wk_sim_device()) != WICK_OK) abort();
   if (posix_memalign(&aligned, 64, input->n + 1) != 0) return;
   if (input->n) memcpy(aligned, input->s, input->n);
   wick_status s = wick_model_load_memory(aligned, input->n, &o, &m);

@@ -26,6 +26,8 @@ void feed_value_info(feed_run *r, const wk_str *input);
 void feed_inspect(feed_run *r, const wk_str *input);
 void feed_package(feed_run *r, const wk_str *input);           /* checksums verified */
 void feed_package_unchecked(feed_run *r, const wk_str *input); /* and not */
+void feed_state(feed_run *r, const wk_str *input);      /* checksums made right mostly */
+void feed_checkpoint(feed_run *r, const wk_str *input); /* the same */
 void feed_npy(feed_run *r, const wk_str *input);
 void feed_tensor(feed_run *r, const wk_str *input); /* TensorProto */
 void feed_list(feed_run *r, const wk_str *input);   /* SequenceProto, OptionalProto */
@@ -34,9 +36,12 @@ void feed_graph_text(feed_run *r, const wk_str *input);
 void feed_program_text(feed_run *r, const wk_str *input);
 void feed_expression(feed_run *r, const wk_str *input);
 void feed_machine(feed_run *r, const wk_str *input);
+void feed_machine_space(feed_run *r, const wk_str *input);
 void feed_override(feed_run *r, const wk_str *input); /* "latency=500,bytes=8" */
 void feed_stream_text(feed_run *r, const wk_str *input);
 void feed_stream_file(feed_run *r, const wk_str *input); /* .wcs, checksums made right mostly */
+void feed_device_json(feed_run *r, const wk_str *input); /* an OpenCL device's description */
+void feed_sim_json(feed_run *r, const wk_str *input);    /* what `wick diff` reads */
 
 /* Compiles a module that a reader accepted, evaluates the program when that is cheap; now and then
  * makes native code and runs it on inputs of any value. Frees m. */
@@ -55,6 +60,9 @@ void seeds_net_text(seed_list *l, const char *folder);
 void seeds_init_net(seed_list *l, const char *folder);
 void seeds_value_info(seed_list *l, const char *folder);
 void seeds_package(seed_list *l, const char *folder);
+void seeds_package_units(seed_list *l); /* those that are not for the CPU */
+void seeds_state(seed_list *l, const char *folder);
+void seeds_checkpoint(seed_list *l, const char *folder);
 void seeds_npy(seed_list *l, const char *folder);
 void seeds_tensor(seed_list *l, const char *folder);
 void seeds_list(seed_list *l, const char *folder);
@@ -63,8 +71,36 @@ void seeds_graph_text(seed_list *l, const char *folder);
 void seeds_program_text(seed_list *l, const char *folder);
 void seeds_expression(seed_list *l, const char *folder);
 void seeds_machine(seed_list *l, const char *folder);
+void seeds_machine_space(seed_list *l, const char *folder);
 void seeds_override(seed_list *l, const char *folder);
 void seeds_stream_text(seed_list *l, const char *folder);
 void seeds_stream_file(seed_list *l, const char *folder);
+void seeds_device_json(seed_list *l, const char *folder);
+void seeds_sim_json(seed_list *l, const char *folder);
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+typedef struct {
+  const char *name;
+  unsigned share;    /* of mutants, relative */
+  bool is_companied; /* the seed says which other files come along */
+  void (*feed)(feed_run *r, const wk_str *input);
+  void (*mutate)(wk_rng *rng, wk_str *b, const wk_str *other, wk_str *note);
+  void (*list)(seed_list *l, const char *folder);
+} hostile_reader;
+
+enum {
+#define READER(name, share, feed, mutate, list) +1
+  HOSTILE_READERS = 0
+#include "tests/hostile/readers.def"
+#undef READER
+};
+extern const hostile_reader hostile_readers[HOSTILE_READERS];
+const hostile_reader *hostile_reader_find(const char *name); /* NULL: there is none */
+
+/* An input as a file that says all that is fed: behind the number of its seed, if that matters. */
+void hostile_file_of(const hostile_reader *by, const wk_str *input, size_t seed, wk_str *out);
+/* Feeds such a file; its bytes are all that the feed's own choices depend on. */
+void hostile_feed(const hostile_reader *by, feed_run *r, const void *file, size_t n);
 
 #endif

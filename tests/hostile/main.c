@@ -7,13 +7,15 @@
  * hostile [--count N] [--seed S] [--from I] [--only READER] [--keep FOLDER] [--native N]
  *   --native N makes one accepted model in N native code (24), and a soak of that is --native 1
  *   hostile --seed 1 --from 812 --count 1     one mutant again, in this process (for a debugger)
- *   hostile --only READER FILE…               files instead of mutants */
+ *   hostile --only READER FILE…               files instead of mutants
+ *   hostile --write-seeds FOLDER              what mutants are made of, a folder for each reader */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -35,44 +37,13 @@
 #define MEGABYTES (SANITIZED ? 8192 : 256)
 #define MAX_FAILURES 20
 
-typedef struct {
-  const char *name;
-  unsigned share; /* of mutants, relative */
-  void (*feed)(feed_run *r, const wk_str *input);
-  void (*mutate)(wk_rng *rng, wk_str *b, const wk_str *other, wk_str *note);
-  void (*list)(seed_list *l, const char *folder);
-  seed_list seeds;
-} reader;
-
-static reader readers[] = {
-    {"onnx", 14, feed_onnx, mutate_onnx, seeds_onnx, {0}},
-    {"onnx-bytes", 2, feed_onnx, mutate_bytes, seeds_onnx, {0}},
-    {"model-text", 3, feed_model_text, mutate_text, seeds_model_text, {0}},
-    {"net", 4, feed_net, mutate_net, seeds_net, {0}},
-    {"net-bytes", 1, feed_net, mutate_bytes, seeds_net, {0}},
-    {"net-text", 3, feed_net, mutate_text, seeds_net_text, {0}},
-    {"init-net", 2, feed_init_net, mutate_net, seeds_init_net, {0}},
-    {"value-info", 1, feed_value_info, mutate_text, seeds_value_info, {0}},
-    {"inspect", 1, feed_inspect, mutate_onnx, seeds_onnx, {0}},
-    {"package", 1, feed_package, mutate_bytes, seeds_package, {0}},
-    {"package-unchecked", 2, feed_package_unchecked, mutate_bytes, seeds_package, {0}},
-    {"npy", 1, feed_npy, mutate_bytes, seeds_npy, {0}},
-    {"tensor", 2, feed_tensor, mutate_bytes, seeds_tensor, {0}},
-    {"list", 1, feed_list, mutate_bytes, seeds_list, {0}},
-    {"plan", 1, feed_plan, mutate_text, seeds_plan, {0}},
-    {"graph-text", 4, feed_graph_text, mutate_text, seeds_graph_text, {0}},
-    {"program-text", 4, feed_program_text, mutate_text, seeds_program_text, {0}},
-    {"expression", 2, feed_expression, mutate_text, seeds_expression, {0}},
-    {"machine", 2, feed_machine, mutate_text, seeds_machine, {0}},
-    {"override", 1, feed_override, mutate_text, seeds_override, {0}},
-    {"stream-text", 4, feed_stream_text, mutate_text, seeds_stream_text, {0}},
-    {"stream-file", 3, feed_stream_file, mutate_bytes, seeds_stream_file, {0}}};
+static seed_list seeds[HOSTILE_READERS];
 
 /* Shared with the child that is at work. */
 typedef struct {
   uint64_t at;
   char complaint[1024];
-  uint64_t fed[WK_COUNTOF(readers)], accepted[WK_COUNTOF(readers)];
+  uint64_t fed[HOSTILE_READERS], accepted[HOSTILE_READERS];
   uint64_t evaluated, ran;
   double slowest;
   uint64_t slowest_at;
@@ -83,7 +54,7 @@ static double began; /* processor time at which the mutant at hand began */
 
 typedef struct {
   uint64_t seed, from, count, native;
-  const char *only, *keep;
+  const char *only, *keep, *write_to;
   char folder[64];
   unsigned shares;
   int failures;
@@ -92,25 +63,25 @@ typedef struct {
 /* ---- mutants --------------------------------------------------------------------------------- */
 
 typedef struct {
-  reader *reader;
+  const hostile_reader *reader;
   wk_str data, note;
   feed_run run;
 } mutant;
 
-static reader *reader_of(const driver *d, wk_rng *rng) {
+static const hostile_reader *reader_of(const driver *d, wk_rng *rng) {
   unsigned pick = (unsigned)(wk_rng_next(rng) % d->shares);
-  for (size_t i = 0; i < WK_COUNTOF(readers); i++) {
-    if (d->only && strcmp(d->only, readers[i].name) != 0) continue;
-    if (pick < readers[i].share) return &readers[i];
-    pick -= readers[i].share;
+  for (size_t i = 0; i < HOSTILE_READERS; i++) {
+    if (d->only && strcmp(d->only, hostile_readers[i].name) != 0) continue;
+    if (pick < hostile_readers[i].share) return &hostile_readers[i];
+    pick -= hostile_readers[i].share;
   }
-  return &readers[0];
+  return &hostile_readers[0];
 }
 
 static mutant make(const driver *d, uint64_t i) {
   wk_rng rng = {wk_hash64(&i, sizeof i, d->seed)};
   mutant m = {.reader = reader_of(d, &rng)};
-  const seed_list *l = &m.reader->seeds;
+  const seed_list *l = &seeds[m.reader - hostile_readers];
   size_t a = (size_t)(wk_rng_next(&rng) % l->n), b = (size_t)(wk_rng_next(&rng) % l->n);
   wk_str_addn(&m.data, l->data[a].s, l->data[a].n);
   wk_str_printf(&m.note, "%s, file %zu:", m.reader->name, a);
@@ -171,7 +142,7 @@ static void start_watching(void) {
 static void feed_one(const driver *d, uint64_t i) {
   shared->at = i;
   mutant m = make(d, i);
-  size_t r = (size_t)(m.reader - readers);
+  size_t r = (size_t)(m.reader - hostile_readers);
   began = processor_time();
   m.reader->feed(&m.run, &m.data);
   double took = processor_time() - began;
@@ -217,7 +188,10 @@ static void save(const driver *d, const mutant *m, uint64_t i) {
   char path[512];
   snprintf(path, sizeof path, "%s/hostile-%llu-%llu.%s", d->keep, (unsigned long long)d->seed,
            (unsigned long long)i, m->reader->name);
-  wk_status s = wk_write_file(path, m->data.s ? m->data.s : "", m->data.n);
+  wk_str file = {0};
+  hostile_file_of(m->reader, &m->data, m->run.seed, &file);
+  wk_status s = wk_write_file(path, file.s, file.n);
+  wk_str_free(&file);
   if (s) wk_status_print(stdout, s);
   else printf("  input: %s\n", path);
   wk_status_free(s);
@@ -263,11 +237,12 @@ static void run_all(driver *d) {
 }
 
 /* Seeds that a reader refuses are not worth much. */
-static size_t good_seeds(const driver *d, const reader *by) {
+static size_t good_seeds(const driver *d, const hostile_reader *by) {
+  const seed_list *l = &seeds[by - hostile_readers];
   size_t good = 0;
-  for (size_t i = 0; i < by->seeds.n; i++) {
+  for (size_t i = 0; i < l->n; i++) {
     feed_run r = {.rng = {1}, .folder = d->folder, .seed = i};
-    by->feed(&r, &by->seeds.data[i]);
+    by->feed(&r, &l->data[i]);
     good += r.accepted;
     if (r.complaint.n) printf("%s, file %zu: %s\n", by->name, i, r.complaint.s);
     wk_str_free(&r.complaint);
@@ -278,11 +253,11 @@ static size_t good_seeds(const driver *d, const reader *by) {
 static void summary(const driver *d) {
   uint64_t fed = 0;
   printf("%-18s %8s %8s %8s %8s\n", "reader", "files", "accepted", "mutants", "accepted");
-  for (size_t i = 0; i < WK_COUNTOF(readers); i++) {
+  for (size_t i = 0; i < HOSTILE_READERS; i++) {
     fed += shared->fed[i];
     if (shared->fed[i])
-      printf("%-18s %8zu %8zu %8llu %8llu\n", readers[i].name, readers[i].seeds.n,
-             good_seeds(d, &readers[i]), (unsigned long long)shared->fed[i],
+      printf("%-18s %8zu %8zu %8llu %8llu\n", hostile_readers[i].name, seeds[i].n,
+             good_seeds(d, &hostile_readers[i]), (unsigned long long)shared->fed[i],
              (unsigned long long)shared->accepted[i]);
   }
   printf("seed %llu: %llu mutants, %llu programs evaluated, %llu run as native code, "
@@ -296,36 +271,62 @@ static void summary(const driver *d) {
 
 static int usage(const char *what) {
   fprintf(stderr, "hostile: %s\nhostile [--count N] [--seed S] [--from I] [--only READER] "
-                  "[--keep FOLDER] [--native N] [FILE…]\n", what);
+                  "[--keep FOLDER] [--native N] [--write-seeds FOLDER] [FILE…]\n", what);
   return 2;
 }
 
-/* Files as they are, in this process. */
-static int feed_files(driver *d, char **files, int n) {
-  int bad = 0;
-  for (int i = 0; i < n; i++) {
-    wk_file f;
-    wk_str b = {0};
-    feed_run r = {.rng = {d->seed}, .folder = d->folder, .native = d->native};
-    reader *by = &readers[0];
-    for (size_t k = 0; k < WK_COUNTOF(readers); k++)
-      if (d->only && strcmp(d->only, readers[k].name) == 0) by = &readers[k];
-    wk_status s = wk_file_map(files[i], &f);
-    if (s) {
-      wk_status_print(stderr, s);
-      wk_status_free(s);
-      return 2;
-    }
-    if (f.size) wk_str_addn(&b, (const char *)f.data, f.size);
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* One file, watched like a mutant; false when the reader did what it must not do. */
+static bool feed_file(const driver *d, const hostile_reader *by, const char *path) {
+  feed_run r = {.folder = d->folder, .native = d->native};
+  wk_file f;
+  wk_status s = wk_file_map(path, &f);
+  if (s) {
+    wk_str_add(&r.complaint, s->message);
+  } else {
+    began = processor_time();
+    hostile_feed(by, &r, f.data, f.size);
     wk_file_unmap(&f);
-    by->feed(&r, &b);
-    printf("%s: %s%s\n", files[i], r.accepted ? "accepted" : "refused",
-           r.complaint.n ? r.complaint.s : "");
-    bad |= r.complaint.n > 0;
-    wk_str_free(&r.complaint);
-    wk_str_free(&b);
   }
+  printf("%s: %s%s%s\n", path, r.accepted ? "accepted" : "refused", r.complaint.n ? ", " : "",
+         r.complaint.n ? r.complaint.s : "");
+  bool good = r.complaint.n == 0;
+  wk_status_free(s);
+  wk_str_free(&r.complaint);
+  return good;
+}
+
+/* In this process: a debugger shows where it dies. */
+static int feed_files(const driver *d, char **files, int n) {
+  int bad = 0;
+  const hostile_reader *by = hostile_reader_find(d->only ? d->only : "onnx");
+  start_watching();
+  for (int i = 0; i < n; i++) bad |= !feed_file(d, by, files[i]);
   return bad;
+}
+
+/* FOLDER/READER/0, 1, …: the seeds as files. */
+static int write_seeds(const char *folder) {
+  char path[512];
+  wk_status s = NULL;
+  for (size_t i = 0; i < HOSTILE_READERS && !s; i++) {
+    if (!seeds[i].n) continue;
+    snprintf(path, sizeof path, "%s/%s", folder, hostile_readers[i].name);
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+      s = wk_error_at(WK_IO, path, "%s", strerror(errno));
+    for (size_t k = 0; k < seeds[i].n && !s; k++) {
+      wk_str file = {0};
+      snprintf(path, sizeof path, "%s/%s/%zu", folder, hostile_readers[i].name, k);
+      hostile_file_of(&hostile_readers[i], &seeds[i].data[k], k, &file);
+      if (seeds[i].data[k].n) s = wk_write_file(path, file.s, file.n);
+      wk_str_free(&file);
+    }
+  }
+  if (s) wk_status_print(stderr, s);
+  int result = s ? 1 : 0;
+  wk_status_free(s);
+  return result;
 }
 
 static bool parse_arguments(driver *d, int argc, char **argv, int *files) {
@@ -338,13 +339,14 @@ static bool parse_arguments(driver *d, int argc, char **argv, int *files) {
     else if (!strcmp(argv[i], "--native")) d->native = strtoull(v, NULL, 10);
     else if (!strcmp(argv[i], "--only")) d->only = v;
     else if (!strcmp(argv[i], "--keep")) d->keep = v;
+    else if (!strcmp(argv[i], "--write-seeds")) d->write_to = v;
     else return false;
   }
   *files = i;
   return i == argc || argv[i][0] != '-';
 }
 
-static void set_up(driver *d) {
+static void set_up(driver *d, bool makes_seeds) {
   const char *tmp = getenv("TMPDIR");
   if (!tmp || !*tmp) tmp = "/tmp";
   if (!d->keep) d->keep = tmp;
@@ -352,10 +354,10 @@ static void set_up(driver *d) {
   if (!mkdtemp(d->folder)) abort();
   shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) abort();
-  for (size_t i = 0; i < WK_COUNTOF(readers); i++) {
-    if (d->only && strcmp(d->only, readers[i].name) != 0) continue;
-    d->shares += readers[i].share;
-    readers[i].list(&readers[i].seeds, d->folder);
+  for (size_t i = 0; i < HOSTILE_READERS; i++) {
+    if (d->only && strcmp(d->only, hostile_readers[i].name) != 0) continue;
+    d->shares += hostile_readers[i].share;
+    if (makes_seeds) hostile_readers[i].list(&seeds[i], d->folder);
   }
 }
 
@@ -363,10 +365,12 @@ int main(int argc, char **argv) {
   driver d = {.seed = 1, .count = 4000, .native = 24};
   int files, result = 0;
   if (!parse_arguments(&d, argc, argv, &files)) return usage("wrong arguments");
-  set_up(&d);
+  set_up(&d, files == argc);
   if (d.shares == 0) return usage("no such reader");
   if (files < argc) {
     result = feed_files(&d, argv + files, argc - files);
+  } else if (d.write_to) {
+    result = write_seeds(d.write_to);
   } else if (d.count == 1) {
     feed_one(&d, d.from);
     printf("nothing to complain about\n");
@@ -375,9 +379,9 @@ int main(int argc, char **argv) {
     summary(&d);
     result = d.failures > 0;
   }
-  for (size_t i = 0; i < WK_COUNTOF(readers); i++) {
-    for (size_t k = 0; k < readers[i].seeds.n; k++) wk_str_free(&readers[i].seeds.data[k]);
-    wk_vec_free(&readers[i].seeds);
+  for (size_t i = 0; i < HOSTILE_READERS; i++) {
+    for (size_t k = 0; k < seeds[i].n; k++) wk_str_free(&seeds[i].data[k]);
+    wk_vec_free(&seeds[i]);
   }
   (void)rmdir(d.folder);
   return result;

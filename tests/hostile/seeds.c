@@ -310,6 +310,7 @@ void seeds_package(seed_list *l, const char *folder) {
   wk_status s = wk_zoo_build(wk_zoo_find("ds_cnn"), 1, 0, &m);
   if (s) stop(s, "ds_cnn");
   package(l, m, folder);
+  seeds_package_units(l);
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
