@@ -37,6 +37,7 @@ endif()
 add_executable(accel_package ${CMAKE_SOURCE_DIR}/tests/accel_package.c)
 target_link_libraries(accel_package wk_package wk_isa)
 include(${CMAKE_SOURCE_DIR}/tests/hostile/hostile.cmake)
+include(${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz.cmake)
 list(PREPEND WK_ALL wk_hostile)
 
 # An allocator that fills memory and ends a program that wrote past a piece of it, where there is

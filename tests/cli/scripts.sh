@@ -8,7 +8,7 @@ source "$root/tests/cli/lib.bash" "$@"
 
 mkdir -p tree/compiler tree/build tree/tests
 cp -r "$root"/{.ci,scripts,bench,examples} tree
-ln -s "$root"/tests/{onnx,nets,count.awk} tree/tests
+ln -s "$root"/tests/{onnx,nets,hostile,count.awk} tree/tests
 ln -s "$root/compiler/zoo" tree/compiler/zoo
 ln -s "$wick" tree/build/wick
 for script in install build; do
@@ -45,7 +45,7 @@ helps() {
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
-  bench/{setup,coverage,mutants,same_code,opencl} \
+  scripts/fuzz bench/{setup,coverage,mutants,same_code,opencl} \
   bench/accel_{ablation,causes,speed,peak} \
   $(cd tree && ls bench/*.py | grep -vE '/(cli|peers|runtime|caffe2_net).py$'); do
   helps $script
@@ -55,6 +55,12 @@ tells 'demo, unknown network' 2 "^scripts/demo: unknown network 'nn'; there are:
   tree/scripts/demo nn
 tells 'demo, two networks' 2 'takes one network$' tree/scripts/demo lstm unet
 tells 'test, a word' 2 "^scripts/test: unknown option 'x'$" tree/scripts/test x
+for n in 0 x ''; do
+  tells "fuzz, --seconds '$n'" 2 "^scripts/fuzz: --seconds needs a number$" \
+    tree/scripts/fuzz --seconds "$n"
+done
+tells 'fuzz, an unknown reader' 2 "^scripts/fuzz: no reader 'nn'; there are: .* package " \
+  tree/scripts/fuzz nn
 # -S: Python without its packages
 for bench in compare_onnxruntime.py compare_quantisers.py quantised_classes.py \
   'integer_fidelity.py model.onnx' 'make_caffe2_weights.py net' caffe2_proof.py; do
