@@ -45,7 +45,7 @@ helps() {
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
-  scripts/fuzz bench/{setup,coverage,mutants,same_code,opencl} \
+  scripts/{fuzz,coverage} bench/{setup,coverage,mutants,same_code,opencl} \
   bench/accel_{ablation,causes,speed,peak} \
   $(cd tree && ls bench/*.py | grep -vE '/(cli|peers|runtime|caffe2_net).py$'); do
   helps $script
