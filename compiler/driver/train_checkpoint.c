@@ -105,8 +105,9 @@ static bool take_epoch(reader *r, wk_epoch *e) {
   double v[10];
   if (!take(r, sizeof v, &p)) return false;
   memcpy(v, p, sizeof v);
-  for (int i = 0; i < 2; i++)
-    if (!(v[i] >= 0 && v[i] < 0x1p53)) return false;
+  static const int counted[] = {0, 1, 7, 8}; /* epochs, steps, seconds, samples */
+  for (size_t i = 0; i < WK_COUNTOF(counted); i++)
+    if (!(v[counted[i]] >= 0 && v[counted[i]] < 0x1p53)) return false;
   *e = (wk_epoch){(int64_t)v[0], (int64_t)v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8]};
   return true;
 }

@@ -13,6 +13,11 @@
 static bool has_metric(const wk_history *h) { return h->metric[0] != 0; }
 static bool has_held_out(const wk_epoch *e) { return !isnan(e->held_loss); }
 
+/* No more than any computer reaches, however short a time a file tells of. */
+static double samples_per_second(const wk_epoch *e) {
+  return e->seconds > 0 ? fmin(e->samples / e->seconds, 1e15) : 0;
+}
+
 void wk_history_line(FILE *f, const wk_history *h, const wk_epoch *e) {
   int digits = snprintf(NULL, 0, "%lld", (long long)h->epochs);
   fprintf(f, "epoch %*lld/%lld: loss %.6g", digits, (long long)e->epoch, (long long)h->epochs,
@@ -20,8 +25,7 @@ void wk_history_line(FILE *f, const wk_history *h, const wk_epoch *e) {
   if (has_metric(h)) fprintf(f, ", %s %.4g", h->metric, e->metric);
   if (has_held_out(e)) fprintf(f, "; held out: loss %.6g", e->held_loss);
   if (has_held_out(e) && has_metric(h)) fprintf(f, ", %s %.4g", h->metric, e->held_metric);
-  double rate = e->seconds > 0 ? e->samples / e->seconds : 0;
-  fprintf(f, "; %s samples/s", wk_text_count((int64_t)rate).s);
+  fprintf(f, "; %s samples/s", wk_text_count((int64_t)samples_per_second(e)).s);
   int64_t left = h->epochs - e->epoch;
   if (left > 0) fprintf(f, ", %s left", wk_text_seconds(e->seconds * (double)left).s);
   fputc('\n', f);
@@ -50,7 +54,7 @@ void wk_history_csv(wk_str *b, const wk_history *h) {
     add_cell(b, e->held_loss);
     if (has_metric(h)) add_cell(b, e->held_metric);
     add_cell(b, e->seconds);
-    add_cell(b, e->seconds > 0 ? e->samples / e->seconds : 0);
+    add_cell(b, samples_per_second(e));
     wk_str_add(b, "\n");
   }
 }
