@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Reads ctest's JUnit file: shows the output of what failed, indented, why tests were skipped and
 # what they note, and sums the results up in the last line; exits 1 when something failed or nothing
-# passed. How results are counted is told in scripts/test.
+# passed. How results are counted is told in scripts/test. -v longest=N: also lists the N tests that
+# took longest.
 
 function attribute(name,   s) {
   s = $0
@@ -59,6 +60,24 @@ function note(text) {
 function print_notes(   i) {
   if (n_notes) print "\nNotes:"
   for (i = 1; i <= n_notes; i++) printf "        %s (%s)\n", notes[i], noted_by[notes[i]]
+}
+
+function print_longest(   i, j, all) {
+  if (!longest) return
+  for (i = 1; i <= entries; i++) all += took[i]
+  for (i = 2; i <= entries; i++)
+    for (j = i; j > 1 && took[j] > took[j - 1]; j--) {
+      swap(took, j)
+      swap(names, j)
+    }
+  printf "\nLongest, of %d s in all:\n", all
+  for (i = 1; i <= entries && i <= longest; i++) printf "%8.1f s  %s\n", took[i], names[i]
+}
+
+function swap(list, j,   x) {
+  x = list[j]
+  list[j] = list[j - 1]
+  list[j - 1] = x
 }
 
 # Reasons, the most frequent first.
@@ -121,6 +140,8 @@ function finish(   i, words) {
 BEGIN { SHOWN = 200 }
 /^[ \t]*<testcase / {
   name = attribute("name")
+  took[++entries] = attribute("time") + 0
+  names[entries] = name
   status = attribute("status")
   status = status == "run" ? "passed" : status == "disabled" ? "skipped" : "failed"
   reason = own = ""
@@ -146,6 +167,7 @@ inside {
 /<\/testcase>/ { finish() }
 
 END {
+  print_longest()
   print_reasons()
   print_notes()
   printf "%d passed, %d failed", passed, failed
