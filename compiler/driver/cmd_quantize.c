@@ -142,7 +142,6 @@ static wk_status quantise(wk_quantize_job *j) {
   WK_TRY(wk_quantize_load(j));
   WK_TRY(check_paths(j)); /* the calibration files, too */
   WK_TRY(wk_quantize_profile(j));
-  if (wk_quantize_spare(&j->plan, j->ranges, &j->options)) wk_quantize_settle(&j->plan);
   if (j->opts->target_drop) WK_TRY(wk_quantize_search(j, decibel));
   WK_TRY(wk_quantize_measure(j));
   WK_TRY(wk_quantize_measure_alone(j));
@@ -179,7 +178,9 @@ const wk_cmd wk_cmd_quantize = {
                     "Runs the model on calibration data, chooses a scale for every tensor, and "
                     "writes an ONNX model with QuantizeLinear and DequantizeLinear around what "
                     "becomes integer arithmetic, which other tools load as well. Then it measures "
-                    "how far each layer and the outputs are from the float model.\n"
+                    "how far each layer and the outputs are from the float model. Scales are of "
+                    "finite values: what sees -inf, or a mask far from all other values, stays "
+                    "float.\n"
                     "\n"
                     "Calibration data is a file for the only input (NAME=FILE for one of several; "
                     "several rows of a batch are several samples), or a folder: each .npy or "

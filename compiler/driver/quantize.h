@@ -80,6 +80,8 @@ typedef struct {
   wk_quantize_plan plan;
   wk_range *ranges;        /* by value of m */
   size_t n_ranges;
+  wk_value_id broken;      /* an output that was NaN */
+  size_t broken_sample;    /* on this sample, counted from 1; 0: none was */
   wk_tensor **samples;     /* by sample, by input of m */
   size_t n_samples;
   WK_VEC(wk_tensor) own;   /* random inputs */
@@ -97,7 +99,8 @@ wk_status wk_quantize_load(wk_quantize_job *j) WK_MUST_CHECK;
 /* Its second half, for a module as imported and calibration data as read. */
 wk_status wk_quantize_prepare(wk_quantize_job *j) WK_MUST_CHECK;
 void wk_quantize_job_free(wk_quantize_job *j);
-/* Ranges of all values that may be quantised. */
+/* Ranges of all values that may be quantised; what no scale suits is kept in float. WK_INPUT where
+ * the float model's outputs are NaN, WK_UNSUPPORTED where nothing is left to quantise. */
 wk_status wk_quantize_profile(wk_quantize_job *j) WK_MUST_CHECK;
 /* The module as planned at present; simulated and at as for wk_quantize_build. */
 wk_status wk_quantize_make(const wk_quantize_job *j, bool simulated, wk_value_id *at,

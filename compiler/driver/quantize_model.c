@@ -136,14 +136,14 @@ static wk_status fold_weights(wk_module *m) {
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-static wk_status check_finite(const wk_quantize_job *j, const wk_tensor *t, const char *path) {
+/* A mask may be infinite. */
+static wk_status refuse_nan(const wk_quantize_job *j, const wk_tensor *t, const char *path) {
   int64_t n = wk_type_count(&t->type);
   for (int64_t i = 0; wk_dtype_is_float(t->type.dtype) && i < n; i++) {
     double v = wk_load_f64(t->data, t->type.dtype, i);
-    if (isfinite(v)) continue;
-    return wk_error_at(WK_INPUT, path, "element %lld of the %s calibration data is %s",
-                       (long long)i, wk_type_text(j->arena, &t->type),
-                       isnan(v) ? "NaN" : "infinite");
+    if (!isnan(v)) continue;
+    return wk_error_at(WK_INPUT, path, "element %lld of the %s calibration data is NaN",
+                       (long long)i, wk_type_text(j->arena, &t->type));
   }
   return NULL;
 }
@@ -161,7 +161,7 @@ static wk_status rows_of(const wk_quantize_job *j, const wk_value *input, const 
     return wk_error_at(WK_INPUT, path, "input %s is %s but the calibration file has %s",
                        input->name, wk_type_text(j->arena, want), wk_type_text(j->arena, got));
   *rows = want->rank > 0 && want->dims[0] ? got->dims[0] / want->dims[0] : 1;
-  return check_finite(j, t, path);
+  return refuse_nan(j, t, path);
 }
 
 static int source_of(const wk_quantize_job *j, size_t input) {

@@ -10,7 +10,6 @@ static wk_status quantise(wk_quantize_job *j, wk_module **out) {
   WK_TRY(wk_weights_randomise(j->m, (uint64_t)j->opts->seed, &replaced));
   WK_TRY(wk_quantize_prepare(j));
   WK_TRY(wk_quantize_profile(j));
-  if (wk_quantize_spare(&j->plan, j->ranges, &j->options)) wk_quantize_settle(&j->plan);
   wk_value_id *at = wk_xcalloc(j->m->main->values.n, sizeof *at);
   wk_status s = wk_quantize_make(j, false, at, out);
   free(at);

@@ -13,7 +13,7 @@ enum { WORST = 5 };
 static const char *decibel(wk_arena *a, wk_quantize_noise n) {
   if (!(n.signal > 0)) return "-";
   double v = wk_quantize_decibel(n);
-  return isinf(v) ? "exact" : wk_arena_printf(a, "%.1f", v);
+  return v == INFINITY ? "exact" : wk_arena_printf(a, "%.1f", v);
 }
 
 static size_t count_quantised(const wk_quantize_job *j, wk_op op, size_t *all) {
@@ -63,6 +63,15 @@ static void layer_table(FILE *f, const wk_quantize_job *j, const size_t *which, 
   wk_table_print(f, &t, "llrr");
 }
 
+/* To two digits behind the point, as the factor is printed. */
+static const char *size_change(const wk_quantize_job *j) {
+  double before = (double)j->bytes_before, after = (double)j->bytes_after;
+  bool shrinks = after < before;
+  double factor = shrinks ? before / after : after / before;
+  if (!(factor >= 1.005)) return "";
+  return wk_arena_printf(j->arena, " (%.2f x %s)", factor, shrinks ? "smaller" : "larger");
+}
+
 void wk_quantize_summary(FILE *f, const wk_quantize_job *j) {
   size_t worst[WORST + 1], all, n = count_quantised(j, WK_OP_COUNT, &all);
   if (j->opts->verbose) layer_table(f, j, NULL, j->plan.layers.n);
@@ -79,10 +88,8 @@ void wk_quantize_summary(FILE *f, const wk_quantize_job *j) {
   if (j->opts->equalise) wk_table_row(&t, "equalised\t%lld %s", (long long)j->pairs,
                                      j->pairs == 1 ? "pair" : "pairs");
   if (j->bytes_after > 0)
-    wk_table_row(&t, "size\t%s before, %s after (%.2f x smaller)",
-                 wk_bytes_text((uint64_t)j->bytes_before).s,
-                 wk_bytes_text((uint64_t)j->bytes_after).s,
-                 (double)j->bytes_before / (double)j->bytes_after);
+    wk_table_row(&t, "size\t%s before, %s after%s", wk_bytes_text((uint64_t)j->bytes_before).s,
+                 wk_bytes_text((uint64_t)j->bytes_after).s, size_change(j));
   else wk_table_row(&t, "size\t%s before", wk_bytes_text((uint64_t)j->bytes_before).s);
   wk_table_row(&t, j->end.noise > 0 ? "outputs\t%s dB signal to noise" : "outputs\t%s",
                j->end.noise > 0 ? decibel(j->arena,

@@ -54,13 +54,20 @@ typedef struct {
   size_t n;
 } profile;
 
-static wk_status check_seen(const profile *p, size_t sample) {
-  for (size_t i = 0; i < p->n; i++)
-    if (p->j->ranges[p->ids[i]].bad)
-      return wk_error_at(WK_INPUT, p->j->path,
-                         "tensor %s has NaN or infinite values on calibration sample %zu",
-                         wk_val(p->j->m->main, p->ids[i])->name, sample + 1);
-  return NULL;
+static bool is_output(const wk_graph *g, wk_value_id v) {
+  for (size_t i = 0; i < g->outputs.n; i++)
+    if (g->outputs.data[i] == v) return true;
+  return false;
+}
+
+/* NaN may be guarded, as the softmax of a row that is masked as a whole is; not in an output. */
+static void note_nan(const profile *p, size_t sample) {
+  wk_quantize_job *j = p->j;
+  for (size_t i = 0; i < p->n && !j->broken_sample; i++)
+    if (j->ranges[p->ids[i]].nan && is_output(j->m->main, p->ids[i])) {
+      j->broken = p->ids[i];
+      j->broken_sample = sample + 1;
+    }
 }
 
 static wk_status scan(const profile *p, watch *w, bool bins) {
@@ -74,28 +81,97 @@ static wk_status scan(const profile *p, watch *w, bool bins) {
       if (bins) wk_range_bin(r, &w->out[i]);
       else wk_range_scan(r, &w->out[i]);
     }
-    if (!bins) WK_TRY(check_seen(p, k));
+    if (!bins) note_nan(p, k);
   }
   return NULL;
 }
 
+static wk_status profile_some(profile *p) {
+  watch w;
+  wk_progress("compiling the float model");
+  wk_status s = watch_open(&w, p->j->m, p->ids, p->n, p->j->opts->threads);
+  if (!s) s = scan(p, &w, false);
+  if (!s && p->j->options.method != WK_RANGE_MINMAX) s = scan(p, &w, true);
+  watch_close(&w);
+  return s;
+}
+
+/* What the plan asks for, and the outputs. */
+static wk_value_id *profiled(const wk_quantize_job *j, size_t *n) {
+  const wk_graph *g = j->m->main;
+  wk_value_id *ids = wk_quantize_values(&j->plan, n);
+  for (size_t i = 0; i < g->outputs.n; i++) {
+    wk_value_id v = g->outputs.data[i];
+    bool known = wk_is_const(g, v) || wk_val(g, v)->type.dtype != WK_F32;
+    for (size_t k = 0; k < *n && !known; k++) known = ids[k] == v;
+    if (!known) ids[(*n)++] = v;
+  }
+  return ids;
+}
+
+/* ---- NaN ------------------------------------------------------------------------------------- */
+
+static bool has_nan(const wk_tensor *t) {
+  int64_t n = wk_type_count(&t->type);
+  for (int64_t i = 0; i < n; i++)
+    if (isnan(wk_load_f64(t->data, t->type.dtype, i))) return true;
+  return false;
+}
+
+/* The first of n values that has NaN on the sample; WK_NONE: none. */
+static wk_status first_nan(const wk_quantize_job *j, const wk_value_id *ids, size_t n,
+                           wk_value_id *found) {
+  watch w;
+  wk_status s = watch_open(&w, j->m, ids, n, j->opts->threads);
+  if (!s) s = wk_runner_run(w.runner, j->samples[j->broken_sample - 1], w.out);
+  for (size_t i = 0; i < n && !s && *found == WK_NONE; i++)
+    if (has_nan(&w.out[i])) *found = ids[i];
+  watch_close(&w);
+  return s;
+}
+
+/* The node where NaN that reaches an output begins. */
+static wk_status refuse_nan(const wk_quantize_job *j) {
+  const wk_graph *g = j->m->main;
+  wk_value_id found = WK_NONE;
+  WK_VEC(wk_value_id) ids = {0};
+  wk_status s = NULL;
+  for (size_t i = 0; i < g->nodes.n; i++)
+    for (uint32_t k = 0; k < g->nodes.data[i].n_out; k++) {
+      wk_value_id v = g->nodes.data[i].out[k];
+      if (v != WK_NONE && wk_dtype_is_float(wk_val(g, v)->type.dtype)) wk_vec_push(&ids, v);
+    }
+  for (size_t at = 0; at < ids.n && !s && found == WK_NONE; at += WATCHED_AT_ONCE)
+    s = first_nan(j, ids.data + at, ids.n - at < WATCHED_AT_ONCE ? ids.n - at : WATCHED_AT_ONCE,
+                  &found);
+  wk_vec_free(&ids);
+  WK_TRY(s);
+  if (found == WK_NONE) found = j->broken;
+  const wk_value *v = wk_val(g, found);
+  if (v->kind != WK_VALUE_NODE)
+    return wk_error_at(WK_INPUT, j->path, "output %s of the float model is NaN on calibration "
+                       "sample %zu", wk_val(g, j->broken)->name, j->broken_sample);
+  const wk_node *node = wk_nod(g, v->node);
+  return wk_error_at(WK_INPUT, j->path, "output %s of the float model is NaN on calibration sample "
+                     "%zu; the first NaN comes from node %s (%s)", wk_val(g, j->broken)->name,
+                     j->broken_sample, node->name, wk_quantize_op_name(node->op));
+}
+
 wk_status wk_quantize_profile(wk_quantize_job *j) {
   size_t n;
-  const wk_value_id *ids = wk_quantize_values(&j->plan, &n);
+  const wk_value_id *ids = profiled(j, &n);
   for (size_t i = 0; i < n; i++)
     j->ranges[ids[i]].axis =
         j->options.bias_correction ? wk_quantize_sum_axis(&j->plan, ids[i]) : -1;
   for (size_t at = 0; at < n; at += WATCHED_AT_ONCE) {
-    watch w;
     profile p = {j, ids + at, n - at < WATCHED_AT_ONCE ? n - at : WATCHED_AT_ONCE};
-    wk_progress("compiling the float model");
-    wk_status s = watch_open(&w, j->m, p.ids, p.n, j->opts->threads);
-    if (!s) s = scan(&p, &w, false);
-    if (!s && j->options.method != WK_RANGE_MINMAX) s = scan(&p, &w, true);
-    watch_close(&w);
-    WK_TRY(s);
+    WK_TRY(profile_some(&p));
   }
-  return NULL;
+  if (j->broken_sample) return refuse_nan(j);
+  if (!wk_quantize_spare(&j->plan, j->ranges, &j->options) || wk_quantize_settle(&j->plan))
+    return NULL;
+  return wk_error_at(WK_UNSUPPORTED, j->path, "nothing to quantise: every convolution and product "
+                     "has infinite values or NaN");
 }
 
 /* ---- noise ----------------------------------------------------------------------------------- */
@@ -109,9 +185,10 @@ static void add_noise(wk_quantize_noise *n, const wk_tensor *want, const wk_tens
   int64_t count = wk_type_count(&want->type);
   if (want->type.dtype != WK_F32 || got->type.dtype != WK_F32) return;
   for (int64_t i = 0; i < count; i++) {
-    double e = (double)x[i] - (double)y[i];
-    n->signal += (double)x[i] * (double)x[i];
-    n->noise += e * e;
+    bool alike = x[i] == y[i] || (isnan(x[i]) && isnan(y[i]));
+    double e = alike ? 0 : isfinite(x[i]) ? (double)x[i] - (double)y[i] : INFINITY;
+    n->signal += isfinite(x[i]) ? (double)x[i] * (double)x[i] : 0;
+    n->noise += isnan(e) ? INFINITY : e * e;
   }
 }
 

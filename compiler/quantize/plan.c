@@ -195,11 +195,18 @@ int wk_quantize_sum_axis(const wk_quantize_plan *p, wk_value_id v) {
   return -1;
 }
 
+/* Of the range as it was seen: a method may cut off a mask of few values. */
+static double widest_step(const wk_range *r, const wk_quantize_options *o) {
+  double all = (double)wk_quantize_params_of(r->min, r->max, o).scale;
+  double chosen = (double)wk_range_choose(r, o).scale;
+  return all > chosen ? all : chosen;
+}
+
 static bool swallows(const wk_quantize_plan *p, const wk_quantize_layer *l, const wk_range *ranges,
                      const wk_quantize_options *o) {
   const wk_node *core = wk_nod(p->g, l->core);
   if (l->op != WK_OP_ADD && l->op != WK_OP_SUB) return false;
-  double step = (double)wk_range_choose(&ranges[wk_nod(p->g, l->last)->out[0]], o).scale;
+  double step = widest_step(&ranges[wk_nod(p->g, l->last)->out[0]], o);
   for (uint32_t i = 0; i < core->n_in; i++) {
     if (wk_is_const(p->g, core->in[i])) continue;
     const wk_range *r = &ranges[core->in[i]];
@@ -208,14 +215,47 @@ static bool swallows(const wk_quantize_plan *p, const wk_quantize_layer *l, cons
   return false;
 }
 
+static const char *unfit(const wk_range *r, bool parts) {
+  if (r->nan) return "NaN among its values";
+  if (r->infinite) return "infinite values";
+  return parts && wk_range_is_parted(r) ? "values too far apart for one scale" : NULL;
+}
+
+static const char *unfit_constant(const wk_value *c) {
+  const wk_tensor t = {c->type, (void *)c->data};
+  wk_range r = {.axis = -1};
+  if (c->type.dtype == WK_F32) wk_range_scan(&r, &t);
+  return unfit(&r, false);
+}
+
+/* What a convolution or product makes has one scale whatever its values are, but for a mask that is
+ * added as its bias. */
+static const char *why_unfit(const wk_quantize_plan *p, const wk_quantize_layer *l,
+                             const wk_range *ranges) {
+  const wk_node *core = wk_nod(p->g, l->core), *last = wk_nod(p->g, l->last);
+  bool leads = l->kind == WK_LAYER_LEADS, biased = core->n_in > 2 && core->in[2] != WK_NONE;
+  const char *why = NULL;
+  for (uint32_t i = 0; i < core->n_in && !why; i++) {
+    if (core->in[i] == WK_NONE) continue;
+    if (wk_is_const(p->g, core->in[i])) why = unfit_constant(wk_val(p->g, core->in[i]));
+    else if (wk_quantize_is_operand(p->g, core, i)) why = unfit(&ranges[core->in[i]], !leads);
+  }
+  for (uint32_t k = 0; k < last->n_out && !why; k++)
+    if (last->out[k] != WK_NONE) why = unfit(&ranges[last->out[k]], !leads || biased);
+  return why;
+}
+
 size_t wk_quantize_spare(wk_quantize_plan *p, const wk_range *ranges,
                          const wk_quantize_options *o) {
   size_t n = 0;
   for (size_t i = 0; i < p->layers.n; i++) {
     wk_quantize_layer *l = &p->layers.data[i];
-    if (!l->quantised || l->keep || !swallows(p, l, ranges, o)) continue;
+    if (!l->quantised || l->keep) continue;
+    const char *why = why_unfit(p, l, ranges);
+    if (!why && swallows(p, l, ranges, o)) why = "an operand would vanish";
+    if (!why) continue;
     l->keep = true;
-    l->why = "an operand would vanish";
+    l->why = why;
     n++;
   }
   return n;

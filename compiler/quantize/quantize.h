@@ -36,7 +36,9 @@ typedef struct {
 
 typedef struct {
   double min, max;  /* of finite values */
-  int64_t count, zeros, bad; /* bad: NaN and infinite */
+  int64_t count, zeros; /* of finite values, and how many of them are 0 */
+  int64_t infinite, nan;
+  uint64_t exponents[4]; /* a bit for each binary exponent that was seen, as a f32 stores it */
   uint64_t *bins;   /* WK_RANGE_BINS between min and max, exact zeros left out; malloc'ed */
   int axis;         /* -1, or the axis along which sums are wanted */
   double *sums;     /* per entry of that axis; malloc'ed */
@@ -48,6 +50,9 @@ typedef struct {
 void wk_range_scan(wk_range *r, const wk_tensor *t);
 void wk_range_bin(wk_range *r, const wk_tensor *t);
 void wk_range_free(wk_range *r);
+/* Do large values stand apart from all others, as a mask of -10000 or -3.4e38 does behind scores?
+ * One scale for both would leave less than four steps to the others. */
+bool wk_range_is_parted(const wk_range *r);
 
 /* real = scale * (stored - zero) */
 typedef struct { float scale; int32_t zero; } wk_quantize_params;
@@ -99,8 +104,9 @@ wk_value_id *wk_quantize_values(const wk_quantize_plan *p, size_t *n);
 /* The axis of v along which bias correction wants sums, -1: none. */
 int wk_quantize_sum_axis(const wk_quantize_plan *p, wk_value_id v);
 
-/* Marks sums that would swallow an operand, as a mask of -10000 does with scores: its whole range
- * would be few steps of the result. Returns how many are new. */
+/* Marks layers that no scale suits: with values that are infinite or NaN (-inf of a mask is no
+ * number of 8 bits) or stand apart, and sums that would swallow an operand: its whole range would
+ * be few steps of the result. Returns how many are new. */
 size_t wk_quantize_spare(wk_quantize_plan *p, const wk_range *ranges,
                          const wk_quantize_options *o);
 

@@ -24,26 +24,52 @@ static void add_sums(wk_range *r, const wk_tensor *t) {
   }
 }
 
+/* Which binary exponents there are among numbers that are finite and not 0. */
+static void add_exponents(wk_range *r, const float *x, int64_t n) {
+  bool there[256] = {false};
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t bits;
+    memcpy(&bits, &x[i], sizeof bits);
+    there[bits >> 23 & 255] = true;
+  }
+  for (int e = 1; e < 255; e++)
+    if (there[e]) r->exponents[e / 64] |= UINT64_C(1) << (e % 64);
+}
+
 void wk_range_scan(wk_range *r, const wk_tensor *t) {
   const float *x = t->data;
-  int64_t n = wk_type_count(&t->type), zeros = 0, bad = 0;
+  int64_t n = wk_type_count(&t->type), zeros = 0, nan = 0, bad = 0;
   float lo = INFINITY, hi = -INFINITY;
   for (int64_t i = 0; i < n; i++) {
     bool finite = fabsf(x[i]) <= FLT_MAX;
     zeros += x[i] == 0;
+    nan += x[i] != x[i];
     bad += !finite;
     lo = finite && x[i] < lo ? x[i] : lo;
     hi = finite && x[i] > hi ? x[i] : hi;
   }
   r->zeros += zeros;
-  r->bad += bad;
+  r->nan += nan;
+  r->infinite += bad - nan;
   if (n > bad) { /* both are finite */
     bool first = r->count == 0;
     r->min = first || (double)lo < r->min ? (double)lo : r->min;
     r->max = first || (double)hi > r->max ? (double)hi : r->max;
   }
   r->count += n - bad;
+  add_exponents(r, x, n);
   if (r->axis >= 0 && r->axis < t->type.rank) add_sums(r, t);
+}
+
+bool wk_range_is_parted(const wk_range *r) {
+  enum { BIAS = 127, LARGE = BIAS + 9, HOLE = 7 };
+  int above = 0;
+  for (int e = 254; e > 0; e--) {
+    if (!(r->exponents[e / 64] >> (e % 64) & 1)) continue;
+    if (above >= LARGE && above - e >= HOLE) return true;
+    above = e;
+  }
+  return false;
 }
 
 void wk_range_bin(wk_range *r, const wk_tensor *t) {
@@ -55,8 +81,8 @@ void wk_range_bin(wk_range *r, const wk_tensor *t) {
   float lo = (float)r->min, inverse = (float)(1 / width);
   for (int64_t i = 0; i < n; i++) {
     if (x[i] == 0 || !(fabsf(x[i]) <= FLT_MAX)) continue;
-    int k = (int)((x[i] - lo) * inverse);
-    r->bins[k < 0 ? 0 : k < WK_RANGE_BINS ? k : WK_RANGE_BINS - 1]++;
+    float k = (x[i] - lo) * inverse; /* infinite where the range is wider than a float */
+    r->bins[!(k > 0) ? 0 : k < WK_RANGE_BINS ? (int)k : WK_RANGE_BINS - 1]++;
   }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Post-training quantisation: ranges, weights, which layers are quantised, and that the module
  * which comes out computes nearly the same, its simulation exactly the same. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,7 +117,9 @@ static void bad_values(void **state) {
   wk_tensor t = {wk_type_make(WK_F32, 2, dims), x};
   wk_range r = {.axis = -1};
   wk_range_scan(&r, &t);
-  assert_int_equal(r.bad, 2);
+  assert_int_equal(r.nan, 1);
+  assert_int_equal(r.infinite, 1);
+  assert_int_equal(r.count, 4);
   assert_int_equal(r.zeros, 2);
   assert_float_equal(r.min, 0, 0);
   assert_float_equal(r.max, 2, 0);
@@ -128,6 +131,41 @@ static void bad_values(void **state) {
   assert_int_equal(r.channels, 3);
   assert_int_equal(r.per_channel, 2);
   assert_float_equal(r.sums[2], 9, 0);
+  wk_range_free(&r);
+}
+
+/* Large values behind a hole, as masks are, and what is none: both sides of each condition. */
+static void parted(void **state) {
+  (void)state;
+  static const struct { float x[4]; bool parted; } rows[] = {
+      {{-10000, 0, 12, -3}, true},   {{-FLT_MAX, 20, 0, 0}, true}, {{-65504, 1, 0, 3}, true},
+      {{1e9f, 5e8f, 1, 0}, true},    {{-10000, 0, 200, -3}, false}, {{-10000, 0, 0, 0}, false},
+      {{-INFINITY, 1, 2, 0}, false}, {{NAN, 1, 2, 0}, false},       {{512, 4, 1, 0}, true},
+      {{512, 8, 1, 0}, false},       {{511, 1, 1, 0}, false},       {{1, 1e-9f, 0, 0}, false},
+      {{10000, 700, 12, 1}, false},  {{10000, 128, 1, 0}, false},   {{10000, 63, 1, 0}, true}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    float x[4];
+    int64_t n = 4;
+    memcpy(x, rows[i].x, sizeof x);
+    wk_tensor t = {wk_type_make(WK_F32, 1, &n), x};
+    wk_range r = {.axis = -1};
+    wk_range_scan(&r, &t);
+    if (wk_range_is_parted(&r) != rows[i].parted) fail_msg("row %zu", i);
+  }
+}
+
+/* A range wider than the largest number. */
+static void widest(void **state) {
+  (void)state;
+  float x[3] = {-FLT_MAX, FLT_MAX, 1};
+  int64_t n = 3;
+  wk_tensor t = {wk_type_make(WK_F32, 1, &n), x};
+  wk_range r = {.axis = -1};
+  wk_range_scan(&r, &t);
+  wk_range_bin(&r, &t);
+  assert_int_equal(r.bins[0], 1);
+  assert_int_equal(r.bins[WK_RANGE_BINS - 1], 1);
+  assert_int_equal(r.bins[WK_RANGE_BINS / 2], 1);
   wk_range_free(&r);
 }
 
@@ -416,7 +454,9 @@ static void equalising(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parameters), cmocka_unit_test(methods),  cmocka_unit_test(one_value),
-      cmocka_unit_test(bad_values), cmocka_unit_test(operands), cmocka_unit_test(weight_scales),
+      cmocka_unit_test(bad_values),
+      cmocka_unit_test(parted),
+      cmocka_unit_test(widest), cmocka_unit_test(operands), cmocka_unit_test(weight_scales),
       cmocka_unit_test(modules),    cmocka_unit_test(keeping),  cmocka_unit_test(equalising),
       cmocka_unit_test(sparing)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -252,9 +252,52 @@ static void sums_that_swallow(void **state) {
   }
 }
 
+/* Layers that no scale suits, by what was seen of z, of its constants and of what it makes. */
+static void unfit(void **state) {
+  (void)state;
+  static const wk_quantize_options o = {.activation = WK_U8};
+  static const char sum[] = "%b = add(%a, %z)\noutput %b", factor[] = "%b = mul(%a, %z)\noutput %b";
+  static const char cut[] = "%b = add(%a, %z)\n%c = relu(%b)\noutput %c";
+  static const char constant[] =
+      "%i = constant f32[1] {-inf}\n%b = add(%a, %i)\n%c = relu(%b)\noutput %c";
+  static const char product[] =
+      "%v = constant f32[4,4] splat(0.5)\n%b = matmul(%z, %v)\noutput %b\noutput %a";
+  static const wk_range fine = {.nan = 0}, some = {.infinite = 1}, none = {.nan = 1};
+  static const wk_range far = {.exponents = {0, 1, UINT64_C(1) << 12, 0}};
+  static const char inf[] = "infinite values", nan[] = "NaN among its values";
+  static const char apart[] = "values too far apart for one scale";
+  const struct {
+    const char *body, *why;
+    const wk_range *z, *result;
+  } rows[] = {
+      {sum, NULL, &fine, &fine},    {sum, inf, &some, &fine},      {sum, inf, &fine, &some},
+      {sum, nan, &none, &fine},     {factor, apart, &far, &fine},  {cut, inf, &some, &fine},
+      {cut, inf, &fine, &some},     {constant, inf, &fine, &fine}, {product, inf, &some, &fine},
+      {product, nan, &fine, &none}, {product, NULL, &far, &far}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    wk_module *m = parse(rows[i].body);
+    wk_quantize_plan p = wk_quantize_plan_make(m);
+    wk_range *r = wk_xcalloc(m->main->values.n, sizeof *r);
+    for (size_t v = 0; v < m->main->values.n; v++) {
+      char name = wk_val(m->main, (wk_value_id)v)->name[0];
+      if (name == 'z') r[v] = *rows[i].z;
+      else if (name == 'b' || name == 'c') r[v] = *rows[i].result;
+      r[v].max = 8;
+    }
+    wk_quantize_settle(&p);
+    if (wk_quantize_spare(&p, r, &o) != (rows[i].why != NULL)) fail_msg("row %zu", i);
+    for (size_t k = 0; k < p.layers.n; k++)
+      if (p.layers.data[k].keep) assert_string_equal(p.layers.data[k].why, rows[i].why);
+    free(r);
+    wk_quantize_plan_free(&p);
+    wk_module_free(m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(whole_plans), cmocka_unit_test(names_keep),
                                      cmocka_unit_test(operators),
-                                     cmocka_unit_test(sums_that_swallow)};
+                                     cmocka_unit_test(sums_that_swallow),
+                                     cmocka_unit_test(unfit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
