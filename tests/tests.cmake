@@ -128,6 +128,7 @@ endforeach()
 target_link_options(test_opencl_find PRIVATE
                     LINKER:--wrap=wick_opencl_list,--wrap=pipe2,--wrap=fork,--wrap=poll
                     LINKER:--wrap=read,--wrap=write,--wrap=waitpid,--wrap=kill,--wrap=_exit)
+target_link_options(test_test_jobs PRIVATE LINKER:--wrap=wk_test_case_run)
 set_tests_properties(unit/test_sim PROPERTIES TIMEOUT 1500) # may have to build a model
 
 # Case files through single passes and steps, compared as text; --bless rewrites them.

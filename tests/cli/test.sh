@@ -131,35 +131,6 @@ done
 gives 'a model of bytes' '^FAIL bytes: .*: 6 of 6 elements differ.*: got 12, want 6$' \
   bash -c "'$wick' test suite/bytes || true"
 
-# A failure stays what is reported when looking into it takes longer than there is time: a product
-# of so many rows is quick where it is compiled, but not on the evaluator.
-rows=1536
-varint() {
-  local n=$1
-  for (( ; n > 127; n /= 128)); do byte $((n % 128 + 128)); done
-  byte "$n"
-}
-square() { # NAME: rows x rows times the bytes ????, which are 0.747
-  byte 8 && varint $rows && byte 8 && varint $rows
-  number 2 1
-  field 8 "$1"
-  byte $((9 * 8 + 2)) && varint $((rows * rows * 4))
-  head -c $((rows * rows * 4)) /dev/zero | tr '\0' '?'
-}
-mkdir -p slow/test_data_set_0
-square x >slow/test_data_set_0/input_0.pb && square y >slow/test_data_set_0/output_0.pb
-nodes=''
-for n in 'QuantizeLinear:x s:q' 'DequantizeLinear:q s:d' 'MatMul:d d:m' 'QuantizeLinear:m s:r' \
-  'DequantizeLinear:r s:y'; do
-  IFS=: read -r op inputs output <<<"$n"
-  nodes+=$(field 1 "$(node "$op" "$inputs" "$output")")
-done
-model "$nodes$(field 5 "$(number 2 1; field 8 s; field 9 '????')")" \
-  "$(field 11 "$(value x 1 n n)")" "$(field 12 "$(value y 1 n n)")" >slow/model.onnx
-gives 'what differs, in time' '^FAIL slow: .*: output y is off by 254 quantisation steps' \
-  bash -c "'$wick' test slow --timeout 3 || true"
-gives 'what takes too long' '^FAIL slow: took longer than 1 s$' \
-  bash -c "'$wick' test slow --target eval --timeout 1 || true"
 refuses 'evaluator against itself' 2 'random-weights' \
   "$wick" test suite --target eval --random-weights 1
 

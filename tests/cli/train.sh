@@ -71,10 +71,7 @@ check 'the same weights in the least memory' cmp a.onnx s.onnx
 rm -rf ck
 "$wick" train net.onnx "${common[@]}" --epochs 3 -o k.onnx --checkpoint ck --validate 0.3 >k.log &
 pid=$!
-for _ in {1..4000}; do
-  [[ -e ck/checkpoint ]] && break
-  sleep 0.005
-done
+until [[ -e ck/checkpoint ]] || ! kill -0 $pid; do sleep 0.005; done
 kill -9 $pid 2>/dev/null
 wait $pid 2>/dev/null
 rm -f k.onnx

@@ -18,11 +18,11 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/hostile/hostile.h"
 #include "tests/hostile/mutate.h"
+#include "tests/pace.h"
 
 #if defined __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
@@ -99,12 +99,6 @@ static void mutant_free(mutant *m) {
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-static double processor_time(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static long peak_megabytes(void) {
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
@@ -118,12 +112,13 @@ static void complain(const char *text) {
   shared->complaint[n] = 0;
 }
 
+static double time_limit(void) { return SECONDS * machine_pace(); }
 /* Code generation is LLVM's time. */
-static double time_limit(void) { return SECONDS * 2; }
+static double run_limit(void) { return 2 * time_limit(); }
 
 static void watch(int sig) {
   (void)sig;
-  if (processor_time() - began > time_limit()) {
+  if (pace_seconds() - began > run_limit()) {
     complain("takes too long");
     _exit(3);
   }
@@ -143,9 +138,9 @@ static void feed_one(const driver *d, uint64_t i) {
   shared->at = i;
   mutant m = make(d, i);
   size_t r = (size_t)(m.reader - hostile_readers);
-  began = processor_time();
+  began = pace_seconds();
   m.reader->feed(&m.run, &m.data);
-  double took = processor_time() - began;
+  double took = pace_seconds() - began;
   shared->fed[r]++;
   shared->accepted[r] += m.run.accepted;
   shared->evaluated += m.run.evaluated;
@@ -154,7 +149,7 @@ static void feed_one(const driver *d, uint64_t i) {
     shared->slowest = took;
     shared->slowest_at = i;
   }
-  if (!m.run.complaint.n && took > (m.run.ran ? time_limit() : SECONDS))
+  if (!m.run.complaint.n && took > (m.run.ran ? run_limit() : time_limit()))
     wk_str_printf(&m.run.complaint, "takes %.2f s", took);
   if (!m.run.complaint.n && peak_megabytes() > MEGABYTES)
     wk_str_printf(&m.run.complaint, "takes %ld MiB", peak_megabytes());
@@ -366,6 +361,7 @@ int main(int argc, char **argv) {
   int files, result = 0;
   if (!parse_arguments(&d, argc, argv, &files)) return usage("wrong arguments");
   set_up(&d, files == argc);
+  machine_pace(); /* for the children as well */
   if (d.shares == 0) return usage("no such reader");
   if (files < argc) {
     result = feed_files(&d, argv + files, argc - files);

@@ -494,6 +494,9 @@ static void tell(void *context, const char *what, int percent) {
   snprintf(told.what, sizeof told.what, "%s", what);
   if (told.n && told.list[told.n - 1] == percent) return;
   if (told.n < (int)WK_COUNTOF(told.list)) told.list[told.n++] = percent;
+  char name[16];
+  snprintf(name, sizeof name, "told%d", percent);
+  write_file(name, "");
 }
 
 static bool was_told(int percent) {
@@ -503,16 +506,24 @@ static bool was_told(int percent) {
 }
 
 /* Seven of eight files are compiled, then more than there are; files of other names do not count.
- * It ends when this has been seen, however slow the machine is. */
+ * The tool goes on when each has been told, however slow or fast the machine is. */
+#define UNTIL_TOLD(percent) "until [ -e %s" percent " ]; do sleep 0.01; done\n"
 static void progress_is_told(void **state) {
   (void)state;
   wk_sim_build_options o = {.machine = &tiny, .rtl = rtl, .tune = WK_SIM_TUNE_NEVER,
                             .rebuild = true, .progress = tell, .context = &told};
-  char *path;
-  tool("verilator", "#!/bin/sh\nwhile [ \"$1\" != -Mdir ]; do shift; done\ncd \"$2\"\n"
-                    "PATH=/usr/bin:/bin; sleep 0.25; touch .o .cpp a.obj cpp o 1.o 2.o 3.o 4.o 5.o "
-                    "6.o 7.o; touch 1.cpp 2.cpp 3.cpp 4.cpp 5.cpp 6.cpp 7.cpp 8.cpp; sleep 0.6\n"
-                    "touch 8.o 9.o 10.o 11.o 12.o; sleep 0.5; : >model.so\n");
+  char *path, script[2048], at[256];
+  snprintf(at, sizeof at, "%s", in_folder("told"));
+  snprintf(script, sizeof script,
+           "#!/bin/sh\nwhile [ \"$1\" != -Mdir ]; do shift; done\ncd \"$2\"\nPATH=/usr/bin:/bin\n"
+           UNTIL_TOLD("-1")
+           "touch .o .cpp a.obj cpp o 1.o 2.o 3.o 4.o 5.o 6.o 7.o\n"
+           "touch 1.cpp 2.cpp 3.cpp 4.cpp 5.cpp 6.cpp 7.cpp 8.cpp\n"
+           UNTIL_TOLD("69")
+           "touch 8.o 9.o 10.o 11.o 12.o\n"
+           UNTIL_TOLD("99")
+           ": >model.so\n", at, at, at);
+  tool("verilator", script);
   told.n = 0;
   must(wk_sim_build(&o, &path));
   assert_string_equal(told.what, "building the cycle model 'tiny'");
