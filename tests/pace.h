@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Limits of processor time that hold on a slow machine as well: how long a fixed piece of work takes
- * there, of arithmetic and of memory, stretches them. */
+ * Limits of processor time that hold on a slow machine as well: how long a fixed piece of work
+ * takes there, of arithmetic and of memory, stretches them. */
 #ifndef WICK_TESTS_PACE_H
 #define WICK_TESTS_PACE_H
 

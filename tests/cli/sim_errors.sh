@@ -72,7 +72,7 @@ for i in 1 2 3 4 5 6 7 8; do : >"$2/m$i.cpp"; done
 lines() { grep -c ' %$' "$PROGRESS"; }
 for i in 1 2 3 4 5 6 7 8; do
   : >"$2/m$i.o"
-  [ "$PROGRESS" ] && until [ "$(lines)" -ge $((i - 1)) ]; do sleep 0.01; done
+  [ "$PROGRESS" ] && until [ "$(lines)" -ge $((i / 2)) ]; do sleep 0.01; done
 done
 exit 1
 EOF

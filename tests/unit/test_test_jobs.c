@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cases of `wick test` in processes of their own: which of them end by themselves, when, and what is
- * reported of those that do not. What a case does is the test's (--wrap); what takes too long is
- * what never ends, so that no machine is too fast or too slow. */
+ * Cases of `wick test` in processes of their own: how they end and what is reported of them. What a
+ * case does is the test's (--wrap); what takes too long is what never ends, so that no machine is
+ * too fast or too slow. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
