@@ -5,6 +5,7 @@
  *   compare_layers.c   within a part: the target's code for one instruction after the other
  *   compare_steps.c    a session's own steps, as they are in a package
  *   compare_passes.c   the evaluator's result after one compiler step after the other
+ *   compare_ties.c     quantisations behind operators in floats
  *   isolate.c          one instruction as a program of its own */
 #ifndef WICK_DRIVER_COMPARE_H
 #define WICK_DRIVER_COMPARE_H
@@ -38,6 +39,7 @@ typedef struct {
   bool is_whole;                   /* the host's one part is the model */
   wk_compare_target *targets;      /* n_targets, as --target has them */
   size_t n_targets;
+  int64_t steps; /* elements off by a step of a quantisation behind an operator in floats */
 } wk_compare_count;
 /* Prints nothing. Targets and their names are in the arena of the job. */
 wk_status wk_compare_count_parts(const wk_compare_opts *o, const wk_run_job *job,
@@ -69,6 +71,22 @@ wk_status wk_layers_new(wk_comparison *c, const wk_instance *t, const wk_program
  * instruction counts once, however often it runs. */
 wk_status wk_layers_run(wk_layers *l, const void *const *in, void *const *out) WK_MUST_CHECK;
 void wk_layers_free(wk_layers *l); /* NULL ok */
+
+/* What one step of the quantisation is worth in that result of the instruction, when an operator in
+ * floats feeds it; 0: nothing may differ. is_alone: its operands are the evaluator's, so that an
+ * operand which is quantised as it comes is none of these. */
+double wk_compare_step(const wk_inst *i, uint32_t operand, bool is_alone);
+/* The same in what the whole program leaves in a buffer. */
+double wk_compare_output_step(const wk_program *p, uint32_t buffer);
+/* The same in a value of a graph, whose steps run on what those before them left. */
+double wk_compare_value_step(const wk_graph *g, wk_value_id v);
+/* Elements of got that are a step off become what is wanted; how many these were. */
+int64_t wk_compare_take_steps(wk_tensor *got, const wk_tensor *want, double step);
+void wk_compare_print_steps(int64_t n); /* nothing when there are none */
+/* Were tolerances given? Then they alone count. */
+static inline bool wk_compare_is_given(const wk_compare_opts *o) {
+  return o->rtol >= 0 || o->atol >= 0;
+}
 
 /* An instruction of a program alone. What it reads are inputs, what it writes are outputs that
  * begin as copies of further inputs, so that what it leaves alone is there to be seen; all are

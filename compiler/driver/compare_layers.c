@@ -156,18 +156,21 @@ static wk_view compared_view(const layers *l, const wk_view *v) {
   return wk_view_dense(v->buffer, &t, WK_ROLE_IN);
 }
 
-static wk_status compare_view(layers *l, size_t i, const wk_inst *inst, const wk_view *written,
+static wk_status compare_view(layers *l, size_t i, const wk_inst *inst, uint32_t operand,
                               const void *got_base, bool *differs) {
   const wk_inst *top = l->insts.data[i];
   const char *name = wk_text_shown(l->c->arena, top->name);
   const char *op = wk_op_get(inst->op)->name;
-  wk_view v = compared_view(l, written);
+  wk_view v = compared_view(l, &inst->operands[operand]);
   /* inside a body copies move what was computed there */
   wk_tolerance tolerance = wk_compare_tolerance(l->c->o, inst == top ? inst->op : WK_OP_LOOP);
   wk_tensor got, want = {0};
   WK_TRY(wk_view_gather(&v, got_base, &got));
   wk_status s = wk_view_gather(&v, l->bases[v.buffer], &want);
   if (!s) {
+    if (!wk_compare_is_given(l->c->o))
+      l->c->count.steps +=
+          wk_compare_take_steps(&got, &want, wk_compare_step(inst, operand, inst == top));
     wk_diff d = wk_tensor_diff(&got, &want, &tolerance);
     wk_str text = {0};
     if (!l->c->quiet && !d.equal) {
@@ -198,7 +201,7 @@ static wk_status compare_written(layers *l, size_t i, void *const *got) {
     for (uint32_t k = 0; k < inst->n_operands && !s; k++) {
       const wk_view *v = &inst->operands[k];
       if (v->buffer == WK_NONE || v->role == WK_ROLE_IN || !got[v->buffer]) continue;
-      s = compare_view(l, i, inst, v, got[v->buffer], &differs);
+      s = compare_view(l, i, inst, k, got[v->buffer], &differs);
     }
     for (uint32_t b = 0; b < inst->n_bodies; b++)
       for (size_t k = 0; k < inst->bodies[b].insts.n; k++)

@@ -101,6 +101,7 @@ static wk_status look_at_steps(comparison *x, uint32_t part, const void *const *
 static wk_status look_inside(comparison *x, uint32_t part, const void *const *in,
                              void *const *out) {
   size_t before = x->c->count.different;
+  int64_t steps = x->c->count.steps; /* of the part are counted */
   bool by_steps = x->p->parts.data[part].instance->target->takes_graph;
   wk_status s = by_steps ? NULL : make_layers(x, part);
   if (s) return cannot_look(s);
@@ -109,14 +110,19 @@ static wk_status look_inside(comparison *x, uint32_t part, const void *const *in
   s = by_steps ? look_at_steps(x, part, in) : wk_layers_run(x->layers[part], in, out);
   x->c->found = true;
   x->c->indent = "";
+  x->c->count.steps = steps;
   if (!s && x->c->count.different == before && !by_steps)
     printf("     its instructions agree one by one, but not together\n");
   return s;
 }
 
-static void compare_output(comparison *x, uint32_t part, const char *output, const wk_tensor *got,
-                           const wk_tensor *want) {
+static void compare_output(comparison *x, uint32_t part, uint32_t k, const char *output,
+                           wk_tensor *got, const wk_tensor *want) {
+  const wk_program *p = x->p->parts.data[part].program;
   wk_tolerance tolerance = wk_compare_tolerance(x->c->o, WK_OP_CONV);
+  if (!wk_compare_is_given(x->c->o))
+    x->c->count.steps +=
+        wk_compare_take_steps(got, want, wk_compare_output_step(p, p->outputs.data[k].buffer));
   wk_diff d = wk_tensor_diff(got, want, &tolerance);
   const char *name = wk_text_shown(x->c->arena, output);
   wk_str text = {0};
@@ -158,7 +164,8 @@ static wk_status compare_whole(comparison *x, uint32_t part, const void *const *
     s = wk_tensor_alloc(&x->tensors[outputs[k]].type, &got[k]);
   if (!s) s = run_code(x, part, in, got, p->outputs.n);
   for (size_t k = 0; k < p->outputs.n && !s; k++)
-    compare_output(x, part, x->p->tensors.data[outputs[k]].name, &got[k], &x->tensors[outputs[k]]);
+    compare_output(x, part, (uint32_t)k, x->p->tensors.data[outputs[k]].name, &got[k],
+                   &x->tensors[outputs[k]]);
   for (size_t k = 0; k < p->outputs.n; k++) wk_tensor_free(&got[k]);
   free(got);
   return !s && x->differs[part] && !x->c->quiet ? look_inside(x, part, in, out) : s;
@@ -353,11 +360,18 @@ static void print_count(const wk_compare_count *n) {
     printf("all %zu parts agree (on the host %zu instructions, each alone)\n", n->parts, n->layers);
 }
 
+void wk_compare_print_steps(int64_t n) {
+  if (n)
+    printf("%lld %s one step of the quantisation off, behind operators that have no integer form\n",
+           (long long)n, n == 1 ? "element is" : "elements are");
+}
+
 wk_status wk_compare_parts(const wk_compare_opts *o, const wk_run_job *job) {
   wk_comparison c = {.o = o, .arena = job->arena, .indent = ""};
   wk_status s = compare(&c, job);
   wk_progress_end();
   if (s) return s;
   print_count(&c.count);
+  wk_compare_print_steps(c.count.steps);
   return c.found ? wk_error(WK_FAILED, "%s", "") : NULL;
 }

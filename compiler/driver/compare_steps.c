@@ -16,6 +16,7 @@ typedef struct {
   const char *where; /* "part 1 on accel, " */
   wk_map *names;     /* of tensors that steps leave: number in want */
   wk_tensor *want;   /* without data: the evaluator has none of that name */
+  double *steps;     /* per tensor: what it may be off behind operators in floats; 0: nothing */
   bool *seen;        /* per step: in a loop it comes again */
   wk_status status;
 } comparison;
@@ -31,6 +32,7 @@ static void list_names(comparison *x) {
         wk_map_put(x->names, name, n++);
     }
   x->want = wk_xcalloc(n, sizeof *x->want);
+  x->steps = wk_xcalloc(n, sizeof *x->steps);
 }
 
 static wk_status keep(void *ctx, const wk_graph *g, const wk_node *n, const wk_tensor *in,
@@ -42,6 +44,7 @@ static wk_status keep(void *ctx, const wk_graph *g, const wk_node *n, const wk_t
     if (n->out[k] == WK_NONE || !out[k].data || !wk_val(g, n->out[k])->name ||
         !wk_map_get(x->names, wk_val(g, n->out[k])->name, &at) || x->want[at].data)
       continue;
+    if (!wk_compare_is_given(x->c->o)) x->steps[at] = wk_compare_value_step(g, n->out[k]);
     WK_TRY(wk_tensor_alloc(&out[k].type, &x->want[at]));
     memcpy(x->want[at].data, out[k].data, (size_t)wk_type_bytes(&out[k].type));
   }
@@ -65,11 +68,10 @@ static wk_status evaluate(comparison *x, const wk_graph *g, const void *const *i
 static bool print_difference(comparison *x, uint32_t step, const wk_tensor *got,
                              const wk_tensor *want) {
   const wick_step_info *info = &x->entry->steps[step];
-  bool is_given = x->c->o->rtol >= 0 || x->c->o->atol >= 0;
   wk_op op_of_step = WK_OP_CONV; /* of what has no name here: what sums differ by */
   (void)wk_op_from_name(info->op, strlen(info->op), &op_of_step);
   wk_tolerance tolerance = wk_compare_tolerance(x->c->o, op_of_step);
-  if (!wk_dtype_is_float(want->type.dtype) && !is_given) tolerance = (wk_tolerance){0};
+  if (!wk_dtype_is_float(want->type.dtype) && !wk_compare_is_given(x->c->o)) tolerance = (wk_tolerance){0};
   wk_diff d = wk_tensor_diff(got, want, &tolerance);
   const char *name = wk_text_shown(x->c->arena, info->node);
   const char *op = wk_text_shown(x->c->arena, info->op);
@@ -106,6 +108,7 @@ static wk_status compare_tensor(comparison *x, uint32_t step, uint32_t k, bool *
   wk_status s = wk_wick_error(wick_session_read_tensor(x->session, step, k, got.data,
                                                        (size_t)wk_type_bytes(&type)),
                               wick_session_error(x->session), NULL);
+  if (!s) x->c->count.steps += wk_compare_take_steps(&got, &x->want[at], x->steps[at]);
   if (!s) *differs |= print_difference(x, step, &got, &x->want[at]);
   *compared = true;
   wk_tensor_free(&got);
@@ -147,6 +150,7 @@ wk_status wk_compare_steps(wk_comparison *c, wick_session *session, const wk_gra
       if (wk_map_get(x.names, x.entry->steps[i].tensors[k].name, &at)) wk_tensor_free(&x.want[at]);
   wk_map_free(x.names);
   free(x.want);
+  free(x.steps);
   free(x.seen);
   free(out);
   return s;
@@ -180,6 +184,7 @@ static void print_count(const wk_comparison *c, uint32_t steps) {
   else printf("all %zu steps agree", n);
   if (n < steps) printf(" (%zu others leave no tensor of the model's)", steps - n);
   printf("\n");
+  wk_compare_print_steps(c->count.steps);
 }
 
 static wk_status compare_model(wk_comparison *c, const wk_run_job *job, const wick_model *m) {

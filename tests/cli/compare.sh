@@ -341,4 +341,45 @@ for how in type size rank; do
   refuses "inputs of another $how" 3 'no binding of the package has the inputs' \
     "$wick" compare float.onnxtxt --package $how.wick
 done
+
+# ---- ties of quantisations -----------------------------------------------------------------------
+
+# Weights of a half that are not quantised: many sums lie in the middle between two steps.
+ties() { # OP ATTRIBUTES SCALE LAST
+  cat <<EOF
+ir_version: 8 opset_import { version: 20 } graph { name: "g"
+node { op_type: "QuantizeLinear" name: "n1" input: "x" input: "s" input: "z" output: "q" }
+node { op_type: "DequantizeLinear" name: "n2" input: "q" input: "s" input: "z" output: "d" }
+node { op_type: "$1" name: "float_one" input: "d" $4 output: "o" $2 }
+node { op_type: "QuantizeLinear" name: "n3" input: "o" input: "t" input: "z" output: "r" }
+node { op_type: "DequantizeLinear" name: "n4" input: "r" input: "t" input: "z" output: "y" }
+initializer { name: "s" data_type: 1 float_data: [0.02] }
+initializer { name: "t" data_type: 1 float_data: [$3] }
+initializer { name: "z" data_type: 3 int32_data: [3] }
+initializer { name: "w" data_type: 1 dims: 3 dims: 4 dims: 1 dims: 1
+  float_data: [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5] }
+initializer { name: "m" data_type: 1 dims: 8 dims: 2
+  float_data: [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5] }
+input { name: "x" type { tensor_type { elem_type: 1 shape {
+  dim { dim_value: 1 } dim { dim_value: 4 } dim { dim_value: 8 } dim { dim_value: 8 } } } } }
+output { name: "y" type { tensor_type { elem_type: 1 } } } }
+EOF
+}
+kernel='attribute { name: "kernel_shape" type: INTS ints: 2 ints: 2 }'
+norm='attribute { name: "p" type: INT i: 1 }'
+ties Conv '' 0.02 'input: "w"' >conv.textproto
+ties MatMul '' 0.02 'input: "m"' >product.textproto
+ties LpPool "$kernel $norm" 0.04 '' >lp.textproto
+ties Softplus '' 0.02 '' >function.textproto
+ties ReduceL1 'attribute { name: "keepdims" type: INT i: 1 }' 0.04 '' >norm.textproto
+for name in conv product lp function norm; do
+  for seed in 1 2; do
+    check "$name, seed $seed" "$wick" compare $name.textproto --random $seed
+  done
+done
+took='^[1-9][0-9]* elements are one step of the quantisation off, behind operators that have no int'
+gives 'how many are a step off' "$took" "$wick" compare conv.textproto
+check 'a package with ties' "$wick" compile conv.textproto -q -o conv.wick
+gives 'steps of it' "$took" "$wick" compare conv.textproto --package conv.wick
+! "$wick" compare conv.textproto --rtol 1e-3 >out 2>/dev/null && good || bad "given tolerances: $(cat out)"
 finish

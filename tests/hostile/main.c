@@ -280,7 +280,7 @@ static bool feed_file(const driver *d, const hostile_reader *by, const char *pat
   if (s) {
     wk_str_add(&r.complaint, s->message);
   } else {
-    began = processor_time();
+    began = pace_seconds();
     hostile_feed(by, &r, f.data, f.size);
     wk_file_unmap(&f);
   }
