@@ -71,7 +71,8 @@ static bool print_difference(comparison *x, uint32_t step, const wk_tensor *got,
   wk_op op_of_step = WK_OP_CONV; /* of what has no name here: what sums differ by */
   (void)wk_op_from_name(info->op, strlen(info->op), &op_of_step);
   wk_tolerance tolerance = wk_compare_tolerance(x->c->o, op_of_step);
-  if (!wk_dtype_is_float(want->type.dtype) && !wk_compare_is_given(x->c->o)) tolerance = (wk_tolerance){0};
+  if (!wk_dtype_is_float(want->type.dtype) && !wk_compare_is_given(x->c->o))
+    tolerance = (wk_tolerance){0};
   wk_diff d = wk_tensor_diff(got, want, &tolerance);
   const char *name = wk_text_shown(x->c->arena, info->node);
   const char *op = wk_text_shown(x->c->arena, info->op);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Quantisations behind operators in floats. What these compute differs between targets in the last
  * bits (sums in another order, another exp), and next to a tie such a bit decides between two steps
- * of the quantisation. Operators that have an integer form know no such ties: their results round by
- * `rescale` alone, and nothing here applies to them. */
+ * of the quantisation. Operators that have an integer form know no such ties: their results round
+ * by `rescale` alone, and nothing here applies to them. */
 #include <math.h>
 #include <string.h>
 
@@ -43,7 +43,8 @@ static bool is_constant(const operation *o, const wk_expr *e, uint16_t k, double
 
 /* The operand that varies, of an operation with a constant, and what scale it gives the result;
  * WK_EXPR_MAX_NODES: both vary. */
-static uint16_t varying(const operation *o, const wk_expr *e, const wk_expr_node *n, double *scale) {
+static uint16_t varying(const operation *o, const wk_expr *e, const wk_expr_node *n,
+                        double *scale) {
   double c;
   bool second = is_constant(o, e, n->arg[1], &c);
   *scale = 1;
@@ -129,7 +130,9 @@ static bool is_move(wk_op op) {
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
-static operation of_inst(const wk_inst *i) { return (operation){i->op, i->attrs, i->n_out, NULL, NULL}; }
+static operation of_inst(const wk_inst *i) {
+  return (operation){i->op, i->attrs, i->n_out, NULL, NULL};
+}
 
 double wk_compare_step(const wk_inst *i, uint32_t operand, bool is_alone) {
   const operation o = of_inst(i);
@@ -212,7 +215,8 @@ static bool is_computed_in_floats(const wk_graph *g, wk_value_id v) {
   if (v == WK_NONE || wk_val(g, v)->kind != WK_VALUE_NODE) return false;
   const wk_node *n = wk_nod(g, wk_val(g, v)->node);
   const operation o = of_node(g, n);
-  return wk_dtype_is_float(wk_val(g, v)->type.dtype) && !is_move(n->op) && step_of(&o, 0, false) <= 0;
+  return wk_dtype_is_float(wk_val(g, v)->type.dtype) && !is_move(n->op) &&
+         step_of(&o, 0, false) <= 0;
 }
 
 static bool feeds_floats(const wk_graph *g, const wk_node *n) {

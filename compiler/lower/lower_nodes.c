@@ -87,16 +87,30 @@ static bool is_replaced(const wk_graph *g, const wk_node *n) {
          (wk_op_get(n->op)->kind != WK_KIND_BOTH || meets_narrow(g, n));
 }
 
+/* What makes the results of n is needed where they were. The values between need not lie along the
+ * batch: they are computed for all of it. */
+static void keep_predicate(wk_graph *g, const wk_node *n, size_t first, const wk_value_id *out) {
+  for (uint32_t i = 0; i < n->n_out && n->predicate != WK_NONE; i++) {
+    const wk_value *v = out[i] == WK_NONE ? NULL : wk_val(g, out[i]);
+    if (v && v->kind == WK_VALUE_NODE && v->node >= first)
+      wk_nod(g, v->node)->predicate = n->predicate;
+  }
+}
+
 /* n: a copy of a node of g; its operands are up to date. */
 static wk_status expand(wk_graph *g, const wk_node *n, wk_value_id *out) {
   const wk_op_info *info = wk_op_get(n->op);
+  size_t first = g->nodes.n;
   wk_low l = {.g = g, .arena = g->module->arena, .name = n->name};
   for (uint32_t i = 0; i < n->n_out; i++) out[i] = WK_NONE;
   if (info->kind == WK_KIND_BOTH) lower_scatter(&l, n, out);
   else if (info->cls == WK_CLASS_ELEMENTWISE) lower_elementwise(&l, n, out);
   else if (lowerings[n->op]) lowerings[n->op](&l, n, out);
   else return wk_error_at(WK_INTERNAL, n->name, "no lowering for operator %s", info->name);
-  if (!l.status) return NULL;
+  if (!l.status) {
+    keep_predicate(g, n, first, out);
+    return NULL;
+  }
   return wk_status_note(wk_status_place(l.status, n->name), "while lowering %s", info->name);
 }
 

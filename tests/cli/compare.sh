@@ -381,5 +381,6 @@ took='^[1-9][0-9]* elements are one step of the quantisation off, behind operato
 gives 'how many are a step off' "$took" "$wick" compare conv.textproto
 check 'a package with ties' "$wick" compile conv.textproto -q -o conv.wick
 gives 'steps of it' "$took" "$wick" compare conv.textproto --package conv.wick
-! "$wick" compare conv.textproto --rtol 1e-3 >out 2>/dev/null && good || bad "given tolerances: $(cat out)"
+! "$wick" compare conv.textproto --rtol 1e-3 >out 2>/dev/null && good ||
+  bad "given tolerances: $(cat out)"
 finish
