@@ -99,6 +99,7 @@ static wk_status check_view(const wk_program *p, const wk_inst_pos *at, uint32_t
   wk_status s = wk_type_check(&t);
   if (s) {
     wk_status y = BAD_INST(i, "operand %u: %s", k, s->message);
+    if (s->code == WK_RESOURCE) y->code = WK_RESOURCE; /* what lowering widened may be too large */
     wk_status_free(s);
     return y;
   }
@@ -212,7 +213,7 @@ static wk_status check_inst(checker *c, const wk_inst_pos *at) {
   for (uint32_t k = 0; k < i->n_operands; k++) WK_TRY(check_view(c->p, at, k));
   wk_status s = wk_inst_check_operands(i);
   if (s) {
-    s = wk_status_as(s, WK_INTERNAL);
+    if (s->code != WK_RESOURCE) s = wk_status_as(s, WK_INTERNAL);
     return wk_status_place(s, i->name && *i->name ? i->name : NULL);
   }
   for (uint32_t k = 0; k < i->n_operands; k++) {

@@ -15,7 +15,9 @@
 #define FOLD_WORK ((int64_t)1 << 26)
 #define COMPILE_BYTES ((int64_t)192 << 20) /* for what passes compute */
 #define COMPILE_WORK ((int64_t)1 << 26)
-#define SPLAT_BYTES ((int64_t)8 << 30)
+#define SPLAT_BYTES ((int64_t)64 << 20) /* constants of one repeated element: for any model, */
+#define SPLAT_PER_BYTE ((int64_t)128 << 10) /* for each byte of the file, */
+#define SPLAT_MOST ((int64_t)8 << 30)   /* and at most */
 
 /* What cannot be a model is refused by its first bytes: it may be large. */
 static wk_status check_kind(const uint8_t *data, size_t n) {
@@ -228,6 +230,12 @@ static wk_status build(wk_importer *im, wk_scope *s) {
   return wk_module_verify(im->m);
 }
 
+/* Networks without trained weights have a hundred kilobytes of them for each byte of the file. */
+static int64_t splat_budget(int64_t file_bytes) {
+  if (file_bytes > (SPLAT_MOST - SPLAT_BYTES) / SPLAT_PER_BYTE) return SPLAT_MOST;
+  return SPLAT_BYTES + SPLAT_PER_BYTE * file_bytes;
+}
+
 static void set_up(wk_importer *im) {
   const Onnx__ModelProto *p = im->model;
   wk_arena *a = im->m->arena;
@@ -235,7 +243,7 @@ static void set_up(wk_importer *im) {
   im->nodes_left = limit < NODES_MAX ? limit : NODES_MAX;
   im->fold_bytes_left = FOLD_BYTES + (int64_t)im->src.n;
   im->fold_work_left = FOLD_WORK + (int64_t)im->src.n;
-  im->splat_left = SPLAT_BYTES;
+  im->splat_left = splat_budget((int64_t)im->src.n);
   for (size_t i = p->n_functions; i-- > 0;) {
     if (p->functions[i]->name) wk_map_put(im->functions, p->functions[i]->name, (uint32_t)i);
   }

@@ -403,15 +403,17 @@ static void constant_texts(void **state) {
   }
 }
 
-/* Constants of one value take next to no memory, however large they are. */
-static void large_splats(void **state) {
-  (void)state;
+/* Three constants of 1 GiB in a file with so many bytes besides. */
+static void splats_of(size_t padding) {
   enum { CONSTANTS = 3 };
   const int64_t n = (int64_t)1 << 28; /* 1 GiB each */
   builder b = new_model(13);
   struct rusage before, after;
   wk_module *m = NULL;
   ADD_I64(&b, "shape", "1", n);
+  char *doc = wk_arena_alloc(b.a, padding + 1);
+  memset(doc, 'x', padding);
+  b.model.doc_string = doc;
   for (int i = 0; i < CONSTANTS; i++) {
     const float value = (float)i + 0.5f;
     Onnx__NodeProto *node = add_node(&b, b.g, "ConstantOfShape", "shape", i ? "y" : "x");
@@ -427,13 +429,21 @@ static void large_splats(void **state) {
   for (int i = 0; i < CONSTANTS; i++) {
     const wk_value *v = wk_val(m->main, m->main->outputs.data[i]);
     const float *data = v->data;
-    assert_non_null(data);
+    assert_int_equal(data != NULL, padding > 0);
+    if (!data) continue;
     for (int64_t k = 0; k < n; k += n / 8 - 1) assert_float_equal(data[k], i + 0.5, 0);
     assert_float_equal(data[n - 1], i + 0.5, 0);
   }
   getrusage(RUSAGE_SELF, &after);
   assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, 64 << 10); /* KiB */
   wk_module_free(m);
+}
+
+/* Constants of one value take next to no memory, however large they are; a small file has them
+ * computed at run time, as it could have any number of packages of gigabytes written. */
+static void large_splats(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) splats_of(k ? 24 << 10 : 0);
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */
