@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,6 +52,47 @@ static wk_status with_log(wk_status s, const char *log) {
   return s;
 }
 
+/* The tool may have had no space, and so has its log: a file beside it is tried. 0: there is. */
+static int lack_of_space(const char *log) {
+  static const char blank[1 << 16];
+  char *path = NULL;
+  if (asprintf(&path, "%s.probe", log) < 0) return ENOMEM;
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), error = fd < 0 ? errno : 0;
+  for (size_t done = 0; !error && done < sizeof blank;) {
+    ssize_t n = write(fd, blank + done, sizeof blank - done);
+    if (n > 0) done += (size_t)n;
+    else if (n == 0 || errno != EINTR) error = n ? errno : ENOSPC;
+  }
+  if (fd >= 0) {
+    close(fd);
+    unlink(path);
+  }
+  free(path);
+  return error == ENOSPC || error == EDQUOT || error == EFBIG ? error : 0;
+}
+
+/* What a tool that had space for its log has said. */
+static int said_lack_of_space(const char *log) {
+  static const int errors[] = {ENOSPC, EDQUOT, EFBIG};
+  wk_file f;
+  int found = 0;
+  wk_status unread = wk_file_map(log, &f);
+  wk_status_free(unread);
+  for (size_t i = 0; !unread && i < WK_COUNTOF(errors) && !found; i++)
+    if (memmem(f.data, f.size, strerror(errors[i]), strlen(strerror(errors[i]))))
+      found = errors[i];
+  if (!unread) wk_file_unmap(&f);
+  return found;
+}
+
+static wk_status refuse(const char *tool, const char *log) {
+  int error = lack_of_space(log);
+  if (!error) error = said_lack_of_space(log);
+  wk_status s = error ? wk_error(WK_IO, "%s failed: %s:", tool, strerror(error))
+                      : wk_error(WK_INPUT, "%s failed:", tool);
+  return with_log(s, log);
+}
+
 wk_status wk_sim_tool_run(const char *const *argv, const char *log, void (*tick)(const void *),
                           const void *context) {
   pid_t pid;
@@ -60,7 +103,7 @@ wk_status wk_sim_tool_run(const char *const *argv, const char *log, void (*tick)
     usleep(100000);
   }
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return NULL;
-  return with_log(wk_error(WK_INPUT, "%s failed:", argv[0]), log);
+  return refuse(argv[0], log);
 }
 
 void wk_sim_tool_run_quietly(const char *const *argv) {

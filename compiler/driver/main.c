@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -167,9 +168,38 @@ static bool occupy_closed_streams(void) {
   return true;
 }
 
+/* ---- no memory ------------------------------------------------------------------------------- */
+
+/* Whatever was being written has no name yet (wk_out). */
+static void end_without_memory(void) {
+  static const char text[] = "wick: out of memory\n";
+  ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
+  (void)n;
+  _exit(WK_RESOURCE);
+}
+
+static void end_llvm_without_memory(void *context, const char *reason, bool diagnose) {
+  (void)context, (void)reason, (void)diagnose;
+  end_without_memory();
+}
+
+/* Ours, C++'s (operator new) and LLVM's, whose functions for it have no names in C. */
+static void say_when_memory_runs_out(void) {
+  void (*(*of_new)(void (*)(void)))(void);
+  void (*of_llvm)(void (*)(void *, const char *, bool), void *);
+  wk_no_memory_ends(end_without_memory);
+  *(void **)&of_new = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE");
+  *(void **)&of_llvm =
+      dlsym(RTLD_DEFAULT, "_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
+  if (of_new) of_new(end_without_memory);
+  if (of_llvm) of_llvm(end_llvm_without_memory, NULL);
+}
+
 int main(int argc, char **argv) {
   if (!occupy_closed_streams()) return WK_IO;
-  signal(SIGPIPE, SIG_IGN); /* a write fails instead, and temporary files are removed */
+  say_when_memory_runs_out();
+  signal(SIGPIPE, SIG_IGN); /* a write fails instead, and temporary files are removed; */
+  signal(SIGXFSZ, SIG_IGN); /* past the largest file as well */
   signal(SIGCHLD, SIG_DFL); /* ignored, as it may be inherited, nobody could be waited for */
   (void)wick_device_register(wk_sim_device()); /* the first: nothing is in its way */
   wk_status s = dispatch(argc, argv);

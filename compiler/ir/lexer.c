@@ -240,7 +240,7 @@ static wk_status read_float(wk_lexer *l, double *wide, float *narrow) {
   bool word = wk_lex_is_word(l, "inf") || wk_lex_is_word(l, "nan");
   if (l->tok.kind != WK_TOK_NUMBER && !word) return bad_number(l, "number");
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (!c) abort();
+  if (!c) wk_no_memory();
   if (wide) *wide = strtod_l(l->tok.text, NULL, c);
   if (narrow) *narrow = strtof_l(l->tok.text, NULL, c);
   freelocale(c);

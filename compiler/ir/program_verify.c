@@ -99,7 +99,7 @@ static wk_status check_view(const wk_program *p, const wk_inst_pos *at, uint32_t
   wk_status s = wk_type_check(&t);
   if (s) {
     wk_status y = BAD_INST(i, "operand %u: %s", k, s->message);
-    if (s->code == WK_RESOURCE) y->code = WK_RESOURCE; /* what lowering widened may be too large */
+    if (s->code == WK_RESOURCE) y->code = s->code; /* what lowering widened may be too large */
     wk_status_free(s);
     return y;
   }

@@ -77,7 +77,8 @@ static wk_status check_value(const checker *c, wk_value_id id) {
     if (v->type.dims[i] != 0) return BAD_GRAPH(c, "%%%s has dims past its rank", v->name);
   wk_status s = wk_type_check(&v->type);
   if (s) {
-    if (s->code != WK_RESOURCE) s = wk_status_as(s, WK_INTERNAL); /* what was widened may be too large */
+    /* What was widened may be too large. */
+    if (s->code != WK_RESOURCE) s = wk_status_as(s, WK_INTERNAL);
     return wk_status_note(s, "graph @%s: %%%s", g->name, v->name);
   }
   if (v->has_order && !is_permutation(v->order, v->type.rank))

@@ -35,24 +35,24 @@ enum { FIRST_CHUNK = 4096, MAX_CHUNK = 1 << 20 };
 
 void *wk_xmalloc(size_t n) {
   void *p = malloc(n ? n : 1);
-  if (!p) abort();
+  if (!p) wk_no_memory();
   return p;
 }
 
 void *wk_xcalloc(size_t n, size_t size) {
   void *p = calloc(n ? n : 1, size ? size : 1);
-  if (!p) abort();
+  if (!p) wk_no_memory();
   return p;
 }
 
 void *wk_xrealloc(void *p, size_t n) {
   p = realloc(p, n ? n : 1);
-  if (!p) abort();
+  if (!p) wk_no_memory();
   return p;
 }
 
 void wk_xcheck(wk_status s) {
-  if (s) abort();
+  if (s) wk_no_memory();
 }
 
 char *wk_xstrdup(const char *s) {
@@ -85,7 +85,7 @@ bool wk_vec_try_grow(void **data, size_t *cap, size_t want, size_t elem) {
 }
 
 void wk_vec_grow(void **data, size_t *cap, size_t want, size_t elem) {
-  if (!wk_vec_try_grow(data, cap, want, elem)) abort();
+  if (!wk_vec_try_grow(data, cap, want, elem)) wk_no_memory();
 }
 
 typedef struct chunk {

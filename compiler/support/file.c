@@ -29,7 +29,9 @@ static wk_status map_fd(int fd, const char *path, bool one_link, wk_file *out) {
     *out = (wk_file){.data = nothing};
   } else {
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (p == MAP_FAILED) s = wk_error_at(WK_IO, path, "cannot map: %s", strerror(errno));
+    if (p == MAP_FAILED)
+      s = wk_error_at(errno == ENOMEM ? WK_RESOURCE : WK_IO, path, "cannot map: %s",
+                      strerror(errno));
     else *out = (wk_file){.data = p, .size = (size_t)st.st_size, .map = p};
   }
   close(fd);
@@ -72,7 +74,7 @@ static int open_stepwise(int dir, const char *rel) {
     size_t n = strcspn(rel, "/");
     const char *rest = rel + n + strspn(rel + n, "/");
     char *part = strndup(rel, n);
-    if (!part) abort();
+    if (!part) wk_no_memory();
     int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (*rest ? O_DIRECTORY : 0);
     int next = openat(at, part, flags), saved = errno;
     char c;

@@ -119,7 +119,7 @@ static wk_status parse_int(const wk_option *o, const char *text, int64_t *out) {
 static wk_status parse_double(const wk_option *o, const char *text, double *out) {
   char *end;
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (!c) abort();
+  if (!c) wk_no_memory();
   double v = strtod_l(text, &end, c);
   freelocale(c);
   if (end == text || *end || !isfinite(v))

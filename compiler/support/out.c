@@ -73,7 +73,7 @@ static int link_unnamed(wk_out *o, const char *name) {
 static int open_temp(wk_out *o) {
   const char *slash = strrchr(o->dest, '/');
   char *folder = slash ? strndup(o->dest, (size_t)(slash - o->dest) + 1) : strdup(".");
-  if (!folder) abort();
+  if (!folder) wk_no_memory();
   int fd = -1;
   if (access("/proc/self/fd", X_OK) == 0) /* without it the file could never get a name */
     fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -166,7 +166,7 @@ wk_status wk_out_open(const char *path, wk_out **out) {
   *out = NULL;
   WK_TRY(start(path, false, &o));
   o->stream = fopencookie(o, "wb", (cookie_io_functions_t){.write = write_all});
-  if (!o->stream) abort();
+  if (!o->stream) wk_no_memory();
   setvbuf(o->stream, NULL, _IOFBF, 1 << 16);
   *out = o;
   return NULL;

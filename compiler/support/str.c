@@ -66,7 +66,7 @@ static void add_float(wk_str *b, double v, bool single) {
   }
   char text[40];
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (!c) abort();
+  if (!c) wk_no_memory();
   locale_t old = uselocale(c);
   int last = single ? 9 : 17;
   for (int p = 1; p <= last; p++) {

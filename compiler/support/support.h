@@ -8,10 +8,10 @@
  *   files      whole-file map, atomic write (temp + fsync + rename)
  *   hashing    XXH3 (libxxhash), CRC32C
  *
- * Nothing here prints or exits. Allocation failure of small objects aborts (wk_xmalloc), sizes that
- * come from user data go through wk_try_malloc and return a status. Code that the runtime's API
- * reaches (the accelerator's device) uses neither wk_x…, wk_arena, wk_str nor wk_vec_push: it never
- * aborts (tests/lint/symbols). */
+ * Nothing here prints or exits. Allocation failure of small objects ends the program (wk_xmalloc,
+ * wk_no_memory), sizes that come from user data go through wk_try_malloc and return a status. Code
+ * that the runtime's API reaches (the accelerator's device) uses neither wk_x…, wk_arena, wk_str nor
+ * wk_vec_push: it never ends the program (tests/lint/symbols). */
 #ifndef WICK_SUPPORT_H
 #define WICK_SUPPORT_H
 
@@ -82,11 +82,16 @@ void wk_status_print(FILE *f, wk_status s);
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
-void *wk_xmalloc(size_t n);            /* aborts on failure */
+void *wk_xmalloc(size_t n);            /* without memory: wk_no_memory */
 void *wk_xcalloc(size_t n, size_t size);
 void *wk_xrealloc(void *p, size_t n);
 char *wk_xstrdup(const char *s);
-void wk_xcheck(wk_status s); /* of what fails only where there is no memory: aborts then */
+/* Where memory runs out and nothing can fail: what the program has said that it does then, else
+ * abort. */
+_Noreturn void wk_no_memory(void);
+/* Once, before there are threads; `end` does not return and needs no memory. */
+void wk_no_memory_ends(void (*end)(void));
+void wk_xcheck(wk_status s); /* of what fails only where there is no memory: ends the program then */
 /* For sizes derived from user data: WK_RESOURCE when it fails. Zeroed, 64-byte aligned; free(). */
 wk_status wk_try_malloc(size_t n, void **out) WK_MUST_CHECK;
 

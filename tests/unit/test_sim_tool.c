@@ -3,12 +3,14 @@
  * measures of machines that a training stream is made for. */
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -112,6 +114,26 @@ static void failures_have_the_end_of_the_log(void **state) {
     assert_string_equal(s->notes ? s->notes : "", failures[i].notes);
     wk_status_free(s);
   }
+}
+
+/* A tool that had no space has failed for no reason of its own, whether it could say so or not. */
+static void space_runs_out(void **state) {
+  (void)state;
+  const struct rlimit before = {RLIM_INFINITY, RLIM_INFINITY}, few = {100, RLIM_INFINITY};
+  wk_status s = run("echo 'cannot write m.o: No space left on device'; exit 1");
+  assert_non_null(s);
+  assert_int_equal(s->code, WK_IO);
+  assert_string_equal(s->message, "sh failed: No space left on device:");
+  wk_status_free(s);
+  signal(SIGXFSZ, SIG_IGN);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+  s = run("exit 1");
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  assert_non_null(s);
+  assert_int_equal(s->code, WK_IO);
+  assert_string_equal(s->message, "sh failed: File too large:");
+  assert_int_equal(access("log.probe", F_OK), -1);
+  wk_status_free(s);
 }
 
 /* A log that fills a page, whose last line does not end: what lies behind may not be read. */
@@ -225,6 +247,7 @@ int main(void) {
       cmocka_unit_test(output_goes_to_the_log),
       cmocka_unit_test(failures_have_the_end_of_the_log),
       cmocka_unit_test(logs_end_where_they_end),
+      cmocka_unit_test(space_runs_out),
       cmocka_unit_test(programs_that_do_not_start),
       cmocka_unit_test(somebody_is_told_that_it_runs),
       cmocka_unit_test(quiet_programs_are_waited_for),

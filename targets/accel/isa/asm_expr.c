@@ -270,7 +270,7 @@ wk_status wk_asm_real(wk_asm_state *a, double *out) {
   const char *at = (wk_asm_at_end(a), a->at);
   char *end = NULL;
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (!c) abort();
+  if (!c) wk_no_memory();
   if (is_digit(*at) || *at == '.') *out = strtod_l(at, &end, c);
   freelocale(c);
   if (!end || end == at || is_name(*end) || !isfinite(*out) || *out <= 0)
