@@ -226,7 +226,7 @@ static void test_scans(void **state) {
   wk_range r = {.axis = 1};
   for (int k = 1; k < 3; k++) wk_range_scan(&r, &t[k]);
   assert_true(r.min == -7 && r.max == (double)FLT_MAX);
-  assert_true(r.count == 10 && r.zeros == 3 && r.bad == 0);
+  assert_true(r.count == 10 && r.zeros == 3 && r.infinite + r.nan == 0);
   assert_true(r.channels == 2 && r.per_channel == 5);
   assert_true(r.sums[0] == -2 - 5 + 3 + 0 + 1);
   assert_true(r.sums[1] == 0.0 - 7 + (double)FLT_MAX + 2);
@@ -234,9 +234,9 @@ static void test_scans(void **state) {
   assert_true(!r.bins && !r.sums && r.count == 0);
   r = (wk_range){.axis = -1};
   wk_range_scan(&r, &t[0]);
-  assert_true(r.count == 0 && r.bad == 2 && r.min == 0 && r.max == 0 && !r.sums);
+  assert_true(r.count == 0 && r.infinite == 1 && r.nan == 1 && r.min == 0 && r.max == 0 && !r.sums);
   wk_range_scan(&r, &t[1]); /* the first that counts: not 0 to -5 */
-  assert_true(r.count == 4 && r.bad == 2 && r.min == -5 && r.max == 0);
+  assert_true(r.count == 4 && r.infinite == 1 && r.nan == 1 && r.min == -5 && r.max == 0);
   wk_tensor none = rows_of(one, 0, 2);
   wk_range_scan(&r, &none);
   assert_true(r.count == 4 && r.min == -5);
