@@ -75,10 +75,14 @@ struct wick_exec {
   int64_t threads;   /* that parallel_for may use, the caller's included; >= 1 */
   uint64_t *profile; /* NULL, or two per step (nanoseconds, calls): whoever calls the steps adds */
   void *owner;       /* for parallel_for's own use; generated code leaves it alone */
-  int64_t error;     /* 0 before a run; a step that cannot go on sets it */
+  int64_t error;     /* 0 before a run; a step that cannot go on sets it: WICK_ERROR_… */
   void *state;       /* the model's STATE memory, 64-byte aligned; NULL: there is none */
   int64_t *output_dims; /* NULL, or WICK_MAX_RANK per output: where code puts the dims of outputs
                            that are WICK_TENSOR_BOUND; it leaves the others alone */
+};
+
+enum {
+  WICK_ERROR_INDEX = 1 /* an index, or an offset of a segment, is out of range */
 };
 
 /* A step is one instruction of the program (a branch or loop is one step and handles its inside).

@@ -61,6 +61,7 @@ static void unload(void *loaded) {
   wick_cpu_unit *u = loaded;
   wick_gdb_unregister(u->gdb);
   if (u->code_map) munmap(u->code_map, u->code_size);
+  free(u->has_steps);
   free(u);
 }
 
@@ -77,6 +78,17 @@ static wick_status place_code(wick_cpu_unit *u, const wick_device_section *code,
   return status;
 }
 
+static bool find_steps(wick_cpu_unit *u) {
+  u->has_steps = wick_list(u->unit->part_count, sizeof *u->has_steps);
+  for (uint32_t i = 0; u->has_steps && i < u->unit->part_count; i++) {
+    const wick_device_part *part = &u->unit->parts[i];
+    u->has_steps[i] = part->info->step_count > 0;
+    for (uint32_t k = 0; k < part->info->step_count; k++)
+      if (part->step_code[k] == WICK_NO_CODE) u->has_steps[i] = false;
+  }
+  return u->has_steps != NULL;
+}
+
 static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_detail *error) {
   const wick_device_section *code = NULL, *consts = NULL;
   for (uint32_t i = 0; i < unit->section_count; i++) {
@@ -88,7 +100,8 @@ static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_
   if (!u) return wick_fail(error, WICK_NO_MEMORY, "out of memory");
   u->unit = unit;
   u->consts = consts ? consts->data : NULL;
-  wick_status status = place_code(u, code, error);
+  wick_status status = find_steps(u) ? place_code(u, code, error)
+                                     : wick_fail(error, WICK_NO_MEMORY, "out of memory");
   if (status == WICK_OK) *loaded = u;
   else unload(u);
   return status;
@@ -169,9 +182,11 @@ static wick_status run_step(void *context, const wick_device_job *job, uint32_t 
                             wick_error_detail *error) {
   cpu_context *c = context;
   const wick_device_part *part = &c->unit->unit->parts[job->part];
-  (void)error; /* a step says no more than that it failed */
   step_function(c->unit, part->step_code[step])(&c->exec, c->unit->consts, job->io, c->memory);
-  return c->exec.error == 0 ? WICK_OK : WICK_RUN_FAILED;
+  if (c->exec.error == 0) return WICK_OK;
+  bool is_index = c->exec.error == WICK_ERROR_INDEX;
+  if (is_index && wick_index_fault(part->info, job, c->memory, step, error)) return WICK_RUN_FAILED;
+  return wick_fail(error, WICK_RUN_FAILED, "%s", is_index ? "an index is out of range" : "");
 }
 
 static wick_status run_steps(cpu_context *c, const wick_device_job *job,
@@ -184,6 +199,8 @@ static wick_status run_steps(cpu_context *c, const wick_device_job *job,
   return status;
 }
 
+/* Step by step, which is what the entry does: so it is known which one failed, and none goes on
+ * from there. */
 static wick_status submit(void *context, const wick_device_job *job, uint64_t *ticket,
                           wick_error_detail *error) {
   cpu_context *c = context;
@@ -192,7 +209,7 @@ static wick_status submit(void *context, const wick_device_job *job, uint64_t *t
   c->exec.error = 0;
   c->exec.state = job->state;
   c->exec.output_dims = job->output_dims;
-  if (job->profile || job->observer) return run_steps(c, job, error);
+  if (c->unit->has_steps[job->part]) return run_steps(c, job, error);
   wick_entry_fn run = entry_function(c->unit, part->code);
   return run(&c->exec, c->unit->consts, job->io, c->memory) == 0 ? WICK_OK : WICK_RUN_FAILED;
 }

@@ -13,8 +13,13 @@ typedef struct {
   const uint8_t *consts; /* NULL: there are none */
   void *code_map;        /* NULL: code lies in the mapped file */
   void *gdb;             /* registration, or NULL */
+  bool *has_steps;       /* of each part: all of its steps have code */
 } wick_cpu_unit;
 
 extern const wick_device wick_device_cpu;
+
+/* Says which index of the step is out of range; false: that cannot be told. fault.c */
+bool wick_index_fault(const wick_part_info *part, const wick_device_job *job, const void *arena,
+                      uint32_t step, wick_error_detail *error);
 
 #endif

@@ -140,8 +140,9 @@ typedef wick_status (*wick_device_step)(void *context, const wick_device_job *jo
 
 /* The steps of the job's part in order, each one timed and observed as the job asks: a submit whose
  * device has the steps of its parts run one by one, always or where a job has a profile or an
- * observer. The first failure ends it, is timed and observed as well, and is returned. `context` is
- * for `run`, `arena` for the observer. */
+ * observer. The first failure ends it, is timed and observed as well, and is returned; of values
+ * that a step cannot handle, `error` then says which step, in front of what `run` says. `context`
+ * is for `run`, `arena` for the observer. */
 wick_status wick_device_run_steps(const wick_device_unit *unit, const wick_device_job *job,
                                   void *arena, wick_device_step run, void *context,
                                   wick_error_detail *error);

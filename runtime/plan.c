@@ -38,6 +38,7 @@ wick_status wick_run_submit(wick_session *s, wick_run *r) {
 wick_status wick_queue_wait(wick_session *s, const wick_queue *q, uint64_t ticket) {
   wick_error_detail why = {.text = ""};
   wick_status status = q->device->wait(q->context, ticket, &why);
+  s->is_late = s->is_late || status == WICK_RUN_FAILED;
   return status == WICK_OK ? status : wick_queue_fail(s, q, NULL, status, &why);
 }
 

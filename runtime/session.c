@@ -260,6 +260,7 @@ static wick_status begin(wick_session *s, const void *const *inputs, void *const
   if ((!inputs && e->input_count) || (!outputs && e->output_count)) return WICK_BAD_ARGUMENT;
   if (atomic_flag_test_and_set(&s->busy)) return WICK_BUSY;
   bool ok = true;
+  s->is_late = false;
   s->error.text[0] = '\0';
   for (uint32_t i = 0; i < e->input_count; i++) {
     ok = ok && usable(&e->inputs[i], inputs[i]);
@@ -331,13 +332,6 @@ static wick_status run(wick_session *s) {
   return s->plan->is_whole ? run_whole(s) : wick_plan_run(s);
 }
 
-wick_status wick_session_run(wick_session *session, const void *const *inputs,
-                             void *const *outputs) {
-  if (!session) return WICK_BAD_ARGUMENT;
-  wick_status status = begin(session, inputs, outputs);
-  return status == WICK_OK ? end(session, run(session)) : status;
-}
-
 static void watch(wick_session *s, wick_step_profile *profile, wick_observer observer) {
   for (uint32_t i = 0; i < s->entry->part_count; i++) {
     wick_run *r = &s->runs[i];
@@ -345,6 +339,34 @@ static void watch(wick_session *s, wick_step_profile *profile, wick_observer obs
     r->job.observer = observer;
     r->job.user = r;
   }
+}
+
+static void see_nothing(void *user, uint32_t step, int after, void *arena) {
+  (void)user, (void)step, (void)after, (void)arena;
+}
+
+/* Once more, step by step, for the name of the step that failed. */
+static wick_status name_step(wick_session *s) {
+  wick_error_detail first = s->error;
+  s->observer = see_nothing;
+  watch(s, NULL, observe);
+  wick_status status = run(s);
+  watch(s, NULL, NULL);
+  if (status != WICK_OK) return status;
+  s->error = first;
+  return WICK_RUN_FAILED;
+}
+
+wick_status wick_session_run(wick_session *session, const void *const *inputs,
+                             void *const *outputs) {
+  if (!session) return WICK_BAD_ARGUMENT;
+  wick_status status = begin(session, inputs, outputs);
+  if (status != WICK_OK) return status;
+  status = run(session);
+  bool can_repeat = session->entry->has_steps && !session->entry->writes_state;
+  if (status == WICK_RUN_FAILED && session->is_late && can_repeat)
+    status = name_step(session);
+  return end(session, status);
 }
 
 wick_status wick_session_run_profiled(wick_session *session, const void *const *inputs,

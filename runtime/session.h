@@ -49,6 +49,7 @@ struct wick_session {
   wick_memory *memories;
   wick_state *state;
   wick_error_detail error;
+  bool is_late; /* a device has found out of wrong values when it no longer knew the step */
   wick_observer observer;
   void *user;
   const wick_run *observed; /* whose step an observer is looking at */

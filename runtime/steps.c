@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
 #include <time.h>
 
 #include "internal.h"
@@ -7,6 +8,16 @@ static uint64_t now_ns(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Why a step met values that it cannot handle, behind where that was. */
+static void add_place(const wick_part_info *part, uint32_t step, wick_error_detail *error) {
+  const wick_step_info *s = &part->steps[step];
+  wick_error_detail why = *error;
+  const char *node = *s->node ? s->node : s->op;
+  wick_fail(error, WICK_RUN_FAILED, "%.100s%s (%s, step %u of %u)%s%s", node,
+            strlen(node) > 100 ? "…" : "", s->op, step, part->step_count, *why.text ? ": " : "",
+            why.text);
 }
 
 wick_status wick_device_run_steps(const wick_device_unit *unit, const wick_device_job *job,
@@ -23,6 +34,7 @@ wick_status wick_device_run_steps(const wick_device_unit *unit, const wick_devic
       job->profile[i].calls++;
     }
     if (job->observer) job->observer(job->user, i, 1, arena);
+    if (status == WICK_RUN_FAILED) add_place(unit->parts[job->part].info, i, error);
   }
   return status;
 }

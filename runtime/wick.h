@@ -332,7 +332,8 @@ wick_status wick_session_download(wick_session *session, const void *address, vo
                                   size_t size);
 
 /* Why the last run, import, allocation or copy did not go well, by name; "" where there is nothing
- * to say. */
+ * to say. Of WICK_RUN_FAILED it is the node and its step, where the device runs step by step: "emb
+ * (gather, step 3 of 40): index 7 is outside axis 0 of size 5". */
 const char *wick_session_error(const wick_session *session);
 
 /* ---- state ----------------------------------------------------------------------------------- */

@@ -102,12 +102,15 @@ static wick_status enqueue_step(const job_run *r, uint32_t step) {
   return run_rows(r, s->first_launch, s->first_launch + s->launch_count, 0);
 }
 
-/* A step of a job that is watched. */
+static wick_status fetch_fault(wick_cl_context *c, wick_error_detail *error);
+
+/* A step of a job that is watched. An observer is told of the step that has a fault. */
 static wick_status run_step(void *context, const wick_device_job *job, uint32_t step,
                             wick_error_detail *error) {
   const job_run r = {context, job, error};
   wick_status status = enqueue_step(&r, step);
-  return status == WICK_OK ? wick_cl_finish(context, error) : status;
+  if (status == WICK_OK && job->observer) status = fetch_fault(context, error);
+  return status == WICK_OK ? wick_cl_wait(context, 0, error) : status;
 }
 
 static wick_status run_steps(const job_run *r) {
@@ -155,8 +158,9 @@ wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *
   if (status == WICK_OK) status = fetch_fault(c, error);
   if (status == WICK_OK) status = wick_cl_download(c, job, error);
   if (status != WICK_OK) {
-    c->cl->Finish(c->queue);
-    return status;
+    cl_int code = c->cl->Finish(c->queue);
+    bool is_told = status != WICK_RUN_FAILED || code == CL_SUCCESS;
+    return is_told ? status : wick_cl_fail(error, "clFinish", code);
   }
   c->cl->Flush(c->queue);
   *ticket = ++c->submitted;

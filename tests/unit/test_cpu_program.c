@@ -359,6 +359,10 @@ static void test_refusals(void **state) {
     bool is_good = index >= -4 && index < 4;
     wick_status status = wick_session_run(s, inputs, outputs);
     assert_int_equal(status, is_good ? WICK_OK : WICK_RUN_FAILED);
+    const char *why = wick_session_error(s);
+    if (is_good) assert_string_equal(why, "");
+    else assert_non_null(strstr(why, "(gather, step 0 of 1): index "));
+    if (!is_good) assert_non_null(strstr(why, " is outside axis 0 of size 4"));
     if (is_good) assert_true(out[1] == data[index < 0 ? index + 4 : index]);
   }
   wick_session_free(s);
