@@ -56,18 +56,19 @@ static bool per_channel(wk_rewrite *r, const wk_type *w, int axis, int64_t n, wk
   return true;
 }
 
-/* Weights less their zero points as i8, or i16 where that does not fit. Those of zero points 0 are
- * used as they are. */
+/* Weights less their zero points as i8, or i16 where that does not fit, times the sign of their
+ * scale: 0 where that is 0. Those that this leaves as they are are used so. */
 static wk_value_id centred_weights(wk_rewrite *r, wk_value_id v, int axis, const double *zero,
-                                   int64_t channels) {
+                                   const double *scale, int64_t channels) {
   const wk_type t = *wk_type_of(r, v);
   bool any = t.dtype != WK_I8;
-  for (int64_t i = 0; i < channels; i++) any |= zero[i] != 0;
+  for (int64_t i = 0; i < channels; i++) any |= zero[i] != 0 || !(scale[i] > 0);
   if (!any) return v;
   int64_t n = wk_type_count(&t), inner = 1, *q = ints(r, n), least = 0, most = 0;
   for (int k = axis + 1; k < t.rank; k++) inner *= t.dims[k];
   for (int64_t i = 0; i < n; i++) {
-    q[i] = wk_load_i64(wk_val(r->g, v)->data, t.dtype, i) - (int64_t)zero[i / inner % channels];
+    int64_t channel = i / inner % channels, sign = (scale[channel] > 0) - (scale[channel] < 0);
+    q[i] = (wk_load_i64(wk_val(r->g, v)->data, t.dtype, i) - (int64_t)zero[channel]) * sign;
     if (q[i] < least) least = q[i];
     if (q[i] > most) most = q[i];
   }
@@ -93,12 +94,11 @@ static bool take_weights(wk_rewrite *r, contraction *c, wk_value_id v) {
   double *zero = scale + c->channels;
   if (!per_channel(r, &w, axis, n, in[1], scale) || !per_channel(r, &w, axis, n, in[2], zero))
     return false;
-  for (int64_t i = 0; i < c->channels; i++) {
-    scale[i] = scale[i % n];
-    if (!wk_scale_is_valid(scale[i])) return false;
-  }
+  for (int64_t i = 0; i < n; i++)
+    if (!isfinite(scale[i])) return false;
+  c->weights = centred_weights(r, q, axis, zero, scale, n);
+  for (int64_t i = 0; i < c->channels; i++) scale[i] = fabs(scale[i % n]);
   c->w_scale = scale;
-  c->weights = centred_weights(r, q, axis, zero, n);
   return c->weights != WK_NONE;
 }
 
@@ -144,6 +144,7 @@ static bool is_dead_channel(const wk_rewrite *r, const contraction *c, int64_t c
  * scale: one in which its bias fits. */
 static bool add_bias(wk_rewrite *r, const contraction *c, const double *bias, int64_t *sum) {
   for (int64_t i = 0; i < c->channels; i++) {
+    if (c->w_scale[i] == 0 && bias[i] == 0) continue; /* there is nothing to scale */
     if (fabs(bias[i]) >= c->x.scale * c->w_scale[i] * 0x1p29 && is_dead_channel(r, c, i))
       c->w_scale[i] = fabs(bias[i]) / c->x.scale * 0x1p-24;
     double unit = c->x.scale * c->w_scale[i], exact = bias[i] / unit, whole = nearbyint(exact);

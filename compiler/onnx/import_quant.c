@@ -3,6 +3,7 @@
  * dequantisation and quantisation, which compiler/passes/integer.c turns into integers; otherwise
  * integers are widened to i32, zero points subtracted, products summed exactly in i32, results
  * scaled in floating point and quantised again. */
+#include <math.h>
 #include <string.h>
 
 #include "compiler/onnx/conv.h"
@@ -11,7 +12,6 @@
 #include "compiler/onnx/matmul.h"
 #include "compiler/onnx/narrow.h"
 #include "compiler/onnx/quant.h"
-#include "compiler/ir/quant.h"
 
 /* Scales and zero points: a scalar, or one number per slice along `axis`. */
 static wk_value_id along(wk_onnx_node *c, wk_value_id v, int64_t axis, int rank) {
@@ -113,14 +113,14 @@ static wk_status return_whole(wk_onnx_node *c, wk_value_id y) {
   return wk_onnx_return(c, wk_onnx_ok(c) ? wk_make_reshape(c, y, x.rank, x.dims) : y);
 }
 
-/* What is wrong with a constant scale is said at once; one that is computed may be anything. */
+/* Quantisers write 0 for channels without values, and nothing forbids a negative scale: both
+ * compute as written. What is no number is said at once; a scale that is computed may be any. */
 static bool is_scale(wk_onnx_node *c, wk_value_id v) {
   if (v == WK_NONE || !wk_onnx_ok(c) || !wk_is_const(c->g, v)) return wk_onnx_ok(c);
   const wk_value *s = wk_val(c->g, v);
   for (int64_t i = 0; i < wk_type_count(&s->type); i++) {
     double scale = wk_load_f64(s->data, s->type.dtype, i);
-    if (!wk_onnx_valid(c, wk_scale_is_valid(scale),
-                       "scale %g at position %lld: it must be positive and finite", scale,
+    if (!wk_onnx_valid(c, isfinite(scale), "scale %g at position %lld: it must be finite", scale,
                        (long long)i))
       return false;
   }

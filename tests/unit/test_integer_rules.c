@@ -157,8 +157,12 @@ static const rule_case contractions[] = {
     {NULL, X "%wq = constant i8[3,3] {1,2,3,4,5,6,7,8,9}\n"
      "%ws = constant f32[3,1] {0.5, 0.25, 1.0}\n%w = dequantize(%wq, %ws, %w0)\n"
      "%y = matmul(%x, %w)\n" Q, REAL("matmul")},
-    {NULL, X WEIGHTS PER("0.5, 0.0", "0, 0") "%y = matmul(%x, %w)\n" Q, REAL("matmul")},
-    {NULL, X WEIGHTS PER("-0.5, 0.5", "0, 0") "%y = matmul(%x, %w)\n" Q, REAL("matmul")},
+    {NULL, X WEIGHTS PER("0.5, 0.0", "0, 0") "%y = matmul(%x, %w)\n" Q, "matmul"},
+    {NULL, X WEIGHTS PER("-0.5, 0.5", "3, 0") "%y = matmul(%x, %w)\n" Q, "matmul"},
+    {NULL, X WEIGHTS PER("0.0, -0.0", "1, 2") "%k = constant f32[2] {1.5, -40.0}\n"
+     "%y = matmul(%x, %w, %k)\n" Q, "matmul"},
+    {NULL, X WEIGHTS PER("0.5, 0.0", "0, 0") "%y = matmul(%x, %w)\noutput %y\n", "matmul"},
+    {NULL, X WEIGHTS PER("0.5, inf", "0, 0") "%y = matmul(%x, %w)\n" Q, REAL("matmul")},
     {NULL, X WEIGHTS "%w = dequantize(%wq, %s2, %w0)\n%y = matmul(%x, %w)\n" Q, REAL("matmul")},
     {NULL, X WEIGHTS "%w = dequantize(%wq, %s, %i)\n%y = matmul(%x, %w)\n" Q, REAL("matmul")},
     {NULL, X "%wq = constant i32[3,2] {1,2,3,4,5,6}\n%h = constant i32[] {0}\n"
