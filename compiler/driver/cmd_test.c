@@ -152,7 +152,9 @@ static const char *reason_to_skip(const wk_test_case *c) {
   return c->verdict == WK_TEST_SKIPPED ? c->text : NULL;
 }
 
-static const char *note_of(const wk_test_case *c) { return c->note; }
+static const char *note_of(const wk_test_case *c) {
+  return c->note ? c->note : c->verdict == WK_TEST_PASSED ? c->text : NULL;
+}
 
 /* What cases tell (NULL: nothing), each text once, with how many say so. */
 static void print_counted(const case_list *list, const char *heading,
@@ -254,7 +256,8 @@ const wk_cmd wk_cmd_test = {
          .description =
              "DIR holds model.onnx and test_data_set_N/{input,output}_K.pb, or is a folder of "
              "such folders (the layout of the ONNX suites). Dimensions are bound from the "
-             "inputs, and so are inputs whose values decide shapes.\n"
+             "inputs, and so are inputs whose values decide shapes; the line of the case names "
+             "them.\n"
              "\n"
              "A case is one model folder and passes when all of its data sets do. A result is "
              "right when |got - want| <= rtol * |want| + atol; integers and bools are exact, "

@@ -359,7 +359,20 @@ static wk_status run_sets(test *t) {
 
 /* ---- verdict --------------------------------------------------------------------------------- */
 
-static void conclude(wk_test_case *c, const char *model, wk_status s) {
+/* Inputs whose values decide sizes, so that the model was compiled for these values. */
+static void add_decisive(const test *t, wk_str *text) {
+  for (size_t i = 0; i < t->data.n; i++) {
+    const char *name = t->data.data[i].input;
+    bool is_decisive = t->fixed.data[i];
+    for (size_t k = 0; k < t->d->info.inputs.n; k++)
+      if (!strcmp(t->d->info.inputs.data[k].name, name))
+        is_decisive = is_decisive && !t->d->info.inputs.data[k].has_default;
+    if (is_decisive)
+      wk_str_printf(text, "%s%s", text->n ? ", " : "sizes depend on the values of ", name);
+  }
+}
+
+static void conclude(const test *t, wk_test_case *c, const char *model, wk_status s) {
   wk_str text = {0};
   c->verdict = !s ? WK_TEST_PASSED : s->code == WK_UNSUPPORTED ? WK_TEST_SKIPPED : WK_TEST_FAILED;
   if (s) {
@@ -368,6 +381,7 @@ static void conclude(wk_test_case *c, const char *model, wk_status s) {
     if (s->notes && c->verdict == WK_TEST_FAILED)
       wk_str_printf(&text, " (%.*s)", (int)strcspn(s->notes, "\n"), s->notes);
   }
+  if (c->verdict == WK_TEST_PASSED) add_decisive(t, &text);
   c->text = text.s;
 }
 
@@ -416,7 +430,7 @@ void wk_test_case_run(const wk_test_options *o, wk_test_case *c, wk_test_done fo
   wk_status s = wk_test_data_read(c->dir, t.model, &t.files, &d);
   if (!s) s = run_sets(&t);
   c->seconds = wk_clock() - started;
-  conclude(c, t.model, s);
+  conclude(&t, c, t.model, s);
   c->note = t.note;
   if (t.unexplained && found) found(ctx, c);
   if (t.unexplained) explain(&t, c);

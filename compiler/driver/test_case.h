@@ -30,7 +30,8 @@ typedef enum { WK_TEST_PASSED, WK_TEST_FAILED, WK_TEST_SKIPPED } wk_verdict;
 typedef struct {
   const char *dir, *name;
   wk_verdict verdict;
-  char *text;     /* why it failed or was skipped, one line; malloc'ed; NULL when it passed */
+  char *text;     /* why it failed or was skipped, one line; of a case that passed the inputs whose
+                   * values decide sizes, NULL where there are none; malloc'ed */
   char *note;     /* what the user should know about its import; malloc'ed; NULL: nothing */
   double seconds;
 } wk_test_case;
