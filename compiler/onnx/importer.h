@@ -85,6 +85,7 @@ typedef struct {
   const uint8_t *data; /* the model file; constants may point into it */
   size_t n;            /* its size, for budgets also where data is NULL */
   const char *dir;     /* folder of external data, NULL: none */
+  const char *home;    /* as in wk_onnx_model */
   const Onnx__ModelProto *model; /* already read; NULL: from data */
 } wk_onnx_source;
 
@@ -257,6 +258,8 @@ bool wk_scope_has(const wk_scope *s, const char *name); /* this scope alone */
 /* Version of a domain in a frame; 0: not imported. "ai.onnx" is "". */
 int64_t wk_frame_opset(const wk_frame *f, const char *domain);
 const char *wk_onnx_domain(const char *domain); /* canonical; never NULL */
+/* Its name, or one made of its operator and first result. */
+const char *wk_onnx_node_name(wk_arena *a, const Onnx__NodeProto *p);
 
 /* Imports all nodes of a graph into the scope, in dependency order. */
 wk_status wk_import_nodes(wk_importer *im, wk_scope *s, Onnx__NodeProto **nodes,
@@ -274,9 +277,10 @@ const Onnx__FunctionProto *wk_import_function(const wk_importer *im, const char 
 typedef WK_VEC(const char *) wk_onnx_names;
 void wk_onnx_reads(const Onnx__NodeProto *n, bool named, wk_arena *a, wk_onnx_names *out);
 void wk_onnx_named(const Onnx__NodeProto *n, wk_arena *a, wk_onnx_names *out);
-/* A permutation of the nodes in dependency order; WK_INPUT on a cycle or a name made twice. */
-wk_status wk_onnx_sort(Onnx__NodeProto *const *nodes, size_t n, wk_arena *scratch,
-                       uint32_t **order) WK_MUST_CHECK;
+/* A permutation of the nodes in dependency order; WK_INPUT on a cycle, or a name that is made twice
+ * or is in scope already. */
+wk_status wk_onnx_sort(const wk_scope *scope, Onnx__NodeProto *const *nodes, size_t n,
+                       wk_arena *scratch, uint32_t **order) WK_MUST_CHECK;
 /* What has been put on record and built since a mark can be taken back (graphs of refused
  * bodies). */
 typedef struct { size_t unsupported, need_value, graphs; } wk_import_mark;
@@ -314,6 +318,10 @@ void wk_training_finish(wk_importer *im, wk_graph *main); /* outputs, report */
 /* The list of a survey. What became of a node; reason: of REFUSED. values older than first_new are
  * of other nodes. Nothing without a survey. */
 void wk_survey_node(wk_onnx_node *c, wk_survey_fate fate, const char *reason, size_t first_new);
+/* The same of a node that has left the model. */
+void wk_survey_unused(wk_importer *im, const Onnx__NodeProto *n, const char *name, int64_t opset);
+/* Nothing is left of what the nodes listed from `first` on have made. */
+void wk_survey_forget(wk_importer *im, size_t first);
 /* What refused nodes read becomes outputs of the model, so that somebody reads it. */
 void wk_survey_outputs(wk_importer *im, wk_graph *g);
 /* Once the module is whole: what is not in it is not known. */

@@ -20,12 +20,21 @@ static const Onnx__TypeProto *element_type(const Onnx__TypeProto *t, wk_declared
   return t;
 }
 
+/* Exporters write these for a size that has no name: two of them need not be the same. */
+static bool is_anonymous(const char *symbol) {
+  static const char *const fillers[] = {"?", "None", "none", "-1"};
+  bool is_filler = symbol[strspn(symbol, " ")] == '\0';
+  for (size_t i = 0; i < WK_COUNTOF(fillers); i++)
+    is_filler = is_filler || strcmp(symbol, fillers[i]) == 0;
+  return is_filler;
+}
+
 static void declare_dim(const Onnx__TensorShapeProto__Dimension *d, int i, wk_declared *out) {
   bool is_number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
   bool is_symbol = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-  out->dims[i] = is_number && d->dim_value > 0 ? d->dim_value : -1;
+  out->dims[i] = is_number && d->dim_value >= 0 ? d->dim_value : -1;
   if (out->is_sequence || out->is_optional) return;
-  if (is_symbol && d->dim_param && *d->dim_param) out->symbols[i] = d->dim_param;
+  if (is_symbol && d->dim_param && !is_anonymous(d->dim_param)) out->symbols[i] = d->dim_param;
 }
 
 wk_status wk_model_declared(const Onnx__ValueInfoProto *v, wk_declared *out) {
@@ -317,11 +326,17 @@ static wk_status add_value(wk_importer *im, wk_scope *s, const char *name, const
   return NULL;
 }
 
+/* What nothing uses is left out. */
 static void refuse_input(wk_importer *im, wk_scope *s, const char *name, const char *reason) {
   wk_arena *a = im->rep->arena;
   wk_unsupported u = {.node = wk_arena_strdup(a, name), .op = "input", .domain = "", .shapes = "",
                       .reason = wk_arena_strdup(a, reason)};
-  wk_vec_push(&im->rep->unsupported, u);
+  uint32_t ignored;
+  if (wk_map_get(im->used, name, &ignored)) wk_vec_push(&im->rep->unsupported, u);
+  else
+    wk_vec_push(&im->rep->notes,
+                wk_arena_printf(a, "input %s is left out, since nothing uses it: %s", name,
+                                reason));
   wk_scope_bind(s, name, (wk_bound){.kind = WK_BOUND_UNKNOWN, .value = WK_NONE});
 }
 
@@ -448,6 +463,9 @@ static wk_status check_binds(wk_importer *im) {
         known = known || (d.symbols[j] && strcmp(d.symbols[j], o->binds[k].symbol) == 0);
       }
     }
+    if (!known && is_anonymous(o->binds[k].symbol))
+      return wk_error(WK_USAGE, "--bind %s: this names no size; what has no name is given by "
+                      "--shape INPUT=…", o->binds[k].symbol);
     if (!known)
       return wk_error(WK_USAGE, "--bind %s: no input has this symbol", o->binds[k].symbol);
   }

@@ -239,14 +239,15 @@ static int64_t splat_budget(int64_t file_bytes) {
 static void set_up(wk_importer *im) {
   const Onnx__ModelProto *p = im->model;
   wk_arena *a = im->m->arena;
+  for (size_t i = p->n_functions; i-- > 0;) {
+    if (p->functions[i]->name) wk_map_put(im->functions, p->functions[i]->name, (uint32_t)i);
+  }
+  wk_model_leave_unused(im);
   int64_t n_nodes = collect_used(im, p), limit = NODES_BASE + NODES_PER_NODE * n_nodes;
   im->nodes_left = limit < NODES_MAX ? limit : NODES_MAX;
   im->fold_bytes_left = FOLD_BYTES + (int64_t)im->src.n;
   im->fold_work_left = FOLD_WORK + (int64_t)im->src.n;
   im->splat_left = splat_budget((int64_t)im->src.n);
-  for (size_t i = p->n_functions; i-- > 0;) {
-    if (p->functions[i]->name) wk_map_put(im->functions, p->functions[i]->name, (uint32_t)i);
-  }
   if (p->producer_name) im->m->producer = wk_arena_strdup(a, p->producer_name);
   const wk_frame frame = {.opsets = p->opset_import, .n_opsets = p->n_opset_import};
   im->m->opset = wk_frame_opset(&frame, "");
@@ -325,7 +326,9 @@ wk_status wk_onnx_model_import(wk_onnx_model *m, const wk_import_options *o,
   if (report) *report = (wk_import_report){0};
   wk_module *module = wk_module_new(m->name);
   const wk_onnx_source src = {.data = m->bytes ? m->bytes : m->file.data, .n = m->size,
-                              .dir = wk_arena_strdup(module->arena, m->dir), .model = m->model};
+                              .dir = wk_arena_strdup(module->arena, m->dir),
+                              .home = m->home ? wk_arena_strdup(module->arena, m->home) : NULL,
+                              .model = m->model};
   if (m->file.size) wk_vec_push(&module->files, m->file);
   if (m->bytes) wk_vec_push(&module->blobs, m->bytes);
   m->file = (wk_file){0};

@@ -11,9 +11,9 @@ wk_status wk_model_parse(const uint8_t *data, size_t n, wk_arena *arena,
 /* The same check of a model that has been read otherwise. */
 wk_status wk_model_check(const Onnx__ModelProto *m) WK_MUST_CHECK;
 /* Declared type of a graph input or output: rank -1 when not declared; WK_UNSUPPORTED when it is
- * made of anything but tensors. Sizes that are symbolic, absent or 0 become -1; symbols[i] is the
- * symbol or NULL. Of sequences and optionals it is the type of an element: no symbol is bound by
- * one, and no axes means that nothing is declared. */
+ * made of anything but tensors. Sizes that are symbolic, absent or negative become -1; symbols[i]
+ * is the symbol or NULL: "?" and the like name nothing. Of sequences and optionals it is the type
+ * of an element: no symbol is bound by one, and no axes means that nothing is declared. */
 typedef struct {
   bool is_sequence, is_optional;
   int32_t elem_type; /* TensorProto.DataType, 0: not declared */
@@ -23,6 +23,10 @@ typedef struct {
   const char *symbols[WK_MAX_RANK];
 } wk_declared;
 wk_status wk_model_declared(const Onnx__ValueInfoProto *v, wk_declared *out) WK_MUST_CHECK;
+
+/* Takes nodes whose results nothing uses out of the graphs and functions of the model; a note names
+ * them (dead.c). */
+void wk_model_leave_unused(wk_importer *im);
 
 /* Makes the inputs of the model, their sizes bound by the options; what is missing goes into the
  * report (need_bind). Inputs with an initialiser become constants later unless a value is given. */

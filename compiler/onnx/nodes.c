@@ -215,9 +215,10 @@ static wk_status settle(wk_onnx_node *c, size_t first_new, bool unknown) {
   return NULL;
 }
 
-static const char *node_name(wk_importer *im, const Onnx__NodeProto *p) {
-  if (p->name && *p->name) return wk_arena_strdup(im->m->arena, p->name);
-  return wk_arena_printf(im->m->arena, "%s_%s", p->op_type, p->n_output ? p->output[0] : "");
+const char *wk_onnx_node_name(wk_arena *a, const Onnx__NodeProto *p) {
+  if (p->name && *p->name) return wk_arena_strdup(a, p->name);
+  return wk_arena_printf(a, "%s_%s", p->op_type ? p->op_type : "node",
+                         p->n_output ? p->output[0] : "");
 }
 
 wk_status wk_import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto *p) {
@@ -225,8 +226,8 @@ wk_status wk_import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto *p)
   bool unknown;
   if (!p->op_type || !*p->op_type) return wk_error(WK_INPUT, "a node has no operator");
   if (im->nodes_left-- <= 0) return wk_error(WK_RESOURCE, "the model has too many nodes");
-  wk_onnx_node c = {.im = im, .scope = s, .g = s->g, .proto = p, .name = node_name(im, p),
-                    .n_out = (int)p->n_output};
+  wk_onnx_node c = {.im = im, .scope = s, .g = s->g, .proto = p, .n_out = (int)p->n_output,
+                    .name = wk_onnx_node_name(im->m->arena, p)};
   const char *domain = wk_onnx_domain(p->domain);
   c.opset = wk_frame_opset(s->frame, domain);
   c.row = wk_onnx_row_find(domain, p->op_type);
@@ -249,7 +250,7 @@ wk_status wk_import_nodes(wk_importer *im, wk_scope *s, Onnx__NodeProto **nodes,
   uint32_t *order;
   s->nodes = nodes;
   s->n_nodes = n;
-  WK_TRY(wk_onnx_sort(nodes, n, im->arena, &order));
+  WK_TRY(wk_onnx_sort(s, nodes, n, im->arena, &order));
   for (size_t i = 0; i < n; i++) WK_TRY(wk_import_node(im, s, nodes[order[i]]));
   return NULL;
 }

@@ -15,15 +15,31 @@ typedef struct {
 
 typedef struct { uint32_t node, next; } visit;
 
-static wk_status collect_makers(graph_deps *d, Onnx__NodeProto *const *nodes, size_t n) {
+/* A name that a node makes, and another node, or whatever else is in scope. */
+static wk_status stands_twice(const char *name, const Onnx__NodeProto *n,
+                              const Onnx__NodeProto *other, wk_arena *scratch) {
+  const char *node = wk_onnx_node_name(scratch, n);
+  if (n == other)
+    return wk_error_at(WK_INPUT, name, "this name stands twice among the results of node '%s'",
+                       node);
+  if (other)
+    return wk_error_at(WK_INPUT, name,
+                       "this name stands twice: a result of node '%s', and of node '%s'",
+                       wk_onnx_node_name(scratch, other), node);
+  return wk_error_at(WK_INPUT, name, "this name stands twice: an input or initializer of the "
+                     "graph, and a result of node '%s'", node);
+}
+
+static wk_status collect_makers(graph_deps *d, const wk_scope *s, Onnx__NodeProto *const *nodes,
+                                size_t n, wk_arena *scratch) {
   for (size_t i = 0; i < n; i++) {
     for (size_t k = 0; k < nodes[i]->n_output; k++) {
       uint32_t other;
       const char *name = nodes[i]->output[k];
       if (!*name) continue;
-      if (wk_map_get(d->makers, name, &other)) {
-        return wk_error_at(WK_INPUT, name, "this tensor is produced by two nodes");
-      }
+      if (wk_map_get(d->makers, name, &other))
+        return stands_twice(name, nodes[i], nodes[other], scratch);
+      if (wk_scope_has(s, name)) return stands_twice(name, nodes[i], NULL, scratch);
       wk_map_put(d->makers, name, (uint32_t)i);
     }
   }
@@ -93,11 +109,11 @@ static wk_status order_nodes(const graph_deps *d, Onnx__NodeProto *const *nodes,
   return s;
 }
 
-wk_status wk_onnx_sort(Onnx__NodeProto *const *nodes, size_t n, wk_arena *scratch,
-                       uint32_t **order) {
+wk_status wk_onnx_sort(const wk_scope *scope, Onnx__NodeProto *const *nodes, size_t n,
+                       wk_arena *scratch, uint32_t **order) {
   graph_deps d = {.makers = wk_map_new()};
   *order = wk_arena_alloc(scratch, n * sizeof **order);
-  wk_status s = collect_makers(&d, nodes, n);
+  wk_status s = collect_makers(&d, scope, nodes, n, scratch);
   for (size_t i = 0; i < n && !s; i++) {
     if (reads_itself(nodes[i])) s = cycle(nodes[i]);
   }

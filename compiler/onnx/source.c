@@ -15,6 +15,9 @@ void wk_onnx_model_start(wk_onnx_model *m, const char *path) {
                        .name = wk_arena_strdup(a, slash ? slash + 1 : path),
                        .path = wk_arena_strdup(a, path),
                        .dir = slash ? wk_arena_strndup(a, path, (size_t)(slash - path) + 1) : "."};
+  char *real = realpath(path, NULL), *end = real ? strrchr(real, '/') : NULL;
+  if (end) m->home = wk_arena_strndup(a, real, (size_t)(end - real) + (end == real));
+  free(real);
 }
 
 void wk_onnx_model_close(wk_onnx_model *m) {

@@ -15,6 +15,7 @@ typedef struct {
   size_t size;      /* of what has been read: budgets grow with it */
   const char *name; /* of the module */
   const char *path, *dir; /* dir: folder of external data */
+  const char *home;       /* the folder of the file that path leads to; NULL: not known */
 } wk_onnx_model;
 
 /* An empty model of that path: arena, name, path and dir. */

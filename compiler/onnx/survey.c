@@ -62,6 +62,25 @@ void wk_survey_node(wk_onnx_node *c, wk_survey_fate fate, const char *reason, si
   if (reason) row->reason = wk_arena_strdup(c->im->rep->arena, reason);
 }
 
+void wk_survey_forget(wk_importer *im, size_t first) {
+  for (size_t i = first; i < im->rep->nodes.n; i++) {
+    wk_surveyed *row = &im->rep->nodes.data[i];
+    row->fate = WK_SURVEY_NOTHING;
+    row->reason = NULL;
+    row->out.n = 0;
+  }
+}
+
+void wk_survey_unused(wk_importer *im, const Onnx__NodeProto *n, const char *name, int64_t opset) {
+  const char *domain = wk_onnx_domain(n->domain), *op = n->op_type ? n->op_type : "";
+  if (!im->opt->survey || wk_import_function(im, domain, op)) return;
+  wk_arena *a = im->rep->arena;
+  const wk_surveyed row = {.node = wk_arena_strdup(a, name), .op = wk_arena_strdup(a, op),
+                           .domain = wk_arena_strdup(a, domain), .opset = opset,
+                           .fate = WK_SURVEY_NOTHING};
+  wk_vec_push(&im->rep->nodes, row);
+}
+
 static bool is_output(const wk_graph *g, wk_value_id v, const char *name) {
   for (size_t i = 0; i < g->outputs.n; i++)
     if (g->outputs.data[i] == v || strcmp(g->output_names.data[i], name) == 0) return true;

@@ -186,7 +186,7 @@ static wk_status open_external(wk_importer *im, const char *location, wk_file *o
     return NULL;
   }
   if (!im->src.dir) return wk_error(WK_INPUT, "the data is in a file, but the model is not");
-  WK_TRY(wk_file_map_beneath(im->src.dir, location, out));
+  WK_TRY(wk_file_map_beneath(im->src.dir, im->src.home, location, out));
   wk_map_put(im->external, location, (uint32_t)im->m->files.n);
   wk_vec_push(&im->m->files, *out);
   return NULL;

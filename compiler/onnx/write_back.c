@@ -183,7 +183,7 @@ static wk_status add_external(void *ctx, const char *location) {
   writer *w = ctx;
   target f = {.location = location};
   if (target_of(w, location)) return NULL;
-  WK_TRY(wk_file_map_beneath(w->m.dir, location, &f.file));
+  WK_TRY(wk_file_map_beneath(w->m.dir, w->m.home, location, &f.file));
   wk_vec_push(&w->targets, f);
   return NULL;
 }

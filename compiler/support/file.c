@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -67,48 +69,62 @@ static bool is_plain_relative(const char *rel) {
   return true;
 }
 
-/* For kernels before 5.6 and sandboxes that filter openat2: one component at a time. */
-static int open_stepwise(int dir, const char *rel) {
-  int at = dup(dir);
-  while (at >= 0) {
-    size_t n = strcspn(rel, "/");
-    const char *rest = rel + n + strspn(rel + n, "/");
-    char *part = strndup(rel, n);
-    if (!part) wk_no_memory();
-    int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (*rest ? O_DIRECTORY : 0);
-    int next = openat(at, part, flags), saved = errno;
-    char c;
-    if (next < 0 && saved == ENOTDIR && readlinkat(at, part, &c, 1) >= 0)
-      saved = ELOOP; /* what openat says of a link depends on O_DIRECTORY */
-    free(part);
-    close(at);
-    errno = saved;
-    if (next < 0 || !*rest) return next;
-    at = next;
-    rel = rest;
-  }
-  return -1;
+/* Where what is open lies, without links, as the kernel has it. */
+static bool place_of(int fd, char place[PATH_MAX]) {
+  char self[32];
+  snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+  ssize_t n = readlink(self, place, PATH_MAX - 1);
+  if (n <= 0 || place[0] != '/') return false;
+  place[n] = '\0';
+  return true;
 }
 
-static int open_beneath(int dir, const char *rel) {
-  struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
-                         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-  long fd = syscall(SYS_openat2, dir, rel, &how, sizeof how);
-  if (fd < 0 && (errno == ENOSYS || errno == EPERM)) return open_stepwise(dir, rel);
-  return (int)fd;
+static bool is_within(const char *folder, const char *place) {
+  char own[PATH_MAX];
+  int fd = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+  if (fd < 0) return false;
+  bool is_known = place_of(fd, own);
+  close(fd);
+  size_t n = is_known ? strlen(own) : 0;
+  return n > 1 && strncmp(place, own, n) == 0 && (place[n] == '/' || !place[n]);
 }
 
-wk_status wk_file_map_beneath(const char *dir, const char *rel, wk_file *out) {
+/* Links that the kernel does not follow beneath a folder, since they are absolute or go up, may
+ * lead back: what they lead to is opened only when it lies where it may. */
+static int open_link(int at, const char *rel, const char *dir, const char *home) {
+  char place[PATH_MAX], self[32];
+  int fd = openat(at, rel, O_PATH | O_CLOEXEC), out = -1, error = errno;
+  if (fd < 0) return -1;
+  snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+  if (!place_of(fd, place) || !(is_within(dir, place) || is_within(home, place))) error = EXDEV;
+  else if ((out = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0) error = errno;
+  close(fd);
+  errno = error;
+  return out;
+}
+
+static int open_beneath(int at, const char *rel, const char *dir, const char *home) {
+  struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_BENEATH};
+  long fd = syscall(SYS_openat2, at, rel, &how, sizeof how);
+  bool is_unsure = errno == ENOSYS || errno == EPERM || errno == EXDEV || errno == ELOOP;
+  return fd < 0 && is_unsure ? open_link(at, rel, dir, home) : (int)fd;
+}
+
+wk_status wk_file_map_beneath(const char *dir, const char *home, const char *rel, wk_file *out) {
   *out = (wk_file){0};
   if (!is_plain_relative(rel))
     return wk_error_at(WK_INPUT, rel, "is refused: not a path inside the model's folder");
   if (!*dir) dir = ".";
   int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (at < 0) return wk_error_at(WK_IO, dir, "cannot open folder: %s", strerror(errno));
-  int fd = open_beneath(at, rel), error = errno;
+  int fd = open_beneath(at, rel, dir, home), error = errno;
   close(at);
-  if (fd < 0 && (error == ELOOP || error == EXDEV))
-    return wk_error_at(WK_INPUT, rel, "is refused: the path leads through a symbolic link");
+  if (fd < 0 && error == ENOENT && home && strcmp(dir, home) != 0)
+    return wk_file_map_beneath(home, home, rel, out);
+  if (fd < 0 && error == EXDEV)
+    return wk_error_at(WK_INPUT, rel, "is refused: a link leads out of the folder");
+  if (fd < 0 && error == ELOOP)
+    return wk_error_at(WK_INPUT, rel, "is refused: symbolic links go round in a circle");
   if (fd < 0) return wk_error_at(WK_IO, rel, "cannot open in %s: %s", dir, strerror(error));
   return map_fd(fd, rel, true, out);
 }

@@ -179,9 +179,12 @@ typedef struct { const uint8_t *data; size_t size; void *map; } wk_file; /* priv
 wk_status wk_file_map(const char *path, wk_file *out) WK_MUST_CHECK;
 void wk_file_unmap(wk_file *f);
 void wk_file_forget(const wk_file *f); /* its pages take no memory until they are read again */
-/* Opens `rel` strictly beneath folder `dir`: no "..", no absolute path, no symlink, one hard link,
- * regular file (openat2 RESOLVE_BENEATH|RESOLVE_NO_SYMLINKS with an O_NOFOLLOW fallback). */
-wk_status wk_file_map_beneath(const char *dir, const char *rel, wk_file *out) WK_MUST_CHECK;
+/* Opens `rel` beneath folder `dir`: no "..", no absolute path, regular file, one hard link. Links
+ * are followed as long as what they lead to lies beneath `dir`, or beneath `home` if that is not
+ * NULL: the folder of the file that a link to the model leads to. What is not in `dir` may be in
+ * `home`. */
+wk_status wk_file_map_beneath(const char *dir, const char *home, const char *rel,
+                              wk_file *out) WK_MUST_CHECK;
 
 /* Atomic output: bytes go to a temporary file in the same folder; wk_out_commit fsyncs and renames
  * it, wk_out_abort removes it. Path "-" is standard output. Errors are sticky, commit returns them.

@@ -525,13 +525,13 @@ static void beneath_opens_inside(void **state) {
   assert_int_equal(mkdir(join(dir, "sub"), 0700), 0);
   assert_ok(wk_write_file(join(dir, "sub/w.bin"), "data", 4));
   wk_file f;
-  assert_ok(wk_file_map_beneath(dir, "sub/w.bin", &f));
+  assert_ok(wk_file_map_beneath(dir, NULL, "sub/w.bin", &f));
   assert_int_equal(f.size, 4);
   wk_file_unmap(&f);
-  assert_ok(wk_file_map_beneath(dir, "./sub//w.bin", &f));
+  assert_ok(wk_file_map_beneath(dir, NULL, "./sub//w.bin", &f));
   wk_file_unmap(&f);
-  assert_code(wk_file_map_beneath(dir, "sub/none", &f), WK_IO, "No such file");
-  assert_code(wk_file_map_beneath(dir, "sub", &f), WK_IO, "folder");
+  assert_code(wk_file_map_beneath(dir, NULL, "sub/none", &f), WK_IO, "No such file");
+  assert_code(wk_file_map_beneath(dir, NULL, "sub", &f), WK_IO, "folder");
 }
 
 /* What is nearly an escape, what is no file, and where nothing is: named and refused alike. */
@@ -547,7 +547,7 @@ static void beneath_says_what_is_there(void **state) {
   for (size_t i = 0; i < WK_COUNTOF(files); i++) {
     size_t n = strlen(files[i].text);
     assert_ok(wk_write_file(join(dir, files[i].path), files[i].text, n));
-    assert_ok(wk_file_map_beneath(dir, files[i].path, &f));
+    assert_ok(wk_file_map_beneath(dir, NULL, files[i].path, &f));
     assert_int_equal(f.size, n);
     assert_non_null(f.data);
     assert_memory_equal(f.data, files[i].text, n);
@@ -560,15 +560,16 @@ static void beneath_says_what_is_there(void **state) {
       {"..deep/", "folder"}, {".", "folder"}};
   for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
     f = (wk_file){.data = (const void *)dir, .size = 1};
-    assert_code(wk_file_map_beneath(dir, rows[i].path, &f), WK_IO, rows[i].says);
+    assert_code(wk_file_map_beneath(dir, NULL, rows[i].path, &f), WK_IO, rows[i].says);
     assert_true(!f.data && !f.map && f.size == 0);
   }
   static const char *const up[] = {"../..w", "..deep/../..w", "..deep/x..y/..", "./../..w"};
   for (size_t i = 0; i < WK_COUNTOF(up); i++)
-    assert_code(wk_file_map_beneath(dir, up[i], &f), WK_INPUT, "not a path inside");
-  assert_code(wk_file_map_beneath(join(dir, "none"), "w", &f), WK_IO, "cannot open folder");
-  assert_code(wk_file_map_beneath(join(dir, "..w"), "w", &f), WK_IO, "cannot open folder");
-  assert_code(wk_file_map_beneath("", "no file at all", &f), WK_IO, "cannot open in .: No such");
+    assert_code(wk_file_map_beneath(dir, NULL, up[i], &f), WK_INPUT, "not a path inside");
+  assert_code(wk_file_map_beneath(join(dir, "none"), NULL, "w", &f), WK_IO, "cannot open folder");
+  assert_code(wk_file_map_beneath(join(dir, "..w"), NULL, "w", &f), WK_IO, "cannot open folder");
+  assert_code(wk_file_map_beneath("", NULL, "no file at all", &f), WK_IO,
+              "cannot open in .: No such");
 }
 
 static void beneath_refuses_escapes(void **state) {
@@ -581,12 +582,46 @@ static void beneath_refuses_escapes(void **state) {
   assert_int_equal(symlink("w", join(in, "inner")), 0);
   assert_int_equal(symlink("../secret", join(in, "outer")), 0);
   assert_int_equal(symlink(".", join(in, "loop")), 0);
+  assert_int_equal(symlink("../in/w", join(in, "back")), 0);
+  assert_int_equal(symlink(join(in, "w"), join(in, "whole")), 0);
+  assert_int_equal(symlink("round", join(in, "round")), 0);
+  assert_int_equal(symlink("/dev/null", join(in, "device")), 0);
   assert_int_equal(link(join(dir, "secret"), join(in, "hard")), 0);
   static const char *const bad[] = {"../secret", "/etc/passwd", "x/../../secret", "..", "",
-                                    "inner",     "outer",       "loop/w",         "hard", "in/.."};
+                                    "outer",     "round",       "device",  "hard", "in/.."};
+  static const char *const good[] = {"w", "inner", "loop/w", "back", "whole"};
   for (size_t i = 0; i < WK_COUNTOF(bad); i++)
-    assert_code(wk_file_map_beneath(in, bad[i], &f), WK_INPUT, "refused");
+    assert_code(wk_file_map_beneath(in, NULL, bad[i], &f), WK_INPUT, "refused");
+  for (size_t i = 0; i < WK_COUNTOF(good); i++) {
+    assert_ok(wk_file_map_beneath(in, NULL, good[i], &f));
+    assert_true(f.size == 1 && *f.data == 'w');
+    wk_file_unmap(&f);
+  }
   free(in);
+}
+
+/* As caches lay models out: the folder of the model has links to a folder beside it. */
+static void beneath_has_two_homes(void **state) {
+  const char *dir = *state;
+  wk_file f;
+  char *shown = strdup(join(dir, "shown")), *blobs = strdup(join(dir, "blobs"));
+  assert_int_equal(mkdir(shown, 0700) | mkdir(blobs, 0700) | mkdir(join(dir, "blobsome"), 0700), 0);
+  assert_ok(wk_write_file(join(blobs, "b1"), "b", 1));
+  assert_ok(wk_write_file(join(dir, "blobsome/b1"), "c", 1));
+  assert_int_equal(symlink("../blobs/b1", join(shown, "data")), 0);
+  assert_int_equal(symlink("../blobsome/b1", join(shown, "near")), 0);
+  assert_code(wk_file_map_beneath(shown, NULL, "data", &f), WK_INPUT, "a link leads out");
+  assert_code(wk_file_map_beneath(shown, shown, "data", &f), WK_INPUT, "a link leads out");
+  assert_code(wk_file_map_beneath(shown, blobs, "near", &f), WK_INPUT, "a link leads out");
+  assert_code(wk_file_map_beneath(shown, blobs, "none", &f), WK_IO, "cannot open");
+  static const char *const good[] = {"data", "b1"}; /* a link beside the model, and a file there */
+  for (size_t i = 0; i < WK_COUNTOF(good); i++) {
+    assert_ok(wk_file_map_beneath(shown, blobs, good[i], &f));
+    assert_true(f.size == 1 && *f.data == 'b');
+    wk_file_unmap(&f);
+  }
+  free(shown);
+  free(blobs);
 }
 
 /* From here on openat2 answers ENOSYS in this process, as on kernels before 5.6. */
@@ -649,10 +684,12 @@ int main(void) {
       cmocka_unit_test_setup_teardown(out_reports_errors, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(beneath_opens_inside, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(beneath_refuses_escapes, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(beneath_has_two_homes, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(beneath_says_what_is_there, make_folder, remove_folder),
       cmocka_unit_test(hide_openat2), /* the fallback must do the same */
       cmocka_unit_test_setup_teardown(beneath_opens_inside, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(beneath_refuses_escapes, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(beneath_has_two_homes, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(beneath_says_what_is_there, make_folder, remove_folder),
   };
   return cmocka_run_group_tests_name("support", tests, NULL, NULL);

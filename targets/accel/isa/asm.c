@@ -40,7 +40,7 @@ static wk_status machine(wk_asm_state *a) {
     WK_TRY(wk_asm_string(a, &path));
     if (a->o.machine) return wk_asm_start(a);
     if (!a->folder) return wk_asm_error(a, at, "this stream may name no files");
-    WK_TRY(wk_asm_place(a, at, wk_file_map_beneath(a->folder, path, &f)));
+    WK_TRY(wk_asm_place(a, at, wk_file_map_beneath(a->folder, NULL, path, &f)));
     wk_status s = wk_machine_parse((const char *)f.data, f.size, path, &m);
     wk_file_unmap(&f);
     WK_TRY(s);

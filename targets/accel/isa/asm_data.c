@@ -152,7 +152,8 @@ wk_status wk_asm_file(wk_asm_state *a) {
   const char *at = (wk_asm_at_end(a), a->at);
   WK_TRY(wk_asm_string(a, &path));
   if (!a->folder) return wk_asm_error(a, at, "this stream may name no files");
-  WK_TRY(wk_status_note(wk_file_map_beneath(a->folder, path, &f), "%s:%u", a->file, a->line + 1));
+  WK_TRY(wk_status_note(wk_file_map_beneath(a->folder, NULL, path, &f), "%s:%u", a->file,
+                        a->line + 1));
   wk_status s = wk_status_place(strip_npy(&f, &bytes, &n), path);
   if (!s && n > r->size)
     s = wk_asm_error(a, at, "%s has %zu bytes, '%s' only %llu", path, n, r->name,
