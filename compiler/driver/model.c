@@ -215,7 +215,8 @@ void wk_model_paths(wk_paths *p, const char *path, const wk_onnx_info *info, wk_
 
 /* ---- import ---------------------------------------------------------------------------------- */
 
-/* True when the report asks for a value that is there and was not given yet. */
+/* True when the report asks for a value that is there and was not given yet: also what has been
+ * imported without is imported anew, for sizes that are right. */
 static bool fix_needed(const wk_import_report *r, const wk_bind_value *data, bool *fixed,
                        size_t n) {
   bool any = false;
@@ -249,10 +250,11 @@ wk_status wk_model_import_real(const char *path, const wk_import_options *o,
     with.values = values.data;
     with.n_values = values.n;
     wk_status s = wk_net_import(path, &with, report, out);
-    if (!s || s->code != WK_UNSUPPORTED || !fix_needed(report, data, fixed, n)) {
+    if ((s && s->code != WK_UNSUPPORTED) || !fix_needed(report, data, fixed, n)) {
       wk_vec_free(&values);
       return wk_status_place(s, path);
     }
+    if (!s) wk_module_free(*out);
     wk_status_free(s);
     wk_import_report_free(report);
   }

@@ -129,10 +129,31 @@ static wk_value_id restored(wk_onnx_node *c, const cache *k, wk_value_id x, wk_d
   return wk_make_cast(c, wk_quant_dequantize(c, x, k->scale, WK_NONE), t);
 }
 
-/* total_sequence_length; 0 where it is not known. */
+/* total_sequence_length; 0 where it is not known. The inputs that decide it are on record then: who
+ * has their values gives them. */
 static int64_t total_length(wk_onnx_node *c) {
-  if (c->status || !wk_is_const(c->g, c->in[TOTAL])) return 0;
-  return wk_onnx_const_int(c, c->in[TOTAL], "total_sequence_length");
+  if (c->status) return 0;
+  int64_t undecided = c->im->undecided;
+  int64_t total = wk_onnx_const_int(c, c->in[TOTAL], "total_sequence_length");
+  if (!c->status || c->status->code != WK_UNSUPPORTED) return total;
+  wk_status_free(c->status);
+  c->status = NULL;
+  c->im->undecided = undecided; /* nothing is refused for it */
+  return 0;
+}
+
+/* Without a value, caches do not grow: where their buffers are shared, that is what is meant. */
+static void note_length(wk_onnx_node *c, int64_t length) {
+  const wk_import_report *rep = c->im->rep;
+  const char *input = rep->need_value.n ? rep->need_value.data[rep->need_value.n - 1] : NULL;
+  const char *how = "";
+  if (input) how = wk_arena_printf(c->im->arena, ": --value %s=FILE says what it is", input);
+  const char *text = wk_arena_printf(
+      rep->arena, "%s: total_sequence_length is not known at compile time, so the caches stay as "
+      "long as the past, %lld%s", c->name, (long long)length, how);
+  for (size_t i = 0; i < rep->notes.n; i++)
+    if (strcmp(rep->notes.data[i], text) == 0) return;
+  wk_vec_push(&c->im->rep->notes, text);
 }
 
 /* The cache with the new rows. It is as long as the past, or as total_sequence_length says where
@@ -148,6 +169,7 @@ static wk_value_id present(wk_onnx_node *c, const group *g, int input, wk_value_
     return WK_NONE;
   if (t.dims[2] == 0) return x;
   int64_t total = total_length(c);
+  if (total == 0) note_length(c, t.dims[2]);
   if (total > t.dims[2]) {
     int64_t more[] = {t.dims[0], t.dims[1], total - t.dims[2], t.dims[3]};
     wk_value_id zeros = wk_make_expand(c, wk_make_scalar(c, t.dtype, 0), 4, more);

@@ -11,6 +11,7 @@
 
 #include "compiler/onnx/control.h"
 #include "compiler/onnx/handlers.h"
+#include "compiler/onnx/model.h"
 
 #define UNROLL_MAX 256
 
@@ -70,7 +71,7 @@ static void unroll(wk_onnx_node *c, const loop *l) {
   }
   for (int k = 0; k < c->n_out && !unknown && wk_onnx_ok(c); k++) {
     if (k < l->n_state) c->out[k] = in[2 + k];
-    else if (wk_onnx_need(c, n > 0, "a loop without iterations has scan outputs"))
+    else
       wk_onnx_result(c, k, stack_slices(c, slices.data + (k - l->n_state), n, l->n_slices));
   }
   if (unknown) wk_body_results_unknown(c);
@@ -235,11 +236,60 @@ static void import_loop(wk_onnx_node *c, const loop *l) {
   }
 }
 
-/* The initial states as results: a loop that does not run. */
-static void skip_loop(wk_onnx_node *c, const loop *l) {
-  wk_onnx_need(c, c->n_out <= l->n_state, "a loop without iterations has scan outputs");
-  for (int k = 0; k < c->n_out && k < l->n_state; k++) c->out[k] = l->state[k];
+/* ---- no iterations ------------------------------------------------------------------------- */
+
+/* The type of scan output k of the body, as an iteration would make it or, where the body cannot be
+ * imported, as it is declared; there, sizes that are not known are 0. */
+static bool slice_type(wk_onnx_node *c, const loop *l, const attempt *t, int k, wk_type *out) {
+  wk_declared d;
+  if (t) {
+    *out = wk_val(t->body.g, t->out[1 + l->n_state + k].value)->type;
+    return true;
+  }
+  wk_status s = wk_model_declared(l->p->output[1 + l->n_state + k], &d);
+  bool is_known = !s && !d.is_sequence && !d.is_optional && d.rank >= 0 && d.dtype;
+  wk_status_free(s);
+  if (!wk_onnx_need(c, is_known, "a loop without iterations has scan outputs whose type is neither "
+                    "known nor declared")) return false;
+  *out = wk_type_make(d.dtype, d.rank, d.dims);
+  for (int i = 0; i < d.rank; i++) out->dims[i] = d.dims[i] < 0 ? 0 : d.dims[i];
+  return true;
 }
+
+static void add_empty_slices(wk_onnx_node *c, const loop *l, const attempt *t) {
+  for (int k = l->n_state; k < c->n_out && wk_onnx_ok(c); k++) {
+    wk_type slice;
+    void *data;
+    if (!slice_type(c, l, t, k - l->n_state, &slice)) return;
+    if (!wk_onnx_need(c, slice.rank < WK_MAX_RANK, "a scan output of rank %d", slice.rank + 1))
+      return;
+    int64_t dims[WK_MAX_RANK] = {0};
+    for (int i = 0; i < slice.rank; i++) dims[i + 1] = slice.dims[i];
+    const wk_type empty = wk_type_make(slice.dtype, slice.rank + 1, dims);
+    wk_onnx_result(c, k, wk_make_constant(c, &empty, &data));
+  }
+}
+
+/* The initial states as results, and scan outputs of no slices: a loop that does not run. The body
+ * is imported to see what an iteration would make, and dropped. */
+static void skip_loop(wk_onnx_node *c, const loop *l) {
+  for (int k = 0; k < c->n_out && k < l->n_state; k++) c->out[k] = l->state[k];
+  if (c->n_out <= l->n_state) return;
+  wk_import_mark mark = wk_import_mark_take(c->im);
+  size_t surveyed = c->im->rep->nodes.n;
+  attempt t = {0};
+  bool unknown = false, fits = states_are_tensors(l) && import_body(c, l, &t, &unknown);
+  if (c->status && c->status->code == WK_UNSUPPORTED) {
+    wk_status_free(c->status);
+    c->status = NULL;
+  }
+  if (wk_onnx_ok(c)) add_empty_slices(c, l, fits ? &t : NULL);
+  wk_body_close(&t.body);
+  wk_import_mark_return(c->im, &mark);
+  wk_survey_forget(c->im, surveyed);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
 
 wk_status wk_onnx_loop(wk_onnx_node *c) {
   loop l = {.p = wk_onnx_graph(c, "body"), .trip = INT64_MAX, .count = WK_NONE, .cond = WK_NONE};

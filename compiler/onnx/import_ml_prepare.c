@@ -9,7 +9,8 @@
 /* One number for each feature of x [n, f] or [f], or one for all, to broadcast to x. */
 static wk_value_id per_feature(wk_onnx_node *c, const wk_type *x, wk_floats v, wk_dtype t,
                                const char *name) {
-  bool one = v.n == 1 || x->rank == 0, each = !one && x->rank <= 2;
+  bool one = v.n == 1, each = x->rank == 1 || x->rank == 2;
+  if (!wk_onnx_valid(c, v.n >= 0, "attribute '%s' is missing", name)) return WK_NONE;
   if (!wk_onnx_valid(c, one || (each && v.n == x->dims[x->rank - 1]),
                      "%s has %lld numbers: neither one nor one for each feature", name,
                      (long long)v.n)) return WK_NONE;

@@ -161,6 +161,13 @@ wk_status wk_onnx_dft(wk_onnx_node *c) {
   return wk_onnx_return(c, wk_make_move_axis(c, v, x.rank - 2, (int)axis));
 }
 
+/* Exporters write a real signal as [batch, samples], which is one component. */
+static wk_value_id with_components(wk_onnx_node *c, wk_value_id x) {
+  const wk_type t = *wk_onnx_type(c, x);
+  if (t.rank != 2) return x;
+  return wk_make_reshape(c, x, 3, (const int64_t[]){t.dims[0], t.dims[1], 1});
+}
+
 /* [batch, samples, components] -> [batch, frames, length, components]. */
 static wk_value_id cut_frames(wk_onnx_node *c, wk_value_id x, int64_t step, int64_t length) {
   int64_t frames = (wk_onnx_type(c, x)->dims[1] - length) / step + 1;
@@ -174,18 +181,20 @@ static wk_value_id cut_frames(wk_onnx_node *c, wk_value_id x, int64_t step, int6
 }
 
 wk_status wk_onnx_stft(wk_onnx_node *c) {
-  const wk_type x = *wk_onnx_type(c, c->in[0]);
+  wk_value_id signal = with_components(c, c->in[0]);
+  const wk_type x = *wk_onnx_type(c, signal);
   int64_t step = wk_onnx_const_int(c, c->in[1], "the frame step"), length = 0;
   if (wk_onnx_has(c, 2)) length = wk_type_count(wk_onnx_type(c, c->in[2]));
   if (wk_onnx_has(c, 3)) length = wk_onnx_const_int(c, c->in[3], "the frame length");
-  if (!wk_onnx_valid(c, x.rank == 3, "the signal must have rank 3") || !is_signal(c, &x))
+  if (!wk_onnx_valid(c, x.rank == 3, "the signal has rank %d, not 2 or 3", x.rank) ||
+      !is_signal(c, &x))
     return c->status;
   if (!wk_onnx_valid(c, step > 0 && length > 0 && length <= x.dims[1],
                      "frames of %lld with a step of %lld do not fit the signal",
                      (long long)length, (long long)step)) return c->status;
   bool one_sided = wk_onnx_int(c, "onesided", 1) != 0 && x.dims[2] == 1;
   transform f = transform_of(length, x.dims[2], false, one_sided);
-  wk_value_id v = cut_frames(c, c->in[0], step, length);
+  wk_value_id v = cut_frames(c, signal, step, length);
   if (wk_onnx_has(c, 2)) {
     wk_value_id w = wk_make_reshape(c, c->in[2], 2, (const int64_t[]){length, 1});
     v = wk_make_2(c, WK_OP_MUL, v, w);

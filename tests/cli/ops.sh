@@ -6,7 +6,8 @@ small_models
 
 # A model of nodes given as OP INPUTS OUTPUT; domain my.domain is there, but not known.
 foreign() {
-  model "$1" "$(field 11 "$(value x 1 2 3)")" "$(field 12 "$(value y 1 2 3)")"
+  model "$1" "$(field 11 "$(value x 1 2 3)")" \
+    "$(field 12 "$(value y 1 2 3)")$(field 12 "$(value d 1 2 3)")"
   field 8 "$(field 1 my.domain)$(number 2 1)"
 }
 in_domain() { printf '%s' "$1" && field 7 my.domain; }
@@ -139,7 +140,12 @@ grep -q 'is a float model, and accel multiplies integers' said && good || bad "s
 
 # An input that cannot be is refused beside the operators.
 complex=$(field 11 "$(value x 1 2 3)")$(field 11 "$(value w 14 2 3)")
-model "$(field 1 "$(node Relu x y)")" "$complex" "$(field 12 "$(value y 1 2 3)")" >one.onnx
+model "$(field 1 "$(node Relu x y)")" "$complex" "$(field 12 "$(value y 1 2 3)")" >none.onnx
+status 0 "$wick" ops --model none.onnx --target cpu
+[[ $(cat said) == *'none.onnx: input w is left out, since nothing uses it: complex '* ]] && good ||
+  bad "says $(cat said)"
+model "$(field 1 "$(node Relu x y)")" "$complex" \
+  "$(field 12 "$(value y 1 2 3)")$(field 12 "$(value w 14 2 3)")" >one.onnx
 model "$(field 1 "$(node Relu x y)")$(field 1 "$(node Bar w z)")" "$complex" \
   "$(field 12 "$(value y 1 2 3)")$(field 12 "$(value z 1 2 3)")" >two.onnx
 status 4 "$wick" ops --model one.onnx --target cpu
@@ -187,7 +193,7 @@ echo garbage >garbage.onnx
 refuses 'garbage' 3 'is text, not an ONNX model' "$wick" ops --model garbage.onnx
 head -c 400 q.onnx >cut.onnx
 refuses 'cut off' 3 'cut.onnx' "$wick" ops --model cut.onnx
-refuses 'no file' 5 'none.onnx' "$wick" ops --model none.onnx
+refuses 'no file' 5 'absent.onnx' "$wick" ops --model absent.onnx
 refuses 'no target' 2 "no target 'cpi'; did you mean 'cpu'" \
   "$wick" ops --model relu.onnx --target cpi
 refuses 'a binding of nothing' 2 '--length goes with --model' "$wick" ops --length x=2

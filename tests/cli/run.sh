@@ -54,6 +54,35 @@ gives 'no best of NaNs' '^time [^ ]+ [^ ]+ y f32\[1,12\] NaN 12$' \
 gives 'a summary without' '^y f32\[2,3\] min -?0 max -?0 mean -?0$' \
   "$wick" run neg.onnx -i x.npy
 
+# A fault names the node, in models and packages, with and without a profile; the evaluator, too.
+nodes=$(field 1 "$(node Relu x r)")$(field 1 "$(node Gather 'r i' g)")$(field 1 "$(node Neg g y)")
+model "$nodes" \
+  "$(field 11 "$(value x 1 5 3)")$(field 11 "$(value i 7 2)")" \
+  "$(field 12 "$(value y 1 2 3)")" >gather.onnx
+check 'a package of it' "$wick" compile gather.onnx -q
+npy i.npy '<i8' 2
+(head -c -16 i.npy && printf '\3\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0') >far.npy
+for what in gather.onnx gather.wick 'gather.onnx --threads 2' 'gather.wick --profile'; do
+  gives "indices within, $what" '^y f32\[2,3\]' "$wick" run $what -i i=i.npy
+  refuses "an index beyond, $what" 3 \
+    'cannot handle: the_g \(gather, step 1 of 3\): index 7 is outside axis 0 of size 5$' \
+    "$wick" run $what -i i=far.npy
+done
+refuses 'an index beyond, evaluated' 3 'the_g: index 7 is outside axis 0 of size 5$' \
+  "$wick" run gather.onnx --target eval -i i=far.npy
+
+# Tensors without elements, from files and to files, on every target.
+model "$(field 1 "$(node Softmax x y)")" "$(field 11 "$(value x 1 4 n)")" \
+  "$(field 12 "$(value y 1 4 n)")" >soft.onnx
+npy empty.npy '<f4' 4,0
+for target in eval cpu accel:tiny opencl; do
+  [[ $target != opencl ]] || has_device opencl: || continue
+  rm -rf empties
+  gives "no elements, $target" '^y f32\[4,0\]$' \
+    "$wick" run soft.onnx -i empty.npy --target $target --output-dir empties
+  gives "no elements in the file, $target" '^y f32\[4,0\]$' "$wick" run soft.onnx -i empties/y.npy
+done
+
 # Every output has a file of its own, whatever its name: two.onnx has outputs that differ in
 # characters that no file name can have, others in letters that are not ASCII.
 names=('out:1' 'out/1' 'out_1' $'\xc3\xa4' $'\xc3\xb6' '.' '..' 'a b' 'a%20b' '~1')

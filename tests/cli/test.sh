@@ -148,5 +148,11 @@ telling() { # NAME NODES MESSAGE
 }
 telling nothing "$none$(field 1 "$(node Mul 'd w' y)")" 'all elements of output y are equal'
 telling nowhere "$none$nan$(field 1 "$(node Mul 'e w' y)")" 'output y is not finite'
+# Sizes that depend on values: the line names the inputs.
+gives 'values that decide sizes' '^ok +GroupQueryTotal: sizes depend on the values of tot \(' \
+  "$wick" test "$onnx/GroupQueryTotal" -v
+gives 'values that decide sizes, counted' '^ +1  sizes depend on the values of b, s$' \
+  "$wick" test "$onnx/SelectedBoxes"
+[[ $("$wick" test suite/right -v) != *'sizes depend'* ]] && good || bad 'no value decides a size'
 refuses 'unwritable JUnit' 5 'nowhere/x' "$wick" test suite --junit nowhere/x
 finish

@@ -244,6 +244,14 @@ static void lay_out(const char *folder) {
   assert_int_equal(symlink(from, to), 0);
   at(folder, "in/inner.bin", to);
   assert_int_equal(symlink("data.bin", to), 0);
+  at(folder, "in/sub/back.bin", to);
+  assert_int_equal(symlink("../data.bin", to), 0);
+  at(folder, "in/round.bin", to);
+  assert_int_equal(symlink("round.bin", to), 0);
+  at(folder, "in/data.bin", from);
+  at(folder, "in/whole.bin", to);
+  assert_int_equal(symlink(from, to), 0);
+  at(folder, "secret.bin", from);
   at(folder, "in/hard.bin", to);
   assert_int_equal(link(from, to), 0);
   at(folder, "in/out", to);
@@ -269,7 +277,10 @@ static void external_data(void **state) {
       {"\"sub/../../secret.bin\" 0 16", WK_INPUT},
       {"\"/etc/passwd\" 0 16", WK_INPUT},
       {"\"link.bin\" 0 16", WK_INPUT},
-      {"\"inner.bin\" 0 16", WK_INPUT},
+      {"\"inner.bin\" 0 16", WK_OK},
+      {"\"sub/back.bin\" 0 16", WK_OK},   /* leads up, and stays */
+      {"\"whole.bin\" 0 16", WK_OK},      /* absolute, and stays */
+      {"\"round.bin\" 0 16", WK_INPUT},
       {"\"hard.bin\" 0 16", WK_INPUT},
       {"\"out/secret.bin\" 0 16", WK_INPUT},
       {"\"\" 0 16", WK_INPUT},
@@ -351,6 +362,13 @@ static void indices_at_run_time(void **state) {
       const void *good_in[] = {good, x, u}, *bad_in[] = {bad, x, u};
       void *out[] = {y};
       assert_int_equal(wick_session_run(l.session, bad_in, out), WICK_RUN_FAILED);
+      const char *why = wick_session_error(l.session); /* the node, its step, what is wrong */
+      assert_non_null(strstr(why, "_y ("));
+      assert_non_null(strstr(why, " of "));
+      wk_str says = {0}; /* the evaluator's words, where the index can be found */
+      wk_str_printf(&says, "): index %lld is outside axis 0 of size 4", (long long)outside[i]);
+      assert_non_null(strstr(why, k < 3 ? says.s : "): an index is out of range"));
+      wk_str_free(&says);
       assert_int_equal(wick_session_run(l.session, good_in, out), WICK_OK);
     }
     wick_session_free(l.session);

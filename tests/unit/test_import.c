@@ -184,9 +184,11 @@ static void malformed_graphs(void **state) {
   static const struct { const char *nodes[3][3]; const char *part; } cases[] = {
     {{{"Neg", "b", "a"}, {"Neg", "a", "b"}, {"Add", "a x", "y"}}, "cycle"},
     {{{"Add", "y x", "y"}}, "cycle"},
-    {{{"Neg", "x", "y"}, {"Abs", "x", "y"}}, "produced by two nodes"},
+    {{{"Neg", "x", "y"}, {"Abs", "x", "y"}},
+     "this name stands twice: a result of node 'Neg_y', and of node 'Abs_y'"},
     {{{"Add", "x nowhere", "y"}}, "'nowhere'"},
-    {{{"Neg", "x", "x"}}, "cycle"},
+    {{{"Neg", "x", "x"}, {"Abs", "x", "y"}}, "this name stands twice: an input"},
+    {{{"Neg", "b", "b"}, {"Abs", "b", "y"}}, "cycle"},
     {{{"Abs", "x", "z"}}, "no node produces this model output"},
     {{{"Add", "x", "y"}}, "inputs"},
   };

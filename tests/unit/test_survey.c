@@ -320,7 +320,7 @@ static const surveyed models[] = {
      "a_Relu: 1; y_Neg: 1"},
     {"what nobody reads is nowhere", OP("Relu", "x", "y") OP("Neg", "x", "z") IN("x", F32)
      OUT("y", F32), "cpu",
-     "y_Relu: 1; z_Neg: 0"},
+     "z_Neg: 0; y_Relu: 1"},
     {"what is said twice is there once, for both", OP("Neg", "x", "a") OP("Neg", "x", "b")
      OP2("Add", "a", "b", "y") IN("x", F32) OUT("y", F32), "cpu",
      "a_Neg: 1; b_Neg: 1; y_Add: 1"},
