@@ -54,6 +54,21 @@ install(TARGETS wick wick_shared wick_accel)
 if(TARGET wick_verify)
   install(TARGETS wick_verify)
 endif()
+
+# What models of the RTL are built from, with its paths below share/wick. The command, which builds
+# them, finds that from its own folder, so that a prefix may be moved.
+set(sim_share ${CMAKE_INSTALL_DATADIR}/wick)
+install(FILES LICENSE DESTINATION ${sim_share})
+install(DIRECTORY sim/rtl DESTINATION ${sim_share}/sim FILES_MATCHING PATTERN "*.sv")
+file(STRINGS sim/files.def sim_files REGEX "^SIM_FILE")
+list(TRANSFORM sim_files REPLACE "SIM_FILE\\(\"(.*)\"\\)" "\\1")
+foreach(file ${sim_files} sim/training.s)
+  get_filename_component(folder ${file} DIRECTORY)
+  install(FILES ${file} DESTINATION ${sim_share}/${folder})
+endforeach()
+file(RELATIVE_PATH share ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/wick)
+target_compile_definitions(wk_sim PRIVATE WICK_SIM_INSTALLED="${share}"
+                           WICK_SIM_SOURCES="${CMAKE_SOURCE_DIR}")
 install(FILES $<TARGET_FILE:wick_rt> DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libwick.a)
 configure_package_config_file(cmake/WickConfig.cmake.in
                               ${CMAKE_BINARY_DIR}/generated/WickConfig.cmake

@@ -73,9 +73,11 @@ static void hash_processor(uint64_t *hash) {
   if (f) fclose(f);
 }
 
-static const char *const bench_files[] = {"sim/verilated/bench.cpp", "sim/verilated/monitor.h",
-                                          "sim/verilated/spm_probe.sv", "sim/model.h",
-                                          "targets/accel/model/dram.h"};
+static const char *const bench_files[] = {
+#define SIM_FILE(path) path,
+#include "sim/files.def"
+#undef SIM_FILE
+};
 
 /* A model runs as quickly as it can: those of clang++ are a fifth quicker. One that counts what it
  * covers has ten times the code, of which g++ makes something in minutes if functions are small; it
@@ -87,7 +89,7 @@ typedef struct {
 typedef struct {
   const wk_sim_build_options *o;
   const build_kind *kind;
-  const char *rtl;
+  const char *root, *rtl; /* wk_sim_root; the RTL, there or elsewhere */
   char *library, *work; /* the result; a folder to work in */
   names sources;
 } job;
@@ -151,7 +153,7 @@ static wk_status key_of(const job *j, uint64_t *key) {
   for (size_t i = 0; i < j->sources.n; i++) WK_TRY(hash_file(j->sources.data[i], key));
   for (size_t i = 0; i < WK_COUNTOF(bench_files); i++) {
     wk_str path = {0};
-    wk_str_printf(&path, "%s/../%s", WICK_SIM_DIR, bench_files[i]);
+    wk_str_printf(&path, "%s/%s", j->root, bench_files[i]);
     wk_status s = hash_file(path.s, key);
     wk_str_free(&path);
     WK_TRY(s);
@@ -278,8 +280,8 @@ static wk_status verilate(const step *x) {
   wk_vec_push(&argv, wk_arena_printf(a, "CXX=%s LINK=%s %s", compiler(kind),
                                      compiler(kind), kind->optimisation));
   wk_vec_push(&argv, "-CFLAGS");
-  wk_vec_push(&argv, wk_arena_printf(a, "-fPIC -fvisibility=hidden -I%s -I%s/..%s%s %s", j->work,
-                                     WICK_SIM_DIR, j->o->probe ? " -DWICK_PROBE" : "",
+  wk_vec_push(&argv, wk_arena_printf(a, "-fPIC -fvisibility=hidden -I%s -I%s%s%s %s", j->work,
+                                     j->root, j->o->probe ? " -DWICK_PROBE" : "",
                                      kind == &tuned ? " -DWICK_TUNED" : "", x->flags));
   wk_vec_push(&argv, "-LDFLAGS");
   wk_vec_push(&argv, wk_arena_printf(a, "-shared %s", x->flags));
@@ -290,8 +292,8 @@ static wk_status verilate(const step *x) {
   wk_vec_push(&argv, wk_arena_printf(a, "%s/wick_pkg.sv", j->work));
   for (size_t i = 0; i < j->sources.n; i++) wk_vec_push(&argv, j->sources.data[i]);
   if (j->o->probe)
-    wk_vec_push(&argv, wk_arena_printf(a, "%s/verilated/spm_probe.sv", WICK_SIM_DIR));
-  wk_vec_push(&argv, wk_arena_printf(a, "%s/verilated/bench.cpp", WICK_SIM_DIR));
+    wk_vec_push(&argv, wk_arena_printf(a, "%s/sim/verilated/spm_probe.sv", j->root));
+  wk_vec_push(&argv, wk_arena_printf(a, "%s/sim/verilated/bench.cpp", j->root));
   wk_vec_push(&argv, NULL);
   report(j, x->what, 0); /* once; what follows is more */
   wk_status s = wk_sim_tool_run(argv.data, wk_arena_printf(a, "%s/log", j->work), report_files, x);
@@ -392,12 +394,17 @@ static wk_status prepare(job *j) {
 /* *path: NULL, without an error, when the cache does not have it and may_build is not set. */
 static wk_status get(const wk_sim_build_options *o, const build_kind *kind, bool may_build,
                      char **path) {
-  job j = {.o = o, .kind = kind, .rtl = o->rtl ? o->rtl : WICK_SIM_DIR "/rtl"};
+  wk_str root = {0}, rtl = {0};
+  wk_sim_root(&root);
+  wk_str_printf(&rtl, "%s/sim/rtl", root.s);
+  job j = {.o = o, .kind = kind, .root = root.s, .rtl = o->rtl ? o->rtl : rtl.s};
   wk_status s = prepare(&j);
   bool is_there = !s && access(j.library, R_OK) == 0;
   if (!s && (may_build ? o->rebuild || !is_there : o->rebuild && is_there)) s = build(&j);
   free_names(&j.sources);
   free(j.work);
+  wk_str_free(&root);
+  wk_str_free(&rtl);
   *path = !s && (may_build || is_there) ? j.library : NULL;
   if (!*path) free(j.library);
   return s;

@@ -5,6 +5,11 @@
 
 #include "sim/sim.h"
 
+/* The folder below which the sources of the RTL model have their paths of this project: share/wick
+ * where the program or library with this code is installed, wherever that was moved, else the
+ * project's own. */
+void wk_sim_root(wk_str *out);
+
 /* The text of sim/training.s with the lines before it that measure a machine. */
 wk_status wk_sim_training_text(const wk_machine *m, wk_str *out) WK_MUST_CHECK;
 

@@ -6,7 +6,7 @@
 #include "sim/build.h"
 #include "sim/run.h"
 
-static const char training[] = WICK_SIM_DIR "/training.s";
+static const char training[] = "sim/training.s";
 enum { MAX_CYCLES = 8000000, COLUMNS = 14 /* of a plane */ };
 
 static int64_t clamp(int64_t v, int64_t low, int64_t high) {
@@ -31,8 +31,13 @@ static void define_measures(const wk_machine *m, wk_str *out) {
 }
 
 wk_status wk_sim_training_text(const wk_machine *m, wk_str *out) {
+  wk_str path = {0};
   wk_file f;
-  WK_TRY(wk_file_map(training, &f));
+  wk_sim_root(&path);
+  wk_str_printf(&path, "/%s", training);
+  wk_status s = wk_file_map(path.s, &f);
+  wk_str_free(&path);
+  WK_TRY(s);
   define_measures(m, out);
   wk_str_printf(out, "%.*s", (int)f.size, (const char *)f.data);
   wk_file_unmap(&f);
